@@ -1,0 +1,41 @@
+# Finds LLVM, MLIR and LLD 22 and defines greta_library() and greta_tool() for everything that links them.
+find_package(MLIR 22 REQUIRED CONFIG HINTS /usr/lib/llvm-22/lib/cmake/mlir)
+find_package(LLD REQUIRED CONFIG HINTS /usr/lib/llvm-22/lib/cmake/lld)
+list(APPEND CMAKE_MODULE_PATH ${MLIR_CMAKE_DIR} ${LLVM_CMAKE_DIR})
+include(TableGen)
+include(AddLLVM)
+include(AddMLIR)
+
+# Everything of the compiler is one include world and one set of flags; LLVM's headers count as system headers.
+add_library(greta_llvm INTERFACE)
+target_include_directories(greta_llvm INTERFACE ${CMAKE_SOURCE_DIR}/include ${CMAKE_SOURCE_DIR}/dialects
+                           ${CMAKE_BINARY_DIR}/dialects ${CMAKE_BINARY_DIR}/include)
+target_include_directories(greta_llvm SYSTEM INTERFACE ${LLVM_INCLUDE_DIRS} ${MLIR_INCLUDE_DIRS})
+target_compile_options(greta_llvm INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-fno-exceptions -fno-rtti>)
+separate_arguments(greta_llvm_definitions NATIVE_COMMAND "${LLVM_DEFINITIONS}")
+target_compile_definitions(greta_llvm INTERFACE ${greta_llvm_definitions})
+# The shared libraries: a tool links in a second and starts in 30 ms.
+target_link_libraries(greta_llvm INTERFACE MLIR LLVM)
+
+# greta_library(NAME sources... [DEPENDS tablegen targets...] [LINK libraries...]): a static library of the compiler.
+function(greta_library name)
+  cmake_parse_arguments(ARG "" "" "DEPENDS;LINK" ${ARGN})
+  add_library(${name} STATIC ${ARG_UNPARSED_ARGUMENTS})
+  target_link_libraries(${name} PUBLIC greta_llvm ${ARG_LINK})
+  if(ARG_DEPENDS)
+    add_dependencies(${name} ${ARG_DEPENDS})
+  endif()
+endfunction()
+
+# greta_tablegen(TARGET file.td OUTPUT flags... [OUTPUT flags...] as pairs "out.inc|-gen-x -gen-y")
+function(greta_tablegen target td)
+  set(LLVM_TARGET_DEFINITIONS ${td})
+  foreach(pair ${ARGN})
+    string(REPLACE "|" ";" pair "${pair}")
+    list(GET pair 0 out)
+    list(GET pair 1 flags)
+    separate_arguments(flags NATIVE_COMMAND "${flags}")
+    mlir_tablegen(${out} ${flags} -I${CMAKE_SOURCE_DIR}/dialects -I${CMAKE_SOURCE_DIR}/include)
+  endforeach()
+  add_public_tablegen_target(${target})
+endfunction()
