@@ -1,0 +1,40 @@
+//===- GretaTile.h - the greta_tile dialect ---------------------*- C++ -*-===//
+//
+// Declares the dialect, types, attributes and ops of the compiler's waist.
+//
+//===----------------------------------------------------------------------===//
+#ifndef GRETATILE_GRETATILE_H
+#define GRETATILE_GRETATILE_H
+
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/OpDefinition.h"
+#include "mlir/IR/SymbolTable.h"
+#include "mlir/IR/TensorEncoding.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+#include "mlir/Interfaces/InferTypeOpInterface.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+#include "GretaTile/GretaTileDialect.h.inc"
+#include "GretaTile/GretaTileEnums.h.inc"
+#define GET_ATTRDEF_CLASSES
+#include "GretaTile/GretaTileAttrs.h.inc"
+#define GET_TYPEDEF_CLASSES
+#include "GretaTile/GretaTileTypes.h.inc"
+#define GET_OP_CLASSES
+#include "GretaTile/GretaTileOps.h.inc"
+
+namespace greta::tile {
+
+/// The layout of a block tensor, or null when it has none yet.
+LayoutAttr getLayoutOf(mlir::Type type);
+
+/// `type` with another layout.
+mlir::RankedTensorType withLayout(mlir::RankedTensorType type,
+                                  LayoutAttr layout);
+
+} // namespace greta::tile
+
+#endif

@@ -1,0 +1,80 @@
+//===- GretaTileDialect.td - the waist: dialect, types, attributes --------===//
+#ifndef GRETATILE_DIALECT_TD
+#define GRETATILE_DIALECT_TD
+
+include "mlir/IR/OpBase.td"
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/BuiltinAttributeInterfaces.td"
+include "mlir/IR/TensorEncoding.td"
+include "mlir/IR/EnumAttr.td"
+
+def GretaTile_Dialect : Dialect {
+  let name = "greta_tile";
+  let cppNamespace = "::greta::tile";
+  let summary = "One workgroup's program on block tensors";
+  let description = [{
+    The waist of the compiler: the fused operators and the Python frontend meet here, and both code generators start here.
+
+    A `greta_tile.func` is what one workgroup executes. Its values are statically shaped block tensors and scalars; elementwise
+    work is `arith` and `math` on the tensors, loops are `scf`. The ops come at two levels. *Block* ops (load, store, reduce,
+    broadcast, dot, ...) speak of whole block tensors. `greta-tile-distribute` replaces them by *lane* ops (ptr_load,
+    shared_store, shuffle_xor, ...), which speak of one lane's scalars and small vectors and which each target lowers.
+
+    Ranks never change: a reduction keeps its dimension with extent 1, and a tensor with an extent of 1 broadcasts along it.
+  }];
+  let useDefaultTypePrinterParser = 1;
+  let useDefaultAttributePrinterParser = 1;
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+}
+
+class GretaTile_Type<string name, string mnem> : TypeDef<GretaTile_Dialect, name> {
+  let mnemonic = mnem;
+}
+
+def GretaTile_PtrType : GretaTile_Type<"Ptr", "ptr"> {
+  let summary = "Pointer into global memory";
+  let description = [{
+    The address of an element of the given type in global memory, 64 bits wide. `!greta_tile.ptr<f16>`.
+  }];
+  let parameters = (ins "::mlir::Type":$elementType);
+  let builders = [TypeBuilderWithInferredContext<(ins "::mlir::Type":$elementType), [{
+    return $_get(elementType.getContext(), elementType);
+  }]>];
+  let assemblyFormat = "`<` $elementType `>`";
+}
+
+def GretaTile_SharedType : GretaTile_Type<"Shared", "shared"> {
+  let summary = "An array in the workgroup's shared memory (LDS)";
+  let description = [{
+    `size` elements of a scalar or vector type: `!greta_tile.shared<256 x vector<4xf32>>`. Accesses move whole elements.
+  }];
+  let parameters = (ins "int64_t":$size, "::mlir::Type":$elementType);
+  let builders = [TypeBuilderWithInferredContext<(ins "int64_t":$size, "::mlir::Type":$elementType), [{
+    return $_get(elementType.getContext(), size, elementType);
+  }]>];
+  let assemblyFormat = "`<` $size `x` $elementType `>`";
+}
+
+def GretaTile_LayoutAttr : AttrDef<GretaTile_Dialect, "Layout",
+    [DeclareAttrInterfaceMethods<VerifiableTensorEncoding>]> {
+  let mnemonic = "layout";
+  let summary = "Which lane and register of a workgroup holds which element of a block tensor";
+  let description = [{
+    A linear map over GF(2) inside one tile, times an integer repetition per dimension.
+
+    `reg`, `lane` and `wave` list one index vector (basis) per bit of the register number, of the lane and of the wave. The
+    index of an element inside its tile is the XOR of the bases of the bits that are set. A tile's extents are powers of two;
+    the tensor's extents are the tile's times `rep`. Register `r` of repetition `i` (row-major) has number
+    `i * tileRegisters + r`. An all-zero basis says that the bit does not matter: the value is replicated.
+
+    Example: `tensor<2x32xf32, #greta_tile.layout<{reg = [[0, 1], [0, 2]], lane = [[0, 4], [0, 8], [1, 0]], wave = [], rep = [1, 2]}>>`:
+    eight lanes in two rows of four, four consecutive elements in each, twice along the row. Element (1, 21) = tile 1 of the
+    row, (1, 5) within: register bit 0 and lane bits 0 and 2, so lane 5, register 1*4+1 = 5.
+  }];
+  let parameters = (ins ArrayRefParameter<"int32_t">:$reg, ArrayRefParameter<"int32_t">:$lane,
+                        ArrayRefParameter<"int32_t">:$wave, ArrayRefParameter<"int32_t">:$rep);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+}
+
+#endif

@@ -1,0 +1,278 @@
+//===- GretaTileOps.cpp - verifiers and custom syntax of the waist --------===//
+
+#include "GretaTile/GretaTile.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/Interfaces/FunctionImplementation.h"
+
+using namespace mlir;
+using namespace greta::tile;
+
+#define GET_OP_CLASSES
+#include "GretaTile/GretaTileOps.cpp.inc"
+
+LayoutAttr greta::tile::getLayoutOf(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  return tensor ? dyn_cast_or_null<LayoutAttr>(tensor.getEncoding())
+                : LayoutAttr();
+}
+
+RankedTensorType greta::tile::withLayout(RankedTensorType type,
+                                         LayoutAttr layout) {
+  return RankedTensorType::get(type.getShape(), type.getElementType(), layout);
+}
+
+//===----------------------------------------------------------------------===//
+// FuncOp
+//===----------------------------------------------------------------------===//
+
+void FuncOp::build(OpBuilder &builder, OperationState &state, StringRef name,
+                   FunctionType type, int32_t blockSize, int32_t waveSize) {
+  state.addAttribute(getSymNameAttrName(state.name),
+                     builder.getStringAttr(name));
+  state.addAttribute(getFunctionTypeAttrName(state.name), TypeAttr::get(type));
+  state.addAttribute(getBlockSizeAttrName(state.name),
+                     builder.getI32IntegerAttr(blockSize));
+  state.addAttribute(getWaveSizeAttrName(state.name),
+                     builder.getI32IntegerAttr(waveSize));
+  Block &entry = state.addRegion()->emplaceBlock();
+  for (Type input : type.getInputs())
+    entry.addArgument(input, state.location);
+}
+
+ParseResult FuncOp::parse(OpAsmParser &parser, OperationState &state) {
+  auto buildType = [](Builder &builder, ArrayRef<Type> args,
+                      ArrayRef<Type> results,
+                      function_interface_impl::VariadicFlag, std::string &) {
+    return builder.getFunctionType(args, results);
+  };
+  return function_interface_impl::parseFunctionOp(
+      parser, state, /*allowVariadic=*/false,
+      getFunctionTypeAttrName(state.name), buildType,
+      getArgAttrsAttrName(state.name), getResAttrsAttrName(state.name));
+}
+
+void FuncOp::print(OpAsmPrinter &printer) {
+  function_interface_impl::printFunctionOp(
+      printer, *this, /*isVariadic=*/false, getFunctionTypeAttrName(),
+      getArgAttrsAttrName(), getResAttrsAttrName());
+}
+
+LogicalResult FuncOp::verify() {
+  if (!getFunctionType().getResults().empty())
+    return emitOpError("returns values; a kernel stores its results");
+  bool scalars = false;
+  for (Type type : getFunctionType().getInputs()) {
+    if (isa<PtrType>(type) && scalars)
+      return emitOpError("has a pointer after a scalar; pointers come first");
+    if (!isa<PtrType>(type) && !type.isInteger(32))
+      return emitOpError("has an argument of type ")
+             << type << "; kernels take pointers and i32";
+    scalars |= !isa<PtrType>(type);
+  }
+  if (!llvm::isPowerOf2_32(getWaveSize()) || getWaveSize() > 64)
+    return emitOpError("has wave_size ")
+           << getWaveSize() << "; it is a power of two up to 64";
+  if (getBlockSize() % getWaveSize())
+    return emitOpError("has block_size ")
+           << getBlockSize() << ", which is no multiple of wave_size "
+           << getWaveSize();
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// LaunchOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult LaunchOp::verify() {
+  if (getGrid().getNumDims() || getScalars().getNumDims())
+    return emitOpError("has maps over dims; they are over symbols");
+  unsigned axes = getGrid().getNumResults();
+  if (axes < 1 || axes > 3)
+    return emitOpError("has a grid of ") << axes << " axes; it is 1 to 3";
+  return success();
+}
+
+LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  auto kernel =
+      symbols.lookupNearestSymbolFrom<FuncOp>(*this, getKernelAttr());
+  if (!kernel)
+    return emitOpError("names the kernel ")
+           << getKernelAttr() << ", which does not exist";
+  size_t tensors = getOperands().size() + getResults().size();
+  size_t expected = tensors + getScalars().getNumResults();
+  if (kernel.getNumArguments() != expected)
+    return emitOpError("passes ")
+           << expected << " arguments, the kernel has "
+           << kernel.getNumArguments();
+  SmallVector<Type> types(getOperandTypes());
+  llvm::append_range(types, getResultTypes());
+  for (auto [i, type] : llvm::enumerate(types)) {
+    auto pointer = dyn_cast<PtrType>(kernel.getArgumentTypes()[i]);
+    if (!pointer || pointer.getElementType() !=
+                        cast<RankedTensorType>(type).getElementType())
+      return emitOpError("passes ")
+             << type << " as argument " << i << " of type "
+             << kernel.getArgumentTypes()[i];
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Block ops
+//===----------------------------------------------------------------------===//
+
+/// What load and store share: one offset and stride per dimension, dynamic
+/// strides and bounds as many as announced.
+template <typename OpT>
+static LogicalResult verifyAccess(OpT op, RankedTensorType block) {
+  int64_t rank = block.getRank();
+  if (op.getBase().getType().getElementType() != block.getElementType())
+    return op.emitOpError("moves ")
+           << block.getElementType() << " through " << op.getBase().getType();
+  if (static_cast<int64_t>(op.getOffsets().size()) != rank ||
+      static_cast<int64_t>(op.getStrides().size()) != rank)
+    return op.emitOpError("has ")
+           << op.getOffsets().size() << " offsets and "
+           << op.getStrides().size() << " strides for a block of rank " << rank;
+  size_t dynamic = llvm::count(op.getStrides(), ShapedType::kDynamic);
+  if (dynamic != op.getDynamicStrides().size())
+    return op.emitOpError("has ")
+           << op.getDynamicStrides().size() << " dynamic strides, 'strides' names "
+           << dynamic;
+  if (op.getBounded().size() != op.getBounds().size())
+    return op.emitOpError("has ") << op.getBounds().size()
+                                  << " bounds, 'bounded' names "
+                                  << op.getBounded().size();
+  int64_t last = -1;
+  for (int64_t dim : op.getBounded()) {
+    if (dim <= last || dim >= rank)
+      return op.emitOpError("has bounded dimension ")
+             << dim << "; they are increasing and below the rank " << rank;
+    last = dim;
+  }
+  return success();
+}
+
+LogicalResult LoadOp::verify() {
+  auto block = cast<RankedTensorType>(getResult().getType());
+  if (getOther() && getOther().getType() != block.getElementType())
+    return emitOpError("has 'other' of type ")
+           << getOther().getType() << " for elements " << block.getElementType();
+  return verifyAccess(*this, block);
+}
+
+LogicalResult StoreOp::verify() {
+  return verifyAccess(*this, cast<RankedTensorType>(getValue().getType()));
+}
+
+LogicalResult IotaOp::verify() {
+  auto type = cast<RankedTensorType>(getResult().getType());
+  if (getDim() >= static_cast<uint32_t>(type.getRank()))
+    return emitOpError("counts along dimension ")
+           << getDim() << " of rank " << type.getRank();
+  return success();
+}
+
+LogicalResult BroadcastOp::verify() {
+  auto from = cast<RankedTensorType>(getValue().getType());
+  auto to = cast<RankedTensorType>(getResult().getType());
+  if (from.getElementType() != to.getElementType() ||
+      from.getRank() != to.getRank())
+    return emitOpError("changes rank or element type");
+  for (auto [f, t] : llvm::zip(from.getShape(), to.getShape()))
+    if (f != t && f != 1)
+      return emitOpError("repeats an extent of ")
+             << f << " to " << t << "; only 1 repeats";
+  return success();
+}
+
+/// `to` is `from` with extent `extent` along `dim`.
+static LogicalResult verifyOneExtent(Operation *op, Type fromType, Type toType,
+                                     uint32_t dim, int64_t extent) {
+  auto from = cast<RankedTensorType>(fromType);
+  auto to = cast<RankedTensorType>(toType);
+  if (dim >= from.getRank())
+    return op->emitOpError("names dimension ") << dim << " of " << fromType;
+  SmallVector<int64_t> shape(from.getShape());
+  shape[dim] = extent;
+  if (to.getShape() != ArrayRef(shape) ||
+      to.getElementType() != from.getElementType())
+    return op->emitOpError("makes ")
+           << toType << " of " << fromType << "; dimension " << dim
+           << " becomes " << extent << " and nothing else changes";
+  return success();
+}
+
+LogicalResult ReduceOp::verify() {
+  return verifyOneExtent(*this, getValue().getType(), getResult().getType(),
+                         getDim(), 1);
+}
+
+LogicalResult ExtractOp::verify() {
+  auto from = cast<RankedTensorType>(getValue().getType());
+  if (failed(verifyOneExtent(*this, from, getResult().getType(), getDim(), 1)))
+    return failure();
+  if (getAt() >= from.getDimSize(getDim()))
+    return emitOpError("takes slice ")
+           << getAt() << " of " << from.getDimSize(getDim());
+  return success();
+}
+
+LogicalResult ConcatOp::verify() {
+  if (getSlices().empty())
+    return emitOpError("has no slices");
+  auto slice = cast<RankedTensorType>(getSlices().front().getType());
+  if (getDim() < slice.getRank() && slice.getDimSize(getDim()) != 1)
+    return emitOpError("puts together slices of extent ")
+           << slice.getDimSize(getDim()) << "; they have extent 1";
+  return verifyOneExtent(*this, slice, getResult().getType(), getDim(),
+                         getSlices().size());
+}
+
+LogicalResult DotOp::verify() {
+  auto a = cast<RankedTensorType>(getA().getType());
+  auto b = cast<RankedTensorType>(getB().getType());
+  auto c = cast<RankedTensorType>(getAcc().getType());
+  if (a.getRank() != 2 || b.getRank() != 2 || c.getRank() != 2 ||
+      a.getDimSize(0) != c.getDimSize(0) || a.getDimSize(1) != b.getDimSize(0) ||
+      b.getDimSize(1) != c.getDimSize(1))
+    return emitOpError("multiplies ")
+           << a << " by " << b << " into " << c
+           << "; it takes [M,K] by [K,N] into [M,N]";
+  return success();
+}
+
+LogicalResult ConvertLayoutOp::verify() {
+  auto from = cast<RankedTensorType>(getValue().getType());
+  auto to = cast<RankedTensorType>(getResult().getType());
+  if (from.getShape() != to.getShape() ||
+      from.getElementType() != to.getElementType())
+    return emitOpError("changes the shape or element type; only the layout may");
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Lane ops
+//===----------------------------------------------------------------------===//
+
+static LogicalResult verifyLaneAccess(Operation *op, PtrType pointer, Type type,
+                                      int64_t align) {
+  Type element = getElementTypeOrSelf(type);
+  if (element != pointer.getElementType())
+    return op->emitOpError("moves ") << type << " through " << pointer;
+  if (align <= 0 || !llvm::isPowerOf2_64(align))
+    return op->emitOpError("has alignment ")
+           << align << "; it is a power of two";
+  return success();
+}
+
+LogicalResult PtrLoadOp::verify() {
+  return verifyLaneAccess(*this, getBase().getType(), getResult().getType(),
+                          getAlign());
+}
+
+LogicalResult PtrStoreOp::verify() {
+  return verifyLaneAccess(*this, getBase().getType(), getValue().getType(),
+                          getAlign());
+}

@@ -1,0 +1,294 @@
+//===- GretaTileOps.td - ops of the waist ---------------------------------===//
+#ifndef GRETATILE_OPS_TD
+#define GRETATILE_OPS_TD
+
+include "GretaTile/GretaTileDialect.td"
+include "mlir/Interfaces/FunctionInterfaces.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+include "mlir/Interfaces/CallInterfaces.td"
+include "mlir/IR/SymbolInterfaces.td"
+
+class GretaTile_Op<string mnem, list<Trait> traits = []> : Op<GretaTile_Dialect, mnem, traits>;
+
+def AnyBlock : StaticShapeTensorOf<[AnyFloat, AnySignlessInteger]>;
+def FloatBlock : StaticShapeTensorOf<[AnyFloat]>;
+def AnyScalar : AnyTypeOf<[AnyFloat, AnySignlessInteger]>;
+def AnyLaneValue : AnyTypeOf<[AnyFloat, AnySignlessInteger, VectorOfRankAndType<[1], [AnyFloat, AnySignlessInteger]>]>;
+
+//===----------------------------------------------------------------------===//
+// Kernels and their launches
+//===----------------------------------------------------------------------===//
+
+def GretaTile_FuncOp : GretaTile_Op<"func", [FunctionOpInterface, IsolatedFromAbove,
+    HasParent<"::mlir::ModuleOp">, AutomaticAllocationScope]> {
+  let summary = "A kernel: what one workgroup executes";
+  let description = [{
+    Arguments are pointers, then `i32` scalars; nothing is returned. `block_size` is the number of lanes of the workgroup,
+    `wave_size` the number that exchange values by shuffles; `wave_size` 1 stands for a target without such operations, where
+    every exchange goes through shared memory.
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<FunctionType>:$function_type,
+                       ConfinedAttr<I32Attr, [IntPositive]>:$block_size,
+                       ConfinedAttr<I32Attr, [IntPositive]>:$wave_size,
+                       OptionalAttr<DictArrayAttr>:$arg_attrs, OptionalAttr<DictArrayAttr>:$res_attrs);
+  let regions = (region AnyRegion:$body);
+  let builders = [OpBuilder<(ins "::llvm::StringRef":$name, "::mlir::FunctionType":$type, "int32_t":$blockSize,
+                                 "int32_t":$waveSize)>];
+  let extraClassDeclaration = [{
+    ::mlir::Region *getCallableRegion() { return &getBody(); }
+    ::llvm::ArrayRef<::mlir::Type> getArgumentTypes() { return getFunctionType().getInputs(); }
+    ::llvm::ArrayRef<::mlir::Type> getResultTypes() { return getFunctionType().getResults(); }
+    int32_t getNumWaves() { return getBlockSize() / getWaveSize(); }
+  }];
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+}
+
+def GretaTile_ReturnOp : GretaTile_Op<"return", [Pure, HasParent<"FuncOp">, Terminator]> {
+  let summary = "End of a kernel";
+  let assemblyFormat = "attr-dict";
+}
+
+def GretaTile_LaunchOp : GretaTile_Op<"launch", [DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "Runs a kernel over a grid of workgroups";
+  let description = [{
+    Stands in the function that the package exports. `operands` then `results` are the kernel's pointer arguments; `scalars`
+    gives the values of its `i32` arguments and `grid` the number of workgroups per axis (one to three results), both over
+    the symbols of the enclosing function (its attribute `greta.symbols`). `config` records what the compiler chose.
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<AnyRankedTensor>:$operands, AffineMapAttr:$grid,
+                       AffineMapAttr:$scalars, OptionalAttr<DictionaryAttr>:$config);
+  let results = (outs Variadic<AnyRankedTensor>:$results);
+  let assemblyFormat = [{
+    $kernel `grid` $grid `scalars` $scalars `(` $operands `)` attr-dict `:` functional-type($operands, $results)
+  }];
+  let hasVerifier = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Block level
+//===----------------------------------------------------------------------===//
+
+def GretaTile_ProgramIdOp : GretaTile_Op<"program_id", [Pure]> {
+  let summary = "Index of this workgroup along an axis of the grid";
+  let arguments = (ins ConfinedAttr<I32Attr, [IntMinValue<0>, IntMaxValue<2>]>:$axis);
+  let results = (outs I32:$result);
+  let builders = [OpBuilder<(ins "int32_t":$axis), [{ build($_builder, $_state, $_builder.getI32Type(), axis); }]>];
+  let assemblyFormat = "$axis attr-dict";
+}
+
+def GretaTile_LoadOp : GretaTile_Op<"load", [MemoryEffects<[MemRead]>, AttrSizedOperandSegments]> {
+  let summary = "Loads a block from global memory";
+  let description = [{
+    Element (i0, i1, ...) of the block comes from `base[sum_d (offsets[d] + i_d) * strides[d]]`, in elements. For every dimension
+    `bounded[k]` it is read only where `offsets[d] + i_d < bounds[k]`; elsewhere the value is `other`. The block's first element
+    lies within the bounds. A stride of -2^63 (`?`) is taken from `dynamic_strides`, in order. `align` is the alignment in bytes
+    that the base pointer is known to have, and that strides and offsets are promised to keep in units of the vector they allow.
+
+    ```mlir
+    %v = greta_tile.load %x[%row, %col] strides [4096, 1] bounds [0] (%rows) align 16
+           : !greta_tile.ptr<f16> -> tensor<4x1024xf16>
+    ```
+  }];
+  let arguments = (ins GretaTile_PtrType:$base, Variadic<I32>:$offsets, Variadic<I32>:$dynamic_strides,
+                       Variadic<I32>:$bounds, Optional<AnyScalar>:$other, DenseI64ArrayAttr:$strides,
+                       DenseI64ArrayAttr:$bounded, DefaultValuedAttr<I64Attr, "16">:$align);
+  let results = (outs AnyBlock:$result);
+  let assemblyFormat = [{
+    $base `[` $offsets `]` `strides` $strides (`(` $dynamic_strides^ `)`)? `bounds` $bounded (`(` $bounds^ `)`)?
+    (`other` $other^ `:` type($other))? (`align` $align^)? attr-dict `:` type($base) `->` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
+def GretaTile_StoreOp : GretaTile_Op<"store", [MemoryEffects<[MemWrite]>, AttrSizedOperandSegments]> {
+  let summary = "Stores a block to global memory";
+  let description = [{
+    The counterpart of `greta_tile.load`: elements outside of the bounds are not written, replicated elements are written once.
+  }];
+  let arguments = (ins AnyBlock:$value, GretaTile_PtrType:$base, Variadic<I32>:$offsets, Variadic<I32>:$dynamic_strides,
+                       Variadic<I32>:$bounds, DenseI64ArrayAttr:$strides, DenseI64ArrayAttr:$bounded,
+                       DefaultValuedAttr<I64Attr, "16">:$align);
+  let assemblyFormat = [{
+    $value `,` $base `[` $offsets `]` `strides` $strides (`(` $dynamic_strides^ `)`)? `bounds` $bounded (`(` $bounds^ `)`)?
+    (`align` $align^)? attr-dict `:` type($value) `->` type($base)
+  }];
+  let hasVerifier = 1;
+}
+
+def GretaTile_IotaOp : GretaTile_Op<"iota", [Pure]> {
+  let summary = "The index of every element along one dimension";
+  let arguments = (ins ConfinedAttr<I32Attr, [IntMinValue<0>]>:$dim);
+  let results = (outs StaticShapeTensorOf<[I32]>:$result);
+  let assemblyFormat = "$dim attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+
+def GretaTile_SplatOp : GretaTile_Op<"splat", [Pure, TypesMatchWith<"the scalar has the block's element type", "result",
+    "value", "::llvm::cast<::mlir::RankedTensorType>($_self).getElementType()">]> {
+  let summary = "A block with one scalar in every element";
+  let arguments = (ins AnyScalar:$value);
+  let results = (outs AnyBlock:$result);
+  let assemblyFormat = "$value attr-dict `:` type($result)";
+}
+
+def GretaTile_BroadcastOp : GretaTile_Op<"broadcast", [Pure]> {
+  let summary = "Repeats a block along its dimensions of extent 1";
+  let description = "`greta_tile.broadcast %s : tensor<4x1xf32> -> tensor<4x1024xf32>`; ranks are equal.";
+  let arguments = (ins AnyBlock:$value);
+  let results = (outs AnyBlock:$result);
+  let assemblyFormat = "$value attr-dict `:` type($value) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def GretaTile_ReduceKind : I32EnumAttr<"ReduceKind", "how two elements combine", [
+    I32EnumAttrCase<"Add", 0, "add">, I32EnumAttrCase<"Max", 1, "max">, I32EnumAttrCase<"Min", 2, "min">]> {
+  let cppNamespace = "::greta::tile";
+}
+
+def GretaTile_ReduceOp : GretaTile_Op<"reduce", [Pure]> {
+  let summary = "Combines the elements of each line along one dimension";
+  let description = [{
+    The dimension stays, with extent 1: `greta_tile.reduce add %x dim 1 : tensor<4x1024xf32> -> tensor<4x1xf32>`. The order of
+    combination is a fixed tree (registers, then lanes, then waves), so the result is the same from run to run. `max` and
+    `min` follow `arith.maximumf`/`minimumf` up to NaN, which a target may drop.
+  }];
+  let arguments = (ins GretaTile_ReduceKind:$kind, AnyBlock:$value, ConfinedAttr<I32Attr, [IntMinValue<0>]>:$dim);
+  let results = (outs AnyBlock:$result);
+  let assemblyFormat = "$kind $value `dim` $dim attr-dict `:` type($value) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def GretaTile_ExtractOp : GretaTile_Op<"extract", [Pure]> {
+  let summary = "One slice of a block along a dimension, which stays with extent 1";
+  let description = [{
+    `greta_tile.extract %x dim 1 at 0 : tensor<4x2x64xf32> -> tensor<4x1x64xf32>`. The layout must hold the dimension in
+    registers, so that nothing moves.
+  }];
+  let arguments = (ins AnyBlock:$value, ConfinedAttr<I32Attr, [IntMinValue<0>]>:$dim,
+                       ConfinedAttr<I32Attr, [IntMinValue<0>]>:$at);
+  let results = (outs AnyBlock:$result);
+  let assemblyFormat = "$value `dim` $dim `at` $at attr-dict `:` type($value) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def GretaTile_ConcatOp : GretaTile_Op<"concat", [Pure, SameTypeOperands]> {
+  let summary = "Puts slices of extent 1 one after another along a dimension";
+  let description = [{
+    The inverse of `extract`: `greta_tile.concat %lo, %hi dim 1 : tensor<4x1x64xf32> -> tensor<4x2x64xf32>`.
+  }];
+  let arguments = (ins Variadic<AnyBlock>:$slices, ConfinedAttr<I32Attr, [IntMinValue<0>]>:$dim);
+  let results = (outs AnyBlock:$result);
+  let assemblyFormat = "$slices `dim` $dim attr-dict `:` type($slices) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def GretaTile_DotOp : GretaTile_Op<"dot", [Pure, TypesMatchWith<"the accumulator has the result's type", "result",
+    "acc", "$_self">]> {
+  let summary = "Matrix product of two blocks, added to a third";
+  let description = [{
+    `greta_tile.dot %a, %b, %c : tensor<64x16xf16>, tensor<16x64xf16> -> tensor<64x64xf32>` is c + a b. Products are
+    formed and summed in the accumulator's type.
+  }];
+  let arguments = (ins AnyBlock:$a, AnyBlock:$b, AnyBlock:$acc);
+  let results = (outs AnyBlock:$result);
+  let assemblyFormat = "$a `,` $b `,` $acc attr-dict `:` type($a) `,` type($b) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def GretaTile_ConvertLayoutOp : GretaTile_Op<"convert_layout", [Pure]> {
+  let summary = "The same block under another layout";
+  let description = [{
+    Costs nothing, a shuffle or a trip through shared memory, whichever the layout algebra finds to be enough.
+  }];
+  let arguments = (ins AnyBlock:$value);
+  let results = (outs AnyBlock:$result);
+  let assemblyFormat = "$value attr-dict `:` type($value) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Lane level
+//===----------------------------------------------------------------------===//
+
+def GretaTile_LaneIdOp : GretaTile_Op<"lane_id", [Pure]> {
+  let summary = "Index of this lane in its wave, 0 to wave_size-1";
+  let results = (outs I32:$result);
+  let assemblyFormat = "attr-dict";
+}
+
+def GretaTile_WaveIdOp : GretaTile_Op<"wave_id", [Pure]> {
+  let summary = "Index of this wave in its workgroup; the same in all its lanes";
+  let results = (outs I32:$result);
+  let assemblyFormat = "attr-dict";
+}
+
+def GretaTile_PtrAddOp : GretaTile_Op<"ptr_add", [Pure, TypesMatchWith<"result is the base's type", "base", "result", "$_self">]> {
+  let summary = "Moves a pointer by a number of elements";
+  let description = "The offset is 64 bits wide and the same in all lanes of the workgroup.";
+  let arguments = (ins GretaTile_PtrType:$base, I64:$offset);
+  let results = (outs GretaTile_PtrType:$result);
+  let assemblyFormat = "$base `,` $offset attr-dict `:` type($base)";
+}
+
+def GretaTile_PtrLoadOp : GretaTile_Op<"ptr_load", [MemoryEffects<[MemRead]>]> {
+  let summary = "Loads one lane's scalar or vector at an element offset from a pointer";
+  let description = "`align` is in bytes; a vector of 16 bytes with alignment 16 becomes one access.";
+  let arguments = (ins GretaTile_PtrType:$base, I32:$offset, I64Attr:$align);
+  let results = (outs AnyLaneValue:$result);
+  let assemblyFormat = "$base `[` $offset `]` `align` $align attr-dict `:` type($base) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def GretaTile_PtrStoreOp : GretaTile_Op<"ptr_store", [MemoryEffects<[MemWrite]>]> {
+  let summary = "Stores one lane's scalar or vector at an element offset from a pointer";
+  let arguments = (ins AnyLaneValue:$value, GretaTile_PtrType:$base, I32:$offset, I64Attr:$align);
+  let assemblyFormat = "$value `,` $base `[` $offset `]` `align` $align attr-dict `:` type($value) `->` type($base)";
+  let hasVerifier = 1;
+}
+
+def GretaTile_SharedAllocOp : GretaTile_Op<"shared_alloc", [MemoryEffects<[MemAlloc]>]> {
+  let summary = "An array in shared memory that lives as long as the workgroup";
+  let description = "Stands in the kernel's entry block.";
+  let results = (outs GretaTile_SharedType:$result);
+  let assemblyFormat = "attr-dict `:` type($result)";
+}
+
+def GretaTile_SharedLoadOp : GretaTile_Op<"shared_load", [MemoryEffects<[MemRead]>,
+    TypesMatchWith<"result is the array's element type", "array", "result",
+                   "::llvm::cast<::greta::tile::SharedType>($_self).getElementType()">]> {
+  let summary = "Loads one element of an array in shared memory";
+  let arguments = (ins GretaTile_SharedType:$array, I32:$index);
+  let results = (outs AnyLaneValue:$result);
+  let assemblyFormat = "$array `[` $index `]` attr-dict `:` type($array)";
+}
+
+def GretaTile_SharedStoreOp : GretaTile_Op<"shared_store", [MemoryEffects<[MemWrite]>,
+    TypesMatchWith<"value is of the array's element type", "array", "value",
+                   "::llvm::cast<::greta::tile::SharedType>($_self).getElementType()">]> {
+  let summary = "Stores one element of an array in shared memory";
+  let arguments = (ins AnyLaneValue:$value, GretaTile_SharedType:$array, I32:$index);
+  let assemblyFormat = "$value `,` $array `[` $index `]` attr-dict `:` type($array)";
+}
+
+def GretaTile_BarrierOp : GretaTile_Op<"barrier"> {
+  let summary = "All lanes of the workgroup meet; shared memory written before is visible after";
+  let assemblyFormat = "attr-dict";
+}
+
+def GretaTile_ShuffleXorOp : GretaTile_Op<"shuffle_xor", [Pure, SameOperandsAndResultType]> {
+  let summary = "The value of the lane whose id differs by the bits of a mask";
+  let arguments = (ins AnyScalar:$value, ConfinedAttr<I32Attr, [IntPositive]>:$mask);
+  let results = (outs AnyScalar:$result);
+  let assemblyFormat = "$value `,` $mask attr-dict `:` type($value)";
+}
+
+def GretaTile_ShuffleOp : GretaTile_Op<"shuffle", [Pure, TypesMatchWith<"result is the value's type", "value", "result", "$_self">]> {
+  let summary = "The value of the lane with a given id";
+  let arguments = (ins AnyScalar:$value, I32:$lane);
+  let results = (outs AnyScalar:$result);
+  let assemblyFormat = "$value `,` $lane attr-dict `:` type($value)";
+}
+
+#endif
