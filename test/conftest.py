@@ -1,0 +1,16 @@
+"""What the pytest files share: where the repository and the build are, and which drivers this machine has."""
+
+import pathlib
+import subprocess
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+BUILD = ROOT / "build"
+DRIVERS = ROOT / "scripts" / "vulkan-drivers"
+
+
+@pytest.fixture(scope="session")
+def driver_parts():
+    """The parts of scripts/vulkan-drivers that are set up: lavapipe, radv."""
+    return subprocess.run([DRIVERS, "status"], capture_output=True, text=True, check=True).stdout.split()

@@ -1,0 +1,61 @@
+"""Rules the repository keeps about itself: formatting, script syntax, file size, and the count that CI reads."""
+
+import subprocess
+import sys
+
+import pytest
+
+from conftest import ROOT
+
+CPP = (".cpp", ".h", ".c", ".hpp")
+
+
+def tracked(*suffixes):
+    names = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\0")
+    return [n for n in names if n.endswith(suffixes) and (ROOT / n).exists()]
+
+
+def test_clang_format():
+    sources = tracked(*CPP)
+    run = subprocess.run(["clang-format-22", "--dry-run", "-Werror", *sources], cwd=ROOT, capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr[:4000]
+
+
+def test_scripts_parse():
+    scripts = [p for p in (*(ROOT / "scripts").iterdir(), ROOT / ".ci" / "run") if p.read_text().startswith("#!/usr/bin/env bash")]
+    assert scripts
+    for script in scripts:
+        run = subprocess.run(["bash", "-n", script], capture_output=True, text=True)
+        assert run.returncode == 0, run.stderr
+
+
+def test_files_are_small():
+    long = {n: lines for n in tracked(*CPP, ".td", ".py") if (lines := (ROOT / n).read_text().count("\n")) > 650}
+    assert not long, "split these: about 600 lines is the limit"
+
+
+JUNIT = """<testsuites><testsuite>
+<testcase classname="a" name="good"/>
+<testcase classname="a" name="bad"><failure message="no"/></testcase>
+<testcase classname="a" name="left_out"><skipped/></testcase>
+</testsuite></testsuites>"""
+
+
+@pytest.mark.parametrize(
+    "suites, last_line, status",
+    [
+        ({"one": ("0", None), "two": ("0", "<testsuite><testcase name='x'/></testsuite>")}, "1 passed, 0 failed", 0),
+        ({"one": ("1", JUNIT)}, "1 passed, 1 failed", 1),
+        ({"crash": ("139", "<testsuite><testcase name='x'/></testsuite>")}, "1 passed, 1 failed", 1),
+        ({"no_file": ("2", None)}, "0 passed, 1 failed", 1),
+        ({"nothing_ran": ("0", None)}, "0 passed, 0 failed", 1),
+    ],
+)
+def test_count_results(tmp_path, suites, last_line, status):
+    for name, (code, xml) in suites.items():
+        (tmp_path / f"{name}.status").write_text(code + "\n")
+        if xml:
+            (tmp_path / f"{name}.xml").write_text(xml)
+    run = subprocess.run([sys.executable, ROOT / "test" / "count_results.py", tmp_path], capture_output=True, text=True)
+    assert run.stdout.splitlines()[-1] == last_line
+    assert run.returncode == status
