@@ -1,0 +1,328 @@
+//===- GretaDecompose.cpp - what the greta ops mean -----------------------===//
+//
+// Every op's definition in linalg, arith, math and tensor ops: the reference,
+// the `host` target, and the escape for what a target cannot fuse. All compute
+// in f32 and round once. Sums carry `reassoc`: their order is not part of the
+// definition, so a target may split them over lanes.
+//
+// A row op on x[.., D] becomes linalg.generic ops over x's dimensions: the ones
+// that reduce a row yield [..], the last one reads those as row values:
+//
+//   rms_norm:  s[..]    = sum over d of x[.., d]^2
+//              r[..]    = rsqrt(s / D + eps)
+//              y[.., d] = x[.., d] * r[..] * w[d]
+//
+//===----------------------------------------------------------------------===//
+
+#include "Greta/Greta.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "mlir/IR/TypeUtilities.h"
+
+using namespace mlir;
+using namespace greta;
+
+using Body = llvm::function_ref<Value(ImplicitLocOpBuilder &, ValueRange)>;
+
+static Value toF32(ImplicitLocOpBuilder &b, Value value) {
+  if (value.getType().isF32())
+    return value;
+  return arith::ExtFOp::create(b, b.getF32Type(), value);
+}
+
+static Value fromF32(ImplicitLocOpBuilder &b, Value value, Type type) {
+  if (type.isF32())
+    return value;
+  return arith::TruncFOp::create(b, type, value);
+}
+
+static Value constant(ImplicitLocOpBuilder &b, float value) {
+  return arith::ConstantOp::create(b, b.getF32FloatAttr(value));
+}
+
+/// A linalg.generic with one result. `body` gets the inputs' elements, floats
+/// as f32, and with a reduction the accumulator last.
+static Value generic(ImplicitLocOpBuilder &b, ValueRange inputs, Value init,
+                     ArrayRef<AffineMap> maps,
+                     ArrayRef<utils::IteratorType> iterators, Body body) {
+  auto type = cast<RankedTensorType>(init.getType());
+  bool reduces = llvm::is_contained(iterators, utils::IteratorType::reduction);
+  auto op = linalg::GenericOp::create(
+      b, type, inputs, init, maps, iterators,
+      [&](OpBuilder &builder, Location loc, ValueRange args) {
+        ImplicitLocOpBuilder inner(loc, builder);
+        SmallVector<Value> elements;
+        for (Value arg : args.take_front(inputs.size()))
+          elements.push_back(isa<FloatType>(arg.getType()) ? toF32(inner, arg)
+                                                           : arg);
+        if (reduces)
+          elements.push_back(args.back());
+        Value result = body(inner, elements);
+        if (isa<FloatType>(type.getElementType()))
+          result = fromF32(inner, result, type.getElementType());
+        linalg::YieldOp::create(inner, result);
+      });
+  return op.getResult(0);
+}
+
+namespace {
+/// Builds generics over the index space of `x`, [.., D].
+class RowBuilder {
+public:
+  RowBuilder(OpBuilder &builder, Location loc, Value x)
+      : b(loc, builder), type(cast<RankedTensorType>(x.getType())),
+        rank(type.getRank()), sizes(tensor::getMixedSizes(b, loc, x)) {}
+
+  /// [..] of f32 from a reduction over D; `body` combines its inputs' elements
+  /// with the accumulator, which starts at `start`.
+  Value reduce(ValueRange inputs, float start, Body body) {
+    ArrayRef<OpFoldResult> leading = ArrayRef(sizes).drop_back();
+    Value empty = tensor::EmptyOp::create(b, leading, b.getF32Type());
+    Value init =
+        linalg::FillOp::create(b, constant(b, start), empty).getResult(0);
+    SmallVector<utils::IteratorType> iterators(rank,
+                                               utils::IteratorType::parallel);
+    iterators.back() = utils::IteratorType::reduction;
+    SmallVector<AffineMap> maps = mapsOf(inputs);
+    maps.push_back(rowMap());
+    return generic(b, inputs, init, maps, iterators, body);
+  }
+
+  /// [.., D] of `element` from every element, row value or column value.
+  Value map(ValueRange inputs, Type element, Body body) {
+    Value empty = tensor::EmptyOp::create(b, sizes, element);
+    SmallVector<AffineMap> maps = mapsOf(inputs);
+    maps.push_back(b.getMultiDimIdentityMap(rank));
+    SmallVector<utils::IteratorType> iterators(rank,
+                                               utils::IteratorType::parallel);
+    return generic(b, inputs, empty, maps, iterators, body);
+  }
+
+  /// [..] of f32 from row values.
+  Value mapRow(ValueRange inputs, Body body) {
+    ArrayRef<OpFoldResult> leading = ArrayRef(sizes).drop_back();
+    Value empty = tensor::EmptyOp::create(b, leading, b.getF32Type());
+    SmallVector<AffineMap> maps(inputs.size() + 1,
+                                b.getMultiDimIdentityMap(rank - 1));
+    SmallVector<utils::IteratorType> iterators(rank - 1,
+                                               utils::IteratorType::parallel);
+    return generic(b, inputs, empty, maps, iterators, body);
+  }
+
+  /// Marks a value of [..] as a row value; others of rank 1 are columns'.
+  Value row(Value value) {
+    rows.push_back(value);
+    return value;
+  }
+
+  Value sum(ImplicitLocOpBuilder &inner, Value element, Value accumulator) {
+    return arith::AddFOp::create(inner, accumulator, element,
+                                 arith::FastMathFlags::reassoc);
+  }
+
+  float rowLength() const { return type.getShape().back(); }
+  Type elementType() const { return type.getElementType(); }
+
+  ImplicitLocOpBuilder b;
+
+private:
+  AffineMap rowMap() {
+    SmallVector<AffineExpr> dims;
+    for (int64_t dim = 0; dim + 1 < rank; ++dim)
+      dims.push_back(b.getAffineDimExpr(dim));
+    return AffineMap::get(rank, 0, dims, b.getContext());
+  }
+
+  SmallVector<AffineMap> mapsOf(ValueRange inputs) {
+    SmallVector<AffineMap> maps;
+    for (Value input : inputs) {
+      if (llvm::is_contained(rows, input))
+        maps.push_back(rowMap());
+      else if (cast<RankedTensorType>(input.getType()).getRank() == rank)
+        maps.push_back(b.getMultiDimIdentityMap(rank));
+      else
+        maps.push_back(AffineMap::get(rank, 0, b.getAffineDimExpr(rank - 1)));
+    }
+    return maps;
+  }
+
+  RankedTensorType type;
+  int64_t rank;
+  SmallVector<OpFoldResult> sizes;
+  SmallVector<Value> rows;
+};
+} // namespace
+
+/// rsqrt(sum / D + eps)
+static Value inverseDeviation(RowBuilder &rows, Value sum, APFloat eps) {
+  return rows.row(rows.mapRow(sum, [&](ImplicitLocOpBuilder &b, ValueRange v) {
+    Value mean = arith::DivFOp::create(b, v[0], constant(b, rows.rowLength()));
+    Value shifted =
+        arith::AddFOp::create(b, mean, constant(b, eps.convertToFloat()));
+    return math::RsqrtOp::create(b, shifted);
+  }));
+}
+
+Value RmsNormOp::decompose(OpBuilder &builder) {
+  RowBuilder rows(builder, getLoc(), getX());
+  Value squares =
+      rows.reduce(getX(), 0.0f, [&](ImplicitLocOpBuilder &b, ValueRange v) {
+        return rows.sum(b, arith::MulFOp::create(b, v[0], v[0]), v[1]);
+      });
+  Value scale = inverseDeviation(rows, squares, getEps());
+  return rows.map({getX(), scale, getW()}, rows.elementType(),
+                  [&](ImplicitLocOpBuilder &b, ValueRange v) {
+                    Value y = arith::MulFOp::create(b, v[0], v[1]);
+                    return arith::MulFOp::create(b, y, v[2]);
+                  });
+}
+
+Value LayerNormOp::decompose(OpBuilder &builder) {
+  RowBuilder rows(builder, getLoc(), getX());
+  Value sum =
+      rows.reduce(getX(), 0.0f, [&](ImplicitLocOpBuilder &b, ValueRange v) {
+        return rows.sum(b, v[0], v[1]);
+      });
+  Value mean = rows.row(
+      rows.mapRow(sum, [&](ImplicitLocOpBuilder &b, ValueRange v) -> Value {
+        return arith::DivFOp::create(b, v[0], constant(b, rows.rowLength()));
+      }));
+  Value squares = rows.reduce(
+      {getX(), mean}, 0.0f, [&](ImplicitLocOpBuilder &b, ValueRange v) {
+        Value centred = arith::SubFOp::create(b, v[0], v[1]);
+        return rows.sum(b, arith::MulFOp::create(b, centred, centred), v[2]);
+      });
+  Value scale = inverseDeviation(rows, squares, getEps());
+  return rows.map({getX(), mean, scale, getW(), getB()}, rows.elementType(),
+                  [&](ImplicitLocOpBuilder &b, ValueRange v) -> Value {
+                    Value y = arith::SubFOp::create(b, v[0], v[1]);
+                    y = arith::MulFOp::create(b, y, v[2]);
+                    y = arith::MulFOp::create(b, y, v[3]);
+                    return arith::AddFOp::create(b, y, v[4]);
+                  });
+}
+
+Value SoftmaxOp::decompose(OpBuilder &builder) {
+  RowBuilder rows(builder, getLoc(), getX());
+  Value max =
+      rows.row(rows.reduce(getX(), -std::numeric_limits<float>::infinity(),
+                           [&](ImplicitLocOpBuilder &b, ValueRange v) -> Value {
+                             return arith::MaximumFOp::create(b, v[1], v[0]);
+                           }));
+  Value exps = rows.map({getX(), max}, rows.b.getF32Type(),
+                        [&](ImplicitLocOpBuilder &b, ValueRange v) -> Value {
+                          Value shifted = arith::SubFOp::create(b, v[0], v[1]);
+                          return math::ExpOp::create(b, shifted);
+                        });
+  Value sum = rows.row(
+      rows.reduce(exps, 0.0f, [&](ImplicitLocOpBuilder &b, ValueRange v) {
+        return rows.sum(b, v[0], v[1]);
+      }));
+  return rows.map({exps, sum}, rows.elementType(),
+                  [&](ImplicitLocOpBuilder &b, ValueRange v) -> Value {
+                    return arith::DivFOp::create(b, v[0], v[1]);
+                  });
+}
+
+Value SwigluOp::decompose(OpBuilder &builder) {
+  RowBuilder rows(builder, getLoc(), getGate());
+  return rows.map({getGate(), getUp()}, rows.elementType(),
+                  [&](ImplicitLocOpBuilder &b, ValueRange v) -> Value {
+                    Value e =
+                        math::ExpOp::create(b, arith::NegFOp::create(b, v[0]));
+                    Value d = arith::AddFOp::create(b, constant(b, 1.0f), e);
+                    Value silu = arith::DivFOp::create(b, v[0], d);
+                    return arith::MulFOp::create(b, silu, v[1]);
+                  });
+}
+
+/// Pairs are slices of x: the two halves of a head, or its even and its odd
+/// elements. Two generics over [T, H, D/2], one for either slice of the result.
+Value RopeOp::decompose(OpBuilder &builder) {
+  ImplicitLocOpBuilder b(getLoc(), builder);
+  RankedTensorType type = getType();
+  int64_t half = type.getDimSize(2) / 2;
+  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, getLoc(), getX());
+  SmallVector<OpFoldResult> halfSizes = {sizes[0], sizes[1],
+                                         b.getIndexAttr(half)};
+  SmallVector<OpFoldResult> strides(3, b.getIndexAttr(1));
+  SmallVector<OpFoldResult> first(3, b.getIndexAttr(0)), second = first;
+  second[2] = b.getIndexAttr(pairsAreNeighbours() ? 1 : half);
+  if (pairsAreNeighbours())
+    strides[2] = b.getIndexAttr(2);
+  Value xa =
+      tensor::ExtractSliceOp::create(b, getX(), first, halfSizes, strides);
+  Value xb =
+      tensor::ExtractSliceOp::create(b, getX(), second, halfSizes, strides);
+
+  AffineMap identity = b.getMultiDimIdentityMap(3);
+  AffineMap table = AffineMap::get(
+      3, 0, {b.getAffineDimExpr(0), b.getAffineDimExpr(2)}, b.getContext());
+  SmallVector<utils::IteratorType> iterators(3, utils::IteratorType::parallel);
+  auto rotate = [&](Value straight, Value crossed, bool subtract) {
+    Value empty = tensor::EmptyOp::create(b, halfSizes, type.getElementType());
+    return generic(b, {straight, crossed, getCos(), getSin()}, empty,
+                   {identity, identity, table, table, identity}, iterators,
+                   [&](ImplicitLocOpBuilder &b, ValueRange v) -> Value {
+                     Value c = arith::MulFOp::create(b, v[0], v[2]);
+                     Value s = arith::MulFOp::create(b, v[1], v[3]);
+                     if (subtract)
+                       return arith::SubFOp::create(b, c, s);
+                     return arith::AddFOp::create(b, c, s);
+                   });
+  };
+  Value ya = rotate(xa, xb, /*subtract=*/true);
+  Value yb = rotate(xb, xa, /*subtract=*/false);
+  Value result = tensor::EmptyOp::create(b, sizes, type.getElementType());
+  result =
+      tensor::InsertSliceOp::create(b, ya, result, first, halfSizes, strides);
+  return tensor::InsertSliceOp::create(b, yb, result, second, halfSizes,
+                                       strides);
+}
+
+Value MatmulOp::decompose(OpBuilder &builder) {
+  ImplicitLocOpBuilder b(getLoc(), builder);
+  bool isInteger = getA().getType().getElementType().isInteger(8);
+  Type sumType = isInteger ? Type(b.getI32Type()) : Type(b.getF32Type());
+  ReifiedRankedShapedTypeDims shapes;
+  if (failed(reifyResultShapes(b, shapes)))
+    return Value();
+  Value empty = tensor::EmptyOp::create(b, shapes[0], sumType);
+  Value zero = arith::ConstantOp::create(b, b.getZeroAttr(sumType));
+  Value init = linalg::FillOp::create(b, zero, empty).getResult(0);
+
+  AffineExpr m = b.getAffineDimExpr(0), n = b.getAffineDimExpr(1),
+             k = b.getAffineDimExpr(2);
+  auto map = [&](AffineExpr x, AffineExpr y) {
+    return AffineMap::get(3, 0, {x, y}, b.getContext());
+  };
+  AffineMap maps[] = {getTransposeA() ? map(k, m) : map(m, k),
+                      getTransposeB() ? map(n, k) : map(k, n), map(m, n)};
+  utils::IteratorType iterators[] = {utils::IteratorType::parallel,
+                                     utils::IteratorType::parallel,
+                                     utils::IteratorType::reduction};
+  Value sums = generic(
+      b, {getA(), getB()}, init, maps, iterators,
+      [&](ImplicitLocOpBuilder &b, ValueRange v) -> Value {
+        if (isInteger) {
+          Value x = arith::ExtSIOp::create(b, sumType, v[0]);
+          Value y = arith::ExtSIOp::create(b, sumType, v[1]);
+          return arith::AddIOp::create(b, v[2], arith::MulIOp::create(b, x, y));
+        }
+        auto flags =
+            arith::FastMathFlags::reassoc | arith::FastMathFlags::contract;
+        Value product = arith::MulFOp::create(b, v[0], v[1], flags);
+        return arith::AddFOp::create(b, v[2], product, flags);
+      });
+  Type resultElement = getType().getElementType();
+  if (resultElement == sumType)
+    return sums;
+  Value rounded = tensor::EmptyOp::create(b, shapes[0], resultElement);
+  AffineMap identity = b.getMultiDimIdentityMap(2);
+  return generic(b, sums, rounded, {identity, identity},
+                 ArrayRef(iterators).take_front(2),
+                 [](ImplicitLocOpBuilder &, ValueRange v) { return v[0]; });
+}

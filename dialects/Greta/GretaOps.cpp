@@ -1,0 +1,275 @@
+//===- GretaOps.cpp - the greta dialect and its verifiers -----------------===//
+//
+// Messages name the operand, the limit and the remedy. What an op means is in
+// GretaDecompose.cpp.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Greta/Greta.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/IR/TypeUtilities.h"
+
+using namespace mlir;
+using namespace greta;
+
+#include "Greta/GretaDialect.cpp.inc"
+#include "Greta/GretaInterfaces.cpp.inc"
+#define GET_OP_CLASSES
+#include "Greta/GretaOps.cpp.inc"
+
+void GretaDialect::initialize() {
+  addOperations<
+#define GET_OP_LIST
+#include "Greta/GretaOps.cpp.inc"
+      >();
+}
+
+//===----------------------------------------------------------------------===//
+// Checks that several ops share
+//===----------------------------------------------------------------------===//
+
+static LogicalResult checkFloat(Operation *op, StringRef name, Value value,
+                                StringRef allowed = "f32, f16 or bf16") {
+  Type type = getElementTypeOrSelf(value.getType());
+  if (isa<Float32Type, Float16Type, BFloat16Type>(type))
+    return success();
+  return op->emitOpError() << "'" << name << "' has element type " << type
+                           << "; it takes " << allowed
+                           << ": convert with arith before this op";
+}
+
+static LogicalResult checkRank(Operation *op, StringRef name, Value value,
+                               int64_t rank, StringRef shape) {
+  auto type = cast<RankedTensorType>(value.getType());
+  if (type.getRank() == rank)
+    return success();
+  return op->emitOpError() << "'" << name << "' has rank " << type.getRank()
+                           << "; it is " << shape << " of rank " << rank
+                           << ": reshape it";
+}
+
+/// One dimension of `value` must have the extent `size`; a dynamic one may.
+static LogicalResult checkDim(Operation *op, StringRef name, Value value,
+                              int64_t dim, int64_t size, const Twine &what) {
+  int64_t found = cast<RankedTensorType>(value.getType()).getDimSize(dim);
+  if (ShapedType::isDynamic(found) || ShapedType::isDynamic(size) ||
+      found == size)
+    return success();
+  return op->emitOpError() << "'" << name << "' has " << found
+                           << " elements in dimension " << dim << ", not "
+                           << size << "; it must match " << what;
+}
+
+/// `x` is [.., D] of floats with a static D of at least 1.
+static LogicalResult checkRows(Operation *op, StringRef name, Value value) {
+  auto type = cast<RankedTensorType>(value.getType());
+  if (failed(checkFloat(op, name, value)))
+    return failure();
+  if (type.getRank() == 0)
+    return op->emitOpError() << "'" << name
+                             << "' has rank 0; it is [.., D] "
+                                "with at least one dimension: expand it";
+  int64_t size = type.getShape().back();
+  if (ShapedType::isDynamic(size))
+    return op->emitOpError()
+           << "'" << name
+           << "' has a dynamic last dimension; only leading "
+              "dimensions may be dynamic: give the row length in the type";
+  if (size == 0)
+    return op->emitOpError()
+           << "'" << name
+           << "' has rows of no elements; they have at least one";
+  return success();
+}
+
+/// `w` is [D] of floats, D the row length of `x`.
+static LogicalResult checkRowVector(Operation *op, StringRef name, Value value,
+                                    Value rows) {
+  if (failed(checkFloat(op, name, value)) ||
+      failed(checkRank(op, name, value, 1, "[D]")))
+    return failure();
+  int64_t size = cast<RankedTensorType>(rows.getType()).getShape().back();
+  if (cast<RankedTensorType>(value.getType()).getDimSize(0) == size)
+    return success();
+  return op->emitOpError() << "'" << name << "' is " << value.getType()
+                           << "; it must be tensor<" << size
+                           << "x..> to match the last dimension of 'x'";
+}
+
+static LogicalResult checkSameType(Operation *op, StringRef name, Type type,
+                                   StringRef otherName, Type other) {
+  if (type == other)
+    return success();
+  return op->emitOpError() << "'" << name << "' has type " << type
+                           << "; it must be " << other << ", the type of '"
+                           << otherName << "'";
+}
+
+static LogicalResult checkPlain(Operation *op) {
+  for (Type type : op->getOperandTypes())
+    if (cast<RankedTensorType>(type).getEncoding())
+      return op->emitOpError() << "has an operand of type " << type
+                               << "; tensors of this level have no encoding: "
+                                  "remove it";
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Verifiers
+//===----------------------------------------------------------------------===//
+
+/// NaN and negative values have no use; what is too small divides by zero only
+/// where a row is zero, which is the model's choice.
+static LogicalResult checkEps(Operation *op, const APFloat &eps) {
+  if (!eps.isNaN() && !eps.isInfinity() && !eps.isNegative())
+    return success();
+  return op->emitOpError() << "'eps' is " << eps.convertToFloat()
+                           << "; it must be finite and not negative";
+}
+
+LogicalResult RmsNormOp::verify() {
+  if (failed(checkPlain(*this)) || failed(checkRows(*this, "x", getX())) ||
+      failed(checkRowVector(*this, "w", getW(), getX())) ||
+      failed(checkEps(*this, getEps())))
+    return failure();
+  return checkSameType(*this, "result", getType(), "x", getX().getType());
+}
+
+LogicalResult LayerNormOp::verify() {
+  if (failed(checkPlain(*this)) || failed(checkRows(*this, "x", getX())) ||
+      failed(checkRowVector(*this, "w", getW(), getX())) ||
+      failed(checkRowVector(*this, "b", getB(), getX())) ||
+      failed(checkEps(*this, getEps())))
+    return failure();
+  return checkSameType(*this, "result", getType(), "x", getX().getType());
+}
+
+LogicalResult SoftmaxOp::verify() {
+  if (failed(checkPlain(*this)) || failed(checkRows(*this, "x", getX())))
+    return failure();
+  return checkSameType(*this, "result", getType(), "x", getX().getType());
+}
+
+LogicalResult SwigluOp::verify() {
+  if (failed(checkPlain(*this)) ||
+      failed(checkRows(*this, "gate", getGate())) ||
+      failed(checkSameType(*this, "up", getUp().getType(), "gate",
+                           getGate().getType())))
+    return failure();
+  return checkSameType(*this, "result", getType(), "gate", getGate().getType());
+}
+
+LogicalResult RopeOp::verify() {
+  if (failed(checkPlain(*this)) || failed(checkRows(*this, "x", getX())) ||
+      failed(checkRank(*this, "x", getX(), 3, "[T, H, D]")))
+    return failure();
+  RankedTensorType type = getX().getType();
+  int64_t tokens = type.getDimSize(0), size = type.getDimSize(2);
+  if (size % 2)
+    return emitOpError() << "'x' has heads of " << size
+                         << " elements; D must be even: pad the head";
+  for (auto [name, table] :
+       {std::pair("cos", getCos()), std::pair("sin", getSin())}) {
+    if (!table.getType().getElementType().isF32())
+      return emitOpError() << "'" << name << "' has element type "
+                           << table.getType().getElementType()
+                           << "; the tables are f32: convert with arith";
+    if (failed(checkRank(*this, name, table, 2, "[T, D/2]")) ||
+        failed(checkDim(*this, name, table, 0, tokens, "T of 'x'")))
+      return failure();
+    if (table.getType().getDimSize(1) != size / 2)
+      return emitOpError() << "'" << name << "' is " << table.getType()
+                           << "; it must have " << size / 2
+                           << " columns, half the head size of 'x'";
+  }
+  if (getStyle() != "neox" && getStyle() != "gptj")
+    return emitOpError() << "'style' is \"" << getStyle()
+                         << "\"; it is \"neox\" (halves) or \"gptj\" (pairs)";
+  return checkSameType(*this, "result", getType(), "x", type);
+}
+
+LogicalResult MatmulOp::verify() {
+  if (failed(checkPlain(*this)) ||
+      failed(checkRank(*this, "a", getA(), 2,
+                       getTransposeA() ? "[K, M]" : "[M, K]")) ||
+      failed(checkRank(*this, "b", getB(), 2,
+                       getTransposeB() ? "[N, K]" : "[K, N]")) ||
+      failed(checkRank(*this, "result", getResult(), 2, "[M, N]")))
+    return failure();
+  Type element = getA().getType().getElementType();
+  if (!element.isInteger(8) &&
+      failed(checkFloat(*this, "a", getA(), "f32, f16, bf16 or i8")))
+    return failure();
+  if (getB().getType().getElementType() != element)
+    return emitOpError() << "'b' has element type "
+                         << getB().getType().getElementType() << "; it must be "
+                         << element
+                         << ", the element type of 'a': convert one with arith";
+  Type result = getType().getElementType();
+  if (element.isInteger(8)) {
+    if (!result.isInteger(32))
+      return emitOpError() << "'result' has element type " << result
+                           << "; a product of i8 is i32: convert it after";
+  } else if (result != element && !result.isF32()) {
+    return emitOpError() << "'result' has element type " << result
+                         << "; it must be " << element
+                         << " or f32: convert it after";
+  }
+  bool ta = getTransposeA(), tb = getTransposeB();
+  int64_t k = getA().getType().getDimSize(ta ? 0 : 1);
+  int64_t m = getA().getType().getDimSize(ta ? 1 : 0);
+  int64_t n = getB().getType().getDimSize(tb ? 0 : 1);
+  if (failed(checkDim(*this, "b", getB(), tb ? 1 : 0, k, "K of 'a'")) ||
+      failed(checkDim(*this, "result", getResult(), 0, m, "M of 'a'")))
+    return failure();
+  return checkDim(*this, "result", getResult(), 1, n, "N of 'b'");
+}
+
+//===----------------------------------------------------------------------===//
+// Shapes of results in terms of operands
+//===----------------------------------------------------------------------===//
+
+static LogicalResult reifyLike(OpBuilder &builder, Location loc, Value like,
+                               ReifiedRankedShapedTypeDims &shapes) {
+  shapes.push_back(tensor::getMixedSizes(builder, loc, like));
+  return success();
+}
+
+LogicalResult
+RmsNormOp::reifyResultShapes(OpBuilder &builder,
+                             ReifiedRankedShapedTypeDims &shapes) {
+  return reifyLike(builder, getLoc(), getX(), shapes);
+}
+LogicalResult
+LayerNormOp::reifyResultShapes(OpBuilder &builder,
+                               ReifiedRankedShapedTypeDims &shapes) {
+  return reifyLike(builder, getLoc(), getX(), shapes);
+}
+LogicalResult
+SoftmaxOp::reifyResultShapes(OpBuilder &builder,
+                             ReifiedRankedShapedTypeDims &shapes) {
+  return reifyLike(builder, getLoc(), getX(), shapes);
+}
+LogicalResult RopeOp::reifyResultShapes(OpBuilder &builder,
+                                        ReifiedRankedShapedTypeDims &shapes) {
+  return reifyLike(builder, getLoc(), getX(), shapes);
+}
+LogicalResult SwigluOp::reifyResultShapes(OpBuilder &builder,
+                                          ReifiedRankedShapedTypeDims &shapes) {
+  return reifyLike(builder, getLoc(), getGate(), shapes);
+}
+LogicalResult MatmulOp::reifyResultShapes(OpBuilder &builder,
+                                          ReifiedRankedShapedTypeDims &shapes) {
+  // A dimension that the result's type gives stays static.
+  auto size = [&](unsigned dim, Value operand,
+                  int64_t operandDim) -> OpFoldResult {
+    if (!getType().isDynamicDim(dim))
+      return builder.getIndexAttr(getType().getDimSize(dim));
+    return tensor::getMixedSize(builder, getLoc(), operand, operandDim);
+  };
+  shapes.push_back({size(0, getA(), getTransposeA() ? 1 : 0),
+                    size(1, getB(), getTransposeB() ? 0 : 1)});
+  return success();
+}

@@ -1,0 +1,154 @@
+//===- GretaOps.td - the fused operators ----------------------------------===//
+#ifndef GRETA_OPS_TD
+#define GRETA_OPS_TD
+
+include "Greta/GretaDialect.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+// Element types and shapes are checked by the ops' verifiers, whose messages name the operand and the remedy.
+class Greta_Op<string mnemonic, list<Trait> traits = []> : Op<Greta_Dialect, mnemonic, !listconcat([
+    Pure, DeclareOpInterfaceMethods<Greta_DecomposableOpInterface>,
+    DeclareOpInterfaceMethods<ReifyRankedShapedTypeOpInterface, ["reifyResultShapes"]>], traits)> {
+  let assemblyFormat = "operands attr-dict `:` type(operands) `->` type(results)";
+  let hasVerifier = 1;
+}
+
+def Greta_RmsNormOp : Greta_Op<"rms_norm"> {
+  let summary = "Root-mean-square normalisation of rows";
+  let description = [{
+    | operand | shape |
+    |---|---|
+    | `x` | `[.., D]`, f32, f16 or bf16 |
+    | `w` | `[D]`, f32, f16 or bf16 |
+    | result | the type of `x` |
+
+    For every row: `y[i] = x[i] / sqrt(sum(x[j]^2) / D + eps) * w[i]`, in f32, rounded once.
+
+    Source: B. Zhang, R. Sennrich, "Root Mean Square Layer Normalization", 2019, arXiv:1910.07467.
+
+    ```mlir
+    %0 = greta.rms_norm %x, %w {eps = 1.0e-5 : f32} : tensor<?x4096xf16>, tensor<4096xf16> -> tensor<?x4096xf16>
+    ```
+  }];
+  let arguments = (ins AnyRankedTensor:$x, AnyRankedTensor:$w, F32Attr:$eps);
+  let results = (outs AnyRankedTensor:$result);
+}
+
+def Greta_LayerNormOp : Greta_Op<"layer_norm"> {
+  let summary = "Layer normalisation of rows";
+  let description = [{
+    | operand | shape |
+    |---|---|
+    | `x` | `[.., D]`, f32, f16 or bf16 |
+    | `w`, `b` | `[D]`, f32, f16 or bf16 |
+    | result | the type of `x` |
+
+    For every row: `m = sum(x[j]) / D`, `v = sum((x[j] - m)^2) / D` (two passes: the mean first),
+    `y[i] = (x[i] - m) / sqrt(v + eps) * w[i] + b[i]`, in f32, rounded once.
+
+    Source: J. L. Ba, J. R. Kiros, G. E. Hinton, "Layer Normalization", 2016, arXiv:1607.06450.
+
+    ```mlir
+    %0 = greta.layer_norm %x, %w, %b {eps = 1.0e-5 : f32}
+        : tensor<?x768xf32>, tensor<768xf32>, tensor<768xf32> -> tensor<?x768xf32>
+    ```
+  }];
+  let arguments = (ins AnyRankedTensor:$x, AnyRankedTensor:$w, AnyRankedTensor:$b, F32Attr:$eps);
+  let results = (outs AnyRankedTensor:$result);
+}
+
+def Greta_SoftmaxOp : Greta_Op<"softmax"> {
+  let summary = "Softmax over the last dimension";
+  let description = [{
+    | operand | shape |
+    |---|---|
+    | `x` | `[.., D]`, f32, f16 or bf16 |
+    | result | the type of `x` |
+
+    For every row: `m = max(x[j])`, `y[i] = exp(x[i] - m) / sum(exp(x[j] - m))`, in f32, rounded once. A row with a NaN, with
+    +inf or with nothing but -inf is NaN.
+
+    Source: J. S. Bridle, "Probabilistic Interpretation of Feedforward Classification Network Outputs", 1990; the maximum is
+    subtracted so that no exponential overflows (P. Blanchard, D. J. Higham, N. J. Higham, "Accurately computing the
+    log-sum-exp and softmax functions", 2021).
+
+    ```mlir
+    %0 = greta.softmax %x : tensor<?x?x1024xf16> -> tensor<?x?x1024xf16>
+    ```
+  }];
+  let arguments = (ins AnyRankedTensor:$x);
+  let results = (outs AnyRankedTensor:$result);
+}
+
+def Greta_RopeOp : Greta_Op<"rope"> {
+  let summary = "Rotary position embedding";
+  let description = [{
+    | operand | shape |
+    |---|---|
+    | `x` | `[T, H, D]` (tokens, heads, head size; D even), f32, f16 or bf16 |
+    | `cos`, `sin` | `[T, D/2]`, f32 |
+    | result | the type of `x` |
+
+    Rotates pairs of elements of every head: `y[a] = x[a] * cos[t, i] - x[b] * sin[t, i]`,
+    `y[b] = x[b] * cos[t, i] + x[a] * sin[t, i]`, for i in `[0, D/2)`, in f32, rounded once. With `style = "neox"` a pair is
+    `a = i, b = i + D/2` (halves), with `"gptj"` `a = 2i, b = 2i + 1` (neighbours).
+
+    Source: J. Su et al., "RoFormer: Enhanced Transformer with Rotary Position Embedding", 2021, arXiv:2104.09864.
+
+    ```mlir
+    %0 = greta.rope %x, %cos, %sin {style = "neox"}
+        : tensor<?x32x128xf16>, tensor<?x64xf32>, tensor<?x64xf32> -> tensor<?x32x128xf16>
+    ```
+  }];
+  let arguments = (ins AnyRankedTensor:$x, AnyRankedTensor:$cos, AnyRankedTensor:$sin, StrAttr:$style);
+  let results = (outs AnyRankedTensor:$result);
+  let extraClassDeclaration = [{
+    /// True when a pair is the two neighbours 2i and 2i+1, false for i, i+D/2.
+    bool pairsAreNeighbours() { return getStyle() == "gptj"; }
+  }];
+}
+
+def Greta_SwigluOp : Greta_Op<"swiglu"> {
+  let summary = "Gated linear unit with the SiLU gate";
+  let description = [{
+    | operand | shape |
+    |---|---|
+    | `gate`, `up` | `[.., D]`, f32, f16 or bf16, of one type |
+    | result | the same type |
+
+    `y = gate / (1 + exp(-gate)) * up`, in f32, rounded once.
+
+    Source: N. Shazeer, "GLU Variants Improve Transformer", 2020, arXiv:2002.05202.
+
+    ```mlir
+    %0 = greta.swiglu %gate, %up : tensor<?x14336xbf16>, tensor<?x14336xbf16> -> tensor<?x14336xbf16>
+    ```
+  }];
+  let arguments = (ins AnyRankedTensor:$gate, AnyRankedTensor:$up);
+  let results = (outs AnyRankedTensor:$result);
+}
+
+def Greta_MatmulOp : Greta_Op<"matmul"> {
+  let summary = "Matrix product";
+  let description = [{
+    | operand | shape |
+    |---|---|
+    | `a` | `[M, K]`, or `[K, M]` with `transpose_a` |
+    | `b` | `[K, N]`, or `[N, K]` with `transpose_b`; the element type of `a` |
+    | result | `[M, N]` |
+
+    `y[m, n] = sum(a[m, k] * b[k, n])`. f32, f16 and bf16 accumulate in f32, rounded once to a result of f32 or of the
+    operands' type; i8 accumulates in i32, which is the result.
+
+    Source: C. L. Lawson et al., "Basic Linear Algebra Subprograms for Fortran Usage", 1979; level 3: J. Dongarra et al., 1990.
+
+    ```mlir
+    %0 = greta.matmul %a, %b {transpose_b} : tensor<?x4096xf16>, tensor<14336x4096xf16> -> tensor<?x14336xf16>
+    ```
+  }];
+  let arguments = (ins AnyRankedTensor:$a, AnyRankedTensor:$b, UnitAttr:$transpose_a, UnitAttr:$transpose_b);
+  let results = (outs AnyRankedTensor:$result);
+}
+
+#endif

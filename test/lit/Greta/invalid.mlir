@@ -1,0 +1,158 @@
+// Every verifier message names the operand, the limit and the remedy.
+// RUN: greta-opt %s --split-input-file --verify-diagnostics
+
+func.func @type(%x: tensor<4x8xf64>, %w: tensor<8xf32>) {
+  // expected-error @below {{'greta.rms_norm' op 'x' has element type 'f64'; it takes f32, f16 or bf16: convert with arith before this op}}
+  %0 = greta.rms_norm %x, %w {eps = 1.0e-5 : f32} : tensor<4x8xf64>, tensor<8xf32> -> tensor<4x8xf64>
+  return
+}
+// -----
+func.func @weights(%x: tensor<4x8xf32>, %w: tensor<9xf32>) {
+  // expected-error @below {{'w' is 'tensor<9xf32>'; it must be tensor<8x..> to match the last dimension of 'x'}}
+  %0 = greta.rms_norm %x, %w {eps = 1.0e-5 : f32} : tensor<4x8xf32>, tensor<9xf32> -> tensor<4x8xf32>
+  return
+}
+// -----
+func.func @weights_rank(%x: tensor<4x8xf32>, %w: tensor<1x8xf32>) {
+  // expected-error @below {{'w' has rank 2; it is [D] of rank 1: reshape it}}
+  %0 = greta.rms_norm %x, %w {eps = 1.0e-5 : f32} : tensor<4x8xf32>, tensor<1x8xf32> -> tensor<4x8xf32>
+  return
+}
+// -----
+func.func @eps(%x: tensor<4x8xf32>, %w: tensor<8xf32>) {
+  // expected-error @below {{'eps' is -1.0}}
+  %0 = greta.rms_norm %x, %w {eps = -1.0 : f32} : tensor<4x8xf32>, tensor<8xf32> -> tensor<4x8xf32>
+  return
+}
+// -----
+func.func @no_eps(%x: tensor<4x8xf32>, %w: tensor<8xf32>) {
+  // expected-error @below {{'greta.rms_norm' op requires attribute 'eps'}}
+  %0 = greta.rms_norm %x, %w : tensor<4x8xf32>, tensor<8xf32> -> tensor<4x8xf32>
+  return
+}
+// -----
+func.func @result(%x: tensor<4x8xf32>, %w: tensor<8xf32>) {
+  // expected-error @below {{'result' has type 'tensor<4x8xf16>'; it must be 'tensor<4x8xf32>', the type of 'x'}}
+  %0 = greta.layer_norm %x, %w, %w {eps = 0.0 : f32} : tensor<4x8xf32>, tensor<8xf32>, tensor<8xf32> -> tensor<4x8xf16>
+  return
+}
+// -----
+func.func @bias(%x: tensor<4x8xf32>, %w: tensor<8xf32>, %b: tensor<4xf32>) {
+  // expected-error @below {{'b' is 'tensor<4xf32>'; it must be tensor<8x..>}}
+  %0 = greta.layer_norm %x, %w, %b {eps = 0.0 : f32} : tensor<4x8xf32>, tensor<8xf32>, tensor<4xf32> -> tensor<4x8xf32>
+  return
+}
+// -----
+func.func @dynamic_row(%x: tensor<4x?xf32>) {
+  // expected-error @below {{'x' has a dynamic last dimension; only leading dimensions may be dynamic: give the row length in the type}}
+  %0 = greta.softmax %x : tensor<4x?xf32> -> tensor<4x?xf32>
+  return
+}
+// -----
+func.func @scalar(%x: tensor<f32>) {
+  // expected-error @below {{'x' has rank 0; it is [.., D] with at least one dimension}}
+  %0 = greta.softmax %x : tensor<f32> -> tensor<f32>
+  return
+}
+// -----
+func.func @empty_row(%x: tensor<4x0xf32>) {
+  // expected-error @below {{'x' has rows of no elements; they have at least one}}
+  %0 = greta.softmax %x : tensor<4x0xf32> -> tensor<4x0xf32>
+  return
+}
+// -----
+func.func @encoding(%x: tensor<4x8xf32, "rowwise">) {
+  // expected-error @below {{has an operand of type 'tensor<4x8xf32, "rowwise">'; tensors of this level have no encoding}}
+  %0 = greta.softmax %x : tensor<4x8xf32, "rowwise"> -> tensor<4x8xf32, "rowwise">
+  return
+}
+// -----
+func.func @gate(%x: tensor<4x8xf32>, %y: tensor<?x8xf32>) {
+  // expected-error @below {{'up' has type 'tensor<?x8xf32>'; it must be 'tensor<4x8xf32>', the type of 'gate'}}
+  %0 = greta.swiglu %x, %y : tensor<4x8xf32>, tensor<?x8xf32> -> tensor<4x8xf32>
+  return
+}
+// -----
+func.func @rope_rank(%x: tensor<4x8xf16>, %t: tensor<4x4xf32>) {
+  // expected-error @below {{'x' has rank 2; it is [T, H, D] of rank 3: reshape it}}
+  %0 = greta.rope %x, %t, %t {style = "neox"} : tensor<4x8xf16>, tensor<4x4xf32>, tensor<4x4xf32> -> tensor<4x8xf16>
+  return
+}
+// -----
+func.func @rope_odd(%x: tensor<4x2x7xf16>, %t: tensor<4x3xf32>) {
+  // expected-error @below {{'x' has heads of 7 elements; D must be even: pad the head}}
+  %0 = greta.rope %x, %t, %t {style = "neox"} : tensor<4x2x7xf16>, tensor<4x3xf32>, tensor<4x3xf32> -> tensor<4x2x7xf16>
+  return
+}
+// -----
+func.func @rope_table(%x: tensor<4x2x8xf16>, %t: tensor<4x4xf32>, %h: tensor<4x4xf16>) {
+  // expected-error @below {{'sin' has element type 'f16'; the tables are f32: convert with arith}}
+  %0 = greta.rope %x, %t, %h {style = "neox"} : tensor<4x2x8xf16>, tensor<4x4xf32>, tensor<4x4xf16> -> tensor<4x2x8xf16>
+  return
+}
+// -----
+func.func @rope_tokens(%x: tensor<4x2x8xf16>, %t: tensor<5x4xf32>) {
+  // expected-error @below {{'cos' has 5 elements in dimension 0, not 4; it must match T of 'x'}}
+  %0 = greta.rope %x, %t, %t {style = "neox"} : tensor<4x2x8xf16>, tensor<5x4xf32>, tensor<5x4xf32> -> tensor<4x2x8xf16>
+  return
+}
+// -----
+func.func @rope_columns(%x: tensor<4x2x8xf16>, %t: tensor<4x8xf32>) {
+  // expected-error @below {{'cos' is 'tensor<4x8xf32>'; it must have 4 columns, half the head size of 'x'}}
+  %0 = greta.rope %x, %t, %t {style = "neox"} : tensor<4x2x8xf16>, tensor<4x8xf32>, tensor<4x8xf32> -> tensor<4x2x8xf16>
+  return
+}
+// -----
+func.func @rope_style(%x: tensor<4x2x8xf16>, %t: tensor<4x4xf32>) {
+  // expected-error @below {{'style' is "NEOX"; it is "neox" (halves) or "gptj" (pairs)}}
+  %0 = greta.rope %x, %t, %t {style = "NEOX"} : tensor<4x2x8xf16>, tensor<4x4xf32>, tensor<4x4xf32> -> tensor<4x2x8xf16>
+  return
+}
+// -----
+func.func @matmul_k(%a: tensor<4x8xf16>, %b: tensor<4x8xf16>) {
+  // expected-error @below {{'b' has 4 elements in dimension 0, not 8; it must match K of 'a'}}
+  %0 = greta.matmul %a, %b : tensor<4x8xf16>, tensor<4x8xf16> -> tensor<4x8xf16>
+  return
+}
+// -----
+func.func @matmul_transposed(%a: tensor<4x8xf16>, %b: tensor<4x8xf16>) {
+  // expected-error @below {{'result' has 8 elements in dimension 1, not 4; it must match N of 'b'}}
+  %0 = greta.matmul %a, %b {transpose_b} : tensor<4x8xf16>, tensor<4x8xf16> -> tensor<4x8xf16>
+  return
+}
+// -----
+func.func @matmul_rank(%a: tensor<2x4x8xf16>, %b: tensor<8x4xf16>) {
+  // expected-error @below {{'a' has rank 3; it is [M, K] of rank 2: reshape it}}
+  %0 = greta.matmul %a, %b : tensor<2x4x8xf16>, tensor<8x4xf16> -> tensor<4x4xf16>
+  return
+}
+// -----
+func.func @matmul_mixed(%a: tensor<4x8xf16>, %b: tensor<8x4xbf16>) {
+  // expected-error @below {{'b' has element type 'bf16'; it must be 'f16', the element type of 'a'}}
+  %0 = greta.matmul %a, %b : tensor<4x8xf16>, tensor<8x4xbf16> -> tensor<4x4xf16>
+  return
+}
+// -----
+func.func @matmul_result(%a: tensor<4x8xf16>, %b: tensor<8x4xf16>) {
+  // expected-error @below {{'result' has element type 'bf16'; it must be 'f16' or f32: convert it after}}
+  %0 = greta.matmul %a, %b : tensor<4x8xf16>, tensor<8x4xf16> -> tensor<4x4xbf16>
+  return
+}
+// -----
+func.func @matmul_i8(%a: tensor<4x8xi8>, %b: tensor<8x4xi8>) {
+  // expected-error @below {{'result' has element type 'i8'; a product of i8 is i32: convert it after}}
+  %0 = greta.matmul %a, %b : tensor<4x8xi8>, tensor<8x4xi8> -> tensor<4x4xi8>
+  return
+}
+// -----
+func.func @matmul_i4(%a: tensor<4x8xi4>, %b: tensor<8x4xi4>) {
+  // expected-error @below {{'a' has element type 'i4'; it takes f32, f16, bf16 or i8}}
+  %0 = greta.matmul %a, %b : tensor<4x8xi4>, tensor<8x4xi4> -> tensor<4x4xi32>
+  return
+}
+// -----
+func.func @not_a_tensor(%x: memref<4x8xf32>) {
+  // expected-error @below {{'greta.softmax' op operand #0 must be ranked tensor of any type values, but got 'memref<4x8xf32>'}}
+  %0 = "greta.softmax"(%x) : (memref<4x8xf32>) -> tensor<4x8xf32>
+  return
+}

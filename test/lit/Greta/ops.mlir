@@ -1,0 +1,40 @@
+// Every op prints as it is written in the contract, and reads itself back.
+// RUN: greta-opt %s | greta-opt | FileCheck %s
+
+// CHECK-LABEL: func.func @norms(
+// CHECK: greta.rms_norm %{{.*}}, %{{.*}} {eps = 9.99999974E-6 : f32} : tensor<?x4096xf16>, tensor<4096xf16> -> tensor<?x4096xf16>
+// CHECK: greta.layer_norm %{{.*}}, %{{.*}}, %{{.*}} {eps = 0.000000e+00 : f32} : tensor<?x4096xf16>, tensor<4096xf16>, tensor<4096xf32> -> tensor<?x4096xf16>
+func.func @norms(%x: tensor<?x4096xf16>, %w: tensor<4096xf16>, %b: tensor<4096xf32>) -> tensor<?x4096xf16> {
+  %0 = greta.rms_norm %x, %w {eps = 1.0e-5 : f32} : tensor<?x4096xf16>, tensor<4096xf16> -> tensor<?x4096xf16>
+  %1 = greta.layer_norm %0, %w, %b {eps = 0.0 : f32} : tensor<?x4096xf16>, tensor<4096xf16>, tensor<4096xf32> -> tensor<?x4096xf16>
+  return %1 : tensor<?x4096xf16>
+}
+
+// CHECK-LABEL: func.func @rows(
+// CHECK: greta.softmax %{{.*}} : tensor<?x?x7xbf16> -> tensor<?x?x7xbf16>
+// CHECK: greta.swiglu %{{.*}}, %{{.*}} : tensor<?x?x7xbf16>, tensor<?x?x7xbf16> -> tensor<?x?x7xbf16>
+// CHECK: greta.softmax %{{.*}} : tensor<1xf32> -> tensor<1xf32>
+func.func @rows(%x: tensor<?x?x7xbf16>, %y: tensor<1xf32>) -> (tensor<?x?x7xbf16>, tensor<1xf32>) {
+  %0 = greta.softmax %x : tensor<?x?x7xbf16> -> tensor<?x?x7xbf16>
+  %1 = greta.swiglu %0, %x : tensor<?x?x7xbf16>, tensor<?x?x7xbf16> -> tensor<?x?x7xbf16>
+  %2 = greta.softmax %y : tensor<1xf32> -> tensor<1xf32>
+  return %1, %2 : tensor<?x?x7xbf16>, tensor<1xf32>
+}
+
+// CHECK-LABEL: func.func @rope(
+// CHECK: greta.rope %{{.*}}, %{{.*}}, %{{.*}} {style = "neox"} : tensor<?x32x128xf16>, tensor<?x64xf32>, tensor<?x64xf32> -> tensor<?x32x128xf16>
+// CHECK: greta.rope %{{.*}}, %{{.*}}, %{{.*}} {style = "gptj"}
+func.func @rope(%x: tensor<?x32x128xf16>, %cos: tensor<?x64xf32>, %sin: tensor<?x64xf32>) -> tensor<?x32x128xf16> {
+  %0 = greta.rope %x, %cos, %sin {style = "neox"} : tensor<?x32x128xf16>, tensor<?x64xf32>, tensor<?x64xf32> -> tensor<?x32x128xf16>
+  %1 = greta.rope %0, %cos, %sin {style = "gptj"} : tensor<?x32x128xf16>, tensor<?x64xf32>, tensor<?x64xf32> -> tensor<?x32x128xf16>
+  return %1 : tensor<?x32x128xf16>
+}
+
+// CHECK-LABEL: func.func @matmul(
+// CHECK: greta.matmul %{{.*}}, %{{.*}} {transpose_b} : tensor<?x64xf16>, tensor<32x64xf16> -> tensor<?x32xf32>
+// CHECK: greta.matmul %{{.*}}, %{{.*}} {transpose_a} : tensor<8x4xi8>, tensor<8x16xi8> -> tensor<4x16xi32>
+func.func @matmul(%a: tensor<?x64xf16>, %b: tensor<32x64xf16>, %c: tensor<8x4xi8>, %d: tensor<8x16xi8>) -> (tensor<?x32xf32>, tensor<4x16xi32>) {
+  %0 = greta.matmul %a, %b {transpose_b} : tensor<?x64xf16>, tensor<32x64xf16> -> tensor<?x32xf32>
+  %1 = greta.matmul %c, %d {transpose_a} : tensor<8x4xi8>, tensor<8x16xi8> -> tensor<4x16xi32>
+  return %0, %1 : tensor<?x32xf32>, tensor<4x16xi32>
+}

@@ -1,0 +1,43 @@
+//===- greta-opt.cpp - mlir-opt with GRETA's dialects and passes ----------===//
+//
+// Registers what our pipelines use of MLIR, not everything: the tool starts in
+// tens of milliseconds, and every lit test starts it.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Greta/Greta.h"
+#include "GretaTile/GretaTile.h"
+#include "greta/Transforms/Passes.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/ROCDLDialect.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Linalg/Passes.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/SPIRV/IR/SPIRVDialect.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/Tools/mlir-opt/MlirOptMain.h"
+#include "mlir/Transforms/Passes.h"
+
+int main(int argc, char **argv) {
+  mlir::DialectRegistry registry;
+  registry.insert<greta::GretaDialect, greta::tile::GretaTileDialect,
+                  mlir::affine::AffineDialect, mlir::arith::ArithDialect,
+                  mlir::func::FuncDialect, mlir::gpu::GPUDialect,
+                  mlir::LLVM::LLVMDialect, mlir::ROCDL::ROCDLDialect,
+                  mlir::linalg::LinalgDialect, mlir::math::MathDialect,
+                  mlir::memref::MemRefDialect, mlir::scf::SCFDialect,
+                  mlir::spirv::SPIRVDialect, mlir::tensor::TensorDialect,
+                  mlir::vector::VectorDialect>();
+  greta::registerGretaTransformsPasses();
+  mlir::registerTransformsPasses();
+  mlir::registerLinalgPasses();
+  return mlir::asMainReturnCode(
+      mlir::MlirOptMain(argc, argv, "GRETA's optimizer driver\n", registry));
+}
