@@ -1,0 +1,149 @@
+"""The parts of greta_runtime.h that the end-to-end tests and the benchmark call, through ctypes; arrays go in and out as NumPy arrays.
+
+bf16 is ml_dtypes.bfloat16 where that package exists and uint16 where it does not.
+"""
+
+import ctypes
+import json
+import os
+import pathlib
+
+import numpy as np
+
+try:
+    from ml_dtypes import bfloat16
+except ImportError:
+    bfloat16 = np.dtype(np.uint16)
+
+DTYPES = {"f32": np.float32, "f16": np.float16, "bf16": bfloat16, "i32": np.int32, "i8": np.int8}
+
+
+class Tensor(ctypes.Structure):
+    _fields_ = [("buffer", ctypes.c_void_p), ("offset", ctypes.c_size_t), ("shape", ctypes.POINTER(ctypes.c_int64)), ("rank", ctypes.c_uint32)]
+
+
+class TensorInfo(ctypes.Structure):
+    _fields_ = [("name", ctypes.c_char_p), ("dtype", ctypes.c_char_p), ("access", ctypes.c_char_p), ("rank", ctypes.c_uint32), ("shape", ctypes.POINTER(ctypes.c_int64))]
+
+
+class GretaError(RuntimeError):
+    pass
+
+
+class Runtime:
+    """One device of libgreta_runtime.so with one stream."""
+
+    def __init__(self, device, library=None):
+        library = library or os.environ.get("GRETA_RUNTIME") or pathlib.Path(__file__).resolve().parents[2] / "build" / "lib" / "libgreta_runtime.so"
+        self.lib = ctypes.CDLL(str(library))
+        for name in ("greta_last_error", "greta_function_variant", "greta_package_manifest"):
+            getattr(self.lib, name).restype = ctypes.c_char_p
+        self.lib.greta_function_result_count.restype = ctypes.c_size_t
+        self.lib.greta_buffer_size.restype = ctypes.c_size_t
+        for name in ("package", "function", "buffer", "event", "stream"):
+            getattr(self.lib, f"greta_{name}_destroy").argtypes = [ctypes.c_void_p]
+        self.device = ctypes.c_void_p()
+        self.check(self.lib.greta_device_open(device.encode(), ctypes.byref(self.device)))
+        self.stream = self.make("stream_create", self.device)
+
+    def check(self, status):
+        if status:
+            raise GretaError(self.lib.greta_last_error().decode())
+
+    def make(self, call, *arguments):
+        """Calls a greta function whose last parameter receives a handle."""
+        handle = ctypes.c_void_p()
+        self.check(getattr(self.lib, "greta_" + call)(*arguments, ctypes.byref(handle)))
+        return handle
+
+    def json(self, call, *arguments):
+        """Calls a greta function whose last parameter receives a JSON text."""
+        text = ctypes.c_char_p()
+        self.check(getattr(self.lib, "greta_" + call)(*arguments, ctypes.byref(text)))
+        value = json.loads(text.value)
+        self.lib.greta_string_free(text)
+        return value
+
+    def info(self):
+        return self.json("device_info", self.device)
+
+    def close(self):
+        self.lib.greta_stream_destroy(self.stream)
+        self.check(self.lib.greta_device_close(self.device))
+
+    def buffer(self, array_or_bytes):
+        """A device buffer, filled when given an array."""
+        if isinstance(array_or_bytes, int):
+            return self.make("buffer_create", self.device, ctypes.c_size_t(max(array_or_bytes, 4)))
+        array = np.ascontiguousarray(array_or_bytes)
+        handle = self.make("buffer_create", self.device, ctypes.c_size_t(max(array.nbytes, 4)))
+        if array.nbytes:
+            self.check(self.lib.greta_buffer_write(self.stream, handle, ctypes.c_size_t(0), array.ctypes.data_as(ctypes.c_void_p), ctypes.c_size_t(array.nbytes)))
+        return handle
+
+    def read(self, buffer, shape, dtype):
+        array = np.empty(shape, DTYPES[dtype])
+        if array.nbytes:
+            self.check(self.lib.greta_buffer_read(self.stream, buffer, ctypes.c_size_t(0), array.ctypes.data_as(ctypes.c_void_p), ctypes.c_size_t(array.nbytes)))
+        return array
+
+    def synchronize(self):
+        self.check(self.lib.greta_stream_synchronize(self.stream))
+
+
+class Package:
+    def __init__(self, runtime, path):
+        self.runtime = runtime
+        self.handle = runtime.make("package_open", str(path).encode())
+
+    def variants(self, function):
+        """What greta_function_variants reports: per variant whether this device can run it."""
+        return self.runtime.json("function_variants", self.runtime.device, self.handle, function.encode())
+
+    def function(self, name, variant=None, flags=0):
+        return Function(self, name, variant, flags)
+
+
+class Function:
+    def __init__(self, package, name, variant, flags):
+        self.runtime = runtime = package.runtime
+        self.handle = runtime.make("function_load", runtime.device, package.handle, name.encode(), variant.encode() if variant else None, ctypes.c_uint32(flags))
+        self.variant = runtime.lib.greta_function_variant(self.handle).decode()
+
+    def destroy(self):
+        self.runtime.lib.greta_function_destroy(self.handle)
+
+    def results(self, arguments):
+        """[(shape, dtype, bytes)] of the results for these argument tensors."""
+        results = []
+        for index in range(self.runtime.lib.greta_function_result_count(self.handle)):
+            info = TensorInfo()
+            self.runtime.check(self.runtime.lib.greta_function_result(self.handle, ctypes.c_size_t(index), ctypes.byref(info)))
+            shape, size = (ctypes.c_int64 * max(info.rank, 1))(), ctypes.c_size_t()
+            self.runtime.check(
+                self.runtime.lib.greta_function_result_shape(self.handle, arguments, ctypes.c_size_t(len(arguments)), ctypes.c_size_t(index), shape, ctypes.byref(size))
+            )
+            results.append((tuple(shape[: info.rank]), info.dtype.decode(), size.value))
+        return results
+
+    def launch(self, arguments, results):
+        self.runtime.check(
+            self.runtime.lib.greta_function_launch(self.handle, self.runtime.stream, arguments, ctypes.c_size_t(len(arguments)), results, ctypes.c_size_t(len(results)))
+        )
+
+    def __call__(self, *arrays):
+        buffers = [self.runtime.buffer(a) for a in arrays]
+        arguments = tensors(zip(buffers, (a.shape for a in arrays)))
+        described = self.results(arguments)
+        outputs = [self.runtime.buffer(size) for _, _, size in described]
+        self.launch(arguments, tensors(zip(outputs, (shape for shape, _, _ in described))))
+        values = [self.runtime.read(buffer, shape, dtype) for buffer, (shape, dtype, _) in zip(outputs, described)]
+        for buffer in buffers + outputs:
+            self.runtime.lib.greta_buffer_destroy(buffer)
+        return values
+
+
+def tensors(buffers_and_shapes):
+    """A C array of greta_tensor."""
+    made = [Tensor(buffer, 0, (ctypes.c_int64 * max(len(shape), 1))(*shape), len(shape)) for buffer, shape in buffers_and_shapes]
+    return (Tensor * len(made))(*made)

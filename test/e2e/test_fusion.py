@@ -1,0 +1,77 @@
+"""Chains of ops become one kernel, what cannot be fused becomes several, spills are none, and the answer stays the definition's."""
+
+import pytest
+
+import cases
+import harness
+from test_numerics import check
+
+TARGETS = ("gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201", "vulkan", "host")
+COLUMNS = (7, 1000, 4096)
+ROWS = (1, 3)
+KERNELS = [pytest.param(op, cases.OPS[op].kernels, id=op) for op in cases.OPS]
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory):
+    source = "\n".join(c.mlir() for c in cases.cases("f16", (4096,), cases.OPS))
+    return harness.compile_package(tmp_path_factory.mktemp("fusion"), "all", source, ",".join(TARGETS))
+
+
+@pytest.mark.xdist_group("fusion")
+@pytest.mark.parametrize("op, kernels", KERNELS)
+def test_kernels_of_a_function(package, op, kernels):
+    function = harness.function_of(package, cases.Case(op, "f16", 4096).name)
+    found = {v["id"]: len(v["kernels"]) for v in function["variants"]}
+    assert {v["target"].split(":")[0].split("-")[0] for v in function["variants"]} >= set(TARGETS) - {"vulkan"}
+    assert any(v["backend"] == "vulkan" for v in function["variants"])
+    assert found == {i: 1 if i == "host" else kernels for i in found}
+
+
+@pytest.mark.xdist_group("fusion")
+@pytest.mark.parametrize("op", cases.OPS)
+def test_no_spills(package, op):
+    function = harness.function_of(package, cases.Case(op, "f16", 4096).name)
+    checked = 0
+    for variant in function["variants"]:
+        for kernel in variant["kernels"]:
+            if variant["backend"] == "hip":
+                stats = kernel["stats"]
+                spilled = {k: stats[k] for k in ("scratch_bytes", "vgpr_spills", "sgpr_spills")}
+                assert not any(spilled.values()), f"{variant['id']}: {spilled}"
+                checked += 1
+    assert checked >= 5
+
+
+@pytest.mark.xdist_group("fusion")
+@pytest.mark.parametrize("op, kernels", KERNELS)
+def test_inspect_shows_the_kernels(package, op, kernels):
+    shown = harness.tool(harness.RUN, package, "--inspect", f"--function={cases.Case(op, 'f16', 4096).name}")
+    assert shown.returncode == 0, shown.stderr
+    assert f"{kernels} kernel" in shown.stdout
+
+
+@pytest.fixture(scope="module")
+def chains(tmp_path_factory):
+    """Results of the chains on a device, run once."""
+    made = {}
+
+    def results(device, dtype):
+        target = device.removeprefix("sim:")
+        if (device, dtype) not in made:
+            work = [[c.name, r] for c in cases.cases(dtype, COLUMNS, cases.CHAINS) for r in ROWS]
+            source = "\n".join(c.mlir() for c in cases.cases(dtype, COLUMNS, cases.CHAINS))
+            package = harness.compile_package(tmp_path_factory.mktemp("chains"), f"{target}_{dtype}", source, target)
+            made[device, dtype] = harness.run_cases(device, package, work)
+        return made[device, dtype]
+
+    return results
+
+
+@pytest.mark.xdist_group("chains")
+@pytest.mark.parametrize("columns", COLUMNS)
+@pytest.mark.parametrize("op", cases.CHAINS)
+@pytest.mark.parametrize("dtype", cases.ELEMENT_TYPES)
+@pytest.mark.parametrize("device", ("vulkan", "host", "sim:gfx942", "sim:gfx1100"))
+def test_numerics_of_chains(chains, device, dtype, op, columns):
+    check(chains(device, dtype), cases.Case(op, dtype, columns), ROWS)

@@ -1,0 +1,118 @@
+"""greta-run from the command line: files in and out, expectations, benchmarks, devices, and what the package says about itself."""
+
+import json
+
+import numpy as np
+import pytest
+from ml_dtypes import bfloat16
+
+import cases
+import harness
+
+CASES = [cases.Case("rms_norm", dtype, 1000) for dtype in cases.ELEMENT_TYPES]
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory):
+    return harness.compile_package(tmp_path_factory.mktemp("tools"), "norms", "\n".join(c.mlir() for c in CASES), "gfx942,vulkan,host")
+
+
+def save(path, array):
+    """Returns the --input operand; bf16 travels as uint16."""
+    if array.dtype == bfloat16:
+        np.save(path, array.view(np.uint16))
+        return f"bf16:{path}"
+    np.save(path, array)
+    return str(path)
+
+
+@pytest.mark.parametrize("device", ("vulkan", "host", "sim:gfx942"))
+@pytest.mark.parametrize("case", CASES, ids=lambda c: c.dtype)
+def test_files(tmp_path, package, case, device):
+    inputs = case.inputs(3)
+    operands = [f"--input={save(tmp_path / f'{i}.npy', array)}" for i, array in enumerate(inputs)]
+    run = harness.tool(harness.RUN, package, f"--device={device}", f"--function={case.name}", *operands, f"--output={tmp_path}/y.npy", "--json")
+    assert run.returncode == 0, run.stderr
+    assert json.loads(run.stdout)["variant"]
+    actual = np.load(tmp_path / "y.npy")
+    (expected,) = case.reference(inputs)
+    errors = cases.row_errors(actual.view(bfloat16) if case.dtype == "bf16" else actual, expected)
+    assert all(e <= limit for e, limit in zip(errors, case.tolerances))
+
+
+def test_expectation(tmp_path, package):
+    case = CASES[0]
+    inputs = case.inputs(3)
+    (expected,) = case.reference(inputs)
+    operands = [f"--input={save(tmp_path / f'{i}.npy', array)}" for i, array in enumerate(inputs)]
+    for factor, status in ((1.0, 0), (1.01, 1)):
+        np.save(tmp_path / "expected.npy", (expected * factor).astype(np.float32))
+        flags = [f"--expect={tmp_path}/expected.npy", "--rtol=1e-4", "--atol=1e-5"]
+        run = harness.tool(harness.RUN, package, "--device=vulkan", f"--function={case.name}", *operands, *flags)
+        assert run.returncode == status, run.stdout + run.stderr
+
+
+@pytest.mark.parametrize("device", ("vulkan", "sim:gfx942"))
+def test_check_against_host(package, device):
+    run = harness.tool(harness.RUN, package, f"--device={device}", f"--function={CASES[1].name}", "--input=3x1000xf16:random:1", "--input=1000xf16:random:2", "--check")
+    assert run.returncode == 0, run.stdout + run.stderr
+
+
+def test_same_seed_same_numbers(tmp_path, package):
+    for name in "ab":
+        flags = ["--input=3x1000xf32:random:7", "--input=1000xf32:random:8", f"--output={tmp_path}/{name}.npy"]
+        run = harness.tool(harness.RUN, package, "--device=host", f"--function={CASES[0].name}", *flags)
+        assert run.returncode == 0, run.stderr
+    a, b = (np.load(tmp_path / f"{name}.npy") for name in "ab")
+    assert np.array_equal(a, b) and a.std() > 0.1
+
+
+def test_bench(package):
+    flags = ["--input=64x1000xf32:random:7", "--input=1000xf32:random:8", "--bench", "--reps=5", "--json"]
+    run = harness.tool(harness.RUN, package, "--device=vulkan", f"--function={CASES[0].name}", *flags)
+    assert run.returncode == 0, run.stderr
+    times = [v for k, v in json.loads(run.stdout).items() if "median" in k]
+    assert len(times) == 1 and times[0] > 0
+
+
+def test_list_devices():
+    run = harness.tool(harness.RUN, "--list-devices")
+    assert run.returncode == 0, run.stderr
+    for device in ("hip", "vulkan", "host"):
+        assert device in run.stdout
+
+
+def test_every_variant_is_inspected(package):
+    shown = harness.tool(harness.RUN, package, "--inspect")
+    assert shown.returncode == 0, shown.stderr
+    for function in harness.manifest(package)["functions"]:
+        assert function["name"] in shown.stdout
+        for variant in function["variants"]:
+            assert variant["id"] in shown.stdout
+
+
+def test_radv_reports_its_compilation(package, driver_parts):
+    """RADV's null navi31 compiles the kernels without spills or scratch, and --inspect shows what it made of them."""
+    if "radv" not in driver_parts:
+        pytest.skip("scripts/vulkan-drivers has no RADV here")
+    shown = harness.tool(harness.DRIVERS, "radv", "navi31", harness.RUN, package, "--inspect", "--device=vulkan", "--json")
+    assert shown.returncode == 0, shown.stderr
+    text = shown.stdout
+    assert "VGPRs" in text
+    values = [int(v) for k, v in statistics(json.loads(text)) if "pill" in k or "cratch" in k]
+    assert values and not any(values), text
+
+
+def statistics(value):
+    """Every (key, number) and (name, value) of a JSON tree."""
+    if isinstance(value, dict):
+        if "name" in value and "value" in value:
+            yield value["name"], value["value"]
+        for key, entry in value.items():
+            if isinstance(entry, (int, float)) and not isinstance(entry, bool):
+                yield key, entry
+            else:
+                yield from statistics(entry)
+    elif isinstance(value, list):
+        for entry in value:
+            yield from statistics(entry)
