@@ -7,6 +7,7 @@
 
 #include "Greta/Greta.h"
 #include "GretaTile/GretaTile.h"
+#include "greta/Conversion/Passes.h"
 #include "greta/Transforms/Passes.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -35,6 +36,7 @@ int main(int argc, char **argv) {
                   mlir::memref::MemRefDialect, mlir::scf::SCFDialect,
                   mlir::spirv::SPIRVDialect, mlir::tensor::TensorDialect,
                   mlir::vector::VectorDialect>();
+  greta::registerGretaConversionPasses();
   greta::registerGretaTransformsPasses();
   mlir::registerTransformsPasses();
   mlir::registerLinalgPasses();

@@ -1,0 +1,33 @@
+//===- Passes.td - conversions between the levels of the compiler ---------===//
+#ifndef GRETA_CONVERSION_PASSES_TD
+#define GRETA_CONVERSION_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def GretaTileToSPIRV : Pass<"greta-tile-to-spirv", "::mlir::ModuleOp"> {
+  let summary = "Kernels at the lane level become one spirv.module each";
+  let description = [{
+    Takes modules whose `greta_tile.func` kernels hold lane ops, scalars and small vectors only (what `greta-tile-distribute`
+    leaves). Each kernel is replaced by a `spirv.module` in the place where it stood: addressing through physical storage
+    buffers, the arguments in one push-constant block (64-bit device addresses, then i32), LocalSize = `block_size`, an entry
+    point of the kernel's name. Only the capabilities that the code needs are declared.
+
+    ```mlir
+    greta_tile.func @copy(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>) attributes {block_size = 64 : i32, wave_size = 1 : i32} {
+      %i = greta_tile.wave_id
+      %v = greta_tile.ptr_load %x[%i] align 4 : !greta_tile.ptr<f32> -> f32
+      greta_tile.ptr_store %v, %y[%i] align 4 : f32 -> !greta_tile.ptr<f32>
+      greta_tile.return
+    }
+    ```
+    becomes
+    ```mlir
+    spirv.module @copy PhysicalStorageBuffer64 GLSL450 requires #spirv.vce<v1.5, [Shader, Int64, PhysicalStorageBufferAddresses], []> {
+      spirv.GlobalVariable @args : !spirv.ptr<!spirv.struct<(i64 [0], i64 [8]), Block>, PushConstant>
+      ...
+    ```
+  }];
+  let dependentDialects = ["::mlir::spirv::SPIRVDialect"];
+}
+
+#endif
