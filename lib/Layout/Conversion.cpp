@@ -189,6 +189,21 @@ static llvm::SmallVector<uint32_t> makeSelectors(const Plan &plan,
   return basis;
 }
 
+/// Decides between Identity and Registers for moves within a thread. Where the
+/// source holds copies, a register that may stay itself does.
+static void preferSameRegisters(const Layout &src, Conversion &conversion) {
+  bool identity = src.numRegisters() == conversion.moves.size();
+  for (auto [reg, move] : llvm::enumerate(conversion.moves)) {
+    unsigned &from = move.registers[0];
+    if (reg < src.numRegisters() &&
+        src.registerIndex(reg) == src.registerIndex(from))
+      from = reg;
+    identity &= from == reg;
+  }
+  conversion.kind =
+      identity ? Conversion::Kind::Identity : Conversion::Kind::Registers;
+}
+
 static std::string shapeText(const Layout &layout) {
   std::string text;
   for (int64_t extent : layout.shape())
@@ -234,7 +249,6 @@ llvm::FailureOr<Conversion> greta::convert(const Layout &src, const Layout &dst,
       result.laneFromWave.push_back(image.lane);
   }
   result.moves.resize(to.numRegisters());
-  bool identity = src.numRegisters() == dst.numRegisters();
   for (unsigned reg = 0, e = to.numRegisters(); reg != e; ++reg) {
     Image start;
     for (auto [bit, image] : llvm::enumerate(plan->reg))
@@ -252,15 +266,13 @@ llvm::FailureOr<Conversion> greta::convert(const Layout &src, const Layout &dst,
           tileReg ^= basis[place];
       move.registers.push_back(srcMap[repetition + tileReg]);
     }
-    identity &= move.registers[0] == dstMap[reg];
   }
   if (shuffle)
     result.kind = Conversion::Kind::Shuffle;
   else if (!basis.empty())
     result.kind = Conversion::Kind::Select;
   else
-    result.kind =
-        identity ? Conversion::Kind::Identity : Conversion::Kind::Registers;
+    preferSameRegisters(src, result);
   return result;
 }
 
@@ -286,15 +298,10 @@ greta::broadcast(const Layout &src, const Layout &dst, std::string &error) {
     return moved;
   Conversion result = *moved;
   result.moves.clear();
-  bool identity = src.numRegisters() == dst.numRegisters();
-  for (auto [reg, from] : llvm::enumerate(flatRegister)) {
+  for (unsigned from : flatRegister)
     result.moves.push_back(moved->moves[from]);
-    identity &= moved->moves[from].registers[0] == reg;
-  }
-  if (moved->kind == Conversion::Kind::Identity && !identity)
-    result.kind = Conversion::Kind::Registers;
-  else if (moved->kind == Conversion::Kind::Registers && identity)
-    result.kind = Conversion::Kind::Identity;
+  if (result.kind <= Conversion::Kind::Registers)
+    preferSameRegisters(src, result);
   return result;
 }
 
