@@ -1,5 +1,5 @@
 // Every verifier message names the operand, the limit and the remedy.
-// RUN: greta-opt %s --split-input-file --verify-diagnostics
+// RUN: greta-opt %s --split-input-file --verify-diagnostics -o /dev/null
 
 func.func @type(%x: tensor<4x8xf64>, %w: tensor<8xf32>) {
   // expected-error @below {{'greta.rms_norm' op 'x' has element type 'f64'; it takes f32, f16 or bf16: convert with arith before this op}}

@@ -1,0 +1,318 @@
+//===- Amdgpu.cpp - the rows of the AMD chips -----------------------------===//
+//
+// Sources, by the names the rows use:
+//   CDNA2 ISA, CDNA3 ISA, CDNA4 ISA, RDNA3 ISA, RDNA3.5 ISA, RDNA4 ISA:
+//     AMD, "... Instruction Set Architecture: Reference Guide"
+//   LLVM: llvm/docs/AMDGPUUsage.rst and AMDGPU.td of LLVM 22 (register counts
+//     and granules: AMDGPUBaseInfo.cpp)
+//   product: AMD's product pages (CUs, clocks, bandwidth)
+//   rates: cycles = operations of the instruction / (peak rate / CUs / SIMDs /
+//     clock), with the peak rates of the CDNA white papers and product pages
+//
+//===----------------------------------------------------------------------===//
+
+#include "greta/Target/Target.h"
+
+using namespace llvm;
+using namespace greta;
+
+//===----------------------------------------------------------------------===//
+// Layouts of matrix operands
+//===----------------------------------------------------------------------===//
+namespace {
+// k runs through the registers of a lane; 2, 4, 8 and 16 elements.
+constexpr Basis alongColumns[] = {{0, 1}, {0, 2}, {0, 4}, {0, 8}};
+constexpr Basis alongRows[] = {{1, 0}, {2, 0}, {4, 0}, {8, 0}};
+
+// MFMA 16x16: lane % 16 = row of A, lane / 16 = k group of E elements.
+template <uint8_t E>
+constexpr Basis lane16A[] = {{1, 0}, {2, 0}, {4, 0},
+                             {8, 0}, {0, E}, {0, 2 * E}};
+template <uint8_t E>
+constexpr Basis lane16B[] = {{0, 1}, {0, 2}, {0, 4},
+                             {0, 8}, {E, 0}, {2 * E, 0}};
+// MFMA 32x32: lane % 32 = row of A, lane / 32 = k group of E elements.
+template <uint8_t E>
+constexpr Basis lane32A[] = {{1, 0}, {2, 0}, {4, 0}, {8, 0}, {16, 0}, {0, E}};
+template <uint8_t E>
+constexpr Basis lane32B[] = {{0, 1}, {0, 2}, {0, 4}, {0, 8}, {0, 16}, {E, 0}};
+// MFMA accumulators: row = 4 * (lane / 16) + r; row = 8 * (r / 4) +
+// 4 * (lane / 32) + r % 4.
+constexpr Basis acc16Reg[] = {{1, 0}, {2, 0}};
+constexpr Basis acc16Lane[] = {{0, 1}, {0, 2}, {0, 4}, {0, 8}, {4, 0}, {8, 0}};
+constexpr Basis acc32Reg[] = {{1, 0}, {2, 0}, {8, 0}, {16, 0}};
+constexpr Basis acc32Lane[] = {{0, 1}, {0, 2}, {0, 4}, {0, 8}, {0, 16}, {4, 0}};
+// WMMA gfx11: every lane has all k of a row; lanes 16-31 repeat lanes 0-15.
+constexpr Basis wmma11LaneA[] = {{1, 0}, {2, 0}, {4, 0}, {8, 0}, {0, 0}};
+constexpr Basis wmma11LaneB[] = {{0, 1}, {0, 2}, {0, 4}, {0, 8}, {0, 0}};
+// row = 2 * r + lane / 16.
+constexpr Basis wmma11AccReg[] = {{2, 0}, {4, 0}, {8, 0}};
+constexpr Basis wmma11AccLane[] = {{0, 1}, {0, 2}, {0, 4}, {0, 8}, {1, 0}};
+// WMMA gfx12: lane % 16 = row, k = 8 * (lane / 16) + e; row = 8 * (lane / 16)
+// + r.
+constexpr Basis wmma12LaneA[] = {{1, 0}, {2, 0}, {4, 0}, {8, 0}, {0, 8}};
+constexpr Basis wmma12LaneB[] = {{0, 1}, {0, 2}, {0, 4}, {0, 8}, {8, 0}};
+constexpr Basis wmma12AccReg[] = {{1, 0}, {2, 0}, {4, 0}};
+constexpr Basis wmma12AccLane[] = {{0, 1}, {0, 2}, {0, 4}, {0, 8}, {8, 0}};
+
+constexpr unsigned log2of(unsigned value) {
+  return value <= 1 ? 0 : 1 + log2of(value / 2);
+}
+
+/// 16x16xK with E = K / 4 elements of A per lane.
+template <uint8_t E>
+MatrixInstruction mfma16(StringRef name, StringRef in, StringRef acc,
+                         unsigned cycles) {
+  return {name,
+          16,
+          16,
+          4u * E,
+          1,
+          in,
+          in,
+          acc,
+          cycles,
+          {ArrayRef(alongColumns).take_front(log2of(E)), lane16A<E>},
+          {ArrayRef(alongRows).take_front(log2of(E)), lane16B<E>},
+          {acc16Reg, acc16Lane}};
+}
+
+/// 32x32xK with E = K / 2 elements of A per lane.
+template <uint8_t E>
+MatrixInstruction mfma32(StringRef name, StringRef in, StringRef acc,
+                         unsigned cycles) {
+  return {name,
+          32,
+          32,
+          2u * E,
+          1,
+          in,
+          in,
+          acc,
+          cycles,
+          {ArrayRef(alongColumns).take_front(log2of(E)), lane32A<E>},
+          {ArrayRef(alongRows).take_front(log2of(E)), lane32B<E>},
+          {acc32Reg, acc32Lane}};
+}
+
+MatrixInstruction wmma11(StringRef name, StringRef in, StringRef acc,
+                         unsigned cycles) {
+  return {name,
+          16,
+          16,
+          16,
+          1,
+          in,
+          in,
+          acc,
+          cycles,
+          {alongColumns, wmma11LaneA},
+          {alongRows, wmma11LaneB},
+          {wmma11AccReg, wmma11AccLane}};
+}
+
+MatrixInstruction wmma12(StringRef name, StringRef in, StringRef acc,
+                         unsigned cycles) {
+  return {name,
+          16,
+          16,
+          16,
+          1,
+          in,
+          in,
+          acc,
+          cycles,
+          {ArrayRef(alongColumns).take_front(3), wmma12LaneA},
+          {ArrayRef(alongRows).take_front(3), wmma12LaneB},
+          {wmma12AccReg, wmma12AccLane}};
+}
+} // namespace
+
+// CDNA2 ISA, 7 "Matrix arithmetic instructions"; LLVM FeatureMAIInsts, gfx90a.
+static const MatrixInstruction matrixGfx90a[] = {
+    mfma16<4>("mfma.f32.16x16x16f16", "f16", "f32", 32),
+    mfma32<4>("mfma.f32.32x32x8f16", "f16", "f32", 64),
+    mfma16<4>("mfma.f32.16x16x16bf16.1k", "bf16", "f32", 32),
+    mfma32<4>("mfma.f32.32x32x8bf16.1k", "bf16", "f32", 64),
+    mfma16<1>("mfma.f32.16x16x4f32", "f32", "f32", 32),
+    mfma32<1>("mfma.f32.32x32x2f32", "f32", "f32", 64),
+    mfma16<4>("mfma.i32.16x16x16i8", "i8", "i32", 32),
+    mfma32<4>("mfma.i32.32x32x8i8", "i8", "i32", 64)};
+
+// CDNA3 ISA, 7 "Matrix arithmetic instructions".
+static const MatrixInstruction matrixGfx942[] = {
+    mfma16<4>("mfma.f32.16x16x16f16", "f16", "f32", 16),
+    mfma32<4>("mfma.f32.32x32x8f16", "f16", "f32", 32),
+    mfma16<4>("mfma.f32.16x16x16bf16.1k", "bf16", "f32", 16),
+    mfma32<4>("mfma.f32.32x32x8bf16.1k", "bf16", "f32", 32),
+    mfma16<1>("mfma.f32.16x16x4f32", "f32", "f32", 32),
+    mfma32<1>("mfma.f32.32x32x2f32", "f32", "f32", 64),
+    mfma16<8>("mfma.i32.16x16x32.i8", "i8", "i32", 16),
+    mfma32<8>("mfma.i32.32x32x16.i8", "i8", "i32", 32),
+    mfma16<8>("mfma.f32.16x16x32.fp8.fp8", "f8e4m3fnuz", "f32", 16),
+    mfma32<8>("mfma.f32.32x32x16.fp8.fp8", "f8e4m3fnuz", "f32", 32),
+    mfma16<8>("mfma.f32.16x16x32.bf8.bf8", "f8e5m2fnuz", "f32", 16),
+    mfma32<8>("mfma.f32.32x32x16.bf8.bf8", "f8e5m2fnuz", "f32", 32)};
+
+// CDNA4 ISA, 7 "Matrix arithmetic instructions": twice the K at CDNA3's cycles.
+static const MatrixInstruction matrixGfx950[] = {
+    mfma16<8>("mfma.f32.16x16x32.f16", "f16", "f32", 16),
+    mfma32<8>("mfma.f32.32x32x16.f16", "f16", "f32", 32),
+    mfma16<8>("mfma.f32.16x16x32.bf16", "bf16", "f32", 16),
+    mfma32<8>("mfma.f32.32x32x16.bf16", "bf16", "f32", 32),
+    mfma16<4>("mfma.f32.16x16x16f16", "f16", "f32", 16),
+    mfma32<4>("mfma.f32.32x32x8f16", "f16", "f32", 32),
+    mfma16<4>("mfma.f32.16x16x16bf16.1k", "bf16", "f32", 16),
+    mfma32<4>("mfma.f32.32x32x8bf16.1k", "bf16", "f32", 32),
+    mfma16<1>("mfma.f32.16x16x4f32", "f32", "f32", 32),
+    mfma32<1>("mfma.f32.32x32x2f32", "f32", "f32", 64),
+    mfma16<16>("mfma.i32.16x16x64.i8", "i8", "i32", 16),
+    mfma32<16>("mfma.i32.32x32x32.i8", "i8", "i32", 32),
+    mfma16<8>("mfma.f32.16x16x32.fp8.fp8", "f8e4m3fn", "f32", 16),
+    mfma32<8>("mfma.f32.32x32x16.fp8.fp8", "f8e4m3fn", "f32", 32),
+    mfma16<8>("mfma.f32.16x16x32.bf8.bf8", "f8e5m2", "f32", 16),
+    mfma32<8>("mfma.f32.32x32x16.bf8.bf8", "f8e5m2", "f32", 32)};
+
+// RDNA3 ISA, 7.9 "Wave matrix multiply accumulate". No f32 operands.
+static const MatrixInstruction matrixGfx11[] = {
+    wmma11("wmma.f32.16x16x16.f16", "f16", "f32", 32),
+    wmma11("wmma.f32.16x16x16.bf16", "bf16", "f32", 32),
+    wmma11("wmma.i32.16x16x16.iu8", "i8", "i32", 32)};
+
+// RDNA4 ISA, 7.12 "Wave matrix multiply accumulate". No f32 operands.
+static const MatrixInstruction matrixGfx12[] = {
+    wmma12("wmma.f32.16x16x16.f16", "f16", "f32", 16),
+    wmma12("wmma.f32.16x16x16.bf16", "bf16", "f32", 16),
+    wmma12("wmma.i32.16x16x16.iu8", "i8", "i32", 8),
+    wmma12("wmma.f32.16x16x16.fp8.fp8", "f8e4m3fn", "f32", 8),
+    wmma12("wmma.f32.16x16x16.bf8.bf8", "f8e5m2", "f32", 8)};
+
+//===----------------------------------------------------------------------===//
+// Rows
+//===----------------------------------------------------------------------===//
+
+static constexpr unsigned ldsDword[] = {4};
+static constexpr unsigned ldsDwordOrFour[] = {4, 12, 16};
+
+static constexpr StringRef namesGfx90a[] = {"cdna2", "mi200", "mi210", "mi250",
+                                            "mi250x"};
+static constexpr StringRef namesGfx942[] = {"cdna3",  "mi300",  "mi300x",
+                                            "mi300a", "mi308x", "mi325x"};
+static constexpr StringRef namesGfx950[] = {"cdna4", "mi350", "mi350x",
+                                            "mi355x"};
+static constexpr StringRef namesGfx1100[] = {
+    "rdna3", "navi31", "rx7900xtx", "rx7900xt", "rx7900gre", "w7900"};
+static constexpr StringRef namesGfx1101[] = {"navi32", "rx7800xt", "rx7700xt"};
+static constexpr StringRef namesGfx1102[] = {"navi33", "rx7600", "rx7600xt"};
+static constexpr StringRef namesGfx1103[] = {"phoenix", "radeon780m"};
+static constexpr StringRef namesGfx1150[] = {"strix-point", "radeon890m"};
+static constexpr StringRef namesGfx1151[] = {"rdna3.5", "strix-halo",
+                                             "radeon8060s"};
+static constexpr StringRef namesGfx1200[] = {"navi44", "rx9060xt"};
+static constexpr StringRef namesGfx1201[] = {"rdna4", "navi48", "rx9070xt",
+                                             "rx9070"};
+
+namespace {
+/// What differs between chips of one generation.
+struct Chip {
+  StringRef name;
+  ArrayRef<StringRef> aliases;
+  unsigned computeUnits, clockMHz, bandwidthGBs;
+  StringRef source;
+};
+
+TargetRow cdna(Chip chip, unsigned ldsBytes, unsigned xcds,
+               ArrayRef<unsigned> directToLds, Fp8Kind fp8,
+               ArrayRef<MatrixInstruction> matrix) {
+  return {chip.name,
+          Backend::Hip,
+          chip.aliases,
+          /*waveSize=*/64,
+          /*maxWorkgroupSize=*/1024,
+          ldsBytes,
+          /*ldsBytesPerUnit=*/ldsBytes,
+          /*vgprs=*/{256, 512, 8},
+          /*agprs=*/{256, 512, 8},
+          /*unifiedVgprs=*/true,
+          /*sgprs=*/{102, 800, 16},
+          chip.computeUnits,
+          /*simdsPerUnit=*/4,
+          /*maxWavesPerSimd=*/8,
+          xcds,
+          chip.clockMHz,
+          chip.bandwidthGBs,
+          directToLds,
+          fp8,
+          matrix,
+          /*features=*/{},
+          /*capabilities=*/{},
+          chip.source};
+}
+
+/// A CU is half a WGP: two SIMDs and, as far as counting goes, half of its
+/// 128 KB of LDS. SGPRs are the same for every wave and limit nothing.
+TargetRow rdna(Chip chip, unsigned vgprsPerSimd, unsigned vgprGranule,
+               Fp8Kind fp8, ArrayRef<MatrixInstruction> matrix) {
+  return {chip.name,
+          Backend::Hip,
+          chip.aliases,
+          /*waveSize=*/32,
+          /*maxWorkgroupSize=*/1024,
+          /*ldsBytes=*/65536,
+          /*ldsBytesPerUnit=*/65536,
+          /*vgprs=*/{256, vgprsPerSimd, vgprGranule},
+          /*agprs=*/{},
+          /*unifiedVgprs=*/false,
+          /*sgprs=*/{106, 0, 1},
+          chip.computeUnits,
+          /*simdsPerUnit=*/2,
+          /*maxWavesPerSimd=*/16,
+          /*xcds=*/1,
+          chip.clockMHz,
+          chip.bandwidthGBs,
+          /*directToLdsBytes=*/{},
+          fp8,
+          matrix,
+          /*features=*/{},
+          /*capabilities=*/{},
+          chip.source};
+}
+} // namespace
+
+static const TargetRow rows[] = {
+    // One of the two dies of an MI250X, which is one device.
+    cdna({"gfx90a", namesGfx90a, 110, 1700, 1638,
+          "CDNA2 ISA; LLVM gfx90a; product MI250X"},
+         65536, 1, ldsDword, Fp8Kind::None, matrixGfx90a),
+    cdna({"gfx942", namesGfx942, 304, 2100, 5300,
+          "CDNA3 ISA; LLVM gfx942; product MI300X"},
+         65536, 8, ldsDword, Fp8Kind::Fnuz, matrixGfx942),
+    cdna({"gfx950", namesGfx950, 256, 2400, 8000,
+          "CDNA4 ISA; LLVM gfx950; product MI355X"},
+         163840, 8, ldsDwordOrFour, Fp8Kind::Ocp, matrixGfx950),
+    rdna({"gfx1100", namesGfx1100, 96, 2500, 960,
+          "RDNA3 ISA; LLVM gfx1100; product RX 7900 XTX"},
+         1536, 24, Fp8Kind::None, matrixGfx11),
+    rdna({"gfx1101", namesGfx1101, 60, 2430, 624,
+          "RDNA3 ISA; LLVM gfx1101; product RX 7800 XT"},
+         1536, 24, Fp8Kind::None, matrixGfx11),
+    rdna({"gfx1102", namesGfx1102, 32, 2655, 288,
+          "RDNA3 ISA; LLVM gfx1102; product RX 7600"},
+         1024, 16, Fp8Kind::None, matrixGfx11),
+    rdna({"gfx1103", namesGfx1103, 12, 2700, 120,
+          "RDNA3 ISA; LLVM gfx1103; product Radeon 780M, LPDDR5X-7500"},
+         1024, 16, Fp8Kind::None, matrixGfx11),
+    rdna({"gfx1150", namesGfx1150, 16, 2900, 120,
+          "RDNA3.5 ISA; LLVM gfx1150; product Radeon 890M, LPDDR5X-7500"},
+         1024, 16, Fp8Kind::None, matrixGfx11),
+    rdna({"gfx1151", namesGfx1151, 40, 2900, 256,
+          "RDNA3.5 ISA; LLVM gfx1151; product Radeon 8060S, LPDDR5X-8000"},
+         1536, 24, Fp8Kind::None, matrixGfx11),
+    rdna({"gfx1200", namesGfx1200, 32, 3130, 320,
+          "RDNA4 ISA; LLVM gfx1200; product RX 9060 XT"},
+         1536, 24, Fp8Kind::Ocp, matrixGfx12),
+    rdna({"gfx1201", namesGfx1201, 64, 2970, 640,
+          "RDNA4 ISA; LLVM gfx1201; product RX 9070 XT"},
+         1536, 24, Fp8Kind::Ocp, matrixGfx12)};
+
+ArrayRef<TargetRow> greta::detail::amdgpuRows() { return rows; }

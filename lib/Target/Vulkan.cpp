@@ -1,0 +1,167 @@
+//===- Vulkan.cpp - the rows of the Vulkan device families ----------------===//
+//
+// Sources, by the names the rows use:
+//   spec: Vulkan 1.3 specification, "Required Limits" and "Required Features"
+//   measured: our own probes of 2026-11-20 (docs/architecture.md): the H200
+//   with
+//     driver 580.159.04 and lavapipe 26.1; shared memory per SM counted by how
+//     many one-wave workgroups run at once, layouts read with an iota kernel
+//   RADV: Mesa 25.0.7, radv_physical_device.c, and its null device
+//
+//===----------------------------------------------------------------------===//
+
+#include "greta/Target/Target.h"
+
+using namespace llvm;
+using namespace greta;
+
+//===----------------------------------------------------------------------===//
+// Cooperative matrices
+//===----------------------------------------------------------------------===//
+
+// H200, measured: A 16x16 of f16 and the accumulators 16x16 are alike.
+static constexpr Basis nvLaneA[] = {{0, 2}, {0, 4}, {1, 0}, {2, 0}, {4, 0}};
+static constexpr Basis nvLaneB[] = {{2, 0}, {4, 0}, {0, 1}, {0, 2}, {0, 4}};
+static constexpr Basis nvReg16x16[] = {{0, 1}, {0, 8}, {8, 0}};
+static constexpr Basis nvAccReg16x8[] = {{0, 1}, {8, 0}};
+static constexpr Basis nvRegB16x16[] = {{1, 0}, {8, 0}, {0, 8}};
+static constexpr FragmentLayout nvA = {nvReg16x16, nvLaneA};
+static constexpr FragmentLayout nvAcc16x8 = {nvAccReg16x8, nvLaneA};
+static constexpr FragmentLayout nvB16x16 = {nvRegB16x16, nvLaneB};
+static const FragmentLayout nvB16x8 = {ArrayRef(nvRegB16x16).take_front(2),
+                                       nvLaneB};
+
+// Cycles from what registers alone issue: 530-600 TFLOP/s at 16x8x16, 420-490
+// at 16x16x16, of 132 SMs with four units each at 1980 MHz.
+static const MatrixInstruction matrixNvidia[] = {
+    {"coopmat", 16, 8, 16, 1, "f16", "f16", "f32", 7, nvA, nvB16x8, nvAcc16x8},
+    {"coopmat", 16, 8, 16, 1, "f16", "f16", "f16", 7, nvA, nvB16x8, nvAcc16x8},
+    {"coopmat", 16, 16, 16, 1, "f16", "f16", "f32", 18, nvA, nvB16x16, nvA},
+    {"coopmat", 16, 16, 16, 1, "f16", "f16", "f16", 18, nvA, nvB16x16, nvA},
+    {"coopmat", 16, 8, 8, 1, "f16", "f16", "f32", 0, {}, {}, {}},
+    {"coopmat", 16, 8, 8, 1, "f16", "f16", "f16", 0, {}, {}, {}},
+    {"coopmat", 16, 16, 16, 1, "bf16", "bf16", "f32", 18, {}, {}, {}},
+    {"coopmat", 16, 16, 32, 1, "i8", "i8", "i32", 0, {}, {}, {}},
+    {"coopmat", 16, 8, 32, 1, "i8", "i8", "i32", 0, {}, {}, {}}};
+
+// lavapipe 26.1, measured.
+static constexpr Basis along8Columns[] = {{0, 1}, {0, 2}, {0, 4}};
+static constexpr Basis along8Rows[] = {{1, 0}, {2, 0}, {4, 0}};
+static constexpr FragmentLayout lvpA = {along8Rows, along8Columns};
+static constexpr FragmentLayout lvpB = {along8Columns, along8Rows};
+static const MatrixInstruction matrixLavapipe[] = {
+    {"coopmat", 8, 8, 8, 1, "f16", "f16", "f32", 0, lvpA, lvpB, lvpA},
+    {"coopmat", 8, 8, 8, 1, "f16", "f16", "f16", 0, lvpA, lvpB, lvpA},
+    {"coopmat", 8, 8, 8, 1, "i8", "i8", "i32", 0, lvpA, lvpB, lvpA}};
+
+// RADV becomes v_wmma; nobody has read its element layouts yet.
+static const MatrixInstruction matrixRdna[] = {
+    {"coopmat", 16, 16, 16, 1, "f16", "f16", "f32", 32, {}, {}, {}},
+    {"coopmat", 16, 16, 16, 1, "f16", "f16", "f16", 32, {}, {}, {}},
+    {"coopmat", 16, 16, 16, 1, "i8", "i8", "i32", 32, {}, {}, {}}};
+
+//===----------------------------------------------------------------------===//
+// Features and capabilities
+//===----------------------------------------------------------------------===//
+
+// Every device of interest has these: buffers are 64-bit addresses, f16 and
+// bf16 are stored in 16 bits.
+static constexpr StringRef portableFeatures[] = {
+    "bufferDeviceAddress",      "shaderInt64",   "shaderInt16",
+    "storageBuffer16BitAccess", "shaderFloat16", "vulkanMemoryModel"};
+static constexpr StringRef portableCapabilities[] = {
+    "Shader",
+    "Int64",
+    "Int16",
+    "Float16",
+    "StorageBuffer16BitAccess",
+    "PhysicalStorageBufferAddresses",
+    "VulkanMemoryModel"};
+static constexpr StringRef subgroupFeatures[] = {
+    "bufferDeviceAddress", "shaderInt64",
+    "shaderInt16",         "storageBuffer16BitAccess",
+    "shaderFloat16",       "vulkanMemoryModel",
+    "shaderInt8",          "storageBuffer8BitAccess",
+    "subgroupSizeControl", "computeFullSubgroups",
+    "cooperativeMatrix"};
+static constexpr StringRef subgroupCapabilities[] = {
+    "Shader",
+    "Int64",
+    "Int16",
+    "Float16",
+    "StorageBuffer16BitAccess",
+    "PhysicalStorageBufferAddresses",
+    "VulkanMemoryModel",
+    "Int8",
+    "StorageBuffer8BitAccess",
+    "GroupNonUniform",
+    "GroupNonUniformShuffle",
+    "CooperativeMatrixKHR"};
+
+static constexpr StringRef namesNvidia[] = {"vulkan:h200"};
+static constexpr StringRef namesWave64[] = {"vulkan:amd64"};
+static constexpr StringRef namesLavapipe[] = {"vulkan:llvmpipe"};
+
+//===----------------------------------------------------------------------===//
+// Rows
+//===----------------------------------------------------------------------===//
+
+namespace {
+struct Unit {
+  unsigned computeUnits, simdsPerUnit, maxWavesPerSimd, clockMHz, bandwidthGBs;
+};
+
+TargetRow family(StringRef name, ArrayRef<StringRef> aliases,
+                 unsigned subgroupSize, unsigned maxWorkgroupSize,
+                 unsigned sharedBytes, unsigned sharedBytesPerUnit,
+                 RegisterFile registers, Unit unit,
+                 ArrayRef<MatrixInstruction> matrix, StringRef source) {
+  bool subgroups = subgroupSize > 1;
+  return {name,
+          Backend::Vulkan,
+          aliases,
+          subgroupSize,
+          maxWorkgroupSize,
+          sharedBytes,
+          sharedBytesPerUnit,
+          registers,
+          /*agprs=*/{},
+          /*unifiedVgprs=*/false,
+          /*sgprs=*/{},
+          unit.computeUnits,
+          unit.simdsPerUnit,
+          unit.maxWavesPerSimd,
+          /*xcds=*/1,
+          unit.clockMHz,
+          unit.bandwidthGBs,
+          /*directToLdsBytes=*/{},
+          Fp8Kind::None,
+          matrix,
+          subgroups ? ArrayRef<StringRef>(subgroupFeatures)
+                    : ArrayRef<StringRef>(portableFeatures),
+          subgroups ? ArrayRef<StringRef>(subgroupCapabilities)
+                    : ArrayRef<StringRef>(portableCapabilities),
+          source};
+}
+} // namespace
+
+static const TargetRow rows[] = {
+    // About 1 KB more of shared memory than declared is counted per workgroup.
+    family("vulkan:nvidia", namesNvidia, 32, 1024, 49152, 57344, {255, 512, 8},
+           {132, 4, 16, 1980, 4800}, matrixNvidia, "measured, H200"),
+    family("vulkan:rdna3", {}, 32, 1024, 65536, 65536, {256, 1536, 24},
+           {96, 2, 16, 2500, 960}, matrixRdna, "RADV navi31; the row gfx1100"),
+    // RADV offers no cooperative matrix there.
+    family("vulkan:rdna4", {}, 32, 1024, 65536, 65536, {256, 1536, 24},
+           {64, 2, 16, 2970, 640}, {}, "RADV gfx1201; the row gfx1201"),
+    family("vulkan:wave64", namesWave64, 64, 1024, 32768, 65536, {256, 512, 8},
+           {64, 4, 8, 1500, 500}, {},
+           "GCN and CDNA through Vulkan: RADV, the row gfx90a"),
+    // No GPU: one compute unit stands for a CPU core.
+    family("vulkan:lavapipe", namesLavapipe, 8, 1024, 32768, 32768, {},
+           {4, 1, 16, 3000, 50}, matrixLavapipe, "measured, lavapipe 26.1"),
+    // What the specification guarantees; its 128 invocations bind us.
+    family("vulkan:portable", {}, 1, 128, 16384, 16384, {},
+           {16, 1, 16, 1000, 100}, {}, "spec")};
+
+ArrayRef<TargetRow> greta::detail::vulkanRows() { return rows; }
