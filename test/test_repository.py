@@ -29,6 +29,11 @@ def test_scripts_parse():
         assert run.returncode == 0, run.stderr
 
 
+def test_reference_pages_are_current():
+    run = subprocess.run([ROOT / "scripts" / "reference-docs", "--check"], capture_output=True, text=True)
+    assert run.returncode == 0, run.stdout[:4000] + run.stderr
+
+
 def test_files_are_small():
     long = {n: lines for n in tracked(*CPP, ".td", ".py") if (lines := (ROOT / n).read_text().count("\n")) > 650}
     assert not long, "split these: about 600 lines is the limit"
