@@ -10,7 +10,7 @@ import zlib
 
 import numpy as np
 
-from runtime import DTYPES
+from greta_runtime import DTYPES
 
 EPS = 1e-5
 EPS_TEXT = "1.0e-5"  # MLIR wants the point

@@ -41,7 +41,8 @@ def run_cases(device, package, work, launcher=()):
     results, crashes = {tuple(w): [] for w in work}, 0
     while work:
         command = [*launcher, sys.executable, ROOT / "test" / "e2e" / "worker.py", device, package]
-        worker = subprocess.run([str(c) for c in command], input=json.dumps(work), capture_output=True, text=True, timeout=1500)
+        libraries = {**os.environ, "PYTHONPATH": str(ROOT / "scripts" / "lib")}
+        worker = subprocess.run([str(c) for c in command], input=json.dumps(work), capture_output=True, text=True, timeout=1500, env=libraries)
         current = None
         for line in map(json.loads, worker.stdout.splitlines()):
             if "start" in line:
@@ -65,6 +66,3 @@ def run_cases(device, package, work, launcher=()):
 def lavapipe_launcher():
     return (DRIVERS, "lavapipe", "--validate")
 
-
-def environment(**changes):
-    return {**os.environ, **changes}

@@ -10,7 +10,7 @@ import json
 import sys
 
 import cases
-from runtime import GretaError, Package, Runtime
+from greta_runtime import GretaError, Package, Runtime
 
 
 def report(**line):

@@ -1,4 +1,4 @@
-"""The parts of greta_runtime.h that the end-to-end tests and the benchmark call, through ctypes; arrays go in and out as NumPy arrays.
+"""The parts of greta_runtime.h that the demo, the end-to-end tests and the benchmark call, through ctypes; arrays go in and out as NumPy arrays.
 
 bf16 is ml_dtypes.bfloat16 where that package exists and uint16 where it does not.
 """

@@ -1,0 +1,214 @@
+"""Checks and measures row_ops.greta on a GPU; called by scripts/bench-h200, which sets the library path.
+
+usage: row_ops.py DIR CSV [--device=vulkan] [--reps=50] [--rounds=7] [--scale=1] [--variants]
+Data are random normal f16. Every function runs over several sets of buffers that together are larger than any cache, and over poisoned
+results. Time is the GPU's, from events around `reps` launches; median, minimum and maximum of `rounds` such batches. The copy is measured
+twice in the same run, by the runtime's own buffer copy and by torch, and the faster one is the yardstick. --scale divides the number
+of rows, for a try on a small machine; --variants measures every variant that runs, not only the one the runtime chooses.
+"""
+
+import argparse
+import csv
+import ctypes
+import datetime
+import pathlib
+import statistics
+import sys
+import time
+
+import numpy as np
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "test" / "e2e"), str(ROOT / "scripts" / "lib")]
+import cases  # noqa: E402
+from greta_runtime import Package, Runtime, tensors  # noqa: E402
+
+try:
+    import torch
+except ImportError:
+    torch = None
+
+WORKING_SET = 1 << 30  # bytes; the H200's L2 is 60 MB
+POISON = 0x7E007E00  # two f16 NaNs
+COPY_BYTES = 1 << 30
+COLUMNS = ["date", "commit", "gpu", "driver", "function", "shape", "dtype", "variant", "bytes", "median_us", "min_us", "max_us", "gb_per_s"]
+COLUMNS += ["copy_gb_per_s", "of_copy", "torch_us", "error_euclidean", "error_maximum"]
+
+
+def random(rng, *shape):
+    return rng.standard_normal(shape, dtype=np.float32).astype(np.float16)
+
+
+def rope_inputs(rng, rows):
+    angle = np.arange(rows)[:, None] * 10000.0 ** (-np.arange(64) / 64)
+    return [random(rng, rows, 32, 128), np.cos(angle).astype(np.float32), np.sin(angle).astype(np.float32)]
+
+
+def residual_reference(x, r, w):
+    total = (x + r).astype(np.float16).astype(np.float64)
+    return [total, cases.rms_norm(total, w)]
+
+
+def torch_residual(x, r, w):
+    total = x + r
+    return total, torch.nn.functional.rms_norm(total, (8192,), w, 1e-5)
+
+
+def torch_rope(x, cos, sin):
+    a, b = x[..., :64], x[..., 64:]
+    cos, sin = cos[:, None], sin[:, None]
+    return torch.cat([a * cos - b * sin, b * cos + a * sin], -1).half()
+
+
+# function: (rows, inputs, float64 definition, the same in torch)
+FUNCTIONS = {
+    "rms_norm": (16384, lambda g, n: [random(g, n, 8192), random(g, 8192)], cases.rms_norm, lambda x, w: torch.nn.functional.rms_norm(x, (8192,), w, 1e-5)),
+    "residual_rms_norm": (16384, lambda g, n: [random(g, n, 8192), random(g, n, 8192), random(g, 8192)], residual_reference, torch_residual),
+    "softmax": (16384, lambda g, n: [random(g, n, 8192)], cases.softmax, lambda x: torch.softmax(x, -1)),
+    "swiglu": (8192, lambda g, n: [random(g, n, 14336), random(g, n, 14336)], cases.swiglu, lambda gate, up: torch.nn.functional.silu(gate) * up),
+    "rope": (8192, rope_inputs, cases.rope_neox, torch_rope),
+}
+
+
+class Timer:
+    def __init__(self, runtime):
+        self.runtime = runtime
+        self.start, self.end = (runtime.make("event_create", runtime.device) for _ in range(2))
+
+    def microseconds(self, work):
+        """GPU time of what `work` queues."""
+        lib, check = self.runtime.lib, self.runtime.check
+        check(lib.greta_event_record(self.start, self.runtime.stream))
+        work()
+        check(lib.greta_event_record(self.end, self.runtime.stream))
+        self.runtime.synchronize()
+        elapsed = ctypes.c_double()
+        check(lib.greta_event_elapsed(self.start, self.end, ctypes.byref(elapsed)))
+        return elapsed.value
+
+
+def batches(timer, launch, reps, rounds):
+    """Microseconds of one launch(i), one figure per batch of `reps`."""
+
+    def batch():
+        for i in range(reps):
+            launch(i)
+
+    timer.microseconds(batch)  # warm up
+    return [timer.microseconds(batch) / reps for _ in range(rounds)]
+
+
+def runtime_copy(runtime, timer, options):
+    size = COPY_BYTES // options.scale
+    a, b = runtime.buffer(np.random.default_rng(0).integers(0, 255, size, np.uint8)), runtime.buffer(size)
+    zero, length = ctypes.c_size_t(0), ctypes.c_size_t(size)
+    copy = lambda i: runtime.check(runtime.lib.greta_buffer_copy(runtime.stream, b, zero, a, zero, length))
+    best = min(batches(timer, copy, 10, options.rounds))
+    for buffer in (a, b):
+        runtime.lib.greta_buffer_destroy(buffer)
+    return 2 * size / best / 1e3
+
+
+def torch_microseconds(work, options):
+    start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    times = []
+    for _ in range(options.rounds + 1):
+        start.record()
+        for _ in range(options.reps):
+            work()
+        end.record()
+        torch.cuda.synchronize()
+        times.append(start.elapsed_time(end) * 1e3 / options.reps)
+    return statistics.median(times[1:])
+
+
+def torch_copy(options):
+    a = torch.randn(COPY_BYTES // 4, device="cuda")
+    b = torch.empty_like(a)
+    return 2 * COPY_BYTES / torch_microseconds(lambda: b.copy_(a), options) / 1e3
+
+
+def measure(runtime, timer, package, name, variant, options):
+    """One CSV row without the columns that are the same for the whole run."""
+    rows, make, define, in_torch = FUNCTIONS[name]
+    rows = max(rows // options.scale, 1)
+    inputs = make(np.random.default_rng(1), rows)
+    function = package.function(name, variant)
+    shapes = [a.shape for a in inputs]
+    first = [runtime.buffer(a) for a in inputs]
+    described = function.results(tensors(zip(first, shapes)))
+    moved = sum(a.nbytes for a in inputs) + sum(size for _, _, size in described)
+    count = 1 + (WORKING_SET // options.scale) // moved
+    sets = []
+    for i in range(count):
+        arguments = first if i == 0 else [runtime.buffer(a) for a in inputs]
+        results = [runtime.buffer(size) for _, _, size in described]
+        for buffer, (_, _, size) in zip(results, described):
+            runtime.check(runtime.lib.greta_buffer_fill(runtime.stream, buffer, ctypes.c_size_t(0), ctypes.c_size_t(size & ~3), ctypes.c_uint32(POISON)))
+        sets.append((tensors(zip(arguments, shapes)), tensors(zip(results, (shape for shape, _, _ in described))), arguments + results))
+    times = batches(timer, lambda i: function.launch(*sets[i % count][:2]), options.reps, options.rounds)
+    expected = define(*(a.astype(np.float64) for a in inputs))
+    expected = expected if isinstance(expected, list) else [expected]
+    outputs = sets[-1][2][len(inputs) :]
+    errors = [cases.row_errors(runtime.read(b, shape, dtype), e) for b, (shape, dtype, _), e in zip(outputs, described, expected)]
+    for _, _, buffers in sets:
+        for buffer in buffers:
+            runtime.lib.greta_buffer_destroy(buffer)
+    row = dict(function=name, shape="x".join(map(str, shapes[0])), dtype="f16", variant=function.variant, bytes=moved)
+    row |= dict(median_us=round(statistics.median(times), 2), min_us=round(min(times), 2), max_us=round(max(times), 2))
+    row |= dict(error_euclidean=f"{max(e[0] for e in errors):.2e}", error_maximum=f"{max(e[1] for e in errors):.2e}")
+    row["gb_per_s"] = round(moved / statistics.median(times) / 1e3, 1)
+    if torch and torch.cuda.is_available():
+        on_gpu = [torch.from_numpy(a).cuda() for a in inputs]
+        row["torch_us"] = round(torch_microseconds(lambda: in_torch(*on_gpu), options), 2)
+    function.destroy()
+    tolerance = 1e-3
+    if not all(e <= tolerance for error in errors for e in error):
+        print(f"WRONG: {name} {row['variant']}: errors {errors}", file=sys.stderr)
+        row["wrong"] = True
+    return row
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("directory", type=pathlib.Path)
+    parser.add_argument("csv", type=pathlib.Path)
+    parser.add_argument("--device", default="vulkan")
+    parser.add_argument("--reps", type=int, default=50)
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--scale", type=int, default=1)
+    parser.add_argument("--variants", action="store_true")
+    options = parser.parse_args()
+
+    runtime = Runtime(options.device)
+    timer = Timer(runtime)
+    info = runtime.info()
+    package = Package(runtime, options.directory / "row_ops.greta")
+    copies = [runtime_copy(runtime, timer, options)]
+    if torch and torch.cuda.is_available():
+        copies.append(torch_copy(options))
+    copy = max(copies)
+    print(f"{info.get('name')}; copy {', '.join(f'{c:.0f}' for c in copies)} GB/s")
+    common = dict(date=datetime.date.today().isoformat(), commit=(options.directory / "commit").read_text(), gpu=info.get("name"), driver=info.get("driver"))
+    table = []
+    for name in FUNCTIONS:
+        runnable = [v["id"] for v in package.variants(name) if v["runnable"]]
+        for variant in runnable if options.variants else [None]:
+            began = time.monotonic()
+            row = common | dict(copy_gb_per_s=round(copy, 1)) | measure(runtime, timer, package, name, variant, options)
+            row["of_copy"] = round(row["gb_per_s"] / copy, 3)
+            table.append(row)
+            print(f"{name:18} {row['shape']:14} {row['variant']:18} {row['median_us']:9.1f} us {row['gb_per_s']:7.0f} GB/s = {row['of_copy']:.3f} of copy", end="")
+            print(f", torch {row.get('torch_us', '-')} us, error {row['error_euclidean']} {row['error_maximum']} ({time.monotonic() - began:.0f} s)", flush=True)
+    wrong = [row for row in table if row.pop("wrong", False)]
+    new = not options.csv.exists()
+    with options.csv.open("a", newline="") as file:
+        writer = csv.DictWriter(file, COLUMNS)
+        if new:
+            writer.writeheader()
+        writer.writerows(table)
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
