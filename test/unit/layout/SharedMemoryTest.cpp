@@ -1,0 +1,181 @@
+//===- SharedMemoryTest.cpp - placements, followed through a memory -------===//
+#include "greta/Layout/SharedMemory.h"
+#include "RandomLayout.h"
+#include "gtest/gtest.h"
+#include <map>
+#include <set>
+
+using namespace greta;
+using namespace greta::test;
+
+static Layout parse(llvm::StringRef text) {
+  std::string error;
+  return *Layout::parse(text, error);
+}
+
+static Layout blocked(llvm::ArrayRef<int64_t> shape,
+                      llvm::ArrayRef<int64_t> perThread,
+                      llvm::ArrayRef<int64_t> lanes,
+                      llvm::ArrayRef<int64_t> waves,
+                      llvm::ArrayRef<unsigned> order) {
+  std::string error;
+  auto layout = Layout::blocked(shape, perThread, lanes, waves, order, error);
+  EXPECT_TRUE(succeeded(layout)) << error;
+  return *layout;
+}
+
+/// Stores from src by its owners and loads into dst, access by access.
+static void checkTrip(const SharedPlacement &placement, const Layout &src,
+                      const Layout &dst) {
+  int64_t bytes = placement.elementBytes;
+  std::map<int64_t, Index> memory;
+  auto access = [&](const Layout &layout, bool store) {
+    unsigned width = placement.accessWidth(layout);
+    ASSERT_EQ(layout.numRegisters() % width, 0u);
+    forEachHolder(layout, [&](unsigned reg, unsigned lane, unsigned wave) {
+      bool copy = (reg % layout.tileRegisters() & layout.freeRegisterBits()) ||
+                  (lane & layout.freeLaneBits()) ||
+                  (wave & layout.freeWaveBits());
+      if (store && copy)
+        return;
+      // The address is computed for the access's first register only.
+      int64_t start =
+          placement.offset(layout.index(reg / width * width, lane, wave));
+      ASSERT_EQ(start % (width * bytes), 0);
+      int64_t place = start + reg % width * bytes;
+      ASSERT_TRUE(place >= 0 && place + bytes <= placement.sizeInBytes());
+      Index index = layout.index(reg, lane, wave);
+      if (store)
+        ASSERT_TRUE(memory.insert({place, index}).second);
+      else
+        ASSERT_EQ(memory.at(place), index);
+    });
+  };
+  access(src, true);
+  access(dst, false);
+}
+
+TEST(SharedMemory, EveryElementSurvivesTheTrip) {
+  Random random(30);
+  unsigned swizzled = 0, padded = 0;
+  auto check = [&](const Layout &src, const Layout &dst, unsigned bytes) {
+    SCOPED_TRACE(src.str() + " -> " + dst.str());
+    std::string error;
+    auto placement = chooseSharedPlacement(src, dst, bytes, 1 << 16, error);
+    ASSERT_TRUE(succeeded(placement)) << error;
+    swizzled += placement->phases > 1;
+    padded += placement->rowStride != src.shape()[placement->rowDim];
+    checkTrip(*placement, src, dst);
+  };
+  for (const Index &shape : testShapes())
+    for (bool mixed : {false, true})
+      for (unsigned round = 0; round != 8; ++round) {
+        RandomOptions options{mixed, round % 2 == 1};
+        unsigned bytes = 1u << round % 3;
+        check(randomLayout(random, shape, 3, 1, options),
+              randomLayout(random, shape, 3, 1, options), bytes);
+      }
+  for (int64_t rows : {32, 64, 96})
+    for (int64_t columns : {32, 64, 160})
+      for (unsigned bytes : {1, 2, 4})
+        check(blocked({rows, columns}, {1, 4}, {4, 8}, {1, 1}, {1, 0}),
+              blocked({rows, columns}, {4, 1}, {8, 4}, {1, 1}, {0, 1}), bytes);
+  EXPECT_GT(swizzled, 5u);
+  EXPECT_GT(padded, 5u);
+}
+
+TEST(SharedMemory, CountsTheWordsOfABank) {
+  // 32 lanes down a column of f32: gcd(stride, 32) of them share a bank.
+  Layout column = blocked({32, 1}, {1, 1}, {32, 1}, {1, 1}, {0, 1});
+  for (int64_t stride : {1, 2, 3, 4, 8, 12, 32, 33, 48, 160, 208}) {
+    SharedPlacement placement;
+    placement.shape = {32, 1};
+    placement.rowDim = 1;
+    placement.elementBytes = 4;
+    placement.rowStride = stride;
+    int64_t same = std::min<int64_t>(stride & -stride, 32);
+    BankCost cost = countBankCycles(placement, column, SharedAccess::Load);
+    EXPECT_EQ(cost.groups, 1);
+    EXPECT_EQ(cost.cycles, same) << stride;
+  }
+  // Lanes of one word share it, and only one copy is stored.
+  Layout copies =
+      parse("{reg = [], lane = [[0],[0],[1],[0],[2]], wave = [[0]], "
+            "rep = [1]}");
+  SharedPlacement small;
+  small.shape = {4};
+  small.elementBytes = 1;
+  small.rowStride = 4;
+  EXPECT_EQ(countBankCycles(small, copies, SharedAccess::Load).cycles, 2);
+  EXPECT_EQ(countBankCycles(small, copies, SharedAccess::Store).cycles, 1);
+  // 16 bytes a lane: 8 lanes fill the banks, so 32 lanes take 4 groups.
+  Layout wide = blocked({1, 128}, {1, 4}, {1, 32}, {1, 1}, {1, 0});
+  SharedPlacement row;
+  row.shape = {1, 128};
+  row.rowDim = 1;
+  row.elementBytes = 4;
+  row.rowStride = 128;
+  BankCost cost = countBankCycles(row, wide, SharedAccess::Load);
+  EXPECT_EQ(cost.groups, 4);
+  EXPECT_EQ(cost.conflicts(), 0);
+}
+
+TEST(SharedMemory, TransposeWithoutConflicts) {
+  auto check = [](const Layout &columns, int64_t plainCycles, int64_t phases) {
+    SCOPED_TRACE(columns.str());
+    Layout rows = blocked({32, 32}, {1, 1}, {1, 32}, {1, 1}, {1, 0});
+    SharedPlacement plain;
+    plain.shape = {32, 32};
+    plain.rowDim = 1;
+    plain.elementBytes = 4;
+    plain.rowStride = 32;
+    EXPECT_EQ(countBankCycles(plain, columns, SharedAccess::Load).cycles,
+              plainCycles);
+    std::string error;
+    SharedPlacement chosen =
+        *chooseSharedPlacement(rows, columns, 4, 4096, error);
+    EXPECT_EQ(chosen.phases, phases);
+    EXPECT_EQ(chosen.sizeInBytes(), 4096);
+    for (auto [layout, access] : {std::pair(rows, SharedAccess::Store),
+                                  std::pair(columns, SharedAccess::Load)})
+      EXPECT_EQ(countBankCycles(chosen, layout, access).conflicts(), 0);
+  };
+  // A lane has a row of 4-byte elements: one at a time, all 32 lanes want the
+  // same bank; four at a time, all 8 lanes of a group want the same four.
+  check(parse("{reg = [[0,16],[0,8],[0,4],[0,2],[0,1]], lane = "
+              "[[1,0],[2,0],[4,0],[8,0],[16,0]], wave = [], rep = [1,1]}"),
+        32 * 32, 32);
+  check(blocked({32, 32}, {1, 32}, {32, 1}, {1, 1}, {0, 1}), 8 * 4 * 8, 8);
+}
+
+TEST(SharedMemory, NeverWorseThanThePlainRows) {
+  for (Index shape : {Index{64, 64}, {160, 32}, {32, 208}, {96, 96}})
+    for (unsigned bytes : {2, 4})
+      for (unsigned round = 0; round != 3; ++round) {
+        Layout src =
+            blocked(shape, {1, int64_t(2) << round}, {16, 2}, {1, 1}, {1, 0});
+        Layout dst = blocked(shape, {4, 1}, {4, 8}, {1, 1}, {0, 1});
+        SharedPlacement plain;
+        plain.shape = shape;
+        plain.rowDim = 1;
+        plain.elementBytes = bytes;
+        plain.rowStride = shape[1];
+        std::string error;
+        SharedPlacement chosen =
+            *chooseSharedPlacement(src, dst, bytes, 1 << 16, error);
+        auto cycles = [&](const SharedPlacement &placement) {
+          return countBankCycles(placement, src, SharedAccess::Store).cycles +
+                 countBankCycles(placement, dst, SharedAccess::Load).cycles;
+        };
+        EXPECT_LE(cycles(chosen), cycles(plain)) << src.str();
+      }
+}
+
+TEST(SharedMemory, TooLarge) {
+  Layout layout = blocked({64, 64}, {1, 1}, {1, 32}, {1, 1}, {1, 0});
+  std::string error;
+  EXPECT_TRUE(failed(chooseSharedPlacement(layout, layout, 4, 16383, error)));
+  EXPECT_EQ(error,
+            "changing the layout through shared memory needs 16384 bytes "
+            "of it, the limit is 16383; use a smaller block");
+}
