@@ -6,6 +6,7 @@
 #ifndef GRETATILE_GRETATILE_H
 #define GRETATILE_GRETATILE_H
 
+#include "greta/Layout/Layout.h"
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/BuiltinTypes.h"
@@ -30,6 +31,10 @@ namespace greta::tile {
 
 /// The layout of a block tensor, or null when it has none yet.
 LayoutAttr getLayoutOf(mlir::Type type);
+
+/// The same as a value of the layout algebra, and back.
+Layout toLayout(LayoutAttr attr);
+LayoutAttr toAttr(mlir::MLIRContext *context, const Layout &layout);
 
 /// `type` with another layout.
 mlir::RankedTensorType withLayout(mlir::RankedTensorType type,

@@ -7,6 +7,7 @@
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
+using namespace greta;
 using namespace greta::tile;
 
 #include "GretaTile/GretaTileDialect.cpp.inc"
@@ -97,49 +98,53 @@ void LayoutAttr::print(AsmPrinter &printer) const {
   printer << "]}>";
 }
 
+static Bases toBases(ArrayRef<int32_t> flat, size_t rank) {
+  Bases bases;
+  for (size_t i = 0; i + rank <= flat.size(); i += rank)
+    bases.emplace_back(flat.slice(i, rank));
+  return bases;
+}
+
 LogicalResult LayoutAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                  ArrayRef<int32_t> reg, ArrayRef<int32_t> lane,
                                  ArrayRef<int32_t> wave,
                                  ArrayRef<int32_t> rep) {
   if (rep.empty())
     return emitError() << "a layout has at least one dimension";
-  for (ArrayRef<int32_t> bases : {reg, lane, wave})
-    if (bases.size() % rep.size())
-      return emitError() << "bases must have " << rep.size() << " coordinates";
-  for (int32_t count : rep)
-    if (count < 1)
-      return emitError() << "'rep' has " << count << "; it is at least 1";
-  for (ArrayRef<int32_t> bases : {reg, lane, wave})
-    for (int32_t coordinate : bases)
-      if (coordinate < 0)
-        return emitError() << "basis coordinate " << coordinate
-                           << " is negative";
+  Layout layout(toBases(reg, rep.size()), toBases(lane, rep.size()),
+                toBases(wave, rep.size()), rep);
+  if (std::optional<std::string> error = layout.verify())
+    return emitError() << "not a layout: " << *error;
   return success();
 }
 
-/// Extent of one tile along each dimension: one more than the OR of all bases.
-static SmallVector<int64_t> tileExtents(LayoutAttr layout) {
-  size_t rank = layout.getRep().size();
-  SmallVector<int64_t> extents(rank, 0);
-  for (ArrayRef<int32_t> bases :
-       {layout.getReg(), layout.getLane(), layout.getWave()})
-    for (auto [i, coordinate] : llvm::enumerate(bases))
-      extents[i % rank] |= coordinate;
-  for (int64_t &extent : extents)
-    ++extent;
-  return extents;
+Layout greta::tile::toLayout(LayoutAttr attr) {
+  size_t rank = attr.getRep().size();
+  return Layout(toBases(attr.getReg(), rank), toBases(attr.getLane(), rank),
+                toBases(attr.getWave(), rank), attr.getRep());
+}
+
+LayoutAttr greta::tile::toAttr(MLIRContext *context, const Layout &layout) {
+  auto flatten = [](const Bases &bases) {
+    SmallVector<int32_t> flat;
+    for (const Basis &basis : bases)
+      llvm::append_range(flat, basis);
+    return flat;
+  };
+  return LayoutAttr::get(context, flatten(layout.reg()), flatten(layout.lane()),
+                         flatten(layout.wave()), layout.rep());
 }
 
 LogicalResult
 LayoutAttr::verifyEncoding(ArrayRef<int64_t> shape, Type,
                            function_ref<InFlightDiagnostic()> emitError) const {
-  if (shape.size() != getRep().size())
-    return emitError() << "layout of rank " << getRep().size()
+  Index covered = toLayout(*this).shape();
+  if (shape.size() != covered.size())
+    return emitError() << "layout of rank " << covered.size()
                        << " on a tensor of rank " << shape.size();
-  SmallVector<int64_t> extents = tileExtents(*this);
-  for (auto [dim, extent] : llvm::enumerate(extents))
-    if (extent * getRep()[dim] != shape[dim])
-      return emitError() << "layout covers " << extent * getRep()[dim]
+  for (auto [dim, extent] : llvm::enumerate(covered))
+    if (extent != shape[dim])
+      return emitError() << "layout covers " << extent
                          << " elements of dimension " << dim
                          << ", the tensor has " << shape[dim];
   return success();

@@ -82,7 +82,7 @@ def GretaTile_LoadOp : GretaTile_Op<"load", [MemoryEffects<[MemRead]>, AttrSized
   let summary = "Loads a block from global memory";
   let description = [{
     Element (i0, i1, ...) of the block comes from `base[sum_d (offsets[d] + i_d) * strides[d]]`, in elements. For every dimension
-    `bounded[k]` it is read only where `offsets[d] + i_d < bounds[k]`; elsewhere the value is `other`. The block's first element
+    `bounded[k]` it is read only where `offsets[d] + i_d < bounds[k]`; elsewhere the value is `other`, or zero without one. The block's first element
     lies within the bounds. A stride of -2^63 (`?`) is taken from `dynamic_strides`, in order. `align` is the alignment in bytes
     that the base pointer is known to have, and that strides and offsets are promised to keep in units of the vector they allow.
 
@@ -176,7 +176,7 @@ def GretaTile_ExtractOp : GretaTile_Op<"extract", [Pure]> {
 def GretaTile_ConcatOp : GretaTile_Op<"concat", [Pure, SameTypeOperands]> {
   let summary = "Puts slices of extent 1 one after another along a dimension";
   let description = [{
-    The inverse of `extract`: `greta_tile.concat %lo, %hi dim 1 : tensor<4x1x64xf32> -> tensor<4x2x64xf32>`.
+    The inverse of `extract`: `greta_tile.concat %lo, %hi dim 1 : tensor<4x1x64xf32>, tensor<4x1x64xf32> -> tensor<4x2x64xf32>`.
   }];
   let arguments = (ins Variadic<AnyBlock>:$slices, ConfinedAttr<I32Attr, [IntMinValue<0>]>:$dim);
   let results = (outs AnyBlock:$result);

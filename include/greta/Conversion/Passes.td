@@ -30,4 +30,21 @@ def GretaTileToSPIRV : Pass<"greta-tile-to-spirv", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::spirv::SPIRVDialect"];
 }
 
+def GretaTileDistributePass : Pass<"greta-tile-distribute", "::mlir::ModuleOp"> {
+  let summary = "Kernels on block tensors become one lane's program";
+  let description = [{
+    Every block tensor has a layout (`greta-tile-assign-layouts`). It becomes as many scalars as the layout has registers;
+    loads and stores become lane accesses of up to 16 bytes, reductions and `convert_layout` shuffles and shared memory.
+
+    ```mlir
+    %s = arith.addf %a, %b : tensor<1x64xf32, #l>      // #l: 32 lanes, 2 registers
+    // becomes
+    %s0 = arith.addf %a0, %b0 : f32
+    %s1 = arith.addf %a1, %b1 : f32
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect", "::mlir::scf::SCFDialect",
+                           "::mlir::vector::VectorDialect"];
+}
+
 #endif

@@ -6,6 +6,7 @@
 #ifndef GRETA_TRANSFORMS_PASSES_H
 #define GRETA_TRANSFORMS_PASSES_H
 
+#include "GretaTile/GretaTile.h"
 #include "mlir/Pass/Pass.h"
 
 namespace greta {

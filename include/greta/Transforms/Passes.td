@@ -21,4 +21,21 @@ def GretaDecomposePass : Pass<"greta-decompose"> {
                            "::mlir::tensor::TensorDialect"];
 }
 
+def GretaTileAssignLayoutsPass : Pass<"greta-tile-assign-layouts", "::greta::tile::FuncOp"> {
+  let summary = "Give every block tensor of a kernel a layout";
+  let description = [{
+    Values that elementwise ops, broadcasts, reductions, slices and loops connect form a space, which gets one layout; a member
+    has it with its dimensions of extent 1 collapsed. `greta_tile.convert_layout` is inserted at the operands of a dot only.
+
+    ```mlir
+    %x = greta_tile.load %p[%r, %z] strides [256, 1] bounds [] : !greta_tile.ptr<f32> -> tensor<1x256xf32>
+    %s = greta_tile.reduce add %x dim 1 : tensor<1x256xf32> -> tensor<1x1xf32>
+    // with 64 lanes: four neighbours in a lane's registers, lanes side by side; the sum is in every lane
+    %x = ... -> tensor<1x256xf32, #greta_tile.layout<{reg = [[0, 1], [0, 2]], lane = [[0, 4], .., [0, 128]], wave = [], rep = [1, 1]}>>
+    %s = ... -> tensor<1x1xf32, #greta_tile.layout<{reg = [], lane = [[0, 0], .., [0, 0]], wave = [], rep = [1, 1]}>>
+    ```
+  }];
+  let dependentDialects = ["::greta::tile::GretaTileDialect"];
+}
+
 #endif

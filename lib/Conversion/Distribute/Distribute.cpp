@@ -1,0 +1,534 @@
+//===- Distribute.cpp - greta-tile-distribute: driver and register ops ----===//
+//
+// Turns every kernel from block tensors into one lane's program. In: every
+// block tensor has a layout (greta-tile-assign-layouts). Out: only scalars and
+// small vectors; a tensor became as many SSA values as a lane has registers.
+//
+//   %s = arith.addf %a, %b : tensor<1x64xf32, #l>        #l: 2 registers
+//     →  %s0 = arith.addf %a0, %b0 : f32
+//        %s1 = arith.addf %a1, %b1 : f32
+//
+// Memory accesses are in DistributeMemory.cpp, what crosses lanes and waves in
+// DistributeExchange.cpp.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Distribute.h"
+#include "greta/Conversion/Passes.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/Pass/Pass.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+namespace greta {
+#define GEN_PASS_DEF_GRETATILEDISTRIBUTEPASS
+#include "greta/Conversion/Passes.h.inc"
+} // namespace greta
+
+using namespace mlir;
+using namespace greta;
+using namespace greta::tile;
+
+static bool isBlock(Type type) { return isa<RankedTensorType>(type); }
+static bool isBlock(Value value) { return isBlock(value.getType()); }
+
+Distributor::Distributor(FuncOp kernel)
+    : kernel(kernel), builder(kernel.getContext()),
+      prologue(kernel.getContext()) {}
+
+LogicalResult Distributor::run() {
+  builder.setInsertionPoint(kernel);
+  result = FuncOp::create(builder, kernel.getLoc(), kernel.getSymName(),
+                          kernel.getFunctionType(), kernel.getBlockSize(),
+                          kernel.getWaveSize());
+  result->setDiscardableAttrs(kernel->getDiscardableAttrDictionary());
+  Block &from = kernel.getBody().front();
+  Block &to = result.getBody().front();
+  for (auto [old, arg] : llvm::zip(from.getArguments(), to.getArguments()))
+    values[old] = {arg};
+  // Shared values go before this marker, the body after it.
+  builder.setInsertionPointToStart(&to);
+  Operation *marker = ReturnOp::create(builder, kernel.getLoc());
+  prologue.setInsertionPoint(marker);
+  builder.setInsertionPointToEnd(&to);
+  LogicalResult status = distributeBlock(from);
+  marker->erase();
+  if (failed(status)) {
+    result.erase();
+    return failure();
+  }
+  kernel.erase();
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Values that depend on the thread only
+//===----------------------------------------------------------------------===//
+
+Value Distributor::constant(int32_t value) {
+  Value &slot = constants[value];
+  if (!slot)
+    slot = arith::ConstantIntOp::create(prologue, kernel.getLoc(), value, 32);
+  return slot;
+}
+
+Value Distributor::laneId() {
+  if (!lane)
+    lane = LaneIdOp::create(prologue, kernel.getLoc());
+  return lane;
+}
+
+Value Distributor::waveId() {
+  if (!wave)
+    wave = WaveIdOp::create(prologue, kernel.getLoc());
+  return wave;
+}
+
+Value Distributor::maskedId(bool ofWave, uint32_t mask) {
+  return arith::AndIOp::create(prologue, kernel.getLoc(),
+                               ofWave ? waveId() : laneId(), constant(mask));
+}
+
+Value Distributor::isZero(bool ofWave, uint32_t mask) {
+  return arith::CmpIOp::create(prologue, kernel.getLoc(),
+                               arith::CmpIPredicate::eq, maskedId(ofWave, mask),
+                               constant(0));
+}
+
+Value Distributor::ownsCopies(const Layout &layout, ImplicitLocOpBuilder &b) {
+  uint32_t lanes = layout.freeLaneBits(), waves = layout.freeWaveBits();
+  if (lanes && waves)
+    return arith::AndIOp::create(b, isZero(false, lanes), isZero(true, waves));
+  if (lanes || waves)
+    return isZero(waves != 0, lanes | waves);
+  return {};
+}
+
+void Distributor::storeWhere(
+    Value condition, ImplicitLocOpBuilder &b,
+    llvm::function_ref<void(ImplicitLocOpBuilder &)> body) {
+  if (!condition)
+    return body(b);
+  auto branch = scf::IfOp::create(b, condition, /*withElseRegion=*/false);
+  ImplicitLocOpBuilder inner(b.getLoc(), branch.thenBlock()->getTerminator());
+  body(inner);
+}
+
+Value Distributor::offsetBy(ImplicitLocOpBuilder &b, Value value,
+                            int32_t offset) {
+  return offset ? arith::AddIOp::create(b, value, constant(offset)).getResult()
+                : value;
+}
+
+Value Distributor::fromBits(ArrayRef<std::pair<ThreadBit, int32_t>> bits) {
+  Location loc = kernel.getLoc();
+  std::vector<std::array<int32_t, 3>> key;
+  for (auto [bit, weight] : bits)
+    key.push_back({bit.isWave, static_cast<int32_t>(bit.bit), weight});
+  Value &sum = idSums[key];
+  if (sum)
+    return sum;
+  int32_t covered = 0;
+  for (size_t i = 0; i < bits.size();) {
+    // A run of bits whose contributions double is one field of the id.
+    auto [first, weight] = bits[i];
+    size_t n = 1;
+    while (llvm::isPowerOf2_32(weight) && i + n < bits.size() &&
+           bits[i + n].first.isWave == first.isWave &&
+           bits[i + n].first.bit == first.bit + n &&
+           bits[i + n].second == weight << n)
+      ++n;
+    i += n;
+    Value field = maskedId(first.isWave, ((1u << n) - 1) << first.bit);
+    int32_t scale = 1 << first.bit;
+    if (weight % scale == 0) {
+      if (weight != scale)
+        field = arith::MulIOp::create(prologue, loc, field,
+                                      constant(weight / scale));
+    } else {
+      field = arith::ShRUIOp::create(prologue, loc, field, constant(first.bit));
+      if (weight != 1)
+        field = arith::MulIOp::create(prologue, loc, field, constant(weight));
+    }
+    int32_t moved = weight * ((1 << n) - 1);
+    if (!sum)
+      sum = field;
+    else if (covered & moved)
+      sum = arith::XOrIOp::create(prologue, loc, sum, field);
+    else
+      sum = arith::AddIOp::create(prologue, loc, sum, field);
+    covered |= moved;
+  }
+  if (!sum)
+    sum = constant(0);
+  return sum;
+}
+
+FailureOr<const DistributedLayout *> Distributor::layoutOf(Operation *op,
+                                                           Value value) {
+  LayoutAttr attr = getLayoutOf(value.getType());
+  if (!attr) {
+    op->emitOpError("has a block tensor without a layout, ")
+        << value.getType() << "; run greta-tile-assign-layouts first";
+    return failure();
+  }
+  std::unique_ptr<DistributedLayout> &slot = layouts[attr];
+  if (slot)
+    return slot.get();
+  auto entry = std::make_unique<DistributedLayout>();
+  entry->layout = toLayout(attr);
+  const Layout &layout = entry->layout;
+  if (layout.numLanes() * layout.numWaves() != kernel.getBlockSize() ||
+      layout.numLanes() != kernel.getWaveSize()) {
+    op->emitOpError("has a layout of ")
+        << layout.numWaves() << " waves of " << layout.numLanes()
+        << " lanes in a kernel of " << kernel.getNumWaves() << " waves of "
+        << kernel.getWaveSize();
+    return failure();
+  }
+  for (unsigned dim = 0; dim < layout.rank(); ++dim) {
+    if (!layout.registersAdd(dim)) {
+      op->emitOpError("has a layout whose registers and lanes share bits of "
+                      "dimension ")
+          << dim;
+      return failure();
+    }
+    SmallVector<std::pair<ThreadBit, int32_t>> bits;
+    for (const ThreadBit &bit : layout.threadBits())
+      if (bit.basis[dim])
+        bits.push_back({bit, bit.basis[dim]});
+    entry->threadIndex.push_back(fromBits(bits));
+  }
+  for (unsigned r = 0; r < layout.numRegisters(); ++r)
+    entry->registerIndex.push_back(layout.registerIndex(r));
+  slot = std::move(entry);
+  return slot.get();
+}
+
+Value Distributor::sharedAlloc(int64_t size, Type element) {
+  return SharedAllocOp::create(prologue, kernel.getLoc(),
+                               SharedType::get(size, element));
+}
+
+bool Distributor::inLoop(Operation *op) {
+  return op->getParentOfType<scf::ForOp>() != nullptr;
+}
+
+//===----------------------------------------------------------------------===//
+// Control flow
+//===----------------------------------------------------------------------===//
+
+LogicalResult Distributor::distributeBlock(Block &block) {
+  for (Operation &op : block)
+    if (failed(distributeOp(&op)))
+      return failure();
+  return success();
+}
+
+LogicalResult Distributor::distributeOp(Operation *op) {
+  auto fromHere = [&](auto method, auto typed) { return (this->*method)(typed); };
+  return TypeSwitch<Operation *, LogicalResult>(op)
+      .Case([&](LoadOp o) { return fromHere(&Distributor::distributeLoad, o); })
+      .Case(
+          [&](StoreOp o) { return fromHere(&Distributor::distributeStore, o); })
+      .Case([&](IotaOp o) { return distributeIota(o); })
+      .Case([&](BroadcastOp o) { return distributeBroadcast(o); })
+      .Case([&](ExtractOp o) { return distributeExtract(o); })
+      .Case([&](ConcatOp o) { return distributeConcat(o); })
+      .Case([&](ReduceOp o) { return distributeReduce(o); })
+      .Case([&](DotOp o) { return distributeDot(o); })
+      .Case([&](ConvertLayoutOp o) { return distributeConvertLayout(o); })
+      .Case([&](SplatOp o) -> LogicalResult {
+        auto layout = layoutOf(o, o.getResult());
+        if (failed(layout))
+          return failure();
+        values[o.getResult()] = LaneValues((*layout)->registerIndex.size(),
+                                           scalar(o.getValue()));
+        return success();
+      })
+      .Case<scf::ForOp>([&](Operation *o) { return distributeFor(o); })
+      .Case<scf::IfOp>([&](Operation *o) { return distributeIf(o); })
+      .Case<scf::YieldOp>([&](scf::YieldOp o) {
+        LaneValues flat;
+        for (Value operand : o.getOperands())
+          llvm::append_range(flat, lanes(operand));
+        scf::YieldOp::create(builder, o.getLoc(), flat);
+        return success();
+      })
+      .Default([&](Operation *o) -> LogicalResult {
+        bool blocks = llvm::any_of(o->getOperandTypes(),
+                                   [](Type t) { return isBlock(t); }) ||
+                      llvm::any_of(o->getResultTypes(),
+                                   [](Type t) { return isBlock(t); });
+        if (blocks)
+          return o->hasTrait<OpTrait::ConstantLike>() ? distributeConstant(o)
+                                                      : distributeElementwise(o);
+        if (o->getNumRegions())
+          return o->emitOpError("cannot stand in a kernel");
+        IRMapping mapping;
+        for (Value operand : o->getOperands())
+          mapping.map(operand, scalar(operand));
+        Operation *copy = builder.clone(*o, mapping);
+        for (auto [old, now] : llvm::zip(o->getResults(), copy->getResults()))
+          values[old] = {now};
+        return success();
+      });
+}
+
+LogicalResult Distributor::distributeFor(Operation *op) {
+  auto loop = cast<scf::ForOp>(op);
+  LaneValues inits;
+  for (Value init : loop.getInitArgs())
+    llvm::append_range(inits, lanes(init));
+  auto copy = scf::ForOp::create(
+      builder, loop.getLoc(), scalar(loop.getLowerBound()),
+      scalar(loop.getUpperBound()), scalar(loop.getStep()), inits);
+  copy->setDiscardableAttrs(loop->getDiscardableAttrDictionary());
+  values[loop.getInductionVar()] = {copy.getInductionVar()};
+  unsigned next = 0;
+  for (auto [arg, init, res] : llvm::zip(loop.getRegionIterArgs(),
+                                         loop.getInitArgs(), loop.getResults())) {
+    unsigned count = lanes(init).size();
+    values[arg] = LaneValues(copy.getRegionIterArgs().slice(next, count));
+    values[res] = LaneValues(copy.getResults().slice(next, count));
+    next += count;
+  }
+  OpBuilder::InsertionGuard guard(builder);
+  if (inits.empty())
+    copy.getBody()->getTerminator()->erase();
+  builder.setInsertionPointToEnd(copy.getBody());
+  return distributeBlock(*loop.getBody());
+}
+
+LogicalResult Distributor::distributeIf(Operation *op) {
+  auto branch = cast<scf::IfOp>(op);
+  SmallVector<Type> types;
+  SmallVector<unsigned> counts;
+  for (Value res : branch.getResults()) {
+    unsigned count = 1;
+    Type type = res.getType();
+    if (isBlock(res)) {
+      auto layout = layoutOf(op, res);
+      if (failed(layout))
+        return failure();
+      count = (*layout)->registerIndex.size();
+      type = cast<RankedTensorType>(type).getElementType();
+    }
+    types.append(count, type);
+    counts.push_back(count);
+  }
+  bool hasElse = !branch.getElseRegion().empty();
+  auto copy = scf::IfOp::create(builder, branch.getLoc(), types,
+                                scalar(branch.getCondition()),
+                                /*addThenBlock=*/true, hasElse);
+  unsigned next = 0;
+  for (auto [res, count] : llvm::zip(branch.getResults(), counts)) {
+    values[res] = LaneValues(copy.getResults().slice(next, count));
+    next += count;
+  }
+  OpBuilder::InsertionGuard guard(builder);
+  for (auto [from, to] : llvm::zip(branch->getRegions(), copy->getRegions())) {
+    if (from.empty())
+      continue;
+    // Some builders leave an implicit yield; ours is copied from the source.
+    to.front().clear();
+    builder.setInsertionPointToEnd(&to.front());
+    if (failed(distributeBlock(from.front())))
+      return failure();
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Ops that stay in their registers
+//===----------------------------------------------------------------------===//
+
+LogicalResult Distributor::distributeConstant(Operation *op) {
+  auto layout = layoutOf(op, op->getResult(0));
+  if (failed(layout))
+    return failure();
+  auto constant = cast<arith::ConstantOp>(op);
+  auto dense = dyn_cast<DenseElementsAttr>(constant.getValue());
+  if (!dense || !dense.isSplat())
+    return op->emitOpError("is not a splat; pass other constants as arguments");
+  Value value = arith::ConstantOp::create(
+      prologue, op->getLoc(), cast<TypedAttr>(dense.getSplatValue<Attribute>()));
+  values[op->getResult(0)] =
+      LaneValues((*layout)->registerIndex.size(), value);
+  return success();
+}
+
+LogicalResult Distributor::distributeElementwise(Operation *op) {
+  if (op->getNumRegions() || op->getNumResults() != 1 ||
+      !isa<arith::ArithDialect, math::MathDialect>(op->getDialect()))
+    return op->emitOpError("has no meaning on block tensors; kernels take arith, "
+                           "math and greta_tile ops");
+  auto layout = layoutOf(op, op->getResult(0));
+  if (failed(layout))
+    return failure();
+  unsigned count = (*layout)->registerIndex.size();
+  LaneValues &out = values[op->getResult(0)];
+  out.reserve(count);
+  Type element = getElementTypeOrSelf(op->getResult(0).getType());
+  for (unsigned r = 0; r < count; ++r) {
+    SmallVector<Value, 3> operands;
+    for (Value operand : op->getOperands())
+      operands.push_back(isBlock(operand) ? values[operand][r]
+                                          : scalar(operand));
+    // Registers that hold the same (splats) need computing once.
+    if (r && llvm::all_of(op->getOperands(), [&](Value operand) {
+          return !isBlock(operand) ||
+                 values[operand][r] == values[operand][r - 1];
+        })) {
+      out.push_back(out.back());
+      continue;
+    }
+    OperationState state(op->getLoc(), op->getName(), operands, element,
+                         op->getAttrs());
+    out.push_back(builder.create(state)->getResult(0));
+  }
+  return success();
+}
+
+LogicalResult Distributor::distributeIota(IotaOp op) {
+  auto layout = layoutOf(op, op.getResult());
+  if (failed(layout))
+    return failure();
+  LaneValues out;
+  for (const Index &index : (*layout)->registerIndex)
+    out.push_back(arith::AddIOp::create(
+        builder, op.getLoc(), (*layout)->threadIndex[op.getDim()],
+        constant(index[op.getDim()])));
+  values[op.getResult()] = std::move(out);
+  return success();
+}
+
+LogicalResult Distributor::distributeBroadcast(BroadcastOp op) {
+  auto src = layoutOf(op, op.getValue());
+  auto dst = layoutOf(op, op.getResult());
+  if (failed(src) || failed(dst))
+    return failure();
+  auto map = relabel((*src)->layout, (*dst)->layout);
+  if (!map)
+    return op.emitOpError("broadcasts between layouts that need data to move; "
+                          "convert_layout first");
+  LaneValues out;
+  for (unsigned reg : *map)
+    out.push_back(values[op.getValue()][reg]);
+  values[op.getResult()] = std::move(out);
+  return success();
+}
+
+/// The registers of `whole` collapsed along `dim`, if that is `part`'s layout
+/// and the dimension is in registers alone.
+static FailureOr<SmallVector<unsigned>> sliceMap(Operation *op,
+                                                 const Layout &whole,
+                                                 const Layout &part,
+                                                 unsigned dim) {
+  SmallVector<unsigned> map;
+  if (!whole.collapse(dim, &map).sameMap(part) ||
+      llvm::any_of(whole.threadBits(),
+                   [&](const ThreadBit &bit) { return bit.basis[dim]; })) {
+    op->emitOpError("needs dimension ") << dim << " in registers";
+    return failure();
+  }
+  return map;
+}
+
+LogicalResult Distributor::distributeExtract(ExtractOp op) {
+  auto src = layoutOf(op, op.getValue());
+  auto dst = layoutOf(op, op.getResult());
+  if (failed(src) || failed(dst))
+    return failure();
+  auto map = sliceMap(op, (*src)->layout, (*dst)->layout, op.getDim());
+  if (failed(map))
+    return failure();
+  LaneValues out((*dst)->registerIndex.size());
+  for (auto [reg, index] : llvm::enumerate((*src)->registerIndex))
+    if (index[op.getDim()] == op.getAt())
+      out[(*map)[reg]] = values[op.getValue()][reg];
+  values[op.getResult()] = std::move(out);
+  return success();
+}
+
+LogicalResult Distributor::distributeConcat(ConcatOp op) {
+  auto src = layoutOf(op, op.getSlices().front());
+  auto dst = layoutOf(op, op.getResult());
+  if (failed(src) || failed(dst))
+    return failure();
+  auto map = sliceMap(op, (*dst)->layout, (*src)->layout, op.getDim());
+  if (failed(map))
+    return failure();
+  LaneValues out;
+  for (auto [reg, index] : llvm::enumerate((*dst)->registerIndex))
+    out.push_back(values[op.getSlices()[index[op.getDim()]]][(*map)[reg]]);
+  values[op.getResult()] = std::move(out);
+  return success();
+}
+
+/// Widens to the accumulator's type.
+static Value widen(OpBuilder &builder, Location loc, Value value, Type type) {
+  if (value.getType() == type)
+    return value;
+  if (isa<FloatType>(type))
+    return arith::ExtFOp::create(builder, loc, type, value);
+  return arith::ExtSIOp::create(builder, loc, type, value);
+}
+
+LogicalResult Distributor::distributeDot(DotOp op) {
+  auto a = layoutOf(op, op.getA());
+  auto b = layoutOf(op, op.getB());
+  auto c = layoutOf(op, op.getResult());
+  if (failed(a) || failed(b) || failed(c))
+    return failure();
+  // Rows of A are where rows of the accumulator are, columns of B likewise.
+  if ((*a)->threadIndex[0] != (*c)->threadIndex[0] ||
+      (*b)->threadIndex[1] != (*c)->threadIndex[1])
+    return op.emitOpError("has operands that are not laid out for its "
+                          "accumulator; convert_layout first");
+  Location loc = op.getLoc();
+  Type type = getElementTypeOrSelf(op.getResult().getType());
+  int64_t depth = cast<RankedTensorType>(op.getA().getType()).getDimSize(1);
+  auto gather = [&](Value operand, const DistributedLayout &layout) {
+    llvm::DenseMap<std::pair<int64_t, int64_t>, Value> at;
+    for (auto [reg, index] : llvm::enumerate(layout.registerIndex))
+      at[{index[0], index[1]}] = values[operand][reg];
+    return at;
+  };
+  auto as = gather(op.getA(), **a), bs = gather(op.getB(), **b);
+  for (auto *side : {&as, &bs})
+    for (auto &entry : *side)
+      entry.second = widen(builder, loc, entry.second, type);
+  LaneValues out(lanes(op.getAcc()));
+  for (int64_t k = 0; k < depth; ++k)
+    for (auto [reg, index] : llvm::enumerate((*c)->registerIndex)) {
+      Value x = as.lookup({index[0], k}), y = bs.lookup({k, index[1]});
+      if (!x || !y)
+        return op.emitOpError("has operands whose K is not in registers");
+      if (isa<FloatType>(type))
+        out[reg] = math::FmaOp::create(builder, loc, x, y, out[reg]);
+      else
+        out[reg] = arith::AddIOp::create(
+            builder, loc, arith::MulIOp::create(builder, loc, x, y), out[reg]);
+    }
+  values[op.getResult()] = std::move(out);
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// The pass
+//===----------------------------------------------------------------------===//
+
+namespace {
+struct DistributePass
+    : greta::impl::GretaTileDistributePassBase<DistributePass> {
+  void runOnOperation() override {
+    for (FuncOp kernel :
+         llvm::make_early_inc_range(getOperation().getOps<FuncOp>()))
+      if (failed(Distributor(kernel).run()))
+        return signalPassFailure();
+  }
+};
+} // namespace

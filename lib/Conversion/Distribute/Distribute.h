@@ -1,0 +1,116 @@
+//===- Distribute.h - block tensors to one lane's registers -----*- C++ -*-===//
+//
+// The state that the parts of greta-tile-distribute share: which lane values
+// stand for a block tensor, and the thread's place in each layout.
+//
+//===----------------------------------------------------------------------===//
+#ifndef GRETA_LIB_CONVERSION_DISTRIBUTE_H
+#define GRETA_LIB_CONVERSION_DISTRIBUTE_H
+
+#include "GretaTile/GretaTile.h"
+#include "greta/Layout/Conversion.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "llvm/ADT/DenseMap.h"
+#include <array>
+#include <map>
+
+namespace greta::tile {
+
+/// One lane's part of a value: its registers in order; for anything but a block
+/// tensor the value itself.
+using LaneValues = llvm::SmallVector<mlir::Value, 4>;
+
+/// A layout with what code generation asks of it again and again.
+struct DistributedLayout {
+  Layout layout;
+  /// index(register, 0, 0) of every register.
+  llvm::SmallVector<Index> registerIndex;
+  /// Index of the thread's register 0 per dimension, an i32 that dominates the
+  /// kernel's body.
+  llvm::SmallVector<mlir::Value, 4> threadIndex;
+};
+
+/// Rewrites one kernel; the old body is read, a new function is built.
+class Distributor {
+public:
+  explicit Distributor(FuncOp kernel);
+  mlir::LogicalResult run();
+
+private:
+  mlir::LogicalResult distributeBlock(mlir::Block &block);
+  mlir::LogicalResult distributeOp(mlir::Operation *op);
+  mlir::LogicalResult distributeFor(mlir::Operation *op);
+  mlir::LogicalResult distributeIf(mlir::Operation *op);
+  mlir::LogicalResult distributeElementwise(mlir::Operation *op);
+  mlir::LogicalResult distributeConstant(mlir::Operation *op);
+  mlir::LogicalResult distributeIota(IotaOp op);
+  mlir::LogicalResult distributeBroadcast(BroadcastOp op);
+  mlir::LogicalResult distributeExtract(ExtractOp op);
+  mlir::LogicalResult distributeConcat(ConcatOp op);
+  mlir::LogicalResult distributeDot(DotOp op);
+  // DistributeMemory.cpp
+  mlir::LogicalResult distributeLoad(LoadOp op);
+  mlir::LogicalResult distributeStore(StoreOp op);
+  // DistributeExchange.cpp
+  mlir::LogicalResult distributeReduce(ReduceOp op);
+  mlir::LogicalResult distributeConvertLayout(ConvertLayoutOp op);
+  LaneValues reduceWaves(mlir::Operation *op, ReduceKind kind,
+                         llvm::ArrayRef<mlir::Value> partials,
+                         const Layout &layout, uint32_t waves,
+                         mlir::ImplicitLocOpBuilder &b);
+  LaneValues convertInWave(const Conversion &plan,
+                           llvm::ArrayRef<mlir::Value> from,
+                           mlir::ImplicitLocOpBuilder &b);
+  LaneValues convertThroughShared(mlir::Operation *op,
+                                  llvm::ArrayRef<mlir::Value> from,
+                                  const DistributedLayout &src,
+                                  const DistributedLayout &dst,
+                                  mlir::ImplicitLocOpBuilder &b);
+
+  /// Emits that a value has no layout and fails.
+  mlir::FailureOr<const DistributedLayout *> layoutOf(mlir::Operation *op,
+                                                      mlir::Value value);
+  llvm::ArrayRef<mlir::Value> lanes(mlir::Value value) {
+    return values.find(value)->second;
+  }
+  mlir::Value scalar(mlir::Value value) { return lanes(value).front(); }
+
+  mlir::Value constant(int32_t value);
+  mlir::Value laneId();
+  mlir::Value waveId();
+  /// The sum (or XOR, should bits meet) over the set bits of what each adds.
+  mlir::Value fromBits(llvm::ArrayRef<std::pair<ThreadBit, int32_t>> bits);
+  /// lane or wave id with only the bits of a mask.
+  mlir::Value maskedId(bool wave, uint32_t mask);
+  /// i1: the bits of the mask in the lane or wave id are zero.
+  mlir::Value isZero(bool ofWave, uint32_t mask);
+  /// i1: of an element's copies this thread has the one to write; null when
+  /// there are no copies.
+  mlir::Value ownsCopies(const Layout &layout, mlir::ImplicitLocOpBuilder &b);
+  /// Runs `body` under the condition; unconditionally where it is null.
+  void storeWhere(mlir::Value condition, mlir::ImplicitLocOpBuilder &b,
+                  llvm::function_ref<void(mlir::ImplicitLocOpBuilder &)> body);
+  /// value + offset, in i32.
+  mlir::Value offsetBy(mlir::ImplicitLocOpBuilder &b, mlir::Value value,
+                       int32_t offset);
+  mlir::Value sharedAlloc(int64_t size, mlir::Type element);
+  bool inLoop(mlir::Operation *op);
+
+  FuncOp kernel;
+  FuncOp result;
+  mlir::OpBuilder builder;
+  /// Where values that everything may use are built: thread ids, indices.
+  mlir::OpBuilder prologue;
+  llvm::DenseMap<mlir::Value, LaneValues> values;
+  llvm::DenseMap<mlir::Attribute, std::unique_ptr<DistributedLayout>> layouts;
+  llvm::DenseMap<int32_t, mlir::Value> constants;
+  /// What fromBits has built, by (wave?, bit, weight): two layouts that agree
+  /// on a dimension have the same value there.
+  std::map<std::vector<std::array<int32_t, 3>>, mlir::Value> idSums;
+  mlir::Value lane, wave;
+};
+
+} // namespace greta::tile
+
+#endif

@@ -1,0 +1,319 @@
+//===- DistributeExchange.cpp - reductions and layout conversions ---------===//
+//
+// What crosses lanes and waves. A reduction combines a lane's registers in a
+// tree, then lanes by XOR shuffles, then waves through shared memory. A layout
+// conversion is renamed registers, shuffles or a trip through shared memory, as
+// the layout library plans it.
+//
+// With waves of one lane (a target without subgroup operations) every thread is
+// a wave and the same code goes through shared memory for all of them.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Distribute.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using namespace greta;
+using namespace greta::tile;
+
+static Value combine(ImplicitLocOpBuilder &b, ReduceKind kind, Value x,
+                     Value y) {
+  bool isFloat = isa<FloatType>(x.getType());
+  switch (kind) {
+  case ReduceKind::Add:
+    return isFloat ? arith::AddFOp::create(b, x, y).getResult()
+                   : arith::AddIOp::create(b, x, y).getResult();
+  case ReduceKind::Max:
+    return isFloat ? arith::MaxNumFOp::create(b, x, y).getResult()
+                   : arith::MaxSIOp::create(b, x, y).getResult();
+  case ReduceKind::Min:
+    return isFloat ? arith::MinNumFOp::create(b, x, y).getResult()
+                   : arith::MinSIOp::create(b, x, y).getResult();
+  }
+  llvm_unreachable("all kinds handled");
+}
+
+LogicalResult Distributor::distributeReduce(ReduceOp op) {
+  auto src = layoutOf(op, op.getValue());
+  auto dst = layoutOf(op, op.getResult());
+  if (failed(src) || failed(dst))
+    return failure();
+  std::string error;
+  FailureOr<Reduction> plan = reduce((*src)->layout, op.getDim(), error);
+  if (failed(plan))
+    return op.emitOpError("cannot reduce this layout: ") << error;
+  if (!plan->result.sameMap((*dst)->layout))
+    return op.emitOpError("has a result layout that is not its operand's, "
+                          "collapsed");
+  ImplicitLocOpBuilder b(op.getLoc(), builder);
+  LaneValues out;
+  for (const auto &registers : plan->registers) {
+    SmallVector<Value> level;
+    for (unsigned reg : registers)
+      level.push_back(lanes(op.getValue())[reg]);
+    while (level.size() > 1) {
+      size_t half = level.size() / 2;
+      for (size_t i = 0; i < half; ++i)
+        level[i] = combine(b, op.getKind(), level[2 * i], level[2 * i + 1]);
+      if (level.size() % 2)
+        level[half++] = level.back();
+      level.resize(half);
+    }
+    Value value = level.front();
+    for (unsigned bit = 0; bit < 32; ++bit)
+      if (plan->lanes >> bit & 1)
+        value = combine(b, op.getKind(), value,
+                        ShuffleXorOp::create(b, value, 1u << bit));
+    out.push_back(value);
+  }
+  // Shared memory moves all registers' partial results between two barriers.
+  if (plan->waves)
+    out = reduceWaves(op, op.getKind(), out, (*dst)->layout, plan->waves, b);
+  values[op.getResult()] = std::move(out);
+  return success();
+}
+
+/// Combines across the waves that differ in the bits of `waves`. In rounds of at
+/// most four bits every lane stores its value and reads up to sixteen.
+LaneValues Distributor::reduceWaves(Operation *op, ReduceKind kind,
+                                    ArrayRef<Value> partials,
+                                    const Layout &layout, uint32_t waves,
+                                    ImplicitLocOpBuilder &b) {
+  // Lanes that hold copies need no slot of their own.
+  uint32_t freeLanes = layout.freeLaneBits();
+  SmallVector<std::pair<ThreadBit, int32_t>> slotBits;
+  int32_t slots = 1;
+  for (unsigned bit = 0; (1u << bit) < layout.numLanes(); ++bit)
+    if (!(freeLanes >> bit & 1)) {
+      slotBits.push_back({ThreadBit{false, bit, {}}, slots});
+      slots *= 2;
+    }
+  for (unsigned bit = 0; (1u << bit) < layout.numWaves(); ++bit) {
+    slotBits.push_back({ThreadBit{true, bit, {}}, slots});
+    slots *= 2;
+  }
+  auto weightOf = [&](unsigned waveBit) {
+    for (auto &[bit, weight] : slotBits)
+      if (bit.isWave && bit.bit == waveBit)
+        return weight;
+    llvm_unreachable("every wave bit has a slot bit");
+  };
+  Value slot = fromBits(slotBits);
+  Value writes = freeLanes ? isZero(false, freeLanes) : Value();
+  LaneValues current(partials);
+  // Rounds of equal size: 64 waves meet in 8 + 8 reads, not in 16 + 4.
+  unsigned rounds = llvm::divideCeil(llvm::popcount(waves), 4);
+  while (waves) {
+    unsigned bitsNow = llvm::divideCeil(llvm::popcount(waves), rounds--);
+    SmallVector<unsigned> round;
+    uint32_t roundMask = 0;
+    while (round.size() < bitsNow) {
+      unsigned bit = llvm::countr_zero(waves);
+      round.push_back(bit);
+      roundMask |= 1u << bit;
+      waves &= waves - 1;
+    }
+    Value array = sharedAlloc(slots * current.size(), current.front().getType());
+    if (inLoop(op))
+      BarrierOp::create(b);
+    storeWhere(writes, b, [&](ImplicitLocOpBuilder &inner) {
+      for (auto [reg, value] : llvm::enumerate(current))
+        SharedStoreOp::create(inner, value, array,
+                              offsetBy(inner, slot, reg * slots));
+    });
+    BarrierOp::create(b);
+    // The slot with this round's wave bits cleared, then each combination.
+    SmallVector<std::pair<ThreadBit, int32_t>> others;
+    for (auto &entry : slotBits)
+      if (!entry.first.isWave || !(roundMask >> entry.first.bit & 1))
+        others.push_back(entry);
+    Value first = fromBits(others);
+    for (auto [reg, value] : llvm::enumerate(current)) {
+      Value sum;
+      for (unsigned i = 0; i < (1u << round.size()); ++i) {
+        int32_t offset = reg * slots;
+        for (auto [k, bit] : llvm::enumerate(round))
+          if (i >> k & 1)
+            offset += weightOf(bit);
+        Value part = SharedLoadOp::create(b, array, offsetBy(b, first, offset));
+        sum = sum ? combine(b, kind, sum, part) : part;
+      }
+      value = sum;
+    }
+  }
+  return current;
+}
+
+//===----------------------------------------------------------------------===//
+// Layout conversions
+//===----------------------------------------------------------------------===//
+
+LogicalResult Distributor::distributeConvertLayout(ConvertLayoutOp op) {
+  auto src = layoutOf(op, op.getValue());
+  auto dst = layoutOf(op, op.getResult());
+  if (failed(src) || failed(dst))
+    return failure();
+  std::string error;
+  FailureOr<Conversion> plan = convert((*src)->layout, (*dst)->layout, error);
+  if (failed(plan))
+    return op.emitOpError("cannot convert between these layouts: ") << error;
+  ImplicitLocOpBuilder b(op.getLoc(), builder);
+  ArrayRef<Value> from = lanes(op.getValue());
+  LaneValues out;
+  if (plan->kind == Conversion::Kind::Shared ||
+      plan->numShuffles() > 2 * from.size())
+    out = convertThroughShared(op, from, **src, **dst, b);
+  else
+    out = convertInWave(*plan, from, b);
+  values[op.getResult()] = std::move(out);
+  return success();
+}
+
+LaneValues Distributor::convertInWave(const Conversion &plan,
+                                      ArrayRef<Value> from,
+                                      ImplicitLocOpBuilder &b) {
+  if (plan.kind == Conversion::Kind::Identity)
+    return LaneValues(from);
+  // Bit i of a move's position, as an i1 of this thread.
+  SmallVector<Value> selectors;
+  for (const Conversion::Selector &selector : plan.selectors) {
+    Value bits = arith::XOrIOp::create(
+        b, math::CtPopOp::create(b, maskedId(false, selector.laneMask)),
+        math::CtPopOp::create(b, maskedId(true, selector.waveMask)));
+    Value odd = arith::AndIOp::create(b, bits, constant(1));
+    selectors.push_back(arith::CmpIOp::create(b, arith::CmpIPredicate::ne, odd,
+                                              constant(0)));
+  }
+  Value sourceLane;
+  if (plan.kind == Conversion::Kind::Shuffle && !plan.isXorShuffle()) {
+    sourceLane = constant(0);
+    auto add = [&](bool ofWave, ArrayRef<uint32_t> columns) {
+      for (auto [bit, column] : llvm::enumerate(columns)) {
+        if (!column)
+          continue;
+        Value set = arith::CmpIOp::create(b, arith::CmpIPredicate::ne,
+                                          maskedId(ofWave, 1u << bit),
+                                          constant(0));
+        Value part =
+            arith::SelectOp::create(b, set, constant(column), constant(0));
+        sourceLane = arith::XOrIOp::create(b, sourceLane, part);
+      }
+    };
+    add(false, plan.laneFromLane);
+    add(true, plan.laneFromWave);
+  }
+  LaneValues out;
+  for (const Conversion::Move &move : plan.moves) {
+    // All candidates travel, then the thread picks: a shuffle must deliver the
+    // register that its reader wants, not the one its owner would.
+    SmallVector<Value> candidates;
+    for (unsigned reg : move.registers) {
+      Value value = from[reg];
+      if (sourceLane)
+        value = ShuffleOp::create(
+            b, value,
+            move.laneXor ? arith::XOrIOp::create(b, sourceLane,
+                                                 constant(move.laneXor))
+                               .getResult()
+                         : sourceLane);
+      else if (plan.kind == Conversion::Kind::Shuffle && move.laneXor)
+        value = ShuffleXorOp::create(b, value, move.laneXor);
+      candidates.push_back(value);
+    }
+    for (Value selector : selectors) {
+      for (size_t i = 0; i < candidates.size() / 2; ++i)
+        candidates[i] = arith::SelectOp::create(
+            b, selector, candidates[2 * i + 1], candidates[2 * i]);
+      candidates.resize(candidates.size() / 2);
+    }
+    out.push_back(candidates.front());
+  }
+  return out;
+}
+
+/// Row-major through shared memory, the dimension along which both sides hold
+/// the longest runs fastest, in vectors of the common run length; rows are
+/// padded by one vector against bank conflicts.
+LaneValues Distributor::convertThroughShared(Operation *op, ArrayRef<Value> from,
+                                             const DistributedLayout &src,
+                                             const DistributedLayout &dst,
+                                             ImplicitLocOpBuilder &b) {
+  unsigned rank = src.layout.rank();
+  Type element = from.front().getType();
+  unsigned bits = element.getIntOrFloatBitWidth();
+  unsigned fastest = rank - 1, width = 1;
+  for (unsigned dim = 0; dim < rank; ++dim) {
+    unsigned run =
+        std::min({src.layout.contiguity(dim), dst.layout.contiguity(dim),
+                  std::max(1u, 128 / bits)});
+    if (run > width) {
+      width = run;
+      fastest = dim;
+    }
+  }
+  Index shape = src.layout.shape();
+  SmallVector<int64_t> strides(rank, 0);
+  int64_t size = shape[fastest] / width;
+  if (size > 1)
+    size += 1;
+  for (unsigned dim = rank; dim-- > 0;) {
+    if (dim == fastest)
+      continue;
+    strides[dim] = size;
+    size *= shape[dim];
+  }
+  Type type = width > 1 ? Type(VectorType::get(width, element)) : element;
+  Value array = sharedAlloc(size, type);
+  auto threadOffset = [&](const DistributedLayout &layout) {
+    Value sum;
+    for (unsigned dim = 0; dim < rank; ++dim) {
+      Value term = layout.threadIndex[dim];
+      if (dim == fastest)
+        term = width > 1 ? arith::DivUIOp::create(b, term, constant(width))
+                               .getResult()
+                         : term;
+      else
+        term = arith::MulIOp::create(b, term, constant(strides[dim]));
+      sum = sum ? arith::AddIOp::create(b, sum, term).getResult() : term;
+    }
+    return sum;
+  };
+  auto registerOffset = [&](const DistributedLayout &layout, unsigned reg) {
+    int64_t offset = layout.registerIndex[reg][fastest] / width;
+    for (unsigned dim = 0; dim < rank; ++dim)
+      if (dim != fastest)
+        offset += layout.registerIndex[reg][dim] * strides[dim];
+    return offset;
+  };
+  if (inLoop(op))
+    BarrierOp::create(b);
+  Value writes = ownsCopies(src.layout, b);
+  Value at = threadOffset(src);
+  uint32_t copies = src.layout.freeRegisterBits();
+  storeWhere(writes, b, [&](ImplicitLocOpBuilder &inner) {
+    for (unsigned reg = 0; reg < from.size(); reg += width) {
+      if (reg % src.layout.tileRegisters() & copies)
+        continue;
+      Value value = from[reg];
+      if (width > 1)
+        value = vector::FromElementsOp::create(inner, cast<VectorType>(type),
+                                               from.slice(reg, width));
+      SharedStoreOp::create(inner, value, array,
+                            offsetBy(inner, at, registerOffset(src, reg)));
+    }
+  });
+  BarrierOp::create(b);
+  at = threadOffset(dst);
+  LaneValues out(dst.registerIndex.size());
+  for (unsigned reg = 0; reg < out.size(); reg += width) {
+    Value value = SharedLoadOp::create(
+        b, array, offsetBy(b, at, registerOffset(dst, reg)));
+    for (unsigned i = 0; i < width; ++i)
+      out[reg + i] =
+          width > 1 ? vector::ExtractOp::create(b, value, i).getResult() : value;
+  }
+  return out;
+}

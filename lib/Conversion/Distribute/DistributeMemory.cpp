@@ -1,0 +1,322 @@
+//===- DistributeMemory.cpp - block loads and stores to lane accesses -----===//
+//
+// A block access becomes one lane access per group of registers that are
+// neighbours in memory, as wide as layout, alignment and strides allow, at most
+// 16 bytes. Its address has a uniform part (block offsets and the registers'
+// offsets, added to the pointer with 64 bits) and a part that depends on the
+// lane (32 bits), which is the same for all groups.
+//
+// Out-of-bounds lanes load element 0 of the block and then select: a branch in
+// a hot loop costs more. Stores branch.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Distribute.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+using namespace greta;
+using namespace greta::tile;
+
+namespace {
+
+/// Everything about one block access that load and store share.
+struct Access {
+  Access(ImplicitLocOpBuilder &b, const DistributedLayout &layout,
+         ArrayRef<int64_t> strides)
+      : b(b), layout(layout), strides(strides) {}
+
+  ImplicitLocOpBuilder &b;
+  const DistributedLayout &layout;
+  SmallVector<int64_t> strides;     // kDynamic where dynamicStrides has it
+  SmallVector<Value> dynamicStrides; // per dim, null where static
+  Value base;                        // moved to the block's first element
+  Value laneOffset;                  // i32, elements
+  unsigned width = 1;                // elements per lane access
+  SmallVector<std::pair<unsigned, Value>> limits; // dim, bound minus offset
+
+  /// Uniform element offset of a register: null if it is not static.
+  std::optional<int64_t> registerOffset(unsigned reg) const {
+    int64_t offset = 0;
+    for (auto [dim, index] : llvm::enumerate(layout.registerIndex[reg])) {
+      if (!index)
+        continue;
+      if (dynamicStrides[dim])
+        return std::nullopt;
+      offset += index * strides[dim];
+    }
+    return offset;
+  }
+
+  /// The same as an i32 (bits 32) or i64 value.
+  Value registerOffsetValue(ImplicitLocOpBuilder &b, unsigned reg,
+                            unsigned bits) const {
+    Value sum;
+    int64_t fixed = 0;
+    Type type = b.getIntegerType(bits);
+    for (auto [dim, index] : llvm::enumerate(layout.registerIndex[reg])) {
+      if (!index)
+        continue;
+      if (!dynamicStrides[dim]) {
+        fixed += index * strides[dim];
+        continue;
+      }
+      Value stride = dynamicStrides[dim];
+      if (bits == 64)
+        stride = arith::ExtSIOp::create(b, type, stride);
+      Value part = arith::MulIOp::create(
+          b, stride, arith::ConstantIntOp::create(b, index, bits));
+      sum = sum ? arith::AddIOp::create(b, sum, part).getResult() : part;
+    }
+    Value constant = arith::ConstantIntOp::create(b, fixed, bits);
+    return sum ? arith::AddIOp::create(b, sum, constant).getResult() : constant;
+  }
+
+  /// i1: the register's element is within bounds; null when it always is.
+  Value inBounds(unsigned reg) {
+    Value all;
+    for (auto [dim, limit] : limits) {
+      int64_t index = layout.registerIndex[reg][dim];
+      Value &mask = masks[{dim, index}];
+      if (!mask) {
+        Value at = layout.threadIndex[dim];
+        if (index)
+          at = arith::AddIOp::create(b, at,
+                                     arith::ConstantIntOp::create(b, index, 32));
+        mask = arith::CmpIOp::create(b, arith::CmpIPredicate::slt, at, limit);
+      }
+      if (!all) {
+        all = mask;
+        continue;
+      }
+      Value &both = conjunctions[{all, mask}];
+      if (!both)
+        both = arith::AndIOp::create(b, all, mask);
+      all = both;
+    }
+    return all;
+  }
+
+private:
+  llvm::DenseMap<std::pair<unsigned, int64_t>, Value> masks;
+  llvm::DenseMap<std::pair<Value, Value>, Value> conjunctions;
+};
+
+} // namespace
+
+static std::optional<int64_t> constantOf(Value value) {
+  APInt constant;
+  if (matchPattern(value, m_ConstantInt(&constant)))
+    return constant.getSExtValue();
+  return std::nullopt;
+}
+
+/// The width of one lane access: limited by 16 bytes, by the layout's run of
+/// registers along the dimension of stride 1, and by what alignment, strides and
+/// constant bounds promise.
+template <typename OpT>
+static unsigned accessWidth(OpT op, const Layout &layout, Type element) {
+  unsigned bytes = std::max(1u, element.getIntOrFloatBitWidth() / 8);
+  ArrayRef<int64_t> strides = op.getStrides();
+  unsigned width = 1;
+  int64_t fastest = -1;
+  for (unsigned dim = 0; dim < layout.rank(); ++dim)
+    if (strides[dim] == 1 && layout.contiguity(dim) > width) {
+      width = layout.contiguity(dim);
+      fastest = dim;
+    }
+  if (fastest < 0)
+    return 1;
+  width = std::min<unsigned>(width, std::max<int64_t>(1, op.getAlign() / bytes));
+  width = std::min(width, 16 / bytes);
+  auto fits = [&](unsigned w) {
+    for (unsigned dim = 0; dim < layout.rank(); ++dim)
+      if (dim != fastest && strides[dim] != ShapedType::kDynamic &&
+          layout.shape()[dim] > 1 && strides[dim] % w)
+        return false;
+    auto offset = constantOf(op.getOffsets()[fastest]);
+    if (offset && *offset % w)
+      return false;
+    for (auto [dim, bound] : llvm::zip(op.getBounded(), op.getBounds()))
+      if (auto limit = constantOf(bound); dim == fastest && limit && *limit % w)
+        return false;
+    return true;
+  };
+  while (!fits(width))
+    width /= 2;
+  return width;
+}
+
+/// Builds the address parts; `value` maps the op's scalar operands.
+template <typename OpT, typename MapT>
+static Access makeAccess(OpT op, const DistributedLayout &layout, Type element,
+                         ImplicitLocOpBuilder &b, MapT value) {
+  Access access(b, layout, op.getStrides());
+  unsigned nextDynamic = 0;
+  for (int64_t stride : op.getStrides())
+    access.dynamicStrides.push_back(
+        stride == ShapedType::kDynamic
+            ? value(op.getDynamicStrides()[nextDynamic++])
+            : Value());
+  Type i64 = b.getI64Type();
+  Value uniform;
+  for (auto [dim, offset] : llvm::enumerate(op.getOffsets())) {
+    if (constantOf(offset) == 0)
+      continue;
+    Value term = arith::ExtSIOp::create(b, i64, value(offset));
+    if (Value stride = access.dynamicStrides[dim])
+      term = arith::MulIOp::create(b, term,
+                                   arith::ExtSIOp::create(b, i64, stride));
+    else if (access.strides[dim] != 1)
+      term = arith::MulIOp::create(
+          b, term, arith::ConstantIntOp::create(b, access.strides[dim], 64));
+    uniform = uniform ? arith::AddIOp::create(b, uniform, term).getResult() : term;
+  }
+  access.base = value(op.getBase());
+  if (uniform)
+    access.base = PtrAddOp::create(b, access.base, uniform);
+  for (unsigned dim = 0; dim < layout.layout.rank(); ++dim) {
+    Value term = layout.threadIndex[dim];
+    if (constantOf(term) == 0)
+      continue;
+    if (Value stride = access.dynamicStrides[dim])
+      term = arith::MulIOp::create(b, term, stride);
+    else if (access.strides[dim] == 0)
+      continue;
+    else if (access.strides[dim] != 1)
+      term = arith::MulIOp::create(
+          b, term, arith::ConstantIntOp::create(b, access.strides[dim], 32));
+    access.laneOffset =
+        access.laneOffset
+            ? arith::AddIOp::create(b, access.laneOffset, term).getResult()
+            : term;
+  }
+  if (!access.laneOffset)
+    access.laneOffset = arith::ConstantIntOp::create(b, 0, 32);
+  access.width = accessWidth(op, layout.layout, element);
+  for (auto [dim, bound] : llvm::zip(op.getBounded(), op.getBounds())) {
+    Value limit = value(bound);
+    auto offset = constantOf(op.getOffsets()[dim]);
+    auto fixed = constantOf(bound);
+    // A bound that the block cannot pass needs no mask.
+    if (offset && fixed && *offset + layout.layout.shape()[dim] <= *fixed)
+      continue;
+    if (offset != 0)
+      limit = arith::SubIOp::create(b, limit, value(op.getOffsets()[dim]));
+    access.limits.push_back({static_cast<unsigned>(dim), limit});
+  }
+  return access;
+}
+
+LogicalResult Distributor::distributeLoad(LoadOp op) {
+  auto found = layoutOf(op, op.getResult());
+  if (failed(found))
+    return failure();
+  const DistributedLayout &layout = **found;
+  ImplicitLocOpBuilder b(op.getLoc(), builder);
+  Type element = getElementTypeOrSelf(op.getResult().getType());
+  Access access = makeAccess(op, layout, element, b,
+                             [&](Value v) { return scalar(v); });
+  unsigned width = access.width;
+  int64_t align =
+      std::min<int64_t>(op.getAlign(),
+                        width * std::max(1u, element.getIntOrFloatBitWidth() / 8));
+  Type type = width > 1 ? Type(VectorType::get(width, element)) : element;
+  Value other = op.getOther() ? scalar(op.getOther()) : Value();
+  Value otherValue;
+  LaneValues out(layout.registerIndex.size());
+  for (unsigned reg = 0; reg < out.size(); reg += width) {
+    Value base = access.base, offset = access.laneOffset;
+    Value mask = access.inBounds(reg);
+    if (mask) {
+      if (access.registerOffset(reg) != 0)
+        offset = arith::AddIOp::create(b, offset,
+                                       access.registerOffsetValue(b, reg, 32));
+      offset = arith::SelectOp::create(b, mask, offset, constant(0));
+    } else if (access.registerOffset(reg) != 0) {
+      base = PtrAddOp::create(b, base, access.registerOffsetValue(b, reg, 64));
+    }
+    Value loaded = PtrLoadOp::create(b, type, base, offset, align);
+    if (mask) {
+      if (!otherValue) {
+        if (!other)
+          other = arith::ConstantOp::create(prologue, op.getLoc(),
+                                            b.getZeroAttr(element));
+        otherValue = other;
+      }
+      if (width == 1)
+        loaded = arith::SelectOp::create(b, mask, loaded, otherValue);
+    }
+    for (unsigned i = 0; i < width; ++i) {
+      if (width == 1) {
+        out[reg] = loaded;
+        continue;
+      }
+      Value one = vector::ExtractOp::create(b, loaded, i);
+      out[reg + i] =
+          mask ? arith::SelectOp::create(b, mask, one, otherValue).getResult()
+               : one;
+    }
+  }
+  values[op.getResult()] = std::move(out);
+  return success();
+}
+
+LogicalResult Distributor::distributeStore(StoreOp op) {
+  auto found = layoutOf(op, op.getValue());
+  if (failed(found))
+    return failure();
+  const DistributedLayout &layout = **found;
+  ImplicitLocOpBuilder b(op.getLoc(), builder);
+  Type element = getElementTypeOrSelf(op.getValue().getType());
+  Access access = makeAccess(op, layout, element, b,
+                             [&](Value v) { return scalar(v); });
+  unsigned width = access.width;
+  int64_t align =
+      std::min<int64_t>(op.getAlign(),
+                        width * std::max(1u, element.getIntOrFloatBitWidth() / 8));
+  Value owner = ownsCopies(layout.layout, b);
+
+  // Groups under the same condition share a branch.
+  struct Group {
+    unsigned reg;
+    Value mask;
+  };
+  SmallVector<Group> groups;
+  uint32_t copies = layout.layout.freeRegisterBits();
+  for (unsigned reg = 0; reg < layout.registerIndex.size(); reg += width)
+    if (!(reg % layout.layout.tileRegisters() & copies))
+      groups.push_back({reg, access.inBounds(reg)});
+  auto emit = [&](ArrayRef<Group> run, ImplicitLocOpBuilder &b) {
+    for (const Group &group : run) {
+      Value base = access.base, offset = access.laneOffset;
+      if (access.registerOffset(group.reg) != 0)
+        base = PtrAddOp::create(b, base,
+                                access.registerOffsetValue(b, group.reg, 64));
+      Value value = lanes(op.getValue())[group.reg];
+      if (width > 1)
+        value = vector::FromElementsOp::create(
+            b, VectorType::get(width, element),
+            lanes(op.getValue()).slice(group.reg, width));
+      PtrStoreOp::create(b, value, base, offset, align);
+    }
+  };
+  for (size_t i = 0; i < groups.size();) {
+    size_t n = 1;
+    while (i + n < groups.size() && groups[i + n].mask == groups[i].mask)
+      ++n;
+    ArrayRef<Group> run = ArrayRef(groups).slice(i, n);
+    i += n;
+    Value condition = run.front().mask;
+    if (owner)
+      condition = condition
+                      ? arith::AndIOp::create(b, owner, condition).getResult()
+                      : owner;
+    storeWhere(condition, b,
+               [&](ImplicitLocOpBuilder &inner) { emit(run, inner); });
+  }
+  return success();
+}

@@ -1,0 +1,431 @@
+//===- AssignLayouts.cpp - greta-tile-assign-layouts ----------------------===//
+//
+// Gives every block tensor of a kernel a layout.
+//
+// Ranks never change, and extents are full or 1, so the values that elementwise
+// ops, broadcasts, reductions, slices and loops connect form a *space*: one
+// shape, of which every member has each extent or 1. A space gets one layout;
+// a member has it with the dimensions of extent 1 collapsed. So nothing moves
+// within a space, and convert_layout appears only where spaces meet: at the
+// operands of a dot.
+//
+//   in    %s = greta_tile.reduce add %x dim 1 : tensor<4x256xf32> -> tensor<4x1xf32>
+//   out   ... : tensor<4x256xf32, #greta_tile.layout<{reg = [[0,1],..], ..}>>
+//                 -> tensor<4x1xf32, #greta_tile.layout<{.. rep = [1,1]}>>
+//
+// How a space is laid out: neighbours in memory in the registers of a lane, up
+// to 16 bytes of the narrowest type; dimensions that extract and concat take
+// apart wholly in registers; then lanes along the contiguous dimension and the
+// others; then waves, along dimensions that no reduction crosses first; what is
+// left repeats. The accumulator of a dot instead gives each lane a small
+// rectangle, and its operands follow it with K in registers.
+//
+//===----------------------------------------------------------------------===//
+
+#include "GretaTile/GretaTile.h"
+#include "greta/Transforms/Passes.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/IR/OpDefinition.h"
+#include "llvm/ADT/EquivalenceClasses.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/Support/MathExtras.h"
+
+namespace greta {
+#define GEN_PASS_DEF_GRETATILEASSIGNLAYOUTSPASS
+#include "greta/Transforms/Passes.h.inc"
+} // namespace greta
+
+using namespace mlir;
+using namespace greta;
+using namespace greta::tile;
+
+namespace {
+
+using Shape = SmallVector<int64_t, 4>;
+
+/// What the members of a space ask of its layout.
+struct Space {
+  Shape shape;
+  SmallVector<Value> members;
+  DotOp dot;                       // its accumulator, or null
+  llvm::SmallBitVector inRegisters; // dimensions taken apart by slices
+  llvm::SmallBitVector reduced;
+  int64_t fastest = -1; // dimension of neighbours in memory
+  int64_t run = 1;      // how many of them an access may take
+  LayoutAttr layout;
+};
+
+class LayoutAssigner {
+public:
+  explicit LayoutAssigner(FuncOp kernel) : kernel(kernel) {}
+  LogicalResult run();
+
+private:
+  void splitConstants();
+  void unify(Value a, Value b);
+  void connect(Operation *op);
+  LogicalResult collectSpaces();
+  template <typename OpT> void noteAccess(OpT op, Value block);
+  LogicalResult layOut(Space &space);
+  LogicalResult layOutAccumulator(Space &space);
+  LayoutAttr operandLayout(DotOp dot, unsigned operand);
+  Space &spaceOf(Value value) {
+    return spaces.find(classes.getLeaderValue(value.getAsOpaquePointer()))
+        ->second;
+  }
+  LayoutAttr memberLayout(const Space &space, RankedTensorType type);
+
+  FuncOp kernel;
+  llvm::EquivalenceClasses<const void *> classes;
+  SmallVector<Value> blocks; // in program order
+  llvm::MapVector<const void *, Space> spaces;
+};
+
+} // namespace
+
+static bool isBlock(Value value) {
+  return isa<RankedTensorType>(value.getType());
+}
+
+void LayoutAssigner::unify(Value a, Value b) {
+  if (isBlock(a) && isBlock(b))
+    classes.unionSets(a.getAsOpaquePointer(), b.getAsOpaquePointer());
+}
+
+void LayoutAssigner::connect(Operation *op) {
+  if (auto loop = dyn_cast<scf::ForOp>(op)) {
+    for (auto [init, arg, result, yielded] :
+         llvm::zip(loop.getInitArgs(), loop.getRegionIterArgs(),
+                   loop.getResults(), loop.getYieldedValues())) {
+      unify(init, arg);
+      unify(init, result);
+      unify(init, yielded);
+    }
+    return;
+  }
+  if (auto branch = dyn_cast<scf::IfOp>(op)) {
+    for (Region &region : branch->getRegions())
+      if (!region.empty())
+        for (auto [result, yielded] :
+             llvm::zip(branch.getResults(),
+                       region.front().getTerminator()->getOperands()))
+          unify(result, yielded);
+    return;
+  }
+  if (auto dot = dyn_cast<DotOp>(op))
+    return unify(dot.getAcc(), dot.getResult());
+  if (isa<ConvertLayoutOp>(op))
+    return;
+  Value first;
+  for (Value value : llvm::concat<Value>(SmallVector<Value>(op->getOperands()),
+                                         SmallVector<Value>(op->getResults())))
+    if (isBlock(value)) {
+      if (first)
+        unify(first, value);
+      else
+        first = value;
+    }
+}
+
+/// How many neighbours along the dimension of stride 1 one access may take.
+template <typename OpT> void LayoutAssigner::noteAccess(OpT op, Value block) {
+  Space &space = spaceOf(block);
+  auto type = cast<RankedTensorType>(block.getType());
+  int64_t bytes = std::max(1u, type.getElementTypeBitWidth() / 8);
+  for (auto [dim, stride] : llvm::enumerate(op.getStrides())) {
+    if (stride != 1 || type.getDimSize(dim) == 1)
+      continue;
+    int64_t run = std::min<int64_t>(16, op.getAlign()) / bytes;
+    // What is split over slices is no neighbour in memory unless it is whole.
+    if (space.fastest < 0 || run > space.run) {
+      space.fastest = dim;
+      space.run = std::max<int64_t>(run, 1);
+    }
+  }
+}
+
+LogicalResult LayoutAssigner::collectSpaces() {
+  auto note = [&](Value value) {
+    if (!isBlock(value))
+      return;
+    blocks.push_back(value);
+    classes.insert(value.getAsOpaquePointer());
+  };
+  kernel.getBody().walk<WalkOrder::PreOrder>([&](Operation *op) {
+    for (Value result : op->getResults())
+      note(result);
+    for (Region &region : op->getRegions())
+      for (Block &block : region)
+        for (Value arg : block.getArguments())
+          note(arg);
+  });
+  kernel.getBody().walk([&](Operation *op) { connect(op); });
+
+  for (Value value : blocks) {
+    Space &space =
+        spaces[classes.getLeaderValue(value.getAsOpaquePointer())];
+    auto type = cast<RankedTensorType>(value.getType());
+    if (space.shape.empty()) {
+      space.shape.assign(type.getRank(), 1);
+      space.inRegisters.resize(type.getRank());
+      space.reduced.resize(type.getRank());
+    }
+    space.members.push_back(value);
+    if (type.getRank() != static_cast<int64_t>(space.shape.size()))
+      return emitError(value.getLoc())
+             << "block of rank " << type.getRank() << " meets one of rank "
+             << space.shape.size() << "; ranks never change in a kernel";
+    for (auto [dim, extent] : llvm::enumerate(type.getShape())) {
+      int64_t &whole = space.shape[dim];
+      if (extent != 1 && whole != 1 && extent != whole)
+        return emitError(value.getLoc())
+               << "block of extent " << extent << " along dimension " << dim
+               << " meets one of extent " << whole
+               << "; extents are equal or 1";
+      whole = std::max(whole, extent);
+    }
+  }
+  kernel.getBody().walk([&](Operation *op) {
+    if (auto load = dyn_cast<LoadOp>(op))
+      noteAccess(load, load.getResult());
+    else if (auto store = dyn_cast<StoreOp>(op))
+      noteAccess(store, store.getValue());
+    else if (auto extract = dyn_cast<ExtractOp>(op))
+      spaceOf(extract.getResult()).inRegisters.set(extract.getDim());
+    else if (auto concat = dyn_cast<ConcatOp>(op))
+      spaceOf(concat.getResult()).inRegisters.set(concat.getDim());
+    else if (auto reduce = dyn_cast<ReduceOp>(op))
+      spaceOf(reduce.getResult()).reduced.set(reduce.getDim());
+    else if (auto dot = dyn_cast<DotOp>(op))
+      spaceOf(dot.getResult()).dot = dot;
+  });
+  return success();
+}
+
+/// The largest power of two that divides.
+static int64_t powerPart(int64_t extent) { return extent & -extent; }
+
+LogicalResult LayoutAssigner::layOut(Space &space) {
+  if (space.dot)
+    return layOutAccumulator(space);
+  unsigned rank = space.shape.size();
+  // What each dimension still has to give, in powers of two.
+  Shape left(rank), at(rank, 1);
+  int64_t elements = 1;
+  for (unsigned dim = 0; dim < rank; ++dim) {
+    left[dim] = powerPart(space.shape[dim]);
+    elements *= space.shape[dim];
+    if (space.inRegisters[dim] && left[dim] != space.shape[dim])
+      return emitError(space.members.front().getLoc())
+             << "dimension " << dim << " of extent " << space.shape[dim]
+             << " is taken apart by slices; its extent must be a power of two";
+  }
+  unsigned fastest = space.fastest >= 0 ? space.fastest : rank - 1;
+  Bases bases[3]; // reg, lane, wave
+  auto take = [&](Bases &to, unsigned dim) {
+    Basis basis(rank, 0);
+    basis[dim] = at[dim];
+    to.push_back(basis);
+    at[dim] *= 2;
+    left[dim] /= 2;
+  };
+  // Neighbours in registers, unless that would leave lanes idle.
+  int64_t perLane = std::max<int64_t>(
+      1, llvm::PowerOf2Ceil(elements) / kernel.getBlockSize());
+  int64_t inSlices = 1;
+  for (unsigned dim = 0; dim < rank; ++dim)
+    if (space.inRegisters[dim])
+      inSlices *= space.shape[dim];
+  int64_t run = std::min(space.run, std::max<int64_t>(1, perLane / inSlices));
+  // Slices along the fastest dimension itself (pairs) come on top of the run.
+  if (space.inRegisters[fastest])
+    run = 1;
+  for (int64_t n = 1; n < run && left[fastest] > 1; n *= 2)
+    take(bases[0], fastest);
+  for (unsigned dim = rank; dim-- > 0;)
+    if (space.inRegisters[dim])
+      while (left[dim] > 1)
+        take(bases[0], dim);
+  // Pairs in memory: what lies around them completes the 16 bytes.
+  if (space.inRegisters[fastest] && fastest > 0) {
+    unsigned around = fastest - 1;
+    int64_t have = space.shape[fastest];
+    for (; have < space.run && have < perLane && left[around] > 1; have *= 2)
+      take(bases[0], around);
+  }
+
+  SmallVector<unsigned> order;
+  for (unsigned dim = rank; dim-- > 0;)
+    order.push_back(dim);
+  std::swap(order.front(), *llvm::find(order, fastest));
+  auto distribute = [&](Bases &to, int64_t count, ArrayRef<unsigned> dims) {
+    for (unsigned dim : dims)
+      while (count > 1 && left[dim] > 1) {
+        take(to, dim);
+        count /= 2;
+      }
+    return count;
+  };
+  int64_t idle = distribute(bases[1], kernel.getWaveSize(), order);
+  for (; idle > 1; idle /= 2)
+    bases[1].push_back(Basis(rank, 0));
+  SmallVector<unsigned> waveOrder;
+  for (bool reduced : {false, true})
+    llvm::copy_if(order, std::back_inserter(waveOrder),
+                  [&](unsigned dim) { return space.reduced[dim] == reduced; });
+  idle = distribute(bases[2], kernel.getNumWaves(), waveOrder);
+  for (; idle > 1; idle /= 2)
+    bases[2].push_back(Basis(rank, 0));
+
+  Basis rep;
+  for (unsigned dim = 0; dim < rank; ++dim)
+    rep.push_back(space.shape[dim] / at[dim]);
+  space.layout =
+      toAttr(kernel.getContext(), Layout(bases[0], bases[1], bases[2], rep));
+  return success();
+}
+
+/// Each lane holds a rectangle of about sqrt(elements per lane) squared, four
+/// neighbours along N at a time so that stores are wide.
+LogicalResult LayoutAssigner::layOutAccumulator(Space &space) {
+  int64_t m = space.shape[0], n = space.shape[1];
+  int64_t lanes = kernel.getWaveSize(), waves = kernel.getNumWaves();
+  int64_t perLane = std::max<int64_t>(1, m * n / (lanes * waves));
+  int64_t runN = std::min<int64_t>({4, powerPart(n), perLane});
+  int64_t runM = std::min<int64_t>(
+      {4, powerPart(m), std::max<int64_t>(1, perLane / runN)});
+  // Lanes, then waves, as square as the block allows.
+  auto split = [&](int64_t count, int64_t roomM, int64_t roomN) {
+    int64_t inN = 1, inM = 1;
+    while (inN * inM < count) {
+      bool growN = roomN > inN && (inN * runN <= inM * runM || roomM <= inM);
+      if (growN || roomM <= inM)
+        inN *= 2;
+      else
+        inM *= 2;
+    }
+    return std::pair(inM, inN);
+  };
+  int64_t roomM = powerPart(m) / runM, roomN = powerPart(n) / runN;
+  auto [lanesM, lanesN] = split(lanes, roomM, roomN);
+  auto [wavesM, wavesN] = split(waves, std::max<int64_t>(1, roomM / lanesM),
+                                std::max<int64_t>(1, roomN / lanesN));
+  std::string error;
+  FailureOr<Layout> layout =
+      Layout::blocked(space.shape, {runM, runN}, {lanesM, lanesN},
+                      {wavesM, wavesN}, {1, 0}, error);
+  if (failed(layout))
+    return emitError(space.dot.getLoc())
+           << "no layout for an accumulator of " << m << "x" << n << " over "
+           << waves << " waves of " << lanes << " lanes: " << error;
+  space.layout = toAttr(kernel.getContext(), *layout);
+  return success();
+}
+
+/// The layout in which an FMA dot takes operand 0 (A) or 1 (B): M or N where
+/// the accumulator has it, K wholly in registers. The dimension along which the
+/// operand arrives in runs is numbered first, so that runs stay together.
+LayoutAttr LayoutAssigner::operandLayout(DotOp dot, unsigned operand) {
+  Layout acc = toLayout(spaceOf(dot.getResult()).layout);
+  Value value = operand == 0 ? dot.getA() : dot.getB();
+  unsigned shared = operand == 0 ? 0 : 1; // the accumulator's dimension
+  unsigned kDim = 1 - shared;
+  int64_t depth = cast<RankedTensorType>(value.getType()).getDimSize(kDim);
+  auto keep = [&](const Bases &bases, bool dropZero) {
+    Bases out;
+    for (Basis basis : bases) {
+      basis[kDim] = 0;
+      if (!dropZero || basis[shared])
+        out.push_back(basis);
+    }
+    return out;
+  };
+  Bases alongK;
+  for (int64_t bit = 1; bit < powerPart(depth); bit *= 2) {
+    Basis basis(2, 0);
+    basis[kDim] = bit;
+    alongK.push_back(basis);
+  }
+  Bases along = keep(acc.reg(), /*dropZero=*/true);
+  Bases reg = spaceOf(value).fastest == kDim ? alongK : along;
+  llvm::append_range(reg, spaceOf(value).fastest == kDim ? along : alongK);
+  Basis rep(2);
+  rep[shared] = acc.rep()[shared];
+  rep[kDim] = depth / powerPart(depth);
+  return toAttr(kernel.getContext(),
+                Layout(reg, keep(acc.lane(), false), keep(acc.wave(), false),
+                       rep));
+}
+
+LayoutAttr LayoutAssigner::memberLayout(const Space &space,
+                                        RankedTensorType type) {
+  Layout layout = toLayout(space.layout);
+  for (auto [dim, extent] : llvm::enumerate(type.getShape()))
+    if (extent == 1 && space.shape[dim] != 1)
+      layout = layout.collapse(dim);
+  return toAttr(kernel.getContext(), layout);
+}
+
+/// Every use of a constant gets its own copy: sharing one would tie spaces
+/// together that have nothing to do with each other.
+void LayoutAssigner::splitConstants() {
+  SmallVector<arith::ConstantOp> constants;
+  kernel.getBody().walk([&](arith::ConstantOp op) {
+    if (isBlock(op.getResult()) && !op->hasOneUse())
+      constants.push_back(op);
+  });
+  for (arith::ConstantOp constant : constants) {
+    OpBuilder builder(constant);
+    for (OpOperand &use :
+         llvm::make_early_inc_range(constant->getResult(0).getUses()))
+      use.set(builder.clone(*constant)->getResult(0));
+    constant.erase();
+  }
+}
+
+LogicalResult LayoutAssigner::run() {
+  splitConstants();
+  if (failed(collectSpaces()))
+    return failure();
+  for (auto &entry : spaces)
+    if (failed(layOut(entry.second)))
+      return failure();
+  // Dots look at their operands' spaces by value: plan them before types change.
+  SmallVector<std::pair<DotOp, std::array<LayoutAttr, 2>>> dots;
+  kernel.getBody().walk([&](DotOp dot) {
+    dots.push_back({dot, {operandLayout(dot, 0), operandLayout(dot, 1)}});
+  });
+  for (Value value : blocks) {
+    auto type = cast<RankedTensorType>(value.getType());
+    RankedTensorType laidOut =
+        withLayout(type, memberLayout(spaceOf(value), type));
+    value.setType(laidOut);
+    // A constant's value carries its type.
+    if (auto constant = value.getDefiningOp<arith::ConstantOp>())
+      if (auto dense = dyn_cast<DenseElementsAttr>(constant.getValue()))
+        constant.setValueAttr(dense.reshape(laidOut));
+  }
+  for (auto &[dot, layouts] : dots)
+    for (unsigned i = 0; i < 2; ++i) {
+      OpOperand &operand = dot->getOpOperand(i);
+      auto type = cast<RankedTensorType>(operand.get().getType());
+      if (getLayoutOf(type) == layouts[i])
+        continue;
+      OpBuilder builder(dot);
+      operand.set(ConvertLayoutOp::create(
+          builder, dot.getLoc(), withLayout(type, layouts[i]), operand.get()));
+    }
+  return success();
+}
+
+namespace {
+struct AssignLayoutsPass
+    : greta::impl::GretaTileAssignLayoutsPassBase<AssignLayoutsPass> {
+  void runOnOperation() override {
+    if (failed(LayoutAssigner(getOperation()).run()))
+      signalPassFailure();
+  }
+};
+} // namespace

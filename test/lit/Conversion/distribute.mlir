@@ -1,0 +1,84 @@
+// RUN: greta-opt %s --pass-pipeline='builtin.module(greta_tile.func(greta-tile-assign-layouts),greta-tile-distribute,cse)' | FileCheck %s
+
+// 16-byte accesses; the tail of the row is clamped and selected for loads, branched around for stores.
+// CHECK-LABEL: @row
+// CHECK-DAG: %[[LANE:.*]] = greta_tile.lane_id
+// CHECK-DAG: greta_tile.shared_alloc : <2 x f32>
+// CHECK: %[[OK:.*]] = arith.cmpi slt, %[[AT:.*]], %c504_i32
+// CHECK: %[[SAFE:.*]] = arith.select %[[OK]], %[[AT]], %c0_i32
+// CHECK: greta_tile.ptr_load %{{.*}}[%[[SAFE]]] align 16 : <f16> -> vector<8xf16>
+// CHECK: greta_tile.shuffle_xor %{{.*}}, 1 : f32
+// CHECK: greta_tile.shuffle_xor %{{.*}}, 16 : f32
+// CHECK: scf.if
+// CHECK-NEXT: greta_tile.shared_store
+// CHECK: greta_tile.barrier
+// CHECK-COUNT-2: greta_tile.shared_load
+// CHECK-NOT: greta_tile.shared_load
+// CHECK: scf.if %[[OK]]
+// CHECK-NEXT: vector.from_elements
+// CHECK-NEXT: greta_tile.ptr_store {{.*}} align 16 : vector<8xf16>
+greta_tile.func @row(%x: !greta_tile.ptr<f16>) attributes {block_size = 64 : i32, wave_size = 32 : i32} {
+  %r = greta_tile.program_id 0
+  %z = arith.constant 0 : i32
+  %n = arith.constant 504 : i32
+  %a = greta_tile.load %x[%r, %z] strides [504, 1] bounds [1] (%n) : !greta_tile.ptr<f16> -> tensor<1x512xf16>
+  %f = arith.extf %a : tensor<1x512xf16> to tensor<1x512xf32>
+  %s = greta_tile.reduce add %f dim 1 : tensor<1x512xf32> -> tensor<1x1xf32>
+  %b = greta_tile.broadcast %s : tensor<1x1xf32> -> tensor<1x512xf32>
+  %h = arith.truncf %b : tensor<1x512xf32> to tensor<1x512xf16>
+  greta_tile.store %h, %x[%r, %z] strides [504, 1] bounds [1] (%n) : tensor<1x512xf16> -> !greta_tile.ptr<f16>
+  greta_tile.return
+}
+
+// A row of odd length has no aligned vectors: one element at a time.
+// CHECK-LABEL: @odd
+// CHECK: greta_tile.ptr_load {{.*}} align 2 : <f16> -> f16
+greta_tile.func @odd(%x: !greta_tile.ptr<f16>) attributes {block_size = 64 : i32, wave_size = 32 : i32} {
+  %r = greta_tile.program_id 0
+  %z = arith.constant 0 : i32
+  %n = arith.constant 63 : i32
+  %a = greta_tile.load %x[%r, %z] strides [63, 1] bounds [1] (%n) align 2 : !greta_tile.ptr<f16> -> tensor<1x64xf16>
+  greta_tile.store %a, %x[%r, %z] strides [63, 1] bounds [1] (%n) align 2 : tensor<1x64xf16> -> !greta_tile.ptr<f16>
+  greta_tile.return
+}
+
+// Waves of one lane: no shuffle; 64 waves meet in two rounds of eight values through shared memory.
+// CHECK-LABEL: @portable
+// CHECK-NOT: greta_tile.shuffle
+// CHECK-NOT: greta_tile.lane_id
+// CHECK: greta_tile.barrier
+// CHECK-COUNT-8: greta_tile.shared_load
+// CHECK: greta_tile.barrier
+// CHECK-COUNT-8: greta_tile.shared_load
+// CHECK-NOT: greta_tile.shared_load
+// CHECK: greta_tile.return
+greta_tile.func @portable(%x: !greta_tile.ptr<f32>) attributes {block_size = 64 : i32, wave_size = 1 : i32} {
+  %z = arith.constant 0 : i32
+  %a = greta_tile.load %x[%z, %z] strides [64, 1] bounds [] : !greta_tile.ptr<f32> -> tensor<1x64xf32>
+  %s = greta_tile.reduce max %a dim 1 : tensor<1x64xf32> -> tensor<1x1xf32>
+  greta_tile.store %s, %x[%z, %z] strides [1, 1] bounds [] : tensor<1x1xf32> -> !greta_tile.ptr<f32>
+  greta_tile.return
+}
+
+// The operands of a dot go through shared memory, with a barrier on both sides in a loop.
+// CHECK-LABEL: @product
+// CHECK: scf.for
+// CHECK: greta_tile.barrier
+// CHECK: greta_tile.shared_store
+// CHECK: greta_tile.barrier
+// CHECK: greta_tile.shared_load
+// CHECK: math.fma
+greta_tile.func @product(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) attributes {block_size = 64 : i32, wave_size = 32 : i32} {
+  %z = arith.constant 0 : i32
+  %step = arith.constant 16 : i32
+  %end = arith.constant 64 : i32
+  %zero = arith.constant dense<0.0> : tensor<32x32xf32>
+  %d = scf.for %k = %z to %end step %step iter_args(%acc = %zero) -> (tensor<32x32xf32>) : i32 {
+    %a = greta_tile.load %x[%z, %k] strides [64, 1] bounds [] : !greta_tile.ptr<f16> -> tensor<32x16xf16>
+    %b = greta_tile.load %x[%k, %z] strides [32, 1] bounds [] : !greta_tile.ptr<f16> -> tensor<16x32xf16>
+    %next = greta_tile.dot %a, %b, %acc : tensor<32x16xf16>, tensor<16x32xf16> -> tensor<32x32xf32>
+    scf.yield %next : tensor<32x32xf32>
+  }
+  greta_tile.store %d, %y[%z, %z] strides [32, 1] bounds [] : tensor<32x32xf32> -> !greta_tile.ptr<f32>
+  greta_tile.return
+}

@@ -1,0 +1,22 @@
+// RUN: greta-opt %s --pass-pipeline='builtin.module(greta_tile.func(greta-tile-assign-layouts))' --split-input-file --verify-diagnostics
+
+greta_tile.func @slices(%x: !greta_tile.ptr<f16>) attributes {block_size = 32 : i32, wave_size = 32 : i32} {
+  %z = arith.constant 0 : i32
+  // expected-error @+1 {{dimension 1 of extent 3 is taken apart by slices; its extent must be a power of two}}
+  %a = greta_tile.load %x[%z, %z] strides [3, 1] bounds [] : !greta_tile.ptr<f16> -> tensor<4x3xf16>
+  %lo = greta_tile.extract %a dim 1 at 0 : tensor<4x3xf16> -> tensor<4x1xf16>
+  greta_tile.store %lo, %x[%z, %z] strides [1, 1] bounds [] : tensor<4x1xf16> -> !greta_tile.ptr<f16>
+  greta_tile.return
+}
+
+// -----
+
+greta_tile.func @extents(%x: !greta_tile.ptr<f32>, %n: i32) attributes {block_size = 32 : i32, wave_size = 32 : i32} {
+  %z = arith.constant 0 : i32
+  %a = greta_tile.load %x[%z, %z] strides [4, 1] bounds [] : !greta_tile.ptr<f32> -> tensor<1x4xf32>
+  %s = greta_tile.reduce add %a dim 1 : tensor<1x4xf32> -> tensor<1x1xf32>
+  // expected-error @+1 {{block of extent 8 along dimension 1 meets one of extent 4; extents are equal or 1}}
+  %b = greta_tile.broadcast %s : tensor<1x1xf32> -> tensor<1x8xf32>
+  greta_tile.store %b, %x[%z, %z] strides [8, 1] bounds [] : tensor<1x8xf32> -> !greta_tile.ptr<f32>
+  greta_tile.return
+}

@@ -1,0 +1,52 @@
+// RUN: greta-opt %s --pass-pipeline='builtin.module(greta_tile.func(greta-tile-assign-layouts))' | FileCheck %s
+
+// One row over four waves of 64: eight halves (16 bytes) in a lane's registers, twice along the row; the sum is in every lane.
+// CHECK-LABEL: @row
+// CHECK: greta_tile.load {{.*}} -> tensor<1x4096xf16, #greta_tile.layout<{reg = {{\[\[}}0, 1], [0, 2], [0, 4]], lane = {{\[\[}}0, 8], [0, 16], [0, 32], [0, 64], [0, 128], [0, 256]], wave = {{\[\[}}0, 512], [0, 1024]], rep = [1, 2]}>>
+// CHECK: greta_tile.reduce add {{.*}} -> tensor<1x1xf32, #greta_tile.layout<{reg = [], lane = {{\[\[}}0, 0], [0, 0], [0, 0], [0, 0], [0, 0], [0, 0]], wave = {{\[\[}}0, 0], [0, 0]], rep = [1, 1]}>>
+greta_tile.func @row(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) attributes {block_size = 256 : i32, wave_size = 64 : i32} {
+  %z = arith.constant 0 : i32
+  %a = greta_tile.load %x[%z, %z] strides [4096, 1] bounds [] : !greta_tile.ptr<f16> -> tensor<1x4096xf16>
+  %f = arith.extf %a : tensor<1x4096xf16> to tensor<1x4096xf32>
+  %r = greta_tile.reduce add %f dim 1 : tensor<1x4096xf32> -> tensor<1x1xf32>
+  greta_tile.store %r, %y[%z, %z] strides [1, 1] bounds [] : tensor<1x1xf32> -> !greta_tile.ptr<f32>
+  greta_tile.return
+}
+
+// Several short rows: lanes finish a row, then go to the next; waves take rows, so that the reduction stays within a wave.
+// CHECK-LABEL: @rows
+// CHECK: -> tensor<8x64xf32, #greta_tile.layout<{reg = {{\[\[}}0, 1], [0, 2]], lane = {{\[\[}}0, 4], [0, 8], [0, 16], [0, 32], [1, 0]], wave = {{\[\[}}2, 0], [4, 0]], rep = [1, 1]}>>
+greta_tile.func @rows(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>) attributes {block_size = 128 : i32, wave_size = 32 : i32} {
+  %z = arith.constant 0 : i32
+  %a = greta_tile.load %x[%z, %z] strides [64, 1] bounds [] : !greta_tile.ptr<f32> -> tensor<8x64xf32>
+  %r = greta_tile.reduce add %a dim 1 : tensor<8x64xf32> -> tensor<8x1xf32>
+  greta_tile.store %r, %y[%z, %z] strides [1, 1] bounds [] : tensor<8x1xf32> -> !greta_tile.ptr<f32>
+  greta_tile.return
+}
+
+// A dimension that slices take apart lies in registers.
+// CHECK-LABEL: @halves
+// CHECK: -> tensor<4x2x64xf16, #greta_tile.layout<{reg = {{\[\[}}0, 0, 1], [0, 0, 2], [0, 0, 4], [0, 1, 0]], lane = {{\[\[}}0, 0, 8], [0, 0, 16], [0, 0, 32], [1, 0, 0], [2, 0, 0]], wave = [], rep = [1, 1, 1]}>>
+greta_tile.func @halves(%x: !greta_tile.ptr<f16>) attributes {block_size = 32 : i32, wave_size = 32 : i32} {
+  %z = arith.constant 0 : i32
+  %a = greta_tile.load %x[%z, %z, %z] strides [128, 64, 1] bounds [] : !greta_tile.ptr<f16> -> tensor<4x2x64xf16>
+  %lo = greta_tile.extract %a dim 1 at 0 : tensor<4x2x64xf16> -> tensor<4x1x64xf16>
+  %hi = greta_tile.extract %a dim 1 at 1 : tensor<4x2x64xf16> -> tensor<4x1x64xf16>
+  %c = greta_tile.concat %hi, %lo dim 1 : tensor<4x1x64xf16>, tensor<4x1x64xf16> -> tensor<4x2x64xf16>
+  greta_tile.store %c, %x[%z, %z, %z] strides [128, 64, 1] bounds [] : tensor<4x2x64xf16> -> !greta_tile.ptr<f16>
+  greta_tile.return
+}
+
+// Only a dot's operands are converted.
+// CHECK-LABEL: @dot
+// CHECK-COUNT-2: greta_tile.convert_layout
+// CHECK-NOT: greta_tile.convert_layout
+greta_tile.func @dot(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) attributes {block_size = 64 : i32, wave_size = 32 : i32} {
+  %z = arith.constant 0 : i32
+  %acc = arith.constant dense<0.0> : tensor<32x32xf32>
+  %a = greta_tile.load %x[%z, %z] strides [32, 1] bounds [] : !greta_tile.ptr<f16> -> tensor<32x16xf16>
+  %b = greta_tile.load %x[%z, %z] strides [32, 1] bounds [] : !greta_tile.ptr<f16> -> tensor<16x32xf16>
+  %d = greta_tile.dot %a, %b, %acc : tensor<32x16xf16>, tensor<16x32xf16> -> tensor<32x32xf32>
+  greta_tile.store %d, %y[%z, %z] strides [32, 1] bounds [] : tensor<32x32xf32> -> !greta_tile.ptr<f32>
+  greta_tile.return
+}
