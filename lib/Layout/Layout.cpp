@@ -27,6 +27,28 @@ Layout::Layout(Bases reg, Bases lane, Bases wave, ArrayRef<int32_t> rep)
     extent = std::max<int64_t>(extent, 1);
 }
 
+Layout Layout::fromFlat(ArrayRef<int32_t> reg, ArrayRef<int32_t> lane,
+                        ArrayRef<int32_t> wave, ArrayRef<int32_t> rep) {
+  // Without dimensions there are no bases; verify() says so.
+  size_t rank = std::max<size_t>(rep.size(), 1);
+  auto split = [&](ArrayRef<int32_t> flat) {
+    Bases bases;
+    for (; !flat.empty(); flat = flat.drop_front(std::min(rank, flat.size()))) {
+      ArrayRef<int32_t> basis = flat.take_front(rank);
+      bases.emplace_back(basis.begin(), basis.end());
+    }
+    return bases;
+  };
+  return Layout(split(reg), split(lane), split(wave), rep);
+}
+
+llvm::SmallVector<int32_t> Layout::flatten(const Bases &bases) {
+  llvm::SmallVector<int32_t> flat;
+  for (const Basis &basis : bases)
+    llvm::append_range(flat, basis);
+  return flat;
+}
+
 static unsigned log2Of(int64_t extent) {
   return llvm::Log2_64(uint64_t(extent));
 }

@@ -7,7 +7,7 @@ using llvm::StringRef;
 
 static void printList(llvm::raw_ostream &os, llvm::ArrayRef<int32_t> list) {
   os << '[';
-  llvm::interleave(list, os, ",");
+  llvm::interleave(list, os, ", ");
   os << ']';
 }
 
@@ -15,7 +15,7 @@ void Layout::print(llvm::raw_ostream &os) const {
   auto printBases = [&](StringRef name, const Bases &bases) {
     os << name << " = [";
     llvm::interleave(
-        bases, os, [&](const Basis &basis) { printList(os, basis); }, ",");
+        bases, os, [&](const Basis &basis) { printList(os, basis); }, ", ");
     os << "], ";
   };
   os << '{';

@@ -58,6 +58,14 @@ public:
   /// any other member than the accessors and print.
   Layout(Bases reg, Bases lane, Bases wave, llvm::ArrayRef<int32_t> rep);
 
+  /// From bases that follow each other in flat lists, as the IR's attribute
+  /// stores them. A list's tail that is no whole basis fails verify().
+  static Layout fromFlat(llvm::ArrayRef<int32_t> reg,
+                         llvm::ArrayRef<int32_t> lane,
+                         llvm::ArrayRef<int32_t> wave,
+                         llvm::ArrayRef<int32_t> rep);
+  static llvm::SmallVector<int32_t> flatten(const Bases &bases);
+
   /// What is wrong with the layout, or none: ragged or negative bases, a
   /// repetition below 1, a tile that the bases do not cover, absurd sizes.
   std::optional<std::string> verify() const;
@@ -77,7 +85,7 @@ public:
 
   //===--- Text -----------------------------------------------------------===//
 
-  /// `{reg = [[0,1],[0,2]], lane = [[0,4]], wave = [], rep = [1,2]}`.
+  /// `{reg = [[0, 1], [0, 2]], lane = [[0, 4]], wave = [], rep = [1, 2]}`.
   void print(llvm::raw_ostream &os) const;
   std::string str() const;
   /// Reads what print writes, with any white space; the result is verified.

@@ -26,7 +26,7 @@ static std::string parseError(llvm::StringRef text) {
 
 TEST(Layout, TextRoundTrip) {
   const char *text =
-      "{reg = [[0,1],[0,2]], lane = [[0,4]], wave = [], rep = [1,5]}";
+      "{reg = [[0, 1], [0, 2]], lane = [[0, 4]], wave = [], rep = [1, 5]}";
   EXPECT_EQ(parse(text).str(), text);
   EXPECT_EQ(
       parse("{ reg=[ [0, 1],[0 ,2]] ,lane=[[0,4]],wave=[ ],rep=[1,5] } ").str(),
@@ -80,17 +80,90 @@ TEST(Layout, Blocked) {
     return succeeded(layout) ? layout->str() : error;
   };
   EXPECT_EQ(blocked({2, 32}),
-            "{reg = [[0,1],[0,2]], lane = [[0,4],[0,8],[1,0]], wave = "
-            "[[0,16]], rep = [1,1]}");
+            "{reg = [[0, 1], [0, 2]], lane = [[0, 4], [0, 8], [1, 0]], wave = "
+            "[[0, 16]], rep = [1, 1]}");
   EXPECT_EQ(blocked({6, 160}),
-            "{reg = [[0,1],[0,2]], lane = [[0,4],[0,8],[1,0]], wave = "
-            "[[0,16]], rep = [3,5]}");
-  EXPECT_EQ(blocked({1, 2}),
-            "{reg = [[0,1]], lane = [[0,0],[0,0],[0,0]], wave = [[0,0]], rep = "
-            "[1,1]}");
+            "{reg = [[0, 1], [0, 2]], lane = [[0, 4], [0, 8], [1, 0]], wave = "
+            "[[0, 16]], rep = [3, 5]}");
+  EXPECT_EQ(
+      blocked({1, 2}),
+      "{reg = [[0, 1]], lane = [[0, 0], [0, 0], [0, 0]], wave = [[0, 0]], "
+      "rep = [1, 1]}");
   EXPECT_EQ(blocked({2, 24}),
-            "{reg = [[0,1],[0,2]], lane = [[0,4],[0,0],[1,0]], wave = [[0,0]], "
-            "rep = [1,3]}");
+            "{reg = [[0, 1], [0, 2]], lane = [[0, 4], [0, 0], [1, 0]], wave = "
+            "[[0, 0]], rep = [1, 3]}");
   EXPECT_EQ(blocked({2, 40}), "dimension 1 of size 40 is no multiple of the 32 "
                               "elements that the threads cover");
+}
+
+TEST(Layout, FlatBases) {
+  Layout layout = parse("{reg = [[0,1],[0,2]], lane = [[1,4]], wave = [[1,0]], "
+                        "rep = [1,5]}");
+  EXPECT_EQ(Layout::flatten(layout.reg()),
+            (llvm::SmallVector<int32_t>{0, 1, 0, 2}));
+  EXPECT_EQ(Layout::fromFlat({0, 1, 0, 2}, {1, 4}, {1, 0}, {1, 5}), layout);
+  EXPECT_EQ(Layout::fromFlat({0, 1, 0}, {}, {}, {1, 5}).verify(),
+            "a basis of reg has 1 entries, but rep has 2");
+  EXPECT_EQ(Layout::fromFlat({1}, {}, {}, {}).verify(),
+            "a layout needs at least one dimension");
+}
+
+// Matrix instructions' accumulators are ordinary layouts: (row, column) of
+// register r in a lane, checked against the formula in the comment.
+struct Accumulator {
+  const char *name, *layout;
+  Index (*formula)(int64_t lane, int64_t r);
+};
+
+static const Accumulator accumulators[] = {
+    {"MFMA 16x16",
+     "{reg = [[1,0],[2,0]], lane = [[0,1],[0,2],[0,4],[0,8],[4,0],[8,0]], wave "
+     "= [], rep = [1,1]}",
+     [](int64_t lane, int64_t r) {
+       return Index{4 * (lane / 16) + r, lane % 16};
+     }},
+    {"MFMA 32x32",
+     "{reg = [[1,0],[2,0],[8,0],[16,0]], lane = "
+     "[[0,1],[0,2],[0,4],[0,8],[0,16],[4,0]], wave = [], rep = [1,1]}",
+     [](int64_t lane, int64_t r) {
+       return Index{8 * (r / 4) + 4 * (lane / 32) + r % 4, lane % 32};
+     }},
+    {"WMMA gfx11",
+     "{reg = [[2,0],[4,0],[8,0]], lane = [[0,1],[0,2],[0,4],[0,8],[1,0]], wave "
+     "= [], rep = [1,1]}",
+     [](int64_t lane, int64_t r) {
+       return Index{2 * r + lane / 16, lane % 16};
+     }},
+    {"WMMA gfx12",
+     "{reg = [[1,0],[2,0],[4,0]], lane = [[0,1],[0,2],[0,4],[0,8],[8,0]], wave "
+     "= [], rep = [1,1]}",
+     [](int64_t lane, int64_t r) {
+       return Index{8 * (lane / 16) + r, lane % 16};
+     }},
+};
+
+TEST(Layout, MatrixAccumulators) {
+  for (const Accumulator &unit : accumulators) {
+    SCOPED_TRACE(unit.name);
+    Layout layout = parse(unit.layout);
+    for (unsigned lane = 0; lane != layout.numLanes(); ++lane)
+      for (unsigned reg = 0; reg != layout.numRegisters(); ++reg)
+        EXPECT_EQ(layout.index(reg, lane, 0), unit.formula(lane, reg));
+  }
+}
+
+TEST(Layout, WorkgroupTileOf160) {
+  // 160x160 by 4x2 waves of 40x80 each: 8x16 fragments, 5 x 5 a wave, where the
+  // waves take turns fragment by fragment.
+  Layout fragment =
+      parse("{reg = [[0,1],[4,0]], lane = "
+            "[[0,2],[0,4],[0,8],[1,0],[2,0]], wave = [], rep = [1,1]}");
+  Layout waves = parse("{reg = [], lane = [], wave = [[1,0],[2,0],[0,1]], rep "
+                       "= [5,5]}");
+  Layout tile = Layout::product(fragment, waves);
+  EXPECT_EQ(tile.shape(), (Index{160, 160}));
+  EXPECT_EQ(tile.numRegisters(), 100u);
+  EXPECT_EQ(tile.contiguity(1), 2u);
+  EXPECT_EQ(tile.quotient(fragment), waves);
+  EXPECT_EQ(tile.index(4 * 6 + 2, 0, 7), (Index{32 + 24 + 4, 32 + 16}));
 }
