@@ -1,0 +1,96 @@
+//===- Variant.h - what a code generator hands to the package ---*- C++ -*-===//
+//
+// One function compiled for one device kind, as plain data: the members are the
+// manifest's (docs/package.md). Expressions are affine and over symbols only:
+// symbol k is the function's k-th.
+//
+//===----------------------------------------------------------------------===//
+#ifndef GRETA_PACKAGE_VARIANT_H
+#define GRETA_PACKAGE_VARIANT_H
+
+#include "greta/Target/Target.h"
+#include "mlir/IR/AffineExpr.h"
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/Types.h"
+#include <array>
+#include <optional>
+#include <string>
+
+namespace greta {
+
+/// A tensor that crosses the function's boundary, or a temporary.
+struct TensorSpec {
+  std::string name; // empty for temporaries
+  mlir::Type elementType;
+  llvm::SmallVector<mlir::AffineExpr> shape;
+};
+
+/// A function's symbol: the extent of one dimension of one argument.
+struct SymbolSpec {
+  unsigned arg, dim;
+};
+
+struct FunctionSpec {
+  std::string name;
+  llvm::SmallVector<SymbolSpec> symbols;
+  llvm::SmallVector<TensorSpec> args, results;
+};
+
+/// What a kernel gets in one place of its argument block.
+struct KernelArg {
+  enum Kind { Arg, Result, Temp, Scalar } kind;
+  unsigned index = 0;     // of the argument, result or temporary
+  mlir::AffineExpr value; // of an i32 scalar
+};
+
+/// What the code object says about itself; absent where it does not.
+struct KernelStats {
+  int64_t vgprs, sgprs, agprs, ldsBytes, scratchBytes, vgprSpills, sgprSpills,
+      occupancy;
+};
+
+struct CompiledKernel {
+  std::string entry;
+  /// The object, or the text that CompileOptions::artifact asked for.
+  std::string object;
+  std::array<int64_t, 3> block = {1, 1, 1};
+  llvm::SmallVector<mlir::AffineExpr, 3> grid; // 1 to 3 axes, the rest are 1
+  llvm::SmallVector<KernelArg> args;
+  int64_t ldsBytes = 0;
+  /// Integers, strings and booleans by name; null: none.
+  mlir::DictionaryAttr config;
+  std::optional<KernelStats> stats;
+};
+
+/// One VK_KHR_cooperative_matrix shape, subgroup scope.
+struct CoopMatrixShape {
+  unsigned m, n, k;
+  std::string a, b, c, result; // dtypes
+};
+
+/// What a device must have; empty members are left out of the manifest.
+struct Requirements {
+  std::string arch;          // hip, host
+  unsigned subgroupSize = 0; // vulkan; 0: no subgroup operations
+  llvm::SmallVector<std::string> features;
+  llvm::SmallVector<std::string> subgroupOps;
+  int64_t sharedBytes = 0;
+  llvm::SmallVector<CoopMatrixShape> coopmat;
+};
+
+struct CompiledVariant {
+  std::string id; // unique in the function: gfx942, vulkan-nvidia, host
+  const TargetRow *row;
+  Requirements requires_;
+  llvm::SmallVector<TensorSpec> temps;
+  llvm::SmallVector<CompiledKernel> kernels;
+};
+
+struct CompiledFunction {
+  FunctionSpec spec;
+  llvm::SmallVector<CompiledVariant> variants; // best first
+};
+
+} // namespace greta
+
+#endif
