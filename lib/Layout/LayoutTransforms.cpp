@@ -81,8 +81,7 @@ Layout::blocked(ArrayRef<int64_t> shape, ArrayRef<int64_t> perThread,
   return layout;
 }
 
-/// The repetitions' numbers under `rep` for each repetition under `newRep`,
-/// given as coordinates per dimension.
+/// The row-major number of the repetition at the given coordinates.
 static unsigned number(ArrayRef<int32_t> rep, ArrayRef<int64_t> coordinates) {
   unsigned result = 0;
   for (auto [factor, coordinate] : llvm::zip_equal(rep, coordinates))

@@ -154,6 +154,12 @@ TEST(Conversion, XorShuffleCountsOnlyCrossingRegisters) {
   EXPECT_TRUE(plan.isXorShuffle());
   EXPECT_EQ(plan.numShuffles(), 1u);
   EXPECT_EQ(plan.source(1, 0, 0), (Holder{0, 1, 0}));
+  // Lanes with copies stay themselves.
+  src = parse("{reg = [], lane = [[0],[1]], wave = [], rep = [1]}");
+  dst = parse("{reg = [[1]], lane = [[0],[1]], wave = [], rep = [1]}");
+  plan = *convert(src, dst, error);
+  EXPECT_TRUE(plan.isXorShuffle());
+  EXPECT_EQ(plan.source(1, 1, 0), (Holder{0, 3, 0}));
 }
 
 TEST(Broadcast, ReadsTheElementWithOnesAsZero) {

@@ -234,7 +234,7 @@ TEST(LayoutProperty, QuotientRefuses) {
             "rep = [1,3]}");
   EXPECT_TRUE(layout.quotient(
       parse("{reg = [[0,1]], lane = [[1,0]], wave = [], rep = [1,1]}")));
-  // Other bits, too many bits, repetitions, an outer basis inside the tile.
+  // Other bits, too many bits, repetitions, another rank.
   for (const char *inner :
        {"{reg = [[1,0]], lane = [], wave = [], rep = [1,1]}",
         "{reg = [[0,1]], lane = [[1,0]], wave = [[0,2]], rep = [1,1]}",
@@ -242,6 +242,21 @@ TEST(LayoutProperty, QuotientRefuses) {
         "{reg = [[0,1]], lane = [[0,2]], wave = [], rep = [1,1]}",
         "{reg = [[1]], lane = [], wave = [], rep = [1]}"})
     EXPECT_FALSE(layout.quotient(parse(inner)).has_value()) << inner;
+  // An outer basis that moves inside the inner tile too.
+  Layout crooked =
+      parse("{reg = [[0,1],[0,5]], lane = [[0,2]], wave = [], rep = [1,1]}");
+  EXPECT_FALSE(crooked.quotient(
+      parse("{reg = [[0,1]], lane = [[0,2]], wave = [], rep = [1,1]}")));
+}
+
+TEST(LayoutProperty, WithTileKeepsNumbersWhenAllIsAbsorbed) {
+  std::string error;
+  Layout layout = *Layout::parse(
+      "{reg = [[1,0]], lane = [[0,1]], wave = [], rep = [2,4]}", error);
+  Layout tiled = layout.withTile({4, 8});
+  EXPECT_EQ(tiled.str(), "{reg = [[1, 0], [0, 2], [0, 4], [2, 0]], lane = [[0, "
+                         "1]], wave = [], rep = [1, 1]}");
+  EXPECT_TRUE(tiled.sameMap(layout));
 }
 
 TEST(LayoutProperty, BlockedCoversTheShapeInOrder) {

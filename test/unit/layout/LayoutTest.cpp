@@ -54,6 +54,8 @@ TEST(Layout, ParseErrors) {
   EXPECT_EQ(
       parseError("{reg = [[1,1],[2,2]], lane = [], wave = [], rep = [1,1]}"),
       "the bases do not cover the tile 4x4");
+  EXPECT_EQ(parseError("{reg = [[2]], lane = [[2]], wave = [], rep = [1]}"),
+            "the bases do not cover the tile 4");
   EXPECT_EQ(parseError("{reg = [], lane = [], wave = [], rep = [2000000000]}"),
             "more than 1048576 registers a lane");
 }

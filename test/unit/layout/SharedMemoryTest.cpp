@@ -108,6 +108,15 @@ TEST(SharedMemory, CountsTheWordsOfABank) {
   small.rowStride = 4;
   EXPECT_EQ(countBankCycles(small, copies, SharedAccess::Load).cycles, 2);
   EXPECT_EQ(countBankCycles(small, copies, SharedAccess::Store).cycles, 1);
+  // A group of lanes that are all copies takes no time to store.
+  Layout halves = parse("{reg = [], lane = [[1],[2],[4],[8],[16],[0]], wave = "
+                        "[], rep = [1]}");
+  SharedPlacement line;
+  line.shape = {32};
+  line.elementBytes = 4;
+  line.rowStride = 32;
+  EXPECT_EQ(countBankCycles(line, halves, SharedAccess::Load).groups, 2);
+  EXPECT_EQ(countBankCycles(line, halves, SharedAccess::Store).groups, 1);
   // 16 bytes a lane: 8 lanes fill the banks, so 32 lanes take 4 groups.
   Layout wide = blocked({1, 128}, {1, 4}, {1, 32}, {1, 1}, {1, 0});
   SharedPlacement row;
@@ -118,6 +127,24 @@ TEST(SharedMemory, CountsTheWordsOfABank) {
   BankCost cost = countBankCycles(row, wide, SharedAccess::Load);
   EXPECT_EQ(cost.groups, 4);
   EXPECT_EQ(cost.conflicts(), 0);
+}
+
+TEST(SharedMemory, AccessWidth) {
+  Layout layout = blocked({4, 64}, {1, 32}, {4, 2}, {1, 1}, {1, 0});
+  SharedPlacement placement;
+  placement.shape = {4, 64};
+  placement.rowDim = 1;
+  placement.elementBytes = 2;
+  placement.rowStride = 64;
+  EXPECT_EQ(placement.accessWidth(layout), 8u); // 16 bytes
+  placement.rowStride = 66;
+  EXPECT_EQ(placement.accessWidth(layout), 2u); // alignment of the second row
+  placement.rowStride = 64;
+  placement.phases = 4;
+  placement.vector = 4;
+  EXPECT_EQ(placement.accessWidth(layout),
+            4u); // what the swizzle keeps together
+  checkTrip(placement, layout, layout);
 }
 
 TEST(SharedMemory, TransposeWithoutConflicts) {
