@@ -18,5 +18,7 @@
 #include "Greta/GretaInterfaces.h.inc"
 #define GET_OP_CLASSES
 #include "Greta/GretaOps.h.inc"
+#define GET_OP_CLASSES
+#include "Greta/GretaKernel.h.inc"
 
 #endif

@@ -18,11 +18,17 @@ using namespace greta;
 #include "Greta/GretaInterfaces.cpp.inc"
 #define GET_OP_CLASSES
 #include "Greta/GretaOps.cpp.inc"
+#define GET_OP_CLASSES
+#include "Greta/GretaKernel.cpp.inc"
 
 void GretaDialect::initialize() {
   addOperations<
 #define GET_OP_LIST
 #include "Greta/GretaOps.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "Greta/GretaKernel.cpp.inc"
       >();
 }
 

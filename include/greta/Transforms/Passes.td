@@ -38,4 +38,17 @@ def GretaTileAssignLayoutsPass : Pass<"greta-tile-assign-layouts", "::greta::til
   let dependentDialects = ["::greta::tile::GretaTileDialect"];
 }
 
+def GretaAnnotateShapesPass : Pass<"greta-annotate-shapes", "::mlir::func::FuncOp"> {
+  let summary = "Find the dynamic dimensions that are equal and name them";
+  let description = [{
+    Sets `greta.symbols`, `[argument, dimension]` of every symbol, and `greta.shapes`, the shape of every argument and result
+    over them. An extent is an integer, a symbol's name `"d0"`, or `[op, a, b]`.
+
+    ```mlir
+    func.func @f(%x: tensor<?x64xf16>, %r: tensor<?x64xf16>) -> tensor<?x64xf16> { arith.addf %x, %r ... }
+    // gets {greta.symbols = [[0, 0]], greta.shapes = [["d0", 64], ["d0", 64], ["d0", 64]]}
+    ```
+  }];
+}
+
 #endif

@@ -1,0 +1,74 @@
+//===- GretaKernel.cpp - verifiers of what greta-fuse makes ---------------===//
+//
+// greta.kernel and greta.broadcast appear between greta-fuse and greta-to-tile
+// only; the messages are for those who write them by hand in tests.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Greta/Greta.h"
+
+using namespace mlir;
+using namespace greta;
+
+LogicalResult KernelOp::verify() {
+  size_t tensors = getInputs().size() + getOutputs().size();
+  if (getShapes().size() != tensors)
+    return emitOpError("has ") << getShapes().size() << " shapes for "
+                               << tensors << " operands and results";
+  SmallVector<Type> types(getInputs().getTypes());
+  llvm::append_range(types, getOutputs().getTypes());
+  for (auto [i, type] : llvm::enumerate(types)) {
+    auto tensor = cast<RankedTensorType>(type);
+    AffineMap map = cast<AffineMapAttr>(getShapes()[i]).getValue();
+    if (map.getNumDims() || map.getNumResults() != tensor.getRank())
+      return emitOpError("has the shape ")
+             << getShapes()[i] << " for " << tensor
+             << "; a shape is a map over symbols with one result per dimension";
+    for (auto [extent, size] : llvm::zip(map.getResults(), tensor.getShape())) {
+      auto constant = dyn_cast<AffineConstantExpr>(extent);
+      if (constant && !ShapedType::isDynamic(size) &&
+          constant.getValue() != size)
+        return emitOpError("has the shape ")
+               << getShapes()[i] << " for " << tensor;
+    }
+  }
+  return success();
+}
+
+LogicalResult KernelOp::verifyRegions() {
+  if (getSpaces().empty())
+    return emitOpError("has no space");
+  SmallVector<Type> yielded;
+  for (Region &space : getSpaces()) {
+    if (space.getArgumentTypes() != getInputs().getTypes())
+      return emitOpError("has a space whose arguments are not the operands");
+    auto yield = dyn_cast<YieldOp>(space.front().back());
+    if (!yield)
+      return emitOpError("has a space that does not end in greta.yield");
+    llvm::append_range(yielded, yield.getOperandTypes());
+  }
+  if (yielded != SmallVector<Type>(getResultTypes()))
+    return emitOpError("yields types that are not the results'");
+  return success();
+}
+
+LogicalResult BroadcastOp::verify() {
+  RankedTensorType from = getValue().getType(), to = getType();
+  if (from.getElementType() != to.getElementType())
+    return emitOpError("changes the element type");
+  if (static_cast<int64_t>(getDims().size()) != from.getRank())
+    return emitOpError("names ")
+           << getDims().size() << " dimensions for " << from;
+  int64_t last = -1;
+  for (auto [i, dim] : llvm::enumerate(getDims())) {
+    if (dim <= last || dim >= to.getRank())
+      return emitOpError("has dims ")
+             << getDims() << "; they increase and are below the rank "
+             << to.getRank();
+    last = dim;
+    if (from.getDimSize(i) != to.getDimSize(dim))
+      return emitOpError("repeats dimension ")
+             << i << " of " << from << "; only new dimensions repeat";
+  }
+  return success();
+}

@@ -1,0 +1,62 @@
+//===- GretaKernel.td - what greta-fuse makes of a function ---------------===//
+#ifndef GRETA_KERNEL_TD
+#define GRETA_KERNEL_TD
+
+include "Greta/GretaDialect.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+def Greta_KernelOp : Op<Greta_Dialect, "kernel", [IsolatedFromAbove, Pure]> {
+  let summary = "What will be one kernel: regions that share a launch";
+  let description = [{
+    Each region is one *space*: everything in it is computed for the same index space, the shape of its results. The regions
+    do not depend on each other; their workgroups follow one another in the kernel's grid. All regions have one block whose
+    arguments are the operands; the op's results are what the regions yield, in order.
+
+    `shapes` gives the shape of every operand and result over the symbols of the function (`greta.symbols`).
+    `config` is what `greta-configure` chose; it describes itself there.
+
+    ```mlir
+    %0 = greta.kernel(%x, %w) {shapes = [affine_map<()[s0] -> (s0, 64)>, affine_map<()[s0] -> (64)>, affine_map<()[s0] -> (s0, 64)>]}
+        : (tensor<?x64xf16>, tensor<64xf16>) -> tensor<?x64xf16> ({
+    ^bb0(%a: tensor<?x64xf16>, %b: tensor<64xf16>):
+      %1 = greta.rms_norm %a, %b {eps = 1.0e-5 : f32} : tensor<?x64xf16>, tensor<64xf16> -> tensor<?x64xf16>
+      greta.yield %1 : tensor<?x64xf16>
+    })
+    ```
+  }];
+  let arguments = (ins Variadic<AnyRankedTensor>:$inputs, AffineMapArrayAttr:$shapes, OptionalAttr<DictionaryAttr>:$config);
+  let results = (outs Variadic<AnyRankedTensor>:$outputs);
+  let regions = (region VariadicRegion<SizedRegion<1>>:$spaces);
+  let assemblyFormat = [{
+    `(` $inputs `)` attr-dict `:` functional-type($inputs, $outputs) ` ` `(` $spaces `)`
+  }];
+  let hasVerifier = 1;
+  let hasRegionVerifier = 1;
+}
+
+def Greta_YieldOp : Op<Greta_Dialect, "yield", [Pure, Terminator, HasParent<"KernelOp">]> {
+  let summary = "Results of one space of a kernel";
+  let arguments = (ins Variadic<AnyRankedTensor>:$values);
+  let assemblyFormat = "attr-dict ($values^ `:` type($values))?";
+}
+
+def Greta_BroadcastOp : Op<Greta_Dialect, "broadcast", [Pure]> {
+  let summary = "Repeats a tensor along new dimensions";
+  let description = [{
+    Dimension `i` of the operand is dimension `dims[i]` of the result; along the others it repeats. With all dimensions named
+    it is a copy. Made by `greta-fuse` from `linalg.broadcast`, `linalg.fill` and `tensor.splat`: unlike them it needs no
+    tensor to write to, whose sizes would have to be known inside of a kernel.
+
+    `greta.broadcast %w dims [1] : tensor<4096xf16> -> tensor<?x4096xf16>`
+  }];
+  let arguments = (ins AnyRankedTensor:$value, DenseI64ArrayAttr:$dims);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$value `dims` $dims attr-dict `:` type($value) `->` type($result)";
+  let extraClassDeclaration = [{
+    /// Nothing repeats.
+    bool isCopy() { return getValue().getType() == getType(); }
+  }];
+  let hasVerifier = 1;
+}
+
+#endif

@@ -1,0 +1,82 @@
+//===- Space.h - the index space of a kernel's region -----------*- C++ -*-===//
+//
+// A region of greta.kernel computes tensors of one shape, its *space*. Every
+// value in it is indexed by some of the space's dimensions, its *mapping*:
+//
+//   space [T, H, D]     x [T, H, D]   0 1 2
+//                       w [D]         2
+//                       cos [T, D/2]  0 3      3 = half of the last dimension
+//
+// Row dimensions that all values have or lack together are one group, so a
+// kernel's blocks have one dimension per group, then the columns. A space with
+// rope splits its columns in two: [.., 2, D/2] for halves ("neox"), [.., D/2,
+// 2] for neighbours ("gptj").
+//
+//===----------------------------------------------------------------------===//
+#ifndef GRETA_TRANSFORMS_SPACE_H
+#define GRETA_TRANSFORMS_SPACE_H
+
+#include "Greta/Greta.h"
+#include "mlir/IR/AffineExpr.h"
+#include <functional>
+
+namespace greta {
+
+using Mapping = llvm::SmallVector<int64_t, 4>;
+
+/// What indexes operand `operand` of `op` when `mapping` indexes its result, in
+/// a space of `rank` dimensions.
+Mapping operandMapping(mlir::OpOperand &operand, const Mapping &mapping,
+                       int64_t rank);
+
+/// Whether an op computes whole rows, so that only the space's own shape will
+/// do for its result.
+bool isRowOp(mlir::Operation *op);
+
+/// How many reductions over a row `op` needs, each depending on the one before.
+unsigned numReductions(mlir::Operation *op);
+
+/// Identity on `rank` dimensions.
+Mapping identityMapping(int64_t rank);
+
+/// Calls `visit` for every value that the yielded ones need, with its mapping;
+/// each pair once. `isInside` says whose operands are followed. Fails on a row
+/// op whose result is needed in another mapping than the identity: `culprit`.
+mlir::LogicalResult
+walkDemands(mlir::ValueRange yielded, int64_t rank,
+            llvm::function_ref<bool(mlir::Value)> isInside,
+            llvm::function_ref<void(mlir::Value, const Mapping &)> visit,
+            mlir::Operation **culprit = nullptr);
+
+/// What configure and to-tile have to know of a region.
+struct Space {
+  enum class Pairs { None, Halves, Neighbours };
+
+  /// Extents of the space over the function's symbols.
+  llvm::SmallVector<mlir::AffineExpr> shape;
+  /// Row dimensions by group; a space of rank 1 has one empty group.
+  llvm::SmallVector<llvm::SmallVector<int64_t>> groups;
+  Pairs pairs = Pairs::None;
+  /// Every value has the whole shape and nothing looks along rows.
+  bool isFlat = false;
+  bool hasReduction = false;
+  MatmulOp matmul;
+  /// Bits of the narrowest element that is loaded or stored.
+  unsigned narrowest = 32;
+  /// Loaded and stored tensors of the whole shape.
+  unsigned fullOperands = 0;
+
+  int64_t rank() const { return shape.size(); }
+  /// Number of rows of a group, and of (half) columns, when not flattened.
+  mlir::AffineExpr rows(unsigned group, mlir::MLIRContext *context) const;
+  mlir::AffineExpr columns(mlir::MLIRContext *context) const;
+  /// Elements of the whole space.
+  mlir::AffineExpr size(mlir::MLIRContext *context) const;
+};
+
+/// The spaces of a kernel; a region that is none gets a diagnostic.
+mlir::FailureOr<llvm::SmallVector<Space>> analyzeSpaces(KernelOp kernel);
+
+} // namespace greta
+
+#endif

@@ -1,0 +1,204 @@
+//===- FuseSpace.cpp - the index space of a kernel's region ---------------===//
+//
+// Goes from the yielded values, which have the space's shape, to the values
+// they need, and so finds how every value is indexed. One value may be needed
+// in two ways (a square matrix and its first row's ..); each is a demand of its
+// own, and greta-to-tile computes or loads it twice.
+//
+//===----------------------------------------------------------------------===//
+
+#include "greta/Transforms/Space.h"
+#include "llvm/ADT/DenseMap.h"
+
+using namespace mlir;
+using namespace greta;
+
+Mapping greta::identityMapping(int64_t rank) {
+  return llvm::to_vector<4>(llvm::seq<int64_t>(0, rank));
+}
+
+bool greta::isRowOp(Operation *op) {
+  return isa<RmsNormOp, LayerNormOp, SoftmaxOp, SwigluOp, RopeOp, MatmulOp>(op);
+}
+
+unsigned greta::numReductions(Operation *op) {
+  if (isa<RmsNormOp>(op))
+    return 1;
+  return isa<LayerNormOp, SoftmaxOp>(op) ? 2 : 0;
+}
+
+Mapping greta::operandMapping(OpOperand &operand, const Mapping &mapping,
+                              int64_t rank) {
+  Operation *op = operand.getOwner();
+  unsigned number = operand.getOperandNumber();
+  if (auto broadcast = dyn_cast<BroadcastOp>(op)) {
+    Mapping inner;
+    for (int64_t dim : broadcast.getDims())
+      inner.push_back(mapping[dim]);
+    return inner;
+  }
+  if (isa<RmsNormOp, LayerNormOp>(op) && number > 0)
+    return {rank - 1};
+  if (isa<RopeOp>(op) && number > 0)
+    return {0, rank};
+  return mapping;
+}
+
+LogicalResult
+greta::walkDemands(ValueRange yielded, int64_t rank,
+                   llvm::function_ref<bool(Value)> isInside,
+                   llvm::function_ref<void(Value, const Mapping &)> visit,
+                   Operation **culprit) {
+  Mapping identity = identityMapping(rank);
+  llvm::DenseMap<Value, SmallVector<Mapping, 1>> seen;
+  SmallVector<std::pair<Value, Mapping>> worklist;
+  auto demand = [&](Value value, Mapping mapping) {
+    SmallVector<Mapping, 1> &mappings = seen[value];
+    if (llvm::is_contained(mappings, mapping))
+      return;
+    mappings.push_back(mapping);
+    worklist.push_back({value, std::move(mapping)});
+  };
+  for (Value value : yielded)
+    demand(value, identity);
+  while (!worklist.empty()) {
+    auto [value, mapping] = worklist.pop_back_val();
+    visit(value, mapping);
+    Operation *op = value.getDefiningOp();
+    if (!op || !isInside(value))
+      continue;
+    if (isRowOp(op) && mapping != identity) {
+      if (culprit)
+        *culprit = op;
+      return failure();
+    }
+    // The operands of a matmul are no part of its space.
+    if (isa<MatmulOp>(op))
+      continue;
+    for (OpOperand &operand : op->getOpOperands())
+      if (isa<RankedTensorType>(operand.get().getType()))
+        demand(operand.get(), operandMapping(operand, mapping, rank));
+  }
+  return success();
+}
+
+static AffineExpr product(ArrayRef<AffineExpr> factors, MLIRContext *context) {
+  AffineExpr result = getAffineConstantExpr(1, context);
+  for (AffineExpr factor : factors)
+    result = result * factor;
+  return result;
+}
+
+AffineExpr Space::rows(unsigned group, MLIRContext *context) const {
+  AffineExpr result = getAffineConstantExpr(1, context);
+  for (int64_t dim : groups[group])
+    result = result * shape[dim];
+  return result;
+}
+
+AffineExpr Space::columns(MLIRContext *context) const {
+  if (shape.empty())
+    return getAffineConstantExpr(1, context);
+  return pairs == Pairs::None ? shape.back() : shape.back().floorDiv(2);
+}
+
+AffineExpr Space::size(MLIRContext *context) const {
+  return product(shape, context);
+}
+
+/// Row dimensions next to each other that every mapping has both or neither of.
+static SmallVector<SmallVector<int64_t>> groupRows(int64_t rank,
+                                                   ArrayRef<Mapping> mappings) {
+  SmallVector<SmallVector<int64_t>> groups;
+  for (int64_t dim = 0; dim + 1 < rank; ++dim) {
+    bool together =
+        dim > 0 && llvm::all_of(mappings, [&](const Mapping &mapping) {
+          return llvm::is_contained(mapping, dim) ==
+                 llvm::is_contained(mapping, dim - 1);
+        });
+    if (!together)
+      groups.emplace_back();
+    groups.back().push_back(dim);
+  }
+  if (groups.empty())
+    groups.emplace_back();
+  return groups;
+}
+
+static FailureOr<Space> analyzeSpace(KernelOp kernel, Region &region,
+                                     AffineMap shape) {
+  Space space;
+  llvm::append_range(space.shape, shape.getResults());
+  int64_t rank = space.rank();
+  for (Operation &op : region.front()) {
+    space.hasReduction |= numReductions(&op) > 0;
+    if (auto matmul = dyn_cast<MatmulOp>(op)) {
+      if (space.matmul)
+        return op.emitOpError("is the second product of its kernel; put it "
+                              "into another");
+      space.matmul = matmul;
+    }
+    if (auto rope = dyn_cast<RopeOp>(op)) {
+      Space::Pairs pairs = rope.pairsAreNeighbours() ? Space::Pairs::Neighbours
+                                                     : Space::Pairs::Halves;
+      if (space.pairs != Space::Pairs::None && space.pairs != pairs)
+        return op.emitOpError("has another style than a rope before it in the "
+                              "same space; put it into another");
+      space.pairs = pairs;
+    }
+  }
+  SmallVector<Mapping> mappings;
+  space.isFlat =
+      !space.hasReduction && !space.matmul && space.pairs == Space::Pairs::None;
+  auto note = [&](Value value, const Mapping &mapping) {
+    if (!isa<BlockArgument>(value))
+      return;
+    mappings.push_back(mapping);
+    unsigned bits =
+        cast<RankedTensorType>(value.getType()).getElementTypeBitWidth();
+    space.narrowest = std::min(space.narrowest, bits);
+    if (static_cast<int64_t>(mapping.size()) == rank)
+      ++space.fullOperands;
+    else if (!mapping.empty())
+      space.isFlat = false;
+  };
+  OperandRange yielded = region.front().getTerminator()->getOperands();
+  Operation *culprit = nullptr;
+  if (failed(walkDemands(
+          yielded, rank, [](Value) { return true; }, note, &culprit)))
+    return culprit->emitOpError("has a result that is not of its space's "
+                                "shape; put it into another kernel");
+  for (Value value : yielded) {
+    space.narrowest = std::min(
+        space.narrowest,
+        cast<RankedTensorType>(value.getType()).getElementTypeBitWidth());
+    ++space.fullOperands;
+  }
+  space.groups = groupRows(rank, mappings);
+  return space;
+}
+
+FailureOr<SmallVector<Space>> greta::analyzeSpaces(KernelOp kernel) {
+  SmallVector<Space> spaces;
+  unsigned next = kernel.getInputs().size();
+  auto shapeOf = [&](unsigned i) {
+    return cast<AffineMapAttr>(kernel.getShapes()[i]).getValue();
+  };
+  for (Region &region : kernel.getSpaces()) {
+    OperandRange yielded = region.front().getTerminator()->getOperands();
+    if (yielded.empty())
+      return kernel.emitOpError("has a space that yields nothing");
+    AffineMap shape = shapeOf(next);
+    for (Value value : yielded) {
+      if (shapeOf(next++) != shape)
+        return kernel.emitOpError("has a space that yields ")
+               << value.getType()
+               << " and another shape; put them into two spaces";
+    }
+    FailureOr<Space> space = analyzeSpace(kernel, region, shape);
+    if (failed(space))
+      return failure();
+    spaces.push_back(std::move(*space));
+  }
+  return spaces;
+}

@@ -1,0 +1,26 @@
+// RUN: greta-opt --split-input-file --verify-diagnostics --greta-annotate-shapes %s
+
+// expected-error@+1 {{has argument 1 of type 'f32'; arguments are ranked tensors: pass a scalar as tensor<f32>}}
+func.func @scalar(%x: tensor<?x64xf16>, %s: f32) -> tensor<?x64xf16> {
+  return %x : tensor<?x64xf16>
+}
+
+// -----
+
+func.func @unequal(%x: tensor<?x64xf32>, %y: tensor<4x64xf32>, %z: tensor<8x64xf32>) -> tensor<?x64xf32> {
+  %0 = tensor.cast %y : tensor<4x64xf32> to tensor<?x64xf32>
+  %1 = tensor.cast %z : tensor<8x64xf32> to tensor<?x64xf32>
+  %2 = arith.addf %x, %0 : tensor<?x64xf32>
+  // expected-error@+1 {{has extents of 8 and 4 where both must be the same; make the types agree}}
+  %3 = arith.addf %2, %1 : tensor<?x64xf32>
+  return %3 : tensor<?x64xf32>
+}
+
+// -----
+
+// expected-error@+1 {{has result 0 with an extent that follows from no argument; derive it from a tensor.dim of an argument}}
+func.func @unknown(%n: tensor<index>) -> tensor<?xf32> {
+  %0 = tensor.extract %n[] : tensor<index>
+  %1 = tensor.empty(%0) : tensor<?xf32>
+  return %1 : tensor<?xf32>
+}
