@@ -108,5 +108,6 @@ TEST(Lld, FailuresAreErrorsAndLeaveNothing) {
                    "amdgcn-amd-amdhsa", "gfx942");
   EXPECT_FALSE(errorToBool(
       greta::linkShared({StringRef(object)}, greta::LinkKind::Amdgpu, linked)));
+  unsetenv("TMPDIR");
   EXPECT_FALSE(sys::fs::remove(directory)) << "files are left over";
 }

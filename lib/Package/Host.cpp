@@ -1,0 +1,60 @@
+//===- Host.cpp - the host target: a function's definition on the CPU -----===//
+//
+// greta → linalg (greta-decompose) → buffers → loops → LLVM → shared object.
+// One kernel covers the function; it is the reference the others are checked
+// against, and runs where no GPU is.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Host.h"
+
+using namespace mlir;
+using namespace greta;
+
+LogicalResult greta::compileForHost(OwningOpRef<ModuleOp> module,
+                                    const TargetRow &row,
+                                    const CompileOptions &options,
+                                    CompiledVariant &variant) {
+  auto func = *module->getOps<func::FuncOp>().begin();
+  FunctionSpec spec = getFunctionSpec(func);
+  if (host::architecture().empty())
+    return func.emitError("the host target knows x86-64 and aarch64, not this "
+                          "machine; leave 'host' out of the targets");
+  // No name of the user's may meet one of libm's.
+  func.setSymName("greta.body");
+  auto run = [&](StringRef step, void (*add)(OpPassManager &)) {
+    TimingScope scope = options.nest(step);
+    PassManager pm(module->getContext());
+    add(pm);
+    return pm.run(*module);
+  };
+  if (failed(run("tensors", host::addTensorPasses)))
+    return failure();
+  host::interchangeContractions(func);
+  host::passTensorsByPointer(func, spec);
+  if (failed(run("bufferize", host::addBufferizePasses)))
+    return failure();
+  host::finishBuffers(func);
+  host::tileContractions(func);
+  if (failed(run("to LLVM", host::addLLVMPasses)))
+    return failure();
+
+  CompiledKernel kernel;
+  kernel.entry = "greta_" + spec.name;
+  unsigned pointers = spec.args.size() + spec.results.size();
+  FailureOr<std::string> object =
+      host::emit(*module, func.getSymName(), kernel.entry, pointers,
+                 spec.symbols.size(), options);
+  if (failed(object))
+    return failure();
+  kernel.object = std::move(*object);
+  for (unsigned i = 0; i < spec.args.size(); ++i)
+    kernel.args.push_back({KernelArg::Arg, i, {}});
+  for (unsigned i = 0; i < spec.results.size(); ++i)
+    kernel.args.push_back({KernelArg::Result, i, {}});
+  variant.id = "host";
+  variant.row = &row;
+  variant.requires_.arch = host::architecture().str();
+  variant.kernels.push_back(std::move(kernel));
+  return success();
+}

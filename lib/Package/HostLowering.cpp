@@ -1,0 +1,285 @@
+//===- HostLowering.cpp - linalg on tensors to the LLVM dialect -----------===//
+//
+// The host target runs the ops' definitions. Tensors become buffers with
+// upstream's one-shot bufferization, after the signature has been rewritten so
+// that results are written in place:
+//
+//   func @f(%x: tensor<?x8xf16>) -> tensor<?x8xf16>
+//   func @f(%x: memref<1xf16>, %r: memref<1xf16>, %d0: index)
+//     %m = memref.reinterpret_cast %x to offset: [0], sizes: [%d0, 8]
+//     %t = bufferization.to_tensor %m restrict
+//     bufferization.materialize_in_destination %result in writable %n
+//
+// Loops are left to LLVM's vectoriser, which wants contiguous inner loops;
+// matrix products get those here, and tiles that fit the caches.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Host.h"
+#include "greta/Transforms/Passes.h"
+#include "mlir/Conversion/AffineToStandard/AffineToStandard.h"
+#include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
+#include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
+#include "mlir/Conversion/FuncToLLVM/ConvertFuncToLLVMPass.h"
+#include "mlir/Conversion/IndexToLLVM/IndexToLLVM.h"
+#include "mlir/Conversion/MathToLLVM/MathToLLVM.h"
+#include "mlir/Conversion/MathToLibm/MathToLibm.h"
+#include "mlir/Conversion/MemRefToLLVM/MemRefToLLVM.h"
+#include "mlir/Conversion/ReconcileUnrealizedCasts/ReconcileUnrealizedCasts.h"
+#include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Transforms/Passes.h"
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
+#include "mlir/Dialect/Bufferization/Transforms/Passes.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Linalg/Passes.h"
+#include "mlir/Dialect/Linalg/Transforms/Transforms.h"
+#include "mlir/Dialect/Linalg/Utils/Utils.h"
+#include "mlir/Dialect/Math/Transforms/Passes.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/MemRef/Transforms/Passes.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "mlir/IR/PatternMatch.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+#include "mlir/Transforms/Passes.h"
+
+using namespace mlir;
+using namespace greta;
+
+//===----------------------------------------------------------------------===//
+// Matrix products
+//===----------------------------------------------------------------------===//
+
+/// The generics of `func` that are products of two matrices.
+static SmallVector<linalg::GenericOp> findContractions(func::FuncOp func) {
+  SmallVector<linalg::GenericOp> products;
+  func.walk([&](linalg::GenericOp op) {
+    if (op.getNumLoops() == 3 && op.getNumReductionLoops() == 1 &&
+        op.getNumDpsInputs() == 2 && linalg::isaContractionOpInterface(op))
+      products.push_back(op);
+  });
+  return products;
+}
+
+/// A copy of the matrix `value` with its dimensions swapped.
+static Value transpose(ImplicitLocOpBuilder &b, Value value) {
+  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, b.getLoc(), value);
+  std::swap(sizes[0], sizes[1]);
+  Value empty = tensor::EmptyOp::create(
+      b, sizes, cast<RankedTensorType>(value.getType()).getElementType());
+  return linalg::TransposeOp::create(b, value, empty, ArrayRef<int64_t>{1, 0})
+      ->getResult(0);
+}
+
+/// A product's loops come as (m, n, k).
+void host::interchangeContractions(func::FuncOp func) {
+  IRRewriter rewriter(func.getContext());
+  for (linalg::GenericOp op : findContractions(func)) {
+    SmallVector<AffineMap> maps = op.getIndexingMapsArray();
+    bool alongN = maps[1].getResult(1) == rewriter.getAffineDimExpr(1);
+    rewriter.setInsertionPoint(op);
+    if (alongN) {
+      (void)linalg::interchangeGenericOp(rewriter, op, {0, 2, 1});
+      continue;
+    }
+    // B has its rows along k, so k is innermost; A must have, too.
+    if (maps[0].getResult(0) != rewriter.getAffineDimExpr(0)) {
+      ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+      Value copy = transpose(b, op.getInputs()[0]);
+      maps[0] = AffineMap::get(
+          3, 0, {rewriter.getAffineDimExpr(0), rewriter.getAffineDimExpr(2)},
+          op.getContext());
+      rewriter.modifyOpInPlace(op, [&] {
+        op->setOperand(0, copy);
+        op.setIndexingMapsAttr(rewriter.getAffineMapArrayAttr(maps));
+      });
+    }
+  }
+}
+
+void host::tileContractions(func::FuncOp func) {
+  IRRewriter rewriter(func.getContext());
+  for (linalg::GenericOp op : findContractions(func)) {
+    bool alongK =
+        op.getIteratorTypesArray().back() == utils::IteratorType::reduction;
+    // Loops (m, n, k): 32 rows of B stay in the second-level cache for all of
+    // m. Loops (m, k, n): a block of 256 x 512 does.
+    SmallVector<int64_t> sizes = alongK ? SmallVector<int64_t>{0, 32, 0}
+                                        : SmallVector<int64_t>{0, 256, 512};
+    rewriter.setInsertionPoint(op);
+    linalg::LinalgTilingOptions options;
+    options.setTileSizes(sizes);
+    if (succeeded(linalg::tileLinalgOp(rewriter, op, options)))
+      rewriter.eraseOp(op);
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// The signature
+//===----------------------------------------------------------------------===//
+
+/// A view of the memory at `pointer` as the tensor that `spec` describes, with
+/// the type's static extents.
+static Value viewAs(ImplicitLocOpBuilder &b, Value pointer,
+                    RankedTensorType type, const TensorSpec &spec,
+                    ArrayRef<OpFoldResult> symbols) {
+  SmallVector<OpFoldResult> sizes, strides(type.getRank());
+  for (auto [dim, extent] : llvm::enumerate(spec.shape)) {
+    if (!type.isDynamicDim(dim)) {
+      sizes.push_back(b.getIndexAttr(type.getDimSize(dim)));
+      continue;
+    }
+    OpFoldResult size = affine::makeComposedFoldedAffineApply(
+        b, b.getLoc(),
+        AffineMap::get(0, symbols.size(), extent, b.getContext()), symbols);
+    // The type says that it is dynamic, so it stays a value.
+    sizes.push_back(getValueOrCreateConstantIndexOp(b, b.getLoc(), size));
+  }
+  OpFoldResult stride = b.getIndexAttr(1);
+  for (int64_t dim = type.getRank(); dim-- > 0;) {
+    strides[dim] = stride;
+    AffineExpr product = b.getAffineSymbolExpr(0) * b.getAffineSymbolExpr(1);
+    stride = affine::makeComposedFoldedAffineApply(b, b.getLoc(), product,
+                                                   {stride, sizes[dim]});
+  }
+  return memref::ReinterpretCastOp::create(b, pointer, b.getIndexAttr(0), sizes,
+                                           strides);
+}
+
+void host::passTensorsByPointer(func::FuncOp func, const FunctionSpec &spec) {
+  Block &body = func.getBody().front();
+  Operation *terminator = body.getTerminator();
+  ImplicitLocOpBuilder b(func.getLoc(), func.getContext());
+  b.setInsertionPointToStart(&body);
+  unsigned args = spec.args.size(), results = spec.results.size();
+
+  auto addPointer = [&](Type element) -> Value {
+    return body.addArgument(MemRefType::get({1}, element), func.getLoc());
+  };
+  SmallVector<Value> pointers;
+  for (const TensorSpec &tensor : spec.args)
+    pointers.push_back(addPointer(tensor.elementType));
+  for (const TensorSpec &tensor : spec.results)
+    pointers.push_back(addPointer(tensor.elementType));
+  SmallVector<OpFoldResult> symbols;
+  for (size_t symbol = 0; symbol < spec.symbols.size(); ++symbol)
+    symbols.push_back(Value(body.addArgument(b.getIndexType(), func.getLoc())));
+
+  for (unsigned i = 0; i < args; ++i) {
+    auto type = cast<RankedTensorType>(body.getArgument(i).getType());
+    Value view = viewAs(b, pointers[i], type, spec.args[i], symbols);
+    Value tensor =
+        bufferization::ToTensorOp::create(b, type, view, /*restrict=*/true);
+    body.getArgument(i).replaceAllUsesWith(tensor);
+  }
+  // Here and not at the end: what computes a result writes straight into it.
+  SmallVector<Value> destinations;
+  for (unsigned i = 0; i < results; ++i) {
+    auto type = cast<RankedTensorType>(terminator->getOperand(i).getType());
+    destinations.push_back(
+        viewAs(b, pointers[args + i], type, spec.results[i], symbols));
+  }
+  b.setInsertionPoint(terminator);
+  for (unsigned i = 0; i < results; ++i)
+    bufferization::MaterializeInDestinationOp::create(
+        b, Type(), terminator->getOperand(i), destinations[i],
+        /*restrict=*/true, /*writable=*/true);
+  terminator->setOperands({});
+  body.eraseArguments(0, args);
+
+  func.setType(b.getFunctionType(body.getArgumentTypes(), {}));
+  func.removeArgAttrsAttr();
+  func.removeResAttrsAttr();
+  // docs/package.md: a result overlaps nothing.
+  for (unsigned i = 0; i < results; ++i)
+    func.setArgAttr(args + i, "llvm.noalias", b.getUnitAttr());
+}
+
+void host::finishBuffers(func::FuncOp func) {
+  // The body is one block, and no buffer is made inside of a loop.
+  Block &body = func.getBody().front();
+  OpBuilder builder(body.getTerminator());
+  for (memref::AllocOp alloc : body.getOps<memref::AllocOp>())
+    memref::DeallocOp::create(builder, alloc.getLoc(), alloc);
+  // memref.copy of strided buffers would call a library of MLIR's.
+  func.walk([](memref::CopyOp copy) {
+    OpBuilder b(copy);
+    linalg::makeMemRefCopyOp(b, copy.getLoc(), copy.getSource(),
+                             copy.getTarget());
+    copy.erase();
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Passes
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Elementwise fusion that never computes anything twice: a producer with one
+/// use, in a consumer over the same loops.
+struct FuseElementwise
+    : PassWrapper<FuseElementwise, OperationPass<func::FuncOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(FuseElementwise)
+  StringRef getArgument() const override { return "greta-host-fuse"; }
+  void runOnOperation() override {
+    auto control = [](OpOperand *operand) {
+      auto producer = operand->get().getDefiningOp<linalg::GenericOp>();
+      auto consumer = dyn_cast<linalg::GenericOp>(operand->getOwner());
+      return producer && consumer && producer->hasOneUse() &&
+             producer.getNumLoops() == consumer.getNumLoops();
+    };
+    RewritePatternSet patterns(&getContext());
+    linalg::populateElementwiseOpsFusionPatterns(patterns, control);
+    linalg::populateEraseUnusedOperandsAndResultsPatterns(patterns);
+    linalg::GenericOp::getCanonicalizationPatterns(patterns, &getContext());
+    tensor::EmptyOp::getCanonicalizationPatterns(patterns, &getContext());
+    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
+      signalPassFailure();
+  }
+};
+} // namespace
+
+void host::addTensorPasses(OpPassManager &pm) {
+  pm.addPass(createGretaDecomposePass());
+  OpPassManager &func = pm.nest<func::FuncOp>();
+  func.addPass(createConvertElementwiseToLinalgPass());
+  func.addPass(std::make_unique<FuseElementwise>());
+  func.addPass(createCSEPass());
+}
+
+void host::addBufferizePasses(OpPassManager &pm) {
+  pm.addPass(bufferization::createEmptyTensorEliminationPass());
+  bufferization::OneShotBufferizePassOptions options;
+  options.bufferAlignment = 64;
+  pm.addPass(bufferization::createOneShotBufferizePass(options));
+}
+
+void host::addLLVMPasses(OpPassManager &pm) {
+  OpPassManager &func = pm.nest<func::FuncOp>();
+  func.addPass(createConvertLinalgToLoopsPass());
+  func.addPass(memref::createFoldMemRefAliasOpsPass());
+  func.addPass(memref::createExpandStridedMetadataPass());
+  // Arithmetic on f16 and bf16 is f32 arithmetic that rounds, spelled out: the
+  // CPU has no other, and LLVM would call libgcc for bf16.
+  func.addPass(math::createMathExtendToSupportedTypes());
+  arith::ArithEmulateUnsupportedFloatsOptions emulate;
+  emulate.sourceTypeStrs = {"f16", "bf16"};
+  func.addPass(arith::createArithEmulateUnsupportedFloats(emulate));
+  arith::ArithExpandOpsPassOptions expand;
+  expand.includeBf16 = true;
+  func.addPass(arith::createArithExpandOpsPass(expand));
+  func.addPass(createLowerAffinePass());
+  func.addPass(createSCFToControlFlowPass());
+  func.addPass(createConvertMathToLLVMPass());
+  pm.addPass(createConvertMathToLibmPass());
+  pm.addPass(createFinalizeMemRefToLLVMConversionPass());
+  pm.addPass(createArithToLLVMConversionPass());
+  pm.addPass(createConvertIndexToLLVMPass());
+  pm.addPass(createConvertControlFlowToLLVMPass());
+  ConvertFuncToLLVMPassOptions options;
+  options.useBarePtrCallConv = true;
+  pm.addPass(createConvertFuncToLLVMPass(options));
+  pm.addPass(createReconcileUnrealizedCastsPass());
+}
