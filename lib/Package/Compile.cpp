@@ -62,17 +62,17 @@ greta::compileVariants(OwningOpRef<ModuleOp> module, const TargetRow &row,
 
 StringRef greta::getDtypeName(Type type) {
   return llvm::TypeSwitch<Type, StringRef>(type)
-      .Case([](Float32Type) { return "f32"; })
-      .Case([](Float16Type) { return "f16"; })
-      .Case([](BFloat16Type) { return "bf16"; })
-      .Case([](Float8E4M3FNType) { return "f8e4m3fn"; })
-      .Case([](Float8E4M3FNUZType) { return "f8e4m3fnuz"; })
-      .Case([](Float8E5M2Type) { return "f8e5m2"; })
-      .Case([](Float8E5M2FNUZType) { return "f8e5m2fnuz"; })
-      .Case([](IntegerType type) {
+      .Case([](Float32Type) -> StringRef { return "f32"; })
+      .Case([](Float16Type) -> StringRef { return "f16"; })
+      .Case([](BFloat16Type) -> StringRef { return "bf16"; })
+      .Case([](Float8E4M3FNType) -> StringRef { return "f8e4m3fn"; })
+      .Case([](Float8E4M3FNUZType) -> StringRef { return "f8e4m3fnuz"; })
+      .Case([](Float8E5M2Type) -> StringRef { return "f8e5m2"; })
+      .Case([](Float8E5M2FNUZType) -> StringRef { return "f8e5m2fnuz"; })
+      .Case([](IntegerType type) -> StringRef {
         return type.isInteger(8) ? "i8" : type.isInteger(32) ? "i32" : "";
       })
-      .Default("");
+      .Default(StringRef());
 }
 
 /// An extent of greta.shapes: an integer, "d0", or [op, a, b].

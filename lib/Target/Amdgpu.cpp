@@ -21,39 +21,49 @@ using namespace greta;
 //===----------------------------------------------------------------------===//
 namespace {
 // k runs through the registers of a lane; 2, 4, 8 and 16 elements.
-constexpr Basis alongColumns[] = {{0, 1}, {0, 2}, {0, 4}, {0, 8}};
-constexpr Basis alongRows[] = {{1, 0}, {2, 0}, {4, 0}, {8, 0}};
+constexpr FragmentBasis alongColumns[] = {{0, 1}, {0, 2}, {0, 4}, {0, 8}};
+constexpr FragmentBasis alongRows[] = {{1, 0}, {2, 0}, {4, 0}, {8, 0}};
 
 // MFMA 16x16: lane % 16 = row of A, lane / 16 = k group of E elements.
 template <uint8_t E>
-constexpr Basis lane16A[] = {{1, 0}, {2, 0}, {4, 0},
-                             {8, 0}, {0, E}, {0, 2 * E}};
+constexpr FragmentBasis lane16A[] = {{1, 0}, {2, 0}, {4, 0},
+                                     {8, 0}, {0, E}, {0, 2 * E}};
 template <uint8_t E>
-constexpr Basis lane16B[] = {{0, 1}, {0, 2}, {0, 4},
-                             {0, 8}, {E, 0}, {2 * E, 0}};
+constexpr FragmentBasis lane16B[] = {{0, 1}, {0, 2}, {0, 4},
+                                     {0, 8}, {E, 0}, {2 * E, 0}};
 // MFMA 32x32: lane % 32 = row of A, lane / 32 = k group of E elements.
 template <uint8_t E>
-constexpr Basis lane32A[] = {{1, 0}, {2, 0}, {4, 0}, {8, 0}, {16, 0}, {0, E}};
+constexpr FragmentBasis lane32A[] = {{1, 0}, {2, 0},  {4, 0},
+                                     {8, 0}, {16, 0}, {0, E}};
 template <uint8_t E>
-constexpr Basis lane32B[] = {{0, 1}, {0, 2}, {0, 4}, {0, 8}, {0, 16}, {E, 0}};
+constexpr FragmentBasis lane32B[] = {{0, 1}, {0, 2},  {0, 4},
+                                     {0, 8}, {0, 16}, {E, 0}};
 // MFMA accumulators: row = 4 * (lane / 16) + r; row = 8 * (r / 4) +
 // 4 * (lane / 32) + r % 4.
-constexpr Basis acc16Reg[] = {{1, 0}, {2, 0}};
-constexpr Basis acc16Lane[] = {{0, 1}, {0, 2}, {0, 4}, {0, 8}, {4, 0}, {8, 0}};
-constexpr Basis acc32Reg[] = {{1, 0}, {2, 0}, {8, 0}, {16, 0}};
-constexpr Basis acc32Lane[] = {{0, 1}, {0, 2}, {0, 4}, {0, 8}, {0, 16}, {4, 0}};
+constexpr FragmentBasis acc16Reg[] = {{1, 0}, {2, 0}};
+constexpr FragmentBasis acc16Lane[] = {{0, 1}, {0, 2}, {0, 4},
+                                       {0, 8}, {4, 0}, {8, 0}};
+constexpr FragmentBasis acc32Reg[] = {{1, 0}, {2, 0}, {8, 0}, {16, 0}};
+constexpr FragmentBasis acc32Lane[] = {{0, 1}, {0, 2},  {0, 4},
+                                       {0, 8}, {0, 16}, {4, 0}};
 // WMMA gfx11: every lane has all k of a row; lanes 16-31 repeat lanes 0-15.
-constexpr Basis wmma11LaneA[] = {{1, 0}, {2, 0}, {4, 0}, {8, 0}, {0, 0}};
-constexpr Basis wmma11LaneB[] = {{0, 1}, {0, 2}, {0, 4}, {0, 8}, {0, 0}};
+constexpr FragmentBasis wmma11LaneA[] = {
+    {1, 0}, {2, 0}, {4, 0}, {8, 0}, {0, 0}};
+constexpr FragmentBasis wmma11LaneB[] = {
+    {0, 1}, {0, 2}, {0, 4}, {0, 8}, {0, 0}};
 // row = 2 * r + lane / 16.
-constexpr Basis wmma11AccReg[] = {{2, 0}, {4, 0}, {8, 0}};
-constexpr Basis wmma11AccLane[] = {{0, 1}, {0, 2}, {0, 4}, {0, 8}, {1, 0}};
+constexpr FragmentBasis wmma11AccReg[] = {{2, 0}, {4, 0}, {8, 0}};
+constexpr FragmentBasis wmma11AccLane[] = {
+    {0, 1}, {0, 2}, {0, 4}, {0, 8}, {1, 0}};
 // WMMA gfx12: lane % 16 = row, k = 8 * (lane / 16) + e; row = 8 * (lane / 16)
 // + r.
-constexpr Basis wmma12LaneA[] = {{1, 0}, {2, 0}, {4, 0}, {8, 0}, {0, 8}};
-constexpr Basis wmma12LaneB[] = {{0, 1}, {0, 2}, {0, 4}, {0, 8}, {8, 0}};
-constexpr Basis wmma12AccReg[] = {{1, 0}, {2, 0}, {4, 0}};
-constexpr Basis wmma12AccLane[] = {{0, 1}, {0, 2}, {0, 4}, {0, 8}, {8, 0}};
+constexpr FragmentBasis wmma12LaneA[] = {
+    {1, 0}, {2, 0}, {4, 0}, {8, 0}, {0, 8}};
+constexpr FragmentBasis wmma12LaneB[] = {
+    {0, 1}, {0, 2}, {0, 4}, {0, 8}, {8, 0}};
+constexpr FragmentBasis wmma12AccReg[] = {{1, 0}, {2, 0}, {4, 0}};
+constexpr FragmentBasis wmma12AccLane[] = {
+    {0, 1}, {0, 2}, {0, 4}, {0, 8}, {8, 0}};
 
 constexpr unsigned log2of(unsigned value) {
   return value <= 1 ? 0 : 1 + log2of(value / 2);

@@ -20,11 +20,13 @@ using namespace greta;
 //===----------------------------------------------------------------------===//
 
 // H200, measured: A 16x16 of f16 and the accumulators 16x16 are alike.
-static constexpr Basis nvLaneA[] = {{0, 2}, {0, 4}, {1, 0}, {2, 0}, {4, 0}};
-static constexpr Basis nvLaneB[] = {{2, 0}, {4, 0}, {0, 1}, {0, 2}, {0, 4}};
-static constexpr Basis nvReg16x16[] = {{0, 1}, {0, 8}, {8, 0}};
-static constexpr Basis nvAccReg16x8[] = {{0, 1}, {8, 0}};
-static constexpr Basis nvRegB16x16[] = {{1, 0}, {8, 0}, {0, 8}};
+static constexpr FragmentBasis nvLaneA[] = {
+    {0, 2}, {0, 4}, {1, 0}, {2, 0}, {4, 0}};
+static constexpr FragmentBasis nvLaneB[] = {
+    {2, 0}, {4, 0}, {0, 1}, {0, 2}, {0, 4}};
+static constexpr FragmentBasis nvReg16x16[] = {{0, 1}, {0, 8}, {8, 0}};
+static constexpr FragmentBasis nvAccReg16x8[] = {{0, 1}, {8, 0}};
+static constexpr FragmentBasis nvRegB16x16[] = {{1, 0}, {8, 0}, {0, 8}};
 static constexpr FragmentLayout nvA = {nvReg16x16, nvLaneA};
 static constexpr FragmentLayout nvAcc16x8 = {nvAccReg16x8, nvLaneA};
 static constexpr FragmentLayout nvB16x16 = {nvRegB16x16, nvLaneB};
@@ -45,8 +47,8 @@ static const MatrixInstruction matrixNvidia[] = {
     {"coopmat", 16, 8, 32, 1, "i8", "i8", "i32", 0, {}, {}, {}}};
 
 // lavapipe 26.1, measured.
-static constexpr Basis along8Columns[] = {{0, 1}, {0, 2}, {0, 4}};
-static constexpr Basis along8Rows[] = {{1, 0}, {2, 0}, {4, 0}};
+static constexpr FragmentBasis along8Columns[] = {{0, 1}, {0, 2}, {0, 4}};
+static constexpr FragmentBasis along8Rows[] = {{1, 0}, {2, 0}, {4, 0}};
 static constexpr FragmentLayout lvpA = {along8Rows, along8Columns};
 static constexpr FragmentLayout lvpB = {along8Columns, along8Rows};
 static const MatrixInstruction matrixLavapipe[] = {

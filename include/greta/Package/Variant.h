@@ -83,12 +83,12 @@ struct CompiledVariant {
   const TargetRow *row;
   Requirements requires_;
   llvm::SmallVector<TensorSpec> temps;
-  llvm::SmallVector<CompiledKernel> kernels;
+  llvm::SmallVector<CompiledKernel, 1> kernels;
 };
 
 struct CompiledFunction {
   FunctionSpec spec;
-  llvm::SmallVector<CompiledVariant> variants; // best first
+  llvm::SmallVector<CompiledVariant, 1> variants; // best first
 };
 
 } // namespace greta

@@ -26,7 +26,7 @@ llvm::StringRef getBackendName(Backend backend);
 enum class Fp8Kind { None, Fnuz, Ocp };
 
 /// The (row, column) that one bit of a register or lane number adds.
-struct Basis {
+struct FragmentBasis {
   uint8_t row, column;
 };
 
@@ -35,8 +35,8 @@ struct Basis {
 /// basis replicates. Rows and columns of A are (m, k), of B (k, n), of the
 /// accumulator (m, n). Empty: the device does not say, and nobody probed it.
 struct FragmentLayout {
-  llvm::ArrayRef<Basis> reg;
-  llvm::ArrayRef<Basis> lane;
+  llvm::ArrayRef<FragmentBasis> reg;
+  llvm::ArrayRef<FragmentBasis> lane;
   bool isKnown() const { return !lane.empty(); }
 };
 

@@ -91,7 +91,7 @@ static void expectCovers(FragmentLayout layout, unsigned waveSize,
   for (unsigned lane = 0; lane < waveSize; ++lane)
     for (unsigned reg = 0; reg < registers; ++reg) {
       unsigned r = 0, c = 0;
-      auto add = [&](ArrayRef<Basis> bases, unsigned index) {
+      auto add = [&](ArrayRef<FragmentBasis> bases, unsigned index) {
         for (auto [bit, basis] : llvm::enumerate(bases))
           if (index >> bit & 1) {
             r ^= basis.row;
