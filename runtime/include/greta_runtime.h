@@ -1,0 +1,216 @@
+/* greta_runtime.h: the C API of GRETA's runtime.
+ *
+ * Loads packages (docs/package.md), picks the variant a device can run, and
+ * launches it. Handles are opaque. Every function that can fail returns a
+ * greta_status; greta_last_error() then has one sentence that says what was
+ * wrong. No C++ exception leaves the library. Handles may be used from any
+ * thread, one thread at a time per handle; a device may be shared by several
+ * threads.
+ *
+ * Work is asynchronous: a stream runs its operations in order, and an operation
+ * sees what the ones before it in the same stream wrote. Buffers, functions and
+ * graphs may be destroyed as soon as the calls that use them returned; the
+ * runtime keeps what unfinished work needs. A device is closed when all that
+ * was made from it is destroyed.
+ */
+#ifndef GRETA_RUNTIME_H
+#define GRETA_RUNTIME_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(__GNUC__)
+#define GRETA_API __attribute__((visibility("default")))
+#else
+#define GRETA_API
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum greta_status {
+  GRETA_OK = 0,
+  GRETA_ERROR_INVALID_ARGUMENT = 1, /* wrong shape, null handle, out of range */
+  GRETA_ERROR_NOT_FOUND = 2,   /* no such file, function, variant or device */
+  GRETA_ERROR_UNSUPPORTED = 3, /* the device cannot run it */
+  GRETA_ERROR_BAD_PACKAGE = 4, /* truncated, tampered or of another schema */
+  GRETA_ERROR_OUT_OF_MEMORY = 5,
+  GRETA_ERROR_DEVICE = 6, /* the driver reported a failure */
+  GRETA_ERROR_INTERNAL = 7
+} greta_status;
+
+typedef struct greta_device greta_device;
+typedef struct greta_buffer greta_buffer;
+typedef struct greta_stream greta_stream;
+typedef struct greta_event greta_event;
+typedef struct greta_graph greta_graph;
+typedef struct greta_package greta_package;
+typedef struct greta_function greta_function;
+
+/* A row-major, contiguous tensor inside a buffer. `offset` is in bytes and a
+ * multiple of 16. */
+typedef struct greta_tensor {
+  greta_buffer *buffer;
+  size_t offset;
+  const int64_t *shape;
+  uint32_t rank;
+} greta_tensor;
+
+/* What a function declares for one argument or result; -1 in `shape` is a
+ * dynamic dim. Valid while the function is. */
+typedef struct greta_tensor_info {
+  const char *name;
+  const char
+      *dtype; /* f32 f16 bf16 i8 i32 f8e4m3fn f8e4m3fnuz f8e5m2 f8e5m2fnuz i4 */
+  const char *access; /* read, write or readwrite */
+  uint32_t rank;
+  const int64_t *shape;
+} greta_tensor_info;
+
+/* GPU time of one kernel of a profiled stream. `kernel` is valid until the
+ * function that owns it is destroyed. */
+typedef struct greta_kernel_time {
+  const char *kernel;
+  double microseconds;
+} greta_kernel_time;
+
+GRETA_API const char *greta_version(void);
+/* The message of the last failure on this thread; "" when nothing failed yet.
+ */
+GRETA_API const char *greta_last_error(void);
+GRETA_API const char *greta_status_name(greta_status status);
+/* Frees a string that the API returned through a char **. */
+GRETA_API void greta_string_free(char *string);
+
+/* Devices. `spec`: "hip[:N]", "vulkan[:N]", "sim:<gfx>", "host"; NULL or ""
+ * takes the first that exists of hip, vulkan, host. The list is a JSON array of
+ * {spec, name, available, reason, ...}: what was probed, and why not. */
+GRETA_API greta_status greta_device_list(char **json);
+GRETA_API greta_status greta_device_open(const char *spec,
+                                         greta_device **device);
+/* Returns an error when the validation layer complained
+ * (GRETA_VULKAN_VALIDATE=1); the device is closed either way. */
+GRETA_API greta_status greta_device_close(greta_device *device);
+GRETA_API greta_status greta_device_info(greta_device *device, char **json);
+
+/* Buffers in device memory. Reads and writes go through staging memory; a write
+ * copies `data` before it returns, a read waits for the stream. */
+GRETA_API greta_status greta_buffer_create(greta_device *device, size_t bytes,
+                                           greta_buffer **buffer);
+GRETA_API void greta_buffer_destroy(greta_buffer *buffer);
+GRETA_API size_t greta_buffer_size(const greta_buffer *buffer);
+GRETA_API uint64_t greta_buffer_address(const greta_buffer *buffer);
+GRETA_API greta_status greta_buffer_write(greta_stream *stream,
+                                          greta_buffer *buffer, size_t offset,
+                                          const void *data, size_t bytes);
+GRETA_API greta_status greta_buffer_read(greta_stream *stream,
+                                         const greta_buffer *buffer,
+                                         size_t offset, void *data,
+                                         size_t bytes);
+GRETA_API greta_status greta_buffer_copy(greta_stream *stream, greta_buffer *to,
+                                         size_t to_offset,
+                                         const greta_buffer *from,
+                                         size_t from_offset, size_t bytes);
+/* Fills with a repeated 32-bit word; offset and bytes are multiples of 4. */
+GRETA_API greta_status greta_buffer_fill(greta_stream *stream,
+                                         greta_buffer *buffer, size_t offset,
+                                         size_t bytes, uint32_t word);
+
+/* Streams. Work starts at the latest at synchronize, read, a waited event or
+ * flush. */
+GRETA_API greta_status greta_stream_create(greta_device *device,
+                                           greta_stream **stream);
+GRETA_API void greta_stream_destroy(greta_stream *stream);
+GRETA_API greta_status greta_stream_flush(greta_stream *stream);
+GRETA_API greta_status greta_stream_synchronize(greta_stream *stream);
+/* While on, every kernel is timed on the GPU; greta_stream_times waits and
+ * hands over what was timed since. With `times` NULL it only stores the count.
+ * Not while a graph is captured. */
+GRETA_API greta_status greta_stream_set_profiling(greta_stream *stream, int on);
+GRETA_API greta_status greta_stream_times(greta_stream *stream,
+                                          greta_kernel_time *times,
+                                          size_t *count);
+
+/* Events: a point in a stream, with a GPU timestamp. */
+GRETA_API greta_status greta_event_create(greta_device *device,
+                                          greta_event **event);
+GRETA_API void greta_event_destroy(greta_event *event);
+GRETA_API greta_status greta_event_record(greta_event *event,
+                                          greta_stream *stream);
+GRETA_API greta_status greta_event_synchronize(greta_event *event);
+GRETA_API greta_status greta_stream_wait_event(greta_stream *stream,
+                                               greta_event *event);
+/* Waits for both events. */
+GRETA_API greta_status greta_event_elapsed(greta_event *start, greta_event *end,
+                                           double *microseconds);
+
+/* Packages. Opening checks the schema and the hash of every member. */
+GRETA_API greta_status greta_package_open(const char *path,
+                                          greta_package **package);
+GRETA_API greta_status greta_package_from_memory(const void *data, size_t bytes,
+                                                 greta_package **package);
+GRETA_API void greta_package_destroy(greta_package *package);
+GRETA_API size_t greta_package_function_count(const greta_package *package);
+GRETA_API const char *greta_package_function_name(const greta_package *package,
+                                                  size_t index);
+/* The manifest's text; valid while the package is. */
+GRETA_API const char *greta_package_manifest(const greta_package *package);
+
+/* Functions: the variant of a package function that runs on this device.
+ * `variant` NULL lets the runtime choose (docs/package.md); a name forces that
+ * one, and it is an error when the device cannot run it. */
+enum {
+  GRETA_LOAD_CAPTURE_STATISTICS = 1
+}; /* ask the driver for its compile statistics */
+GRETA_API greta_status greta_function_load(greta_device *device,
+                                           const greta_package *package,
+                                           const char *name,
+                                           const char *variant, uint32_t flags,
+                                           greta_function **function);
+GRETA_API void greta_function_destroy(greta_function *function);
+GRETA_API const char *greta_function_variant(const greta_function *function);
+GRETA_API size_t greta_function_argument_count(const greta_function *function);
+GRETA_API size_t greta_function_result_count(const greta_function *function);
+GRETA_API greta_status greta_function_argument(const greta_function *function,
+                                               size_t index,
+                                               greta_tensor_info *info);
+GRETA_API greta_status greta_function_result(const greta_function *function,
+                                             size_t index,
+                                             greta_tensor_info *info);
+/* Shape and size of a result for these arguments (their buffers may be NULL
+ * here). `shape` has room for the rank that greta_function_result reports. */
+GRETA_API greta_status greta_function_result_shape(
+    const greta_function *function, const greta_tensor *arguments,
+    size_t argument_count, size_t index, int64_t *shape, size_t *bytes);
+/* Queues the function's kernels. A result's shape may be NULL; if given, it
+ * must be the one computed. */
+GRETA_API greta_status greta_function_launch(greta_function *function,
+                                             greta_stream *stream,
+                                             const greta_tensor *arguments,
+                                             size_t argument_count,
+                                             const greta_tensor *results,
+                                             size_t result_count);
+/* JSON: per kernel what the driver says about its compilation (needs
+ * GRETA_LOAD_CAPTURE_STATISTICS). */
+GRETA_API greta_status greta_function_statistics(greta_function *function,
+                                                 char **json);
+/* JSON: per variant of the function whether this device can run it, and if not,
+ * why. */
+GRETA_API greta_status greta_function_variants(greta_device *device,
+                                               const greta_package *package,
+                                               const char *name, char **json);
+
+/* Graphs: between begin and end, launches, copies and fills of the stream are
+ * recorded instead of run. */
+GRETA_API greta_status greta_graph_begin(greta_stream *stream);
+GRETA_API greta_status greta_graph_end(greta_stream *stream,
+                                       greta_graph **graph);
+GRETA_API greta_status greta_graph_launch(greta_graph *graph,
+                                          greta_stream *stream);
+GRETA_API void greta_graph_destroy(greta_graph *graph);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,340 @@
+// greta_runtime.hpp: C++17 over greta_runtime.h. Handles close themselves;
+// failures are greta::Error.
+//
+// Level 0 is Runtime, Buffer, Stream, Event, Graph, Package, Function: the C
+// API with owners. Level 1 is Compute: gemm, attention and norm by name, for
+// programs that do not care which variant runs.
+#ifndef GRETA_RUNTIME_HPP
+#define GRETA_RUNTIME_HPP
+
+#include "greta_runtime.h"
+
+#include <map>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace greta {
+
+class Error : public std::runtime_error {
+public:
+  Error(greta_status status, const char *text)
+      : std::runtime_error(text), status_(status) {}
+  greta_status status() const { return status_; }
+
+private:
+  greta_status status_;
+};
+
+inline void check(greta_status status) {
+  if (status != GRETA_OK)
+    throw Error(status, greta_last_error());
+}
+
+namespace detail {
+template <auto Destroy> struct Deleter {
+  template <typename T> void operator()(T *handle) const { Destroy(handle); }
+};
+template <typename T, auto Destroy>
+using Handle = std::unique_ptr<T, Deleter<Destroy>>;
+
+// Calls a C function that returns a string to be freed.
+template <typename Call> std::string text(Call call) {
+  char *string = nullptr;
+  check(call(&string));
+  std::unique_ptr<char, Deleter<greta_string_free>> owner(string);
+  return owner.get();
+}
+} // namespace detail
+
+class Buffer {
+public:
+  Buffer() = default;
+  explicit Buffer(greta_buffer *handle) : handle_(handle) {}
+  greta_buffer *get() const { return handle_.get(); }
+  size_t size() const { return greta_buffer_size(get()); }
+  uint64_t address() const { return greta_buffer_address(get()); }
+  explicit operator bool() const { return handle_ != nullptr; }
+
+private:
+  detail::Handle<greta_buffer, greta_buffer_destroy> handle_;
+};
+
+class Event {
+public:
+  explicit Event(greta_event *handle) : handle_(handle) {}
+  greta_event *get() const { return handle_.get(); }
+  void synchronize() { check(greta_event_synchronize(get())); }
+  // Microseconds on the device since `start`.
+  double since(const Event &start) const {
+    double microseconds = 0;
+    check(greta_event_elapsed(start.get(), get(), &microseconds));
+    return microseconds;
+  }
+
+private:
+  detail::Handle<greta_event, greta_event_destroy> handle_;
+};
+
+class Graph {
+public:
+  Graph() = default;
+  explicit Graph(greta_graph *handle) : handle_(handle) {}
+  greta_graph *get() const { return handle_.get(); }
+
+private:
+  detail::Handle<greta_graph, greta_graph_destroy> handle_;
+};
+
+class Stream {
+public:
+  explicit Stream(greta_stream *handle) : handle_(handle) {}
+  greta_stream *get() const { return handle_.get(); }
+  void write(const Buffer &to, const void *data, size_t bytes,
+             size_t offset = 0) {
+    check(greta_buffer_write(get(), to.get(), offset, data, bytes));
+  }
+  void read(const Buffer &from, void *data, size_t bytes, size_t offset = 0) {
+    check(greta_buffer_read(get(), from.get(), offset, data, bytes));
+  }
+  void copy(const Buffer &to, const Buffer &from, size_t bytes) {
+    check(greta_buffer_copy(get(), to.get(), 0, from.get(), 0, bytes));
+  }
+  void fill(const Buffer &to, size_t bytes, uint32_t word) {
+    check(greta_buffer_fill(get(), to.get(), 0, bytes, word));
+  }
+  void record(Event &event) { check(greta_event_record(event.get(), get())); }
+  void wait(Event &event) {
+    check(greta_stream_wait_event(get(), event.get()));
+  }
+  void flush() { check(greta_stream_flush(get())); }
+  void synchronize() { check(greta_stream_synchronize(get())); }
+  // What `body` queues on this stream, recorded instead of run.
+  template <typename Body> Graph capture(Body body) {
+    check(greta_graph_begin(get()));
+    greta_graph *graph = nullptr;
+    try {
+      body();
+    } catch (...) {
+      if (greta_graph_end(get(), &graph) == GRETA_OK)
+        greta_graph_destroy(graph);
+      throw;
+    }
+    check(greta_graph_end(get(), &graph));
+    return Graph(graph);
+  }
+  void launch(const Graph &graph) {
+    check(greta_graph_launch(graph.get(), get()));
+  }
+  void profile(bool on) { check(greta_stream_set_profiling(get(), on)); }
+  // (kernel, microseconds) of everything launched since profiling was turned on
+  // or last asked.
+  std::vector<std::pair<std::string, double>> times() {
+    size_t count = 0;
+    check(greta_stream_times(get(), nullptr, &count));
+    std::vector<greta_kernel_time> raw(
+        count + 1); // never empty: a null pointer only counts
+    check(greta_stream_times(get(), raw.data(), &count));
+    std::vector<std::pair<std::string, double>> result;
+    for (size_t i = 0; i < count; ++i)
+      result.emplace_back(raw[i].kernel, raw[i].microseconds);
+    return result;
+  }
+
+private:
+  detail::Handle<greta_stream, greta_stream_destroy> handle_;
+};
+
+class Package {
+public:
+  explicit Package(const std::string &path) {
+    greta_package *handle = nullptr;
+    check(greta_package_open(path.c_str(), &handle));
+    handle_.reset(handle);
+  }
+  Package(const void *data, size_t bytes) {
+    greta_package *handle = nullptr;
+    check(greta_package_from_memory(data, bytes, &handle));
+    handle_.reset(handle);
+  }
+  greta_package *get() const { return handle_.get(); }
+  std::string manifest() const { return greta_package_manifest(get()); }
+  std::vector<std::string> functions() const {
+    std::vector<std::string> names;
+    for (size_t i = 0; i < greta_package_function_count(get()); ++i)
+      names.push_back(greta_package_function_name(get(), i));
+    return names;
+  }
+
+private:
+  detail::Handle<greta_package, greta_package_destroy> handle_;
+};
+
+struct Tensor {
+  const Buffer *buffer = nullptr;
+  std::vector<int64_t> shape;
+  size_t offset = 0;
+  greta_tensor raw() const {
+    return {buffer ? buffer->get() : nullptr, offset, shape.data(),
+            static_cast<uint32_t>(shape.size())};
+  }
+};
+
+struct TensorInfo {
+  std::string name, dtype, access;
+  std::vector<int64_t> shape; // -1: dynamic
+};
+
+class Function {
+public:
+  explicit Function(greta_function *handle) : handle_(handle) {}
+  greta_function *get() const { return handle_.get(); }
+  std::string variant() const { return greta_function_variant(get()); }
+  std::vector<TensorInfo> arguments() const {
+    return describe(greta_function_argument_count(get()),
+                    greta_function_argument);
+  }
+  std::vector<TensorInfo> results() const {
+    return describe(greta_function_result_count(get()), greta_function_result);
+  }
+  // Shape and bytes of a result; the arguments need no buffers.
+  std::pair<std::vector<int64_t>, size_t>
+  resultShape(size_t index, const std::vector<Tensor> &arguments) const {
+    std::vector<greta_tensor> raw = rawTensors(arguments);
+    greta_tensor_info info;
+    check(greta_function_result(get(), index, &info));
+    std::vector<int64_t> shape(info.rank);
+    size_t bytes = 0;
+    check(greta_function_result_shape(get(), raw.data(), raw.size(), index,
+                                      shape.data(), &bytes));
+    return {std::move(shape), bytes};
+  }
+  void launch(Stream &stream, const std::vector<Tensor> &arguments,
+              const std::vector<Tensor> &results) {
+    std::vector<greta_tensor> a = rawTensors(arguments),
+                              r = rawTensors(results);
+    check(greta_function_launch(get(), stream.get(), a.data(), a.size(),
+                                r.data(), r.size()));
+  }
+  std::string statistics() const {
+    return detail::text(
+        [&](char **s) { return greta_function_statistics(get(), s); });
+  }
+
+private:
+  template <typename Query>
+  std::vector<TensorInfo> describe(size_t count, Query query) const {
+    std::vector<TensorInfo> all;
+    for (size_t i = 0; i < count; ++i) {
+      greta_tensor_info info;
+      check(query(get(), i, &info));
+      all.push_back({info.name,
+                     info.dtype,
+                     info.access,
+                     {info.shape, info.shape + info.rank}});
+    }
+    return all;
+  }
+  static std::vector<greta_tensor>
+  rawTensors(const std::vector<Tensor> &tensors) {
+    std::vector<greta_tensor> raw;
+    for (const Tensor &t : tensors)
+      raw.push_back(t.raw());
+    return raw;
+  }
+  detail::Handle<greta_function, greta_function_destroy> handle_;
+};
+
+// An opened device.
+class Runtime {
+public:
+  explicit Runtime(const std::string &device = "") {
+    greta_device *handle = nullptr;
+    check(greta_device_open(device.c_str(), &handle));
+    handle_.reset(handle);
+  }
+  static std::string devices() { return detail::text(greta_device_list); }
+  greta_device *get() const { return handle_.get(); }
+  std::string info() const {
+    return detail::text([&](char **s) { return greta_device_info(get(), s); });
+  }
+  // Closes the device now, to hear what the validation layer has to say about
+  // it.
+  void close() { check(greta_device_close(handle_.release())); }
+  Buffer allocate(size_t bytes) const {
+    greta_buffer *handle = nullptr;
+    check(greta_buffer_create(get(), bytes, &handle));
+    return Buffer(handle);
+  }
+  Stream stream() const {
+    greta_stream *handle = nullptr;
+    check(greta_stream_create(get(), &handle));
+    return Stream(handle);
+  }
+  Event event() const {
+    greta_event *handle = nullptr;
+    check(greta_event_create(get(), &handle));
+    return Event(handle);
+  }
+  Function load(const Package &package, const std::string &name,
+                const std::string &variant = "", uint32_t flags = 0) const {
+    greta_function *handle = nullptr;
+    check(greta_function_load(get(), package.get(), name.c_str(),
+                              variant.empty() ? nullptr : variant.c_str(),
+                              flags, &handle));
+    return Function(handle);
+  }
+  std::string variants(const Package &package, const std::string &name) const {
+    return detail::text([&](char **s) {
+      return greta_function_variants(get(), package.get(), name.c_str(), s);
+    });
+  }
+
+private:
+  struct Close {
+    void operator()(greta_device *device) const { greta_device_close(device); }
+  };
+  std::unique_ptr<greta_device, Close> handle_;
+};
+
+// Operations by name: each is one function of the package, loaded at first use.
+// The tensors are what the function declares; a function of another name is
+// called by passing it.
+class Compute {
+public:
+  Compute(const Runtime &runtime, const Package &package)
+      : runtime_(runtime), package_(package) {}
+
+  // c = a x b
+  void gemm(Stream &stream, const Tensor &a, const Tensor &b, const Tensor &c,
+            const std::string &function = "matmul") {
+    call(stream, function, {a, b}, {c});
+  }
+  void attention(Stream &stream, const Tensor &q, const Tensor &k,
+                 const Tensor &v, const Tensor &out,
+                 const std::string &function = "attention") {
+    call(stream, function, {q, k, v}, {out});
+  }
+  void norm(Stream &stream, const Tensor &x, const Tensor &weight,
+            const Tensor &out, const std::string &function = "rms_norm") {
+    call(stream, function, {x, weight}, {out});
+  }
+  void call(Stream &stream, const std::string &function,
+            const std::vector<Tensor> &arguments,
+            const std::vector<Tensor> &results) {
+    auto it = loaded_.find(function);
+    if (it == loaded_.end())
+      it = loaded_.emplace(function, runtime_.load(package_, function)).first;
+    it->second.launch(stream, arguments, results);
+  }
+
+private:
+  const Runtime &runtime_;
+  const Package &package_;
+  std::map<std::string, Function> loaded_;
+};
+
+} // namespace greta
+#endif

@@ -1,0 +1,302 @@
+// Api.cpp: the C API over devices, buffers, streams, events and graphs.
+#include "Api.h"
+
+#include <cstdlib>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+using namespace greta::rt;
+
+namespace greta::rt {
+namespace {
+thread_local std::string LastError;
+} // namespace
+
+greta_status setLastError(greta_status Code, const char *Text) noexcept {
+  try {
+    LastError = Text;
+  } catch (...) {
+    LastError.clear();
+  }
+  return Code;
+}
+
+char *copyString(const std::string &Text) {
+  char *Copy = static_cast<char *>(malloc(Text.size() + 1));
+  if (!Copy)
+    throw std::bad_alloc();
+  memcpy(Copy, Text.c_str(), Text.size() + 1);
+  return Copy;
+}
+} // namespace greta::rt
+
+namespace {
+
+void checkRange(const greta_buffer &B, size_t Offset, size_t Bytes,
+                const char *What) {
+  if (Offset > B.Size || Bytes > B.Size - Offset)
+    fail(GRETA_ERROR_INVALID_ARGUMENT, What, " of ", Bytes, " bytes at offset ",
+         Offset, " leaves the buffer of ", B.Size, " bytes");
+}
+
+void checkSameDevice(const std::shared_ptr<Device> &A,
+                     const std::shared_ptr<Device> &B) {
+  if (A != B)
+    fail(GRETA_ERROR_INVALID_ARGUMENT, "the handles belong to two devices, ",
+         A->Spec, " and ", B->Spec);
+}
+
+} // namespace
+
+extern "C" {
+
+const char *greta_version(void) { return GRETA_VERSION; }
+const char *greta_last_error(void) { return LastError.c_str(); }
+void greta_string_free(char *String) { free(String); }
+
+const char *greta_status_name(greta_status Status) {
+  switch (Status) {
+  case GRETA_OK:
+    return "ok";
+  case GRETA_ERROR_INVALID_ARGUMENT:
+    return "invalid argument";
+  case GRETA_ERROR_NOT_FOUND:
+    return "not found";
+  case GRETA_ERROR_UNSUPPORTED:
+    return "unsupported";
+  case GRETA_ERROR_BAD_PACKAGE:
+    return "bad package";
+  case GRETA_ERROR_OUT_OF_MEMORY:
+    return "out of memory";
+  case GRETA_ERROR_DEVICE:
+    return "device error";
+  case GRETA_ERROR_INTERNAL:
+    return "internal error";
+  }
+  return "unknown status";
+}
+
+greta_status greta_device_list(char **Json) {
+  return guarded([&] {
+    nlohmann::json J;
+    listDevices(J);
+    need(Json, "json") = copyString(J.dump(2));
+  });
+}
+
+greta_status greta_device_open(const char *Spec, greta_device **Out) {
+  return guarded([&] {
+    need(Out, "device") = nullptr;
+    *Out = new greta_device{openDevice(Spec ? Spec : "")};
+  });
+}
+
+greta_status greta_device_close(greta_device *D) {
+  return guarded([&] { delete D; });
+}
+
+greta_status greta_device_info(greta_device *D, char **Json) {
+  return guarded([&] {
+    nlohmann::json J;
+    need(D, "device").Impl->describe(J);
+    need(Json, "json") = copyString(J.dump(2));
+  });
+}
+
+greta_status greta_buffer_create(greta_device *D, size_t Bytes,
+                                 greta_buffer **Out) {
+  return guarded([&] {
+    need(Out, "buffer") = nullptr;
+    auto &Impl = need(D, "device").Impl;
+    *Out = new greta_buffer{Impl, Impl->allocate(Bytes), Bytes};
+  });
+}
+
+void greta_buffer_destroy(greta_buffer *B) { delete B; }
+size_t greta_buffer_size(const greta_buffer *B) { return B ? B->Size : 0; }
+uint64_t greta_buffer_address(const greta_buffer *B) {
+  return B ? B->Impl->Address : 0;
+}
+
+greta_status greta_buffer_write(greta_stream *S, greta_buffer *B, size_t Offset,
+                                const void *Data, size_t Bytes) {
+  return guarded([&] {
+    checkSameDevice(need(S, "stream").Device, need(B, "buffer").Device);
+    checkRange(*B, Offset, Bytes, "a write");
+    if (S->Impl->Capturing)
+      fail(GRETA_ERROR_INVALID_ARGUMENT, "a graph cannot record host writes");
+    if (Bytes)
+      S->Impl->write(B->Impl, Offset,
+                     &need(static_cast<const char *>(Data), "data"), Bytes);
+  });
+}
+
+greta_status greta_buffer_read(greta_stream *S, const greta_buffer *B,
+                               size_t Offset, void *Data, size_t Bytes) {
+  return guarded([&] {
+    checkSameDevice(need(S, "stream").Device, need(B, "buffer").Device);
+    checkRange(*B, Offset, Bytes, "a read");
+    if (S->Impl->Capturing)
+      fail(GRETA_ERROR_INVALID_ARGUMENT, "a graph cannot record host reads");
+    if (Bytes)
+      S->Impl->read(B->Impl, Offset, &need(static_cast<char *>(Data), "data"),
+                    Bytes);
+  });
+}
+
+greta_status greta_buffer_copy(greta_stream *S, greta_buffer *To,
+                               size_t ToOffset, const greta_buffer *From,
+                               size_t FromOffset, size_t Bytes) {
+  return guarded([&] {
+    checkSameDevice(need(S, "stream").Device, need(To, "buffer").Device);
+    checkSameDevice(S->Device, need(From, "buffer").Device);
+    checkRange(*To, ToOffset, Bytes, "a copy");
+    checkRange(*From, FromOffset, Bytes, "a copy");
+    if (To == From && ToOffset < FromOffset + Bytes &&
+        FromOffset < ToOffset + Bytes && Bytes)
+      fail(GRETA_ERROR_INVALID_ARGUMENT, "a copy overlaps itself");
+    if (Bytes)
+      S->Impl->copy(To->Impl, ToOffset, From->Impl, FromOffset, Bytes);
+  });
+}
+
+greta_status greta_buffer_fill(greta_stream *S, greta_buffer *B, size_t Offset,
+                               size_t Bytes, uint32_t Word) {
+  return guarded([&] {
+    checkSameDevice(need(S, "stream").Device, need(B, "buffer").Device);
+    checkRange(*B, Offset, Bytes, "a fill");
+    if (Offset % 4 || Bytes % 4)
+      fail(GRETA_ERROR_INVALID_ARGUMENT,
+           "a fill needs offset and size in multiples of 4");
+    if (Bytes)
+      S->Impl->fill(B->Impl, Offset, Bytes, Word);
+  });
+}
+
+greta_status greta_stream_create(greta_device *D, greta_stream **Out) {
+  return guarded([&] {
+    need(Out, "stream") = nullptr;
+    auto &Impl = need(D, "device").Impl;
+    *Out = new greta_stream{Impl, Impl->createStream(), false, {}, {}};
+  });
+}
+
+void greta_stream_destroy(greta_stream *S) {
+  guarded([&] { delete S; });
+}
+
+greta_status greta_stream_flush(greta_stream *S) {
+  return guarded([&] { need(S, "stream").Impl->flush(); });
+}
+
+greta_status greta_stream_synchronize(greta_stream *S) {
+  return guarded([&] {
+    if (need(S, "stream").Impl->Capturing)
+      fail(GRETA_ERROR_INVALID_ARGUMENT, "the stream is recording a graph");
+    S->Impl->synchronize();
+  });
+}
+
+greta_status greta_stream_set_profiling(greta_stream *S, int On) {
+  return guarded([&] { need(S, "stream").Profiling = On != 0; });
+}
+
+greta_status greta_stream_times(greta_stream *S, greta_kernel_time *Times,
+                                size_t *Count) {
+  return guarded([&] {
+    size_t Room = need(Count, "count");
+    *Count = need(S, "stream").Times.size();
+    if (!Times)
+      return;
+    if (Room < *Count)
+      fail(GRETA_ERROR_INVALID_ARGUMENT, "room for ", Room,
+           " times, there are ", *Count);
+    S->Impl->synchronize();
+    S->Names.clear();
+    for (auto &T : S->Times)
+      S->Names.push_back(T.Kernel);
+    for (size_t I = 0; I < S->Times.size(); ++I)
+      Times[I] = {S->Names[I].c_str(),
+                  S->Times[I].End->since(*S->Times[I].Start)};
+    S->Times.clear();
+  });
+}
+
+greta_status greta_event_create(greta_device *D, greta_event **Out) {
+  return guarded([&] {
+    need(Out, "event") = nullptr;
+    auto &Impl = need(D, "device").Impl;
+    *Out = new greta_event{Impl, Impl->createEvent()};
+  });
+}
+
+void greta_event_destroy(greta_event *E) {
+  guarded([&] { delete E; });
+}
+
+greta_status greta_event_record(greta_event *E, greta_stream *S) {
+  return guarded([&] {
+    checkSameDevice(need(S, "stream").Device, need(E, "event").Device);
+    if (S->Impl->Capturing)
+      fail(GRETA_ERROR_INVALID_ARGUMENT, "a graph cannot record events");
+    S->Impl->record(*E->Impl);
+  });
+}
+
+greta_status greta_event_synchronize(greta_event *E) {
+  return guarded([&] { need(E, "event").Impl->synchronize(); });
+}
+
+greta_status greta_stream_wait_event(greta_stream *S, greta_event *E) {
+  return guarded([&] {
+    checkSameDevice(need(S, "stream").Device, need(E, "event").Device);
+    if (S->Impl->Capturing)
+      fail(GRETA_ERROR_INVALID_ARGUMENT, "a graph cannot wait for events");
+    S->Impl->wait(*E->Impl);
+  });
+}
+
+greta_status greta_event_elapsed(greta_event *Start, greta_event *End,
+                                 double *Microseconds) {
+  return guarded([&] {
+    checkSameDevice(need(Start, "start").Device, need(End, "end").Device);
+    Start->Impl->synchronize();
+    End->Impl->synchronize();
+    need(Microseconds, "microseconds") = End->Impl->since(*Start->Impl);
+  });
+}
+
+greta_status greta_graph_begin(greta_stream *S) {
+  return guarded([&] {
+    if (need(S, "stream").Impl->Capturing)
+      fail(GRETA_ERROR_INVALID_ARGUMENT,
+           "the stream is already recording a graph");
+    S->Impl->beginCapture();
+    S->Impl->Capturing = true;
+  });
+}
+
+greta_status greta_graph_end(greta_stream *S, greta_graph **Out) {
+  return guarded([&] {
+    need(Out, "graph") = nullptr;
+    if (!need(S, "stream").Impl->Capturing)
+      fail(GRETA_ERROR_INVALID_ARGUMENT, "the stream is not recording a graph");
+    S->Impl->Capturing = false;
+    *Out = new greta_graph{S->Device, S->Impl->endCapture()};
+  });
+}
+
+greta_status greta_graph_launch(greta_graph *G, greta_stream *S) {
+  return guarded([&] {
+    checkSameDevice(need(S, "stream").Device, need(G, "graph").Device);
+    if (S->Impl->Capturing)
+      fail(GRETA_ERROR_INVALID_ARGUMENT, "a graph cannot record a graph");
+    G->Impl->launch(*S->Impl);
+  });
+}
+
+void greta_graph_destroy(greta_graph *G) {
+  guarded([&] { delete G; });
+}
+
+} // extern "C"

@@ -1,0 +1,89 @@
+// Api.h: what the opaque handles hold, and the boundary that turns exceptions
+// into status codes.
+#ifndef GRETA_RUNTIME_API_H
+#define GRETA_RUNTIME_API_H
+
+#include "Error.h"
+#include "Function.h"
+
+#include <new>
+
+struct greta_device {
+  std::shared_ptr<greta::rt::Device> Impl;
+};
+struct greta_buffer {
+  std::shared_ptr<greta::rt::Device> Device;
+  greta::rt::MemoryRef Impl;
+  size_t Size; // as asked for; the memory may be larger
+};
+struct greta_stream {
+  std::shared_ptr<greta::rt::Device> Device;
+  std::unique_ptr<greta::rt::Stream> Impl;
+  bool Profiling = false;
+  struct Timed {
+    std::string Kernel;
+    std::unique_ptr<greta::rt::Event> Start, End;
+  };
+  std::vector<Timed> Times;
+  std::vector<std::string> Names; // what greta_stream_times handed out
+};
+struct greta_event {
+  std::shared_ptr<greta::rt::Device> Device;
+  std::unique_ptr<greta::rt::Event> Impl;
+};
+struct greta_graph {
+  std::shared_ptr<greta::rt::Device> Device;
+  std::shared_ptr<greta::rt::Graph> Impl;
+};
+struct greta_package {
+  std::shared_ptr<const greta::rt::Package> Impl;
+};
+struct greta_function {
+  std::shared_ptr<greta::rt::Device> Device;
+  std::unique_ptr<greta::rt::Function> Impl;
+};
+
+namespace greta::rt {
+
+greta_status setLastError(greta_status Code, const char *Text) noexcept;
+
+// Runs `B`; an exception, or a complaint of the Vulkan validation layer,
+// becomes a status and the last error.
+template <typename Body> greta_status guarded(Body B) noexcept {
+  try {
+    B();
+    std::string Complaints = takeVulkanComplaints();
+    if (!Complaints.empty())
+      return setLastError(GRETA_ERROR_DEVICE,
+                          ("Vulkan validation: " + Complaints).c_str());
+    return GRETA_OK;
+  } catch (const Error &E) {
+    // The validation layer usually says more than the status that follows it.
+    try {
+      std::string Complaints = takeVulkanComplaints();
+      if (!Complaints.empty())
+        return setLastError(
+            E.code(),
+            concat(E.what(), "; Vulkan validation: ", Complaints).c_str());
+    } catch (...) {
+    }
+    return setLastError(E.code(), E.what());
+  } catch (const std::bad_alloc &) {
+    return setLastError(GRETA_ERROR_OUT_OF_MEMORY, "out of host memory");
+  } catch (const std::exception &E) {
+    return setLastError(GRETA_ERROR_INTERNAL, E.what());
+  } catch (...) {
+    return setLastError(GRETA_ERROR_INTERNAL, "unknown failure");
+  }
+}
+
+template <typename T> T &need(T *Pointer, const char *What) {
+  if (!Pointer)
+    fail(GRETA_ERROR_INVALID_ARGUMENT, What, " is null");
+  return *Pointer;
+}
+
+char *copyString(const std::string &Text);
+
+} // namespace greta::rt
+#endif

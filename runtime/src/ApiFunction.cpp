@@ -1,0 +1,209 @@
+// ApiFunction.cpp: the C API over packages and functions.
+#include "Api.h"
+#include "DType.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+using namespace greta::rt;
+
+namespace {
+
+std::vector<TensorArg> tensors(const greta_tensor *T, size_t Count,
+                               const Device &D, bool NeedBuffers,
+                               const char *What) {
+  if (Count)
+    need(T, What);
+  std::vector<TensorArg> Result;
+  for (size_t I = 0; I < Count; ++I) {
+    TensorArg A;
+    if (NeedBuffers) {
+      greta_buffer &B = need(T[I].buffer, "a tensor's buffer");
+      if (B.Device.get() != &D)
+        fail(GRETA_ERROR_INVALID_ARGUMENT, What, " ", I, " lies on ",
+             B.Device->Spec, ", the function runs on ", D.Spec);
+      A.Buffer = B.Impl;
+    }
+    A.Offset = T[I].offset;
+    A.HasShape = T[I].shape || T[I].rank == 0;
+    if (T[I].shape)
+      A.Shape.assign(T[I].shape, T[I].shape + T[I].rank);
+    Result.push_back(std::move(A));
+  }
+  return Result;
+}
+
+void describe(const TensorDecl &T, greta_tensor_info *Info) {
+  need(Info, "info") = {T.Name.c_str(), T.DType.c_str(), T.Access.c_str(),
+                        static_cast<uint32_t>(T.StaticShape.size()),
+                        T.StaticShape.data()};
+}
+
+const TensorDecl &indexed(const std::vector<TensorDecl> &List, size_t Index,
+                          const char *What) {
+  if (Index >= List.size())
+    fail(GRETA_ERROR_INVALID_ARGUMENT, "there are ", List.size(), " ", What,
+         ", number ", Index, " asked for");
+  return List[Index];
+}
+
+} // namespace
+
+extern "C" {
+
+greta_status greta_package_open(const char *Path, greta_package **Out) {
+  return guarded([&] {
+    need(Out, "package") = nullptr;
+    *Out = new greta_package{openPackage(&need(Path, "path"))};
+  });
+}
+
+greta_status greta_package_from_memory(const void *Data, size_t Bytes,
+                                       greta_package **Out) {
+  return guarded([&] {
+    need(Out, "package") = nullptr;
+    const char *D = &need(static_cast<const char *>(Data), "data");
+    *Out = new greta_package{readPackage(D, Bytes, "package in memory")};
+  });
+}
+
+void greta_package_destroy(greta_package *P) { delete P; }
+
+size_t greta_package_function_count(const greta_package *P) {
+  return P ? P->Impl->Functions.size() : 0;
+}
+
+const char *greta_package_function_name(const greta_package *P, size_t Index) {
+  return P && Index < P->Impl->Functions.size()
+             ? P->Impl->Functions[Index].Name.c_str()
+             : nullptr;
+}
+
+const char *greta_package_manifest(const greta_package *P) {
+  return P ? P->Impl->ManifestText.c_str() : nullptr;
+}
+
+greta_status greta_function_load(greta_device *D, const greta_package *P,
+                                 const char *Name, const char *Variant,
+                                 uint32_t Flags, greta_function **Out) {
+  return guarded([&] {
+    need(Out, "function") = nullptr;
+    if (Flags & ~uint32_t(GRETA_LOAD_CAPTURE_STATISTICS))
+      fail(GRETA_ERROR_INVALID_ARGUMENT, "unknown load flags ", Flags);
+    auto &Impl = need(D, "device").Impl;
+    *Out = new greta_function{
+        Impl, std::make_unique<Function>(
+                  Impl, need(P, "package").Impl, &need(Name, "name"),
+                  Variant ? Variant : "",
+                  (Flags & GRETA_LOAD_CAPTURE_STATISTICS) != 0)};
+  });
+}
+
+void greta_function_destroy(greta_function *F) {
+  guarded([&] { delete F; });
+}
+
+const char *greta_function_variant(const greta_function *F) {
+  return F ? F->Impl->variant().Id.c_str() : nullptr;
+}
+
+size_t greta_function_argument_count(const greta_function *F) {
+  return F ? F->Impl->decl().Args.size() : 0;
+}
+
+size_t greta_function_result_count(const greta_function *F) {
+  return F ? F->Impl->decl().Results.size() : 0;
+}
+
+greta_status greta_function_argument(const greta_function *F, size_t Index,
+                                     greta_tensor_info *Info) {
+  return guarded([&] {
+    describe(indexed(need(F, "function").Impl->decl().Args, Index, "arguments"),
+             Info);
+  });
+}
+
+greta_status greta_function_result(const greta_function *F, size_t Index,
+                                   greta_tensor_info *Info) {
+  return guarded([&] {
+    describe(
+        indexed(need(F, "function").Impl->decl().Results, Index, "results"),
+        Info);
+  });
+}
+
+greta_status greta_function_result_shape(const greta_function *F,
+                                         const greta_tensor *Args, size_t Count,
+                                         size_t Index, int64_t *Shape,
+                                         size_t *Bytes) {
+  return guarded([&] {
+    const Function &Impl = *need(F, "function").Impl;
+    auto Symbols =
+        Impl.bindSymbols(tensors(Args, Count, *F->Device, false, "argument"));
+    std::vector<int64_t> Result = Impl.resultShape(Index, Symbols);
+    if (!Result.empty())
+      std::copy(Result.begin(), Result.end(), &need(Shape, "shape"));
+    if (Bytes)
+      *Bytes = tensorBytes(Impl.decl().Results[Index].DType, Result);
+  });
+}
+
+greta_status greta_function_launch(greta_function *F, greta_stream *S,
+                                   const greta_tensor *Args, size_t ArgCount,
+                                   const greta_tensor *Results,
+                                   size_t ResultCount) {
+  return guarded([&] {
+    Function &Impl = *need(F, "function").Impl;
+    if (need(S, "stream").Device != F->Device)
+      fail(GRETA_ERROR_INVALID_ARGUMENT, "the stream is of ", S->Device->Spec,
+           ", the function was loaded for ", F->Device->Spec);
+    auto A = tensors(Args, ArgCount, *F->Device, true, "argument");
+    auto R = tensors(Results, ResultCount, *F->Device, true, "result");
+    if (S->Profiling && S->Impl->Capturing)
+      fail(GRETA_ERROR_INVALID_ARGUMENT,
+           "a graph cannot be profiled while it is recorded");
+    for (Launch &L : Impl.prepare(*S->Impl, A, R)) {
+      if (!S->Profiling) {
+        S->Impl->launch(std::move(L));
+        continue;
+      }
+      greta_stream::Timed T{L.Code->Name, F->Device->createEvent(),
+                            F->Device->createEvent()};
+      S->Impl->record(*T.Start);
+      S->Impl->launch(std::move(L));
+      S->Impl->record(*T.End);
+      S->Times.push_back(std::move(T));
+    }
+    S->Impl->kick();
+  });
+}
+
+greta_status greta_function_statistics(greta_function *F, char **Json) {
+  return guarded([&] {
+    nlohmann::json J = nlohmann::json::array();
+    for (const KernelRef &K : need(F, "function").Impl->kernels()) {
+      nlohmann::json Entry = {{"kernel", K->Name}};
+      K->statistics(Entry["executables"]);
+      J.push_back(std::move(Entry));
+    }
+    need(Json, "json") = copyString(J.dump(2));
+  });
+}
+
+greta_status greta_function_variants(greta_device *D, const greta_package *P,
+                                     const char *Name, char **Json) {
+  return guarded([&] {
+    Device &Dev = *need(D, "device").Impl;
+    const FunctionDecl *F = need(P, "package").Impl->find(&need(Name, "name"));
+    if (!F)
+      fail(GRETA_ERROR_NOT_FOUND, "the package has no function '", Name, "'");
+    nlohmann::json J = nlohmann::json::array();
+    for (const Variant &V : F->Variants) {
+      std::string Why = Dev.whyNot(V);
+      J.push_back({{"id", V.Id}, {"runnable", Why.empty()}, {"reason", Why}});
+    }
+    need(Json, "json") = copyString(J.dump(2));
+  });
+}
+
+} // extern "C"

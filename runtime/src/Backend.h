@@ -1,0 +1,124 @@
+// Backend.h: what a backend provides. Function.cpp turns a launch into one
+// argument block per kernel, the same bytes for every GPU backend
+// (docs/package.md, "Argument ABI"); the backends only allocate, order and run.
+//
+// Lifetimes: a stream keeps the `Keep` list of a launch until the work is done,
+// a graph as long as it lives.
+#ifndef GRETA_RUNTIME_BACKEND_H
+#define GRETA_RUNTIME_BACKEND_H
+
+#include "Package.h"
+
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+
+namespace greta::rt {
+
+class Stream;
+
+class Memory {
+public:
+  virtual ~Memory() = default;
+  uint64_t Address = 0; // device address; a host pointer for the host
+  size_t Size = 0;
+};
+using MemoryRef = std::shared_ptr<Memory>;
+using KeepList = std::vector<std::shared_ptr<void>>;
+
+class Event {
+public:
+  virtual ~Event() = default;
+  virtual void synchronize() = 0;
+  // Microseconds from Start to this; both have happened.
+  virtual double since(Event &Start) = 0;
+};
+
+class Kernel {
+public:
+  virtual ~Kernel() = default;
+  // What the driver says about its compilation; null when it says nothing.
+  virtual void statistics(nlohmann::json &Out) const {}
+  std::string Name;
+};
+using KernelRef = std::shared_ptr<Kernel>;
+
+class Graph {
+public:
+  virtual ~Graph() = default;
+  virtual void launch(Stream &S) = 0;
+};
+
+struct Launch {
+  KernelRef Code;
+  std::array<uint32_t, 3> Grid;
+  std::vector<uint8_t> Block; // argument bytes
+  KeepList Keep;
+};
+
+class Stream {
+public:
+  virtual ~Stream() = default;
+  virtual void write(const MemoryRef &To, size_t Offset, const void *Data,
+                     size_t Size) = 0;
+  virtual void read(const MemoryRef &From, size_t Offset, void *Data,
+                    size_t Size) = 0;
+  virtual void copy(const MemoryRef &To, size_t ToOffset, const MemoryRef &From,
+                    size_t FromOffset, size_t Size) = 0;
+  virtual void fill(const MemoryRef &To, size_t Offset, size_t Size,
+                    uint32_t Word) = 0;
+  virtual void launch(Launch L) = 0;
+  virtual void record(Event &E) = 0;
+  virtual void wait(Event &E) = 0;
+  virtual void flush() = 0;
+  // A good moment to start what is queued, if the device has nothing to do.
+  virtual void kick() {}
+  virtual void synchronize() = 0;
+  virtual void beginCapture() = 0;
+  virtual std::shared_ptr<Graph> endCapture() = 0;
+
+  bool Capturing = false;
+  // Temporaries between the kernels of a function, reused by the next launch:
+  // the stream's order protects them. A captured launch gets its own.
+  std::vector<MemoryRef> Scratch;
+};
+
+class Device {
+public:
+  virtual ~Device() = default;
+  virtual MemoryRef allocate(size_t Size) = 0;
+  virtual std::unique_ptr<Stream> createStream() = 0;
+  virtual std::unique_ptr<Event> createEvent() = 0;
+  virtual KernelRef loadKernel(const Variant &V, const KernelDecl &K,
+                               const std::vector<uint8_t> &Object,
+                               bool CaptureStatistics) = 0;
+  // Why this device cannot run the variant; "" when it can.
+  virtual std::string whyNot(const Variant &V) = 0;
+  // The subgroup size that this device takes by itself; 0 where there is none.
+  virtual uint32_t defaultSubgroupSize() const { return 0; }
+  virtual void describe(nlohmann::json &Out) = 0;
+  // Grid extents that a launch may have.
+  virtual std::array<uint32_t, 3> maxGrid() const = 0;
+
+  std::string Spec, Name;
+};
+
+// Each backend adds what it finds and why it finds nothing, and opens by index.
+void listHost(nlohmann::json &Out);
+void listHip(nlohmann::json &Out);
+void listSim(nlohmann::json &Out);
+void listVulkan(nlohmann::json &Out);
+std::shared_ptr<Device> openHost();
+std::shared_ptr<Device> openHip(unsigned Index);
+std::shared_ptr<Device> openSim(const std::string &Chip);
+std::shared_ptr<Device> openVulkan(unsigned Index);
+
+// Complaints of the Vulkan validation layer since the last call, joined; ""
+// when there are none (or it is off).
+std::string takeVulkanComplaints();
+
+// Registry.cpp
+void listDevices(nlohmann::json &Out);
+std::shared_ptr<Device> openDevice(const std::string &Spec);
+
+} // namespace greta::rt
+#endif

@@ -1,0 +1,59 @@
+// Expr.h: the manifest's integer expressions over a function's symbols
+// (docs/package.md, "Expressions").
+#ifndef GRETA_RUNTIME_EXPR_H
+#define GRETA_RUNTIME_EXPR_H
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+namespace greta::rt {
+
+class Expr {
+public:
+  // Parses an integer, a symbol name or [op, a, b]. `Where` names the place in
+  // messages.
+  static Expr parse(const nlohmann::json &J,
+                    const std::vector<std::string> &Symbols,
+                    const std::string &Where);
+
+  // Evaluates with one value per symbol. Overflow, division by zero and a
+  // negative result are errors.
+  int64_t evaluate(const std::vector<int64_t> &Values) const;
+
+  bool isConstant() const {
+    return Nodes.size() == 1 && Nodes[0].Kind == Op::Constant;
+  }
+  int64_t constant() const { return Nodes[0].Value; }
+  // The symbol's index when the expression is one symbol, else -1.
+  int symbol() const {
+    return Nodes.size() == 1 && Nodes[0].Kind == Op::Symbol
+               ? static_cast<int>(Nodes[0].Value)
+               : -1;
+  }
+
+private:
+  enum class Op : uint8_t {
+    Constant,
+    Symbol,
+    Add,
+    Mul,
+    FloorDiv,
+    CeilDiv,
+    Mod
+  };
+  struct Node {
+    Op Kind;
+    int64_t Value = 0;     // the constant, or the symbol's index
+    uint32_t A = 0, B = 0; // operands, earlier in Nodes
+  };
+  uint32_t parseNode(const nlohmann::json &J,
+                     const std::vector<std::string> &Symbols,
+                     const std::string &Where, unsigned Depth);
+
+  std::vector<Node> Nodes; // operands first; the last is the root
+};
+
+} // namespace greta::rt
+#endif

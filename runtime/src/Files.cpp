@@ -1,0 +1,80 @@
+// Files.cpp: see Files.h.
+#include "Files.h"
+#include "Package.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <unistd.h>
+
+namespace greta::rt {
+namespace fs = std::filesystem;
+
+bool readFile(const std::string &Path, std::vector<uint8_t> &Bytes) {
+  std::ifstream In(Path, std::ios::binary);
+  if (!In)
+    return false;
+  Bytes.assign(std::istreambuf_iterator<char>(In), {});
+  return !In.bad();
+}
+
+bool writeFileAtomically(const std::string &Path, const void *Data,
+                         size_t Size) {
+  std::string Temporary = Path + ".XXXXXX";
+  int FD = mkstemp(Temporary.data());
+  if (FD < 0)
+    return false;
+  const char *Bytes = static_cast<const char *>(Data);
+  size_t Done = 0;
+  bool Good = true;
+  while (Good && Done < Size) {
+    ssize_t N = write(FD, Bytes + Done, Size - Done);
+    Good = N > 0;
+    Done += Good ? static_cast<size_t>(N) : 0;
+  }
+  Good = close(FD) == 0 && Good;
+  Good = Good && rename(Temporary.c_str(), Path.c_str()) == 0;
+  if (!Good)
+    unlink(Temporary.c_str());
+  return Good;
+}
+
+std::string cacheDirectory() {
+  fs::path Dir;
+  const char *Xdg = getenv("XDG_CACHE_HOME");
+  const char *Home = getenv("HOME");
+  if (Xdg && *Xdg)
+    Dir = Xdg;
+  else if (Home && *Home)
+    Dir = fs::path(Home) / ".cache";
+  else
+    return "";
+  Dir /= "greta";
+  std::error_code EC;
+  fs::create_directories(Dir, EC);
+  return EC ? "" : Dir.string();
+}
+
+bool readCache(const std::string &Name, std::vector<uint8_t> &Bytes) {
+  std::string Dir = cacheDirectory();
+  constexpr size_t hashSize = 64;
+  if (Dir.empty() || !readFile(Dir + "/" + Name, Bytes) ||
+      Bytes.size() < hashSize)
+    return false;
+  std::string Hash(Bytes.begin(), Bytes.begin() + hashSize);
+  Bytes.erase(Bytes.begin(), Bytes.begin() + hashSize);
+  return sha256(Bytes.data(), Bytes.size()) == Hash;
+}
+
+void writeCache(const std::string &Name, const std::vector<uint8_t> &Bytes) {
+  std::string Dir = cacheDirectory();
+  if (Dir.empty())
+    return;
+  std::string Hash = sha256(Bytes.data(), Bytes.size());
+  std::vector<uint8_t> All(Hash.begin(), Hash.end());
+  All.insert(All.end(), Bytes.begin(), Bytes.end());
+  writeFileAtomically(Dir + "/" + Name, All.data(), All.size());
+}
+
+} // namespace greta::rt

@@ -1,0 +1,28 @@
+// Files.h: whole-file reads, atomic writes, and where the runtime's cache lies.
+#ifndef GRETA_RUNTIME_FILES_H
+#define GRETA_RUNTIME_FILES_H
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace greta::rt {
+
+// Reads a file; false when it is not there or cannot be read.
+bool readFile(const std::string &Path, std::vector<uint8_t> &Bytes);
+
+// Writes beside the target and renames, so that readers see the old file or the
+// new one. False when it fails: a cache that cannot be written is no error.
+bool writeFileAtomically(const std::string &Path, const void *Data,
+                         size_t Size);
+
+// $XDG_CACHE_HOME/greta or ~/.cache/greta, created; "" when there is none.
+std::string cacheDirectory();
+
+// Cache files carry their SHA-256 in front, so that a damaged one is a miss and
+// never reaches a driver.
+bool readCache(const std::string &Name, std::vector<uint8_t> &Bytes);
+void writeCache(const std::string &Name, const std::vector<uint8_t> &Bytes);
+
+} // namespace greta::rt
+#endif

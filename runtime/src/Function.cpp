@@ -1,0 +1,219 @@
+// Function.cpp: variant choice, shape checks, and the argument block of each
+// kernel.
+#include "Function.h"
+#include "DType.h"
+#include "Error.h"
+
+#include <cstring>
+
+namespace greta::rt {
+
+const Variant &chooseVariant(Device &D, const FunctionDecl &F,
+                             const std::string &Forced) {
+  if (!Forced.empty()) {
+    std::string Ids;
+    for (const Variant &V : F.Variants) {
+      Ids += (Ids.empty() ? "" : ", ") + V.Id;
+      if (V.Id != Forced)
+        continue;
+      std::string Why = D.whyNot(V);
+      if (!Why.empty())
+        fail(GRETA_ERROR_UNSUPPORTED, "variant '", V.Id, "' of '", F.Name,
+             "' does not run on ", D.Spec, " (", D.Name, "): ", Why);
+      return V;
+    }
+    fail(GRETA_ERROR_NOT_FOUND, "function '", F.Name, "' has no variant '",
+         Forced, "'; it has ", Ids);
+  }
+  // Variants come best first. A subgroup size that the driver takes by itself
+  // is preferred, but never over a better kind of variant: one with cooperative
+  // matrices stays ahead of one without.
+  const Variant *First = nullptr;
+  std::string Reasons;
+  for (const Variant &V : F.Variants) {
+    std::string Why = D.whyNot(V);
+    if (!Why.empty()) {
+      Reasons += concat(Reasons.empty() ? "" : "; ", V.Id, ": ", Why);
+      continue;
+    }
+    if (First && V.Requires.Coopmat.empty() != First->Requires.Coopmat.empty())
+      continue;
+    if (V.Requires.SubgroupSize == D.defaultSubgroupSize())
+      return V;
+    if (!First)
+      First = &V;
+  }
+  if (First)
+    return *First;
+  fail(GRETA_ERROR_UNSUPPORTED, "no variant of '", F.Name, "' runs on ", D.Spec,
+       " (", D.Name, "): ", Reasons);
+}
+
+Function::Function(std::shared_ptr<Device> D, std::shared_ptr<const Package> P,
+                   const std::string &Name, const std::string &Variant,
+                   bool CaptureStatistics)
+    : Dev(std::move(D)), Pkg(std::move(P)), Decl(Pkg->find(Name)) {
+  if (!Decl) {
+    std::string Names;
+    for (const FunctionDecl &F : Pkg->Functions)
+      Names += (Names.empty() ? "" : ", ") + F.Name;
+    fail(GRETA_ERROR_NOT_FOUND, "the package has no function '", Name,
+         "'; it has ", Names);
+  }
+  Chosen = &chooseVariant(*Dev, *Decl, Variant);
+  for (const KernelDecl &K : Chosen->Kernels) {
+    Kernels.push_back(Dev->loadKernel(*Chosen, K, Pkg->Objects.at(K.File),
+                                      CaptureStatistics));
+    Kernels.back()->Name = K.Entry;
+  }
+}
+
+std::vector<int64_t>
+Function::bindSymbols(const std::vector<TensorArg> &Args) const {
+  if (Args.size() != Decl->Args.size())
+    fail(GRETA_ERROR_INVALID_ARGUMENT, "function '", Decl->Name, "' takes ",
+         Decl->Args.size(), " arguments, ", Args.size(), " given");
+  for (size_t I = 0; I < Args.size(); ++I)
+    if (Args[I].Shape.size() != Decl->Args[I].Shape.size())
+      fail(GRETA_ERROR_INVALID_ARGUMENT, "argument ", I, " '",
+           Decl->Args[I].Name, "' has rank ", Args[I].Shape.size(), " (",
+           shapeText(Args[I].Shape), "), declared with rank ",
+           Decl->Args[I].Shape.size());
+  std::vector<int64_t> Symbols;
+  for (const FunctionDecl::Symbol &S : Decl->Symbols)
+    Symbols.push_back(Args[S.Arg].Shape[S.Dim]);
+  for (size_t I = 0; I < Args.size(); ++I)
+    for (size_t D = 0; D < Args[I].Shape.size(); ++D) {
+      int64_t Got = Args[I].Shape[D];
+      if (Got < 0)
+        fail(GRETA_ERROR_INVALID_ARGUMENT, "argument ", I, " '",
+             Decl->Args[I].Name, "': dim ", D, " is negative");
+      int64_t Want = Decl->Args[I].Shape[D].evaluate(Symbols);
+      if (Got != Want)
+        fail(GRETA_ERROR_INVALID_ARGUMENT, "argument ", I, " '",
+             Decl->Args[I].Name, "' has shape ", shapeText(Args[I].Shape),
+             ": dim ", D, " is ", Got, ", the function needs ", Want);
+    }
+  return Symbols;
+}
+
+static std::vector<int64_t> evaluate(const std::vector<Expr> &Shape,
+                                     const std::vector<int64_t> &Symbols) {
+  std::vector<int64_t> Result;
+  for (const Expr &E : Shape)
+    Result.push_back(E.evaluate(Symbols));
+  return Result;
+}
+
+std::vector<int64_t>
+Function::resultShape(size_t Index, const std::vector<int64_t> &Symbols) const {
+  if (Index >= Decl->Results.size())
+    fail(GRETA_ERROR_INVALID_ARGUMENT, "function '", Decl->Name, "' has ",
+         Decl->Results.size(), " results, number ", Index, " asked for");
+  return evaluate(Decl->Results[Index].Shape, Symbols);
+}
+
+std::vector<MemoryRef>
+Function::temporaries(Stream &S, const std::vector<int64_t> &Symbols) {
+  std::vector<MemoryRef> Own;
+  std::vector<MemoryRef> &Pool = S.Capturing ? Own : S.Scratch;
+  if (Pool.size() < Chosen->Temps.size())
+    Pool.resize(Chosen->Temps.size());
+  for (size_t I = 0; I < Chosen->Temps.size(); ++I) {
+    const TensorDecl &T = Chosen->Temps[I];
+    size_t Bytes = tensorBytes(T.DType, evaluate(T.Shape, Symbols));
+    if (!Pool[I] || Pool[I]->Size < Bytes)
+      Pool[I] = Dev->allocate(Bytes);
+  }
+  return Pool;
+}
+
+namespace {
+void checkBuffer(const TensorArg &T, const TensorDecl &Decl,
+                 const std::vector<int64_t> &Shape, const char *What,
+                 size_t I) {
+  size_t Bytes = tensorBytes(Decl.DType, Shape);
+  if (!T.Buffer)
+    fail(GRETA_ERROR_INVALID_ARGUMENT, What, " ", I, " '", Decl.Name,
+         "' has no buffer");
+  if (T.Offset % 16 != 0)
+    fail(GRETA_ERROR_INVALID_ARGUMENT, What, " ", I, " '", Decl.Name,
+         "': offset ", T.Offset, " is not a multiple of 16");
+  if (T.Offset > T.Buffer->Size || Bytes > T.Buffer->Size - T.Offset)
+    fail(GRETA_ERROR_INVALID_ARGUMENT, What, " ", I, " '", Decl.Name,
+         "' needs ", Bytes, " bytes from offset ", T.Offset,
+         ", its buffer has ", T.Buffer->Size);
+}
+
+// Appends at the value's natural alignment.
+template <typename T> void append(std::vector<uint8_t> &Block, T Value) {
+  Block.resize((Block.size() + sizeof(T) - 1) / sizeof(T) * sizeof(T));
+  Block.resize(Block.size() + sizeof(T));
+  memcpy(Block.data() + Block.size() - sizeof(T), &Value, sizeof(T));
+}
+} // namespace
+
+std::vector<Launch> Function::prepare(Stream &S,
+                                      const std::vector<TensorArg> &Args,
+                                      const std::vector<TensorArg> &Results) {
+  std::vector<int64_t> Symbols = bindSymbols(Args);
+  if (Results.size() != Decl->Results.size())
+    fail(GRETA_ERROR_INVALID_ARGUMENT, "function '", Decl->Name, "' has ",
+         Decl->Results.size(), " results, ", Results.size(), " given");
+  KeepList Keep;
+  for (size_t I = 0; I < Args.size(); ++I) {
+    checkBuffer(Args[I], Decl->Args[I], Args[I].Shape, "argument", I);
+    Keep.push_back(Args[I].Buffer);
+  }
+  for (size_t I = 0; I < Results.size(); ++I) {
+    std::vector<int64_t> Shape = resultShape(I, Symbols);
+    if (Results[I].HasShape && Results[I].Shape != Shape)
+      fail(GRETA_ERROR_INVALID_ARGUMENT, "result ", I, " '",
+           Decl->Results[I].Name, "' is given as ", shapeText(Results[I].Shape),
+           ", the function computes ", shapeText(Shape));
+    checkBuffer(Results[I], Decl->Results[I], Shape, "result", I);
+    Keep.push_back(Results[I].Buffer);
+  }
+  std::vector<MemoryRef> Temps = temporaries(S, Symbols);
+  Keep.insert(Keep.end(), Temps.begin(), Temps.end());
+
+  std::vector<Launch> Launches;
+  for (size_t I = 0; I < Kernels.size(); ++I) {
+    const KernelDecl &K = Chosen->Kernels[I];
+    Launch L{Kernels[I], {}, {}, Keep};
+    bool Empty = false;
+    for (int D = 0; D < 3; ++D) {
+      int64_t Count = K.Grid[D].evaluate(Symbols);
+      if (Count > Dev->maxGrid()[D])
+        fail(GRETA_ERROR_UNSUPPORTED, "kernel '", K.Entry, "' needs ", Count,
+             " workgroups in dim ", D, ", ", Dev->Spec, " allows ",
+             Dev->maxGrid()[D]);
+      L.Grid[D] = static_cast<uint32_t>(Count);
+      Empty |= Count == 0;
+    }
+    for (const KernelArg &A : K.Args) {
+      if (A.Which == KernelArg::I32) {
+        int64_t Value = A.Value.evaluate(Symbols);
+        if (Value > INT32_MAX)
+          fail(GRETA_ERROR_INVALID_ARGUMENT, "kernel '", K.Entry,
+               "': the value ", Value, " of an i32 argument is out of range");
+        append(L.Block, static_cast<int32_t>(Value));
+        continue;
+      }
+      uint64_t Address =
+          A.Which == KernelArg::Temp ? Temps[A.Index]->Address
+          : A.Which == KernelArg::Arg
+              ? Args[A.Index].Buffer->Address + Args[A.Index].Offset
+              : Results[A.Index].Buffer->Address + Results[A.Index].Offset;
+      append(L.Block, Address);
+    }
+    if (Chosen->Backend == "host")
+      for (int64_t Value : Symbols)
+        append(L.Block, Value);
+    if (!Empty)
+      Launches.push_back(std::move(L));
+  }
+  return Launches;
+}
+
+} // namespace greta::rt

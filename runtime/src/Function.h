@@ -1,0 +1,54 @@
+// Function.h: a package function on a device: the chosen variant, its loaded
+// kernels, and launches.
+#ifndef GRETA_RUNTIME_FUNCTION_H
+#define GRETA_RUNTIME_FUNCTION_H
+
+#include "Backend.h"
+
+namespace greta::rt {
+
+// The variant that `D` runs: docs/package.md, "Choice". A non-empty `Forced`
+// names the one to take. Throws with the reason of every variant when none can
+// be run.
+const Variant &chooseVariant(Device &D, const FunctionDecl &F,
+                             const std::string &Forced);
+
+struct TensorArg {
+  MemoryRef Buffer; // may be null when only shapes are asked for
+  size_t Offset = 0;
+  std::vector<int64_t> Shape;
+  bool HasShape = true;
+};
+
+class Function {
+public:
+  Function(std::shared_ptr<Device> D, std::shared_ptr<const Package> P,
+           const std::string &Name, const std::string &Variant,
+           bool CaptureStatistics);
+
+  const FunctionDecl &decl() const { return *Decl; }
+  const Variant &variant() const { return *Chosen; }
+  const std::vector<KernelRef> &kernels() const { return Kernels; }
+
+  // The values of the symbols; every shape is checked against the declaration.
+  std::vector<int64_t> bindSymbols(const std::vector<TensorArg> &Args) const;
+  std::vector<int64_t> resultShape(size_t Index,
+                                   const std::vector<int64_t> &Symbols) const;
+  // The launches of one call on `S`, in order. All are built before the first
+  // is queued, so that a bad value leaves nothing half done.
+  std::vector<Launch> prepare(Stream &S, const std::vector<TensorArg> &Args,
+                              const std::vector<TensorArg> &Results);
+
+private:
+  std::vector<MemoryRef> temporaries(Stream &S,
+                                     const std::vector<int64_t> &Symbols);
+
+  std::shared_ptr<Device> Dev;
+  std::shared_ptr<const Package> Pkg; // owns Decl and Chosen
+  const FunctionDecl *Decl;
+  const Variant *Chosen;
+  std::vector<KernelRef> Kernels;
+};
+
+} // namespace greta::rt
+#endif

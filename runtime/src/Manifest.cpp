@@ -1,0 +1,348 @@
+// Manifest.cpp: manifest.json as checked structures. Every access goes through
+// a Reader that knows where it is, so a message says
+// "functions[0].variants[2].kernels[0].block: ...". Keys that schema 1 does not
+// know are ignored, except under `requires`: an unknown requirement makes the
+// variant one that this runtime cannot promise to run.
+#include "DType.h"
+#include "Error.h"
+#include "Package.h"
+
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <set>
+
+namespace greta::rt {
+namespace {
+using nlohmann::json;
+
+constexpr size_t maxList = 4096; // functions, variants, kernels, arguments
+
+// A JSON value and its path.
+class Reader {
+public:
+  Reader(const json &J, std::string Path) : J(J), Path(std::move(Path)) {}
+
+  template <typename... Parts> [[noreturn]] void bad(const Parts &...P) const {
+    fail(GRETA_ERROR_BAD_PACKAGE, "manifest.json: ", Path, ": ", P...);
+  }
+  bool has(const char *Key) const { return J.is_object() && J.contains(Key); }
+  Reader at(const char *Key) const {
+    if (!J.is_object())
+      bad("not an object");
+    auto It = J.find(Key);
+    if (It == J.end())
+      bad("'", Key, "' is missing");
+    return Reader(*It, Path.empty() ? Key : Path + "." + Key);
+  }
+  std::vector<Reader> list(size_t Min = 0, size_t Max = maxList) const {
+    if (!J.is_array() || J.size() < Min || J.size() > Max)
+      bad("not a list of ", Min, " to ", Max, " entries");
+    std::vector<Reader> R;
+    for (size_t I = 0; I < J.size(); ++I)
+      R.emplace_back(J[I], Path + "[" + std::to_string(I) + "]");
+    return R;
+  }
+  std::vector<Reader> optionalList(const char *Key) const {
+    return has(Key) ? at(Key).list() : std::vector<Reader>();
+  }
+  uint64_t integer(uint64_t Min, uint64_t Max) const {
+    // nlohmann keeps a non-negative integer as unsigned.
+    if (!J.is_number_unsigned() || J.get<uint64_t>() < Min ||
+        J.get<uint64_t>() > Max)
+      bad("not an integer from ", Min, " to ", Max);
+    return J.get<uint64_t>();
+  }
+  const std::string &string() const {
+    if (!J.is_string())
+      bad("not a string");
+    return J.get_ref<const std::string &>();
+  }
+  // A name made of letters, digits and `Extra`.
+  const std::string &name(const char *Extra = "_.-$") const {
+    const std::string &S = string();
+    bool Good = !S.empty() && S.size() <= 512;
+    for (char C : S)
+      Good &= (C >= 'a' && C <= 'z') || (C >= 'A' && C <= 'Z') ||
+              (C >= '0' && C <= '9') || strchr(Extra, C);
+    if (!Good)
+      bad("not a name");
+    return S;
+  }
+  const std::string &oneOf(std::initializer_list<const char *> Choices) const {
+    const std::string &S = string();
+    for (const char *C : Choices)
+      if (S == C)
+        return S;
+    bad("unknown value '", S.substr(0, 64), "'");
+  }
+  Expr expr(const std::vector<std::string> &Symbols) const {
+    return Expr::parse(J, Symbols, "manifest.json: " + Path);
+  }
+  const json &value() const { return J; }
+
+private:
+  const json &J;
+  std::string Path;
+};
+
+std::string dtype(const Reader &R) {
+  if (!bitsOf(R.string()))
+    R.bad("unknown dtype '", R.string().substr(0, 64), "'");
+  return R.string();
+}
+
+TensorDecl tensor(const Reader &R, const std::vector<std::string> &Symbols,
+                  bool Named) {
+  TensorDecl T;
+  if (Named) {
+    T.Name = R.at("name").name();
+    T.Access = R.at("access").oneOf({"read", "write", "readwrite"});
+  }
+  T.DType = dtype(R.at("dtype"));
+  for (const Reader &Dim : R.at("shape").list(0, 16)) {
+    T.Shape.push_back(Dim.expr(Symbols));
+    const Expr &E = T.Shape.back();
+    T.StaticShape.push_back(E.isConstant() ? E.constant() : -1);
+  }
+  // A shape without dynamic dims must be addressable; dynamic ones are checked
+  // at each launch.
+  bool Static = true;
+  for (int64_t Dim : T.StaticShape)
+    Static &= Dim >= 0;
+  if (Static) {
+    try {
+      tensorBytes(T.DType, T.StaticShape);
+    } catch (const Error &E) {
+      R.bad(E.what());
+    }
+  }
+  return T;
+}
+
+std::vector<std::array<uint32_t, 2>> bases(const Reader &R) {
+  std::vector<std::array<uint32_t, 2>> Result;
+  for (const Reader &Pair : R.list(0, 16)) {
+    auto Two = Pair.list(2, 2);
+    Result.push_back({static_cast<uint32_t>(Two[0].integer(0, 1024)),
+                      static_cast<uint32_t>(Two[1].integer(0, 1024))});
+  }
+  return Result;
+}
+
+std::vector<std::string> names(const Reader &R, const char *Key) {
+  std::vector<std::string> Result;
+  for (const Reader &N : R.optionalList(Key))
+    Result.push_back(N.name());
+  return Result;
+}
+
+uint32_t small(const Reader &R, uint32_t Max) {
+  return static_cast<uint32_t>(R.integer(1, Max));
+}
+
+Requirements requirements(const Reader &R, const std::string &Backend) {
+  Requirements Q;
+  if (!R.value().is_object())
+    R.bad("not an object");
+  for (const auto &[Key, Value] : R.value().items()) {
+    static const std::set<std::string> Vulkan = {
+        "subgroup_size", "features", "subgroup_ops",
+        "shared_bytes",  "coopmat",  "layouts"};
+    if (Backend == "vulkan" ? !Vulkan.count(Key) : Key != "arch")
+      Q.Unknown = Key.substr(0, 64);
+  }
+  if (Backend != "vulkan") {
+    Q.Arch = R.at("arch").name();
+    return Q;
+  }
+  if (R.has("subgroup_size")) {
+    Q.SubgroupSize = small(R.at("subgroup_size"), 128);
+    if (Q.SubgroupSize & (Q.SubgroupSize - 1))
+      R.at("subgroup_size").bad("not a power of two");
+  }
+  if (R.has("shared_bytes"))
+    Q.SharedBytes = R.at("shared_bytes").integer(0, 1 << 20);
+  Q.Features = names(R, "features");
+  Q.SubgroupOps = names(R, "subgroup_ops");
+  for (const Reader &S : R.optionalList("coopmat"))
+    Q.Coopmat.push_back({small(S.at("m"), 1024), small(S.at("n"), 1024),
+                         small(S.at("k"), 1024), S.at("a").name(),
+                         S.at("b").name(), S.at("c").name(),
+                         S.at("result").name()});
+  for (const Reader &L : R.optionalList("layouts"))
+    Q.Layouts.push_back({L.at("use").oneOf({"a", "b", "acc"}),
+                         L.at("dtype").name(), small(L.at("rows"), 1024),
+                         small(L.at("cols"), 1024), bases(L.at("lane")),
+                         bases(L.at("element"))});
+  if (!Q.Layouts.empty() && !Q.SubgroupSize)
+    R.bad("'layouts' needs 'subgroup_size'");
+  return Q;
+}
+
+KernelArg kernelArg(const Reader &R, const FunctionDecl &F, const Variant &V,
+                    const std::vector<std::string> &Symbols) {
+  KernelArg A{};
+  const std::string &Kind =
+      R.at("kind").oneOf({"arg", "result", "temp", "i32"});
+  if (Kind == "i32") {
+    A.Which = KernelArg::I32;
+    A.Value = R.at("value").expr(Symbols);
+    return A;
+  }
+  A.Which = Kind == "arg"      ? KernelArg::Arg
+            : Kind == "result" ? KernelArg::Result
+                               : KernelArg::Temp;
+  size_t Count = Kind == "arg"      ? F.Args.size()
+                 : Kind == "result" ? F.Results.size()
+                                    : V.Temps.size();
+  A.Index = R.at("index").integer(0, maxList);
+  if (A.Index >= Count)
+    R.at("index").bad("there are ", Count, " of kind '", Kind, "'");
+  return A;
+}
+
+KernelDecl kernel(const Reader &R, const FunctionDecl &F, const Variant &V,
+                  const std::vector<std::string> &Symbols,
+                  std::map<std::string, std::string> &Hashes) {
+  KernelDecl K;
+  K.File = R.at("file").string();
+  const std::string &Hash = R.at("sha256").string();
+  if (Hash.size() != 64 ||
+      Hash.find_first_not_of("0123456789abcdef") != std::string::npos)
+    R.at("sha256").bad("not 64 lower-case hexadecimal digits");
+  if (K.File.size() > 255 || K.File.compare(0, 8, "objects/") != 0 ||
+      K.File.find('/', 8) != std::string::npos ||
+      K.File.find('\0') != std::string::npos)
+    R.at("file").bad("not of the form objects/<name>");
+  auto [It, New] = Hashes.emplace(K.File, Hash);
+  if (!New && It->second != Hash)
+    R.at("sha256").bad("another kernel gives another hash for '", K.File, "'");
+  K.Entry = R.at("entry").name();
+
+  auto Block = R.at("block").list(3, 3);
+  uint64_t Threads = 1;
+  for (int I = 0; I < 3; ++I) {
+    K.Block[I] = small(Block[I], 1024);
+    Threads *= K.Block[I];
+  }
+  if (Threads > 1024)
+    R.at("block").bad(Threads, " threads, the limit is 1024");
+  for (const Reader &G : R.at("grid").list(3, 3))
+    K.Grid.push_back(G.expr(Symbols));
+  if (R.has("lds_bytes"))
+    K.LdsBytes = R.at("lds_bytes").integer(0, 1 << 20);
+
+  if (V.Backend == "host") {
+    // The host ABI is fixed: pointers of arguments and results, then symbols.
+    for (size_t I = 0; I < F.Args.size() + F.Results.size(); ++I) {
+      bool IsArg = I < F.Args.size();
+      KernelArg A{};
+      A.Which = IsArg ? KernelArg::Arg : KernelArg::Result;
+      A.Index = IsArg ? I : I - F.Args.size();
+      K.Args.push_back(A);
+    }
+    return K;
+  }
+  size_t Bytes = 0;
+  for (const Reader &A : R.at("args").list()) {
+    K.Args.push_back(kernelArg(A, F, V, Symbols));
+    size_t Size = K.Args.back().Which == KernelArg::I32 ? 4 : 8;
+    Bytes = (Bytes + Size - 1) / Size * Size + Size;
+  }
+  if (V.Backend == "vulkan" && Bytes > 128)
+    R.at("args").bad("the argument block has ", Bytes,
+                     " bytes, Vulkan guarantees 128");
+  return K;
+}
+
+Variant variant(const Reader &R, const FunctionDecl &F,
+                const std::vector<std::string> &Symbols,
+                std::map<std::string, std::string> &Hashes) {
+  Variant V;
+  V.Id = R.at("id").name();
+  V.Target = R.at("target").name("_.-$:");
+  V.Backend = R.at("backend").oneOf({"hip", "vulkan", "host"});
+  V.Requires = requirements(R.at("requires"), V.Backend);
+  for (const Reader &T : R.optionalList("temps"))
+    V.Temps.push_back(tensor(T, Symbols, /*Named=*/false));
+  for (const Reader &K : R.at("kernels").list(1))
+    V.Kernels.push_back(kernel(K, F, V, Symbols, Hashes));
+  if (V.Backend == "host" && V.Kernels.size() != 1)
+    R.at("kernels").bad("a host variant has exactly one kernel");
+  return V;
+}
+
+FunctionDecl function(const Reader &R,
+                      std::map<std::string, std::string> &Hashes) {
+  FunctionDecl F;
+  F.Name = R.at("name").name();
+  std::vector<std::string> Symbols;
+  std::vector<Reader> SymbolReaders = R.optionalList("symbols");
+  for (const Reader &S : SymbolReaders) {
+    const std::string &Name = S.at("name").name();
+    for (const std::string &Other : Symbols)
+      if (Other == Name)
+        S.bad("symbol '", Name, "' appears twice");
+    Symbols.push_back(Name);
+    F.Symbols.push_back(
+        {Name, S.at("arg").integer(0, maxList), S.at("dim").integer(0, 15)});
+  }
+  for (const Reader &A : R.at("args").list())
+    F.Args.push_back(tensor(A, Symbols, /*Named=*/true));
+  for (const Reader &A : R.at("results").list())
+    F.Results.push_back(tensor(A, Symbols, /*Named=*/true));
+  for (size_t I = 0; I < F.Symbols.size(); ++I) {
+    const FunctionDecl::Symbol &S = F.Symbols[I];
+    if (S.Arg >= F.Args.size() || S.Dim >= F.Args[S.Arg].Shape.size() ||
+        F.Args[S.Arg].Shape[S.Dim].symbol() != static_cast<int>(I))
+      SymbolReaders[I].bad("argument ", S.Arg, ", dim ", S.Dim,
+                           " is not this symbol");
+  }
+  for (const Reader &V : R.at("variants").list(1)) {
+    F.Variants.push_back(variant(V, F, Symbols, Hashes));
+    for (size_t I = 0; I + 1 < F.Variants.size(); ++I)
+      if (F.Variants[I].Id == F.Variants.back().Id)
+        V.bad("variant '", F.Variants[I].Id, "' appears twice");
+  }
+  return F;
+}
+
+} // namespace
+
+std::vector<FunctionDecl>
+parseManifest(const std::string &Text,
+              std::map<std::string, std::string> &Hashes) {
+  json J;
+  // The parser recurses per nesting level; refuse what no manifest needs.
+  constexpr int maxNesting = 64;
+  bool TooDeep = false;
+  try {
+    J = json::parse(Text, [&](int Depth, json::parse_event_t, json &) {
+      TooDeep |= Depth > maxNesting;
+      return Depth <= maxNesting;
+    });
+  } catch (const json::exception &E) {
+    fail(GRETA_ERROR_BAD_PACKAGE,
+         "manifest.json is not valid JSON: ", E.what());
+  }
+  if (TooDeep)
+    fail(GRETA_ERROR_BAD_PACKAGE, "manifest.json is nested too deeply");
+  Reader R(J, "");
+  const json *Schema =
+      J.is_object() && J.contains("schema") ? &J["schema"] : nullptr;
+  if (!Schema || !Schema->is_number_integer())
+    fail(GRETA_ERROR_BAD_PACKAGE, "manifest.json has no schema version");
+  if (*Schema != 1)
+    fail(GRETA_ERROR_BAD_PACKAGE, "manifest schema ", Schema->dump(),
+         " is not supported; this runtime reads schema 1");
+  std::vector<FunctionDecl> Functions;
+  std::set<std::string> Seen;
+  for (const Reader &F : R.at("functions").list(1)) {
+    Functions.push_back(function(F, Hashes));
+    if (!Seen.insert(Functions.back().Name).second)
+      F.bad("function '", Functions.back().Name, "' appears twice");
+  }
+  return Functions;
+}
+
+} // namespace greta::rt

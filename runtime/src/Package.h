@@ -1,0 +1,102 @@
+// Package.h: a package as checked data. Everything here was validated against
+// docs/package.md when the package was opened, so the rest of the runtime may
+// index without looking again.
+#ifndef GRETA_RUNTIME_PACKAGE_H
+#define GRETA_RUNTIME_PACKAGE_H
+
+#include "Expr.h"
+
+#include <array>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace greta::rt {
+
+struct TensorDecl {
+  std::string Name, DType, Access;
+  std::vector<Expr> Shape;
+  std::vector<int64_t> StaticShape; // -1 where the dim is not a constant
+};
+
+struct KernelArg {
+  enum Kind { Arg, Result, Temp, I32 } Which;
+  size_t Index = 0;
+  Expr Value; // of an I32
+};
+
+// A cooperative-matrix product, types by name.
+struct CoopShape {
+  uint32_t M, N, K;
+  std::string A, B, C, Result;
+};
+
+// Which element each lane holds: (row, column) that each bit of the lane and of
+// the element index adds by XOR.
+struct CoopLayout {
+  std::string Use, DType; // use: a, b, acc
+  uint32_t Rows, Cols;
+  std::vector<std::array<uint32_t, 2>> Lane, Element;
+};
+
+struct Requirements {
+  std::string Arch;          // hip and host
+  uint32_t SubgroupSize = 0; // 0: the module uses no subgroup operations
+  uint64_t SharedBytes = 0;
+  std::vector<std::string> Features, SubgroupOps;
+  std::vector<CoopShape> Coopmat;
+  std::vector<CoopLayout> Layouts;
+  std::string
+      Unknown; // a requirement this runtime does not know: it cannot be met
+};
+
+struct KernelDecl {
+  std::string File, Entry;
+  std::array<uint32_t, 3> Block;
+  std::vector<Expr> Grid; // three
+  uint64_t LdsBytes = 0;
+  std::vector<KernelArg> Args;
+};
+
+struct Variant {
+  std::string Id, Target, Backend;
+  Requirements Requires;
+  std::vector<TensorDecl> Temps;
+  std::vector<KernelDecl> Kernels;
+};
+
+struct FunctionDecl {
+  struct Symbol {
+    std::string Name;
+    size_t Arg, Dim;
+  };
+  std::string Name;
+  std::vector<Symbol> Symbols;
+  std::vector<TensorDecl> Args, Results;
+  std::vector<Variant> Variants;
+};
+
+struct Package {
+  std::string ManifestText;
+  std::vector<FunctionDecl> Functions;
+  std::map<std::string, std::vector<uint8_t>> Objects; // by member name
+
+  const FunctionDecl *find(const std::string &Name) const;
+};
+
+// Both throw Error with one message that begins with `Name`.
+std::shared_ptr<const Package> openPackage(const std::string &Path);
+std::shared_ptr<const Package> readPackage(const void *Data, size_t Size,
+                                           const std::string &Name);
+
+// The functions of a manifest's text; `Hashes` receives the SHA-256 (lower-case
+// hex) that each member must have.
+std::vector<FunctionDecl>
+parseManifest(const std::string &Text,
+              std::map<std::string, std::string> &Hashes);
+
+std::string sha256(const void *Data, size_t Size);
+
+} // namespace greta::rt
+#endif

@@ -1,0 +1,61 @@
+// Registry.cpp: device names ("vulkan:1", "sim:gfx942") to backends, and the
+// list of what was probed.
+#include "Backend.h"
+#include "Error.h"
+
+#include <nlohmann/json.hpp>
+
+namespace greta::rt {
+namespace {
+
+// "vulkan" -> 0, "vulkan:3" -> 3.
+bool indexed(const std::string &Spec, const std::string &Kind,
+             unsigned &Index) {
+  if (Spec == Kind) {
+    Index = 0;
+    return true;
+  }
+  if (Spec.compare(0, Kind.size() + 1, Kind + ":") != 0)
+    return false;
+  std::string Digits = Spec.substr(Kind.size() + 1);
+  if (Digits.empty() || Digits.size() > 4 ||
+      Digits.find_first_not_of("0123456789") != std::string::npos)
+    fail(GRETA_ERROR_INVALID_ARGUMENT, "device '", Spec, "': '", Digits,
+         "' is not a device number");
+  Index = static_cast<unsigned>(std::stoul(Digits));
+  return true;
+}
+
+} // namespace
+
+void listDevices(nlohmann::json &Out) {
+  Out = nlohmann::json::array();
+  listVulkan(Out);
+  listHost(Out);
+}
+
+std::shared_ptr<Device> openDevice(const std::string &Spec) {
+  unsigned Index = 0;
+  std::shared_ptr<Device> D;
+  if (Spec.empty()) {
+    // hip, vulkan, host: the first that exists. A simulator is asked for by
+    // chip.
+    for (auto Open : {openVulkan}) {
+      try {
+        return Open(0);
+      } catch (const Error &E) {
+        if (E.code() != GRETA_ERROR_NOT_FOUND)
+          throw;
+      }
+    }
+    return openHost();
+  }
+  if (Spec == "host")
+    return openHost();
+  if (indexed(Spec, "vulkan", Index))
+    return openVulkan(Index);
+  fail(GRETA_ERROR_INVALID_ARGUMENT, "unknown device '", Spec,
+       "'; one of hip[:N], vulkan[:N], sim:<gfx>, host");
+}
+
+} // namespace greta::rt

@@ -1,0 +1,229 @@
+// Host.cpp: the CPU as a device. A kernel is a shared object with `void
+// entry(void **pointers, const int64_t *symbols)`; its bytes go to a memfd and
+// from there through dlopen, so nothing is written to disk. Streams run at
+// once.
+#include "Backend.h"
+#include "Error.h"
+
+#include <chrono>
+#include <cstring>
+#include <dlfcn.h>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <sys/mman.h>
+#include <unistd.h>
+
+namespace greta::rt {
+namespace {
+
+constexpr size_t alignment = 64; // what vector code of any x86 level may want
+
+struct HostMemory : Memory {
+  explicit HostMemory(size_t Bytes) {
+    Size = Bytes;
+    size_t Rounded = Bytes + alignment;
+    if (Rounded < Bytes || Rounded > PTRDIFF_MAX)
+      fail(GRETA_ERROR_OUT_OF_MEMORY, "host: cannot allocate ", Bytes,
+           " bytes");
+    Rounded = Rounded / alignment * alignment;
+    Data = std::aligned_alloc(alignment, Rounded);
+    if (!Data)
+      fail(GRETA_ERROR_OUT_OF_MEMORY, "host: cannot allocate ", Bytes,
+           " bytes");
+    Address = reinterpret_cast<uintptr_t>(Data);
+  }
+  ~HostMemory() override { free(Data); }
+  void *Data;
+};
+
+char *at(const MemoryRef &M, size_t Offset) {
+  return reinterpret_cast<char *>(M->Address) + Offset;
+}
+
+struct HostEvent : Event {
+  void synchronize() override {
+    if (!Recorded)
+      fail(GRETA_ERROR_INVALID_ARGUMENT, "the event was never recorded");
+  }
+  double since(Event &Start) override {
+    return std::chrono::duration<double, std::micro>(
+               Time - static_cast<HostEvent &>(Start).Time)
+        .count();
+  }
+  bool Recorded = false;
+  std::chrono::steady_clock::time_point Time;
+};
+
+struct HostKernel : Kernel {
+  HostKernel(const KernelDecl &K, const std::vector<uint8_t> &Object)
+      : Pointers(K.Args.size()) {
+    int FD = memfd_create("greta-host-object", MFD_CLOEXEC);
+    if (FD < 0)
+      fail(GRETA_ERROR_DEVICE, "host: memfd_create: ", strerror(errno));
+    size_t Done = 0;
+    while (Done < Object.size()) {
+      ssize_t N = ::write(FD, Object.data() + Done, Object.size() - Done);
+      if (N <= 0)
+        break;
+      Done += static_cast<size_t>(N);
+    }
+    std::string Path = "/proc/self/fd/" + std::to_string(FD);
+    if (Done == Object.size())
+      Library = dlopen(Path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    const char *Problem = Library ? nullptr : dlerror();
+    close(FD);
+    if (!Library)
+      fail(GRETA_ERROR_BAD_PACKAGE, "host: cannot load '", K.File,
+           "': ", Problem ? Problem : "short write to the memfd");
+    Entry = reinterpret_cast<EntryType *>(dlsym(Library, K.Entry.c_str()));
+    if (!Entry) {
+      dlclose(Library);
+      fail(GRETA_ERROR_BAD_PACKAGE, "host: '", K.File, "' has no symbol '",
+           K.Entry, "'");
+    }
+  }
+  ~HostKernel() override { dlclose(Library); }
+
+  // The block is the pointers, then the symbols, eight bytes each.
+  void run(const Launch &L) const {
+    std::vector<void *> P(Pointers + 1);
+    std::vector<int64_t> Symbols(L.Block.size() / 8 - Pointers + 1);
+    memcpy(P.data(), L.Block.data(), Pointers * 8);
+    memcpy(Symbols.data(), L.Block.data() + Pointers * 8,
+           L.Block.size() - Pointers * 8);
+    Entry(P.data(), Symbols.data());
+  }
+
+  using EntryType = void(void **, const int64_t *);
+  void *Library = nullptr;
+  EntryType *Entry = nullptr;
+  size_t Pointers;
+};
+
+struct HostStream : Stream {
+  using Op = std::function<void()>;
+  void add(Op O) {
+    if (Capturing)
+      Recorded.push_back(std::move(O));
+    else
+      O();
+  }
+  void write(const MemoryRef &To, size_t Offset, const void *Data,
+             size_t Size) override {
+    memcpy(at(To, Offset), Data, Size);
+  }
+  void read(const MemoryRef &From, size_t Offset, void *Data,
+            size_t Size) override {
+    memcpy(Data, at(From, Offset), Size);
+  }
+  void copy(const MemoryRef &To, size_t ToOffset, const MemoryRef &From,
+            size_t FromOffset, size_t Size) override {
+    add([=] { memcpy(at(To, ToOffset), at(From, FromOffset), Size); });
+  }
+  void fill(const MemoryRef &To, size_t Offset, size_t Size,
+            uint32_t Word) override {
+    add([=] {
+      for (size_t I = 0; I < Size; I += 4)
+        memcpy(at(To, Offset + I), &Word, 4);
+    });
+  }
+  void launch(Launch L) override {
+    add([L = std::move(L)] { static_cast<HostKernel &>(*L.Code).run(L); });
+  }
+  void record(Event &E) override {
+    auto &H = static_cast<HostEvent &>(E);
+    H.Time = std::chrono::steady_clock::now();
+    H.Recorded = true;
+  }
+  void wait(Event &E) override { E.synchronize(); }
+  void flush() override {}
+  void synchronize() override {}
+  void beginCapture() override { Recorded.clear(); }
+  std::shared_ptr<Graph> endCapture() override {
+    struct HostGraph : Graph {
+      std::vector<Op> Ops;
+      void launch(Stream &) override {
+        for (const Op &O : Ops)
+          O();
+      }
+    };
+    auto G = std::make_shared<HostGraph>();
+    G->Ops.swap(Recorded);
+    return G;
+  }
+  std::vector<Op> Recorded;
+};
+
+// Whether this CPU runs code for the named architecture level.
+bool runsOn(const std::string &Arch) {
+#if defined(__x86_64__)
+  __builtin_cpu_init();
+  bool V2 = __builtin_cpu_supports("sse4.2") &&
+            __builtin_cpu_supports("ssse3") && __builtin_cpu_supports("popcnt");
+  bool V3 = V2 && __builtin_cpu_supports("avx2") &&
+            __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi") &&
+            __builtin_cpu_supports("bmi2");
+  bool V4 = V3 && __builtin_cpu_supports("avx512f") &&
+            __builtin_cpu_supports("avx512bw") &&
+            __builtin_cpu_supports("avx512cd") &&
+            __builtin_cpu_supports("avx512dq") &&
+            __builtin_cpu_supports("avx512vl");
+  return Arch == "x86-64" || (Arch == "x86-64-v2" && V2) ||
+         (Arch == "x86-64-v3" && V3) || (Arch == "x86-64-v4" && V4);
+#elif defined(__aarch64__)
+  return Arch == "aarch64";
+#else
+  return false;
+#endif
+}
+
+struct HostDevice : Device {
+  HostDevice() {
+    Spec = "host";
+    Name = "CPU";
+  }
+  MemoryRef allocate(size_t Size) override {
+    return std::make_shared<HostMemory>(Size);
+  }
+  std::unique_ptr<Stream> createStream() override {
+    return std::make_unique<HostStream>();
+  }
+  std::unique_ptr<Event> createEvent() override {
+    return std::make_unique<HostEvent>();
+  }
+  KernelRef loadKernel(const Variant &, const KernelDecl &K,
+                       const std::vector<uint8_t> &Object, bool) override {
+    return std::make_shared<HostKernel>(K, Object);
+  }
+  std::string whyNot(const Variant &V) override {
+    if (V.Backend != "host")
+      return "it is for " + V.Backend;
+    if (!V.Requires.Unknown.empty())
+      return "unknown requirement '" + V.Requires.Unknown + "'";
+    if (!runsOn(V.Requires.Arch))
+      return "this CPU is not " + V.Requires.Arch;
+    return "";
+  }
+  void describe(nlohmann::json &Out) override {
+    Out = {{"spec", Spec}, {"name", Name}, {"backend", "host"}};
+    Out["arch"] = nlohmann::json::array();
+    for (const char *Arch :
+         {"x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4", "aarch64"})
+      if (runsOn(Arch))
+        Out["arch"].push_back(Arch);
+  }
+  std::array<uint32_t, 3> maxGrid() const override { return {1, 1, 1}; }
+};
+
+} // namespace
+
+std::shared_ptr<Device> openHost() { return std::make_shared<HostDevice>(); }
+
+void listHost(nlohmann::json &Out) {
+  nlohmann::json J;
+  HostDevice().describe(J);
+  J["available"] = true;
+  Out.push_back(std::move(J));
+}
+
+} // namespace greta::rt

@@ -1,0 +1,18 @@
+// Coopmat.h: cooperative-matrix requirements of a variant against what the
+// device lists and what was probed.
+#ifndef GRETA_RUNTIME_VULKAN_COOPMAT_H
+#define GRETA_RUNTIME_VULKAN_COOPMAT_H
+
+#include "Device.h"
+
+namespace greta::rt::vulkan {
+
+// Probed once per device and driver, from the cache file afterwards.
+const std::vector<ProbedLayout> &probedLayouts(const CoreRef &C);
+
+// Why the shapes or layouts that `R` names are not to be had; "" when they are.
+std::string whyNotCoopmat(const CoreRef &C, const Requirements &R);
+void describeLayouts(const CoreRef &C, nlohmann::json &Out);
+
+} // namespace greta::rt::vulkan
+#endif

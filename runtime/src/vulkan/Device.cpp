@@ -1,0 +1,387 @@
+// Device.cpp: opening a device, memory, queries, and whether a variant can run.
+#include "Device.h"
+#include "Coopmat.h"
+#include "Error.h"
+#include "Files.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+namespace greta::rt {
+namespace vulkan {
+
+Core::Core(std::shared_ptr<Instance> I, PhysicalDevice P)
+    : Inst(std::move(I)), Physical(std::move(P)) {
+  uint32_t Count = 0;
+  Inst->GetPhysicalDeviceQueueFamilyProperties(Physical.Handle, &Count,
+                                               nullptr);
+  std::vector<VkQueueFamilyProperties> Families(Count);
+  Inst->GetPhysicalDeviceQueueFamilyProperties(Physical.Handle, &Count,
+                                               Families.data());
+  QueueFamily = Count;
+  for (uint32_t F = 0; F < Count && QueueFamily == Count; ++F)
+    if (Families[F].queueFlags & VK_QUEUE_COMPUTE_BIT)
+      QueueFamily = F;
+  if (QueueFamily == Count)
+    fail(GRETA_ERROR_UNSUPPORTED, Physical.Props.deviceName,
+         " has no compute queue");
+  TimestampBits = Families[QueueFamily].timestampValidBits;
+
+  constexpr uint32_t maxQueues = 4;
+  uint32_t QueueCount = std::min(maxQueues, Families[QueueFamily].queueCount);
+  std::vector<float> Priorities(QueueCount, 1.0f);
+  VkDeviceQueueCreateInfo QueueInfo{VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO};
+  QueueInfo.queueFamilyIndex = QueueFamily;
+  QueueInfo.queueCount = QueueCount;
+  QueueInfo.pQueuePriorities = Priorities.data();
+  FeatureChain Features;
+  enableFeatures(Physical, Features);
+  std::vector<const char *> Extensions;
+  for (const std::string &E : Physical.Extensions)
+    Extensions.push_back(E.c_str());
+  VkDeviceCreateInfo Info{VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO};
+  Info.pNext = &Features.Core;
+  Info.queueCreateInfoCount = 1;
+  Info.pQueueCreateInfos = &QueueInfo;
+  Info.enabledExtensionCount = static_cast<uint32_t>(Extensions.size());
+  Info.ppEnabledExtensionNames = Extensions.data();
+  check(Inst->CreateDevice(Physical.Handle, &Info, nullptr, &Handle),
+        concat("opening ", Physical.Props.deviceName));
+
+#define X(Name)                                                                \
+  Fn.Name = reinterpret_cast<PFN_vk##Name>(                                    \
+      Inst->GetDeviceProcAddr(Handle, "vk" #Name));                            \
+  if (!Fn.Name)                                                                \
+    fail(GRETA_ERROR_DEVICE, "the driver has no vk" #Name);
+  GRETA_VULKAN_DEVICE_FUNCTIONS(X)
+#undef X
+  if (Physical.Features.count("pipelineExecutableInfo")) {
+    Fn.GetPipelineExecutableProperties =
+        reinterpret_cast<PFN_vkGetPipelineExecutablePropertiesKHR>(
+            Inst->GetDeviceProcAddr(Handle,
+                                    "vkGetPipelineExecutablePropertiesKHR"));
+    Fn.GetPipelineExecutableStatistics =
+        reinterpret_cast<PFN_vkGetPipelineExecutableStatisticsKHR>(
+            Inst->GetDeviceProcAddr(Handle,
+                                    "vkGetPipelineExecutableStatisticsKHR"));
+  }
+  Inst->GetPhysicalDeviceMemoryProperties(Physical.Handle, &Memory);
+  for (uint32_t Q = 0; Q < QueueCount; ++Q) {
+    Queues.push_back(std::make_unique<Queue>());
+    Fn.GetDeviceQueue(Handle, QueueFamily, Q, &Queues.back()->Handle);
+  }
+  loadCache();
+}
+
+Core::~Core() {
+  if (!Handle)
+    return;
+  saveCache();
+  if (Cache)
+    Fn.DestroyPipelineCache(Handle, Cache, nullptr);
+  for (VkQueryPool P : QueryPools)
+    Fn.DestroyQueryPool(Handle, P, nullptr);
+  Fn.DestroyDevice(Handle, nullptr);
+}
+
+// The driver checks the data's own header; the file's hash keeps a damaged
+// payload away from it.
+void Core::loadCache() {
+  std::vector<uint8_t> Data;
+  VkPipelineCacheCreateInfo Info{VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO};
+  if (readCache("vulkan-pipelines-" + Physical.cacheKey(), Data)) {
+    Info.initialDataSize = Data.size();
+    Info.pInitialData = Data.data();
+  }
+  check(Fn.CreatePipelineCache(Handle, &Info, nullptr, &Cache),
+        "vkCreatePipelineCache");
+}
+
+void Core::saveCache() {
+  if (!CacheChanged)
+    return;
+  size_t Size = 0;
+  if (Fn.GetPipelineCacheData(Handle, Cache, &Size, nullptr) != VK_SUCCESS)
+    return;
+  std::vector<uint8_t> Data(Size);
+  if (Fn.GetPipelineCacheData(Handle, Cache, &Size, Data.data()) != VK_SUCCESS)
+    return;
+  Data.resize(Size);
+  writeCache("vulkan-pipelines-" + Physical.cacheKey(), Data);
+}
+
+void Core::outOfMemory(size_t Size) const {
+  VkDeviceSize Largest = 0;
+  for (uint32_t H = 0; H < Memory.memoryHeapCount; ++H)
+    if (Memory.memoryHeaps[H].flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT)
+      Largest = std::max(Largest, Memory.memoryHeaps[H].size);
+  fail(GRETA_ERROR_OUT_OF_MEMORY, Physical.Props.deviceName,
+       " cannot allocate ", Size, " bytes (device memory: ", Largest,
+       " bytes, one allocation at most ", Physical.V11.maxMemoryAllocationSize,
+       ")");
+}
+
+std::optional<uint32_t> Core::memoryType(uint32_t Allowed,
+                                         VkMemoryPropertyFlags Wanted) const {
+  for (uint32_t T = 0; T < Memory.memoryTypeCount; ++T)
+    if ((Allowed >> T & 1) &&
+        (Memory.memoryTypes[T].propertyFlags & Wanted) == Wanted)
+      return T;
+  return std::nullopt;
+}
+
+VulkanMemory::VulkanMemory(CoreRef Owner, size_t Bytes, bool HostVisible)
+    : C(std::move(Owner)) {
+  Size = Bytes;
+  // Kernels may read whole 16-byte words at the end.
+  VkDeviceSize Rounded = (std::max<size_t>(Bytes, 1) + 15) / 16 * 16;
+  const auto &P = C->Physical;
+  VkDeviceSize Heap = 0;
+  for (uint32_t H = 0; H < C->Memory.memoryHeapCount; ++H)
+    Heap = std::max(Heap, C->Memory.memoryHeaps[H].size);
+  if (Rounded < Bytes || Rounded > P.V11.maxMemoryAllocationSize ||
+      Rounded > P.V13.maxBufferSize || Rounded > Heap)
+    C->outOfMemory(Bytes);
+  VkBufferCreateInfo Info{VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO};
+  Info.size = Rounded;
+  Info.usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT |
+               VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
+               VK_BUFFER_USAGE_TRANSFER_DST_BIT |
+               VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT;
+  check(C->Fn.CreateBuffer(C->Handle, &Info, nullptr, &Buffer),
+        concat("a buffer of ", Bytes, " bytes"));
+  VkMemoryRequirements Needs;
+  C->Fn.GetBufferMemoryRequirements(C->Handle, Buffer, &Needs);
+  constexpr VkMemoryPropertyFlags visible =
+      VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT |
+      VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
+  std::optional<uint32_t> Type;
+  if (HostVisible) {
+    // Cached memory makes reads back fast; any coherent memory will do.
+    Type = C->memoryType(Needs.memoryTypeBits,
+                         visible | VK_MEMORY_PROPERTY_HOST_CACHED_BIT);
+    if (!Type)
+      Type = C->memoryType(Needs.memoryTypeBits, visible);
+  } else {
+    Type = C->memoryType(Needs.memoryTypeBits,
+                         VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT);
+  }
+  VkMemoryAllocateFlagsInfo Flags{VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO};
+  Flags.flags = VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT;
+  VkMemoryAllocateInfo Allocate{VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO};
+  Allocate.pNext = &Flags;
+  Allocate.allocationSize = Needs.size;
+  Allocate.memoryTypeIndex = Type.value_or(0);
+  VkResult Result =
+      Type ? C->Fn.AllocateMemory(C->Handle, &Allocate, nullptr, &Allocation)
+           : VK_ERROR_OUT_OF_DEVICE_MEMORY;
+  if (Result == VK_SUCCESS)
+    Result = C->Fn.BindBufferMemory(C->Handle, Buffer, Allocation, 0);
+  void *Pointer = nullptr;
+  if (Result == VK_SUCCESS && HostVisible)
+    Result =
+        C->Fn.MapMemory(C->Handle, Allocation, 0, VK_WHOLE_SIZE, 0, &Pointer);
+  if (Result != VK_SUCCESS) {
+    C->Fn.DestroyBuffer(C->Handle, Buffer, nullptr);
+    if (Allocation)
+      C->Fn.FreeMemory(C->Handle, Allocation, nullptr);
+    if (Result == VK_ERROR_OUT_OF_DEVICE_MEMORY ||
+        Result == VK_ERROR_OUT_OF_HOST_MEMORY)
+      C->outOfMemory(Bytes);
+    check(Result, concat("allocating ", Bytes, " bytes"));
+  }
+  Mapped = static_cast<char *>(Pointer);
+  VkBufferDeviceAddressInfo AddressInfo{
+      VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO};
+  AddressInfo.buffer = Buffer;
+  Address = C->Fn.GetBufferDeviceAddress(C->Handle, &AddressInfo);
+}
+
+VulkanMemory::~VulkanMemory() {
+  C->Fn.DestroyBuffer(C->Handle, Buffer, nullptr);
+  C->Fn.FreeMemory(C->Handle, Allocation, nullptr);
+}
+
+Query::Query(CoreRef Owner) : C(std::move(Owner)) {
+  std::lock_guard<std::mutex> Guard(C->Lock);
+  if (C->FreeQueries.empty()) {
+    VkQueryPoolCreateInfo Info{VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO};
+    Info.queryType = VK_QUERY_TYPE_TIMESTAMP;
+    Info.queryCount = 256;
+    VkQueryPool Pool;
+    check(C->Fn.CreateQueryPool(C->Handle, &Info, nullptr, &Pool),
+          "vkCreateQueryPool");
+    C->QueryPools.push_back(Pool);
+    for (uint32_t Q = 0; Q < Info.queryCount; ++Q)
+      C->FreeQueries.push_back({Pool, Q});
+  }
+  Slot = C->FreeQueries.back();
+  C->FreeQueries.pop_back();
+}
+
+Query::~Query() {
+  std::lock_guard<std::mutex> Guard(C->Lock);
+  C->FreeQueries.push_back(Slot);
+}
+
+VulkanDevice::VulkanDevice(CoreRef Owner, unsigned Index)
+    : C(std::move(Owner)) {
+  Spec = "vulkan:" + std::to_string(Index);
+  Name = C->Physical.Props.deviceName;
+}
+
+MemoryRef VulkanDevice::allocate(size_t Size) {
+  return std::make_shared<VulkanMemory>(C, Size, /*HostVisible=*/false);
+}
+
+std::unique_ptr<Stream> VulkanDevice::createStream() {
+  return vulkan::createStream(C);
+}
+std::unique_ptr<Event> VulkanDevice::createEvent() {
+  return std::make_unique<VulkanEvent>();
+}
+
+KernelRef VulkanDevice::loadKernel(const Variant &V, const KernelDecl &K,
+                                   const std::vector<uint8_t> &Object,
+                                   bool CaptureStatistics) {
+  return std::make_shared<VulkanKernel>(C, V.Requires.SubgroupSize, K, Object,
+                                        CaptureStatistics);
+}
+
+uint32_t VulkanDevice::defaultSubgroupSize() const {
+  return C->Physical.V11.subgroupSize;
+}
+
+std::array<uint32_t, 3> VulkanDevice::maxGrid() const {
+  const uint32_t *Max = C->Physical.Props.limits.maxComputeWorkGroupCount;
+  return {Max[0], Max[1], Max[2]};
+}
+
+bool canPinSubgroup(const PhysicalDevice &P, uint32_t Size) {
+  if (P.V13.minSubgroupSize == P.V13.maxSubgroupSize)
+    return Size == P.V11.subgroupSize;
+  return P.Features.count("subgroupSizeControl") &&
+         P.Features.count("computeFullSubgroups") &&
+         (P.V13.requiredSubgroupSizeStages & VK_SHADER_STAGE_COMPUTE_BIT) &&
+         Size >= P.V13.minSubgroupSize && Size <= P.V13.maxSubgroupSize;
+}
+
+std::string VulkanDevice::whyNotSubgroup(const Variant &V) const {
+  const PhysicalDevice &P = C->Physical;
+  uint32_t Size = V.Requires.SubgroupSize;
+  if (!Size)
+    return V.Requires.SubgroupOps.empty()
+               ? ""
+               : "subgroup operations without a subgroup size";
+  if (!canPinSubgroup(P, Size))
+    return concat("subgroup size ", Size, " is needed, the device has ",
+                  P.V13.minSubgroupSize,
+                  P.V13.minSubgroupSize == P.V13.maxSubgroupSize
+                      ? ""
+                      : concat(" to ", P.V13.maxSubgroupSize));
+  if (!(P.V11.subgroupSupportedStages & VK_SHADER_STAGE_COMPUTE_BIT))
+    return "no subgroup operations in compute shaders";
+  std::vector<std::string> Have =
+      subgroupOps(P.V11.subgroupSupportedOperations);
+  for (const std::string &Op : V.Requires.SubgroupOps)
+    if (std::find(Have.begin(), Have.end(), Op) == Have.end())
+      return "subgroup operation '" + Op + "' is not supported";
+  for (const KernelDecl &K : V.Kernels) {
+    if (K.Block[0] % Size)
+      return concat("workgroup x size ", K.Block[0],
+                    " is not a multiple of the subgroup size ", Size);
+    uint32_t Threads = K.Block[0] * K.Block[1] * K.Block[2];
+    if (P.V13.maxComputeWorkgroupSubgroups &&
+        Threads / Size > P.V13.maxComputeWorkgroupSubgroups)
+      return concat(Threads / Size, " subgroups a workgroup, the limit is ",
+                    P.V13.maxComputeWorkgroupSubgroups);
+  }
+  return "";
+}
+
+std::string VulkanDevice::whyNot(const Variant &V) {
+  if (V.Backend != "vulkan")
+    return "it is for " + V.Backend;
+  const PhysicalDevice &P = C->Physical;
+  const Requirements &R = V.Requires;
+  if (!R.Unknown.empty())
+    return "unknown requirement '" + R.Unknown + "'";
+  for (const std::string &F : R.Features)
+    if (!P.Features.count(F))
+      return (knownFeature(F) ? "missing feature " : "unknown feature ") + F;
+  std::string Why = whyNotSubgroup(V);
+  if (!Why.empty())
+    return Why;
+  const VkPhysicalDeviceLimits &L = P.Props.limits;
+  for (const KernelDecl &K : V.Kernels) {
+    uint64_t Shared = std::max(K.LdsBytes, R.SharedBytes);
+    if (Shared > L.maxComputeSharedMemorySize)
+      return concat(Shared, " bytes of shared memory, the limit is ",
+                    L.maxComputeSharedMemorySize);
+    uint32_t Threads = K.Block[0] * K.Block[1] * K.Block[2];
+    if (Threads > L.maxComputeWorkGroupInvocations)
+      return concat(Threads, " invocations a workgroup, the limit is ",
+                    L.maxComputeWorkGroupInvocations);
+    for (int D = 0; D < 3; ++D)
+      if (K.Block[D] > L.maxComputeWorkGroupSize[D])
+        return concat("workgroup size ", K.Block[D], " in dim ", D,
+                      ", the limit is ", L.maxComputeWorkGroupSize[D]);
+  }
+  return whyNotCoopmat(C, R);
+}
+
+void VulkanDevice::describe(nlohmann::json &Out) {
+  Out["spec"] = Spec;
+  C->Physical.describe(Out);
+  describeLayouts(C, Out);
+}
+
+} // namespace vulkan
+
+std::shared_ptr<Device> openVulkan(unsigned Index) {
+  auto I = vulkan::Instance::get();
+  std::vector<vulkan::PhysicalDevice> All = vulkan::physicalDevices(*I);
+  size_t Usable = 0;
+  for (const vulkan::PhysicalDevice &P : All)
+    Usable += P.Refused.empty();
+  if (Index >= Usable) {
+    std::string Reasons;
+    for (const vulkan::PhysicalDevice &P : All)
+      if (!P.Refused.empty())
+        Reasons += concat("; ", P.Props.deviceName, ": ", P.Refused);
+    fail(GRETA_ERROR_NOT_FOUND, "no device vulkan:", Index, ", there are ",
+         Usable, " usable Vulkan devices", Reasons);
+  }
+  return std::make_shared<vulkan::VulkanDevice>(
+      std::make_shared<vulkan::Core>(I, All[Index]), Index);
+}
+
+void listVulkan(nlohmann::json &Out) {
+  try {
+    auto I = vulkan::Instance::get();
+    std::vector<vulkan::PhysicalDevice> All = vulkan::physicalDevices(*I);
+    if (All.empty())
+      fail(GRETA_ERROR_NOT_FOUND, "the Vulkan loader found no device");
+    for (unsigned Index = 0; Index < All.size(); ++Index) {
+      nlohmann::json J = {{"spec", "vulkan:" + std::to_string(Index)},
+                          {"available", All[Index].Refused.empty()}};
+      if (!All[Index].Refused.empty()) {
+        J["spec"] = "vulkan";
+        J["reason"] = All[Index].Refused;
+        All[Index].describe(J);
+      } else {
+        vulkan::VulkanDevice(std::make_shared<vulkan::Core>(I, All[Index]),
+                             Index)
+            .describe(J);
+      }
+      Out.push_back(std::move(J));
+    }
+  } catch (const Error &E) {
+    Out.push_back({{"spec", "vulkan"},
+                   {"backend", "vulkan"},
+                   {"available", false},
+                   {"reason", E.what()}});
+  }
+}
+
+} // namespace greta::rt

@@ -1,0 +1,188 @@
+// Device.h: one opened Vulkan device: memory, queues, queries, pipelines.
+//
+// Kernels get device addresses through push constants, so there are no
+// descriptors: a buffer is memory with an address, a launch is pipeline + push
+// constants + dispatch.
+#ifndef GRETA_RUNTIME_VULKAN_DEVICE_H
+#define GRETA_RUNTIME_VULKAN_DEVICE_H
+
+#include "Backend.h"
+#include "Features.h"
+
+#include <mutex>
+#include <optional>
+
+namespace greta::rt::vulkan {
+
+#define GRETA_VULKAN_DEVICE_FUNCTIONS(X)                                       \
+  X(AllocateCommandBuffers)                                                    \
+  X(AllocateMemory)                                                            \
+  X(BeginCommandBuffer)                                                        \
+  X(BindBufferMemory)                                                          \
+  X(CmdBindPipeline)                                                           \
+  X(CmdCopyBuffer)                                                             \
+  X(CmdDispatch)                                                               \
+  X(CmdFillBuffer)                                                             \
+  X(CmdPipelineBarrier2)                                                       \
+  X(CmdPushConstants)                                                          \
+  X(CmdResetQueryPool)                                                         \
+  X(CmdWriteTimestamp2)                                                        \
+  X(CreateBuffer)                                                              \
+  X(CreateCommandPool)                                                         \
+  X(CreateComputePipelines)                                                    \
+  X(CreatePipelineCache)                                                       \
+  X(CreatePipelineLayout)                                                      \
+  X(CreateQueryPool)                                                           \
+  X(CreateSemaphore)                                                           \
+  X(CreateShaderModule)                                                        \
+  X(DestroyBuffer)                                                             \
+  X(DestroyCommandPool)                                                        \
+  X(DestroyDevice)                                                             \
+  X(DestroyPipeline)                                                           \
+  X(DestroyPipelineCache)                                                      \
+  X(DestroyPipelineLayout)                                                     \
+  X(DestroyQueryPool)                                                          \
+  X(DestroySemaphore)                                                          \
+  X(DestroyShaderModule)                                                       \
+  X(EndCommandBuffer)                                                          \
+  X(FreeMemory)                                                                \
+  X(GetBufferDeviceAddress)                                                    \
+  X(GetBufferMemoryRequirements)                                               \
+  X(GetDeviceQueue)                                                            \
+  X(GetPipelineCacheData)                                                      \
+  X(GetQueryPoolResults)                                                       \
+  X(GetSemaphoreCounterValue)                                                  \
+  X(MapMemory)                                                                 \
+  X(QueueSubmit2)                                                              \
+  X(ResetCommandBuffer)                                                        \
+  X(WaitSemaphores)
+
+// The functions of one VkDevice.
+struct DeviceFunctions {
+#define X(Name) PFN_vk##Name Name = nullptr;
+  GRETA_VULKAN_DEVICE_FUNCTIONS(X)
+#undef X
+  // VK_KHR_pipeline_executable_properties; null without it.
+  PFN_vkGetPipelineExecutablePropertiesKHR GetPipelineExecutableProperties =
+      nullptr;
+  PFN_vkGetPipelineExecutableStatisticsKHR GetPipelineExecutableStatistics =
+      nullptr;
+};
+
+// A layout as probed on this device with this subgroup size. `Why` says why
+// there is none.
+struct ProbedLayout {
+  CoopLayout Layout;
+  uint32_t SubgroupSize = 0;
+  std::string Why;
+};
+
+// The VkDevice itself; everything made from it holds it.
+struct Core {
+  Core(std::shared_ptr<Instance> I, PhysicalDevice P);
+  ~Core();
+  Core(const Core &) = delete;
+  [[noreturn]] void outOfMemory(size_t Size) const;
+  // Index of a memory type with these properties, if there is one.
+  std::optional<uint32_t> memoryType(uint32_t Allowed,
+                                     VkMemoryPropertyFlags Wanted) const;
+
+  std::shared_ptr<Instance> Inst;
+  PhysicalDevice Physical;
+  VkDevice Handle = VK_NULL_HANDLE;
+  DeviceFunctions Fn;
+  VkPhysicalDeviceMemoryProperties Memory{};
+  uint32_t QueueFamily = 0;
+  uint32_t TimestampBits = 0;
+  struct Queue {
+    VkQueue Handle;
+    std::mutex Lock;
+  };
+  std::vector<std::unique_ptr<Queue>> Queues; // streams take them in turn
+  std::mutex Lock;                            // guards what follows
+  size_t NextQueue = 0;
+  VkPipelineCache Cache = VK_NULL_HANDLE;
+  bool CacheChanged = false;
+  struct QueryPool {
+    VkQueryPool Handle;
+    uint32_t Index;
+  };
+  std::vector<VkQueryPool> QueryPools;
+  std::vector<QueryPool> FreeQueries;
+  std::mutex LayoutLock; // guards Layouts; probedLayouts fills it
+  std::optional<std::vector<ProbedLayout>> Layouts;
+
+private:
+  void loadCache();
+  void saveCache();
+};
+using CoreRef = std::shared_ptr<Core>;
+
+struct VulkanMemory : Memory {
+  // Device-local, or visible to the host (Mapped is set).
+  VulkanMemory(CoreRef C, size_t Bytes, bool HostVisible);
+  ~VulkanMemory() override;
+  CoreRef C;
+  VkBuffer Buffer = VK_NULL_HANDLE;
+  VkDeviceMemory Allocation = VK_NULL_HANDLE;
+  char *Mapped = nullptr;
+};
+
+struct VulkanKernel : Kernel {
+  VulkanKernel(CoreRef C, uint32_t SubgroupSize, const KernelDecl &K,
+               const std::vector<uint8_t> &Object, bool CaptureStatistics);
+  ~VulkanKernel() override;
+  void statistics(nlohmann::json &Out) const override;
+  CoreRef C;
+  VkPipelineLayout Layout = VK_NULL_HANDLE;
+  VkPipeline Pipeline = VK_NULL_HANDLE;
+  bool Captured = false;
+};
+
+// A VK_QUERY_TYPE_TIMESTAMP query of its own, returned to the device when
+// nobody needs it.
+struct Query {
+  explicit Query(CoreRef C);
+  ~Query();
+  CoreRef C;
+  Core::QueryPool Slot;
+};
+
+struct StreamState;
+
+struct VulkanEvent : Event {
+  void synchronize() override;
+  double since(Event &Start) override;
+  uint64_t ticks() const;
+  std::shared_ptr<StreamState> Owner; // the stream it was recorded in last
+  uint64_t Value = 0;                 // of that stream's timeline
+  std::shared_ptr<Query> Time;
+};
+
+std::unique_ptr<Stream> createStream(CoreRef C);
+
+class VulkanDevice : public Device {
+public:
+  VulkanDevice(CoreRef C, unsigned Index);
+  MemoryRef allocate(size_t Size) override;
+  std::unique_ptr<Stream> createStream() override;
+  std::unique_ptr<Event> createEvent() override;
+  KernelRef loadKernel(const Variant &V, const KernelDecl &K,
+                       const std::vector<uint8_t> &Object,
+                       bool CaptureStatistics) override;
+  std::string whyNot(const Variant &V) override;
+  uint32_t defaultSubgroupSize() const override;
+  void describe(nlohmann::json &Out) override;
+  std::array<uint32_t, 3> maxGrid() const override;
+
+private:
+  std::string whyNotSubgroup(const Variant &V) const;
+  CoreRef C;
+};
+
+// Whether compute pipelines can be made to run with this subgroup size, all
+// lanes on.
+bool canPinSubgroup(const PhysicalDevice &P, uint32_t Size);
+
+} // namespace greta::rt::vulkan
+#endif

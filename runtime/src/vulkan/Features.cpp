@@ -1,0 +1,349 @@
+// Features.cpp: see Features.h.
+#include "Features.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdlib>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+namespace greta::rt::vulkan {
+namespace {
+
+// Features the runtime queries and, where present, enables. A manifest may name
+// any of these.
+#define ROW(Struct, Member)                                                    \
+  {#Member, offsetof(FeatureChain, Struct) +                                   \
+                offsetof(decltype(FeatureChain::Struct), Member)}
+#define CORE(Member)                                                           \
+  {#Member, offsetof(FeatureChain, Core) +                                     \
+                offsetof(VkPhysicalDeviceFeatures2, features.Member)}
+constexpr struct {
+  const char *Name;
+  size_t Offset;
+} featureTable[] = {
+    CORE(shaderInt64),
+    CORE(shaderInt16),
+    CORE(shaderFloat64),
+    ROW(V11, storageBuffer16BitAccess),
+    ROW(V11, uniformAndStorageBuffer16BitAccess),
+    ROW(V11, storagePushConstant16),
+    ROW(V12, storageBuffer8BitAccess),
+    ROW(V12, uniformAndStorageBuffer8BitAccess),
+    ROW(V12, storagePushConstant8),
+    ROW(V12, shaderFloat16),
+    ROW(V12, shaderInt8),
+    ROW(V12, shaderBufferInt64Atomics),
+    ROW(V12, shaderSharedInt64Atomics),
+    ROW(V12, scalarBlockLayout),
+    ROW(V12, uniformBufferStandardLayout),
+    ROW(V12, shaderSubgroupExtendedTypes),
+    ROW(V12, timelineSemaphore),
+    ROW(V12, bufferDeviceAddress),
+    ROW(V12, vulkanMemoryModel),
+    ROW(V12, vulkanMemoryModelDeviceScope),
+    ROW(V13, subgroupSizeControl),
+    ROW(V13, computeFullSubgroups),
+    ROW(V13, synchronization2),
+    ROW(V13, shaderIntegerDotProduct),
+    ROW(V13, shaderZeroInitializeWorkgroupMemory),
+    ROW(V13, maintenance4),
+    ROW(Coop, cooperativeMatrix),
+    ROW(BFloat16, shaderBFloat16Type),
+    ROW(BFloat16, shaderBFloat16DotProduct),
+    ROW(BFloat16, shaderBFloat16CooperativeMatrix),
+    ROW(Float8, shaderFloat8),
+    ROW(Float8, shaderFloat8CooperativeMatrix),
+    ROW(AtomicFloat, shaderBufferFloat32Atomics),
+    ROW(AtomicFloat, shaderBufferFloat32AtomicAdd),
+    ROW(AtomicFloat, shaderSharedFloat32Atomics),
+    ROW(AtomicFloat, shaderSharedFloat32AtomicAdd),
+    ROW(WorkgroupLayout, workgroupMemoryExplicitLayout),
+    ROW(WorkgroupLayout, workgroupMemoryExplicitLayoutScalarBlockLayout),
+    ROW(WorkgroupLayout, workgroupMemoryExplicitLayout8BitAccess),
+    ROW(WorkgroupLayout, workgroupMemoryExplicitLayout16BitAccess),
+    ROW(Executable, pipelineExecutableInfo),
+};
+#undef ROW
+#undef CORE
+
+// What the runtime itself cannot do without.
+constexpr const char *needed[] = {"bufferDeviceAddress", "timelineSemaphore",
+                                  "synchronization2"};
+
+VkBool32 &flag(FeatureChain &Chain, size_t Offset) {
+  return *reinterpret_cast<VkBool32 *>(reinterpret_cast<char *>(&Chain) +
+                                       Offset);
+}
+
+// VkComponentTypeKHR by the manifest's names.
+std::string componentName(int32_t Type) {
+  switch (Type) {
+  case 0:
+    return "f16";
+  case 1:
+    return "f32";
+  case 2:
+    return "f64";
+  case 3:
+    return "i8";
+  case 4:
+    return "i16";
+  case 5:
+    return "i32";
+  case 6:
+    return "i64";
+  case 7:
+    return "u8";
+  case 8:
+    return "u16";
+  case 9:
+    return "u32";
+  case 10:
+    return "u64";
+  case 1000141000:
+    return "bf16";
+  case 1000491002:
+    return "f8e4m3fn";
+  case 1000491003:
+    return "f8e5m2";
+  }
+  return "type" + std::to_string(Type);
+}
+
+// Drivers known to be wrong. AMD's own drivers: reading their
+// cooperative-matrix property list has crashed programs.
+constexpr struct {
+  VkDriverId Driver;
+  const char *Why;
+} coopmatDeny[] = {
+    {VK_DRIVER_ID_AMD_PROPRIETARY,
+     "AMD's proprietary driver crashes on the property query"},
+    {VK_DRIVER_ID_AMD_OPEN_SOURCE, "AMDVLK crashes on the property query"},
+};
+
+// GRETA_VULKAN_DENY=name[,name:coopmat]: devices whose name contains `name` are
+// not used, or used without cooperative matrices.
+bool deniedByUser(const std::string &Device, bool Coopmat) {
+  const char *Value = getenv("GRETA_VULKAN_DENY");
+  std::string List = Value ? Value : "";
+  const std::string Suffix = ":coopmat";
+  for (size_t Begin = 0; Begin < List.size();) {
+    size_t End = std::min(List.find(',', Begin), List.size());
+    std::string Name = List.substr(Begin, End - Begin);
+    Begin = End + 1;
+    bool ForCoopmat =
+        Name.size() > Suffix.size() &&
+        Name.compare(Name.size() - Suffix.size(), Suffix.size(), Suffix) == 0;
+    if (ForCoopmat)
+      Name.resize(Name.size() - Suffix.size());
+    if (ForCoopmat == Coopmat && !Name.empty() &&
+        Device.find(Name) != std::string::npos)
+      return true;
+  }
+  return false;
+}
+
+PhysicalDevice query(const Instance &I, VkPhysicalDevice Handle) {
+  PhysicalDevice P;
+  P.Handle = Handle;
+  I.GetPhysicalDeviceProperties(Handle, &P.Props);
+  if (P.Props.apiVersion < VK_API_VERSION_1_3) {
+    P.Refused = "Vulkan " +
+                std::to_string(VK_API_VERSION_MAJOR(P.Props.apiVersion)) + "." +
+                std::to_string(VK_API_VERSION_MINOR(P.Props.apiVersion)) +
+                ", 1.3 is needed";
+    return P;
+  }
+  if (deniedByUser(P.Props.deviceName, /*Coopmat=*/false)) {
+    P.Refused = "denied by GRETA_VULKAN_DENY";
+    return P;
+  }
+  VkPhysicalDeviceProperties2 Props{
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2};
+  P.V11.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_PROPERTIES;
+  P.V12.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_PROPERTIES;
+  P.V13.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_PROPERTIES;
+  Props.pNext = &P.V11;
+  P.V11.pNext = &P.V12;
+  P.V12.pNext = &P.V13;
+  I.GetPhysicalDeviceProperties2(Handle, &Props);
+
+  uint32_t Count = 0;
+  I.EnumerateDeviceExtensionProperties(Handle, nullptr, &Count, nullptr);
+  std::vector<VkExtensionProperties> All(Count);
+  I.EnumerateDeviceExtensionProperties(Handle, nullptr, &Count, All.data());
+  for (const char *Used :
+       {"VK_KHR_cooperative_matrix", "VK_KHR_shader_bfloat16",
+        "VK_EXT_shader_float8", "VK_EXT_shader_atomic_float",
+        "VK_KHR_workgroup_memory_explicit_layout",
+        "VK_KHR_pipeline_executable_properties"})
+    for (const VkExtensionProperties &E : All)
+      if (!strcmp(E.extensionName, Used))
+        P.Extensions.insert(Used);
+
+  P.CoopmatDenied = deniedByUser(P.Props.deviceName, /*Coopmat=*/true);
+  for (const auto &Row : coopmatDeny)
+    P.CoopmatDenied |= P.V12.driverID == Row.Driver;
+  if (P.CoopmatDenied || !I.GetCooperativeMatrixProperties)
+    P.Extensions.erase("VK_KHR_cooperative_matrix");
+
+  FeatureChain Chain;
+  Chain.link(P.Extensions);
+  I.GetPhysicalDeviceFeatures2(Handle, &Chain.Core);
+  for (const auto &Row : featureTable)
+    if (flag(Chain, Row.Offset))
+      P.Features.insert(Row.Name);
+  for (const char *Name : needed)
+    if (!P.Features.count(Name))
+      P.Refused = std::string("it lacks the feature ") + Name;
+
+  if (P.Features.count("cooperativeMatrix")) {
+    Count = 0;
+    I.GetCooperativeMatrixProperties(Handle, &Count, nullptr);
+    std::vector<CoopMatrixProperty> Shapes(
+        Count, {sTypeCoopProperty, nullptr, 0, 0, 0, 0, 0, 0, 0, 0, 0});
+    if (I.GetCooperativeMatrixProperties(Handle, &Count, Shapes.data()) ==
+        VK_SUCCESS)
+      for (uint32_t S = 0; S < Count; ++S)
+        if (const CoopMatrixProperty &C = Shapes[S];
+            C.scope == scopeSubgroup && !C.saturatingAccumulation)
+          P.Coopmat.push_back({C.M, C.N, C.K, componentName(C.AType),
+                               componentName(C.BType), componentName(C.CType),
+                               componentName(C.ResultType)});
+  }
+  return P;
+}
+
+int rank(const PhysicalDevice &P) {
+  if (!P.Refused.empty())
+    return 5;
+  switch (P.Props.deviceType) {
+  case VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU:
+    return 0;
+  case VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU:
+    return 1;
+  case VK_PHYSICAL_DEVICE_TYPE_VIRTUAL_GPU:
+    return 2;
+  case VK_PHYSICAL_DEVICE_TYPE_CPU:
+    return 3;
+  default:
+    return 4;
+  }
+}
+
+std::string hex(const uint8_t *Bytes, size_t Size) {
+  std::string S;
+  for (size_t I = 0; I < Size; ++I) {
+    S += "0123456789abcdef"[Bytes[I] >> 4];
+    S += "0123456789abcdef"[Bytes[I] & 15];
+  }
+  return S;
+}
+
+} // namespace
+
+void FeatureChain::link(const std::set<std::string> &Extensions) {
+  memset(this, 0, sizeof(*this));
+  Core.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2;
+  V11.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES;
+  V12.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES;
+  V13.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES;
+  Coop.sType = sTypeCoopFeatures;
+  BFloat16.sType = sTypeBFloat16Features;
+  Float8.sType = sTypeFloat8Features;
+  AtomicFloat.sType =
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_ATOMIC_FLOAT_FEATURES_EXT;
+  WorkgroupLayout.sType =
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_WORKGROUP_MEMORY_EXPLICIT_LAYOUT_FEATURES_KHR;
+  Executable.sType =
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PIPELINE_EXECUTABLE_PROPERTIES_FEATURES_KHR;
+  void **Next = &Core.pNext;
+  auto Add = [&](auto &Struct, const char *Extension) {
+    if (Extension && !Extensions.count(Extension))
+      return;
+    *Next = &Struct;
+    Next = &Struct.pNext;
+  };
+  Add(V11, nullptr);
+  Add(V12, nullptr);
+  Add(V13, nullptr);
+  Add(Coop, "VK_KHR_cooperative_matrix");
+  Add(BFloat16, "VK_KHR_shader_bfloat16");
+  Add(Float8, "VK_EXT_shader_float8");
+  Add(AtomicFloat, "VK_EXT_shader_atomic_float");
+  Add(WorkgroupLayout, "VK_KHR_workgroup_memory_explicit_layout");
+  Add(Executable, "VK_KHR_pipeline_executable_properties");
+}
+
+bool knownFeature(const std::string &Name) {
+  for (const auto &Row : featureTable)
+    if (Name == Row.Name)
+      return true;
+  return false;
+}
+
+void enableFeatures(const PhysicalDevice &P, FeatureChain &Chain) {
+  Chain.link(P.Extensions);
+  for (const auto &Row : featureTable)
+    if (P.Features.count(Row.Name))
+      flag(Chain, Row.Offset) = VK_TRUE;
+}
+
+std::vector<PhysicalDevice> physicalDevices(const Instance &I) {
+  std::vector<PhysicalDevice> All;
+  for (VkPhysicalDevice Handle : I.physicalDevices())
+    All.push_back(query(I, Handle));
+  std::stable_sort(All.begin(), All.end(),
+                   [](const PhysicalDevice &A, const PhysicalDevice &B) {
+                     return rank(A) < rank(B);
+                   });
+  return All;
+}
+
+std::vector<std::string> subgroupOps(VkSubgroupFeatureFlags Flags) {
+  // In the order of the flag bits.
+  static const char *const Names[] = {"basic",      "vote",
+                                      "arithmetic", "ballot",
+                                      "shuffle",    "shuffle_relative",
+                                      "clustered",  "quad"};
+  std::vector<std::string> Result;
+  for (size_t Bit = 0; Bit < std::size(Names); ++Bit)
+    if (Flags & (1u << Bit))
+      Result.push_back(Names[Bit]);
+  return Result;
+}
+
+std::string PhysicalDevice::cacheKey() const {
+  return hex(V11.deviceUUID, VK_UUID_SIZE) + "-" +
+         hex(V11.driverUUID, VK_UUID_SIZE) + "-" +
+         std::to_string(Props.driverVersion) + "-" +
+         hex(Props.pipelineCacheUUID, 8);
+}
+
+void PhysicalDevice::describe(nlohmann::json &Out) const {
+  Out["name"] = Props.deviceName;
+  Out["backend"] = "vulkan";
+  if (!Refused.empty())
+    return;
+  Out["driver"] = std::string(V12.driverName) + " " + V12.driverInfo;
+  Out["subgroup_size"] = {{"default", V11.subgroupSize},
+                          {"min", V13.minSubgroupSize},
+                          {"max", V13.maxSubgroupSize}};
+  Out["subgroup_ops"] = subgroupOps(V11.subgroupSupportedOperations);
+  Out["shared_bytes"] = Props.limits.maxComputeSharedMemorySize;
+  Out["features"] = Features;
+  Out["coopmat"] = nlohmann::json::array();
+  for (const CoopShape &C : Coopmat)
+    Out["coopmat"].push_back({{"m", C.M},
+                              {"n", C.N},
+                              {"k", C.K},
+                              {"a", C.A},
+                              {"b", C.B},
+                              {"c", C.C},
+                              {"result", C.Result}});
+  if (CoopmatDenied)
+    Out["coopmat_denied"] = true;
+}
+
+} // namespace greta::rt::vulkan

@@ -1,0 +1,58 @@
+// Instance.h: libvulkan.so.1 through dlopen, its instance and function
+// pointers, and the validation layer.
+//
+// GRETA_VULKAN_VALIDATE=1 turns VK_LAYER_KHRONOS_validation on; whatever it
+// says becomes an error of the API call in which it said it
+// (takeVulkanComplaints), so a test that passes proves silence.
+#ifndef GRETA_RUNTIME_VULKAN_INSTANCE_H
+#define GRETA_RUNTIME_VULKAN_INSTANCE_H
+
+#include "Extensions.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace greta::rt::vulkan {
+
+// Throws Error unless the call returned VK_SUCCESS; memory exhaustion gets its
+// own status.
+void check(VkResult Result, const std::string &What);
+
+#define GRETA_VULKAN_INSTANCE_FUNCTIONS(X)                                     \
+  X(CreateDevice)                                                              \
+  X(DestroyInstance)                                                           \
+  X(EnumerateDeviceExtensionProperties)                                        \
+  X(EnumeratePhysicalDevices)                                                  \
+  X(GetDeviceProcAddr)                                                         \
+  X(GetPhysicalDeviceFeatures2)                                                \
+  X(GetPhysicalDeviceMemoryProperties)                                         \
+  X(GetPhysicalDeviceProperties)                                               \
+  X(GetPhysicalDeviceProperties2)                                              \
+  X(GetPhysicalDeviceQueueFamilyProperties)
+
+class Instance {
+public:
+  // The process's instance while anyone holds it. Throws NotFound when there is
+  // no loader.
+  static std::shared_ptr<Instance> get();
+  Instance();
+  ~Instance();
+  Instance(const Instance &) = delete;
+
+  std::vector<VkPhysicalDevice> physicalDevices() const;
+
+#define X(Name) PFN_vk##Name Name = nullptr;
+  GRETA_VULKAN_INSTANCE_FUNCTIONS(X)
+#undef X
+  PFN_getCooperativeMatrixProperties GetCooperativeMatrixProperties = nullptr;
+
+private:
+  void *Library = nullptr;
+  VkInstance Handle = VK_NULL_HANDLE;
+  VkDebugUtilsMessengerEXT Messenger = VK_NULL_HANDLE;
+  PFN_vkDestroyDebugUtilsMessengerEXT DestroyMessenger = nullptr;
+};
+
+} // namespace greta::rt::vulkan
+#endif

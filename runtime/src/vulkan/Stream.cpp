@@ -1,0 +1,510 @@
+// Stream.cpp: a stream is a timeline semaphore and a row of command buffers on
+// one queue.
+//
+// Operations are recorded into the open batch; a batch is submitted when
+// somebody waits, when it is long, or when the device has nothing to do. Each
+// submission signals the next value of the timeline, by which finished batches,
+// staging space and kept objects are given back. A full memory barrier stands
+// before each operation: that is the stream's order.
+#include "Device.h"
+#include "Error.h"
+
+#include <algorithm>
+#include <cstring>
+#include <deque>
+
+namespace greta::rt::vulkan {
+namespace {
+
+constexpr size_t stagingBytes = 16u << 20;
+constexpr size_t chunkBytes = stagingBytes / 4;
+constexpr size_t maxBatch =
+    128; // operations before a batch is submitted unasked
+static_assert(chunkBytes % 16 == 0, "chunks keep alignment");
+
+} // namespace
+
+// What events share with their stream, so that it outlives the handle.
+struct StreamState {
+  explicit StreamState(CoreRef Owner);
+  ~StreamState();
+
+  // All of these are called with Lock held.
+  VkCommandBuffer open();
+  void submit(VkCommandBuffer Extra, std::shared_ptr<void> Keep);
+  void flush() {
+    if (Open || !OpenWaits.empty())
+      submit(VK_NULL_HANDLE, nullptr);
+  }
+  void waitFor(uint64_t Value);
+  void retire();
+  void barrier(VkCommandBuffer Cmd) const;
+
+  CoreRef C;
+  std::mutex Lock;
+  Core::Queue *Queue;
+  VkSemaphore Timeline = VK_NULL_HANDLE;
+  VkCommandPool Pool = VK_NULL_HANDLE;
+  uint64_t Submitted = 0; // the timeline value of the last submission
+  uint64_t Completed = 0; // of the last one seen to be done
+  VkCommandBuffer Open = VK_NULL_HANDLE;
+  size_t OpenOps = 0;
+  KeepList OpenKeep;
+  std::vector<VkSemaphoreSubmitInfo> OpenWaits;
+  struct Batch {
+    VkCommandBuffer Cmd;
+    uint64_t Value;
+    KeepList Keep;
+  };
+  std::deque<Batch> InFlight;
+  std::vector<VkCommandBuffer> Free;
+};
+
+StreamState::StreamState(CoreRef Owner) : C(std::move(Owner)) {
+  {
+    std::lock_guard<std::mutex> Guard(C->Lock);
+    Queue = C->Queues[C->NextQueue++ % C->Queues.size()].get();
+  }
+  VkSemaphoreTypeCreateInfo Type{VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO};
+  Type.semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE;
+  VkSemaphoreCreateInfo Info{VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO};
+  Info.pNext = &Type;
+  check(C->Fn.CreateSemaphore(C->Handle, &Info, nullptr, &Timeline),
+        "vkCreateSemaphore");
+  VkCommandPoolCreateInfo PoolInfo{VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO};
+  PoolInfo.flags = VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT;
+  PoolInfo.queueFamilyIndex = C->QueueFamily;
+  VkResult Result =
+      C->Fn.CreateCommandPool(C->Handle, &PoolInfo, nullptr, &Pool);
+  if (Result != VK_SUCCESS) {
+    C->Fn.DestroySemaphore(C->Handle, Timeline, nullptr);
+    check(Result, "vkCreateCommandPool");
+  }
+}
+
+StreamState::~StreamState() {
+  C->Fn.DestroyCommandPool(C->Handle, Pool, nullptr);
+  C->Fn.DestroySemaphore(C->Handle, Timeline, nullptr);
+}
+
+VkCommandBuffer StreamState::open() {
+  if (Open)
+    return Open;
+  retire();
+  if (Free.empty()) {
+    VkCommandBufferAllocateInfo Info{
+        VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO};
+    Info.commandPool = Pool;
+    Info.level = VK_COMMAND_BUFFER_LEVEL_PRIMARY;
+    Info.commandBufferCount = 1;
+    VkCommandBuffer Cmd;
+    check(C->Fn.AllocateCommandBuffers(C->Handle, &Info, &Cmd),
+          "vkAllocateCommandBuffers");
+    Free.push_back(Cmd);
+  }
+  VkCommandBufferBeginInfo Begin{VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
+  Begin.flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT;
+  check(C->Fn.BeginCommandBuffer(Free.back(), &Begin), "vkBeginCommandBuffer");
+  Open = Free.back();
+  Free.pop_back();
+  return Open;
+}
+
+void StreamState::submit(VkCommandBuffer Extra, std::shared_ptr<void> Keep) {
+  VkCommandBufferSubmitInfo Cmds[2] = {
+      {VK_STRUCTURE_TYPE_COMMAND_BUFFER_SUBMIT_INFO},
+      {VK_STRUCTURE_TYPE_COMMAND_BUFFER_SUBMIT_INFO}};
+  uint32_t Count = 0;
+  if (Open) {
+    check(C->Fn.EndCommandBuffer(Open), "vkEndCommandBuffer");
+    Cmds[Count++].commandBuffer = Open;
+  }
+  if (Extra)
+    Cmds[Count++].commandBuffer = Extra;
+  VkSemaphoreSubmitInfo Signal{VK_STRUCTURE_TYPE_SEMAPHORE_SUBMIT_INFO};
+  Signal.semaphore = Timeline;
+  Signal.value = Submitted + 1;
+  Signal.stageMask = VK_PIPELINE_STAGE_2_ALL_COMMANDS_BIT;
+  VkSubmitInfo2 Info{VK_STRUCTURE_TYPE_SUBMIT_INFO_2};
+  Info.waitSemaphoreInfoCount = static_cast<uint32_t>(OpenWaits.size());
+  Info.pWaitSemaphoreInfos = OpenWaits.data();
+  Info.commandBufferInfoCount = Count;
+  Info.pCommandBufferInfos = Cmds;
+  Info.signalSemaphoreInfoCount = 1;
+  Info.pSignalSemaphoreInfos = &Signal;
+  {
+    std::lock_guard<std::mutex> Guard(Queue->Lock);
+    check(C->Fn.QueueSubmit2(Queue->Handle, 1, &Info, VK_NULL_HANDLE),
+          "vkQueueSubmit2");
+  }
+  ++Submitted;
+  if (Keep)
+    OpenKeep.push_back(std::move(Keep));
+  InFlight.push_back({Open, Submitted, std::move(OpenKeep)});
+  OpenKeep.clear();
+  OpenWaits.clear();
+  Open = VK_NULL_HANDLE;
+  OpenOps = 0;
+}
+
+void StreamState::waitFor(uint64_t Value) {
+  VkSemaphoreWaitInfo Info{VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO};
+  Info.semaphoreCount = 1;
+  Info.pSemaphores = &Timeline;
+  Info.pValues = &Value;
+  check(C->Fn.WaitSemaphores(C->Handle, &Info, UINT64_MAX),
+        "waiting for the device");
+  Completed = std::max(Completed, Value);
+}
+
+void StreamState::retire() {
+  check(C->Fn.GetSemaphoreCounterValue(C->Handle, Timeline, &Completed),
+        "vkGetSemaphoreCounterValue");
+  while (!InFlight.empty() && InFlight.front().Value <= Completed) {
+    if (VkCommandBuffer Cmd = InFlight.front().Cmd) {
+      check(C->Fn.ResetCommandBuffer(Cmd, 0), "vkResetCommandBuffer");
+      Free.push_back(Cmd);
+    }
+    InFlight.pop_front();
+  }
+}
+
+void StreamState::barrier(VkCommandBuffer Cmd) const {
+  VkMemoryBarrier2 Barrier{VK_STRUCTURE_TYPE_MEMORY_BARRIER_2};
+  Barrier.srcStageMask = Barrier.dstStageMask =
+      VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT |
+      VK_PIPELINE_STAGE_2_ALL_TRANSFER_BIT;
+  Barrier.srcAccessMask =
+      VK_ACCESS_2_SHADER_WRITE_BIT | VK_ACCESS_2_TRANSFER_WRITE_BIT;
+  Barrier.dstAccessMask =
+      VK_ACCESS_2_SHADER_READ_BIT | VK_ACCESS_2_SHADER_WRITE_BIT |
+      VK_ACCESS_2_TRANSFER_READ_BIT | VK_ACCESS_2_TRANSFER_WRITE_BIT;
+  VkDependencyInfo Info{VK_STRUCTURE_TYPE_DEPENDENCY_INFO};
+  Info.memoryBarrierCount = 1;
+  Info.pMemoryBarriers = &Barrier;
+  C->Fn.CmdPipelineBarrier2(Cmd, &Info);
+}
+
+void VulkanEvent::synchronize() {
+  if (!Owner)
+    fail(GRETA_ERROR_INVALID_ARGUMENT, "the event was never recorded");
+  std::lock_guard<std::mutex> Guard(Owner->Lock);
+  if (Value > Owner->Submitted)
+    Owner->flush();
+  Owner->waitFor(Value);
+}
+
+uint64_t VulkanEvent::ticks() const {
+  const Core &C = *Owner->C;
+  uint64_t Ticks = 0;
+  check(C.Fn.GetQueryPoolResults(C.Handle, Time->Slot.Handle, Time->Slot.Index,
+                                 1, sizeof(Ticks), &Ticks, sizeof(Ticks),
+                                 VK_QUERY_RESULT_64_BIT |
+                                     VK_QUERY_RESULT_WAIT_BIT),
+        "reading a timestamp");
+  return Ticks;
+}
+
+double VulkanEvent::since(Event &Start) {
+  const Core &C = *Owner->C;
+  if (!C.TimestampBits)
+    fail(GRETA_ERROR_UNSUPPORTED, C.Physical.Props.deviceName,
+         " has no timestamps on its compute queue");
+  uint64_t Ticks = ticks() - static_cast<VulkanEvent &>(Start).ticks();
+  // The counter wraps at its valid bits.
+  if (C.TimestampBits < 64)
+    Ticks &= (uint64_t(1) << C.TimestampBits) - 1;
+  return static_cast<double>(Ticks) * C.Physical.Props.limits.timestampPeriod /
+         1000.0;
+}
+
+namespace {
+
+struct VulkanGraph : Graph, std::enable_shared_from_this<VulkanGraph> {
+  explicit VulkanGraph(CoreRef Owner);
+  ~VulkanGraph() override {
+    C->Fn.DestroyCommandPool(C->Handle, Pool, nullptr);
+  }
+  void launch(Stream &S) override;
+  CoreRef C;
+  VkCommandPool Pool = VK_NULL_HANDLE;
+  VkCommandBuffer Cmd = VK_NULL_HANDLE;
+  KeepList Keep;
+};
+
+VulkanGraph::VulkanGraph(CoreRef Owner) : C(std::move(Owner)) {
+  VkCommandPoolCreateInfo PoolInfo{VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO};
+  PoolInfo.queueFamilyIndex = C->QueueFamily;
+  check(C->Fn.CreateCommandPool(C->Handle, &PoolInfo, nullptr, &Pool),
+        "vkCreateCommandPool");
+  VkCommandBufferAllocateInfo Info{
+      VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO};
+  Info.commandPool = Pool;
+  Info.level = VK_COMMAND_BUFFER_LEVEL_PRIMARY;
+  Info.commandBufferCount = 1;
+  VkCommandBufferBeginInfo Begin{VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
+  // It may be launched again before the last launch is done.
+  Begin.flags = VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT;
+  VkResult Result = C->Fn.AllocateCommandBuffers(C->Handle, &Info, &Cmd);
+  if (Result == VK_SUCCESS)
+    Result = C->Fn.BeginCommandBuffer(Cmd, &Begin);
+  if (Result != VK_SUCCESS) {
+    C->Fn.DestroyCommandPool(C->Handle, Pool, nullptr);
+    check(Result, "recording a graph");
+  }
+}
+
+class VulkanStream : public Stream {
+public:
+  explicit VulkanStream(CoreRef Owner)
+      : C(Owner), State(std::make_shared<StreamState>(Owner)) {}
+  ~VulkanStream() override;
+  void write(const MemoryRef &To, size_t Offset, const void *Data,
+             size_t Size) override;
+  void read(const MemoryRef &From, size_t Offset, void *Data,
+            size_t Size) override;
+  void copy(const MemoryRef &To, size_t ToOffset, const MemoryRef &From,
+            size_t FromOffset, size_t Size) override;
+  void fill(const MemoryRef &To, size_t Offset, size_t Size,
+            uint32_t Word) override;
+  void launch(Launch L) override;
+  void record(Event &E) override;
+  void wait(Event &E) override;
+  void flush() override;
+  void kick() override;
+  void synchronize() override;
+  void beginCapture() override { Recording = std::make_shared<VulkanGraph>(C); }
+  std::shared_ptr<Graph> endCapture() override;
+
+  CoreRef C;
+  std::shared_ptr<StreamState> State;
+
+private:
+  // The command buffer that the next operation goes to, after a barrier; `Keep`
+  // lives until it is done.
+  VkCommandBuffer next(KeepList Keep);
+  // Space in the staging ring, free for use; of at most chunkBytes.
+  size_t stage(size_t Size);
+
+  std::shared_ptr<VulkanGraph> Recording;
+  std::shared_ptr<VulkanMemory> Staging;
+  size_t Head = 0; // next free byte of the ring
+  struct Used {
+    size_t Begin, End;
+    uint64_t Value;
+  };
+  std::deque<Used> InUse;
+};
+
+void VulkanGraph::launch(Stream &S) {
+  StreamState &State = *static_cast<VulkanStream &>(S).State;
+  std::lock_guard<std::mutex> Guard(State.Lock);
+  State.retire();
+  State.submit(Cmd, shared_from_this());
+}
+
+VulkanStream::~VulkanStream() {
+  // Unfinished work still uses what the stream keeps. A lost device has nothing
+  // to wait for.
+  try {
+    synchronize();
+  } catch (const Error &) {
+  }
+}
+
+VkCommandBuffer VulkanStream::next(KeepList Keep) {
+  KeepList &List = Recording ? Recording->Keep : State->OpenKeep;
+  VkCommandBuffer Cmd = Recording ? Recording->Cmd : State->open();
+  List.insert(List.end(), Keep.begin(), Keep.end());
+  State->barrier(Cmd);
+  if (!Recording)
+    ++State->OpenOps;
+  return Cmd;
+}
+
+size_t VulkanStream::stage(size_t Size) {
+  if (!Staging)
+    Staging =
+        std::make_shared<VulkanMemory>(C, stagingBytes, /*HostVisible=*/true);
+  Size = (Size + 15) / 16 * 16;
+  size_t Begin = Head + Size <= stagingBytes ? Head : 0;
+  while (!InUse.empty() && InUse.front().Value <= State->Completed)
+    InUse.pop_front();
+  // Entries are in the order of their submissions: whoever waits for one has
+  // waited for all before it.
+  for (size_t I = InUse.size(); I-- > 0;) {
+    if (InUse[I].End <= Begin || Begin + Size <= InUse[I].Begin)
+      continue;
+    if (InUse[I].Value > State->Submitted)
+      State->flush();
+    State->waitFor(InUse[I].Value);
+    InUse.erase(InUse.begin(), InUse.begin() + I + 1);
+    break;
+  }
+  uint64_t Value = State->Submitted + 1;
+  if (!InUse.empty() && InUse.back().End == Begin &&
+      InUse.back().Value == Value)
+    InUse.back().End += Size;
+  else
+    InUse.push_back({Begin, Begin + Size, Value});
+  Head = Begin + Size;
+  return Begin;
+}
+
+void VulkanStream::write(const MemoryRef &To, size_t Offset, const void *Data,
+                         size_t Size) {
+  std::lock_guard<std::mutex> Guard(State->Lock);
+  for (size_t Done = 0; Done < Size;) {
+    size_t N = std::min(chunkBytes, Size - Done);
+    size_t At = stage(N);
+    memcpy(Staging->Mapped + At, static_cast<const char *>(Data) + Done, N);
+    VkBufferCopy Copy{At, Offset + Done, N};
+    VkCommandBuffer Cmd = next({To, Staging});
+    C->Fn.CmdCopyBuffer(Cmd, Staging->Buffer,
+                        static_cast<VulkanMemory &>(*To).Buffer, 1, &Copy);
+    Done += N;
+    if (N == chunkBytes)
+      State->flush(); // the copy runs while the next chunk is prepared
+  }
+}
+
+void VulkanStream::read(const MemoryRef &From, size_t Offset, void *Data,
+                        size_t Size) {
+  std::lock_guard<std::mutex> Guard(State->Lock);
+  struct Part {
+    size_t At, Done, N;
+    uint64_t Value;
+  };
+  std::deque<Part> Parts;
+  auto Finish = [&] {
+    Part P = Parts.front();
+    Parts.pop_front();
+    State->waitFor(P.Value);
+    memcpy(static_cast<char *>(Data) + P.Done, Staging->Mapped + P.At, P.N);
+  };
+  for (size_t Done = 0; Done < Size;) {
+    size_t N = std::min(chunkBytes, Size - Done);
+    // The ring holds what is not copied out yet: leave room before taking more.
+    if (Parts.size() == 2)
+      Finish();
+    size_t At = stage(N);
+    VkBufferCopy Copy{Offset + Done, At, N};
+    VkCommandBuffer Cmd = next({From, Staging});
+    C->Fn.CmdCopyBuffer(Cmd, static_cast<VulkanMemory &>(*From).Buffer,
+                        Staging->Buffer, 1, &Copy);
+    // Makes the copy visible to the host.
+    VkMemoryBarrier2 Barrier{VK_STRUCTURE_TYPE_MEMORY_BARRIER_2};
+    Barrier.srcStageMask = VK_PIPELINE_STAGE_2_ALL_TRANSFER_BIT;
+    Barrier.srcAccessMask = VK_ACCESS_2_TRANSFER_WRITE_BIT;
+    Barrier.dstStageMask = VK_PIPELINE_STAGE_2_HOST_BIT;
+    Barrier.dstAccessMask = VK_ACCESS_2_HOST_READ_BIT;
+    VkDependencyInfo Info{VK_STRUCTURE_TYPE_DEPENDENCY_INFO};
+    Info.memoryBarrierCount = 1;
+    Info.pMemoryBarriers = &Barrier;
+    C->Fn.CmdPipelineBarrier2(Cmd, &Info);
+    State->flush();
+    Parts.push_back({At, Done, N, State->Submitted});
+    Done += N;
+  }
+  while (!Parts.empty())
+    Finish();
+}
+
+void VulkanStream::copy(const MemoryRef &To, size_t ToOffset,
+                        const MemoryRef &From, size_t FromOffset, size_t Size) {
+  std::lock_guard<std::mutex> Guard(State->Lock);
+  VkBufferCopy Copy{FromOffset, ToOffset, Size};
+  C->Fn.CmdCopyBuffer(next({To, From}),
+                      static_cast<VulkanMemory &>(*From).Buffer,
+                      static_cast<VulkanMemory &>(*To).Buffer, 1, &Copy);
+}
+
+void VulkanStream::fill(const MemoryRef &To, size_t Offset, size_t Size,
+                        uint32_t Word) {
+  std::lock_guard<std::mutex> Guard(State->Lock);
+  C->Fn.CmdFillBuffer(next({To}), static_cast<VulkanMemory &>(*To).Buffer,
+                      Offset, Size, Word);
+}
+
+void VulkanStream::launch(Launch L) {
+  std::lock_guard<std::mutex> Guard(State->Lock);
+  auto &K = static_cast<VulkanKernel &>(*L.Code);
+  L.Keep.push_back(L.Code);
+  VkCommandBuffer Cmd = next(std::move(L.Keep));
+  C->Fn.CmdBindPipeline(Cmd, VK_PIPELINE_BIND_POINT_COMPUTE, K.Pipeline);
+  if (!L.Block.empty())
+    C->Fn.CmdPushConstants(Cmd, K.Layout, VK_SHADER_STAGE_COMPUTE_BIT, 0,
+                           static_cast<uint32_t>(L.Block.size()),
+                           L.Block.data());
+  C->Fn.CmdDispatch(Cmd, L.Grid[0], L.Grid[1], L.Grid[2]);
+}
+
+void VulkanStream::record(Event &E) {
+  std::lock_guard<std::mutex> Guard(State->Lock);
+  auto &V = static_cast<VulkanEvent &>(E);
+  V.Time = std::make_shared<Query>(C);
+  VkCommandBuffer Cmd = State->open();
+  State->OpenKeep.push_back(V.Time);
+  C->Fn.CmdResetQueryPool(Cmd, V.Time->Slot.Handle, V.Time->Slot.Index, 1);
+  C->Fn.CmdWriteTimestamp2(Cmd, VK_PIPELINE_STAGE_2_ALL_COMMANDS_BIT,
+                           V.Time->Slot.Handle, V.Time->Slot.Index);
+  V.Owner = State;
+  V.Value = State->Submitted + 1;
+}
+
+void VulkanStream::wait(Event &E) {
+  auto &V = static_cast<VulkanEvent &>(E);
+  if (!V.Owner)
+    fail(GRETA_ERROR_INVALID_ARGUMENT, "the event was never recorded");
+  if (V.Owner == State)
+    return; // the stream's own order
+  {
+    std::lock_guard<std::mutex> Guard(V.Owner->Lock);
+    if (V.Value > V.Owner->Submitted)
+      V.Owner->flush();
+  }
+  std::lock_guard<std::mutex> Guard(State->Lock);
+  State->flush(); // what came before does not wait
+  VkSemaphoreSubmitInfo Wait{VK_STRUCTURE_TYPE_SEMAPHORE_SUBMIT_INFO};
+  Wait.semaphore = V.Owner->Timeline;
+  Wait.value = V.Value;
+  Wait.stageMask = VK_PIPELINE_STAGE_2_ALL_COMMANDS_BIT;
+  State->OpenWaits.push_back(Wait);
+  State->OpenKeep.push_back(V.Owner);
+}
+
+void VulkanStream::flush() {
+  std::lock_guard<std::mutex> Guard(State->Lock);
+  State->flush();
+}
+
+void VulkanStream::kick() {
+  std::lock_guard<std::mutex> Guard(State->Lock);
+  if (!State->Open)
+    return;
+  State->retire();
+  if (State->Completed == State->Submitted || State->OpenOps >= maxBatch)
+    State->flush();
+}
+
+void VulkanStream::synchronize() {
+  std::lock_guard<std::mutex> Guard(State->Lock);
+  State->flush();
+  State->waitFor(State->Submitted);
+  State->retire();
+}
+
+std::shared_ptr<Graph> VulkanStream::endCapture() {
+  std::shared_ptr<VulkanGraph> G = std::move(Recording);
+  Recording = nullptr;
+  check(C->Fn.EndCommandBuffer(G->Cmd), "recording a graph");
+  return G;
+}
+
+} // namespace
+
+std::unique_ptr<Stream> createStream(CoreRef C) {
+  return std::make_unique<VulkanStream>(std::move(C));
+}
+
+} // namespace greta::rt::vulkan

@@ -1,0 +1,85 @@
+// Main.cpp: greta-run's command line. Whatever goes wrong ends as one line on
+// stderr and exit status 1, with nothing written.
+#include "Options.h"
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+
+using namespace greta_run;
+
+int main(int argc, char **argv) {
+  Options O;
+  CLI::App App{"Runs, checks, times and inspects GRETA packages.", "greta-run"};
+  App.set_version_flag("--version",
+                       std::string("greta-run ") + greta_version());
+  App.add_option("package", O.Package, "the .greta file");
+  App.add_option("--device", O.Device,
+                 "hip[:N], vulkan[:N], sim:<gfx> or host; the first that "
+                 "exists unless given");
+  App.add_option("--function", O.Function,
+                 "which function to run; may be left out when there is one");
+  App.add_option("--variant", O.Variant,
+                 "run this variant instead of the one the device prefers");
+  App.add_option("--input", O.Inputs,
+                 "one per argument: x.npy, bf16:x.npy (uint16 data), "
+                 "4096xf16:random:SEED[:SIGMA], "
+                 "8xi32:random:SEED[:LO:HI], 3xf32:value:V, 3xf32:zeros")
+      ->allow_extra_args(false);
+  App.add_option("--output", O.Outputs, "one .npy file per result")
+      ->allow_extra_args(false);
+  App.add_option("--expect", O.Expected,
+                 "one .npy file per result to compare with")
+      ->allow_extra_args(false);
+  auto *Rtol =
+      App.add_option("--rtol", O.Rtol,
+                     "|got - want| <= atol + rtol * |want| for every element")
+          ->check(CLI::NonNegativeNumber);
+  auto *Atol =
+      App.add_option(
+             "--atol", O.Atol,
+             "see --rtol; with neither, docs/numerics.md's limits per row hold")
+          ->check(CLI::NonNegativeNumber);
+  App.add_flag("--check", O.Check, "compare with the package's host variant");
+  App.add_flag("--bench", O.Bench, "measure the function's GPU time");
+  App.add_option("--reps", O.Reps, "measurements taken")
+      ->check(CLI::Range(1u, 100000u));
+  App.add_option(
+         "--launches", O.Launches,
+         "launches in one measurement; enough for about 2 ms unless given")
+      ->check(CLI::Range(1u, 100000u));
+  App.add_option("--rotate", O.Rotate,
+                 "sets of buffers used in turn; enough to exceed the caches "
+                 "unless given")
+      ->check(CLI::Range(1u, 4096u));
+  App.add_option("--bench-copy", O.BenchCopy,
+                 "also measure a device-to-device copy of BYTES (256M, 1G)");
+  App.add_flag("--json", O.Json, "machine-readable output");
+  App.add_flag("--list-devices", O.ListDevices,
+               "what was probed, and why something is missing");
+  App.add_flag(
+      "--inspect", O.Inspect,
+      "functions, variants, registers; with --device what the driver compiled");
+  try {
+    App.parse(argc, argv);
+  } catch (const CLI::Success &E) {
+    return App.exit(E);
+  } catch (const CLI::ParseError &E) {
+    fprintf(stderr, "greta-run: error: %s\n", E.what());
+    return 1;
+  }
+  O.Elementwise = Rtol->count() || Atol->count();
+  try {
+    if (O.ListDevices)
+      return listDevices(O);
+    if (O.Inspect)
+      return inspect(O);
+    return run(O);
+  } catch (const std::bad_alloc &) {
+    fprintf(stderr, "greta-run: error: out of host memory\n");
+  } catch (const std::length_error &) {
+    fprintf(stderr, "greta-run: error: out of host memory\n");
+  } catch (const std::exception &E) {
+    fprintf(stderr, "greta-run: error: %s\n", E.what());
+  }
+  return 1;
+}

@@ -1,0 +1,54 @@
+// Options.h: the command line of greta-run, and what its parts do.
+#ifndef GRETA_RUN_OPTIONS_H
+#define GRETA_RUN_OPTIONS_H
+
+#include "Tensor.h"
+#include "greta_runtime.hpp"
+
+#include <nlohmann/json.hpp>
+
+namespace greta_run {
+
+struct Options {
+  std::string Package, Device, Function, Variant;
+  std::vector<std::string> Inputs, Outputs, Expected;
+  double Rtol = 0, Atol = 0;
+  bool Elementwise = false; // --rtol or --atol was given
+  bool Check = false, Bench = false, Json = false, ListDevices = false,
+       Inspect = false;
+  unsigned Reps = 50, Launches = 0, Rotate = 0;
+  std::string BenchCopy;
+};
+
+// A loaded function with its arguments and results in device memory.
+struct Session {
+  Session(greta::Runtime &Runtime, const greta::Package &Package,
+          const std::string &Function, const std::string &Variant,
+          const std::vector<Input> &Inputs);
+  // Fills the arguments.
+  void write(const std::vector<std::vector<uint8_t>> &Data);
+  void launch() { Function.launch(Stream, Arguments, Results); }
+  std::vector<HostTensor> read();
+
+  greta::Runtime &Runtime;
+  greta::Function Function;
+  greta::Stream Stream;
+  std::vector<greta::Buffer> ArgumentBuffers, ResultBuffers;
+  std::vector<greta::Tensor> Arguments, Results;
+  std::vector<size_t> ArgumentBytes, ResultBytes;
+  std::vector<std::string> ResultTypes;
+};
+
+// Each returns the process's exit status; failures are exceptions.
+int run(const Options &O);
+int listDevices(const Options &O);
+int inspect(const Options &O);
+
+// GPU times of the session's function, and of a copy of `Bytes` in the same
+// process.
+nlohmann::json bench(Session &S, const std::vector<std::vector<uint8_t>> &Data,
+                     const Options &O);
+nlohmann::json benchCopy(greta::Runtime &Runtime, const Options &O);
+
+} // namespace greta_run
+#endif
