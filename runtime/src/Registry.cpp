@@ -30,7 +30,9 @@ bool indexed(const std::string &Spec, const std::string &Kind,
 
 void listDevices(nlohmann::json &Out) {
   Out = nlohmann::json::array();
+  listHip(Out);
   listVulkan(Out);
+  listSim(Out);
   listHost(Out);
 }
 
@@ -40,7 +42,7 @@ std::shared_ptr<Device> openDevice(const std::string &Spec) {
   if (Spec.empty()) {
     // hip, vulkan, host: the first that exists. A simulator is asked for by
     // chip.
-    for (auto Open : {openVulkan}) {
+    for (auto Open : {openHip, openVulkan}) {
       try {
         return Open(0);
       } catch (const Error &E) {
@@ -52,8 +54,12 @@ std::shared_ptr<Device> openDevice(const std::string &Spec) {
   }
   if (Spec == "host")
     return openHost();
+  if (indexed(Spec, "hip", Index))
+    return openHip(Index);
   if (indexed(Spec, "vulkan", Index))
     return openVulkan(Index);
+  if (Spec.compare(0, 4, "sim:") == 0)
+    return openSim(Spec.substr(4));
   fail(GRETA_ERROR_INVALID_ARGUMENT, "unknown device '", Spec,
        "'; one of hip[:N], vulkan[:N], sim:<gfx>, host");
 }

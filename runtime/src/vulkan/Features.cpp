@@ -215,9 +215,10 @@ PhysicalDevice query(const Instance &I, VkPhysicalDevice Handle) {
   return P;
 }
 
+constexpr int maxRank = 5;
 int rank(const PhysicalDevice &P) {
   if (!P.Refused.empty())
-    return 5;
+    return maxRank;
   switch (P.Props.deviceType) {
   case VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU:
     return 0;
@@ -294,11 +295,12 @@ std::vector<PhysicalDevice> physicalDevices(const Instance &I) {
   std::vector<PhysicalDevice> All;
   for (VkPhysicalDevice Handle : I.physicalDevices())
     All.push_back(query(I, Handle));
-  std::stable_sort(All.begin(), All.end(),
-                   [](const PhysicalDevice &A, const PhysicalDevice &B) {
-                     return rank(A) < rank(B);
-                   });
-  return All;
+  std::vector<PhysicalDevice> Sorted;
+  for (int Rank = 0; Rank <= maxRank; ++Rank)
+    for (const PhysicalDevice &P : All)
+      if (rank(P) == Rank)
+        Sorted.push_back(P);
+  return Sorted;
 }
 
 std::vector<std::string> subgroupOps(VkSubgroupFeatureFlags Flags) {

@@ -1,0 +1,175 @@
+// HipLibrary.cpp: see HipLibrary.h.
+#include "HipLibrary.h"
+#include "Error.h"
+
+#include <cstdlib>
+#include <cstring>
+#include <dlfcn.h>
+#include <mutex>
+#include <vector>
+
+namespace greta::rt::hip {
+namespace {
+
+constexpr size_t propertyBytes =
+    8192;                         // more than any release's hipDeviceProp_t
+constexpr size_t nameBytes = 256; // its first member
+
+// Opens the first that loads; the reasons otherwise.
+void *openFirst(const std::vector<std::string> &Candidates,
+                std::string &Opened) {
+  std::string Reasons;
+  for (const std::string &Path : Candidates) {
+    if (void *Handle = dlopen(Path.c_str(), RTLD_NOW | RTLD_LOCAL)) {
+      Opened = Path;
+      return Handle;
+    }
+    Reasons += concat(Reasons.empty() ? "" : "; ", dlerror());
+  }
+  fail(GRETA_ERROR_NOT_FOUND, Reasons);
+}
+
+// The folder that this library was loaded from.
+std::string ownFolder() {
+  Dl_info Info;
+  if (!dladdr(reinterpret_cast<void *>(&ownFolder), &Info) || !Info.dli_fname)
+    return ".";
+  std::string Path = Info.dli_fname;
+  size_t Slash = Path.rfind('/');
+  return Slash == std::string::npos ? "." : Path.substr(0, Slash);
+}
+
+} // namespace
+
+Library::Library(void *Handle, std::string Opened) : Path(std::move(Opened)) {
+#define X(Name)                                                                \
+  Name = reinterpret_cast<decltype(Name)>(dlsym(Handle, #Name));               \
+  if (!Name)                                                                   \
+    fail(GRETA_ERROR_NOT_FOUND, Path, " has no " #Name);
+  GRETA_HIP_FUNCTIONS(X)
+#undef X
+  for (const char *Name :
+       {"hipGetDevicePropertiesR0600", "hipGetDeviceProperties"})
+    if (!Properties)
+      Properties = reinterpret_cast<decltype(Properties)>(dlsym(Handle, Name));
+  if (!Properties)
+    fail(GRETA_ERROR_NOT_FOUND, Path, " has no hipGetDeviceProperties");
+  LastError = reinterpret_cast<decltype(LastError)>(
+      dlsym(Handle, "greta_hip_sim_last_error"));
+  SetChip = reinterpret_cast<decltype(SetChip)>(
+      dlsym(Handle, "greta_hip_sim_set_chip"));
+}
+
+// HIP keeps threads and exit handlers, so neither library is ever closed.
+std::shared_ptr<Library> Library::real() {
+  static std::mutex Lock;
+  static std::shared_ptr<Library> Loaded;
+  std::lock_guard<std::mutex> Guard(Lock);
+  if (!Loaded) {
+    // GRETA_HIP_LIBRARY names another one, and then only that.
+    const char *Named = getenv("GRETA_HIP_LIBRARY");
+    std::vector<std::string> Candidates = {
+        "libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5",
+        "libamdhip64.so"};
+    if (Named && *Named)
+      Candidates = {Named};
+    std::string Path;
+    void *Handle = openFirst(Candidates, Path);
+    Loaded.reset(new Library(Handle, Path));
+  }
+  return Loaded;
+}
+
+std::shared_ptr<Library> Library::simulator(const std::string &Chip) {
+  static std::mutex Lock;
+  static void *Handle = nullptr;
+  static std::string Path, CurrentChip;
+  static std::weak_ptr<Library> Current;
+  std::lock_guard<std::mutex> Guard(Lock);
+  std::shared_ptr<Library> L = Current.lock();
+  if (L) {
+    if (CurrentChip != Chip)
+      fail(GRETA_ERROR_UNSUPPORTED, "sim:", CurrentChip,
+           " is open; one chip can be simulated at a time, close it first");
+    return L;
+  }
+  if (!Handle) {
+    std::vector<std::string> Candidates;
+    const char *Named = getenv("GRETA_HIP_SIM");
+    if (Named && *Named)
+      Candidates = {Named};
+    else
+      Candidates = {ownFolder() + "/libgreta_hip_sim.so",
+                    "libgreta_hip_sim.so"};
+    Handle = openFirst(Candidates, Path);
+  }
+  L.reset(new Library(Handle, Path));
+  if (!L->SetChip)
+    fail(GRETA_ERROR_NOT_FOUND, Path,
+         " has no greta_hip_sim_set_chip: it is not GRETA's simulator");
+  if (!Chip.empty()) {
+    // Whether it took the chip shows in the properties, so its answer is not
+    // needed.
+    L->SetChip(Chip.c_str());
+    int Count = 0;
+    if (L->hipInit(0) != hipSuccess ||
+        L->hipGetDeviceCount(&Count) != hipSuccess || Count < 1 ||
+        L->arch(0) != Chip)
+      fail(GRETA_ERROR_NOT_FOUND, "the simulator does not know the chip '",
+           Chip, "'");
+    Current = L;
+    CurrentChip = Chip;
+  }
+  return L;
+}
+
+void Library::check(hipError_t Result, const std::string &What) const {
+  if (Result == hipSuccess)
+    return;
+  std::string Detail = LastError && LastError() ? LastError() : "";
+  fail(Result == hipErrorOutOfMemory ? GRETA_ERROR_OUT_OF_MEMORY
+                                     : GRETA_ERROR_DEVICE,
+       What, ": ", hipGetErrorString(Result), " (", static_cast<int>(Result),
+       ")", Detail.empty() ? "" : ": ", Detail);
+}
+
+int Library::deviceCount() const {
+  int Count = 0;
+  // Without a device some releases fail in hipInit already; the count's answer
+  // is the one that says why.
+  (void)hipInit(0);
+  hipError_t Result = hipGetDeviceCount(&Count);
+  if (Result != hipSuccess || Count < 1)
+    fail(GRETA_ERROR_NOT_FOUND, Path,
+         " was loaded and finds no device: ", hipGetErrorString(Result), " (",
+         static_cast<int>(Result), ")");
+  return Count;
+}
+
+// hipDeviceProp_t grew in HIP 6, and both layouts are exported under different
+// names by different releases. Its first member is the name; gcnArchName is the
+// only other text in it, found by how it begins.
+void Library::readProperties(int Device, char *Bytes) const {
+  memset(Bytes, 0, propertyBytes);
+  check(Properties(Bytes, Device), concat("properties of HIP device ", Device));
+}
+
+std::string Library::arch(int Device) const {
+  std::vector<char> Bytes(propertyBytes);
+  readProperties(Device, Bytes.data());
+  for (size_t I = nameBytes; I + nameBytes < propertyBytes; I += 4)
+    if (memcmp(&Bytes[I], "gfx", 3) == 0) {
+      std::string Name(&Bytes[I], strnlen(&Bytes[I], nameBytes));
+      return Name.substr(0, Name.find(':'));
+    }
+  fail(GRETA_ERROR_DEVICE, Path, ": HIP device ", Device,
+       " does not name its architecture");
+}
+
+std::string Library::marketingName(int Device) const {
+  std::vector<char> Bytes(propertyBytes);
+  readProperties(Device, Bytes.data());
+  return std::string(Bytes.data(), strnlen(Bytes.data(), nameBytes));
+}
+
+} // namespace greta::rt::hip

@@ -1,0 +1,86 @@
+// HipLibrary.h: libamdhip64.so, or GRETA's simulator that exports the same API,
+// through dlopen.
+//
+// The simulator is libgreta_hip_sim.so: $GRETA_HIP_SIM, else beside this
+// library, else on the loader's path. It adds
+//   int greta_hip_sim_set_chip(const char *chip)   before any other call: the
+//   gfx name to be (0 when it knows it) const char
+//   *greta_hip_sim_last_error(void)     optional: what was wrong with a kernel,
+//   one sentence
+#ifndef GRETA_RUNTIME_HIP_LIBRARY_H
+#define GRETA_RUNTIME_HIP_LIBRARY_H
+
+#ifndef __HIP_PLATFORM_AMD__
+#define __HIP_PLATFORM_AMD__
+#endif
+// Without the C++ overloads: the names are looked up one by one.
+#define __HIP_DISABLE_CPP_FUNCTIONS__
+#include <hip/hip_runtime_api.h>
+
+#include <memory>
+#include <string>
+
+namespace greta::rt::hip {
+
+// The HIP functions the runtime uses: all of them must be there.
+#define GRETA_HIP_FUNCTIONS(X)                                                 \
+  X(hipEventCreate)                                                            \
+  X(hipEventDestroy)                                                           \
+  X(hipEventElapsedTime)                                                       \
+  X(hipEventRecord)                                                            \
+  X(hipEventSynchronize)                                                       \
+  X(hipFree)                                                                   \
+  X(hipGetDeviceCount)                                                         \
+  X(hipGetErrorString)                                                         \
+  X(hipGraphDestroy)                                                           \
+  X(hipGraphExecDestroy)                                                       \
+  X(hipGraphInstantiate)                                                       \
+  X(hipGraphLaunch)                                                            \
+  X(hipInit)                                                                   \
+  X(hipMalloc)                                                                 \
+  X(hipMemcpyAsync)                                                            \
+  X(hipMemsetD32Async)                                                         \
+  X(hipModuleGetFunction)                                                      \
+  X(hipModuleLaunchKernel)                                                     \
+  X(hipModuleLoadData)                                                         \
+  X(hipModuleUnload)                                                           \
+  X(hipSetDevice)                                                              \
+  X(hipStreamBeginCapture)                                                     \
+  X(hipStreamCreateWithFlags)                                                  \
+  X(hipStreamDestroy)                                                          \
+  X(hipStreamEndCapture)                                                       \
+  X(hipStreamSynchronize)                                                      \
+  X(hipStreamWaitEvent)
+
+class Library {
+public:
+  // Throws NotFound with what was tried. Loaded once per process.
+  static std::shared_ptr<Library> real();
+  // With the chip set; one simulated chip at a time, as the simulator is one
+  // machine.
+  static std::shared_ptr<Library> simulator(const std::string &Chip);
+
+  // Throws unless Result is success; `What` says what was tried.
+  void check(hipError_t Result, const std::string &What) const;
+  // At least one; throws NotFound with what the library says.
+  int deviceCount() const;
+  // "gfx942" of "gfx942:sramecc+:xnack-".
+  std::string arch(int Device) const;
+  std::string marketingName(int Device) const;
+
+#define X(Name) decltype(&::Name) Name = nullptr;
+  GRETA_HIP_FUNCTIONS(X)
+#undef X
+  std::string Path; // as opened
+
+private:
+  explicit Library(void *Handle, std::string Path);
+  void readProperties(int Device, char *Bytes) const;
+
+  hipError_t (*Properties)(void *, int) = nullptr;
+  const char *(*LastError)() = nullptr;
+  int (*SetChip)(const char *) = nullptr;
+};
+
+} // namespace greta::rt::hip
+#endif
