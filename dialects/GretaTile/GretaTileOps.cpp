@@ -90,6 +90,15 @@ LogicalResult LaunchOp::verify() {
   unsigned axes = getGrid().getNumResults();
   if (axes < 1 || axes > 3)
     return emitOpError("has a grid of ") << axes << " axes; it is 1 to 3";
+  if (getResultShapes().size() != getResults().size())
+    return emitOpError("has ") << getResultShapes().size() << " shapes for "
+                               << getResults().size() << " results";
+  for (auto [shape, result] :
+       llvm::zip(getResultShapes().getAsValueRange<AffineMapAttr>(), getResults()))
+    if (static_cast<int64_t>(shape.getNumResults()) !=
+        cast<RankedTensorType>(result.getType()).getRank())
+      return emitOpError("has the shape ")
+             << AffineMapAttr::get(shape) << " for a result of type " << result.getType();
   return success();
 }
 

@@ -55,13 +55,15 @@ def GretaTile_LaunchOp : GretaTile_Op<"launch", [DeclareOpInterfaceMethods<Symbo
   let description = [{
     Stands in the function that the package exports. `operands` then `results` are the kernel's pointer arguments; `scalars`
     gives the values of its `i32` arguments and `grid` the number of workgroups per axis (one to three results), both over
-    the symbols of the enclosing function (its attribute `greta.symbols`). `config` records what the compiler chose.
+    the symbols of the enclosing function (its attribute `greta.symbols`), as are `result_shapes`, one map per result.
+    `config` records what the compiler chose.
   }];
   let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<AnyRankedTensor>:$operands, AffineMapAttr:$grid,
-                       AffineMapAttr:$scalars, OptionalAttr<DictionaryAttr>:$config);
+                       AffineMapAttr:$scalars, AffineMapArrayAttr:$result_shapes, OptionalAttr<DictionaryAttr>:$config);
   let results = (outs Variadic<AnyRankedTensor>:$results);
   let assemblyFormat = [{
-    $kernel `grid` $grid `scalars` $scalars `(` $operands `)` attr-dict `:` functional-type($operands, $results)
+    $kernel `grid` $grid `scalars` $scalars `(` $operands `)` `shapes` $result_shapes attr-dict
+    `:` functional-type($operands, $results)
   }];
   let hasVerifier = 1;
 }
