@@ -1,0 +1,74 @@
+"""Compile time of every example function for every kind of target: the whole greta-translate process, cold, on one core.
+
+usage: compile_time.py [--csv=FILE] [--reps=7] [--check]
+Called by scripts/bench-compile-time. The budgets are issue-given: 200 ms for the norms and for SPIR-V, 300 ms for anything; --check exits 1
+when a median is over its budget. Beside the wall-clock time stands what `greta-translate --timing` says it spent.
+"""
+
+import argparse
+import csv
+import datetime
+import pathlib
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+TRANSLATE = ROOT / "build" / "bin" / "greta-translate"
+TARGETS = ("gfx942", "gfx1100", "gfx1201", "vulkan:portable", "vulkan", "host")
+COLUMNS = ["date", "commit", "cpu", "function", "target", "median_ms", "min_ms", "max_ms", "reported_ms", "budget_ms"]
+
+
+def budget(function, target):
+    return 200 if "norm" in function or target.startswith("vulkan") else 300
+
+
+def compile_once(source, target, output):
+    """(wall-clock milliseconds, the total that --timing reports)."""
+    command = ["taskset", "-c", "0", TRANSLATE, "--greta-to-package", f"--targets={target}", "--timing", source, "-o", output]
+    began = time.perf_counter()
+    run = subprocess.run([str(c) for c in command], capture_output=True, text=True)
+    elapsed = (time.perf_counter() - began) * 1e3
+    if run.returncode:
+        sys.exit(f"{source.name} for {target}: {run.stderr}")
+    total = re.search(r"total\D*([0-9.]+) *ms", run.stderr + run.stdout, re.IGNORECASE)
+    return elapsed, float(total[1]) if total else None
+
+
+def cpu_name():
+    names = re.findall(r"^model name\s*: (.*)$", pathlib.Path("/proc/cpuinfo").read_text(), re.MULTILINE)
+    return names[0] if names else "unknown"
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--csv", type=pathlib.Path)
+    parser.add_argument("--reps", type=int, default=7)
+    parser.add_argument("--check", action="store_true")
+    options = parser.parse_args()
+    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
+    common = dict(date=datetime.date.today().isoformat(), commit=commit, cpu=cpu_name())
+    table = []
+    with tempfile.TemporaryDirectory() as directory:
+        for source in sorted((ROOT / "examples").glob("*.mlir")):
+            for target in TARGETS:
+                runs = [compile_once(source, target, pathlib.Path(directory) / "k.greta") for _ in range(options.reps)]
+                wall = [w for w, _ in runs]
+                row = common | dict(function=source.stem, target=target, median_ms=round(statistics.median(wall), 1), min_ms=round(min(wall), 1))
+                row |= dict(max_ms=round(max(wall), 1), reported_ms=min(r for _, r in runs if r) if any(r for _, r in runs) else "", budget_ms=budget(source.stem, target))
+                table.append(row)
+                over = "  OVER" if row["median_ms"] > row["budget_ms"] else ""
+                print(f"{source.stem:20} {target:16} {row['median_ms']:7.1f} ms (min {row['min_ms']:.1f}, budget {row['budget_ms']}){over}", flush=True)
+    if options.csv:
+        with options.csv.open("w", newline="") as file:
+            writer = csv.DictWriter(file, COLUMNS)
+            writer.writeheader()
+            writer.writerows(table)
+    return 1 if options.check and any(row["median_ms"] > row["budget_ms"] for row in table) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
