@@ -1,7 +1,7 @@
 """Compile time of every example function for every kind of target: the whole greta-translate process, cold, on one core.
 
 usage: compile_time.py [--csv=FILE] [--reps=7] [--check]
-Called by scripts/bench-compile-time. The budgets are issue-given: 200 ms for the norms and for SPIR-V, 300 ms for anything; --check exits 1
+Called by scripts/bench-compile-time. Budgets of the median: 200 ms for the norms and for SPIR-V, 300 ms for anything; --check exits 1
 when a median is over its budget. Beside the wall-clock time stands what `greta-translate --timing` says it spent.
 """
 
