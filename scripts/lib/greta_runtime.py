@@ -81,6 +81,10 @@ class Runtime:
             self.check(self.lib.greta_buffer_write(self.stream, handle, ctypes.c_size_t(0), array.ctypes.data_as(ctypes.c_void_p), ctypes.c_size_t(array.nbytes)))
         return handle
 
+    def poison(self, buffer, size):
+        """Fills a buffer with NaNs, so that an element which no kernel writes shows."""
+        self.check(self.lib.greta_buffer_fill(self.stream, buffer, ctypes.c_size_t(0), ctypes.c_size_t(size & ~3), ctypes.c_uint32(0xFFFFFFFF)))
+
     def read(self, buffer, shape, dtype):
         array = np.empty(shape, DTYPES[dtype])
         if array.nbytes:
@@ -136,6 +140,8 @@ class Function:
         arguments = tensors(zip(buffers, (a.shape for a in arrays)))
         described = self.results(arguments)
         outputs = [self.runtime.buffer(size) for _, _, size in described]
+        for buffer, (_, _, size) in zip(outputs, described):
+            self.runtime.poison(buffer, size)
         self.launch(arguments, tensors(zip(outputs, (shape for shape, _, _ in described))))
         values = [self.runtime.read(buffer, shape, dtype) for buffer, (shape, dtype, _) in zip(outputs, described)]
         for buffer in buffers + outputs:
