@@ -39,6 +39,7 @@
 #include "mlir/Dialect/Math/Transforms/Passes.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/MemRef/Transforms/Passes.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/PatternMatch.h"
@@ -100,6 +101,7 @@ void host::interchangeContractions(func::FuncOp func) {
 }
 
 void host::tileContractions(func::FuncOp func) {
+  func.getContext()->loadDialect<scf::SCFDialect>();
   IRRewriter rewriter(func.getContext());
   for (linalg::GenericOp op : findContractions(func)) {
     bool alongK =
@@ -151,6 +153,10 @@ static Value viewAs(ImplicitLocOpBuilder &b, Value pointer,
 void host::passTensorsByPointer(func::FuncOp func, const FunctionSpec &spec) {
   Block &body = func.getBody().front();
   Operation *terminator = body.getTerminator();
+  func.getContext()
+      ->loadDialect<affine::AffineDialect, arith::ArithDialect,
+                    bufferization::BufferizationDialect,
+                    memref::MemRefDialect>();
   ImplicitLocOpBuilder b(func.getLoc(), func.getContext());
   b.setInsertionPointToStart(&body);
   unsigned args = spec.args.size(), results = spec.results.size();
@@ -186,7 +192,7 @@ void host::passTensorsByPointer(func::FuncOp func, const FunctionSpec &spec) {
     bufferization::MaterializeInDestinationOp::create(
         b, Type(), terminator->getOperand(i), destinations[i],
         /*restrict=*/true, /*writable=*/true);
-  terminator->setOperands({});
+  terminator->eraseOperands(0, results);
   body.eraseArguments(0, args);
 
   func.setType(b.getFunctionType(body.getArgumentTypes(), {}));

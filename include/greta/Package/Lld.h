@@ -22,7 +22,8 @@ enum class LinkKind {
 /// Links relocatable ELF objects into a shared object and writes its bytes to
 /// `output`. Nothing is printed: what lld says becomes the error. Objects pass
 /// through a private directory that is gone afterwards. Safe to call again and
-/// from several threads, which then take turns.
+/// from several threads, which then take turns. lld resets
+/// every cl::opt of the process to its default.
 llvm::Error linkShared(llvm::ArrayRef<llvm::StringRef> objects, LinkKind kind,
                        llvm::SmallVectorImpl<char> &output);
 

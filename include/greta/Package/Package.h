@@ -1,0 +1,24 @@
+//===- Package.h - writing .greta files -------------------------*- C++ -*-===//
+#ifndef GRETA_PACKAGE_PACKAGE_H
+#define GRETA_PACKAGE_PACKAGE_H
+
+#include "greta/Package/Variant.h"
+#include "llvm/Support/Error.h"
+#include <map>
+
+namespace greta {
+
+struct PackageContents {
+  std::string manifest;                       // JSON text, docs/package.md
+  std::map<std::string, std::string> members; // objects/<name> → bytes
+};
+
+/// Names the objects and describes everything. Equal objects become one member.
+PackageContents describePackage(llvm::ArrayRef<CompiledFunction> functions);
+
+/// The archive's bytes; the same contents give the same bytes.
+llvm::Expected<std::string> archivePackage(const PackageContents &contents);
+
+} // namespace greta
+
+#endif

@@ -1,0 +1,241 @@
+//===- Manifest.cpp - what is in a package, as JSON -----------------------===//
+//
+// docs/package.md is the schema; this file writes it and nothing else does.
+//
+//===----------------------------------------------------------------------===//
+
+#include "greta/Package/Compile.h"
+#include "greta/Package/Package.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Config/llvm-config.h"
+#include "llvm/Support/SHA256.h"
+#include <nlohmann/json.hpp>
+
+using namespace mlir;
+using namespace greta;
+using Json = nlohmann::ordered_json;
+
+static Json expression(AffineExpr expr) {
+  if (auto constant = dyn_cast<AffineConstantExpr>(expr))
+    return constant.getValue();
+  if (auto symbol = dyn_cast<AffineSymbolExpr>(expr))
+    return "d" + std::to_string(symbol.getPosition());
+  auto binary = cast<AffineBinaryOpExpr>(expr);
+  const char *op = "mod";
+  switch (expr.getKind()) {
+  case AffineExprKind::Add:
+    op = "+";
+    break;
+  case AffineExprKind::Mul:
+    op = "*";
+    break;
+  case AffineExprKind::FloorDiv:
+    op = "floordiv";
+    break;
+  case AffineExprKind::CeilDiv:
+    op = "ceildiv";
+    break;
+  default:
+    break;
+  }
+  return Json::array(
+      {op, expression(binary.getLHS()), expression(binary.getRHS())});
+}
+
+static Json expressions(ArrayRef<AffineExpr> exprs) {
+  Json list = Json::array();
+  for (AffineExpr expr : exprs)
+    list.push_back(expression(expr));
+  return list;
+}
+
+static Json tensor(const TensorSpec &spec, const char *access) {
+  Json json;
+  if (!spec.name.empty())
+    json["name"] = spec.name;
+  json["dtype"] = getDtypeName(spec.elementType).str();
+  json["shape"] = expressions(spec.shape);
+  if (access)
+    json["access"] = access;
+  return json;
+}
+
+static Json kernelArg(const KernelArg &arg) {
+  switch (arg.kind) {
+  case KernelArg::Arg:
+    return {{"kind", "arg"}, {"index", arg.index}};
+  case KernelArg::Result:
+    return {{"kind", "result"}, {"index", arg.index}};
+  case KernelArg::Temp:
+    return {{"kind", "temp"}, {"index", arg.index}};
+  case KernelArg::Scalar:
+    return {{"kind", "i32"}, {"value", expression(arg.value)}};
+  }
+  llvm_unreachable("an argument without a kind");
+}
+
+/// Integers, strings and booleans; a configuration has nothing else.
+static Json attribute(Attribute attr) {
+  if (auto flag = dyn_cast<BoolAttr>(attr))
+    return flag.getValue();
+  if (auto integer = dyn_cast<IntegerAttr>(attr))
+    return integer.getInt();
+  if (auto string = dyn_cast<StringAttr>(attr))
+    return string.getValue().str();
+  std::string text;
+  llvm::raw_string_ostream(text) << attr;
+  return text;
+}
+
+static Json config(DictionaryAttr attrs) {
+  Json json = Json::object();
+  if (attrs)
+    for (NamedAttribute entry : attrs)
+      json[entry.getName().str()] = attribute(entry.getValue());
+  return json;
+}
+
+static Json requirements(const CompiledVariant &variant) {
+  const Requirements &needs = variant.requires_;
+  Json json = Json::object();
+  if (!needs.arch.empty())
+    json["arch"] = needs.arch;
+  if (needs.subgroupSize)
+    json["subgroup_size"] = needs.subgroupSize;
+  if (!needs.features.empty())
+    json["features"] =
+        std::vector<std::string>(needs.features.begin(), needs.features.end());
+  if (!needs.subgroupOps.empty())
+    json["subgroup_ops"] = std::vector<std::string>(needs.subgroupOps.begin(),
+                                                    needs.subgroupOps.end());
+  if (needs.sharedBytes)
+    json["shared_bytes"] = needs.sharedBytes;
+  for (const CoopMatrixShape &shape : needs.coopmat)
+    json["coopmat"].push_back({{"m", shape.m},
+                               {"n", shape.n},
+                               {"k", shape.k},
+                               {"a", shape.a},
+                               {"b", shape.b},
+                               {"c", shape.c},
+                               {"result", shape.result}});
+  return json;
+}
+
+static std::string sha256(StringRef bytes) {
+  auto hash = llvm::SHA256::hash(llvm::arrayRefFromStringRef(bytes));
+  return llvm::toHex(hash, /*LowerCase=*/true);
+}
+
+namespace {
+/// Gives objects their places in the archive.
+class Members {
+public:
+  explicit Members(std::map<std::string, std::string> &members)
+      : members(members) {}
+
+  /// The member that holds `bytes`, new or old.
+  std::string add(StringRef stem, StringRef extension, const std::string &hash,
+                  const std::string &bytes) {
+    std::string &path = byHash[hash + extension.str()];
+    if (!path.empty())
+      return path;
+    // Function names may hold anything; file names may not.
+    std::string name;
+    for (char c : stem)
+      name += llvm::isAlnum(c) || c == '.' || c == '-' ? c : '_';
+    path = "objects/" + name + extension.str();
+    for (unsigned i = 1; members.count(path); ++i)
+      path = "objects/" + name + "." + std::to_string(i) + extension.str();
+    members[path] = bytes;
+    return path;
+  }
+
+private:
+  std::map<std::string, std::string> &members;
+  std::map<std::string, std::string> byHash;
+};
+} // namespace
+
+static Json kernelJson(const CompiledFunction &function,
+                       const CompiledVariant &variant,
+                       const CompiledKernel &kernel, Members &members) {
+  StringRef extension = variant.row->isHip()      ? ".hsaco"
+                        : variant.row->isVulkan() ? ".spv"
+                                                  : ".so";
+  std::string stem = function.spec.name + "." + variant.id;
+  if (variant.kernels.size() > 1)
+    stem += "." + std::to_string(&kernel - variant.kernels.data());
+  std::string hash = sha256(kernel.object);
+  Json json;
+  json["file"] = members.add(stem, extension, hash, kernel.object);
+  json["sha256"] = hash;
+  json["entry"] = kernel.entry;
+  json["block"] = kernel.block;
+  Json grid = expressions(kernel.grid);
+  while (grid.size() < 3)
+    grid.push_back(1);
+  json["grid"] = grid;
+  json["lds_bytes"] = kernel.ldsBytes;
+  json["args"] = Json::array();
+  for (const KernelArg &arg : kernel.args)
+    json["args"].push_back(kernelArg(arg));
+  json["config"] = config(kernel.config);
+  if (const auto &stats = kernel.stats)
+    json["stats"] = {{"vgprs", stats->vgprs},
+                     {"sgprs", stats->sgprs},
+                     {"agprs", stats->agprs},
+                     {"lds_bytes", stats->ldsBytes},
+                     {"scratch_bytes", stats->scratchBytes},
+                     {"vgpr_spills", stats->vgprSpills},
+                     {"sgpr_spills", stats->sgprSpills},
+                     {"occupancy", stats->occupancy}};
+  return json;
+}
+
+static Json functionJson(const CompiledFunction &function, Members &members) {
+  const FunctionSpec &spec = function.spec;
+  Json json;
+  json["name"] = spec.name;
+  json["symbols"] = Json::array();
+  for (auto [index, symbol] : llvm::enumerate(spec.symbols))
+    json["symbols"].push_back({{"name", "d" + std::to_string(index)},
+                               {"arg", symbol.arg},
+                               {"dim", symbol.dim}});
+  json["args"] = Json::array();
+  for (const TensorSpec &arg : spec.args)
+    json["args"].push_back(tensor(arg, "read"));
+  json["results"] = Json::array();
+  for (const TensorSpec &result : spec.results)
+    json["results"].push_back(tensor(result, "write"));
+  json["variants"] = Json::array();
+  for (const CompiledVariant &variant : function.variants) {
+    Json one;
+    one["id"] = variant.id;
+    one["target"] = variant.row->name.str();
+    one["backend"] = getBackendName(variant.row->backend).str();
+    one["requires"] = requirements(variant);
+    one["temps"] = Json::array();
+    for (const TensorSpec &temp : variant.temps)
+      one["temps"].push_back(tensor(temp, nullptr));
+    one["kernels"] = Json::array();
+    for (const CompiledKernel &kernel : variant.kernels)
+      one["kernels"].push_back(kernelJson(function, variant, kernel, members));
+    json["variants"].push_back(std::move(one));
+  }
+  return json;
+}
+
+PackageContents greta::describePackage(ArrayRef<CompiledFunction> functions) {
+  PackageContents contents;
+  Members members(contents.members);
+  Json json;
+  json["schema"] = 1;
+  json["compiler"] = {{"greta", GRETA_VERSION}, {"llvm", LLVM_VERSION_STRING}};
+  json["functions"] = Json::array();
+  for (const CompiledFunction &function : functions)
+    json["functions"].push_back(functionJson(function, members));
+  // A name that is no UTF-8 is shown with replacement characters.
+  contents.manifest =
+      json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return contents;
+}

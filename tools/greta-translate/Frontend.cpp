@@ -1,0 +1,141 @@
+//===- Frontend.cpp - from a source file to functions to compile ----------===//
+
+#include "Frontend.h"
+#include "greta/Package/Compile.h"
+#include "greta/Transforms/Passes.h"
+#include "mlir/AsmParser/AsmParser.h"
+#include "mlir/AsmParser/AsmParserState.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Verifier.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Transforms/Passes.h"
+
+using namespace mlir;
+using namespace greta;
+
+/// MLIR forgets what the source calls its values; the manifest wants it.
+static void nameArguments(func::FuncOp func, const AsmParserState &state) {
+  if (func.isExternal())
+    return;
+  const AsmParserState::BlockDefinition *block =
+      state.getBlockDef(&func.getBody().front());
+  for (BlockArgument arg : func.getArguments()) {
+    unsigned index = arg.getArgNumber();
+    if (func.getArgAttr(index, "greta.name") || !block ||
+        index >= block->arguments.size())
+      continue;
+    llvm::SMRange range = block->arguments[index].loc;
+    StringRef name(range.Start.getPointer(),
+                   range.End.getPointer() - range.Start.getPointer());
+    // %0 says nothing.
+    if (name.consume_front("%") && !name.empty() && !llvm::isDigit(name[0]))
+      func.setArgAttr(index, "greta.name",
+                      StringAttr::get(func.getContext(), name));
+  }
+}
+
+/// What a package can hold at a function's boundary.
+static LogicalResult checkBoundary(func::FuncOp func) {
+  if (!func.getBody().hasOneBlock())
+    return func.emitError("function '")
+           << func.getSymName()
+           << "' has branches; a function is one block of tensor ops";
+  auto check = [&](StringRef what, unsigned index, Type type) -> LogicalResult {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    if (!tensor)
+      return func.emitError(what)
+             << " " << index << " of function '" << func.getSymName()
+             << "' has type " << type
+             << "; functions take and return ranked tensors: pass a scalar as "
+                "tensor<f32>";
+    if (!getDtypeName(tensor.getElementType()).empty())
+      return success();
+    return func.emitError(what)
+           << " " << index << " of function '" << func.getSymName()
+           << "' has element type " << tensor.getElementType()
+           << "; buffers hold f32, f16, bf16, i8, i32 or 8-bit floats: convert "
+              "it";
+  };
+  for (auto [index, type] : llvm::enumerate(func.getArgumentTypes()))
+    if (failed(check("argument", index, type)))
+      return failure();
+  for (auto [index, type] : llvm::enumerate(func.getResultTypes()))
+    if (failed(check("result", index, type)))
+      return failure();
+  return success();
+}
+
+FailureOr<std::vector<SourceFunction>>
+greta::readSource(llvm::SourceMgr &sources, MLIRContext *context,
+                  TimingScope &timing) {
+  TimingScope parsing = timing.nest("parse");
+  Block parsed;
+  AsmParserState state;
+  if (failed(
+          parseAsmSourceFile(sources, &parsed, ParserConfig(context), &state)))
+    return failure();
+  Location start = FileLineColLoc::get(
+      context,
+      sources.getMemoryBuffer(sources.getMainFileID())->getBufferIdentifier(),
+      1, 1);
+  // A file is a module, or the contents of one.
+  OwningOpRef<ModuleOp> module;
+  if (parsed.getOperations().size() == 1 && isa<ModuleOp>(parsed.front())) {
+    module = cast<ModuleOp>(parsed.front());
+    module->getOperation()->remove();
+  } else {
+    module = ModuleOp::create(start);
+    module->getBody()->getOperations().splice(module->getBody()->end(),
+                                              parsed.getOperations());
+    if (failed(verify(*module)))
+      return failure();
+  }
+  bool calls = false;
+  SmallVector<StringRef> names;
+  for (Operation &op : *module->getBody()) {
+    auto func = dyn_cast<func::FuncOp>(op);
+    if (!func)
+      return op.emitError("only functions are compiled, not '")
+             << op.getName() << "'";
+    nameArguments(func, state);
+    func.walk([&](func::CallOp) { calls = true; });
+    if (!func.isPublic())
+      continue;
+    if (func.isExternal())
+      return func.emitError("function '")
+             << func.getSymName() << "' has no body to compile";
+    names.push_back(func.getSymName());
+  }
+  if (names.empty()) {
+    emitError(start, "no public function to compile");
+    return failure();
+  }
+  parsing.stop();
+
+  TimingScope preparing = timing.nest("functions");
+  PassManager pm(context);
+  if (calls) {
+    pm.addPass(createInlinerPass());
+    pm.addPass(createSymbolDCEPass());
+  }
+  pm.addPass(createCanonicalizerPass());
+  if (failed(pm.run(*module)))
+    return failure();
+  for (StringRef name : names)
+    if (failed(checkBoundary(module->lookupSymbol<func::FuncOp>(name))))
+      return failure();
+  PassManager shapes(context);
+  shapes.addNestedPass<func::FuncOp>(createGretaAnnotateShapesPass());
+  if (failed(shapes.run(*module)))
+    return failure();
+
+  std::vector<SourceFunction> functions;
+  for (StringRef name : names) {
+    auto func = module->lookupSymbol<func::FuncOp>(name);
+    SourceFunction &function = functions.emplace_back();
+    function.spec = getFunctionSpec(func);
+    function.module = ModuleOp::create(func.getLoc());
+    function.module->push_back(func.clone());
+  }
+  return functions;
+}

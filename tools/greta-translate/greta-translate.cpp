@@ -1,0 +1,253 @@
+//===- greta-translate.cpp - from functions to packages and code ----------===//
+//
+// Reads a file of functions and writes one package for many targets, or the
+// code of one target in the form asked for. Nothing is written unless
+// everything succeeded.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Frontend.h"
+#include "greta/Package/Compile.h"
+#include "greta/Package/Package.h"
+#include "mlir/Support/FileUtilities.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/Process.h"
+#include "llvm/Support/ToolOutputFile.h"
+#include "llvm/Support/WithColor.h"
+#include <optional>
+
+using namespace mlir;
+using namespace greta;
+namespace cl = llvm::cl;
+
+namespace {
+enum class Action { None, Package, Hsaco, Amdgcn, LLVMIR, Spirv };
+
+/// The command line. A copy, because lld resets every cl::opt of the process.
+struct Options {
+  Action action;
+  std::string input, output, targets, function;
+  std::optional<unsigned> kernel;
+  bool timing;
+};
+} // namespace
+
+static cl::OptionCategory category("greta-translate");
+static cl::opt<Action>
+    actionFlag(cl::desc("What to make:"), cl::init(Action::None),
+               cl::values(clEnumValN(Action::Package, "greta-to-package",
+                                     "a package for --targets"),
+                          clEnumValN(Action::Hsaco, "greta-to-hsaco",
+                                     "the AMD code object for --target"),
+                          clEnumValN(Action::Amdgcn, "greta-to-amdgcn",
+                                     "AMD assembly for --target"),
+                          clEnumValN(Action::LLVMIR, "greta-to-llvmir",
+                                     "optimised LLVM IR for --target"),
+                          clEnumValN(Action::Spirv, "greta-to-spirv",
+                                     "the SPIR-V module for --target")),
+               cl::cat(category));
+static cl::opt<std::string> inputFlag(cl::Positional, cl::desc("<input file>"),
+                                      cl::init("-"), cl::cat(category));
+static cl::opt<std::string> outputFlag("o", cl::desc("Where to write"),
+                                       cl::value_desc("file"), cl::init("-"),
+                                       cl::cat(category));
+static cl::opt<std::string>
+    targetsFlag("targets",
+                cl::desc("Targets of the package, with commas between"),
+                cl::value_desc("gfx942,vulkan,host"), cl::cat(category));
+static cl::alias targetFlag("target", cl::desc("The one target"),
+                            cl::aliasopt(targetsFlag), cl::cat(category));
+static cl::opt<std::string> functionFlag("function",
+                                         cl::desc("Compile this function only"),
+                                         cl::cat(category));
+static cl::opt<unsigned>
+    kernelFlag("kernel", cl::desc("Of a function's kernels write this one"),
+               cl::init(0), cl::cat(category));
+static cl::opt<bool> timingFlag("timing",
+                                cl::desc("Say on stderr where the time went"),
+                                cl::cat(category));
+
+static LogicalResult error(const llvm::Twine &message) {
+  llvm::WithColor::error(llvm::errs(), "greta-translate") << message << "\n";
+  return failure();
+}
+
+/// All bytes or no file: written beside the output, then renamed.
+static LogicalResult writeFile(StringRef path, StringRef bytes) {
+  llvm::Error failed =
+      llvm::writeToOutput(path, [&](llvm::raw_ostream &os) -> llvm::Error {
+        os << bytes;
+        return llvm::Error::success();
+      });
+  if (!failed)
+    return success();
+  return error("cannot write '" + path +
+               "': " + llvm::toString(std::move(failed)));
+}
+
+static LogicalResult selectFunction(std::vector<SourceFunction> &functions,
+                                    const Options &options) {
+  if (options.function.empty())
+    return success();
+  llvm::erase_if(functions, [&](const SourceFunction &function) {
+    return function.spec.name != options.function;
+  });
+  if (functions.empty())
+    return error("no public function '" + options.function + "' in " +
+                 options.input);
+  return success();
+}
+
+/// Compiles everything for every target, functions in source order.
+static FailureOr<SmallVector<CompiledFunction, 1>>
+compileAll(std::vector<SourceFunction> &functions,
+           ArrayRef<const TargetRow *> rows, Artifact artifact,
+           TimingScope &timing) {
+  SmallVector<CompiledFunction, 1> compiled;
+  for (SourceFunction &function : functions) {
+    TimingScope functionScope = timing.nest(function.spec.name);
+    CompiledFunction &result = compiled.emplace_back();
+    result.spec = function.spec;
+    for (const TargetRow *row : rows) {
+      TimingScope scope = functionScope.nest(row->name);
+      CompileOptions compile;
+      compile.artifact = artifact;
+      compile.timing = &scope;
+      OwningOpRef<ModuleOp> module = function.module->clone();
+      if (failed(compileVariants(std::move(module), *row, compile,
+                                 result.variants)))
+        return failure();
+    }
+  }
+  return compiled;
+}
+
+static LogicalResult writePackage(ArrayRef<CompiledFunction> functions,
+                                  const Options &options) {
+  llvm::Expected<std::string> archive =
+      archivePackage(describePackage(functions));
+  if (!archive)
+    return error(llvm::toString(archive.takeError()));
+  return writeFile(options.output, *archive);
+}
+
+/// Text of all kernels, or the bytes of the one kernel there is.
+static LogicalResult writeCode(ArrayRef<CompiledFunction> functions,
+                               bool isText, const Options &options) {
+  std::string bytes;
+  unsigned count = 0;
+  for (const CompiledFunction &function : functions) {
+    for (const CompiledVariant &variant : function.variants) {
+      for (auto [index, kernel] : llvm::enumerate(variant.kernels)) {
+        if (options.kernel && *options.kernel != index)
+          continue;
+        bytes += kernel.object;
+        ++count;
+      }
+    }
+  }
+  if (count == 0)
+    return error("no kernel " + llvm::Twine(options.kernel.value_or(0)) +
+                 " in " + options.input);
+  if (count > 1 && !isText)
+    return error(options.input + " becomes " + llvm::Twine(count) +
+                 " code objects; choose one with --function=NAME and "
+                 "--kernel=N, or write a package");
+  return writeFile(options.output, bytes);
+}
+
+/// The targets asked for, checked against what is to be made of them.
+static FailureOr<SmallVector<const TargetRow *>>
+selectTargets(const Options &options) {
+  if (options.targets.empty())
+    return error("no target; say --target=gfx942 or --targets=gfx942,vulkan,"
+                 "host");
+  llvm::Expected<SmallVector<const TargetRow *>> rows =
+      parseTargets(options.targets);
+  if (!rows)
+    return error(llvm::toString(rows.takeError()));
+  if (options.action == Action::Package)
+    return std::move(*rows);
+  if (rows->size() != 1)
+    return error("'" + options.targets + "' are " + llvm::Twine(rows->size()) +
+                 " targets; only a package holds more than one");
+  const TargetRow &row = *rows->front();
+  if ((options.action == Action::Hsaco || options.action == Action::Amdgcn) &&
+      !row.isHip())
+    return error("target '" + row.name +
+                 "' is no AMD chip; say for example --target=gfx942");
+  if (options.action == Action::Spirv && !row.isVulkan())
+    return error("target '" + row.name +
+                 "' is no Vulkan family; say for example "
+                 "--target=vulkan:portable");
+  if (options.action == Action::LLVMIR && row.isVulkan())
+    return error("target '" + row.name +
+                 "' has no LLVM IR; use --greta-to-spirv");
+  return std::move(*rows);
+}
+
+static LogicalResult translate(const Options &options, TimingScope &timing) {
+  if (options.action == Action::None)
+    return error("nothing to make; say for example --greta-to-package");
+  FailureOr<SmallVector<const TargetRow *>> rows = selectTargets(options);
+  if (failed(rows))
+    return failure();
+  if (options.action == Action::Package && options.output == "-")
+    return error("a package is no text; say where to write it with -o");
+  std::string message;
+  std::unique_ptr<llvm::MemoryBuffer> file =
+      openInputFile(options.input, &message);
+  if (!file)
+    return error(message);
+  llvm::SourceMgr sources;
+  sources.AddNewSourceBuffer(std::move(file), llvm::SMLoc());
+
+  DialectRegistry registry;
+  registerCompilerDialects(registry);
+  // One function takes a tenth of a second: threads would cost more.
+  MLIRContext context(registry, MLIRContext::Threading::DISABLED);
+  SourceMgrDiagnosticHandler handler(sources, &context);
+  FailureOr<std::vector<SourceFunction>> functions =
+      readSource(sources, &context, timing);
+  if (failed(functions) || failed(selectFunction(*functions, options)))
+    return failure();
+  Artifact artifact = options.action == Action::Amdgcn   ? Artifact::Assembly
+                      : options.action == Action::LLVMIR ? Artifact::LLVMIR
+                                                         : Artifact::Object;
+  FailureOr<SmallVector<CompiledFunction, 1>> compiled =
+      compileAll(*functions, *rows, artifact, timing);
+  if (failed(compiled))
+    return failure();
+  TimingScope writing = timing.nest("write");
+  if (options.action == Action::Package)
+    return writePackage(*compiled, options);
+  return writeCode(*compiled, artifact != Artifact::Object, options);
+}
+
+int main(int argc, char **argv) {
+  llvm::InitLLVM init(argc, argv);
+  cl::HideUnrelatedOptions(category);
+  cl::ParseCommandLineOptions(argc, argv, "GRETA's compiler\n");
+  Options options = {actionFlag,   inputFlag,    outputFlag, targetsFlag,
+                     functionFlag, std::nullopt, timingFlag};
+  if (kernelFlag.getNumOccurrences())
+    options.kernel = kernelFlag;
+  DefaultTimingManager manager;
+  manager.setEnabled(options.timing);
+  manager.setDisplayMode(DefaultTimingManager::DisplayMode::Tree);
+  bool failed;
+  {
+    TimingScope scope = manager.getRootScope();
+    failed = mlir::failed(translate(options, scope));
+  }
+  if (options.timing) {
+    llvm::sys::TimePoint<> now;
+    std::chrono::nanoseconds user, system;
+    llvm::sys::Process::GetTimeUsage(now, user, system);
+    llvm::errs() << llvm::formatv("process: {0:f1} ms of CPU time\n",
+                                  (user + system).count() * 1e-6);
+  }
+  return failed;
+}
