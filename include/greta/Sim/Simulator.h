@@ -1,0 +1,190 @@
+//===- Simulator.h - run AMDGPU code objects on the CPU ---------*- C++ -*-===//
+//
+// The public face of the simulator: a Device of one chip owns memory, loads
+// code objects and launches kernels. Device addresses are host addresses, so a
+// buffer is read and written directly. Everything a code object or a kernel can
+// do wrong comes back as an llvm::Error; nothing asserts, crashes or hangs.
+//
+//   auto device = cantFail(Device::create("gfx942"));
+//   auto module = device->load(bytes);             //
+//   Expected<shared_ptr<Module>> const Kernel *k = (*module)->find("rms_norm");
+//   void *x = device->allocate(4096);
+//   LaunchConfig config;
+//   config.grid = {16, 1, 1};                      // workgroups
+//   config.block = {256, 1, 1};
+//   config.kernarg = packedArguments;              // explicit arguments; the
+//   Error e = device->launch(*k, config);          // hidden ones are filled in
+//
+// A Device may be used from several threads; launches are serialised.
+//
+//===----------------------------------------------------------------------===//
+#ifndef GRETA_SIM_SIMULATOR_H
+#define GRETA_SIM_SIMULATOR_H
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace llvm {
+class raw_ostream;
+}
+
+namespace greta::sim {
+
+struct Dim3 {
+  uint32_t x = 1, y = 1, z = 1;
+  uint64_t count() const { return uint64_t(x) * y * z; }
+};
+
+/// Checks a launch makes. Accesses outside every allocation are refused
+/// whatever is chosen; Bounds adds the exact per-allocation report for scratch
+/// and LDS.
+enum Check : unsigned {
+  CheckNone = 0,
+  CheckBounds = 1,
+  CheckUninit = 2,
+  CheckRaces = 4,
+  CheckWaits = 8,
+  CheckHazards = 16,
+  CheckAll = 31
+};
+/// Parses "all", "none" or a comma-separated list of bounds, uninit, races,
+/// waits, hazards.
+llvm::Expected<unsigned> parseChecks(llvm::StringRef text);
+
+struct KernelArgument {
+  std::string name;
+  std::string
+      kind; ///< .value_kind of the metadata: by_value, global_buffer, hidden_*
+  uint32_t offset = 0, size = 0;
+};
+
+/// What the code object says about a kernel.
+struct KernelInfo {
+  std::string name;
+  uint32_t kernargBytes = 0, explicitKernargBytes = 0;
+  uint32_t ldsBytes = 0, scratchBytes = 0;
+  uint32_t maxWorkgroupSize = 1024, waveSize = 64;
+  uint32_t vgprs = 0, agprs = 0, sgprs = 0, vgprSpills = 0, sgprSpills = 0;
+  std::vector<KernelArgument> args;
+};
+
+class Module;
+class Program;
+
+class Kernel {
+public:
+  const KernelInfo &info() const { return data; }
+  const Module &module() const { return *owner; }
+
+private:
+  friend class Module;
+  friend class Device;
+  friend struct Loader;
+  friend class Launch;
+  KernelInfo data;
+  Module *owner = nullptr;
+  uint64_t entry = 0; ///< offset of the first instruction in the image
+  uint32_t rsrc1 = 0, rsrc2 = 0, rsrc3 = 0;
+  uint16_t properties = 0, preload = 0;
+};
+
+class Module {
+public:
+  ~Module();
+  const Kernel *find(llvm::StringRef name) const;
+  llvm::ArrayRef<Kernel> kernels() const { return all; }
+  llvm::StringRef chip() const { return chipName; }
+  /// Address and size of a global variable of the code object.
+  llvm::Expected<std::pair<void *, uint64_t>> global(llvm::StringRef n) const;
+  /// Decodes a kernel ahead of its first launch; reports unknown instructions
+  /// only when they are reached.
+  Program *program() const { return code.get(); }
+
+private:
+  friend class Device;
+  friend struct Loader;
+  friend class Launch;
+  Module();
+  std::string chipName;
+  std::vector<Kernel> all;
+  struct Symbol {
+    std::string name;
+    uint64_t offset, size;
+  };
+  std::vector<Symbol> symbols;
+  uint8_t *image = nullptr; ///< segments at their virtual addresses
+  uint64_t imageBytes = 0, textBegin = 0, textEnd = 0;
+  std::unique_ptr<Program> code;
+};
+
+/// Counts of one launch (LaunchConfig::stats).
+struct LaunchStats {
+  uint64_t instructions = 0;
+  uint64_t salu = 0, valu = 0, matrix = 0, lds = 0, vmem = 0, smem = 0,
+           branch = 0, other = 0;
+  uint64_t globalLoadBytes = 0, globalStoreBytes = 0;
+  uint64_t globalRequests = 0; ///< wave accesses
+  uint64_t globalLines = 0;    ///< 128-byte lines these touched
+  uint64_t ldsBytes = 0, ldsConflictCycles = 0;
+  uint64_t matrixCycles = 0;    ///< busy cycles of the matrix units, summed
+  uint64_t estimatedCycles = 0; ///< issue model, longest compute unit
+  uint64_t workgroups = 0, waves = 0;
+};
+
+struct LaunchConfig {
+  Dim3 grid;                       ///< workgroups
+  Dim3 block;                      ///< work items
+  llvm::ArrayRef<uint8_t> kernarg; ///< explicit arguments, packed by the ABI
+  uint32_t dynamicLds = 0;
+  unsigned checks = CheckAll;
+  /// Instructions one wave may execute before the launch ends with an error.
+  uint64_t instructionBudget = 2000000000ull;
+  unsigned threads = 0; ///< worker threads; 0: one per core
+  LaunchStats *stats = nullptr;
+  uint64_t trace = 0; ///< instructions of workgroup 0 to print
+  llvm::raw_ostream *traceStream = nullptr;
+};
+
+class MemoryMap;
+
+class Device {
+public:
+  /// chip: gfx90a gfx942 gfx950 gfx1100-1103 gfx1150 gfx1151 gfx1200 gfx1201.
+  static llvm::Expected<std::unique_ptr<Device>> create(llvm::StringRef chip);
+  ~Device();
+
+  llvm::StringRef chip() const { return chipName; }
+  uint32_t waveSize() const;
+  uint32_t computeUnits() const;
+  uint32_t ldsBytesPerWorkgroup() const;
+
+  /// Zero bytes give a valid, unreadable address. Null when memory is out.
+  void *allocate(uint64_t bytes);
+  llvm::Error free(void *p);
+  /// Makes host memory visible to kernels without owning it.
+  llvm::Error registerHost(void *p, uint64_t bytes);
+  llvm::Error unregisterHost(void *p);
+  /// The allocation that holds p: base and size, or {nullptr, 0}.
+  std::pair<void *, uint64_t> allocationOf(const void *p) const;
+
+  llvm::Expected<std::shared_ptr<Module>> load(llvm::ArrayRef<uint8_t> hsaco);
+  llvm::Error launch(const Kernel &kernel, const LaunchConfig &config);
+
+private:
+  friend class Launch;
+  Device();
+  std::string chipName;
+  std::unique_ptr<MemoryMap> memory;
+};
+
+/// Names of the simulated chips.
+std::vector<llvm::StringRef> simulatedChips();
+
+} // namespace greta::sim
+
+#endif

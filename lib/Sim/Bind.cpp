@@ -1,0 +1,544 @@
+//===- Bind.cpp - assembly lines to executable instructions ---------------===//
+//
+// A mnemonic loses its encoding suffix (_e32, _e64, _dpp, _sdwa) and is looked
+// up in the tables of the instruction groups; the row's types say how each
+// operand is read. DPP, SDWA and VOPD become a wrapper around the plain
+// instruction.
+//
+//===----------------------------------------------------------------------===//
+#include "Lane.h"
+#include "Program.h"
+#include "Valu.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSwitch.h"
+
+using namespace greta::sim;
+using namespace llvm;
+
+const OpInfo *greta::sim::findOp(StringRef name) {
+  static const StringMap<const OpInfo *> map = [] {
+    StringMap<const OpInfo *> m;
+    for (OpTable t :
+         {saluOps(), saluFloatOps(), controlOps(), smemOps(), valuIntOps(),
+          valuFloatOps(), valuHalfOps(), valuConvertOps(), valuCompareOps(),
+          valuLaneOps(), vop3pOps(), mfmaOps(), wmmaOps(), dsOps(), globalOps(),
+          bufferOps()})
+      for (const OpInfo &o : t)
+        m.try_emplace(o.name, &o);
+    return m;
+  }();
+  return map.lookup(name);
+}
+
+/// Reports an instruction the simulator does not know, when it is reached.
+static void unknownInstruction(Wave &w, const Inst &i) {
+  w.fault(i, "the simulator does not know this instruction");
+}
+
+static bool parseInt(StringRef t, int64_t &x) {
+  bool negative = t.consume_front("-");
+  uint64_t u;
+  if (t.consume_front("0x") ? t.getAsInteger(16, u) : t.getAsInteger(10, u))
+    return false;
+  x = negative ? -int64_t(u) : int64_t(u);
+  return true;
+}
+
+void Binder::constant(Operand &o, uint64_t value) {
+  o.kind = Operand::Const;
+  o.value = value;
+  const uint32_t *&rows = program.constants[value];
+  if (!rows) {
+    std::vector<uint32_t> v(2 * MaxLanes, uint32_t(value));
+    std::fill(v.begin() + MaxLanes, v.end(), uint32_t(value >> 32));
+    program.constantRows.push_back(std::move(v));
+    rows = program.constantRows.back().data();
+  }
+  o.splat = rows;
+}
+
+bool Binder::registerOperand(StringRef t, Operand &o) {
+  if (t.consume_back(".h"))
+    o.hi = true;
+  else
+    t.consume_back(".l");
+  struct Name {
+    const char *name;
+    uint16_t index;
+    uint8_t words;
+  };
+  static const Name names[] = {
+      {"vcc", slot::VCC, 2},
+      {"vcc_lo", slot::VCC, 1},
+      {"vcc_hi", slot::VCC + 1, 1},
+      {"exec", slot::Exec, 2},
+      {"exec_lo", slot::Exec, 1},
+      {"exec_hi", slot::Exec + 1, 1},
+      {"m0", slot::M0, 1},
+      {"null", slot::Null, 1},
+      {"flat_scratch", slot::FlatScratch, 2},
+      {"flat_scratch_lo", slot::FlatScratch, 1},
+      {"flat_scratch_hi", slot::FlatScratch + 1, 1},
+      {"src_flat_scratch_base_lo", slot::FlatScratch, 1},
+      {"src_flat_scratch_base_hi", slot::FlatScratch + 1, 1},
+      {"xnack_mask", slot::Xnack, 2},
+      {"xnack_mask_lo", slot::Xnack, 1},
+      {"xnack_mask_hi", slot::Xnack + 1, 1},
+      {"src_shared_base", slot::SharedBase, 2},
+      {"src_shared_limit", slot::SharedLimit, 2},
+      {"src_private_base", slot::PrivateBase, 2},
+      {"src_private_limit", slot::PrivateLimit, 2},
+      {"src_scc", slot::Scc, 1},
+      {"scc", slot::Scc, 1},
+      {"src_vccz", slot::VccZ, 1},
+      {"src_execz", slot::ExecZ, 1},
+  };
+  for (const Name &n : names)
+    if (t == n.name) {
+      o.kind = Operand::Sgpr;
+      o.index = n.index;
+      o.words = n.words;
+      return true;
+    }
+  uint16_t first;
+  unsigned limit;
+  if (t.consume_front("ttmp")) {
+    first = slot::TTMP, limit = 16;
+    o.kind = Operand::Sgpr;
+  } else if (t.consume_front("s")) {
+    first = 0, limit = 106;
+    o.kind = Operand::Sgpr;
+  } else if (t.consume_front("v")) {
+    first = 0, limit = 256;
+    o.kind = Operand::Vgpr;
+  } else if (t.consume_front("a")) {
+    first = row::Agpr, limit = 256;
+    o.kind = Operand::Vgpr;
+  } else {
+    return false;
+  }
+  unsigned low, high;
+  if (t.consume_front("[")) {
+    auto [a, b] = t.drop_back().split(':');
+    if (a.getAsInteger(10, low))
+      return false;
+    high = low;
+    if (!b.empty() && b.getAsInteger(10, high))
+      return false;
+  } else {
+    if (t.getAsInteger(10, low))
+      return false;
+    high = low;
+  }
+  if (high < low || high >= limit)
+    return false;
+  o.index = uint16_t(first + low);
+  o.words = uint8_t(high - low + 1);
+  return true;
+}
+
+bool Binder::operand(StringRef t, char type, Operand &o) {
+  o.type = type;
+  if (t == "off") {
+    o.kind = Operand::None;
+    return true;
+  }
+  StringRef body = t;
+  bool neg = false, abs = false;
+  if (body.consume_front("-"))
+    neg = true;
+  if (body.consume_front("|")) {
+    abs = true;
+    body = body.drop_back();
+  }
+  if (body.consume_front("sext("))
+    body = body.drop_back(); // the selection carries the flag (wrapSdwa)
+  if (body.empty())
+    return false;
+  if (registerOperand(body, o)) {
+    o.neg = neg;
+    o.abs = abs;
+    return true;
+  }
+  o.kind = Operand::None;
+  if (abs) {
+    o.abs = true;
+    o.neg = neg;
+    t = body;
+  }
+  if (t.consume_front("lit64(") || t.consume_front("lit("))
+    t = t.drop_back();
+  int64_t x;
+  if (parseInt(t, x)) {
+    bool literal = t.starts_with("0x");
+    uint64_t u = uint64_t(x);
+    if (type == 'D' && literal && isUInt<32>(u))
+      u <<= 32;
+    else if (type != 'l' && type != 'D' && type != 'r' && type != 'm' &&
+             type != 'k')
+      u = uint32_t(u);
+    constant(o, u);
+    return true;
+  }
+  double d;
+  if (t.getAsDouble(d))
+    return false;
+  // 1/(2 pi) prints rounded; every type has its own constant for it.
+  bool inv2pi = d > 0.15915 && d < 0.15916;
+  float f = inv2pi ? llvm::bit_cast<float>(0x3e22f983u) : float(d);
+  switch (type) {
+  case 'D':
+  case 'l':
+    constant(o, inv2pi ? 0x3fc45f306dc9c882ull : llvm::bit_cast<uint64_t>(d));
+    break;
+  case 'h':
+  case 's':
+  case 'p':
+    constant(o, inv2pi ? 0x3118 : floatToHalf(f));
+    break;
+  case 'y':
+    constant(o, floatToBf16(f));
+    break;
+  default:
+    constant(o, llvm::bit_cast<uint32_t>(f));
+  }
+  return true;
+}
+
+/// "[a,b,c]" as bits, and the number of entries.
+static unsigned bitList(StringRef t, unsigned &count) {
+  t.consume_front("[");
+  t.consume_back("]");
+  unsigned bits = 0;
+  count = 0;
+  while (!t.empty()) {
+    auto [head, tail] = t.split(',');
+    bits |= unsigned(head.trim() == "1") << count++;
+    t = tail;
+  }
+  return bits;
+}
+
+static unsigned selection(StringRef t) {
+  return StringSwitch<unsigned>(t)
+      .Case("BYTE_0", 0)
+      .Case("BYTE_1", 1)
+      .Case("BYTE_2", 2)
+      .Case("BYTE_3", 3)
+      .Case("WORD_0", 4)
+      .Case("WORD_1", 5)
+      .Default(6);
+}
+
+/// hwreg(HW_REG_MODE, 4, 2) or hwreg(1): id, offset and size to lane[0..2].
+static void parseHwreg(StringRef t, Inst &i) {
+  auto [name, rest] = t.split(',');
+  auto [offset, size] = rest.split(',');
+  name = name.trim();
+  unsigned id = StringSwitch<unsigned>(name)
+                    .Cases({"HW_REG_MODE", "HW_REG_WAVE_MODE"}, 1)
+                    .Case("HW_REG_XCC_ID", 20)
+                    .Case("HW_REG_HW_ID1", 23)
+                    .Case("HW_REG_SHADER_CYCLES", 29)
+                    .Default(0);
+  unsigned n = 0;
+  if (!id && !name.getAsInteger(0, n))
+    id = n;
+  i.lane[0] = uint8_t(id);
+  n = 0;
+  (void)offset.trim().getAsInteger(0, n);
+  i.lane[1] = uint8_t(n & 31);
+  n = 32;
+  if (!size.empty())
+    (void)size.trim().getAsInteger(0, n);
+  i.lane[2] = uint8_t(n);
+}
+
+bool Binder::modifiers(const ParsedInst &p, Inst &i) {
+  bool sdwa = p.mnemonic.ends_with("_sdwa");
+  if (sdwa) {
+    i.lane[0] = i.lane[2] = i.lane[3] = 6;
+    i.lane[1] = 0;
+  }
+  for (auto &[key, value] : p.modifiers) {
+    int64_t n = 0;
+    parseInt(value, n);
+    unsigned count = 0;
+    if (key == "offset" && value.starts_with("swizzle("))
+      i.imm = parseSwizzle(value);
+    else if (key == "offset" || key == "offset0" || key == "instid0")
+      i.imm = n;
+    else if (key == "vmcnt")
+      i.waits = (i.waits & 0xffff00) | uint32_t(n);
+    else if (key == "expcnt")
+      i.waits = (i.waits & 0xff00ff) | uint32_t(n) << 8;
+    else if (key == "lgkmcnt")
+      i.waits = (i.waits & 0x00ffff) | uint32_t(n) << 16;
+    else if (key == "offset1")
+      i.imm2 = n;
+    else if (key == "hwreg")
+      parseHwreg(value, i);
+    else if (key == "clamp")
+      i.flags |= Clamp;
+    else if (key == "mul")
+      i.omod = n == 2 ? 1 : 2;
+    else if (key == "div")
+      i.omod = 3;
+    else if (key == "op_sel") {
+      i.opSel = uint8_t(bitList(value, count));
+      if (count > i.numSrc && (i.opSel >> i.numSrc & 1))
+        i.flags |= HiDst;
+    } else if (key == "op_sel_hi")
+      i.opSelHi = uint8_t(bitList(value, count));
+    else if (key == "neg_lo")
+      i.negLo = uint8_t(bitList(value, count));
+    else if (key == "neg_hi")
+      i.negHi = uint8_t(bitList(value, count));
+    else if (key == "cbsz")
+      i.cbsz = parseFormat(value, n);
+    else if (key == "abid")
+      i.abid = uint8_t(n);
+    else if (key == "blgp")
+      i.blgp = parseFormat(value, n);
+    else if (key == "neg") { // MFMA f64: negation where blgp is elsewhere
+      i.blgp = uint8_t(bitList(value, count));
+    } else if (key == "matrix_a_fmt")
+      i.cbsz = parseFormat(value, n);
+    else if (key == "matrix_b_fmt")
+      i.blgp = parseFormat(value, n);
+    else if (key == "sc0" || key == "glc" ||
+             (key == "th" && value.contains("ATOMIC") &&
+              value.contains("RETURN")))
+      i.flags |= Return;
+    else if (key == "offen")
+      i.flags |= OffEn;
+    else if (key == "idxen")
+      i.flags |= IdxEn;
+    else if (key == "lds")
+      i.flags |= ToLds;
+    else if (key == "gds")
+      i.flags |= Gds;
+    else if (key == "row_mask")
+      i.lane[2] = uint8_t(n);
+    else if (key == "bank_mask")
+      i.lane[3] = uint8_t(n);
+    else if (key == "bound_ctrl")
+      i.flags |= BoundCtrl;
+    else if (key == "fi")
+      i.flags |= FetchInactive;
+    else if (key == "dst_sel")
+      i.lane[0] = uint8_t(selection(value));
+    else if (key == "dst_unused")
+      i.lane[1] = value == "UNUSED_SEXT"       ? 1
+                  : value == "UNUSED_PRESERVE" ? 2
+                                               : 0;
+    else if (key == "src0_sel")
+      i.lane[2] = uint8_t(selection(value) | (i.lane[2] & 0x80));
+    else if (key == "src1_sel")
+      i.lane[3] = uint8_t(selection(value) | (i.lane[3] & 0x80));
+    else if (key == "byte_sel")
+      i.opSel = uint8_t(n == 1   ? 2
+                        : n == 2 ? 1
+                                 : n); // as the gfx9 order of bits
+    else if (!parseDpp(key, value, n, i) && !isScheduling(key))
+      return false;
+  }
+  return true;
+}
+
+Inst &Binder::keep(const Inst &i) {
+  program.inner.push_back(i);
+  return program.inner.back();
+}
+
+void Binder::wrapDpp(Inst &i) {
+  Inst &in = keep(i);
+  in.flags &= ~uint32_t(Dpp);
+  in.src[0].kind = Operand::Vgpr;
+  in.src[0].index = row::Temp;
+  in.src[0].hi = i.src[0].hi;
+  i.inner = &in;
+  i.fn = i.dpp8 ? runDpp8 : runDpp;
+}
+
+void Binder::wrapSdwa(Inst &i) {
+  Inst &in = keep(i);
+  for (unsigned k = 0; k < 2 && k < i.numSrc; ++k)
+    if ((i.lane[2 + k] & 7) != 6) {
+      in.src[k].kind = Operand::Vgpr;
+      in.src[k].index = uint16_t(row::Temp + 2 * k);
+    }
+  if (i.dst[0].isVgpr() && (i.lane[0] & 7) != 6) {
+    in.dst[0].index = row::Temp + 4;
+    in.opSel = 0;
+  }
+  i.inner = &in;
+  i.fn = runSdwa;
+}
+
+bool Binder::vopd(StringRef line, Inst &i) {
+  auto [x, y] = line.split("::");
+  Inst parts[2];
+  unsigned k = 0;
+  for (StringRef half : {x, y}) {
+    half = half.trim();
+    if (!half.consume_front("v_dual_"))
+      return false;
+    std::string text = "v_" + half.str();
+    ParsedInst p = parseAssembly(text);
+    parts[k].address = i.address;
+    if (!bindParsed(p, parts[k]) || !parts[k].dst[0].isVgpr())
+      return false;
+    ++k;
+  }
+  i.op = parts[0].op;
+  i.dst[0] = parts[0].dst[0];
+  i.dst[1] = parts[1].dst[0];
+  unsigned n = 0;
+  for (const Inst &part : parts)
+    for (unsigned s = 0; s < part.numSrc && n < 5; ++s)
+      i.src[n++] = part.src[s];
+  i.numSrc = uint8_t(n);
+  // Both halves read before either writes.
+  parts[0].dst[0].index = row::Temp + 8;
+  Inst &second = keep(parts[1]);
+  parts[0].inner = nullptr;
+  Inst &first = keep(parts[0]);
+  first.inner = &second;
+  i.inner = &first;
+  i.unit = Unit::Valu;
+  i.fn = runVopd;
+  return true;
+}
+
+bool Binder::bindParsed(const ParsedInst &p, Inst &i) {
+  StringRef name = p.mnemonic;
+  bool dpp = name.consume_back("_dpp");
+  bool sdwa = name.consume_back("_sdwa");
+  if (!name.consume_back("_e64"))
+    name.consume_back("_e32");
+  const OpInfo *op = findOp(name);
+  if (!op)
+    return false;
+  i.op = op;
+  i.fn = op->fn;
+  i.param = op->param;
+  i.unit = op->unit;
+  StringRef types = op->types;
+  auto [dsts, srcs] = types.split('=');
+  unsigned numDst = unsigned(dsts.size()), numSrc = unsigned(srcs.size());
+  // Defaults of packed operations before the modifiers are read.
+  i.opSelHi = op->flags & NoSelHi ? 0 : 7;
+  i.numSrc = uint8_t(numSrc - (op->flags & Tied ? 1 : 0));
+  if (!modifiers(p, i))
+    return false;
+  if (dsts.starts_with("?")) {
+    dsts =
+        i.has(Return) || p.mnemonic.contains("_rtn") ? dsts.drop_front() : "";
+    numDst = unsigned(dsts.size());
+  }
+  if (i.has(ToLds) ||
+      ((op->flags & NoDst) && p.operands.size() < numDst + numSrc)) {
+    dsts = "";
+    numDst = 0;
+  }
+  unsigned at = 0;
+  for (unsigned k = 0; k < numDst; ++k, ++at) {
+    if (at >= p.operands.size() || !operand(p.operands[at], dsts[k], i.dst[k]))
+      return false;
+    Operand &d = i.dst[k];
+    if (d.kind == Operand::Const)
+      return false;
+    if (d.kind == Operand::Sgpr && d.index == slot::Null)
+      d.index = slot::Trash;
+    if (d.kind == Operand::Sgpr && d.index < slot::Exec + 2 &&
+        d.index + d.words > slot::Exec)
+      i.flags |= WritesExec;
+    if (d.hi)
+      i.flags |= HiDst;
+  }
+  unsigned n = 0;
+  for (unsigned k = 0; k < numSrc; ++k) {
+    if ((op->flags & Tied) && k + 1 == numSrc) {
+      i.src[n] = i.dst[0];
+      i.src[n].type = srcs[k];
+      ++n;
+      break;
+    }
+    if (at >= p.operands.size()) {
+      if ((op->flags & ImplicitVcc) && srcs[k] == 'm') {
+        i.src[n].kind = Operand::Sgpr;
+        i.src[n].index = slot::VCC;
+        i.src[n].words = program.wave32 ? 1 : 2;
+        i.src[n++].type = 'm';
+        break;
+      }
+      if (op->flags & Optional)
+        break;
+      return false;
+    }
+    StringRef t = p.operands[at++];
+    if (srcs[k] == 'x')
+      continue;
+    if (srcs[k] == 'k') {
+      if (!parseInt(t, i.imm))
+        return false;
+      continue;
+    }
+    if (n == 5 || !operand(t, srcs[k], i.src[n]))
+      return false;
+    if (sdwa && k < 2 && t.contains("sext("))
+      i.lane[2 + k] |= 0x80;
+    ++n;
+  }
+  if (at < p.operands.size())
+    return false;
+  i.numSrc = uint8_t(n);
+  bool trueHalves = false;
+  for (const StringRef &t : p.operands)
+    trueHalves |= t.contains(".l") || t.contains(".h");
+  if (!trueHalves && !(op->flags & Pk16)) {
+    for (unsigned k = 0; k < n; ++k)
+      if (StringRef("shy").contains(i.src[k].type) && (i.opSel >> k & 1) &&
+          i.src[k].kind != Operand::Const)
+        i.src[k].hi = true;
+    if ((op->flags & Tied) && i.has(HiDst))
+      i.src[n - 1].hi = true;
+  } else if (trueHalves) {
+    i.flags &= ~uint32_t(HiDst);
+    if (i.dst[0].hi)
+      i.flags |= HiDst;
+  }
+  if (dpp)
+    wrapDpp(i);
+  if (sdwa)
+    wrapSdwa(i);
+  return true;
+}
+
+Inst Binder::bind(StringRef line, uint32_t address, unsigned bytes) {
+  Inst i;
+  i.address = address;
+  i.bytes = uint8_t(bytes);
+  bool good = false;
+  if (!line.empty()) {
+    if (line.contains(" :: ")) {
+      good = vopd(line.trim(), i);
+    } else {
+      ParsedInst p = parseAssembly(line);
+      good = bindParsed(p, i);
+      // Branch targets become offsets in the image here, indices in Program.
+      if (good && i.unit == Unit::Branch)
+        i.imm2 = int64_t(address) + 4 + 4 * int64_t(int16_t(i.imm));
+    }
+  }
+  if (!good) {
+    Inst bad;
+    bad.address = address;
+    bad.bytes = uint8_t(bytes);
+    bad.fn = unknownInstruction;
+    return bad;
+  }
+  return i;
+}

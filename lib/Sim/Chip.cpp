@@ -1,0 +1,33 @@
+//===- Chip.cpp - the simulator's chip table ------------------------------===//
+//
+// Sources: LLVM's AMDGPUUsage (ABI, fp8 kinds, LDS), AMD's CDNA2/CDNA3/RDNA3/
+// RDNA4 ISA manuals, AMD's product pages (compute units).
+//
+//===----------------------------------------------------------------------===//
+#include "Chip.h"
+
+using namespace greta::sim;
+
+static const Chip table[] = {
+    // name       family          fnuz   archId archScr wave simd CUs  LDS
+    {"gfx90a", Family::GFX90A, true, false, false, 64, 4, 104, 65536},
+    {"gfx942", Family::GFX940, true, false, true, 64, 4, 304, 65536},
+    {"gfx950", Family::GFX950, false, false, true, 64, 4, 256, 163840},
+    {"gfx1100", Family::GFX11, false, false, true, 32, 2, 96, 65536},
+    {"gfx1101", Family::GFX11, false, false, true, 32, 2, 60, 65536},
+    {"gfx1102", Family::GFX11, false, false, true, 32, 2, 32, 65536},
+    {"gfx1103", Family::GFX11, false, false, true, 32, 2, 12, 65536},
+    {"gfx1150", Family::GFX115, false, false, true, 32, 2, 16, 65536},
+    {"gfx1151", Family::GFX115, false, false, true, 32, 2, 40, 65536},
+    {"gfx1200", Family::GFX12, false, true, true, 32, 2, 32, 65536},
+    {"gfx1201", Family::GFX12, false, true, true, 32, 2, 64, 65536},
+};
+
+llvm::ArrayRef<Chip> greta::sim::chips() { return table; }
+
+const Chip *greta::sim::findChip(llvm::StringRef name) {
+  for (const Chip &c : table)
+    if (name == c.name)
+      return &c;
+  return nullptr;
+}

@@ -1,0 +1,143 @@
+//===- Decoder.cpp - machine code to split assembly lines -----------------===//
+#include "Program.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/MC/MCAsmInfo.h"
+#include "llvm/MC/MCContext.h"
+#include "llvm/MC/MCDisassembler/MCDisassembler.h"
+#include "llvm/MC/MCInst.h"
+#include "llvm/MC/MCInstPrinter.h"
+#include "llvm/MC/MCInstrInfo.h"
+#include "llvm/MC/MCRegisterInfo.h"
+#include "llvm/MC/MCSubtargetInfo.h"
+#include "llvm/MC/MCTargetOptions.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/Support/raw_ostream.h"
+#include "llvm/TargetParser/Triple.h"
+#include <mutex>
+
+extern "C" {
+void LLVMInitializeAMDGPUTargetInfo();
+void LLVMInitializeAMDGPUTargetMC();
+void LLVMInitializeAMDGPUDisassembler();
+}
+
+using namespace greta::sim;
+using namespace llvm;
+
+struct Decoder::State {
+  std::unique_ptr<MCRegisterInfo> registers;
+  std::unique_ptr<MCAsmInfo> assembly;
+  std::unique_ptr<MCInstrInfo> instructions;
+  std::unique_ptr<MCSubtargetInfo> subtarget;
+  std::unique_ptr<MCContext> context;
+  std::unique_ptr<MCDisassembler> disassembler;
+  std::unique_ptr<MCInstPrinter> printer;
+};
+
+Decoder::Decoder() : state(std::make_unique<State>()) {}
+Decoder::~Decoder() = default;
+
+Expected<std::unique_ptr<Decoder>> Decoder::create(const Chip &chip,
+                                                   bool wave32) {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    LLVMInitializeAMDGPUTargetInfo();
+    LLVMInitializeAMDGPUTargetMC();
+    LLVMInitializeAMDGPUDisassembler();
+  });
+  Triple triple("amdgcn-amd-amdhsa");
+  std::string message;
+  const Target *target = TargetRegistry::lookupTarget(triple, message);
+  if (!target)
+    return createStringError("this LLVM has no AMDGPU target: " + message);
+  std::unique_ptr<Decoder> d(new Decoder());
+  State &s = *d->state;
+  MCTargetOptions options;
+  s.registers.reset(target->createMCRegInfo(triple));
+  s.assembly.reset(target->createMCAsmInfo(*s.registers, triple, options));
+  s.instructions.reset(target->createMCInstrInfo());
+  StringRef features = chip.isGfx9() ? ""
+                       : wave32      ? "+wavefrontsize32"
+                                     : "+wavefrontsize64";
+  s.subtarget.reset(target->createMCSubtargetInfo(triple, chip.name, features));
+  if (!s.registers || !s.assembly || !s.instructions || !s.subtarget)
+    return createStringError("LLVM's AMDGPU target is incomplete");
+  s.context = std::make_unique<MCContext>(triple, s.assembly.get(),
+                                          s.registers.get(), s.subtarget.get());
+  s.disassembler.reset(target->createMCDisassembler(*s.subtarget, *s.context));
+  s.printer.reset(
+      target->createMCInstPrinter(triple, s.assembly->getAssemblerDialect(),
+                                  *s.assembly, *s.instructions, *s.registers));
+  if (!s.disassembler || !s.printer)
+    return createStringError("LLVM was built without the AMDGPU disassembler");
+  return std::move(d);
+}
+
+unsigned Decoder::decode(ArrayRef<uint8_t> bytes, uint64_t address,
+                         std::string &line) {
+  MCInst inst;
+  uint64_t size = 0;
+  line.clear();
+  auto status =
+      state->disassembler->getInstruction(inst, size, bytes, address, nulls());
+  if (status != MCDisassembler::Success || !size || size > bytes.size())
+    return 0;
+  raw_string_ostream os(line);
+  state->printer->printInst(&inst, address, "", *state->subtarget, os);
+  return unsigned(size);
+}
+
+/// Splits at `separator` outside brackets, parentheses and quotes.
+static void splitTop(StringRef text, char separator,
+                     SmallVectorImpl<StringRef> &out) {
+  int depth = 0;
+  size_t start = 0;
+  for (size_t k = 0; k < text.size(); ++k) {
+    char c = text[k];
+    depth += (c == '[' || c == '(') - (c == ']' || c == ')');
+    if (c == separator && depth == 0) {
+      out.push_back(text.slice(start, k).trim());
+      start = k + 1;
+    }
+  }
+  out.push_back(text.substr(start).trim());
+}
+
+ParsedInst greta::sim::parseAssembly(StringRef line) {
+  ParsedInst p;
+  line = line.ltrim();
+  line = line.split("//").first.rtrim();
+  size_t space = line.find_first_of(" \t");
+  p.mnemonic = line.substr(0, space);
+  if (space == StringRef::npos)
+    return p;
+  SmallVector<StringRef, 8> commas, words;
+  splitTop(line.substr(space).trim(), ',', commas);
+  for (size_t k = 0; k < commas.size(); ++k) {
+    // Modifiers follow the last operand, separated by spaces; the printer also
+    // puts them after commas in a few places.
+    words.clear();
+    splitTop(commas[k], ' ', words);
+    for (size_t w = 0; w < words.size(); ++w) {
+      StringRef word = words[w];
+      if (word.empty() || word == "&" || word == "|")
+        continue;
+      size_t colon = word.find_first_of(":([");
+      if (colon != StringRef::npos && word[colon] == ':' && colon > 0) {
+        p.modifiers.push_back({word.substr(0, colon), word.substr(colon + 1)});
+      } else if (colon != StringRef::npos && word[colon] == '(' &&
+                 llvm::isAlpha(word[0]) && !word.starts_with("lit") &&
+                 !word.starts_with("neg") && !word.starts_with("abs") &&
+                 !word.starts_with("sext")) {
+        p.modifiers.push_back(
+            {word.substr(0, colon), word.substr(colon + 1).drop_back()});
+      } else if (w == 0) {
+        p.operands.push_back(word);
+      } else {
+        p.modifiers.push_back({word, StringRef()});
+      }
+    }
+  }
+  return p;
+}

@@ -1,0 +1,98 @@
+//===- Device.cpp - a simulated device's memory and names -----------------===//
+#include "Chip.h"
+#include "Memory.h"
+#include "Program.h"
+#include "greta/Sim/Simulator.h"
+
+using namespace greta::sim;
+using namespace llvm;
+
+std::vector<StringRef> greta::sim::simulatedChips() {
+  std::vector<StringRef> names;
+  for (const Chip &c : chips())
+    names.push_back(c.name);
+  return names;
+}
+
+Expected<unsigned> greta::sim::parseChecks(StringRef text) {
+  if (text == "all")
+    return unsigned(CheckAll);
+  if (text == "none" || text.empty())
+    return unsigned(CheckNone);
+  unsigned checks = 0;
+  SmallVector<StringRef, 8> parts;
+  text.split(parts, ',');
+  for (StringRef p : parts) {
+    p = p.trim();
+    if (p == "bounds")
+      checks |= CheckBounds;
+    else if (p == "uninit")
+      checks |= CheckUninit;
+    else if (p == "races")
+      checks |= CheckRaces;
+    else if (p == "waits")
+      checks |= CheckWaits;
+    else if (p == "hazards")
+      checks |= CheckHazards;
+    else
+      return createStringError(
+          "unknown check '" + p +
+          "' (all, none, or some of bounds, uninit, races, "
+          "waits, hazards)");
+  }
+  return checks;
+}
+
+Device::Device() : memory(std::make_unique<MemoryMap>()) {}
+Device::~Device() = default;
+
+Expected<std::unique_ptr<Device>> Device::create(StringRef chip) {
+  if (!findChip(chip)) {
+    std::string names;
+    for (StringRef n : simulatedChips())
+      names += (names.empty() ? "" : " ") + n.str();
+    return createStringError("the simulator has no chip '" + chip +
+                             "'; it has " + names);
+  }
+  std::unique_ptr<Device> d(new Device());
+  d->chipName = chip.str();
+  return std::move(d);
+}
+
+uint32_t Device::waveSize() const { return findChip(chipName)->waveSize; }
+uint32_t Device::computeUnits() const {
+  return findChip(chipName)->computeUnits;
+}
+uint32_t Device::ldsBytesPerWorkgroup() const {
+  return findChip(chipName)->ldsBytes;
+}
+
+void *Device::allocate(uint64_t bytes) {
+  std::lock_guard<std::mutex> lock(memory->mutex());
+  return memory->allocate(bytes);
+}
+Error Device::free(void *p) {
+  std::lock_guard<std::mutex> lock(memory->mutex());
+  if (p && !memory->release(p))
+    return createStringError("free of an address that was not allocated");
+  return Error::success();
+}
+Error Device::registerHost(void *p, uint64_t bytes) {
+  std::lock_guard<std::mutex> lock(memory->mutex());
+  if (!memory->add(p, bytes))
+    return createStringError("the memory overlaps a registered allocation");
+  return Error::success();
+}
+Error Device::unregisterHost(void *p) {
+  std::lock_guard<std::mutex> lock(memory->mutex());
+  if (!memory->remove(p))
+    return createStringError("the memory was not registered");
+  return Error::success();
+}
+std::pair<void *, uint64_t> Device::allocationOf(const void *p) const {
+  std::lock_guard<std::mutex> lock(memory->mutex());
+  const Region *r = memory->find(reinterpret_cast<uint64_t>(p));
+  if (!r)
+    return {nullptr, 0};
+  return {reinterpret_cast<void *>(r->base), r->size};
+}

@@ -1,0 +1,429 @@
+//===- Ds.cpp - LDS instructions ------------------------------------------===//
+#include "Atomic.h"
+#include "Checks.h"
+#include "Stats.h"
+#include "Wave.h"
+
+using namespace greta::sim;
+
+uint8_t *Wave::lds(const Inst &i, uint64_t address, unsigned bytes, int lane) {
+  if (LLVM_LIKELY(address + bytes <= wg->ldsBytes))
+    return wg->lds.data() + address;
+  fault(i,
+        "LDS access of " + llvm::Twine(bytes) + " bytes at address " +
+            llvm::Twine(address) + " is outside the workgroup's " +
+            llvm::Twine(wg->ldsBytes) + " bytes",
+        lane);
+  return nullptr;
+}
+
+namespace {
+
+using u32 = uint32_t;
+
+/// Natural alignment; wide accesses need it in the default LDS mode only up to
+/// what the chips enforce: 4 bytes for a word, and its size below that.
+bool aligned(Wave &w, const Inst &i, uint64_t address, unsigned bytes,
+             int lane) {
+  unsigned need = bytes < 4 ? bytes : 4;
+  if (LLVM_LIKELY(!(address & (need - 1))) || !w.checker)
+    return true;
+  w.fault(i,
+          "misaligned LDS access of " + llvm::Twine(bytes) +
+              " bytes at address " + llvm::Twine(address),
+          lane);
+  return false;
+}
+
+void note(Wave &w, const Inst &i, unsigned lane, uint64_t a, unsigned bytes,
+          Access access) {
+  if (LLVM_UNLIKELY(w.checker != nullptr))
+    w.checker->lds(w, i, lane, u32(a), bytes, access);
+}
+
+enum Extend : u32 { Zero = 0, Sign = 0x100, KeepLow = 0x200, KeepHigh = 0x400 };
+
+/// param: bytes, and how a narrow value fills the register.
+u32 widen(u32 x, u32 param, u32 old) {
+  unsigned bytes = param & 0xff;
+  if (param & Sign)
+    x = bytes == 1 ? u32(int32_t(int8_t(x))) : u32(int32_t(int16_t(x)));
+  if (param & KeepHigh) // d16: the other half stays
+    return (old & 0xffff0000) | (x & 0xffff);
+  if (param & KeepLow)
+    return (old & 0xffff) | x << 16;
+  return x;
+}
+
+void read(Wave &w, const Inst &i) {
+  alignas(32) u32 t[MaxLanes];
+  const u32 *a = w.rows(i.src[0], 1, t);
+  unsigned bytes = i.param & 0xff;
+  u32(*d)[MaxLanes] = &w.v[i.dst[0].index];
+  if (w.stats)
+    countLds(w, i, a, bytes, u32(i.imm));
+  u32 address[MaxLanes]; // the destination may be the address register
+  std::memcpy(address, a, sizeof(address));
+  for (uint64_t m = w.exec; m; m &= m - 1) {
+    unsigned l = unsigned(llvm::countr_zero(m));
+    uint64_t x = u32(address[l] + u32(i.imm));
+    const uint8_t *p = w.lds(i, x, bytes, int(l));
+    if (!p || !aligned(w, i, x, bytes, int(l)))
+      return;
+    if (bytes >= 4) {
+      for (unsigned k = 0; k < bytes / 4; ++k)
+        std::memcpy(&d[k][l], p + 4 * k, 4);
+    } else {
+      u32 v = 0;
+      std::memcpy(&v, p, bytes);
+      d[0][l] = widen(v, i.param, d[0][l]);
+    }
+    note(w, i, l, x, bytes, Access::Read);
+  }
+}
+void write(Wave &w, const Inst &i) {
+  alignas(32) u32 t[5][MaxLanes];
+  const u32 *a = w.rows(i.src[0], 1, t[0]);
+  unsigned bytes = i.param & 0xff;
+  const u32 *data = w.rows(i.src[1], bytes < 4 ? 1 : bytes / 4, t[1]);
+  if (w.stats)
+    countLds(w, i, a, bytes, u32(i.imm));
+  for (uint64_t m = w.exec; m; m &= m - 1) {
+    unsigned l = unsigned(llvm::countr_zero(m));
+    uint64_t x = u32(a[l] + u32(i.imm));
+    uint8_t *p = w.lds(i, x, bytes, int(l));
+    if (!p || !aligned(w, i, x, bytes, int(l)))
+      return;
+    if (bytes >= 4) {
+      for (unsigned k = 0; k < bytes / 4; ++k)
+        std::memcpy(p + 4 * k, &data[k * MaxLanes + l], 4);
+    } else {
+      u32 v = i.param & KeepLow ? data[l] >> 16 : data[l];
+      std::memcpy(p, &v, bytes);
+    }
+    note(w, i, l, x, bytes, Access::Write);
+  }
+}
+/// Two addresses: offsets count elements (times 64 in the st64 forms).
+void read2(Wave &w, const Inst &i) {
+  alignas(32) u32 t[MaxLanes];
+  const u32 *a = w.rows(i.src[0], 1, t);
+  unsigned bytes = i.param & 0xff, scale = bytes * (i.param & 0x100 ? 64 : 1);
+  u32(*d)[MaxLanes] = &w.v[i.dst[0].index];
+  u32 address[MaxLanes];
+  std::memcpy(address, a, sizeof(address));
+  if (w.stats) {
+    countLds(w, i, address, bytes, u32(i.imm) * scale);
+    countLds(w, i, address, bytes, u32(i.imm2) * scale);
+  }
+  for (uint64_t m = w.exec; m; m &= m - 1) {
+    unsigned l = unsigned(llvm::countr_zero(m));
+    for (unsigned part = 0; part < 2; ++part) {
+      uint64_t x = u32(address[l] + u32(part ? i.imm2 : i.imm) * scale);
+      const uint8_t *p = w.lds(i, x, bytes, int(l));
+      if (!p || !aligned(w, i, x, bytes, int(l)))
+        return;
+      for (unsigned k = 0; k < bytes / 4; ++k)
+        std::memcpy(&d[part * bytes / 4 + k][l], p + 4 * k, 4);
+      note(w, i, l, x, bytes, Access::Read);
+    }
+  }
+}
+void write2(Wave &w, const Inst &i) {
+  alignas(32) u32 t[5][MaxLanes];
+  const u32 *a = w.rows(i.src[0], 1, t[0]);
+  unsigned bytes = i.param & 0xff, scale = bytes * (i.param & 0x100 ? 64 : 1);
+  const u32 *data[2] = {w.rows(i.src[1], bytes / 4, t[1]),
+                        w.rows(i.src[2], bytes / 4, t[3])};
+  if (w.stats) {
+    countLds(w, i, a, bytes, u32(i.imm) * scale);
+    countLds(w, i, a, bytes, u32(i.imm2) * scale);
+  }
+  for (uint64_t m = w.exec; m; m &= m - 1) {
+    unsigned l = unsigned(llvm::countr_zero(m));
+    for (unsigned part = 0; part < 2; ++part) {
+      uint64_t x = u32(a[l] + u32(part ? i.imm2 : i.imm) * scale);
+      uint8_t *p = w.lds(i, x, bytes, int(l));
+      if (!p || !aligned(w, i, x, bytes, int(l)))
+        return;
+      for (unsigned k = 0; k < bytes / 4; ++k)
+        std::memcpy(p + 4 * k, &data[part][k * MaxLanes + l], 4);
+      note(w, i, l, x, bytes, Access::Write);
+    }
+  }
+}
+/// Operands: address, data [, data2]; a destination in the rtn forms.
+template <class T> void atomicT(Wave &w, const Inst &i) {
+  constexpr unsigned words = sizeof(T) / 4;
+  alignas(32) u32 t[5][MaxLanes];
+  const u32 *a = w.rows(i.src[0], 1, t[0]);
+  const u32 *x = w.rows(i.src[1], words, t[1]);
+  bool hasTwo = i.src[2].kind != Operand::None;
+  const u32 *y = hasTwo ? w.rows(i.src[2], words, t[3]) : x;
+  auto get = [](const u32 *p, unsigned l) {
+    T r = p[l];
+    if constexpr (words == 2)
+      r |= T(p[MaxLanes + l]) << 32;
+    return r;
+  };
+  u32 op = i.param & AtomicOpMask;
+  for (uint64_t m = w.exec; m; m &= m - 1) {
+    unsigned l = unsigned(llvm::countr_zero(m));
+    uint64_t address = u32(a[l] + u32(i.imm));
+    uint8_t *p = w.lds(i, address, sizeof(T), int(l));
+    if (!p)
+      return;
+    if (address % sizeof(T))
+      return w.fault(i,
+                     "misaligned LDS atomic at address " + llvm::Twine(address),
+                     int(l));
+    T first = get(x, l), second = get(y, l);
+    // gfx9 has the compare value first, then the new one; gfx11 and gfx12 the
+    // other way round.
+    bool newFirst = !w.chip->isGfx9() && op == AtomicCmpSwap;
+    T value = op == AtomicCmpSwap && !newFirst ? second : first;
+    T cmp = newFirst || op == AtomicMskor ? second : first;
+    T old;
+    std::memcpy(&old, p, sizeof(T));
+    T result = atomicApply<T>(op, old, value, cmp);
+    std::memcpy(p, &result, sizeof(T));
+    if (i.dst[0]) {
+      u32 *d = w.v[i.dst[0].index];
+      d[l] = u32(old);
+      if constexpr (words == 2)
+        d[MaxLanes + l] = u32(uint64_t(old) >> 32);
+    }
+    note(w, i, l, address, sizeof(T), Access::Atomic);
+  }
+}
+void atomic(Wave &w, const Inst &i) {
+  if (i.param & Atomic64)
+    atomicT<uint64_t>(w, i);
+  else
+    atomicT<u32>(w, i);
+}
+
+/// Pull: lane l takes the value of lane addr/4.
+void bpermute(Wave &w, const Inst &i) {
+  alignas(32) u32 t[2][MaxLanes], out[MaxLanes];
+  const u32 *a = w.rows(i.src[0], 1, t[0]), *d = w.rows(i.src[1], 1, t[1]);
+  for (unsigned l = 0; l < MaxLanes; ++l) {
+    unsigned s = ((a[l] + u32(i.imm)) >> 2) & (w.lanes - 1u);
+    // RDNA permutes within 32 lanes.
+    if (!w.chip->isGfx9() && !w.wave32)
+      s = (s & 31) | (l & 32);
+    out[l] = w.exec >> s & 1 || i.param ? d[s] : 0;
+  }
+  uint32_t *to = w.v[i.dst[0].index];
+  forLanes(w, [&](unsigned l) { to[l] = out[l]; });
+}
+/// Push: lane l gives its value to lane addr/4.
+void permute(Wave &w, const Inst &i) {
+  alignas(32) u32 t[2][MaxLanes], out[MaxLanes] = {};
+  const u32 *a = w.rows(i.src[0], 1, t[0]), *d = w.rows(i.src[1], 1, t[1]);
+  forLanes(w, [&](unsigned l) {
+    unsigned s = ((a[l] + u32(i.imm)) >> 2) & (w.lanes - 1u);
+    if (!w.chip->isGfx9() && !w.wave32)
+      s = (s & 31) | (l & 32);
+    out[s] = d[l];
+  });
+  uint32_t *to = w.v[i.dst[0].index];
+  forLanes(w, [&](unsigned l) { to[l] = out[l]; });
+}
+void swizzle(Wave &w, const Inst &i) {
+  alignas(32) u32 t[MaxLanes], out[MaxLanes];
+  const u32 *d = w.rows(i.src[0], 1, t);
+  u32 o = u32(i.imm) & 0xffff;
+  for (unsigned l = 0; l < MaxLanes; ++l) {
+    unsigned s;
+    if (o >= 0xe000) { // FFT: swizzle by reversed bits
+      unsigned in = l & 31, mask = o & 31, r = 0;
+      for (unsigned b = 0; b < 5; ++b)
+        r |= (in >> b & 1) << (4 - b);
+      s = (l & ~31u) | ((r & ~mask) | (in & mask));
+    } else if (o >= 0xc000) { // rotate
+      unsigned n = o >> 5 & 31, mask = o & 31, in = l & 31;
+      unsigned r = (o >> 10 & 1) ? in - n : in + n;
+      s = (l & ~31u) | ((in & mask) | (r & ~mask & 31));
+    } else if (o & 0x8000) {
+      s = (l & ~3u) | (o >> (2 * (l & 3)) & 3);
+    } else {
+      unsigned in = l & 31;
+      s = (l & ~31u) | (((in & (o & 31)) | (o >> 5 & 31)) ^ (o >> 10 & 31));
+    }
+    out[l] = w.exec >> s & 1 ? d[s] : 0;
+  }
+  uint32_t *to = w.v[i.dst[0].index];
+  forLanes(w, [&](unsigned l) { to[l] = out[l]; });
+}
+
+void nothing(Wave &, const Inst &) {}
+
+/// gfx950's transposed reads: 16 lanes hand each other elements, so that each
+/// ends up with a column. param: element bits.
+void readTranspose(Wave &w, const Inst &i) {
+  alignas(32) u32 t[MaxLanes];
+  const u32 *a = w.rows(i.src[0], 1, t);
+  unsigned bits = i.param & 0xff, bytes = bits == 6 ? 12 : 8;
+  uint8_t raw[MaxLanes][16] = {};
+  for (unsigned l = 0; l < w.lanes; ++l) {
+    if (!(w.exec >> l & 1))
+      continue;
+    uint64_t x = u32(a[l] + u32(i.imm));
+    const uint8_t *p = w.lds(i, x, bytes, int(l));
+    if (!p)
+      return;
+    std::memcpy(raw[l], p, bytes);
+    note(w, i, l, x, bytes, Access::Read);
+  }
+  auto element = [&](unsigned lane, unsigned k) {
+    u32 v = 0;
+    for (unsigned b = 0; b < bits; ++b) {
+      unsigned at = k * bits + b;
+      v |= u32(raw[lane][at / 8] >> (at % 8) & 1) << b;
+    }
+    return v;
+  };
+  unsigned count = bytes * 8 / bits; // elements a lane
+  for (unsigned l = 0; l < w.lanes; ++l) {
+    if (!(w.exec >> l & 1))
+      continue;
+    u32 out[4] = {};
+    unsigned group = l & ~15u, column = l & 15;
+    for (unsigned k = 0; k < count; ++k) {
+      // The 16 lanes' data is a matrix, `count` rows of 16 columns, row k held
+      // by the 16 / count lanes that follow each other.
+      unsigned flat = k * 16 + column;
+      u32 v = element(group + flat / count, flat % count);
+      unsigned at = k * bits;
+      out[at / 32] |= v << (at % 32);
+      if (at % 32 + bits > 32)
+        out[at / 32 + 1] |= v >> (32 - at % 32);
+    }
+    for (unsigned k = 0; k < bytes / 4; ++k)
+      w.v[i.dst[0].index + k][l] = out[k];
+  }
+}
+
+#define R(name, param) {name, read, "r=i", param, 0, Unit::Lds}
+#define W(name, param) {name, write, "=ir", param, 0, Unit::Lds}
+#define R2(name, param) {name, read2, "r=i", param, 0, Unit::Lds}
+#define W2(name, param) {name, write2, "=irr", param, 0, Unit::Lds}
+#define A(name, op) {"ds_" name, atomic, "=ir", op, 0, Unit::Lds}
+#define AR(name, op) {"ds_" name, atomic, "r=ir", op, 0, Unit::Lds}
+#define ALL(name, suffix32, suffix64, op)                                      \
+  A(name "_" suffix32, op), AR(name "_rtn_" suffix32, op),                     \
+      A(name "_" suffix64, op | Atomic64),                                     \
+      AR(name "_rtn_" suffix64, op | Atomic64)
+#define TWO(name, op)                                                          \
+  {"ds_" name "_b32", atomic, "=irr", op, 0, Unit::Lds},                       \
+      {"ds_" name "_rtn_b32", atomic, "r=irr", op, 0, Unit::Lds},              \
+      {"ds_" name "_b64", atomic, "=irr", op | Atomic64, 0, Unit::Lds}, {      \
+    "ds_" name "_rtn_b64", atomic, "r=irr", op | Atomic64, 0, Unit::Lds        \
+  }
+
+const OpInfo table[] = {
+    R("ds_read_u8", 1),
+    R("ds_read_i8", 1 | Sign),
+    R("ds_read_u16", 2),
+    R("ds_read_i16", 2 | Sign),
+    R("ds_read_u8_d16", 1 | KeepHigh),
+    R("ds_read_u8_d16_hi", 1 | KeepLow),
+    R("ds_read_i8_d16", 1 | Sign | KeepHigh),
+    R("ds_read_i8_d16_hi", 1 | Sign | KeepLow),
+    R("ds_read_u16_d16", 2 | KeepHigh),
+    R("ds_read_u16_d16_hi", 2 | KeepLow),
+    R("ds_read_b32", 4),
+    R("ds_read_b64", 8),
+    R("ds_read_b96", 12),
+    R("ds_read_b128", 16),
+    R("ds_load_u8", 1),
+    R("ds_load_i8", 1 | Sign),
+    R("ds_load_u16", 2),
+    R("ds_load_i16", 2 | Sign),
+    R("ds_load_u8_d16", 1 | KeepHigh),
+    R("ds_load_u8_d16_hi", 1 | KeepLow),
+    R("ds_load_i8_d16", 1 | Sign | KeepHigh),
+    R("ds_load_i8_d16_hi", 1 | Sign | KeepLow),
+    R("ds_load_u16_d16", 2 | KeepHigh),
+    R("ds_load_u16_d16_hi", 2 | KeepLow),
+    R("ds_load_b32", 4),
+    R("ds_load_b64", 8),
+    R("ds_load_b96", 12),
+    R("ds_load_b128", 16),
+    W("ds_write_b8", 1),
+    W("ds_write_b16", 2),
+    W("ds_write_b8_d16_hi", 1 | KeepLow),
+    W("ds_write_b16_d16_hi", 2 | KeepLow),
+    W("ds_write_b32", 4),
+    W("ds_write_b64", 8),
+    W("ds_write_b96", 12),
+    W("ds_write_b128", 16),
+    W("ds_store_b8", 1),
+    W("ds_store_b16", 2),
+    W("ds_store_b8_d16_hi", 1 | KeepLow),
+    W("ds_store_b16_d16_hi", 2 | KeepLow),
+    W("ds_store_b32", 4),
+    W("ds_store_b64", 8),
+    W("ds_store_b96", 12),
+    W("ds_store_b128", 16),
+    R2("ds_read2_b32", 4),
+    R2("ds_read2_b64", 8),
+    R2("ds_read2st64_b32", 4 | 0x100),
+    R2("ds_read2st64_b64", 8 | 0x100),
+    R2("ds_load_2addr_b32", 4),
+    R2("ds_load_2addr_b64", 8),
+    R2("ds_load_2addr_stride64_b32", 4 | 0x100),
+    R2("ds_load_2addr_stride64_b64", 8 | 0x100),
+    W2("ds_write2_b32", 4),
+    W2("ds_write2_b64", 8),
+    W2("ds_write2st64_b32", 4 | 0x100),
+    W2("ds_write2st64_b64", 8 | 0x100),
+    W2("ds_store_2addr_b32", 4),
+    W2("ds_store_2addr_b64", 8),
+    W2("ds_store_2addr_stride64_b32", 4 | 0x100),
+    W2("ds_store_2addr_stride64_b64", 8 | 0x100),
+    ALL("add", "u32", "u64", AtomicAdd),
+    ALL("sub", "u32", "u64", AtomicSub),
+    ALL("rsub", "u32", "u64", AtomicRsub),
+    ALL("inc", "u32", "u64", AtomicInc),
+    ALL("dec", "u32", "u64", AtomicDec),
+    ALL("min", "i32", "i64", AtomicSmin),
+    ALL("max", "i32", "i64", AtomicSmax),
+    ALL("min", "u32", "u64", AtomicUmin),
+    ALL("max", "u32", "u64", AtomicUmax),
+    ALL("and", "b32", "b64", AtomicAnd),
+    ALL("or", "b32", "b64", AtomicOr),
+    ALL("xor", "b32", "b64", AtomicXor),
+    ALL("add", "f32", "f64", AtomicAddF),
+    ALL("min", "f32", "f64", AtomicMinF),
+    ALL("max", "f32", "f64", AtomicMaxF),
+    ALL("min_num", "f32", "f64", AtomicMinF),
+    ALL("max_num", "f32", "f64", AtomicMaxF),
+    A("pk_add_f16", AtomicPkAddF16),
+    AR("pk_add_rtn_f16", AtomicPkAddF16),
+    A("pk_add_bf16", AtomicPkAddBf16),
+    AR("pk_add_rtn_bf16", AtomicPkAddBf16),
+    AR("wrxchg_rtn_b32", AtomicSwap),
+    AR("wrxchg_rtn_b64", AtomicSwap | Atomic64),
+    AR("storexchg_rtn_b32", AtomicSwap),
+    AR("storexchg_rtn_b64", AtomicSwap | Atomic64),
+    TWO("cmpst", AtomicCmpSwap),
+    TWO("cmpstore", AtomicCmpSwap),
+    TWO("mskor", AtomicMskor),
+    {"ds_cmpst_f32", atomic, "=irr", AtomicCmpSwap, 0, Unit::Lds},
+    {"ds_cmpst_rtn_f32", atomic, "r=irr", AtomicCmpSwap, 0, Unit::Lds},
+    {"ds_bpermute_b32", bpermute, "i=ii", 0, CrossLane, Unit::Lds},
+    {"ds_bpermute_fi_b32", bpermute, "i=ii", 1, CrossLane, Unit::Lds},
+    {"ds_permute_b32", permute, "i=ii", 0, CrossLane, Unit::Lds},
+    {"ds_swizzle_b32", swizzle, "i=i", 0, CrossLane, Unit::Lds},
+    {"ds_nop", nothing, "=", 0, 0, Unit::Lds},
+    {"ds_read_b64_tr_b16", readTranspose, "r=i", 16, 0, Unit::Lds},
+    {"ds_read_b64_tr_b8", readTranspose, "r=i", 8, 0, Unit::Lds},
+    {"ds_read_b64_tr_b4", readTranspose, "r=i", 4, 0, Unit::Lds},
+    {"ds_read_b96_tr_b6", readTranspose, "r=i", 6, 0, Unit::Lds},
+};
+
+} // namespace
+
+OpTable greta::sim::dsOps() { return table; }

@@ -1,0 +1,381 @@
+//===- Launch.cpp - runs a kernel over its grid ---------------------------===//
+//
+// Sets up what the command processor would: argument segment with the hidden
+// arguments, dispatch packet, initial registers by the kernel descriptor.
+// Worker threads take workgroups in order.
+//
+//===----------------------------------------------------------------------===//
+#include "Checks.h"
+#include "Float.h"
+#include "Memory.h"
+#include "Program.h"
+#include "Workgroup.h"
+#include "greta/Sim/Simulator.h"
+#include "llvm/ADT/ScopeExit.h"
+#include "llvm/ADT/StringSwitch.h"
+#include "llvm/Support/Endian.h"
+#include "llvm/Support/raw_ostream.h"
+#include <atomic>
+#include <thread>
+
+using namespace greta::sim;
+using namespace llvm;
+using support::endian::write16le;
+using support::endian::write32le;
+using support::endian::write64le;
+
+namespace greta::sim {
+class Launch {
+public:
+  Launch(Device &d, const Kernel &k, const LaunchConfig &c)
+      : device(d), kernel(k), config(c), info(k.info()),
+        chip(*findChip(k.module().chip())), wave32(info.waveSize == 32) {}
+  Error run();
+
+private:
+  Error validate();
+  void fillArguments();
+  void fillHidden(const KernelArgument &a, uint8_t *p);
+  void work(unsigned worker);
+  void startWave(Workgroup &g, unsigned index, uint8_t *scratch);
+
+  Device &device;
+  const Kernel &kernel;
+  const LaunchConfig &config;
+  const KernelInfo &info;
+  const Chip &chip;
+  bool wave32;
+  uint32_t entryIndex = 0;
+  uint32_t ldsBytes = 0;
+  unsigned wavesPerGroup = 1;
+  uint8_t *arguments = nullptr, *packet = nullptr;
+  std::vector<uint8_t *> scratch; ///< per worker
+  std::atomic<uint64_t> next{0};
+  std::atomic<bool> failed{false};
+  std::mutex errorLock;
+  std::string error;
+  LaunchStats total;
+};
+} // namespace greta::sim
+
+Error Launch::validate() {
+  auto bad = [&](const Twine &t) {
+    return createStringError("kernel '" + info.name + "': " + t);
+  };
+  const Dim3 &b = config.block;
+  if (b.x == 0 || b.y == 0 || b.z == 0 || b.x > 1024 || b.y > 1024 ||
+      b.z > 1024 || b.count() > info.maxWorkgroupSize)
+    return bad("a workgroup of " + Twine(b.x) + "x" + Twine(b.y) + "x" +
+               Twine(b.z) + " work items; it was compiled for 1 to " +
+               Twine(info.maxWorkgroupSize));
+  uint64_t lds = uint64_t(info.ldsBytes) + config.dynamicLds;
+  if (lds > chip.ldsBytes)
+    return bad(Twine(lds) + " bytes of LDS; " + chip.name + " has " +
+               Twine(chip.ldsBytes));
+  if (config.kernarg.size() > 65536)
+    return bad("more than 64 KiB of arguments");
+  if (config.kernarg.size() < info.explicitKernargBytes)
+    return bad(Twine(config.kernarg.size()) + " bytes of arguments given, " +
+               Twine(info.explicitKernargBytes) + " needed");
+  for (auto [blocks, items] :
+       {std::pair(config.grid.x, b.x), std::pair(config.grid.y, b.y),
+        std::pair(config.grid.z, b.z)})
+    if (uint64_t(blocks) * items > UINT32_MAX)
+      return bad("more than 2^32 work items in one dimension");
+  ldsBytes = uint32_t(lds);
+  return Error::success();
+}
+
+void Launch::fillHidden(const KernelArgument &a, uint8_t *p) {
+  StringRef kind = a.kind;
+  const Dim3 &g = config.grid, &b = config.block;
+  auto put = [&](uint64_t x) {
+    uint8_t bytes[8];
+    write64le(bytes, x);
+    std::memcpy(p, bytes, std::min<uint32_t>(a.size, 8));
+  };
+  unsigned dims = g.z * b.z > 1 ? 3 : g.y * b.y > 1 ? 2 : 1;
+  put(StringSwitch<uint64_t>(kind)
+          .Case("hidden_block_count_x", g.x)
+          .Case("hidden_block_count_y", g.y)
+          .Case("hidden_block_count_z", g.z)
+          .Case("hidden_group_size_x", b.x)
+          .Case("hidden_group_size_y", b.y)
+          .Case("hidden_group_size_z", b.z)
+          .Case("hidden_grid_dims", dims)
+          .Case("hidden_private_base", PrivateAperture >> 32)
+          .Case("hidden_shared_base", SharedAperture >> 32)
+          .Case("hidden_dynamic_lds_size", config.dynamicLds)
+          .Default(0));
+}
+
+void Launch::fillArguments() {
+  std::memcpy(arguments, config.kernarg.data(), config.kernarg.size());
+  for (const KernelArgument &a : info.args)
+    if (StringRef(a.kind).starts_with("hidden_"))
+      fillHidden(a, arguments + a.offset);
+  // hsa_kernel_dispatch_packet_t.
+  uint8_t *p = packet;
+  const Dim3 &g = config.grid, &b = config.block;
+  write16le(p + 2, 3);
+  write16le(p + 4, uint16_t(b.x));
+  write16le(p + 6, uint16_t(b.y));
+  write16le(p + 8, uint16_t(b.z));
+  write32le(p + 12, g.x * b.x);
+  write32le(p + 16, g.y * b.y);
+  write32le(p + 20, g.z * b.z);
+  write32le(p + 24, info.scratchBytes);
+  write32le(p + 28, ldsBytes);
+  write64le(p + 40, reinterpret_cast<uint64_t>(arguments));
+}
+
+void Launch::startWave(Workgroup &g, unsigned index, uint8_t *memory) {
+  Wave &w = g.waves[index];
+  auto *rows = w.v;
+  Checker *checker = w.checker;
+  LaunchStats *stats = w.stats;
+  w = Wave();
+  w.v = rows;
+  w.checker = checker;
+  w.stats = stats;
+  w.wg = &g;
+  w.id = index;
+  w.chip = &chip;
+  w.program = kernel.module().program();
+  w.wave32 = wave32;
+  w.lanes = uint8_t(info.waveSize);
+  w.fullMask = wave32 ? 0xffffffffu : ~uint64_t(0);
+  w.budget = config.instructionBudget;
+  w.pc = entryIndex;
+  w.scratch = memory;
+  w.state = RunState::Running;
+  w.mode = kernel.rsrc1 >> 12 & 0xff;
+  w.mode |= (kernel.rsrc1 >> 21 & 1) << 8 | (kernel.rsrc1 >> 23 & 1) << 9;
+  w.mode |= (kernel.rsrc1 >> 26 & 1) << 23; // FP16_OVFL
+  w.applyMode();
+
+  uint32_t items = uint32_t(config.block.count());
+  uint32_t first = index * w.lanes;
+  uint32_t count = std::min<uint32_t>(items - first, w.lanes);
+  for (unsigned l = 0; l < count; ++l) {
+    uint32_t id = first + l;
+    uint32_t x = id % config.block.x, y = id / config.block.x % config.block.y,
+             z = id / config.block.x / config.block.y;
+    w.v[0][l] = x | y << 10 | z << 20;
+  }
+  w.setExec(count == 64 ? ~uint64_t(0) : (uint64_t(1) << count) - 1);
+  if (checker)
+    checker->defineVector(w, 0);
+
+  w.s[slot::SharedBase + 1] = uint32_t(SharedAperture >> 32);
+  w.s[slot::PrivateBase + 1] = uint32_t(PrivateAperture >> 32);
+  w.s[slot::SharedLimit] = w.s[slot::PrivateLimit] = ~0u;
+  w.s[slot::SharedLimit + 1] = uint32_t(SharedAperture >> 32);
+  w.s[slot::PrivateLimit + 1] = uint32_t(PrivateAperture >> 32);
+
+  // User SGPRs in the order of the descriptor's bits.
+  unsigned n = 0;
+  auto put = [&](uint32_t x) {
+    if (n < 100)
+      w.s[n] = x;
+    ++n;
+  };
+  auto put64 = [&](uint64_t x) {
+    put(uint32_t(x));
+    put(uint32_t(x >> 32));
+  };
+  uint64_t scratchBase = reinterpret_cast<uint64_t>(memory);
+  if (kernel.properties & 1) {
+    put(uint32_t(scratchBase));
+    put(uint32_t(scratchBase >> 32) | 1u << 31); // swizzled
+    put(~0u);
+    put(1u << 19 | 3u << 21 | 1u << 23); // 4-byte elements, 64 lanes, add tid
+  }
+  if (kernel.properties & 2)
+    put64(reinterpret_cast<uint64_t>(packet));
+  if (kernel.properties & 4)
+    put64(reinterpret_cast<uint64_t>(packet)); // no queue: a readable address
+  if (kernel.properties & 8)
+    put64(reinterpret_cast<uint64_t>(arguments));
+  if (kernel.properties & 16)
+    put64(1);
+  if (kernel.properties & 32)
+    put64(scratchBase);
+  if (kernel.properties & 64)
+    put(info.scratchBytes);
+  // Preloaded arguments; the code's own prologue loads the same.
+  unsigned preload = kernel.preload & 0x7f, from = kernel.preload >> 7;
+  for (unsigned k = 0; k < preload; ++k) {
+    uint32_t x = 0;
+    if ((from + k + 1) * 4 <= info.kernargBytes)
+      std::memcpy(&x, arguments + (from + k) * 4, 4);
+    put(x);
+  }
+  n = std::max<unsigned>(n, kernel.rsrc2 >> 1 & 31);
+  for (unsigned d = 0; d < 3; ++d)
+    if ((kernel.rsrc2 >> (7 + d) & 1) && !chip.architectedIds)
+      put(g.id[d]);
+  if (kernel.rsrc2 >> 10 & 1)
+    put(0);
+  if ((kernel.rsrc2 & 1) && !chip.archFlatScratch)
+    put(0); // offset of the wave's scratch: its base is in the descriptor
+  if (chip.architectedIds) {
+    w.s[slot::TTMP + 9] = g.id[0];
+    w.s[slot::TTMP + 7] = g.id[1] | g.id[2] << 16;
+    w.s[slot::TTMP + 8] = index << 25;
+  }
+  if (checker) {
+    checker->defineScalar(w, 0, std::min(n, 106u));
+    checker->defineScalar(w, slot::TTMP, 16);
+  }
+}
+
+void Launch::work(unsigned worker) {
+  Workgroup g;
+  LaunchStats stats;
+  g.memory = device.memory.get();
+  g.programBase = reinterpret_cast<uint64_t>(kernel.module().image);
+  g.scratchBytes = info.scratchBytes;
+  g.ldsBytes = ldsBytes;
+  g.lds.resize(ldsBytes + 16);
+  g.waves.resize(wavesPerGroup);
+  // Rows of all waves; untouched ones cost nothing.
+  size_t rowWords = size_t(row::Count) * MaxLanes;
+  std::unique_ptr<uint32_t, decltype(&std::free)> rows(
+      static_cast<uint32_t *>(std::calloc(rowWords * wavesPerGroup + 16, 4)),
+      &std::free);
+  if (!rows) {
+    std::lock_guard<std::mutex> lock(errorLock);
+    error = "out of memory";
+    failed = true;
+    return;
+  }
+  uint32_t *aligned = reinterpret_cast<uint32_t *>(
+      (reinterpret_cast<uintptr_t>(rows.get()) + 63) & ~uintptr_t(63));
+  std::unique_ptr<Checker> checker;
+  if (config.checks)
+    checker = std::make_unique<Checker>(g, config.checks);
+  for (unsigned k = 0; k < wavesPerGroup; ++k) {
+    g.waves[k].v =
+        reinterpret_cast<uint32_t (*)[MaxLanes]>(aligned + rowWords * k);
+    g.waves[k].checker = checker.get();
+    g.waves[k].stats = config.stats ? &stats : nullptr;
+  }
+  uint64_t groups = config.grid.count();
+  uint64_t waveScratch =
+      uint64_t(info.scratchBytes + 3) / 4 * 4 * info.waveSize;
+  while (!failed) {
+    uint64_t at = next.fetch_add(1);
+    if (at >= groups)
+      break;
+    g.id[0] = uint32_t(at % config.grid.x);
+    g.id[1] = uint32_t(at / config.grid.x % config.grid.y);
+    g.id[2] = uint32_t(at / config.grid.x / config.grid.y);
+    g.arrived = 0;
+    g.generation = 0;
+    // LDS starts with what others left there: nothing a kernel may rely on.
+    std::memset(g.lds.data(), 0xfb, g.lds.size());
+    if (checker)
+      checker->reset();
+    for (unsigned k = 0; k < wavesPerGroup; ++k)
+      startWave(g, k,
+                scratch[worker] ? scratch[worker] + waveScratch * k : nullptr);
+    RunOptions options;
+    options.checked = config.checks;
+    if (at == 0 && config.traceStream) {
+      options.trace = config.trace;
+      options.traceStream = config.traceStream;
+    }
+    uint64_t before = stats.estimatedCycles;
+    stats.estimatedCycles = 0;
+    bool good = runWorkgroup(g, options);
+    stats.estimatedCycles += before;
+    ++stats.workgroups;
+    stats.waves += wavesPerGroup;
+    if (!good) {
+      std::lock_guard<std::mutex> lock(errorLock);
+      if (!failed)
+        error = g.error;
+      failed = true;
+    }
+  }
+  std::lock_guard<std::mutex> lock(errorLock);
+  uint64_t *to = reinterpret_cast<uint64_t *>(&total);
+  const uint64_t *from = reinterpret_cast<const uint64_t *>(&stats);
+  for (size_t k = 0; k < sizeof(LaunchStats) / 8; ++k)
+    to[k] += from[k];
+}
+
+Error Launch::run() {
+  if (Error e = validate())
+    return e;
+  uint64_t groups = config.grid.count();
+  if (config.stats)
+    *config.stats = LaunchStats();
+  if (!groups)
+    return Error::success();
+  Program &program = *kernel.module().program();
+  if (Error e = program.prepare(wave32))
+    return e;
+  int64_t entry = program.indexOf(kernel.entry);
+  if (entry < 0)
+    return createStringError("kernel '" + info.name +
+                             "': its entry is not an instruction");
+  entryIndex = uint32_t(entry);
+  wavesPerGroup =
+      unsigned((config.block.count() + info.waveSize - 1) / info.waveSize);
+
+  unsigned threads = config.threads
+                         ? config.threads
+                         : std::max(1u, std::thread::hardware_concurrency());
+  threads = unsigned(std::min<uint64_t>(threads, groups));
+  if (config.trace)
+    threads = 1;
+  MemoryMap &memory = *device.memory;
+  std::vector<void *> blocks;
+  scope_exit cleanup([&] {
+    for (void *p : blocks)
+      memory.release(p);
+  });
+  auto get = [&](uint64_t bytes) {
+    uint8_t *p = static_cast<uint8_t *>(memory.allocate(bytes));
+    if (p) {
+      std::memset(p, 0, bytes);
+      blocks.push_back(p);
+    }
+    return p;
+  };
+  arguments =
+      get(std::max<uint64_t>(info.kernargBytes, config.kernarg.size()) + 16);
+  packet = get(64);
+  uint64_t scratchBytes =
+      uint64_t(info.scratchBytes + 3) / 4 * 4 * info.waveSize * wavesPerGroup;
+  bool good = arguments && packet;
+  for (unsigned k = 0; k < threads; ++k) {
+    scratch.push_back(scratchBytes ? get(scratchBytes) : nullptr);
+    good &= !scratchBytes || scratch.back();
+  }
+  if (!good)
+    return createStringError("kernel '" + info.name + "': out of memory");
+  fillArguments();
+
+  std::vector<std::thread> pool;
+  for (unsigned k = 1; k < threads; ++k)
+    pool.emplace_back([this, k] { work(k); });
+  work(0);
+  for (std::thread &t : pool)
+    t.join();
+  if (config.stats)
+    *config.stats = total;
+  if (failed)
+    return createStringError("kernel '" + info.name + "': " + error);
+  return Error::success();
+}
+
+Error Device::launch(const Kernel &kernel, const LaunchConfig &config) {
+  if (kernel.module().chip() != chipName)
+    return createStringError("the kernel was loaded for another chip");
+  std::lock_guard<std::mutex> lock(memory->mutex());
+  Launch launch(*this, kernel, config);
+  return launch.run();
+}

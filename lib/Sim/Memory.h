@@ -1,0 +1,42 @@
+//===- Memory.h - the allocations a kernel may touch ------------*- C++ -*-===//
+#ifndef GRETA_SIM_MEMORY_H
+#define GRETA_SIM_MEMORY_H
+
+#include "llvm/ADT/ArrayRef.h"
+#include <cstdint>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+namespace greta::sim {
+
+struct Region {
+  uint64_t base = 0, size = 0;
+  void *block = nullptr; ///< what to free; null when the caller owns it
+  bool code = false;     ///< a loaded code object
+};
+
+/// Allocations sorted by address. Neighbours are at least a guard apart, so an
+/// access past the end of one never lands in another.
+class MemoryMap {
+public:
+  ~MemoryMap();
+  void *allocate(uint64_t bytes, bool code = false);
+  bool release(void *p);
+  bool add(void *p, uint64_t bytes);
+  bool remove(void *p);
+  /// The region that holds the address, or null. The pointer stays valid until
+  /// the next change; launches hold the lock of the device.
+  const Region *find(uint64_t address) const;
+  /// The region that ends nearest below or starts nearest above.
+  const Region *nearest(uint64_t address) const;
+  std::mutex &mutex() const { return lock; }
+
+private:
+  mutable std::mutex lock;
+  std::vector<Region> regions;
+};
+
+} // namespace greta::sim
+
+#endif

@@ -1,0 +1,100 @@
+//===- Smem.cpp - scalar memory -------------------------------------------===//
+#include "Checks.h"
+#include "Wave.h"
+
+using namespace greta::sim;
+
+namespace {
+
+/// The instruction's offset: immediate, SGPR or both.
+uint64_t offset(const Wave &w, const Inst &i) {
+  int64_t o = i.imm;
+  const Operand &s = i.src[1];
+  if (s.kind == Operand::Const)
+    // 21-bit (gfx9), 24-bit signed values come printed in full.
+    o += int64_t(int32_t(uint32_t(s.value)));
+  else if (s.kind == Operand::Sgpr && s.index != slot::Null)
+    o += w.s[s.index];
+  return uint64_t(o);
+}
+
+void loadWords(Wave &w, const Inst &i, uint64_t address, unsigned words) {
+  address &= ~uint64_t(3);
+  uint8_t *p = w.global(i, address, 4 * words, -1, false);
+  if (!p)
+    return;
+  if (w.checker)
+    w.checker->scalarAccess(w, i, address, 4 * words);
+  std::memcpy(&w.s[i.dst[0].index], p, 4 * words);
+  if (i.has(WritesExec))
+    w.refreshExec();
+}
+void load(Wave &w, const Inst &i) {
+  loadWords(w, i, w.scalar64(i.src[0]) + offset(w, i), i.param);
+}
+void loadNarrow(Wave &w, const Inst &i) {
+  uint64_t address = w.scalar64(i.src[0]) + offset(w, i);
+  unsigned bytes = i.param & 3;
+  uint8_t *p = w.global(i, address, bytes, -1, false);
+  if (!p)
+    return;
+  uint32_t x = 0;
+  std::memcpy(&x, p, bytes);
+  if (i.param & 4)
+    x = bytes == 1 ? uint32_t(int32_t(int8_t(x)))
+                   : uint32_t(int32_t(int16_t(x)));
+  w.s[i.dst[0].index] = x;
+}
+/// Raw and structured buffers: out-of-range words read as zero.
+void bufferLoad(Wave &w, const Inst &i) {
+  const uint32_t *r = &w.s[i.src[0].index];
+  uint64_t base = (uint64_t(r[1] & 0xffff) << 32 | r[0]);
+  uint64_t stride = r[1] >> 16 & 0x3fff, records = r[2];
+  uint64_t limit = stride ? stride * records : records;
+  uint64_t o = offset(w, i) & ~uint64_t(3);
+  uint32_t out[16];
+  for (unsigned k = 0; k < i.param; ++k) {
+    out[k] = 0;
+    if (o + 4 * k + 4 > limit)
+      continue;
+    uint8_t *p = w.global(i, base + o + 4 * k, 4, -1, false);
+    if (!p)
+      return;
+    std::memcpy(&out[k], p, 4);
+  }
+  std::memcpy(&w.s[i.dst[0].index], out, 4 * i.param);
+}
+
+#define LOAD(name, words)                                                      \
+  {"s_load_" name, load, "r=ri", words, 0, Unit::Smem}, {                      \
+    "s_buffer_load_" name, bufferLoad, "r=ri", words, 0, Unit::Smem            \
+  }
+#define NARROW(name, param)                                                    \
+  {"s_load_" name, loadNarrow, "i=ri", param, 0, Unit::Smem}
+
+void nothing(Wave &, const Inst &) {}
+
+const OpInfo table[] = {
+    LOAD("dword", 1),
+    LOAD("dwordx2", 2),
+    LOAD("dwordx4", 4),
+    LOAD("dwordx8", 8),
+    LOAD("dwordx16", 16),
+    LOAD("b32", 1),
+    LOAD("b64", 2),
+    LOAD("b96", 3),
+    LOAD("b128", 4),
+    LOAD("b256", 8),
+    LOAD("b512", 16),
+    NARROW("u8", 1),
+    NARROW("i8", 5),
+    NARROW("u16", 2),
+    NARROW("i16", 6),
+    {"s_prefetch_inst", nothing, "=lxxx", 0, Optional, Unit::Smem},
+    {"s_prefetch_inst_pc_rel", nothing, "=xxx", 0, Optional, Unit::Smem},
+    {"s_prefetch_data", nothing, "=lxxx", 0, Optional, Unit::Smem},
+};
+
+} // namespace
+
+OpTable greta::sim::smemOps() { return table; }

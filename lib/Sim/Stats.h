@@ -1,0 +1,19 @@
+//===- Stats.h - counting memory traffic ------------------------*- C++ -*-===//
+#ifndef GRETA_SIM_STATS_H
+#define GRETA_SIM_STATS_H
+
+#include "Wave.h"
+
+namespace greta::sim {
+
+/// Bytes and bank conflicts of one LDS access; addresses per lane.
+void countLds(Wave &w, const Inst &i, const uint32_t *address, unsigned bytes,
+              uint32_t offset);
+/// Bytes and 128-byte lines of one global access.
+void countGlobal(Wave &w, const uint64_t *address, unsigned bytes, bool store);
+/// Class counts and issue cycles.
+void countInstruction(Wave &w, const Inst &i);
+
+} // namespace greta::sim
+
+#endif

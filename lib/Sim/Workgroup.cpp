@@ -1,0 +1,166 @@
+//===- Workgroup.cpp - running the waves of one workgroup -----------------===//
+//
+// Waves take turns: each runs until it ends, blocks at a barrier, sleeps, or
+// has used its turn (so that waves that spin on each other make progress).
+//
+//===----------------------------------------------------------------------===//
+#include "Workgroup.h"
+#include "Checks.h"
+#include "Float.h"
+#include "Program.h"
+#include "Stats.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace greta::sim;
+
+static constexpr uint64_t Turn = 100000;
+
+void Wave::applyMode() {
+  // MODE: rounding f32 0-1, f64/f16 2-3; denormals f32 4-5, f64/f16 6-7;
+  // dx10_clamp 8, ieee 9 (gfx12 has neither and behaves as with dx10_clamp).
+  csr32 = hostControl(mode & 3, mode >> 4 & 3);
+  csr64 = hostControl(mode >> 2 & 3, mode >> 6 & 3);
+  dx10Clamp = chip->isGfx12() || (mode >> 8 & 1);
+  ieee = mode >> 9 & 1;
+  setControl(csr32);
+}
+
+void Wave::fault(const Inst &i, const llvm::Twine &what, int lane) {
+  if (state == RunState::Fault)
+    return;
+  state = RunState::Fault;
+  if (wg->failed)
+    return;
+  wg->failed = true;
+  std::string text = program->text(i);
+  llvm::raw_string_ostream os(wg->error);
+  os << what << "; instruction at 0x";
+  os.write_hex(i.address);
+  os << " '" << text << "', workgroup (" << wg->id[0] << "," << wg->id[1] << ","
+     << wg->id[2] << "), wave " << id;
+  if (lane >= 0)
+    os << ", lane " << lane;
+}
+
+/// Completes the barrier when everyone who still runs has arrived.
+static void completeBarrier(Workgroup &g) {
+  unsigned live = 0;
+  for (const Wave &w : g.waves)
+    live += w.state != RunState::Done;
+  if (g.arrived && g.arrived >= live) {
+    g.arrived = 0;
+    ++g.generation;
+  }
+}
+
+void greta::sim::signalBarrier(Wave &w) {
+  w.barrierGeneration = w.wg->generation + 1;
+  ++w.wg->arrived;
+  if (w.checker)
+    w.checker->signal(w);
+}
+
+void greta::sim::waitBarrier(Wave &w, const Inst &i) {
+  if (w.barrierGeneration > w.wg->generation)
+    completeBarrier(*w.wg);
+  if (w.barrierGeneration > w.wg->generation) {
+    w.state = RunState::Barrier;
+    return;
+  }
+  if (w.checker)
+    w.checker->wait(w);
+}
+
+template <bool Full>
+static void runWave(Wave &w, const Inst *code, const RunOptions &options,
+                    uint64_t &trace) {
+  uint64_t turn = Turn;
+  setControl(w.csr32);
+  w.state = RunState::Running;
+  while (w.state == RunState::Running) {
+    const Inst &i = code[w.pc++];
+    if (Full) {
+      if (trace) {
+        --trace;
+        *options.traceStream << "wave " << w.id << " exec ";
+        options.traceStream->write_hex(w.exec)
+            << "  " << w.program->text(i) << "\n";
+      }
+      if (w.stats)
+        countInstruction(w, i);
+      if (w.checker) {
+        w.checker->before(w, i);
+        if (w.state != RunState::Running)
+          return;
+      }
+    }
+    i.fn(w, i);
+    if (Full && w.checker && w.state != RunState::Fault)
+      w.checker->after(w, i);
+    if (--turn == 0) {
+      if (w.state == RunState::Running)
+        w.state = RunState::Yield;
+      break;
+    }
+  }
+  uint64_t used = Turn - turn;
+  if (w.budget <= used && w.state != RunState::Fault &&
+      w.state != RunState::Done)
+    w.fault(code[w.pc],
+            "the wave used up its instruction budget: an endless loop?");
+  w.budget -= std::min(w.budget, used);
+}
+
+bool greta::sim::runWorkgroup(Workgroup &g, const RunOptions &options) {
+  uint32_t host = currentControl();
+  uint64_t trace = options.trace;
+  bool full = options.checked || options.trace ||
+              (!g.waves.empty() && g.waves[0].stats);
+  bool running = true;
+  while (running && !g.failed) {
+    running = false;
+    bool progress = false;
+    for (Wave &w : g.waves) {
+      if (w.state == RunState::Done)
+        continue;
+      running = true;
+      if (w.state == RunState::Barrier) {
+        if (w.barrierGeneration > g.generation)
+          continue;
+        if (w.checker)
+          w.checker->wait(w);
+      }
+      progress = true;
+      const Inst *code = w.program->code();
+      if (full)
+        runWave<true>(w, code, options, trace);
+      else
+        runWave<false>(w, code, options, trace);
+      if (w.state == RunState::Done) {
+        if (w.checker)
+          w.checker->ended(w, code[w.pc ? w.pc - 1 : 0]);
+        completeBarrier(g);
+      }
+      if (g.failed)
+        break;
+    }
+    if (running && !progress && !g.failed) {
+      completeBarrier(g);
+      bool freed = false;
+      for (const Wave &w : g.waves)
+        freed |=
+            w.state == RunState::Barrier && w.barrierGeneration <= g.generation;
+      if (!freed) {
+        for (Wave &w : g.waves)
+          if (w.state == RunState::Barrier) {
+            w.fault(w.program->code()[w.pc - 1],
+                    "deadlock: the wave waits at a barrier that others never "
+                    "reach");
+            break;
+          }
+      }
+    }
+  }
+  setControl(host);
+  return !g.failed;
+}

@@ -1,0 +1,31 @@
+//===- Workgroup.h - running the waves of one workgroup ---------*- C++ -*-===//
+#ifndef GRETA_SIM_WORKGROUP_H
+#define GRETA_SIM_WORKGROUP_H
+
+#include "Wave.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
+
+namespace llvm {
+class raw_ostream;
+}
+
+namespace greta::sim {
+
+/// This wave has reached the barrier (it may go on until it waits).
+void signalBarrier(Wave &w);
+/// Blocks the wave until every wave that has not ended has signalled.
+void waitBarrier(Wave &w, const Inst &i);
+
+/// What to run beside the instructions.
+struct RunOptions {
+  bool checked = false;
+  uint64_t trace = 0;
+  llvm::raw_ostream *traceStream = nullptr;
+};
+
+/// Runs all waves to their end, round-robin; false after a fault.
+bool runWorkgroup(Workgroup &g, const RunOptions &options);
+
+} // namespace greta::sim
+
+#endif
