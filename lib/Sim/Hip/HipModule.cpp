@@ -1,0 +1,371 @@
+//===- HipModule.cpp - modules, launches, streams, events and graphs ------===//
+#include "HipState.h"
+#include "llvm/BinaryFormat/ELF.h"
+#include "llvm/Object/ELFTypes.h"
+#include "llvm/Support/Endian.h"
+#include <algorithm>
+#include <cstring>
+#include <set>
+
+using namespace greta::sim;
+using namespace greta::sim::hip;
+
+struct ihipModule_t {
+  std::shared_ptr<Module> module;
+};
+
+namespace {
+/// Handles that are alive, so that a stale or foreign one is an error.
+struct Handles {
+  std::set<void *> modules, streams, events, graphs, execs;
+};
+Handles &handles() {
+  static Handles *h = new Handles();
+  return *h;
+}
+template <class T> bool known(const std::set<void *> &set, T *p) {
+  return set.count(const_cast<void *>(static_cast<const void *>(p)));
+}
+Graph *graphOf(void *handle) { return static_cast<Graph *>(handle); }
+} // namespace
+
+#define ENTER()                                                                \
+  State &state = State::get();                                                 \
+  std::lock_guard<std::recursive_mutex> guard(state.lock);                     \
+  if (hipError_t opened = state.open(); opened != hipSuccess)                  \
+  return opened
+
+static hipError_t invalid(const char *what) {
+  return State::get().report(hipErrorInvalidHandle,
+                             std::string(what) + ": invalid handle");
+}
+static bool validStream(hipStream_t s) {
+  return !s || known(handles().streams, s);
+}
+
+hipError_t greta::sim::hip::submit(hipStream_t stream, Operation op) {
+  if (!validStream(stream))
+    return invalid("stream");
+  if (stream && stream->capture) {
+    stream->capture->operations.push_back(std::move(op));
+    return hipSuccess;
+  }
+  return op();
+}
+
+/// Size of an ELF image from its own headers: HIP passes no length.
+static size_t imageBytes(const void *image) {
+  using namespace llvm;
+  const uint8_t *p = static_cast<const uint8_t *>(image);
+  if (std::memcmp(p, ELF::ElfMagic, 4) || p[ELF::EI_CLASS] != ELF::ELFCLASS64)
+    return 4;
+  auto at16 = [&](size_t o) { return support::endian::read16le(p + o); };
+  auto at64 = [&](size_t o) { return support::endian::read64le(p + o); };
+  uint64_t sections = at64(0x28), count = at16(0x3c), size = at16(0x3a);
+  uint64_t programs = at64(0x20) + uint64_t(at16(0x36)) * at16(0x38);
+  return std::max<uint64_t>({64, sections + count * size, programs});
+}
+
+static hipError_t launch(const Kernel *kernel, const LaunchConfig &shape,
+                         std::vector<uint8_t> bytes, hipStream_t stream) {
+  return submit(stream, [=] {
+    State &state = State::get();
+    LaunchConfig config = shape;
+    config.kernarg = bytes;
+    config.checks = state.checks;
+    if (llvm::Error e = state.device->launch(*kernel, config))
+      return state.report(hipErrorLaunchFailure, std::move(e));
+    return hipSuccess;
+  });
+}
+
+extern "C" {
+
+hipError_t hipModuleLoadData(hipModule_t *module, const void *image) {
+  ENTER();
+  if (!module || !image)
+    return state.report(hipErrorInvalidValue, "null module or image");
+  auto loaded = state.device->load(
+      {static_cast<const uint8_t *>(image), imageBytes(image)});
+  if (!loaded)
+    return state.report(hipErrorInvalidImage, loaded.takeError());
+  *module = new ihipModule_t{std::move(*loaded)};
+  handles().modules.insert(*module);
+  return hipSuccess;
+}
+hipError_t hipModuleLoadDataEx(hipModule_t *module, const void *image, unsigned,
+                               hipJitOption *, void **) {
+  return hipModuleLoadData(module, image);
+}
+hipError_t hipModuleUnload(hipModule_t module) {
+  ENTER();
+  if (!handles().modules.erase(module))
+    return invalid("hipModuleUnload");
+  delete module;
+  return hipSuccess;
+}
+hipError_t hipModuleGetFunction(hipFunction_t *function, hipModule_t module,
+                                const char *name) {
+  ENTER();
+  if (!function || !name)
+    return hipErrorInvalidValue;
+  if (!known(handles().modules, module))
+    return invalid("hipModuleGetFunction");
+  const Kernel *k = module->module->find(name);
+  if (!k)
+    return state.report(hipErrorNotFound,
+                        std::string("the module has no kernel '") + name + "'");
+  *function = reinterpret_cast<hipFunction_t>(const_cast<Kernel *>(k));
+  return hipSuccess;
+}
+hipError_t hipModuleGetGlobal(hipDeviceptr_t *p, size_t *bytes,
+                              hipModule_t module, const char *name) {
+  ENTER();
+  if (!name || !known(handles().modules, module))
+    return invalid("hipModuleGetGlobal");
+  auto symbol = module->module->global(name);
+  if (!symbol)
+    return state.report(hipErrorNotFound, symbol.takeError());
+  if (p)
+    *p = symbol->first;
+  if (bytes)
+    *bytes = symbol->second;
+  return hipSuccess;
+}
+hipError_t hipFuncGetAttribute(int *value, hipFunction_attribute attribute,
+                               hipFunction_t function) {
+  ENTER();
+  if (!value || !function)
+    return hipErrorInvalidValue;
+  const KernelInfo &info = reinterpret_cast<const Kernel *>(function)->info();
+  switch (attribute) {
+  case HIP_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
+    *value = int(info.maxWorkgroupSize);
+    break;
+  case HIP_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES:
+    *value = int(info.ldsBytes);
+    break;
+  case HIP_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES:
+    *value = int(info.scratchBytes);
+    break;
+  case HIP_FUNC_ATTRIBUTE_NUM_REGS:
+    *value = int(info.vgprs);
+    break;
+  default:
+    *value = 0;
+  }
+  return hipSuccess;
+}
+
+hipError_t hipModuleLaunchKernel(hipFunction_t function, unsigned gx,
+                                 unsigned gy, unsigned gz, unsigned bx,
+                                 unsigned by, unsigned bz, unsigned lds,
+                                 hipStream_t stream, void **params,
+                                 void **extra) {
+  ENTER();
+  if (!function)
+    return state.report(hipErrorInvalidHandle, "launch of a null function");
+  const Kernel *kernel = reinterpret_cast<const Kernel *>(function);
+  const KernelInfo &info = kernel->info();
+  std::vector<uint8_t> bytes;
+  if (params && extra)
+    return state.report(hipErrorInvalidValue,
+                        "launch with both kernelParams and extra");
+  if (extra) {
+    const void *data = nullptr;
+    size_t size = 0;
+    for (void **e = extra; *e != HIP_LAUNCH_PARAM_END; e += 2) {
+      if (*e == HIP_LAUNCH_PARAM_BUFFER_POINTER)
+        data = e[1];
+      else if (*e == HIP_LAUNCH_PARAM_BUFFER_SIZE)
+        size = *static_cast<size_t *>(e[1]);
+      else
+        return state.report(hipErrorInvalidValue,
+                            "launch with a malformed extra list");
+    }
+    if (size && !data)
+      return state.report(hipErrorInvalidValue,
+                          "launch without its argument buffer");
+    const uint8_t *b = static_cast<const uint8_t *>(data);
+    bytes.assign(b, b + size);
+  } else {
+    bytes.resize(info.explicitKernargBytes);
+    size_t n = 0;
+    for (const KernelArgument &a : info.args) {
+      if (llvm::StringRef(a.kind).starts_with("hidden_"))
+        continue;
+      if (!params || !params[n])
+        return state.report(hipErrorInvalidValue,
+                            "launch with too few kernelParams");
+      std::memcpy(bytes.data() + a.offset, params[n++], a.size);
+    }
+  }
+  LaunchConfig config;
+  config.grid = {gx, gy, gz};
+  config.block = {bx, by, bz};
+  config.dynamicLds = lds;
+  return launch(kernel, config, std::move(bytes), stream);
+}
+
+hipError_t hipStreamCreateWithFlags(hipStream_t *stream, unsigned) {
+  ENTER();
+  if (!stream)
+    return hipErrorInvalidValue;
+  *stream = new ihipStream_t();
+  handles().streams.insert(*stream);
+  return hipSuccess;
+}
+hipError_t hipStreamCreate(hipStream_t *stream) {
+  return hipStreamCreateWithFlags(stream, 0);
+}
+hipError_t hipStreamCreateWithPriority(hipStream_t *stream, unsigned flags,
+                                       int) {
+  return hipStreamCreateWithFlags(stream, flags);
+}
+hipError_t hipStreamDestroy(hipStream_t stream) {
+  ENTER();
+  if (!handles().streams.erase(stream))
+    return invalid("hipStreamDestroy");
+  delete stream->capture;
+  delete stream;
+  return hipSuccess;
+}
+hipError_t hipStreamSynchronize(hipStream_t stream) {
+  ENTER();
+  if (!validStream(stream))
+    return invalid("hipStreamSynchronize");
+  if (stream && stream->capture)
+    return state.report(hipErrorStreamCaptureUnsupported,
+                        "the stream is being captured");
+  return hipSuccess;
+}
+hipError_t hipStreamQuery(hipStream_t stream) {
+  return hipStreamSynchronize(stream);
+}
+hipError_t hipStreamWaitEvent(hipStream_t stream, hipEvent_t event, unsigned) {
+  ENTER();
+  if (!validStream(stream) || !known(handles().events, event))
+    return invalid("hipStreamWaitEvent");
+  return hipSuccess;
+}
+
+hipError_t hipEventCreateWithFlags(hipEvent_t *event, unsigned) {
+  ENTER();
+  if (!event)
+    return hipErrorInvalidValue;
+  *event = new ihipEvent_t();
+  handles().events.insert(*event);
+  return hipSuccess;
+}
+hipError_t hipEventCreate(hipEvent_t *event) {
+  return hipEventCreateWithFlags(event, 0);
+}
+hipError_t hipEventDestroy(hipEvent_t event) {
+  ENTER();
+  if (!handles().events.erase(event))
+    return invalid("hipEventDestroy");
+  delete event;
+  return hipSuccess;
+}
+hipError_t hipEventRecord(hipEvent_t event, hipStream_t stream) {
+  ENTER();
+  if (!known(handles().events, event))
+    return invalid("hipEventRecord");
+  return submit(stream, [event] {
+    if (!known(handles().events, event))
+      return invalid("hipEventRecord in a graph");
+    event->recorded = true;
+    event->time = std::chrono::steady_clock::now();
+    return hipSuccess;
+  });
+}
+hipError_t hipEventSynchronize(hipEvent_t event) {
+  ENTER();
+  return known(handles().events, event) ? hipSuccess
+                                        : invalid("hipEventSynchronize");
+}
+hipError_t hipEventQuery(hipEvent_t event) {
+  return hipEventSynchronize(event);
+}
+hipError_t hipEventElapsedTime(float *ms, hipEvent_t start, hipEvent_t stop) {
+  ENTER();
+  if (!ms || !known(handles().events, start) || !known(handles().events, stop))
+    return invalid("hipEventElapsedTime");
+  if (!start->recorded || !stop->recorded)
+    return state.report(hipErrorInvalidHandle, "the events were not recorded");
+  *ms = std::chrono::duration<float, std::milli>(stop->time - start->time)
+            .count();
+  return hipSuccess;
+}
+
+hipError_t hipStreamBeginCapture(hipStream_t stream, hipStreamCaptureMode) {
+  ENTER();
+  if (!stream || !validStream(stream))
+    return invalid("hipStreamBeginCapture");
+  if (stream->capture)
+    return state.report(hipErrorIllegalState,
+                        "the stream is already being captured");
+  stream->capture = new Graph();
+  return hipSuccess;
+}
+hipError_t hipStreamEndCapture(hipStream_t stream, hipGraph_t *graph) {
+  ENTER();
+  if (!stream || !graph || !validStream(stream))
+    return invalid("hipStreamEndCapture");
+  if (!stream->capture)
+    return state.report(hipErrorIllegalState,
+                        "the stream is not being captured");
+  *graph = reinterpret_cast<hipGraph_t>(stream->capture);
+  handles().graphs.insert(stream->capture);
+  stream->capture = nullptr;
+  return hipSuccess;
+}
+hipError_t hipStreamIsCapturing(hipStream_t stream,
+                                hipStreamCaptureStatus *status) {
+  ENTER();
+  if (!status || !validStream(stream))
+    return invalid("hipStreamIsCapturing");
+  *status = stream && stream->capture ? hipStreamCaptureStatusActive
+                                      : hipStreamCaptureStatusNone;
+  return hipSuccess;
+}
+hipError_t hipGraphInstantiate(hipGraphExec_t *exec, hipGraph_t graph,
+                               hipGraphNode_t *, char *, size_t) {
+  ENTER();
+  if (!exec || !known(handles().graphs, graph))
+    return invalid("hipGraphInstantiate");
+  Graph *copy = new Graph(*graphOf(graph));
+  handles().execs.insert(copy);
+  *exec = reinterpret_cast<hipGraphExec_t>(copy);
+  return hipSuccess;
+}
+hipError_t hipGraphLaunch(hipGraphExec_t exec, hipStream_t stream) {
+  ENTER();
+  if (!known(handles().execs, exec))
+    return invalid("hipGraphLaunch");
+  Graph *graph = graphOf(exec);
+  return submit(stream, [graph] {
+    if (!known(handles().execs, graph))
+      return invalid("hipGraphLaunch");
+    for (const Operation &op : graph->operations)
+      if (hipError_t e = op(); e != hipSuccess)
+        return e;
+    return hipSuccess;
+  });
+}
+hipError_t hipGraphDestroy(hipGraph_t graph) {
+  ENTER();
+  if (!handles().graphs.erase(graph))
+    return invalid("hipGraphDestroy");
+  delete graphOf(graph);
+  return hipSuccess;
+}
+hipError_t hipGraphExecDestroy(hipGraphExec_t exec) {
+  ENTER();
+  if (!handles().execs.erase(exec))
+    return invalid("hipGraphExecDestroy");
+  delete graphOf(exec);
+  return hipSuccess;
+}
+
+} // extern "C"
