@@ -132,6 +132,7 @@ static FailureOr<Space> analyzeSpace(KernelOp kernel, Region &region,
   int64_t rank = space.rank();
   for (Operation &op : region.front()) {
     space.hasReduction |= numReductions(&op) > 0;
+    space.hasSoftmax |= isa<SoftmaxOp>(op);
     if (auto matmul = dyn_cast<MatmulOp>(op)) {
       if (space.matmul)
         return op.emitOpError("is the second product of its kernel; put it "

@@ -51,4 +51,45 @@ def GretaAnnotateShapesPass : Pass<"greta-annotate-shapes", "::mlir::func::FuncO
   }];
 }
 
+def GretaFusePass : Pass<"greta-fuse", "::mlir::func::FuncOp"> {
+  let summary = "Group the ops of a function into kernels";
+  let description = [{
+    Replaces the body of a function by `greta.kernel` ops and views (`tensor.expand_shape`, `collapse_shape`) between them. A
+    kernel has one region per index space: row ops and elementwise work of one shape; or a `greta.matmul` with the elementwise
+    work on its result. Spaces that depend on the same kernels share a launch. Constants, broadcasts and cheap elementwise work
+    are repeated where they are used. Sets `greta.symbols` and `greta.shapes`, as `greta-annotate-shapes` does. An op that has no
+    place in a kernel is an error.
+
+    ```mlir
+    func.func @f(%x: tensor<?x64xf16>, %r: tensor<?x64xf16>, %w: tensor<64xf16>) -> tensor<?x64xf16> {
+      %0 = arith.addf %x, %r : tensor<?x64xf16>
+      %1 = greta.rms_norm %0, %w {eps = 1.0e-5 : f32} : tensor<?x64xf16>, tensor<64xf16> -> tensor<?x64xf16>
+      return %1 : tensor<?x64xf16>
+    }
+    // becomes one greta.kernel(%x, %r, %w) with both ops in its region
+    ```
+  }];
+  let dependentDialects = ["::greta::GretaDialect", "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
+                           "::mlir::tensor::TensorDialect"];
+}
+
+def GretaConfigurePass : Pass<"greta-configure", "::mlir::func::FuncOp"> {
+  let summary = "Choose the tile configuration of every kernel for a target";
+  let description = [{
+    Sets the attribute `config` of every `greta.kernel`: `block_size` and `wave_size` in threads, `grid_limit` when one axis of
+    the grid takes no more workgroups than that, and `spaces`, an array with a dictionary per region:
+
+    | entry | meaning |
+    |---|---|
+    | `rows` | rows per workgroup, for every group of row dimensions; absent when the space is `flat` |
+    | `columns` | extent of a block along the columns (of a pair's half, with rope) |
+    | `flat` | the whole space is one row |
+    | `loop` | the workgroup goes over the columns in several blocks; without it, every block of columns has its own workgroup |
+    | `depth` | for a product: extent of a block along K |
+
+    Only rows of the target table are asked, no names. A configuration that is already there stays.
+  }];
+  let options = [Option<"target", "target", "std::string", [{""}], "name or alias of a row of the target table">];
+}
+
 #endif

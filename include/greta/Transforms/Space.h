@@ -60,6 +60,7 @@ struct Space {
   /// Every value has the whole shape and nothing looks along rows.
   bool isFlat = false;
   bool hasReduction = false;
+  bool hasSoftmax = false;
   MatmulOp matmul;
   /// Bits of the narrowest element that is loaded or stored.
   unsigned narrowest = 32;

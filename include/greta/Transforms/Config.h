@@ -1,0 +1,38 @@
+//===- Config.h - the tile configuration of a kernel ------------*- C++ -*-===//
+//
+// The attribute `config` of greta.kernel as C++: greta-configure writes it,
+// greta-to-tile reads it. Its entries are described at the pass.
+//
+//===----------------------------------------------------------------------===//
+#ifndef GRETA_TRANSFORMS_CONFIG_H
+#define GRETA_TRANSFORMS_CONFIG_H
+
+#include "Greta/Greta.h"
+
+namespace greta {
+
+struct SpaceConfig {
+  llvm::SmallVector<int64_t> rows; // per group of row dimensions
+  int64_t columns = 1;
+  bool flat = false;
+  bool loop = false;
+  int64_t depth = 0; // of a product
+};
+
+struct KernelConfig {
+  int64_t blockSize = 0;
+  int64_t waveSize = 0;
+  int64_t gridLimit = 0; // 0: none
+  llvm::SmallVector<SpaceConfig> spaces;
+};
+
+mlir::DictionaryAttr toAttribute(mlir::MLIRContext *context,
+                                 const KernelConfig &config);
+
+/// The configuration of a kernel; one that is missing or does not fit its
+/// regions gets a diagnostic.
+mlir::FailureOr<KernelConfig> getConfig(KernelOp kernel);
+
+} // namespace greta
+
+#endif

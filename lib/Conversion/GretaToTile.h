@@ -1,0 +1,143 @@
+//===- GretaToTile.h - one space of a kernel as block code ------*- C++ -*-===//
+//
+// Shared by GretaToTile*.cpp.
+//
+//===----------------------------------------------------------------------===//
+#ifndef GRETA_LIB_CONVERSION_GRETATOTILE_H
+#define GRETA_LIB_CONVERSION_GRETATOTILE_H
+
+#include "GretaTile/GretaTile.h"
+#include "greta/Transforms/Config.h"
+#include "greta/Transforms/Space.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+#include <map>
+
+namespace greta {
+
+/// The i32 arguments of a kernel: expressions over the function's symbols.
+class ScalarArguments {
+public:
+  explicit ScalarArguments(tile::FuncOp kernel) : kernel(kernel) {}
+  /// A constant, or the argument that carries `expr`.
+  mlir::Value get(mlir::ImplicitLocOpBuilder &b, mlir::AffineExpr expr);
+  llvm::ArrayRef<mlir::AffineExpr> expressions() const { return exprs; }
+
+private:
+  tile::FuncOp kernel;
+  llvm::SmallVector<mlir::AffineExpr> exprs;
+  llvm::SmallVector<mlir::Value> arguments;
+};
+
+/// An i32 constant.
+mlir::Value i32(mlir::ImplicitLocOpBuilder &b, int64_t value);
+
+/// Emits what one workgroup does in a space. Block tensors have the dimensions
+/// that Space describes; a value that lacks a dimension has extent 1 there.
+class SpaceEmitter {
+public:
+  struct Pointers {
+    mlir::ValueRange inputs;  // one per argument of the region
+    mlir::ValueRange outputs; // one per yielded value
+  };
+  SpaceEmitter(mlir::ImplicitLocOpBuilder &b, KernelOp kernel,
+               mlir::Region &region, const Space &space,
+               const SpaceConfig &config, ScalarArguments &scalars,
+               Pointers pointers);
+
+  /// Workgroups of the space over the function's symbols.
+  mlir::AffineExpr workgroups();
+
+  /// The program of workgroup `index` of the space.
+  void emit(mlir::Value index);
+
+private:
+  struct Dim {
+    enum Kind { Group, Pair, Column } kind;
+    int64_t group;
+    int64_t extent;
+    mlir::AffineExpr size; // of the whole space along it
+    bool masked;           // some block is not full
+    mlir::Value offset;    // of this workgroup's block; null: 0
+  };
+  enum class Masked { Zero, NegativeInfinity, Unknown };
+  using Key = std::pair<void *, std::vector<int64_t>>;
+  /// What has been computed: per region of code, so that it dominates.
+  struct Scope {
+    std::map<Key, mlir::Value> values;
+    llvm::DenseMap<mlir::Value, mlir::Value> widened;
+  };
+
+  // Layout of the space (GretaToTileSpace.cpp).
+  bool hasColumns(const Mapping &mapping) const;
+  bool isMapped(const Dim &dim, const Mapping &mapping) const;
+  llvm::SmallVector<int64_t> shapeOf(const Mapping &mapping) const;
+  mlir::RankedTensorType blockType(const Mapping &mapping, mlir::Type element);
+  void locate(mlir::Value index);
+  struct Access;
+  Access access(mlir::RankedTensorType tensor, mlir::AffineMap shape,
+                const Mapping &mapping);
+  mlir::Value load(mlir::BlockArgument argument, const Mapping &mapping);
+  void store(unsigned output, mlir::Value value);
+  mlir::AffineMap shapeOfArgument(unsigned index);
+
+  // Order of the work (GretaToTileSpace.cpp).
+  unsigned stageOf(mlir::Value value);
+  void emitStage(unsigned stage);
+  void emitOutputs();
+  mlir::Value reduceAll(mlir::Operation *op, unsigned index, mlir::Value block);
+  mlir::Value value(mlir::Value v, const Mapping &mapping);
+  mlir::Value memoize(void *key, const Mapping &mapping,
+                      llvm::function_ref<mlir::Value()> compute);
+
+  // Values (GretaToTileOps.cpp).
+  mlir::Value compute(mlir::Value v, const Mapping &mapping);
+  mlir::Value computeElementwise(mlir::Operation *op, const Mapping &mapping);
+  mlir::Value computeRowOp(mlir::Operation *op);
+  mlir::Value computeRope(RopeOp op);
+  mlir::Value computeMatmul(MatmulOp op);
+  mlir::Value loadMatrix(mlir::Value v, bool transposed, mlir::Value row,
+                         mlir::Value column, bool isB);
+  /// The block that reduction `index` of `op` combines, masked.
+  mlir::Value reductionInput(mlir::Operation *op, unsigned index);
+  tile::ReduceKind reductionKind(mlir::Operation *op, unsigned index);
+  mlir::Value combine(tile::ReduceKind kind, mlir::Value a, mlir::Value b);
+  mlir::Value neutral(tile::ReduceKind kind, mlir::RankedTensorType type);
+  /// A row value of `op` that follows from its reductions, over all columns.
+  mlir::Value rowValue(mlir::Operation *op, unsigned tag, unsigned reduction,
+                       llvm::function_ref<mlir::Value(mlir::Value)> compute);
+  mlir::Value meanOf(mlir::Operation *op);
+  mlir::Value scaleOf(mlir::Operation *op, unsigned reduction,
+                      llvm::APFloat eps);
+  mlir::Value exponentials(SoftmaxOp op);
+  /// `v` in f32, repeated to the whole block.
+  mlir::Value wide(mlir::Value v, const Mapping &mapping);
+  mlir::Value widen(mlir::Value block);
+  mlir::Value narrow(mlir::Value block, mlir::Type element);
+  mlir::Value broadcastTo(mlir::Value block, llvm::ArrayRef<int64_t> shape);
+  mlir::Value constant(mlir::RankedTensorType type, double value);
+  mlir::Value maskColumns(mlir::Value block, mlir::Value other);
+  Masked maskedValue(mlir::Value v);
+  bool wantsNegativeInfinity(mlir::Value argument);
+  int64_t rowLength() const;
+
+  mlir::ImplicitLocOpBuilder &b;
+  KernelOp kernel;
+  mlir::Region &region;
+  const Space &space;
+  const SpaceConfig &config;
+  ScalarArguments &scalars;
+  Pointers pointers;
+  Mapping identity;
+  llvm::SmallVector<Dim> dims;
+  unsigned columnDim = 0;
+  int pairDim = -1;
+  mlir::scf::ForOp loop; // over columns, while its body is being emitted
+  Scope outer, inner;
+  std::map<std::pair<mlir::Operation *, unsigned>, mlir::Value> reductions;
+  llvm::DenseMap<mlir::Value, unsigned> stages;
+};
+
+} // namespace greta
+
+#endif

@@ -1,0 +1,375 @@
+//===- GretaToTileSpace.cpp - blocks of a space, and the order of the work ===//
+//
+// Where a workgroup's blocks lie in every tensor, and when what is computed:
+//
+//   stage 0     reductions of the inputs: sums of squares, maxima
+//   stage 1     reductions that need those: variances, sums of exponentials
+//   ..
+//   at the end  the outputs
+//
+// With the row in registers all of it is straight-line code. With `loop`, each
+// stage is a loop over blocks of columns whose accumulators are blocks, reduced
+// once after the loop, and one more loop writes; what depends on columns is
+// computed again in each, what does not goes before the loop.
+//
+//===----------------------------------------------------------------------===//
+
+#include "GretaToTile.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace greta;
+
+Value greta::i32(ImplicitLocOpBuilder &b, int64_t value) {
+  return arith::ConstantIntOp::create(b, value, 32);
+}
+
+Value ScalarArguments::get(ImplicitLocOpBuilder &b, AffineExpr expr) {
+  if (auto constant = dyn_cast<AffineConstantExpr>(expr))
+    return i32(b, constant.getValue());
+  for (auto [known, argument] : llvm::zip(exprs, arguments))
+    if (known == expr)
+      return argument;
+  exprs.push_back(expr);
+  arguments.push_back(kernel.getBody().front().addArgument(
+      b.getI32Type(), kernel.getLoc()));
+  kernel.setFunctionType(b.getFunctionType(
+      kernel.getBody().front().getArgumentTypes(), {}));
+  return arguments.back();
+}
+
+SpaceEmitter::SpaceEmitter(ImplicitLocOpBuilder &b, KernelOp kernel,
+                           Region &region, const Space &space,
+                           const SpaceConfig &config, ScalarArguments &scalars,
+                           Pointers pointers)
+    : b(b), kernel(kernel), region(region), space(space), config(config),
+      scalars(scalars), pointers(pointers),
+      identity(identityMapping(space.rank())) {
+  MLIRContext *context = kernel.getContext();
+  auto add = [&](Dim::Kind kind, int64_t group, int64_t extent,
+                 AffineExpr size) {
+    bool masked =
+        extent > 1 && size.getLargestKnownDivisor() % extent != 0;
+    if (auto constant = dyn_cast<AffineConstantExpr>(size))
+      masked = constant.getValue() % extent != 0;
+    dims.push_back({kind, group, extent, size, masked, Value()});
+  };
+  if (config.flat) {
+    add(Dim::Group, -1, 1, getAffineConstantExpr(1, context));
+    add(Dim::Column, -1, config.columns, space.size(context));
+    columnDim = 1;
+    return;
+  }
+  for (unsigned group = 0; group < space.groups.size(); ++group)
+    add(Dim::Group, group, config.rows[group], space.rows(group, context));
+  AffineExpr two = getAffineConstantExpr(2, context);
+  if (space.pairs == Space::Pairs::Halves) {
+    pairDim = dims.size();
+    add(Dim::Pair, -1, 2, two);
+  }
+  columnDim = dims.size();
+  add(Dim::Column, -1, config.columns, space.columns(context));
+  if (space.pairs == Space::Pairs::Neighbours) {
+    pairDim = dims.size();
+    add(Dim::Pair, -1, 2, two);
+  }
+}
+
+/// A workgroup that loops, or needs whole rows, has all columns.
+AffineExpr SpaceEmitter::workgroups() {
+  AffineExpr count = getAffineConstantExpr(1, kernel.getContext());
+  for (const Dim &dim : dims) {
+    if (dim.kind == Dim::Pair || (dim.kind == Dim::Column && config.loop))
+      continue;
+    count = count * dim.size.ceilDiv(dim.extent);
+  }
+  return count;
+}
+
+/// The offsets of workgroup `index`: columns vary fastest.
+void SpaceEmitter::locate(Value index) {
+  SmallVector<Dim *> split;
+  for (Dim &dim : dims)
+    if (dim.kind != Dim::Pair && !(dim.kind == Dim::Column && config.loop) &&
+        dim.size.ceilDiv(dim.extent) !=
+            getAffineConstantExpr(1, kernel.getContext()))
+      split.push_back(&dim);
+  // Columns before (inside of) the rows, whatever their place in the block.
+  for (Dim *dim : llvm::reverse(split)) {
+    Value at = index;
+    if (dim != split.front()) {
+      Value count = scalars.get(b, dim->size);
+      if (isa<AffineConstantExpr>(dim->size.ceilDiv(dim->extent)))
+        count = scalars.get(b, dim->size.ceilDiv(dim->extent));
+      else if (dim->extent > 1)
+        count = arith::DivUIOp::create(
+            b, arith::AddIOp::create(b, count, i32(b, dim->extent - 1)),
+            i32(b, dim->extent));
+      at = arith::RemUIOp::create(b, index, count);
+      index = arith::DivUIOp::create(b, index, count);
+    }
+    dim->offset = dim->extent == 1
+                      ? at
+                      : arith::MulIOp::create(b, at, i32(b, dim->extent))
+                            .getResult();
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Blocks
+//===----------------------------------------------------------------------===//
+
+bool SpaceEmitter::hasColumns(const Mapping &mapping) const {
+  if (config.flat)
+    return mapping.size() == identity.size();
+  return llvm::is_contained(mapping, space.rank()) ||
+         (space.rank() > 0 && llvm::is_contained(mapping, space.rank() - 1));
+}
+
+bool SpaceEmitter::isMapped(const Dim &dim, const Mapping &mapping) const {
+  if (dim.kind == Dim::Column)
+    return hasColumns(mapping);
+  if (dim.kind == Dim::Pair)
+    return llvm::is_contained(mapping, space.rank() - 1);
+  if (dim.group < 0 || space.groups[dim.group].empty())
+    return false;
+  return llvm::is_contained(mapping, space.groups[dim.group].front());
+}
+
+SmallVector<int64_t> SpaceEmitter::shapeOf(const Mapping &mapping) const {
+  SmallVector<int64_t> shape;
+  for (const Dim &dim : dims)
+    shape.push_back(isMapped(dim, mapping) ? dim.extent : 1);
+  return shape;
+}
+
+RankedTensorType SpaceEmitter::blockType(const Mapping &mapping, Type element) {
+  return RankedTensorType::get(shapeOf(mapping), element);
+}
+
+AffineMap SpaceEmitter::shapeOfArgument(unsigned index) {
+  return cast<AffineMapAttr>(kernel.getShapes()[index]).getValue();
+}
+
+/// The operands that greta_tile.load and store share.
+struct SpaceEmitter::Access {
+  SmallVector<Value> offsets, dynamicStrides, bounds;
+  SmallVector<int64_t> strides, bounded;
+  int64_t align;
+};
+
+/// `align` is what base, strides, offsets and the bound along the run keep:
+/// the largest power of two up to 16 bytes.
+SpaceEmitter::Access SpaceEmitter::access(RankedTensorType tensor,
+                                          AffineMap shape,
+                                          const Mapping &mapping) {
+  Access result;
+  int64_t bytes = std::max(1u, tensor.getElementTypeBitWidth() / 8);
+  int64_t unit = 16; // in bytes
+  auto keep = [&](int64_t multiple) {
+    if (multiple > 0)
+      unit = std::min<int64_t>(unit, multiple & -multiple);
+  };
+  AffineExpr one = getAffineConstantExpr(1, kernel.getContext());
+  /// Elements between neighbours along the tensor's dimension.
+  auto strideOf = [&](int64_t spaceDim) {
+    AffineExpr stride = one;
+    for (unsigned i = mapping.size(); i-- > 0 && mapping[i] != spaceDim;)
+      stride = stride * shape.getResult(i);
+    return stride;
+  };
+  bool isHalf = llvm::is_contained(mapping, space.rank());
+  for (auto [i, dim] : llvm::enumerate(dims)) {
+    if (!isMapped(dim, mapping)) {
+      result.offsets.push_back(i32(b, 0));
+      result.strides.push_back(0);
+      continue;
+    }
+    AffineExpr stride = one;
+    if (dim.kind == Dim::Group)
+      stride = strideOf(space.groups[dim.group].back());
+    else if (space.pairs == Space::Pairs::Neighbours && !isHalf)
+      stride = dim.kind == Dim::Column ? one * 2 : one;
+    else if (dim.kind == Dim::Pair)
+      stride = space.columns(kernel.getContext());
+
+    result.offsets.push_back(dim.offset ? dim.offset : i32(b, 0));
+    if (auto constant = dyn_cast<AffineConstantExpr>(stride)) {
+      result.strides.push_back(constant.getValue());
+    } else {
+      result.strides.push_back(ShapedType::kDynamic);
+      result.dynamicStrides.push_back(scalars.get(b, stride));
+    }
+    if (dim.masked) {
+      result.bounded.push_back(i);
+      result.bounds.push_back(scalars.get(b, dim.size));
+    }
+    // Along columns runs are formed; other strides move whole runs.
+    if (dim.kind == Dim::Column) {
+      int64_t step = cast<AffineConstantExpr>(stride).getValue() * bytes;
+      if (dim.offset)
+        keep(dim.extent * step);
+      if (dim.masked)
+        keep(dim.size.getLargestKnownDivisor() * step);
+    } else if (dim.kind == Dim::Group || stride != one) {
+      keep(stride.getLargestKnownDivisor() * bytes);
+    }
+  }
+  result.align = std::max(unit, bytes);
+  return result;
+}
+
+Value SpaceEmitter::load(BlockArgument argument, const Mapping &mapping) {
+  auto tensor = cast<RankedTensorType>(argument.getType());
+  Type element = tensor.getElementType();
+  Access a =
+      access(tensor, shapeOfArgument(argument.getArgNumber()), mapping);
+  // Where columns end inside a block that is reduced, the rest is neutral.
+  Value other;
+  if (space.hasReduction && hasColumns(mapping) && dims[columnDim].masked) {
+    if (auto type = dyn_cast<FloatType>(element)) {
+      APFloat fill = wantsNegativeInfinity(argument)
+                         ? APFloat::getInf(type.getFloatSemantics(), true)
+                         : APFloat::getZero(type.getFloatSemantics());
+      other = arith::ConstantFloatOp::create(b, type, fill);
+    } else {
+      other = arith::ConstantOp::create(b, b.getZeroAttr(element));
+    }
+  }
+  return tile::LoadOp::create(b, blockType(mapping, element),
+                              pointers.inputs[argument.getArgNumber()],
+                              a.offsets, a.dynamicStrides, a.bounds, other,
+                              a.strides, a.bounded, a.align);
+}
+
+void SpaceEmitter::store(unsigned output, Value v) {
+  auto tensor = cast<RankedTensorType>(v.getType());
+  AffineMap shape = AffineMap::get(
+      0, shapeOfArgument(0).getNumSymbols(), space.shape, kernel.getContext());
+  Value block = broadcastTo(value(v, identity), shapeOf(identity));
+  Access a = access(tensor, shape, identity);
+  tile::StoreOp::create(b, block, pointers.outputs[output], a.offsets,
+                        a.dynamicStrides, a.bounds, a.strides, a.bounded,
+                        a.align);
+}
+
+//===----------------------------------------------------------------------===//
+// Order
+//===----------------------------------------------------------------------===//
+
+/// The first stage before which everything that `v` needs is known.
+unsigned SpaceEmitter::stageOf(Value v) {
+  if (auto it = stages.find(v); it != stages.end())
+    return it->second;
+  unsigned stage = 0;
+  if (Operation *op = v.getDefiningOp()) {
+    for (Value operand : op->getOperands())
+      stage = std::max(stage, stageOf(operand));
+    stage += numReductions(op);
+  }
+  return stages[v] = stage;
+}
+
+Value SpaceEmitter::memoize(void *key, const Mapping &mapping,
+                            llvm::function_ref<Value()> compute) {
+  Key full(key, std::vector<int64_t>(mapping.begin(), mapping.end()));
+  for (Scope *scope : {&outer, &inner})
+    if (auto it = scope->values.find(full); it != scope->values.end())
+      return it->second;
+  bool before = loop && !hasColumns(mapping);
+  OpBuilder::InsertionGuard guard(b);
+  scf::ForOp within = loop;
+  if (before) {
+    b.setInsertionPoint(loop);
+    loop = nullptr;
+  }
+  Value result = compute();
+  loop = within;
+  (loop && !before ? inner : outer).values[full] = result;
+  return result;
+}
+
+Value SpaceEmitter::value(Value v, const Mapping &mapping) {
+  return memoize(v.getAsOpaquePointer(), mapping,
+                 [&] { return compute(v, mapping); });
+}
+
+Value SpaceEmitter::reduceAll(Operation *op, unsigned index, Value block) {
+  tile::ReduceKind kind = reductionKind(op, index);
+  for (int dim : {static_cast<int>(columnDim), pairDim}) {
+    auto type = cast<RankedTensorType>(block.getType());
+    if (dim < 0 || type.getDimSize(dim) == 1)
+      continue;
+    SmallVector<int64_t> shape(type.getShape());
+    shape[dim] = 1;
+    block = tile::ReduceOp::create(
+        b, RankedTensorType::get(shape, type.getElementType()), kind, block,
+        static_cast<uint32_t>(dim));
+  }
+  return block;
+}
+
+void SpaceEmitter::emitStage(unsigned stage) {
+  SmallVector<std::pair<Operation *, unsigned>> due;
+  for (Operation &op : region.front())
+    for (unsigned i = 0, n = numReductions(&op); i < n; ++i)
+      if (stageOf(op.getResult(0)) - n + i == stage)
+        due.push_back({&op, i});
+  if (!config.loop) {
+    for (auto [op, i] : due)
+      reductions[{op, i}] = reduceAll(op, i, reductionInput(op, i));
+    return;
+  }
+  SmallVector<Value> accumulators;
+  RankedTensorType type = blockType(identity, b.getF32Type());
+  for (auto [op, i] : due)
+    accumulators.push_back(neutral(reductionKind(op, i), type));
+  loop = scf::ForOp::create(b, i32(b, 0), scalars.get(b, dims[columnDim].size),
+                            i32(b, config.columns), accumulators);
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToEnd(loop.getBody());
+    dims[columnDim].offset = loop.getInductionVar();
+    SmallVector<Value> next;
+    for (auto [reduction, accumulator] :
+         llvm::zip(due, loop.getRegionIterArgs()))
+      next.push_back(combine(
+          reductionKind(reduction.first, reduction.second), accumulator,
+          reductionInput(reduction.first, reduction.second)));
+    scf::YieldOp::create(b, next);
+  }
+  scf::ForOp done = loop;
+  loop = nullptr;
+  inner = {};
+  for (auto [reduction, result] : llvm::zip(due, done.getResults()))
+    reductions[reduction] =
+        reduceAll(reduction.first, reduction.second, result);
+}
+
+void SpaceEmitter::emitOutputs() {
+  OperandRange yielded = region.front().getTerminator()->getOperands();
+  if (!config.loop) {
+    for (auto [i, v] : llvm::enumerate(yielded))
+      store(i, v);
+    return;
+  }
+  loop = scf::ForOp::create(b, i32(b, 0), scalars.get(b, dims[columnDim].size),
+                            i32(b, config.columns));
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPoint(loop.getBody()->getTerminator());
+  dims[columnDim].offset = loop.getInductionVar();
+  for (auto [i, v] : llvm::enumerate(yielded))
+    store(i, v);
+  loop = nullptr;
+}
+
+void SpaceEmitter::emit(Value index) {
+  locate(index);
+  unsigned numStages = 0;
+  for (Value v : region.front().getTerminator()->getOperands())
+    numStages = std::max(numStages, stageOf(v));
+  for (unsigned stage = 0; stage < numStages; ++stage)
+    emitStage(stage);
+  emitOutputs();
+}

@@ -1,0 +1,57 @@
+//===- Fuse.h - the steps of greta-fuse -------------------------*- C++ -*-===//
+//
+// Shared by Fuse*.cpp: what an op is to fusion, and the three steps.
+//
+//===----------------------------------------------------------------------===//
+#ifndef GRETA_LIB_TRANSFORMS_FUSE_H
+#define GRETA_LIB_TRANSFORMS_FUSE_H
+
+#include "Greta/Greta.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/AffineMap.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/SmallVector.h"
+
+namespace greta {
+
+/// The shape of every tensor of the function over its symbols.
+using Shapes = llvm::DenseMap<mlir::Value, mlir::AffineMap>;
+
+/// Costs nothing and is repeated in every kernel that uses it: a constant, a
+/// broadcast along new dimensions.
+bool isTransparent(mlir::Operation *op);
+
+/// Another shape of the same buffer; stays in the function.
+bool isView(mlir::Operation *op);
+
+/// What becomes part of exactly one kernel.
+bool isCompute(mlir::Operation *op);
+
+/// One result element from the operands' elements at the same index.
+bool isElementwise(mlir::Operation *op);
+
+/// Step 1: checks that every op is understood, and leaves transparent ops
+/// (with one use each), views, compute ops and index arithmetic. Every result
+/// of the function is then the only one with its buffer.
+mlir::LogicalResult normalizeForFusion(mlir::func::FuncOp function,
+                                       Shapes &shapes);
+
+/// Compute ops, in program order, that share an index space.
+struct Cluster {
+  llvm::SmallVector<mlir::Operation *> ops;
+  mlir::AffineMap shape;
+  /// Values of `ops` that others use.
+  llvm::SmallVector<mlir::Value> outputs;
+};
+
+/// Step 2: the kernels in order of execution, each the clusters of one launch.
+using KernelPlan = llvm::SmallVector<llvm::SmallVector<Cluster>>;
+KernelPlan planKernels(mlir::func::FuncOp function, Shapes &shapes);
+
+/// Step 3: replaces the function's body by one greta.kernel per plan entry.
+void emitKernels(mlir::func::FuncOp function, const KernelPlan &plan,
+                 const Shapes &shapes);
+
+} // namespace greta
+
+#endif

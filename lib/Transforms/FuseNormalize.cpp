@@ -1,0 +1,236 @@
+//===- FuseNormalize.cpp - greta-fuse, step 1 -----------------------------===//
+//
+// What fusion does not understand is reported here, once, so that the steps
+// after it cannot fail. linalg.broadcast, linalg.fill and tensor.splat become
+// greta.broadcast, which names no tensor to write to. A result that is an
+// argument, a constant, or another result's buffer becomes a copy.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Fuse.h"
+#include "greta/Transforms/Space.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Matchers.h"
+#include "llvm/ADT/SmallPtrSet.h"
+
+using namespace mlir;
+using namespace greta;
+
+bool greta::isTransparent(Operation *op) {
+  if (auto broadcast = dyn_cast<BroadcastOp>(op))
+    return !broadcast.isCopy();
+  return isa<arith::ConstantOp>(op);
+}
+
+bool greta::isView(Operation *op) {
+  return isa<tensor::ExpandShapeOp, tensor::CollapseShapeOp, tensor::CastOp>(
+      op);
+}
+
+bool greta::isElementwise(Operation *op) {
+  if (auto broadcast = dyn_cast<BroadcastOp>(op))
+    return broadcast.isCopy();
+  if (!isa_and_nonnull<arith::ArithDialect, math::MathDialect>(
+          op->getDialect()) ||
+      !OpTrait::hasElementwiseMappableTraits(op) || op->getNumResults() != 1)
+    return false;
+  auto isTensor = [](Type type) { return isa<RankedTensorType>(type); };
+  return llvm::all_of(op->getOperandTypes(), isTensor) &&
+         isTensor(op->getResult(0).getType());
+}
+
+bool greta::isCompute(Operation *op) {
+  return isRowOp(op) || isElementwise(op);
+}
+
+/// Sizes of tensors: computed on the host side of a launch.
+static bool isIndexArithmetic(Operation *op) {
+  return op->getNumResults() == 1 && op->getResult(0).getType().isIndex() &&
+         isa_and_nonnull<arith::ArithDialect, tensor::TensorDialect>(
+             op->getDialect());
+}
+
+static LogicalResult checkElementType(Operation *op, Value value) {
+  auto type = dyn_cast<RankedTensorType>(value.getType());
+  if (!type)
+    return success();
+  Type element = type.getElementType();
+  if (isa<Float32Type, Float16Type, BFloat16Type>(element) ||
+      element.isSignlessInteger(1) || element.isSignlessInteger(8) ||
+      element.isSignlessInteger(32))
+    return success();
+  return op->emitOpError("has element type ")
+         << element
+         << ", which no GPU kernel takes; use f32, f16, bf16, i8 or i32, or "
+            "compile for the target 'host'";
+}
+
+static LogicalResult checkOp(Operation *op) {
+  for (Value value : op->getResults())
+    if (failed(checkElementType(op, value)))
+      return failure();
+  if (auto constant = dyn_cast<arith::ConstantOp>(op)) {
+    auto elements = dyn_cast<ElementsAttr>(constant.getValue());
+    if (!elements || elements.isSplat())
+      return success();
+    return op->emitOpError("holds different elements; a kernel's constants are "
+                           "splats: pass the data as an argument");
+  }
+  Value scalar;
+  if (auto splat = dyn_cast<tensor::SplatOp>(op))
+    scalar = splat.getInput();
+  else if (auto fill = dyn_cast<linalg::FillOp>(op))
+    scalar = fill.getInputs().front();
+  if (scalar) {
+    if (matchPattern(scalar, m_Constant()))
+      return success();
+    return op->emitOpError("repeats a scalar that is no constant; pass it as "
+                           "tensor<f32> and repeat it with linalg.broadcast");
+  }
+  if (isCompute(op) || isView(op) || isIndexArithmetic(op) ||
+      isa<func::ReturnOp, tensor::EmptyOp, linalg::BroadcastOp, BroadcastOp>(
+          op))
+    return success();
+  return op->emitOpError(
+      "has no kernel; write it with greta ops, elementwise arith and math, "
+      "linalg.broadcast and tensor.expand_shape or collapse_shape, or compile "
+      "for the target 'host'");
+}
+
+/// A tensor<T> with a scalar constant's value.
+static Value scalarTensor(OpBuilder &builder, Location loc, Value scalar) {
+  TypedAttr value;
+  matchPattern(scalar, m_Constant(&value));
+  auto type = RankedTensorType::get({}, scalar.getType());
+  return arith::ConstantOp::create(builder, loc,
+                                   DenseElementsAttr::get(type, value));
+}
+
+/// The dims of `rank` that are not in `added`.
+static SmallVector<int64_t> otherDims(int64_t rank, ArrayRef<int64_t> added) {
+  SmallVector<int64_t> dims;
+  for (int64_t dim = 0; dim < rank; ++dim)
+    if (!llvm::is_contained(added, dim))
+      dims.push_back(dim);
+  return dims;
+}
+
+static void replaceBroadcasts(func::FuncOp function, Shapes &shapes) {
+  for (Operation &op : llvm::make_early_inc_range(function.getBody().front())) {
+    if (!isa<linalg::BroadcastOp, linalg::FillOp, tensor::SplatOp>(op))
+      continue;
+    OpBuilder builder(&op);
+    Value result = op.getResult(0), source;
+    SmallVector<int64_t> dims;
+    if (auto broadcast = dyn_cast<linalg::BroadcastOp>(op)) {
+      source = broadcast.getInput();
+      dims = otherDims(broadcast.getInit().getType().getRank(),
+                       broadcast.getDimensions());
+    } else {
+      source = scalarTensor(builder, op.getLoc(), op.getOperand(0));
+      shapes[source] = AffineMap::get(0, shapes.at(result).getNumSymbols(), {},
+                                      op.getContext());
+    }
+    Value replacement = BroadcastOp::create(builder, op.getLoc(),
+                                            result.getType(), source, dims);
+    shapes[replacement] = shapes.at(result);
+    result.replaceAllUsesWith(replacement);
+    op.erase();
+  }
+}
+
+static void eraseDead(Block &block) {
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
+    if (isOpTriviallyDead(&op))
+      op.erase();
+}
+
+static void copyResults(func::FuncOp function, Shapes &shapes) {
+  Operation *terminator = function.getBody().front().getTerminator();
+  llvm::SmallPtrSet<Value, 4> roots;
+  OpBuilder builder(terminator);
+  for (OpOperand &operand : terminator->getOpOperands()) {
+    Value root = operand.get();
+    while (root.getDefiningOp() && isView(root.getDefiningOp()))
+      root = root.getDefiningOp()->getOperand(0);
+    bool ownBuffer = root.getDefiningOp() &&
+                     !isTransparent(root.getDefiningOp()) &&
+                     roots.insert(root).second;
+    if (ownBuffer)
+      continue;
+    Value value = operand.get();
+    int64_t rank = cast<RankedTensorType>(value.getType()).getRank();
+    Value copy =
+        BroadcastOp::create(builder, terminator->getLoc(), value.getType(),
+                            value, otherDims(rank, {}));
+    shapes[copy] = shapes.at(value);
+    operand.set(copy);
+  }
+}
+
+/// A transparent value under a view gets a buffer.
+static void copyUnderViews(func::FuncOp function, Shapes &shapes) {
+  for (Operation &op : function.getBody().front()) {
+    if (!isView(&op))
+      continue;
+    Value source = op.getOperand(0);
+    if (!source.getDefiningOp() || !isTransparent(source.getDefiningOp()))
+      continue;
+    OpBuilder builder(&op);
+    Value copy = BroadcastOp::create(
+        builder, op.getLoc(), source.getType(), source,
+        otherDims(cast<RankedTensorType>(source.getType()).getRank(), {}));
+    shapes[copy] = shapes.at(source);
+    op.setOperand(0, copy);
+  }
+}
+
+/// Every user of a transparent op has its own, so that clusters can be told
+/// apart by their users alone.
+static void splitTransparent(func::FuncOp function, Shapes &shapes) {
+  SmallVector<Operation *> ops;
+  for (Operation &op : function.getBody().front())
+    if (isTransparent(&op) && isa<RankedTensorType>(op.getResult(0).getType()))
+      ops.push_back(&op);
+  for (Operation *op : llvm::reverse(ops)) {
+    OpBuilder builder(op);
+    Value value = op->getResult(0);
+    for (OpOperand &use : llvm::make_early_inc_range(value.getUses())) {
+      if (value.hasOneUse())
+        break;
+      Value clone = builder.clone(*op)->getResult(0);
+      shapes[clone] = shapes.at(value);
+      use.set(clone);
+    }
+  }
+}
+
+LogicalResult greta::normalizeForFusion(func::FuncOp function, Shapes &shapes) {
+  if (!function.getBody().hasOneBlock())
+    return function.emitOpError("has control flow; kernels are made of "
+                                "functions of one block");
+  Block &block = function.getBody().front();
+  for (BlockArgument argument : block.getArguments())
+    if (failed(checkElementType(function, argument)))
+      return failure();
+  eraseDead(block);
+  for (Operation &op : block) {
+    if (failed(checkOp(&op)))
+      return failure();
+    for (Value value : op.getResults())
+      if (isa<RankedTensorType>(value.getType()) && !shapes.at(value))
+        return op.emitOpError("has an extent that follows from no argument; "
+                              "derive it from a tensor.dim of an argument");
+  }
+  replaceBroadcasts(function, shapes);
+  eraseDead(block);
+  for (auto empty : block.getOps<tensor::EmptyOp>())
+    return empty.emitOpError("has no contents, yet they are read; fill it");
+  copyResults(function, shapes);
+  copyUnderViews(function, shapes);
+  splitTransparent(function, shapes);
+  return success();
+}
