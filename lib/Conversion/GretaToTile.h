@@ -61,7 +61,8 @@ private:
     mlir::Value offset;    // of this workgroup's block; null: 0
   };
   enum class Masked { Zero, NegativeInfinity, Unknown };
-  using Key = std::pair<void *, std::vector<int64_t>>;
+  /// A value (or an op and which of its parts) in a mapping.
+  using Key = std::tuple<const void *, unsigned, std::vector<int64_t>>;
   /// What has been computed: per region of code, so that it dominates.
   struct Scope {
     std::map<Key, mlir::Value> values;
@@ -87,7 +88,7 @@ private:
   void emitOutputs();
   mlir::Value reduceAll(mlir::Operation *op, unsigned index, mlir::Value block);
   mlir::Value value(mlir::Value v, const Mapping &mapping);
-  mlir::Value memoize(void *key, const Mapping &mapping,
+  mlir::Value memoize(const void *key, unsigned part, const Mapping &mapping,
                       llvm::function_ref<mlir::Value()> compute);
 
   // Values (GretaToTileOps.cpp).
@@ -103,8 +104,9 @@ private:
   tile::ReduceKind reductionKind(mlir::Operation *op, unsigned index);
   mlir::Value combine(tile::ReduceKind kind, mlir::Value a, mlir::Value b);
   mlir::Value neutral(tile::ReduceKind kind, mlir::RankedTensorType type);
-  /// A row value of `op` that follows from its reductions, over all columns.
-  mlir::Value rowValue(mlir::Operation *op, unsigned tag, unsigned reduction,
+  /// A row value of `op` that follows from one of its reductions, over all
+  /// columns; `part` tells it from others of the op.
+  mlir::Value rowValue(mlir::Operation *op, unsigned part, unsigned reduction,
                        llvm::function_ref<mlir::Value(mlir::Value)> compute);
   mlir::Value meanOf(mlir::Operation *op);
   mlir::Value scaleOf(mlir::Operation *op, unsigned reduction,

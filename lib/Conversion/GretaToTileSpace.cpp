@@ -32,10 +32,10 @@ Value ScalarArguments::get(ImplicitLocOpBuilder &b, AffineExpr expr) {
     if (known == expr)
       return argument;
   exprs.push_back(expr);
-  arguments.push_back(kernel.getBody().front().addArgument(
-      b.getI32Type(), kernel.getLoc()));
-  kernel.setFunctionType(b.getFunctionType(
-      kernel.getBody().front().getArgumentTypes(), {}));
+  arguments.push_back(
+      kernel.getBody().front().addArgument(b.getI32Type(), kernel.getLoc()));
+  kernel.setFunctionType(
+      b.getFunctionType(kernel.getBody().front().getArgumentTypes(), {}));
   return arguments.back();
 }
 
@@ -49,8 +49,7 @@ SpaceEmitter::SpaceEmitter(ImplicitLocOpBuilder &b, KernelOp kernel,
   MLIRContext *context = kernel.getContext();
   auto add = [&](Dim::Kind kind, int64_t group, int64_t extent,
                  AffineExpr size) {
-    bool masked =
-        extent > 1 && size.getLargestKnownDivisor() % extent != 0;
+    bool masked = extent > 1 && size.getLargestKnownDivisor() % extent != 0;
     if (auto constant = dyn_cast<AffineConstantExpr>(size))
       masked = constant.getValue() % extent != 0;
     dims.push_back({kind, group, extent, size, masked, Value()});
@@ -109,10 +108,10 @@ void SpaceEmitter::locate(Value index) {
       at = arith::RemUIOp::create(b, index, count);
       index = arith::DivUIOp::create(b, index, count);
     }
-    dim->offset = dim->extent == 1
-                      ? at
-                      : arith::MulIOp::create(b, at, i32(b, dim->extent))
-                            .getResult();
+    dim->offset =
+        dim->extent == 1
+            ? at
+            : arith::MulIOp::create(b, at, i32(b, dim->extent)).getResult();
   }
 }
 
@@ -223,8 +222,7 @@ SpaceEmitter::Access SpaceEmitter::access(RankedTensorType tensor,
 Value SpaceEmitter::load(BlockArgument argument, const Mapping &mapping) {
   auto tensor = cast<RankedTensorType>(argument.getType());
   Type element = tensor.getElementType();
-  Access a =
-      access(tensor, shapeOfArgument(argument.getArgNumber()), mapping);
+  Access a = access(tensor, shapeOfArgument(argument.getArgNumber()), mapping);
   // Where columns end inside a block that is reduced, the rest is neutral.
   Value other;
   if (space.hasReduction && hasColumns(mapping) && dims[columnDim].masked) {
@@ -245,8 +243,8 @@ Value SpaceEmitter::load(BlockArgument argument, const Mapping &mapping) {
 
 void SpaceEmitter::store(unsigned output, Value v) {
   auto tensor = cast<RankedTensorType>(v.getType());
-  AffineMap shape = AffineMap::get(
-      0, shapeOfArgument(0).getNumSymbols(), space.shape, kernel.getContext());
+  AffineMap shape = AffineMap::get(0, shapeOfArgument(0).getNumSymbols(),
+                                   space.shape, kernel.getContext());
   Value block = broadcastTo(value(v, identity), shapeOf(identity));
   Access a = access(tensor, shape, identity);
   tile::StoreOp::create(b, block, pointers.outputs[output], a.offsets,
@@ -271,9 +269,10 @@ unsigned SpaceEmitter::stageOf(Value v) {
   return stages[v] = stage;
 }
 
-Value SpaceEmitter::memoize(void *key, const Mapping &mapping,
+Value SpaceEmitter::memoize(const void *key, unsigned part,
+                            const Mapping &mapping,
                             llvm::function_ref<Value()> compute) {
-  Key full(key, std::vector<int64_t>(mapping.begin(), mapping.end()));
+  Key full(key, part, std::vector<int64_t>(mapping.begin(), mapping.end()));
   for (Scope *scope : {&outer, &inner})
     if (auto it = scope->values.find(full); it != scope->values.end())
       return it->second;
@@ -291,7 +290,7 @@ Value SpaceEmitter::memoize(void *key, const Mapping &mapping,
 }
 
 Value SpaceEmitter::value(Value v, const Mapping &mapping) {
-  return memoize(v.getAsOpaquePointer(), mapping,
+  return memoize(v.getAsOpaquePointer(), 0, mapping,
                  [&] { return compute(v, mapping); });
 }
 
@@ -334,14 +333,14 @@ void SpaceEmitter::emitStage(unsigned stage) {
     SmallVector<Value> next;
     for (auto [reduction, accumulator] :
          llvm::zip(due, loop.getRegionIterArgs()))
-      next.push_back(combine(
-          reductionKind(reduction.first, reduction.second), accumulator,
-          reductionInput(reduction.first, reduction.second)));
+      next.push_back(
+          combine(reductionKind(reduction.first, reduction.second), accumulator,
+                  reductionInput(reduction.first, reduction.second)));
     scf::YieldOp::create(b, next);
   }
   scf::ForOp done = loop;
   loop = nullptr;
-  inner = {};
+  inner = Scope();
   for (auto [reduction, result] : llvm::zip(due, done.getResults()))
     reductions[reduction] =
         reduceAll(reduction.first, reduction.second, result);

@@ -47,4 +47,26 @@ def GretaTileDistributePass : Pass<"greta-tile-distribute", "::mlir::ModuleOp"> 
                            "::mlir::vector::VectorDialect"];
 }
 
+def GretaToTilePass : Pass<"greta-to-tile", "::mlir::ModuleOp"> {
+  let summary = "Configured kernels become programs on block tensors";
+  let description = [{
+    Every `greta.kernel` with a `config` (`greta-fuse`, `greta-configure`) becomes a `greta_tile.func`, what one workgroup does,
+    and a `greta_tile.launch` in its place. The kernel is named after the function and its number in it.
+
+    ```mlir
+    %0 = greta.kernel(%x) {config = .., shapes = ..} ... { greta.softmax ... }   // one row of 256 per workgroup
+    // becomes
+    greta_tile.func @f_0(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>) attributes {..} {
+      %row = greta_tile.program_id 0
+      %v = greta_tile.load %x[%row, %c0] strides [256, 1] bounds [] : !greta_tile.ptr<f32> -> tensor<1x256xf32>
+      %max = greta_tile.reduce max %v dim 1 : tensor<1x256xf32> -> tensor<1x1xf32>
+      ...
+    }
+    %0 = greta_tile.launch @f_0 grid affine_map<()[s0] -> (s0)> scalars affine_map<()[s0] -> ()> (%x) ...
+    ```
+  }];
+  let dependentDialects = ["::greta::tile::GretaTileDialect", "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
+                           "::mlir::scf::SCFDialect"];
+}
+
 #endif

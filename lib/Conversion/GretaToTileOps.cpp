@@ -1,0 +1,393 @@
+//===- GretaToTileOps.cpp - what the ops of a space are on blocks ---------===//
+//
+// Elementwise ops become themselves on blocks; the ops of the greta dialect
+// what their definition says, in f32, rounded once. bf16 arithmetic (and f16
+// beyond + - * and comparisons) is done in f32 and rounded op by op, which is
+// the same as doing it in the narrow type: f32 has more than twice its digits.
+//
+// exp(x) is exp2(x * log2(e)); divisions by a row's sum are one division and a
+// product per element.
+//
+//===----------------------------------------------------------------------===//
+
+#include "GretaToTile.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/IRMapping.h"
+#include <cmath>
+
+using namespace mlir;
+using namespace greta;
+
+static constexpr double log2e = 1.4426950408889634;
+
+/// What is inside of one op of the dialect may contract: its definition rounds
+/// once, at the end.
+static constexpr auto contract = arith::FastMathFlags::contract;
+
+//===----------------------------------------------------------------------===//
+// Small pieces
+//===----------------------------------------------------------------------===//
+
+Value SpaceEmitter::constant(RankedTensorType type, double value) {
+  APFloat number(value);
+  bool lossy;
+  number.convert(cast<FloatType>(type.getElementType()).getFloatSemantics(),
+                 APFloat::rmNearestTiesToEven, &lossy);
+  return arith::ConstantOp::create(b, DenseElementsAttr::get(type, number));
+}
+
+Value SpaceEmitter::broadcastTo(Value block, ArrayRef<int64_t> shape) {
+  auto type = cast<RankedTensorType>(block.getType());
+  if (type.getShape() == shape)
+    return block;
+  return tile::BroadcastOp::create(
+      b, RankedTensorType::get(shape, type.getElementType()), block);
+}
+
+Value SpaceEmitter::widen(Value block) {
+  auto type = cast<RankedTensorType>(block.getType());
+  if (type.getElementType().isF32())
+    return block;
+  for (Scope *scope : {&outer, &inner})
+    if (Value known = scope->widened.lookup(block))
+      return known;
+  Value result = arith::ExtFOp::create(
+      b, RankedTensorType::get(type.getShape(), b.getF32Type()), block);
+  (loop ? inner : outer).widened[block] = result;
+  return result;
+}
+
+Value SpaceEmitter::narrow(Value block, Type element) {
+  auto type = cast<RankedTensorType>(block.getType());
+  if (type.getElementType() == element)
+    return block;
+  return arith::TruncFOp::create(
+      b, RankedTensorType::get(type.getShape(), element), block);
+}
+
+Value SpaceEmitter::wide(Value v, const Mapping &mapping) {
+  return broadcastTo(widen(value(v, mapping)), shapeOf(identity));
+}
+
+int64_t SpaceEmitter::rowLength() const {
+  return cast<AffineConstantExpr>(space.shape.back()).getValue();
+}
+
+//===----------------------------------------------------------------------===//
+// Columns beyond the row's end
+//===----------------------------------------------------------------------===//
+
+/// Whether a load should put -inf where there are no columns: its value goes
+/// (through casts) to a softmax.
+bool SpaceEmitter::wantsNegativeInfinity(Value v) {
+  return llvm::any_of(v.getUsers(), [&](Operation *user) {
+    if (isa<SoftmaxOp>(user))
+      return true;
+    return isa<arith::ExtFOp, arith::TruncFOp>(user) &&
+           wantsNegativeInfinity(user->getResult(0));
+  });
+}
+
+/// What is known of a value where there are no columns.
+SpaceEmitter::Masked SpaceEmitter::maskedValue(Value v) {
+  if (isa<BlockArgument>(v))
+    return wantsNegativeInfinity(v) ? Masked::NegativeInfinity : Masked::Zero;
+  Operation *op = v.getDefiningOp();
+  if (isa<arith::ExtFOp, arith::TruncFOp>(op))
+    return maskedValue(op->getOperand(0));
+  if (isa<arith::AddFOp, arith::SubFOp>(op)) {
+    bool zeros = llvm::all_of(op->getOperands(), [&](Value operand) {
+      return maskedValue(operand) == Masked::Zero;
+    });
+    return zeros ? Masked::Zero : Masked::Unknown;
+  }
+  return Masked::Unknown;
+}
+
+Value SpaceEmitter::maskColumns(Value block, Value other) {
+  Mapping columns = {space.rank() - 1};
+  auto type = cast<RankedTensorType>(block.getType());
+  const Dim &dim = dims[columnDim];
+  // The pair's dimension has no edge: index by columns alone.
+  Value mask = memoize(&dims, 0, columns, [&] {
+    SmallVector<int64_t> shape(dims.size(), 1);
+    shape[columnDim] = dim.extent;
+    auto indices = RankedTensorType::get(shape, b.getI32Type());
+    Value iota = tile::IotaOp::create(b, indices, columnDim);
+    Value bound = scalars.get(b, dim.size);
+    if (dim.offset)
+      bound = arith::SubIOp::create(b, bound, dim.offset);
+    return arith::CmpIOp::create(b, arith::CmpIPredicate::slt, iota,
+                                 tile::SplatOp::create(b, indices, bound))
+        .getResult();
+  });
+  return arith::SelectOp::create(b, broadcastTo(mask, type.getShape()), block,
+                                 other);
+}
+
+//===----------------------------------------------------------------------===//
+// Reductions
+//===----------------------------------------------------------------------===//
+
+tile::ReduceKind SpaceEmitter::reductionKind(Operation *op, unsigned index) {
+  return isa<SoftmaxOp>(op) && index == 0 ? tile::ReduceKind::Max
+                                          : tile::ReduceKind::Add;
+}
+
+Value SpaceEmitter::combine(tile::ReduceKind kind, Value x, Value y) {
+  // A NaN that the maximum drops comes back through the exponentials.
+  if (kind == tile::ReduceKind::Max)
+    return arith::MaxNumFOp::create(b, x, y);
+  return arith::AddFOp::create(b, x, y);
+}
+
+Value SpaceEmitter::neutral(tile::ReduceKind kind, RankedTensorType type) {
+  return constant(type, kind == tile::ReduceKind::Max ? -HUGE_VAL : 0.0);
+}
+
+Value SpaceEmitter::reductionInput(Operation *op, unsigned index) {
+  Value input = op->getOperand(0), x = wide(input, identity);
+  Masked beyond = dims[columnDim].masked ? maskedValue(input) : Masked::Zero;
+  bool neutralBeyond = !dims[columnDim].masked;
+  Value result;
+  if (isa<RmsNormOp>(op)) {
+    result = arith::MulFOp::create(b, x, x, contract);
+    neutralBeyond |= beyond == Masked::Zero;
+  } else if (auto norm = dyn_cast<LayerNormOp>(op)) {
+    result = x;
+    neutralBeyond |= index == 0 && beyond == Masked::Zero;
+    if (index == 1) {
+      Value centred = arith::SubFOp::create(b, x, meanOf(op), contract);
+      result = arith::MulFOp::create(b, centred, centred, contract);
+    }
+  } else {
+    result = index == 0 ? x : exponentials(cast<SoftmaxOp>(op));
+    neutralBeyond |= beyond == Masked::NegativeInfinity;
+  }
+  if (neutralBeyond)
+    return result;
+  return maskColumns(result, neutral(reductionKind(op, index),
+                                     cast<RankedTensorType>(result.getType())));
+}
+
+Value SpaceEmitter::rowValue(Operation *op, unsigned part, unsigned reduction,
+                             llvm::function_ref<Value(Value)> compute) {
+  Value row = memoize(op, part, {},
+                      [&] { return compute(reductions.at({op, reduction})); });
+  return broadcastTo(row, shapeOf(identity));
+}
+
+/// sum / D
+Value SpaceEmitter::meanOf(Operation *op) {
+  return rowValue(op, 0, 0, [&](Value sum) -> Value {
+    auto type = cast<RankedTensorType>(sum.getType());
+    return arith::MulFOp::create(b, sum, constant(type, 1.0 / rowLength()));
+  });
+}
+
+/// rsqrt(sum / D + eps)
+Value SpaceEmitter::scaleOf(Operation *op, unsigned reduction, APFloat eps) {
+  return rowValue(op, 1, reduction, [&](Value sum) -> Value {
+    auto type = cast<RankedTensorType>(sum.getType());
+    Value mean =
+        arith::MulFOp::create(b, sum, constant(type, 1.0 / rowLength()));
+    Value shifted =
+        arith::AddFOp::create(b, mean, constant(type, eps.convertToFloat()));
+    return math::RsqrtOp::create(b, shifted);
+  });
+}
+
+/// exp(x - max), which both the sum and the result need.
+Value SpaceEmitter::exponentials(SoftmaxOp op) {
+  return memoize(op.getOperation(), 0, identity, [&]() -> Value {
+    Value x = wide(op.getX(), identity);
+    Value max = rowValue(op, 0, 0, [](Value reduced) { return reduced; });
+    Value shifted = arith::SubFOp::create(b, x, max);
+    auto type = cast<RankedTensorType>(x.getType());
+    return math::Exp2Op::create(
+        b, arith::MulFOp::create(b, shifted, constant(type, log2e)));
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Ops
+//===----------------------------------------------------------------------===//
+
+Value SpaceEmitter::compute(Value v, const Mapping &mapping) {
+  if (auto argument = dyn_cast<BlockArgument>(v))
+    return load(argument, mapping);
+  Operation *op = v.getDefiningOp();
+  Type element = cast<RankedTensorType>(v.getType()).getElementType();
+  if (auto splat = dyn_cast<arith::ConstantOp>(op)) {
+    auto elements = cast<DenseElementsAttr>(splat.getValue());
+    return arith::ConstantOp::create(
+        b, DenseElementsAttr::get(blockType(mapping, element),
+                                  elements.getSplatValue<Attribute>()));
+  }
+  if (auto broadcast = dyn_cast<BroadcastOp>(op)) {
+    OpOperand &operand = op->getOpOperand(0);
+    return broadcastTo(
+        value(operand.get(), operandMapping(operand, mapping, space.rank())),
+        shapeOf(mapping));
+  }
+  if (isRowOp(op))
+    return computeRowOp(op);
+  return computeElementwise(op, mapping);
+}
+
+/// Whether f16 hardware does exactly what f32 and a rounding would.
+static bool isExactInF16(Operation *op) {
+  return isa<arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::NegFOp,
+             arith::MaximumFOp, arith::MinimumFOp, arith::MaxNumFOp,
+             arith::MinNumFOp, arith::CmpFOp, math::AbsFOp>(op);
+}
+
+Value SpaceEmitter::computeElementwise(Operation *op, const Mapping &mapping) {
+  auto elementOf = [](Value v) { return getElementTypeOrSelf(v.getType()); };
+  bool isMove =
+      isa<arith::SelectOp, arith::ExtFOp, arith::TruncFOp, arith::BitcastOp>(
+          op);
+  auto mustWiden = [&](Value v) {
+    return !isMove && (elementOf(v).isBF16() ||
+                       (elementOf(v).isF16() && !isExactInF16(op)));
+  };
+  IRMapping operands;
+  for (Value operand : op->getOperands()) {
+    Value block = value(operand, mapping);
+    operands.map(operand, mustWiden(operand) ? widen(block) : block);
+  }
+  Operation *clone = b.clone(*op, operands);
+  Type element = elementOf(op->getResult(0));
+  bool widened = mustWiden(op->getResult(0));
+  clone->getResult(0).setType(
+      blockType(mapping, widened ? Type(b.getF32Type()) : element));
+  return widened ? narrow(clone->getResult(0), element) : clone->getResult(0);
+}
+
+Value SpaceEmitter::computeRowOp(Operation *op) {
+  auto mul = [&](Value x, Value y) -> Value {
+    return arith::MulFOp::create(b, x, y, contract);
+  };
+  Type element = getElementTypeOrSelf(op->getResult(0).getType());
+  Mapping vector = {space.rank() - 1};
+  Value result;
+  if (auto norm = dyn_cast<RmsNormOp>(op)) {
+    Value y = mul(wide(norm.getX(), identity), scaleOf(op, 0, norm.getEps()));
+    result = mul(y, wide(norm.getW(), vector));
+  } else if (auto norm = dyn_cast<LayerNormOp>(op)) {
+    Value y = arith::SubFOp::create(b, wide(norm.getX(), identity), meanOf(op),
+                                    contract);
+    y = mul(mul(y, scaleOf(op, 1, norm.getEps())), wide(norm.getW(), vector));
+    result = arith::AddFOp::create(b, y, wide(norm.getB(), vector), contract);
+  } else if (auto softmax = dyn_cast<SoftmaxOp>(op)) {
+    Value inverse = rowValue(op, 1, 1, [&](Value sum) -> Value {
+      auto type = cast<RankedTensorType>(sum.getType());
+      return arith::DivFOp::create(b, constant(type, 1.0), sum);
+    });
+    result = mul(exponentials(softmax), inverse);
+  } else if (auto swiglu = dyn_cast<SwigluOp>(op)) {
+    Value x = wide(swiglu.getGate(), identity);
+    auto type = cast<RankedTensorType>(x.getType());
+    Value e = math::Exp2Op::create(b, mul(x, constant(type, -log2e)));
+    Value d = arith::AddFOp::create(b, constant(type, 1.0), e);
+    // A reciprocal is within an ulp, and 0 for infinity as it should be.
+    Value silu = arith::DivFOp::create(
+        b, x, d, arith::FastMathFlags::arcp | arith::FastMathFlags::afn);
+    result = mul(silu, wide(swiglu.getUp(), identity));
+  } else if (auto rope = dyn_cast<RopeOp>(op)) {
+    result = computeRope(rope);
+  } else {
+    result = computeMatmul(cast<MatmulOp>(op));
+    if (!isa<FloatType>(element))
+      return result;
+  }
+  return narrow(result, element);
+}
+
+Value SpaceEmitter::computeRope(RopeOp op) {
+  Value x = widen(value(op.getX(), identity));
+  SmallVector<int64_t> half = shapeOf(identity);
+  half[pairDim] = 1;
+  auto type = RankedTensorType::get(half, b.getF32Type());
+  auto slice = [&](unsigned at) -> Value {
+    return tile::ExtractOp::create(b, type, x, pairDim, at);
+  };
+  auto table = [&](Value v) {
+    return broadcastTo(value(v, {0, space.rank()}), half);
+  };
+  auto mul = [&](Value p, Value q) -> Value {
+    return arith::MulFOp::create(b, p, q, contract);
+  };
+  Value xa = slice(0), xb = slice(1);
+  Value cos = table(op.getCos()), sin = table(op.getSin());
+  Value ya = arith::SubFOp::create(b, mul(xa, cos), mul(xb, sin), contract);
+  Value yb = arith::AddFOp::create(b, mul(xb, cos), mul(xa, sin), contract);
+  return tile::ConcatOp::create(b, blockType(identity, b.getF32Type()),
+                                ValueRange{ya, yb}, pairDim);
+}
+
+/// A block of a matrix operand: rows from `row`, columns from `column`; bounds
+/// where blocks do not divide, with zeros beyond.
+Value SpaceEmitter::loadMatrix(Value v, bool transposed, Value row,
+                               Value column, bool isB) {
+  auto argument = cast<BlockArgument>(v);
+  auto tensor = cast<RankedTensorType>(v.getType());
+  AffineMap stored = shapeOfArgument(argument.getArgNumber());
+  AffineExpr sizes[2] = {stored.getResult(transposed), // as [rows, columns]
+                         stored.getResult(!transposed)};
+  int64_t block[2] = {isB ? config.depth : dims[0].extent,
+                      isB ? dims[1].extent : config.depth};
+  SmallVector<Value> offsets = {row, column}, dynamicStrides, bounds;
+  SmallVector<int64_t> strides(2), bounded;
+  int64_t bytes = tensor.getElementTypeBitWidth() / 8;
+  int64_t align = 16;
+  auto keep = [&](int64_t multiple) {
+    if (multiple > 0)
+      align = std::min<int64_t>(align, multiple & -multiple);
+  };
+  // Along `fast` elements are neighbours; the stride of the other is its size.
+  unsigned fast = transposed ? 0 : 1;
+  strides[fast] = 1;
+  if (auto constant = dyn_cast<AffineConstantExpr>(sizes[fast])) {
+    strides[1 - fast] = constant.getValue();
+  } else {
+    strides[1 - fast] = ShapedType::kDynamic;
+    dynamicStrides.push_back(scalars.get(b, sizes[fast]));
+  }
+  keep(sizes[fast].getLargestKnownDivisor() * bytes);
+  keep(block[fast] * bytes);
+  for (unsigned dim = 0; dim < 2; ++dim)
+    if (sizes[dim].getLargestKnownDivisor() % block[dim]) {
+      bounded.push_back(dim);
+      bounds.push_back(scalars.get(b, sizes[dim]));
+    }
+  return tile::LoadOp::create(
+      b, RankedTensorType::get(block, tensor.getElementType()),
+      pointers.inputs[argument.getArgNumber()], offsets, dynamicStrides, bounds,
+      Value(), strides, bounded, std::max(align, bytes));
+}
+
+Value SpaceEmitter::computeMatmul(MatmulOp op) {
+  bool isInteger = op.getA().getType().getElementType().isInteger(8);
+  auto type = blockType(identity, isInteger ? Type(b.getI32Type())
+                                            : Type(b.getF32Type()));
+  unsigned ta = op.getTransposeA();
+  auto a = cast<BlockArgument>(op.getA());
+  AffineExpr depth = shapeOfArgument(a.getArgNumber()).getResult(1 - ta);
+  Value zero = arith::ConstantOp::create(b, b.getZeroAttr(type));
+  Value row = dims[0].offset ? dims[0].offset : i32(b, 0);
+  Value column = dims[1].offset ? dims[1].offset : i32(b, 0);
+  auto product = scf::ForOp::create(b, i32(b, 0), scalars.get(b, depth),
+                                    i32(b, config.depth), ValueRange{zero});
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToEnd(product.getBody());
+  Value k = product.getInductionVar();
+  Value left = loadMatrix(op.getA(), ta, row, k, /*isB=*/false);
+  Value right =
+      loadMatrix(op.getB(), op.getTransposeB(), k, column, /*isB=*/true);
+  Value sum = tile::DotOp::create(b, type, left, right,
+                                  product.getRegionIterArgs().front());
+  scf::YieldOp::create(b, sum);
+  return product.getResult(0);
+}
