@@ -155,7 +155,8 @@ static Choice chooseRows(const Space &space, const Limits &limits,
     }
   }
   if (bestLanes) {
-    int64_t block = bestLanes > limits.wave && limits.wave > 1
+    // More lanes than a wave: the row alone, so that fewer waves meet.
+    int64_t block = limits.wide && bestLanes > limits.wave
                         ? bestLanes
                         : std::max(bestLanes, limits.shareBlock);
     choice.block = fixedBlock ? fixedBlock : block;

@@ -1,0 +1,150 @@
+// RUN: greta-opt --split-input-file --greta-fuse --greta-configure=target=gfx942 --greta-to-tile --cse %s | FileCheck %s --check-prefixes=CHECK,GPU
+// RUN: greta-opt --split-input-file --greta-fuse --greta-configure=target=vulkan:lavapipe --greta-to-tile --cse %s | FileCheck %s --check-prefixes=CHECK,CPU
+
+// A row in registers. Columns that do not exist are -inf, so that neither the
+// maximum nor the sum sees them; rows beyond the edge are not stored.
+// GPU: #[[GRID:.*]] = affine_map<()[s0] -> (s0 ceildiv 4)>
+// GPU-LABEL: greta_tile.func @softmax_0(%arg0: !greta_tile.ptr<f16>, %arg1: !greta_tile.ptr<f16>, %arg2: i32) attributes {block_size = 256 : i32, wave_size = 64 : i32}
+// GPU: %[[ID:.*]] = greta_tile.program_id 0
+// GPU: %[[ROW:.*]] = arith.muli %[[ID]], %c4_i32
+// GPU: %[[INF:.*]] = arith.constant 0xFC00 : f16
+// GPU: %[[X:.*]] = greta_tile.load %arg0[%[[ROW]], %c0_i32] strides [1000, 1] bounds [0, 1](%arg2, %c1000_i32) other %[[INF]] : f16 : <f16> -> tensor<4x1024xf16>
+// GPU: %[[WIDE:.*]] = arith.extf %[[X]]
+// GPU: %[[MAX:.*]] = greta_tile.reduce max %[[WIDE]] dim 1
+// GPU: %[[MAXB:.*]] = greta_tile.broadcast %[[MAX]]
+// GPU: %[[D:.*]] = arith.subf %[[WIDE]], %[[MAXB]]
+// GPU: arith.mulf %[[D]], %{{.*}}
+// GPU: %[[E:.*]] = math.exp2
+// GPU: greta_tile.reduce add %[[E]] dim 1
+// GPU: arith.divf
+// GPU: %[[Y:.*]] = arith.truncf
+// GPU: greta_tile.store %[[Y]], %arg1[%[[ROW]], %c0_i32] strides [1000, 1] bounds [0, 1](%arg2, %c1000_i32)
+// GPU: greta_tile.launch @softmax_0 grid #[[GRID]] scalars #{{.*}}(%arg0) shapes [#{{.*}}] {config = {columns = 1024 : i64, rows = 4 : i64, waves = 4 : i64}}
+// Vulkan's axes are short: two of them, and the surplus does nothing.
+// CPU: affine_map<()[s0] -> (s0 ceildiv (s0 floordiv 65535 + 1), s0 floordiv 65535 + 1)>
+// CPU-LABEL: greta_tile.func @softmax_0
+// CPU: %[[X:.*]] = greta_tile.program_id 0
+// CPU: %[[Y:.*]] = greta_tile.program_id 1
+// CPU: %[[UP:.*]] = arith.muli %[[Y]], %arg2
+// CPU: %[[ID:.*]] = arith.addi %[[UP]], %[[X]]
+// CPU: %[[MINE:.*]] = arith.cmpi slt, %[[ID]], %arg3
+// CPU: scf.if %[[MINE]]
+// CPU: greta_tile.load
+func.func @softmax(%x: tensor<?x1000xf16>) -> tensor<?x1000xf16> {
+  %0 = greta.softmax %x : tensor<?x1000xf16> -> tensor<?x1000xf16>
+  return %0 : tensor<?x1000xf16>
+}
+
+// -----
+
+// Two stages: the mean, then the variance. A CPU loops over the columns, with
+// accumulators as blocks; bf16 work is rounded where the source says so; what
+// was computed is masked before it is summed, except where zeros stay zeros.
+// CPU-LABEL: greta_tile.func @layer_norm_0
+// CPU: %[[SUMS:.*]] = scf.for %[[C:.*]] = %c0_i32 to %c8000_i32 step %c512_i32 iter_args(%[[ACC:.*]] = %
+// CPU: greta_tile.load %arg0[%{{.*}}, %[[C]]] strides [8000, 1] bounds [1](%c8000_i32) other
+// CPU: %[[P:.*]] = arith.mulf %{{.*}} : tensor<1x512xf32>
+// CPU: %[[R:.*]] = arith.truncf %[[P]] : tensor<1x512xf32> to tensor<1x512xbf16>
+// CPU: %[[W:.*]] = arith.extf %[[R]]
+// CPU: %[[IOTA:.*]] = greta_tile.iota 1
+// CPU: %[[MASK:.*]] = arith.cmpi slt, %[[IOTA]]
+// CPU: %[[MASKED:.*]] = arith.select %[[MASK]], %[[W]], %
+// CPU: %[[NEXT:.*]] = arith.addf %[[ACC]], %[[MASKED]]
+// CPU: scf.yield %[[NEXT]]
+// CPU: %[[SUM:.*]] = greta_tile.reduce add %[[SUMS]] dim 1
+// CPU: %[[MEAN:.*]] = arith.mulf %[[SUM]]
+// CPU: scf.for
+// CPU: %[[MEANB:.*]] = greta_tile.broadcast %[[MEAN]]
+// CPU: %[[DEV:.*]] = arith.subf %{{.*}}, %[[MEANB]]
+// CPU: arith.mulf %[[DEV]], %[[DEV]]
+// CPU: arith.select
+// CPU: greta_tile.reduce add
+// CPU: math.rsqrt
+// CPU: scf.for
+// CPU-NOT: scf.yield
+// CPU: greta_tile.store
+// In registers the same without loops: 8000 = 125 runs of 64.
+// GPU-LABEL: greta_tile.func @layer_norm_0
+// GPU-NOT: scf.for
+// GPU-COUNT-2: greta_tile.reduce add
+func.func @layer_norm(%x: tensor<?x8000xbf16>, %s: tensor<?x8000xbf16>, %w: tensor<8000xbf16>) -> tensor<?x8000xbf16> {
+  %y = arith.mulf %x, %s : tensor<?x8000xbf16>
+  %0 = greta.layer_norm %y, %w, %w {eps = 1.0e-5 : f32} : tensor<?x8000xbf16>, tensor<8000xbf16>, tensor<8000xbf16> -> tensor<?x8000xbf16>
+  return %0 : tensor<?x8000xbf16>
+}
+
+// -----
+
+// f16 additions stay f16, other f16 arithmetic goes through f32.
+// CHECK-LABEL: greta_tile.func @elementwise_0
+// CHECK: %[[SUM:.*]] = arith.addf %{{.*}} : tensor<[[S:.*]]xf16>
+// CHECK: %[[WIDE:.*]] = arith.extf %[[SUM]]
+// CHECK: %[[EXP:.*]] = math.exp %[[WIDE]] : tensor<[[S]]xf32>
+// CHECK: arith.truncf %[[EXP]]
+func.func @elementwise(%x: tensor<?x64xf16>, %y: tensor<?x64xf16>) -> tensor<?x64xf16> {
+  %0 = arith.addf %x, %y : tensor<?x64xf16>
+  %1 = math.exp %0 : tensor<?x64xf16>
+  return %1 : tensor<?x64xf16>
+}
+
+// -----
+
+// Halves: a dimension of 2 at a stride of half a head; the tables have no heads.
+// GPU-LABEL: greta_tile.func @rope_pair_0
+// GPU: %[[ID:.*]] = greta_tile.program_id 0
+// GPU: %[[FIRST:.*]] = arith.cmpi slt, %[[ID]], %[[N:.*]] : i32
+// GPU: scf.if %[[FIRST]] {
+// GPU: %[[X:.*]] = greta_tile.load %arg0[%[[ID]], %c0_i32, %c0_i32, %c0_i32] strides [4096, 128, 64, 1] bounds [] : <f16> -> tensor<1x32x2x64xf16>
+// GPU: %[[W:.*]] = arith.extf %[[X]]
+// GPU: greta_tile.extract %[[W]] dim 2 at 0
+// GPU: greta_tile.extract %[[W]] dim 2 at 1
+// GPU: greta_tile.load %arg1[%[[ID]], %c0_i32, %c0_i32, %c0_i32] strides [64, 0, 0, 1] bounds [] : <f32> -> tensor<1x1x1x64xf32>
+// GPU: %[[Y:.*]] = greta_tile.concat %{{.*}} dim 2
+// GPU: } else {
+// GPU: arith.subi %[[ID]], %[[N]]
+// GPU: greta_tile.load %arg3[%{{.*}}] strides [1024, 128, 64, 1] bounds [0](%{{.*}}) : <f16> -> tensor<4x8x2x64xf16>
+func.func @rope_pair(%q: tensor<?x32x128xf16>, %k: tensor<?x8x128xf16>, %cos: tensor<?x64xf32>, %sin: tensor<?x64xf32>) -> (tensor<?x32x128xf16>, tensor<?x8x128xf16>) {
+  %0 = greta.rope %q, %cos, %sin {style = "neox"} : tensor<?x32x128xf16>, tensor<?x64xf32>, tensor<?x64xf32> -> tensor<?x32x128xf16>
+  %1 = greta.rope %k, %cos, %sin {style = "neox"} : tensor<?x8x128xf16>, tensor<?x64xf32>, tensor<?x64xf32> -> tensor<?x8x128xf16>
+  return %0, %1 : tensor<?x32x128xf16>, tensor<?x8x128xf16>
+}
+
+// -----
+
+// Pairs: the last dimension of 2. Half a head of 50 is padded; a norm before it
+// sums over both dimensions.
+// GPU-LABEL: greta_tile.func @pairs_0
+// GPU: greta_tile.load %arg0[%{{.*}}] strides [300, 100, 2, 1] bounds [0, 2](%{{.*}}, %c50_i32) other %{{.*}} : f16 align 8 : <f16> -> tensor<{{[0-9]+}}x1x[[H:5[0-9]|6[0-9]]]x2xf16>
+// GPU: %[[S:.*]] = greta_tile.reduce add %{{.*}} dim 2
+// GPU: greta_tile.reduce add %[[S]] dim 3
+// GPU: greta_tile.load %arg1[%c0_i32, %c0_i32, %c0_i32, %c0_i32] strides [0, 0, 2, 1] bounds [2](%c50_i32)
+// GPU: greta_tile.load %arg2{{.*}} strides [50, 0, 1, 0]
+func.func @pairs(%x: tensor<?x3x100xf16>, %w: tensor<100xf16>, %t: tensor<?x50xf32>) -> tensor<?x3x100xf16> {
+  %0 = greta.rms_norm %x, %w {eps = 1.0e-5 : f32} : tensor<?x3x100xf16>, tensor<100xf16> -> tensor<?x3x100xf16>
+  %1 = greta.rope %0, %t, %t {style = "gptj"} : tensor<?x3x100xf16>, tensor<?x50xf32>, tensor<?x50xf32> -> tensor<?x3x100xf16>
+  return %1 : tensor<?x3x100xf16>
+}
+
+// -----
+
+// A product with everything dynamic and both operands transposed; bias after it.
+// GPU-LABEL: greta_tile.func @matmul_0
+// GPU-SAME: %[[K:arg4]]: i32, %[[M:arg5]]: i32
+// GPU: %[[ACC:.*]] = scf.for %[[I:.*]] = %c0_i32 to %[[K]] step %c16_i32 iter_args(%[[SUM:.*]] = %
+// GPU: %[[A:.*]] = greta_tile.load %arg0[%[[ROW:.*]], %[[I]]] strides [1, -9223372036854775808](%[[M]]) bounds [0, 1](%[[M]], %[[K]]) align 2 : <f16> -> tensor<64x16xf16>
+// GPU: %[[B:.*]] = greta_tile.load %arg1[%[[I]], %[[C:.*]]] strides [1, -9223372036854775808](%[[K]]) bounds [0, 1](%[[K]], %c33_i32{{.*}}) align 2 : <f16> -> tensor<16x64xf16>
+// GPU: %[[DOT:.*]] = greta_tile.dot %[[A]], %[[B]], %[[SUM]]
+// GPU: scf.yield %[[DOT]]
+// GPU: %[[Y:.*]] = arith.truncf %[[ACC]]
+// GPU: greta_tile.load %arg2[%c0_i32, %[[C]]] strides [0, 1] bounds [1](%c33_i32{{.*}}) align 2 : <f16> -> tensor<1x64xf16>
+// GPU: arith.addf %[[Y]]
+// GPU: greta_tile.store %{{.*}}, %arg3[%[[ROW]], %[[C]]] strides [33, 1] bounds [0, 1](%[[M]], %c33_i32{{.*}}) align 2
+func.func @matmul(%a: tensor<?x?xf16>, %b: tensor<33x?xf16>, %bias: tensor<33xf16>) -> tensor<?x33xf16> {
+  %c1 = arith.constant 1 : index
+  %m = tensor.dim %a, %c1 : tensor<?x?xf16>
+  %e = tensor.empty(%m) : tensor<?x33xf16>
+  %0 = greta.matmul %a, %b {transpose_a, transpose_b} : tensor<?x?xf16>, tensor<33x?xf16> -> tensor<?x33xf16>
+  %1 = linalg.broadcast ins(%bias : tensor<33xf16>) outs(%e : tensor<?x33xf16>) dimensions = [0]
+  %2 = arith.addf %0, %1 : tensor<?x33xf16>
+  return %2 : tensor<?x33xf16>
+}
