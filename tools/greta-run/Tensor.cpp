@@ -72,6 +72,9 @@ double decode(const FloatFormat &F, uint32_t Bits) {
 uint32_t encode(const FloatFormat &F, double V) {
   uint32_t Sign = std::signbit(V) ? 1u << (F.Exponent + F.Mantissa) : 0;
   V = std::fabs(V);
+  if (std::isnan(V))
+    return F.Kind == FloatFormat::FNUZ ? 1u << (F.Exponent + F.Mantissa)
+                                       : (1u << (F.Exponent + F.Mantissa)) - 1;
   if (V == 0)
     return F.Kind == FloatFormat::FNUZ ? 0 : Sign;
   uint32_t Top = (1u << F.Exponent) - 1;

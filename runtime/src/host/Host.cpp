@@ -21,10 +21,14 @@ constexpr size_t alignment = 64; // what vector code of any x86 level may want
 struct HostMemory : Memory {
   explicit HostMemory(size_t Bytes) {
     Size = Bytes;
-    size_t Rounded = Bytes + alignment;
-    if (Rounded < Bytes || Rounded > PTRDIFF_MAX)
+    // The kernel promises more than there is; touching it would end the
+    // process.
+    size_t Physical = static_cast<size_t>(sysconf(_SC_PHYS_PAGES)) *
+                      static_cast<size_t>(sysconf(_SC_PAGESIZE));
+    if (Bytes > Physical)
       fail(GRETA_ERROR_OUT_OF_MEMORY, "host: cannot allocate ", Bytes,
-           " bytes");
+           " bytes, the machine has ", Physical);
+    size_t Rounded = Bytes + alignment;
     Rounded = Rounded / alignment * alignment;
     Data = std::aligned_alloc(alignment, Rounded);
     if (!Data)

@@ -1,0 +1,462 @@
+// DeviceTest.cpp: the C API and the C++ header on the host and on every Vulkan
+// device there is: launches, shapes, streams, events, graphs, errors. The
+// validation layer is on where it is installed, so every test proves its
+// silence.
+#include "TestPackage.h"
+#include "greta_runtime.hpp"
+
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <gtest/gtest.h>
+#include <numeric>
+
+using namespace greta_test;
+
+namespace {
+
+bool hasVulkan() {
+  static bool Has = [] {
+    greta_device *D = nullptr;
+    bool Open = greta_device_open("vulkan", &D) == GRETA_OK;
+    greta_device_close(D);
+    return Open;
+  }();
+  return Has;
+}
+
+std::string message(const std::function<void()> &F, greta_status Status) {
+  try {
+    F();
+  } catch (const greta::Error &E) {
+    EXPECT_EQ(E.status(), Status) << E.what();
+    return E.what();
+  }
+  ADD_FAILURE() << "nothing was wrong";
+  return "";
+}
+
+const uint32_t Word = 7;
+
+std::vector<float> ramp(size_t N) {
+  std::vector<float> V(N);
+  std::iota(V.begin(), V.end(), -3.0f);
+  return V;
+}
+
+class OnDevice : public testing::TestWithParam<const char *> {
+protected:
+  void SetUp() override {
+    if (std::string(GetParam()) == "vulkan" && !hasVulkan())
+      GTEST_SKIP() << greta_last_error();
+    Runtime = std::make_unique<greta::Runtime>(GetParam());
+    Bytes Data = package();
+    Package = std::make_unique<greta::Package>(Data.data(), Data.size());
+  }
+  // What the validation layer says at the end counts too.
+  void TearDown() override {
+    if (Runtime)
+      EXPECT_NO_THROW(Runtime->close());
+  }
+  // scale(x) for an m x n ramp.
+  void scale(greta::Stream &S, int64_t M, int64_t N) {
+    greta::Function F = Runtime->load(*Package, "scale");
+    std::vector<float> X = ramp(static_cast<size_t>(M * N)), Y(X.size(), NAN);
+    greta::Buffer XB = Runtime->allocate(X.size() * 4),
+                  YB = Runtime->allocate(X.size() * 4);
+    S.write(XB, X.data(), X.size() * 4);
+    greta::Tensor XT{&XB, {M, N}}, YT{&YB, {M, N}};
+    auto [Shape, Size] = F.resultShape(0, {XT});
+    EXPECT_EQ(Shape, (std::vector<int64_t>{M, N}));
+    EXPECT_EQ(Size, X.size() * 4);
+    F.launch(S, {XT}, {YT});
+    S.read(YB, Y.data(), Y.size() * 4);
+    for (size_t I = 0; I < X.size(); ++I)
+      ASSERT_EQ(Y[I], 2 * X[I] + 1) << I;
+  }
+  std::unique_ptr<greta::Runtime> Runtime;
+  std::unique_ptr<greta::Package> Package;
+};
+
+INSTANTIATE_TEST_SUITE_P(Devices, OnDevice, testing::Values("host", "vulkan"));
+
+TEST_P(OnDevice, Launches) {
+  greta::Stream S = Runtime->stream();
+  for (auto [M, N] : {std::pair<int64_t, int64_t>{1, 1},
+                      {3, 100},
+                      {0, 5},
+                      {7, 1000},
+                      {1, 64}})
+    scale(S, M, N);
+}
+
+TEST_P(OnDevice, DescribesTheFunction) {
+  greta::Function F = Runtime->load(*Package, "scale");
+  EXPECT_EQ(F.variant(),
+            std::string(GetParam()) == "host" ? "host" : "vulkan-portable");
+  auto Args = F.arguments();
+  ASSERT_EQ(Args.size(), 1u);
+  EXPECT_EQ(Args[0].name, "x");
+  EXPECT_EQ(Args[0].dtype, "f32");
+  EXPECT_EQ(Args[0].access, "read");
+  EXPECT_EQ(Args[0].shape, (std::vector<int64_t>{-1, -1}));
+  EXPECT_EQ(F.results()[0].name, "y");
+}
+
+// More than the staging ring, at odd offsets, several times over.
+TEST_P(OnDevice, MovesLargeBuffers) {
+  greta::Stream S = Runtime->stream();
+  size_t Size = (50u << 20) + 12;
+  std::vector<uint32_t> In(Size / 4), Out(Size / 4);
+  for (size_t I = 0; I < In.size(); ++I)
+    In[I] = static_cast<uint32_t>(I * 2654435761u);
+  greta::Buffer A = Runtime->allocate(Size), B = Runtime->allocate(Size);
+  S.write(A, In.data(), Size);
+  S.copy(B, A, Size);
+  S.read(B, Out.data(), Size);
+  EXPECT_EQ(In, Out);
+  for (size_t Offset : {4u, 1000u, 4096u, 65540u}) {
+    S.write(A, In.data(), 100, Offset);
+    S.read(A, Out.data(), 100, Offset);
+    EXPECT_TRUE(std::equal(In.begin(), In.begin() + 25, Out.begin()));
+  }
+  S.fill(B, Size, 0xabcd1234);
+  S.read(B, Out.data(), Size);
+  EXPECT_TRUE(std::all_of(Out.begin(), Out.end(),
+                          [](uint32_t V) { return V == 0xabcd1234; }));
+}
+
+// Thousands of small writes and launches, without a wait between them.
+TEST_P(OnDevice, KeepsOrderInAStream) {
+  greta::Stream S = Runtime->stream();
+  greta::Function F = Runtime->load(*Package, "scale");
+  greta::Buffer A = Runtime->allocate(256), B = Runtime->allocate(256);
+  std::vector<float> V(64, 0.0f);
+  S.write(A, V.data(), 256);
+  float Want = 0;
+  for (int I = 0; I < 20; ++I) {
+    F.launch(S, {{&A, {1, 64}}}, {{&B, {1, 64}}});
+    F.launch(S, {{&B, {1, 64}}}, {{&A, {1, 64}}});
+    Want = 2 * (2 * Want + 1) + 1;
+    if (I % 5 == 4) {
+      Want = static_cast<float>(I);
+      std::fill(V.begin(), V.end(), Want);
+      S.write(A, V.data(), 256);
+    }
+  }
+  for (int I = 0; I < 3000; ++I)
+    S.write(B, &I, 4, static_cast<size_t>(I % 64) * 4);
+  S.read(A, V.data(), 256);
+  EXPECT_EQ(V, std::vector<float>(64, Want));
+  std::vector<int> W(64);
+  S.read(B, W.data(), 256);
+  for (int I = 0; I < 64; ++I)
+    EXPECT_EQ(W[static_cast<size_t>(I)],
+              2944 + I - (2944 + I >= 3000 ? 64 : 0));
+}
+
+TEST_P(OnDevice, EventsOrderStreamsAndMeasure) {
+  greta::Stream S = Runtime->stream(), T = Runtime->stream();
+  greta::Function F = Runtime->load(*Package, "scale");
+  size_t N = 1 << 18;
+  greta::Buffer A = Runtime->allocate(N * 4), B = Runtime->allocate(N * 4),
+                C = Runtime->allocate(N * 4);
+  std::vector<float> X = ramp(N), Y(N);
+  greta::Event Start = Runtime->event(), End = Runtime->event();
+  message([&] { Start.synchronize(); }, GRETA_ERROR_INVALID_ARGUMENT);
+  S.write(A, X.data(), N * 4);
+  S.record(Start);
+  F.launch(S, {{&A, {1, int64_t(N)}}}, {{&B, {1, int64_t(N)}}});
+  S.record(End);
+  T.wait(End);
+  F.launch(T, {{&B, {1, int64_t(N)}}}, {{&C, {1, int64_t(N)}}});
+  T.read(C, Y.data(), N * 4);
+  for (size_t I = 0; I < N; I += 777)
+    ASSERT_EQ(Y[I], 2 * (2 * X[I] + 1) + 1);
+  double Time = End.since(Start);
+  EXPECT_GT(Time, 0.0);
+  EXPECT_LT(Time, 60e6);
+}
+
+TEST_P(OnDevice, GraphsReplay) {
+  greta::Stream S = Runtime->stream();
+  greta::Graph G;
+  greta::Buffer A = Runtime->allocate(256), B = Runtime->allocate(256);
+  {
+    // The function may go before the graph does.
+    greta::Function F = Runtime->load(*Package, "scale");
+    G = S.capture([&] {
+      F.launch(S, {{&A, {1, 64}}}, {{&B, {1, 64}}});
+      S.copy(A, B, 256);
+    });
+  }
+  std::vector<float> V(64, 1.0f);
+  S.write(A, V.data(), 256);
+  for (int I = 0; I < 3; ++I)
+    S.launch(G);
+  S.read(A, V.data(), 256);
+  EXPECT_EQ(V, std::vector<float>(64, 15.0f)); // 1 -> 3 -> 7 -> 15
+  message([&] { S.capture([&] { S.write(A, V.data(), 4); }); },
+          GRETA_ERROR_INVALID_ARGUMENT);
+  message([&] { S.capture([&] { S.synchronize(); }); },
+          GRETA_ERROR_INVALID_ARGUMENT);
+  scale(S, 3, 5); // the stream works as before
+}
+
+TEST_P(OnDevice, TimesKernels) {
+  greta::Stream S = Runtime->stream();
+  greta::Function F = Runtime->load(*Package, "scale");
+  greta::Buffer A = Runtime->allocate(1 << 16), B = Runtime->allocate(1 << 16);
+  S.fill(A, 1 << 16, 0);
+  S.profile(true);
+  for (int I = 0; I < 3; ++I)
+    F.launch(S, {{&A, {1, 1 << 14}}}, {{&B, {1, 1 << 14}}});
+  auto Times = S.times();
+  ASSERT_EQ(Times.size(), 3u);
+  for (auto &[Kernel, Microseconds] : Times) {
+    EXPECT_EQ(Kernel, "scale");
+    EXPECT_GT(Microseconds, 0.0);
+  }
+  EXPECT_TRUE(S.times().empty());
+}
+
+TEST_P(OnDevice, RefusesWrongCalls) {
+  greta::Stream S = Runtime->stream();
+  greta::Function F = Runtime->load(*Package, "scale");
+  greta::Buffer A = Runtime->allocate(256), Small = Runtime->allocate(252);
+  using Tensors = std::vector<greta::Tensor>;
+  const struct {
+    Tensors Args, Results;
+    const char *Says;
+  } Cases[] = {
+      {{}, {{&A, {1, 64}}}, "takes 1 arguments, 0 given"},
+      {{{&A, {64}}}, {{&A, {1, 64}}}, "rank 1"},
+      {{{&A, {-1, 64}}}, {{&A, {1, 64}}}, "negative"},
+      {{{&A, {1, 64}}}, {}, "has 1 results, 0 given"},
+      {{{&A, {1, 64}}}, {{&A, {64, 1}}}, "the function computes 1x64"},
+      {{{&A, {1, 65}}}, {{&A, {1, 65}}}, "needs 260 bytes"},
+      {{{&A, {1, 64}}}, {{&Small, {1, 64}}}, "its buffer has 252"},
+      {{{&A, {1, 4}, 8}}, {{&A, {1, 4}}}, "multiple of 16"},
+      {{{&A, {1, 64}, 16}}, {{&A, {1, 64}}}, "from offset 16"},
+      {{{&A, {INT64_MAX, 64}}}, {{&A, {1, 64}}}, ""},
+      {{{&A, {int64_t(1) << 40, int64_t(1) << 40}}}, {{&A, {1, 64}}}, ""},
+  };
+  for (const auto &C : Cases) {
+    std::string Text = message([&] { F.launch(S, C.Args, C.Results); },
+                               GRETA_ERROR_INVALID_ARGUMENT);
+    EXPECT_NE(Text.find(C.Says), std::string::npos) << Text;
+  }
+  message([&] { S.write(A, &Word, 4, 256); }, GRETA_ERROR_INVALID_ARGUMENT);
+  message([&] { S.write(A, &Word, 4, SIZE_MAX - 1); },
+          GRETA_ERROR_INVALID_ARGUMENT);
+  message([&] { S.write(A, nullptr, 4); }, GRETA_ERROR_INVALID_ARGUMENT);
+  message([&] { S.fill(A, 3, 0); }, GRETA_ERROR_INVALID_ARGUMENT);
+  message([&] { S.copy(A, A, 8); }, GRETA_ERROR_INVALID_ARGUMENT);
+  message([&] { Runtime->load(*Package, "nothing"); }, GRETA_ERROR_NOT_FOUND);
+  message([&] { Runtime->load(*Package, "scale", "nothing"); },
+          GRETA_ERROR_NOT_FOUND);
+}
+
+TEST_P(OnDevice, OutOfMemoryIsAStatus) {
+  for (size_t Size :
+       {SIZE_MAX, SIZE_MAX - 20, size_t(1) << 62, size_t(1) << 50})
+    message([&] { Runtime->allocate(Size); }, GRETA_ERROR_OUT_OF_MEMORY);
+  greta::Stream S = Runtime->stream();
+  scale(S, 3, 5);
+}
+
+TEST_P(OnDevice, ForcedVariantsSayWhyNot) {
+  std::string Text =
+      message([&] { Runtime->load(*Package, "scale", "vulkan-sg64"); },
+              GRETA_ERROR_UNSUPPORTED);
+  EXPECT_NE(Text.find(std::string(GetParam()) == "host" ? "it is for vulkan"
+                                                        : "subgroup size 64"),
+            std::string::npos)
+      << Text;
+}
+
+class VulkanDevice : public OnDevice {};
+INSTANTIATE_TEST_SUITE_P(Devices, VulkanDevice, testing::Values("vulkan"));
+
+TEST_P(VulkanDevice, TemporariesBetweenKernels) {
+  greta::Stream S = Runtime->stream();
+  greta::Function F = Runtime->load(*Package, "twice_scaled");
+  for (int64_t N : {100, 5000, 64}) {
+    std::vector<float> X = ramp(static_cast<size_t>(N)), Y(X.size());
+    greta::Buffer A = Runtime->allocate(X.size() * 4),
+                  B = Runtime->allocate(X.size() * 4);
+    S.write(A, X.data(), X.size() * 4);
+    greta::Graph G =
+        S.capture([&] { F.launch(S, {{&A, {1, N}}}, {{&B, {1, N}}}); });
+    F.launch(S, {{&A, {1, N}}}, {{&B, {1, N}}});
+    S.read(B, Y.data(), Y.size() * 4);
+    for (size_t I = 0; I < X.size(); ++I)
+      ASSERT_EQ(Y[I], 4 * X[I] + 3);
+    S.fill(B, X.size() * 4, 0);
+    S.launch(G);
+    S.read(B, Y.data(), Y.size() * 4);
+    for (size_t I = 0; I < X.size(); ++I)
+      ASSERT_EQ(Y[I], 4 * X[I] + 3);
+  }
+}
+
+// Exactly the subgroup sizes of the device run, and a kernel sees the size it
+// was pinned to.
+TEST_P(VulkanDevice, PinsSubgroupSizes) {
+  nlohmann::json Info = nlohmann::json::parse(Runtime->info());
+  unsigned Min = Info["subgroup_size"]["min"],
+           Max = Info["subgroup_size"]["max"],
+           Default = Info["subgroup_size"]["default"];
+  greta::Stream S = Runtime->stream();
+  greta::Buffer A = Runtime->allocate(1024), B = Runtime->allocate(1024);
+  for (const auto &V :
+       nlohmann::json::parse(Runtime->variants(*Package, "subgroup"))) {
+    std::string Id = V["id"];
+    unsigned Size = static_cast<unsigned>(std::stoul(Id.substr(2)));
+    EXPECT_EQ(V["runnable"].get<bool>(), Size >= Min && Size <= Max)
+        << Id << ": " << V["reason"];
+    if (!V["runnable"].get<bool>())
+      continue;
+    greta::Function F = Runtime->load(*Package, "subgroup", Id);
+    F.launch(S, {{&A, {1, 256}}}, {{&B, {1, 256}}});
+    std::vector<float> Y(256);
+    S.read(B, Y.data(), 1024);
+    EXPECT_EQ(Y, std::vector<float>(256, static_cast<float>(Size)));
+  }
+  EXPECT_EQ(Runtime->load(*Package, "subgroup").variant(),
+            "sg" + std::to_string(Default));
+}
+
+TEST_P(VulkanDevice, RefusesWhatItCannotRun) {
+  const struct {
+    const char *Where, *Value, *Says;
+  } Cases[] = {
+      {"/requires/features", "[\"shaderTelepathy\"]",
+       "unknown feature shaderTelepathy"},
+      {"/requires/telepathy", "1", "unknown requirement 'telepathy'"},
+      {"/requires/shared_bytes", "1000000", "shared memory"},
+      {"/kernels/0/lds_bytes", "1000000", "shared memory"},
+      {"/requires/coopmat",
+       R"([{"m": 3, "n": 3, "k": 3, "a": "f16", "b": "f16", "c": "f32", "result": "f32"}])",
+       "cooperative matri"},
+      {"/requires/subgroup_ops", "[\"basic\"]", "without a subgroup size"},
+  };
+  for (const auto &C : Cases) {
+    nlohmann::json M = manifest();
+    M[nlohmann::json::json_pointer(std::string("/functions/0/variants/1") +
+                                   C.Where)] = nlohmann::json::parse(C.Value);
+    Bytes Data = package(M);
+    greta::Package P(Data.data(), Data.size());
+    std::string Text =
+        message([&] { Runtime->load(P, "scale"); }, GRETA_ERROR_UNSUPPORTED);
+    EXPECT_NE(Text.find(C.Says), std::string::npos) << Text;
+  }
+}
+
+// The module is looked at before a driver sees it.
+TEST_P(VulkanDevice, RefusesModulesThatDoNotFit) {
+  const struct {
+    const char *Where, *Value, *Says;
+  } Cases[] = {
+      {"/kernels/0/entry", "\"other\"", "no compute entry point 'other'"},
+      {"/kernels/0/block", "[32, 1, 1]", "LocalSize is 64x1x1"},
+      {"/kernels/0/file", "\"objects/host_scale.so\"", "not a SPIR-V module"},
+  };
+  for (const auto &C : Cases) {
+    nlohmann::json M = manifest();
+    M[nlohmann::json::json_pointer(std::string("/functions/0/variants/1") +
+                                   C.Where)] = nlohmann::json::parse(C.Value);
+    Bytes Data = package(M);
+    greta::Package P(Data.data(), Data.size());
+    std::string Text =
+        message([&] { Runtime->load(P, "scale"); }, GRETA_ERROR_BAD_PACKAGE);
+    EXPECT_NE(Text.find(C.Says), std::string::npos) << Text;
+  }
+}
+
+TEST_P(VulkanDevice, WritesAPipelineCache) {
+  Runtime->load(*Package, "scale");
+  Runtime->close();
+  Runtime.reset();
+  size_t Found = 0;
+  for (const auto &Entry : std::filesystem::directory_iterator(
+           std::string(getenv("XDG_CACHE_HOME")) + "/greta")) {
+    if (Entry.path().filename().string().find("vulkan-pipelines") != 0)
+      continue;
+    ++Found;
+    // A damaged cache is a miss.
+    std::ofstream(Entry.path(), std::ios::binary | std::ios::app) << "damage";
+  }
+  EXPECT_GT(Found, 0u);
+  Runtime = std::make_unique<greta::Runtime>("vulkan");
+  greta::Stream S = Runtime->stream();
+  scale(S, 3, 5);
+}
+
+TEST(Devices, UnknownNames) {
+  for (const char *Spec : {"cuda", "vulkan:", "vulkan:x", "vulkan:-1",
+                           "vulkan:99999", "hip:1x", "sim:", "host:0"})
+    message([&] { greta::Runtime R(Spec); }, GRETA_ERROR_INVALID_ARGUMENT);
+  message([&] { greta::Runtime R("vulkan:9999"); }, GRETA_ERROR_NOT_FOUND);
+}
+
+TEST(Devices, ListSaysWhatIsMissing) {
+  auto All = nlohmann::json::parse(greta::Runtime::devices());
+  std::map<std::string, bool> Kinds;
+  for (const auto &D : All) {
+    std::string Spec = D["spec"];
+    Kinds[Spec.substr(0, Spec.find(':'))] = true;
+    if (!D["available"].get<bool>())
+      EXPECT_FALSE(D["reason"].get<std::string>().empty()) << Spec;
+  }
+  EXPECT_EQ(Kinds.size(), 4u);
+}
+
+TEST(Devices, HandlesMayBeNull) {
+  EXPECT_EQ(greta_buffer_create(nullptr, 4, nullptr),
+            GRETA_ERROR_INVALID_ARGUMENT);
+  EXPECT_EQ(greta_function_launch(nullptr, nullptr, nullptr, 0, nullptr, 0),
+            GRETA_ERROR_INVALID_ARGUMENT);
+  EXPECT_EQ(greta_package_open(nullptr, nullptr), GRETA_ERROR_INVALID_ARGUMENT);
+  EXPECT_STRNE(greta_last_error(), "");
+  greta_buffer_destroy(nullptr);
+  greta_stream_destroy(nullptr);
+  greta_event_destroy(nullptr);
+  greta_graph_destroy(nullptr);
+  greta_package_destroy(nullptr);
+  greta_function_destroy(nullptr);
+  EXPECT_EQ(greta_device_close(nullptr), GRETA_OK);
+}
+
+TEST(Devices, TwoDevicesDoNotMix) {
+  if (!hasVulkan())
+    GTEST_SKIP();
+  greta::Runtime Host("host"), Vulkan("vulkan");
+  greta::Buffer A = Host.allocate(64);
+  greta::Stream S = Vulkan.stream();
+  message([&] { S.fill(A, 64, 0); }, GRETA_ERROR_INVALID_ARGUMENT);
+  Bytes Data = package();
+  greta::Package P(Data.data(), Data.size());
+  greta::Function F = Vulkan.load(P, "scale");
+  message([&] { F.launch(S, {{&A, {1, 16}}}, {{&A, {1, 16}}}); },
+          GRETA_ERROR_INVALID_ARGUMENT);
+}
+
+TEST(Compute, CallsByName) {
+  greta::Runtime R("host");
+  Bytes Data = package();
+  greta::Package P(Data.data(), Data.size());
+  greta::Compute C(R, P);
+  greta::Stream S = R.stream();
+  greta::Buffer A = R.allocate(64), B = R.allocate(64);
+  S.fill(A, 64, 0x40000000); // 2.0f
+  C.call(S, "scale", {{&A, {1, 16}}}, {{&B, {1, 16}}});
+  std::vector<float> Y(16);
+  S.read(B, Y.data(), 64);
+  EXPECT_EQ(Y, std::vector<float>(16, 5.0f));
+  message([&] { C.gemm(S, {&A, {1, 16}}, {&A, {1, 16}}, {&B, {1, 16}}); },
+          GRETA_ERROR_NOT_FOUND);
+}
+
+} // namespace

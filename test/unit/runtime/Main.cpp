@@ -1,0 +1,23 @@
+// Main.cpp: runs the runtime's tests with a cache of their own and, where it is
+// installed, the Vulkan validation layer.
+#include "TestPackage.h"
+
+#include <cstdlib>
+#include <filesystem>
+#include <gtest/gtest.h>
+
+// Drivers keep memory of their own until the process ends.
+extern "C" const char *__lsan_default_suppressions() {
+  return "leak:libvulkan\nleak:libLLVM\nleak:libamdhip64\nleak:libhsa-"
+         "runtime64\nleak:libVkLayer\n";
+}
+
+int main(int argc, char **argv) {
+  testing::InitGoogleTest(&argc, argv);
+  setenv("XDG_CACHE_HOME", greta_test::temporaryFolder().c_str(), 1);
+  const char *Layer =
+      "/usr/share/vulkan/explicit_layer.d/VkLayer_khronos_validation.json";
+  if (std::filesystem::exists(Layer) || getenv("VK_LAYER_PATH"))
+    setenv("GRETA_VULKAN_VALIDATE", "1", 0);
+  return RUN_ALL_TESTS();
+}

@@ -1,0 +1,269 @@
+// PackageTest.cpp: the package reader takes what docs/package.md allows and
+// refuses everything else with one message.
+#include "Package.h"
+#include "DType.h"
+#include "Error.h"
+#include "TestPackage.h"
+
+#include <fstream>
+#include <gtest/gtest.h>
+
+using namespace greta::rt;
+using namespace greta_test;
+using nlohmann::json;
+
+namespace {
+
+// What the reader says about these bytes; "" when it takes them.
+std::string complaint(const Bytes &Data) {
+  try {
+    readPackage(Data.data(), Data.size(), "test.greta");
+    return "";
+  } catch (const Error &E) {
+    EXPECT_EQ(E.code(), GRETA_ERROR_BAD_PACKAGE) << E.what();
+    return E.what();
+  }
+}
+
+Bytes withManifest(const std::string &Text) {
+  return zip({{"manifest.json", Bytes(Text.begin(), Text.end())}});
+}
+
+TEST(Package, ReadsWhatTheFormatSays) {
+  Bytes Data = package();
+  auto P = readPackage(Data.data(), Data.size(), "test.greta");
+  ASSERT_EQ(P->Functions.size(), 3u);
+  const FunctionDecl *F = P->find("scale");
+  ASSERT_TRUE(F);
+  EXPECT_EQ(P->find("nothing"), nullptr);
+  ASSERT_EQ(F->Symbols.size(), 2u);
+  EXPECT_EQ(F->Symbols[1].Name, "n");
+  EXPECT_EQ(F->Args[0].StaticShape, (std::vector<int64_t>{-1, -1}));
+  ASSERT_EQ(F->Variants.size(), 3u);
+  EXPECT_EQ(F->Variants[0].Requires.SubgroupSize, 64u);
+  const KernelDecl &K = F->Variants[1].Kernels[0];
+  EXPECT_EQ(K.Block, (std::array<uint32_t, 3>{64, 1, 1}));
+  EXPECT_EQ(K.Grid[0].evaluate({3, 100}), 5);
+  EXPECT_EQ(K.Args[2].Which, KernelArg::I32);
+  EXPECT_EQ(K.Args[2].Value.evaluate({3, 100}), 300);
+  EXPECT_EQ(P->Objects.size(), 3u);
+  EXPECT_EQ(P->Objects.at("objects/scale.spv"), fixture("scale.spv"));
+}
+
+TEST(Package, ReadsFromAFile) {
+  std::string Path = temporaryFolder() + "/good.greta";
+  Bytes Data = package();
+  std::ofstream(Path, std::ios::binary)
+      .write(reinterpret_cast<const char *>(Data.data()),
+             static_cast<std::streamsize>(Data.size()));
+  EXPECT_EQ(openPackage(Path)->Functions.size(), 3u);
+  try {
+    openPackage(temporaryFolder() + "/absent.greta");
+    FAIL();
+  } catch (const Error &E) {
+    EXPECT_EQ(E.code(), GRETA_ERROR_NOT_FOUND);
+    EXPECT_NE(std::string(E.what()).find("absent.greta"), std::string::npos);
+  }
+}
+
+// A file cut anywhere is refused.
+TEST(Package, RefusesEveryTruncation) {
+  Bytes Data = package();
+  size_t Step = std::max<size_t>(1, Data.size() / 500);
+  for (size_t Size = 0; Size < Data.size(); Size += Step)
+    EXPECT_NE(
+        complaint(Bytes(Data.begin(), Data.begin() + static_cast<long>(Size))),
+        "")
+        << Size;
+}
+
+// A changed bit is refused, or it hit what carries no meaning: then the package
+// reads exactly as before.
+TEST(Package, NoFlippedBitGoesUnnoticed) {
+  Bytes Data = package();
+  auto Good = readPackage(Data.data(), Data.size(), "test.greta");
+  size_t Step = std::max<size_t>(1, Data.size() / 2000), Refused = 0;
+  for (size_t I = 0; I < Data.size(); I += Step) {
+    Bytes Bad = Data;
+    Bad[I] ^= static_cast<uint8_t>(1u << I % 8);
+    try {
+      auto P = readPackage(Bad.data(), Bad.size(), "test.greta");
+      EXPECT_EQ(P->ManifestText, Good->ManifestText) << I;
+      EXPECT_EQ(P->Objects, Good->Objects) << I;
+    } catch (const Error &E) {
+      EXPECT_EQ(E.code(), GRETA_ERROR_BAD_PACKAGE);
+      ++Refused;
+    }
+  }
+  EXPECT_GT(Refused, 0u);
+}
+
+TEST(Package, RefusesForeignArchives) {
+  Bytes Good = package();
+  std::string Text = readPackage(Good.data(), Good.size(), "t")->ManifestText;
+  Bytes Manifest(Text.begin(), Text.end());
+  EXPECT_NE(complaint(zip({{"readme.txt", {1, 2, 3}}}))
+                .find("neither manifest.json nor"),
+            std::string::npos);
+  EXPECT_NE(
+      complaint(zip({{"objects/a.spv", {1, 2, 3}}})).find("no manifest.json"),
+      std::string::npos);
+  EXPECT_NE(complaint(zip({{"manifest.json", Manifest, /*Compressed=*/true}}))
+                .find("compressed"),
+            std::string::npos);
+  EXPECT_NE(
+      complaint(zip({{"manifest.json", Manifest}})).find("not in the package"),
+      std::string::npos);
+  for (const char *Name : {"objects/", "objects/../x", "objects/.x",
+                           "objects/a/b", "../manifest.json", "/etc/passwd"})
+    EXPECT_NE(complaint(zip({{"manifest.json", Manifest}, {Name, {1}}})), "")
+        << Name;
+}
+
+TEST(Package, SaysWhichHashIsWrong) {
+  json M = manifest();
+  M["functions"][0]["variants"][1]["kernels"][0]["sha256"] =
+      std::string(64, '0');
+  for (json &K : M["functions"][1]["variants"][0]["kernels"])
+    K["sha256"] = std::string(64, '0');
+  M["functions"][0]["variants"][0]["kernels"][0]["sha256"] =
+      std::string(64, '0');
+  std::string Text = complaint(package(M));
+  EXPECT_NE(Text.find("SHA-256 of 'objects/scale.spv'"), std::string::npos)
+      << Text;
+}
+
+TEST(Package, RefusesOtherSchemas) {
+  EXPECT_NE(complaint(withManifest(R"({"schema": 2, "functions": []})"))
+                .find("schema 2 is not supported"),
+            std::string::npos);
+  for (const char *Text :
+       {"", "{", "[]", "1", "null", "{}", R"({"schema": "1"})",
+        R"({"schema": 1.5})", R"({"schema": 1})",
+        R"({"schema": 1, "functions": []})",
+        R"({"schema": 1, "functions": [1]})",
+        "{\"schema\": 1, \"functions\": \xff}"})
+    EXPECT_NE(complaint(withManifest(Text)), "") << Text;
+  std::string Deep = R"({"schema": 1, "functions": )" +
+                     std::string(100000, '[') + std::string(100000, ']') + "}";
+  EXPECT_NE(complaint(withManifest(Deep)), "");
+}
+
+// One value of a good manifest replaced: (where, what instead, what the message
+// names).
+TEST(Package, RefusesEachBadValue) {
+  const struct {
+    const char *Where, *Value, *Says;
+  } Cases[] = {
+      {"/functions/0/name", "\"\"", "functions[0].name"},
+      {"/functions/0/name", "\"a b\"", "not a name"},
+      {"/functions/1/name", "\"scale\"", "appears twice"},
+      {"/functions/0/args/0/dtype", "\"f33\"", "unknown dtype 'f33'"},
+      {"/functions/0/args/0/access", "\"append\"", "access"},
+      {"/functions/0/args/0/shape", "7", "shape"},
+      {"/functions/0/args/0/shape/0", "\"k\"", "unknown symbol 'k'"},
+      {"/functions/0/args/0/shape/0", "-1", "negative"},
+      {"/functions/0/args/0/shape/0", "5", "is not this symbol"},
+      {"/functions/0/args/0/shape/0", "1.5", "not an expression"},
+      {"/functions/0/symbols/0/arg", "9", "symbols[0]"},
+      {"/functions/0/symbols/1/name", "\"m\"", "appears twice"},
+      {"/functions/0/results/0/shape/0", "[\"-\", \"m\", 1]",
+       "unknown operator '-'"},
+      {"/functions/0/results/0/shape", "[4611686018427387904, 8]",
+       "address space"},
+      {"/functions/0/variants", "[]", "variants"},
+      {"/functions/0/variants/1/id", "\"vulkan-sg64\"", "appears twice"},
+      {"/functions/0/variants/0/backend", "\"cuda\"", "unknown value 'cuda'"},
+      {"/functions/0/variants/0/requires", "7", "requires"},
+      {"/functions/0/variants/0/requires/subgroup_size", "24", "power of two"},
+      {"/functions/0/variants/0/requires/subgroup_size", "0", "subgroup_size"},
+      {"/functions/0/variants/2/requires", "{}", "arch"},
+      {"/functions/0/variants/0/kernels", "[]", "kernels"},
+      {"/functions/0/variants/0/kernels/0/file", "\"objects/../x\"",
+       "objects/<name>"},
+      {"/functions/0/variants/0/kernels/0/file", "\"scale.spv\"",
+       "objects/<name>"},
+      {"/functions/0/variants/0/kernels/0/sha256", "\"12\"", "sha256"},
+      {"/functions/0/variants/0/kernels/0/block", "[64, 1]", "block"},
+      {"/functions/0/variants/0/kernels/0/block", "[64, 64, 1]",
+       "limit is 1024"},
+      {"/functions/0/variants/0/kernels/0/block", "[0, 1, 1]", "block[0]"},
+      {"/functions/0/variants/0/kernels/0/grid/0", "[\"ceildiv\", \"m\"]",
+       "not an expression"},
+      {"/functions/0/variants/0/kernels/0/lds_bytes", "-1", "lds_bytes"},
+      {"/functions/0/variants/0/kernels/0/args/0/kind", "\"temp\"",
+       "there are 0"},
+      {"/functions/0/variants/0/kernels/0/args/0/index", "1", "there are 1"},
+      {"/functions/0/variants/0/kernels/0/args/2/value", "18446744073709551615",
+       "out of range"},
+  };
+  for (const auto &C : Cases) {
+    Bytes Data = package();
+    json M =
+        json::parse(readPackage(Data.data(), Data.size(), "t")->ManifestText);
+    M[json::json_pointer(C.Where)] = json::parse(C.Value);
+    std::string Got = complaint(withManifest(M.dump()));
+    EXPECT_NE(Got.find(C.Says), std::string::npos)
+        << C.Where << " = " << C.Value << ": " << Got;
+    EXPECT_EQ(Got.find('\n'), std::string::npos) << Got;
+  }
+}
+
+TEST(Package, LimitsVulkanArguments) {
+  json M = manifest();
+  json &Args = M["functions"][0]["variants"][1]["kernels"][0]["args"];
+  while (Args.size() < 17)
+    Args.push_back({{"kind", "arg"}, {"index", 0}});
+  EXPECT_NE(complaint(package(M)).find("Vulkan guarantees 128"),
+            std::string::npos);
+}
+
+TEST(Package, KeepsUnknownRequirements) {
+  json M = manifest();
+  M["functions"][0]["variants"][1]["requires"]["telepathy"] = true;
+  Bytes Data = package(M);
+  EXPECT_EQ(readPackage(Data.data(), Data.size(), "t")
+                ->Functions[0]
+                .Variants[1]
+                .Requires.Unknown,
+            "telepathy");
+}
+
+int64_t evaluate(const char *Text, std::vector<int64_t> Values) {
+  return Expr::parse(json::parse(Text), {"a", "b"}, "expr").evaluate(Values);
+}
+
+TEST(Expr, Evaluates) {
+  EXPECT_EQ(evaluate("7", {}), 7);
+  EXPECT_EQ(evaluate("\"b\"", {1, 2}), 2);
+  EXPECT_EQ(evaluate(R"(["+", "a", ["*", 3, "b"]])", {1, 2}), 7);
+  EXPECT_EQ(evaluate(R"(["floordiv", "a", 4])", {11, 0}), 2);
+  EXPECT_EQ(evaluate(R"(["ceildiv", "a", 4])", {11, 0}), 3);
+  EXPECT_EQ(evaluate(R"(["ceildiv", "a", 4])", {12, 0}), 3);
+  EXPECT_EQ(evaluate(R"(["ceildiv", "a", "b"])", {INT64_MAX, 2}),
+            INT64_MAX / 2 + 1);
+  EXPECT_EQ(evaluate(R"(["mod", "a", 4])", {11, 0}), 3);
+}
+
+TEST(Expr, RefusesOverflowAndDivisionByZero) {
+  EXPECT_THROW(evaluate(R"(["*", "a", "b"])", {INT64_MAX, 2}), Error);
+  EXPECT_THROW(evaluate(R"(["+", "a", "b"])", {INT64_MAX, 1}), Error);
+  EXPECT_THROW(evaluate(R"(["mod", "a", "b"])", {1, 0}), Error);
+  EXPECT_THROW(evaluate(R"(["floordiv", "a", "b"])", {1, 0}), Error);
+  EXPECT_THROW(evaluate(R"("a")", {-1, 0}), Error);
+}
+
+TEST(DType, SizesTensors) {
+  EXPECT_EQ(tensorBytes("f16", {3, 5}), 30u);
+  EXPECT_EQ(tensorBytes("i4", {3}), 2u);
+  EXPECT_EQ(tensorBytes("f32", {}), 4u);
+  EXPECT_EQ(tensorBytes("f8e5m2", {0, 7}), 0u);
+  EXPECT_THROW(tensorBytes("f32", {INT64_MAX, 2}), Error);
+}
+
+TEST(Sha256, KnownAnswer) {
+  EXPECT_EQ(sha256("abc", 3),
+            "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+}
+
+} // namespace

@@ -1,0 +1,164 @@
+// TestPackage.cpp: see TestPackage.h.
+#include "TestPackage.h"
+#include "Package.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <stdexcept>
+#include <zip.h>
+
+namespace greta_test {
+using nlohmann::json;
+
+std::string temporaryFolder() {
+  struct Folder {
+    Folder()
+        : Path((std::filesystem::temp_directory_path() / "greta-test-XXXXXX")
+                   .string()) {
+      if (!mkdtemp(Path.data()))
+        throw std::runtime_error("mkdtemp");
+    }
+    ~Folder() { std::filesystem::remove_all(Path); }
+    std::string Path;
+  };
+  static Folder F;
+  return F.Path;
+}
+
+Bytes fixture(const std::string &Name) {
+  std::ifstream In(std::string(GRETA_TEST_FIXTURES "/") + Name,
+                   std::ios::binary);
+  if (!In)
+    throw std::runtime_error("no fixture " + Name);
+  return Bytes(std::istreambuf_iterator<char>(In), {});
+}
+
+Bytes zip(const std::vector<Member> &Members) {
+  std::string Path = temporaryFolder() + "/made.zip";
+  int Error = 0;
+  zip_t *Z = zip_open(Path.c_str(), ZIP_CREATE | ZIP_TRUNCATE, &Error);
+  for (const Member &M : Members) {
+    zip_int64_t I =
+        zip_file_add(Z, M.Name.c_str(),
+                     zip_source_buffer(Z, M.Data.data(), M.Data.size(), 0), 0);
+    zip_set_file_compression(Z, static_cast<zip_uint64_t>(I),
+                             M.Compressed ? ZIP_CM_DEFLATE : ZIP_CM_STORE, 0);
+  }
+  if (zip_close(Z) != 0)
+    throw std::runtime_error("zip_close");
+  std::ifstream In(Path, std::ios::binary);
+  return Bytes(std::istreambuf_iterator<char>(In), {});
+}
+
+static json kernel(const char *File, const char *Entry, json Args) {
+  return {{"file", std::string("objects/") + File},
+          {"sha256", ""},
+          {"entry", Entry},
+          {"block", {64, 1, 1}},
+          {"grid", {{"ceildiv", {"*", "m", "n"}, 64}, 1, 1}},
+          {"lds_bytes", 0},
+          {"args", Args}};
+}
+
+static json arg(const char *Kind, int Index) {
+  return {{"kind", Kind}, {"index", Index}};
+}
+
+json manifest() {
+  json Count = {{"kind", "i32"}, {"value", {"*", "m", "n"}}};
+  json Portable = {{"features", {"bufferDeviceAddress"}}};
+  json Wide = Portable;
+  Wide["subgroup_size"] = 64;
+  json Scale =
+      kernel("scale.spv", "scale", {arg("arg", 0), arg("result", 0), Count});
+  json Host = kernel("host_scale.so", "scale",
+                     {arg("arg", 0), arg("result", 0), Count});
+  Host["block"] = {1, 1, 1};
+  Host["grid"] = {1, 1, 1};
+  json Tensors = {{"symbols",
+                   {{{"name", "m"}, {"arg", 0}, {"dim", 0}},
+                    {{"name", "n"}, {"arg", 0}, {"dim", 1}}}},
+                  {"args",
+                   {{{"name", "x"},
+                     {"dtype", "f32"},
+                     {"shape", {"m", "n"}},
+                     {"access", "read"}}}},
+                  {"results",
+                   {{{"name", "y"},
+                     {"dtype", "f32"},
+                     {"shape", {"m", "n"}},
+                     {"access", "write"}}}}};
+  json F = Tensors;
+  F["name"] = "scale";
+  F["variants"] = {{{"id", "vulkan-sg64"},
+                    {"target", "vulkan:wide"},
+                    {"backend", "vulkan"},
+                    {"requires", Wide},
+                    {"kernels", {Scale}}},
+                   {{"id", "vulkan-portable"},
+                    {"target", "vulkan:portable"},
+                    {"backend", "vulkan"},
+                    {"requires", Portable},
+                    {"kernels", {Scale}}},
+                   {{"id", "host"},
+                    {"target", "host"},
+                    {"backend", "host"},
+                    {"requires", {{"arch", GRETA_TEST_HOST_ARCH}}},
+                    {"kernels", {Host}}}};
+  json Twice = Tensors;
+  Twice["name"] = "twice_scaled";
+  Twice["variants"] = {
+      {{"id", "vulkan-portable"},
+       {"target", "vulkan:portable"},
+       {"backend", "vulkan"},
+       {"requires", Portable},
+       {"temps", {{{"dtype", "f32"}, {"shape", {"m", "n"}}}}},
+       {"kernels",
+        {kernel("scale.spv", "scale", {arg("arg", 0), arg("temp", 0), Count}),
+         kernel("scale.spv", "scale",
+                {arg("temp", 0), arg("result", 0), Count})}}}};
+  json Subgroup = Tensors;
+  Subgroup["name"] = "subgroup";
+  Subgroup["variants"] = json::array();
+  for (int Size : {64, 32, 16, 8, 4}) {
+    json Needs = Portable;
+    Needs["subgroup_size"] = Size;
+    Needs["subgroup_ops"] = {"basic"};
+    Subgroup["variants"].push_back(
+        {{"id", "sg" + std::to_string(Size)},
+         {"target", "vulkan"},
+         {"backend", "vulkan"},
+         {"requires", Needs},
+         {"kernels",
+          {kernel("subgroup.spv", "subgroup",
+                  {arg("arg", 0), arg("result", 0), Count})}}});
+  }
+  return {{"schema", 1},
+          {"compiler", {{"greta", "0.1.0"}, {"llvm", "22.1.8"}}},
+          {"functions", {F, Twice, Subgroup}}};
+}
+
+Bytes package(json Manifest) {
+  std::map<std::string, Bytes> Objects;
+  for (json &F : Manifest["functions"])
+    for (json &V : F["variants"])
+      for (json &K : V["kernels"]) {
+        std::string File = K["file"];
+        if (!Objects.count(File))
+          Objects[File] = fixture(File.substr(File.rfind('/') + 1));
+        if (K["sha256"] == "")
+          K["sha256"] =
+              greta::rt::sha256(Objects[File].data(), Objects[File].size());
+      }
+  std::string Text = Manifest.dump(1);
+  std::vector<Member> Members = {
+      {"manifest.json", Bytes(Text.begin(), Text.end())}};
+  for (auto &[Name, Data] : Objects)
+    Members.push_back({Name, Data});
+  return zip(Members);
+}
+
+} // namespace greta_test
