@@ -2,8 +2,9 @@
 //
 // Every op's definition in linalg, arith, math and tensor ops: the reference,
 // the `host` target, and the escape for what a target cannot fuse. All compute
-// in f32 and round once. Sums carry `reassoc`: their order is not part of the
-// definition, so a target may split them over lanes.
+// in f32 and round once. The sum over a row adds up in f64, so that the
+// reference is right to f32 at any row length. Sums carry `reassoc`: their
+// order is not part of the definition, so a target may split them over lanes.
 //
 // A row op on x[.., D] becomes linalg.generic ops over x's dimensions: the ones
 // that reduce a row yield [..], the last one reads those as row values:
@@ -30,11 +31,13 @@ using Body = llvm::function_ref<Value(ImplicitLocOpBuilder &, ValueRange)>;
 static Value toF32(ImplicitLocOpBuilder &b, Value value) {
   if (value.getType().isF32())
     return value;
+  if (value.getType().isF64())
+    return arith::TruncFOp::create(b, b.getF32Type(), value);
   return arith::ExtFOp::create(b, b.getF32Type(), value);
 }
 
 static Value fromF32(ImplicitLocOpBuilder &b, Value value, Type type) {
-  if (type.isF32())
+  if (value.getType() == type)
     return value;
   return arith::TruncFOp::create(b, type, value);
 }
@@ -76,13 +79,14 @@ public:
       : b(loc, builder), type(cast<RankedTensorType>(x.getType())),
         rank(type.getRank()), sizes(tensor::getMixedSizes(b, loc, x)) {}
 
-  /// [..] of f32 from a reduction over D; `body` combines its inputs' elements
-  /// with the accumulator, which starts at `start`.
-  Value reduce(ValueRange inputs, float start, Body body) {
+  /// [..] from a reduction over D; `body` combines its inputs' elements with
+  /// the accumulator, which starts at `start` and gives the type.
+  Value reduce(ValueRange inputs, TypedAttr start, Body body) {
     ArrayRef<OpFoldResult> leading = ArrayRef(sizes).drop_back();
-    Value empty = tensor::EmptyOp::create(b, leading, b.getF32Type());
-    Value init =
-        linalg::FillOp::create(b, constant(b, start), empty).getResult(0);
+    Value empty = tensor::EmptyOp::create(b, leading, start.getType());
+    Value init = linalg::FillOp::create(
+                     b, arith::ConstantOp::create(b, start).getResult(), empty)
+                     .getResult(0);
     SmallVector<utils::IteratorType> iterators(rank,
                                                utils::IteratorType::parallel);
     iterators.back() = utils::IteratorType::reduction;
@@ -118,9 +122,16 @@ public:
     return value;
   }
 
-  Value sum(ImplicitLocOpBuilder &inner, Value element, Value accumulator) {
-    return arith::AddFOp::create(inner, accumulator, element,
-                                 arith::FastMathFlags::reassoc);
+  /// [..] of f64: the sum over D of `element`, which gets the inputs' elements.
+  Value sum(ValueRange inputs, Body element) {
+    return reduce(inputs, b.getF64FloatAttr(0.0),
+                  [&](ImplicitLocOpBuilder &inner, ValueRange v) -> Value {
+                    Value wide =
+                        arith::ExtFOp::create(inner, inner.getF64Type(),
+                                              element(inner, v.drop_back()));
+                    return arith::AddFOp::create(inner, v.back(), wide,
+                                                 arith::FastMathFlags::reassoc);
+                  });
   }
 
   float rowLength() const { return type.getShape().back(); }
@@ -169,8 +180,8 @@ static Value inverseDeviation(RowBuilder &rows, Value sum, APFloat eps) {
 Value RmsNormOp::decompose(OpBuilder &builder) {
   RowBuilder rows(builder, getLoc(), getX());
   Value squares =
-      rows.reduce(getX(), 0.0f, [&](ImplicitLocOpBuilder &b, ValueRange v) {
-        return rows.sum(b, arith::MulFOp::create(b, v[0], v[0]), v[1]);
+      rows.sum(getX(), [&](ImplicitLocOpBuilder &b, ValueRange v) -> Value {
+        return arith::MulFOp::create(b, v[0], v[0]);
       });
   Value scale = inverseDeviation(rows, squares, getEps());
   return rows.map({getX(), scale, getW()}, rows.elementType(),
@@ -182,18 +193,16 @@ Value RmsNormOp::decompose(OpBuilder &builder) {
 
 Value LayerNormOp::decompose(OpBuilder &builder) {
   RowBuilder rows(builder, getLoc(), getX());
-  Value sum =
-      rows.reduce(getX(), 0.0f, [&](ImplicitLocOpBuilder &b, ValueRange v) {
-        return rows.sum(b, v[0], v[1]);
-      });
+  auto element = [](ImplicitLocOpBuilder &, ValueRange v) { return v[0]; };
+  Value sum = rows.sum(getX(), element);
   Value mean = rows.row(
       rows.mapRow(sum, [&](ImplicitLocOpBuilder &b, ValueRange v) -> Value {
         return arith::DivFOp::create(b, v[0], constant(b, rows.rowLength()));
       }));
-  Value squares = rows.reduce(
-      {getX(), mean}, 0.0f, [&](ImplicitLocOpBuilder &b, ValueRange v) {
+  Value squares = rows.sum(
+      {getX(), mean}, [&](ImplicitLocOpBuilder &b, ValueRange v) -> Value {
         Value centred = arith::SubFOp::create(b, v[0], v[1]);
-        return rows.sum(b, arith::MulFOp::create(b, centred, centred), v[2]);
+        return arith::MulFOp::create(b, centred, centred);
       });
   Value scale = inverseDeviation(rows, squares, getEps());
   return rows.map({getX(), mean, scale, getW(), getB()}, rows.elementType(),
@@ -207,20 +216,18 @@ Value LayerNormOp::decompose(OpBuilder &builder) {
 
 Value SoftmaxOp::decompose(OpBuilder &builder) {
   RowBuilder rows(builder, getLoc(), getX());
-  Value max =
-      rows.row(rows.reduce(getX(), -std::numeric_limits<float>::infinity(),
-                           [&](ImplicitLocOpBuilder &b, ValueRange v) -> Value {
-                             return arith::MaximumFOp::create(b, v[1], v[0]);
-                           }));
+  Value max = rows.row(rows.reduce(
+      getX(), rows.b.getF32FloatAttr(-std::numeric_limits<float>::infinity()),
+      [&](ImplicitLocOpBuilder &b, ValueRange v) -> Value {
+        return arith::MaximumFOp::create(b, v[1], v[0]);
+      }));
   Value exps = rows.map({getX(), max}, rows.b.getF32Type(),
                         [&](ImplicitLocOpBuilder &b, ValueRange v) -> Value {
                           Value shifted = arith::SubFOp::create(b, v[0], v[1]);
                           return math::ExpOp::create(b, shifted);
                         });
-  Value sum = rows.row(
-      rows.reduce(exps, 0.0f, [&](ImplicitLocOpBuilder &b, ValueRange v) {
-        return rows.sum(b, v[0], v[1]);
-      }));
+  Value sum = rows.row(rows.sum(
+      exps, [](ImplicitLocOpBuilder &, ValueRange v) { return v[0]; }));
   return rows.map({exps, sum}, rows.elementType(),
                   [&](ImplicitLocOpBuilder &b, ValueRange v) -> Value {
                     return arith::DivFOp::create(b, v[0], v[1]);
