@@ -21,7 +21,8 @@ LogicalResult greta::compileForHost(OwningOpRef<ModuleOp> module,
     return func.emitError("the host target knows x86-64 and aarch64, not this "
                           "machine; leave 'host' out of the targets");
   // No name of the user's may meet one of libm's.
-  func.setSymName("greta.body");
+  constexpr StringLiteral body = "greta.body";
+  func.setSymName(body);
   auto run = [&](StringRef step, void (*add)(OpPassManager &)) {
     TimingScope scope = options.nest(step);
     PassManager pm(module->getContext());
@@ -42,9 +43,8 @@ LogicalResult greta::compileForHost(OwningOpRef<ModuleOp> module,
   CompiledKernel kernel;
   kernel.entry = "greta_" + spec.name;
   unsigned pointers = spec.args.size() + spec.results.size();
-  FailureOr<std::string> object =
-      host::emit(*module, func.getSymName(), kernel.entry, pointers,
-                 spec.symbols.size(), options);
+  FailureOr<std::string> object = host::emit(
+      *module, body, kernel.entry, pointers, spec.symbols.size(), options);
   if (failed(object))
     return failure();
   kernel.object = std::move(*object);
