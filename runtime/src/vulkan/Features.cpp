@@ -67,6 +67,10 @@ constexpr struct {
 #undef ROW
 #undef CORE
 
+// A property that modules which convert to f16 need; it stands among the
+// features in a manifest and has nothing to enable.
+constexpr const char *roundingProperty = "shaderRoundingModeRTEFloat16";
+
 // What the runtime itself cannot do without.
 constexpr const char *needed[] = {"bufferDeviceAddress", "timelineSemaphore",
                                   "synchronization2"};
@@ -194,6 +198,8 @@ PhysicalDevice query(const Instance &I, VkPhysicalDevice Handle) {
   for (const auto &Row : featureTable)
     if (flag(Chain, Row.Offset))
       P.Features.insert(Row.Name);
+  if (P.V12.shaderRoundingModeRTEFloat16)
+    P.Features.insert(roundingProperty);
   for (const char *Name : needed)
     if (!P.Features.count(Name))
       P.Refused = std::string("it lacks the feature ") + Name;
@@ -278,6 +284,8 @@ void FeatureChain::link(const std::set<std::string> &Extensions) {
 }
 
 bool knownFeature(const std::string &Name) {
+  if (Name == roundingProperty)
+    return true;
   for (const auto &Row : featureTable)
     if (Name == Row.Name)
       return true;

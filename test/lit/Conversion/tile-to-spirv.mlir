@@ -1,9 +1,157 @@
 // RUN: greta-opt %s -greta-tile-to-spirv | FileCheck %s
+// RUN: %if coopmat-lavapipe %{ greta-opt %s -greta-tile-to-spirv | %python %root/test/validate_spirv.py %}
 // REQUIRES: compiler
 
-// CHECK-LABEL: spirv.module @empty PhysicalStorageBuffer64 GLSL450 requires #spirv.vce<v1.5, [Shader, PhysicalStorageBufferAddresses], []>
-// CHECK: spirv.EntryPoint "GLCompute" @empty
+// The shell: one module per kernel, arguments by value in one block, nothing declared that is not used.
+
+// CHECK-LABEL: spirv.module @empty PhysicalStorageBuffer64 GLSL450 requires #spirv.vce<v1.5, [Shader, Int64, PhysicalStorageBufferAddresses], []>
+// CHECK: spirv.GlobalVariable @args : !spirv.ptr<!spirv.struct<(i64 [0], i64 [8], i32 [16], i32 [20]), Block>, PushConstant>
+// CHECK-NOT: spirv.Load
+// CHECK: spirv.EntryPoint "GLCompute" @empty, @args
 // CHECK: spirv.ExecutionMode @empty "LocalSize", 64, 1, 1
-greta_tile.func @empty(%x: !greta_tile.ptr<f32>) attributes {block_size = 64 : i32, wave_size = 32 : i32} {
+greta_tile.func @empty(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>, %n: i32, %m: i32) attributes {block_size = 64 : i32, wave_size = 32 : i32} {
+  greta_tile.return
+}
+
+// CHECK-LABEL: spirv.module @nothing
+// CHECK-NOT: @args
+// CHECK: spirv.EntryPoint "GLCompute" @nothing
+greta_tile.func @nothing() attributes {block_size = 1 : i32, wave_size = 1 : i32} {
+  greta_tile.return
+}
+
+// Eight f16 are one access of four words. The offset is below 2^32 bytes, so that it is scaled in 32 bits; the constant in it
+// becomes a constant of the address.
+
+// CHECK-LABEL: spirv.module @wide
+// CHECK-SAME: [Shader, Float16, Int64, GroupNonUniform, PhysicalStorageBufferAddresses]
+// CHECK-DAG: %[[LANE:.*]] = spirv.Load "Input" %{{.*}} : i32
+// CHECK-DAG: %[[C64:.*]] = spirv.Constant 64 : i64
+// CHECK: %[[E:.*]] = spirv.IMul %[[LANE]]
+// CHECK: %[[B:.*]] = spirv.ShiftLeftLogical %[[E]], %{{.*}} : i32, i32
+// CHECK: %[[U:.*]] = spirv.UConvert %[[B]] : i32 to i64
+// CHECK: %[[A:.*]] = spirv.IAdd %{{.*}}, %[[U]] : i64
+// CHECK: %[[P:.*]] = spirv.ConvertUToPtr %[[A]] : i64 to !spirv.ptr<vector<4xi32>, PhysicalStorageBuffer>
+// CHECK: spirv.Load "PhysicalStorageBuffer" %[[P]] ["Aligned", 16] : vector<4xi32>
+// CHECK: spirv.Bitcast %{{.*}} : i32 to vector<2xf16>
+// CHECK: %[[A2:.*]] = spirv.IAdd %{{.*}}, %[[C64]] : i64
+// CHECK: %[[P2:.*]] = spirv.ConvertUToPtr %[[A2]]
+// CHECK: spirv.Store "PhysicalStorageBuffer" %[[P2]], %{{.*}} ["Aligned", 16] : vector<4xi32>
+greta_tile.func @wide(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f16>) attributes {block_size = 32 : i32, wave_size = 32 : i32} {
+  %lane = greta_tile.lane_id
+  %c8 = arith.constant 8 : i32
+  %c32 = arith.constant 32 : i32
+  %i = arith.muli %lane, %c8 : i32
+  %j = arith.addi %i, %c32 : i32
+  %v = greta_tile.ptr_load %x[%i] align 16 : !greta_tile.ptr<f16> -> vector<8xf16>
+  greta_tile.ptr_store %v, %y[%j] align 16 : vector<8xf16> -> !greta_tile.ptr<f16>
+  greta_tile.return
+}
+
+// An offset without a bound: 64-bit before it is scaled. ptr_add moves the base by elements.
+
+// CHECK-LABEL: spirv.module @far
+// CHECK: spirv.IMul %{{.*}}, %{{.*}} : i64
+// CHECK: %[[U:.*]] = spirv.UConvert %[[N:.*]] : i32 to i64
+// CHECK: %[[B:.*]] = spirv.ShiftLeftLogical %[[U]], %{{.*}} : i64, i32
+// CHECK: spirv.IAdd %{{.*}}, %[[B]] : i64
+greta_tile.func @far(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>, %n: i32) attributes {block_size = 1 : i32, wave_size = 1 : i32} {
+  %row = greta_tile.program_id 1
+  %wide = arith.extui %row : i32 to i64
+  %xr = greta_tile.ptr_add %x, %wide : !greta_tile.ptr<f32>
+  %v = greta_tile.ptr_load %xr[%n] align 4 : !greta_tile.ptr<f32> -> f32
+  greta_tile.ptr_store %v, %y[%n] align 4 : f32 -> !greta_tile.ptr<f32>
+  greta_tile.return
+}
+
+// Widths follow the alignment and the bytes left: 16 bytes aligned to 8 are two accesses, 6 bytes a word and a half, scalars their own type.
+
+// CHECK-LABEL: spirv.module @widths
+// CHECK: "Aligned", 8] : vector<2xf32>
+// CHECK: "Aligned", 8] : vector<2xf32>
+// CHECK: "Aligned", 4] : i32
+// CHECK: "Aligned", 2] : f16
+// CHECK: "Aligned", 2] : i16
+// CHECK: spirv.UConvert %{{.*}} : i16 to i32
+// CHECK: "Aligned", 4] : i32
+// CHECK: "Aligned", 1] : i8
+// CHECK: "Aligned", 8] : vector<2xi32>
+// CHECK: spirv.Bitcast %{{.*}} : vector<2xi32> to i64
+greta_tile.func @widths(%f32: !greta_tile.ptr<f32>, %f16: !greta_tile.ptr<f16>, %bf16: !greta_tile.ptr<bf16>, %i8: !greta_tile.ptr<i8>, %i64: !greta_tile.ptr<i64>) attributes {block_size = 1 : i32, wave_size = 1 : i32} {
+  %c0 = arith.constant 0 : i32
+  %a = greta_tile.ptr_load %f32[%c0] align 8 : !greta_tile.ptr<f32> -> vector<4xf32>
+  %b = greta_tile.ptr_load %f16[%c0] align 8 : !greta_tile.ptr<f16> -> vector<3xf16>
+  %c = greta_tile.ptr_load %bf16[%c0] align 2 : !greta_tile.ptr<bf16> -> bf16
+  %d = greta_tile.ptr_load %i8[%c0] align 4 : !greta_tile.ptr<i8> -> vector<5xi8>
+  %e = greta_tile.ptr_load %i64[%c0] align 8 : !greta_tile.ptr<i64> -> i64
+  greta_tile.ptr_store %a, %f32[%c0] align 4 : vector<4xf32> -> !greta_tile.ptr<f32>
+  greta_tile.ptr_store %b, %f16[%c0] align 2 : vector<3xf16> -> !greta_tile.ptr<f16>
+  greta_tile.ptr_store %c, %bf16[%c0] align 2 : bf16 -> !greta_tile.ptr<bf16>
+  greta_tile.ptr_store %d, %i8[%c0] align 1 : vector<5xi8> -> !greta_tile.ptr<i8>
+  greta_tile.ptr_store %e, %i64[%c0] align 8 : i64 -> !greta_tile.ptr<i64>
+  greta_tile.return
+}
+
+// Shared arrays: packed vectors as words, bf16 as i16, i1 as i32; a vector<8xf32> takes two entries.
+
+// CHECK-LABEL: spirv.module @shared
+// CHECK-DAG: spirv.GlobalVariable @[[S0:.*]] : !spirv.ptr<!spirv.array<16 x vector<4xi32>>, Workgroup>
+// CHECK-DAG: : !spirv.ptr<!spirv.array<4 x i16>, Workgroup>
+// CHECK-DAG: : !spirv.ptr<!spirv.array<5 x i32>, Workgroup>
+// CHECK-DAG: : !spirv.ptr<!spirv.array<12 x vector<4xf32>>, Workgroup>
+// CHECK: spirv.ControlBarrier <Workgroup>, <Workgroup>, <AcquireRelease|WorkgroupMemory>
+// CHECK: spirv.EntryPoint "GLCompute" @shared, {{.*}}@[[S0]]
+greta_tile.func @shared(%x: !greta_tile.ptr<f32>) attributes {block_size = 64 : i32, wave_size = 1 : i32} {
+  %c0 = arith.constant 0 : i32
+  %halves = greta_tile.shared_alloc : !greta_tile.shared<16 x vector<8xf16>>
+  %bf = greta_tile.shared_alloc : !greta_tile.shared<4 x bf16>
+  %bits = greta_tile.shared_alloc : !greta_tile.shared<5 x i1>
+  %long = greta_tile.shared_alloc : !greta_tile.shared<6 x vector<8xf32>>
+  %i = greta_tile.wave_id
+  %v = arith.constant dense<1.0> : vector<8xf16>
+  %b = arith.constant 2.0 : bf16
+  %t = arith.constant true
+  greta_tile.shared_store %v, %halves[%i] : !greta_tile.shared<16 x vector<8xf16>>
+  greta_tile.shared_store %b, %bf[%c0] : !greta_tile.shared<4 x bf16>
+  greta_tile.shared_store %t, %bits[%c0] : !greta_tile.shared<5 x i1>
+  greta_tile.barrier
+  %w = greta_tile.shared_load %halves[%c0] : !greta_tile.shared<16 x vector<8xf16>>
+  %c = greta_tile.shared_load %bf[%c0] : !greta_tile.shared<4 x bf16>
+  %u = greta_tile.shared_load %bits[%c0] : !greta_tile.shared<5 x i1>
+  %wide = arith.extf %w : vector<8xf16> to vector<8xf32>
+  greta_tile.shared_store %wide, %long[%c0] : !greta_tile.shared<6 x vector<8xf32>>
+  %z = greta_tile.shared_load %long[%c0] : !greta_tile.shared<6 x vector<8xf32>>
+  %e = vector.extract %z[7] : f32 from vector<8xf32>
+  %f = arith.extf %c : bf16 to f32
+  %g = arith.select %u, %e, %f : f32
+  greta_tile.ptr_store %g, %x[%c0] align 4 : f32 -> !greta_tile.ptr<f32>
+  greta_tile.return
+}
+
+// Shuffles move 32 bits.
+
+// CHECK-LABEL: spirv.module @shuffles
+// CHECK-SAME: GroupNonUniformShuffle
+// CHECK: spirv.GroupNonUniformShuffleXor <Subgroup> %{{.*}}, %{{.*}} : f32, i32
+// CHECK: spirv.GroupNonUniformShuffle <Subgroup> %{{.*}}, %{{.*}} : i32, i32
+// CHECK: spirv.FConvert %{{.*}} : f16 to f32
+// CHECK: spirv.GroupNonUniformShuffleXor <Subgroup> %{{.*}}, %{{.*}} : f32
+// CHECK: spirv.FConvert %{{.*}} : f32 to f16
+// CHECK: spirv.GroupNonUniformShuffleXor <Subgroup> %{{.*}}, %{{.*}} : i32
+// CHECK: spirv.GroupNonUniformShuffleXor <Subgroup> %{{.*}}, %{{.*}} : i32
+// CHECK: spirv.Bitcast %{{.*}} : vector<2xi32> to i64
+greta_tile.func @shuffles(%x: !greta_tile.ptr<f32>, %n: i32) attributes {block_size = 64 : i32, wave_size = 32 : i32} {
+  %lane = greta_tile.lane_id
+  %wave = greta_tile.wave_id
+  %v = greta_tile.ptr_load %x[%lane] align 4 : !greta_tile.ptr<f32> -> f32
+  %a = greta_tile.shuffle_xor %v, 16 : f32
+  %b = greta_tile.shuffle %lane, %wave : i32
+  %h = arith.truncf %a : f32 to f16
+  %c = greta_tile.shuffle_xor %h, 1 : f16
+  %l = arith.extui %b : i32 to i64
+  %d = greta_tile.shuffle_xor %l, 2 : i64
+  %e = arith.trunci %d : i64 to i32
+  %f = arith.extf %c : f16 to f32
+  greta_tile.ptr_store %f, %x[%e] align 4 : f32 -> !greta_tile.ptr<f32>
   greta_tile.return
 }

@@ -1,0 +1,381 @@
+//===- TileToSPIRVArith.cpp - arith to SPIR-V -----------------------------===//
+//
+// Element by element. f16 adds, subtracts and multiplies natively, each
+// operation rounded (NoContraction); everything else on f16, and everything on
+// bf16, is computed in f32 and rounded once. f32 may be contracted.
+//
+//===----------------------------------------------------------------------===//
+
+#include "TileToSPIRVKernel.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using greta::tospirv::KernelEmitter;
+using greta::tospirv::PartList;
+using greta::tospirv::Parts;
+
+LogicalResult
+KernelEmitter::elementwise(Operation *op,
+                           llvm::function_ref<Value(Parts)> build) {
+  int64_t count = countOf(op->getResult(0).getType());
+  PartList results;
+  for (int64_t i = 0; i < count; ++i) {
+    SmallVector<Value, 3> operands;
+    for (Value operand : op->getOperands()) {
+      Parts parts = get(operand);
+      // The condition of a select may be one for all.
+      operands.push_back(parts.size() == 1 ? parts.front() : parts[i]);
+    }
+    Value result = build(operands);
+    if (!result)
+      return unknown(op);
+    results.push_back(result);
+  }
+  set(op->getResult(0), results);
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Conversions
+//===----------------------------------------------------------------------===//
+
+Value KernelEmitter::roundToBF16(Value value) {
+  Value bits = bitcast(b.getI32Type(), value);
+  // Half of the last place kept, less one where that place is even.
+  Value odd = same<spirv::BitwiseAndOp>(
+      same<spirv::ShiftRightLogicalOp>(bits, constI32(16)), constI32(1));
+  Value rounded =
+      same<spirv::IAddOp>(same<spirv::IAddOp>(bits, constI32(0x7fff)), odd);
+  // A carry must not turn a NaN into a number; its payload's upper part stays.
+  Value quiet = same<spirv::BitwiseOrOp>(bits, constI32(0x00400000));
+  Value kept = select(isNaN(value), quiet, rounded);
+  return bitcast(value.getType(),
+                 same<spirv::BitwiseAndOp>(kept, constI32(0xffff0000)));
+}
+
+Value KernelEmitter::toF32(Value value) {
+  Type f32 = b.getF32Type();
+  return value.getType() == f32 ? value : make<spirv::FConvertOp>(f32, value);
+}
+
+Value KernelEmitter::fromF32(Value value, Type scalar) {
+  if (scalar.isBF16())
+    return roundToBF16(value);
+  if (!scalar.isF16())
+    return value;
+  require(spirv::Capability::RoundingModeRTE);
+  return make<spirv::FConvertOp>(scalar, value);
+}
+
+Value KernelEmitter::emitCast(Operation *op, Value x) {
+  Type from = getElementTypeOrSelf(op->getOperand(0).getType());
+  Type to = getElementTypeOrSelf(op->getResult(0).getType());
+  Type type = registerType(to);
+  bool fromBool = from.isInteger(1), toBool = to.isInteger(1);
+  auto fromBoolTo = [&](int64_t one) {
+    return select(x, constInt(type, one), constInt(type, 0));
+  };
+  return llvm::TypeSwitch<Operation *, Value>(op)
+      .Case<arith::ExtFOp, arith::TruncFOp>(
+          [&](auto) { return fromF32(toF32(x), to); })
+      .Case<arith::ExtUIOp>([&](auto) {
+        return fromBool ? fromBoolTo(1) : make<spirv::UConvertOp>(type, x);
+      })
+      .Case<arith::ExtSIOp>([&](auto) {
+        return fromBool ? fromBoolTo(-1) : make<spirv::SConvertOp>(type, x);
+      })
+      .Case<arith::TruncIOp>([&](auto) {
+        if (!toBool)
+          return make<spirv::UConvertOp>(type, x);
+        Value bit = same<spirv::BitwiseAndOp>(x, constInt(from, 1));
+        return compare<spirv::INotEqualOp>(bit, constInt(from, 0));
+      })
+      .Case<arith::SIToFPOp, arith::UIToFPOp>([&](auto cast) {
+        constexpr bool isSigned =
+            std::is_same_v<decltype(cast), arith::SIToFPOp>;
+        if (fromBool)
+          x = select(x, constI32(isSigned ? -1 : 1), constI32(0));
+        Type f32 = b.getF32Type();
+        Value number = isSigned ? make<spirv::ConvertSToFOp>(f32, x)
+                                : make<spirv::ConvertUToFOp>(f32, x);
+        return fromF32(number, to);
+      })
+      .Case<arith::FPToSIOp, arith::FPToUIOp>([&](auto cast) {
+        constexpr bool isSigned =
+            std::is_same_v<decltype(cast), arith::FPToSIOp>;
+        Type integer = toBool ? Type(b.getI32Type()) : type;
+        Value number = isSigned ? make<spirv::ConvertFToSOp>(integer, x)
+                                : make<spirv::ConvertFToUOp>(integer, x);
+        return toBool ? compare<spirv::INotEqualOp>(number, constI32(0))
+                      : number;
+      })
+      .Case<arith::BitcastOp>([&](auto) -> Value {
+        // bf16's register form is not its form in memory.
+        Value bits = toMemory(from, x);
+        return to.isBF16() ? fromMemory(to, bitcast(b.getI16Type(), bits))
+                           : bitcast(type, bits);
+      })
+      .Default([](auto) { return Value(); });
+}
+
+//===----------------------------------------------------------------------===//
+// Floating point
+//===----------------------------------------------------------------------===//
+
+static bool promisesNoNaN(Operation *op) {
+  auto flags = dyn_cast<arith::ArithFastMathInterface>(op);
+  return flags && bitEnumContainsAll(flags.getFastMathFlagsAttr().getValue(),
+                                     arith::FastMathFlags::nnan);
+}
+
+Value KernelEmitter::emitFloatArith(Operation *op, Parts x) {
+  Type scalar = getElementTypeOrSelf(op->getResult(0).getType());
+  bool native = scalar.isF16();
+  // Rounded after each operation, in whatever type that was.
+  auto rounded = [&](Value value) {
+    if (native) {
+      require(spirv::Capability::RoundingModeRTE);
+      value.getDefiningOp()->setAttr("no_contraction", b.getUnitAttr());
+      return value;
+    }
+    return fromF32(value, scalar);
+  };
+  // GLSL's FMax and FMin leave open what becomes of NaN.
+  auto extremum = [&](Value extreme, bool propagate) {
+    if (promisesNoNaN(op))
+      return extreme;
+    Value onFirst = propagate ? x[0] : x[1], onSecond = propagate ? x[1] : x[0];
+    Value first = select(isNaN(x[0]), onFirst, extreme);
+    return select(isNaN(x[1]), onSecond, first);
+  };
+  return llvm::TypeSwitch<Operation *, Value>(op)
+      .Case<arith::AddFOp>(
+          [&](auto) { return rounded(same<spirv::FAddOp>(x[0], x[1])); })
+      .Case<arith::SubFOp>(
+          [&](auto) { return rounded(same<spirv::FSubOp>(x[0], x[1])); })
+      .Case<arith::MulFOp>(
+          [&](auto) { return rounded(same<spirv::FMulOp>(x[0], x[1])); })
+      .Case<arith::DivFOp>([&](auto) {
+        return fromF32(same<spirv::FDivOp>(toF32(x[0]), toF32(x[1])), scalar);
+      })
+      .Case<arith::RemFOp>([&](auto) {
+        return fromF32(same<spirv::FRemOp>(toF32(x[0]), toF32(x[1])), scalar);
+      })
+      .Case<arith::NegFOp>([&](auto) { return same<spirv::FNegateOp>(x[0]); })
+      .Case<arith::MaximumFOp>([&](auto) {
+        return extremum(same<spirv::GLFMaxOp>(x[0], x[1]), true);
+      })
+      .Case<arith::MinimumFOp>([&](auto) {
+        return extremum(same<spirv::GLFMinOp>(x[0], x[1]), true);
+      })
+      .Case<arith::MaxNumFOp>([&](auto) {
+        return extremum(same<spirv::GLFMaxOp>(x[0], x[1]), false);
+      })
+      .Case<arith::MinNumFOp>([&](auto) {
+        return extremum(same<spirv::GLFMinOp>(x[0], x[1]), false);
+      })
+      .Default([](auto) { return Value(); });
+}
+
+static Value compareFloats(KernelEmitter &e, arith::CmpFPredicate predicate,
+                           Value x, Value y) {
+  using P = arith::CmpFPredicate;
+  auto negated = [&](Value value) {
+    return e.same<spirv::LogicalNotOp>(value);
+  };
+  auto unordered = [&] {
+    return e.same<spirv::LogicalOrOp>(e.isNaN(x), e.isNaN(y));
+  };
+  switch (predicate) {
+  case P::AlwaysFalse:
+  case P::AlwaysTrue:
+    return e.constInt(e.b.getI1Type(), predicate == P::AlwaysTrue);
+  case P::OEQ:
+    return e.compare<spirv::FOrdEqualOp>(x, y);
+  case P::OGT:
+    return e.compare<spirv::FOrdGreaterThanOp>(x, y);
+  case P::OGE:
+    return e.compare<spirv::FOrdGreaterThanEqualOp>(x, y);
+  case P::OLT:
+    return e.compare<spirv::FOrdLessThanOp>(x, y);
+  case P::OLE:
+    return e.compare<spirv::FOrdLessThanEqualOp>(x, y);
+  case P::ONE:
+    return e.compare<spirv::FOrdNotEqualOp>(x, y);
+  case P::ORD:
+    return negated(unordered());
+  case P::UEQ:
+    return e.compare<spirv::FUnordEqualOp>(x, y);
+  case P::UGT:
+    return e.compare<spirv::FUnordGreaterThanOp>(x, y);
+  case P::UGE:
+    return e.compare<spirv::FUnordGreaterThanEqualOp>(x, y);
+  case P::ULT:
+    return e.compare<spirv::FUnordLessThanOp>(x, y);
+  case P::ULE:
+    return e.compare<spirv::FUnordLessThanEqualOp>(x, y);
+  case P::UNE:
+    return e.compare<spirv::FUnordNotEqualOp>(x, y);
+  case P::UNO:
+    return unordered();
+  }
+  llvm_unreachable("covered switch");
+}
+
+//===----------------------------------------------------------------------===//
+// Integers
+//===----------------------------------------------------------------------===//
+
+static Value compareInts(KernelEmitter &e, arith::CmpIPredicate predicate,
+                         Value x, Value y) {
+  using P = arith::CmpIPredicate;
+  if (x.getType().isInteger(1)) {
+    // Booleans have equality only; the others compare them as numbers, true
+    // being -1 where signs count.
+    if (predicate == P::eq)
+      return e.compare<spirv::LogicalEqualOp>(x, y);
+    if (predicate == P::ne)
+      return e.compare<spirv::LogicalNotEqualOp>(x, y);
+    bool isSigned = predicate == P::slt || predicate == P::sle ||
+                    predicate == P::sgt || predicate == P::sge;
+    Value one = e.constI32(isSigned ? -1 : 1), zero = e.constI32(0);
+    x = e.select(x, one, zero);
+    y = e.select(y, one, zero);
+  }
+  switch (predicate) {
+  case P::eq:
+    return e.compare<spirv::IEqualOp>(x, y);
+  case P::ne:
+    return e.compare<spirv::INotEqualOp>(x, y);
+  case P::slt:
+    return e.compare<spirv::SLessThanOp>(x, y);
+  case P::sle:
+    return e.compare<spirv::SLessThanEqualOp>(x, y);
+  case P::sgt:
+    return e.compare<spirv::SGreaterThanOp>(x, y);
+  case P::sge:
+    return e.compare<spirv::SGreaterThanEqualOp>(x, y);
+  case P::ult:
+    return e.compare<spirv::ULessThanOp>(x, y);
+  case P::ule:
+    return e.compare<spirv::ULessThanEqualOp>(x, y);
+  case P::ugt:
+    return e.compare<spirv::UGreaterThanOp>(x, y);
+  case P::uge:
+    return e.compare<spirv::UGreaterThanEqualOp>(x, y);
+  }
+  llvm_unreachable("covered switch");
+}
+
+/// The ops that i1 has; SPIR-V's booleans are no integers.
+static Value emitBoolArith(KernelEmitter &e, Operation *op, Parts x) {
+  return llvm::TypeSwitch<Operation *, Value>(op)
+      .Case<arith::AndIOp, arith::MulIOp, arith::MinUIOp, arith::MaxSIOp>(
+          [&](auto) { return e.same<spirv::LogicalAndOp>(x[0], x[1]); })
+      .Case<arith::OrIOp, arith::MaxUIOp, arith::MinSIOp>(
+          [&](auto) { return e.same<spirv::LogicalOrOp>(x[0], x[1]); })
+      .Case<arith::XOrIOp, arith::AddIOp, arith::SubIOp>(
+          [&](auto) { return e.same<spirv::LogicalNotEqualOp>(x[0], x[1]); })
+      .Default([](auto) { return Value(); });
+}
+
+Value KernelEmitter::emitIntArith(Operation *op, Parts x) {
+  Type type = x.front().getType();
+  if (type.isInteger(1))
+    return emitBoolArith(*this, op, x);
+  auto natural = [&] {
+    return llvm::all_of(op->getOperands(),
+                        [&](Value value) { return isNonNegative(value); });
+  };
+  return llvm::TypeSwitch<Operation *, Value>(op)
+      .Case<arith::AddIOp>(
+          [&](auto) { return same<spirv::IAddOp>(x[0], x[1]); })
+      .Case<arith::SubIOp>(
+          [&](auto) { return same<spirv::ISubOp>(x[0], x[1]); })
+      .Case<arith::MulIOp>(
+          [&](auto) { return same<spirv::IMulOp>(x[0], x[1]); })
+      .Case<arith::AndIOp>(
+          [&](auto) { return same<spirv::BitwiseAndOp>(x[0], x[1]); })
+      .Case<arith::OrIOp>(
+          [&](auto) { return same<spirv::BitwiseOrOp>(x[0], x[1]); })
+      .Case<arith::XOrIOp>(
+          [&](auto) { return same<spirv::BitwiseXorOp>(x[0], x[1]); })
+      .Case<arith::ShLIOp>(
+          [&](auto) { return same<spirv::ShiftLeftLogicalOp>(x[0], x[1]); })
+      .Case<arith::ShRUIOp>(
+          [&](auto) { return same<spirv::ShiftRightLogicalOp>(x[0], x[1]); })
+      .Case<arith::ShRSIOp>(
+          [&](auto) { return same<spirv::ShiftRightArithmeticOp>(x[0], x[1]); })
+      .Case<arith::DivUIOp>(
+          [&](auto) { return same<spirv::UDivOp>(x[0], x[1]); })
+      .Case<arith::RemUIOp>(
+          [&](auto) { return same<spirv::UModOp>(x[0], x[1]); })
+      .Case<arith::DivSIOp>([&](auto) {
+        return natural() ? same<spirv::UDivOp>(x[0], x[1])
+                         : same<spirv::SDivOp>(x[0], x[1]);
+      })
+      .Case<arith::RemSIOp>([&](auto) {
+        // Vulkan leaves OpSRem open where an operand is negative.
+        if (natural())
+          return same<spirv::UModOp>(x[0], x[1]);
+        Value quotient = same<spirv::SDivOp>(x[0], x[1]);
+        return same<spirv::ISubOp>(x[0], same<spirv::IMulOp>(quotient, x[1]));
+      })
+      .Case<arith::MaxSIOp>(
+          [&](auto) { return same<spirv::GLSMaxOp>(x[0], x[1]); })
+      .Case<arith::MinSIOp>(
+          [&](auto) { return same<spirv::GLSMinOp>(x[0], x[1]); })
+      .Case<arith::MaxUIOp>(
+          [&](auto) { return same<spirv::GLUMaxOp>(x[0], x[1]); })
+      .Case<arith::MinUIOp>(
+          [&](auto) { return same<spirv::GLUMinOp>(x[0], x[1]); })
+      .Default([](auto) { return Value(); });
+}
+
+//===----------------------------------------------------------------------===//
+// Dispatch
+//===----------------------------------------------------------------------===//
+
+LogicalResult KernelEmitter::emitArithOp(Operation *op) {
+  if (op->getNumResults() != 1)
+    return unknown(op);
+  if (auto literal = dyn_cast<arith::ConstantOp>(op)) {
+    auto one = [&](Attribute attr) {
+      if (auto number = dyn_cast<FloatAttr>(attr);
+          number && number.getType().isBF16())
+        return constF32(number.getValueAsDouble());
+      if (auto truth = dyn_cast<IntegerAttr>(attr);
+          truth && truth.getType().isInteger(1))
+        return constant(b.getBoolAttr(!truth.getValue().isZero()));
+      return constant(cast<TypedAttr>(attr));
+    };
+    auto elements = dyn_cast<DenseElementsAttr>(literal.getValue());
+    if (!elements) {
+      set(literal, one(literal.getValue()));
+      return success();
+    }
+    PartList parts;
+    for (Attribute attr : elements.getValues<Attribute>())
+      parts.push_back(one(attr));
+    set(literal, parts);
+    return success();
+  }
+  if (auto comparison = dyn_cast<arith::CmpFOp>(op))
+    return elementwise(op, [&](Parts x) {
+      return compareFloats(*this, comparison.getPredicate(), x[0], x[1]);
+    });
+  if (auto comparison = dyn_cast<arith::CmpIOp>(op))
+    return elementwise(op, [&](Parts x) {
+      return compareInts(*this, comparison.getPredicate(), x[0], x[1]);
+    });
+  if (isa<arith::SelectOp>(op))
+    return elementwise(op, [&](Parts x) { return select(x[0], x[1], x[2]); });
+  if (isa<CastOpInterface>(op))
+    return elementwise(op, [&](Parts x) { return emitCast(op, x[0]); });
+  bool floats =
+      isa<FloatType>(getElementTypeOrSelf(op->getResult(0).getType()));
+  return elementwise(op, [&](Parts x) {
+    return floats ? emitFloatArith(op, x) : emitIntArith(op, x);
+  });
+}

@@ -1,0 +1,485 @@
+//===- TileToSPIRVMemory.cpp - lane ops of greta_tile to SPIR-V -----------===//
+//
+// Indices, global and shared memory, barriers and shuffles.
+//
+// A global access of 16 bytes is one load or store of vector<4xi32> (or f32)
+// through a physical storage buffer pointer, because storage typed f16 makes
+// drivers load element by element; narrower ones take two or one words, and
+// what is less than a word its own type. Addresses have the form
+//
+//   (base + zext64(lane offset * element bytes)) + constant
+//
+// with a 32-bit product where the offset is known to be small enough: RADV
+// makes of it a scalar base, a 32-bit lane offset and an immediate. Offsets
+// without a bound are extended before they are multiplied.
+//
+//===----------------------------------------------------------------------===//
+
+#include "TileToSPIRVKernel.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/Matchers.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using greta::tospirv::KernelEmitter;
+using greta::tospirv::PartList;
+using greta::tospirv::Parts;
+
+static constexpr int64_t wordBytes = 4;
+static constexpr int64_t widestAccess = 16;
+
+static int64_t bytesOf(Type element) {
+  return element.getIntOrFloatBitWidth() / 8;
+}
+
+//===----------------------------------------------------------------------===//
+// Elements and words
+//===----------------------------------------------------------------------===//
+
+PartList KernelEmitter::pack(Type element, Parts parts) {
+  Type i32 = b.getI32Type();
+  PartList words;
+  if (bytesOf(element) == wordBytes) {
+    for (Value part : parts)
+      words.push_back(bitcast(i32, part));
+  } else if (element.isInteger(64)) {
+    for (Value part : parts) {
+      Value pair = bitcast(VectorType::get(2, i32), part);
+      for (int32_t i : {0, 1})
+        words.push_back(spirv::CompositeExtractOp::create(b, pair, {i}));
+    }
+  } else if (element.isBF16()) {
+    for (; !parts.empty(); parts = parts.drop_front(2)) {
+      Value low = same<spirv::ShiftRightLogicalOp>(bitcast(i32, parts[0]),
+                                                   constI32(16));
+      words.push_back(same<spirv::BitwiseOrOp>(bitcast(i32, parts[1]), low));
+    }
+  } else {
+    unsigned perWord = wordBytes / bytesOf(element);
+    auto type = VectorType::get(perWord, parts.front().getType());
+    for (; !parts.empty(); parts = parts.drop_front(perWord)) {
+      Value piece = make<spirv::CompositeConstructOp>(
+          type, ValueRange(parts.take_front(perWord)));
+      words.push_back(bitcast(i32, piece));
+    }
+  }
+  return words;
+}
+
+PartList KernelEmitter::unpack(Type element, Parts words) {
+  Type f32 = b.getF32Type();
+  PartList parts;
+  if (bytesOf(element) == wordBytes) {
+    for (Value word : words)
+      parts.push_back(bitcast(element, word));
+  } else if (element.isInteger(64)) {
+    for (; !words.empty(); words = words.drop_front(2)) {
+      Value pair = make<spirv::CompositeConstructOp>(
+          VectorType::get(2, b.getI32Type()), ValueRange(words.take_front(2)));
+      parts.push_back(bitcast(element, pair));
+    }
+  } else if (element.isBF16()) {
+    for (Value word : words) {
+      Value low = same<spirv::ShiftLeftLogicalOp>(word, constI32(16));
+      Value high = same<spirv::BitwiseAndOp>(word, constI32(0xffff0000));
+      parts.push_back(bitcast(f32, low));
+      parts.push_back(bitcast(f32, high));
+    }
+  } else {
+    int32_t perWord = wordBytes / bytesOf(element);
+    auto type = VectorType::get(perWord, registerType(element));
+    for (Value word : words) {
+      Value piece = bitcast(type, word);
+      for (int32_t i = 0; i < perWord; ++i)
+        parts.push_back(spirv::CompositeExtractOp::create(b, piece, {i}));
+    }
+  }
+  return parts;
+}
+
+Type KernelEmitter::memoryType(Type element) {
+  return element.isBF16() ? b.getI16Type() : element;
+}
+
+Value KernelEmitter::toMemory(Type element, Value value) {
+  if (!element.isBF16())
+    return value;
+  Value high = same<spirv::ShiftRightLogicalOp>(bitcast(b.getI32Type(), value),
+                                                constI32(16));
+  return make<spirv::UConvertOp>(b.getI16Type(), high);
+}
+
+Value KernelEmitter::fromMemory(Type element, Value value) {
+  if (!element.isBF16())
+    return value;
+  Value bits = make<spirv::UConvertOp>(b.getI32Type(), value);
+  return bitcast(b.getF32Type(),
+                 same<spirv::ShiftLeftLogicalOp>(bits, constI32(16)));
+}
+
+//===----------------------------------------------------------------------===//
+// Global memory
+//===----------------------------------------------------------------------===//
+
+Value KernelEmitter::lanePointer(Value base, Value offset,
+                                 unsigned elementBytes,
+                                 int64_t &constantBytes) {
+  // x + constant, where the sum is known not to wrap.
+  APInt constant;
+  auto sum = offset.getDefiningOp<arith::AddIOp>();
+  while (sum && maximumOf(offset) != std::numeric_limits<uint32_t>::max() &&
+         matchPattern(sum.getRhs(), m_ConstantInt(&constant))) {
+    constantBytes += constant.getZExtValue() * elementBytes;
+    offset = sum.getLhs();
+    sum = offset.getDefiningOp<arith::AddIOp>();
+  }
+  Value address = getScalar(base);
+  if (matchPattern(offset, m_ConstantInt(&constant))) {
+    constantBytes += constant.getZExtValue() * elementBytes;
+    return address;
+  }
+  AddressKey key(base, offset);
+  if (Value known = addresses.lookup(key))
+    return known;
+  Type i64 = b.getI64Type();
+  bool fits = uint64_t(maximumOf(offset)) * elementBytes <=
+              std::numeric_limits<uint32_t>::max();
+  Value bytes = getScalar(offset);
+  auto scale = [&](Value value) {
+    Value shift = constI32(llvm::Log2_32(elementBytes));
+    return elementBytes == 1 ? value
+                             : same<spirv::ShiftLeftLogicalOp>(value, shift);
+  };
+  bytes = fits ? make<spirv::UConvertOp>(i64, scale(bytes))
+               : scale(make<spirv::UConvertOp>(i64, bytes));
+  address = same<spirv::IAddOp>(address, bytes);
+  addresses.insert(key, address);
+  return address;
+}
+
+LogicalResult KernelEmitter::emitAccess(Operation *op, Value base, Value offset,
+                                        Type type, int64_t align,
+                                        Value stored) {
+  Type element = getElementTypeOrSelf(type);
+  if (element.isInteger(1))
+    return op->emitOpError("moves ") << type << "; i1 has no form in memory";
+  int64_t bytes = bytesOf(element);
+  if (align < bytes)
+    return op->emitOpError("moves ")
+           << type << " aligned to " << align
+           << " bytes; greta-tile-to-spirv needs the alignment of an element";
+  int64_t constantBytes = 0;
+  Value address = lanePointer(base, offset, bytes, constantBytes);
+
+  Parts source = stored ? get(stored) : Parts();
+  PartList loaded;
+  int64_t total = bytes * countOf(type);
+  for (int64_t done = 0; done < total;) {
+    int64_t chunk =
+        std::min<int64_t>({widestAccess, align,
+                           int64_t(llvm::bit_floor(uint64_t(total - done)))});
+    bool words = chunk >= wordBytes;
+    if (!words)
+      chunk = bytes;
+    // f32 and i32 travel as they are, everything else as i32 words.
+    Type unit = !words               ? memoryType(element)
+                : bytes == wordBytes ? element
+                                     : b.getI32Type();
+    int64_t units = words ? chunk / wordBytes : 1;
+    Type accessed = units == 1 ? unit : Type(VectorType::get(units, unit));
+    if (bytesOf(unit) == 2)
+      require(spirv::Capability::StorageBuffer16BitAccess);
+    if (bytesOf(unit) == 1)
+      require(spirv::Capability::StorageBuffer8BitAccess);
+
+    Value at = address;
+    if (int64_t constant = constantBytes + done)
+      at = same<spirv::IAddOp>(at, constInt(b.getI64Type(), constant));
+    Value pointer = make<spirv::ConvertUToPtrOp>(
+        spirv::PointerType::get(accessed,
+                                spirv::StorageClass::PhysicalStorageBuffer),
+        at);
+    auto aligned = spirv::MemoryAccessAttr::get(b.getContext(),
+                                                spirv::MemoryAccess::Aligned);
+    IntegerAttr alignment = b.getI32IntegerAttr(chunk);
+    if (stored) {
+      Parts parts = source.take_front(chunk / bytes);
+      PartList packed =
+          words && bytes != wordBytes ? pack(element, parts) : PartList(parts);
+      if (!words)
+        packed.front() = toMemory(element, packed.front());
+      Value value =
+          units == 1
+              ? packed.front()
+              : make<spirv::CompositeConstructOp>(accessed, ValueRange(packed));
+      auto store = spirv::StoreOp::create(b, pointer, value);
+      store.setMemoryAccessAttr(aligned);
+      store.setAlignmentAttr(alignment);
+      source = source.drop_front(parts.size());
+    } else {
+      Value value = make<spirv::LoadOp>(accessed, pointer, aligned, alignment);
+      PartList pieces;
+      for (int32_t i = 0; i < units; ++i)
+        pieces.push_back(
+            units == 1 ? value
+                       : spirv::CompositeExtractOp::create(b, value, {i}));
+      if (!words)
+        pieces.front() = fromMemory(element, pieces.front());
+      else if (bytes != wordBytes)
+        pieces = unpack(element, pieces);
+      llvm::append_range(loaded, pieces);
+    }
+    done += chunk;
+  }
+  if (!stored)
+    set(op->getResult(0), loaded);
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Shared memory
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// How an element of a shared array lies in memory: `units` array entries of
+/// type `entry`.
+struct SharedForm {
+  Type entry;
+  int64_t units;
+};
+} // namespace
+
+/// Vectors of whole words become vectors of 1, 2 or 4 words; other things stay
+/// scalars.
+static SharedForm sharedForm(Type type) {
+  Type element = getElementTypeOrSelf(type);
+  int64_t count = KernelEmitter::countOf(type);
+  MLIRContext *context = type.getContext();
+  if (element.isInteger(1))
+    return {IntegerType::get(context, 32), count};
+  int64_t bytes = bytesOf(element) * count;
+  if (count == 1 || bytes % wordBytes)
+    return {element.isBF16() ? Type(IntegerType::get(context, 16)) : element,
+            count};
+  Type word = bytesOf(element) == wordBytes
+                  ? element
+                  : Type(IntegerType::get(context, 32));
+  int64_t words = bytes / wordBytes;
+  int64_t width = words % 4 == 0 ? 4 : words % 2 == 0 ? 2 : 1;
+  return {width == 1 ? word : Type(VectorType::get(width, word)),
+          words / width};
+}
+
+LogicalResult KernelEmitter::emitSharedAlloc(tile::SharedAllocOp op) {
+  auto type = op.getResult().getType();
+  auto vector = dyn_cast<VectorType>(type.getElementType());
+  if ((vector && vector.getRank() != 1) ||
+      !registerType(getElementTypeOrSelf(type.getElementType())))
+    return op.emitOpError("allocates ")
+           << type
+           << ", whose elements greta-tile-to-spirv has no registers for";
+  SharedForm form = sharedForm(type.getElementType());
+  if (form.entry.isInteger(16))
+    require(spirv::Capability::Int16);
+  auto array = spirv::ArrayType::get(form.entry, type.getSize() * form.units);
+  std::string name = "shared" + std::to_string(interface.size());
+  spirv::GlobalVariableOp variable =
+      addVariable(name, array, spirv::StorageClass::Workgroup);
+  set(op, Value(inPrologue([&]() -> Value {
+        return spirv::AddressOfOp::create(b, variable);
+      })));
+  return success();
+}
+
+LogicalResult KernelEmitter::emitSharedAccess(Operation *op, Value array,
+                                              Value index, Value stored) {
+  Type type = cast<tile::SharedType>(array.getType()).getElementType();
+  Type element = getElementTypeOrSelf(type);
+  SharedForm form = sharedForm(type);
+  // Words of vectors that are not made of 32-bit elements.
+  bool packed = getElementTypeOrSelf(form.entry) != element &&
+                countOf(type) != form.units;
+  Value first = getScalar(index);
+  if (form.units != 1)
+    first = same<spirv::IMulOp>(first, constI32(form.units));
+  auto pointerType =
+      spirv::PointerType::get(form.entry, spirv::StorageClass::Workgroup);
+  int64_t width = countOf(form.entry);
+
+  PartList source;
+  if (stored) {
+    source.assign(get(stored).begin(), get(stored).end());
+    if (packed)
+      source = pack(element, source);
+    else if (element.isInteger(1))
+      for (Value &part : source)
+        part = select(part, constI32(1), constI32(0));
+    else
+      for (Value &part : source)
+        part = toMemory(element, part);
+  }
+  PartList loaded;
+  for (int64_t unit = 0; unit < form.units; ++unit) {
+    Value at = unit ? same<spirv::IAddOp>(first, constI32(unit)) : first;
+    Value pointer = make<spirv::AccessChainOp>(pointerType, getScalar(array),
+                                               ValueRange(at));
+    if (stored) {
+      Parts parts = Parts(source).slice(unit * width, width);
+      Value value = width == 1 ? parts.front()
+                               : make<spirv::CompositeConstructOp>(
+                                     form.entry, ValueRange(parts));
+      spirv::StoreOp::create(b, pointer, value);
+      continue;
+    }
+    Value value = make<spirv::LoadOp>(form.entry, pointer,
+                                      spirv::MemoryAccessAttr(), IntegerAttr());
+    for (int32_t i = 0; i < width; ++i)
+      loaded.push_back(width == 1
+                           ? value
+                           : spirv::CompositeExtractOp::create(b, value, {i}));
+  }
+  if (stored)
+    return success();
+  if (packed)
+    loaded = unpack(element, loaded);
+  else if (element.isInteger(1))
+    for (Value &part : loaded)
+      part = compare<spirv::INotEqualOp>(part, constI32(0));
+  else
+    for (Value &part : loaded)
+      part = fromMemory(element, part);
+  set(op->getResult(0), loaded);
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Shuffles
+//===----------------------------------------------------------------------===//
+
+/// `shuffle` moves one 32-bit value; narrower and wider ones travel in words,
+/// so that no device needs shaderSubgroupExtendedTypes.
+LogicalResult
+KernelEmitter::emitShuffle(Operation *op, Value value,
+                           llvm::function_ref<Value(Value)> shuffle) {
+  if (kernel.getWaveSize() == 1)
+    return op->emitOpError(
+        "stands in a kernel of wave_size 1, which has no subgroup operations; "
+        "exchange through shared memory");
+  require(spirv::Capability::GroupNonUniformShuffle);
+  Type type = value.getType(), i32 = b.getI32Type();
+  Value part = getScalar(value);
+  if (type.isInteger(1)) {
+    Value moved = shuffle(select(part, constI32(1), constI32(0)));
+    part = compare<spirv::INotEqualOp>(moved, constI32(0));
+  } else if (type.isF16()) {
+    Value moved = shuffle(make<spirv::FConvertOp>(b.getF32Type(), part));
+    part = make<spirv::FConvertOp>(type, moved);
+  } else if (type.isInteger(8) || type.isInteger(16)) {
+    Value moved = shuffle(make<spirv::UConvertOp>(i32, part));
+    part = make<spirv::UConvertOp>(type, moved);
+  } else if (type.isInteger(64)) {
+    PartList words = pack(type, part);
+    for (Value &word : words)
+      word = shuffle(word);
+    part = unpack(type, words).front();
+  } else {
+    part = shuffle(part);
+  }
+  set(op->getResult(0), part);
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Dispatch
+//===----------------------------------------------------------------------===//
+
+LogicalResult KernelEmitter::emitLaneOp(Operation *op) {
+  Type i32 = b.getI32Type();
+  spirv::Scope subgroup = spirv::Scope::Subgroup;
+  bool alone = kernel.getWaveSize() == 1;
+  return llvm::TypeSwitch<Operation *, LogicalResult>(op)
+      .Case<tile::ReturnOp>([&](auto) {
+        spirv::ReturnOp::create(b);
+        return success();
+      })
+      .Case<tile::ProgramIdOp>([&](tile::ProgramIdOp op) {
+        Value id =
+            builtin(spirv::BuiltIn::WorkgroupId, VectorType::get(3, i32));
+        set(op, Value(spirv::CompositeExtractOp::create(
+                    b, id, {static_cast<int32_t>(op.getAxis())})));
+        return success();
+      })
+      .Case<tile::LaneIdOp>([&](tile::LaneIdOp op) {
+        if (!alone)
+          require(spirv::Capability::GroupNonUniform);
+        set(op, alone
+                    ? constI32(0)
+                    : builtin(spirv::BuiltIn::SubgroupLocalInvocationId, i32));
+        return success();
+      })
+      .Case<tile::WaveIdOp>([&](tile::WaveIdOp op) {
+        if (alone) {
+          set(op, builtin(spirv::BuiltIn::LocalInvocationIndex, i32));
+        } else if (kernel.getNumWaves() == 1) {
+          set(op, constI32(0));
+        } else {
+          require(spirv::Capability::GroupNonUniform);
+          set(op, builtin(spirv::BuiltIn::SubgroupId, i32));
+        }
+        return success();
+      })
+      .Case<tile::PtrAddOp>([&](tile::PtrAddOp op) {
+        Value size = constInt(b.getI64Type(),
+                              bytesOf(op.getBase().getType().getElementType()));
+        Value bytes = same<spirv::IMulOp>(getScalar(op.getOffset()), size);
+        set(op, same<spirv::IAddOp>(getScalar(op.getBase()), bytes));
+        return success();
+      })
+      .Case<tile::PtrLoadOp>([&](tile::PtrLoadOp op) {
+        return emitAccess(op, op.getBase(), op.getOffset(),
+                          op.getResult().getType(), op.getAlign(), Value());
+      })
+      .Case<tile::PtrStoreOp>([&](tile::PtrStoreOp op) {
+        return emitAccess(op, op.getBase(), op.getOffset(),
+                          op.getValue().getType(), op.getAlign(),
+                          op.getValue());
+      })
+      .Case<tile::SharedAllocOp>(
+          [&](tile::SharedAllocOp op) { return emitSharedAlloc(op); })
+      .Case<tile::SharedLoadOp>([&](tile::SharedLoadOp op) {
+        return emitSharedAccess(op, op.getArray(), op.getIndex(), Value());
+      })
+      .Case<tile::SharedStoreOp>([&](tile::SharedStoreOp op) {
+        return emitSharedAccess(op, op.getArray(), op.getIndex(),
+                                op.getValue());
+      })
+      .Case<tile::BarrierOp>([&](auto) {
+        spirv::ControlBarrierOp::create(
+            b, spirv::Scope::Workgroup, spirv::Scope::Workgroup,
+            spirv::MemorySemantics::AcquireRelease |
+                spirv::MemorySemantics::WorkgroupMemory);
+        return success();
+      })
+      .Case<tile::ShuffleXorOp>([&](tile::ShuffleXorOp op) -> LogicalResult {
+        if (op.getMask() >= kernel.getWaveSize() && !alone)
+          return op.emitOpError("has mask ")
+                 << op.getMask() << " in waves of " << kernel.getWaveSize();
+        Value mask = constI32(op.getMask());
+        return emitShuffle(op, op.getValue(), [&](Value value) {
+          return make<spirv::GroupNonUniformShuffleXorOp>(
+              value.getType(), subgroup, value, mask);
+        });
+      })
+      .Case<tile::ShuffleOp>([&](tile::ShuffleOp op) {
+        Value lane = getScalar(op.getLane());
+        return emitShuffle(op, op.getValue(), [&](Value value) {
+          return make<spirv::GroupNonUniformShuffleOp>(value.getType(),
+                                                       subgroup, value, lane);
+        });
+      })
+      .Default([&](Operation *) {
+        return op->emitOpError(
+            "is a block op; greta-tile-to-spirv takes the lane level, which "
+            "greta-tile-distribute makes");
+      });
+}

@@ -1,0 +1,33 @@
+//===- SpirvEmitter.h - one kernel to a SPIR-V binary -----------*- C++ -*-===//
+//
+// The last step of the Vulkan generator, and what it asks of a device.
+//
+//===----------------------------------------------------------------------===//
+#ifndef GRETA_LIB_PACKAGE_SPIRVEMITTER_H
+#define GRETA_LIB_PACKAGE_SPIRVEMITTER_H
+
+#include "greta/Package/Compile.h"
+
+namespace greta {
+namespace tile {
+class FuncOp;
+} // namespace tile
+
+struct SpirvObject {
+  /// The binary, or the spirv dialect's text for Artifact::Assembly.
+  std::string object;
+  /// subgroupSize is the kernel's wave size where it uses subgroups.
+  Requirements requirements;
+};
+
+/// Compiles a kernel whose body is at the lane level. What cannot be compiled
+/// gets a diagnostic.
+mlir::FailureOr<SpirvObject> emitSpirv(tile::FuncOp kernel, Artifact artifact);
+
+/// Adds what a further kernel of a variant asks for. Shared memory is that of
+/// the kernel that needs most.
+void addRequirements(Requirements &all, const Requirements &more);
+
+} // namespace greta
+
+#endif

@@ -1,0 +1,145 @@
+// RUN: greta-opt %s -greta-tile-to-spirv | FileCheck %s
+// RUN: %if coopmat-lavapipe %{ greta-opt %s -greta-tile-to-spirv | %python %root/test/validate_spirv.py %}
+// REQUIRES: compiler
+
+// f16 adds and multiplies natively and rounds each time; divides in f32. The rounding mode is asked for.
+
+// CHECK-LABEL: spirv.module @half
+// CHECK-SAME: RoundingModeRTE
+// CHECK: spirv.FAdd %{{.*}}, %{{.*}} {no_contraction} : f16
+// CHECK: spirv.FMul %{{.*}}, %{{.*}} {no_contraction} : f16
+// CHECK: %[[Q:.*]] = spirv.FDiv %{{.*}}, %{{.*}} : f32
+// CHECK: spirv.FConvert %[[Q]] : f32 to f16
+// CHECK: spirv.ExecutionMode @half "RoundingModeRTE", 16
+greta_tile.func @half(%x: !greta_tile.ptr<f16>) attributes {block_size = 1 : i32, wave_size = 1 : i32} {
+  %c0 = arith.constant 0 : i32
+  %a = greta_tile.ptr_load %x[%c0] align 2 : !greta_tile.ptr<f16> -> f16
+  %b = arith.addf %a, %a : f16
+  %c = arith.mulf %b, %a : f16
+  %d = arith.divf %c, %a : f16
+  greta_tile.ptr_store %d, %x[%c0] align 2 : f16 -> !greta_tile.ptr<f16>
+  greta_tile.return
+}
+
+// bf16 has no type of its own: unpacked by shifts, computed in f32, rounded in integers, packed.
+
+// CHECK-LABEL: spirv.module @brain
+// CHECK-SAME: [Shader, Int64, PhysicalStorageBufferAddresses]
+// CHECK: spirv.ShiftLeftLogical
+// CHECK: spirv.BitwiseAnd
+// CHECK: %[[S:.*]] = spirv.FAdd %{{.*}}, %{{.*}} : f32
+// CHECK: %[[N:.*]] = spirv.IsNan %[[S]]
+// CHECK: spirv.Select %[[N]]
+// CHECK: spirv.BitwiseOr
+// CHECK-NOT: FConvert
+greta_tile.func @brain(%x: !greta_tile.ptr<bf16>) attributes {block_size = 1 : i32, wave_size = 1 : i32} {
+  %c0 = arith.constant 0 : i32
+  %a = greta_tile.ptr_load %x[%c0] align 4 : !greta_tile.ptr<bf16> -> vector<2xbf16>
+  %b = arith.addf %a, %a : vector<2xbf16>
+  greta_tile.ptr_store %b, %x[%c0] align 4 : vector<2xbf16> -> !greta_tile.ptr<bf16>
+  greta_tile.return
+}
+
+// What f32 may contract carries no decoration; a maximum that need not mind NaN is one instruction.
+
+// CHECK-LABEL: spirv.module @single
+// CHECK: spirv.FMul %{{.*}}, %{{.*}} : f32
+// CHECK: spirv.GL.FMax
+// CHECK-NEXT: spirv.IsNan
+// CHECK-NEXT: spirv.Select
+// CHECK-NEXT: spirv.IsNan
+// CHECK-NEXT: spirv.Select
+// CHECK-NEXT: spirv.GL.FMax
+// CHECK-NEXT: spirv.IsNan
+// CHECK: spirv.LogicalNot
+// CHECK: spirv.ConvertFToS
+greta_tile.func @single(%x: !greta_tile.ptr<f32>, %n: i32) attributes {block_size = 1 : i32, wave_size = 1 : i32} {
+  %c0 = arith.constant 0 : i32
+  %a = greta_tile.ptr_load %x[%c0] align 4 : !greta_tile.ptr<f32> -> f32
+  %s = arith.sitofp %n : i32 to f32
+  %b = arith.mulf %a, %s : f32
+  %c = arith.maximumf %a, %b : f32
+  %d = arith.maxnumf %c, %a fastmath<nnan> : f32
+  %e = arith.cmpf ord, %d, %a : f32
+  %f = arith.select %e, %d, %c : f32
+  %g = arith.fptosi %f : f32 to i32
+  greta_tile.ptr_store %f, %x[%g] align 4 : f32 -> !greta_tile.ptr<f32>
+  greta_tile.return
+}
+
+// Natural numbers divide as such, signed remainders come from the quotient; booleans are no integers.
+
+// CHECK-LABEL: spirv.module @integers
+// CHECK: spirv.UDiv
+// CHECK: spirv.UMod
+// CHECK: spirv.SDiv
+// CHECK: spirv.IMul
+// CHECK: spirv.ISub
+// CHECK: spirv.LogicalAnd
+// CHECK: spirv.Select
+greta_tile.func @integers(%x: !greta_tile.ptr<i32>, %n: i32) attributes {block_size = 64 : i32, wave_size = 32 : i32} {
+  %lane = greta_tile.lane_id
+  %c5 = arith.constant 5 : i32
+  %a = arith.divsi %lane, %c5 : i32
+  %b = arith.remsi %lane, %c5 : i32
+  %c = arith.remsi %n, %c5 : i32
+  %d = arith.cmpi slt, %c, %a : i32
+  %e = arith.cmpi uge, %b, %a : i32
+  %f = arith.andi %d, %e : i1
+  %g = arith.extui %f : i1 to i32
+  %h = arith.addi %g, %c : i32
+  greta_tile.ptr_store %h, %x[%a] align 4 : i32 -> !greta_tile.ptr<i32>
+  greta_tile.return
+}
+
+// Vectors are lists of scalars: only the words of a reinterpretation cost anything.
+
+// CHECK-LABEL: spirv.module @vectors
+// CHECK: spirv.Load "PhysicalStorageBuffer" %{{.*}} : vector<4xi32>
+// CHECK: spirv.CompositeConstruct %{{.*}} : (f16, f16) -> vector<2xf16>
+// CHECK-NEXT: spirv.Bitcast %{{.*}} : vector<2xf16> to i32
+// CHECK-NOT: spirv.CompositeInsert
+// CHECK: spirv.Store "PhysicalStorageBuffer" %{{.*}} : vector<2xi32>
+greta_tile.func @vectors(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<i32>) attributes {block_size = 1 : i32, wave_size = 1 : i32} {
+  %c0 = arith.constant 0 : i32
+  %v = greta_tile.ptr_load %x[%c0] align 16 : !greta_tile.ptr<f16> -> vector<8xf16>
+  %a = vector.extract %v[0] : f16 from vector<8xf16>
+  %b = vector.extract %v[7] : f16 from vector<8xf16>
+  %w = vector.from_elements %a, %b, %b, %a : vector<4xf16>
+  %u = vector.insert %b, %w [0] : f16 into vector<4xf16>
+  %i = vector.bitcast %u : vector<4xf16> to vector<2xi32>
+  greta_tile.ptr_store %i, %y[%c0] align 8 : vector<2xi32> -> !greta_tile.ptr<i32>
+  greta_tile.return
+}
+
+// GLSL's own where it is good, formulas where it is not; f16 and bf16 through f32.
+
+// CHECK-LABEL: spirv.module @functions
+// CHECK: spirv.GL.Exp %{{.*}} : f32
+// CHECK: spirv.GL.InverseSqrt %{{.*}} : f32
+// CHECK-NOT: spirv.GL.Tanh
+// CHECK: spirv.GL.Exp %{{.*}} : f32
+// CHECK: spirv.GL.Exp2 %{{.*}} : f32
+// CHECK-NOT: spirv.GL.Sin
+// CHECK: spirv.GL.RoundEven
+// CHECK-NOT: spirv.GL.Pow
+// CHECK: spirv.FMul
+// CHECK: spirv.GL.Log %{{.*}} : f32
+greta_tile.func @functions(%x: !greta_tile.ptr<f16>) attributes {block_size = 1 : i32, wave_size = 1 : i32} {
+  %c0 = arith.constant 0 : i32
+  %a = greta_tile.ptr_load %x[%c0] align 2 : !greta_tile.ptr<f16> -> f16
+  %b = math.exp %a : f16
+  %c = math.rsqrt %b : f16
+  %d = math.tanh %c : f16
+  %e = math.erf %d : f16
+  %f = math.sin %e : f16
+  %cube = arith.constant 3.0 : f16
+  %g = math.powf %f, %cube : f16
+  %h = arith.extf %g : f16 to f32
+  %i = arith.truncf %h : f32 to bf16
+  %j = math.log %i : bf16
+  %k = arith.extf %j : bf16 to f32
+  %l = arith.truncf %k : f32 to f16
+  greta_tile.ptr_store %l, %x[%c0] align 2 : f16 -> !greta_tile.ptr<f16>
+  greta_tile.return
+}

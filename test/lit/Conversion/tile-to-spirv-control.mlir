@@ -1,0 +1,70 @@
+// RUN: greta-opt %s -greta-tile-to-spirv | FileCheck %s
+// RUN: %if coopmat-lavapipe %{ greta-opt %s -greta-tile-to-spirv | %python %root/test/validate_spirv.py %}
+// REQUIRES: compiler
+
+// A loop carries a scalar and a vector; what a conditional gives goes through the latch on its way back.
+
+// CHECK-LABEL: spirv.module @loop
+// CHECK: spirv.mlir.loop -> f32, f16, f16 {
+// CHECK: ^[[HEADER:.*]](%[[I:.*]]: i32, %{{.*}}: f32, %{{.*}}: f16, %{{.*}}: f16):
+// CHECK: %[[MORE:.*]] = spirv.SLessThan %[[I]], %{{.*}} : i32
+// CHECK: spirv.BranchConditional %[[MORE]], ^[[BODY:.*]], ^[[MERGE:.*]]
+// CHECK: ^[[BODY]]:
+// CHECK: %[[IF:.*]]:3 = spirv.mlir.selection -> f32, f16, f16 {
+// CHECK: spirv.mlir.loop -> f32 {
+// CHECK: spirv.Branch ^[[LATCH:.*]](%[[IF]]#0, %[[IF]]#1, %[[IF]]#2
+// CHECK: ^[[LATCH]](%[[A:.*]]: f32, %[[B:.*]]: f16, %[[C:.*]]: f16):
+// CHECK: %[[NEXT:.*]] = spirv.IAdd %[[I]]
+// CHECK: spirv.Branch ^[[HEADER]](%[[NEXT]], %[[A]], %[[B]], %[[C]]
+greta_tile.func @loop(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>, %n: i32) attributes {block_size = 64 : i32, wave_size = 8 : i32} {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %lane = greta_tile.lane_id
+  %v = greta_tile.ptr_load %x[%c0] align 4 : !greta_tile.ptr<f16> -> vector<2xf16>
+  %z = arith.constant 0.0 : f32
+  %r:2 = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %z, %w = %v) -> (f32, vector<2xf16>) : i32 {
+    %c = arith.cmpi slt, %i, %lane : i32
+    %q:2 = scf.if %c -> (f32, vector<2xf16>) {
+      %t = scf.for %j = %c0 to %i step %c1 iter_args(%u = %acc) -> (f32) : i32 {
+        %uu = math.exp %u : f32
+        scf.yield %uu : f32
+      }
+      scf.yield %t, %w : f32, vector<2xf16>
+    } else {
+      %add = arith.addf %w, %v : vector<2xf16>
+      scf.yield %acc, %add : f32, vector<2xf16>
+    }
+    scf.yield %q#0, %q#1 : f32, vector<2xf16>
+  }
+  greta_tile.ptr_store %r#0, %y[%c0] align 4 : f32 -> !greta_tile.ptr<f32>
+  greta_tile.ptr_store %r#1, %x[%c0] align 4 : vector<2xf16> -> !greta_tile.ptr<f16>
+  greta_tile.return
+}
+
+// No results: the condition skips to the merge block. The loop's bounds bound its index, which is scaled in 32 bits.
+
+// CHECK-LABEL: spirv.module @guarded
+// CHECK: spirv.mlir.loop {
+// CHECK: spirv.mlir.selection {
+// CHECK: spirv.BranchConditional %{{.*}}, ^[[THEN:.*]], ^[[END:.*]]
+// CHECK: ^[[THEN]]:
+// CHECK: spirv.ShiftLeftLogical %{{.*}}, %{{.*}} : i32, i32
+// CHECK: spirv.UConvert
+// CHECK: spirv.Branch ^[[END]]
+// CHECK: ^[[END]]:
+// CHECK: spirv.mlir.merge
+greta_tile.func @guarded(%x: !greta_tile.ptr<f32>, %n: i32) attributes {block_size = 64 : i32, wave_size = 1 : i32} {
+  %c0 = arith.constant 0 : i32
+  %c64 = arith.constant 64 : i32
+  %c4096 = arith.constant 4096 : i32
+  %t = greta_tile.wave_id
+  scf.for %i = %c0 to %c4096 step %c64 : i32 {
+    %j = arith.addi %i, %t : i32
+    %c = arith.cmpi slt, %j, %n : i32
+    scf.if %c {
+      %z = arith.constant 0.0 : f32
+      greta_tile.ptr_store %z, %x[%j] align 4 : f32 -> !greta_tile.ptr<f32>
+    }
+  }
+  greta_tile.return
+}
