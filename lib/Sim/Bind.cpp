@@ -297,7 +297,7 @@ bool Binder::modifiers(const ParsedInst &p, Inst &i) {
       i.negHi = uint8_t(bitList(value, count));
     else if (key == "cbsz")
       i.cbsz = parseFormat(value, n);
-    else if (key == "abid")
+    else if (key == "abid" || key == "index_key")
       i.abid = uint8_t(n);
     else if (key == "blgp")
       i.blgp = parseFormat(value, n);

@@ -1,8 +1,24 @@
-//===- Matrix.h - operands and products of matrix instructions --*- C++ -*-===//
+//===- Matrix.h - what the matrix instructions share ------------*- C++ -*-===//
 //
-// Both kinds of matrix instruction (MFMA, WMMA) unpack A and B into arrays
-// [k][row] and [k][column] of f32, i32 or f64, and then compute one accumulator
-// register at a time: its lanes are `rows` consecutive groups of N columns.
+// Every matrix instruction is done in three steps: its operands become planes
+// of f32 (plane e holds element e of each of the 64 lanes), a table says where
+// in the planes and in the accumulator registers each matrix element lies, and
+// one kernel runs over rows of contiguous lanes.
+//
+// Arithmetic. AMD does not publish the order or the internal precision of its
+// matrix units (measured models: Xie et al., "MMA-Sim", arXiv 2511.10909).
+// Here:
+//   f32 accumulators  d = c, then one fma per k in ascending order, each
+//   rounded
+//                     to nearest even: the error stays within the hardware's.
+//   f16, bf16 accum.  the same in f32, rounded once at the end.
+//   i32 accumulators  exact, wrapping, or saturating with clamp. Sums of
+//   products
+//                     of 8-bit integers up to k = 128 are exact in f32 (below
+//                     2^24), so they use the same kernel.
+//   f64               one fma per k in ascending order.
+// MODE's rounding is ignored. Denormals are kept, except that f16 and bf16 MFMA
+// of gfx90a flush inputs and outputs (PyTorch, "Numerical accuracy", MI200).
 //
 //===----------------------------------------------------------------------===//
 #ifndef GRETA_SIM_MATRIX_H
@@ -11,104 +27,100 @@
 #include "Float.h"
 #include "Wave.h"
 
-namespace greta::sim {
+namespace greta::sim::matrix {
 
-enum class Format : uint8_t {
+enum class Elem : uint8_t {
+  F64,
   F32,
-  XF32,
+  XF32, ///< f32 of which the matrix unit sees the upper 19 bits
   F16,
   BF16,
-  F64,
+  FP8,
+  BF8,
+  FP6, ///< e2m3
+  BF6, ///< e3m2
+  FP4, ///< e2m1
   I8,
   U8,
   I4,
-  U4,
-  FP8,
-  BF8,
-  FP6,
-  BF6,
-  FP4
+  U4
 };
-
-constexpr unsigned bitsOf(Format f) {
-  switch (f) {
-  case Format::F64:
+constexpr unsigned bitsOf(Elem e) {
+  switch (e) {
+  case Elem::F64:
     return 64;
-  case Format::F32:
-  case Format::XF32:
+  case Elem::F32:
+  case Elem::XF32:
     return 32;
-  case Format::F16:
-  case Format::BF16:
+  case Elem::F16:
+  case Elem::BF16:
     return 16;
-  case Format::FP6:
-  case Format::BF6:
+  case Elem::FP6:
+  case Elem::BF6:
     return 6;
-  case Format::I4:
-  case Format::U4:
-  case Format::FP4:
+  case Elem::FP4:
+  case Elem::I4:
+  case Elem::U4:
     return 4;
   default:
     return 8;
   }
 }
 
-/// Lane l's elements of one operand, as float, int32_t or double: element e of
-/// lane l goes to out[e * 64 + l].
-void unpack(const Wave &w, const Operand &o, Format format, unsigned count,
-            float *out);
-void unpack(const Wave &w, const Operand &o, Format format, unsigned count,
-            int32_t *out);
+using Plane = float[MaxLanes];
+using Row = uint32_t[MaxLanes];
 
-template <class T> struct Vector {
-  typedef T type __attribute__((vector_size(32), aligned(4)));
+struct DecodeOptions {
+  bool fnuz = false;     ///< 8-bit floats without negative zero
+  bool flushF16 = false; ///< f16 denormals read as zero
+  bool negEven = false, negOdd = false;
+};
+/// Widens `items` elements of each lane, packed from bit 0 of the first row up.
+void decode(Elem e, const Row *rows, unsigned items, DecodeOptions o,
+            Plane *out);
+
+/// d(i, j) = c(i, j) + sum over k of a(i, k) * b(k, j), where
+///   a(i, k) = a[aOff[k] + i]    b(k, j) = b[bOff[k] + j]
+///   c(i, j) = c[cOff[i] + j]    d(i, j) = d[dOff[i] + j]
+/// Row i of c is read before row i of d is written. n is 4, 16 or 32 and `rows`
+/// a multiple of 4 or 1.
+struct Product {
+  unsigned rows, n, depth;
+  const float *a, *b;
+  const uint16_t *aOff, *bOff, *cOff, *dOff;
+  const uint32_t *c;
+  uint32_t *d;
+};
+void multiplyF32(const Product &p);
+void multiplyI32(const Product &p, bool saturate);
+
+/// Round to nearest even with denormals kept (or flushed), whatever MODE says.
+struct MatrixScope {
+  uint32_t back;
+  bool active;
+  MatrixScope(const Wave &w, bool flush) : back(w.csr32) {
+    uint32_t want = hostControl(0, flush ? 0 : 3);
+    active = want != back;
+    if (LLVM_UNLIKELY(active))
+      setControl(want);
+  }
+  ~MatrixScope() {
+    if (LLVM_UNLIKELY(active))
+      setControl(back);
+  }
 };
 
-template <class V> inline V multiplyAdd(V a, V b, V c) {
-  if constexpr (std::is_same_v<V, typename Vector<float>::type>)
-    return __builtin_elementwise_fma(a, b, c);
-  else
-    return a * b + c;
-}
+/// The accumulator input: registers (copied when D overlaps them elsewhere) or
+/// a constant, for which every offset is zero.
+struct Accumulator {
+  const uint32_t *base;
+  bool constant;
+  Accumulator(const Wave &w, const Operand &c, const Operand &d, unsigned words,
+              Row *copy);
+};
 
-/// One accumulator register: lane h * N + n is row[h], column n.
-/// A is [k][strideA], B is [k][N].
-template <class T, unsigned N, unsigned Rows>
-inline void accumulate(T *acc, const T *a, unsigned strideA, const T *b,
-                       unsigned strideB, unsigned k, const unsigned *row) {
-  using V = typename Vector<T>::type;
-  constexpr unsigned per = 32 / sizeof(T), vectors = N / per;
-  V sum[Rows][vectors];
-  for (unsigned h = 0; h < Rows; ++h)
-    for (unsigned n = 0; n < vectors; ++n)
-      std::memcpy(&sum[h][n], acc + h * N + n * per, 32);
-  for (unsigned e = 0; e < k; ++e) {
-    V column[vectors];
-    for (unsigned n = 0; n < vectors; ++n)
-      std::memcpy(&column[n], b + e * strideB + n * per, 32);
-    for (unsigned h = 0; h < Rows; ++h) {
-      T x = a[e * strideA + row[h]];
-      V broadcast = V{} + x;
-      for (unsigned n = 0; n < vectors; ++n)
-        sum[h][n] = multiplyAdd<V>(broadcast, column[n], sum[h][n]);
-    }
-  }
-  for (unsigned h = 0; h < Rows; ++h)
-    for (unsigned n = 0; n < vectors; ++n)
-      std::memcpy(acc + h * N + n * per, &sum[h][n], 32);
-}
+extern const uint16_t zeroOffsets[64];
 
-/// Accumulator source rows of 64 words: register r of C, or a constant.
-inline void loadAcc(const Wave &w, const Operand &c, unsigned r,
-                    uint32_t *out) {
-  if (c.isVgpr()) {
-    std::memcpy(out, w.v[c.index + r], 4 * MaxLanes);
-    return;
-  }
-  uint32_t x = w.scalar(c);
-  for (unsigned l = 0; l < MaxLanes; ++l)
-    out[l] = x;
-}
-
-} // namespace greta::sim
+} // namespace greta::sim::matrix
 
 #endif

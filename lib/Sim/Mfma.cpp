@@ -1,398 +1,448 @@
-//===- Mfma.cpp - matrix instructions of gfx9 -----------------------------===//
+//===- Mfma.cpp - matrix instructions of gfx90a, gfx942 and gfx950 --------===//
 //
-// D = A * B + C over `blocks` independent M x N x K products. Lane layouts
-// (AMD's matrix instruction calculator):
-//   A: row = lane % M, block = lane / M % blocks, k = group * perLane + element
-//   B: column = lane % N, likewise
-//   D: 32x32: row = 8 * (r / 4) + 4 * (lane / 32) + r % 4, column = lane % 32
-//      16x16: row = 4 * (lane / 16) + r, column = lane % 16
-//      4x4:   row = r, column = lane % 4, block = lane / 4
-//      f64:   16x16: row = 4 * r + lane / 16;  4x4: row = lane / 16
-// EXEC is ignored. cbsz and abid broadcast one block's A, blgp permutes B's
-// lanes.
+// One row of the table per instruction: shape, blocks and element types. The
+// lane layout follows from these (AMD CDNA3 ISA, "Dense matrix layout"; AMD's
+// matrix instruction calculator gives the same):
+//
+//   G = 64 / (M * blocks) groups of lanes, each with KL = K / G elements of k
+//   A(i, k) of block b: lane i + M*(b + blocks*g), element e,  k = KL*g + e
+//   B(k, j) of block b: lane j + N*(b + blocks*g), element e
+//   D(i, j) of block b, 4 rows to a register group:
+//     BI = blocks in one register group = ceil(64 / (N*M/4)), MI = 64/BI/N
+//     lane     j + N*((i/4) % MI + MI*(b % BI))
+//     register i%4 + 4*(i/(4*MI) + M/(4*MI)*(b/BI))
+//
+//   e.g. 32x32x8 f16: A lane = i + 32*(k/4), D row = 8*(r/4) + 4*(lane/32) +
+//   r%4.
+//
+// Exceptions. f64: register groups hold one row; 4x4x4 has D lane = j + 4*b +
+// 16*i. 8-bit operands of the f8f6f4 instructions: k = 16*g + e%16 +
+// 16*G*(e/16), as probed on gfx950 by composable_kernel's scale mapping test; 6
+// and 4-bit ones hold 32 consecutive k. The scale of (i, k) is in lane i +
+// M*(k/32), likewise probed.
+//
+// Sparse (SMFMAC): A holds two of each four consecutive k; two index bits each
+// tell which. Elements e = 4q..4q+3 of B in a lane belong to A's elements 2q,
+// 2q+1 of the same lane group.
 //
 //===----------------------------------------------------------------------===//
 #include "Matrix.h"
+#include <cmath>
 
 using namespace greta::sim;
+using namespace greta::sim::matrix;
 
 namespace {
 
-using u32 = uint32_t;
+enum class Acc : uint8_t { F32, I32, F64 };
 
 struct Shape {
-  uint8_t m, n, k, blocks;
-  Format a, b;
+  uint8_t m, k, blocks;
+  Elem a, b;
+  Acc acc = Acc::F32;
+  bool sparse = false, mixed = false, scaled = false;
 };
 
-/// The lane that provides a block's A after cbsz/abid.
-unsigned sourceBlock(const Inst &i, unsigned block) {
-  unsigned group = (1u << i.cbsz) - 1;
-  return i.cbsz ? (block & ~group) | (i.abid & group) : block;
+struct Layout {
+  uint16_t k[2][128]; ///< of A and B: plane * 64 + lane of row or column 0
+  uint16_t d[64];     ///< row * 64 + lane of column 0
+};
+
+/// Where element k of a lane group's matrix row lies: plane and lane group.
+struct Place {
+  unsigned plane, group;
+};
+Place placeOf(unsigned k, unsigned groups, unsigned perGroup, bool halves) {
+  if (halves) {
+    unsigned chunk = k / 16;
+    return {chunk / groups * 16 + k % 16, chunk % groups};
+  }
+  return {k % perGroup, k / perGroup};
 }
-template <class T> void permuteB(const Inst &i, T *b, unsigned elements) {
-  if (!i.blgp)
-    return;
-  for (unsigned e = 0; e < elements; ++e, b += MaxLanes) {
-    T old[MaxLanes];
-    std::memcpy(old, b, sizeof(old));
-    for (unsigned l = 0; l < MaxLanes; ++l) {
-      unsigned s = l;
-      if (i.blgp == 1)
-        s = l & 31;
-      else if (i.blgp == 2)
-        s = (l & 31) | 32;
-      else if (i.blgp == 3)
-        s = (l + 16) & 63;
-      else
-        s = (l & 15) | unsigned(i.blgp - 4) * 16;
-      b[l] = old[s];
+
+Layout layoutOf(const Shape &s, unsigned aBlock, unsigned block, Elem a,
+                Elem b) {
+  Layout o;
+  unsigned m = s.m, groups = 64 / (m * s.blocks), per = s.k / groups;
+  for (unsigned k = 0; k < s.k; ++k) {
+    Place pa = placeOf(k, groups, per, s.mixed && bitsOf(a) == 8);
+    Place pb = placeOf(k, groups, per, s.mixed && bitsOf(b) == 8);
+    o.k[0][k] = uint16_t(pa.plane * 64 + m * (aBlock + s.blocks * pa.group));
+    o.k[1][k] = uint16_t(pb.plane * 64 + m * (block + s.blocks * pb.group));
+  }
+  unsigned bi = 256 / (m * m) ? 256 / (m * m) : 1, mi = 64 / bi / m,
+           g = m / (4 * mi);
+  for (unsigned i = 0; i < m; ++i) {
+    unsigned reg = i % 4 + 4 * (i / (4 * mi) + g * (block / bi));
+    o.d[i] = uint16_t(reg * 64 + m * (i / 4 % mi + mi * (block % bi)));
+  }
+  return o;
+}
+
+unsigned accumulatorWords(const Shape &s) { return s.m * s.m * s.blocks / 64; }
+
+/// B as the lanes see it after the swizzle BLGP asks for.
+void swizzleLanes(Plane *b, unsigned items, unsigned blgp) {
+  for (unsigned e = 0; e < items; ++e) {
+    Plane t;
+    std::memcpy(t, b[e], sizeof(Plane));
+    for (unsigned l = 0; l < 64; ++l) {
+      unsigned from = blgp == 1   ? l % 32
+                      : blgp == 2 ? 32 + l % 32
+                      : blgp == 3 ? (l + 16) % 64
+                                  : 16 * (blgp - 4) + l % 16;
+      b[e][l] = t[from];
     }
   }
 }
 
-/// Elements come as [element][lane]; a lane's elements are consecutive k of its
-/// group, so element e of group g is k = g * perLane + e. Reordering the k of A
-/// and B alike changes only the order of summation: k is kept in order here.
-template <class T> struct Operands {
-  alignas(32) T a[32 * MaxLanes];
-  alignas(32) T b[32 * MaxLanes];
-};
-
-template <class T, unsigned N, unsigned Rows>
-void registers(Wave &w, const Inst &i, const Shape &s, const T *a, const T *b,
-               unsigned perLane) {
-  // Single block: lane = group * N + column, so the elements of group g for k
-  // start at [e][g * N].
-  unsigned groups = MaxLanes / (s.m * s.blocks);
-  unsigned regs = s.m * s.n * s.blocks / MaxLanes;
-  unsigned perBlock = regs / s.blocks;
-  for (unsigned r = 0; r < regs; ++r) {
-    alignas(32) T acc[MaxLanes];
-    loadAcc(w, i.src[2], r, reinterpret_cast<u32 *>(acc));
-    unsigned block = r / perBlock, in = r % perBlock;
-    unsigned row[Rows];
-    for (unsigned h = 0; h < Rows; ++h)
-      row[h] = N == 32 ? 8 * (in / 4) + 4 * h + in % 4 : 4 * h + in;
-    for (unsigned g = 0; g < groups; ++g) {
-      unsigned laneA = (g * s.blocks + sourceBlock(i, block)) * s.m;
-      unsigned laneB = (g * s.blocks + block) * s.n;
-      accumulate<T, N, Rows>(acc, a + laneA, MaxLanes, b + laneB, MaxLanes,
-                             perLane, row);
-    }
-    std::memcpy(w.v[i.dst[0].index + r], acc, sizeof(acc));
-  }
+Elem mixedFormat(unsigned code) {
+  static const Elem e[] = {Elem::FP8, Elem::BF8, Elem::FP6, Elem::BF6,
+                           Elem::FP4};
+  return e[code < 5 ? code : 0];
 }
 
-/// 4x4, 16 blocks: lane = block * 4 + column.
-template <class T>
-void small(Wave &w, const Inst &i, const T *a, const T *b, unsigned perLane) {
-  for (unsigned r = 0; r < 4; ++r) {
-    T acc[MaxLanes];
-    loadAcc(w, i.src[2], r, reinterpret_cast<u32 *>(acc));
-    for (unsigned l = 0; l < MaxLanes; ++l)
-      for (unsigned e = 0; e < perLane; ++e) {
-        T x = a[e * MaxLanes + sourceBlock(i, l / 4) * 4 + r],
-          y = b[e * MaxLanes + l];
-        if constexpr (std::is_same_v<T, float>)
-          acc[l] = std::fma(x, y, acc[l]);
-        else
-          acc[l] = T(u32(acc[l]) + u32(x) * u32(y));
-      }
-    std::memcpy(w.v[i.dst[0].index + r], acc, sizeof(acc));
-  }
-}
-
-template <class T> void run(Wave &w, const Inst &i, const Shape &s) {
-  unsigned perLane = unsigned(s.m) * s.k * s.blocks / MaxLanes;
-  Operands<T> o;
-  unpack(w, i.src[0], s.a, perLane, o.a);
-  unpack(w, i.src[1], s.b, perLane, o.b);
-  permuteB(i, o.b, perLane);
-  if (s.m == 32)
-    registers<T, 32, 2>(w, i, s, o.a, o.b, perLane);
-  else if (s.m == 16)
-    registers<T, 16, 4>(w, i, s, o.a, o.b, perLane);
+void run(Product &p, Acc acc) {
+  if (acc == Acc::I32)
+    multiplyI32(p, false);
   else
-    small<T>(w, i, o.a, o.b, perLane);
+    multiplyF32(p);
 }
 
-double f64(const u32 *p, unsigned l) {
-  return llvm::bit_cast<double>(uint64_t(p[MaxLanes + l]) << 32 | p[l]);
-}
-/// blgp is the negation of A, B and C.
-void runF64(Wave &w, const Inst &i, const Shape &s) {
-  alignas(32) u32 ta[2 * MaxLanes], tb[2 * MaxLanes];
-  const u32 *a = w.rows(i.src[0], 2, ta), *b = w.rows(i.src[1], 2, tb);
-  unsigned regs = unsigned(s.m) * s.n * s.blocks / MaxLanes;
-  double out[4][MaxLanes];
-  FpScope scope(w, true);
-  double signA = i.blgp & 1 ? -1 : 1, signB = i.blgp & 2 ? -1 : 1,
-         signC = i.blgp & 4 ? -1 : 1;
-  for (unsigned r = 0; r < regs; ++r) {
-    alignas(32) u32 tc[2 * MaxLanes];
-    Operand co = i.src[2];
-    if (co.isVgpr())
-      co.index = uint16_t(co.index + 2 * r);
-    const u32 *c = w.rows(co, 2, tc);
-    for (unsigned l = 0; l < MaxLanes; ++l) {
-      unsigned column = l % s.n, block = l / s.n % s.blocks;
-      unsigned row = s.m == 16 ? 4 * r + l / 16 : l / 16;
-      double acc = signC * f64(c, l);
-      for (unsigned k = 0; k < s.k; ++k)
-        acc = std::fma(signA * f64(a, (k * s.blocks + block) * s.m + row),
-                       signB * f64(b, (k * s.blocks + block) * s.n + column),
-                       acc);
-      out[r][l] = acc;
-    }
+const Shape &shapeOf(const Inst &i);
+
+void mfma(Wave &w, const Inst &i) {
+  const Shape &s = shapeOf(i);
+  Elem ea = s.a, eb = s.b;
+  if (s.mixed) {
+    ea = mixedFormat(i.cbsz);
+    eb = mixedFormat(i.blgp);
   }
-  for (unsigned r = 0; r < regs; ++r)
-    for (unsigned l = 0; l < MaxLanes; ++l) {
-      uint64_t x = llvm::bit_cast<uint64_t>(out[r][l]);
-      w.v[i.dst[0].index + 2 * r][l] = u32(x);
-      w.v[i.dst[0].index + 2 * r + 1][l] = u32(x >> 32);
-    }
+  unsigned items = s.k * s.m * s.blocks / 64;
+  alignas(32) Plane a[32], b[32];
+  DecodeOptions o;
+  o.fnuz = w.chip->fp8Fnuz;
+  bool flush =
+      w.chip->family == Family::GFX90A && (ea == Elem::F16 || ea == Elem::BF16);
+  o.flushF16 = flush;
+  decode(ea, &w.v[i.src[0].index], items, o, a);
+  decode(eb, &w.v[i.src[1].index], items, o, b);
+  if (!s.mixed && i.blgp)
+    swizzleLanes(b, items, i.blgp & 7);
+  MatrixScope scope(w, flush);
+  alignas(32) Row copy[32];
+  Accumulator c(w, i.src[2], i.dst[0], accumulatorWords(s), copy);
+  unsigned spread = s.mixed ? 0 : i.cbsz & 7;
+  for (unsigned block = 0; block < s.blocks; ++block) {
+    unsigned from = block;
+    if (spread)
+      from = ((block >> spread << spread) + i.abid) % s.blocks;
+    Layout l = layoutOf(s, from, block, ea, eb);
+    Product p{s.m,
+              s.m,
+              s.k,
+              a[0],
+              b[0],
+              l.k[0],
+              l.k[1],
+              c.constant ? zeroOffsets : l.d,
+              l.d,
+              c.base,
+              w.v[i.dst[0].index]};
+    run(p, s.acc);
+  }
 }
 
-/// gfx950's f8f6f4: cbsz and blgp are the formats. 32 elements a lane; 8-bit
-/// ones are two runs of 16 half of K apart (AMD's composable-kernel register
-/// maps). Scales: one exponent byte for each row and 32 elements of K.
-template <bool Scaled> void runMixed(Wave &w, const Inst &i, const Shape &s) {
-  static const Format formats[] = {Format::FP8, Format::BF8, Format::FP6,
-                                   Format::BF6, Format::FP4};
-  if (i.cbsz > 4 || i.blgp > 4)
-    return w.fault(i, "unknown matrix format");
-  constexpr unsigned perLane = 32;
-  alignas(32) float part[perLane * MaxLanes], a[128 * 32], b[128 * 32];
-  for (unsigned which = 0; which < 2; ++which) {
-    Format f = formats[which ? i.blgp : i.cbsz];
-    unpack(w, i.src[which], f, perLane, part);
-    float *out = which ? b : a;
-    alignas(32) u32 t[MaxLanes];
-    const u32 *scales = Scaled ? w.rows(i.src[3 + which], 1, t) : nullptr;
-    unsigned byte = (i.opSel >> which & 1) | (i.opSelHi >> which & 1) << 1;
-    for (unsigned e = 0; e < perLane; ++e)
-      for (unsigned l = 0; l < MaxLanes; ++l) {
-        unsigned g = l / s.m, row = l % s.m;
-        unsigned k =
-            bitsOf(f) == 8 ? 16 * g + e % 16 + e / 16 * (s.k / 2) : 32 * g + e;
-        float x = part[e * MaxLanes + l];
-        if (Scaled) {
-          u32 exponent = scales[k / 32 * s.m + row] >> (8 * byte) & 0xff;
-          x = exponent == 255 ? NAN : std::ldexp(x, int(exponent) - 127);
-        }
-        out[k * s.m + row] = x;
+/// 2^(e - 127) for an E8M0 scale, NaN for 255, in double to have the range of
+/// two.
+double scaleOf(const uint32_t *row, unsigned lane, unsigned byte) {
+  unsigned e = row[lane] >> (8 * byte) & 0xff;
+  return e == 255 ? std::nan("") : std::ldexp(1.0, int(e) - 127);
+}
+
+/// The same product with a scale per 32 elements of k of A's rows and B's
+/// columns. Each block of 32 is summed in f32; scaling and adding round once
+/// more.
+void mfmaScaled(Wave &w, const Inst &i) {
+  const Shape &s = shapeOf(i);
+  Elem ea = mixedFormat(i.cbsz), eb = mixedFormat(i.blgp);
+  alignas(32) Plane a[32], b[32];
+  decode(ea, &w.v[i.src[0].index], 32, {}, a);
+  decode(eb, &w.v[i.src[1].index], 32, {}, b);
+  MatrixScope scope(w, false);
+  alignas(32) Row copy[32], sum[16], splat[2];
+  Accumulator c(w, i.src[2], i.dst[0], accumulatorWords(s), copy);
+  const uint32_t *scaleA = w.rows(i.src[3], 1, splat[0]),
+                 *scaleB = w.rows(i.src[4], 1, splat[1]);
+  unsigned byteA = (i.opSel & 1) | (i.opSelHi & 1) << 1,
+           byteB = (i.opSel >> 1 & 1) | (i.opSelHi >> 1 & 1) << 1;
+  Layout l = layoutOf(s, 0, 0, ea, eb);
+  uint32_t *d = w.v[i.dst[0].index];
+  static const uint32_t zeros[MaxLanes] = {};
+  for (unsigned part = 0; part < s.k / 32u; ++part) {
+    Product p{s.m,
+              s.m,
+              32,
+              a[0],
+              b[0],
+              l.k[0] + 32 * part,
+              l.k[1] + 32 * part,
+              zeroOffsets,
+              l.d,
+              zeros,
+              sum[0]};
+    multiplyF32(p);
+    for (unsigned r = 0; r < s.m; ++r)
+      for (unsigned j = 0; j < s.m; ++j) {
+        unsigned at = l.d[r] + j;
+        double scale = scaleOf(scaleA, r + s.m * part, byteA) *
+                       scaleOf(scaleB, j + s.m * part, byteB);
+        uint32_t before = part ? d[at] : c.constant ? c.base[0] : c.base[at];
+        double t = double(llvm::bit_cast<float>(sum[0][at])) * scale;
+        d[at] = llvm::bit_cast<uint32_t>(
+            float(double(llvm::bit_cast<float>(before)) + t));
       }
   }
-  unsigned regs = unsigned(s.m) * s.n / MaxLanes;
-  for (unsigned r = 0; r < regs; ++r) {
-    alignas(32) float acc[MaxLanes];
-    loadAcc(w, i.src[2], r, reinterpret_cast<u32 *>(acc));
-    unsigned row[4];
-    for (unsigned h = 0; h < 4; ++h)
-      row[h] = s.m == 32 ? 8 * (r / 4) + 4 * h + r % 4 : 4 * h + r;
-    if (s.m == 32)
-      accumulate<float, 32, 2>(acc, a, 32, b, 32, s.k, row);
-    else
-      accumulate<float, 16, 4>(acc, a, 16, b, 16, s.k, row);
-    std::memcpy(w.v[i.dst[0].index + r], acc, sizeof(acc));
+}
+
+void smfmac(Wave &w, const Inst &i) {
+  const Shape &s = shapeOf(i);
+  unsigned items = s.k * s.m / 64, kept = items / 2, groups = 64 / s.m;
+  alignas(32) Plane a[16], b[32];
+  DecodeOptions o;
+  o.fnuz = w.chip->fp8Fnuz;
+  decode(s.a, &w.v[i.src[0].index], kept, o, a);
+  decode(s.b, &w.v[i.src[1].index], items, o, b);
+  MatrixScope scope(w, false);
+  // A lane needs 2 * kept bits of indices. CBSZ 0: ABID chooses which.
+  unsigned bits = 2 * kept, sets = 32 / bits,
+           set = i.cbsz & 3 ? 0 : i.abid % sets;
+  const uint32_t *index = w.v[i.src[2].index];
+  Layout l = layoutOf(s, 0, 0, s.a, s.b);
+  uint32_t *d = w.v[i.dst[0].index];
+  for (unsigned r = 0; r < s.m; ++r) {
+    uint16_t aOff[64], bOff[64];
+    unsigned n = 0;
+    for (unsigned g = 0; g < groups; ++g) {
+      unsigned lane = r + s.m * g;
+      for (unsigned e = 0; e < kept; ++e, ++n) {
+        unsigned which = index[lane] >> (set * bits + 2 * e) & 3;
+        aOff[n] = uint16_t(e * 64 + lane);
+        bOff[n] = uint16_t((e / 2 * 4 + which) * 64 + s.m * g);
+      }
+    }
+    Product p{1, s.m, n, a[0], b[0], aOff, bOff, l.d + r, l.d + r, d, d};
+    run(p, s.acc);
   }
 }
 
-enum : u32 {
-  F32_32x1,
-  F32_16x1,
-  F32_4x1,
-  F32_32x2,
-  F32_16x4,
-  F16_32x4,
-  F16_16x4,
-  F16_4x4,
-  F16_32x8,
-  F16_16x16,
-  F16_16x32,
-  F16_32x16,
-  BF_32x2,
-  BF_16x2,
-  BF_4x2,
-  BF_32x4s,
-  BF_16x8,
-  BF_32x4,
-  BF_16x4,
-  BF_4x4,
-  BF_32x8,
-  BF_16x16,
-  BF_16x32,
-  BF_32x16,
-  I8_32x4,
-  I8_16x4,
-  I8_4x4,
-  I8_32x8,
-  I8_16x16,
-  I8_32x16,
-  I8_16x32,
-  I8_32x32,
-  I8_16x64,
-  XF_16x8,
-  XF_32x4,
-  D_16x4,
-  D_4x4,
-  FP_16x32_ff,
-  FP_16x32_fb,
-  FP_16x32_bf,
-  FP_16x32_bb,
-  FP_32x16_ff,
-  FP_32x16_fb,
-  FP_32x16_bf,
-  FP_32x16_bb,
-  MX_16x128,
-  MX_32x64
-};
-constexpr Format F32 = Format::F32, F16 = Format::F16, BF = Format::BF16,
-                 I8 = Format::I8, FP8 = Format::FP8, BF8 = Format::BF8;
-const Shape shapes[] = {
-    {32, 32, 1, 2, F32, F32},
-    {16, 16, 1, 4, F32, F32},
-    {4, 4, 1, 16, F32, F32},
-    {32, 32, 2, 1, F32, F32},
-    {16, 16, 4, 1, F32, F32},
-    {32, 32, 4, 2, F16, F16},
-    {16, 16, 4, 4, F16, F16},
-    {4, 4, 4, 16, F16, F16},
-    {32, 32, 8, 1, F16, F16},
-    {16, 16, 16, 1, F16, F16},
-    {16, 16, 32, 1, F16, F16},
-    {32, 32, 16, 1, F16, F16},
-    {32, 32, 2, 2, BF, BF},
-    {16, 16, 2, 4, BF, BF},
-    {4, 4, 2, 16, BF, BF},
-    {32, 32, 4, 1, BF, BF},
-    {16, 16, 8, 1, BF, BF},
-    {32, 32, 4, 2, BF, BF},
-    {16, 16, 4, 4, BF, BF},
-    {4, 4, 4, 16, BF, BF},
-    {32, 32, 8, 1, BF, BF},
-    {16, 16, 16, 1, BF, BF},
-    {16, 16, 32, 1, BF, BF},
-    {32, 32, 16, 1, BF, BF},
-    {32, 32, 4, 2, I8, I8},
-    {16, 16, 4, 4, I8, I8},
-    {4, 4, 4, 16, I8, I8},
-    {32, 32, 8, 1, I8, I8},
-    {16, 16, 16, 1, I8, I8},
-    {32, 32, 16, 1, I8, I8},
-    {16, 16, 32, 1, I8, I8},
-    {32, 32, 32, 1, I8, I8},
-    {16, 16, 64, 1, I8, I8},
-    {16, 16, 8, 1, Format::XF32, Format::XF32},
-    {32, 32, 4, 1, Format::XF32, Format::XF32},
-    {16, 16, 4, 1, Format::F64, Format::F64},
-    {4, 4, 4, 4, Format::F64, Format::F64},
-    {16, 16, 32, 1, FP8, FP8},
-    {16, 16, 32, 1, FP8, BF8},
-    {16, 16, 32, 1, BF8, FP8},
-    {16, 16, 32, 1, BF8, BF8},
-    {32, 32, 16, 1, FP8, FP8},
-    {32, 32, 16, 1, FP8, BF8},
-    {32, 32, 16, 1, BF8, FP8},
-    {32, 32, 16, 1, BF8, BF8},
-    {16, 16, 128, 1, FP8, FP8},
-    {32, 32, 64, 1, FP8, FP8},
-};
-
-template <class T> void mfma(Wave &w, const Inst &i) {
-  run<T>(w, i, shapes[i.param]);
-}
-void mfma64(Wave &w, const Inst &i) { runF64(w, i, shapes[i.param]); }
-template <bool Scaled> void mixed(Wave &w, const Inst &i) {
-  runMixed<Scaled>(w, i, shapes[i.param]);
+double readDouble(const uint32_t *row, unsigned lane) {
+  return llvm::bit_cast<double>(uint64_t(row[MaxLanes + lane]) << 32 |
+                                row[lane]);
 }
 
-#define M(name, T, types, shape)                                               \
-  {"v_mfma_" name, mfma<T>, types, shape, CrossLane | Pk16, Unit::Matrix}
-#define F(name, shape) M("f32_" name, float, "r=rrf", shape)
-#define I(name, shape) M("i32_" name, int32_t, "r=rri", shape)
+void mfmaF64(Wave &w, const Inst &i) {
+  const Shape &s = shapeOf(i);
+  unsigned m = s.m;
+  // Negation takes BLGP's place on gfx942 and later; gfx90a has neither.
+  unsigned neg = w.chip->family == Family::GFX90A ? 0 : i.blgp;
+  alignas(32) double a[64], b[64], c[4][64];
+  for (unsigned l = 0; l < 64; ++l) {
+    a[l] = readDouble(w.v[i.src[0].index], l) * (neg & 1 ? -1. : 1.);
+    b[l] = readDouble(w.v[i.src[1].index], l) * (neg & 2 ? -1. : 1.);
+  }
+  unsigned regs = s.blocks == 1 ? 4 : 1;
+  for (unsigned r = 0; r < regs; ++r)
+    for (unsigned l = 0; l < 64; ++l) {
+      c[r][l] = i.src[2].isVgpr() ? readDouble(w.v[i.src[2].index + 2 * r], l)
+                                  : llvm::bit_cast<double>(i.src[2].value);
+      if (neg & 4)
+        c[r][l] = -c[r][l];
+    }
+  MatrixScope scope(w, false);
+  for (unsigned r = 0; r < regs; ++r)
+    for (unsigned l = 0; l < 64; ++l) {
+      unsigned block = s.blocks == 1 ? 0 : l / 4 % 4;
+      unsigned j = l % m, row = s.blocks == 1 ? l / 16 + 4 * r : l / 16;
+      double acc = c[r][l];
+      for (unsigned k = 0; k < 4; ++k) {
+        unsigned base = m * (block + s.blocks * k);
+        acc = std::fma(a[base + row], b[base + j], acc);
+      }
+      uint64_t bits = llvm::bit_cast<uint64_t>(acc);
+      uint32_t *d = w.v[i.dst[0].index + 2 * r];
+      d[l] = uint32_t(bits);
+      d[MaxLanes + l] = uint32_t(bits >> 32);
+    }
+}
 
-const OpInfo table[] = {
-    F("32x32x1f32", F32_32x1),
-    F("32x32x1_2b_f32", F32_32x1),
-    F("16x16x1f32", F32_16x1),
-    F("16x16x1_4b_f32", F32_16x1),
-    F("4x4x1f32", F32_4x1),
-    F("4x4x1_16b_f32", F32_4x1),
-    F("32x32x2f32", F32_32x2),
-    F("32x32x2_f32", F32_32x2),
-    F("16x16x4f32", F32_16x4),
-    F("16x16x4_f32", F32_16x4),
-    F("32x32x4f16", F16_32x4),
-    F("32x32x4_2b_f16", F16_32x4),
-    F("16x16x4f16", F16_16x4),
-    F("16x16x4_4b_f16", F16_16x4),
-    F("4x4x4f16", F16_4x4),
-    F("4x4x4_16b_f16", F16_4x4),
-    F("32x32x8f16", F16_32x8),
-    F("32x32x8_f16", F16_32x8),
-    F("16x16x16f16", F16_16x16),
-    F("16x16x16_f16", F16_16x16),
-    F("16x16x32_f16", F16_16x32),
-    F("32x32x16_f16", F16_32x16),
-    F("32x32x2bf16", BF_32x2),
-    F("16x16x2bf16", BF_16x2),
-    F("4x4x2bf16", BF_4x2),
-    F("32x32x4bf16", BF_32x4s),
-    F("16x16x8bf16", BF_16x8),
-    F("32x32x4bf16_1k", BF_32x4),
-    F("32x32x4_2b_bf16", BF_32x4),
-    F("16x16x4bf16_1k", BF_16x4),
-    F("16x16x4_4b_bf16", BF_16x4),
-    F("4x4x4bf16_1k", BF_4x4),
-    F("4x4x4_16b_bf16", BF_4x4),
-    F("32x32x8bf16_1k", BF_32x8),
-    F("32x32x8_bf16", BF_32x8),
-    F("16x16x16bf16_1k", BF_16x16),
-    F("16x16x16_bf16", BF_16x16),
-    F("16x16x32_bf16", BF_16x32),
-    F("32x32x16_bf16", BF_32x16),
-    I("32x32x4i8", I8_32x4),
-    I("32x32x4_2b_i8", I8_32x4),
-    I("16x16x4i8", I8_16x4),
-    I("16x16x4_4b_i8", I8_16x4),
-    I("4x4x4i8", I8_4x4),
-    I("4x4x4_16b_i8", I8_4x4),
-    I("32x32x8i8", I8_32x8),
-    I("16x16x16i8", I8_16x16),
-    I("32x32x16_i8", I8_32x16),
-    I("16x16x32_i8", I8_16x32),
-    I("32x32x32_i8", I8_32x32),
-    I("16x16x64_i8", I8_16x64),
-    F("16x16x8_xf32", XF_16x8),
-    F("32x32x4_xf32", XF_32x4),
-    F("16x16x32_fp8_fp8", FP_16x32_ff),
-    F("16x16x32_fp8_bf8", FP_16x32_fb),
-    F("16x16x32_bf8_fp8", FP_16x32_bf),
-    F("16x16x32_bf8_bf8", FP_16x32_bb),
-    F("32x32x16_fp8_fp8", FP_32x16_ff),
-    F("32x32x16_fp8_bf8", FP_32x16_fb),
-    F("32x32x16_bf8_fp8", FP_32x16_bf),
-    F("32x32x16_bf8_bf8", FP_32x16_bb),
-    {"v_mfma_f64_16x16x4f64", mfma64, "r=rrD", D_16x4, CrossLane | Pk16,
-     Unit::Matrix},
-    {"v_mfma_f64_16x16x4_f64", mfma64, "r=rrD", D_16x4, CrossLane | Pk16,
-     Unit::Matrix},
-    {"v_mfma_f64_4x4x4f64", mfma64, "r=rrD", D_4x4, CrossLane | Pk16,
-     Unit::Matrix},
-    {"v_mfma_f64_4x4x4_4b_f64", mfma64, "r=rrD", D_4x4, CrossLane | Pk16,
-     Unit::Matrix},
-    {"v_mfma_f32_16x16x128_f8f6f4", mixed<false>, "r=rrf", MX_16x128,
-     CrossLane | Pk16, Unit::Matrix},
-    {"v_mfma_f32_32x32x64_f8f6f4", mixed<false>, "r=rrf", MX_32x64,
-     CrossLane | Pk16, Unit::Matrix},
-    {"v_mfma_scale_f32_16x16x128_f8f6f4", mixed<true>, "r=rrfii", MX_16x128,
-     CrossLane | Pk16, Unit::Matrix},
-    {"v_mfma_scale_f32_32x32x64_f8f6f4", mixed<true>, "r=rrfii", MX_32x64,
-     CrossLane | Pk16, Unit::Matrix},
+struct Entry {
+  const char *name;
+  Shape shape;
 };
+constexpr Elem E32 = Elem::F32, X32 = Elem::XF32, H = Elem::F16, Y = Elem::BF16,
+               I8 = Elem::I8, F8 = Elem::FP8, B8 = Elem::BF8, E64 = Elem::F64;
+constexpr Shape dense(unsigned m, unsigned k, unsigned blocks, Elem a, Elem b) {
+  return {uint8_t(m),
+          uint8_t(k),
+          uint8_t(blocks),
+          a,
+          b,
+          a == I8 ? Acc::I32 : a == E64 ? Acc::F64 : Acc::F32};
+}
+constexpr Shape dense(unsigned m, unsigned k, unsigned blocks, Elem e) {
+  return dense(m, k, blocks, e, e);
+}
+constexpr Shape sparse(unsigned m, unsigned k, Elem a, Elem b) {
+  Shape s = dense(m, k, 1, a, b);
+  s.sparse = true;
+  return s;
+}
+constexpr Shape sparse(unsigned m, unsigned k, Elem e) {
+  return sparse(m, k, e, e);
+}
+constexpr Shape mixed(unsigned m, unsigned k, bool scaled) {
+  Shape s = dense(m, k, 1, F8, F8);
+  s.mixed = true;
+  s.scaled = scaled;
+  return s;
+}
+
+/// The instructions have two spellings: without underscores up to gfx90a (where
+/// plain bf16 takes two elements of k a lane and bf16_1k four), with
+/// underscores and the number of blocks from gfx942 on.
+const Entry entries[] = {
+    // gfx90a
+    {"v_mfma_f32_32x32x1f32", dense(32, 1, 2, E32)},
+    {"v_mfma_f32_16x16x1f32", dense(16, 1, 4, E32)},
+    {"v_mfma_f32_4x4x1f32", dense(4, 1, 16, E32)},
+    {"v_mfma_f32_32x32x2f32", dense(32, 2, 1, E32)},
+    {"v_mfma_f32_16x16x4f32", dense(16, 4, 1, E32)},
+    {"v_mfma_f32_32x32x4f16", dense(32, 4, 2, H)},
+    {"v_mfma_f32_16x16x4f16", dense(16, 4, 4, H)},
+    {"v_mfma_f32_4x4x4f16", dense(4, 4, 16, H)},
+    {"v_mfma_f32_32x32x8f16", dense(32, 8, 1, H)},
+    {"v_mfma_f32_16x16x16f16", dense(16, 16, 1, H)},
+    {"v_mfma_f32_32x32x2bf16", dense(32, 2, 2, Y)},
+    {"v_mfma_f32_16x16x2bf16", dense(16, 2, 4, Y)},
+    {"v_mfma_f32_4x4x2bf16", dense(4, 2, 16, Y)},
+    {"v_mfma_f32_32x32x4bf16", dense(32, 4, 1, Y)},
+    {"v_mfma_f32_16x16x8bf16", dense(16, 8, 1, Y)},
+    {"v_mfma_f32_32x32x4bf16_1k", dense(32, 4, 2, Y)},
+    {"v_mfma_f32_16x16x4bf16_1k", dense(16, 4, 4, Y)},
+    {"v_mfma_f32_4x4x4bf16_1k", dense(4, 4, 16, Y)},
+    {"v_mfma_f32_32x32x8bf16_1k", dense(32, 8, 1, Y)},
+    {"v_mfma_f32_16x16x16bf16_1k", dense(16, 16, 1, Y)},
+    {"v_mfma_i32_32x32x4i8", dense(32, 4, 2, I8)},
+    {"v_mfma_i32_16x16x4i8", dense(16, 4, 4, I8)},
+    {"v_mfma_i32_4x4x4i8", dense(4, 4, 16, I8)},
+    {"v_mfma_i32_32x32x8i8", dense(32, 8, 1, I8)},
+    {"v_mfma_i32_16x16x16i8", dense(16, 16, 1, I8)},
+    {"v_mfma_f64_16x16x4f64", dense(16, 4, 1, E64)},
+    {"v_mfma_f64_4x4x4f64", dense(4, 4, 4, E64)},
+    // gfx942
+    {"v_mfma_f32_32x32x1_2b_f32", dense(32, 1, 2, E32)},
+    {"v_mfma_f32_16x16x1_4b_f32", dense(16, 1, 4, E32)},
+    {"v_mfma_f32_4x4x1_16b_f32", dense(4, 1, 16, E32)},
+    {"v_mfma_f32_32x32x2_f32", dense(32, 2, 1, E32)},
+    {"v_mfma_f32_16x16x4_f32", dense(16, 4, 1, E32)},
+    {"v_mfma_f32_32x32x4_xf32", dense(32, 4, 1, X32)},
+    {"v_mfma_f32_16x16x8_xf32", dense(16, 8, 1, X32)},
+    {"v_mfma_f32_32x32x4_2b_f16", dense(32, 4, 2, H)},
+    {"v_mfma_f32_16x16x4_4b_f16", dense(16, 4, 4, H)},
+    {"v_mfma_f32_4x4x4_16b_f16", dense(4, 4, 16, H)},
+    {"v_mfma_f32_32x32x8_f16", dense(32, 8, 1, H)},
+    {"v_mfma_f32_16x16x16_f16", dense(16, 16, 1, H)},
+    {"v_mfma_f32_32x32x4_2b_bf16", dense(32, 4, 2, Y)},
+    {"v_mfma_f32_16x16x4_4b_bf16", dense(16, 4, 4, Y)},
+    {"v_mfma_f32_4x4x4_16b_bf16", dense(4, 4, 16, Y)},
+    {"v_mfma_f32_32x32x8_bf16", dense(32, 8, 1, Y)},
+    {"v_mfma_f32_16x16x16_bf16", dense(16, 16, 1, Y)},
+    {"v_mfma_i32_32x32x4_2b_i8", dense(32, 4, 2, I8)},
+    {"v_mfma_i32_16x16x4_4b_i8", dense(16, 4, 4, I8)},
+    {"v_mfma_i32_4x4x4_16b_i8", dense(4, 4, 16, I8)},
+    {"v_mfma_i32_32x32x16_i8", dense(32, 16, 1, I8)},
+    {"v_mfma_i32_16x16x32_i8", dense(16, 32, 1, I8)},
+    {"v_mfma_f64_16x16x4_f64", dense(16, 4, 1, E64)},
+    {"v_mfma_f64_4x4x4_4b_f64", dense(4, 4, 4, E64)},
+    {"v_mfma_f32_16x16x32_fp8_fp8", dense(16, 32, 1, F8, F8)},
+    {"v_mfma_f32_16x16x32_fp8_bf8", dense(16, 32, 1, F8, B8)},
+    {"v_mfma_f32_16x16x32_bf8_fp8", dense(16, 32, 1, B8, F8)},
+    {"v_mfma_f32_16x16x32_bf8_bf8", dense(16, 32, 1, B8, B8)},
+    {"v_mfma_f32_32x32x16_fp8_fp8", dense(32, 16, 1, F8, F8)},
+    {"v_mfma_f32_32x32x16_fp8_bf8", dense(32, 16, 1, F8, B8)},
+    {"v_mfma_f32_32x32x16_bf8_fp8", dense(32, 16, 1, B8, F8)},
+    {"v_mfma_f32_32x32x16_bf8_bf8", dense(32, 16, 1, B8, B8)},
+    {"v_smfmac_f32_16x16x32_f16", sparse(16, 32, H)},
+    {"v_smfmac_f32_32x32x16_f16", sparse(32, 16, H)},
+    {"v_smfmac_f32_16x16x32_bf16", sparse(16, 32, Y)},
+    {"v_smfmac_f32_32x32x16_bf16", sparse(32, 16, Y)},
+    {"v_smfmac_i32_16x16x64_i8", sparse(16, 64, I8)},
+    {"v_smfmac_i32_32x32x32_i8", sparse(32, 32, I8)},
+    {"v_smfmac_f32_16x16x64_fp8_fp8", sparse(16, 64, F8, F8)},
+    {"v_smfmac_f32_16x16x64_fp8_bf8", sparse(16, 64, F8, B8)},
+    {"v_smfmac_f32_16x16x64_bf8_fp8", sparse(16, 64, B8, F8)},
+    {"v_smfmac_f32_16x16x64_bf8_bf8", sparse(16, 64, B8, B8)},
+    {"v_smfmac_f32_32x32x32_fp8_fp8", sparse(32, 32, F8, F8)},
+    {"v_smfmac_f32_32x32x32_fp8_bf8", sparse(32, 32, F8, B8)},
+    {"v_smfmac_f32_32x32x32_bf8_fp8", sparse(32, 32, B8, F8)},
+    {"v_smfmac_f32_32x32x32_bf8_bf8", sparse(32, 32, B8, B8)},
+    // gfx950
+    {"v_mfma_f32_16x16x32_f16", dense(16, 32, 1, H)},
+    {"v_mfma_f32_32x32x16_f16", dense(32, 16, 1, H)},
+    {"v_mfma_f32_16x16x32_bf16", dense(16, 32, 1, Y)},
+    {"v_mfma_f32_32x32x16_bf16", dense(32, 16, 1, Y)},
+    {"v_mfma_i32_16x16x64_i8", dense(16, 64, 1, I8)},
+    {"v_mfma_i32_32x32x32_i8", dense(32, 32, 1, I8)},
+    {"v_mfma_f32_16x16x128_f8f6f4", mixed(16, 128, false)},
+    {"v_mfma_f32_32x32x64_f8f6f4", mixed(32, 64, false)},
+    {"v_mfma_scale_f32_16x16x128_f8f6f4", mixed(16, 128, true)},
+    {"v_mfma_scale_f32_32x32x64_f8f6f4", mixed(32, 64, true)},
+    {"v_smfmac_f32_16x16x64_f16", sparse(16, 64, H)},
+    {"v_smfmac_f32_32x32x32_f16", sparse(32, 32, H)},
+    {"v_smfmac_f32_16x16x64_bf16", sparse(16, 64, Y)},
+    {"v_smfmac_f32_32x32x32_bf16", sparse(32, 32, Y)},
+    {"v_smfmac_i32_16x16x128_i8", sparse(16, 128, I8)},
+    {"v_smfmac_i32_32x32x64_i8", sparse(32, 64, I8)},
+    {"v_smfmac_f32_16x16x128_fp8_fp8", sparse(16, 128, F8, F8)},
+    {"v_smfmac_f32_16x16x128_fp8_bf8", sparse(16, 128, F8, B8)},
+    {"v_smfmac_f32_16x16x128_bf8_fp8", sparse(16, 128, B8, F8)},
+    {"v_smfmac_f32_16x16x128_bf8_bf8", sparse(16, 128, B8, B8)},
+    {"v_smfmac_f32_32x32x64_fp8_fp8", sparse(32, 64, F8, F8)},
+    {"v_smfmac_f32_32x32x64_fp8_bf8", sparse(32, 64, F8, B8)},
+    {"v_smfmac_f32_32x32x64_bf8_fp8", sparse(32, 64, B8, F8)},
+    {"v_smfmac_f32_32x32x64_bf8_bf8", sparse(32, 64, B8, B8)},
+};
+
+const Shape &shapeOf(const Inst &i) { return entries[i.param].shape; }
+
+OpInfo opOf(const Entry &e, unsigned index) {
+  const Shape &s = e.shape;
+  bool integer = s.acc == Acc::I32;
+  OpInfo o{e.name, mfma,      integer ? "i=rri" : "f=rrf",
+           index,  CrossLane, Unit::Matrix};
+  if (s.acc == Acc::F64) {
+    o.fn = mfmaF64;
+    o.types = "D=rrD";
+  } else if (s.scaled) {
+    o.fn = mfmaScaled;
+    o.types = "f=rrfii";
+  } else if (s.sparse) {
+    o.fn = smfmac;
+    o.types = integer ? "i=rrii" : "f=rrif"; // the accumulator is tied
+    o.flags |= Tied;
+  }
+  return o;
+}
 
 } // namespace
 
-OpTable greta::sim::mfmaOps() { return table; }
+OpTable greta::sim::mfmaOps() {
+  static const std::vector<OpInfo> table = [] {
+    std::vector<OpInfo> t;
+    for (const Entry &e : entries)
+      t.push_back(opOf(e, unsigned(t.size())));
+    return t;
+  }();
+  return table;
+}

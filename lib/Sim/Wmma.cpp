@@ -1,164 +1,302 @@
 //===- Wmma.cpp - matrix instructions of gfx11 and gfx12 ------------------===//
 //
-// 16x16 products of one wave of 32 or 64 lanes.
-//   gfx11 A, B: row or column = lane % 16, every lane holds all of K
-//         D: row = rows * r + lane / 16 where rows = lanes / 16
-//   gfx12 A, B: k = perLane * (lane / 16) + element
-//         D: row = 8 * (lane / 16) + r with 32 lanes, 4 * (lane / 16) + r with
-//         64
-// 16-bit results: gfx11 one to a register (op_sel picks the half), gfx12
-// packed.
+// All are 16x16xK. Layouts (AMD RDNA3 and RDNA4 ISA, matrix instruction
+// calculator); "group" is lane/16:
+//
+//   gfx11  A(i, k), B(k, j): lanes i, i+16, ... hold all of k, element k
+//          D(i, j): wave32 lane j + 16*(i%2), register i/2
+//                   wave64 lane j + 16*(i%4), register i/4
+//          16-bit D: one half of the register, op_sel[2] says which; the other
+//          half stays.
+//   gfx12  A, B: the groups share k; every operand element is used once. Which
+//   k
+//          an element is called does not show in the result as A and B agree:
+//          here KL = K/groups, k = KL*group + e. 4-bit K=16 in wave64 uses the
+//          first two groups only.
+//          D(i, j): wave32 lane j + 16*(i/8), register i%8
+//                   wave64 lane j + 16*(i/8) + 32*(i/4%2), register i%4
+//          16-bit D: two registers of the list above packed into one.
+//
+// neg_lo[k] negates the even elements of A or B (f16, bf16), neg_hi[k] the odd
+// ones; for integers neg_lo[k] means signed. neg_lo[2] negates C, neg_hi[2]
+// takes its absolute value first. clamp saturates i32.
+//
+// SWMMAC (gfx12): A is 4:2 sparse as in Mfma.cpp; index_key selects the bits of
+// the index register when one lane needs fewer than 32. iu4 K=32 in wave64
+// keeps A and its indices in the first two groups; B there has k = 16*(group%2)
+// + 8*(group/2)+e.
 //
 //===----------------------------------------------------------------------===//
 #include "Matrix.h"
 
 using namespace greta::sim;
+using namespace greta::sim::matrix;
 
 namespace {
 
-using u32 = uint32_t;
+enum class Acc : uint8_t { F32, I32, F16, BF16 };
 
-struct Kind {
+struct Shape {
   uint8_t k;
-  Format a, b, c; ///< c: F32, F16, BF16 or I8 for i32
+  Elem a, b;
+  Acc acc = Acc::F32;
+  bool sparse = false;
 };
 
-template <class T>
-void gather(const Wave &w, const Inst &i, unsigned which, Format f, unsigned k,
-            T *out) {
-  bool gfx12 = w.chip->isGfx12();
-  unsigned groups = w.lanes / 16, perLane = gfx12 ? k / groups : k;
-  alignas(32) T part[32 * MaxLanes];
-  unpack(w, i.src[which], f, perLane, part);
-  bool negLow = i.negLo >> which & 1, negHigh = i.negHi >> which & 1;
-  bool flip =
-      std::is_same_v<T, float> && bitsOf(f) == 16 && (negLow || negHigh);
-  for (unsigned kk = 0; kk < k; ++kk) {
-    unsigned g = gfx12 ? kk / perLane : 0, e = gfx12 ? kk % perLane : kk;
-    T sign = flip && (kk & 1 ? negHigh : negLow) ? T(-1) : T(1);
-    for (unsigned n = 0; n < 16; ++n)
-      out[kk * 16 + n] = part[e * MaxLanes + g * 16 + n] * sign;
+const Shape &shapeOf(const Inst &i);
+
+bool isHalf(Acc a) { return a == Acc::F16 || a == Acc::BF16; }
+
+/// Row i of D or C in units of one f32 register: register * 64 + lane.
+uint16_t rowOffset(const Wave &w, unsigned i) {
+  unsigned reg, lane;
+  if (w.chip->isGfx12()) {
+    reg = w.wave32 ? i % 8 : i % 4;
+    lane = 16 * (i / 8) + (w.wave32 ? 0 : 32 * (i / 4 % 2));
+  } else {
+    unsigned groups = w.wave32 ? 2 : 4;
+    reg = i / groups;
+    lane = 16 * (i % groups);
   }
+  return uint16_t(reg * MaxLanes + lane);
 }
 
-/// Where row group h, register r of the accumulator lies.
-unsigned rowOf(const Wave &w, unsigned r, unsigned h) {
-  unsigned groups = w.lanes / 16;
-  return w.chip->isGfx12() ? 16 / groups * h + r : groups * r + h;
-}
+/// The half-precision accumulator as f32 rows, and back.
+struct HalfRows {
+  bool bf16, packed;
+  unsigned half; ///< which half when not packed
+  HalfRows(const Wave &w, const Inst &i, Acc acc)
+      : bf16(acc == Acc::BF16), packed(w.chip->isGfx12()),
+        half(i.opSel >> 2 & 1) {}
+  unsigned registerOf(unsigned r) const { return packed ? r / 2 : r; }
+  unsigned shiftOf(unsigned r) const { return 16 * (packed ? r % 2 : half); }
 
-template <class T>
-void product(Wave &w, T *acc, const T *a, const T *b, unsigned k, unsigned r) {
-  unsigned row[4];
-  for (unsigned h = 0; h < w.lanes / 16u; ++h)
-    row[h] = rowOf(w, r, h);
-  if (w.wave32)
-    accumulate<T, 16, 2>(acc, a, 16, b, 16, k, row);
-  else
-    accumulate<T, 16, 4>(acc, a, 16, b, 16, k, row);
-}
-
-void store(Wave &w, unsigned row, const void *acc) {
-  std::memcpy(w.v[row], acc, 4u * w.lanes);
-}
-
-void floats(Wave &w, const Inst &i, const Kind &kind) {
-  alignas(32) float a[16 * 32], b[16 * 32];
-  gather(w, i, 0, kind.a, kind.k, a);
-  gather(w, i, 1, kind.b, kind.k, b);
-  unsigned count = 256 / w.lanes; // rows of a lane
-  bool narrow = kind.c != Format::F32, packed = narrow && w.chip->isGfx12();
-  bool negC = i.negLo & 4, absC = i.negHi & 4;
-  bool bf = kind.c == Format::BF16;
-  unsigned half = !packed && (i.opSel & 4) ? 16 : 0;
-  for (unsigned r = 0; r < count; ++r) {
-    alignas(32) u32 raw[MaxLanes];
-    alignas(32) float acc[MaxLanes];
-    loadAcc(w, i.src[2], packed ? r / 2 : r, raw);
-    unsigned shift = packed ? 16 * (r & 1) : half;
-    // An inline constant has its value in the low half only.
-    if (!i.src[2].isVgpr())
-      shift = 0;
-    for (unsigned l = 0; l < MaxLanes; ++l) {
-      uint16_t h = uint16_t(raw[l] >> shift);
-      float c = !narrow ? llvm::bit_cast<float>(raw[l])
-                : bf    ? bf16ToFloat(h)
-                        : halfToFloat(h);
-      c = absC ? std::fabs(c) : c;
-      acc[l] = negC ? -c : c;
-    }
-    product(w, acc, a, b, kind.k, r);
-    if (!narrow) {
-      store(w, i.dst[0].index + r, acc);
-      continue;
-    }
-    u32 *d = w.v[i.dst[0].index + (packed ? r / 2 : r)];
-    for (unsigned l = 0; l < w.lanes; ++l) {
-      u32 h = bf ? floatToBf16(acc[l]) : floatToHalf(acc[l]);
-      unsigned to = packed ? 16 * (r & 1) : half;
-      d[l] = (d[l] & ~(0xffffu << to)) | h << to;
-    }
+  void widen(const Wave &w, const Operand &c, unsigned regs, Row *out) const {
+    for (unsigned r = 0; r < regs; ++r)
+      for (unsigned l = 0; l < w.lanes; ++l) {
+        uint16_t h =
+            c.isVgpr() ? uint16_t(w.v[c.index + registerOf(r)][l] >> shiftOf(r))
+                       : uint16_t(c.value);
+        out[r][l] =
+            llvm::bit_cast<uint32_t>(bf16 ? bf16ToFloat(h) : halfToFloat(h));
+      }
   }
+  void narrow(Wave &w, const Operand &d, unsigned regs, const Row *in) const {
+    for (unsigned r = 0; r < regs; ++r)
+      for (unsigned l = 0; l < w.lanes; ++l) {
+        float f = llvm::bit_cast<float>(in[r][l]);
+        uint32_t h = bf16 ? floatToBf16(f) : floatToHalf(f);
+        uint32_t &to = w.v[d.index + registerOf(r)][l];
+        to = (to & ~(0xffffu << shiftOf(r))) | h << shiftOf(r);
+      }
+  }
+};
+
+void modifyC(const Inst &i, Row *rows, unsigned regs) {
+  for (unsigned r = 0; r < regs; ++r)
+    for (uint32_t &x : rows[r]) {
+      if (i.negHi & 4)
+        x &= 0x7fffffff;
+      if (i.negLo & 4)
+        x ^= 0x80000000;
+    }
 }
 
-void integers(Wave &w, const Inst &i, const Kind &kind) {
-  alignas(32) int32_t a[16 * 32], b[16 * 32];
-  auto format = [&](unsigned which, Format f) {
-    bool sign = i.negLo >> which & 1;
-    return bitsOf(f) == 8 ? (sign ? Format::I8 : Format::U8)
-                          : (sign ? Format::I4 : Format::U4);
+struct Operands {
+  alignas(32) Plane a[16], b[32];
+};
+
+/// Widens both operands; `itemsA` and `itemsB` elements of each lane.
+void decodeBoth(const Wave &w, const Inst &i, const Shape &s, unsigned itemsA,
+                unsigned itemsB, Operands &o) {
+  auto one = [&](Elem e, unsigned k, unsigned items, Plane *out) {
+    DecodeOptions d;
+    bool low = i.negLo >> k & 1;
+    if (e == Elem::I8 || e == Elem::I4) {
+      if (!low)
+        e = e == Elem::I8 ? Elem::U8 : Elem::U4;
+    } else if (bitsOf(e) == 16) {
+      d.negEven = low;
+      d.negOdd = i.negHi >> k & 1;
+    }
+    decode(e, &w.v[i.src[k].index], items, d, out);
   };
-  gather(w, i, 0, format(0, kind.a), kind.k, a);
-  gather(w, i, 1, format(1, kind.b), kind.k, b);
-  for (unsigned r = 0; r < 256u / w.lanes; ++r) {
-    alignas(32) int32_t c[MaxLanes], acc[MaxLanes] = {};
-    loadAcc(w, i.src[2], r, reinterpret_cast<u32 *>(c));
-    product(w, acc, a, b, kind.k, r);
-    for (unsigned l = 0; l < MaxLanes; ++l) {
-      int64_t x = int64_t(acc[l]) + c[l];
-      acc[l] = !i.has(Clamp)   ? int32_t(u32(x))
-               : x > INT32_MAX ? INT32_MAX
-               : x < INT32_MIN ? INT32_MIN
-                               : int32_t(x);
-    }
-    store(w, i.dst[0].index + r, acc);
-  }
+  one(s.a, 0, itemsA, o.a);
+  one(s.b, 1, itemsB, o.b);
 }
 
-const Kind kinds[] = {
-    {16, Format::F16, Format::F16, Format::F32},
-    {16, Format::BF16, Format::BF16, Format::F32},
-    {16, Format::F16, Format::F16, Format::F16},
-    {16, Format::BF16, Format::BF16, Format::BF16},
-    {16, Format::I8, Format::I8, Format::I8},
-    {16, Format::I4, Format::I4, Format::I8},
-    {32, Format::I4, Format::I4, Format::I8},
-    {16, Format::FP8, Format::FP8, Format::F32},
-    {16, Format::FP8, Format::BF8, Format::F32},
-    {16, Format::BF8, Format::FP8, Format::F32},
-    {16, Format::BF8, Format::BF8, Format::F32},
-};
-void wmmaFloat(Wave &w, const Inst &i) { floats(w, i, kinds[i.param]); }
-void wmmaInt(Wave &w, const Inst &i) { integers(w, i, kinds[i.param]); }
+/// Runs `multiply(c, cOff, d, dOff)` on accumulator rows in f32 or i32 form.
+template <class Fn>
+void withAccumulator(Wave &w, const Inst &i, const Operand &c, Acc acc,
+                     Fn multiply) {
+  unsigned regs = w.wave32 ? 8 : 4;
+  uint16_t off[16];
+  for (unsigned r = 0; r < 16; ++r)
+    off[r] = rowOffset(w, r);
+  const Operand &d = i.dst[0];
+  bool modified = acc != Acc::I32 && ((i.negLo | i.negHi) & 4);
+  alignas(32) Row rows[8];
+  if (isHalf(acc)) {
+    HalfRows h(w, i, acc);
+    h.widen(w, c, regs, rows);
+    if (modified)
+      modifyC(i, rows, regs);
+    multiply(rows[0], off, rows[0], off);
+    h.narrow(w, d, regs, rows);
+    return;
+  }
+  Accumulator in(w, c, d, regs, rows);
+  const uint32_t *base = in.base;
+  bool constant = in.constant;
+  if (modified) {
+    for (unsigned r = 0; r < regs; ++r)
+      for (unsigned l = 0; l < MaxLanes; ++l)
+        rows[r][l] = base[constant ? 0 : r * MaxLanes + l];
+    modifyC(i, rows, regs);
+    base = rows[0];
+    constant = false;
+  }
+  multiply(base, constant ? zeroOffsets : off, w.v[d.index], off);
+}
 
-#define F(name, types, kind)                                                   \
-  {"v_wmma_" name, wmmaFloat, types, kind, CrossLane | Pk16, Unit::Matrix}
-#define I(name, kind)                                                          \
-  {"v_wmma_" name, wmmaInt, "r=rri", kind, CrossLane | Pk16, Unit::Matrix}
-const OpInfo table[] = {
-    F("f32_16x16x16_f16", "r=rrf", 0),
-    F("f32_16x16x16_bf16", "r=rrf", 1),
-    F("f16_16x16x16_f16", "r=rrp", 2),
-    F("bf16_16x16x16_bf16", "r=rry", 3),
-    F("f32_16x16x16_fp8_fp8", "r=rrf", 7),
-    F("f32_16x16x16_fp8_bf8", "r=rrf", 8),
-    F("f32_16x16x16_bf8_fp8", "r=rrf", 9),
-    F("f32_16x16x16_bf8_bf8", "r=rrf", 10),
-    I("i32_16x16x16_iu8", 4),
-    I("i32_16x16x16_iu4", 5),
-    I("i32_16x16x32_iu4", 6),
+void run(const Product &p, Acc acc, bool saturate) {
+  if (acc == Acc::I32)
+    multiplyI32(p, saturate);
+  else
+    multiplyF32(p);
+}
+
+/// gfx11 wants every group of 16 lanes to hold the same A and B.
+bool replicated(const Wave &w, const Operand &o) {
+  for (unsigned r = 0; r < o.words; ++r)
+    for (unsigned l = 16; l < w.lanes; ++l)
+      if (w.v[o.index + r][l] != w.v[o.index + r][l % 16])
+        return false;
+  return true;
+}
+
+void wmma(Wave &w, const Inst &i) {
+  const Shape &s = shapeOf(i);
+  bool gfx12 = w.chip->isGfx12();
+  if (!gfx12 && w.checker)
+    for (unsigned k = 0; k < 2; ++k)
+      if (!replicated(w, i.src[k]))
+        return w.fault(i,
+                       llvm::Twine("lanes 16 and up do not repeat lanes 0 to "
+                                   "15 of the ") +
+                           (k ? "B" : "A") + " operand");
+  unsigned groups = w.lanes / 16;
+  // Registers hold at least eight 4-bit elements.
+  if (bitsOf(s.a) == 4 && s.k == 16)
+    groups = 2;
+  if (!gfx12)
+    groups = 1;
+  unsigned items = s.k / groups;
+  Operands o;
+  decodeBoth(w, i, s, items, items, o);
+  uint16_t off[32];
+  for (unsigned k = 0; k < s.k; ++k)
+    off[k] = uint16_t(k % items * MaxLanes + 16 * (k / items));
+  MatrixScope scope(w, false);
+  withAccumulator(w, i, i.src[2], s.acc,
+                  [&](const uint32_t *c, const uint16_t *cOff, uint32_t *d,
+                      const uint16_t *dOff) {
+                    Product p{16,  16,   s.k,  o.a[0], o.b[0], off,
+                              off, cOff, dOff, c,      d};
+                    run(p, s.acc, i.has(Clamp));
+                  });
+}
+
+void swmmac(Wave &w, const Inst &i) {
+  const Shape &s = shapeOf(i);
+  unsigned groups = w.lanes / 16, items = s.k / groups;
+  // A of iu4 K=32 fills whole registers of two groups only.
+  bool narrowA = bitsOf(s.a) == 4 && s.k == 32 && groups == 4;
+  unsigned groupsA = narrowA ? 2 : groups, kept = s.k / groupsA / 2;
+  Operands o;
+  decodeBoth(w, i, s, kept, items, o);
+  unsigned bits = 2 * kept, set = i.abid % (32 / bits);
+  const uint32_t *index = w.v[i.src[2].index];
+  MatrixScope scope(w, false);
+  withAccumulator(w, i, i.dst[0], s.acc,
+                  [&](const uint32_t *c, const uint16_t *cOff, uint32_t *d,
+                      const uint16_t *dOff) {
+                    for (unsigned r = 0; r < 16; ++r) {
+                      uint16_t aOff[32], bOff[32];
+                      unsigned n = 0;
+                      for (unsigned g = 0; g < groupsA; ++g)
+                        for (unsigned e = 0; e < kept; ++e, ++n) {
+                          unsigned lane = r + 16 * g;
+                          unsigned k =
+                              e / 2 * 4 +
+                              (index[lane] >> (set * bits + 2 * e) & 3);
+                          unsigned gb = narrowA ? g + 2 * (k / items) : g;
+                          aOff[n] = uint16_t(e * MaxLanes + lane);
+                          bOff[n] = uint16_t(k % items * MaxLanes + 16 * gb);
+                        }
+                      Product p{1,    16,       n,        o.a[0], o.b[0], aOff,
+                                bOff, cOff + r, dOff + r, c,      d};
+                      run(p, s.acc, i.has(Clamp));
+                    }
+                  });
+}
+
+struct Entry {
+  const char *name;
+  Shape shape;
 };
+constexpr Elem H = Elem::F16, Y = Elem::BF16, F8 = Elem::FP8, B8 = Elem::BF8,
+               I8 = Elem::I8, I4 = Elem::I4;
+
+const Entry entries[] = {
+    {"v_wmma_f32_16x16x16_f16", {16, H, H, Acc::F32}},
+    {"v_wmma_f32_16x16x16_bf16", {16, Y, Y, Acc::F32}},
+    {"v_wmma_f16_16x16x16_f16", {16, H, H, Acc::F16}},
+    {"v_wmma_bf16_16x16x16_bf16", {16, Y, Y, Acc::BF16}},
+    {"v_wmma_i32_16x16x16_iu8", {16, I8, I8, Acc::I32}},
+    {"v_wmma_i32_16x16x16_iu4", {16, I4, I4, Acc::I32}},
+    {"v_wmma_i32_16x16x32_iu4", {32, I4, I4, Acc::I32}},
+    {"v_wmma_f32_16x16x16_fp8_fp8", {16, F8, F8, Acc::F32}},
+    {"v_wmma_f32_16x16x16_fp8_bf8", {16, F8, B8, Acc::F32}},
+    {"v_wmma_f32_16x16x16_bf8_fp8", {16, B8, F8, Acc::F32}},
+    {"v_wmma_f32_16x16x16_bf8_bf8", {16, B8, B8, Acc::F32}},
+    {"v_swmmac_f32_16x16x32_f16", {32, H, H, Acc::F32, true}},
+    {"v_swmmac_f32_16x16x32_bf16", {32, Y, Y, Acc::F32, true}},
+    {"v_swmmac_f16_16x16x32_f16", {32, H, H, Acc::F16, true}},
+    {"v_swmmac_bf16_16x16x32_bf16", {32, Y, Y, Acc::BF16, true}},
+    {"v_swmmac_i32_16x16x32_iu8", {32, I8, I8, Acc::I32, true}},
+    {"v_swmmac_i32_16x16x32_iu4", {32, I4, I4, Acc::I32, true}},
+    {"v_swmmac_i32_16x16x64_iu4", {64, I4, I4, Acc::I32, true}},
+    {"v_swmmac_f32_16x16x32_fp8_fp8", {32, F8, F8, Acc::F32, true}},
+    {"v_swmmac_f32_16x16x32_fp8_bf8", {32, F8, B8, Acc::F32, true}},
+    {"v_swmmac_f32_16x16x32_bf8_fp8", {32, B8, F8, Acc::F32, true}},
+    {"v_swmmac_f32_16x16x32_bf8_bf8", {32, B8, B8, Acc::F32, true}},
+};
+
+const Shape &shapeOf(const Inst &i) { return entries[i.param].shape; }
+
+const char *typesOf(const Shape &s) {
+  // Pairs: dense, sparse (whose accumulator is the tied destination).
+  static const char *const t[4][2] = {{"f=rrf", "f=rrif"},
+                                      {"i=rri", "i=rrii"},
+                                      {"h=rrh", "h=rrih"},
+                                      {"y=rry", "y=rriy"}};
+  return t[unsigned(s.acc)][s.sparse];
+}
 
 } // namespace
 
-OpTable greta::sim::wmmaOps() { return table; }
+OpTable greta::sim::wmmaOps() {
+  static const std::vector<OpInfo> table = [] {
+    std::vector<OpInfo> t;
+    for (const Entry &e : entries)
+      // op_sel and neg apply to the whole operand: Pk16 keeps the binder from
+      // reading them as halves of scalar sources.
+      t.push_back({e.name, e.shape.sparse ? swmmac : wmma, typesOf(e.shape),
+                   unsigned(t.size()),
+                   CrossLane | Pk16 | (e.shape.sparse ? Tied : 0u),
+                   Unit::Matrix});
+    return t;
+  }();
+  return table;
+}
