@@ -222,6 +222,10 @@ static constexpr StringRef namesGfx1200[] = {"navi44", "rx9060xt"};
 static constexpr StringRef namesGfx1201[] = {"rdna4", "navi48", "rx9070xt",
                                              "rx9070"};
 
+// Lane exchange: v_permlane32_swap; DPP row_xmask and v_permlanex16.
+static constexpr StringRef featuresGfx950[] = {"permlane32_swap"};
+static constexpr StringRef featuresRdna[] = {"row_xmask"};
+
 namespace {
 /// What differs between chips of one generation.
 struct Chip {
@@ -233,7 +237,8 @@ struct Chip {
 
 TargetRow cdna(Chip chip, unsigned ldsBytes, unsigned xcds,
                ArrayRef<unsigned> directToLds, Fp8Kind fp8,
-               ArrayRef<MatrixInstruction> matrix) {
+               ArrayRef<MatrixInstruction> matrix,
+               ArrayRef<StringRef> features = {}) {
   return {chip.name,
           Backend::Hip,
           chip.aliases,
@@ -254,7 +259,7 @@ TargetRow cdna(Chip chip, unsigned ldsBytes, unsigned xcds,
           directToLds,
           fp8,
           matrix,
-          /*features=*/{},
+          features,
           /*capabilities=*/{},
           chip.source};
 }
@@ -283,7 +288,7 @@ TargetRow rdna(Chip chip, unsigned vgprsPerSimd, unsigned vgprGranule,
           /*directToLdsBytes=*/{},
           fp8,
           matrix,
-          /*features=*/{},
+          featuresRdna,
           /*capabilities=*/{},
           chip.source};
 }
@@ -299,7 +304,7 @@ static const TargetRow rows[] = {
          65536, 8, ldsDword, Fp8Kind::Fnuz, matrixGfx942),
     cdna({"gfx950", namesGfx950, 256, 2400, 8000,
           "CDNA4 ISA; LLVM gfx950; product MI355X"},
-         163840, 8, ldsDwordOrFour, Fp8Kind::Ocp, matrixGfx950),
+         163840, 8, ldsDwordOrFour, Fp8Kind::Ocp, matrixGfx950, featuresGfx950),
     rdna({"gfx1100", namesGfx1100, 96, 2500, 960,
           "RDNA3 ISA; LLVM gfx1100; product RX 7900 XTX"},
          1536, 24, Fp8Kind::None, matrixGfx11),

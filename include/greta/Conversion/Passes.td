@@ -69,4 +69,26 @@ def GretaToTilePass : Pass<"greta-to-tile", "::mlir::ModuleOp"> {
                            "::mlir::scf::SCFDialect"];
 }
 
+def GretaTileToROCDL : Pass<"greta-tile-to-rocdl", "::mlir::ModuleOp"> {
+  let summary = "Kernels at the lane level become LLVM functions for an AMD chip";
+  let description = [{
+    Takes modules whose `greta_tile.func` kernels hold lane ops, scalars and small vectors only (what `greta-tile-distribute`
+    leaves), and nothing that launches them. Each becomes an `llvm.func` with the AMDGPU kernel calling convention, the exact
+    workgroup size and the chip in its attributes; shared memory becomes globals of address space 3. Functions of the math
+    dialect become instructions or polynomials, never calls. A kernel whose `wave_size` is not the chip's, or that needs more
+    LDS than a workgroup has, is an error.
+
+    ```mlir
+    %v = greta_tile.ptr_load %x[%i] align 16 : !greta_tile.ptr<f16> -> vector<8xf16>
+    // becomes
+    %0 = llvm.shl %i, %one overflow<nuw> : i32
+    %1 = llvm.zext %0 : i32 to i64
+    %2 = llvm.getelementptr inbounds|nuw %x[%1] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, i8
+    %v = llvm.load %2 {alignment = 16 : i64} : !llvm.ptr<1> -> vector<8xf16>
+    ```
+  }];
+  let options = [Option<"chip", "chip", "std::string", /*default=*/"\"\"", "AMD chip, for example gfx942">];
+  let dependentDialects = ["::mlir::cf::ControlFlowDialect", "::mlir::LLVM::LLVMDialect", "::mlir::ROCDL::ROCDLDialect"];
+}
+
 #endif

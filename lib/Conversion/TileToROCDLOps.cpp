@@ -1,0 +1,249 @@
+//===- TileToROCDLOps.cpp - ids, memory and barriers on AMDGPU ------------===//
+//
+// Addresses. A kernel's pointer is uniform: it lives in scalar registers, and
+// so does what ptr_add makes of it. A lane's offset is 32 bits wide, counts
+// elements and is not negative; its byte offset stays below 2^32. The access
+// is formed as
+//
+//   base + zext(offset * size)
+//
+// which is what the "saddr" form of global loads and stores takes: a scalar
+// base, one 32-bit vector register, and the constant part of the offset as an
+// immediate. The multiplication carries nuw, without which the constant part
+// could not be moved out of the zero extension.
+//
+// Barriers. Only shared memory is ordered (the memory model annotation
+// "amdgpu-synchronize-as:local"), so loads from global memory stay in flight
+// across a barrier.
+//
+//===----------------------------------------------------------------------===//
+
+#include "TileToROCDL.h"
+#include "mlir/Conversion/LLVMCommon/Pattern.h"
+#include "mlir/Dialect/LLVMIR/ROCDLDialect.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace greta;
+using namespace greta::rocdl;
+
+namespace {
+
+Value constantI32(OpBuilder &builder, Location loc, int32_t value) {
+  return LLVM::ConstantOp::create(builder, loc, builder.getI32Type(), value);
+}
+
+/// Index of the lane in the workgroup; workgroups have one axis.
+Value threadId(OpBuilder &builder, Location loc, int32_t block) {
+  auto range = LLVM::ConstantRangeAttr::get(builder.getContext(), APInt(32, 0),
+                                            APInt(32, block));
+  return ROCDL::ThreadIdXOp::create(builder, loc, builder.getI32Type(), range);
+}
+
+struct ProgramIdLowering : ConvertOpToLLVMPattern<tile::ProgramIdOp> {
+  using ConvertOpToLLVMPattern::ConvertOpToLLVMPattern;
+  LogicalResult
+  matchAndRewrite(tile::ProgramIdOp op, OpAdaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    Type type = rewriter.getI32Type();
+    switch (op.getAxis()) {
+    case 0:
+      rewriter.replaceOpWithNewOp<ROCDL::BlockIdXOp>(op, type);
+      return success();
+    case 1:
+      rewriter.replaceOpWithNewOp<ROCDL::BlockIdYOp>(op, type);
+      return success();
+    default:
+      rewriter.replaceOpWithNewOp<ROCDL::BlockIdZOp>(op, type);
+      return success();
+    }
+  }
+};
+
+/// A pattern that needs to know the kernel's workgroup.
+template <typename OpT> struct KernelPattern : ConvertOpToLLVMPattern<OpT> {
+  KernelPattern(const LLVMTypeConverter &converter, const Kernel &kernel)
+      : ConvertOpToLLVMPattern<OpT>(converter), kernel(kernel) {}
+  const Kernel &kernel;
+};
+
+struct LaneIdLowering : KernelPattern<tile::LaneIdOp> {
+  using KernelPattern::KernelPattern;
+  LogicalResult
+  matchAndRewrite(tile::LaneIdOp op, OpAdaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    Location loc = op.getLoc();
+    Value id = threadId(rewriter, loc, kernel.blockSize);
+    if (kernel.blockSize != kernel.waveSize)
+      id = LLVM::AndOp::create(rewriter, loc, id,
+                               constantI32(rewriter, loc, kernel.waveSize - 1));
+    rewriter.replaceOp(op, id);
+    return success();
+  }
+};
+
+struct WaveIdLowering : KernelPattern<tile::WaveIdOp> {
+  using KernelPattern::KernelPattern;
+  LogicalResult
+  matchAndRewrite(tile::WaveIdOp op, OpAdaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    Location loc = op.getLoc();
+    if (kernel.blockSize == kernel.waveSize) {
+      rewriter.replaceOp(op, constantI32(rewriter, loc, 0));
+      return success();
+    }
+    // The backend does not see that the quotient is the same in all lanes of
+    // a wave; readfirstlane says so, and moves it to a scalar register.
+    Value id = threadId(rewriter, loc, kernel.blockSize);
+    id = LLVM::LShrOp::create(
+        rewriter, loc, id,
+        constantI32(rewriter, loc, llvm::Log2_32(kernel.waveSize)));
+    rewriter.replaceOpWithNewOp<ROCDL::ReadfirstlaneOp>(
+        op, rewriter.getI32Type(), id);
+    return success();
+  }
+};
+
+struct PtrAddLowering : ConvertOpToLLVMPattern<tile::PtrAddOp> {
+  using ConvertOpToLLVMPattern::ConvertOpToLLVMPattern;
+  LogicalResult
+  matchAndRewrite(tile::PtrAddOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    Value base = adaptor.getBase();
+    rewriter.replaceOpWithNewOp<LLVM::GEPOp>(
+        op, base.getType(), op.getBase().getType().getElementType(), base,
+        adaptor.getOffset(), LLVM::GEPNoWrapFlags::inbounds);
+    return success();
+  }
+};
+
+/// Address of the element at `offset` from a uniform base.
+Value laneAddress(OpBuilder &builder, Location loc, Value base, Value offset,
+                  Type element) {
+  unsigned bytes = element.getIntOrFloatBitWidth() / 8;
+  if (bytes > 1)
+    offset = LLVM::ShlOp::create(
+        builder, loc, offset, constantI32(builder, loc, llvm::Log2_32(bytes)),
+        LLVM::IntegerOverflowFlags::nuw);
+  Value wide = LLVM::ZExtOp::create(builder, loc, builder.getI64Type(), offset);
+  return LLVM::GEPOp::create(
+      builder, loc, base.getType(), builder.getI8Type(), base, wide,
+      LLVM::GEPNoWrapFlags::inbounds | LLVM::GEPNoWrapFlags::nuw);
+}
+
+struct PtrLoadLowering : ConvertOpToLLVMPattern<tile::PtrLoadOp> {
+  using ConvertOpToLLVMPattern::ConvertOpToLLVMPattern;
+  LogicalResult
+  matchAndRewrite(tile::PtrLoadOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    Value address = laneAddress(rewriter, op.getLoc(), adaptor.getBase(),
+                                adaptor.getOffset(),
+                                op.getBase().getType().getElementType());
+    rewriter.replaceOpWithNewOp<LLVM::LoadOp>(op, op.getResult().getType(),
+                                              address, op.getAlign());
+    return success();
+  }
+};
+
+struct PtrStoreLowering : ConvertOpToLLVMPattern<tile::PtrStoreOp> {
+  using ConvertOpToLLVMPattern::ConvertOpToLLVMPattern;
+  LogicalResult
+  matchAndRewrite(tile::PtrStoreOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    Value address = laneAddress(rewriter, op.getLoc(), adaptor.getBase(),
+                                adaptor.getOffset(),
+                                op.getBase().getType().getElementType());
+    rewriter.replaceOpWithNewOp<LLVM::StoreOp>(op, adaptor.getValue(), address,
+                                               op.getAlign());
+    return success();
+  }
+};
+
+struct SharedAllocLowering : KernelPattern<tile::SharedAllocOp> {
+  using KernelPattern::KernelPattern;
+  LogicalResult
+  matchAndRewrite(tile::SharedAllocOp op, OpAdaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    rewriter.replaceOpWithNewOp<LLVM::AddressOfOp>(op, kernel.shared.at(op));
+    return success();
+  }
+};
+
+Value sharedAddress(OpBuilder &builder, Location loc, Value array, Value index,
+                    tile::SharedType type) {
+  Type storage =
+      LLVM::LLVMArrayType::get(type.getElementType(), type.getSize());
+  return LLVM::GEPOp::create(builder, loc, array.getType(), storage, array,
+                             ArrayRef<LLVM::GEPArg>{0, index},
+                             LLVM::GEPNoWrapFlags::inbounds |
+                                 LLVM::GEPNoWrapFlags::nuw);
+}
+
+struct SharedLoadLowering : ConvertOpToLLVMPattern<tile::SharedLoadOp> {
+  using ConvertOpToLLVMPattern::ConvertOpToLLVMPattern;
+  LogicalResult
+  matchAndRewrite(tile::SharedLoadOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    Value address = sharedAddress(rewriter, op.getLoc(), adaptor.getArray(),
+                                  adaptor.getIndex(), op.getArray().getType());
+    rewriter.replaceOpWithNewOp<LLVM::LoadOp>(op, op.getResult().getType(),
+                                              address);
+    return success();
+  }
+};
+
+struct SharedStoreLowering : ConvertOpToLLVMPattern<tile::SharedStoreOp> {
+  using ConvertOpToLLVMPattern::ConvertOpToLLVMPattern;
+  LogicalResult
+  matchAndRewrite(tile::SharedStoreOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    Value address = sharedAddress(rewriter, op.getLoc(), adaptor.getArray(),
+                                  adaptor.getIndex(), op.getArray().getType());
+    rewriter.replaceOpWithNewOp<LLVM::StoreOp>(op, adaptor.getValue(), address);
+    return success();
+  }
+};
+
+struct BarrierLowering : ConvertOpToLLVMPattern<tile::BarrierOp> {
+  using ConvertOpToLLVMPattern::ConvertOpToLLVMPattern;
+  LogicalResult
+  matchAndRewrite(tile::BarrierOp op, OpAdaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    Location loc = op.getLoc();
+    Attribute localOnly = LLVM::MMRATagAttr::get(
+        rewriter.getContext(), "amdgpu-synchronize-as", "local");
+    auto fence = [&](LLVM::AtomicOrdering ordering) {
+      auto fenceOp =
+          LLVM::FenceOp::create(rewriter, loc, ordering, "workgroup");
+      fenceOp->setDiscardableAttr(LLVM::LLVMDialect::getMmraAttrName(),
+                                  localOnly);
+    };
+    fence(LLVM::AtomicOrdering::release);
+    ROCDL::SBarrierOp::create(rewriter, loc);
+    fence(LLVM::AtomicOrdering::acquire);
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
+struct ReturnLowering : ConvertOpToLLVMPattern<tile::ReturnOp> {
+  using ConvertOpToLLVMPattern::ConvertOpToLLVMPattern;
+  LogicalResult
+  matchAndRewrite(tile::ReturnOp op, OpAdaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    rewriter.replaceOpWithNewOp<LLVM::ReturnOp>(op, ValueRange());
+    return success();
+  }
+};
+
+} // namespace
+
+void greta::rocdl::populateLanePatterns(const LLVMTypeConverter &converter,
+                                        RewritePatternSet &patterns,
+                                        const Kernel &kernel) {
+  patterns.add<ProgramIdLowering, PtrAddLowering, PtrLoadLowering,
+               PtrStoreLowering, SharedLoadLowering, SharedStoreLowering,
+               BarrierLowering, ReturnLowering>(converter);
+  patterns.add<LaneIdLowering, WaveIdLowering, SharedAllocLowering>(converter,
+                                                                    kernel);
+}

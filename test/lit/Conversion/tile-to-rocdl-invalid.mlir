@@ -1,0 +1,74 @@
+// RUN: greta-opt %s --split-input-file --verify-diagnostics --greta-tile-to-rocdl=chip=gfx1100
+// RUN: not greta-opt %s --split-input-file --greta-tile-to-rocdl=chip=gfx1099 2>&1 | FileCheck %s --check-prefix=CHIP
+// RUN: not greta-opt %s --split-input-file --greta-tile-to-rocdl=chip=host 2>&1 | FileCheck %s --check-prefix=HOST
+// CHIP: error: unknown target 'gfx1099'; targets are gfx90a,
+// HOST: error: target 'host' is no AMD chip
+
+// expected-error @+1 {{has wave_size 64; waves of gfx1100 have 32 lanes}}
+greta_tile.func @wave(%x: !greta_tile.ptr<f32>) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+  greta_tile.return
+}
+
+// -----
+
+// expected-error @+1 {{has block_size 2048; workgroups of gfx1100 have at most 1024 lanes}}
+greta_tile.func @block(%x: !greta_tile.ptr<f32>) attributes {block_size = 2048 : i32, wave_size = 32 : i32} {
+  greta_tile.return
+}
+
+// -----
+
+greta_tile.func @level(%x: !greta_tile.ptr<f32>) attributes {block_size = 32 : i32, wave_size = 32 : i32} {
+  // expected-error @+1 {{works on a block tensor; greta-tile-distribute must run before greta-tile-to-rocdl}}
+  %0 = greta_tile.iota 0 : tensor<32xi32>
+  greta_tile.return
+}
+
+// -----
+
+greta_tile.func @mask(%x: !greta_tile.ptr<f32>) attributes {block_size = 32 : i32, wave_size = 32 : i32} {
+  %lane = greta_tile.lane_id
+  // expected-error @+1 {{has mask 32; waves of gfx1100 have 32 lanes}}
+  %0 = greta_tile.shuffle_xor %lane, 32 : i32
+  greta_tile.return
+}
+
+// -----
+
+// 65536 bytes are all there is; the second array starts at a multiple of 16.
+// expected-error @+1 {{needs 65540 bytes of LDS; a workgroup of gfx1100 has 65536: choose a smaller tile}}
+greta_tile.func @lds(%x: !greta_tile.ptr<f32>) attributes {block_size = 32 : i32, wave_size = 32 : i32} {
+  %0 = greta_tile.shared_alloc : !greta_tile.shared<4095 x vector<4xf32>>
+  %1 = greta_tile.shared_alloc : !greta_tile.shared<5 x f32>
+  greta_tile.return
+}
+
+// -----
+
+greta_tile.func @f64(%x: !greta_tile.ptr<f64>, %n: i32) attributes {block_size = 32 : i32, wave_size = 32 : i32} {
+  %v = greta_tile.ptr_load %x[%n] align 8 : !greta_tile.ptr<f64> -> f64
+  // expected-error @+1 {{is on f64; AMD kernels have the functions for f32, f16 and bf16}}
+  %0 = math.exp %v : f64
+  greta_tile.ptr_store %0, %x[%n] align 8 : f64 -> !greta_tile.ptr<f64>
+  greta_tile.return
+}
+
+// -----
+
+greta_tile.func @unknown(%x: !greta_tile.ptr<i32>, %n: i32) attributes {block_size = 32 : i32, wave_size = 32 : i32} {
+  // expected-error @+1 {{has neither an instruction nor an expansion on AMD GPUs}}
+  %0 = math.ipowi %n, %n : i32
+  greta_tile.ptr_store %0, %x[%n] align 4 : i32 -> !greta_tile.ptr<i32>
+  greta_tile.return
+}
+
+// -----
+
+greta_tile.func @launched(%x: !greta_tile.ptr<f32>) attributes {block_size = 32 : i32, wave_size = 32 : i32} {
+  greta_tile.return
+}
+func.func @f(%x: tensor<4xf32>) {
+  // expected-error @+1 {{refers to a kernel that is to be replaced}}
+  greta_tile.launch @launched grid affine_map<() -> (1)> scalars affine_map<() -> ()> (%x) shapes [] : (tensor<4xf32>) -> ()
+  return
+}
