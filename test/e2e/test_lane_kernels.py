@@ -1,0 +1,93 @@
+"""Runs the kernels of lane_kernels.py through greta-tile-to-spirv on this machine's Vulkan driver and on testing's lavapipe, where the
+validation layer listens.
+
+The package is put together here, because greta-translate takes functions, not kernels.
+"""
+
+import hashlib
+import json
+import os
+import re
+import subprocess
+import sys
+import zipfile
+
+import pytest
+
+import lane_kernels
+from conftest import BUILD, ROOT
+from harness import lavapipe_launcher, tool
+
+OPT = BUILD / "bin" / "greta-opt"
+LLVM_TOOLS = re.search(r'llvm_tools = r"(.*)"', (BUILD / "test" / "lit" / "lit.site.cfg.py").read_text())[1]
+FEATURES = {
+    "Int64": "shaderInt64",
+    "Int16": "shaderInt16",
+    "Int8": "shaderInt8",
+    "Float16": "shaderFloat16",
+    "StorageBuffer16BitAccess": "storageBuffer16BitAccess",
+    "StorageBuffer8BitAccess": "storageBuffer8BitAccess",
+    "PhysicalStorageBufferAddresses": "bufferDeviceAddress",
+    "RoundingModeRTE": "shaderRoundingModeRTEFloat16",
+}
+SUBGROUP_OPS = {"GroupNonUniform": "basic", "GroupNonUniformShuffle": "shuffle"}
+
+
+def describe(kernel, module, binary):
+    """The manifest's entry of one kernel."""
+    capabilities = re.search(r"#spirv\.vce<v1\.5, \[(.*?)\]", module)[1].split(", ")
+    unknown = set(capabilities) - FEATURES.keys() - SUBGROUP_OPS.keys() - {"Shader"}
+    assert not unknown, f"{kernel.name} declares {unknown}"
+    requires = {"features": [FEATURES[c] for c in capabilities if c in FEATURES]}
+    if "GroupNonUniform" in capabilities:
+        requires |= {"subgroup_size": kernel.wave_size, "subgroup_ops": [SUBGROUP_OPS[c] for c in capabilities if c in SUBGROUP_OPS]}
+
+    def tensors(prefix, arrays, access):
+        return [{"name": f"{prefix}{i}", "dtype": lane_kernels.mlir_type(a), "shape": list(a.shape), "access": access} for i, a in enumerate(arrays)]
+
+    arguments = [{"kind": kind, "index": i} for kind, arrays in (("arg", kernel.inputs), ("result", kernel.results)) for i in range(len(arrays))]
+    code = {
+        "file": f"objects/{kernel.name}.spv",
+        "sha256": hashlib.sha256(binary).hexdigest(),
+        "entry": kernel.name,
+        "block": [kernel.block_size, 1, 1],
+        "grid": [kernel.grid, 1, 1],
+        "lds_bytes": 0,
+        "args": arguments,
+    }
+    variant = {"id": "lane", "target": "vulkan", "backend": "vulkan", "requires": requires, "temps": [], "kernels": [code]}
+    return {"name": kernel.name, "symbols": [], "args": tensors("x", kernel.inputs, "read"), "results": tensors("y", kernel.results, "write"), "variants": [variant]}
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("lane")
+    kernels = lane_kernels.kernels()
+    made = tool(OPT, "-greta-tile-to-spirv", "-", input="".join(k.mlir() for k in kernels))
+    assert made.returncode == 0, made.stderr[:4000]
+    modules = {m[1]: m[0] for m in re.finditer(r"^  spirv\.module @(\w+).*?^  }$", made.stdout, re.M | re.S)}
+    path = folder / "lane.greta"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as archive:
+        functions = []
+        for kernel in kernels:
+            command = [os.path.join(LLVM_TOOLS, "mlir-translate"), "--no-implicit-module", "--serialize-spirv"]
+            binary = subprocess.run(command, input=modules[kernel.name].encode(), capture_output=True, check=True).stdout
+            archive.writestr(f"objects/{kernel.name}.spv", binary)
+            functions.append(describe(kernel, modules[kernel.name], binary))
+        manifest = {"schema": 1, "compiler": {"greta": "0.1.0", "llvm": "22.1.8"}, "functions": functions}
+        archive.writestr("manifest.json", json.dumps(manifest))
+    return path
+
+
+@pytest.mark.parametrize("driver", ["system", "testing"])
+def test_lane_kernels(package, driver, driver_parts):
+    if driver == "testing" and "lavapipe" not in driver_parts:
+        pytest.skip("testing's lavapipe is not set up")
+    launcher = lavapipe_launcher() if driver == "testing" else ()
+    command = [*launcher, sys.executable, ROOT / "test" / "e2e" / "lane_kernels.py", "vulkan", package]
+    ran = tool(*command, env={**os.environ, "PYTHONPATH": str(ROOT / "scripts" / "lib")})
+    outcomes = [json.loads(line) for line in ran.stdout.splitlines()]
+    assert [o["kernel"] for o in outcomes] == [k.name for k in lane_kernels.kernels()], ran.stderr[-2000:]
+    problems = [f"{o['kernel']}: {o['problem']}" for o in outcomes if o["problem"]]
+    assert not problems, "\n".join(problems)
+    assert ran.returncode == 0, ran.stderr[-4000:]
