@@ -108,15 +108,13 @@ std::shared_ptr<Library> Library::simulator(const std::string &Chip) {
     fail(GRETA_ERROR_NOT_FOUND, Path,
          " has no greta_hip_sim_set_chip: it is not GRETA's simulator");
   if (!Chip.empty()) {
-    // Whether it took the chip shows in the properties, so its answer is not
-    // needed.
-    L->SetChip(Chip.c_str());
     int Count = 0;
-    if (L->hipInit(0) != hipSuccess ||
+    if (L->SetChip(Chip.c_str()) != 0 || L->hipInit(0) != hipSuccess ||
         L->hipGetDeviceCount(&Count) != hipSuccess || Count < 1 ||
         L->arch(0) != Chip)
       fail(GRETA_ERROR_NOT_FOUND, "the simulator does not know the chip '",
-           Chip, "'");
+           Chip, "'", L->LastError && *L->LastError() ? ": " : "",
+           L->LastError ? L->LastError() : "");
     Current = L;
     CurrentChip = Chip;
   }

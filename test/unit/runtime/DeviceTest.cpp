@@ -16,14 +16,13 @@ using namespace greta_test;
 
 namespace {
 
-bool hasVulkan() {
-  static bool Has = [] {
-    greta_device *D = nullptr;
-    bool Open = greta_device_open("vulkan", &D) == GRETA_OK;
-    greta_device_close(D);
-    return Open;
-  }();
-  return Has;
+// Why the device cannot be opened; "" when it can.
+std::string missing(const std::string &Spec) {
+  greta_device *D = nullptr;
+  bool Open = greta_device_open(Spec.c_str(), &D) == GRETA_OK;
+  std::string Why = Open ? "" : greta_last_error();
+  greta_device_close(D);
+  return Why;
 }
 
 std::string message(const std::function<void()> &F, greta_status Status) {
@@ -48,8 +47,9 @@ std::vector<float> ramp(size_t N) {
 class OnDevice : public testing::TestWithParam<const char *> {
 protected:
   void SetUp() override {
-    if (std::string(GetParam()) == "vulkan" && !hasVulkan())
-      GTEST_SKIP() << greta_last_error();
+    std::string Why = missing(GetParam());
+    if (!Why.empty())
+      GTEST_SKIP() << Why;
     Runtime = std::make_unique<greta::Runtime>(GetParam());
     Bytes Data = package();
     Package = std::make_unique<greta::Package>(Data.data(), Data.size());
@@ -59,6 +59,7 @@ protected:
     if (Runtime)
       EXPECT_NO_THROW(Runtime->close());
   }
+  static std::string Spec() { return GetParam(); }
   // scale(x) for an m x n ramp.
   void scale(greta::Stream &S, int64_t M, int64_t N) {
     greta::Function F = Runtime->load(*Package, "scale");
@@ -79,7 +80,12 @@ protected:
   std::unique_ptr<greta::Package> Package;
 };
 
-INSTANTIATE_TEST_SUITE_P(Devices, OnDevice, testing::Values("host", "vulkan"));
+INSTANTIATE_TEST_SUITE_P(Devices, OnDevice,
+                         testing::Values("host", "vulkan", "sim:gfx942"),
+                         [](const auto &Info) {
+                           std::string Name = Info.param;
+                           return Name.substr(0, Name.find(':'));
+                         });
 
 TEST_P(OnDevice, Launches) {
   greta::Stream S = Runtime->stream();
@@ -93,8 +99,9 @@ TEST_P(OnDevice, Launches) {
 
 TEST_P(OnDevice, DescribesTheFunction) {
   greta::Function F = Runtime->load(*Package, "scale");
-  EXPECT_EQ(F.variant(),
-            std::string(GetParam()) == "host" ? "host" : "vulkan-portable");
+  EXPECT_EQ(F.variant(), Spec() == "host"     ? "host"
+                         : Spec() == "vulkan" ? "vulkan-portable"
+                                              : "gfx942");
   auto Args = F.arguments();
   ASSERT_EQ(Args.size(), 1u);
   EXPECT_EQ(Args[0].name, "x");
@@ -270,9 +277,9 @@ TEST_P(OnDevice, ForcedVariantsSayWhyNot) {
   std::string Text =
       message([&] { Runtime->load(*Package, "scale", "vulkan-sg64"); },
               GRETA_ERROR_UNSUPPORTED);
-  EXPECT_NE(Text.find(std::string(GetParam()) == "host" ? "it is for vulkan"
-                                                        : "subgroup size 64"),
-            std::string::npos)
+  EXPECT_NE(
+      Text.find(Spec() != "vulkan" ? "it is for vulkan" : "subgroup size 64"),
+      std::string::npos)
       << Text;
 }
 
@@ -430,8 +437,8 @@ TEST(Devices, HandlesMayBeNull) {
 }
 
 TEST(Devices, TwoDevicesDoNotMix) {
-  if (!hasVulkan())
-    GTEST_SKIP();
+  if (!missing("vulkan").empty())
+    GTEST_SKIP() << missing("vulkan");
   greta::Runtime Host("host"), Vulkan("vulkan");
   greta::Buffer A = Host.allocate(64);
   greta::Stream S = Vulkan.stream();

@@ -19,5 +19,9 @@ int main(int argc, char **argv) {
       "/usr/share/vulkan/explicit_layer.d/VkLayer_khronos_validation.json";
   if (std::filesystem::exists(Layer) || getenv("VK_LAYER_PATH"))
     setenv("GRETA_VULKAN_VALIDATE", "1", 0);
+  // The tests hold the runtime themselves, so nothing lies beside it.
+  const char *Simulator = GRETA_TEST_LIBRARIES "/libgreta_hip_sim.so";
+  if (std::filesystem::exists(Simulator))
+    setenv("GRETA_HIP_SIM", Simulator, 0);
   return RUN_ALL_TESTS();
 }

@@ -93,6 +93,8 @@ json manifest() {
                      {"access", "write"}}}}};
   json F = Tensors;
   F["name"] = "scale";
+  json Hip = kernel("scale.gfx942.hsaco", "scale",
+                    {arg("arg", 0), arg("result", 0), Count});
   F["variants"] = {{{"id", "vulkan-sg64"},
                     {"target", "vulkan:wide"},
                     {"backend", "vulkan"},
@@ -108,6 +110,13 @@ json manifest() {
                     {"backend", "host"},
                     {"requires", {{"arch", GRETA_TEST_HOST_ARCH}}},
                     {"kernels", {Host}}}};
+  // Only where the build's compiler has the AMDGPU target.
+  if (std::filesystem::exists(GRETA_TEST_FIXTURES "/scale.gfx942.hsaco"))
+    F["variants"].push_back({{"id", "gfx942"},
+                             {"target", "gfx942"},
+                             {"backend", "hip"},
+                             {"requires", {{"arch", "gfx942"}}},
+                             {"kernels", {Hip}}});
   json Twice = Tensors;
   Twice["name"] = "twice_scaled";
   Twice["variants"] = {
