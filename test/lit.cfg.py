@@ -42,6 +42,7 @@ config.substitutions += [
     ("%radv", f"{drivers} radv"),
     ("%spirv-val", f"{drivers} tool spirv-val"),
     ("%root", root),
+    ("%build", build),
 ]
 
 if os.path.exists(os.path.join(build, "bin", "greta-opt")):

@@ -10,6 +10,7 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/OpImplementation.h"
 #include "mlir/IR/TypeUtilities.h"
+#include "mlir/Transforms/InliningUtils.h"
 
 using namespace mlir;
 using namespace greta;
@@ -21,7 +22,18 @@ using namespace greta;
 #define GET_OP_CLASSES
 #include "Greta/GretaKernel.cpp.inc"
 
+namespace {
+/// All ops are free of side effects: they go wherever their function goes.
+struct GretaInliner : DialectInlinerInterface {
+  using DialectInlinerInterface::DialectInlinerInterface;
+  bool isLegalToInline(Operation *, Region *, bool, IRMapping &) const final {
+    return true;
+  }
+};
+} // namespace
+
 void GretaDialect::initialize() {
+  addInterfaces<GretaInliner>();
   addOperations<
 #define GET_OP_LIST
 #include "Greta/GretaOps.cpp.inc"

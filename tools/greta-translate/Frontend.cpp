@@ -101,9 +101,6 @@ greta::readSource(llvm::SourceMgr &sources, MLIRContext *context,
     func.walk([&](func::CallOp) { calls = true; });
     if (!func.isPublic())
       continue;
-    if (func.isExternal())
-      return func.emitError("function '")
-             << func.getSymName() << "' has no body to compile";
     names.push_back(func.getSymName());
   }
   if (names.empty()) {

@@ -7,12 +7,14 @@
 //===----------------------------------------------------------------------===//
 
 #include "Frontend.h"
+#include "Header.h"
 #include "greta/Package/Compile.h"
 #include "greta/Package/Package.h"
 #include "mlir/Support/FileUtilities.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/Path.h"
 #include "llvm/Support/Process.h"
 #include "llvm/Support/ToolOutputFile.h"
 #include "llvm/Support/WithColor.h"
@@ -23,7 +25,7 @@ using namespace greta;
 namespace cl = llvm::cl;
 
 namespace {
-enum class Action { None, Package, Hsaco, Amdgcn, LLVMIR, Spirv };
+enum class Action { None, Package, Hsaco, Amdgcn, LLVMIR, Spirv, Header };
 
 /// The command line. A copy, because lld resets every cl::opt of the process.
 struct Options {
@@ -46,7 +48,9 @@ static cl::opt<Action>
                           clEnumValN(Action::LLVMIR, "greta-to-llvmir",
                                      "optimised LLVM IR for --target"),
                           clEnumValN(Action::Spirv, "greta-to-spirv",
-                                     "the SPIR-V module for --target")),
+                                     "the SPIR-V module for --target"),
+                          clEnumValN(Action::Header, "package-to-header",
+                                     "a C header that holds a package")),
                cl::cat(category));
 static cl::opt<std::string> inputFlag(cl::Positional, cl::desc("<input file>"),
                                       cl::init("-"), cl::cat(category));
@@ -188,9 +192,26 @@ selectTargets(const Options &options) {
   return std::move(*rows);
 }
 
+/// The header's names begin with the output's, or else the package's name.
+static LogicalResult writeHeader(const Options &options) {
+  std::string message;
+  std::unique_ptr<llvm::MemoryBuffer> file =
+      openInputFile(options.input, &message);
+  if (!file)
+    return error(message);
+  StringRef path = options.output == "-" ? options.input : options.output;
+  llvm::Expected<std::string> header =
+      makeHeader(llvm::sys::path::stem(path), file->getBuffer());
+  if (!header)
+    return error(options.input + ": " + llvm::toString(header.takeError()));
+  return writeFile(options.output, *header);
+}
+
 static LogicalResult translate(const Options &options, TimingScope &timing) {
   if (options.action == Action::None)
     return error("nothing to make; say for example --greta-to-package");
+  if (options.action == Action::Header)
+    return writeHeader(options);
   FailureOr<SmallVector<const TargetRow *>> rows = selectTargets(options);
   if (failed(rows))
     return failure();
@@ -208,6 +229,8 @@ static LogicalResult translate(const Options &options, TimingScope &timing) {
   registerCompilerDialects(registry);
   // One function takes a tenth of a second: threads would cost more.
   MLIRContext context(registry, MLIRContext::Threading::DISABLED);
+  // The source's line is shown; the op's dump would bury it.
+  context.printOpOnDiagnostic(false);
   SourceMgrDiagnosticHandler handler(sources, &context);
   FailureOr<std::vector<SourceFunction>> functions =
       readSource(sources, &context, timing);
