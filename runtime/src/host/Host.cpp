@@ -61,7 +61,7 @@ struct HostEvent : Event {
 struct HostKernel : Kernel {
   HostKernel(const KernelDecl &K, const std::vector<uint8_t> &Object)
       : Pointers(K.Args.size()) {
-    int FD = memfd_create("greta-host-object", MFD_CLOEXEC);
+    FD = memfd_create("greta-host-object", MFD_CLOEXEC);
     if (FD < 0)
       fail(GRETA_ERROR_DEVICE, "host: memfd_create: ", strerror(errno));
     size_t Done = 0;
@@ -75,18 +75,23 @@ struct HostKernel : Kernel {
     if (Done == Object.size())
       Library = dlopen(Path.c_str(), RTLD_NOW | RTLD_LOCAL);
     const char *Problem = Library ? nullptr : dlerror();
-    close(FD);
-    if (!Library)
+    if (!Library) {
+      close(FD);
       fail(GRETA_ERROR_BAD_PACKAGE, "host: cannot load '", K.File,
            "': ", Problem ? Problem : "short write to the memfd");
+    }
     Entry = reinterpret_cast<EntryType *>(dlsym(Library, K.Entry.c_str()));
     if (!Entry) {
       dlclose(Library);
+      close(FD);
       fail(GRETA_ERROR_BAD_PACKAGE, "host: '", K.File, "' has no symbol '",
            K.Entry, "'");
     }
   }
-  ~HostKernel() override { dlclose(Library); }
+  ~HostKernel() override {
+    dlclose(Library);
+    close(FD);
+  }
 
   // The block is the pointers, then the symbols, eight bytes each.
   void run(const Launch &L) const {
@@ -99,6 +104,9 @@ struct HostKernel : Kernel {
   }
 
   using EntryType = void(void **, const int64_t *);
+  // Open as long as the library is: dlopen takes a second library of the same
+  // path for the first.
+  int FD = -1;
   void *Library = nullptr;
   EntryType *Entry = nullptr;
   size_t Pointers;
