@@ -6,7 +6,7 @@
 #ifndef GRETA_LIB_TRANSFORMS_FUSE_H
 #define GRETA_LIB_TRANSFORMS_FUSE_H
 
-#include "Greta/Greta.h"
+#include "greta/Transforms/Space.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/AffineMap.h"
 #include "llvm/ADT/DenseMap.h"
@@ -26,9 +26,6 @@ bool isView(mlir::Operation *op);
 
 /// What becomes part of exactly one kernel.
 bool isCompute(mlir::Operation *op);
-
-/// One result element from the operands' elements at the same index.
-bool isElementwise(mlir::Operation *op);
 
 /// Step 1: checks that every op is understood, and leaves transparent ops
 /// (with one use each), views, compute ops and index arithmetic. Every result

@@ -358,24 +358,23 @@ KernelPlan Clusterer::schedule() {
           level = std::max(level, levelOf(source.cluster) + 1);
     return levels[cluster] = level;
   };
-  SmallVector<int> order;
+  SmallVector<std::pair<unsigned, int>> order; // level, cluster
   for (int i = 0, e = clusters.size(); i < e; ++i)
     if (!clusters[i].ops.empty())
-      order.push_back(i);
-  llvm::stable_sort(order,
-                    [&](int a, int b) { return levelOf(a) < levelOf(b); });
+      order.push_back({levelOf(i), i});
+  llvm::sort(order);
 
   KernelPlan plan;
   int open = -1; // the level whose last kernel takes more clusters
   llvm::SetVector<Value> buffers;
-  for (int cluster : order) {
+  for (auto [levelNumber, cluster] : order) {
     clusters[cluster].outputs = outputs(cluster);
     bool isMatmul = llvm::any_of(
         clusters[cluster].ops, [](Operation *op) { return isa<MatmulOp>(op); });
     llvm::SetVector<Value> joined = buffers;
     joined.set_union(inputs(cluster));
     joined.insert_range(clusters[cluster].outputs);
-    int level = levelOf(cluster);
+    int level = levelNumber;
     if (!isMatmul && open == level && joined.size() <= maxBuffers) {
       plan.back().push_back(clusters[cluster]);
       buffers = joined;

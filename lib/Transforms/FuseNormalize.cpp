@@ -11,7 +11,6 @@
 #include "greta/Transforms/Space.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
-#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/SmallPtrSet.h"
@@ -28,18 +27,6 @@ bool greta::isTransparent(Operation *op) {
 bool greta::isView(Operation *op) {
   return isa<tensor::ExpandShapeOp, tensor::CollapseShapeOp, tensor::CastOp>(
       op);
-}
-
-bool greta::isElementwise(Operation *op) {
-  if (auto broadcast = dyn_cast<BroadcastOp>(op))
-    return broadcast.isCopy();
-  if (!isa_and_nonnull<arith::ArithDialect, math::MathDialect>(
-          op->getDialect()) ||
-      !OpTrait::hasElementwiseMappableTraits(op) || op->getNumResults() != 1)
-    return false;
-  auto isTensor = [](Type type) { return isa<RankedTensorType>(type); };
-  return llvm::all_of(op->getOperandTypes(), isTensor) &&
-         isTensor(op->getResult(0).getType());
 }
 
 bool greta::isCompute(Operation *op) {
@@ -171,20 +158,22 @@ static void copyResults(func::FuncOp function, Shapes &shapes) {
   }
 }
 
-/// A transparent value under a view gets a buffer.
-static void copyUnderViews(func::FuncOp function, Shapes &shapes) {
+/// A transparent value gets a buffer where only buffers will do: under a view
+/// and as operand of a product.
+static void copyIntoBuffers(func::FuncOp function, Shapes &shapes) {
   for (Operation &op : function.getBody().front()) {
-    if (!isView(&op))
-      continue;
-    Value source = op.getOperand(0);
-    if (!source.getDefiningOp() || !isTransparent(source.getDefiningOp()))
-      continue;
-    OpBuilder builder(&op);
-    Value copy = BroadcastOp::create(
-        builder, op.getLoc(), source.getType(), source,
-        otherDims(cast<RankedTensorType>(source.getType()).getRank(), {}));
-    shapes[copy] = shapes.at(source);
-    op.setOperand(0, copy);
+    unsigned numBuffers = isa<MatmulOp>(op) ? 2 : isView(&op) ? 1 : 0;
+    for (OpOperand &operand : op.getOpOperands().take_front(numBuffers)) {
+      Value source = operand.get();
+      if (!source.getDefiningOp() || !isTransparent(source.getDefiningOp()))
+        continue;
+      OpBuilder builder(&op);
+      Value copy = BroadcastOp::create(
+          builder, op.getLoc(), source.getType(), source,
+          otherDims(cast<RankedTensorType>(source.getType()).getRank(), {}));
+      shapes[copy] = shapes.at(source);
+      operand.set(copy);
+    }
   }
 }
 
@@ -230,7 +219,7 @@ LogicalResult greta::normalizeForFusion(func::FuncOp function, Shapes &shapes) {
   for (auto empty : block.getOps<tensor::EmptyOp>())
     return empty.emitOpError("has no contents, yet they are read; fill it");
   copyResults(function, shapes);
-  copyUnderViews(function, shapes);
+  copyIntoBuffers(function, shapes);
   splitTransparent(function, shapes);
   return success();
 }

@@ -8,6 +8,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "greta/Transforms/Space.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "llvm/ADT/DenseMap.h"
 
 using namespace mlir;
@@ -15,6 +17,18 @@ using namespace greta;
 
 Mapping greta::identityMapping(int64_t rank) {
   return llvm::to_vector<4>(llvm::seq<int64_t>(0, rank));
+}
+
+bool greta::isElementwise(Operation *op) {
+  if (auto broadcast = dyn_cast<BroadcastOp>(op))
+    return broadcast.isCopy();
+  if (!isa_and_nonnull<arith::ArithDialect, math::MathDialect>(
+          op->getDialect()) ||
+      !OpTrait::hasElementwiseMappableTraits(op) || op->getNumResults() != 1)
+    return false;
+  auto isTensor = [](Type type) { return isa<RankedTensorType>(type); };
+  return llvm::all_of(op->getOperandTypes(), isTensor) &&
+         isTensor(op->getResult(0).getType());
 }
 
 bool greta::isRowOp(Operation *op) {
@@ -133,7 +147,18 @@ static FailureOr<Space> analyzeSpace(KernelOp kernel, Region &region,
   for (Operation &op : region.front()) {
     space.hasReduction |= numReductions(&op) > 0;
     space.hasSoftmax |= isa<SoftmaxOp>(op);
+    auto constant = dyn_cast<arith::ConstantOp>(op);
+    bool isSplat = constant && isa<SplatElementsAttr>(constant.getValue());
+    if (!isRowOp(&op) && !isElementwise(&op) && !isSplat &&
+        !isa<YieldOp, BroadcastOp>(op))
+      return op.emitOpError(
+          "has no place in a kernel; greta-fuse puts row ops, "
+          "elementwise work, broadcasts and splats there");
     if (auto matmul = dyn_cast<MatmulOp>(op)) {
+      for (Value operand : matmul->getOperands())
+        if (!isa<BlockArgument>(operand))
+          return op.emitOpError("has an operand that its own kernel computes; "
+                                "compute it in a kernel before");
       if (space.matmul)
         return op.emitOpError("is the second product of its kernel; put it "
                               "into another");

@@ -29,6 +29,10 @@ using Mapping = llvm::SmallVector<int64_t, 4>;
 Mapping operandMapping(mlir::OpOperand &operand, const Mapping &mapping,
                        int64_t rank);
 
+/// One result element from the operands' elements at the same index: arith and
+/// math on tensors, and copies.
+bool isElementwise(mlir::Operation *op);
+
 /// Whether an op computes whole rows, so that only the space's own shape will
 /// do for its result.
 bool isRowOp(mlir::Operation *op);

@@ -50,3 +50,31 @@ func.func @taken(%x: tensor<?x8xf32>) -> tensor<?x8xf32> {
   })
   return %0 : tensor<?x8xf32>
 }
+
+// -----
+
+#s = affine_map<()[s0] -> (8, 8)>
+func.func @inside(%x: tensor<8x8xf32>) -> tensor<8x8xf32> {
+  %0 = greta.kernel(%x) {shapes = [#s, #s]} : (tensor<8x8xf32>) -> tensor<8x8xf32> ({
+  ^bb0(%a: tensor<8x8xf32>):
+    %1 = math.exp %a : tensor<8x8xf32>
+    // expected-error@+1 {{has an operand that its own kernel computes; compute it in a kernel before}}
+    %2 = greta.matmul %1, %a : tensor<8x8xf32>, tensor<8x8xf32> -> tensor<8x8xf32>
+    greta.yield %2 : tensor<8x8xf32>
+  })
+  return %0 : tensor<8x8xf32>
+}
+
+// -----
+
+#s = affine_map<()[s0] -> (8)>
+func.func @data(%x: tensor<8xf32>) -> tensor<8xf32> {
+  %0 = greta.kernel(%x) {shapes = [#s, #s]} : (tensor<8xf32>) -> tensor<8xf32> ({
+  ^bb0(%a: tensor<8xf32>):
+    // expected-error@+1 {{has no place in a kernel; greta-fuse puts row ops, elementwise work, broadcasts and splats there}}
+    %1 = arith.constant dense<[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]> : tensor<8xf32>
+    %2 = arith.addf %a, %1 : tensor<8xf32>
+    greta.yield %2 : tensor<8xf32>
+  })
+  return %0 : tensor<8xf32>
+}

@@ -163,3 +163,17 @@ func.func @repeated(%x: tensor<?x8xf32>, %y: tensor<?x?x8xf32>, %w: tensor<8xf16
   %5 = greta.softmax %3 : tensor<?x?x8xf32> -> tensor<?x?x8xf32>
   return %4, %5 : tensor<?x8xf32>, tensor<?x?x8xf32>
 }
+
+// -----
+
+// A product reads buffers: a constant operand is stored first.
+// CHECK-LABEL: func.func @constant_operand
+// CHECK: %[[A:.*]] = greta.kernel()
+// CHECK: greta.broadcast %{{.*}} dims [0, 1]
+// CHECK: greta.kernel(%[[A]], %arg0)
+// CHECK: greta.matmul
+func.func @constant_operand(%b: tensor<16x16xf32>) -> tensor<16x16xf32> {
+  %a = arith.constant dense<0.5> : tensor<16x16xf32>
+  %0 = greta.matmul %a, %b : tensor<16x16xf32>, tensor<16x16xf32> -> tensor<16x16xf32>
+  return %0 : tensor<16x16xf32>
+}
