@@ -68,8 +68,9 @@ Attribute LayoutAttr::parse(AsmParser &parser, Type) {
     return {};
   for (size_t rank : ranks)
     if (rank != rep.size()) {
-      parser.emitError(loc) << "basis has " << rank << " coordinates, 'rep' has "
-                            << rep.size() << "; a layout has one per dimension";
+      parser.emitError(loc)
+          << "basis has " << rank << " coordinates, 'rep' has " << rep.size()
+          << "; a layout has one per dimension";
       return {};
     }
   return parser.getChecked<LayoutAttr>(loc, parser.getContext(), reg, lane,

@@ -93,27 +93,26 @@ LogicalResult LaunchOp::verify() {
   if (getResultShapes().size() != getResults().size())
     return emitOpError("has ") << getResultShapes().size() << " shapes for "
                                << getResults().size() << " results";
-  for (auto [shape, result] :
-       llvm::zip(getResultShapes().getAsValueRange<AffineMapAttr>(), getResults()))
+  for (auto [shape, result] : llvm::zip(
+           getResultShapes().getAsValueRange<AffineMapAttr>(), getResults()))
     if (static_cast<int64_t>(shape.getNumResults()) !=
         cast<RankedTensorType>(result.getType()).getRank())
       return emitOpError("has the shape ")
-             << AffineMapAttr::get(shape) << " for a result of type " << result.getType();
+             << AffineMapAttr::get(shape) << " for a result of type "
+             << result.getType();
   return success();
 }
 
 LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
-  auto kernel =
-      symbols.lookupNearestSymbolFrom<FuncOp>(*this, getKernelAttr());
+  auto kernel = symbols.lookupNearestSymbolFrom<FuncOp>(*this, getKernelAttr());
   if (!kernel)
     return emitOpError("names the kernel ")
            << getKernelAttr() << ", which does not exist";
   size_t tensors = getOperands().size() + getResults().size();
   size_t expected = tensors + getScalars().getNumResults();
   if (kernel.getNumArguments() != expected)
-    return emitOpError("passes ")
-           << expected << " arguments, the kernel has "
-           << kernel.getNumArguments();
+    return emitOpError("passes ") << expected << " arguments, the kernel has "
+                                  << kernel.getNumArguments();
   SmallVector<Type> types(getOperandTypes());
   llvm::append_range(types, getResultTypes());
   for (auto [i, type] : llvm::enumerate(types)) {
@@ -147,12 +146,12 @@ static LogicalResult verifyAccess(OpT op, RankedTensorType block) {
   size_t dynamic = llvm::count(op.getStrides(), ShapedType::kDynamic);
   if (dynamic != op.getDynamicStrides().size())
     return op.emitOpError("has ")
-           << op.getDynamicStrides().size() << " dynamic strides, 'strides' names "
-           << dynamic;
+           << op.getDynamicStrides().size()
+           << " dynamic strides, 'strides' names " << dynamic;
   if (op.getBounded().size() != op.getBounds().size())
-    return op.emitOpError("has ") << op.getBounds().size()
-                                  << " bounds, 'bounded' names "
-                                  << op.getBounded().size();
+    return op.emitOpError("has ")
+           << op.getBounds().size() << " bounds, 'bounded' names "
+           << op.getBounded().size();
   int64_t last = -1;
   for (int64_t dim : op.getBounded()) {
     if (dim <= last || dim >= rank)
@@ -167,7 +166,8 @@ LogicalResult LoadOp::verify() {
   auto block = cast<RankedTensorType>(getResult().getType());
   if (getOther() && getOther().getType() != block.getElementType())
     return emitOpError("has 'other' of type ")
-           << getOther().getType() << " for elements " << block.getElementType();
+           << getOther().getType() << " for elements "
+           << block.getElementType();
   return verifyAccess(*this, block);
 }
 
@@ -244,11 +244,10 @@ LogicalResult DotOp::verify() {
   auto b = cast<RankedTensorType>(getB().getType());
   auto c = cast<RankedTensorType>(getAcc().getType());
   if (a.getRank() != 2 || b.getRank() != 2 || c.getRank() != 2 ||
-      a.getDimSize(0) != c.getDimSize(0) || a.getDimSize(1) != b.getDimSize(0) ||
-      b.getDimSize(1) != c.getDimSize(1))
-    return emitOpError("multiplies ")
-           << a << " by " << b << " into " << c
-           << "; it takes [M,K] by [K,N] into [M,N]";
+      a.getDimSize(0) != c.getDimSize(0) ||
+      a.getDimSize(1) != b.getDimSize(0) || b.getDimSize(1) != c.getDimSize(1))
+    return emitOpError("multiplies ") << a << " by " << b << " into " << c
+                                      << "; it takes [M,K] by [K,N] into [M,N]";
   return success();
 }
 
@@ -257,7 +256,8 @@ LogicalResult ConvertLayoutOp::verify() {
   auto to = cast<RankedTensorType>(getResult().getType());
   if (from.getShape() != to.getShape() ||
       from.getElementType() != to.getElementType())
-    return emitOpError("changes the shape or element type; only the layout may");
+    return emitOpError(
+        "changes the shape or element type; only the layout may");
   return success();
 }
 

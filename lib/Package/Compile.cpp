@@ -1,6 +1,7 @@
 //===- Compile.cpp - choosing a code generator ----------------------------===//
 
 #include "greta/Package/Compile.h"
+#include "Gpu.h"
 #include "Greta/Greta.h"
 #include "GretaTile/GretaTile.h"
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
@@ -54,8 +55,8 @@ greta::compileVariants(OwningOpRef<ModuleOp> module, const TargetRow &row,
                           variants.emplace_back());
   case Backend::Hip:
   case Backend::Vulkan:
-    return module->emitError("no code generator for target '")
-           << row.name << "'; compile for host";
+    return compileForGpu(std::move(module), row, options,
+                         variants.emplace_back());
   }
   llvm_unreachable("a backend without a code generator");
 }

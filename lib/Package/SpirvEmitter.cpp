@@ -8,6 +8,7 @@
 #include "SpirvEmitter.h"
 #include "GretaTile/GretaTile.h"
 #include "greta/Conversion/TileToSPIRV.h"
+#include "mlir/Dialect/SPIRV/IR/SPIRVDialect.h"
 #include "mlir/Target/SPIRV/Serialization.h"
 
 using namespace mlir;
@@ -63,6 +64,8 @@ static int64_t sharedBytesOf(spirv::ModuleOp module) {
 
 FailureOr<SpirvObject> greta::emitSpirv(tile::FuncOp kernel,
                                         Artifact artifact) {
+  // Outside of a pass nobody has loaded what the conversion builds.
+  kernel->getContext()->loadDialect<spirv::SPIRVDialect>();
   FailureOr<OwningOpRef<spirv::ModuleOp>> module = convertTileToSPIRV(kernel);
   if (failed(module))
     return failure();

@@ -9,8 +9,9 @@
 // within a space, and convert_layout appears only where spaces meet: at the
 // operands of a dot.
 //
-//   in    %s = greta_tile.reduce add %x dim 1 : tensor<4x256xf32> -> tensor<4x1xf32>
-//   out   ... : tensor<4x256xf32, #greta_tile.layout<{reg = [[0,1],..], ..}>>
+//   in    %s = greta_tile.reduce add %x dim 1 : tensor<4x256xf32> ->
+//   tensor<4x1xf32> out   ... : tensor<4x256xf32, #greta_tile.layout<{reg =
+//   [[0,1],..], ..}>>
 //                 -> tensor<4x1xf32, #greta_tile.layout<{.. rep = [1,1]}>>
 //
 // How a space is laid out: neighbours in memory in the registers of a lane, up
@@ -49,7 +50,7 @@ using Shape = SmallVector<int64_t, 4>;
 struct Space {
   Shape shape;
   SmallVector<Value> members;
-  DotOp dot;                       // its accumulator, or null
+  DotOp dot;                        // its accumulator, or null
   llvm::SmallBitVector inRegisters; // dimensions taken apart by slices
   llvm::SmallBitVector reduced;
   int64_t fastest = -1; // dimension of neighbours in memory
@@ -164,8 +165,7 @@ LogicalResult LayoutAssigner::collectSpaces() {
   kernel.getBody().walk([&](Operation *op) { connect(op); });
 
   for (Value value : blocks) {
-    Space &space =
-        spaces[classes.getLeaderValue(value.getAsOpaquePointer())];
+    Space &space = spaces[classes.getLeaderValue(value.getAsOpaquePointer())];
     auto type = cast<RankedTensorType>(value.getType());
     if (space.shape.empty()) {
       space.shape.assign(type.getRank(), 1);
@@ -232,8 +232,8 @@ LogicalResult LayoutAssigner::layOut(Space &space) {
     left[dim] /= 2;
   };
   // Neighbours in registers, unless that would leave lanes idle.
-  int64_t perLane = std::max<int64_t>(
-      1, llvm::PowerOf2Ceil(elements) / kernel.getBlockSize());
+  int64_t perLane = std::max<int64_t>(1, llvm::PowerOf2Ceil(elements) /
+                                             kernel.getBlockSize());
   int64_t inSlices = 1;
   for (unsigned dim = 0; dim < rank; ++dim)
     if (space.inRegisters[dim])
@@ -354,9 +354,8 @@ LayoutAttr LayoutAssigner::operandLayout(DotOp dot, unsigned operand) {
   Basis rep(2);
   rep[shared] = acc.rep()[shared];
   rep[kDim] = depth / powerPart(depth);
-  return toAttr(kernel.getContext(),
-                Layout(reg, keep(acc.lane(), false), keep(acc.wave(), false),
-                       rep));
+  return toAttr(kernel.getContext(), Layout(reg, keep(acc.lane(), false),
+                                            keep(acc.wave(), false), rep));
 }
 
 LayoutAttr LayoutAssigner::memberLayout(const Space &space,
@@ -392,7 +391,8 @@ LogicalResult LayoutAssigner::run() {
   for (auto &entry : spaces)
     if (failed(layOut(entry.second)))
       return failure();
-  // Dots look at their operands' spaces by value: plan them before types change.
+  // Dots look at their operands' spaces by value: plan them before types
+  // change.
   SmallVector<std::pair<DotOp, std::array<LayoutAttr, 2>>> dots;
   kernel.getBody().walk([&](DotOp dot) {
     dots.push_back({dot, {operandLayout(dot, 0), operandLayout(dot, 1)}});

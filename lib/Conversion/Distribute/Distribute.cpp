@@ -228,7 +228,9 @@ LogicalResult Distributor::distributeBlock(Block &block) {
 }
 
 LogicalResult Distributor::distributeOp(Operation *op) {
-  auto fromHere = [&](auto method, auto typed) { return (this->*method)(typed); };
+  auto fromHere = [&](auto method, auto typed) {
+    return (this->*method)(typed);
+  };
   return TypeSwitch<Operation *, LogicalResult>(op)
       .Case([&](LoadOp o) { return fromHere(&Distributor::distributeLoad, o); })
       .Case(
@@ -244,8 +246,8 @@ LogicalResult Distributor::distributeOp(Operation *op) {
         auto layout = layoutOf(o, o.getResult());
         if (failed(layout))
           return failure();
-        values[o.getResult()] = LaneValues((*layout)->registerIndex.size(),
-                                           scalar(o.getValue()));
+        values[o.getResult()] =
+            LaneValues((*layout)->registerIndex.size(), scalar(o.getValue()));
         return success();
       })
       .Case<scf::ForOp>([&](Operation *o) { return distributeFor(o); })
@@ -263,8 +265,9 @@ LogicalResult Distributor::distributeOp(Operation *op) {
                       llvm::any_of(o->getResultTypes(),
                                    [](Type t) { return isBlock(t); });
         if (blocks)
-          return o->hasTrait<OpTrait::ConstantLike>() ? distributeConstant(o)
-                                                      : distributeElementwise(o);
+          return o->hasTrait<OpTrait::ConstantLike>()
+                     ? distributeConstant(o)
+                     : distributeElementwise(o);
         if (o->getNumRegions())
           return o->emitOpError("cannot stand in a kernel");
         IRMapping mapping;
@@ -288,8 +291,8 @@ LogicalResult Distributor::distributeFor(Operation *op) {
   copy->setDiscardableAttrs(loop->getDiscardableAttrDictionary());
   values[loop.getInductionVar()] = {copy.getInductionVar()};
   unsigned next = 0;
-  for (auto [arg, init, res] : llvm::zip(loop.getRegionIterArgs(),
-                                         loop.getInitArgs(), loop.getResults())) {
+  for (auto [arg, init, res] : llvm::zip(
+           loop.getRegionIterArgs(), loop.getInitArgs(), loop.getResults())) {
     unsigned count = lanes(init).size();
     values[arg] = LaneValues(copy.getRegionIterArgs().slice(next, count));
     values[res] = LaneValues(copy.getResults().slice(next, count));
@@ -354,17 +357,18 @@ LogicalResult Distributor::distributeConstant(Operation *op) {
   if (!dense || !dense.isSplat())
     return op->emitOpError("is not a splat; pass other constants as arguments");
   Value value = arith::ConstantOp::create(
-      prologue, op->getLoc(), cast<TypedAttr>(dense.getSplatValue<Attribute>()));
-  values[op->getResult(0)] =
-      LaneValues((*layout)->registerIndex.size(), value);
+      prologue, op->getLoc(),
+      cast<TypedAttr>(dense.getSplatValue<Attribute>()));
+  values[op->getResult(0)] = LaneValues((*layout)->registerIndex.size(), value);
   return success();
 }
 
 LogicalResult Distributor::distributeElementwise(Operation *op) {
   if (op->getNumRegions() || op->getNumResults() != 1 ||
       !isa<arith::ArithDialect, math::MathDialect>(op->getDialect()))
-    return op->emitOpError("has no meaning on block tensors; kernels take arith, "
-                           "math and greta_tile ops");
+    return op->emitOpError(
+        "has no meaning on block tensors; kernels take arith, "
+        "math and greta_tile ops");
   auto layout = layoutOf(op, op->getResult(0));
   if (failed(layout))
     return failure();
@@ -398,9 +402,9 @@ LogicalResult Distributor::distributeIota(IotaOp op) {
     return failure();
   LaneValues out;
   for (const Index &index : (*layout)->registerIndex)
-    out.push_back(arith::AddIOp::create(
-        builder, op.getLoc(), (*layout)->threadIndex[op.getDim()],
-        constant(index[op.getDim()])));
+    out.push_back(arith::AddIOp::create(builder, op.getLoc(),
+                                        (*layout)->threadIndex[op.getDim()],
+                                        constant(index[op.getDim()])));
   values[op.getResult()] = std::move(out);
   return success();
 }
@@ -423,10 +427,8 @@ LogicalResult Distributor::distributeBroadcast(BroadcastOp op) {
 
 /// The registers of `whole` collapsed along `dim`, if that is `part`'s layout
 /// and the dimension is in registers alone.
-static FailureOr<SmallVector<unsigned>> sliceMap(Operation *op,
-                                                 const Layout &whole,
-                                                 const Layout &part,
-                                                 unsigned dim) {
+static FailureOr<SmallVector<unsigned>>
+sliceMap(Operation *op, const Layout &whole, const Layout &part, unsigned dim) {
   SmallVector<unsigned> map;
   if (!whole.collapse(dim, &map).sameMap(part) ||
       llvm::any_of(whole.threadBits(),

@@ -76,8 +76,8 @@ LogicalResult Distributor::distributeReduce(ReduceOp op) {
   return success();
 }
 
-/// Combines across the waves that differ in the bits of `waves`. In rounds of at
-/// most four bits every lane stores its value and reads up to sixteen.
+/// Combines across the waves that differ in the bits of `waves`. In rounds of
+/// at most four bits every lane stores its value and reads up to sixteen.
 LaneValues Distributor::reduceWaves(Operation *op, ReduceKind kind,
                                     ArrayRef<Value> partials,
                                     const Layout &layout, uint32_t waves,
@@ -116,7 +116,8 @@ LaneValues Distributor::reduceWaves(Operation *op, ReduceKind kind,
       roundMask |= 1u << bit;
       waves &= waves - 1;
     }
-    Value array = sharedAlloc(slots * current.size(), current.front().getType());
+    Value array =
+        sharedAlloc(slots * current.size(), current.front().getType());
     if (inLoop(op))
       BarrierOp::create(b);
     storeWhere(writes, b, [&](ImplicitLocOpBuilder &inner) {
@@ -184,8 +185,8 @@ LaneValues Distributor::convertInWave(const Conversion &plan,
         b, math::CtPopOp::create(b, maskedId(false, selector.laneMask)),
         math::CtPopOp::create(b, maskedId(true, selector.waveMask)));
     Value odd = arith::AndIOp::create(b, bits, constant(1));
-    selectors.push_back(arith::CmpIOp::create(b, arith::CmpIPredicate::ne, odd,
-                                              constant(0)));
+    selectors.push_back(
+        arith::CmpIOp::create(b, arith::CmpIPredicate::ne, odd, constant(0)));
   }
   Value sourceLane;
   if (plan.kind == Conversion::Kind::Shuffle && !plan.isXorShuffle()) {
@@ -194,9 +195,9 @@ LaneValues Distributor::convertInWave(const Conversion &plan,
       for (auto [bit, column] : llvm::enumerate(columns)) {
         if (!column)
           continue;
-        Value set = arith::CmpIOp::create(b, arith::CmpIPredicate::ne,
-                                          maskedId(ofWave, 1u << bit),
-                                          constant(0));
+        Value set =
+            arith::CmpIOp::create(b, arith::CmpIPredicate::ne,
+                                  maskedId(ofWave, 1u << bit), constant(0));
         Value part =
             arith::SelectOp::create(b, set, constant(column), constant(0));
         sourceLane = arith::XOrIOp::create(b, sourceLane, part);
@@ -215,10 +216,10 @@ LaneValues Distributor::convertInWave(const Conversion &plan,
       if (sourceLane)
         value = ShuffleOp::create(
             b, value,
-            move.laneXor ? arith::XOrIOp::create(b, sourceLane,
-                                                 constant(move.laneXor))
-                               .getResult()
-                         : sourceLane);
+            move.laneXor
+                ? arith::XOrIOp::create(b, sourceLane, constant(move.laneXor))
+                      .getResult()
+                : sourceLane);
       else if (plan.kind == Conversion::Kind::Shuffle && move.laneXor)
         value = ShuffleXorOp::create(b, value, move.laneXor);
       candidates.push_back(value);
@@ -237,7 +238,8 @@ LaneValues Distributor::convertInWave(const Conversion &plan,
 /// Row-major through shared memory, the dimension along which both sides hold
 /// the longest runs fastest, in vectors of the common run length; rows are
 /// padded by one vector against bank conflicts.
-LaneValues Distributor::convertThroughShared(Operation *op, ArrayRef<Value> from,
+LaneValues Distributor::convertThroughShared(Operation *op,
+                                             ArrayRef<Value> from,
                                              const DistributedLayout &src,
                                              const DistributedLayout &dst,
                                              ImplicitLocOpBuilder &b) {
@@ -272,9 +274,10 @@ LaneValues Distributor::convertThroughShared(Operation *op, ArrayRef<Value> from
     for (unsigned dim = 0; dim < rank; ++dim) {
       Value term = layout.threadIndex[dim];
       if (dim == fastest)
-        term = width > 1 ? arith::DivUIOp::create(b, term, constant(width))
-                               .getResult()
-                         : term;
+        term =
+            width > 1
+                ? arith::DivUIOp::create(b, term, constant(width)).getResult()
+                : term;
       else
         term = arith::MulIOp::create(b, term, constant(strides[dim]));
       sum = sum ? arith::AddIOp::create(b, sum, term).getResult() : term;
@@ -312,8 +315,9 @@ LaneValues Distributor::convertThroughShared(Operation *op, ArrayRef<Value> from
     Value value = SharedLoadOp::create(
         b, array, offsetBy(b, at, registerOffset(dst, reg)));
     for (unsigned i = 0; i < width; ++i)
-      out[reg + i] =
-          width > 1 ? vector::ExtractOp::create(b, value, i).getResult() : value;
+      out[reg + i] = width > 1
+                         ? vector::ExtractOp::create(b, value, i).getResult()
+                         : value;
   }
   return out;
 }

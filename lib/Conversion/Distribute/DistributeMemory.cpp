@@ -31,7 +31,7 @@ struct Access {
 
   ImplicitLocOpBuilder &b;
   const DistributedLayout &layout;
-  SmallVector<int64_t> strides;     // kDynamic where dynamicStrides has it
+  SmallVector<int64_t> strides;      // kDynamic where dynamicStrides has it
   SmallVector<Value> dynamicStrides; // per dim, null where static
   Value base;                        // moved to the block's first element
   Value laneOffset;                  // i32, elements
@@ -84,8 +84,8 @@ struct Access {
       if (!mask) {
         Value at = layout.threadIndex[dim];
         if (index)
-          at = arith::AddIOp::create(b, at,
-                                     arith::ConstantIntOp::create(b, index, 32));
+          at = arith::AddIOp::create(
+              b, at, arith::ConstantIntOp::create(b, index, 32));
         mask = arith::CmpIOp::create(b, arith::CmpIPredicate::slt, at, limit);
       }
       if (!all) {
@@ -115,8 +115,8 @@ static std::optional<int64_t> constantOf(Value value) {
 }
 
 /// The width of one lane access: limited by 16 bytes, by the layout's run of
-/// registers along the dimension of stride 1, and by what alignment, strides and
-/// constant bounds promise.
+/// registers along the dimension of stride 1, and by what alignment, strides
+/// and constant bounds promise.
 template <typename OpT>
 static unsigned accessWidth(OpT op, const Layout &layout, Type element) {
   unsigned bytes = std::max(1u, element.getIntOrFloatBitWidth() / 8);
@@ -130,7 +130,8 @@ static unsigned accessWidth(OpT op, const Layout &layout, Type element) {
     }
   if (fastest < 0)
     return 1;
-  width = std::min<unsigned>(width, std::max<int64_t>(1, op.getAlign() / bytes));
+  width =
+      std::min<unsigned>(width, std::max<int64_t>(1, op.getAlign() / bytes));
   width = std::min(width, 16 / bytes);
   auto fits = [&](unsigned w) {
     for (unsigned dim = 0; dim < layout.rank(); ++dim)
@@ -173,7 +174,8 @@ static Access makeAccess(OpT op, const DistributedLayout &layout, Type element,
     else if (access.strides[dim] != 1)
       term = arith::MulIOp::create(
           b, term, arith::ConstantIntOp::create(b, access.strides[dim], 64));
-    uniform = uniform ? arith::AddIOp::create(b, uniform, term).getResult() : term;
+    uniform =
+        uniform ? arith::AddIOp::create(b, uniform, term).getResult() : term;
   }
   access.base = value(op.getBase());
   if (uniform)
@@ -218,12 +220,11 @@ LogicalResult Distributor::distributeLoad(LoadOp op) {
   const DistributedLayout &layout = **found;
   ImplicitLocOpBuilder b(op.getLoc(), builder);
   Type element = getElementTypeOrSelf(op.getResult().getType());
-  Access access = makeAccess(op, layout, element, b,
-                             [&](Value v) { return scalar(v); });
+  Access access =
+      makeAccess(op, layout, element, b, [&](Value v) { return scalar(v); });
   unsigned width = access.width;
-  int64_t align =
-      std::min<int64_t>(op.getAlign(),
-                        width * std::max(1u, element.getIntOrFloatBitWidth() / 8));
+  int64_t align = std::min<int64_t>(
+      op.getAlign(), width * std::max(1u, element.getIntOrFloatBitWidth() / 8));
   Type type = width > 1 ? Type(VectorType::get(width, element)) : element;
   Value other = op.getOther() ? scalar(op.getOther()) : Value();
   Value otherValue;
@@ -272,12 +273,11 @@ LogicalResult Distributor::distributeStore(StoreOp op) {
   const DistributedLayout &layout = **found;
   ImplicitLocOpBuilder b(op.getLoc(), builder);
   Type element = getElementTypeOrSelf(op.getValue().getType());
-  Access access = makeAccess(op, layout, element, b,
-                             [&](Value v) { return scalar(v); });
+  Access access =
+      makeAccess(op, layout, element, b, [&](Value v) { return scalar(v); });
   unsigned width = access.width;
-  int64_t align =
-      std::min<int64_t>(op.getAlign(),
-                        width * std::max(1u, element.getIntOrFloatBitWidth() / 8));
+  int64_t align = std::min<int64_t>(
+      op.getAlign(), width * std::max(1u, element.getIntOrFloatBitWidth() / 8));
   Value owner = ownsCopies(layout.layout, b);
 
   // Groups under the same condition share a branch.

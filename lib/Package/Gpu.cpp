@@ -1,0 +1,146 @@
+//===- Gpu.cpp - a function for a GPU target ------------------------------===//
+//
+// Runs the pipeline of docs/architecture.md on one function for one row of the
+// target table and reads the manifest's facts off the result: which tensors are
+// arguments, results or temporaries, and each launch's grid and scalars. hip
+// and vulkan rows differ only in who emits the object.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Gpu.h"
+#include "GretaTile/GretaTile.h"
+#include "SpirvEmitter.h"
+#include "greta/Conversion/Passes.h"
+#include "greta/Package/Hsaco.h"
+#include "greta/Transforms/Passes.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Transforms/Passes.h"
+
+using namespace mlir;
+using namespace greta;
+
+/// From greta ops to one lane's program, the same for every GPU.
+static void buildPipeline(PassManager &passes, const TargetRow &row) {
+  passes.addNestedPass<func::FuncOp>(createGretaFusePass());
+  GretaConfigurePassOptions configure;
+  configure.target = row.name.str();
+  passes.addNestedPass<func::FuncOp>(createGretaConfigurePass(configure));
+  passes.addPass(createGretaToTilePass());
+  passes.addNestedPass<tile::FuncOp>(createGretaTileAssignLayoutsPass());
+  passes.addPass(createGretaTileDistributePass());
+  passes.addNestedPass<tile::FuncOp>(createCSEPass());
+}
+
+namespace {
+
+/// The buffers of a function's tensors: a view has that of what it views.
+class Buffers {
+public:
+  explicit Buffers(func::FuncOp func) {
+    for (BlockArgument arg : func.getArguments())
+      places[arg] = {KernelArg::Arg, arg.getArgNumber(), {}};
+    auto results = func.getBody().front().getTerminator()->getOperands();
+    for (auto [i, value] : llvm::enumerate(results))
+      places.try_emplace(
+          rootOf(value),
+          KernelArg{KernelArg::Result, static_cast<unsigned>(i), {}});
+  }
+
+  /// Where a tensor lives; a temporary where nothing else says.
+  KernelArg place(Value value) {
+    auto [it, isNew] = places.try_emplace(rootOf(value));
+    if (isNew) {
+      it->second = {KernelArg::Temp, static_cast<unsigned>(temps.size()), {}};
+      temps.push_back(specOf(it->first));
+    }
+    return it->second;
+  }
+
+  SmallVector<TensorSpec> temps;
+
+private:
+  /// Follows views to the tensor that owns the buffer.
+  static Value rootOf(Value value) {
+    while (Operation *op = value.getDefiningOp()) {
+      if (!isa<tensor::ExpandShapeOp, tensor::CollapseShapeOp, tensor::CastOp>(
+              op))
+        break;
+      value = op->getOperand(0);
+    }
+    return value;
+  }
+
+  /// A temporary is a launch's result.
+  static TensorSpec specOf(Value value) {
+    auto result = cast<OpResult>(value);
+    auto launch = cast<tile::LaunchOp>(result.getOwner());
+    TensorSpec spec;
+    spec.elementType = cast<RankedTensorType>(value.getType()).getElementType();
+    auto shape =
+        cast<AffineMapAttr>(launch.getResultShapes()[result.getResultNumber()]);
+    spec.shape = llvm::to_vector(shape.getValue().getResults());
+    return spec;
+  }
+
+  llvm::DenseMap<Value, KernelArg> places;
+};
+
+} // namespace
+
+LogicalResult greta::compileForGpu(OwningOpRef<ModuleOp> module,
+                                   const TargetRow &row,
+                                   const CompileOptions &options,
+                                   CompiledVariant &variant) {
+  {
+    TimingScope timing = options.nest("lower to one lane's program");
+    PassManager passes(module->getContext());
+    passes.enableVerifier(false);
+    buildPipeline(passes, row);
+    if (failed(passes.run(*module)))
+      return failure();
+  }
+  variant.row = &row;
+  variant.id =
+      row.isVulkan() ? ("vulkan-" + row.family()).str() : row.name.str();
+  if (row.isHip())
+    variant.requires_.arch = row.name.str();
+
+  // What the launches say is read first: emitting replaces kernels.
+  auto func = *module->getOps<func::FuncOp>().begin();
+  Buffers buffers(func);
+  SymbolTable symbols(*module);
+  for (auto launch : func.getOps<tile::LaunchOp>()) {
+    CompiledKernel &kernel = variant.kernels.emplace_back();
+    for (Value tensor : launch->getOperands())
+      kernel.args.push_back(buffers.place(tensor));
+    for (Value tensor : launch->getResults())
+      kernel.args.push_back(buffers.place(tensor));
+    for (AffineExpr scalar : launch.getScalars().getResults())
+      kernel.args.push_back({KernelArg::Scalar, 0, scalar});
+    kernel.grid = llvm::to_vector<3>(launch.getGrid().getResults());
+    kernel.config = launch.getConfigAttr();
+    auto code = symbols.lookup<tile::FuncOp>(launch.getKernel());
+    kernel.entry = code.getSymName().str();
+    kernel.block = {code.getBlockSize(), 1, 1};
+    if (row.isHip()) {
+      FailureOr<HsacoKernel> hsaco = emitHsaco(code, row, options);
+      if (failed(hsaco))
+        return failure();
+      kernel.object = std::move(hsaco->object);
+      kernel.stats = hsaco->stats;
+      kernel.ldsBytes = hsaco->stats ? hsaco->stats->ldsBytes : 0;
+    } else {
+      TimingScope timing = options.nest("emit SPIR-V");
+      FailureOr<SpirvObject> spirv = emitSpirv(code, options.artifact);
+      if (failed(spirv))
+        return failure();
+      kernel.object = std::move(spirv->object);
+      kernel.ldsBytes = spirv->requirements.sharedBytes;
+      addRequirements(variant.requires_, spirv->requirements);
+    }
+  }
+  variant.temps = std::move(buffers.temps);
+  return success();
+}

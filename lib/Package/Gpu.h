@@ -1,0 +1,21 @@
+//===- Gpu.h - the code generator of GPU targets ----------------*- C++ -*-===//
+//
+// What compileVariants calls for hip and vulkan rows.
+//
+//===----------------------------------------------------------------------===//
+#ifndef GRETA_LIB_PACKAGE_GPU_H
+#define GRETA_LIB_PACKAGE_GPU_H
+
+#include "greta/Package/Compile.h"
+
+namespace greta {
+
+/// The function for one hip or vulkan row.
+llvm::LogicalResult compileForGpu(mlir::OwningOpRef<mlir::ModuleOp> module,
+                                  const TargetRow &row,
+                                  const CompileOptions &options,
+                                  CompiledVariant &variant);
+
+} // namespace greta
+
+#endif
