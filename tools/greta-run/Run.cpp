@@ -85,7 +85,7 @@ void compareResult(const std::string &What, const std::string &Name,
              static_cast<long long>(D.Outside),
              static_cast<long long>(Want.elements()), O.Atol, O.Rtol,
              static_cast<long long>(D.FirstOutside),
-             element(Got, D.FirstOutside), element(Want, D.FirstOutside));
+             Elements(Got)[D.FirstOutside], Elements(Want)[D.FirstOutside]);
   } else {
     double Limit = tolerance(Got.DType);
     if (D.RowEuclidean <= 2 * Limit && D.RowMaximum <= 4 * Limit)

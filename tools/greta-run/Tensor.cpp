@@ -14,7 +14,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
-#include <memory>
+#include <mutex>
 #include <stdexcept>
 #include <thread>
 
@@ -254,6 +254,38 @@ Input generated(const std::string &Text,
   return In;
 }
 
+template <typename T> T load(const uint8_t *P) {
+  T Value;
+  memcpy(&Value, P, sizeof(T));
+  return Value;
+}
+
+void compareRow(const Elements &Got, const Elements &Want, int64_t Begin,
+                int64_t Columns, double Rtol, double Atol, Difference &D) {
+  double Square = 0, WantSquare = 0, Max = 0, WantMax = 0;
+  for (int64_t I = Begin; I < Begin + Columns; ++I) {
+    double G = Got[I], W = Want[I];
+    bool Same = G == W || (std::isnan(G) && std::isnan(W));
+    double Error = Same ? 0 : std::fabs(G - W);
+    if (!Same && (!std::isfinite(G) || !std::isfinite(W)))
+      Error = INFINITY;
+    if (!Same && !(Error <= Atol + Rtol * std::fabs(W)) && D.Outside++ == 0)
+      D.FirstOutside = I;
+    Square += Error * Error;
+    Max = std::max(Max, Error);
+    if (std::isfinite(W)) {
+      WantSquare += W * W;
+      WantMax = std::max(WantMax, std::fabs(W));
+    }
+  }
+  constexpr double tiny = std::numeric_limits<double>::min();
+  D.MaxAbs = std::max(D.MaxAbs, Max);
+  D.RowEuclidean =
+      std::max(D.RowEuclidean,
+               std::sqrt(Square) / std::max(std::sqrt(WantSquare), tiny));
+  D.RowMaximum = std::max(D.RowMaximum, Max / std::max(WantMax, tiny));
+}
+
 } // namespace
 
 int64_t HostTensor::elements() const { return count(Shape); }
@@ -318,68 +350,70 @@ Input parseInput(const std::string &Text) {
   return In;
 }
 
-double element(const HostTensor &T, int64_t Index) {
+Elements::Elements(const HostTensor &T) : Bytes(T.Bytes.data()) {
+  const FloatFormat *F = floatFormat(T.DType);
+  Width = bitsOf(T.DType) / 8;
+  if (T.DType == "f64")
+    Kind = F64;
+  else if (T.DType == "f32")
+    Kind = F32;
+  else if (T.DType == "i32")
+    Kind = I32;
+  else if (T.DType == "i8")
+    Kind = I8;
+  else if (!F)
+    Kind = I4;
+  else {
+    // Every value of a small float, once.
+    Kind = Small;
+    Table.resize(size_t(1) << 8 * Width);
+    for (uint32_t Bits = 0; Bits < Table.size(); ++Bits)
+      Table[Bits] = static_cast<float>(decode(*F, Bits));
+  }
+}
+
+double Elements::operator[](int64_t Index) const {
   size_t I = static_cast<size_t>(Index);
-  if (T.DType == "f64") {
-    double V;
-    memcpy(&V, &T.Bytes[I * 8], 8);
-    return V;
+  const uint8_t *P = Bytes + I * Width;
+  switch (Kind) {
+  case F64:
+    return load<double>(P);
+  case F32:
+    return load<float>(P);
+  case I32:
+    return load<int32_t>(P);
+  case I8:
+    return static_cast<int8_t>(*P);
+  case Small:
+    return Table[Width == 1 ? *P : load<uint16_t>(P)];
+  case I4:
+    break;
   }
-  if (T.DType == "f32") {
-    float V;
-    memcpy(&V, &T.Bytes[I * 4], 4);
-    return V;
-  }
-  if (const FloatFormat *F = floatFormat(T.DType)) {
-    uint32_t Bits = 0;
-    size_t Width = bitsOf(T.DType) / 8;
-    memcpy(&Bits, &T.Bytes[I * Width], Width);
-    return decode(*F, Bits);
-  }
-  if (T.DType == "i32") {
-    int32_t V;
-    memcpy(&V, &T.Bytes[I * 4], 4);
-    return V;
-  }
-  if (T.DType == "i8")
-    return static_cast<int8_t>(T.Bytes[I]);
-  int Nibble = T.Bytes[I / 2] >> (I % 2 * 4) & 15;
+  int Nibble = Bytes[I / 2] >> (I % 2 * 4) & 15;
   return Nibble < 8 ? Nibble : Nibble - 16;
 }
 
 Difference compare(const HostTensor &Got, const HostTensor &Want, double Rtol,
                    double Atol) {
-  Difference D;
+  Elements G(Got), W(Want);
   int64_t Columns = Want.Shape.empty() ? 1 : Want.Shape.back();
   int64_t Rows = Columns ? Want.elements() / Columns : 0;
-  for (int64_t R = 0; R < Rows; ++R) {
-    double Square = 0, WantSquare = 0, Max = 0, WantMax = 0;
-    for (int64_t C = 0; C < Columns; ++C) {
-      double G = element(Got, R * Columns + C),
-             W = element(Want, R * Columns + C);
-      double Error = std::fabs(G - W);
-      bool Same = G == W || (std::isnan(G) && std::isnan(W));
-      if (Same)
-        Error = 0;
-      else if (!std::isfinite(G) || !std::isfinite(W))
-        Error = INFINITY;
-      if (!(Error <= Atol + Rtol * std::fabs(W)) && !Same && D.Outside++ == 0)
-        D.FirstOutside = R * Columns + C;
-      Square += Error * Error;
-      Max = std::max(Max, Error);
-      if (std::isfinite(W)) {
-        WantSquare += W * W;
-        WantMax = std::max(WantMax, std::fabs(W));
-      }
-    }
-    constexpr double tiny = std::numeric_limits<double>::min();
-    D.MaxAbs = std::max(D.MaxAbs, Max);
-    D.RowEuclidean =
-        std::max(D.RowEuclidean,
-                 std::sqrt(Square) / std::max(std::sqrt(WantSquare), tiny));
-    D.RowMaximum = std::max(D.RowMaximum, Max / std::max(WantMax, tiny));
-  }
-  return D;
+  Difference Total;
+  std::mutex Lock;
+  parallel(Rows, 1, [&](int64_t Begin, int64_t End) {
+    Difference D;
+    for (int64_t R = Begin; R < End; ++R)
+      compareRow(G, W, R * Columns, Columns, Rtol, Atol, D);
+    std::lock_guard<std::mutex> Guard(Lock);
+    Total.MaxAbs = std::max(Total.MaxAbs, D.MaxAbs);
+    Total.RowEuclidean = std::max(Total.RowEuclidean, D.RowEuclidean);
+    Total.RowMaximum = std::max(Total.RowMaximum, D.RowMaximum);
+    Total.Outside += D.Outside;
+    if (D.Outside &&
+        (Total.FirstOutside < 0 || D.FirstOutside < Total.FirstOutside))
+      Total.FirstOutside = D.FirstOutside;
+  });
+  return Total;
 }
 
 } // namespace greta_run

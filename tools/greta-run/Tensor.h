@@ -35,8 +35,18 @@ struct Input {
 // 3xf32:value:1.5 | 3xf32:zeros
 Input parseInput(const std::string &Text);
 
-// One element as a double; i4 counts nibbles.
-double element(const HostTensor &T, int64_t Index);
+// A tensor's elements as doubles; i4 counts nibbles.
+class Elements {
+public:
+  explicit Elements(const HostTensor &T);
+  double operator[](int64_t Index) const;
+
+private:
+  enum { F64, F32, I32, I8, I4, Small } Kind;
+  const uint8_t *Bytes;
+  size_t Width;
+  std::vector<float> Table; // of Small
+};
 
 struct Difference {
   double MaxAbs = 0;         // of all elements

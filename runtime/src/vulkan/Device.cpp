@@ -117,8 +117,7 @@ void Core::outOfMemory(size_t Size) const {
       Largest = std::max(Largest, Memory.memoryHeaps[H].size);
   fail(GRETA_ERROR_OUT_OF_MEMORY, Physical.Props.deviceName,
        " cannot allocate ", Size, " bytes (device memory: ", Largest,
-       " bytes, one allocation at most ", Physical.V11.maxMemoryAllocationSize,
-       ")");
+       " bytes)");
 }
 
 std::optional<uint32_t> Core::memoryType(uint32_t Allowed,
@@ -139,8 +138,8 @@ VulkanMemory::VulkanMemory(CoreRef Owner, size_t Bytes, bool HostVisible)
   VkDeviceSize Heap = 0;
   for (uint32_t H = 0; H < C->Memory.memoryHeapCount; ++H)
     Heap = std::max(Heap, C->Memory.memoryHeaps[H].size);
-  if (Rounded < Bytes || Rounded > P.V11.maxMemoryAllocationSize ||
-      Rounded > P.V13.maxBufferSize || Rounded > Heap)
+  // Not maxMemoryAllocationSize: drivers give more than they name there.
+  if (Rounded < Bytes || Rounded > P.V13.maxBufferSize || Rounded > Heap)
     C->outOfMemory(Bytes);
   VkBufferCreateInfo Info{VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO};
   Info.size = Rounded;

@@ -9,6 +9,7 @@
 #include "Backend.h"
 #include "Features.h"
 
+#include <atomic>
 #include <mutex>
 #include <optional>
 
@@ -99,10 +100,10 @@ struct Core {
     std::mutex Lock;
   };
   std::vector<std::unique_ptr<Queue>> Queues; // streams take them in turn
-  std::mutex Lock;                            // guards what follows
-  size_t NextQueue = 0;
   VkPipelineCache Cache = VK_NULL_HANDLE;
-  bool CacheChanged = false;
+  std::atomic<bool> CacheChanged{false};
+  std::mutex Lock; // guards what follows
+  size_t NextQueue = 0;
   struct QueryPool {
     VkQueryPool Handle;
     uint32_t Index;

@@ -116,7 +116,7 @@ VulkanKernel::VulkanKernel(CoreRef Owner, uint32_t SubgroupSize,
     Captured = CaptureStatistics && C->Fn.GetPipelineExecutableStatistics;
     if (Captured)
       Info.flags |= VK_PIPELINE_CREATE_CAPTURE_STATISTICS_BIT_KHR;
-    std::lock_guard<std::mutex> Guard(C->Lock);
+    // The cache is the driver's to lock.
     Result = C->Fn.CreateComputePipelines(C->Handle, C->Cache, 1, &Info,
                                           nullptr, &Pipeline);
     C->CacheChanged = true;

@@ -15,6 +15,11 @@ extern "C" const char *__lsan_default_suppressions() {
 
 int main(int argc, char **argv) {
   testing::InitGoogleTest(&argc, argv);
+  // A cache of their own, but scripts/vulkan-drivers keeps its drivers.
+  const char *Xdg = getenv("XDG_CACHE_HOME"), *Home = getenv("HOME");
+  std::string Cache =
+      Xdg && *Xdg ? Xdg : std::string(Home ? Home : "") + "/.cache";
+  setenv("GRETA_CACHE", (Cache + "/greta").c_str(), 0);
   setenv("XDG_CACHE_HOME", greta_test::temporaryFolder().c_str(), 1);
   const char *Layer =
       "/usr/share/vulkan/explicit_layer.d/VkLayer_khronos_validation.json";
