@@ -1,19 +1,334 @@
-//===- Checks.cpp - what a checked launch watches -------------------------===//
+//===- Checks.cpp - uninitialised registers and missing waits -------------===//
 #include "Checks.h"
+#include "ChecksState.h"
+#include "Lane.h"
+#include "greta/Sim/Simulator.h"
+
 using namespace greta::sim;
-struct Checker::State {};
-Checker::Checker(Workgroup &, unsigned) {}
+using llvm::Twine;
+
+Checker::Checker(Workgroup &group, unsigned checks)
+    : state(std::make_unique<State>(group, checks)) {}
 Checker::~Checker() = default;
-void Checker::reset() {}
-void Checker::defineVector(Wave &, unsigned) {}
-void Checker::defineScalar(Wave &, unsigned, unsigned) {}
-void Checker::before(Wave &, const Inst &) {}
-void Checker::after(Wave &, const Inst &) {}
-void Checker::lds(Wave &, const Inst &, unsigned, uint32_t, unsigned, Access) {}
-void Checker::global(Wave &, const Inst &, unsigned, uint64_t, unsigned,
-                     Access) {}
-void Checker::scalarAccess(Wave &, const Inst &, uint64_t, unsigned) {}
-void Checker::loaded(Wave &, unsigned, unsigned, bool) {}
-void Checker::signal(Wave &) {}
-void Checker::wait(Wave &) {}
-void Checker::ended(Wave &, const Inst &) {}
+
+void Checker::reset() {
+  State &s = *state;
+  size_t n = s.group.waves.size();
+  s.waves.resize(n);
+  for (WaveState &w : s.waves) {
+    w.defined.fill(0);
+    w.scalar.reset();
+    for (unsigned k = slot::VCC; k < slot::Count; ++k)
+      w.scalar[k] = true;
+    w.issued.fill(0);
+    w.done.fill(0);
+    w.pending.fill(0);
+    w.scalarPending.fill(0);
+    w.anyPending = false;
+    w.clock.assign(n, 0);
+    w.matrixReady.fill(0);
+    w.valuWrite.fill(0);
+    w.state = 0;
+  }
+  for (size_t k = 0; k < n; ++k)
+    s.waves[k].clock[k] = 1;
+  s.barrierClock.assign(n, 0);
+  if (s.checks & CheckRaces)
+    s.ldsShadow.assign((s.group.ldsBytes + 3) / 4, Shadow());
+  if (s.checks & CheckUninit)
+    s.ldsDefined.assign(s.group.ldsBytes, 0);
+  s.globalShadow.clear();
+  s.origin.clear();
+}
+
+void Checker::defineVector(Wave &w, unsigned r) {
+  state->waves[w.id].defined[r] = w.exec;
+}
+void Checker::defineScalar(Wave &w, unsigned first, unsigned count) {
+  for (unsigned k = 0; k < count; ++k)
+    state->waves[w.id].scalar[first + k] = true;
+}
+
+static bool isMemory(Unit u) {
+  return u == Unit::Global || u == Unit::Flat || u == Unit::Scratch ||
+         u == Unit::Buffer || u == Unit::Lds || u == Unit::Smem;
+}
+static bool isVmem(Unit u) {
+  return u == Unit::Global || u == Unit::Flat || u == Unit::Scratch ||
+         u == Unit::Buffer;
+}
+
+static std::string nameOf(const Operand &o) {
+  if (o.kind == Operand::Sgpr) {
+    if (o.index < slot::VCC)
+      return "s" + std::to_string(o.index);
+    return o.index < slot::TTMP ? "vcc" : "a special register";
+  }
+  return o.index < row::Agpr ? "v" + std::to_string(o.index)
+                             : "a" + std::to_string(o.index - row::Agpr);
+}
+
+//===- uninit -------------------------------------------------------------===//
+
+void Checker::State::uninitBefore(Wave &w, WaveState &s, const Inst &i) {
+  if (!isMemory(i.unit))
+    return;
+  // Which source is the address, which the data: loads have no data, buffer
+  // stores begin with it, the others have it second.
+  bool isLoad =
+      i.dst[0] && !(i.op && llvm::StringRef(i.op->types).contains('?'));
+  for (unsigned k = 0; k < i.numSrc; ++k) {
+    const Operand &o = i.src[k];
+    bool data = !isLoad && (i.unit == Unit::Buffer ? k == 0 : k == 1);
+    // Work items spill undefined values, and LDS keeps track of its own.
+    if (data && (i.unit == Unit::Lds || i.unit == Unit::Scratch ||
+                 i.unit == Unit::Buffer))
+      continue;
+    if ((i.op->flags & CrossLane) && k)
+      continue;
+    uint64_t missing = w.exec & ~definedLanes(s, o);
+    if (i.unit == Unit::Smem ? o.kind == Operand::Sgpr && missing : missing) {
+      int lane = o.isVgpr() ? llvm::countr_zero(missing) : -1;
+      return w.fault(i,
+                     Twine("uninitialised ") + nameOf(o) +
+                         (data ? " is stored" : " is used as an address") +
+                         (origin.empty() ? "" : origin),
+                     lane);
+    }
+  }
+}
+
+static uint64_t resultLanes(const WaveState &s, const Wave &w, const Inst &i) {
+  if (i.op && (i.op->flags & Select)) {
+    uint64_t m = w.mask(i.src[2]);
+    return (definedLanes(s, i.src[0]) & ~m) | (definedLanes(s, i.src[1]) & m);
+  }
+  bool merge = i.op && (i.op->flags & (Merge | Pk16 | Result16));
+  uint64_t m = merge ? 0 : ~uint64_t(0);
+  for (unsigned k = 0; k < i.numSrc; ++k) {
+    uint64_t d = definedLanes(s, i.src[k]);
+    m = merge ? m | d : m & d;
+  }
+  return i.numSrc ? m : ~uint64_t(0);
+}
+
+void Checker::State::uninitAfter(Wave &w, WaveState &s, const Inst &i) {
+  auto define = [&](const Operand &o, unsigned words, uint64_t lanes,
+                    uint64_t m) {
+    if (o.kind == Operand::Vgpr) {
+      for (unsigned k = 0; k < words && o.index + k < row::Temp; ++k)
+        s.defined[o.index + k] =
+            (s.defined[o.index + k] & ~lanes) | (m & lanes);
+    } else if (o.kind == Operand::Sgpr) {
+      for (unsigned k = 0; k < words && o.index + k < slot::Count; ++k)
+        s.scalar[o.index + k] = m != 0;
+    }
+  };
+  if (!i.dst[0])
+    return;
+  uint64_t all = ~uint64_t(0);
+  switch (i.unit) {
+  case Unit::Salu: {
+    uint64_t m = all;
+    for (unsigned k = 0; k < i.numSrc; ++k)
+      m &= definedLanes(s, i.src[k]);
+    // Logic on masks may well mix in undefined bits.
+    define(i.dst[0], i.dst[0].words, all, i.dst[0].words == 1 ? m : all);
+    break;
+  }
+  case Unit::Lds:
+    for (unsigned k = 0; k < i.dst[0].words; ++k) {
+      Operand o = i.dst[0];
+      o.index = uint16_t(o.index + k);
+      define(o, 1, w.exec, sawLds ? ~undefinedWord[k & 3] : all);
+    }
+    break;
+  case Unit::Matrix: {
+    uint64_t m = definedLanes(s, i.src[0]) & definedLanes(s, i.src[1]);
+    if (w.wave32)
+      m |= 0xffffffff00000000ull;
+    bool good = m == all;
+    uint64_t c = definedLanes(s, i.src[2]);
+    define(i.dst[0], i.dst[0].words, all, good ? c : 0);
+    break;
+  }
+  case Unit::Valu:
+  case Unit::Trans: {
+    if (i.fn == runVopd) {
+      const Inst &x = *i.inner, &y = *x.inner;
+      uint64_t mx = resultLanes(s, w, x), my = resultLanes(s, w, y);
+      define(i.dst[0], 1, w.exec, mx);
+      define(i.dst[1], 1, w.exec, my);
+      break;
+    }
+    bool cross = (i.op && (i.op->flags & CrossLane)) || i.has(Dpp);
+    uint64_t m = cross ? all : resultLanes(s, w, i);
+    if (i.dst[0].kind == Operand::Sgpr)
+      m = all;
+    // A 16-bit write leaves a register that was half defined as it is.
+    if (i.op && (i.op->flags & Result16) && i.dst[0].isVgpr() &&
+        i.dst[0].index < row::Temp)
+      m |= s.defined[i.dst[0].index];
+    define(i.dst[0], i.dst[0].words, cross ? all : w.exec, m);
+    define(i.dst[1], i.dst[1].words, w.exec, all);
+    break;
+  }
+  default:
+    define(i.dst[0], i.dst[0].words, w.exec, all);
+    define(i.dst[1], i.dst[1].words, w.exec, all);
+  }
+}
+
+//===- waits --------------------------------------------------------------===//
+
+static void finish(WaveState &s, Counter c, uint32_t left) {
+  uint32_t done = s.issued[c] > left ? s.issued[c] - left : 0;
+  s.done[c] = std::max(s.done[c], done);
+}
+
+void Checker::State::waitsBefore(Wave &w, WaveState &s, const Inst &i) {
+  if (i.op && (i.op->flags & WaitCount)) {
+    uint32_t n = uint32_t(i.imm);
+    auto lgkm = [&](uint32_t left) {
+      // Scalar loads come back in any order.
+      finish(s, CountLds, left);
+      if (left == 0)
+        finish(s, CountSmem, 0);
+    };
+    switch (i.param) {
+    case WaitAll:
+      if ((i.waits & 0xff) != 0xff)
+        finish(s, CountLoad, i.waits & 0xff);
+      if ((i.waits >> 16 & 0xff) != 0xff)
+        lgkm(i.waits >> 16 & 0xff);
+      break;
+    case WaitLoad:
+      finish(s, CountLoad, n);
+      break;
+    case WaitLgkm:
+      lgkm(n);
+      break;
+    case WaitLds:
+      finish(s, CountLds, n);
+      break;
+    case WaitSmem:
+      if (n == 0)
+        finish(s, CountSmem, 0);
+      break;
+    case WaitLoadLds:
+      finish(s, CountLoad, n >> 8 & 63);
+      finish(s, CountLds, n & 63);
+      break;
+    case WaitStoreLds:
+      finish(s, CountLds, n & 63);
+      break;
+    case WaitIdle:
+      for (Counter c : {CountLoad, CountLds, CountSmem})
+        finish(s, c, 0);
+      break;
+    default:
+      break;
+    }
+    bool any = false;
+    for (unsigned c = 0; c < Counters; ++c)
+      any |= s.done[c] < s.issued[c];
+    s.anyPending = any;
+    return;
+  }
+  if (!s.anyPending)
+    return;
+  auto check = [&](const Operand &o, bool write) {
+    static const char *const names[] = {"vector memory", "LDS",
+                                        "scalar memory"};
+    for (unsigned k = 0; k < o.words; ++k) {
+      unsigned r = o.index + k;
+      unsigned c = CountSmem;
+      uint32_t sequence = 0;
+      if (o.kind == Operand::Vgpr && r < row::Temp) {
+        sequence = s.pending[r];
+        c = s.pendingCounter[r];
+      } else if (o.kind == Operand::Sgpr && r < slot::Count) {
+        sequence = s.scalarPending[r];
+      }
+      if (sequence && sequence > s.done[c]) {
+        Operand at = o;
+        at.index = uint16_t(r);
+        w.fault(i, Twine(nameOf(at)) + " is " + (write ? "written" : "read") +
+                       " before an s_waitcnt covers its " + names[c] + " load");
+        return false;
+      }
+    }
+    return true;
+  };
+  for (unsigned k = 0; k < i.numSrc; ++k)
+    if (i.src[k].kind != Operand::Const && !check(i.src[k], false))
+      return;
+  // A load may follow a load into the same register in order; others may not.
+  for (const Operand &d : i.dst)
+    if (d && !(isVmem(i.unit) || i.unit == Unit::Lds) && !check(d, true))
+      return;
+}
+
+void Checker::State::waitsAfter(Wave &w, WaveState &s, const Inst &i) {
+  Counter c;
+  if (isVmem(i.unit))
+    c = CountLoad;
+  else if (i.unit == Unit::Lds)
+    c = CountLds;
+  else if (i.unit == Unit::Smem)
+    c = CountSmem;
+  else
+    return;
+  // Stores count with the loads on gfx9 and have a counter of their own later;
+  // atomics that return count as loads.
+  bool returns = i.dst[0] || i.has(Return) || i.has(ToLds);
+  if (c == CountLoad && !returns && !w.chip->isGfx9())
+    return;
+  ++s.issued[c];
+  s.anyPending = true;
+  auto mark = [&](const Operand &o) {
+    for (unsigned k = 0; k < o.words; ++k) {
+      unsigned r = o.index + k;
+      if (o.kind == Operand::Vgpr && r < row::Temp) {
+        s.pending[r] = s.issued[c];
+        s.pendingCounter[r] = c;
+      } else if (o.kind == Operand::Sgpr && r < slot::Count && c == CountSmem) {
+        s.scalarPending[r] = s.issued[c];
+      }
+    }
+  };
+  if (i.dst[0])
+    mark(i.dst[0]);
+  else if (i.unit == Unit::Buffer && i.has(Return) && !i.has(ToLds))
+    mark(i.src[0]);
+}
+
+//===- the loop's two hooks -----------------------------------------------===//
+
+void Checker::before(Wave &w, const Inst &i) {
+  State &s = *state;
+  WaveState &ws = s.waves[w.id];
+  if (s.checks & CheckWaits)
+    s.waitsBefore(w, ws, i);
+  if ((s.checks & CheckHazards) && w.chip->isGfx9())
+    s.hazardBefore(w, ws, i);
+  if (s.checks & CheckUninit) {
+    s.uninitBefore(w, ws, i);
+    if (i.unit == Unit::Lds) {
+      std::memset(s.undefinedWord, 0, sizeof(s.undefinedWord));
+      std::memset(s.wordsSeen, 0, sizeof(s.wordsSeen));
+      s.sawLds = false;
+    }
+  }
+}
+
+void Checker::after(Wave &w, const Inst &i) {
+  State &s = *state;
+  WaveState &ws = s.waves[w.id];
+  if (s.checks & CheckWaits)
+    s.waitsAfter(w, ws, i);
+  if ((s.checks & CheckHazards) && w.chip->isGfx9())
+    s.hazardAfter(w, ws, i);
+  if (s.checks & CheckUninit)
+    s.uninitAfter(w, ws, i);
+}

@@ -1,8 +1,18 @@
 //===- Checks.h - what a checked launch watches -----------------*- C++ -*-===//
 //
 // One Checker per workgroup. The memory instructions report accesses to it; the
-// instruction loop shows it every instruction before it runs. Reports name the
-// kernel, the instruction, the lane and the address, and end the launch.
+// instruction loop shows it every instruction before and after it runs. Reports
+// name the kernel, the instruction, the lane and the address, and end the
+// launch.
+//
+//   uninit  a register or LDS word that was never written reaches an address or
+//           memory. Definedness is tracked by register and lane and propagates
+//           through arithmetic, so that copying garbage around is no error.
+//   races   two waves touch a word, one writes, and no barrier orders them
+//           (vector clocks; a barrier joins the clocks of all waves)
+//   waits   a register is used before the s_waitcnt that covers its load
+//   hazards gfx9: a matrix result, or a VALU result that a matrix instruction
+//           reads, is used before the wait states the hardware does not insert
 //
 //===----------------------------------------------------------------------===//
 #ifndef GRETA_SIM_CHECKS_H
@@ -25,20 +35,15 @@ public:
   void defineVector(Wave &w, unsigned row);
   void defineScalar(Wave &w, unsigned first, unsigned count);
 
-  /// Before an instruction: waits, hazards, uninitialised sources.
   void before(Wave &w, const Inst &i);
-  /// After it: destinations become defined or undefined, loads pending.
   void after(Wave &w, const Inst &i);
 
   void lds(Wave &w, const Inst &i, unsigned lane, uint32_t address,
            unsigned bytes, Access access);
   void global(Wave &w, const Inst &i, unsigned lane, uint64_t address,
               unsigned bytes, Access access);
-  void scalarAccess(Wave &w, const Inst &i, uint64_t address, unsigned bytes);
-  /// Whether the words an LDS or scratch read gave lane l were defined.
-  void loaded(Wave &w, unsigned row, unsigned lane, bool defined);
 
-  void signal(Wave &w);
+  void signal(Wave &w, const Inst &i);
   void wait(Wave &w);
   void ended(Wave &w, const Inst &i);
 

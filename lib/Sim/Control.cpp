@@ -70,13 +70,13 @@ void trap(Wave &w, const Inst &i) {
 }
 
 void barrier(Wave &w, const Inst &i) {
-  signalBarrier(w);
+  signalBarrier(w, i);
   waitBarrier(w, i);
 }
 void signal(Wave &w, const Inst &i) {
   if (w.scalar(i.src[0]) != ~0u)
     return w.fault(i, "only the workgroup barrier (-1) is supported");
-  signalBarrier(w);
+  signalBarrier(w, i);
 }
 void signalIsFirst(Wave &w, const Inst &i) {
   w.setScc(w.wg->arrived == 0);
@@ -165,22 +165,24 @@ const OpInfo table[] = {
     ROW("s_sendmsg_rtn_b64", sendmsgRtn, "l=", Smem),
     ROW("s_memtime", memtime, "l=", Smem),
     ROW("s_memrealtime", memtime, "l=", Smem),
-    {"s_waitcnt", nothing, "=k", 0, Optional, Unit::Other},
-    ROW("s_waitcnt_vscnt", nothing, "=xk", Other),
-    ROW("s_waitcnt_vmcnt", nothing, "=xk", Other),
-    ROW("s_waitcnt_lgkmcnt", nothing, "=xk", Other),
-    ROW("s_waitcnt_expcnt", nothing, "=xk", Other),
-    ROW("s_wait_idle", nothing, "=", Other),
+    {"s_waitcnt", nothing, "=k", WaitAll, Optional | WaitCount, Unit::Other},
+    {"s_waitcnt_vscnt", nothing, "=xk", WaitStore, WaitCount, Unit::Other},
+    {"s_waitcnt_vmcnt", nothing, "=xk", WaitLoad, WaitCount, Unit::Other},
+    {"s_waitcnt_lgkmcnt", nothing, "=xk", WaitLgkm, WaitCount, Unit::Other},
+    {"s_waitcnt_expcnt", nothing, "=xk", WaitNone, WaitCount, Unit::Other},
+    {"s_wait_idle", nothing, "=", WaitIdle, WaitCount, Unit::Other},
     ROW("s_wait_event", nothing, "=k", Other),
-    ROW("s_wait_loadcnt", nothing, "=k", Other),
-    ROW("s_wait_storecnt", nothing, "=k", Other),
-    ROW("s_wait_samplecnt", nothing, "=k", Other),
-    ROW("s_wait_bvhcnt", nothing, "=k", Other),
-    ROW("s_wait_dscnt", nothing, "=k", Other),
-    ROW("s_wait_kmcnt", nothing, "=k", Other),
-    ROW("s_wait_expcnt", nothing, "=k", Other),
-    ROW("s_wait_loadcnt_dscnt", nothing, "=k", Other),
-    ROW("s_wait_storecnt_dscnt", nothing, "=k", Other),
+    {"s_wait_loadcnt", nothing, "=k", WaitLoad, WaitCount, Unit::Other},
+    {"s_wait_storecnt", nothing, "=k", WaitStore, WaitCount, Unit::Other},
+    {"s_wait_samplecnt", nothing, "=k", WaitNone, WaitCount, Unit::Other},
+    {"s_wait_bvhcnt", nothing, "=k", WaitNone, WaitCount, Unit::Other},
+    {"s_wait_dscnt", nothing, "=k", WaitLds, WaitCount, Unit::Other},
+    {"s_wait_kmcnt", nothing, "=k", WaitSmem, WaitCount, Unit::Other},
+    {"s_wait_expcnt", nothing, "=k", WaitNone, WaitCount, Unit::Other},
+    {"s_wait_loadcnt_dscnt", nothing, "=k", WaitLoadLds, WaitCount,
+     Unit::Other},
+    {"s_wait_storecnt_dscnt", nothing, "=k", WaitStoreLds, WaitCount,
+     Unit::Other},
     ROW("s_branch", branch, "=k", Branch),
     ROW("s_cbranch_scc0", branchIf<Scc0>, "=k", Branch),
     ROW("s_cbranch_scc1", branchIf<Scc1>, "=k", Branch),

@@ -26,6 +26,7 @@
 // 2q+1 of the same lane group.
 //
 //===----------------------------------------------------------------------===//
+#include "ChecksState.h"
 #include "Matrix.h"
 #include <cmath>
 
@@ -445,4 +446,40 @@ OpTable greta::sim::mfmaOps() {
     return t;
   }();
   return table;
+}
+
+unsigned greta::sim::matrixPasses(const Chip &chip, const Inst &i) {
+  // WMMA 16x16x16 f16: 512 and 1024 FLOP per cycle and CU on RDNA3 and RDNA4.
+  if (!chip.isGfx9())
+    return chip.isGfx12() ? 4 : 8;
+  const Shape &s = shapeOf(i);
+  bool mi200 = chip.family == Family::GFX90A,
+       mi350 = chip.family == Family::GFX950;
+  // FLOP per cycle and SIMD, from the peak rates AMD publishes.
+  unsigned rate;
+  switch (s.a) {
+  case Elem::F32:
+    rate = 64;
+    break;
+  case Elem::F64:
+    rate = mi350 ? 32 : 64;
+    break;
+  case Elem::XF32:
+    rate = 256;
+    break;
+  case Elem::BF16:
+    // gfx90a's first bf16 forms (without _1k) run at half rate.
+    if (mi200 && !StringRef(i.op->name).ends_with("_1k")) {
+      rate = 128;
+      break;
+    }
+    [[fallthrough]];
+  case Elem::F16:
+    rate = mi200 ? 256 : mi350 ? 1024 : 512;
+    break;
+  default:
+    rate = mi200 ? 256 : mi350 ? 2048 : 1024;
+  }
+  unsigned flop = 2u * s.m * s.m * s.k * s.blocks / (s.sparse ? 2 : 1);
+  return std::max(1u, flop / rate / 4);
 }

@@ -1,5 +1,4 @@
 //===- Smem.cpp - scalar memory -------------------------------------------===//
-#include "Checks.h"
 #include "Wave.h"
 
 using namespace greta::sim;
@@ -23,8 +22,6 @@ void loadWords(Wave &w, const Inst &i, uint64_t address, unsigned words) {
   uint8_t *p = w.global(i, address, 4 * words, -1, false);
   if (!p)
     return;
-  if (w.checker)
-    w.checker->scalarAccess(w, i, address, 4 * words);
   std::memcpy(&w.s[i.dst[0].index], p, 4 * words);
   if (i.has(WritesExec))
     w.refreshExec();

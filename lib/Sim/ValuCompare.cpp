@@ -158,8 +158,8 @@ const OpInfo table[] = {
     cmp<class64>("v_cmpx_class_f64", "m=Di", true),
     cmp<class16>("v_cmp_class_f16", "m=hs", false),
     cmp<class16>("v_cmpx_class_f16", "m=hs", true),
-    {"v_cndmask_b32", cndmask, "i=iim", 0, ImplicitVcc, Unit::Valu},
-    {"v_cndmask_b16", cndmask16, "s=ssm", 0, ImplicitVcc | Result16,
+    {"v_cndmask_b32", cndmask, "i=iim", 0, ImplicitVcc | Select, Unit::Valu},
+    {"v_cndmask_b16", cndmask16, "s=ssm", 0, ImplicitVcc | Result16 | Select,
      Unit::Valu},
 };
 

@@ -53,11 +53,11 @@ static void completeBarrier(Workgroup &g) {
   }
 }
 
-void greta::sim::signalBarrier(Wave &w) {
+void greta::sim::signalBarrier(Wave &w, const Inst &i) {
   w.barrierGeneration = w.wg->generation + 1;
   ++w.wg->arrived;
   if (w.checker)
-    w.checker->signal(w);
+    w.checker->signal(w, i);
 }
 
 void greta::sim::waitBarrier(Wave &w, const Inst &i) {

@@ -12,7 +12,7 @@ class raw_ostream;
 namespace greta::sim {
 
 /// This wave has reached the barrier (it may go on until it waits).
-void signalBarrier(Wave &w);
+void signalBarrier(Wave &w, const Inst &i);
 /// Blocks the wave until every wave that has not ended has signalled.
 void waitBarrier(Wave &w, const Inst &i);
 

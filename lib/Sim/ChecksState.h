@@ -1,0 +1,88 @@
+//===- ChecksState.h - shadow state of a checked workgroup ------*- C++ -*-===//
+#ifndef GRETA_SIM_CHECKSSTATE_H
+#define GRETA_SIM_CHECKSSTATE_H
+
+#include "Checks.h"
+#include "llvm/ADT/DenseMap.h"
+#include <array>
+#include <bitset>
+
+namespace greta::sim {
+
+enum Counter : uint8_t { CountLoad, CountLds, CountSmem, Counters };
+
+/// What happened to a word, for race detection. Clocks count a wave's barriers.
+struct Shadow {
+  uint32_t writeClock = 0; ///< 0: never written
+  uint32_t readClock = 0; ///< of the readers below: the latest barrier interval
+  uint32_t readers = 0;   ///< waves
+  uint8_t writer = 0;
+  uint8_t writeBytes = 0, readBytes = 0; ///< which of the four
+  bool atomic = false;                   ///< the write was atomic
+};
+
+struct WaveState {
+  std::array<uint64_t, row::Temp> defined; ///< lanes of each row
+  std::bitset<slot::Count> scalar;
+  std::array<uint32_t, Counters> issued, done;
+  /// Sequence number of the load each register waits for; 0: none.
+  std::array<uint32_t, row::Temp> pending;
+  std::array<uint8_t, row::Temp> pendingCounter;
+  std::array<uint32_t, slot::Count> scalarPending;
+  bool anyPending = false;
+  std::vector<uint32_t> clock; ///< vector clock over the waves
+  // Hazards: the wait state in which each row's last value becomes usable.
+  std::array<uint64_t, row::Temp> matrixReady, valuWrite;
+  uint64_t state = 0; ///< wait states so far
+  uint64_t matrixUntil = 0;
+};
+
+struct Checker::State {
+  Workgroup &group;
+  unsigned checks;
+  std::vector<WaveState> waves;
+  std::vector<Shadow> ldsShadow;
+  std::vector<uint8_t> ldsDefined; ///< per byte
+  llvm::DenseMap<uint64_t, std::array<Shadow, 64>>
+      globalShadow; ///< 256-byte pages
+  std::vector<uint32_t> barrierClock;
+  // The LDS read under way: undefined lanes by word.
+  uint64_t undefinedWord[4] = {};
+  uint8_t wordsSeen[MaxLanes] = {};
+  bool sawLds = false;
+  std::string origin; ///< of the latest undefined LDS read
+
+  State(Workgroup &g, unsigned c) : group(g), checks(c) {}
+
+  void access(Wave &w, const Inst &i, unsigned lane, uint64_t address,
+              Shadow &s, uint8_t bytes, Access kind, bool lds);
+  void hazardBefore(Wave &w, WaveState &s, const Inst &i);
+  void hazardAfter(Wave &w, WaveState &s, const Inst &i);
+  void waitsBefore(Wave &w, WaveState &s, const Inst &i);
+  void waitsAfter(Wave &w, WaveState &s, const Inst &i);
+  void uninitBefore(Wave &w, WaveState &s, const Inst &i);
+  void uninitAfter(Wave &w, WaveState &s, const Inst &i);
+};
+
+/// Lanes of a source that hold something.
+inline uint64_t definedLanes(const WaveState &s, const Operand &o) {
+  uint64_t m = ~uint64_t(0);
+  if (o.kind == Operand::Vgpr) {
+    if (o.index >= row::Temp)
+      return m;
+    for (unsigned k = 0; k < o.words && o.index + k < row::Temp; ++k)
+      m &= s.defined[o.index + k];
+  } else if (o.kind == Operand::Sgpr) {
+    for (unsigned k = 0; k < o.words; ++k)
+      if (!s.scalar[o.index + k])
+        return 0;
+  }
+  return m;
+}
+
+/// Passes (of 4 cycles) a matrix instruction occupies its unit.
+unsigned matrixPasses(const Chip &chip, const Inst &i);
+
+} // namespace greta::sim
+
+#endif
