@@ -469,7 +469,7 @@ unsigned greta::sim::matrixPasses(const Chip &chip, const Inst &i) {
     break;
   case Elem::BF16:
     // gfx90a's first bf16 forms (without _1k) run at half rate.
-    if (mi200 && !StringRef(i.op->name).ends_with("_1k")) {
+    if (mi200 && !llvm::StringRef(i.op->name).ends_with("_1k")) {
       rate = 128;
       break;
     }
