@@ -332,6 +332,9 @@ LogicalResult KernelEmitter::emitArguments() {
   spirv::GlobalVariableOp variable =
       addVariable("args", block, spirv::StorageClass::PushConstant);
   for (auto [i, argument] : llvm::enumerate(arguments)) {
+    // The package's rule for scalars.
+    if (types[i].isInteger(32))
+      maxima[argument] = std::numeric_limits<int32_t>::max();
     if (argument.use_empty())
       continue;
     Value index = constI32(i);
@@ -401,6 +404,12 @@ namespace {
 struct GretaTileToSPIRV
     : public greta::impl::GretaTileToSPIRVBase<GretaTileToSPIRV> {
   void runOnOperation() override {
+    WalkResult walk = getOperation().walk([](greta::tile::LaunchOp launch) {
+      launch.emitOpError("refers to a kernel that is to be replaced");
+      return WalkResult::interrupt();
+    });
+    if (walk.wasInterrupted())
+      return signalPassFailure();
     for (auto kernel : llvm::make_early_inc_range(
              getOperation().getOps<greta::tile::FuncOp>())) {
       FailureOr<OwningOpRef<spirv::ModuleOp>> module =

@@ -46,6 +46,9 @@ void KernelEmitter::noteMaximum(Operation *op) {
           .Case<arith::ConstantOp>([&](arith::ConstantOp op) -> uint64_t {
             return cast<IntegerAttr>(op.getValue()).getValue().getZExtValue();
           })
+          .Case<tile::ProgramIdOp>([](auto) -> uint64_t {
+            return std::numeric_limits<int32_t>::max();
+          })
           .Case<tile::LaneIdOp>(
               [&](auto) { return uint64_t(kernel.getWaveSize()) - 1; })
           .Case<tile::WaveIdOp>(

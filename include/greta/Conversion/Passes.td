@@ -8,7 +8,7 @@ def GretaTileToSPIRV : Pass<"greta-tile-to-spirv", "::mlir::ModuleOp"> {
   let summary = "Kernels at the lane level become one spirv.module each";
   let description = [{
     Takes modules whose `greta_tile.func` kernels hold lane ops, scalars and small vectors only (what `greta-tile-distribute`
-    leaves). Each kernel is replaced by a `spirv.module` in the place where it stood: addressing through physical storage
+    leaves), and nothing that launches them. Each kernel is replaced by a `spirv.module` in the place where it stood: addressing through physical storage
     buffers, the arguments in one push-constant block (64-bit device addresses, then i32), LocalSize = `block_size`, an entry
     point of the kernel's name. Only the capabilities that the code needs are declared.
 

@@ -72,6 +72,7 @@ greta_tile.func @single(%x: !greta_tile.ptr<f32>, %n: i32) attributes {block_siz
 // CHECK-LABEL: spirv.module @integers
 // CHECK: spirv.UDiv
 // CHECK: spirv.UMod
+// CHECK: spirv.ISub
 // CHECK: spirv.SDiv
 // CHECK: spirv.IMul
 // CHECK: spirv.ISub
@@ -82,7 +83,8 @@ greta_tile.func @integers(%x: !greta_tile.ptr<i32>, %n: i32) attributes {block_s
   %c5 = arith.constant 5 : i32
   %a = arith.divsi %lane, %c5 : i32
   %b = arith.remsi %lane, %c5 : i32
-  %c = arith.remsi %n, %c5 : i32
+  %m = arith.subi %n, %lane : i32
+  %c = arith.remsi %m, %c5 : i32
   %d = arith.cmpi slt, %c, %a : i32
   %e = arith.cmpi uge, %b, %a : i32
   %f = arith.andi %d, %e : i1

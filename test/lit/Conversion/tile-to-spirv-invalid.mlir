@@ -100,3 +100,14 @@ greta_tile.func @element(%x: !greta_tile.ptr<f32>, %n: i32) attributes {block_si
   %c = vector.extract %v[] : vector<2xf32> from vector<2xf32>
   greta_tile.return
 }
+
+// -----
+
+greta_tile.func @launched(%x: !greta_tile.ptr<f32>) attributes {block_size = 1 : i32, wave_size = 1 : i32} {
+  greta_tile.return
+}
+func.func @f(%n: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @+1 {{'greta_tile.launch' op refers to a kernel that is to be replaced}}
+  %0 = greta_tile.launch @launched grid affine_map<() -> (1)> scalars affine_map<() -> ()> () shapes [affine_map<() -> (4)>] : () -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
