@@ -93,6 +93,8 @@ public:
                                bool CaptureStatistics) = 0;
   // Why this device cannot run the variant; "" when it can.
   virtual std::string whyNot(const Variant &V) = 0;
+  // Whether the variant was tuned for this device's family, by its target.
+  virtual bool madeFor(const Variant &V) const { return false; }
   // The subgroup size that this device takes by itself; 0 where there is none.
   virtual uint32_t defaultSubgroupSize() const { return 0; }
   virtual void describe(nlohmann::json &Out) = 0;

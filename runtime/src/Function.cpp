@@ -25,26 +25,27 @@ const Variant &chooseVariant(Device &D, const FunctionDecl &F,
     fail(GRETA_ERROR_NOT_FOUND, "function '", F.Name, "' has no variant '",
          Forced, "'; it has ", Ids);
   }
-  // Variants come best first. A subgroup size that the driver takes by itself
-  // is preferred, but never over a better kind of variant: one with cooperative
-  // matrices stays ahead of one without.
-  const Variant *First = nullptr;
+  // Variants come best first. One made for this family of devices is preferred,
+  // then a subgroup size that the driver takes by itself, but neither over a
+  // better kind of variant: one with cooperative matrices stays ahead of one
+  // without.
+  const Variant *Best = nullptr;
+  auto Rank = [&](const Variant &V) {
+    return (D.madeFor(V) ? 2 : 0) +
+           (V.Requires.SubgroupSize == D.defaultSubgroupSize() ? 1 : 0);
+  };
   std::string Reasons;
   for (const Variant &V : F.Variants) {
     std::string Why = D.whyNot(V);
-    if (!Why.empty()) {
+    if (!Why.empty())
       Reasons += concat(Reasons.empty() ? "" : "; ", V.Id, ": ", Why);
-      continue;
-    }
-    if (First && V.Requires.Coopmat.empty() != First->Requires.Coopmat.empty())
-      continue;
-    if (V.Requires.SubgroupSize == D.defaultSubgroupSize())
-      return V;
-    if (!First)
-      First = &V;
+    else if (!Best ||
+             (V.Requires.Coopmat.empty() == Best->Requires.Coopmat.empty() &&
+              Rank(V) > Rank(*Best)))
+      Best = &V;
   }
-  if (First)
-    return *First;
+  if (Best)
+    return *Best;
   fail(GRETA_ERROR_UNSUPPORTED, "no variant of '", F.Name, "' runs on ", D.Spec,
        " (", D.Name, "): ", Reasons);
 }

@@ -335,6 +335,30 @@ TEST_P(VulkanDevice, PinsSubgroupSizes) {
             "sg" + std::to_string(Default));
 }
 
+// The family comes before the subgroup size, and both before the order.
+TEST_P(VulkanDevice, PrefersItsFamily) {
+  auto Chosen =
+      [&](std::vector<std::pair<const char *, const char *>> Variants) {
+        nlohmann::json M = manifest();
+        nlohmann::json One = M["functions"][0]["variants"][1];
+        M["functions"][0]["variants"] = nlohmann::json::array();
+        for (auto [Id, Target] : Variants) {
+          One["id"] = Id;
+          One["target"] = Target;
+          M["functions"][0]["variants"].push_back(One);
+        }
+        Bytes Data = package(M);
+        return Runtime->load(greta::Package(Data.data(), Data.size()), "scale")
+            .variant();
+      };
+  std::string Name = nlohmann::json::parse(Runtime->info())["name"];
+  if (Name.find("llvmpipe") == std::string::npos)
+    GTEST_SKIP() << Name;
+  EXPECT_EQ(Chosen({{"a", "vulkan:nvidia"}, {"b", "vulkan:portable"}}), "a");
+  EXPECT_EQ(Chosen({{"a", "vulkan:nvidia"}, {"b", "vulkan:lavapipe"}}), "b");
+  EXPECT_EQ(Chosen({{"a", "vulkan:lavapipe"}, {"b", "vulkan:lavapipe"}}), "a");
+}
+
 TEST_P(VulkanDevice, RefusesWhatItCannotRun) {
   const struct {
     const char *Where, *Value, *Says;
