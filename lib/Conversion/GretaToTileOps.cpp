@@ -205,8 +205,10 @@ Value SpaceEmitter::exponentials(SoftmaxOp op) {
     Value max = rowValue(op, 0, 0, [](Value reduced) { return reduced; });
     Value shifted = arith::SubFOp::create(b, x, max);
     auto type = cast<RankedTensorType>(x.getType());
+    // At most 1, so results below the normal numbers may be flushed.
     return math::Exp2Op::create(
-        b, arith::MulFOp::create(b, shifted, constant(type, log2e)));
+        b, arith::MulFOp::create(b, shifted, constant(type, log2e)),
+        arith::FastMathFlags::afn);
   });
 }
 
@@ -289,7 +291,9 @@ Value SpaceEmitter::computeRowOp(Operation *op) {
   } else if (auto swiglu = dyn_cast<SwigluOp>(op)) {
     Value x = wide(swiglu.getGate(), identity);
     auto type = cast<RankedTensorType>(x.getType());
-    Value e = math::Exp2Op::create(b, mul(x, constant(type, -log2e)));
+    // Added to 1, so small results may be flushed.
+    Value e = math::Exp2Op::create(b, mul(x, constant(type, -log2e)),
+                                   arith::FastMathFlags::afn);
     Value d = arith::AddFOp::create(b, constant(type, 1.0), e);
     // A reciprocal is within an ulp, and 0 for infinity as it should be.
     Value silu = arith::DivFOp::create(

@@ -247,6 +247,7 @@ static LogicalResult convertKernel(tile::FuncOp kernel, const TargetRow &row) {
   populateShufflePatterns(converter, patterns,
                           {row.waveSize, row.hasFeature("row_xmask"),
                            row.hasFeature("permlane32_swap")});
+  populateBareMathPatterns(converter, patterns);
   arith::populateArithToLLVMConversionPatterns(converter, patterns);
   populateMathToLLVMConversionPatterns(converter, patterns);
   populateVectorToLLVMConversionPatterns(converter, patterns);

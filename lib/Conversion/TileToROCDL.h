@@ -43,6 +43,10 @@ void populateShufflePatterns(const mlir::LLVMTypeConverter &converter,
                              mlir::RewritePatternSet &patterns,
                              const LaneExchange &exchange);
 
+/// Functions whose flags ask for the bare instruction (TileToROCDLMath.cpp).
+void populateBareMathPatterns(const mlir::LLVMTypeConverter &converter,
+                              mlir::RewritePatternSet &patterns);
+
 /// Rewrites what the backend has no instructions for, or none that are good,
 /// within arith and math (TileToROCDLMath.cpp). Fails with a diagnostic at an
 /// op that would become a library call.

@@ -19,11 +19,14 @@ greta_tile.func @contraction(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f16>)
   greta_tile.return
 }
 
-// What has instructions stays; afn survives; rsqrt is 1 / sqrt, which the
+// What has instructions stays; with afn it is the bare one; rsqrt is 1 / sqrt, which the
 // backend makes one instruction of.
 // CHECK-LABEL: llvm.func protected @native
 // CHECK: llvm.intr.exp({{.*}}) {fastmathFlags = #llvm.fastmath<contract>}
-// CHECK: llvm.intr.exp({{.*}}) {fastmathFlags = #llvm.fastmath<contract, afn>}
+// CHECK: %[[SCALED:.*]] = llvm.fmul
+// CHECK: rocdl.exp2 %[[SCALED]]
+// CHECK-NOT: llvm.fmul
+// CHECK: rocdl.exp2
 // CHECK: llvm.intr.log2
 // CHECK: llvm.intr.sqrt
 // CHECK: llvm.fdiv
@@ -34,7 +37,8 @@ greta_tile.func @native(%x: !greta_tile.ptr<f32>) attributes {block_size = 32 : 
   %v = greta_tile.ptr_load %x[%lane] align 4 : !greta_tile.ptr<f32> -> f32
   %a = math.exp %v : f32
   %b = math.exp %a fastmath<afn> : f32
-  %c = math.log2 %b : f32
+  %b2 = math.exp2 %b fastmath<afn> : f32
+  %c = math.log2 %b2 : f32
   %d = math.rsqrt %c : f32
   %e = arith.maximumf %d, %v : f32
   %f = math.fma %e, %v, %v : f32
