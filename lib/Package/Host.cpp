@@ -7,6 +7,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "Host.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Pass/PassManager.h"
 
 using namespace mlir;
 using namespace greta;
@@ -23,22 +25,14 @@ LogicalResult greta::compileForHost(OwningOpRef<ModuleOp> module,
   // No name of the user's may meet one of libm's.
   constexpr StringLiteral body = "greta.body";
   func.setSymName(body);
-  auto run = [&](StringRef step, void (*add)(OpPassManager &)) {
-    TimingScope scope = options.nest(step);
+  {
+    TimingScope scope = options.nest("to LLVM");
     PassManager pm(module->getContext());
-    add(pm);
-    return pm.run(*module);
-  };
-  if (failed(run("tensors", host::addTensorPasses)))
-    return failure();
-  host::interchangeContractions(func);
-  host::passTensorsByPointer(func, spec);
-  if (failed(run("bufferize", host::addBufferizePasses)))
-    return failure();
-  host::finishBuffers(func);
-  host::tileContractions(func);
-  if (failed(run("to LLVM", host::addLLVMPasses)))
-    return failure();
+    pm.enableTiming(scope);
+    buildHostPipeline(pm);
+    if (failed(pm.run(*module)))
+      return failure();
+  }
 
   CompiledKernel kernel;
   kernel.entry = "greta_" + spec.name;

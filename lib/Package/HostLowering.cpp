@@ -32,6 +32,7 @@
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Bufferization/Transforms/Passes.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Linalg/Passes.h"
 #include "mlir/Dialect/Linalg/Transforms/Transforms.h"
@@ -43,6 +44,7 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/PatternMatch.h"
+#include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "mlir/Transforms/Passes.h"
 
@@ -75,7 +77,7 @@ static Value transpose(ImplicitLocOpBuilder &b, Value value) {
 }
 
 /// A product's loops come as (m, n, k).
-void host::interchangeContractions(func::FuncOp func) {
+static LogicalResult interchangeContractions(func::FuncOp func) {
   IRRewriter rewriter(func.getContext());
   for (linalg::GenericOp op : findContractions(func)) {
     SmallVector<AffineMap> maps = op.getIndexingMapsArray();
@@ -98,10 +100,10 @@ void host::interchangeContractions(func::FuncOp func) {
       });
     }
   }
+  return success();
 }
 
-void host::tileContractions(func::FuncOp func) {
-  func.getContext()->loadDialect<scf::SCFDialect>();
+static LogicalResult tileContractions(func::FuncOp func) {
   IRRewriter rewriter(func.getContext());
   for (linalg::GenericOp op : findContractions(func)) {
     bool alongK =
@@ -113,9 +115,11 @@ void host::tileContractions(func::FuncOp func) {
     rewriter.setInsertionPoint(op);
     linalg::LinalgTilingOptions options;
     options.setTileSizes(sizes);
-    if (succeeded(linalg::tileLinalgOp(rewriter, op, options)))
-      rewriter.eraseOp(op);
+    if (failed(linalg::tileLinalgOp(rewriter, op, options)))
+      return op.emitError("cannot be tiled for the host");
+    rewriter.eraseOp(op);
   }
+  return success();
 }
 
 //===----------------------------------------------------------------------===//
@@ -150,13 +154,13 @@ static Value viewAs(ImplicitLocOpBuilder &b, Value pointer,
                                            strides);
 }
 
-void host::passTensorsByPointer(func::FuncOp func, const FunctionSpec &spec) {
+static LogicalResult passTensorsByPointer(func::FuncOp func) {
+  if (!func->hasAttr("greta.symbols") || !func->hasAttr("greta.shapes"))
+    return func.emitOpError(
+        "has no greta.symbols; run greta-annotate-shapes first");
+  FunctionSpec spec = getFunctionSpec(func);
   Block &body = func.getBody().front();
   Operation *terminator = body.getTerminator();
-  func.getContext()
-      ->loadDialect<affine::AffineDialect, arith::ArithDialect,
-                    bufferization::BufferizationDialect,
-                    memref::MemRefDialect>();
   ImplicitLocOpBuilder b(func.getLoc(), func.getContext());
   b.setInsertionPointToStart(&body);
   unsigned args = spec.args.size(), results = spec.results.size();
@@ -201,9 +205,10 @@ void host::passTensorsByPointer(func::FuncOp func, const FunctionSpec &spec) {
   // docs/package.md: a result overlaps nothing.
   for (unsigned i = 0; i < results; ++i)
     func.setArgAttr(args + i, "llvm.noalias", b.getUnitAttr());
+  return success();
 }
 
-void host::finishBuffers(func::FuncOp func) {
+static LogicalResult finishBuffers(func::FuncOp func) {
   // The body is one block, and no buffer is made inside of a loop.
   Block &body = func.getBody().front();
   OpBuilder builder(body.getTerminator());
@@ -216,6 +221,7 @@ void host::finishBuffers(func::FuncOp func) {
                              copy.getTarget());
     copy.erase();
   });
+  return success();
 }
 
 //===----------------------------------------------------------------------===//
@@ -223,12 +229,29 @@ void host::finishBuffers(func::FuncOp func) {
 //===----------------------------------------------------------------------===//
 
 namespace {
+/// One of the steps above as a pass.
+template <LogicalResult (*step)(func::FuncOp), typename... Dialects>
+struct Step
+    : PassWrapper<Step<step, Dialects...>, OperationPass<func::FuncOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(Step)
+  explicit Step(StringRef name) : name(name) {}
+  StringRef getName() const override { return name; }
+  void getDependentDialects(DialectRegistry &registry) const override {
+    (registry.insert<Dialects>(), ...);
+  }
+  void runOnOperation() override {
+    if (failed(step(this->getOperation())))
+      this->signalPassFailure();
+  }
+  StringRef name;
+};
+
 /// Elementwise fusion that never computes anything twice: a producer with one
 /// use, in a consumer over the same loops.
 struct FuseElementwise
     : PassWrapper<FuseElementwise, OperationPass<func::FuncOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(FuseElementwise)
-  StringRef getArgument() const override { return "greta-host-fuse"; }
+  StringRef getName() const override { return "HostFuseElementwise"; }
   void runOnOperation() override {
     auto control = [](OpOperand *operand) {
       auto producer = operand->get().getDefiningOp<linalg::GenericOp>();
@@ -247,23 +270,30 @@ struct FuseElementwise
 };
 } // namespace
 
-void host::addTensorPasses(OpPassManager &pm) {
+void greta::buildHostPipeline(OpPassManager &pm) {
+  auto onTensors = [&](std::unique_ptr<Pass> pass) {
+    pm.addNestedPass<func::FuncOp>(std::move(pass));
+  };
   pm.addPass(createGretaDecomposePass());
-  OpPassManager &func = pm.nest<func::FuncOp>();
-  func.addPass(createConvertElementwiseToLinalgPass());
-  func.addPass(std::make_unique<FuseElementwise>());
-  func.addPass(createCSEPass());
-}
+  onTensors(createConvertElementwiseToLinalgPass());
+  onTensors(std::make_unique<FuseElementwise>());
+  onTensors(createCSEPass());
+  onTensors(std::make_unique<Step<interchangeContractions>>("HostInterchange"));
+  onTensors(
+      std::make_unique<
+          Step<passTensorsByPointer, affine::AffineDialect, arith::ArithDialect,
+               memref::MemRefDialect, bufferization::BufferizationDialect>>(
+          "HostAbi"));
 
-void host::addBufferizePasses(OpPassManager &pm) {
   pm.addPass(bufferization::createEmptyTensorEliminationPass());
-  bufferization::OneShotBufferizePassOptions options;
-  options.bufferAlignment = 64;
-  pm.addPass(bufferization::createOneShotBufferizePass(options));
-}
+  bufferization::OneShotBufferizePassOptions bufferize;
+  bufferize.bufferAlignment = 64;
+  pm.addPass(bufferization::createOneShotBufferizePass(bufferize));
 
-void host::addLLVMPasses(OpPassManager &pm) {
   OpPassManager &func = pm.nest<func::FuncOp>();
+  func.addPass(std::make_unique<Step<finishBuffers>>("HostBuffers"));
+  func.addPass(
+      std::make_unique<Step<tileContractions, scf::SCFDialect>>("HostTile"));
   func.addPass(createConvertLinalgToLoopsPass());
   func.addPass(memref::createFoldMemRefAliasOpsPass());
   func.addPass(memref::createExpandStridedMetadataPass());
@@ -279,13 +309,14 @@ void host::addLLVMPasses(OpPassManager &pm) {
   func.addPass(createLowerAffinePass());
   func.addPass(createSCFToControlFlowPass());
   func.addPass(createConvertMathToLLVMPass());
+
   pm.addPass(createConvertMathToLibmPass());
   pm.addPass(createFinalizeMemRefToLLVMConversionPass());
   pm.addPass(createArithToLLVMConversionPass());
   pm.addPass(createConvertIndexToLLVMPass());
   pm.addPass(createConvertControlFlowToLLVMPass());
-  ConvertFuncToLLVMPassOptions options;
-  options.useBarePtrCallConv = true;
-  pm.addPass(createConvertFuncToLLVMPass(options));
+  ConvertFuncToLLVMPassOptions bare;
+  bare.useBarePtrCallConv = true;
+  pm.addPass(createConvertFuncToLLVMPass(bare));
   pm.addPass(createReconcileUnrealizedCastsPass());
 }

@@ -8,6 +8,7 @@
 #include "Greta/Greta.h"
 #include "GretaTile/GretaTile.h"
 #include "greta/Conversion/Passes.h"
+#include "greta/Package/Compile.h"
 #include "greta/Transforms/Passes.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -23,6 +24,8 @@
 #include "mlir/Dialect/SPIRV/IR/SPIRVDialect.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Pass/PassRegistry.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "mlir/Transforms/Passes.h"
 
@@ -36,6 +39,10 @@ int main(int argc, char **argv) {
                   mlir::memref::MemRefDialect, mlir::scf::SCFDialect,
                   mlir::spirv::SPIRVDialect, mlir::tensor::TensorDialect,
                   mlir::vector::VectorDialect>();
+  greta::registerCompilerDialects(registry);
+  mlir::PassPipelineRegistration<>(
+      "greta-to-host", "greta ops on tensors to the LLVM dialect for a CPU",
+      greta::buildHostPipeline);
   greta::registerGretaConversionPasses();
   greta::registerGretaTransformsPasses();
   mlir::registerTransformsPasses();

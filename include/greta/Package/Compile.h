@@ -16,6 +16,7 @@
 
 namespace mlir {
 class DialectRegistry;
+class OpPassManager;
 namespace func {
 class FuncOp;
 }
@@ -48,6 +49,11 @@ llvm::LogicalResult
 compileVariants(mlir::OwningOpRef<mlir::ModuleOp> module, const TargetRow &row,
                 const CompileOptions &options,
                 llvm::SmallVectorImpl<CompiledVariant> &variants);
+
+/// greta ops on tensors to the LLVM dialect for a CPU: every function becomes
+/// one of bare pointers, arguments then results, and one integer per symbol.
+/// Needs greta-annotate-shapes. greta-opt has it as --greta-to-host.
+void buildHostPipeline(mlir::OpPassManager &pm);
 
 /// The generator of the `host` target: the ops' definitions on the CPU.
 llvm::LogicalResult compileForHost(mlir::OwningOpRef<mlir::ModuleOp> module,

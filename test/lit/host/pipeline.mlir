@@ -1,0 +1,39 @@
+// The host's pipeline: results are written in place, buffers in between are freed, half precision is spelled out in f32.
+// RUN: greta-opt %s --pass-pipeline="builtin.module(func.func(greta-annotate-shapes),greta-to-host)" | FileCheck %s --implicit-check-not="fmul {{.*}} : bf16" --implicit-check-not="fptrunc {{.*}} to bf16"
+// RUN: greta-opt %s --pass-pipeline="builtin.module(func.func(greta-annotate-shapes),greta-to-host)" | FileCheck %s --check-prefix=FREE
+// RUN: not greta-opt %s --greta-to-host 2>&1 | FileCheck %s --check-prefix=SHAPES
+
+// One pointer per tensor, then the symbol; nothing is allocated for one loop.
+// CHECK-LABEL: llvm.func @add(
+// CHECK-SAME: %{{.*}}: !llvm.ptr, %{{.*}}: !llvm.ptr, %{{.*}}: !llvm.ptr {llvm.noalias}, %{{.*}}: i64)
+// CHECK-NOT: @malloc
+// CHECK: llvm.fpext %{{.*}} : f16 to f32
+// CHECK: llvm.fadd %{{.*}}, %{{.*}} : f32
+// CHECK: llvm.fptrunc %{{.*}} : f32 to f16
+// CHECK: llvm.return
+func.func @add(%x: tensor<?x8xf16>, %y: tensor<?x8xf16>) -> tensor<?x8xf16> {
+  %0 = arith.addf %x, %y : tensor<?x8xf16>
+  return %0 : tensor<?x8xf16>
+}
+
+// bf16 is rounded with integers.
+// CHECK-LABEL: llvm.func @half(
+// CHECK: llvm.shl
+// CHECK: llvm.fmul %{{.*}}, %{{.*}} : f32
+// CHECK: llvm.lshr
+// CHECK: llvm.return
+func.func @half(%x: tensor<8xbf16>) -> tensor<8xbf16> {
+  %c = arith.constant dense<0.5> : tensor<8xbf16>
+  %0 = arith.mulf %x, %c : tensor<8xbf16>
+  return %0 : tensor<8xbf16>
+}
+
+// FREE-LABEL: llvm.func @softmax(
+// FREE-COUNT-3: llvm.call @malloc
+// FREE-NOT: llvm.call @malloc
+// FREE-COUNT-3: llvm.call @free
+// SHAPES: error: 'func.func' op has no greta.symbols; run greta-annotate-shapes first
+func.func @softmax(%x: tensor<?x8xf32>) -> tensor<?x8xf32> {
+  %0 = greta.softmax %x : tensor<?x8xf32> -> tensor<?x8xf32>
+  return %0 : tensor<?x8xf32>
+}
