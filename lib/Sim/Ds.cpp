@@ -17,23 +17,11 @@ uint8_t *Wave::lds(const Inst &i, uint64_t address, unsigned bytes, int lane) {
   return nullptr;
 }
 
+// Loads and stores may have any address: amdhsa runs waves in the unaligned
+// access mode, and LLVM merges accesses accordingly. Atomics are checked.
 namespace {
 
 using u32 = uint32_t;
-
-/// Natural alignment; wide accesses need it in the default LDS mode only up to
-/// what the chips enforce: 4 bytes for a word, and its size below that.
-bool aligned(Wave &w, const Inst &i, uint64_t address, unsigned bytes,
-             int lane) {
-  unsigned need = bytes < 4 ? bytes : 4;
-  if (LLVM_LIKELY(!(address & (need - 1))) || !w.checker)
-    return true;
-  w.fault(i,
-          "misaligned LDS access of " + llvm::Twine(bytes) +
-              " bytes at address " + llvm::Twine(address),
-          lane);
-  return false;
-}
 
 void note(Wave &w, const Inst &i, unsigned lane, uint64_t a, unsigned bytes,
           Access access) {
@@ -68,7 +56,7 @@ void read(Wave &w, const Inst &i) {
     unsigned l = unsigned(llvm::countr_zero(m));
     uint64_t x = u32(address[l] + u32(i.imm));
     const uint8_t *p = w.lds(i, x, bytes, int(l));
-    if (!p || !aligned(w, i, x, bytes, int(l)))
+    if (!p)
       return;
     if (bytes >= 4) {
       for (unsigned k = 0; k < bytes / 4; ++k)
@@ -92,7 +80,7 @@ void write(Wave &w, const Inst &i) {
     unsigned l = unsigned(llvm::countr_zero(m));
     uint64_t x = u32(a[l] + u32(i.imm));
     uint8_t *p = w.lds(i, x, bytes, int(l));
-    if (!p || !aligned(w, i, x, bytes, int(l)))
+    if (!p)
       return;
     if (bytes >= 4) {
       for (unsigned k = 0; k < bytes / 4; ++k)
@@ -121,7 +109,7 @@ void read2(Wave &w, const Inst &i) {
     for (unsigned part = 0; part < 2; ++part) {
       uint64_t x = u32(address[l] + u32(part ? i.imm2 : i.imm) * scale);
       const uint8_t *p = w.lds(i, x, bytes, int(l));
-      if (!p || !aligned(w, i, x, bytes, int(l)))
+      if (!p)
         return;
       for (unsigned k = 0; k < bytes / 4; ++k)
         std::memcpy(&d[part * bytes / 4 + k][l], p + 4 * k, 4);
@@ -144,7 +132,7 @@ void write2(Wave &w, const Inst &i) {
     for (unsigned part = 0; part < 2; ++part) {
       uint64_t x = u32(a[l] + u32(part ? i.imm2 : i.imm) * scale);
       uint8_t *p = w.lds(i, x, bytes, int(l));
-      if (!p || !aligned(w, i, x, bytes, int(l)))
+      if (!p)
         return;
       for (unsigned k = 0; k < bytes / 4; ++k)
         std::memcpy(p + 4 * k, &data[part][k * MaxLanes + l], 4);

@@ -81,20 +81,10 @@ void addresses(const Wave &w, const Inst &i, const Operand &va,
   }
 }
 
-bool aligned(Wave &w, const Inst &i, u64 address, unsigned bytes,
-             unsigned lane) {
-  unsigned need = bytes < 4 ? bytes : 4;
-  if (LLVM_LIKELY(!(address & (need - 1))) || !w.checker)
-    return true;
-  w.fault(i,
-          "misaligned access of " + llvm::Twine(bytes) + " bytes at 0x" +
-              llvm::Twine::utohexstr(address),
-          int(lane));
-  return false;
-}
-
 /// Where a lane's bytes are; LDS for flat addresses in its aperture. Scratch is
-/// not contiguous and handled by copyScratch.
+/// not contiguous and handled by copyScratch. Loads and stores may have any
+/// address: amdhsa runs waves in the unaligned access mode, and LLVM merges
+/// accesses accordingly; atomics are checked.
 template <Segment S>
 uint8_t *locate(Wave &w, const Inst &i, u64 a, unsigned bytes, unsigned l,
                 Access access) {
@@ -105,11 +95,8 @@ uint8_t *locate(Wave &w, const Inst &i, u64 a, unsigned bytes, unsigned l,
     return p;
   }
   uint8_t *p = w.global(i, a, bytes, int(l), access != Access::Read);
-  if (p && LLVM_UNLIKELY(w.checker != nullptr)) {
-    if (!aligned(w, i, a, bytes, l))
-      return nullptr;
+  if (p && LLVM_UNLIKELY(w.checker != nullptr))
     w.checker->global(w, i, l, a, bytes, access);
-  }
   return p;
 }
 
