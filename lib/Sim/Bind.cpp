@@ -486,7 +486,9 @@ bool Binder::bindParsed(const ParsedInst &p, Inst &i) {
         return false;
       continue;
     }
-    if (n == 5 || !operand(t, srcs[k], i.src[n]))
+    // Mixed-precision operands that are f16 have f16's inline constants.
+    char type = (op->flags & NoSelHi) && (i.opSelHi >> k & 1) ? 'h' : srcs[k];
+    if (n == 5 || !operand(t, type, i.src[n]))
       return false;
     if (sdwa && k < 2 && t.contains("sext("))
       i.lane[2 + k] |= 0x80;

@@ -145,7 +145,7 @@ enum OpFlag : uint32_t {
   Optional = 16, ///< trailing sources may be absent
   NoDst = 32,    ///< in some forms the destination is EXEC and not written out
   ImplicitVcc = 64,
-  NoSelHi = 128,   ///< op_sel_hi is zero when not written
+  NoSelHi = 128,   ///< mixed precision: op_sel_hi is zero when not written
   WaitCount = 256, ///< param is a WaitKind
   Select = 512,    ///< src[2] is a mask that picks src[0] or src[1]
   Merge = 1024,    ///< parts of the sources: defined when one of them is
