@@ -275,6 +275,8 @@ bool Binder::modifiers(const ParsedInst &p, Inst &i) {
       i.waits = (i.waits & 0xff00ff) | uint32_t(n) << 8;
     else if (key == "lgkmcnt")
       i.waits = (i.waits & 0x00ffff) | uint32_t(n) << 16;
+    else if (key == "bitop3")
+      i.imm = n;
     else if (key == "offset1")
       i.imm2 = n;
     else if (key == "hwreg")

@@ -98,7 +98,10 @@ void Checker::State::uninitBefore(Wave &w, WaveState &s, const Inst &i) {
   }
 }
 
-static uint64_t resultLanes(const WaveState &s, const Wave &w, const Inst &i) {
+/// Lanes of the result's first word, or of all of it, that come from defined
+/// sources. The low word of 64-bit arithmetic needs only low words.
+static uint64_t resultLanes(const WaveState &s, const Wave &w, const Inst &i,
+                            bool low) {
   if (i.op && (i.op->flags & Select)) {
     uint64_t m = w.mask(i.src[2]);
     return (definedLanes(s, i.src[0]) & ~m) | (definedLanes(s, i.src[1]) & m);
@@ -106,7 +109,10 @@ static uint64_t resultLanes(const WaveState &s, const Wave &w, const Inst &i) {
   bool merge = i.op && (i.op->flags & (Merge | Pk16 | Result16));
   uint64_t m = merge ? 0 : ~uint64_t(0);
   for (unsigned k = 0; k < i.numSrc; ++k) {
-    uint64_t d = definedLanes(s, i.src[k]);
+    Operand o = i.src[k];
+    if (low)
+      o.words = 1;
+    uint64_t d = definedLanes(s, o);
     m = merge ? m | d : m & d;
   }
   return i.numSrc ? m : ~uint64_t(0);
@@ -156,20 +162,24 @@ void Checker::State::uninitAfter(Wave &w, WaveState &s, const Inst &i) {
   case Unit::Trans: {
     if (i.fn == runVopd) {
       const Inst &x = *i.inner, &y = *x.inner;
-      uint64_t mx = resultLanes(s, w, x), my = resultLanes(s, w, y);
+      uint64_t mx = resultLanes(s, w, x, true), my = resultLanes(s, w, y, true);
       define(i.dst[0], 1, w.exec, mx);
       define(i.dst[1], 1, w.exec, my);
       break;
     }
     bool cross = (i.op && (i.op->flags & CrossLane)) || i.has(Dpp);
-    uint64_t m = cross ? all : resultLanes(s, w, i);
+    uint64_t m = cross ? all : resultLanes(s, w, i, true);
+    uint64_t high = cross ? all : resultLanes(s, w, i, false);
     if (i.dst[0].kind == Operand::Sgpr)
       m = all;
     // A 16-bit write leaves a register that was half defined as it is.
     if (i.op && (i.op->flags & Result16) && i.dst[0].isVgpr() &&
         i.dst[0].index < row::Temp)
       m |= s.defined[i.dst[0].index];
-    define(i.dst[0], i.dst[0].words, cross ? all : w.exec, m);
+    if (i.dst[0].isVgpr() && i.dst[0].words > 1)
+      define(i.dst[0], i.dst[0].words, cross ? all : w.exec, high);
+    define(i.dst[0], i.dst[0].isVgpr() ? 1 : i.dst[0].words,
+           cross ? all : w.exec, m);
     define(i.dst[1], i.dst[1].words, w.exec, all);
     break;
   }

@@ -57,9 +57,10 @@ Expected<std::unique_ptr<Decoder>> Decoder::create(const Chip &chip,
   s.registers.reset(target->createMCRegInfo(triple));
   s.assembly.reset(target->createMCAsmInfo(*s.registers, triple, options));
   s.instructions.reset(target->createMCInstrInfo());
+  // Real 16-bit registers decode both styles of 16-bit code.
   StringRef features = chip.isGfx9() ? ""
-                       : wave32      ? "+wavefrontsize32"
-                                     : "+wavefrontsize64";
+                       : wave32      ? "+wavefrontsize32,+real-true16"
+                                     : "+wavefrontsize64,+real-true16";
   s.subtarget.reset(target->createMCSubtargetInfo(triple, chip.name, features));
   if (!s.registers || !s.assembly || !s.instructions || !s.subtarget)
     return createStringError("LLVM's AMDGPU target is incomplete");

@@ -94,6 +94,19 @@ template <class T> T ceil_(T x) { return make<T>(std::ceil(value(x))); }
 template <class T> T floor_(T x) { return make<T>(std::floor(value(x))); }
 template <class T> T trunc_(T x) { return make<T>(std::trunc(value(x))); }
 template <class T> T rndne(T x) { return make<T>(std::nearbyint(value(x))); }
+// The scalar forms of the transcendental unit (gfx12), without f32 denormals.
+float flush(float x) {
+  return std::fabs(x) < 0x1p-126f ? std::copysign(0.f, x) : x;
+}
+template <class T> T exp2_(T x) {
+  return make<T>(flush(std::exp2(flush(value(x)))));
+}
+template <class T> T log2_(T x) { return make<T>(std::log2(flush(value(x)))); }
+template <class T> T rcp(T x) { return make<T>(flush(1.f / flush(value(x)))); }
+template <class T> T rsq(T x) {
+  return make<T>(float(1. / std::sqrt(double(flush(value(x))))));
+}
+template <class T> T sqrt_(T x) { return make<T>(std::sqrt(flush(value(x)))); }
 u32 packRtz(float a, float b) {
   uint32_t back = currentControl();
   setControl(hostControl(3, 3));
@@ -168,6 +181,11 @@ const OpInfo table[] = {
     TWO("s_floor", floor_),
     TWO("s_trunc", trunc_),
     TWO("s_rndne", rndne),
+    TWO("v_s_exp", exp2_),
+    TWO("v_s_log", log2_),
+    TWO("v_s_rcp", rcp),
+    TWO("v_s_rsq", rsq),
+    TWO("v_s_sqrt", sqrt_),
     CMP("lt", 0),
     CMP("eq", 1),
     CMP("le", 2),

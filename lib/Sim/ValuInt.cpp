@@ -226,7 +226,29 @@ template <class T> void mad64(Wave &w, const Inst &i) {
   w.setMask(i.dst[1], out);
 }
 
+/// Any function of three bits: bit 4a + 2b + c of the truth table.
+template <bool Low> void bitop3(Wave &w, const Inst &i) {
+  alignas(32) uint32_t t[3][MaxLanes], out[MaxLanes] = {};
+  const uint32_t *p[3];
+  for (unsigned k = 0; k < 3; ++k)
+    p[k] = Low ? fetch<u16>(w, i.src[k], t[k]) : w.rows(i.src[k], 1, t[k]);
+  for (unsigned entry = 0; entry < 8; ++entry)
+    if (i.imm >> entry & 1)
+      for (unsigned l = 0; l < MaxLanes; ++l)
+        out[l] |= (entry & 4 ? p[0][l] : ~p[0][l]) &
+                  (entry & 2 ? p[1][l] : ~p[1][l]) &
+                  (entry & 1 ? p[2][l] : ~p[2][l]);
+  uint32_t *d = w.v[i.dst[0].index];
+  if (!Low)
+    return writeRows(w, d, out, 1);
+  for (uint32_t &x : out)
+    x &= 0xffff;
+  writeHalves(w, i, d, out);
+}
+
 const OpInfo table[] = {
+    {"v_bitop3_b32", bitop3<false>, "i=iii", 0, Merge, Unit::Valu},
+    {"v_bitop3_b16", bitop3<true>, "s=sss", 0, Merge | Result16, Unit::Valu},
     valuOp<mov>("v_mov_b32"),
     valuOp<mov>("v_accvgpr_read_b32"),
     valuOp<mov>("v_accvgpr_write_b32"),
