@@ -29,6 +29,8 @@ void Checker::reset() {
     w.matrixReady.fill(0);
     w.valuWrite.fill(0);
     w.state = 0;
+    w.matrixUntil = 0;
+    w.origin.clear();
   }
   for (size_t k = 0; k < n; ++k)
     s.waves[k].clock[k] = 1;
@@ -38,7 +40,6 @@ void Checker::reset() {
   if (s.checks & CheckUninit)
     s.ldsDefined.assign(s.group.ldsBytes, 0);
   s.globalShadow.clear();
-  s.origin.clear();
 }
 
 void Checker::defineVector(Wave &w, unsigned r) {
@@ -92,7 +93,7 @@ void Checker::State::uninitBefore(Wave &w, WaveState &s, const Inst &i) {
       return w.fault(i,
                      Twine("uninitialised ") + nameOf(o) +
                          (data ? " is stored" : " is used as an address") +
-                         (origin.empty() ? "" : origin),
+                         (s.origin.empty() ? "" : s.origin),
                      lane);
     }
   }

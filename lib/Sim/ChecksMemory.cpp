@@ -64,10 +64,10 @@ void Checker::lds(Wave &w, const Inst &i, unsigned lane, uint32_t address,
         unsigned word = s.wordsSeen[lane]++ & 3;
         if (!all) {
           if (!s.undefinedWord[0] && !s.undefinedWord[word])
-            s.origin = "; the value comes from LDS address " +
-                       std::to_string(address + k) +
-                       ", never written, read at 0x" +
-                       llvm::utohexstr(i.address);
+            s.waves[w.id].origin = "; the value comes from LDS address " +
+                                   std::to_string(address + k) +
+                                   ", never written, read at 0x" +
+                                   llvm::utohexstr(i.address);
           s.undefinedWord[word] |= uint64_t(1) << lane;
         }
       }

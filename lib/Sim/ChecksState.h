@@ -35,6 +35,7 @@ struct WaveState {
   std::array<uint64_t, row::Temp> matrixReady, valuWrite;
   uint64_t state = 0; ///< wait states so far
   uint64_t matrixUntil = 0;
+  std::string origin; ///< of the latest undefined LDS read
 };
 
 struct Checker::State {
@@ -50,7 +51,6 @@ struct Checker::State {
   uint64_t undefinedWord[4] = {};
   uint8_t wordsSeen[MaxLanes] = {};
   bool sawLds = false;
-  std::string origin; ///< of the latest undefined LDS read
 
   State(Workgroup &g, unsigned c) : group(g), checks(c) {}
 

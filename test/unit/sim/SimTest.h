@@ -1,0 +1,70 @@
+//===- SimTest.h - launching a kernel in a test -----------------*- C++ -*-===//
+#ifndef GRETA_TEST_SIM_SIMTEST_H
+#define GRETA_TEST_SIM_SIMTEST_H
+
+#include "Compile.h"
+#include "greta/Sim/Simulator.h"
+#include <cstring>
+#include <gtest/gtest.h>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace greta::sim::test {
+
+/// A device with one compiled kernel; buffers live as long as it does.
+struct Bench {
+  std::unique_ptr<Device> device;
+  std::shared_ptr<Module> module;
+  std::vector<uint8_t> args;
+  LaunchConfig config;
+
+  Bench(const std::string &chip, const std::string &source,
+        const std::string &language = "cl", const std::string &flags = "-O2") {
+    static std::map<std::string, std::vector<uint8_t>> compiled;
+    auto &code = compiled[chip + "|" + flags + "|" + source];
+    if (code.empty())
+      code = compileKernel(chip, source, language, flags);
+    auto d = Device::create(chip);
+    EXPECT_TRUE(bool(d)) << llvm::toString(d.takeError());
+    device = std::move(*d);
+    auto m = device->load(code);
+    EXPECT_TRUE(bool(m)) << llvm::toString(m.takeError());
+    if (m)
+      module = std::move(*m);
+  }
+  template <class T> T *buffer(size_t count, const T *data = nullptr) {
+    T *p = static_cast<T *>(device->allocate(count * sizeof(T)));
+    if (data)
+      std::memcpy(p, data, count * sizeof(T));
+    else
+      std::memset(static_cast<void *>(p), 0, count * sizeof(T));
+    return p;
+  }
+  template <class T> Bench &arg(T x) {
+    args.resize((args.size() + sizeof(T) - 1) / sizeof(T) * sizeof(T));
+    const uint8_t *b = reinterpret_cast<const uint8_t *>(&x);
+    args.insert(args.end(), b, b + sizeof(T));
+    return *this;
+  }
+  /// Empty when the launch went well, else the report.
+  std::string launch(Dim3 grid, Dim3 block, unsigned checks = CheckAll) {
+    if (!module || module->kernels().empty())
+      return "no kernel";
+    config.grid = grid;
+    config.block = block;
+    config.kernarg = args;
+    config.checks = checks;
+    if (llvm::Error e = device->launch(module->kernels().front(), config))
+      return llvm::toString(std::move(e));
+    return "";
+  }
+};
+
+inline bool isWave64(const std::string &chip) {
+  return chip.rfind("gfx9", 0) == 0;
+}
+
+} // namespace greta::sim::test
+
+#endif
