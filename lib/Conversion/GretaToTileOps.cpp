@@ -138,7 +138,7 @@ tile::ReduceKind SpaceEmitter::reductionKind(Operation *op, unsigned index) {
 Value SpaceEmitter::combine(tile::ReduceKind kind, Value x, Value y) {
   // A NaN that the maximum drops comes back through the exponentials.
   if (kind == tile::ReduceKind::Max)
-    return arith::MaxNumFOp::create(b, x, y);
+    return arith::MaxNumFOp::create(b, x, y, arith::FastMathFlags::nnan);
   return arith::AddFOp::create(b, x, y);
 }
 

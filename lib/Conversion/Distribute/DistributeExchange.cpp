@@ -22,15 +22,17 @@ using namespace greta::tile;
 static Value combine(ImplicitLocOpBuilder &b, ReduceKind kind, Value x,
                      Value y) {
   bool isFloat = isa<FloatType>(x.getType());
+  // Reductions may drop NaN; saying so is what makes this one instruction.
+  auto flags = arith::FastMathFlags::nnan;
   switch (kind) {
   case ReduceKind::Add:
     return isFloat ? arith::AddFOp::create(b, x, y).getResult()
                    : arith::AddIOp::create(b, x, y).getResult();
   case ReduceKind::Max:
-    return isFloat ? arith::MaxNumFOp::create(b, x, y).getResult()
+    return isFloat ? arith::MaxNumFOp::create(b, x, y, flags).getResult()
                    : arith::MaxSIOp::create(b, x, y).getResult();
   case ReduceKind::Min:
-    return isFloat ? arith::MinNumFOp::create(b, x, y).getResult()
+    return isFloat ? arith::MinNumFOp::create(b, x, y, flags).getResult()
                    : arith::MinSIOp::create(b, x, y).getResult();
   }
   llvm_unreachable("all kinds handled");
