@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from conftest import BUILD, DRIVERS
 
-RUN = BUILD / "bin" / "greta-run"
+# GRETA_RUN: another build of it, one with sanitizers for example.
+RUN = os.environ.get("GRETA_RUN") or BUILD / "bin" / "greta-run"
 MASK = (1 << 64) - 1
 
 
@@ -115,11 +116,13 @@ def test_npy_cut_anywhere(tmp_path, package, cut):
 def test_outputs_appear_only_on_success(tmp_path, package):
     np.save(tmp_path / "wrong.npy", np.full((2, 2), 4.0, np.float64))
     np.save(tmp_path / "right.npy", np.full((2, 2), 3.0, np.float64))
+    np.save(tmp_path / "words.npy", np.zeros((2, 2), np.uint16))
     before = sorted(tmp_path.iterdir())
     flags = [package, "--device=host", "--input=2x2xf32:value:1", "--output=y.npy"]
     assert "2 elements" not in run(*flags, "--expect=wrong.npy", status=1, cwd=tmp_path)
     assert "4 of 4 elements" in run(*flags, "--expect=wrong.npy", "--rtol=0.1", status=1, cwd=tmp_path)
     run(*flags, "--expect=missing.npy", status=1, cwd=tmp_path)
+    assert "--expect=f32:FILE" in run(*flags, "--expect=words.npy", status=1, cwd=tmp_path)
     run(*flags, "--output=z.npy", status=1, cwd=tmp_path)
     run(package, "--device=host", "--input=2x2xf32:value:1", "--output=no/such/folder.npy", status=1, cwd=tmp_path)
     assert sorted(tmp_path.iterdir()) == before

@@ -70,6 +70,9 @@ void compareResult(const std::string &What, const std::string &Name,
   if (Got.Shape != Want.Shape)
     bad(What + ": result '" + Name + "' has shape " + shapeText(Got.Shape) +
         ", expected " + shapeText(Want.Shape));
+  if (!bitsOf(Want.DType))
+    bad(What + ": result '" + Name + "' is " + Got.DType + ", the file holds " +
+        Want.DType + "; write --expect=" + Got.DType + ":FILE");
   Difference D = compare(Got, Want, O.Rtol, O.Atol);
   Report[Name] = {{"max_abs", D.MaxAbs},
                   {"row_euclidean", D.RowEuclidean},
