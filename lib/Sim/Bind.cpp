@@ -6,6 +6,7 @@
 // instruction.
 //
 //===----------------------------------------------------------------------===//
+#include "Fp8.h"
 #include "Lane.h"
 #include "Program.h"
 #include "Valu.h"
@@ -22,7 +23,7 @@ const OpInfo *greta::sim::findOp(StringRef name) {
     for (OpTable t :
          {saluOps(), saluFloatOps(), controlOps(), smemOps(), valuIntOps(),
           valuFloatOps(), valuHalfOps(), valuConvertOps(), valuCompareOps(),
-          valuLaneOps(), vop3pOps(), mfmaOps(), wmmaOps(), dsOps(), globalOps(),
+          valuLaneOps(), vop3pOps(), fp8Ops(), mfmaOps(), wmmaOps(), dsOps(), globalOps(),
           bufferOps()})
       for (const OpInfo &o : t)
         m.try_emplace(o.name, &o);
@@ -299,7 +300,7 @@ bool Binder::modifiers(const ParsedInst &p, Inst &i) {
       i.negHi = uint8_t(bitList(value, count));
     else if (key == "cbsz")
       i.cbsz = parseFormat(value, n);
-    else if (key == "abid" || key == "index_key")
+    else if (key == "abid" || key == "index_key" || key == "byte_sel")
       i.abid = uint8_t(n);
     else if (key == "blgp")
       i.blgp = parseFormat(value, n);
@@ -339,10 +340,6 @@ bool Binder::modifiers(const ParsedInst &p, Inst &i) {
       i.lane[2] = uint8_t(selection(value) | (i.lane[2] & 0x80));
     else if (key == "src1_sel")
       i.lane[3] = uint8_t(selection(value) | (i.lane[3] & 0x80));
-    else if (key == "byte_sel")
-      i.opSel = uint8_t(n == 1   ? 2
-                        : n == 2 ? 1
-                                 : n); // as the gfx9 order of bits
     else if (!parseDpp(key, value, n, i) && !isScheduling(key))
       return false;
   }

@@ -67,17 +67,6 @@ inline uint16_t floatToBf16(float f) {
   return uint16_t((b & 0x7fffffff) > 0x7f800000 ? (b >> 16) | 0x40 : r);
 }
 
-/// 8-bit floats. exponent bits 4 (fp8) or 5 (bf8); fnuz: no infinities, no
-/// negative zero, bias one larger.
-float fp8ToFloat(uint8_t x, bool bf8, bool fnuz);
-/// Round to nearest even, or stochastically with 32 random bits; saturates when
-/// asked, else overflows to infinity or NaN.
-uint8_t floatToFp8(float f, bool bf8, bool fnuz, bool saturate,
-                   bool stochastic = false, uint32_t random = 0);
-/// 6-bit (e2m3, e3m2) and 4-bit (e2m1) values of gfx950.
-float fp6ToFloat(unsigned x, bool e3m2);
-float fp4ToFloat(unsigned x);
-
 inline float applyOmod(float x, unsigned omod) {
   return omod == 1 ? x * 2.f : omod == 2 ? x * 4.f : omod == 3 ? x * .5f : x;
 }

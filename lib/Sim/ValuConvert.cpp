@@ -91,65 +91,6 @@ void pkRtz(Wave &w, const Inst &i) {
   setControl(w.csr32);
 }
 
-/// f32 → two fp8 bytes in one half of the destination. param: 1 bf8.
-void pkFp8(Wave &w, const Inst &i) {
-  alignas(32) u32 t[2][MaxLanes];
-  const u32 *a = fetch<float>(w, i.src[0], t[0]),
-            *b = fetch<float>(w, i.src[1], t[1]);
-  u32 *d = w.v[i.dst[0].index];
-  bool fnuz = w.chip->fp8Fnuz;
-  bool sat = w.chip->isGfx9() ? w.mode >> 23 & 1 : i.has(Clamp);
-  bool high = i.has(HiDst);
-  forLanes(w, [&](unsigned l) {
-    u32 x = floatToFp8(LaneType<float>::load(a, l), i.param, fnuz, sat) |
-            u32(floatToFp8(LaneType<float>::load(b, l), i.param, fnuz, sat))
-                << 8;
-    d[l] = high ? (d[l] & 0xffff) | x << 16 : (d[l] & 0xffff0000) | x;
-  });
-}
-/// Stochastic rounding; op_sel picks the byte.
-void srFp8(Wave &w, const Inst &i) {
-  alignas(32) u32 t[2][MaxLanes];
-  const u32 *a = fetch<float>(w, i.src[0], t[0]),
-            *b = w.rows(i.src[1], 1, t[1]);
-  u32 *d = w.v[i.dst[0].index];
-  bool fnuz = w.chip->fp8Fnuz;
-  bool sat = w.chip->isGfx9() ? w.mode >> 23 & 1 : i.has(Clamp);
-  unsigned byte = i.opSel >> 2 & 3;
-  byte = (byte & 1) | (byte & 2);
-  forLanes(w, [&](unsigned l) {
-    u32 x =
-        floatToFp8(LaneType<float>::load(a, l), i.param, fnuz, sat, true, b[l]);
-    d[l] = (d[l] & ~(0xffu << (8 * byte))) | x << (8 * byte);
-  });
-}
-/// One byte → f32. The byte: SDWA gave it in the low bits, else op_sel.
-void fp8ToF32(Wave &w, const Inst &i) {
-  alignas(32) u32 t[MaxLanes];
-  const u32 *a = w.rows(i.src[0], 1, t);
-  u32 *d = w.v[i.dst[0].index];
-  // op_sel[0] is the low bit of the byte on gfx9, the high one on gfx12.
-  unsigned s = i.opSel & 3;
-  unsigned byte = w.chip->isGfx12() ? (s >> 1) | (s & 1) << 1 : s;
-  forLanes(w, [&](unsigned l) {
-    d[l] = llvm::bit_cast<u32>(
-        fp8ToFloat(uint8_t(a[l] >> (8 * byte)), i.param, w.chip->fp8Fnuz));
-  });
-}
-void pkFp8ToF32(Wave &w, const Inst &i) {
-  alignas(32) u32 t[MaxLanes];
-  const u32 *a = w.rows(i.src[0], 1, t);
-  u32 *d = w.v[i.dst[0].index];
-  unsigned shift = (i.opSel & 1) || i.src[0].hi ? 16 : 0;
-  forLanes(w, [&](unsigned l) {
-    u32 x = a[l] >> shift;
-    d[l] =
-        llvm::bit_cast<u32>(fp8ToFloat(uint8_t(x), i.param, w.chip->fp8Fnuz));
-    d[MaxLanes + l] = llvm::bit_cast<u32>(
-        fp8ToFloat(uint8_t(x >> 8), i.param, w.chip->fp8Fnuz));
-  });
-}
-
 #define RAW(name, fn, types, param) {name, fn, types, param, 0, Unit::Valu}
 
 const OpInfo table[] = {
@@ -194,14 +135,6 @@ const OpInfo table[] = {
     valuOp<pkU16F32>("v_cvt_pk_u16_f32"),
     RAW("v_cvt_pkrtz_f16_f32", pkRtz, "i=ff", 0),
     RAW("v_cvt_pk_rtz_f16_f32", pkRtz, "i=ff", 0),
-    RAW("v_cvt_pk_fp8_f32", pkFp8, "i=ff", 0),
-    RAW("v_cvt_pk_bf8_f32", pkFp8, "i=ff", 1),
-    RAW("v_cvt_sr_fp8_f32", srFp8, "i=fi", 0),
-    RAW("v_cvt_sr_bf8_f32", srFp8, "i=fi", 1),
-    RAW("v_cvt_f32_fp8", fp8ToF32, "f=i", 0),
-    RAW("v_cvt_f32_bf8", fp8ToF32, "f=i", 1),
-    RAW("v_cvt_pk_f32_fp8", pkFp8ToF32, "q=i", 0),
-    RAW("v_cvt_pk_f32_bf8", pkFp8ToF32, "q=i", 1),
 };
 
 } // namespace

@@ -178,16 +178,16 @@ void Bench::fill(uint32_t seed) {
     r = seed = seed * 1664525u + 1013904223u;
 }
 
-void Bench::put(unsigned first, unsigned lane, unsigned e, unsigned bits,
-                uint32_t x) {
+void test::putBits(uint32_t *registers, unsigned first, unsigned lane,
+                   unsigned e, unsigned bits, uint32_t x) {
   unsigned at = e * bits, shift = at % 32;
   uint64_t mask = ((uint64_t(1) << bits) - 1) << shift;
   uint64_t value = uint64_t(x) << shift;
-  uint32_t &low = row(first + at / 32)[lane];
-  low = uint32_t((low & ~mask) | (value & mask));
+  uint32_t *word = registers + (first + at / 32) * MaxLanes + lane;
+  *word = uint32_t((*word & ~mask) | (value & mask));
   if (shift + bits > 32) {
-    uint32_t &high = row(first + at / 32 + 1)[lane];
-    high = uint32_t((high & ~(mask >> 32)) | value >> 32);
+    word += MaxLanes;
+    *word = uint32_t((*word & ~(mask >> 32)) | value >> 32);
   }
 }
 

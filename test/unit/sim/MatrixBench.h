@@ -35,6 +35,11 @@ struct Format {
 extern const Format F32, F16, BF16, E4M3, E5M2, E4M3Z, E5M2Z, E2M3, E3M2, E2M1,
     S8, U8, S4, U4;
 
+/// Element e of a lane, packed from bit 0 of register `first` of a register
+/// file.
+void putBits(uint32_t *registers, unsigned first, unsigned lane, unsigned e,
+             unsigned bits, uint32_t x);
+
 class Bench {
 public:
   Bench(const char *chip, bool wave32, const std::vector<std::string> &lines);
@@ -44,9 +49,10 @@ public:
   uint32_t *row(unsigned r) { return wave.v[r]; }
   /// Fills all vector registers with a pattern.
   void fill(uint32_t seed);
-  /// Element e of a lane, packed from bit 0 of register `first`.
   void put(unsigned first, unsigned lane, unsigned e, unsigned bits,
-           uint32_t x);
+           uint32_t x) {
+    putBits(registers.data(), first, lane, e, bits, x);
+  }
   double f32(unsigned reg, unsigned lane);
 
   Wave wave;
@@ -58,6 +64,11 @@ private:
   std::unique_ptr<Program> program;
   std::vector<std::string> lines;
 };
+
+/// Element e of a lane, packed from bit 0 of register `first` of a register
+/// file.
+void putBits(uint32_t *registers, unsigned first, unsigned lane, unsigned e,
+             unsigned bits, uint32_t x);
 
 /// Machine code of assembly text, by LLVM's assembler.
 std::vector<uint8_t> assemble(const char *chip, bool wave32,
