@@ -33,6 +33,9 @@ namespace greta {
 using namespace mlir;
 using namespace greta;
 
+/// Indices along a dimension of a space are i32.
+static constexpr int64_t maxExtent = INT32_MAX;
+
 /// Vulkan guarantees no more workgroups along one axis.
 static constexpr int64_t vulkanGridLimit = 65535;
 
@@ -77,7 +80,7 @@ static int64_t runLength(const Space &space, std::optional<int64_t> columns) {
   int64_t run = 128 / std::max(8u, space.narrowest);
   if (space.pairs == Space::Pairs::Neighbours)
     run = std::max<int64_t>(1, run / 2);
-  return columns ? std::min(run, powerPart(*columns)) : 1;
+  return columns ? std::min(run, powerPart(std::max<int64_t>(*columns, 1))) : 1;
 }
 
 /// Spreads `rows` rows of a workgroup over the groups of row dimensions, the
@@ -100,26 +103,6 @@ static SmallVector<int64_t> spreadRows(const Space &space, int64_t rows,
   return result;
 }
 
-/// Pure elementwise work on whole tensors: long runs of everything.
-static Choice chooseFlat(const Space &space, const Limits &limits,
-                         int64_t fixedBlock, MLIRContext *context) {
-  Choice choice;
-  choice.block = fixedBlock ? fixedBlock : limits.shareBlock;
-  int64_t run = 128 / std::max(8u, space.narrowest);
-  int64_t elements = std::max<int64_t>(run, 8);
-  choice.space.columns = choice.block * elements;
-  std::optional<int64_t> size = constantOf(space.size(context));
-  if (size)
-    choice.space.columns =
-        std::min<int64_t>(choice.space.columns, llvm::PowerOf2Ceil(*size));
-  // Rows that blocks cut evenly need no bounds.
-  std::optional<int64_t> columns = constantOf(space.columns(context));
-  choice.space.flat = !columns || *columns % choice.space.columns;
-  if (!choice.space.flat)
-    choice.space.rows.assign(space.groups.size(), 1);
-  return choice;
-}
-
 static Choice chooseRows(const Space &space, const Limits &limits,
                          int64_t fixedBlock, MLIRContext *context) {
   std::optional<int64_t> columns = constantOf(space.columns(context));
@@ -140,7 +123,10 @@ static Choice chooseRows(const Space &space, const Limits &limits,
   Choice choice;
   int64_t bestLanes = 0;
   double bestCost = HUGE_VAL;
-  for (int64_t lanes = 1; columns && lanes <= maxLanes; lanes *= 2) {
+  // Rows that no reduction holds together are cut where they fill a workgroup.
+  bool isCut = !space.hasReduction && columns &&
+               *columns * slices > limits.shareBlock * aim;
+  for (int64_t lanes = 1; columns && !isCut && lanes <= maxLanes; lanes *= 2) {
     int64_t unit = lanes * run;
     int64_t extent = llvm::alignTo(*columns, unit);
     int64_t elements = extent / lanes * slices;
@@ -165,10 +151,12 @@ static Choice chooseRows(const Space &space, const Limits &limits,
   }
 
   // Rows in pieces: the whole workgroup on one row.
-  choice.block = maxLanes;
+  choice.block = fixedBlock           ? fixedBlock
+                 : space.hasReduction ? maxLanes
+                                      : limits.shareBlock;
   int64_t unit = choice.block * run;
-  int64_t most = std::max<int64_t>(1, maxElements / 2 /
-                                          std::max<int64_t>(run * slices, 1));
+  int64_t elements = space.hasReduction ? maxElements / 2 : aim;
+  int64_t most = std::max<int64_t>(1, elements / (run * slices));
   int64_t pieces = most;
   for (int64_t n = most; columns && n > most / 2; --n)
     if (*columns % (unit * n) == 0) {
@@ -178,6 +166,29 @@ static Choice chooseRows(const Space &space, const Limits &limits,
   choice.space.columns = unit * pieces;
   choice.space.rows.assign(space.groups.size(), 1);
   choice.space.loop = space.hasReduction;
+  return choice;
+}
+
+/// Pure elementwise work on whole tensors: long runs of everything.
+static Choice chooseFlat(const Space &space, const Limits &limits,
+                         int64_t fixedBlock, MLIRContext *context) {
+  Choice choice;
+  choice.block = fixedBlock ? fixedBlock : limits.shareBlock;
+  int64_t run = 128 / std::max(8u, space.narrowest);
+  int64_t elements = std::max<int64_t>(run, 8);
+  choice.space.columns = choice.block * elements;
+  std::optional<int64_t> size = constantOf(space.size(context));
+  if (size)
+    choice.space.columns = std::min<int64_t>(
+        choice.space.columns, llvm::PowerOf2Ceil(std::max<int64_t>(*size, 1)));
+  // Rows that blocks cut evenly need no bounds.
+  std::optional<int64_t> columns = constantOf(space.columns(context));
+  choice.space.flat = !columns || *columns % choice.space.columns;
+  // As one row it would be too long for an index.
+  if (size && *size > maxExtent)
+    return chooseRows(space, limits, fixedBlock, context);
+  if (!choice.space.flat)
+    choice.space.rows.assign(space.groups.size(), 1);
   return choice;
 }
 
@@ -232,6 +243,17 @@ static LogicalResult configure(KernelOp kernel, const TargetRow &row) {
   config.waveSize = limits.wave;
   config.gridLimit = row.isVulkan() ? vulkanGridLimit : 0;
   for (const Space &space : *spaces) {
+    for (unsigned group = 0; group < space.groups.size(); ++group)
+      if (constantOf(space.rows(group, context)).value_or(0) > maxExtent)
+        return kernel.emitOpError("has ")
+               << *constantOf(space.rows(group, context))
+               << " rows; it may have up to " << maxExtent
+               << ": split the tensor";
+    if (constantOf(space.columns(context)).value_or(0) > maxExtent)
+      return kernel.emitOpError("has rows of ")
+             << *constantOf(space.columns(context))
+             << " elements; they may have up to " << maxExtent
+             << ": split the tensor";
     if (space.hasReduction && !constantOf(space.columns(context)))
       return kernel.emitOpError("reduces rows of a dynamic length; give the "
                                 "last dimension in the type");

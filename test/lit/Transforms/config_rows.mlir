@@ -90,3 +90,25 @@ func.func @rope_pair(%q: tensor<?x32x128xf16>, %k: tensor<?x8x128xf16>, %cos: te
   %1 = greta.rope %k, %cos, %sin {style = "neox"} : tensor<?x8x128xf16>, tensor<?x64xf32>, tensor<?x64xf32> -> tensor<?x8x128xf16>
   return %0, %1 : tensor<?x32x128xf16>, tensor<?x8x128xf16>
 }
+
+// -----
+
+// Long rows without reductions are cut.
+// GFX942: config = {block_size = 256 : i64, spaces = [{columns = 2048 : i64, rows = [1]}]
+// LAVAPIPE: config = {block_size = 64 : i64, {{.*}}spaces = [{columns = 512 : i64, rows = [1]}]
+func.func @bias(%x: tensor<?x14336xf16>, %b: tensor<14336xf16>) -> tensor<?x14336xf16> {
+  %c0 = arith.constant 0 : index
+  %n = tensor.dim %x, %c0 : tensor<?x14336xf16>
+  %e = tensor.empty(%n) : tensor<?x14336xf16>
+  %0 = linalg.broadcast ins(%b : tensor<14336xf16>) outs(%e : tensor<?x14336xf16>) dimensions = [0]
+  %1 = arith.addf %x, %0 : tensor<?x14336xf16>
+  return %1 : tensor<?x14336xf16>
+}
+
+// -----
+
+// GFX942: config = {block_size = 256 : i64, spaces = [{columns = 2048 : i64, rows = [1, 1]}]
+func.func @long_rope(%x: tensor<?x2x32768xf16>, %t: tensor<?x16384xf32>) -> tensor<?x2x32768xf16> {
+  %0 = greta.rope %x, %t, %t {style = "neox"} : tensor<?x2x32768xf16>, tensor<?x16384xf32>, tensor<?x16384xf32> -> tensor<?x2x32768xf16>
+  return %0 : tensor<?x2x32768xf16>
+}

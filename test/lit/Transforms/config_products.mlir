@@ -1,0 +1,21 @@
+// The choice for products.
+// RUN: greta-opt --split-input-file --greta-fuse --greta-configure=target=gfx942 %s | FileCheck %s --check-prefix=GFX942
+// RUN: greta-opt --split-input-file --greta-fuse --greta-configure=target=vulkan:portable %s | FileCheck %s --check-prefix=PORTABLE
+
+// Sixteen accumulators per lane.
+// GFX942: config = {block_size = 256 : i64, spaces = [{columns = 64 : i64, depth = 16 : i64, rows = [64]}], wave_size = 64 : i64}
+// PORTABLE: config = {block_size = 64 : i64, grid_limit = 65535 : i64, spaces = [{columns = 32 : i64, depth = 16 : i64, rows = [32]}], wave_size = 1 : i64}
+func.func @dynamic(%a: tensor<?x4096xf16>, %b: tensor<4096x4096xf16>) -> tensor<?x4096xf16> {
+  %0 = greta.matmul %a, %b {transpose_b} : tensor<?x4096xf16>, tensor<4096x4096xf16> -> tensor<?x4096xf16>
+  return %0 : tensor<?x4096xf16>
+}
+
+// -----
+
+// Few rows, and a depth below the usual block's.
+// GFX942: config = {block_size = 64 : i64, spaces = [{columns = 64 : i64, depth = 4 : i64, rows = [16]}], wave_size = 64 : i64}
+// PORTABLE: spaces = [{columns = 32 : i64, depth = 4 : i64, rows = [16]}]
+func.func @few(%a: tensor<3x4xf32>, %b: tensor<4x100xf32>) -> tensor<3x100xf32> {
+  %0 = greta.matmul %a, %b : tensor<3x4xf32>, tensor<4x100xf32> -> tensor<3x100xf32>
+  return %0 : tensor<3x100xf32>
+}

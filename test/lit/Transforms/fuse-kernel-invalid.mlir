@@ -1,0 +1,65 @@
+// What greta.kernel and greta.broadcast require.
+// RUN: greta-opt --split-input-file --verify-diagnostics %s
+
+#s = affine_map<()[s0] -> (s0, 8)>
+func.func @shapes(%x: tensor<?x8xf32>) -> tensor<?x8xf32> {
+  // expected-error@+1 {{has 1 shapes for 2 operands and results}}
+  %0 = greta.kernel(%x) {shapes = [#s]} : (tensor<?x8xf32>) -> tensor<?x8xf32> ({
+  ^bb0(%a: tensor<?x8xf32>):
+    greta.yield %a : tensor<?x8xf32>
+  })
+  return %0 : tensor<?x8xf32>
+}
+
+// -----
+
+#s = affine_map<()[s0] -> (s0, 9)>
+func.func @extent(%x: tensor<?x8xf32>) -> tensor<?x8xf32> {
+  // expected-error@+1 {{has the shape affine_map<()[s0] -> (s0, 9)> for 'tensor<?x8xf32>'}}
+  %0 = greta.kernel(%x) {shapes = [#s, #s]} : (tensor<?x8xf32>) -> tensor<?x8xf32> ({
+  ^bb0(%a: tensor<?x8xf32>):
+    greta.yield %a : tensor<?x8xf32>
+  })
+  return %0 : tensor<?x8xf32>
+}
+
+// -----
+
+#s = affine_map<()[s0] -> (s0, 8)>
+func.func @arguments(%x: tensor<?x8xf32>) -> tensor<?x8xf32> {
+  // expected-error@+1 {{has a space whose arguments are not the operands}}
+  %0 = greta.kernel(%x) {shapes = [#s, #s]} : (tensor<?x8xf32>) -> tensor<?x8xf32> ({
+  ^bb0(%a: tensor<?x8xf16>):
+    %1 = arith.extf %a : tensor<?x8xf16> to tensor<?x8xf32>
+    greta.yield %1 : tensor<?x8xf32>
+  })
+  return %0 : tensor<?x8xf32>
+}
+
+// -----
+
+#s = affine_map<()[s0] -> (s0, 8)>
+func.func @results(%x: tensor<?x8xf32>) -> tensor<?x8xf32> {
+  // expected-error@+1 {{yields types that are not the results'}}
+  %0 = greta.kernel(%x) {shapes = [#s, #s]} : (tensor<?x8xf32>) -> tensor<?x8xf32> ({
+  ^bb0(%a: tensor<?x8xf32>):
+    greta.yield %a, %a : tensor<?x8xf32>, tensor<?x8xf32>
+  })
+  return %0 : tensor<?x8xf32>
+}
+
+// -----
+
+func.func @repeats(%x: tensor<4xf32>) -> tensor<8x5xf32> {
+  // expected-error@+1 {{repeats dimension 0 of 'tensor<4xf32>'; only new dimensions repeat}}
+  %0 = greta.broadcast %x dims [1] : tensor<4xf32> -> tensor<8x5xf32>
+  return %0 : tensor<8x5xf32>
+}
+
+// -----
+
+func.func @order(%x: tensor<4x4xf32>) -> tensor<4x4xf32> {
+  // expected-error@+1 {{they increase and are below the rank 2}}
+  %0 = greta.broadcast %x dims [1, 0] : tensor<4x4xf32> -> tensor<4x4xf32>
+  return %0 : tensor<4x4xf32>
+}
