@@ -194,9 +194,10 @@ FailureOr<HsacoKernel> greta::emitHsaco(tile::FuncOp kernel,
     return kernel.emitError(llvm::toString(stats.takeError()));
   result.stats = *stats;
   if (stats->scratchBytes || stats->vgprSpills || stats->sgprSpills)
-    kernel.emitWarning("spills ")
-        << stats->vgprSpills << " vector and " << stats->sgprSpills
-        << " scalar registers on " << row.name << " (" << stats->scratchBytes
+    kernel.emitWarning("kernel '")
+        << kernel.getName() << "' spills " << stats->vgprSpills
+        << " vector and " << stats->sgprSpills << " scalar registers on "
+        << row.name << " (" << stats->scratchBytes
         << " bytes of scratch per lane); choose a smaller tile";
   return result;
 }
