@@ -189,6 +189,28 @@ void greta::emitKernels(func::FuncOp function, const KernelPlan &plan,
   Emitter(function, shapes).run(plan);
 }
 
+/// Truth values have no form in memory.
+static LogicalResult checkBuffers(func::FuncOp function,
+                                  const KernelPlan &plan) {
+  auto isBool = [](Value value) {
+    auto type = dyn_cast<RankedTensorType>(value.getType());
+    return type && type.getElementType().isInteger(1);
+  };
+  for (BlockArgument argument : function.getArguments())
+    if (isBool(argument))
+      return function.emitOpError("has argument ")
+             << argument.getArgNumber()
+             << " of i1; pass i8 and compare it with zero";
+  for (ArrayRef<Cluster> clusters : plan)
+    for (const Cluster &cluster : clusters)
+      for (Value output : cluster.outputs)
+        if (isBool(output))
+          return output.getDefiningOp()->emitOpError(
+              "has a result of i1 that leaves its kernel; select or convert "
+              "to i8 before");
+  return success();
+}
+
 namespace {
 struct FusePass : greta::impl::GretaFusePassBase<FusePass> {
   void runOnOperation() override {
@@ -211,7 +233,10 @@ struct FusePass : greta::impl::GretaFusePassBase<FusePass> {
     });
     if (failed(normalizeForFusion(function, shapes)))
       return signalPassFailure();
-    emitKernels(function, planKernels(function, shapes), shapes);
+    KernelPlan plan = planKernels(function, shapes);
+    if (failed(checkBuffers(function, plan)))
+      return signalPassFailure();
+    emitKernels(function, plan, shapes);
   }
 };
 } // namespace

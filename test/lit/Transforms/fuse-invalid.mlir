@@ -41,3 +41,19 @@ func.func @branches(%x: tensor<4x64xf32>) -> tensor<4x64xf32> {
 ^bb1:
   return %x : tensor<4x64xf32>
 }
+
+// -----
+
+func.func @truth(%x: tensor<4x64xf32>) -> tensor<4x64xi1> {
+  // expected-error@+1 {{has a result of i1 that leaves its kernel; select or convert to i8 before}}
+  %0 = arith.cmpf ogt, %x, %x : tensor<4x64xf32>
+  return %0 : tensor<4x64xi1>
+}
+
+// -----
+
+// expected-error@+1 {{has argument 0 of i1; pass i8 and compare it with zero}}
+func.func @mask(%m: tensor<4x64xi1>, %x: tensor<4x64xf32>) -> tensor<4x64xf32> {
+  %0 = arith.select %m, %x, %x : tensor<4x64xi1>, tensor<4x64xf32>
+  return %0 : tensor<4x64xf32>
+}
