@@ -42,6 +42,7 @@ enum Op : uint16_t {
   OpConvertFToU = 109,
   OpUConvert = 113,
   OpFConvert = 115,
+  OpBitcast = 124,
   OpIAdd = 128,
   OpIMul = 132,
   OpULessThan = 176,
@@ -80,22 +81,19 @@ enum Decoration : uint32_t {
   Block = 2,
   ArrayStride = 6,
   BuiltIn = 11,
-  Offset = 35,
-  RestrictPointer = 5355
+  Offset = 35
 };
 
 struct Type {
   const char *Name;
-  bool Float;
+  enum { Float, BFloat, Signed, Unsigned } Kind;
   uint32_t Bits;
-  uint32_t Encoding; // of OpTypeFloat; 0 is IEEE
-  bool Extra;        // bf16: its own encoding operand
+  bool isFloat() const { return Kind <= BFloat; }
 };
-constexpr Type types[] = {
-    {"f16", true, 16, 0, false}, {"f32", true, 32, 0, false},
-    {"bf16", true, 16, 0, true}, {"i8", false, 8, 0, false},
-    {"u8", false, 8, 0, false},  {"i32", false, 32, 0, false},
-    {"u32", false, 32, 0, false}};
+constexpr Type types[] = {{"f16", Type::Float, 16},   {"f32", Type::Float, 32},
+                          {"bf16", Type::BFloat, 16}, {"i8", Type::Signed, 8},
+                          {"u8", Type::Unsigned, 8},  {"i32", Type::Signed, 32},
+                          {"u32", Type::Unsigned, 32}};
 
 const Type *find(const std::string &Name) {
   for (const Type &T : types)
@@ -207,10 +205,10 @@ std::vector<uint32_t> probeModule(const ProbeMatrix &M, uint32_t Lanes,
   for (uint32_t C : {Shader, GroupNonUniform, PhysicalStorageBufferAddresses,
                      VulkanMemoryModel, CooperativeMatrixKHR})
     W.op(OpCapability, {C});
-  if (T.Extra) {
+  if (T.Kind == Type::BFloat) {
     W.op(OpCapability, {BFloat16TypeKHR});
     W.op(OpCapability, {BFloat16CooperativeMatrixKHR});
-  } else if (T.Float && T.Bits == 16) {
+  } else if (T.isFloat() && T.Bits == 16) {
     W.op(OpCapability, {Float16});
   }
   if (T.Bits == 16)
@@ -220,7 +218,7 @@ std::vector<uint32_t> probeModule(const ProbeMatrix &M, uint32_t Lanes,
     W.op(OpCapability, {StorageBuffer8BitAccess});
   }
   W.opText(OpExtension, {}, "SPV_KHR_cooperative_matrix", {});
-  if (T.Extra)
+  if (T.Kind == Type::BFloat)
     W.opText(OpExtension, {}, "SPV_KHR_bfloat16", {});
   W.op(OpMemoryModel, {5348, 3}); // PhysicalStorageBuffer64, Vulkan
   W.opText(OpEntryPoint, {5, Main}, "probe", {Args, Lane});
@@ -240,15 +238,15 @@ std::vector<uint32_t> probeModule(const ProbeMatrix &M, uint32_t Lanes,
   W.op(OpTypeBool, {TBool});
   W.op(OpTypeInt, {TU32, 32, 0});
   uint32_t ElemType = TElem;
-  if (T.Extra)
+  if (T.Kind == Type::BFloat)
     W.op(OpTypeFloat, {TElem, 16, 0}); // BFloat16KHR
-  else if (T.Float)
+  else if (T.isFloat())
     W.op(OpTypeFloat, {TElem, T.Bits});
-  else if (M.DType == "u32")
+  else if (T.Kind == Type::Unsigned && T.Bits == 32)
     ElemType = TU32;
   else
-    W.op(OpTypeInt, {TElem, T.Bits, M.DType[0] == 'i'});
-  if (T.Float && !(T.Bits == 32))
+    W.op(OpTypeInt, {TElem, T.Bits, T.Kind == Type::Signed});
+  if (T.isFloat() && T.Bits != 32)
     W.op(OpTypeFloat, {TF32, 32});
   W.op(OpTypeRuntimeArray, {TInArray, ElemType});
   W.op(OpTypeRuntimeArray, {TOutArray, TU32});
@@ -315,7 +313,7 @@ std::vector<uint32_t> probeModule(const ProbeMatrix &M, uint32_t Lanes,
   W.op(OpAccessChain, {PElemFn, ElemPtr, Matrix, I1});
   W.op(OpLoad, {ElemType, Elem, ElemPtr});
   uint32_t Result = Elem;
-  if (T.Float) {
+  if (T.isFloat()) {
     if (T.Bits != 32)
       W.op(OpFConvert, {TF32, Wide, Elem});
     W.op(OpConvertFToU, {TU32, Value, T.Bits != 32 ? Wide : Elem});
@@ -323,7 +321,7 @@ std::vector<uint32_t> probeModule(const ProbeMatrix &M, uint32_t Lanes,
   } else if (ElemType != TU32) {
     // i32 needs only another type; the values are small and not negative.
     if (T.Bits == 32)
-      W.op(static_cast<Op>(124) /*OpBitcast*/, {TU32, Value, Elem});
+      W.op(OpBitcast, {TU32, Value, Elem});
     else
       W.op(OpUConvert, {TU32, Value, Elem});
     Result = Value;
