@@ -1,4 +1,5 @@
-/* The host variant of the tests' function: y = 2 * x + 1 over the product of two symbols. */
+/* The host variant of the tests' function: y = 2 * x + 1 over the product of
+ * two symbols. */
 #include <stdint.h>
 
 void scale(void **pointers, const int64_t *symbols) {
