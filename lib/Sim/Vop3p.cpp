@@ -222,12 +222,27 @@ template <bool Bf> u32 dot2(const Wave &w, const Inst &i, u32 a, u32 b, u32 c) {
                      std::fma(part(i, a, 0, 1, Bf), part(i, b, 1, 1, Bf), acc));
   return llvm::bit_cast<u32>(applyOutput(r, 0, i.has(Clamp), w.dx10Clamp));
 }
-u32 dot2h(const Wave &, const Inst &i, u32 a, u32 b, u32 c) {
-  float acc = f(u16(i.opSel & 4 ? c >> 16 : c));
-  float r =
-      std::fma(part(i, a, 0, 0, false), part(i, b, 1, 0, false),
-               std::fma(part(i, a, 0, 1, false), part(i, b, 1, 1, false), acc));
-  return (c & 0xffff0000) | floatToHalf(r);
+/// f16 or bf16 in, accumulator and result: scalar modifiers, op_sel of src2 and
+/// of the destination's half.
+template <bool Bf> void dot2Half(Wave &w, const Inst &i) {
+  alignas(32) u32 t[3][MaxLanes], out[MaxLanes];
+  const u32 *p[3];
+  for (unsigned k = 0; k < 3; ++k)
+    p[k] = w.rows(i.src[k], 1, t[k]);
+  auto value = [&](unsigned k, u32 x, bool high) {
+    u16 h = u16(high ? x >> 16 : x);
+    h = u16(i.src[k].abs ? h & 0x7fff : h) ^ (i.src[k].neg ? 0x8000 : 0);
+    return Bf ? bf16ToFloat(h) : f(h);
+  };
+  FpScope scope(w, true);
+  bool highC = (i.opSel & 4) || i.src[2].hi;
+  for (unsigned l = 0; l < MaxLanes; ++l) {
+    float r = value(2, p[2][l], highC);
+    for (bool high : {true, false})
+      r = std::fma(value(0, p[0][l], high), value(1, p[1][l], high), r);
+    out[l] = Bf ? floatToBf16(r) : floatToHalf(r);
+  }
+  writeHalves(w, i, w.v[i.dst[0].index], out);
 }
 /// Integer dots. Signedness by neg_lo for the iu forms, else by the name.
 template <unsigned Bits, int Kind>
@@ -308,7 +323,8 @@ const OpInfo table[] = {
     DOT("v_dot2_f32_bf16", dot2<true>),
     DOTC("v_dot2c_f32_bf16", dot2<true>),
     DOTC("v_dot2acc_f32_bf16", dot2<true>),
-    DOT("v_dot2_f16_f16", dot2h),
+    {"v_dot2_f16_f16", dot2Half<false>, "i=ppi", 0, Pk16, Unit::Valu},
+    {"v_dot2_bf16_bf16", dot2Half<true>, "i=yyy", 0, Pk16, Unit::Valu},
     DOT("v_dot2_i32_i16", (dotInt<16, 1>)),
     DOT("v_dot2_u32_u16", (dotInt<16, 0>)),
     DOTC("v_dot2c_i32_i16", (dotInt<16, 1>)),
