@@ -188,6 +188,16 @@ static void distribute(KernelEmitter &emitter, ValueRange results,
   }
 }
 
+/// Drivers unroll loops of known length whole; RADV does so with 64 turns,
+/// finds the loads of several loops over a row equal, and keeps the row in
+/// registers that it does not have.
+static spirv::LoopControl loopControl(scf::ForOp op) {
+  constexpr unsigned mostUnrolled = 16;
+  std::optional<APInt> turns = op.getStaticTripCount();
+  return turns && turns->ugt(mostUnrolled) ? spirv::LoopControl::DontUnroll
+                                           : spirv::LoopControl::None;
+}
+
 LogicalResult KernelEmitter::emitFor(scf::ForOp op) {
   Type counter = op.getInductionVar().getType();
   if (!counter.isInteger(32) && !counter.isInteger(64))
@@ -197,7 +207,7 @@ LogicalResult KernelEmitter::emitFor(scf::ForOp op) {
   SmallVector<Type> types(ValueRange(start).getTypes());
   start.insert(start.begin(), getScalar(op.getLowerBound()));
 
-  auto loop = spirv::LoopOp::create(b, types, spirv::LoopControl::None);
+  auto loop = spirv::LoopOp::create(b, types, loopControl(op));
   OpBuilder::InsertionGuard guard(b);
   Region &region = loop.getBody();
   Block *entry = b.createBlock(&region);

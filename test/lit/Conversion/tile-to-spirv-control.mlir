@@ -41,10 +41,11 @@ greta_tile.func @loop(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>, %n: i3
   greta_tile.return
 }
 
-// No results: the condition skips to the merge block. The loop's bounds bound its index, which is scaled in 32 bits.
+// No results: the condition skips to the merge block. The loop's bounds bound its index, which is scaled in 32 bits. 64 turns are not
+// to be unrolled, 16 may be.
 
 // CHECK-LABEL: spirv.module @guarded
-// CHECK: spirv.mlir.loop {
+// CHECK: spirv.mlir.loop control(DontUnroll) {
 // CHECK: spirv.mlir.selection {
 // CHECK: spirv.BranchConditional %{{.*}}, ^[[THEN:.*]], ^[[END:.*]]
 // CHECK: ^[[THEN]]:
@@ -53,6 +54,8 @@ greta_tile.func @loop(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>, %n: i3
 // CHECK: spirv.Branch ^[[END]]
 // CHECK: ^[[END]]:
 // CHECK: spirv.mlir.merge
+// CHECK: spirv.mlir.loop {
+// CHECK: spirv.ControlBarrier
 greta_tile.func @guarded(%x: !greta_tile.ptr<f32>, %n: i32) attributes {block_size = 64 : i32, wave_size = 1 : i32} {
   %c0 = arith.constant 0 : i32
   %c64 = arith.constant 64 : i32
@@ -65,6 +68,10 @@ greta_tile.func @guarded(%x: !greta_tile.ptr<f32>, %n: i32) attributes {block_si
       %z = arith.constant 0.0 : f32
       greta_tile.ptr_store %z, %x[%j] align 4 : f32 -> !greta_tile.ptr<f32>
     }
+  }
+  %c1024 = arith.constant 1024 : i32
+  scf.for %i = %c0 to %c1024 step %c64 : i32 {
+    greta_tile.barrier
   }
   greta_tile.return
 }
