@@ -141,12 +141,16 @@ static Choice chooseRows(const Space &space, const Limits &limits,
     }
   }
   if (bestLanes) {
-    // More lanes than a wave: the row alone, so that fewer waves meet.
+    // More lanes than a wave: the row alone, so that fewer waves meet. Rows
+    // that share tables go through the same lanes: what is read of a table
+    // serves several of them.
+    int64_t inTurn = limits.wide && space.pairs != Space::Pairs::None ? 4 : 1;
     int64_t block = limits.wide && bestLanes > limits.wave
                         ? bestLanes
-                        : std::max(bestLanes, limits.shareBlock);
+                        : std::max(bestLanes, limits.shareBlock / inTurn);
     choice.block = fixedBlock ? fixedBlock : block;
-    choice.space.rows = spreadRows(space, choice.block / bestLanes, context);
+    choice.space.rows =
+        spreadRows(space, choice.block / bestLanes * inTurn, context);
     return choice;
   }
 

@@ -78,36 +78,46 @@ LogicalResult Distributor::distributeReduce(ReduceOp op) {
   return success();
 }
 
-/// Combines across the waves that differ in the bits of `waves`. In rounds of
-/// at most four bits every lane stores its value and reads up to sixteen.
+/// Combines across the waves that differ in the bits of `waves`: every wave
+/// stores its value, then each lane reads those of the waves it meets. Lanes that
+/// hold copies share the reading: each takes one wave's value and they combine
+/// by shuffles. Without such lanes each reads up to sixteen, in rounds of at most
+/// four bits.
 LaneValues Distributor::reduceWaves(Operation *op, ReduceKind kind,
                                     ArrayRef<Value> partials,
                                     const Layout &layout, uint32_t waves,
                                     ImplicitLocOpBuilder &b) {
-  // Lanes that hold copies need no slot of their own.
   uint32_t freeLanes = layout.freeLaneBits();
+  // Slots: one per lane that holds something of its own, and wave.
   SmallVector<std::pair<ThreadBit, int32_t>> slotBits;
   int32_t slots = 1;
-  for (unsigned bit = 0; (1u << bit) < layout.numLanes(); ++bit)
-    if (!(freeLanes >> bit & 1)) {
-      slotBits.push_back({ThreadBit{false, bit, {}}, slots});
-      slots *= 2;
-    }
-  for (unsigned bit = 0; (1u << bit) < layout.numWaves(); ++bit) {
-    slotBits.push_back({ThreadBit{true, bit, {}}, slots});
+  auto addSlots = [&](bool ofWave, unsigned bit) {
+    slotBits.push_back({ThreadBit{ofWave, bit, {}}, slots});
     slots *= 2;
+  };
+  SmallVector<unsigned> readers; // lane bits that tell copies apart
+  for (auto [bit, basis] : llvm::enumerate(layout.lane())) {
+    if (!(freeLanes >> bit & 1))
+      addSlots(false, bit);
+    else if (llvm::all_of(basis, [](int32_t c) { return c == 0; }))
+      readers.push_back(bit);
   }
+  for (unsigned bit = 0; bit < layout.wave().size(); ++bit)
+    addSlots(true, bit);
   auto weightOf = [&](unsigned waveBit) {
-    for (auto &[bit, weight] : slotBits)
-      if (bit.isWave && bit.bit == waveBit)
-        return weight;
-    llvm_unreachable("every wave bit has a slot bit");
+    return llvm::find_if(slotBits,
+                         [&](const auto &entry) {
+                           return entry.first.isWave &&
+                                  entry.first.bit == waveBit;
+                         })
+        ->second;
   };
   Value slot = fromBits(slotBits);
   Value writes = freeLanes ? isZero(false, freeLanes) : Value();
   LaneValues current(partials);
+  unsigned perRound = std::max<unsigned>(4, readers.size());
   // Rounds of equal size: 64 waves meet in 8 + 8 reads, not in 16 + 4.
-  unsigned rounds = llvm::divideCeil(llvm::popcount(waves), 4);
+  unsigned rounds = llvm::divideCeil(llvm::popcount(waves), perRound);
   while (waves) {
     unsigned bitsNow = llvm::divideCeil(llvm::popcount(waves), rounds--);
     SmallVector<unsigned> round;
@@ -128,15 +138,20 @@ LaneValues Distributor::reduceWaves(Operation *op, ReduceKind kind,
                               offsetBy(inner, slot, reg * slots));
     });
     BarrierOp::create(b);
-    // The slot with this round's wave bits cleared, then each combination.
-    SmallVector<std::pair<ThreadBit, int32_t>> others;
+    // The slot with this round's wave bits cleared; a reading lane puts its own
+    // bits there.
+    bool shared = readers.size() >= round.size();
+    SmallVector<std::pair<ThreadBit, int32_t>> firstBits;
     for (auto &entry : slotBits)
       if (!entry.first.isWave || !(roundMask >> entry.first.bit & 1))
-        others.push_back(entry);
-    Value first = fromBits(others);
+        firstBits.push_back(entry);
+    if (shared)
+      for (auto [k, bit] : llvm::enumerate(round))
+        firstBits.push_back({ThreadBit{false, readers[k], {}}, weightOf(bit)});
+    Value first = fromBits(firstBits);
     for (auto [reg, value] : llvm::enumerate(current)) {
       Value sum;
-      for (unsigned i = 0; i < (1u << round.size()); ++i) {
+      for (unsigned i = 0; i < (shared ? 1u : 1u << round.size()); ++i) {
         int32_t offset = reg * slots;
         for (auto [k, bit] : llvm::enumerate(round))
           if (i >> k & 1)
@@ -144,6 +159,10 @@ LaneValues Distributor::reduceWaves(Operation *op, ReduceKind kind,
         Value part = SharedLoadOp::create(b, array, offsetBy(b, first, offset));
         sum = sum ? combine(b, kind, sum, part) : part;
       }
+      if (shared)
+        for (unsigned k = 0; k < round.size(); ++k)
+          sum = combine(b, kind, sum,
+                        ShuffleXorOp::create(b, sum, 1u << readers[k]));
       value = sum;
     }
   }
