@@ -48,11 +48,18 @@ public:
   virtual void launch(Stream &S) = 0;
 };
 
+// What an operation touches, by whole allocations. Operations of a stream that
+// share nothing one of them writes may overlap.
+struct Uses {
+  std::vector<const Memory *> Reads, Writes;
+};
+
 struct Launch {
   KernelRef Code;
   std::array<uint32_t, 3> Grid;
   std::vector<uint8_t> Block; // argument bytes
   KeepList Keep;
+  Uses Touches;
 };
 
 class Stream {

@@ -181,7 +181,7 @@ std::vector<Launch> Function::prepare(Stream &S,
   std::vector<Launch> Launches;
   for (size_t I = 0; I < Kernels.size(); ++I) {
     const KernelDecl &K = Chosen->Kernels[I];
-    Launch L{Kernels[I], {}, {}, Keep};
+    Launch L{Kernels[I], {}, {}, Keep, {}};
     bool Empty = false;
     for (int D = 0; D < 3; ++D) {
       int64_t Count = K.Grid[D].evaluate(Symbols);
@@ -201,12 +201,14 @@ std::vector<Launch> Function::prepare(Stream &S,
         append(L.Block, static_cast<int32_t>(Value));
         continue;
       }
-      uint64_t Address =
-          A.Which == KernelArg::Temp ? Temps[A.Index]->Address
-          : A.Which == KernelArg::Arg
-              ? Args[A.Index].Buffer->Address + Args[A.Index].Offset
-              : Results[A.Index].Buffer->Address + Results[A.Index].Offset;
-      append(L.Block, Address);
+      const TensorArg *T = A.Which == KernelArg::Temp  ? nullptr
+                           : A.Which == KernelArg::Arg ? &Args[A.Index]
+                                                       : &Results[A.Index];
+      const Memory &M = T ? *T->Buffer : *Temps[A.Index];
+      append(L.Block, M.Address + (T ? T->Offset : 0));
+      bool IsRead =
+          A.Which == KernelArg::Arg && Decl->Args[A.Index].Access == "read";
+      (IsRead ? L.Touches.Reads : L.Touches.Writes).push_back(&M);
     }
     if (Chosen->Backend == "host")
       for (int64_t Value : Symbols)

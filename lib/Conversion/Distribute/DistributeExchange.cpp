@@ -79,10 +79,10 @@ LogicalResult Distributor::distributeReduce(ReduceOp op) {
 }
 
 /// Combines across the waves that differ in the bits of `waves`: every wave
-/// stores its value, then each lane reads those of the waves it meets. Lanes that
-/// hold copies share the reading: each takes one wave's value and they combine
-/// by shuffles. Without such lanes each reads up to sixteen, in rounds of at most
-/// four bits.
+/// stores its value, then each lane reads those of the waves it meets. Lanes
+/// that hold copies share the reading: each takes one wave's value and they
+/// combine by shuffles. Without such lanes each reads up to sixteen, in rounds
+/// of at most four bits.
 LaneValues Distributor::reduceWaves(Operation *op, ReduceKind kind,
                                     ArrayRef<Value> partials,
                                     const Layout &layout, uint32_t waves,

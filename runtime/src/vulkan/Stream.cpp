@@ -4,17 +4,47 @@
 // Operations are recorded into the open batch; a batch is submitted when
 // somebody waits, when it is long, or when the device has nothing to do. Each
 // submission signals the next value of the timeline, by which finished batches,
-// staging space and kept objects are given back. A full memory barrier stands
-// before each operation: that is the stream's order.
+// staging space and kept objects are given back. A memory barrier stands before
+// each operation that touches what an earlier one wrote, or writes what one
+// touched: that is the stream's order. Others overlap, so that one kernel's
+// last workgroups run beside the next one's first.
 #include "Device.h"
 #include "Error.h"
 
 #include <algorithm>
 #include <cstring>
 #include <deque>
+#include <unordered_set>
 
 namespace greta::rt::vulkan {
 namespace {
+
+// What operations since the last barrier touched.
+class Hazards {
+public:
+  // Whether an operation needs a barrier before it; then counts it as begun.
+  bool begin(const Uses &U) {
+    bool Clash = Unknown;
+    for (const Memory *M : U.Writes)
+      Clash |= Read.count(M) || Written.count(M);
+    for (const Memory *M : U.Reads)
+      Clash |= Written.count(M) != 0;
+    if (Clash) {
+      Read.clear();
+      Written.clear();
+      Unknown = false;
+    }
+    Read.insert(U.Reads.begin(), U.Reads.end());
+    Written.insert(U.Writes.begin(), U.Writes.end());
+    return Clash;
+  }
+  // Something ran that is not in the books.
+  void forget() { Unknown = true; }
+
+private:
+  std::unordered_set<const Memory *> Read, Written;
+  bool Unknown = true;
+};
 
 constexpr size_t stagingBytes = 16u << 20;
 constexpr size_t chunkBytes = stagingBytes / 4;
@@ -48,6 +78,7 @@ struct StreamState {
   uint64_t Submitted = 0; // the timeline value of the last submission
   uint64_t Completed = 0; // of the last one seen to be done
   VkCommandBuffer Open = VK_NULL_HANDLE;
+  Hazards Pending;
   size_t OpenOps = 0;
   KeepList OpenKeep;
   std::vector<VkSemaphoreSubmitInfo> OpenWaits;
@@ -229,6 +260,7 @@ struct VulkanGraph : Graph, std::enable_shared_from_this<VulkanGraph> {
   CoreRef C;
   VkCommandPool Pool = VK_NULL_HANDLE;
   VkCommandBuffer Cmd = VK_NULL_HANDLE;
+  Hazards Pending;
   KeepList Keep;
 };
 
@@ -280,9 +312,9 @@ public:
   std::shared_ptr<StreamState> State;
 
 private:
-  // The command buffer that the next operation goes to, after a barrier; `Keep`
-  // lives until it is done.
-  VkCommandBuffer next(KeepList Keep);
+  // The command buffer that the next operation goes to, after a barrier if it
+  // needs one; `Keep` lives until it is done.
+  VkCommandBuffer next(KeepList Keep, const Uses &U);
   // Space in the staging ring, free for use; of at most chunkBytes.
   size_t stage(size_t Size);
 
@@ -301,6 +333,7 @@ void VulkanGraph::launch(Stream &S) {
   std::lock_guard<std::mutex> Guard(State.Lock);
   State.retire();
   State.submit(Cmd, shared_from_this());
+  State.Pending.forget();
 }
 
 VulkanStream::~VulkanStream() {
@@ -312,11 +345,12 @@ VulkanStream::~VulkanStream() {
   }
 }
 
-VkCommandBuffer VulkanStream::next(KeepList Keep) {
+VkCommandBuffer VulkanStream::next(KeepList Keep, const Uses &U) {
   KeepList &List = Recording ? Recording->Keep : State->OpenKeep;
   VkCommandBuffer Cmd = Recording ? Recording->Cmd : State->open();
   List.insert(List.end(), Keep.begin(), Keep.end());
-  State->barrier(Cmd);
+  if ((Recording ? Recording->Pending : State->Pending).begin(U))
+    State->barrier(Cmd);
   if (!Recording)
     ++State->OpenOps;
   return Cmd;
@@ -359,7 +393,7 @@ void VulkanStream::write(const MemoryRef &To, size_t Offset, const void *Data,
     size_t At = stage(N);
     memcpy(Staging->Mapped + At, static_cast<const char *>(Data) + Done, N);
     VkBufferCopy Copy{At, Offset + Done, N};
-    VkCommandBuffer Cmd = next({To, Staging});
+    VkCommandBuffer Cmd = next({To, Staging}, {{}, {&*To}});
     C->Fn.CmdCopyBuffer(Cmd, Staging->Buffer,
                         static_cast<VulkanMemory &>(*To).Buffer, 1, &Copy);
     Done += N;
@@ -389,7 +423,7 @@ void VulkanStream::read(const MemoryRef &From, size_t Offset, void *Data,
       Finish();
     size_t At = stage(N);
     VkBufferCopy Copy{Offset + Done, At, N};
-    VkCommandBuffer Cmd = next({From, Staging});
+    VkCommandBuffer Cmd = next({From, Staging}, {{&*From}, {}});
     C->Fn.CmdCopyBuffer(Cmd, static_cast<VulkanMemory &>(*From).Buffer,
                         Staging->Buffer, 1, &Copy);
     // Makes the copy visible to the host.
@@ -414,7 +448,7 @@ void VulkanStream::copy(const MemoryRef &To, size_t ToOffset,
                         const MemoryRef &From, size_t FromOffset, size_t Size) {
   std::lock_guard<std::mutex> Guard(State->Lock);
   VkBufferCopy Copy{FromOffset, ToOffset, Size};
-  C->Fn.CmdCopyBuffer(next({To, From}),
+  C->Fn.CmdCopyBuffer(next({To, From}, {{&*From}, {&*To}}),
                       static_cast<VulkanMemory &>(*From).Buffer,
                       static_cast<VulkanMemory &>(*To).Buffer, 1, &Copy);
 }
@@ -422,15 +456,16 @@ void VulkanStream::copy(const MemoryRef &To, size_t ToOffset,
 void VulkanStream::fill(const MemoryRef &To, size_t Offset, size_t Size,
                         uint32_t Word) {
   std::lock_guard<std::mutex> Guard(State->Lock);
-  C->Fn.CmdFillBuffer(next({To}), static_cast<VulkanMemory &>(*To).Buffer,
-                      Offset, Size, Word);
+  C->Fn.CmdFillBuffer(next({To}, {{}, {&*To}}),
+                      static_cast<VulkanMemory &>(*To).Buffer, Offset, Size,
+                      Word);
 }
 
 void VulkanStream::launch(Launch L) {
   std::lock_guard<std::mutex> Guard(State->Lock);
   auto &K = static_cast<VulkanKernel &>(*L.Code);
   L.Keep.push_back(L.Code);
-  VkCommandBuffer Cmd = next(std::move(L.Keep));
+  VkCommandBuffer Cmd = next(std::move(L.Keep), L.Touches);
   C->Fn.CmdBindPipeline(Cmd, VK_PIPELINE_BIND_POINT_COMPUTE, K.Pipeline);
   if (!L.Block.empty())
     C->Fn.CmdPushConstants(Cmd, K.Layout, VK_SHADER_STAGE_COMPUTE_BIT, 0,
