@@ -6,7 +6,7 @@
 //
 //   1. Functions of f16 and bf16, and division of bf16, go through f32: the
 //      f32 instructions are as fast, and the result is rounded once.
-//   2. tanh, erf, sin, ... become polynomials; pow, sinh, ... other functions.
+//   2. sin, tanh, erf, ... become polynomials; pow, sinh, ... other functions.
 //   3. f32 arithmetic may contract (a multiplication and an addition become
 //      one fma). Narrower types may not: they round where the source says so.
 //
@@ -36,12 +36,14 @@ static constexpr StringLiteral native[] = {
     "exp2", "floor", "fma",   "isfinite",  "isinf", "isnan", "isnormal", "log",
     "log2", "log10", "round", "roundeven", "rsqrt", "sqrt",  "trunc"};
 /// Functions that become polynomials.
-static constexpr StringLiteral polynomial[] = {
-    "acos", "asin", "atan",  "atan2", "cbrt", "cos",
-    "erf",  "erfc", "expm1", "log1p", "sin",  "tanh"};
+static constexpr StringLiteral polynomial[] = {"acos",  "asin", "atan", "atan2",
+                                               "cbrt",  "erf",  "erfc", "expm1",
+                                               "log1p", "tanh"};
 /// Functions that become other functions.
 static constexpr StringLiteral composed[] = {
     "acosh", "asinh", "atanh", "clampf", "cosh", "fpowi", "sinh", "tan"};
+/// Functions that are expanded here.
+static constexpr StringLiteral ours[] = {"cos", "powf", "sin"};
 /// Native functions that narrow floats have too, exactly.
 static constexpr StringLiteral exact[] = {
     "absf", "ceil", "copysign", "floor", "round", "roundeven", "trunc"};
@@ -145,6 +147,64 @@ struct ExpandPow : OpRewritePattern<math::PowFOp> {
   }
 };
 
+/// sin and cos: x = k * pi/2 + r with r within pi/4, then a polynomial of r by
+/// the quadrant k mod 4. pi/2 is three floats, and the fma that takes k times
+/// one of them away rounds only once, so r is good as long as k is exact: for
+/// |x| below 10^5 or so. sin(-0) is +0.
+template <typename OpT> struct ExpandSine : OpRewritePattern<OpT> {
+  using OpRewritePattern<OpT>::OpRewritePattern;
+  LogicalResult matchAndRewrite(OpT op,
+                                PatternRewriter &rewriter) const override {
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    Value x = op.getOperand();
+    Type type = x.getType();
+    Type intType = b.getI32Type();
+    if (auto vector = dyn_cast<VectorType>(type))
+      intType = vector.clone(intType);
+    auto constant = [&](TypedAttr attr, Type of) -> Value {
+      if (auto vector = dyn_cast<VectorType>(of))
+        attr = DenseElementsAttr::get(vector, attr);
+      return arith::ConstantOp::create(b, attr);
+    };
+    auto real = [&](float value) {
+      return constant(b.getF32FloatAttr(value), type);
+    };
+    auto integer = [&](int32_t value) {
+      return constant(b.getI32IntegerAttr(value), intType);
+    };
+    auto fma = [&](Value u, Value v, Value w) -> Value {
+      return math::FmaOp::create(b, u, v, w);
+    };
+    auto isSet = [&](Value bits, int32_t bit) -> Value {
+      return arith::CmpIOp::create(b, arith::CmpIPredicate::ne,
+                                   arith::AndIOp::create(b, bits, integer(bit)),
+                                   integer(0));
+    };
+    Value k = math::RoundEvenOp::create(
+        b, arith::MulFOp::create(b, x, real(0x1.45f306p-1f)));
+    Value r = x;
+    for (float part : {-0x1.921fb6p+0f, 0x1.777a5cp-25f, 0x1.ee59dap-50f})
+      r = fma(k, real(part), r);
+    Value square = arith::MulFOp::create(b, r, r);
+    Value sine = fma(square, real(-1.9515295891e-4f), real(8.3321608736e-3f));
+    sine = fma(sine, square, real(-1.6666654611e-1f));
+    sine = fma(arith::MulFOp::create(b, sine, square), r, r);
+    Value cosine =
+        fma(square, real(2.443315711810e-5f), real(-1.388731625494e-3f));
+    cosine = fma(cosine, square, real(4.166664568299e-2f));
+    cosine = fma(cosine, square, real(-0.5f));
+    cosine = fma(cosine, square, real(1.0f));
+    Value quadrant = arith::FPToSIOp::create(b, intType, k);
+    if (std::is_same_v<OpT, math::CosOp>)
+      quadrant = arith::AddIOp::create(b, quadrant, integer(1));
+    Value size = arith::SelectOp::create(b, isSet(quadrant, 1), cosine, sine);
+    rewriter.replaceOp(
+        op, arith::SelectOp::create(b, isSet(quadrant, 2),
+                                    arith::NegFOp::create(b, size), size));
+    return success();
+  }
+};
+
 /// `exp` and `exp2` of f32 with afn.
 template <typename OpT> struct BareExp : ConvertOpToLLVMPattern<OpT> {
   using ConvertOpToLLVMPattern<OpT>::ConvertOpToLLVMPattern;
@@ -201,7 +261,8 @@ LogicalResult greta::rocdl::expandMath(Operation *kernel) {
     }
     if (llvm::is_contained(native, name))
       return WalkResult::advance();
-    if (name != "powf" && !llvm::is_contained(polynomial, name) &&
+    if (!llvm::is_contained(ours, name) &&
+        !llvm::is_contained(polynomial, name) &&
         !llvm::is_contained(composed, name)) {
       op->emitOpError("has neither an instruction nor an expansion on AMD "
                       "GPUs");
@@ -223,7 +284,8 @@ LogicalResult greta::rocdl::expandMath(Operation *kernel) {
     populateMathPolynomialApproximationPatterns(patterns, isPolynomial);
     SmallVector<StringRef> names(std::begin(composed), std::end(composed));
     math::populateExpansionPatterns(patterns, names);
-    patterns.add<ExpandPow>(kernel->getContext());
+    patterns.add<ExpandPow, ExpandSine<math::SinOp>, ExpandSine<math::CosOp>>(
+        kernel->getContext());
     if (failed(applyPatternsGreedily(kernel, std::move(patterns))))
       return kernel->emitOpError("has functions whose expansion does not end");
   }
