@@ -150,15 +150,17 @@ FailureOr<HsacoKernel> greta::emitHsaco(tile::FuncOp kernel,
   module->setTargetTriple(machine->getTargetTriple());
   module->setDataLayout(machine->createDataLayout());
   annotate(*module);
-  // The backend reports what it cannot do here.
-  bool complained = false;
+  // The backend says here what it cannot do.
+  std::string complaint;
   context.setDiagnosticHandlerCallBack(
-      [](const llvm::DiagnosticInfo *info, void *flag) {
+      [](const llvm::DiagnosticInfo *info, void *text) {
         if (info->getSeverity() != llvm::DS_Error)
           return;
-        *static_cast<bool *>(flag) = true;
+        llvm::raw_string_ostream os(*static_cast<std::string *>(text));
+        llvm::DiagnosticPrinterRawOStream printer(os);
+        info->print(printer);
       },
-      &complained);
+      &complaint);
 
   scope = options.nest("optimize");
   optimize(*module, *machine);
@@ -175,8 +177,9 @@ FailureOr<HsacoKernel> greta::emitHsaco(tile::FuncOp kernel,
                           assembly ? llvm::CodeGenFileType::AssemblyFile
                                    : llvm::CodeGenFileType::ObjectFile,
                           code)) ||
-      complained)
-    return kernel.emitError("LLVM failed to generate code for ") << row.name;
+      !complaint.empty())
+    return kernel.emitError("LLVM failed to generate code for ")
+           << row.name << ": " << complaint;
   if (assembly) {
     result.object.assign(code.begin(), code.end());
     return result;
