@@ -236,7 +236,10 @@ def GretaTile_PtrAddOp : GretaTile_Op<"ptr_add", [Pure, TypesMatchWith<"result i
 
 def GretaTile_PtrLoadOp : GretaTile_Op<"ptr_load", [MemoryEffects<[MemRead]>]> {
   let summary = "Loads one lane's scalar or vector at an element offset from a pointer";
-  let description = "`align` is in bytes; a vector of 16 bytes with alignment 16 becomes one access.";
+  let description = [{
+    The offset is unsigned and its bytes stay below 2^32, so that targets may add it to a uniform address as it is. `align` is
+    in bytes; a vector of 16 bytes with alignment 16 becomes one access.
+  }];
   let arguments = (ins GretaTile_PtrType:$base, I32:$offset, I64Attr:$align);
   let results = (outs AnyLaneValue:$result);
   let assemblyFormat = "$base `[` $offset `]` `align` $align attr-dict `:` type($base) `->` type($result)";
@@ -245,6 +248,7 @@ def GretaTile_PtrLoadOp : GretaTile_Op<"ptr_load", [MemoryEffects<[MemRead]>]> {
 
 def GretaTile_PtrStoreOp : GretaTile_Op<"ptr_store", [MemoryEffects<[MemWrite]>]> {
   let summary = "Stores one lane's scalar or vector at an element offset from a pointer";
+  let description = "Offset and alignment as in `ptr_load`.";
   let arguments = (ins AnyLaneValue:$value, GretaTile_PtrType:$base, I32:$offset, I64Attr:$align);
   let assemblyFormat = "$value `,` $base `[` $offset `]` `align` $align attr-dict `:` type($value) `->` type($base)";
   let hasVerifier = 1;
