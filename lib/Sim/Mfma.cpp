@@ -180,6 +180,7 @@ void mfmaScaled(Wave &w, const Inst &i) {
   Layout l = layoutOf(s, 0, 0, ea, eb);
   uint32_t *d = w.v[i.dst[0].index];
   static const uint32_t zeros[MaxLanes] = {};
+  uint32_t *sums = sum[0];
   for (unsigned part = 0; part < s.k / 32u; ++part) {
     Product p{s.m,
               s.m,
@@ -191,7 +192,7 @@ void mfmaScaled(Wave &w, const Inst &i) {
               zeroOffsets,
               l.d,
               zeros,
-              sum[0]};
+              sums};
     multiplyF32(p);
     for (unsigned r = 0; r < s.m; ++r)
       for (unsigned j = 0; j < s.m; ++j) {
@@ -199,7 +200,7 @@ void mfmaScaled(Wave &w, const Inst &i) {
         double scale = scaleOf(scaleA, r + s.m * part, byteA) *
                        scaleOf(scaleB, j + s.m * part, byteB);
         uint32_t before = part ? d[at] : c.constant ? c.base[0] : c.base[at];
-        double t = double(llvm::bit_cast<float>(sum[0][at])) * scale;
+        double t = double(llvm::bit_cast<float>(sums[at])) * scale;
         d[at] = llvm::bit_cast<uint32_t>(
             float(double(llvm::bit_cast<float>(before)) + t));
       }
