@@ -61,8 +61,8 @@ Place placeOf(unsigned k, unsigned groups, unsigned perGroup, bool halves) {
   return {k % perGroup, k / perGroup};
 }
 
-Layout layoutOf(const Shape &s, unsigned aBlock, unsigned block, Elem a,
-                Elem b) {
+Layout makeLayout(const Shape &s, unsigned aBlock, unsigned block, Elem a,
+                  Elem b) {
   Layout o;
   unsigned m = s.m, groups = 64 / (m * s.blocks), per = s.k / groups;
   for (unsigned k = 0; k < s.k; ++k) {
@@ -100,7 +100,7 @@ void swizzleLanes(Plane *b, unsigned items, unsigned blgp) {
 Elem mixedFormat(unsigned code) {
   static const Elem e[] = {Elem::FP8, Elem::BF8, Elem::FP6, Elem::BF6,
                            Elem::FP4};
-  return e[code < 5 ? code : 0];
+  return e[code];
 }
 
 void run(Product &p, Acc acc) {
@@ -111,11 +111,15 @@ void run(Product &p, Acc acc) {
 }
 
 const Shape &shapeOf(const Inst &i);
+/// The layout of a block without broadcast, computed once per instruction kind.
+const Layout &layoutOf(const Inst &i, unsigned block);
 
 void mfma(Wave &w, const Inst &i) {
   const Shape &s = shapeOf(i);
   Elem ea = s.a, eb = s.b;
   if (s.mixed) {
+    if (i.cbsz > 4 || i.blgp > 4)
+      return w.fault(i, "unknown matrix format");
     ea = mixedFormat(i.cbsz);
     eb = mixedFormat(i.blgp);
   }
@@ -135,19 +139,22 @@ void mfma(Wave &w, const Inst &i) {
   Accumulator c(w, i.src[2], i.dst[0], accumulatorWords(s), copy);
   unsigned spread = s.mixed ? 0 : i.cbsz & 7;
   for (unsigned block = 0; block < s.blocks; ++block) {
-    unsigned from = block;
-    if (spread)
-      from = ((block >> spread << spread) + i.abid) % s.blocks;
-    Layout l = layoutOf(s, from, block, ea, eb);
+    Layout other;
+    const Layout *l = &layoutOf(i, block);
+    if (spread || s.mixed) {
+      unsigned from = ((block >> spread << spread) + i.abid) % s.blocks;
+      other = makeLayout(s, s.mixed ? 0 : from, block, ea, eb);
+      l = &other;
+    }
     Product p{s.m,
               s.m,
               s.k,
               a[0],
               b[0],
-              l.k[0],
-              l.k[1],
-              c.constant ? zeroOffsets : l.d,
-              l.d,
+              l->k[0],
+              l->k[1],
+              c.constant ? zeroOffsets : l->d,
+              l->d,
               c.base,
               w.v[i.dst[0].index]};
     run(p, s.acc);
@@ -166,6 +173,8 @@ double scaleOf(const uint32_t *row, unsigned lane, unsigned byte) {
 /// more.
 void mfmaScaled(Wave &w, const Inst &i) {
   const Shape &s = shapeOf(i);
+  if (i.cbsz > 4 || i.blgp > 4)
+    return w.fault(i, "unknown matrix format");
   Elem ea = mixedFormat(i.cbsz), eb = mixedFormat(i.blgp);
   alignas(32) Plane a[32], b[32];
   decode(ea, &w.v[i.src[0].index], 32, {}, a);
@@ -177,7 +186,7 @@ void mfmaScaled(Wave &w, const Inst &i) {
                  *scaleB = w.rows(i.src[4], 1, splat[1]);
   unsigned byteA = (i.opSel & 1) | (i.opSelHi & 1) << 1,
            byteB = (i.opSel >> 1 & 1) | (i.opSelHi >> 1 & 1) << 1;
-  Layout l = layoutOf(s, 0, 0, ea, eb);
+  Layout l = makeLayout(s, 0, 0, ea, eb);
   uint32_t *d = w.v[i.dst[0].index];
   static const uint32_t zeros[MaxLanes] = {};
   uint32_t *sums = sum[0];
@@ -220,7 +229,7 @@ void smfmac(Wave &w, const Inst &i) {
   unsigned bits = 2 * kept, sets = 32 / bits,
            set = i.cbsz & 3 ? 0 : i.abid % sets;
   const uint32_t *index = w.v[i.src[2].index];
-  Layout l = layoutOf(s, 0, 0, s.a, s.b);
+  const Layout &l = layoutOf(i, 0);
   uint32_t *d = w.v[i.dst[0].index];
   for (unsigned r = 0; r < s.m; ++r) {
     uint16_t aOff[64], bOff[64];
@@ -417,6 +426,21 @@ const Entry entries[] = {
 };
 
 const Shape &shapeOf(const Inst &i) { return entries[i.param].shape; }
+
+const Layout &layoutOf(const Inst &i, unsigned block) {
+  static const std::vector<std::vector<Layout>> layouts = [] {
+    std::vector<std::vector<Layout>> all;
+    for (const Entry &e : entries) {
+      const Shape &s = e.shape;
+      std::vector<Layout> &mine = all.emplace_back();
+      if (s.acc != Acc::F64)
+        for (unsigned b = 0; b < s.blocks; ++b)
+          mine.push_back(makeLayout(s, b, b, s.a, s.b));
+    }
+    return all;
+  }();
+  return layouts[i.param][block];
+}
 
 OpInfo opOf(const Entry &e, unsigned index) {
   const Shape &s = e.shape;

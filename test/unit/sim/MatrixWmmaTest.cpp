@@ -1,4 +1,5 @@
 //===- MatrixWmmaTest.cpp - WMMA against plain matrix products ------------===//
+#include "Checks.h"
 #include "MatrixBench.h"
 #include "gtest/gtest.h"
 #include <cmath>
@@ -374,6 +375,27 @@ TEST(MatrixWmma, IntegerSignsAndClamp) {
           return;
       }
     }
+}
+
+/// gfx11 reads A and B from all groups of 16 lanes; a checked launch wants them
+/// equal.
+TEST(MatrixWmma, UnreplicatedOperandIsReported) {
+  Layout s{cases[0], false, true};
+  Bench bench("gfx1100", true, {lineOf(s, registers(RegC, 8), "")});
+  greta::sim::Workgroup group;
+  greta::sim::Checker checker(group, 1);
+  bench.wave.wg = &group;
+  bench.wave.checker = &checker;
+  bench.fill(1);
+  for (unsigned r = RegA; r < RegC; ++r)
+    std::copy_n(bench.row(r), 16, bench.row(r) + 16);
+  bench.run(0);
+  EXPECT_EQ(group.error, "");
+  bench.row(RegB)[31] ^= 1;
+  bench.run(0);
+  EXPECT_NE(group.error.find("do not repeat lanes 0 to 15 of the B operand"),
+            std::string::npos)
+      << group.error;
 }
 
 } // namespace
