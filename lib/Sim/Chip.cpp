@@ -5,22 +5,34 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Chip.h"
+#include "llvm/BinaryFormat/ELF.h"
 
 using namespace greta::sim;
 
 static const Chip table[] = {
     // name       family          fnuz   archId archScr wave simd CUs  LDS
-    {"gfx90a", Family::GFX90A, true, false, false, 64, 4, 104, 65536},
-    {"gfx942", Family::GFX940, true, false, true, 64, 4, 304, 65536},
-    {"gfx950", Family::GFX950, false, false, true, 64, 4, 256, 163840},
-    {"gfx1100", Family::GFX11, false, false, true, 32, 2, 96, 65536},
-    {"gfx1101", Family::GFX11, false, false, true, 32, 2, 60, 65536},
-    {"gfx1102", Family::GFX11, false, false, true, 32, 2, 32, 65536},
-    {"gfx1103", Family::GFX11, false, false, true, 32, 2, 12, 65536},
-    {"gfx1150", Family::GFX115, false, false, true, 32, 2, 16, 65536},
-    {"gfx1151", Family::GFX115, false, false, true, 32, 2, 40, 65536},
-    {"gfx1200", Family::GFX12, false, true, true, 32, 2, 32, 65536},
-    {"gfx1201", Family::GFX12, false, true, true, 32, 2, 64, 65536},
+    {"gfx90a", Family::GFX90A, true, false, false, 64, 4, 104, 65536,
+     llvm::ELF::EF_AMDGPU_MACH_AMDGCN_GFX90A},
+    {"gfx942", Family::GFX940, true, false, true, 64, 4, 304, 65536,
+     llvm::ELF::EF_AMDGPU_MACH_AMDGCN_GFX942},
+    {"gfx950", Family::GFX950, false, false, true, 64, 4, 256, 163840,
+     llvm::ELF::EF_AMDGPU_MACH_AMDGCN_GFX950},
+    {"gfx1100", Family::GFX11, false, false, true, 32, 2, 96, 65536,
+     llvm::ELF::EF_AMDGPU_MACH_AMDGCN_GFX1100},
+    {"gfx1101", Family::GFX11, false, false, true, 32, 2, 60, 65536,
+     llvm::ELF::EF_AMDGPU_MACH_AMDGCN_GFX1101},
+    {"gfx1102", Family::GFX11, false, false, true, 32, 2, 32, 65536,
+     llvm::ELF::EF_AMDGPU_MACH_AMDGCN_GFX1102},
+    {"gfx1103", Family::GFX11, false, false, true, 32, 2, 12, 65536,
+     llvm::ELF::EF_AMDGPU_MACH_AMDGCN_GFX1103},
+    {"gfx1150", Family::GFX115, false, false, true, 32, 2, 16, 65536,
+     llvm::ELF::EF_AMDGPU_MACH_AMDGCN_GFX1150},
+    {"gfx1151", Family::GFX115, false, false, true, 32, 2, 40, 65536,
+     llvm::ELF::EF_AMDGPU_MACH_AMDGCN_GFX1151},
+    {"gfx1200", Family::GFX12, false, true, true, 32, 2, 32, 65536,
+     llvm::ELF::EF_AMDGPU_MACH_AMDGCN_GFX1200},
+    {"gfx1201", Family::GFX12, false, true, true, 32, 2, 64, 65536,
+     llvm::ELF::EF_AMDGPU_MACH_AMDGCN_GFX1201},
 };
 
 llvm::ArrayRef<Chip> greta::sim::chips() { return table; }

@@ -25,7 +25,8 @@ struct Chip {
   uint8_t waveSize;     ///< default wave size
   uint8_t simds;        ///< SIMDs per CU (per WGP half on RDNA)
   uint16_t computeUnits;
-  uint32_t ldsBytes; ///< per workgroup
+  uint32_t ldsBytes;  ///< per workgroup
+  uint8_t elfMachine; ///< EF_AMDGPU_MACH in e_flags
 
   bool isGfx9() const { return family <= Family::GFX950; }
   bool isGfx11() const {

@@ -326,6 +326,21 @@ Expected<std::pair<void *, uint64_t>> Module::global(StringRef name) const {
   return bad("the code object has no symbol '%s'", name.str().c_str());
 }
 
+Expected<StringRef> greta::sim::chipOfCodeObject(ArrayRef<uint8_t> hsaco) {
+  // LLVM's own accessor has undefined behaviour for machines it does not know.
+  if (hsaco.size() < 64 || std::memcmp(hsaco.data(), ELF::ElfMagic, 4) ||
+      hsaco[ELF::EI_CLASS] != ELF::ELFCLASS64 ||
+      read16le(&hsaco[18]) != ELF::EM_AMDGPU)
+    return bad("this is not an AMDGPU code object");
+  uint32_t machine = read32le(&hsaco[48]) & ELF::EF_AMDGPU_MACH;
+  for (const Chip &c : chips())
+    if (c.elfMachine == machine)
+      return c.name;
+  return bad("the code object is for a chip the simulator does not have "
+             "(machine 0x%x)",
+             machine);
+}
+
 Expected<std::shared_ptr<Module>> Device::load(ArrayRef<uint8_t> hsaco) {
   StringRef data(reinterpret_cast<const char *>(hsaco.data()), hsaco.size());
   if (data.starts_with("CCOB") || data.starts_with("__CLANG_OFFLOAD_BUNDLE__"))
@@ -344,10 +359,12 @@ Expected<std::shared_ptr<Module>> Device::load(ArrayRef<uint8_t> hsaco) {
     return bad("this ELF file is not an AMDGPU code object");
   if (elf->getELFFile().getHeader().e_type != ELF::ET_DYN)
     return bad("this AMDGPU object is not linked (ld.lld -shared)");
-  std::optional<StringRef> cpu = elf->tryGetCPUName();
-  if (!cpu || *cpu != chipName)
+  auto cpu = chipOfCodeObject(hsaco);
+  if (!cpu)
+    return cpu.takeError();
+  if (*cpu != chipName)
     return bad("the code object is for %s, this device is %s",
-               cpu ? cpu->str().c_str() : "an unknown chip", chipName.c_str());
+               cpu->str().c_str(), chipName.c_str());
   std::shared_ptr<Module> m(new Module(), [this](Module *m) {
     if (m->image) {
       std::lock_guard<std::mutex> lock(memory->mutex());

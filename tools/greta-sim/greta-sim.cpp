@@ -12,7 +12,6 @@
 #include "greta/Sim/Simulator.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"
-#include "llvm/Object/ELFObjectFile.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/InitLLVM.h"
@@ -227,20 +226,15 @@ static Error run(ArrayRef<const char *> arguments) {
   auto file = readFile(input);
   if (!file)
     return file.takeError();
-  auto object =
-      object::ObjectFile::createObjectFile((*file)->getMemBufferRef());
-  if (!object)
-    return createStringError("'" + input + "' is not a code object: " +
-                             toString(object.takeError()));
-  auto *elf = dyn_cast<object::ELFObjectFileBase>(object->get());
-  std::optional<StringRef> chip = elf ? elf->tryGetCPUName() : std::nullopt;
+  ArrayRef<uint8_t> bytes = arrayRefFromStringRef((*file)->getBuffer());
+  auto chip = chipOfCodeObject(bytes);
   if (!chip)
-    return createStringError("'" + input + "' is not an AMD code object");
+    return createStringError("'" + input + "': " + toString(chip.takeError()));
   auto device = Device::create(*chip);
   if (!device)
     return createStringError("'" + input +
                              "': " + toString(device.takeError()));
-  auto module = (*device)->load(arrayRefFromStringRef((*file)->getBuffer()));
+  auto module = (*device)->load(bytes);
   if (!module)
     return createStringError("'" + input +
                              "': " + toString(module.takeError()));

@@ -182,6 +182,9 @@ private:
   std::unique_ptr<MemoryMap> memory;
 };
 
+/// The chip an ELF code object was compiled for.
+llvm::Expected<llvm::StringRef> chipOfCodeObject(llvm::ArrayRef<uint8_t> hsaco);
+
 /// Names of the simulated chips.
 std::vector<llvm::StringRef> simulatedChips();
 
