@@ -23,8 +23,8 @@ const OpInfo *greta::sim::findOp(StringRef name) {
     for (OpTable t :
          {saluOps(), saluFloatOps(), controlOps(), smemOps(), valuIntOps(),
           valuFloatOps(), valuHalfOps(), valuConvertOps(), valuCompareOps(),
-          valuLaneOps(), vop3pOps(), fp8Ops(), mfmaOps(), wmmaOps(), dsOps(), globalOps(),
-          bufferOps()})
+          valuLaneOps(), vop3pOps(), fp8Ops(), mfmaOps(), wmmaOps(), dsOps(),
+          globalOps(), bufferOps()})
       for (const OpInfo &o : t)
         m.try_emplace(o.name, &o);
     return m;

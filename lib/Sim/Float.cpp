@@ -1,4 +1,4 @@
-//===- Float.cpp - the host's float environment ------------------------------===//
+//===- Float.cpp - the host's float environment ---------------------------===//
 #include "Float.h"
 #include <cfenv>
 

@@ -4,14 +4,13 @@
 // format, the wide one (f32, f16, bf16), how many elements a lane converts, and
 // whether a scale takes part (gfx950's scalef32: the exponent of an f32
 // operand; narrowing divides by 2^e, widening multiplies). What goes where:
-//   one element     narrow: byte op_sel[3:2] (gfx12: byte_sel) of the
-//   destination
-//                   widen: byte op_sel[1:0] (gfx12: byte_sel) of the source
-//   two fp8         the half op_sel names; two fp4: a byte as above
-//   32 of 6 bits    192 bits in six registers; 2xpk16 takes its elements in
-//   turn
-//                   from two sources
-// The rest of a destination register stays.
+//   one element   narrow: byte op_sel[3:2] (gfx12: byte_sel) of the destination
+//                 widen: byte op_sel[1:0] (gfx12: byte_sel) of the source
+//   two fp8       the half that op_sel names; two fp4: a byte as above
+//   32 of 6 bits  192 bits in six registers; 2xpk16 takes its elements in turn
+//                 from two sources
+// The rest of a destination register stays. The stochastic forms use the same
+// random bits for every element of a lane; AMD does not document which.
 //
 //===----------------------------------------------------------------------===//
 #include "Fp8.h"

@@ -6,17 +6,16 @@
 // one kernel runs over rows of contiguous lanes.
 //
 // Arithmetic. AMD does not publish the order or the internal precision of its
-// matrix units (measured models: Xie et al., "MMA-Sim", arXiv 2511.10909).
-// Here:
-//   f32 accumulators  d = c, then one fma per k in ascending order, each
-//   rounded
-//                     to nearest even: the error stays within the hardware's.
-//   f16, bf16 accum.  the same in f32, rounded once at the end.
-//   i32 accumulators  exact, wrapping, or saturating with clamp. Sums of
-//   products
-//                     of 8-bit integers up to k = 128 are exact in f32 (below
-//                     2^24), so they use the same kernel.
-//   f64               one fma per k in ascending order.
+// matrix units (measured models: Xie et al., "MMA-Sim", arXiv 2511.10909), so
+// the last bits of a real device differ from these:
+//   f32 accumulator   d = c, then one fma per k in ascending order, each
+//                     rounded to nearest even
+//   f16, bf16         the same in f32, rounded once at the end
+//   i32               exact; wraps, or saturates with clamp. Sums of products
+//                     of 8-bit integers up to k = 128 stay below 2^24, exact
+//                     in f32, so the same kernel serves
+//   f64               one fma per k in ascending order
+//   xf32              the lower 13 bits of an operand are ignored
 // MODE's rounding is ignored. Denormals are kept, except that f16 and bf16 MFMA
 // of gfx90a flush inputs and outputs (PyTorch, "Numerical accuracy", MI200).
 //

@@ -12,18 +12,19 @@
 //     lane     j + N*((i/4) % MI + MI*(b % BI))
 //     register i%4 + 4*(i/(4*MI) + M/(4*MI)*(b/BI))
 //
-//   e.g. 32x32x8 f16: A lane = i + 32*(k/4), D row = 8*(r/4) + 4*(lane/32) +
-//   r%4.
+//   32x32x8 f16: A lane = i + 32*(k/4), D row = 8*(r/4) + 4*(lane/32) + r%4
 //
-// Exceptions. f64: register groups hold one row; 4x4x4 has D lane = j + 4*b +
-// 16*i. 8-bit operands of the f8f6f4 instructions: k = 16*g + e%16 +
-// 16*G*(e/16), as probed on gfx950 by composable_kernel's scale mapping test; 6
-// and 4-bit ones hold 32 consecutive k. The scale of (i, k) is in lane i +
-// M*(k/32), likewise probed.
+// Exceptions.
+//   f64     register groups hold one row; 4x4x4 has D lane = j + 4*b + 16*i
+//   f8f6f4  8-bit operands have k = 16*g + e%16 + 16*G*(e/16), as probed on
+//           gfx950 by composable_kernel's scale mapping test; 6 and 4-bit ones
+//           hold 32 consecutive k. The scale of (i, k) is in lane
+//           i + M*(k/32), likewise probed
 //
 // Sparse (SMFMAC): A holds two of each four consecutive k; two index bits each
 // tell which. Elements e = 4q..4q+3 of B in a lane belong to A's elements 2q,
-// 2q+1 of the same lane group.
+// 2q+1 of the same lane group. A lane needs 8, 16 or 32 index bits; where there
+// are more in the register, ABID chooses when CBSZ is 0.
 //
 //===----------------------------------------------------------------------===//
 #include "ChecksState.h"

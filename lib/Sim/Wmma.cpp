@@ -7,15 +7,13 @@
 //          D(i, j): wave32 lane j + 16*(i%2), register i/2
 //                   wave64 lane j + 16*(i%4), register i/4
 //          16-bit D: one half of the register, op_sel[2] says which; the other
-//          half stays.
-//   gfx12  A, B: the groups share k; every operand element is used once. Which
-//   k
-//          an element is called does not show in the result as A and B agree:
-//          here KL = K/groups, k = KL*group + e. 4-bit K=16 in wave64 uses the
-//          first two groups only.
+//          half stays
+//   gfx12  A, B: the groups share k. Which k an element is called does not
+//          show in the result, as A and B agree: here KL = K/groups and
+//          k = KL*group + e. 4-bit K=16 in wave64 uses two groups only
 //          D(i, j): wave32 lane j + 16*(i/8), register i%8
 //                   wave64 lane j + 16*(i/8) + 32*(i/4%2), register i%4
-//          16-bit D: two registers of the list above packed into one.
+//          16-bit D: two registers of the list above packed into one
 //
 // neg_lo[k] negates the even elements of A or B (f16, bf16), neg_hi[k] the odd
 // ones; for integers neg_lo[k] means signed. neg_lo[2] negates C, neg_hi[2]
@@ -23,8 +21,8 @@
 //
 // SWMMAC (gfx12): A is 4:2 sparse as in Mfma.cpp; index_key selects the bits of
 // the index register when one lane needs fewer than 32. iu4 K=32 in wave64
-// keeps A and its indices in the first two groups; B there has k = 16*(group%2)
-// + 8*(group/2)+e.
+// keeps A and its indices in the first two groups, and B there has
+// k = 16*(group%2) + 8*(group/2) + e.
 //
 //===----------------------------------------------------------------------===//
 #include "Matrix.h"
