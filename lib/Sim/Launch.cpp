@@ -9,6 +9,7 @@
 #include "Float.h"
 #include "Memory.h"
 #include "Program.h"
+#include "Stats.h"
 #include "Workgroup.h"
 #include "greta/Sim/Simulator.h"
 #include "llvm/ADT/ScopeExit.h"
@@ -286,10 +287,9 @@ void Launch::work(unsigned worker) {
       options.trace = config.trace;
       options.traceStream = config.traceStream;
     }
-    uint64_t before = stats.estimatedCycles;
-    stats.estimatedCycles = 0;
+    g.busy = BusyCycles();
     bool good = runWorkgroup(g, options);
-    stats.estimatedCycles += before;
+    countWorkgroup(chip, g, stats);
     ++stats.workgroups;
     stats.waves += wavesPerGroup;
     if (!good) {

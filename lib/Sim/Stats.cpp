@@ -1,5 +1,6 @@
 //===- Stats.cpp - counting instructions and memory traffic ---------------===//
 #include "Stats.h"
+#include "ChecksState.h"
 #include "greta/Sim/Simulator.h"
 #include "llvm/ADT/DenseSet.h"
 
@@ -8,6 +9,17 @@ using namespace greta::sim;
 void greta::sim::countInstruction(Wave &w, const Inst &i) {
   LaunchStats &s = *w.stats;
   ++s.instructions;
+  // A gfx9 SIMD issues a wave64 VALU instruction over 4 cycles (CDNA3 ISA), an
+  // RDNA SIMD a wave32 one in 1 (RDNA3 ISA); transcendentals run at a quarter.
+  unsigned simd = w.id % w.chip->simds;
+  unsigned valu = w.chip->isGfx9() ? 4 : w.wave32 ? 1 : 2;
+  ++w.wg->busy.issue[simd]; // at most one instruction a cycle
+  if (i.unit == Unit::Valu)
+    w.wg->busy.valu[simd] += valu;
+  else if (i.unit == Unit::Trans)
+    w.wg->busy.valu[simd] += 4 * valu;
+  else if (i.unit == Unit::Matrix)
+    w.wg->busy.matrix[simd] += 4 * matrixPasses(*w.chip, i);
   switch (i.unit) {
   case Unit::Salu:
     ++s.salu;
@@ -40,6 +52,21 @@ void greta::sim::countInstruction(Wave &w, const Inst &i) {
   }
 }
 
+void greta::sim::countWorkgroup(const Chip &chip, const Workgroup &g,
+                                LaunchStats &s) {
+  uint64_t longest = g.busy.lds, matrix = 0;
+  for (unsigned k = 0; k < chip.simds; ++k) {
+    // On gfx9 matrix and other vector instructions of different waves overlap;
+    // RDNA's WMMA occupies the vector unit.
+    uint64_t vector = chip.isGfx9() ? std::max(g.busy.valu[k], g.busy.matrix[k])
+                                    : g.busy.valu[k] + g.busy.matrix[k];
+    longest = std::max({longest, vector, g.busy.issue[k]});
+    matrix += g.busy.matrix[k];
+  }
+  s.estimatedCycles += longest;
+  s.matrixCycles += matrix / chip.simds;
+}
+
 void greta::sim::countLds(Wave &w, const Inst &i, const uint32_t *address,
                           unsigned bytes, uint32_t offset) {
   LaunchStats &s = *w.stats;
@@ -67,6 +94,7 @@ void greta::sim::countLds(Wave &w, const Inst &i, const uint32_t *address,
         worst = std::max<unsigned>(worst, count[bank]);
       }
     }
+    w.wg->busy.lds += worst;
     if (worst > 1)
       s.ldsConflictCycles += worst - 1;
   }

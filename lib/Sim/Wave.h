@@ -132,7 +132,13 @@ struct Wave {
   void applyMode();
 };
 
+/// Busy cycles of the units one workgroup shares (--stats).
+struct BusyCycles {
+  uint64_t valu[4] = {}, matrix[4] = {}, issue[4] = {}, lds = 0;
+};
+
 struct Workgroup {
+  BusyCycles busy;
   std::vector<Wave> waves;
   std::vector<uint8_t> lds;
   uint32_t ldsBytes = 0;

@@ -1,5 +1,5 @@
 // C[M,N] f32 = A[M,K] B[N,K]^T in f16 on MFMA 32x32x8: 128x128 tiles, 4 waves of 64x64, K steps of 32 through LDS.
-// M, N multiples of 128, K of 32. The simulator's speed is measured with it (test/sim/bench_gemm.py).
+// M, N multiples of 128, K of 32. The simulator's speed is measured with it (docs/benchmarks/simulator).
 #pragma OPENCL EXTENSION cl_khr_fp16 : enable
 typedef half half4_ __attribute__((ext_vector_type(4)));
 typedef half half8_ __attribute__((ext_vector_type(8)));

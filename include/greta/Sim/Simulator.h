@@ -131,8 +131,8 @@ struct LaunchStats {
   uint64_t globalRequests = 0; ///< wave accesses
   uint64_t globalLines = 0;    ///< 128-byte lines these touched
   uint64_t ldsBytes = 0, ldsConflictCycles = 0;
-  uint64_t matrixCycles = 0;    ///< busy cycles of the matrix units, summed
-  uint64_t estimatedCycles = 0; ///< issue model, longest compute unit
+  uint64_t matrixCycles = 0;    ///< per SIMD, summed over workgroups
+  uint64_t estimatedCycles = 0; ///< issue model, summed over workgroups
   uint64_t workgroups = 0, waves = 0;
 };
 

@@ -1,0 +1,78 @@
+"""greta-sim: a kernel run from files, --stats, --trace, and one diagnostic with exit code 1 for every mistake."""
+
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+
+from conftest import BUILD
+
+TOOL = BUILD / "bin" / "greta-sim"
+SOURCE = """
+kernel void axpy(global float *y, global const float *x, float a, long n) {
+  long i = __builtin_amdgcn_workgroup_id_x() * 64 + __builtin_amdgcn_workitem_id_x();
+  if (i < n) y[i] += a * x[i];
+}
+"""
+
+
+def run(*args):
+    return subprocess.run([TOOL, *args], capture_output=True, text=True)
+
+
+@pytest.fixture(scope="module")
+def code(tmp_path_factory):
+    clang = shutil.which("clang-22") or shutil.which("clang", path="/usr/lib/llvm-22/bin")
+    folder = tmp_path_factory.mktemp("sim")
+    (folder / "k.cl").write_text(SOURCE)
+    out = folder / "k.hsaco"
+    subprocess.run([clang, "-target", "amdgcn-amd-amdhsa", "-mcpu=gfx1100", "-x", "cl", "-cl-std=CL2.0", "-O2", "-nogpulib", folder / "k.cl", "-o", out],
+                   check=True, capture_output=True)
+    return out
+
+
+def test_runs_a_kernel(code, tmp_path):
+    x = np.arange(100, dtype=np.float32)
+    x.tofile(tmp_path / "x.bin")
+    np.ones(100, np.float32).tofile(tmp_path / "y.bin")
+    r = run(code, "--kernel=axpy", "--grid=2", "--block=64", f"--arg=inout:{tmp_path}/y.bin", f"--arg=in:{tmp_path}/x.bin", "--arg=f32:0.5",
+            "--arg=i64:100", "--stats", "--trace=3")
+    assert r.returncode == 0, r.stderr
+    assert np.array_equal(np.fromfile(tmp_path / "y.bin", np.float32), 1 + x / 2)
+    assert "workgroups 2, waves 4" in r.stdout
+    assert "global: 800 bytes loaded, 400 stored" in r.stdout
+    assert r.stdout.count("wave 0 exec ") == 3
+
+
+@pytest.mark.parametrize(
+    "args, message",
+    [
+        (["--kernel=nothing"], "no kernel 'nothing'; it has: axpy"),
+        (["--grid=0"], "not a positive number"),
+        (["--check=magic"], "unknown check 'magic'"),
+        (["--arg=in:/does/not/exist"], "cannot read '/does/not/exist'"),
+        (["--arg=f64:1"], "unknown kind"),
+        (["--frobnicate"], "unknown option '--frobnicate'"),
+        ([], "bytes of arguments given"),
+    ],
+)
+def test_mistakes(code, args, message):
+    r = run(code, *args)
+    assert r.returncode == 1
+    assert message in r.stderr
+    assert len(r.stderr.strip().splitlines()) == 1
+
+
+def test_output_is_written_only_on_success(code, tmp_path):
+    np.ones(10, np.float32).tofile(tmp_path / "x.bin")
+    r = run(code, "--grid=2", "--block=64", f"--arg=out:{tmp_path}/y.bin:400", f"--arg=in:{tmp_path}/x.bin", "--arg=f32:1", "--arg=i64:100")
+    assert r.returncode == 1
+    assert "kernel 'axpy'" in r.stderr and "out of bounds" in r.stderr and "lane 10" in r.stderr
+    assert not (tmp_path / "y.bin").exists()
+
+
+def test_not_a_code_object(tmp_path):
+    (tmp_path / "x").write_text("hello")
+    r = run(tmp_path / "x")
+    assert r.returncode == 1 and "not an AMDGPU code object" in r.stderr
