@@ -148,7 +148,7 @@ def measure(runtime, timer, package, name, variant, options):
     times = batches(timer, lambda i: function.launch(*sets[i % count][:2]), options.reps, options.rounds)
     expected = define(*(a.astype(np.float64) for a in inputs))
     expected = expected if isinstance(expected, list) else [expected]
-    outputs = sets[-1][2][len(inputs) :]
+    outputs = sets[(options.reps - 1) % count][2][len(inputs) :]  # of the last launch
     errors = [cases.row_errors(runtime.read(b, shape, dtype), e) for b, (shape, dtype, _), e in zip(outputs, described, expected)]
     for _, _, buffers in sets:
         for buffer in buffers:
