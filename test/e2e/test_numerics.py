@@ -58,7 +58,7 @@ def grid(columns, *extra):
         pytest.param(*e, dtype, op, c, id="-".join([*e, op, dtype, str(c)]), marks=pytest.mark.xdist_group("-".join([*e, dtype])))
         for e in (extra or [()])
         for dtype in cases.ELEMENT_TYPES
-        for op in cases.OPS
+        for op in cases.SINGLE_OPS
         for c in columns
     ]
 
