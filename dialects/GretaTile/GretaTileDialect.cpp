@@ -150,3 +150,20 @@ LayoutAttr::verifyEncoding(ArrayRef<int64_t> shape, Type,
                          << ", the tensor has " << shape[dim];
   return success();
 }
+
+LogicalResult MatrixAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                                 StringAttr intrinsic, LayoutAttr a,
+                                 LayoutAttr b, LayoutAttr acc) {
+  for (LayoutAttr layout : {a, b, acc})
+    if (layout.getRep().size() != 2 || !layout.getWave().empty() ||
+        layout.getRep()[0] != 1 || layout.getRep()[1] != 1)
+      return emitError() << "the layout of a matrix instruction's operand has "
+                            "two dimensions, no waves and no repetitions";
+  Index left = toLayout(a).shape(), right = toLayout(b).shape(),
+        sum = toLayout(acc).shape();
+  if (left[0] != sum[0] || left[1] != right[0] || right[1] != sum[1])
+    return emitError() << "multiplies " << left[0] << "x" << left[1] << " by "
+                       << right[0] << "x" << right[1] << " into " << sum[0]
+                       << "x" << sum[1];
+  return success();
+}

@@ -77,4 +77,24 @@ def GretaTile_LayoutAttr : AttrDef<GretaTile_Dialect, "Layout",
   let genVerifyDecl = 1;
 }
 
+def GretaTile_MatrixAttr : AttrDef<GretaTile_Dialect, "Matrix"> {
+  let mnemonic = "matrix";
+  let summary = "A matrix instruction and where one wave holds its operands";
+  let description = [{
+    `intrinsic` is the target's name for it, for AMD what follows "llvm.amdgcn."; `a`, `b` and `acc` are the layouts of one
+    M x K, K x N and M x N tile over the lanes of one wave (no waves, no repetitions).
+
+    ```mlir
+    #greta_tile.matrix<"mfma.f32.16x16x16f16",
+        a = <{reg = [[0, 1], [0, 2]], lane = [[1, 0], [2, 0], [4, 0], [8, 0], [0, 4], [0, 8]], wave = [], rep = [1, 1]}>,
+        b = <{reg = [[1, 0], [2, 0]], lane = [[0, 1], [0, 2], [0, 4], [0, 8], [4, 0], [8, 0]], wave = [], rep = [1, 1]}>,
+        acc = <{reg = [[1, 0], [2, 0]], lane = [[0, 1], [0, 2], [0, 4], [0, 8], [4, 0], [8, 0]], wave = [], rep = [1, 1]}>>
+    ```
+  }];
+  let parameters = (ins "::mlir::StringAttr":$intrinsic, "::greta::tile::LayoutAttr":$a, "::greta::tile::LayoutAttr":$b,
+                        "::greta::tile::LayoutAttr":$acc);
+  let assemblyFormat = "`<` $intrinsic `,` `a` `=` $a `,` `b` `=` $b `,` `acc` `=` $acc `>`";
+  let genVerifyDecl = 1;
+}
+
 #endif

@@ -191,9 +191,10 @@ def GretaTile_DotOp : GretaTile_Op<"dot", [Pure, TypesMatchWith<"the accumulator
   let summary = "Matrix product of two blocks, added to a third";
   let description = [{
     `greta_tile.dot %a, %b, %c : tensor<64x16xf16>, tensor<16x64xf16> -> tensor<64x64xf32>` is c + a b. Products are
-    formed and summed in the accumulator's type.
+    formed and summed in the accumulator's type. With `matrix` an instruction does it tile by tile, which orders the sum as
+    it likes; without, it is a chain of fused multiply-adds along K.
   }];
-  let arguments = (ins AnyBlock:$a, AnyBlock:$b, AnyBlock:$acc);
+  let arguments = (ins AnyBlock:$a, AnyBlock:$b, AnyBlock:$acc, OptionalAttr<GretaTile_MatrixAttr>:$matrix);
   let results = (outs AnyBlock:$result);
   let assemblyFormat = "$a `,` $b `,` $acc attr-dict `:` type($a) `,` type($b) `->` type($result)";
   let hasVerifier = 1;
@@ -295,6 +296,16 @@ def GretaTile_ShuffleOp : GretaTile_Op<"shuffle", [Pure, TypesMatchWith<"result 
   let arguments = (ins AnyScalar:$value, I32:$lane);
   let results = (outs AnyScalar:$result);
   let assemblyFormat = "$value `,` $lane attr-dict `:` type($value)";
+}
+
+def GretaTile_MmaOp : GretaTile_Op<"mma", [Pure, TypesMatchWith<"the accumulator has the result's type", "result", "acc", "$_self">]> {
+  let summary = "One matrix instruction of a wave";
+  let description = [{
+    Operands are the lane's registers in the order of the instruction's layouts; all lanes of the wave take part.
+  }];
+  let arguments = (ins StrAttr:$intrinsic, AnyVectorOfNonZeroRank:$a, AnyVectorOfNonZeroRank:$b, AnyVectorOfNonZeroRank:$acc);
+  let results = (outs AnyVectorOfNonZeroRank:$result);
+  let assemblyFormat = "$intrinsic $a `,` $b `,` $acc attr-dict `:` type($a) `,` type($b) `->` type($result)";
 }
 
 #endif

@@ -390,8 +390,8 @@ Value SpaceEmitter::computeMatmul(MatmulOp op) {
   Value left = loadMatrix(op.getA(), ta, row, k, /*isB=*/false);
   Value right =
       loadMatrix(op.getB(), op.getTransposeB(), k, column, /*isB=*/true);
-  Value sum = tile::DotOp::create(b, type, left, right,
-                                  product.getRegionIterArgs().front());
+  Value sum = tile::DotOp::create(
+      b, type, left, right, product.getRegionIterArgs().front(), config.matrix);
   scf::YieldOp::create(b, sum);
   return product.getResult(0);
 }

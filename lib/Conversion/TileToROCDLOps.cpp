@@ -226,6 +226,37 @@ struct BarrierLowering : ConvertOpToLLVMPattern<tile::BarrierOp> {
   }
 };
 
+/// MFMA takes three immediates that permute blocks (ISA guides of CDNA, "MFMA
+/// broadcast"): none here. Where the instruction is older than LLVM's bfloat,
+/// it takes 16-bit integers.
+struct MmaLowering : ConvertOpToLLVMPattern<tile::MmaOp> {
+  using ConvertOpToLLVMPattern::ConvertOpToLLVMPattern;
+  LogicalResult
+  matchAndRewrite(tile::MmaOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    Location loc = op.getLoc();
+    StringRef name = op.getIntrinsic();
+    bool takesBits = name.contains("bf16.1k") ||
+                     (name.starts_with("wmma") && name.contains("bf16"));
+    auto operand = [&](Value value) -> Value {
+      auto type = cast<VectorType>(value.getType());
+      if (!takesBits || !type.getElementType().isBF16())
+        return value;
+      return LLVM::BitcastOp::create(
+          rewriter, loc,
+          VectorType::get(type.getShape(), rewriter.getI16Type()), value);
+    };
+    SmallVector<Value> operands = {operand(adaptor.getA()),
+                                   operand(adaptor.getB()), adaptor.getAcc()};
+    if (name.starts_with("mfma"))
+      operands.append(3, constantI32(rewriter, loc, 0));
+    rewriter.replaceOpWithNewOp<LLVM::CallIntrinsicOp>(
+        op, adaptor.getAcc().getType(),
+        rewriter.getStringAttr("llvm.amdgcn." + name), operands);
+    return success();
+  }
+};
+
 struct ReturnLowering : ConvertOpToLLVMPattern<tile::ReturnOp> {
   using ConvertOpToLLVMPattern::ConvertOpToLLVMPattern;
   LogicalResult
@@ -241,7 +272,7 @@ struct ReturnLowering : ConvertOpToLLVMPattern<tile::ReturnOp> {
 void greta::rocdl::populateLanePatterns(const LLVMTypeConverter &converter,
                                         RewritePatternSet &patterns,
                                         const Kernel &kernel) {
-  patterns.add<ProgramIdLowering, PtrAddLowering, PtrLoadLowering,
+  patterns.add<MmaLowering, ProgramIdLowering, PtrAddLowering, PtrLoadLowering,
                PtrStoreLowering, SharedLoadLowering, SharedStoreLowering,
                BarrierLowering, ReturnLowering>(converter);
   patterns.add<LaneIdLowering, WaveIdLowering, SharedAllocLowering>(converter,

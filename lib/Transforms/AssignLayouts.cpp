@@ -71,6 +71,7 @@ private:
   template <typename OpT> void noteAccess(OpT op, Value block);
   LogicalResult layOut(Space &space);
   LogicalResult layOutAccumulator(Space &space);
+  LogicalResult layOutMatrix(Space &space);
   LayoutAttr operandLayout(DotOp dot, unsigned operand);
   Space &spaceOf(Value value) {
     return spaces.find(classes.getLeaderValue(value.getAsOpaquePointer()))
@@ -209,7 +210,8 @@ static int64_t powerPart(int64_t extent) { return extent & -extent; }
 
 LogicalResult LayoutAssigner::layOut(Space &space) {
   if (space.dot)
-    return layOutAccumulator(space);
+    return space.dot.getMatrixAttr() ? layOutMatrix(space)
+                                     : layOutAccumulator(space);
   unsigned rank = space.shape.size();
   // What each dimension still has to give, in powers of two.
   Shape left(rank), at(rank, 1);
@@ -287,6 +289,67 @@ LogicalResult LayoutAssigner::layOut(Space &space) {
   return success();
 }
 
+/// `tile` gets `wave` bases that step over whole tiles along the two
+/// dimensions, zero where `follows` says that the dimension is not the
+/// accumulator's.
+static Layout spreadTile(const Layout &tile, ArrayRef<int64_t> shape,
+                         ArrayRef<std::pair<unsigned, bool>> waveBits) {
+  Bases waves;
+  Basis extent{static_cast<int32_t>(tile.tile()[0]),
+               static_cast<int32_t>(tile.tile()[1])};
+  for (auto [dim, follows] : waveBits) {
+    Basis basis(2, 0);
+    if (follows) {
+      basis[dim] = extent[dim];
+      extent[dim] *= 2;
+    }
+    waves.push_back(basis);
+  }
+  Basis rep{static_cast<int32_t>(shape[0] / extent[0]),
+            static_cast<int32_t>(shape[1] / extent[1])};
+  return Layout(tile.reg(), tile.lane(), waves, rep);
+}
+
+/// Waves as square as the tiles of the instruction allow: along M (0) or N (1)
+/// per bit of the wave.
+static SmallVector<unsigned> waveDims(const Layout &tile, int64_t m, int64_t n,
+                                      int64_t waves) {
+  SmallVector<unsigned> dims;
+  int64_t left[2] = {powerPart(m / tile.tile()[0]),
+                     powerPart(n / tile.tile()[1])};
+  for (; waves > 1; waves /= 2) {
+    unsigned dim = left[0] * tile.tile()[0] >= left[1] * tile.tile()[1] ? 0 : 1;
+    if (left[dim] == 1)
+      dim = 1 - dim;
+    left[dim] = std::max<int64_t>(1, left[dim] / 2);
+    dims.push_back(dim);
+  }
+  return dims;
+}
+
+/// The accumulator of a matrix instruction: its tile, then waves, then
+/// repetitions.
+LogicalResult LayoutAssigner::layOutMatrix(Space &space) {
+  Layout tile = toLayout(space.dot.getMatrixAttr().getAcc());
+  int64_t m = space.shape[0], n = space.shape[1];
+  if (tile.numLanes() != static_cast<unsigned>(kernel.getWaveSize()) ||
+      m % tile.tile()[0] || n % tile.tile()[1])
+    return emitError(space.dot.getLoc())
+           << "accumulator of " << m << "x" << n << " is not made of tiles of "
+           << space.dot.getMatrixAttr().getIntrinsic() << " for waves of "
+           << kernel.getWaveSize();
+  SmallVector<std::pair<unsigned, bool>> bits;
+  int64_t room[2] = {powerPart(m / tile.tile()[0]),
+                     powerPart(n / tile.tile()[1])};
+  for (unsigned dim : waveDims(tile, m, n, kernel.getNumWaves())) {
+    bits.push_back({dim, room[dim] > 1});
+    room[dim] = std::max<int64_t>(1, room[dim] / 2);
+  }
+  space.layout =
+      toAttr(kernel.getContext(), spreadTile(tile, space.shape, bits));
+  return success();
+}
+
 /// Each lane holds a rectangle of about sqrt(elements per lane) squared, four
 /// neighbours along N at a time so that stores are wide.
 LogicalResult LayoutAssigner::layOutAccumulator(Space &space) {
@@ -324,15 +387,26 @@ LogicalResult LayoutAssigner::layOutAccumulator(Space &space) {
   return success();
 }
 
-/// The layout in which an FMA dot takes operand 0 (A) or 1 (B): M or N where
-/// the accumulator has it, K wholly in registers. The dimension along which the
-/// operand arrives in runs is numbered first, so that runs stay together.
+/// The layout in which a dot takes operand 0 (A) or 1 (B): the instruction's,
+/// spread like the accumulator's; for FMAs M or N where the accumulator has it,
+/// K wholly in registers. The dimension along which the operand arrives in runs
+/// is numbered first, so that runs stay together.
 LayoutAttr LayoutAssigner::operandLayout(DotOp dot, unsigned operand) {
   Layout acc = toLayout(spaceOf(dot.getResult()).layout);
   Value value = operand == 0 ? dot.getA() : dot.getB();
   unsigned shared = operand == 0 ? 0 : 1; // the accumulator's dimension
   unsigned kDim = 1 - shared;
   int64_t depth = cast<RankedTensorType>(value.getType()).getDimSize(kDim);
+  if (MatrixAttr matrix = dot.getMatrixAttr()) {
+    // Waves that share rows of the accumulator share the rows of A, and so on.
+    SmallVector<std::pair<unsigned, bool>> bits;
+    for (const Basis &basis : acc.wave())
+      bits.push_back({shared, basis[shared] != 0});
+    return toAttr(
+        kernel.getContext(),
+        spreadTile(toLayout(operand == 0 ? matrix.getA() : matrix.getB()),
+                   cast<RankedTensorType>(value.getType()).getShape(), bits));
+  }
   auto keep = [&](const Bases &bases, bool dropZero) {
     Bases out;
     for (Basis basis : bases) {

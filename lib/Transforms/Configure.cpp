@@ -48,6 +48,7 @@ struct Limits {
   int64_t shareBlock;  // of a workgroup that several rows share
   int64_t maxElements; // per lane
   int64_t ldsBytes;
+  ArrayRef<MatrixInstruction> matrix; // that the code generators can emit
   bool wide; // a GPU: lanes are many and registers wait to be filled
 };
 
@@ -64,6 +65,8 @@ Limits::Limits(const TargetRow &row) : wave(row.waveSize) {
   shareBlock = std::min<int64_t>(maxBlock, wide ? 256 : 64);
   maxElements = wide ? 40 : 16;
   ldsBytes = row.ldsBytes;
+  if (row.isHip())
+    matrix = row.matrix;
 }
 
 static std::optional<int64_t> constantOf(AffineExpr expr) {
@@ -141,16 +144,12 @@ static Choice chooseRows(const Space &space, const Limits &limits,
     }
   }
   if (bestLanes) {
-    // More lanes than a wave: the row alone, so that fewer waves meet. Rows
-    // that share tables go through the same lanes: what is read of a table
-    // serves several of them.
-    int64_t inTurn = limits.wide && space.pairs != Space::Pairs::None ? 4 : 1;
+    // More lanes than a wave: the row alone, so that fewer waves meet.
     int64_t block = limits.wide && bestLanes > limits.wave
                         ? bestLanes
-                        : std::max(bestLanes, limits.shareBlock / inTurn);
+                        : std::max(bestLanes, limits.shareBlock);
     choice.block = fixedBlock ? fixedBlock : block;
-    choice.space.rows =
-        spreadRows(space, choice.block / bestLanes * inTurn, context);
+    choice.space.rows = spreadRows(space, choice.block / bestLanes, context);
     return choice;
   }
 
@@ -196,6 +195,33 @@ static Choice chooseFlat(const Space &space, const Limits &limits,
   return choice;
 }
 
+static tile::LayoutAttr toAttr(MLIRContext *context,
+                               const FragmentLayout &fragment) {
+  SmallVector<int32_t> flat[2];
+  ArrayRef<FragmentBasis> sources[2] = {fragment.reg, fragment.lane};
+  for (auto [to, from] : llvm::zip(flat, sources))
+    for (FragmentBasis basis : from)
+      to.append({basis.row, basis.column});
+  return tile::LayoutAttr::get(context, flat[0], flat[1], {}, {1, 1});
+}
+
+/// The first instruction of the target for these operands; null: none.
+static const MatrixInstruction *chooseInstruction(MatmulOp matmul,
+                                                  const Limits &limits) {
+  Type element = matmul.getA().getType().getElementType();
+  StringRef dtype = element.isF16()    ? "f16"
+                    : element.isBF16() ? "bf16"
+                    : element.isF32()  ? "f32"
+                                       : "";
+  for (const MatrixInstruction &instruction : limits.matrix)
+    if (instruction.a == dtype && instruction.b == dtype &&
+        instruction.acc == "f32" && instruction.blocks == 1 &&
+        instruction.aLayout.isKnown() && instruction.bLayout.isKnown() &&
+        instruction.accLayout.isKnown())
+      return &instruction;
+  return nullptr;
+}
+
 static FailureOr<Choice> chooseProduct(const Space &space, const Limits &limits,
                                        MLIRContext *context) {
   MatmulOp matmul = space.matmul;
@@ -203,22 +229,37 @@ static FailureOr<Choice> chooseProduct(const Space &space, const Limits &limits,
   std::optional<int64_t> n = constantOf(space.shape[1]);
   RankedTensorType a = matmul.getA().getType();
   int64_t k = a.getDimSize(matmul.getTransposeA() ? 0 : 1);
-  int64_t largest = limits.wide ? 64 : 32;
-  auto extent = [&](std::optional<int64_t> size) -> int64_t {
-    int64_t wanted = size ? llvm::PowerOf2Ceil(*size) : largest;
-    return std::clamp<int64_t>(wanted, 16, largest);
+  const MatrixInstruction *instruction = chooseInstruction(matmul, limits);
+  // With a matrix instruction 64x64 a wave at most, by multiply-adds sixteen
+  // accumulators per lane.
+  int64_t largest = instruction ? 128 : limits.wide ? 64 : 32;
+  auto extent = [&](std::optional<int64_t> size, int64_t smallest) -> int64_t {
+    int64_t wanted = size ? llvm::PowerOf2Ceil(*size) : 64;
+    return std::clamp<int64_t>(wanted, smallest, largest);
   };
   Choice choice;
-  choice.space.rows = {extent(m)};
-  choice.space.columns = extent(n);
-  choice.space.depth = 16;
+  choice.space.rows = {extent(m, instruction ? instruction->m : 16)};
+  choice.space.columns = extent(n, instruction ? instruction->n : 16);
+  int64_t smallest = instruction ? instruction->k : 1;
+  int64_t deepest = std::max<int64_t>(smallest, instruction ? 32 : 16);
+  choice.space.depth = deepest;
   if (!ShapedType::isDynamic(k))
-    choice.space.depth =
-        std::min<int64_t>(16, llvm::PowerOf2Ceil(std::max<int64_t>(k, 1)));
-  // Sixteen accumulators per lane.
-  choice.block =
-      std::clamp<int64_t>(choice.space.rows[0] * choice.space.columns / 16,
-                          limits.wave, limits.shareBlock);
+    choice.space.depth = std::clamp<int64_t>(
+        llvm::PowerOf2Ceil(std::max<int64_t>(k, 1)), smallest, deepest);
+  int64_t size = choice.space.rows[0] * choice.space.columns;
+  if (instruction) {
+    choice.space.matrix = tile::MatrixAttr::get(
+        context, StringAttr::get(context, instruction->name),
+        toAttr(context, instruction->aLayout),
+        toAttr(context, instruction->bLayout),
+        toAttr(context, instruction->accLayout));
+    choice.block =
+        limits.wave *
+        std::min<int64_t>(4, size / (instruction->m * instruction->n));
+  } else {
+    choice.block =
+        std::clamp<int64_t>(size / 16, limits.wave, limits.shareBlock);
+  }
   int64_t bytes = a.getElementTypeBitWidth() / 8 * choice.space.depth *
                   (choice.space.rows[0] + choice.space.columns);
   if (bytes > limits.ldsBytes)
@@ -293,6 +334,8 @@ DictionaryAttr greta::toAttribute(MLIRContext *context,
       entries.set("loop", builder.getUnitAttr());
     if (space.depth)
       entries.set("depth", builder.getI64IntegerAttr(space.depth));
+    if (space.matrix)
+      entries.set("matrix", space.matrix);
     spaces.push_back(entries.getDictionary(context));
   }
   NamedAttrList entries;
@@ -337,6 +380,7 @@ FailureOr<KernelConfig> greta::getConfig(KernelOp kernel) {
       space.depth = integerIn(dictionary, "depth");
       space.flat = dictionary.contains("flat");
       space.loop = dictionary.contains("loop");
+      space.matrix = dictionary.getAs<tile::MatrixAttr>("matrix");
       if (auto rows = dictionary.getAs<ArrayAttr>("rows"))
         for (Attribute extent : rows)
           if (auto integer = dyn_cast<IntegerAttr>(extent))

@@ -8,6 +8,7 @@
 #define GRETA_TRANSFORMS_CONFIG_H
 
 #include "Greta/Greta.h"
+#include "GretaTile/GretaTile.h"
 
 namespace greta {
 
@@ -16,7 +17,8 @@ struct SpaceConfig {
   int64_t columns = 1;
   bool flat = false;
   bool loop = false;
-  int64_t depth = 0; // of a product
+  int64_t depth = 0;       // of a product
+  tile::MatrixAttr matrix; // its instruction; null: multiply-adds
 };
 
 struct KernelConfig {

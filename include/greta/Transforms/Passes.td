@@ -86,10 +86,12 @@ def GretaConfigurePass : Pass<"greta-configure", "::mlir::func::FuncOp"> {
     | `flat` | the whole space is one row |
     | `loop` | the workgroup goes over the columns in several blocks; without it, every block of columns has its own workgroup |
     | `depth` | for a product: extent of a block along K |
+    | `matrix` | for a product: the target's instruction with its layouts (`#greta_tile.matrix`); without it, multiply-adds |
 
     Only rows of the target table are asked, no names. A configuration that is already there stays.
   }];
   let options = [Option<"target", "target", "std::string", [{""}], "name or alias of a row of the target table">];
+  let dependentDialects = ["::greta::tile::GretaTileDialect"];
 }
 
 #endif

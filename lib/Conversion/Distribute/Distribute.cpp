@@ -485,6 +485,8 @@ LogicalResult Distributor::distributeDot(DotOp op) {
   auto c = layoutOf(op, op.getResult());
   if (failed(a) || failed(b) || failed(c))
     return failure();
+  if (op.getMatrixAttr())
+    return distributeMatrixDot(op, **a, **b, **c);
   // Rows of A are where rows of the accumulator are, columns of B likewise.
   if ((*a)->threadIndex[0] != (*c)->threadIndex[0] ||
       (*b)->threadIndex[1] != (*c)->threadIndex[1])
@@ -514,6 +516,48 @@ LogicalResult Distributor::distributeDot(DotOp op) {
       else
         out[reg] = arith::AddIOp::create(
             builder, loc, arith::MulIOp::create(builder, loc, x, y), out[reg]);
+    }
+  values[op.getResult()] = std::move(out);
+  return success();
+}
+
+/// Tile by tile: a repetition of each layout is one instruction's operand.
+LogicalResult Distributor::distributeMatrixDot(DotOp op,
+                                               const DistributedLayout &a,
+                                               const DistributedLayout &b,
+                                               const DistributedLayout &c) {
+  Location loc = op.getLoc();
+  auto tileOf = [&](ArrayRef<Value> registers, const Layout &layout,
+                    unsigned row, unsigned column) {
+    unsigned count = layout.tileRegisters();
+    unsigned first = (row * layout.rep()[1] + column) * count;
+    auto type = VectorType::get(count, registers.front().getType());
+    return vector::FromElementsOp::create(builder, loc, type,
+                                          registers.slice(first, count))
+        .getResult();
+  };
+  LaneValues out;
+  unsigned rows = c.layout.rep()[0], columns = c.layout.rep()[1];
+  unsigned depth = a.layout.rep()[1];
+  if (a.layout.rep()[0] != static_cast<int>(rows) ||
+      b.layout.rep()[1] != static_cast<int>(columns) ||
+      b.layout.rep()[0] != static_cast<int>(depth))
+    return op.emitOpError("has operands that are not laid out for its "
+                          "accumulator; convert_layout first");
+  SmallVector<Value> as, bs;
+  for (unsigned i = 0; i < rows * depth; ++i)
+    as.push_back(tileOf(lanes(op.getA()), a.layout, i / depth, i % depth));
+  for (unsigned i = 0; i < depth * columns; ++i)
+    bs.push_back(tileOf(lanes(op.getB()), b.layout, i / columns, i % columns));
+  for (unsigned i = 0; i < rows; ++i)
+    for (unsigned j = 0; j < columns; ++j) {
+      Value sum = tileOf(lanes(op.getAcc()), c.layout, i, j);
+      for (unsigned k = 0; k < depth; ++k)
+        sum = MmaOp::create(builder, loc, sum.getType(),
+                            op.getMatrixAttr().getIntrinsic(),
+                            as[i * depth + k], bs[k * columns + j], sum);
+      for (unsigned r = 0; r < c.layout.tileRegisters(); ++r)
+        out.push_back(vector::ExtractOp::create(builder, loc, sum, r));
     }
   values[op.getResult()] = std::move(out);
   return success();

@@ -49,6 +49,9 @@ private:
   mlir::LogicalResult distributeExtract(ExtractOp op);
   mlir::LogicalResult distributeConcat(ConcatOp op);
   mlir::LogicalResult distributeDot(DotOp op);
+  mlir::LogicalResult distributeMatrixDot(DotOp op, const DistributedLayout &a,
+                                          const DistributedLayout &b,
+                                          const DistributedLayout &c);
   // DistributeMemory.cpp
   mlir::LogicalResult distributeLoad(LoadOp op);
   mlir::LogicalResult distributeStore(StoreOp op);

@@ -1,6 +1,7 @@
 // RUN: greta-opt %s --pass-pipeline='builtin.module(greta_tile.func(greta-tile-assign-layouts),greta-tile-distribute,cse)' | FileCheck %s
 
-// 16-byte accesses; the tail of the row is clamped and selected for loads, branched around for stores.
+// 16-byte accesses; the tail of the row is clamped and selected for loads, branched around for stores. The waves' sums meet
+// by one load per lane and a shuffle.
 // CHECK-LABEL: @row
 // CHECK-DAG: %[[LANE:.*]] = greta_tile.lane_id
 // CHECK-DAG: greta_tile.shared_alloc : <2 x f32>
@@ -12,8 +13,9 @@
 // CHECK: scf.if
 // CHECK-NEXT: greta_tile.shared_store
 // CHECK: greta_tile.barrier
-// CHECK-COUNT-2: greta_tile.shared_load
+// CHECK: greta_tile.shared_load
 // CHECK-NOT: greta_tile.shared_load
+// CHECK: greta_tile.shuffle_xor %{{.*}}, 1 : f32
 // CHECK: scf.if %[[OK]]
 // CHECK-NEXT: vector.from_elements
 // CHECK-NEXT: greta_tile.ptr_store {{.*}} align 16 : vector<8xf16>
@@ -77,6 +79,31 @@ greta_tile.func @product(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) att
     %a = greta_tile.load %x[%z, %k] strides [64, 1] bounds [] : !greta_tile.ptr<f16> -> tensor<32x16xf16>
     %b = greta_tile.load %x[%k, %z] strides [32, 1] bounds [] : !greta_tile.ptr<f16> -> tensor<16x32xf16>
     %next = greta_tile.dot %a, %b, %acc : tensor<32x16xf16>, tensor<16x32xf16> -> tensor<32x32xf32>
+    scf.yield %next : tensor<32x32xf32>
+  }
+  greta_tile.store %d, %y[%z, %z] strides [32, 1] bounds [] : tensor<32x32xf32> -> !greta_tile.ptr<f32>
+  greta_tile.return
+}
+
+// With a matrix instruction: one per tile of the accumulator (2 x 1 of a wave) and step along K (2), on vectors of a lane's registers.
+// CHECK-LABEL: @matrix
+// CHECK: scf.for
+// CHECK-COUNT-4: greta_tile.mma "mfma.f32.16x16x16f16" %{{.*}}, %{{.*}}, %{{.*}} : vector<4xf16>, vector<4xf16> -> vector<4xf32>
+// CHECK-NOT: greta_tile.mma
+// CHECK: scf.yield
+#mfma = #greta_tile.matrix<"mfma.f32.16x16x16f16",
+  a = <{reg = [[0, 1], [0, 2]], lane = [[1, 0], [2, 0], [4, 0], [8, 0], [0, 4], [0, 8]], wave = [], rep = [1, 1]}>,
+  b = <{reg = [[1, 0], [2, 0]], lane = [[0, 1], [0, 2], [0, 4], [0, 8], [4, 0], [8, 0]], wave = [], rep = [1, 1]}>,
+  acc = <{reg = [[1, 0], [2, 0]], lane = [[0, 1], [0, 2], [0, 4], [0, 8], [4, 0], [8, 0]], wave = [], rep = [1, 1]}>>
+greta_tile.func @matrix(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) attributes {block_size = 128 : i32, wave_size = 64 : i32} {
+  %z = arith.constant 0 : i32
+  %step = arith.constant 32 : i32
+  %end = arith.constant 64 : i32
+  %zero = arith.constant dense<0.0> : tensor<32x32xf32>
+  %d = scf.for %k = %z to %end step %step iter_args(%acc = %zero) -> (tensor<32x32xf32>) : i32 {
+    %a = greta_tile.load %x[%z, %k] strides [64, 1] bounds [] : !greta_tile.ptr<f16> -> tensor<32x32xf16>
+    %b = greta_tile.load %x[%k, %z] strides [32, 1] bounds [] : !greta_tile.ptr<f16> -> tensor<32x32xf16>
+    %next = greta_tile.dot %a, %b, %acc {matrix = #mfma} : tensor<32x32xf16>, tensor<32x32xf16> -> tensor<32x32xf32>
     scf.yield %next : tensor<32x32xf32>
   }
   greta_tile.store %d, %y[%z, %z] strides [32, 1] bounds [] : tensor<32x32xf32> -> !greta_tile.ptr<f32>

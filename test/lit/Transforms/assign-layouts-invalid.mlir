@@ -20,3 +20,19 @@ greta_tile.func @extents(%x: !greta_tile.ptr<f32>, %n: i32) attributes {block_si
   greta_tile.store %b, %x[%z, %z] strides [8, 1] bounds [] : tensor<1x8xf32> -> !greta_tile.ptr<f32>
   greta_tile.return
 }
+
+// -----
+
+#mfma = #greta_tile.matrix<"mfma.f32.16x16x16f16",
+  a = <{reg = [[0, 1], [0, 2]], lane = [[1, 0], [2, 0], [4, 0], [8, 0], [0, 4], [0, 8]], wave = [], rep = [1, 1]}>,
+  b = <{reg = [[1, 0], [2, 0]], lane = [[0, 1], [0, 2], [0, 4], [0, 8], [4, 0], [8, 0]], wave = [], rep = [1, 1]}>,
+  acc = <{reg = [[1, 0], [2, 0]], lane = [[0, 1], [0, 2], [0, 4], [0, 8], [4, 0], [8, 0]], wave = [], rep = [1, 1]}>>
+greta_tile.func @tiles(%x: !greta_tile.ptr<f16>) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+  %z = arith.constant 0 : i32
+  %acc = arith.constant dense<0.0> : tensor<24x16xf32>
+  %a = greta_tile.load %x[%z, %z] strides [16, 1] bounds [] : !greta_tile.ptr<f16> -> tensor<24x16xf16>
+  %b = greta_tile.load %x[%z, %z] strides [16, 1] bounds [] : !greta_tile.ptr<f16> -> tensor<16x16xf16>
+  // expected-error @+1 {{accumulator of 24x16 is not made of tiles of "mfma.f32.16x16x16f16" for waves of 64}}
+  %d = greta_tile.dot %a, %b, %acc {matrix = #mfma} : tensor<24x16xf16>, tensor<16x16xf16> -> tensor<24x16xf32>
+  greta_tile.return
+}

@@ -1,9 +1,12 @@
 // The choice for products.
 // RUN: greta-opt --split-input-file --greta-fuse --greta-configure=target=gfx942 %s | FileCheck %s --check-prefix=GFX942
+// RUN: greta-opt --split-input-file --greta-fuse --greta-configure=target=gfx1201 %s | FileCheck %s --check-prefix=GFX1201
 // RUN: greta-opt --split-input-file --greta-fuse --greta-configure=target=vulkan:portable %s | FileCheck %s --check-prefix=PORTABLE
 
-// Sixteen accumulators per lane.
-// GFX942: config = {block_size = 256 : i64, spaces = [{columns = 64 : i64, depth = 16 : i64, rows = [64]}], wave_size = 64 : i64}
+// A matrix instruction where the target has one, with its layouts: lane%16 is A's row and B's column, lane/16 the group of
+// four along K; otherwise sixteen accumulators per lane.
+// GFX942: config = {block_size = 256 : i64, spaces = [{columns = 128 : i64, depth = 32 : i64, matrix = #greta_tile.matrix<"mfma.f32.16x16x16f16", a = <{reg = {{\[\[}}0, 1], [0, 2]], lane = {{\[\[}}1, 0], [2, 0], [4, 0], [8, 0], [0, 4], [0, 8]], wave = [], rep = [1, 1]}>, b = <{reg = {{\[\[}}1, 0], [2, 0]], lane = {{\[\[}}0, 1], [0, 2], [0, 4], [0, 8], [4, 0], [8, 0]], wave = [], rep = [1, 1]}>, acc = <{reg = {{\[\[}}1, 0], [2, 0]], lane = {{\[\[}}0, 1], [0, 2], [0, 4], [0, 8], [4, 0], [8, 0]], wave = [], rep = [1, 1]}>>, rows = [64]}], wave_size = 64 : i64}
+// GFX1201: config = {block_size = 128 : i64, spaces = [{columns = 128 : i64, depth = 32 : i64, matrix = #greta_tile.matrix<"wmma.f32.16x16x16.f16",
 // PORTABLE: config = {block_size = 64 : i64, grid_limit = 65535 : i64, spaces = [{columns = 32 : i64, depth = 16 : i64, rows = [32]}], wave_size = 1 : i64}
 func.func @dynamic(%a: tensor<?x4096xf16>, %b: tensor<4096x4096xf16>) -> tensor<?x4096xf16> {
   %0 = greta.matmul %a, %b {transpose_b} : tensor<?x4096xf16>, tensor<4096x4096xf16> -> tensor<?x4096xf16>
@@ -13,7 +16,8 @@ func.func @dynamic(%a: tensor<?x4096xf16>, %b: tensor<4096x4096xf16>) -> tensor<
 // -----
 
 // Few rows, and a depth below the usual block's.
-// GFX942: config = {block_size = 64 : i64, spaces = [{columns = 64 : i64, depth = 4 : i64, rows = [16]}], wave_size = 64 : i64}
+// GFX942: config = {block_size = 256 : i64, spaces = [{columns = 128 : i64, depth = 4 : i64, matrix = #greta_tile.matrix<"mfma.f32.16x16x4f32", {{.*}} rows = [16]}], wave_size = 64 : i64}
+// GFX1201: config = {block_size = 64 : i64, spaces = [{columns = 64 : i64, depth = 4 : i64, rows = [16]}], wave_size = 32 : i64}
 // PORTABLE: spaces = [{columns = 32 : i64, depth = 4 : i64, rows = [16]}]
 func.func @few(%a: tensor<3x4xf32>, %b: tensor<4x100xf32>) -> tensor<3x100xf32> {
   %0 = greta.matmul %a, %b : tensor<3x4xf32>, tensor<4x100xf32> -> tensor<3x100xf32>
