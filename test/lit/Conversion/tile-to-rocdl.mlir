@@ -96,7 +96,7 @@ greta_tile.func @control(%x: !greta_tile.ptr<f32>, %n: i32) attributes {block_si
 }
 
 // A matrix instruction is an intrinsic; MFMA's block permutations are off, and bf16 operands of the older kind travel as integers.
-// CHECK-LABEL: llvm.func @mma
+// CHECK-LABEL: llvm.func protected @mma(
 // CHECK: %[[ZERO:.*]] = llvm.mlir.constant(0 : i32)
 // CHECK: llvm.call_intrinsic "llvm.amdgcn.mfma.f32.16x16x16f16"(%{{.*}}, %{{.*}}, %{{.*}}, %[[ZERO]], %[[ZERO]], %[[ZERO]]) : (vector<4xf16>, vector<4xf16>, vector<4xf32>, i32, i32, i32) -> vector<4xf32>
 // CHECK: llvm.bitcast %{{.*}} : vector<4xbf16> to vector<4xi16>
