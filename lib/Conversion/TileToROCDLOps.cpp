@@ -240,6 +240,9 @@ struct MmaLowering : ConvertOpToLLVMPattern<tile::MmaOp> {
                      (name.starts_with("wmma") && name.contains("bf16"));
     auto operand = [&](Value value) -> Value {
       auto type = cast<VectorType>(value.getType());
+      if (type.getNumElements() == 1)
+        return LLVM::ExtractElementOp::create(rewriter, loc, value,
+                                              constantI32(rewriter, loc, 0));
       if (!takesBits || !type.getElementType().isBF16())
         return value;
       return LLVM::BitcastOp::create(

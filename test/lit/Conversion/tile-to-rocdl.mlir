@@ -101,6 +101,7 @@ greta_tile.func @control(%x: !greta_tile.ptr<f32>, %n: i32) attributes {block_si
 // CHECK: llvm.call_intrinsic "llvm.amdgcn.mfma.f32.16x16x16f16"(%{{.*}}, %{{.*}}, %{{.*}}, %[[ZERO]], %[[ZERO]], %[[ZERO]]) : (vector<4xf16>, vector<4xf16>, vector<4xf32>, i32, i32, i32) -> vector<4xf32>
 // CHECK: llvm.bitcast %{{.*}} : vector<4xbf16> to vector<4xi16>
 // CHECK: llvm.call_intrinsic "llvm.amdgcn.mfma.f32.16x16x16bf16.1k"({{.*}}) : (vector<4xi16>, vector<4xi16>, vector<4xf32>, i32, i32, i32) -> vector<4xf32>
+// CHECK: llvm.call_intrinsic "llvm.amdgcn.mfma.f32.16x16x4f32"({{.*}}) : (f32, f32, vector<4xf32>, i32, i32, i32) -> vector<4xf32>
 greta_tile.func @mma(%x: !greta_tile.ptr<f16>, %w: !greta_tile.ptr<bf16>, %y: !greta_tile.ptr<f32>) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
   %i = greta_tile.lane_id
   %a = greta_tile.ptr_load %x[%i] align 8 : !greta_tile.ptr<f16> -> vector<4xf16>
@@ -108,6 +109,9 @@ greta_tile.func @mma(%x: !greta_tile.ptr<f16>, %w: !greta_tile.ptr<bf16>, %y: !g
   %c = greta_tile.ptr_load %y[%i] align 16 : !greta_tile.ptr<f32> -> vector<4xf32>
   %d = greta_tile.mma "mfma.f32.16x16x16f16" %a, %a, %c : vector<4xf16>, vector<4xf16> -> vector<4xf32>
   %e = greta_tile.mma "mfma.f32.16x16x16bf16.1k" %b, %b, %d : vector<4xbf16>, vector<4xbf16> -> vector<4xf32>
-  greta_tile.ptr_store %e, %y[%i] align 16 : vector<4xf32> -> !greta_tile.ptr<f32>
+  %v = greta_tile.ptr_load %y[%i] align 4 : !greta_tile.ptr<f32> -> f32
+  %u = vector.from_elements %v : vector<1xf32>
+  %f = greta_tile.mma "mfma.f32.16x16x4f32" %u, %u, %e : vector<1xf32>, vector<1xf32> -> vector<4xf32>
+  greta_tile.ptr_store %f, %y[%i] align 16 : vector<4xf32> -> !greta_tile.ptr<f32>
   greta_tile.return
 }
