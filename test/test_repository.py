@@ -22,7 +22,7 @@ def test_clang_format():
 
 
 def test_scripts_parse():
-    scripts = [p for p in (*(ROOT / "scripts").iterdir(), ROOT / ".ci" / "run") if p.read_text().startswith("#!/usr/bin/env bash")]
+    scripts = [p for p in (*(ROOT / "scripts").iterdir(), ROOT / ".ci" / "run") if p.is_file() and p.read_text().startswith("#!/usr/bin/env bash")]
     assert scripts
     for script in scripts:
         run = subprocess.run(["bash", "-n", script], capture_output=True, text=True)

@@ -149,7 +149,8 @@ int Library::deviceCount() const {
 // only other text in it, found by how it begins.
 void Library::readProperties(int Device, char *Bytes) const {
   memset(Bytes, 0, propertyBytes);
-  check(Properties(Bytes, Device), concat("properties of HIP device ", Device));
+  check(Properties(reinterpret_cast<hipDeviceProp_t *>(Bytes), Device),
+        concat("properties of HIP device ", Device));
 }
 
 std::string Library::arch(int Device) const {

@@ -77,7 +77,7 @@ private:
   explicit Library(void *Handle, std::string Path);
   void readProperties(int Device, char *Bytes) const;
 
-  hipError_t (*Properties)(void *, int) = nullptr;
+  hipError_t (*Properties)(hipDeviceProp_t *, int) = nullptr;
   const char *(*LastError)() = nullptr;
   int (*SetChip)(const char *) = nullptr;
 };
