@@ -255,90 +255,15 @@ void atomic(Wave &w, const Inst &i) {
     atomicT<u32>(w, i);
 }
 
-#define L(name, param)                                                         \
+#define LOAD(name, param)                                                      \
   {"buffer_load_" name, load, "r=rri", param, 0, Unit::Buffer}
-#define S(name, param)                                                         \
+#define STORE(name, param)                                                     \
   {"buffer_store_" name, store, "=rrri", param, 0, Unit::Buffer}
-#define A(name, op)                                                            \
+#define ATOMIC(name, op)                                                       \
   {"buffer_atomic_" name, atomic, "=rrri", op, 0, Unit::Buffer}
-#define INTEGER(name, u32name, u64name, op)                                    \
-  A(name, op), A(name "_x2", op | Atomic64), A(u32name, op),                   \
-      A(u64name, op | Atomic64)
 
 const OpInfo table[] = {
-    L("ubyte", 1),
-    L("sbyte", 1 | Sign),
-    L("ushort", 2),
-    L("sshort", 2 | Sign),
-    L("ubyte_d16", 1 | Low),
-    L("ubyte_d16_hi", 1 | High),
-    L("sbyte_d16", 1 | Sign | Low),
-    L("sbyte_d16_hi", 1 | Sign | High),
-    L("short_d16", 2 | Low),
-    L("short_d16_hi", 2 | High),
-    L("dword", 4),
-    L("dwordx2", 8),
-    L("dwordx3", 12),
-    L("dwordx4", 16),
-    L("u8", 1),
-    L("i8", 1 | Sign),
-    L("u16", 2),
-    L("i16", 2 | Sign),
-    L("d16_u8", 1 | Low),
-    L("d16_hi_u8", 1 | High),
-    L("d16_i8", 1 | Sign | Low),
-    L("d16_hi_i8", 1 | Sign | High),
-    L("d16_b16", 2 | Low),
-    L("d16_hi_b16", 2 | High),
-    L("b32", 4),
-    L("b64", 8),
-    L("b96", 12),
-    L("b128", 16),
-    S("byte", 1),
-    S("byte_d16_hi", 1 | High),
-    S("short", 2),
-    S("short_d16_hi", 2 | High),
-    S("dword", 4),
-    S("dwordx2", 8),
-    S("dwordx3", 12),
-    S("dwordx4", 16),
-    S("b8", 1),
-    S("b16", 2),
-    S("d16_hi_b8", 1 | High),
-    S("d16_hi_b16", 2 | High),
-    S("b32", 4),
-    S("b64", 8),
-    S("b96", 12),
-    S("b128", 16),
-    A("swap", AtomicSwap),
-    A("swap_x2", AtomicSwap | Atomic64),
-    A("swap_b32", AtomicSwap),
-    A("swap_b64", AtomicSwap | Atomic64),
-    A("cmpswap", AtomicCmpSwap),
-    A("cmpswap_x2", AtomicCmpSwap | Atomic64),
-    A("cmpswap_b32", AtomicCmpSwap),
-    A("cmpswap_b64", AtomicCmpSwap | Atomic64),
-    INTEGER("add", "add_u32", "add_u64", AtomicAdd),
-    INTEGER("sub", "sub_u32", "sub_u64", AtomicSub),
-    INTEGER("smin", "min_i32", "min_i64", AtomicSmin),
-    INTEGER("umin", "min_u32", "min_u64", AtomicUmin),
-    INTEGER("smax", "max_i32", "max_i64", AtomicSmax),
-    INTEGER("umax", "max_u32", "max_u64", AtomicUmax),
-    INTEGER("and", "and_b32", "and_b64", AtomicAnd),
-    INTEGER("or", "or_b32", "or_b64", AtomicOr),
-    INTEGER("xor", "xor_b32", "xor_b64", AtomicXor),
-    INTEGER("inc", "inc_u32", "inc_u64", AtomicInc),
-    INTEGER("dec", "dec_u32", "dec_u64", AtomicDec),
-    A("add_f32", AtomicAddF),
-    A("add_f64", AtomicAddF | Atomic64),
-    A("min_f64", AtomicMinF | Atomic64),
-    A("max_f64", AtomicMaxF | Atomic64),
-    A("min_f32", AtomicMinF),
-    A("max_f32", AtomicMaxF),
-    A("min_num_f32", AtomicMinF),
-    A("max_num_f32", AtomicMaxF),
-    A("pk_add_f16", AtomicPkAddF16),
-    A("pk_add_bf16", AtomicPkAddBf16),
+#include "MemoryOps.def"
 };
 
 } // namespace

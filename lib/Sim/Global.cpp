@@ -296,96 +296,23 @@ void loadTranspose(Wave &w, const Inst &i) {
 #define SEG(prefix, seg, unit, name, fn, types, param)                         \
   {prefix name, fn<seg>, types, param, Optional, Unit::unit}
 #define LOAD(name, param)                                                      \
-  SEG("global_", Memory, Global, name, load, "r=rr", param),                   \
-      SEG("flat_", FlatSegment, Flat, name, load, "r=rr", param),              \
-      SEG("scratch_", ScratchSegment, Scratch, name, load, "r=rr", param)
+  SEG("global_", Memory, Global, "load_" name, load, "r=rr", param),           \
+      SEG("flat_", FlatSegment, Flat, "load_" name, load, "r=rr", param),      \
+      SEG("scratch_", ScratchSegment, Scratch, "load_" name, load, "r=rr",     \
+          param)
 #define STORE(name, param)                                                     \
-  SEG("global_", Memory, Global, name, store, "=rrr", param),                  \
-      SEG("flat_", FlatSegment, Flat, name, store, "=rrr", param),             \
-      SEG("scratch_", ScratchSegment, Scratch, name, store, "=rrr", param)
+  SEG("global_", Memory, Global, "store_" name, store, "=rrr", param),         \
+      SEG("flat_", FlatSegment, Flat, "store_" name, store, "=rrr", param),    \
+      SEG("scratch_", ScratchSegment, Scratch, "store_" name, store, "=rrr",   \
+          param)
 #define ATOMIC(name, op)                                                       \
   SEG("global_", Memory, Global, "atomic_" name, atomic, "?r=rrr", op),        \
       SEG("flat_", FlatSegment, Flat, "atomic_" name, atomic, "?r=rrr", op)
 
 const OpInfo table[] = {
-    LOAD("load_ubyte", 1),
-    LOAD("load_sbyte", 1 | Sign),
-    LOAD("load_ushort", 2),
-    LOAD("load_sshort", 2 | Sign),
-    LOAD("load_ubyte_d16", 1 | Low),
-    LOAD("load_ubyte_d16_hi", 1 | High),
-    LOAD("load_sbyte_d16", 1 | Sign | Low),
-    LOAD("load_sbyte_d16_hi", 1 | Sign | High),
-    LOAD("load_short_d16", 2 | Low),
-    LOAD("load_short_d16_hi", 2 | High),
-    LOAD("load_dword", 4),
-    LOAD("load_dwordx2", 8),
-    LOAD("load_dwordx3", 12),
-    LOAD("load_dwordx4", 16),
-    LOAD("load_u8", 1),
-    LOAD("load_i8", 1 | Sign),
-    LOAD("load_u16", 2),
-    LOAD("load_i16", 2 | Sign),
-    LOAD("load_d16_u8", 1 | Low),
-    LOAD("load_d16_hi_u8", 1 | High),
-    LOAD("load_d16_i8", 1 | Sign | Low),
-    LOAD("load_d16_hi_i8", 1 | Sign | High),
-    LOAD("load_d16_b16", 2 | Low),
-    LOAD("load_d16_hi_b16", 2 | High),
-    LOAD("load_b32", 4),
-    LOAD("load_b64", 8),
-    LOAD("load_b96", 12),
-    LOAD("load_b128", 16),
-    STORE("store_byte", 1),
-    STORE("store_byte_d16_hi", 1 | High),
-    STORE("store_short", 2),
-    STORE("store_short_d16_hi", 2 | High),
-    STORE("store_dword", 4),
-    STORE("store_dwordx2", 8),
-    STORE("store_dwordx3", 12),
-    STORE("store_dwordx4", 16),
-    STORE("store_b8", 1),
-    STORE("store_b16", 2),
-    STORE("store_d16_hi_b8", 1 | High),
-    STORE("store_d16_hi_b16", 2 | High),
-    STORE("store_b32", 4),
-    STORE("store_b64", 8),
-    STORE("store_b96", 12),
-    STORE("store_b128", 16),
-    ATOMIC("swap", AtomicSwap),
-    ATOMIC("swap_x2", AtomicSwap | Atomic64),
-    ATOMIC("swap_b32", AtomicSwap),
-    ATOMIC("swap_b64", AtomicSwap | Atomic64),
-    ATOMIC("cmpswap", AtomicCmpSwap),
-    ATOMIC("cmpswap_x2", AtomicCmpSwap | Atomic64),
-    ATOMIC("cmpswap_b32", AtomicCmpSwap),
-    ATOMIC("cmpswap_b64", AtomicCmpSwap | Atomic64),
-#define INTEGER(name, u32name, u64name, op)                                    \
-  ATOMIC(name, op), ATOMIC(name "_x2", op | Atomic64), ATOMIC(u32name, op),    \
-      ATOMIC(u64name, op | Atomic64)
-    INTEGER("add", "add_u32", "add_u64", AtomicAdd),
-    INTEGER("sub", "sub_u32", "sub_u64", AtomicSub),
-    INTEGER("smin", "min_i32", "min_i64", AtomicSmin),
-    INTEGER("umin", "min_u32", "min_u64", AtomicUmin),
-    INTEGER("smax", "max_i32", "max_i64", AtomicSmax),
-    INTEGER("umax", "max_u32", "max_u64", AtomicUmax),
-    INTEGER("and", "and_b32", "and_b64", AtomicAnd),
-    INTEGER("or", "or_b32", "or_b64", AtomicOr),
-    INTEGER("xor", "xor_b32", "xor_b64", AtomicXor),
-    INTEGER("inc", "inc_u32", "inc_u64", AtomicInc),
-    INTEGER("dec", "dec_u32", "dec_u64", AtomicDec),
     ATOMIC("csub_u32", AtomicCsub),
     ATOMIC("sub_clamp_u32", AtomicCsub),
-    ATOMIC("add_f32", AtomicAddF),
-    ATOMIC("add_f64", AtomicAddF | Atomic64),
-    ATOMIC("min_f32", AtomicMinF),
-    ATOMIC("max_f32", AtomicMaxF),
-    ATOMIC("min_num_f32", AtomicMinF),
-    ATOMIC("max_num_f32", AtomicMaxF),
-    ATOMIC("min_f64", AtomicMinF | Atomic64),
-    ATOMIC("max_f64", AtomicMaxF | Atomic64),
-    ATOMIC("pk_add_f16", AtomicPkAddF16),
-    ATOMIC("pk_add_bf16", AtomicPkAddBf16),
+#include "MemoryOps.def"
     {"global_load_lds_ubyte", loadToLds, "=rr", 1, Optional, Unit::Global},
     {"global_load_lds_sbyte", loadToLds, "=rr", 1 | Sign, Optional,
      Unit::Global},
