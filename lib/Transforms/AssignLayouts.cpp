@@ -310,21 +310,22 @@ static Layout spreadTile(const Layout &tile, ArrayRef<int64_t> shape,
   return Layout(tile.reg(), tile.lane(), waves, rep);
 }
 
-/// Waves as square as the tiles of the instruction allow: along M (0) or N (1)
-/// per bit of the wave.
-static SmallVector<unsigned> waveDims(const Layout &tile, int64_t m, int64_t n,
-                                      int64_t waves) {
-  SmallVector<unsigned> dims;
+/// Waves as square as the tiles of the instruction allow: per bit of the wave
+/// the dimension, M (0) or N (1), and whether there still was a tile to step
+/// to.
+static SmallVector<std::pair<unsigned, bool>>
+waveBits(const Layout &tile, int64_t m, int64_t n, int64_t waves) {
+  SmallVector<std::pair<unsigned, bool>> bits;
   int64_t left[2] = {powerPart(m / tile.tile()[0]),
                      powerPart(n / tile.tile()[1])};
   for (; waves > 1; waves /= 2) {
     unsigned dim = left[0] * tile.tile()[0] >= left[1] * tile.tile()[1] ? 0 : 1;
     if (left[dim] == 1)
       dim = 1 - dim;
+    bits.push_back({dim, left[dim] > 1});
     left[dim] = std::max<int64_t>(1, left[dim] / 2);
-    dims.push_back(dim);
   }
-  return dims;
+  return bits;
 }
 
 /// The accumulator of a matrix instruction: its tile, then waves, then
@@ -338,15 +339,9 @@ LogicalResult LayoutAssigner::layOutMatrix(Space &space) {
            << "accumulator of " << m << "x" << n << " is not made of tiles of "
            << space.dot.getMatrixAttr().getIntrinsic() << " for waves of "
            << kernel.getWaveSize();
-  SmallVector<std::pair<unsigned, bool>> bits;
-  int64_t room[2] = {powerPart(m / tile.tile()[0]),
-                     powerPart(n / tile.tile()[1])};
-  for (unsigned dim : waveDims(tile, m, n, kernel.getNumWaves())) {
-    bits.push_back({dim, room[dim] > 1});
-    room[dim] = std::max<int64_t>(1, room[dim] / 2);
-  }
-  space.layout =
-      toAttr(kernel.getContext(), spreadTile(tile, space.shape, bits));
+  space.layout = toAttr(kernel.getContext(),
+                        spreadTile(tile, space.shape,
+                                   waveBits(tile, m, n, kernel.getNumWaves())));
   return success();
 }
 

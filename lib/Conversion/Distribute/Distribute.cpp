@@ -228,13 +228,9 @@ LogicalResult Distributor::distributeBlock(Block &block) {
 }
 
 LogicalResult Distributor::distributeOp(Operation *op) {
-  auto fromHere = [&](auto method, auto typed) {
-    return (this->*method)(typed);
-  };
   return TypeSwitch<Operation *, LogicalResult>(op)
-      .Case([&](LoadOp o) { return fromHere(&Distributor::distributeLoad, o); })
-      .Case(
-          [&](StoreOp o) { return fromHere(&Distributor::distributeStore, o); })
+      .Case([&](LoadOp o) { return distributeLoad(o); })
+      .Case([&](StoreOp o) { return distributeStore(o); })
       .Case([&](IotaOp o) { return distributeIota(o); })
       .Case([&](BroadcastOp o) { return distributeBroadcast(o); })
       .Case([&](ExtractOp o) { return distributeExtract(o); })
