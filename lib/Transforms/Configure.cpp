@@ -16,10 +16,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "greta/Target/Target.h"
-#include "greta/Transforms/Config.h"
+#include "Configure.h"
 #include "greta/Transforms/Passes.h"
-#include "greta/Transforms/Space.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
 #include "llvm/Support/MathExtras.h"
@@ -39,25 +37,6 @@ static constexpr int64_t maxExtent = INT32_MAX;
 /// Vulkan guarantees no more workgroups along one axis.
 static constexpr int64_t vulkanGridLimit = 65535;
 
-namespace {
-/// What the choice needs of a target.
-struct Limits {
-  explicit Limits(const TargetRow &row);
-  int64_t wave;
-  int64_t maxBlock;
-  int64_t shareBlock;  // of a workgroup that several rows share
-  int64_t maxElements; // per lane
-  int64_t ldsBytes;
-  ArrayRef<MatrixInstruction> matrix; // that the code generators can emit
-  bool wide; // a GPU: lanes are many and registers wait to be filled
-};
-
-struct Choice {
-  int64_t block = 0;
-  SpaceConfig space;
-};
-} // namespace
-
 Limits::Limits(const TargetRow &row) : wave(row.waveSize) {
   // A row without a register file is no GPU, or any: small blocks.
   wide = row.vgprs.perWave > 0;
@@ -68,14 +47,6 @@ Limits::Limits(const TargetRow &row) : wave(row.waveSize) {
   if (row.isHip())
     matrix = row.matrix;
 }
-
-static std::optional<int64_t> constantOf(AffineExpr expr) {
-  if (auto constant = dyn_cast<AffineConstantExpr>(expr))
-    return constant.getValue();
-  return std::nullopt;
-}
-
-static int64_t powerPart(int64_t value) { return value & -value; }
 
 /// Elements of one 16-byte access along rows of `columns`, which keep it
 /// aligned.
@@ -195,80 +166,6 @@ static Choice chooseFlat(const Space &space, const Limits &limits,
   return choice;
 }
 
-static tile::LayoutAttr toAttr(MLIRContext *context,
-                               const FragmentLayout &fragment) {
-  SmallVector<int32_t> flat[2];
-  ArrayRef<FragmentBasis> sources[2] = {fragment.reg, fragment.lane};
-  for (auto [to, from] : llvm::zip(flat, sources))
-    for (FragmentBasis basis : from)
-      to.append({basis.row, basis.column});
-  return tile::LayoutAttr::get(context, flat[0], flat[1], {}, {1, 1});
-}
-
-/// The first instruction of the target for these operands; null: none.
-static const MatrixInstruction *chooseInstruction(MatmulOp matmul,
-                                                  const Limits &limits) {
-  Type element = matmul.getA().getType().getElementType();
-  StringRef dtype = element.isF16()    ? "f16"
-                    : element.isBF16() ? "bf16"
-                    : element.isF32()  ? "f32"
-                                       : "";
-  for (const MatrixInstruction &instruction : limits.matrix)
-    if (instruction.a == dtype && instruction.b == dtype &&
-        instruction.acc == "f32" && instruction.blocks == 1 &&
-        instruction.aLayout.isKnown() && instruction.bLayout.isKnown() &&
-        instruction.accLayout.isKnown())
-      return &instruction;
-  return nullptr;
-}
-
-static FailureOr<Choice> chooseProduct(const Space &space, const Limits &limits,
-                                       MLIRContext *context) {
-  MatmulOp matmul = space.matmul;
-  std::optional<int64_t> m = constantOf(space.shape[0]);
-  std::optional<int64_t> n = constantOf(space.shape[1]);
-  RankedTensorType a = matmul.getA().getType();
-  int64_t k = a.getDimSize(matmul.getTransposeA() ? 0 : 1);
-  const MatrixInstruction *instruction = chooseInstruction(matmul, limits);
-  // With a matrix instruction 64x64 a wave at most, by multiply-adds sixteen
-  // accumulators per lane.
-  int64_t largest = instruction ? 128 : limits.wide ? 64 : 32;
-  auto extent = [&](std::optional<int64_t> size, int64_t smallest) -> int64_t {
-    int64_t wanted = size ? llvm::PowerOf2Ceil(*size) : 64;
-    return std::clamp<int64_t>(wanted, smallest, largest);
-  };
-  Choice choice;
-  choice.space.rows = {extent(m, instruction ? instruction->m : 16)};
-  choice.space.columns = extent(n, instruction ? instruction->n : 16);
-  int64_t smallest = instruction ? instruction->k : 1;
-  int64_t deepest = std::max<int64_t>(smallest, instruction ? 32 : 16);
-  choice.space.depth = deepest;
-  if (!ShapedType::isDynamic(k))
-    choice.space.depth = std::clamp<int64_t>(
-        llvm::PowerOf2Ceil(std::max<int64_t>(k, 1)), smallest, deepest);
-  int64_t size = choice.space.rows[0] * choice.space.columns;
-  if (instruction) {
-    choice.space.matrix = tile::MatrixAttr::get(
-        context, StringAttr::get(context, instruction->name),
-        toAttr(context, instruction->aLayout),
-        toAttr(context, instruction->bLayout),
-        toAttr(context, instruction->accLayout));
-    choice.block =
-        limits.wave *
-        std::min<int64_t>(4, size / (instruction->m * instruction->n));
-  } else {
-    choice.block =
-        std::clamp<int64_t>(size / 16, limits.wave, limits.shareBlock);
-  }
-  int64_t bytes = a.getElementTypeBitWidth() / 8 * choice.space.depth *
-                  (choice.space.rows[0] + choice.space.columns);
-  if (bytes > limits.ldsBytes)
-    return matmul.emitOpError("needs ")
-           << bytes << " bytes of shared memory for its smallest block, the "
-           << "target has " << limits.ldsBytes << "; take another target";
-  return choice;
-}
-
 static FailureOr<Choice> choose(const Space &space, const Limits &limits,
                                 int64_t fixedBlock, MLIRContext *context) {
   if (space.matmul)
@@ -313,100 +210,6 @@ static LogicalResult configure(KernelOp kernel, const TargetRow &row) {
         choose(space, limits, config.blockSize, context)->space);
   kernel.setConfigAttr(toAttribute(context, config));
   return success();
-}
-
-//===----------------------------------------------------------------------===//
-// The attribute
-//===----------------------------------------------------------------------===//
-
-DictionaryAttr greta::toAttribute(MLIRContext *context,
-                                  const KernelConfig &config) {
-  Builder builder(context);
-  SmallVector<Attribute> spaces;
-  for (const SpaceConfig &space : config.spaces) {
-    NamedAttrList entries;
-    if (!space.flat)
-      entries.set("rows", builder.getI64ArrayAttr(space.rows));
-    entries.set("columns", builder.getI64IntegerAttr(space.columns));
-    if (space.flat)
-      entries.set("flat", builder.getUnitAttr());
-    if (space.loop)
-      entries.set("loop", builder.getUnitAttr());
-    if (space.depth)
-      entries.set("depth", builder.getI64IntegerAttr(space.depth));
-    if (space.matrix)
-      entries.set("matrix", space.matrix);
-    spaces.push_back(entries.getDictionary(context));
-  }
-  NamedAttrList entries;
-  entries.set("block_size", builder.getI64IntegerAttr(config.blockSize));
-  entries.set("wave_size", builder.getI64IntegerAttr(config.waveSize));
-  if (config.gridLimit)
-    entries.set("grid_limit", builder.getI64IntegerAttr(config.gridLimit));
-  entries.set("spaces", builder.getArrayAttr(spaces));
-  return entries.getDictionary(context);
-}
-
-/// A positive integer; 0 when it is missing or something else.
-static int64_t integerIn(DictionaryAttr dictionary, StringRef name) {
-  auto value = dictionary.getAs<IntegerAttr>(name);
-  return value && value.getValue().isSignedIntN(32)
-             ? std::max<int64_t>(0, value.getInt())
-             : 0;
-}
-
-FailureOr<KernelConfig> greta::getConfig(KernelOp kernel) {
-  DictionaryAttr attribute = kernel.getConfigAttr();
-  if (!attribute)
-    return kernel.emitOpError("has no 'config'; run greta-configure first");
-  KernelConfig config;
-  config.blockSize = integerIn(attribute, "block_size");
-  config.waveSize = integerIn(attribute, "wave_size");
-  config.gridLimit = integerIn(attribute, "grid_limit");
-  auto spaces = attribute.getAs<ArrayAttr>("spaces");
-  if (!config.blockSize || !config.waveSize || !spaces ||
-      spaces.size() != kernel.getSpaces().size())
-    return kernel.emitOpError("has a 'config' without positive 'block_size' "
-                              "and 'wave_size' and one entry in 'spaces' per "
-                              "region");
-  FailureOr<SmallVector<Space>> infos = analyzeSpaces(kernel);
-  if (failed(infos))
-    return failure();
-  for (auto [entry, info] : llvm::zip(spaces, *infos)) {
-    auto dictionary = dyn_cast<DictionaryAttr>(entry);
-    SpaceConfig space;
-    if (dictionary) {
-      space.columns = integerIn(dictionary, "columns");
-      space.depth = integerIn(dictionary, "depth");
-      space.flat = dictionary.contains("flat");
-      space.loop = dictionary.contains("loop");
-      space.matrix = dictionary.getAs<tile::MatrixAttr>("matrix");
-      if (auto rows = dictionary.getAs<ArrayAttr>("rows"))
-        for (Attribute extent : rows)
-          if (auto integer = dyn_cast<IntegerAttr>(extent))
-            space.rows.push_back(integer.getInt());
-    }
-    bool rowsFit =
-        space.flat
-            ? info.isFlat && space.rows.empty()
-            : space.rows.size() == info.groups.size() &&
-                  llvm::all_of(space.rows, [](int64_t n) { return n > 0; });
-    if (!space.columns || !rowsFit || (info.matmul && !space.depth))
-      return kernel.emitOpError("has a 'config' whose space ")
-             << config.spaces.size() << " needs 'columns', and 'rows' for "
-             << info.groups.size()
-             << " groups of row dimensions, and for a product 'depth'";
-    // A row that is reduced belongs to one workgroup.
-    std::optional<int64_t> columns =
-        constantOf(info.columns(kernel.getContext()));
-    if (info.hasReduction && !space.loop &&
-        (!columns || *columns > space.columns))
-      return kernel.emitOpError("has a 'config' whose space ")
-             << config.spaces.size() << " reduces rows longer than its "
-             << space.columns << " 'columns'; set 'loop'";
-    config.spaces.push_back(std::move(space));
-  }
-  return config;
 }
 
 namespace {

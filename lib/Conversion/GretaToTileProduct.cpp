@@ -1,0 +1,77 @@
+//===- GretaToTileProduct.cpp - matrix products on blocks -----------------===//
+//
+// A product's kernel loops over K: a block of each operand is loaded and
+// multiplied into the accumulator, on which the rest of the space continues.
+//
+//===----------------------------------------------------------------------===//
+
+#include "GretaToTile.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+using namespace mlir;
+using namespace greta;
+
+/// A block of a matrix operand: rows from `row`, columns from `column`; bounds
+/// where blocks do not divide, with zeros beyond.
+Value SpaceEmitter::loadMatrix(Value v, bool transposed, Value row,
+                               Value column, bool isB) {
+  auto argument = cast<BlockArgument>(v);
+  auto tensor = cast<RankedTensorType>(v.getType());
+  AffineMap stored = shapeOfArgument(argument.getArgNumber());
+  AffineExpr sizes[2] = {stored.getResult(transposed), // as [rows, columns]
+                         stored.getResult(!transposed)};
+  int64_t block[2] = {isB ? config.depth : dims[0].extent,
+                      isB ? dims[1].extent : config.depth};
+  SmallVector<Value> offsets = {row, column}, dynamicStrides, bounds;
+  SmallVector<int64_t> strides(2), bounded;
+  int64_t bytes = tensor.getElementTypeBitWidth() / 8;
+  int64_t align = 16;
+  auto keep = [&](int64_t multiple) {
+    if (multiple > 0)
+      align = std::min<int64_t>(align, multiple & -multiple);
+  };
+  // Along `fast` elements are neighbours; the stride of the other is its size.
+  unsigned fast = transposed ? 0 : 1;
+  strides[fast] = 1;
+  if (auto constant = dyn_cast<AffineConstantExpr>(sizes[fast])) {
+    strides[1 - fast] = constant.getValue();
+  } else {
+    strides[1 - fast] = ShapedType::kDynamic;
+    dynamicStrides.push_back(scalars.get(b, sizes[fast]));
+  }
+  keep(sizes[fast].getLargestKnownDivisor() * bytes);
+  keep(block[fast] * bytes);
+  for (unsigned dim = 0; dim < 2; ++dim)
+    if (sizes[dim].getLargestKnownDivisor() % block[dim]) {
+      bounded.push_back(dim);
+      bounds.push_back(scalars.get(b, sizes[dim]));
+    }
+  return tile::LoadOp::create(
+      b, RankedTensorType::get(block, tensor.getElementType()),
+      pointers.inputs[argument.getArgNumber()], offsets, dynamicStrides, bounds,
+      Value(), strides, bounded, std::max(align, bytes));
+}
+
+Value SpaceEmitter::computeMatmul(MatmulOp op) {
+  bool isInteger = op.getA().getType().getElementType().isInteger(8);
+  auto type = blockType(identity, isInteger ? Type(b.getI32Type())
+                                            : Type(b.getF32Type()));
+  unsigned ta = op.getTransposeA();
+  auto a = cast<BlockArgument>(op.getA());
+  AffineExpr depth = shapeOfArgument(a.getArgNumber()).getResult(1 - ta);
+  Value zero = arith::ConstantOp::create(b, b.getZeroAttr(type));
+  Value row = dims[0].offset ? dims[0].offset : i32(b, 0);
+  Value column = dims[1].offset ? dims[1].offset : i32(b, 0);
+  auto product = scf::ForOp::create(b, i32(b, 0), scalars.get(b, depth),
+                                    i32(b, config.depth), ValueRange{zero});
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToEnd(product.getBody());
+  Value k = product.getInductionVar();
+  Value left = loadMatrix(op.getA(), ta, row, k, /*isB=*/false);
+  Value right =
+      loadMatrix(op.getB(), op.getTransposeB(), k, column, /*isB=*/true);
+  Value sum = tile::DotOp::create(
+      b, type, left, right, product.getRegionIterArgs().front(), config.matrix);
+  scf::YieldOp::create(b, sum);
+  return product.getResult(0);
+}

@@ -1,0 +1,43 @@
+//===- Configure.h - what the parts of greta-configure share ----*- C++ -*-===//
+#ifndef GRETA_LIB_TRANSFORMS_CONFIGURE_H
+#define GRETA_LIB_TRANSFORMS_CONFIGURE_H
+
+#include "greta/Target/Target.h"
+#include "greta/Transforms/Config.h"
+#include "greta/Transforms/Space.h"
+
+namespace greta {
+
+/// What the choice needs of a target.
+struct Limits {
+  explicit Limits(const TargetRow &row);
+  int64_t wave;
+  int64_t maxBlock;
+  int64_t shareBlock;  // of a workgroup that several rows share
+  int64_t maxElements; // per lane
+  int64_t ldsBytes;
+  llvm::ArrayRef<MatrixInstruction> matrix; // that the generators can emit
+  bool wide; // a GPU: lanes are many and registers wait to be filled
+};
+
+/// The configuration of one space and the workgroup it would like.
+struct Choice {
+  int64_t block = 0;
+  SpaceConfig space;
+};
+
+inline std::optional<int64_t> constantOf(mlir::AffineExpr expr) {
+  if (auto constant = llvm::dyn_cast<mlir::AffineConstantExpr>(expr))
+    return constant.getValue();
+  return std::nullopt;
+}
+
+/// The largest power of two that divides.
+inline int64_t powerPart(int64_t value) { return value & -value; }
+
+mlir::FailureOr<Choice> chooseProduct(const Space &space, const Limits &limits,
+                                      mlir::MLIRContext *context);
+
+} // namespace greta
+
+#endif
