@@ -33,6 +33,39 @@ void GretaTileDialect::initialize() {
 }
 
 //===----------------------------------------------------------------------===//
+// FragmentType: <16x8xf32, acc>
+//===----------------------------------------------------------------------===//
+
+Type FragmentType::parse(AsmParser &parser) {
+  SmallVector<int64_t> shape;
+  Type element;
+  StringRef use;
+  SMLoc loc = parser.getCurrentLocation(), useLoc;
+  if (parser.parseLess() ||
+      parser.parseDimensionList(shape, /*allowDynamic=*/false) ||
+      parser.parseType(element) || parser.parseComma() ||
+      parser.getCurrentLocation(&useLoc) || parser.parseKeyword(&use) ||
+      parser.parseGreater())
+    return {};
+  std::optional<FragmentUse> kind = symbolizeFragmentUse(use);
+  if (!kind) {
+    parser.emitError(useLoc) << "a fragment's use is a, b or acc";
+    return {};
+  }
+  if (shape.size() != 2) {
+    parser.emitError(loc) << "a fragment has two dimensions";
+    return {};
+  }
+  return FragmentType::get(parser.getContext(), shape[0], shape[1], element,
+                           *kind);
+}
+
+void FragmentType::print(AsmPrinter &printer) const {
+  printer << "<" << getRows() << "x" << getColumns() << "x" << getElementType()
+          << ", " << stringifyFragmentUse(getUse()) << ">";
+}
+
+//===----------------------------------------------------------------------===//
 // LayoutAttr: {reg = [[..], ..], lane = [..], wave = [..], rep = [..]}
 //===----------------------------------------------------------------------===//
 

@@ -55,6 +55,23 @@ def GretaTile_SharedType : GretaTile_Type<"Shared", "shared"> {
   let assemblyFormat = "`<` $size `x` $elementType `>`";
 }
 
+def GretaTile_FragmentUse : I32EnumAttr<"FragmentUse", "which operand of a matrix instruction", [
+    I32EnumAttrCase<"A", 0, "a">, I32EnumAttrCase<"B", 1, "b">, I32EnumAttrCase<"Acc", 2, "acc">]> {
+  let cppNamespace = "::greta::tile";
+  let genSpecializedAttr = 0;
+}
+
+def GretaTile_FragmentType : GretaTile_Type<"Fragment", "fragment"> {
+  let summary = "A wave's operand of a cooperative-matrix instruction";
+  let description = [{
+    A matrix that the lanes of a wave hold together, as the driver likes: `!greta_tile.fragment<16x8xf32, acc>`. Which lane has which
+    element is known only where the device was probed for it.
+  }];
+  let parameters = (ins "int64_t":$rows, "int64_t":$columns, "::mlir::Type":$elementType,
+                        EnumParameter<GretaTile_FragmentUse>:$use);
+  let hasCustomAssemblyFormat = 1;
+}
+
 def GretaTile_LayoutAttr : AttrDef<GretaTile_Dialect, "Layout",
     [DeclareAttrInterfaceMethods<VerifiableTensorEncoding>]> {
   let mnemonic = "layout";

@@ -285,3 +285,75 @@ LogicalResult PtrStoreOp::verify() {
   return verifyLaneAccess(*this, getBase().getType(), getValue().getType(),
                           getAlign());
 }
+
+//===----------------------------------------------------------------------===//
+// Matrix instructions
+//===----------------------------------------------------------------------===//
+
+LogicalResult MmaOp::verify() {
+  auto a = dyn_cast<FragmentType>(getA().getType());
+  auto b = dyn_cast<FragmentType>(getB().getType());
+  auto acc = dyn_cast<FragmentType>(getAcc().getType());
+  if (!a && !b && !acc)
+    return success();
+  if (!a || !b || !acc)
+    return emitOpError("mixes fragments and vectors");
+  if (a.getUse() != FragmentUse::A || b.getUse() != FragmentUse::B ||
+      acc.getUse() != FragmentUse::Acc || a.getRows() != acc.getRows() ||
+      a.getColumns() != b.getRows() || b.getColumns() != acc.getColumns())
+    return emitOpError("multiplies ") << a << " by " << b << " into " << acc;
+  return success();
+}
+
+/// A fragment's line, `length` elements, is whole elements of the array.
+static LogicalResult verifyFragmentAccess(Operation *op, SharedType array,
+                                          FragmentType fragment,
+                                          bool transposed) {
+  Type element = getElementTypeOrSelf(array.getElementType());
+  auto vector = dyn_cast<VectorType>(array.getElementType());
+  int64_t width = vector ? vector.getNumElements() : 1;
+  int64_t length = transposed ? fragment.getRows() : fragment.getColumns();
+  if (element != fragment.getElementType() || length % width)
+    return op->emitOpError("moves ")
+           << fragment << " through " << array
+           << "; its lines are whole elements of the array";
+  return success();
+}
+
+LogicalResult FragmentLoadOp::verify() {
+  return verifyFragmentAccess(*this, getArray().getType(),
+                              getResult().getType(), getTransposed());
+}
+
+LogicalResult FragmentStoreOp::verify() {
+  return verifyFragmentAccess(*this, getArray().getType(), getValue().getType(),
+                              getTransposed());
+}
+
+LogicalResult FragmentSplatOp::verify() {
+  if (getValue().getType() != getResult().getType().getElementType())
+    return emitOpError("puts ")
+           << getValue().getType() << " into " << getResult().getType();
+  return success();
+}
+
+/// A lane's share: the fragment's elements over the lanes of a wave.
+static LogicalResult verifyElements(Operation *op, FragmentType fragment,
+                                    Type elements) {
+  auto vector = cast<VectorType>(elements);
+  int64_t size = fragment.getRows() * fragment.getColumns();
+  auto kernel = op->getParentOfType<FuncOp>();
+  if (vector.getElementType() != fragment.getElementType() ||
+      (kernel && vector.getNumElements() * kernel.getWaveSize() != size))
+    return op->emitOpError("has ")
+           << vector << " for a lane's elements of " << fragment;
+  return success();
+}
+
+LogicalResult FragmentElementsOp::verify() {
+  return verifyElements(*this, getValue().getType(), getResult().getType());
+}
+
+LogicalResult FragmentFromElementsOp::verify() {
+  return verifyElements(*this, getResult().getType(), getValue().getType());
+}

@@ -298,14 +298,71 @@ def GretaTile_ShuffleOp : GretaTile_Op<"shuffle", [Pure, TypesMatchWith<"result 
   let assemblyFormat = "$value `,` $lane attr-dict `:` type($value)";
 }
 
+def AnyMatrixOperand : AnyTypeOf<[AnyVectorOfNonZeroRank, GretaTile_FragmentType]>;
+
 def GretaTile_MmaOp : GretaTile_Op<"mma", [Pure, TypesMatchWith<"the accumulator has the result's type", "result", "acc", "$_self">]> {
   let summary = "One matrix instruction of a wave";
   let description = [{
-    Operands are the lane's registers in the order of the instruction's layouts; all lanes of the wave take part.
+    Operands are the lane's registers in the order of the instruction's layouts, or fragments; all lanes of the wave take part.
   }];
-  let arguments = (ins StrAttr:$intrinsic, AnyVectorOfNonZeroRank:$a, AnyVectorOfNonZeroRank:$b, AnyVectorOfNonZeroRank:$acc);
-  let results = (outs AnyVectorOfNonZeroRank:$result);
+  let arguments = (ins StrAttr:$intrinsic, AnyMatrixOperand:$a, AnyMatrixOperand:$b, AnyMatrixOperand:$acc);
+  let results = (outs AnyMatrixOperand:$result);
   let assemblyFormat = "$intrinsic $a `,` $b `,` $acc attr-dict `:` type($a) `,` type($b) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def GretaTile_FragmentLoadOp : GretaTile_Op<"fragment_load", [MemoryEffects<[MemRead]>]> {
+  let summary = "Loads a fragment from an array in shared memory";
+  let description = [{
+    Row r of the matrix begins at array element `index + r * stride`; with `transposed` it is column r. What follows it in memory are its
+    neighbours. The array's elements may be vectors of the matrix's type. All lanes of the wave agree on `index`.
+
+    ```mlir
+    %f = greta_tile.fragment_load %array[%i] stride 9 transposed : !greta_tile.shared<1440 x vector<8xf16>> -> !greta_tile.fragment<16x8xf16, b>
+    ```
+  }];
+  let arguments = (ins GretaTile_SharedType:$array, I32:$index, ConfinedAttr<I32Attr, [IntPositive]>:$stride, UnitAttr:$transposed);
+  let results = (outs GretaTile_FragmentType:$result);
+  let assemblyFormat = "$array `[` $index `]` `stride` $stride (`transposed` $transposed^)? attr-dict `:` type($array) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def GretaTile_FragmentStoreOp : GretaTile_Op<"fragment_store", [MemoryEffects<[MemWrite]>]> {
+  let summary = "Stores a fragment to an array in shared memory";
+  let description = "The counterpart of `fragment_load`.";
+  let arguments = (ins GretaTile_FragmentType:$value, GretaTile_SharedType:$array, I32:$index,
+                       ConfinedAttr<I32Attr, [IntPositive]>:$stride, UnitAttr:$transposed);
+  let assemblyFormat = "$value `,` $array `[` $index `]` `stride` $stride (`transposed` $transposed^)? attr-dict `:` type($value) `->` type($array)";
+  let hasVerifier = 1;
+}
+
+def GretaTile_FragmentSplatOp : GretaTile_Op<"fragment_splat", [Pure]> {
+  let summary = "A fragment with one scalar in every element";
+  let arguments = (ins AnyScalar:$value);
+  let results = (outs GretaTile_FragmentType:$result);
+  let assemblyFormat = "$value attr-dict `:` type($value) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def GretaTile_FragmentElementsOp : GretaTile_Op<"fragment_elements", [Pure]> {
+  let summary = "The elements of a fragment that this lane holds";
+  let description = [{
+    In the device's order; which ones they are is only known for a device whose layouts were probed:
+    `greta_tile.fragment_elements %f : !greta_tile.fragment<16x8xf32, acc> -> vector<4xf32>` in waves of 32.
+  }];
+  let arguments = (ins GretaTile_FragmentType:$value);
+  let results = (outs VectorOfRankAndType<[1], [AnyFloat, AnySignlessInteger]>:$result);
+  let assemblyFormat = "$value attr-dict `:` type($value) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def GretaTile_FragmentFromElementsOp : GretaTile_Op<"fragment_from_elements", [Pure]> {
+  let summary = "A fragment of the elements that the lanes give";
+  let description = "The inverse of `fragment_elements`.";
+  let arguments = (ins VectorOfRankAndType<[1], [AnyFloat, AnySignlessInteger]>:$value);
+  let results = (outs GretaTile_FragmentType:$result);
+  let assemblyFormat = "$value attr-dict `:` type($value) `->` type($result)";
+  let hasVerifier = 1;
 }
 
 #endif
