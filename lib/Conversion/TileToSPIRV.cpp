@@ -47,6 +47,8 @@ int64_t KernelEmitter::countOf(Type type) {
 }
 
 Type KernelEmitter::registerType(Type scalar) {
+  if (auto fragment = dyn_cast<tile::FragmentType>(scalar))
+    return matrixType(fragment);
   if (scalar.isF32() || scalar.isInteger(1) || scalar.isInteger(32) ||
       scalar.isInteger(64))
     return scalar;
@@ -139,7 +141,12 @@ LogicalResult KernelEmitter::emitOp(Operation *op) {
              << type
              << ", which greta-tile-to-spirv has no registers for; it takes "
                 "f32, f16, bf16, i1, i8, i16, i32, i64 and vectors of them "
-                "with one dimension";
+                "with one dimension, and fragments of f32, f16, bf16, i8 and "
+                "i32";
+    if (isa<tile::FragmentType>(type) &&
+        !isa_and_nonnull<tile::GretaTileDialect, scf::SCFDialect>(
+            op->getDialect()))
+      return unknown(op);
   }
   LogicalResult result =
       llvm::TypeSwitch<Operation *, LogicalResult>(op)
@@ -372,12 +379,27 @@ void KernelEmitter::finishModule() {
   if (capabilities.contains(spirv::Capability::RoundingModeRTE))
     spirv::ExecutionModeOp::create(b, function,
                                    spirv::ExecutionMode::RoundingModeRTE, {16});
+  SmallVector<spirv::Extension> extensions;
+  if (hasFragments)
+    extensions.push_back(spirv::Extension::SPV_KHR_cooperative_matrix);
+  if (capabilities.contains(spirv::Capability::BFloat16TypeKHR))
+    extensions.push_back(spirv::Extension::SPV_KHR_bfloat16);
   // Sorted, so that the text does not depend on the order of the ops.
   SmallVector<spirv::Capability> sorted = capabilities.takeVector();
   llvm::sort(sorted);
-  module->setVceTripleAttr(
-      spirv::VerCapExtAttr::get(spirv::Version::V_1_5, sorted,
-                                ArrayRef<spirv::Extension>(), b.getContext()));
+  module->setVceTripleAttr(spirv::VerCapExtAttr::get(
+      spirv::Version::V_1_5, sorted, extensions, b.getContext()));
+}
+
+static bool usesFragments(greta::tile::FuncOp kernel) {
+  return kernel
+      .walk([](Operation *op) {
+        return llvm::any_of(op->getResultTypes(),
+                            llvm::IsaPred<greta::tile::FragmentType>)
+                   ? WalkResult::interrupt()
+                   : WalkResult::advance();
+      })
+      .wasInterrupted();
 }
 
 OwningOpRef<spirv::ModuleOp> KernelEmitter::emit() {
@@ -389,9 +411,15 @@ OwningOpRef<spirv::ModuleOp> KernelEmitter::emit() {
   require(spirv::Capability::Shader);
   require(spirv::Capability::Int64);
   require(spirv::Capability::PhysicalStorageBufferAddresses);
+  hasFragments = usesFragments(kernel);
+  if (hasFragments) {
+    require(spirv::Capability::CooperativeMatrixKHR);
+    require(spirv::Capability::VulkanMemoryModel);
+  }
   module = spirv::ModuleOp::create(
       b, spirv::AddressingModel::PhysicalStorageBuffer64,
-      spirv::MemoryModel::GLSL450, std::nullopt, kernel.getName());
+      hasFragments ? spirv::MemoryModel::Vulkan : spirv::MemoryModel::GLSL450,
+      std::nullopt, kernel.getName());
   b.setInsertionPointToStart(module->getBody());
   function =
       spirv::FuncOp::create(b, kernel.getName(), b.getFunctionType({}, {}));

@@ -12,6 +12,7 @@
 //   f32 i1 i8 i16 i32 i64   the same        f16   f16
 //   bf16                    f32 whose low 16 bits are zero
 //   !greta_tile.ptr         i64, a device address
+//   !greta_tile.fragment    a cooperative matrix
 //
 //===----------------------------------------------------------------------===//
 #ifndef GRETA_LIB_CONVERSION_TILETOSPIRVKERNEL_H
@@ -36,6 +37,17 @@ namespace greta::tospirv {
 using Parts = llvm::ArrayRef<mlir::Value>;
 using PartList = llvm::SmallVector<mlir::Value>;
 
+/// How an element of a shared array lies in memory: `units` array entries of
+/// type `entry`.
+struct SharedForm {
+  mlir::Type entry;
+  int64_t units;
+};
+
+/// Vectors of whole words become vectors of 1, 2 or 4 words; other things stay
+/// scalars.
+SharedForm sharedForm(mlir::Type type);
+
 class KernelEmitter {
 public:
   explicit KernelEmitter(tile::FuncOp kernel);
@@ -56,6 +68,8 @@ public:
   mlir::LogicalResult emitVectorOp(mlir::Operation *op); // TileToSPIRVVector
   mlir::LogicalResult emitArithOp(mlir::Operation *op);  // TileToSPIRVArith
   mlir::LogicalResult emitMathOp(mlir::Operation *op);   // TileToSPIRVMath
+  mlir::LogicalResult
+  emitFragmentOp(mlir::Operation *op); // TileToSPIRVFragment
   mlir::LogicalResult unknown(mlir::Operation *op);
 
   //===--- Values ---------------------------------------------------------===//
@@ -64,8 +78,8 @@ public:
   void set(mlir::Value value, Parts parts);
   /// Elements of a source value: 1 for a scalar.
   static int64_t countOf(mlir::Type type);
-  /// The register type of a source scalar, null where there is none. Requires
-  /// the capability that the type needs.
+  /// The register type of a source scalar or fragment, null where there is
+  /// none. Requires the capabilities that the type needs.
   mlir::Type registerType(mlir::Type scalar);
 
   //===--- Building
@@ -154,6 +168,18 @@ public:
   mlir::Value toMemory(mlir::Type element, mlir::Value value);
   mlir::Value fromMemory(mlir::Type element, mlir::Value value);
 
+  /// What loads and stores of shared memory say about themselves.
+  mlir::spirv::MemoryAccessAttr sharedAccess();
+
+  //===--- Cooperative matrices (TileToSPIRVFragment.cpp) -----------------===//
+  mlir::Type matrixType(tile::FragmentType fragment);
+  mlir::LogicalResult emitFragmentAccess(mlir::Operation *op,
+                                         tile::FragmentType fragment,
+                                         mlir::Value array, mlir::Value index,
+                                         int64_t stride, bool transposed,
+                                         mlir::Value stored);
+  mlir::LogicalResult emitFragmentProduct(tile::MmaOp op);
+
   //===--- State
   //------------------------------------------------------------===//
   tile::FuncOp kernel;
@@ -161,6 +187,8 @@ public:
   mlir::OwningOpRef<mlir::spirv::ModuleOp> module;
   mlir::spirv::FuncOp function;
   mlir::Operation *lastOfPrologue = nullptr;
+  /// Fragments occur: the module is in the Vulkan memory model.
+  bool hasFragments = false;
   llvm::SetVector<mlir::spirv::Capability> capabilities;
   llvm::SmallVector<mlir::Attribute> interface;
   llvm::BumpPtrAllocator allocator;

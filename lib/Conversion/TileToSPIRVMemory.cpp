@@ -24,6 +24,7 @@ using namespace mlir;
 using greta::tospirv::KernelEmitter;
 using greta::tospirv::PartList;
 using greta::tospirv::Parts;
+using greta::tospirv::SharedForm;
 
 static constexpr int64_t wordBytes = 4;
 static constexpr int64_t widestAccess = 16;
@@ -240,18 +241,7 @@ LogicalResult KernelEmitter::emitAccess(Operation *op, Value base, Value offset,
 // Shared memory
 //===----------------------------------------------------------------------===//
 
-namespace {
-/// How an element of a shared array lies in memory: `units` array entries of
-/// type `entry`.
-struct SharedForm {
-  Type entry;
-  int64_t units;
-};
-} // namespace
-
-/// Vectors of whole words become vectors of 1, 2 or 4 words; other things stay
-/// scalars.
-static SharedForm sharedForm(Type type) {
+SharedForm greta::tospirv::sharedForm(Type type) {
   Type element = getElementTypeOrSelf(type);
   int64_t count = KernelEmitter::countOf(type);
   MLIRContext *context = type.getContext();
@@ -291,6 +281,13 @@ LogicalResult KernelEmitter::emitSharedAlloc(tile::SharedAllocOp op) {
   return success();
 }
 
+spirv::MemoryAccessAttr KernelEmitter::sharedAccess() {
+  if (!hasFragments)
+    return {};
+  return spirv::MemoryAccessAttr::get(b.getContext(),
+                                      spirv::MemoryAccess::NonPrivatePointer);
+}
+
 LogicalResult KernelEmitter::emitSharedAccess(Operation *op, Value array,
                                               Value index, Value stored) {
   Type type = cast<tile::SharedType>(array.getType()).getElementType();
@@ -328,11 +325,12 @@ LogicalResult KernelEmitter::emitSharedAccess(Operation *op, Value array,
       Value value = width == 1 ? parts.front()
                                : make<spirv::CompositeConstructOp>(
                                      form.entry, ValueRange(parts));
-      spirv::StoreOp::create(b, pointer, value);
+      spirv::StoreOp::create(b, pointer, value)
+          .setMemoryAccessAttr(sharedAccess());
       continue;
     }
-    Value value = make<spirv::LoadOp>(form.entry, pointer,
-                                      spirv::MemoryAccessAttr(), IntegerAttr());
+    Value value =
+        make<spirv::LoadOp>(form.entry, pointer, sharedAccess(), IntegerAttr());
     for (int32_t i = 0; i < width; ++i)
       loaded.push_back(width == 1
                            ? value
@@ -454,10 +452,14 @@ LogicalResult KernelEmitter::emitLaneOp(Operation *op) {
                                 op.getValue());
       })
       .Case<tile::BarrierOp>([&](auto) {
-        spirv::ControlBarrierOp::create(
-            b, spirv::Scope::Workgroup, spirv::Scope::Workgroup,
-            spirv::MemorySemantics::AcquireRelease |
-                spirv::MemorySemantics::WorkgroupMemory);
+        using Semantics = spirv::MemorySemantics;
+        Semantics semantics =
+            Semantics::AcquireRelease | Semantics::WorkgroupMemory;
+        if (hasFragments)
+          semantics =
+              semantics | Semantics::MakeAvailable | Semantics::MakeVisible;
+        spirv::ControlBarrierOp::create(b, spirv::Scope::Workgroup,
+                                        spirv::Scope::Workgroup, semantics);
         return success();
       })
       .Case<tile::ShuffleXorOp>([&](tile::ShuffleXorOp op) -> LogicalResult {
@@ -477,6 +479,10 @@ LogicalResult KernelEmitter::emitLaneOp(Operation *op) {
                                                        subgroup, value, lane);
         });
       })
+      .Case<tile::MmaOp, tile::FragmentLoadOp, tile::FragmentStoreOp,
+            tile::FragmentSplatOp, tile::FragmentElementsOp,
+            tile::FragmentFromElementsOp>(
+          [&](auto op) { return emitFragmentOp(op); })
       .Default([&](Operation *) {
         return op->emitOpError(
             "is a block op; greta-tile-to-spirv takes the lane level, which "
