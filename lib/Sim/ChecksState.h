@@ -80,8 +80,10 @@ inline uint64_t definedLanes(const WaveState &s, const Operand &o) {
   return m;
 }
 
-/// Passes (of 4 cycles) a matrix instruction occupies its unit.
+/// Passes (of 4 cycles) an MFMA occupies its unit.
 unsigned matrixPasses(const Chip &chip, const Inst &i);
+/// Cycles any matrix instruction occupies its SIMD's unit.
+unsigned matrixCycles(const Chip &chip, const Inst &i);
 
 } // namespace greta::sim
 

@@ -9,7 +9,7 @@
 #include "Float.h"
 #include "Memory.h"
 #include "Program.h"
-#include "Stats.h"
+#include "Timing.h"
 #include "Workgroup.h"
 #include "greta/Sim/Simulator.h"
 #include "llvm/ADT/ScopeExit.h"
@@ -39,6 +39,8 @@ private:
   void fillHidden(const KernelArgument &a, uint8_t *p);
   void work(unsigned worker);
   void startWave(Workgroup &g, unsigned index, uint8_t *scratch);
+  void chooseSample();
+  void estimate();
 
   Device &device;
   const Kernel &kernel;
@@ -56,6 +58,9 @@ private:
   std::mutex errorLock;
   std::string error;
   LaunchStats total;
+  Residency where;
+  std::vector<uint64_t> sample; ///< workgroups the issue model replays
+  std::vector<GroupTrace> traces;
 };
 } // namespace greta::sim
 
@@ -135,10 +140,12 @@ void Launch::startWave(Workgroup &g, unsigned index, uint8_t *memory) {
   auto *rows = w.v;
   Checker *checker = w.checker;
   LaunchStats *stats = w.stats;
+  GroupTrace *timeline = w.timeline;
   w = Wave();
   w.v = rows;
   w.checker = checker;
   w.stats = stats;
+  w.timeline = timeline;
   w.wg = &g;
   w.id = index;
   w.chip = &chip;
@@ -260,15 +267,27 @@ void Launch::work(unsigned worker) {
     g.waves[k].v =
         reinterpret_cast<uint32_t (*)[MaxLanes]>(aligned + rowWords * k);
     g.waves[k].checker = checker.get();
-    g.waves[k].stats = config.stats ? &stats : nullptr;
   }
-  uint64_t groups = config.grid.count();
+  bool only = config.estimate && config.estimateOnly;
+  uint64_t groups = only ? sample.size() : config.grid.count();
   uint64_t waveScratch =
       uint64_t(info.scratchBytes + 3) / 4 * 4 * info.waveSize;
   while (!failed) {
     uint64_t at = next.fetch_add(1);
     if (at >= groups)
       break;
+    if (only)
+      at = sample[at];
+    auto sampled = llvm::lower_bound(sample, at);
+    GroupTrace *timeline = nullptr;
+    if (sampled != sample.end() && *sampled == at) {
+      timeline = &traces[size_t(sampled - sample.begin())];
+      timeline->waves.resize(wavesPerGroup);
+    }
+    for (Wave &w : g.waves) {
+      w.timeline = timeline;
+      w.stats = config.stats || timeline ? &stats : nullptr;
+    }
     g.id[0] = uint32_t(at % config.grid.x);
     g.id[1] = uint32_t(at / config.grid.x % config.grid.y);
     g.id[2] = uint32_t(at / config.grid.x / config.grid.y);
@@ -287,9 +306,7 @@ void Launch::work(unsigned worker) {
       options.trace = config.trace;
       options.traceStream = config.traceStream;
     }
-    g.busy = BusyCycles();
     bool good = runWorkgroup(g, options);
-    countWorkgroup(chip, g, stats);
     ++stats.workgroups;
     stats.waves += wavesPerGroup;
     if (!good) {
@@ -304,6 +321,65 @@ void Launch::work(unsigned worker) {
   const uint64_t *from = reinterpret_cast<const uint64_t *>(&stats);
   for (size_t k = 0; k < sizeof(LaunchStats) / 8; ++k)
     to[k] += from[k];
+}
+
+/// Workgroups of one compute unit, evenly out of the grid: the first of a
+/// causal attention have the least work, the last the most.
+void Launch::chooseSample() {
+  uint64_t groups = config.grid.count();
+  where = residency(chip, kernel.rsrc1, wave32, wavesPerGroup, ldsBytes,
+                    info.sgprs);
+  uint64_t fair = (groups + where.units - 1) / where.units;
+  if (config.estimateWorkgroups) {
+    where.workgroups = config.estimateWorkgroups;
+    where.limit = "the request";
+  } else if (fair < where.workgroups) {
+    where.workgroups = unsigned(fair);
+    where.limit = "the grid";
+  }
+  where.workgroups = unsigned(std::min<uint64_t>(where.workgroups, groups));
+  for (uint64_t k = 0; k < where.workgroups; ++k)
+    sample.push_back((2 * k + 1) * groups / (2 * where.workgroups));
+  traces.resize(sample.size());
+}
+
+void Launch::estimate() {
+  CycleEstimate &e = *config.estimate;
+  ReplayOptions options;
+  options.wave32 = wave32;
+  options.oneWave = config.estimateOneWave;
+  options.latencies = config.estimateLatencies;
+  estimateCycles(chip, *kernel.module().program(), traces, where, options, e);
+  e.workgroups = where.workgroups;
+  e.occupancyLimit = where.limit;
+  // Distinct lines of the sample times the rest of the grid, but no more than
+  // the allocations they lie in have: workgroups share operands.
+  uint64_t lines = 0, allocated = 0;
+  llvm::DenseSet<const Region *> regions;
+  const Region *last = nullptr;
+  for (const GroupTrace &t : traces) {
+    lines += t.lines.size();
+    for (uint64_t line : t.lines) {
+      uint64_t a = line * 128 + 127;
+      if (!last || a - last->base >= last->size + 127)
+        last = device.memory->find(a) ? device.memory->find(a)
+                                      : device.memory->find(line * 128);
+      if (last && regions.insert(last).second)
+        allocated += last->size;
+    }
+  }
+  const TimingRow &row = timingRow(chip);
+  uint64_t groups = config.grid.count();
+  double bytes = 128. * double(lines) * double(groups) / double(sample.size());
+  bytes = std::min(bytes, double(allocated));
+  e.memoryCycles = uint64_t(bytes * row.clockMHz / (1e3 * row.memoryGBs));
+  uint64_t perRound = uint64_t(where.workgroups) * where.units;
+  e.launchCycles = (groups + perRound - 1) / perRound * e.cycles;
+  if (e.memoryCycles >= e.launchCycles) {
+    e.launchCycles = e.memoryCycles;
+    e.bound = "memory bandwidth";
+  }
+  e.microseconds = double(e.launchCycles) / row.clockMHz;
 }
 
 Error Launch::run() {
@@ -329,6 +405,10 @@ Error Launch::run() {
                          ? config.threads
                          : std::max(1u, std::thread::hardware_concurrency());
   threads = unsigned(std::min<uint64_t>(threads, groups));
+  if (config.estimate) {
+    *config.estimate = CycleEstimate();
+    chooseSample();
+  }
   if (config.trace)
     threads = 1;
   MemoryMap &memory = *device.memory;
@@ -369,6 +449,8 @@ Error Launch::run() {
     *config.stats = total;
   if (failed)
     return createStringError("kernel '" + info.name + "': " + error);
+  if (config.estimate)
+    estimate();
   return Error::success();
 }
 

@@ -475,9 +475,6 @@ OpTable greta::sim::mfmaOps() {
 }
 
 unsigned greta::sim::matrixPasses(const Chip &chip, const Inst &i) {
-  // WMMA 16x16x16 f16: 512 and 1024 FLOP per cycle and CU on RDNA3 and RDNA4.
-  if (!chip.isGfx9())
-    return chip.isGfx12() ? 4 : 8;
   const Shape &s = shapeOf(i);
   bool mi200 = chip.family == Family::GFX90A,
        mi350 = chip.family == Family::GFX950;
@@ -505,7 +502,38 @@ unsigned greta::sim::matrixPasses(const Chip &chip, const Inst &i) {
     break;
   default:
     rate = mi200 ? 256 : mi350 ? 2048 : 1024;
+    // fp6 and fp4 on both sides run twice as fast as fp8.
+    if (s.scaled && i.cbsz > 1 && i.blgp > 1)
+      rate *= 2;
   }
   unsigned flop = 2u * s.m * s.m * s.k * s.blocks / (s.sparse ? 2 : 1);
-  return std::max(1u, flop / rate / 4);
+  // Small shapes do not get faster on faster chips (LLVM, SISchedule.td).
+  unsigned least = s.m == 4 ? (s.a == Elem::F64 ? 4 : 2) : s.m == 16 ? 4 : 8;
+  if (s.blocks > 1 && s.m > 4)
+    least *= 2;
+  return std::max(least, flop / rate / 4);
+}
+
+unsigned greta::sim::matrixCycles(const Chip &chip, const Inst &i) {
+  if (chip.isGfx9())
+    return 4 * matrixPasses(chip, i);
+  // WMMA 16x16x16 f16: 512 and 1024 FLOP per cycle and CU of two SIMDs on RDNA3
+  // and RDNA4. RDNA3 does 8-bit integers at the same rate and 4-bit ones at
+  // twice it; RDNA4 doubles with each halving of the width. Sparse forms
+  // multiply twice the K in the same time.
+  llvm::StringRef name = i.op->name;
+  unsigned k = name.contains("16x16x64")   ? 64
+               : name.contains("16x16x32") ? 32
+                                           : 16;
+  if (name.contains("swmmac"))
+    k /= 2;
+  bool four = name.contains("iu4"), eight = name.contains("iu8") ||
+                                            name.contains("fp8") ||
+                                            name.contains("bf8");
+  unsigned cycles = chip.isGfx12() ? (four    ? 4
+                                      : eight ? 8
+                                              : 16)
+                    : four         ? 16
+                                   : 32;
+  return cycles * k / 16;
 }

@@ -1,25 +1,30 @@
 //===- Stats.cpp - counting instructions and memory traffic ---------------===//
 #include "Stats.h"
-#include "ChecksState.h"
+#include "Program.h"
+#include "Timing.h"
 #include "greta/Sim/Simulator.h"
 #include "llvm/ADT/DenseSet.h"
 
 using namespace greta::sim;
 
+/// The entry of the instruction that is executing, if it is recorded.
+static TraceEntry *entryOf(Wave &w) {
+  if (!w.timeline || w.timeline->truncated)
+    return nullptr;
+  return &w.timeline->waves[w.id].back();
+}
+
 void greta::sim::countInstruction(Wave &w, const Inst &i) {
   LaunchStats &s = *w.stats;
   ++s.instructions;
-  // A gfx9 SIMD issues a wave64 VALU instruction over 4 cycles (CDNA3 ISA), an
-  // RDNA SIMD a wave32 one in 1 (RDNA3 ISA); transcendentals run at a quarter.
-  unsigned simd = w.id % w.chip->simds;
-  unsigned valu = w.chip->isGfx9() ? 4 : w.wave32 ? 1 : 2;
-  ++w.wg->busy.issue[simd]; // at most one instruction a cycle
-  if (i.unit == Unit::Valu)
-    w.wg->busy.valu[simd] += valu;
-  else if (i.unit == Unit::Trans)
-    w.wg->busy.valu[simd] += 4 * valu;
-  else if (i.unit == Unit::Matrix)
-    w.wg->busy.matrix[simd] += 4 * matrixPasses(*w.chip, i);
+  if (GroupTrace *t = w.timeline) {
+    t->truncated |= t->waves[w.id].size() >= MaxTrace;
+    if (!t->truncated) {
+      TraceEntry e;
+      e.inst = uint32_t(&i - w.program->code());
+      t->waves[w.id].push_back(e);
+    }
+  }
   switch (i.unit) {
   case Unit::Salu:
     ++s.salu;
@@ -52,19 +57,16 @@ void greta::sim::countInstruction(Wave &w, const Inst &i) {
   }
 }
 
-void greta::sim::countWorkgroup(const Chip &chip, const Workgroup &g,
-                                LaunchStats &s) {
-  uint64_t longest = g.busy.lds, matrix = 0;
-  for (unsigned k = 0; k < chip.simds; ++k) {
-    // On gfx9 matrix and other vector instructions of different waves overlap;
-    // RDNA's WMMA occupies the vector unit.
-    uint64_t vector = chip.isGfx9() ? std::max(g.busy.valu[k], g.busy.matrix[k])
-                                    : g.busy.valu[k] + g.busy.matrix[k];
-    longest = std::max({longest, vector, g.busy.issue[k]});
-    matrix += g.busy.matrix[k];
-  }
-  s.estimatedCycles += longest;
-  s.matrixCycles += matrix / chip.simds;
+/// Lanes whose 16-byte reads go together on CDNA (the writes and the other
+/// widths go in order): the first two halves of each; later ones are these plus
+/// 32. Source: AMD's notes on LDS bank conflicts of ds_read_b128.
+static unsigned laneInGroup(const Wave &w, unsigned group, unsigned k,
+                            unsigned size, bool read16) {
+  unsigned l = group * size + k;
+  if (!read16 || size != 8 || !w.chip->isGfx9())
+    return l;
+  static const uint8_t start[4][2] = {{0, 20}, {4, 16}, {8, 28}, {12, 24}};
+  return group / 4 * 32 + start[group % 4][k / 4] + k % 4;
 }
 
 void greta::sim::countLds(Wave &w, const Inst &i, const uint32_t *address,
@@ -75,13 +77,15 @@ void greta::sim::countLds(Wave &w, const Inst &i, const uint32_t *address,
   // has different words.
   unsigned banks = w.chip->family == Family::GFX950 ? 64 : 32;
   unsigned words = bytes < 4 ? 1 : bytes / 4;
-  unsigned group = std::max(1u, banks / words);
-  for (unsigned first = 0; first < w.lanes; first += group) {
+  unsigned size = std::max(1u, banks / words), cycles = 0;
+  bool read16 = bytes == 16 && i.dst[0];
+  for (unsigned group = 0; group * size < w.lanes; ++group) {
     uint32_t seen[64][16];
     uint8_t count[64] = {};
     unsigned worst = 0;
-    for (unsigned l = first; l < first + group && l < w.lanes; ++l) {
-      if (!(w.exec >> l & 1))
+    for (unsigned n = 0; n < size; ++n) {
+      unsigned l = laneInGroup(w, group, n, size, read16);
+      if (l >= w.lanes || !(w.exec >> l & 1))
         continue;
       for (unsigned k = 0; k < words; ++k) {
         uint32_t word = (address[l] + offset) / 4 + k;
@@ -94,10 +98,12 @@ void greta::sim::countLds(Wave &w, const Inst &i, const uint32_t *address,
         worst = std::max<unsigned>(worst, count[bank]);
       }
     }
-    w.wg->busy.lds += worst;
+    cycles += worst;
     if (worst > 1)
       s.ldsConflictCycles += worst - 1;
   }
+  if (TraceEntry *e = entryOf(w))
+    e->lds = uint16_t(e->lds + cycles);
   s.ldsBytes += uint64_t(bytes) * unsigned(llvm::popcount(w.exec));
 }
 
@@ -114,4 +120,9 @@ void greta::sim::countGlobal(Wave &w, const uint64_t *address, unsigned bytes,
   (store ? s.globalStoreBytes : s.globalLoadBytes) += total;
   ++s.globalRequests;
   s.globalLines += lines.size();
+  if (TraceEntry *e = entryOf(w)) {
+    e->lines = uint16_t(e->lines + lines.size());
+    for (uint64_t a : lines)
+      e->fresh = uint16_t(e->fresh + w.timeline->lines.insert(a).second);
+  }
 }

@@ -11,10 +11,7 @@ void countLds(Wave &w, const Inst &i, const uint32_t *address, unsigned bytes,
               uint32_t offset);
 /// Bytes and 128-byte lines of one global access.
 void countGlobal(Wave &w, const uint64_t *address, unsigned bytes, bool store);
-/// Adds a finished workgroup's estimate: its busiest unit, with waves spread
-/// over the SIMDs round-robin and perfect overlap between waves.
-void countWorkgroup(const Chip &chip, const Workgroup &g, LaunchStats &s);
-/// Class counts and issue cycles.
+/// Class counts; notes the instruction for the issue model.
 void countInstruction(Wave &w, const Inst &i);
 
 } // namespace greta::sim

@@ -19,6 +19,7 @@ class Checker;
 class Program;
 struct Workgroup;
 struct LaunchStats;
+struct GroupTrace;
 
 /// Flat addresses of LDS and scratch: outside what a host process can map.
 constexpr uint64_t SharedAperture = 0x0001000000000000ull;
@@ -43,6 +44,7 @@ struct Wave {
   Workgroup *wg = nullptr;
   Checker *checker = nullptr;
   LaunchStats *stats = nullptr;
+  GroupTrace *timeline = nullptr; ///< recorded for the issue model
   const Region *lastRegion = nullptr;
   uint8_t *scratch = nullptr;     ///< [dword][lane]
   uint64_t barrierGeneration = 0; ///< the one signalled last
@@ -132,13 +134,7 @@ struct Wave {
   void applyMode();
 };
 
-/// Busy cycles of the units one workgroup shares (--stats).
-struct BusyCycles {
-  uint64_t valu[4] = {}, matrix[4] = {}, issue[4] = {}, lds = 0;
-};
-
 struct Workgroup {
-  BusyCycles busy;
   std::vector<Wave> waves;
   std::vector<uint8_t> lds;
   uint32_t ldsBytes = 0;

@@ -1,5 +1,6 @@
 """greta-sim: a kernel run from files, --stats, --trace, and one diagnostic with exit code 1 for every mistake."""
 
+import re
 import shutil
 import subprocess
 
@@ -43,6 +44,22 @@ def test_runs_a_kernel(code, tmp_path):
     assert "workgroups 2, waves 4" in r.stdout
     assert "global: 800 bytes loaded, 400 stored" in r.stdout
     assert r.stdout.count("wave 0 exec ") == 3
+    assert re.search(r"compute unit: 1 workgroups \(the grid\), 1.0 waves per SIMD, \d+ cycles, bound by ", r.stdout)
+    assert re.search(r"launch: \d+ cycles, [\d.]+ us", r.stdout)
+
+
+def test_estimate_runs_only_what_it_needs(code, tmp_path):
+    n = 64 * 20000
+    np.zeros(n, np.float32).tofile(tmp_path / "x.bin")
+    options = ["--grid=20000", "--block=64", f"--arg=inout:{tmp_path}/y.bin", f"--arg=in:{tmp_path}/x.bin", "--arg=f32:0.5", f"--arg=i64:{n}"]
+    np.ones(n, np.float32).tofile(tmp_path / "y.bin")
+    first = run(code, *options, "--estimate", "--latency=memory:500")
+    assert first.returncode == 0, first.stderr
+    assert "bound by memory bandwidth" in first.stdout and "workgroups 20000" not in first.stdout
+    assert np.array_equal(np.fromfile(tmp_path / "y.bin", np.float32), np.ones(n, np.float32))
+    assert run(code, *options, "--estimate", "--latency=memory:500").stdout == first.stdout
+    alone = run(code, *options, "--estimate", "--one-wave", "--cu-workgroups=1")
+    assert alone.returncode == 0 and "1 workgroups (the request), 1.0 waves per SIMD" in alone.stdout
 
 
 @pytest.mark.parametrize(
@@ -54,6 +71,8 @@ def test_runs_a_kernel(code, tmp_path):
         (["--arg=in:/does/not/exist"], "cannot read '/does/not/exist'"),
         (["--arg=f64:1"], "unknown kind"),
         (["--frobnicate"], "unknown option '--frobnicate'"),
+        (["--estimate", "--latency=l3:5"], "'l3:5' is not one of lds, scalar, cache, memory"),
+        (["--one-wave"], "need --stats or --estimate"),
         ([], "bytes of arguments given"),
     ],
 )

@@ -3,7 +3,7 @@
 //   greta-sim k.hsaco --kernel=name --grid=x,y,z --block=x,y,z
 //     --arg=in:a.bin --arg=out:c.bin:BYTES --arg=inout:d.bin --arg=i32:5
 //     --arg=i64:5 --arg=f32:0.5 [--lds=BYTES] [--check=...] [--stats]
-//     [--trace=N]
+//     [--estimate] [--trace=N]
 //
 // grid counts workgroups. Output files are written only when the kernel ends
 // well; any mistake gives one diagnostic and exit code 1.
@@ -34,6 +34,12 @@ static const char usage[] =
     "  --check=LIST        all (default), none, or some of\n"
     "                      bounds,uninit,races,waits,hazards\n"
     "  --stats             counts and an estimate of cycles\n"
+    "  --estimate          the estimate alone, running only the workgroups it\n"
+    "                      needs: outputs are incomplete and not written\n"
+    "  --one-wave          estimate one wave alone on its SIMD\n"
+    "  --latency=LIST      cycles instead of the chip table's, for example\n"
+    "                      lds:64,scalar:100,cache:128,memory:700\n"
+    "  --cu-workgroups=N   workgroups per compute unit (default: what fits)\n"
     "  --trace=N           print the first N instructions of workgroup 0\n"
     "  --threads=N         worker threads (default: one per core)\n"
     "  --budget=N          instructions a wave may execute\n";
@@ -41,10 +47,11 @@ static const char usage[] =
 // Not llvm::cl: its registry is shared with every option inside LLVM's library,
 // which already has --stats and --threads.
 static std::string input, kernelName, gridText = "1", blockText = "1",
-                                      check = "all";
+                                      check = "all", latency;
 static std::vector<std::string> argTexts;
-static uint64_t lds = 0, trace = 0, threads = 0, budget = 2000000000ull;
-static bool stats = false;
+static uint64_t lds = 0, trace = 0, threads = 0, budget = 2000000000ull,
+                cuWorkgroups = 0;
+static bool stats = false, estimateOnly = false, oneWave = false;
 
 static Error parseCommandLine(ArrayRef<const char *> arguments) {
   for (StringRef a : arguments) {
@@ -62,12 +69,14 @@ static Error parseCommandLine(ArrayRef<const char *> arguments) {
                            .Case("trace", &trace)
                            .Case("threads", &threads)
                            .Case("budget", &budget)
+                           .Case("cu-workgroups", &cuWorkgroups)
                            .Default(nullptr);
     std::string *text = StringSwitch<std::string *>(name)
                             .Case("kernel", &kernelName)
                             .Case("grid", &gridText)
                             .Case("block", &blockText)
                             .Case("check", &check)
+                            .Case("latency", &latency)
                             .Default(nullptr);
     if (number) {
       if (value.getAsInteger(10, *number))
@@ -79,6 +88,10 @@ static Error parseCommandLine(ArrayRef<const char *> arguments) {
       argTexts.push_back(value.str());
     } else if (a == "stats") {
       stats = true;
+    } else if (a == "estimate") {
+      estimateOnly = true;
+    } else if (a == "one-wave") {
+      oneWave = true;
     } else {
       return createStringError("unknown option '--" + a +
                                "'; --help lists them");
@@ -86,8 +99,12 @@ static Error parseCommandLine(ArrayRef<const char *> arguments) {
   }
   if (input.empty())
     return createStringError("no code object given; --help lists the options");
-  if (lds > UINT32_MAX || threads > 4096)
-    return createStringError("--lds or --threads is out of range");
+  if (lds > UINT32_MAX || threads > 4096 || cuWorkgroups > 4096)
+    return createStringError(
+        "--lds, --threads or --cu-workgroups is out of range");
+  if (!stats && !estimateOnly && (oneWave || cuWorkgroups))
+    return createStringError(
+        "--one-wave and --cu-workgroups need --stats or --estimate");
   return Error::success();
 }
 
@@ -104,6 +121,26 @@ static Expected<Dim3> parseDim(StringRef option, StringRef text) {
       return createStringError("--" + option + "=" + text + ": '" + parts[k] +
                                "' is not a positive number");
   return d;
+}
+
+static Expected<EstimateLatencies> parseLatencies(StringRef text) {
+  EstimateLatencies l;
+  SmallVector<StringRef, 4> parts;
+  text.split(parts, ',', -1, /*KeepEmpty=*/false);
+  for (StringRef part : parts) {
+    auto [name, value] = part.split(':');
+    unsigned *to = StringSwitch<unsigned *>(name)
+                       .Case("lds", &l.lds)
+                       .Case("scalar", &l.scalar)
+                       .Case("cache", &l.cache)
+                       .Case("memory", &l.memory)
+                       .Default(nullptr);
+    if (!to || value.getAsInteger(10, *to) || !*to || *to > 65535)
+      return createStringError("--latency=" + text + ": '" + part +
+                               "' is not one of lds, scalar, cache, memory "
+                               "with a number from 1 to 65535");
+  }
+  return l;
 }
 
 static Expected<std::unique_ptr<MemoryBuffer>> readFile(StringRef path) {
@@ -203,11 +240,35 @@ static void printStats(const LaunchStats &s) {
                                    s.globalLines * 128))
          << "% of them used\n"
          << "lds: " << s.ldsBytes << " bytes, " << s.ldsConflictCycles
-         << " cycles of bank conflicts\n"
-         << "estimate: " << s.estimatedCycles
-         << " cycles summed over workgroups, "
-         << "matrix units busy "
-         << format("%.0f", percent(s.matrixCycles, s.estimatedCycles)) << "%\n";
+         << " cycles of bank conflicts\n";
+}
+
+static void printEstimate(const CycleEstimate &e) {
+  auto p = [](double x) { return format("%.1f%%", 100 * x); };
+  outs() << "compute unit: " << e.workgroups << " workgroups ("
+         << e.occupancyLimit << "), " << format("%.1f", e.wavesPerSimd)
+         << " waves per SIMD, " << e.cycles << " cycles, bound by " << e.bound
+         << "\n"
+         << "busy: matrix " << p(e.matrixShare) << ", valu " << p(e.valuShare)
+         << ", salu " << p(e.saluShare) << ", lds " << p(e.ldsShare)
+         << ", vmem " << p(e.vmemShare) << "\n"
+         << "waves wait: global " << p(e.waitGlobal) << ", lds " << p(e.waitLds)
+         << ", scalar loads " << p(e.waitScalar) << ", barrier "
+         << p(e.waitBarrier) << ", dependency " << p(e.waitDependency)
+         << ", unit " << p(e.waitUnit) << "\n";
+  if (e.loopIterations)
+    outs() << "main loop 0x" << utohexstr(e.loopBegin) << "-0x"
+           << utohexstr(e.loopEnd) << ": " << e.loopIterations
+           << " iterations, " << format("%.1f", e.loopCyclesPerIteration)
+           << " cycles each, of them matrix "
+           << format("%.1f", e.loopMatrixPerIteration) << "; matrix units busy "
+           << p(e.loopMatrixShare) << " of its time\n";
+  outs() << "launch: " << e.launchCycles << " cycles, "
+         << format("%.2f", e.microseconds) << " us at the peak clock (memory "
+         << e.memoryCycles << ")\n";
+  if (e.truncated)
+    outs() << "the waves' streams were cut: the estimate covers their "
+              "beginning\n";
 }
 
 static Error run(ArrayRef<const char *> arguments) {
@@ -223,6 +284,9 @@ static Error run(ArrayRef<const char *> arguments) {
   if (!checks)
     return createStringError("--check=" + check + ": " +
                              toString(checks.takeError()));
+  auto latencies = parseLatencies(latency);
+  if (!latencies)
+    return latencies.takeError();
   auto file = readFile(input);
   if (!file)
     return file.takeError();
@@ -260,6 +324,7 @@ static Error run(ArrayRef<const char *> arguments) {
     return e;
   LaunchConfig config;
   LaunchStats counted;
+  CycleEstimate estimate;
   config.grid = *grid;
   config.block = *block;
   config.kernarg = kernarg;
@@ -270,9 +335,16 @@ static Error run(ArrayRef<const char *> arguments) {
   config.trace = trace;
   config.traceStream = trace ? &outs() : nullptr;
   config.stats = stats ? &counted : nullptr;
+  config.estimate = stats || estimateOnly ? &estimate : nullptr;
+  config.estimateOnly = estimateOnly;
+  config.estimateOneWave = oneWave;
+  config.estimateLatencies = *latencies;
+  config.estimateWorkgroups = unsigned(cuWorkgroups);
   if (Error e = (*device)->launch(*kernel, config))
     return e;
   for (const Output &o : outputs) {
+    if (estimateOnly)
+      break;
     std::error_code code;
     ToolOutputFile out(o.path, code, sys::fs::OF_None);
     if (code)
@@ -289,6 +361,8 @@ static Error run(ArrayRef<const char *> arguments) {
   }
   if (stats)
     printStats(counted);
+  if (config.estimate)
+    printEstimate(estimate);
   return Error::success();
 }
 

@@ -131,9 +131,49 @@ struct LaunchStats {
   uint64_t globalRequests = 0; ///< wave accesses
   uint64_t globalLines = 0;    ///< 128-byte lines these touched
   uint64_t ldsBytes = 0, ldsConflictCycles = 0;
-  uint64_t matrixCycles = 0;    ///< per SIMD, summed over workgroups
-  uint64_t estimatedCycles = 0; ///< issue model, summed over workgroups
   uint64_t workgroups = 0, waves = 0;
+};
+
+/// What the issue model says about a launch (LaunchConfig::estimate): the
+/// instruction streams of as many workgroups as one compute unit holds, taken
+/// evenly from the grid, replayed with their waves spread over its SIMDs.
+/// docs/simulator.md says what is modelled and from which sources. Everything
+/// is in clock cycles and the same in every run.
+struct CycleEstimate {
+  /// What limits the compute unit: the unit that is busy most, or, when none is
+  /// busy for 60 % of the time, what the waves wait for.
+  std::string bound;
+  uint64_t cycles = 0;       ///< one compute unit, its resident workgroups
+  uint64_t launchCycles = 0; ///< the grid on the chip, at least memoryCycles
+  uint64_t memoryCycles = 0; ///< distinct lines over the chip's bandwidth
+  double microseconds = 0;   ///< launchCycles at the chip's peak clock
+
+  unsigned workgroups = 0;    ///< replayed together
+  unsigned simds = 0;         ///< of the compute unit (4 in RDNA's WGP mode)
+  double wavesPerSimd = 0;    ///< where there are waves at all
+  std::string occupancyLimit; ///< what keeps more workgroups out
+
+  /// Matrix-unit busy cycles over cycles times SIMDs, whole kernel.
+  double matrixShare = 0;
+  double valuShare = 0, saluShare = 0, ldsShare = 0, vmemShare = 0;
+  /// Share of the waves' time by reason; the rest is issue.
+  double waitGlobal = 0, waitLds = 0, waitScalar = 0, waitBarrier = 0,
+         waitDependency = 0, waitUnit = 0;
+
+  /// The loop with most of the matrix instructions (of all instructions when
+  /// there are none): addresses, and the time at least one wave is inside.
+  uint64_t loopBegin = 0, loopEnd = 0, loopCycles = 0, loopIterations = 0;
+  double loopMatrixShare = 0;
+  double loopCyclesPerIteration = 0; ///< of one wave
+  double loopMatrixPerIteration = 0; ///< matrix-unit cycles of one wave
+  uint64_t matrixCycles = 0;         ///< summed over the replayed waves
+  uint64_t replayedInstructions = 0;
+  bool truncated = false; ///< a trace was too long and was cut
+};
+
+/// Latencies in cycles to replace the chip table's; 0 keeps the table's.
+struct EstimateLatencies {
+  unsigned lds = 0, scalar = 0, cache = 0, memory = 0;
 };
 
 struct LaunchConfig {
@@ -146,6 +186,15 @@ struct LaunchConfig {
   uint64_t instructionBudget = 2000000000ull;
   unsigned threads = 0; ///< worker threads; 0: one per core
   LaunchStats *stats = nullptr;
+  CycleEstimate *estimate = nullptr;
+  /// Runs only the workgroups the estimate needs: a fraction of a large grid.
+  /// The results of the others stay unwritten.
+  bool estimateOnly = false;
+  /// Replays one wave alone on its SIMD, as llvm-mca does.
+  bool estimateOneWave = false;
+  /// Workgroups on the compute unit; 0: what occupancy and grid allow.
+  unsigned estimateWorkgroups = 0;
+  EstimateLatencies estimateLatencies;
   uint64_t trace = 0; ///< instructions of workgroup 0 to print
   llvm::raw_ostream *traceStream = nullptr;
 };

@@ -1,0 +1,81 @@
+//===- Timing.h - the issue model -------------------------------*- C++ -*-===//
+//
+// Two halves. While workgroups execute, a Recorder notes each wave's stream of
+// instructions and what their memory accesses cost. Then estimateCycles
+// replays the streams of the workgroups that share a compute unit: every SIMD
+// offers each of its waves, in turn, one issue per slot and unit, registers and
+// counters hold a wave back, LDS and vector memory are queues of the compute
+// unit. docs/simulator.md has the model and its sources.
+//
+//===----------------------------------------------------------------------===//
+#ifndef GRETA_SIM_TIMING_H
+#define GRETA_SIM_TIMING_H
+
+#include "Wave.h"
+#include "greta/Sim/Simulator.h"
+#include "llvm/ADT/DenseSet.h"
+#include <vector>
+
+namespace greta::sim {
+
+/// One executed instruction.
+struct TraceEntry {
+  uint32_t inst = 0;  ///< index in the program
+  uint16_t lds = 0;   ///< cycles of the LDS, bank conflicts included
+  uint16_t lines = 0; ///< 128-byte lines of global memory
+  uint16_t fresh = 0; ///< of these, the workgroup's first touches
+};
+using WaveTrace = std::vector<TraceEntry>;
+
+/// What one workgroup executed.
+struct GroupTrace {
+  std::vector<WaveTrace> waves;
+  llvm::DenseSet<uint64_t> lines; ///< touched, by address / 128
+  bool truncated = false;
+};
+
+/// Longest stream of one wave that is kept.
+constexpr size_t MaxTrace = size_t(1) << 22;
+
+/// One chip's issue model; sources in Timing table and docs/simulator.md.
+struct TimingRow {
+  const char *name;
+  uint16_t clockMHz, memoryGBs;
+  uint16_t vgprs, vgprGranule; ///< per SIMD and lane, for the default wave size
+  uint8_t maxWaves;            ///< per SIMD
+  uint8_t slot;                ///< cycles between two instructions of one wave
+  uint8_t aluLatency;          ///< dependent VALU instruction
+  uint8_t transCycles;
+  uint16_t f64Cycles;  ///< of one VALU instruction
+  uint16_t ldsLatency; ///< beside the data's own cycles
+  uint16_t scalarLatency, cacheLatency, memoryLatency;
+  uint8_t addressesPerCycle; ///< lanes of a vector memory instruction
+  uint8_t cacheBytesPerCycle, fillBytesPerCycle;
+  uint8_t barrier, branch; ///< cycles after the last arrival; taken branch
+};
+const TimingRow &timingRow(const Chip &chip);
+
+/// How workgroups of a kernel share a compute unit.
+struct Residency {
+  unsigned waves = 1;      ///< per workgroup
+  unsigned simds = 4;      ///< of the unit
+  unsigned units = 1;      ///< of the chip
+  unsigned workgroups = 1; ///< that fit
+  const char *limit = "";
+};
+Residency residency(const Chip &chip, uint32_t rsrc1, bool wave32,
+                    unsigned waves, uint32_t ldsBytes, unsigned sgprs);
+
+struct ReplayOptions {
+  bool wave32 = false;
+  bool oneWave = false;
+  EstimateLatencies latencies;
+};
+/// Fills in everything that one compute unit's replay tells.
+void estimateCycles(const Chip &chip, const Program &program,
+                    llvm::ArrayRef<GroupTrace> groups, const Residency &where,
+                    const ReplayOptions &options, CycleEstimate &out);
+
+} // namespace greta::sim
+
+#endif

@@ -1,0 +1,252 @@
+//===- TimingTest.cpp - the issue model on code with known cycles ---------===//
+#include "SimTest.h"
+
+using namespace greta::sim;
+using namespace greta::sim::test;
+
+namespace {
+
+/// A kernel whose loop of 100 iterations holds `body`.
+std::string loop(const std::string &chip, const std::string &body,
+                 unsigned vgprs = 64, unsigned lds = 1024) {
+  std::string v = std::to_string(vgprs), l = std::to_string(lds);
+  bool wave64 = isWave64(chip);
+  return ".amdgcn_target \"amdgcn-amd-amdhsa--" + chip +
+         "\"\n.text\n.globl k\n.p2align 8\n.type k,@function\nk:\n"
+         " s_mov_b32 s4, 0\n v_mov_b32 v1, 0\n v_mov_b32 v2, 0\n"
+         "begin:\n" +
+         body +
+         "\n s_add_u32 s4, s4, 1\n s_cmp_lt_u32 s4, 100\n"
+         " s_cbranch_scc1 begin\n s_endpgm\n"
+         ".rodata\n.p2align 6\n.amdhsa_kernel k\n .amdhsa_next_free_vgpr " +
+         v +
+         "\n .amdhsa_next_free_sgpr 16\n .amdhsa_system_vgpr_workitem_id 0\n"
+         " .amdhsa_user_sgpr_kernarg_segment_ptr 1\n"
+         " .amdhsa_kernarg_size 8\n .amdhsa_group_segment_fixed_size " +
+         l + "\n" +
+         (wave64 ? " .amdhsa_accum_offset " + v + "\n"
+                 : std::string(" .amdhsa_wavefront_size32 1\n")) +
+         ".end_amdhsa_kernel\n.amdgpu_metadata\n---\namdhsa.version: [1, 2]\n"
+         "amdhsa.kernels:\n  - .name: k\n    .symbol: k.kd\n"
+         "    .kernarg_segment_size: 8\n    .group_segment_fixed_size: " +
+         l +
+         "\n    .private_segment_fixed_size: 0\n"
+         "    .kernarg_segment_align: 8\n    .wavefront_size: " +
+         (wave64 ? "64" : "32") +
+         "\n    .sgpr_count: 16\n    .vgpr_count: " + v +
+         "\n    .max_flat_workgroup_size: 1024\n    .args:\n"
+         "      - .offset: 0\n        .size: 8\n        .value_kind: "
+         "global_buffer\n        .address_space: global\n...\n"
+         ".end_amdgpu_metadata\n";
+}
+
+struct Outcome {
+  CycleEstimate estimate;
+  LaunchStats stats;
+};
+Outcome run(const std::string &chip, const std::string &body, Dim3 grid,
+            Dim3 block, void (*change)(LaunchConfig &) = nullptr,
+            unsigned vgprs = 64, unsigned lds = 1024) {
+  Bench b(chip, loop(chip, body, vgprs, lds), "asm", "");
+  Outcome r;
+  b.config.estimate = &r.estimate;
+  b.config.stats = &r.stats;
+  if (change)
+    change(b.config);
+  EXPECT_EQ(b.arg(b.buffer<int>(4096)).launch(grid, block, CheckNone), "");
+  return r;
+}
+CycleEstimate one(const std::string &chip, const std::string &body,
+                  Dim3 block = {64, 1, 1}) {
+  return run(chip, body, {1, 1, 1}, block).estimate;
+}
+
+std::string repeat(const char *line, unsigned n) {
+  std::string s;
+  while (n--)
+    s += std::string(line) + "\n";
+  return s;
+}
+const char mfma[] =
+    " v_mfma_f32_32x32x8_f16 v[16:31], v[4:5], v[6:7], v[16:31]";
+
+// An accumulating MFMA issues every 8 passes of 4 cycles; the loop's three
+// scalar instructions hide behind it, a taken branch too.
+TEST(Timing, MatrixInstructionsFillTheirUnit) {
+  CycleEstimate e = one("gfx942", repeat(mfma, 8));
+  EXPECT_EQ(e.loopIterations, 100u);
+  EXPECT_NEAR(e.loopCyclesPerIteration, 8 * 32, 3);
+  EXPECT_EQ(e.loopMatrixPerIteration, 8 * 32);
+  EXPECT_EQ(e.bound, "matrix units");
+  // One of four SIMDs works.
+  EXPECT_NEAR(e.loopMatrixShare, 0.25, 0.01);
+}
+
+TEST(Timing, WavesShareAUnit) {
+  CycleEstimate four = one("gfx942", repeat(mfma, 8), {256, 1, 1}),
+                eight = one("gfx942", repeat(mfma, 8), {512, 1, 1});
+  EXPECT_NEAR(four.loopMatrixShare, 1, 0.02);
+  EXPECT_NEAR(eight.loopMatrixShare, 1, 0.02);
+  EXPECT_EQ(eight.wavesPerSimd, 2);
+  EXPECT_NEAR(double(eight.cycles), 2. * double(four.cycles), 100);
+}
+
+// A wave of gfx9 issues every 4 cycles; a SIMD issues a vector and a scalar
+// instruction of different waves together, but not two vector ones.
+TEST(Timing, IssueSlots) {
+  std::string vector = repeat(" v_add_f32 v3, v1, v2", 32),
+              scalar = repeat(" s_add_u32 s5, s5, 1", 32);
+  // Waves 4 to 7 take the second path.
+  auto body = [](const std::string &first, const std::string &second) {
+    return " v_readfirstlane_b32 s6, v0\n s_cmp_gt_u32 s6, 255\n"
+           " s_cbranch_scc1 second\n" +
+           first + " s_branch join\nsecond:\n" + second + "join:\n";
+  };
+  double single = double(one("gfx942", body(vector, scalar)).cycles);
+  EXPECT_NEAR(single, 100 * (39 * 4 + 24), 100 * 8);
+  Dim3 pair = {512, 1, 1};
+  double mixed = double(one("gfx942", body(vector, scalar), pair).cycles),
+         same = double(one("gfx942", body(vector, vector), pair).cycles);
+  EXPECT_LT(mixed, 1.1 * single);
+  EXPECT_GT(same, 100 * 2 * 32 * 4.);
+}
+
+TEST(Timing, NopsAndTranscendentals) {
+  double plain = one("gfx942", " v_add_f32 v3, v1, v2").loopCyclesPerIteration;
+  EXPECT_NEAR(
+      one("gfx942", " s_nop 7\n v_add_f32 v3, v1, v2").loopCyclesPerIteration -
+          plain,
+      8 * 4, 0.5);
+  double exp =
+      one("gfx942", repeat(" v_exp_f32 v3, v1", 16)).loopCyclesPerIteration;
+  EXPECT_NEAR(exp, 16 * 16 + 12, 8);
+}
+
+TEST(Timing, BankConflicts) {
+  // 64 lanes at 16-byte steps and at 128-byte steps: 2 words per bank and 16.
+  const char *body = " v_lshlrev_b32 v3, %, v0\n ds_read_b32 v8, v3\n"
+                     " ds_read_b32 v9, v3\n s_waitcnt lgkmcnt(0)";
+  auto at = [&](const char *shift) {
+    std::string s = body;
+    s.replace(s.find('%'), 1, shift);
+    return run("gfx942", s, {1, 1, 1}, {64, 1, 1}, nullptr, 64, 8192);
+  };
+  Outcome straight = at("2"), spread = at("7");
+  EXPECT_EQ(straight.stats.ldsConflictCycles, 0u);
+  // Two reads of two groups of 32 lanes each, all in one bank.
+  EXPECT_EQ(spread.stats.ldsConflictCycles, 100u * 2 * 2 * 15);
+  EXPECT_NEAR(spread.estimate.loopCyclesPerIteration -
+                  straight.estimate.loopCyclesPerIteration,
+              2 * 2 * 15, 8);
+  EXPECT_GT(spread.estimate.waitLds, 0.5);
+  EXPECT_EQ(straight.estimate.bound, "waiting for LDS");
+}
+
+TEST(Timing, MemoryLatencyIsTheTables) {
+  const char *body =
+      " s_load_dwordx2 s[2:3], s[0:1], 0x0\n s_waitcnt lgkmcnt(0)\n"
+      " global_load_dword v3, v1, s[2:3]\n s_waitcnt vmcnt(0)";
+  auto with = [&](void (*change)(LaunchConfig &)) {
+    return run("gfx942", body, {1, 1, 1}, {64, 1, 1}, change).estimate;
+  };
+  double far = with([](LaunchConfig &c) {
+                 c.estimateLatencies.cache = 1128;
+               }).loopCyclesPerIteration,
+         near = with([](LaunchConfig &c) {
+                  c.estimateLatencies.cache = 128;
+                }).loopCyclesPerIteration;
+  // All but the first iteration find the line in the cache.
+  EXPECT_NEAR(far - near, 1000 * 0.99, 10);
+  EXPECT_EQ(with(nullptr).bound, "waiting for global memory");
+}
+
+TEST(Timing, BarriersWaitForTheSlowest) {
+  // Wave 0 sleeps 640 cycles before each barrier.
+  const char *body = " v_readfirstlane_b32 s5, v0\n s_cmp_lg_u32 s5, 0\n"
+                     " s_cbranch_scc1 skip\n s_sleep 10\nskip:\n s_barrier";
+  CycleEstimate e = one("gfx942", body, {256, 1, 1});
+  EXPECT_GT(e.loopCyclesPerIteration, 640);
+  EXPECT_LT(e.loopCyclesPerIteration, 760);
+  EXPECT_GT(e.waitBarrier, 0.5);
+  EXPECT_EQ(e.bound, "waiting at barriers");
+}
+
+// The wave with the higher priority does not wait for the vector unit.
+TEST(Timing, Priorities) {
+  auto body = [](const char *priority) {
+    return " v_readfirstlane_b32 s5, v0\n s_cmp_lg_u32 s5, 0\n"
+           " s_cbranch_scc1 others\n" +
+           std::string(" s_setprio ") + priority + "\nothers:\n" +
+           repeat(" v_add_f32 v3, v1, v2", 40) + " s_barrier";
+  };
+  // Five waves: the first and the fifth share a SIMD. When the first goes
+  // first, the fifth is done later than in turn, and never earlier.
+  CycleEstimate turn = one("gfx942", body("0"), {320, 1, 1}),
+                first = one("gfx942", body("3"), {320, 1, 1});
+  EXPECT_NE(turn.waitBarrier, first.waitBarrier);
+  EXPECT_NEAR(double(turn.cycles), double(first.cycles),
+              0.1 * double(turn.cycles));
+}
+
+TEST(Timing, WmmaRates) {
+  std::string wmma11 = repeat(
+      " v_wmma_f32_16x16x16_f16 v[16:23], v[32:39], v[40:47], v[16:23]", 8);
+  EXPECT_NEAR(one("gfx1100", wmma11, {32, 1, 1}).loopCyclesPerIteration, 8 * 32,
+              4);
+  std::string wmma12 = repeat(
+      " v_wmma_f32_16x16x16_f16 v[16:23], v[32:35], v[40:43], v[16:23]", 8);
+  EXPECT_NEAR(one("gfx1201", wmma12, {32, 1, 1}).loopCyclesPerIteration, 8 * 16,
+              8);
+}
+
+// A dependent RDNA VALU instruction waits 5 cycles, an independent one none.
+TEST(Timing, RdnaDependentVector) {
+  double apart = one("gfx1100", repeat(" v_add_f32 v3, v1, v2", 32), {32, 1, 1})
+                     .loopCyclesPerIteration,
+         chain = one("gfx1100", repeat(" v_add_f32 v3, v3, v2", 32), {32, 1, 1})
+                     .loopCyclesPerIteration;
+  EXPECT_NEAR(chain - apart, 32 * 4, 6);
+}
+
+TEST(Timing, Occupancy) {
+  auto at = [](unsigned vgprs, unsigned lds) {
+    return run(
+        "gfx942", " v_add_f32 v3, v1, v2", {4096, 1, 1}, {256, 1, 1},
+        [](LaunchConfig &c) { c.estimateOnly = true; }, vgprs, lds);
+  };
+  Outcome few = at(256, 1024), many = at(64, 1024), shared = at(64, 32768);
+  EXPECT_EQ(few.estimate.workgroups, 2u); // 512 registers, 4 waves on 4 SIMDs
+  EXPECT_EQ(few.estimate.occupancyLimit, "VGPRs");
+  EXPECT_EQ(many.estimate.workgroups, 8u);
+  EXPECT_EQ(shared.estimate.workgroups, 2u);
+  EXPECT_EQ(shared.estimate.occupancyLimit, "LDS");
+  // Only the replayed ones ran; the launch is 4096 over 304 units, in rounds.
+  EXPECT_EQ(many.stats.workgroups, 8u);
+  EXPECT_EQ(many.estimate.launchCycles, 2 * many.estimate.cycles);
+}
+
+TEST(Timing, SameInEveryRun) {
+  std::string body =
+      repeat(mfma, 3) + " ds_read_b128 v[8:11], v1\n s_barrier\n";
+  auto with = [&](void (*change)(LaunchConfig &)) {
+    return run("gfx942", body, {608, 1, 1}, {512, 1, 1}, change).estimate;
+  };
+  CycleEstimate a = with([](LaunchConfig &c) { c.threads = 1; }),
+                b = with([](LaunchConfig &c) { c.threads = 2; }),
+                c = with([](LaunchConfig &c) { c.estimateOnly = true; });
+  EXPECT_EQ(a.cycles, b.cycles);
+  EXPECT_EQ(a.cycles, c.cycles);
+  EXPECT_EQ(a.loopCyclesPerIteration, b.loopCyclesPerIteration);
+  EXPECT_EQ(a.launchCycles, c.launchCycles);
+}
+
+TEST(Timing, OneWaveAlone) {
+  CycleEstimate e =
+      run("gfx942", repeat(mfma, 8) + " s_barrier", {4, 1, 1}, {512, 1, 1},
+          [](LaunchConfig &c) { c.estimateOneWave = true; })
+          .estimate;
+  EXPECT_EQ(e.simds, 1u);
+  EXPECT_NEAR(e.loopMatrixShare, 1, 0.1);
+}
+
+} // namespace
