@@ -251,6 +251,35 @@ LogicalResult DotOp::verify() {
   return success();
 }
 
+LogicalResult ContractOp::verify() {
+  auto acc = cast<RankedTensorType>(getAcc().getType());
+  int64_t last = -1;
+  for (int64_t dim : getDims()) {
+    if (dim <= last || dim >= acc.getRank())
+      return emitOpError("has dims ")
+             << getDims() << "; they increase and are below the rank "
+             << acc.getRank();
+    last = dim;
+  }
+  for (Type type : {getA().getType(), getB().getType()}) {
+    auto operand = cast<RankedTensorType>(type);
+    bool fits = operand.getRank() == acc.getRank() &&
+                isa<FloatType>(operand.getElementType()) ==
+                    isa<FloatType>(acc.getElementType());
+    for (int64_t dim = 0; fits && dim < acc.getRank(); ++dim)
+      fits = llvm::is_contained(getDims(), dim)
+                 ? acc.getDimSize(dim) == 1
+                 : operand.getDimSize(dim) == 1 ||
+                       operand.getDimSize(dim) == acc.getDimSize(dim);
+    if (!fits)
+      return emitOpError("contracts ")
+             << operand << " into " << acc
+             << "; along 'dims' the result has extent 1, elsewhere operands "
+                "have its extent or 1, and both are floats or both integers";
+  }
+  return success();
+}
+
 LogicalResult ConvertLayoutOp::verify() {
   auto from = cast<RankedTensorType>(getValue().getType());
   auto to = cast<RankedTensorType>(getResult().getType());

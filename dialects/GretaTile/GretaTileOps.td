@@ -200,6 +200,20 @@ def GretaTile_DotOp : GretaTile_Op<"dot", [Pure, TypesMatchWith<"the accumulator
   let hasVerifier = 1;
 }
 
+def GretaTile_ContractOp : GretaTile_Op<"contract", [Pure, TypesMatchWith<"the accumulator has the result's type", "result",
+    "acc", "$_self">]> {
+  let summary = "Adds up the products of two blocks along dimensions that a lane holds";
+  let description = [{
+    `greta_tile.contract %x, %w, %c dims [3] : tensor<2x1x64x8xf16>, tensor<1x4x64x8xf16> -> tensor<2x4x64x1xf32>` is c plus the
+    sum over dimension 3 of x * w, in c's type. Along the other dimensions operands have the result's extent, or 1 and repeat. The
+    layout holds `dims` in registers, so that nothing moves: a chain of fused multiply-adds per element of the result.
+  }];
+  let arguments = (ins AnyBlock:$a, AnyBlock:$b, AnyBlock:$acc, DenseI64ArrayAttr:$dims);
+  let results = (outs AnyBlock:$result);
+  let assemblyFormat = "$a `,` $b `,` $acc `dims` $dims attr-dict `:` type($a) `,` type($b) `->` type($result)";
+  let hasVerifier = 1;
+}
+
 def GretaTile_ConvertLayoutOp : GretaTile_Op<"convert_layout", [Pure]> {
   let summary = "The same block under another layout";
   let description = [{

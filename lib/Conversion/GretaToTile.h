@@ -53,12 +53,13 @@ public:
 
 private:
   struct Dim {
-    enum Kind { Group, Pair, Column } kind;
+    enum Kind { Group, Pair, Column, Depth, Run } kind;
     int64_t group;
     int64_t extent;
     mlir::AffineExpr size; // of the whole space along it
     bool masked;           // some block is not full
     mlir::Value offset;    // of this workgroup's block; null: 0
+    int64_t unit = 0;      // Depth and Run: elements along K of one step
   };
   enum class Masked { Zero, NegativeInfinity, Unknown };
   /// A value (or an op and which of its parts) in a mapping.
@@ -70,6 +71,7 @@ private:
   };
 
   // Layout of the space (GretaToTileSpace.cpp).
+  bool isSplit(const Dim &dim) const;
   bool hasColumns(const Mapping &mapping) const;
   bool isMapped(const Dim &dim, const Mapping &mapping) const;
   llvm::SmallVector<int64_t> shapeOf(const Mapping &mapping) const;
@@ -81,6 +83,7 @@ private:
   mlir::Value load(mlir::BlockArgument argument, const Mapping &mapping);
   void store(unsigned output, mlir::Value value);
   mlir::AffineMap shapeOfArgument(unsigned index);
+  bool variesInLoop(const Mapping &mapping) const;
 
   // Order of the work (GretaToTileSpace.cpp).
   unsigned stageOf(mlir::Value value);
@@ -99,6 +102,17 @@ private:
   mlir::Value computeMatmul(MatmulOp op);
   mlir::Value loadMatrix(mlir::Value v, bool transposed, mlir::Value row,
                          mlir::Value column, bool isB);
+
+  // Products with few rows (GretaToTileDecode.cpp).
+  void addDepth();
+  int64_t depthId() const { return space.rank() + 1; }
+  bool hasDepth(const Mapping &mapping) const {
+    return llvm::is_contained(mapping, depthId());
+  }
+  mlir::Value computeDecode(MatmulOp op);
+  mlir::Value loadDepth(mlir::BlockArgument argument, const Mapping &mapping);
+  void loadLeaves(mlir::Value v, const Mapping &mapping);
+  mlir::Value maskDepth(mlir::Value block);
   /// The block that reduction `index` of `op` combines, masked.
   mlir::Value reductionInput(mlir::Operation *op, unsigned index);
   tile::ReduceKind reductionKind(mlir::Operation *op, unsigned index);
@@ -134,6 +148,7 @@ private:
   llvm::SmallVector<Dim> dims;
   unsigned columnDim = 0;
   int pairDim = -1;
+  unsigned depthDim = 0; // of a product with few rows
   mlir::scf::ForOp loop; // over columns, while its body is being emitted
   Scope outer, inner;
   std::map<std::pair<mlir::Operation *, unsigned>, mlir::Value> reductions;

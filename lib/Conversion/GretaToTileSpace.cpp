@@ -52,7 +52,7 @@ SpaceEmitter::SpaceEmitter(ImplicitLocOpBuilder &b, KernelOp kernel,
     bool masked = extent > 1 && size.getLargestKnownDivisor() % extent != 0;
     if (auto constant = dyn_cast<AffineConstantExpr>(size))
       masked = constant.getValue() % extent != 0;
-    dims.push_back({kind, group, extent, size, masked, Value()});
+    dims.push_back({kind, group, extent, size, masked, Value(), 0});
   };
   if (config.flat) {
     add(Dim::Group, -1, 1, getAffineConstantExpr(1, context));
@@ -73,13 +73,20 @@ SpaceEmitter::SpaceEmitter(ImplicitLocOpBuilder &b, KernelOp kernel,
     pairDim = dims.size();
     add(Dim::Pair, -1, 2, two);
   }
+  if (config.run)
+    addDepth();
 }
 
-/// A workgroup that loops, or needs whole rows, has all columns.
+/// Whether workgroups share the dimension. One that loops, or needs whole rows,
+/// has all columns; every one has all of a product's depth.
+bool SpaceEmitter::isSplit(const Dim &dim) const {
+  return dim.kind == Dim::Group || (dim.kind == Dim::Column && !config.loop);
+}
+
 AffineExpr SpaceEmitter::workgroups() {
   AffineExpr count = getAffineConstantExpr(1, kernel.getContext());
   for (const Dim &dim : dims) {
-    if (dim.kind == Dim::Pair || (dim.kind == Dim::Column && config.loop))
+    if (!isSplit(dim))
       continue;
     count = count * dim.size.ceilDiv(dim.extent);
   }
@@ -90,9 +97,8 @@ AffineExpr SpaceEmitter::workgroups() {
 void SpaceEmitter::locate(Value index) {
   SmallVector<Dim *> split;
   for (Dim &dim : dims)
-    if (dim.kind != Dim::Pair && !(dim.kind == Dim::Column && config.loop) &&
-        dim.size.ceilDiv(dim.extent) !=
-            getAffineConstantExpr(1, kernel.getContext()))
+    if (isSplit(dim) && dim.size.ceilDiv(dim.extent) !=
+                            getAffineConstantExpr(1, kernel.getContext()))
       split.push_back(&dim);
   // Columns before (inside of) the rows, whatever their place in the block.
   for (Dim *dim : llvm::reverse(split)) {
@@ -131,6 +137,8 @@ bool SpaceEmitter::isMapped(const Dim &dim, const Mapping &mapping) const {
     return hasColumns(mapping);
   if (dim.kind == Dim::Pair)
     return llvm::is_contained(mapping, space.rank() - 1);
+  if (dim.kind == Dim::Depth || dim.kind == Dim::Run)
+    return hasDepth(mapping);
   if (dim.group < 0 || space.groups[dim.group].empty())
     return false;
   return llvm::is_contained(mapping, space.groups[dim.group].front());
@@ -222,6 +230,8 @@ SpaceEmitter::Access SpaceEmitter::access(RankedTensorType tensor,
 Value SpaceEmitter::load(BlockArgument argument, const Mapping &mapping) {
   auto tensor = cast<RankedTensorType>(argument.getType());
   Type element = tensor.getElementType();
+  if (hasDepth(mapping))
+    return loadDepth(argument, mapping);
   Access a = access(tensor, shapeOfArgument(argument.getArgNumber()), mapping);
   // Where columns end inside a block that is reduced, the rest is neutral.
   Value other;
@@ -269,6 +279,11 @@ unsigned SpaceEmitter::stageOf(Value v) {
   return stages[v] = stage;
 }
 
+/// Blocks along the depth differ from each other also where no loop is.
+bool SpaceEmitter::variesInLoop(const Mapping &mapping) const {
+  return config.run ? hasDepth(mapping) : loop && hasColumns(mapping);
+}
+
 Value SpaceEmitter::memoize(const void *key, unsigned part,
                             const Mapping &mapping,
                             llvm::function_ref<Value()> compute) {
@@ -276,7 +291,7 @@ Value SpaceEmitter::memoize(const void *key, unsigned part,
   for (Scope *scope : {&outer, &inner})
     if (auto it = scope->values.find(full); it != scope->values.end())
       return it->second;
-  bool before = loop && !hasColumns(mapping);
+  bool varies = variesInLoop(mapping), before = loop && !varies;
   OpBuilder::InsertionGuard guard(b);
   scf::ForOp within = loop;
   if (before) {
@@ -285,7 +300,7 @@ Value SpaceEmitter::memoize(const void *key, unsigned part,
   }
   Value result = compute();
   loop = within;
-  (loop && !before ? inner : outer).values[full] = result;
+  (varies ? inner : outer).values[full] = result;
   return result;
 }
 

@@ -53,8 +53,9 @@ struct Space {
   DotOp dot;                        // its accumulator, or null
   llvm::SmallBitVector inRegisters; // dimensions taken apart by slices
   llvm::SmallBitVector reduced;
-  int64_t fastest = -1; // dimension of neighbours in memory
-  int64_t run = 1;      // how many of them an access may take
+  bool contracted = false; // of a contract: waves go on where lanes end
+  int64_t fastest = -1;    // dimension of neighbours in memory
+  int64_t run = 1;         // how many of them an access may take
   LayoutAttr layout;
 };
 
@@ -199,7 +200,12 @@ LogicalResult LayoutAssigner::collectSpaces() {
       spaceOf(concat.getResult()).inRegisters.set(concat.getDim());
     else if (auto reduce = dyn_cast<ReduceOp>(op))
       spaceOf(reduce.getResult()).reduced.set(reduce.getDim());
-    else if (auto dot = dyn_cast<DotOp>(op))
+    else if (auto contract = dyn_cast<ContractOp>(op)) {
+      Space &space = spaceOf(contract.getResult());
+      space.contracted = true;
+      for (int64_t dim : contract.getDims())
+        space.inRegisters.set(dim);
+    } else if (auto dot = dyn_cast<DotOp>(op))
       spaceOf(dot.getResult()).dot = dot;
   });
   return success();
@@ -251,7 +257,7 @@ LogicalResult LayoutAssigner::layOut(Space &space) {
       while (left[dim] > 1)
         take(bases[0], dim);
   // Pairs in memory: what lies around them completes the 16 bytes.
-  if (space.inRegisters[fastest] && fastest > 0) {
+  if (space.inRegisters[fastest] && fastest > 0 && !space.contracted) {
     unsigned around = fastest - 1;
     int64_t have = space.shape[fastest];
     for (; have < space.run && have < perLane && left[around] > 1; have *= 2)
@@ -275,8 +281,9 @@ LogicalResult LayoutAssigner::layOut(Space &space) {
     bases[1].push_back(Basis(rank, 0));
   SmallVector<unsigned> waveOrder;
   for (bool reduced : {false, true})
-    llvm::copy_if(order, std::back_inserter(waveOrder),
-                  [&](unsigned dim) { return space.reduced[dim] == reduced; });
+    llvm::copy_if(order, std::back_inserter(waveOrder), [&](unsigned dim) {
+      return (space.reduced[dim] && !space.contracted) == reduced;
+    });
   idle = distribute(bases[2], kernel.getNumWaves(), waveOrder);
   for (; idle > 1; idle /= 2)
     bases[2].push_back(Basis(rank, 0));

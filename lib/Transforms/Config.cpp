@@ -21,6 +21,10 @@ DictionaryAttr greta::toAttribute(MLIRContext *context,
       entries.set("loop", builder.getUnitAttr());
     if (space.depth)
       entries.set("depth", builder.getI64IntegerAttr(space.depth));
+    if (space.run) {
+      entries.set("run", builder.getI64IntegerAttr(space.run));
+      entries.set("unroll", builder.getI64IntegerAttr(space.unroll));
+    }
     if (space.matrix)
       entries.set("matrix", space.matrix);
     spaces.push_back(entries.getDictionary(context));
@@ -65,6 +69,8 @@ FailureOr<KernelConfig> greta::getConfig(KernelOp kernel) {
     if (dictionary) {
       space.columns = integerIn(dictionary, "columns");
       space.depth = integerIn(dictionary, "depth");
+      space.run = integerIn(dictionary, "run");
+      space.unroll = std::max<int64_t>(1, integerIn(dictionary, "unroll"));
       space.flat = dictionary.contains("flat");
       space.loop = dictionary.contains("loop");
       space.matrix = dictionary.getAs<tile::MatrixAttr>("matrix");
@@ -83,6 +89,11 @@ FailureOr<KernelConfig> greta::getConfig(KernelOp kernel) {
              << config.spaces.size() << " needs 'columns', and 'rows' for "
              << info.groups.size()
              << " groups of row dimensions, and for a product 'depth'";
+    if (space.run && !fitsDecode(info, space))
+      return kernel.emitOpError("has a 'config' whose space ")
+             << config.spaces.size() << " has 'run' " << space.run
+             << "; that is for products of a static depth, of which it and "
+                "'depth' take whole runs, powers of two";
     // A row that is reduced belongs to one workgroup.
     std::optional<int64_t> columns =
         constantOf(info.columns(kernel.getContext()));

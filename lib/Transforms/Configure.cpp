@@ -44,6 +44,7 @@ Limits::Limits(const TargetRow &row) : wave(row.waveSize) {
   shareBlock = std::min<int64_t>(maxBlock, wide ? 256 : 64);
   maxElements = wide ? 40 : 16;
   ldsBytes = row.ldsBytes;
+  simds = row.computeUnits * row.simdsPerUnit;
   if (row.isHip())
     matrix = row.matrix;
 }
@@ -168,6 +169,9 @@ static Choice chooseFlat(const Space &space, const Limits &limits,
 
 static FailureOr<Choice> choose(const Space &space, const Limits &limits,
                                 int64_t fixedBlock, MLIRContext *context) {
+  if (space.matmul)
+    if (std::optional<Choice> decode = chooseDecode(space, limits))
+      return *decode;
   if (space.matmul)
     return chooseProduct(space, limits, context);
   if (space.isFlat)

@@ -16,6 +16,7 @@ struct Limits {
   int64_t shareBlock;  // of a workgroup that several rows share
   int64_t maxElements; // per lane
   int64_t ldsBytes;
+  int64_t simds;                            // of the whole device
   llvm::ArrayRef<MatrixInstruction> matrix; // that the generators can emit
   bool wide; // a GPU: lanes are many and registers wait to be filled
 };
@@ -37,6 +38,13 @@ inline int64_t powerPart(int64_t value) { return value & -value; }
 
 mlir::FailureOr<Choice> chooseProduct(const Space &space, const Limits &limits,
                                       mlir::MLIRContext *context);
+
+/// The schedule for few rows, which is limited by memory; none where the
+/// product does not suit it.
+std::optional<Choice> chooseDecode(const Space &space, const Limits &limits);
+
+/// Whether `run` and `depth` of a configuration divide the product's depth.
+bool fitsDecode(const Space &space, const SpaceConfig &config);
 
 } // namespace greta
 

@@ -10,6 +10,7 @@ import json
 import sys
 
 import cases
+import products
 from greta_runtime import GretaError, Package, Runtime
 
 
@@ -18,7 +19,7 @@ def report(**line):
 
 
 def run(package, name, rows):
-    case = cases.by_name(name)
+    case = (products if name.startswith("product_") else cases).by_name(name)
     inputs = case.inputs(rows)
     expected = case.reference(inputs)
     runnable = [v["id"] for v in package.variants(name) if v["runnable"]]

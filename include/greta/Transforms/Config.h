@@ -18,6 +18,8 @@ struct SpaceConfig {
   bool flat = false;
   bool loop = false;
   int64_t depth = 0;       // of a product
+  int64_t run = 0;         // of it, in a lane; 0: not the decode schedule
+  int64_t unroll = 1;      // blocks along the depth per turn of its loop
   tile::MatrixAttr matrix; // its instruction; null: multiply-adds
 };
 

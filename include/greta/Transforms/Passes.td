@@ -86,6 +86,7 @@ def GretaConfigurePass : Pass<"greta-configure", "::mlir::func::FuncOp"> {
     | `flat` | the whole space is one row |
     | `loop` | the workgroup goes over the columns in several blocks; without it, every block of columns has its own workgroup |
     | `depth` | for a product: extent of a block along K |
+    | `run`, `unroll` | for a product with few rows: elements along K in a lane, and blocks per turn of the loop |
     | `matrix` | for a product: the target's instruction with its layouts (`#greta_tile.matrix`); without it, multiply-adds |
 
     Only rows of the target table are asked, no names. A configuration that is already there stays.

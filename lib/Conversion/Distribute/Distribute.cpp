@@ -237,6 +237,7 @@ LogicalResult Distributor::distributeOp(Operation *op) {
       .Case([&](ConcatOp o) { return distributeConcat(o); })
       .Case([&](ReduceOp o) { return distributeReduce(o); })
       .Case([&](DotOp o) { return distributeDot(o); })
+      .Case([&](ContractOp o) { return distributeContract(o); })
       .Case([&](ConvertLayoutOp o) { return distributeConvertLayout(o); })
       .Case([&](SplatOp o) -> LogicalResult {
         auto layout = layoutOf(o, o.getResult());

@@ -49,6 +49,7 @@ private:
   mlir::LogicalResult distributeExtract(ExtractOp op);
   mlir::LogicalResult distributeConcat(ConcatOp op);
   mlir::LogicalResult distributeDot(DotOp op);
+  mlir::LogicalResult distributeContract(ContractOp op); // DistributeContract
   mlir::LogicalResult distributeMatrixDot(DotOp op, const DistributedLayout &a,
                                           const DistributedLayout &b,
                                           const DistributedLayout &c);

@@ -16,3 +16,26 @@ greta_tile.func @lanes(%x: !greta_tile.ptr<f32>) attributes {block_size = 64 : i
   %a = greta_tile.load %x[%z] strides [1] bounds [] : !greta_tile.ptr<f32> -> tensor<64xf32, #l>
   greta_tile.return
 }
+
+// -----
+
+#a = #greta_tile.layout<{reg = [[0, 1]], lane = [[0, 2], [0, 4], [0, 8], [0, 16], [0, 32]], wave = [], rep = [1, 1]}>
+#c = #greta_tile.layout<{reg = [], lane = [[0, 0], [0, 0], [0, 0], [0, 0], [0, 0]], wave = [], rep = [1, 1]}>
+greta_tile.func @across(%x: !greta_tile.ptr<f32>) attributes {block_size = 32 : i32, wave_size = 32 : i32} {
+  %z = arith.constant 0 : i32
+  %acc = arith.constant dense<0.0> : tensor<1x1xf32, #c>
+  %a = greta_tile.load %x[%z, %z] strides [64, 1] bounds [] : !greta_tile.ptr<f32> -> tensor<1x64xf32, #a>
+  // expected-error @+1 {{has an operand that is not laid out like its result, with 'dims' in registers}}
+  %c = greta_tile.contract %a, %a, %acc dims [1] : tensor<1x64xf32, #a>, tensor<1x64xf32, #a> -> tensor<1x1xf32, #c>
+  greta_tile.return
+}
+
+// -----
+
+greta_tile.func @contract_shape(%a: !greta_tile.ptr<f32>) attributes {block_size = 32 : i32, wave_size = 32 : i32} {
+  %x = arith.constant dense<0.0> : tensor<2x64xf32>
+  %acc = arith.constant dense<0.0> : tensor<4x1xf32>
+  // expected-error @+1 {{contracts 'tensor<2x64xf32>' into 'tensor<4x1xf32>'; along 'dims' the result has extent 1, elsewhere operands have its extent or 1, and both are floats or both integers}}
+  %c = greta_tile.contract %x, %x, %acc dims [1] : tensor<2x64xf32>, tensor<2x64xf32> -> tensor<4x1xf32>
+  greta_tile.return
+}

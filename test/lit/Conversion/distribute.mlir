@@ -109,3 +109,19 @@ greta_tile.func @matrix(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) attr
   greta_tile.store %d, %y[%z, %z] strides [32, 1] bounds [] : tensor<32x32xf32> -> !greta_tile.ptr<f32>
   greta_tile.return
 }
+
+// Chains of multiply-adds; what both rows of the sum use is widened once.
+// CHECK-LABEL: @contract
+// CHECK-COUNT-12: arith.extf
+// CHECK-NOT: arith.extf
+// CHECK-COUNT-8: math.fma
+// CHECK-NOT: math.fma
+greta_tile.func @contract(%x: !greta_tile.ptr<f16>, %v: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) attributes {block_size = 32 : i32, wave_size = 32 : i32} {
+  %z = arith.constant 0 : i32
+  %acc = arith.constant dense<0.0> : tensor<2x1x32x1xf32>
+  %w = greta_tile.load %x[%z, %z, %z, %z] strides [0, 0, 4, 1] bounds [] : !greta_tile.ptr<f16> -> tensor<1x1x32x4xf16>
+  %a = greta_tile.load %v[%z, %z, %z, %z] strides [128, 0, 4, 1] bounds [] : !greta_tile.ptr<f16> -> tensor<2x1x32x4xf16>
+  %c = greta_tile.contract %a, %w, %acc dims [3] : tensor<2x1x32x4xf16>, tensor<1x1x32x4xf16> -> tensor<2x1x32x1xf32>
+  greta_tile.store %c, %y[%z, %z, %z, %z] strides [32, 0, 1, 0] bounds [] : tensor<2x1x32x1xf32> -> !greta_tile.ptr<f32>
+  greta_tile.return
+}

@@ -148,3 +148,31 @@ func.func @matmul(%a: tensor<?x?xf16>, %b: tensor<33x?xf16>, %bias: tensor<33xf1
   %2 = arith.addf %0, %1 : tensor<?x33xf16>
   return %2 : tensor<?x33xf16>
 }
+
+// -----
+
+// Few rows: blocks of the depth in runs, four of them per turn of the loop, loaded first. What is left has a block of its own, which
+// reaches beyond the depth. Sums meet after it, and the bias is added to what has no depth any more.
+// GPU-LABEL: greta_tile.func @decode_0
+// GPU: %[[SUMS:.*]] = scf.for %[[I:.*]] = %c0_i32 to %c4096_i32 step %c1024_i32 iter_args(%[[SUM:.*]] = %
+// GPU: %[[W0:.*]] = greta_tile.load %arg1[%c0_i32, %[[N:.*]], %[[I]], %c0_i32] strides [0, 33000, 8, 1] bounds [] : <f16> -> tensor<1x1x256x8xf16>
+// GPU: %[[X0:.*]] = greta_tile.load %arg0[%c0_i32, %c0_i32, %[[I]], %c0_i32] strides [33000, 0, 8, 1] bounds [] : <f16> -> tensor<3x1x256x8xf16>
+// GPU: greta_tile.load %arg1
+// GPU: %[[S1:.*]] = greta_tile.contract %[[X0]], %[[W0]], %[[SUM]] dims [3] : tensor<3x1x256x8xf16>, tensor<1x1x256x8xf16> -> tensor<3x1x256x1xf32>
+// GPU: greta_tile.contract %{{.*}}, %{{.*}}, %[[S1]]
+// GPU: scf.yield
+// GPU: greta_tile.load %arg1[%c0_i32, %[[N]], %c4096_i32, %c0_i32] strides [0, 33000, 8, 1] bounds [2](%c4125_i32)
+// GPU: greta_tile.load %arg0{{.*}} bounds [2](%c4125_i32)
+// GPU: %[[LAST:.*]] = greta_tile.contract %{{.*}}, %{{.*}}, %[[SUMS]]
+// GPU: %[[Y:.*]] = greta_tile.reduce add %[[LAST]] dim 2 : tensor<3x1x256x1xf32> -> tensor<3x1x1x1xf32>
+// GPU: arith.truncf %[[Y]]
+// GPU: greta_tile.load %arg2[%c0_i32, %[[N]], %c0_i32, %c0_i32] strides [0, 1, 0, 0]
+// GPU: arith.addf
+// GPU: greta_tile.store
+func.func @decode(%a: tensor<3x33000xf16>, %b: tensor<33x33000xf16>, %bias: tensor<33xf16>) -> tensor<3x33xf16> {
+  %e = tensor.empty() : tensor<3x33xf16>
+  %0 = greta.matmul %a, %b {transpose_b} : tensor<3x33000xf16>, tensor<33x33000xf16> -> tensor<3x33xf16>
+  %1 = linalg.broadcast ins(%bias : tensor<33xf16>) outs(%e : tensor<3x33xf16>) dimensions = [0]
+  %2 = arith.addf %0, %1 : tensor<3x33xf16>
+  return %2 : tensor<3x33xf16>
+}

@@ -50,3 +50,19 @@ greta_tile.func @dot(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) attribu
   greta_tile.store %d, %y[%z, %z] strides [32, 1] bounds [] : tensor<32x32xf32> -> !greta_tile.ptr<f32>
   greta_tile.return
 }
+
+// What a contract sums is in registers; lanes and then waves go along the rest of the depth before they go to other columns.
+// CHECK-LABEL: @contract
+// CHECK: greta_tile.load {{.*}} -> tensor<1x4x64x8xf16, #greta_tile.layout<{reg = {{\[\[}}0, 0, 0, 1], [0, 0, 0, 2], [0, 0, 0, 4]], lane = {{\[\[}}0, 0, 1, 0], [0, 0, 2, 0], [0, 0, 4, 0], [0, 0, 8, 0], [0, 0, 16, 0]], wave = {{\[\[}}0, 0, 32, 0], [0, 1, 0, 0]], rep = [1, 2, 1, 1]}>>
+// CHECK-NOT: convert_layout
+// CHECK: greta_tile.contract
+greta_tile.func @contract(%x: !greta_tile.ptr<f16>, %w: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) attributes {block_size = 128 : i32, wave_size = 32 : i32} {
+  %z = arith.constant 0 : i32
+  %acc = arith.constant dense<0.0> : tensor<2x4x64x1xf32>
+  %b = greta_tile.load %w[%z, %z, %z, %z] strides [0, 512, 8, 1] bounds [] : !greta_tile.ptr<f16> -> tensor<1x4x64x8xf16>
+  %a = greta_tile.load %x[%z, %z, %z, %z] strides [512, 0, 8, 1] bounds [] : !greta_tile.ptr<f16> -> tensor<2x1x64x8xf16>
+  %c = greta_tile.contract %a, %b, %acc dims [3] : tensor<2x1x64x8xf16>, tensor<1x4x64x8xf16> -> tensor<2x4x64x1xf32>
+  %r = greta_tile.reduce add %c dim 2 : tensor<2x4x64x1xf32> -> tensor<2x4x1x1xf32>
+  greta_tile.store %r, %y[%z, %z, %z, %z] strides [4, 1, 0, 0] bounds [] : tensor<2x4x1x1xf32> -> !greta_tile.ptr<f32>
+  greta_tile.return
+}

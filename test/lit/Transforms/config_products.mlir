@@ -19,7 +19,7 @@ func.func @dynamic(%a: tensor<?x4096xf16>, %b: tensor<4096x4096xf16>) -> tensor<
 // GFX942: config = {block_size = 256 : i64, spaces = [{columns = 128 : i64, depth = 4 : i64, matrix = #greta_tile.matrix<"mfma.f32.16x16x4f32", {{.*}} rows = [16]}], wave_size = 64 : i64}
 // GFX1201: config = {block_size = 64 : i64, spaces = [{columns = 64 : i64, depth = 4 : i64, rows = [16]}], wave_size = 32 : i64}
 // PORTABLE: spaces = [{columns = 32 : i64, depth = 4 : i64, rows = [16]}]
-func.func @few(%a: tensor<3x4xf32>, %b: tensor<4x100xf32>) -> tensor<3x100xf32> {
-  %0 = greta.matmul %a, %b : tensor<3x4xf32>, tensor<4x100xf32> -> tensor<3x100xf32>
-  return %0 : tensor<3x100xf32>
+func.func @few(%a: tensor<5x4xf32>, %b: tensor<4x100xf32>) -> tensor<5x100xf32> {
+  %0 = greta.matmul %a, %b : tensor<5x4xf32>, tensor<4x100xf32> -> tensor<5x100xf32>
+  return %0 : tensor<5x100xf32>
 }

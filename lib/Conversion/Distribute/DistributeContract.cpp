@@ -1,0 +1,106 @@
+//===- DistributeContract.cpp - products that lanes add up ----------------===//
+//
+// greta_tile.contract becomes a chain of multiply-adds per register of the
+// result:
+//
+//   %c = greta_tile.contract %x, %w, %acc dims [3]
+//     →  %c0 = math.fma %x0, %w0, %acc0 ; %c0 = math.fma %x1, %w1, %c0 ; ..
+//
+// Narrow elements are widened once for all the chains that use them.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Distribute.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+
+using namespace mlir;
+using namespace greta;
+using namespace greta::tile;
+
+namespace {
+/// One operand's registers by their index.
+struct ContractOperand {
+  std::map<std::vector<int64_t>, Value> at;
+  RankedTensorType type;
+
+  /// The element at `index`, which repeats along extents of 1.
+  Value lookup(std::vector<int64_t> index) const {
+    for (auto [dim, extent] : llvm::enumerate(type.getShape()))
+      if (extent == 1)
+        index[dim] = 0;
+    auto it = at.find(index);
+    return it == at.end() ? Value() : it->second;
+  }
+};
+} // namespace
+
+LogicalResult Distributor::distributeContract(ContractOp op) {
+  auto acc = layoutOf(op, op.getResult());
+  if (failed(acc))
+    return failure();
+  Location loc = op.getLoc();
+  Type type = getElementTypeOrSelf(op.getResult().getType());
+  bool isFloat = isa<FloatType>(type);
+  unsigned rank = (*acc)->layout.rank();
+  ContractOperand operands[2];
+  SmallVector<int64_t> extents(rank, 1); // along `dims`
+  for (auto [operand, value] :
+       llvm::zip(operands, ValueRange{op.getA(), op.getB()})) {
+    auto layout = layoutOf(op, value);
+    if (failed(layout))
+      return failure();
+    operand.type = cast<RankedTensorType>(value.getType());
+    for (unsigned dim = 0; dim < rank; ++dim) {
+      int64_t extent = operand.type.getDimSize(dim);
+      bool summed = llvm::is_contained(op.getDims(), dim);
+      if (summed)
+        extents[dim] = std::max(extents[dim], extent);
+      // Lanes hold the same rows and columns, and all of the sum.
+      bool fits = summed || extent == 1 ||
+                  (*layout)->threadIndex[dim] == (*acc)->threadIndex[dim];
+      for (const ThreadBit &bit : (*layout)->layout.threadBits())
+        fits &= !summed || !bit.basis[dim];
+      if (!fits)
+        return op.emitOpError("has an operand that is not laid out like its "
+                              "result, with 'dims' in registers");
+    }
+    for (auto [reg, index] : llvm::enumerate((*layout)->registerIndex)) {
+      Value element = lanes(value)[reg];
+      if (isFloat && element.getType() != type)
+        element = arith::ExtFOp::create(builder, loc, type, element);
+      else if (element.getType() != type)
+        element = arith::ExtSIOp::create(builder, loc, type, element);
+      operand.at[std::vector<int64_t>(index.begin(), index.end())] = element;
+    }
+  }
+  LaneValues out(lanes(op.getAcc()));
+  SmallVector<int64_t> at(rank, 0); // counts through the summed dimensions
+  bool more = true;
+  while (more) {
+    for (auto [reg, index] : llvm::enumerate((*acc)->registerIndex)) {
+      std::vector<int64_t> position(index.begin(), index.end());
+      for (int64_t dim : op.getDims())
+        position[dim] = at[dim];
+      Value x = operands[0].lookup(position), y = operands[1].lookup(position);
+      if (!x || !y)
+        return op.emitOpError("has an operand whose registers do not follow "
+                              "its result's");
+      if (isFloat)
+        out[reg] = math::FmaOp::create(builder, loc, x, y, out[reg]);
+      else
+        out[reg] = arith::AddIOp::create(
+            builder, loc, arith::MulIOp::create(builder, loc, x, y), out[reg]);
+    }
+    more = false;
+    for (int64_t dim : llvm::reverse(op.getDims())) {
+      if (++at[dim] < extents[dim]) {
+        more = true;
+        break;
+      }
+      at[dim] = 0;
+    }
+  }
+  values[op.getResult()] = std::move(out);
+  return success();
+}

@@ -1,0 +1,184 @@
+//===- GretaToTileDecode.cpp - products with few rows ---------------------===//
+//
+// With few rows a product is limited by loading B, once. Blocks get the depth
+// as further dimensions, so that what is loaded is multiplied where it is:
+//
+//   [M, N, K / run, run]    A is [M, 1, ..], B [1, N, ..], the sum [M, N, ..,
+//   1]
+//
+// The run is what a lane loads at once; lanes, then waves, lie along the rest
+// of the depth, then along N. The kernel goes over the depth in blocks, several
+// of them per turn of its loop so that many loads are under way; sums stay in
+// the lanes and meet after the loop. Then the rest of the space continues on
+// [M, N, 1, 1].
+//
+// B may be computed: elementwise work is done on the block that was loaded.
+//
+//===----------------------------------------------------------------------===//
+
+#include "GretaToTile.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+using namespace mlir;
+using namespace greta;
+
+void SpaceEmitter::addDepth() {
+  MLIRContext *context = kernel.getContext();
+  MatmulOp matmul = space.matmul;
+  int64_t depth =
+      matmul.getA().getType().getDimSize(matmul.getTransposeA() ? 0 : 1);
+  depthDim = dims.size();
+  auto add = [&](Dim::Kind kind, int64_t extent, int64_t size, int64_t unit) {
+    dims.push_back({kind, -1, extent, getAffineConstantExpr(size, context),
+                    /*masked=*/false, Value(), unit});
+  };
+  add(Dim::Depth, config.depth / config.run, depth / config.run, config.run);
+  add(Dim::Run, config.run, config.run, 1);
+}
+
+Value SpaceEmitter::loadDepth(BlockArgument argument, const Mapping &mapping) {
+  auto tensor = cast<RankedTensorType>(argument.getType());
+  AffineMap shape = shapeOfArgument(argument.getArgNumber());
+  int64_t bytes = std::max(1u, tensor.getElementTypeBitWidth() / 8), align = 16;
+  auto keep = [&](int64_t multiple) {
+    if (multiple > 0)
+      align = std::min<int64_t>(align, (multiple & -multiple) * bytes);
+  };
+  SmallVector<Value> offsets, dynamicStrides, bounds;
+  SmallVector<int64_t> strides, bounded;
+  for (auto [i, dim] : llvm::enumerate(dims)) {
+    if (!isMapped(dim, mapping)) {
+      offsets.push_back(i32(b, 0));
+      strides.push_back(0);
+      continue;
+    }
+    int64_t id = dim.kind == Dim::Group    ? 0
+                 : dim.kind == Dim::Column ? space.rank() - 1
+                                           : depthId();
+    AffineExpr stride =
+        getAffineConstantExpr(std::max<int64_t>(dim.unit, 1), b.getContext());
+    for (unsigned d = mapping.size(); d-- > 0 && mapping[d] != id;)
+      stride = stride * shape.getResult(d);
+    offsets.push_back(dim.offset ? dim.offset : i32(b, 0));
+    if (auto constant = dyn_cast<AffineConstantExpr>(stride)) {
+      strides.push_back(constant.getValue());
+    } else {
+      strides.push_back(ShapedType::kDynamic);
+      dynamicStrides.push_back(scalars.get(b, stride));
+    }
+    if (dim.masked) {
+      bounded.push_back(i);
+      bounds.push_back(scalars.get(b, dim.size));
+    }
+    // Runs are formed where elements are neighbours; other strides move them.
+    if (strides.back() != 1) {
+      keep(stride.getLargestKnownDivisor());
+      continue;
+    }
+    if (dim.offset)
+      keep(dim.extent);
+    if (dim.masked)
+      keep(dim.size.getLargestKnownDivisor());
+  }
+  return tile::LoadOp::create(b, blockType(mapping, tensor.getElementType()),
+                              pointers.inputs[argument.getArgNumber()], offsets,
+                              dynamicStrides, bounds, Value(), strides, bounded,
+                              std::max(align, bytes));
+}
+
+/// Loads everything that `v` is computed from: loads of several blocks come
+/// before the first use of one.
+void SpaceEmitter::loadLeaves(Value v, const Mapping &mapping) {
+  if (isa<BlockArgument>(v)) {
+    value(v, mapping);
+    return;
+  }
+  for (OpOperand &operand : v.getDefiningOp()->getOpOperands())
+    loadLeaves(operand.get(), operandMapping(operand, mapping, space.rank()));
+}
+
+/// Zero beyond the depth, whatever was computed from the zeros loaded there.
+Value SpaceEmitter::maskDepth(Value block) {
+  auto type = cast<RankedTensorType>(block.getType());
+  const Dim &dim = dims[depthDim];
+  SmallVector<int64_t> shape(type.getRank(), 1);
+  shape[depthDim] = dim.extent;
+  auto indices = RankedTensorType::get(shape, b.getI32Type());
+  Value bound = scalars.get(b, dim.size);
+  if (dim.offset)
+    bound = arith::SubIOp::create(b, bound, dim.offset);
+  Value mask = arith::CmpIOp::create(b, arith::CmpIPredicate::slt,
+                                     tile::IotaOp::create(b, indices, depthDim),
+                                     tile::SplatOp::create(b, indices, bound));
+  Value zero = arith::ConstantOp::create(b, b.getZeroAttr(type));
+  return arith::SelectOp::create(b, broadcastTo(mask, type.getShape()), block,
+                                 zero);
+}
+
+Value SpaceEmitter::computeDecode(MatmulOp op) {
+  int64_t row = 0, column = space.rank() - 1;
+  Mapping a = {row, depthId()}, w = {depthId(), column};
+  if (op.getTransposeA())
+    std::reverse(a.begin(), a.end());
+  if (op.getTransposeB())
+    std::reverse(w.begin(), w.end());
+  bool isInteger = op.getA().getType().getElementType().isInteger(8);
+  Type element = isInteger ? Type(b.getI32Type()) : Type(b.getF32Type());
+  SmallVector<int64_t> shape = shapeOf(identity), summed;
+  shape[depthDim] = dims[depthDim].extent;
+  for (unsigned dim = depthDim + 1; dim < dims.size(); ++dim)
+    summed.push_back(dim);
+  auto type = RankedTensorType::get(shape, element);
+
+  // Blocks from `first` (in runs), the last one of them maybe not full.
+  auto emitBlocks = [&](Value sum, Value first, int64_t count, bool masked) {
+    SmallVector<Scope> scopes(count);
+    auto enter = [&](int64_t i) {
+      std::swap(inner, scopes[i]);
+      Value step = i32(b, i * dims[depthDim].extent);
+      dims[depthDim].offset = first;
+      if (i > 0)
+        dims[depthDim].offset = arith::AddIOp::create(b, first, step);
+      dims[depthDim].masked = masked && i + 1 == count;
+    };
+    for (int64_t i = 0; i < count; ++i) {
+      enter(i);
+      loadLeaves(op.getB(), w);
+      loadLeaves(op.getA(), a);
+      std::swap(inner, scopes[i]);
+    }
+    for (int64_t i = 0; i < count; ++i) {
+      enter(i);
+      Value right = value(op.getB(), w), left = value(op.getA(), a);
+      if (dims[depthDim].masked && !isa<BlockArgument>(op.getB()))
+        right = maskDepth(right);
+      sum = tile::ContractOp::create(b, type, left, right, sum, summed);
+      std::swap(inner, scopes[i]);
+    }
+    return sum;
+  };
+
+  int64_t size = cast<AffineConstantExpr>(dims[depthDim].size).getValue();
+  int64_t step = dims[depthDim].extent * config.unroll;
+  int64_t looped = size / step > 1 ? size / step * step : 0;
+  Value sum = arith::ConstantOp::create(b, b.getZeroAttr(type));
+  if (looped) {
+    loop = scf::ForOp::create(b, i32(b, 0), i32(b, looped), i32(b, step),
+                              ValueRange{sum});
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToEnd(loop.getBody());
+    scf::YieldOp::create(b, emitBlocks(loop.getRegionIterArgs().front(),
+                                       loop.getInductionVar(), config.unroll,
+                                       /*masked=*/false));
+    sum = loop.getResult(0);
+  }
+  loop = nullptr;
+  inner = Scope();
+  int64_t rest = size - looped, extent = dims[depthDim].extent;
+  sum = emitBlocks(sum, i32(b, looped), llvm::divideCeil(rest, extent),
+                   /*masked=*/rest % extent != 0);
+  dims[depthDim].offset = Value();
+  dims[depthDim].masked = false;
+  return tile::ReduceOp::create(b, blockType(identity, element),
+                                tile::ReduceKind::Add, sum, depthDim);
+}

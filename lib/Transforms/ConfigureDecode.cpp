@@ -1,0 +1,123 @@
+//===- ConfigureDecode.cpp - products with few rows -----------------------===//
+//
+// Up to sixteen rows, a product is limited by loading B once. What counts is
+// that loads are wide, that many are under way, and that what they bring is
+// used for all rows. Measured on the H200 (M = 1, f16, 14336x4096, share of the
+// copy): 2 rows of B per wave 0.88, 1 row 0.85, 4 rows 0.84, with 4 or 8 waves.
+//
+// B as [N, K]: lanes lie along K, each with a run of 16 bytes, then waves where
+// N alone would leave the device idle, then rows of B. B as [K, N]: lanes along
+// N in segments of whole cache lines, the rest of the workgroup along K.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Configure.h"
+
+using namespace mlir;
+using namespace greta;
+
+static constexpr int64_t maxRows = 16;
+/// Registers of a lane for what it has loaded and for its sums.
+static constexpr int64_t loadedRegisters = 64, sumRegisters = 64;
+/// Waves that a SIMD wants to hide latency behind.
+static constexpr int64_t wavesPerSimd = 4;
+
+static int64_t depthOf(MatmulOp matmul) {
+  return matmul.getA().getType().getDimSize(matmul.getTransposeA() ? 0 : 1);
+}
+
+bool greta::fitsDecode(const Space &space, const SpaceConfig &config) {
+  if (!space.matmul)
+    return false;
+  int64_t depth = depthOf(space.matmul);
+  return !ShapedType::isDynamic(depth) && llvm::isPowerOf2_64(config.run) &&
+         depth % config.run == 0 && llvm::isPowerOf2_64(config.depth) &&
+         config.depth % config.run == 0;
+}
+
+/// Bits of the narrowest element of B's shape that B is computed from.
+static unsigned storedBits(Value value, size_t rank) {
+  auto type = cast<RankedTensorType>(value.getType());
+  if (isa<BlockArgument>(value))
+    return type.getElementTypeBitWidth();
+  unsigned bits = 32;
+  for (Value operand : value.getDefiningOp()->getOperands())
+    if (cast<RankedTensorType>(operand.getType()).getRank() ==
+        static_cast<int64_t>(rank))
+      bits = std::min(bits, storedBits(operand, rank));
+  return bits;
+}
+
+std::optional<Choice> greta::chooseDecode(const Space &space,
+                                          const Limits &limits) {
+  MatmulOp matmul = space.matmul;
+  std::optional<int64_t> rows = constantOf(space.shape[0]);
+  std::optional<int64_t> columns = constantOf(space.shape[1]);
+  int64_t depth = depthOf(matmul);
+  if (!rows || !columns || *rows < 1 || *rows > maxRows ||
+      ShapedType::isDynamic(depth) || depth < 1 || *columns < 1)
+    return std::nullopt;
+  bool alongDepth = matmul.getTransposeB();
+  // Sums along N are many already; more rows take the matrix schedule.
+  if (!alongDepth && *rows > 4)
+    return std::nullopt;
+
+  int64_t bits = storedBits(matmul.getB(), 2);
+  int64_t otherBits = matmul.getA().getType().getElementTypeBitWidth();
+  int64_t wide = 128 / bits;
+  int64_t waves = std::max<int64_t>(1, limits.shareBlock / limits.wave);
+  auto ceilPower = [](int64_t n) -> int64_t {
+    return llvm::PowerOf2Ceil(std::max<int64_t>(n, 1));
+  };
+
+  // How much of the depth and of N a lane has at a time, and how many lanes
+  // and waves lie along each.
+  int64_t run = 1, lanesAlongDepth, wavesAlongDepth = 1, columnsPerLane;
+  if (alongDepth) {
+    run = std::min(wide, powerPart(depth));
+    while (run > 1 && *rows * run * otherBits > 32 * loadedRegisters)
+      run /= 2;
+    lanesAlongDepth = std::min(limits.wave, ceilPower(depth / run));
+    columnsPerLane = *rows <= 4 ? 2 : sumRegisters / 16;
+  } else {
+    int64_t neighbours = std::min(wide, powerPart(*columns));
+    columnsPerLane = neighbours;
+    // A cache line of 128 bytes.
+    int64_t lanesAlongColumns =
+        std::min(limits.wave, std::max<int64_t>(1, 1024 / (bits * neighbours)));
+    lanesAlongDepth = limits.wave / lanesAlongColumns;
+  }
+  int64_t lanesAlongColumns = limits.wave / lanesAlongDepth;
+  int64_t runs = depth / run;
+  auto wavesNeeded = [&]() -> int64_t {
+    return llvm::divideCeil(*columns, columnsPerLane * lanesAlongColumns);
+  };
+  if (alongDepth)
+    while (columnsPerLane > 1 &&
+           wavesNeeded() * waves < limits.simds * wavesPerSimd)
+      columnsPerLane /= 2;
+  // Lanes that cannot add up by themselves: neighbours still load neighbours.
+  if (limits.wave == 1)
+    wavesAlongDepth = std::min<int64_t>({8, waves, ceilPower(runs)});
+  while (wavesAlongDepth < waves &&
+         wavesNeeded() * wavesAlongDepth < limits.simds * wavesPerSimd &&
+         lanesAlongDepth * wavesAlongDepth * 2 <= runs)
+    wavesAlongDepth *= 2;
+  int64_t wavesAlongColumns =
+      std::min<int64_t>(waves / wavesAlongDepth, ceilPower(wavesNeeded()));
+
+  Choice choice;
+  choice.block = limits.wave * wavesAlongDepth * wavesAlongColumns;
+  choice.space.rows = {*rows};
+  choice.space.columns = columnsPerLane * lanesAlongColumns * wavesAlongColumns;
+  int64_t blockRuns = lanesAlongDepth * wavesAlongDepth;
+  choice.space.run = run;
+  choice.space.depth = blockRuns * run;
+  int64_t registers =
+      llvm::divideCeil(run * (columnsPerLane * bits + *rows * otherBits), 32);
+  // A power of two, which is likely to divide.
+  int64_t unroll = std::clamp<int64_t>(loadedRegisters / registers, 1, 8);
+  choice.space.unroll = std::min<int64_t>(llvm::bit_floor<uint64_t>(unroll),
+                                          llvm::divideCeil(runs, blockRuns));
+  return choice;
+}
