@@ -27,13 +27,16 @@ enum AtomicOp : uint32_t {
   AtomicXor,
   AtomicInc,
   AtomicDec,
-  AtomicCsub,
+  AtomicSubClamp, ///< subtract, zero below zero
+  AtomicCondSub,  ///< subtract where that is not below zero
   AtomicAddF,
   AtomicMinF,
   AtomicMaxF,
   AtomicPkAddF16,
   AtomicPkAddBf16,
   AtomicMskor,
+  AtomicCmpSwapF, ///< compares as floats
+  AtomicWrap,     ///< old >= x ? old - x : old + second
   AtomicOpMask = 31,
   Atomic64 = 32, ///< two words
 };
@@ -48,6 +51,8 @@ template <class T> T atomicApply(uint32_t op, T old, T x, T cmp) {
     return x;
   case AtomicCmpSwap:
     return old == cmp ? x : old;
+  case AtomicCmpSwapF:
+    return f(old) == f(cmp) ? x : old;
   case AtomicAdd:
     return old + x;
   case AtomicSub:
@@ -72,16 +77,24 @@ template <class T> T atomicApply(uint32_t op, T old, T x, T cmp) {
     return old >= x ? 0 : old + 1;
   case AtomicDec:
     return old == 0 || old > x ? x : old - 1;
-  case AtomicCsub:
+  case AtomicSubClamp:
     return old < x ? 0 : old - x;
+  case AtomicCondSub:
+    return old < x ? old : old - x;
   case AtomicAddF:
     return b(f(old) + f(x));
   case AtomicMinF:
-    return b(std::fmin(f(old), f(x)));
-  case AtomicMaxF:
-    return b(std::fmax(f(old), f(x)));
+  case AtomicMaxF: { // a NaN gives the other; -0 < +0
+    Fp p = f(old), q = f(x);
+    bool less = p < q || (p == q && std::signbit(p));
+    return p != p                                                  ? x
+           : q != q || less == ((op & AtomicOpMask) == AtomicMinF) ? old
+                                                                   : x;
+  }
   case AtomicMskor:
     return (old & ~x) | cmp;
+  case AtomicWrap:
+    return old >= x ? old - x : old + cmp;
   case AtomicPkAddF16: {
     uint32_t o = uint32_t(old), y = uint32_t(x);
     uint32_t lo =
@@ -99,6 +112,12 @@ template <class T> T atomicApply(uint32_t op, T old, T x, T cmp) {
     return lo | hi << 16;
   }
   }
+}
+
+/// Operations whose data are the new value and what to compare with.
+inline bool isCompareSwap(uint32_t op) {
+  return (op & AtomicOpMask) == AtomicCmpSwap ||
+         (op & AtomicOpMask) == AtomicCmpSwapF;
 }
 
 /// p must be aligned to T (callers check).

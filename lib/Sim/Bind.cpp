@@ -23,8 +23,8 @@ const OpInfo *greta::sim::findOp(StringRef name) {
     for (OpTable t :
          {saluOps(), saluFloatOps(), controlOps(), smemOps(), valuIntOps(),
           valuFloatOps(), valuHalfOps(), valuConvertOps(), valuCompareOps(),
-          valuLaneOps(), vop3pOps(), fp8Ops(), mfmaOps(), wmmaOps(), dsOps(),
-          globalOps(), bufferOps()})
+          valuLaneOps(), gprIndexOps(), vop3pOps(), fp8Ops(), mfmaOps(),
+          wmmaOps(), dsOps(), dsLaneOps(), globalOps(), bufferOps()})
       for (const OpInfo &o : t)
         m.try_emplace(o.name, &o);
     return m;
@@ -146,15 +146,17 @@ bool Binder::operand(StringRef t, char type, Operand &o) {
     return true;
   }
   StringRef body = t;
-  bool neg = false, abs = false;
-  if (body.consume_front("-"))
-    neg = true;
-  if (body.consume_front("|")) {
-    abs = true;
-    body = body.drop_back();
+  bool neg = body.consume_front("-"), abs = body.consume_front("|"),
+       constantToo = abs; // "-5" is a constant, "-|5|" a modified one
+  body.consume_back("|"); // of "|v0, vcc|", as LLVM prints v_cndmask
+  if (body.consume_front("neg(")) {
+    neg = constantToo = true;
+    body.consume_back(")");
   }
-  if (body.consume_front("sext("))
-    body = body.drop_back(); // the selection carries the flag (wrapSdwa)
+  if (body.consume_front("sext(")) {
+    constantToo = true;
+    body.consume_back(")"); // the selection carries the flag (wrapSdwa)
+  }
   if (body.empty())
     return false;
   if (registerOperand(body, o)) {
@@ -163,8 +165,8 @@ bool Binder::operand(StringRef t, char type, Operand &o) {
     return true;
   }
   o.kind = Operand::None;
-  if (abs) {
-    o.abs = true;
+  if (constantToo) {
+    o.abs = abs;
     o.neg = neg;
     t = body;
   }
@@ -321,7 +323,9 @@ bool Binder::modifiers(const ParsedInst &p, Inst &i) {
     else if (key == "lds")
       i.flags |= ToLds;
     else if (key == "gds")
-      i.flags |= Gds;
+      return false; // memory all workgroups share: no compiler uses it
+    else if (key == "gpr_idx")
+      i.imm = parseGprIndex(value);
     else if (key == "row_mask")
       i.lane[2] = uint8_t(n);
     else if (key == "bank_mask")
@@ -541,5 +545,6 @@ Inst Binder::bind(StringRef line, uint32_t address, unsigned bytes) {
     bad.fn = unknownInstruction;
     return bad;
   }
+  wrapIndexed(i);
   return i;
 }

@@ -1,9 +1,21 @@
 //===- Buffer.cpp - buffer loads, stores and atomics ----------------------===//
 //
 // A buffer resource is four scalars: base, stride, records, flags. Accesses out
-// of its range read zero and write nothing; accesses in range must lie in an
-// allocation like any other. Swizzled buffers with the thread id in the index
-// are how gfx90a reaches scratch.
+// of its range read zero and write nothing, word by word; accesses in range
+// must lie in an allocation like any other. Swizzled buffers with the thread id
+// in the index are how gfx90a reaches scratch.
+//
+//   linear     base + scalar offset + index * stride + offset
+//   swizzled   elements of 2 to 16 bytes of `index stride` neighbours lie side
+//              by side: base + scalar offset + (index / is * stride +
+//              offset / es * es) * is + index % is * es + offset % es; gfx11
+//              and later add the scalar offset to the offset first
+//
+// Range (AMD RDNA4 ISA 9.4.1; gfx9 has the first two lines, by the stride):
+//   stride 0   offset + bytes > records - scalar offset           OOB_SELECT 3
+//   stride     index >= records, offset + bytes > stride                     0
+//              index >= records                                              1
+//              records == 0                                                  2
 //
 //===----------------------------------------------------------------------===//
 #include "Atomic.h"
@@ -21,84 +33,110 @@ using u64 = uint64_t;
 enum : u32 { BytesMask = 0xff, Sign = 0x100, High = 0x200, Low = 0x400 };
 
 struct Resource {
-  u64 base, stride, records;
-  bool addTid, swizzle;
-  unsigned elementBytes, indexStride;
-  bool raw;
+  u64 base, stride, records, elementBytes, indexStride;
+  u32 scalarOffset;
+  bool addTid, swizzle, gfx9;
+  bool hasIndex = false;
+  unsigned outOfBounds = 0; ///< OOB_SELECT
 
-  Resource(const Wave &w, const Operand &o) {
+  Resource(const Wave &w, const Inst &i, const Operand &o, const Operand &soff)
+      : scalarOffset(w.scalar(soff)), gfx9(w.chip->isGfx9()) {
     const u32 *r = &w.s[o.index];
+    auto field = [&](unsigned word, unsigned at, unsigned bits) {
+      return r[word] >> at & ((1u << bits) - 1);
+    };
     base = u64(r[1] & 0xffff) << 32 | r[0];
-    stride = r[1] >> 16 & 0x3fff;
+    stride = field(1, 16, 14);
     records = r[2];
-    addTid = r[3] >> 23 & 1;
-    swizzle = r[1] >> 31 & 1;
-    elementBytes = 2u << (r[3] >> 19 & 3);
-    indexStride = 8u << (r[3] >> 21 & 3);
-    raw = false;
-    if (!w.chip->isGfx9()) { // gfx11: swizzle is two bits with the element size
-      unsigned mode = r[1] >> 30 & 3;
-      swizzle = mode;
-      elementBytes = mode == 3 ? 16 : mode == 2 ? 8 : 4;
+    addTid = field(3, 23, 1);
+    indexStride = 8u << field(3, 21, 2);
+    hasIndex = i.has(IdxEn) || addTid;
+    if (gfx9) {
+      swizzle = r[1] >> 31;
+      elementBytes = 2u << field(3, 19, 2);
+      if (addTid) // the data format's bits
+        stride |= field(3, 15, 4) << 14;
+    } else { // swizzle tells the element size as well
+      swizzle = field(1, 30, 2);
+      elementBytes = field(1, 30, 2) == 3 ? 16 : 4;
+      outOfBounds = field(3, 28, 2);
+    }
+  }
+
+  u64 address(u64 index, u64 offset) const {
+    if (!swizzle)
+      return base + scalarOffset + index * stride + offset;
+    u64 start = base;
+    if (gfx9)
+      start += scalarOffset;
+    else
+      offset = u32(offset + scalarOffset);
+    return start +
+           (index / indexStride * stride +
+            offset / elementBytes * elementBytes) *
+               indexStride +
+           index % indexStride * elementBytes + offset % elementBytes;
+  }
+
+  bool inRange(u64 index, u64 offset, unsigned bytes) const {
+    u64 left = records > scalarOffset ? records - scalarOffset : 0;
+    if (gfx9)
+      return stride == 0
+                 ? offset + bytes <= left
+                 : index < records && (!hasIndex || offset + bytes <= stride);
+    switch (outOfBounds) {
+    case 0:
+      return index < records && offset + bytes <= stride;
+    case 1:
+      return index < records;
+    case 2:
+      return records != 0;
+    default:
+      return swizzle && stride ? index < records && offset + bytes <= stride
+                               : offset + bytes <= left;
     }
   }
 };
 
 struct Lanes {
-  u64 address[MaxLanes];
-  uint64_t inRange = 0; ///< lanes whose whole access is inside the records
-  uint64_t records[MaxLanes]; ///< bytes left from the offset, for partial reads
-};
+  Resource resource;
+  u64 address[MaxLanes], index[MaxLanes], offset[MaxLanes];
+  u64 inRange = 0; ///< lanes whose whole access is inside the records
+  /// Consecutive words are consecutive in memory.
+  bool contiguous(unsigned bytes) const {
+    return !resource.swizzle || bytes <= resource.elementBytes;
+  }
+  u64 word(unsigned l, unsigned k) const {
+    return resource.swizzle ? resource.address(index[l], offset[l] + 4 * k)
+                            : address[l] + 4 * k;
+  }
+  bool wordInRange(unsigned l, unsigned k) const {
+    return (inRange >> l & 1) ||
+           resource.inRange(index[l], offset[l] + 4 * k, 4);
+  }
 
-/// Sources by position: address (or none), resource, scalar offset.
-void addresses(Wave &w, const Inst &i, const Operand &va, const Operand &rsrc,
-               const Operand &soff, unsigned bytes, Lanes &out) {
-  Resource r(w, rsrc);
-  u32 so = w.scalar(soff);
-  const u32 *index = nullptr, *offset = nullptr;
-  if (va.isVgpr()) {
-    const u32 *p = w.v[va.index];
-    if (i.has(IdxEn)) {
-      index = p;
-      if (i.has(OffEn))
-        offset = p + MaxLanes;
-    } else if (i.has(OffEn)) {
-      offset = p;
-    }
-  }
-  for (unsigned l = 0; l < w.lanes; ++l) {
-    u64 idx = (index ? index[l] : 0) + (r.addTid ? l : 0);
-    u64 off = u64(i.imm) + (offset ? offset[l] : 0);
-    bool in;
-    u64 where;
-    u64 left = 0;
-    if (r.swizzle && (r.addTid || r.stride)) {
-      u64 stride = r.stride ? r.stride : r.elementBytes;
-      if (r.addTid && !r.stride)
-        stride = 0;
-      where = r.base + so + idx / r.indexStride * stride * r.indexStride +
-              off / r.elementBytes * r.elementBytes * r.indexStride +
-              idx % r.indexStride * r.elementBytes + off % r.elementBytes;
-      in = true;
-      left = bytes;
-    } else {
-      where = r.base + so + idx * r.stride + off;
-      if (r.stride && index) {
-        in = idx < r.records && off + bytes <= r.stride;
-        left = in ? bytes : 0;
-      } else {
-        u64 limit =
-            r.stride && w.chip->isGfx9() ? r.records * r.stride : r.records;
-        // Range checking sees the offset without the scalar one on gfx9+.
-        in = off + bytes <= limit;
-        left = off < limit ? limit - off : 0;
+  /// Sources by position: address (or none), resource, scalar offset.
+  Lanes(Wave &w, const Inst &i, const Operand &va, const Operand &rsrc,
+        const Operand &soff, unsigned bytes)
+      : resource(w, i, rsrc, soff) {
+    const u32 *indices = nullptr, *offsets = nullptr;
+    if (va.isVgpr()) {
+      const u32 *p = w.v[va.index];
+      if (i.has(IdxEn)) {
+        indices = p;
+        p += MaxLanes;
       }
+      if (i.has(OffEn))
+        offsets = p;
     }
-    out.address[l] = where;
-    out.records[l] = left;
-    out.inRange |= u64(in) << l;
+    for (unsigned l = 0; l < w.lanes; ++l) {
+      index[l] = (indices ? indices[l] : 0) + u64(resource.addTid ? l : 0);
+      offset[l] = u64(i.imm) + (offsets ? offsets[l] : 0);
+      address[l] = resource.address(index[l], offset[l]);
+      inRange |= u64(resource.inRange(index[l], offset[l], bytes)) << l;
+    }
   }
-}
+};
 
 u32 widen(u32 x, u32 param, u32 old) {
   if (param & Sign)
@@ -119,36 +157,27 @@ uint8_t *locate(Wave &w, const Inst &i, u64 a, unsigned bytes, unsigned l,
   return p;
 }
 
-/// Whether an access is to a wave's own swizzled scratch, where the words of
-/// one work item are a wave apart.
-bool scatter(const Wave &w, const Operand &rsrc) {
-  Resource r(w, rsrc);
-  return r.swizzle && r.addTid;
-}
-
 void load(Wave &w, const Inst &i) {
   unsigned bytes = i.param & BytesMask;
-  Lanes a;
   // Direct-to-LDS forms have no destination operand.
-  addresses(w, i, i.src[0], i.src[1], i.src[2], bytes, a);
+  Lanes a(w, i, i.src[0], i.src[1], i.src[2], bytes);
   if (w.stats)
     countGlobal(w, a.address, bytes, false);
-  bool toLds = i.has(ToLds), spread = scatter(w, i.src[1]);
-  unsigned step = spread ? 4u * w.lanes : 4u;
+  bool toLds = i.has(ToLds), whole = a.contiguous(bytes);
   for (u64 m = w.exec; m; m &= m - 1) {
     unsigned l = unsigned(llvm::countr_zero(m));
     u32 x[4] = {};
     bool in = a.inRange >> l & 1;
-    if (bytes >= 4 && !spread && in) {
+    if (bytes >= 4 && whole && in) {
       uint8_t *p = locate(w, i, a.address[l], bytes, l, Access::Read);
       if (!p)
         return;
       std::memcpy(x, p, bytes);
     } else if (bytes >= 4) {
       for (unsigned k = 0; k < bytes / 4; ++k) {
-        if (!in && a.records[l] < 4 * k + 4)
+        if (!a.wordInRange(l, k))
           continue;
-        uint8_t *p = locate(w, i, a.address[l] + k * step, 4, l, Access::Read);
+        uint8_t *p = locate(w, i, a.word(l, k), 4, l, Access::Read);
         if (!p)
           return;
         std::memcpy(&x[k], p, 4);
@@ -182,13 +211,10 @@ void load(Wave &w, const Inst &i) {
 void store(Wave &w, const Inst &i) {
   unsigned bytes = i.param & BytesMask;
   alignas(32) u32 t[4][MaxLanes];
-  Lanes a;
-  addresses(w, i, i.src[1], i.src[2], i.src[3], bytes, a);
+  Lanes a(w, i, i.src[1], i.src[2], i.src[3], bytes);
   if (w.stats)
     countGlobal(w, a.address, bytes, true);
   const u32 *data = w.rows(i.src[0], bytes < 4 ? 1 : bytes / 4, t[0]);
-  bool spread = scatter(w, i.src[2]);
-  unsigned step = spread ? 4u * w.lanes : 4u;
   for (u64 m = w.exec; m; m &= m - 1) {
     unsigned l = unsigned(llvm::countr_zero(m));
     bool in = a.inRange >> l & 1;
@@ -203,9 +229,9 @@ void store(Wave &w, const Inst &i) {
       continue;
     }
     for (unsigned k = 0; k < bytes / 4; ++k) {
-      if (!in && a.records[l] < 4 * k + 4)
+      if (!a.wordInRange(l, k))
         continue;
-      uint8_t *p = locate(w, i, a.address[l] + k * step, 4, l, Access::Write);
+      uint8_t *p = locate(w, i, a.word(l, k), 4, l, Access::Write);
       if (!p)
         return;
       std::memcpy(p, &data[k * MaxLanes + l], 4);
@@ -216,10 +242,9 @@ void store(Wave &w, const Inst &i) {
 template <class T> void atomicT(Wave &w, const Inst &i) {
   constexpr unsigned words = sizeof(T) / 4;
   alignas(32) u32 t[4][MaxLanes];
-  Lanes a;
-  addresses(w, i, i.src[1], i.src[2], i.src[3], sizeof(T), a);
+  Lanes a(w, i, i.src[1], i.src[2], i.src[3], sizeof(T));
   u32 op = i.param & AtomicOpMask;
-  bool cas = op == AtomicCmpSwap;
+  bool cas = isCompareSwap(op);
   const u32 *data = w.rows(i.src[0], cas ? 2 * words : words, t[0]);
   u32(*d)[MaxLanes] = &w.v[i.src[0].index];
   for (u64 m = w.exec; m; m &= m - 1) {

@@ -43,7 +43,7 @@ void Checker::reset() {
 }
 
 void Checker::defineVector(Wave &w, unsigned r) {
-  state->waves[w.id].defined[r] = w.exec;
+  state->waves[w.id].defined[r] |= w.exec;
 }
 void Checker::defineScalar(Wave &w, unsigned first, unsigned count) {
   for (unsigned k = 0; k < count; ++k)

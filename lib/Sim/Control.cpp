@@ -87,6 +87,13 @@ void wait(Wave &w, const Inst &i) {
     return w.fault(i, "only the workgroup barrier (-1) is supported");
   waitBarrier(w, i);
 }
+/// Waves that arrived in bits 16 and up, members in 4 and up, valid in 0.
+void barrierState(Wave &w, const Inst &i) {
+  if (w.scalar(i.src[0]) != ~0u)
+    return w.fault(i, "only the workgroup barrier (-1) is supported");
+  w.setScalar(i.dst[0],
+              w.wg->arrived << 16 | uint32_t(w.wg->waves.size()) << 4 | 1);
+}
 void yieldWave(Wave &w, const Inst &) { w.state = RunState::Yield; }
 
 /// hwreg(name, offset, size) is kept as text in the modifiers; the binder
@@ -149,6 +156,11 @@ const OpInfo table[] = {
     ROW("s_set_inst_prefetch_distance", nothing, "=k", Other),
     ROW("s_clause", nothing, "=k", Other),
     ROW("s_icache_inv", nothing, "=", Other),
+    ROW("s_gl1_inv", nothing, "=", Other),
+    ROW("s_dcache_inv_vol", nothing, "=", Other),
+    ROW("s_dcache_wb_vol", nothing, "=", Other),
+    ROW("s_incperflevel", nothing, "=k", Other),
+    ROW("s_decperflevel", nothing, "=k", Other),
     ROW("s_dcache_wb", nothing, "=", Other),
     ROW("s_dcache_inv", nothing, "=", Other),
     ROW("s_wakeup", nothing, "=", Other),
@@ -160,7 +172,7 @@ const OpInfo table[] = {
     {"s_waitcnt_depctr", nothing, "=k", 0, Optional, Unit::Other},
     {"s_sendmsg", nothing, "=k", 0, Optional, Unit::Other},
     {"s_sendmsghalt", nothing, "=k", 0, Optional, Unit::Other},
-    {"s_version", nothing, "=k", 0, Optional, Unit::Other},
+    {"s_version", nothing, "=x", 0, Optional, Unit::Other},
     ROW("s_sendmsg_rtn_b32", sendmsgRtn, "i=", Smem),
     ROW("s_sendmsg_rtn_b64", sendmsgRtn, "l=", Smem),
     ROW("s_memtime", memtime, "l=", Smem),
@@ -194,13 +206,14 @@ const OpInfo table[] = {
     ROW("s_setpc_b64", setpc, "=l", Other),
     ROW("s_swappc_b64", swappc, "l=l", Other),
     ROW("s_call_b64", call, "l=k", Other),
-    ROW("s_endpgm", endpgm, "=", Other),
+    {"s_endpgm", endpgm, "=x", 0, Optional, Unit::Other},
     ROW("s_endpgm_saved", endpgm, "=", Other),
     ROW("s_trap", trap, "=k", Other),
     ROW("s_barrier", barrier, "=", Other),
     ROW("s_barrier_signal", signal, "=i", Other),
     ROW("s_barrier_signal_isfirst", signalIsFirst, "=i", Other),
     ROW("s_barrier_wait", wait, "=k", Other),
+    ROW("s_get_barrier_state", barrierState, "i=i", Salu),
     ROW("s_getreg_b32", getreg, "i=", Salu),
     ROW("s_setreg_b32", setreg, "=i", Salu),
     ROW("s_setreg_imm32_b32", setregImm, "=k", Salu),
@@ -208,8 +221,10 @@ const OpInfo table[] = {
     ROW("s_denorm_mode", denormMode, "=k", Salu),
     ROW("v_nop", nothing, "=", Valu),
     ROW("v_pipeflush", nothing, "=", Valu),
-    ROW("buffer_wbl2", nothing, "=", Other),
-    ROW("buffer_inv", nothing, "=", Other),
+    ROW("v_clrexcp", nothing, "=", Valu),
+    // Cache policy bits directly after the name parse as an operand.
+    {"buffer_wbl2", nothing, "=x", 0, Optional, Unit::Other},
+    {"buffer_inv", nothing, "=x", 0, Optional, Unit::Other},
     ROW("buffer_invl2", nothing, "=", Other),
     ROW("buffer_wbinvl1", nothing, "=", Other),
     ROW("buffer_wbinvl1_vol", nothing, "=", Other),

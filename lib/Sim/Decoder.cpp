@@ -11,6 +11,7 @@
 #include "llvm/MC/MCSubtargetInfo.h"
 #include "llvm/MC/MCTargetOptions.h"
 #include "llvm/MC/TargetRegistry.h"
+#include "llvm/Support/Endian.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/TargetParser/Triple.h"
@@ -35,7 +36,8 @@ struct Decoder::State {
   std::unique_ptr<MCInstPrinter> printer;
 };
 
-Decoder::Decoder() : state(std::make_unique<State>()) {}
+Decoder::Decoder(const Chip &chip)
+    : chip(chip), state(std::make_unique<State>()) {}
 Decoder::~Decoder() = default;
 
 Expected<std::unique_ptr<Decoder>> Decoder::create(const Chip &chip,
@@ -51,7 +53,7 @@ Expected<std::unique_ptr<Decoder>> Decoder::create(const Chip &chip,
   const Target *target = TargetRegistry::lookupTarget(triple, message);
   if (!target)
     return createStringError("this LLVM has no AMDGPU target: " + message);
-  std::unique_ptr<Decoder> d(new Decoder());
+  std::unique_ptr<Decoder> d(new Decoder(chip));
   State &s = *d->state;
   MCTargetOptions options;
   s.registers.reset(target->createMCRegInfo(triple));
@@ -75,11 +77,47 @@ Expected<std::unique_ptr<Decoder>> Decoder::create(const Chip &chip,
   return std::move(d);
 }
 
+/// Encodings no assembler makes for which LLVM has undefined behaviour: SDWA
+/// selectors that do not exist (the printer) and literal constants where none
+/// are allowed (the decoder).
+static bool undefinedInLLVM(const Chip &chip, ArrayRef<uint8_t> bytes) {
+  constexpr uint32_t Literal = 0xff;
+  uint32_t words[2] = {};
+  for (unsigned k = 0; k < 2 && bytes.size() >= 4 * k + 4; ++k)
+    words[k] = support::endian::read32le(bytes.data() + 4 * k);
+  auto field = [&](unsigned word, unsigned at, unsigned bits) {
+    return words[word] >> at & ((1u << bits) - 1);
+  };
+  if (chip.isGfx12()) // barrier instructions of SOP1
+    return field(0, 23, 9) == 0x17d && field(0, 8, 8) >= 0x4e &&
+           field(0, 8, 8) <= 0x53 && field(0, 0, 8) == Literal;
+  if (!chip.isGfx9())
+    return false;
+  unsigned encoding = field(0, 26, 6);
+  if (encoding == 0x34) { // VOP3; comparisons and v_readlane write scalars
+    unsigned op = field(0, 16, 10);
+    return field(1, 0, 9) == Literal || field(1, 9, 9) == Literal ||
+           field(1, 18, 9) == Literal ||
+           ((op < 0x100 || op == 0x289) && field(0, 0, 8) == Literal);
+  }
+  if (encoding == 0x38 || encoding == 0x3a) // MUBUF and MTBUF: soffset
+    return field(1, 24, 8) == Literal;
+  constexpr uint32_t Sdwa = 0xf9;
+  if (field(0, 31, 1) || field(0, 0, 9) != Sdwa) // VOP1, VOP2 and VOPC
+    return false;
+  // dst_sel, src0_sel and src1_sel have 7 values, dst_unused 3.
+  bool compare = field(0, 25, 7) == 0x3e, one = field(0, 25, 7) == 0x3f;
+  return (!compare && (field(1, 8, 3) == 7 || field(1, 11, 2) == 3)) ||
+         field(1, 16, 3) == 7 || (!one && field(1, 24, 3) == 7);
+}
+
 unsigned Decoder::decode(ArrayRef<uint8_t> bytes, uint64_t address,
                          std::string &line) {
   MCInst inst;
   uint64_t size = 0;
   line.clear();
+  if (undefinedInLLVM(chip, bytes))
+    return 0;
   auto status =
       state->disassembler->getInstruction(inst, size, bytes, address, nulls());
   if (status != MCDisassembler::Success || !size || size > bytes.size())

@@ -168,9 +168,10 @@ template <class T> void atomicT(Wave &w, const Inst &i) {
     T first = get(x, l), second = get(y, l);
     // gfx9 has the compare value first, then the new one; gfx11 and gfx12 the
     // other way round.
-    bool newFirst = !w.chip->isGfx9() && op == AtomicCmpSwap;
-    T value = op == AtomicCmpSwap && !newFirst ? second : first;
-    T cmp = newFirst || op == AtomicMskor ? second : first;
+    bool compares = isCompareSwap(op);
+    bool newFirst = !w.chip->isGfx9() && compares;
+    T value = compares && !newFirst ? second : first;
+    T cmp = compares && !newFirst ? first : second;
     T old;
     std::memcpy(&old, p, sizeof(T));
     T result = atomicApply<T>(op, old, value, cmp);
@@ -191,107 +192,93 @@ void atomic(Wave &w, const Inst &i) {
     atomicT<u32>(w, i);
 }
 
-/// Pull: lane l takes the value of lane addr/4.
-void bpermute(Wave &w, const Inst &i) {
-  alignas(32) u32 t[2][MaxLanes], out[MaxLanes];
-  const u32 *a = w.rows(i.src[0], 1, t[0]), *d = w.rows(i.src[1], 1, t[1]);
-  for (unsigned l = 0; l < MaxLanes; ++l) {
-    unsigned s = ((a[l] + u32(i.imm)) >> 2) & (w.lanes - 1u);
-    // RDNA permutes within 32 lanes.
-    if (!w.chip->isGfx9() && !w.wave32)
-      s = (s & 31) | (l & 32);
-    out[l] = w.exec >> s & 1 || i.param ? d[s] : 0;
-  }
-  uint32_t *to = w.v[i.dst[0].index];
-  forLanes(w, [&](unsigned l) { to[l] = out[l]; });
-}
-/// Push: lane l gives its value to lane addr/4.
-void permute(Wave &w, const Inst &i) {
-  alignas(32) u32 t[2][MaxLanes], out[MaxLanes] = {};
-  const u32 *a = w.rows(i.src[0], 1, t[0]), *d = w.rows(i.src[1], 1, t[1]);
-  forLanes(w, [&](unsigned l) {
-    unsigned s = ((a[l] + u32(i.imm)) >> 2) & (w.lanes - 1u);
-    if (!w.chip->isGfx9() && !w.wave32)
-      s = (s & 31) | (l & 32);
-    out[s] = d[l];
-  });
-  uint32_t *to = w.v[i.dst[0].index];
-  forLanes(w, [&](unsigned l) { to[l] = out[l]; });
-}
-void swizzle(Wave &w, const Inst &i) {
-  alignas(32) u32 t[MaxLanes], out[MaxLanes];
-  const u32 *d = w.rows(i.src[0], 1, t);
-  u32 o = u32(i.imm) & 0xffff;
-  for (unsigned l = 0; l < MaxLanes; ++l) {
-    unsigned s;
-    if (o >= 0xe000) { // FFT: swizzle by reversed bits
-      unsigned in = l & 31, mask = o & 31, r = 0;
-      for (unsigned b = 0; b < 5; ++b)
-        r |= (in >> b & 1) << (4 - b);
-      s = (l & ~31u) | ((r & ~mask) | (in & mask));
-    } else if (o >= 0xc000) { // rotate
-      unsigned n = o >> 5 & 31, mask = o & 31, in = l & 31;
-      unsigned r = (o >> 10 & 1) ? in - n : in + n;
-      s = (l & ~31u) | ((in & mask) | (r & ~mask & 31));
-    } else if (o & 0x8000) {
-      s = (l & ~3u) | (o >> (2 * (l & 3)) & 3);
-    } else {
-      unsigned in = l & 31;
-      s = (l & ~31u) | (((in & (o & 31)) | (o >> 5 & 31)) ^ (o >> 10 & 31));
+/// Two exchanges, offsets as in the reads above.
+template <class T> void exchange2(Wave &w, const Inst &i) {
+  constexpr unsigned bytes = sizeof(T), words = bytes / 4;
+  alignas(32) u32 t[5][MaxLanes];
+  const u32 *a = w.rows(i.src[0], 1, t[0]);
+  const u32 *data[2] = {w.rows(i.src[1], words, t[1]),
+                        w.rows(i.src[2], words, t[3])};
+  unsigned scale = bytes * (i.param & 0x100 ? 64 : 1);
+  u32(*d)[MaxLanes] = &w.v[i.dst[0].index];
+  for (uint64_t m = w.exec; m; m &= m - 1) {
+    unsigned l = unsigned(llvm::countr_zero(m));
+    // The destination may hold sources.
+    u32 address = a[l], in[2][words], out[2][words];
+    for (unsigned part = 0; part < 2; ++part)
+      for (unsigned k = 0; k < words; ++k)
+        in[part][k] = data[part][k * MaxLanes + l];
+    for (unsigned part = 0; part < 2; ++part) {
+      uint64_t x = u32(address + u32(part ? i.imm2 : i.imm) * scale);
+      uint8_t *p = w.lds(i, x, bytes, int(l));
+      if (!p)
+        return;
+      std::memcpy(out[part], p, bytes);
+      std::memcpy(p, in[part], bytes);
+      note(w, i, l, x, bytes, Access::Atomic);
     }
-    out[l] = w.exec >> s & 1 ? d[s] : 0;
+    for (unsigned k = 0; k < 2 * words; ++k)
+      d[k][l] = out[k / words][k % words];
   }
-  uint32_t *to = w.v[i.dst[0].index];
-  forLanes(w, [&](unsigned l) { to[l] = out[l]; });
+}
+/// Each of two words is replaced, without its top bit, where that is set.
+void conditionalExchange(Wave &w, const Inst &i) {
+  alignas(32) u32 t[3][MaxLanes];
+  const u32 *a = w.rows(i.src[0], 1, t[0]), *x = w.rows(i.src[1], 2, t[1]);
+  u32(*d)[MaxLanes] = &w.v[i.dst[0].index];
+  for (uint64_t m = w.exec; m; m &= m - 1) {
+    unsigned l = unsigned(llvm::countr_zero(m));
+    uint64_t address = u32(a[l] + u32(i.imm));
+    uint8_t *p = w.lds(i, address, 8, int(l));
+    if (!p)
+      return;
+    u32 old[2], in[2] = {x[l], x[MaxLanes + l]};
+    std::memcpy(old, p, 8);
+    for (unsigned k = 0; k < 2; ++k) {
+      u32 now = in[k] >> 31 ? in[k] & 0x7fffffff : old[k];
+      std::memcpy(p + 4 * k, &now, 4);
+      d[k][l] = old[k];
+    }
+    note(w, i, l, address, 8, Access::Atomic);
+  }
+}
+/// A counter at M0 + offset moves by the number of active lanes; all get its
+/// old value.
+template <bool Append> void count(Wave &w, const Inst &i) {
+  u32 address = (w.s[slot::M0] & 0xffff) + u32(i.imm), old;
+  if (!w.exec)
+    return;
+  unsigned first = unsigned(llvm::countr_zero(w.exec)),
+           lanes = unsigned(llvm::popcount(w.exec));
+  uint8_t *p = w.lds(i, address, 4, int(first));
+  if (!p)
+    return;
+  std::memcpy(&old, p, 4);
+  u32 now = Append ? old + lanes : old - lanes;
+  std::memcpy(p, &now, 4);
+  note(w, i, first, address, 4, Access::Atomic);
+  uint32_t *d = w.v[i.dst[0].index];
+  forLanes(w, [&](unsigned l) { d[l] = old; });
+}
+/// Lane l's word at M0 + offset + 4 * l.
+template <bool Write> void addTid(Wave &w, const Inst &i) {
+  alignas(32) u32 t[MaxLanes];
+  u32 base = (w.s[slot::M0] & 0xffff) + u32(i.imm);
+  const u32 *data = Write ? w.rows(i.src[0], 1, t) : nullptr;
+  for (uint64_t m = w.exec; m; m &= m - 1) {
+    unsigned l = unsigned(llvm::countr_zero(m));
+    uint8_t *p = w.lds(i, base + 4 * l, 4, int(l));
+    if (!p)
+      return;
+    if (Write)
+      std::memcpy(p, &data[l], 4);
+    else
+      std::memcpy(&w.v[i.dst[0].index][l], p, 4);
+    note(w, i, l, base + 4 * l, 4, Write ? Access::Write : Access::Read);
+  }
 }
 
 void nothing(Wave &, const Inst &) {}
-
-/// gfx950's transposed reads: 16 lanes hand each other elements, so that each
-/// ends up with a column. param: element bits.
-void readTranspose(Wave &w, const Inst &i) {
-  alignas(32) u32 t[MaxLanes];
-  const u32 *a = w.rows(i.src[0], 1, t);
-  unsigned bits = i.param & 0xff, bytes = bits == 6 ? 12 : 8;
-  uint8_t raw[MaxLanes][16] = {};
-  for (unsigned l = 0; l < w.lanes; ++l) {
-    if (!(w.exec >> l & 1))
-      continue;
-    uint64_t x = u32(a[l] + u32(i.imm));
-    const uint8_t *p = w.lds(i, x, bytes, int(l));
-    if (!p)
-      return;
-    std::memcpy(raw[l], p, bytes);
-    note(w, i, l, x, bytes, Access::Read);
-  }
-  auto element = [&](unsigned lane, unsigned k) {
-    u32 v = 0;
-    for (unsigned b = 0; b < bits; ++b) {
-      unsigned at = k * bits + b;
-      v |= u32(raw[lane][at / 8] >> (at % 8) & 1) << b;
-    }
-    return v;
-  };
-  unsigned count = bytes * 8 / bits; // elements a lane
-  for (unsigned l = 0; l < w.lanes; ++l) {
-    if (!(w.exec >> l & 1))
-      continue;
-    u32 out[4] = {};
-    unsigned group = l & ~15u, column = l & 15;
-    for (unsigned k = 0; k < count; ++k) {
-      // The 16 lanes' data is a matrix, `count` rows of 16 columns, row k held
-      // by the 16 / count lanes that follow each other.
-      unsigned flat = k * 16 + column;
-      u32 v = element(group + flat / count, flat % count);
-      unsigned at = k * bits;
-      out[at / 32] |= v << (at % 32);
-      if (at % 32 + bits > 32)
-        out[at / 32 + 1] |= v >> (32 - at % 32);
-    }
-    for (unsigned k = 0; k < bytes / 4; ++k)
-      w.v[i.dst[0].index + k][l] = out[k];
-  }
-}
 
 #define R(name, param) {name, read, "r=i", param, 0, Unit::Lds}
 #define W(name, param) {name, write, "=ir", param, 0, Unit::Lds}
@@ -308,6 +295,22 @@ void readTranspose(Wave &w, const Inst &i) {
       {"ds_" name "_rtn_b32", atomic, "r=irr", op, 0, Unit::Lds},              \
       {"ds_" name "_b64", atomic, "=irr", op | Atomic64, 0, Unit::Lds}, {      \
     "ds_" name "_rtn_b64", atomic, "r=irr", op | Atomic64, 0, Unit::Lds        \
+  }
+
+#define FLOATS(name)                                                           \
+  {"ds_" name "_f32", atomic, "=irr", AtomicCmpSwapF, 0, Unit::Lds},           \
+      {"ds_" name "_rtn_f32", atomic, "r=irr", AtomicCmpSwapF, 0, Unit::Lds},  \
+      {"ds_" name "_f64",         atomic, "=irr",                              \
+       AtomicCmpSwapF | Atomic64, 0,      Unit::Lds},                          \
+  {                                                                            \
+    "ds_" name "_rtn_f64", atomic, "r=irr", AtomicCmpSwapF | Atomic64, 0,      \
+        Unit::Lds                                                              \
+  }
+#define X2(name, stride64)                                                     \
+  {"ds_" name "_b32", exchange2<u32>, "r=irr", 0, 0, Unit::Lds},               \
+      {"ds_" name "_b64", exchange2<uint64_t>, "r=irr", 0, 0, Unit::Lds},      \
+      {"ds_" stride64 "_b32", exchange2<u32>, "r=irr", 0x100, 0, Unit::Lds}, { \
+    "ds_" stride64 "_b64", exchange2<uint64_t>, "r=irr", 0x100, 0, Unit::Lds   \
   }
 
 const OpInfo table[] = {
@@ -399,17 +402,23 @@ const OpInfo table[] = {
     TWO("cmpst", AtomicCmpSwap),
     TWO("cmpstore", AtomicCmpSwap),
     TWO("mskor", AtomicMskor),
-    {"ds_cmpst_f32", atomic, "=irr", AtomicCmpSwap, 0, Unit::Lds},
-    {"ds_cmpst_rtn_f32", atomic, "r=irr", AtomicCmpSwap, 0, Unit::Lds},
-    {"ds_bpermute_b32", bpermute, "i=ii", 0, CrossLane, Unit::Lds},
-    {"ds_bpermute_fi_b32", bpermute, "i=ii", 1, CrossLane, Unit::Lds},
-    {"ds_permute_b32", permute, "i=ii", 0, CrossLane, Unit::Lds},
-    {"ds_swizzle_b32", swizzle, "i=i", 0, CrossLane, Unit::Lds},
+    FLOATS("cmpst"),
+    FLOATS("cmpstore"),
+    A("sub_clamp_u32", AtomicSubClamp),
+    AR("sub_clamp_rtn_u32", AtomicSubClamp),
+    A("cond_sub_u32", AtomicCondSub),
+    AR("cond_sub_rtn_u32", AtomicCondSub),
+    {"ds_wrap_rtn_b32", atomic, "r=irr", AtomicWrap, 0, Unit::Lds},
+    X2("wrxchg2_rtn", "wrxchg2st64_rtn"),
+    X2("storexchg_2addr_rtn", "storexchg_2addr_stride64_rtn"),
+    {"ds_condxchg32_rtn_b64", conditionalExchange, "r=ir", 0, 0, Unit::Lds},
+    {"ds_append", count<true>, "i=", 0, 0, Unit::Lds},
+    {"ds_consume", count<false>, "i=", 0, 0, Unit::Lds},
+    {"ds_read_addtid_b32", addTid<false>, "i=", 0, 0, Unit::Lds},
+    {"ds_load_addtid_b32", addTid<false>, "i=", 0, 0, Unit::Lds},
+    {"ds_write_addtid_b32", addTid<true>, "=i", 0, 0, Unit::Lds},
+    {"ds_store_addtid_b32", addTid<true>, "=i", 0, 0, Unit::Lds},
     {"ds_nop", nothing, "=", 0, 0, Unit::Lds},
-    {"ds_read_b64_tr_b16", readTranspose, "r=i", 16, 0, Unit::Lds},
-    {"ds_read_b64_tr_b8", readTranspose, "r=i", 8, 0, Unit::Lds},
-    {"ds_read_b64_tr_b4", readTranspose, "r=i", 4, 0, Unit::Lds},
-    {"ds_read_b96_tr_b6", readTranspose, "r=i", 6, 0, Unit::Lds},
 };
 
 } // namespace

@@ -198,7 +198,7 @@ template <Segment S, class T> void atomicT(Wave &w, const Inst &i) {
   u64 a[MaxLanes];
   addresses<S>(w, i, i.src[0], i.src[2], a);
   u32 op = i.param & AtomicOpMask;
-  bool cas = op == AtomicCmpSwap;
+  bool cas = isCompareSwap(op);
   const u32 *data = w.rows(i.src[1], cas ? 2 * words : words, t[0]);
   if (S == Memory && w.stats)
     countGlobal(w, a, sizeof(T), true);
@@ -234,62 +234,123 @@ template <Segment S> void atomic(Wave &w, const Inst &i) {
     atomicT<S, u32>(w, i);
 }
 
-/// Global to LDS: lane l's data goes to M0 + offset + l * size.
-void loadToLds(Wave &w, const Inst &i) {
+/// To LDS: lane l's data goes to M0 + offset + l * size.
+template <Segment S> void loadToLds(Wave &w, const Inst &i) {
   u64 a[MaxLanes];
-  Inst plain = i;
-  addresses<Memory>(w, plain, i.src[0], i.src[1], a);
+  addresses<S>(w, i, i.src[0], i.src[1], a);
   unsigned bytes = i.param & BytesMask;
   unsigned pitch = bytes < 4 ? 4 : bytes;
-  if (w.stats)
+  if (S == Memory && w.stats)
     countGlobal(w, a, bytes, false);
-  u32 base = (w.s[slot::M0] & 0xffff) + u32(i.imm);
-  if (w.chip->family == Family::GFX950)
-    base = (w.s[slot::M0] & 0x3ffff) + u32(i.imm);
+  u32 mask = w.chip->family == Family::GFX950 ? 0x3ffff : 0xffff;
+  u32 base = (w.s[slot::M0] & mask) + u32(i.imm);
   for (u64 m = w.exec; m; m &= m - 1) {
     unsigned l = unsigned(llvm::countr_zero(m));
-    const uint8_t *p = locate<Memory>(w, i, a[l], bytes, l, Access::Read);
-    uint8_t *q = p ? w.lds(i, base + l * pitch, pitch, int(l)) : nullptr;
+    uint8_t buffer[16];
+    if (inScratch(S, a[l])) {
+      if (!copyScratch(w, i, a[l], bytes, l, buffer, false))
+        return;
+    } else {
+      const uint8_t *p = locate<S>(w, i, a[l], bytes, l, Access::Read);
+      if (!p)
+        return;
+      std::memcpy(buffer, p, bytes);
+    }
+    uint8_t *q = w.lds(i, base + l * pitch, pitch, int(l));
     if (!q)
       return;
-    u32 x = 0;
     if (bytes < 4) {
-      std::memcpy(&x, p, bytes);
+      u32 x = 0;
+      std::memcpy(&x, buffer, bytes);
       x = widen(x, i.param, 0);
-      std::memcpy(q, &x, 4);
-    } else {
-      std::memcpy(q, p, bytes);
+      std::memcpy(buffer, &x, 4);
     }
+    std::memcpy(q, buffer, pitch);
     if (w.checker)
       w.checker->lds(w, i, l, base + l * pitch, pitch, Access::Write);
   }
 }
 
-/// gfx12: transposed global loads across groups of 16 or 32 lanes.
+/// gfx12's transposed loads: eight lanes hand each other elements. Lane l's
+/// element j is element l % 8 of what was at the address of lane
+///   16 bits  8 * (l / 8) + j
+///   8 bits   16 * (l / 16) + 8 * (j / 4) + 4 * (l / 8 % 2) + j % 4
+/// as measured on gfx1201 (and 16 bits on gfx1250) by several projects; nobody
+/// published wave64's.
 void loadTranspose(Wave &w, const Inst &i) {
   u64 a[MaxLanes];
   addresses<Memory>(w, i, i.src[0], i.src[1], a);
-  unsigned bits = i.param >> 16, bytes = i.param & BytesMask;
-  uint8_t raw[MaxLanes][16] = {};
+  unsigned bytes = i.param, esize = bytes / 8;
+  if (!w.wave32)
+    return w.fault(i, "what transposed loads do in wave64 is not documented");
+  if (!w.execFull)
+    return w.fault(i, "a transposed load needs all lanes active");
+  if (w.stats)
+    countGlobal(w, a, bytes, false);
+  uint8_t raw[MaxLanes][16];
   for (unsigned l = 0; l < w.lanes; ++l) {
     const uint8_t *p = locate<Memory>(w, i, a[l], bytes, l, Access::Read);
     if (!p)
       return;
     std::memcpy(raw[l], p, bytes);
   }
-  // Each 16 lanes hold a matrix of 16 rows; lane l ends with column l of it.
-  unsigned perLane = bytes * 8 / bits, esize = bits / 8;
   for (unsigned l = 0; l < w.lanes; ++l) {
-    uint8_t out[16] = {};
-    for (unsigned k = 0; k < perLane; ++k) {
-      unsigned row = (l / 16) * perLane + k, column = l & 15;
-      // Row r: lanes r * 16 / perLane ..., in order.
-      unsigned from = row * 16 / perLane + column / perLane;
-      std::memcpy(out + k * esize,
-                  raw[from % w.lanes] + (column % perLane) * esize, esize);
+    uint8_t out[16];
+    for (unsigned j = 0; j < 8; ++j) {
+      unsigned from = esize == 2
+                          ? l / 8 * 8 + j
+                          : l / 16 * 16 + j / 4 * 8 + l / 8 % 2 * 4 + j % 4;
+      std::memcpy(out + j * esize, raw[from] + l % 8 * esize, esize);
     }
     for (unsigned k = 0; k < bytes / 4; ++k)
       std::memcpy(&w.v[i.dst[0].index + k][l], out + 4 * k, 4);
+  }
+}
+
+/// A word at the scalar address + offset + 4 * lane. Sources: data in stores,
+/// address.
+template <bool Store> void addTid(Wave &w, const Inst &i) {
+  const Operand &base = i.src[Store];
+  u64 start = u64(i.imm) + (base.kind == Operand::Sgpr ? w.s64(base.index) : 0);
+  alignas(32) u32 t[MaxLanes];
+  const u32 *data = Store ? w.rows(i.src[0], 1, t) : nullptr;
+  for (u64 m = w.exec; m; m &= m - 1) {
+    unsigned l = unsigned(llvm::countr_zero(m));
+    uint8_t *p = locate<Memory>(w, i, start + 4 * l, 4, l,
+                                Store ? Access::Write : Access::Read);
+    if (!p)
+      return;
+    if (Store)
+      std::memcpy(p, &data[l], 4);
+    else
+      std::memcpy(&w.v[i.dst[0].index][l], p, 4);
+  }
+}
+
+/// Up to 32 registers: register k is at address + 4 * k, and takes part when
+/// bit k of M0 is set.
+template <Segment S, bool Store> void block(Wave &w, const Inst &i) {
+  u64 a[MaxLanes];
+  addresses<S>(w, i, i.src[0], i.src[Store ? 2 : 1], a);
+  u32(*d)[MaxLanes] = &w.v[(Store ? i.src[1] : i.dst[0]).index];
+  u32 registers = w.s[slot::M0];
+  for (u64 m = w.exec; m; m &= m - 1) {
+    unsigned l = unsigned(llvm::countr_zero(m));
+    for (u32 r = registers; r; r &= r - 1) {
+      unsigned k = unsigned(llvm::countr_zero(r));
+      u64 at = a[l] + 4 * k;
+      uint8_t *word = reinterpret_cast<uint8_t *>(&d[k][l]);
+      if (inScratch(S, at)) {
+        if (!copyScratch(w, i, at, 4, l, word, Store))
+          return;
+        continue;
+      }
+      uint8_t *p =
+          locate<S>(w, i, at, 4, l, Store ? Access::Write : Access::Read);
+      if (!p)
+        return;
+      std::memcpy(Store ? p : word, Store ? word : p, 4);
+    }
   }
 }
 
@@ -309,23 +370,39 @@ void loadTranspose(Wave &w, const Inst &i) {
   SEG("global_", Memory, Global, "atomic_" name, atomic, "?r=rrr", op),        \
       SEG("flat_", FlatSegment, Flat, "atomic_" name, atomic, "?r=rrr", op)
 
+#define TO_LDS(name, param)                                                    \
+  {"global_load_lds_" name,                                                    \
+   loadToLds<Memory>,                                                          \
+   "=rr",                                                                      \
+   param,                                                                      \
+   Optional,                                                                   \
+   Unit::Global},                                                              \
+  {                                                                            \
+    "scratch_load_lds_" name, loadToLds<ScratchSegment>, "=rr", param,         \
+        Optional, Unit::Scratch                                                \
+  }
+
 const OpInfo table[] = {
-    ATOMIC("csub_u32", AtomicCsub),
-    ATOMIC("sub_clamp_u32", AtomicCsub),
 #include "MemoryOps.def"
-    {"global_load_lds_ubyte", loadToLds, "=rr", 1, Optional, Unit::Global},
-    {"global_load_lds_sbyte", loadToLds, "=rr", 1 | Sign, Optional,
+    TO_LDS("ubyte", 1),
+    TO_LDS("sbyte", 1 | Sign),
+    TO_LDS("ushort", 2),
+    TO_LDS("sshort", 2 | Sign),
+    TO_LDS("dword", 4),
+    TO_LDS("dwordx3", 12),
+    TO_LDS("dwordx4", 16),
+    {"global_load_tr_b64", loadTranspose, "r=rr", 8, Optional, Unit::Global},
+    {"global_load_tr_b128", loadTranspose, "r=rr", 16, Optional, Unit::Global},
+    {"global_load_addtid_b32", addTid<false>, "i=r", 0, 0, Unit::Global},
+    {"global_store_addtid_b32", addTid<true>, "=ir", 0, 0, Unit::Global},
+    {"global_load_block", block<Memory, false>, "r=rr", 0, Optional,
      Unit::Global},
-    {"global_load_lds_ushort", loadToLds, "=rr", 2, Optional, Unit::Global},
-    {"global_load_lds_sshort", loadToLds, "=rr", 2 | Sign, Optional,
+    {"global_store_block", block<Memory, true>, "=rrr", 0, Optional,
      Unit::Global},
-    {"global_load_lds_dword", loadToLds, "=rr", 4, Optional, Unit::Global},
-    {"global_load_lds_dwordx3", loadToLds, "=rr", 12, Optional, Unit::Global},
-    {"global_load_lds_dwordx4", loadToLds, "=rr", 16, Optional, Unit::Global},
-    {"global_load_tr_b64", loadTranspose, "r=rr", 8 | 8 << 16, Optional,
-     Unit::Global},
-    {"global_load_tr_b128", loadTranspose, "r=rr", 16 | 16 << 16, Optional,
-     Unit::Global},
+    {"scratch_load_block", block<ScratchSegment, false>, "r=rr", 0, Optional,
+     Unit::Scratch},
+    {"scratch_store_block", block<ScratchSegment, true>, "=rrr", 0, Optional,
+     Unit::Scratch},
 };
 
 } // namespace

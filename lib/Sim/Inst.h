@@ -91,7 +91,6 @@ enum InstFlag : uint32_t {
   OffEn = 1 << 5,
   IdxEn = 1 << 6,
   ToLds = 1 << 7,
-  Gds = 1 << 8,
   HiDst = 1 << 9, ///< 16-bit result goes to the high half
   Saddr = 1 << 10,
   Sdwa = 1 << 11,
@@ -175,10 +174,12 @@ OpTable valuHalfOps();
 OpTable valuConvertOps();
 OpTable valuCompareOps();
 OpTable valuLaneOps();
+OpTable gprIndexOps();
 OpTable vop3pOps();
 OpTable mfmaOps();
 OpTable wmmaOps();
 OpTable dsOps();
+OpTable dsLaneOps();
 OpTable globalOps();
 OpTable bufferOps();
 

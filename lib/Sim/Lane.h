@@ -10,11 +10,13 @@ namespace greta::sim {
 void runDpp(Wave &w, const Inst &i);
 void runDpp8(Wave &w, const Inst &i);
 void runSdwa(Wave &w, const Inst &i);
+void runIndexed(Wave &w, const Inst &i);
 void runVopd(Wave &w, const Inst &i);
 
 /// Reads quad_perm, row_shl, row_share, dpp8 and so on into the instruction.
 bool parseDpp(llvm::StringRef key, llvm::StringRef value, int64_t n, Inst &i);
 /// The 16-bit offset of ds_swizzle's symbolic form.
+int64_t parseGprIndex(llvm::StringRef text);
 int64_t parseSwizzle(llvm::StringRef text);
 /// Matrix formats by number or name.
 uint8_t parseFormat(llvm::StringRef text, int64_t n);

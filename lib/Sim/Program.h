@@ -42,8 +42,9 @@ public:
                   std::string &line);
 
 private:
-  Decoder();
+  explicit Decoder(const Chip &chip);
   struct State;
+  const Chip &chip;
   std::unique_ptr<State> state;
 };
 
@@ -96,8 +97,10 @@ private:
   bool vopd(llvm::StringRef line, Inst &i);
   Inst &keep(const Inst &i);
   void wrapDpp(Inst &i);
+  void wrapIndexed(Inst &i);
   void wrapSdwa(Inst &i);
   Program &program;
+  bool indexing = false; ///< between s_set_gpr_idx_on and _off
 };
 
 const OpInfo *findOp(llvm::StringRef name);

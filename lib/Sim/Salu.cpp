@@ -194,6 +194,21 @@ template <class T> T wqm(T a, bool &c) {
       r |= T(15) << k;
   return c = r != 0, r;
 }
+/// One bit for each four.
+template <class T> T quadmask(T a, bool &c) {
+  T r = 0;
+  for (unsigned k = 0; k < sizeof(T) * 2; ++k)
+    if (a >> (4 * k) & 15)
+      r |= T(1) << k;
+  return c = r != 0, r;
+}
+u64 bitreplicate(u32 a, bool &) {
+  u64 r = 0;
+  for (unsigned k = 0; k < 32; ++k)
+    if (a >> k & 1)
+      r |= u64(3) << (2 * k);
+  return r;
+}
 template <class T> u32 bcnt1(T a, bool &c) {
   u32 r = u32(popcount(a));
   return c = r != 0, r;
@@ -290,6 +305,15 @@ template <unsigned Words, bool Dst> void movrel(Wave &w, const Inst &i) {
     w.s[to + k] = w.s[from + k];
 }
 
+/// Both registers at once: source by M0[9:0], destination by M0[25:16].
+void movrelsd2(Wave &w, const Inst &i) {
+  unsigned from = i.src[0].index + (w.s[slot::M0] & 0x3ff),
+           to = i.dst[0].index + (w.s[slot::M0] >> 16 & 0x3ff);
+  if (i.src[0].kind != Operand::Sgpr || from >= 106 || to >= 106)
+    return w.fault(i, "M0 points outside the scalar registers");
+  w.s[to] = w.s[from];
+}
+
 #define SREG(name, fn, types) {name, fn, types, 0, 0, Unit::Salu}
 #define CMPS(suffix, T)                                                        \
   cmp<eq<T>>("s_cmp_eq_" suffix), cmp<ne<T>>("s_cmp_lg_" suffix),              \
@@ -369,6 +393,8 @@ const OpInfo table[] = {
     op<abs_>("s_abs_i32"),
     BOTH("s_brev", brev),
     BOTH("s_wqm", wqm),
+    BOTH("s_quadmask", quadmask),
+    op<bitreplicate>("s_bitreplicate_b64_b32"),
     op<bcnt1<u32>>("s_bcnt1_i32_b32"),
     op<bcnt1<u64>>("s_bcnt1_i32_b64"),
     op<bcnt0<u32>>("s_bcnt0_i32_b32"),
@@ -414,6 +440,7 @@ const OpInfo table[] = {
     SREG("s_movrels_b64", (movrel<2, false>), "l=l"),
     SREG("s_movreld_b32", (movrel<1, true>), "i=i"),
     SREG("s_movreld_b64", (movrel<2, true>), "l=l"),
+    SREG("s_movrelsd_2_b32", movrelsd2, "i=i"),
     SAVEEXEC("s_and", and_),
     SAVEEXEC("s_or", or_),
     SAVEEXEC("s_xor", xor_),

@@ -1,5 +1,6 @@
 //===- Smem.cpp - scalar memory -------------------------------------------===//
 #include "Wave.h"
+#include <tuple>
 
 using namespace greta::sim;
 
@@ -29,14 +30,29 @@ void loadWords(Wave &w, const Inst &i, uint64_t address, unsigned words) {
 void load(Wave &w, const Inst &i) {
   loadWords(w, i, w.scalar64(i.src[0]) + offset(w, i), i.param);
 }
-void loadNarrow(Wave &w, const Inst &i) {
-  uint64_t address = w.scalar64(i.src[0]) + offset(w, i);
+/// A resource's base, and how many bytes it has.
+std::pair<uint64_t, uint64_t> buffer(const Wave &w, const Inst &i) {
+  const uint32_t *r = &w.s[i.src[0].index];
+  uint64_t stride = r[1] >> 16 & 0x3fff, records = r[2];
+  return {uint64_t(r[1] & 0xffff) << 32 | r[0],
+          stride ? stride * records : records};
+}
+
+/// Bytes and halves, extended; zero outside the resource.
+template <bool Buffer> void loadNarrow(Wave &w, const Inst &i) {
+  uint64_t base = 0, limit = ~uint64_t(0), o = offset(w, i);
+  if (Buffer)
+    std::tie(base, limit) = buffer(w, i);
+  else
+    base = w.scalar64(i.src[0]);
   unsigned bytes = i.param & 3;
-  uint8_t *p = w.global(i, address, bytes, -1, false);
-  if (!p)
-    return;
   uint32_t x = 0;
-  std::memcpy(&x, p, bytes);
+  if (!Buffer || o + bytes <= limit) {
+    uint8_t *p = w.global(i, base + o, bytes, -1, false);
+    if (!p)
+      return;
+    std::memcpy(&x, p, bytes);
+  }
   if (i.param & 4)
     x = bytes == 1 ? uint32_t(int32_t(int8_t(x)))
                    : uint32_t(int32_t(int16_t(x)));
@@ -44,10 +60,7 @@ void loadNarrow(Wave &w, const Inst &i) {
 }
 /// Raw and structured buffers: out-of-range words read as zero.
 void bufferLoad(Wave &w, const Inst &i) {
-  const uint32_t *r = &w.s[i.src[0].index];
-  uint64_t base = (uint64_t(r[1] & 0xffff) << 32 | r[0]);
-  uint64_t stride = r[1] >> 16 & 0x3fff, records = r[2];
-  uint64_t limit = stride ? stride * records : records;
+  auto [base, limit] = buffer(w, i);
   uint64_t o = offset(w, i) & ~uint64_t(3);
   uint32_t out[16];
   for (unsigned k = 0; k < i.param; ++k) {
@@ -67,7 +80,9 @@ void bufferLoad(Wave &w, const Inst &i) {
     "s_buffer_load_" name, bufferLoad, "r=ri", words, 0, Unit::Smem            \
   }
 #define NARROW(name, param)                                                    \
-  {"s_load_" name, loadNarrow, "i=ri", param, 0, Unit::Smem}
+  {"s_load_" name, loadNarrow<false>, "i=ri", param, 0, Unit::Smem}, {         \
+    "s_buffer_load_" name, loadNarrow<true>, "i=ri", param, 0, Unit::Smem      \
+  }
 
 void nothing(Wave &, const Inst &) {}
 
@@ -90,6 +105,8 @@ const OpInfo table[] = {
     {"s_prefetch_inst", nothing, "=lxxx", 0, Optional, Unit::Smem},
     {"s_prefetch_inst_pc_rel", nothing, "=xxx", 0, Optional, Unit::Smem},
     {"s_prefetch_data", nothing, "=lxxx", 0, Optional, Unit::Smem},
+    {"s_prefetch_data_pc_rel", nothing, "=xxx", 0, Optional, Unit::Smem},
+    {"s_buffer_prefetch_data", nothing, "=rxxx", 0, Optional, Unit::Smem},
 };
 
 } // namespace

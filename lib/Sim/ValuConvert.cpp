@@ -68,6 +68,14 @@ u32 pkNormU(float a, float b) {
   };
   return two(n(a), n(b));
 }
+template <bool Signed> u16 normOf(Half x) {
+  float limit = Signed ? 32767.f : 65535.f, v = f(x);
+  v = v != v ? 0.f : std::fmax(Signed ? -1.f : 0.f, std::fmin(1.f, v));
+  return u16(i32(std::nearbyint(v * limit)));
+}
+template <bool Signed> u32 pkNormF16(Half a, Half b) {
+  return two(normOf<Signed>(a), normOf<Signed>(b));
+}
 u32 pkU16U32(u32 a, u32 b) {
   return two(u16(a > 65535 ? 65535 : a), u16(b > 65535 ? 65535 : b));
 }
@@ -123,12 +131,19 @@ const OpInfo table[] = {
     valuOp<i16ToI32>("v_cvt_i32_i16"),
     valuOp<u16ToU32>("v_cvt_u32_u16"),
     valuOp<cvtPkU8>("v_cvt_pk_u8_f32"),
+    valuOp<cvtPkU8>("v_cvt_pkaccum_u8_f32", Tied),
     valuOp<pkBf16>("v_cvt_pk_bf16_f32"),
     valuOp<pkF16>("v_cvt_pk_f16_f32"),
     valuOp<pkNormI>("v_cvt_pknorm_i16_f32"),
     valuOp<pkNormU>("v_cvt_pknorm_u16_f32"),
     valuOp<pkNormI>("v_cvt_pk_norm_i16_f32"),
     valuOp<pkNormU>("v_cvt_pk_norm_u16_f32"),
+    valuOp<normOf<true>>("v_cvt_norm_i16_f16"),
+    valuOp<normOf<false>>("v_cvt_norm_u16_f16"),
+    valuOp<pkNormF16<true>>("v_cvt_pknorm_i16_f16"),
+    valuOp<pkNormF16<false>>("v_cvt_pknorm_u16_f16"),
+    valuOp<pkNormF16<true>>("v_cvt_pk_norm_i16_f16"),
+    valuOp<pkNormF16<false>>("v_cvt_pk_norm_u16_f16"),
     valuOp<pkU16U32>("v_cvt_pk_u16_u32"),
     valuOp<pkI16I32>("v_cvt_pk_i16_i32"),
     valuOp<pkI16F32>("v_cvt_pk_i16_f32"),

@@ -18,6 +18,10 @@ float mulLegacy(float a, float b) { return a == 0 || b == 0 ? 0.f : a * b; }
 float fmaLegacy(float a, float b, float c) {
   return a == 0 || b == 0 ? c : __builtin_fmaf(a, b, c);
 }
+float madLegacy(float a, float b, float c) {
+  volatile float p = mulLegacy(a, b);
+  return p + c;
+}
 float mad(float a, float b, float c) {
   volatile float p = a * b; // rounded between, unlike fma
   return p + c;
@@ -239,6 +243,7 @@ const OpInfo table[] = {
     valuOp<mad>("v_mac_f32", Tied),
     valuOp<mad>("v_madak_f32"),
     valuOp<mad>("v_madmk_f32"),
+    valuOp<madLegacy>("v_mad_legacy_f32"),
     valuOp<mulLegacy>("v_mul_legacy_f32"),
     valuOp<mulLegacy>("v_mul_dx9_zero_f32"),
     valuOp<fmaLegacy>("v_fma_legacy_f32"),
@@ -275,6 +280,8 @@ const OpInfo table[] = {
     T32("v_rsq_f32", rsq),
     T32("v_sqrt_f32", sqrt_),
     T32("v_exp_f32", exp2_),
+    T32("v_exp_legacy_f32", exp2_),
+    T32("v_log_legacy_f32", log2_),
     T32("v_log_f32", log2_),
     T32("v_sin_f32", sin_),
     T32("v_cos_f32", cos_),

@@ -18,6 +18,8 @@ Half fma_(Half a, Half b, Half c) {
   // The product is exact in double and the sum needs one rounding.
   return {doubleToHalf(double(f(a)) * double(f(b)) + double(f(c)))};
 }
+/// The product is rounded as well.
+Half mad(Half a, Half b, Half c) { return add(mul(a, b), c); }
 Half quiet(Half x) { return {uint16_t(x.bits | 0x200)}; }
 bool nan(Half x) { return (x.bits & 0x7fff) > 0x7c00; }
 /// Order of f16 values as integers; -0 < +0.
@@ -117,8 +119,12 @@ const OpInfo table[] = {
     valuOp<fma_>("v_fmac_f16", Tied),
     valuOp<fma_>("v_fmaak_f16"),
     valuOp<fma_>("v_fmamk_f16"),
-    valuOp<fma_>("v_mad_f16"),
-    valuOp<fma_>("v_mac_f16", Tied),
+    valuOp<fma_>("v_fma_legacy_f16"),
+    valuOp<mad>("v_mad_f16"),
+    valuOp<mad>("v_mad_legacy_f16"),
+    valuOp<mad>("v_mac_f16", Tied),
+    valuOp<mad>("v_madak_f16"),
+    valuOp<mad>("v_madmk_f16"),
     valuOp<min_>("v_min_f16"),
     valuOp<max_>("v_max_f16"),
     valuOp<min_>("v_min_num_f16"),
@@ -153,6 +159,9 @@ const OpInfo table[] = {
     valuOp<frexpExp>("v_frexp_exp_i16_f16"),
     valuOp<frexpMant>("v_frexp_mant_f16"),
     valuOp<divFixup>("v_div_fixup_f16"),
+    valuOp<divFixup>("v_div_fixup_legacy_f16"),
+    valuOp<three<minimum, maximum>>("v_minimummaximum_f16"),
+    valuOp<three<maximum, minimum>>("v_maximumminimum_f16"),
     valuOp<addB>("v_add_bf16"),
     valuOp<mulB>("v_mul_bf16"),
 };

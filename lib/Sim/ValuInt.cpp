@@ -145,6 +145,34 @@ i16 med3I16(i16 a, i16 b, i16 c) {
 u16 and16(u16 a, u16 b) { return a & b; }
 u16 or16(u16 a, u16 b) { return a | b; }
 u16 xor16(u16 a, u16 b) { return a ^ b; }
+u32 lerp8(u32 a, u32 b, u32 c) {
+  u32 r = 0;
+  for (unsigned k = 0; k < 32; k += 8)
+    r |= (((a >> k & 255) + (b >> k & 255) + (c >> k & 1)) >> 1) << k;
+  return r;
+}
+u32 sadHi8(u32 a, u32 b, u32 c) { return (sad8(a, b, 0) << 16) + c; }
+u32 distance(u32 a, u32 b) { return a > b ? a - b : b - a; }
+u32 sad16(u32 a, u32 b, u32 c) {
+  return distance(a & 0xffff, b & 0xffff) + distance(a >> 16, b >> 16) + c;
+}
+/// Bytes where b is zero do not count.
+u32 msad8(u32 a, u32 b, u32 c) {
+  for (unsigned k = 0; k < 32; k += 8)
+    if (b >> k & 255)
+      c += distance(a >> k & 255, b >> k & 255);
+  return c;
+}
+template <i32 Low, i32 High> u16 twoBytes(i32 a, i32 b) {
+  auto n = [](i32 x) {
+    return u16((x < Low ? Low : x > High ? High : x) & 255);
+  };
+  return u16(n(a) | n(b) << 8);
+}
+template <i32 Low, i32 High> u16 ashrPk8(i32 a, i32 b, u32 s) {
+  return twoBytes<Low, High>(a >> (s & 31), b >> (s & 31));
+}
+u16 satPkU8(u32 a) { return twoBytes<0, 255>(i16(a), i16(a >> 16)); }
 u32 mad32U16(u16 a, u16 b, u32 c) { return u32(a) * b + c; }
 u32 mad32I16(i16 a, i16 b, u32 c) { return u32(i32(a) * b) + c; }
 u32 packB32(Half a, Half b) { return a.bits | u32(b.bits) << 16; }
@@ -289,6 +317,7 @@ const OpInfo table[] = {
     valuOp<minI>("v_min_i32"),
     valuOp<maxI>("v_max_i32"),
     valuOp<mulLo>("v_mul_lo_u32"),
+    valuOp<mulLo>("v_mul_lo_i32"),
     valuOp<mulHiU>("v_mul_hi_u32"),
     valuOp<mulHiI>("v_mul_hi_i32"),
     valuOp<mulU24>("v_mul_u32_u24"),
@@ -325,6 +354,13 @@ const OpInfo table[] = {
     valuOp<perm>("v_perm_b32", Merge),
     valuOp<sad8>("v_sad_u8"),
     valuOp<sad32>("v_sad_u32"),
+    valuOp<sad16>("v_sad_u16"),
+    valuOp<sadHi8>("v_sad_hi_u8"),
+    valuOp<msad8>("v_msad_u8"),
+    valuOp<lerp8>("v_lerp_u8"),
+    valuOp<ashrPk8<-128, 127>>("v_ashr_pk_i8_i32"),
+    valuOp<ashrPk8<0, 255>>("v_ashr_pk_u8_i32"),
+    valuOp<satPkU8>("v_sat_pk_u8_i16"),
     valuOp<mov16>("v_mov_b16"),
     valuOp<not16>("v_not_b16"),
     SAT("v_add_u16", add16, add16Sat, "s=ss"),
@@ -340,6 +376,7 @@ const OpInfo table[] = {
     valuOp<mad16>("v_mad_u16"),
     valuOp<mad16>("v_mad_i16"),
     valuOp<mad16>("v_mad_legacy_u16"),
+    valuOp<mad16>("v_mad_legacy_i16"),
     valuOp<lshlrev16>("v_lshlrev_b16"),
     valuOp<lshrrev16>("v_lshrrev_b16"),
     valuOp<ashrrev16>("v_ashrrev_i16"),

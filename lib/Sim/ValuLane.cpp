@@ -1,4 +1,5 @@
 //===- ValuLane.cpp - instructions that look across lanes -----------------===//
+#include "Checks.h"
 #include "Valu.h"
 
 using namespace greta::sim;
@@ -105,6 +106,26 @@ template <bool Src, bool Dst> void movrel(Wave &w, const Inst &i) {
   const uint32_t *a = i.src[0].isVgpr() ? w.v[from] : w.rows(i.src[0], 1, t);
   std::memcpy(t, a, sizeof(t));
   writeRows(w, w.v[to], t, 1);
+  if (Dst && w.checker)
+    w.checker->defineVector(w, to);
+}
+/// The same with an offset each: source by M0[9:0], destination by M0[25:16].
+template <bool Swap> void movrelsd2(Wave &w, const Inst &i) {
+  unsigned from = i.src[0].index + (w.s[slot::M0] & 0x3ff),
+           to = i.dst[0].index + (w.s[slot::M0] >> 16 & 0x3ff);
+  if (!i.src[0].isVgpr() || from >= row::Agpr || to >= row::Agpr)
+    return w.fault(i, "M0 points outside the vector registers");
+  uint32_t *a = w.v[from], *d = w.v[to];
+  forLanes(w, [&](unsigned l) {
+    uint32_t x = d[l];
+    d[l] = a[l];
+    if (Swap)
+      a[l] = x;
+  });
+  if (w.checker) {
+    w.checker->defineVector(w, to);
+    w.checker->defineVector(w, from);
+  }
 }
 
 #define ROW(name, fn, types) {name, fn, types, 0, CrossLane, Unit::Valu}
@@ -126,6 +147,8 @@ const OpInfo table[] = {
     ROW("v_movrels_b32", (movrel<true, false>), "i=i"),
     ROW("v_movreld_b32", (movrel<false, true>), "i=i"),
     ROW("v_movrelsd_b32", (movrel<true, true>), "i=i"),
+    ROW("v_movrelsd_2_b32", movrelsd2<false>, "i=i"),
+    ROW("v_swaprel_b32", movrelsd2<true>, "i=i"),
 };
 
 } // namespace

@@ -214,12 +214,27 @@ float part(const Inst &i, u32 x, unsigned k, unsigned half, bool bf) {
   float v = bf ? bf16ToFloat(h) : f(h);
   return neg ? -v : v;
 }
+/// f32 denormals to zero.
+float flush(float x) {
+  u32 b = llvm::bit_cast<u32>(x);
+  return llvm::bit_cast<float>((b & 0x7f800000) ? b : b & 0x80000000);
+}
 template <bool Bf> u32 dot2(const Wave &w, const Inst &i, u32 a, u32 b, u32 c) {
   float acc = llvm::bit_cast<float>(c);
   if (i.negLo >> 2 & 1)
     acc = -acc;
-  float r = std::fma(part(i, a, 0, 0, Bf), part(i, b, 1, 0, Bf),
-                     std::fma(part(i, a, 0, 1, Bf), part(i, b, 1, 1, Bf), acc));
+  // The f16 form flushes the f32 operand and its result whatever the mode
+  // (LLVM's SIISelLowering, performFMACombine); on gfx90a the f16 operands as
+  // well (PyTorch, "Numerical accuracy", MI200).
+  bool inputs = !Bf && w.chip->family == Family::GFX90A;
+  auto value = [&](unsigned k, u32 x, unsigned half) {
+    float v = part(i, x, k, half, Bf);
+    return inputs && std::fabs(v) < 0x1p-14f ? std::copysign(0.f, v) : v;
+  };
+  acc = Bf ? acc : flush(acc);
+  float r = std::fma(value(0, a, 0), value(1, b, 0),
+                     std::fma(value(0, a, 1), value(1, b, 1), acc));
+  r = Bf ? r : flush(r);
   return llvm::bit_cast<u32>(applyOutput(r, 0, i.has(Clamp), w.dx10Clamp));
 }
 /// f16 or bf16 in, accumulator and result: scalar modifiers, op_sel of src2 and

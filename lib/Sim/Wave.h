@@ -40,7 +40,8 @@ struct Wave {
   uint32_t mode = 0;             ///< MODE register: round, denorm, clamp bits
   uint32_t csr32 = 0, csr64 = 0; ///< host control words for f32 and f64/f16
   bool dx10Clamp = true, ieee = true;
-  unsigned id = 0; ///< in the workgroup
+  uint8_t gprIndexing = 0; ///< s_set_gpr_idx_on: src0, src1, src2, dst
+  unsigned id = 0;         ///< in the workgroup
   Workgroup *wg = nullptr;
   Checker *checker = nullptr;
   LaunchStats *stats = nullptr;

@@ -300,9 +300,9 @@ TEST(ChecksAssembly, WildBranch) {
 }
 
 TEST(ChecksAssembly, UnknownInstructionIsNamed) {
-  std::string e = runAssembly("gfx942", "s_set_gpr_idx_on s0, gpr_idx(SRC0)");
+  std::string e = runAssembly("gfx942", "s_setvskip s0, s1");
   EXPECT_TRUE(contains(e, "does not know this instruction") &&
-              contains(e, "s_set_gpr_idx_on"))
+              contains(e, "s_setvskip"))
       << e;
 }
 

@@ -2,32 +2,9 @@
 #include "MatrixBench.h"
 #include "Chip.h"
 #include "Float.h"
-#include "llvm/MC/MCAsmBackend.h"
-#include "llvm/MC/MCAsmInfo.h"
-#include "llvm/MC/MCCodeEmitter.h"
-#include "llvm/MC/MCContext.h"
-#include "llvm/MC/MCInstrInfo.h"
-#include "llvm/MC/MCObjectFileInfo.h"
-#include "llvm/MC/MCObjectWriter.h"
-#include "llvm/MC/MCParser/MCAsmParser.h"
-#include "llvm/MC/MCParser/MCTargetAsmParser.h"
-#include "llvm/MC/MCRegisterInfo.h"
-#include "llvm/MC/MCStreamer.h"
-#include "llvm/MC/MCSubtargetInfo.h"
-#include "llvm/MC/MCTargetOptions.h"
-#include "llvm/MC/TargetRegistry.h"
-#include "llvm/Object/ELFObjectFile.h"
-#include "llvm/Support/MemoryBuffer.h"
-#include "llvm/Support/SourceMgr.h"
-#include "llvm/Support/raw_ostream.h"
+#include "llvm/ADT/bit.h"
 #include "gtest/gtest.h"
 #include <cmath>
-
-extern "C" {
-void LLVMInitializeAMDGPUTargetInfo();
-void LLVMInitializeAMDGPUTargetMC();
-void LLVMInitializeAMDGPUAsmParser();
-}
 
 using namespace llvm;
 using namespace greta::sim;
@@ -88,54 +65,6 @@ uint32_t Format::code(double v) const {
         uint32_t(std::ldexp(2 * m - 1, int(mantissa)));
   EXPECT_EQ(value(sign | c), v) << name;
   return sign | c;
-}
-
-std::vector<uint8_t> test::assemble(const char *chip, bool wave32,
-                                    const std::string &source) {
-  LLVMInitializeAMDGPUTargetInfo();
-  LLVMInitializeAMDGPUTargetMC();
-  LLVMInitializeAMDGPUAsmParser();
-  Triple triple("amdgcn-amd-amdhsa");
-  std::string message;
-  const Target *t = TargetRegistry::lookupTarget(triple, message);
-  MCTargetOptions options;
-  std::unique_ptr<MCRegisterInfo> mri(t->createMCRegInfo(triple));
-  std::unique_ptr<MCAsmInfo> mai(t->createMCAsmInfo(*mri, triple, options));
-  std::unique_ptr<MCInstrInfo> mii(t->createMCInstrInfo());
-  std::unique_ptr<MCSubtargetInfo> sti(
-      t->createMCSubtargetInfo(triple, chip,
-                               StringRef(chip).starts_with("gfx9") ? ""
-                               : wave32 ? "+wavefrontsize32"
-                                        : "+wavefrontsize64"));
-  SourceMgr sources;
-  sources.AddNewSourceBuffer(MemoryBuffer::getMemBuffer(source), SMLoc());
-  MCContext context(triple, mai.get(), mri.get(), sti.get(), &sources);
-  std::unique_ptr<MCObjectFileInfo> mofi(
-      t->createMCObjectFileInfo(context, /*PIC=*/true));
-  context.setObjectFileInfo(mofi.get());
-  SmallString<0> object;
-  raw_svector_ostream os(object);
-  std::unique_ptr<MCAsmBackend> backend(
-      t->createMCAsmBackend(*sti, *mri, options));
-  auto writer = backend->createObjectWriter(os);
-  std::unique_ptr<MCStreamer> streamer(t->createMCObjectStreamer(
-      triple, context, std::move(backend), std::move(writer),
-      std::unique_ptr<MCCodeEmitter>(t->createMCCodeEmitter(*mii, context)),
-      *sti));
-  std::unique_ptr<MCAsmParser> parser(
-      createMCAsmParser(sources, context, *streamer, *mai));
-  std::unique_ptr<MCTargetAsmParser> target(
-      t->createMCAsmParser(*sti, *parser, *mii, options));
-  parser->setTargetParser(*target);
-  EXPECT_FALSE(parser->Run(false)) << chip << ": does not assemble";
-  auto file = cantFail(
-      object::ObjectFile::createObjectFile(MemoryBufferRef(object, "test")));
-  for (const object::SectionRef &s : file->sections())
-    if (cantFail(s.getName()) == ".text") {
-      StringRef bytes = cantFail(s.getContents());
-      return {bytes.begin(), bytes.end()};
-    }
-  return {};
 }
 
 std::string test::registers(unsigned first, unsigned count) {

@@ -9,6 +9,7 @@
 #ifndef GRETA_TEST_SIM_MATRIXBENCH_H
 #define GRETA_TEST_SIM_MATRIXBENCH_H
 
+#include "Assembler.h"
 #include "Program.h"
 #include "Wave.h"
 #include <functional>
@@ -69,10 +70,6 @@ private:
 /// file.
 void putBits(uint32_t *registers, unsigned first, unsigned lane, unsigned e,
              unsigned bits, uint32_t x);
-
-/// Machine code of assembly text, by LLVM's assembler.
-std::vector<uint8_t> assemble(const char *chip, bool wave32,
-                              const std::string &source);
 
 /// "v[8:11]", "a5": registers by row index.
 std::string registers(unsigned first, unsigned count);
