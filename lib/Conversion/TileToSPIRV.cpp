@@ -41,6 +41,56 @@ void KernelEmitter::set(Value value, Parts parts) {
   values[value] = parts.copy(allocator);
 }
 
+Parts KernelEmitter::get(Value value) {
+  auto known = values.find(value);
+  if (known != values.end())
+    return known->second;
+  // Where the words were made, so that the elements are known wherever they
+  // are; later users find them.
+  const Words &packed = words.at(value);
+  OpBuilder::InsertionGuard guard(b);
+  if (packed.last)
+    b.setInsertionPointAfter(packed.last);
+  else
+    b.setInsertionPointToStart(packed.block);
+  set(value, unpack(getElementTypeOrSelf(value.getType()), packed.parts));
+  return values.at(value);
+}
+
+bool KernelEmitter::isPacked(Type type) {
+  auto vector = dyn_cast<VectorType>(type);
+  if (!vector || vector.getRank() != 1)
+    return false;
+  unsigned bits = vector.getElementType().getIntOrFloatBitWidth();
+  return (bits == 8 || bits == 16) && vector.getNumElements() * bits % 32 == 0;
+}
+
+void KernelEmitter::setWords(Value value, Parts parts) {
+  Block *block = b.getInsertionBlock();
+  assert(b.getInsertionPoint() == block->end() && "words are made in order");
+  words[value] = {parts.copy(allocator), block,
+                  block->empty() ? nullptr : &block->back()};
+}
+
+PartList KernelEmitter::getWords(Value value) {
+  auto known = words.find(value);
+  return known != words.end()
+             ? PartList(known->second.parts)
+             : pack(getElementTypeOrSelf(value.getType()), get(value));
+}
+
+PartList KernelEmitter::getCarried(Value value) {
+  return isPacked(value.getType()) ? getWords(value) : PartList(get(value));
+}
+
+SmallVector<Type> KernelEmitter::carriedTypes(Type type) {
+  Type element = getElementTypeOrSelf(type);
+  if (!isPacked(type))
+    return SmallVector<Type>(countOf(type), registerType(element));
+  return SmallVector<Type>(countOf(type) * element.getIntOrFloatBitWidth() / 32,
+                           b.getI32Type());
+}
+
 int64_t KernelEmitter::countOf(Type type) {
   auto vector = dyn_cast<VectorType>(type);
   return vector ? vector.getNumElements() : 1;
@@ -177,20 +227,24 @@ LogicalResult KernelEmitter::emitBlock(Block &block) {
   return success();
 }
 
-/// The parts of `operands`, one after another.
-static PartList flatten(const KernelEmitter &emitter, ValueRange operands) {
+/// What `operands` are in registers, one after another.
+static PartList flatten(KernelEmitter &emitter, ValueRange operands) {
   PartList all;
   for (Value operand : operands)
-    llvm::append_range(all, emitter.get(operand));
+    llvm::append_range(all, emitter.getCarried(operand));
   return all;
 }
 
-/// Hands `parts` out to `results`, each as many as it has elements.
+/// Hands `parts` out to `results`, each as many as it has.
 static void distribute(KernelEmitter &emitter, ValueRange results,
                        ValueRange parts) {
   for (Value result : results) {
-    int64_t count = KernelEmitter::countOf(result.getType());
-    emitter.set(result, PartList(parts.take_front(count)));
+    size_t count = emitter.carriedTypes(result.getType()).size();
+    PartList own(parts.take_front(count));
+    if (KernelEmitter::isPacked(result.getType()))
+      emitter.setWords(result, own);
+    else
+      emitter.set(result, own);
     parts = parts.drop_front(count);
   }
 }
@@ -267,6 +321,7 @@ LogicalResult KernelEmitter::emitFor(scf::ForOp op) {
 
   b.setInsertionPointToEnd(merge);
   spirv::MergeOp::create(b, carried);
+  b.setInsertionPointAfter(loop);
   distribute(*this, op.getResults(), loop.getResults());
   return success();
 }
@@ -274,7 +329,7 @@ LogicalResult KernelEmitter::emitFor(scf::ForOp op) {
 LogicalResult KernelEmitter::emitIf(scf::IfOp op) {
   SmallVector<Type> types;
   for (Type type : op.getResultTypes())
-    types.append(countOf(type), registerType(getElementTypeOrSelf(type)));
+    llvm::append_range(types, carriedTypes(type));
   auto selection =
       spirv::SelectionOp::create(b, types, spirv::SelectionControl::None);
   OpBuilder::InsertionGuard guard(b);
@@ -305,6 +360,7 @@ LogicalResult KernelEmitter::emitIf(scf::IfOp op) {
     return failure();
   b.setInsertionPointToEnd(merge);
   spirv::MergeOp::create(b, merge->getArguments());
+  b.setInsertionPointAfter(selection);
   distribute(*this, op.getResults(), selection.getResults());
   return success();
 }

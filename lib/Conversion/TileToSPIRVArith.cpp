@@ -369,8 +369,24 @@ LogicalResult KernelEmitter::emitArithOp(Operation *op) {
     return elementwise(op, [&](Parts x) {
       return compareInts(*this, comparison.getPredicate(), x[0], x[1]);
     });
+  // One condition for packed values leaves them packed.
+  if (auto choice = dyn_cast<arith::SelectOp>(op);
+      choice && isPacked(choice.getType()) &&
+      choice.getCondition().getType().isInteger(1) &&
+      (hasWords(choice.getTrueValue()) || hasWords(choice.getFalseValue()))) {
+    PartList words = getWords(choice.getTrueValue());
+    PartList others = getWords(choice.getFalseValue());
+    for (auto [word, other] : llvm::zip(words, others))
+      word = select(getScalar(choice.getCondition()), word, other);
+    setWords(choice, words);
+    return success();
+  }
   if (isa<arith::SelectOp>(op))
     return elementwise(op, [&](Parts x) { return select(x[0], x[1], x[2]); });
+  if (isa<arith::BitcastOp>(op) && hasWords(op->getOperand(0))) {
+    setWords(op->getResult(0), getWords(op->getOperand(0)));
+    return success();
+  }
   if (isa<CastOpInterface>(op))
     return elementwise(op, [&](Parts x) { return emitCast(op, x[0]); });
   bool floats =

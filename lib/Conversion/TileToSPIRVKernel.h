@@ -14,6 +14,11 @@
 //   !greta_tile.ptr         i64, a device address
 //   !greta_tile.fragment    a cooperative matrix
 //
+// Vectors of f16, bf16, i8 and i16 that fill 32-bit words are packed: memory,
+// loops, conditionals and reinterpretation give and take their words, and the
+// elements are unpacked only when an op asks for them. So 16 bytes on their way
+// from global to shared memory are four words all the way.
+//
 //===----------------------------------------------------------------------===//
 #ifndef GRETA_LIB_CONVERSION_TILETOSPIRVKERNEL_H
 #define GRETA_LIB_CONVERSION_TILETOSPIRVKERNEL_H
@@ -73,9 +78,19 @@ public:
   mlir::LogicalResult unknown(mlir::Operation *op);
 
   //===--- Values ---------------------------------------------------------===//
-  Parts get(mlir::Value value) const { return values.lookup(value); }
-  mlir::Value getScalar(mlir::Value value) const { return get(value).front(); }
+  /// The elements of a value.
+  Parts get(mlir::Value value);
+  mlir::Value getScalar(mlir::Value value) { return get(value).front(); }
   void set(mlir::Value value, Parts parts);
+  /// Is a value of this type packed?
+  static bool isPacked(mlir::Type type);
+  /// The words of a packed value.
+  PartList getWords(mlir::Value value);
+  bool hasWords(mlir::Value value) const { return words.contains(value); }
+  void setWords(mlir::Value value, Parts parts);
+  /// What control flow passes on: words of a packed value, elements of others.
+  PartList getCarried(mlir::Value value);
+  llvm::SmallVector<mlir::Type> carriedTypes(mlir::Type type);
   /// Elements of a source value: 1 for a scalar.
   static int64_t countOf(mlir::Type type);
   /// The register type of a source scalar or fragment, null where there is
@@ -193,6 +208,13 @@ public:
   llvm::SmallVector<mlir::Attribute> interface;
   llvm::BumpPtrAllocator allocator;
   llvm::DenseMap<mlir::Value, Parts> values;
+  /// Words, and where to unpack them: in `block`, behind `last` or first.
+  struct Words {
+    Parts parts;
+    mlir::Block *block;
+    mlir::Operation *last;
+  };
+  llvm::DenseMap<mlir::Value, Words> words;
   llvm::DenseMap<mlir::Value, uint32_t> maxima;
   llvm::DenseMap<mlir::Attribute, mlir::Value> constants;
   llvm::DenseMap<unsigned, mlir::Value> builtins;

@@ -172,7 +172,12 @@ LogicalResult KernelEmitter::emitAccess(Operation *op, Value base, Value offset,
   int64_t constantBytes = 0;
   Value address = lanePointer(base, offset, bytes, constantBytes);
 
-  Parts source = stored ? get(stored) : Parts();
+  // Every access is of whole words then, which stay what they are.
+  bool packed = isPacked(type) && align >= wordBytes;
+  PartList source;
+  if (stored)
+    source = packed ? getWords(stored) : PartList(get(stored));
+  Parts left = source;
   PartList loaded;
   int64_t total = bytes * countOf(type);
   for (int64_t done = 0; done < total;) {
@@ -204,19 +209,20 @@ LogicalResult KernelEmitter::emitAccess(Operation *op, Value base, Value offset,
                                                 spirv::MemoryAccess::Aligned);
     IntegerAttr alignment = b.getI32IntegerAttr(chunk);
     if (stored) {
-      Parts parts = source.take_front(chunk / bytes);
-      PartList packed =
-          words && bytes != wordBytes ? pack(element, parts) : PartList(parts);
+      Parts parts = left.take_front(packed ? units : chunk / bytes);
+      left = left.drop_front(parts.size());
+      PartList pieces = packed || !words || bytes == wordBytes
+                            ? PartList(parts)
+                            : pack(element, parts);
       if (!words)
-        packed.front() = toMemory(element, packed.front());
+        pieces.front() = toMemory(element, pieces.front());
       Value value =
           units == 1
-              ? packed.front()
-              : make<spirv::CompositeConstructOp>(accessed, ValueRange(packed));
+              ? pieces.front()
+              : make<spirv::CompositeConstructOp>(accessed, ValueRange(pieces));
       auto store = spirv::StoreOp::create(b, pointer, value);
       store.setMemoryAccessAttr(aligned);
       store.setAlignmentAttr(alignment);
-      source = source.drop_front(parts.size());
     } else {
       Value value = make<spirv::LoadOp>(accessed, pointer, aligned, alignment);
       PartList pieces;
@@ -226,13 +232,15 @@ LogicalResult KernelEmitter::emitAccess(Operation *op, Value base, Value offset,
                        : spirv::CompositeExtractOp::create(b, value, {i}));
       if (!words)
         pieces.front() = fromMemory(element, pieces.front());
-      else if (bytes != wordBytes)
+      else if (bytes != wordBytes && !packed)
         pieces = unpack(element, pieces);
       llvm::append_range(loaded, pieces);
     }
     done += chunk;
   }
-  if (!stored)
+  if (packed && !stored)
+    setWords(op->getResult(0), loaded);
+  else if (!stored)
     set(op->getResult(0), loaded);
   return success();
 }
@@ -293,9 +301,9 @@ LogicalResult KernelEmitter::emitSharedAccess(Operation *op, Value array,
   Type type = cast<tile::SharedType>(array.getType()).getElementType();
   Type element = getElementTypeOrSelf(type);
   SharedForm form = sharedForm(type);
-  // Words of vectors that are not made of 32-bit elements.
-  bool packed = getElementTypeOrSelf(form.entry) != element &&
-                countOf(type) != form.units;
+  bool packed = isPacked(type);
+  // i64 comes in two words, too, where it comes in vectors.
+  bool halved = element.isInteger(64) && countOf(type) > 1;
   Value first = getScalar(index);
   if (form.units != 1)
     first = same<spirv::IMulOp>(first, constI32(form.units));
@@ -305,13 +313,13 @@ LogicalResult KernelEmitter::emitSharedAccess(Operation *op, Value array,
 
   PartList source;
   if (stored) {
-    source.assign(get(stored).begin(), get(stored).end());
-    if (packed)
+    source = packed ? getWords(stored) : PartList(get(stored));
+    if (halved)
       source = pack(element, source);
     else if (element.isInteger(1))
       for (Value &part : source)
         part = select(part, constI32(1), constI32(0));
-    else
+    else if (!packed)
       for (Value &part : source)
         part = toMemory(element, part);
   }
@@ -338,7 +346,11 @@ LogicalResult KernelEmitter::emitSharedAccess(Operation *op, Value array,
   }
   if (stored)
     return success();
-  if (packed)
+  if (packed) {
+    setWords(op->getResult(0), loaded);
+    return success();
+  }
+  if (halved)
     loaded = unpack(element, loaded);
   else if (element.isInteger(1))
     for (Value &part : loaded)

@@ -1,7 +1,7 @@
 //===- TileToSPIRVVector.cpp - small vectors to SPIR-V --------------------===//
 //
-// Vectors are lists of scalars here, so that taking them apart and putting them
-// together costs no instruction.
+// Vectors are lists of scalars here, or of words, so that taking them apart and
+// putting them together costs no instruction.
 //
 //===----------------------------------------------------------------------===//
 
@@ -74,14 +74,20 @@ LogicalResult KernelEmitter::emitVectorOp(Operation *op) {
       .Case<vector::ExtractStridedSliceOp>(
           [&](vector::ExtractStridedSliceOp op) {
             int64_t first = cast<IntegerAttr>(op.getOffsets()[0]).getInt();
-            set(op, get(op.getSource())
-                        .slice(first, op.getType().getNumElements()));
+            int64_t count = op.getType().getNumElements();
+            int64_t perWord =
+                32 / op.getType().getElementType().getIntOrFloatBitWidth();
+            if (hasWords(op.getSource()) && isPacked(op.getType()) &&
+                first % perWord == 0)
+              setWords(op, Parts(getWords(op.getSource()))
+                               .slice(first / perWord, count / perWord));
+            else
+              set(op, get(op.getSource()).slice(first, count));
             return success();
           })
       .Case<vector::BitCastOp>([&](vector::BitCastOp op) -> LogicalResult {
         Type from = op.getSourceVectorType().getElementType();
         Type to = op.getResultVectorType().getElementType();
-        Parts parts = get(op.getSource());
         int64_t bits = op.getSourceVectorType().getNumElements() *
                        from.getIntOrFloatBitWidth();
         if (from.isInteger(1) || to.isInteger(1) || bits % 32)
@@ -89,7 +95,13 @@ LogicalResult KernelEmitter::emitVectorOp(Operation *op) {
                  << op.getSourceVectorType() << " as "
                  << op.getResultVectorType()
                  << "; greta-tile-to-spirv does so by whole 32-bit words";
-        set(op, from == to ? parts : Parts(unpack(to, pack(from, parts))));
+        PartList words = isPacked(op.getSourceVectorType())
+                             ? getWords(op.getSource())
+                             : pack(from, get(op.getSource()));
+        if (isPacked(op.getType()))
+          setWords(op, words);
+        else
+          set(op, unpack(to, words));
         return success();
       })
       .Default([&](Operation *) { return unknown(op); });

@@ -4,94 +4,15 @@ Run as a script it is the worker: lane_kernels.py DEVICE PACKAGE NAME... prints 
 where the results are right.
 """
 
-import dataclasses
 import json
 import math
 import sys
 
 import numpy as np
 
+import lane_fragments
 from greta_runtime import DTYPES
-
-BF16 = DTYPES["bf16"]
-MLIR_TYPES = {np.dtype(v): k for k, v in DTYPES.items()}
-LANES = 64
-EACH = 8  # elements a lane takes
-SIZE = LANES * EACH
-
-
-def mlir_type(array):
-    return MLIR_TYPES[array.dtype]
-
-
-@dataclasses.dataclass
-class Kernel:
-    """One kernel that is one function of a package; it starts `grid` workgroups."""
-
-    name: str
-    body: str
-    inputs: list
-    results: list  # expected
-    wave_size: int = 1
-    block_size: int = LANES
-    grid: int = 1
-    ulp: float = 0  # units in the last place of the result that it may be off, against a float64 reference
-    absolute: float = 0  # or this much
-    coopmat: list = dataclasses.field(default_factory=list)  # the manifest's requirements of that name
-    layouts: list = dataclasses.field(default_factory=list)
-
-    def mlir(self):
-        arguments = ", ".join(f"%{n}{i}: !greta_tile.ptr<{mlir_type(a)}>" for n, arrays in (("x", self.inputs), ("y", self.results)) for i, a in enumerate(arrays))
-        return f"greta_tile.func @{self.name}({arguments}) attributes {{block_size = {self.block_size} : i32, wave_size = {self.wave_size} : i32}} {{\n{self.body}\n  greta_tile.return\n}}\n"
-
-    def check(self, actual):
-        """None, or what is wrong."""
-        for index, (a, e) in enumerate(zip(actual, self.results)):
-            if a.dtype.kind in "iu":
-                wrong = a != e
-            else:
-                reference = e.astype(np.float64)
-                got = a.astype(np.float64)
-                with np.errstate(all="ignore"):
-                    allowed = self.ulp * np.abs(np.spacing(e.astype(a.dtype))).astype(np.float64) + self.absolute
-                    close = np.abs(got - reference) <= allowed
-                same = (got == reference) & (np.signbit(got) == np.signbit(reference)) | (np.isnan(got) & np.isnan(reference))
-                wrong = ~(same | (close if self.ulp or self.absolute else False))
-            if wrong.any():
-                where = np.flatnonzero(wrong)
-                shown = [f"[{i}] {a.flat[i]!r} instead of {e.flat[i]!r}" + (f" for {self.inputs[0].flat[i]!r}" if self.inputs[0].size == a.size else "") for i in where[:4]]
-                return f"result {index}: {len(where)} of {a.size} wrong: " + "; ".join(shown)
-        return None
-
-
-def elementwise(name, formula, inputs, results, **options):
-    """A kernel of as many workgroups as the arrays need; `formula` uses vectors %a0, %a1, ... and defines %r0, %r1, ..."""
-    body = [
-        "  %lane = greta_tile.wave_id" if options.get("wave_size", 1) == 1 else "  %lane = greta_tile.lane_id",
-        f"  %each = arith.constant {EACH} : i32",
-        f"  %perblock = arith.constant {SIZE} : i64",
-        "  %pid = greta_tile.program_id 0",
-        "  %pid64 = arith.extui %pid : i32 to i64",
-        "  %base = arith.muli %pid64, %perblock : i64",
-        "  %i = arith.muli %lane, %each : i32",
-    ]
-    for n, arrays in (("x", inputs), ("y", results)):
-        body += [f"  %{n}b{i} = greta_tile.ptr_add %{n}{i}, %base : !greta_tile.ptr<{mlir_type(a)}>" for i, a in enumerate(arrays)]
-    for i, a in enumerate(inputs):
-        t = mlir_type(a)
-        align = min(16, EACH * a.dtype.itemsize)
-        body.append(f"  %a{i} = greta_tile.ptr_load %xb{i}[%i] align {align} : !greta_tile.ptr<{t}> -> vector<{EACH}x{t}>")
-    body.append(formula)
-    for i, a in enumerate(results):
-        t = mlir_type(a)
-        align = min(16, EACH * a.dtype.itemsize)
-        body.append(f"  greta_tile.ptr_store %r{i}, %yb{i}[%i] align {align} : vector<{EACH}x{t}> -> !greta_tile.ptr<{t}>")
-    padded = lambda a: np.concatenate([a, np.repeat(a[-1:], -a.size % SIZE)])
-    return Kernel(name, "\n".join(body), [padded(a) for a in inputs], [padded(a) for a in results], grid=-(-inputs[0].size // SIZE), **options)
-
-
-def V(kind):
-    return f"vector<{EACH}x{kind}>"
+from lane_base import EACH, LANES, SIZE, Kernel, V, elementwise
 
 
 def all_halves(kind):
@@ -320,6 +241,62 @@ def memory(rng):
         yield Kernel(f"across_{kind}", body, [x], [x.reshape(-1, EACH)[::-1].ravel().copy()])
 
 
+def packed(rng):
+    """Vectors of words on their way through a loop and a conditional, chosen by one condition, cut, reinterpreted, and used by element."""
+    for kind in ("f16", "bf16", "i8"):
+        x = rng.integers(-100, 100, SIZE).astype(DTYPES[kind])
+        t, half = V(kind), f"vector<{EACH // 2}x{kind}>"
+        align = min(16, EACH * x.dtype.itemsize)
+        words = f"vector<{EACH * x.dtype.itemsize // 4}xi32>"
+        body = f"""  %lane = greta_tile.wave_id
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %c2 = arith.constant 2 : i32
+  %turns = arith.constant 5 : i32
+  %mask = arith.constant {LANES - 1} : i32
+  %each = arith.constant {EACH} : i32
+  %i = arith.muli %lane, %each : i32
+  %v = greta_tile.ptr_load %x0[%i] align {align} : !greta_tile.ptr<{kind}> -> {t}
+  %first = vector.extract %v[0] : {kind} from {t}
+  %r:2 = scf.for %j = %c0 to %turns step %c1 iter_args(%a = %v, %last = %first) -> ({t}, {kind}) : i32 {{
+    %p = arith.addi %lane, %j : i32
+    %q = arith.andi %p, %mask : i32
+    %o = arith.muli %q, %each : i32
+    %n = greta_tile.ptr_load %x0[%o] align {align} : !greta_tile.ptr<{kind}> -> {t}
+    %bit = arith.andi %p, %c1 : i32
+    %odd = arith.cmpi eq, %bit, %c1 : i32
+    %s = arith.select %odd, %n, %a : {t}
+    %bit2 = arith.andi %p, %c2 : i32
+    %two = arith.cmpi eq, %bit2, %c2 : i32
+    %w:2 = scf.if %two -> ({t}, {kind}) {{
+      %e = vector.extract %s[3] : {kind} from {t}
+      %f = vector.insert %e, %s[1] : {kind} into {t}
+      scf.yield %f, %e : {t}, {kind}
+    }} else {{
+      scf.yield %s, %last : {t}, {kind}
+    }}
+    scf.yield %w#0, %w#1 : {t}, {kind}
+  }}
+  %low = vector.extract_strided_slice %r#0 {{offsets = [4], sizes = [4], strides = [1]}} : {t} to {half}
+  %b = vector.bitcast %r#0 : {t} to {words}
+  %back = vector.bitcast %b : {words} to {t}
+  %last2 = vector.insert %r#1, %back[7] : {kind} into {t}
+  greta_tile.ptr_store %last2, %y0[%i] align {align} : {t} -> !greta_tile.ptr<{kind}>
+  %i2 = arith.divui %i, %c2 : i32
+  greta_tile.ptr_store %low, %y1[%i2] align {x.dtype.itemsize} : {half} -> !greta_tile.ptr<{kind}>"""
+        rows = x.reshape(LANES, EACH)
+        whole, low = np.empty_like(rows), np.empty((LANES, EACH // 2), rows.dtype)
+        for lane in range(LANES):
+            a, last = rows[lane].copy(), rows[lane][0]
+            for p in range(lane, lane + 5):
+                a = (rows[p % LANES] if p & 1 else a).copy()
+                if p & 2:
+                    last = a[1] = a[3]
+            low[lane], whole[lane] = a[4:], a
+            whole[lane][7] = last
+        yield Kernel(f"packed_{kind}", body, [x], [whole.ravel(), low.ravel()])
+
+
 def reductions(rng):
     """The sum of LANES numbers in every lane: by shared memory alone, and by shuffles within waves, then shared memory."""
     x = rng.integers(-50, 50, LANES).astype(np.float32)
@@ -452,128 +429,9 @@ def control(rng):
     yield Kernel("control", body, [x], [np.array(sums, np.int32), np.array(pairs, np.int32)])
 
 
-# lavapipe's matrices: (row, column) of each bit of the lane and of the element, probed; A's and the accumulator's, and B's.
-ALONG_COLUMNS, ALONG_ROWS = [[0, 1], [0, 2], [0, 4]], [[1, 0], [2, 0], [4, 0]]
-PRODUCTS = {"f32": ("f16", "f32"), "f16": ("f16", "f16"), "i32": ("i8", "i32")}
-
-
-def layout(use, dtype):
-    lane, element = (ALONG_ROWS, ALONG_COLUMNS) if use == "b" else (ALONG_COLUMNS, ALONG_ROWS)
-    return {"use": use, "dtype": dtype, "rows": 8, "cols": 8, "lane": lane, "element": element}
-
-
-def shared_of(size, kind):
-    return f"!greta_tile.shared<{size} x vector<8x{kind}>>"
-
-
-def product(name, a, bt, result, finish, **options):
-    """x0 (16 x K) times the transpose of x1 (8 x K), by two waves of eight lanes, K in a loop that carries the accumulator and, as the fast kernels
-    do, the next operands on their way from global to shared memory; `finish` does something with the sum %d. Lines are padded by 8 elements."""
-    source, acc = mlir_type(a), mlir_type(result)
-    k = a.shape[1]
-    align = 8 * a.dtype.itemsize
-    vector, shared = f"vector<8x{source}>", lambda rows: shared_of(2 * rows, source)
-    fragment = {use: f"!greta_tile.fragment<8x8x{kind}, {use}>" for use, kind in (("a", source), ("b", source), ("acc", acc))}
-    zero = "0" if acc == "i32" else "0.0"
-    body = f"""  %lane = greta_tile.lane_id
-  %wave = greta_tile.wave_id
-  %c0 = arith.constant 0 : i32
-  %c1 = arith.constant 1 : i32
-  %c2 = arith.constant 2 : i32
-  %c8 = arith.constant 8 : i32
-  %c16 = arith.constant 16 : i32
-  %k = arith.constant {k} : i32
-  %zero = arith.constant {zero} : {acc}
-  %as = greta_tile.shared_alloc : {shared(16)}
-  %bs = greta_tile.shared_alloc : {shared(8)}
-  %w8 = arith.muli %wave, %c8 : i32
-  %row = arith.addi %w8, %lane : i32
-  %arow = arith.muli %row, %k : i32
-  %brow = arith.muli %lane, %k : i32
-  %s = arith.muli %row, %c2 : i32
-  %ls = arith.muli %lane, %c2 : i32
-  %ws = arith.muli %wave, %c16 : i32
-  %last = arith.subi %k, %c8 : i32
-  %zeros = greta_tile.fragment_splat %zero : {acc} -> {fragment["acc"]}
-  %a0 = greta_tile.ptr_load %x0[%arow] align {align} : !greta_tile.ptr<{source}> -> {vector}
-  %b0 = greta_tile.ptr_load %x1[%brow] align {align} : !greta_tile.ptr<{source}> -> {vector}
-  %r:3 = scf.for %i = %c0 to %k step %c8 iter_args(%sum = %zeros, %an = %a0, %bn = %b0) -> ({fragment["acc"]}, {vector}, {vector}) : i32 {{
-    greta_tile.barrier
-    greta_tile.shared_store %an, %as[%s] : {shared(16)}
-    greta_tile.shared_store %bn, %bs[%ls] : {shared(8)}
-    greta_tile.barrier
-    %next = arith.addi %i, %c8 : i32
-    %there = arith.minui %next, %last : i32
-    %ai = arith.addi %arow, %there : i32
-    %bi = arith.addi %brow, %there : i32
-    %a2 = greta_tile.ptr_load %x0[%ai] align {align} : !greta_tile.ptr<{source}> -> {vector}
-    %b2 = greta_tile.ptr_load %x1[%bi] align {align} : !greta_tile.ptr<{source}> -> {vector}
-    %a = greta_tile.fragment_load %as[%ws] stride 2 : {shared(16)} -> {fragment["a"]}
-    %b = greta_tile.fragment_load %bs[%c0] stride 2 transposed : {shared(8)} -> {fragment["b"]}
-    %more = greta_tile.mma "coopmat" %a, %b, %sum : {fragment["a"]}, {fragment["b"]} -> {fragment["acc"]}
-    scf.yield %more, %a2, %b2 : {fragment["acc"]}, {vector}, {vector}
-  }}
-{finish}"""
-    coopmat = [{"m": 8, "n": 8, "k": 8, "a": source, "b": source, "c": acc, "result": acc}]
-    return Kernel(name, body, [a, bt], [result], wave_size=8, block_size=16, coopmat=coopmat, **options)
-
-
-def by_element(value, kind):
-    """Lane l has column l of the wave's rows."""
-    lines = [f"  %e:8 = vector.to_elements {value} : vector<8x{kind}>"]
-    for i in range(8):
-        lines.append(f"  %n{i} = arith.constant {i} : i32\n  %m{i} = arith.addi %w8, %n{i} : i32\n  %o{i} = arith.muli %m{i}, %c8 : i32\n  %p{i} = arith.addi %o{i}, %lane : i32")
-        lines.append(f"  greta_tile.ptr_store %e#{i}, %y0[%p{i}] align {DTYPES[kind]().itemsize} : {kind} -> !greta_tile.ptr<{kind}>")
-    return "\n".join(lines)
-
-
-def fragments(rng):
-    """Cooperative matrices. Everything is a small integer, so that every order of summation gives the same."""
-    for acc, (source, _) in PRODUCTS.items():
-        high = 100 if source == "i8" else 4
-        a = rng.integers(-high, high, (16, 40)).astype(DTYPES[source])
-        b = rng.integers(-high, high, (8, 40)).astype(DTYPES[source])
-        exact = a.astype(np.float64) @ b.T.astype(np.float64)
-        fragment = f"!greta_tile.fragment<8x8x{acc}, acc>"
-        elements = f"  %v = greta_tile.fragment_elements %r#0 : {fragment} -> vector<8x{acc}>\n"
-        yield product(f"mma_{acc}", a, b, exact.astype(DTYPES[acc]), elements + by_element("%v", acc), layouts=[layout("acc", acc)])
-        # The sum through shared memory, stored by columns; row r of it then belongs to lane r.
-        shared = f"!greta_tile.shared<128 x {acc}>"
-        store = f"""  %ss = greta_tile.shared_alloc : {shared}
-  %c64 = arith.constant 64 : i32
-  %base = arith.muli %wave, %c64 : i32
-  greta_tile.fragment_store %r#0, %ss[%base] stride 8 transposed : {fragment} -> {shared}
-  greta_tile.barrier
-  scf.for %j = %c0 to %c8 step %c1 : i32 {{
-    %j8 = arith.muli %j, %c8 : i32
-    %f = arith.addi %base, %j8 : i32
-    %g = arith.addi %f, %lane : i32
-    %x = greta_tile.shared_load %ss[%g] : {shared}
-    %o = arith.muli %row, %c8 : i32
-    %q = arith.addi %o, %j : i32
-    greta_tile.ptr_store %x, %y0[%q] align {DTYPES[acc]().itemsize} : {acc} -> !greta_tile.ptr<{acc}>
-  }}"""
-        yield product(f"mma_store_{acc}", a, b, exact.astype(DTYPES[acc]), store)
-    # An accumulator as the next product's A, in registers, and used twice: (ab) b + (ab) + (ab).
-    a = rng.integers(-2, 3, (16, 8)).astype(np.float16)
-    b = rng.integers(-2, 3, (8, 8)).astype(np.float16)
-    ab = a.astype(np.float64) @ b.T
-    f = {use: f"!greta_tile.fragment<8x8xf16, {use}>" for use in ("a", "b", "acc")}
-    chain = f"""  %v = greta_tile.fragment_elements %r#0 : {f["acc"]} -> vector<8xf16>
-  %twice = arith.addf %v, %v : vector<8xf16>
-  %left = greta_tile.fragment_from_elements %v : vector<8xf16> -> {f["a"]}
-  %sum2 = greta_tile.fragment_from_elements %twice : vector<8xf16> -> {f["acc"]}
-  %right = greta_tile.fragment_load %bs[%c0] stride 2 : {shared_of(16, "f16")} -> {f["b"]}
-  %z = greta_tile.mma "coopmat" %left, %right, %sum2 : {f["a"]}, {f["b"]} -> {f["acc"]}
-  %u = greta_tile.fragment_elements %z : {f["acc"]} -> vector<8xf16>
-"""
-    expected = (ab @ b.astype(np.float64) + 2 * ab).astype(np.float16)
-    yield product("mma_chain", a, b, expected, chain + by_element("%u", "f16"), layouts=[layout("acc", "f16"), layout("a", "f16")])
-
-
 def kernels():
     rng = np.random.default_rng(20261121)
-    return [k for group in (arithmetic, rounding, functions, comparisons, integers, reinterpretation, memory, reductions, control, fragments) for k in group(rng)]
+    return [k for group in (arithmetic, rounding, functions, comparisons, integers, reinterpretation, memory, packed, reductions, control, lane_fragments.fragments) for k in group(rng)]
 
 
 def main(device, path, *names):

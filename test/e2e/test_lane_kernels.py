@@ -17,6 +17,7 @@ import pytest
 import lane_kernels
 from conftest import BUILD, ROOT
 from harness import lavapipe_launcher, tool
+from lane_base import mlir_type
 
 OPT = BUILD / "bin" / "greta-opt"
 LLVM_TOOLS = re.search(r'llvm_tools = r"(.*)"', (BUILD / "test" / "lit" / "lit.site.cfg.py").read_text())[1]
@@ -49,7 +50,7 @@ def describe(kernel, module, binary):
             requires[name] = getattr(kernel, name)
 
     def tensors(prefix, arrays, access):
-        return [{"name": f"{prefix}{i}", "dtype": lane_kernels.mlir_type(a), "shape": list(a.shape), "access": access} for i, a in enumerate(arrays)]
+        return [{"name": f"{prefix}{i}", "dtype": mlir_type(a), "shape": list(a.shape), "access": access} for i, a in enumerate(arrays)]
 
     arguments = [{"kind": kind, "index": i} for kind, arrays in (("arg", kernel.inputs), ("result", kernel.results)) for i in range(len(arrays))]
     code = {

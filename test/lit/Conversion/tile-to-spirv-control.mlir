@@ -2,20 +2,20 @@
 // RUN: %if coopmat-lavapipe %{ greta-opt %s -greta-tile-to-spirv | %python %root/test/validate_spirv.py %}
 // REQUIRES: compiler
 
-// A loop carries a scalar and a vector; what a conditional gives goes through the latch on its way back.
+// A loop carries a scalar and a vector, which is one word; what a conditional gives goes through the latch on its way back.
 
 // CHECK-LABEL: spirv.module @loop
-// CHECK: spirv.mlir.loop -> f32, f16, f16 {
-// CHECK: ^[[HEADER:.*]](%[[I:.*]]: i32, %{{.*}}: f32, %{{.*}}: f16, %{{.*}}: f16):
+// CHECK: spirv.mlir.loop -> f32, i32 {
+// CHECK: ^[[HEADER:.*]](%[[I:.*]]: i32, %{{.*}}: f32, %{{.*}}: i32):
 // CHECK: %[[MORE:.*]] = spirv.SLessThan %[[I]], %{{.*}} : i32
 // CHECK: spirv.BranchConditional %[[MORE]], ^[[BODY:.*]], ^[[MERGE:.*]]
 // CHECK: ^[[BODY]]:
-// CHECK: %[[IF:.*]]:3 = spirv.mlir.selection -> f32, f16, f16 {
+// CHECK: %[[IF:.*]]:2 = spirv.mlir.selection -> f32, i32 {
 // CHECK: spirv.mlir.loop -> f32 {
-// CHECK: spirv.Branch ^[[LATCH:.*]](%[[IF]]#0, %[[IF]]#1, %[[IF]]#2
-// CHECK: ^[[LATCH]](%[[A:.*]]: f32, %[[B:.*]]: f16, %[[C:.*]]: f16):
+// CHECK: spirv.Branch ^[[LATCH:.*]](%[[IF]]#0, %[[IF]]#1
+// CHECK: ^[[LATCH]](%[[A:.*]]: f32, %[[B:.*]]: i32):
 // CHECK: %[[NEXT:.*]] = spirv.IAdd %[[I]]
-// CHECK: spirv.Branch ^[[HEADER]](%[[NEXT]], %[[A]], %[[B]], %[[C]]
+// CHECK: spirv.Branch ^[[HEADER]](%[[NEXT]], %[[A]], %[[B]]
 greta_tile.func @loop(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>, %n: i32) attributes {block_size = 64 : i32, wave_size = 8 : i32} {
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32
