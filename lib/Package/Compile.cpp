@@ -45,6 +45,24 @@ void greta::registerCompilerDialects(DialectRegistry &registry) {
   registerLLVMDialectTranslation(registry);
 }
 
+/// A function that uses cooperative matrices has a second variant without them,
+/// for devices of the family that lack the extension or the shapes.
+static LogicalResult
+compileForVulkan(OwningOpRef<ModuleOp> module, const TargetRow &row,
+                 const CompileOptions &options,
+                 SmallVectorImpl<CompiledVariant> &variants) {
+  OwningOpRef<ModuleOp> copy;
+  if (!row.matrix.empty() && options.artifact == Artifact::Object)
+    copy = module->clone();
+  if (failed(compileForGpu(std::move(module), row, /*matrix=*/true, options,
+                           variants.emplace_back())))
+    return failure();
+  if (!copy || variants.back().requires_.coopmat.empty())
+    return success();
+  return compileForGpu(std::move(copy), row, /*matrix=*/false, options,
+                       variants.emplace_back());
+}
+
 LogicalResult
 greta::compileVariants(OwningOpRef<ModuleOp> module, const TargetRow &row,
                        const CompileOptions &options,
@@ -54,9 +72,10 @@ greta::compileVariants(OwningOpRef<ModuleOp> module, const TargetRow &row,
     return compileForHost(std::move(module), row, options,
                           variants.emplace_back());
   case Backend::Hip:
-  case Backend::Vulkan:
-    return compileForGpu(std::move(module), row, options,
+    return compileForGpu(std::move(module), row, /*matrix=*/true, options,
                          variants.emplace_back());
+  case Backend::Vulkan:
+    return compileForVulkan(std::move(module), row, options, variants);
   }
   llvm_unreachable("a backend without a code generator");
 }

@@ -21,6 +21,17 @@
 using namespace mlir;
 using namespace greta;
 
+/// What the id of a variant says about the matrix instructions in a kernel:
+/// "mfma", "wmma" or "coopmat", the name's first part; empty without any.
+static StringRef matrixUnit(tile::FuncOp kernel) {
+  StringRef unit;
+  kernel.walk([&](tile::MmaOp product) {
+    unit = product.getIntrinsic().split('.').first;
+    return WalkResult::interrupt();
+  });
+  return unit;
+}
+
 /// From greta ops to one lane's program, the same for every GPU.
 static void buildPipeline(PassManager &passes, const TargetRow &row) {
   passes.addNestedPass<func::FuncOp>(createGretaFusePass());
@@ -90,7 +101,7 @@ private:
 } // namespace
 
 LogicalResult greta::compileForGpu(OwningOpRef<ModuleOp> module,
-                                   const TargetRow &row,
+                                   const TargetRow &row, bool matrix,
                                    const CompileOptions &options,
                                    CompiledVariant &variant) {
   {
@@ -111,6 +122,7 @@ LogicalResult greta::compileForGpu(OwningOpRef<ModuleOp> module,
   auto func = *module->getOps<func::FuncOp>().begin();
   Buffers buffers(func);
   SymbolTable symbols(*module);
+  StringRef unit;
   for (auto launch : func.getOps<tile::LaunchOp>()) {
     CompiledKernel &kernel = variant.kernels.emplace_back();
     for (Value tensor : launch->getOperands())
@@ -122,6 +134,8 @@ LogicalResult greta::compileForGpu(OwningOpRef<ModuleOp> module,
     kernel.grid = llvm::to_vector<3>(launch.getGrid().getResults());
     kernel.config = launch.getConfigAttr();
     auto code = symbols.lookup<tile::FuncOp>(launch.getKernel());
+    if (unit.empty())
+      unit = matrixUnit(code);
     kernel.entry = code.getSymName().str();
     kernel.block = {code.getBlockSize(), 1, 1};
     if (row.isHip()) {
@@ -133,7 +147,7 @@ LogicalResult greta::compileForGpu(OwningOpRef<ModuleOp> module,
       kernel.ldsBytes = hsaco->stats ? hsaco->stats->ldsBytes : 0;
     } else {
       TimingScope timing = options.nest("emit SPIR-V");
-      FailureOr<SpirvObject> spirv = emitSpirv(code, options.artifact);
+      FailureOr<SpirvObject> spirv = emitSpirv(code, row, options.artifact);
       if (failed(spirv))
         return failure();
       kernel.object = std::move(spirv->object);
@@ -141,6 +155,8 @@ LogicalResult greta::compileForGpu(OwningOpRef<ModuleOp> module,
       addRequirements(variant.requires_, spirv->requirements);
     }
   }
+  if (!unit.empty())
+    variant.id += ("-" + unit).str();
   variant.temps = std::move(buffers.temps);
   return success();
 }

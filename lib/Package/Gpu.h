@@ -10,9 +10,10 @@
 
 namespace greta {
 
-/// The function for one hip or vulkan row.
+/// The function for one hip or vulkan row, without the row's matrix
+/// instructions where `matrix` is false.
 llvm::LogicalResult compileForGpu(mlir::OwningOpRef<mlir::ModuleOp> module,
-                                  const TargetRow &row,
+                                  const TargetRow &row, bool matrix,
                                   const CompileOptions &options,
                                   CompiledVariant &variant);
 

@@ -118,6 +118,19 @@ static Json requirements(const CompiledVariant &variant) {
                                {"b", shape.b},
                                {"c", shape.c},
                                {"result", shape.result}});
+  auto bases = [](ArrayRef<FragmentBasis> list) {
+    Json all = Json::array();
+    for (FragmentBasis basis : list)
+      all.push_back({basis.row, basis.column});
+    return all;
+  };
+  for (const CoopMatrixLayout &layout : needs.layouts)
+    json["layouts"].push_back({{"use", layout.use},
+                               {"dtype", layout.dtype},
+                               {"rows", layout.rows},
+                               {"cols", layout.columns},
+                               {"lane", bases(layout.layout.lane)},
+                               {"element", bases(layout.layout.reg)}});
   return json;
 }
 

@@ -35,6 +35,14 @@ static const char *featureOf(spirv::Capability capability) {
     return "storageBuffer16BitAccess";
   case spirv::Capability::StorageBuffer8BitAccess:
     return "storageBuffer8BitAccess";
+  case spirv::Capability::VulkanMemoryModel:
+    return "vulkanMemoryModel";
+  case spirv::Capability::CooperativeMatrixKHR:
+    return "cooperativeMatrix";
+  case spirv::Capability::BFloat16TypeKHR:
+    return "shaderBFloat16Type";
+  case spirv::Capability::BFloat16CooperativeMatrixKHR:
+    return "shaderBFloat16CooperativeMatrix";
   default:
     return nullptr;
   }
@@ -62,8 +70,85 @@ static int64_t sharedBytesOf(spirv::ModuleOp module) {
   return bytes;
 }
 
-FailureOr<SpirvObject> greta::emitSpirv(tile::FuncOp kernel,
-                                        Artifact artifact) {
+/// The layout that `row` states for a matrix type; null where it states none.
+static const FragmentLayout *findLayout(const TargetRow &row,
+                                        tile::FragmentType fragment) {
+  StringRef dtype = getDtypeName(fragment.getElementType());
+  for (const MatrixInstruction &inst : row.matrix) {
+    bool isA = fragment.getUse() == tile::FragmentUse::A;
+    bool isB = fragment.getUse() == tile::FragmentUse::B;
+    const FragmentLayout &layout = isA   ? inst.aLayout
+                                   : isB ? inst.bLayout
+                                         : inst.accLayout;
+    if ((isA   ? inst.a
+         : isB ? inst.b
+               : inst.acc) == dtype &&
+        fragment.getRows() == (isB ? inst.k : inst.m) &&
+        fragment.getColumns() == (isA ? inst.k : inst.n) && layout.isKnown())
+      return &layout;
+  }
+  return nullptr;
+}
+
+static bool operator==(const CoopMatrixShape &x, const CoopMatrixShape &y) {
+  return std::tie(x.m, x.n, x.k, x.a, x.b, x.c, x.result) ==
+         std::tie(y.m, y.n, y.k, y.a, y.b, y.c, y.result);
+}
+
+/// Of the same row of the target table, so that the types say it all.
+static bool operator==(const CoopMatrixLayout &x, const CoopMatrixLayout &y) {
+  return std::tie(x.use, x.dtype, x.rows, x.columns) ==
+         std::tie(y.use, y.dtype, y.rows, y.columns);
+}
+
+template <typename List, typename T>
+static void addNew(List &into, const T &one) {
+  if (llvm::none_of(into, [&](const T &have) { return have == one; }))
+    into.push_back(one);
+}
+
+/// Notes every product that the kernel makes, and every matrix type whose
+/// elements it names. A type whose layout nobody knows is an error.
+static LogicalResult readMatrices(tile::FuncOp kernel, const TargetRow &row,
+                                  Requirements &needs) {
+  auto dtype = [](tile::FragmentType fragment) {
+    return getDtypeName(fragment.getElementType()).str();
+  };
+  WalkResult walk = kernel.walk([&](Operation *op) {
+    tile::FragmentType named;
+    if (auto product = dyn_cast<tile::MmaOp>(op)) {
+      auto a = cast<tile::FragmentType>(product.getA().getType());
+      auto b = cast<tile::FragmentType>(product.getB().getType());
+      auto acc = cast<tile::FragmentType>(product.getAcc().getType());
+      addNew(needs.coopmat, CoopMatrixShape{unsigned(acc.getRows()),
+                                            unsigned(acc.getColumns()),
+                                            unsigned(a.getColumns()), dtype(a),
+                                            dtype(b), dtype(acc), dtype(acc)});
+    } else if (auto elements = dyn_cast<tile::FragmentElementsOp>(op)) {
+      named = elements.getValue().getType();
+    } else if (auto elements = dyn_cast<tile::FragmentFromElementsOp>(op)) {
+      named = elements.getResult().getType();
+    }
+    if (!named)
+      return WalkResult::advance();
+    const FragmentLayout *layout = findLayout(row, named);
+    if (!layout) {
+      op->emitOpError("names elements of ")
+          << named << ", whose layout is not known for " << row.name
+          << "; go through shared memory";
+      return WalkResult::interrupt();
+    }
+    addNew(needs.layouts,
+           CoopMatrixLayout{stringifyFragmentUse(named.getUse()).str(),
+                            dtype(named), unsigned(named.getRows()),
+                            unsigned(named.getColumns()), *layout});
+    return WalkResult::advance();
+  });
+  return failure(walk.wasInterrupted());
+}
+
+FailureOr<SpirvObject>
+greta::emitSpirv(tile::FuncOp kernel, const TargetRow &row, Artifact artifact) {
   // Outside of a pass nobody has loaded what the conversion builds.
   kernel->getContext()->loadDialect<spirv::SPIRVDialect>();
   FailureOr<OwningOpRef<spirv::ModuleOp>> module = convertTileToSPIRV(kernel);
@@ -78,7 +163,10 @@ FailureOr<SpirvObject> greta::emitSpirv(tile::FuncOp kernel,
     if (const char *op = subgroupOpOf(capability))
       requirements.subgroupOps.push_back(op);
   }
-  if (!requirements.subgroupOps.empty())
+  if (failed(readMatrices(kernel, row, requirements)))
+    return failure();
+  if (!requirements.subgroupOps.empty() ||
+      llvm::is_contained(requirements.features, "cooperativeMatrix"))
     requirements.subgroupSize = kernel.getWaveSize();
   requirements.sharedBytes = sharedBytesOf(**module);
 
@@ -98,12 +186,13 @@ FailureOr<SpirvObject> greta::emitSpirv(tile::FuncOp kernel,
 
 void greta::addRequirements(Requirements &all, const Requirements &more) {
   auto unite = [](auto &into, const auto &from) {
-    for (const std::string &name : from)
-      if (!llvm::is_contained(into, name))
-        into.push_back(name);
+    for (const auto &one : from)
+      addNew(into, one);
   };
   unite(all.features, more.features);
   unite(all.subgroupOps, more.subgroupOps);
+  unite(all.coopmat, more.coopmat);
+  unite(all.layouts, more.layouts);
   all.subgroupSize = std::max(all.subgroupSize, more.subgroupSize);
   all.sharedBytes = std::max(all.sharedBytes, more.sharedBytes);
 }

@@ -20,9 +20,10 @@ struct SpirvObject {
   Requirements requirements;
 };
 
-/// Compiles a kernel whose body is at the lane level. What cannot be compiled
-/// gets a diagnostic.
-mlir::FailureOr<SpirvObject> emitSpirv(tile::FuncOp kernel, Artifact artifact);
+/// Compiles a kernel whose body is at the lane level for the family of `row`.
+/// What cannot be compiled gets a diagnostic.
+mlir::FailureOr<SpirvObject> emitSpirv(tile::FuncOp kernel,
+                                       const TargetRow &row, Artifact artifact);
 
 /// Adds what a further kernel of a variant asks for. Shared memory is that of
 /// the kernel that needs most.

@@ -2,15 +2,16 @@
 //
 // Sources, by the names the rows use:
 //   spec: Vulkan 1.3 specification, "Required Limits" and "Required Features"
-//   measured: our own probes of 2026-11-20 (docs/architecture.md): the H200
-//   with
-//     driver 580.159.04 and lavapipe 26.1; shared memory per SM counted by how
-//     many one-wave workgroups run at once, layouts read with an iota kernel
+//   measured: our own probes of 2026-11-20 and 21 (docs/architecture.md): the
+//     H200 with driver 580.159.04 and lavapipe 26.1; shared memory per SM
+//     counted by how many one-wave workgroups run at once, layouts read with an
+//     iota kernel
 //   RADV: Mesa 25.0.7, radv_physical_device.c, and its null device
 //
 //===----------------------------------------------------------------------===//
 
 #include "greta/Target/Target.h"
+#include "llvm/ADT/STLExtras.h"
 
 using namespace llvm;
 using namespace greta;
@@ -19,32 +20,48 @@ using namespace greta;
 // Cooperative matrices
 //===----------------------------------------------------------------------===//
 
-// H200, measured: A 16x16 of f16 and the accumulators 16x16 are alike.
+// H200, measured: A 16x16 of f16 and the accumulators 16x16 are alike, as are
+// bf16 and f16, and the accumulators of all types.
 static constexpr FragmentBasis nvLaneA[] = {
     {0, 2}, {0, 4}, {1, 0}, {2, 0}, {4, 0}};
 static constexpr FragmentBasis nvLaneB[] = {
     {2, 0}, {4, 0}, {0, 1}, {0, 2}, {0, 4}};
 static constexpr FragmentBasis nvReg16x16[] = {{0, 1}, {0, 8}, {8, 0}};
-static constexpr FragmentBasis nvAccReg16x8[] = {{0, 1}, {8, 0}};
+static constexpr FragmentBasis nvReg16x8[] = {{0, 1}, {8, 0}};
 static constexpr FragmentBasis nvRegB16x16[] = {{1, 0}, {8, 0}, {0, 8}};
 static constexpr FragmentLayout nvA = {nvReg16x16, nvLaneA};
-static constexpr FragmentLayout nvAcc16x8 = {nvAccReg16x8, nvLaneA};
+static constexpr FragmentLayout nv16x8 = {nvReg16x8, nvLaneA};
 static constexpr FragmentLayout nvB16x16 = {nvRegB16x16, nvLaneB};
 static const FragmentLayout nvB16x8 = {ArrayRef(nvRegB16x16).take_front(2),
                                        nvLaneB};
+static const FragmentLayout nvB8x8 = {ArrayRef(nvRegB16x16).take_front(1),
+                                      nvLaneB};
+// i8: twice the columns of A and rows of B.
+static constexpr FragmentBasis nvLaneA8[] = {
+    {0, 4}, {0, 8}, {1, 0}, {2, 0}, {4, 0}};
+static constexpr FragmentBasis nvLaneB8[] = {
+    {4, 0}, {8, 0}, {0, 1}, {0, 2}, {0, 4}};
+static constexpr FragmentBasis nvRegA16x32[] = {
+    {0, 1}, {0, 2}, {0, 16}, {8, 0}};
+static constexpr FragmentBasis nvRegB32x16[] = {
+    {1, 0}, {2, 0}, {16, 0}, {0, 8}};
+static constexpr FragmentLayout nvA16x32 = {nvRegA16x32, nvLaneA8};
+static constexpr FragmentLayout nvB32x16 = {nvRegB32x16, nvLaneB8};
+static const FragmentLayout nvB32x8 = {ArrayRef(nvRegB32x16).take_front(3),
+                                       nvLaneB8};
 
 // Cycles from what registers alone issue: 530-600 TFLOP/s at 16x8x16, 420-490
 // at 16x16x16, of 132 SMs with four units each at 1980 MHz.
 static const MatrixInstruction matrixNvidia[] = {
-    {"coopmat", 16, 8, 16, 1, "f16", "f16", "f32", 7, nvA, nvB16x8, nvAcc16x8},
-    {"coopmat", 16, 8, 16, 1, "f16", "f16", "f16", 7, nvA, nvB16x8, nvAcc16x8},
+    {"coopmat", 16, 8, 16, 1, "f16", "f16", "f32", 7, nvA, nvB16x8, nv16x8},
+    {"coopmat", 16, 8, 16, 1, "f16", "f16", "f16", 7, nvA, nvB16x8, nv16x8},
     {"coopmat", 16, 16, 16, 1, "f16", "f16", "f32", 18, nvA, nvB16x16, nvA},
     {"coopmat", 16, 16, 16, 1, "f16", "f16", "f16", 18, nvA, nvB16x16, nvA},
-    {"coopmat", 16, 8, 8, 1, "f16", "f16", "f32", 0, {}, {}, {}},
-    {"coopmat", 16, 8, 8, 1, "f16", "f16", "f16", 0, {}, {}, {}},
-    {"coopmat", 16, 16, 16, 1, "bf16", "bf16", "f32", 18, {}, {}, {}},
-    {"coopmat", 16, 16, 32, 1, "i8", "i8", "i32", 0, {}, {}, {}},
-    {"coopmat", 16, 8, 32, 1, "i8", "i8", "i32", 0, {}, {}, {}}};
+    {"coopmat", 16, 8, 8, 1, "f16", "f16", "f32", 0, nv16x8, nvB8x8, nv16x8},
+    {"coopmat", 16, 8, 8, 1, "f16", "f16", "f16", 0, nv16x8, nvB8x8, nv16x8},
+    {"coopmat", 16, 16, 16, 1, "bf16", "bf16", "f32", 18, nvA, nvB16x16, nvA},
+    {"coopmat", 16, 16, 32, 1, "i8", "i8", "i32", 0, nvA16x32, nvB32x16, nvA},
+    {"coopmat", 16, 8, 32, 1, "i8", "i8", "i32", 0, nvA16x32, nvB32x8, nv16x8}};
 
 // lavapipe 26.1, measured.
 static constexpr FragmentBasis along8Columns[] = {{0, 1}, {0, 2}, {0, 4}};
@@ -79,13 +96,21 @@ static constexpr StringRef portableCapabilities[] = {
     "StorageBuffer16BitAccess",
     "PhysicalStorageBufferAddresses",
     "VulkanMemoryModel"};
+// With subgroups; the last two where matrices of bf16 are.
 static constexpr StringRef subgroupFeatures[] = {
-    "bufferDeviceAddress", "shaderInt64",
-    "shaderInt16",         "storageBuffer16BitAccess",
-    "shaderFloat16",       "vulkanMemoryModel",
-    "shaderInt8",          "storageBuffer8BitAccess",
-    "subgroupSizeControl", "computeFullSubgroups",
-    "cooperativeMatrix"};
+    "bufferDeviceAddress",
+    "shaderInt64",
+    "shaderInt16",
+    "storageBuffer16BitAccess",
+    "shaderFloat16",
+    "vulkanMemoryModel",
+    "shaderInt8",
+    "storageBuffer8BitAccess",
+    "subgroupSizeControl",
+    "computeFullSubgroups",
+    "cooperativeMatrix",
+    "shaderBFloat16Type",
+    "shaderBFloat16CooperativeMatrix"};
 static constexpr StringRef subgroupCapabilities[] = {
     "Shader",
     "Int64",
@@ -98,7 +123,9 @@ static constexpr StringRef subgroupCapabilities[] = {
     "StorageBuffer8BitAccess",
     "GroupNonUniform",
     "GroupNonUniformShuffle",
-    "CooperativeMatrixKHR"};
+    "CooperativeMatrixKHR",
+    "BFloat16TypeKHR",
+    "BFloat16CooperativeMatrixKHR"};
 
 static constexpr StringRef namesNvidia[] = {"vulkan:h200"};
 static constexpr StringRef namesWave64[] = {"vulkan:amd64"};
@@ -119,6 +146,8 @@ TargetRow family(StringRef name, ArrayRef<StringRef> aliases,
                  RegisterFile registers, Unit unit,
                  ArrayRef<MatrixInstruction> matrix, StringRef source) {
   bool subgroups = subgroupSize > 1;
+  size_t unused =
+      any_of(matrix, [](const auto &inst) { return inst.a == "bf16"; }) ? 0 : 2;
   return {name,
           Backend::Vulkan,
           aliases,
@@ -139,10 +168,10 @@ TargetRow family(StringRef name, ArrayRef<StringRef> aliases,
           /*directToLdsBytes=*/{},
           Fp8Kind::None,
           matrix,
-          subgroups ? ArrayRef<StringRef>(subgroupFeatures)
-                    : ArrayRef<StringRef>(portableFeatures),
-          subgroups ? ArrayRef<StringRef>(subgroupCapabilities)
-                    : ArrayRef<StringRef>(portableCapabilities),
+          subgroups ? ArrayRef(subgroupFeatures).drop_back(unused)
+                    : ArrayRef(portableFeatures),
+          subgroups ? ArrayRef(subgroupCapabilities).drop_back(unused)
+                    : ArrayRef(portableCapabilities),
           source};
 }
 } // namespace

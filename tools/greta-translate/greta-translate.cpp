@@ -137,13 +137,18 @@ static LogicalResult writePackage(ArrayRef<CompiledFunction> functions,
   return writeFile(options.output, *archive);
 }
 
-/// Text of all kernels, or the bytes of the one kernel there is.
+/// Text of all kernels, or the bytes of the one kernel there is; of each target
+/// the first variant, which is the best.
 static LogicalResult writeCode(ArrayRef<CompiledFunction> functions,
                                bool isText, const Options &options) {
   std::string bytes;
   unsigned count = 0;
   for (const CompiledFunction &function : functions) {
+    const TargetRow *written = nullptr;
     for (const CompiledVariant &variant : function.variants) {
+      if (variant.row == written)
+        continue;
+      written = variant.row;
       for (auto [index, kernel] : llvm::enumerate(variant.kernels)) {
         if (options.kernel && *options.kernel != index)
           continue;

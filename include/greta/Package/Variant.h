@@ -68,6 +68,13 @@ struct CoopMatrixShape {
   std::string a, b, c, result; // dtypes
 };
 
+/// The element layout of one matrix type that a kernel was compiled for.
+struct CoopMatrixLayout {
+  std::string use, dtype; // a, b or acc
+  unsigned rows, columns;
+  FragmentLayout layout;
+};
+
 /// What a device must have; empty members are left out of the manifest.
 struct Requirements {
   std::string arch;          // hip, host
@@ -76,10 +83,12 @@ struct Requirements {
   llvm::SmallVector<std::string> subgroupOps;
   int64_t sharedBytes = 0;
   llvm::SmallVector<CoopMatrixShape> coopmat;
+  llvm::SmallVector<CoopMatrixLayout> layouts;
 };
 
 struct CompiledVariant {
-  std::string id; // unique in the function: gfx942, vulkan-nvidia, host
+  /// Unique in the function: gfx942, vulkan-nvidia-coopmat, host.
+  std::string id;
   const TargetRow *row;
   Requirements requires_;
   llvm::SmallVector<TensorSpec> temps;
