@@ -14,9 +14,10 @@ import zipfile
 
 import pytest
 
+import lane_fragments
 import lane_kernels
-from conftest import BUILD, ROOT
-from harness import lavapipe_launcher, tool
+from conftest import BUILD, DRIVERS, ROOT
+from harness import RUN, lavapipe_launcher, tool
 from lane_base import mlir_type
 
 OPT = BUILD / "bin" / "greta-opt"
@@ -66,14 +67,10 @@ def describe(kernel, module, binary):
     return {"name": kernel.name, "symbols": [], "args": tensors("x", kernel.inputs, "read"), "results": tensors("y", kernel.results, "write"), "variants": [variant]}
 
 
-@pytest.fixture(scope="module")
-def package(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("lane")
-    kernels = lane_kernels.kernels()
+def make_package(path, kernels):
     made = tool(OPT, "-greta-tile-to-spirv", "-", input="".join(k.mlir() for k in kernels))
     assert made.returncode == 0, made.stderr[:4000]
     modules = {m[1]: m[0] for m in re.finditer(r"^  spirv\.module @(\w+).*?^  }$", made.stdout, re.M | re.S)}
-    path = folder / "lane.greta"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as archive:
         functions = []
         for kernel in kernels:
@@ -84,6 +81,11 @@ def package(tmp_path_factory):
         manifest = {"schema": 1, "compiler": {"greta": "0.1.0", "llvm": "22.1.8"}, "functions": functions}
         archive.writestr("manifest.json", json.dumps(manifest))
     return path
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory):
+    return make_package(tmp_path_factory.mktemp("lane") / "lane.greta", lane_kernels.kernels())
 
 
 @pytest.mark.parametrize("driver", ["system", "testing"])
@@ -100,3 +102,20 @@ def test_lane_kernels(package, driver, driver_parts):
     problems = [f"{o['kernel']}: {o['problem']}" for o in outcomes if o["problem"]]
     assert not problems, "\n".join(problems)
     assert ran.returncode == 0, ran.stderr[-4000:]
+
+
+def test_radv_has_wmma(tmp_path, driver_parts):
+    """RADV's compiler for RDNA3 makes matrix instructions of the products, with 16 bytes an access and without spills."""
+    if "radv" not in driver_parts:
+        pytest.skip("RADV's null device is not set up")
+    package = make_package(tmp_path / "wmma.greta", list(lane_fragments.wmma()))
+    command = [DRIVERS, "radv", "navi31", "env", f"XDG_CACHE_HOME={tmp_path}", RUN, package, "--inspect", "--device=vulkan"]
+    ran = tool(*command, env={**os.environ, "RADV_DEBUG": "shaders,nocache"})
+    assert ran.returncode == 0, ran.stderr[-2000:]
+    code = ran.stdout + ran.stderr
+    for instruction in ("v_wmma_f32_16x16x16_f16", "v_wmma_i32_16x16x16_iu8", "ds_store_b128", "global_load_b128"):
+        assert instruction in code
+    statistics = re.findall(r"driver, wmma_\w+: .*", ran.stdout)
+    assert len(statistics) == 2
+    for line in statistics:
+        assert "Scratch size 0, Spilled SGPRs 0, Spilled VGPRs 0" in line
