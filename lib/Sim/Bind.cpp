@@ -92,8 +92,6 @@ bool Binder::registerOperand(StringRef t, Operand &o) {
       {"src_private_limit", slot::PrivateLimit, 2},
       {"src_scc", slot::Scc, 1},
       {"scc", slot::Scc, 1},
-      {"src_vccz", slot::VccZ, 1},
-      {"src_execz", slot::ExecZ, 1},
   };
   for (const Name &n : names)
     if (t == n.name) {
@@ -239,12 +237,16 @@ static void parseHwreg(StringRef t, Inst &i) {
   auto [name, rest] = t.split(',');
   auto [offset, size] = rest.split(',');
   name = name.trim();
-  unsigned id = StringSwitch<unsigned>(name)
-                    .Cases({"HW_REG_MODE", "HW_REG_WAVE_MODE"}, 1)
-                    .Case("HW_REG_XCC_ID", 20)
-                    .Case("HW_REG_HW_ID1", 23)
-                    .Case("HW_REG_SHADER_CYCLES", 29)
-                    .Default(0);
+  unsigned id =
+      StringSwitch<unsigned>(name)
+          .Cases({"HW_REG_MODE", "HW_REG_WAVE_MODE"}, 1)
+          .Case("HW_REG_HW_ID", 4)
+          .Case("HW_REG_XCC_ID", 20)
+          .Cases({"HW_REG_HW_ID1", "HW_REG_WAVE_HW_ID1"}, 23)
+          .Case("HW_REG_WAVE_SCHED_MODE", 26)
+          .Cases({"HW_REG_SHADER_CYCLES", "HW_REG_SHADER_CYCLES_LO"}, 29)
+          .Case("HW_REG_SHADER_CYCLES_HI", 30)
+          .Default(0);
   unsigned n = 0;
   if (!id && !name.getAsInteger(0, n))
     id = n;

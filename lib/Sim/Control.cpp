@@ -99,17 +99,29 @@ void yieldWave(Wave &w, const Inst &) { w.state = RunState::Yield; }
 /// hwreg(name, offset, size) is kept as text in the modifiers; the binder
 /// leaves id, offset and size in lane[0..2].
 unsigned hwregId(const Inst &i) { return i.lane[0]; }
-uint32_t readHwreg(const Wave &w, unsigned id) {
-  switch (id) {
-  case 1:
+enum HardwareRegister : unsigned {
+  Mode = 1,
+  HwId = 4, ///< gfx9
+  XccId = 20,
+  HwId1 = 23,
+  SchedMode = 26,
+  ShaderCycles = 29,
+  ShaderCyclesHigh = 30
+};
+uint32_t readHwreg(Wave &w, const Inst &i) {
+  switch (hwregId(i)) {
+  case Mode:
     return w.mode;
-  case 20: // XCC_ID
-    return 0;
-  case 23: // HW_ID1: wave slot in the low bits
+  case HwId:
+  case HwId1: // the wave's slot in the low bits
     return w.id;
-  case 29: // SHADER_CYCLES
+  case XccId:
+  case ShaderCyclesHigh:
+    return 0;
+  case ShaderCycles:
     return uint32_t(w.budget);
   default:
+    w.fault(i, "the simulator does not have this hardware register");
     return 0;
   }
 }
@@ -118,11 +130,13 @@ uint32_t fieldMask(const Inst &i) {
   return size >= 32 ? ~0u : (1u << size) - 1;
 }
 void getreg(Wave &w, const Inst &i) {
-  w.setScalar(i.dst[0], readHwreg(w, hwregId(i)) >> i.lane[1] & fieldMask(i));
+  w.setScalar(i.dst[0], readHwreg(w, i) >> i.lane[1] & fieldMask(i));
 }
 void setField(Wave &w, const Inst &i, uint32_t x) {
-  if (hwregId(i) != 1)
+  if (hwregId(i) == SchedMode) // what the hardware may assume about hazards
     return;
+  if (hwregId(i) != Mode)
+    return w.fault(i, "the simulator does not have this hardware register");
   uint32_t m = fieldMask(i) << i.lane[1];
   w.mode = (w.mode & ~m) | (x << i.lane[1] & m);
   w.applyMode();

@@ -79,12 +79,11 @@ Expected<std::unique_ptr<Decoder>> Decoder::create(const Chip &chip,
 
 /// Encodings no assembler makes for which LLVM has undefined behaviour: SDWA
 /// selectors that do not exist (the printer) and literal constants where none
-/// are allowed (the decoder).
+/// are allowed (the decoder). Sees at least 8 bytes.
 static bool undefinedInLLVM(const Chip &chip, ArrayRef<uint8_t> bytes) {
   constexpr uint32_t Literal = 0xff;
-  uint32_t words[2] = {};
-  for (unsigned k = 0; k < 2 && bytes.size() >= 4 * k + 4; ++k)
-    words[k] = support::endian::read32le(bytes.data() + 4 * k);
+  const uint32_t words[2] = {support::endian::read32le(bytes.data()),
+                             support::endian::read32le(bytes.data() + 4)};
   auto field = [&](unsigned word, unsigned at, unsigned bits) {
     return words[word] >> at & ((1u << bits) - 1);
   };
@@ -116,10 +115,18 @@ unsigned Decoder::decode(ArrayRef<uint8_t> bytes, uint64_t address,
   MCInst inst;
   uint64_t size = 0;
   line.clear();
-  if (undefinedInLLVM(chip, bytes))
+  // LLVM has undefined behaviour as well for a literal constant that is not
+  // all there: let it read zeros, and look at the size.
+  uint8_t padded[16] = {};
+  ArrayRef<uint8_t> from = bytes;
+  if (bytes.size() < sizeof(padded)) {
+    llvm::copy(bytes, padded);
+    from = padded;
+  }
+  if (undefinedInLLVM(chip, from))
     return 0;
   auto status =
-      state->disassembler->getInstruction(inst, size, bytes, address, nulls());
+      state->disassembler->getInstruction(inst, size, from, address, nulls());
   if (status != MCDisassembler::Success || !size || size > bytes.size())
     return 0;
   raw_string_ostream os(line);

@@ -32,9 +32,7 @@ enum : uint16_t {
   PrivateLimit = 140,
   Scc = 142,
   Trash = 144, ///< where writes to null go (up to 16 words)
-  VccZ = 160,
-  ExecZ = 161,
-  Count = 164
+  Count = 160
 };
 }
 

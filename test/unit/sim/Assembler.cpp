@@ -115,6 +115,24 @@ std::vector<uint8_t> greta::sim::test::assemble(const char *chip, bool wave32,
   return {};
 }
 
+std::vector<std::string>
+greta::sim::test::assembling(const char *chip, bool wave32,
+                             const std::vector<std::string> &lines) {
+  std::string source;
+  for (const std::string &line : lines)
+    source += line + "\n";
+  std::vector<bool> bad(lines.size());
+  Assembler(chip, wave32).run(source, [&](unsigned line, StringRef) {
+    if (line && line <= lines.size())
+      bad[line - 1] = true;
+  });
+  std::vector<std::string> good;
+  for (size_t k = 0; k < lines.size(); ++k)
+    if (!bad[k])
+      good.push_back(lines[k]);
+  return good;
+}
+
 std::vector<std::string> greta::sim::test::mnemonics(const char *chip) {
   Assembler a(chip, true);
   std::unique_ptr<MCInstPrinter> printer(a.target->createMCInstPrinter(

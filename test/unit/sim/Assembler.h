@@ -12,6 +12,10 @@ namespace greta::sim::test {
 std::vector<uint8_t> assemble(const char *chip, bool wave32,
                               const std::string &source);
 
+/// Those of the lines that assemble.
+std::vector<std::string> assembling(const char *chip, bool wave32,
+                                    const std::vector<std::string> &lines);
+
 /// The mnemonics, encoding suffixes removed, that the assembler has for a chip:
 /// all names of LLVM's instruction table but those it answers with "not
 /// supported on this GPU" or "invalid instruction".

@@ -93,6 +93,9 @@ Bench::Bench(const char *chip, bool wave32, const std::vector<std::string> &l)
   wave.lanes = uint8_t(lanes);
   wave.fullMask = wave32 ? 0xffffffffu : ~0ull;
   wave.setExec(wave.fullMask);
+  wave.wg = &group;
+  wave.state = RunState::Running;
+  group.memory = &memory;
   wave.csr32 = wave.csr64 = hostControl(0, 3);
 }
 
@@ -100,6 +103,25 @@ void Bench::run(unsigned k) {
   const Inst &i = program->code()[k];
   ASSERT_NE(i.op, nullptr) << lines[k] << ": bound to nothing";
   i.fn(wave, i);
+  EXPECT_NE(wave.state, RunState::Fault) << lines[k] << ": " << group.error;
+}
+
+std::string Bench::fault(unsigned k) {
+  const Inst &i = program->code()[k];
+  i.fn(wave, i);
+  std::string report = wave.state == RunState::Fault ? group.error : "";
+  wave.state = RunState::Running;
+  group.error.clear();
+  group.failed = false;
+  return report;
+}
+
+uint8_t *Bench::allocate(size_t bytes) {
+  return static_cast<uint8_t *>(memory.allocate(bytes));
+}
+void Bench::setLds(size_t bytes) {
+  group.lds.assign(bytes, 0);
+  group.ldsBytes = uint32_t(bytes);
 }
 
 void Bench::fill(uint32_t seed) {

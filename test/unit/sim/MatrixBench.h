@@ -10,6 +10,7 @@
 #define GRETA_TEST_SIM_MATRIXBENCH_H
 
 #include "Assembler.h"
+#include "Memory.h"
 #include "Program.h"
 #include "Wave.h"
 #include <functional>
@@ -44,8 +45,13 @@ void putBits(uint32_t *registers, unsigned first, unsigned lane, unsigned e,
 class Bench {
 public:
   Bench(const char *chip, bool wave32, const std::vector<std::string> &lines);
-  /// Runs line k. Returns the fault, if any.
+  /// Runs line k; fails the test when it is unknown.
   void run(unsigned k);
+  /// The same where the instruction may end the wave: the report, or nothing.
+  std::string fault(unsigned k);
+  /// Memory of the device, and LDS, from address 0.
+  uint8_t *allocate(size_t bytes);
+  void setLds(size_t bytes);
   /// Register `r` of the vector file (256 on: AGPRs).
   uint32_t *row(unsigned r) { return wave.v[r]; }
   /// Fills all vector registers with a pattern.
@@ -57,10 +63,12 @@ public:
   double f32(unsigned reg, unsigned lane);
 
   Wave wave;
+  Workgroup group;
   unsigned lanes;
   std::vector<uint32_t> registers;
 
 private:
+  MemoryMap memory;
   std::vector<uint8_t> text;
   std::unique_ptr<Program> program;
   std::vector<std::string> lines;

@@ -101,6 +101,7 @@ bool isOdd(StringRef line) {
   for (const char *mark :
        {"Invalid", "not supported", "only supports", // LLVM's own remarks
         "src_pops_exiting_wave_id", "lds_direct",    // graphics
+        "src_vccz", "src_execz",                     // LLVM never reads them
         " gds", " tfe",                              // see `unsupported`
         "scale_offset",                              // gfx1250 decodes
         "th:TH_ATOMIC_CASCADE", "th:TH_ATOMIC_0x"})  // reserved policies
