@@ -270,9 +270,7 @@ bool Binder::modifiers(const ParsedInst &p, Inst &i) {
     int64_t n = 0;
     parseInt(value, n);
     unsigned count = 0;
-    if (key == "offset" && value.starts_with("swizzle("))
-      i.imm = parseSwizzle(value);
-    else if (key == "offset" || key == "offset0" || key == "instid0")
+    if (key == "offset" || key == "offset0" || key == "instid0")
       i.imm = n;
     else if (key == "vmcnt")
       i.waits = (i.waits & 0xffff00) | uint32_t(n);

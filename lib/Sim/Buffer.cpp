@@ -102,13 +102,12 @@ struct Lanes {
   Resource resource;
   u64 address[MaxLanes], index[MaxLanes], offset[MaxLanes];
   u64 inRange = 0; ///< lanes whose whole access is inside the records
-  /// Consecutive words are consecutive in memory.
-  bool contiguous(unsigned bytes) const {
-    return !resource.swizzle || bytes <= resource.elementBytes;
-  }
+  /// Consecutive words are consecutive in memory; also where the access crosses
+  /// into the next element.
+  bool contiguous;
   u64 word(unsigned l, unsigned k) const {
-    return resource.swizzle ? resource.address(index[l], offset[l] + 4 * k)
-                            : address[l] + 4 * k;
+    return contiguous ? address[l] + 4 * k
+                      : resource.address(index[l], offset[l] + 4 * k);
   }
   bool wordInRange(unsigned l, unsigned k) const {
     return (inRange >> l & 1) ||
@@ -119,6 +118,7 @@ struct Lanes {
   Lanes(Wave &w, const Inst &i, const Operand &va, const Operand &rsrc,
         const Operand &soff, unsigned bytes)
       : resource(w, i, rsrc, soff) {
+    contiguous = !resource.swizzle || bytes <= resource.elementBytes;
     const u32 *indices = nullptr, *offsets = nullptr;
     if (va.isVgpr()) {
       const u32 *p = w.v[va.index];
@@ -163,7 +163,7 @@ void load(Wave &w, const Inst &i) {
   Lanes a(w, i, i.src[0], i.src[1], i.src[2], bytes);
   if (w.stats)
     countGlobal(w, a.address, bytes, false);
-  bool toLds = i.has(ToLds), whole = a.contiguous(bytes);
+  bool toLds = i.has(ToLds), whole = a.contiguous;
   for (u64 m = w.exec; m; m &= m - 1) {
     unsigned l = unsigned(llvm::countr_zero(m));
     u32 x[4] = {};

@@ -131,6 +131,11 @@ unsigned Decoder::decode(ArrayRef<uint8_t> bytes, uint64_t address,
     return 0;
   raw_string_ostream os(line);
   state->printer->printInst(&inst, address, "", *state->subtarget, os);
+  // The symbolic pattern of ds_swizzle leaves bits out: back to the number.
+  size_t pattern = line.find("swizzle(");
+  if (pattern != std::string::npos)
+    line.replace(pattern, line.find(')', pattern) + 1 - pattern,
+                 std::to_string(support::endian::read16le(from.data())));
   return unsigned(size);
 }
 

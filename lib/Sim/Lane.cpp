@@ -194,53 +194,6 @@ void greta::sim::runVopd(Wave &w, const Inst &i) {
   forLanes(w, [&](unsigned l) { to[l] = from[l]; });
 }
 
-int64_t greta::sim::parseSwizzle(StringRef t) {
-  t.consume_front("swizzle(");
-  t.consume_back(")");
-  auto [mode, rest] = t.split(',');
-  mode = mode.trim();
-  rest = rest.trim();
-  auto number = [](StringRef s) {
-    int64_t n = 0;
-    (void)s.trim().getAsInteger(0, n);
-    return n;
-  };
-  if (mode == "QUAD_PERM") {
-    int64_t r = 0x8000;
-    for (unsigned k = 0; k < 4; ++k) {
-      auto [head, tail] = rest.split(',');
-      r |= number(head) << (2 * k);
-      rest = tail;
-    }
-    return r;
-  }
-  if (mode == "BITMASK_PERM") {
-    rest = rest.trim("\"");
-    int64_t andMask = 0, orMask = 0, xorMask = 0;
-    for (char c : rest) {
-      andMask = andMask << 1 | (c == 'p' || c == 'i');
-      orMask = orMask << 1 | (c == '1');
-      xorMask = xorMask << 1 | (c == 'i');
-    }
-    return andMask | orMask << 5 | xorMask << 10;
-  }
-  if (mode == "SWAP") // xor with the group size
-    return 0x1f | number(rest) << 10;
-  if (mode == "REVERSE")
-    return 0x1f | (number(rest) - 1) << 10;
-  if (mode == "BROADCAST") {
-    auto [size, lane] = rest.split(',');
-    return (~(number(size) - 1) & 0x1f) | number(lane) << 5;
-  }
-  if (mode == "FFT")
-    return 0xe000 | number(rest);
-  if (mode == "ROTATE") {
-    auto [dir, n] = rest.split(',');
-    return 0xc000 | number(dir) << 10 | number(n) << 5;
-  }
-  return 0;
-}
-
 uint8_t greta::sim::parseFormat(StringRef t, int64_t n) {
   return llvm::StringSwitch<uint8_t>(t)
       .Case("MATRIX_FMT_FP8", 0)

@@ -15,9 +15,8 @@ void runVopd(Wave &w, const Inst &i);
 
 /// Reads quad_perm, row_shl, row_share, dpp8 and so on into the instruction.
 bool parseDpp(llvm::StringRef key, llvm::StringRef value, int64_t n, Inst &i);
-/// The 16-bit offset of ds_swizzle's symbolic form.
+/// Operands of s_set_gpr_idx_on by name.
 int64_t parseGprIndex(llvm::StringRef text);
-int64_t parseSwizzle(llvm::StringRef text);
 /// Matrix formats by number or name.
 uint8_t parseFormat(llvm::StringRef text, int64_t n);
 /// Modifiers that change nothing here: cache policy, scheduling, waits.
