@@ -382,20 +382,17 @@ TEST(MatrixWmma, IntegerSignsAndClamp) {
 TEST(MatrixWmma, UnreplicatedOperandIsReported) {
   Layout s{cases[0], false, true};
   Bench bench("gfx1100", true, {lineOf(s, registers(RegC, 8), "")});
-  greta::sim::Workgroup group;
-  greta::sim::Checker checker(group, 1);
-  bench.wave.wg = &group;
+  greta::sim::Checker checker(bench.group, 1);
   bench.wave.checker = &checker;
   bench.fill(1);
   for (unsigned r = RegA; r < RegC; ++r)
     std::copy_n(bench.row(r), 16, bench.row(r) + 16);
-  bench.run(0);
-  EXPECT_EQ(group.error, "");
+  EXPECT_EQ(bench.fault(0), "");
   bench.row(RegB)[31] ^= 1;
-  bench.run(0);
-  EXPECT_NE(group.error.find("do not repeat lanes 0 to 15 of the B operand"),
+  std::string report = bench.fault(0);
+  EXPECT_NE(report.find("do not repeat lanes 0 to 15 of the B operand"),
             std::string::npos)
-      << group.error;
+      << report;
 }
 
 } // namespace
