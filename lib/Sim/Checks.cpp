@@ -26,10 +26,13 @@ void Checker::reset() {
     w.scalarPending.fill(0);
     w.anyPending = false;
     w.clock.assign(n, 0);
-    w.matrixReady.fill(0);
-    w.valuWrite.fill(0);
-    w.state = 0;
-    w.matrixUntil = 0;
+    if (s.checks & CheckHazards)
+      w.rows.assign(row::Temp, RowHazard());
+    w.sgprWrite.fill(0);
+    w.state = 1;
+    w.lastValu = w.execWrite = w.m0Write = w.f64Matrix = 0;
+    w.matrixUntil = w.quietFrom = 0;
+    w.lastMatrix = nullptr;
     w.origin.clear();
   }
   for (size_t k = 0; k < n; ++k)
@@ -321,7 +324,7 @@ void Checker::before(Wave &w, const Inst &i) {
   WaveState &ws = s.waves[w.id];
   if (s.checks & CheckWaits)
     s.waitsBefore(w, ws, i);
-  if ((s.checks & CheckHazards) && w.chip->isGfx9())
+  if (s.checks & CheckHazards)
     s.hazardBefore(w, ws, i);
   if (s.checks & CheckUninit) {
     s.uninitBefore(w, ws, i);
@@ -338,7 +341,7 @@ void Checker::after(Wave &w, const Inst &i) {
   WaveState &ws = s.waves[w.id];
   if (s.checks & CheckWaits)
     s.waitsAfter(w, ws, i);
-  if ((s.checks & CheckHazards) && w.chip->isGfx9())
+  if (s.checks & CheckHazards)
     s.hazardAfter(w, ws, i);
   if (s.checks & CheckUninit)
     s.uninitAfter(w, ws, i);

@@ -21,6 +21,27 @@ struct Shadow {
   bool atomic = false;                   ///< the write was atomic
 };
 
+/// What the hazard rules need of an instruction, found once.
+struct HazardOp {
+  bool known = false;
+  bool matrix = false, xdl = false, f64 = false;
+  bool valu = false, trans = false, dot = false, dpp = false, partial = false;
+  bool swap = false, readlane = false, writelane = false, divFmas = false, fma64 = false;
+  bool writesExec = false, memory = false, vmem = false, usesM0 = false;
+  uint8_t passes = 0, accumulator = 0, nop = 1;
+  uint8_t longStore = 0;         ///< operand of a wide store's data, plus one
+  uint16_t first = 0, words = 0; ///< matrix: destination
+};
+
+/// Wait states behind the latest accesses of a vector register; 0: none.
+struct RowHazard {
+  uint64_t valu = 0, matrix = 0, dot = 0, readAsC = 0, stored = 0;
+  const HazardOp *by = nullptr; ///< the matrix instruction
+  const OpInfo *dotOp = nullptr;
+  uint8_t readPasses = 0;
+  bool trans = false, partial = false;
+};
+
 struct WaveState {
   std::array<uint64_t, row::Temp> defined; ///< lanes of each row
   std::bitset<slot::Count> scalar;
@@ -31,17 +52,21 @@ struct WaveState {
   std::array<uint32_t, slot::Count> scalarPending;
   bool anyPending = false;
   std::vector<uint32_t> clock; ///< vector clock over the waves
-  // Hazards: the wait state in which each row's last value becomes usable.
-  std::array<uint64_t, row::Temp> matrixReady, valuWrite;
-  uint64_t state = 0; ///< wait states so far
-  uint64_t matrixUntil = 0;
-  std::string origin; ///< of the latest undefined LDS read
+  // Hazards. Wait states are counted from 1.
+  std::vector<RowHazard> rows;
+  std::array<uint64_t, slot::VCC + 2> sgprWrite; ///< by VALU
+  uint64_t state = 1, lastValu = 0, execWrite = 0, m0Write = 0, f64Matrix = 0;
+  uint64_t matrixUntil = 0; ///< no matrix result matters from here on
+  uint64_t quietFrom = 0;   ///< nothing that was written does
+  const HazardOp *lastMatrix = nullptr; ///< WMMA without a VALU behind it
+  std::string origin;                   ///< of the latest undefined LDS read
 };
 
 struct Checker::State {
   Workgroup &group;
   unsigned checks;
   std::vector<WaveState> waves;
+  std::vector<HazardOp> hazardOps; ///< by index in the program
   std::vector<Shadow> ldsShadow;
   std::vector<uint8_t> ldsDefined; ///< per byte
   llvm::DenseMap<uint64_t, std::array<Shadow, 64>>
@@ -58,6 +83,9 @@ struct Checker::State {
               Shadow &s, uint8_t bytes, Access kind, bool lds);
   void hazardBefore(Wave &w, WaveState &s, const Inst &i);
   void hazardAfter(Wave &w, WaveState &s, const Inst &i);
+  void matrixHazards(Wave &w, WaveState &s, const Inst &i, const HazardOp &h);
+  void wmmaHazards(Wave &w, WaveState &s, const Inst &i, const HazardOp &h);
+  const HazardOp &hazardOp(const Wave &w, const Inst &i);
   void waitsBefore(Wave &w, WaveState &s, const Inst &i);
   void waitsAfter(Wave &w, WaveState &s, const Inst &i);
   void uninitBefore(Wave &w, WaveState &s, const Inst &i);

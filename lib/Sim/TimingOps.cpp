@@ -14,11 +14,14 @@ static void registersOf(const Inst &i, Op &o) {
         to.push_back(uint16_t(ScalarBase + r.index + k));
     }
   };
+  StringRef name = i.op ? i.op->name : "";
+  bool sparse = name.contains("smfmac") || name.contains("swmmac");
+  unsigned acc = sparse ? i.numSrc - 1u : 2;
   for (unsigned k = 0; k < i.numSrc; ++k) {
     // An accumulator that is the result too is forwarded inside the unit.
-    if (o.port == Matrix && k == 2 && i.src[2].kind == Operand::Vgpr &&
-        i.src[2].index == i.dst[0].index) {
-      o.acc = i.src[2].index;
+    if (o.port == Matrix && k == acc && i.src[k].kind == Operand::Vgpr &&
+        i.src[k].index == i.dst[0].index) {
+      o.acc = i.src[k].index;
       o.accWords = i.dst[0].words;
       continue;
     }

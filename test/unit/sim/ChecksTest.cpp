@@ -1,5 +1,5 @@
 //===- ChecksTest.cpp - planted bugs are caught, correct kernels pass -----===//
-#include "SimTest.h"
+#include "Assembly.h"
 
 using namespace greta::sim;
 using namespace greta::sim::test;
@@ -39,10 +39,6 @@ protected:
     return e;
   }
 };
-bool contains(const std::string &s, const char *part) {
-  return s.find(part) != std::string::npos;
-}
-
 TEST_P(Checks, CorrectKernelPasses) {
   EXPECT_EQ(runReverse(reverse(BARRIER)), "");
 }
@@ -150,45 +146,6 @@ INSTANTIATE_TEST_SUITE_P(Chips, Checks,
                          });
 
 // Assembly, for what a compiler does not get wrong.
-std::string assembly(const std::string &chip, const std::string &body,
-                     const char *vgprs = "40") {
-  std::string text =
-      ".amdgcn_target \"amdgcn-amd-amdhsa--" + chip +
-      "\"\n.text\n.globl k\n.p2align 8\n.type k,@function\nk:\n" + body +
-      "\n s_endpgm\n.rodata\n.p2align 6\n.amdhsa_kernel k\n "
-      ".amdhsa_next_free_vgpr " +
-      vgprs +
-      "\n .amdhsa_next_free_sgpr 16\n .amdhsa_user_sgpr_kernarg_segment_ptr "
-      "1\n .amdhsa_kernarg_size 8\n"
-      " .amdhsa_group_segment_fixed_size 1024\n "
-      ".amdhsa_system_vgpr_workitem_id 0\n";
-  if (isWave64(chip))
-    text += std::string(" .amdhsa_accum_offset ") + vgprs + "\n";
-  else
-    text += " .amdhsa_wavefront_size32 1\n";
-  return text +
-         ".end_amdhsa_kernel\n.amdgpu_metadata\n---\namdhsa.version: [1, "
-         "2]\namdhsa.kernels:\n  - .name: k\n"
-         "    .symbol: k.kd\n    .kernarg_segment_size: 8\n    "
-         ".group_segment_fixed_size: 1024\n"
-         "    .private_segment_fixed_size: 0\n    .kernarg_segment_align: 8\n  "
-         "  .wavefront_size: " +
-         (isWave64(chip) ? "64" : "32") +
-         "\n    .sgpr_count: 16\n    .vgpr_count: 40\n    "
-         ".max_flat_workgroup_size: 256\n"
-         "    .args:\n      - .offset: 0\n        .size: 8\n        "
-         ".value_kind: global_buffer\n        .address_space: global\n"
-         "...\n.end_amdgpu_metadata\n";
-}
-std::string runAssembly(const std::string &chip, const std::string &body,
-                        unsigned checks = CheckAll, Dim3 block = {64, 1, 1}) {
-  Bench b(chip, assembly(chip, body), "asm", "");
-  int *o = b.buffer<int>(256);
-  for (int k = 0; k < 256; ++k)
-    o[k] = k;
-  return b.arg(o).launch({1, 1, 1}, block, checks);
-}
-
 TEST(ChecksAssembly, MissingWaitAfterScalarLoad) {
   std::string e = runAssembly(
       "gfx942", "s_load_dwordx2 s[2:3], s[0:1], 0x0\n v_mov_b32 v1, s2");

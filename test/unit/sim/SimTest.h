@@ -48,14 +48,19 @@ struct Bench {
     return *this;
   }
   /// Empty when the launch went well, else the report.
-  std::string launch(Dim3 grid, Dim3 block, unsigned checks = CheckAll) {
+  std::string launch(Dim3 grid, Dim3 block, unsigned checks = CheckAll,
+                     const char *name = nullptr) {
     if (!module || module->kernels().empty())
       return "no kernel";
+    const Kernel *kernel =
+        name ? module->find(name) : &module->kernels().front();
+    if (!kernel)
+      return "no such kernel";
     config.grid = grid;
     config.block = block;
     config.kernarg = args;
     config.checks = checks;
-    if (llvm::Error e = device->launch(module->kernels().front(), config))
+    if (llvm::Error e = device->launch(*kernel, config))
       return llvm::toString(std::move(e));
     return "";
   }
