@@ -270,6 +270,9 @@ bool Binder::modifiers(const ParsedInst &p, Inst &i) {
     int64_t n = 0;
     parseInt(value, n);
     unsigned count = 0;
+    if (key == "sc0" || key == "sc1" || key == "glc" ||
+        (key == "scope" && value != "SCOPE_CU"))
+      i.flags |= Coherent;
     if (key == "offset" || key == "offset0" || key == "instid0")
       i.imm = n;
     else if (key == "vmcnt")

@@ -24,7 +24,10 @@ void Checker::reset() {
     w.done.fill(0);
     w.pending.fill(0);
     w.scalarPending.fill(0);
+    w.pendingLds.fill(0);
+    w.lastFlat.fill(0);
     w.anyPending = false;
+    w.missedBarrier = 0;
     w.clock.assign(n, 0);
     if (s.checks & CheckHazards)
       w.rows.assign(row::Temp, RowHazard());
@@ -38,11 +41,13 @@ void Checker::reset() {
   for (size_t k = 0; k < n; ++k)
     s.waves[k].clock[k] = 1;
   s.barrierClock.assign(n, 0);
+  s.passedClock.clear();
   if (s.checks & CheckRaces)
     s.ldsShadow.assign((s.group.ldsBytes + 3) / 4, Shadow());
   if (s.checks & CheckUninit)
     s.ldsDefined.assign(s.group.ldsBytes, 0);
   s.globalShadow.clear();
+  s.deliveries.clear();
 }
 
 void Checker::defineVector(Wave &w, unsigned r) {
@@ -102,10 +107,8 @@ void Checker::State::uninitBefore(Wave &w, WaveState &s, const Inst &i) {
   }
 }
 
-/// Lanes of the result's first word, or of all of it, that come from defined
-/// sources. The low word of 64-bit arithmetic needs only low words.
-static uint64_t resultLanes(const WaveState &s, const Wave &w, const Inst &i,
-                            bool low) {
+uint64_t greta::sim::resultLanes(const WaveState &s, const Wave &w,
+                                 const Inst &i, bool low) {
   if (i.op && (i.op->flags & Select)) {
     uint64_t m = w.mask(i.src[2]);
     return (definedLanes(s, i.src[0]) & ~m) | (definedLanes(s, i.src[1]) & m);
@@ -134,7 +137,7 @@ void Checker::State::uninitAfter(Wave &w, WaveState &s, const Inst &i) {
         s.scalar[o.index + k] = m != 0;
     }
   };
-  if (!i.dst[0])
+  if (!i.dst[0] || crossAfter(w, s, i))
     return;
   uint64_t all = ~uint64_t(0);
   switch (i.unit) {
@@ -171,9 +174,8 @@ void Checker::State::uninitAfter(Wave &w, WaveState &s, const Inst &i) {
       define(i.dst[1], 1, w.exec, my);
       break;
     }
-    bool cross = (i.op && (i.op->flags & CrossLane)) || i.has(Dpp);
-    uint64_t m = cross ? all : resultLanes(s, w, i, true);
-    uint64_t high = cross ? all : resultLanes(s, w, i, false);
+    uint64_t m = resultLanes(s, w, i, true);
+    uint64_t high = resultLanes(s, w, i, false);
     if (i.dst[0].kind == Operand::Sgpr)
       m = all;
     // A 16-bit write leaves a register that was half defined as it is.
@@ -181,9 +183,8 @@ void Checker::State::uninitAfter(Wave &w, WaveState &s, const Inst &i) {
         i.dst[0].index < row::Temp)
       m |= s.defined[i.dst[0].index];
     if (i.dst[0].isVgpr() && i.dst[0].words > 1)
-      define(i.dst[0], i.dst[0].words, cross ? all : w.exec, high);
-    define(i.dst[0], i.dst[0].isVgpr() ? 1 : i.dst[0].words,
-           cross ? all : w.exec, m);
+      define(i.dst[0], i.dst[0].words, w.exec, high);
+    define(i.dst[0], i.dst[0].isVgpr() ? 1 : i.dst[0].words, w.exec, m);
     define(i.dst[1], i.dst[1].words, w.exec, all);
     break;
   }
@@ -203,21 +204,29 @@ static void finish(WaveState &s, Counter c, uint32_t left) {
 void Checker::State::waitsBefore(Wave &w, WaveState &s, const Inst &i) {
   if (i.op && (i.op->flags & WaitCount)) {
     uint32_t n = uint32_t(i.imm);
+    // On gfx9 what a flat load waits for comes back in any order.
+    bool anyOrder =
+        w.chip->isGfx9() && (s.lastFlat[CountLoad] > s.done[CountLoad] ||
+                             s.lastFlat[CountLds] > s.done[CountLds]);
+    auto finishOrdered = [&](Counter c, uint32_t left) {
+      if (left == 0 || !anyOrder)
+        finish(s, c, left);
+    };
     auto lgkm = [&](uint32_t left) {
       // Scalar loads come back in any order.
-      finish(s, CountLds, left);
+      finishOrdered(CountLds, left);
       if (left == 0)
         finish(s, CountSmem, 0);
     };
     switch (i.param) {
     case WaitAll:
       if ((i.waits & 0xff) != 0xff)
-        finish(s, CountLoad, i.waits & 0xff);
+        finishOrdered(CountLoad, i.waits & 0xff);
       if ((i.waits >> 16 & 0xff) != 0xff)
         lgkm(i.waits >> 16 & 0xff);
       break;
     case WaitLoad:
-      finish(s, CountLoad, n);
+      finishOrdered(CountLoad, n);
       break;
     case WaitLgkm:
       lgkm(n);
@@ -261,6 +270,11 @@ void Checker::State::waitsBefore(Wave &w, WaveState &s, const Inst &i) {
       if (o.kind == Operand::Vgpr && r < row::Temp) {
         sequence = s.pending[r];
         c = s.pendingCounter[r];
+        // A flat load may come from LDS: both counters have to cover it.
+        if (sequence <= s.done[c] && s.pendingLds[r] > s.done[CountLds]) {
+          sequence = s.pendingLds[r];
+          c = CountLds;
+        }
       } else if (o.kind == Operand::Sgpr && r < slot::Count) {
         sequence = s.scalarPending[r];
       }
@@ -299,6 +313,11 @@ void Checker::State::waitsAfter(Wave &w, WaveState &s, const Inst &i) {
   if (c == CountLoad && !returns && !w.chip->isGfx9())
     return;
   ++s.issued[c];
+  bool flat = i.unit == Unit::Flat;
+  if (flat) {
+    s.lastFlat[CountLoad] = s.issued[CountLoad];
+    s.lastFlat[CountLds] = ++s.issued[CountLds];
+  }
   s.anyPending = true;
   auto mark = [&](const Operand &o) {
     for (unsigned k = 0; k < o.words; ++k) {
@@ -306,6 +325,7 @@ void Checker::State::waitsAfter(Wave &w, WaveState &s, const Inst &i) {
       if (o.kind == Operand::Vgpr && r < row::Temp) {
         s.pending[r] = s.issued[c];
         s.pendingCounter[r] = c;
+        s.pendingLds[r] = flat ? s.issued[CountLds] : 0;
       } else if (o.kind == Operand::Sgpr && r < slot::Count && c == CountSmem) {
         s.scalarPending[r] = s.issued[c];
       }
@@ -326,8 +346,14 @@ void Checker::before(Wave &w, const Inst &i) {
     s.waitsBefore(w, ws, i);
   if (s.checks & CheckHazards)
     s.hazardBefore(w, ws, i);
+  // Only memory shows it: whole-wave code turns every lane on now and then.
+  if (LLVM_UNLIKELY(ws.missedBarrier & w.exec) && isMemory(i.unit) &&
+      i.unit != Unit::Scratch && i.unit != Unit::Smem &&
+      !(i.op->flags & CrossLane))
+    return s.missed(w, ws, i);
   if (s.checks & CheckUninit) {
     s.uninitBefore(w, ws, i);
+    s.crossBefore(w, ws, i);
     if (i.unit == Unit::Lds) {
       std::memset(s.undefinedWord, 0, sizeof(s.undefinedWord));
       std::memset(s.wordsSeen, 0, sizeof(s.wordsSeen));

@@ -7,12 +7,15 @@
 //
 //   uninit  a register or LDS word that was never written reaches an address or
 //           memory. Definedness is tracked by register and lane and propagates
-//           through arithmetic, so that copying garbage around is no error.
+//           through arithmetic and across lanes, so that copying garbage around
+//           is no error.
 //   races   two waves touch a word, one writes, and no barrier orders them
-//           (vector clocks; a barrier joins the clocks of all waves)
-//   waits   a register is used before the s_waitcnt that covers its load
-//   hazards gfx9: a matrix result, or a VALU result that a matrix instruction
-//           reads, is used before the wait states the hardware does not insert
+//           (vector clocks; a barrier joins the clocks of all waves). Lanes
+//           that miss a barrier their wave passes, and run on.
+//   waits   a register, or LDS that a direct-to-LDS load fills, is used before
+//           the s_waitcnt that covers the load
+//   hazards wait states the hardware does not insert (ChecksHazards.cpp)
+//   align   accesses that only the unaligned access mode allows
 //
 //===----------------------------------------------------------------------===//
 #ifndef GRETA_SIM_CHECKS_H
@@ -23,7 +26,7 @@
 
 namespace greta::sim {
 
-enum class Access : uint8_t { Read, Write, Atomic };
+enum class Access : uint8_t { Read, Write, Atomic, AtomicRead };
 
 class Checker {
 public:
@@ -43,9 +46,11 @@ public:
   void global(Wave &w, const Inst &i, unsigned lane, uint64_t address,
               unsigned bytes, Access access);
 
+  /// Barriers: a wave arrives; all have; a wave goes on.
   void signal(Wave &w, const Inst &i);
+  void completed();
   void wait(Wave &w);
-  void ended(Wave &w, const Inst &i);
+  void ended(Wave &w);
 
 private:
   struct State;

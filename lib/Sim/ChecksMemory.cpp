@@ -13,22 +13,26 @@ void Checker::State::access(Wave &w, const Inst &i, unsigned lane,
   auto race = [&](const char *what, unsigned other) {
     w.fault(i,
             Twine(isLds ? "LDS" : "global memory") + " race: this " +
-                (kind == Access::Read ? "read" : "write") + " of address 0x" +
-                Twine::utohexstr(address) + " and a " + what + " by wave " +
-                Twine(other) + " are not ordered by a barrier",
+                (kind == Access::Write    ? "write"
+                 : kind == Access::Atomic ? "atomic"
+                                          : "read") +
+                " of address 0x" + Twine::utohexstr(address) + " and a" + what +
+                " by wave " + Twine(other) + " are not ordered by a barrier",
             int(lane));
   };
-  bool write = kind != Access::Read;
+  bool write = kind == Access::Write || kind == Access::Atomic;
+  bool atomic = kind == Access::Atomic || kind == Access::AtomicRead;
   if (s.writeClock && s.writer != w.id && (s.writeBytes & bytes) &&
-      s.writeClock > clock[s.writer] && !(kind == Access::Atomic && s.atomic))
-    return race("write", s.writer);
+      s.writeClock > clock[s.writer] && !(atomic && s.atomic))
+    return race(s.atomic ? "n atomic" : " write", s.writer);
   if (write) {
+    // Only plain reads are noted: atomics and atomic loads do not race.
     uint32_t others = s.readers & ~(1u << w.id);
-    if (others && (s.readBytes & bytes) && kind != Access::Atomic)
+    if (others && (s.readBytes & bytes))
       for (uint32_t m = others; m; m &= m - 1) {
         unsigned r = unsigned(llvm::countr_zero(m));
         if (s.readClock > clock[r])
-          return race("read", r);
+          return race(" read", r);
       }
     // Parts of a word written by one wave in one interval add up.
     bool same = s.writer == w.id && s.writeClock == clock[w.id];
@@ -51,6 +55,10 @@ void Checker::State::access(Wave &w, const Inst &i, unsigned lane,
 void Checker::lds(Wave &w, const Inst &i, unsigned lane, uint32_t address,
                   unsigned bytes, Access kind) {
   State &s = *state;
+  if (s.checks & CheckAlign)
+    s.alignment(w, i, lane, address, bytes, true);
+  if (s.checks & CheckWaits)
+    s.delivered(w, i, lane, address, bytes, kind);
   if (s.checks & CheckUninit) {
     uint8_t *defined = s.ldsDefined.data() + address;
     if (kind == Access::Write) {
@@ -88,8 +96,12 @@ void Checker::lds(Wave &w, const Inst &i, unsigned lane, uint32_t address,
 void Checker::global(Wave &w, const Inst &i, unsigned lane, uint64_t address,
                      unsigned bytes, Access kind) {
   State &s = *state;
+  if (s.checks & CheckAlign)
+    s.alignment(w, i, lane, address, bytes, false);
   if (!(s.checks & CheckRaces) || s.waves.size() < 2)
     return;
+  if (i.has(Coherent))
+    kind = kind == Access::Read ? Access::AtomicRead : Access::Atomic;
   for (unsigned k = 0; k < bytes && w.state != RunState::Fault;) {
     uint64_t a = address + k;
     unsigned in = a & 3, part = std::min(bytes - k, 4 - in);
@@ -99,29 +111,89 @@ void Checker::global(Wave &w, const Inst &i, unsigned lane, uint64_t address,
   }
 }
 
+/// Data of direct-to-LDS loads is there when the wave that loads it has waited
+/// for vmcnt; a barrier alone does not do.
+void Checker::State::delivered(Wave &w, const Inst &i, unsigned lane,
+                               uint32_t address, unsigned bytes, Access kind) {
+  bool load = i.unit != Unit::Lds && i.unit != Unit::Flat;
+  if (load && deliveries.empty())
+    deliveries.resize((group.ldsBytes + 3) / 4);
+  if (deliveries.empty())
+    return;
+  for (unsigned k = address / 4; k <= (address + bytes - 1) / 4; ++k) {
+    Delivery &d = deliveries[k];
+    if (load) {
+      // The load is counted after its execution.
+      d.wave = uint8_t(w.id + 1);
+      d.sequence = waves[w.id].issued[CountLoad] + 1;
+    } else if (d.wave && d.sequence > waves[d.wave - 1u].done[CountLoad] &&
+               group.waves[d.wave - 1u].state != RunState::Done) {
+      return w.fault(i,
+                     Twine("LDS address ") + Twine(4 * k) + " is " +
+                         (kind == Access::Read ? "read" : "written") +
+                         " before an s_waitcnt vmcnt of wave " +
+                         Twine(d.wave - 1u) +
+                         " covers the direct-to-LDS load that fills it",
+                     int(lane));
+    }
+  }
+}
+
+/// What the aligned access modes do not allow: less than natural alignment, 16
+/// bytes for 96 bits of LDS, and dwords of global memory.
+void Checker::State::alignment(Wave &w, const Inst &i, unsigned lane,
+                               uint64_t address, unsigned bytes, bool lds) {
+  unsigned need = bytes > 8 ? (lds ? 16 : 4)
+                  : lds     ? bytes
+                            : std::min(bytes, 4u);
+  if (address % need)
+    w.fault(i,
+            Twine(lds ? "LDS" : "global") + " access of " + Twine(bytes) +
+                " bytes at " + (lds ? "address " : "0x") +
+                (lds ? Twine(address).str() : llvm::utohexstr(address)) +
+                " is not aligned to " + Twine(need) +
+                ": only the unaligned access mode allows it",
+            int(lane));
+}
+
 void Checker::signal(Wave &w, const Inst &i) {
   State &s = *state;
   WaveState &ws = s.waves[w.id];
   for (size_t k = 0; k < ws.clock.size(); ++k)
     s.barrierClock[k] = std::max(s.barrierClock[k], ws.clock[k]);
   ++ws.clock[w.id];
-  if (!(s.checks & CheckRaces))
-    return;
-  for (const Wave &other : w.wg->waves)
-    if (other.state == RunState::Done)
-      return w.fault(i, "divergent barrier: wave " + Twine(other.id) +
-                            " has ended and never reaches it");
+  // Lanes, like waves, that have ended do not count. One that is off now and
+  // runs later has missed the barrier.
+  if (s.checks & CheckRaces) {
+    ws.missedBarrier = ~w.exec;
+    ws.barrierAddress = i.address;
+  }
 }
+
+void Checker::State::missed(Wave &w, WaveState &s, const Inst &i) {
+  uint64_t lanes = s.missedBarrier & w.exec;
+  w.fault(i,
+          Twine("divergent barrier: the lane missed the barrier at 0x") +
+              Twine::utohexstr(s.barrierAddress) +
+              " that others of its wave passed, and runs on",
+          int(llvm::countr_zero(lanes)));
+}
+
+/// Waves that go on early arrive at the next barrier, or end, before others
+/// have left this one: what they did in between is not ordered by this one.
+void Checker::completed() { state->passedClock = state->barrierClock; }
 
 void Checker::wait(Wave &w) {
   State &s = *state;
   WaveState &ws = s.waves[w.id];
-  for (size_t k = 0; k < ws.clock.size(); ++k)
-    ws.clock[k] = std::max(ws.clock[k], s.barrierClock[k]);
+  for (size_t k = 0; k < s.passedClock.size(); ++k)
+    ws.clock[k] = std::max(ws.clock[k], s.passedClock[k]);
 }
 
-void Checker::ended(Wave &w, const Inst &i) {
-  if ((state->checks & CheckRaces) && w.wg->arrived)
-    w.fault(i,
-            "divergent barrier: the wave ends while others wait at a barrier");
+/// What a wave did before its end is behind every later barrier.
+void Checker::ended(Wave &w) {
+  State &s = *state;
+  WaveState &ws = s.waves[w.id];
+  for (size_t k = 0; k < ws.clock.size(); ++k)
+    s.barrierClock[k] = std::max(s.barrierClock[k], ws.clock[k]);
 }

@@ -26,7 +26,8 @@ struct HazardOp {
   bool known = false;
   bool matrix = false, xdl = false, f64 = false;
   bool valu = false, trans = false, dot = false, dpp = false, partial = false;
-  bool swap = false, readlane = false, writelane = false, divFmas = false, fma64 = false;
+  bool swap = false, readlane = false, writelane = false, divFmas = false,
+       fma64 = false;
   bool writesExec = false, memory = false, vmem = false, usesM0 = false;
   uint8_t passes = 0, accumulator = 0, nop = 1;
   uint8_t longStore = 0;         ///< operand of a wide store's data, plus one
@@ -50,7 +51,12 @@ struct WaveState {
   std::array<uint32_t, row::Temp> pending;
   std::array<uint8_t, row::Temp> pendingCounter;
   std::array<uint32_t, slot::Count> scalarPending;
+  /// Flat loads: the number in the LDS counter, which they count in too.
+  std::array<uint32_t, row::Temp> pendingLds;
+  std::array<uint32_t, Counters> lastFlat;
   bool anyPending = false;
+  uint64_t missedBarrier = 0; ///< lanes that were off at the latest barrier
+  uint32_t barrierAddress = 0;
   std::vector<uint32_t> clock; ///< vector clock over the waves
   // Hazards. Wait states are counted from 1.
   std::vector<RowHazard> rows;
@@ -70,12 +76,22 @@ struct Checker::State {
   std::vector<Shadow> ldsShadow;
   std::vector<uint8_t> ldsDefined; ///< per byte
   llvm::DenseMap<uint64_t, std::array<Shadow, 64>>
-      globalShadow; ///< 256-byte pages
-  std::vector<uint32_t> barrierClock;
+      globalShadow;                   ///< 256-byte pages
+  std::vector<uint32_t> barrierClock; ///< of those who have arrived
+  std::vector<uint32_t> passedClock;  ///< of the latest completed barrier
   // The LDS read under way: undefined lanes by word.
   uint64_t undefinedWord[4] = {};
   uint8_t wordsSeen[MaxLanes] = {};
   bool sawLds = false;
+  /// LDS words direct-to-LDS loads write: wave plus one, number of the load.
+  struct Delivery {
+    uint8_t wave = 0;
+    uint32_t sequence = 0;
+  };
+  std::vector<Delivery> deliveries; ///< by word; empty: there were none
+  // The lane exchange under way: lanes it writes, and with defined values.
+  uint64_t crossWritten = 0, crossDefined = 0;
+  std::vector<uint8_t> crossKinds; ///< Cross, by index in the program
 
   State(Workgroup &g, unsigned c) : group(g), checks(c) {}
 
@@ -90,6 +106,13 @@ struct Checker::State {
   void waitsAfter(Wave &w, WaveState &s, const Inst &i);
   void uninitBefore(Wave &w, WaveState &s, const Inst &i);
   void uninitAfter(Wave &w, WaveState &s, const Inst &i);
+  void missed(Wave &w, WaveState &s, const Inst &i);
+  void crossBefore(Wave &w, WaveState &s, const Inst &i);
+  bool crossAfter(Wave &w, WaveState &s, const Inst &i);
+  void delivered(Wave &w, const Inst &i, unsigned lane, uint32_t address,
+                 unsigned bytes, Access kind);
+  void alignment(Wave &w, const Inst &i, unsigned lane, uint64_t address,
+                 unsigned bytes, bool lds);
 };
 
 /// Lanes of a source that hold something.
@@ -107,6 +130,11 @@ inline uint64_t definedLanes(const WaveState &s, const Operand &o) {
   }
   return m;
 }
+
+/// Lanes of the result's first word, or of all of it, that come from defined
+/// sources. The low word of 64-bit arithmetic needs only low words.
+uint64_t resultLanes(const WaveState &s, const Wave &w, const Inst &i,
+                     bool low);
 
 /// Passes (of 4 cycles) an MFMA occupies its unit.
 unsigned matrixPasses(const Chip &chip, const Inst &i);

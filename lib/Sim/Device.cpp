@@ -3,6 +3,7 @@
 #include "Memory.h"
 #include "Program.h"
 #include "greta/Sim/Simulator.h"
+#include "llvm/ADT/StringSwitch.h"
 
 using namespace greta::sim;
 using namespace llvm;
@@ -15,30 +16,26 @@ std::vector<StringRef> greta::sim::simulatedChips() {
 }
 
 Expected<unsigned> greta::sim::parseChecks(StringRef text) {
-  if (text == "all")
-    return unsigned(CheckAll);
-  if (text == "none" || text.empty())
-    return unsigned(CheckNone);
   unsigned checks = 0;
   SmallVector<StringRef, 8> parts;
   text.split(parts, ',');
   for (StringRef p : parts) {
     p = p.trim();
-    if (p == "bounds")
-      checks |= CheckBounds;
-    else if (p == "uninit")
-      checks |= CheckUninit;
-    else if (p == "races")
-      checks |= CheckRaces;
-    else if (p == "waits")
-      checks |= CheckWaits;
-    else if (p == "hazards")
-      checks |= CheckHazards;
-    else
-      return createStringError(
-          "unknown check '" + p +
-          "' (all, none, or some of bounds, uninit, races, "
-          "waits, hazards)");
+    int64_t one = StringSwitch<int64_t>(p)
+                      .Case("all", CheckAll)
+                      .Cases({"none", ""}, CheckNone)
+                      .Case("bounds", CheckBounds)
+                      .Case("uninit", CheckUninit)
+                      .Case("races", CheckRaces)
+                      .Case("waits", CheckWaits)
+                      .Case("hazards", CheckHazards)
+                      .Case("align", CheckAlign)
+                      .Default(-1);
+    if (one < 0)
+      return createStringError("unknown check '" + p +
+                               "' (all, none, or some of bounds, uninit, "
+                               "races, waits, hazards, align)");
+    checks |= unsigned(one);
   }
   return checks;
 }

@@ -93,6 +93,7 @@ enum InstFlag : uint32_t {
   Saddr = 1 << 10,
   Sdwa = 1 << 11,
   Dpp = 1 << 12,
+  Coherent = 1 << 13, ///< cache policy of an atomic load or store
 };
 
 struct Inst {

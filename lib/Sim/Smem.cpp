@@ -1,4 +1,5 @@
 //===- Smem.cpp - scalar memory -------------------------------------------===//
+#include "Checks.h"
 #include "Wave.h"
 #include <tuple>
 
@@ -18,9 +19,28 @@ uint64_t offset(const Wave &w, const Inst &i) {
   return uint64_t(o);
 }
 
+/// Scalar memory ignores the low bits of an address: nothing to rely on.
+bool aligned(Wave &w, const Inst &i, uint64_t address, unsigned bytes) {
+  if (LLVM_LIKELY(address % bytes == 0) || !w.checker)
+    return true;
+  w.fault(i, "misaligned scalar load at 0x" + llvm::Twine::utohexstr(address) +
+                 ": the hardware ignores the low bits");
+  return false;
+}
+
+/// Where the bytes are; a read for all lanes, by none of them.
+uint8_t *locate(Wave &w, const Inst &i, uint64_t address, unsigned bytes) {
+  uint8_t *p = w.global(i, address, bytes, -1, false);
+  if (p && LLVM_UNLIKELY(w.checker != nullptr))
+    w.checker->global(w, i, ~0u, address, bytes, Access::Read);
+  return p;
+}
+
 void loadWords(Wave &w, const Inst &i, uint64_t address, unsigned words) {
+  if (!aligned(w, i, address, 4))
+    return;
   address &= ~uint64_t(3);
-  uint8_t *p = w.global(i, address, 4 * words, -1, false);
+  uint8_t *p = locate(w, i, address, 4 * words);
   if (!p)
     return;
   std::memcpy(&w.s[i.dst[0].index], p, 4 * words);
@@ -46,9 +66,12 @@ template <bool Buffer> void loadNarrow(Wave &w, const Inst &i) {
   else
     base = w.scalar64(i.src[0]);
   unsigned bytes = i.param & 3;
+  if (!aligned(w, i, base + o, bytes))
+    return;
+  o -= (base + o) & (bytes - 1);
   uint32_t x = 0;
   if (!Buffer || o + bytes <= limit) {
-    uint8_t *p = w.global(i, base + o, bytes, -1, false);
+    uint8_t *p = locate(w, i, base + o, bytes);
     if (!p)
       return;
     std::memcpy(&x, p, bytes);
@@ -61,13 +84,16 @@ template <bool Buffer> void loadNarrow(Wave &w, const Inst &i) {
 /// Raw and structured buffers: out-of-range words read as zero.
 void bufferLoad(Wave &w, const Inst &i) {
   auto [base, limit] = buffer(w, i);
-  uint64_t o = offset(w, i) & ~uint64_t(3);
+  uint64_t o = offset(w, i);
+  if (!aligned(w, i, base + o, 4))
+    return;
+  o &= ~uint64_t(3);
   uint32_t out[16];
   for (unsigned k = 0; k < i.param; ++k) {
     out[k] = 0;
     if (o + 4 * k + 4 > limit)
       continue;
-    uint8_t *p = w.global(i, base + o + 4 * k, 4, -1, false);
+    uint8_t *p = locate(w, i, base + o + 4 * k, 4);
     if (!p)
       return;
     std::memcpy(&out[k], p, 4);

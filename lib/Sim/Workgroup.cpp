@@ -50,6 +50,8 @@ static void completeBarrier(Workgroup &g) {
   if (g.arrived && g.arrived >= live) {
     g.arrived = 0;
     ++g.generation;
+    if (Checker *c = g.waves.front().checker)
+      c->completed();
   }
 }
 
@@ -138,7 +140,7 @@ bool greta::sim::runWorkgroup(Workgroup &g, const RunOptions &options) {
         runWave<false>(w, code, options, trace);
       if (w.state == RunState::Done) {
         if (w.checker)
-          w.checker->ended(w, code[w.pc ? w.pc - 1 : 0]);
+          w.checker->ended(w);
         completeBarrier(g);
       }
       if (g.failed)

@@ -42,7 +42,8 @@ struct Dim3 {
 
 /// Checks a launch makes. Accesses outside every allocation are refused
 /// whatever is chosen; Bounds adds the exact per-allocation report for scratch
-/// and LDS.
+/// and LDS. Align is not among All: it reports what is slow and what only the
+/// unaligned access mode allows, which is the one AMD's drivers set.
 enum Check : unsigned {
   CheckNone = 0,
   CheckBounds = 1,
@@ -50,10 +51,11 @@ enum Check : unsigned {
   CheckRaces = 4,
   CheckWaits = 8,
   CheckHazards = 16,
-  CheckAll = 31
+  CheckAll = 31,
+  CheckAlign = 32
 };
-/// Parses "all", "none" or a comma-separated list of bounds, uninit, races,
-/// waits, hazards.
+/// Parses a comma-separated list of all, none, bounds, uninit, races, waits,
+/// hazards, align.
 llvm::Expected<unsigned> parseChecks(llvm::StringRef text);
 
 struct KernelArgument {

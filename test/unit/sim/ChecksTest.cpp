@@ -227,17 +227,6 @@ TEST(ChecksAssembly, ValuResultReadByMatrixTooSoon) {
   EXPECT_TRUE(contains(e, "right after a VALU wrote it")) << e;
 }
 
-TEST(ChecksAssembly, DivergentBarrier) {
-  std::string e = runAssembly("gfx942", R"(
- v_readfirstlane_b32 s4, v0
- s_cmp_eq_u32 s4, 0
- s_cbranch_scc1 end
- s_barrier
-end:)",
-                              CheckAll, {128, 1, 1});
-  EXPECT_TRUE(contains(e, "divergent barrier")) << e;
-}
-
 TEST(ChecksAssembly, MisalignedAtomic) {
   std::string e = runAssembly(
       "gfx942", "v_mov_b32 v1, 2\n v_mov_b32 v2, 0\n ds_add_u32 v1, v2");
