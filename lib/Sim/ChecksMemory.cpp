@@ -52,11 +52,20 @@ void Checker::State::access(Wave &w, const Inst &i, unsigned lane,
   }
 }
 
+static bool isDirectToLds(const Inst &i) {
+  return i.unit == Unit::Global || i.unit == Unit::Buffer;
+}
+
 void Checker::lds(Wave &w, const Inst &i, unsigned lane, uint32_t address,
                   unsigned bytes, Access kind) {
   State &s = *state;
   if (s.checks & CheckAlign)
     s.alignment(w, i, lane, address, bytes, true);
+  if (address % 4 && isDirectToLds(i))
+    return w.fault(i,
+                   "direct-to-LDS load to the misaligned address " +
+                       Twine(address) + ": the hardware ignores the low bits",
+                   int(lane));
   if (s.checks & CheckWaits)
     s.delivered(w, i, lane, address, bytes, kind);
   if (s.checks & CheckUninit) {
@@ -115,7 +124,7 @@ void Checker::global(Wave &w, const Inst &i, unsigned lane, uint64_t address,
 /// for vmcnt; a barrier alone does not do.
 void Checker::State::delivered(Wave &w, const Inst &i, unsigned lane,
                                uint32_t address, unsigned bytes, Access kind) {
-  bool load = i.unit != Unit::Lds && i.unit != Unit::Flat;
+  bool load = isDirectToLds(i);
   if (load && deliveries.empty())
     deliveries.resize((group.ldsBytes + 3) / 4);
   if (deliveries.empty())

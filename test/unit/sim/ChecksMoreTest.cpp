@@ -323,6 +323,21 @@ TEST(ChecksMore, MisalignedScalarLoads) {
             "");
 }
 
+TEST(ChecksMore, MisalignedDirectToLds) {
+  for (const char *base : {"4", "6"}) {
+    std::string e = runAssembly(
+        "gfx942", "s_load_dwordx2 s[2:3], s[0:1], 0x0\nv_mov_b32 v1, 0\n"
+                  "s_mov_b32 m0, " +
+                      std::string(base) +
+                      "\ns_waitcnt lgkmcnt(0)\n"
+                      "global_load_lds_dword v1, s[2:3]\ns_waitcnt vmcnt(0)");
+    if (*base == '6')
+      EXPECT_TRUE(contains(e, "misaligned address 6")) << e;
+    else
+      EXPECT_EQ(e, "");
+  }
+}
+
 // Legal in the unaligned mode the drivers set; `align` tells.
 TEST(ChecksMore, UnalignedVectorAccesses) {
   struct Case {
