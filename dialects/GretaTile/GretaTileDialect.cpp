@@ -185,8 +185,9 @@ LayoutAttr::verifyEncoding(ArrayRef<int64_t> shape, Type,
 }
 
 LogicalResult MatrixAttr::verify(function_ref<InFlightDiagnostic()> emitError,
-                                 StringAttr intrinsic, LayoutAttr a,
-                                 LayoutAttr b, LayoutAttr acc) {
+                                 StringAttr intrinsic, bool swapped,
+                                 bool opaque, LayoutAttr a, LayoutAttr b,
+                                 LayoutAttr acc) {
   for (LayoutAttr layout : {a, b, acc})
     if (layout.getRep().size() != 2 || !layout.getWave().empty() ||
         layout.getRep()[0] != 1 || layout.getRep()[1] != 1)
@@ -198,5 +199,47 @@ LogicalResult MatrixAttr::verify(function_ref<InFlightDiagnostic()> emitError,
     return emitError() << "multiplies " << left[0] << "x" << left[1] << " by "
                        << right[0] << "x" << right[1] << " into " << sum[0]
                        << "x" << sum[1];
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Shared memory
+//===----------------------------------------------------------------------===//
+
+LogicalResult
+PlacementAttr::verify(function_ref<InFlightDiagnostic()> emitError, int64_t dim,
+                      int64_t stride, int64_t vector, int64_t rows,
+                      int64_t phases) {
+  auto isPower = [](int64_t n) { return n > 0 && llvm::isPowerOf2_64(n); };
+  if (dim < 0 || stride <= 0 || !isPower(vector) || !isPower(rows) ||
+      !isPower(phases))
+    return emitError() << "a placement has a dimension, a positive stride, and "
+                          "powers of two for vector, rows and phases";
+  return success();
+}
+
+LogicalResult LocalType::verify(function_ref<InFlightDiagnostic()> emitError,
+                                int64_t stages, RankedTensorType block,
+                                PlacementAttr placement) {
+  if (stages <= 0 || !block.hasStaticShape() ||
+      !block.getElementType().isIntOrFloat() ||
+      placement.getDim() >= block.getRank())
+    return emitError() << "a local is stages of a static block that has the "
+                          "placement's dimension";
+  int64_t row = block.getDimSize(placement.getDim());
+  if (placement.getStride() < row ||
+      row % (placement.getVector() * placement.getPhases()))
+    return emitError() << "rows of " << row << " elements do not fit a stride "
+                       << "of " << placement.getStride() << " or "
+                       << placement.getPhases() << " phases of "
+                       << placement.getVector();
+  return success();
+}
+
+LogicalResult PipelineAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                                   int64_t stages, int64_t slice) {
+  if (stages < 1 || stages > 2 || slice < 1)
+    return emitError() << "a pipeline has one or two stages and a positive "
+                          "slice";
   return success();
 }

@@ -98,7 +98,9 @@ def GretaTile_MatrixAttr : AttrDef<GretaTile_Dialect, "Matrix"> {
   let mnemonic = "matrix";
   let summary = "A matrix instruction and where one wave holds its operands";
   let description = [{
-    `intrinsic` is the target's name for it, for AMD what follows "llvm.amdgcn."; `a`, `b` and `acc` are the layouts of one
+    `intrinsic` is the target's name for it, for AMD what follows "llvm.amdgcn.", for Vulkan "coopmat"; a `swapped` one gets the
+    operands in the other order, so that its accumulator lies transposed; of an `opaque` one nobody knows which lane has which element, and the
+    layouts only say how many each has; `a`, `b` and `acc` are the layouts of one
     M x K, K x N and M x N tile over the lanes of one wave (no waves, no repetitions).
 
     ```mlir
@@ -108,9 +110,53 @@ def GretaTile_MatrixAttr : AttrDef<GretaTile_Dialect, "Matrix"> {
         acc = <{reg = [[1, 0], [2, 0]], lane = [[0, 1], [0, 2], [0, 4], [0, 8], [4, 0], [8, 0]], wave = [], rep = [1, 1]}>>
     ```
   }];
-  let parameters = (ins "::mlir::StringAttr":$intrinsic, "::greta::tile::LayoutAttr":$a, "::greta::tile::LayoutAttr":$b,
+  let parameters = (ins "::mlir::StringAttr":$intrinsic, DefaultValuedParameter<"bool", "false">:$swapped,
+                        DefaultValuedParameter<"bool", "false">:$opaque, "::greta::tile::LayoutAttr":$a, "::greta::tile::LayoutAttr":$b,
                         "::greta::tile::LayoutAttr":$acc);
-  let assemblyFormat = "`<` $intrinsic `,` `a` `=` $a `,` `b` `=` $b `,` `acc` `=` $acc `>`";
+  let assemblyFormat = "`<` $intrinsic (`,` `swapped` `=` $swapped^)? (`,` `opaque` `=` $opaque^)? `,` `a` `=` $a `,` `b` `=` $b `,` `acc` `=` $acc `>`";
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// Operands are fragments, not vectors of registers.
+    bool isCooperative() const { return getIntrinsic().getValue() == "coopmat"; }
+  }];
+}
+
+def GretaTile_PlacementAttr : AttrDef<GretaTile_Dialect, "Placement"> {
+  let mnemonic = "placement";
+  let summary = "Where the elements of a block lie in shared memory";
+  let description = [{
+    Dimension `dim` runs along rows that begin `stride` elements apart; element `column` of row `row` (row-major over the other dimensions) lies at
+    `row * stride + (column ^ row / rows % phases * vector)`. Phases of 1 mean no swizzle.
+
+    `#greta_tile.placement<dim = 1, stride = 64, vector = 8, rows = 1, phases = 8>`
+  }];
+  let parameters = (ins "int64_t":$dim, "int64_t":$stride, "int64_t":$vector, "int64_t":$rows, "int64_t":$phases);
+  let assemblyFormat = [{
+    `<` `dim` `=` $dim `,` `stride` `=` $stride `,` `vector` `=` $vector `,` `rows` `=` $rows `,` `phases` `=` $phases `>`
+  }];
+  let genVerifyDecl = 1;
+}
+
+def GretaTile_LocalType : GretaTile_Type<"Local", "local"> {
+  let summary = "A number of equal blocks in shared memory";
+  let description = [{
+    `!greta_tile.local<2 x tensor<128x64xf16>, <dim = 1, stride = 64, vector = 8, rows = 1, phases = 8>>`: two stages of a block, and where its elements lie.
+  }];
+  let parameters = (ins "int64_t":$stages, "::mlir::RankedTensorType":$block, "::greta::tile::PlacementAttr":$placement);
+  let assemblyFormat = "`<` $stages `x` $block `,` $placement `>`";
+  let genVerifyDecl = 1;
+}
+
+def GretaTile_PipelineAttr : AttrDef<GretaTile_Dialect, "Pipeline"> {
+  let mnemonic = "pipeline";
+  let summary = "How a loop over K moves its operands";
+  let description = [{
+    Stands on a loop as `greta_tile.pipeline`. With one stage of shared memory the next block waits in registers while this one is
+    multiplied, in a loop over slices of `slice` along K. With two, the next block is stored while this one is multiplied; where `slice` is half
+    a block, the operands of one half are read while the other is multiplied. `#greta_tile.pipeline<stages = 1, slice = 16>`
+  }];
+  let parameters = (ins "int64_t":$stages, "int64_t":$slice);
+  let assemblyFormat = "`<` `stages` `=` $stages `,` `slice` `=` $slice `>`";
   let genVerifyDecl = 1;
 }
 

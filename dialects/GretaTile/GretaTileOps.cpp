@@ -168,6 +168,11 @@ LogicalResult LoadOp::verify() {
     return emitOpError("has 'other' of type ")
            << getOther().getType() << " for elements "
            << block.getElementType();
+  if (getClamped())
+    for (int64_t dim : *getClamped())
+      if (!llvm::is_contained(getBounded(), dim))
+        return emitOpError("clamps dimension ")
+               << dim << ", which is not among the bounded ones";
   return verifyAccess(*this, block);
 }
 
@@ -287,6 +292,30 @@ LogicalResult ConvertLayoutOp::verify() {
       from.getElementType() != to.getElementType())
     return emitOpError(
         "changes the shape or element type; only the layout may");
+  return success();
+}
+
+LogicalResult LocalStoreOp::verify() {
+  auto value = cast<RankedTensorType>(getValue().getType());
+  RankedTensorType block = getLocal().getType().getBlock();
+  if (value.getShape() != block.getShape() ||
+      value.getElementType() != block.getElementType())
+    return emitOpError("stores ") << value << " to a local of " << block;
+  return success();
+}
+
+LogicalResult LocalLoadOp::verify() {
+  auto part = cast<RankedTensorType>(getResult().getType());
+  RankedTensorType block = getLocal().getType().getBlock();
+  bool fits = part.getElementType() == block.getElementType() &&
+              part.getRank() == block.getRank() &&
+              static_cast<int64_t>(getOffsets().size()) == block.getRank();
+  for (int64_t dim = 0; fits && dim < block.getRank(); ++dim)
+    fits = block.getDimSize(dim) % part.getDimSize(dim) == 0;
+  if (!fits)
+    return emitOpError("loads ")
+           << part << " at " << getOffsets().size() << " offsets from a local "
+           << "of " << block << "; parts divide the block";
   return success();
 }
 

@@ -85,7 +85,8 @@ def GretaTile_LoadOp : GretaTile_Op<"load", [MemoryEffects<[MemRead]>, AttrSized
   let description = [{
     Element (i0, i1, ...) of the block comes from `base[sum_d (offsets[d] + i_d) * strides[d]]`, in elements. For every dimension
     `bounded[k]` it is read only where `offsets[d] + i_d < bounds[k]`; elsewhere the value is `other`, or zero without one. The block's first element
-    lies within the bounds. A stride of -2^63 (`?`) is taken from `dynamic_strides`, in order. `align` is the alignment in bytes
+    lies within the bounds. Along the dimensions `clamp[k]`, which are bounded too, what lies beyond is the last element within instead, for
+    rows of an operand whose products nobody keeps. A stride of -2^63 (`?`) is taken from `dynamic_strides`, in order. `align` is the alignment in bytes
     that the base pointer is known to have, and that strides and offsets are promised to keep in units of the vector they allow.
 
     ```mlir
@@ -95,10 +96,21 @@ def GretaTile_LoadOp : GretaTile_Op<"load", [MemoryEffects<[MemRead]>, AttrSized
   }];
   let arguments = (ins GretaTile_PtrType:$base, Variadic<I32>:$offsets, Variadic<I32>:$dynamic_strides,
                        Variadic<I32>:$bounds, Optional<AnyScalar>:$other, DenseI64ArrayAttr:$strides,
-                       DenseI64ArrayAttr:$bounded, DefaultValuedAttr<I64Attr, "16">:$align);
+                       DenseI64ArrayAttr:$bounded, OptionalAttr<DenseI64ArrayAttr>:$clamped,
+                       DefaultValuedAttr<I64Attr, "16">:$align);
+  let builders = [OpBuilder<(ins "::mlir::Type":$type, "::mlir::Value":$base, "::mlir::ValueRange":$offsets,
+                                 "::mlir::ValueRange":$dynamicStrides, "::mlir::ValueRange":$bounds, "::mlir::Value":$other,
+                                 "::llvm::ArrayRef<int64_t>":$strides, "::llvm::ArrayRef<int64_t>":$bounded, "int64_t":$align,
+                                 CArg<"::llvm::ArrayRef<int64_t>", "{}">:$clamped), [{
+    build($_builder, $_state, type, base, offsets, dynamicStrides, bounds, other, strides, bounded,
+          clamped.empty() ? ::mlir::DenseI64ArrayAttr() : $_builder.getDenseI64ArrayAttr(clamped), align);
+  }]>];
+  let extraClassDeclaration = [{
+    bool isClamped(int64_t dim) { return getClamped() && ::llvm::is_contained(*getClamped(), dim); }
+  }];
   let results = (outs AnyBlock:$result);
   let assemblyFormat = [{
-    $base `[` $offsets `]` `strides` $strides (`(` $dynamic_strides^ `)`)? `bounds` $bounded (`(` $bounds^ `)`)?
+    $base `[` $offsets `]` `strides` $strides (`(` $dynamic_strides^ `)`)? `bounds` $bounded (`(` $bounds^ `)`)? (`clamp` $clamped^)?
     (`other` $other^ `:` type($other))? (`align` $align^)? attr-dict `:` type($base) `->` type($result)
   }];
   let hasVerifier = 1;
@@ -225,6 +237,43 @@ def GretaTile_ConvertLayoutOp : GretaTile_Op<"convert_layout", [Pure]> {
   let hasVerifier = 1;
 }
 
+def GretaTile_LocalAllocOp : GretaTile_Op<"local_alloc", [MemoryEffects<[MemAlloc]>]> {
+  let summary = "Blocks in shared memory that live as long as the workgroup";
+  let description = "Stands in the kernel's entry block.";
+  let results = (outs GretaTile_LocalType:$result);
+  let assemblyFormat = "attr-dict `:` type($result)";
+}
+
+def GretaTile_LocalStoreOp : GretaTile_Op<"local_store", [MemoryEffects<[MemWrite]>]> {
+  let summary = "Stores a block to one stage of a local";
+  let description = "Barriers are the program's business.";
+  let arguments = (ins AnyBlock:$value, GretaTile_LocalType:$local, I32:$stage);
+  let assemblyFormat = "$value `,` $local `[` $stage `]` attr-dict `:` type($value) `->` type($local)";
+  let hasVerifier = 1;
+}
+
+def GretaTile_LocalLoadOp : GretaTile_Op<"local_load", [MemoryEffects<[MemRead]>]> {
+  let summary = "Loads a part of one stage of a local";
+  let description = [{
+    The part begins at `offsets`, which are multiples of its extents:
+    `greta_tile.local_load %a[%stage][%c0, %k] : !greta_tile.local<2 x tensor<128x64xf16>, ..> -> tensor<128x16xf16, #layout>`. An offset that is no
+    constant stands along a dimension that the placement does not swizzle.
+  }];
+  let arguments = (ins GretaTile_LocalType:$local, I32:$stage, Variadic<I32>:$offsets);
+  let results = (outs AnyBlock:$result);
+  let assemblyFormat = "$local `[` $stage `]` `[` $offsets `]` attr-dict `:` type($local) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def GretaTile_ScheduleOp : GretaTile_Op<"schedule"> {
+  let summary = "Asks for an even mix of what stands before it";
+  let description = [{
+    Of the accesses and products since the last barrier or `schedule` of its block: `greta-tile-distribute` counts them and says in
+    `schedule_group`s how they are to alternate.
+  }];
+  let assemblyFormat = "attr-dict";
+}
+
 //===----------------------------------------------------------------------===//
 // Lane level
 //===----------------------------------------------------------------------===//
@@ -310,6 +359,19 @@ def GretaTile_ShuffleOp : GretaTile_Op<"shuffle", [Pure, TypesMatchWith<"result 
   let arguments = (ins AnyScalar:$value, I32:$lane);
   let results = (outs AnyScalar:$result);
   let assemblyFormat = "$value `,` $lane attr-dict `:` type($value)";
+}
+
+def GretaTile_ScheduleKind : I32EnumAttr<"ScheduleKind", "what a scheduler may order", [
+    I32EnumAttrCase<"Mma", 0, "mma">, I32EnumAttrCase<"SharedLoad", 1, "shared_load">,
+    I32EnumAttrCase<"SharedStore", 2, "shared_store">, I32EnumAttrCase<"Load", 3, "load">]> {
+  let cppNamespace = "::greta::tile";
+}
+
+def GretaTile_ScheduleGroupOp : GretaTile_Op<"schedule_group"> {
+  let summary = "The next so many instructions of a kind, in the order of these ops";
+  let description = "A wish that a target may ignore: `greta_tile.schedule_group mma 2`.";
+  let arguments = (ins GretaTile_ScheduleKind:$kind, ConfinedAttr<I32Attr, [IntPositive]>:$count);
+  let assemblyFormat = "$kind $count attr-dict";
 }
 
 def AnyMatrixOperand : AnyTypeOf<[AnyVectorOfNonZeroRank, GretaTile_FragmentType]>;

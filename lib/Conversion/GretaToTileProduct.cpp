@@ -41,15 +41,20 @@ Value SpaceEmitter::loadMatrix(Value v, bool transposed, Value row,
   }
   keep(sizes[fast].getLargestKnownDivisor() * bytes);
   keep(block[fast] * bytes);
+  // What lies beyond M or N goes into products that nobody keeps.
+  SmallVector<int64_t> clamped;
+  unsigned kDim = isB ? 0 : 1;
   for (unsigned dim = 0; dim < 2; ++dim)
     if (sizes[dim].getLargestKnownDivisor() % block[dim]) {
       bounded.push_back(dim);
       bounds.push_back(scalars.get(b, sizes[dim]));
+      if (dim != kDim && dim != fast)
+        clamped.push_back(dim);
     }
   return tile::LoadOp::create(
       b, RankedTensorType::get(block, tensor.getElementType()),
       pointers.inputs[argument.getArgNumber()], offsets, dynamicStrides, bounds,
-      Value(), strides, bounded, std::max(align, bytes));
+      Value(), strides, bounded, std::max(align, bytes), clamped);
 }
 
 Value SpaceEmitter::computeMatmul(MatmulOp op) {
@@ -66,6 +71,8 @@ Value SpaceEmitter::computeMatmul(MatmulOp op) {
   Value column = dims[1].offset ? dims[1].offset : i32(b, 0);
   auto product = scf::ForOp::create(b, i32(b, 0), scalars.get(b, depth),
                                     i32(b, config.depth), ValueRange{zero});
+  if (config.pipeline)
+    product->setAttr("greta_tile.pipeline", config.pipeline);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToEnd(product.getBody());
   Value k = product.getInductionVar();

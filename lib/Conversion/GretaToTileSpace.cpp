@@ -100,24 +100,46 @@ void SpaceEmitter::locate(Value index) {
     if (isSplit(dim) && dim.size.ceilDiv(dim.extent) !=
                             getAffineConstantExpr(1, kernel.getContext()))
       split.push_back(&dim);
+  auto countOf = [&](const Dim &dim) -> Value {
+    AffineExpr blocks = dim.size.ceilDiv(dim.extent);
+    if (isa<AffineConstantExpr>(blocks))
+      return scalars.get(b, blocks);
+    Value count = scalars.get(b, dim.size);
+    if (dim.extent == 1)
+      return count;
+    count = arith::AddIOp::create(b, count, i32(b, dim.extent - 1));
+    return arith::DivUIOp::create(b, count, i32(b, dim.extent));
+  };
+  auto place = [&](Dim &dim, Value at) {
+    dim.offset =
+        dim.extent == 1
+            ? at
+            : arith::MulIOp::create(b, at, i32(b, dim.extent)).getResult();
+  };
+  // Workgroups that run at a time cover a near square, so that they find
+  // blocks of both operands in the cache: columns of `group` rows each, the
+  // last group of rows may be smaller.
+  if (config.group > 1 && split.size() == 2) {
+    Value rows = countOf(*split[0]), columns = countOf(*split[1]);
+    Value size = arith::MulIOp::create(b, columns, i32(b, config.group));
+    Value first = arith::MulIOp::create(
+        b, arith::DivUIOp::create(b, index, size), i32(b, config.group));
+    Value high = arith::MinUIOp::create(
+        b, arith::SubIOp::create(b, rows, first), i32(b, config.group));
+    Value rest = arith::RemUIOp::create(b, index, size);
+    place(*split[0], arith::AddIOp::create(
+                         b, first, arith::RemUIOp::create(b, rest, high)));
+    return place(*split[1], arith::DivUIOp::create(b, rest, high));
+  }
   // Columns before (inside of) the rows, whatever their place in the block.
   for (Dim *dim : llvm::reverse(split)) {
     Value at = index;
     if (dim != split.front()) {
-      Value count = scalars.get(b, dim->size);
-      if (isa<AffineConstantExpr>(dim->size.ceilDiv(dim->extent)))
-        count = scalars.get(b, dim->size.ceilDiv(dim->extent));
-      else if (dim->extent > 1)
-        count = arith::DivUIOp::create(
-            b, arith::AddIOp::create(b, count, i32(b, dim->extent - 1)),
-            i32(b, dim->extent));
+      Value count = countOf(*dim);
       at = arith::RemUIOp::create(b, index, count);
       index = arith::DivUIOp::create(b, index, count);
     }
-    dim->offset =
-        dim->extent == 1
-            ? at
-            : arith::MulIOp::create(b, at, i32(b, dim->extent)).getResult();
+    place(*dim, at);
   }
 }
 

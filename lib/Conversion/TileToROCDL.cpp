@@ -224,10 +224,36 @@ struct GretaTileToROCDL
 
 } // namespace
 
+/// The ptr_add of a load's base if its bytes stay below 2^31: it adds the
+/// loop's counter, up to `bound`, times a constant.
+static tile::PtrAddOp scalarStep(scf::ForOp loop, tile::PtrLoadOp load) {
+  auto step = load.getBase().getDefiningOp<tile::PtrAddOp>();
+  if (!step || loop.isDefinedOutsideOfLoop(step.getOffset()))
+    return {};
+  std::optional<int64_t> bound = getConstantIntValue(loop.getUpperBound());
+  Value offset = step.getOffset();
+  int64_t factor =
+      load.getBase().getType().getElementType().getIntOrFloatBitWidth() / 8;
+  if (auto product = offset.getDefiningOp<arith::MulIOp>()) {
+    std::optional<int64_t> constant = getConstantIntValue(product.getRhs());
+    if (!constant || *constant < 0 || *constant > INT32_MAX)
+      return {};
+    factor *= *constant;
+    offset = product.getLhs();
+  }
+  // min(counter + something, last block): at most the loop's bound.
+  auto wide = offset.getDefiningOp<arith::ExtSIOp>();
+  bool clamped = wide && wide.getIn().getDefiningOp<arith::MinSIOp>();
+  if (!bound || !clamped || *bound < 0 || *bound * factor > INT32_MAX)
+    return {};
+  return step;
+}
+
 static LogicalResult convertKernel(tile::FuncOp kernel, const TargetRow &row) {
   if (failed(checkKernel(kernel, row)) || failed(expandMath(kernel)))
     return failure();
   MLIRContext *context = kernel.getContext();
+  Builder builder(context);
   LLVMTypeConverter converter(context);
   converter.addConversion([&](tile::PtrType) {
     return LLVM::LLVMPointerType::get(context, globalSpace);
@@ -240,6 +266,24 @@ static LogicalResult convertKernel(tile::FuncOp kernel, const TargetRow &row) {
   info.waveSize = kernel.getWaveSize();
   if (failed(createShared(kernel, row, converter, info)))
     return failure();
+
+  // A pipelined loop is as long as its author wants it.
+  auto unroll = LLVM::LoopUnrollAttr::get(
+      context, /*disable=*/builder.getBoolAttr(true), {}, {}, {}, {}, {}, {});
+  auto annotation = LLVM::LoopAnnotationAttr::get(
+      context, {}, {}, {}, unroll, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {});
+  kernel.walk([&](scf::ForOp loop) {
+    if (!loop->hasAttr("greta_tile.rolled"))
+      return;
+    loop->setAttr("llvm.loop_annotation", annotation);
+    loop.walk([&](tile::PtrLoadOp load) {
+      info.inPipeline[load] = scalarStep(loop, load);
+    });
+  });
+  // Any format that is one (7, 4); RDNA: bit 24 is one, no bounds (2 << 28).
+  info.bufferFlags = 7 << 12 | 4 << 15;
+  if (row.hasFeature("buffer_oob_select"))
+    info.bufferFlags |= 1 << 24 | 2 << 28;
 
   RewritePatternSet patterns(context);
   patterns.add<FuncLowering>(converter, row.name);

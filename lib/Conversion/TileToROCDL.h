@@ -28,10 +28,15 @@ struct Kernel {
   int32_t blockSize = 0, waveSize = 0;
   /// The LDS global of every shared_alloc.
   llvm::DenseMap<mlir::Operation *, mlir::LLVM::GlobalOp> shared;
+  /// Loads in pipelined loops, and the last step to their base where it fits
+  /// into the 32 bits of a buffer load's scalar offset.
+  llvm::DenseMap<mlir::Operation *, tile::PtrAddOp> inPipeline;
+  /// The last word of a buffer descriptor without bounds.
+  int32_t bufferFlags = 0;
 };
 
 /// Address spaces of the AMDGPU target.
-constexpr unsigned globalSpace = 1, sharedSpace = 3;
+constexpr unsigned globalSpace = 1, sharedSpace = 3, bufferSpace = 8;
 
 /// Ids, memory, barriers (TileToROCDLOps.cpp).
 void populateLanePatterns(const mlir::LLVMTypeConverter &converter,

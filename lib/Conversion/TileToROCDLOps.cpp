@@ -12,6 +12,10 @@
 // immediate. The multiplication carries nuw, without which the constant part
 // could not be moved out of the zero extension.
 //
+// In a pipelined loop LLVM would hoist the zero extension and be left with
+// 64-bit vector additions. There loads are buffer loads: a descriptor of the
+// base, which scalar instructions make, and the 32-bit offset.
+//
 // Barriers. Only shared memory is ordered (the memory model annotation
 // "amdgpu-synchronize-as:local"), so loads from global memory stay in flight
 // across a barrier.
@@ -131,11 +135,66 @@ Value laneAddress(OpBuilder &builder, Location loc, Value base, Value offset,
       LLVM::GEPNoWrapFlags::inbounds | LLVM::GEPNoWrapFlags::nuw);
 }
 
-struct PtrLoadLowering : ConvertOpToLLVMPattern<tile::PtrLoadOp> {
-  using ConvertOpToLLVMPattern::ConvertOpToLLVMPattern;
+struct PtrLoadLowering : KernelPattern<tile::PtrLoadOp> {
+  using KernelPattern::KernelPattern;
+
+  /// The load as a buffer load; null where its type is none of theirs.
+  Value bufferLoad(tile::PtrLoadOp op, OpAdaptor adaptor, tile::PtrAddOp step,
+                   ConversionPatternRewriter &builder) const {
+    Location loc = op.getLoc();
+    Type type = op.getResult().getType();
+    auto vector = dyn_cast<VectorType>(type);
+    unsigned elementBits = getElementTypeOrSelf(type).getIntOrFloatBitWidth();
+    unsigned bits = elementBits * (vector ? vector.getNumElements() : 1);
+    if (bits > 128 || !llvm::isPowerOf2_32(bits) || bits < 8 ||
+        op.getAlign() * 8 < std::min(bits, 32u))
+      return {};
+    Type word = builder.getIntegerType(std::min(bits, 32u));
+    Type loaded = bits > 32 ? Type(VectorType::get(bits / 32, word)) : word;
+    auto i64 = [&](int64_t value) {
+      return LLVM::ConstantOp::create(builder, loc, builder.getI64Type(),
+                                      value);
+    };
+    Value base = adaptor.getBase(), none = constantI32(builder, loc, 0);
+    Value scalarOffset = none;
+    if (step) {
+      base = builder.getRemappedValue(step.getBase());
+      scalarOffset =
+          LLVM::TruncOp::create(builder, loc, builder.getI32Type(),
+                                builder.getRemappedValue(step.getOffset()));
+      scalarOffset =
+          LLVM::MulOp::create(builder, loc, scalarOffset,
+                              constantI32(builder, loc, elementBits / 8));
+    }
+    Value stride = LLVM::ConstantOp::create(builder, loc, builder.getI16Type(),
+                                            int16_t(0));
+    Value buffer = ROCDL::MakeBufferRsrcOp::create(
+        builder, loc,
+        LLVM::LLVMPointerType::get(builder.getContext(), bufferSpace), base,
+        stride, i64(0xffffffff), constantI32(builder, loc, kernel.bufferFlags));
+    Value offset = adaptor.getOffset();
+    if (elementBits > 8)
+      offset = LLVM::ShlOp::create(
+          builder, loc, offset,
+          constantI32(builder, loc, llvm::Log2_32(elementBits / 8)),
+          LLVM::IntegerOverflowFlags::nuw);
+    Value value = ROCDL::RawPtrBufferLoadOp::create(
+        builder, loc, loaded, buffer, offset, scalarOffset, none, ArrayAttr(),
+        ArrayAttr(), ArrayAttr());
+    return loaded == type
+               ? value
+               : LLVM::BitcastOp::create(builder, loc, type, value).getResult();
+  }
+
   LogicalResult
   matchAndRewrite(tile::PtrLoadOp op, OpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
+    if (auto known = kernel.inPipeline.find(op);
+        known != kernel.inPipeline.end())
+      if (Value value = bufferLoad(op, adaptor, known->second, rewriter)) {
+        rewriter.replaceOp(op, value);
+        return success();
+      }
     Value address = laneAddress(rewriter, op.getLoc(), adaptor.getBase(),
                                 adaptor.getOffset(),
                                 op.getBase().getType().getElementType());
@@ -229,6 +288,31 @@ struct BarrierLowering : ConvertOpToLLVMPattern<tile::BarrierOp> {
 /// MFMA takes three immediates that permute blocks (ISA guides of CDNA, "MFMA
 /// broadcast"): none here. Where the instruction is older than LLVM's bfloat,
 /// it takes 16-bit integers.
+struct ScheduleGroupLowering : ConvertOpToLLVMPattern<tile::ScheduleGroupOp> {
+  using ConvertOpToLLVMPattern::ConvertOpToLLVMPattern;
+  LogicalResult
+  matchAndRewrite(tile::ScheduleGroupOp op, OpAdaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    // Masks of llvm.amdgcn.sched.group.barrier, AMDGPUUsage.rst.
+    auto mask = [&]() -> uint32_t {
+      switch (op.getKind()) {
+      case tile::ScheduleKind::Mma:
+        return 0x8;
+      case tile::ScheduleKind::SharedLoad:
+        return 0x100;
+      case tile::ScheduleKind::SharedStore:
+        return 0x200;
+      case tile::ScheduleKind::Load:
+        return 0x20;
+      }
+      llvm_unreachable("a kind without a mask");
+    };
+    rewriter.replaceOpWithNewOp<ROCDL::SchedGroupBarrier>(op, mask(),
+                                                          op.getCount(), 0);
+    return success();
+  }
+};
+
 struct MmaLowering : ConvertOpToLLVMPattern<tile::MmaOp> {
   using ConvertOpToLLVMPattern::ConvertOpToLLVMPattern;
   LogicalResult
@@ -275,9 +359,9 @@ struct ReturnLowering : ConvertOpToLLVMPattern<tile::ReturnOp> {
 void greta::rocdl::populateLanePatterns(const LLVMTypeConverter &converter,
                                         RewritePatternSet &patterns,
                                         const Kernel &kernel) {
-  patterns.add<MmaLowering, ProgramIdLowering, PtrAddLowering, PtrLoadLowering,
-               PtrStoreLowering, SharedLoadLowering, SharedStoreLowering,
+  patterns.add<MmaLowering, ProgramIdLowering, PtrAddLowering, PtrStoreLowering,
+               ScheduleGroupLowering, SharedLoadLowering, SharedStoreLowering,
                BarrierLowering, ReturnLowering>(converter);
-  patterns.add<LaneIdLowering, WaveIdLowering, SharedAllocLowering>(converter,
-                                                                    kernel);
+  patterns.add<LaneIdLowering, WaveIdLowering, SharedAllocLowering,
+               PtrLoadLowering>(converter, kernel);
 }

@@ -463,6 +463,8 @@ LogicalResult KernelEmitter::emitLaneOp(Operation *op) {
         return emitSharedAccess(op, op.getArray(), op.getIndex(),
                                 op.getValue());
       })
+      // Drivers order instructions themselves.
+      .Case<tile::ScheduleGroupOp>([&](auto) { return success(); })
       .Case<tile::BarrierOp>([&](auto) {
         using Semantics = spirv::MemorySemantics;
         Semantics semantics =

@@ -33,13 +33,16 @@ static StringRef matrixUnit(tile::FuncOp kernel) {
 }
 
 /// From greta ops to one lane's program, the same for every GPU.
-static void buildPipeline(PassManager &passes, const TargetRow &row) {
+static void buildPipeline(PassManager &passes, const TargetRow &row,
+                          bool matrix) {
   passes.addNestedPass<func::FuncOp>(createGretaFusePass());
   GretaConfigurePassOptions configure;
   configure.target = row.name.str();
+  configure.matrix = matrix;
   passes.addNestedPass<func::FuncOp>(createGretaConfigurePass(configure));
   passes.addPass(createGretaToTilePass());
   passes.addNestedPass<tile::FuncOp>(createGretaTileAssignLayoutsPass());
+  passes.addNestedPass<tile::FuncOp>(createGretaTilePipelinePass());
   passes.addPass(createGretaTileDistributePass());
   passes.addNestedPass<tile::FuncOp>(createCSEPass());
 }
@@ -108,7 +111,7 @@ LogicalResult greta::compileForGpu(OwningOpRef<ModuleOp> module,
     TimingScope timing = options.nest("lower to one lane's program");
     PassManager passes(module->getContext());
     passes.enableVerifier(false);
-    buildPipeline(passes, row);
+    buildPipeline(passes, row, matrix);
     if (failed(passes.run(*module)))
       return failure();
   }

@@ -222,9 +222,10 @@ static constexpr StringRef namesGfx1200[] = {"navi44", "rx9060xt"};
 static constexpr StringRef namesGfx1201[] = {"rdna4", "navi48", "rx9070xt",
                                              "rx9070"};
 
-// Lane exchange: v_permlane32_swap; DPP row_xmask and v_permlanex16.
+// Lane exchange: v_permlane32_swap; DPP row_xmask and v_permlanex16. Buffer
+// descriptors that say what out of bounds means.
 static constexpr StringRef featuresGfx950[] = {"permlane32_swap"};
-static constexpr StringRef featuresRdna[] = {"row_xmask"};
+static constexpr StringRef featuresRdna[] = {"row_xmask", "buffer_oob_select"};
 
 namespace {
 /// What differs between chips of one generation.

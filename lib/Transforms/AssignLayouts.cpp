@@ -23,7 +23,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "GretaTile/GretaTile.h"
+#include "Configure.h"
 #include "greta/Transforms/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -211,9 +211,6 @@ LogicalResult LayoutAssigner::collectSpaces() {
   return success();
 }
 
-/// The largest power of two that divides.
-static int64_t powerPart(int64_t extent) { return extent & -extent; }
-
 LogicalResult LayoutAssigner::layOut(Space &space) {
   if (space.dot)
     return space.dot.getMatrixAttr() ? layOutMatrix(space)
@@ -317,22 +314,25 @@ static Layout spreadTile(const Layout &tile, ArrayRef<int64_t> shape,
   return Layout(tile.reg(), tile.lane(), waves, rep);
 }
 
-/// Waves as square as the tiles of the instruction allow: per bit of the wave
-/// the dimension, M (0) or N (1), and whether there still was a tile to step
-/// to.
-static SmallVector<std::pair<unsigned, bool>>
-waveBits(const Layout &tile, int64_t m, int64_t n, int64_t waves) {
-  SmallVector<std::pair<unsigned, bool>> bits;
-  int64_t left[2] = {powerPart(m / tile.tile()[0]),
-                     powerPart(n / tile.tile()[1])};
-  for (; waves > 1; waves /= 2) {
-    unsigned dim = left[0] * tile.tile()[0] >= left[1] * tile.tile()[1] ? 0 : 1;
-    if (left[dim] == 1)
-      dim = 1 - dim;
-    bits.push_back({dim, left[dim] > 1});
-    left[dim] = std::max<int64_t>(1, left[dim] / 2);
+/// An operand's tile of the instruction, several times along K so that a lane
+/// has 16 bytes of neighbours: k runs through a lane's registers first, then
+/// through the lanes. The instructions that share them take other k than they
+/// would alone, the same in both operands.
+static Layout widenAlongK(const Layout &tile, unsigned kDim, int64_t depth,
+                          int64_t bytes) {
+  int64_t inLane = tile.tileRegisters(), factor = 1;
+  while (inLane * factor * 2 * bytes <= 16 &&
+         depth % (tile.tile()[kDim] * factor * 2) == 0)
+    factor *= 2;
+  Bases reg = tile.reg(), lane = tile.lane();
+  for (Basis &basis : lane)
+    basis[kDim] *= factor;
+  for (int64_t next = inLane; next < inLane * factor; next *= 2) {
+    Basis basis(2, 0);
+    basis[kDim] = next;
+    reg.push_back(basis);
   }
-  return bits;
+  return Layout(reg, lane, {}, tile.rep());
 }
 
 /// The accumulator of a matrix instruction: its tile, then waves, then
@@ -348,7 +348,8 @@ LogicalResult LayoutAssigner::layOutMatrix(Space &space) {
            << kernel.getWaveSize();
   space.layout = toAttr(kernel.getContext(),
                         spreadTile(tile, space.shape,
-                                   waveBits(tile, m, n, kernel.getNumWaves())));
+                                   waveBits(tile.tile()[0], tile.tile()[1], m,
+                                            n, kernel.getNumWaves())));
   return success();
 }
 
@@ -389,6 +390,14 @@ LogicalResult LayoutAssigner::layOutAccumulator(Space &space) {
   return success();
 }
 
+/// How much of K is read at once.
+static int64_t sliceOf(DotOp dot, int64_t depth) {
+  auto loop = dyn_cast<scf::ForOp>(dot->getParentOp());
+  auto pipeline =
+      loop ? loop->getAttrOfType<PipelineAttr>("greta_tile.pipeline") : nullptr;
+  return pipeline ? pipeline.getSlice() : depth;
+}
+
 /// The layout in which a dot takes operand 0 (A) or 1 (B): the instruction's,
 /// spread like the accumulator's; for FMAs M or N where the accumulator has it,
 /// K wholly in registers. The dimension along which the operand arrives in runs
@@ -404,10 +413,12 @@ LayoutAttr LayoutAssigner::operandLayout(DotOp dot, unsigned operand) {
     SmallVector<std::pair<unsigned, bool>> bits;
     for (const Basis &basis : acc.wave())
       bits.push_back({shared, basis[shared] != 0});
-    return toAttr(
-        kernel.getContext(),
-        spreadTile(toLayout(operand == 0 ? matrix.getA() : matrix.getB()),
-                   cast<RankedTensorType>(value.getType()).getShape(), bits));
+    auto type = cast<RankedTensorType>(value.getType());
+    Layout tile = toLayout(operand == 0 ? matrix.getA() : matrix.getB());
+    if (!matrix.isCooperative())
+      tile = widenAlongK(tile, kDim, sliceOf(dot, depth),
+                         std::max(1u, type.getElementTypeBitWidth() / 8));
+    return toAttr(kernel.getContext(), spreadTile(tile, type.getShape(), bits));
   }
   auto keep = [&](const Bases &bases, bool dropZero) {
     Bases out;

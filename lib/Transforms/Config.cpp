@@ -27,6 +27,10 @@ DictionaryAttr greta::toAttribute(MLIRContext *context,
     }
     if (space.matrix)
       entries.set("matrix", space.matrix);
+    if (space.pipeline)
+      entries.set("pipeline", space.pipeline);
+    if (space.group > 1)
+      entries.set("group", builder.getI64IntegerAttr(space.group));
     spaces.push_back(entries.getDictionary(context));
   }
   NamedAttrList entries;
@@ -74,6 +78,8 @@ FailureOr<KernelConfig> greta::getConfig(KernelOp kernel) {
       space.flat = dictionary.contains("flat");
       space.loop = dictionary.contains("loop");
       space.matrix = dictionary.getAs<tile::MatrixAttr>("matrix");
+      space.pipeline = dictionary.getAs<tile::PipelineAttr>("pipeline");
+      space.group = std::max<int64_t>(1, integerIn(dictionary, "group"));
       if (auto rows = dictionary.getAs<ArrayAttr>("rows"))
         for (Attribute extent : rows)
           if (auto integer = dyn_cast<IntegerAttr>(extent))

@@ -37,7 +37,8 @@ static constexpr int64_t maxExtent = INT32_MAX;
 /// Vulkan guarantees no more workgroups along one axis.
 static constexpr int64_t vulkanGridLimit = 65535;
 
-Limits::Limits(const TargetRow &row) : wave(row.waveSize) {
+Limits::Limits(const TargetRow &row, bool useMatrix)
+    : wave(row.waveSize), row(row) {
   // A row without a register file is no GPU, or any: small blocks.
   wide = row.vgprs.perWave > 0;
   maxBlock = std::min<int64_t>(row.maxWorkgroupSize, wide ? 1024 : 64);
@@ -45,7 +46,7 @@ Limits::Limits(const TargetRow &row) : wave(row.waveSize) {
   maxElements = wide ? 40 : 16;
   ldsBytes = row.ldsBytes;
   simds = row.computeUnits * row.simdsPerUnit;
-  if (row.isHip())
+  if (useMatrix)
     matrix = row.matrix;
 }
 
@@ -179,12 +180,13 @@ static FailureOr<Choice> choose(const Space &space, const Limits &limits,
   return chooseRows(space, limits, fixedBlock, context);
 }
 
-static LogicalResult configure(KernelOp kernel, const TargetRow &row) {
+static LogicalResult configure(KernelOp kernel, const TargetRow &row,
+                               bool useMatrix) {
   FailureOr<SmallVector<Space>> spaces = analyzeSpaces(kernel);
   if (failed(spaces))
     return failure();
   MLIRContext *context = kernel.getContext();
-  Limits limits(row);
+  Limits limits(row, useMatrix);
   KernelConfig config;
   config.waveSize = limits.wave;
   config.gridLimit = row.isVulkan() ? vulkanGridLimit : 0;
@@ -231,7 +233,8 @@ struct ConfigurePass : greta::impl::GretaConfigurePassBase<ConfigurePass> {
       return signalPassFailure();
     }
     WalkResult result = getOperation().walk([&](KernelOp kernel) {
-      return kernel.getConfigAttr() || succeeded(configure(kernel, **row))
+      return kernel.getConfigAttr() ||
+                     succeeded(configure(kernel, **row, matrix))
                  ? WalkResult::advance()
                  : WalkResult::interrupt();
     });

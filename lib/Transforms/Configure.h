@@ -10,14 +10,15 @@ namespace greta {
 
 /// What the choice needs of a target.
 struct Limits {
-  explicit Limits(const TargetRow &row);
+  Limits(const TargetRow &row, bool useMatrix);
   int64_t wave;
   int64_t maxBlock;
   int64_t shareBlock;  // of a workgroup that several rows share
   int64_t maxElements; // per lane
   int64_t ldsBytes;
   int64_t simds;                            // of the whole device
-  llvm::ArrayRef<MatrixInstruction> matrix; // that the generators can emit
+  llvm::ArrayRef<MatrixInstruction> matrix; // none where they are not wanted
+  const TargetRow &row;
   bool wide; // a GPU: lanes are many and registers wait to be filled
 };
 
@@ -35,6 +36,12 @@ inline std::optional<int64_t> constantOf(mlir::AffineExpr expr) {
 
 /// The largest power of two that divides.
 inline int64_t powerPart(int64_t value) { return value & -value; }
+
+/// How the waves of a workgroup lie on an m x n accumulator whose instruction's
+/// tile is tileM x tileN: per bit of the wave the dimension, M (0) or N (1),
+/// and whether there still was a tile to step to. As square as the tiles allow.
+llvm::SmallVector<std::pair<unsigned, bool>>
+waveBits(int64_t tileM, int64_t tileN, int64_t m, int64_t n, int64_t waves);
 
 mlir::FailureOr<Choice> chooseProduct(const Space &space, const Limits &limits,
                                       mlir::MLIRContext *context);

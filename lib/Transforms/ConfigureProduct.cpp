@@ -1,85 +1,395 @@
 //===- ConfigureProduct.cpp - tiles of matrix products --------------------===//
 //
-// Chooses the instruction, the block and the schedule of a product.
+// Chooses the instruction, the block and the schedule of a product. With matrix
+// instructions every tile that fits is judged by a small model of the time:
+//
+//   rounds = workgroups / compute units, rounded up
+//   step   = matrix cycles + a part of the shared memory's + barriers
+//   time   = rounds * (steps along K * step + prologue and epilogue)
+//
+// How much of shared memory's time shows depends on the schedule. With one
+// stage, from eight tiles measured on the H200 (160x160x64 375 TFLOP/s,
+// 128x192x64 365, 128x128x32 271, ...): a fifth, and 400 cycles a step. With
+// two stages the longer of both counts. On the H200 the order in which blocks
+// are done is worth 10 %: best is all rows of blocks before the next column.
 //
 //===----------------------------------------------------------------------===//
 
 #include "Configure.h"
 #include "mlir/IR/Builders.h"
+#include <cmath>
 
 using namespace mlir;
 using namespace greta;
 
-static tile::LayoutAttr toAttr(MLIRContext *context,
-                               const FragmentLayout &fragment) {
+static tile::LayoutAttr
+toAttr(MLIRContext *context, const FragmentLayout &fragment, bool transposed) {
   SmallVector<int32_t> flat[2];
   ArrayRef<FragmentBasis> sources[2] = {fragment.reg, fragment.lane};
   for (auto [to, from] : llvm::zip(flat, sources))
     for (FragmentBasis basis : from)
-      to.append({basis.row, basis.column});
+      to.append(transposed
+                    ? std::initializer_list<int32_t>{basis.column, basis.row}
+                    : std::initializer_list<int32_t>{basis.row, basis.column});
   return tile::LayoutAttr::get(context, flat[0], flat[1], {}, {1, 1});
 }
 
-/// The first instruction of the target for these operands; null: none.
-static const MatrixInstruction *chooseInstruction(MatmulOp matmul,
-                                                  const Limits &limits) {
-  Type element = matmul.getA().getType().getElementType();
-  StringRef dtype = element.isF16()    ? "f16"
-                    : element.isBF16() ? "bf16"
-                    : element.isF32()  ? "f32"
-                                       : "";
+SmallVector<std::pair<unsigned, bool>> greta::waveBits(int64_t tileM,
+                                                       int64_t tileN, int64_t m,
+                                                       int64_t n,
+                                                       int64_t waves) {
+  SmallVector<std::pair<unsigned, bool>> bits;
+  int64_t left[2] = {powerPart(m / tileM), powerPart(n / tileN)};
+  int64_t extent[2] = {m, n};
+  for (; waves > 1; waves /= 2) {
+    unsigned dim = extent[0] >= extent[1] ? 0 : 1;
+    if (left[dim] == 1)
+      dim = 1 - dim;
+    bits.push_back({dim, left[dim] > 1});
+    left[dim] = std::max<int64_t>(1, left[dim] / 2);
+    extent[dim] /= 2;
+  }
+  return bits;
+}
+
+namespace {
+
+/// A product as the choice sees it.
+struct Problem {
+  int64_t m, n, k; // guesses where dynamic
+  int64_t bytes;   // of an element of A and B
+};
+
+struct Tile {
+  const MatrixInstruction *instruction = nullptr;
+  int64_t m = 0, n = 0, k = 0, waves = 0;
+  int64_t stages = 1, slice = 0, group = 8;
+};
+
+/// Judges tiles of one problem on one target.
+class TileModel {
+public:
+  TileModel(const Problem &problem, const Limits &limits)
+      : problem(problem), limits(limits), row(limits.row) {}
+  /// Why the tile cannot be; none: it can.
+  std::optional<std::string> whyNot(const Tile &tile) const;
+  /// Cycles of the whole product.
+  double cycles(const Tile &tile) const;
+
+private:
+  /// Extents of one wave's part.
+  std::pair<int64_t, int64_t> waveTile(const Tile &tile) const;
+  int64_t ldsBytes(const Tile &tile) const;
+  int64_t registers(const Tile &tile) const;
+
+  const Problem &problem;
+  const Limits &limits;
+  const TargetRow &row;
+};
+
+} // namespace
+
+std::pair<int64_t, int64_t> TileModel::waveTile(const Tile &tile) const {
+  int64_t part[2] = {tile.m, tile.n};
+  for (auto [dim, moved] : waveBits(tile.instruction->m, tile.instruction->n,
+                                    tile.m, tile.n, tile.waves))
+    if (moved)
+      part[dim] /= 2;
+  return {part[0], part[1]};
+}
+
+int64_t TileModel::ldsBytes(const Tile &tile) const {
+  // Rows for cooperative matrices are padded by 16 bytes.
+  int64_t row = tile.k * problem.bytes + (tile.stages == 1 ? 16 : 0);
+  return tile.stages * (tile.m + tile.n) * row;
+}
+
+/// 32-bit registers of a lane: accumulators, the operands that are read ahead,
+/// the blocks on their way from memory, and what addresses take.
+int64_t TileModel::registers(const Tile &tile) const {
+  const MatrixInstruction &mi = *tile.instruction;
+  auto [m, n] = waveTile(tile);
+  int64_t lanes = limits.wave;
+  auto fragment = [&](int64_t extent, unsigned tileExtent,
+                      const FragmentLayout &layout) {
+    int64_t elements = layout.isKnown() ? int64_t(1) << layout.reg.size()
+                                        : tileExtent * mi.k / lanes;
+    int64_t registers = elements * problem.bytes / 4;
+    // Of a whole block only what the next products need is read ahead, 16
+    // bytes a lane.
+    int64_t depth =
+        tile.slice < tile.k
+            ? tile.slice / mi.k
+            : std::min<int64_t>(tile.slice / mi.k,
+                                std::max<int64_t>(1, 4 / registers));
+    return extent / tileExtent * depth * registers;
+  };
+  int64_t left = fragment(m, mi.m, mi.aLayout);
+  int64_t right = fragment(n, mi.n, mi.bLayout);
+  // One slice is read while another is multiplied; of whole blocks the longer
+  // side waits for one tile after another of the shorter one.
+  int64_t operands = tile.stages == 2 && tile.slice < tile.k
+                         ? 2 * (left + right)
+                         : std::max(left, right) + 16;
+  int64_t threads = tile.waves * lanes;
+  auto block = [&](int64_t extent) {
+    return llvm::divideCeil(extent * tile.k * problem.bytes, 16 * threads) * 4;
+  };
+  return m * n / lanes + operands + block(tile.m) + block(tile.n) + 24;
+}
+
+std::optional<std::string> TileModel::whyNot(const Tile &tile) const {
+  const MatrixInstruction &mi = *tile.instruction;
+  if (tile.m % mi.m || tile.n % mi.n || tile.k % mi.k || tile.slice % mi.k ||
+      tile.slice <= 0 || tile.k % tile.slice)
+    return "its tile is not made of the instruction's " + std::to_string(mi.m) +
+           "x" + std::to_string(mi.n) + "x" + std::to_string(mi.k);
+  for (auto [dim, moved] : waveBits(mi.m, mi.n, tile.m, tile.n, tile.waves))
+    if (!moved)
+      return std::to_string(tile.waves) +
+             " waves do not divide its tile evenly";
+  if (tile.waves * limits.wave > limits.maxBlock)
+    return "its waves are more than a workgroup takes";
+  int64_t lds = ldsBytes(tile);
+  if (lds > limits.ldsBytes)
+    return "it needs " + std::to_string(lds) +
+           " bytes of shared memory, the target has " +
+           std::to_string(limits.ldsBytes);
+  if (row.vgprs.perWave) {
+    int64_t perSimd =
+        llvm::divideCeil(tile.waves, std::max(1u, row.simdsPerUnit));
+    int64_t most = row.vgprs.perWave;
+    if (row.vgprs.perSimd)
+      most = std::min<int64_t>(most, row.vgprs.perSimd / perSimd);
+    // Spilled accumulators cost more than anything; drivers' compilers need
+    // some room of their own.
+    if (row.isVulkan())
+      most -= 48;
+    int64_t needed = registers(tile);
+    if (needed > most)
+      return "it needs about " + std::to_string(needed) +
+             " registers a lane, the target has " + std::to_string(most);
+  }
+  return std::nullopt;
+}
+
+double TileModel::cycles(const Tile &tile) const {
+  const MatrixInstruction &mi = *tile.instruction;
+  auto [m, n] = waveTile(tile);
+  double simds = std::min<int64_t>(tile.waves, std::max(1u, row.simdsPerUnit));
+  double each = mi.cycles ? mi.cycles : mi.m * mi.n * mi.k / 128.0;
+  double matrix =
+      double(tile.m / mi.m) * (tile.n / mi.n) * (tile.k / mi.k) * each / simds;
+  // 128 bytes a cycle from shared memory; half of that from the caches.
+  double stored = double(tile.m + tile.n) * tile.k * problem.bytes;
+  double reads = tile.waves * double(m + n) * tile.k * problem.bytes;
+  // A lane that has less than 16 neighbours at a time reads more often; one
+  // that shares its operand with another reads it twice.
+  if (tile.stages == 2) {
+    int64_t inLane = int64_t(1) << mi.aLayout.reg.size();
+    int64_t width =
+        std::min<int64_t>(16, inLane * problem.bytes * (tile.slice / mi.k));
+    reads *= 16.0 / width * inLane * limits.wave / (mi.m * mi.k);
+  }
+  double shared = (reads + stored) / 128;
+  double memory = stored / 64;
+  double step = tile.stages == 1 ? matrix + 0.2 * shared + 400
+                                 : std::max(matrix, shared) + 0.1 * shared + 60;
+  step = std::max(step, memory);
+  double tiles = double(llvm::divideCeil(problem.m, tile.m)) *
+                 llvm::divideCeil(problem.n, tile.n);
+  double rounds = std::ceil(tiles / row.computeUnits);
+  double ends = 1500 + double(tile.m) * tile.n / 64;
+  return rounds * (double(llvm::divideCeil(problem.k, tile.k)) * step + ends);
+}
+
+static StringRef dtypeOf(Type element) {
+  return element.isF16()    ? "f16"
+         : element.isBF16() ? "bf16"
+         : element.isF32()  ? "f32"
+                            : "";
+}
+
+/// Instructions for the operands, f32 sums, and layouts that are known.
+static SmallVector<const MatrixInstruction *>
+instructionsFor(MatmulOp matmul, const Limits &limits) {
+  StringRef dtype = dtypeOf(matmul.getA().getType().getElementType());
+  SmallVector<const MatrixInstruction *> found;
   for (const MatrixInstruction &instruction : limits.matrix)
     if (instruction.a == dtype && instruction.b == dtype &&
         instruction.acc == "f32" && instruction.blocks == 1 &&
         instruction.aLayout.isKnown() && instruction.bLayout.isKnown() &&
         instruction.accLayout.isKnown())
-      return &instruction;
-  return nullptr;
+      found.push_back(&instruction);
+  return found;
 }
 
-FailureOr<Choice> greta::chooseProduct(const Space &space, const Limits &limits,
-                                       MLIRContext *context) {
-  MatmulOp matmul = space.matmul;
-  std::optional<int64_t> m = constantOf(space.shape[0]);
-  std::optional<int64_t> n = constantOf(space.shape[1]);
-  RankedTensorType a = matmul.getA().getType();
-  int64_t k = a.getDimSize(matmul.getTransposeA() ? 0 : 1);
-  const MatrixInstruction *instruction = chooseInstruction(matmul, limits);
-  // With a matrix instruction 64x64 a wave at most, by multiply-adds sixteen
-  // accumulators per lane.
-  int64_t largest = instruction ? 128 : limits.wide ? 64 : 32;
-  auto extent = [&](std::optional<int64_t> size, int64_t smallest) -> int64_t {
-    int64_t wanted = size ? llvm::PowerOf2Ceil(*size) : 64;
-    return std::clamp<int64_t>(wanted, smallest, largest);
+/// What `greta.config` says about a product, in place of what was chosen.
+static LogicalResult override(Tile &tile, MatmulOp matmul,
+                              ArrayRef<const MatrixInstruction *> available) {
+  auto config = matmul->getAttrOfType<DictionaryAttr>("greta.config");
+  if (!config)
+    return success();
+  auto number = [&](StringRef name, int64_t &value) {
+    if (auto integer = config.getAs<IntegerAttr>(name))
+      value = integer.getInt();
+  };
+  auto triple = [&](StringRef name) {
+    SmallVector<int64_t> values;
+    if (auto array = config.getAs<ArrayAttr>(name))
+      for (Attribute entry : array)
+        if (auto integer = dyn_cast<IntegerAttr>(entry))
+          values.push_back(integer.getInt());
+    return values;
+  };
+  if (config.contains("tile")) {
+    SmallVector<int64_t> sizes = triple("tile");
+    if (sizes.size() != 3 ||
+        llvm::any_of(sizes, [](int64_t n) { return n < 1 || n > 1024; }))
+      return matmul.emitOpError("has a 'greta.config' whose 'tile' is not "
+                                "three extents from 1 to 1024");
+    tile.m = sizes[0];
+    tile.n = sizes[1];
+    tile.k = sizes[2];
+    tile.slice = tile.stages == 1 ? tile.instruction->k : tile.k;
+  }
+  if (config.contains("instruction")) {
+    SmallVector<int64_t> sizes = triple("instruction");
+    auto found = llvm::find_if(available, [&](const MatrixInstruction *mi) {
+      return sizes == SmallVector<int64_t>{mi->m, mi->n, mi->k};
+    });
+    if (found == available.end())
+      return matmul.emitOpError("has a 'greta.config' whose 'instruction' the "
+                                "target does not have for these operands");
+    tile.instruction = *found;
+  }
+  number("waves", tile.waves);
+  number("stages", tile.stages);
+  number("slice", tile.slice);
+  number("group", tile.group);
+  if (!llvm::isPowerOf2_64(std::max<int64_t>(tile.waves, 0)) ||
+      tile.stages < 1 || tile.stages > 2 || tile.group < 1)
+    return matmul.emitOpError("has a 'greta.config' whose waves are no power "
+                              "of two, stages not 1 or 2, or group not "
+                              "positive");
+  return success();
+}
+
+/// The best tile with a matrix instruction; none where there is no instruction.
+static FailureOr<std::optional<Tile>>
+chooseTile(MatmulOp matmul, const Problem &problem, const Limits &limits) {
+  SmallVector<const MatrixInstruction *> available =
+      instructionsFor(matmul, limits);
+  TileModel model(problem, limits);
+  std::optional<Tile> best;
+  double bestCycles = HUGE_VAL;
+  static constexpr int64_t extents[] = {8,   16,  32,  48,  64,  80,  96,
+                                        112, 128, 160, 192, 208, 224, 256};
+  auto enough = [](int64_t extent, int64_t size, int64_t unit) {
+    return extent <= int64_t(llvm::alignTo(size, unit));
+  };
+  for (const MatrixInstruction *mi : available)
+    for (int64_t waves = 1; waves <= 8; waves *= 2)
+      for (int64_t m : extents)
+        for (int64_t n : extents)
+          for (int64_t k = mi->k; k <= 128; k *= 2) {
+            if (!enough(m, problem.m, mi->m) || !enough(n, problem.n, mi->n) ||
+                (k > mi->k && k / 2 >= problem.k))
+              continue;
+            // Without a register file the device is a CPU: small tiles.
+            if (!limits.wide && (m > 32 || n > 32 || k > 32 || waves > 4))
+              continue;
+            Tile tile{mi, m, n, k, waves};
+            // What neighbours share: an L2 of many megabytes for all rows of
+            // blocks, or one of a few per chiplet.
+            tile.group = limits.row.isVulkan() ? 64 : 8;
+            tile.stages = limits.row.isVulkan() ? 1 : 2;
+            for (int64_t slice = mi->k; slice <= k; slice *= 2) {
+              if (tile.stages == 1 ? slice > mi->k
+                                   : slice != k && slice != k / 2)
+                continue;
+              tile.slice = slice;
+              if (model.whyNot(tile))
+                continue;
+              double cycles = model.cycles(tile);
+              // Halves overlap what a whole block cannot.
+              if (tile.stages == 2 && slice == k)
+                cycles *= 1.05;
+              if (cycles < bestCycles * 0.999) {
+                bestCycles = cycles;
+                best = tile;
+              }
+            }
+          }
+  if (!best)
+    return best;
+  Tile chosen = *best;
+  if (failed(override(chosen, matmul, available)))
+    return failure();
+  if (std::optional<std::string> why = model.whyNot(chosen))
+    return matmul.emitOpError("has a 'greta.config' that does not fit: ")
+           << *why;
+  return std::optional<Tile>(chosen);
+}
+
+/// Blocks for multiply-adds: sixteen accumulators a lane.
+static FailureOr<Choice> chooseMultiplyAdds(MatmulOp matmul,
+                                            const Problem &problem,
+                                            const Limits &limits) {
+  int64_t largest = limits.wide ? 64 : 32;
+  auto extent = [&](int64_t size) {
+    return std::clamp<int64_t>(llvm::PowerOf2Ceil(size), 16, largest);
   };
   Choice choice;
-  choice.space.rows = {extent(m, instruction ? instruction->m : 16)};
-  choice.space.columns = extent(n, instruction ? instruction->n : 16);
-  int64_t smallest = instruction ? instruction->k : 1;
-  int64_t deepest = std::max<int64_t>(smallest, instruction ? 32 : 16);
-  choice.space.depth = deepest;
-  if (!ShapedType::isDynamic(k))
-    choice.space.depth = std::clamp<int64_t>(
-        llvm::PowerOf2Ceil(std::max<int64_t>(k, 1)), smallest, deepest);
+  choice.space.rows = {extent(problem.m)};
+  choice.space.columns = extent(problem.n);
+  choice.space.depth =
+      std::clamp<int64_t>(llvm::PowerOf2Ceil(problem.k), 1, 16);
   int64_t size = choice.space.rows[0] * choice.space.columns;
-  if (instruction) {
-    choice.space.matrix = tile::MatrixAttr::get(
-        context, StringAttr::get(context, instruction->name),
-        toAttr(context, instruction->aLayout),
-        toAttr(context, instruction->bLayout),
-        toAttr(context, instruction->accLayout));
-    choice.block =
-        limits.wave *
-        std::min<int64_t>(4, size / (instruction->m * instruction->n));
-  } else {
-    choice.block =
-        std::clamp<int64_t>(size / 16, limits.wave, limits.shareBlock);
-  }
-  int64_t bytes = a.getElementTypeBitWidth() / 8 * choice.space.depth *
+  choice.block = std::clamp<int64_t>(size / 16, limits.wave, limits.shareBlock);
+  int64_t bytes = problem.bytes * choice.space.depth *
                   (choice.space.rows[0] + choice.space.columns);
   if (bytes > limits.ldsBytes)
     return matmul.emitOpError("needs ")
            << bytes << " bytes of shared memory for its smallest block, the "
            << "target has " << limits.ldsBytes << "; take another target";
+  return choice;
+}
+
+FailureOr<Choice> greta::chooseProduct(const Space &space, const Limits &limits,
+                                       MLIRContext *context) {
+  MatmulOp matmul = space.matmul;
+  RankedTensorType a = matmul.getA().getType();
+  int64_t k = a.getDimSize(matmul.getTransposeA() ? 0 : 1);
+  // A dynamic M is a prompt's length.
+  constexpr int64_t guess = 2048;
+  auto sizeOf = [&](AffineExpr extent) {
+    return std::max<int64_t>(1, constantOf(extent).value_or(guess));
+  };
+  Problem problem{sizeOf(space.shape[0]), sizeOf(space.shape[1]),
+                  ShapedType::isDynamic(k) ? guess : std::max<int64_t>(k, 1),
+                  std::max(1u, a.getElementTypeBitWidth() / 8)};
+  FailureOr<std::optional<Tile>> tile = chooseTile(matmul, problem, limits);
+  if (failed(tile))
+    return failure();
+  if (!*tile)
+    return chooseMultiplyAdds(matmul, problem, limits);
+  const MatrixInstruction &mi = *(*tile)->instruction;
+  Choice choice;
+  choice.block = (*tile)->waves * limits.wave;
+  choice.space.rows = {(*tile)->m};
+  choice.space.columns = (*tile)->n;
+  choice.space.depth = (*tile)->k;
+  choice.space.group = (*tile)->group;
+  choice.space.pipeline =
+      tile::PipelineAttr::get(context, (*tile)->stages, (*tile)->slice);
+  // Neighbours in a lane's registers should be neighbours in a row.
+  bool swapped = mi.accLayout.reg.front().row != 0;
+  const FragmentLayout &left = swapped ? mi.bLayout : mi.aLayout;
+  const FragmentLayout &right = swapped ? mi.aLayout : mi.bLayout;
+  choice.space.matrix = tile::MatrixAttr::get(
+      context, StringAttr::get(context, mi.name), swapped, /*opaque=*/false,
+      toAttr(context, left, swapped), toAttr(context, right, swapped),
+      toAttr(context, mi.accLayout, swapped));
   return choice;
 }

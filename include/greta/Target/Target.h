@@ -83,8 +83,8 @@ struct TargetRow {
   Fp8Kind fp8;
   llvm::ArrayRef<MatrixInstruction> matrix;
   /// Vulkan: members of VkPhysicalDevice*Features that the family has and a
-  /// module may need; what it does need goes into the manifest. AMD: ways to
-  /// exchange values between lanes that not every chip has.
+  /// module may need; what it does need goes into the manifest. AMD: what not
+  /// every chip has, by names of our own.
   llvm::ArrayRef<llvm::StringRef> features;
   /// Vulkan: SPIR-V capabilities a module may declare.
   llvm::ArrayRef<llvm::StringRef> capabilities;

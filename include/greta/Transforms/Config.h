@@ -21,6 +21,8 @@ struct SpaceConfig {
   int64_t run = 0;         // of it, in a lane; 0: not the decode schedule
   int64_t unroll = 1;      // blocks along the depth per turn of its loop
   tile::MatrixAttr matrix; // its instruction; null: multiply-adds
+  tile::PipelineAttr pipeline; // of its loop over K; null: none
+  int64_t group = 1; // rows of blocks that neighbouring workgroups share
 };
 
 struct KernelConfig {

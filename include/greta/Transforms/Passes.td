@@ -38,6 +38,26 @@ def GretaTileAssignLayoutsPass : Pass<"greta-tile-assign-layouts", "::greta::til
   let dependentDialects = ["::greta::tile::GretaTileDialect"];
 }
 
+def GretaTilePipelinePass : Pass<"greta-tile-pipeline", "::greta::tile::FuncOp"> {
+  let summary = "Keep the blocks of a loop over K in flight";
+  let description = [{
+    For loops with the attribute `greta_tile.pipeline` whose body loads blocks, computes on them and multiplies them into carried
+    accumulators: the blocks go through locals in shared memory, the loads run ahead of the products, and beyond the end they load the
+    last block again, so that the body has no branch.
+
+    ```mlir
+    scf.for %k iter_args(%c) { %a = load; %b = load; %x = convert_layout %a; %y = convert_layout %b; dot %x, %y, %c }
+    // becomes, with one stage
+    scf.for %k iter_args(%c, %a, %b) {
+      barrier; local_store %a; local_store %b; barrier
+      %a1 = load; %b1 = load           // of the next block
+      scf.for %s iter_args(%d) { %x = local_load; %y = local_load; dot %x, %y, %d }
+    }
+    ```
+  }];
+  let dependentDialects = ["::greta::tile::GretaTileDialect", "::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
+}
+
 def GretaAnnotateShapesPass : Pass<"greta-annotate-shapes", "::mlir::func::FuncOp"> {
   let summary = "Find the dynamic dimensions that are equal and name them";
   let description = [{
@@ -87,11 +107,16 @@ def GretaConfigurePass : Pass<"greta-configure", "::mlir::func::FuncOp"> {
     | `loop` | the workgroup goes over the columns in several blocks; without it, every block of columns has its own workgroup |
     | `depth` | for a product: extent of a block along K |
     | `run`, `unroll` | for a product with few rows: elements along K in a lane, and blocks per turn of the loop |
+    | `pipeline` | for a product: how its loop over K moves its operands (`#greta_tile.pipeline`) |
+    | `group` | for a product: how many rows of blocks neighbouring workgroups share |
     | `matrix` | for a product: the target's instruction with its layouts (`#greta_tile.matrix`); without it, multiply-adds |
 
-    Only rows of the target table are asked, no names. A configuration that is already there stays.
+    Only rows of the target table are asked, no names. A configuration that is already there stays. The attribute `greta.config` of a
+    `greta.matmul` overrides parts of the choice for a product with matrix instructions: `{tile = [256, 256, 32], waves = 8, stages = 2,
+    slice = 16, group = 8, instruction = [32, 32, 8]}`.
   }];
-  let options = [Option<"target", "target", "std::string", [{""}], "name or alias of a row of the target table">];
+  let options = [Option<"target", "target", "std::string", [{""}], "name or alias of a row of the target table">,
+                 Option<"matrix", "matrix", "bool", "true", "use the target's matrix instructions">];
   let dependentDialects = ["::greta::tile::GretaTileDialect"];
 }
 

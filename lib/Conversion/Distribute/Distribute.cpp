@@ -217,6 +217,124 @@ bool Distributor::inLoop(Operation *op) {
 }
 
 //===----------------------------------------------------------------------===//
+// Scalars and pieces
+//===----------------------------------------------------------------------===//
+
+Type greta::tile::getOperandType(MatrixAttr matrix, FragmentUse use,
+                                 Type element) {
+  LayoutAttr attr = use == FragmentUse::A   ? matrix.getA()
+                    : use == FragmentUse::B ? matrix.getB()
+                                            : matrix.getAcc();
+  Layout layout = toLayout(attr);
+  if (matrix.isCooperative())
+    return FragmentType::get(element.getContext(), layout.tile()[0],
+                             layout.tile()[1], element, use);
+  return VectorType::get(layout.tileRegisters(), element);
+}
+
+/// Where something that takes `value` apart dominates all of its uses.
+static void setAfter(OpBuilder &builder, Value value) {
+  if (Operation *op = value.getDefiningOp())
+    builder.setInsertionPointAfter(op);
+  else
+    builder.setInsertionPointToStart(cast<BlockArgument>(value).getOwner());
+}
+
+ArrayRef<Value> Distributor::lanes(Value value) {
+  if (auto known = values.find(value); known != values.end())
+    return known->second;
+  LaneValues out;
+  OpBuilder::InsertionGuard guard(builder);
+  for (Value piece : pieceValues.at(value)) {
+    setAfter(builder, piece);
+    if (auto fragment = dyn_cast<FragmentType>(piece.getType())) {
+      int64_t count =
+          fragment.getRows() * fragment.getColumns() / kernel.getWaveSize();
+      piece = FragmentElementsOp::create(
+          builder, piece.getLoc(),
+          VectorType::get(count, fragment.getElementType()), piece);
+    }
+    int64_t count = cast<VectorType>(piece.getType()).getNumElements();
+    for (int64_t i = 0; i < count; ++i)
+      out.push_back(
+          vector::ExtractOp::create(builder, piece.getLoc(), piece, i));
+  }
+  return values[value] = std::move(out);
+}
+
+LaneValues Distributor::pieces(Value value, Type type) {
+  if (auto known = pieceValues.find(value); known != pieceValues.end()) {
+    const LaneValues &list = known->second;
+    if (list.front().getType() == type)
+      return list;
+    // Parts of larger vectors.
+    auto part = dyn_cast<VectorType>(type);
+    auto whole = dyn_cast<VectorType>(list.front().getType());
+    if (part && whole && whole.getNumElements() % part.getNumElements() == 0) {
+      LaneValues out;
+      OpBuilder::InsertionGuard guard(builder);
+      int64_t size = part.getNumElements();
+      for (Value piece : list) {
+        setAfter(builder, piece);
+        for (int64_t at = 0; at < whole.getNumElements(); at += size)
+          out.push_back(vector::ShuffleOp::create(
+              builder, piece.getLoc(), piece, piece,
+              llvm::to_vector(llvm::seq<int64_t>(at, at + size))));
+      }
+      return out;
+    }
+  }
+  ArrayRef<Value> scalars = lanes(value);
+  if (!isa<VectorType, FragmentType>(type))
+    return LaneValues(scalars);
+  Location loc = value.getLoc();
+  auto vector = dyn_cast<VectorType>(type);
+  auto fragment = dyn_cast<FragmentType>(type);
+  if (fragment)
+    vector = VectorType::get(fragment.getRows() * fragment.getColumns() /
+                                 kernel.getWaveSize(),
+                             fragment.getElementType());
+  LaneValues out;
+  int64_t size = vector.getNumElements();
+  for (size_t at = 0; at < scalars.size(); at += size) {
+    ArrayRef<Value> group = scalars.slice(at, size);
+    if (fragment && llvm::all_equal(group)) {
+      out.push_back(FragmentSplatOp::create(builder, loc, type, group.front()));
+      continue;
+    }
+    Value piece = vector::FromElementsOp::create(builder, loc, vector, group);
+    if (fragment)
+      piece = FragmentFromElementsOp::create(builder, loc, type, piece);
+    out.push_back(piece);
+  }
+  return out;
+}
+
+/// The instruction that continues a carried accumulator, if one does.
+static MatrixAttr continuingInstruction(Value argument) {
+  for (OpOperand &use : argument.getUses()) {
+    if (auto dot = dyn_cast<DotOp>(use.getOwner()))
+      if (dot.getAcc() == argument)
+        return dot.getMatrixAttr();
+    if (auto loop = dyn_cast<scf::ForOp>(use.getOwner()))
+      if (BlockArgument inner = loop.getTiedLoopRegionIterArg(&use))
+        return continuingInstruction(inner);
+  }
+  return {};
+}
+
+Type Distributor::carriedType(Value init, Value argument) {
+  Type element = getElementTypeOrSelf(init.getType());
+  if (!isBlock(init))
+    return element;
+  if (MatrixAttr matrix = continuingInstruction(argument))
+    return getOperandType(matrix, FragmentUse::Acc, element);
+  if (auto known = pieceValues.find(init); known != pieceValues.end())
+    return known->second.front().getType();
+  return element;
+}
+
+//===----------------------------------------------------------------------===//
 // Control flow
 //===----------------------------------------------------------------------===//
 
@@ -239,6 +357,10 @@ LogicalResult Distributor::distributeOp(Operation *op) {
       .Case([&](DotOp o) { return distributeDot(o); })
       .Case([&](ContractOp o) { return distributeContract(o); })
       .Case([&](ConvertLayoutOp o) { return distributeConvertLayout(o); })
+      .Case([&](LocalAllocOp o) { return distributeLocalAlloc(o); })
+      .Case([&](LocalStoreOp o) { return distributeLocalStore(o); })
+      .Case([&](LocalLoadOp o) { return distributeLocalLoad(o); })
+      .Case([&](ScheduleOp o) { return distributeSchedule(o); })
       .Case([&](SplatOp o) -> LogicalResult {
         auto layout = layoutOf(o, o.getResult());
         if (failed(layout))
@@ -251,8 +373,13 @@ LogicalResult Distributor::distributeOp(Operation *op) {
       .Case<scf::IfOp>([&](Operation *o) { return distributeIf(o); })
       .Case<scf::YieldOp>([&](scf::YieldOp o) {
         LaneValues flat;
-        for (Value operand : o.getOperands())
-          llvm::append_range(flat, lanes(operand));
+        auto types = carriedTypes.find(o->getParentOp());
+        for (auto [i, operand] : llvm::enumerate(o.getOperands())) {
+          if (types == carriedTypes.end())
+            llvm::append_range(flat, lanes(operand));
+          else
+            llvm::append_range(flat, pieces(operand, types->second[i]));
+        }
         scf::YieldOp::create(builder, o.getLoc(), flat);
         return success();
       })
@@ -280,19 +407,26 @@ LogicalResult Distributor::distributeOp(Operation *op) {
 LogicalResult Distributor::distributeFor(Operation *op) {
   auto loop = cast<scf::ForOp>(op);
   LaneValues inits;
-  for (Value init : loop.getInitArgs())
-    llvm::append_range(inits, lanes(init));
+  SmallVector<unsigned> counts;
+  SmallVector<Type> &types = carriedTypes[op];
+  for (auto [init, arg] :
+       llvm::zip(loop.getInitArgs(), loop.getRegionIterArgs())) {
+    types.push_back(carriedType(init, arg));
+    LaneValues list = pieces(init, types.back());
+    counts.push_back(list.size());
+    llvm::append_range(inits, list);
+  }
   auto copy = scf::ForOp::create(
       builder, loop.getLoc(), scalar(loop.getLowerBound()),
       scalar(loop.getUpperBound()), scalar(loop.getStep()), inits);
   copy->setDiscardableAttrs(loop->getDiscardableAttrDictionary());
   values[loop.getInductionVar()] = {copy.getInductionVar()};
   unsigned next = 0;
-  for (auto [arg, init, res] : llvm::zip(
-           loop.getRegionIterArgs(), loop.getInitArgs(), loop.getResults())) {
-    unsigned count = lanes(init).size();
-    values[arg] = LaneValues(copy.getRegionIterArgs().slice(next, count));
-    values[res] = LaneValues(copy.getResults().slice(next, count));
+  for (auto [arg, type, count, res] :
+       llvm::zip(loop.getRegionIterArgs(), types, counts, loop.getResults())) {
+    auto &map = isa<VectorType, FragmentType>(type) ? pieceValues : values;
+    map[arg] = LaneValues(copy.getRegionIterArgs().slice(next, count));
+    map[res] = LaneValues(copy.getResults().slice(next, count));
     next += count;
   }
   OpBuilder::InsertionGuard guard(builder);
@@ -370,18 +504,20 @@ LogicalResult Distributor::distributeElementwise(Operation *op) {
   if (failed(layout))
     return failure();
   unsigned count = (*layout)->registerIndex.size();
-  LaneValues &out = values[op->getResult(0)];
+  LaneValues out;
   out.reserve(count);
   Type element = getElementTypeOrSelf(op->getResult(0).getType());
+  SmallVector<LaneValues, 3> sources;
+  for (Value operand : op->getOperands())
+    sources.push_back(isBlock(operand) ? LaneValues(lanes(operand))
+                                       : LaneValues(count, scalar(operand)));
   for (unsigned r = 0; r < count; ++r) {
     SmallVector<Value, 3> operands;
-    for (Value operand : op->getOperands())
-      operands.push_back(isBlock(operand) ? values[operand][r]
-                                          : scalar(operand));
+    for (const LaneValues &source : sources)
+      operands.push_back(source[r]);
     // Registers that hold the same (splats) need computing once.
-    if (r && llvm::all_of(op->getOperands(), [&](Value operand) {
-          return !isBlock(operand) ||
-                 values[operand][r] == values[operand][r - 1];
+    if (r && llvm::all_of(sources, [&](const LaneValues &source) {
+          return source[r] == source[r - 1];
         })) {
       out.push_back(out.back());
       continue;
@@ -390,6 +526,7 @@ LogicalResult Distributor::distributeElementwise(Operation *op) {
                          op->getAttrs());
     out.push_back(builder.create(state)->getResult(0));
   }
+  values[op->getResult(0)] = std::move(out);
   return success();
 }
 
@@ -417,7 +554,7 @@ LogicalResult Distributor::distributeBroadcast(BroadcastOp op) {
                           "convert_layout first");
   LaneValues out;
   for (unsigned reg : *map)
-    out.push_back(values[op.getValue()][reg]);
+    out.push_back(lanes(op.getValue())[reg]);
   values[op.getResult()] = std::move(out);
   return success();
 }
@@ -447,7 +584,7 @@ LogicalResult Distributor::distributeExtract(ExtractOp op) {
   LaneValues out((*dst)->registerIndex.size());
   for (auto [reg, index] : llvm::enumerate((*src)->registerIndex))
     if (index[op.getDim()] == op.getAt())
-      out[(*map)[reg]] = values[op.getValue()][reg];
+      out[(*map)[reg]] = lanes(op.getValue())[reg];
   values[op.getResult()] = std::move(out);
   return success();
 }
@@ -462,7 +599,7 @@ LogicalResult Distributor::distributeConcat(ConcatOp op) {
     return failure();
   LaneValues out;
   for (auto [reg, index] : llvm::enumerate((*dst)->registerIndex))
-    out.push_back(values[op.getSlices()[index[op.getDim()]]][(*map)[reg]]);
+    out.push_back(lanes(op.getSlices()[index[op.getDim()]])[(*map)[reg]]);
   values[op.getResult()] = std::move(out);
   return success();
 }
@@ -495,7 +632,7 @@ LogicalResult Distributor::distributeDot(DotOp op) {
   auto gather = [&](Value operand, const DistributedLayout &layout) {
     llvm::DenseMap<std::pair<int64_t, int64_t>, Value> at;
     for (auto [reg, index] : llvm::enumerate(layout.registerIndex))
-      at[{index[0], index[1]}] = values[operand][reg];
+      at[{index[0], index[1]}] = lanes(operand)[reg];
     return at;
   };
   auto as = gather(op.getA(), **a), bs = gather(op.getB(), **b);
@@ -518,45 +655,92 @@ LogicalResult Distributor::distributeDot(DotOp op) {
   return success();
 }
 
-/// Tile by tile: a repetition of each layout is one instruction's operand.
+/// Tile by tile. An operand's tile may hold several of the instruction's along
+/// K, one after another in its registers; both operands number K alike.
 LogicalResult Distributor::distributeMatrixDot(DotOp op,
                                                const DistributedLayout &a,
                                                const DistributedLayout &b,
                                                const DistributedLayout &c) {
-  Location loc = op.getLoc();
-  auto tileOf = [&](ArrayRef<Value> registers, const Layout &layout,
-                    unsigned row, unsigned column) {
-    unsigned count = layout.tileRegisters();
-    unsigned first = (row * layout.rep()[1] + column) * count;
-    auto type = VectorType::get(count, registers.front().getType());
-    return vector::FromElementsOp::create(builder, loc, type,
-                                          registers.slice(first, count))
-        .getResult();
+  MatrixAttr matrix = op.getMatrixAttr();
+  auto operand = [&](Value value, FragmentUse use) {
+    return pieces(value, getOperandType(matrix, use,
+                                        getElementTypeOrSelf(value.getType())));
   };
-  LaneValues out;
+  LaneValues as = operand(op.getA(), FragmentUse::A);
+  LaneValues bs = operand(op.getB(), FragmentUse::B);
+  LaneValues out = operand(op.getAcc(), FragmentUse::Acc);
   unsigned rows = c.layout.rep()[0], columns = c.layout.rep()[1];
   unsigned depth = a.layout.rep()[1];
+  unsigned inTile = as.size() / (rows * depth);
   if (a.layout.rep()[0] != static_cast<int>(rows) ||
       b.layout.rep()[1] != static_cast<int>(columns) ||
-      b.layout.rep()[0] != static_cast<int>(depth))
+      b.layout.rep()[0] != static_cast<int>(depth) ||
+      as.size() != rows * depth * inTile ||
+      bs.size() != columns * depth * inTile || out.size() != rows * columns)
     return op.emitOpError("has operands that are not laid out for its "
                           "accumulator; convert_layout first");
-  SmallVector<Value> as, bs;
-  for (unsigned i = 0; i < rows * depth; ++i)
-    as.push_back(tileOf(lanes(op.getA()), a.layout, i / depth, i % depth));
-  for (unsigned i = 0; i < depth * columns; ++i)
-    bs.push_back(tileOf(lanes(op.getB()), b.layout, i / columns, i % columns));
-  for (unsigned i = 0; i < rows; ++i)
-    for (unsigned j = 0; j < columns; ++j) {
-      Value sum = tileOf(lanes(op.getAcc()), c.layout, i, j);
-      for (unsigned k = 0; k < depth; ++k)
-        sum = MmaOp::create(builder, loc, sum.getType(),
-                            op.getMatrixAttr().getIntrinsic(),
-                            as[i * depth + k], bs[k * columns + j], sum);
-      for (unsigned r = 0; r < c.layout.tileRegisters(); ++r)
-        out.push_back(vector::ExtractOp::create(builder, loc, sum, r));
-    }
-  values[op.getResult()] = std::move(out);
+  for (unsigned k = 0; k < depth; ++k)
+    for (unsigned part = 0; part < inTile; ++part)
+      for (unsigned i = 0; i < rows; ++i)
+        for (unsigned j = 0; j < columns; ++j) {
+          Value &sum = out[i * columns + j];
+          Value left = as[(i * depth + k) * inTile + part];
+          Value right = bs[(k * columns + j) * inTile + part];
+          if (matrix.getSwapped())
+            std::swap(left, right);
+          sum = MmaOp::create(builder, op.getLoc(), sum.getType(),
+                              matrix.getIntrinsic(), left, right, sum);
+        }
+  setPieces(op.getResult(), std::move(out));
+  return success();
+}
+
+/// Accesses with products between them: reads of shared memory, which feed what
+/// comes next, then stores and loads in turn.
+LogicalResult Distributor::distributeSchedule(ScheduleOp op) {
+  constexpr unsigned numKinds = 4;
+  std::array<unsigned, numKinds> count = {};
+  Block *block = builder.getInsertionBlock();
+  for (auto it = builder.getInsertionPoint(); it != block->begin();) {
+    Operation &before = *--it;
+    if (isa<BarrierOp, ScheduleGroupOp>(before))
+      break;
+    std::optional<ScheduleKind> kind =
+        llvm::TypeSwitch<Operation *, std::optional<ScheduleKind>>(&before)
+            .Case([](MmaOp) { return ScheduleKind::Mma; })
+            .Case([](SharedLoadOp) { return ScheduleKind::SharedLoad; })
+            .Case([](SharedStoreOp) { return ScheduleKind::SharedStore; })
+            .Case([](PtrLoadOp) { return ScheduleKind::Load; })
+            .Default([](Operation *) { return std::nullopt; });
+    if (kind)
+      ++count[static_cast<unsigned>(*kind)];
+  }
+  auto left = [&](ScheduleKind kind) -> unsigned & {
+    return count[static_cast<unsigned>(kind)];
+  };
+  auto take = [&](ScheduleKind kind, unsigned wanted) {
+    unsigned n = std::min(wanted, left(kind));
+    if (n)
+      ScheduleGroupOp::create(builder, op.getLoc(), kind, n);
+    left(kind) -= n;
+  };
+  unsigned accesses = left(ScheduleKind::SharedLoad) +
+                      left(ScheduleKind::SharedStore) +
+                      left(ScheduleKind::Load);
+  // What is read is wanted soonest, so accesses come early in the mix.
+  unsigned between =
+      std::max(1u, left(ScheduleKind::Mma) * 3 / (4 * std::max(1u, accesses)));
+  while (left(ScheduleKind::SharedLoad)) {
+    take(ScheduleKind::Mma, between);
+    take(ScheduleKind::SharedLoad, 1);
+  }
+  while (left(ScheduleKind::SharedStore) + left(ScheduleKind::Load)) {
+    take(ScheduleKind::Mma, between);
+    take(ScheduleKind::SharedStore, 1);
+    take(ScheduleKind::Mma, between);
+    take(ScheduleKind::Load, 1);
+  }
+  take(ScheduleKind::Mma, left(ScheduleKind::Mma));
   return success();
 }
 

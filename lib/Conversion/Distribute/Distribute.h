@@ -17,8 +17,9 @@
 
 namespace greta::tile {
 
-/// One lane's part of a value: its registers in order; for anything but a block
-/// tensor the value itself.
+/// One lane's part of a value, in the order of its registers: scalars, or
+/// *pieces*, vectors of as many neighbouring registers each, or fragments. For
+/// anything but a block tensor the value itself.
 using LaneValues = llvm::SmallVector<mlir::Value, 4>;
 
 /// A layout with what code generation asks of it again and again.
@@ -30,6 +31,11 @@ struct DistributedLayout {
   /// kernel's body.
   llvm::SmallVector<mlir::Value, 4> threadIndex;
 };
+
+/// The registers of a lane for one operand of an instruction: a vector, or a
+/// fragment. `use` says which operand.
+mlir::Type getOperandType(MatrixAttr matrix, FragmentUse use,
+                          mlir::Type element);
 
 /// Rewrites one kernel; the old body is read, a new function is built.
 class Distributor {
@@ -53,6 +59,11 @@ private:
   mlir::LogicalResult distributeMatrixDot(DotOp op, const DistributedLayout &a,
                                           const DistributedLayout &b,
                                           const DistributedLayout &c);
+  mlir::LogicalResult distributeSchedule(ScheduleOp op);
+  // DistributeLocal.cpp
+  mlir::LogicalResult distributeLocalAlloc(LocalAllocOp op);
+  mlir::LogicalResult distributeLocalStore(LocalStoreOp op);
+  mlir::LogicalResult distributeLocalLoad(LocalLoadOp op);
   // DistributeMemory.cpp
   mlir::LogicalResult distributeLoad(LoadOp op);
   mlir::LogicalResult distributeStore(StoreOp op);
@@ -75,10 +86,17 @@ private:
   /// Emits that a value has no layout and fails.
   mlir::FailureOr<const DistributedLayout *> layoutOf(mlir::Operation *op,
                                                       mlir::Value value);
-  llvm::ArrayRef<mlir::Value> lanes(mlir::Value value) {
-    return values.find(value)->second;
+  /// The registers as scalars.
+  llvm::ArrayRef<mlir::Value> lanes(mlir::Value value);
+  /// The registers as pieces of one type: a scalar, a vector, or a fragment.
+  LaneValues pieces(mlir::Value value, mlir::Type pieceType);
+  void setPieces(mlir::Value value, LaneValues list) {
+    pieceValues[value] = std::move(list);
   }
-  mlir::Value scalar(mlir::Value value) { return lanes(value).front(); }
+  /// What a loop carries for a value: the accumulator's pieces where a matrix
+  /// instruction continues them, else as it comes.
+  mlir::Type carriedType(mlir::Value init, mlir::Value argument);
+  mlir::Value scalar(mlir::Value value) { return values.at(value).front(); }
 
   mlir::Value constant(int32_t value);
   mlir::Value laneId();
@@ -106,7 +124,15 @@ private:
   mlir::OpBuilder builder;
   /// Where values that everything may use are built: thread ids, indices.
   mlir::OpBuilder prologue;
-  llvm::DenseMap<mlir::Value, LaneValues> values;
+  llvm::DenseMap<mlir::Value, LaneValues> values;      // scalars
+  llvm::DenseMap<mlir::Value, LaneValues> pieceValues; // vectors, fragments
+  llvm::DenseMap<mlir::Operation *, llvm::SmallVector<mlir::Type>> carriedTypes;
+  /// Of every local: its array, and the elements of one stage.
+  struct LocalArray {
+    mlir::Value array;
+    int64_t stageSize, width;
+  };
+  llvm::DenseMap<mlir::Value, LocalArray> locals;
   llvm::DenseMap<mlir::Attribute, std::unique_ptr<DistributedLayout>> layouts;
   llvm::DenseMap<int32_t, mlir::Value> constants;
   /// What fromBits has built, by (wave?, bit, weight): two layouts that agree

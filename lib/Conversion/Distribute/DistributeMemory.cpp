@@ -37,12 +37,46 @@ struct Access {
   Value laneOffset;                  // i32, elements
   unsigned width = 1;                // elements per lane access
   SmallVector<std::pair<unsigned, Value>> limits; // dim, bound minus offset
+  SmallVector<std::pair<unsigned, Value>> last;   // clamped: dim, last index
+
+  /// What a register's clamped indices add to the lane's offset, beyond what
+  /// `laneOffset` has; null without any.
+  Value clampedOffset(unsigned reg) {
+    Value sum;
+    for (auto [dim, end] : last) {
+      int64_t index = layout.registerIndex[reg][dim];
+      Value &term = clampedTerms[{dim, index}];
+      if (!term) {
+        Value at = layout.threadIndex[dim];
+        if (index)
+          at = arith::AddIOp::create(
+              b, at, arith::ConstantIntOp::create(b, index, 32));
+        term = scaled(arith::MinSIOp::create(b, at, end), dim);
+      }
+      sum = sum ? arith::AddIOp::create(b, sum, term).getResult() : term;
+    }
+    return sum;
+  }
+  bool isClamped(unsigned dim) const {
+    return llvm::any_of(last, [&](auto &entry) { return entry.first == dim; });
+  }
+  /// index * stride of a dimension.
+  Value scaled(Value index, unsigned dim) {
+    if (Value stride = dynamicStrides[dim])
+      return arith::MulIOp::create(b, index, stride);
+    return strides[dim] == 1
+               ? index
+               : arith::MulIOp::create(
+                     b, index,
+                     arith::ConstantIntOp::create(b, strides[dim], 32))
+                     .getResult();
+  }
 
   /// Uniform element offset of a register: null if it is not static.
   std::optional<int64_t> registerOffset(unsigned reg) const {
     int64_t offset = 0;
     for (auto [dim, index] : llvm::enumerate(layout.registerIndex[reg])) {
-      if (!index)
+      if (!index || isClamped(dim))
         continue;
       if (dynamicStrides[dim])
         return std::nullopt;
@@ -58,7 +92,7 @@ struct Access {
     int64_t fixed = 0;
     Type type = b.getIntegerType(bits);
     for (auto [dim, index] : llvm::enumerate(layout.registerIndex[reg])) {
-      if (!index)
+      if (!index || isClamped(dim))
         continue;
       if (!dynamicStrides[dim]) {
         fixed += index * strides[dim];
@@ -101,7 +135,7 @@ struct Access {
   }
 
 private:
-  llvm::DenseMap<std::pair<unsigned, int64_t>, Value> masks;
+  llvm::DenseMap<std::pair<unsigned, int64_t>, Value> masks, clampedTerms;
   llvm::DenseMap<std::pair<Value, Value>, Value> conjunctions;
 };
 
@@ -154,7 +188,8 @@ static unsigned accessWidth(OpT op, const Layout &layout, Type element) {
 /// Builds the address parts; `value` maps the op's scalar operands.
 template <typename OpT, typename MapT>
 static Access makeAccess(OpT op, const DistributedLayout &layout, Type element,
-                         ImplicitLocOpBuilder &b, MapT value) {
+                         ImplicitLocOpBuilder &b, MapT value,
+                         llvm::function_ref<bool(int64_t)> isClamped) {
   Access access(b, layout, op.getStrides());
   unsigned nextDynamic = 0;
   for (int64_t stride : op.getStrides())
@@ -163,7 +198,9 @@ static Access makeAccess(OpT op, const DistributedLayout &layout, Type element,
             ? value(op.getDynamicStrides()[nextDynamic++])
             : Value());
   Type i64 = b.getI64Type();
-  Value uniform;
+  // What changes in a pipelined loop is added last.
+  auto pipeline = dyn_cast<scf::ForOp>(op->getParentOp());
+  Value uniform[2];
   for (auto [dim, offset] : llvm::enumerate(op.getOffsets())) {
     if (constantOf(offset) == 0)
       continue;
@@ -174,31 +211,14 @@ static Access makeAccess(OpT op, const DistributedLayout &layout, Type element,
     else if (access.strides[dim] != 1)
       term = arith::MulIOp::create(
           b, term, arith::ConstantIntOp::create(b, access.strides[dim], 64));
-    uniform =
-        uniform ? arith::AddIOp::create(b, uniform, term).getResult() : term;
+    Value &sum = uniform[pipeline && pipeline->hasAttr("greta_tile.rolled") &&
+                         !pipeline.isDefinedOutsideOfLoop(offset)];
+    sum = sum ? arith::AddIOp::create(b, sum, term).getResult() : term;
   }
   access.base = value(op.getBase());
-  if (uniform)
-    access.base = PtrAddOp::create(b, access.base, uniform);
-  for (unsigned dim = 0; dim < layout.layout.rank(); ++dim) {
-    Value term = layout.threadIndex[dim];
-    if (constantOf(term) == 0)
-      continue;
-    if (Value stride = access.dynamicStrides[dim])
-      term = arith::MulIOp::create(b, term, stride);
-    else if (access.strides[dim] == 0)
-      continue;
-    else if (access.strides[dim] != 1)
-      term = arith::MulIOp::create(
-          b, term, arith::ConstantIntOp::create(b, access.strides[dim], 32));
-    access.laneOffset =
-        access.laneOffset
-            ? arith::AddIOp::create(b, access.laneOffset, term).getResult()
-            : term;
-  }
-  if (!access.laneOffset)
-    access.laneOffset = arith::ConstantIntOp::create(b, 0, 32);
-  access.width = accessWidth(op, layout.layout, element);
+  for (Value offset : uniform)
+    if (offset)
+      access.base = PtrAddOp::create(b, access.base, offset);
   for (auto [dim, bound] : llvm::zip(op.getBounded(), op.getBounds())) {
     Value limit = value(bound);
     auto offset = constantOf(op.getOffsets()[dim]);
@@ -208,8 +228,28 @@ static Access makeAccess(OpT op, const DistributedLayout &layout, Type element,
       continue;
     if (offset != 0)
       limit = arith::SubIOp::create(b, limit, value(op.getOffsets()[dim]));
-    access.limits.push_back({static_cast<unsigned>(dim), limit});
+    if (isClamped(dim))
+      access.last.push_back(
+          {static_cast<unsigned>(dim),
+           arith::SubIOp::create(b, limit,
+                                 arith::ConstantIntOp::create(b, 1, 32))});
+    else
+      access.limits.push_back({static_cast<unsigned>(dim), limit});
   }
+  for (unsigned dim = 0; dim < layout.layout.rank(); ++dim) {
+    Value term = layout.threadIndex[dim];
+    if (constantOf(term) == 0 || access.strides[dim] == 0 ||
+        access.isClamped(dim))
+      continue;
+    term = access.scaled(term, dim);
+    access.laneOffset =
+        access.laneOffset
+            ? arith::AddIOp::create(b, access.laneOffset, term).getResult()
+            : term;
+  }
+  if (!access.laneOffset)
+    access.laneOffset = arith::ConstantIntOp::create(b, 0, 32);
+  access.width = accessWidth(op, layout.layout, element);
   return access;
 }
 
@@ -220,23 +260,29 @@ LogicalResult Distributor::distributeLoad(LoadOp op) {
   const DistributedLayout &layout = **found;
   ImplicitLocOpBuilder b(op.getLoc(), builder);
   Type element = getElementTypeOrSelf(op.getResult().getType());
-  Access access =
-      makeAccess(op, layout, element, b, [&](Value v) { return scalar(v); });
+  Access access = makeAccess(
+      op, layout, element, b, [&](Value v) { return scalar(v); },
+      [&](int64_t dim) { return op.isClamped(dim); });
   unsigned width = access.width;
   int64_t align = std::min<int64_t>(
       op.getAlign(), width * std::max(1u, element.getIntOrFloatBitWidth() / 8));
   Type type = width > 1 ? Type(VectorType::get(width, element)) : element;
   Value other = op.getOther() ? scalar(op.getOther()) : Value();
   Value otherValue;
-  LaneValues out(layout.registerIndex.size());
-  for (unsigned reg = 0; reg < out.size(); reg += width) {
+  // In a pipelined loop one base serves all registers.
+  bool oneBase = op->getParentOp()->hasAttr("greta_tile.rolled");
+  LaneValues out;
+  for (unsigned reg = 0; reg < layout.registerIndex.size(); reg += width) {
     Value base = access.base, offset = access.laneOffset;
+    if (Value clamped = access.clampedOffset(reg))
+      offset = arith::AddIOp::create(b, offset, clamped);
     Value mask = access.inBounds(reg);
-    if (mask) {
+    if (mask || oneBase) {
       if (access.registerOffset(reg) != 0)
         offset = arith::AddIOp::create(b, offset,
                                        access.registerOffsetValue(b, reg, 32));
-      offset = arith::SelectOp::create(b, mask, offset, constant(0));
+      if (mask)
+        offset = arith::SelectOp::create(b, mask, offset, constant(0));
     } else if (access.registerOffset(reg) != 0) {
       base = PtrAddOp::create(b, base, access.registerOffsetValue(b, reg, 64));
     }
@@ -248,21 +294,16 @@ LogicalResult Distributor::distributeLoad(LoadOp op) {
                                             b.getZeroAttr(element));
         otherValue = other;
       }
-      if (width == 1)
-        loaded = arith::SelectOp::create(b, mask, loaded, otherValue);
+      if (width > 1 && !isa<VectorType>(otherValue.getType()))
+        otherValue = vector::BroadcastOp::create(b, type, otherValue);
+      loaded = arith::SelectOp::create(b, mask, loaded, otherValue);
     }
-    for (unsigned i = 0; i < width; ++i) {
-      if (width == 1) {
-        out[reg] = loaded;
-        continue;
-      }
-      Value one = vector::ExtractOp::create(b, loaded, i);
-      out[reg + i] =
-          mask ? arith::SelectOp::create(b, mask, one, otherValue).getResult()
-               : one;
-    }
+    out.push_back(loaded);
   }
-  values[op.getResult()] = std::move(out);
+  if (width > 1)
+    setPieces(op.getResult(), std::move(out));
+  else
+    values[op.getResult()] = std::move(out);
   return success();
 }
 
@@ -273,8 +314,9 @@ LogicalResult Distributor::distributeStore(StoreOp op) {
   const DistributedLayout &layout = **found;
   ImplicitLocOpBuilder b(op.getLoc(), builder);
   Type element = getElementTypeOrSelf(op.getValue().getType());
-  Access access =
-      makeAccess(op, layout, element, b, [&](Value v) { return scalar(v); });
+  Access access = makeAccess(
+      op, layout, element, b, [&](Value v) { return scalar(v); },
+      [](int64_t) { return false; });
   unsigned width = access.width;
   int64_t align = std::min<int64_t>(
       op.getAlign(), width * std::max(1u, element.getIntOrFloatBitWidth() / 8));
@@ -290,17 +332,15 @@ LogicalResult Distributor::distributeStore(StoreOp op) {
   for (unsigned reg = 0; reg < layout.registerIndex.size(); reg += width)
     if (!(reg % layout.layout.tileRegisters() & copies))
       groups.push_back({reg, access.inBounds(reg)});
+  Type type = width > 1 ? Type(VectorType::get(width, element)) : element;
+  LaneValues list = pieces(op.getValue(), type);
   auto emit = [&](ArrayRef<Group> run, ImplicitLocOpBuilder &b) {
     for (const Group &group : run) {
       Value base = access.base, offset = access.laneOffset;
       if (access.registerOffset(group.reg) != 0)
         base = PtrAddOp::create(b, base,
                                 access.registerOffsetValue(b, group.reg, 64));
-      Value value = lanes(op.getValue())[group.reg];
-      if (width > 1)
-        value = vector::FromElementsOp::create(
-            b, VectorType::get(width, element),
-            lanes(op.getValue()).slice(group.reg, width));
+      Value value = list[group.reg / width];
       PtrStoreOp::create(b, value, base, offset, align);
     }
   };

@@ -16,8 +16,8 @@
 // CHECK: greta_tile.shared_load
 // CHECK-NOT: greta_tile.shared_load
 // CHECK: greta_tile.shuffle_xor %{{.*}}, 1 : f32
-// CHECK: scf.if %[[OK]]
-// CHECK-NEXT: vector.from_elements
+// CHECK: vector.from_elements
+// CHECK-NEXT: scf.if %[[OK]]
 // CHECK-NEXT: greta_tile.ptr_store {{.*}} align 16 : vector<8xf16>
 greta_tile.func @row(%x: !greta_tile.ptr<f16>) attributes {block_size = 64 : i32, wave_size = 32 : i32} {
   %r = greta_tile.program_id 0

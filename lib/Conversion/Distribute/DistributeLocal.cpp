@@ -1,0 +1,260 @@
+//===- DistributeLocal.cpp - blocks in shared memory ----------------------===//
+//
+// A local becomes one array whose elements are the widest vectors that all of
+// its accesses take whole. Within a stage a lane's element lies at
+//
+//   row * stride + (column ^ swizzle(row))
+//
+// Row and column are the thread's part plus the register's, which share no bits
+// within a tile, so the swizzle splits in two as well:
+//
+//   (column of the thread ^ swizzle of its row)        one value per layout
+//     ^ (column of the register ^ swizzle of its row)  a constant
+//
+// Fragments are loaded whole by the wave, from rows that are not swizzled.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Distribute.h"
+#include "greta/Layout/SharedMemory.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+using namespace greta;
+using namespace greta::tile;
+
+static SharedPlacement placementOf(LocalType type) {
+  PlacementAttr attr = type.getPlacement();
+  SharedPlacement placement;
+  placement.shape = Index(type.getBlock().getShape());
+  placement.rowDim = attr.getDim();
+  placement.elementBytes =
+      std::max(1u, type.getBlock().getElementTypeBitWidth() / 8);
+  placement.rowStride = attr.getStride();
+  placement.vector = attr.getVector();
+  placement.rowsPerPhase = attr.getRows();
+  placement.phases = attr.getPhases();
+  return placement;
+}
+
+/// The operand of a cooperative matrix that a load becomes; none: registers.
+static std::optional<FragmentType> fragmentOf(LocalLoadOp load) {
+  for (OpOperand &use : load->getUses())
+    if (auto dot = dyn_cast<DotOp>(use.getOwner()))
+      if (MatrixAttr matrix = dot.getMatrixAttr();
+          matrix && matrix.isCooperative() && use.getOperandNumber() < 2)
+        return cast<FragmentType>(getOperandType(
+            matrix, use.getOperandNumber() ? FragmentUse::B : FragmentUse::A,
+            getElementTypeOrSelf(load.getResult().getType())));
+  return std::nullopt;
+}
+
+LogicalResult Distributor::distributeLocalAlloc(LocalAllocOp op) {
+  LocalType type = op.getResult().getType();
+  SharedPlacement placement = placementOf(type);
+  if (placement.shape.size() != 2)
+    return op.emitOpError("holds blocks of rank ")
+           << placement.shape.size() << "; locals have two dimensions";
+  int64_t width = placement.elementBytes < 16 ? 16 / placement.elementBytes : 1;
+  for (Operation *user : op->getUsers()) {
+    auto load = dyn_cast<LocalLoadOp>(user);
+    auto store = dyn_cast<LocalStoreOp>(user);
+    if (!load && !store)
+      return user->emitOpError("uses a local; it is stored to and loaded from");
+    std::optional<FragmentType> fragment =
+        load ? fragmentOf(load) : std::nullopt;
+    int64_t most;
+    if (fragment) {
+      most =
+          placement.rowDim == 0 ? fragment->getRows() : fragment->getColumns();
+    } else {
+      auto layout =
+          layoutOf(user, load ? load.getResult() : Value(store.getValue()));
+      if (failed(layout))
+        return failure();
+      most = placement.accessWidth((*layout)->layout);
+    }
+    width = std::min(width, most & -most);
+  }
+  width = std::min(width, placement.rowStride & -placement.rowStride);
+  int64_t rows = placement.shape[1 - placement.rowDim];
+  int64_t size = rows * placement.rowStride / width;
+  Type element = type.getBlock().getElementType();
+  Type entry = width > 1 ? Type(VectorType::get(width, element)) : element;
+  locals[op.getResult()] = {sharedAlloc(size * type.getStages(), entry), size,
+                            width};
+  return success();
+}
+
+namespace {
+/// The index of a lane's vectors in a local's array.
+class LocalIndex {
+public:
+  LocalIndex(ImplicitLocOpBuilder &b, const SharedPlacement &placement,
+             int64_t width)
+      : b(b), placement(placement), width(width), column(placement.rowDim),
+        row(1 - placement.rowDim) {}
+
+  /// The thread's part, in entries of the array: of rows, and of the column
+  /// with the swizzle.
+  void setThread(Value threadRow, Value threadColumn) {
+    rowPart = mul(threadRow, placement.rowStride / width);
+    columnPart = div(threadColumn, width);
+    if (placement.phases == 1)
+      return;
+    Value phase = div(threadRow, placement.rowsPerPhase);
+    phase = arith::AndIOp::create(b, phase, constant(placement.phases - 1));
+    columnPart = arith::XOrIOp::create(b, columnPart,
+                                       mul(phase, placement.vector / width));
+  }
+
+  /// Of the element at a constant distance from the thread's.
+  Value at(const Index &distance) {
+    int64_t swizzle = distance[row] / placement.rowsPerPhase %
+                      placement.phases * placement.vector;
+    int64_t reach = placement.vector * placement.phases;
+    int64_t low = (distance[column] ^ swizzle) % reach;
+    int64_t high = distance[column] - distance[column] % reach;
+    int64_t fixed = (distance[row] * placement.rowStride + high) / width;
+    Value &swizzled = columns[low];
+    if (!swizzled) {
+      Value moved = columnPart;
+      if (low)
+        moved =
+            placement.phases == 1
+                ? add(columnPart, constant(low / width))
+                : arith::XOrIOp::create(b, columnPart, constant(low / width))
+                      .getResult();
+      swizzled = add(rowPart, moved);
+    }
+    return fixed ? add(swizzled, constant(fixed)) : swizzled;
+  }
+
+  Value add(Value x, Value y) { return arith::AddIOp::create(b, x, y); }
+  Value constant(int64_t value) {
+    return arith::ConstantIntOp::create(b, value, 32);
+  }
+  Value mul(Value x, int64_t factor) {
+    return factor == 1
+               ? x
+               : arith::MulIOp::create(b, x, constant(factor)).getResult();
+  }
+  Value div(Value x, int64_t divisor) {
+    return divisor == 1
+               ? x
+               : arith::DivUIOp::create(b, x, constant(divisor)).getResult();
+  }
+  /// Adds what is the same for all elements.
+  void move(Value uniform) { rowPart = add(rowPart, uniform); }
+
+private:
+  ImplicitLocOpBuilder &b;
+  const SharedPlacement &placement;
+  int64_t width;
+  unsigned column, row;
+  Value rowPart, columnPart;
+  llvm::DenseMap<int64_t, Value> columns;
+};
+} // namespace
+
+LogicalResult Distributor::distributeLocalStore(LocalStoreOp op) {
+  auto found = layoutOf(op, op.getValue());
+  if (failed(found))
+    return failure();
+  const DistributedLayout &layout = **found;
+  SharedPlacement placement = placementOf(op.getLocal().getType());
+  LocalArray local = locals.at(op.getLocal());
+  ImplicitLocOpBuilder b(op.getLoc(), builder);
+  LocalIndex index(b, placement, local.width);
+  index.setThread(layout.threadIndex[1 - placement.rowDim],
+                  layout.threadIndex[placement.rowDim]);
+  index.move(index.mul(scalar(op.getStage()), local.stageSize));
+  Type element = getElementTypeOrSelf(op.getValue().getType());
+  Type entry =
+      local.width > 1 ? Type(VectorType::get(local.width, element)) : element;
+  LaneValues list = pieces(op.getValue(), entry);
+  uint32_t copies = layout.layout.freeRegisterBits();
+  SmallVector<std::pair<Value, Value>> stores; // piece, index
+  for (auto [i, piece] : llvm::enumerate(list)) {
+    unsigned reg = i * local.width;
+    if (!(reg % layout.layout.tileRegisters() & copies))
+      stores.push_back({piece, index.at(layout.registerIndex[reg])});
+  }
+  storeWhere(ownsCopies(layout.layout, b), b, [&](ImplicitLocOpBuilder &inner) {
+    for (auto [piece, at] : stores)
+      SharedStoreOp::create(inner, piece, local.array, at);
+  });
+  return success();
+}
+
+LogicalResult Distributor::distributeLocalLoad(LocalLoadOp op) {
+  auto found = layoutOf(op, op.getResult());
+  if (failed(found))
+    return failure();
+  const DistributedLayout &layout = **found;
+  SharedPlacement placement = placementOf(op.getLocal().getType());
+  LocalArray local = locals.at(op.getLocal());
+  ImplicitLocOpBuilder b(op.getLoc(), builder);
+  LocalIndex index(b, placement, local.width);
+  std::optional<FragmentType> fragment = fragmentOf(op);
+
+  unsigned column = placement.rowDim, row = 1 - column;
+  Value thread[2];
+  for (unsigned dim : {0u, 1u}) {
+    thread[dim] = layout.threadIndex[dim];
+    if (!fragment)
+      continue;
+    SmallVector<std::pair<ThreadBit, int32_t>> bits;
+    for (const ThreadBit &bit : layout.layout.threadBits())
+      if (bit.isWave && bit.basis[dim])
+        bits.push_back({bit, bit.basis[dim]});
+    thread[dim] = fromBits(bits);
+  }
+  index.setThread(thread[row], thread[column]);
+  index.move(index.mul(scalar(op.getStage()), local.stageSize));
+  Index fixed(2, 0);
+  for (auto [dim, offset] : llvm::enumerate(op.getOffsets())) {
+    APInt constant;
+    if (matchPattern(offset, m_ConstantInt(&constant))) {
+      fixed[dim] = constant.getSExtValue();
+      continue;
+    }
+    int64_t extent =
+        cast<RankedTensorType>(op.getResult().getType()).getDimSize(dim);
+    int64_t reach = dim == column ? placement.vector * placement.phases
+                                  : placement.rowsPerPhase * placement.phases;
+    if (placement.phases > 1 && extent % reach)
+      return op.emitOpError("has an offset along dimension ")
+             << dim << " that is no constant, in a swizzled local";
+    Value entries =
+        dim == column
+            ? index.div(scalar(offset), local.width)
+            : index.mul(scalar(offset), placement.rowStride / local.width);
+    index.move(entries);
+  }
+  auto distance = [&](unsigned reg) {
+    Index at = layout.registerIndex[reg];
+    for (unsigned dim : {0u, 1u})
+      at[dim] += fixed[dim];
+    return at;
+  };
+
+  LaneValues out;
+  unsigned step = fragment ? layout.layout.tileRegisters() : local.width;
+  for (unsigned reg = 0; reg < layout.registerIndex.size(); reg += step) {
+    Value at = index.at(distance(reg));
+    if (fragment)
+      out.push_back(FragmentLoadOp::create(
+          b, *fragment, local.array, at, placement.rowStride / local.width,
+          /*transposed=*/placement.rowDim == 0));
+    else
+      out.push_back(SharedLoadOp::create(b, local.array, at));
+  }
+  if (fragment || local.width > 1)
+    setPieces(op.getResult(), std::move(out));
+  else
+    values[op.getResult()] = std::move(out);
+  return success();
+}

@@ -1,0 +1,415 @@
+//===- Pipeline.cpp - greta-tile-pipeline ---------------------------------===//
+//
+// Software pipelining of loops over K, on block tensors with layouts. What the
+// loop's body does with one block falls into three parts:
+//
+//   load     greta_tile.load and the scalars that their addresses need
+//   prepare  elementwise work on what was loaded: casts, dequantisation
+//   multiply dots into carried accumulators
+//
+// Prepared blocks are written to locals in shared memory, from where the dots
+// read them. How far the parts run ahead of each other depends on the stages
+// that the locals have:
+//
+//   one   a barrier on both sides of the store; the load of the next block
+//         runs under this one's products
+//   two   the next block is stored while this one is multiplied, so that one
+//         barrier is enough; it stands before the products of the block's last
+//         slice, and each slice's operands are read under the products of the
+//         slice before
+//
+//===----------------------------------------------------------------------===//
+
+#include "GretaTile/GretaTile.h"
+#include "greta/Layout/SharedMemory.h"
+#include "greta/Transforms/Passes.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "llvm/ADT/MapVector.h"
+
+namespace greta {
+#define GEN_PASS_DEF_GRETATILEPIPELINEPASS
+#include "greta/Transforms/Passes.h.inc"
+} // namespace greta
+
+using namespace mlir;
+using namespace greta;
+using namespace greta::tile;
+
+static constexpr llvm::StringLiteral attributeName = "greta_tile.pipeline";
+/// On the loops that the pass makes: generators leave them as they are.
+static constexpr llvm::StringLiteral rolledName = "greta_tile.rolled";
+
+namespace {
+
+/// One operand of the dots: what the body prepares, the layout in which the
+/// dots take it, and where it lies in between.
+struct Operand {
+  Value source;
+  RankedTensorType type; // with the dots' layout
+  unsigned kDim;
+  Value local;
+};
+
+class LoopPipeliner {
+public:
+  LoopPipeliner(scf::ForOp loop, PipelineAttr attr)
+      : loop(loop), attr(attr), b(loop.getLoc(), loop) {}
+  LogicalResult run();
+
+private:
+  LogicalResult analyze();
+  LogicalResult placeOperands();
+  SmallVector<Value> emitLoads(Value k);
+  void emitStores(Value k, ValueRange loaded, Value stage);
+  /// The part [at, at + extent) along K of operand i.
+  Value emitRead(unsigned i, Value stage, Value at, int64_t extent);
+  SmallVector<Value> emitReads(Value stage, int64_t at, int64_t extent);
+  SmallVector<Value> emitDots(ValueRange operands, ValueRange accumulators);
+  Value clamped(Value k);
+  SmallVector<Value> emitSingle();
+  /// What passes from block to block with two stages.
+  struct Flow {
+    SmallVector<Value> sums, loaded, parts;
+  };
+  Flow emitStep(Value k, Value stage, Flow flow);
+  SmallVector<Value> emitDouble();
+  Value i32(int64_t value) {
+    return arith::ConstantIntOp::create(b, value, 32);
+  }
+
+  scf::ForOp loop;
+  PipelineAttr attr;
+  ImplicitLocOpBuilder b;
+  SmallVector<DotOp> dots; // dot i continues accumulator i
+  SmallVector<std::array<unsigned, 2>> dotOperands;
+  SmallVector<Operand> operands;
+  SmallVector<LoadOp> loads;
+  SmallVector<Operation *> prepare; // in order, scalars included
+  int64_t depth = 0;
+  Value last; // where the last block begins
+};
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// What the body does
+//===----------------------------------------------------------------------===//
+
+static bool isBlock(Value value) {
+  return isa<RankedTensorType>(value.getType());
+}
+
+LogicalResult LoopPipeliner::analyze() {
+  auto fail = [&](Operation *op, const Twine &why) {
+    return op->emitOpError("stands in a loop with greta_tile.pipeline but ")
+           << why;
+  };
+  Block *body = loop.getBody();
+  auto yield = cast<scf::YieldOp>(body->getTerminator());
+  llvm::SmallPtrSet<Operation *, 8> converts;
+  llvm::MapVector<std::pair<Value, Attribute>, unsigned> known;
+  for (auto [arg, yielded] :
+       llvm::zip(loop.getRegionIterArgs(), yield.getOperands())) {
+    auto dot = yielded.getDefiningOp<DotOp>();
+    if (!dot || dot.getAcc() != arg || !arg.hasOneUse() || !dot->hasOneUse())
+      return fail(loop, "carries something that is no accumulator of one dot");
+    dots.push_back(dot);
+    std::array<unsigned, 2> indices;
+    for (unsigned side : {0u, 1u}) {
+      Value value = dot->getOperand(side);
+      auto type = cast<RankedTensorType>(value.getType());
+      if (auto convert = value.getDefiningOp<ConvertLayoutOp>();
+          convert && convert->getBlock() == body) {
+        converts.insert(convert);
+        value = convert.getValue();
+      }
+      auto [entry, isNew] = known.insert(
+          {{value, type.getEncoding()}, unsigned(operands.size())});
+      if (isNew)
+        operands.push_back({value, type, 1 - side, Value()});
+      indices[side] = entry->second;
+      int64_t extent = type.getDimSize(1 - side);
+      if (depth && extent != depth)
+        return fail(dot, "its blocks differ along K");
+      depth = extent;
+    }
+    dotOperands.push_back(indices);
+  }
+  for (Operation &op : body->without_terminator()) {
+    if (auto load = dyn_cast<LoadOp>(op))
+      loads.push_back(load);
+    else if (isa<DotOp>(op) ? !llvm::is_contained(dots, cast<DotOp>(op))
+                            : !isMemoryEffectFree(&op) || op.getNumRegions())
+      return fail(&op, "does more than load, compute and multiply");
+    else if (!isa<DotOp>(op) && !converts.contains(&op))
+      prepare.push_back(&op);
+  }
+  for (const Operand &operand : operands)
+    if (attr.getSlice() %
+            toLayout(getLayoutOf(operand.type)).tile()[operand.kDim] ||
+        depth % attr.getSlice())
+      return fail(loop, "its slices are not whole tiles of its operands");
+  auto step = getConstantIntValue(loop.getStep());
+  auto start = getConstantIntValue(loop.getLowerBound());
+  if (dots.empty() || !step || *step != depth || !start || *start != 0)
+    return fail(loop, "does not go from 0 in steps of its blocks");
+  return success();
+}
+
+/// Chooses where the operands lie and allocates them.
+LogicalResult LoopPipeliner::placeOperands() {
+  bool cooperative = dots.front().getMatrixAttr() &&
+                     dots.front().getMatrixAttr().isCooperative();
+  auto kernel = loop->getParentOfType<FuncOp>();
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(&kernel.getBody().front());
+  for (Operand &operand : operands) {
+    auto type = cast<RankedTensorType>(operand.source.getType());
+    Layout from = toLayout(getLayoutOf(type));
+    Layout to = toLayout(getLayoutOf(operand.type));
+    int64_t bytes = std::max(1u, type.getElementTypeBitWidth() / 8);
+    PlacementAttr placement;
+    if (cooperative) {
+      // Rows that fragments are loaded from cannot be swizzled; 16 bytes
+      // between them keep the banks apart.
+      int64_t dim = from.contiguity(0) > from.contiguity(1) ? 0 : 1;
+      placement = PlacementAttr::get(
+          b.getContext(), dim, type.getDimSize(dim) + 16 / bytes, 1, 1, 1);
+    } else {
+      std::string error;
+      FailureOr<SharedPlacement> chosen =
+          chooseSharedPlacement(from, to, bytes, INT32_MAX, error);
+      if (failed(chosen))
+        return loop.emitOpError("has no place for an operand: ") << error;
+      placement = PlacementAttr::get(b.getContext(), chosen->rowDim,
+                                     chosen->rowStride, chosen->vector,
+                                     chosen->rowsPerPhase, chosen->phases);
+    }
+    operand.local = LocalAllocOp::create(
+        b, LocalType::get(
+               b.getContext(), attr.getStages(),
+               RankedTensorType::get(type.getShape(), type.getElementType()),
+               placement));
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Its parts at another place
+//===----------------------------------------------------------------------===//
+
+/// min(k, last): beyond the end the last block comes again and is not used.
+Value LoopPipeliner::clamped(Value k) {
+  return arith::MinSIOp::create(b, k, last);
+}
+
+SmallVector<Value> LoopPipeliner::emitLoads(Value k) {
+  IRMapping mapping;
+  mapping.map(loop.getInductionVar(), k);
+  for (Operation *op : prepare)
+    if (llvm::none_of(op->getResults(), isBlock) &&
+        llvm::none_of(op->getOperands(), isBlock))
+      b.clone(*op, mapping);
+  SmallVector<Value> results;
+  for (LoadOp load : loads)
+    results.push_back(b.clone(*load, mapping)->getResult(0));
+  return results;
+}
+
+void LoopPipeliner::emitStores(Value k, ValueRange loaded, Value stage) {
+  IRMapping mapping;
+  mapping.map(loop.getInductionVar(), k);
+  for (auto [load, value] : llvm::zip(loads, loaded))
+    mapping.map(load.getResult(), value);
+  for (Operation *op : prepare)
+    b.clone(*op, mapping);
+  for (Operand &operand : operands)
+    LocalStoreOp::create(b, mapping.lookupOrDefault(operand.source),
+                         operand.local, stage);
+}
+
+Value LoopPipeliner::emitRead(unsigned i, Value stage, Value at,
+                              int64_t extent) {
+  const Operand &operand = operands[i];
+  Layout layout = toLayout(getLayoutOf(operand.type));
+  Basis rep(layout.rep());
+  rep[operand.kDim] = extent / layout.tile()[operand.kDim];
+  SmallVector<int64_t> shape(operand.type.getShape());
+  shape[operand.kDim] = extent;
+  auto type = RankedTensorType::get(
+      shape, operand.type.getElementType(),
+      toAttr(b.getContext(),
+             Layout(layout.reg(), layout.lane(), layout.wave(), rep)));
+  SmallVector<Value> offsets(2, i32(0));
+  offsets[operand.kDim] = at;
+  return LocalLoadOp::create(b, type, operand.local, stage, offsets);
+}
+
+SmallVector<Value> LoopPipeliner::emitReads(Value stage, int64_t at,
+                                            int64_t extent) {
+  SmallVector<Value> parts;
+  for (unsigned i = 0; i < operands.size(); ++i)
+    parts.push_back(emitRead(i, stage, i32(at), extent));
+  return parts;
+}
+
+SmallVector<Value> LoopPipeliner::emitDots(ValueRange parts,
+                                           ValueRange accumulators) {
+  SmallVector<Value> sums;
+  for (auto [dot, indices, acc] : llvm::zip(dots, dotOperands, accumulators))
+    sums.push_back(DotOp::create(b, acc.getType(), parts[indices[0]],
+                                 parts[indices[1]], acc, dot.getMatrixAttr()));
+  return sums;
+}
+
+//===----------------------------------------------------------------------===//
+// Schedules
+//===----------------------------------------------------------------------===//
+
+static SmallVector<Value> concat(ValueRange a, ValueRange b) {
+  SmallVector<Value> all(a);
+  llvm::append_range(all, b);
+  return all;
+}
+
+SmallVector<Value> LoopPipeliner::emitSingle() {
+  Value zero = i32(0);
+  SmallVector<Value> first = emitLoads(zero);
+  unsigned count = dots.size();
+  auto outer =
+      scf::ForOp::create(b, loop.getLowerBound(), loop.getUpperBound(),
+                         loop.getStep(), concat(loop.getInitArgs(), first));
+  outer->setAttr(rolledName, b.getUnitAttr());
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToEnd(outer.getBody());
+  Value k = outer.getInductionVar();
+  ValueRange carried = outer.getRegionIterArgs();
+  BarrierOp::create(b);
+  emitStores(k, carried.drop_front(count), zero);
+  BarrierOp::create(b);
+  SmallVector<Value> next =
+      emitLoads(clamped(arith::AddIOp::create(b, k, loop.getStep())));
+  auto slices =
+      scf::ForOp::create(b, zero, i32(depth), i32(attr.getSlice()),
+                         SmallVector<Value>(carried.take_front(count)));
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToEnd(slices.getBody());
+    SmallVector<Value> parts;
+    for (unsigned i = 0; i < operands.size(); ++i)
+      parts.push_back(
+          emitRead(i, zero, slices.getInductionVar(), attr.getSlice()));
+    scf::YieldOp::create(b, emitDots(parts, slices.getRegionIterArgs()));
+  }
+  scf::YieldOp::create(b, concat(slices.getResults(), next));
+  return SmallVector<Value>(outer.getResults().take_front(count));
+}
+
+LoopPipeliner::Flow LoopPipeliner::emitStep(Value k, Value stage, Flow flow) {
+  Value next = arith::SubIOp::create(b, i32(1), stage);
+  Value ahead = clamped(arith::AddIOp::create(b, k, loop.getStep()));
+  Value further = clamped(arith::AddIOp::create(b, k, i32(2 * depth)));
+  int64_t slice = attr.getSlice();
+  for (int64_t at = 0; at + slice < depth; at += slice) {
+    SmallVector<Value> following = emitReads(stage, at + slice, slice);
+    flow.sums = emitDots(flow.parts, flow.sums);
+    if (at == 0) {
+      emitStores(ahead, flow.loaded, next);
+      flow.loaded = emitLoads(further);
+    }
+    ScheduleOp::create(b);
+    flow.parts = following;
+  }
+  if (slice == depth) {
+    flow.parts = emitReads(stage, 0, depth);
+    emitStores(ahead, flow.loaded, next);
+    flow.loaded = emitLoads(further);
+    flow.sums = emitDots(flow.parts, flow.sums);
+    BarrierOp::create(b);
+    return flow;
+  }
+  BarrierOp::create(b);
+  SmallVector<Value> following = emitReads(next, 0, slice);
+  flow.sums = emitDots(flow.parts, flow.sums);
+  ScheduleOp::create(b);
+  flow.parts = following;
+  return flow;
+}
+
+SmallVector<Value> LoopPipeliner::emitDouble() {
+  bool ahead = attr.getSlice() < depth; // slices are read before their turn
+  Value zero = i32(0);
+  emitStores(zero, emitLoads(zero), zero);
+  SmallVector<Value> inits =
+      concat(loop.getInitArgs(), emitLoads(clamped(loop.getStep())));
+  BarrierOp::create(b);
+  if (ahead)
+    llvm::append_range(inits, emitReads(zero, 0, attr.getSlice()));
+  // Two blocks a turn where their number is known to be even: the stages are
+  // constants then.
+  auto upper = getConstantIntValue(loop.getUpperBound());
+  bool even =
+      upper && *upper > 0 && *upper % depth == 0 && *upper / depth % 2 == 0;
+  if (!even)
+    inits.push_back(zero);
+
+  unsigned count = dots.size(), inFlight = loads.size();
+  auto outer =
+      scf::ForOp::create(b, loop.getLowerBound(), loop.getUpperBound(),
+                         even ? i32(2 * depth) : loop.getStep(), inits);
+  outer->setAttr(rolledName, b.getUnitAttr());
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToEnd(outer.getBody());
+  Value k = outer.getInductionVar();
+  ValueRange carried = outer.getRegionIterArgs();
+  Flow flow;
+  flow.sums = carried.take_front(count);
+  flow.loaded = carried.slice(count, inFlight);
+  if (ahead)
+    flow.parts = carried.slice(count + inFlight, operands.size());
+  Value stage = even ? zero : carried.back();
+  flow = emitStep(k, stage, flow);
+  if (even)
+    flow = emitStep(arith::AddIOp::create(b, k, loop.getStep()), i32(1), flow);
+  SmallVector<Value> results = concat(flow.sums, flow.loaded);
+  if (ahead)
+    llvm::append_range(results, flow.parts);
+  if (!even)
+    results.push_back(arith::SubIOp::create(b, i32(1), stage));
+  scf::YieldOp::create(b, results);
+  return SmallVector<Value>(outer.getResults().take_front(count));
+}
+
+LogicalResult LoopPipeliner::run() {
+  if (failed(analyze()) || failed(placeOperands()))
+    return failure();
+  // (K - 1) / depth * depth; 0 where K is 0.
+  Value blocks = arith::DivSIOp::create(
+      b, arith::SubIOp::create(b, loop.getUpperBound(), i32(1)), i32(depth));
+  last = arith::MulIOp::create(b, blocks, i32(depth));
+  SmallVector<Value> results =
+      attr.getStages() == 1 ? emitSingle() : emitDouble();
+  loop->replaceAllUsesWith(results);
+  loop.erase();
+  return success();
+}
+
+namespace {
+struct PipelinePass : greta::impl::GretaTilePipelinePassBase<PipelinePass> {
+  void runOnOperation() override {
+    SmallVector<scf::ForOp> loops;
+    getOperation().walk([&](scf::ForOp loop) {
+      if (loop->hasAttrOfType<PipelineAttr>(attributeName))
+        loops.push_back(loop);
+    });
+    for (scf::ForOp loop : loops) {
+      auto attr = loop->getAttrOfType<PipelineAttr>(attributeName);
+      if (failed(LoopPipeliner(loop, attr).run()))
+        return signalPassFailure();
+    }
+  }
+};
+} // namespace
