@@ -53,23 +53,26 @@ template <class T> T make(float x) {
 template <class T> T add(T a, T b) { return make<T>(value(a) + value(b)); }
 template <class T> T sub(T a, T b) { return make<T>(value(a) - value(b)); }
 template <class T> T mul(T a, T b) { return make<T>(value(a) * value(b)); }
+/// A NaN operand gives the other; -0 < +0.
+float least(float a, float b) {
+  if (a != a || b != b)
+    return a != a ? b : a;
+  return a < b || (a == b && std::signbit(a)) ? a : b;
+}
 template <class T> T minNum(T a, T b) {
-  return make<T>(std::fmin(value(a), value(b)));
+  return make<T>(least(value(a), value(b)));
 }
 template <class T> T maxNum(T a, T b) {
-  return make<T>(std::fmax(value(a), value(b)));
+  return make<T>(-least(-value(a), -value(b)));
 }
+/// A NaN operand stays.
 template <class T> T minimum(T a, T b) {
   float x = value(a), y = value(b);
-  return make<T>(x != x || y != y ? NAN
-                 : x == y         ? (std::signbit(x) ? x : y)
-                                  : std::fmin(x, y));
+  return x != x || y != y ? make<T>(NAN) : minNum(a, b);
 }
 template <class T> T maximum(T a, T b) {
   float x = value(a), y = value(b);
-  return make<T>(x != x || y != y ? NAN
-                 : x == y         ? (std::signbit(x) ? y : x)
-                                  : std::fmax(x, y));
+  return x != x || y != y ? make<T>(NAN) : maxNum(a, b);
 }
 float fma32(float a, float b, float c) { return std::fma(a, b, c); }
 Half fma16(Half a, Half b, Half c) {
