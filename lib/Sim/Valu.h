@@ -130,6 +130,18 @@ template <class T> constexpr bool is16() {
          std::is_same_v<T, uint16_t> || std::is_same_v<T, int16_t>;
 }
 
+/// MODE's denormal bits of f64 and f16. The host flushes f64 (and f32); f16 is
+/// computed in f32, where its denormals are none.
+enum DenormalMode : uint32_t {
+  Denormals32Out = 0x20,
+  Denormals16In = 0x40,
+  Denormals16Out = 0x80
+};
+inline void flushHalves(uint32_t *rows) {
+  for (unsigned l = 0; l < MaxLanes; ++l)
+    rows[l] = rows[l] & 0x7c00 ? rows[l] : rows[l] & 0xffff8000;
+}
+
 /// The rows of a source with its modifiers applied, for lane type T.
 template <class T>
 inline const uint32_t *fetch(const Wave &w, const Operand &o, uint32_t *tmp) {
@@ -140,6 +152,14 @@ inline const uint32_t *fetch(const Wave &w, const Operand &o, uint32_t *tmp) {
       GRETA_LANES
       for (unsigned l = 0; l < MaxLanes; ++l)
         tmp[l] = p[l] >> 16;
+      p = tmp;
+    }
+  }
+  if constexpr (std::is_same_v<T, Half>) {
+    if (LLVM_UNLIKELY(!(w.mode & Denormals16In))) {
+      if (p != tmp)
+        std::memcpy(tmp, p, sizeof(uint32_t) * MaxLanes);
+      flushHalves(tmp);
       p = tmp;
     }
   }
@@ -189,12 +209,17 @@ void writeHalves(Wave &w, const Inst &i, uint32_t *dst, uint32_t *src);
 
 template <class T>
 inline void outputModifiers(const Wave &w, const Inst &i, uint32_t *rows) {
-  if constexpr (isFloatType<T>())
+  if constexpr (isFloatType<T>()) {
+    // Scaling is for results without denormals, and ignored otherwise.
+    uint32_t denormals =
+        std::is_same_v<T, float> ? Denormals32Out : Denormals16Out;
+    unsigned omod = w.mode & denormals ? 0 : i.omod;
     for (unsigned l = 0; l < w.lanes; ++l) {
       T x = LaneType<T>::load(rows, l);
-      x = applyOutput(x, i.omod, i.has(Clamp), w.dx10Clamp);
+      x = applyOutput(x, omod, i.has(Clamp), w.dx10Clamp);
       LaneType<T>::store(rows, l, x);
     }
+  }
 }
 
 template <class... A> constexpr bool anyDouble() {
@@ -222,6 +247,9 @@ inline void valuRun(Wave &w, const Inst &i, R (*)(A...),
     LaneType<R>::store(to, l, F(LaneType<A>::load(src[Is], l)...));
   if (isFloatType<R>() && (i.omod || i.has(Clamp)))
     outputModifiers<R>(w, i, to);
+  if constexpr (std::is_same_v<R, Half>)
+    if (LLVM_UNLIKELY(!(w.mode & Denormals16Out)))
+      flushHalves(to);
   if constexpr (is16<R>())
     writeHalves(w, i, dst, out);
   else if (!direct)

@@ -43,14 +43,20 @@ void packed(Wave &w, const Inst &i, std::index_sequence<Is...>) {
       u32 flip = Float && hs.neg[k][half] ? 0x8000 : 0;
       for (unsigned l = 0; l < MaxLanes; ++l)
         part[half][k][l] = ((p[l] >> shift) & 0xffff) ^ flip;
+      if (Float && LLVM_UNLIKELY(!(w.mode & Denormals16In)))
+        flushHalves(part[half][k]);
     }
   }
-  bool clamp = i.has(Clamp);
+  bool clamp = i.has(Clamp), flush = !(w.mode & Denormals16Out);
   FpScope scope(w, Float);
   GRETA_LANES
   for (unsigned l = 0; l < MaxLanes; ++l) {
     u32 lo = F(u16(part[0][Is][l])..., clamp);
     u32 hi = F(u16(part[1][Is][l])..., clamp);
+    if (Float && flush) {
+      lo &= lo & 0x7c00 ? ~0u : 0x8000;
+      hi &= hi & 0x7c00 ? ~0u : 0x8000;
+    }
     out[l] = (lo & 0xffff) | hi << 16;
   }
   writeRows(w, w.v[i.dst[0].index], out, 1);

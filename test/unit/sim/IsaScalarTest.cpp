@@ -45,7 +45,9 @@ struct Row {
 Effect keep(u64 r, bool scc) { return {r, scc}; }
 Effect any(u64 r) { return {r, r != 0}; }
 Effect any32(u32 r) { return {r, r != 0}; }
-Effect sum(u64 a, u64 b, u64 c) { return {u32(a + b + c), (a + b + c) >> 32 != 0}; }
+Effect sum(u64 a, u64 b, u64 c) {
+  return {u32(a + b + c), (a + b + c) >> 32 != 0};
+}
 Effect difference(u64 a, u64 b, u64 c) { return {u32(a - b - c), a < b + c}; }
 Effect overflow(i64 r) { return {u32(r), r != i32(r)}; }
 template <class T> Effect field(T x, u32 where, bool sign) {
@@ -101,8 +103,9 @@ u64 doubled(u32 x) {
       {"s_cmp_lg_" suffix, ".=uu", R(keep(0, x != y))},                        \
       {"s_cmp_gt_" suffix, ".=uu", R(keep(0, x > y))},                         \
       {"s_cmp_ge_" suffix, ".=uu", R(keep(0, x >= y))},                        \
-      {"s_cmp_lt_" suffix, ".=uu", R(keep(0, x < y))},                         \
-      {"s_cmp_le_" suffix, ".=uu", R(keep(0, x <= y))}
+      {"s_cmp_lt_" suffix, ".=uu", R(keep(0, x < y))}, {                       \
+    "s_cmp_le_" suffix, ".=uu", R(keep(0, x <= y))                             \
+  }
 const Row integers[] = {
     {"s_add_u32|s_add_co_u32", "u=uu", R(sum(a, b, 0))},
     {"s_addc_u32|s_add_co_ci_u32", "u=uu", R(sum(a, b, scc))},
@@ -124,7 +127,7 @@ const Row integers[] = {
           l & ~m),
     LOGIC("s_orn2_b32|s_or_not1_b32", "s_orn2_b64|s_or_not1_b64", a | ~b,
           l | ~m),
-    LOGIC("s_nand_b32", "s_nand_b64", ~(a & b), ~(l & m)),
+    LOGIC("s_nand_b32", "s_nand_b64", ~(a &b), ~(l &m)),
     LOGIC("s_nor_b32", "s_nor_b64", ~(a | b), ~(l | m)),
     LOGIC("s_xnor_b32", "s_xnor_b64", ~(a ^ b), ~(l ^ m)),
     BOTH("s_lshl", "u=uu", "l=lu", any32(a << (b & 31)),
@@ -137,7 +140,8 @@ const Row integers[] = {
     {"s_lshl2_add_u32", "u=uu", R(sum(u64(a) << 2, b, 0))},
     {"s_lshl3_add_u32", "u=uu", R(sum(u64(a) << 3, b, 0))},
     {"s_lshl4_add_u32", "u=uu", R(sum(u64(a) << 4, b, 0))},
-    {"s_bfm_b32", "u=uu", R(keep(u32(((1u << (a & 31)) - 1) << (b & 31)), scc))},
+    {"s_bfm_b32", "u=uu",
+     R(keep(u32(((1u << (a & 31)) - 1) << (b & 31)), scc))},
     {"s_bfm_b64", "l=uu", R(keep(((u64(1) << (a & 63)) - 1) << (b & 63), scc))},
     {"s_bfe_u32", "u=uu", R(field<u32>(a, b, false))},
     {"s_bfe_i32", "u=uu", R(field<u32>(a, b, true))},
@@ -160,8 +164,7 @@ const Row integers[] = {
     BOTH("s_not", "u=u", "l=l", any32(~a), any(~l)),
     {"s_abs_i32", "u=u", R(any32(A < 0 ? u32(-i64(A)) : a))},
     BOTH("s_brev", "u=u", "l=l", keep(turned(a), scc), keep(turned(l), scc)),
-    BOTH("s_wqm", "u=u", "l=l", any(grouped(a, false)),
-         any(grouped(l, false))),
+    BOTH("s_wqm", "u=u", "l=l", any(grouped(a, false)), any(grouped(l, false))),
     BOTH("s_quadmask", "u=u", "l=l", any(grouped(a, true)),
          any(grouped(l, true))),
     {"s_bitreplicate_b64_b32", "l=u", R(keep(doubled(a), scc))},
@@ -198,7 +201,7 @@ const Row integers[] = {
     {"s_addk_i32|s_addk_co_i32", "u=k", R(overflow(i64(i32(d)) + A))},
     {"s_mulk_i32", "u=k", R(keep(u32(d * a), scc))},
     // EXEC is the second source and the result; the destination gets the old.
-    {"s_and_saveexec_b64", "m=l", R(any(l &m))},
+    {"s_and_saveexec_b64", "m=l", R(any(l & m))},
     {"s_or_saveexec_b64", "m=l", R(any(l | m))},
     {"s_xor_saveexec_b64", "m=l", R(any(l ^ m))},
     {"s_nand_saveexec_b64", "m=l", R(any(~(l & m)))},
@@ -244,7 +247,9 @@ template <class T> T least(T a, T b) {
   return a < b || (a == b && std::signbit(a)) ? a : b;
 }
 template <class T> T most(T a, T b) { return -least(-a, -b); }
-template <class T> T strict(T a, T b, T r) { return a != a || b != b ? a + b : r; }
+template <class T> T strict(T a, T b, T r) {
+  return a != a || b != b ? a + b : r;
+}
 template <class T> u32 integer(float x) {
   double low = double(std::numeric_limits<T>::min()),
          high = double(std::numeric_limits<T>::max());
@@ -267,7 +272,7 @@ const Row floats[] = {
     FLOATS("s_minimum", strict(x, y, least(x, y))),
     FLOATS("s_maximum", strict(x, y, most(x, y))),
     {"s_fmac_f32", "f=ff", R32(std::fma(x, y, z))},
-    {"s_fmac_f16", "h=hh", R16(x *y + z)},
+    {"s_fmac_f16", "h=hh", R16(x * y + z)},
     {"s_cvt_f32_i32", "f=u",
      [](const Sources &s, bool c) { return Effect{bits(float(s.i(0))), c}; }},
     {"s_cvt_f32_u32", "f=u",
@@ -283,15 +288,16 @@ const Row floats[] = {
     {"s_cvt_f16_f32", "h=f",
      [](const Sources &s, bool c) { return Effect{halfBits(F(s.v[0])), c}; }},
     {"s_cvt_f32_f16", "f=h",
-     [](const Sources &s, bool c) { return Effect{bits(float(H(s.v[0]))), c}; }},
+     [](const Sources &s, bool c) {
+       return Effect{bits(float(H(s.v[0]))), c};
+     }},
     {"s_cvt_hi_f32_f16", "f=u",
      [](const Sources &s, bool c) {
        return Effect{bits(float(H(s.v[0] >> 16))), c};
      }},
     {"s_cvt_pk_rtz_f16_f32", "p=ff",
      [](const Sources &s, bool c) {
-       return Effect{truncatedHalf(F(s.v[0])) |
-                         truncatedHalf(F(s.v[1])) << 16,
+       return Effect{truncatedHalf(F(s.v[0])) | truncatedHalf(F(s.v[1])) << 16,
                      c};
      }},
     FLOAT("s_ceil", std::ceil(x)),
@@ -312,7 +318,7 @@ const Row floats[] = {
     TEST2("eq", x == y),
     TEST2("le", x <= y),
     TEST2("gt", x > y),
-    TEST2("lg", x < y || x > y),
+    TEST2("lg", x<y || x> y),
     TEST2("ge", x >= y),
     TEST2("o", x == x && y == y),
     TEST2("u", x != x || y != y),
@@ -325,9 +331,9 @@ const Row floats[] = {
 };
 
 u64 draw(std::mt19937 &random, char type) {
-  static const float specials[] = {0.f, -0.f,     1.f, -1.f,  2.5f, -3.5f,
-                                   .5f, INFINITY, NAN, 7e4f,  3e9f, -3e9f,
-                                   -7e4f};
+  static const float specials[] = {0.f,   -0.f,  1.f,      -1.f, 2.5f,
+                                   -3.5f, .5f,   INFINITY, NAN,  7e4f,
+                                   3e9f,  -3e9f, -7e4f};
   u64 any = u64(random()) << 32 | random();
   float v = random() % 2 ? specials[random() % std::size(specials)]
                          : float(int(random() % 2001) - 1000) * .13f;
@@ -368,8 +374,8 @@ TEST_P(Scalar, EveryInstruction) {
   bool gfx9 = GetParam()[3] == '9';
   std::vector<std::string> names = mnemonics(GetParam()), lines;
   std::vector<const Row *> rows;
-  for (llvm::ArrayRef<Row> table : {llvm::ArrayRef<Row>(integers),
-                                    llvm::ArrayRef<Row>(floats)})
+  for (llvm::ArrayRef<Row> table :
+       {llvm::ArrayRef<Row>(integers), llvm::ArrayRef<Row>(floats)})
     for (const Row &r : table) {
       llvm::SmallVector<StringRef, 4> alternatives;
       StringRef(r.names).split(alternatives, '|');
@@ -377,10 +383,9 @@ TEST_P(Scalar, EveryInstruction) {
         if (!std::binary_search(names.begin(), names.end(), name.str()))
           continue;
         auto pair = [](char type, unsigned reg) {
-          return type == 'l' || type == 'm'
-                     ? "s[" + std::to_string(reg) + ":" +
-                           std::to_string(reg + 1) + "]"
-                     : "s" + std::to_string(reg);
+          return type == 'l' || type == 'm' ? "s[" + std::to_string(reg) + ":" +
+                                                  std::to_string(reg + 1) + "]"
+                                            : "s" + std::to_string(reg);
         };
         std::string text = name.str() + " ";
         if (r.types[0] != '.')
@@ -388,8 +393,7 @@ TEST_P(Scalar, EveryInstruction) {
         StringRef sources = StringRef(r.types).drop_front(2);
         for (unsigned k = 0; k < sources.size(); ++k)
           text += std::string(k ? ", " : "") +
-                  (sources[k] == 'k' ? "0x9abc"
-                                     : pair(sources[k], 12 + 2 * k));
+                  (sources[k] == 'k' ? "0x9abc" : pair(sources[k], 12 + 2 * k));
         lines.push_back(text);
         rows.push_back(&r);
       }
@@ -432,8 +436,8 @@ TEST_P(Scalar, EveryInstruction) {
       ASSERT_TRUE(sameResult(got, want.result, r))
           << std::hex << in.v[0] << ", " << in.v[1] << ", scc " << scc
           << " gives " << got << ", not " << want.result;
-      ASSERT_EQ(b.wave.scc(), want.scc) << std::hex << in.v[0] << ", "
-                                        << in.v[1] << " gives " << got;
+      ASSERT_EQ(b.wave.scc(), want.scc)
+          << std::hex << in.v[0] << ", " << in.v[1] << " gives " << got;
     }
   }
 }

@@ -96,6 +96,7 @@ Bench::Bench(const char *chip, bool wave32, const std::vector<std::string> &l)
   wave.wg = &group;
   wave.state = RunState::Running;
   group.memory = &memory;
+  wave.mode = 0x1f0; // round to nearest, denormals, NaN clamped to 0
   wave.csr32 = wave.csr64 = hostControl(0, 3);
 }
 
