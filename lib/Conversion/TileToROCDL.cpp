@@ -301,7 +301,17 @@ static LogicalResult convertKernel(tile::FuncOp kernel, const TargetRow &row) {
   ConversionTarget target(*context);
   target.addLegalDialect<LLVM::LLVMDialect, ROCDL::ROCDLDialect>();
   target.addIllegalDialect<tile::GretaTileDialect>();
-  return applyFullConversion(kernel, target, std::move(patterns));
+  Operation *module = kernel->getParentOp();
+  if (failed(applyFullConversion(kernel, target, std::move(patterns))))
+    return failure();
+  // The patterns carry the annotation to the branch back under the loop's name
+  // for it; the translation looks for the branch's own.
+  module->walk([&](LLVM::BrOp back) {
+    if (auto found = dyn_cast_or_null<LLVM::LoopAnnotationAttr>(
+            back->removeDiscardableAttr("llvm.loop_annotation")))
+      back.setLoopAnnotationAttr(found);
+  });
+  return success();
 }
 
 LogicalResult greta::convertTileToROCDL(ModuleOp module, StringRef chip) {

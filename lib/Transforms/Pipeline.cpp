@@ -324,10 +324,18 @@ LoopPipeliner::Flow LoopPipeliner::emitStep(Value k, Value stage, Flow flow) {
     flow.parts = following;
   }
   if (slice == depth) {
-    flow.parts = emitReads(stage, 0, depth);
-    emitStores(ahead, flow.loaded, next);
-    flow.loaded = emitLoads(further);
-    flow.sums = emitDots(flow.parts, flow.sums);
+    // Tile by tile along K, so that few operands are in registers at a time.
+    int64_t tile = toLayout(getLayoutOf(operands.front().type))
+                       .tile()[operands.front().kDim];
+    for (int64_t at = 0; at < depth; at += tile) {
+      flow.parts = emitReads(stage, at, tile);
+      if (at == 0) {
+        emitStores(ahead, flow.loaded, next);
+        flow.loaded = emitLoads(further);
+      }
+      flow.sums = emitDots(flow.parts, flow.sums);
+      ScheduleOp::create(b);
+    }
     BarrierOp::create(b);
     return flow;
   }

@@ -695,16 +695,33 @@ LogicalResult Distributor::distributeMatrixDot(DotOp op,
   return success();
 }
 
+/// Whether a product takes what the block reads from shared memory after
+/// `first`.
+static bool takesReads(Operation &first, MmaOp product) {
+  Operation *source = product.getA().getDefiningOp();
+  while (isa_and_nonnull<vector::ShuffleOp>(source))
+    source = source->getOperand(0).getDefiningOp();
+  return isa_and_nonnull<SharedLoadOp>(source) &&
+         source->getBlock() == first.getBlock() &&
+         !source->isBeforeInBlock(&first);
+}
+
 /// Accesses with products between them: reads of shared memory, which feed what
-/// comes next, then stores and loads in turn.
+/// comes next, then stores and loads in turn. Reads that feed these very
+/// products stand before them.
 LogicalResult Distributor::distributeSchedule(ScheduleOp op) {
   constexpr unsigned numKinds = 4;
   std::array<unsigned, numKinds> count = {};
+  Operation *first = nullptr;
+  MmaOp product; // the first one
   Block *block = builder.getInsertionBlock();
   for (auto it = builder.getInsertionPoint(); it != block->begin();) {
     Operation &before = *--it;
     if (isa<BarrierOp, ScheduleGroupOp>(before))
       break;
+    first = &before;
+    if (auto mma = dyn_cast<MmaOp>(before))
+      product = mma;
     std::optional<ScheduleKind> kind =
         llvm::TypeSwitch<Operation *, std::optional<ScheduleKind>>(&before)
             .Case([](MmaOp) { return ScheduleKind::Mma; })
@@ -730,6 +747,8 @@ LogicalResult Distributor::distributeSchedule(ScheduleOp op) {
   // What is read is wanted soonest, so accesses come early in the mix.
   unsigned between =
       std::max(1u, left(ScheduleKind::Mma) * 3 / (4 * std::max(1u, accesses)));
+  if (product && takesReads(*first, product))
+    take(ScheduleKind::SharedLoad, left(ScheduleKind::SharedLoad));
   while (left(ScheduleKind::SharedLoad)) {
     take(ScheduleKind::Mma, between);
     take(ScheduleKind::SharedLoad, 1);

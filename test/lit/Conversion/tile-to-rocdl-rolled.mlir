@@ -1,0 +1,41 @@
+// RUN: greta-opt %s -greta-tile-to-rocdl=chip=gfx942 | FileCheck %s
+// REQUIRES: compiler
+
+// A pipelined loop is not unrolled, and its loads are buffer loads.
+
+// CHECK: #[[UNROLL:.*]] = #llvm.loop_unroll<disable = true>
+// CHECK: #[[LOOP:.*]] = #llvm.loop_annotation<unroll = #[[UNROLL]]>
+// CHECK-LABEL: llvm.func protected @sum
+// CHECK: rocdl.make.buffer.rsrc
+// CHECK: rocdl.raw.ptr.buffer.load {{.*}} : vector<4xi32>
+// CHECK: llvm.br ^bb1{{.*}} {loop_annotation = #[[LOOP]]}
+// CHECK-LABEL: llvm.func protected @plain
+// CHECK-NOT: buffer
+// CHECK-NOT: loop_annotation
+greta_tile.func @sum(%p: !greta_tile.ptr<f32>) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+  %c0 = arith.constant 0 : i32
+  %c4 = arith.constant 4 : i32
+  %c36 = arith.constant 36 : i32
+  %z = arith.constant dense<0.0> : vector<4xf32>
+  %s = scf.for %i = %c0 to %c36 step %c4 iter_args(%a = %z) -> vector<4xf32> : i32 {
+    %v = greta_tile.ptr_load %p[%i] align 16 : !greta_tile.ptr<f32> -> vector<4xf32>
+    %b = arith.addf %a, %v : vector<4xf32>
+    scf.yield %b : vector<4xf32>
+  } {greta_tile.rolled}
+  greta_tile.ptr_store %s, %p[%c0] align 16 : vector<4xf32> -> !greta_tile.ptr<f32>
+  greta_tile.return
+}
+
+greta_tile.func @plain(%p: !greta_tile.ptr<f32>) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+  %c0 = arith.constant 0 : i32
+  %c4 = arith.constant 4 : i32
+  %c36 = arith.constant 36 : i32
+  %z = arith.constant dense<0.0> : vector<4xf32>
+  %s = scf.for %i = %c0 to %c36 step %c4 iter_args(%a = %z) -> vector<4xf32> : i32 {
+    %v = greta_tile.ptr_load %p[%i] align 16 : !greta_tile.ptr<f32> -> vector<4xf32>
+    %b = arith.addf %a, %v : vector<4xf32>
+    scf.yield %b : vector<4xf32>
+  }
+  greta_tile.ptr_store %s, %p[%c0] align 16 : vector<4xf32> -> !greta_tile.ptr<f32>
+  greta_tile.return
+}
