@@ -374,7 +374,14 @@ void Launch::estimate() {
   bytes = std::min(bytes, double(allocated));
   e.memoryCycles = uint64_t(bytes * row.clockMHz / (1e3 * row.memoryGBs));
   uint64_t perRound = uint64_t(where.workgroups) * where.units;
-  e.launchCycles = (groups + perRound - 1) / perRound * e.cycles;
+  uint64_t executed = 0;
+  for (const GroupTrace &t : traces)
+    executed += t.executed;
+  uint64_t cycles = e.cycles;
+  if (e.truncated && e.replayedInstructions)
+    cycles = uint64_t(double(cycles) * double(executed) /
+                      double(e.replayedInstructions));
+  e.launchCycles = (groups + perRound - 1) / perRound * cycles;
   if (e.memoryCycles >= e.launchCycles) {
     e.launchCycles = e.memoryCycles;
     e.bound = "memory bandwidth";

@@ -18,6 +18,7 @@ void greta::sim::countInstruction(Wave &w, const Inst &i) {
   LaunchStats &s = *w.stats;
   ++s.instructions;
   if (GroupTrace *t = w.timeline) {
+    ++t->executed;
     t->truncated |= t->waves[w.id].size() >= MaxTrace;
     if (!t->truncated) {
       TraceEntry e;

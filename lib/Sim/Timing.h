@@ -31,11 +31,13 @@ using WaveTrace = std::vector<TraceEntry>;
 struct GroupTrace {
   std::vector<WaveTrace> waves;
   llvm::DenseSet<uint64_t> lines; ///< touched, by address / 128
+  uint64_t executed = 0;          ///< instructions, kept or not
   bool truncated = false;
 };
 
-/// Longest stream of one wave that is kept.
-constexpr size_t MaxTrace = size_t(1) << 22;
+/// Longest stream of one wave that is kept: what follows is assumed to go on at
+/// the same pace.
+constexpr size_t MaxTrace = size_t(1) << 19;
 
 /// One chip's issue model; sources in Timing table and docs/simulator.md.
 struct TimingRow {

@@ -7,7 +7,7 @@ import subprocess
 import numpy as np
 import pytest
 
-from conftest import BUILD
+from conftest import BUILD, ROOT
 
 TOOL = BUILD / "bin" / "greta-sim"
 SOURCE = """
@@ -95,3 +95,18 @@ def test_not_a_code_object(tmp_path):
     (tmp_path / "x").write_text("hello")
     r = run(tmp_path / "x")
     assert r.returncode == 1 and "not an AMDGPU code object" in r.stderr
+
+
+@pytest.mark.skipif(not shutil.which("llvm-mca", path="/usr/lib/llvm-22/bin"), reason="needs llvm-mca")
+def test_issue_model_agrees_with_llvm_mca(tmp_path, monkeypatch):
+    """The main loop of the hand-scheduled GEMM, one wave with LLVM's latencies; all waves keep the matrix units as busy as docs/simulator.md says."""
+    monkeypatch.syspath_prepend(ROOT / "docs" / "benchmarks")
+    import issue_model
+
+    for case in issue_model.pipelined(tmp_path, "gfx942"):
+        one = issue_model.estimate(tmp_path, case, (1, 1), "--one-wave", issue_model.LLVM_LATENCIES)
+        mca = issue_model.llvm_mca(case[1], "gfx942", one["begin"], one["end"])
+        assert one["matrix"] == 64 * 32
+        assert abs(one["cycles"] / mca - 1) < 0.04, case[0]
+        every = issue_model.estimate(tmp_path, case, (64, 16))
+        assert every["waves"] == 2 and every["bound"] == "matrix units" and 0.9 < every["share"] <= 1

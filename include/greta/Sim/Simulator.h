@@ -170,7 +170,9 @@ struct CycleEstimate {
   double loopMatrixPerIteration = 0; ///< matrix-unit cycles of one wave
   uint64_t matrixCycles = 0;         ///< summed over the replayed waves
   uint64_t replayedInstructions = 0;
-  bool truncated = false; ///< a trace was too long and was cut
+  /// A stream was too long and was cut: launchCycles assumes that the rest goes
+  /// on like what was replayed.
+  bool truncated = false;
 };
 
 /// Latencies in cycles to replace the chip table's; 0 keeps the table's.
