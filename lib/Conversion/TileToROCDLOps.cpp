@@ -322,21 +322,37 @@ struct MmaLowering : ConvertOpToLLVMPattern<tile::MmaOp> {
     StringRef name = op.getIntrinsic();
     bool takesBits = name.contains("bf16.1k") ||
                      (name.starts_with("wmma") && name.contains("bf16"));
+    bool isWmma = name.starts_with("wmma");
     auto operand = [&](Value value) -> Value {
       auto type = cast<VectorType>(value.getType());
-      if (type.getNumElements() == 1)
+      Type to;
+      // Bytes travel in words; MFMA takes eight of them as one integer.
+      if (type.getElementTypeBitWidth() == 8) {
+        unsigned bits = type.getNumElements() * 8;
+        to = bits == 32 ? Type(rewriter.getI32Type())
+             : bits == 64 && !isWmma
+                 ? Type(rewriter.getI64Type())
+                 : VectorType::get(bits / 32, rewriter.getI32Type());
+      } else if (type.getNumElements() == 1) {
         return LLVM::ExtractElementOp::create(rewriter, loc, value,
                                               constantI32(rewriter, loc, 0));
-      if (!takesBits || !type.getElementType().isBF16())
-        return value;
-      return LLVM::BitcastOp::create(
-          rewriter, loc,
-          VectorType::get(type.getShape(), rewriter.getI16Type()), value);
+      } else if (takesBits && type.getElementType().isBF16()) {
+        to = VectorType::get(type.getShape(), rewriter.getI16Type());
+      }
+      return to ? LLVM::BitcastOp::create(rewriter, loc, to, value).getResult()
+                : value;
     };
     SmallVector<Value> operands = {operand(adaptor.getA()),
                                    operand(adaptor.getB()), adaptor.getAcc()};
+    auto flag = [&](bool value) -> Value {
+      return LLVM::ConstantOp::create(rewriter, loc, rewriter.getI1Type(),
+                                      value);
+    };
     if (name.starts_with("mfma"))
       operands.append(3, constantI32(rewriter, loc, 0));
+    else if (name.contains("iu8")) // signed A, signed B, no clamp
+      operands = {flag(true),  operands[0], flag(true),
+                  operands[1], operands[2], flag(false)};
     rewriter.replaceOpWithNewOp<LLVM::CallIntrinsicOp>(
         op, adaptor.getAcc().getType(),
         rewriter.getStringAttr("llvm.amdgcn." + name), operands);

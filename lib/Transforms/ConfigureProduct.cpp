@@ -64,6 +64,7 @@ struct Tile {
   const MatrixInstruction *instruction = nullptr;
   int64_t m = 0, n = 0, k = 0, waves = 0;
   int64_t stages = 1, slice = 0, group = 8;
+  bool opaque = false; // takes the layouts for unknown
 };
 
 /// Judges tiles of one problem on one target.
@@ -204,22 +205,24 @@ double TileModel::cycles(const Tile &tile) const {
 }
 
 static StringRef dtypeOf(Type element) {
-  return element.isF16()    ? "f16"
-         : element.isBF16() ? "bf16"
-         : element.isF32()  ? "f32"
-                            : "";
+  return element.isF16()        ? "f16"
+         : element.isBF16()     ? "bf16"
+         : element.isF32()      ? "f32"
+         : element.isInteger(8) ? "i8"
+                                : "";
 }
 
-/// Instructions for the operands, f32 sums, and layouts that are known.
+/// Instructions for the operands with the widest sums. Without known layouts
+/// only drivers can load operands.
 static SmallVector<const MatrixInstruction *>
 instructionsFor(MatmulOp matmul, const Limits &limits) {
   StringRef dtype = dtypeOf(matmul.getA().getType().getElementType());
   SmallVector<const MatrixInstruction *> found;
   for (const MatrixInstruction &instruction : limits.matrix)
     if (instruction.a == dtype && instruction.b == dtype &&
-        instruction.acc == "f32" && instruction.blocks == 1 &&
-        instruction.aLayout.isKnown() && instruction.bLayout.isKnown() &&
-        instruction.accLayout.isKnown())
+        instruction.acc == (dtype == "i8" ? "i32" : "f32") &&
+        instruction.blocks == 1 &&
+        (limits.row.isVulkan() || instruction.accLayout.isKnown()))
       found.push_back(&instruction);
   return found;
 }
@@ -263,6 +266,10 @@ static LogicalResult override(Tile &tile, MatmulOp matmul,
                                 "target does not have for these operands");
     tile.instruction = *found;
   }
+  tile.opaque = config.contains("opaque");
+  if (tile.opaque && tile.instruction->name != "coopmat")
+    return matmul.emitOpError("has a 'greta.config' with 'opaque', which "
+                              "cooperative matrices may be");
   number("waves", tile.waves);
   number("stages", tile.stages);
   number("slice", tile.slice);
@@ -356,6 +363,40 @@ static FailureOr<Choice> chooseMultiplyAdds(MatmulOp matmul,
   return choice;
 }
 
+/// Some layout of a rows x columns tile: neighbours in a lane first, then lanes
+/// side by side.
+static tile::LayoutAttr someLayout(MLIRContext *context, int64_t rows,
+                                   int64_t columns, int64_t lanes) {
+  SmallVector<int32_t> flat[2];
+  int64_t inLane = rows * columns / lanes, at = 1;
+  for (unsigned where : {0u, 1u})
+    for (int64_t n = where ? lanes : inLane; n > 1; n /= 2, at *= 2) {
+      bool alongColumns = at < columns;
+      flat[where].append({int32_t(alongColumns ? 0 : at / columns),
+                          int32_t(alongColumns ? at : 0)});
+    }
+  return tile::LayoutAttr::get(context, flat[0], flat[1], {}, {1, 1});
+}
+
+static tile::MatrixAttr matrixOf(MLIRContext *context, const Tile &tile,
+                                 int64_t wave) {
+  const MatrixInstruction &mi = *tile.instruction;
+  auto name = StringAttr::get(context, mi.name);
+  if (tile.opaque || !mi.accLayout.isKnown())
+    return tile::MatrixAttr::get(context, name, /*swapped=*/false,
+                                 /*opaque=*/true,
+                                 someLayout(context, mi.m, mi.k, wave),
+                                 someLayout(context, mi.k, mi.n, wave),
+                                 someLayout(context, mi.m, mi.n, wave));
+  // Neighbours in a lane's registers should be neighbours in a row.
+  bool swapped = !mi.accLayout.reg.empty() && mi.accLayout.reg.front().row != 0;
+  const FragmentLayout &left = swapped ? mi.bLayout : mi.aLayout;
+  const FragmentLayout &right = swapped ? mi.aLayout : mi.bLayout;
+  return tile::MatrixAttr::get(
+      context, name, swapped, /*opaque=*/false, toAttr(context, left, swapped),
+      toAttr(context, right, swapped), toAttr(context, mi.accLayout, swapped));
+}
+
 FailureOr<Choice> greta::chooseProduct(const Space &space, const Limits &limits,
                                        MLIRContext *context) {
   MatmulOp matmul = space.matmul;
@@ -374,7 +415,6 @@ FailureOr<Choice> greta::chooseProduct(const Space &space, const Limits &limits,
     return failure();
   if (!*tile)
     return chooseMultiplyAdds(matmul, problem, limits);
-  const MatrixInstruction &mi = *(*tile)->instruction;
   Choice choice;
   choice.block = (*tile)->waves * limits.wave;
   choice.space.rows = {(*tile)->m};
@@ -383,13 +423,6 @@ FailureOr<Choice> greta::chooseProduct(const Space &space, const Limits &limits,
   choice.space.group = (*tile)->group;
   choice.space.pipeline =
       tile::PipelineAttr::get(context, (*tile)->stages, (*tile)->slice);
-  // Neighbours in a lane's registers should be neighbours in a row.
-  bool swapped = mi.accLayout.reg.front().row != 0;
-  const FragmentLayout &left = swapped ? mi.bLayout : mi.aLayout;
-  const FragmentLayout &right = swapped ? mi.aLayout : mi.bLayout;
-  choice.space.matrix = tile::MatrixAttr::get(
-      context, StringAttr::get(context, mi.name), swapped, /*opaque=*/false,
-      toAttr(context, left, swapped), toAttr(context, right, swapped),
-      toAttr(context, mi.accLayout, swapped));
+  choice.space.matrix = matrixOf(context, **tile, limits.wave);
   return choice;
 }

@@ -113,7 +113,7 @@ def GretaConfigurePass : Pass<"greta-configure", "::mlir::func::FuncOp"> {
 
     Only rows of the target table are asked, no names. A configuration that is already there stays. The attribute `greta.config` of a
     `greta.matmul` overrides parts of the choice for a product with matrix instructions: `{tile = [256, 256, 32], waves = 8, stages = 2,
-    slice = 16, group = 8, instruction = [32, 32, 8]}`.
+    slice = 16, group = 8, instruction = [32, 32, 8], opaque}`, where `opaque` takes a device's layouts of cooperative matrices for unknown.
   }];
   let options = [Option<"target", "target", "std::string", [{""}], "name or alias of a row of the target table">,
                  Option<"matrix", "matrix", "bool", "true", "use the target's matrix instructions">];

@@ -44,6 +44,10 @@ LogicalResult Distributor::run() {
                           kernel.getFunctionType(), kernel.getBlockSize(),
                           kernel.getWaveSize());
   result->setDiscardableAttrs(kernel->getDiscardableAttrDictionary());
+  kernel.getBody().walk([&](DotOp dot) {
+    if (MatrixAttr matrix = dot.getMatrixAttr(); matrix && matrix.getOpaque())
+      opaque = matrix;
+  });
   Block &from = kernel.getBody().front();
   Block &to = result.getBody().front();
   for (auto [old, arg] : llvm::zip(from.getArguments(), to.getArguments()))
@@ -247,6 +251,10 @@ ArrayRef<Value> Distributor::lanes(Value value) {
   OpBuilder::InsertionGuard guard(builder);
   for (Value piece : pieceValues.at(value)) {
     setAfter(builder, piece);
+    if (opaque && isa<FragmentType>(piece.getType())) {
+      llvm::append_range(out, throughShared(piece));
+      continue;
+    }
     if (auto fragment = dyn_cast<FragmentType>(piece.getType())) {
       int64_t count =
           fragment.getRows() * fragment.getColumns() / kernel.getWaveSize();
@@ -260,6 +268,36 @@ ArrayRef<Value> Distributor::lanes(Value value) {
           vector::ExtractOp::create(builder, piece.getLoc(), piece, i));
   }
   return values[value] = std::move(out);
+}
+
+/// A lane's elements of an accumulator, by way of the wave's part of shared
+/// memory.
+LaneValues Distributor::throughShared(Value piece) {
+  auto type = cast<FragmentType>(piece.getType());
+  ImplicitLocOpBuilder b(piece.getLoc(), builder);
+  int64_t size = type.getRows() * type.getColumns();
+  Value &array = scratch[type];
+  if (!array)
+    array = sharedAlloc(size * kernel.getNumWaves(), type.getElementType());
+  Layout tile = toLayout(opaque.getAcc());
+  auto at = [&](const Index &index) {
+    return index[0] * type.getColumns() + index[1];
+  };
+  SmallVector<std::pair<ThreadBit, int32_t>> bits;
+  for (const ThreadBit &bit : tile.threadBits())
+    bits.push_back(
+        {bit, int32_t(bit.basis[0] * type.getColumns() + bit.basis[1])});
+  Value first = arith::MulIOp::create(b, waveId(), constant(size));
+  Value mine = arith::AddIOp::create(b, first, fromBits(bits));
+  BarrierOp::create(b);
+  FragmentStoreOp::create(b, piece, array, first, type.getColumns(),
+                          /*transposed=*/false);
+  BarrierOp::create(b);
+  LaneValues out;
+  for (unsigned reg = 0; reg < tile.tileRegisters(); ++reg)
+    out.push_back(SharedLoadOp::create(
+        b, array, offsetBy(b, mine, at(tile.registerIndex(reg)))));
+  return out;
 }
 
 LaneValues Distributor::pieces(Value value, Type type) {

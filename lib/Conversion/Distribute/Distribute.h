@@ -93,6 +93,7 @@ private:
   void setPieces(mlir::Value value, LaneValues list) {
     pieceValues[value] = std::move(list);
   }
+  LaneValues throughShared(mlir::Value piece);
   /// What a loop carries for a value: the accumulator's pieces where a matrix
   /// instruction continues them, else as it comes.
   mlir::Type carriedType(mlir::Value init, mlir::Value argument);
@@ -139,6 +140,10 @@ private:
   /// on a dimension have the same value there.
   std::map<std::vector<std::array<int32_t, 3>>, mlir::Value> idSums;
   mlir::Value lane, wave;
+  /// The kernel's instruction if nobody knows who has which element, and the
+  /// arrays through which elements of its accumulators are read.
+  MatrixAttr opaque;
+  llvm::DenseMap<mlir::Type, mlir::Value> scratch;
 };
 
 } // namespace greta::tile
