@@ -96,7 +96,12 @@ void Binder::wrapIndexed(Inst &i) {
   } else if (indexing && i.unit == Unit::Valu) {
     i.inner = &keep(i);
     i.fn = runIndexed;
-    i.flags |= Dpp; // which registers it reads is not known here
+    // Which registers it uses is not known here: the checks see none.
+    i.numSrc = 0;
+    for (Operand &o : i.dst)
+      o = Operand();
+    for (Operand &o : i.src)
+      o = Operand();
   } else if (StringRef(i.op->name).starts_with("s_endpgm")) {
     indexing = false;
   } else if (indexing && (i.unit == Unit::Branch ||

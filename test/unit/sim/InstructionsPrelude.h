@@ -67,6 +67,14 @@ __attribute__((noinline)) uint indexed(uint a, uint b) {
   for (uint k = 0; k < 16; ++k) t[k] = k * 7;
   return t[b & 15] ^ a ^ t[b >> 4 & 15];
 }
+typedef uint u16v __attribute__((ext_vector_type(16)));
+uint registers(uint a, uint b, uint c) { // a vector by an index of the wave
+  u16v v;
+  for (uint k = 0; k < 16; ++k) v[k] = b + k * 7;
+  uint n = __builtin_amdgcn_readfirstlane(a);
+  v[n & 15] = c;
+  return v[n >> 4 & 15];
+}
 #define KERNEL(name, type, e) kernel void name(global type *o, global const uint *A, global const uint *B, global const uint *C) { \
   uint i = __builtin_amdgcn_workgroup_id_x() * 64 + __builtin_amdgcn_workitem_id_x(), a = A[i], b = B[i], c = C[i]; \
   float x = __builtin_astype(a, float), y = __builtin_astype(b, float), z = __builtin_astype(c, float); \
