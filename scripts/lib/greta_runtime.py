@@ -100,6 +100,9 @@ class Package:
         self.runtime = runtime
         self.handle = runtime.make("package_open", str(path).encode())
 
+    def manifest(self):
+        return json.loads(self.runtime.lib.greta_package_manifest(self.handle))
+
     def variants(self, function):
         """What greta_function_variants reports: per variant whether this device can run it."""
         return self.runtime.json("function_variants", self.runtime.device, self.handle, function.encode())

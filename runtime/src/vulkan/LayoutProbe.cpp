@@ -64,6 +64,7 @@ std::vector<uint32_t> runProbe(const CoreRef &C, const KernelRef &K,
   Launch L{K, {1, 1, 1}, std::vector<uint8_t>(16), {In, Out}};
   memcpy(L.Block.data(), &In->Address, 8);
   memcpy(L.Block.data() + 8, &Out->Address, 8);
+  L.Touches = {{In.get()}, {Out.get()}};
   S->launch(std::move(L));
   S->read(Out, 0, Output.data(), Bytes);
   return Output;
