@@ -108,6 +108,17 @@ void KernelConverter::emitBody(ImplicitLocOpBuilder &b) {
   }
 }
 
+/// "mfma.f32.32x32x8f16", "coopmat 16x8x16"; the sizes are M, N and K.
+static std::string describe(tile::MatrixAttr matrix) {
+  std::string text = matrix.getIntrinsic().str();
+  if (!matrix.isCooperative())
+    return text;
+  Index a = toLayout(matrix.getA()).shape(),
+        b = toLayout(matrix.getB()).shape();
+  return (text + " " + Twine(a[0]) + "x" + Twine(b[1]) + "x" + Twine(a[1]))
+      .str();
+}
+
 /// What was chosen, for people and tools: integers and names only.
 DictionaryAttr KernelConverter::launchConfig() {
   Builder b(kernel.getContext());
@@ -126,6 +137,15 @@ DictionaryAttr KernelConverter::launchConfig() {
     set("columns", space.columns);
     if (space.depth)
       set("depth", space.depth);
+    if (space.pipeline) {
+      set("stages", space.pipeline.getStages());
+      set("slice", space.pipeline.getSlice());
+    }
+    if (space.group > 1)
+      set("group", space.group);
+    if (space.matrix)
+      entries.set(i == 0 ? "instruction" : ("instruction_" + Twine(i)).str(),
+                  b.getStringAttr(describe(space.matrix)));
     if (space.loop)
       set("loop", 1);
   }

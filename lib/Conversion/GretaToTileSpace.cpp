@@ -121,6 +121,22 @@ void SpaceEmitter::locate(Value index) {
   // last group of rows may be smaller.
   if (config.group > 1 && split.size() == 2) {
     Value rows = countOf(*split[0]), columns = countOf(*split[1]);
+    // Workgroups go to the chiplets in turn, and each has a cache of its own:
+    // give each a part of the order. What does not divide keeps its place.
+    if (config.chiplets > 1) {
+      Value chiplets = i32(b, config.chiplets);
+      Value part = arith::DivUIOp::create(
+          b, arith::MulIOp::create(b, rows, columns), chiplets);
+      Value moved = arith::AddIOp::create(
+          b,
+          arith::MulIOp::create(b, arith::RemUIOp::create(b, index, chiplets),
+                                part),
+          arith::DivUIOp::create(b, index, chiplets));
+      Value divides =
+          arith::CmpIOp::create(b, arith::CmpIPredicate::ult, index,
+                                arith::MulIOp::create(b, part, chiplets));
+      index = arith::SelectOp::create(b, divides, moved, index);
+    }
     Value size = arith::MulIOp::create(b, columns, i32(b, config.group));
     Value first = arith::MulIOp::create(
         b, arith::DivUIOp::create(b, index, size), i32(b, config.group));

@@ -31,6 +31,8 @@ DictionaryAttr greta::toAttribute(MLIRContext *context,
       entries.set("pipeline", space.pipeline);
     if (space.group > 1)
       entries.set("group", builder.getI64IntegerAttr(space.group));
+    if (space.chiplets > 1)
+      entries.set("chiplets", builder.getI64IntegerAttr(space.chiplets));
     spaces.push_back(entries.getDictionary(context));
   }
   NamedAttrList entries;
@@ -80,6 +82,7 @@ FailureOr<KernelConfig> greta::getConfig(KernelOp kernel) {
       space.matrix = dictionary.getAs<tile::MatrixAttr>("matrix");
       space.pipeline = dictionary.getAs<tile::PipelineAttr>("pipeline");
       space.group = std::max<int64_t>(1, integerIn(dictionary, "group"));
+      space.chiplets = std::max<int64_t>(1, integerIn(dictionary, "chiplets"));
       if (auto rows = dictionary.getAs<ArrayAttr>("rows"))
         for (Attribute extent : rows)
           if (auto integer = dyn_cast<IntegerAttr>(extent))

@@ -421,6 +421,7 @@ FailureOr<Choice> greta::chooseProduct(const Space &space, const Limits &limits,
   choice.space.columns = (*tile)->n;
   choice.space.depth = (*tile)->k;
   choice.space.group = (*tile)->group;
+  choice.space.chiplets = limits.row.xcds;
   choice.space.pipeline =
       tile::PipelineAttr::get(context, (*tile)->stages, (*tile)->slice);
   choice.space.matrix = matrixOf(context, **tile, limits.wave);

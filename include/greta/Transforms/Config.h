@@ -23,6 +23,7 @@ struct SpaceConfig {
   tile::MatrixAttr matrix; // its instruction; null: multiply-adds
   tile::PipelineAttr pipeline; // of its loop over K; null: none
   int64_t group = 1; // rows of blocks that neighbouring workgroups share
+  int64_t chiplets = 1; // that workgroups are dealt to in turn
 };
 
 struct KernelConfig {

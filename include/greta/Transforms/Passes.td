@@ -109,6 +109,7 @@ def GretaConfigurePass : Pass<"greta-configure", "::mlir::func::FuncOp"> {
     | `run`, `unroll` | for a product with few rows: elements along K in a lane, and blocks per turn of the loop |
     | `pipeline` | for a product: how its loop over K moves its operands (`#greta_tile.pipeline`) |
     | `group` | for a product: how many rows of blocks neighbouring workgroups share |
+    | `chiplets` | for a product: how many chiplets workgroups are dealt to in turn; each gets a contiguous part of the blocks |
     | `matrix` | for a product: the target's instruction with its layouts (`#greta_tile.matrix`); without it, multiply-adds |
 
     Only rows of the target table are asked, no names. A configuration that is already there stays. The attribute `greta.config` of a
