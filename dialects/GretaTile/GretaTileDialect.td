@@ -113,7 +113,7 @@ def GretaTile_MatrixAttr : AttrDef<GretaTile_Dialect, "Matrix"> {
   let parameters = (ins "::mlir::StringAttr":$intrinsic, DefaultValuedParameter<"bool", "false">:$swapped,
                         DefaultValuedParameter<"bool", "false">:$opaque, "::greta::tile::LayoutAttr":$a, "::greta::tile::LayoutAttr":$b,
                         "::greta::tile::LayoutAttr":$acc);
-  let assemblyFormat = "`<` $intrinsic (`,` `swapped` `=` $swapped^)? (`,` `opaque` `=` $opaque^)? `,` `a` `=` $a `,` `b` `=` $b `,` `acc` `=` $acc `>`";
+  let assemblyFormat = "`<` $intrinsic (`swapped` `=` $swapped^)? (`opaque` `=` $opaque^)? `,` `a` `=` $a `,` `b` `=` $b `,` `acc` `=` $acc `>`";
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
     /// Operands are fragments, not vectors of registers.

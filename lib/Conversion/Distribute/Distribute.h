@@ -54,8 +54,9 @@ private:
   mlir::LogicalResult distributeBroadcast(BroadcastOp op);
   mlir::LogicalResult distributeExtract(ExtractOp op);
   mlir::LogicalResult distributeConcat(ConcatOp op);
-  mlir::LogicalResult distributeDot(DotOp op);
   mlir::LogicalResult distributeContract(ContractOp op); // DistributeContract
+  // DistributeDot.cpp
+  mlir::LogicalResult distributeDot(DotOp op);
   mlir::LogicalResult distributeMatrixDot(DotOp op, const DistributedLayout &a,
                                           const DistributedLayout &b,
                                           const DistributedLayout &c);

@@ -127,16 +127,17 @@ func.func @pairs(%x: tensor<?x3x100xf16>, %w: tensor<100xf16>, %t: tensor<?x50xf
 
 // -----
 
-// A product with everything dynamic and both operands transposed; bias after it.
+// A product with everything dynamic and both operands transposed; bias after it. Rows of B beyond N are the last one again.
 // GPU-LABEL: greta_tile.func @matmul_0
-// GPU-SAME: %[[K:arg4]]: i32, %[[M:arg5]]: i32
-// GPU: %[[ACC:.*]] = scf.for %[[I:.*]] = %c0_i32 to %[[K]] step %c32_i32 iter_args(%[[SUM:.*]] = %
-// GPU: %[[A:.*]] = greta_tile.load %arg0[%[[ROW:.*]], %[[I]]] strides [1, -9223372036854775808](%[[M]]) bounds [0, 1](%[[M]], %[[K]]) align 2 : <f16> -> tensor<64x32xf16>
-// GPU: %[[B:.*]] = greta_tile.load %arg1[%[[I]], %[[C:.*]]] strides [1, -9223372036854775808](%[[K]]) bounds [0, 1](%[[K]], %c33_i32{{.*}}) align 2 : <f16> -> tensor<32x64xf16>
-// GPU: %[[DOT:.*]] = greta_tile.dot %[[A]], %[[B]], %[[SUM]] {matrix = #greta_tile.matrix<"mfma.f32.16x16x16f16"
+// GPU-SAME: %[[M:arg4]]: i32, %[[K:arg5]]: i32
+// GPU: %[[ACC:.*]] = scf.for %[[I:.*]] = %c0_i32 to %[[K]] step %c[[D:32|64|128]]_i32 iter_args(%[[SUM:.*]] = %
+// GPU: %[[A:.*]] = greta_tile.load %arg0[%[[ROW:.*]], %[[I]]] strides [1, -9223372036854775808](%[[M]]) bounds [0, 1](%[[M]], %[[K]]) align 2 : <f16> -> tensor<[[TM:[0-9]+]]x[[D]]xf16>
+// GPU: %[[B:.*]] = greta_tile.load %arg1[%[[I]], %[[C:.*]]] strides [1, -9223372036854775808](%[[K]]) bounds [0, 1](%[[K]], %c33_i32{{.*}}) clamp [1] align 2 : <f16> -> tensor<[[D]]x[[TN:[0-9]+]]xf16>
+// GPU: %[[DOT:.*]] = greta_tile.dot %[[A]], %[[B]], %[[SUM]] {matrix = #greta_tile.matrix<"mfma.f32.16x16x16f16" swapped = true,{{.*}} -> tensor<[[TM]]x[[TN]]xf32>
 // GPU: scf.yield %[[DOT]]
+// GPU: {greta_tile.pipeline = #greta_tile.pipeline<stages = 2, slice = {{[0-9]+}}>}
 // GPU: %[[Y:.*]] = arith.truncf %[[ACC]]
-// GPU: greta_tile.load %arg2[%c0_i32, %[[C]]] strides [0, 1] bounds [1](%c33_i32{{.*}}) align 2 : <f16> -> tensor<1x64xf16>
+// GPU: greta_tile.load %arg2[%c0_i32, %[[C]]] strides [0, 1] bounds [1](%c33_i32{{.*}}) align 2 : <f16> -> tensor<1x[[TN]]xf16>
 // GPU: arith.addf %[[Y]]
 // GPU: greta_tile.store %{{.*}}, %arg3[%[[ROW]], %[[C]]] strides [33, 1] bounds [0, 1](%[[M]], %c33_i32{{.*}}) align 2
 func.func @matmul(%a: tensor<?x?xf16>, %b: tensor<33x?xf16>, %bias: tensor<33xf16>) -> tensor<?x33xf16> {

@@ -1,0 +1,127 @@
+// RUN: greta-opt --split-input-file --verify-diagnostics --greta-fuse --greta-configure=target=gfx942 %s
+
+func.func @two_extents(%a: tensor<64x64xf16>, %b: tensor<64x64xf16>) -> tensor<64x64xf16> {
+  // expected-error @+1 {{has a 'greta.config' whose 'tile' is not three extents from 1 to 1024}}
+  %0 = greta.matmul %a, %b {greta.config = {tile = [64, 64]}} : tensor<64x64xf16>, tensor<64x64xf16> -> tensor<64x64xf16>
+  return %0 : tensor<64x64xf16>
+}
+
+// -----
+
+func.func @negative(%a: tensor<64x64xf16>, %b: tensor<64x64xf16>) -> tensor<64x64xf16> {
+  // expected-error @+1 {{has a 'greta.config' whose 'tile' is not three extents from 1 to 1024}}
+  %0 = greta.matmul %a, %b {greta.config = {tile = [64, -64, 64]}} : tensor<64x64xf16>, tensor<64x64xf16> -> tensor<64x64xf16>
+  return %0 : tensor<64x64xf16>
+}
+
+// -----
+
+func.func @instruction(%a: tensor<64x64xf16>, %b: tensor<64x64xf16>) -> tensor<64x64xf16> {
+  // expected-error @+1 {{has a 'greta.config' whose 'instruction' the target does not have for these operands}}
+  %0 = greta.matmul %a, %b {greta.config = {instruction = [16, 16, 32]}} : tensor<64x64xf16>, tensor<64x64xf16> -> tensor<64x64xf16>
+  return %0 : tensor<64x64xf16>
+}
+
+// -----
+
+func.func @three_waves(%a: tensor<64x64xf16>, %b: tensor<64x64xf16>) -> tensor<64x64xf16> {
+  // expected-error @+1 {{whose waves are no power of two, stages not 1 or 2, or group not positive}}
+  %0 = greta.matmul %a, %b {greta.config = {waves = 3}} : tensor<64x64xf16>, tensor<64x64xf16> -> tensor<64x64xf16>
+  return %0 : tensor<64x64xf16>
+}
+
+// -----
+
+func.func @three_stages(%a: tensor<64x64xf16>, %b: tensor<64x64xf16>) -> tensor<64x64xf16> {
+  // expected-error @+1 {{whose waves are no power of two, stages not 1 or 2, or group not positive}}
+  %0 = greta.matmul %a, %b {greta.config = {stages = 3}} : tensor<64x64xf16>, tensor<64x64xf16> -> tensor<64x64xf16>
+  return %0 : tensor<64x64xf16>
+}
+
+// -----
+
+func.func @part_of_a_tile(%a: tensor<64x64xf16>, %b: tensor<64x64xf16>) -> tensor<64x64xf16> {
+  // expected-error @+1 {{has a 'greta.config' that does not fit: its tile is not made of the instruction's 16x16x16}}
+  %0 = greta.matmul %a, %b {greta.config = {instruction = [16, 16, 16], tile = [40, 64, 64], waves = 1}} : tensor<64x64xf16>, tensor<64x64xf16> -> tensor<64x64xf16>
+  return %0 : tensor<64x64xf16>
+}
+
+// -----
+
+func.func @slices(%a: tensor<64x64xf16>, %b: tensor<64x64xf16>) -> tensor<64x64xf16> {
+  // expected-error @+1 {{has a 'greta.config' that does not fit: its tile is not made of the instruction's 16x16x16}}
+  %0 = greta.matmul %a, %b {greta.config = {instruction = [16, 16, 16], tile = [64, 64, 64], slice = 48, waves = 1}} : tensor<64x64xf16>, tensor<64x64xf16> -> tensor<64x64xf16>
+  return %0 : tensor<64x64xf16>
+}
+
+// -----
+
+func.func @uneven_waves(%a: tensor<64x64xf16>, %b: tensor<64x64xf16>) -> tensor<64x64xf16> {
+  // expected-error @+1 {{has a 'greta.config' that does not fit: 4 waves do not divide its tile evenly}}
+  %0 = greta.matmul %a, %b {greta.config = {instruction = [16, 16, 16], tile = [48, 32, 32], waves = 4}} : tensor<64x64xf16>, tensor<64x64xf16> -> tensor<64x64xf16>
+  return %0 : tensor<64x64xf16>
+}
+
+// -----
+
+func.func @many_waves(%a: tensor<64x64xf16>, %b: tensor<64x64xf16>) -> tensor<64x64xf16> {
+  // expected-error @+1 {{has a 'greta.config' that does not fit: its waves are more than a workgroup takes}}
+  %0 = greta.matmul %a, %b {greta.config = {instruction = [16, 16, 16], tile = [256, 256, 16], waves = 64}} : tensor<64x64xf16>, tensor<64x64xf16> -> tensor<64x64xf16>
+  return %0 : tensor<64x64xf16>
+}
+
+// -----
+
+func.func @shared_memory(%a: tensor<64x64xf16>, %b: tensor<64x64xf16>) -> tensor<64x64xf16> {
+  // expected-error @+1 {{has a 'greta.config' that does not fit: it needs 131072 bytes of shared memory, the target has 65536}}
+  %0 = greta.matmul %a, %b {greta.config = {instruction = [16, 16, 16], tile = [128, 128, 128], waves = 4, stages = 2}} : tensor<64x64xf16>, tensor<64x64xf16> -> tensor<64x64xf16>
+  return %0 : tensor<64x64xf16>
+}
+
+// -----
+
+func.func @registers(%a: tensor<64x64xf16>, %b: tensor<64x64xf16>) -> tensor<64x64xf16> {
+  // expected-error-re @+1 {{has a 'greta.config' that does not fit: it needs about {{[0-9]+}} registers a lane, the target has {{[0-9]+}}}}
+  %0 = greta.matmul %a, %b {greta.config = {instruction = [16, 16, 16], tile = [256, 256, 16], waves = 1}} : tensor<64x64xf16>, tensor<64x64xf16> -> tensor<64x64xf16>
+  return %0 : tensor<64x64xf16>
+}
+
+// -----
+
+func.func @no_dictionary(%a: tensor<64x64xf16>, %b: tensor<64x64xf16>) -> tensor<64x64xf16> {
+  // expected-error @+1 {{has a 'greta.config' that is not a dictionary of 'tile' and 'instruction', arrays of integers, 'waves', 'stages', 'slice' and 'group', integers below 2^31, and 'opaque'}}
+  %0 = greta.matmul %a, %b {greta.config = "fast"} : tensor<64x64xf16>, tensor<64x64xf16> -> tensor<64x64xf16>
+  return %0 : tensor<64x64xf16>
+}
+
+// -----
+
+func.func @unknown(%a: tensor<64x64xf16>, %b: tensor<64x64xf16>) -> tensor<64x64xf16> {
+  // expected-error @+1 {{has a 'greta.config' that is not a dictionary of}}
+  %0 = greta.matmul %a, %b {greta.config = {tiles = [64, 64, 64]}} : tensor<64x64xf16>, tensor<64x64xf16> -> tensor<64x64xf16>
+  return %0 : tensor<64x64xf16>
+}
+
+// -----
+
+func.func @fraction(%a: tensor<64x64xf16>, %b: tensor<64x64xf16>) -> tensor<64x64xf16> {
+  // expected-error @+1 {{has a 'greta.config' that is not a dictionary of}}
+  %0 = greta.matmul %a, %b {greta.config = {waves = 1.5}} : tensor<64x64xf16>, tensor<64x64xf16> -> tensor<64x64xf16>
+  return %0 : tensor<64x64xf16>
+}
+
+// -----
+
+func.func @wide_integer(%a: tensor<64x64xf16>, %b: tensor<64x64xf16>) -> tensor<64x64xf16> {
+  // expected-error @+1 {{has a 'greta.config' that is not a dictionary of}}
+  %0 = greta.matmul %a, %b {greta.config = {tile = [64, 64, 340282366920938463463374607431768211456 : i256]}} : tensor<64x64xf16>, tensor<64x64xf16> -> tensor<64x64xf16>
+  return %0 : tensor<64x64xf16>
+}
+
+// -----
+
+func.func @opaque(%a: tensor<64x64xf16>, %b: tensor<64x64xf16>) -> tensor<64x64xf16> {
+  // expected-error @+1 {{has a 'greta.config' with 'opaque', which cooperative matrices may be}}
+  %0 = greta.matmul %a, %b {greta.config = {opaque}} : tensor<64x64xf16>, tensor<64x64xf16> -> tensor<64x64xf16>
+  return %0 : tensor<64x64xf16>
+}
