@@ -113,7 +113,10 @@ template <class T> T sqrt_(T x) { return make<T>(std::sqrt(flush(value(x)))); }
 u32 packRtz(float a, float b) {
   uint32_t back = currentControl();
   setControl(hostControl(3, 3));
-  u32 r = floatToHalf(a) | u32(floatToHalf(b)) << 16;
+  // Volatile: the compiler doesn't know that the conversions depend on the
+  // control word, and would move them past the calls.
+  volatile float x = a, y = b;
+  volatile u32 r = floatToHalf(x) | u32(floatToHalf(y)) << 16;
   setControl(back);
   return r;
 }
