@@ -352,6 +352,11 @@ void Launch::estimate() {
   estimateCycles(chip, *kernel.module().program(), traces, where, options, e);
   e.workgroups = where.workgroups;
   e.occupancyLimit = where.limit;
+  if (config.estimateOneWave) { // tells nothing about the launch
+    e.workgroups = 1;
+    e.occupancyLimit = "one wave alone";
+    return;
+  }
   // Distinct lines of the sample times the rest of the grid, but no more than
   // the allocations they lie in have: workgroups share operands.
   uint64_t lines = 0, allocated = 0;

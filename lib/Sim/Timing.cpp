@@ -102,7 +102,7 @@ private:
   uint64_t ldsFree[2] = {}, vmemFree[2] = {}, fillFree[2] = {};
   uint64_t ldsBusy = 0, vmemBusy = 0, fillBusy = 0;
   uint64_t stalls[Reasons] = {};
-  uint64_t loopBegin = 1, loopEnd = 0;
+  uint64_t loopBegin = 1, loopEnd = 0; ///< of instructions; none yet
   unsigned inside = 0;
   uint64_t since = 0, loopCycles = 0, loopMatrix = 0, loopIterations = 0,
            loopWaveTime = 0;
@@ -303,7 +303,8 @@ void Replay::issue(Runner &w, Simd &s, uint64_t t) {
   } else if (!inLoop && w.inLoop) {
     leaveLoop(w, t);
   }
-  loopIterations += e.inst == loopEnd;
+  // A loop may have several ways back to its beginning.
+  loopIterations += e.inst == loopBegin;
   w.next = t + o.pause;
   if (o.priority >= 0)
     w.priority = o.priority;

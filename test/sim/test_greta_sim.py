@@ -58,8 +58,9 @@ def test_estimate_runs_only_what_it_needs(code, tmp_path):
     assert "bound by memory bandwidth" in first.stdout and "workgroups 20000" not in first.stdout
     assert np.array_equal(np.fromfile(tmp_path / "y.bin", np.float32), np.ones(n, np.float32))
     assert run(code, *options, "--estimate", "--latency=memory:500").stdout == first.stdout
-    alone = run(code, *options, "--estimate", "--one-wave", "--cu-workgroups=1")
-    assert alone.returncode == 0 and "1 workgroups (the request), 1.0 waves per SIMD" in alone.stdout
+    alone = run(code, *options, "--estimate", "--one-wave")
+    assert alone.returncode == 0 and "1 workgroups (one wave alone), 1.0 waves per SIMD" in alone.stdout and "launch:" not in alone.stdout
+    assert "1 workgroups (the request)" in run(code, *options, "--estimate", "--cu-workgroups=1").stdout
 
 
 @pytest.mark.parametrize(

@@ -264,12 +264,14 @@ static void printEstimate(const CycleEstimate &e) {
            << " cycles each, of them matrix "
            << format("%.1f", e.loopMatrixPerIteration) << "; matrix units busy "
            << p(e.loopMatrixShare) << " of its time\n";
-  outs() << "launch: " << e.launchCycles << " cycles, "
-         << format("%.2f", e.microseconds) << " us at the peak clock (memory "
-         << e.memoryCycles << ")\n";
+  if (e.launchCycles)
+    outs() << "launch: " << e.launchCycles << " cycles, "
+           << format("%.2f", e.microseconds) << " us at the peak clock (memory "
+           << e.memoryCycles << ")\n";
   if (e.truncated)
-    outs() << "the waves' streams were cut: the estimate covers their "
-              "beginning\n";
+    outs()
+        << "the waves' streams were cut: the launch is extrapolated from their "
+           "beginning\n";
 }
 
 static Error run(ArrayRef<const char *> arguments) {

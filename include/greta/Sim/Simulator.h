@@ -194,7 +194,8 @@ struct LaunchConfig {
   /// Runs only the workgroups the estimate needs: a fraction of a large grid.
   /// The results of the others stay unwritten.
   bool estimateOnly = false;
-  /// Replays one wave alone on its SIMD, as llvm-mca does.
+  /// Replays one wave alone on its SIMD, as llvm-mca does: nothing is said
+  /// about the launch.
   bool estimateOneWave = false;
   /// Workgroups on the compute unit; 0: what occupancy and grid allow.
   unsigned estimateWorkgroups = 0;

@@ -82,6 +82,17 @@ TEST(Timing, MatrixInstructionsFillTheirUnit) {
   EXPECT_NEAR(e.loopMatrixShare, 0.25, 0.01);
 }
 
+// The scheduler leaves loops with two ways back to the beginning.
+TEST(Timing, LoopsWithTwoLatches) {
+  CycleEstimate e = one("gfx942", repeat(mfma, 4) + " s_bitcmp1_b32 s4, 0\n"
+                                                    " s_cbranch_scc0 odd\n"
+                                                    " s_add_u32 s4, s4, 1\n"
+                                                    " s_branch begin\nodd:\n");
+  EXPECT_EQ(e.loopIterations, 101u); // 100 is looked at once more
+  EXPECT_NEAR(e.loopCyclesPerIteration, 4 * 32, 8);
+  EXPECT_EQ(e.loopMatrixPerIteration, 4 * 32);
+}
+
 TEST(Timing, WavesShareAUnit) {
   CycleEstimate four = one("gfx942", repeat(mfma, 8), {256, 1, 1}),
                 eight = one("gfx942", repeat(mfma, 8), {512, 1, 1});
