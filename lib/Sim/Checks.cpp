@@ -319,6 +319,11 @@ void Checker::State::waitsAfter(Wave &w, WaveState &s, const Inst &i) {
     s.lastFlat[CountLds] = ++s.issued[CountLds];
   }
   s.anyPending = true;
+  // A wave stalls rather than have more under way than the counter counts;
+  // LLVM counts on it.
+  bool gfx9 = w.chip->isGfx9();
+  if (c != CountSmem && !(gfx9 && s.lastFlat[c] > s.done[c]))
+    finish(s, c, c == CountLds && gfx9 ? 15 : 63);
   auto mark = [&](const Operand &o) {
     for (unsigned k = 0; k < o.words; ++k) {
       unsigned r = o.index + k;

@@ -165,6 +165,23 @@ TEST(ChecksMore, FlatLoadsNeedBothCounters) {
   EXPECT_TRUE(contains(e, "v5 is read before")) << e;
 }
 
+// No more loads can be under way than the counter counts: the first of 64 is
+// back when the last is issued.
+TEST(ChecksMore, FullCountersStall) {
+  for (int loads : {63, 64}) {
+    std::string text = "s_load_dwordx2 s[2:3], s[0:1], 0x0\nv_mov_b32 v1, 0\n"
+                       "s_waitcnt lgkmcnt(0)\n";
+    for (int k = 0; k < loads; ++k)
+      text += "global_load_dword v" + std::to_string(10 + k) + ", v1, s[2:3]\n";
+    std::string e = runAssembly("gfx942", text + "v_mov_b32 v2, v10",
+                                CheckWaits, {64, 1, 1}, "80");
+    if (loads == 63)
+      EXPECT_TRUE(contains(e, "v10 is read before")) << e;
+    else
+      EXPECT_EQ(e, "");
+  }
+}
+
 std::string delivery(const char *wait, const char *barrier) {
   // Wave w loads into its 256 bytes and reads those of the other.
   return std::string(R"(
