@@ -110,6 +110,11 @@ LogicalResult Distributor::distributeMatrixDot(DotOp op,
           Value &sum = out[i * columns + j];
           Value left = as[(i * depth + k) * inTile + part];
           Value right = bs[(k * columns + j) * inTile + part];
+          // Rows of A one after another: on the H200 a fragment that is loaded
+          // just before its products beats all of them loaded first.
+          if (auto load = left.getDefiningOp<FragmentLoadOp>();
+              load && j == 0 && load->getBlock() == builder.getBlock())
+            load->moveBefore(builder.getBlock(), builder.getInsertionPoint());
           if (matrix.getSwapped())
             std::swap(left, right);
           sum = MmaOp::create(builder, op.getLoc(), sum.getType(),
