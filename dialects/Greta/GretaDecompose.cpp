@@ -333,3 +333,43 @@ Value MatmulOp::decompose(OpBuilder &builder) {
                  ArrayRef(iterators).take_front(2),
                  [](ImplicitLocOpBuilder &, ValueRange v) { return v[0]; });
 }
+
+/// One generic over [N, K] that reads every packed word eight times.
+Value DequantOp::decompose(OpBuilder &builder) {
+  ImplicitLocOpBuilder b(getLoc(), builder);
+  ReifiedRankedShapedTypeDims shapes;
+  if (failed(reifyResultShapes(b, shapes)))
+    return Value();
+  int64_t group = getGroup();
+  AffineExpr n = b.getAffineDimExpr(0), k = b.getAffineDimExpr(1);
+  auto map = [&](int64_t perElement) {
+    return AffineMap::get(2, 0, {n, k.floorDiv(perElement)}, b.getContext());
+  };
+  Value empty = tensor::EmptyOp::create(b, shapes[0], b.getF16Type());
+  utils::IteratorType iterators[] = {utils::IteratorType::parallel,
+                                     utils::IteratorType::parallel};
+  return generic(
+      b, {getQ(), getScales(), getZeros()}, empty,
+      {map(8), map(group), map(8 * group), b.getMultiDimIdentityMap(2)},
+      iterators, [&](ImplicitLocOpBuilder &b, ValueRange v) -> Value {
+        Value at = arith::IndexCastOp::create(b, b.getI32Type(),
+                                              linalg::IndexOp::create(b, 1));
+        // Four bits of a word: those of the weight (or group) modulo eight.
+        auto nibble = [&](Value word, int64_t perNibble) {
+          Value number = arith::ShRUIOp::create(
+              b, at,
+              arith::ConstantIntOp::create(b, llvm::Log2_64(perNibble), 32));
+          Value inWord = arith::AndIOp::create(
+              b, number, arith::ConstantIntOp::create(b, 7, 32));
+          Value shift = arith::MulIOp::create(
+              b, inWord, arith::ConstantIntOp::create(b, 4, 32));
+          return arith::AndIOp::create(b,
+                                       arith::ShRUIOp::create(b, word, shift),
+                                       arith::ConstantIntOp::create(b, 15, 32));
+        };
+        Value difference =
+            arith::SubIOp::create(b, nibble(v[0], 1), nibble(v[2], group));
+        return arith::MulFOp::create(
+            b, arith::SIToFPOp::create(b, b.getF32Type(), difference), v[1]);
+      });
+}

@@ -245,6 +245,57 @@ LogicalResult MatmulOp::verify() {
   return checkDim(*this, "result", getResult(), 1, n, "N of 'b'");
 }
 
+LogicalResult DequantOp::verify() {
+  if (failed(checkPlain(*this)))
+    return failure();
+  int64_t group = getGroup();
+  if (group != 32 && group != 64 && group != 128)
+    return emitOpError() << "'group' is " << group
+                         << "; it is 32, 64 or 128: repeat the scales of a "
+                            "larger group";
+  if (failed(checkRank(*this, "q", getQ(), 2, "[N, K/8]")))
+    return failure();
+  if (getQ().getType().isDynamicDim(1))
+    return emitOpError() << "'q' has a dynamic last dimension; only N may be "
+                            "dynamic: give K/8 in the type";
+  int64_t n = getQ().getType().getDimSize(0);
+  int64_t k = getQ().getType().getDimSize(1) * 8;
+  if (k == 0 || k % group)
+    return emitOpError() << "'q' has rows of " << k << " weights; 'group' "
+                         << group
+                         << " must divide them: pad K or take a smaller group";
+  int64_t groups = k / group;
+  struct {
+    StringRef name;
+    Value value;
+    int64_t columns;
+    StringRef shape;
+    bool isFloat;
+  } operands[] = {{"q", getQ(), k / 8, "[N, K/8]", false},
+                  {"scales", getScales(), groups, "[N, K/group]", true},
+                  {"zeros", getZeros(), (groups + 7) / 8,
+                   "[N, ceil(K/group/8)]", false},
+                  {"result", getResult(), k, "[N, K]", true}};
+  for (const auto &[name, value, columns, shape, isFloat] : operands) {
+    auto type = cast<RankedTensorType>(value.getType());
+    if (isFloat ? !type.getElementType().isF16()
+                : !type.getElementType().isSignlessInteger(32))
+      return emitOpError() << "'" << name << "' has element type "
+                           << type.getElementType() << "; it is "
+                           << (isFloat ? "f16: convert it with arith"
+                                       : "i32: pack eight weights of 4 bits "
+                                         "into each");
+    if (failed(checkRank(*this, name, value, 2, shape)) ||
+        failed(checkDim(*this, name, value, 0, n, "N of 'q'")))
+      return failure();
+    if (type.getDimSize(1) != columns)
+      return emitOpError() << "'" << name << "' is " << type
+                           << "; it must have " << columns
+                           << " columns: it is " << shape << " with K = " << k;
+  }
+  return success();
+}
+
 //===----------------------------------------------------------------------===//
 // Shapes of results in terms of operands
 //===----------------------------------------------------------------------===//
@@ -289,5 +340,12 @@ LogicalResult MatmulOp::reifyResultShapes(OpBuilder &builder,
   };
   shapes.push_back({size(0, getA(), getTransposeA() ? 1 : 0),
                     size(1, getB(), getTransposeB() ? 0 : 1)});
+  return success();
+}
+LogicalResult
+DequantOp::reifyResultShapes(OpBuilder &builder,
+                             ReifiedRankedShapedTypeDims &shapes) {
+  shapes.push_back({tensor::getMixedSize(builder, getLoc(), getQ(), 0),
+                    builder.getIndexAttr(getType().getDimSize(1))});
   return success();
 }

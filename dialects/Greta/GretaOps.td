@@ -151,4 +151,30 @@ def Greta_MatmulOp : Greta_Op<"matmul"> {
   let results = (outs AnyRankedTensor:$result);
 }
 
+def Greta_DequantOp : Greta_Op<"dequant"> {
+  let summary = "Weights from 4 bits with a scale and a zero per group";
+  let description = [{
+    | operand | shape |
+    |---|---|
+    | `q` | `[N, K/8]`, i32: eight weights of 4 bits, the lowest bits first |
+    | `scales` | `[N, K/group]`, f16 |
+    | `zeros` | `[N, ceil(K/group/8)]`, i32: packed like `q` |
+    | result | `[N, K]`, f16 |
+
+    `y[n, k] = (q[n, k] - zeros[n, k / group]) * scales[n, k / group]`, with weights and zeros from 0 to 15, rounded once.
+    `group` is 32, 64 or 128 and divides K. As `b` of a `greta.matmul` with `transpose_b` and few rows it becomes part of that
+    kernel, and the weights are read as they are packed.
+
+    Source: E. Frantar et al., "GPTQ: Accurate Post-Training Quantization for Generative Pre-trained Transformers", 2022,
+    arXiv:2210.17323, whose implementations pack weights like this.
+
+    ```mlir
+    %w = greta.dequant %q, %scales, %zeros {group = 128}
+        : tensor<14336x512xi32>, tensor<14336x32xf16>, tensor<14336x4xi32> -> tensor<14336x4096xf16>
+    ```
+  }];
+  let arguments = (ins AnyRankedTensor:$q, AnyRankedTensor:$scales, AnyRankedTensor:$zeros, I64Attr:$group);
+  let results = (outs AnyRankedTensor:$result);
+}
+
 #endif

@@ -173,6 +173,14 @@ LogicalResult LoadOp::verify() {
       if (!llvm::is_contained(getBounded(), dim))
         return emitOpError("clamps dimension ")
                << dim << ", which is not among the bounded ones";
+  if (auto divisors = getDivisors())
+    if (static_cast<int64_t>(divisors->size()) != block.getRank() ||
+        !llvm::all_of(*divisors, [](int64_t d) {
+          return d > 0 && llvm::isPowerOf2_64(d);
+        }))
+      return emitOpError("has divisors ")
+             << *divisors << "; they are a power of two for each dimension of "
+             << block;
   return verifyAccess(*this, block);
 }
 
@@ -282,6 +290,41 @@ LogicalResult ContractOp::verify() {
              << "; along 'dims' the result has extent 1, elsewhere operands "
                 "have its extent or 1, and both are floats or both integers";
   }
+  return success();
+}
+
+LogicalResult ContractPackedOp::verify() {
+  auto acc = cast<RankedTensorType>(getAcc().getType());
+  int64_t rank = acc.getRank();
+  auto a = cast<RankedTensorType>(getA().getType());
+  auto words = cast<RankedTensorType>(getWords().getType());
+  // Extents along words and weights, and what else it is made of.
+  auto fits = [&](Value value, int64_t numWords, int64_t perWord,
+                  auto isElement) {
+    auto type = cast<RankedTensorType>(value.getType());
+    if (type.getRank() != rank || rank < 3 ||
+        type.getDimSize(rank - 2) != numWords ||
+        type.getDimSize(rank - 1) != perWord ||
+        !isElement(type.getElementType()))
+      return false;
+    for (int64_t dim = 0; dim < rank - 2; ++dim)
+      if (type.getDimSize(dim) != 1 &&
+          type.getDimSize(dim) != acc.getDimSize(dim))
+        return false;
+    return true;
+  };
+  auto isF16 = [](Type type) { return type.isF16(); };
+  auto isF32 = [](Type type) { return type.isF32(); };
+  auto isI32 = [](Type type) { return type.isInteger(32); };
+  int64_t numWords =
+      words.getRank() > 1 ? words.getDimSize(words.getRank() - 2) : 0;
+  if (!fits(getA(), numWords, 8, isF16) ||
+      !fits(getWords(), numWords, 1, isI32) || !fits(getZeros(), 1, 1, isI32) ||
+      !fits(getScales(), 1, 1, isF16) || !fits(getAcc(), 1, 1, isF32))
+    return emitOpError("contracts ")
+           << a << " with " << words
+           << "; it takes [.., W, 8] of f16, [.., W, 1] of i32, zeros of i32 "
+              "and scales of f16 [.., 1, 1] into [.., 1, 1] of f32";
   return success();
 }
 
@@ -414,4 +457,13 @@ LogicalResult FragmentElementsOp::verify() {
 
 LogicalResult FragmentFromElementsOp::verify() {
   return verifyElements(*this, getResult().getType(), getValue().getType());
+}
+
+LogicalResult DotPackedOp::verify() {
+  int64_t words = getWords().getType().getNumElements();
+  if (getA().getType().getNumElements() != 8 * words)
+    return emitOpError("multiplies ")
+           << words << " words by " << getA().getType()
+           << "; a word has eight weights";
+  return success();
 }

@@ -86,7 +86,9 @@ def GretaTile_LoadOp : GretaTile_Op<"load", [MemoryEffects<[MemRead]>, AttrSized
     Element (i0, i1, ...) of the block comes from `base[sum_d (offsets[d] + i_d) * strides[d]]`, in elements. For every dimension
     `bounded[k]` it is read only where `offsets[d] + i_d < bounds[k]`; elsewhere the value is `other`, or zero without one. The block's first element
     lies within the bounds. Along the dimensions `clamp[k]`, which are bounded too, what lies beyond is the last element within instead, for
-    rows of an operand whose products nobody keeps. A stride of -2^63 (`?`) is taken from `dynamic_strides`, in order. `align` is the alignment in bytes
+    rows of an operand whose products nobody keeps. With `divisors`, powers of two, `(offsets[d] + i_d) / divisors[d]`
+    takes the index's place in the address (not in the bounds): neighbours share elements; there the offset is a multiple of the block's
+    extent. A stride of -2^63 (`?`) is taken from `dynamic_strides`, in order. `align` is the alignment in bytes
     that the base pointer is known to have, and that strides and offsets are promised to keep in units of the vector they allow.
 
     ```mlir
@@ -97,15 +99,21 @@ def GretaTile_LoadOp : GretaTile_Op<"load", [MemoryEffects<[MemRead]>, AttrSized
   let arguments = (ins GretaTile_PtrType:$base, Variadic<I32>:$offsets, Variadic<I32>:$dynamic_strides,
                        Variadic<I32>:$bounds, Optional<AnyScalar>:$other, DenseI64ArrayAttr:$strides,
                        DenseI64ArrayAttr:$bounded, OptionalAttr<DenseI64ArrayAttr>:$clamped,
-                       DefaultValuedAttr<I64Attr, "16">:$align);
+                       DefaultValuedAttr<I64Attr, "16">:$align, OptionalAttr<DenseI64ArrayAttr>:$divisors);
   let builders = [OpBuilder<(ins "::mlir::Type":$type, "::mlir::Value":$base, "::mlir::ValueRange":$offsets,
                                  "::mlir::ValueRange":$dynamicStrides, "::mlir::ValueRange":$bounds, "::mlir::Value":$other,
                                  "::llvm::ArrayRef<int64_t>":$strides, "::llvm::ArrayRef<int64_t>":$bounded, "int64_t":$align,
                                  CArg<"::llvm::ArrayRef<int64_t>", "{}">:$clamped), [{
     build($_builder, $_state, type, base, offsets, dynamicStrides, bounds, other, strides, bounded,
-          clamped.empty() ? ::mlir::DenseI64ArrayAttr() : $_builder.getDenseI64ArrayAttr(clamped), align);
+          clamped.empty() ? ::mlir::DenseI64ArrayAttr() : $_builder.getDenseI64ArrayAttr(clamped), align,
+          ::mlir::DenseI64ArrayAttr());
   }]>];
   let extraClassDeclaration = [{
+    /// How many neighbours along a dimension share an element.
+    int64_t getDivisor(unsigned dim) {
+      auto divisors = getDivisors();
+      return divisors ? (*divisors)[dim] : 1;
+    }
     bool isClamped(int64_t dim) { return getClamped() && ::llvm::is_contained(*getClamped(), dim); }
   }];
   let results = (outs AnyBlock:$result);
@@ -223,6 +231,28 @@ def GretaTile_ContractOp : GretaTile_Op<"contract", [Pure, TypesMatchWith<"the a
   let arguments = (ins AnyBlock:$a, AnyBlock:$b, AnyBlock:$acc, DenseI64ArrayAttr:$dims);
   let results = (outs AnyBlock:$result);
   let assemblyFormat = "$a `,` $b `,` $acc `dims` $dims attr-dict `:` type($a) `,` type($b) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def GretaTile_ContractPackedOp : GretaTile_Op<"contract_packed", [Pure, TypesMatchWith<"the accumulator has the result's type",
+    "result", "acc", "$_self">]> {
+  let summary = "contract with weights of 4 bits, eight in a word";
+  let description = [{
+    The last two dimensions are words and the eight weights of each: `a` is `[.., W, 8]` of f16, `words` `[.., W, 1]` of i32, `zeros`
+    (i32, 0 to 15) and `scales` (f16) `[.., 1, 1]`. The result is `acc + scales * sum(a * (weight - zeros))` over both, in f32;
+    a target may round products and sums of up to eight of them to f16.
+
+    ```mlir
+    %r = greta_tile.contract_packed %x, %q, %z, %s, %c : tensor<1x1x32x4x8xf16>, tensor<1x2x32x4x1xi32>, tensor<1x2x32x1x1xi32>,
+           tensor<1x2x32x1x1xf16> -> tensor<1x2x32x1x1xf32>
+    ```
+  }];
+  let arguments = (ins AnyBlock:$a, AnyBlock:$words, AnyBlock:$zeros, AnyBlock:$scales, AnyBlock:$acc);
+  let results = (outs AnyBlock:$result);
+  let assemblyFormat = [{
+    $a `,` $words `,` $zeros `,` $scales `,` $acc attr-dict `:` type($a) `,` type($words) `,` type($zeros) `,` type($scales)
+    `->` type($result)
+  }];
   let hasVerifier = 1;
 }
 
@@ -375,6 +405,18 @@ def GretaTile_ScheduleGroupOp : GretaTile_Op<"schedule_group"> {
 }
 
 def AnyMatrixOperand : AnyTypeOf<[AnyVectorOfNonZeroRank, GretaTile_FragmentType]>;
+
+def GretaTile_DotPackedOp : GretaTile_Op<"dot_packed", [Pure]> {
+  let summary = "One lane's product with weights of 4 bits";
+  let description = [{
+    The sum of `a[8 i + j] * (w - zero)` over the words `i` and their four bits `j`, the lowest first, in f32; a target may round
+    products and sums of up to eight of them to f16. `zero` is 0 to 15.
+  }];
+  let arguments = (ins VectorOfRankAndType<[1], [I32]>:$words, I32:$zero, VectorOfRankAndType<[1], [F16]>:$a);
+  let results = (outs F32:$result);
+  let assemblyFormat = "$words `,` $zero `,` $a attr-dict `:` type($words) `,` type($a)";
+  let hasVerifier = 1;
+}
 
 def GretaTile_MmaOp : GretaTile_Op<"mma", [Pure, TypesMatchWith<"the accumulator has the result's type", "result", "acc", "$_self">]> {
   let summary = "One matrix instruction of a wave";

@@ -1,6 +1,6 @@
 """Checks and measures row_ops.greta on a GPU; called by scripts/bench-h200, which sets the library path.
 
-usage: row_ops.py DIR CSV [--device=vulkan] [--reps=50] [--rounds=7] [--scale=1] [--variants]
+usage: row_ops.py DIR CSV [--device=vulkan] [--reps=50] [--rounds=7] [--scale=1] [--variants] [--only=NAME,..]
 Data are random normal f16. Every function runs over several sets of buffers that together are larger than any cache, and over poisoned
 results. Time is the GPU's, from events around `reps` launches; median, minimum and maximum of `rounds` such batches. The copy is measured
 twice in the same run, by the runtime's own buffer copy and by torch, and the faster one is the yardstick. --scale divides the number
@@ -10,6 +10,7 @@ of rows, for a try on a small machine; --variants measures every variant that ru
 import argparse
 import csv
 import ctypes
+import dataclasses
 import datetime
 import pathlib
 import statistics
@@ -21,6 +22,7 @@ import numpy as np
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "test" / "e2e"), str(ROOT / "scripts" / "lib")]
 import cases  # noqa: E402
+import products  # noqa: E402
 from greta_runtime import Package, Runtime, tensors  # noqa: E402
 
 try:
@@ -59,12 +61,35 @@ def torch_rope(x, cos, sin):
     return torch.cat([a * cos - b * sin, b * cos + a * sin], -1).half()
 
 
+LINEAR_W4 = products.Product("w4128", "nt", 1, 57344, 4096, "f16")
+
+
+def linear_w4_inputs(rng, rows):
+    kinds = {"f16": np.float16, "i32": np.int32}
+    return [random(rng, 1, LINEAR_W4.k), *(a.astype(kinds[kind]) for a, kind in products.packed_inputs(LINEAR_W4, rng, 128))]
+
+
+def linear_w4(x, *packed):
+    """In pieces: the weights are 2 GB in float64."""
+    parts = zip(*(np.array_split(a, 16) for a in packed))
+    return np.concatenate([products.w4(dataclasses.replace(LINEAR_W4, n=len(part[0])), x, *part) for part in parts], axis=1)
+
+
+def torch_linear_w4(x, q, scales, zeros):
+    """cuBLAS on weights of f16 beside it: four times the bytes; torch has no product with these weights."""
+    if not hasattr(torch_linear_w4, "w"):
+        torch_linear_w4.w = torch.randn(LINEAR_W4.n, LINEAR_W4.k, device="cuda", dtype=torch.float16)
+    return x @ torch_linear_w4.w.T
+
+
 # function: (rows, inputs, float64 definition, the same in torch)
 FUNCTIONS = {
     "rms_norm": (16384, lambda g, n: [random(g, n, 8192), random(g, 8192)], cases.rms_norm, lambda x, w: torch.nn.functional.rms_norm(x, (8192,), w, 1e-5)),
     "residual_rms_norm": (16384, lambda g, n: [random(g, n, 8192), random(g, n, 8192), random(g, 8192)], residual_reference, torch_residual),
     "softmax": (16384, lambda g, n: [random(g, n, 8192)], cases.softmax, lambda x: torch.softmax(x, -1)),
     "swiglu": (8192, lambda g, n: [random(g, n, 14336), random(g, n, 14336)], cases.swiglu, lambda gate, up: torch.nn.functional.silu(gate) * up),
+    "linear": (1, lambda g, n: [random(g, 1, 4096), random(g, 14336, 4096) / np.float16(64)], lambda x, w: x @ w.T, lambda x, w: x @ w.T),
+    "linear_w4": (1, linear_w4_inputs, linear_w4, torch_linear_w4),
     "rope": (8192, rope_inputs, cases.rope_neox, torch_rope),
 }
 
@@ -146,14 +171,14 @@ def measure(runtime, timer, package, name, variant, options):
             runtime.poison(buffer, size)
         sets.append((tensors(zip(arguments, shapes)), tensors(zip(results, (shape for shape, _, _ in described))), arguments + results))
     times = batches(timer, lambda i: function.launch(*sets[i % count][:2]), options.reps, options.rounds)
-    expected = define(*(a.astype(np.float64) for a in inputs))
+    expected = define(*(a if a.dtype == np.int32 else a.astype(np.float64) for a in inputs))
     expected = expected if isinstance(expected, list) else [expected]
     outputs = sets[(options.reps - 1) % count][2][len(inputs) :]  # of the last launch
     errors = [cases.row_errors(runtime.read(b, shape, dtype), e) for b, (shape, dtype, _), e in zip(outputs, described, expected)]
     for _, _, buffers in sets:
         for buffer in buffers:
             runtime.lib.greta_buffer_destroy(buffer)
-    row = dict(function=name, shape="x".join(map(str, shapes[0])), dtype="f16", variant=function.variant, bytes=moved)
+    row = dict(function=name, shape="x".join(map(str, max(shapes, key=np.prod))), dtype="f16", variant=function.variant, bytes=moved)
     row |= dict(median_us=round(statistics.median(times), 2), min_us=round(min(times), 2), max_us=round(max(times), 2))
     row |= dict(error_euclidean=f"{max(e[0] for e in errors):.2e}", error_maximum=f"{max(e[1] for e in errors):.2e}")
     row["gb_per_s"] = round(moved / statistics.median(times) / 1e3, 1)
@@ -176,6 +201,7 @@ def main():
     parser.add_argument("--reps", type=int, default=50)
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--scale", type=int, default=1)
+    parser.add_argument("--only", type=lambda names: names.split(","), help="these functions alone")
     parser.add_argument("--variants", action="store_true")
     options = parser.parse_args()
 
@@ -190,7 +216,7 @@ def main():
     print(f"{info.get('name')}; copy {', '.join(f'{c:.0f}' for c in copies)} GB/s")
     common = dict(date=datetime.date.today().isoformat(), commit=(options.directory / "commit").read_text(), gpu=info.get("name"), driver=info.get("driver"))
     table = []
-    for name in FUNCTIONS:
+    for name in options.only or FUNCTIONS:
         runnable = [v["id"] for v in package.variants(name) if v["runnable"]]
         for variant in runnable if options.variants else [None]:
             began = time.monotonic()

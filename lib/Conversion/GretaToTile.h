@@ -111,6 +111,16 @@ private:
   }
   mlir::Value computeDecode(MatmulOp op);
   mlir::Value loadDepth(mlir::BlockArgument argument, const Mapping &mapping);
+  mlir::Value computeDequant(DequantOp op, const Mapping &mapping);
+  /// Words, zeros (0 to 15) and scales of a block.
+  struct PackedBlocks {
+    mlir::Value words, zeros, scales;
+  };
+  PackedBlocks loadDequant(DequantOp op, bool inProduct);
+  struct Packed;
+  mlir::Value loadPacked(mlir::Value v, const Packed &packed);
+  mlir::Value digit(const Packed &packed);
+  mlir::Value nibble(mlir::Value word, mlir::Value number);
   void loadLeaves(mlir::Value v, const Mapping &mapping);
   mlir::Value maskDepth(mlir::Value block);
   /// The block that reduction `index` of `op` combines, masked.

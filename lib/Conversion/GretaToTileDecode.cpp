@@ -13,6 +13,7 @@
 // [M, N, 1, 1].
 //
 // B may be computed: elementwise work is done on the block that was loaded.
+// Packed weights with a result of f16 are multiplied as they are.
 //
 //===----------------------------------------------------------------------===//
 
@@ -33,7 +34,12 @@ void SpaceEmitter::addDepth() {
                     /*masked=*/false, Value(), unit});
   };
   add(Dim::Depth, config.depth / config.run, depth / config.run, config.run);
-  add(Dim::Run, config.run, config.run, 1);
+  // Packed weights: words, and the eight weights of each.
+  bool isPacked = !region.front().getOps<DequantOp>().empty();
+  int64_t last = isPacked ? 8 : config.run;
+  if (isPacked)
+    add(Dim::Run, config.run / last, config.run / last, last);
+  add(Dim::Run, last, last, 1);
 }
 
 Value SpaceEmitter::loadDepth(BlockArgument argument, const Mapping &mapping) {
@@ -93,6 +99,8 @@ void SpaceEmitter::loadLeaves(Value v, const Mapping &mapping) {
     value(v, mapping);
     return;
   }
+  if (v.getDefiningOp<DequantOp>())
+    return;
   for (OpOperand &operand : v.getDefiningOp()->getOpOperands())
     loadLeaves(operand.get(), operandMapping(operand, mapping, space.rank()));
 }
@@ -129,10 +137,14 @@ Value SpaceEmitter::computeDecode(MatmulOp op) {
   for (unsigned dim = depthDim + 1; dim < dims.size(); ++dim)
     summed.push_back(dim);
   auto type = RankedTensorType::get(shape, element);
+  auto packed = op.getB().getDefiningOp<DequantOp>();
+  if (!op.getType().getElementType().isF16())
+    packed = nullptr;
 
   // Blocks from `first` (in runs), the last one of them maybe not full.
   auto emitBlocks = [&](Value sum, Value first, int64_t count, bool masked) {
     SmallVector<Scope> scopes(count);
+    SmallVector<PackedBlocks> weights(count);
     auto enter = [&](int64_t i) {
       std::swap(inner, scopes[i]);
       Value step = i32(b, i * dims[depthDim].extent);
@@ -143,13 +155,24 @@ Value SpaceEmitter::computeDecode(MatmulOp op) {
     };
     for (int64_t i = 0; i < count; ++i) {
       enter(i);
-      loadLeaves(op.getB(), w);
+      if (packed)
+        weights[i] = loadDequant(packed, /*inProduct=*/true);
+      else
+        loadLeaves(op.getB(), w);
       loadLeaves(op.getA(), a);
       std::swap(inner, scopes[i]);
     }
     for (int64_t i = 0; i < count; ++i) {
       enter(i);
-      Value right = value(op.getB(), w), left = value(op.getA(), a);
+      Value left = value(op.getA(), a);
+      if (packed) {
+        auto [words, zeros, scales] = weights[i];
+        sum = tile::ContractPackedOp::create(b, type, left, words, zeros,
+                                             scales, sum);
+        std::swap(inner, scopes[i]);
+        continue;
+      }
+      Value right = value(op.getB(), w);
       if (dims[depthDim].masked && !isa<BlockArgument>(op.getB()))
         right = maskDepth(right);
       sum = tile::ContractOp::create(b, type, left, right, sum, summed);

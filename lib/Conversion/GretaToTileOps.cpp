@@ -233,6 +233,8 @@ Value SpaceEmitter::compute(Value v, const Mapping &mapping) {
         value(operand.get(), operandMapping(operand, mapping, space.rank())),
         shapeOf(mapping));
   }
+  if (auto dequant = dyn_cast<DequantOp>(op))
+    return computeDequant(dequant, mapping);
   if (isRowOp(op))
     return computeRowOp(op);
   return computeElementwise(op, mapping);

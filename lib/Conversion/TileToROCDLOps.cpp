@@ -25,6 +25,7 @@
 #include "TileToROCDL.h"
 #include "mlir/Conversion/LLVMCommon/Pattern.h"
 #include "mlir/Dialect/LLVMIR/ROCDLDialect.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -360,6 +361,58 @@ struct MmaLowering : ConvertOpToLLVMPattern<tile::MmaOp> {
   }
 };
 
+/// Weights e and e+4 of a word come out of it together, as f16 with the bits of
+/// the exponent put in front: 64 + w / 16, or 4 + w / 16 for the upper of two.
+/// Differences to the zero are exact, products are summed in f32.
+struct DotPackedLowering : ConvertOpToLLVMPattern<tile::DotPackedOp> {
+  using ConvertOpToLLVMPattern::ConvertOpToLLVMPattern;
+  LogicalResult
+  matchAndRewrite(tile::DotPackedOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    Type i32 = b.getI32Type(), f32 = b.getF32Type();
+    auto pair = VectorType::get(2, b.getF16Type());
+    auto bits = [&](int64_t value) -> Value {
+      return LLVM::ConstantOp::create(b, i32, b.getI32IntegerAttr(value));
+    };
+    auto withExponent = [&](Value x, int64_t exponent) -> Value {
+      return LLVM::BitcastOp::create(b, pair,
+                                     LLVM::OrOp::create(b, x, bits(exponent)));
+    };
+    Value zeros = LLVM::MulOp::create(b, adaptor.getZero(), bits(0x00010001));
+    Value bias[2] = {
+        withExponent(zeros, 0x54005400),
+        withExponent(LLVM::ShlOp::create(b, zeros, bits(4)), 0x44004400)};
+    Value sum = LLVM::ConstantOp::create(b, f32, b.getF32FloatAttr(0.0));
+    Value no = LLVM::ConstantOp::create(b, b.getI1Type(), b.getBoolAttr(false));
+    int64_t count = op.getWords().getType().getNumElements();
+    for (int64_t i = 0; i < count; ++i) {
+      Value word =
+          LLVM::ExtractElementOp::create(b, adaptor.getWords(), bits(i));
+      for (int32_t e = 0; e < 4; ++e) {
+        if (e == 2)
+          word = LLVM::LShrOp::create(b, word, bits(8));
+        Value weights = LLVM::FSubOp::create(
+            b,
+            withExponent(LLVM::AndOp::create(
+                             b, word, bits(e % 2 ? 0x00f000f0 : 0x000f000f)),
+                         e % 2 ? 0x44004400 : 0x54005400),
+            bias[e % 2]);
+        int32_t at = 8 * i + e;
+        Value x = LLVM::ShuffleVectorOp::create(
+            b, adaptor.getA(), adaptor.getA(), ArrayRef<int32_t>{at, at + 4});
+        sum = LLVM::CallIntrinsicOp::create(
+                  b, f32, b.getStringAttr("llvm.amdgcn.fdot2"),
+                  ValueRange{weights, x, sum, no})
+                  .getResult(0);
+      }
+    }
+    Value sixteen = LLVM::ConstantOp::create(b, f32, b.getF32FloatAttr(16.0));
+    rewriter.replaceOpWithNewOp<LLVM::FMulOp>(op, sum, sixteen);
+    return success();
+  }
+};
+
 struct ReturnLowering : ConvertOpToLLVMPattern<tile::ReturnOp> {
   using ConvertOpToLLVMPattern::ConvertOpToLLVMPattern;
   LogicalResult
@@ -375,7 +428,7 @@ struct ReturnLowering : ConvertOpToLLVMPattern<tile::ReturnOp> {
 void greta::rocdl::populateLanePatterns(const LLVMTypeConverter &converter,
                                         RewritePatternSet &patterns,
                                         const Kernel &kernel) {
-  patterns.add<MmaLowering, ProgramIdLowering, PtrAddLowering, PtrStoreLowering,
+  patterns.add<DotPackedLowering, MmaLowering, ProgramIdLowering, PtrAddLowering, PtrStoreLowering,
                ScheduleGroupLowering, SharedLoadLowering, SharedStoreLowering,
                BarrierLowering, ReturnLowering>(converter);
   patterns.add<LaneIdLowering, WaveIdLowering, SharedAllocLowering,

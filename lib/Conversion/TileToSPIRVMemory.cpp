@@ -438,6 +438,7 @@ LogicalResult KernelEmitter::emitLaneOp(Operation *op) {
         }
         return success();
       })
+      .Case<tile::DotPackedOp>([&](auto op) { return emitDotPacked(op); })
       .Case<tile::PtrAddOp>([&](tile::PtrAddOp op) {
         Value size = constInt(b.getI64Type(),
                               bytesOf(op.getBase().getType().getElementType()));

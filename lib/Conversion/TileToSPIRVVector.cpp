@@ -106,3 +106,48 @@ LogicalResult KernelEmitter::emitVectorOp(Operation *op) {
       })
       .Default([&](Operation *) { return unknown(op); });
 }
+
+/// Weights e and e+4 of a word come out of it together, as f16 with the bits of
+/// the exponent put in front: 64 + w / 16, or 4 + w / 16 for the upper of two.
+/// Differences to the zero are exact. They are multiplied by pairs; each half
+/// of two sums takes as many products as there are words, twice, before they
+/// go on in f32. As sixteenths they overflow only where `a` itself nearly does.
+LogicalResult KernelEmitter::emitDotPacked(tile::DotPackedOp op) {
+  Type half = registerType(b.getF16Type());
+  Type pair = VectorType::get(2, half), i32 = b.getI32Type();
+  auto withExponent = [&](Value x, int64_t exponent) {
+    return bitcast(pair, make<spirv::BitwiseOrOp>(i32, x, constI32(exponent)));
+  };
+  Value zeros =
+      same<spirv::IMulOp>(getScalar(op.getZero()), constI32(0x00010001));
+  Value bias[2] = {
+      withExponent(zeros, 0x54005400),
+      withExponent(make<spirv::ShiftLeftLogicalOp>(i32, zeros, constI32(4)),
+                   0x44004400)};
+  PartList a(get(op.getA())), words(get(op.getWords()));
+  Value sums[2];
+  for (auto [i, word] : llvm::enumerate(words))
+    for (unsigned e = 0; e < 4; ++e) {
+      Value bits = word;
+      if (e >= 2)
+        bits = make<spirv::ShiftRightLogicalOp>(i32, word, constI32(8));
+      bits = make<spirv::BitwiseAndOp>(
+          i32, bits, constI32(e % 2 ? 0x00f000f0 : 0x000f000f));
+      Value weights = same<spirv::FSubOp>(
+          withExponent(bits, e % 2 ? 0x44004400 : 0x54005400), bias[e % 2]);
+      Value x = spirv::CompositeConstructOp::create(
+          b, pair, ValueRange{a[8 * i + e], a[8 * i + e + 4]});
+      Value &sum = sums[e % 2];
+      sum = sum ? same<spirv::GLFmaOp>(weights, x, sum)
+                : same<spirv::FMulOp>(weights, x);
+    }
+  Value total;
+  for (Value sum : sums)
+    for (int32_t i = 0; i < 2; ++i) {
+      Value part = make<spirv::FConvertOp>(
+          b.getF32Type(), spirv::CompositeExtractOp::create(b, sum, {i}));
+      total = total ? same<spirv::FAddOp>(total, part) : part;
+    }
+  set(op, same<spirv::FMulOp>(total, constF32(16.0f)));
+  return success();
+}

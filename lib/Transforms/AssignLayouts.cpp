@@ -205,6 +205,11 @@ LogicalResult LayoutAssigner::collectSpaces() {
       space.contracted = true;
       for (int64_t dim : contract.getDims())
         space.inRegisters.set(dim);
+    } else if (auto contract = dyn_cast<ContractPackedOp>(op)) {
+      Space &space = spaceOf(contract.getResult());
+      space.contracted = true;
+      unsigned rank = space.shape.size();
+      space.inRegisters.set(rank - 2, rank);
     } else if (auto dot = dyn_cast<DotOp>(op))
       spaceOf(dot.getResult()).dot = dot;
   });

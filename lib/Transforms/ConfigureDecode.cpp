@@ -16,7 +16,6 @@
 using namespace mlir;
 using namespace greta;
 
-static constexpr int64_t maxRows = 16;
 /// Registers of a lane for what it has loaded and for its sums.
 static constexpr int64_t loadedRegisters = 64, sumRegisters = 64;
 /// Waves that a SIMD wants to hide latency behind.
@@ -30,6 +29,13 @@ bool greta::fitsDecode(const Space &space, const SpaceConfig &config) {
   if (!space.matmul)
     return false;
   int64_t depth = depthOf(space.matmul);
+  // Packed weights are taken by words.
+  bool isPacked = false;
+  (void)isComputedWeight(
+      space.matmul, [](Value v) { return isa<BlockArgument>(v); },
+      [&](Operation *op) { isPacked |= isa<DequantOp>(op); });
+  if (isPacked && config.run % 8)
+    return false;
   return !ShapedType::isDynamic(depth) && llvm::isPowerOf2_64(config.run) &&
          depth % config.run == 0 && llvm::isPowerOf2_64(config.depth) &&
          config.depth % config.run == 0;
@@ -40,6 +46,8 @@ static unsigned storedBits(Value value, size_t rank) {
   auto type = cast<RankedTensorType>(value.getType());
   if (isa<BlockArgument>(value))
     return type.getElementTypeBitWidth();
+  if (value.getDefiningOp<DequantOp>())
+    return 4;
   unsigned bits = 32;
   for (Value operand : value.getDefiningOp()->getOperands())
     if (cast<RankedTensorType>(operand.getType()).getRank() ==
@@ -51,16 +59,12 @@ static unsigned storedBits(Value value, size_t rank) {
 std::optional<Choice> greta::chooseDecode(const Space &space,
                                           const Limits &limits) {
   MatmulOp matmul = space.matmul;
-  std::optional<int64_t> rows = constantOf(space.shape[0]);
-  std::optional<int64_t> columns = constantOf(space.shape[1]);
+  if (!hasFewRows(matmul))
+    return std::nullopt;
+  int64_t rows = matmul.getType().getDimSize(0);
+  int64_t columns = matmul.getType().getDimSize(1);
   int64_t depth = depthOf(matmul);
-  if (!rows || !columns || *rows < 1 || *rows > maxRows ||
-      ShapedType::isDynamic(depth) || depth < 1 || *columns < 1)
-    return std::nullopt;
   bool alongDepth = matmul.getTransposeB();
-  // Sums along N are many already; more rows take the matrix schedule.
-  if (!alongDepth && *rows > 4)
-    return std::nullopt;
 
   int64_t bits = storedBits(matmul.getB(), 2);
   int64_t otherBits = matmul.getA().getType().getElementTypeBitWidth();
@@ -75,12 +79,12 @@ std::optional<Choice> greta::chooseDecode(const Space &space,
   int64_t run = 1, lanesAlongDepth, wavesAlongDepth = 1, columnsPerLane;
   if (alongDepth) {
     run = std::min(wide, powerPart(depth));
-    while (run > 1 && *rows * run * otherBits > 32 * loadedRegisters)
+    while (run > 1 && rows * run * otherBits > 32 * loadedRegisters)
       run /= 2;
     lanesAlongDepth = std::min(limits.wave, ceilPower(depth / run));
-    columnsPerLane = *rows <= 4 ? 2 : sumRegisters / 16;
+    columnsPerLane = rows <= 4 ? 2 : limits.wide ? sumRegisters / 16 : 1;
   } else {
-    int64_t neighbours = std::min(wide, powerPart(*columns));
+    int64_t neighbours = std::min(wide, powerPart(columns));
     columnsPerLane = neighbours;
     // A cache line of 128 bytes.
     int64_t lanesAlongColumns =
@@ -90,7 +94,7 @@ std::optional<Choice> greta::chooseDecode(const Space &space,
   int64_t lanesAlongColumns = limits.wave / lanesAlongDepth;
   int64_t runs = depth / run;
   auto wavesNeeded = [&]() -> int64_t {
-    return llvm::divideCeil(*columns, columnsPerLane * lanesAlongColumns);
+    return llvm::divideCeil(columns, columnsPerLane * lanesAlongColumns);
   };
   if (alongDepth)
     while (columnsPerLane > 1 &&
@@ -108,13 +112,13 @@ std::optional<Choice> greta::chooseDecode(const Space &space,
 
   Choice choice;
   choice.block = limits.wave * wavesAlongDepth * wavesAlongColumns;
-  choice.space.rows = {*rows};
+  choice.space.rows = {rows};
   choice.space.columns = columnsPerLane * lanesAlongColumns * wavesAlongColumns;
   int64_t blockRuns = lanesAlongDepth * wavesAlongDepth;
   choice.space.run = run;
   choice.space.depth = blockRuns * run;
   int64_t registers =
-      llvm::divideCeil(run * (columnsPerLane * bits + *rows * otherBits), 32);
+      llvm::divideCeil(run * (columnsPerLane * bits + rows * otherBits), 32);
   // A power of two, which is likely to divide.
   int64_t unroll = std::clamp<int64_t>(loadedRegisters / registers, 1, 8);
   choice.space.unroll = std::min<int64_t>(llvm::bit_floor<uint64_t>(unroll),

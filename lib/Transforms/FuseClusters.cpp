@@ -49,6 +49,7 @@ private:
   llvm::SetVector<Value> inputs(int cluster);
   bool reaches(int from, int to, llvm::SmallDenseSet<int> &visited);
   bool holds(int cluster);
+  bool holdsOperands(MatmulOp matmul, int cluster);
   bool tryJoin(Operation *op, int cluster);
   bool tryMerge(int from, int into);
   bool tryRepeat(int from, int into);
@@ -136,6 +137,35 @@ bool Clusterer::reaches(int from, int to, llvm::SmallDenseSet<int> &visited) {
   return false;
 }
 
+/// Whether a product's operands come from outside of its cluster, or are
+/// weights that the cluster computes for it alone.
+bool Clusterer::holdsOperands(MatmulOp matmul, int cluster) {
+  auto isOutside = [&](Value value) {
+    Operation *op = value.getDefiningOp();
+    if (op && isTransparent(op))
+      return false;
+    auto it = op ? clusterOf.find(op) : clusterOf.end();
+    return it == clusterOf.end() || it->second != cluster;
+  };
+  llvm::SmallPtrSet<Operation *, 8> computed;
+  SmallVector<Source> fromA;
+  addSources(matmul.getA(), false, fromA);
+  if (llvm::any_of(fromA, [&](Source s) { return s.cluster == cluster; }) ||
+      (!isOutside(matmul.getB()) &&
+       !isComputedWeight(matmul, isOutside,
+                         [&](Operation *op) { computed.insert(op); })))
+    return false;
+  for (Operation *op : clusters[cluster].ops)
+    if (isa<DequantOp>(op) && !computed.contains(op))
+      return false;
+  return llvm::all_of(computed, [&](Operation *op) {
+    return llvm::all_of(op->getResult(0).getUses(), [&](OpOperand &use) {
+      return computed.contains(use.getOwner()) ||
+             &use == &matmul->getOpOperand(1);
+    });
+  });
+}
+
 /// Whether the cluster, as it stands, can be one space of a kernel.
 bool Clusterer::holds(int cluster) {
   const Cluster &candidate = clusters[cluster];
@@ -160,14 +190,10 @@ bool Clusterer::holds(int cluster) {
         return false;
       rope = found;
     }
-    otherRowOp |= isRowOp(op) && !isa<MatmulOp, SwigluOp>(op);
+    otherRowOp |= isRowOp(op) && !isa<MatmulOp, SwigluOp, DequantOp>(op);
   }
-  if (matmul && otherRowOp)
+  if (matmul && (otherRowOp || !holdsOperands(matmul, cluster)))
     return false;
-  if (matmul)
-    for (Source source : sources(matmul))
-      if (source.cluster == cluster)
-        return false;
 
   auto isInside = [&](Value value) {
     Operation *op = value.getDefiningOp();

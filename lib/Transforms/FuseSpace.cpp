@@ -32,7 +32,43 @@ bool greta::isElementwise(Operation *op) {
 }
 
 bool greta::isRowOp(Operation *op) {
-  return isa<RmsNormOp, LayerNormOp, SoftmaxOp, SwigluOp, RopeOp, MatmulOp>(op);
+  return isa<RmsNormOp, LayerNormOp, SoftmaxOp, SwigluOp, RopeOp, MatmulOp,
+             DequantOp>(op);
+}
+
+bool greta::hasFewRows(MatmulOp matmul) {
+  int64_t rows = matmul.getType().getDimSize(0);
+  int64_t columns = matmul.getType().getDimSize(1);
+  int64_t depth =
+      matmul.getA().getType().getDimSize(matmul.getTransposeA() ? 0 : 1);
+  // Sums along N are many already; there more rows take the other schedule.
+  int64_t most = matmul.getTransposeB() ? 16 : 4;
+  return rows >= 1 && rows <= most && columns >= 1 && depth >= 1;
+}
+
+bool greta::isComputedWeight(MatmulOp matmul,
+                             llvm::function_ref<bool(Value)> isLeaf,
+                             llvm::function_ref<void(Operation *)> visit) {
+  if (!hasFewRows(matmul))
+    return false;
+  SmallVector<Value> worklist = {matmul.getB()};
+  while (!worklist.empty()) {
+    Value value = worklist.pop_back_val();
+    if (isLeaf(value))
+      continue;
+    Operation *op = value.getDefiningOp();
+    bool isDequant = isa<DequantOp>(op);
+    if (!isDequant && !isElementwise(op) &&
+        !isa<BroadcastOp, arith::ConstantOp>(op))
+      return false;
+    // Packed along the depth; its operands are loaded as they are.
+    if (isDequant &&
+        (!matmul.getTransposeB() || !llvm::all_of(op->getOperands(), isLeaf)))
+      return false;
+    visit(op);
+    llvm::append_range(worklist, op->getOperands());
+  }
+  return true;
 }
 
 unsigned greta::numReductions(Operation *op) {
@@ -53,7 +89,7 @@ Mapping greta::operandMapping(OpOperand &operand, const Mapping &mapping,
   }
   if (isa<RmsNormOp, LayerNormOp>(op) && number > 0)
     return {rank - 1};
-  if (isa<RopeOp>(op) && number > 0)
+  if ((isa<RopeOp>(op) && number > 0) || isa<DequantOp>(op))
     return {0, rank};
   return mapping;
 }
@@ -155,10 +191,12 @@ static FailureOr<Space> analyzeSpace(KernelOp kernel, Region &region,
           "has no place in a kernel; greta-fuse puts row ops, "
           "elementwise work, broadcasts and splats there");
     if (auto matmul = dyn_cast<MatmulOp>(op)) {
-      for (Value operand : matmul->getOperands())
-        if (!isa<BlockArgument>(operand))
-          return op.emitOpError("has an operand that its own kernel computes; "
-                                "compute it in a kernel before");
+      auto isArgument = [](Value v) { return isa<BlockArgument>(v); };
+      if (!isArgument(matmul.getA()) ||
+          (!isArgument(matmul.getB()) &&
+           !isComputedWeight(matmul, isArgument, [](Operation *) {})))
+        return op.emitOpError("has an operand that its own kernel computes; "
+                              "compute it in a kernel before");
       if (space.matmul)
         return op.emitOpError("is the second product of its kernel; put it "
                               "into another");
@@ -175,7 +213,9 @@ static FailureOr<Space> analyzeSpace(KernelOp kernel, Region &region,
   }
   SmallVector<Mapping> mappings;
   space.isFlat =
-      !space.hasReduction && !space.matmul && space.pairs == Space::Pairs::None;
+      !space.hasReduction && !space.matmul &&
+      space.pairs == Space::Pairs::None &&
+      region.front().getOps<DequantOp>().empty();
   auto note = [&](Value value, const Mapping &mapping) {
     if (!isa<BlockArgument>(value))
       return;

@@ -147,6 +147,11 @@ LogicalResult ShapeAnalysis::visitGretaOp(Operation *op) {
         failed(same(matmul.getA(), ta, matmul.getResult(), 0)))
       return failure();
     return same(matmul.getB(), 1 - tb, matmul.getResult(), 1);
+  } else if (isa<DequantOp>(op)) {
+    for (Value operand : op->getOperands())
+      if (failed(same(operand, 0, op->getResult(0), 0)))
+        return failure();
+    return success();
   } else if (auto broadcast = dyn_cast<BroadcastOp>(op)) {
     for (auto [i, dim] : llvm::enumerate(broadcast.getDims()))
       if (failed(same(broadcast.getValue(), i, broadcast.getResult(), dim)))

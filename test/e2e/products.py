@@ -125,10 +125,89 @@ def layer(p, a, b, bias, residual):
     return rounded(rounded(z / (1 + np.exp(-z))) + residual)
 
 
+def w8_mlir(p):
+    """Weights of 8 bits with a scale per column of the result."""
+    a, b = (tensor(*shape, p.dtype) for shape in p.shapes)
+    q, scale, y = tensor(*p.shapes[1], "i8"), tensor(p.n, p.dtype), tensor(p.m, p.n, p.dtype)
+    return f"""func.func @$NAME(%a: {a}, %q: {q}, %scale: {scale}) -> {y} {{
+  %f = arith.sitofp %q : {q} to {b}
+  %e = tensor.empty() : {b}
+  %s = linalg.broadcast ins(%scale : {scale}) outs(%e : {b}) dimensions = [{1 if p.layout[1] == "t" else 0}]
+  %b = arith.mulf %f, %s : {b}
+  %0 = {matmul(p, y)}
+  return %0 : {y}
+}}"""
+
+
+def w8_inputs(p, rng):
+    yield varied_rows(rng, (p.m, p.k)), p.dtype
+    yield rng.integers(-128, 128, p.shapes[1]), "i8"
+    yield rng.uniform(0.5, 1.5, p.n) / (64 * np.sqrt(p.k)), p.dtype
+
+
+def w8(p, a, q, scale):
+    return p.product(a, rounder(p.dtype)(q * (scale[:, None] if p.layout[1] == "t" else scale)))
+
+
+def w4_types(p):
+    group = int(p.kind[2:])
+    return tensor(p.n, p.k // 8, "i32"), tensor(p.n, p.k // group, "f16"), tensor(p.n, -(-p.k // group // 8), "i32"), tensor(p.n, p.k, "f16"), group
+
+
+def w4_mlir(p):
+    a, y = tensor(p.m, p.k, "f16"), tensor(p.m, p.n, "f16")
+    q, scales, zeros, b, group = w4_types(p)
+    return f"""func.func @$NAME(%a: {a}, %q: {q}, %scales: {scales}, %zeros: {zeros}) -> {y} {{
+  %b = greta.dequant %q, %scales, %zeros {{group = {group}}} : {q}, {scales}, {zeros} -> {b}
+  %0 = {matmul(p, y)}
+  return %0 : {y}
+}}"""
+
+
+def w4_inputs(p, rng):
+    group = int(p.kind[2:])
+    yield varied_rows(rng, (p.m, p.k)), "f16"
+    yield from packed_inputs(p, rng, group)
+
+
+def packed_inputs(p, rng, group):
+    words = lambda *shape: rng.integers(-(2**31), 2**31, shape)
+    yield words(p.n, p.k // 8), "i32"
+    yield rng.uniform(0.5, 1.5, (p.n, p.k // group)) / (4 * np.sqrt(p.k)), "f16"
+    yield words(p.n, -(-p.k // group // 8)), "i32"
+
+
+def nibbles(words, count):
+    return ((words[:, :, None] >> np.arange(0, 32, 4)) & 15).reshape(len(words), -1)[:, :count].astype(np.float64)
+
+
+def dequantised(p, q, scales, zeros):
+    group = p.k // scales.shape[1]
+    zero = nibbles(zeros, p.k // group)
+    return rounder("f16")((nibbles(q, p.k) - zero.repeat(group, axis=1)) * scales.repeat(group, axis=1))
+
+
+def w4(p, a, q, scales, zeros):
+    return p.product(a, dequantised(p, q, scales, zeros))
+
+
+def alone_mlir(p):
+    """dequant in a kernel of its own."""
+    q, scales, zeros, b, group = w4_types(dataclasses.replace(p, kind=p.kind.replace("dequant", "w4")))
+    return f"""func.func @$NAME(%q: {q}, %scales: {scales}, %zeros: {zeros}) -> {b} {{
+  %b = greta.dequant %q, %scales, %zeros {{group = {group}}} : {q}, {scales}, {zeros} -> {b}
+  return %b : {b}
+}}"""
+
+
 KINDS = {
     "plain": Kind(plain_mlir, plain_inputs, Product.product),
     "layer": Kind(layer_mlir, layer_inputs, layer, roundings=3),
+    "w8": Kind(w8_mlir, w8_inputs, w8, roundings=2),
 }
+for group in (32, 64, 128):
+    KINDS[f"w4{group}"] = Kind(w4_mlir, w4_inputs, w4, roundings=2)
+    KINDS[f"dequant{group}"] = Kind(alone_mlir, lambda p, rng, group=group: packed_inputs(p, rng, group), dequantised)
 
 
 def by_name(name):
@@ -143,9 +222,16 @@ WIDE = (
     + [Product("plain", layout, m, n, k, t) for t in FLOATS for layout, m, n, k in (("nn", 1, 200, 1000), ("nn", 3, 33, 129), ("tn", 2, 200, 129), ("tt", 2, 33, 1000), ("tt", 16, 7, 129))]
     + [Product("plain", "nt", m, n, k, "i8") for m in (1, 16) for n, k in ((33, 1000), (7, 129))]
     + [Product("layer", "nt", m, 33, 1000, t) for t in ("f16", "bf16") for m in (1, 3)]
+    + [Product("w8", layout, m, 33, k, t) for t in ("f16", "f32") for layout, m in (("nt", 1), ("nt", 16), ("nn", 2)) for k in (129, 1008)]
+    + [Product(f"w4{g}", "nt", m, n, k, "f16") for g in (32, 64, 128) for m in (1, 2, 3, 16) for n, k in ((33, 1152), (130, 4096))]
+    + [Product(f"dequant{g}", "nt", 1, n, k, "f16") for g in (32, 64, 128) for n, k in ((33, 1152), (7, 8192), (3, 128))]
 )
 NARROW = (
     [Product("plain", "nt", m, 33, k, t) for t in FLOATS for m in (1, 3) for k in (129, 1000)]
     + [Product("plain", "nt", 16, 130, 4096, "f16"), Product("plain", "nn", 1, 200, 1000, "f16"), Product("plain", "tt", 2, 33, 1000, "f16"), Product("plain", "nt", 2, 33, 1000, "i8")]
-    + [Product("layer", "nt", 3, 33, 1000, "f16")]
+    + [Product("layer", "nt", 3, 33, 1000, "f16"), Product("w8", "nt", 2, 33, 1008, "f16")]
+    + [Product(f"w4{g}", "nt", m, 33, 1152, "f16") for g in (32, 128) for m in (1, 3)]
+    + [Product("w464", "nt", 16, 33, 1152, "f16"), Product("w432", "nt", 1, 130, 4096, "f16"), Product("dequant128", "nt", 1, 7, 1152, "f16")]
 )
+# The CPU's compiler has no weights of 8 bits for bf16 yet.
+DEVICE = [Product("w8", layout, m, 33, k, "bf16") for layout, m in (("nt", 1), ("nn", 2)) for k in (129, 1008)]

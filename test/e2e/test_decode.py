@@ -28,7 +28,9 @@ def results(tmp_path_factory):
 
 
 def chosen_for(device, launcher=()):
-    return products.WIDE if device in ("vulkan", "host") and not launcher else products.NARROW
+    if device == "host":
+        return products.NARROW
+    return products.DEVICE + (products.WIDE if device == "vulkan" and not launcher else products.NARROW)
 
 
 def check(lines, product):
@@ -51,7 +53,7 @@ def test_products_with_few_rows(results, device, product):
 
 
 @pytest.mark.xdist_group("decode-validated")
-@pytest.mark.parametrize("product", products.NARROW, ids=lambda p: p.name)
+@pytest.mark.parametrize("product", chosen_for("vulkan", ("newer",)), ids=lambda p: p.name)
 def test_validated_on_newer_lavapipe(results, driver_parts, product):
     if "lavapipe" not in driver_parts:
         pytest.skip("scripts/vulkan-drivers has no lavapipe here")

@@ -37,6 +37,17 @@ bool isElementwise(mlir::Operation *op);
 /// do for its result.
 bool isRowOp(mlir::Operation *op);
 
+/// Whether a product is one of few rows, which the decode schedule takes: rows,
+/// columns and depth are static. Its B may be computed in the kernel.
+bool hasFewRows(MatmulOp matmul);
+
+/// Whether `b` of a product with few rows can be computed where it is used:
+/// elementwise work, broadcasts, constants and dequant down to values that
+/// `isLeaf`. Calls `visit` for every op on the way.
+bool isComputedWeight(MatmulOp matmul,
+                      llvm::function_ref<bool(mlir::Value)> isLeaf,
+                      llvm::function_ref<void(mlir::Operation *)> visit);
+
 /// How many reductions over a row `op` needs, each depending on the one before.
 unsigned numReductions(mlir::Operation *op);
 

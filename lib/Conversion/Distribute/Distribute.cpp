@@ -382,6 +382,7 @@ LogicalResult Distributor::distributeOp(Operation *op) {
       .Case([&](ReduceOp o) { return distributeReduce(o); })
       .Case([&](DotOp o) { return distributeDot(o); })
       .Case([&](ContractOp o) { return distributeContract(o); })
+      .Case([&](ContractPackedOp o) { return distributeContractPacked(o); })
       .Case([&](ConvertLayoutOp o) { return distributeConvertLayout(o); })
       .Case([&](LocalAllocOp o) { return distributeLocalAlloc(o); })
       .Case([&](LocalStoreOp o) { return distributeLocalStore(o); })

@@ -54,7 +54,9 @@ private:
   mlir::LogicalResult distributeBroadcast(BroadcastOp op);
   mlir::LogicalResult distributeExtract(ExtractOp op);
   mlir::LogicalResult distributeConcat(ConcatOp op);
-  mlir::LogicalResult distributeContract(ContractOp op); // DistributeContract
+  // DistributeContract.cpp
+  mlir::LogicalResult distributeContract(ContractOp op);
+  mlir::LogicalResult distributeContractPacked(ContractPackedOp op);
   // DistributeDot.cpp
   mlir::LogicalResult distributeDot(DotOp op);
   mlir::LogicalResult distributeMatrixDot(DotOp op, const DistributedLayout &a,

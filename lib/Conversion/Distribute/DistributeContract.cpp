@@ -7,12 +7,14 @@
 //     →  %c0 = math.fma %x0, %w0, %acc0 ; %c0 = math.fma %x1, %w1, %c0 ; ..
 //
 // Narrow elements are widened once for all the chains that use them.
+// greta_tile.contract_packed becomes a greta_tile.dot_packed per register.
 //
 //===----------------------------------------------------------------------===//
 
 #include "Distribute.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
 using namespace greta;
@@ -100,6 +102,68 @@ LogicalResult Distributor::distributeContract(ContractOp op) {
       }
       at[dim] = 0;
     }
+  }
+  values[op.getResult()] = std::move(out);
+  return success();
+}
+
+LogicalResult Distributor::distributeContractPacked(ContractPackedOp op) {
+  auto acc = layoutOf(op, op.getResult());
+  if (failed(acc))
+    return failure();
+  Location loc = op.getLoc();
+  ContractOperand operands[4];
+  for (auto [operand, value] :
+       llvm::zip(operands, op->getOperands().drop_back())) {
+    auto layout = layoutOf(op, value);
+    if (failed(layout))
+      return failure();
+    operand.type = cast<RankedTensorType>(value.getType());
+    unsigned rank = operand.type.getRank();
+    for (unsigned dim = 0; dim < rank; ++dim) {
+      bool fits = dim + 2 >= rank || operand.type.getDimSize(dim) == 1 ||
+                  (*layout)->threadIndex[dim] == (*acc)->threadIndex[dim];
+      for (const ThreadBit &bit : (*layout)->layout.threadBits())
+        fits &= dim + 2 < rank || !bit.basis[dim];
+      if (!fits)
+        return op.emitOpError("has an operand that is not laid out like its "
+                              "result, with words in registers");
+    }
+    for (auto [reg, index] : llvm::enumerate((*layout)->registerIndex))
+      operand.at[std::vector<int64_t>(index.begin(), index.end())] =
+          lanes(value)[reg];
+  }
+  auto &[a, words, zeros, scales] = operands;
+  unsigned rank = words.type.getRank();
+  int64_t numWords = words.type.getDimSize(rank - 2);
+  LaneValues out(lanes(op.getAcc()));
+  // What registers share is put together once.
+  std::map<std::vector<void *>, Value> vectors;
+  auto gather = [&](const ContractOperand &operand, std::vector<int64_t> at,
+                    int64_t perWord) {
+    LaneValues elements;
+    std::vector<void *> key;
+    for (at[rank - 2] = 0; at[rank - 2] < numWords; ++at[rank - 2])
+      for (at[rank - 1] = 0; at[rank - 1] < perWord; ++at[rank - 1]) {
+        elements.push_back(operand.lookup(at));
+        key.push_back(elements.back().getAsOpaquePointer());
+      }
+    Value &vector = vectors[key];
+    if (!vector)
+      vector = vector::FromElementsOp::create(
+          builder, loc,
+          VectorType::get(elements.size(), elements.front().getType()),
+          elements);
+    return vector;
+  };
+  for (auto [reg, index] : llvm::enumerate((*acc)->registerIndex)) {
+    std::vector<int64_t> at(index.begin(), index.end());
+    Value sum = DotPackedOp::create(builder, loc, builder.getF32Type(),
+                                    gather(words, at, 1), zeros.lookup(at),
+                                    gather(a, at, 8));
+    Value scale = arith::ExtFOp::create(builder, loc, builder.getF32Type(),
+                                        scales.lookup(at));
+    out[reg] = math::FmaOp::create(builder, loc, sum, scale, out[reg]);
   }
   values[op.getResult()] = std::move(out);
   return success();

@@ -36,6 +36,7 @@ struct Access {
   Value base;                        // moved to the block's first element
   Value laneOffset;                  // i32, elements
   unsigned width = 1;                // elements per lane access
+  SmallVector<int64_t> shifts;       // log2 of the divisors, per dim
   SmallVector<std::pair<unsigned, Value>> limits; // dim, bound minus offset
   SmallVector<std::pair<unsigned, Value>> last;   // clamped: dim, last index
 
@@ -80,7 +81,7 @@ struct Access {
         continue;
       if (dynamicStrides[dim])
         return std::nullopt;
-      offset += index * strides[dim];
+      offset += (index >> shifts[dim]) * strides[dim];
     }
     return offset;
   }
@@ -91,7 +92,8 @@ struct Access {
     Value sum;
     int64_t fixed = 0;
     Type type = b.getIntegerType(bits);
-    for (auto [dim, index] : llvm::enumerate(layout.registerIndex[reg])) {
+    for (auto [dim, whole] : llvm::enumerate(layout.registerIndex[reg])) {
+      int64_t index = whole >> shifts[dim];
       if (!index || isClamped(dim))
         continue;
       if (!dynamicStrides[dim]) {
@@ -148,6 +150,9 @@ static std::optional<int64_t> constantOf(Value value) {
   return std::nullopt;
 }
 
+static int64_t divisorOf(LoadOp op, unsigned dim) { return op.getDivisor(dim); }
+static int64_t divisorOf(StoreOp, unsigned) { return 1; }
+
 /// The width of one lane access: limited by 16 bytes, by the layout's run of
 /// registers along the dimension of stride 1, and by what alignment, strides
 /// and constant bounds promise.
@@ -158,7 +163,8 @@ static unsigned accessWidth(OpT op, const Layout &layout, Type element) {
   unsigned width = 1;
   int64_t fastest = -1;
   for (unsigned dim = 0; dim < layout.rank(); ++dim)
-    if (strides[dim] == 1 && layout.contiguity(dim) > width) {
+    if (strides[dim] == 1 && divisorOf(op, dim) == 1 &&
+        layout.contiguity(dim) > width) {
       width = layout.contiguity(dim);
       fastest = dim;
     }
@@ -201,10 +207,20 @@ static Access makeAccess(OpT op, const DistributedLayout &layout, Type element,
   // What changes in a pipelined loop is added last.
   auto pipeline = dyn_cast<scf::ForOp>(op->getParentOp());
   Value uniform[2];
+  // Block, thread and register move different bits of an index, so that each
+  // part may be divided alone.
+  auto divide = [&](Value index, unsigned dim) -> Value {
+    if (!access.shifts[dim])
+      return index;
+    return arith::ShRUIOp::create(
+        b, index, arith::ConstantIntOp::create(b, access.shifts[dim], 32));
+  };
+  for (unsigned dim = 0; dim < layout.layout.rank(); ++dim)
+    access.shifts.push_back(llvm::Log2_64(divisorOf(op, dim)));
   for (auto [dim, offset] : llvm::enumerate(op.getOffsets())) {
     if (constantOf(offset) == 0)
       continue;
-    Value term = arith::ExtSIOp::create(b, i64, value(offset));
+    Value term = arith::ExtSIOp::create(b, i64, divide(value(offset), dim));
     if (Value stride = access.dynamicStrides[dim])
       term = arith::MulIOp::create(b, term,
                                    arith::ExtSIOp::create(b, i64, stride));
@@ -241,7 +257,7 @@ static Access makeAccess(OpT op, const DistributedLayout &layout, Type element,
     if (constantOf(term) == 0 || access.strides[dim] == 0 ||
         access.isClamped(dim))
       continue;
-    term = access.scaled(term, dim);
+    term = access.scaled(divide(term, dim), dim);
     access.laneOffset =
         access.laneOffset
             ? arith::AddIOp::create(b, access.laneOffset, term).getResult()
@@ -272,11 +288,25 @@ LogicalResult Distributor::distributeLoad(LoadOp op) {
   // In a pipelined loop one base serves all registers.
   bool oneBase = op->getParentOp()->hasAttr("greta_tile.rolled");
   LaneValues out;
+  // Registers that share an element (and a mask) share its load.
+  std::map<std::pair<std::vector<int64_t>, void *>, Value> loads;
   for (unsigned reg = 0; reg < layout.registerIndex.size(); reg += width) {
     Value base = access.base, offset = access.laneOffset;
     if (Value clamped = access.clampedOffset(reg))
       offset = arith::AddIOp::create(b, offset, clamped);
     Value mask = access.inBounds(reg);
+    Value *shared = nullptr;
+    if (op.getDivisors()) {
+      std::vector<int64_t> place;
+      for (auto [index, shift] :
+           llvm::zip(layout.registerIndex[reg], access.shifts))
+        place.push_back(index >> shift);
+      shared = &loads[{place, mask.getAsOpaquePointer()}];
+      if (*shared) {
+        out.push_back(*shared);
+        continue;
+      }
+    }
     if (mask || oneBase) {
       if (access.registerOffset(reg) != 0)
         offset = arith::AddIOp::create(b, offset,
@@ -298,6 +328,8 @@ LogicalResult Distributor::distributeLoad(LoadOp op) {
         otherValue = vector::BroadcastOp::create(b, type, otherValue);
       loaded = arith::SelectOp::create(b, mask, loaded, otherValue);
     }
+    if (shared)
+      *shared = loaded;
     out.push_back(loaded);
   }
   if (width > 1)

@@ -125,3 +125,24 @@ greta_tile.func @contract(%x: !greta_tile.ptr<f16>, %v: !greta_tile.ptr<f16>, %y
   greta_tile.store %c, %y[%z, %z, %z, %z] strides [32, 0, 1, 0] bounds [] : tensor<2x1x32x1xf32> -> !greta_tile.ptr<f32>
   greta_tile.return
 }
+
+// The words of a run and what they are multiplied with as vectors; the scale is applied to the sum. Elements that four neighbours share
+// are loaded once.
+// CHECK-LABEL: @contract_packed
+// CHECK-DAG: greta_tile.ptr_load {{.*}} -> vector<4xi32>
+// CHECK-DAG: greta_tile.ptr_load {{.*}} -> vector<8xf16>
+// CHECK-DAG: arith.shrui
+// CHECK: %[[D:.*]] = greta_tile.dot_packed %{{.*}}, %{{.*}}, %{{.*}} : vector<4xi32>, vector<32xf16>
+// CHECK: %[[S:.*]] = arith.extf
+// CHECK: math.fma %[[D]], %[[S]]
+greta_tile.func @contract_packed(%x: !greta_tile.ptr<f16>, %q: !greta_tile.ptr<i32>, %s: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) attributes {block_size = 32 : i32, wave_size = 32 : i32} {
+  %z = arith.constant 0 : i32
+  %acc = arith.constant dense<0.0> : tensor<1x1x32x1x1xf32>
+  %zero = arith.constant dense<8> : tensor<1x1x32x1x1xi32>
+  %w = greta_tile.load %q[%z, %z, %z, %z, %z] strides [0, 128, 4, 1, 0] bounds [] : !greta_tile.ptr<i32> -> tensor<1x1x32x4x1xi32>
+  %t = greta_tile.load %s[%z, %z, %z, %z, %z] strides [0, 8, 1, 0, 0] bounds [] align 2 {divisors = array<i64: 1, 1, 4, 1, 1>} : !greta_tile.ptr<f16> -> tensor<1x1x32x1x1xf16>
+  %a = greta_tile.load %x[%z, %z, %z, %z, %z] strides [1024, 0, 32, 8, 1] bounds [] : !greta_tile.ptr<f16> -> tensor<1x1x32x4x8xf16>
+  %c = greta_tile.contract_packed %a, %w, %zero, %t, %acc : tensor<1x1x32x4x8xf16>, tensor<1x1x32x4x1xi32>, tensor<1x1x32x1x1xi32>, tensor<1x1x32x1x1xf16> -> tensor<1x1x32x1x1xf32>
+  greta_tile.store %c, %y[%z, %z, %z, %z, %z] strides [0, 0, 1, 0, 0] bounds [] : tensor<1x1x32x1x1xf32> -> !greta_tile.ptr<f32>
+  greta_tile.return
+}

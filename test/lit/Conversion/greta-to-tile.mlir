@@ -177,3 +177,37 @@ func.func @decode(%a: tensor<3x33000xf16>, %b: tensor<33x33000xf16>, %bias: tens
   %2 = arith.addf %0, %1 : tensor<3x33xf16>
   return %2 : tensor<3x33xf16>
 }
+
+// -----
+
+// Packed weights: words and their eight weights are dimensions, four runs of 32 share a scale, 32 a word of zeros.
+// GPU-LABEL: greta_tile.func @packed_0
+// GPU: %[[W:.*]] = greta_tile.load %arg0{{.*}} strides [0, 512, 4, 1, 0] bounds [] {{.*}} : <i32> -> tensor<1x[[N:[0-9]+]]x[[L:[0-9]+]]x4x1xi32>
+// GPU: %[[S:.*]] = greta_tile.load %arg1{{.*}} strides [0, 32, 1, 0, 0] bounds [] align 2 {divisors = array<i64: 1, 1, 4, 1, 1>} : <f16> -> tensor<1x[[N]]x[[L]]x1x1xf16>
+// GPU: %[[Z:.*]] = greta_tile.load %arg2{{.*}} strides [0, 4, 1, 0, 0] bounds [] align 4 {divisors = array<i64: 1, 1, 32, 1, 1>} : <i32> -> tensor<1x[[N]]x[[L]]x1x1xi32>
+// GPU: %[[I:.*]] = greta_tile.iota 2
+// GPU: arith.shrui
+// GPU: %[[D:.*]] = arith.shrui %{{.*}}, %{{.*}} : tensor<1x[[N]]x[[L]]x1x1xi32>
+// GPU: %[[ZERO:.*]] = arith.andi %[[D]]
+// GPU: %[[X:.*]] = greta_tile.load %arg3{{.*}} strides [4096, 0, 32, 8, 1] bounds [] : <f16> -> tensor<1x1x[[L]]x4x8xf16>
+// GPU: greta_tile.contract_packed %[[X]], %[[W]], %[[ZERO]], %[[S]]
+func.func @packed(%x: tensor<1x4096xf16>, %q: tensor<14336x512xi32>, %s: tensor<14336x32xf16>, %z: tensor<14336x4xi32>) -> tensor<1x14336xf16> {
+  %w = greta.dequant %q, %s, %z {group = 128} : tensor<14336x512xi32>, tensor<14336x32xf16>, tensor<14336x4xi32> -> tensor<14336x4096xf16>
+  %0 = greta.matmul %x, %w {transpose_b} : tensor<1x4096xf16>, tensor<14336x4096xf16> -> tensor<1x14336xf16>
+  return %0 : tensor<1x14336xf16>
+}
+
+// -----
+
+// Alone: every weight has an index of its own, eight share a word.
+// GPU-LABEL: greta_tile.func @dequant_0
+// GPU: greta_tile.load %arg0{{.*}} strides [40, 1] bounds {{.*}}divisors = array<i64: 1, 8>
+// GPU: greta_tile.load %arg1{{.*}} strides [10, 1] bounds {{.*}}divisors = array<i64: 1, 32>
+// GPU: greta_tile.load %arg2{{.*}} strides [2, 1] bounds {{.*}}divisors = array<i64: 1, 256>
+// GPU: arith.sitofp
+// GPU: arith.truncf
+// GPU: greta_tile.store
+func.func @dequant(%q: tensor<?x40xi32>, %s: tensor<?x10xf16>, %z: tensor<?x2xi32>) -> tensor<?x320xf16> {
+  %0 = greta.dequant %q, %s, %z {group = 32} : tensor<?x40xi32>, tensor<?x10xf16>, tensor<?x2xi32> -> tensor<?x320xf16>
+  return %0 : tensor<?x320xf16>
+}

@@ -115,3 +115,26 @@ greta_tile.func @mma(%x: !greta_tile.ptr<f16>, %w: !greta_tile.ptr<bf16>, %y: !g
   greta_tile.ptr_store %f, %y[%i] align 16 : vector<4xf32> -> !greta_tile.ptr<f32>
   greta_tile.return
 }
+
+// Weights of 4 bits, two at a time: the exponent in front makes f16 of them, the zero is taken off, products are summed in f32.
+// CHECK-LABEL: llvm.func protected @dot_packed
+// CHECK: %[[Z:.*]] = llvm.mul %{{.*}}, %{{.*}} : i32
+// CHECK: llvm.or %[[Z]]
+// CHECK: llvm.shl %[[Z]]
+// CHECK: llvm.and
+// CHECK: llvm.or
+// CHECK: %[[W:.*]] = llvm.fsub %{{.*}} : vector<2xf16>
+// CHECK: %[[X:.*]] = llvm.shufflevector %{{.*}} [0, 4] : vector<8xf16>
+// CHECK: llvm.call_intrinsic "llvm.amdgcn.fdot2"(%[[W]], %[[X]], %{{.*}})
+// CHECK-COUNT-3: llvm.call_intrinsic "llvm.amdgcn.fdot2"
+// CHECK: llvm.fmul %{{.*}} : f32
+greta_tile.func @dot_packed(%x: !greta_tile.ptr<f16>, %q: !greta_tile.ptr<i32>, %y: !greta_tile.ptr<f32>) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+  %c0 = arith.constant 0 : i32
+  %c8 = arith.constant 8 : i32
+  %a = greta_tile.ptr_load %x[%c0] align 16 : !greta_tile.ptr<f16> -> vector<8xf16>
+  %w = greta_tile.ptr_load %q[%c0] align 4 : !greta_tile.ptr<i32> -> i32
+  %v = vector.from_elements %w : vector<1xi32>
+  %d = greta_tile.dot_packed %v, %c8, %a : vector<1xi32>, vector<8xf16>
+  greta_tile.ptr_store %d, %y[%c0] align 4 : f32 -> !greta_tile.ptr<f32>
+  greta_tile.return
+}

@@ -75,3 +75,24 @@ greta_tile.func @views(%x: !greta_tile.ptr<i32>, %y: !greta_tile.ptr<f16>, %z: !
   greta_tile.ptr_store %b, %z[%c0] align 1 : vector<16xi8> -> !greta_tile.ptr<i8>
   greta_tile.return
 }
+
+// Weights of 4 bits, two at a time: the exponent in front makes f16 of them, the zero is taken off; two sums of pairs, then f32.
+// CHECK-LABEL: spirv.func @dot_packed
+// CHECK: spirv.FSub %{{.*}} : vector<2xf16>
+// CHECK: spirv.FMul %{{.*}} : vector<2xf16>
+// CHECK: spirv.FSub %{{.*}} : vector<2xf16>
+// CHECK: spirv.FMul %{{.*}} : vector<2xf16>
+// CHECK: spirv.ShiftRightLogical
+// CHECK-COUNT-2: spirv.GL.Fma %{{.*}} : vector<2xf16>
+// CHECK-COUNT-3: spirv.FAdd %{{.*}} : f32
+// CHECK: spirv.FMul %{{.*}} : f32
+greta_tile.func @dot_packed(%x: !greta_tile.ptr<f16>, %q: !greta_tile.ptr<i32>, %y: !greta_tile.ptr<f32>) attributes {block_size = 32 : i32, wave_size = 32 : i32} {
+  %c0 = arith.constant 0 : i32
+  %c8 = arith.constant 8 : i32
+  %a = greta_tile.ptr_load %x[%c0] align 16 : !greta_tile.ptr<f16> -> vector<8xf16>
+  %w = greta_tile.ptr_load %q[%c0] align 4 : !greta_tile.ptr<i32> -> i32
+  %v = vector.from_elements %w : vector<1xi32>
+  %d = greta_tile.dot_packed %v, %c8, %a : vector<1xi32>, vector<8xf16>
+  greta_tile.ptr_store %d, %y[%c0] align 4 : f32 -> !greta_tile.ptr<f32>
+  greta_tile.return
+}

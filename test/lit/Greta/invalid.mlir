@@ -151,6 +151,54 @@ func.func @matmul_i4(%a: tensor<4x8xi4>, %b: tensor<8x4xi4>) {
   return
 }
 // -----
+func.func @dequant_group(%q: tensor<4x16xi32>, %s: tensor<4x4xf16>, %z: tensor<4x1xi32>) {
+  // expected-error @below {{'group' is 48; it is 32, 64 or 128: repeat the scales of a larger group}}
+  %0 = greta.dequant %q, %s, %z {group = 48} : tensor<4x16xi32>, tensor<4x4xf16>, tensor<4x1xi32> -> tensor<4x128xf16>
+  return
+}
+// -----
+func.func @dequant_divides(%q: tensor<4x12xi32>, %s: tensor<4x4xf16>, %z: tensor<4x1xi32>) {
+  // expected-error @below {{'q' has rows of 96 weights; 'group' 64 must divide them: pad K or take a smaller group}}
+  %0 = greta.dequant %q, %s, %z {group = 64} : tensor<4x12xi32>, tensor<4x4xf16>, tensor<4x1xi32> -> tensor<4x96xf16>
+  return
+}
+// -----
+func.func @dequant_dynamic(%q: tensor<4x?xi32>, %s: tensor<4x4xf16>, %z: tensor<4x1xi32>) {
+  // expected-error @below {{'q' has a dynamic last dimension; only N may be dynamic: give K/8 in the type}}
+  %0 = greta.dequant %q, %s, %z {group = 32} : tensor<4x?xi32>, tensor<4x4xf16>, tensor<4x1xi32> -> tensor<4x128xf16>
+  return
+}
+// -----
+func.func @dequant_words(%q: tensor<4x16xi8>, %s: tensor<4x4xf16>, %z: tensor<4x1xi32>) {
+  // expected-error @below {{'q' has element type 'i8'; it is i32: pack eight weights of 4 bits into each}}
+  %0 = greta.dequant %q, %s, %z {group = 32} : tensor<4x16xi8>, tensor<4x4xf16>, tensor<4x1xi32> -> tensor<4x128xf16>
+  return
+}
+// -----
+func.func @dequant_scales(%q: tensor<4x16xi32>, %s: tensor<4x2xf16>, %z: tensor<4x1xi32>) {
+  // expected-error @below {{'scales' is 'tensor<4x2xf16>'; it must have 4 columns: it is [N, K/group] with K = 128}}
+  %0 = greta.dequant %q, %s, %z {group = 32} : tensor<4x16xi32>, tensor<4x2xf16>, tensor<4x1xi32> -> tensor<4x128xf16>
+  return
+}
+// -----
+func.func @dequant_scale_type(%q: tensor<4x16xi32>, %s: tensor<4x4xf32>, %z: tensor<4x1xi32>) {
+  // expected-error @below {{'scales' has element type 'f32'; it is f16: convert it with arith}}
+  %0 = greta.dequant %q, %s, %z {group = 32} : tensor<4x16xi32>, tensor<4x4xf32>, tensor<4x1xi32> -> tensor<4x128xf16>
+  return
+}
+// -----
+func.func @dequant_zeros(%q: tensor<4x16xi32>, %s: tensor<4x4xf16>, %z: tensor<3x1xi32>) {
+  // expected-error @below {{'zeros' has 3 elements in dimension 0, not 4; it must match N of 'q'}}
+  %0 = greta.dequant %q, %s, %z {group = 32} : tensor<4x16xi32>, tensor<4x4xf16>, tensor<3x1xi32> -> tensor<4x128xf16>
+  return
+}
+// -----
+func.func @dequant_result(%q: tensor<4x16xi32>, %s: tensor<4x4xf16>, %z: tensor<4x1xi32>) {
+  // expected-error @below {{'result' is 'tensor<4x64xf16>'; it must have 128 columns: it is [N, K] with K = 128}}
+  %0 = greta.dequant %q, %s, %z {group = 32} : tensor<4x16xi32>, tensor<4x4xf16>, tensor<4x1xi32> -> tensor<4x64xf16>
+  return
+}
+// -----
 func.func @not_a_tensor(%x: memref<4x8xf32>) {
   // expected-error @below {{'greta.softmax' op operand #0 must be ranked tensor of any type values, but got 'memref<4x8xf32>'}}
   %0 = "greta.softmax"(%x) : (memref<4x8xf32>) -> tensor<4x8xf32>

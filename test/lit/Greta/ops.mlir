@@ -38,3 +38,10 @@ func.func @matmul(%a: tensor<?x64xf16>, %b: tensor<32x64xf16>, %c: tensor<8x4xi8
   %1 = greta.matmul %c, %d {transpose_a} : tensor<8x4xi8>, tensor<8x16xi8> -> tensor<4x16xi32>
   return %0, %1 : tensor<?x32xf32>, tensor<4x16xi32>
 }
+
+// CHECK-LABEL: func.func @dequant(
+// CHECK: greta.dequant %{{.*}}, %{{.*}}, %{{.*}} {group = 32 : i64} : tensor<?x40xi32>, tensor<?x10xf16>, tensor<?x2xi32> -> tensor<?x320xf16>
+func.func @dequant(%q: tensor<?x40xi32>, %s: tensor<?x10xf16>, %z: tensor<?x2xi32>) -> tensor<?x320xf16> {
+  %0 = greta.dequant %q, %s, %z {group = 32} : tensor<?x40xi32>, tensor<?x10xf16>, tensor<?x2xi32> -> tensor<?x320xf16>
+  return %0 : tensor<?x320xf16>
+}

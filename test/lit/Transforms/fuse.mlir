@@ -177,3 +177,43 @@ func.func @constant_operand(%b: tensor<16x16xf32>) -> tensor<16x16xf32> {
   %0 = greta.matmul %a, %b : tensor<16x16xf32>, tensor<16x16xf32> -> tensor<16x16xf32>
   return %0 : tensor<16x16xf32>
 }
+
+// -----
+
+// Weights that are computed become part of a product with few rows: from 8 bits with a scale per column, from 4 bits.
+// CHECK-LABEL: func.func @weights
+// CHECK: %[[Y:.*]] = greta.kernel(%arg1, %arg2, %arg0)
+// CHECK: arith.sitofp
+// CHECK: greta.broadcast
+// CHECK: arith.mulf
+// CHECK: greta.matmul
+// CHECK: %[[Z:.*]] = greta.kernel(%arg3, %arg4, %arg5, %[[Y]])
+// CHECK: greta.dequant
+// CHECK: greta.matmul
+// CHECK: return %[[Z]]
+func.func @weights(%x: tensor<2x64xf16>, %q: tensor<64x64xi8>, %s: tensor<64xf16>,
+                   %p: tensor<32x8xi32>, %scales: tensor<32x2xf16>, %zeros: tensor<32x1xi32>) -> tensor<2x32xf16> {
+  %f = arith.sitofp %q : tensor<64x64xi8> to tensor<64x64xf16>
+  %e = tensor.empty() : tensor<64x64xf16>
+  %b = linalg.broadcast ins(%s : tensor<64xf16>) outs(%e : tensor<64x64xf16>) dimensions = [1]
+  %w = arith.mulf %f, %b : tensor<64x64xf16>
+  %0 = greta.matmul %x, %w {transpose_b} : tensor<2x64xf16>, tensor<64x64xf16> -> tensor<2x64xf16>
+  %v = greta.dequant %p, %scales, %zeros {group = 32} : tensor<32x8xi32>, tensor<32x2xf16>, tensor<32x1xi32> -> tensor<32x64xf16>
+  %1 = greta.matmul %0, %v {transpose_b} : tensor<2x64xf16>, tensor<32x64xf16> -> tensor<2x32xf16>
+  return %1 : tensor<2x32xf16>
+}
+
+// -----
+
+// With an unknown number of rows, or as another operand, they are stored first.
+// CHECK-LABEL: func.func @stored
+// CHECK: %[[W:.*]] = greta.kernel(%arg1, %arg2, %arg3)
+// CHECK: greta.dequant
+// CHECK: greta.kernel(%arg0, %[[W]])
+// CHECK-NEXT: ^bb0
+// CHECK-NEXT: greta.matmul
+func.func @stored(%x: tensor<?x64xf16>, %p: tensor<32x8xi32>, %scales: tensor<32x2xf16>, %zeros: tensor<32x1xi32>) -> tensor<?x32xf16> {
+  %v = greta.dequant %p, %scales, %zeros {group = 32} : tensor<32x8xi32>, tensor<32x2xf16>, tensor<32x1xi32> -> tensor<32x64xf16>
+  %0 = greta.matmul %x, %v {transpose_b} : tensor<?x64xf16>, tensor<32x64xf16> -> tensor<?x32xf16>
+  return %0 : tensor<?x32xf16>
+}

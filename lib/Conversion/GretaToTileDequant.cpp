@@ -1,0 +1,168 @@
+//===- GretaToTileDequant.cpp - packed weights on blocks ------------------===//
+//
+// The weight at depth k is four bits of word k / 8; its scale has index k /
+// group, its zero is four bits of word k / group / 8. A block of the depth may
+// have several dimensions, in units of some number of weights:
+//
+//   in a kernel of its own    columns, in units of 1
+//   in a product's            runs, words of a run, weights of a word: V, 8, 1
+//
+// k / c over such dimensions: those of units that c divides count whole, those
+// that stay within c weights drop out, and the one in between is divided.
+//
+//===----------------------------------------------------------------------===//
+
+#include "GretaToTile.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace greta;
+
+/// How the dimensions of the block index something that `perElement` weights
+/// share.
+struct SpaceEmitter::Packed {
+  struct Along {
+    int64_t extent = 1, stride = 0, divisor = 1;
+    bool isDepth = false, isRow = false;
+  };
+
+  Packed(ArrayRef<Dim> dims, bool inProduct, int64_t perElement)
+      : isShared(perElement > 8) {
+    for (const Dim &dim : dims) {
+      Along &along = alongs.emplace_back();
+      along.isRow = dim.kind == (inProduct ? Dim::Column : Dim::Group);
+      bool isDepth = inProduct ? dim.unit > 0 : dim.kind == Dim::Column;
+      if (along.isRow)
+        along.extent = dim.extent;
+      int64_t unit = inProduct ? dim.unit : 1;
+      if (!isDepth || (!dim.offset && perElement % (unit * dim.extent) == 0))
+        continue;
+      along.isDepth = true;
+      along.extent = dim.extent;
+      along.stride = std::max<int64_t>(1, unit / perElement);
+      along.divisor = std::max<int64_t>(1, perElement / unit);
+    }
+  }
+
+  SmallVector<int64_t> shape() const {
+    return llvm::map_to_vector(alongs, [](const Along &a) { return a.extent; });
+  }
+
+  SmallVector<Along> alongs; // per dimension of the block
+  bool isShared;             // by more weights than those of a word
+};
+
+Value SpaceEmitter::loadPacked(Value v, const Packed &packed) {
+  auto argument = cast<BlockArgument>(v);
+  auto tensor = cast<RankedTensorType>(v.getType());
+  SmallVector<Value> offsets, bounds;
+  SmallVector<int64_t> strides, bounded, divisors;
+  int64_t align = 16, bytes = tensor.getElementTypeBitWidth() / 8;
+  auto keep = [&](int64_t multiple) {
+    align = std::min(align, (multiple & -multiple) * bytes);
+  };
+  for (auto [i, dim, along] : llvm::enumerate(dims, packed.alongs)) {
+    bool moves = along.isRow || along.isDepth;
+    offsets.push_back(moves && dim.offset ? dim.offset : i32(b, 0));
+    strides.push_back(along.isRow ? tensor.getDimSize(1) : along.stride);
+    divisors.push_back(along.divisor);
+    if (moves && dim.masked) {
+      bounded.push_back(i);
+      bounds.push_back(scalars.get(b, dim.size));
+    }
+    if (strides.back() > 1)
+      keep(strides.back());
+    else if (along.isDepth && dim.offset)
+      keep(std::max<int64_t>(1, along.extent / along.divisor));
+  }
+  // What weights share promises no vectors: the words decide the layout.
+  if (packed.isShared)
+    align = bytes;
+  auto type = RankedTensorType::get(packed.shape(), tensor.getElementType());
+  auto load = tile::LoadOp::create(
+      b, type, pointers.inputs[argument.getArgNumber()], offsets, ValueRange(),
+      bounds, Value(), strides, bounded, align);
+  load.setDivisors(divisors);
+  return load;
+}
+
+/// The index along the depth, modulo eight: which four bits of a word.
+Value SpaceEmitter::digit(const Packed &packed) {
+  Value sum;
+  for (auto [i, dim, along] : llvm::enumerate(dims, packed.alongs)) {
+    if (!along.isDepth || along.stride % 8 == 0)
+      continue;
+    SmallVector<int64_t> shape(dims.size(), 1);
+    shape[i] = along.extent;
+    auto type = RankedTensorType::get(shape, b.getI32Type());
+    auto splat = [&](Value value) -> Value {
+      return tile::SplatOp::create(b, type, value);
+    };
+    Value index = tile::IotaOp::create(b, type, i);
+    if (dim.offset)
+      index = arith::AddIOp::create(b, index, splat(dim.offset));
+    if (along.divisor > 1)
+      index = arith::ShRUIOp::create(
+          b, index, splat(i32(b, llvm::Log2_64(along.divisor))));
+    if (along.stride > 1)
+      index = arith::MulIOp::create(b, index, splat(i32(b, along.stride)));
+    if (sum) {
+      SmallVector<int64_t> whole(packed.shape());
+      for (auto [extent, depth] : llvm::zip(whole, packed.alongs))
+        extent = depth.isDepth ? extent : 1;
+      index = arith::AddIOp::create(b, broadcastTo(sum, whole),
+                                    broadcastTo(index, whole));
+    }
+    sum = index;
+  }
+  if (!sum)
+    return sum;
+  auto type = cast<RankedTensorType>(sum.getType());
+  Value seven = arith::ConstantOp::create(
+      b, DenseElementsAttr::get(type, b.getI32IntegerAttr(7)));
+  return arith::AndIOp::create(b, sum, seven);
+}
+
+/// Four bits of every word.
+Value SpaceEmitter::nibble(Value word, Value number) {
+  auto splat = [&](RankedTensorType type, int32_t value) -> Value {
+    return arith::ConstantOp::create(
+        b, DenseElementsAttr::get(type, b.getI32IntegerAttr(value)));
+  };
+  auto type = cast<RankedTensorType>(word.getType());
+  if (number) {
+    auto numbers = cast<RankedTensorType>(number.getType());
+    SmallVector<int64_t> shape;
+    for (auto [x, y] : llvm::zip(type.getShape(), numbers.getShape()))
+      shape.push_back(std::max(x, y));
+    Value shift = arith::MulIOp::create(b, number, splat(numbers, 4));
+    type = RankedTensorType::get(shape, b.getI32Type());
+    word = arith::ShRUIOp::create(b, broadcastTo(word, shape),
+                                  broadcastTo(shift, shape));
+  }
+  return arith::AndIOp::create(b, word, splat(type, 15));
+}
+
+SpaceEmitter::PackedBlocks SpaceEmitter::loadDequant(DequantOp op,
+                                                     bool inProduct) {
+  int64_t group = op.getGroup();
+  Value words = loadPacked(op.getQ(), Packed(dims, inProduct, 8));
+  Value scales = loadPacked(op.getScales(), Packed(dims, inProduct, group));
+  Value zeros = loadPacked(op.getZeros(), Packed(dims, inProduct, 8 * group));
+  return {words, nibble(zeros, digit(Packed(dims, inProduct, group))), scales};
+}
+
+Value SpaceEmitter::computeDequant(DequantOp op, const Mapping &mapping) {
+  bool inProduct = hasDepth(mapping);
+  PackedBlocks blocks = loadDequant(op, inProduct);
+  Value q = nibble(blocks.words, digit(Packed(dims, inProduct, 1)));
+  SmallVector<int64_t> shape = shapeOf(mapping);
+  auto type = RankedTensorType::get(shape, b.getF32Type());
+  Value difference = arith::SubIOp::create(b, broadcastTo(q, shape),
+                                           broadcastTo(blocks.zeros, shape));
+  Value product =
+      arith::MulFOp::create(b, arith::SIToFPOp::create(b, type, difference),
+                            broadcastTo(widen(blocks.scales), shape));
+  return narrow(product, b.getF16Type());
+}

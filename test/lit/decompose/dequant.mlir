@@ -1,0 +1,20 @@
+// Packed words are read eight times each; one rounding, to f16.
+// RUN: greta-opt %s --greta-decompose --canonicalize --cse | FileCheck %s --implicit-check-not="= greta."
+
+// CHECK-DAG: #[[Q:.*]] = affine_map<(d0, d1) -> (d0, d1 floordiv 8)>
+// CHECK-DAG: #[[S:.*]] = affine_map<(d0, d1) -> (d0, d1 floordiv 64)>
+// CHECK-DAG: #[[Z:.*]] = affine_map<(d0, d1) -> (d0, d1 floordiv 512)>
+// CHECK-LABEL: func.func @dequant(
+// CHECK: %[[N:.*]] = tensor.dim %arg0, %c0
+// CHECK: tensor.empty(%[[N]]) : tensor<?x192xf16>
+// CHECK: linalg.generic {indexing_maps = [#[[Q]], #[[S]], #[[Z]], #{{.*}}], iterator_types = ["parallel", "parallel"]}
+// CHECK: linalg.index 1
+// CHECK-COUNT-2: arith.andi %{{.*}}, %c15_i32
+// CHECK: %[[D:.*]] = arith.subi
+// CHECK: arith.sitofp %[[D]] : i32 to f32
+// CHECK: arith.mulf
+// CHECK: arith.truncf %{{.*}} : f32 to f16
+func.func @dequant(%q: tensor<?x24xi32>, %s: tensor<?x3xf16>, %z: tensor<?x1xi32>) -> tensor<?x192xf16> {
+  %0 = greta.dequant %q, %s, %z {group = 64} : tensor<?x24xi32>, tensor<?x3xf16>, tensor<?x1xi32> -> tensor<?x192xf16>
+  return %0 : tensor<?x192xf16>
+}
