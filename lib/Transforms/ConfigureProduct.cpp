@@ -7,11 +7,25 @@
 //   step   = matrix cycles + a part of the shared memory's + barriers
 //   time   = rounds * (steps along K * step + prologue and epilogue)
 //
-// How much of shared memory's time shows depends on the schedule. With one
-// stage, from eight tiles measured on the H200 (160x160x64 375 TFLOP/s,
-// 128x192x64 365, 128x128x32 271, ...): a fifth, and 400 cycles a step. With
-// two stages the longer of both counts. On the H200 the order in which blocks
-// are done is worth 10 %: best is all rows of blocks before the next column.
+// How much of the rest shows depends on the schedule.
+//
+// With one stage, fitted to measurements on the H200 (docs/benchmarks; cycles
+// a step of 64: 128x128 2030, 128x160 2235, 128x192 2355, 160x160 2410): six
+// tenths of the matrix instructions' time, three of shared memory's, 1180, and
+// 4 % for each side of the product that the block does not divide. The order of
+// blocks is worth up to 10 %: groupOf.
+//
+// With two stages, from the simulator's issue model at 4096x4096x4096 with all
+// waves of a compute unit (docs/benchmarks/amd_loops.py), by the share of time
+// that gfx942's matrix units are busy in 256x256x32 with eight waves:
+//   slices read ahead, 16 bytes a lane (32x32x8)      0.98: a tenth
+//   slices read ahead, 8 bytes a lane (16x16x16)      0.76: seven tenths
+//   whole blocks, 16 bytes a lane                     0.86: seven tenths
+// and what memory answers too late for a short step (gfx950: 256x256x32 0.76,
+// 256x256x64 0.93). Two waves a SIMD is what that is for; one shows it twice
+// (gfx90a, 112x128x64 with four waves: 0.76), four a quarter. WMMA goes
+// through the vector unit, where reads take slots of their own. Workgroups end
+// at different times, so only half of the last round's empty part is counted.
 //
 //===----------------------------------------------------------------------===//
 
@@ -81,6 +95,7 @@ private:
   /// Extents of one wave's part.
   std::pair<int64_t, int64_t> waveTile(const Tile &tile) const;
   int64_t ldsBytes(const Tile &tile) const;
+  double wavesPerSimd(const Tile &tile) const;
   int64_t registers(const Tile &tile) const;
 
   const Problem &problem;
@@ -132,6 +147,11 @@ int64_t TileModel::registers(const Tile &tile) const {
   int64_t operands = tile.stages == 2 && tile.slice < tile.k
                          ? 2 * (left + right)
                          : std::max(left, right) + 16;
+  // Operands that two lanes hold alike take twice the registers, and LLVM keeps
+  // both sides (gfx1100: 255 in 256x128x32, 16 spilled in 128x128x32 by four).
+  if (mi.aLayout.isKnown() &&
+      (int64_t(1) << mi.aLayout.reg.size()) * lanes > mi.m * mi.k)
+    operands = std::max(operands, left + right + 16);
   int64_t threads = tile.waves * lanes;
   auto block = [&](int64_t extent) {
     return llvm::divideCeil(extent * tile.k * problem.bytes, 16 * threads) * 4;
@@ -174,6 +194,16 @@ std::optional<std::string> TileModel::whyNot(const Tile &tile) const {
   return std::nullopt;
 }
 
+double TileModel::wavesPerSimd(const Tile &tile) const {
+  double simds = std::max(1u, row.simdsPerUnit);
+  double workgroups =
+      std::max<int64_t>(1, row.ldsBytesPerUnit / ldsBytes(tile));
+  double waves = workgroups * tile.waves / simds;
+  if (row.vgprs.perSimd)
+    waves = std::min<double>(waves, row.vgprs.perSimd / registers(tile));
+  return std::max(waves, tile.waves / simds);
+}
+
 double TileModel::cycles(const Tile &tile) const {
   const MatrixInstruction &mi = *tile.instruction;
   auto [m, n] = waveTile(tile);
@@ -186,20 +216,39 @@ double TileModel::cycles(const Tile &tile) const {
   double reads = tile.waves * double(m + n) * tile.k * problem.bytes;
   // A lane that has less than 16 neighbours at a time reads more often; one
   // that shares its operand with another reads it twice.
+  bool wide = true;
   if (tile.stages == 2) {
     int64_t inLane = int64_t(1) << mi.aLayout.reg.size();
     int64_t width =
         std::min<int64_t>(16, inLane * problem.bytes * (tile.slice / mi.k));
+    wide = width == 16;
     reads *= 16.0 / width * inLane * limits.wave / (mi.m * mi.k);
   }
-  double shared = (reads + stored) / 128;
+  // CDNA 4 doubled the size and the width of its shared memory.
+  double shared = (reads + stored) / (row.ldsBytesPerUnit > 65536 ? 256 : 128);
   double memory = stored / 64;
-  double step = tile.stages == 1 ? matrix + 0.2 * shared + 400
-                                 : std::max(matrix, shared) + 0.1 * shared + 60;
-  step = std::max(step, memory);
   double tiles = double(llvm::divideCeil(problem.m, tile.m)) *
                  llvm::divideCeil(problem.n, tile.n);
-  double rounds = std::ceil(tiles / row.computeUnits);
+  double share = tiles / row.computeUnits, rounds = std::ceil(share), step;
+  if (tile.stages == 1) {
+    step = 0.6 * matrix + 0.3 * shared + 1180;
+  } else {
+    bool ahead = tile.slice < tile.k && wide;
+    double exposed = (ahead ? 0.05 : 0.35) * shared + 30 +
+                     std::max(0.0, shared - matrix / 2) * ahead +
+                     std::max(0.0, 850 - matrix / 2);
+    // Where matrix instructions are issued like any others, so are reads, of 64
+    // bytes a cycle into the registers, and some forty instructions a step.
+    if (limits.wave == 32)
+      matrix += (8 * reads / (16 * limits.wave) + 40 * tile.waves) / simds;
+    double waves = wavesPerSimd(tile) / 2;
+    step = std::max(matrix, shared) + exposed / (waves * waves);
+    rounds = std::max(1.0, (rounds + share) / 2);
+  }
+  // Rows that end inside a block have an address each.
+  for (bool partial : {problem.m % tile.m != 0, problem.n % tile.n != 0})
+    step *= partial ? 1.04 : 1;
+  step = std::max(step, memory);
   double ends = 1500 + double(tile.m) * tile.n / 64;
   return rounds * (double(llvm::divideCeil(problem.k, tile.k)) * step + ends);
 }
@@ -302,6 +351,19 @@ static LogicalResult override(Tile &tile, MatmulOp matmul,
   return success();
 }
 
+/// Rows of blocks that are done before the next column. Where one L2 serves
+/// all compute units, the blocks in flight should be as square as they can be,
+/// and the groups alike; chiplets have small ones of their own.
+static int64_t groupOf(const Problem &problem, const Tile &tile,
+                       const TargetRow &row) {
+  if (!row.isVulkan())
+    return 8;
+  int64_t square = std::max(
+      1.0, std::round(std::sqrt(double(row.computeUnits) * tile.n / tile.m)));
+  int64_t rows = llvm::divideCeil(problem.m, tile.m);
+  return llvm::divideCeil(rows, llvm::divideCeil(rows, square));
+}
+
 /// The best tile with a matrix instruction; none where there is no instruction.
 static FailureOr<std::optional<Tile>>
 chooseTile(MatmulOp matmul, const Problem &problem, const Limits &limits) {
@@ -328,21 +390,15 @@ chooseTile(MatmulOp matmul, const Problem &problem, const Limits &limits) {
             if (!limits.wide && (m > 16 || n > 16 || k > 16 || waves > 4))
               continue;
             Tile tile{mi, m, n, k, waves};
-            // What neighbours share: an L2 of many megabytes for all rows of
-            // blocks, or one of a few per chiplet.
-            tile.group = limits.row.isVulkan() ? 64 : 8;
+            tile.group = groupOf(problem, tile, limits.row);
             tile.stages = limits.row.isVulkan() ? 1 : 2;
             for (int64_t slice = mi->k; slice <= k; slice *= 2) {
-              if (tile.stages == 1 ? slice > mi->k
-                                   : slice != k && slice != k / 2)
-                continue;
+              if (tile.stages == 1 && slice > mi->k)
+                break;
               tile.slice = slice;
               if (model.whyNot(tile))
                 continue;
               double cycles = model.cycles(tile);
-              // Halves overlap what a whole block cannot.
-              if (tile.stages == 2 && slice == k)
-                cycles *= 1.05;
               if (cycles < bestCycles * 0.999) {
                 bestCycles = cycles;
                 best = tile;
