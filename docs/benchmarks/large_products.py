@@ -1,6 +1,6 @@
 """Checks and measures large products on a GPU against float64 and cuBLAS; called by scripts/bench-h200, which sets the library path.
 
-usage: large_products.py DIR CSV [--package=large_products.greta] [--reps-ms=60] [--rounds=7] [--only=PREFIX,..]
+usage: large_products.py DIR CSV [--package=large_products.greta] [--reps-ms=10] [--rounds=7] [--only=PREFIX,..]
        large_products.py --candidates SHAPE:TILE:WAVES:INSTRUCTION:GROUP... >FILE.mlir    e.g. f16_8192x8192x8192:128x192x64:8:16x16x16:64
 Every function of the package is a product named TYPE_MxNxK, with `__` and its configuration behind where it is a candidate. Data are random
 normal. The result is poisoned, computed once and compared with float64 (whole, by torch, where it has a GPU; 16 rows on the CPU where not)
@@ -25,7 +25,7 @@ from greta_runtime import Package, Runtime, tensors
 torch = row_ops.torch if row_ops.torch and row_ops.torch.cuda.is_available() else None
 
 L2_BYTES = 60 << 20
-COLUMNS = ["date", "commit", "gpu", "driver", "function", "m", "n", "k", "dtype", "variant", "config", "median_us", "min_us", "max_us"]
+COLUMNS = ["date", "commit", "gpu", "driver", "function", "m", "n", "k", "dtype", "variant", "config", "batch_ms", "median_us", "min_us", "max_us"]
 COLUMNS += ["tflop_per_s", "torch_us", "torch_tflop_per_s", "of_torch", "error_euclidean", "error_maximum"]
 # Rounding of the result is 2^-11 in f16 and 2^-8 in bf16; sums are f32.
 TOLERANCE = {"f16": 1e-3, "bf16": 8e-3}
@@ -141,7 +141,7 @@ def main():
     parser.add_argument("csv", type=pathlib.Path, nargs="?")
     parser.add_argument("--package", default="large_products.greta")
     parser.add_argument("--device", default="vulkan")
-    parser.add_argument("--reps-ms", type=float, default=60)
+    parser.add_argument("--reps-ms", type=float, default=10)
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--only", type=lambda names: tuple(names.split(",")), default=("",))
     options = parser.parse_args()
@@ -152,7 +152,7 @@ def main():
     timer = row_ops.Timer(runtime)
     info = runtime.info()
     package = Package(runtime, options.directory / options.package)
-    common = dict(date=datetime.date.today().isoformat(), commit=(options.directory / "commit").read_text(), gpu=info.get("name"), driver=info.get("driver"))
+    common = dict(date=datetime.date.today().isoformat(), commit=(options.directory / "commit").read_text(), gpu=info.get("name"), driver=info.get("driver"), batch_ms=options.reps_ms)
     names = [f["name"] for f in package.manifest()["functions"] if f["name"].startswith(options.only)]
     table, problem, key = [], None, None
     for name in sorted(names, key=lambda name: name.split("__")[0]):

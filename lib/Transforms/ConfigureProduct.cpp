@@ -18,14 +18,16 @@
 // With two stages, from the simulator's issue model at 4096x4096x4096 with all
 // waves of a compute unit (docs/benchmarks/amd_loops.py), by the share of time
 // that gfx942's matrix units are busy in 256x256x32 with eight waves:
-//   slices read ahead, 16 bytes a lane (32x32x8)      0.98: a tenth
-//   slices read ahead, 8 bytes a lane (16x16x16)      0.76: seven tenths
-//   whole blocks, 16 bytes a lane                     0.86: seven tenths
-// and what memory answers too late for a short step (gfx950: 256x256x32 0.76,
-// 256x256x64 0.93). Two waves a SIMD is what that is for; one shows it twice
-// (gfx90a, 112x128x64 with four waves: 0.76), four a quarter. WMMA goes
-// through the vector unit, where reads take slots of their own. Workgroups end
-// at different times, so only half of the last round's empty part is counted.
+//   slices read ahead, 16 bytes a lane (32x32x8)      0.98: 0.05
+//   slices read ahead, 8 bytes a lane (16x16x16)      0.76: 0.35
+//   whole blocks, 16 bytes a lane                     0.86: 0.35
+// of the shared memory's time, all that is over half of the matrix units' (its
+// queue is shared), and what memory answers too late for a short step (gfx950:
+// 256x256x32 0.76, 256x256x64 0.93). That is for two waves a SIMD; one shows
+// four times as much (gfx90a, 112x128x64 with four waves: 0.76), four a
+// quarter. WMMA goes through the vector unit, where reads take slots of their
+// own. What the last round leaves empty counts for three quarters: units drift
+// apart.
 //
 //===----------------------------------------------------------------------===//
 
