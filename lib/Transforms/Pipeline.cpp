@@ -69,6 +69,10 @@ private:
   SmallVector<Value> emitReads(Value stage, int64_t at, int64_t extent);
   SmallVector<Value> emitDots(ValueRange operands, ValueRange accumulators);
   Value clamped(Value k);
+  bool isCooperative() {
+    MatrixAttr matrix = dots.front().getMatrixAttr();
+    return matrix && matrix.isCooperative();
+  }
   SmallVector<Value> emitSingle();
   /// What passes from block to block with two stages.
   struct Flow {
@@ -161,8 +165,6 @@ LogicalResult LoopPipeliner::analyze() {
 
 /// Chooses where the operands lie and allocates them.
 LogicalResult LoopPipeliner::placeOperands() {
-  bool cooperative = dots.front().getMatrixAttr() &&
-                     dots.front().getMatrixAttr().isCooperative();
   auto kernel = loop->getParentOfType<FuncOp>();
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(&kernel.getBody().front());
@@ -172,7 +174,7 @@ LogicalResult LoopPipeliner::placeOperands() {
     Layout to = toLayout(getLayoutOf(operand.type));
     int64_t bytes = std::max(1u, type.getElementTypeBitWidth() / 8);
     PlacementAttr placement;
-    if (cooperative) {
+    if (isCooperative()) {
       // Rows that fragments are loaded from cannot be swizzled; 16 bytes
       // between them keep the banks apart.
       int64_t dim = from.contiguity(0) > from.contiguity(1) ? 0 : 1;
@@ -292,9 +294,16 @@ SmallVector<Value> LoopPipeliner::emitSingle() {
   BarrierOp::create(b);
   SmallVector<Value> next =
       emitLoads(clamped(arith::AddIOp::create(b, k, loop.getStep())));
+  SmallVector<Value> sums(carried.take_front(count));
+  if (!isCooperative()) {
+    // Where a slice lies in a swizzled local must be a constant.
+    for (int64_t at = 0; at < depth; at += attr.getSlice())
+      sums = emitDots(emitReads(zero, at, attr.getSlice()), sums);
+    scf::YieldOp::create(b, concat(sums, next));
+    return SmallVector<Value>(outer.getResults().take_front(count));
+  }
   auto slices =
-      scf::ForOp::create(b, zero, i32(depth), i32(attr.getSlice()),
-                         SmallVector<Value>(carried.take_front(count)));
+      scf::ForOp::create(b, zero, i32(depth), i32(attr.getSlice()), sums);
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToEnd(slices.getBody());

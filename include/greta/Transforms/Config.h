@@ -22,7 +22,7 @@ struct SpaceConfig {
   int64_t unroll = 1;          // blocks along the depth per turn of its loop
   tile::MatrixAttr matrix;     // its instruction; null: multiply-adds
   tile::PipelineAttr pipeline; // of its loop over K; null: none
-  int64_t group = 1; // rows of blocks that neighbouring workgroups share
+  int64_t group = 1;    // rows of blocks that neighbouring workgroups share
   int64_t chiplets = 1; // that workgroups are dealt to in turn
 };
 

@@ -1,0 +1,94 @@
+// RUN: greta-opt %s --pass-pipeline='builtin.module(greta_tile.func(greta-tile-assign-layouts,greta-tile-pipeline))' --split-input-file --verify-diagnostics
+
+greta_tile.func @carried(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) attributes {block_size = 64 : i32, wave_size = 32 : i32} {
+  %z = arith.constant 0 : i32
+  %step = arith.constant 16 : i32
+  %end = arith.constant 64 : i32
+  %zero = arith.constant dense<0.0> : tensor<32x32xf32>
+  // expected-error @+1 {{stands in a loop with greta_tile.pipeline but carries something that is no accumulator of one dot}}
+  %d = scf.for %k = %z to %end step %step iter_args(%acc = %zero) -> (tensor<32x32xf32>) : i32 {
+    %next = arith.addf %acc, %acc : tensor<32x32xf32>
+    scf.yield %next : tensor<32x32xf32>
+  } {greta_tile.pipeline = #greta_tile.pipeline<stages = 1, slice = 16>}
+  greta_tile.store %d, %y[%z, %z] strides [32, 1] bounds [] : tensor<32x32xf32> -> !greta_tile.ptr<f32>
+  greta_tile.return
+}
+
+// -----
+
+greta_tile.func @stores(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) attributes {block_size = 64 : i32, wave_size = 32 : i32} {
+  %z = arith.constant 0 : i32
+  %step = arith.constant 16 : i32
+  %end = arith.constant 64 : i32
+  %zero = arith.constant dense<0.0> : tensor<32x32xf32>
+  %d = scf.for %k = %z to %end step %step iter_args(%acc = %zero) -> (tensor<32x32xf32>) : i32 {
+    %a = greta_tile.load %x[%z, %k] strides [64, 1] bounds [] : !greta_tile.ptr<f16> -> tensor<32x16xf16>
+    %b = greta_tile.load %x[%k, %z] strides [32, 1] bounds [] : !greta_tile.ptr<f16> -> tensor<16x32xf16>
+    // expected-error @+1 {{stands in a loop with greta_tile.pipeline but does more than load, compute and multiply}}
+    greta_tile.store %a, %x[%z, %k] strides [64, 1] bounds [] : tensor<32x16xf16> -> !greta_tile.ptr<f16>
+    %next = greta_tile.dot %a, %b, %acc : tensor<32x16xf16>, tensor<16x32xf16> -> tensor<32x32xf32>
+    scf.yield %next : tensor<32x32xf32>
+  } {greta_tile.pipeline = #greta_tile.pipeline<stages = 1, slice = 16>}
+  greta_tile.store %d, %y[%z, %z] strides [32, 1] bounds [] : tensor<32x32xf32> -> !greta_tile.ptr<f32>
+  greta_tile.return
+}
+
+// -----
+
+greta_tile.func @slices(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) attributes {block_size = 64 : i32, wave_size = 32 : i32} {
+  %z = arith.constant 0 : i32
+  %step = arith.constant 16 : i32
+  %end = arith.constant 64 : i32
+  %zero = arith.constant dense<0.0> : tensor<32x32xf32>
+  // expected-error @+1 {{stands in a loop with greta_tile.pipeline but its slices are not whole tiles of its operands}}
+  %d = scf.for %k = %z to %end step %step iter_args(%acc = %zero) -> (tensor<32x32xf32>) : i32 {
+    %a = greta_tile.load %x[%z, %k] strides [64, 1] bounds [] : !greta_tile.ptr<f16> -> tensor<32x16xf16>
+    %b = greta_tile.load %x[%k, %z] strides [32, 1] bounds [] : !greta_tile.ptr<f16> -> tensor<16x32xf16>
+    %next = greta_tile.dot %a, %b, %acc : tensor<32x16xf16>, tensor<16x32xf16> -> tensor<32x32xf32>
+    scf.yield %next : tensor<32x32xf32>
+  } {greta_tile.pipeline = #greta_tile.pipeline<stages = 1, slice = 12>}
+  greta_tile.store %d, %y[%z, %z] strides [32, 1] bounds [] : tensor<32x32xf32> -> !greta_tile.ptr<f32>
+  greta_tile.return
+}
+
+// -----
+
+greta_tile.func @steps(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) attributes {block_size = 64 : i32, wave_size = 32 : i32} {
+  %z = arith.constant 0 : i32
+  %step = arith.constant 32 : i32
+  %end = arith.constant 64 : i32
+  %zero = arith.constant dense<0.0> : tensor<32x32xf32>
+  // expected-error @+1 {{stands in a loop with greta_tile.pipeline but does not go from 0 in steps of its blocks}}
+  %d = scf.for %k = %z to %end step %step iter_args(%acc = %zero) -> (tensor<32x32xf32>) : i32 {
+    %a = greta_tile.load %x[%z, %k] strides [64, 1] bounds [] : !greta_tile.ptr<f16> -> tensor<32x16xf16>
+    %b = greta_tile.load %x[%k, %z] strides [32, 1] bounds [] : !greta_tile.ptr<f16> -> tensor<16x32xf16>
+    %next = greta_tile.dot %a, %b, %acc : tensor<32x16xf16>, tensor<16x32xf16> -> tensor<32x32xf32>
+    scf.yield %next : tensor<32x32xf32>
+  } {greta_tile.pipeline = #greta_tile.pipeline<stages = 1, slice = 16>}
+  greta_tile.store %d, %y[%z, %z] strides [32, 1] bounds [] : tensor<32x32xf32> -> !greta_tile.ptr<f32>
+  greta_tile.return
+}
+
+// -----
+
+greta_tile.func @clamp(%x: !greta_tile.ptr<f16>) attributes {block_size = 64 : i32, wave_size = 32 : i32} {
+  %z = arith.constant 0 : i32
+  // expected-error @+1 {{clamp}}
+  %a = greta_tile.load %x[%z, %z] strides [64, 1] bounds [] clamp [0] : !greta_tile.ptr<f16> -> tensor<32x16xf16>
+  greta_tile.return
+}
+
+// -----
+
+// expected-error @+1 {{a pipeline has one or two stages and a positive slice}}
+greta_tile.func @stages() attributes {block_size = 64 : i32, wave_size = 32 : i32, p = #greta_tile.pipeline<stages = 3, slice = 16>} {
+  greta_tile.return
+}
+
+// -----
+
+greta_tile.func @placement() attributes {block_size = 64 : i32, wave_size = 32 : i32} {
+  // expected-error @+1 {{rows of 32 elements do not fit a stride of 16 or 1 phases of 1}}
+  %0 = greta_tile.local_alloc : <1 x tensor<16x32xf16>, <dim = 1, stride = 16, vector = 1, rows = 1, phases = 1>>
+  greta_tile.return
+}

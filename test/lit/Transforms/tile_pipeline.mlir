@@ -1,0 +1,132 @@
+// RUN: greta-opt %s --pass-pipeline='builtin.module(greta_tile.func(greta-tile-assign-layouts,greta-tile-pipeline,canonicalize,cse))' | FileCheck %s
+
+#mfma = #greta_tile.matrix<"mfma.f32.16x16x16f16",
+  a = <{reg = [[0, 1], [0, 2]], lane = [[1, 0], [2, 0], [4, 0], [8, 0], [0, 4], [0, 8]], wave = [], rep = [1, 1]}>,
+  b = <{reg = [[1, 0], [2, 0]], lane = [[0, 1], [0, 2], [0, 4], [0, 8], [4, 0], [8, 0]], wave = [], rep = [1, 1]}>,
+  acc = <{reg = [[1, 0], [2, 0]], lane = [[0, 1], [0, 2], [0, 4], [0, 8], [4, 0], [8, 0]], wave = [], rep = [1, 1]}>>
+#coop = #greta_tile.matrix<"coopmat",
+  a = <{reg = [[0, 1], [0, 2], [0, 4]], lane = [[1, 0], [2, 0], [4, 0]], wave = [], rep = [1, 1]}>,
+  b = <{reg = [[1, 0], [2, 0], [4, 0]], lane = [[0, 1], [0, 2], [0, 4]], wave = [], rep = [1, 1]}>,
+  acc = <{reg = [[0, 1], [0, 2], [0, 4]], lane = [[1, 0], [2, 0], [4, 0]], wave = [], rep = [1, 1]}>>
+
+// One stage, cooperative matrices: rows padded by 16 bytes, barriers on both sides of the store, the next block's loads under the loop over
+// the slices. Beyond the end the last block, at 96, comes again.
+// CHECK-LABEL: @single
+// CHECK: %[[A:[a-z0-9_]+]] = greta_tile.local_alloc : <1 x tensor<16x32xf16>, <dim = 1, stride = 40, vector = 1, rows = 1, phases = 1>>
+// CHECK: greta_tile.load
+// CHECK: greta_tile.load
+// CHECK: scf.for %[[K:[a-z0-9]+]] = %{{.*}} to %{{.*}} step %{{.*}} iter_args(%{{.*}}, %[[CA:[a-z0-9]+]] = %{{[0-9]+}}, %[[CB:[a-z0-9]+]] = %
+// CHECK-NEXT: greta_tile.barrier
+// CHECK-NEXT: greta_tile.local_store %[[CA]], %[[A]][%[[ZERO:[a-z0-9_]+]]]
+// CHECK-NEXT: greta_tile.local_store %[[CB]], %[[B:[a-z0-9_]+]][%[[ZERO]]]
+// CHECK-NEXT: greta_tile.barrier
+// CHECK-NEXT: %[[NEXT:[a-z0-9]+]] = arith.addi %[[K]], %
+// CHECK-NEXT: %[[SAFE:[a-z0-9]+]] = arith.minsi %[[NEXT]], %c96_i32
+// CHECK-NEXT: greta_tile.load %{{.*}}[%{{.*}}, %[[SAFE]]]
+// CHECK-NEXT: greta_tile.load %{{.*}}[%[[SAFE]], %{{.*}}]
+// CHECK-NEXT: scf.for %[[S:[a-z0-9]+]] = %
+// CHECK-NEXT: greta_tile.local_load %[[A]][%[[ZERO]]] [%[[ZERO]], %[[S]]] {{.*}} -> tensor<16x8xf16,
+// CHECK-NEXT: greta_tile.local_load %[[B]][%[[ZERO]]] [%[[S]], %[[ZERO]]] {{.*}} -> tensor<8x16xf16,
+// CHECK-NEXT: greta_tile.dot
+// CHECK: greta_tile.rolled
+greta_tile.func @single(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) attributes {block_size = 8 : i32, wave_size = 8 : i32} {
+  %z = arith.constant 0 : i32
+  %step = arith.constant 32 : i32
+  %end = arith.constant 128 : i32
+  %zero = arith.constant dense<0.0> : tensor<16x16xf32>
+  %d = scf.for %k = %z to %end step %step iter_args(%acc = %zero) -> (tensor<16x16xf32>) : i32 {
+    %a = greta_tile.load %x[%z, %k] strides [128, 1] bounds [] : !greta_tile.ptr<f16> -> tensor<16x32xf16>
+    %b = greta_tile.load %x[%k, %z] strides [16, 1] bounds [] : !greta_tile.ptr<f16> -> tensor<32x16xf16>
+    %next = greta_tile.dot %a, %b, %acc {matrix = #coop} : tensor<16x32xf16>, tensor<32x16xf16> -> tensor<16x16xf32>
+    scf.yield %next : tensor<16x16xf32>
+  } {greta_tile.pipeline = #greta_tile.pipeline<stages = 1, slice = 8>}
+  greta_tile.store %d, %y[%z, %z] strides [16, 1] bounds [] : tensor<16x16xf32> -> !greta_tile.ptr<f32>
+  greta_tile.return
+}
+
+// One stage of registers' operands: slices at constants, because their place is swizzled.
+// CHECK-LABEL: @single_registers
+// CHECK: scf.for
+// CHECK: greta_tile.barrier
+// CHECK: greta_tile.barrier
+// CHECK-NOT: scf.for
+// CHECK-COUNT-2: greta_tile.dot
+// CHECK-NOT: greta_tile.dot
+// CHECK: greta_tile.rolled
+greta_tile.func @single_registers(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+  %z = arith.constant 0 : i32
+  %step = arith.constant 32 : i32
+  %end = arith.constant 128 : i32
+  %zero = arith.constant dense<0.0> : tensor<16x16xf32>
+  %d = scf.for %k = %z to %end step %step iter_args(%acc = %zero) -> (tensor<16x16xf32>) : i32 {
+    %a = greta_tile.load %x[%z, %k] strides [128, 1] bounds [] : !greta_tile.ptr<f16> -> tensor<16x32xf16>
+    %b = greta_tile.load %x[%k, %z] strides [16, 1] bounds [] : !greta_tile.ptr<f16> -> tensor<32x16xf16>
+    %next = greta_tile.dot %a, %b, %acc {matrix = #mfma} : tensor<16x32xf16>, tensor<32x16xf16> -> tensor<16x16xf32>
+    scf.yield %next : tensor<16x16xf32>
+  } {greta_tile.pipeline = #greta_tile.pipeline<stages = 1, slice = 16>}
+  greta_tile.store %d, %y[%z, %z] strides [16, 1] bounds [] : tensor<16x16xf32> -> !greta_tile.ptr<f32>
+  greta_tile.return
+}
+
+// Two stages with slices, an even number of blocks: two blocks a turn with constant stages. Each slice is read before its turn; the barrier
+// stands before the products of the last one.
+// CHECK-LABEL: @double
+// CHECK-COUNT-2: greta_tile.local_alloc : <2 x
+// CHECK: greta_tile.barrier
+// CHECK-COUNT-2: greta_tile.local_load
+// CHECK: scf.for {{.*}} step %c64_i32
+// CHECK-COUNT-2: greta_tile.local_load %{{.*}}[%c0_i32]
+// CHECK: greta_tile.dot
+// CHECK-COUNT-2: greta_tile.local_store %{{.*}}, %{{.*}}[%c1_i32]
+// CHECK-COUNT-2: greta_tile.load
+// CHECK: greta_tile.schedule
+// CHECK: greta_tile.barrier
+// CHECK-COUNT-2: greta_tile.local_load %{{.*}}[%c1_i32]
+// CHECK: greta_tile.dot
+// CHECK: greta_tile.schedule
+// CHECK-COUNT-2: greta_tile.local_load %{{.*}}[%c1_i32]
+// CHECK: greta_tile.dot
+// CHECK-COUNT-2: greta_tile.local_store %{{.*}}, %{{.*}}[%c0_i32]
+// CHECK: greta_tile.barrier
+// CHECK-COUNT-2: greta_tile.local_load %{{.*}}[%c0_i32]
+// CHECK: greta_tile.dot
+// CHECK: scf.yield
+greta_tile.func @double(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+  %z = arith.constant 0 : i32
+  %step = arith.constant 32 : i32
+  %end = arith.constant 128 : i32
+  %zero = arith.constant dense<0.0> : tensor<16x16xf32>
+  %d = scf.for %k = %z to %end step %step iter_args(%acc = %zero) -> (tensor<16x16xf32>) : i32 {
+    %a = greta_tile.load %x[%z, %k] strides [128, 1] bounds [] : !greta_tile.ptr<f16> -> tensor<16x32xf16>
+    %b = greta_tile.load %x[%k, %z] strides [16, 1] bounds [] : !greta_tile.ptr<f16> -> tensor<32x16xf16>
+    %next = greta_tile.dot %a, %b, %acc {matrix = #mfma} : tensor<16x32xf16>, tensor<32x16xf16> -> tensor<16x16xf32>
+    scf.yield %next : tensor<16x16xf32>
+  } {greta_tile.pipeline = #greta_tile.pipeline<stages = 2, slice = 16>}
+  greta_tile.store %d, %y[%z, %z] strides [16, 1] bounds [] : tensor<16x16xf32> -> !greta_tile.ptr<f32>
+  greta_tile.return
+}
+
+// Whole blocks, and an odd number of them: one a turn; the stage is carried.
+// CHECK-LABEL: @odd
+// CHECK: scf.for {{.*}} step %c32_i32 iter_args({{.*}}, %[[STAGE:[a-z0-9]+]] = %c0_i32)
+// CHECK: %[[OTHER:[a-z0-9]+]] = arith.subi %c1_i32, %[[STAGE]]
+// CHECK-COUNT-2: greta_tile.local_load %{{.*}}[%[[STAGE]]]
+// CHECK-COUNT-2: greta_tile.local_store %{{.*}}, %{{.*}}[%[[OTHER]]]
+// CHECK-COUNT-2: greta_tile.load
+// CHECK: greta_tile.dot
+// CHECK: greta_tile.barrier
+// CHECK: scf.yield {{.*}}, %[[OTHER]] :
+greta_tile.func @odd(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+  %z = arith.constant 0 : i32
+  %step = arith.constant 32 : i32
+  %end = arith.constant 96 : i32
+  %zero = arith.constant dense<0.0> : tensor<16x16xf32>
+  %d = scf.for %k = %z to %end step %step iter_args(%acc = %zero) -> (tensor<16x16xf32>) : i32 {
+    %a = greta_tile.load %x[%z, %k] strides [96, 1] bounds [] : !greta_tile.ptr<f16> -> tensor<16x32xf16>
+    %b = greta_tile.load %x[%k, %z] strides [16, 1] bounds [] : !greta_tile.ptr<f16> -> tensor<32x16xf16>
+    %next = greta_tile.dot %a, %b, %acc {matrix = #mfma} : tensor<16x32xf16>, tensor<32x16xf16> -> tensor<16x16xf32>
+    scf.yield %next : tensor<16x16xf32>
+  } {greta_tile.pipeline = #greta_tile.pipeline<stages = 2, slice = 32>}
+  greta_tile.store %d, %y[%z, %z] strides [16, 1] bounds [] : tensor<16x16xf32> -> !greta_tile.ptr<f32>
+  greta_tile.return
+}
