@@ -169,7 +169,7 @@ LogicalResult LoadOp::verify() {
            << getOther().getType() << " for elements "
            << block.getElementType();
   if (getClamped())
-    for (int64_t dim : *getClamped())
+    for (int64_t dim : getClampedAttr().asArrayRef())
       if (!llvm::is_contained(getBounded(), dim))
         return emitOpError("clamps dimension ")
                << dim << ", which is not among the bounded ones";

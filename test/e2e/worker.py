@@ -11,6 +11,7 @@ import sys
 
 import cases
 import products
+import tiled
 from greta_runtime import GretaError, Package, Runtime
 
 
@@ -19,7 +20,7 @@ def report(**line):
 
 
 def run(package, name, rows):
-    case = (products if name.startswith("product_") else cases).by_name(name)
+    case = {"product": products, "tiled": tiled}.get(name.split("_")[0], cases).by_name(name)
     inputs = case.inputs(rows)
     expected = case.reference(inputs)
     runnable = [v["id"] for v in package.variants(name) if v["runnable"]]

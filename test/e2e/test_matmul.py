@@ -1,0 +1,112 @@
+"""Products in tiles against float64: element types, transposes, odd shapes, what is fused behind them, and every schedule that the compiler
+knows, on the simulated AMD chips with all their checks, on testing's lavapipe (cooperative matrices) under its validation layer, and on
+this machine's Vulkan driver (multiply-adds where it is lavapipe). test_numerics.py and test_decode.py have more shapes of what is chosen
+without `greta.config`.
+"""
+
+import pytest
+
+import harness
+import tiled
+from tiled import SCHEDULES, Product
+
+AMD_CHIPS = ("gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201")
+CDNA = AMD_CHIPS[:3]
+LAYOUTS = ("nn", "nt", "tn", "tt")
+# Together all pairs of type, layout and edge: an extent below, at and above a tile's, in M, N and K.
+SHAPES = [
+    Product("plain", "nn", "d", 1, 17, 129, "f16", "f16"),
+    Product("plain", "nt", "d", 17, 129, 1, "f16", "f32"),
+    Product("bias", "tn", "s", 129, 1, 17, "f16", "f16"),
+    Product("layer", "tt", "s", 129, 17, 1000, "f16", "f16"),
+    Product("swiglu", "nt", "d", 129, 130, 129, "f16", "f16"),
+    Product("cast", "nn", "s", 17, 1000, 17, "f16", "f16"),
+    Product("plain", "nt", "s", 1000, 17, 64, "f16", "f16"),
+    Product("plain", "tt", "d", 17, 129, 129, "bf16", "bf16"),
+    Product("bias", "nt", "d", 1, 1000, 1000, "bf16", "bf16"),
+    Product("swiglu", "nn", "s", 129, 17, 1, "bf16", "bf16"),
+    Product("plain", "tn", "d", 17, 1, 1000, "bf16", "f32"),
+    Product("plain", "nn", "s", 64, 64, 128, "bf16", "f32"),
+    Product("plain", "nn", "d", 129, 129, 17, "f32", "f32"),
+    Product("bias", "nt", "s", 17, 17, 129, "f32", "f32"),
+    Product("layer", "tn", "s", 17, 129, 1, "f32", "f32"),
+    Product("swiglu", "tt", "d", 1, 17, 1000, "f32", "f32"),
+    Product("plain", "nt", "d", 17, 33, 1000, "i8", "i32"),
+    Product("plain", "tn", "s", 129, 17, 129, "i8", "i32"),
+]
+
+
+def scheduled(names, dtypes, first):
+    """Each schedule once; the types, layouts and sizes rotate, from another one on every target: depths of an even and an odd number of
+    blocks, of one block and of a part of one; aligned rows and rows that nothing aligns."""
+    out = {"f16": "f16", "bf16": "f32", "f32": "f32", "i8": "i32"}
+    sizes = [(100, 72, 129), (49, 104, 512), (70, 65, 448), (33, 100, 24)]
+    for i, name in enumerate(names):
+        dtype = dtypes[(first + i) % len(dtypes)]
+        m, n, k = sizes[(first + i // 2) % 4]
+        kind = "plain" if dtype == "i8" else ("bias", "plain", "swiglu")[(first + i) % 3]
+        yield Product(kind, LAYOUTS[(first + i + i // 4) % 4], "ds"[i % 2], m, n, k, dtype, out[dtype], name)
+
+
+def chosen_for(target):
+    """Every target takes half of the shapes, so that two of a kind take all, and all schedules that it has."""
+    forced = [s for s in SCHEDULES if not SCHEDULES[s].opaque]
+    if target in AMD_CHIPS:
+        i = AMD_CHIPS.index(target)
+        names = forced if target in CDNA else [s for s in forced if SCHEDULES[s].instruction == "narrow"]
+        dtypes = ("f16", "bf16", "f32", "i8") if target in CDNA else ("f16", "bf16", "i8")
+        return SHAPES[i % 2 :: 2] + list(scheduled(names, dtypes, i))
+    if target == "vulkan:portable":
+        return SHAPES[1::2]
+    small = [p for name in ("singlewhole", "whole", "opaque", "opaquewaves") for p in scheduled([name, name], ("f16", "i8"), 0)]
+    return SHAPES[::2] + small
+
+
+@pytest.fixture(scope="session")
+def results(tmp_path_factory):
+    """(target, device, launcher) -> results of the target's products, compiled and run once."""
+    made = {}
+
+    def run(target, device, launcher=()):
+        key = target, launcher
+        if key not in made:
+            chosen = chosen_for(target)
+            source = "\n".join(p.mlir(target) for p in chosen)
+            package = harness.compile_package(tmp_path_factory.mktemp("matmul"), "products", source, target)
+            made[key] = harness.run_cases(device, package, [[p.name, p.m] for p in chosen], launcher)
+        return made[key]
+
+    return run
+
+
+def check(lines, product, unit):
+    assert lines, f"{product.name}: no result"
+    for line in lines:
+        assert "problem" not in line, f"{product.name}, {line.get('variant')}: {line['problem']}"
+        assert all(e <= limit for e, limit in zip(line["errors"], product.tolerances, strict=True)), f"{line} is over {product.tolerances}"
+    if unit:
+        assert any(line["variant"].endswith(unit) for line in lines), f"no variant with {unit}: {lines}"
+
+
+def grid(*targets):
+    return [pytest.param(t, p, id=f"{t}-{p.name}", marks=pytest.mark.xdist_group(f"matmul-{t}")) for t in targets for p in chosen_for(t)]
+
+
+@pytest.mark.parametrize("chip, product", grid(*AMD_CHIPS))
+def test_simulated(results, chip, product):
+    unit = "mfma" if chip in CDNA else "wmma" if product.dtype != "f32" else None
+    check(results(chip, f"sim:{chip}")[product.name, product.m], product, unit)
+
+
+@pytest.mark.parametrize("target, product", grid("vulkan:lavapipe"))
+def test_cooperative_matrices(results, driver_parts, target, product):
+    """The variants with 8x8x8 and those with multiply-adds, on the driver that has both."""
+    if "lavapipe" not in driver_parts:
+        pytest.skip("scripts/vulkan-drivers has no lavapipe here")
+    lines = results(target, "vulkan", harness.lavapipe_launcher())[product.name, product.m]
+    check(lines, product, "coopmat" if product.dtype in ("f16", "i8") else None)
+
+
+@pytest.mark.parametrize("target, product", grid("vulkan:portable"))
+def test_multiply_adds(results, target, product):
+    check(results(target, "vulkan")[product.name, product.m], product, None)
