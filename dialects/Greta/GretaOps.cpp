@@ -271,11 +271,11 @@ LogicalResult DequantOp::verify() {
     int64_t columns;
     StringRef shape;
     bool isFloat;
-  } operands[] = {{"q", getQ(), k / 8, "[N, K/8]", false},
-                  {"scales", getScales(), groups, "[N, K/group]", true},
-                  {"zeros", getZeros(), (groups + 7) / 8,
-                   "[N, ceil(K/group/8)]", false},
-                  {"result", getResult(), k, "[N, K]", true}};
+  } operands[] = {
+      {"q", getQ(), k / 8, "[N, K/8]", false},
+      {"scales", getScales(), groups, "[N, K/group]", true},
+      {"zeros", getZeros(), (groups + 7) / 8, "[N, ceil(K/group/8)]", false},
+      {"result", getResult(), k, "[N, K]", true}};
   for (const auto &[name, value, columns, shape, isFloat] : operands) {
     auto type = cast<RankedTensorType>(value.getType());
     if (isFloat ? !type.getElementType().isF16()
@@ -290,8 +290,8 @@ LogicalResult DequantOp::verify() {
       return failure();
     if (type.getDimSize(1) != columns)
       return emitOpError() << "'" << name << "' is " << type
-                           << "; it must have " << columns
-                           << " columns: it is " << shape << " with K = " << k;
+                           << "; it must have " << columns << " columns: it is "
+                           << shape << " with K = " << k;
   }
   return success();
 }

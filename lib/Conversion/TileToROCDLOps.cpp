@@ -428,9 +428,10 @@ struct ReturnLowering : ConvertOpToLLVMPattern<tile::ReturnOp> {
 void greta::rocdl::populateLanePatterns(const LLVMTypeConverter &converter,
                                         RewritePatternSet &patterns,
                                         const Kernel &kernel) {
-  patterns.add<DotPackedLowering, MmaLowering, ProgramIdLowering, PtrAddLowering, PtrStoreLowering,
-               ScheduleGroupLowering, SharedLoadLowering, SharedStoreLowering,
-               BarrierLowering, ReturnLowering>(converter);
+  patterns
+      .add<DotPackedLowering, MmaLowering, ProgramIdLowering, PtrAddLowering,
+           PtrStoreLowering, ScheduleGroupLowering, SharedLoadLowering,
+           SharedStoreLowering, BarrierLowering, ReturnLowering>(converter);
   patterns.add<LaneIdLowering, WaveIdLowering, SharedAllocLowering,
                PtrLoadLowering>(converter, kernel);
 }

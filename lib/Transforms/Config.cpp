@@ -98,8 +98,7 @@ FailureOr<KernelConfig> greta::getConfig(KernelOp kernel) {
              << config.spaces.size() << " needs 'columns', and 'rows' for "
              << info.groups.size()
              << " groups of row dimensions, and for a product 'depth'";
-    if (info.matmul && !space.run &&
-        !isa<BlockArgument>(info.matmul.getB()))
+    if (info.matmul && !space.run && !isa<BlockArgument>(info.matmul.getB()))
       return kernel.emitOpError("has a 'config' whose space ")
              << config.spaces.size()
              << " computes 'b' of its product; that needs 'run'";

@@ -212,10 +212,9 @@ static FailureOr<Space> analyzeSpace(KernelOp kernel, Region &region,
     }
   }
   SmallVector<Mapping> mappings;
-  space.isFlat =
-      !space.hasReduction && !space.matmul &&
-      space.pairs == Space::Pairs::None &&
-      region.front().getOps<DequantOp>().empty();
+  space.isFlat = !space.hasReduction && !space.matmul &&
+                 space.pairs == Space::Pairs::None &&
+                 region.front().getOps<DequantOp>().empty();
   auto note = [&](Value value, const Mapping &mapping) {
     if (!isa<BlockArgument>(value))
       return;
