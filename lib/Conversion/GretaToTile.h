@@ -60,6 +60,7 @@ private:
     bool masked;           // some block is not full
     mlir::Value offset;    // of this workgroup's block; null: 0
     int64_t unit = 0;      // Depth and Run: elements along K of one step
+    bool moved = false;    // the last block ends where the space does
   };
   enum class Masked { Zero, NegativeInfinity, Unknown };
   /// A value (or an op and which of its parts) in a mapping.

@@ -45,7 +45,8 @@ Value SpaceEmitter::loadMatrix(Value v, bool transposed, Value row,
   SmallVector<int64_t> clamped;
   unsigned kDim = isB ? 0 : 1;
   for (unsigned dim = 0; dim < 2; ++dim)
-    if (sizes[dim].getLargestKnownDivisor() % block[dim]) {
+    if (sizes[dim].getLargestKnownDivisor() % block[dim] &&
+        (dim == kDim || !dims[isB].moved)) {
       bounded.push_back(dim);
       bounds.push_back(scalars.get(b, sizes[dim]));
       if (dim != kDim && dim != fast)
