@@ -26,7 +26,9 @@
 
 namespace greta::sim {
 
-enum class Access : uint8_t { Read, Write, Atomic, AtomicRead };
+/// Rewrite: a write of what is there already, which is no race: compilers let
+/// waves that hold copies of a value all store it.
+enum class Access : uint8_t { Read, Write, Rewrite, Atomic, AtomicRead };
 
 class Checker {
 public:

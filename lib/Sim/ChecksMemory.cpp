@@ -59,6 +59,9 @@ static bool isDirectToLds(const Inst &i) {
 void Checker::lds(Wave &w, const Inst &i, unsigned lane, uint32_t address,
                   unsigned bytes, Access kind) {
   State &s = *state;
+  bool rewrite = kind == Access::Rewrite;
+  if (rewrite)
+    kind = Access::Write;
   if (s.checks & CheckAlign)
     s.alignment(w, i, lane, address, bytes, true);
   if (address % 4 && isDirectToLds(i))
@@ -92,7 +95,7 @@ void Checker::lds(Wave &w, const Inst &i, unsigned lane, uint32_t address,
         std::memset(defined, 1, bytes);
     }
   }
-  if (!(s.checks & CheckRaces) || s.waves.size() < 2)
+  if (!(s.checks & CheckRaces) || s.waves.size() < 2 || rewrite)
     return;
   for (unsigned k = 0; k < bytes && w.state != RunState::Fault;) {
     unsigned in = (address + k) & 3, part = std::min(bytes - k, 4 - in);

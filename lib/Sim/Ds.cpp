@@ -29,6 +29,17 @@ void note(Wave &w, const Inst &i, unsigned lane, uint64_t a, unsigned bytes,
     w.checker->lds(w, i, lane, u32(a), bytes, access);
 }
 
+/// Writes one lane's value to its place `p`.
+void put(Wave &w, const Inst &i, unsigned lane, uint64_t a, uint8_t *p,
+         const u32 *value, unsigned bytes) {
+  Access access =
+      LLVM_UNLIKELY(w.checker != nullptr) && !std::memcmp(p, value, bytes)
+          ? Access::Rewrite
+          : Access::Write;
+  std::memcpy(p, value, bytes);
+  note(w, i, lane, a, bytes, access);
+}
+
 enum Extend : u32 { Zero = 0, Sign = 0x100, KeepLow = 0x200, KeepHigh = 0x400 };
 
 /// param: bytes, and how a narrow value fills the register.
@@ -82,14 +93,10 @@ void write(Wave &w, const Inst &i) {
     uint8_t *p = w.lds(i, x, bytes, int(l));
     if (!p)
       return;
-    if (bytes >= 4) {
-      for (unsigned k = 0; k < bytes / 4; ++k)
-        std::memcpy(p + 4 * k, &data[k * MaxLanes + l], 4);
-    } else {
-      u32 v = i.param & KeepLow ? data[l] >> 16 : data[l];
-      std::memcpy(p, &v, bytes);
-    }
-    note(w, i, l, x, bytes, Access::Write);
+    u32 value[4] = {i.param & KeepLow ? data[l] >> 16 : data[l]};
+    for (unsigned k = 1; k < bytes / 4; ++k)
+      value[k] = data[k * MaxLanes + l];
+    put(w, i, l, x, p, value, bytes);
   }
 }
 /// Two addresses: offsets count elements (times 64 in the st64 forms).
@@ -134,9 +141,10 @@ void write2(Wave &w, const Inst &i) {
       uint8_t *p = w.lds(i, x, bytes, int(l));
       if (!p)
         return;
+      u32 value[2];
       for (unsigned k = 0; k < bytes / 4; ++k)
-        std::memcpy(p + 4 * k, &data[part][k * MaxLanes + l], 4);
-      note(w, i, l, x, bytes, Access::Write);
+        value[k] = data[part][k * MaxLanes + l];
+      put(w, i, l, x, p, value, bytes);
     }
   }
 }
