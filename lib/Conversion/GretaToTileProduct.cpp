@@ -68,6 +68,9 @@ Value SpaceEmitter::computeMatmul(MatmulOp op) {
   auto a = cast<BlockArgument>(op.getA());
   AffineExpr depth = shapeOfArgument(a.getArgNumber()).getResult(1 - ta);
   Value zero = arith::ConstantOp::create(b, b.getZeroAttr(type));
+  // There may be nothing to load.
+  if (depth == getAffineConstantExpr(0, kernel.getContext()))
+    return zero;
   Value row = dims[0].offset ? dims[0].offset : i32(b, 0);
   Value column = dims[1].offset ? dims[1].offset : i32(b, 0);
   auto product = scf::ForOp::create(b, i32(b, 0), scalars.get(b, depth),

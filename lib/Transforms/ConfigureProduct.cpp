@@ -487,6 +487,11 @@ FailureOr<Choice> greta::chooseProduct(const Space &space, const Limits &limits,
   MatmulOp matmul = space.matmul;
   RankedTensorType a = matmul.getA().getType();
   int64_t k = a.getDimSize(matmul.getTransposeA() ? 0 : 1);
+  // The loop over K looks two blocks ahead in i32.
+  constexpr int64_t maxDepth = INT32_MAX / 2;
+  if (!ShapedType::isDynamic(k) && k > maxDepth)
+    return matmul.emitOpError("has K = ")
+           << k << "; it may have up to " << maxDepth << ": split the product";
   // A dynamic M is a prompt's length.
   constexpr int64_t guess = 2048;
   auto sizeOf = [&](AffineExpr extent) {
