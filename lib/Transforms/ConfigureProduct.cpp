@@ -89,7 +89,8 @@ public:
   TileModel(const Problem &problem, const Limits &limits)
       : problem(problem), limits(limits), row(limits.row) {}
   /// Why the tile cannot be; none: it can.
-  std::optional<std::string> whyNot(const Tile &tile) const;
+  /// A tile that somebody asks for may use the registers that choices spare.
+  std::optional<std::string> whyNot(const Tile &tile, bool asked = false) const;
   /// Cycles of the whole product.
   double cycles(const Tile &tile) const;
 
@@ -161,7 +162,8 @@ int64_t TileModel::registers(const Tile &tile) const {
   return m * n / lanes + operands + block(tile.m) + block(tile.n) + 24;
 }
 
-std::optional<std::string> TileModel::whyNot(const Tile &tile) const {
+std::optional<std::string> TileModel::whyNot(const Tile &tile,
+                                             bool asked) const {
   const MatrixInstruction &mi = *tile.instruction;
   if (tile.m % mi.m || tile.n % mi.n || tile.k % mi.k || tile.slice % mi.k ||
       tile.slice <= 0 || tile.k % tile.slice)
@@ -186,11 +188,12 @@ std::optional<std::string> TileModel::whyNot(const Tile &tile) const {
       most = std::min<int64_t>(most, row.vgprs.perSimd / perSimd);
     // Spilled accumulators cost more than anything; drivers' compilers need
     // some room of their own.
-    if (row.isVulkan())
+    if (row.isVulkan() && !asked)
       most -= 48;
     // So does LLVM where lanes hold operands twice (RDNA3): at 240 of 256 by
     // this model it spilled 180, at 200 none.
-    else if ((limits.wave << mi.aLayout.reg.size()) > mi.m * mi.k)
+    if (!row.isVulkan() && !asked &&
+        (limits.wave << mi.aLayout.reg.size()) > mi.m * mi.k)
       most -= 32;
     int64_t needed = registers(tile);
     if (needed > most)
@@ -416,7 +419,7 @@ chooseTile(MatmulOp matmul, const Problem &problem, const Limits &limits) {
   Tile chosen = *best;
   if (failed(override(chosen, matmul, available)))
     return failure();
-  if (std::optional<std::string> why = model.whyNot(chosen))
+  if (std::optional<std::string> why = model.whyNot(chosen, /*asked=*/true))
     return matmul.emitOpError("has a 'greta.config' that does not fit: ")
            << *why;
   return std::optional<Tile>(chosen);
