@@ -64,9 +64,9 @@ private:
   LogicalResult placeOperands();
   SmallVector<Value> emitLoads(Value k);
   void emitStores(Value k, ValueRange loaded, Value stage);
-  /// The part [at, at + extent) along K of operand i.
-  Value emitRead(unsigned i, Value stage, Value at, int64_t extent);
-  SmallVector<Value> emitReads(Value stage, int64_t at, int64_t extent);
+  /// The part [at, at + extent) along K of an operand, or of all.
+  Value emitRead(const Operand &operand, Value stage, Value at, int64_t extent);
+  SmallVector<Value> emitReads(Value stage, Value at, int64_t extent);
   SmallVector<Value> emitDots(ValueRange operands, ValueRange accumulators);
   Value clamped(Value k);
   bool isCooperative() {
@@ -233,9 +233,8 @@ void LoopPipeliner::emitStores(Value k, ValueRange loaded, Value stage) {
                          operand.local, stage);
 }
 
-Value LoopPipeliner::emitRead(unsigned i, Value stage, Value at,
+Value LoopPipeliner::emitRead(const Operand &operand, Value stage, Value at,
                               int64_t extent) {
-  const Operand &operand = operands[i];
   Layout layout = toLayout(getLayoutOf(operand.type));
   Basis rep(layout.rep());
   rep[operand.kDim] = extent / layout.tile()[operand.kDim];
@@ -250,11 +249,11 @@ Value LoopPipeliner::emitRead(unsigned i, Value stage, Value at,
   return LocalLoadOp::create(b, type, operand.local, stage, offsets);
 }
 
-SmallVector<Value> LoopPipeliner::emitReads(Value stage, int64_t at,
+SmallVector<Value> LoopPipeliner::emitReads(Value stage, Value at,
                                             int64_t extent) {
   SmallVector<Value> parts;
-  for (unsigned i = 0; i < operands.size(); ++i)
-    parts.push_back(emitRead(i, stage, i32(at), extent));
+  for (const Operand &operand : operands)
+    parts.push_back(emitRead(operand, stage, at, extent));
   return parts;
 }
 
@@ -295,25 +294,21 @@ SmallVector<Value> LoopPipeliner::emitSingle() {
   SmallVector<Value> next =
       emitLoads(clamped(arith::AddIOp::create(b, k, loop.getStep())));
   SmallVector<Value> sums(carried.take_front(count));
-  if (!isCooperative()) {
-    // Where a slice lies in a swizzled local must be a constant.
-    for (int64_t at = 0; at < depth; at += attr.getSlice())
-      sums = emitDots(emitReads(zero, at, attr.getSlice()), sums);
-    scf::YieldOp::create(b, concat(sums, next));
-    return SmallVector<Value>(outer.getResults().take_front(count));
-  }
-  auto slices =
-      scf::ForOp::create(b, zero, i32(depth), i32(attr.getSlice()), sums);
-  {
+  if (isCooperative()) {
+    auto slices =
+        scf::ForOp::create(b, zero, i32(depth), i32(attr.getSlice()), sums);
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToEnd(slices.getBody());
-    SmallVector<Value> parts;
-    for (unsigned i = 0; i < operands.size(); ++i)
-      parts.push_back(
-          emitRead(i, zero, slices.getInductionVar(), attr.getSlice()));
+    SmallVector<Value> parts =
+        emitReads(zero, slices.getInductionVar(), attr.getSlice());
     scf::YieldOp::create(b, emitDots(parts, slices.getRegionIterArgs()));
+    sums = slices.getResults();
+  } else {
+    // Where a slice lies in a swizzled local must be a constant.
+    for (int64_t at = 0; at < depth; at += attr.getSlice())
+      sums = emitDots(emitReads(zero, i32(at), attr.getSlice()), sums);
   }
-  scf::YieldOp::create(b, concat(slices.getResults(), next));
+  scf::YieldOp::create(b, concat(sums, next));
   return SmallVector<Value>(outer.getResults().take_front(count));
 }
 
@@ -323,7 +318,7 @@ LoopPipeliner::Flow LoopPipeliner::emitStep(Value k, Value stage, Flow flow) {
   Value further = clamped(arith::AddIOp::create(b, k, i32(2 * depth)));
   int64_t slice = attr.getSlice();
   for (int64_t at = 0; at + slice < depth; at += slice) {
-    SmallVector<Value> following = emitReads(stage, at + slice, slice);
+    SmallVector<Value> following = emitReads(stage, i32(at + slice), slice);
     flow.sums = emitDots(flow.parts, flow.sums);
     if (at == 0) {
       emitStores(ahead, flow.loaded, next);
@@ -337,7 +332,7 @@ LoopPipeliner::Flow LoopPipeliner::emitStep(Value k, Value stage, Flow flow) {
     int64_t tile = toLayout(getLayoutOf(operands.front().type))
                        .tile()[operands.front().kDim];
     for (int64_t at = 0; at < depth; at += tile) {
-      flow.parts = emitReads(stage, at, tile);
+      flow.parts = emitReads(stage, i32(at), tile);
       if (at == 0) {
         emitStores(ahead, flow.loaded, next);
         flow.loaded = emitLoads(further);
@@ -349,7 +344,7 @@ LoopPipeliner::Flow LoopPipeliner::emitStep(Value k, Value stage, Flow flow) {
     return flow;
   }
   BarrierOp::create(b);
-  SmallVector<Value> following = emitReads(next, 0, slice);
+  SmallVector<Value> following = emitReads(next, i32(0), slice);
   flow.sums = emitDots(flow.parts, flow.sums);
   ScheduleOp::create(b);
   flow.parts = following;
@@ -364,7 +359,7 @@ SmallVector<Value> LoopPipeliner::emitDouble() {
       concat(loop.getInitArgs(), emitLoads(clamped(loop.getStep())));
   BarrierOp::create(b);
   if (ahead)
-    llvm::append_range(inits, emitReads(zero, 0, attr.getSlice()));
+    llvm::append_range(inits, emitReads(zero, zero, attr.getSlice()));
   // Two blocks a turn where their number is known to be even: the stages are
   // constants then.
   auto upper = getConstantIntValue(loop.getUpperBound());

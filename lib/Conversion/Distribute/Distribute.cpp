@@ -8,8 +8,9 @@
 //     →  %s0 = arith.addf %a0, %b0 : f32
 //        %s1 = arith.addf %a1, %b1 : f32
 //
-// Memory accesses are in DistributeMemory.cpp, what crosses lanes and waves in
-// DistributeExchange.cpp, products in DistributeDot.cpp.
+// How values are held is in DistributePieces.cpp, memory accesses are in
+// DistributeMemory.cpp, what crosses lanes and waves in DistributeExchange.cpp,
+// products in DistributeDot.cpp.
 //
 //===----------------------------------------------------------------------===//
 
@@ -218,146 +219,6 @@ Value Distributor::sharedAlloc(int64_t size, Type element) {
 
 bool Distributor::inLoop(Operation *op) {
   return op->getParentOfType<scf::ForOp>() != nullptr;
-}
-
-//===----------------------------------------------------------------------===//
-// Scalars and pieces
-//===----------------------------------------------------------------------===//
-
-/// Where something that takes `value` apart dominates all of its uses.
-static void setAfter(OpBuilder &builder, Value value) {
-  if (Operation *op = value.getDefiningOp())
-    builder.setInsertionPointAfter(op);
-  else
-    builder.setInsertionPointToStart(cast<BlockArgument>(value).getOwner());
-}
-
-ArrayRef<Value> Distributor::lanes(Value value) {
-  if (auto known = values.find(value); known != values.end())
-    return known->second;
-  LaneValues out;
-  OpBuilder::InsertionGuard guard(builder);
-  for (Value piece : pieceValues.at(value)) {
-    setAfter(builder, piece);
-    if (opaque && isa<FragmentType>(piece.getType())) {
-      llvm::append_range(out, throughShared(piece));
-      continue;
-    }
-    if (auto fragment = dyn_cast<FragmentType>(piece.getType())) {
-      int64_t count =
-          fragment.getRows() * fragment.getColumns() / kernel.getWaveSize();
-      piece = FragmentElementsOp::create(
-          builder, piece.getLoc(),
-          VectorType::get(count, fragment.getElementType()), piece);
-    }
-    int64_t count = cast<VectorType>(piece.getType()).getNumElements();
-    for (int64_t i = 0; i < count; ++i)
-      out.push_back(
-          vector::ExtractOp::create(builder, piece.getLoc(), piece, i));
-  }
-  return values[value] = std::move(out);
-}
-
-/// A lane's elements of an accumulator, by way of the wave's part of shared
-/// memory.
-LaneValues Distributor::throughShared(Value piece) {
-  auto type = cast<FragmentType>(piece.getType());
-  ImplicitLocOpBuilder b(piece.getLoc(), builder);
-  int64_t size = type.getRows() * type.getColumns();
-  Value &array = scratch[type];
-  if (!array)
-    array = sharedAlloc(size * kernel.getNumWaves(), type.getElementType());
-  Layout tile = toLayout(opaque.getAcc());
-  auto at = [&](const Index &index) {
-    return index[0] * type.getColumns() + index[1];
-  };
-  SmallVector<std::pair<ThreadBit, int32_t>> bits;
-  for (const ThreadBit &bit : tile.threadBits())
-    bits.push_back(
-        {bit, int32_t(bit.basis[0] * type.getColumns() + bit.basis[1])});
-  Value first = arith::MulIOp::create(b, waveId(), constant(size));
-  Value mine = arith::AddIOp::create(b, first, fromBits(bits));
-  BarrierOp::create(b);
-  FragmentStoreOp::create(b, piece, array, first, type.getColumns(),
-                          /*transposed=*/false);
-  BarrierOp::create(b);
-  LaneValues out;
-  for (unsigned reg = 0; reg < tile.tileRegisters(); ++reg)
-    out.push_back(SharedLoadOp::create(
-        b, array, offsetBy(b, mine, at(tile.registerIndex(reg)))));
-  return out;
-}
-
-LaneValues Distributor::pieces(Value value, Type type) {
-  if (auto known = pieceValues.find(value); known != pieceValues.end()) {
-    const LaneValues &list = known->second;
-    if (list.front().getType() == type)
-      return list;
-    // Parts of larger vectors.
-    auto part = dyn_cast<VectorType>(type);
-    auto whole = dyn_cast<VectorType>(list.front().getType());
-    if (part && whole && whole.getNumElements() % part.getNumElements() == 0) {
-      LaneValues out;
-      OpBuilder::InsertionGuard guard(builder);
-      int64_t size = part.getNumElements();
-      for (Value piece : list) {
-        setAfter(builder, piece);
-        for (int64_t at = 0; at < whole.getNumElements(); at += size)
-          out.push_back(vector::ShuffleOp::create(
-              builder, piece.getLoc(), piece, piece,
-              llvm::to_vector(llvm::seq<int64_t>(at, at + size))));
-      }
-      return out;
-    }
-  }
-  ArrayRef<Value> scalars = lanes(value);
-  if (!isa<VectorType, FragmentType>(type))
-    return LaneValues(scalars);
-  Location loc = value.getLoc();
-  auto vector = dyn_cast<VectorType>(type);
-  auto fragment = dyn_cast<FragmentType>(type);
-  if (fragment)
-    vector = VectorType::get(fragment.getRows() * fragment.getColumns() /
-                                 kernel.getWaveSize(),
-                             fragment.getElementType());
-  LaneValues out;
-  int64_t size = vector.getNumElements();
-  for (size_t at = 0; at < scalars.size(); at += size) {
-    ArrayRef<Value> group = scalars.slice(at, size);
-    if (fragment && llvm::all_equal(group)) {
-      out.push_back(FragmentSplatOp::create(builder, loc, type, group.front()));
-      continue;
-    }
-    Value piece = vector::FromElementsOp::create(builder, loc, vector, group);
-    if (fragment)
-      piece = FragmentFromElementsOp::create(builder, loc, type, piece);
-    out.push_back(piece);
-  }
-  return out;
-}
-
-/// The instruction that continues a carried accumulator, if one does.
-static MatrixAttr continuingInstruction(Value argument) {
-  for (OpOperand &use : argument.getUses()) {
-    if (auto dot = dyn_cast<DotOp>(use.getOwner()))
-      if (dot.getAcc() == argument)
-        return dot.getMatrixAttr();
-    if (auto loop = dyn_cast<scf::ForOp>(use.getOwner()))
-      if (BlockArgument inner = loop.getTiedLoopRegionIterArg(&use))
-        return continuingInstruction(inner);
-  }
-  return {};
-}
-
-Type Distributor::carriedType(Value init, Value argument) {
-  Type element = getElementTypeOrSelf(init.getType());
-  if (!isBlock(init))
-    return element;
-  if (MatrixAttr matrix = continuingInstruction(argument))
-    return getOperandType(matrix, FragmentUse::Acc, element);
-  if (auto known = pieceValues.find(init); known != pieceValues.end())
-    return known->second.front().getType();
-  return element;
 }
 
 //===----------------------------------------------------------------------===//
