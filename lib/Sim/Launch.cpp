@@ -2,7 +2,8 @@
 //
 // Sets up what the command processor would: argument segment with the hidden
 // arguments, dispatch packet, initial registers by the kernel descriptor.
-// Worker threads take workgroups in order.
+// Worker threads take workgroups in order; of the workgroups that fail, the
+// first one is reported, whichever thread is faster.
 //
 //===----------------------------------------------------------------------===//
 #include "Checks.h"
@@ -54,7 +55,7 @@ private:
   uint8_t *arguments = nullptr, *packet = nullptr;
   std::vector<uint8_t *> scratch; ///< per worker
   std::atomic<uint64_t> next{0};
-  std::atomic<bool> failed{false};
+  std::atomic<uint64_t> failed{~uint64_t(0)}; ///< first workgroup to fail
   std::mutex errorLock;
   std::string error;
   LaunchStats total;
@@ -255,7 +256,7 @@ void Launch::work(unsigned worker) {
   if (!rows) {
     std::lock_guard<std::mutex> lock(errorLock);
     error = "out of memory";
-    failed = true;
+    failed = 0;
     return;
   }
   uint32_t *aligned = reinterpret_cast<uint32_t *>(
@@ -272,12 +273,14 @@ void Launch::work(unsigned worker) {
   uint64_t groups = only ? sample.size() : config.grid.count();
   uint64_t waveScratch =
       uint64_t(info.scratchBytes + 3) / 4 * 4 * info.waveSize;
-  while (!failed) {
+  while (true) {
     uint64_t at = next.fetch_add(1);
     if (at >= groups)
       break;
     if (only)
       at = sample[at];
+    if (at > failed)
+      break;
     auto sampled = llvm::lower_bound(sample, at);
     GroupTrace *timeline = nullptr;
     if (sampled != sample.end() && *sampled == at) {
@@ -311,9 +314,10 @@ void Launch::work(unsigned worker) {
     stats.waves += wavesPerGroup;
     if (!good) {
       std::lock_guard<std::mutex> lock(errorLock);
-      if (!failed)
+      if (at < failed) {
         error = g.error;
-      failed = true;
+        failed = at;
+      }
     }
   }
   std::lock_guard<std::mutex> lock(errorLock);
@@ -459,7 +463,7 @@ Error Launch::run() {
     t.join();
   if (config.stats)
     *config.stats = total;
-  if (failed)
+  if (failed != ~uint64_t(0))
     return createStringError("kernel '" + info.name + "': " + error);
   if (config.estimate)
     estimate();
