@@ -79,8 +79,14 @@ void Checker::lds(Wave &w, const Inst &i, unsigned lane, uint32_t address,
       s.sawLds = true;
       for (unsigned k = 0; k < bytes; k += 4) {
         bool all = true;
-        for (unsigned b = k; b < bytes && b < k + 4; ++b)
-          all &= defined[b];
+        if (k + 4 <= bytes) { // nearly always: at once
+          uint32_t flags;
+          std::memcpy(&flags, defined + k, 4);
+          all = flags == 0x01010101;
+        } else {
+          for (unsigned b = k; b < bytes; ++b)
+            all &= defined[b];
+        }
         unsigned word = s.wordsSeen[lane]++ & 3;
         if (!all) {
           if (!s.undefinedWord[0] && !s.undefinedWord[word])
@@ -114,10 +120,13 @@ void Checker::global(Wave &w, const Inst &i, unsigned lane, uint64_t address,
     return;
   if (i.has(Coherent))
     kind = kind == Access::Read ? Access::AtomicRead : Access::Atomic;
+  std::array<Shadow, 64> *page = nullptr;
   for (unsigned k = 0; k < bytes && w.state != RunState::Fault;) {
     uint64_t a = address + k;
     unsigned in = a & 3, part = std::min(bytes - k, 4 - in);
-    s.access(w, i, lane, a, s.globalShadow[a / 256][a / 4 % 64],
+    if (!page || a % 256 == 0)
+      page = &s.globalShadow[a / 256];
+    s.access(w, i, lane, a, (*page)[a / 4 % 64],
              uint8_t(((1u << part) - 1) << in), kind, false);
     k += part;
   }

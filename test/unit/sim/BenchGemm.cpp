@@ -1,8 +1,8 @@
 //===- BenchGemm.cpp - speed of the simulator on an MFMA GEMM -------------===//
 //
-// greta-sim-bench GEMM.cl [repetitions]: compiles the kernel for gfx942, checks
-// 512^3 against double once, then prints the median time of a launch on one
-// thread with the checks off and on.
+// greta-sim-bench GEMM.cl [repetitions]: compiles the kernel for gfx942 with
+// waves of 64x64 and of 32x32, checks 512^3 against double once, then prints
+// the median time of a launch on one thread with the checks off and on.
 //
 //===----------------------------------------------------------------------===//
 #include "Compile.h"
@@ -17,25 +17,21 @@
 
 using namespace greta::sim;
 
-int main(int argc, char **argv) {
+/// Measures waves of `tiles` x `tiles` matrix instructions; false on an error.
+static bool measure(const std::string &source, unsigned tiles,
+                    int repetitions) {
   llvm::ExitOnError exitOnError("greta-sim-bench: ");
-  if (argc < 2) {
-    llvm::errs() << "usage: greta-sim-bench GEMM.cl [repetitions]\n";
-    return 1;
-  }
-  std::ifstream file(argv[1]);
-  std::string source((std::istreambuf_iterator<char>(file)), {});
-  std::vector<uint8_t> code = compileKernel("gfx942", source, "cl", "-O3");
+  std::vector<uint8_t> code = compileKernel(
+      "gfx942", source, "cl", "-O3 -DTILES=" + std::to_string(tiles));
   if (code.empty())
-    return 1;
-  int repetitions = argc > 2 ? std::max(1, std::atoi(argv[2])) : 7;
+    return false;
   constexpr unsigned n = 512;
   auto device = exitOnError(Device::create("gfx942"));
   auto module = exitOnError(device->load(code));
   const Kernel *kernel = module->find("gemm");
   if (!kernel) {
     llvm::errs() << "greta-sim-bench: no kernel 'gemm'\n";
-    return 1;
+    return false;
   }
   auto *a = static_cast<_Float16 *>(device->allocate(n * n * 2));
   auto *b = static_cast<_Float16 *>(device->allocate(n * n * 2));
@@ -52,7 +48,7 @@ int main(int argc, char **argv) {
   } args = {a, b, c, n, n};
   LaunchConfig config;
   LaunchStats stats;
-  config.grid = {n / 128, n / 128, 1};
+  config.grid = {n / (64 * tiles), n / (64 * tiles), 1};
   config.block = {256, 1, 1};
   config.kernarg =
       llvm::ArrayRef<uint8_t>(reinterpret_cast<uint8_t *>(&args), sizeof(args));
@@ -68,7 +64,7 @@ int main(int argc, char **argv) {
       if (!(std::fabs(sum - c[i * n + j]) < 1e-3)) {
         llvm::errs() << "greta-sim-bench: wrong result at " << i << "," << j
                      << "\n";
-        return 1;
+        return false;
       }
     }
   for (unsigned checks : {unsigned(CheckNone), unsigned(CheckAll)}) {
@@ -87,5 +83,17 @@ int main(int argc, char **argv) {
                  << llvm::formatv("{0:f2},{1:f2},{2:f2}\n", times.front(),
                                   times[times.size() / 2], times.back());
   }
-  return 0;
+  return true;
+}
+
+int main(int argc, char **argv) {
+  if (argc < 2) {
+    llvm::errs() << "usage: greta-sim-bench GEMM.cl [repetitions]\n";
+    return 1;
+  }
+  std::ifstream file(argv[1]);
+  std::string source((std::istreambuf_iterator<char>(file)), {});
+  int repetitions = argc > 2 ? std::max(1, std::atoi(argv[2])) : 7;
+  return measure(source, 2, repetitions) && measure(source, 1, repetitions) ? 0
+                                                                            : 1;
 }
