@@ -1,0 +1,208 @@
+//===- TileModel.cpp - which tiles fit, and their time --------------------===//
+//
+// A small model of the time of a product, for tiles that fit:
+//
+//   rounds = workgroups / compute units, rounded up
+//   step   = matrix cycles + a part of the shared memory's + barriers
+//   time   = rounds * (steps along K * step + prologue and epilogue)
+//
+// How much of the rest shows depends on the schedule.
+//
+// With one stage, fitted to measurements on the H200 (docs/benchmarks; cycles
+// a step of 64: 128x128 2030, 128x160 2235, 128x192 2355, 160x160 2410): six
+// tenths of the matrix instructions' time, three of shared memory's, 1180, and
+// 4 % for each side of the product that the block does not divide.
+//
+// With two stages, from the simulator's issue model at 4096x4096x4096 with all
+// waves of a compute unit (docs/benchmarks/amd_loops.py), by the share of time
+// that gfx942's matrix units are busy in 256x256x32 with eight waves:
+//   slices read ahead, 16 bytes a lane (32x32x8)      0.98: 0.05
+//   slices read ahead, 8 bytes a lane (16x16x16)      0.76: 0.35
+//   whole blocks, 16 bytes a lane                     0.86: 0.35
+// of the shared memory's time, all that is over half of the matrix units' (its
+// queue is shared), and what memory answers too late for a short step (gfx950:
+// 256x256x32 0.76, 256x256x64 0.93). That is for two waves a SIMD; one shows
+// four times as much (gfx90a, 112x128x64 with four waves: 0.76), four a
+// quarter. WMMA goes through the vector unit, where reads take slots of their
+// own. What the last round leaves empty counts for three quarters: units drift
+// apart.
+//
+//===----------------------------------------------------------------------===//
+
+#include "TileModel.h"
+#include <cmath>
+
+using namespace mlir;
+using namespace greta;
+
+SmallVector<std::pair<unsigned, bool>> greta::waveBits(int64_t tileM,
+                                                       int64_t tileN, int64_t m,
+                                                       int64_t n,
+                                                       int64_t waves) {
+  SmallVector<std::pair<unsigned, bool>> bits;
+  int64_t left[2] = {powerPart(m / tileM), powerPart(n / tileN)};
+  int64_t extent[2] = {m, n};
+  for (; waves > 1; waves /= 2) {
+    unsigned dim = extent[0] >= extent[1] ? 0 : 1;
+    if (left[dim] == 1)
+      dim = 1 - dim;
+    bits.push_back({dim, left[dim] > 1});
+    left[dim] = std::max<int64_t>(1, left[dim] / 2);
+    extent[dim] /= 2;
+  }
+  return bits;
+}
+
+std::pair<int64_t, int64_t> TileModel::waveTile(const Tile &tile) const {
+  int64_t part[2] = {tile.m, tile.n};
+  for (auto [dim, moved] : waveBits(tile.instruction->m, tile.instruction->n,
+                                    tile.m, tile.n, tile.waves))
+    if (moved)
+      part[dim] /= 2;
+  return {part[0], part[1]};
+}
+
+int64_t TileModel::ldsBytes(const Tile &tile) const {
+  // Rows for cooperative matrices are padded by 16 bytes.
+  int64_t row = tile.k * problem.bytes + (tile.stages == 1 ? 16 : 0);
+  return tile.stages * (tile.m + tile.n) * row;
+}
+
+/// 32-bit registers of a lane: accumulators, the operands that are read ahead,
+/// the blocks on their way from memory, and what addresses take.
+int64_t TileModel::registers(const Tile &tile) const {
+  const MatrixInstruction &mi = *tile.instruction;
+  auto [m, n] = waveTile(tile);
+  int64_t lanes = limits.wave;
+  auto fragment = [&](int64_t extent, unsigned tileExtent,
+                      const FragmentLayout &layout) {
+    int64_t elements = layout.isKnown() ? int64_t(1) << layout.reg.size()
+                                        : tileExtent * mi.k / lanes;
+    int64_t registers = elements * problem.bytes / 4;
+    // Of a whole block only what the next products need is read ahead, 16
+    // bytes a lane.
+    int64_t depth =
+        tile.slice < tile.k
+            ? tile.slice / mi.k
+            : std::min<int64_t>(tile.slice / mi.k,
+                                std::max<int64_t>(1, 4 / registers));
+    return extent / tileExtent * depth * registers;
+  };
+  int64_t left = fragment(m, mi.m, mi.aLayout);
+  int64_t right = fragment(n, mi.n, mi.bLayout);
+  // One slice is read while another is multiplied; of whole blocks the longer
+  // side waits for one tile after another of the shorter one.
+  int64_t operands = tile.stages == 2 && tile.slice < tile.k
+                         ? 2 * (left + right)
+                         : std::max(left, right) + 16;
+  // Operands that two lanes hold alike take twice the registers, and LLVM keeps
+  // both sides (gfx1100: 255 in 256x128x32, 16 spilled in 128x128x32 by four).
+  if (mi.aLayout.isKnown() &&
+      (int64_t(1) << mi.aLayout.reg.size()) * lanes > mi.m * mi.k)
+    operands = std::max(operands, left + right + 16);
+  int64_t threads = tile.waves * lanes;
+  auto block = [&](int64_t extent) {
+    return llvm::divideCeil(extent * tile.k * problem.bytes, 16 * threads) * 4;
+  };
+  return m * n / lanes + operands + block(tile.m) + block(tile.n) + 24;
+}
+
+std::optional<std::string> TileModel::whyNot(const Tile &tile,
+                                             bool asked) const {
+  const MatrixInstruction &mi = *tile.instruction;
+  if (tile.m % mi.m || tile.n % mi.n || tile.k % mi.k || tile.slice % mi.k ||
+      tile.slice <= 0 || tile.k % tile.slice)
+    return "its tile is not made of the instruction's " + std::to_string(mi.m) +
+           "x" + std::to_string(mi.n) + "x" + std::to_string(mi.k);
+  for (auto [dim, moved] : waveBits(mi.m, mi.n, tile.m, tile.n, tile.waves))
+    if (!moved)
+      return std::to_string(tile.waves) +
+             " waves do not divide its tile evenly";
+  if (tile.waves * limits.wave > limits.maxBlock)
+    return "its waves are more than a workgroup takes";
+  int64_t lds = ldsBytes(tile);
+  if (lds > limits.ldsBytes)
+    return "it needs " + std::to_string(lds) +
+           " bytes of shared memory, the target has " +
+           std::to_string(limits.ldsBytes);
+  if (row.vgprs.perWave) {
+    int64_t perSimd =
+        llvm::divideCeil(tile.waves, std::max(1u, row.simdsPerUnit));
+    int64_t most = row.vgprs.perWave;
+    if (row.vgprs.perSimd)
+      most = std::min<int64_t>(most, row.vgprs.perSimd / perSimd);
+    // Spilled accumulators cost more than anything; drivers' compilers need
+    // some room of their own.
+    if (row.isVulkan() && !asked)
+      most -= 48;
+    // So does LLVM where lanes hold operands twice (RDNA3): at 240 of 256 by
+    // this model it spilled 180, at 200 none.
+    if (!row.isVulkan() && !asked &&
+        (limits.wave << mi.aLayout.reg.size()) > mi.m * mi.k)
+      most -= 32;
+    int64_t needed = registers(tile);
+    if (needed > most)
+      return "it needs about " + std::to_string(needed) +
+             " registers a lane, the target has " + std::to_string(most);
+  }
+  return std::nullopt;
+}
+
+double TileModel::wavesPerSimd(const Tile &tile) const {
+  double simds = std::max(1u, row.simdsPerUnit);
+  double workgroups =
+      std::max<int64_t>(1, row.ldsBytesPerUnit / ldsBytes(tile));
+  double waves = workgroups * tile.waves / simds;
+  if (row.vgprs.perSimd)
+    waves = std::min<double>(waves, row.vgprs.perSimd / registers(tile));
+  return std::max(waves, tile.waves / simds);
+}
+
+double TileModel::cycles(const Tile &tile) const {
+  const MatrixInstruction &mi = *tile.instruction;
+  auto [m, n] = waveTile(tile);
+  double simds = std::min<int64_t>(tile.waves, std::max(1u, row.simdsPerUnit));
+  double each = mi.cycles ? mi.cycles : mi.m * mi.n * mi.k / 128.0;
+  double matrix =
+      double(tile.m / mi.m) * (tile.n / mi.n) * (tile.k / mi.k) * each / simds;
+  // 128 bytes a cycle from shared memory; half of that from the caches.
+  double stored = double(tile.m + tile.n) * tile.k * problem.bytes;
+  double reads = tile.waves * double(m + n) * tile.k * problem.bytes;
+  // A lane that has less than 16 neighbours at a time reads more often; one
+  // that shares its operand with another reads it twice.
+  bool wide = true;
+  if (tile.stages == 2) {
+    int64_t inLane = int64_t(1) << mi.aLayout.reg.size();
+    int64_t width =
+        std::min<int64_t>(16, inLane * problem.bytes * (tile.slice / mi.k));
+    wide = width == 16;
+    reads *= 16.0 / width * inLane * limits.wave / (mi.m * mi.k);
+  }
+  // CDNA 4 doubled the size and the width of its shared memory.
+  double shared = (reads + stored) / (row.ldsBytesPerUnit > 65536 ? 256 : 128);
+  double memory = stored / 64;
+  double tiles = double(llvm::divideCeil(problem.m, tile.m)) *
+                 llvm::divideCeil(problem.n, tile.n);
+  double share = tiles / row.computeUnits, rounds = std::ceil(share), step;
+  if (tile.stages == 1) {
+    step = 0.6 * matrix + 0.3 * shared + 1180;
+  } else {
+    bool ahead = tile.slice < tile.k && wide;
+    double exposed = (ahead ? 0.05 : 0.35) * shared + 30 +
+                     std::max(0.0, shared - matrix / 2) * ahead +
+                     std::max(0.0, 850 - matrix / 2);
+    // Where matrix instructions are issued like any others, so are reads, of 64
+    // bytes a cycle into the registers, and some forty instructions a step.
+    if (limits.wave == 32)
+      matrix += (8 * reads / (16 * limits.wave) + 40 * tile.waves) / simds;
+    double waves = wavesPerSimd(tile) / 2;
+    step = std::max(matrix, shared) + exposed / (waves * waves);
+    rounds = std::max(1.0, (rounds + share) / 2);
+  }
+  // Rows that end inside a block have an address each.
+  for (bool partial : {problem.m % tile.m != 0, problem.n % tile.n != 0})
+    step *= partial ? 1.04 : 1;
+  step = std::max(step, memory);
+  double ends = 1500 + double(tile.m) * tile.n / 64;
+  return rounds * (double(llvm::divideCeil(problem.k, tile.k)) * step + ends);
+}
