@@ -10,7 +10,6 @@ batches. torch's product runs in the same way on the same operands.
 """
 
 import argparse
-import csv
 import datetime
 import pathlib
 import statistics
@@ -20,6 +19,7 @@ import time
 import numpy as np
 
 import row_ops  # puts the project's helpers on the path
+import records
 from greta_runtime import Package, Runtime, tensors
 
 torch = row_ops.torch if row_ops.torch and row_ops.torch.cuda.is_available() else None
@@ -168,12 +168,7 @@ def main():
         print(f"{name:52} {row['variant']:22} {row.get('median_us', '-'):>9} us {row.get('tflop_per_s', '-'):>6} TFLOP/s", end="")
         print(f" = {row.get('of_torch', '-')} of torch {row.get('torch_tflop_per_s', '-')}, error {row['error_euclidean']} {row['error_maximum']} ({time.monotonic() - began:.0f} s)", flush=True)
     wrong = [row for row in table if row.pop("wrong", False)]
-    new = not options.csv.exists()
-    with options.csv.open("a", newline="") as file:
-        writer = csv.DictWriter(file, COLUMNS)
-        if new:
-            writer.writeheader()
-        writer.writerows(table)
+    records.append(options.csv, COLUMNS, table)
     return 1 if wrong else 0
 
 

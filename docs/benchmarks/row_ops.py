@@ -8,7 +8,6 @@ of rows, for a try on a small machine; --variants measures every variant that ru
 """
 
 import argparse
-import csv
 import ctypes
 import dataclasses
 import datetime
@@ -23,6 +22,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "test" / "e2e"), str(ROOT / "scripts" / "lib")]
 import cases  # noqa: E402
 import products  # noqa: E402
+import records  # noqa: E402
 from greta_runtime import Package, Runtime, tensors  # noqa: E402
 
 try:
@@ -226,12 +226,7 @@ def main():
             print(f"{name:18} {row['shape']:14} {row['variant']:18} {row['median_us']:9.1f} us {row['gb_per_s']:7.0f} GB/s = {row['of_copy']:.3f} of copy", end="")
             print(f", torch {row.get('torch_us', '-')} us, error {row['error_euclidean']} {row['error_maximum']} ({time.monotonic() - began:.0f} s)", flush=True)
     wrong = [row for row in table if row.pop("wrong", False)]
-    new = not options.csv.exists()
-    with options.csv.open("a", newline="") as file:
-        writer = csv.DictWriter(file, COLUMNS)
-        if new:
-            writer.writeheader()
-        writer.writerows(table)
+    records.append(options.csv, COLUMNS, table)
     return 1 if wrong else 0
 
 
