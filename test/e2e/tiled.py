@@ -126,6 +126,11 @@ class Product:
         return [KINDS[self.kind].reference(rounded, product, *more)]
 
     @property
+    def is_one_row(self):
+        """docs/numerics.md: of few elements, or one term each, a row may be next to nothing."""
+        return self.n < 16 or self.k == 1
+
+    @property
     def tolerances(self):
         """docs/numerics.md, by the type of the result, which is where it is rounded; several roundings may add up in one element."""
         tolerance = {"i32": 0.0, "f16": 1e-3, "bf16": 8e-3, "f32": 1e-5 * max(1.0, np.sqrt(self.k / 4096))}[self.out]
