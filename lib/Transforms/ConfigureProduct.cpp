@@ -188,9 +188,12 @@ FailureOr<Choice> greta::chooseProduct(const Space &space, const Limits &limits,
   auto sizeOf = [&](AffineExpr extent) {
     return std::max<int64_t>(1, constantOf(extent).value_or(guess));
   };
-  Problem problem{sizeOf(space.shape[0]), sizeOf(space.shape[1]),
+  Problem problem{sizeOf(space.shape[0]),
+                  sizeOf(space.shape[1]),
                   ShapedType::isDynamic(k) ? guess : std::max<int64_t>(k, 1),
-                  std::max(1u, a.getElementTypeBitWidth() / 8)};
+                  std::max(1u, a.getElementTypeBitWidth() / 8),
+                  !matmul.getTransposeA(),
+                  matmul.getTransposeB()};
   FailureOr<std::optional<Tile>> tile = chooseTile(matmul, problem, limits);
   if (failed(tile))
     return failure();

@@ -63,9 +63,17 @@ std::pair<int64_t, int64_t> TileModel::waveTile(const Tile &tile) const {
 }
 
 int64_t TileModel::ldsBytes(const Tile &tile) const {
-  // Rows for cooperative matrices are padded by 16 bytes.
-  int64_t row = tile.k * problem.bytes + (tile.stages == 1 ? 16 : 0);
-  return tile.stages * (tile.m + tile.n) * row;
+  const MatrixInstruction &mi = *tile.instruction;
+  int64_t bytes = tile.stages * (tile.m + tile.n) * tile.k * problem.bytes;
+  if (mi.name != "coopmat")
+    return bytes;
+  // Rows for cooperative matrices are padded by 16 bytes; results of unknown
+  // layout pass through shared memory, a wave's matrix at a time.
+  int64_t rows =
+      (problem.rowsOfA ? tile.m : tile.k) + (problem.rowsOfB ? tile.n : tile.k);
+  bool opaque = tile.opaque || !mi.accLayout.isKnown();
+  return bytes + tile.stages * rows * 16 +
+         (opaque ? tile.waves * mi.m * mi.n * 4 : 0);
 }
 
 /// 32-bit registers of a lane: accumulators, the operands that are read ahead,

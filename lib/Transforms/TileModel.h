@@ -13,8 +13,9 @@ namespace greta {
 
 /// A product as the choice sees it.
 struct Problem {
-  int64_t m, n, k; // guesses where dynamic
-  int64_t bytes;   // of an element of A and B
+  int64_t m, n, k;       // guesses where dynamic
+  int64_t bytes;         // of an element of A and B
+  bool rowsOfA, rowsOfB; // stored with neighbours along K
 };
 
 struct Tile {
