@@ -21,6 +21,7 @@
 #include "Atomic.h"
 #include "Checks.h"
 #include "Stats.h"
+#include "VectorMemory.h"
 #include "Wave.h"
 
 using namespace greta::sim;
@@ -29,8 +30,6 @@ namespace {
 
 using u32 = uint32_t;
 using u64 = uint64_t;
-
-enum : u32 { BytesMask = 0xff, Sign = 0x100, High = 0x200, Low = 0x400 };
 
 struct Resource {
   u64 base, stride, records, elementBytes, indexStride;
@@ -137,17 +136,6 @@ struct Lanes {
     }
   }
 };
-
-u32 widen(u32 x, u32 param, u32 old) {
-  if (param & Sign)
-    x = (param & BytesMask) == 1 ? u32(int32_t(int8_t(x)))
-                                 : u32(int32_t(int16_t(x)));
-  if (param & Low)
-    return (old & 0xffff0000) | (x & 0xffff);
-  if (param & High)
-    return (old & 0xffff) | x << 16;
-  return x;
-}
 
 uint8_t *locate(Wave &w, const Inst &i, u64 a, unsigned bytes, unsigned l,
                 Access access) {

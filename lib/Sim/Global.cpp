@@ -8,6 +8,7 @@
 #include "Atomic.h"
 #include "Checks.h"
 #include "Stats.h"
+#include "VectorMemory.h"
 #include "Wave.h"
 
 using namespace greta::sim;
@@ -52,12 +53,6 @@ using u32 = uint32_t;
 using u64 = uint64_t;
 
 enum Segment { Memory, FlatSegment, ScratchSegment };
-enum : u32 {
-  BytesMask = 0xff,
-  Sign = 0x100,
-  High = 0x200, ///< d16_hi: the high half
-  Low = 0x400,  ///< d16: the low half, the other stays
-};
 
 template <Segment S>
 void addresses(const Wave &w, const Inst &i, const Operand &va,
@@ -122,17 +117,6 @@ bool copyScratch(Wave &w, const Inst &i, u64 a, unsigned bytes, unsigned l,
     k += part;
   }
   return true;
-}
-
-u32 widen(u32 x, u32 param, u32 old) {
-  if (param & Sign)
-    x = (param & BytesMask) == 1 ? u32(int32_t(int8_t(x)))
-                                 : u32(int32_t(int16_t(x)));
-  if (param & Low)
-    return (old & 0xffff0000) | (x & 0xffff);
-  if (param & High)
-    return (old & 0xffff) | x << 16;
-  return x;
 }
 
 template <Segment S> void load(Wave &w, const Inst &i) {

@@ -283,7 +283,20 @@ TEST_P(OnDevice, ForcedVariantsSayWhyNot) {
       << Text;
 }
 
-class VulkanDevice : public OnDevice {};
+class VulkanDevice : public OnDevice {
+protected:
+  /// Loads the package with one value of a variant's manifest replaced.
+  void expectRefused(const char *Where, const char *Value, greta_status Status,
+                     const char *Says) {
+    nlohmann::json M = manifest();
+    M[nlohmann::json::json_pointer(std::string("/functions/0/variants/1") +
+                                   Where)] = nlohmann::json::parse(Value);
+    Bytes Data = package(M);
+    greta::Package P(Data.data(), Data.size());
+    std::string Text = message([&] { Runtime->load(P, "scale"); }, Status);
+    EXPECT_NE(Text.find(Says), std::string::npos) << Text;
+  }
+};
 INSTANTIATE_TEST_SUITE_P(Devices, VulkanDevice, testing::Values("vulkan"));
 
 TEST_P(VulkanDevice, TemporariesBetweenKernels) {
@@ -373,16 +386,8 @@ TEST_P(VulkanDevice, RefusesWhatItCannotRun) {
        "cooperative matri"},
       {"/requires/subgroup_ops", "[\"basic\"]", "without a subgroup size"},
   };
-  for (const auto &C : Cases) {
-    nlohmann::json M = manifest();
-    M[nlohmann::json::json_pointer(std::string("/functions/0/variants/1") +
-                                   C.Where)] = nlohmann::json::parse(C.Value);
-    Bytes Data = package(M);
-    greta::Package P(Data.data(), Data.size());
-    std::string Text =
-        message([&] { Runtime->load(P, "scale"); }, GRETA_ERROR_UNSUPPORTED);
-    EXPECT_NE(Text.find(C.Says), std::string::npos) << Text;
-  }
+  for (const auto &C : Cases)
+    expectRefused(C.Where, C.Value, GRETA_ERROR_UNSUPPORTED, C.Says);
 }
 
 // The module is looked at before a driver sees it.
@@ -394,16 +399,8 @@ TEST_P(VulkanDevice, RefusesModulesThatDoNotFit) {
       {"/kernels/0/block", "[32, 1, 1]", "LocalSize is 64x1x1"},
       {"/kernels/0/file", "\"objects/host_scale.so\"", "not a SPIR-V module"},
   };
-  for (const auto &C : Cases) {
-    nlohmann::json M = manifest();
-    M[nlohmann::json::json_pointer(std::string("/functions/0/variants/1") +
-                                   C.Where)] = nlohmann::json::parse(C.Value);
-    Bytes Data = package(M);
-    greta::Package P(Data.data(), Data.size());
-    std::string Text =
-        message([&] { Runtime->load(P, "scale"); }, GRETA_ERROR_BAD_PACKAGE);
-    EXPECT_NE(Text.find(C.Says), std::string::npos) << Text;
-  }
+  for (const auto &C : Cases)
+    expectRefused(C.Where, C.Value, GRETA_ERROR_BAD_PACKAGE, C.Says);
 }
 
 TEST_P(VulkanDevice, WritesAPipelineCache) {

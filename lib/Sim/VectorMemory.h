@@ -1,0 +1,31 @@
+//===- VectorMemory.h - what buffer and global loads share ------*- C++ -*-===//
+#ifndef GRETA_SIM_VECTORMEMORY_H
+#define GRETA_SIM_VECTORMEMORY_H
+
+#include <cstdint>
+
+namespace greta::sim {
+
+/// Parameter of a load or store: bytes and what becomes of short ones.
+enum : uint32_t {
+  BytesMask = 0xff,
+  Sign = 0x100,
+  High = 0x200, ///< d16_hi: the high half
+  Low = 0x400,  ///< d16: the low half, the other stays
+};
+
+/// The register after a load of `x` over `old`.
+inline uint32_t widen(uint32_t x, uint32_t param, uint32_t old) {
+  if (param & Sign)
+    x = (param & BytesMask) == 1 ? uint32_t(int32_t(int8_t(x)))
+                                 : uint32_t(int32_t(int16_t(x)));
+  if (param & Low)
+    return (old & 0xffff0000) | (x & 0xffff);
+  if (param & High)
+    return (old & 0xffff) | x << 16;
+  return x;
+}
+
+} // namespace greta::sim
+
+#endif
