@@ -101,6 +101,7 @@ private:
   mlir::Value computeRowOp(mlir::Operation *op);
   mlir::Value computeRope(RopeOp op);
   mlir::Value computeMatmul(MatmulOp op);
+  llvm::SmallVector<mlir::Value> computeLoop();
   mlir::Value loadMatrix(mlir::Value v, bool transposed, mlir::Value row,
                          mlir::Value column, bool isB);
 
@@ -110,7 +111,7 @@ private:
   bool hasDepth(const Mapping &mapping) const {
     return llvm::is_contained(mapping, depthId());
   }
-  mlir::Value computeDecode(MatmulOp op);
+  llvm::SmallVector<mlir::Value> computeDecode();
   mlir::Value loadDepth(mlir::BlockArgument argument, const Mapping &mapping);
   mlir::Value computeDequant(DequantOp op, const Mapping &mapping);
   /// Words, zeros (0 to 15) and scales of a block.
@@ -164,6 +165,7 @@ private:
   Scope outer, inner;
   std::map<std::pair<mlir::Operation *, unsigned>, mlir::Value> reductions;
   llvm::DenseMap<mlir::Value, unsigned> stages;
+  llvm::DenseMap<mlir::Operation *, mlir::Value> sums; // of the products
 };
 
 } // namespace greta

@@ -123,7 +123,9 @@ Value SpaceEmitter::maskDepth(Value block) {
                                  zero);
 }
 
-Value SpaceEmitter::computeDecode(MatmulOp op) {
+SmallVector<Value> SpaceEmitter::computeDecode() {
+  SmallVector<MatmulOp, 2> products = space.products();
+  MatmulOp op = space.matmul;
   int64_t row = 0, column = space.rank() - 1;
   Mapping a = {row, depthId()}, w = {depthId(), column};
   if (op.getTransposeA())
@@ -137,14 +139,19 @@ Value SpaceEmitter::computeDecode(MatmulOp op) {
   for (unsigned dim = depthDim + 1; dim < dims.size(); ++dim)
     summed.push_back(dim);
   auto type = RankedTensorType::get(shape, element);
-  auto packed = op.getB().getDefiningOp<DequantOp>();
-  if (!op.getType().getElementType().isF16())
-    packed = nullptr;
+  // Weights that are multiplied as they are packed.
+  auto packedOf = [](MatmulOp product) -> DequantOp {
+    if (!product.getType().getElementType().isF16())
+      return nullptr;
+    return product.getB().getDefiningOp<DequantOp>();
+  };
 
   // Blocks from `first` (in runs), the last one of them maybe not full.
-  auto emitBlocks = [&](Value sum, Value first, int64_t count, bool masked) {
+  auto emitBlocks = [&](ValueRange from, Value first, int64_t count,
+                        bool masked) {
+    SmallVector<Value> next(from);
     SmallVector<Scope> scopes(count);
-    SmallVector<PackedBlocks> weights(count);
+    SmallVector<SmallVector<PackedBlocks, 2>> weights(count);
     auto enter = [&](int64_t i) {
       std::swap(inner, scopes[i]);
       Value step = i32(b, i * dims[depthDim].extent);
@@ -155,53 +162,59 @@ Value SpaceEmitter::computeDecode(MatmulOp op) {
     };
     for (int64_t i = 0; i < count; ++i) {
       enter(i);
-      if (packed)
-        weights[i] = loadDequant(packed, /*inProduct=*/true);
-      else
-        loadLeaves(op.getB(), w);
+      for (MatmulOp product : products) {
+        DequantOp packed = packedOf(product);
+        weights[i].push_back(packed ? loadDequant(packed, /*inProduct=*/true)
+                                    : PackedBlocks());
+        if (!packed)
+          loadLeaves(product.getB(), w);
+      }
       loadLeaves(op.getA(), a);
       std::swap(inner, scopes[i]);
     }
     for (int64_t i = 0; i < count; ++i) {
       enter(i);
       Value left = value(op.getA(), a);
-      if (packed) {
-        auto [words, zeros, scales] = weights[i];
-        sum = tile::ContractPackedOp::create(b, type, left, words, zeros,
-                                             scales, sum);
-        std::swap(inner, scopes[i]);
-        continue;
+      for (auto [product, blocks, sum] :
+           llvm::zip(products, weights[i], next)) {
+        if (packedOf(product)) {
+          sum = tile::ContractPackedOp::create(
+              b, type, left, blocks.words, blocks.zeros, blocks.scales, sum);
+          continue;
+        }
+        Value right = value(product.getB(), w);
+        if (dims[depthDim].masked && !isa<BlockArgument>(product.getB()))
+          right = maskDepth(right);
+        sum = tile::ContractOp::create(b, type, left, right, sum, summed);
       }
-      Value right = value(op.getB(), w);
-      if (dims[depthDim].masked && !isa<BlockArgument>(op.getB()))
-        right = maskDepth(right);
-      sum = tile::ContractOp::create(b, type, left, right, sum, summed);
       std::swap(inner, scopes[i]);
     }
-    return sum;
+    return next;
   };
 
   int64_t size = cast<AffineConstantExpr>(dims[depthDim].size).getValue();
   int64_t step = dims[depthDim].extent * config.unroll;
   int64_t looped = size / step > 1 ? size / step * step : 0;
-  Value sum = arith::ConstantOp::create(b, b.getZeroAttr(type));
+  SmallVector<Value> next(products.size(),
+                          arith::ConstantOp::create(b, b.getZeroAttr(type)));
   if (looped) {
-    loop = scf::ForOp::create(b, i32(b, 0), i32(b, looped), i32(b, step),
-                              ValueRange{sum});
+    loop = scf::ForOp::create(b, i32(b, 0), i32(b, looped), i32(b, step), next);
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToEnd(loop.getBody());
-    scf::YieldOp::create(b, emitBlocks(loop.getRegionIterArgs().front(),
+    scf::YieldOp::create(b, emitBlocks(loop.getRegionIterArgs(),
                                        loop.getInductionVar(), config.unroll,
                                        /*masked=*/false));
-    sum = loop.getResult(0);
+    next = loop.getResults();
   }
   loop = nullptr;
   inner = Scope();
   int64_t rest = size - looped, extent = dims[depthDim].extent;
-  sum = emitBlocks(sum, i32(b, looped), llvm::divideCeil(rest, extent),
-                   /*masked=*/rest % extent != 0);
+  next = emitBlocks(next, i32(b, looped), llvm::divideCeil(rest, extent),
+                    /*masked=*/rest % extent != 0);
   dims[depthDim].offset = Value();
   dims[depthDim].masked = false;
-  return tile::ReduceOp::create(b, blockType(identity, element),
-                                tile::ReduceKind::Add, sum, depthDim);
+  for (Value &sum : next)
+    sum = tile::ReduceOp::create(b, blockType(identity, element),
+                                 tile::ReduceKind::Add, sum, depthDim);
+  return next;
 }

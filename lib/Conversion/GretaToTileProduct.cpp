@@ -2,6 +2,7 @@
 //
 // A product's kernel loops over K: a block of each operand is loaded and
 // multiplied into the accumulator, on which the rest of the space continues.
+// Two products of the same A go through one loop.
 //
 //===----------------------------------------------------------------------===//
 
@@ -58,9 +59,18 @@ Value SpaceEmitter::loadMatrix(Value v, bool transposed, Value row,
       Value(), strides, bounded, std::max(align, bytes), clamped);
 }
 
+/// The product in the accumulators' type; the first one asked for brings all.
 Value SpaceEmitter::computeMatmul(MatmulOp op) {
-  if (config.run)
-    return computeDecode(op);
+  if (sums.empty())
+    for (auto [product, sum] : llvm::zip(
+             space.products(), config.run ? computeDecode() : computeLoop()))
+      sums[product] = sum;
+  return sums.lookup(op);
+}
+
+SmallVector<Value> SpaceEmitter::computeLoop() {
+  SmallVector<MatmulOp, 2> products = space.products();
+  MatmulOp op = space.matmul;
   bool isInteger = op.getA().getType().getElementType().isInteger(8);
   auto type = blockType(identity, isInteger ? Type(b.getI32Type())
                                             : Type(b.getF32Type()));
@@ -68,23 +78,27 @@ Value SpaceEmitter::computeMatmul(MatmulOp op) {
   auto a = cast<BlockArgument>(op.getA());
   AffineExpr depth = shapeOfArgument(a.getArgNumber()).getResult(1 - ta);
   Value zero = arith::ConstantOp::create(b, b.getZeroAttr(type));
+  SmallVector<Value> zeros(products.size(), zero);
   // There may be nothing to load.
   if (depth == getAffineConstantExpr(0, kernel.getContext()))
-    return zero;
+    return zeros;
   Value row = dims[0].offset ? dims[0].offset : i32(b, 0);
   Value column = dims[1].offset ? dims[1].offset : i32(b, 0);
   auto product = scf::ForOp::create(b, i32(b, 0), scalars.get(b, depth),
-                                    i32(b, config.depth), ValueRange{zero});
+                                    i32(b, config.depth), zeros);
   if (config.pipeline)
     product->setAttr("greta_tile.pipeline", config.pipeline);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToEnd(product.getBody());
   Value k = product.getInductionVar();
   Value left = loadMatrix(op.getA(), ta, row, k, /*isB=*/false);
-  Value right =
-      loadMatrix(op.getB(), op.getTransposeB(), k, column, /*isB=*/true);
-  Value sum = tile::DotOp::create(
-      b, type, left, right, product.getRegionIterArgs().front(), config.matrix);
-  scf::YieldOp::create(b, sum);
-  return product.getResult(0);
+  SmallVector<Value> next;
+  for (auto [each, sum] : llvm::zip(products, product.getRegionIterArgs())) {
+    Value right =
+        loadMatrix(each.getB(), op.getTransposeB(), k, column, /*isB=*/true);
+    next.push_back(
+        tile::DotOp::create(b, type, left, right, sum, config.matrix));
+  }
+  scf::YieldOp::create(b, next);
+  return product.getResults();
 }

@@ -98,7 +98,9 @@ FailureOr<KernelConfig> greta::getConfig(KernelOp kernel) {
              << config.spaces.size() << " needs 'columns', and 'rows' for "
              << info.groups.size()
              << " groups of row dimensions, and for a product 'depth'";
-    if (info.matmul && !space.run && !isa<BlockArgument>(info.matmul.getB()))
+    if (!space.run && llvm::any_of(info.products(), [](MatmulOp product) {
+          return !isa<BlockArgument>(product.getB());
+        }))
       return kernel.emitOpError("has a 'config' whose space ")
              << config.spaces.size()
              << " computes 'b' of its product; that needs 'run'";

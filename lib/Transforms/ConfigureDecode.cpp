@@ -31,9 +31,10 @@ bool greta::fitsDecode(const Space &space, const SpaceConfig &config) {
   int64_t depth = depthOf(space.matmul);
   // Packed weights are taken by words.
   bool isPacked = false;
-  (void)isComputedWeight(
-      space.matmul, [](Value v) { return isa<BlockArgument>(v); },
-      [&](Operation *op) { isPacked |= isa<DequantOp>(op); });
+  for (MatmulOp product : space.products())
+    (void)isComputedWeight(
+        product, [](Value v) { return isa<BlockArgument>(v); },
+        [&](Operation *op) { isPacked |= isa<DequantOp>(op); });
   if (isPacked && config.run % 8)
     return false;
   return !ShapedType::isDynamic(depth) && llvm::isPowerOf2_64(config.run) &&
@@ -66,7 +67,11 @@ std::optional<Choice> greta::chooseDecode(const Space &space,
   int64_t depth = depthOf(matmul);
   bool alongDepth = matmul.getTransposeB();
 
-  int64_t bits = storedBits(matmul.getB(), 2);
+  unsigned bits = 32;
+  SmallVector<MatmulOp, 2> products = space.products();
+  for (MatmulOp product : products)
+    bits = std::min(bits, storedBits(product.getB(), 2));
+  int64_t count = products.size();
   int64_t otherBits = matmul.getA().getType().getElementTypeBitWidth();
   int64_t wide = 128 / bits;
   int64_t waves = std::max<int64_t>(1, limits.shareBlock / limits.wave);
@@ -83,6 +88,7 @@ std::optional<Choice> greta::chooseDecode(const Space &space,
       run /= 2;
     lanesAlongDepth = std::min(limits.wave, ceilPower(depth / run));
     columnsPerLane = rows <= 4 ? 2 : limits.wide ? sumRegisters / 16 : 1;
+    columnsPerLane = std::max<int64_t>(1, columnsPerLane / count);
   } else {
     int64_t neighbours = std::min(wide, powerPart(columns));
     columnsPerLane = neighbours;
@@ -117,8 +123,8 @@ std::optional<Choice> greta::chooseDecode(const Space &space,
   int64_t blockRuns = lanesAlongDepth * wavesAlongDepth;
   choice.space.run = run;
   choice.space.depth = blockRuns * run;
-  int64_t registers =
-      llvm::divideCeil(run * (columnsPerLane * bits + rows * otherBits), 32);
+  int64_t registers = llvm::divideCeil(
+      run * (count * columnsPerLane * bits + rows * otherBits), 32);
   // A power of two, which is likely to divide.
   int64_t unroll = std::clamp<int64_t>(loadedRegisters / registers, 1, 8);
   choice.space.unroll = std::min<int64_t>(llvm::bit_floor<uint64_t>(unroll),

@@ -129,7 +129,7 @@ static FailureOr<Choice> chooseMultiplyAdds(MatmulOp matmul,
   int64_t size = choice.space.rows[0] * choice.space.columns;
   choice.block = std::clamp<int64_t>(size / 16, limits.wave, limits.shareBlock);
   int64_t bytes = problem.bytes * choice.space.depth *
-                  (choice.space.rows[0] + choice.space.columns);
+                  (choice.space.rows[0] + problem.count * choice.space.columns);
   if (bytes > limits.ldsBytes)
     return matmul.emitOpError("needs ")
            << bytes << " bytes of shared memory for its smallest block, the "
@@ -193,7 +193,8 @@ FailureOr<Choice> greta::chooseProduct(const Space &space, const Limits &limits,
                   ShapedType::isDynamic(k) ? guess : std::max<int64_t>(k, 1),
                   std::max(1u, a.getElementTypeBitWidth() / 8),
                   !matmul.getTransposeA(),
-                  matmul.getTransposeB()};
+                  matmul.getTransposeB(),
+                  int64_t(space.products().size())};
   FailureOr<std::optional<Tile>> tile = chooseTile(matmul, problem, limits);
   if (failed(tile))
     return failure();

@@ -49,7 +49,7 @@ private:
   llvm::SetVector<Value> inputs(int cluster);
   bool reaches(int from, int to, llvm::SmallDenseSet<int> &visited);
   bool holds(int cluster);
-  bool holdsOperands(MatmulOp matmul, int cluster);
+  bool holdsOperands(ArrayRef<MatmulOp> products, int cluster);
   bool tryJoin(Operation *op, int cluster);
   bool tryMerge(int from, int into);
   bool tryRepeat(int from, int into);
@@ -137,9 +137,9 @@ bool Clusterer::reaches(int from, int to, llvm::SmallDenseSet<int> &visited) {
   return false;
 }
 
-/// Whether a product's operands come from outside of its cluster, or are
-/// weights that the cluster computes for it alone.
-bool Clusterer::holdsOperands(MatmulOp matmul, int cluster) {
+/// Whether the operands of a cluster's products come from outside of it, or are
+/// weights that it computes for one product alone.
+bool Clusterer::holdsOperands(ArrayRef<MatmulOp> products, int cluster) {
   auto isOutside = [&](Value value) {
     Operation *op = value.getDefiningOp();
     if (op && isTransparent(op))
@@ -147,22 +147,25 @@ bool Clusterer::holdsOperands(MatmulOp matmul, int cluster) {
     auto it = op ? clusterOf.find(op) : clusterOf.end();
     return it == clusterOf.end() || it->second != cluster;
   };
-  llvm::SmallPtrSet<Operation *, 8> computed;
-  SmallVector<Source> fromA;
-  addSources(matmul.getA(), false, fromA);
-  if (llvm::any_of(fromA, [&](Source s) { return s.cluster == cluster; }) ||
-      (!isOutside(matmul.getB()) &&
-       !isComputedWeight(matmul, isOutside,
-                         [&](Operation *op) { computed.insert(op); })))
-    return false;
-  for (Operation *op : clusters[cluster].ops)
-    if (isa<DequantOp>(op) && !computed.contains(op))
+  llvm::SmallPtrSet<Operation *, 8> allComputed;
+  for (MatmulOp matmul : products) {
+    llvm::SmallPtrSet<Operation *, 8> computed;
+    SmallVector<Source> fromA;
+    addSources(matmul.getA(), false, fromA);
+    if (llvm::any_of(fromA, [&](Source s) { return s.cluster == cluster; }) ||
+        (!isOutside(matmul.getB()) &&
+         !isComputedWeight(matmul, isOutside,
+                           [&](Operation *op) { computed.insert(op); })))
       return false;
-  return llvm::all_of(computed, [&](Operation *op) {
-    return llvm::all_of(op->getResult(0).getUses(), [&](OpOperand &use) {
-      return computed.contains(use.getOwner()) ||
-             &use == &matmul->getOpOperand(1);
-    });
+    for (Operation *op : computed)
+      for (OpOperand &use : op->getResult(0).getUses())
+        if (!computed.contains(use.getOwner()) &&
+            &use != &matmul->getOpOperand(1))
+          return false;
+    allComputed.insert_range(computed);
+  }
+  return llvm::all_of(clusters[cluster].ops, [&](Operation *op) {
+    return !isa<DequantOp>(op) || allComputed.contains(op);
   });
 }
 
@@ -177,14 +180,15 @@ bool Clusterer::holds(int cluster) {
     if (shapes.at(value) != candidate.shape)
       return false;
 
-  MatmulOp matmul;
+  SmallVector<MatmulOp> products;
   RopeOp rope;
   bool otherRowOp = false;
   for (Operation *op : candidate.ops) {
     if (auto found = dyn_cast<MatmulOp>(op)) {
-      if (matmul)
+      if (products.size() == 2 ||
+          (!products.empty() && !sharesLoop(products.front(), found)))
         return false;
-      matmul = found;
+      products.push_back(found);
     } else if (auto found = dyn_cast<RopeOp>(op)) {
       if (rope && rope.getStyle() != found.getStyle())
         return false;
@@ -192,7 +196,7 @@ bool Clusterer::holds(int cluster) {
     }
     otherRowOp |= isRowOp(op) && !isa<MatmulOp, SwigluOp, DequantOp>(op);
   }
-  if (matmul && (otherRowOp || !holdsOperands(matmul, cluster)))
+  if (!products.empty() && (otherRowOp || !holdsOperands(products, cluster)))
     return false;
 
   auto isInside = [&](Value value) {

@@ -71,6 +71,13 @@ bool greta::isComputedWeight(MatmulOp matmul,
   return true;
 }
 
+bool greta::sharesLoop(MatmulOp first, MatmulOp second) {
+  return first.getA() == second.getA() &&
+         first.getB().getType() == second.getB().getType() &&
+         first.getType() == second.getType() &&
+         first->getAttrDictionary() == second->getAttrDictionary();
+}
+
 unsigned greta::numReductions(Operation *op) {
   if (isa<RmsNormOp>(op))
     return 1;
@@ -130,6 +137,14 @@ greta::walkDemands(ValueRange yielded, int64_t rank,
         demand(operand.get(), operandMapping(operand, mapping, rank));
   }
   return success();
+}
+
+SmallVector<MatmulOp, 2> Space::products() const {
+  SmallVector<MatmulOp, 2> result;
+  for (MatmulOp product : {matmul, second})
+    if (product)
+      result.push_back(product);
+  return result;
 }
 
 static AffineExpr product(ArrayRef<AffineExpr> factors, MLIRContext *context) {
@@ -197,10 +212,10 @@ static FailureOr<Space> analyzeSpace(KernelOp kernel, Region &region,
            !isComputedWeight(matmul, isArgument, [](Operation *) {})))
         return op.emitOpError("has an operand that its own kernel computes; "
                               "compute it in a kernel before");
-      if (space.matmul)
-        return op.emitOpError("is the second product of its kernel; put it "
-                              "into another");
-      space.matmul = matmul;
+      if (space.second || (space.matmul && !sharesLoop(space.matmul, matmul)))
+        return op.emitOpError("is another product of its kernel; two may be "
+                              "in one, of the same 'a' and the same types");
+      (space.matmul ? space.second : space.matmul) = matmul;
     }
     if (auto rope = dyn_cast<RopeOp>(op)) {
       Space::Pairs pairs = rope.pairsAreNeighbours() ? Space::Pairs::Neighbours

@@ -64,13 +64,14 @@ std::pair<int64_t, int64_t> TileModel::waveTile(const Tile &tile) const {
 
 int64_t TileModel::ldsBytes(const Tile &tile) const {
   const MatrixInstruction &mi = *tile.instruction;
-  int64_t bytes = tile.stages * (tile.m + tile.n) * tile.k * problem.bytes;
+  int64_t bytes =
+      tile.stages * (tile.m + problem.count * tile.n) * tile.k * problem.bytes;
   if (mi.name != "coopmat")
     return bytes;
   // Rows for cooperative matrices are padded by 16 bytes; results of unknown
   // layout pass through shared memory, a wave's matrix at a time.
-  int64_t rows =
-      (problem.rowsOfA ? tile.m : tile.k) + (problem.rowsOfB ? tile.n : tile.k);
+  int64_t rows = (problem.rowsOfA ? tile.m : tile.k) +
+                 problem.count * (problem.rowsOfB ? tile.n : tile.k);
   bool opaque = tile.opaque || !mi.accLayout.isKnown();
   return bytes + tile.stages * rows * 16 +
          (opaque ? tile.waves * mi.m * mi.n * 4 : 0);
@@ -97,7 +98,7 @@ int64_t TileModel::registers(const Tile &tile) const {
     return extent / tileExtent * depth * registers;
   };
   int64_t left = fragment(m, mi.m, mi.aLayout);
-  int64_t right = fragment(n, mi.n, mi.bLayout);
+  int64_t right = problem.count * fragment(n, mi.n, mi.bLayout);
   // One slice is read while another is multiplied; of whole blocks the longer
   // side waits for one tile after another of the shorter one.
   int64_t operands = tile.stages == 2 && tile.slice < tile.k
@@ -112,7 +113,8 @@ int64_t TileModel::registers(const Tile &tile) const {
   auto block = [&](int64_t extent) {
     return llvm::divideCeil(extent * tile.k * problem.bytes, 16 * threads) * 4;
   };
-  return m * n / lanes + operands + block(tile.m) + block(tile.n) + 24;
+  return problem.count * m * n / lanes + operands + block(tile.m) +
+         problem.count * block(tile.n) + 24;
 }
 
 std::optional<std::string> TileModel::whyNot(const Tile &tile,
@@ -171,11 +173,12 @@ double TileModel::cycles(const Tile &tile) const {
   auto [m, n] = waveTile(tile);
   double simds = std::min<int64_t>(tile.waves, std::max(1u, row.simdsPerUnit));
   double each = mi.cycles ? mi.cycles : mi.m * mi.n * mi.k / 128.0;
-  double matrix =
-      double(tile.m / mi.m) * (tile.n / mi.n) * (tile.k / mi.k) * each / simds;
+  double matrix = double(problem.count) * (tile.m / mi.m) * (tile.n / mi.n) *
+                  (tile.k / mi.k) * each / simds;
   // 128 bytes a cycle from shared memory; half of that from the caches.
-  double stored = double(tile.m + tile.n) * tile.k * problem.bytes;
-  double reads = tile.waves * double(m + n) * tile.k * problem.bytes;
+  double perColumn = double(tile.k) * problem.bytes;
+  double stored = (tile.m + problem.count * tile.n) * perColumn;
+  double reads = tile.waves * (m + problem.count * n) * perColumn;
   // A lane that has less than 16 neighbours at a time reads more often; one
   // that shares its operand with another reads it twice.
   bool wide = true;
@@ -211,6 +214,6 @@ double TileModel::cycles(const Tile &tile) const {
   for (bool partial : {problem.m % tile.m != 0, problem.n % tile.n != 0})
     step *= partial ? 1.04 : 1;
   step = std::max(step, memory);
-  double ends = 1500 + double(tile.m) * tile.n / 64;
+  double ends = 1500 + double(problem.count) * tile.m * tile.n / 64;
   return rounds * (double(llvm::divideCeil(problem.k, tile.k)) * step + ends);
 }

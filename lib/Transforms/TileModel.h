@@ -16,6 +16,7 @@ struct Problem {
   int64_t m, n, k;       // guesses where dynamic
   int64_t bytes;         // of an element of A and B
   bool rowsOfA, rowsOfB; // stored with neighbours along K
+  int64_t count;         // products of the same A
 };
 
 struct Tile {

@@ -10,6 +10,7 @@ import json
 import sys
 
 import cases
+import epilogues
 import products
 import tiled
 from greta_runtime import GretaError, Package, Runtime
@@ -20,7 +21,7 @@ def report(**line):
 
 
 def run(package, name, rows):
-    case = {"product": products, "tiled": tiled}.get(name.split("_")[0], cases).by_name(name)
+    case = {"product": products, "tiled": tiled, "epilogue": epilogues}.get(name.split("_")[0], cases).by_name(name)
     inputs = case.inputs(rows)
     expected = case.reference(inputs)
     runnable = [v["id"] for v in package.variants(name) if v["runnable"]]

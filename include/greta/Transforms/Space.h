@@ -48,6 +48,10 @@ bool isComputedWeight(MatmulOp matmul,
                       llvm::function_ref<bool(mlir::Value)> isLeaf,
                       llvm::function_ref<void(mlir::Operation *)> visit);
 
+/// Whether two products can go through one loop over K: of one A, and alike in
+/// everything but the values in B.
+bool sharesLoop(MatmulOp first, MatmulOp second);
+
 /// How many reductions over a row `op` needs, each depending on the one before.
 unsigned numReductions(mlir::Operation *op);
 
@@ -76,13 +80,15 @@ struct Space {
   bool isFlat = false;
   bool hasReduction = false;
   bool hasSoftmax = false;
-  MatmulOp matmul;
+  /// Its product, and another one of the same A.
+  MatmulOp matmul, second;
   /// Bits of the narrowest element that is loaded or stored.
   unsigned narrowest = 32;
   /// Loaded and stored tensors of the whole shape.
   unsigned fullOperands = 0;
 
   int64_t rank() const { return shape.size(); }
+  llvm::SmallVector<MatmulOp, 2> products() const;
   /// Number of rows of a group, and of (half) columns, when not flattened.
   mlir::AffineExpr rows(unsigned group, mlir::MLIRContext *context) const;
   mlir::AffineExpr columns(mlir::MLIRContext *context) const;

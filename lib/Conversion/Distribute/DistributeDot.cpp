@@ -113,7 +113,8 @@ LogicalResult Distributor::distributeMatrixDot(DotOp op,
           // Rows of A one after another: on the H200 a fragment that is loaded
           // just before its products beats all of them loaded first.
           if (auto load = left.getDefiningOp<FragmentLoadOp>();
-              load && j == 0 && load->getBlock() == builder.getBlock())
+              load && load->use_empty() &&
+              load->getBlock() == builder.getBlock())
             load->moveBefore(builder.getBlock(), builder.getInsertionPoint());
           if (matrix.getSwapped())
             std::swap(left, right);

@@ -1,0 +1,69 @@
+"""What products take into their kernels behind them against float64, each function in one kernel: on the simulated AMD chips with all their
+checks, on testing's lavapipe (cooperative matrices), and on this machine's Vulkan driver (multiply-adds where it is lavapipe).
+"""
+
+import pytest
+
+import harness
+from epilogues import Epilogue
+from test_matmul import AMD_CHIPS, check
+
+CASES = [
+    Epilogue("pair", "nt", "d", 129, 33, 129, "f16", "f16"),
+    Epilogue("pair", "nn", "s", 33, 72, 1000, "bf16", "bf16"),
+    Epilogue("pair", "nt", "s", 1, 1000, 1000, "f16", "f16"),
+    Epilogue("pair", "tt", "d", 17, 17, 17, "f32", "f32"),
+    Epilogue("w4128", "nt", "s", 3, 17, 1152, "f16", "f16"),
+    Epilogue("pair", "nn", "s", 3, 33, 129, "bf16", "bf16"),
+    Epilogue("pair", "nt", "s", 16, 17, 1, "f32", "f32"),
+    Epilogue("w4128", "nt", "s", 1, 33, 1152, "f16", "f16"),
+]
+# A schedule that is asked for: two stages, whole blocks, several waves; one stage and layouts that are unknown.
+FORCED = {chip: [Epilogue("pair", "nt", "s", 100, 72, 449, "f16", "f16", "halves" if i % 2 else "whole")] for i, chip in enumerate(AMD_CHIPS)}
+FORCED["vulkan:lavapipe"] = [Epilogue("pair", "nt", "s", 49, 33, 129, "f16", "f16", "opaque")]
+
+
+def chosen_for(target):
+    """Vulkan's two share the cases, which a CPU computes element by element."""
+    part = {"vulkan:lavapipe": slice(0, None, 2), "vulkan:portable": slice(1, None, 2)}.get(target, slice(None))
+    return CASES[part] + FORCED.get(target, [])
+
+
+@pytest.fixture(scope="session")
+def results(tmp_path_factory):
+    """(target, device, launcher) -> results of the target's cases, compiled and run once; each is one kernel."""
+    made = {}
+
+    def run(target, device, launcher=()):
+        key = target, launcher
+        if key not in made:
+            chosen = chosen_for(target)
+            source = "\n".join(p.mlir(target) for p in chosen)
+            package = harness.compile_package(tmp_path_factory.mktemp("epilogues"), "epilogues", source, target)
+            for function in harness.manifest(package)["functions"]:
+                assert all(len(v["kernels"]) == 1 for v in function["variants"]), f"{function['name']} has several kernels"
+            made[key] = harness.run_cases(device, package, [[p.name, p.m] for p in chosen], launcher)
+        return made[key]
+
+    return run
+
+
+def grid(*targets):
+    return [pytest.param(t, p, id=f"{t}-{p.name}", marks=pytest.mark.xdist_group(f"epilogues-{t}")) for t in targets for p in chosen_for(t)]
+
+
+@pytest.mark.parametrize("chip, product", grid(*AMD_CHIPS))
+def test_simulated(results, chip, product):
+    check(results(chip, f"sim:{chip}")[product.name, product.m], product, None)
+
+
+@pytest.mark.parametrize("target, product", grid("vulkan:lavapipe"))
+def test_cooperative_matrices(results, driver_parts, target, product):
+    if "lavapipe" not in driver_parts:
+        pytest.skip("scripts/vulkan-drivers has no lavapipe here")
+    check(results(target, "vulkan", harness.lavapipe_launcher())[product.name, product.m], product, None)
+
+
+@pytest.mark.parametrize("target, product", grid("vulkan:portable"))
+def test_multiply_adds(results, target, product):
+    check(results(target, "vulkan")[product.name, product.m], product, None)
