@@ -34,12 +34,13 @@ static StringRef matrixUnit(tile::FuncOp kernel) {
 
 /// From greta ops to one lane's program, the same for every GPU.
 static void buildPipeline(PassManager &passes, const TargetRow &row,
-                          bool matrix) {
+                          bool matrix, const TuningDatabase *tuning) {
   passes.addNestedPass<func::FuncOp>(createGretaFusePass());
   GretaConfigurePassOptions configure;
   configure.target = row.name.str();
   configure.matrix = matrix;
-  passes.addNestedPass<func::FuncOp>(createGretaConfigurePass(configure));
+  passes.addNestedPass<func::FuncOp>(
+      createGretaConfigurePass(configure, tuning));
   passes.addPass(createGretaToTilePass());
   passes.addNestedPass<tile::FuncOp>(createGretaTileAssignLayoutsPass());
   passes.addNestedPass<tile::FuncOp>(createGretaTilePipelinePass());
@@ -111,7 +112,7 @@ LogicalResult greta::compileForGpu(OwningOpRef<ModuleOp> module,
     TimingScope timing = options.nest("lower to one lane's program");
     PassManager passes(module->getContext());
     passes.enableVerifier(false);
-    buildPipeline(passes, row, matrix);
+    buildPipeline(passes, row, matrix, options.tuning);
     if (failed(passes.run(*module)))
       return failure();
   }

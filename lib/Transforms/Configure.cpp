@@ -18,6 +18,7 @@
 
 #include "Configure.h"
 #include "greta/Transforms/Passes.h"
+#include "greta/Transforms/Tuning.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
 #include "llvm/Support/MathExtras.h"
@@ -37,8 +38,9 @@ static constexpr int64_t maxExtent = INT32_MAX;
 /// Vulkan guarantees no more workgroups along one axis.
 static constexpr int64_t vulkanGridLimit = 65535;
 
-Limits::Limits(const TargetRow &row, bool useMatrix)
-    : wave(row.waveSize), row(row) {
+Limits::Limits(const TargetRow &row, bool useMatrix,
+               const TuningDatabase *tuning)
+    : wave(row.waveSize), row(row), tuning(tuning) {
   // A row without a register file is no GPU, or any: small blocks.
   wide = row.vgprs.perWave > 0;
   maxBlock = std::min<int64_t>(row.maxWorkgroupSize, wide ? 1024 : 64);
@@ -181,12 +183,13 @@ static FailureOr<Choice> choose(const Space &space, const Limits &limits,
 }
 
 static LogicalResult configure(KernelOp kernel, const TargetRow &row,
-                               bool useMatrix) {
+                               bool useMatrix, const TuningDatabase *tuning) {
   FailureOr<SmallVector<Space>> spaces = analyzeSpaces(kernel);
   if (failed(spaces))
     return failure();
   MLIRContext *context = kernel.getContext();
-  Limits limits(row, useMatrix);
+  Limits limits(row, useMatrix, tuning);
+  SmallVector<Choice> choices;
   KernelConfig config;
   config.waveSize = limits.wave;
   config.gridLimit = row.isVulkan() ? vulkanGridLimit : 0;
@@ -209,11 +212,14 @@ static LogicalResult configure(KernelOp kernel, const TargetRow &row,
     if (failed(choice))
       return failure();
     config.blockSize = std::max(config.blockSize, choice->block);
+    choices.push_back(std::move(*choice));
   }
   // All spaces of a kernel share the largest workgroup that one asked for.
-  for (const Space &space : *spaces)
+  for (auto [space, choice] : llvm::zip(*spaces, choices))
     config.spaces.push_back(
-        choose(space, limits, config.blockSize, context)->space);
+        choice.block == config.blockSize
+            ? std::move(choice.space)
+            : choose(space, limits, config.blockSize, context)->space);
   kernel.setConfigAttr(toAttribute(context, config));
   return success();
 }
@@ -221,6 +227,17 @@ static LogicalResult configure(KernelOp kernel, const TargetRow &row,
 namespace {
 struct ConfigurePass : greta::impl::GretaConfigurePassBase<ConfigurePass> {
   using GretaConfigurePassBase::GretaConfigurePassBase;
+  LogicalResult initialize(MLIRContext *context) override {
+    if (file.empty())
+      return success();
+    llvm::Expected<TuningDatabase> loaded = TuningDatabase::load(file);
+    if (!loaded)
+      return emitError(UnknownLoc::get(context),
+                       llvm::toString(loaded.takeError()));
+    owned = std::make_shared<TuningDatabase>(std::move(*loaded));
+    tuning = owned.get();
+    return success();
+  }
   void runOnOperation() override {
     llvm::Expected<const TargetRow *> row = lookupTarget(target);
     if (!row) {
@@ -234,12 +251,23 @@ struct ConfigurePass : greta::impl::GretaConfigurePassBase<ConfigurePass> {
     }
     WalkResult result = getOperation().walk([&](KernelOp kernel) {
       return kernel.getConfigAttr() ||
-                     succeeded(configure(kernel, **row, matrix))
+                     succeeded(configure(kernel, **row, matrix, tuning))
                  ? WalkResult::advance()
                  : WalkResult::interrupt();
     });
     if (result.wasInterrupted())
       signalPassFailure();
   }
+
+  const TuningDatabase *tuning = nullptr;
+  std::shared_ptr<const TuningDatabase> owned;
 };
 } // namespace
+
+std::unique_ptr<Pass>
+greta::createGretaConfigurePass(const GretaConfigurePassOptions &options,
+                                const TuningDatabase *tuning) {
+  auto pass = std::make_unique<ConfigurePass>(options);
+  pass->tuning = tuning;
+  return pass;
+}

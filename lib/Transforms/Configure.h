@@ -8,9 +8,12 @@
 
 namespace greta {
 
+struct TuningDatabase;
+
 /// What the choice needs of a target.
 struct Limits {
-  Limits(const TargetRow &row, bool useMatrix);
+  Limits(const TargetRow &row, bool useMatrix,
+         const TuningDatabase *tuning = nullptr);
   int64_t wave;
   int64_t maxBlock;
   int64_t shareBlock;  // of a workgroup that several rows share
@@ -20,6 +23,7 @@ struct Limits {
   llvm::ArrayRef<MatrixInstruction> matrix; // none where they are not wanted
   const TargetRow &row;
   bool wide; // a GPU: lanes are many and registers wait to be filled
+  const TuningDatabase *tuning; // what was measured; null: nothing
 };
 
 /// The configuration of one space and the workgroup it would like.

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "TileModel.h"
+#include "greta/Transforms/Tuning.h"
 #include "mlir/IR/Builders.h"
 #include <cmath>
 
@@ -33,10 +34,8 @@ static StringRef dtypeOf(Type element) {
                                 : "";
 }
 
-/// Instructions for the operands with the widest sums. Without known layouts
-/// only drivers can load operands.
-static SmallVector<const MatrixInstruction *>
-instructionsFor(MatmulOp matmul, const Limits &limits) {
+SmallVector<const MatrixInstruction *>
+greta::instructionsFor(MatmulOp matmul, const Limits &limits) {
   StringRef dtype = dtypeOf(matmul.getA().getType().getElementType());
   SmallVector<const MatrixInstruction *> found;
   for (const MatrixInstruction &instruction : limits.matrix)
@@ -61,14 +60,10 @@ static int64_t groupOf(const Problem &problem, const Tile &tile,
   return llvm::divideCeil(rows, llvm::divideCeil(rows, square));
 }
 
-/// The best tile with a matrix instruction; none where there is no instruction.
-static FailureOr<std::optional<Tile>>
-chooseTile(MatmulOp matmul, const Problem &problem, const Limits &limits) {
-  SmallVector<const MatrixInstruction *> available =
-      instructionsFor(matmul, limits);
+void greta::forEachTile(const Problem &problem, const Limits &limits,
+                        ArrayRef<const MatrixInstruction *> available,
+                        llvm::function_ref<void(const Tile &, double)> visit) {
   TileModel model(problem, limits);
-  std::optional<Tile> best;
-  double bestCycles = HUGE_VAL;
   static constexpr int64_t extents[] = {8,   16,  32,  48,  64,  80,  96,
                                         112, 128, 160, 192, 208, 224, 256};
   auto enough = [](int64_t extent, int64_t size, int64_t unit) {
@@ -93,21 +88,72 @@ chooseTile(MatmulOp matmul, const Problem &problem, const Limits &limits) {
               if (tile.stages == 1 && slice > mi->k)
                 break;
               tile.slice = slice;
-              if (model.whyNot(tile))
-                continue;
-              double cycles = model.cycles(tile);
-              if (cycles < bestCycles * 0.999) {
-                bestCycles = cycles;
-                best = tile;
-              }
+              if (!model.whyNot(tile))
+                visit(tile, model.cycles(tile));
             }
           }
+}
+
+std::optional<Tile>
+greta::bestTile(const Problem &problem, const Limits &limits,
+                ArrayRef<const MatrixInstruction *> available) {
+  std::optional<Tile> best;
+  double bestCycles = HUGE_VAL;
+  forEachTile(problem, limits, available, [&](const Tile &tile, double cycles) {
+    if (cycles < bestCycles * 0.999) {
+      bestCycles = cycles;
+      best = tile;
+    }
+  });
+  return best;
+}
+
+/// What the tuning database has for the product, where that fits.
+static std::optional<Tile>
+measuredTile(const Space &space, const Problem &problem, const Limits &limits,
+             Tile tile, ArrayRef<const MatrixInstruction *> available) {
+  const TuningEntry *entry =
+      limits.tuning ? limits.tuning->find(tuningKey(space, limits.row))
+                    : nullptr;
+  if (!entry)
+    return std::nullopt;
+  MatmulOp matmul = space.matmul;
+  std::optional<std::string> why = applyConfig(
+      tile, toAttribute(matmul.getContext(), entry->config), available);
+  if (!why)
+    if (std::optional<std::string> misfit =
+            TileModel(problem, limits).whyNot(tile, /*asked=*/true))
+      why = "that does not fit: " + *misfit;
+  if (!why)
+    return tile;
+  matmul.emitRemark("the tuning database has a configuration for ")
+      << limits.row.name << " " << *why << "; the model's choice is taken";
+  return std::nullopt;
+}
+
+/// The tile asked for, else one that was measured, else the model's; none
+/// where there is no matrix instruction.
+static FailureOr<std::optional<Tile>>
+chooseTile(const Space &space, const Problem &problem, const Limits &limits) {
+  MatmulOp matmul = space.matmul;
+  SmallVector<const MatrixInstruction *> available =
+      instructionsFor(matmul, limits);
+  std::optional<Tile> best = bestTile(problem, limits, available);
   if (!best)
     return best;
-  Tile chosen = *best;
-  if (failed(overrideTile(chosen, matmul, available)))
+  FailureOr<DictionaryAttr> asked = configFor(matmul, limits.row);
+  if (failed(asked))
     return failure();
-  if (std::optional<std::string> why = model.whyNot(chosen, /*asked=*/true))
+  if (!*asked) {
+    std::optional<Tile> measured =
+        measuredTile(space, problem, limits, *best, available);
+    return measured ? measured : best;
+  }
+  Tile chosen = *best;
+  if (std::optional<std::string> why = applyConfig(chosen, *asked, available))
+    return matmul.emitOpError("has a 'greta.config' ") << *why;
+  if (std::optional<std::string> why =
+          TileModel(problem, limits).whyNot(chosen, /*asked=*/true))
     return matmul.emitOpError("has a 'greta.config' that does not fit: ")
            << *why;
   return std::optional<Tile>(chosen);
@@ -173,29 +219,38 @@ static tile::MatrixAttr matrixOf(MLIRContext *context, const Tile &tile,
       toAttr(context, right, swapped), toAttr(context, mi.accLayout, swapped));
 }
 
-FailureOr<Choice> greta::chooseProduct(const Space &space, const Limits &limits,
-                                       MLIRContext *context) {
-  MatmulOp matmul = space.matmul;
-  RankedTensorType a = matmul.getA().getType();
-  int64_t k = a.getDimSize(matmul.getTransposeA() ? 0 : 1);
-  // The loop over K looks two blocks ahead in i32.
-  constexpr int64_t maxDepth = INT32_MAX / 2;
-  if (!ShapedType::isDynamic(k) && k > maxDepth)
-    return matmul.emitOpError("has K = ")
-           << k << "; it may have up to " << maxDepth << ": split the product";
+static int64_t depthOf(MatmulOp matmul) {
+  return matmul.getA().getType().getDimSize(matmul.getTransposeA() ? 0 : 1);
+}
+
+Problem greta::problemOf(const Space &space) {
   // A dynamic M is a prompt's length.
   constexpr int64_t guess = 2048;
   auto sizeOf = [&](AffineExpr extent) {
     return std::max<int64_t>(1, constantOf(extent).value_or(guess));
   };
-  Problem problem{sizeOf(space.shape[0]),
-                  sizeOf(space.shape[1]),
-                  ShapedType::isDynamic(k) ? guess : std::max<int64_t>(k, 1),
-                  std::max(1u, a.getElementTypeBitWidth() / 8),
-                  !matmul.getTransposeA(),
-                  matmul.getTransposeB(),
-                  int64_t(space.products().size())};
-  FailureOr<std::optional<Tile>> tile = chooseTile(matmul, problem, limits);
+  MatmulOp matmul = space.matmul;
+  int64_t k = depthOf(matmul);
+  return {sizeOf(space.shape[0]),
+          sizeOf(space.shape[1]),
+          ShapedType::isDynamic(k) ? guess : std::max<int64_t>(k, 1),
+          std::max(1u, matmul.getA().getType().getElementTypeBitWidth() / 8),
+          !matmul.getTransposeA(),
+          matmul.getTransposeB(),
+          int64_t(space.products().size())};
+}
+
+FailureOr<Choice> greta::chooseProduct(const Space &space, const Limits &limits,
+                                       MLIRContext *context) {
+  MatmulOp matmul = space.matmul;
+  int64_t k = depthOf(matmul);
+  // The loop over K looks two blocks ahead in i32.
+  constexpr int64_t maxDepth = INT32_MAX / 2;
+  if (!ShapedType::isDynamic(k) && k > maxDepth)
+    return matmul.emitOpError("has K = ")
+           << k << "; it may have up to " << maxDepth << ": split the product";
+  Problem problem = problemOf(space);
+  FailureOr<std::optional<Tile>> tile = chooseTile(space, problem, limits);
   if (failed(tile))
     return failure();
   if (!*tile)

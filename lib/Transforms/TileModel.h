@@ -8,8 +8,11 @@
 #define GRETA_LIB_TRANSFORMS_TILEMODEL_H
 
 #include "Configure.h"
+#include "llvm/Support/JSON.h"
 
 namespace greta {
+
+struct TuningKey;
 
 /// A product as the choice sees it.
 struct Problem {
@@ -49,10 +52,38 @@ private:
   const TargetRow &row;
 };
 
-/// What `greta.config` says about a product, in place of what was chosen.
-mlir::LogicalResult
-overrideTile(Tile &tile, MatmulOp matmul,
-             llvm::ArrayRef<const MatrixInstruction *> available);
+/// Instructions for the operands with the widest sums. Without known layouts
+/// only drivers can load operands.
+llvm::SmallVector<const MatrixInstruction *>
+instructionsFor(MatmulOp matmul, const Limits &limits);
+
+Problem problemOf(const Space &space);
+
+/// Calls `visit` with every tile that fits and its cycles.
+void forEachTile(const Problem &problem, const Limits &limits,
+                 llvm::ArrayRef<const MatrixInstruction *> available,
+                 llvm::function_ref<void(const Tile &, double)> visit);
+
+/// The best tile by the model; none where there is no instruction.
+std::optional<Tile>
+bestTile(const Problem &problem, const Limits &limits,
+         llvm::ArrayRef<const MatrixInstruction *> available);
+
+/// What a configuration says in place of `tile`'s parts; why it cannot be, as
+/// "a configuration .."; none: it can.
+std::optional<std::string>
+applyConfig(Tile &tile, mlir::DictionaryAttr config,
+            llvm::ArrayRef<const MatrixInstruction *> available);
+
+/// `tile` as a configuration.
+llvm::json::Object configOf(const Tile &tile);
+
+/// What a product's `greta.config` says for `row`; null: nothing.
+mlir::FailureOr<mlir::DictionaryAttr> configFor(MatmulOp matmul,
+                                                const TargetRow &row);
+
+/// What the tuning database calls the product of a space.
+TuningKey tuningKey(const Space &space, const TargetRow &row);
 
 } // namespace greta
 

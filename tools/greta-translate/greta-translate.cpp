@@ -10,6 +10,7 @@
 #include "Header.h"
 #include "greta/Package/Compile.h"
 #include "greta/Package/Package.h"
+#include "greta/Transforms/Tuning.h"
 #include "mlir/Support/FileUtilities.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -30,7 +31,7 @@ enum class Action { None, Package, Hsaco, Amdgcn, LLVMIR, Spirv, Header };
 /// The command line. A copy, because lld resets every cl::opt of the process.
 struct Options {
   Action action;
-  std::string input, output, targets, function;
+  std::string input, output, targets, function, tuning;
   std::optional<unsigned> kernel;
   bool timing;
 };
@@ -69,6 +70,10 @@ static cl::opt<std::string> functionFlag("function",
 static cl::opt<unsigned>
     kernelFlag("kernel", cl::desc("Of a function's kernels write this one"),
                cl::init(0), cl::cat(category));
+static cl::opt<std::string>
+    tuningFlag("tuning",
+               cl::desc("Tuning database to take products' tiles from"),
+               cl::value_desc("file"), cl::cat(category));
 static cl::opt<bool> timingFlag("timing",
                                 cl::desc("Say on stderr where the time went"),
                                 cl::cat(category));
@@ -108,7 +113,7 @@ static LogicalResult selectFunction(std::vector<SourceFunction> &functions,
 static FailureOr<SmallVector<CompiledFunction, 1>>
 compileAll(std::vector<SourceFunction> &functions,
            ArrayRef<const TargetRow *> rows, Artifact artifact,
-           TimingScope &timing) {
+           const TuningDatabase *tuning, TimingScope &timing) {
   SmallVector<CompiledFunction, 1> compiled;
   for (SourceFunction &function : functions) {
     TimingScope functionScope = timing.nest(function.spec.name);
@@ -119,6 +124,7 @@ compileAll(std::vector<SourceFunction> &functions,
       CompileOptions compile;
       compile.artifact = artifact;
       compile.timing = &scope;
+      compile.tuning = tuning;
       OwningOpRef<ModuleOp> module = function.module->clone();
       if (failed(compileVariants(std::move(module), *row, compile,
                                  result.variants)))
@@ -222,6 +228,14 @@ static LogicalResult translate(const Options &options, TimingScope &timing) {
     return failure();
   if (options.action == Action::Package && options.output == "-")
     return error("a package is no text; say where to write it with -o");
+  std::optional<TuningDatabase> tuning;
+  if (!options.tuning.empty()) {
+    llvm::Expected<TuningDatabase> loaded =
+        TuningDatabase::load(options.tuning);
+    if (!loaded)
+      return error(llvm::toString(loaded.takeError()));
+    tuning = std::move(*loaded);
+  }
   std::string message;
   std::unique_ptr<llvm::MemoryBuffer> file =
       openInputFile(options.input, &message);
@@ -244,8 +258,8 @@ static LogicalResult translate(const Options &options, TimingScope &timing) {
   Artifact artifact = options.action == Action::Amdgcn   ? Artifact::Assembly
                       : options.action == Action::LLVMIR ? Artifact::LLVMIR
                                                          : Artifact::Object;
-  FailureOr<SmallVector<CompiledFunction, 1>> compiled =
-      compileAll(*functions, *rows, artifact, timing);
+  FailureOr<SmallVector<CompiledFunction, 1>> compiled = compileAll(
+      *functions, *rows, artifact, tuning ? &*tuning : nullptr, timing);
   if (failed(compiled))
     return failure();
   TimingScope writing = timing.nest("write");
@@ -258,8 +272,8 @@ int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
   cl::HideUnrelatedOptions(category);
   cl::ParseCommandLineOptions(argc, argv, "GRETA's compiler\n");
-  Options options = {actionFlag,   inputFlag,    outputFlag, targetsFlag,
-                     functionFlag, std::nullopt, timingFlag};
+  Options options = {actionFlag,   inputFlag,  outputFlag,   targetsFlag,
+                     functionFlag, tuningFlag, std::nullopt, timingFlag};
   if (kernelFlag.getNumOccurrences())
     options.kernel = kernelFlag;
   DefaultTimingManager manager;

@@ -24,6 +24,8 @@ class FuncOp;
 
 namespace greta {
 
+struct TuningDatabase;
+
 /// What CompiledKernel::object holds.
 enum class Artifact {
   Object,   ///< hsaco, SPIR-V binary, shared object
@@ -35,6 +37,8 @@ struct CompileOptions {
   Artifact artifact = Artifact::Object;
   /// Generators nest a scope per step.
   mlir::TimingScope *timing = nullptr;
+  /// What was measured of products; null: nothing.
+  const TuningDatabase *tuning = nullptr;
 
   mlir::TimingScope nest(llvm::StringRef step) const {
     return timing ? timing->nest(step) : mlir::TimingScope();

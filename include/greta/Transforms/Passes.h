@@ -13,6 +13,13 @@ namespace greta {
 #define GEN_PASS_DECL
 #define GEN_PASS_REGISTRATION
 #include "greta/Transforms/Passes.h.inc"
+
+struct TuningDatabase;
+
+/// greta-configure with a tuning database in memory, which outlives the pass.
+std::unique_ptr<mlir::Pass>
+createGretaConfigurePass(const GretaConfigurePassOptions &options,
+                         const TuningDatabase *tuning);
 } // namespace greta
 
 #endif

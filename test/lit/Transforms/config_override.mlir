@@ -15,3 +15,12 @@ func.func @tile_and_waves(%a: tensor<4096x4096xf16>, %b: tensor<4096x4096xf16>) 
   %0 = greta.matmul %a, %b {greta.config = {tile = [64, 64, 64], waves = 4}} : tensor<4096x4096xf16>, tensor<4096x4096xf16> -> tensor<4096x4096xf16>
   return %0 : tensor<4096x4096xf16>
 }
+
+// -----
+
+// For one target, by any of its names, in place of what is for all.
+// CHECK: config = {block_size = 256 : i64, {{.*}}columns = 32 : i64, depth = 64 : i64, group = 7 : i64, {{.*}} rows = [32]}]
+func.func @by_target(%a: tensor<512x512xf16>, %b: tensor<512x512xf16>) -> tensor<512x512xf16> {
+  %0 = greta.matmul %a, %b {greta.config = {tile = [64, 64, 64], waves = 4, group = 7, instruction = [16, 16, 16], mi300x = {tile = [32, 32, 64]}, gfx950 = {waves = 2}}} : tensor<512x512xf16>, tensor<512x512xf16> -> tensor<512x512xf16>
+  return %0 : tensor<512x512xf16>
+}
