@@ -171,6 +171,12 @@ LogicalResult Distributor::distributeSchedule(ScheduleOp op) {
       ScheduleGroupOp::create(builder, op.getLoc(), kind, n);
     left(kind) -= n;
   };
+  // Operands that nothing aligns come in many narrow loads; LLVM takes minutes
+  // to put hundreds of groups in order, and there is nothing to be hidden
+  // under.
+  constexpr unsigned most = 32;
+  if (left(ScheduleKind::Load) > most || left(ScheduleKind::SharedStore) > most)
+    return success();
   unsigned accesses = left(ScheduleKind::SharedLoad) +
                       left(ScheduleKind::SharedStore) +
                       left(ScheduleKind::Load);
