@@ -73,15 +73,17 @@ candidatesFor(const Space &space, const Limits &limits, unsigned count) {
   if (!best)
     return {};
   std::vector<llvm::json::Object> candidates = {configOf(*best)};
-  std::vector<std::pair<double, Tile>> tiles;
+  std::vector<Tile> tiles;
+  std::vector<std::pair<double, size_t>> order;
   forEachTile(problem, limits, available, [&](const Tile &tile, double cycles) {
-    tiles.push_back({cycles, tile});
+    order.push_back({cycles, tiles.size()});
+    tiles.push_back(tile);
   });
-  llvm::stable_sort(tiles, llvm::less_first());
-  for (const auto &[cycles, tile] : tiles) {
+  llvm::sort(order);
+  for (auto [cycles, index] : order) {
     if (candidates.size() == count)
       break;
-    llvm::json::Object config = configOf(tile);
+    llvm::json::Object config = configOf(tiles[index]);
     if (config != candidates.front())
       candidates.push_back(std::move(config));
   }

@@ -7,6 +7,7 @@
 #include "greta/Transforms/Tuning.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinTypeInterfaces.h"
+#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
 #include "llvm/Support/MemoryBuffer.h"
 
@@ -77,7 +78,7 @@ static bool isNumber(const json::Value &value) {
   return number && llvm::isInt<32>(*number);
 }
 
-static bool isConfig(const json::Object &config) {
+bool TuningDatabase::isConfig(const json::Object &config) {
   return llvm::all_of(config, [](const auto &entry) {
     const json::Value &value = entry.second;
     if (StringRef(entry.first).empty())
@@ -97,7 +98,7 @@ static llvm::Expected<double> readTime(const json::Object &object) {
 
 static llvm::Expected<json::Object> readConfig(const json::Object &object) {
   const json::Object *config = object.getObject("config");
-  if (!config || !isConfig(*config))
+  if (!config || !TuningDatabase::isConfig(*config))
     return bad("'config' is not an object of integers below 2^31, arrays of "
                "them, and true");
   return *config;
@@ -236,13 +237,13 @@ std::string TuningDatabase::print() const {
        << ",\n \"config\": " << line(json::Object(entry.config))
        << ",\n \"candidates\": [";
     for (const TuningCandidate &candidate : entry.candidates) {
-      json::Object one{{"config", json::Object(candidate.config)}};
-      if (candidate.rejected.empty())
-        one["us"] = candidate.microseconds;
-      else
-        one["rejected"] = candidate.rejected;
       os << (&candidate == entry.candidates.data() ? "\n  " : ",\n  ")
-         << line(std::move(one));
+         << "{\"config\": " << line(json::Object(candidate.config));
+      if (candidate.rejected.empty())
+        os << ", \"us\": " << llvm::formatv("{0:f3}", candidate.microseconds);
+      else
+        os << ", \"rejected\": " << line(candidate.rejected);
+      os << "}";
     }
     os << "]}";
   }

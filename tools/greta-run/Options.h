@@ -39,6 +39,11 @@ struct Session {
   std::vector<std::string> ResultTypes;
 };
 
+// Why a result is not the one wanted, by --rtol and --atol or
+// docs/numerics.md's limits; empty: it is.
+std::string disagreement(const HostTensor &Got, const HostTensor &Want,
+                         const Difference &D, const Options &O);
+
 // Each returns the process's exit status; failures are exceptions.
 int run(const Options &O);
 int listDevices(const Options &O);

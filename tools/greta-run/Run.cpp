@@ -55,15 +55,6 @@ private:
   std::vector<std::pair<std::string, std::string>> Files;
 };
 
-// docs/numerics.md: the error of one rounding, per row. Two computations may
-// each be off by it; the maximum norm allows a function that rounds twice.
-double tolerance(const std::string &DType) {
-  return DType == "f32" || DType == "f64" ? 1e-5
-         : DType == "f16"                 ? 1e-3
-         : DType == "bf16"                ? 8e-3
-                                          : 6.25e-2;
-}
-
 void compareResult(const std::string &What, const std::string &Name,
                    const HostTensor &Got, const HostTensor &Want,
                    const Options &O, json &Report) {
@@ -77,45 +68,9 @@ void compareResult(const std::string &What, const std::string &Name,
   Report[Name] = {{"max_abs", D.MaxAbs},
                   {"row_euclidean", D.RowEuclidean},
                   {"row_maximum", D.RowMaximum}};
-  bool Integer = Got.DType[0] == 'i';
-  char Text[512];
-  if (O.Elementwise || Integer) {
-    if (D.Outside == 0)
-      return;
-    snprintf(Text, sizeof(Text),
-             "%lld of %lld elements differ by more than %g + %g * |want|; the "
-             "first is %lld: got %.9g, want %.9g",
-             static_cast<long long>(D.Outside),
-             static_cast<long long>(Want.elements()), O.Atol, O.Rtol,
-             static_cast<long long>(D.FirstOutside),
-             Elements(Got)[D.FirstOutside], Elements(Want)[D.FirstOutside]);
-  } else {
-    double Limit = tolerance(Got.DType);
-    if (D.RowEuclidean <= 2 * Limit && D.RowMaximum <= 4 * Limit)
-      return;
-    snprintf(Text, sizeof(Text),
-             "the worst row is off by %.3g (Euclidean, limit %.3g) and %.3g "
-             "(maximum, limit %.3g), relative to the row",
-             D.RowEuclidean, 2 * Limit, D.RowMaximum, 4 * Limit);
-  }
-  bad(What + ": result '" + Name + "': " + Text);
-}
-
-void checkInputs(const greta::Function &F, const std::vector<Input> &Inputs) {
-  std::vector<greta::TensorInfo> Args = F.arguments();
-  if (Inputs.size() != Args.size())
-    bad("the function takes " + std::to_string(Args.size()) + " inputs, " +
-        std::to_string(Inputs.size()) + " given");
-  for (size_t I = 0; I < Args.size(); ++I)
-    if (Inputs[I].DType != Args[I].dtype) {
-      std::string Hint = Inputs[I].DType == "u16" || Inputs[I].DType == "u8"
-                             ? "; write --input=" + Args[I].dtype +
-                                   ":FILE for data saved as unsigned integers"
-                             : "";
-      bad("input " + std::to_string(I) + " (" + Inputs[I].Text + ") is " +
-          Inputs[I].DType + ", argument '" + Args[I].name + "' is " +
-          Args[I].dtype + Hint);
-    }
+  std::string Why = disagreement(Got, Want, D, O);
+  if (!Why.empty())
+    bad(What + ": result '" + Name + "': " + Why);
 }
 
 std::string theFunction(const greta::Package &P, const Options &O) {
@@ -171,54 +126,6 @@ void print(const json &Report) {
 }
 
 } // namespace
-
-Session::Session(greta::Runtime &Runtime, const greta::Package &Package,
-                 const std::string &Name, const std::string &Variant,
-                 const std::vector<Input> &Inputs)
-    : Runtime(Runtime), Function(Runtime.load(Package, Name, Variant)),
-      Stream(Runtime.stream()) {
-  checkInputs(Function, Inputs);
-  for (const Input &In : Inputs)
-    Arguments.push_back({nullptr, In.Shape, 0});
-  std::vector<greta::TensorInfo> Infos = Function.results();
-  std::vector<std::vector<int64_t>> Shapes;
-  for (size_t I = 0; I < Infos.size(); ++I) {
-    auto [Shape, Bytes] = Function.resultShape(I, Arguments);
-    Shapes.push_back(Shape);
-    ResultBytes.push_back(Bytes);
-    ResultTypes.push_back(Infos[I].dtype);
-  }
-  for (const Input &In : Inputs) {
-    ArgumentBytes.push_back(bytesOf(In.DType, In.Shape));
-    ArgumentBuffers.push_back(Runtime.allocate(ArgumentBytes.back()));
-  }
-  for (size_t Bytes : ResultBytes)
-    ResultBuffers.push_back(Runtime.allocate(Bytes));
-  for (size_t I = 0; I < Arguments.size(); ++I)
-    Arguments[I].buffer = &ArgumentBuffers[I];
-  for (size_t I = 0; I < Shapes.size(); ++I)
-    Results.push_back({&ResultBuffers[I], Shapes[I], 0});
-}
-
-void Session::write(const std::vector<std::vector<uint8_t>> &Data) {
-  for (size_t I = 0; I < Data.size(); ++I)
-    Stream.write(ArgumentBuffers[I], Data[I].data(), Data[I].size());
-  // A kernel that leaves a result unwritten shows as NaN, not as an old right
-  // answer.
-  for (size_t I = 0; I < ResultBuffers.size(); ++I)
-    Stream.fill(ResultBuffers[I], ResultBytes[I] / 4 * 4, 0xffffffff);
-}
-
-std::vector<HostTensor> Session::read() {
-  std::vector<HostTensor> All;
-  for (size_t I = 0; I < Results.size(); ++I) {
-    HostTensor T{ResultTypes[I], Results[I].shape,
-                 std::vector<uint8_t>(ResultBytes[I])};
-    Stream.read(ResultBuffers[I], T.Bytes.data(), T.Bytes.size());
-    All.push_back(std::move(T));
-  }
-  return All;
-}
 
 int run(const Options &O) {
   json Report;

@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Frontend.h"
 #include "Header.h"
 #include "greta/Package/Compile.h"
+#include "greta/Package/Frontend.h"
 #include "greta/Package/Package.h"
 #include "greta/Transforms/Tuning.h"
 #include "mlir/Support/FileUtilities.h"

@@ -52,6 +52,8 @@ struct TuningDatabase {
   static llvm::Expected<TuningDatabase> parse(llvm::StringRef text);
   static llvm::Expected<TuningDatabase> load(llvm::StringRef path);
   std::string print() const;
+  /// Whether `greta.config` could be this, by its form.
+  static bool isConfig(const llvm::json::Object &config);
 
   /// The entry for a product: of its own shape before its bucket's, measured
   /// before estimated, first in the file; null: none.

@@ -1,6 +1,6 @@
 //===- Frontend.h - from a source file to functions to compile --*- C++ -*-===//
-#ifndef GRETA_TRANSLATE_FRONTEND_H
-#define GRETA_TRANSLATE_FRONTEND_H
+#ifndef GRETA_PACKAGE_FRONTEND_H
+#define GRETA_PACKAGE_FRONTEND_H
 
 #include "greta/Package/Variant.h"
 #include "mlir/IR/BuiltinOps.h"

@@ -1,6 +1,6 @@
 //===- Frontend.cpp - from a source file to functions to compile ----------===//
 
-#include "Frontend.h"
+#include "greta/Package/Frontend.h"
 #include "greta/Package/Compile.h"
 #include "greta/Transforms/Passes.h"
 #include "mlir/AsmParser/AsmParser.h"

@@ -1,0 +1,185 @@
+//===- Compile.cpp - a candidate from its source, in a context of its own -===//
+
+#include "Compile.h"
+#include "greta/Package/Compile.h"
+#include "greta/Package/Frontend.h"
+#include "greta/Package/Package.h"
+#include "greta/Transforms/Passes.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/AffineExpr.h"
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Support/Timing.h"
+
+using namespace mlir;
+using namespace greta;
+using namespace greta::tune;
+
+static constexpr int64_t defaultSize = 2048;
+
+static DialectRegistry makeRegistry() {
+  DialectRegistry registry;
+  registerCompilerDialects(registry);
+  return registry;
+}
+
+static void addSource(llvm::SourceMgr &sources, const Source &source) {
+  sources.AddNewSourceBuffer(
+      llvm::MemoryBuffer::getMemBuffer(source.text, source.path),
+      llvm::SMLoc());
+}
+
+namespace {
+/// Numbers for what the package has over symbols.
+class Sizes {
+public:
+  Sizes(MLIRContext *context, const FunctionSpec &spec,
+        ArrayRef<int64_t> given) {
+    for (unsigned i = 0; i < spec.symbols.size(); ++i)
+      symbols.push_back(getAffineConstantExpr(
+          i < given.size() ? given[i] : defaultSize, context));
+  }
+
+  int64_t operator()(AffineExpr expr) const {
+    AffineExpr value = expr.replaceDimsAndSymbols({}, symbols);
+    auto constant = dyn_cast<AffineConstantExpr>(
+        simplifyAffineExpr(value, /*numDims=*/0, /*numSymbols=*/0));
+    return constant ? constant.getValue() : 0;
+  }
+
+  uint64_t bytes(const TensorSpec &tensor) const {
+    uint64_t bits = tensor.elementType.getIntOrFloatBitWidth();
+    for (AffineExpr extent : tensor.shape)
+      bits *= (*this)(extent);
+    return llvm::divideCeil(bits, 8);
+  }
+
+private:
+  SmallVector<AffineExpr> symbols;
+};
+} // namespace
+
+/// Random numbers; zeros where they are positions.
+static std::string inputFor(const TensorSpec &tensor, const Sizes &sizes,
+                            unsigned seed) {
+  std::string text;
+  for (AffineExpr extent : tensor.shape)
+    text += std::to_string(sizes(extent)) + "x";
+  text += getDtypeName(tensor.elementType).str();
+  if (tensor.elementType.isInteger(32) && tensor.shape.size() < 2)
+    return text + ":zeros";
+  return text + ":random:" + std::to_string(seed);
+}
+
+static std::vector<Launch> launchesOf(const FunctionSpec &spec,
+                                      const CompiledVariant &variant,
+                                      const Sizes &sizes) {
+  std::vector<Launch> launches;
+  for (const CompiledKernel &kernel : variant.kernels) {
+    Launch &launch = launches.emplace_back();
+    launch.entry = kernel.entry;
+    launch.object = kernel.object;
+    launch.block = kernel.block;
+    for (auto [axis, extent] : llvm::enumerate(kernel.grid))
+      launch.grid[axis] = sizes(extent);
+    for (const KernelArg &arg : kernel.args) {
+      if (arg.kind == KernelArg::Scalar) {
+        launch.arguments.push_back({false, 0, sizes(arg.value)});
+        continue;
+      }
+      const TensorSpec &tensor =
+          arg.kind == KernelArg::Arg      ? spec.args[arg.index]
+          : arg.kind == KernelArg::Result ? spec.results[arg.index]
+                                          : variant.temps[arg.index];
+      launch.arguments.push_back({true, sizes.bytes(tensor), 0});
+    }
+  }
+  return launches;
+}
+
+Compiled greta::tune::compile(const Source &source, StringRef function,
+                              ArrayRef<const TargetRow *> rows,
+                              const TuningDatabase *tuning,
+                              ArrayRef<int64_t> sizes) {
+  MLIRContext context(makeRegistry(), MLIRContext::Threading::DISABLED);
+  context.printOpOnDiagnostic(false);
+  Compiled result;
+  // An error, or a remark that the configuration was not taken. Warnings are
+  // of spills, which the time will show.
+  ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
+    if (diagnostic.getSeverity() != DiagnosticSeverity::Warning &&
+        result.problem.empty())
+      result.problem = diagnostic.str();
+    return success();
+  });
+  llvm::SourceMgr sources;
+  addSource(sources, source);
+  TimingScope timing;
+  FailureOr<std::vector<SourceFunction>> functions =
+      readSource(sources, &context, timing);
+  if (failed(functions))
+    return result;
+  for (SourceFunction &one : *functions) {
+    if (one.spec.name != function)
+      continue;
+    CompileOptions options;
+    options.tuning = tuning;
+    CompiledFunction compiled;
+    compiled.spec = one.spec;
+    for (const TargetRow *row : rows) {
+      OwningOpRef<ModuleOp> module = one.module->clone();
+      if (failed(compileVariants(std::move(module), *row, options,
+                                 compiled.variants)) &&
+          result.problem.empty())
+        result.problem = "it does not compile";
+      if (!result.problem.empty())
+        return result;
+    }
+    Sizes values(&context, one.spec, sizes);
+    for (const CompiledVariant &variant : compiled.variants)
+      result.variants.push_back({variant.id, variant.row});
+    result.launches = launchesOf(one.spec, compiled.variants.front(), values);
+    for (auto [i, arg] : llvm::enumerate(one.spec.args))
+      result.inputs.push_back(inputFor(arg, values, i + 1));
+    llvm::Expected<std::string> bytes =
+        archivePackage(describePackage(compiled));
+    if (!bytes)
+      result.problem = llvm::toString(bytes.takeError());
+    else
+      result.package = std::move(*bytes);
+  }
+  return result;
+}
+
+FailureOr<std::vector<FunctionProducts>>
+greta::tune::findProducts(const Source &source,
+                          ArrayRef<const TargetRow *> rows,
+                          unsigned candidates) {
+  MLIRContext context(makeRegistry(), MLIRContext::Threading::DISABLED);
+  context.printOpOnDiagnostic(false);
+  llvm::SourceMgr sources;
+  addSource(sources, source);
+  SourceMgrDiagnosticHandler handler(sources, &context);
+  TimingScope timing;
+  FailureOr<std::vector<SourceFunction>> functions =
+      readSource(sources, &context, timing);
+  if (failed(functions))
+    return failure();
+  std::vector<FunctionProducts> found;
+  for (SourceFunction &function : *functions) {
+    PassManager passes(&context);
+    passes.addNestedPass<func::FuncOp>(createGretaFusePass());
+    if (failed(passes.run(*function.module)))
+      return failure();
+    FunctionProducts &result = found.emplace_back();
+    result.name = function.spec.name;
+    for (const TargetRow *row : rows) {
+      FailureOr<std::vector<TunableProduct>> products =
+          findTunable(*function.module, *row, candidates);
+      if (failed(products))
+        return failure();
+      result.products.push_back(std::move(*products));
+    }
+  }
+  return found;
+}

@@ -1,0 +1,393 @@
+//===- Tune.cpp - candidates compiled, measured and written down ----------===//
+//
+// Product after product: its candidates are compiled on all cores, then
+// measured one after another, and after each the database is written anew,
+// beside the old one, which is then replaced. So it is valid whenever the
+// process ends, and a later one leaves out what it has.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Compile.h"
+#include "mlir/IR/BuiltinTypeInterfaces.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/ThreadPool.h"
+#include "llvm/Support/ToolOutputFile.h"
+#include "llvm/Support/WithColor.h"
+#include <cmath>
+#include <optional>
+
+using namespace llvm;
+using namespace greta;
+using namespace greta::tune;
+
+/// A product of up to this many multiply-adds is compared with the host's
+/// definition, in about a second; a larger one with its first candidate.
+static constexpr double hostWork = double(1 << 28);
+
+static bool fail(const Twine &message) {
+  WithColor::error(errs(), "greta-tune") << message << "\n";
+  return false;
+}
+
+static void note(const Twine &message) {
+  errs() << "greta-tune: " << message << "\n";
+}
+
+/// 256x256x64 waves 8 slice 32 (32x32x8)
+static std::string describe(const json::Object &config) {
+  auto extents = [&](StringRef name) {
+    std::string text;
+    if (const json::Array *numbers = config.getArray(name))
+      for (const json::Value &number : *numbers)
+        text += (text.empty() ? "" : "x") +
+                std::to_string(number.getAsInteger().value_or(0));
+    return text;
+  };
+  std::string text = extents("tile");
+  for (StringRef name : {"waves", "stages", "slice", "group"})
+    if (std::optional<int64_t> value = config.getInteger(name))
+      text += formatv(" {0} {1}", name, *value);
+  return text + " (" + extents("instruction") + ")";
+}
+
+/// ?x4096x4096
+static std::string shapeOf(const TuningKey &key) {
+  std::string text;
+  for (const int64_t &extent : key.shape)
+    text +=
+        (&extent == key.shape.begin() ? "" : "x") +
+        (mlir::ShapedType::isDynamic(extent) ? "?" : std::to_string(extent));
+  return text;
+}
+
+/// Of the candidates so far; 0: none.
+static double bestOf(const TuningEntry &entry) {
+  double best = 0;
+  for (const TuningCandidate &candidate : entry.candidates)
+    if (candidate.rejected.empty() && (!best || candidate.microseconds < best))
+      best = candidate.microseconds;
+  return best;
+}
+
+namespace {
+
+/// Where one target's candidates run.
+struct Place {
+  tune::Device *device = nullptr; // null: the simulator's estimate
+  std::string why;                // empty; else there is no place
+
+  std::string name() const {
+    return device ? device->name() : TuningEntry::estimate.str();
+  }
+};
+
+class Tuner {
+public:
+  explicit Tuner(const Options &options) : options(options) {}
+  bool run();
+
+private:
+  bool selectTargets();
+  bool parseCandidates();
+  Place placeFor(StringRef function, const TargetRow &row);
+  tune::Device *open(const std::string &spec, std::string &why);
+  bool tuneProduct(StringRef function, const TargetRow &row, const Place &place,
+                   const TunableProduct &product);
+  bool setReference(StringRef function, const Place &place,
+                    const TuningKey &key);
+  std::vector<Compiled> compileAll(StringRef function, const TargetRow &row,
+                                   const TuningKey &key,
+                                   ArrayRef<const json::Object *> configs);
+  TuningEntry &entryFor(const TunableProduct &product, const Place &place);
+  bool write();
+  void report(const TuningEntry &entry);
+
+  const Options &options;
+  Source source;
+  SmallVector<const TargetRow *> rows;
+  std::vector<json::Object> also; // candidates of the command line
+  TuningDatabase database;
+  std::vector<TuningEntry> done; // of this function and target
+  std::vector<std::pair<std::string, std::unique_ptr<tune::Device>>> devices;
+  json::Array reports;
+};
+
+} // namespace
+
+bool Tuner::selectTargets() {
+  Expected<SmallVector<const TargetRow *>> parsed =
+      parseTargets(options.targets);
+  if (!parsed)
+    return fail(toString(parsed.takeError()));
+  rows = std::move(*parsed);
+  for (const TargetRow *row : rows)
+    if (row->isHost())
+      return fail("the target 'host' has no tiles to choose");
+  return true;
+}
+
+bool Tuner::parseCandidates() {
+  for (const std::string &text : options.also) {
+    Expected<json::Value> value = json::parse(text);
+    if (!value)
+      return fail("--also=" + text + ": " + toString(value.takeError()));
+    const json::Object *config = value->getAsObject();
+    if (!config || !TuningDatabase::isConfig(*config))
+      return fail("--also=" + text +
+                  ": not a configuration; say for example "
+                  "{\"tile\": [64, 64, 32], \"waves\": 4}");
+    also.push_back(*config);
+  }
+  return true;
+}
+
+tune::Device *Tuner::open(const std::string &spec, std::string &why) {
+  for (auto &[name, device] : devices)
+    if (name == spec)
+      return device.get();
+  std::unique_ptr<tune::Device> device = tune::Device::open(spec, why);
+  if (!device)
+    return nullptr;
+  return devices.emplace_back(spec, std::move(device)).second.get();
+}
+
+/// A target of AMD: the device asked for, or the first of its chip, or else the
+/// estimate. Of Vulkan: the device, for the family whose variant with matrix
+/// instructions it takes.
+Place Tuner::placeFor(StringRef function, const TargetRow &row) {
+  Place place;
+  StringRef asked = options.device;
+  StringRef backend = row.isHip() ? "hip" : "vulkan";
+  bool isFor = asked.starts_with(backend);
+  if (row.isHip()) {
+    for (unsigned i = 0; asked.empty() || isFor; ++i) {
+      std::string spec = isFor ? asked.str() : "hip:" + std::to_string(i);
+      std::string why;
+      tune::Device *device = open(spec, why);
+      if (device && StringRef(device->arch()).split(':').first == row.name)
+        place.device = device;
+      else if (isFor)
+        place.why = device ? spec + " is a " + device->arch() : why;
+      if (place.device || isFor || !device)
+        break;
+    }
+    return place;
+  }
+  if (!asked.empty() && !isFor) {
+    place.why = "Vulkan's targets are measured on a Vulkan device";
+    return place;
+  }
+  tune::Device *device =
+      open(asked.empty() ? "vulkan" : asked.str(), place.why);
+  if (!device)
+    return place;
+  SmallVector<const TargetRow *> families;
+  for (const TargetRow *one : rows)
+    if (one->isVulkan())
+      families.push_back(one);
+  Compiled all = compile(source, function, families, nullptr, options.sizes);
+  std::string chosen =
+      all.problem.empty()
+          ? device->choose(all.package, function.str(), place.why)
+          : "";
+  // Of a family's two variants the first has the matrix instructions.
+  auto first = llvm::find_if(all.variants, [&](const auto &variant) {
+    return variant.second == &row;
+  });
+  if (!all.problem.empty())
+    place.why = all.problem;
+  else if (!chosen.empty() && first->first == chosen)
+    place.device = device;
+  else if (!chosen.empty())
+    place.why = device->name() + " takes the variant " + chosen;
+  return place;
+}
+
+TuningEntry &Tuner::entryFor(const TunableProduct &product,
+                             const Place &place) {
+  for (TuningEntry &entry : database.entries)
+    if (entry.key == product.key && entry.device == place.name()) {
+      if (options.restart)
+        entry.candidates.clear();
+      return entry;
+    }
+  TuningEntry entry;
+  entry.key = product.key;
+  entry.device = place.name();
+  return database.entries.emplace_back(std::move(entry));
+}
+
+bool Tuner::write() {
+  Error failed = writeToOutput(options.output, [&](raw_ostream &os) -> Error {
+    os << database.print();
+    return Error::success();
+  });
+  return !failed || fail("cannot write '" + options.output +
+                         "': " + toString(std::move(failed)));
+}
+
+std::vector<Compiled>
+Tuner::compileAll(StringRef function, const TargetRow &row,
+                  const TuningKey &key,
+                  ArrayRef<const json::Object *> configs) {
+  std::vector<Compiled> compiled(configs.size());
+  DefaultThreadPool pool(hardware_concurrency());
+  for (auto [config, to] : llvm::zip(configs, compiled))
+    pool.async([&, config = config, to = &to] {
+      TuningEntry forced;
+      forced.key = key;
+      forced.device = "this candidate";
+      forced.config = *config;
+      TuningDatabase candidate;
+      candidate.entries.push_back(std::move(forced));
+      llvm::append_range(candidate.entries, done);
+      *to = compile(source, function, &row, &candidate, options.sizes);
+    });
+  pool.wait();
+  return compiled;
+}
+
+bool Tuner::setReference(StringRef function, const Place &place,
+                         const TuningKey &key) {
+  if (!place.device)
+    return true;
+  double work = 1;
+  for (int64_t extent : key.shape)
+    work *= !mlir::ShapedType::isDynamic(extent) ? extent
+            : options.sizes.empty() ? 2048
+                                    : *llvm::max_element(options.sizes);
+  Compiled host;
+  if (work <= hostWork) {
+    const TargetRow *row = cantFail(lookupTarget("host"));
+    host = compile(source, function, row, nullptr, options.sizes);
+    if (!host.problem.empty())
+      return fail(host.problem);
+  }
+  std::string why =
+      place.device->setReference(host.package, function.str(), host.inputs);
+  return why.empty() || fail("on the host: " + why);
+}
+
+void Tuner::report(const TuningEntry &entry) {
+  unsigned rejected = 0;
+  for (const TuningCandidate &candidate : entry.candidates)
+    rejected += !candidate.rejected.empty();
+  json::Object one{{"target", entry.key.target},
+                   {"device", entry.device},
+                   {"op", entry.key.op},
+                   {"shape", shapeOf(entry.key)},
+                   {"config", json::Object(entry.config)},
+                   {"us", bestOf(entry)},
+                   {"candidates", int64_t(entry.candidates.size())},
+                   {"rejected", rejected}};
+  reports.push_back(std::move(one));
+}
+
+bool Tuner::tuneProduct(StringRef function, const TargetRow &row,
+                        const Place &place, const TunableProduct &product) {
+  TuningEntry &entry = entryFor(product, place);
+  SmallVector<const json::Object *> configs;
+  for (const json::Object &config :
+       llvm::concat<const json::Object>(product.candidates, also))
+    if (llvm::none_of(entry.candidates, [&](const TuningCandidate &known) {
+          return known.config == config;
+        }))
+      configs.push_back(&config);
+  size_t total = product.candidates.size() + also.size();
+  size_t known = total - configs.size();
+  const TuningKey &key = product.key;
+  note(key.target + ", " + key.op + " " + shapeOf(key) + " on " + place.name() +
+       ": " + Twine(total) + " candidates, " + Twine(known) + " known");
+  double best = bestOf(entry);
+  if (!configs.empty() && !setReference(function, place, key))
+    return false;
+  std::vector<Compiled> compiled = compileAll(function, row, key, configs);
+  for (auto [i, config, one] : llvm::enumerate(configs, compiled)) {
+    Outcome outcome;
+    if (!one.problem.empty())
+      outcome.rejected = one.problem;
+    else if (place.device)
+      outcome = place.device->measure(one.package, function.str(),
+                                      one.variants.front().first, one.inputs,
+                                      options.reps);
+    else
+      outcome = estimate(row.name.str(), one.launches);
+    // As the database has it.
+    outcome.microseconds = std::round(outcome.microseconds * 1000) / 1000;
+    if (outcome.rejected.empty() && (!best || outcome.microseconds < best)) {
+      best = outcome.microseconds;
+      entry.config = *config;
+    }
+    entry.candidates.push_back(
+        {*config, outcome.microseconds, outcome.rejected});
+    if (!write())
+      return false;
+    std::string time = outcome.rejected.empty()
+                           ? formatv("{0:f2} us", outcome.microseconds).str()
+                           : "rejected: " + outcome.rejected;
+    note(formatv("[{0}/{1}] {2}: {3}; best {4:f2} us", known + i + 1, total,
+                 describe(*config), time, best));
+  }
+  done.push_back(entry);
+  report(entry);
+  return true;
+}
+
+bool Tuner::run() {
+  if (!selectTargets() || !parseCandidates())
+    return false;
+  auto file = MemoryBuffer::getFile(options.input, /*IsText=*/true);
+  if (!file)
+    return fail("cannot open '" + options.input +
+                "': " + file.getError().message());
+  source = {options.input, (*file)->getBuffer().str()};
+  if (sys::fs::exists(options.output)) {
+    Expected<TuningDatabase> loaded = TuningDatabase::load(options.output);
+    if (!loaded)
+      return fail(toString(loaded.takeError()));
+    database = std::move(*loaded);
+  }
+  mlir::FailureOr<std::vector<FunctionProducts>> functions =
+      findProducts(source, rows, options.candidates);
+  if (failed(functions))
+    return false;
+  bool isKnown = options.function.empty(), tuned = false;
+  for (const FunctionProducts &function : *functions) {
+    if (!options.function.empty() && options.function != function.name)
+      continue;
+    isKnown = true;
+    for (auto [row, products] : llvm::zip(rows, function.products)) {
+      std::string what = function.name + " on " + row->name.str();
+      if (products.empty()) {
+        note(what + ": no product with a choice of tiles");
+        continue;
+      }
+      Place place = placeFor(function.name, *row);
+      if (!place.why.empty()) {
+        note(what + " left out: " + place.why);
+        continue;
+      }
+      done.clear();
+      for (const TunableProduct &product : products) {
+        if (!tuneProduct(function.name, *row, place, product))
+          return false;
+        tuned = true;
+      }
+    }
+  }
+  if (!isKnown)
+    return fail("no public function '" + options.function + "' in " +
+                options.input);
+  if (!tuned)
+    return fail("nothing was tuned");
+  if (options.json)
+    outs() << formatv("{0:2}\n", json::Value(std::move(reports)));
+  return true;
+}
+
+int greta::tune::tune(const Options &options) {
+  return Tuner(options).run() ? 0 : 1;
+}

@@ -1,0 +1,88 @@
+//===- Tune.h - what the parts of greta-tune share --------------*- C++ -*-===//
+//
+// Plain data only: half of the tool is compiled without exceptions, half knows
+// no LLVM.
+//
+//===----------------------------------------------------------------------===//
+#ifndef GRETA_TUNE_TUNE_H
+#define GRETA_TUNE_TUNE_H
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace greta::tune {
+
+struct Options {
+  std::string input, output, targets, device, function;
+  std::vector<std::string> also; // configurations in JSON
+  std::vector<int64_t> sizes;    // of the symbols, in order
+  unsigned candidates = 16, reps = 20;
+  bool restart = false, json = false;
+};
+
+/// The whole tool; the process's exit status.
+int tune(const Options &options);
+
+/// What a candidate took, or why it is none.
+struct Outcome {
+  double microseconds = 0;
+  std::string rejected;
+};
+
+/// A kernel with everything that a launch of the tuned sizes needs.
+struct Launch {
+  struct Argument {
+    bool isBuffer;
+    uint64_t bytes; // of a buffer
+    int64_t value;  // of a scalar
+  };
+  std::string entry, object;
+  std::array<int64_t, 3> grid = {1, 1, 1}, block = {1, 1, 1};
+  std::vector<Argument> arguments;
+};
+
+/// The simulator's estimate of launches one after another.
+Outcome estimate(const std::string &chip, const std::vector<Launch> &launches);
+
+/// A device of the runtime. Failures are texts.
+class Device {
+public:
+  /// Null, and why.
+  static std::unique_ptr<Device> open(const std::string &spec,
+                                      std::string &why);
+  ~Device();
+
+  const std::string &name() const { return deviceName; }
+  const std::string &backend() const { return backendName; }
+  /// Of a hip device.
+  const std::string &arch() const { return archName; }
+
+  /// The variant that the device takes by itself; empty, and why.
+  std::string choose(const std::string &package, const std::string &function,
+                     std::string &why) const;
+
+  /// What results are compared with from now on: those of the package's host
+  /// variant, or, with an empty package, of the first candidate. Inputs are as
+  /// greta-run takes them. Empty, or why not.
+  std::string setReference(const std::string &package,
+                           const std::string &function,
+                           const std::vector<std::string> &inputs);
+
+  /// Runs a variant, compares, and measures it like greta-run --bench.
+  Outcome measure(const std::string &package, const std::string &function,
+                  const std::string &variant,
+                  const std::vector<std::string> &inputs, unsigned reps);
+
+private:
+  struct State;
+  explicit Device(std::unique_ptr<State> state);
+  std::unique_ptr<State> state;
+  std::string deviceName, backendName, archName;
+};
+
+} // namespace greta::tune
+
+#endif
