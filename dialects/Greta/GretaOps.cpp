@@ -239,8 +239,16 @@ LogicalResult MatmulOp::verify() {
   int64_t k = getA().getType().getDimSize(ta ? 0 : 1);
   int64_t m = getA().getType().getDimSize(ta ? 1 : 0);
   int64_t n = getB().getType().getDimSize(tb ? 0 : 1);
+  if (getSplit() != 1 &&
+      (getSplit() < 1 || !(*this)->getParentOfType<KernelOp>()))
+    return emitOpError() << "has 'split' " << getSplit()
+                         << "; greta-configure chooses it for kernels: ask for "
+                            "it in 'greta.config'";
+  if (!ShapedType::isDynamic(m))
+    m *= getSplit();
   if (failed(checkDim(*this, "b", getB(), tb ? 1 : 0, k, "K of 'a'")) ||
-      failed(checkDim(*this, "result", getResult(), 0, m, "M of 'a'")))
+      failed(checkDim(*this, "result", getResult(), 0, m,
+                      getSplit() == 1 ? "M of 'a'" : "M of 'a' times 'split'")))
     return failure();
   return checkDim(*this, "result", getResult(), 1, n, "N of 'b'");
 }

@@ -141,13 +141,17 @@ def Greta_MatmulOp : Greta_Op<"matmul"> {
     `y[m, n] = sum(a[m, k] * b[k, n])`. f32, f16 and bf16 accumulate in f32, rounded once to a result of f32 or of the
     operands' type; i8 accumulates in i32, which is the result.
 
+    `split` stands in kernels only, where `greta-configure` sets it: with more than 1 the result is `[split * M, N]`, the products of
+    that many ranges of K below each other, for `greta.sum_parts`.
+
     Source: C. L. Lawson et al., "Basic Linear Algebra Subprograms for Fortran Usage", 1979; level 3: J. Dongarra et al., 1990.
 
     ```mlir
     %0 = greta.matmul %a, %b {transpose_b} : tensor<?x4096xf16>, tensor<14336x4096xf16> -> tensor<?x14336xf16>
     ```
   }];
-  let arguments = (ins AnyRankedTensor:$a, AnyRankedTensor:$b, UnitAttr:$transpose_a, UnitAttr:$transpose_b);
+  let arguments = (ins AnyRankedTensor:$a, AnyRankedTensor:$b, UnitAttr:$transpose_a, UnitAttr:$transpose_b,
+                       DefaultValuedAttr<I64Attr, "1">:$split);
   let results = (outs AnyRankedTensor:$result);
 }
 

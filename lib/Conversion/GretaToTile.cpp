@@ -143,6 +143,8 @@ DictionaryAttr KernelConverter::launchConfig() {
     }
     if (space.group > 1)
       set("group", space.group);
+    if (spaces[i].matmul && spaces[i].matmul.getSplit() > 1)
+      set("split", spaces[i].matmul.getSplit());
     if (space.matrix)
       entries.set(i == 0 ? "instruction" : ("instruction_" + Twine(i)).str(),
                   b.getStringAttr(describe(space.matrix)));

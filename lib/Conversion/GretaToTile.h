@@ -79,11 +79,14 @@ private:
   mlir::RankedTensorType blockType(const Mapping &mapping, mlir::Type element);
   void locate(mlir::Value index);
   struct Access;
+  /// `below`: rows that the block lies further down than its place in the
+  /// space.
   Access access(mlir::RankedTensorType tensor, mlir::AffineMap shape,
-                const Mapping &mapping);
+                const Mapping &mapping, mlir::Value below = {});
   mlir::Value load(mlir::BlockArgument argument, const Mapping &mapping);
   void store(unsigned output, mlir::Value value);
   mlir::AffineMap shapeOfArgument(unsigned index);
+  mlir::AffineExpr rowsOfProduct();
   bool variesInLoop(const Mapping &mapping) const;
 
   // Order of the work (GretaToTileSpace.cpp).
@@ -102,6 +105,12 @@ private:
   mlir::Value computeRope(RopeOp op);
   mlir::Value computeMatmul(MatmulOp op);
   llvm::SmallVector<mlir::Value> computeLoop();
+  mlir::Value computeSumParts(SumPartsOp op);
+  /// This workgroup's blocks along K of a product.
+  struct DepthRange {
+    mlir::Value begin, length; // null begin: 0
+  };
+  DepthRange depthRange(mlir::AffineExpr depth, int64_t block);
   mlir::Value loadMatrix(mlir::Value v, bool transposed, mlir::Value row,
                          mlir::Value column, bool isB);
 
@@ -161,6 +170,8 @@ private:
   unsigned columnDim = 0;
   int pairDim = -1;
   unsigned depthDim = 0; // of a product with few rows
+  int64_t split = 1;     // ranges of K, each with workgroups of its own
+  mlir::Value part;      // which of them is this workgroup's
   mlir::scf::ForOp loop; // over columns, while its body is being emitted
   Scope outer, inner;
   std::map<std::pair<mlir::Operation *, unsigned>, mlir::Value> reductions;

@@ -192,7 +192,15 @@ SmallVector<Value> SpaceEmitter::computeDecode() {
     return next;
   };
 
-  int64_t size = cast<AffineConstantExpr>(dims[depthDim].size).getValue();
+  // Parts are whole blocks.
+  int64_t size =
+      cast<AffineConstantExpr>(dims[depthDim].size).getValue() / split;
+  auto fromBegin = [&](Value at) -> Value {
+    if (split == 1)
+      return at;
+    return arith::AddIOp::create(
+        b, arith::MulIOp::create(b, part, i32(b, size)), at);
+  };
   int64_t step = dims[depthDim].extent * config.unroll;
   int64_t looped = size / step > 1 ? size / step * step : 0;
   SmallVector<Value> next(products.size(),
@@ -202,14 +210,15 @@ SmallVector<Value> SpaceEmitter::computeDecode() {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToEnd(loop.getBody());
     scf::YieldOp::create(b, emitBlocks(loop.getRegionIterArgs(),
-                                       loop.getInductionVar(), config.unroll,
-                                       /*masked=*/false));
+                                       fromBegin(loop.getInductionVar()),
+                                       config.unroll, /*masked=*/false));
     next = loop.getResults();
   }
   loop = nullptr;
   inner = Scope();
   int64_t rest = size - looped, extent = dims[depthDim].extent;
-  next = emitBlocks(next, i32(b, looped), llvm::divideCeil(rest, extent),
+  next = emitBlocks(next, fromBegin(i32(b, looped)),
+                    llvm::divideCeil(rest, extent),
                     /*masked=*/rest % extent != 0);
   dims[depthDim].offset = Value();
   dims[depthDim].masked = false;

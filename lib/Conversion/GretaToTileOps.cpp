@@ -303,12 +303,12 @@ Value SpaceEmitter::computeRowOp(Operation *op) {
     result = mul(silu, wide(swiglu.getUp(), identity));
   } else if (auto rope = dyn_cast<RopeOp>(op)) {
     result = computeRope(rope);
+  } else if (auto sum = dyn_cast<SumPartsOp>(op)) {
+    result = computeSumParts(sum);
   } else {
     result = computeMatmul(cast<MatmulOp>(op));
-    if (!isa<FloatType>(element))
-      return result;
   }
-  return narrow(result, element);
+  return isa<FloatType>(element) ? narrow(result, element) : result;
 }
 
 Value SpaceEmitter::computeRope(RopeOp op) {

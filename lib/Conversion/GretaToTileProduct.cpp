@@ -59,6 +59,20 @@ Value SpaceEmitter::loadMatrix(Value v, bool transposed, Value row,
       Value(), strides, bounded, std::max(align, bytes), clamped);
 }
 
+/// Whole blocks, as many for one part as for another, but for the last.
+SpaceEmitter::DepthRange SpaceEmitter::depthRange(AffineExpr depth,
+                                                  int64_t block) {
+  if (split == 1)
+    return {Value(), scalars.get(b, depth)};
+  int64_t size = cast<AffineConstantExpr>(depth).getValue();
+  int64_t each = llvm::divideCeil(llvm::divideCeil(size, block), split) * block;
+  Value begin = arith::MulIOp::create(b, part, i32(b, each));
+  if (each * split == size)
+    return {begin, i32(b, each)};
+  Value rest = arith::SubIOp::create(b, i32(b, size), begin);
+  return {begin, arith::MinSIOp::create(b, rest, i32(b, each))};
+}
+
 /// The product in the accumulators' type; the first one asked for brings all.
 Value SpaceEmitter::computeMatmul(MatmulOp op) {
   if (sums.empty())
@@ -84,13 +98,16 @@ SmallVector<Value> SpaceEmitter::computeLoop() {
     return zeros;
   Value row = dims[0].offset ? dims[0].offset : i32(b, 0);
   Value column = dims[1].offset ? dims[1].offset : i32(b, 0);
-  auto product = scf::ForOp::create(b, i32(b, 0), scalars.get(b, depth),
-                                    i32(b, config.depth), zeros);
+  auto [begin, length] = depthRange(depth, config.depth);
+  auto product =
+      scf::ForOp::create(b, i32(b, 0), length, i32(b, config.depth), zeros);
   if (config.pipeline)
     product->setAttr("greta_tile.pipeline", config.pipeline);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToEnd(product.getBody());
   Value k = product.getInductionVar();
+  if (begin)
+    k = arith::AddIOp::create(b, begin, k);
   Value left = loadMatrix(op.getA(), ta, row, k, /*isB=*/false);
   SmallVector<Value> next;
   for (auto [each, sum] : llvm::zip(products, product.getRegionIterArgs())) {

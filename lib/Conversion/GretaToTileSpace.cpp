@@ -47,6 +47,8 @@ SpaceEmitter::SpaceEmitter(ImplicitLocOpBuilder &b, KernelOp kernel,
       scalars(scalars), pointers(pointers),
       identity(identityMapping(space.rank())) {
   MLIRContext *context = kernel.getContext();
+  if (MatmulOp matmul = space.matmul)
+    split = matmul.getSplit();
   auto add = [&](Dim::Kind kind, int64_t group, int64_t extent,
                  AffineExpr size) {
     bool masked = extent > 1 && size.getLargestKnownDivisor() % extent != 0;
@@ -70,7 +72,8 @@ SpaceEmitter::SpaceEmitter(ImplicitLocOpBuilder &b, KernelOp kernel,
     return;
   }
   for (unsigned group = 0; group < space.groups.size(); ++group)
-    add(Dim::Group, group, config.rows[group], space.rows(group, context));
+    add(Dim::Group, group, config.rows[group],
+        split > 1 ? rowsOfProduct() : space.rows(group, context));
   AffineExpr two = getAffineConstantExpr(2, context);
   if (space.pairs == Space::Pairs::Halves) {
     pairDim = dims.size();
@@ -86,6 +89,12 @@ SpaceEmitter::SpaceEmitter(ImplicitLocOpBuilder &b, KernelOp kernel,
     addDepth();
 }
 
+AffineExpr SpaceEmitter::rowsOfProduct() {
+  MatmulOp matmul = space.matmul;
+  auto a = cast<BlockArgument>(matmul.getA());
+  return shapeOfArgument(a.getArgNumber()).getResult(matmul.getTransposeA());
+}
+
 /// Whether workgroups share the dimension. One that loops, or needs whole rows,
 /// has all columns; every one has all of a product's depth.
 bool SpaceEmitter::isSplit(const Dim &dim) const {
@@ -93,7 +102,7 @@ bool SpaceEmitter::isSplit(const Dim &dim) const {
 }
 
 AffineExpr SpaceEmitter::workgroups() {
-  AffineExpr count = getAffineConstantExpr(1, kernel.getContext());
+  AffineExpr count = getAffineConstantExpr(split, kernel.getContext());
   for (const Dim &dim : dims) {
     if (!isSplit(dim))
       continue;
@@ -104,11 +113,11 @@ AffineExpr SpaceEmitter::workgroups() {
 
 /// The offsets of workgroup `index`: columns vary fastest.
 void SpaceEmitter::locate(Value index) {
-  SmallVector<Dim *> split;
+  SmallVector<Dim *> shared;
   for (Dim &dim : dims)
     if (isSplit(dim) && dim.size.ceilDiv(dim.extent) !=
                             getAffineConstantExpr(1, kernel.getContext()))
-      split.push_back(&dim);
+      shared.push_back(&dim);
   auto countOf = [&](const Dim &dim) -> Value {
     AffineExpr blocks = dim.size.ceilDiv(dim.extent);
     if (isa<AffineConstantExpr>(blocks))
@@ -129,41 +138,54 @@ void SpaceEmitter::locate(Value index) {
           b, dim.offset,
           i32(b, cast<AffineConstantExpr>(dim.size).getValue() - dim.extent));
   };
+  // The parts of a split product follow one another.
+  auto takePart = [&](Value tiles) {
+    if (split == 1)
+      return;
+    part = arith::DivUIOp::create(b, index, tiles);
+    index = arith::RemUIOp::create(b, index, tiles);
+  };
   // Workgroups that run at a time cover a near square, so that they find
   // blocks of both operands in the cache: columns of `group` rows each, the
   // last group of rows may be smaller.
-  if (config.group > 1 && split.size() == 2) {
-    Value rows = countOf(*split[0]), columns = countOf(*split[1]);
+  if (config.group > 1 && shared.size() == 2) {
+    Value rows = countOf(*shared[0]), columns = countOf(*shared[1]);
+    Value all = arith::MulIOp::create(b, rows, columns);
     // Workgroups go to the chiplets in turn, and each has a cache of its own:
     // give each a part of the order. What does not divide keeps its place.
     if (config.chiplets > 1) {
       Value chiplets = i32(b, config.chiplets);
-      Value part = arith::DivUIOp::create(
-          b, arith::MulIOp::create(b, rows, columns), chiplets);
+      Value each = arith::DivUIOp::create(
+          b, arith::MulIOp::create(b, all, i32(b, split)), chiplets);
       Value moved = arith::AddIOp::create(
           b,
           arith::MulIOp::create(b, arith::RemUIOp::create(b, index, chiplets),
-                                part),
+                                each),
           arith::DivUIOp::create(b, index, chiplets));
       Value divides =
           arith::CmpIOp::create(b, arith::CmpIPredicate::ult, index,
-                                arith::MulIOp::create(b, part, chiplets));
+                                arith::MulIOp::create(b, each, chiplets));
       index = arith::SelectOp::create(b, divides, moved, index);
     }
+    takePart(all);
     Value size = arith::MulIOp::create(b, columns, i32(b, config.group));
     Value first = arith::MulIOp::create(
         b, arith::DivUIOp::create(b, index, size), i32(b, config.group));
     Value high = arith::MinUIOp::create(
         b, arith::SubIOp::create(b, rows, first), i32(b, config.group));
     Value rest = arith::RemUIOp::create(b, index, size);
-    place(*split[0], arith::AddIOp::create(
-                         b, first, arith::RemUIOp::create(b, rest, high)));
-    return place(*split[1], arith::DivUIOp::create(b, rest, high));
+    place(*shared[0], arith::AddIOp::create(
+                          b, first, arith::RemUIOp::create(b, rest, high)));
+    return place(*shared[1], arith::DivUIOp::create(b, rest, high));
   }
+  Value tiles = i32(b, 1);
+  for (Dim *dim : shared)
+    tiles = arith::MulIOp::create(b, tiles, countOf(*dim));
+  takePart(tiles);
   // Columns before (inside of) the rows, whatever their place in the block.
-  for (Dim *dim : llvm::reverse(split)) {
+  for (Dim *dim : llvm::reverse(shared)) {
     Value at = index;
-    if (dim != split.front()) {
+    if (dim != shared.front()) {
       Value count = countOf(*dim);
       at = arith::RemUIOp::create(b, index, count);
       index = arith::DivUIOp::create(b, index, count);
@@ -221,7 +243,7 @@ struct SpaceEmitter::Access {
 /// the largest power of two up to 16 bytes.
 SpaceEmitter::Access SpaceEmitter::access(RankedTensorType tensor,
                                           AffineMap shape,
-                                          const Mapping &mapping) {
+                                          const Mapping &mapping, Value below) {
   Access result;
   int64_t bytes = std::max(1u, tensor.getElementTypeBitWidth() / 8);
   int64_t unit = 16; // in bytes
@@ -252,7 +274,11 @@ SpaceEmitter::Access SpaceEmitter::access(RankedTensorType tensor,
     else if (dim.kind == Dim::Pair)
       stride = space.columns(kernel.getContext());
 
-    result.offsets.push_back(dim.offset ? dim.offset : i32(b, 0));
+    Value offset = dim.offset ? dim.offset : i32(b, 0);
+    bool isMoved = below && dim.kind == Dim::Group;
+    if (isMoved)
+      offset = arith::AddIOp::create(b, offset, below);
+    result.offsets.push_back(offset);
     if (auto constant = dyn_cast<AffineConstantExpr>(stride)) {
       result.strides.push_back(constant.getValue());
     } else {
@@ -260,8 +286,11 @@ SpaceEmitter::Access SpaceEmitter::access(RankedTensorType tensor,
       result.dynamicStrides.push_back(scalars.get(b, stride));
     }
     if (dim.masked) {
+      Value bound = scalars.get(b, dim.size);
+      if (isMoved)
+        bound = arith::AddIOp::create(b, bound, below);
       result.bounded.push_back(i);
-      result.bounds.push_back(scalars.get(b, dim.size));
+      result.bounds.push_back(bound);
     }
     // Along columns runs are formed; other strides move whole runs.
     if (dim.kind == Dim::Column) {
@@ -302,12 +331,38 @@ Value SpaceEmitter::load(BlockArgument argument, const Mapping &mapping) {
                               a.strides, a.bounded, a.align);
 }
 
+/// The parts are blocks below each other; the first sums are the first parts'.
+Value SpaceEmitter::computeSumParts(SumPartsOp op) {
+  auto argument = cast<BlockArgument>(op.getParts());
+  auto tensor = cast<RankedTensorType>(argument.getType());
+  SmallVector<Value> parts;
+  for (int64_t i = 0, n = op.getSplit(); i < n; ++i) {
+    Value below = arith::MulIOp::create(b, i32(b, i),
+                                        scalars.get(b, space.shape.front()));
+    Access a = access(tensor, shapeOfArgument(argument.getArgNumber()),
+                      identity, below);
+    parts.push_back(tile::LoadOp::create(
+        b, blockType(identity, tensor.getElementType()),
+        pointers.inputs[argument.getArgNumber()], a.offsets, a.dynamicStrides,
+        a.bounds, Value(), a.strides, a.bounded, a.align));
+  }
+  Value sum = parts.front();
+  for (Value next : ArrayRef<Value>(parts).drop_front())
+    sum = isa<FloatType>(tensor.getElementType())
+              ? arith::AddFOp::create(b, sum, next).getResult()
+              : arith::AddIOp::create(b, sum, next).getResult();
+  return sum;
+}
+
 void SpaceEmitter::store(unsigned output, Value v) {
   auto tensor = cast<RankedTensorType>(v.getType());
   AffineMap shape = AffineMap::get(0, shapeOfArgument(0).getNumSymbols(),
                                    space.shape, kernel.getContext());
   Value block = broadcastTo(value(v, identity), shapeOf(identity));
-  Access a = access(tensor, shape, identity);
+  Value below;
+  if (split > 1)
+    below = arith::MulIOp::create(b, part, scalars.get(b, rowsOfProduct()));
+  Access a = access(tensor, shape, identity, below);
   tile::StoreOp::create(b, block, pointers.outputs[output], a.offsets,
                         a.dynamicStrides, a.bounds, a.strides, a.bounded,
                         a.align);

@@ -99,7 +99,7 @@ greta::findTunable(Operation *function, const TargetRow &row, unsigned count) {
     if (failed(spaces))
       return WalkResult::interrupt();
     for (const Space &space : *spaces) {
-      if (!space.matmul || chooseDecode(space, limits))
+      if (!space.matmul || hasFewRows(space.matmul))
         continue;
       FailureOr<DictionaryAttr> asked = configFor(space.matmul, row);
       if (failed(asked))

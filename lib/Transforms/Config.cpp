@@ -109,6 +109,11 @@ FailureOr<KernelConfig> greta::getConfig(KernelOp kernel) {
              << config.spaces.size() << " has 'run' " << space.run
              << "; that is for products of a static depth, of which it and "
                 "'depth' take whole runs, powers of two";
+    if (info.matmul && !fitsSplit(info.matmul, space))
+      return kernel.emitOpError("has a 'config' whose space ")
+             << config.spaces.size() << " does not give each of the "
+             << info.matmul.getSplit()
+             << " parts of its product blocks along a static K";
     // A row that is reduced belongs to one workgroup.
     std::optional<int64_t> columns =
         constantOf(info.columns(kernel.getContext()));

@@ -172,9 +172,13 @@ static Choice chooseFlat(const Space &space, const Limits &limits,
 
 static FailureOr<Choice> choose(const Space &space, const Limits &limits,
                                 int64_t fixedBlock, MLIRContext *context) {
-  if (space.matmul)
-    if (std::optional<Choice> decode = chooseDecode(space, limits))
-      return *decode;
+  if (space.matmul) {
+    FailureOr<std::optional<Choice>> decode = chooseDecode(space, limits);
+    if (failed(decode))
+      return failure();
+    if (*decode)
+      return **decode;
+  }
   if (space.matmul)
     return chooseProduct(space, limits, context);
   if (space.isFlat)
@@ -182,8 +186,10 @@ static FailureOr<Choice> choose(const Space &space, const Limits &limits,
   return chooseRows(space, limits, fixedBlock, context);
 }
 
+/// A product that is split leaves a second kernel, `rest`.
 static LogicalResult configure(KernelOp kernel, const TargetRow &row,
-                               bool useMatrix, const TuningDatabase *tuning) {
+                               bool useMatrix, const TuningDatabase *tuning,
+                               KernelOp &rest) {
   FailureOr<SmallVector<Space>> spaces = analyzeSpaces(kernel);
   if (failed(spaces))
     return failure();
@@ -191,6 +197,7 @@ static LogicalResult configure(KernelOp kernel, const TargetRow &row,
   Limits limits(row, useMatrix, tuning);
   SmallVector<Choice> choices;
   KernelConfig config;
+  int64_t split = 1;
   config.waveSize = limits.wave;
   config.gridLimit = row.isVulkan() ? vulkanGridLimit : 0;
   for (const Space &space : *spaces) {
@@ -212,6 +219,7 @@ static LogicalResult configure(KernelOp kernel, const TargetRow &row,
     if (failed(choice))
       return failure();
     config.blockSize = std::max(config.blockSize, choice->block);
+    split = choice->split;
     choices.push_back(std::move(*choice));
   }
   // All spaces of a kernel share the largest workgroup that one asked for.
@@ -220,7 +228,10 @@ static LogicalResult configure(KernelOp kernel, const TargetRow &row,
         choice.block == config.blockSize
             ? std::move(choice.space)
             : choose(space, limits, config.blockSize, context)->space);
-  kernel.setConfigAttr(toAttribute(context, config));
+  if (split > 1 && spaces->size() == 1)
+    rest = splitProduct(kernel, config, split);
+  else
+    kernel.setConfigAttr(toAttribute(context, config));
   return success();
 }
 
@@ -249,14 +260,15 @@ struct ConfigurePass : greta::impl::GretaConfigurePassBase<ConfigurePass> {
                                "it takes greta-decompose");
       return signalPassFailure();
     }
-    WalkResult result = getOperation().walk([&](KernelOp kernel) {
-      return kernel.getConfigAttr() ||
-                     succeeded(configure(kernel, **row, matrix, tuning))
-                 ? WalkResult::advance()
-                 : WalkResult::interrupt();
+    SmallVector<KernelOp> kernels;
+    getOperation().walk([&](KernelOp kernel) {
+      if (!kernel.getConfigAttr())
+        kernels.push_back(kernel);
     });
-    if (result.wasInterrupted())
-      signalPassFailure();
+    for (KernelOp kernel : kernels)
+      for (KernelOp rest; kernel; kernel = std::exchange(rest, {}))
+        if (failed(configure(kernel, **row, matrix, tuning, rest)))
+          return signalPassFailure();
   }
 
   const TuningDatabase *tuning = nullptr;

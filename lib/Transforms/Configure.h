@@ -29,6 +29,7 @@ struct Limits {
 /// The configuration of one space and the workgroup it would like.
 struct Choice {
   int64_t block = 0;
+  int64_t split = 1; // ranges of a product's K, each with its own workgroups
   SpaceConfig space;
 };
 
@@ -52,10 +53,36 @@ mlir::FailureOr<Choice> chooseProduct(const Space &space, const Limits &limits,
 
 /// The schedule for few rows, which is limited by memory; none where the
 /// product does not suit it.
-std::optional<Choice> chooseDecode(const Space &space, const Limits &limits);
+mlir::FailureOr<std::optional<Choice>> chooseDecode(const Space &space,
+                                                    const Limits &limits);
 
 /// Whether `run` and `depth` of a configuration divide the product's depth.
 bool fitsDecode(const Space &space, const SpaceConfig &config);
+
+/// The parts that `blocks` blocks along K make where up to `split` are wanted:
+/// none is empty.
+inline int64_t partsOf(int64_t blocks, int64_t split) {
+  blocks = std::max<int64_t>(blocks, 1);
+  return llvm::divideCeil(blocks, llvm::divideCeil(blocks, split));
+}
+
+/// Cycles that `split` parts of a product of m x n add: their way to memory and
+/// back, and the second kernel's launch.
+double splitCycles(const TargetRow &row, int64_t split, int64_t m, int64_t n);
+
+/// What the `greta.config` of a product says about `split` for a target, if
+/// anything.
+mlir::FailureOr<std::optional<int64_t>> askedSplit(MatmulOp matmul,
+                                                   const TargetRow &row);
+
+/// Whether each part of a split product has blocks.
+bool fitsSplit(MatmulOp matmul, const SpaceConfig &config);
+
+/// Replaces a kernel with a product by two: one that computes `split` parts of
+/// it, with the configuration of `choice`, and one that adds them and goes on,
+/// which is returned and not configured yet.
+KernelOp splitProduct(KernelOp kernel, const KernelConfig &config,
+                      int64_t split);
 
 } // namespace greta
 

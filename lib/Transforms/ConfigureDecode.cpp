@@ -7,11 +7,13 @@
 //
 // B as [N, K]: lanes lie along K, each with a run of 16 bytes, then waves where
 // N alone would leave the device idle, then rows of B. B as [K, N]: lanes along
-// N in segments of whole cache lines, the rest of the workgroup along K.
+// N in segments of whole cache lines, the rest of the workgroup along K. Where
+// even that leaves the device idle for long, the product is split along K.
 //
 //===----------------------------------------------------------------------===//
 
 #include "Configure.h"
+#include <cmath>
 
 using namespace mlir;
 using namespace greta;
@@ -57,12 +59,12 @@ static unsigned storedBits(Value value, size_t rank) {
   return bits;
 }
 
-std::optional<Choice> greta::chooseDecode(const Space &space,
-                                          const Limits &limits) {
+FailureOr<std::optional<Choice>> greta::chooseDecode(const Space &space,
+                                                     const Limits &limits) {
   MatmulOp matmul = space.matmul;
   if (!hasFewRows(matmul))
-    return std::nullopt;
-  int64_t rows = matmul.getType().getDimSize(0);
+    return std::optional<Choice>();
+  int64_t rows = matmul.getA().getType().getDimSize(matmul.getTransposeA());
   int64_t columns = matmul.getType().getDimSize(1);
   int64_t depth = depthOf(matmul);
   bool alongDepth = matmul.getTransposeB();
@@ -129,5 +131,27 @@ std::optional<Choice> greta::chooseDecode(const Space &space,
   int64_t unroll = std::clamp<int64_t>(loadedRegisters / registers, 1, 8);
   choice.space.unroll = std::min<int64_t>(llvm::bit_floor<uint64_t>(unroll),
                                           llvm::divideCeil(runs, blockRuns));
-  return choice;
+
+  // Parts of the depth fill a device that waves along it do not.
+  FailureOr<std::optional<int64_t>> asked = askedSplit(matmul, limits.row);
+  if (failed(asked))
+    return failure();
+  double busy = double(wavesNeeded()) * wavesAlongDepth /
+                (double(limits.simds) * wavesPerSimd);
+  double loading = double(columns) * depth * bits / 8 /
+                   (1000.0 * limits.row.bandwidthGBs) * limits.row.clockMHz;
+  double best = HUGE_VAL;
+  constexpr int64_t most = 64;
+  int64_t wanted = asked->value_or(limits.wide ? most : 1);
+  for (int64_t split = 1;
+       split <= wanted && depth % (choice.space.depth * split) == 0;
+       split *= 2) {
+    double cycles = loading / std::min(1.0, busy * split) +
+                    splitCycles(limits.row, split, rows, columns);
+    if (!asked->has_value() && cycles >= best)
+      continue;
+    best = cycles;
+    choice.split = split;
+  }
+  return std::optional<Choice>(choice);
 }

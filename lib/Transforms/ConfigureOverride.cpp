@@ -25,7 +25,7 @@ static bool isKnown(NamedAttribute entry) {
   }
   if (entry.getName() == "opaque")
     return isa<UnitAttr>(entry.getValue());
-  return llvm::is_contained({"waves", "stages", "slice", "group"},
+  return llvm::is_contained({"waves", "stages", "slice", "group", "split"},
                             entry.getName()) &&
          isNumber(entry.getValue());
 }
@@ -64,13 +64,36 @@ FailureOr<DictionaryAttr> greta::configFor(MatmulOp matmul,
   return entries.getDictionary(matmul.getContext());
 }
 
+/// Parts of a product that may be asked for.
+static constexpr int64_t mostSplit = 1024;
+
+FailureOr<std::optional<int64_t>> greta::askedSplit(MatmulOp matmul,
+                                                    const TargetRow &row) {
+  FailureOr<DictionaryAttr> config = configFor(matmul, row);
+  if (failed(config))
+    return failure();
+  auto asked = *config ? config->getAs<IntegerAttr>("split") : nullptr;
+  if (!asked)
+    return std::optional<int64_t>();
+  if (asked.getValue().slt(1) || asked.getValue().sgt(mostSplit))
+    return matmul.emitOpError("has a 'greta.config' whose 'split' is not from "
+                              "1 to ")
+           << mostSplit;
+  bool isDynamic = ShapedType::isDynamic(
+      matmul.getA().getType().getDimSize(matmul.getTransposeA() ? 0 : 1));
+  if (isDynamic && !asked.getValue().isOne())
+    return matmul.emitOpError("has a 'greta.config' that does not fit: its "
+                              "'split' needs K in the type");
+  return std::optional<int64_t>(asked.getInt());
+}
+
 std::optional<std::string>
 greta::applyConfig(Tile &tile, DictionaryAttr config,
                    ArrayRef<const MatrixInstruction *> available) {
   if (!llvm::all_of(config, isKnown))
     return "that is not made of 'tile' and 'instruction', arrays of integers, "
-           "'waves', 'stages', 'slice' and 'group', integers below 2^31, and "
-           "'opaque'";
+           "'waves', 'stages', 'slice', 'group' and 'split', integers below "
+           "2^31, and 'opaque'";
   auto number = [&](StringRef name, int64_t &value) {
     if (auto integer = config.getAs<IntegerAttr>(name))
       value = integer.getValue().getSExtValue();
@@ -91,6 +114,7 @@ greta::applyConfig(Tile &tile, DictionaryAttr config,
     tile.n = sizes[1];
     tile.k = sizes[2];
     tile.slice = tile.stages == 1 ? tile.instruction->k : tile.k;
+    tile.split = 1;
   }
   if (config.contains("instruction")) {
     SmallVector<int64_t> sizes = numbers("instruction");
@@ -108,6 +132,9 @@ greta::applyConfig(Tile &tile, DictionaryAttr config,
   number("stages", tile.stages);
   number("slice", tile.slice);
   number("group", tile.group);
+  number("split", tile.split);
+  if (tile.split < 1 || tile.split > mostSplit)
+    return "whose 'split' is not from 1 to " + std::to_string(mostSplit);
   if (!llvm::isPowerOf2_64(std::max<int64_t>(tile.waves, 0)) ||
       tile.stages < 1 || tile.stages > 2 || tile.group < 1)
     return "whose waves are no power of two, stages not 1 or 2, or group not "
@@ -125,6 +152,8 @@ llvm::json::Object greta::configOf(const Tile &tile) {
       {"slice", tile.slice},
       {"group", tile.group},
   };
+  if (tile.split > 1)
+    config["split"] = tile.split;
   if (tile.opaque)
     config["opaque"] = true;
   return config;

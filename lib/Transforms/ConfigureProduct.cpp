@@ -60,6 +60,18 @@ static int64_t groupOf(const Problem &problem, const Tile &tile,
   return llvm::divideCeil(rows, llvm::divideCeil(rows, square));
 }
 
+/// Parts of a split product: no more than the device takes at a time. Sums of
+/// unknown length have none.
+static int64_t mostParts(int64_t m, int64_t n, const Problem &problem,
+                         const Limits &limits) {
+  if (!limits.wide || !problem.fixedDepth)
+    return 1;
+  int64_t tiles =
+      llvm::divideCeil(problem.m, m) * llvm::divideCeil(problem.n, n);
+  constexpr int64_t most = 64;
+  return std::clamp<int64_t>(2 * limits.row.computeUnits / tiles, 1, most);
+}
+
 void greta::forEachTile(const Problem &problem, const Limits &limits,
                         ArrayRef<const MatrixInstruction *> available,
                         llvm::function_ref<void(const Tile &, double)> visit) {
@@ -88,8 +100,14 @@ void greta::forEachTile(const Problem &problem, const Limits &limits,
               if (tile.stages == 1 && slice > mi->k)
                 break;
               tile.slice = slice;
-              if (!model.whyNot(tile))
+              tile.split = 1;
+              if (model.whyNot(tile))
+                continue;
+              int64_t most = mostParts(m, n, problem, limits);
+              for (int64_t split = 1; split <= most; split *= 2) {
+                tile.split = partsOf(llvm::divideCeil(problem.k, k), split);
                 visit(tile, model.cycles(tile));
+              }
             }
           }
 }
@@ -180,6 +198,28 @@ static FailureOr<Choice> chooseMultiplyAdds(MatmulOp matmul,
     return matmul.emitOpError("needs ")
            << bytes << " bytes of shared memory for its smallest block, the "
            << "target has " << limits.ldsBytes << "; take another target";
+  FailureOr<std::optional<int64_t>> asked = askedSplit(matmul, limits.row);
+  if (failed(asked))
+    return failure();
+  // A lane does one a cycle, of 64 or 128 on a compute unit, and loads.
+  int64_t m = choice.space.rows[0], n = choice.space.columns;
+  int64_t steps = llvm::divideCeil(problem.k, choice.space.depth);
+  double tiles =
+      double(llvm::divideCeil(problem.m, m)) * llvm::divideCeil(problem.n, n);
+  double step = problem.count * size * choice.space.depth / 96.0 + 300;
+  double best = HUGE_VAL;
+  int64_t most = mostParts(m, n, problem, limits), chosen = 1;
+  for (int64_t split = 1; split <= most; split *= 2) {
+    double cycles =
+        std::ceil(tiles * split / limits.row.computeUnits) *
+            llvm::divideCeil(steps, split) * step +
+        splitCycles(limits.row, split, problem.m, problem.count * problem.n);
+    if (cycles < best) {
+      best = cycles;
+      chosen = split;
+    }
+  }
+  choice.split = partsOf(steps, asked->value_or(chosen));
   return choice;
 }
 
@@ -237,7 +277,8 @@ Problem greta::problemOf(const Space &space) {
           std::max(1u, matmul.getA().getType().getElementTypeBitWidth() / 8),
           !matmul.getTransposeA(),
           matmul.getTransposeB(),
-          int64_t(space.products().size())};
+          int64_t(space.products().size()),
+          !ShapedType::isDynamic(k)};
 }
 
 FailureOr<Choice> greta::chooseProduct(const Space &space, const Limits &limits,
@@ -261,6 +302,8 @@ FailureOr<Choice> greta::chooseProduct(const Space &space, const Limits &limits,
   choice.space.columns = (*tile)->n;
   choice.space.depth = (*tile)->k;
   choice.space.group = (*tile)->group;
+  choice.split =
+      partsOf(llvm::divideCeil(problem.k, (*tile)->k), (*tile)->split);
   choice.space.chiplets = limits.row.xcds;
   choice.space.pipeline =
       tile::PipelineAttr::get(context, (*tile)->stages, (*tile)->slice);

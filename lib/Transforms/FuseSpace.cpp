@@ -33,11 +33,11 @@ bool greta::isElementwise(Operation *op) {
 
 bool greta::isRowOp(Operation *op) {
   return isa<RmsNormOp, LayerNormOp, SoftmaxOp, SwigluOp, RopeOp, MatmulOp,
-             DequantOp>(op);
+             DequantOp, SumPartsOp>(op);
 }
 
 bool greta::hasFewRows(MatmulOp matmul) {
-  int64_t rows = matmul.getType().getDimSize(0);
+  int64_t rows = matmul.getA().getType().getDimSize(matmul.getTransposeA());
   int64_t columns = matmul.getType().getDimSize(1);
   int64_t depth =
       matmul.getA().getType().getDimSize(matmul.getTransposeA() ? 0 : 1);
@@ -229,7 +229,8 @@ static FailureOr<Space> analyzeSpace(KernelOp kernel, Region &region,
   SmallVector<Mapping> mappings;
   space.isFlat = !space.hasReduction && !space.matmul &&
                  space.pairs == Space::Pairs::None &&
-                 region.front().getOps<DequantOp>().empty();
+                 region.front().getOps<DequantOp>().empty() &&
+                 region.front().getOps<SumPartsOp>().empty();
   auto note = [&](Value value, const Mapping &mapping) {
     if (!isa<BlockArgument>(value))
       return;

@@ -5,6 +5,7 @@
 //   rounds = workgroups / compute units, rounded up
 //   step   = matrix cycles + a part of the shared memory's + barriers
 //   time   = rounds * (steps along K * step + prologue and epilogue)
+//            + what the parts of a split product cost (SplitProduct.cpp)
 //
 // How much of the rest shows depends on the schedule.
 //
@@ -128,6 +129,8 @@ std::optional<std::string> TileModel::whyNot(const Tile &tile,
     if (!moved)
       return std::to_string(tile.waves) +
              " waves do not divide its tile evenly";
+  if (tile.split > 1 && !problem.fixedDepth)
+    return "its 'split' needs K in the type";
   if (tile.waves * limits.wave > limits.maxBlock)
     return "its waves are more than a workgroup takes";
   int64_t lds = ldsBytes(tile);
@@ -193,7 +196,7 @@ double TileModel::cycles(const Tile &tile) const {
   double shared = (reads + stored) / (row.ldsBytesPerUnit > 65536 ? 256 : 128);
   double memory = stored / 64;
   double tiles = double(llvm::divideCeil(problem.m, tile.m)) *
-                 llvm::divideCeil(problem.n, tile.n);
+                 llvm::divideCeil(problem.n, tile.n) * tile.split;
   double share = tiles / row.computeUnits, rounds = std::ceil(share), step;
   if (tile.stages == 1) {
     step = 0.6 * matrix + 0.3 * shared + 1180;
@@ -215,5 +218,8 @@ double TileModel::cycles(const Tile &tile) const {
     step *= partial ? 1.04 : 1;
   step = std::max(step, memory);
   double ends = 1500 + double(problem.count) * tile.m * tile.n / 64;
-  return rounds * (double(llvm::divideCeil(problem.k, tile.k)) * step + ends);
+  double steps =
+      llvm::divideCeil(llvm::divideCeil(problem.k, tile.k), tile.split);
+  return rounds * (steps * step + ends) +
+         splitCycles(row, tile.split, problem.m, problem.count * problem.n);
 }

@@ -20,12 +20,13 @@ struct Problem {
   int64_t bytes;         // of an element of A and B
   bool rowsOfA, rowsOfB; // stored with neighbours along K
   int64_t count;         // products of the same A
+  bool fixedDepth;       // k is no guess
 };
 
 struct Tile {
   const MatrixInstruction *instruction = nullptr;
   int64_t m = 0, n = 0, k = 0, waves = 0;
-  int64_t stages = 1, slice = 0, group = 8;
+  int64_t stages = 1, slice = 0, group = 8, split = 1;
   bool opaque = false; // takes the layouts for unknown
 };
 

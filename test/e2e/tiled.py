@@ -38,13 +38,16 @@ class Schedule:
     group: int = 1
     instruction: str = "narrow"
     opaque: bool = False
+    split: int = 1
 
     def attribute(self, target, dtype):
+        if not self.tile:
+            return f"greta.config = {{split = {self.split}}}"
         shape = INSTRUCTIONS[target][dtype][self.instruction]
         m, n, k = (repetitions * extent for repetitions, extent in zip(self.tile, shape))
         return (
             f"greta.config = {{instruction = {list(shape)}, tile = [{m}, {n}, {k}], waves = {self.waves}, stages = {self.stages}, "
-            f"slice = {self.slice * shape[2]}, group = {self.group}{', opaque' if self.opaque else ''}}}"
+            f"slice = {self.slice * shape[2]}, group = {self.group}{', opaque' if self.opaque else ''}, split = {self.split}}}"
         )
 
 
@@ -61,6 +64,9 @@ SCHEDULES = {
     "opaque": Schedule((1, 2, 2), 1, 1, 1, opaque=True),
     "opaquewaves": Schedule((2, 2, 1), 4, 2, 1, opaque=True),
     "wideodd": Schedule((3, 1, 4), 1, 2, 4, instruction="wide"),
+    "splithalves": Schedule((2, 2, 4), 4, 2, 2, group=2, split=4),
+    "splitsingle": Schedule((2, 1, 2), 1, 1, 1, split=3),
+    "split": Schedule((), 0, 0, 0, split=3),  # of what was chosen
 }
 
 

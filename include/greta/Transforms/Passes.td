@@ -114,9 +114,12 @@ def GretaConfigurePass : Pass<"greta-configure", "::mlir::func::FuncOp"> {
 
     Only rows of the target table are asked, no names. A configuration that is already there stays. The attribute `greta.config` of a
     `greta.matmul` overrides parts of the choice for a product with matrix instructions: `{tile = [256, 256, 32], waves = 8, stages = 2,
-    slice = 16, group = 8, instruction = [32, 32, 8], opaque}`, where `opaque` takes a device's layouts of cooperative matrices for unknown.
+    slice = 16, group = 8, instruction = [32, 32, 8], split = 4, opaque}`, where `opaque` takes a device's layouts of cooperative matrices for unknown.
     A dictionary in it is for the targets of its name: `{waves = 4, gfx942 = {waves = 8}, "vulkan:nvidia" = {tile = [160, 160, 64]}}`. A
     product without it gets what the tuning database has for it, where that fits; a remark says where it does not.
+
+    A product whose blocks are far fewer than the compute units, with a long K, is split: its kernel becomes one that computes the products
+    of `split` ranges of K (`greta.matmul` with `split`), and one that adds them up and goes on (`greta.sum_parts`).
   }];
   let options = [Option<"target", "target", "std::string", [{""}], "name or alias of a row of the target table">,
                  Option<"file", "tuning", "std::string", [{""}], "tuning database (docs/tuning.md)">,

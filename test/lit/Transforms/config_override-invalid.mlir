@@ -97,7 +97,7 @@ func.func @no_dictionary(%a: tensor<64x64xf16>, %b: tensor<64x64xf16>) -> tensor
 // -----
 
 func.func @unknown(%a: tensor<64x64xf16>, %b: tensor<64x64xf16>) -> tensor<64x64xf16> {
-  // expected-error @+1 {{has a 'greta.config' that is not made of 'tile' and 'instruction', arrays of integers, 'waves', 'stages', 'slice' and 'group', integers below 2^31, and 'opaque'}}
+  // expected-error @+1 {{has a 'greta.config' that is not made of 'tile' and 'instruction', arrays of integers, 'waves', 'stages', 'slice', 'group' and 'split', integers below 2^31, and 'opaque'}}
   %0 = greta.matmul %a, %b {greta.config = {tiles = [64, 64, 64]}} : tensor<64x64xf16>, tensor<64x64xf16> -> tensor<64x64xf16>
   return %0 : tensor<64x64xf16>
 }
@@ -139,5 +139,29 @@ func.func @opaque(%a: tensor<64x64xf16>, %b: tensor<64x64xf16>) -> tensor<64x64x
 func.func @deep(%a: tensor<64x3000000000xf16>, %b: tensor<64x3000000000xf16>) -> tensor<64x64xf16> {
   // expected-error@below {{has K = 3000000000; it may have up to 1073741823: split the product}}
   %0 = greta.matmul %a, %b {transpose_b} : tensor<64x3000000000xf16>, tensor<64x3000000000xf16> -> tensor<64x64xf16>
+  return %0 : tensor<64x64xf16>
+}
+
+// -----
+
+func.func @no_part(%a: tensor<64x64xf16>, %b: tensor<64x64xf16>) -> tensor<64x64xf16> {
+  // expected-error @+1 {{has a 'greta.config' whose 'split' is not from 1 to 1024}}
+  %0 = greta.matmul %a, %b {greta.config = {split = 0}} : tensor<64x64xf16>, tensor<64x64xf16> -> tensor<64x64xf16>
+  return %0 : tensor<64x64xf16>
+}
+
+// -----
+
+func.func @parts_of_few_rows(%a: tensor<1x64xf16>, %b: tensor<64x64xf16>) -> tensor<1x64xf16> {
+  // expected-error @+1 {{has a 'greta.config' whose 'split' is not from 1 to 1024}}
+  %0 = greta.matmul %a, %b {greta.config = {split = 2000}} : tensor<1x64xf16>, tensor<64x64xf16> -> tensor<1x64xf16>
+  return %0 : tensor<1x64xf16>
+}
+
+// -----
+
+func.func @dynamic_depth(%a: tensor<64x?xf16>, %b: tensor<?x64xf16>) -> tensor<64x64xf16> {
+  // expected-error @+1 {{has a 'greta.config' that does not fit: its 'split' needs K in the type}}
+  %0 = greta.matmul %a, %b {greta.config = {split = 2}} : tensor<64x?xf16>, tensor<?x64xf16> -> tensor<64x64xf16>
   return %0 : tensor<64x64xf16>
 }
