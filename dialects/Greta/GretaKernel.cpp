@@ -54,11 +54,11 @@ LogicalResult KernelOp::verifyRegions() {
 
 LogicalResult SumPartsOp::verify() {
   RankedTensorType from = getParts().getType(), to = getType();
-  if (from.getRank() != 2 || to.getRank() != 2 || getSplit() < 1 ||
+  int64_t split = getSplit();
+  if (from.getRank() != 2 || to.getRank() != 2 ||
       from.getDimSize(1) != to.getDimSize(1) ||
       from.isDynamicDim(0) != to.isDynamicDim(0) ||
-      (!to.isDynamicDim(0) &&
-       from.getDimSize(0) != getSplit() * to.getDimSize(0)))
+      (!to.isDynamicDim(0) && from.getDimSize(0) != split * to.getDimSize(0)))
     return emitOpError("has a result of ")
            << to << " for " << getSplit() << " parts in " << from
            << "; [split * M, N] makes [M, N]";

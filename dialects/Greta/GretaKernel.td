@@ -67,7 +67,7 @@ def Greta_SumPartsOp : Op<Greta_Dialect, "sum_parts", [Pure]> {
 
     `greta.sum_parts %p {split = 4} : tensor<512x4096xf32> -> tensor<128x4096xf16>`
   }];
-  let arguments = (ins AnyRankedTensor:$parts, I64Attr:$split);
+  let arguments = (ins AnyRankedTensor:$parts, ConfinedAttr<I64Attr, [IntPositive]>:$split);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "$parts attr-dict `:` type($parts) `->` type($result)";
   let hasVerifier = 1;

@@ -239,8 +239,7 @@ LogicalResult MatmulOp::verify() {
   int64_t k = getA().getType().getDimSize(ta ? 0 : 1);
   int64_t m = getA().getType().getDimSize(ta ? 1 : 0);
   int64_t n = getB().getType().getDimSize(tb ? 0 : 1);
-  if (getSplit() != 1 &&
-      (getSplit() < 1 || !(*this)->getParentOfType<KernelOp>()))
+  if (getSplit() != 1 && !(*this)->getParentOfType<KernelOp>())
     return emitOpError() << "has 'split' " << getSplit()
                          << "; greta-configure chooses it for kernels: ask for "
                             "it in 'greta.config'";

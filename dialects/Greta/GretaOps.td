@@ -151,7 +151,7 @@ def Greta_MatmulOp : Greta_Op<"matmul"> {
     ```
   }];
   let arguments = (ins AnyRankedTensor:$a, AnyRankedTensor:$b, UnitAttr:$transpose_a, UnitAttr:$transpose_b,
-                       DefaultValuedAttr<I64Attr, "1">:$split);
+                       DefaultValuedAttr<ConfinedAttr<I64Attr, [IntPositive]>, "1">:$split);
   let results = (outs AnyRankedTensor:$result);
 }
 
