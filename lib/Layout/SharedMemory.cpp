@@ -160,7 +160,8 @@ greta::chooseSharedPlacement(const Layout &src, const Layout &dst,
     smallest = std::min(smallest, bytes);
     if (bytes > maxBytes)
       continue;
-    // Per element, because a side that moves narrower needs more accesses.
+    // Per element, because a side that moves narrower needs more accesses, and
+    // each takes some cycles of its own.
     auto judge = [&](const Layout &layout, SharedAccess access) {
       constexpr unsigned accesses = 16;
       BankCost cost = countCycles(placement, layout, access, banks,
@@ -168,7 +169,8 @@ greta::chooseSharedPlacement(const Layout &src, const Layout &dst,
       unsigned width = placement.accessWidth(layout);
       int64_t all = llvm::divideCeil(layout.numRegisters(), width);
       int64_t judged = std::min<int64_t>(all, accesses);
-      return cost.cycles * all / judged;
+      constexpr int64_t issue = 2;
+      return cost.cycles * all / judged + issue * all;
     };
     int64_t cycles =
         judge(src, SharedAccess::Store) + judge(dst, SharedAccess::Load);

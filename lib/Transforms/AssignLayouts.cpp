@@ -56,6 +56,8 @@ struct Space {
   bool contracted = false; // of a contract: waves go on where lanes end
   int64_t fastest = -1;    // dimension of neighbours in memory
   int64_t run = 1;         // how many of them an access may take
+  int64_t depth = -1;      // K, where matrix instructions take it
+  int64_t deepRun = 1;     // how many of K's neighbours make 16 bytes
   LayoutAttr layout;
 };
 
@@ -70,6 +72,7 @@ private:
   void connect(Operation *op);
   LogicalResult collectSpaces();
   template <typename OpT> void noteAccess(OpT op, Value block);
+  void noteDepth(DotOp dot, unsigned operand);
   LogicalResult layOut(Space &space);
   LogicalResult layOutAccumulator(Space &space);
   LogicalResult layOutMatrix(Space &space);
@@ -210,10 +213,27 @@ LogicalResult LayoutAssigner::collectSpaces() {
       space.contracted = true;
       unsigned rank = space.shape.size();
       space.inRegisters.set(rank - 2, rank);
-    } else if (auto dot = dyn_cast<DotOp>(op))
+    } else if (auto dot = dyn_cast<DotOp>(op)) {
       spaceOf(dot.getResult()).dot = dot;
+      for (unsigned operand : {0u, 1u})
+        noteDepth(dot, operand);
+    }
   });
   return success();
+}
+
+/// Matrix instructions take neighbours along K from a lane. Drivers load whole
+/// matrices from any order.
+void LayoutAssigner::noteDepth(DotOp dot, unsigned operand) {
+  MatrixAttr matrix = dot.getMatrixAttr();
+  if (!matrix || matrix.isCooperative())
+    return;
+  Value value = dot->getOperand(operand);
+  Space &space = spaceOf(value);
+  space.depth = 1 - operand;
+  space.deepRun =
+      16 /
+      std::max(1u, getElementTypeOrSelf(value).getIntOrFloatBitWidth() / 8);
 }
 
 LogicalResult LayoutAssigner::layOut(Space &space) {
@@ -252,8 +272,19 @@ LogicalResult LayoutAssigner::layOut(Space &space) {
   // Slices along the fastest dimension itself (pairs) come on top of the run.
   if (space.inRegisters[fastest])
     run = 1;
+  // Neighbours along K, where they are none in memory, are brought together in
+  // the lane before they go to shared memory: a square of them, four of
+  // memory's neighbours at least.
+  int64_t deep = 1;
+  if (space.depth >= 0 && space.depth != fastest) {
+    deep = std::min(space.deepRun,
+                    std::max<int64_t>(1, perLane / std::min<int64_t>(run, 4)));
+    run = std::min(run, std::max<int64_t>(1, perLane / deep));
+  }
   for (int64_t n = 1; n < run && left[fastest] > 1; n *= 2)
     take(bases[0], fastest);
+  for (int64_t n = 1; n < deep && left[space.depth] > 1; n *= 2)
+    take(bases[0], space.depth);
   for (unsigned dim = rank; dim-- > 0;)
     if (space.inRegisters[dim])
       while (left[dim] > 1)
@@ -278,7 +309,14 @@ LogicalResult LayoutAssigner::layOut(Space &space) {
       }
     return count;
   };
-  int64_t idle = distribute(bases[1], kernel.getWaveSize(), order);
+  // Lanes side by side along a row of shared memory keep its banks apart, as
+  // far as memory's lines of 64 bytes stay whole.
+  int64_t lanes = kernel.getWaveSize();
+  for (int64_t n = 4 * space.deepRun / deep;
+       deep > 1 && run > 1 && n > 1 && left[space.depth] > 1;
+       n /= 2, lanes /= 2)
+    take(bases[1], space.depth);
+  int64_t idle = distribute(bases[1], lanes, order);
   for (; idle > 1; idle /= 2)
     bases[1].push_back(Basis(rank, 0));
   SmallVector<unsigned> waveOrder;

@@ -28,6 +28,7 @@
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "llvm/ADT/MapVector.h"
+#include <algorithm>
 
 namespace greta {
 #define GEN_PASS_DEF_GRETATILEPIPELINEPASS
@@ -49,6 +50,8 @@ namespace {
 struct Operand {
   Value source;
   RankedTensorType type; // with the dots' layout
+  /// As it is stored: what a lane has of K are neighbours.
+  RankedTensorType stored;
   unsigned kDim;
   Value local;
 };
@@ -133,7 +136,8 @@ LogicalResult LoopPipeliner::analyze() {
       auto [entry, isNew] = known.insert(
           {{value, type.getEncoding()}, unsigned(operands.size())});
       if (isNew)
-        operands.push_back({value, type, 1 - side, Value()});
+        operands.push_back(
+            {value, type, RankedTensorType(), 1 - side, Value()});
       indices[side] = entry->second;
       int64_t extent = type.getDimSize(1 - side);
       if (depth && extent != depth)
@@ -163,6 +167,15 @@ LogicalResult LoopPipeliner::analyze() {
   return success();
 }
 
+/// The same elements in every lane, the registers of a tile in an order that
+/// has those along `dim` first.
+static Layout registersAlong(const Layout &layout, unsigned dim) {
+  Bases reg = layout.reg();
+  std::stable_partition(reg.begin(), reg.end(),
+                        [&](const Basis &basis) { return basis[dim] != 0; });
+  return Layout(reg, layout.lane(), layout.wave(), layout.rep());
+}
+
 /// Chooses where the operands lie and allocates them.
 LogicalResult LoopPipeliner::placeOperands() {
   auto kernel = loop->getParentOfType<FuncOp>();
@@ -171,6 +184,9 @@ LogicalResult LoopPipeliner::placeOperands() {
   for (Operand &operand : operands) {
     auto type = cast<RankedTensorType>(operand.source.getType());
     Layout from = toLayout(getLayoutOf(type));
+    if (!isCooperative())
+      from = registersAlong(from, operand.kDim);
+    operand.stored = type.cloneWithEncoding(toAttr(b.getContext(), from));
     Layout to = toLayout(getLayoutOf(operand.type));
     int64_t bytes = std::max(1u, type.getElementTypeBitWidth() / 8);
     PlacementAttr placement;
@@ -181,9 +197,11 @@ LogicalResult LoopPipeliner::placeOperands() {
       placement = PlacementAttr::get(
           b.getContext(), dim, type.getDimSize(dim) + 16 / bytes, 1, 1, 1);
     } else {
+      // The tile was chosen for blocks without padding.
       std::string error;
+      int64_t elements = type.getNumElements();
       FailureOr<SharedPlacement> chosen =
-          chooseSharedPlacement(from, to, bytes, INT32_MAX, error);
+          chooseSharedPlacement(from, to, bytes, elements * bytes, error);
       if (failed(chosen))
         return loop.emitOpError("has no place for an operand: ") << error;
       placement = PlacementAttr::get(b.getContext(), chosen->rowDim,
@@ -228,9 +246,12 @@ void LoopPipeliner::emitStores(Value k, ValueRange loaded, Value stage) {
     mapping.map(load.getResult(), value);
   for (Operation *op : prepare)
     b.clone(*op, mapping);
-  for (Operand &operand : operands)
-    LocalStoreOp::create(b, mapping.lookupOrDefault(operand.source),
-                         operand.local, stage);
+  for (Operand &operand : operands) {
+    Value block = mapping.lookupOrDefault(operand.source);
+    if (block.getType() != operand.stored)
+      block = ConvertLayoutOp::create(b, operand.stored, block);
+    LocalStoreOp::create(b, block, operand.local, stage);
+  }
 }
 
 Value LoopPipeliner::emitRead(const Operand &operand, Value stage, Value at,

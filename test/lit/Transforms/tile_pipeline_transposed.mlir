@@ -1,0 +1,16 @@
+// An operand whose neighbours in memory are not those along K: the lane loads four of memory's for several k, brings those
+// of K together in its registers, and shared memory has rows along K from there on.
+// RUN: greta-opt %s --greta-fuse --greta-configure=target=gfx942 --greta-to-tile --greta-tile-assign-layouts --greta-tile-pipeline | FileCheck %s
+// RUN: greta-opt %s --greta-fuse --greta-configure=target=gfx942 --greta-to-tile --greta-tile-assign-layouts --greta-tile-pipeline --greta-tile-distribute | FileCheck %s --check-prefix=LANE
+
+// CHECK: %[[B:.*]] = greta_tile.local_alloc : <2 x tensor<32x256xf16>, <dim = 0, stride = 32, vector = 8, rows = 2, phases = 4>>
+// CHECK: scf.for
+// CHECK: greta_tile.convert_layout {{.*}} : tensor<32x256xf16, #greta_tile.layout<{reg = {{\[\[}}0, 1], [0, 2], [1, 0], [2, 0]], {{.*}} -> tensor<32x256xf16, #greta_tile.layout<{reg = {{\[\[}}1, 0], [2, 0], [0, 1], [0, 2]],
+// CHECK-NEXT: greta_tile.local_store %{{.*}}, %[[B]]
+
+// LANE: greta_tile.shared_store {{.*}} <4096 x vector<4xf16>>
+// LANE-NOT: greta_tile.shared_load {{.*}} x f16>
+func.func @product(%a: tensor<4096x4096xf16>, %b: tensor<4096x4096xf16>) -> tensor<4096x4096xf16> {
+  %0 = greta.matmul %a, %b : tensor<4096x4096xf16>, tensor<4096x4096xf16> -> tensor<4096x4096xf16>
+  return %0 : tensor<4096x4096xf16>
+}
