@@ -195,6 +195,16 @@ FailureOr<HsacoKernel> greta::emitHsaco(tile::FuncOp kernel,
       readHsacoStats(result.object, kernel.getName(), row);
   if (!stats)
     return kernel.emitError(llvm::toString(stats.takeError()));
+  if (kernel.walk([](tile::MmaOp) { return WalkResult::interrupt(); })
+          .wasInterrupted()) {
+    scope = options.nest("look at the main loop");
+    llvm::Expected<std::optional<LoopStats>> loop =
+        readHsacoLoop(result.object, kernel.getName(),
+                      kernel.getBlockSize() / row.waveSize, stats->occupancy);
+    if (!loop)
+      return kernel.emitError(llvm::toString(loop.takeError()));
+    stats->loop = *loop;
+  }
   result.stats = *stats;
   if (stats->scratchBytes || stats->vgprSpills || stats->sgprSpills)
     kernel.emitWarning("kernel '")

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "greta/Package/Hsaco.h"
+#include "greta/Sim/MainLoop.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/BinaryFormat/ELF.h"
 #include "llvm/BinaryFormat/MsgPackDocument.h"
@@ -44,6 +45,42 @@ static Expected<StringRef> findMetadata(StringRef object) {
   return broken("has no AMDGPU metadata");
 }
 
+/// The resources that alone allow no more waves than all together, in the
+/// names of the manifest; of the chip's own limits, "waves".
+static std::string limitOf(const TargetRow &row, const KernelStats &stats,
+                           unsigned blockSize) {
+  auto occupancy = [&](bool vgprs, bool sgprs, bool lds) {
+    return getOccupancy(row, vgprs ? stats.vgprs : 0, vgprs ? stats.agprs : 0,
+                        sgprs ? stats.sgprs : 0, lds ? stats.ldsBytes : 0,
+                        blockSize);
+  };
+  if (occupancy(false, false, false) <= stats.occupancy)
+    return "waves";
+  std::string limit;
+  auto add = [&](StringRef name, unsigned alone) {
+    if (alone <= stats.occupancy)
+      limit += (limit.empty() ? "" : ", ") + name.str();
+  };
+  add("vgprs", occupancy(true, false, false));
+  add("sgprs", occupancy(false, true, false));
+  add("lds_bytes", occupancy(false, false, true));
+  return limit;
+}
+
+Expected<std::optional<LoopStats>> greta::readHsacoLoop(StringRef object,
+                                                        StringRef name,
+                                                        unsigned waves,
+                                                        unsigned occupancy) {
+  Expected<std::optional<sim::MainLoop>> loop =
+      sim::findMainLoop(arrayRefFromStringRef(object), name, waves, occupancy);
+  if (!loop)
+    return loop.takeError();
+  if (!*loop)
+    return std::nullopt;
+  return LoopStats{(*loop)->instructions, (*loop)->matrix,
+                   (*loop)->matrixShare};
+}
+
 Expected<KernelStats> greta::readHsacoStats(StringRef object, StringRef name,
                                             const TargetRow &row) {
   Expected<StringRef> metadata = findMetadata(object);
@@ -77,9 +114,10 @@ Expected<KernelStats> greta::readHsacoStats(StringRef object, StringRef name,
     stats.scratchBytes = field(".private_segment_fixed_size");
     stats.vgprSpills = field(".vgpr_spill_count");
     stats.sgprSpills = field(".sgpr_spill_count");
-    stats.occupancy =
-        getOccupancy(row, stats.vgprs, stats.agprs, stats.sgprs, stats.ldsBytes,
-                     field(".max_flat_workgroup_size"));
+    unsigned blockSize = field(".max_flat_workgroup_size");
+    stats.occupancy = getOccupancy(row, stats.vgprs, stats.agprs, stats.sgprs,
+                                   stats.ldsBytes, blockSize);
+    stats.occupancyLimit = limitOf(row, stats, blockSize);
     return stats;
   }
   return broken("has no kernel '" + name + "'");

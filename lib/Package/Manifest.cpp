@@ -9,6 +9,7 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Config/llvm-config.h"
 #include "llvm/Support/SHA256.h"
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 using namespace mlir;
@@ -201,7 +202,15 @@ static Json kernelJson(const CompiledFunction &function,
                      {"scratch_bytes", stats->scratchBytes},
                      {"vgpr_spills", stats->vgprSpills},
                      {"sgpr_spills", stats->sgprSpills},
-                     {"occupancy", stats->occupancy}};
+                     {"occupancy", stats->occupancy},
+                     {"occupancy_limit", stats->occupancyLimit}};
+  // A share has three digits: no more can be meant.
+  if (kernel.stats && kernel.stats->loop)
+    json["stats"]["loop"] = {
+        {"instructions", kernel.stats->loop->instructions},
+        {"matrix", kernel.stats->loop->matrix},
+        {"matrix_share",
+         std::round(kernel.stats->loop->matrixShare * 1000) / 1000}};
   return json;
 }
 

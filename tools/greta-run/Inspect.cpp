@@ -1,5 +1,6 @@
 // Inspect.cpp: what a package holds and what devices there are, as text or
 // JSON.
+#include "Describe.h"
 #include "Options.h"
 
 #include <cstdio>
@@ -8,66 +9,6 @@
 namespace greta_run {
 namespace {
 using nlohmann::json;
-
-std::string shape(const json &Dims) {
-  std::string Text;
-  for (const json &D : Dims)
-    Text += (D.is_string() ? D.get<std::string>() : D.dump()) + "x";
-  return Text;
-}
-
-// "name: 4096xf16"
-std::string tensor(const json &T) {
-  return T["name"].get<std::string>() + ": " + shape(T["shape"]) +
-         T["dtype"].get<std::string>();
-}
-
-// {"a": 1, "b": 2} -> "a 1, b 2"
-std::string flat(const json &Object) {
-  std::string Text;
-  for (const auto &[Key, Value] : Object.items())
-    Text += (Text.empty() ? "" : ", ") + Key + " " +
-            (Value.is_string() ? Value.get<std::string>() : Value.dump());
-  return Text;
-}
-
-void printFunction(const json &F, const json *Device) {
-  std::string Args, Results;
-  for (const json &A : F["args"])
-    Args += (Args.empty() ? "" : ", ") + tensor(A);
-  for (const json &R : F["results"])
-    Results += (Results.empty() ? "" : ", ") + tensor(R);
-  printf("%s(%s) -> (%s)\n", F["name"].get<std::string>().c_str(), Args.c_str(),
-         Results.c_str());
-  for (const json &V : F["variants"]) {
-    std::string Id = V["id"];
-    printf("  %s: %s, %zu kernel%s, needs %s\n", Id.c_str(),
-           V["backend"].get<std::string>().c_str(), V["kernels"].size(),
-           V["kernels"].size() == 1 ? "" : "s", V["requires"].dump().c_str());
-    for (const json &K : V["kernels"]) {
-      printf("    %s: block %s, grid %s, LDS %s\n",
-             K["entry"].get<std::string>().c_str(), K["block"].dump().c_str(),
-             K["grid"].dump().c_str(),
-             K.value("lds_bytes", json(0)).dump().c_str());
-      if (K.contains("config"))
-        printf("      config: %s\n", flat(K["config"]).c_str());
-      if (K.contains("stats"))
-        printf("      stats: %s\n", flat(K["stats"]).c_str());
-    }
-    if (!Device || !Device->contains(Id))
-      continue;
-    const json &D = (*Device)[Id];
-    if (!D["runnable"].get<bool>()) {
-      printf("    not on this device: %s\n",
-             D["reason"].get<std::string>().c_str());
-      continue;
-    }
-    for (const json &K : D["kernels"])
-      for (const json &E : K["executables"])
-        printf("    driver, %s: %s\n", K["kernel"].get<std::string>().c_str(),
-               flat(E.value("statistics", json::object())).c_str());
-  }
-}
 
 // Per variant id of `Name`: whether the device runs it, and what its driver
 // made of it.
@@ -116,9 +57,11 @@ int inspect(const Options &O) {
   }
   for (const json &F : Manifest["functions"])
     if (O.Function.empty() || F["name"] == O.Function)
-      printFunction(F, Device.contains(F["name"])
-                           ? &Device[F["name"].get<std::string>()]
-                           : nullptr);
+      printf("%s",
+             describeFunction(F, Device.contains(F["name"])
+                                     ? &Device[F["name"].get<std::string>()]
+                                     : nullptr)
+                 .c_str());
   return 0;
 }
 

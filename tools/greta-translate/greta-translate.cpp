@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Describe.h"
 #include "Header.h"
 #include "greta/Package/Compile.h"
 #include "greta/Package/Frontend.h"
@@ -27,12 +28,14 @@ namespace cl = llvm::cl;
 
 namespace {
 enum class Action { None, Package, Hsaco, Amdgcn, LLVMIR, Spirv, Header };
+enum class Report { None, Text, Json };
 
 /// The command line. A copy, because lld resets every cl::opt of the process.
 struct Options {
   Action action;
   std::string input, output, targets, function, tuning;
   std::optional<unsigned> kernel;
+  Report report;
   bool timing;
 };
 } // namespace
@@ -74,6 +77,14 @@ static cl::opt<std::string>
     tuningFlag("tuning",
                cl::desc("Tuning database to take products' tiles from"),
                cl::value_desc("file"), cl::cat(category));
+static cl::opt<Report> reportFlag(
+    "report", cl::ValueOptional, cl::init(Report::None),
+    cl::desc("Print every kernel's configuration, registers and main loop; "
+             "may stand alone"),
+    cl::values(clEnumValN(Report::Text, "", ""),
+               clEnumValN(Report::Text, "text", "for people"),
+               clEnumValN(Report::Json, "json", "as the package's manifest")),
+    cl::cat(category));
 static cl::opt<bool> timingFlag("timing",
                                 cl::desc("Say on stderr where the time went"),
                                 cl::cat(category));
@@ -134,6 +145,14 @@ compileAll(std::vector<SourceFunction> &functions,
   return compiled;
 }
 
+/// As greta-run --inspect prints it of a package.
+static void printReport(ArrayRef<CompiledFunction> functions, Report report) {
+  std::string manifest = describePackage(functions).manifest;
+  llvm::outs() << (report == Report::Json
+                       ? manifest
+                       : greta_run::describeManifest(manifest));
+}
+
 static LogicalResult writePackage(ArrayRef<CompiledFunction> functions,
                                   const Options &options) {
   llvm::Expected<std::string> archive =
@@ -183,7 +202,7 @@ selectTargets(const Options &options) {
       parseTargets(options.targets);
   if (!rows)
     return error(llvm::toString(rows.takeError()));
-  if (options.action == Action::Package)
+  if (options.action == Action::Package || options.action == Action::None)
     return std::move(*rows);
   if (rows->size() != 1)
     return error("'" + options.targets + "' are " + llvm::Twine(rows->size()) +
@@ -219,8 +238,15 @@ static LogicalResult writeHeader(const Options &options) {
 }
 
 static LogicalResult translate(const Options &options, TimingScope &timing) {
-  if (options.action == Action::None)
+  bool reports = options.report != Report::None;
+  if (options.action == Action::None && !reports)
     return error("nothing to make; say for example --greta-to-package");
+  if (reports &&
+      llvm::is_contained({Action::Amdgcn, Action::LLVMIR, Action::Header},
+                         options.action))
+    return error("--report is about code objects; leave it out, or the form");
+  if (reports && options.action != Action::None && options.output == "-")
+    return error("--report goes to stdout; say with -o where the code goes");
   if (options.action == Action::Header)
     return writeHeader(options);
   FailureOr<SmallVector<const TargetRow *>> rows = selectTargets(options);
@@ -262,6 +288,10 @@ static LogicalResult translate(const Options &options, TimingScope &timing) {
       *functions, *rows, artifact, tuning ? &*tuning : nullptr, timing);
   if (failed(compiled))
     return failure();
+  if (reports)
+    printReport(*compiled, options.report);
+  if (options.action == Action::None)
+    return success();
   TimingScope writing = timing.nest("write");
   if (options.action == Action::Package)
     return writePackage(*compiled, options);
@@ -272,8 +302,9 @@ int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
   cl::HideUnrelatedOptions(category);
   cl::ParseCommandLineOptions(argc, argv, "GRETA's compiler\n");
-  Options options = {actionFlag,   inputFlag,  outputFlag,   targetsFlag,
-                     functionFlag, tuningFlag, std::nullopt, timingFlag};
+  Options options = {actionFlag,   inputFlag,    outputFlag,
+                     targetsFlag,  functionFlag, tuningFlag,
+                     std::nullopt, reportFlag,   timingFlag};
   if (kernelFlag.getNumOccurrences())
     options.kernel = kernelFlag;
   DefaultTimingManager manager;

@@ -35,6 +35,13 @@ llvm::Expected<KernelStats> readHsacoStats(llvm::StringRef object,
                                            llvm::StringRef name,
                                            const TargetRow &row);
 
+/// The main loop of kernel `name`, whose workgroups have `waves` waves and of
+/// which a SIMD holds `occupancy`; none without matrix instructions.
+llvm::Expected<std::optional<LoopStats>> readHsacoLoop(llvm::StringRef object,
+                                                       llvm::StringRef name,
+                                                       unsigned waves,
+                                                       unsigned occupancy);
+
 } // namespace greta
 
 #endif

@@ -43,10 +43,19 @@ struct KernelArg {
   mlir::AffineExpr value; // of an i32 scalar
 };
 
+/// The loop with the most matrix instructions.
+struct LoopStats {
+  unsigned instructions, matrix;
+  double matrixShare; // of its time that matrix units are busy, by the model
+};
+
 /// What the code object says about itself; absent where it does not.
 struct KernelStats {
   int64_t vgprs, sgprs, agprs, ldsBytes, scratchBytes, vgprSpills, sgprSpills,
       occupancy;
+  /// What keeps more waves out: vgprs, sgprs, lds_bytes, waves.
+  std::string occupancyLimit;
+  std::optional<LoopStats> loop; // none without matrix instructions
 };
 
 struct CompiledKernel {

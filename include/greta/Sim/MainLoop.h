@@ -1,0 +1,29 @@
+//===- MainLoop.h - a product's main loop, from its code alone --*- C++ -*-===//
+#ifndef GRETA_SIM_MAINLOOP_H
+#define GRETA_SIM_MAINLOOP_H
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+#include <optional>
+
+namespace greta::sim {
+
+struct MainLoop {
+  unsigned instructions = 0;
+  unsigned matrix = 0; ///< of them for the matrix unit
+  /// Of the loop's time, how much the matrix units are busy while all waves of
+  /// a compute unit run it, by the issue model: nothing in LDS conflicts, and
+  /// every block comes from memory.
+  double matrixShare = 0;
+};
+
+/// The shortest loop with the most matrix instructions; none without any.
+/// `wavesPerSimd` is the occupancy, `waves` those of a workgroup.
+llvm::Expected<std::optional<MainLoop>>
+findMainLoop(llvm::ArrayRef<uint8_t> codeObject, llvm::StringRef kernel,
+             unsigned waves, unsigned wavesPerSimd);
+
+} // namespace greta::sim
+
+#endif

@@ -1,0 +1,96 @@
+// Describe.cpp: what a manifest says about functions, as text for people.
+#include "Describe.h"
+
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+namespace greta_run {
+namespace {
+using nlohmann::json;
+
+std::string shape(const json &Dims) {
+  std::string Text;
+  for (const json &D : Dims)
+    Text += (D.is_string() ? D.get<std::string>() : D.dump()) + "x";
+  return Text;
+}
+
+// "name: 4096xf16"
+std::string tensor(const json &T) {
+  return T["name"].get<std::string>() + ": " + shape(T["shape"]) +
+         T["dtype"].get<std::string>();
+}
+
+std::string describeKernel(const json &K) {
+  std::string Text = "    " + K["entry"].get<std::string>() + ": block " +
+                     K["block"].dump() + ", grid " + K["grid"].dump() +
+                     ", LDS " + K.value("lds_bytes", json(0)).dump() + "\n";
+  if (K.contains("config"))
+    Text += "      config: " + flat(K["config"]) + "\n";
+  if (!K.contains("stats"))
+    return Text;
+  json Stats = K["stats"];
+  json Loop = Stats.value("loop", json());
+  Stats.erase("loop");
+  Text += "      stats: " + flat(Stats) + "\n";
+  if (!Loop.is_object())
+    return Text;
+  char Share[128];
+  snprintf(Share, sizeof(Share), "%.1f", 100 * Loop.value("matrix_share", 0.0));
+  return Text + "      main loop: " + Loop.value("matrix", json(0)).dump() +
+         " matrix instructions of " +
+         Loop.value("instructions", json(0)).dump() +
+         ", matrix units busy for " + Share + " % of its time\n";
+}
+
+} // namespace
+
+std::string flat(const json &Object) {
+  std::string Text;
+  for (const auto &[Key, Value] : Object.items())
+    Text += (Text.empty() ? "" : ", ") + Key + " " +
+            (Value.is_string() ? Value.get<std::string>() : Value.dump());
+  return Text;
+}
+
+std::string describeFunction(const json &F, const json *Device) {
+  std::string Args, Results;
+  for (const json &A : F["args"])
+    Args += (Args.empty() ? "" : ", ") + tensor(A);
+  for (const json &R : F["results"])
+    Results += (Results.empty() ? "" : ", ") + tensor(R);
+  std::string Text =
+      F["name"].get<std::string>() + "(" + Args + ") -> (" + Results + ")\n";
+  for (const json &V : F["variants"]) {
+    std::string Id = V["id"];
+    size_t Kernels = V["kernels"].size();
+    Text += "  " + Id + ": " + V["backend"].get<std::string>() + ", " +
+            std::to_string(Kernels) + (Kernels == 1 ? " kernel" : " kernels") +
+            ", needs " + V["requires"].dump() + "\n";
+    for (const json &K : V["kernels"])
+      Text += describeKernel(K);
+    if (!Device || !Device->contains(Id))
+      continue;
+    const json &D = (*Device)[Id];
+    if (!D["runnable"].get<bool>()) {
+      Text +=
+          "    not on this device: " + D["reason"].get<std::string>() + "\n";
+      continue;
+    }
+    for (const json &K : D["kernels"])
+      for (const json &E : K["executables"])
+        Text += "    driver, " + K["kernel"].get<std::string>() + ": " +
+                flat(E.value("statistics", json::object())) + "\n";
+  }
+  return Text;
+}
+
+std::string describeManifest(const std::string &Manifest) {
+  std::string Text;
+  const json Parsed = json::parse(Manifest);
+  for (const json &F : Parsed["functions"])
+    Text += describeFunction(F, nullptr);
+  return Text;
+}
+
+} // namespace greta_run

@@ -1,0 +1,23 @@
+// Describe.h: what a manifest says about functions, as text for people. Used by
+// greta-run --inspect and greta-translate --report.
+#ifndef GRETA_RUN_DESCRIBE_H
+#define GRETA_RUN_DESCRIBE_H
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+namespace greta_run {
+
+// {"a": 1, "b": 2} -> "a 1, b 2"
+std::string flat(const nlohmann::json &Object);
+
+// A function of a manifest with its variants and kernels; `Device`: what one
+// made of them, by variant, or null.
+std::string describeFunction(const nlohmann::json &F,
+                             const nlohmann::json *Device);
+
+// All functions of a manifest in JSON.
+std::string describeManifest(const std::string &Text);
+
+} // namespace greta_run
+#endif
