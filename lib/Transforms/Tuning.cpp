@@ -7,6 +7,7 @@
 #include "greta/Transforms/Tuning.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinTypeInterfaces.h"
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -200,11 +201,17 @@ llvm::Expected<TuningDatabase> TuningDatabase::load(StringRef path) {
   auto complain = [&](const Twine &what) {
     return bad("tuning database '" + path + "': " + what);
   };
+  // Devices and pipes may have no end.
+  llvm::sys::fs::file_status status;
+  if (std::error_code error = llvm::sys::fs::status(path, status))
+    return complain(error.message());
+  if (!llvm::sys::fs::is_regular_file(status))
+    return complain("it is no file");
+  if (status.getSize() > maxBytes)
+    return complain("it has more than 64 MiB");
   auto file = llvm::MemoryBuffer::getFile(path, /*IsText=*/true);
   if (!file)
     return complain(file.getError().message());
-  if ((*file)->getBufferSize() > maxBytes)
-    return complain("it has more than 64 MiB");
   llvm::Expected<TuningDatabase> database = parse((*file)->getBuffer());
   if (!database)
     return complain(llvm::toString(database.takeError()));

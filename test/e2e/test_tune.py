@@ -120,6 +120,7 @@ def test_killed_in_the_middle(source, tmp_path, sent):
         (["--targets=host"], "the target 'host' has no tiles to choose"),
         (["--targets=vulkan:portable"], "nothing was tuned"),
         (["--targets=gfx942", "--device=hip:7"], "nothing was tuned"),
+        (["--targets=gfx942", "--device=sim:gfx942"], "--device=sim:gfx942: there are hip[:N], vulkan[:N] and estimate"),
         (["--targets=gfx942", "--function=other"], "no public function 'other'"),
         (["--targets=gfx942", "--also={}]"], "--also={}]"),
         (["--targets=gfx942", '--also={"tile": "x"}'], "not a configuration"),

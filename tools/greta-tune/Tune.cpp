@@ -84,6 +84,13 @@ struct Place {
   }
 };
 
+/// The variant of a function that a Vulkan device takes by itself.
+struct Family {
+  std::string function, variant;
+  const TargetRow *row = nullptr; // whose first variant it is
+  std::string why;                // there is none
+};
+
 class Tuner {
 public:
   explicit Tuner(const Options &options) : options(options) {}
@@ -93,6 +100,7 @@ private:
   bool selectTargets();
   bool parseCandidates();
   Place placeFor(StringRef function, const TargetRow &row);
+  const Family &familyOf(StringRef function, tune::Device &device);
   tune::Device *open(const std::string &spec, std::string &why);
   bool tuneProduct(StringRef function, const TargetRow &row, const Place &place,
                    const TunableProduct &product);
@@ -112,12 +120,18 @@ private:
   TuningDatabase database;
   std::vector<TuningEntry> done; // of this function and target
   std::vector<std::pair<std::string, std::unique_ptr<tune::Device>>> devices;
+  Family family; // of the last function
   json::Array reports;
 };
 
 } // namespace
 
 bool Tuner::selectTargets() {
+  StringRef device = options.device;
+  if (!device.empty() && device != TuningEntry::estimate &&
+      !llvm::is_contained({"hip", "vulkan"}, device.split(':').first))
+    return fail("--device=" + device +
+                ": there are hip[:N], vulkan[:N] and estimate");
   Expected<SmallVector<const TargetRow *>> parsed =
       parseTargets(options.targets);
   if (!parsed)
@@ -184,26 +198,38 @@ Place Tuner::placeFor(StringRef function, const TargetRow &row) {
       open(asked.empty() ? "vulkan" : asked.str(), place.why);
   if (!device)
     return place;
-  SmallVector<const TargetRow *> families;
-  for (const TargetRow *one : rows)
-    if (one->isVulkan())
-      families.push_back(one);
-  Compiled all = compile(source, function, families, nullptr, options.sizes);
-  std::string chosen =
-      all.problem.empty()
-          ? device->choose(all.package, function.str(), place.why)
-          : "";
+  const Family &family = familyOf(function, *device);
   // Of a family's two variants the first has the matrix instructions.
-  auto first = llvm::find_if(all.variants, [&](const auto &variant) {
-    return variant.second == &row;
-  });
-  if (!all.problem.empty())
-    place.why = all.problem;
-  else if (!chosen.empty() && first->first == chosen)
+  if (!family.why.empty())
+    place.why = family.why;
+  else if (family.row == &row)
     place.device = device;
-  else if (!chosen.empty())
-    place.why = device->name() + " takes the variant " + chosen;
+  else
+    place.why = device->name() + " takes the variant " + family.variant;
   return place;
+}
+
+/// What the device takes of the Vulkan targets asked for.
+const Family &Tuner::familyOf(StringRef function, tune::Device &device) {
+  if (family.function == function)
+    return family;
+  family = Family();
+  family.function = function.str();
+  SmallVector<const TargetRow *> asked;
+  llvm::copy_if(rows, std::back_inserter(asked),
+                [](const TargetRow *row) { return row->isVulkan(); });
+  Compiled all = compile(source, function, asked, nullptr, options.sizes);
+  family.why = all.problem;
+  if (!family.why.empty())
+    return family;
+  family.variant = device.choose(all.package, family.function, family.why);
+  const TargetRow *last = nullptr;
+  for (const auto &[id, row] : all.variants) {
+    if (row != last && id == family.variant)
+      family.row = row;
+    last = row;
+  }
+  return family;
 }
 
 TuningEntry &Tuner::entryFor(const TunableProduct &product,
