@@ -1,6 +1,7 @@
 // Pipelined products: layouts, groups for the scheduler, fragments.
 // RUN: greta-opt %s --greta-fuse --greta-configure=target=gfx942 --greta-to-tile --greta-tile-assign-layouts | FileCheck %s --check-prefix=LAYOUT
 // RUN: greta-opt %s --greta-fuse --greta-configure=target=gfx942 --greta-to-tile --greta-tile-assign-layouts --greta-tile-pipeline --greta-tile-distribute | FileCheck %s --check-prefix=GROUPS
+// RUN: sed 's/slice = 32/slice = 64/' %s | greta-opt --greta-fuse --greta-configure=target=gfx942 --greta-to-tile --greta-tile-assign-layouts --greta-tile-pipeline --greta-tile-distribute | FileCheck %s --check-prefix=WHOLE
 // RUN: greta-translate --greta-to-llvmir --target=gfx942 %s | FileCheck %s --check-prefix=LLVM
 // RUN: sed 's/stages = 2, slice = 32/stages = 1/; s/16, 16, 16/16, 8, 16/' %s | greta-opt --greta-fuse --greta-configure=target=vulkan:nvidia --greta-to-tile --greta-tile-assign-layouts --greta-tile-pipeline --greta-tile-distribute --canonicalize --cse | FileCheck %s --check-prefix=FRAGMENTS
 
@@ -8,27 +9,40 @@
 // LAYOUT: greta_tile.dot %{{.*}}, %{{.*}}, {{.*}} : tensor<64x64xf16, #greta_tile.layout<{reg = {{\[\[}}0, 1], [0, 2], [0, 4]], lane = {{\[\[}}1, 0], [2, 0], [4, 0], [8, 0], [0, 8], [0, 16]]
 // LAYOUT-SAME: tensor<64x64xf16, #greta_tile.layout<{reg = {{\[\[}}1, 0], [2, 0], [4, 0]], lane = {{\[\[}}0, 1], [0, 2], [0, 4], [0, 8], [8, 0], [16, 0]]
 
-// The first slice's products have what reads the second, stores the next block and loads the one after between them; after the barrier the
-// second slice's have the reads of the next block.
+// The first slice's products have what reads the second, stores the next block and loads the one after between them, in this order and done
+// before the last three; after the barrier the second slice's have the reads of the next block.
 // GROUPS: scf.for
 // GROUPS-COUNT-4: greta_tile.shared_load
 // GROUPS-COUNT-8: greta_tile.mma
 // GROUPS-COUNT-4: greta_tile.shared_store
 // GROUPS-COUNT-4: greta_tile.ptr_load
-// GROUPS: schedule_group mma 1
-// GROUPS-NEXT: schedule_group shared_load 1
-// GROUPS-NEXT: schedule_group mma 1
-// GROUPS: schedule_group shared_store 1
-// GROUPS-NEXT: schedule_group mma 1
-// GROUPS-NEXT: schedule_group load 1
+// GROUPS: greta_tile.schedule_group shared_load 1
+// GROUPS-NEXT: greta_tile.schedule_group shared_load 1
+// GROUPS-NEXT: greta_tile.schedule_group mma 1
+// GROUPS-NEXT: greta_tile.schedule_group shared_load 1
+// GROUPS-NOT: schedule_group load
+// GROUPS-COUNT-4: schedule_group shared_store 1
+// GROUPS-NOT: schedule_group shared_store
+// GROUPS-COUNT-4: schedule_group load 1
+// GROUPS-NEXT: greta_tile.schedule_group mma 3
 // GROUPS: greta_tile.barrier
 // GROUPS-COUNT-4: greta_tile.shared_load
 // GROUPS-COUNT-8: greta_tile.mma
 // GROUPS-COUNT-4: schedule_group shared_load 1
-// GROUPS-NEXT: schedule_group mma 4
+// GROUPS-NEXT: greta_tile.schedule_group mma 3
 
+// Reads that feed the very products, of whole blocks, come four products ahead of theirs.
+// WHOLE: scf.for
+// WHOLE: schedule_group shared_store 1
+// WHOLE-NEXT: greta_tile.schedule_group shared_load 4
+// WHOLE-NEXT: greta_tile.schedule_group mma 1
+// WHOLE-COUNT-4: schedule_group load 1
+// WHOLE-NEXT: greta_tile.schedule_group mma 3
+// WHOLE: schedule_group shared_load 4
+// WHOLE-NEXT: greta_tile.schedule_group mma 8
+
+// LLVM: call void @llvm.amdgcn.sched.group.barrier(i32 256, i32 1, i32 0)
 // LLVM: call void @llvm.amdgcn.sched.group.barrier(i32 8, i32 1, i32 0)
-// LLVM-NEXT: call void @llvm.amdgcn.sched.group.barrier(i32 256, i32 1, i32 0)
 // LLVM: call void @llvm.amdgcn.sched.group.barrier(i32 512, i32 1, i32 0)
 // LLVM: call void @llvm.amdgcn.sched.group.barrier(i32 32, i32 1, i32 0)
 
