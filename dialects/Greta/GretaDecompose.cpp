@@ -301,16 +301,24 @@ Value MatmulOp::decompose(OpBuilder &builder) {
   Value zero = arith::ConstantOp::create(b, b.getZeroAttr(sumType));
   Value init = linalg::FillOp::create(b, zero, empty).getResult(0);
 
-  AffineExpr m = b.getAffineDimExpr(0), n = b.getAffineDimExpr(1),
-             k = b.getAffineDimExpr(2);
-  auto map = [&](AffineExpr x, AffineExpr y) {
-    return AffineMap::get(3, 0, {x, y}, b.getContext());
+  // Loops over the batch, m, n and k.
+  unsigned batch = getBatchRank(), loops = batch + 3;
+  AffineExpr m = b.getAffineDimExpr(batch), n = b.getAffineDimExpr(batch + 1),
+             k = b.getAffineDimExpr(batch + 2);
+  auto map = [&](AffineExpr x, AffineExpr y, bool batched = true) {
+    SmallVector<AffineExpr> results;
+    for (unsigned dim = 0; batched && dim < batch; ++dim)
+      results.push_back(b.getAffineDimExpr(dim));
+    results.append({x, y});
+    return AffineMap::get(loops, 0, results, b.getContext());
   };
   AffineMap maps[] = {getTransposeA() ? map(k, m) : map(m, k),
-                      getTransposeB() ? map(n, k) : map(k, n), map(m, n)};
-  utils::IteratorType iterators[] = {utils::IteratorType::parallel,
-                                     utils::IteratorType::parallel,
-                                     utils::IteratorType::reduction};
+                      getTransposeB() ? map(n, k, hasBatchedB())
+                                      : map(k, n, hasBatchedB()),
+                      map(m, n)};
+  SmallVector<utils::IteratorType> iterators(loops,
+                                             utils::IteratorType::parallel);
+  iterators.back() = utils::IteratorType::reduction;
   Value sums = generic(
       b, {getA(), getB()}, init, maps, iterators,
       [&](ImplicitLocOpBuilder &b, ValueRange v) -> Value {
@@ -328,9 +336,9 @@ Value MatmulOp::decompose(OpBuilder &builder) {
   if (resultElement == sumType)
     return sums;
   Value rounded = tensor::EmptyOp::create(b, shapes[0], resultElement);
-  AffineMap identity = b.getMultiDimIdentityMap(2);
+  AffineMap identity = b.getMultiDimIdentityMap(loops - 1);
   return generic(b, sums, rounded, {identity, identity},
-                 ArrayRef(iterators).take_front(2),
+                 ArrayRef(iterators).drop_back(),
                  [](ImplicitLocOpBuilder &, ValueRange v) { return v[0]; });
 }
 

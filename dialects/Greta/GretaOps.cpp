@@ -208,48 +208,88 @@ LogicalResult RopeOp::verify() {
   return checkSameType(*this, "result", getType(), "x", type);
 }
 
-LogicalResult MatmulOp::verify() {
-  if (failed(checkPlain(*this)) ||
-      failed(checkRank(*this, "a", getA(), 2,
-                       getTransposeA() ? "[K, M]" : "[M, K]")) ||
-      failed(checkRank(*this, "b", getB(), 2,
-                       getTransposeB() ? "[N, K]" : "[K, N]")) ||
-      failed(checkRank(*this, "result", getResult(), 2, "[M, N]")))
+/// Operands that a product multiplies, and the result that it rounds to.
+static LogicalResult checkProductTypes(MatmulOp op) {
+  Type a = op.getA().getType().getElementType();
+  Type b = op.getB().getType().getElementType();
+  Type result = op.getType().getElementType();
+  bool isFloat8 = isa<Float8E4M3FNType, Float8E5M2Type, Float8E4M3FNUZType,
+                      Float8E5M2FNUZType>(a);
+  if (!a.isInteger(8) && !isFloat8 &&
+      failed(checkFloat(op, "a", op.getA(),
+                        "f32, f16, bf16, i8, f8E4M3FN, f8E5M2, f8E4M3FNUZ or "
+                        "f8E5M2FNUZ")))
     return failure();
-  Type element = getA().getType().getElementType();
-  if (!element.isInteger(8) &&
-      failed(checkFloat(*this, "a", getA(), "f32, f16, bf16 or i8")))
-    return failure();
-  if (getB().getType().getElementType() != element)
-    return emitOpError() << "'b' has element type "
-                         << getB().getType().getElementType() << "; it must be "
-                         << element
-                         << ", the element type of 'a': convert one with arith";
-  Type result = getType().getElementType();
-  if (element.isInteger(8)) {
+  bool mixes = (isa<Float8E4M3FNType, Float8E5M2Type>(a) &&
+                isa<Float8E4M3FNType, Float8E5M2Type>(b)) ||
+               (isa<Float8E4M3FNUZType, Float8E5M2FNUZType>(a) &&
+                isa<Float8E4M3FNUZType, Float8E5M2FNUZType>(b));
+  if (b != a && !mixes)
+    return op.emitOpError()
+           << "'b' has element type " << b << "; it must be " << a
+           << (isFloat8 ? ", the element type of 'a', or the "
+                          "other 8-bit float of its kind"
+                        : ", the element type of 'a'")
+           << ": convert one with arith";
+  if (a.isInteger(8)) {
     if (!result.isInteger(32))
-      return emitOpError() << "'result' has element type " << result
-                           << "; a product of i8 is i32: convert it after";
-  } else if (result != element && !result.isF32()) {
-    return emitOpError() << "'result' has element type " << result
-                         << "; it must be " << element
-                         << " or f32: convert it after";
+      return op.emitOpError() << "'result' has element type " << result
+                              << "; a product of i8 is i32: convert it after";
+    return success();
   }
-  bool ta = getTransposeA(), tb = getTransposeB();
-  int64_t k = getA().getType().getDimSize(ta ? 0 : 1);
-  int64_t m = getA().getType().getDimSize(ta ? 1 : 0);
-  int64_t n = getB().getType().getDimSize(tb ? 0 : 1);
-  if (getSplit() != 1 && !(*this)->getParentOfType<KernelOp>())
+  if (isFloat8 && !isa<Float32Type, Float16Type, BFloat16Type>(result))
+    return op.emitOpError() << "'result' has element type " << result
+                            << "; it takes f32, f16 or bf16: convert with "
+                               "arith after this op";
+  if (isFloat8)
+    return success();
+  if (result != a && !result.isF32())
+    return op.emitOpError()
+           << "'result' has element type " << result << "; it must be " << a
+           << " or f32: convert it after";
+  return success();
+}
+
+LogicalResult MatmulOp::verify() {
+  if (failed(checkPlain(*this)) || failed(checkProductTypes(*this)))
+    return failure();
+  RankedTensorType a = getA().getType(), b = getB().getType();
+  int64_t rank = a.getRank();
+  if (rank < 2)
+    return emitOpError() << "'a' has rank " << rank << "; it is "
+                         << (getTransposeA() ? "[.., K, M]" : "[.., M, K]")
+                         << " of rank 2 or more: reshape it";
+  if (b.getRank() != 2 && b.getRank() != rank)
+    return emitOpError() << "'b' has rank " << b.getRank() << "; it is "
+                         << (getTransposeB() ? "[.., N, K]" : "[.., K, N]")
+                         << " of the rank of 'a', " << rank
+                         << (rank == 2 ? ""
+                                       : ", or 2 for one that serves the batch")
+                         << ": reshape it";
+  if (failed(checkRank(*this, "result", getResult(), rank,
+                       rank == 2 ? "[M, N]" : "[.., M, N]")))
+    return failure();
+  for (int64_t dim = 0; dim < getBatchRank(); ++dim) {
+    int64_t size = a.getDimSize(dim);
+    if ((hasBatchedB() &&
+         failed(checkDim(*this, "b", getB(), dim, size, "the batch of 'a'"))) ||
+        failed(checkDim(*this, "result", getResult(), dim, size,
+                        "the batch of 'a'")))
+      return failure();
+  }
+  if (getSplit() != 1 && (!(*this)->getParentOfType<KernelOp>() || rank > 2))
     return emitOpError() << "has 'split' " << getSplit()
                          << "; greta-configure chooses it for kernels: ask for "
                             "it in 'greta.config'";
+  int64_t m = a.getDimSize(dimM());
   if (!ShapedType::isDynamic(m))
     m *= getSplit();
-  if (failed(checkDim(*this, "b", getB(), tb ? 1 : 0, k, "K of 'a'")) ||
-      failed(checkDim(*this, "result", getResult(), 0, m,
+  if (failed(checkDim(*this, "b", getB(), dimKOfB(), getDepth(), "K of 'a'")) ||
+      failed(checkDim(*this, "result", getResult(), rank - 2, m,
                       getSplit() == 1 ? "M of 'a'" : "M of 'a' times 'split'")))
     return failure();
-  return checkDim(*this, "result", getResult(), 1, n, "N of 'b'");
+  return checkDim(*this, "result", getResult(), rank - 1, b.getDimSize(dimN()),
+                  "N of 'b'");
 }
 
 LogicalResult DequantOp::verify() {
@@ -339,14 +379,18 @@ LogicalResult SwigluOp::reifyResultShapes(OpBuilder &builder,
 LogicalResult MatmulOp::reifyResultShapes(OpBuilder &builder,
                                           ReifiedRankedShapedTypeDims &shapes) {
   // A dimension that the result's type gives stays static.
-  auto size = [&](unsigned dim, Value operand,
+  auto size = [&](int64_t dim, Value operand,
                   int64_t operandDim) -> OpFoldResult {
     if (!getType().isDynamicDim(dim))
       return builder.getIndexAttr(getType().getDimSize(dim));
     return tensor::getMixedSize(builder, getLoc(), operand, operandDim);
   };
-  shapes.push_back({size(0, getA(), getTransposeA() ? 1 : 0),
-                    size(1, getB(), getTransposeB() ? 0 : 1)});
+  SmallVector<OpFoldResult> &sizes = shapes.emplace_back();
+  int64_t batch = getBatchRank();
+  for (int64_t dim = 0; dim < batch; ++dim)
+    sizes.push_back(size(dim, getA(), dim));
+  sizes.push_back(size(batch, getA(), dimM()));
+  sizes.push_back(size(batch + 1, getB(), dimN()));
   return success();
 }
 LogicalResult

@@ -134,12 +134,14 @@ def Greta_MatmulOp : Greta_Op<"matmul"> {
   let description = [{
     | operand | shape |
     |---|---|
-    | `a` | `[M, K]`, or `[K, M]` with `transpose_a` |
-    | `b` | `[K, N]`, or `[N, K]` with `transpose_b`; the element type of `a` |
-    | result | `[M, N]` |
+    | `a` | `[.., M, K]`, or `[.., K, M]` with `transpose_a` |
+    | `b` | `[.., K, N]`, or `[.., N, K]` with `transpose_b`; of rank 2 it serves the whole batch |
+    | result | `[.., M, N]` |
 
-    `y[m, n] = sum(a[m, k] * b[k, n])`. f32, f16 and bf16 accumulate in f32, rounded once to a result of f32 or of the
-    operands' type; i8 accumulates in i32, which is the result.
+    `y[.., m, n] = sum(a[.., m, k] * b[.., k, n])`; the leading dimensions are the batch, the same in all. `a` and `b` have one element type. f32,
+    f16 and bf16 accumulate in f32, rounded once to a result of f32 or of the operands' type; i8 accumulates in i32, which is the result. Floats
+    of 8 bits (f8E4M3FN and f8E5M2, which may be mixed, f8E4M3FNUZ and f8E5M2FNUZ likewise) accumulate in f32, rounded once to a result of f32,
+    f16 or bf16.
 
     `split` stands in kernels only, where `greta-configure` sets it: with more than 1 the result is `[split * M, N]`, the products of
     that many ranges of K below each other, for `greta.sum_parts`.
@@ -153,6 +155,19 @@ def Greta_MatmulOp : Greta_Op<"matmul"> {
   let arguments = (ins AnyRankedTensor:$a, AnyRankedTensor:$b, UnitAttr:$transpose_a, UnitAttr:$transpose_b,
                        DefaultValuedAttr<ConfinedAttr<I64Attr, [IntPositive]>, "1">:$split);
   let results = (outs AnyRankedTensor:$result);
+  let extraClassDeclaration = [{
+    /// The dimensions of `a` that are M and K, of `b` that are K and N.
+    int64_t dimM() { return getA().getType().getRank() - (getTransposeA() ? 1 : 2); }
+    int64_t dimKOfA() { return getA().getType().getRank() - (getTransposeA() ? 2 : 1); }
+    int64_t dimKOfB() { return getB().getType().getRank() - (getTransposeB() ? 1 : 2); }
+    int64_t dimN() { return getB().getType().getRank() - (getTransposeB() ? 2 : 1); }
+    /// The extent of K.
+    int64_t getDepth() { return getA().getType().getDimSize(dimKOfA()); }
+    /// Leading dimensions of the result.
+    int64_t getBatchRank() { return getType().getRank() - 2; }
+    /// Whether `b` is another one in every product of a batch.
+    bool hasBatchedB() { return getBatchRank() > 0 && getB().getType().getRank() > 2; }
+  }];
 }
 
 def Greta_DequantOp : Greta_Op<"dequant"> {

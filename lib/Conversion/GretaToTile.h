@@ -83,6 +83,10 @@ private:
   /// space.
   Access access(mlir::RankedTensorType tensor, mlir::AffineMap shape,
                 const Mapping &mapping, mlir::Value below = {});
+  mlir::AffineExpr strideOf(int64_t spaceDim, mlir::AffineMap shape,
+                            const Mapping &mapping);
+  mlir::Value inBatch(mlir::Value pointer, mlir::AffineMap shape,
+                      const Mapping &mapping);
   mlir::Value load(mlir::BlockArgument argument, const Mapping &mapping);
   void store(unsigned output, mlir::Value value);
   mlir::AffineMap shapeOfArgument(unsigned index);
@@ -167,6 +171,9 @@ private:
   Pointers pointers;
   Mapping identity;
   llvm::SmallVector<Dim> dims;
+  /// The batch of a product: a workgroup has one index of each, which moves
+  /// the tensors' pointers, so that blocks do not have these dimensions.
+  llvm::SmallVector<Dim> batch;
   unsigned columnDim = 0;
   int pairDim = -1;
   unsigned depthDim = 0; // of a product with few rows

@@ -25,9 +25,7 @@ using namespace greta;
 
 void SpaceEmitter::addDepth() {
   MLIRContext *context = kernel.getContext();
-  MatmulOp matmul = space.matmul;
-  int64_t depth =
-      matmul.getA().getType().getDimSize(matmul.getTransposeA() ? 0 : 1);
+  int64_t depth = MatmulOp(space.matmul).getDepth();
   depthDim = dims.size();
   auto add = [&](Dim::Kind kind, int64_t extent, int64_t size, int64_t unit) {
     dims.push_back({kind, -1, extent, getAffineConstantExpr(size, context),

@@ -19,8 +19,11 @@ Value SpaceEmitter::loadMatrix(Value v, bool transposed, Value row,
   auto argument = cast<BlockArgument>(v);
   auto tensor = cast<RankedTensorType>(v.getType());
   AffineMap stored = shapeOfArgument(argument.getArgNumber());
-  AffineExpr sizes[2] = {stored.getResult(transposed), // as [rows, columns]
-                         stored.getResult(!transposed)};
+  MatmulOp matmul = space.matmul;
+  AffineExpr depth =
+      stored.getResult(isB ? matmul.dimKOfB() : matmul.dimKOfA());
+  AffineExpr sizes[2] = {isB ? depth : dims[0].size, // as [rows, columns]
+                         isB ? dims[1].size : depth};
   int64_t block[2] = {isB ? config.depth : dims[0].extent,
                       isB ? dims[1].extent : config.depth};
   SmallVector<Value> offsets = {row, column}, dynamicStrides, bounds;
@@ -53,10 +56,18 @@ Value SpaceEmitter::loadMatrix(Value v, bool transposed, Value row,
       if (dim != kDim && dim != fast)
         clamped.push_back(dim);
     }
+  // The leading dimensions of A are the space's; B may have none of them.
+  Mapping mapping = identityMapping(tensor.getRank());
+  if (!batch.empty() && (!isB || matmul.hasBatchedB()))
+    keep(sizes[0].getLargestKnownDivisor() * sizes[1].getLargestKnownDivisor() *
+         bytes);
+  else
+    mapping.clear();
   return tile::LoadOp::create(
       b, RankedTensorType::get(block, tensor.getElementType()),
-      pointers.inputs[argument.getArgNumber()], offsets, dynamicStrides, bounds,
-      Value(), strides, bounded, std::max(align, bytes), clamped);
+      inBatch(pointers.inputs[argument.getArgNumber()], stored, mapping),
+      offsets, dynamicStrides, bounds, Value(), strides, bounded,
+      std::max(align, bytes), clamped);
 }
 
 /// Whole blocks, as many for one part as for another, but for the last.
@@ -88,9 +99,8 @@ SmallVector<Value> SpaceEmitter::computeLoop() {
   bool isInteger = op.getA().getType().getElementType().isInteger(8);
   auto type = blockType(identity, isInteger ? Type(b.getI32Type())
                                             : Type(b.getF32Type()));
-  unsigned ta = op.getTransposeA();
   auto a = cast<BlockArgument>(op.getA());
-  AffineExpr depth = shapeOfArgument(a.getArgNumber()).getResult(1 - ta);
+  AffineExpr depth = shapeOfArgument(a.getArgNumber()).getResult(op.dimKOfA());
   Value zero = arith::ConstantOp::create(b, b.getZeroAttr(type));
   SmallVector<Value> zeros(products.size(), zero);
   // There may be nothing to load.
@@ -98,17 +108,30 @@ SmallVector<Value> SpaceEmitter::computeLoop() {
     return zeros;
   Value row = dims[0].offset ? dims[0].offset : i32(b, 0);
   Value column = dims[1].offset ? dims[1].offset : i32(b, 0);
+  // A block's first element is read also where it is masked: there must be one.
+  OpBuilder::InsertionGuard guard(b);
+  scf::IfOp filled;
+  if (!isa<AffineConstantExpr>(depth)) {
+    Value some = arith::CmpIOp::create(b, arith::CmpIPredicate::sgt,
+                                       scalars.get(b, depth), i32(b, 0));
+    filled = scf::IfOp::create(b, ValueRange(zeros).getTypes(), some,
+                               /*addThenBlock=*/true, /*addElseBlock=*/true);
+    b.setInsertionPointToEnd(filled.elseBlock());
+    scf::YieldOp::create(b, zeros);
+    b.setInsertionPointToEnd(filled.thenBlock());
+  }
   auto [begin, length] = depthRange(depth, config.depth);
   auto product =
       scf::ForOp::create(b, i32(b, 0), length, i32(b, config.depth), zeros);
+  if (filled)
+    scf::YieldOp::create(b, product.getResults());
   if (config.pipeline)
     product->setAttr("greta_tile.pipeline", config.pipeline);
-  OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToEnd(product.getBody());
   Value k = product.getInductionVar();
   if (begin)
     k = arith::AddIOp::create(b, begin, k);
-  Value left = loadMatrix(op.getA(), ta, row, k, /*isB=*/false);
+  Value left = loadMatrix(op.getA(), op.getTransposeA(), row, k, /*isB=*/false);
   SmallVector<Value> next;
   for (auto [each, sum] : llvm::zip(products, product.getRegionIterArgs())) {
     Value right =
@@ -117,5 +140,5 @@ SmallVector<Value> SpaceEmitter::computeLoop() {
         tile::DotOp::create(b, type, left, right, sum, config.matrix));
   }
   scf::YieldOp::create(b, next);
-  return product.getResults();
+  return filled ? filled.getResults() : product.getResults();
 }

@@ -71,9 +71,14 @@ SpaceEmitter::SpaceEmitter(ImplicitLocOpBuilder &b, KernelOp kernel,
     columnDim = 1;
     return;
   }
-  for (unsigned group = 0; group < space.groups.size(); ++group)
-    add(Dim::Group, group, config.rows[group],
-        split > 1 ? rowsOfProduct() : space.rows(group, context));
+  for (unsigned group = 0; group < space.groups.size(); ++group) {
+    AffineExpr rows = split > 1 ? rowsOfProduct() : space.rows(group, context);
+    if (space.matmul && group + 1 < space.groups.size())
+      batch.push_back(
+          {Dim::Group, group, 1, rows, /*masked=*/false, Value(), 0});
+    else
+      add(Dim::Group, group, config.rows[group], rows);
+  }
   AffineExpr two = getAffineConstantExpr(2, context);
   if (space.pairs == Space::Pairs::Halves) {
     pairDim = dims.size();
@@ -108,10 +113,12 @@ AffineExpr SpaceEmitter::workgroups() {
       continue;
     count = count * dim.size.ceilDiv(dim.extent);
   }
+  for (const Dim &dim : batch)
+    count = count * dim.size;
   return count;
 }
 
-/// The offsets of workgroup `index`: columns vary fastest.
+/// The offsets of workgroup `index`: columns vary fastest, the batch slowest.
 void SpaceEmitter::locate(Value index) {
   SmallVector<Dim *> shared;
   for (Dim &dim : dims)
@@ -138,6 +145,21 @@ void SpaceEmitter::locate(Value index) {
           b, dim.offset,
           i32(b, cast<AffineConstantExpr>(dim.size).getValue() - dim.extent));
   };
+  if (!batch.empty()) {
+    Value each = i32(b, 1);
+    for (const Dim *dim : shared)
+      each = arith::MulIOp::create(b, each, countOf(*dim));
+    Value product = arith::DivUIOp::create(b, index, each);
+    index = arith::RemUIOp::create(b, index, each);
+    for (Dim &dim : llvm::reverse(batch)) {
+      dim.offset = product;
+      if (&dim == batch.begin())
+        break;
+      Value count = scalars.get(b, dim.size);
+      dim.offset = arith::RemUIOp::create(b, product, count);
+      product = arith::DivUIOp::create(b, product, count);
+    }
+  }
   // The parts of a split product follow one another.
   auto takePart = [&](Value tiles) {
     if (split == 1)
@@ -232,6 +254,43 @@ AffineMap SpaceEmitter::shapeOfArgument(unsigned index) {
   return cast<AffineMapAttr>(kernel.getShapes()[index]).getValue();
 }
 
+/// Elements between neighbours along a dimension of the space in a tensor of
+/// `shape` that `mapping` indexes.
+AffineExpr SpaceEmitter::strideOf(int64_t spaceDim, AffineMap shape,
+                                  const Mapping &mapping) {
+  AffineExpr stride = getAffineConstantExpr(1, kernel.getContext());
+  for (unsigned i = mapping.size(); i-- > 0 && mapping[i] != spaceDim;)
+    stride = stride * shape.getResult(i);
+  return stride;
+}
+
+/// `pointer` at the tensor's part that belongs to this workgroup's product,
+/// moved before all loops.
+Value SpaceEmitter::inBatch(Value pointer, AffineMap shape,
+                            const Mapping &mapping) {
+  OpBuilder::InsertionGuard guard(b);
+  while (auto around =
+             dyn_cast<scf::ForOp>(b.getInsertionBlock()->getParentOp()))
+    b.setInsertionPoint(around);
+  for (const Dim &dim : batch) {
+    int64_t last = space.groups[dim.group].back();
+    if (!llvm::is_contained(mapping, last))
+      continue;
+    auto wide = [&](Value value) -> Value {
+      return arith::ExtSIOp::create(b, b.getI64Type(), value);
+    };
+    AffineExpr stride = strideOf(last, shape, mapping);
+    auto fixed = dyn_cast<AffineConstantExpr>(stride);
+    Value elements =
+        fixed
+            ? arith::ConstantIntOp::create(b, fixed.getValue(), 64).getResult()
+            : wide(scalars.get(b, stride));
+    pointer = tile::PtrAddOp::create(
+        b, pointer, arith::MulIOp::create(b, wide(dim.offset), elements));
+  }
+  return pointer;
+}
+
 /// The operands that greta_tile.load and store share.
 struct SpaceEmitter::Access {
   SmallVector<Value> offsets, dynamicStrides, bounds;
@@ -252,13 +311,6 @@ SpaceEmitter::Access SpaceEmitter::access(RankedTensorType tensor,
       unit = std::min<int64_t>(unit, multiple & -multiple);
   };
   AffineExpr one = getAffineConstantExpr(1, kernel.getContext());
-  /// Elements between neighbours along the tensor's dimension.
-  auto strideOf = [&](int64_t spaceDim) {
-    AffineExpr stride = one;
-    for (unsigned i = mapping.size(); i-- > 0 && mapping[i] != spaceDim;)
-      stride = stride * shape.getResult(i);
-    return stride;
-  };
   bool isHalf = llvm::is_contained(mapping, space.rank());
   for (auto [i, dim] : llvm::enumerate(dims)) {
     if (!isMapped(dim, mapping)) {
@@ -268,7 +320,7 @@ SpaceEmitter::Access SpaceEmitter::access(RankedTensorType tensor,
     }
     AffineExpr stride = one;
     if (dim.kind == Dim::Group)
-      stride = strideOf(space.groups[dim.group].back());
+      stride = strideOf(space.groups[dim.group].back(), shape, mapping);
     else if (space.pairs == Space::Pairs::Neighbours && !isHalf)
       stride = dim.kind == Dim::Column ? one * 2 : one;
     else if (dim.kind == Dim::Pair)
@@ -303,6 +355,11 @@ SpaceEmitter::Access SpaceEmitter::access(RankedTensorType tensor,
       keep(stride.getLargestKnownDivisor() * bytes);
     }
   }
+  for (const Dim &dim : batch)
+    if (isMapped(dim, mapping))
+      keep(strideOf(space.groups[dim.group].back(), shape, mapping)
+               .getLargestKnownDivisor() *
+           bytes);
   result.align = std::max(unit, bytes);
   return result;
 }
@@ -325,8 +382,9 @@ Value SpaceEmitter::load(BlockArgument argument, const Mapping &mapping) {
       other = arith::ConstantOp::create(b, b.getZeroAttr(element));
     }
   }
-  return tile::LoadOp::create(b, blockType(mapping, element),
-                              pointers.inputs[argument.getArgNumber()],
+  Value pointer = inBatch(pointers.inputs[argument.getArgNumber()],
+                          shapeOfArgument(argument.getArgNumber()), mapping);
+  return tile::LoadOp::create(b, blockType(mapping, element), pointer,
                               a.offsets, a.dynamicStrides, a.bounds, other,
                               a.strides, a.bounded, a.align);
 }
@@ -363,9 +421,9 @@ void SpaceEmitter::store(unsigned output, Value v) {
   if (split > 1)
     below = arith::MulIOp::create(b, part, scalars.get(b, rowsOfProduct()));
   Access a = access(tensor, shape, identity, below);
-  tile::StoreOp::create(b, block, pointers.outputs[output], a.offsets,
-                        a.dynamicStrides, a.bounds, a.strides, a.bounded,
-                        a.align);
+  tile::StoreOp::create(
+      b, block, inBatch(pointers.outputs[output], shape, identity), a.offsets,
+      a.dynamicStrides, a.bounds, a.strides, a.bounded, a.align);
 }
 
 //===----------------------------------------------------------------------===//

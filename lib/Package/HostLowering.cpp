@@ -55,45 +55,57 @@ using namespace greta;
 // Matrix products
 //===----------------------------------------------------------------------===//
 
-/// The generics of `func` that are products of two matrices.
+/// The generics of `func` that are products of two matrices, or of a batch of
+/// them.
 static SmallVector<linalg::GenericOp> findContractions(func::FuncOp func) {
   SmallVector<linalg::GenericOp> products;
   func.walk([&](linalg::GenericOp op) {
-    if (op.getNumLoops() == 3 && op.getNumReductionLoops() == 1 &&
+    if (op.getNumLoops() >= 3 && op.getNumReductionLoops() == 1 &&
         op.getNumDpsInputs() == 2 && linalg::isaContractionOpInterface(op))
       products.push_back(op);
   });
   return products;
 }
 
-/// A copy of the matrix `value` with its dimensions swapped.
-static Value transpose(ImplicitLocOpBuilder &b, Value value) {
-  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, b.getLoc(), value);
-  std::swap(sizes[0], sizes[1]);
-  Value empty = tensor::EmptyOp::create(
-      b, sizes, cast<RankedTensorType>(value.getType()).getElementType());
-  return linalg::TransposeOp::create(b, value, empty, ArrayRef<int64_t>{1, 0})
-      ->getResult(0);
+/// `values` with the last two swapped.
+template <typename T> static SmallVector<T> swapLast(SmallVector<T> values) {
+  std::swap(values[values.size() - 2], values.back());
+  return values;
 }
 
-/// A product's loops come as (m, n, k).
+/// A copy of the matrices `value` with their dimensions swapped.
+static Value transpose(ImplicitLocOpBuilder &b, Value value) {
+  SmallVector<OpFoldResult> sizes =
+      swapLast(tensor::getMixedSizes(b, b.getLoc(), value));
+  Value empty = tensor::EmptyOp::create(
+      b, sizes, cast<RankedTensorType>(value.getType()).getElementType());
+  auto order = swapLast(llvm::to_vector(llvm::seq<int64_t>(0, sizes.size())));
+  return linalg::TransposeOp::create(b, value, empty, order)->getResult(0);
+}
+
+/// A product's loops come as (batch, m, n, k).
 static LogicalResult interchangeContractions(func::FuncOp func) {
   IRRewriter rewriter(func.getContext());
   for (linalg::GenericOp op : findContractions(func)) {
     SmallVector<AffineMap> maps = op.getIndexingMapsArray();
-    bool alongN = maps[1].getResult(1) == rewriter.getAffineDimExpr(1);
+    unsigned loops = op.getNumLoops();
+    auto last = [](AffineMap map) {
+      return map.getResult(map.getNumResults() - 1);
+    };
+    bool alongN = last(maps[1]) == rewriter.getAffineDimExpr(loops - 2);
     rewriter.setInsertionPoint(op);
     if (alongN) {
-      (void)linalg::interchangeGenericOp(rewriter, op, {0, 2, 1});
+      auto order = swapLast(llvm::to_vector(llvm::seq<unsigned>(0, loops)));
+      (void)linalg::interchangeGenericOp(rewriter, op, order);
       continue;
     }
     // B has its rows along k, so k is innermost; A must have, too.
-    if (maps[0].getResult(0) != rewriter.getAffineDimExpr(0)) {
+    if (last(maps[0]) != rewriter.getAffineDimExpr(loops - 1)) {
       ImplicitLocOpBuilder b(op.getLoc(), rewriter);
       Value copy = transpose(b, op.getInputs()[0]);
-      maps[0] = AffineMap::get(
-          3, 0, {rewriter.getAffineDimExpr(0), rewriter.getAffineDimExpr(2)},
-          op.getContext());
+      maps[0] = AffineMap::get(loops, 0,
+                               swapLast(llvm::to_vector(maps[0].getResults())),
+                               op.getContext());
       rewriter.modifyOpInPlace(op, [&] {
         op->setOperand(0, copy);
         op.setIndexingMapsAttr(rewriter.getAffineMapArrayAttr(maps));
@@ -110,8 +122,9 @@ static LogicalResult tileContractions(func::FuncOp func) {
         op.getIteratorTypesArray().back() == utils::IteratorType::reduction;
     // Loops (m, n, k): 32 rows of B stay in the second-level cache for all of
     // m. Loops (m, k, n): a block of 256 x 512 does.
-    SmallVector<int64_t> sizes = alongK ? SmallVector<int64_t>{0, 32, 0}
-                                        : SmallVector<int64_t>{0, 256, 512};
+    SmallVector<int64_t> sizes(op.getNumLoops(), 0);
+    sizes[sizes.size() - 2] = alongK ? 32 : 256;
+    sizes.back() = alongK ? 0 : 512;
     rewriter.setInsertionPoint(op);
     linalg::LinalgTilingOptions options;
     options.setTileSizes(sizes);

@@ -23,14 +23,10 @@ static constexpr int64_t loadedRegisters = 64, sumRegisters = 64;
 /// Waves that a SIMD wants to hide latency behind.
 static constexpr int64_t wavesPerSimd = 4;
 
-static int64_t depthOf(MatmulOp matmul) {
-  return matmul.getA().getType().getDimSize(matmul.getTransposeA() ? 0 : 1);
-}
-
 bool greta::fitsDecode(const Space &space, const SpaceConfig &config) {
   if (!space.matmul)
     return false;
-  int64_t depth = depthOf(space.matmul);
+  int64_t depth = MatmulOp(space.matmul).getDepth();
   // Packed weights are taken by words.
   bool isPacked = false;
   for (MatmulOp product : space.products())
@@ -66,7 +62,7 @@ FailureOr<std::optional<Choice>> greta::chooseDecode(const Space &space,
     return std::optional<Choice>();
   int64_t rows = matmul.getA().getType().getDimSize(matmul.getTransposeA());
   int64_t columns = matmul.getType().getDimSize(1);
-  int64_t depth = depthOf(matmul);
+  int64_t depth = matmul.getDepth();
   bool alongDepth = matmul.getTransposeB();
 
   unsigned bits = 32;

@@ -79,11 +79,11 @@ FailureOr<std::optional<int64_t>> greta::askedSplit(MatmulOp matmul,
     return matmul.emitOpError("has a 'greta.config' whose 'split' is not from "
                               "1 to ")
            << mostSplit;
-  bool isDynamic = ShapedType::isDynamic(
-      matmul.getA().getType().getDimSize(matmul.getTransposeA() ? 0 : 1));
-  if (isDynamic && !asked.getValue().isOne())
+  bool splits =
+      !ShapedType::isDynamic(matmul.getDepth()) && !matmul.getBatchRank();
+  if (!splits && !asked.getValue().isOne())
     return matmul.emitOpError("has a 'greta.config' that does not fit: its "
-                              "'split' needs K in the type");
+                              "'split' needs K in the type, and no batch");
   return std::optional<int64_t>(asked.getInt());
 }
 

@@ -64,7 +64,7 @@ static int64_t groupOf(const Problem &problem, const Tile &tile,
 /// unknown length have none.
 static int64_t mostParts(int64_t m, int64_t n, const Problem &problem,
                          const Limits &limits) {
-  if (!limits.wide || !problem.fixedDepth)
+  if (!limits.wide || !problem.splits)
     return 1;
   int64_t tiles =
       llvm::divideCeil(problem.m, m) * llvm::divideCeil(problem.n, n);
@@ -178,22 +178,25 @@ chooseTile(const Space &space, const Problem &problem, const Limits &limits) {
 }
 
 /// Blocks for multiply-adds: sixteen accumulators a lane.
-static FailureOr<Choice> chooseMultiplyAdds(MatmulOp matmul,
+static FailureOr<Choice> chooseMultiplyAdds(const Space &space,
                                             const Problem &problem,
                                             const Limits &limits) {
+  MatmulOp matmul = space.matmul;
   int64_t largest = limits.wide ? 64 : 32;
   auto extent = [&](int64_t size) {
     return std::clamp<int64_t>(llvm::PowerOf2Ceil(size), 16, largest);
   };
   Choice choice;
-  choice.space.rows = {extent(problem.m)};
+  choice.space.rows.assign(space.groups.size(), 1);
+  choice.space.rows.back() = extent(problem.m);
   choice.space.columns = extent(problem.n);
   choice.space.depth =
       std::clamp<int64_t>(llvm::PowerOf2Ceil(problem.k), 1, 16);
-  int64_t size = choice.space.rows[0] * choice.space.columns;
+  int64_t size = choice.space.rows.back() * choice.space.columns;
   choice.block = std::clamp<int64_t>(size / 16, limits.wave, limits.shareBlock);
-  int64_t bytes = problem.bytes * choice.space.depth *
-                  (choice.space.rows[0] + problem.count * choice.space.columns);
+  int64_t bytes =
+      problem.bytes * choice.space.depth *
+      (choice.space.rows.back() + problem.count * choice.space.columns);
   if (bytes > limits.ldsBytes)
     return matmul.emitOpError("needs ")
            << bytes << " bytes of shared memory for its smallest block, the "
@@ -202,7 +205,7 @@ static FailureOr<Choice> chooseMultiplyAdds(MatmulOp matmul,
   if (failed(asked))
     return failure();
   // A lane does one a cycle, of 64 or 128 on a compute unit, and loads.
-  int64_t m = choice.space.rows[0], n = choice.space.columns;
+  int64_t m = choice.space.rows.back(), n = choice.space.columns;
   int64_t steps = llvm::divideCeil(problem.k, choice.space.depth);
   double tiles =
       double(llvm::divideCeil(problem.m, m)) * llvm::divideCeil(problem.n, n);
@@ -259,10 +262,6 @@ static tile::MatrixAttr matrixOf(MLIRContext *context, const Tile &tile,
       toAttr(context, right, swapped), toAttr(context, mi.accLayout, swapped));
 }
 
-static int64_t depthOf(MatmulOp matmul) {
-  return matmul.getA().getType().getDimSize(matmul.getTransposeA() ? 0 : 1);
-}
-
 Problem greta::problemOf(const Space &space) {
   // A dynamic M is a prompt's length.
   constexpr int64_t guess = 2048;
@@ -270,21 +269,29 @@ Problem greta::problemOf(const Space &space) {
     return std::max<int64_t>(1, constantOf(extent).value_or(guess));
   };
   MatmulOp matmul = space.matmul;
-  int64_t k = depthOf(matmul);
-  return {sizeOf(space.shape[0]),
-          sizeOf(space.shape[1]),
+  MLIRContext *context = matmul.getContext();
+  int64_t k = matmul.getDepth();
+  unsigned lastGroup = space.groups.size() - 1;
+  // A dynamic batch may be a single product.
+  int64_t batch = 1;
+  for (unsigned group = 0; group < lastGroup; ++group)
+    batch *= std::max<int64_t>(
+        1, constantOf(space.rows(group, context)).value_or(1));
+  return {sizeOf(space.rows(lastGroup, context)),
+          sizeOf(space.columns(context)),
           ShapedType::isDynamic(k) ? guess : std::max<int64_t>(k, 1),
           std::max(1u, matmul.getA().getType().getElementTypeBitWidth() / 8),
           !matmul.getTransposeA(),
           matmul.getTransposeB(),
           int64_t(space.products().size()),
-          !ShapedType::isDynamic(k)};
+          !ShapedType::isDynamic(k) && !matmul.getBatchRank(),
+          batch};
 }
 
 FailureOr<Choice> greta::chooseProduct(const Space &space, const Limits &limits,
                                        MLIRContext *context) {
   MatmulOp matmul = space.matmul;
-  int64_t k = depthOf(matmul);
+  int64_t k = matmul.getDepth();
   // The loop over K looks two blocks ahead in i32.
   constexpr int64_t maxDepth = INT32_MAX / 2;
   if (!ShapedType::isDynamic(k) && k > maxDepth)
@@ -295,10 +302,11 @@ FailureOr<Choice> greta::chooseProduct(const Space &space, const Limits &limits,
   if (failed(tile))
     return failure();
   if (!*tile)
-    return chooseMultiplyAdds(matmul, problem, limits);
+    return chooseMultiplyAdds(space, problem, limits);
   Choice choice;
   choice.block = (*tile)->waves * limits.wave;
-  choice.space.rows = {(*tile)->m};
+  choice.space.rows.assign(space.groups.size(), 1);
+  choice.space.rows.back() = (*tile)->m;
   choice.space.columns = (*tile)->n;
   choice.space.depth = (*tile)->k;
   choice.space.group = (*tile)->group;

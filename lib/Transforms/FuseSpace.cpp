@@ -37,10 +37,11 @@ bool greta::isRowOp(Operation *op) {
 }
 
 bool greta::hasFewRows(MatmulOp matmul) {
-  int64_t rows = matmul.getA().getType().getDimSize(matmul.getTransposeA());
+  if (matmul.getBatchRank())
+    return false;
+  int64_t rows = matmul.getA().getType().getDimSize(matmul.dimM());
   int64_t columns = matmul.getType().getDimSize(1);
-  int64_t depth =
-      matmul.getA().getType().getDimSize(matmul.getTransposeA() ? 0 : 1);
+  int64_t depth = matmul.getDepth();
   // Sums along N are many already; there more rows take the other schedule.
   int64_t most = matmul.getTransposeB() ? 16 : 4;
   return rows >= 1 && rows <= most && columns >= 1 && depth >= 1;
@@ -254,6 +255,15 @@ static FailureOr<Space> analyzeSpace(KernelOp kernel, Region &region,
         space.narrowest,
         cast<RankedTensorType>(value.getType()).getElementTypeBitWidth());
     ++space.fullOperands;
+  }
+  // M goes on in the batch only where neither B nor A's order parts them.
+  if (space.matmul) {
+    mappings.push_back({rank - 1});
+    if (space.matmul.hasBatchedB())
+      llvm::append_range(mappings.back(),
+                         llvm::seq<int64_t>(0, space.matmul.getBatchRank()));
+    if (space.matmul.getTransposeA())
+      mappings.push_back({rank - 2});
   }
   space.groups = groupRows(rank, mappings);
   return space;

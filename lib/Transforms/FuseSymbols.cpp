@@ -142,11 +142,17 @@ LogicalResult ShapeAnalysis::visitGretaOp(Operation *op) {
         failed(same(rope.getX(), 0, rope.getSin(), 0)))
       return failure();
   } else if (auto matmul = dyn_cast<MatmulOp>(op)) {
-    int ta = matmul.getTransposeA(), tb = matmul.getTransposeB();
-    if (failed(same(matmul.getA(), 1 - ta, matmul.getB(), tb)) ||
-        failed(same(matmul.getA(), ta, matmul.getResult(), 0)))
+    int64_t batch = matmul.getBatchRank();
+    for (int64_t dim = 0; dim < batch; ++dim)
+      if (failed(same(matmul.getA(), dim, matmul.getResult(), dim)) ||
+          (matmul.hasBatchedB() &&
+           failed(same(matmul.getA(), dim, matmul.getB(), dim))))
+        return failure();
+    if (failed(same(matmul.getA(), matmul.dimKOfA(), matmul.getB(),
+                    matmul.dimKOfB())) ||
+        failed(same(matmul.getA(), matmul.dimM(), matmul.getResult(), batch)))
       return failure();
-    return same(matmul.getB(), 1 - tb, matmul.getResult(), 1);
+    return same(matmul.getB(), matmul.dimN(), matmul.getResult(), batch + 1);
   } else if (isa<DequantOp>(op)) {
     for (Value operand : op->getOperands())
       if (failed(same(operand, 0, op->getResult(0), 0)))

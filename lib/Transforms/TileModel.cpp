@@ -131,8 +131,8 @@ std::optional<std::string> TileModel::whyNot(const Tile &tile,
     if (!moved)
       return std::to_string(tile.waves) +
              " waves do not divide its tile evenly";
-  if (tile.split > 1 && !problem.fixedDepth)
-    return "its 'split' needs K in the type";
+  if (tile.split > 1 && !problem.splits)
+    return "its 'split' needs K in the type, and no batch";
   if (tile.waves * limits.wave > limits.maxBlock)
     return "its waves are more than a workgroup takes";
   int64_t lds = ldsBytes(tile);
@@ -199,7 +199,8 @@ double TileModel::cycles(const Tile &tile) const {
   double shared = (reads + stored) / (row.ldsBytesPerUnit > 65536 ? 256 : 128);
   double memory = stored / 64;
   double tiles = double(llvm::divideCeil(problem.m, tile.m)) *
-                 llvm::divideCeil(problem.n, tile.n) * tile.split;
+                 llvm::divideCeil(problem.n, tile.n) * tile.split *
+                 problem.batch;
   double share = tiles / row.computeUnits, rounds = std::ceil(share), step;
   if (tile.stages == 1) {
     step = 0.6 * matrix + 0.3 * shared + 1180;

@@ -20,7 +20,8 @@ struct Problem {
   int64_t bytes;         // of an element of A and B
   bool rowsOfA, rowsOfB; // stored with neighbours along K
   int64_t count;         // products of the same A
-  bool fixedDepth;       // k is no guess
+  bool splits;           // K may be: it is no guess, and there is no batch
+  int64_t batch;         // of each
 };
 
 struct Tile {

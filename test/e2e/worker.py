@@ -13,6 +13,7 @@ import cases
 import epilogues
 import products
 import tiled
+import typed
 from greta_runtime import GretaError, Package, Runtime
 
 
@@ -21,7 +22,7 @@ def report(**line):
 
 
 def run(package, name, rows):
-    case = {"product": products, "tiled": tiled, "epilogue": epilogues}.get(name.split("_")[0], cases).by_name(name)
+    case = {"product": products, "tiled": tiled, "epilogue": epilogues, "typed": typed}.get(name.split("_")[0], cases).by_name(name)
     inputs = case.inputs(rows)
     expected = case.reference(inputs)
     runnable = [v["id"] for v in package.variants(name) if v["runnable"]]

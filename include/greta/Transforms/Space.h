@@ -73,7 +73,8 @@ struct Space {
 
   /// Extents of the space over the function's symbols.
   llvm::SmallVector<mlir::AffineExpr> shape;
-  /// Row dimensions by group; a space of rank 1 has one empty group.
+  /// Row dimensions by group; a space of rank 1 has one empty group. The last
+  /// group of a product has its M, those before are its batch.
   llvm::SmallVector<llvm::SmallVector<int64_t>> groups;
   Pairs pairs = Pairs::None;
   /// Every value has the whole shape and nothing looks along rows.

@@ -127,15 +127,20 @@ func.func @pairs(%x: tensor<?x3x100xf16>, %w: tensor<100xf16>, %t: tensor<?x50xf
 
 // -----
 
-// A product with everything dynamic and both operands transposed; bias after it. Rows of B beyond N are the last one again.
+// A product with everything dynamic and both operands transposed; bias after it. Rows of B beyond N are the last one again. Without any K
+// nothing is loaded.
 // GPU-LABEL: greta_tile.func @matmul_0
 // GPU-SAME: %[[M:arg4]]: i32, %[[K:arg5]]: i32
-// GPU: %[[ACC:.*]] = scf.for %[[I:.*]] = %c0_i32 to %[[K]] step %c[[D:32|64|128]]_i32 iter_args(%[[SUM:.*]] = %
+// GPU: %[[SOME:.*]] = arith.cmpi sgt, %[[K]], %c0_i32
+// GPU: %[[ACC:.*]] = scf.if %[[SOME]]
+// GPU: scf.for %[[I:.*]] = %c0_i32 to %[[K]] step %c[[D:32|64|128]]_i32 iter_args(%[[SUM:.*]] = %
 // GPU: %[[A:.*]] = greta_tile.load %arg0[%[[ROW:.*]], %[[I]]] strides [1, -9223372036854775808](%[[M]]) bounds [0, 1](%[[M]], %[[K]]) align 2 : <f16> -> tensor<[[TM:[0-9]+]]x[[D]]xf16>
 // GPU: %[[B:.*]] = greta_tile.load %arg1[%[[I]], %[[C:.*]]] strides [1, -9223372036854775808](%[[K]]) bounds [0, 1](%[[K]], %c33_i32{{.*}}) clamp [1] align 2 : <f16> -> tensor<[[D]]x[[TN:[0-9]+]]xf16>
 // GPU: %[[DOT:.*]] = greta_tile.dot %[[A]], %[[B]], %[[SUM]] {matrix = #greta_tile.matrix<"mfma.f32.16x16x16f16" swapped = true,{{.*}} -> tensor<[[TM]]x[[TN]]xf32>
 // GPU: scf.yield %[[DOT]]
 // GPU: {greta_tile.pipeline = #greta_tile.pipeline<stages = 2, slice = {{[0-9]+}}>}
+// GPU: } else {
+// GPU: scf.yield %cst
 // GPU: %[[Y:.*]] = arith.truncf %[[ACC]]
 // GPU: greta_tile.load %arg2[%c0_i32, %[[C]]] strides [0, 1] bounds [1](%c33_i32{{.*}}) align 2 : <f16> -> tensor<1x[[TN]]xf16>
 // GPU: arith.addf %[[Y]]
@@ -148,6 +153,50 @@ func.func @matmul(%a: tensor<?x?xf16>, %b: tensor<33x?xf16>, %bias: tensor<33xf1
   %1 = linalg.broadcast ins(%bias : tensor<33xf16>) outs(%e : tensor<?x33xf16>) dimensions = [0]
   %2 = arith.addf %0, %1 : tensor<?x33xf16>
   return %2 : tensor<?x33xf16>
+}
+
+// -----
+
+// A batch moves the pointers, once; blocks have the rows and columns of one product. The bias is one row of each.
+// GPU-LABEL: greta_tile.func @batched_0
+// GPU: %[[TILES:.*]] = arith.muli %{{.*}}, %c2_i32
+// GPU: %[[AT:.*]] = arith.divui %{{.*}}, %[[TILES]]
+// GPU: arith.remui %{{.*}}, %[[TILES]]
+// GPU: %[[H:.*]] = arith.extsi %[[AT]] : i32 to i64
+// GPU: %[[STEP:.*]] = arith.muli %[[H]], %{{.*}} : i64
+// GPU: %[[A:.*]] = greta_tile.ptr_add %arg0, %[[STEP]]
+// GPU: %[[B:.*]] = greta_tile.ptr_add %arg1
+// GPU: scf.for
+// GPU: greta_tile.load %[[A]][{{.*}} strides [64, 1]
+// GPU: greta_tile.load %[[B]][{{.*}} strides [48, 1]
+// GPU: greta_tile.dot {{.*}} -> tensor<[[TM:[0-9]+]]x[[TN:[0-9]+]]xf32>
+// GPU: %[[BIAS:.*]] = greta_tile.ptr_add %arg2
+// GPU: greta_tile.load %[[BIAS]][%c0_i32, %{{.*}}] strides [0, 1] {{.*}} -> tensor<1x[[TN]]xf16>
+// GPU: %[[Y:.*]] = greta_tile.ptr_add %arg3
+// GPU: greta_tile.store %{{.*}}, %[[Y]]
+func.func @batched(%a: tensor<?x?x64xf16>, %b: tensor<?x64x48xf16>, %bias: tensor<?x48xf16>) -> tensor<?x?x48xf16> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %h = tensor.dim %a, %c0 : tensor<?x?x64xf16>
+  %m = tensor.dim %a, %c1 : tensor<?x?x64xf16>
+  %0 = greta.matmul %a, %b : tensor<?x?x64xf16>, tensor<?x64x48xf16> -> tensor<?x?x48xf16>
+  %e = tensor.empty(%h, %m) : tensor<?x?x48xf16>
+  %1 = linalg.broadcast ins(%bias : tensor<?x48xf16>) outs(%e : tensor<?x?x48xf16>) dimensions = [1]
+  %2 = arith.addf %0, %1 : tensor<?x?x48xf16>
+  return %2 : tensor<?x?x48xf16>
+}
+
+// -----
+
+// One B for the batch: the rows of all products are one matrix.
+// GPU-LABEL: greta_tile.func @shared_0
+// GPU-NOT: ptr_add
+// GPU: scf.for
+// GPU: greta_tile.load %arg0[{{.*}} strides [64, 1] bounds [0](%c15_i32
+// GPU: greta_tile.store {{.*}} strides [48, 1] bounds [0](%c15_i32
+func.func @shared(%a: tensor<3x5x64xf16>, %b: tensor<64x48xf16>) -> tensor<3x5x48xf16> {
+  %0 = greta.matmul %a, %b : tensor<3x5x64xf16>, tensor<64x48xf16> -> tensor<3x5x48xf16>
+  return %0 : tensor<3x5x48xf16>
 }
 
 // -----

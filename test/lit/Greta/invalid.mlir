@@ -121,9 +121,39 @@ func.func @matmul_transposed(%a: tensor<4x8xf16>, %b: tensor<4x8xf16>) {
   return
 }
 // -----
-func.func @matmul_rank(%a: tensor<2x4x8xf16>, %b: tensor<8x4xf16>) {
-  // expected-error @below {{'a' has rank 3; it is [M, K] of rank 2: reshape it}}
+func.func @matmul_rank(%a: tensor<2x4x8xf16>, %b: tensor<2x2x8x4xf16>) {
+  // expected-error @below {{'b' has rank 4; it is [.., K, N] of the rank of 'a', 3, or 2 for one that serves the batch: reshape it}}
+  %0 = greta.matmul %a, %b : tensor<2x4x8xf16>, tensor<2x2x8x4xf16> -> tensor<2x4x4xf16>
+  return
+}
+// -----
+func.func @matmul_vector(%a: tensor<8xf16>, %b: tensor<8x4xf16>) {
+  // expected-error @below {{'a' has rank 1; it is [.., M, K] of rank 2 or more: reshape it}}
+  %0 = greta.matmul %a, %b : tensor<8xf16>, tensor<8x4xf16> -> tensor<4xf16>
+  return
+}
+// -----
+func.func @matmul_result_rank(%a: tensor<2x4x8xf16>, %b: tensor<8x4xf16>) {
+  // expected-error @below {{'result' has rank 2; it is [.., M, N] of rank 3: reshape it}}
   %0 = greta.matmul %a, %b : tensor<2x4x8xf16>, tensor<8x4xf16> -> tensor<4x4xf16>
+  return
+}
+// -----
+func.func @matmul_batch(%a: tensor<2x4x8xf16>, %b: tensor<3x8x4xf16>) {
+  // expected-error @below {{'b' has 3 elements in dimension 0, not 2; it must match the batch of 'a'}}
+  %0 = greta.matmul %a, %b : tensor<2x4x8xf16>, tensor<3x8x4xf16> -> tensor<2x4x4xf16>
+  return
+}
+// -----
+func.func @matmul_float8(%a: tensor<4x8xf8E4M3FN>, %b: tensor<8x4xf8E4M3FNUZ>) {
+  // expected-error @below {{'b' has element type 'f8E4M3FNUZ'; it must be 'f8E4M3FN', the element type of 'a', or the other 8-bit float of its kind: convert one with arith}}
+  %0 = greta.matmul %a, %b : tensor<4x8xf8E4M3FN>, tensor<8x4xf8E4M3FNUZ> -> tensor<4x4xf32>
+  return
+}
+// -----
+func.func @matmul_float8_result(%a: tensor<4x8xf8E4M3FN>, %b: tensor<8x4xf8E5M2>) {
+  // expected-error @below {{'result' has element type 'f8E4M3FN'; it takes f32, f16 or bf16: convert with arith after this op}}
+  %0 = greta.matmul %a, %b : tensor<4x8xf8E4M3FN>, tensor<8x4xf8E5M2> -> tensor<4x4xf8E4M3FN>
   return
 }
 // -----
@@ -146,7 +176,7 @@ func.func @matmul_i8(%a: tensor<4x8xi8>, %b: tensor<8x4xi8>) {
 }
 // -----
 func.func @matmul_i4(%a: tensor<4x8xi4>, %b: tensor<8x4xi4>) {
-  // expected-error @below {{'a' has element type 'i4'; it takes f32, f16, bf16 or i8}}
+  // expected-error @below {{'a' has element type 'i4'; it takes f32, f16, bf16, i8, f8E4M3FN, f8E5M2, f8E4M3FNUZ or f8E5M2FNUZ: convert}}
   %0 = greta.matmul %a, %b : tensor<4x8xi4>, tensor<8x4xi4> -> tensor<4x4xi32>
   return
 }

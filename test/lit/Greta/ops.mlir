@@ -39,6 +39,15 @@ func.func @matmul(%a: tensor<?x64xf16>, %b: tensor<32x64xf16>, %c: tensor<8x4xi8
   return %0, %1 : tensor<?x32xf32>, tensor<4x16xi32>
 }
 
+// CHECK-LABEL: func.func @batches(
+// CHECK: greta.matmul %{{.*}}, %{{.*}} : tensor<2x?x4x8xf8E4M3FN>, tensor<2x?x8x16xf8E5M2> -> tensor<2x?x4x16xbf16>
+// CHECK: greta.matmul %{{.*}}, %{{.*}} {transpose_a, transpose_b} : tensor<3x8x4xf16>, tensor<16x8xf16> -> tensor<3x4x16xf16>
+func.func @batches(%a: tensor<2x?x4x8xf8E4M3FN>, %b: tensor<2x?x8x16xf8E5M2>, %c: tensor<3x8x4xf16>, %d: tensor<16x8xf16>) -> (tensor<2x?x4x16xbf16>, tensor<3x4x16xf16>) {
+  %0 = greta.matmul %a, %b : tensor<2x?x4x8xf8E4M3FN>, tensor<2x?x8x16xf8E5M2> -> tensor<2x?x4x16xbf16>
+  %1 = greta.matmul %c, %d {transpose_a, transpose_b} : tensor<3x8x4xf16>, tensor<16x8xf16> -> tensor<3x4x16xf16>
+  return %0, %1 : tensor<2x?x4x16xbf16>, tensor<3x4x16xf16>
+}
+
 // CHECK-LABEL: func.func @dequant(
 // CHECK: greta.dequant %{{.*}}, %{{.*}}, %{{.*}} {group = 32 : i64} : tensor<?x40xi32>, tensor<?x10xf16>, tensor<?x2xi32> -> tensor<?x320xf16>
 func.func @dequant(%q: tensor<?x40xi32>, %s: tensor<?x10xf16>, %z: tensor<?x2xi32>) -> tensor<?x320xf16> {

@@ -46,3 +46,12 @@ func.func @cast(%a: tensor<4x8xf32>, %b: tensor<8x16xf32>) -> tensor<?x16xf32> {
   %0 = greta.matmul %a, %b : tensor<4x8xf32>, tensor<8x16xf32> -> tensor<?x16xf32>
   return %0 : tensor<?x16xf32>
 }
+
+// One B serves the batch.
+// CHECK-LABEL: func.func @batched(
+// CHECK: linalg.generic {indexing_maps = [#{{.*}}, #{{.*}}, #{{.*}}], iterator_types = ["parallel", "parallel", "parallel", "reduction"]} ins(%{{.*}}, %{{.*}} : tensor<?x4x8xf16>, tensor<8x16xf16>) outs(%{{.*}} : tensor<?x4x16xf32>)
+// CHECK: linalg.generic {{.*}} ins(%{{.*}} : tensor<?x4x16xf32>) outs(%{{.*}} : tensor<?x4x16xf16>)
+func.func @batched(%a: tensor<?x4x8xf16>, %b: tensor<8x16xf16>) -> tensor<?x4x16xf16> {
+  %0 = greta.matmul %a, %b : tensor<?x4x8xf16>, tensor<8x16xf16> -> tensor<?x4x16xf16>
+  return %0 : tensor<?x4x16xf16>
+}
