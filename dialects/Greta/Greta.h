@@ -21,4 +21,13 @@
 #define GET_OP_CLASSES
 #include "Greta/GretaKernel.h.inc"
 
+namespace greta {
+/// A float of 8 bits: OCP's or the FNUZ kind, whose one NaN is where -0 would
+/// be.
+inline bool isFloat8(mlir::Type type) {
+  return llvm::isa<mlir::Float8E4M3FNType, mlir::Float8E5M2Type,
+                   mlir::Float8E4M3FNUZType, mlir::Float8E5M2FNUZType>(type);
+}
+} // namespace greta
+
 #endif

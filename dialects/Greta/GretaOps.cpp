@@ -213,9 +213,7 @@ static LogicalResult checkProductTypes(MatmulOp op) {
   Type a = op.getA().getType().getElementType();
   Type b = op.getB().getType().getElementType();
   Type result = op.getType().getElementType();
-  bool isFloat8 = isa<Float8E4M3FNType, Float8E5M2Type, Float8E4M3FNUZType,
-                      Float8E5M2FNUZType>(a);
-  if (!a.isInteger(8) && !isFloat8 &&
+  if (!a.isInteger(8) && !isFloat8(a) &&
       failed(checkFloat(op, "a", op.getA(),
                         "f32, f16, bf16, i8, f8E4M3FN, f8E5M2, f8E4M3FNUZ or "
                         "f8E5M2FNUZ")))
@@ -227,9 +225,9 @@ static LogicalResult checkProductTypes(MatmulOp op) {
   if (b != a && !mixes)
     return op.emitOpError()
            << "'b' has element type " << b << "; it must be " << a
-           << (isFloat8 ? ", the element type of 'a', or the "
-                          "other 8-bit float of its kind"
-                        : ", the element type of 'a'")
+           << (isFloat8(a) ? ", the element type of 'a', or the "
+                             "other 8-bit float of its kind"
+                           : ", the element type of 'a'")
            << ": convert one with arith";
   if (a.isInteger(8)) {
     if (!result.isInteger(32))
@@ -237,11 +235,11 @@ static LogicalResult checkProductTypes(MatmulOp op) {
                               << "; a product of i8 is i32: convert it after";
     return success();
   }
-  if (isFloat8 && !isa<Float32Type, Float16Type, BFloat16Type>(result))
+  if (isFloat8(a) && !isa<Float32Type, Float16Type, BFloat16Type>(result))
     return op.emitOpError() << "'result' has element type " << result
                             << "; it takes f32, f16 or bf16: convert with "
                                "arith after this op";
-  if (isFloat8)
+  if (isFloat8(a))
     return success();
   if (result != a && !result.isF32())
     return op.emitOpError()

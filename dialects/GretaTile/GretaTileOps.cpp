@@ -117,8 +117,12 @@ LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
   llvm::append_range(types, getResultTypes());
   for (auto [i, type] : llvm::enumerate(types)) {
     auto pointer = dyn_cast<PtrType>(kernel.getArgumentTypes()[i]);
-    if (!pointer || pointer.getElementType() !=
-                        cast<RankedTensorType>(type).getElementType())
+    Type element = cast<RankedTensorType>(type).getElementType();
+    // greta-expand-float8 leaves floats of 8 bits as their bits.
+    bool isBits = pointer && pointer.getElementType().isInteger(8) &&
+                  isa<FloatType>(element) &&
+                  element.getIntOrFloatBitWidth() == 8;
+    if (!pointer || (pointer.getElementType() != element && !isBits))
       return emitOpError("passes ")
              << type << " as argument " << i << " of type "
              << kernel.getArgumentTypes()[i];

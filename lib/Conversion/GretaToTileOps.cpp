@@ -1,9 +1,10 @@
 //===- GretaToTileOps.cpp - what the ops of a space are on blocks ---------===//
 //
 // Elementwise ops become themselves on blocks; the ops of the greta dialect
-// what their definition says, in f32, rounded once. bf16 arithmetic (and f16
-// beyond + - * and comparisons) is done in f32 and rounded op by op, which is
-// the same as doing it in the narrow type: f32 has more than twice its digits.
+// what their definition says, in f32, rounded once. Arithmetic on bf16 and on
+// 8-bit floats (and on f16 beyond + - * and comparisons) is done in f32 and
+// rounded op by op, which is the same as doing it in the narrow type: f32 has
+// more than twice its digits.
 //
 // exp(x) is exp2(x * log2(e)); divisions by a row's sum are one division and a
 // product per element.
@@ -81,6 +82,9 @@ int64_t SpaceEmitter::rowLength() const {
 /// Whether a load should put -inf where there are no columns: its value goes
 /// (through casts) to a softmax.
 bool SpaceEmitter::wantsNegativeInfinity(Value v) {
+  auto type = dyn_cast<FloatType>(getElementTypeOrSelf(v.getType()));
+  if (!type || !APFloat::semanticsHasInf(type.getFloatSemantics()))
+    return false;
   return llvm::any_of(v.getUsers(), [&](Operation *user) {
     if (isa<SoftmaxOp>(user))
       return true;
@@ -253,7 +257,7 @@ Value SpaceEmitter::computeElementwise(Operation *op, const Mapping &mapping) {
       isa<arith::SelectOp, arith::ExtFOp, arith::TruncFOp, arith::BitcastOp>(
           op);
   auto mustWiden = [&](Value v) {
-    return !isMove && (elementOf(v).isBF16() ||
+    return !isMove && (elementOf(v).isBF16() || isFloat8(elementOf(v)) ||
                        (elementOf(v).isF16() && !isExactInF16(op)));
   };
   IRMapping operands;

@@ -97,7 +97,7 @@ SpaceEmitter::SpaceEmitter(ImplicitLocOpBuilder &b, KernelOp kernel,
 AffineExpr SpaceEmitter::rowsOfProduct() {
   MatmulOp matmul = space.matmul;
   auto a = cast<BlockArgument>(matmul.getA());
-  return shapeOfArgument(a.getArgNumber()).getResult(matmul.getTransposeA());
+  return shapeOfArgument(a.getArgNumber()).getResult(matmul.dimM());
 }
 
 /// Whether workgroups share the dimension. One that loops, or needs whole rows,

@@ -35,6 +35,10 @@ static StringRef matrixUnit(tile::FuncOp kernel) {
 /// From greta ops to one lane's program, the same for every GPU.
 static void buildPipeline(PassManager &passes, const TargetRow &row,
                           bool matrix, const TuningDatabase *tuning) {
+  GretaWidenProductsPassOptions widen;
+  widen.target = row.name.str();
+  widen.matrix = matrix;
+  passes.addNestedPass<func::FuncOp>(createGretaWidenProductsPass(widen));
   passes.addNestedPass<func::FuncOp>(createGretaFusePass());
   GretaConfigurePassOptions configure;
   configure.target = row.name.str();
@@ -45,6 +49,9 @@ static void buildPipeline(PassManager &passes, const TargetRow &row,
   passes.addNestedPass<tile::FuncOp>(createGretaTileAssignLayoutsPass());
   passes.addNestedPass<tile::FuncOp>(createGretaTilePipelinePass());
   passes.addPass(createGretaTileDistributePass());
+  GretaExpandFloat8PassOptions expand;
+  expand.target = row.name.str();
+  passes.addNestedPass<tile::FuncOp>(createGretaExpandFloat8Pass(expand));
   passes.addNestedPass<tile::FuncOp>(createCSEPass());
 }
 

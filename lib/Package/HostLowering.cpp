@@ -16,6 +16,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Host.h"
+#include "greta/Conversion/Passes.h"
 #include "greta/Transforms/Passes.h"
 #include "mlir/Conversion/AffineToStandard/AffineToStandard.h"
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
@@ -237,6 +238,29 @@ static LogicalResult finishBuffers(func::FuncOp func) {
   return success();
 }
 
+/// Conversions between integers and floats narrower than f32 go by f32.
+static LogicalResult convertByF32(func::FuncOp func) {
+  Type f32 = Float32Type::get(func.getContext());
+  func.walk([&](Operation *op) {
+    OpBuilder b(op);
+    if (isa<arith::SIToFPOp, arith::UIToFPOp>(op)) {
+      Value result = op->getResult(0);
+      Type type = result.getType();
+      if (type.getIntOrFloatBitWidth() >= 32)
+        return;
+      result.setType(f32);
+      b.setInsertionPointAfter(op);
+      auto rounded = arith::TruncFOp::create(b, op->getLoc(), type, result);
+      result.replaceAllUsesExcept(rounded, rounded);
+    } else if (isa<arith::FPToSIOp, arith::FPToUIOp>(op)) {
+      Value operand = op->getOperand(0);
+      if (operand.getType().getIntOrFloatBitWidth() < 32)
+        op->setOperand(0, arith::ExtFOp::create(b, op->getLoc(), f32, operand));
+    }
+  });
+  return success();
+}
+
 //===----------------------------------------------------------------------===//
 // Passes
 //===----------------------------------------------------------------------===//
@@ -310,12 +334,15 @@ void greta::buildHostPipeline(OpPassManager &pm) {
   func.addPass(createConvertLinalgToLoopsPass());
   func.addPass(memref::createFoldMemRefAliasOpsPass());
   func.addPass(memref::createExpandStridedMetadataPass());
-  // Arithmetic on f16 and bf16 is f32 arithmetic that rounds, spelled out: the
-  // CPU has no other, and LLVM would call libgcc for bf16.
+  // Arithmetic on narrower floats is f32 arithmetic that rounds, spelled out:
+  // the CPU has no other, and LLVM would call libgcc for bf16.
   func.addPass(math::createMathExtendToSupportedTypes());
   arith::ArithEmulateUnsupportedFloatsOptions emulate;
-  emulate.sourceTypeStrs = {"f16", "bf16"};
+  emulate.sourceTypeStrs = {"f16",    "bf16",       "f8E4M3FN",
+                            "f8E5M2", "f8E4M3FNUZ", "f8E5M2FNUZ"};
   func.addPass(arith::createArithEmulateUnsupportedFloats(emulate));
+  func.addPass(std::make_unique<Step<convertByF32>>("HostConvert"));
+  func.addPass(createGretaExpandFloat8Pass());
   arith::ArithExpandOpsPassOptions expand;
   expand.includeBf16 = true;
   func.addPass(arith::createArithExpandOpsPass(expand));

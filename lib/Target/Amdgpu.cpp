@@ -136,6 +136,11 @@ MatrixInstruction wmma12(StringRef name, StringRef in, StringRef acc,
           {ArrayRef(alongRows).take_front(3), wmma12LaneB},
           {wmma12AccReg, wmma12AccLane}};
 }
+/// The instruction with another type for B.
+MatrixInstruction mixed(MatrixInstruction instruction, StringRef b) {
+  instruction.b = b;
+  return instruction;
+}
 } // namespace
 
 // CDNA2 ISA, 7 "Matrix arithmetic instructions"; LLVM FeatureMAIInsts, gfx90a.
@@ -162,7 +167,15 @@ static const MatrixInstruction matrixGfx942[] = {
     mfma16<8>("mfma.f32.16x16x32.fp8.fp8", "f8e4m3fnuz", "f32", 16),
     mfma32<8>("mfma.f32.32x32x16.fp8.fp8", "f8e4m3fnuz", "f32", 32),
     mfma16<8>("mfma.f32.16x16x32.bf8.bf8", "f8e5m2fnuz", "f32", 16),
-    mfma32<8>("mfma.f32.32x32x16.bf8.bf8", "f8e5m2fnuz", "f32", 32)};
+    mfma32<8>("mfma.f32.32x32x16.bf8.bf8", "f8e5m2fnuz", "f32", 32),
+    mixed(mfma16<8>("mfma.f32.16x16x32.fp8.bf8", "f8e4m3fnuz", "f32", 16),
+          "f8e5m2fnuz"),
+    mixed(mfma32<8>("mfma.f32.32x32x16.fp8.bf8", "f8e4m3fnuz", "f32", 32),
+          "f8e5m2fnuz"),
+    mixed(mfma16<8>("mfma.f32.16x16x32.bf8.fp8", "f8e5m2fnuz", "f32", 16),
+          "f8e4m3fnuz"),
+    mixed(mfma32<8>("mfma.f32.32x32x16.bf8.fp8", "f8e5m2fnuz", "f32", 32),
+          "f8e4m3fnuz")};
 
 // CDNA4 ISA, 7 "Matrix arithmetic instructions": twice the K at CDNA3's cycles.
 static const MatrixInstruction matrixGfx950[] = {
@@ -181,7 +194,15 @@ static const MatrixInstruction matrixGfx950[] = {
     mfma16<8>("mfma.f32.16x16x32.fp8.fp8", "f8e4m3fn", "f32", 16),
     mfma32<8>("mfma.f32.32x32x16.fp8.fp8", "f8e4m3fn", "f32", 32),
     mfma16<8>("mfma.f32.16x16x32.bf8.bf8", "f8e5m2", "f32", 16),
-    mfma32<8>("mfma.f32.32x32x16.bf8.bf8", "f8e5m2", "f32", 32)};
+    mfma32<8>("mfma.f32.32x32x16.bf8.bf8", "f8e5m2", "f32", 32),
+    mixed(mfma16<8>("mfma.f32.16x16x32.fp8.bf8", "f8e4m3fn", "f32", 16),
+          "f8e5m2"),
+    mixed(mfma32<8>("mfma.f32.32x32x16.fp8.bf8", "f8e4m3fn", "f32", 32),
+          "f8e5m2"),
+    mixed(mfma16<8>("mfma.f32.16x16x32.bf8.fp8", "f8e5m2", "f32", 16),
+          "f8e4m3fn"),
+    mixed(mfma32<8>("mfma.f32.32x32x16.bf8.fp8", "f8e5m2", "f32", 32),
+          "f8e4m3fn")};
 
 // RDNA3 ISA, 7.9 "Wave matrix multiply accumulate". No f32 operands.
 static const MatrixInstruction matrixGfx11[] = {
@@ -195,7 +216,9 @@ static const MatrixInstruction matrixGfx12[] = {
     wmma12("wmma.f32.16x16x16.bf16", "bf16", "f32", 16),
     wmma12("wmma.i32.16x16x16.iu8", "i8", "i32", 8),
     wmma12("wmma.f32.16x16x16.fp8.fp8", "f8e4m3fn", "f32", 8),
-    wmma12("wmma.f32.16x16x16.bf8.bf8", "f8e5m2", "f32", 8)};
+    wmma12("wmma.f32.16x16x16.bf8.bf8", "f8e5m2", "f32", 8),
+    mixed(wmma12("wmma.f32.16x16x16.fp8.bf8", "f8e4m3fn", "f32", 8), "f8e5m2"),
+    mixed(wmma12("wmma.f32.16x16x16.bf8.fp8", "f8e5m2", "f32", 8), "f8e4m3fn")};
 
 //===----------------------------------------------------------------------===//
 // Rows

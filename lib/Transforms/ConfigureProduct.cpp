@@ -9,6 +9,7 @@
 #include "TileModel.h"
 #include "greta/Transforms/Tuning.h"
 #include "mlir/IR/Builders.h"
+#include "llvm/ADT/TypeSwitch.h"
 #include <cmath>
 
 using namespace mlir;
@@ -27,20 +28,25 @@ toAttr(MLIRContext *context, const FragmentLayout &fragment, bool transposed) {
 }
 
 static StringRef dtypeOf(Type element) {
-  return element.isF16()        ? "f16"
-         : element.isBF16()     ? "bf16"
-         : element.isF32()      ? "f32"
-         : element.isInteger(8) ? "i8"
-                                : "";
+  return llvm::TypeSwitch<Type, StringRef>(element)
+      .Case([](Float16Type) { return "f16"; })
+      .Case([](BFloat16Type) { return "bf16"; })
+      .Case([](Float32Type) { return "f32"; })
+      .Case([](Float8E4M3FNType) { return "f8e4m3fn"; })
+      .Case([](Float8E5M2Type) { return "f8e5m2"; })
+      .Case([](Float8E4M3FNUZType) { return "f8e4m3fnuz"; })
+      .Case([](Float8E5M2FNUZType) { return "f8e5m2fnuz"; })
+      .Default([](Type type) { return type.isInteger(8) ? "i8" : ""; });
 }
 
 SmallVector<const MatrixInstruction *>
 greta::instructionsFor(MatmulOp matmul, const Limits &limits) {
-  StringRef dtype = dtypeOf(matmul.getA().getType().getElementType());
+  StringRef a = dtypeOf(matmul.getA().getType().getElementType());
+  StringRef b = dtypeOf(matmul.getB().getType().getElementType());
   SmallVector<const MatrixInstruction *> found;
   for (const MatrixInstruction &instruction : limits.matrix)
-    if (instruction.a == dtype && instruction.b == dtype &&
-        instruction.acc == (dtype == "i8" ? "i32" : "f32") &&
+    if (instruction.a == a && instruction.b == b &&
+        instruction.acc == (a == "i8" ? "i32" : "f32") &&
         instruction.blocks == 1 &&
         (limits.row.isVulkan() || instruction.accLayout.isKnown()))
       found.push_back(&instruction);
@@ -241,9 +247,23 @@ static tile::LayoutAttr someLayout(MLIRContext *context, int64_t rows,
   return tile::LayoutAttr::get(context, flat[0], flat[1], {}, {1, 1});
 }
 
+/// The instruction whose first operand has the type of the second of `mi`.
+static const MatrixInstruction &withSwappedTypes(const MatrixInstruction &mi,
+                                                 const Limits &limits) {
+  auto found =
+      llvm::find_if(limits.matrix, [&](const MatrixInstruction &other) {
+        return other.a == mi.b && other.b == mi.a && other.acc == mi.acc &&
+               other.m == mi.n && other.n == mi.m && other.k == mi.k &&
+               other.blocks == mi.blocks;
+      });
+  assert(found != limits.matrix.end() && "the table has both orders");
+  return *found;
+}
+
 static tile::MatrixAttr matrixOf(MLIRContext *context, const Tile &tile,
-                                 int64_t wave) {
+                                 const Limits &limits) {
   const MatrixInstruction &mi = *tile.instruction;
+  int64_t wave = limits.wave;
   auto name = StringAttr::get(context, mi.name);
   if (tile.opaque || !mi.accLayout.isKnown())
     return tile::MatrixAttr::get(context, name, /*swapped=*/false,
@@ -255,6 +275,8 @@ static tile::MatrixAttr matrixOf(MLIRContext *context, const Tile &tile,
   // has its place among the operands in its type.
   bool swapped = !mi.accLayout.reg.empty() &&
                  mi.accLayout.reg.front().row != 0 && mi.name != "coopmat";
+  if (swapped && mi.a != mi.b)
+    name = StringAttr::get(context, withSwappedTypes(mi, limits).name);
   const FragmentLayout &left = swapped ? mi.bLayout : mi.aLayout;
   const FragmentLayout &right = swapped ? mi.aLayout : mi.bLayout;
   return tile::MatrixAttr::get(
@@ -315,6 +337,6 @@ FailureOr<Choice> greta::chooseProduct(const Space &space, const Limits &limits,
   choice.space.chiplets = limits.row.xcds;
   choice.space.pipeline =
       tile::PipelineAttr::get(context, (*tile)->stages, (*tile)->slice);
-  choice.space.matrix = matrixOf(context, **tile, limits.wave);
+  choice.space.matrix = matrixOf(context, **tile, limits);
   return choice;
 }

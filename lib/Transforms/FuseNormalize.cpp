@@ -46,13 +46,13 @@ static LogicalResult checkElementType(Operation *op, Value value) {
     return success();
   Type element = type.getElementType();
   if (isa<Float32Type, Float16Type, BFloat16Type>(element) ||
-      element.isSignlessInteger(1) || element.isSignlessInteger(8) ||
-      element.isSignlessInteger(32))
+      isFloat8(element) || element.isSignlessInteger(1) ||
+      element.isSignlessInteger(8) || element.isSignlessInteger(32))
     return success();
   return op->emitOpError("has element type ")
          << element
-         << ", which no GPU kernel takes; use f32, f16, bf16, i8 or i32, or "
-            "compile for the target 'host'";
+         << ", which no GPU kernel takes; use f32, f16, bf16, i8, i32 or an "
+            "8-bit float, or compile for the target 'host'";
 }
 
 static LogicalResult checkOp(Operation *op) {

@@ -28,8 +28,7 @@ double greta::splitCycles(const TargetRow &row, int64_t split, int64_t m,
 
 bool greta::fitsSplit(MatmulOp matmul, const SpaceConfig &config) {
   int64_t split = matmul.getSplit();
-  int64_t k =
-      matmul.getA().getType().getDimSize(matmul.getTransposeA() ? 0 : 1);
+  int64_t k = matmul.getDepth();
   if (split == 1)
     return true;
   // Few rows: parts are whole blocks, which need no masks.

@@ -1,6 +1,6 @@
 """The parts of greta_runtime.h that the demo, the end-to-end tests and the benchmark call, through ctypes; arrays go in and out as NumPy arrays.
 
-bf16 is ml_dtypes.bfloat16 where that package exists and uint16 where it does not.
+bf16 and the floats of 8 bits are those of ml_dtypes where that package exists, uint16 and uint8 where it does not.
 """
 
 import ctypes
@@ -10,12 +10,20 @@ import pathlib
 
 import numpy as np
 
+SMALL_FLOATS = {
+    "bf16": ("bfloat16", np.uint16),
+    "f8e4m3fn": ("float8_e4m3fn", np.uint8),
+    "f8e5m2": ("float8_e5m2", np.uint8),
+    "f8e4m3fnuz": ("float8_e4m3fnuz", np.uint8),
+    "f8e5m2fnuz": ("float8_e5m2fnuz", np.uint8),
+}
 try:
-    from ml_dtypes import bfloat16
+    import ml_dtypes
 except ImportError:
-    bfloat16 = np.dtype(np.uint16)
+    ml_dtypes = None
 
-DTYPES = {"f32": np.float32, "f16": np.float16, "bf16": bfloat16, "i32": np.int32, "i8": np.int8}
+DTYPES = {"f32": np.float32, "f16": np.float16, "i32": np.int32, "i8": np.int8}
+DTYPES |= {name: getattr(ml_dtypes, theirs, bits) for name, (theirs, bits) in SMALL_FLOATS.items()}
 
 
 class Tensor(ctypes.Structure):

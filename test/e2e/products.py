@@ -222,16 +222,14 @@ WIDE = (
     + [Product("plain", layout, m, n, k, t) for t in FLOATS for layout, m, n, k in (("nn", 1, 200, 1000), ("nn", 3, 33, 129), ("tn", 2, 200, 129), ("tt", 2, 33, 1000), ("tt", 16, 7, 129))]
     + [Product("plain", "nt", m, n, k, "i8") for m in (1, 16) for n, k in ((33, 1000), (7, 129))]
     + [Product("layer", "nt", m, 33, 1000, t) for t in ("f16", "bf16") for m in (1, 3)]
-    + [Product("w8", layout, m, 33, k, t) for t in ("f16", "f32") for layout, m in (("nt", 1), ("nt", 16), ("nn", 2)) for k in (129, 1008)]
+    + [Product("w8", layout, m, 33, k, t) for t in ("f16", "bf16", "f32") for layout, m in (("nt", 1), ("nt", 16), ("nn", 2)) for k in (129, 1008)]
     + [Product(f"w4{g}", "nt", m, n, k, "f16") for g in (32, 64, 128) for m in (1, 2, 3, 16) for n, k in ((33, 1152), (130, 4096))]
     + [Product(f"dequant{g}", "nt", 1, n, k, "f16") for g in (32, 64, 128) for n, k in ((33, 1152), (7, 8192), (3, 128))]
 )
 NARROW = (
     [Product("plain", "nt", m, 33, k, t) for t in FLOATS for m in (1, 3) for k in (129, 1000)]
     + [Product("plain", "nt", 16, 130, 4096, "f16"), Product("plain", "nn", 1, 200, 1000, "f16"), Product("plain", "tt", 2, 33, 1000, "f16"), Product("plain", "nt", 2, 33, 1000, "i8")]
-    + [Product("layer", "nt", 3, 33, 1000, "f16"), Product("w8", "nt", 2, 33, 1008, "f16")]
+    + [Product("layer", "nt", 3, 33, 1000, "f16"), Product("w8", "nt", 2, 33, 1008, "f16"), Product("w8", "nt", 1, 33, 129, "bf16"), Product("w8", "nn", 2, 33, 1008, "bf16")]
     + [Product(f"w4{g}", "nt", m, 33, 1152, "f16") for g in (32, 128) for m in (1, 3)]
     + [Product("w464", "nt", 16, 33, 1152, "f16"), Product("w432", "nt", 1, 130, 4096, "f16"), Product("dequant128", "nt", 1, 7, 1152, "f16")]
 )
-# The CPU's compiler has no weights of 8 bits for bf16 yet.
-DEVICE = [Product("w8", layout, m, 33, k, "bf16") for layout, m in (("nt", 1), ("nn", 2)) for k in (129, 1008)]

@@ -1,11 +1,13 @@
-"""Batched products and products of 8-bit floats against float64: on the simulated AMD chips with all their checks, on testing's lavapipe
+"""Batched products and products of 8-bit floats against float64, and exactly their conversions: on the simulated AMD chips with all their checks, on testing's lavapipe
 (cooperative matrices) under its validation layer, on this machine's Vulkan driver (multiply-adds where it is lavapipe), and on the CPU.
 """
 
+import numpy as np
 import pytest
 
 import harness
-from typed import Product
+from greta_runtime import DTYPES
+from typed import MLIR, Conversion, Product
 
 AMD_CHIPS = ("gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201")
 BATCHED = [
@@ -24,8 +26,29 @@ BATCHED = [
 ]
 
 
+# All types with all others of their kind, wherever the target has instructions and where it has none; few rows, batches, results of all types.
+FLOAT8 = [
+    Product("plain", "nt", "1", 33, 40, 129, "f8e4m3fn", "f8e4m3fn", "f32"),
+    Product("plain", "nn", "1", 17, 129, 64, "f8e5m2", "f8e5m2", "f16"),
+    Product("plain", "tt", "1", 40, 17, 100, "f8e4m3fn", "f8e5m2", "bf16"),
+    Product("heads", "nt", "2d", 17, 33, 128, "f8e5m2", "f8e4m3fn", "f16"),
+    Product("plain", "nt", "1", 17, 33, 1000, "f8e4m3fnuz", "f8e4m3fnuz", "f16"),
+    Product("plain", "tn", "1", 129, 16, 17, "f8e5m2fnuz", "f8e5m2fnuz", "f32"),
+    Product("plain", "nt", "2", 33, 48, 192, "f8e5m2fnuz", "f8e4m3fnuz", "bf16"),
+    Product("plain", "nn", "1", 40, 40, 40, "f8e4m3fnuz", "f8e5m2fnuz", "f32"),
+    Product("plain", "nt", "1", 2, 33, 1000, "f8e4m3fn", "f8e5m2", "f16"),
+    Product("plain", "nt", "1", 1, 40, 256, "f8e4m3fnuz", "f8e4m3fnuz", "f32"),
+]
+CONVERSIONS = [Conversion(direction, dtype) for direction in ("widen", "narrow") for dtype in MLIR]
+
+
 def cases_of(target):
-    return BATCHED
+    """Chips with instructions for 8-bit floats take all products of them, others a half or, on the CPU's slow drivers, a third of what there is."""
+    if target in AMD_CHIPS:
+        i = AMD_CHIPS.index(target) % 2
+        return BATCHED[i::2] + (FLOAT8 if target in ("gfx942", "gfx950", "gfx1201") else FLOAT8[i::2]) + CONVERSIONS
+    i = 0 if target == "vulkan:lavapipe" else 1
+    return (BATCHED + FLOAT8 if target == "host" else BATCHED[i::3] + FLOAT8[i::3]) + CONVERSIONS
 
 
 @pytest.fixture(scope="session")
@@ -70,3 +93,33 @@ def test_cooperative_matrices(results, driver_parts, target, product):
 @pytest.mark.parametrize("device, product", grid("vulkan:portable", "host"))
 def test_everywhere(results, device, product):
     check(results(device, device.partition(":")[0])[product.name, product.m], product)
+
+
+def test_files(tmp_path):
+    """8-bit floats travel as their bits; the package and greta-run know them by name, and random ones are the same everywhere."""
+    source = """func.func @sum(%x: tensor<4x256xf8E4M3FN>, %y: tensor<4x256xf8E5M2>) -> tensor<4x256xf8E4M3FN> {
+  %0 = arith.extf %x : tensor<4x256xf8E4M3FN> to tensor<4x256xf32>
+  %1 = arith.extf %y : tensor<4x256xf8E5M2> to tensor<4x256xf32>
+  %2 = arith.addf %0, %1 : tensor<4x256xf32>
+  %3 = arith.truncf %2 : tensor<4x256xf32> to tensor<4x256xf8E4M3FN>
+  return %3 : tensor<4x256xf8E4M3FN>
+}"""
+    package = harness.compile_package(tmp_path, "sum", source, "gfx950,vulkan:portable,host")
+    function = harness.function_of(package, "sum")
+    assert [a["dtype"] for a in function["args"] + function["results"]] == ["f8e4m3fn", "f8e5m2", "f8e4m3fn"]
+    x = np.arange(1024, dtype=np.uint8).reshape(4, 256)
+    np.save(tmp_path / "x.npy", x)
+    files = []
+    for device in ("host", "vulkan", "sim:gfx950"):
+        files.append(tmp_path / f"{device}.npy")
+        operands = [f"--input=f8e4m3fn:{tmp_path}/x.npy", "--input=4x256xf8e5m2:random:7:0.001", f"--output={files[-1]}"]
+        run = harness.tool(harness.RUN, package, f"--device={device}", "--function=sum", *operands)
+        assert run.returncode == 0, run.stdout + run.stderr
+    sums = [np.load(file) for file in files]
+    numbers = sums[0].view(DTYPES["f8e4m3fn"]).astype(np.float64)
+    assert sums[0].dtype == np.uint8
+    assert np.nanmax(np.abs(numbers - x.view(DTYPES["f8e4m3fn"]).astype(np.float64)) / (1 + np.abs(numbers))) < 0.05
+    assert (np.isnan(numbers) == (x & 0x7F == 0x7F)).all()
+    for other in sums[1:]:
+        decoded = other.view(DTYPES["f8e4m3fn"]).astype(np.float64)
+        assert ((decoded == numbers) | np.isnan(decoded) & np.isnan(numbers)).all()

@@ -1,4 +1,5 @@
-"""Batched products and products of 8-bit floats for test_types.py: the functions, their inputs, and their definition in float64 NumPy.
+"""Batched products, products of 8-bit floats and conversions of those for test_types.py: the functions, their inputs, and their definition in
+float64 NumPy.
 
 A name says everything, so that worker.py finds the case by it: typed_KIND_LAYOUT_BATCH_M_N_K_A_B_OUT. LAYOUT is "nt" for A as it is and B
 transposed. BATCH is "1" for none, "3" or "2x3" for a batch in A and B, with "s" behind it for one B that serves the batch, with "d" for a
@@ -130,6 +131,66 @@ KINDS = {
 }
 
 
+WIDE = ("f32", "f16", "bf16")
+
+
+@dataclasses.dataclass(frozen=True)
+class Conversion:
+    """Of all numbers of an 8-bit float to wider types, or to them of those numbers, what lies between two of them, and what is too large."""
+
+    direction: str
+    dtype: str
+    tolerances = (0.0, 0.0)
+    m = 1
+
+    @property
+    def name(self):
+        return f"typed_{self.direction}_{self.dtype}"
+
+    @property
+    def numbers(self):
+        codes = np.arange(256, dtype=np.uint8).view(DTYPES[self.dtype])
+        if self.direction == "widen":
+            return codes
+        values = codes.astype(np.float64)
+        exact = np.unique(values[np.isfinite(values)])
+        middles = (exact[1:] + exact[:-1]) / 2
+        last, step = exact[-1], exact[-1] - exact[-2]
+        large = np.array([last + step / 2, last + step, 4 * last, 1e30, np.inf])
+        small = exact[exact > 0][0] * np.array([0.5, 0.49, 0.51, 1e-3, 1e-30])
+        some = [exact, middles, middles * (1 + 2**-12), middles * (1 - 2**-12), large, -large, small, -small, [np.nan, -0.0]]
+        return np.concatenate(some).astype(np.float32)
+
+    def mlir(self):
+        n = len(self.numbers)
+        small, wide = typed((n,), self.dtype), [typed((n,), dtype) for dtype in WIDE]
+        results, op, sources = ([small] * 3, "truncf", wide) if self.direction == "narrow" else (wide, "extf", [small] * 3)
+        arguments = ", ".join(f"%x{i}: {wide[i]}" for i in range(3)) if self.direction == "narrow" else f"%x: {small}"
+        names = ["%x0", "%x1", "%x2"] if self.direction == "narrow" else ["%x"] * 3
+        body = "".join(f"  %{i} = arith.{op} {names[i]} : {sources[i]} to {results[i]}\n" for i in range(3))
+        types = ", ".join(results)
+        return f"func.func @{self.name}({arguments}) -> ({types}) {{\n{body}  return %0, %1, %2 : {types}\n}}\n"
+
+    def inputs(self, rows):
+        with np.errstate(over="ignore"):
+            return [self.numbers] if self.direction == "widen" else [self.numbers.astype(DTYPES[wide]) for wide in WIDE]
+
+    def reference(self, inputs):
+        if self.direction == "widen":
+            return [inputs[0].astype(np.float32).astype(DTYPES[wide]) for wide in WIDE]
+        return [x.astype(np.float32).astype(DTYPES[self.dtype]) for x in inputs]
+
+    @staticmethod
+    def errors(actual, expected):
+        """None, or infinity; one NaN is like another, zeros have signs."""
+        actual, expected = (x.astype(np.float64) for x in (actual, expected))
+        same = (actual == expected) & (np.signbit(actual) == np.signbit(expected)) | np.isnan(actual) & np.isnan(expected)
+        return (0.0, 0.0) if same.all() else (np.inf, np.inf)
+
+
 def by_name(name):
-    _, kind, layout, batch, m, n, k, a, b, out = name.split("_")
+    _, kind, *rest = name.split("_")
+    if kind in ("widen", "narrow"):
+        return Conversion(kind, *rest)
+    layout, batch, m, n, k, a, b, out = rest
     return Product(kind, layout, batch, int(m), int(n), int(k), a, b, out)

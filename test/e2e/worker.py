@@ -37,7 +37,8 @@ def run(package, name, rows):
             report(case=name, rows=rows, variant=variant, problem=f"shapes {shapes[0]} instead of {shapes[1]}")
             continue
         shape = (1, -1) if getattr(case, "is_one_row", False) else None
-        errors = [cases.row_errors(*(x.reshape(shape or x.shape) for x in pair)) for pair in zip(actual, expected)]
+        errors_of = getattr(case, "errors", cases.row_errors)
+        errors = [errors_of(*(x.reshape(shape or x.shape) for x in pair)) for pair in zip(actual, expected)]
         report(case=name, rows=rows, variant=variant, errors=[float(max(norm)) for norm in zip(*errors)])
 
 

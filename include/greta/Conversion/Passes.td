@@ -69,6 +69,25 @@ def GretaToTilePass : Pass<"greta-to-tile", "::mlir::ModuleOp"> {
                            "::mlir::scf::SCFDialect"];
 }
 
+def GretaExpandFloat8Pass : Pass<"greta-expand-float8"> {
+  let summary = "Conversions of 8-bit floats become instructions or integer arithmetic";
+  let description = [{
+    `arith.extf` and `arith.truncf` from and to f8E4M3FN, f8E5M2, f8E4M3FNUZ and f8E5M2FNUZ become the target's instructions, where its row says that it
+    has that kind, else integer arithmetic; they round to the nearest, ties to even, and overflow to infinity, or to NaN in types without one. Other
+    arithmetic on such types must have been widened before. In a kernel the types themselves become i8 then, as do its pointers.
+
+    ```mlir
+    %1 = arith.extf %0 : f8E5M2 to f16
+    // becomes
+    %2 = arith.extui %0 : i8 to i16
+    %3 = arith.shli %2, %c8 : i16
+    %1 = arith.bitcast %3 : i16 to f16
+    ```
+  }];
+  let options = [Option<"target", "target", "std::string", /*default=*/"\"host\"", "row of the target table, for example gfx942">];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::ROCDL::ROCDLDialect"];
+}
+
 def GretaTileToROCDL : Pass<"greta-tile-to-rocdl", "::mlir::ModuleOp"> {
   let summary = "Kernels at the lane level become LLVM functions for an AMD chip";
   let description = [{

@@ -71,6 +71,25 @@ def GretaAnnotateShapesPass : Pass<"greta-annotate-shapes", "::mlir::func::FuncO
   }];
 }
 
+def GretaWidenProductsPass : Pass<"greta-widen-products", "::mlir::func::FuncOp"> {
+  let summary = "Products of 8-bit floats that the target has no instruction for become products of f16";
+  let description = [{
+    Every 8-bit float is a number of f16, too, so that nothing is lost. Products of few rows stay as they are: they widen what they load in any case.
+
+    ```mlir
+    %0 = greta.matmul %a, %b : tensor<?x64xf8E4M3FN>, tensor<64x32xf8E5M2> -> tensor<?x32xbf16>
+    // becomes
+    %1 = arith.extf %a : tensor<?x64xf8E4M3FN> to tensor<?x64xf16>
+    %2 = arith.extf %b : tensor<64x32xf8E5M2> to tensor<64x32xf16>
+    %3 = greta.matmul %1, %2 : tensor<?x64xf16>, tensor<64x32xf16> -> tensor<?x32xf32>
+    %0 = arith.truncf %3 : tensor<?x32xf32> to tensor<?x32xbf16>
+    ```
+  }];
+  let options = [Option<"target", "target", "std::string", /*default=*/"\"\"", "row of the target table, for example gfx942">,
+                 Option<"matrix", "matrix", "bool", /*default=*/"true", "use the target's matrix instructions">];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+}
+
 def GretaFusePass : Pass<"greta-fuse", "::mlir::func::FuncOp"> {
   let summary = "Group the ops of a function into kernels";
   let description = [{

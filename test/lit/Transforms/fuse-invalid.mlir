@@ -9,7 +9,7 @@ func.func @generic(%x: tensor<4x64xf32>) -> tensor<4x64xf32> {
 
 // -----
 
-// expected-error@+1 {{has element type 'f64', which no GPU kernel takes; use f32, f16, bf16, i8 or i32, or compile for the target 'host'}}
+// expected-error@+1 {{has element type 'f64', which no GPU kernel takes; use f32, f16, bf16, i8, i32 or an 8-bit float, or compile for the target 'host'}}
 func.func @double(%x: tensor<4x64xf64>) -> tensor<4x64xf64> {
   %0 = arith.addf %x, %x : tensor<4x64xf64>
   return %0 : tensor<4x64xf64>
