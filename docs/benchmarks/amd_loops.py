@@ -1,6 +1,6 @@
 """The main loops of our f16 products on AMD chips, beside Triton's: nothing here needs a GPU.
 
-    build/venv/bin/python docs/benchmarks/amd_loops.py [--csv=FILE] [--config=TEXT] [--size=4096] [--no-simulator] [--no-triton] [CHIP...]
+    build/venv/bin/python docs/benchmarks/amd_loops.py [--csv=FILE] [--config=TEXT] [--size=4096] [--no-simulator] [--no-triton] [--no-others] [CHIP...]
 
 One product of SIZE x SIZE x SIZE, both operands with K contiguous, is compiled in the default configuration (--config: in that `greta.config`,
 `tile = [256, 256, 32], waves = 8` say). Of the loop with the most matrix instructions:
@@ -10,7 +10,7 @@ One product of SIZE x SIZE x SIZE, both operands with K contiguous, is compiled 
   busy       share of time the matrix units are busy in the loop in the simulator's issue model, with every wave that a compute unit holds,
              and what bounds it
 Registers, spills and shared memory are the code object's own figures. Triton's rows (scripts/setup --triton) are its best tile of
-issue_model.py's by share, or by density.
+issue_model.py's by share, or by density. Other compilers' code was looked at once, with the same counts (OTHERS).
 """
 
 import argparse
@@ -32,6 +32,17 @@ FIELDS = ["chip", "kernel", "block", "tile", "instructions", "matrix", "density"
 FIELDS += ["waves_per_simd", "busy", "bound"]
 # Multiply-adds of f16 a cycle and SIMD, from the CDNA 2, 3 and 4 guides' peak rates.
 RATE = {"gfx90a": 128, "gfx942": 256, "gfx950": 512}
+# Elsewhere compiled loops of the same product, 2026-11-21: chip, kernel, tile, share, density, ALU per matrix instruction.
+OTHERS = [
+    ("gfx90a", "hipBLASLt 7.1", "192x208x64", 0.99, 0.53, 0.13),
+    ("gfx90a", "IREE 3.13", None, 0.90, 0.52, 0.14),
+    ("gfx942", "IREE 3.13", None, 0.78, 0.52, 0.14),
+    ("gfx950", "IREE 3.13", None, 0.59, None, None),
+    ("gfx1100", "hipBLASLt 7.1", "96x96x32", None, 0.20, None),
+    ("gfx1100", "IREE 3.13", None, None, 0.27, 0.41),
+    ("gfx1201", "hipBLASLt 7.1", "64x256x32", None, 0.36, 0.66),
+    ("gfx1201", "IREE 3.13", None, None, 0.37, 0.14),
+]
 KINDS = [(r"v_(mfma|smfmac|wmma|swmmac)", "matrix"), (r"v_", "alu"), (r"s_(wait|barrier|nop|delay|setprio|clause|sched|sleep)", "hint"), (r"s_", "alu")]
 
 
@@ -119,10 +130,17 @@ def rows(options, folder):
         yield look(code, chip) | ours | (simulated(folder, code, kernel, options.size) if options.simulator else {})
         if options.triton and issue_model.triton:
             others = []
-            for name, code, _, block, tile, lds, _ in issue_model.compiled_by_triton(folder, chip):
+            for case in issue_model.compiled_by_triton(folder, chip):
+                name, code, _, block, tile, lds, _ = case
                 if "fp16" in name:
-                    others.append(look(code, chip) | dict(kernel="Triton", block=block, tile="x".join(map(str, tile)), lds=lds))
-            yield max(others, key=lambda row: (row["spills"] == 0, row.get("share") or row["density"]))
+                    others.append((look(code, chip) | dict(kernel="Triton", block=block, tile="x".join(map(str, tile)), lds=lds), case))
+            best, case = max(others, key=lambda other: (other[0]["spills"] == 0, other[0].get("share") or other[0]["density"]))
+            if options.simulator:
+                estimate = issue_model.estimate(folder, case, (64, 16))
+                best |= dict(busy=round(estimate["share"], 3), waves_per_simd=estimate["waves"], bound=estimate["bound"])
+            yield best
+        if options.others:
+            yield from (dict(zip(("chip", "kernel", "tile", "share", "density", "alu"), row)) for row in OTHERS if row[0] == chip)
 
 
 def main():
@@ -133,6 +151,7 @@ def main():
     parser.add_argument("--size", type=int, default=4096)
     parser.add_argument("--no-simulator", dest="simulator", action="store_false")
     parser.add_argument("--no-triton", dest="triton", action="store_false")
+    parser.add_argument("--no-others", dest="others", action="store_false")
     options = parser.parse_args()
     table = []
     with tempfile.TemporaryDirectory() as name:

@@ -177,7 +177,14 @@ double TileModel::wavesPerSimd(const Tile &tile) const {
 double TileModel::cycles(const Tile &tile) const {
   const MatrixInstruction &mi = *tile.instruction;
   auto [m, n] = waveTile(tile);
-  double simds = std::min<int64_t>(tile.waves, std::max(1u, row.simdsPerUnit));
+  double tiles = double(llvm::divideCeil(problem.m, tile.m)) *
+                 llvm::divideCeil(problem.n, tile.n) * tile.split *
+                 problem.batch;
+  // RDNA runs a workgroup on a pair of compute units: few have all of it.
+  bool isPair =
+      row.isHip() && limits.wave == 32 && 2 * tiles <= row.computeUnits;
+  double simds = std::min<int64_t>(tile.waves, std::max(1u, row.simdsPerUnit) *
+                                                   (isPair ? 2 : 1));
   double each = mi.cycles ? mi.cycles : mi.m * mi.n * mi.k / 128.0;
   double matrix = double(problem.count) * (tile.m / mi.m) * (tile.n / mi.n) *
                   (tile.k / mi.k) * each / simds;
@@ -198,9 +205,6 @@ double TileModel::cycles(const Tile &tile) const {
   // CDNA 4 doubled the size and the width of its shared memory.
   double shared = (reads + stored) / (row.ldsBytesPerUnit > 65536 ? 256 : 128);
   double memory = stored / 64;
-  double tiles = double(llvm::divideCeil(problem.m, tile.m)) *
-                 llvm::divideCeil(problem.n, tile.n) * tile.split *
-                 problem.batch;
   double share = tiles / row.computeUnits, rounds = std::ceil(share), step;
   if (tile.stages == 1) {
     step = 0.6 * matrix + 0.3 * shared + 1180;
