@@ -65,3 +65,17 @@ func.func @short(%a: tensor<128x512xf16>, %b: tensor<512x128xf16>) -> tensor<128
   %0 = greta.matmul %a, %b : tensor<128x512xf16>, tensor<512x128xf16> -> tensor<128x128xf16>
   return %0 : tensor<128x128xf16>
 }
+
+// Two products of one A: parts of both, then both sums.
+// CHECK-LABEL: func.func @pair
+// CHECK: %[[PARTS:.*]]:2 = greta.kernel(%arg0, %arg1, %arg2)
+// CHECK-COUNT-2: greta.matmul {{.*}} {split = 3 : i64, transpose_b} : {{.*}} -> tensor<210x65xf32>
+// CHECK: greta.kernel(%[[PARTS]]#0, %[[PARTS]]#1)
+// CHECK-COUNT-2: greta.sum_parts
+// CHECK: greta.swiglu
+func.func @pair(%a: tensor<70x1000xf16>, %g: tensor<65x1000xf16>, %u: tensor<65x1000xf16>) -> tensor<70x65xf16> {
+  %0 = greta.matmul %a, %g {transpose_b, greta.config = {split = 3}} : tensor<70x1000xf16>, tensor<65x1000xf16> -> tensor<70x65xf16>
+  %1 = greta.matmul %a, %u {transpose_b, greta.config = {split = 3}} : tensor<70x1000xf16>, tensor<65x1000xf16> -> tensor<70x65xf16>
+  %2 = greta.swiglu %0, %1 : tensor<70x65xf16>, tensor<70x65xf16> -> tensor<70x65xf16>
+  return %2 : tensor<70x65xf16>
+}
