@@ -332,6 +332,48 @@ LogicalResult ContractPackedOp::verify() {
   return success();
 }
 
+unsigned DequantOp::getDim() {
+  auto words = cast<RankedTensorType>(getWords().getType());
+  auto type = cast<RankedTensorType>(getResult().getType());
+  unsigned dim = 0;
+  while (dim + 1 < type.getRank() &&
+         words.getDimSize(dim) == type.getDimSize(dim))
+    ++dim;
+  return dim;
+}
+
+LogicalResult DequantOp::verify() {
+  auto type = cast<RankedTensorType>(getResult().getType());
+  auto words = cast<RankedTensorType>(getWords().getType());
+  SmallVector<int64_t> packed(words.getShape());
+  if (packed.size() == static_cast<size_t>(type.getRank()) && !packed.empty())
+    packed[getDim()] *= 8;
+  auto divides = [&](Value value) {
+    auto shared = cast<RankedTensorType>(value.getType());
+    return shared.getRank() == type.getRank() &&
+           llvm::all_of(llvm::zip(shared.getShape(), type.getShape()),
+                        [](auto pair) {
+                          auto [part, whole] = pair;
+                          return whole % part == 0;
+                        });
+  };
+  auto isOf = [](Value value, auto isElement) {
+    return isElement(cast<RankedTensorType>(value.getType()).getElementType());
+  };
+  auto isF16 = [](Type type) { return type.isF16(); };
+  auto isI32 = [](Type type) { return type.isInteger(32); };
+  if (ArrayRef<int64_t>(packed) != type.getShape() || !divides(getScales()) ||
+      !divides(getZeros()) || !isOf(getWords(), isI32) ||
+      !isOf(getScales(), isF16) || !isOf(getZeros(), isI32) ||
+      !type.getElementType().isF16())
+    return emitOpError("makes ")
+           << type << " of " << words << ", " << getScales().getType()
+           << " and " << getZeros().getType()
+           << "; it takes words of i32 with an eighth of one extent, scales of "
+              "f16 and zeros of i32 whose extents divide the result's of f16";
+  return success();
+}
+
 LogicalResult ConvertLayoutOp::verify() {
   auto from = cast<RankedTensorType>(getValue().getType());
   auto to = cast<RankedTensorType>(getResult().getType());

@@ -256,6 +256,29 @@ def GretaTile_ContractPackedOp : GretaTile_Op<"contract_packed", [Pure, TypesMat
   let hasVerifier = 1;
 }
 
+def GretaTile_DequantOp : GretaTile_Op<"dequant", [Pure]> {
+  let summary = "Weights of 4 bits as f16";
+  let description = [{
+    Along one dimension `words` (i32) have an eighth of the result's extent: each is eight neighbours, the low bits first. `scales` (f16) and
+    `zeros` (i32, 0 to 15) have extents that divide the result's, so that neighbours share them. The result is `(weight - zero) * scale`,
+    rounded once.
+
+    ```mlir
+    %b = greta_tile.dequant %q, %s, %z : tensor<8x128xi32>, tensor<2x128xf16>, tensor<1x128xi32> -> tensor<64x128xf16>
+    ```
+  }];
+  let arguments = (ins AnyBlock:$words, AnyBlock:$scales, AnyBlock:$zeros);
+  let results = (outs AnyBlock:$result);
+  let assemblyFormat = [{
+    $words `,` $scales `,` $zeros attr-dict `:` type($words) `,` type($scales) `,` type($zeros) `->` type($result)
+  }];
+  let extraClassDeclaration = [{
+    /// The dimension along which words are packed.
+    unsigned getDim();
+  }];
+  let hasVerifier = 1;
+}
+
 def GretaTile_ConvertLayoutOp : GretaTile_Op<"convert_layout", [Pure]> {
   let summary = "The same block under another layout";
   let description = [{
@@ -416,6 +439,19 @@ def GretaTile_DotPackedOp : GretaTile_Op<"dot_packed", [Pure]> {
   let results = (outs F32:$result);
   let assemblyFormat = "$words `,` $zero `,` $a attr-dict `:` type($words) `,` type($a)";
   let hasVerifier = 1;
+}
+
+def GretaTile_DequantWordOp : GretaTile_Op<"dequant_word", [Pure]> {
+  let summary = "The eight weights of a word as f16";
+  let description = [{
+    `(weight - zero) * scale` for the four bits of a word, the lowest first: `greta_tile.dequant_word %w, %s, %z`. `zero` is 0 to 15.
+  }];
+  let arguments = (ins I32:$word, F16:$scale, I32:$zero);
+  let results = (outs VectorOfLengthAndType<[8], [F16]>:$result);
+  let builders = [OpBuilder<(ins "::mlir::Value":$word, "::mlir::Value":$scale, "::mlir::Value":$zero), [{
+    build($_builder, $_state, ::mlir::VectorType::get(8, $_builder.getF16Type()), word, scale, zero);
+  }]>];
+  let assemblyFormat = "$word `,` $scale `,` $zero attr-dict `:` type($result)";
 }
 
 def GretaTile_MmaOp : GretaTile_Op<"mma", [Pure, TypesMatchWith<"the accumulator has the result's type", "result", "acc", "$_self">]> {

@@ -107,6 +107,8 @@ private:
   mlir::Value computeElementwise(mlir::Operation *op, const Mapping &mapping);
   mlir::Value computeRowOp(mlir::Operation *op);
   mlir::Value computeRope(RopeOp op);
+
+  // Products in tiles (GretaToTileProduct.cpp).
   mlir::Value computeMatmul(MatmulOp op);
   llvm::SmallVector<mlir::Value> computeLoop();
   mlir::Value computeSumParts(SumPartsOp op);
@@ -117,6 +119,20 @@ private:
   DepthRange depthRange(mlir::AffineExpr depth, int64_t block);
   mlir::Value loadMatrix(mlir::Value v, bool transposed, mlir::Value row,
                          mlir::Value column, bool isB);
+  /// The blocks of a product's computed operand, which take the space's place
+  /// while it is computed.
+  struct Operand {
+    llvm::SmallVector<Dim> dims;
+    Mapping identity;
+    unsigned columnDim = 1, depthDim = 0;
+    int pairDim = -1;
+    Scope outer, inner;
+  };
+  Operand operandOf(MatmulOp op, unsigned number);
+  void exchange(Operand &operand);
+  void emitNorms(MatmulOp op);
+  mlir::Value emitOperand(mlir::Value v);
+  mlir::Value computeDequantBlock(DequantOp op);
 
   // Products with few rows (GretaToTileDecode.cpp).
   void addDepth();
@@ -160,7 +176,6 @@ private:
   mlir::Value maskColumns(mlir::Value block, mlir::Value other);
   Masked maskedValue(mlir::Value v);
   bool wantsNegativeInfinity(mlir::Value argument);
-  int64_t rowLength() const;
 
   mlir::ImplicitLocOpBuilder &b;
   KernelOp kernel;
@@ -176,10 +191,11 @@ private:
   llvm::SmallVector<Dim> batch;
   unsigned columnDim = 0;
   int pairDim = -1;
-  unsigned depthDim = 0; // of a product with few rows
-  int64_t split = 1;     // ranges of K, each with workgroups of its own
-  mlir::Value part;      // which of them is this workgroup's
-  mlir::scf::ForOp loop; // over columns, while its body is being emitted
+  unsigned depthDim = 0;  // of a product with few rows, or an operand
+  bool inOperand = false; // blocks are those of an Operand
+  int64_t split = 1;      // ranges of K, each with workgroups of its own
+  mlir::Value part;       // which of them is this workgroup's
+  mlir::scf::ForOp loop;  // over columns, while its body is being emitted
   Scope outer, inner;
   std::map<std::pair<mlir::Operation *, unsigned>, mlir::Value> reductions;
   llvm::DenseMap<mlir::Value, unsigned> stages;

@@ -49,7 +49,7 @@ Value SpaceEmitter::loadDepth(BlockArgument argument, const Mapping &mapping) {
       align = std::min<int64_t>(align, (multiple & -multiple) * bytes);
   };
   SmallVector<Value> offsets, dynamicStrides, bounds;
-  SmallVector<int64_t> strides, bounded;
+  SmallVector<int64_t> strides, bounded, clamped;
   for (auto [i, dim] : llvm::enumerate(dims)) {
     if (!isMapped(dim, mapping)) {
       offsets.push_back(i32(b, 0));
@@ -73,21 +73,25 @@ Value SpaceEmitter::loadDepth(BlockArgument argument, const Mapping &mapping) {
     if (dim.masked) {
       bounded.push_back(i);
       bounds.push_back(scalars.get(b, dim.size));
+      // What lies beyond M or N goes into products that nobody keeps.
+      if (inOperand && dim.kind != Dim::Depth && strides.back() != 1)
+        clamped.push_back(i);
     }
     // Runs are formed where elements are neighbours; other strides move them.
     if (strides.back() != 1) {
       keep(stride.getLargestKnownDivisor());
       continue;
     }
+    // A block that moved in from the edge begins at a multiple of 16.
     if (dim.offset)
-      keep(dim.extent);
+      keep(dim.moved ? 16 : dim.extent);
     if (dim.masked)
       keep(dim.size.getLargestKnownDivisor());
   }
   return tile::LoadOp::create(b, blockType(mapping, tensor.getElementType()),
                               pointers.inputs[argument.getArgNumber()], offsets,
                               dynamicStrides, bounds, Value(), strides, bounded,
-                              std::max(align, bytes));
+                              std::max(align, bytes), clamped);
 }
 
 /// Loads everything that `v` is computed from: loads of several blocks come

@@ -144,6 +144,56 @@ Value SpaceEmitter::nibble(Value word, Value number) {
   return arith::AndIOp::create(b, word, splat(type, 15));
 }
 
+/// In a product's loop over K, where blocks are [K, N] and their depth is
+/// groups or a part of one: a word for every eight weights, scales and zeros
+/// once for what shares them.
+Value SpaceEmitter::computeDequantBlock(DequantOp op) {
+  const Dim &depth = dims[depthDim], &row = dims[1 - depthDim];
+  int64_t group = op.getGroup();
+  Value k = depth.offset ? depth.offset : i32(b, 0);
+  auto divided = [&](int64_t by) -> Value {
+    return arith::DivUIOp::create(b, k, i32(b, by));
+  };
+  /// `count` elements along the depth, which `each` weights share.
+  auto load = [&](Value v, int64_t count, int64_t each) -> Value {
+    auto tensor = cast<RankedTensorType>(v.getType());
+    int64_t stride = tensor.getDimSize(1);
+    int64_t bytes = tensor.getElementTypeBitWidth() / 8;
+    SmallVector<int64_t> shape = {count, row.extent}, bounded, clamped;
+    SmallVector<Value> bounds;
+    if (depth.masked && count > 1) {
+      bounded.push_back(0);
+      bounds.push_back(i32(b, stride));
+    }
+    if (row.masked) {
+      bounded.push_back(1);
+      clamped.push_back(1);
+      bounds.push_back(scalars.get(b, row.size));
+    }
+    int64_t aligned = std::min({stride & -stride, count, 16 / bytes});
+    return tile::LoadOp::create(
+        b, RankedTensorType::get(shape, tensor.getElementType()),
+        pointers.inputs[cast<BlockArgument>(v).getArgNumber()],
+        ValueRange{divided(each), row.offset ? row.offset : i32(b, 0)},
+        ValueRange(), bounds, Value(), ArrayRef<int64_t>{1, stride}, bounded,
+        aligned * bytes, clamped);
+  };
+  int64_t groups = std::max<int64_t>(1, depth.extent / group);
+  Value words = load(op.getQ(), depth.extent / 8, 8);
+  Value scales = load(op.getScales(), groups, group);
+  // Eight groups share a word of zeros, and a block has no more.
+  Value zeros = load(op.getZeros(), 1, 8 * group);
+  auto digits = RankedTensorType::get({groups, 1}, b.getI32Type());
+  Value first = arith::RemUIOp::create(b, divided(group), i32(b, 8));
+  Value number = tile::SplatOp::create(b, digits, first);
+  if (groups > 1)
+    number =
+        arith::AddIOp::create(b, number, tile::IotaOp::create(b, digits, 0));
+  return tile::DequantOp::create(
+      b, RankedTensorType::get(shapeOf(identity), b.getF16Type()), words,
+      scales, nibble(zeros, number));
+}
+
 SpaceEmitter::PackedBlocks SpaceEmitter::loadDequant(DequantOp op,
                                                      bool inProduct) {
   int64_t group = op.getGroup();

@@ -71,8 +71,9 @@ Value SpaceEmitter::wide(Value v, const Mapping &mapping) {
   return broadcastTo(widen(value(v, mapping)), shapeOf(identity));
 }
 
-int64_t SpaceEmitter::rowLength() const {
-  return cast<AffineConstantExpr>(space.shape.back()).getValue();
+/// Elements that the reductions of a row op combine.
+static int64_t rowLength(Operation *op) {
+  return cast<RankedTensorType>(op->getOperand(0).getType()).getShape().back();
 }
 
 //===----------------------------------------------------------------------===//
@@ -110,7 +111,7 @@ SpaceEmitter::Masked SpaceEmitter::maskedValue(Value v) {
 }
 
 Value SpaceEmitter::maskColumns(Value block, Value other) {
-  Mapping columns = {space.rank() - 1};
+  Mapping columns = {identity.back()};
   auto type = cast<RankedTensorType>(block.getType());
   const Dim &dim = dims[columnDim];
   // The pair's dimension has no edge: index by columns alone.
@@ -186,7 +187,7 @@ Value SpaceEmitter::rowValue(Operation *op, unsigned part, unsigned reduction,
 Value SpaceEmitter::meanOf(Operation *op) {
   return rowValue(op, 0, 0, [&](Value sum) -> Value {
     auto type = cast<RankedTensorType>(sum.getType());
-    return arith::MulFOp::create(b, sum, constant(type, 1.0 / rowLength()));
+    return arith::MulFOp::create(b, sum, constant(type, 1.0 / rowLength(op)));
   });
 }
 
@@ -195,7 +196,7 @@ Value SpaceEmitter::scaleOf(Operation *op, unsigned reduction, APFloat eps) {
   return rowValue(op, 1, reduction, [&](Value sum) -> Value {
     auto type = cast<RankedTensorType>(sum.getType());
     Value mean =
-        arith::MulFOp::create(b, sum, constant(type, 1.0 / rowLength()));
+        arith::MulFOp::create(b, sum, constant(type, 1.0 / rowLength(op)));
     Value shifted =
         arith::AddFOp::create(b, mean, constant(type, eps.convertToFloat()));
     return math::RsqrtOp::create(b, shifted);
@@ -238,7 +239,8 @@ Value SpaceEmitter::compute(Value v, const Mapping &mapping) {
         shapeOf(mapping));
   }
   if (auto dequant = dyn_cast<DequantOp>(op))
-    return computeDequant(dequant, mapping);
+    return inOperand ? computeDequantBlock(dequant)
+                     : computeDequant(dequant, mapping);
   if (isRowOp(op))
     return computeRowOp(op);
   return computeElementwise(op, mapping);
@@ -278,7 +280,7 @@ Value SpaceEmitter::computeRowOp(Operation *op) {
     return arith::MulFOp::create(b, x, y, contract);
   };
   Type element = getElementTypeOrSelf(op->getResult(0).getType());
-  Mapping vector = {space.rank() - 1};
+  Mapping vector = {identity.back()};
   Value result;
   if (auto norm = dyn_cast<RmsNormOp>(op)) {
     Value y = mul(wide(norm.getX(), identity), scaleOf(op, 0, norm.getEps()));

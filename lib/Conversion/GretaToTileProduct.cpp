@@ -4,6 +4,11 @@
 // multiplied into the accumulator, on which the rest of the space continues.
 // Two products of the same A go through one loop.
 //
+// An operand may be computed. Its blocks have dimensions of their own, [M, K]
+// or [K, N], and the space's machinery works on them instead: what does not
+// depend on K is computed before the loop, the rest in it. Norms of A take
+// their sums in loops over K before.
+//
 //===----------------------------------------------------------------------===//
 
 #include "GretaToTile.h"
@@ -12,8 +17,8 @@
 using namespace mlir;
 using namespace greta;
 
-/// A block of a matrix operand: rows from `row`, columns from `column`; bounds
-/// where blocks do not divide, with zeros beyond.
+/// A block of an operand as it is stored: rows from `row`, columns from
+/// `column`; bounds where blocks do not divide, with zeros beyond.
 Value SpaceEmitter::loadMatrix(Value v, bool transposed, Value row,
                                Value column, bool isB) {
   auto argument = cast<BlockArgument>(v);
@@ -70,6 +75,75 @@ Value SpaceEmitter::loadMatrix(Value v, bool transposed, Value row,
       std::max(align, bytes), clamped);
 }
 
+SpaceEmitter::Operand SpaceEmitter::operandOf(MatmulOp op, unsigned number) {
+  AffineExpr size = getAffineConstantExpr(op.getDepth(), b.getContext());
+  bool masked = size.getLargestKnownDivisor() % config.depth != 0;
+  Dim depth{Dim::Depth, -1, config.depth, size, masked, Value(), /*unit=*/1};
+  Operand operand;
+  if (number == 0) {
+    operand.dims = {dims[0], depth};
+    operand.identity = {0, depthId()};
+  } else {
+    operand.dims = {depth, dims[columnDim]};
+    operand.identity = {depthId(), space.rank() - 1};
+  }
+  operand.depthDim = 1 - number;
+  if (number == 0 ? op.getTransposeA() : op.getTransposeB())
+    std::reverse(operand.identity.begin(), operand.identity.end());
+  return operand;
+}
+
+/// Enters an operand's blocks, or leaves them.
+void SpaceEmitter::exchange(Operand &operand) {
+  std::swap(dims, operand.dims);
+  std::swap(identity, operand.identity);
+  std::swap(columnDim, operand.columnDim);
+  std::swap(depthDim, operand.depthDim);
+  std::swap(pairDim, operand.pairDim);
+  std::swap(outer, operand.outer);
+  std::swap(inner, operand.inner);
+  inOperand = !inOperand;
+}
+
+/// The reductions of norms that A is computed by, in loops over K.
+void SpaceEmitter::emitNorms(MatmulOp op) {
+  SmallVector<Operation *> norms;
+  (void)isComputedOperand(
+      op, 0, [](Value v) { return isa<BlockArgument>(v); },
+      [&](Operation *computed) {
+        if (numReductions(computed) && !llvm::is_contained(norms, computed))
+          norms.push_back(computed);
+      });
+  llvm::sort(norms,
+             [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
+  for (Operation *norm : norms)
+    for (unsigned i = 0; i < numReductions(norm); ++i) {
+      auto type = RankedTensorType::get(shapeOf(identity), b.getF32Type());
+      tile::ReduceKind kind = reductionKind(norm, i);
+      loop = scf::ForOp::create(
+          b, i32(b, 0), scalars.get(b, dims[depthDim].size),
+          i32(b, config.depth), ValueRange{neutral(kind, type)});
+      scf::ForOp done = loop;
+      {
+        OpBuilder::InsertionGuard guard(b);
+        b.setInsertionPointToEnd(loop.getBody());
+        dims[depthDim].offset = loop.getInductionVar();
+        Value sum = combine(kind, loop.getRegionIterArgs().front(),
+                            reductionInput(norm, i));
+        scf::YieldOp::create(b, sum);
+      }
+      loop = nullptr;
+      inner = Scope();
+      reductions[{norm, i}] = reduceAll(norm, i, done.getResult(0));
+    }
+}
+
+/// A block of a computed operand, zero beyond the depth.
+Value SpaceEmitter::emitOperand(Value v) {
+  Value block = broadcastTo(value(v, identity), shapeOf(identity));
+  return dims[depthDim].masked ? maskDepth(block) : block;
+}
+
 /// Whole blocks, as many for one part as for another, but for the last.
 SpaceEmitter::DepthRange SpaceEmitter::depthRange(AffineExpr depth,
                                                   int64_t block) {
@@ -99,8 +173,11 @@ SmallVector<Value> SpaceEmitter::computeLoop() {
   bool isInteger = op.getA().getType().getElementType().isInteger(8);
   auto type = blockType(identity, isInteger ? Type(b.getI32Type())
                                             : Type(b.getF32Type()));
-  auto a = cast<BlockArgument>(op.getA());
-  AffineExpr depth = shapeOfArgument(a.getArgNumber()).getResult(op.dimKOfA());
+  // A dynamic K is that of operands as they are stored.
+  AffineExpr depth = getAffineConstantExpr(op.getDepth(), b.getContext());
+  if (ShapedType::isDynamic(op.getDepth()))
+    depth = shapeOfArgument(cast<BlockArgument>(op.getA()).getArgNumber())
+                .getResult(op.dimKOfA());
   Value zero = arith::ConstantOp::create(b, b.getZeroAttr(type));
   SmallVector<Value> zeros(products.size(), zero);
   // There may be nothing to load.
@@ -120,6 +197,14 @@ SmallVector<Value> SpaceEmitter::computeLoop() {
     scf::YieldOp::create(b, zeros);
     b.setInsertionPointToEnd(filled.thenBlock());
   }
+  Operand operandA;
+  bool isComputedA = !isa<BlockArgument>(op.getA());
+  if (isComputedA) {
+    operandA = operandOf(op, 0);
+    exchange(operandA);
+    emitNorms(op);
+    exchange(operandA);
+  }
   auto [begin, length] = depthRange(depth, config.depth);
   auto product =
       scf::ForOp::create(b, i32(b, 0), length, i32(b, config.depth), zeros);
@@ -131,11 +216,28 @@ SmallVector<Value> SpaceEmitter::computeLoop() {
   Value k = product.getInductionVar();
   if (begin)
     k = arith::AddIOp::create(b, begin, k);
-  Value left = loadMatrix(op.getA(), op.getTransposeA(), row, k, /*isB=*/false);
+  auto emitBlock = [&](Operand &operand, Value v) {
+    exchange(operand);
+    dims[depthDim].offset = k;
+    loop = product;
+    Value block = emitOperand(v);
+    loop = nullptr;
+    exchange(operand);
+    return block;
+  };
+  Value left = isComputedA ? emitBlock(operandA, op.getA())
+                           : loadMatrix(op.getA(), op.getTransposeA(), row, k,
+                                        /*isB=*/false);
   SmallVector<Value> next;
   for (auto [each, sum] : llvm::zip(products, product.getRegionIterArgs())) {
-    Value right =
-        loadMatrix(each.getB(), op.getTransposeB(), k, column, /*isB=*/true);
+    Value right;
+    if (isa<BlockArgument>(each.getB())) {
+      right = loadMatrix(each.getB(), op.getTransposeB(), k, column,
+                         /*isB=*/true);
+    } else {
+      Operand operand = operandOf(each, 1);
+      right = emitBlock(operand, each.getB());
+    }
     next.push_back(
         tile::DotOp::create(b, type, left, right, sum, config.matrix));
   }

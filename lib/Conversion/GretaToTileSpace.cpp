@@ -435,7 +435,8 @@ unsigned SpaceEmitter::stageOf(Value v) {
   if (auto it = stages.find(v); it != stages.end())
     return it->second;
   unsigned stage = 0;
-  if (Operation *op = v.getDefiningOp()) {
+  // A product sees to its operands itself.
+  if (Operation *op = v.getDefiningOp(); op && !isa<MatmulOp>(op)) {
     for (Value operand : op->getOperands())
       stage = std::max(stage, stageOf(operand));
     stage += numReductions(op);
@@ -445,7 +446,8 @@ unsigned SpaceEmitter::stageOf(Value v) {
 
 /// Blocks along the depth differ from each other also where no loop is.
 bool SpaceEmitter::variesInLoop(const Mapping &mapping) const {
-  return config.run ? hasDepth(mapping) : loop && hasColumns(mapping);
+  return config.run || inOperand ? hasDepth(mapping)
+                                 : loop && hasColumns(mapping);
 }
 
 Value SpaceEmitter::memoize(const void *key, unsigned part,

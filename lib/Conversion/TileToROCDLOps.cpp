@@ -413,6 +413,62 @@ struct DotPackedLowering : ConvertOpToLLVMPattern<tile::DotPackedOp> {
   }
 };
 
+/// Two neighbours at a time: their byte goes into both halves, 1024 + w below
+/// and 1024 + 16 w above by the exponent's bits. What a fused multiply-add
+/// takes off is exact, and the product with the scale is rounded once.
+struct DequantWordLowering : ConvertOpToLLVMPattern<tile::DequantWordOp> {
+  using ConvertOpToLLVMPattern::ConvertOpToLLVMPattern;
+  LogicalResult
+  matchAndRewrite(tile::DequantWordOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    Type i32 = b.getI32Type();
+    auto pair = VectorType::get(2, b.getF16Type());
+    auto bits = [&](int64_t value) -> Value {
+      return LLVM::ConstantOp::create(b, i32, b.getI32IntegerAttr(value));
+    };
+    auto halves = [&](float low, float high) -> Value {
+      Attribute elements[] = {b.getF16FloatAttr(low), b.getF16FloatAttr(high)};
+      return LLVM::ConstantOp::create(
+          b, pair, DenseElementsAttr::get(pair, ArrayRef<Attribute>(elements)));
+    };
+    auto both = [&](Value half) -> Value {
+      Value vector = LLVM::PoisonOp::create(b, pair);
+      for (int64_t i : {0, 1})
+        vector = LLVM::InsertElementOp::create(b, vector, half, bits(i));
+      return vector;
+    };
+    // -(1024 + zero) and -(64 + zero).
+    Value zero = LLVM::SIToFPOp::create(
+        b, b.getF16Type(),
+        LLVM::TruncOp::create(b, b.getI16Type(), adaptor.getZero()));
+    Value bias = LLVM::FSubOp::create(b, halves(-1024, -64), both(zero));
+    Value scale = both(adaptor.getScale());
+    Value pairs[4];
+    for (int64_t i = 0; i < 4; ++i) {
+      Value word = adaptor.getWord();
+      Value spread =
+          LLVM::CallIntrinsicOp::create(
+              b, i32, b.getStringAttr("llvm.amdgcn.perm"),
+              ValueRange{word, word, bits(0x0c000c00 + i * 0x00010001)})
+              .getResult(0);
+      spread = LLVM::OrOp::create(
+          b, LLVM::AndOp::create(b, spread, bits(0x00f0000f)),
+          bits(0x64006400));
+      Value raised = LLVM::BitcastOp::create(b, pair, spread);
+      Value weight = LLVM::FMAOp::create(b, raised, halves(1, 0.0625), bias);
+      pairs[i] = LLVM::FMulOp::create(b, weight, scale);
+    }
+    Value low = LLVM::ShuffleVectorOp::create(b, pairs[0], pairs[1],
+                                              ArrayRef<int32_t>{0, 1, 2, 3});
+    Value high = LLVM::ShuffleVectorOp::create(b, pairs[2], pairs[3],
+                                               ArrayRef<int32_t>{0, 1, 2, 3});
+    rewriter.replaceOpWithNewOp<LLVM::ShuffleVectorOp>(
+        op, low, high, ArrayRef<int32_t>{0, 1, 2, 3, 4, 5, 6, 7});
+    return success();
+  }
+};
+
 struct ReturnLowering : ConvertOpToLLVMPattern<tile::ReturnOp> {
   using ConvertOpToLLVMPattern::ConvertOpToLLVMPattern;
   LogicalResult
@@ -428,10 +484,10 @@ struct ReturnLowering : ConvertOpToLLVMPattern<tile::ReturnOp> {
 void greta::rocdl::populateLanePatterns(const LLVMTypeConverter &converter,
                                         RewritePatternSet &patterns,
                                         const Kernel &kernel) {
-  patterns
-      .add<DotPackedLowering, MmaLowering, ProgramIdLowering, PtrAddLowering,
-           PtrStoreLowering, ScheduleGroupLowering, SharedLoadLowering,
-           SharedStoreLowering, BarrierLowering, ReturnLowering>(converter);
+  patterns.add<DotPackedLowering, DequantWordLowering, MmaLowering,
+               ProgramIdLowering, PtrAddLowering, PtrStoreLowering,
+               ScheduleGroupLowering, SharedLoadLowering, SharedStoreLowering,
+               BarrierLowering, ReturnLowering>(converter);
   patterns.add<LaneIdLowering, WaveIdLowering, SharedAllocLowering,
                PtrLoadLowering>(converter, kernel);
 }

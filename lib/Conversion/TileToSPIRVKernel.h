@@ -70,10 +70,11 @@ public:
 
   //===--- Groups of ops; `unknown` for ops that are not of the group ----===//
   mlir::LogicalResult emitDotPacked(tile::DotPackedOp op); // TileToSPIRVVector
-  mlir::LogicalResult emitLaneOp(mlir::Operation *op);     // TileToSPIRVMemory
-  mlir::LogicalResult emitVectorOp(mlir::Operation *op);   // TileToSPIRVVector
-  mlir::LogicalResult emitArithOp(mlir::Operation *op);    // TileToSPIRVArith
-  mlir::LogicalResult emitMathOp(mlir::Operation *op);     // TileToSPIRVMath
+  mlir::LogicalResult emitDequantWord(tile::DequantWordOp op);
+  mlir::LogicalResult emitLaneOp(mlir::Operation *op);   // TileToSPIRVMemory
+  mlir::LogicalResult emitVectorOp(mlir::Operation *op); // TileToSPIRVVector
+  mlir::LogicalResult emitArithOp(mlir::Operation *op);  // TileToSPIRVArith
+  mlir::LogicalResult emitMathOp(mlir::Operation *op);   // TileToSPIRVMath
   mlir::LogicalResult
   emitFragmentOp(mlir::Operation *op); // TileToSPIRVFragment
   mlir::LogicalResult unknown(mlir::Operation *op);

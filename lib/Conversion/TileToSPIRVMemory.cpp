@@ -439,6 +439,7 @@ LogicalResult KernelEmitter::emitLaneOp(Operation *op) {
         return success();
       })
       .Case<tile::DotPackedOp>([&](auto op) { return emitDotPacked(op); })
+      .Case<tile::DequantWordOp>([&](auto op) { return emitDequantWord(op); })
       .Case<tile::PtrAddOp>([&](tile::PtrAddOp op) {
         Value size = constInt(b.getI64Type(),
                               bytesOf(op.getBase().getType().getElementType()));

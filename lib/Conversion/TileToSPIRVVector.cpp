@@ -151,3 +151,33 @@ LogicalResult KernelEmitter::emitDotPacked(tile::DotPackedOp op) {
   set(op, same<spirv::FMulOp>(total, constF32(16.0f)));
   return success();
 }
+
+/// Weights e and e+4 together, as f16 with the bits of the exponent put in
+/// front: 1024 + w. The difference to 1024 + zero is exact, and its product
+/// with the scale is rounded once.
+LogicalResult KernelEmitter::emitDequantWord(tile::DequantWordOp op) {
+  Type pair = VectorType::get(2, registerType(b.getF16Type()));
+  Type i32 = b.getI32Type();
+  auto raised = [&](Value weights) {
+    return bitcast(
+        pair, make<spirv::BitwiseOrOp>(i32, weights, constI32(0x64006400)));
+  };
+  Value zero = raised(
+      same<spirv::IMulOp>(getScalar(op.getZero()), constI32(0x00010001)));
+  Value half = getScalar(op.getScale());
+  Value scale =
+      spirv::CompositeConstructOp::create(b, pair, ValueRange{half, half});
+  PartList parts(8);
+  for (int32_t e = 0; e < 4; ++e) {
+    Value bits = getScalar(op.getWord());
+    if (e)
+      bits = make<spirv::ShiftRightLogicalOp>(i32, bits, constI32(4 * e));
+    bits = make<spirv::BitwiseAndOp>(i32, bits, constI32(0x000f000f));
+    Value weights =
+        same<spirv::FMulOp>(same<spirv::FSubOp>(raised(bits), zero), scale);
+    for (int32_t i : {0, 1})
+      parts[e + 4 * i] = spirv::CompositeExtractOp::create(b, weights, {i});
+  }
+  set(op, parts);
+  return success();
+}

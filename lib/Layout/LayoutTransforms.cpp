@@ -89,6 +89,22 @@ static unsigned number(ArrayRef<int32_t> rep, ArrayRef<int64_t> coordinates) {
   return result;
 }
 
+Layout Layout::coarsen(unsigned dim, int64_t factor) const {
+  auto divided = [&](Bases bases, bool dropZero) {
+    Bases kept;
+    for (Basis basis : bases) {
+      bool wasZero = llvm::all_of(basis, [](int64_t x) { return x == 0; });
+      basis[dim] /= factor;
+      bool isZero = llvm::all_of(basis, [](int64_t x) { return x == 0; });
+      if (!dropZero || wasZero || !isZero)
+        kept.push_back(basis);
+    }
+    return kept;
+  };
+  return Layout(divided(reg_, true), divided(lane_, false),
+                divided(wave_, false), rep_);
+}
+
 Layout Layout::collapse(unsigned dim,
                         llvm::SmallVectorImpl<unsigned> *registerMap) const {
   auto flatten = [&](Bases bases) {

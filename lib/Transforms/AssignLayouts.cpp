@@ -4,8 +4,9 @@
 //
 // Ranks never change, and extents are full or 1, so the values that elementwise
 // ops, broadcasts, reductions, slices and loops connect form a *space*: one
-// shape, of which every member has each extent or 1. A space gets one layout;
-// a member has it with the dimensions of extent 1 collapsed. So nothing moves
+// shape, of which every member has each extent, 1, or (packed weights and what
+// they share) a part of it. A space gets one layout; a member has it with the
+// dimensions of extent 1 collapsed, the others coarsened. So nothing moves
 // within a space, and convert_layout appears only where spaces meet: at the
 // operands of a dot.
 //
@@ -58,6 +59,7 @@ struct Space {
   int64_t run = 1;         // how many of them an access may take
   int64_t depth = -1;      // K, where matrix instructions take it
   int64_t deepRun = 1;     // how many of K's neighbours make 16 bytes
+  int64_t leastRun = 1;    // how many of them a lane needs
   LayoutAttr layout;
 };
 
@@ -143,7 +145,11 @@ template <typename OpT> void LayoutAssigner::noteAccess(OpT op, Value block) {
   for (auto [dim, stride] : llvm::enumerate(op.getStrides())) {
     if (stride != 1 || type.getDimSize(dim) == 1)
       continue;
-    int64_t run = std::min<int64_t>(16, op.getAlign()) / bytes;
+    // An element may be that of several neighbours; no type is narrower than
+    // four bits.
+    int64_t shared = space.shape[dim] / type.getDimSize(dim);
+    int64_t run = std::min<int64_t>(16, op.getAlign()) / bytes * shared;
+    run = std::min<int64_t>(run, 32);
     // What is split over slices is no neighbour in memory unless it is whole.
     if (space.fastest < 0 || run > space.run) {
       space.fastest = dim;
@@ -184,12 +190,13 @@ LogicalResult LayoutAssigner::collectSpaces() {
              << space.shape.size() << "; ranks never change in a kernel";
     for (auto [dim, extent] : llvm::enumerate(type.getShape())) {
       int64_t &whole = space.shape[dim];
-      if (extent != 1 && whole != 1 && extent != whole)
+      int64_t most = std::max(whole, extent), least = std::min(whole, extent);
+      if (least != 1 && (most % least || !llvm::isPowerOf2_64(most / least)))
         return emitError(value.getLoc())
                << "block of extent " << extent << " along dimension " << dim
                << " meets one of extent " << whole
-               << "; extents are equal or 1";
-      whole = std::max(whole, extent);
+               << "; extents are equal, 1, or divided by a power of two";
+      whole = most;
     }
   }
   kernel.getBody().walk([&](Operation *op) {
@@ -213,6 +220,10 @@ LogicalResult LayoutAssigner::collectSpaces() {
       space.contracted = true;
       unsigned rank = space.shape.size();
       space.inRegisters.set(rank - 2, rank);
+    } else if (auto dequant = dyn_cast<tile::DequantOp>(op)) {
+      Space &space = spaceOf(dequant.getResult());
+      space.fastest = dequant.getDim();
+      space.leastRun = 8; // the weights of a word
     } else if (auto dot = dyn_cast<DotOp>(op)) {
       spaceOf(dot.getResult()).dot = dot;
       for (unsigned operand : {0u, 1u})
@@ -269,6 +280,7 @@ LogicalResult LayoutAssigner::layOut(Space &space) {
     if (space.inRegisters[dim])
       inSlices *= space.shape[dim];
   int64_t run = std::min(space.run, std::max<int64_t>(1, perLane / inSlices));
+  run = std::max(run, space.leastRun);
   // Slices along the fastest dimension itself (pairs) come on top of the run.
   if (space.inRegisters[fastest])
     run = 1;
@@ -491,9 +503,12 @@ LayoutAttr LayoutAssigner::operandLayout(DotOp dot, unsigned operand) {
 LayoutAttr LayoutAssigner::memberLayout(const Space &space,
                                         RankedTensorType type) {
   Layout layout = toLayout(space.layout);
-  for (auto [dim, extent] : llvm::enumerate(type.getShape()))
-    if (extent == 1 && space.shape[dim] != 1)
-      layout = layout.collapse(dim);
+  for (auto [dim, extent] : llvm::enumerate(type.getShape())) {
+    if (extent == space.shape[dim])
+      continue;
+    int64_t factor = space.shape[dim] / extent;
+    layout = extent == 1 ? layout.collapse(dim) : layout.coarsen(dim, factor);
+  }
   return toAttr(kernel.getContext(), layout);
 }
 
@@ -529,8 +544,14 @@ LogicalResult LayoutAssigner::run() {
   });
   for (Value value : blocks) {
     auto type = cast<RankedTensorType>(value.getType());
-    RankedTensorType laidOut =
-        withLayout(type, memberLayout(spaceOf(value), type));
+    LayoutAttr layout = memberLayout(spaceOf(value), type);
+    Index shape = toLayout(layout).shape();
+    if (!llvm::equal(shape, type.getShape()))
+      return emitError(value.getLoc())
+             << "neighbours that share an element of " << type
+             << " are in several repetitions of its layout; use a larger block "
+                "or a smaller extent";
+    RankedTensorType laidOut = withLayout(type, layout);
     value.setType(laidOut);
     // A constant's value carries its type.
     if (auto constant = value.getDefiningOp<arith::ConstantOp>())

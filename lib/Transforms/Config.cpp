@@ -98,12 +98,10 @@ FailureOr<KernelConfig> greta::getConfig(KernelOp kernel) {
              << config.spaces.size() << " needs 'columns', and 'rows' for "
              << info.groups.size()
              << " groups of row dimensions, and for a product 'depth'";
-    if (!space.run && llvm::any_of(info.products(), [](MatmulOp product) {
-          return !isa<BlockArgument>(product.getB());
-        }))
+    if (!space.run && !fitsPacked(info, space.depth))
       return kernel.emitOpError("has a 'config' whose space ")
-             << config.spaces.size()
-             << " computes 'b' of its product; that needs 'run'";
+             << config.spaces.size() << " has 'depth' " << space.depth
+             << "; of packed weights it takes 8 to 256, a power of two";
     if (space.run && !fitsDecode(info, space))
       return kernel.emitOpError("has a 'config' whose space ")
              << config.spaces.size() << " has 'run' " << space.run

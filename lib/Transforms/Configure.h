@@ -56,6 +56,10 @@ mlir::FailureOr<Choice> chooseProduct(const Space &space, const Limits &limits,
 mlir::FailureOr<std::optional<Choice>> chooseDecode(const Space &space,
                                                     const Limits &limits);
 
+/// Whether blocks of `depth` are made of words of packed weights, if a product
+/// has any, and of groups of them, or lie in one.
+bool fitsPacked(const Space &space, int64_t depth);
+
 /// Whether `run` and `depth` of a configuration divide the product's depth.
 bool fitsDecode(const Space &space, const SpaceConfig &config);
 

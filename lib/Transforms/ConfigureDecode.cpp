@@ -23,17 +23,28 @@ static constexpr int64_t loadedRegisters = 64, sumRegisters = 64;
 /// Waves that a SIMD wants to hide latency behind.
 static constexpr int64_t wavesPerSimd = 4;
 
+/// Whether a product computes B by `greta.dequant`.
+static bool hasPackedWeights(const Space &space) {
+  bool isPacked = false;
+  for (MatmulOp product : space.products())
+    (void)isComputedOperand(
+        product, 1, [](Value v) { return isa<BlockArgument>(v); },
+        [&](Operation *op) { isPacked |= isa<DequantOp>(op); });
+  return isPacked;
+}
+
+bool greta::fitsPacked(const Space &space, int64_t depth) {
+  // A word of zeros is that of eight groups of at least 32 weights.
+  return !hasPackedWeights(space) ||
+         (llvm::isPowerOf2_64(depth) && depth >= 8 && depth <= 256);
+}
+
 bool greta::fitsDecode(const Space &space, const SpaceConfig &config) {
   if (!space.matmul)
     return false;
   int64_t depth = MatmulOp(space.matmul).getDepth();
   // Packed weights are taken by words.
-  bool isPacked = false;
-  for (MatmulOp product : space.products())
-    (void)isComputedWeight(
-        product, [](Value v) { return isa<BlockArgument>(v); },
-        [&](Operation *op) { isPacked |= isa<DequantOp>(op); });
-  if (isPacked && config.run % 8)
+  if (hasPackedWeights(space) && config.run % 8)
     return false;
   return !ShapedType::isDynamic(depth) && llvm::isPowerOf2_64(config.run) &&
          depth % config.run == 0 && llvm::isPowerOf2_64(config.depth) &&

@@ -176,6 +176,10 @@ chooseTile(const Space &space, const Problem &problem, const Limits &limits) {
   Tile chosen = *best;
   if (std::optional<std::string> why = applyConfig(chosen, *asked, available))
     return matmul.emitOpError("has a 'greta.config' ") << *why;
+  if (!fitsPacked(space, chosen.k))
+    return matmul.emitOpError("has a 'greta.config' with a depth of ")
+           << chosen.k
+           << "; with packed weights it is a power of two from 8 to 256";
   if (std::optional<std::string> why =
           TileModel(problem, limits).whyNot(chosen, /*asked=*/true))
     return matmul.emitOpError("has a 'greta.config' that does not fit: ")
@@ -284,6 +288,20 @@ static tile::MatrixAttr matrixOf(MLIRContext *context, const Tile &tile,
       toAttr(context, right, swapped), toAttr(context, mi.accLayout, swapped));
 }
 
+/// Bits that an element of an operand is computed from.
+static int64_t loadedBits(Value value, RankedTensorType operand) {
+  auto type = cast<RankedTensorType>(value.getType());
+  if (isa<BlockArgument>(value))
+    return type.getShape() == operand.getShape() ? type.getElementTypeBitWidth()
+                                                 : 0;
+  if (value.getDefiningOp<DequantOp>())
+    return 4;
+  int64_t bits = 0;
+  for (Value source : value.getDefiningOp()->getOperands())
+    bits += loadedBits(source, operand);
+  return bits;
+}
+
 Problem greta::problemOf(const Space &space) {
   // A dynamic M is a prompt's length.
   constexpr int64_t guess = 2048;
@@ -299,15 +317,22 @@ Problem greta::problemOf(const Space &space) {
   for (unsigned group = 0; group < lastGroup; ++group)
     batch *= std::max<int64_t>(
         1, constantOf(space.rows(group, context)).value_or(1));
-  return {sizeOf(space.rows(lastGroup, context)),
-          sizeOf(space.columns(context)),
-          ShapedType::isDynamic(k) ? guess : std::max<int64_t>(k, 1),
-          std::max(1u, matmul.getA().getType().getElementTypeBitWidth() / 8),
-          !matmul.getTransposeA(),
-          matmul.getTransposeB(),
-          int64_t(space.products().size()),
-          !ShapedType::isDynamic(k) && !matmul.getBatchRank(),
-          batch};
+  Problem problem{
+      sizeOf(space.rows(lastGroup, context)),
+      sizeOf(space.columns(context)),
+      ShapedType::isDynamic(k) ? guess : std::max<int64_t>(k, 1),
+      std::max(1u, matmul.getA().getType().getElementTypeBitWidth() / 8),
+      !matmul.getTransposeA(),
+      matmul.getTransposeB(),
+      int64_t(space.products().size()),
+      !ShapedType::isDynamic(k) && !matmul.getBatchRank(),
+      batch};
+  for (unsigned number : {0u, 1u}) {
+    Value operand = matmul->getOperand(number);
+    problem.loaded[number] =
+        loadedBits(operand, cast<RankedTensorType>(operand.getType()));
+  }
+  return problem;
 }
 
 FailureOr<Choice> greta::chooseProduct(const Space &space, const Limits &limits,

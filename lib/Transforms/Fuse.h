@@ -27,6 +27,11 @@ bool isView(mlir::Operation *op);
 /// What becomes part of exactly one kernel.
 bool isCompute(mlir::Operation *op);
 
+/// Whether a product is faster when its kernel computes operand 0 (A) or 1 (B)
+/// by `ops` than when a kernel before does (FuseOperands.cpp).
+bool paysInProduct(MatmulOp matmul, unsigned number,
+                   llvm::ArrayRef<mlir::Operation *> ops);
+
 /// Step 1: checks that every op is understood, and leaves transparent ops
 /// (with one use each), views, compute ops and index arithmetic. Every result
 /// of the function is then the only one with its buffer.

@@ -137,8 +137,8 @@ bool Clusterer::reaches(int from, int to, llvm::SmallDenseSet<int> &visited) {
   return false;
 }
 
-/// Whether the operands of a cluster's products come from outside of it, or are
-/// weights that it computes for one product alone.
+/// Whether the operands of a cluster's products come from outside of it, or it
+/// computes them for its products alone.
 bool Clusterer::holdsOperands(ArrayRef<MatmulOp> products, int cluster) {
   auto isOutside = [&](Value value) {
     Operation *op = value.getDefiningOp();
@@ -147,25 +147,27 @@ bool Clusterer::holdsOperands(ArrayRef<MatmulOp> products, int cluster) {
     auto it = op ? clusterOf.find(op) : clusterOf.end();
     return it == clusterOf.end() || it->second != cluster;
   };
-  llvm::SmallPtrSet<Operation *, 8> allComputed;
-  for (MatmulOp matmul : products) {
-    llvm::SmallPtrSet<Operation *, 8> computed;
-    SmallVector<Source> fromA;
-    addSources(matmul.getA(), false, fromA);
-    if (llvm::any_of(fromA, [&](Source s) { return s.cluster == cluster; }) ||
-        (!isOutside(matmul.getB()) &&
-         !isComputedWeight(matmul, isOutside,
-                           [&](Operation *op) { computed.insert(op); })))
-      return false;
-    for (Operation *op : computed)
-      for (OpOperand &use : op->getResult(0).getUses())
-        if (!computed.contains(use.getOwner()) &&
-            &use != &matmul->getOpOperand(1))
+  llvm::SmallPtrSet<Operation *, 8> all;
+  for (MatmulOp matmul : products)
+    for (unsigned number : {0u, 1u}) {
+      llvm::SetVector<Operation *> computed;
+      if (!isComputedOperand(matmul, number, isOutside,
+                             [&](Operation *op) { computed.insert(op); }) ||
+          !paysInProduct(matmul, number, computed.getArrayRef()))
+        return false;
+      auto isHere = [&](OpOperand &use) {
+        auto product = dyn_cast<MatmulOp>(use.getOwner());
+        return computed.contains(use.getOwner()) ||
+               (product && llvm::is_contained(products, product) &&
+                use.getOperandNumber() == number);
+      };
+      for (Operation *op : computed)
+        if (!llvm::all_of(op->getResult(0).getUses(), isHere))
           return false;
-    allComputed.insert_range(computed);
-  }
+      all.insert_range(computed);
+    }
   return llvm::all_of(clusters[cluster].ops, [&](Operation *op) {
-    return !isa<DequantOp>(op) || allComputed.contains(op);
+    return !isa<DequantOp, RmsNormOp, LayerNormOp>(op) || all.contains(op);
   });
 }
 
@@ -194,7 +196,9 @@ bool Clusterer::holds(int cluster) {
         return false;
       rope = found;
     }
-    otherRowOp |= isRowOp(op) && !isa<MatmulOp, SwigluOp, DequantOp>(op);
+    otherRowOp |=
+        isRowOp(op) &&
+        !isa<MatmulOp, SwigluOp, DequantOp, RmsNormOp, LayerNormOp>(op);
   }
   if (!products.empty() && (otherRowOp || !holdsOperands(products, cluster)))
     return false;

@@ -11,6 +11,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/SmallPtrSet.h"
 
 using namespace mlir;
 using namespace greta;
@@ -47,25 +48,33 @@ bool greta::hasFewRows(MatmulOp matmul) {
   return rows >= 1 && rows <= most && columns >= 1 && depth >= 1;
 }
 
-bool greta::isComputedWeight(MatmulOp matmul,
-                             llvm::function_ref<bool(Value)> isLeaf,
-                             llvm::function_ref<void(Operation *)> visit) {
-  if (!hasFewRows(matmul))
-    return false;
-  SmallVector<Value> worklist = {matmul.getB()};
+bool greta::isComputedOperand(MatmulOp matmul, unsigned number,
+                              llvm::function_ref<bool(Value)> isLeaf,
+                              llvm::function_ref<void(Operation *)> visit) {
+  bool isB = number == 1;
+  bool isFixed =
+      !ShapedType::isDynamic(matmul.getDepth()) && !matmul.getBatchRank();
+  SmallVector<Value> worklist = {matmul->getOperand(number)};
   while (!worklist.empty()) {
     Value value = worklist.pop_back_val();
     if (isLeaf(value))
       continue;
     Operation *op = value.getDefiningOp();
-    bool isDequant = isa<DequantOp>(op);
-    if (!isDequant && !isElementwise(op) &&
-        !isa<BroadcastOp, arith::ConstantOp>(op))
+    if (!isFixed || (!isB && hasFewRows(matmul)))
       return false;
-    // Packed along the depth; its operands are loaded as they are.
-    if (isDequant &&
-        (!matmul.getTransposeB() || !llvm::all_of(op->getOperands(), isLeaf)))
+    if (isa<DequantOp>(op)) {
+      // Packed along the depth; its operands are loaded as they are.
+      if (!isB || !matmul.getTransposeB() ||
+          !llvm::all_of(op->getOperands(), isLeaf))
+        return false;
+    } else if (isa<RmsNormOp, LayerNormOp>(op)) {
+      // Rows are whole along the depth.
+      if (isB || matmul.getTransposeA() ||
+          cast<RankedTensorType>(value.getType()).getRank() != 2)
+        return false;
+    } else if (!isElementwise(op) && !isa<BroadcastOp, arith::ConstantOp>(op)) {
       return false;
+    }
     visit(op);
     llvm::append_range(worklist, op->getOperands());
   }
@@ -96,7 +105,7 @@ Mapping greta::operandMapping(OpOperand &operand, const Mapping &mapping,
     return inner;
   }
   if (isa<RmsNormOp, LayerNormOp>(op) && number > 0)
-    return {rank - 1};
+    return {mapping.back()};
   if ((isa<RopeOp>(op) && number > 0) || isa<DequantOp>(op))
     return {0, rank};
   return mapping;
@@ -196,8 +205,17 @@ static FailureOr<Space> analyzeSpace(KernelOp kernel, Region &region,
   Space space;
   llvm::append_range(space.shape, shape.getResults());
   int64_t rank = space.rank();
+  auto isArgument = [](Value v) { return isa<BlockArgument>(v); };
+  llvm::SmallPtrSet<Operation *, 8> ofOperands;
+  for (auto matmul : region.front().getOps<MatmulOp>())
+    for (unsigned number : {0u, 1u})
+      if (!isComputedOperand(matmul, number, isArgument,
+                             [&](Operation *op) { ofOperands.insert(op); }))
+        return matmul.emitOpError("has an operand that its kernel cannot "
+                                  "compute by blocks; compute it in a kernel "
+                                  "before");
   for (Operation &op : region.front()) {
-    space.hasReduction |= numReductions(&op) > 0;
+    space.hasReduction |= !ofOperands.contains(&op) && numReductions(&op) > 0;
     space.hasSoftmax |= isa<SoftmaxOp>(op);
     auto constant = dyn_cast<arith::ConstantOp>(op);
     bool isSplat = constant && isa<SplatElementsAttr>(constant.getValue());
@@ -207,12 +225,6 @@ static FailureOr<Space> analyzeSpace(KernelOp kernel, Region &region,
           "has no place in a kernel; greta-fuse puts row ops, "
           "elementwise work, broadcasts and splats there");
     if (auto matmul = dyn_cast<MatmulOp>(op)) {
-      auto isArgument = [](Value v) { return isa<BlockArgument>(v); };
-      if (!isArgument(matmul.getA()) ||
-          (!isArgument(matmul.getB()) &&
-           !isComputedWeight(matmul, isArgument, [](Operation *) {})))
-        return op.emitOpError("has an operand that its own kernel computes; "
-                              "compute it in a kernel before");
       if (space.second || (space.matmul && !sharesLoop(space.matmul, matmul)))
         return op.emitOpError("is another product of its kernel; two may be "
                               "in one, of the same 'a' and the same types");

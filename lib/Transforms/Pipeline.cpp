@@ -66,7 +66,8 @@ private:
   LogicalResult analyze();
   LogicalResult placeOperands();
   SmallVector<Value> emitLoads(Value k);
-  void emitStores(Value k, ValueRange loaded, Value stage);
+  SmallVector<Value> emitPrepared(Value k, ValueRange loaded);
+  void emitStores(ValueRange prepared, Value stage);
   /// The part [at, at + extent) along K of an operand, or of all.
   Value emitRead(const Operand &operand, Value stage, Value at, int64_t extent);
   SmallVector<Value> emitReads(Value stage, Value at, int64_t extent);
@@ -239,19 +240,27 @@ SmallVector<Value> LoopPipeliner::emitLoads(Value k) {
   return results;
 }
 
-void LoopPipeliner::emitStores(Value k, ValueRange loaded, Value stage) {
+/// What the operands are computed as from what was loaded.
+SmallVector<Value> LoopPipeliner::emitPrepared(Value k, ValueRange loaded) {
   IRMapping mapping;
   mapping.map(loop.getInductionVar(), k);
   for (auto [load, value] : llvm::zip(loads, loaded))
     mapping.map(load.getResult(), value);
   for (Operation *op : prepare)
     b.clone(*op, mapping);
+  SmallVector<Value> prepared;
   for (Operand &operand : operands) {
     Value block = mapping.lookupOrDefault(operand.source);
     if (block.getType() != operand.stored)
       block = ConvertLayoutOp::create(b, operand.stored, block);
-    LocalStoreOp::create(b, block, operand.local, stage);
+    prepared.push_back(block);
   }
+  return prepared;
+}
+
+void LoopPipeliner::emitStores(ValueRange prepared, Value stage) {
+  for (auto [operand, value] : llvm::zip(operands, prepared))
+    LocalStoreOp::create(b, value, operand.local, stage);
 }
 
 Value LoopPipeliner::emitRead(const Operand &operand, Value stage, Value at,
@@ -309,8 +318,10 @@ SmallVector<Value> LoopPipeliner::emitSingle() {
   b.setInsertionPointToEnd(outer.getBody());
   Value k = outer.getInductionVar();
   ValueRange carried = outer.getRegionIterArgs();
+  // Others may still multiply.
+  SmallVector<Value> prepared = emitPrepared(k, carried.drop_front(count));
   BarrierOp::create(b);
-  emitStores(k, carried.drop_front(count), zero);
+  emitStores(prepared, zero);
   BarrierOp::create(b);
   SmallVector<Value> next =
       emitLoads(clamped(arith::AddIOp::create(b, k, loop.getStep())));
@@ -342,7 +353,7 @@ LoopPipeliner::Flow LoopPipeliner::emitStep(Value k, Value stage, Flow flow) {
     SmallVector<Value> following = emitReads(stage, i32(at + slice), slice);
     flow.sums = emitDots(flow.parts, flow.sums);
     if (at == 0) {
-      emitStores(ahead, flow.loaded, next);
+      emitStores(emitPrepared(ahead, flow.loaded), next);
       flow.loaded = emitLoads(further);
     }
     ScheduleOp::create(b);
@@ -355,7 +366,7 @@ LoopPipeliner::Flow LoopPipeliner::emitStep(Value k, Value stage, Flow flow) {
     for (int64_t at = 0; at < depth; at += tile) {
       flow.parts = emitReads(stage, i32(at), tile);
       if (at == 0) {
-        emitStores(ahead, flow.loaded, next);
+        emitStores(emitPrepared(ahead, flow.loaded), next);
         flow.loaded = emitLoads(further);
       }
       flow.sums = emitDots(flow.parts, flow.sums);
@@ -375,7 +386,7 @@ LoopPipeliner::Flow LoopPipeliner::emitStep(Value k, Value stage, Flow flow) {
 SmallVector<Value> LoopPipeliner::emitDouble() {
   bool ahead = attr.getSlice() < depth; // slices are read before their turn
   Value zero = i32(0);
-  emitStores(zero, emitLoads(zero), zero);
+  emitStores(emitPrepared(zero, emitLoads(zero)), zero);
   SmallVector<Value> inits =
       concat(loop.getInitArgs(), emitLoads(clamped(loop.getStep())));
   BarrierOp::create(b);

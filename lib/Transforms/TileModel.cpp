@@ -113,11 +113,14 @@ int64_t TileModel::registers(const Tile &tile) const {
       (int64_t(1) << mi.aLayout.reg.size()) * lanes > mi.m * mi.k)
     operands = std::max(operands, left + right + 16);
   int64_t threads = tile.waves * lanes;
-  auto block = [&](int64_t extent) {
-    return llvm::divideCeil(extent * tile.k * problem.bytes, 16 * threads) * 4;
+  // What is computed takes registers, too, before it is stored.
+  auto block = [&](int64_t extent, int64_t bits) {
+    bits = std::max(bits, 8 * problem.bytes);
+    return llvm::divideCeil(extent * tile.k * bits, 128 * threads) * 4;
   };
-  return problem.count * m * n / lanes + operands + block(tile.m) +
-         problem.count * block(tile.n) + 24;
+  return problem.count * m * n / lanes + operands +
+         block(tile.m, problem.loaded[0]) +
+         problem.count * block(tile.n, problem.loaded[1]) + 24;
 }
 
 std::optional<std::string> TileModel::whyNot(const Tile &tile,
@@ -135,6 +138,12 @@ std::optional<std::string> TileModel::whyNot(const Tile &tile,
     return "its 'split' needs K in the type, and no batch";
   if (tile.waves * limits.wave > limits.maxBlock)
     return "its waves are more than a workgroup takes";
+  // Packed weights are loaded by 16 bytes; without registers to fill, by words.
+  int64_t weights = limits.wide ? 32 : 8;
+  if (!asked && problem.loaded[1] == 4 &&
+      tile.n * tile.k < weights * tile.waves * limits.wave)
+    return "it has less than " + std::to_string(weights) +
+           " weights for each lane";
   int64_t lds = ldsBytes(tile);
   if (lds > limits.ldsBytes)
     return "it needs " + std::to_string(lds) +

@@ -22,6 +22,7 @@ struct Problem {
   int64_t count;         // products of the same A
   bool splits;           // K may be: it is no guess, and there is no batch
   int64_t batch;         // of each
+  int64_t loaded[2] = {8 * bytes, 8 * bytes}; // bits that one is computed from
 };
 
 struct Tile {

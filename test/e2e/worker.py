@@ -11,6 +11,7 @@ import sys
 
 import cases
 import epilogues
+import prologues
 import products
 import tiled
 import typed
@@ -22,7 +23,7 @@ def report(**line):
 
 
 def run(package, name, rows):
-    case = {"product": products, "tiled": tiled, "epilogue": epilogues, "typed": typed}.get(name.split("_")[0], cases).by_name(name)
+    case = {"product": products, "tiled": tiled, "epilogue": epilogues, "prologue": prologues, "typed": typed}.get(name.split("_")[0], cases).by_name(name)
     inputs = case.inputs(rows)
     expected = case.reference(inputs)
     runnable = [v["id"] for v in package.variants(name) if v["runnable"]]

@@ -178,6 +178,12 @@ public:
 
   //===--- New layouts ----------------------------------------------------===//
 
+  /// The layout of blocks of which `factor` neighbours along `dim` are one
+  /// element: entries of bases are divided, and bits that step within an
+  /// element become zero, those of registers go. `factor` is a power of two
+  /// that divides the tile's extent.
+  Layout coarsen(unsigned dim, int64_t factor) const;
+
   /// The layout with dimension `dim` of size 1. Its bases' entries become zero;
   /// a register bit stays if its basis is not in the span of the register bits
   /// that stayed before it, in their order. `registerMap`, if given, gets the

@@ -38,15 +38,17 @@ bool isElementwise(mlir::Operation *op);
 bool isRowOp(mlir::Operation *op);
 
 /// Whether a product is one of few rows, which the decode schedule takes: rows,
-/// columns and depth are static. Its B may be computed in the kernel.
+/// columns and depth are static.
 bool hasFewRows(MatmulOp matmul);
 
-/// Whether `b` of a product with few rows can be computed where it is used:
-/// elementwise work, broadcasts, constants and dequant down to values that
-/// `isLeaf`. Calls `visit` for every op on the way.
-bool isComputedWeight(MatmulOp matmul,
-                      llvm::function_ref<bool(mlir::Value)> isLeaf,
-                      llvm::function_ref<void(mlir::Operation *)> visit);
+/// Whether operand 0 (A) or 1 (B) of a product can be computed in its kernel,
+/// block by block: elementwise work, broadcasts, constants, dequant (for B as
+/// [N, K]) and norms of rows (for A as [M, K]) down to values that `isLeaf`.
+/// Calls `visit` for every op on the way. The depth is static then, there is no
+/// batch, and with few rows only B can be.
+bool isComputedOperand(MatmulOp matmul, unsigned number,
+                       llvm::function_ref<bool(mlir::Value)> isLeaf,
+                       llvm::function_ref<void(mlir::Operation *)> visit);
 
 /// Whether two products can go through one loop over K: of one A, and alike in
 /// everything but the values in B.

@@ -244,6 +244,7 @@ LogicalResult Distributor::distributeOp(Operation *op) {
       .Case([&](DotOp o) { return distributeDot(o); })
       .Case([&](ContractOp o) { return distributeContract(o); })
       .Case([&](ContractPackedOp o) { return distributeContractPacked(o); })
+      .Case([&](DequantOp o) { return distributeDequant(o); })
       .Case([&](ConvertLayoutOp o) { return distributeConvertLayout(o); })
       .Case([&](LocalAllocOp o) { return distributeLocalAlloc(o); })
       .Case([&](LocalStoreOp o) { return distributeLocalStore(o); })

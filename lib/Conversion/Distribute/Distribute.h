@@ -57,6 +57,7 @@ private:
   // DistributeContract.cpp
   mlir::LogicalResult distributeContract(ContractOp op);
   mlir::LogicalResult distributeContractPacked(ContractPackedOp op);
+  mlir::LogicalResult distributeDequant(DequantOp op);
   // DistributeDot.cpp
   mlir::LogicalResult distributeDot(DotOp op);
   mlir::LogicalResult distributeMatrixDot(DotOp op, const DistributedLayout &a,

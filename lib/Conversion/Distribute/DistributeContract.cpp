@@ -7,7 +7,8 @@
 //     →  %c0 = math.fma %x0, %w0, %acc0 ; %c0 = math.fma %x1, %w1, %c0 ; ..
 //
 // Narrow elements are widened once for all the chains that use them.
-// greta_tile.contract_packed becomes a greta_tile.dot_packed per register.
+// greta_tile.contract_packed becomes a greta_tile.dot_packed per register,
+// greta_tile.dequant a greta_tile.dequant_word per word.
 //
 //===----------------------------------------------------------------------===//
 
@@ -166,5 +167,51 @@ LogicalResult Distributor::distributeContractPacked(ContractPackedOp op) {
     out[reg] = math::FmaOp::create(builder, loc, sum, scale, out[reg]);
   }
   values[op.getResult()] = std::move(out);
+  return success();
+}
+
+LogicalResult Distributor::distributeDequant(DequantOp op) {
+  auto found = layoutOf(op, op.getResult());
+  if (failed(found))
+    return failure();
+  const DistributedLayout &layout = **found;
+  auto type = cast<RankedTensorType>(op.getResult().getType());
+  unsigned dim = op.getDim();
+  if (layout.layout.contiguity(dim) % 8)
+    return op.emitOpError("is not laid out with the weights of a word in a "
+                          "lane's neighbouring registers");
+  // By index, in units of what shares an element.
+  struct Source {
+    std::map<std::vector<int64_t>, Value> at;
+    SmallVector<int64_t> factors;
+  } sources[3];
+  for (auto [source, value] : llvm::zip(sources, op->getOperands())) {
+    auto part = layoutOf(op, value);
+    if (failed(part))
+      return failure();
+    auto shape = cast<RankedTensorType>(value.getType()).getShape();
+    for (auto [whole, extent] : llvm::zip(type.getShape(), shape))
+      source.factors.push_back(whole / extent);
+    for (auto [index, lane] : llvm::zip((*part)->registerIndex, lanes(value)))
+      source.at[std::vector<int64_t>(index.begin(), index.end())] = lane;
+  }
+  LaneValues out;
+  for (unsigned reg = 0; reg < layout.registerIndex.size(); reg += 8) {
+    Value operands[3];
+    for (auto [operand, source] : llvm::zip(operands, sources)) {
+      std::vector<int64_t> index;
+      for (auto [at, factor] :
+           llvm::zip(layout.registerIndex[reg], source.factors))
+        index.push_back(at / factor);
+      auto known = source.at.find(index);
+      if (known == source.at.end())
+        return op.emitOpError("has an operand whose registers do not follow "
+                              "its result's");
+      operand = known->second;
+    }
+    out.push_back(DequantWordOp::create(builder, op.getLoc(), operands[0],
+                                        operands[1], operands[2]));
+  }
+  setPieces(op.getResult(), std::move(out));
   return success();
 }

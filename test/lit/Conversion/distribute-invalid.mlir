@@ -39,3 +39,27 @@ greta_tile.func @contract_shape(%a: !greta_tile.ptr<f32>) attributes {block_size
   %c = greta_tile.contract %x, %x, %acc dims [1] : tensor<2x64xf32>, tensor<2x64xf32> -> tensor<4x1xf32>
   greta_tile.return
 }
+
+// -----
+
+greta_tile.func @eighth() attributes {block_size = 32 : i32, wave_size = 32 : i32} {
+  %w = arith.constant dense<1> : tensor<4x8xi32>
+  %s = arith.constant dense<1.0> : tensor<1x8xf16>
+  %z = arith.constant dense<8> : tensor<1x8xi32>
+  // expected-error @+1 {{makes 'tensor<64x8xf16>' of 'tensor<4x8xi32>', 'tensor<1x8xf16>' and 'tensor<1x8xi32>'; it takes words of i32 with an eighth of one extent, scales of f16 and zeros of i32 whose extents divide the result's of f16}}
+  %a = greta_tile.dequant %w, %s, %z : tensor<4x8xi32>, tensor<1x8xf16>, tensor<1x8xi32> -> tensor<64x8xf16>
+  greta_tile.return
+}
+
+// -----
+
+#w = #greta_tile.layout<{reg = [], lane = [[0, 1], [0, 2], [0, 4], [0, 0], [0, 0]], wave = [], rep = [1, 1]}>
+#a = #greta_tile.layout<{reg = [], lane = [[1, 0], [2, 0], [4, 0], [0, 1], [0, 2]], wave = [], rep = [1, 2]}>
+greta_tile.func @spread(%q: !greta_tile.ptr<i32>) attributes {block_size = 32 : i32, wave_size = 32 : i32} {
+  %z = arith.constant 0 : i32
+  %w = greta_tile.load %q[%z, %z] strides [1, 1] bounds [] : !greta_tile.ptr<i32> -> tensor<1x8xi32, #w>
+  %s = arith.constant dense<1.0> : tensor<1x8xf16, #w>
+  // expected-error @+1 {{is not laid out with the weights of a word in a lane's neighbouring registers}}
+  %a = greta_tile.dequant %w, %s, %w : tensor<1x8xi32, #w>, tensor<1x8xf16, #w>, tensor<1x8xi32, #w> -> tensor<8x8xf16, #a>
+  greta_tile.return
+}

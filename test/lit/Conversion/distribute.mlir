@@ -146,3 +146,21 @@ greta_tile.func @contract_packed(%x: !greta_tile.ptr<f16>, %q: !greta_tile.ptr<i
   greta_tile.store %c, %y[%z, %z, %z, %z, %z] strides [0, 0, 1, 0, 0] bounds [] : tensor<1x1x32x1x1xf32> -> !greta_tile.ptr<f32>
   greta_tile.return
 }
+
+// A lane's words arrive together; what 32 neighbours share is loaded once for its weights.
+// CHECK-LABEL: @dequant
+// CHECK-COUNT-1: greta_tile.ptr_load {{.*}} -> f16
+// CHECK-COUNT-1: greta_tile.ptr_load {{.*}} -> vector<4xi32>
+// CHECK-NOT: greta_tile.ptr_load
+// CHECK-COUNT-4: greta_tile.dequant_word
+// CHECK-NOT: greta_tile.dequant_word
+// CHECK: greta_tile.ptr_store {{.*}} : vector<8xf16>
+greta_tile.func @dequant(%q: !greta_tile.ptr<i32>, %s: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f16>) attributes {block_size = 32 : i32, wave_size = 32 : i32} {
+  %z = arith.constant 0 : i32
+  %zero = arith.constant dense<8> : tensor<1x1xi32>
+  %t = greta_tile.load %s[%z, %z] strides [1, 2] bounds [] align 2 : !greta_tile.ptr<f16> -> tensor<2x16xf16>
+  %w = greta_tile.load %q[%z, %z] strides [1, 8] bounds [] : !greta_tile.ptr<i32> -> tensor<8x16xi32>
+  %a = greta_tile.dequant %w, %t, %zero : tensor<8x16xi32>, tensor<2x16xf16>, tensor<1x1xi32> -> tensor<64x16xf16>
+  greta_tile.store %a, %y[%z, %z] strides [1, 64] bounds [] : tensor<64x16xf16> -> !greta_tile.ptr<f16>
+  greta_tile.return
+}

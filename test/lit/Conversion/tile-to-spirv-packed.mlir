@@ -96,3 +96,20 @@ greta_tile.func @dot_packed(%x: !greta_tile.ptr<f16>, %q: !greta_tile.ptr<i32>, 
   greta_tile.ptr_store %d, %y[%c0] align 4 : f32 -> !greta_tile.ptr<f32>
   greta_tile.return
 }
+
+// A word's weights as f16: the difference of both with the exponent in front is exact, the product with the scale is rounded.
+// CHECK-LABEL: spirv.func @dequant_word
+// CHECK: spirv.BitwiseAnd
+// CHECK: spirv.BitwiseOr
+// CHECK: %[[D:.*]] = spirv.FSub %{{.*}} : vector<2xf16>
+// CHECK: spirv.FMul %[[D]], %{{.*}} : vector<2xf16>
+// CHECK-COUNT-3: spirv.ShiftRightLogical
+greta_tile.func @dequant_word(%q: !greta_tile.ptr<i32>, %s: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f16>) attributes {block_size = 32 : i32, wave_size = 32 : i32} {
+  %c0 = arith.constant 0 : i32
+  %c8 = arith.constant 8 : i32
+  %w = greta_tile.ptr_load %q[%c0] align 4 : !greta_tile.ptr<i32> -> i32
+  %t = greta_tile.ptr_load %s[%c0] align 2 : !greta_tile.ptr<f16> -> f16
+  %d = greta_tile.dequant_word %w, %t, %c8 : vector<8xf16>
+  greta_tile.ptr_store %d, %y[%c0] align 16 : vector<8xf16> -> !greta_tile.ptr<f16>
+  greta_tile.return
+}

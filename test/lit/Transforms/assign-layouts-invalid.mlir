@@ -15,9 +15,22 @@ greta_tile.func @extents(%x: !greta_tile.ptr<f32>, %n: i32) attributes {block_si
   %z = arith.constant 0 : i32
   %a = greta_tile.load %x[%z, %z] strides [4, 1] bounds [] : !greta_tile.ptr<f32> -> tensor<1x4xf32>
   %s = greta_tile.reduce add %a dim 1 : tensor<1x4xf32> -> tensor<1x1xf32>
-  // expected-error @+1 {{block of extent 8 along dimension 1 meets one of extent 4; extents are equal or 1}}
-  %b = greta_tile.broadcast %s : tensor<1x1xf32> -> tensor<1x8xf32>
-  greta_tile.store %b, %x[%z, %z] strides [8, 1] bounds [] : tensor<1x8xf32> -> !greta_tile.ptr<f32>
+  // expected-error @+1 {{block of extent 12 along dimension 1 meets one of extent 4; extents are equal, 1, or divided by a power of two}}
+  %b = greta_tile.broadcast %s : tensor<1x1xf32> -> tensor<1x12xf32>
+  greta_tile.store %b, %x[%z, %z] strides [12, 1] bounds [] : tensor<1x12xf32> -> !greta_tile.ptr<f32>
+  greta_tile.return
+}
+
+// -----
+
+greta_tile.func @repetitions(%q: !greta_tile.ptr<i32>, %s: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f16>) attributes {block_size = 32 : i32, wave_size = 32 : i32} {
+  %z = arith.constant 0 : i32
+  // expected-error @+1 {{neighbours that share an element of 'tensor<2x1xf16>' are in several repetitions of its layout; use a larger block or a smaller extent}}
+  %t = greta_tile.load %s[%z, %z] strides [1, 2] bounds [] align 2 : !greta_tile.ptr<f16> -> tensor<2x1xf16>
+  %w = greta_tile.load %q[%z, %z] strides [1, 512] bounds [] : !greta_tile.ptr<i32> -> tensor<512x1xi32>
+  %zero = arith.constant dense<8> : tensor<1x1xi32>
+  %a = greta_tile.dequant %w, %t, %zero : tensor<512x1xi32>, tensor<2x1xf16>, tensor<1x1xi32> -> tensor<4096x1xf16>
+  greta_tile.store %a, %y[%z, %z] strides [1, 4096] bounds [] : tensor<4096x1xf16> -> !greta_tile.ptr<f16>
   greta_tile.return
 }
 

@@ -80,18 +80,18 @@ func.func @qk_norm(%q: tensor<?x4x64xf16>, %w: tensor<64xf16>, %cos: tensor<?x32
 
 // A product is a kernel of its own, with the elementwise work on its result.
 // CHECK-LABEL: func.func @mlp
-// CHECK: %[[N:.*]] = greta.kernel(%arg0, %arg1)
-// CHECK: greta.rms_norm
-// CHECK: %[[M:.*]] = greta.kernel(%[[N]], %arg2, %arg3, %arg0)
+// CHECK: %[[N:.*]] = greta.kernel(%arg0)
+// CHECK: greta.softmax
+// CHECK: %[[M:.*]] = greta.kernel(%[[N]], %arg1, %arg2, %arg0)
 // CHECK: %[[P:.*]] = greta.matmul
 // CHECK: %[[BIAS:.*]] = greta.broadcast %{{.*}} dims [1]
 // CHECK: %[[Q:.*]] = arith.addf %[[P]], %[[BIAS]]
 // CHECK: arith.addf %[[Q]]
 // CHECK-NOT: greta.kernel
 // CHECK: return %[[M]]
-func.func @mlp(%x: tensor<?x64xf16>, %w: tensor<64xf16>, %b: tensor<64x64xf16>, %bias: tensor<64xf16>) -> tensor<?x64xf16> {
+func.func @mlp(%x: tensor<?x64xf16>, %b: tensor<64x64xf16>, %bias: tensor<64xf16>) -> tensor<?x64xf16> {
   %c0 = arith.constant 0 : index
-  %0 = greta.rms_norm %x, %w {eps = 1.0e-5 : f32} : tensor<?x64xf16>, tensor<64xf16> -> tensor<?x64xf16>
+  %0 = greta.softmax %x : tensor<?x64xf16> -> tensor<?x64xf16>
   %1 = greta.matmul %0, %b : tensor<?x64xf16>, tensor<64x64xf16> -> tensor<?x64xf16>
   %n = tensor.dim %x, %c0 : tensor<?x64xf16>
   %e = tensor.empty(%n) : tensor<?x64xf16>
@@ -205,15 +205,109 @@ func.func @weights(%x: tensor<2x64xf16>, %q: tensor<64x64xi8>, %s: tensor<64xf16
 
 // -----
 
-// With an unknown number of rows, or as another operand, they are stored first.
-// CHECK-LABEL: func.func @stored
-// CHECK: %[[W:.*]] = greta.kernel(%arg1, %arg2, %arg3)
+// With more rows as well; what matrix instructions hide is computed of both operands.
+// CHECK-LABEL: func.func @operands
+// CHECK: greta.kernel(%arg0, %arg1, %arg2, %arg3)
+// CHECK: arith.truncf
 // CHECK: greta.dequant
-// CHECK: greta.kernel(%arg0, %[[W]])
-// CHECK-NEXT: ^bb0
-// CHECK-NEXT: greta.matmul
-func.func @stored(%x: tensor<?x64xf16>, %p: tensor<32x8xi32>, %scales: tensor<32x2xf16>, %zeros: tensor<32x1xi32>) -> tensor<?x32xf16> {
+// CHECK: greta.matmul
+// CHECK-NOT: greta.kernel
+func.func @operands(%x: tensor<?x64xf32>, %p: tensor<32x8xi32>, %scales: tensor<32x2xf16>, %zeros: tensor<32x1xi32>) -> tensor<?x32xf16> {
+  %a = arith.truncf %x : tensor<?x64xf32> to tensor<?x64xf16>
   %v = greta.dequant %p, %scales, %zeros {group = 32} : tensor<32x8xi32>, tensor<32x2xf16>, tensor<32x1xi32> -> tensor<32x64xf16>
-  %0 = greta.matmul %x, %v {transpose_b} : tensor<?x64xf16>, tensor<32x64xf16> -> tensor<?x32xf16>
+  %0 = greta.matmul %a, %v {transpose_b} : tensor<?x64xf16>, tensor<32x64xf16> -> tensor<?x32xf16>
   return %0 : tensor<?x32xf16>
+}
+
+// -----
+
+// A norm of A where the columns of blocks are few; elsewhere, for two products and as [K, M] it is a kernel before.
+// CHECK-LABEL: func.func @narrow
+// CHECK: greta.kernel(%arg0, %arg1, %arg2)
+// CHECK: greta.rms_norm
+// CHECK-NEXT: greta.matmul
+// CHECK-NOT: greta.kernel
+func.func @narrow(%x: tensor<?x64xf16>, %w: tensor<64xf16>, %b: tensor<64x1024xf16>) -> tensor<?x1024xf16> {
+  %a = greta.rms_norm %x, %w {eps = 1.0e-5 : f32} : tensor<?x64xf16>, tensor<64xf16> -> tensor<?x64xf16>
+  %0 = greta.matmul %a, %b : tensor<?x64xf16>, tensor<64x1024xf16> -> tensor<?x1024xf16>
+  return %0 : tensor<?x1024xf16>
+}
+
+// CHECK-LABEL: func.func @broad
+// CHECK: greta.kernel(%arg0, %arg1)
+// CHECK: greta.rms_norm
+// CHECK: greta.kernel
+// CHECK: greta.matmul
+func.func @broad(%x: tensor<?x64xf16>, %w: tensor<64xf16>, %b: tensor<64x1040xf16>) -> tensor<?x1040xf16> {
+  %a = greta.rms_norm %x, %w {eps = 1.0e-5 : f32} : tensor<?x64xf16>, tensor<64xf16> -> tensor<?x64xf16>
+  %0 = greta.matmul %a, %b : tensor<?x64xf16>, tensor<64x1040xf16> -> tensor<?x1040xf16>
+  return %0 : tensor<?x1040xf16>
+}
+
+// CHECK-LABEL: func.func @shared
+// CHECK: greta.rms_norm
+// CHECK-NEXT: greta.yield
+// CHECK-COUNT-2: greta.matmul
+func.func @shared(%x: tensor<?x64xf16>, %w: tensor<64xf16>, %b: tensor<64x32xf16>, %c: tensor<64x16xf16>) -> (tensor<?x32xf16>, tensor<?x16xf16>) {
+  %a = greta.rms_norm %x, %w {eps = 1.0e-5 : f32} : tensor<?x64xf16>, tensor<64xf16> -> tensor<?x64xf16>
+  %0 = greta.matmul %a, %b : tensor<?x64xf16>, tensor<64x32xf16> -> tensor<?x32xf16>
+  %1 = greta.matmul %a, %c : tensor<?x64xf16>, tensor<64x16xf16> -> tensor<?x16xf16>
+  return %0, %1 : tensor<?x32xf16>, tensor<?x16xf16>
+}
+
+// CHECK-LABEL: func.func @turned
+// CHECK: greta.rms_norm
+// CHECK-NEXT: greta.yield
+// CHECK: greta.matmul
+func.func @turned(%x: tensor<64x48xf16>, %w: tensor<48xf16>, %b: tensor<64x32xf16>) -> tensor<48x32xf16> {
+  %a = greta.rms_norm %x, %w {eps = 1.0e-5 : f32} : tensor<64x48xf16>, tensor<48xf16> -> tensor<64x48xf16>
+  %0 = greta.matmul %a, %b {transpose_a} : tensor<64x48xf16>, tensor<64x32xf16> -> tensor<48x32xf16>
+  return %0 : tensor<48x32xf16>
+}
+
+// -----
+
+// What would show is computed once: functions, divisions, more than twice the operand's bits; and A where rows are few.
+// CHECK-LABEL: func.func @functions
+// CHECK: math.exp
+// CHECK-NEXT: greta.yield
+// CHECK: greta.matmul
+func.func @functions(%x: tensor<?x64xf16>, %b: tensor<64x32xf16>) -> tensor<?x32xf16> {
+  %a = math.exp %x : tensor<?x64xf16>
+  %0 = greta.matmul %a, %b : tensor<?x64xf16>, tensor<64x32xf16> -> tensor<?x32xf16>
+  return %0 : tensor<?x32xf16>
+}
+
+// CHECK-LABEL: func.func @three
+// CHECK-COUNT-2: arith.addf
+// CHECK-NEXT: greta.yield
+// CHECK: greta.matmul
+func.func @three(%x: tensor<?x64xf16>, %y: tensor<?x64xf16>, %z: tensor<?x64xf16>, %b: tensor<64x32xf16>) -> tensor<?x32xf16> {
+  %0 = arith.addf %x, %y : tensor<?x64xf16>
+  %a = arith.addf %0, %z : tensor<?x64xf16>
+  %1 = greta.matmul %a, %b : tensor<?x64xf16>, tensor<64x32xf16> -> tensor<?x32xf16>
+  return %1 : tensor<?x32xf16>
+}
+
+// CHECK-LABEL: func.func @few
+// CHECK: arith.truncf
+// CHECK-NEXT: greta.yield
+// CHECK: greta.matmul
+func.func @few(%x: tensor<2x64xf32>, %b: tensor<64x32xf16>) -> tensor<2x32xf16> {
+  %a = arith.truncf %x : tensor<2x64xf32> to tensor<2x64xf16>
+  %0 = greta.matmul %a, %b : tensor<2x64xf16>, tensor<64x32xf16> -> tensor<2x32xf16>
+  return %0 : tensor<2x32xf16>
+}
+
+// -----
+
+// As the other operand weights are stored first: a word lies along K.
+// CHECK-LABEL: func.func @stored
+// CHECK: greta.dequant
+// CHECK-NEXT: greta.yield
+// CHECK: greta.matmul
+func.func @stored(%x: tensor<64x32xf16>, %p: tensor<32x8xi32>, %scales: tensor<32x2xf16>, %zeros: tensor<32x1xi32>) -> tensor<32x32xf16> {
+  %v = greta.dequant %p, %scales, %zeros {group = 32} : tensor<32x8xi32>, tensor<32x2xf16>, tensor<32x1xi32> -> tensor<32x64xf16>
+  %0 = greta.matmul %v, %x : tensor<32x64xf16>, tensor<64x32xf16> -> tensor<32x32xf16>
+  return %0 : tensor<32x32xf16>
 }

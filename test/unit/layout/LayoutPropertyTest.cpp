@@ -163,6 +163,37 @@ TEST(LayoutProperty, Collapse) {
   });
 }
 
+TEST(LayoutProperty, CoarsenDividesTheIndex) {
+  using Held = std::set<std::vector<int64_t>>; // lane, wave, index
+  unsigned coarser = 0;
+  forEachLayout(8, 4, [&](const Layout &layout, Random &) {
+    TRACE(layout);
+    for (unsigned dim = 0; dim != layout.rank(); ++dim)
+      for (int64_t factor = 2; layout.tile()[dim] % factor == 0; factor *= 2) {
+        Layout coarse = layout.coarsen(dim, factor);
+        ASSERT_EQ(coarse.verify(), std::nullopt);
+        Index shape = layout.shape();
+        shape[dim] /= factor;
+        ASSERT_EQ(coarse.shape(), shape);
+        ASSERT_LE(coarse.numRegisters(), layout.numRegisters());
+        coarser += coarse.numRegisters() < layout.numRegisters();
+        auto held = [](const Layout &of, unsigned along, int64_t divisor) {
+          Held all;
+          forEachHolder(of, [&](unsigned reg, unsigned lane, unsigned wave) {
+            Index index = of.index(reg, lane, wave);
+            index[along] /= divisor;
+            std::vector<int64_t> entry = {lane, wave};
+            entry.insert(entry.end(), index.begin(), index.end());
+            all.insert(entry);
+          });
+          return all;
+        };
+        ASSERT_EQ(held(coarse, dim, 1), held(layout, dim, factor));
+      }
+  });
+  EXPECT_GT(coarser, 20u);
+}
+
 TEST(LayoutProperty, WithTileAndPermuteKeepTheMap) {
   forEachLayout(7, 4, [](const Layout &layout, Random &random) {
     TRACE(layout);

@@ -1,0 +1,61 @@
+//===- FuseOperands.cpp - what a product's kernel computes itself ---------===//
+//
+// Work on an operand is repeated by every workgroup that takes the block: A by
+// each column of blocks, B by each row of them. In return the operand is
+// neither written nor read again, and a launch is saved.
+//
+//   few rows      B is taken once, and loading it is the time: always
+//   elementwise   where it is hidden under the matrix instructions (few ops, no
+//                 divisions, no functions), and where what is loaded is not
+//                 more than twice the operand: caches serve it again and again
+//   norms of A    each column of blocks reads the rows of A once more before
+//                 it begins, 2 bytes an element; a kernel of its own reads and
+//                 writes them, 4 bytes from memory, and its result is read
+//                 anyway. So up to two times as many reads from a cache that is
+//                 at least twice as fast: four columns of blocks.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Fuse.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+using namespace mlir;
+using namespace greta;
+
+static constexpr int64_t maxOps = 8;
+/// Columns of four of the largest blocks.
+static constexpr int64_t maxColumnsOfNorm = 4 * 256;
+
+/// Within what matrix instructions leave of the vector unit's time.
+static bool isCheap(Operation *op) {
+  return isa<arith::ArithDialect>(op->getDialect()) &&
+         !isa<arith::DivFOp, arith::RemFOp, arith::DivSIOp, arith::DivUIOp,
+              arith::RemSIOp, arith::RemUIOp>(op);
+}
+
+bool greta::paysInProduct(MatmulOp matmul, unsigned number,
+                          ArrayRef<Operation *> ops) {
+  if (ops.empty() || hasFewRows(matmul))
+    return true;
+  auto typeOf = [](Value value) {
+    return cast<RankedTensorType>(value.getType());
+  };
+  RankedTensorType type = typeOf(matmul->getOperand(number));
+  int64_t loaded = 0, count = 0; // bits of an element, elementwise ops
+  for (Operation *op : ops) {
+    if (isa<RmsNormOp, LayerNormOp>(op)) {
+      int64_t columns = matmul.getType().getDimSize(1);
+      if (ShapedType::isDynamic(columns) || columns > maxColumnsOfNorm)
+        return false;
+    } else if (!isTransparent(op) && !isa<DequantOp>(op)) {
+      ++count;
+      if (!isCheap(op))
+        return false;
+    }
+    for (Value operand : op->getOperands())
+      if (!llvm::is_contained(ops, operand.getDefiningOp()) &&
+          typeOf(operand).getShape() == type.getShape())
+        loaded += typeOf(operand).getElementTypeBitWidth();
+  }
+  return count <= maxOps && loaded <= 2 * type.getElementTypeBitWidth();
+}

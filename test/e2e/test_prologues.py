@@ -1,0 +1,87 @@
+"""Products whose operands are computed in their kernel (weights of 4 and 8 bits, casts, scales, norms) against float64, on the simulated AMD
+chips with all their checks, on testing's lavapipe (cooperative matrices) under its validation layer, and on this machine's Vulkan driver
+(multiply-adds where it is lavapipe).
+"""
+
+import pytest
+
+import harness
+from prologues import Product
+
+AMD_CHIPS = ("gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201")
+# Extents below, at and above a tile's; depths that blocks divide and that they do not.
+SHAPES = [
+    Product("plain", "w4128", "nt", "d", 129, 136, 1024, "f16"),
+    Product("plain", "w432", "nt", "s", 33, 17, 160, "f16"),
+    Product("plain", "w464", "nt", "d", 1, 129, 1152, "f16"),
+    Product("cast", "w432", "nt", "s", 17, 1000, 96, "f16"),
+    Product("norm", "w464", "nt", "d", 129, 33, 192, "f16"),
+    Product("plain", "w464bf", "nt", "d", 17, 64, 192, "bf16"),
+    Product("plain", "w8", "nt", "d", 129, 64, 129, "f16"),
+    Product("cast", "w8", "nn", "s", 100, 129, 17, "bf16"),
+    Product("scaled", "cast", "nn", "d", 17, 129, 129, "f16"),
+    Product("scaled", "scaled", "tt", "s", 129, 17, 1000, "f16"),
+    Product("cast", "i8", "tn", "d", 1000, 17, 40, "f16"),
+    Product("norm", "plain", "nn", "d", 1, 17, 1000, "f16"),
+    Product("norm", "cast", "nt", "s", 129, 1000, 129, "bf16"),
+    Product("norm", "scaled", "nt", "d", 17, 129, 17, "f32"),
+    Product("scaled", "w8", "tt", "d", 33, 129, 129, "f32"),
+]
+
+
+def chosen_for(target):
+    """Every target takes half of the shapes, so that two of a kind take all."""
+    first = AMD_CHIPS.index(target) % 2 if target in AMD_CHIPS else int(target == "vulkan:portable")
+    return SHAPES[first::2]
+
+
+@pytest.fixture(scope="session")
+def results(tmp_path_factory):
+    """(target, device, launcher) -> results of the target's products, compiled and run once."""
+    made = {}
+
+    def run(target, device, launcher=()):
+        key = target, launcher
+        if key not in made:
+            chosen = chosen_for(target)
+            package = harness.compile_package(tmp_path_factory.mktemp("prologues"), "products", "\n".join(p.mlir() for p in chosen), target)
+            for p in chosen:
+                kernels = {k["entry"] for v in harness.function_of(package, p.name)["variants"] for k in v["kernels"]}
+                assert len(kernels) == 1, f"{p.name} is not one kernel: {kernels}"
+            made[key] = harness.run_cases(device, package, [[p.name, p.m] for p in chosen], launcher)
+        return made[key]
+
+    return run
+
+
+def check(lines, product, unit):
+    assert lines, f"{product.name}: no result"
+    for line in lines:
+        assert "problem" not in line, f"{product.name}, {line.get('variant')}: {line['problem']}"
+        assert all(e <= limit for e, limit in zip(line["errors"], product.tolerances, strict=True)), f"{line} is over {product.tolerances}"
+    if unit:
+        assert any(line["variant"].endswith(unit) for line in lines), f"no variant with {unit}: {lines}"
+
+
+def grid(*targets):
+    return [pytest.param(t, p, id=f"{t}-{p.name}", marks=pytest.mark.xdist_group(f"prologues-{t}")) for t in targets for p in chosen_for(t)]
+
+
+@pytest.mark.parametrize("chip, product", grid(*AMD_CHIPS))
+def test_simulated(results, chip, product):
+    unit = "mfma" if chip.startswith("gfx9") else "wmma" if product.dtype != "f32" else None
+    check(results(chip, f"sim:{chip}")[product.name, product.m], product, unit)
+
+
+@pytest.mark.parametrize("target, product", grid("vulkan:lavapipe"))
+def test_cooperative_matrices(results, driver_parts, target, product):
+    """The variants with 8x8x8 and those with multiply-adds, on the driver that has both."""
+    if "lavapipe" not in driver_parts:
+        pytest.skip("scripts/vulkan-drivers has no lavapipe here")
+    lines = results(target, "vulkan", harness.lavapipe_launcher())[product.name, product.m]
+    check(lines, product, "coopmat" if product.dtype == "f16" else None)
+
+
+@pytest.mark.parametrize("target, product", grid("vulkan:portable"))
+def test_multiply_adds(results, target, product):
+    check(results(target, "vulkan")[product.name, product.m], product, None)

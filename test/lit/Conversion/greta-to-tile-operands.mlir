@@ -1,0 +1,65 @@
+// Products whose operands are computed: blocks of an operand have its own dimensions.
+// RUN: greta-opt --split-input-file --greta-fuse --greta-configure=target=gfx942 --greta-to-tile --cse %s | FileCheck %s
+
+// Weights of 4 bits: words for eight each, one scale and one word of zeros for the block, which lies in a group. The zeros' digit is the same
+// for all of it.
+// CHECK-LABEL: greta_tile.func @packed_0
+// CHECK: scf.for %[[K:.*]] = %c0_i32 to %c4096_i32 step
+// CHECK: greta_tile.load %arg3[{{.*}}, %[[K]]] strides [4096, 1]
+// CHECK: %[[K8:.*]] = arith.divui %[[K]], %c8_i32
+// CHECK: %[[W:.*]] = greta_tile.load %arg0[%[[K8]], {{.*}}] strides [1, 512] bounds [] {{.*}} -> tensor<[[D:[0-9]+]]x[[N:[0-9]+]]xi32>
+// CHECK: %[[G:.*]] = arith.divui %[[K]], %c128_i32
+// CHECK: %[[S:.*]] = greta_tile.load %arg1[%[[G]], {{.*}}] strides [1, 32] bounds [] align 2 {{.*}} -> tensor<1x[[N]]xf16>
+// CHECK: %[[Z:.*]] = greta_tile.load %arg2{{.*}} strides [1, 4] bounds [] align 4 {{.*}} -> tensor<1x[[N]]xi32>
+// CHECK: arith.remui %[[G]], %c8_i32
+// CHECK: arith.shrui %[[Z]]
+// CHECK: %[[ZERO:.*]] = arith.andi
+// CHECK: %[[B:.*]] = greta_tile.dequant %[[W]], %[[S]], %[[ZERO]]
+// CHECK: greta_tile.dot %{{.*}}, %[[B]]
+func.func @packed(%x: tensor<?x4096xf16>, %q: tensor<4096x512xi32>, %s: tensor<4096x32xf16>, %z: tensor<4096x4xi32>) -> tensor<?x4096xf16> {
+  %w = greta.dequant %q, %s, %z {group = 128} : tensor<4096x512xi32>, tensor<4096x32xf16>, tensor<4096x4xi32> -> tensor<4096x4096xf16>
+  %0 = greta.matmul %x, %w {transpose_b} : tensor<?x4096xf16>, tensor<4096x4096xf16> -> tensor<?x4096xf16>
+  return %0 : tensor<?x4096xf16>
+}
+
+// -----
+
+// The scale of a column is loaded before the loop; what is computed is zero beyond K.
+// CHECK-LABEL: greta_tile.func @bytes_0
+// CHECK: %[[S:.*]] = greta_tile.load %arg1{{.*}} -> tensor<1x[[N:[0-9]+]]xf16>
+// CHECK: scf.for
+// CHECK: %[[Q:.*]] = greta_tile.load %arg0
+// CHECK: arith.sitofp %[[Q]]
+// CHECK: greta_tile.broadcast %[[S]]
+// CHECK: %[[B:.*]] = arith.mulf
+// CHECK: arith.cmpi slt
+// CHECK: %[[M:.*]] = arith.select %{{.*}}, %[[B]]
+// CHECK: greta_tile.dot %{{.*}}, %[[M]]
+func.func @bytes(%x: tensor<?x1000xf16>, %q: tensor<512x1000xi8>, %s: tensor<512xf16>) -> tensor<?x512xf16> {
+  %f = arith.sitofp %q : tensor<512x1000xi8> to tensor<512x1000xf16>
+  %e = tensor.empty() : tensor<512x1000xf16>
+  %b = linalg.broadcast ins(%s : tensor<512xf16>) outs(%e : tensor<512x1000xf16>) dimensions = [1]
+  %w = arith.mulf %f, %b : tensor<512x1000xf16>
+  %0 = greta.matmul %x, %w {transpose_b} : tensor<?x1000xf16>, tensor<512x1000xf16> -> tensor<?x512xf16>
+  return %0 : tensor<?x512xf16>
+}
+
+// -----
+
+// A norm: squares are summed in a loop over K before the product's, in which rows are scaled and rounded.
+// CHECK-LABEL: greta_tile.func @norm_0
+// CHECK: %[[SUMS:.*]] = scf.for
+// CHECK: greta_tile.load %arg0
+// CHECK: arith.mulf
+// CHECK: scf.yield
+// CHECK: %[[SUM:.*]] = greta_tile.reduce add %[[SUMS]] dim 1
+// CHECK: %[[R:.*]] = math.rsqrt
+// CHECK: scf.for
+// CHECK: greta_tile.broadcast %[[R]]
+// CHECK: %[[A:.*]] = arith.truncf
+// CHECK: greta_tile.dot %[[A]]
+func.func @norm(%x: tensor<?x4096xf16>, %w: tensor<4096xf16>, %b: tensor<256x4096xf16>) -> tensor<?x256xf16> {
+  %a = greta.rms_norm %x, %w {eps = 1.0e-5 : f32} : tensor<?x4096xf16>, tensor<4096xf16> -> tensor<?x4096xf16>
+  %0 = greta.matmul %a, %b {transpose_b} : tensor<?x4096xf16>, tensor<256x4096xf16> -> tensor<?x256xf16>
+  return %0 : tensor<?x256xf16>
+}
