@@ -90,3 +90,14 @@ LogicalResult BroadcastOp::verify() {
   }
   return success();
 }
+
+LogicalResult HeadsOp::verify() {
+  RankedTensorType from = getValue().getType(), to = getType();
+  if (from.getElementType() != to.getElementType() || from.getRank() != 2 ||
+      to.getRank() != 3 || from.getDimSize(0) != to.getDimSize(0) ||
+      to.isDynamicDim(1) || to.isDynamicDim(2) ||
+      from.getDimSize(1) != to.getDimSize(1) * to.getDimSize(2))
+    return emitOpError("makes ")
+           << to << " of " << from << "; it takes [T, H * D] to [T, H, D]";
+  return success();
+}

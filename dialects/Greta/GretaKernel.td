@@ -73,4 +73,18 @@ def Greta_SumPartsOp : Op<Greta_Dialect, "sum_parts", [Pure]> {
   let hasVerifier = 1;
 }
 
+def Greta_HeadsOp : Op<Greta_Dialect, "heads", [Pure]> {
+  let summary = "The columns of a product as heads";
+  let description = [{
+    `[T, H * D]` as `[T, H, D]`, the same elements. Made by `greta-fuse` from `tensor.expand_shape` where rope follows a product: the
+    view then lies inside of the kernel.
+
+    `greta.heads %0 : tensor<?x4096xf16> -> tensor<?x32x128xf16>`
+  }];
+  let arguments = (ins AnyRankedTensor:$value);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$value attr-dict `:` type($value) `->` type($result)";
+  let hasVerifier = 1;
+}
+
 #endif

@@ -235,25 +235,27 @@ LogicalResult ReduceOp::verify() {
                          getDim(), 1);
 }
 
-LogicalResult ExtractOp::verify() {
-  auto from = cast<RankedTensorType>(getValue().getType());
-  if (failed(verifyOneExtent(*this, from, getResult().getType(), getDim(), 1)))
-    return failure();
-  if (getAt() >= from.getDimSize(getDim()))
-    return emitOpError("takes slice ")
-           << getAt() << " of " << from.getDimSize(getDim());
+LogicalResult FlipOp::verify() {
+  auto type = cast<RankedTensorType>(getValue().getType());
+  if (getDim() >= type.getRank() || type.getDimSize(getDim()) != 2)
+    return emitOpError("flips dimension ")
+           << getDim() << " of " << type << "; it takes one of extent 2";
   return success();
 }
 
-LogicalResult ConcatOp::verify() {
-  if (getSlices().empty())
-    return emitOpError("has no slices");
-  auto slice = cast<RankedTensorType>(getSlices().front().getType());
-  if (getDim() < slice.getRank() && slice.getDimSize(getDim()) != 1)
-    return emitOpError("puts together slices of extent ")
-           << slice.getDimSize(getDim()) << "; they have extent 1";
-  return verifyOneExtent(*this, slice, getResult().getType(), getDim(),
-                         getSlices().size());
+LogicalResult SplitOp::verify() {
+  auto from = cast<RankedTensorType>(getValue().getType());
+  auto to = cast<RankedTensorType>(getResult().getType());
+  int64_t kept = from.getRank() - 1;
+  int64_t last = 1;
+  for (int64_t extent : to.getShape().drop_front(std::min(kept, to.getRank())))
+    last *= extent;
+  if (from.getElementType() != to.getElementType() || to.getRank() <= kept ||
+      from.getShape().drop_back() != to.getShape().take_front(kept) ||
+      from.getShape().back() != last)
+    return emitOpError("makes ")
+           << to << " of " << from << "; it splits the last dimension only";
+  return success();
 }
 
 LogicalResult DotOp::verify() {

@@ -182,27 +182,27 @@ def GretaTile_ReduceOp : GretaTile_Op<"reduce", [Pure]> {
   let hasVerifier = 1;
 }
 
-def GretaTile_ExtractOp : GretaTile_Op<"extract", [Pure]> {
-  let summary = "One slice of a block along a dimension, which stays with extent 1";
+def GretaTile_FlipOp : GretaTile_Op<"flip", [Pure, SameOperandsAndResultType]> {
+  let summary = "Exchanges the two slices of a block along a dimension of extent 2";
   let description = [{
-    `greta_tile.extract %x dim 1 at 0 : tensor<4x2x64xf32> -> tensor<4x1x64xf32>`. The layout must hold the dimension in
-    registers, so that nothing moves.
+    `greta_tile.flip %x dim 1 : tensor<4x2x64xf32>`. The layout holds the dimension in registers, so that nothing moves, or in
+    one bit of the lane, which is a shuffle.
   }];
-  let arguments = (ins AnyBlock:$value, ConfinedAttr<I32Attr, [IntMinValue<0>]>:$dim,
-                       ConfinedAttr<I32Attr, [IntMinValue<0>]>:$at);
+  let arguments = (ins AnyBlock:$value, ConfinedAttr<I32Attr, [IntMinValue<0>]>:$dim);
   let results = (outs AnyBlock:$result);
-  let assemblyFormat = "$value `dim` $dim `at` $at attr-dict `:` type($value) `->` type($result)";
+  let assemblyFormat = "$value `dim` $dim attr-dict `:` type($value)";
   let hasVerifier = 1;
 }
 
-def GretaTile_ConcatOp : GretaTile_Op<"concat", [Pure, SameTypeOperands]> {
-  let summary = "Puts slices of extent 1 one after another along a dimension";
+def GretaTile_SplitOp : GretaTile_Op<"split", [Pure]> {
+  let summary = "The last dimension of a block as several";
   let description = [{
-    The inverse of `extract`: `greta_tile.concat %lo, %hi dim 1 : tensor<4x1x64xf32>, tensor<4x1x64xf32> -> tensor<4x2x64xf32>`.
+    In row-major order, so that nothing moves: `greta_tile.split %x : tensor<64x256xf32> -> tensor<64x2x2x64xf32>`. The layout's
+    tile and the new extents divide one another.
   }];
-  let arguments = (ins Variadic<AnyBlock>:$slices, ConfinedAttr<I32Attr, [IntMinValue<0>]>:$dim);
+  let arguments = (ins AnyBlock:$value);
   let results = (outs AnyBlock:$result);
-  let assemblyFormat = "$slices `dim` $dim attr-dict `:` type($slices) `->` type($result)";
+  let assemblyFormat = "$value attr-dict `:` type($value) `->` type($result)";
   let hasVerifier = 1;
 }
 

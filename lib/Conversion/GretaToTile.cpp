@@ -133,8 +133,10 @@ DictionaryAttr KernelConverter::launchConfig() {
     int64_t rows = 1;
     for (int64_t n : space.rows)
       rows *= n;
-    set("rows", rows);
-    set("columns", space.columns);
+    bool isSplit = spaces[i].heads != nullptr;
+    set("rows", isSplit ? space.rows[0] : rows);
+    set("columns",
+        isSplit ? space.rows[1] * spaces[i].headSize() : space.columns);
     if (space.depth)
       set("depth", space.depth);
     if (space.pipeline) {

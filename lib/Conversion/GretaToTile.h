@@ -117,6 +117,8 @@ private:
     mlir::Value begin, length; // null begin: 0
   };
   DepthRange depthRange(mlir::AffineExpr depth, int64_t block);
+  /// Of the product's result in a block.
+  int64_t blockColumns() const { return dims[1].extent * space.headSize(); }
   mlir::Value loadMatrix(mlir::Value v, bool transposed, mlir::Value row,
                          mlir::Value column, bool isB);
   /// The blocks of a product's computed operand, which take the space's place

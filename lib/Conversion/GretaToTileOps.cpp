@@ -311,30 +311,34 @@ Value SpaceEmitter::computeRowOp(Operation *op) {
     result = computeRope(rope);
   } else if (auto sum = dyn_cast<SumPartsOp>(op)) {
     result = computeSumParts(sum);
+  } else if (auto heads = dyn_cast<HeadsOp>(op)) {
+    result = tile::SplitOp::create(b, blockType(identity, element),
+                                   value(heads.getValue(), identity));
   } else {
     result = computeMatmul(cast<MatmulOp>(op));
   }
   return isa<FloatType>(element) ? narrow(result, element) : result;
 }
 
+/// x cos + partner sin, the sine negative for the first of a pair.
 Value SpaceEmitter::computeRope(RopeOp op) {
   Value x = widen(value(op.getX(), identity));
-  SmallVector<int64_t> half = shapeOf(identity);
-  half[pairDim] = 1;
-  auto type = RankedTensorType::get(half, b.getF32Type());
-  auto slice = [&](unsigned at) -> Value {
-    return tile::ExtractOp::create(b, type, x, pairDim, at);
-  };
+  SmallVector<int64_t> shape = shapeOf(identity), along(shape.size(), 1);
   auto table = [&](Value v) {
-    return broadcastTo(value(v, {0, space.rank()}), half);
+    return broadcastTo(value(v, {0, space.rank()}), shape);
   };
   auto mul = [&](Value p, Value q) -> Value {
     return arith::MulFOp::create(b, p, q, contract);
   };
-  Value xa = slice(0), xb = slice(1);
-  Value cos = table(op.getCos()), sin = table(op.getSin());
-  Value ya = arith::SubFOp::create(b, mul(xa, cos), mul(xb, sin), contract);
-  Value yb = arith::AddFOp::create(b, mul(xb, cos), mul(xa, sin), contract);
-  return tile::ConcatOp::create(b, blockType(identity, b.getF32Type()),
-                                ValueRange{ya, yb}, pairDim);
+  along[pairDim] = 2;
+  auto indices = RankedTensorType::get(along, b.getI32Type());
+  Value isFirst = arith::CmpIOp::create(
+      b, arith::CmpIPredicate::eq, tile::IotaOp::create(b, indices, pairDim),
+      arith::ConstantOp::create(b, b.getZeroAttr(indices)));
+  Value partner = tile::FlipOp::create(b, x, pairDim);
+  Value product = mul(partner, table(op.getSin()));
+  Value turned =
+      arith::SelectOp::create(b, broadcastTo(isFirst, shape),
+                              arith::NegFOp::create(b, product), product);
+  return arith::AddFOp::create(b, mul(x, table(op.getCos())), turned, contract);
 }

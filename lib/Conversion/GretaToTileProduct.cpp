@@ -2,7 +2,8 @@
 //
 // A product's kernel loops over K: a block of each operand is loaded and
 // multiplied into the accumulator, on which the rest of the space continues.
-// Two products of the same A go through one loop.
+// Two products of the same A go through one loop. Where heads follow, the
+// space's second dimension counts them, and its columns are one's.
 //
 // An operand may be computed. Its blocks have dimensions of their own, [M, K]
 // or [K, N], and the space's machinery works on them instead: what does not
@@ -28,9 +29,9 @@ Value SpaceEmitter::loadMatrix(Value v, bool transposed, Value row,
   AffineExpr depth =
       stored.getResult(isB ? matmul.dimKOfB() : matmul.dimKOfA());
   AffineExpr sizes[2] = {isB ? depth : dims[0].size, // as [rows, columns]
-                         isB ? dims[1].size : depth};
+                         isB ? dims[1].size * space.headSize() : depth};
   int64_t block[2] = {isB ? config.depth : dims[0].extent,
-                      isB ? dims[1].extent : config.depth};
+                      isB ? blockColumns() : config.depth};
   SmallVector<Value> offsets = {row, column}, dynamicStrides, bounds;
   SmallVector<int64_t> strides(2), bounded;
   int64_t bytes = tensor.getElementTypeBitWidth() / 8;
@@ -171,8 +172,9 @@ SmallVector<Value> SpaceEmitter::computeLoop() {
   SmallVector<MatmulOp, 2> products = space.products();
   MatmulOp op = space.matmul;
   bool isInteger = op.getA().getType().getElementType().isInteger(8);
-  auto type = blockType(identity, isInteger ? Type(b.getI32Type())
-                                            : Type(b.getF32Type()));
+  auto type = RankedTensorType::get({dims[0].extent, blockColumns()},
+                                    isInteger ? Type(b.getI32Type())
+                                              : Type(b.getF32Type()));
   // A dynamic K is that of operands as they are stored.
   AffineExpr depth = getAffineConstantExpr(op.getDepth(), b.getContext());
   if (ShapedType::isDynamic(op.getDepth()))
@@ -185,6 +187,8 @@ SmallVector<Value> SpaceEmitter::computeLoop() {
     return zeros;
   Value row = dims[0].offset ? dims[0].offset : i32(b, 0);
   Value column = dims[1].offset ? dims[1].offset : i32(b, 0);
+  if (space.heads)
+    column = arith::MulIOp::create(b, column, i32(b, space.headSize()));
   // A block's first element is read also where it is masked: there must be one.
   OpBuilder::InsertionGuard guard(b);
   scf::IfOp filled;

@@ -59,9 +59,10 @@ SpaceEmitter::SpaceEmitter(ImplicitLocOpBuilder &b, KernelOp kernel,
     // no block needs clamps or masks.
     constexpr int64_t aligned = 16;
     auto fixed = dyn_cast<AffineConstantExpr>(size);
+    int64_t unit = group == 1 ? space.headSize() : 1;
     bool moved = masked && config.pipeline && fixed &&
                  fixed.getValue() > extent &&
-                 (fixed.getValue() - extent) % aligned == 0;
+                 (fixed.getValue() - extent) * unit % aligned == 0;
     dims.push_back({kind, group, extent, size, masked && !moved, Value(), 0});
     dims.back().moved = moved;
   };
@@ -73,7 +74,7 @@ SpaceEmitter::SpaceEmitter(ImplicitLocOpBuilder &b, KernelOp kernel,
   }
   for (unsigned group = 0; group < space.groups.size(); ++group) {
     AffineExpr rows = split > 1 ? rowsOfProduct() : space.rows(group, context);
-    if (space.matmul && group + 1 < space.groups.size())
+    if (space.matmul && !space.heads && group + 1 < space.groups.size())
       batch.push_back(
           {Dim::Group, group, 1, rows, /*masked=*/false, Value(), 0});
     else

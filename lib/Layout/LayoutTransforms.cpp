@@ -196,6 +196,27 @@ Layout Layout::permuteDims(ArrayRef<unsigned> order,
   return result;
 }
 
+std::optional<Layout> Layout::split(unsigned dim, int64_t inner) const {
+  int64_t extent = tile_[dim];
+  // What stays within `inner` of the tile, and of the repetitions.
+  int64_t inTile = std::min(extent, inner), repeated = inner / inTile;
+  if (inner < 1 || inner % inTile || extent % inTile || rep_[dim] % repeated ||
+      !llvm::isPowerOf2_64(inTile))
+    return std::nullopt;
+  auto parts = [&](Bases bases) {
+    for (Basis &basis : bases) {
+      int32_t entry = basis[dim];
+      basis[dim] = int32_t(entry / inTile);
+      basis.insert(basis.begin() + dim + 1, int32_t(entry % inTile));
+    }
+    return bases;
+  };
+  Basis rep = rep_;
+  rep[dim] = int32_t(rep_[dim] / repeated);
+  rep.insert(rep.begin() + dim + 1, int32_t(repeated));
+  return Layout(parts(reg_), parts(lane_), parts(wave_), rep);
+}
+
 Layout Layout::product(const Layout &inner, const Layout &outer) {
   auto append = [&](Bases bases, const Bases &more) {
     for (Basis basis : more) {

@@ -24,8 +24,11 @@
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/ROCDL/ROCDLToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
+#include "llvm/IR/CFG.h"
 #include "llvm/IR/DiagnosticInfo.h"
 #include "llvm/IR/DiagnosticPrinter.h"
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/InlineAsm.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/Instructions.h"
 #include "llvm/IR/IntrinsicInst.h"
@@ -113,6 +116,44 @@ static void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
   passes.run(module, modules);
 }
 
+/// LLVM's code generation sinks WMMA behind the branch around masked stores,
+/// with the copies and reloads of its operands, which then miss the lanes that
+/// are masked but which the instruction reads. A use before the branch keeps it
+/// there. Loops of one block have it in any case.
+static void keepBeforeBranches(llvm::Module &module) {
+  auto isProduct = [](llvm::Value *value) {
+    auto *call = llvm::dyn_cast<llvm::CallInst>(value);
+    return call && call->getCalledFunction() &&
+           call->getCalledFunction()->getName().starts_with("llvm.amdgcn.wmma");
+  };
+  for (llvm::Function &function : module)
+    for (llvm::BasicBlock &block : function) {
+      llvm::Instruction *last = nullptr;
+      SmallVector<llvm::Instruction *> sums;
+      for (llvm::Instruction &inst : block)
+        if (isProduct(&inst)) {
+          last = &inst;
+          if (!llvm::all_of(inst.users(), [&](llvm::User *user) {
+                return isProduct(user) || llvm::isa<llvm::PHINode>(user);
+              }))
+            sums.push_back(&inst);
+        }
+      if (!last || block.getTerminator()->getNumSuccessors() < 2 ||
+          llvm::is_contained(llvm::successors(&block), &block))
+        continue;
+      llvm::IRBuilder<> builder(last->getNextNode());
+      for (llvm::Instruction *sum : sums) {
+        auto *type = llvm::FunctionType::get(builder.getVoidTy(),
+                                             {sum->getType()}, false);
+        builder.CreateCall(type,
+                           llvm::InlineAsm::get(type, /*AsmString=*/"",
+                                                /*Constraints=*/"v",
+                                                /*hasSideEffects=*/true),
+                           {sum});
+      }
+    }
+}
+
 static LogicalResult generateCode(llvm::Module &module,
                                   llvm::TargetMachine &machine,
                                   llvm::CodeGenFileType type,
@@ -164,6 +205,7 @@ FailureOr<HsacoKernel> greta::emitHsaco(tile::FuncOp kernel,
 
   scope = options.nest("optimize");
   optimize(*module, *machine);
+  keepBeforeBranches(*module);
   HsacoKernel result;
   if (options.artifact == Artifact::LLVMIR) {
     llvm::raw_string_ostream(result.object) << *module;

@@ -16,11 +16,12 @@
 //                 -> tensor<4x1xf32, #greta_tile.layout<{.. rep = [1,1]}>>
 //
 // How a space is laid out: neighbours in memory in the registers of a lane, up
-// to 16 bytes of the narrowest type; dimensions that extract and concat take
-// apart wholly in registers; then lanes along the contiguous dimension and the
+// to 16 bytes of the narrowest type; dimensions that are flipped or added up in
+// a lane wholly in registers; then lanes along the contiguous dimension and the
 // others; then waves, along dimensions that no reduction crosses first; what is
 // left repeats. The accumulator of a dot instead gives each lane a small
-// rectangle, and its operands follow it with K in registers.
+// rectangle, and its operands follow it with K in registers; what it is split
+// into keeps its layout.
 //
 //===----------------------------------------------------------------------===//
 
@@ -52,7 +53,8 @@ struct Space {
   Shape shape;
   SmallVector<Value> members;
   DotOp dot;                        // its accumulator, or null
-  llvm::SmallBitVector inRegisters; // dimensions taken apart by slices
+  SplitOp source, split;            // what it comes from, and goes to
+  llvm::SmallBitVector inRegisters; // dimensions that lanes would rather hold
   llvm::SmallBitVector reduced;
   bool contracted = false; // of a contract: waves go on where lanes end
   int64_t fastest = -1;    // dimension of neighbours in memory
@@ -77,6 +79,7 @@ private:
   void noteDepth(DotOp dot, unsigned operand);
   LogicalResult layOut(Space &space);
   LogicalResult layOutAccumulator(Space &space);
+  LogicalResult layOutSplit(Space &space);
   LogicalResult layOutMatrix(Space &space);
   LayoutAttr operandLayout(DotOp dot, unsigned operand);
   Space &spaceOf(Value value) {
@@ -124,7 +127,7 @@ void LayoutAssigner::connect(Operation *op) {
   }
   if (auto dot = dyn_cast<DotOp>(op))
     return unify(dot.getAcc(), dot.getResult());
-  if (isa<ConvertLayoutOp>(op))
+  if (isa<ConvertLayoutOp, SplitOp>(op))
     return;
   Value first;
   for (Value value : llvm::concat<Value>(SmallVector<Value>(op->getOperands()),
@@ -204,11 +207,12 @@ LogicalResult LayoutAssigner::collectSpaces() {
       noteAccess(load, load.getResult());
     else if (auto store = dyn_cast<StoreOp>(op))
       noteAccess(store, store.getValue());
-    else if (auto extract = dyn_cast<ExtractOp>(op))
-      spaceOf(extract.getResult()).inRegisters.set(extract.getDim());
-    else if (auto concat = dyn_cast<ConcatOp>(op))
-      spaceOf(concat.getResult()).inRegisters.set(concat.getDim());
-    else if (auto reduce = dyn_cast<ReduceOp>(op))
+    else if (auto flip = dyn_cast<FlipOp>(op))
+      spaceOf(flip.getResult()).inRegisters.set(flip.getDim());
+    else if (auto split = dyn_cast<SplitOp>(op)) {
+      spaceOf(split.getResult()).source = split;
+      spaceOf(split.getValue()).split = split;
+    } else if (auto reduce = dyn_cast<ReduceOp>(op))
       spaceOf(reduce.getResult()).reduced.set(reduce.getDim());
     else if (auto contract = dyn_cast<ContractOp>(op)) {
       Space &space = spaceOf(contract.getResult());
@@ -248,6 +252,10 @@ void LayoutAssigner::noteDepth(DotOp dot, unsigned operand) {
 }
 
 LogicalResult LayoutAssigner::layOut(Space &space) {
+  if (space.layout)
+    return success();
+  if (space.source)
+    return layOutSplit(space);
   if (space.dot)
     return space.dot.getMatrixAttr() ? layOutMatrix(space)
                                      : layOutAccumulator(space);
@@ -261,7 +269,7 @@ LogicalResult LayoutAssigner::layOut(Space &space) {
     if (space.inRegisters[dim] && left[dim] != space.shape[dim])
       return emitError(space.members.front().getLoc())
              << "dimension " << dim << " of extent " << space.shape[dim]
-             << " is taken apart by slices; its extent must be a power of two";
+             << " is to be in registers; its extent must be a power of two";
   }
   unsigned fastest = space.fastest >= 0 ? space.fastest : rank - 1;
   Bases bases[3]; // reg, lane, wave
@@ -348,6 +356,26 @@ LogicalResult LayoutAssigner::layOut(Space &space) {
   return success();
 }
 
+/// The layout that it had before it was split.
+LogicalResult LayoutAssigner::layOutSplit(Space &space) {
+  Space &from = spaceOf(space.source.getValue());
+  if (failed(layOut(from)))
+    return failure();
+  std::optional<Layout> layout = toLayout(from.layout);
+  for (unsigned dim = from.shape.size(); dim < space.shape.size() && layout;
+       ++dim) {
+    int64_t inner = 1;
+    for (int64_t extent : ArrayRef(space.shape).drop_front(dim))
+      inner *= extent;
+    layout = layout->split(dim - 1, inner);
+  }
+  if (!layout)
+    return space.source.emitOpError("splits a block whose layout ")
+           << from.layout << " and the new extents do not divide one another";
+  space.layout = toAttr(kernel.getContext(), *layout);
+  return success();
+}
+
 /// `tile` gets `wave` bases that step over whole tiles along the two
 /// dimensions, zero where `follows` says that the dimension is not the
 /// accumulator's.
@@ -413,8 +441,23 @@ LogicalResult LayoutAssigner::layOutMatrix(Space &space) {
 LogicalResult LayoutAssigner::layOutAccumulator(Space &space) {
   int64_t m = space.shape[0], n = space.shape[1];
   int64_t lanes = kernel.getWaveSize(), waves = kernel.getNumWaves();
-  int64_t perLane = std::max<int64_t>(1, m * n / (lanes * waves));
-  int64_t runN = std::min<int64_t>({4, powerPart(n), perLane});
+  // Of a dimension that will be split, threads stay within the last extents, up
+  // to one that is to be in registers; what is beyond repeats.
+  int64_t acrossN = powerPart(n);
+  if (SplitOp split = space.split) {
+    Space &into = spaceOf(split.getResult());
+    int64_t last = into.shape.size() - 1;
+    acrossN = 1;
+    for (int64_t dim = last; dim > 0; --dim) {
+      if (into.inRegisters[dim] && dim != last)
+        break;
+      acrossN *= powerPart(into.shape[dim]);
+      if (!llvm::isPowerOf2_64(into.shape[dim]))
+        break;
+    }
+  }
+  int64_t perLane = std::max<int64_t>(1, m * acrossN / (lanes * waves));
+  int64_t runN = std::min<int64_t>({4, acrossN, perLane});
   int64_t runM = std::min<int64_t>(
       {4, powerPart(m), std::max<int64_t>(1, perLane / runN)});
   // Lanes, then waves, as square as the block allows.
@@ -429,7 +472,7 @@ LogicalResult LayoutAssigner::layOutAccumulator(Space &space) {
     }
     return std::pair(inM, inN);
   };
-  int64_t roomM = powerPart(m) / runM, roomN = powerPart(n) / runN;
+  int64_t roomM = powerPart(m) / runM, roomN = acrossN / runN;
   auto [lanesM, lanesN] = split(lanes, roomM, roomN);
   auto [wavesM, wavesN] = split(waves, std::max<int64_t>(1, roomM / lanesM),
                                 std::max<int64_t>(1, roomN / lanesN));

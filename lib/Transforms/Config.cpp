@@ -93,11 +93,14 @@ FailureOr<KernelConfig> greta::getConfig(KernelOp kernel) {
             ? info.isFlat && space.rows.empty()
             : space.rows.size() == info.groups.size() &&
                   llvm::all_of(space.rows, [](int64_t n) { return n > 0; });
-    if (!space.columns || !rowsFit || (info.matmul && !space.depth))
+    if (!space.columns || !rowsFit || (info.matmul && !space.depth) ||
+        (info.heads &&
+         space.columns != constantOf(info.columns(kernel.getContext()))))
       return kernel.emitOpError("has a 'config' whose space ")
              << config.spaces.size() << " needs 'columns', and 'rows' for "
              << info.groups.size()
-             << " groups of row dimensions, and for a product 'depth'";
+             << " groups of row dimensions, and for a product 'depth' and "
+                "whole heads";
     if (!space.run && !fitsPacked(info, space.depth))
       return kernel.emitOpError("has a 'config' whose space ")
              << config.spaces.size() << " has 'depth' " << space.depth

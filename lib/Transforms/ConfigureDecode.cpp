@@ -40,7 +40,7 @@ bool greta::fitsPacked(const Space &space, int64_t depth) {
 }
 
 bool greta::fitsDecode(const Space &space, const SpaceConfig &config) {
-  if (!space.matmul)
+  if (!space.matmul || space.heads)
     return false;
   int64_t depth = MatmulOp(space.matmul).getDepth();
   // Packed weights are taken by words.
@@ -69,7 +69,7 @@ static unsigned storedBits(Value value, size_t rank) {
 FailureOr<std::optional<Choice>> greta::chooseDecode(const Space &space,
                                                      const Limits &limits) {
   MatmulOp matmul = space.matmul;
-  if (!hasFewRows(matmul))
+  if (!hasFewRows(matmul) || space.heads)
     return std::optional<Choice>();
   int64_t rows = matmul.getA().getType().getDimSize(matmul.getTransposeA());
   int64_t columns = matmul.getType().getDimSize(1);

@@ -67,7 +67,7 @@ static int64_t groupOf(const Problem &problem, const Tile &tile,
 }
 
 /// Parts of a split product: no more than the device takes at a time. Sums of
-/// unknown length have none.
+/// unknown length have none, nor do heads.
 static int64_t mostParts(int64_t m, int64_t n, const Problem &problem,
                          const Limits &limits) {
   if (!limits.wide || !problem.splits)
@@ -87,17 +87,26 @@ void greta::forEachTile(const Problem &problem, const Limits &limits,
   auto enough = [](int64_t extent, int64_t size, int64_t unit) {
     return extent <= int64_t(llvm::alignTo(size, unit));
   };
+  SmallVector<int64_t> widths{ArrayRef<int64_t>(extents)};
+  if (problem.head > 1) {
+    widths.clear();
+    for (int64_t n = problem.head; n <= 256; n += problem.head)
+      widths.push_back(n);
+  }
   for (const MatrixInstruction *mi : available)
     for (int64_t waves = 1; waves <= 8; waves *= 2)
       for (int64_t m : extents)
-        for (int64_t n : extents)
+        for (int64_t n : widths)
           for (int64_t k = mi->k; k <= 128; k *= 2) {
             if (!enough(m, problem.m, mi->m) || !enough(n, problem.n, mi->n) ||
                 (k > mi->k && k / 2 >= problem.k))
               continue;
             // Without a register file the device is a CPU, whose driver takes
             // products apart: 19 s for 32x32x32, 2 s for 16x16x16.
-            if (!limits.wide && (m > 16 || n > 16 || k > 16 || waves > 4))
+            bool isSmall = m <= 16 && n <= 16 && k <= 16;
+            if (n == problem.head)
+              isSmall = m == mi->m && k == mi->k;
+            if (!limits.wide && (!isSmall || waves > 4))
               continue;
             Tile tile{mi, m, n, k, waves};
             tile.group = groupOf(problem, tile, limits.row);
@@ -197,16 +206,22 @@ static FailureOr<Choice> chooseMultiplyAdds(const Space &space,
     return std::clamp<int64_t>(llvm::PowerOf2Ceil(size), 16, largest);
   };
   Choice choice;
+  int64_t rows = extent(problem.m), columns = extent(problem.n);
+  if (problem.head > 1) {
+    columns = problem.head;
+    while (rows > 4 && rows * columns > largest * largest)
+      rows /= 2;
+  }
   choice.space.rows.assign(space.groups.size(), 1);
-  choice.space.rows.back() = extent(problem.m);
-  choice.space.columns = extent(problem.n);
+  choice.space.rows.back() = rows;
+  choice.space.columns = columns;
   choice.space.depth =
       std::clamp<int64_t>(llvm::PowerOf2Ceil(problem.k), 1, 16);
-  int64_t size = choice.space.rows.back() * choice.space.columns;
-  choice.block = std::clamp<int64_t>(size / 16, limits.wave, limits.shareBlock);
+  choice.block =
+      std::clamp<int64_t>(llvm::bit_floor<uint64_t>(rows * columns) / 16,
+                          limits.wave, limits.shareBlock);
   int64_t bytes =
-      problem.bytes * choice.space.depth *
-      (choice.space.rows.back() + problem.count * choice.space.columns);
+      problem.bytes * choice.space.depth * (rows + problem.count * columns);
   if (bytes > limits.ldsBytes)
     return matmul.emitOpError("needs ")
            << bytes << " bytes of shared memory for its smallest block, the "
@@ -214,12 +229,16 @@ static FailureOr<Choice> chooseMultiplyAdds(const Space &space,
   FailureOr<std::optional<int64_t>> asked = askedSplit(matmul, limits.row);
   if (failed(asked))
     return failure();
+  if (asked->value_or(1) > 1 && problem.head > 1)
+    return matmul.emitOpError("has a 'greta.config' that does not fit: its "
+                              "'split' takes products whose columns are no "
+                              "heads");
   // A lane does one a cycle, of 64 or 128 on a compute unit, and loads.
   int64_t m = choice.space.rows.back(), n = choice.space.columns;
   int64_t steps = llvm::divideCeil(problem.k, choice.space.depth);
   double tiles =
       double(llvm::divideCeil(problem.m, m)) * llvm::divideCeil(problem.n, n);
-  double step = problem.count * size * choice.space.depth / 96.0 + 300;
+  double step = problem.count * m * n * choice.space.depth / 96.0 + 300;
   double best = HUGE_VAL;
   int64_t most = mostParts(m, n, problem, limits), chosen = 1;
   for (int64_t split = 1; split <= most; split *= 2) {
@@ -310,23 +329,29 @@ Problem greta::problemOf(const Space &space) {
   };
   MatmulOp matmul = space.matmul;
   MLIRContext *context = matmul.getContext();
-  int64_t k = matmul.getDepth();
-  unsigned lastGroup = space.groups.size() - 1;
+  int64_t k = matmul.getDepth(), head = space.headSize();
+  auto rowsOf = [&](unsigned group) { return space.rows(group, context); };
+  AffineExpr m = rowsOf(space.heads ? 0 : space.groups.size() - 1);
+  AffineExpr n = space.heads ? rowsOf(1) * head : space.columns(context);
   // A dynamic batch may be a single product.
   int64_t batch = 1;
-  for (unsigned group = 0; group < lastGroup; ++group)
-    batch *= std::max<int64_t>(
-        1, constantOf(space.rows(group, context)).value_or(1));
+  for (unsigned group = 0; !space.heads && group + 1 < space.groups.size();
+       ++group)
+    batch *= std::max<int64_t>(1, constantOf(rowsOf(group)).value_or(1));
+  // Halves of a head lie in repetitions, not in waves.
+  int64_t within = space.pairs == Space::Pairs::Halves ? head / 2 : head;
   Problem problem{
-      sizeOf(space.rows(lastGroup, context)),
-      sizeOf(space.columns(context)),
+      sizeOf(m),
+      sizeOf(n),
       ShapedType::isDynamic(k) ? guess : std::max<int64_t>(k, 1),
       std::max(1u, matmul.getA().getType().getElementTypeBitWidth() / 8),
       !matmul.getTransposeA(),
       matmul.getTransposeB(),
       int64_t(space.products().size()),
-      !ShapedType::isDynamic(k) && !matmul.getBatchRank(),
-      batch};
+      !ShapedType::isDynamic(k) && !matmul.getBatchRank() && !space.heads,
+      batch,
+      head,
+      space.heads ? within : 0};
   for (unsigned number : {0u, 1u}) {
     Value operand = matmul->getOperand(number);
     problem.loaded[number] =
@@ -348,8 +373,19 @@ FailureOr<Choice> greta::chooseProduct(const Space &space, const Limits &limits,
   FailureOr<std::optional<Tile>> tile = chooseTile(space, problem, limits);
   if (failed(tile))
     return failure();
-  if (!*tile)
-    return chooseMultiplyAdds(space, problem, limits);
+  // From rows and columns of the product to those of the space.
+  auto withHeads = [&](Choice choice) {
+    if (!space.heads)
+      return choice;
+    choice.space.rows = {choice.space.rows.back(),
+                         choice.space.columns / problem.head};
+    choice.space.columns = *constantOf(space.columns(context));
+    return choice;
+  };
+  if (!*tile) {
+    FailureOr<Choice> choice = chooseMultiplyAdds(space, problem, limits);
+    return failed(choice) ? choice : withHeads(*choice);
+  }
   Choice choice;
   choice.block = (*tile)->waves * limits.wave;
   choice.space.rows.assign(space.groups.size(), 1);
@@ -363,5 +399,5 @@ FailureOr<Choice> greta::chooseProduct(const Space &space, const Limits &limits,
   choice.space.pipeline =
       tile::PipelineAttr::get(context, (*tile)->stages, (*tile)->slice);
   choice.space.matrix = matrixOf(context, **tile, limits);
-  return choice;
+  return withHeads(choice);
 }

@@ -56,7 +56,13 @@ private:
   void eraseUnused(int cluster);
   void place(Operation *op);
   bool mergeIntoConsumers();
-  AffineMap shapeOf(Operation *op) { return shapes.at(op->getResult(0)); }
+  /// Of a product whose columns are split, the shape after that.
+  AffineMap shapeOf(Operation *op) {
+    if (isa<MatmulOp>(op) && op->hasOneUse())
+      if (auto heads = dyn_cast<HeadsOp>(*op->user_begin()))
+        return shapes.at(heads.getResult());
+    return shapes.at(op->getResult(0));
+  }
   KernelPlan schedule();
 
   func::FuncOp function;
@@ -147,12 +153,17 @@ bool Clusterer::holdsOperands(ArrayRef<MatmulOp> products, int cluster) {
     auto it = op ? clusterOf.find(op) : clusterOf.end();
     return it == clusterOf.end() || it->second != cluster;
   };
+  // Heads split the space's columns, which computed operands do not expect.
+  bool hasHeads = llvm::any_of(clusters[cluster].ops, [](Operation *op) {
+    return isa<HeadsOp, RopeOp>(op);
+  });
   llvm::SmallPtrSet<Operation *, 8> all;
   for (MatmulOp matmul : products)
     for (unsigned number : {0u, 1u}) {
       llvm::SetVector<Operation *> computed;
       if (!isComputedOperand(matmul, number, isOutside,
                              [&](Operation *op) { computed.insert(op); }) ||
+          (hasHeads && !computed.empty()) ||
           !paysInProduct(matmul, number, computed.getArrayRef()))
         return false;
       auto isHere = [&](OpOperand &use) {
@@ -196,9 +207,8 @@ bool Clusterer::holds(int cluster) {
         return false;
       rope = found;
     }
-    otherRowOp |=
-        isRowOp(op) &&
-        !isa<MatmulOp, SwigluOp, DequantOp, RmsNormOp, LayerNormOp>(op);
+    otherRowOp |= isRowOp(op) && !isa<MatmulOp, SwigluOp, DequantOp, RmsNormOp,
+                                      LayerNormOp, HeadsOp, RopeOp>(op);
   }
   if (!products.empty() && (otherRowOp || !holdsOperands(products, cluster)))
     return false;

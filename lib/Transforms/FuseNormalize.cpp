@@ -12,6 +12,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/SmallPtrSet.h"
 
@@ -197,6 +198,103 @@ static void splitTransparent(func::FuncOp function, Shapes &shapes) {
   }
 }
 
+/// A row's elements for every head, or what repeats along the columns as well.
+static Value splitBroadcast(OpBuilder &builder, BroadcastOp op,
+                            RankedTensorType type, Shapes &shapes) {
+  Value row = op.getValue();
+  if (!llvm::is_contained(op.getDims(), 1))
+    return BroadcastOp::create(builder, op.getLoc(), type, row, op.getDims());
+  ArrayRef<int64_t> heads = type.getShape().drop_front();
+  auto viewed = RankedTensorType::get(heads, type.getElementType());
+  SmallVector<ReassociationIndices> groups = {{0, 1}};
+  Value view =
+      tensor::ExpandShapeOp::create(builder, op.getLoc(), viewed, row, groups);
+  SmallVector<AffineExpr> extents;
+  for (int64_t extent : heads)
+    extents.push_back(builder.getAffineConstantExpr(extent));
+  shapes[view] = AffineMap::get(0, shapes.at(row).getNumSymbols(), extents,
+                                builder.getContext());
+  return BroadcastOp::create(builder, op.getLoc(), type, view,
+                             ArrayRef<int64_t>{1, 2});
+}
+
+/// Whether every target can take heads of so many columns apart in a product's
+/// result: halves of whole instructions' tiles, or neighbours within one.
+static bool splitsEvenly(RopeOp rope) {
+  int64_t size = rope.getX().getType().getDimSize(2);
+  return size <= 256 && size % (rope.pairsAreNeighbours() ? 16 : 32) == 0;
+}
+
+/// Whether `value`, which is viewed as heads, is a product, or elementwise work
+/// on one, that nobody else looks at.
+static bool isProductAlone(Value value) {
+  Operation *op = value.getDefiningOp();
+  if (!op || !value.hasOneUse())
+    return false;
+  if (auto matmul = dyn_cast<MatmulOp>(op))
+    return !hasFewRows(matmul);
+  return isElementwise(op) && llvm::any_of(op->getOperands(), isProductAlone);
+}
+
+/// The view of a product as heads becomes part of its kernel: elementwise work
+/// in between is done on heads, its other operands are viewed.
+static void moveHeads(func::FuncOp function, Shapes &shapes) {
+  SmallVector<tensor::ExpandShapeOp> views;
+  function.walk([&](RopeOp rope) {
+    auto view = rope.getX().getDefiningOp<tensor::ExpandShapeOp>();
+    if (view && view->hasOneUse() && view.getSrcType().getRank() == 2 &&
+        view.getResultType().getShape().drop_front().size() == 2 &&
+        !ShapedType::isDynamicShape(
+            view.getResultType().getShape().drop_front()) &&
+        splitsEvenly(rope) && isProductAlone(view.getSrc()))
+      views.push_back(view);
+  });
+  for (tensor::ExpandShapeOp view : views) {
+    OpBuilder builder(view);
+    Location loc = view.getLoc();
+    auto typeOf = [&](Value value) {
+      return view.getResultType().clone(getElementTypeOrSelf(value.getType()));
+    };
+    auto noted = [&](Value made, AffineMap shape) {
+      shapes[made] = shape;
+      return made;
+    };
+    AffineMap whole = shapes.at(view.getResult());
+    std::function<Value(Value)> split = [&](Value value) -> Value {
+      Operation *op = value.getDefiningOp();
+      if (isProductAlone(value) && isa<MatmulOp>(op))
+        return noted(HeadsOp::create(builder, loc, typeOf(value), value),
+                     whole);
+      if (isProductAlone(value)) {
+        IRMapping operands;
+        for (Value operand : op->getOperands())
+          operands.map(operand, split(operand));
+        Operation *clone = builder.clone(*op, operands);
+        clone->getResult(0).setType(typeOf(value));
+        return noted(clone->getResult(0), whole);
+      }
+      auto constant = dyn_cast_or_null<arith::ConstantOp>(op);
+      if (constant)
+        return noted(arith::ConstantOp::create(
+                         builder, loc,
+                         cast<SplatElementsAttr>(constant.getValue())
+                             .resizeSplat(typeOf(value))),
+                     whole);
+      auto broadcast = dyn_cast_or_null<BroadcastOp>(op);
+      if (broadcast && !broadcast.isCopy())
+        return noted(splitBroadcast(builder, broadcast, typeOf(value), shapes),
+                     whole);
+      return noted(tensor::ExpandShapeOp::create(builder, loc, typeOf(value),
+                                                 value,
+                                                 view.getReassociationIndices(),
+                                                 view.getMixedOutputShape()),
+                   whole);
+    };
+    view.getResult().replaceAllUsesWith(split(view.getSrc()));
+    view.erase();
+  }
+}
+
 LogicalResult greta::normalizeForFusion(func::FuncOp function, Shapes &shapes) {
   if (!function.getBody().hasOneBlock())
     return function.emitOpError("has control flow; kernels are made of "
@@ -215,6 +313,7 @@ LogicalResult greta::normalizeForFusion(func::FuncOp function, Shapes &shapes) {
                               "derive it from a tensor.dim of an argument");
   }
   replaceBroadcasts(function, shapes);
+  moveHeads(function, shapes);
   eraseDead(block);
   for (auto empty : block.getOps<tensor::EmptyOp>())
     return empty.emitOpError("has no contents, yet they are read; fill it");

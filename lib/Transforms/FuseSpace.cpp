@@ -34,7 +34,7 @@ bool greta::isElementwise(Operation *op) {
 
 bool greta::isRowOp(Operation *op) {
   return isa<RmsNormOp, LayerNormOp, SoftmaxOp, SwigluOp, RopeOp, MatmulOp,
-             DequantOp, SumPartsOp>(op);
+             HeadsOp, DequantOp, SumPartsOp>(op);
 }
 
 bool greta::hasFewRows(MatmulOp matmul) {
@@ -157,6 +157,10 @@ SmallVector<MatmulOp, 2> Space::products() const {
   return result;
 }
 
+int64_t Space::headSize() const {
+  return heads ? HeadsOp(heads).getType().getDimSize(2) : 1;
+}
+
 static AffineExpr product(ArrayRef<AffineExpr> factors, MLIRContext *context) {
   AffineExpr result = getAffineConstantExpr(1, context);
   for (AffineExpr factor : factors)
@@ -230,6 +234,12 @@ static FailureOr<Space> analyzeSpace(KernelOp kernel, Region &region,
                               "in one, of the same 'a' and the same types");
       (space.matmul ? space.second : space.matmul) = matmul;
     }
+    if (auto heads = dyn_cast<HeadsOp>(op)) {
+      if (!heads.getValue().getDefiningOp<MatmulOp>())
+        return op.emitOpError("splits the columns of something that is no "
+                              "product; expand the tensor before the kernel");
+      space.heads = heads;
+    }
     if (auto rope = dyn_cast<RopeOp>(op)) {
       Space::Pairs pairs = rope.pairsAreNeighbours() ? Space::Pairs::Neighbours
                                                      : Space::Pairs::Halves;
@@ -278,6 +288,8 @@ static FailureOr<Space> analyzeSpace(KernelOp kernel, Region &region,
       mappings.push_back({rank - 2});
   }
   space.groups = groupRows(rank, mappings);
+  if (space.heads)
+    space.groups = {{0}, {1}};
   return space;
 }
 

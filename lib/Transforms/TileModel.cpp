@@ -118,9 +118,14 @@ int64_t TileModel::registers(const Tile &tile) const {
     bits = std::max(bits, 8 * problem.bytes);
     return llvm::divideCeil(extent * tile.k * bits, 128 * threads) * 4;
   };
-  return problem.count * m * n / lanes + operands +
-         block(tile.m, problem.loaded[0]) +
-         problem.count * block(tile.n, problem.loaded[1]) + 24;
+  int64_t sums = problem.count * m * n / lanes;
+  // Behind the loop, rope's tables: two numbers for every pair of columns, or,
+  // where neighbours may be in two lanes, for every column.
+  int64_t tables = 2 * sums * problem.within / tile.n;
+  return sums + 24 +
+         std::max<int64_t>(tables, operands + block(tile.m, problem.loaded[0]) +
+                                       problem.count *
+                                           block(tile.n, problem.loaded[1]));
 }
 
 std::optional<std::string> TileModel::whyNot(const Tile &tile,
@@ -130,12 +135,18 @@ std::optional<std::string> TileModel::whyNot(const Tile &tile,
       tile.slice <= 0 || tile.k % tile.slice)
     return "its tile is not made of the instruction's " + std::to_string(mi.m) +
            "x" + std::to_string(mi.n) + "x" + std::to_string(mi.k);
-  for (auto [dim, moved] : waveBits(mi.m, mi.n, tile.m, tile.n, tile.waves))
+  int64_t acrossN = mi.n; // what the waves hold of a row side by side
+  for (auto [dim, moved] : waveBits(mi.m, mi.n, tile.m, tile.n, tile.waves)) {
     if (!moved)
       return std::to_string(tile.waves) +
              " waves do not divide its tile evenly";
+    acrossN *= dim == 1 ? 2 : 1;
+  }
+  if (tile.n % problem.head || problem.within % acrossN)
+    return "its tile does not take heads of " + std::to_string(problem.head) +
+           " columns apart evenly";
   if (tile.split > 1 && !problem.splits)
-    return "its 'split' needs K in the type, and no batch";
+    return "its 'split' needs K in the type, and no batch or heads";
   if (tile.waves * limits.wave > limits.maxBlock)
     return "its waves are more than a workgroup takes";
   // Packed weights are loaded by 16 bytes; without registers to fill, by words.
@@ -165,6 +176,9 @@ std::optional<std::string> TileModel::whyNot(const Tile &tile,
     bool isTwice = (limits.wave << mi.aLayout.reg.size()) > mi.m * mi.k;
     if (!row.isVulkan() && !asked)
       most -= limits.wave == 64 ? 4 : isTwice ? 32 : 16;
+    // With rope behind a loop of one turn WMMA spilled 4 to 10 more, at 208.
+    if (!row.isVulkan() && !asked && problem.within && limits.wave == 32)
+      most -= 32;
     int64_t needed = registers(tile);
     if (needed > most)
       return "it needs about " + std::to_string(needed) +

@@ -20,8 +20,10 @@ struct Problem {
   int64_t bytes;         // of an element of A and B
   bool rowsOfA, rowsOfB; // stored with neighbours along K
   int64_t count;         // products of the same A
-  bool splits;           // K may be: it is no guess, and there is no batch
-  int64_t batch;         // of each
+  bool splits;    // K may be: it is no guess, and there is no batch or head
+  int64_t batch;  // of each
+  int64_t head;   // columns that tiles take whole; 1: any
+  int64_t within; // columns that waves stay within; 0: any
   int64_t loaded[2] = {8 * bytes, 8 * bytes}; // bits that one is computed from
 };
 

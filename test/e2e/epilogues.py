@@ -8,7 +8,7 @@ import zlib
 import numpy as np
 
 import products
-from cases import rounder, swiglu
+from cases import rope_gptj, rope_neox, rounder, swiglu
 from greta_runtime import DTYPES
 from products import tensor
 from tiled import SCHEDULES
@@ -48,8 +48,8 @@ class Epilogue:
 
     def matmul(self, target, b="%b"):
         flags = [name for name, letter in zip(("transpose_a", "transpose_b"), self.layout) if letter == "t"]
-        if self.schedule != "auto":
-            flags.append(SCHEDULES[self.schedule].attribute(target, self.dtype))
+        # In one kernel: what follows a product that is split along K is in the second.
+        flags.append("greta.config = {split = 1}" if self.schedule == "auto" else SCHEDULES[self.schedule].attribute(target, self.dtype))
         return f"greta.matmul %a, {b} {{{', '.join(flags)}}} : {self.a}, {self.b} -> {self.y}"
 
     def function(self, arguments, result, body):
@@ -76,7 +76,8 @@ class Epilogue:
 
     def reference(self, inputs):
         wide = [x if x.dtype == np.int32 else x.astype(np.float64) for x in inputs]
-        return [KINDS[self.kind].reference(self, rounder(self.out), *wide)]
+        rounded = (lambda x: x) if self.out == "i32" else rounder(self.out)
+        return [KINDS[self.kind].reference(self, rounded, *wide)]
 
     @property
     def tolerances(self):
@@ -140,7 +141,89 @@ def packed_pair(p, rounded, a, *weights):
     return pair(p, rounded, a, products.dequantised(p, *weights[:3]), products.dequantised(p, *weights[3:]))
 
 
+# Rope of heads: ropeneox64 has heads of 64 columns, biasneox64 a bias before.
+
+
+def head_size(p):
+    return int(p.kind[8:])
+
+
+def rope_mlir(p, target):
+    d = head_size(p)
+    heads, table, row, size = tensor(p.rows, p.n // d, d, p.out), tensor(p.rows, d // 2, "f32"), tensor(p.n, p.out), "%m" if p.dim == "d" else ""
+    arguments, body, x = "", "", "%0"
+    if p.dim == "d":
+        body += f"  %rows = arith.constant {int(p.layout[0] == 't')} : index\n  %m = tensor.dim %a, %rows : {p.a}\n"
+    body += f"  %0 = {p.matmul(target)}\n"
+    if p.kind.startswith("bias"):
+        arguments, x = f", %bias: {row}", "%1"
+        body += f"""  %e = tensor.empty({size}) : {p.y}
+  %r = linalg.broadcast ins(%bias : {row}) outs(%e : {p.y}) dimensions = [0]
+  %1 = arith.addf %0, %r : {p.y}
+"""
+    return p.function(f"%a: {p.a}, %b: {p.b}{arguments}, %cos: {table}, %sin: {table}", heads, f"""{body}  %2 = tensor.expand_shape {x} [[0], [1, 2]] output_shape [{size or p.m}, {p.n // d}, {d}] : {p.y} into {heads}
+  %3 = greta.rope %2, %cos, %sin {{style = "{p.kind[4:8]}"}} : {heads}, {table}, {table} -> {heads}
+  return %3 : {heads}
+""")
+
+
+def rope_inputs(p, rng):
+    yield p.activations(rng)
+    yield p.weights(rng)
+    if p.kind.startswith("bias"):
+        yield rng.standard_normal(p.n), p.out
+    angle = rng.uniform(0, 2 * np.pi, (p.m, head_size(p) // 2))
+    yield np.cos(angle), "f32"
+    yield np.sin(angle), "f32"
+
+
+def rope(p, rounded, a, b, *rest):
+    *bias, cos, sin = rest
+    x = rounded(p.product(a, b))
+    if bias:
+        x = rounded(x + bias[0])
+    return rounded({"neox": rope_neox, "gptj": rope_gptj}[p.kind[4:8]](x.reshape(p.m, -1, head_size(p)), cos, sin))
+
+
+# Quantised results: clamp(round(x / scale)), with a scale per column or (quantone) one for all. Operands are small integers and scales powers
+# of two, so the definition is met exactly, also half way between two integers.
+
+
+def quant_mlir(p, target):
+    wide, result, scale, size = tensor(p.rows, p.n, "f32"), tensor(p.rows, p.n, "i8"), "tensor<f32>" if p.kind == "quantone" else tensor(p.n, "f32"), "%m" if p.dim == "d" else ""
+    body = f"  %rows = arith.constant {int(p.layout[0] == 't')} : index\n  %m = tensor.dim %a, %rows : {p.a}\n" if size else ""
+    cast = {"i32": "arith.sitofp", "f16": "arith.extf", "f32": None}[p.out]
+    return p.function(f"%a: {p.a}, %b: {p.b}, %scale: {scale}", result, f"""{body}  %0 = {p.matmul(target)}
+{f"  %1 = {cast} %0 : {p.y} to {wide}" if cast else ""}
+  %e = tensor.empty({size}) : {wide}
+  %s = linalg.broadcast ins(%scale : {scale}) outs(%e : {wide}) dimensions = [{"0, 1" if p.kind == "quantone" else "0"}]
+  %2 = arith.divf {"%1" if cast else "%0"}, %s : {wide}
+  %3 = math.roundeven %2 : {wide}
+  %least = arith.constant -128.0 : f32
+  %most = arith.constant 127.0 : f32
+  %lo = linalg.fill ins(%least : f32) outs(%e : {wide}) -> {wide}
+  %hi = linalg.fill ins(%most : f32) outs(%e : {wide}) -> {wide}
+  %4 = arith.maximumf %3, %lo : {wide}
+  %5 = arith.minimumf %4, %hi : {wide}
+  %6 = arith.fptosi %5 : {wide} to {result}
+  return %6 : {result}
+""")
+
+
+def quant_inputs(p, rng):
+    yield rng.integers(-3, 4, (p.k, p.m) if p.layout[0] == "t" else (p.m, p.k)), p.dtype
+    yield rng.integers(-3, 4, (p.n, p.k) if p.layout[1] == "t" else (p.k, p.n)), p.dtype
+    yield 2.0 ** (rng.integers(-2, 3, () if p.kind == "quantone" else (p.n,))), "f32"
+
+
+def quant(p, rounded, a, b, scale):
+    return np.clip(np.rint(rounded(p.product(a, b)) / scale), -128, 127)
+
+
 KINDS = {
+    **{f"{before}{style}{d}": Kind(rope_mlir, rope_inputs, rope, roundings=3 if before == "bias" else 2) for before in ("rope", "bias") for style in ("neox", "gptj") for d in (16, 32, 64, 80, 96, 128, 256)},
+    "quant": Kind(quant_mlir, quant_inputs, quant, isexact=True),
+    "quantone": Kind(quant_mlir, quant_inputs, quant, isexact=True),
     "pair": Kind(pair_mlir, pair_inputs, pair, roundings=3),
     "w4128": Kind(packed_pair_mlir, packed_pair_inputs, packed_pair, roundings=3, factor=2),
 }

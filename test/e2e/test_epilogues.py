@@ -17,10 +17,22 @@ CASES = [
     Epilogue("pair", "nn", "s", 3, 33, 129, "bf16", "bf16"),
     Epilogue("pair", "nt", "s", 16, 17, 1, "f32", "f32"),
     Epilogue("w4128", "nt", "s", 1, 33, 1152, "f16", "f16"),
+    Epilogue("ropeneox64", "nt", "d", 129, 192, 129, "f16", "f16"),
+    Epilogue("biasneox32", "tn", "d", 17, 96, 1000, "bf16", "bf16"),
+    Epilogue("biasgptj80", "nt", "s", 17, 240, 17, "f16", "f16"),
+    Epilogue("ropegptj64", "tt", "s", 33, 64, 33, "f32", "f32"),
+    Epilogue("ropeneox96", "nn", "s", 17, 96, 17, "f32", "f32"),
+    Epilogue("ropeneox128", "nt", "d", 1, 384, 64, "f16", "f16"),
+    Epilogue("quant", "nt", "d", 129, 33, 129, "i8", "i32"),
+    Epilogue("quantone", "nn", "s", 17, 129, 17, "f16", "f32"),
+    Epilogue("quantone", "nt", "s", 1, 129, 1000, "f16", "f16"),
+    Epilogue("quant", "tn", "d", 33, 72, 33, "bf16", "f32"),
 ]
 # A schedule that is asked for: two stages, whole blocks, several waves; one stage and layouts that are unknown.
-FORCED = {chip: [Epilogue("pair", "nt", "s", 100, 72, 449, "f16", "f16", "halves" if i % 2 else "whole")] for i, chip in enumerate(AMD_CHIPS)}
-FORCED["vulkan:lavapipe"] = [Epilogue("pair", "nt", "s", 49, 33, 129, "f16", "f16", "opaque")]
+EVEN = [Epilogue("pair", "nt", "s", 100, 72, 449, "f16", "f16", "whole"), Epilogue("biasgptj32", "tt", "d", 33, 96, 65, "bf16", "bf16", "halves")]
+ODD = [Epilogue("pair", "nt", "s", 100, 72, 449, "f16", "f16", "halves"), Epilogue("ropeneox64", "nn", "s", 49, 192, 130, "f16", "f16", "whole")]
+FORCED = {chip: ODD if i % 2 else EVEN for i, chip in enumerate(AMD_CHIPS)}
+FORCED["vulkan:lavapipe"] = [Epilogue(kind, "nt", "s", 49, n, 129, "f16", "f16", "opaque") for kind, n in (("pair", 33), ("ropegptj16", 32))]
 
 
 def chosen_for(target):

@@ -205,6 +205,11 @@ public:
   permuteDims(llvm::ArrayRef<unsigned> order,
               llvm::SmallVectorImpl<unsigned> *registerMap = nullptr) const;
 
+  /// Dimension `dim` as two, the second of extent `inner`: index i becomes
+  /// (i / inner, i % inner). Registers keep their numbers. None where neither
+  /// the tile's extent divides `inner`, nor `inner` it.
+  std::optional<Layout> split(unsigned dim, int64_t inner) const;
+
   /// Arranges copies of the tile layout `inner` (no repetitions) as `outer`
   /// says: inner's bits are the low ones, outer's bases count inner tiles.
   static Layout product(const Layout &inner, const Layout &outer);

@@ -85,6 +85,8 @@ struct Space {
   bool hasSoftmax = false;
   /// Its product, and another one of the same A.
   MatmulOp matmul, second;
+  /// What the product's columns are split into, or null.
+  HeadsOp heads;
   /// Bits of the narrowest element that is loaded or stored.
   unsigned narrowest = 32;
   /// Loaded and stored tensors of the whole shape.
@@ -92,6 +94,8 @@ struct Space {
 
   int64_t rank() const { return shape.size(); }
   llvm::SmallVector<MatmulOp, 2> products() const;
+  /// Columns of a head; 1 where the product's columns are not split.
+  int64_t headSize() const;
   /// Number of rows of a group, and of (half) columns, when not flattened.
   mlir::AffineExpr rows(unsigned group, mlir::MLIRContext *context) const;
   mlir::AffineExpr columns(mlir::MLIRContext *context) const;

@@ -238,8 +238,8 @@ LogicalResult Distributor::distributeOp(Operation *op) {
       .Case([&](StoreOp o) { return distributeStore(o); })
       .Case([&](IotaOp o) { return distributeIota(o); })
       .Case([&](BroadcastOp o) { return distributeBroadcast(o); })
-      .Case([&](ExtractOp o) { return distributeExtract(o); })
-      .Case([&](ConcatOp o) { return distributeConcat(o); })
+      .Case([&](FlipOp o) { return distributeFlip(o); })
+      .Case([&](SplitOp o) { return distributeSplit(o); })
       .Case([&](ReduceOp o) { return distributeReduce(o); })
       .Case([&](DotOp o) { return distributeDot(o); })
       .Case([&](ContractOp o) { return distributeContract(o); })
@@ -411,6 +411,12 @@ LogicalResult Distributor::distributeElementwise(Operation *op) {
       out.push_back(out.back());
       continue;
     }
+    // What constants decide: signs along a dimension that registers hold.
+    if (isa<arith::SelectOp>(op))
+      if (auto condition = operands[0].getDefiningOp<arith::ConstantIntOp>()) {
+        out.push_back(operands[condition.value() ? 1 : 2]);
+        continue;
+      }
     OperationState state(op->getLoc(), op->getName(), operands, element,
                          op->getAttrs());
     out.push_back(builder.create(state)->getResult(0));
@@ -425,9 +431,9 @@ LogicalResult Distributor::distributeIota(IotaOp op) {
     return failure();
   LaneValues out;
   for (const Index &index : (*layout)->registerIndex)
-    out.push_back(arith::AddIOp::create(builder, op.getLoc(),
-                                        (*layout)->threadIndex[op.getDim()],
-                                        constant(index[op.getDim()])));
+    out.push_back(builder.createOrFold<arith::AddIOp>(
+        op.getLoc(), (*layout)->threadIndex[op.getDim()],
+        constant(index[op.getDim()])));
   values[op.getResult()] = std::move(out);
   return success();
 }
@@ -448,48 +454,59 @@ LogicalResult Distributor::distributeBroadcast(BroadcastOp op) {
   return success();
 }
 
-/// The registers of `whole` collapsed along `dim`, if that is `part`'s layout
-/// and the dimension is in registers alone.
-static FailureOr<SmallVector<unsigned>>
-sliceMap(Operation *op, const Layout &whole, const Layout &part, unsigned dim) {
-  SmallVector<unsigned> map;
-  if (!whole.collapse(dim, &map).sameMap(part) ||
-      llvm::any_of(whole.threadBits(),
-                   [&](const ThreadBit &bit) { return bit.basis[dim]; })) {
-    op->emitOpError("needs dimension ") << dim << " in registers";
+LogicalResult Distributor::distributeFlip(FlipOp op) {
+  auto found = layoutOf(op, op.getResult());
+  if (failed(found))
     return failure();
+  const DistributedLayout &layout = **found;
+  unsigned dim = op.getDim();
+  ArrayRef<Value> from = lanes(op.getValue());
+  LaneValues out;
+  SmallVector<ThreadBit> moving;
+  for (const ThreadBit &bit : layout.layout.threadBits())
+    if (bit.basis[dim])
+      moving.push_back(bit);
+  if (moving.empty()) {
+    std::map<Index, unsigned> registers;
+    for (auto [reg, index] : llvm::enumerate(layout.registerIndex))
+      registers[index] = reg;
+    for (Index index : layout.registerIndex) {
+      index[dim] = 1 - index[dim];
+      out.push_back(from[registers.at(index)]);
+    }
+  } else {
+    bool isOneLane =
+        moving.size() == 1 && !moving.front().isWave &&
+        llvm::count_if(moving.front().basis, [](int32_t n) { return n; }) == 1;
+    if (!isOneLane)
+      return op.emitOpError("needs dimension ")
+             << dim << " in registers or in one bit of the lane";
+    for (Value value : from)
+      out.push_back(ShuffleXorOp::create(builder, op.getLoc(), value,
+                                         1u << moving.front().bit));
   }
-  return map;
-}
-
-LogicalResult Distributor::distributeExtract(ExtractOp op) {
-  auto src = layoutOf(op, op.getValue());
-  auto dst = layoutOf(op, op.getResult());
-  if (failed(src) || failed(dst))
-    return failure();
-  auto map = sliceMap(op, (*src)->layout, (*dst)->layout, op.getDim());
-  if (failed(map))
-    return failure();
-  LaneValues out((*dst)->registerIndex.size());
-  for (auto [reg, index] : llvm::enumerate((*src)->registerIndex))
-    if (index[op.getDim()] == op.getAt())
-      out[(*map)[reg]] = lanes(op.getValue())[reg];
   values[op.getResult()] = std::move(out);
   return success();
 }
 
-LogicalResult Distributor::distributeConcat(ConcatOp op) {
-  auto src = layoutOf(op, op.getSlices().front());
+LogicalResult Distributor::distributeSplit(SplitOp op) {
+  auto src = layoutOf(op, op.getValue());
   auto dst = layoutOf(op, op.getResult());
   if (failed(src) || failed(dst))
     return failure();
-  auto map = sliceMap(op, (*dst)->layout, (*src)->layout, op.getDim());
-  if (failed(map))
-    return failure();
-  LaneValues out;
-  for (auto [reg, index] : llvm::enumerate((*dst)->registerIndex))
-    out.push_back(lanes(op.getSlices()[index[op.getDim()]])[(*map)[reg]]);
-  values[op.getResult()] = std::move(out);
+  std::optional<Layout> layout = (*src)->layout;
+  ArrayRef<int64_t> shape =
+      cast<RankedTensorType>(op.getResult().getType()).getShape();
+  for (unsigned dim = layout->rank(); dim < shape.size() && layout; ++dim) {
+    int64_t inner = 1;
+    for (int64_t extent : shape.drop_front(dim))
+      inner *= extent;
+    layout = layout->split(dim - 1, inner);
+  }
+  if (!layout || *layout != (*dst)->layout)
+    return op.emitOpError("has a result layout that is not its operand's, "
+                          "split");
+  values[op.getResult()] = LaneValues(lanes(op.getValue()));
   return success();
 }
 

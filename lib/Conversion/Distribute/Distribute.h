@@ -52,8 +52,8 @@ private:
   mlir::LogicalResult distributeConstant(mlir::Operation *op);
   mlir::LogicalResult distributeIota(IotaOp op);
   mlir::LogicalResult distributeBroadcast(BroadcastOp op);
-  mlir::LogicalResult distributeExtract(ExtractOp op);
-  mlir::LogicalResult distributeConcat(ConcatOp op);
+  mlir::LogicalResult distributeFlip(FlipOp op);
+  mlir::LogicalResult distributeSplit(SplitOp op);
   // DistributeContract.cpp
   mlir::LogicalResult distributeContract(ContractOp op);
   mlir::LogicalResult distributeContractPacked(ContractPackedOp op);

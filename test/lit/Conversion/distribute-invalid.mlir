@@ -63,3 +63,28 @@ greta_tile.func @spread(%q: !greta_tile.ptr<i32>) attributes {block_size = 32 : 
   %a = greta_tile.dequant %w, %s, %w : tensor<1x8xi32, #w>, tensor<1x8xf16, #w>, tensor<1x8xi32, #w> -> tensor<8x8xf16, #a>
   greta_tile.return
 }
+
+// -----
+
+#l = #greta_tile.layout<{reg = [[0, 1]], lane = [[0, 2], [0, 4], [0, 8], [0, 16], [0, 32]], wave = [[1, 0]], rep = [1, 1]}>
+greta_tile.func @flip(%x: !greta_tile.ptr<f32>) attributes {block_size = 64 : i32, wave_size = 32 : i32} {
+  %z = arith.constant 0 : i32
+  %a = greta_tile.load %x[%z, %z] strides [64, 1] bounds [] : !greta_tile.ptr<f32> -> tensor<2x64xf32, #l>
+  // expected-error @+1 {{needs dimension 0 in registers or in one bit of the lane}}
+  %f = greta_tile.flip %a dim 0 : tensor<2x64xf32, #l>
+  greta_tile.return
+}
+
+// -----
+
+#l = #greta_tile.layout<{reg = [[1]], lane = [[2], [4], [8], [16], [32]], wave = [], rep = [1]}>
+#s = #greta_tile.layout<{reg = [[0, 1]], lane = [[0, 2], [0, 4], [0, 8], [1, 0], [2, 0]], wave = [], rep = [1, 1]}>
+#t = #greta_tile.layout<{reg = [[0, 1]], lane = [[1, 0], [2, 0], [0, 2], [0, 4], [0, 8]], wave = [], rep = [1, 1]}>
+greta_tile.func @split(%x: !greta_tile.ptr<f32>) attributes {block_size = 32 : i32, wave_size = 32 : i32} {
+  %z = arith.constant 0 : i32
+  %a = greta_tile.load %x[%z] strides [1] bounds [] : !greta_tile.ptr<f32> -> tensor<64xf32, #l>
+  %s = greta_tile.split %a : tensor<64xf32, #l> -> tensor<4x16xf32, #s>
+  // expected-error @+1 {{has a result layout that is not its operand's, split}}
+  %t = greta_tile.split %a : tensor<64xf32, #l> -> tensor<4x16xf32, #t>
+  greta_tile.return
+}

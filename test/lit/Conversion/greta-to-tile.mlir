@@ -96,10 +96,10 @@ func.func @elementwise(%x: tensor<?x64xf16>, %y: tensor<?x64xf16>) -> tensor<?x6
 // GPU: scf.if %[[FIRST]] {
 // GPU: %[[X:.*]] = greta_tile.load %arg0[%[[ID]], %c0_i32, %c0_i32, %c0_i32] strides [4096, 128, 64, 1] bounds [] : <f16> -> tensor<1x32x2x64xf16>
 // GPU: %[[W:.*]] = arith.extf %[[X]]
-// GPU: greta_tile.extract %[[W]] dim 2 at 0
-// GPU: greta_tile.extract %[[W]] dim 2 at 1
+// GPU: greta_tile.flip %[[W]] dim 2
+// GPU: greta_tile.load %arg2[%[[ID]], %c0_i32, %c0_i32, %c0_i32] strides [64, 0, 0, 1] bounds [] : <f32> -> tensor<1x1x1x64xf32>
+// GPU: arith.select
 // GPU: greta_tile.load %arg1[%[[ID]], %c0_i32, %c0_i32, %c0_i32] strides [64, 0, 0, 1] bounds [] : <f32> -> tensor<1x1x1x64xf32>
-// GPU: %[[Y:.*]] = greta_tile.concat %{{.*}} dim 2
 // GPU: } else {
 // GPU: arith.subi %[[ID]], %[[N]]
 // GPU: greta_tile.load %arg3[%{{.*}}] strides [1024, 128, 64, 1] bounds [0](%{{.*}}) : <f16> -> tensor<4x8x2x64xf16>

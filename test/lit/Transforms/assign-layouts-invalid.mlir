@@ -2,10 +2,20 @@
 
 greta_tile.func @slices(%x: !greta_tile.ptr<f16>) attributes {block_size = 32 : i32, wave_size = 32 : i32} {
   %z = arith.constant 0 : i32
-  // expected-error @+1 {{dimension 1 of extent 3 is taken apart by slices; its extent must be a power of two}}
+  // expected-error @+1 {{dimension 1 of extent 3 is to be in registers; its extent must be a power of two}}
   %a = greta_tile.load %x[%z, %z] strides [3, 1] bounds [] : !greta_tile.ptr<f16> -> tensor<4x3xf16>
-  %lo = greta_tile.extract %a dim 1 at 0 : tensor<4x3xf16> -> tensor<4x1xf16>
-  greta_tile.store %lo, %x[%z, %z] strides [1, 1] bounds [] : tensor<4x1xf16> -> !greta_tile.ptr<f16>
+  %acc = arith.constant dense<0.0> : tensor<4x1xf32>
+  %c = greta_tile.contract %a, %a, %acc dims [1] : tensor<4x3xf16>, tensor<4x3xf16> -> tensor<4x1xf32>
+  greta_tile.return
+}
+
+// -----
+
+greta_tile.func @split(%x: !greta_tile.ptr<f16>) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+  %z = arith.constant 0 : i32
+  %a = greta_tile.load %x[%z, %z] strides [48, 1] bounds [] : !greta_tile.ptr<f16> -> tensor<4x48xf16>
+  // expected-error @+1 {{splits a block whose layout}}
+  %s = greta_tile.split %a : tensor<4x48xf16> -> tensor<4x4x12xf16>
   greta_tile.return
 }
 

@@ -24,15 +24,13 @@ greta_tile.func @rows(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>) attrib
   greta_tile.return
 }
 
-// A dimension that slices take apart lies in registers.
+// A dimension that is flipped lies in registers.
 // CHECK-LABEL: @halves
 // CHECK: -> tensor<4x2x64xf16, #greta_tile.layout<{reg = {{\[\[}}0, 0, 1], [0, 0, 2], [0, 0, 4], [0, 1, 0]], lane = {{\[\[}}0, 0, 8], [0, 0, 16], [0, 0, 32], [1, 0, 0], [2, 0, 0]], wave = [], rep = [1, 1, 1]}>>
 greta_tile.func @halves(%x: !greta_tile.ptr<f16>) attributes {block_size = 32 : i32, wave_size = 32 : i32} {
   %z = arith.constant 0 : i32
   %a = greta_tile.load %x[%z, %z, %z] strides [128, 64, 1] bounds [] : !greta_tile.ptr<f16> -> tensor<4x2x64xf16>
-  %lo = greta_tile.extract %a dim 1 at 0 : tensor<4x2x64xf16> -> tensor<4x1x64xf16>
-  %hi = greta_tile.extract %a dim 1 at 1 : tensor<4x2x64xf16> -> tensor<4x1x64xf16>
-  %c = greta_tile.concat %hi, %lo dim 1 : tensor<4x1x64xf16>, tensor<4x1x64xf16> -> tensor<4x2x64xf16>
+  %c = greta_tile.flip %a dim 1 : tensor<4x2x64xf16>
   greta_tile.store %c, %x[%z, %z, %z] strides [128, 64, 1] bounds [] : tensor<4x2x64xf16> -> !greta_tile.ptr<f16>
   greta_tile.return
 }
@@ -48,6 +46,22 @@ greta_tile.func @dot(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) attribu
   %b = greta_tile.load %x[%z, %z] strides [32, 1] bounds [] : !greta_tile.ptr<f16> -> tensor<16x32xf16>
   %d = greta_tile.dot %a, %b, %acc : tensor<32x16xf16>, tensor<16x32xf16> -> tensor<32x32xf32>
   greta_tile.store %d, %y[%z, %z] strides [32, 1] bounds [] : tensor<32x32xf32> -> !greta_tile.ptr<f32>
+  greta_tile.return
+}
+
+// What a dot's result is split into has its layout; of multiply-adds lanes and waves stay within one half, and halves repeat.
+// CHECK-LABEL: @split
+// CHECK: greta_tile.split {{.*}} -> tensor<16x1x2x32xf32, #greta_tile.layout<{reg = {{\[\[}}0, 0, 0, 1], [0, 0, 0, 2], [1, 0, 0, 0]], lane = {{\[\[}}0, 0, 0, 4], [0, 0, 0, 8], [2, 0, 0, 0], [4, 0, 0, 0], [8, 0, 0, 0]], wave = {{\[\[}}0, 0, 0, 16]], rep = [1, 1, 2, 1]}>>
+// CHECK: greta_tile.flip
+greta_tile.func @split(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) attributes {block_size = 64 : i32, wave_size = 32 : i32} {
+  %z = arith.constant 0 : i32
+  %acc = arith.constant dense<0.0> : tensor<16x64xf32>
+  %a = greta_tile.load %x[%z, %z] strides [16, 1] bounds [] : !greta_tile.ptr<f16> -> tensor<16x16xf16>
+  %b = greta_tile.load %x[%z, %z] strides [64, 1] bounds [] : !greta_tile.ptr<f16> -> tensor<16x64xf16>
+  %d = greta_tile.dot %a, %b, %acc : tensor<16x16xf16>, tensor<16x64xf16> -> tensor<16x64xf32>
+  %s = greta_tile.split %d : tensor<16x64xf32> -> tensor<16x1x2x32xf32>
+  %f = greta_tile.flip %s dim 2 : tensor<16x1x2x32xf32>
+  greta_tile.store %f, %y[%z, %z, %z, %z] strides [64, 64, 32, 1] bounds [] : tensor<16x1x2x32xf32> -> !greta_tile.ptr<f32>
   greta_tile.return
 }
 

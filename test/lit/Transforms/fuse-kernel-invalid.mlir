@@ -58,6 +58,14 @@ func.func @repeats(%x: tensor<4xf32>) -> tensor<8x5xf32> {
 
 // -----
 
+func.func @heads(%x: tensor<4x12xf32>) -> tensor<4x2x8xf32> {
+  // expected-error@+1 {{makes 'tensor<4x2x8xf32>' of 'tensor<4x12xf32>'; it takes [T, H * D] to [T, H, D]}}
+  %0 = greta.heads %x : tensor<4x12xf32> -> tensor<4x2x8xf32>
+  return %0 : tensor<4x2x8xf32>
+}
+
+// -----
+
 func.func @order(%x: tensor<4x4xf32>) -> tensor<4x4xf32> {
   // expected-error@+1 {{they increase and are below the rank 2}}
   %0 = greta.broadcast %x dims [1, 0] : tensor<4x4xf32> -> tensor<4x4xf32>

@@ -77,3 +77,60 @@ func.func @differ(%x: tensor<32x32xf16>, %b: tensor<32x32xf16>) -> tensor<32x32x
   %2 = arith.addf %0, %1 : tensor<32x32xf16>
   return %2 : tensor<32x32xf16>
 }
+
+// -----
+
+// Rope of a product's columns: the view as heads lies in the kernel, work before it is done on heads.
+// CHECK-LABEL: func.func @rope
+// CHECK: %[[B:.*]] = tensor.expand_shape %arg2
+// CHECK: greta.kernel(%arg0, %arg1, %[[B]], %arg3, %arg4)
+// CHECK: %[[P:.*]] = greta.matmul
+// CHECK: %[[H:.*]] = greta.heads %[[P]] : tensor<?x512xf16> -> tensor<?x4x128xf16>
+// CHECK: greta.broadcast {{.*}} dims [1, 2]
+// CHECK: arith.addf %[[H]]
+// CHECK: greta.rope
+// CHECK-NOT: greta.kernel
+// TILE-LABEL: greta_tile.func @rope_0
+// TILE: %[[SUM:.*]] = scf.for
+// TILE: %[[NARROW:.*]] = arith.truncf %[[SUM]] : tensor<[[M:[0-9]+]]x[[N:[0-9]+]]xf32> to
+// TILE: greta_tile.split %[[NARROW]] : tensor<[[M]]x[[N]]xf16> -> tensor<[[M]]x{{[0-9]+}}x2x64xf16>
+// TILE: greta_tile.flip
+func.func @rope(%x: tensor<?x64xf16>, %w: tensor<512x64xf16>, %b: tensor<512xf16>, %cos: tensor<?x64xf32>, %sin: tensor<?x64xf32>) -> tensor<?x4x128xf16> {
+  %c0 = arith.constant 0 : index
+  %t = tensor.dim %x, %c0 : tensor<?x64xf16>
+  %0 = greta.matmul %x, %w {transpose_b} : tensor<?x64xf16>, tensor<512x64xf16> -> tensor<?x512xf16>
+  %e = tensor.empty(%t) : tensor<?x512xf16>
+  %1 = linalg.broadcast ins(%b : tensor<512xf16>) outs(%e : tensor<?x512xf16>) dimensions = [0]
+  %2 = arith.addf %0, %1 : tensor<?x512xf16>
+  %3 = tensor.expand_shape %2 [[0], [1, 2]] output_shape [%t, 4, 128] : tensor<?x512xf16> into tensor<?x4x128xf16>
+  %4 = greta.rope %3, %cos, %sin {style = "neox"} : tensor<?x4x128xf16>, tensor<?x64xf32>, tensor<?x64xf32> -> tensor<?x4x128xf16>
+  return %4 : tensor<?x4x128xf16>
+}
+
+// -----
+
+// Not where others need the product, where halves are no whole tiles, or with few rows.
+// CHECK-LABEL: func.func @stored
+// CHECK-NOT: greta.heads
+// CHECK-LABEL: func.func @thin
+// CHECK-NOT: greta.heads
+// CHECK-LABEL: func.func @few
+// CHECK-NOT: greta.heads
+func.func @stored(%x: tensor<32x64xf16>, %w: tensor<512x64xf16>, %cos: tensor<32x64xf32>, %sin: tensor<32x64xf32>) -> (tensor<32x4x128xf16>, tensor<32x512xf16>) {
+  %0 = greta.matmul %x, %w {transpose_b} : tensor<32x64xf16>, tensor<512x64xf16> -> tensor<32x512xf16>
+  %1 = tensor.expand_shape %0 [[0], [1, 2]] output_shape [32, 4, 128] : tensor<32x512xf16> into tensor<32x4x128xf16>
+  %2 = greta.rope %1, %cos, %sin {style = "neox"} : tensor<32x4x128xf16>, tensor<32x64xf32>, tensor<32x64xf32> -> tensor<32x4x128xf16>
+  return %2, %0 : tensor<32x4x128xf16>, tensor<32x512xf16>
+}
+func.func @thin(%x: tensor<32x64xf16>, %w: tensor<320x64xf16>, %cos: tensor<32x40xf32>, %sin: tensor<32x40xf32>) -> tensor<32x4x80xf16> {
+  %0 = greta.matmul %x, %w {transpose_b} : tensor<32x64xf16>, tensor<320x64xf16> -> tensor<32x320xf16>
+  %1 = tensor.expand_shape %0 [[0], [1, 2]] output_shape [32, 4, 80] : tensor<32x320xf16> into tensor<32x4x80xf16>
+  %2 = greta.rope %1, %cos, %sin {style = "neox"} : tensor<32x4x80xf16>, tensor<32x40xf32>, tensor<32x40xf32> -> tensor<32x4x80xf16>
+  return %2 : tensor<32x4x80xf16>
+}
+func.func @few(%x: tensor<1x64xf16>, %w: tensor<512x64xf16>, %cos: tensor<1x64xf32>, %sin: tensor<1x64xf32>) -> tensor<1x4x128xf16> {
+  %0 = greta.matmul %x, %w {transpose_b} : tensor<1x64xf16>, tensor<512x64xf16> -> tensor<1x512xf16>
+  %1 = tensor.expand_shape %0 [[0], [1, 2]] output_shape [1, 4, 128] : tensor<1x512xf16> into tensor<1x4x128xf16>
+  %2 = greta.rope %1, %cos, %sin {style = "neox"} : tensor<1x4x128xf16>, tensor<1x64xf32>, tensor<1x64xf32> -> tensor<1x4x128xf16>
+  return %2 : tensor<1x4x128xf16>
+}

@@ -72,6 +72,34 @@ TEST(LayoutProperty, OwnerIsRightInverse) {
   });
 }
 
+TEST(LayoutProperty, SplitDimensions) {
+  unsigned split = 0, refused = 0;
+  forEachLayout(5, 4, [&](const Layout &layout, Random &) {
+    TRACE(layout);
+    for (unsigned dim = 0; dim != layout.rank(); ++dim) {
+      int64_t size = layout.shape()[dim], tile = layout.tile()[dim];
+      for (int64_t inner = 1; inner <= size; ++inner) {
+        std::optional<Layout> parts = layout.split(dim, inner);
+        bool wanted =
+            size % inner == 0 && (inner % tile == 0 || tile % inner == 0);
+        ASSERT_EQ(parts.has_value(), wanted) << inner;
+        (wanted ? split : refused) += 1;
+        if (!wanted)
+          continue;
+        ASSERT_EQ(parts->verify(), std::nullopt);
+        forEachHolder(layout, [&](unsigned reg, unsigned lane, unsigned wave) {
+          Index index = layout.index(reg, lane, wave);
+          index.insert(index.begin() + dim + 1, index[dim] % inner);
+          index[dim] /= inner;
+          ASSERT_EQ(parts->index(reg, lane, wave), index);
+        });
+      }
+    }
+  });
+  EXPECT_GT(split, 100u);
+  EXPECT_GT(refused, 100u);
+}
+
 TEST(LayoutProperty, IndexSplitsForCodeGeneration) {
   forEachLayout(4, 4, [](const Layout &layout, Random &) {
     TRACE(layout);
