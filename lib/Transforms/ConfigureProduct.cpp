@@ -340,18 +340,27 @@ Problem greta::problemOf(const Space &space) {
     batch *= std::max<int64_t>(1, constantOf(rowsOf(group)).value_or(1));
   // Halves of a head lie in repetitions, not in waves.
   int64_t within = space.pairs == Space::Pairs::Halves ? head / 2 : head;
+  int64_t bytes =
+      std::max(1u, matmul.getA().getType().getElementTypeBitWidth() / 8);
+  auto alignOf = [&](int64_t divisor) {
+    return std::min<int64_t>(16,
+                             powerPart(std::max<int64_t>(divisor, 1)) * bytes);
+  };
+  int64_t alongK = ShapedType::isDynamic(k) ? 1 : k;
   Problem problem{
       sizeOf(m),
       sizeOf(n),
       ShapedType::isDynamic(k) ? guess : std::max<int64_t>(k, 1),
-      std::max(1u, matmul.getA().getType().getElementTypeBitWidth() / 8),
+      bytes,
       !matmul.getTransposeA(),
       matmul.getTransposeB(),
       int64_t(space.products().size()),
       !ShapedType::isDynamic(k) && !matmul.getBatchRank() && !space.heads,
       batch,
       head,
-      space.heads ? within : 0};
+      space.heads ? within : 0,
+      alignOf(matmul.getTransposeA() ? m.getLargestKnownDivisor() : alongK),
+      alignOf(matmul.getTransposeB() ? alongK : n.getLargestKnownDivisor())};
   for (unsigned number : {0u, 1u}) {
     Value operand = matmul->getOperand(number);
     problem.loaded[number] =

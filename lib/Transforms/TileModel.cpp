@@ -80,7 +80,7 @@ int64_t TileModel::ldsBytes(const Tile &tile) const {
 
 /// 32-bit registers of a lane: accumulators, the operands that are read ahead,
 /// the blocks on their way from memory, and what addresses take.
-int64_t TileModel::registers(const Tile &tile) const {
+int64_t TileModel::registers(const Tile &tile, bool asked) const {
   const MatrixInstruction &mi = *tile.instruction;
   auto [m, n] = waveTile(tile);
   int64_t lanes = limits.wave;
@@ -106,26 +106,48 @@ int64_t TileModel::registers(const Tile &tile) const {
                          ? 2 * (left + right)
                          : std::max(left, right) + 16;
   // Operands that two lanes hold alike take twice the registers, and LLVM keeps
-  // both sides of uneven tiles (gfx1151: 124 spilled in 128x112x16 by four
-  // waves, none in 128x256x32 by eight).
-  bool isEven = tile.m % 64 == 0 && tile.n % 64 == 0;
-  if (mi.aLayout.isKnown() && !isEven &&
-      (int64_t(1) << mi.aLayout.reg.size()) * lanes > mi.m * mi.k)
+  // both sides (gfx1100: 255 in 256x128x32, 16 spilled in 128x128x32 by four).
+  bool isTwice = mi.aLayout.isKnown() &&
+                 (int64_t(1) << mi.aLayout.reg.size()) * lanes > mi.m * mi.k;
+  if (isTwice)
     operands = std::max(operands, left + right + 16);
   int64_t threads = tile.waves * lanes;
-  // What is computed takes registers, too, before it is stored.
-  auto block = [&](int64_t extent, int64_t bits) {
-    bits = std::max(bits, 8 * problem.bytes);
-    return llvm::divideCeil(extent * tile.k * bits, 128 * threads) * 4;
+  // LLVM's own needs, by what it spilled on RDNA: bytes are put together to
+  // words (gfx1201: 3 in 128x128x64 of i8 by four waves, both operands turned),
+  // turned blocks are there more than once (gfx1100: 315 in 64x192x64 by eight
+  // waves). What is asked for gets the least that may do.
+  bool isSpare = asked || row.isVulkan() || lanes == 64;
+  bool areBytes = problem.bytes == 1;
+  int64_t turned = isSpare ? 1 : isTwice ? 3 : areBytes ? 2 : 1;
+  auto block = [&](int64_t extent, int64_t loaded, bool alongK,
+                   int64_t align) -> int64_t {
+    int64_t bytes = extent * tile.k * problem.bytes;
+    // What is computed takes registers, too, before it is stored.
+    int64_t bits = std::max(8 * bytes, extent * tile.k * loaded);
+    int64_t words = llvm::divideCeil(bits, 128 * threads) * 4;
+    if (asked || row.isVulkan() || align >= 4)
+      return alongK ? words : turned * words;
+    // What comes in less than a word takes a register for itself, and there is
+    // where each of them is and what becomes of it: gfx1201 with 36 of them
+    // spilled 41 in 64x80x32 of i8 by four waves, 64 spilled 19 in 64x64x64.
+    int64_t count = llvm::divideCeil(bytes, align * threads);
+    return lanes == 64 ? 2 * count : (alongK ? 4 : 6) * count + 32;
   };
+  int64_t others = 24;
+  if (areBytes && !isSpare)
+    others += 24;
+  if (turned == 3 && (!problem.rowsOfA || !problem.rowsOfB))
+    others += 32;
   int64_t sums = problem.count * m * n / lanes;
   // Behind the loop, rope's tables: two numbers for every pair of columns, or,
   // where neighbours may be in two lanes, for every column.
   int64_t tables = 2 * sums * problem.within / tile.n;
-  return sums + 24 +
-         std::max<int64_t>(tables, operands + block(tile.m, problem.loaded[0]) +
-                                       problem.count *
-                                           block(tile.n, problem.loaded[1]));
+  int64_t inLoop =
+      operands +
+      block(tile.m, problem.loaded[0], problem.rowsOfA, problem.alignOfA) +
+      problem.count *
+          block(tile.n, problem.loaded[1], problem.rowsOfB, problem.alignOfB);
+  return sums + others + std::max(tables, inLoop);
 }
 
 std::optional<std::string> TileModel::whyNot(const Tile &tile,
@@ -179,7 +201,7 @@ std::optional<std::string> TileModel::whyNot(const Tile &tile,
     // With rope behind a loop of one turn WMMA spilled 4 to 10 more, at 208.
     if (!row.isVulkan() && !asked && problem.within && limits.wave == 32)
       most -= 32;
-    int64_t needed = registers(tile);
+    int64_t needed = registers(tile, asked);
     if (needed > most)
       return "it needs about " + std::to_string(needed) +
              " registers a lane, the target has " + std::to_string(most);

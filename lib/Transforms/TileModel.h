@@ -24,6 +24,8 @@ struct Problem {
   int64_t batch;  // of each
   int64_t head;   // columns that tiles take whole; 1: any
   int64_t within; // columns that waves stay within; 0: any
+  /// Bytes up to 16 that the rows of A and of B in memory are multiples of.
+  int64_t alignOfA, alignOfB;
   int64_t loaded[2] = {8 * bytes, 8 * bytes}; // bits that one is computed from
 };
 
@@ -50,7 +52,7 @@ private:
   std::pair<int64_t, int64_t> waveTile(const Tile &tile) const;
   int64_t ldsBytes(const Tile &tile) const;
   double wavesPerSimd(const Tile &tile) const;
-  int64_t registers(const Tile &tile) const;
+  int64_t registers(const Tile &tile, bool asked = false) const;
 
   const Problem &problem;
   const Limits &limits;

@@ -53,9 +53,9 @@ class Schedule:
 
 SCHEDULES = {
     "halves": Schedule((2, 2, 4), 4, 2, 2),
-    "quarters": Schedule((2, 1, 4), 1, 2, 1, group=3),
+    "quarters": Schedule((1, 1, 4), 1, 2, 1, group=3),
     "whole": Schedule((2, 4, 2), 2, 2, 2, group=8),
-    "odd": Schedule((3, 3, 2), 1, 2, 1),
+    "odd": Schedule((3, 1, 2), 1, 2, 1),
     "oddwhole": Schedule((5, 1, 1), 1, 2, 1),
     "oddwaves": Schedule((10, 6, 2), 4, 2, 1, group=2),
     "single": Schedule((2, 3, 2), 2, 1, 1, group=2),
