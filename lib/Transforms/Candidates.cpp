@@ -84,7 +84,7 @@ candidatesFor(const Space &space, const Limits &limits, unsigned count) {
     if (candidates.size() == count)
       break;
     llvm::json::Object config = configOf(tiles[index]);
-    if (config != candidates.front())
+    if (!llvm::is_contained(candidates, config))
       candidates.push_back(std::move(config));
   }
   return candidates;
