@@ -6,7 +6,7 @@
 // CHECK: %[[B:.*]] = greta_tile.local_alloc : <2 x tensor<32x256xf16>, <dim = 0, stride = 32, vector = 8, rows = 2, phases = 4>>
 // CHECK: scf.for
 // CHECK: greta_tile.convert_layout {{.*}} : tensor<32x256xf16, #greta_tile.layout<{reg = {{\[\[}}0, 1], [0, 2], [1, 0], [2, 0]], {{.*}} -> tensor<32x256xf16, #greta_tile.layout<{reg = {{\[\[}}1, 0], [2, 0], [0, 1], [0, 2]],
-// CHECK-NEXT: greta_tile.local_store %{{.*}}, %[[B]]
+// CHECK: greta_tile.local_store %{{.*}}, %[[B]]
 
 // LANE: greta_tile.shared_store {{.*}} <4096 x vector<4xf16>>
 // LANE-NOT: greta_tile.shared_load {{.*}} x f16>
