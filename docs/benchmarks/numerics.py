@@ -1,10 +1,11 @@
 """Products on a GPU that no test run has, against float64; called by scripts/bench-h200.
 
-usage: numerics.py --write DIR      the cases as DIR/numerics_DTYPE.mlir
+usage: numerics.py --write DIR      the cases as DIR/numerics_*.mlir and their names as DIR/numerics.json, on the machine that compiles
        numerics.py DIR CSV [--device=vulkan]
-Every type x transposes x M, N, K of 1, 17, 129 and 1000, what follows the product and whether M is dynamic rotating, and the cases of
-test_decode.py, in every variant that the device takes. Appends a line per variant, type and kind of product to CSV: how many cases, and
-the largest error as a share of what docs/numerics.md allows. A case that fails is printed and ends the run with status 1.
+Every type x transposes x M, N, K of 1, 17, 129 and 1000, what follows the product and whether M is dynamic rotating; and the cases of
+test/e2e's few rows, computed operands, epilogues, batches and 8-bit floats, in every variant that the device takes. Appends a line per variant, type and kind
+of product to CSV: how many cases, and the largest error as a share of what docs/numerics.md allows. A case that fails is printed and ends
+the run with status 1.
 """
 
 import argparse
@@ -19,9 +20,13 @@ import sys
 
 import row_ops  # puts the project's helpers on the path
 
+import epilogues
 import products
+import prologues
 import records
 import tiled
+import typed
+import worker
 from greta_runtime import Runtime
 
 SIZES = (1, 17, 129, 1000)
@@ -41,24 +46,43 @@ def crossed(dtype):
 
 
 def chosen():
-    """{name of a package: its cases}."""
-    packages = {f"numerics_{dtype}": list(crossed(dtype)) for dtype in OUT}
-    packages["numerics_decode"] = products.WIDE + products.DEVICE
+    """{name of a package: its cases}. Only the machine that compiles has pytest."""
+    sys.path.append(str(row_ops.ROOT / "test"))
+    import test_epilogues
+    import test_prologues
+    import test_types
+
+    packages = {dtype: list(crossed(dtype)) for dtype in OUT}
+    packages["decode"] = products.WIDE
+    packages["prologues"] = test_prologues.SHAPES
+    packages["epilogues"] = test_epilogues.CASES
+    packages["types"] = test_types.BATCHED + test_types.FLOAT8 + test_types.CONVERSIONS
     return packages
 
 
 def source(case):
-    return case.mlir("vulkan") if isinstance(case, tiled.Product) else case.mlir()
+    return case.mlir("vulkan") if isinstance(case, (tiled.Product, epilogues.Epilogue)) else case.mlir()
+
+
+def kind_of(case):
+    """Its type, and what is special about it."""
+    if isinstance(case, prologues.Product):
+        return case.dtype, f"{case.a} x {case.b}"
+    if isinstance(case, typed.Conversion):
+        return case.dtype, case.direction
+    if isinstance(case, typed.Product):
+        return f"{case.a} {case.b}" if case.a != case.b else case.a, f"{case.kind} batch {case.batch}"
+    return case.dtype, case.kind
 
 
 def run(device, package, cases):
     """worker.py's lines; a crash is one more problem."""
     command = [sys.executable, row_ops.ROOT / "test/e2e/worker.py", device, package]
     environment = {**os.environ, "PYTHONPATH": str(row_ops.ROOT / "scripts/lib")}
-    worker = subprocess.run(command, input=json.dumps([[c.name, c.m] for c in cases]), capture_output=True, text=True, env=environment)
-    lines = [json.loads(line) for line in worker.stdout.splitlines()]
-    if worker.returncode:
-        lines.append({"case": lines[-1]["start"][0] if lines else "", "problem": f"worker ended with {worker.returncode}: {worker.stderr[-500:]}"})
+    process = subprocess.run(command, input=json.dumps([[c.name, c.m] for c in cases]), capture_output=True, text=True, env=environment)
+    lines = [json.loads(line) for line in process.stdout.splitlines()]
+    if process.returncode:
+        lines.append({"case": lines[-1]["start"][0] if lines else "", "problem": f"worker ended with {process.returncode}: {process.stderr[-500:]}"})
     return [line for line in lines if "start" not in line]
 
 
@@ -70,17 +94,20 @@ def main():
     parser.add_argument("--device", default="vulkan")
     options = parser.parse_args()
     if options.write:
-        for name, cases in chosen().items():
-            (options.write / f"{name}.mlir").write_text("\n".join(map(source, cases)))
+        packages = chosen()
+        for name, cases in packages.items():
+            (options.write / f"numerics_{name}.mlir").write_text("\n".join(map(source, cases)))
+        names = {name: [case.name for case in cases] for name, cases in packages.items()}
+        (options.write / "numerics.json").write_text(json.dumps(names))
         return 0
     runtime = Runtime(options.device)
     info = runtime.info()
     runtime.close()
     common = dict(date=datetime.date.today().isoformat(), commit=(options.directory / "commit").read_text(), gpu=info.get("name"), driver=info.get("driver"))
     groups, problems = collections.defaultdict(list), []
-    for name, cases in chosen().items():
-        known, seen = {c.name: c for c in cases}, set()
-        for line in run(options.device, options.directory / f"{name}.greta", cases):
+    for package, names in json.loads((options.directory / "numerics.json").read_text()).items():
+        known, seen = {name: worker.by_name(name) for name in names}, set()
+        for line in run(options.device, options.directory / f"numerics_{package}.greta", known.values()):
             if "problem" in line:
                 problems.append(f"{line['case']}: {line['problem']}")
                 continue
@@ -89,7 +116,7 @@ def main():
             shares = [0.0 if e == 0 else e / limit if limit else float("inf") for e, limit in zip(line["errors"], case.tolerances)]
             if not max(shares) <= 1:
                 problems.append(f"{case.name}, {line['variant']}: {line['errors']} is over {case.tolerances}")
-            groups[line["variant"], case.dtype, case.kind].append(shares)
+            groups[line["variant"], *kind_of(case)].append(shares)
         problems += [f"{name}: no result" for name in known.keys() - seen]
     table = []
     for (variant, dtype, kind), shares in sorted(groups.items()):

@@ -355,7 +355,8 @@ Problem greta::problemOf(const Space &space) {
       !matmul.getTransposeA(),
       matmul.getTransposeB(),
       int64_t(space.products().size()),
-      !ShapedType::isDynamic(k) && !matmul.getBatchRank() && !space.heads,
+      !ShapedType::isDynamic(k) && !matmul.getBatchRank() && !space.heads &&
+          isa<BlockArgument>(matmul.getA()),
       batch,
       head,
       space.heads ? within : 0,

@@ -168,7 +168,8 @@ std::optional<std::string> TileModel::whyNot(const Tile &tile,
     return "its tile does not take heads of " + std::to_string(problem.head) +
            " columns apart evenly";
   if (tile.split > 1 && !problem.splits)
-    return "its 'split' needs K in the type, and no batch or heads";
+    return "its 'split' needs K in the type, an A that is not computed, and no "
+           "batch or heads";
   if (tile.waves * limits.wave > limits.maxBlock)
     return "its waves are more than a workgroup takes";
   // Packed weights are loaded by 16 bytes; without registers to fill, by words.

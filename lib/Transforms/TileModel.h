@@ -20,7 +20,7 @@ struct Problem {
   int64_t bytes;         // of an element of A and B
   bool rowsOfA, rowsOfB; // stored with neighbours along K
   int64_t count;         // products of the same A
-  bool splits;    // K may be: it is no guess, and there is no batch or head
+  bool splits;    // K may be: no guess, no batch or head, A as it is stored
   int64_t batch;  // of each
   int64_t head;   // columns that tiles take whole; 1: any
   int64_t within; // columns that waves stay within; 0: any

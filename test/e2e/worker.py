@@ -22,8 +22,15 @@ def report(**line):
     print(json.dumps(line), flush=True)
 
 
+MODULES = {"product": products, "tiled": tiled, "epilogue": epilogues, "prologue": prologues, "typed": typed}
+
+
+def by_name(name):
+    return MODULES.get(name.split("_")[0], cases).by_name(name)
+
+
 def run(package, name, rows):
-    case = {"product": products, "tiled": tiled, "epilogue": epilogues, "prologue": prologues, "typed": typed}.get(name.split("_")[0], cases).by_name(name)
+    case = by_name(name)
     inputs = case.inputs(rows)
     expected = case.reference(inputs)
     runnable = [v["id"] for v in package.variants(name) if v["runnable"]]
