@@ -345,7 +345,7 @@ OPS |= {
     "residual_norm": Op(residual_norm_mlir, residual_norm_inputs, residual_norm, roundings=3),
     "rope_pair": Op(rope_pair_mlir, rope_pair_inputs, rope_pair),
     "swiglu_chain": Op(swiglu_chain_mlir, swiglu_chain_inputs, swiglu_chain, roundings=3),
-    "norm_matmul": Op(norm_matmul_mlir, norm_matmul_inputs, norm_matmul, roundings=2, kernels=2),
+    "norm_matmul": Op(norm_matmul_mlir, norm_matmul_inputs, norm_matmul, roundings=2),
 }
 CHAINS = tuple(op for op in OPS if op not in SINGLE_OPS)
 

@@ -28,7 +28,9 @@ def results(tmp_path_factory):
 
 
 def chosen_for(device, launcher=()):
-    return products.WIDE if device == "vulkan" and not launcher else products.NARROW
+    if device == "host":
+        return products.NARROW
+    return products.WIDE if device == "vulkan" and not launcher else products.NARROW + products.DEVICE
 
 
 def check(lines, product):

@@ -134,7 +134,7 @@ class Product:
     @property
     def is_one_row(self):
         """docs/numerics.md: of few elements, or one term each, a row may be next to nothing."""
-        return self.n < 16 or self.k == 1
+        return self.n < 32 or self.k == 1
 
     @property
     def tolerances(self):
