@@ -106,10 +106,15 @@ int64_t TileModel::registers(const Tile &tile, bool asked) const {
                          ? 2 * (left + right)
                          : std::max(left, right) + 16;
   // Operands that two lanes hold alike take twice the registers, and LLVM keeps
-  // both sides (gfx1100: 255 in 256x128x32, 16 spilled in 128x128x32 by four).
+  // both sides of uneven tiles (gfx1151: 124 spilled in 128x112x16 by four
+  // waves, none in 128x256x32 by eight), and where nothing aligns them or they
+  // are turned.
   bool isTwice = mi.aLayout.isKnown() &&
                  (int64_t(1) << mi.aLayout.reg.size()) * lanes > mi.m * mi.k;
-  if (isTwice)
+  bool isEven = tile.m % 64 == 0 && tile.n % 64 == 0 && problem.rowsOfA &&
+                problem.rowsOfB && problem.alignOfA == 16 &&
+                problem.alignOfB == 16 && problem.loaded[1] != 4;
+  if (isTwice && !isEven)
     operands = std::max(operands, left + right + 16);
   int64_t threads = tile.waves * lanes;
   // LLVM's own needs, by what it spilled on RDNA: bytes are put together to
