@@ -6,11 +6,14 @@ import subprocess
 import sys
 import zipfile
 
+import pytest
+
 from conftest import BUILD, DRIVERS, ROOT
 
 TRANSLATE = BUILD / "bin" / "greta-translate"
 RUN = BUILD / "bin" / "greta-run"
 MAX_CRASHES = 3
+AMD_CHIPS = ("gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201")
 
 
 def tool(*command, **options):
@@ -66,3 +69,34 @@ def run_cases(device, package, work, launcher=()):
 def lavapipe_launcher():
     return (DRIVERS, "lavapipe", "--validate")
 
+
+def compiled_once(tmp_path_factory, name, chosen_for, source, inspect=lambda package: None):
+    """run(target, device, launcher) -> results of the cases that `chosen_for(target)` names, compiled from `source(case, target)`, seen by
+    `inspect`, and run, all of it once."""
+    made = {}
+
+    def run(target, device, launcher=()):
+        key = target, launcher
+        if key not in made:
+            chosen = chosen_for(target)
+            package = compile_package(tmp_path_factory.mktemp(name), name, "\n".join(source(c, target) for c in chosen), target)
+            inspect(package)
+            made[key] = run_cases(device, package, [[c.name, c.m] for c in chosen], launcher)
+        return made[key]
+
+    return run
+
+
+def grid(name, chosen_for, *targets):
+    """Parameters (target, case); a worker of pytest keeps the cases of a target together."""
+    return [pytest.param(t, c, id=f"{t}-{c.name}", marks=pytest.mark.xdist_group(f"{name}-{t}")) for t in targets for c in chosen_for(t)]
+
+
+def check(lines, case, unit=None):
+    """Every variant ran and is within the case's tolerances; with `unit`, a variant of that name was among them."""
+    assert lines, f"{case.name}: no result"
+    for line in lines:
+        assert "problem" not in line, f"{case.name}, {line.get('variant')}: {line['problem']}"
+        assert all(e <= limit for e, limit in zip(line["errors"], case.tolerances, strict=True)), f"{line} is over {case.tolerances}"
+    if unit:
+        assert any(line["variant"].endswith(unit) for line in lines), f"no variant with {unit}: {lines}"

@@ -6,8 +6,8 @@ import pytest
 
 import harness
 import products
+from harness import AMD_CHIPS, check
 
-AMD_CHIPS = ("gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201")
 
 
 @pytest.fixture(scope="session")
@@ -31,13 +31,6 @@ def chosen_for(device, launcher=()):
     if device == "host":
         return products.NARROW
     return products.WIDE if device == "vulkan" and not launcher else products.NARROW + products.DEVICE
-
-
-def check(lines, product):
-    assert lines, f"{product.name}: no result"
-    for line in lines:
-        assert "problem" not in line, f"{product.name}, {line.get('variant')}: {line['problem']}"
-        assert all(e <= limit for e, limit in zip(line["errors"], product.tolerances, strict=True)), f"{line} is over {product.tolerances}"
 
 
 GRID = [

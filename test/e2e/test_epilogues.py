@@ -6,7 +6,7 @@ import pytest
 
 import harness
 from epilogues import Epilogue
-from test_matmul import AMD_CHIPS, check
+from harness import AMD_CHIPS, check
 
 CASES = [
     Epilogue("pair", "nt", "d", 129, 33, 129, "f16", "f16"),
@@ -44,38 +44,29 @@ def chosen_for(target):
 @pytest.fixture(scope="session")
 def results(tmp_path_factory):
     """(target, device, launcher) -> results of the target's cases, compiled and run once; each is one kernel."""
-    made = {}
+    def one_kernel(package):
+        for function in harness.manifest(package)["functions"]:
+            assert all(len(v["kernels"]) == 1 for v in function["variants"]), f"{function['name']} has several kernels"
 
-    def run(target, device, launcher=()):
-        key = target, launcher
-        if key not in made:
-            chosen = chosen_for(target)
-            source = "\n".join(p.mlir(target) for p in chosen)
-            package = harness.compile_package(tmp_path_factory.mktemp("epilogues"), "epilogues", source, target)
-            for function in harness.manifest(package)["functions"]:
-                assert all(len(v["kernels"]) == 1 for v in function["variants"]), f"{function['name']} has several kernels"
-            made[key] = harness.run_cases(device, package, [[p.name, p.m] for p in chosen], launcher)
-        return made[key]
-
-    return run
+    return harness.compiled_once(tmp_path_factory, "epilogues", chosen_for, lambda p, target: p.mlir(target), one_kernel)
 
 
 def grid(*targets):
-    return [pytest.param(t, p, id=f"{t}-{p.name}", marks=pytest.mark.xdist_group(f"epilogues-{t}")) for t in targets for p in chosen_for(t)]
+    return harness.grid("epilogues", chosen_for, *targets)
 
 
 @pytest.mark.parametrize("chip, product", grid(*AMD_CHIPS))
 def test_simulated(results, chip, product):
-    check(results(chip, f"sim:{chip}")[product.name, product.m], product, None)
+    check(results(chip, f"sim:{chip}")[product.name, product.m], product)
 
 
 @pytest.mark.parametrize("target, product", grid("vulkan:lavapipe"))
 def test_cooperative_matrices(results, driver_parts, target, product):
     if "lavapipe" not in driver_parts:
         pytest.skip("scripts/vulkan-drivers has no lavapipe here")
-    check(results(target, "vulkan", harness.lavapipe_launcher())[product.name, product.m], product, None)
+    check(results(target, "vulkan", harness.lavapipe_launcher())[product.name, product.m], product)
 
 
 @pytest.mark.parametrize("target, product", grid("vulkan:portable"))
 def test_multiply_adds(results, target, product):
-    check(results(target, "vulkan")[product.name, product.m], product, None)
+    check(results(target, "vulkan")[product.name, product.m], product)

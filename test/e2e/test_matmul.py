@@ -8,9 +8,9 @@ import pytest
 
 import harness
 import tiled
+from harness import AMD_CHIPS
 from tiled import SCHEDULES, Product
 
-AMD_CHIPS = ("gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201")
 CDNA = AMD_CHIPS[:3]
 LAYOUTS = ("nn", "nt", "tn", "tt")
 # Together all pairs of type, layout and edge: an extent below, at and above a tile's, in M, N and K.
@@ -79,18 +79,7 @@ def chosen_for(target):
 @pytest.fixture(scope="session")
 def results(tmp_path_factory):
     """(target, device, launcher) -> results of the target's products, compiled and run once."""
-    made = {}
-
-    def run(target, device, launcher=()):
-        key = target, launcher
-        if key not in made:
-            chosen = chosen_for(target)
-            source = "\n".join(p.mlir(target) for p in chosen)
-            package = harness.compile_package(tmp_path_factory.mktemp("matmul"), "products", source, target)
-            made[key] = harness.run_cases(device, package, [[p.name, p.m] for p in chosen], launcher)
-        return made[key]
-
-    return run
+    return harness.compiled_once(tmp_path_factory, "matmul", chosen_for, lambda p, target: p.mlir(target))
 
 
 def few_rows(product):
@@ -99,16 +88,11 @@ def few_rows(product):
 
 
 def check(lines, product, unit):
-    assert lines, f"{product.name}: no result"
-    for line in lines:
-        assert "problem" not in line, f"{product.name}, {line.get('variant')}: {line['problem']}"
-        assert all(e <= limit for e, limit in zip(line["errors"], product.tolerances, strict=True)), f"{line} is over {product.tolerances}"
-    if unit and not few_rows(product):
-        assert any(line["variant"].endswith(unit) for line in lines), f"no variant with {unit}: {lines}"
+    harness.check(lines, product, None if few_rows(product) else unit)
 
 
 def grid(*targets):
-    return [pytest.param(t, p, id=f"{t}-{p.name}", marks=pytest.mark.xdist_group(f"matmul-{t}")) for t in targets for p in chosen_for(t)]
+    return harness.grid("matmul", chosen_for, *targets)
 
 
 @pytest.mark.parametrize("chip, product", grid(*AMD_CHIPS))

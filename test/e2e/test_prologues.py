@@ -6,9 +6,9 @@ chips with all their checks, on testing's lavapipe (cooperative matrices) under 
 import pytest
 
 import harness
+from harness import AMD_CHIPS, check
 from prologues import Product
 
-AMD_CHIPS = ("gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201")
 # Extents below, at and above a tile's; depths that blocks divide and that they do not.
 SHAPES = [
     Product("plain", "w4128", "nt", "d", 129, 136, 1024, "f16"),
@@ -38,33 +38,16 @@ def chosen_for(target):
 @pytest.fixture(scope="session")
 def results(tmp_path_factory):
     """(target, device, launcher) -> results of the target's products, compiled and run once."""
-    made = {}
+    def one_kernel(package):
+        for function in harness.manifest(package)["functions"]:
+            kernels = {k["entry"] for v in function["variants"] for k in v["kernels"]}
+            assert len(kernels) == 1, f"{function['name']} is not one kernel: {kernels}"
 
-    def run(target, device, launcher=()):
-        key = target, launcher
-        if key not in made:
-            chosen = chosen_for(target)
-            package = harness.compile_package(tmp_path_factory.mktemp("prologues"), "products", "\n".join(p.mlir() for p in chosen), target)
-            for p in chosen:
-                kernels = {k["entry"] for v in harness.function_of(package, p.name)["variants"] for k in v["kernels"]}
-                assert len(kernels) == 1, f"{p.name} is not one kernel: {kernels}"
-            made[key] = harness.run_cases(device, package, [[p.name, p.m] for p in chosen], launcher)
-        return made[key]
-
-    return run
-
-
-def check(lines, product, unit):
-    assert lines, f"{product.name}: no result"
-    for line in lines:
-        assert "problem" not in line, f"{product.name}, {line.get('variant')}: {line['problem']}"
-        assert all(e <= limit for e, limit in zip(line["errors"], product.tolerances, strict=True)), f"{line} is over {product.tolerances}"
-    if unit:
-        assert any(line["variant"].endswith(unit) for line in lines), f"no variant with {unit}: {lines}"
+    return harness.compiled_once(tmp_path_factory, "prologues", chosen_for, lambda p, target: p.mlir(), one_kernel)
 
 
 def grid(*targets):
-    return [pytest.param(t, p, id=f"{t}-{p.name}", marks=pytest.mark.xdist_group(f"prologues-{t}")) for t in targets for p in chosen_for(t)]
+    return harness.grid("prologues", chosen_for, *targets)
 
 
 @pytest.mark.parametrize("chip, product", grid(*AMD_CHIPS))

@@ -7,9 +7,9 @@ import pytest
 
 import harness
 from greta_runtime import DTYPES
+from harness import AMD_CHIPS, check
 from typed import MLIR, Conversion, Product
 
-AMD_CHIPS = ("gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201")
 BATCHED = [
     Product("plain", "nn", "3", 17, 129, 17, "f16", "f16", "f16"),
     Product("plain", "nt", "2d", 129, 17, 1, "f16", "f16", "f32"),
@@ -54,28 +54,11 @@ def cases_of(target):
 @pytest.fixture(scope="session")
 def results(tmp_path_factory):
     """(target, device, launcher) -> results of the target's products, compiled and run once."""
-    made = {}
-
-    def run(target, device, launcher=()):
-        key = target, launcher
-        if key not in made:
-            chosen = cases_of(target)
-            package = harness.compile_package(tmp_path_factory.mktemp("types"), "types", "\n".join(p.mlir() for p in chosen), target)
-            made[key] = harness.run_cases(device, package, [[p.name, p.m] for p in chosen], launcher)
-        return made[key]
-
-    return run
-
-
-def check(lines, product):
-    assert lines, f"{product.name}: no result"
-    for line in lines:
-        assert "problem" not in line, f"{product.name}, {line.get('variant')}: {line['problem']}"
-        assert all(e <= limit for e, limit in zip(line["errors"], product.tolerances, strict=True)), f"{line} is over {product.tolerances}"
+    return harness.compiled_once(tmp_path_factory, "types", cases_of, lambda p, target: p.mlir())
 
 
 def grid(*targets):
-    return [pytest.param(t, p, id=f"{t}-{p.name}", marks=pytest.mark.xdist_group(f"types-{t}")) for t in targets for p in cases_of(t)]
+    return harness.grid("types", cases_of, *targets)
 
 
 @pytest.mark.parametrize("chip, product", grid(*AMD_CHIPS))
