@@ -19,13 +19,13 @@
 // to 16 bytes of the narrowest type; dimensions that are flipped or added up in
 // a lane wholly in registers; then lanes along the contiguous dimension and the
 // others; then waves, along dimensions that no reduction crosses first; what is
-// left repeats. The accumulator of a dot instead gives each lane a small
-// rectangle, and its operands follow it with K in registers; what it is split
-// into keeps its layout.
+// left repeats. The accumulator of a dot and its operands have layouts of their
+// own (DotLayouts.cpp); what an accumulator is split into keeps its layout.
 //
 //===----------------------------------------------------------------------===//
 
 #include "Configure.h"
+#include "DotLayouts.h"
 #include "greta/Transforms/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -80,8 +80,6 @@ private:
   LogicalResult layOut(Space &space);
   LogicalResult layOutAccumulator(Space &space);
   LogicalResult layOutSplit(Space &space);
-  LogicalResult layOutMatrix(Space &space);
-  LayoutAttr operandLayout(DotOp dot, unsigned operand);
   Space &spaceOf(Value value) {
     return spaces.find(classes.getLeaderValue(value.getAsOpaquePointer()))
         ->second;
@@ -257,8 +255,7 @@ LogicalResult LayoutAssigner::layOut(Space &space) {
   if (space.source)
     return layOutSplit(space);
   if (space.dot)
-    return space.dot.getMatrixAttr() ? layOutMatrix(space)
-                                     : layOutAccumulator(space);
+    return layOutAccumulator(space);
   unsigned rank = space.shape.size();
   // What each dimension still has to give, in powers of two.
   Shape left(rank), at(rank, 1);
@@ -376,74 +373,11 @@ LogicalResult LayoutAssigner::layOutSplit(Space &space) {
   return success();
 }
 
-/// `tile` gets `wave` bases that step over whole tiles along the two
-/// dimensions, zero where `follows` says that the dimension is not the
-/// accumulator's.
-static Layout spreadTile(const Layout &tile, ArrayRef<int64_t> shape,
-                         ArrayRef<std::pair<unsigned, bool>> waveBits) {
-  Bases waves;
-  Basis extent{static_cast<int32_t>(tile.tile()[0]),
-               static_cast<int32_t>(tile.tile()[1])};
-  for (auto [dim, follows] : waveBits) {
-    Basis basis(2, 0);
-    if (follows) {
-      basis[dim] = extent[dim];
-      extent[dim] *= 2;
-    }
-    waves.push_back(basis);
-  }
-  Basis rep{static_cast<int32_t>(shape[0] / extent[0]),
-            static_cast<int32_t>(shape[1] / extent[1])};
-  return Layout(tile.reg(), tile.lane(), waves, rep);
-}
-
-/// An operand's tile of the instruction, several times along K so that a lane
-/// has 16 bytes of neighbours: k runs through a lane's registers first, then
-/// through the lanes. The instructions that share them take other k than they
-/// would alone, the same in both operands.
-static Layout widenAlongK(const Layout &tile, unsigned kDim, int64_t depth,
-                          int64_t bytes) {
-  int64_t inLane = tile.tileRegisters(), factor = 1;
-  while (inLane * factor * 2 * bytes <= 16 &&
-         depth % (tile.tile()[kDim] * factor * 2) == 0)
-    factor *= 2;
-  Bases reg = tile.reg(), lane = tile.lane();
-  for (Basis &basis : lane)
-    basis[kDim] *= factor;
-  for (int64_t next = inLane; next < inLane * factor; next *= 2) {
-    Basis basis(2, 0);
-    basis[kDim] = next;
-    reg.push_back(basis);
-  }
-  return Layout(reg, lane, {}, tile.rep());
-}
-
-/// The accumulator of a matrix instruction: its tile, then waves, then
-/// repetitions.
-LogicalResult LayoutAssigner::layOutMatrix(Space &space) {
-  Layout tile = toLayout(space.dot.getMatrixAttr().getAcc());
-  int64_t m = space.shape[0], n = space.shape[1];
-  if (tile.numLanes() != static_cast<unsigned>(kernel.getWaveSize()) ||
-      m % tile.tile()[0] || n % tile.tile()[1])
-    return emitError(space.dot.getLoc())
-           << "accumulator of " << m << "x" << n << " is not made of tiles of "
-           << space.dot.getMatrixAttr().getIntrinsic() << " for waves of "
-           << kernel.getWaveSize();
-  space.layout = toAttr(kernel.getContext(),
-                        spreadTile(tile, space.shape,
-                                   waveBits(tile.tile()[0], tile.tile()[1], m,
-                                            n, kernel.getNumWaves())));
-  return success();
-}
-
-/// Each lane holds a rectangle of about sqrt(elements per lane) squared, four
-/// neighbours along N at a time so that stores are wide.
+/// The accumulator of a dot. Of a dimension that will be split, threads stay
+/// within the last extents, up to one that is to be in registers; what is
+/// beyond repeats.
 LogicalResult LayoutAssigner::layOutAccumulator(Space &space) {
-  int64_t m = space.shape[0], n = space.shape[1];
-  int64_t lanes = kernel.getWaveSize(), waves = kernel.getNumWaves();
-  // Of a dimension that will be split, threads stay within the last extents, up
-  // to one that is to be in registers; what is beyond repeats.
-  int64_t acrossN = powerPart(n);
+  int64_t acrossN = powerPart(space.shape[1]);
   if (SplitOp split = space.split) {
     Space &into = spaceOf(split.getResult());
     int64_t last = into.shape.size() - 1;
@@ -456,91 +390,12 @@ LogicalResult LayoutAssigner::layOutAccumulator(Space &space) {
         break;
     }
   }
-  int64_t perLane = std::max<int64_t>(1, m * acrossN / (lanes * waves));
-  int64_t runN = std::min<int64_t>({4, acrossN, perLane});
-  int64_t runM = std::min<int64_t>(
-      {4, powerPart(m), std::max<int64_t>(1, perLane / runN)});
-  // Lanes, then waves, as square as the block allows.
-  auto split = [&](int64_t count, int64_t roomM, int64_t roomN) {
-    int64_t inN = 1, inM = 1;
-    while (inN * inM < count) {
-      bool growN = roomN > inN && (inN * runN <= inM * runM || roomM <= inM);
-      if (growN || roomM <= inM)
-        inN *= 2;
-      else
-        inM *= 2;
-    }
-    return std::pair(inM, inN);
-  };
-  int64_t roomM = powerPart(m) / runM, roomN = acrossN / runN;
-  auto [lanesM, lanesN] = split(lanes, roomM, roomN);
-  auto [wavesM, wavesN] = split(waves, std::max<int64_t>(1, roomM / lanesM),
-                                std::max<int64_t>(1, roomN / lanesN));
-  std::string error;
   FailureOr<Layout> layout =
-      Layout::blocked(space.shape, {runM, runN}, {lanesM, lanesN},
-                      {wavesM, wavesN}, {1, 0}, error);
+      accumulatorLayout(space.dot, space.shape, kernel, acrossN);
   if (failed(layout))
-    return emitError(space.dot.getLoc())
-           << "no layout for an accumulator of " << m << "x" << n << " over "
-           << waves << " waves of " << lanes << " lanes: " << error;
+    return failure();
   space.layout = toAttr(kernel.getContext(), *layout);
   return success();
-}
-
-/// How much of K is read at once.
-static int64_t sliceOf(DotOp dot, int64_t depth) {
-  auto loop = dyn_cast<scf::ForOp>(dot->getParentOp());
-  auto pipeline =
-      loop ? loop->getAttrOfType<PipelineAttr>("greta_tile.pipeline") : nullptr;
-  return pipeline ? pipeline.getSlice() : depth;
-}
-
-/// The layout in which a dot takes operand 0 (A) or 1 (B): the instruction's,
-/// spread like the accumulator's; for FMAs M or N where the accumulator has it,
-/// K wholly in registers. The dimension along which the operand arrives in runs
-/// is numbered first, so that runs stay together.
-LayoutAttr LayoutAssigner::operandLayout(DotOp dot, unsigned operand) {
-  Layout acc = toLayout(spaceOf(dot.getResult()).layout);
-  Value value = operand == 0 ? dot.getA() : dot.getB();
-  unsigned shared = operand == 0 ? 0 : 1; // the accumulator's dimension
-  unsigned kDim = 1 - shared;
-  int64_t depth = cast<RankedTensorType>(value.getType()).getDimSize(kDim);
-  if (MatrixAttr matrix = dot.getMatrixAttr()) {
-    // Waves that share rows of the accumulator share the rows of A, and so on.
-    SmallVector<std::pair<unsigned, bool>> bits;
-    for (const Basis &basis : acc.wave())
-      bits.push_back({shared, basis[shared] != 0});
-    auto type = cast<RankedTensorType>(value.getType());
-    Layout tile = toLayout(operand == 0 ? matrix.getA() : matrix.getB());
-    if (!matrix.isCooperative())
-      tile = widenAlongK(tile, kDim, sliceOf(dot, depth),
-                         std::max(1u, type.getElementTypeBitWidth() / 8));
-    return toAttr(kernel.getContext(), spreadTile(tile, type.getShape(), bits));
-  }
-  auto keep = [&](const Bases &bases, bool dropZero) {
-    Bases out;
-    for (Basis basis : bases) {
-      basis[kDim] = 0;
-      if (!dropZero || basis[shared])
-        out.push_back(basis);
-    }
-    return out;
-  };
-  Bases alongK;
-  for (int64_t bit = 1; bit < powerPart(depth); bit *= 2) {
-    Basis basis(2, 0);
-    basis[kDim] = bit;
-    alongK.push_back(basis);
-  }
-  Bases along = keep(acc.reg(), /*dropZero=*/true);
-  Bases reg = spaceOf(value).fastest == kDim ? alongK : along;
-  llvm::append_range(reg, spaceOf(value).fastest == kDim ? along : alongK);
-  Basis rep(2);
-  rep[shared] = acc.rep()[shared];
-  rep[kDim] = depth / powerPart(depth);
-  return toAttr(kernel.getContext(), Layout(reg, keep(acc.lane(), false),
-                                            keep(acc.wave(), false), rep));
 }
 
 LayoutAttr LayoutAssigner::memberLayout(const Space &space,
@@ -583,7 +438,13 @@ LogicalResult LayoutAssigner::run() {
   // change.
   SmallVector<std::pair<DotOp, std::array<LayoutAttr, 2>>> dots;
   kernel.getBody().walk([&](DotOp dot) {
-    dots.push_back({dot, {operandLayout(dot, 0), operandLayout(dot, 1)}});
+    Layout acc = toLayout(spaceOf(dot.getResult()).layout);
+    std::array<LayoutAttr, 2> layouts;
+    for (unsigned i = 0; i < 2; ++i)
+      layouts[i] = toAttr(
+          kernel.getContext(),
+          operandLayout(dot, i, acc, spaceOf(dot->getOperand(i)).fastest));
+    dots.push_back({dot, layouts});
   });
   for (Value value : blocks) {
     auto type = cast<RankedTensorType>(value.getType());

@@ -1,0 +1,32 @@
+//===- DotLayouts.h - layouts around a dot ----------------------*- C++ -*-===//
+//
+// The layouts of a dot's accumulator and operands (AssignLayouts.cpp gives all
+// other blocks theirs).
+//
+//===----------------------------------------------------------------------===//
+#ifndef GRETA_LIB_TRANSFORMS_DOTLAYOUTS_H
+#define GRETA_LIB_TRANSFORMS_DOTLAYOUTS_H
+
+#include "GretaTile/GretaTile.h"
+
+namespace greta {
+
+/// The layout of an accumulator of `shape` [M, N]: a matrix instruction's tile,
+/// then waves, then repetitions; for multiply-adds a rectangle for each lane,
+/// and threads within the last `acrossN` columns of N. An error at the dot
+/// where there is none.
+mlir::FailureOr<Layout> accumulatorLayout(tile::DotOp dot,
+                                          llvm::ArrayRef<int64_t> shape,
+                                          tile::FuncOp kernel, int64_t acrossN);
+
+/// The layout in which a dot takes operand 0 (A) or 1 (B) beside the
+/// accumulator's: the instruction's, spread like the accumulator's; for
+/// multiply-adds M or N where the accumulator has it, K wholly in registers.
+/// The dimension along which the operand arrives in runs, `fastest`, is
+/// numbered first there, so that runs stay together.
+Layout operandLayout(tile::DotOp dot, unsigned operand, const Layout &acc,
+                     int64_t fastest);
+
+} // namespace greta
+
+#endif // GRETA_LIB_TRANSFORMS_DOTLAYOUTS_H
