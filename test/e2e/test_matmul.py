@@ -72,7 +72,7 @@ def chosen_for(target):
         return SHAPES[i % 2 :: 2] + list(scheduled(names, dtypes, i)) + split_for(target)
     if target == "vulkan:portable":
         return SHAPES[1::2] + split_for(target)
-    small = [p for name in ("singlewhole", "whole", "opaque", "opaquewaves") for p in scheduled([name, name], ("f16", "i8"), 0)]
+    small = [p for name in ("singlewhole", "whole", "halves", "opaque", "opaquewaves") for p in scheduled([name, name], ("f16", "i8"), 0)]
     return SHAPES[::2] + small + split_for(target)
 
 

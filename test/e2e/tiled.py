@@ -62,7 +62,7 @@ SCHEDULES = {
     "singlewhole": Schedule((1, 2, 2), 2, 1, 2),
     "wide": Schedule((1, 2, 4), 2, 2, 2, instruction="wide"),
     "opaque": Schedule((1, 2, 2), 1, 1, 1, opaque=True),
-    "opaquewaves": Schedule((2, 2, 1), 4, 2, 1, opaque=True),
+    "opaquewaves": Schedule((2, 2, 2), 4, 2, 1, opaque=True),
     "wideodd": Schedule((3, 1, 4), 1, 2, 4, instruction="wide"),
     "splithalves": Schedule((2, 2, 4), 4, 2, 2, group=2, split=4),
     "splitsingle": Schedule((2, 1, 2), 1, 1, 1, split=3),

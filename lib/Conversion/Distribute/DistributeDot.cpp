@@ -104,6 +104,14 @@ LogicalResult Distributor::distributeMatrixDot(DotOp op,
       bs.size() != columns * depth * inTile || out.size() != rows * columns)
     return op.emitOpError("has operands that are not laid out for its "
                           "accumulator; convert_layout first");
+  // What is read before this op may be written behind it.
+  Block *block = builder.getInsertionBlock();
+  Operation *fence = nullptr;
+  for (auto it = builder.getInsertionPoint(); !fence && it != block->begin();) {
+    Operation &before = *--it;
+    if (isa<BarrierOp, SharedStoreOp, FragmentStoreOp>(before))
+      fence = &before;
+  }
   for (unsigned k = 0; k < depth; ++k)
     for (unsigned part = 0; part < inTile; ++part)
       for (unsigned i = 0; i < rows; ++i)
@@ -114,9 +122,9 @@ LogicalResult Distributor::distributeMatrixDot(DotOp op,
           // Rows of A one after another: on the H200 a fragment that is loaded
           // just before its products beats all of them loaded first.
           if (auto load = left.getDefiningOp<FragmentLoadOp>();
-              load && load->use_empty() &&
-              load->getBlock() == builder.getBlock())
-            load->moveBefore(builder.getBlock(), builder.getInsertionPoint());
+              load && load->use_empty() && load->getBlock() == block &&
+              (!fence || fence->isBeforeInBlock(load)))
+            load->moveBefore(block, builder.getInsertionPoint());
           if (matrix.getSwapped())
             std::swap(left, right);
           sum = MmaOp::create(builder, op.getLoc(), sum.getType(),

@@ -18,6 +18,7 @@
 #include "Distribute.h"
 #include "greta/Layout/SharedMemory.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/Matchers.h"
 
@@ -39,15 +40,28 @@ static SharedPlacement placementOf(LocalType type) {
   return placement;
 }
 
-/// The operand of a cooperative matrix that a load becomes; none: registers.
-static std::optional<FragmentType> fragmentOf(LocalLoadOp load) {
-  for (OpOperand &use : load->getUses())
-    if (auto dot = dyn_cast<DotOp>(use.getOwner()))
+/// The operand of a cooperative matrix that a value is, also where a loop
+/// carries it to the product; none: registers.
+static std::optional<FragmentType> fragmentOf(Value value,
+                                              bool follow = true) {
+  for (OpOperand &use : value.getUses()) {
+    Operation *user = use.getOwner();
+    unsigned number = use.getOperandNumber();
+    if (auto dot = dyn_cast<DotOp>(user))
       if (MatrixAttr matrix = dot.getMatrixAttr();
-          matrix && matrix.isCooperative() && use.getOperandNumber() < 2)
-        return cast<FragmentType>(getOperandType(
-            matrix, use.getOperandNumber() ? FragmentUse::B : FragmentUse::A,
-            getElementTypeOrSelf(load.getResult().getType())));
+          matrix && matrix.isCooperative() && number < 2)
+        return cast<FragmentType>(
+            getOperandType(matrix, number ? FragmentUse::B : FragmentUse::A,
+                           getElementTypeOrSelf(value.getType())));
+    BlockArgument carried;
+    if (auto loop = dyn_cast<scf::ForOp>(user))
+      carried = loop.getTiedLoopRegionIterArg(&use);
+    else if (auto loop = dyn_cast<scf::ForOp>(user->getParentOp());
+             loop && isa<scf::YieldOp>(user))
+      carried = loop.getRegionIterArg(number);
+    if (carried && follow)
+      return fragmentOf(carried, /*follow=*/false);
+  }
   return std::nullopt;
 }
 
@@ -64,7 +78,7 @@ LogicalResult Distributor::distributeLocalAlloc(LocalAllocOp op) {
     if (!load && !store)
       return user->emitOpError("uses a local; it is stored to and loaded from");
     std::optional<FragmentType> fragment =
-        load ? fragmentOf(load) : std::nullopt;
+        load ? fragmentOf(load.getResult()) : std::nullopt;
     int64_t most;
     if (fragment) {
       most =
@@ -198,7 +212,7 @@ LogicalResult Distributor::distributeLocalLoad(LocalLoadOp op) {
   LocalArray local = locals.at(op.getLocal());
   ImplicitLocOpBuilder b(op.getLoc(), builder);
   LocalIndex index(b, placement, local.width);
-  std::optional<FragmentType> fragment = fragmentOf(op);
+  std::optional<FragmentType> fragment = fragmentOf(op.getResult());
 
   unsigned column = placement.rowDim, row = 1 - column;
   Value thread[2];

@@ -4,6 +4,7 @@
 // RUN: sed 's/slice = 32/slice = 64/' %s | greta-opt --greta-fuse --greta-configure=target=gfx942 --greta-to-tile --greta-tile-assign-layouts --greta-tile-pipeline --greta-tile-distribute | FileCheck %s --check-prefix=WHOLE
 // RUN: greta-translate --greta-to-llvmir --target=gfx942 %s | FileCheck %s --check-prefix=LLVM
 // RUN: sed 's/stages = 2, slice = 32/stages = 1/; s/16, 16, 16/16, 8, 16/' %s | greta-opt --greta-fuse --greta-configure=target=vulkan:nvidia --greta-to-tile --greta-tile-assign-layouts --greta-tile-pipeline --greta-tile-distribute --canonicalize --cse | FileCheck %s --check-prefix=FRAGMENTS
+// RUN: sed 's/256/224/g; s/stages = 2/opaque, stages = 2/; s/64, 64, 64/32, 32, 32/; s/slice = 32/slice = 16/; s/16, 16, 16/8, 8, 8/' %s | greta-opt --greta-fuse --greta-configure=target=vulkan:lavapipe --greta-to-tile --greta-tile-assign-layouts --greta-tile-pipeline --greta-tile-distribute | FileCheck %s --check-prefix=BEFORE
 
 // A lane's four halves of 16x16x16 become eight along K, 16 bytes, in both operands: k of the next instruction.
 // LAYOUT: greta_tile.dot %{{.*}}, %{{.*}}, {{.*}} : tensor<64x64xf16, #greta_tile.layout<{reg = {{\[\[}}0, 1], [0, 2], [0, 4]], lane = {{\[\[}}1, 0], [2, 0], [4, 0], [8, 0], [0, 8], [0, 16]]
@@ -54,6 +55,16 @@
 // FRAGMENTS: greta_tile.fragment_load %{{.*}} stride 9 : <576 x vector<8xf16>> -> <16x16xf16, a>
 // FRAGMENTS: greta_tile.mma "coopmat" {{.*}} : !greta_tile.fragment<16x16xf16, a>, !greta_tile.fragment<16x8xf16, b> -> !greta_tile.fragment<16x8xf32, acc>
 // FRAGMENTS: greta_tile.fragment_elements {{.*}} -> vector<4xf32>
+
+// Fragments that are read ahead stay before the barrier: others write there behind it.
+// BEFORE: scf.for
+// BEFORE: greta_tile.mma
+// BEFORE: greta_tile.shared_store
+// BEFORE: greta_tile.barrier
+// BEFORE-COUNT-8: greta_tile.fragment_load
+// BEFORE: greta_tile.mma
+// BEFORE-NOT: greta_tile.fragment_load
+// BEFORE: scf.yield
 func.func @product(%a: tensor<128x256xf16>, %b: tensor<128x256xf16>) -> tensor<128x128xf32> {
   %0 = greta.matmul %a, %b {transpose_b, greta.config = {instruction = [16, 16, 16], tile = [64, 64, 64], waves = 4, stages = 2, slice = 32}} : tensor<128x256xf16>, tensor<128x256xf16> -> tensor<128x128xf32>
   return %0 : tensor<128x128xf32>
