@@ -6,11 +6,28 @@
 //===----------------------------------------------------------------------===//
 
 #include "Greta/Greta.h"
+#include "mlir/IR/TypeUtilities.h"
 
 using namespace mlir;
 using namespace greta;
 
+AffineMap KernelOp::getView(unsigned input) {
+  if (!getViewsAttr())
+    return AffineMap();
+  auto view = dyn_cast<AffineMapAttr>(getViewsAttr()[input]);
+  return view ? view.getValue() : AffineMap();
+}
+
 LogicalResult KernelOp::verify() {
+  if (ArrayAttr views = getViewsAttr()) {
+    if (views.size() != getInputs().size())
+      return emitOpError("has ") << views.size() << " views for "
+                                 << getInputs().size() << " operands";
+    for (Attribute view : views)
+      if (!isa<UnitAttr, AffineMapAttr>(view))
+        return emitOpError("has the view ")
+               << view << "; a view is a map over symbols, or unit";
+  }
   size_t tensors = getInputs().size() + getOutputs().size();
   if (getShapes().size() != tensors)
     return emitOpError("has ") << getShapes().size() << " shapes for "
@@ -18,6 +35,9 @@ LogicalResult KernelOp::verify() {
   SmallVector<Type> types(getInputs().getTypes());
   llvm::append_range(types, getOutputs().getTypes());
   for (auto [i, type] : llvm::enumerate(types)) {
+    // What a view shows is the type of the regions' argument.
+    if (i < getInputs().size() && getView(i) && !getSpaces().empty())
+      type = getSpaces().front().getArgument(i).getType();
     auto tensor = cast<RankedTensorType>(type);
     AffineMap map = cast<AffineMapAttr>(getShapes()[i]).getValue();
     if (map.getNumDims() || map.getNumResults() != tensor.getRank())
@@ -40,8 +60,26 @@ LogicalResult KernelOp::verifyRegions() {
     return emitOpError("has no space");
   SmallVector<Type> yielded;
   for (Region &space : getSpaces()) {
-    if (space.getArgumentTypes() != getInputs().getTypes())
+    if (space.getNumArguments() != getInputs().size())
       return emitOpError("has a space whose arguments are not the operands");
+    for (auto [i, argument] : llvm::enumerate(space.getArguments())) {
+      Type type = argument.getType();
+      AffineMap view = getView(i);
+      if (!view && type != getInputs()[i].getType())
+        return emitOpError("has a space whose arguments are not the operands");
+      if (!view)
+        continue;
+      if (type != getSpaces().front().getArgument(i).getType() ||
+          getElementTypeOrSelf(type) != getElementTypeOrSelf(getInputs()[i]))
+        return emitOpError("has spaces that do not see the same of operand ")
+               << i;
+      if (view.getNumDims() || static_cast<int64_t>(view.getNumResults()) !=
+                                   cast<RankedTensorType>(type).getRank() + 1)
+        return emitOpError("has the view ")
+               << AffineMapAttr::get(view) << " for " << type
+               << "; a view is a map over symbols whose results are a stride "
+                  "per dimension and an offset";
+    }
     auto yield = dyn_cast<YieldOp>(space.front().back());
     if (!yield)
       return emitOpError("has a space that does not end in greta.yield");

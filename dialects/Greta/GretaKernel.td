@@ -13,6 +13,9 @@ def Greta_KernelOp : Op<Greta_Dialect, "kernel", [IsolatedFromAbove, Pure]> {
     arguments are the operands; the op's results are what the regions yield, in order.
 
     `shapes` gives the shape of every operand and result over the symbols of the function (`greta.symbols`).
+    Where `views` has a map for an operand, the regions see a view of its buffer: the argument has another type, whose shape `shapes` gives, and
+    the map's results are how many elements of the buffer its neighbours along each dimension are apart, and where its first one is. `unit` stands for an
+    operand that is taken as it is.
     `config` is what `greta-configure` chose; it describes itself there.
 
     ```mlir
@@ -24,11 +27,16 @@ def Greta_KernelOp : Op<Greta_Dialect, "kernel", [IsolatedFromAbove, Pure]> {
     })
     ```
   }];
-  let arguments = (ins Variadic<AnyRankedTensor>:$inputs, AffineMapArrayAttr:$shapes, OptionalAttr<DictionaryAttr>:$config);
+  let arguments = (ins Variadic<AnyRankedTensor>:$inputs, AffineMapArrayAttr:$shapes, OptionalAttr<ArrayAttr>:$views,
+                       OptionalAttr<DictionaryAttr>:$config);
   let results = (outs Variadic<AnyRankedTensor>:$outputs);
   let regions = (region VariadicRegion<SizedRegion<1>>:$spaces);
   let assemblyFormat = [{
     `(` $inputs `)` attr-dict `:` functional-type($inputs, $outputs) ` ` `(` $spaces `)`
+  }];
+  let extraClassDeclaration = [{
+    /// Strides and offset of what the regions see of an operand; null where that is the operand.
+    ::mlir::AffineMap getView(unsigned input);
   }];
   let hasVerifier = 1;
   let hasRegionVerifier = 1;

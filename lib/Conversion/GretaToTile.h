@@ -78,18 +78,20 @@ private:
   llvm::SmallVector<int64_t> shapeOf(const Mapping &mapping) const;
   mlir::RankedTensorType blockType(const Mapping &mapping, mlir::Type element);
   void locate(mlir::Value index);
+  void locateViews();
   struct Access;
   /// `below`: rows that the block lies further down than its place in the
   /// space.
-  Access access(mlir::RankedTensorType tensor, mlir::AffineMap shape,
+  Access access(mlir::RankedTensorType tensor, const TensorLayout &layout,
                 const Mapping &mapping, mlir::Value below = {});
-  mlir::AffineExpr strideOf(int64_t spaceDim, mlir::AffineMap shape,
-                            const Mapping &mapping);
-  mlir::Value inBatch(mlir::Value pointer, mlir::AffineMap shape,
+  mlir::Value inBatch(mlir::Value pointer, const TensorLayout &layout,
                       const Mapping &mapping);
   mlir::Value load(mlir::BlockArgument argument, const Mapping &mapping);
   void store(unsigned output, mlir::Value value);
   mlir::AffineMap shapeOfArgument(unsigned index);
+  TensorLayout layoutOf(mlir::BlockArgument argument);
+  /// The first element of what the region sees.
+  mlir::Value pointerOf(mlir::BlockArgument argument);
   mlir::AffineExpr rowsOfProduct();
   bool variesInLoop(const Mapping &mapping) const;
 
@@ -186,6 +188,7 @@ private:
   const SpaceConfig &config;
   ScalarArguments &scalars;
   Pointers pointers;
+  llvm::DenseMap<unsigned, mlir::Value> views; // pointers of arguments that are
   Mapping identity;
   llvm::SmallVector<Dim> dims;
   /// The batch of a product: a workgroup has one index of each, which moves

@@ -42,12 +42,13 @@ void SpaceEmitter::addDepth() {
 
 Value SpaceEmitter::loadDepth(BlockArgument argument, const Mapping &mapping) {
   auto tensor = cast<RankedTensorType>(argument.getType());
-  AffineMap shape = shapeOfArgument(argument.getArgNumber());
+  TensorLayout layout = layoutOf(argument);
   int64_t bytes = std::max(1u, tensor.getElementTypeBitWidth() / 8), align = 16;
   auto keep = [&](int64_t multiple) {
     if (multiple > 0)
       align = std::min<int64_t>(align, (multiple & -multiple) * bytes);
   };
+  keep(layout.offset.getLargestKnownDivisor());
   SmallVector<Value> offsets, dynamicStrides, bounds;
   SmallVector<int64_t> strides, bounded, clamped;
   for (auto [i, dim] : llvm::enumerate(dims)) {
@@ -60,9 +61,8 @@ Value SpaceEmitter::loadDepth(BlockArgument argument, const Mapping &mapping) {
                  : dim.kind == Dim::Column ? space.rank() - 1
                                            : depthId();
     AffineExpr stride =
-        getAffineConstantExpr(std::max<int64_t>(dim.unit, 1), b.getContext());
-    for (unsigned d = mapping.size(); d-- > 0 && mapping[d] != id;)
-      stride = stride * shape.getResult(d);
+        layout.strides[llvm::find(mapping, id) - mapping.begin()] *
+        std::max<int64_t>(dim.unit, 1);
     offsets.push_back(dim.offset ? dim.offset : i32(b, 0));
     if (auto constant = dyn_cast<AffineConstantExpr>(stride)) {
       strides.push_back(constant.getValue());
@@ -89,8 +89,8 @@ Value SpaceEmitter::loadDepth(BlockArgument argument, const Mapping &mapping) {
       keep(dim.size.getLargestKnownDivisor());
   }
   return tile::LoadOp::create(b, blockType(mapping, tensor.getElementType()),
-                              pointers.inputs[argument.getArgNumber()], offsets,
-                              dynamicStrides, bounds, Value(), strides, bounded,
+                              pointerOf(argument), offsets, dynamicStrides,
+                              bounds, Value(), strides, bounded,
                               std::max(align, bytes), clamped);
 }
 

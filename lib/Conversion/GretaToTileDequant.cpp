@@ -19,6 +19,12 @@
 using namespace mlir;
 using namespace greta;
 
+/// Elements between rows of packed weights, or of what they share: constant,
+/// as the depth is.
+static int64_t rowStrideOf(const TensorLayout &layout) {
+  return cast<AffineConstantExpr>(layout.strides.front()).getValue();
+}
+
 /// How the dimensions of the block index something that `perElement` weights
 /// share.
 struct SpaceEmitter::Packed {
@@ -56,16 +62,20 @@ struct SpaceEmitter::Packed {
 Value SpaceEmitter::loadPacked(Value v, const Packed &packed) {
   auto argument = cast<BlockArgument>(v);
   auto tensor = cast<RankedTensorType>(v.getType());
+  TensorLayout layout = layoutOf(argument);
+  int64_t rowStride = rowStrideOf(layout);
   SmallVector<Value> offsets, bounds;
   SmallVector<int64_t> strides, bounded, divisors;
   int64_t align = 16, bytes = tensor.getElementTypeBitWidth() / 8;
   auto keep = [&](int64_t multiple) {
-    align = std::min(align, (multiple & -multiple) * bytes);
+    if (multiple)
+      align = std::min(align, (multiple & -multiple) * bytes);
   };
+  keep(layout.offset.getLargestKnownDivisor());
   for (auto [i, dim, along] : llvm::enumerate(dims, packed.alongs)) {
     bool moves = along.isRow || along.isDepth;
     offsets.push_back(moves && dim.offset ? dim.offset : i32(b, 0));
-    strides.push_back(along.isRow ? tensor.getDimSize(1) : along.stride);
+    strides.push_back(along.isRow ? rowStride : along.stride);
     divisors.push_back(along.divisor);
     if (moves && dim.masked) {
       bounded.push_back(i);
@@ -80,9 +90,9 @@ Value SpaceEmitter::loadPacked(Value v, const Packed &packed) {
   if (packed.isShared)
     align = bytes;
   auto type = RankedTensorType::get(packed.shape(), tensor.getElementType());
-  auto load = tile::LoadOp::create(
-      b, type, pointers.inputs[argument.getArgNumber()], offsets, ValueRange(),
-      bounds, Value(), strides, bounded, align);
+  auto load =
+      tile::LoadOp::create(b, type, pointerOf(argument), offsets, ValueRange(),
+                           bounds, Value(), strides, bounded, align);
   load.setDivisors(divisors);
   return load;
 }
@@ -156,14 +166,17 @@ Value SpaceEmitter::computeDequantBlock(DequantOp op) {
   };
   /// `count` elements along the depth, which `each` weights share.
   auto load = [&](Value v, int64_t count, int64_t each) -> Value {
+    auto argument = cast<BlockArgument>(v);
     auto tensor = cast<RankedTensorType>(v.getType());
-    int64_t stride = tensor.getDimSize(1);
+    TensorLayout layout = layoutOf(argument);
+    int64_t stride = rowStrideOf(layout);
+    int64_t first = layout.offset.getLargestKnownDivisor();
     int64_t bytes = tensor.getElementTypeBitWidth() / 8;
     SmallVector<int64_t> shape = {count, row.extent}, bounded, clamped;
     SmallVector<Value> bounds;
     if (depth.masked && count > 1) {
       bounded.push_back(0);
-      bounds.push_back(i32(b, stride));
+      bounds.push_back(i32(b, tensor.getDimSize(1)));
     }
     if (row.masked) {
       bounded.push_back(1);
@@ -171,9 +184,11 @@ Value SpaceEmitter::computeDequantBlock(DequantOp op) {
       bounds.push_back(scalars.get(b, row.size));
     }
     int64_t aligned = std::min({stride & -stride, count, 16 / bytes});
+    if (first)
+      aligned = std::min(aligned, first & -first);
     return tile::LoadOp::create(
         b, RankedTensorType::get(shape, tensor.getElementType()),
-        pointers.inputs[cast<BlockArgument>(v).getArgNumber()],
+        pointerOf(argument),
         ValueRange{divided(each), row.offset ? row.offset : i32(b, 0)},
         ValueRange(), bounds, Value(), ArrayRef<int64_t>{1, stride}, bounded,
         aligned * bytes, clamped);

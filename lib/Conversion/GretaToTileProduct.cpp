@@ -25,6 +25,7 @@ Value SpaceEmitter::loadMatrix(Value v, bool transposed, Value row,
   auto argument = cast<BlockArgument>(v);
   auto tensor = cast<RankedTensorType>(v.getType());
   AffineMap stored = shapeOfArgument(argument.getArgNumber());
+  TensorLayout layout = layoutOf(argument);
   MatmulOp matmul = space.matmul;
   AffineExpr depth =
       stored.getResult(isB ? matmul.dimKOfB() : matmul.dimKOfA());
@@ -40,16 +41,18 @@ Value SpaceEmitter::loadMatrix(Value v, bool transposed, Value row,
     if (multiple > 0)
       align = std::min<int64_t>(align, multiple & -multiple);
   };
-  // Along `fast` elements are neighbours; the stride of the other is its size.
+  // Along `fast` elements are neighbours.
   unsigned fast = transposed ? 0 : 1;
+  AffineExpr stride = layout.strides[tensor.getRank() - 2];
   strides[fast] = 1;
-  if (auto constant = dyn_cast<AffineConstantExpr>(sizes[fast])) {
+  if (auto constant = dyn_cast<AffineConstantExpr>(stride)) {
     strides[1 - fast] = constant.getValue();
   } else {
     strides[1 - fast] = ShapedType::kDynamic;
-    dynamicStrides.push_back(scalars.get(b, sizes[fast]));
+    dynamicStrides.push_back(scalars.get(b, stride));
   }
-  keep(sizes[fast].getLargestKnownDivisor() * bytes);
+  for (AffineExpr multiple : {sizes[fast], stride, layout.offset})
+    keep(multiple.getLargestKnownDivisor() * bytes);
   keep(block[fast] * bytes);
   // What lies beyond M or N goes into products that nobody keeps.
   SmallVector<int64_t> clamped;
@@ -65,15 +68,14 @@ Value SpaceEmitter::loadMatrix(Value v, bool transposed, Value row,
   // The leading dimensions of A are the space's; B may have none of them.
   Mapping mapping = identityMapping(tensor.getRank());
   if (!batch.empty() && (!isB || matmul.hasBatchedB()))
-    keep(sizes[0].getLargestKnownDivisor() * sizes[1].getLargestKnownDivisor() *
-         bytes);
+    for (AffineExpr multiple : ArrayRef(layout.strides).drop_back(2))
+      keep(multiple.getLargestKnownDivisor() * bytes);
   else
     mapping.clear();
   return tile::LoadOp::create(
       b, RankedTensorType::get(block, tensor.getElementType()),
-      inBatch(pointers.inputs[argument.getArgNumber()], stored, mapping),
-      offsets, dynamicStrides, bounds, Value(), strides, bounded,
-      std::max(align, bytes), clamped);
+      inBatch(pointerOf(argument), layout, mapping), offsets, dynamicStrides,
+      bounds, Value(), strides, bounded, std::max(align, bytes), clamped);
 }
 
 SpaceEmitter::Operand SpaceEmitter::operandOf(MatmulOp op, unsigned number) {

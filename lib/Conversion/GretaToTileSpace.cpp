@@ -255,19 +255,43 @@ AffineMap SpaceEmitter::shapeOfArgument(unsigned index) {
   return cast<AffineMapAttr>(kernel.getShapes()[index]).getValue();
 }
 
-/// Elements between neighbours along a dimension of the space in a tensor of
-/// `shape` that `mapping` indexes.
-AffineExpr SpaceEmitter::strideOf(int64_t spaceDim, AffineMap shape,
-                                  const Mapping &mapping) {
-  AffineExpr stride = getAffineConstantExpr(1, kernel.getContext());
-  for (unsigned i = mapping.size(); i-- > 0 && mapping[i] != spaceDim;)
-    stride = stride * shape.getResult(i);
-  return stride;
+TensorLayout SpaceEmitter::layoutOf(BlockArgument argument) {
+  return TensorLayout::of(kernel, argument.getArgNumber());
+}
+
+/// Views begin somewhere in a buffer: where, is computed before anything else.
+Value SpaceEmitter::pointerOf(BlockArgument argument) {
+  unsigned number = argument.getArgNumber();
+  Value view = views.lookup(number);
+  return view ? view : pointers.inputs[number];
+}
+
+void SpaceEmitter::locateViews() {
+  for (BlockArgument argument : region.getArguments()) {
+    AffineExpr offset = layoutOf(argument).offset;
+    if (argument.use_empty() ||
+        offset == getAffineConstantExpr(0, kernel.getContext()))
+      continue;
+    auto fixed = dyn_cast<AffineConstantExpr>(offset);
+    Value elements =
+        fixed
+            ? arith::ConstantIntOp::create(b, fixed.getValue(), 64).getResult()
+            : arith::ExtSIOp::create(b, b.getI64Type(), scalars.get(b, offset));
+    views[argument.getArgNumber()] =
+        tile::PtrAddOp::create(b, pointerOf(argument), elements);
+  }
+}
+
+/// Elements between neighbours along a dimension of the space in a tensor that
+/// `mapping` indexes.
+static AffineExpr strideOf(int64_t spaceDim, const TensorLayout &layout,
+                           const Mapping &mapping) {
+  return layout.strides[llvm::find(mapping, spaceDim) - mapping.begin()];
 }
 
 /// `pointer` at the tensor's part that belongs to this workgroup's product,
 /// moved before all loops.
-Value SpaceEmitter::inBatch(Value pointer, AffineMap shape,
+Value SpaceEmitter::inBatch(Value pointer, const TensorLayout &layout,
                             const Mapping &mapping) {
   OpBuilder::InsertionGuard guard(b);
   while (auto around =
@@ -280,7 +304,7 @@ Value SpaceEmitter::inBatch(Value pointer, AffineMap shape,
     auto wide = [&](Value value) -> Value {
       return arith::ExtSIOp::create(b, b.getI64Type(), value);
     };
-    AffineExpr stride = strideOf(last, shape, mapping);
+    AffineExpr stride = strideOf(last, layout, mapping);
     auto fixed = dyn_cast<AffineConstantExpr>(stride);
     Value elements =
         fixed
@@ -302,7 +326,7 @@ struct SpaceEmitter::Access {
 /// `align` is what base, strides, offsets and the bound along the run keep:
 /// the largest power of two up to 16 bytes.
 SpaceEmitter::Access SpaceEmitter::access(RankedTensorType tensor,
-                                          AffineMap shape,
+                                          const TensorLayout &layout,
                                           const Mapping &mapping, Value below) {
   Access result;
   int64_t bytes = std::max(1u, tensor.getElementTypeBitWidth() / 8);
@@ -311,6 +335,7 @@ SpaceEmitter::Access SpaceEmitter::access(RankedTensorType tensor,
     if (multiple > 0)
       unit = std::min<int64_t>(unit, multiple & -multiple);
   };
+  keep(layout.offset.getLargestKnownDivisor() * bytes);
   AffineExpr one = getAffineConstantExpr(1, kernel.getContext());
   bool isHalf = llvm::is_contained(mapping, space.rank());
   for (auto [i, dim] : llvm::enumerate(dims)) {
@@ -321,7 +346,7 @@ SpaceEmitter::Access SpaceEmitter::access(RankedTensorType tensor,
     }
     AffineExpr stride = one;
     if (dim.kind == Dim::Group)
-      stride = strideOf(space.groups[dim.group].back(), shape, mapping);
+      stride = strideOf(space.groups[dim.group].back(), layout, mapping);
     else if (space.pairs == Space::Pairs::Neighbours && !isHalf)
       stride = dim.kind == Dim::Column ? one * 2 : one;
     else if (dim.kind == Dim::Pair)
@@ -358,7 +383,7 @@ SpaceEmitter::Access SpaceEmitter::access(RankedTensorType tensor,
   }
   for (const Dim &dim : batch)
     if (isMapped(dim, mapping))
-      keep(strideOf(space.groups[dim.group].back(), shape, mapping)
+      keep(strideOf(space.groups[dim.group].back(), layout, mapping)
                .getLargestKnownDivisor() *
            bytes);
   result.align = std::max(unit, bytes);
@@ -370,7 +395,8 @@ Value SpaceEmitter::load(BlockArgument argument, const Mapping &mapping) {
   Type element = tensor.getElementType();
   if (hasDepth(mapping))
     return loadDepth(argument, mapping);
-  Access a = access(tensor, shapeOfArgument(argument.getArgNumber()), mapping);
+  TensorLayout layout = layoutOf(argument);
+  Access a = access(tensor, layout, mapping);
   // Where columns end inside a block that is reduced, the rest is neutral.
   Value other;
   if (space.hasReduction && hasColumns(mapping) && dims[columnDim].masked) {
@@ -383,8 +409,7 @@ Value SpaceEmitter::load(BlockArgument argument, const Mapping &mapping) {
       other = arith::ConstantOp::create(b, b.getZeroAttr(element));
     }
   }
-  Value pointer = inBatch(pointers.inputs[argument.getArgNumber()],
-                          shapeOfArgument(argument.getArgNumber()), mapping);
+  Value pointer = inBatch(pointerOf(argument), layout, mapping);
   return tile::LoadOp::create(b, blockType(mapping, element), pointer,
                               a.offsets, a.dynamicStrides, a.bounds, other,
                               a.strides, a.bounded, a.align);
@@ -398,12 +423,11 @@ Value SpaceEmitter::computeSumParts(SumPartsOp op) {
   for (int64_t i = 0, n = op.getSplit(); i < n; ++i) {
     Value below = arith::MulIOp::create(b, i32(b, i),
                                         scalars.get(b, space.shape.front()));
-    Access a = access(tensor, shapeOfArgument(argument.getArgNumber()),
-                      identity, below);
-    parts.push_back(tile::LoadOp::create(
-        b, blockType(identity, tensor.getElementType()),
-        pointers.inputs[argument.getArgNumber()], a.offsets, a.dynamicStrides,
-        a.bounds, Value(), a.strides, a.bounded, a.align));
+    Access a = access(tensor, layoutOf(argument), identity, below);
+    parts.push_back(
+        tile::LoadOp::create(b, blockType(identity, tensor.getElementType()),
+                             pointerOf(argument), a.offsets, a.dynamicStrides,
+                             a.bounds, Value(), a.strides, a.bounded, a.align));
   }
   Value sum = parts.front();
   for (Value next : ArrayRef<Value>(parts).drop_front())
@@ -415,15 +439,15 @@ Value SpaceEmitter::computeSumParts(SumPartsOp op) {
 
 void SpaceEmitter::store(unsigned output, Value v) {
   auto tensor = cast<RankedTensorType>(v.getType());
-  AffineMap shape = AffineMap::get(0, shapeOfArgument(0).getNumSymbols(),
-                                   space.shape, kernel.getContext());
+  TensorLayout layout =
+      TensorLayout::contiguous(space.shape, kernel.getContext());
   Value block = broadcastTo(value(v, identity), shapeOf(identity));
   Value below;
   if (split > 1)
     below = arith::MulIOp::create(b, part, scalars.get(b, rowsOfProduct()));
-  Access a = access(tensor, shape, identity, below);
+  Access a = access(tensor, layout, identity, below);
   tile::StoreOp::create(
-      b, block, inBatch(pointers.outputs[output], shape, identity), a.offsets,
+      b, block, inBatch(pointers.outputs[output], layout, identity), a.offsets,
       a.dynamicStrides, a.bounds, a.strides, a.bounded, a.align);
 }
 
@@ -546,6 +570,7 @@ void SpaceEmitter::emitOutputs() {
 }
 
 void SpaceEmitter::emit(Value index) {
+  locateViews();
   locate(index);
   unsigned numStages = 0;
   for (Value v : region.front().getTerminator()->getOperands())

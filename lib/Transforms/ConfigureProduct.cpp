@@ -11,6 +11,7 @@
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include <cmath>
+#include <numeric>
 
 using namespace mlir;
 using namespace greta;
@@ -346,6 +347,17 @@ Problem greta::problemOf(const Space &space) {
     return std::min<int64_t>(16,
                              powerPart(std::max<int64_t>(divisor, 1)) * bytes);
   };
+  // Of the rows of an operand as it is stored, and of where they begin.
+  auto kernel = cast<KernelOp>(matmul->getParentOp());
+  auto keptBy = [&](Value operand, int64_t row) {
+    auto argument = dyn_cast<BlockArgument>(operand);
+    if (!argument || !kernel.getView(argument.getArgNumber()))
+      return alignOf(row);
+    TensorLayout layout = TensorLayout::of(kernel, argument.getArgNumber());
+    for (AffineExpr multiple : ArrayRef(layout.strides).drop_back())
+      row = std::gcd(row, multiple.getLargestKnownDivisor());
+    return alignOf(std::gcd(row, layout.offset.getLargestKnownDivisor()));
+  };
   int64_t alongK = ShapedType::isDynamic(k) ? 1 : k;
   Problem problem{
       sizeOf(m),
@@ -360,8 +372,10 @@ Problem greta::problemOf(const Space &space) {
       batch,
       head,
       space.heads ? within : 0,
-      alignOf(matmul.getTransposeA() ? m.getLargestKnownDivisor() : alongK),
-      alignOf(matmul.getTransposeB() ? alongK : n.getLargestKnownDivisor())};
+      keptBy(matmul.getA(),
+             matmul.getTransposeA() ? m.getLargestKnownDivisor() : alongK),
+      keptBy(matmul.getB(),
+             matmul.getTransposeB() ? alongK : n.getLargestKnownDivisor())};
   for (unsigned number : {0u, 1u}) {
     Value operand = matmul->getOperand(number);
     problem.loaded[number] =

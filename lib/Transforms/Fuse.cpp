@@ -42,7 +42,6 @@ private:
   void emitSpace(const Cluster &cluster, Region &region,
                  const IRMapping &arguments);
   Value materialize(Value value);
-  Value materializeExpand(tensor::ExpandShapeOp expand, Value source);
   AffineMap shapeOf(Value value) const { return shapes.at(value); }
 
   func::FuncOp function;
@@ -53,9 +52,11 @@ private:
 };
 } // namespace
 
-Value Emitter::materializeExpand(tensor::ExpandShapeOp expand, Value source) {
+SmallVector<OpFoldResult> greta::sizesOf(OpBuilder &builder, Location loc,
+                                         func::FuncOp function,
+                                         RankedTensorType type,
+                                         AffineMap shape) {
   SmallVector<OpFoldResult> sizes;
-  RankedTensorType type = expand.getResultType();
   // Symbols are dimensions of arguments.
   SmallVector<Value> symbols;
   auto definitions = type.hasStaticShape()
@@ -66,19 +67,18 @@ Value Emitter::materializeExpand(tensor::ExpandShapeOp expand, Value source) {
     int64_t argument = cast<IntegerAttr>(entry[0]).getInt();
     int64_t dim = cast<IntegerAttr>(entry[1]).getInt();
     symbols.push_back(builder.createOrFold<tensor::DimOp>(
-        expand.getLoc(), function.getArgument(argument), dim));
+        loc, function.getArgument(argument), dim));
   }
-  for (auto [dim, extent] :
-       llvm::enumerate(shapeOf(expand.getResult()).getResults()))
+  for (auto [dim, extent] : llvm::enumerate(shape.getResults()))
     sizes.push_back(type.isDynamicDim(dim)
                         ? OpFoldResult(affine::expandAffineExpr(
-                              builder, expand.getLoc(), extent, {}, symbols))
+                              builder, loc, extent, {}, symbols))
                         : builder.getIndexAttr(type.getDimSize(dim)));
-  return tensor::ExpandShapeOp::create(builder, expand.getLoc(), type, source,
-                                       expand.getReassociationIndices(), sizes);
+  return sizes;
 }
 
-/// The value in the new body: an argument, a kernel's result, or a view.
+/// The value in the new body: an argument, a kernel's result, or a view of
+/// either other than a slice.
 Value Emitter::materialize(Value value) {
   if (Value known = buffers.lookupOrNull(value))
     return known;
@@ -87,7 +87,11 @@ Value Emitter::materialize(Value value) {
     return value;
   Value source = materialize(op->getOperand(0)), result;
   if (auto expand = dyn_cast<tensor::ExpandShapeOp>(op)) {
-    result = materializeExpand(expand, source);
+    result = tensor::ExpandShapeOp::create(
+        builder, expand.getLoc(), expand.getResultType(), source,
+        expand.getReassociationIndices(),
+        sizesOf(builder, expand.getLoc(), function, expand.getResultType(),
+                shapeOf(value)));
   } else {
     IRMapping operands;
     operands.map(op->getOperand(0), source);
@@ -145,11 +149,16 @@ void Emitter::emitKernel(ArrayRef<Cluster> clusters) {
   }
 
   SmallVector<Value> operands;
-  SmallVector<Attribute> shapeMaps;
+  SmallVector<Attribute> shapeMaps, views;
   SmallVector<Type> resultTypes;
   SmallVector<Location> locations;
   for (Value input : inputs) {
-    operands.push_back(materialize(input));
+    std::optional<Place> place;
+    if (isSliced(input))
+      place = placeOf(input, shapes);
+    operands.push_back(materialize(place ? place->buffer : input));
+    views.push_back(place ? Attribute(AffineMapAttr::get(place->view()))
+                          : builder.getUnitAttr());
     shapeMaps.push_back(AffineMapAttr::get(shapeOf(input)));
     locations.push_back(input.getLoc());
   }
@@ -157,10 +166,10 @@ void Emitter::emitKernel(ArrayRef<Cluster> clusters) {
     shapeMaps.push_back(AffineMapAttr::get(shapeOf(output)));
     resultTypes.push_back(output.getType());
   }
-  auto kernel =
-      KernelOp::create(builder, clusters[0].ops[0]->getLoc(), resultTypes,
-                       operands, builder.getArrayAttr(shapeMaps), nullptr,
-                       /*spacesCount=*/clusters.size());
+  auto kernel = KernelOp::create(
+      builder, clusters[0].ops[0]->getLoc(), resultTypes, operands,
+      builder.getArrayAttr(shapeMaps), viewsAttribute(views), nullptr,
+      /*spacesCount=*/clusters.size());
   for (auto [cluster, region] : llvm::zip(clusters, kernel.getSpaces())) {
     Block &block = region.emplaceBlock();
     IRMapping arguments;

@@ -8,9 +8,11 @@
 
 #include "greta/Transforms/Space.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/AffineMap.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/SmallVector.h"
+#include <optional>
 
 namespace greta {
 
@@ -31,6 +33,37 @@ bool isCompute(mlir::Operation *op);
 /// by `ops` than when a kernel before does (FuseOperands.cpp).
 bool paysInProduct(MatmulOp matmul, unsigned number,
                    llvm::ArrayRef<mlir::Operation *> ops);
+
+/// Sizes of a tensor for an op that makes it, over dimensions of arguments.
+llvm::SmallVector<mlir::OpFoldResult> sizesOf(mlir::OpBuilder &builder,
+                                              mlir::Location loc,
+                                              mlir::func::FuncOp function,
+                                              mlir::RankedTensorType type,
+                                              mlir::AffineMap shape);
+
+/// Where a view has its elements (FuseSlices.cpp).
+struct Place {
+  mlir::Value buffer;
+  TensorLayout layout;
+  unsigned symbols;
+  /// As greta.kernel has it.
+  mlir::AffineMap view() const;
+};
+
+/// Whether some tensor.extract_slice is between a value and its buffer.
+bool isSliced(mlir::Value value);
+
+/// Follows views to the buffer; none where its elements do not lie in regular
+/// distances, or rows not as neighbours.
+std::optional<Place> placeOf(mlir::Value value, const Shapes &shapes);
+
+/// Reports a slice that no kernel can read where it lies.
+mlir::LogicalResult checkSlice(mlir::tensor::ExtractSliceOp slice,
+                               const Shapes &shapes);
+
+/// Slices of what is computed become computations of slices where that lets
+/// something fuse; those that are left have places.
+void normalizeSlices(mlir::func::FuncOp function, Shapes &shapes);
 
 /// Step 1: checks that every op is understood, and leaves transparent ops
 /// (with one use each), views, compute ops and index arithmetic. Every result

@@ -26,8 +26,8 @@ bool greta::isTransparent(Operation *op) {
 }
 
 bool greta::isView(Operation *op) {
-  return isa<tensor::ExpandShapeOp, tensor::CollapseShapeOp, tensor::CastOp>(
-      op);
+  return isa<tensor::ExpandShapeOp, tensor::CollapseShapeOp, tensor::CastOp,
+             tensor::ExtractSliceOp>(op);
 }
 
 bool greta::isCompute(Operation *op) {
@@ -84,8 +84,9 @@ static LogicalResult checkOp(Operation *op) {
     return success();
   return op->emitOpError(
       "has no kernel; write it with greta ops, elementwise arith and math, "
-      "linalg.broadcast and tensor.expand_shape or collapse_shape, or compile "
-      "for the target 'host'");
+      "linalg.broadcast and tensor.expand_shape, collapse_shape or "
+      "extract_slice, "
+      "or compile for the target 'host'");
 }
 
 /// A tensor<T> with a scalar constant's value.
@@ -144,7 +145,7 @@ static void copyResults(func::FuncOp function, Shapes &shapes) {
     Value root = operand.get();
     while (root.getDefiningOp() && isView(root.getDefiningOp()))
       root = root.getDefiningOp()->getOperand(0);
-    bool ownBuffer = root.getDefiningOp() &&
+    bool ownBuffer = root.getDefiningOp() && !isSliced(operand.get()) &&
                      !isTransparent(root.getDefiningOp()) &&
                      roots.insert(root).second;
     if (ownBuffer)
@@ -311,8 +312,12 @@ LogicalResult greta::normalizeForFusion(func::FuncOp function, Shapes &shapes) {
       if (isa<RankedTensorType>(value.getType()) && !shapes.at(value))
         return op.emitOpError("has an extent that follows from no argument; "
                               "derive it from a tensor.dim of an argument");
+    if (auto slice = dyn_cast<tensor::ExtractSliceOp>(op))
+      if (failed(checkSlice(slice, shapes)))
+        return failure();
   }
   replaceBroadcasts(function, shapes);
+  normalizeSlices(function, shapes);
   moveHeads(function, shapes);
   eraseDead(block);
   for (auto empty : block.getOps<tensor::EmptyOp>())

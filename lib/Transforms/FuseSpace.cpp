@@ -161,6 +161,39 @@ int64_t Space::headSize() const {
   return heads ? HeadsOp(heads).getType().getDimSize(2) : 1;
 }
 
+TensorLayout TensorLayout::contiguous(ArrayRef<AffineExpr> shape,
+                                      MLIRContext *context) {
+  TensorLayout layout;
+  layout.offset = getAffineConstantExpr(0, context);
+  layout.strides.resize(shape.size());
+  AffineExpr stride = getAffineConstantExpr(1, context);
+  for (unsigned dim = shape.size(); dim-- > 0;) {
+    layout.strides[dim] = stride;
+    stride = stride * shape[dim];
+  }
+  return layout;
+}
+
+TensorLayout TensorLayout::of(KernelOp kernel, unsigned input) {
+  AffineMap view = kernel.getView(input);
+  if (!view)
+    return contiguous(
+        cast<AffineMapAttr>(kernel.getShapes()[input]).getValue().getResults(),
+        kernel.getContext());
+  TensorLayout layout;
+  layout.strides.assign(view.getResults().drop_back().begin(),
+                        view.getResults().drop_back().end());
+  layout.offset = view.getResults().back();
+  return layout;
+}
+
+ArrayAttr greta::viewsAttribute(ArrayRef<Attribute> views) {
+  if (llvm::none_of(views,
+                    [](Attribute view) { return isa<AffineMapAttr>(view); }))
+    return ArrayAttr();
+  return ArrayAttr::get(views.front().getContext(), views);
+}
+
 static AffineExpr product(ArrayRef<AffineExpr> factors, MLIRContext *context) {
   AffineExpr result = getAffineConstantExpr(1, context);
   for (AffineExpr factor : factors)
@@ -185,16 +218,18 @@ AffineExpr Space::size(MLIRContext *context) const {
   return product(shape, context);
 }
 
-/// Row dimensions next to each other that every mapping has both or neither of.
-static SmallVector<SmallVector<int64_t>> groupRows(int64_t rank,
-                                                   ArrayRef<Mapping> mappings) {
+/// Row dimensions next to each other that every mapping has both or neither of,
+/// and that no view holds `apart` from the one before.
+static SmallVector<SmallVector<int64_t>>
+groupRows(int64_t rank, ArrayRef<Mapping> mappings,
+          const llvm::SmallDenseSet<int64_t> &apart) {
   SmallVector<SmallVector<int64_t>> groups;
   for (int64_t dim = 0; dim + 1 < rank; ++dim) {
-    bool together =
-        dim > 0 && llvm::all_of(mappings, [&](const Mapping &mapping) {
-          return llvm::is_contained(mapping, dim) ==
-                 llvm::is_contained(mapping, dim - 1);
-        });
+    bool together = dim > 0 && !apart.contains(dim) &&
+                    llvm::all_of(mappings, [&](const Mapping &mapping) {
+                      return llvm::is_contained(mapping, dim) ==
+                             llvm::is_contained(mapping, dim - 1);
+                    });
     if (!together)
       groups.emplace_back();
     groups.back().push_back(dim);
@@ -254,10 +289,25 @@ static FailureOr<Space> analyzeSpace(KernelOp kernel, Region &region,
                  space.pairs == Space::Pairs::None &&
                  region.front().getOps<DequantOp>().empty() &&
                  region.front().getOps<SumPartsOp>().empty();
+  llvm::SmallDenseSet<int64_t> apart;
+  auto noteView = [&](Value value, const Mapping &mapping) {
+    unsigned input = cast<BlockArgument>(value).getArgNumber();
+    if (!kernel.getView(input))
+      return;
+    ArrayRef<AffineExpr> extents =
+        cast<AffineMapAttr>(kernel.getShapes()[input]).getValue().getResults();
+    TensorLayout layout = TensorLayout::of(kernel, input);
+    for (unsigned i = 1; i < mapping.size(); ++i)
+      if (layout.strides[i - 1] != layout.strides[i] * extents[i]) {
+        apart.insert(mapping[i]);
+        space.isFlat = false;
+      }
+  };
   auto note = [&](Value value, const Mapping &mapping) {
     if (!isa<BlockArgument>(value))
       return;
     mappings.push_back(mapping);
+    noteView(value, mapping);
     unsigned bits =
         cast<RankedTensorType>(value.getType()).getElementTypeBitWidth();
     space.narrowest = std::min(space.narrowest, bits);
@@ -286,8 +336,21 @@ static FailureOr<Space> analyzeSpace(KernelOp kernel, Region &region,
                          llvm::seq<int64_t>(0, space.matmul.getBatchRank()));
     if (space.matmul.getTransposeA())
       mappings.push_back({rank - 2});
+    Mapping rows = identityMapping(rank);
+    rows.back() = rank; // K
+    for (MatmulOp product : space.products()) {
+      if (isArgument(product.getA()) && !product.getTransposeA())
+        noteView(product.getA(), rows);
+      // Of B and a turned A only the batch are rows of the space.
+      for (Value operand : {Value(product.getA()), Value(product.getB())}) {
+        int64_t operandRank =
+            cast<RankedTensorType>(operand.getType()).getRank();
+        if (isArgument(operand) && operandRank == rank)
+          noteView(operand, identityMapping(rank - 2));
+      }
+    }
   }
-  space.groups = groupRows(rank, mappings);
+  space.groups = groupRows(rank, mappings, apart);
   if (space.heads)
     space.groups = {{0}, {1}};
   return space;

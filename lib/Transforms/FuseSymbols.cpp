@@ -208,6 +208,19 @@ LogicalResult ShapeAnalysis::visit(Operation *op) {
     return visitReshape(op, expand.getSrc(), expand.getResult(),
                         expand.getReassociationIndices());
   }
+  if (auto slice = dyn_cast<tensor::ExtractSliceOp>(op)) {
+    llvm::SmallBitVector dropped = slice.getDroppedDims();
+    unsigned next = 0;
+    for (auto [dim, size] : llvm::enumerate(slice.getMixedSizes())) {
+      if (dropped.test(dim))
+        continue;
+      unsigned kept = extent(slice.getResult(), next++);
+      if (auto value = dyn_cast<Value>(size);
+          value && failed(unify(op, kept, index(value))))
+        return failure();
+    }
+    return success();
+  }
   if (auto cast = dyn_cast<tensor::CastOp>(op))
     return unifyShapes(op, cast.getSource(), cast.getResult());
   if (auto broadcast = dyn_cast<linalg::BroadcastOp>(op)) {

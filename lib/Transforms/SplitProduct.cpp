@@ -44,11 +44,16 @@ class KernelBuilder {
 public:
   KernelBuilder(KernelOp from) : from(from), b(from) {}
 
-  /// `inner`, a value of the old region, becomes the operand `tensor`.
-  void addInput(Value inner, Value tensor, AffineMap shape) {
+  /// `inner`, a value of the old region, becomes the operand `tensor`, whole
+  /// or a view.
+  void addInput(Value inner, Value tensor, AffineMap shape,
+                AffineMap view = {}) {
     inners.push_back(inner);
     operands.push_back(tensor);
     shapes.push_back(AffineMapAttr::get(shape));
+    types.push_back(view ? inner.getType() : tensor.getType());
+    views.push_back(view ? Attribute(AffineMapAttr::get(view))
+                         : b.getUnitAttr());
   }
   /// The old kernel's arguments among what `ops` use.
   void addInputs(ArrayRef<Operation *> ops) {
@@ -58,7 +63,7 @@ public:
     for (auto [i, argument] :
          llvm::enumerate(from.getSpaces().front().getArguments()))
       if (used.contains(argument))
-        addInput(argument, from.getInputs()[i], shapeOf(i));
+        addInput(argument, from.getInputs()[i], shapeOf(i), from.getView(i));
   }
   AffineMap shapeOf(unsigned i) {
     return cast<AffineMapAttr>(from.getShapes()[i]).getValue();
@@ -67,12 +72,13 @@ public:
   KernelOp create(TypeRange results, ArrayRef<AffineMap> resultShapes) {
     for (AffineMap shape : resultShapes)
       shapes.push_back(AffineMapAttr::get(shape));
-    auto kernel = KernelOp::create(b, from.getLoc(), results, operands,
-                                   b.getArrayAttr(shapes), nullptr,
-                                   /*spacesCount=*/1);
+    auto kernel =
+        KernelOp::create(b, from.getLoc(), results, operands,
+                         b.getArrayAttr(shapes), viewsAttribute(views), nullptr,
+                         /*spacesCount=*/1);
     Block &block = kernel.getSpaces().front().emplaceBlock();
-    for (auto [inner, operand] : llvm::zip(inners, operands))
-      mapping.map(inner, block.addArgument(operand.getType(), from.getLoc()));
+    for (auto [inner, type] : llvm::zip(inners, types))
+      mapping.map(inner, block.addArgument(type, from.getLoc()));
     b.setInsertionPointToEnd(&block);
     return kernel;
   }
@@ -83,7 +89,8 @@ public:
 
 private:
   SmallVector<Value> inners, operands;
-  SmallVector<Attribute> shapes;
+  SmallVector<Type> types;
+  SmallVector<Attribute> shapes, views;
 };
 } // namespace
 

@@ -66,6 +66,19 @@ SOURCES = {
         ),
         LOCATION + ".*(64.*32|32.*64)",
     ),
+    "slice at a dynamic offset": (
+        function(
+            "%i = arith.constant 0 : index\n%n = tensor.dim %x, %i : tensor<?x64xf32>\n%s = tensor.extract_slice %x[0, %n] [%n, 32] [1, 1] : tensor<?x64xf32> to tensor<?x32xf32>\n"
+            "%0 = greta.softmax %s : tensor<?x32xf32> -> tensor<?x32xf32>",
+            "%x: tensor<?x64xf32>",
+            "tensor<?x32xf32>",
+        ),
+        LOCATION + ".*constant offset",
+    ),
+    "slice of dynamic columns": (
+        function("%0 = tensor.extract_slice %x[0, 0] [4, 32] [1, 1] : tensor<4x?xf32> to tensor<4x32xf32>", "%x: tensor<4x?xf32>", "tensor<4x32xf32>"),
+        LOCATION + ".*dimension 1, whose extent is dynamic",
+    ),
     "unsupported element type": (
         function("%0 = greta.softmax %x : tensor<?x64xf64> -> tensor<?x64xf64>", "%x: tensor<?x64xf64>", "tensor<?x64xf64>"),
         LOCATION + ".*f64|" + LOCATION + ".*(f32|float)",

@@ -13,6 +13,7 @@ import cases
 import epilogues
 import prologues
 import products
+import slices
 import tiled
 import typed
 from greta_runtime import GretaError, Package, Runtime
@@ -22,7 +23,7 @@ def report(**line):
     print(json.dumps(line), flush=True)
 
 
-MODULES = {"product": products, "tiled": tiled, "epilogue": epilogues, "prologue": prologues, "typed": typed}
+MODULES = {"product": products, "tiled": tiled, "epilogue": epilogues, "prologue": prologues, "slice": slices, "typed": typed}
 
 
 def by_name(name):

@@ -93,7 +93,8 @@ def GretaWidenProductsPass : Pass<"greta-widen-products", "::mlir::func::FuncOp"
 def GretaFusePass : Pass<"greta-fuse", "::mlir::func::FuncOp"> {
   let summary = "Group the ops of a function into kernels";
   let description = [{
-    Replaces the body of a function by `greta.kernel` ops and views (`tensor.expand_shape`, `collapse_shape`) between them. A
+    Replaces the body of a function by `greta.kernel` ops and views (`tensor.expand_shape`, `collapse_shape`) between them. Slices
+    (`tensor.extract_slice`) are views of the kernels' operands. A
     kernel has one region per index space: row ops and elementwise work of one shape; or a `greta.matmul`, or two of the same A,
     with the elementwise work, swiglu and rope on their results. Spaces that depend on the same kernels share a launch. Constants, broadcasts and cheap elementwise work
     are repeated where they are used. Sets `greta.symbols` and `greta.shapes`, as `greta-annotate-shapes` does. An op that has no

@@ -103,6 +103,22 @@ struct Space {
   mlir::AffineExpr size(mlir::MLIRContext *context) const;
 };
 
+/// Where a kernel's operand has its elements: how many lie between neighbours
+/// along each dimension, and before the first.
+struct TensorLayout {
+  llvm::SmallVector<mlir::AffineExpr, 4> strides;
+  mlir::AffineExpr offset;
+
+  /// Row-major, nothing between or before.
+  static TensorLayout contiguous(llvm::ArrayRef<mlir::AffineExpr> shape,
+                                 mlir::MLIRContext *context);
+  static TensorLayout of(KernelOp kernel, unsigned input);
+};
+
+/// Of one map or unit per operand, what greta.kernel has: null where all are
+/// taken as they are.
+mlir::ArrayAttr viewsAttribute(llvm::ArrayRef<mlir::Attribute> views);
+
 /// The spaces of a kernel; a region that is none gets a diagnostic.
 mlir::FailureOr<llvm::SmallVector<Space>> analyzeSpaces(KernelOp kernel);
 

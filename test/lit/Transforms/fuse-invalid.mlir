@@ -2,7 +2,7 @@
 
 func.func @generic(%x: tensor<4x64xf32>) -> tensor<4x64xf32> {
   %e = tensor.empty() : tensor<4x64xf32>
-  // expected-error@+1 {{has no kernel; write it with greta ops, elementwise arith and math, linalg.broadcast and tensor.expand_shape or collapse_shape, or compile for the target 'host'}}
+  // expected-error@+1 {{has no kernel; write it with greta ops, elementwise arith and math, linalg.broadcast and tensor.expand_shape, collapse_shape or extract_slice, or compile for the target 'host'}}
   %0 = linalg.transpose ins(%x : tensor<4x64xf32>) outs(%e : tensor<4x64xf32>) permutation = [0, 1]
   return %0 : tensor<4x64xf32>
 }
@@ -56,4 +56,50 @@ func.func @truth(%x: tensor<4x64xf32>) -> tensor<4x64xi1> {
 func.func @mask(%m: tensor<4x64xi1>, %x: tensor<4x64xf32>) -> tensor<4x64xf32> {
   %0 = arith.select %m, %x, %x : tensor<4x64xi1>, tensor<4x64xf32>
   return %0 : tensor<4x64xf32>
+}
+
+// -----
+
+func.func @every_other(%x: tensor<4x64xf32>) -> tensor<4x32xf32> {
+  // expected-error@+1 {{has strides other than 1; make the step a dimension with tensor.expand_shape and take a slice of that}}
+  %0 = tensor.extract_slice %x[0, 0] [4, 32] [1, 2] : tensor<4x64xf32> to tensor<4x32xf32>
+  return %0 : tensor<4x32xf32>
+}
+
+// -----
+
+func.func @somewhere(%x: tensor<4x64xf32>) -> tensor<4x32xf32> {
+  %c = arith.constant 0 : index
+  %n = tensor.dim %x, %c : tensor<4x64xf32>
+  // expected-error@+1 {{begins where a kernel cannot know; give it a constant offset, or pass the slice as an argument}}
+  %0 = tensor.extract_slice %x[0, %n] [4, 32] [1, 1] : tensor<4x64xf32> to tensor<4x32xf32>
+  return %0 : tensor<4x32xf32>
+}
+
+// -----
+
+func.func @dynamic_columns(%x: tensor<4x?xf32>) -> tensor<4x32xf32> {
+  // expected-error@+1 {{takes a part of dimension 1, whose extent is dynamic; take all of it, or give its extent in the type}}
+  %0 = tensor.extract_slice %x[0, 0] [4, 32] [1, 1] : tensor<4x?xf32> to tensor<4x32xf32>
+  return %0 : tensor<4x32xf32>
+}
+
+// -----
+
+func.func @dynamic_part(%x: tensor<?x64xf32>, %y: tensor<?x32xf32>) -> tensor<?x32xf32> {
+  %c = arith.constant 0 : index
+  %n = tensor.dim %y, %c : tensor<?x32xf32>
+  // expected-error@+1 {{takes a part of dimension 0, whose extent is dynamic; take all of it, or give its extent in the type}}
+  %0 = tensor.extract_slice %x[0, 32] [%n, 32] [1, 1] : tensor<?x64xf32> to tensor<?x32xf32>
+  return %0 : tensor<?x32xf32>
+}
+
+// -----
+
+func.func @dynamic_size(%x: tensor<4x64xf32>, %y: tensor<?x32xf32>) -> tensor<?x64xf32> {
+  %c = arith.constant 0 : index
+  %n = tensor.dim %y, %c : tensor<?x32xf32>
+  // expected-error@+1 {{takes a dynamic part of dimension 0; give the size in the type}}
+  %0 = tensor.extract_slice %x[0, 0] [%n, 64] [1, 1] : tensor<4x64xf32> to tensor<?x64xf32>
+  return %0 : tensor<?x64xf32>
 }

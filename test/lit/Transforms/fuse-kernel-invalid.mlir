@@ -71,3 +71,54 @@ func.func @order(%x: tensor<4x4xf32>) -> tensor<4x4xf32> {
   %0 = greta.broadcast %x dims [1, 0] : tensor<4x4xf32> -> tensor<4x4xf32>
   return %0 : tensor<4x4xf32>
 }
+
+// -----
+
+#s = affine_map<()[s0] -> (s0, 8)>
+#v = affine_map<()[s0] -> (16, 1)>
+func.func @view(%x: tensor<?x16xf32>) -> tensor<?x8xf32> {
+  // expected-error@+1 {{has the view affine_map<()[s0] -> (16, 1)> for 'tensor<?x8xf32>'; a view is a map over symbols whose results are a stride per dimension and an offset}}
+  %0 = greta.kernel(%x) {shapes = [#s, #s], views = [#v]} : (tensor<?x16xf32>) -> tensor<?x8xf32> ({
+  ^bb0(%a: tensor<?x8xf32>):
+    greta.yield %a : tensor<?x8xf32>
+  })
+  return %0 : tensor<?x8xf32>
+}
+
+// -----
+
+#s = affine_map<()[s0] -> (s0, 8)>
+func.func @views(%x: tensor<?x8xf32>) -> tensor<?x8xf32> {
+  // expected-error@+1 {{has 2 views for 1 operands}}
+  %0 = greta.kernel(%x) {shapes = [#s, #s], views = [unit, unit]} : (tensor<?x8xf32>) -> tensor<?x8xf32> ({
+  ^bb0(%a: tensor<?x8xf32>):
+    greta.yield %a : tensor<?x8xf32>
+  })
+  return %0 : tensor<?x8xf32>
+}
+
+// -----
+
+#s = affine_map<()[s0] -> (s0, 8)>
+func.func @other_views(%x: tensor<?x8xf32>) -> tensor<?x8xf32> {
+  // expected-error@+1 {{has the view 3 : i64; a view is a map over symbols, or unit}}
+  %0 = greta.kernel(%x) {shapes = [#s, #s], views = [3]} : (tensor<?x8xf32>) -> tensor<?x8xf32> ({
+  ^bb0(%a: tensor<?x8xf32>):
+    greta.yield %a : tensor<?x8xf32>
+  })
+  return %0 : tensor<?x8xf32>
+}
+
+// -----
+
+#s = affine_map<()[s0] -> (s0, 8)>
+#v = affine_map<()[s0] -> (16, 1, 8)>
+func.func @viewed_type(%x: tensor<?x16xf32>) -> tensor<?x8xf32> {
+  // expected-error@+1 {{has spaces that do not see the same of operand 0}}
+  %0 = greta.kernel(%x) {shapes = [#s, #s], views = [#v]} : (tensor<?x16xf32>) -> tensor<?x8xf32> ({
+  ^bb0(%a: tensor<?x8xf16>):
+    %1 = arith.extf %a : tensor<?x8xf16> to tensor<?x8xf32>
+    greta.yield %1 : tensor<?x8xf32>
+  })
+  return %0 : tensor<?x8xf32>
+}

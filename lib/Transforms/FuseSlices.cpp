@@ -1,0 +1,483 @@
+//===- FuseSlices.cpp - greta-fuse: parts of tensors ----------------------===//
+//
+// tensor.extract_slice is a view: a kernel that reads one gets the whole buffer
+// and reads from an offset, in rows as far apart as those of the whole.
+//
+//   %g = extract_slice %x[0, 0] [M, D] [1, 1]     strides 2D, 1; offset 0
+//   %u = extract_slice %x[0, D] [M, D] [1, 1]     strides 2D, 1; offset D
+//
+// Slices of what is computed become computations of slices where the slices'
+// users can then be in one kernel with them: columns of a product are the
+// product with these columns of B. So swiglu of the two halves of a product is
+// a pair of products of one A, and queries and keys are roped where they are
+// computed. Slices that overlap are left alone, so that nothing is computed
+// twice.
+//
+// Where views on a slice have no regular distances, the slice is copied.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Fuse.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/IRMapping.h"
+#include "llvm/ADT/SmallPtrSet.h"
+
+using namespace mlir;
+using namespace greta;
+
+static RankedTensorType typeOf(Value value) {
+  return cast<RankedTensorType>(value.getType());
+}
+
+//===----------------------------------------------------------------------===//
+// Places
+//===----------------------------------------------------------------------===//
+
+AffineMap Place::view() const {
+  SmallVector<AffineExpr> results(layout.strides.begin(), layout.strides.end());
+  results.push_back(layout.offset);
+  return AffineMap::get(0, symbols, results, layout.offset.getContext());
+}
+
+bool greta::isSliced(Value value) {
+  Operation *op = value.getDefiningOp();
+  return op && isView(op) &&
+         (isa<tensor::ExtractSliceOp>(op) || isSliced(op->getOperand(0)));
+}
+
+/// Strides of dimensions that are taken together; extents of 1 have none.
+static std::optional<AffineExpr> mergedStride(ArrayRef<int64_t> group,
+                                              ArrayRef<AffineExpr> extents,
+                                              ArrayRef<AffineExpr> strides) {
+  AffineExpr one = getAffineConstantExpr(1, extents.front().getContext());
+  AffineExpr innermost, outer; // what the next dimension's stride must be
+  for (int64_t dim : llvm::reverse(group)) {
+    if (extents[dim] == one)
+      continue;
+    if (innermost && strides[dim] != outer)
+      return std::nullopt;
+    if (!innermost)
+      innermost = strides[dim];
+    outer = strides[dim] * extents[dim];
+  }
+  return innermost ? innermost : one;
+}
+
+std::optional<Place> greta::placeOf(Value value, const Shapes &shapes) {
+  ArrayRef<AffineExpr> extents = shapes.at(value).getResults();
+  MLIRContext *context = value.getContext();
+  Operation *op = value.getDefiningOp();
+  if (!op || !isView(op))
+    return Place{value, TensorLayout::contiguous(extents, context),
+                 shapes.at(value).getNumSymbols()};
+  std::optional<Place> place = placeOf(op->getOperand(0), shapes);
+  if (!place)
+    return std::nullopt;
+  ArrayRef<AffineExpr> from = shapes.at(op->getOperand(0)).getResults();
+  SmallVector<AffineExpr, 4> strides;
+  if (auto slice = dyn_cast<tensor::ExtractSliceOp>(op)) {
+    for (auto [offset, stride] :
+         llvm::zip(slice.getStaticOffsets(), place->layout.strides))
+      place->layout.offset = place->layout.offset + stride * offset;
+    return place;
+  }
+  if (auto expand = dyn_cast<tensor::ExpandShapeOp>(op)) {
+    strides.resize(extents.size());
+    for (auto [dim, group] :
+         llvm::enumerate(expand.getReassociationIndices())) {
+      AffineExpr stride = place->layout.strides[dim];
+      for (int64_t part : llvm::reverse(group)) {
+        strides[part] = stride;
+        stride = stride * extents[part];
+      }
+    }
+    // A tensor<1xT> as one of more dimensions, all of extent 1.
+    for (AffineExpr &stride : strides)
+      if (!stride)
+        stride = getAffineConstantExpr(1, context);
+  } else if (auto collapse = dyn_cast<tensor::CollapseShapeOp>(op)) {
+    for (const ReassociationIndices &group :
+         collapse.getReassociationIndices()) {
+      std::optional<AffineExpr> stride =
+          mergedStride(group, from, place->layout.strides);
+      if (!stride)
+        return std::nullopt;
+      strides.push_back(*stride);
+    }
+    AffineExpr one = getAffineConstantExpr(1, context);
+    if (!strides.empty() && strides.back() != one)
+      return std::nullopt;
+  } else {
+    return place;
+  }
+  place->layout.strides = std::move(strides);
+  return place;
+}
+
+LogicalResult greta::checkSlice(tensor::ExtractSliceOp slice,
+                                const Shapes &shapes) {
+  if (!llvm::all_of(slice.getStaticStrides(), [](int64_t n) { return n == 1; }))
+    return slice.emitOpError(
+        "has strides other than 1; make the step a dimension with "
+        "tensor.expand_shape and take a slice of that");
+  if (llvm::is_contained(slice.getStaticOffsets(), ShapedType::kDynamic))
+    return slice.emitOpError("begins where a kernel cannot know; give it a "
+                             "constant offset, or pass the slice as an "
+                             "argument");
+  llvm::SmallBitVector dropped = slice.getDroppedDims();
+  AffineMap from = shapes.at(slice.getSource());
+  AffineMap to = shapes.at(slice.getResult());
+  unsigned next = 0;
+  for (auto [dim, size] : llvm::enumerate(slice.getSourceType().getShape())) {
+    bool isWhole = !dropped.test(dim) && slice.getStaticOffsets()[dim] == 0 &&
+                   from.getResult(dim) == to.getResult(next);
+    next += !dropped.test(dim);
+    if (ShapedType::isDynamic(size) && !isWhole)
+      return slice.emitOpError("takes a part of dimension ")
+             << dim
+             << ", whose extent is dynamic; take all of it, or give its "
+                "extent in the type";
+    if (!ShapedType::isDynamic(size) &&
+        ShapedType::isDynamic(slice.getStaticSizes()[dim]))
+      return slice.emitOpError("takes a dynamic part of dimension ")
+             << dim << "; give the size in the type";
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Slices of what is computed
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Offset and size per dimension; a size of kDynamic is the whole dimension.
+struct Box {
+  SmallVector<int64_t> offsets, sizes;
+
+  static Box of(tensor::ExtractSliceOp slice) {
+    return {SmallVector<int64_t>(slice.getStaticOffsets()),
+            SmallVector<int64_t>(slice.getType().getShape())};
+  }
+  bool isWhole(unsigned dim, RankedTensorType of) const {
+    return sizes[dim] == of.getDimSize(dim);
+  }
+  bool meets(const Box &other) const {
+    for (unsigned dim = 0; dim < sizes.size(); ++dim)
+      if (!ShapedType::isDynamic(sizes[dim]) &&
+          (offsets[dim] + sizes[dim] <= other.offsets[dim] ||
+           other.offsets[dim] + other.sizes[dim] <= offsets[dim]))
+        return false;
+    return true;
+  }
+};
+
+class SliceMover {
+public:
+  SliceMover(func::FuncOp function, Shapes &shapes)
+      : function(function), shapes(shapes) {}
+  void run();
+
+private:
+  Value note(Value made, AffineMap shape) {
+    shapes[made] = shape;
+    return made;
+  }
+  Value sliceOf(OpBuilder &builder, Value value, const Box &box);
+  void erase(tensor::ExtractSliceOp slice);
+  void dropDimensions(tensor::ExtractSliceOp slice);
+  void moveBelowView(tensor::ExtractSliceOp slice);
+  bool isWorthMoving(Operation *op);
+  Value computeSlice(OpBuilder &builder, Operation *op, const Box &box);
+  void moveAbove(Operation *op);
+  void copyUnder(Operation *op);
+
+  template <typename Op> SmallVector<Op> all() {
+    return llvm::to_vector(function.getBody().front().getOps<Op>());
+  }
+
+  func::FuncOp function;
+  Shapes &shapes;
+  llvm::SmallPtrSet<Operation *, 8> made; // slices, no two the same
+};
+} // namespace
+
+/// The part of `value` in `box`, one op for all who ask.
+Value SliceMover::sliceOf(OpBuilder &builder, Value value, const Box &box) {
+  RankedTensorType type = typeOf(value);
+  if (type.getShape() == ArrayRef(box.sizes))
+    return value;
+  if (auto inner = value.getDefiningOp<tensor::ExtractSliceOp>();
+      inner && inner.getDroppedDims().none()) {
+    Box sum = box;
+    for (auto [offset, more] : llvm::zip(sum.offsets, inner.getStaticOffsets()))
+      offset += more;
+    return sliceOf(builder, inner.getSource(), sum);
+  }
+  for (Operation *user : value.getUsers())
+    if (made.contains(user)) {
+      auto known = cast<tensor::ExtractSliceOp>(user);
+      if (known.getStaticOffsets() == ArrayRef(box.offsets) &&
+          known.getType().getShape() == ArrayRef(box.sizes))
+        return known;
+    }
+  RankedTensorType result = type.clone(box.sizes);
+  AffineMap from = shapes.at(value);
+  SmallVector<AffineExpr> extents(from.getResults());
+  for (auto [extent, size] : llvm::zip(extents, box.sizes))
+    if (!ShapedType::isDynamic(size))
+      extent = builder.getAffineConstantExpr(size);
+  AffineMap shape =
+      AffineMap::get(0, from.getNumSymbols(), extents, builder.getContext());
+  Location loc = value.getLoc();
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointAfterValue(value);
+  auto slice = tensor::ExtractSliceOp::create(
+      builder, loc, result, value,
+      getAsIndexOpFoldResult(builder.getContext(), box.offsets),
+      sizesOf(builder, loc, function, result, shape),
+      SmallVector<OpFoldResult>(box.sizes.size(), builder.getIndexAttr(1)));
+  made.insert(slice);
+  return note(slice, shape);
+}
+
+void SliceMover::erase(tensor::ExtractSliceOp slice) {
+  made.erase(slice);
+  slice.erase();
+}
+
+/// A slice of the source's rank; what it dropped goes in a view after it.
+void SliceMover::dropDimensions(tensor::ExtractSliceOp slice) {
+  OpBuilder builder(slice);
+  llvm::SmallBitVector dropped = slice.getDroppedDims();
+  Box box{SmallVector<int64_t>(slice.getStaticOffsets()),
+          SmallVector<int64_t>(slice.getStaticSizes())};
+  Value part = sliceOf(builder, slice.getSource(), box);
+  if (dropped.any()) {
+    SmallVector<ReassociationIndices> groups;
+    ReassociationIndices open;
+    for (unsigned dim = 0; dim < dropped.size(); ++dim) {
+      open.push_back(dim);
+      if (dropped.test(dim))
+        continue;
+      groups.push_back(std::exchange(open, {}));
+    }
+    if (!groups.empty())
+      llvm::append_range(groups.back(), open);
+    part = note(tensor::CollapseShapeOp::create(builder, slice.getLoc(),
+                                                slice.getType(), part, groups),
+                shapes.at(slice.getResult()));
+  }
+  slice.getResult().replaceAllUsesWith(part);
+  erase(slice);
+}
+
+/// Of whole leading parts of expanded dimensions: the expanded slice.
+void SliceMover::moveBelowView(tensor::ExtractSliceOp slice) {
+  auto expand = slice.getSource().getDefiningOp<tensor::ExpandShapeOp>();
+  if (!expand)
+    return;
+  Box box = Box::of(slice), inner;
+  RankedTensorType type = expand.getResultType();
+  for (auto [dim, group] : llvm::enumerate(expand.getReassociationIndices())) {
+    int64_t each = 1;
+    for (int64_t part : ArrayRef(group).drop_front()) {
+      if (!box.isWhole(part, type))
+        return;
+      each *= type.getDimSize(part);
+    }
+    bool isWhole = box.isWhole(group.front(), type);
+    if (!isWhole && llvm::any_of(group, [&](int64_t part) {
+          return type.isDynamicDim(part);
+        }))
+      return;
+    inner.offsets.push_back(isWhole ? 0 : box.offsets[group.front()] * each);
+    inner.sizes.push_back(isWhole ? expand.getSrcType().getDimSize(dim)
+                                  : box.sizes[group.front()] * each);
+  }
+  OpBuilder builder(slice);
+  Value part = sliceOf(builder, expand.getSrc(), inner);
+  Value view = tensor::ExpandShapeOp::create(
+      builder, slice.getLoc(), slice.getType(), part,
+      expand.getReassociationIndices(),
+      sizesOf(builder, slice.getLoc(), function, slice.getType(),
+              shapes.at(slice.getResult())));
+  slice.getResult().replaceAllUsesWith(
+      note(view, shapes.at(slice.getResult())));
+  erase(slice);
+  if (expand->use_empty())
+    expand.erase();
+}
+
+/// Whether someone who uses the value, or a view of it, can be in its kernel.
+static bool hasUserToFuse(Value value) {
+  return llvm::any_of(value.getUsers(), [](Operation *user) {
+    if (isView(user))
+      return hasUserToFuse(user->getResult(0));
+    return isElementwise(user) || isa<SwigluOp, RopeOp, func::ReturnOp>(user);
+  });
+}
+
+/// Whether all that is used of a result are parts of it that do not meet.
+bool SliceMover::isWorthMoving(Operation *op) {
+  Value result = op->getResult(0);
+  RankedTensorType type = typeOf(result);
+  SmallVector<Box> boxes;
+  bool fuses = false;
+  for (Operation *user : result.getUsers()) {
+    auto slice = dyn_cast<tensor::ExtractSliceOp>(user);
+    if (!slice)
+      return false;
+    boxes.push_back(Box::of(slice));
+    fuses |= hasUserToFuse(slice.getResult());
+    for (const Box &other : ArrayRef(boxes).drop_back())
+      if (other.meets(boxes.back()))
+        return false;
+    // Weights are packed along K.
+    if (isa<DequantOp>(op) && !boxes.back().isWhole(1, type))
+      return false;
+  }
+  if (boxes.size() < 2)
+    return !boxes.empty();
+  // Rows of a product can as well be computed together.
+  if (auto matmul = dyn_cast<MatmulOp>(op))
+    for (unsigned dim = 0; dim + 1 < type.getRank(); ++dim)
+      for (const Box &box : boxes)
+        fuses &= box.isWhole(dim, type);
+  return fuses || isa<DequantOp>(op);
+}
+
+/// What `op` computes in `box`, from slices of its operands.
+Value SliceMover::computeSlice(OpBuilder &builder, Operation *op,
+                               const Box &box) {
+  Value result = op->getResult(0);
+  RankedTensorType type = typeOf(result).clone(box.sizes);
+  SmallVector<AffineExpr> extents(shapes.at(result).getResults());
+  for (auto [extent, size] : llvm::zip(extents, box.sizes))
+    if (!ShapedType::isDynamic(size))
+      extent = builder.getAffineConstantExpr(size);
+  AffineMap shape = AffineMap::get(0, shapes.at(result).getNumSymbols(),
+                                   extents, builder.getContext());
+  if (auto constant = dyn_cast<arith::ConstantOp>(op))
+    return note(
+        arith::ConstantOp::create(
+            builder, op->getLoc(),
+            cast<SplatElementsAttr>(constant.getValue()).resizeSplat(type)),
+        shape);
+  IRMapping operands;
+  auto take = [&](Value operand, const Box &part) {
+    operands.map(operand, sliceOf(builder, operand, part));
+  };
+  // Dimensions of an operand that `op` does not slice.
+  auto wholeOf = [&](Value operand) {
+    ArrayRef<int64_t> sizes = typeOf(operand).getShape();
+    return Box{SmallVector<int64_t>(sizes.size(), 0),
+               SmallVector<int64_t>(sizes)};
+  };
+  if (auto matmul = dyn_cast<MatmulOp>(op)) {
+    int64_t batch = matmul.getBatchRank();
+    auto set = [&](Box &part, int64_t to, int64_t from) {
+      part.offsets[to] = box.offsets[from];
+      part.sizes[to] = box.sizes[from];
+    };
+    Box a = wholeOf(matmul.getA()), b = wholeOf(matmul.getB());
+    for (int64_t dim = 0; dim < batch; ++dim) {
+      set(a, dim, dim);
+      if (matmul.hasBatchedB())
+        set(b, dim, dim);
+    }
+    set(a, matmul.dimM(), batch);
+    set(b, matmul.dimN(), batch + 1);
+    Operation *clone = builder.clone(*op);
+    clone->setOperand(0, sliceOf(builder, matmul.getA(), a));
+    clone->setOperand(1, sliceOf(builder, matmul.getB(), b));
+    clone->getResult(0).setType(type);
+    return note(clone->getResult(0), shape);
+  }
+  for (Value operand : op->getOperands()) {
+    Box part = wholeOf(operand);
+    if (auto broadcast = dyn_cast<BroadcastOp>(op)) {
+      for (auto [i, dim] : llvm::enumerate(broadcast.getDims())) {
+        part.offsets[i] = box.offsets[dim];
+        part.sizes[i] = box.sizes[dim];
+      }
+    } else if (isa<DequantOp>(op)) {
+      part.offsets[0] = box.offsets[0];
+      part.sizes[0] = box.sizes[0];
+    } else {
+      part = box;
+    }
+    take(operand, part);
+  }
+  Operation *clone = builder.clone(*op, operands);
+  clone->getResult(0).setType(type);
+  return note(clone->getResult(0), shape);
+}
+
+void SliceMover::moveAbove(Operation *op) {
+  bool moves = isa<MatmulOp, DequantOp>(op) || isElementwise(op);
+  if (!isTransparent(op) && !(moves && isWorthMoving(op)))
+    return;
+  SmallVector<tensor::ExtractSliceOp> slices;
+  for (Operation *user : op->getResult(0).getUsers())
+    if (auto slice = dyn_cast<tensor::ExtractSliceOp>(user))
+      slices.push_back(slice);
+  OpBuilder builder(op);
+  for (tensor::ExtractSliceOp slice : llvm::reverse(slices)) {
+    slice.getResult().replaceAllUsesWith(
+        computeSlice(builder, op, Box::of(slice)));
+    erase(slice);
+  }
+  if (op->use_empty())
+    op->erase();
+}
+
+/// A view whose elements have no regular distances is one of a copy.
+void SliceMover::copyUnder(Operation *op) {
+  Value source = op->getOperand(0);
+  if (!isSliced(source) || placeOf(op->getResult(0), shapes))
+    return;
+  OpBuilder builder(op);
+  auto dims = llvm::to_vector(llvm::seq<int64_t>(0, typeOf(source).getRank()));
+  op->setOperand(0, note(BroadcastOp::create(builder, op->getLoc(),
+                                             source.getType(), source, dims),
+                         shapes.at(source)));
+}
+
+void SliceMover::run() {
+  for (auto slice : all<tensor::ExtractSliceOp>())
+    dropDimensions(slice);
+  for (auto slice : llvm::reverse(all<tensor::ExtractSliceOp>()))
+    moveBelowView(slice);
+  SmallVector<Operation *> ops;
+  for (Operation &op : function.getBody().front().without_terminator())
+    if (op.getNumResults() == 1 &&
+        isa<RankedTensorType>(op.getResult(0).getType()))
+      ops.push_back(&op);
+  for (Operation *op : llvm::reverse(ops))
+    if (!isView(op))
+      moveAbove(op);
+  for (auto collapse : all<tensor::CollapseShapeOp>())
+    copyUnder(collapse);
+}
+
+void greta::normalizeSlices(func::FuncOp function, Shapes &shapes) {
+  if (function.getBody().front().getOps<tensor::ExtractSliceOp>().empty())
+    return;
+  // Sizes of what is computed would be users of it.
+  for (auto dim :
+       llvm::to_vector(function.getBody().front().getOps<tensor::DimOp>())) {
+    if (isa<BlockArgument>(dim.getSource()) || !dim.getConstantIndex())
+      continue;
+    OpBuilder builder(dim);
+    AffineMap shape = shapes.at(dim.getSource());
+    int64_t at = *dim.getConstantIndex();
+    auto type = RankedTensorType::get({ShapedType::kDynamic},
+                                      typeOf(dim.getSource()).getElementType());
+    OpFoldResult size =
+        sizesOf(builder, dim.getLoc(), function, type, shape.getSubMap(at))
+            .front();
+    dim.getResult().replaceAllUsesWith(cast<Value>(size));
+    dim.erase();
+  }
+  SliceMover(function, shapes).run();
+}

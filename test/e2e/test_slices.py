@@ -1,0 +1,76 @@
+"""Slices of tensors against float64: read where they lie, and computed where they are used; on the simulated AMD chips with all their checks, on
+testing's lavapipe (cooperative matrices), on this machine's Vulkan driver and on the host.
+"""
+
+import pytest
+
+import harness
+from harness import AMD_CHIPS, check
+from slices import Slice
+
+CASES = [
+    Slice("halves", "rows", 3, 1000, 1, "f16"),
+    Slice("norm", "rows", 3, 129, 1, "f16"),
+    Slice("norm", "rows", 17, 1000, 1, "f32"),
+    Slice("picked", "rows", 17, 129, 1, "bf16"),
+    Slice("rope", "neox", 3, 192, 64, "f16"),
+    Slice("rope", "gptj", 17, 34, 34, "f32"),
+    Slice("computed", "rows", 3, 129, 1, "bf16"),
+    Slice("operands", "nt", 17, 33, 129, "f16"),
+    Slice("operands", "nn", 33, 72, 40, "bf16"),
+    Slice("operands", "tt", 129, 17, 33, "f32"),
+    Slice("operands", "nt", 1, 33, 1000, "f16"),
+    Slice("operands", "nn", 3, 129, 129, "f16"),
+    Slice("batch", "nt", 17, 33, 64, "f16"),
+    Slice("pair", "nt", 33, 72, 1000, "f16"),
+    Slice("pair", "nn", 17, 129, 33, "bf16"),
+    Slice("pair", "nt", 1, 129, 1000, "f16"),
+    Slice("packed", "nt", 1, 33, 1152, "f16"),
+    Slice("packed", "nt", 33, 17, 256, "f16"),
+]
+
+
+def chosen_for(target):
+    return CASES
+
+
+def is_counted(variant):
+    return variant["target"] != "host"
+
+
+@pytest.fixture(scope="session")
+def results(tmp_path_factory):
+    """(target, device, launcher) -> results of the target's cases, compiled and run once; each has the kernels it should."""
+    def count_kernels(package):
+        for case in CASES:
+            for variant in filter(is_counted, harness.function_of(package, case.name)["variants"]):
+                split = sum("split" in k.get("config", {}) for k in variant["kernels"])
+                assert len(variant["kernels"]) - split == case.kernels, f"{case.name}, {variant['id']}"
+
+    return harness.compiled_once(tmp_path_factory, "slices", chosen_for, lambda c, target: c.mlir(), count_kernels)
+
+
+def grid(*targets):
+    return harness.grid("slices", chosen_for, *targets)
+
+
+@pytest.mark.parametrize("chip, case", grid(*AMD_CHIPS))
+def test_simulated(results, chip, case):
+    check(results(chip, f"sim:{chip}")[case.name, case.m], case)
+
+
+@pytest.mark.parametrize("target, case", grid("vulkan:lavapipe"))
+def test_cooperative_matrices(results, driver_parts, target, case):
+    if "lavapipe" not in driver_parts:
+        pytest.skip("scripts/vulkan-drivers has no lavapipe here")
+    check(results(target, "vulkan", harness.lavapipe_launcher())[case.name, case.m], case)
+
+
+@pytest.mark.parametrize("target, case", grid("vulkan:portable"))
+def test_multiply_adds(results, target, case):
+    check(results(target, "vulkan")[case.name, case.m], case)
+
+
+@pytest.mark.parametrize("target, case", grid("host"))
+def test_host(results, target, case):
+    check(results(target, "host")[case.name, case.m], case)

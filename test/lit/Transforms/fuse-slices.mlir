@@ -1,0 +1,103 @@
+// RUN: greta-opt --split-input-file --greta-fuse %s | FileCheck %s
+
+// What a kernel reads through a slice is the buffer with an offset, in rows as far apart as the buffer's.
+// CHECK-DAG: #[[LEFT:.+]] = affine_map<()[s0] -> (256, 1, 0)>
+// CHECK-DAG: #[[RIGHT:.+]] = affine_map<()[s0] -> (256, 1, 128)>
+// CHECK-LABEL: func.func @halves(
+// CHECK-SAME: %[[X:.*]]: tensor<?x256xf16>
+// CHECK: greta.kernel(%[[X]], %[[X]]) {{.*}}views = [#[[LEFT]], #[[RIGHT]]]
+// CHECK: ^bb0(%{{.*}}: tensor<?x128xf16>, %{{.*}}: tensor<?x128xf16>)
+// CHECK-NEXT: greta.swiglu
+// CHECK-NOT: greta.kernel
+func.func @halves(%x: tensor<?x256xf16>) -> tensor<?x128xf16> {
+  %c0 = arith.constant 0 : index
+  %m = tensor.dim %x, %c0 : tensor<?x256xf16>
+  %g = tensor.extract_slice %x[0, 0] [%m, 128] [1, 1] : tensor<?x256xf16> to tensor<?x128xf16>
+  %u = tensor.extract_slice %x[0, 128] [%m, 128] [1, 1] : tensor<?x256xf16> to tensor<?x128xf16>
+  %0 = greta.swiglu %g, %u : tensor<?x128xf16>, tensor<?x128xf16> -> tensor<?x128xf16>
+  return %0 : tensor<?x128xf16>
+}
+
+// -----
+
+// Views of a slice have its strides; of a slice that dropped a dimension, too.
+// CHECK-DAG: #[[HEADS:.+]] = affine_map<()[s0] -> (384, 32, 1, 128)>
+// CHECK-DAG: #[[ROW:.+]] = affine_map<()[s0] -> (1, 384)>
+// CHECK-LABEL: func.func @views(
+// CHECK: greta.kernel({{.*}}views = [#[[HEADS]], unit, unit, #[[ROW]]]
+func.func @views(%x: tensor<?x384xf16>, %y: tensor<4x384xf16>, %cos: tensor<?x16xf32>, %sin: tensor<?x16xf32>) -> (tensor<?x4x32xf16>, tensor<384xf16>) {
+  %c0 = arith.constant 0 : index
+  %m = tensor.dim %x, %c0 : tensor<?x384xf16>
+  %s = tensor.extract_slice %x[0, 128] [%m, 128] [1, 1] : tensor<?x384xf16> to tensor<?x128xf16>
+  %h = tensor.expand_shape %s [[0], [1, 2]] output_shape [%m, 4, 32] : tensor<?x128xf16> into tensor<?x4x32xf16>
+  %0 = greta.rope %h, %cos, %sin {style = "neox"} : tensor<?x4x32xf16>, tensor<?x16xf32>, tensor<?x16xf32> -> tensor<?x4x32xf16>
+  %r = tensor.extract_slice %y[1, 0] [1, 384] [1, 1] : tensor<4x384xf16> to tensor<384xf16>
+  %c = tensor.cast %0 : tensor<?x4x32xf16> to tensor<?x4x32xf16>
+  return %c, %r : tensor<?x4x32xf16>, tensor<384xf16>
+}
+
+// -----
+
+// Rows that are not in regular distances are copied.
+// CHECK-LABEL: func.func @copied(
+// CHECK: greta.kernel(
+// CHECK: greta.broadcast %{{.*}} dims [0, 1, 2] : tensor<2x3x64xf16> -> tensor<2x3x64xf16>
+// CHECK: tensor.collapse_shape %{{.*}} : tensor<2x3x64xf16> into tensor<6x64xf16>
+// CHECK: greta.softmax
+func.func @copied(%x: tensor<2x4x64xf16>) -> tensor<6x64xf16> {
+  %s = tensor.extract_slice %x[0, 0, 0] [2, 3, 64] [1, 1, 1] : tensor<2x4x64xf16> to tensor<2x3x64xf16>
+  %c = tensor.collapse_shape %s [[0, 1], [2]] : tensor<2x3x64xf16> into tensor<6x64xf16>
+  %0 = greta.softmax %c : tensor<6x64xf16> -> tensor<6x64xf16>
+  return %0 : tensor<6x64xf16>
+}
+
+// -----
+
+// Columns of a product, and of what is added to it, are those of B and of the bias.
+// CHECK-DAG: #[[GATE:.+]] = affine_map<()[s0] -> (64, 1, 0)>
+// CHECK-DAG: #[[UP:.+]] = affine_map<()[s0] -> (64, 1, 8192)>
+// CHECK-DAG: #[[BIAS0:.+]] = affine_map<()[s0] -> (1, 0)>
+// CHECK-DAG: #[[BIAS1:.+]] = affine_map<()[s0] -> (1, 128)>
+// CHECK-LABEL: func.func @pair(
+// CHECK-SAME: %[[X:.*]]: tensor<?x64xf16>, %[[W:.*]]: tensor<256x64xf16>, %[[B:.*]]: tensor<256xf16>
+// CHECK: greta.kernel(%[[X]], %[[W]], %[[W]], %[[B]], %[[B]]) {{.*}}views = [unit, #[[GATE]], #[[UP]], #[[BIAS0]], #[[BIAS1]]]
+// CHECK-COUNT-2: greta.matmul {{.*}}tensor<128x64xf16> -> tensor<?x128xf16>
+// CHECK: greta.swiglu
+// CHECK-NOT: greta.kernel
+func.func @pair(%x: tensor<?x64xf16>, %w: tensor<256x64xf16>, %b: tensor<256xf16>) -> tensor<?x128xf16> {
+  %p = greta.matmul %x, %w {transpose_b} : tensor<?x64xf16>, tensor<256x64xf16> -> tensor<?x256xf16>
+  %c0 = arith.constant 0 : index
+  %m = tensor.dim %p, %c0 : tensor<?x256xf16>
+  %e = tensor.empty(%m) : tensor<?x256xf16>
+  %r = linalg.broadcast ins(%b : tensor<256xf16>) outs(%e : tensor<?x256xf16>) dimensions = [0]
+  %s = arith.addf %p, %r : tensor<?x256xf16>
+  %g = tensor.extract_slice %s[0, 0] [%m, 128] [1, 1] : tensor<?x256xf16> to tensor<?x128xf16>
+  %u = tensor.extract_slice %s[0, 128] [%m, 128] [1, 1] : tensor<?x256xf16> to tensor<?x128xf16>
+  %0 = greta.swiglu %g, %u : tensor<?x128xf16>, tensor<?x128xf16> -> tensor<?x128xf16>
+  return %0 : tensor<?x128xf16>
+}
+
+// -----
+
+// Not what overlaps, or what nothing fuses with.
+// CHECK-LABEL: func.func @overlapping(
+// CHECK: greta.matmul {{.*}} -> tensor<32x256xf16>
+// CHECK-NOT: greta.matmul
+// CHECK-LABEL: func.func @alone(
+// CHECK: greta.matmul {{.*}} -> tensor<32x256xf16>
+// CHECK-NOT: greta.matmul
+func.func @overlapping(%x: tensor<32x64xf16>, %w: tensor<256x64xf16>) -> tensor<32x129xf16> {
+  %p = greta.matmul %x, %w {transpose_b} : tensor<32x64xf16>, tensor<256x64xf16> -> tensor<32x256xf16>
+  %g = tensor.extract_slice %p[0, 0] [32, 129] [1, 1] : tensor<32x256xf16> to tensor<32x129xf16>
+  %u = tensor.extract_slice %p[0, 127] [32, 129] [1, 1] : tensor<32x256xf16> to tensor<32x129xf16>
+  %0 = greta.swiglu %g, %u : tensor<32x129xf16>, tensor<32x129xf16> -> tensor<32x129xf16>
+  return %0 : tensor<32x129xf16>
+}
+func.func @alone(%x: tensor<32x64xf16>, %w: tensor<256x64xf16>) -> (tensor<32x128xf16>, tensor<32x128xf16>) {
+  %p = greta.matmul %x, %w {transpose_b} : tensor<32x64xf16>, tensor<256x64xf16> -> tensor<32x256xf16>
+  %g = tensor.extract_slice %p[0, 0] [32, 128] [1, 1] : tensor<32x256xf16> to tensor<32x128xf16>
+  %u = tensor.extract_slice %p[0, 128] [32, 128] [1, 1] : tensor<32x256xf16> to tensor<32x128xf16>
+  %0 = greta.softmax %g : tensor<32x128xf16> -> tensor<32x128xf16>
+  %1 = greta.softmax %u : tensor<32x128xf16> -> tensor<32x128xf16>
+  return %0, %1 : tensor<32x128xf16>, tensor<32x128xf16>
+}
