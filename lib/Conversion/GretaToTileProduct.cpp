@@ -12,6 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "GretaTile/LoopAttributes.h"
 #include "GretaToTile.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
@@ -217,7 +218,7 @@ SmallVector<Value> SpaceEmitter::computeLoop() {
   if (filled)
     scf::YieldOp::create(b, product.getResults());
   if (config.pipeline)
-    product->setAttr("greta_tile.pipeline", config.pipeline);
+    product->setAttr(tile::pipelineName, config.pipeline);
   b.setInsertionPointToEnd(product.getBody());
   Value k = product.getInductionVar();
   if (begin)

@@ -14,6 +14,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "GretaTile/LoopAttributes.h"
 #include "GretaToTile.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "llvm/Support/MathExtras.h"
@@ -415,26 +416,44 @@ Value SpaceEmitter::load(BlockArgument argument, const Mapping &mapping) {
                               a.strides, a.bounded, a.align);
 }
 
-/// The parts are blocks below each other; the first sums are the first parts'.
+/// The parts are blocks below each other, added up in order. A few are loaded
+/// at a time, in a loop where they are more.
 Value SpaceEmitter::computeSumParts(SumPartsOp op) {
+  constexpr int64_t together = 8;
   auto argument = cast<BlockArgument>(op.getParts());
   auto tensor = cast<RankedTensorType>(argument.getType());
-  SmallVector<Value> parts;
-  for (int64_t i = 0, n = op.getSplit(); i < n; ++i) {
-    Value below = arith::MulIOp::create(b, i32(b, i),
-                                        scalars.get(b, space.shape.front()));
-    Access a = access(tensor, layoutOf(argument), identity, below);
-    parts.push_back(
-        tile::LoadOp::create(b, blockType(identity, tensor.getElementType()),
-                             pointerOf(argument), a.offsets, a.dynamicStrides,
-                             a.bounds, Value(), a.strides, a.bounded, a.align));
+  RankedTensorType type = blockType(identity, tensor.getElementType());
+  auto addParts = [&](Value sum, Value first, int64_t count) {
+    SmallVector<Value> parts;
+    for (int64_t i = 0; i < count; ++i) {
+      Value number = arith::AddIOp::create(b, first, i32(b, i));
+      Value below =
+          arith::MulIOp::create(b, number, scalars.get(b, space.shape.front()));
+      Access a = access(tensor, layoutOf(argument), identity, below);
+      parts.push_back(tile::LoadOp::create(
+          b, type, pointerOf(argument), a.offsets, a.dynamicStrides, a.bounds,
+          Value(), a.strides, a.bounded, a.align));
+    }
+    for (Value part : parts)
+      sum = isa<FloatType>(tensor.getElementType())
+                ? arith::AddFOp::create(b, sum, part).getResult()
+                : arith::AddIOp::create(b, sum, part).getResult();
+    return sum;
+  };
+  int64_t split = op.getSplit();
+  int64_t looped = split > together ? split / together * together : 0;
+  Value sum = arith::ConstantOp::create(b, b.getZeroAttr(type));
+  if (looped) {
+    auto loop = scf::ForOp::create(b, i32(b, 0), i32(b, looped),
+                                   i32(b, together), ValueRange{sum});
+    loop->setAttr(tile::rolledName, b.getUnitAttr());
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToEnd(loop.getBody());
+    scf::YieldOp::create(b, addParts(loop.getRegionIterArg(0),
+                                     loop.getInductionVar(), together));
+    sum = loop.getResult(0);
   }
-  Value sum = parts.front();
-  for (Value next : ArrayRef<Value>(parts).drop_front())
-    sum = isa<FloatType>(tensor.getElementType())
-              ? arith::AddFOp::create(b, sum, next).getResult()
-              : arith::AddIOp::create(b, sum, next).getResult();
-  return sum;
+  return addParts(sum, i32(b, looped), split - looped);
 }
 
 void SpaceEmitter::store(unsigned output, Value v) {

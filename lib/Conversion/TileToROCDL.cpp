@@ -24,6 +24,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "greta/Conversion/TileToROCDL.h"
+#include "GretaTile/LoopAttributes.h"
 #include "TileToROCDL.h"
 #include "greta/Conversion/Passes.h"
 #include "greta/Target/Target.h"
@@ -273,7 +274,7 @@ static LogicalResult convertKernel(tile::FuncOp kernel, const TargetRow &row) {
   auto annotation = LLVM::LoopAnnotationAttr::get(
       context, {}, {}, {}, unroll, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {});
   kernel.walk([&](scf::ForOp loop) {
-    if (!loop->hasAttr("greta_tile.rolled"))
+    if (!loop->hasAttr(tile::rolledName))
       return;
     loop->setAttr("llvm.loop_annotation", annotation);
     loop.walk([&](tile::PtrLoadOp load) {

@@ -34,6 +34,7 @@
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Bufferization/Transforms/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Linalg/Passes.h"
 #include "mlir/Dialect/Linalg/Transforms/Transforms.h"
@@ -43,6 +44,7 @@
 #include "mlir/Dialect/MemRef/Transforms/Passes.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/AttrTypeSubElements.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/Pass/PassManager.h"
@@ -283,6 +285,27 @@ struct Step
   StringRef name;
 };
 
+/// What is left of bf16 is loads, stores, constants, selects and bitcasts: the
+/// integer of its bits does, and LLVM has no vector selects of it but by f32.
+struct BFloatToInteger
+    : PassWrapper<BFloatToInteger, OperationPass<LLVM::LLVMFuncOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(BFloatToInteger)
+  StringRef getName() const override { return "HostBFloat"; }
+  void runOnOperation() override {
+    auto i16 = IntegerType::get(&getContext(), 16);
+    AttrTypeReplacer replacer;
+    replacer.addReplacement([&](BFloat16Type) -> Type { return i16; });
+    replacer.addReplacement([&](FloatAttr attr) -> std::optional<Attribute> {
+      if (!attr.getType().isBF16())
+        return std::nullopt;
+      return IntegerAttr::get(i16, attr.getValue().bitcastToAPInt());
+    });
+    replacer.recursivelyReplaceElementsIn(getOperation(), /*replaceAttrs=*/true,
+                                          /*replaceLocs=*/false,
+                                          /*replaceTypes=*/true);
+  }
+};
+
 /// Elementwise fusion that never computes anything twice: a producer with one
 /// use, in a consumer over the same loops.
 struct FuseElementwise
@@ -359,4 +382,5 @@ void greta::buildHostPipeline(OpPassManager &pm) {
   bare.useBarePtrCallConv = true;
   pm.addPass(createConvertFuncToLLVMPass(bare));
   pm.addPass(createReconcileUnrealizedCastsPass());
+  pm.addNestedPass<LLVM::LLVMFuncOp>(std::make_unique<BFloatToInteger>());
 }

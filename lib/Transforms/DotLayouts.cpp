@@ -8,6 +8,7 @@
 
 #include "DotLayouts.h"
 #include "Configure.h"
+#include "GretaTile/LoopAttributes.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -120,7 +121,7 @@ FailureOr<Layout> greta::accumulatorLayout(DotOp dot, ArrayRef<int64_t> shape,
 static int64_t sliceOf(DotOp dot, int64_t depth) {
   auto loop = dyn_cast<scf::ForOp>(dot->getParentOp());
   auto pipeline =
-      loop ? loop->getAttrOfType<PipelineAttr>("greta_tile.pipeline") : nullptr;
+      loop ? loop->getAttrOfType<PipelineAttr>(pipelineName) : nullptr;
   return pipeline ? pipeline.getSlice() : depth;
 }
 

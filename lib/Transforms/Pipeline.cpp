@@ -21,6 +21,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "GretaTile/GretaTile.h"
+#include "GretaTile/LoopAttributes.h"
 #include "greta/Layout/SharedMemory.h"
 #include "greta/Transforms/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -38,10 +39,6 @@ namespace greta {
 using namespace mlir;
 using namespace greta;
 using namespace greta::tile;
-
-static constexpr llvm::StringLiteral attributeName = "greta_tile.pipeline";
-/// On the loops that the pass makes: generators leave them as they are.
-static constexpr llvm::StringLiteral rolledName = "greta_tile.rolled";
 
 namespace {
 
@@ -446,11 +443,11 @@ struct PipelinePass : greta::impl::GretaTilePipelinePassBase<PipelinePass> {
   void runOnOperation() override {
     SmallVector<scf::ForOp> loops;
     getOperation().walk([&](scf::ForOp loop) {
-      if (loop->hasAttrOfType<PipelineAttr>(attributeName))
+      if (loop->hasAttrOfType<PipelineAttr>(pipelineName))
         loops.push_back(loop);
     });
     for (scf::ForOp loop : loops) {
-      auto attr = loop->getAttrOfType<PipelineAttr>(attributeName);
+      auto attr = loop->getAttrOfType<PipelineAttr>(pipelineName);
       if (failed(LoopPipeliner(loop, attr).run()))
         return signalPassFailure();
     }

@@ -180,10 +180,10 @@ std::optional<std::string> TileModel::whyNot(const Tile &tile,
            "batch or heads";
   if (tile.waves * limits.wave > limits.maxBlock)
     return "its waves are more than a workgroup takes";
-  // Packed weights are loaded by 16 bytes; without registers to fill, by words.
-  // Lanes with unequal shares load narrow and spill (gfx1100: 298 in
-  // 64x48x128).
-  int64_t weights = limits.wide ? 32 : 8;
+  // Packed weights are loaded by 16 bytes; without registers to fill, and where
+  // lanes are many, by words. Lanes with unequal shares load narrow and spill
+  // (gfx1100: 298 in 64x48x128).
+  int64_t weights = limits.wide && limits.wave < 64 ? 32 : 8;
   if (!asked && problem.loaded[1] == 4 &&
       tile.n * tile.k % (weights * tile.waves * limits.wave))
     return "it has no multiple of " + std::to_string(weights) +

@@ -28,9 +28,7 @@ def results(tmp_path_factory):
 
 
 def chosen_for(device, launcher=()):
-    if device == "host":
-        return products.NARROW
-    return products.WIDE if device == "vulkan" and not launcher else products.NARROW + products.DEVICE
+    return products.WIDE if device == "vulkan" and not launcher else products.NARROW
 
 
 GRID = [

@@ -49,7 +49,7 @@ def scheduled(names, dtypes, first):
 
 
 def split_for(target):
-    """In parts along K: with matrices read ahead and just in time, by multiply-adds, with few rows; K within a part, at its end, beyond it."""
+    """In parts along K: with matrices read ahead and just in time, by multiply-adds, with few rows; K within a part, at its end, beyond it; few and many parts."""
     small = target == "vulkan:lavapipe"
     products = [
         Product("swiglu", "nt", "d", 17 if small else 70, 65, 1000, "f16", "f16", "splitsingle" if small else "splithalves"),
@@ -57,7 +57,7 @@ def split_for(target):
         Product("bias", "nt", "s", 3, 65, 4096, "f16", "f16", "split"),
         Product("plain", "nn", "s", 1, 17, 1000, "f16", "f32", "split"),
         Product("layer", "tt", "s", 17, 33, 129, "f32", "f32", "split"),
-        Product("plain", "tn", "d", 17, 33, 1000, "i8", "i32", "split"),
+        Product("plain", "tn", "d", 17, 33, 1000, "i8", "i32", "splitmany"),
     ]
     return products[2:] if target == "vulkan:portable" else products
 

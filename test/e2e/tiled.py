@@ -67,6 +67,7 @@ SCHEDULES = {
     "splithalves": Schedule((2, 2, 4), 4, 2, 2, group=2, split=4),
     "splitsingle": Schedule((2, 1, 2), 1, 1, 1, split=3),
     "split": Schedule((), 0, 0, 0, split=3),  # of what was chosen
+    "splitmany": Schedule((), 0, 0, 0, split=11),  # more than are added up at once
 }
 
 

@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Distribute.h"
+#include "GretaTile/LoopAttributes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -227,7 +228,7 @@ static Access makeAccess(OpT op, const DistributedLayout &layout, Type element,
     else if (access.strides[dim] != 1)
       term = arith::MulIOp::create(
           b, term, arith::ConstantIntOp::create(b, access.strides[dim], 64));
-    Value &sum = uniform[pipeline && pipeline->hasAttr("greta_tile.rolled") &&
+    Value &sum = uniform[pipeline && pipeline->hasAttr(rolledName) &&
                          !pipeline.isDefinedOutsideOfLoop(offset)];
     sum = sum ? arith::AddIOp::create(b, sum, term).getResult() : term;
   }
@@ -286,7 +287,7 @@ LogicalResult Distributor::distributeLoad(LoadOp op) {
   Value other = op.getOther() ? scalar(op.getOther()) : Value();
   Value otherValue;
   // In a pipelined loop one base serves all registers.
-  bool oneBase = op->getParentOp()->hasAttr("greta_tile.rolled");
+  bool oneBase = op->getParentOp()->hasAttr(rolledName);
   LaneValues out;
   // Registers that share an element (and a mask) share its load.
   std::map<std::pair<std::vector<int64_t>, void *>, Value> loads;
