@@ -1,12 +1,12 @@
 """Checks and measures large products on a GPU against float64 and cuBLAS; called by scripts/bench-h200, which sets the library path.
 
-usage: large_products.py DIR CSV [--package=large_products.greta] [--reps-ms=10] [--rounds=7] [--only=PREFIX,..]
+usage: large_products.py DIR CSV [--package=large_products.greta,..] [--reps-ms=10] [--rounds=7] [--only=PREFIX,..]
        large_products.py --candidates SHAPE:TILE:WAVES:INSTRUCTION:GROUP... >FILE.mlir    e.g. f16_8192x8192x8192:128x192x64:8:16x16x16:64
-Every function of the package is a product named TYPE_MxNxK, with `__` and its configuration behind where it is a candidate. Data are random
+Every function of a package is a product named TYPE_MxNxK, with `__` and its configuration behind where it is a candidate. Data are random
 normal. The result is poisoned, computed once and compared with float64 (whole, by torch, where it has a GPU; 16 rows on the CPU where not)
 before anything is timed; a wrong one ends the run with status 1. Time is the GPU's, from events around batches of launches into one result
 (so no launch overlaps the next) over as many pairs of operands as together exceed the L2 cache; median, minimum and maximum of `rounds`
-batches. torch's product runs in the same way on the same operands.
+batches. torch's product runs in the same way on the same operands. What lies in large_products_NAME.greta is called NAME where a function's name does not say more.
 """
 
 import argparse
@@ -106,7 +106,7 @@ class Problem:
             self.runtime.lib.greta_buffer_destroy(buffer)
 
 
-def measure(problem, timer, package, name, options):
+def measure(problem, timer, package, config, name, options):
     """One CSV row without the columns that are the same for the whole run."""
     runtime, (m, n, k) = problem.runtime, problem.sizes
     function = package.function(name)
@@ -116,7 +116,7 @@ def measure(problem, timer, package, name, options):
     function.launch(sets[0], result)
     runtime.synchronize()
     euclidean, maximum = problem.errors()
-    row = dict(function=name.split("__")[0], config=(name.split("__") + ["default"])[1], m=m, n=n, k=k, dtype=problem.dtype, variant=function.variant)
+    row = dict(function=name.split("__")[0], config=(name.split("__") + [config])[1], m=m, n=n, k=k, dtype=problem.dtype, variant=function.variant)
     row |= dict(error_euclidean=f"{euclidean:.2e}", error_maximum=f"{maximum:.2e}")
     # The largest of some 10^7 errors of a rounding lies at about four times its root mean square of a value as large.
     if not (euclidean <= TOLERANCE[problem.dtype] and maximum <= 8 * TOLERANCE[problem.dtype]):
@@ -139,7 +139,7 @@ def main():
     parser.add_argument("--candidates", nargs="+")
     parser.add_argument("directory", type=pathlib.Path, nargs="?")
     parser.add_argument("csv", type=pathlib.Path, nargs="?")
-    parser.add_argument("--package", default="large_products.greta")
+    parser.add_argument("--package", type=lambda names: names.split(","), default=["large_products.greta"])
     parser.add_argument("--device", default="vulkan")
     parser.add_argument("--reps-ms", type=float, default=10)
     parser.add_argument("--rounds", type=int, default=7)
@@ -151,11 +151,11 @@ def main():
     runtime = Runtime(options.device)
     timer = row_ops.Timer(runtime)
     info = runtime.info()
-    package = Package(runtime, options.directory / options.package)
+    packages = {name.removesuffix(".greta").removeprefix("large_products").strip("_") or "default": Package(runtime, options.directory / name) for name in options.package}
     common = dict(date=datetime.date.today().isoformat(), commit=(options.directory / "commit").read_text(), gpu=info.get("name"), driver=info.get("driver"), batch_ms=options.reps_ms)
-    names = [f["name"] for f in package.manifest()["functions"] if f["name"].startswith(options.only)]
+    functions = [(f["name"], config) for config, package in packages.items() for f in package.manifest()["functions"] if f["name"].startswith(options.only)]
     table, problem, key = [], None, None
-    for name in sorted(names, key=lambda name: name.split("__")[0]):
+    for name, config in sorted(functions, key=lambda function: function[0].split("__")[0]):
         began = time.monotonic()
         if name.split("__")[0] != key:
             if problem:
@@ -163,9 +163,9 @@ def main():
             key = name.split("__")[0]
             dtype, sizes = key.split("_")
             problem = Problem(runtime, dtype, *map(int, sizes.split("x")), options)
-        row = common | measure(problem, timer, package, name, options)
+        row = common | measure(problem, timer, packages[config], config, name, options)
         table.append(row)
-        print(f"{name:52} {row['variant']:22} {row.get('median_us', '-'):>9} us {row.get('tflop_per_s', '-'):>6} TFLOP/s", end="")
+        print(f"{row['function'] + ' ' + row['config']:52} {row['variant']:22} {row.get('median_us', '-'):>9} us {row.get('tflop_per_s', '-'):>6} TFLOP/s", end="")
         print(f" = {row.get('of_torch', '-')} of torch {row.get('torch_tflop_per_s', '-')}, error {row['error_euclidean']} {row['error_maximum']} ({time.monotonic() - began:.0f} s)", flush=True)
     wrong = [row for row in table if row.pop("wrong", False)]
     records.append(options.csv, COLUMNS, table)

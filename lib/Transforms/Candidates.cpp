@@ -1,7 +1,7 @@
 //===- Candidates.cpp - what greta-tune has to try ------------------------===//
 //
-// Names products for the tuning database and lists the tiles that are worth
-// measuring.
+// Names products for the tuning database and lists the configurations that are
+// worth measuring.
 //
 //===----------------------------------------------------------------------===//
 
@@ -63,16 +63,30 @@ TuningKey greta::tuningKey(const Space &space, const TargetRow &row) {
   return key;
 }
 
-/// The choice, then the others by the model's cycles.
+/// The choice, in some orders of its blocks, then the others by the model's
+/// cycles.
 static std::vector<llvm::json::Object>
-candidatesFor(const Space &space, const Limits &limits, unsigned count) {
+tilesFor(const Space &space, const Limits &limits, unsigned count) {
   SmallVector<const MatrixInstruction *> available =
       instructionsFor(space.matmul, limits);
   Problem problem = problemOf(space);
   std::optional<Tile> best = bestTile(problem, limits, available);
   if (!best)
     return {};
-  std::vector<llvm::json::Object> candidates = {configOf(*best)};
+  std::vector<llvm::json::Object> candidates;
+  auto add = [&](const Tile &tile) {
+    llvm::json::Object config = configOf(tile);
+    if (candidates.size() < count && !llvm::is_contained(candidates, config))
+      candidates.push_back(std::move(config));
+  };
+  add(*best);
+  // The order of blocks says nothing to the model.
+  for (int64_t group : {best->group / 2, best->group * 2, best->group * 4}) {
+    Tile tile = *best;
+    tile.group =
+        std::clamp<int64_t>(group, 1, llvm::divideCeil(problem.m, best->m));
+    add(tile);
+  }
   std::vector<Tile> tiles;
   std::vector<std::pair<double, size_t>> order;
   forEachTile(problem, limits, available, [&](const Tile &tile, double cycles) {
@@ -83,11 +97,64 @@ candidatesFor(const Space &space, const Limits &limits, unsigned count) {
   for (auto [cycles, index] : order) {
     if (candidates.size() == count)
       break;
-    llvm::json::Object config = configOf(tiles[index]);
-    if (!llvm::is_contained(candidates, config))
-      candidates.push_back(std::move(config));
+    add(tiles[index]);
   }
   return candidates;
+}
+
+/// The choice, then what is one step from it, a factor of two in one of its
+/// parts, then two steps, ..
+static std::vector<llvm::json::Object> candidatesNear(const Choice &choice,
+                                                      const Limits &limits,
+                                                      unsigned count,
+                                                      WhyNot whyNot) {
+  std::vector<Choice> choices = {choice};
+  std::vector<llvm::json::Object> candidates = {configOf(choice, limits)};
+  for (size_t from = 0; from < choices.size(); ++from)
+    for (unsigned part = 0; part < 7; ++part)
+      for (bool twice : {true, false}) {
+        if (candidates.size() == count)
+          return candidates;
+        Choice next = choices[from];
+        SpaceConfig &space = next.space;
+        int64_t *const parts[] = {
+            &space.columns, &space.depth,       &next.block, &space.unroll,
+            &space.run,     &space.rows.back(), &next.split};
+        int64_t &value = *parts[part];
+        // Few rows have all of M, multiply-adds no runs.
+        bool fewRows = space.run != 0;
+        if (part == 5 ? fewRows : !fewRows && (part == 3 || part == 4))
+          continue;
+        value = twice ? value * 2 : value / 2;
+        if (value < 1 || next.block < limits.wave || next.split > mostSplit ||
+            whyNot(next))
+          continue;
+        llvm::json::Object config = configOf(next, limits);
+        if (llvm::is_contained(candidates, config))
+          continue;
+        choices.push_back(std::move(next));
+        candidates.push_back(std::move(config));
+      }
+  return candidates;
+}
+
+/// What a product may be tried with.
+static FailureOr<std::vector<llvm::json::Object>>
+candidatesFor(const Space &space, const Limits &limits, unsigned count) {
+  if (std::optional<Choice> decode = chooseDecode(space, limits))
+    return candidatesNear(*decode, limits, count, [&](const Choice &choice) {
+      return whyNotDecode(space, limits, choice);
+    });
+  std::vector<llvm::json::Object> tiles = tilesFor(space, limits, count);
+  if (!tiles.empty())
+    return tiles;
+  Problem problem = problemOf(space);
+  FailureOr<Choice> choice = chooseMultiplyAdds(space, problem, limits);
+  if (failed(choice))
+    return failure();
+  return candidatesNear(*choice, limits, count, [&](const Choice &choice) {
+    return whyNotMultiplyAdds(problem, limits, choice);
+  });
 }
 
 FailureOr<std::vector<TunableProduct>>
@@ -99,7 +166,7 @@ greta::findTunable(Operation *function, const TargetRow &row, unsigned count) {
     if (failed(spaces))
       return WalkResult::interrupt();
     for (const Space &space : *spaces) {
-      if (!space.matmul || hasFewRows(space.matmul))
+      if (!space.matmul)
         continue;
       FailureOr<DictionaryAttr> asked = configFor(space.matmul, row);
       if (failed(asked))
@@ -109,10 +176,11 @@ greta::findTunable(Operation *function, const TargetRow &row, unsigned count) {
             return product.key == key;
           }))
         continue;
-      std::vector<llvm::json::Object> candidates =
+      FailureOr<std::vector<llvm::json::Object>> candidates =
           candidatesFor(space, limits, count);
-      if (!candidates.empty())
-        found.push_back({std::move(key), std::move(candidates)});
+      if (failed(candidates))
+        return WalkResult::interrupt();
+      found.push_back({std::move(key), std::move(*candidates)});
     }
     return WalkResult::advance();
   });

@@ -173,14 +173,12 @@ static Choice chooseFlat(const Space &space, const Limits &limits,
 static FailureOr<Choice> choose(const Space &space, const Limits &limits,
                                 int64_t fixedBlock, MLIRContext *context) {
   if (space.matmul) {
-    FailureOr<std::optional<Choice>> decode = chooseDecode(space, limits);
-    if (failed(decode))
-      return failure();
-    if (*decode)
-      return **decode;
-  }
-  if (space.matmul)
+    if (std::optional<Choice> decode = chooseDecode(space, limits))
+      return overrideBlocks(space, limits, *decode, [&](const Choice &asked) {
+        return whyNotDecode(space, limits, asked);
+      });
     return chooseProduct(space, limits, context);
+  }
   if (space.isFlat)
     return chooseFlat(space, limits, fixedBlock, context);
   return chooseRows(space, limits, fixedBlock, context);

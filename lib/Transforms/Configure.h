@@ -5,9 +5,11 @@
 #include "greta/Target/Target.h"
 #include "greta/Transforms/Config.h"
 #include "greta/Transforms/Space.h"
+#include "llvm/Support/JSON.h"
 
 namespace greta {
 
+struct Problem;
 struct TuningDatabase;
 
 /// What the choice needs of a target.
@@ -51,10 +53,40 @@ waveBits(int64_t tileM, int64_t tileN, int64_t m, int64_t n, int64_t waves);
 mlir::FailureOr<Choice> chooseProduct(const Space &space, const Limits &limits,
                                       mlir::MLIRContext *context);
 
-/// The schedule for few rows, which is limited by memory; none where the
-/// product does not suit it.
-mlir::FailureOr<std::optional<Choice>> chooseDecode(const Space &space,
-                                                    const Limits &limits);
+/// The schedule for few rows, which is limited by memory, by the model; none
+/// where the product does not suit it.
+std::optional<Choice> chooseDecode(const Space &space, const Limits &limits);
+
+/// Blocks for multiply-adds, by the model.
+mlir::FailureOr<Choice> chooseMultiplyAdds(const Space &space,
+                                           const Problem &problem,
+                                           const Limits &limits);
+
+/// Why blocks of few rows, or for multiply-adds, cannot be; none: they can.
+using WhyNot = llvm::function_ref<std::optional<std::string>(const Choice &)>;
+std::optional<std::string>
+whyNotDecode(const Space &space, const Limits &limits, const Choice &choice);
+std::optional<std::string> whyNotMultiplyAdds(const Problem &problem,
+                                              const Limits &limits,
+                                              const Choice &choice);
+
+/// Parts of a product that may be asked for.
+constexpr int64_t mostSplit = 1024;
+
+/// What `greta.config` of a product, else the tuning database, has in place of
+/// a choice: `apply` takes it, or says why it cannot be, as "whose .." or "that
+/// does not fit: ..", which is an error in a source and a remark about the
+/// database. Whether something was taken.
+mlir::FailureOr<bool> applyAsked(
+    const Space &space, const Limits &limits,
+    llvm::function_ref<std::optional<std::string>(mlir::DictionaryAttr)> apply);
+
+/// `choice`, which has no matrix instruction, with what is asked for.
+mlir::FailureOr<Choice> overrideBlocks(const Space &space, const Limits &limits,
+                                       const Choice &choice, WhyNot whyNot);
+
+/// Such a choice as a configuration.
+llvm::json::Object configOf(const Choice &choice, const Limits &limits);
 
 /// Whether blocks of `depth` are made of words of packed weights, if a product
 /// has any, and of groups of them, or lie in one.
@@ -73,11 +105,6 @@ inline int64_t partsOf(int64_t blocks, int64_t split) {
 /// Cycles that `split` parts of a product of m x n add: their way to memory and
 /// back, and the second kernel's launch.
 double splitCycles(const TargetRow &row, int64_t split, int64_t m, int64_t n);
-
-/// What the `greta.config` of a product says about `split` for a target, if
-/// anything.
-mlir::FailureOr<std::optional<int64_t>> askedSplit(MatmulOp matmul,
-                                                   const TargetRow &row);
 
 /// Whether each part of a split product has blocks.
 bool fitsSplit(MatmulOp matmul, const SpaceConfig &config);

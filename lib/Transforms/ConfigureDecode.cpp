@@ -66,21 +66,69 @@ static unsigned storedBits(Value value, size_t rank) {
   return bits;
 }
 
-FailureOr<std::optional<Choice>> greta::chooseDecode(const Space &space,
-                                                     const Limits &limits) {
+/// The same of what is loaded for any of the products.
+static int64_t storedBits(const Space &space) {
+  unsigned bits = 32;
+  for (MatmulOp product : space.products())
+    bits = std::min(bits, storedBits(product.getB(), 2));
+  return bits;
+}
+
+/// Registers of a lane for a block along the depth.
+static int64_t registersOf(const Space &space, int64_t rows, int64_t columns,
+                           int64_t run) {
+  MatmulOp matmul = space.matmul;
+  int64_t otherBits = matmul.getA().getType().getElementTypeBitWidth();
+  int64_t count = space.products().size();
+  return llvm::divideCeil(
+      run * (count * columns * storedBits(space) + rows * otherBits), 32);
+}
+
+std::optional<std::string> greta::whyNotDecode(const Space &space,
+                                               const Limits &limits,
+                                               const Choice &choice) {
+  MatmulOp matmul = space.matmul;
+  const SpaceConfig &config = choice.space;
+  int64_t rows = matmul.getA().getType().getDimSize(matmul.getTransposeA());
+  int64_t count = space.products().size();
+  if (config.rows.back() != rows)
+    return "its tile does not have the product's " + std::to_string(rows) +
+           " rows";
+  for (int64_t part : {config.columns, config.depth, config.run, config.unroll})
+    if (!llvm::isPowerOf2_64(part))
+      return "its tile, 'run' and 'unroll' are no powers of two";
+  if (!fitsDecode(space, config))
+    return "its 'run' does not divide its depth and the product's, or, with "
+           "packed weights, is no whole words";
+  if (config.depth > int64_t(llvm::PowerOf2Ceil(matmul.getDepth())))
+    return "its tile is deeper than the product";
+  if (choice.block > limits.maxBlock)
+    return "its waves are more than a workgroup takes";
+  int64_t runs = config.columns * (config.depth / config.run);
+  if (runs < choice.block)
+    return "its tile has less than a 'run' for each lane";
+  int64_t columns = runs / choice.block;
+  if (registersOf(space, rows, columns, config.run) * config.unroll >
+          2 * loadedRegisters ||
+      rows * columns * count > 2 * sumRegisters)
+    return "it needs too many registers for what it loads at a time";
+  if (matmul.getDepth() % (config.depth * choice.split) && choice.split > 1)
+    return "its 'split' does not give each part whole blocks";
+  return std::nullopt;
+}
+
+std::optional<Choice> greta::chooseDecode(const Space &space,
+                                          const Limits &limits) {
   MatmulOp matmul = space.matmul;
   if (!hasFewRows(matmul) || space.heads)
-    return std::optional<Choice>();
+    return std::nullopt;
   int64_t rows = matmul.getA().getType().getDimSize(matmul.getTransposeA());
   int64_t columns = matmul.getType().getDimSize(1);
   int64_t depth = matmul.getDepth();
   bool alongDepth = matmul.getTransposeB();
 
-  unsigned bits = 32;
-  SmallVector<MatmulOp, 2> products = space.products();
-  for (MatmulOp product : products)
-    bits = std::min(bits, storedBits(product.getB(), 2));
-  int64_t count = products.size();
+  int64_t bits = storedBits(space);
+  int64_t count = space.products().size();
   int64_t otherBits = matmul.getA().getType().getElementTypeBitWidth();
   int64_t wide = 128 / bits;
   int64_t waves = std::max<int64_t>(1, limits.shareBlock / limits.wave);
@@ -132,33 +180,29 @@ FailureOr<std::optional<Choice>> greta::chooseDecode(const Space &space,
   int64_t blockRuns = lanesAlongDepth * wavesAlongDepth;
   choice.space.run = run;
   choice.space.depth = blockRuns * run;
-  int64_t registers = llvm::divideCeil(
-      run * (count * columnsPerLane * bits + rows * otherBits), 32);
+  int64_t registers = registersOf(space, rows, columnsPerLane, run);
   // A power of two, which is likely to divide.
   int64_t unroll = std::clamp<int64_t>(loadedRegisters / registers, 1, 8);
   choice.space.unroll = std::min<int64_t>(llvm::bit_floor<uint64_t>(unroll),
                                           llvm::divideCeil(runs, blockRuns));
 
   // Parts of the depth fill a device that waves along it do not.
-  FailureOr<std::optional<int64_t>> asked = askedSplit(matmul, limits.row);
-  if (failed(asked))
-    return failure();
   double busy = double(wavesNeeded()) * wavesAlongDepth /
                 (double(limits.simds) * wavesPerSimd);
   double loading = double(columns) * depth * bits / 8 /
                    (1000.0 * limits.row.bandwidthGBs) * limits.row.clockMHz;
   double best = HUGE_VAL;
   constexpr int64_t most = 64;
-  int64_t wanted = asked->value_or(limits.wide ? most : 1);
+  int64_t wanted = limits.wide ? most : 1;
   for (int64_t split = 1;
        split <= wanted && depth % (choice.space.depth * split) == 0;
        split *= 2) {
     double cycles = loading / std::min(1.0, busy * split) +
                     splitCycles(limits.row, split, rows, columns);
-    if (!asked->has_value() && cycles >= best)
+    if (cycles >= best)
       continue;
     best = cycles;
     choice.split = split;
   }
-  return std::optional<Choice>(choice);
+  return choice;
 }

@@ -9,6 +9,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "TileModel.h"
+#include "greta/Transforms/Tuning.h"
+#include <array>
 
 using namespace mlir;
 using namespace greta;
@@ -64,27 +66,66 @@ FailureOr<DictionaryAttr> greta::configFor(MatmulOp matmul,
   return entries.getDictionary(matmul.getContext());
 }
 
-/// Parts of a product that may be asked for.
-static constexpr int64_t mostSplit = 1024;
-
-FailureOr<std::optional<int64_t>> greta::askedSplit(MatmulOp matmul,
-                                                    const TargetRow &row) {
-  FailureOr<DictionaryAttr> config = configFor(matmul, row);
-  if (failed(config))
+FailureOr<bool> greta::applyAsked(
+    const Space &space, const Limits &limits,
+    llvm::function_ref<std::optional<std::string>(DictionaryAttr)> apply) {
+  MatmulOp matmul = space.matmul;
+  FailureOr<DictionaryAttr> asked = configFor(matmul, limits.row);
+  if (failed(asked))
     return failure();
-  auto asked = *config ? config->getAs<IntegerAttr>("split") : nullptr;
-  if (!asked)
-    return std::optional<int64_t>();
-  if (asked.getValue().slt(1) || asked.getValue().sgt(mostSplit))
-    return matmul.emitOpError("has a 'greta.config' whose 'split' is not from "
-                              "1 to ")
-           << mostSplit;
-  bool splits =
-      !ShapedType::isDynamic(matmul.getDepth()) && !matmul.getBatchRank();
-  if (!splits && !asked.getValue().isOne())
-    return matmul.emitOpError("has a 'greta.config' that does not fit: its "
-                              "'split' needs K in the type, and no batch");
-  return std::optional<int64_t>(asked.getInt());
+  if (*asked) {
+    if (std::optional<std::string> why = apply(*asked))
+      return matmul.emitOpError("has a 'greta.config' ") << *why;
+    return true;
+  }
+  const TuningEntry *entry =
+      limits.tuning ? limits.tuning->find(tuningKey(space, limits.row))
+                    : nullptr;
+  if (!entry)
+    return false;
+  std::optional<std::string> why =
+      apply(toAttribute(matmul.getContext(), entry->config));
+  if (why)
+    matmul.emitRemark("the tuning database has a configuration for ")
+        << limits.row.name << " " << *why << "; the model's choice is taken";
+  return !why;
+}
+
+/// Sets `value` to an entry's, if there is one.
+static void take(DictionaryAttr config, StringRef name, int64_t &value) {
+  if (auto integer = config.getAs<IntegerAttr>(name))
+    value = integer.getValue().getSExtValue();
+}
+
+static SmallVector<int64_t> numbersOf(DictionaryAttr config, StringRef name) {
+  SmallVector<int64_t> values;
+  if (auto array = config.getAs<ArrayAttr>(name))
+    for (Attribute entry : array)
+      values.push_back(cast<IntegerAttr>(entry).getValue().getSExtValue());
+  return values;
+}
+
+/// A block's extent that may be asked for; few rows go far along K.
+static constexpr int64_t mostExtent = 1024, mostDepthOfFewRows = 65536;
+
+/// M, N and K; none: they are not three from 1 to `most`.
+static std::optional<std::array<int64_t, 3>> tileOf(DictionaryAttr config,
+                                                    int64_t most = mostExtent) {
+  SmallVector<int64_t> sizes = numbersOf(config, "tile");
+  if (sizes.size() != 3 ||
+      llvm::any_of(sizes, [&](int64_t n) { return n < 1 || n > most; }))
+    return std::nullopt;
+  return std::array<int64_t, 3>{sizes[0], sizes[1], sizes[2]};
+}
+
+static std::string noTile(int64_t most = mostExtent) {
+  return "whose 'tile' is not three extents from 1 to " + std::to_string(most);
+}
+
+static std::optional<std::string> whyNotSplit(int64_t split) {
+  if (split >= 1 && split <= mostSplit)
+    return std::nullopt;
+  return "whose 'split' is not from 1 to " + std::to_string(mostSplit);
 }
 
 std::optional<std::string>
@@ -94,30 +135,16 @@ greta::applyConfig(Tile &tile, DictionaryAttr config,
     return "that is not made of 'tile' and 'instruction', arrays of integers, "
            "'waves', 'stages', 'slice', 'group' and 'split', integers below "
            "2^31, and 'opaque'";
-  auto number = [&](StringRef name, int64_t &value) {
-    if (auto integer = config.getAs<IntegerAttr>(name))
-      value = integer.getValue().getSExtValue();
-  };
-  auto numbers = [&](StringRef name) {
-    SmallVector<int64_t> values;
-    if (auto array = config.getAs<ArrayAttr>(name))
-      for (Attribute entry : array)
-        values.push_back(cast<IntegerAttr>(entry).getValue().getSExtValue());
-    return values;
-  };
   if (config.contains("tile")) {
-    SmallVector<int64_t> sizes = numbers("tile");
-    if (sizes.size() != 3 ||
-        llvm::any_of(sizes, [](int64_t n) { return n < 1 || n > 1024; }))
-      return "whose 'tile' is not three extents from 1 to 1024";
-    tile.m = sizes[0];
-    tile.n = sizes[1];
-    tile.k = sizes[2];
+    auto sizes = tileOf(config);
+    if (!sizes)
+      return noTile();
+    std::tie(tile.m, tile.n, tile.k) = std::tuple_cat(*sizes);
     tile.slice = tile.stages == 1 ? tile.instruction->k : tile.k;
     tile.split = 1;
   }
   if (config.contains("instruction")) {
-    SmallVector<int64_t> sizes = numbers("instruction");
+    SmallVector<int64_t> sizes = numbersOf(config, "instruction");
     auto found = llvm::find_if(available, [&](const MatrixInstruction *mi) {
       return sizes == SmallVector<int64_t>{mi->m, mi->n, mi->k};
     });
@@ -128,13 +155,13 @@ greta::applyConfig(Tile &tile, DictionaryAttr config,
   tile.opaque = config.contains("opaque");
   if (tile.opaque && tile.instruction->name != "coopmat")
     return "with 'opaque', which cooperative matrices may be";
-  number("waves", tile.waves);
-  number("stages", tile.stages);
-  number("slice", tile.slice);
-  number("group", tile.group);
-  number("split", tile.split);
-  if (tile.split < 1 || tile.split > mostSplit)
-    return "whose 'split' is not from 1 to " + std::to_string(mostSplit);
+  take(config, "waves", tile.waves);
+  take(config, "stages", tile.stages);
+  take(config, "slice", tile.slice);
+  take(config, "group", tile.group);
+  take(config, "split", tile.split);
+  if (std::optional<std::string> why = whyNotSplit(tile.split))
+    return why;
   if (!llvm::isPowerOf2_64(std::max<int64_t>(tile.waves, 0)) ||
       tile.stages < 1 || tile.stages > 2 || tile.group < 1)
     return "whose waves are no power of two, stages not 1 or 2, or group not "
@@ -156,5 +183,91 @@ llvm::json::Object greta::configOf(const Tile &tile) {
     config["split"] = tile.split;
   if (tile.opaque)
     config["opaque"] = true;
+  return config;
+}
+
+/// Takes what a configuration says of blocks without matrix instructions.
+static std::optional<std::string>
+applyBlocks(Choice &choice, DictionaryAttr config, MatmulOp matmul,
+            const Limits &limits, WhyNot whyNot) {
+  bool fewRows = choice.space.run != 0;
+  auto isPart = [&](NamedAttribute entry) {
+    StringRef name = entry.getName();
+    if (name == "tile")
+      return isKnown(entry);
+    bool isNamed = llvm::is_contained({"waves", "split"}, name) ||
+                   (fewRows && llvm::is_contained({"run", "unroll"}, name));
+    return isNamed && isNumber(entry.getValue());
+  };
+  if (!llvm::all_of(config, isPart))
+    return std::string("that is not made of 'tile', an array of integers, ") +
+           (fewRows ? "'waves', 'run', 'unroll' and 'split'"
+                    : "'waves' and 'split'") +
+           ", integers below 2^31, which are what a product " +
+           (fewRows ? "of few rows has" : "without matrix instructions has");
+  SpaceConfig &space = choice.space;
+  if (config.contains("tile")) {
+    int64_t most = fewRows ? mostDepthOfFewRows : mostExtent;
+    auto sizes = tileOf(config, most);
+    if (!sizes)
+      return noTile(most);
+    std::tie(space.rows.back(), space.columns, space.depth) =
+        std::tuple_cat(*sizes);
+    choice.split = 1;
+  }
+  int64_t waves = choice.block / limits.wave;
+  take(config, "waves", waves);
+  take(config, "run", space.run);
+  take(config, "unroll", space.unroll);
+  take(config, "split", choice.split);
+  if (!llvm::isPowerOf2_64(std::max<int64_t>(waves, 0)) || space.run < 0 ||
+      (fewRows && space.run < 1) || space.unroll < 1)
+    return "whose waves are no power of two, or 'run' or 'unroll' not positive";
+  if (std::optional<std::string> why = whyNotSplit(choice.split))
+    return why;
+  choice.block = waves * limits.wave;
+  int64_t depth = matmul.getDepth();
+  if (choice.split > 1 &&
+      (ShapedType::isDynamic(depth) || matmul.getBatchRank()))
+    return "that does not fit: its 'split' needs K in the type, and no batch";
+  // So many parts at most: none is empty, and those of few rows are whole
+  // blocks.
+  if (!fewRows)
+    choice.split =
+        partsOf(llvm::divideCeil(std::max<int64_t>(depth, 1), space.depth),
+                choice.split);
+  while (fewRows && choice.split > 1 && depth % (space.depth * choice.split))
+    --choice.split;
+  if (std::optional<std::string> why = whyNot(choice))
+    return "that does not fit: " + *why;
+  return std::nullopt;
+}
+
+FailureOr<Choice> greta::overrideBlocks(const Space &space,
+                                        const Limits &limits,
+                                        const Choice &choice, WhyNot whyNot) {
+  Choice asked;
+  auto apply = [&](DictionaryAttr config) {
+    asked = choice;
+    return applyBlocks(asked, config, space.matmul, limits, whyNot);
+  };
+  FailureOr<bool> isAsked = applyAsked(space, limits, apply);
+  if (failed(isAsked))
+    return failure();
+  return *isAsked ? asked : choice;
+}
+
+llvm::json::Object greta::configOf(const Choice &choice, const Limits &limits) {
+  const SpaceConfig &space = choice.space;
+  llvm::json::Object config{
+      {"tile", {space.rows.back(), space.columns, space.depth}},
+      {"waves", choice.block / limits.wave},
+  };
+  if (space.run) {
+    config["run"] = space.run;
+    config["unroll"] = space.unroll;
+  }
+  if (choice.split > 1)
+    config["split"] = choice.split;
   return config;
 }

@@ -7,7 +7,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "TileModel.h"
-#include "greta/Transforms/Tuning.h"
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include <cmath>
@@ -67,9 +66,7 @@ static int64_t groupOf(const Problem &problem, const Tile &tile,
   return llvm::divideCeil(rows, llvm::divideCeil(rows, square));
 }
 
-/// Parts of a split product: no more than the device takes at a time. Sums of
-/// unknown length have none, nor do heads.
-static int64_t mostParts(int64_t m, int64_t n, const Problem &problem,
+int64_t greta::mostParts(int64_t m, int64_t n, const Problem &problem,
                          const Limits &limits) {
   if (!limits.wide || !problem.splits)
     return 1;
@@ -142,118 +139,32 @@ greta::bestTile(const Problem &problem, const Limits &limits,
   return best;
 }
 
-/// What the tuning database has for the product, where that fits.
-static std::optional<Tile>
-measuredTile(const Space &space, const Problem &problem, const Limits &limits,
-             Tile tile, ArrayRef<const MatrixInstruction *> available) {
-  const TuningEntry *entry =
-      limits.tuning ? limits.tuning->find(tuningKey(space, limits.row))
-                    : nullptr;
-  if (!entry)
-    return std::nullopt;
-  MatmulOp matmul = space.matmul;
-  std::optional<std::string> why = applyConfig(
-      tile, toAttribute(matmul.getContext(), entry->config), available);
-  if (!why)
-    if (std::optional<std::string> misfit =
-            TileModel(problem, limits).whyNot(tile, /*asked=*/true))
-      why = "that does not fit: " + *misfit;
-  if (!why)
-    return tile;
-  matmul.emitRemark("the tuning database has a configuration for ")
-      << limits.row.name << " " << *why << "; the model's choice is taken";
-  return std::nullopt;
-}
-
 /// The tile asked for, else one that was measured, else the model's; none
 /// where there is no matrix instruction.
 static FailureOr<std::optional<Tile>>
 chooseTile(const Space &space, const Problem &problem, const Limits &limits) {
-  MatmulOp matmul = space.matmul;
   SmallVector<const MatrixInstruction *> available =
-      instructionsFor(matmul, limits);
+      instructionsFor(space.matmul, limits);
   std::optional<Tile> best = bestTile(problem, limits, available);
   if (!best)
     return best;
-  FailureOr<DictionaryAttr> asked = configFor(matmul, limits.row);
-  if (failed(asked))
-    return failure();
-  if (!*asked) {
-    std::optional<Tile> measured =
-        measuredTile(space, problem, limits, *best, available);
-    return measured ? measured : best;
-  }
-  Tile chosen = *best;
-  if (std::optional<std::string> why = applyConfig(chosen, *asked, available))
-    return matmul.emitOpError("has a 'greta.config' ") << *why;
-  if (!fitsPacked(space, chosen.k))
-    return matmul.emitOpError("has a 'greta.config' with a depth of ")
-           << chosen.k
-           << "; with packed weights it is a power of two from 8 to 256";
-  if (std::optional<std::string> why =
-          TileModel(problem, limits).whyNot(chosen, /*asked=*/true))
-    return matmul.emitOpError("has a 'greta.config' that does not fit: ")
-           << *why;
-  return std::optional<Tile>(chosen);
-}
-
-/// Blocks for multiply-adds: sixteen accumulators a lane.
-static FailureOr<Choice> chooseMultiplyAdds(const Space &space,
-                                            const Problem &problem,
-                                            const Limits &limits) {
-  MatmulOp matmul = space.matmul;
-  int64_t largest = limits.wide ? 64 : 32;
-  auto extent = [&](int64_t size) {
-    return std::clamp<int64_t>(llvm::PowerOf2Ceil(size), 16, largest);
+  Tile asked;
+  auto apply = [&](DictionaryAttr config) -> std::optional<std::string> {
+    asked = *best;
+    if (std::optional<std::string> why = applyConfig(asked, config, available))
+      return why;
+    if (!fitsPacked(space, asked.k))
+      return "with a depth of " + std::to_string(asked.k) +
+             "; with packed weights it is a power of two from 8 to 256";
+    if (std::optional<std::string> why =
+            TileModel(problem, limits).whyNot(asked, /*asked=*/true))
+      return "that does not fit: " + *why;
+    return std::nullopt;
   };
-  Choice choice;
-  int64_t rows = extent(problem.m), columns = extent(problem.n);
-  if (problem.head > 1) {
-    columns = problem.head;
-    while (rows > 4 && rows * columns > largest * largest)
-      rows /= 2;
-  }
-  choice.space.rows.assign(space.groups.size(), 1);
-  choice.space.rows.back() = rows;
-  choice.space.columns = columns;
-  choice.space.depth =
-      std::clamp<int64_t>(llvm::PowerOf2Ceil(problem.k), 1, 16);
-  choice.block =
-      std::clamp<int64_t>(llvm::bit_floor<uint64_t>(rows * columns) / 16,
-                          limits.wave, limits.shareBlock);
-  int64_t bytes =
-      problem.bytes * choice.space.depth * (rows + problem.count * columns);
-  if (bytes > limits.ldsBytes)
-    return matmul.emitOpError("needs ")
-           << bytes << " bytes of shared memory for its smallest block, the "
-           << "target has " << limits.ldsBytes << "; take another target";
-  FailureOr<std::optional<int64_t>> asked = askedSplit(matmul, limits.row);
-  if (failed(asked))
+  FailureOr<bool> isAsked = applyAsked(space, limits, apply);
+  if (failed(isAsked))
     return failure();
-  if (asked->value_or(1) > 1 && problem.head > 1)
-    return matmul.emitOpError("has a 'greta.config' that does not fit: its "
-                              "'split' takes products whose columns are no "
-                              "heads");
-  // A lane does one a cycle, of 64 or 128 on a compute unit, and loads.
-  int64_t m = choice.space.rows.back(), n = choice.space.columns;
-  int64_t steps = llvm::divideCeil(problem.k, choice.space.depth);
-  double tiles =
-      double(llvm::divideCeil(problem.m, m)) * llvm::divideCeil(problem.n, n);
-  double step = problem.count * m * n * choice.space.depth / 96.0 + 300;
-  double best = HUGE_VAL;
-  int64_t most = mostParts(m, n, problem, limits), chosen = 1;
-  for (int64_t split = 1; split <= most; split *= 2) {
-    double cycles =
-        std::ceil(tiles * split / limits.row.computeUnits) *
-            llvm::divideCeil(steps, split) * step +
-        splitCycles(limits.row, split, problem.m, problem.count * problem.n);
-    if (cycles < best) {
-      best = cycles;
-      chosen = split;
-    }
-  }
-  choice.split = partsOf(steps, asked->value_or(chosen));
-  return choice;
+  return *isAsked ? std::optional<Tile>(asked) : best;
 }
 
 /// Some layout of a rows x columns tile: neighbours in a lane first, then lanes
@@ -408,6 +319,12 @@ FailureOr<Choice> greta::chooseProduct(const Space &space, const Limits &limits,
   };
   if (!*tile) {
     FailureOr<Choice> choice = chooseMultiplyAdds(space, problem, limits);
+    // What is said of a target that has the instruction is meant for it.
+    Limits all(limits.row, /*useMatrix=*/true);
+    if (succeeded(choice) && instructionsFor(matmul, all).empty())
+      choice = overrideBlocks(space, limits, *choice, [&](const Choice &asked) {
+        return whyNotMultiplyAdds(problem, limits, asked);
+      });
     return failed(choice) ? choice : withHeads(*choice);
   }
   Choice choice;

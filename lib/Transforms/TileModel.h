@@ -8,7 +8,6 @@
 #define GRETA_LIB_TRANSFORMS_TILEMODEL_H
 
 #include "Configure.h"
-#include "llvm/Support/JSON.h"
 
 namespace greta {
 
@@ -65,6 +64,11 @@ llvm::SmallVector<const MatrixInstruction *>
 instructionsFor(MatmulOp matmul, const Limits &limits);
 
 Problem problemOf(const Space &space);
+
+/// Parts of a split product: no more than the device takes at a time. Sums of
+/// unknown length have none, nor do heads.
+int64_t mostParts(int64_t m, int64_t n, const Problem &problem,
+                  const Limits &limits);
 
 /// Calls `visit` with every tile that fits and its cycles.
 void forEachTile(const Problem &problem, const Limits &limits,

@@ -118,7 +118,6 @@ def test_killed_in_the_middle(source, tmp_path, sent):
     [
         (["--targets=gfx906"], "unknown target 'gfx906'"),
         (["--targets=host"], "the target 'host' has no tiles to choose"),
-        (["--targets=vulkan:portable"], "nothing was tuned"),
         (["--targets=gfx942", "--device=hip:7"], "nothing was tuned"),
         (["--targets=gfx942", "--device=sim:gfx942"], "--device=sim:gfx942: there are hip[:N], vulkan[:N] and estimate"),
         (["--targets=gfx942", "--function=other"], "no public function 'other'"),
@@ -142,6 +141,99 @@ def test_bad_database_is_left_alone(source, tmp_path):
         run = tune(source(64, 64, 64), database)
         assert run.returncode == 1 and run.stderr.count("error: tuning database") == 1, run.stderr
         assert database.read_text() == text
+
+
+FEW_ROWS = """func.func @rows(%a: tensor<2x1024xf16>, %b: tensor<70x1024xf16>) -> tensor<2x70xf16> {
+  %0 = greta.matmul %a, %b {transpose_b} : tensor<2x1024xf16>, tensor<70x1024xf16> -> tensor<2x70xf16>
+  return %0 : tensor<2x70xf16>
+}
+func.func @adds(%a: tensor<40x96xf32>, %b: tensor<70x96xf32>) -> tensor<40x70xf32> {
+  %0 = greta.matmul %a, %b {transpose_b} : tensor<40x96xf32>, tensor<70x96xf32> -> tensor<40x70xf32>
+  return %0 : tensor<40x70xf32>
+}
+"""
+
+
+def test_without_matrix_instructions(tmp_path):
+    """Few rows and multiply-adds: the model's choice first, then what differs from it by a factor of two; the best is what is compiled."""
+    path, database = tmp_path / "k.mlir", tmp_path / "db.json"
+    path.write_text(FEW_ROWS)
+    run = harness.tool(TUNE, path, "--targets=gfx1100", "--device=estimate", "-o", database, "--candidates=8")
+    assert run.returncode == 0, run.stderr
+    for entry, parts in zip(entries(database), ({"tile", "waves", "run", "unroll"}, {"tile", "waves"})):
+        configs = [c["config"] for c in entry["candidates"]]
+        assert len(configs) == 8 and all(parts <= set(c) <= parts | {"split"} for c in configs)
+        assert all("us" in c for c in entry["candidates"]), entry
+        for config in configs[1:6]:
+            (before, after) = (json.dumps(c, sort_keys=True).split() for c in (configs[0], config))
+            assert len(before) != len(after) or sum(a != b for a, b in zip(before, after)) == 1
+    rows, adds = entries(database)
+    rows["config"], adds["config"] = {"tile": [2, 4, 256], "waves": 2, "run": 4, "unroll": 1}, {"tile": [16, 32, 8], "waves": 4, "split": 2}
+    database.write_text(json.dumps({"schema": 1, "entries": [rows, adds]}))
+    made = harness.tool(harness.TRANSLATE, "--greta-to-package", "--targets=gfx1100", path, "-o", tmp_path / "k.greta", f"--tuning={database}")
+    assert made.returncode == 0 and not made.stderr, made.stderr
+    for name, tile, kernels in (("rows", [2, 4, 256, 2], 1), ("adds", [16, 32, 8, 4], 2)):
+        found = harness.function_of(tmp_path / "k.greta", name)["variants"][0]["kernels"]
+        assert [found[0]["config"][part] for part in ("rows", "columns", "depth", "waves")] == tile and len(found) == kernels
+
+
+# (name, types and shapes of the operands, result, what is between, K's config): what the model would not choose.
+ASKED = [
+    ("nt", "3x1000xf16 129x1000xf16", "3x129xf16", "transpose_b", "tile = [3, 16, 128], run = 8, unroll = 2"),
+    ("narrow", "3x1000xf16 129x1000xf16", "3x129xf16", "transpose_b", "tile = [3, 32, 32], run = 2, unroll = 1"),
+    ("nn", "2x129xf16 129x1000xf16", "2x1000xf16", "", "tile = [2, 64, 4], run = 1, unroll = 2"),
+    ("parts", "1x1024xbf16 17x1024xbf16", "1x17xf32", "transpose_b", "tile = [1, 16, 128], run = 8, unroll = 1, split = 4"),
+    ("adds", "17x70xf32 129x70xf32", "17x129xf32", "transpose_b", "tile = [32, 32, 8]"),
+    ("addsparts", "17x1000xf32 1000x60xf32", "17x60xf32", "", "tile = [16, 64, 32], split = 3"),
+]
+
+
+def asked(name, operands, result, flags, config, waves):
+    a, b = (f"tensor<{x}>" for x in operands.split())
+    flags = ", ".join(filter(None, [flags, f"greta.config = {{waves = {waves}, {config}}}"]))
+    return f"""func.func @{name}(%a: {a}, %b: {b}) -> tensor<{result}> {{
+  %0 = greta.matmul %a, %b {{{flags}}} : {a}, {b} -> tensor<{result}>
+  return %0 : tensor<{result}>
+}}
+"""
+
+
+@pytest.mark.parametrize("target", [*harness.AMD_CHIPS, "vulkan:portable", "vulkan:lavapipe"])
+def test_asked_for_is_right(tmp_path, driver_parts, target):
+    """Few rows and multiply-adds in other blocks than the model's, against the host."""
+    if target == "vulkan:lavapipe" and "lavapipe" not in driver_parts:
+        pytest.skip("scripts/vulkan-drivers has no lavapipe here")
+    waves = {"vulkan:portable": 64, "vulkan:lavapipe": 8}.get(target, 2)
+    # f32 has matrix instructions on CDNA; the newer lavapipe is slow under its validation layer.
+    left_out = {"gfx90a": "adds", "gfx942": "adds", "gfx950": "adds", "vulkan:lavapipe": ("narrow", "nn", "parts", "addsparts")}.get(target, "-")
+    cases = [case for case in ASKED if not case[0].startswith(left_out)]
+    package = harness.compile_package(tmp_path, "asked", "".join(asked(*case, waves) for case in cases), f"{target},host")
+    launcher = harness.lavapipe_launcher() if target == "vulkan:lavapipe" else ()
+    device = target.split(":")[0] if ":" in target else f"sim:{target}"
+    for name, operands, *_ in cases:
+        inputs = [f"--input={x}:random:{i}" for i, x in enumerate(operands.split())]
+        run = harness.tool(*launcher, harness.RUN, package, f"--function={name}", f"--device={device}", "--check", *inputs)
+        assert run.returncode == 0, (name, run.stdout, run.stderr)
+
+
+def test_wrong_results_are_rejected(tmp_path):
+    """The sine of a large multiple of a sum is another one for each order of its additions: every candidate differs from the host's."""
+    t = "tensor<4x256xf32>, tensor<70x256xf32> -> tensor<4x70xf32>"
+    path, database = tmp_path / "k.mlir", tmp_path / "db.json"
+    path.write_text(f"""func.func @chaos(%a: tensor<4x256xf32>, %b: tensor<70x256xf32>) -> tensor<4x70xf32> {{
+  %0 = greta.matmul %a, %b {{transpose_b}} : {t}
+  %c = arith.constant dense<1.0e7> : tensor<4x70xf32>
+  %1 = arith.mulf %0, %c : tensor<4x70xf32>
+  %2 = math.sin %1 : tensor<4x70xf32>
+  return %2 : tensor<4x70xf32>
+}}
+""")
+    run = harness.tool(TUNE, path, "--targets=vulkan:portable", "--candidates=2", "--reps=2", "-o", database, "--json")
+    assert run.returncode == 0, run.stderr
+    (entry,) = entries(database)
+    assert entry["config"] == {} and len(entry["candidates"]) == 2
+    assert all("wrong result r0: the worst row is off by" in c["rejected"] for c in entry["candidates"]), entry
+    assert json.loads(run.stdout)[0]["rejected"] == 2
 
 
 def test_on_a_device(source, tmp_path, driver_parts):

@@ -15,7 +15,6 @@ using nlohmann::json;
 
 constexpr size_t cacheBytes =
     256u << 20; // several times the largest L2 or Infinity Cache
-constexpr double targetMicroseconds = 2000;
 
 double median(std::vector<double> V) {
   std::sort(V.begin(), V.end());
@@ -63,6 +62,7 @@ json bench(Session &S, const std::vector<std::vector<uint8_t>> &Data,
     Bytes += B;
   for (size_t B : S.ResultBytes)
     Bytes += B;
+  size_t ResultsPerSet = O.Chain ? 0 : S.ResultBytes.size();
   unsigned Sets = O.Rotate;
   if (!Sets)
     Sets = static_cast<unsigned>(
@@ -82,7 +82,7 @@ json bench(Session &S, const std::vector<std::vector<uint8_t>> &Data,
       S.Stream.write(Own.back(), Data[A].data(), Data[A].size());
       Arguments[I][A].buffer = &Own.back();
     }
-    for (size_t R = 0; R < S.ResultBytes.size(); ++R) {
+    for (size_t R = 0; R < ResultsPerSet; ++R) {
       Own.push_back(S.Runtime.allocate(S.ResultBytes[R]));
       Results[I][R].buffer = &Own.back();
     }
@@ -103,7 +103,7 @@ json bench(Session &S, const std::vector<std::vector<uint8_t>> &Data,
   unsigned Launches = O.Launches;
   if (!Launches)
     Launches = static_cast<unsigned>(std::clamp(
-        std::ceil(targetMicroseconds / std::max(Once, 0.1)), 1.0, 1000.0));
+        std::ceil(1000 * O.BatchMs / std::max(Once, 0.1)), 1.0, 1000.0));
   // Whole turns through the sets keep every measurement alike.
   if (!O.Launches && Launches > Sets)
     Launches = (Launches + Sets - 1) / Sets * Sets;

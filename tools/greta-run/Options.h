@@ -17,6 +17,8 @@ struct Options {
   bool Check = false, Bench = false, Json = false, ListDevices = false,
        Inspect = false;
   unsigned Reps = 50, Launches = 0, Rotate = 0;
+  double BatchMs = 2; // where Launches does not say how long one takes
+  bool Chain = false; // one set of results: no launch overlaps the next
   std::string BenchCopy;
 };
 
@@ -43,6 +45,10 @@ struct Session {
 // docs/numerics.md's limits; empty: it is.
 std::string disagreement(const HostTensor &Got, const HostTensor &Want,
                          const Difference &D, const Options &O);
+// The first of some results that is not the one wanted, and why, by
+// docs/numerics.md's limits; empty: all are.
+std::string disagreement(const std::vector<HostTensor> &Got,
+                         const std::vector<HostTensor> &Want);
 
 // Each returns the process's exit status; failures are exceptions.
 int run(const Options &O);

@@ -64,6 +64,24 @@ std::string disagreement(const HostTensor &Got, const HostTensor &Want,
   return Text;
 }
 
+std::string disagreement(const std::vector<HostTensor> &Got,
+                         const std::vector<HostTensor> &Want) {
+  if (Got.size() != Want.size())
+    return "there are " + std::to_string(Got.size()) + " results, not " +
+           std::to_string(Want.size());
+  for (size_t I = 0; I < Got.size(); ++I) {
+    std::string Name = "result r" + std::to_string(I);
+    if (Got[I].DType != Want[I].DType || Got[I].Shape != Want[I].Shape)
+      return Name + " is " + shapeText(Got[I].Shape) + " of " + Got[I].DType +
+             ", not " + shapeText(Want[I].Shape) + " of " + Want[I].DType;
+    std::string Why =
+        disagreement(Got[I], Want[I], compare(Got[I], Want[I], 0, 0), {});
+    if (!Why.empty())
+      return "wrong " + Name + ": " + Why;
+  }
+  return "";
+}
+
 Session::Session(greta::Runtime &Runtime, const greta::Package &Package,
                  const std::string &Name, const std::string &Variant,
                  const std::vector<Input> &Inputs)

@@ -37,6 +37,10 @@ int main(int argc, char **argv) {
       ->allow_extra_args(false);
   app.add_option("--reps", options.reps, "measurements of a candidate (20)")
       ->check(CLI::Range(1u, 100000u));
+  app.add_option("--batch-ms", options.batchMs,
+                 "how long one measurement runs (2); where power limits the "
+                 "device, it slows down after some ten")
+      ->check(CLI::Range(0.01, 10000.0));
   app.add_flag("--restart", options.restart,
                "measure again what the database has");
   app.add_flag("--json", options.json, "print what was found as JSON");

@@ -36,7 +36,7 @@ static void note(const Twine &message) {
   errs() << "greta-tune: " << message << "\n";
 }
 
-/// 256x256x64 waves 8 slice 32 (32x32x8)
+/// 256x256x64 waves 8 stages 2 slice 32 (32x32x8)
 static std::string describe(const json::Object &config) {
   auto extents = [&](StringRef name) {
     std::string text;
@@ -47,10 +47,13 @@ static std::string describe(const json::Object &config) {
     return text;
   };
   std::string text = extents("tile");
-  for (StringRef name : {"waves", "stages", "slice", "group"})
+  for (StringRef name :
+       {"waves", "stages", "slice", "group", "run", "unroll", "split"})
     if (std::optional<int64_t> value = config.getInteger(name))
       text += formatv(" {0} {1}", name, *value);
-  return text + " (" + extents("instruction") + ")";
+  if (config.getArray("instruction"))
+    text += " (" + extents("instruction") + ")";
+  return text;
 }
 
 /// ?x4096x4096
@@ -104,8 +107,8 @@ private:
   tune::Device *open(const std::string &spec, std::string &why);
   bool tuneProduct(StringRef function, const TargetRow &row, const Place &place,
                    const TunableProduct &product);
-  bool setReference(StringRef function, const Place &place,
-                    const TuningKey &key);
+  bool setProblem(StringRef function, const Place &place, const TuningKey &key,
+                  ArrayRef<std::string> inputs);
   std::vector<Compiled> compileAll(StringRef function, const TargetRow &row,
                                    const TuningKey &key,
                                    ArrayRef<const json::Object *> configs);
@@ -276,10 +279,8 @@ Tuner::compileAll(StringRef function, const TargetRow &row,
   return compiled;
 }
 
-bool Tuner::setReference(StringRef function, const Place &place,
-                         const TuningKey &key) {
-  if (!place.device)
-    return true;
+bool Tuner::setProblem(StringRef function, const Place &place,
+                       const TuningKey &key, ArrayRef<std::string> inputs) {
   double work = 1;
   for (int64_t extent : key.shape)
     work *= !mlir::ShapedType::isDynamic(extent) ? extent
@@ -293,7 +294,7 @@ bool Tuner::setReference(StringRef function, const Place &place,
       return fail(host.problem);
   }
   std::string why =
-      place.device->setReference(host.package, function.str(), host.inputs);
+      place.device->setProblem(host.package, function.str(), inputs.vec());
   return why.empty() || fail("on the host: " + why);
 }
 
@@ -328,17 +329,19 @@ bool Tuner::tuneProduct(StringRef function, const TargetRow &row,
   note(key.target + ", " + key.op + " " + shapeOf(key) + " on " + place.name() +
        ": " + Twine(total) + " candidates, " + Twine(known) + " known");
   double best = bestOf(entry);
-  if (!configs.empty() && !setReference(function, place, key))
-    return false;
   std::vector<Compiled> compiled = compileAll(function, row, key, configs);
+  auto runs = llvm::find_if(
+      compiled, [](const Compiled &one) { return one.problem.empty(); });
+  if (place.device && runs != compiled.end() &&
+      !setProblem(function, place, key, runs->inputs))
+    return false;
   for (auto [i, config, one] : llvm::enumerate(configs, compiled)) {
     Outcome outcome;
     if (!one.problem.empty())
       outcome.rejected = one.problem;
     else if (place.device)
-      outcome = place.device->measure(one.package, function.str(),
-                                      one.variants.front().first, one.inputs,
-                                      options.reps);
+      outcome = place.device->measure(one.package, one.variants.front().first,
+                                      options);
     else
       outcome = estimate(row.name.str(), one.launches);
     // As the database has it.

@@ -20,6 +20,7 @@ struct Options {
   std::vector<std::string> also; // configurations in JSON
   std::vector<int64_t> sizes;    // of the symbols, in order
   unsigned candidates = 16, reps = 20;
+  double batchMs = 2;
   bool restart = false, json = false;
 };
 
@@ -64,17 +65,17 @@ public:
   std::string choose(const std::string &package, const std::string &function,
                      std::string &why) const;
 
-  /// What results are compared with from now on: those of the package's host
-  /// variant, or, with an empty package, of the first candidate. Inputs are as
-  /// greta-run takes them. Empty, or why not.
-  std::string setReference(const std::string &package,
-                           const std::string &function,
-                           const std::vector<std::string> &inputs);
+  /// What is measured from now on: a function with these inputs, as greta-run
+  /// takes them. Results are compared with those of the package's host variant,
+  /// or, with an empty package, of the first candidate. Empty, or why not.
+  std::string setProblem(const std::string &package,
+                         const std::string &function,
+                         const std::vector<std::string> &inputs);
 
-  /// Runs a variant, compares, and measures it like greta-run --bench.
-  Outcome measure(const std::string &package, const std::string &function,
-                  const std::string &variant,
-                  const std::vector<std::string> &inputs, unsigned reps);
+  /// Runs a variant, compares, and measures it like greta-run --bench, but
+  /// one launch after another.
+  Outcome measure(const std::string &package, const std::string &variant,
+                  const Options &options);
 
 private:
   struct State;

@@ -62,15 +62,15 @@ struct TuningDatabase {
   std::vector<TuningEntry> entries;
 };
 
-/// A product of a function that has a choice of tiles.
+/// A product of a function.
 struct TunableProduct {
   TuningKey key;
   /// The model's choice, then what it judges best.
   std::vector<llvm::json::Object> candidates;
 };
 
-/// The products of a function after greta-fuse that take matrix instructions on
-/// `row` and have no `greta.config` for it, each kind once.
+/// The products of a function after greta-fuse that have no `greta.config` for
+/// `row`, each kind once.
 mlir::FailureOr<std::vector<TunableProduct>>
 findTunable(mlir::Operation *function, const TargetRow &row, unsigned count);
 

@@ -1,0 +1,101 @@
+//===- ConfigureMultiplyAdds.cpp - products without matrix instructions ---===//
+//
+// Sixteen accumulators a lane; where that leaves compute units idle, the
+// product is split along K.
+//
+//===----------------------------------------------------------------------===//
+
+#include "TileModel.h"
+#include <cmath>
+
+using namespace mlir;
+using namespace greta;
+
+/// Accumulators of a lane that may be asked for, and without registers to fill.
+static constexpr int64_t mostSums = 64, mostSumsOfCpu = 32;
+
+static int64_t ldsBytes(const Problem &problem, const SpaceConfig &config) {
+  return problem.bytes * config.depth *
+         (config.rows.back() + problem.count * config.columns);
+}
+
+std::optional<std::string> greta::whyNotMultiplyAdds(const Problem &problem,
+                                                     const Limits &limits,
+                                                     const Choice &choice) {
+  const SpaceConfig &config = choice.space;
+  int64_t rows = config.rows.back();
+  if (!llvm::isPowerOf2_64(rows) || !llvm::isPowerOf2_64(config.depth) ||
+      (problem.head == 1 && !llvm::isPowerOf2_64(config.columns)))
+    return "its tile is not made of powers of two";
+  if (config.columns % problem.head)
+    return "its tile does not take heads of " + std::to_string(problem.head) +
+           " columns whole";
+  if (choice.block > limits.maxBlock)
+    return "its waves are more than a workgroup takes";
+  int64_t sums = rows * config.columns / choice.block;
+  if (sums < 1 ||
+      problem.count * sums > (limits.wide ? mostSums : mostSumsOfCpu))
+    return "it has " + std::to_string(sums) +
+           " sums a lane, which are from 1 to " +
+           std::to_string((limits.wide ? mostSums : mostSumsOfCpu) /
+                          problem.count);
+  int64_t lds = ldsBytes(problem, config);
+  if (lds > limits.ldsBytes)
+    return "it needs " + std::to_string(lds) +
+           " bytes of shared memory, the target has " +
+           std::to_string(limits.ldsBytes);
+  if (choice.split > 1 && !problem.splits)
+    return "its 'split' needs K in the type, an A that is not computed, and no "
+           "batch or heads";
+  return std::nullopt;
+}
+
+FailureOr<Choice> greta::chooseMultiplyAdds(const Space &space,
+                                            const Problem &problem,
+                                            const Limits &limits) {
+  MatmulOp matmul = space.matmul;
+  int64_t largest = limits.wide ? 64 : 32;
+  auto extent = [&](int64_t size) {
+    return std::clamp<int64_t>(llvm::PowerOf2Ceil(size), 16, largest);
+  };
+  Choice choice;
+  int64_t rows = extent(problem.m), columns = extent(problem.n);
+  if (problem.head > 1) {
+    columns = problem.head;
+    while (rows > 4 && rows * columns > largest * largest)
+      rows /= 2;
+  }
+  choice.space.rows.assign(space.groups.size(), 1);
+  choice.space.rows.back() = rows;
+  choice.space.columns = columns;
+  choice.space.depth =
+      std::clamp<int64_t>(llvm::PowerOf2Ceil(problem.k), 1, 16);
+  choice.block =
+      std::clamp<int64_t>(llvm::bit_floor<uint64_t>(rows * columns) / 16,
+                          limits.wave, limits.shareBlock);
+  int64_t bytes = ldsBytes(problem, choice.space);
+  if (bytes > limits.ldsBytes)
+    return matmul.emitOpError("needs ")
+           << bytes << " bytes of shared memory for its smallest block, the "
+           << "target has " << limits.ldsBytes << "; take another target";
+  // A lane does one a cycle, of 64 or 128 on a compute unit, and loads.
+  int64_t m = choice.space.rows.back(), n = choice.space.columns;
+  int64_t steps = llvm::divideCeil(problem.k, choice.space.depth);
+  double tiles =
+      double(llvm::divideCeil(problem.m, m)) * llvm::divideCeil(problem.n, n);
+  double step = problem.count * m * n * choice.space.depth / 96.0 + 300;
+  double best = HUGE_VAL;
+  int64_t most = mostParts(m, n, problem, limits), chosen = 1;
+  for (int64_t split = 1; split <= most; split *= 2) {
+    double cycles =
+        std::ceil(tiles * split / limits.row.computeUnits) *
+            llvm::divideCeil(steps, split) * step +
+        splitCycles(limits.row, split, problem.m, problem.count * problem.n);
+    if (cycles < best) {
+      best = cycles;
+      chosen = split;
+    }
+  }
+  choice.split = partsOf(steps, chosen);
+  return choice;
+}
