@@ -63,8 +63,8 @@ TuningKey greta::tuningKey(const Space &space, const TargetRow &row) {
   return key;
 }
 
-/// The choice, in some orders of its blocks, then the others by the model's
-/// cycles.
+/// The choice, in some orders of its blocks and slices, then the others by the
+/// model's cycles.
 static std::vector<llvm::json::Object>
 tilesFor(const Space &space, const Limits &limits, unsigned count) {
   SmallVector<const MatrixInstruction *> available =
@@ -80,12 +80,20 @@ tilesFor(const Space &space, const Limits &limits, unsigned count) {
       candidates.push_back(std::move(config));
   };
   add(*best);
-  // The order of blocks says nothing to the model.
+  // The order of blocks says nothing to the model, nor does the length of the
+  // loop over slices.
   for (int64_t group : {best->group / 2, best->group * 2, best->group * 4}) {
     Tile tile = *best;
     tile.group =
         std::clamp<int64_t>(group, 1, llvm::divideCeil(problem.m, best->m));
     add(tile);
+  }
+  for (int64_t slice = 2 * best->slice; best->stages == 1 && slice <= best->k;
+       slice *= 2) {
+    Tile tile = *best;
+    tile.slice = slice;
+    if (!TileModel(problem, limits).whyNot(tile))
+      add(tile);
   }
   std::vector<Tile> tiles;
   std::vector<std::pair<double, size_t>> order;
