@@ -1,10 +1,11 @@
 """Checks and measures row_ops.greta on a GPU; called by scripts/bench-h200, which sets the library path.
 
-usage: row_ops.py DIR CSV [--device=vulkan] [--reps=50] [--rounds=7] [--scale=1] [--variants] [--only=NAME,..]
+usage: row_ops.py DIR CSV [--package=row_ops.greta] [--device=vulkan] [--reps=50] [--rounds=7] [--scale=1] [--variants] [--only=NAME,..]
 Data are random normal f16. Every function runs over several sets of buffers that together are larger than any cache, and over poisoned
 results. Time is the GPU's, from events around `reps` launches; median, minimum and maximum of `rounds` such batches. The copy is measured
 twice in the same run, by the runtime's own buffer copy and by torch, and the faster one is the yardstick. --scale divides the number
-of rows, for a try on a small machine; --variants measures every variant that runs, not only the one the runtime chooses.
+of rows, for a try on a small machine; --variants measures every variant that runs, not only the one the runtime chooses. Functions of
+row_ops_tuned.greta are called linear_tuned and so on.
 """
 
 import argparse
@@ -197,6 +198,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("directory", type=pathlib.Path)
     parser.add_argument("csv", type=pathlib.Path)
+    parser.add_argument("--package", default="row_ops.greta")
     parser.add_argument("--device", default="vulkan")
     parser.add_argument("--reps", type=int, default=50)
     parser.add_argument("--rounds", type=int, default=7)
@@ -208,7 +210,8 @@ def main():
     runtime = Runtime(options.device)
     timer = Timer(runtime)
     info = runtime.info()
-    package = Package(runtime, options.directory / "row_ops.greta")
+    package = Package(runtime, options.directory / options.package)
+    label = options.package.removesuffix(".greta").removeprefix("row_ops")
     copies = [runtime_copy(runtime, timer, options)]
     if torch and torch.cuda.is_available():
         copies.append(torch_copy(options))
@@ -221,9 +224,10 @@ def main():
         for variant in runnable if options.variants else [None]:
             began = time.monotonic()
             row = common | dict(copy_gb_per_s=round(copy, 1)) | measure(runtime, timer, package, name, variant, options)
+            row["function"] += label
             row["of_copy"] = round(row["gb_per_s"] / copy, 3)
             table.append(row)
-            print(f"{name:18} {row['shape']:14} {row['variant']:18} {row['median_us']:9.1f} us {row['gb_per_s']:7.0f} GB/s = {row['of_copy']:.3f} of copy", end="")
+            print(f"{row['function']:18} {row['shape']:14} {row['variant']:18} {row['median_us']:9.1f} us {row['gb_per_s']:7.0f} GB/s = {row['of_copy']:.3f} of copy", end="")
             print(f", torch {row.get('torch_us', '-')} us, error {row['error_euclidean']} {row['error_maximum']} ({time.monotonic() - began:.0f} s)", flush=True)
     wrong = [row for row in table if row.pop("wrong", False)]
     records.append(options.csv, COLUMNS, table)
