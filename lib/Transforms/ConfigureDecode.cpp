@@ -2,8 +2,10 @@
 //
 // Up to sixteen rows, a product is limited by loading B once. What counts is
 // that loads are wide, that many are under way, and that what they bring is
-// used for all rows. Measured on the H200 (M = 1, f16, 14336x4096, share of the
-// copy): 2 rows of B per wave 0.88, 1 row 0.85, 4 rows 0.84, with 4 or 8 waves.
+// used for all rows. Measured on the H200 (M = 1, share of the copy; rows of B
+// per lane, waves):   2, 8    2, 4    4, 8    4, 4
+//   f16 14336x4096   1.003   1.018   1.018   1.016
+//   4 bits 57344     0.686   0.698   0.685   0.755
 //
 // B as [N, K]: lanes lie along K, each with a run of 16 bytes, then waves where
 // N alone would leave the device idle, then rows of B. B as [K, N]: lanes along
@@ -132,6 +134,10 @@ std::optional<Choice> greta::chooseDecode(const Space &space,
   int64_t otherBits = matmul.getA().getType().getElementTypeBitWidth();
   int64_t wide = 128 / bits;
   int64_t waves = std::max<int64_t>(1, limits.shareBlock / limits.wave);
+  bool isMeasured =
+      limits.row.isVulkan() && limits.wide && rows == 1 && alongDepth;
+  if (isMeasured)
+    waves = std::min<int64_t>(waves, 4);
   auto ceilPower = [](int64_t n) -> int64_t {
     return llvm::PowerOf2Ceil(std::max<int64_t>(n, 1));
   };
@@ -144,7 +150,10 @@ std::optional<Choice> greta::chooseDecode(const Space &space,
     while (run > 1 && rows * run * otherBits > 32 * loadedRegisters)
       run /= 2;
     lanesAlongDepth = std::min(limits.wave, ceilPower(depth / run));
-    columnsPerLane = rows <= 4 ? 2 : limits.wide ? sumRegisters / 16 : 1;
+    columnsPerLane = isMeasured    ? 4
+                     : rows <= 4   ? 2
+                     : limits.wide ? sumRegisters / 16
+                                   : 1;
     columnsPerLane = std::max<int64_t>(1, columnsPerLane / count);
   } else {
     int64_t neighbours = std::min(wide, powerPart(columns));

@@ -32,6 +32,9 @@ static constexpr double hostWork = double(1 << 28);
 static constexpr size_t mostFinalists = 5;
 static constexpr double finalShare = 1.05;
 static constexpr unsigned finalRounds = 4;
+/// What is within this share of the best is as good: the first of them counts,
+/// in the model's order.
+static constexpr double equalShare = 1.01;
 
 static bool fail(const Twine &message) {
   WithColor::error(errs(), "greta-tune") << message << "\n";
@@ -308,14 +311,18 @@ bool Tuner::setProblem(StringRef function, const Place &place,
 
 void Tuner::report(const TuningEntry &entry) {
   unsigned rejected = 0;
-  for (const TuningCandidate &candidate : entry.candidates)
+  double chosen = 0;
+  for (const TuningCandidate &candidate : entry.candidates) {
     rejected += !candidate.rejected.empty();
+    if (candidate.config == entry.config)
+      chosen = candidate.microseconds;
+  }
   json::Object one{{"target", entry.key.target},
                    {"device", entry.device},
                    {"op", entry.key.op},
                    {"shape", shapeOf(entry.key)},
                    {"config", json::Object(entry.config)},
-                   {"us", bestOf(entry)},
+                   {"us", chosen},
                    {"candidates", int64_t(entry.candidates.size())},
                    {"rejected", rejected}};
   reports.push_back(std::move(one));
@@ -358,9 +365,11 @@ void Tuner::settle(StringRef function, const TargetRow &row, const Place &place,
     note(formatv("again: {0}: {1:f2} us", describe(candidate->config),
                  candidate->microseconds));
   }
-  for (TuningCandidate &candidate : entry.candidates)
-    if (candidate.rejected.empty() && candidate.microseconds == bestOf(entry))
-      entry.config = candidate.config;
+  auto chosen = llvm::find_if(entry.candidates, [&](auto &candidate) {
+    return candidate.rejected.empty() &&
+           candidate.microseconds <= equalShare * bestOf(entry);
+  });
+  entry.config = chosen->config;
 }
 
 bool Tuner::tuneProduct(StringRef function, const TargetRow &row,

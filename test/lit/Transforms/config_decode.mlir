@@ -3,8 +3,8 @@
 // RUN: greta-opt --split-input-file --greta-fuse --greta-configure=target=gfx942 %s | FileCheck %s --check-prefix=GFX942
 // RUN: greta-opt --split-input-file --greta-fuse --greta-configure=target=vulkan:portable %s | FileCheck %s --check-prefix=PORTABLE
 
-// Two rows of B per wave of 32; 1216 SIMDs want more waves, so half the workgroup's share a row; without subgroups eight lanes do.
-// NVIDIA: {block_size = 256 : i64, {{.*}}spaces = [{columns = 16 : i64, depth = 256 : i64, rows = [1], run = 8 : i64, unroll = 4 : i64}], wave_size = 32
+// Four rows of B per wave of 32, four waves; 1216 SIMDs want more waves, so half the workgroup's share a row; without subgroups eight lanes do.
+// NVIDIA: {block_size = 128 : i64, {{.*}}spaces = [{columns = 16 : i64, depth = 256 : i64, rows = [1], run = 8 : i64, unroll = 2 : i64}], wave_size = 32
 // GFX942: {block_size = 256 : i64, spaces = [{columns = 8 : i64, depth = 512 : i64, rows = [1], run = 8 : i64, unroll = 4 : i64}], wave_size = 64
 // PORTABLE: {block_size = 64 : i64, {{.*}}spaces = [{columns = 16 : i64, depth = 64 : i64, rows = [1], run = 8 : i64, unroll = 4 : i64}], wave_size = 1
 func.func @one(%a: tensor<1x4096xf16>, %b: tensor<14336x4096xf16>) -> tensor<1x14336xf16> {
