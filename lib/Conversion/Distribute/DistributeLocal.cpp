@@ -42,8 +42,7 @@ static SharedPlacement placementOf(LocalType type) {
 
 /// The operand of a cooperative matrix that a value is, also where a loop
 /// carries it to the product; none: registers.
-static std::optional<FragmentType> fragmentOf(Value value,
-                                              bool follow = true) {
+static std::optional<FragmentType> fragmentOf(Value value, bool follow = true) {
   for (OpOperand &use : value.getUses()) {
     Operation *user = use.getOwner();
     unsigned number = use.getOperandNumber();
