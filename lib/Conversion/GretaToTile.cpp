@@ -19,6 +19,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "llvm/ADT/SetVector.h"
 
 namespace greta {
 #define GEN_PASS_DEF_GRETATOTILEPASS
@@ -46,6 +47,7 @@ private:
   KernelConfig config;
   tile::FuncOp func;
   std::unique_ptr<ScalarArguments> scalars;
+  llvm::SetVector<Value> buffers; // the operands, each once
   SmallVector<AffineExpr> grid;
   AffineExpr total; // workgroups
 };
@@ -69,8 +71,11 @@ Value KernelConverter::linearIndex(ImplicitLocOpBuilder &b) {
 
 void KernelConverter::emitBody(ImplicitLocOpBuilder &b) {
   Region &body = func.getBody();
-  // A copy: scalar arguments are still to be added.
-  SmallVector<Value> storage(body.front().getArguments());
+  SmallVector<Value> storage;
+  for (Value input : kernel.getInputs())
+    storage.push_back(
+        body.getArgument(llvm::find(buffers, input) - buffers.begin()));
+  llvm::append_range(storage, body.getArguments().drop_front(buffers.size()));
   ValueRange pointers(storage);
   unsigned numInputs = kernel.getInputs().size(), nextOutput = numInputs;
   SmallVector<SpaceEmitter, 0> emitters;
@@ -166,12 +171,13 @@ LogicalResult KernelConverter::run() {
     return failure();
   config = std::move(*chosen);
 
+  buffers.insert_range(kernel.getInputs());
   SmallVector<Type> pointers;
-  for (Type type :
-       llvm::concat<Type>(SmallVector<Type>(kernel.getOperandTypes()),
-                          SmallVector<Type>(kernel.getResultTypes())))
-    pointers.push_back(
-        tile::PtrType::get(cast<RankedTensorType>(type).getElementType()));
+  auto addPointer = [&](Value tensor) {
+    pointers.push_back(tile::PtrType::get(getElementTypeOrSelf(tensor)));
+  };
+  llvm::for_each(buffers, addPointer);
+  llvm::for_each(kernel.getResults(), addPointer);
   auto function = kernel->getParentOfType<func::FuncOp>();
   ImplicitLocOpBuilder b(kernel.getLoc(), kernel.getContext());
   b.setInsertionPoint(function);
@@ -194,7 +200,7 @@ LogicalResult KernelConverter::run() {
                                  kernel.getInputs().size()));
   b.setInsertionPoint(kernel);
   auto launch = tile::LaunchOp::create(
-      b, kernel.getResultTypes(), name, kernel.getInputs(), mapOf(grid),
+      b, kernel.getResultTypes(), name, buffers.getArrayRef(), mapOf(grid),
       mapOf(scalars->expressions()), b.getArrayAttr(shapes), launchConfig());
   kernel->replaceAllUsesWith(launch);
   kernel.erase();

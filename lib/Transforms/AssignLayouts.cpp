@@ -79,7 +79,7 @@ private:
   void noteDepth(DotOp dot, unsigned operand);
   LogicalResult layOut(Space &space);
   LogicalResult layOutAccumulator(Space &space);
-  LogicalResult layOutSplit(Space &space);
+  std::optional<Layout> splitLayout(Space &space);
   Space &spaceOf(Value value) {
     return spaces.find(classes.getLeaderValue(value.getAsOpaquePointer()))
         ->second;
@@ -252,8 +252,14 @@ void LayoutAssigner::noteDepth(DotOp dot, unsigned operand) {
 LogicalResult LayoutAssigner::layOut(Space &space) {
   if (space.layout)
     return success();
-  if (space.source)
-    return layOutSplit(space);
+  if (space.source) {
+    if (failed(layOut(spaceOf(space.source.getValue()))))
+      return failure();
+    if (std::optional<Layout> layout = splitLayout(space)) {
+      space.layout = toAttr(kernel.getContext(), *layout);
+      return success();
+    }
+  }
   if (space.dot)
     return layOutAccumulator(space);
   unsigned rank = space.shape.size();
@@ -353,11 +359,10 @@ LogicalResult LayoutAssigner::layOut(Space &space) {
   return success();
 }
 
-/// The layout that it had before it was split.
-LogicalResult LayoutAssigner::layOutSplit(Space &space) {
+/// The layout that a space had before it was split, where its tile and the new
+/// extents divide one another.
+std::optional<Layout> LayoutAssigner::splitLayout(Space &space) {
   Space &from = spaceOf(space.source.getValue());
-  if (failed(layOut(from)))
-    return failure();
   std::optional<Layout> layout = toLayout(from.layout);
   for (unsigned dim = from.shape.size(); dim < space.shape.size() && layout;
        ++dim) {
@@ -366,11 +371,7 @@ LogicalResult LayoutAssigner::layOutSplit(Space &space) {
       inner *= extent;
     layout = layout->split(dim - 1, inner);
   }
-  if (!layout)
-    return space.source.emitOpError("splits a block whose layout ")
-           << from.layout << " and the new extents do not divide one another";
-  space.layout = toAttr(kernel.getContext(), *layout);
-  return success();
+  return layout;
 }
 
 /// The accumulator of a dot. Of a dimension that will be split, threads stay

@@ -170,7 +170,7 @@ static Choice chooseFlat(const Space &space, const Limits &limits,
   return choice;
 }
 
-static FailureOr<Choice> choose(const Space &space, const Limits &limits,
+FailureOr<Choice> greta::choose(const Space &space, const Limits &limits,
                                 int64_t fixedBlock, MLIRContext *context) {
   if (space.matmul) {
     if (std::optional<Choice> decode = chooseDecode(space, limits))
@@ -184,10 +184,11 @@ static FailureOr<Choice> choose(const Space &space, const Limits &limits,
   return chooseRows(space, limits, fixedBlock, context);
 }
 
-/// A product that is split leaves a second kernel, `rest`.
+/// A product that is split leaves a second kernel, and spaces that cannot be
+/// side by side leave several: `rest`.
 static LogicalResult configure(KernelOp kernel, const TargetRow &row,
                                bool useMatrix, const TuningDatabase *tuning,
-                               KernelOp &rest) {
+                               SmallVectorImpl<KernelOp> &rest) {
   FailureOr<SmallVector<Space>> spaces = analyzeSpaces(kernel);
   if (failed(spaces))
     return failure();
@@ -198,6 +199,7 @@ static LogicalResult configure(KernelOp kernel, const TargetRow &row,
   int64_t split = 1;
   config.waveSize = limits.wave;
   config.gridLimit = row.isVulkan() ? vulkanGridLimit : 0;
+  auto setConfig = [&] { kernel.setConfigAttr(toAttribute(context, config)); };
   for (const Space &space : *spaces) {
     for (unsigned group = 0; group < space.groups.size(); ++group)
       if (constantOf(space.rows(group, context)).value_or(0) > maxExtent)
@@ -213,6 +215,22 @@ static LogicalResult configure(KernelOp kernel, const TargetRow &row,
     if (space.hasReduction && !constantOf(space.columns(context)))
       return kernel.emitOpError("reduces rows of a dynamic length; give the "
                                 "last dimension in the type");
+  }
+  if (spaces->size() > 1 && spaces->front().matmul) {
+    FailureOr<std::optional<KernelConfig>> together =
+        chooseTogether(*spaces, limits, context);
+    if (failed(together))
+      return failure();
+    if (!*together) {
+      rest = separateSpaces(kernel);
+      return success();
+    }
+    config.blockSize = (*together)->blockSize;
+    config.spaces = std::move((*together)->spaces);
+    setConfig();
+    return success();
+  }
+  for (const Space &space : *spaces) {
     FailureOr<Choice> choice = choose(space, limits, 0, context);
     if (failed(choice))
       return failure();
@@ -227,9 +245,9 @@ static LogicalResult configure(KernelOp kernel, const TargetRow &row,
             ? std::move(choice.space)
             : choose(space, limits, config.blockSize, context)->space);
   if (split > 1 && spaces->size() == 1)
-    rest = splitProduct(kernel, config, split);
+    rest.push_back(splitProduct(kernel, config, split));
   else
-    kernel.setConfigAttr(toAttribute(context, config));
+    setConfig();
   return success();
 }
 
@@ -263,10 +281,13 @@ struct ConfigurePass : greta::impl::GretaConfigurePassBase<ConfigurePass> {
       if (!kernel.getConfigAttr())
         kernels.push_back(kernel);
     });
-    for (KernelOp kernel : kernels)
-      for (KernelOp rest; kernel; kernel = std::exchange(rest, {}))
-        if (failed(configure(kernel, **row, matrix, tuning, rest)))
-          return signalPassFailure();
+    while (!kernels.empty()) {
+      SmallVector<KernelOp> rest;
+      if (failed(
+              configure(kernels.pop_back_val(), **row, matrix, tuning, rest)))
+        return signalPassFailure();
+      llvm::append_range(kernels, rest);
+    }
   }
 
   const TuningDatabase *tuning = nullptr;

@@ -6,11 +6,13 @@
 #include "greta/Transforms/Config.h"
 #include "greta/Transforms/Space.h"
 #include "llvm/Support/JSON.h"
+#include <memory>
 
 namespace greta {
 
 struct Problem;
 struct TuningDatabase;
+struct Tile;
 
 /// What the choice needs of a target.
 struct Limits {
@@ -24,6 +26,10 @@ struct Limits {
   int64_t simds;                            // of the whole device
   llvm::ArrayRef<MatrixInstruction> matrix; // none where they are not wanted
   const TargetRow &row;
+  // Of a product that shares its launch (ConfigureTogether.cpp):
+  int64_t columns = 0;        // of all of them; 0: it is alone
+  int64_t waves = 0;          // of the workgroup, where one has decided
+  const Tile *tile = nullptr; // likewise
   bool wide; // a GPU: lanes are many and registers wait to be filled
   const TuningDatabase *tuning; // what was measured; null: nothing
 };
@@ -32,6 +38,7 @@ struct Limits {
 struct Choice {
   int64_t block = 0;
   int64_t split = 1; // ranges of a product's K, each with its own workgroups
+  std::shared_ptr<const Tile> tile; // of a product with matrix instructions
   SpaceConfig space;
 };
 
@@ -49,6 +56,19 @@ inline int64_t powerPart(int64_t value) { return value & -value; }
 /// and whether there still was a tile to step to. As square as the tiles allow.
 llvm::SmallVector<std::pair<unsigned, bool>>
 waveBits(int64_t tileM, int64_t tileN, int64_t m, int64_t n, int64_t waves);
+
+/// The space's schedule; a workgroup of `fixedBlock` lanes where that is not 0.
+mlir::FailureOr<Choice> choose(const Space &space, const Limits &limits,
+                               int64_t fixedBlock, mlir::MLIRContext *context);
+
+/// Schedules for products of one A in a launch: workgroups of one size, no
+/// parts along K. None where they have to be apart.
+mlir::FailureOr<std::optional<KernelConfig>>
+chooseTogether(llvm::ArrayRef<Space> spaces, Limits limits,
+               mlir::MLIRContext *context);
+
+/// Replaces a kernel by one for each of its spaces.
+llvm::SmallVector<KernelOp> separateSpaces(KernelOp kernel);
 
 mlir::FailureOr<Choice> chooseProduct(const Space &space, const Limits &limits,
                                       mlir::MLIRContext *context);

@@ -133,11 +133,9 @@ std::optional<Choice> greta::chooseDecode(const Space &space,
   int64_t count = space.products().size();
   int64_t otherBits = matmul.getA().getType().getElementTypeBitWidth();
   int64_t wide = 128 / bits;
-  int64_t waves = std::max<int64_t>(1, limits.shareBlock / limits.wave);
-  bool isMeasured =
-      limits.row.isVulkan() && limits.wide && rows == 1 && alongDepth;
-  if (isMeasured)
-    waves = std::min<int64_t>(waves, 4);
+  int64_t waves = limits.waves
+                      ? limits.waves
+                      : std::max<int64_t>(1, limits.shareBlock / limits.wave);
   auto ceilPower = [](int64_t n) -> int64_t {
     return llvm::PowerOf2Ceil(std::max<int64_t>(n, 1));
   };
@@ -166,7 +164,8 @@ std::optional<Choice> greta::chooseDecode(const Space &space,
   int64_t lanesAlongColumns = limits.wave / lanesAlongDepth;
   int64_t runs = depth / run;
   auto wavesNeeded = [&]() -> int64_t {
-    return llvm::divideCeil(columns, columnsPerLane * lanesAlongColumns);
+    return llvm::divideCeil(std::max(columns, limits.columns),
+                            columnsPerLane * lanesAlongColumns);
   };
   if (alongDepth)
     while (columnsPerLane > 1 &&
@@ -179,8 +178,10 @@ std::optional<Choice> greta::chooseDecode(const Space &space,
          wavesNeeded() * wavesAlongDepth < limits.simds * wavesPerSimd &&
          lanesAlongDepth * wavesAlongDepth * 2 <= runs)
     wavesAlongDepth *= 2;
-  int64_t wavesAlongColumns =
-      std::min<int64_t>(waves / wavesAlongDepth, ceilPower(wavesNeeded()));
+  int64_t wavesAlongColumns = waves / wavesAlongDepth;
+  if (!limits.waves)
+    wavesAlongColumns =
+        std::min<int64_t>(wavesAlongColumns, ceilPower(wavesNeeded()));
 
   Choice choice;
   choice.block = limits.wave * wavesAlongDepth * wavesAlongColumns;
@@ -202,7 +203,7 @@ std::optional<Choice> greta::chooseDecode(const Space &space,
                    (1000.0 * limits.row.bandwidthGBs) * limits.row.clockMHz;
   double best = HUGE_VAL;
   constexpr int64_t most = 64;
-  int64_t wanted = limits.wide ? most : 1;
+  int64_t wanted = limits.wide && !limits.columns ? most : 1;
   for (int64_t split = 1;
        split <= wanted && depth % (choice.space.depth * split) == 0;
        split *= 2) {

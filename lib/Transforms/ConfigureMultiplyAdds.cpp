@@ -71,8 +71,10 @@ FailureOr<Choice> greta::chooseMultiplyAdds(const Space &space,
   choice.space.depth =
       std::clamp<int64_t>(llvm::PowerOf2Ceil(problem.k), 1, 16);
   choice.block =
-      std::clamp<int64_t>(llvm::bit_floor<uint64_t>(rows * columns) / 16,
-                          limits.wave, limits.shareBlock);
+      limits.waves
+          ? limits.waves * limits.wave
+          : std::clamp<int64_t>(llvm::bit_floor<uint64_t>(rows * columns) / 16,
+                                limits.wave, limits.shareBlock);
   int64_t bytes = ldsBytes(problem, choice.space);
   if (bytes > limits.ldsBytes)
     return matmul.emitOpError("needs ")

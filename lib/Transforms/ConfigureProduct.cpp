@@ -68,7 +68,7 @@ static int64_t groupOf(const Problem &problem, const Tile &tile,
 
 int64_t greta::mostParts(int64_t m, int64_t n, const Problem &problem,
                          const Limits &limits) {
-  if (!limits.wide || !problem.splits)
+  if (!limits.wide || !problem.splits || limits.columns)
     return 1;
   int64_t tiles =
       llvm::divideCeil(problem.m, m) * llvm::divideCeil(problem.n, n);
@@ -287,6 +287,8 @@ Problem greta::problemOf(const Space &space) {
              matmul.getTransposeA() ? m.getLargestKnownDivisor() : alongK),
       keptBy(matmul.getB(),
              matmul.getTransposeB() ? alongK : n.getLargestKnownDivisor())};
+  problem.bytesOut =
+      std::max(1u, matmul.getType().getElementTypeBitWidth() / 8);
   for (unsigned number : {0u, 1u}) {
     Value operand = matmul->getOperand(number);
     problem.loaded[number] =
@@ -305,7 +307,16 @@ FailureOr<Choice> greta::chooseProduct(const Space &space, const Limits &limits,
     return matmul.emitOpError("has K = ")
            << k << "; it may have up to " << maxDepth << ": split the product";
   Problem problem = problemOf(space);
-  FailureOr<std::optional<Tile>> tile = chooseTile(space, problem, limits);
+  FailureOr<std::optional<Tile>> tile = std::optional<Tile>();
+  if (limits.tile) {
+    // A choice without lanes says that the tile of the others does not fit.
+    if (TileModel(problem, limits).whyNot(*limits.tile))
+      return Choice();
+    tile = std::optional<Tile>(*limits.tile);
+  } else {
+    problem.n = std::max(problem.n, limits.columns);
+    tile = chooseTile(space, problem, limits);
+  }
   if (failed(tile))
     return failure();
   // From rows and columns of the product to those of the space.
@@ -329,6 +340,7 @@ FailureOr<Choice> greta::chooseProduct(const Space &space, const Limits &limits,
   }
   Choice choice;
   choice.block = (*tile)->waves * limits.wave;
+  choice.tile = std::make_shared<const Tile>(**tile);
   choice.space.rows.assign(space.groups.size(), 1);
   choice.space.rows.back() = (*tile)->m;
   choice.space.columns = (*tile)->n;

@@ -9,7 +9,8 @@
 //      in between kept apart, or one of vectors that the consumer broadcasts.
 //      Elementwise work for several consumers is repeated in each when that
 //      moves no more data than storing its result would.
-//   3. Clusters that depend on the same kernels share a launch, side by side.
+//   3. Clusters that depend on the same kernels share a launch, side by side:
+//      row ops, and products of one A.
 //
 // A cluster is tried by putting it together and looking whether it still holds:
 // one space, no cycle among clusters, not too many buffers.
@@ -27,6 +28,8 @@ using namespace greta;
 
 /// A launch's pointers and scalars share 128 bytes of push constants.
 static constexpr size_t maxBuffers = 12;
+/// Products side by side: code for each is in the kernel.
+static constexpr size_t maxProducts = 4;
 /// Elementwise ops that are repeated rather than stored.
 static constexpr size_t maxRepeated = 8;
 
@@ -47,6 +50,8 @@ private:
   bool isUsedOutside(Value value, int cluster);
   SmallVector<Value> outputs(int cluster);
   llvm::SetVector<Value> inputs(int cluster);
+  llvm::SetVector<Value> buffers(int cluster);
+  bool sharesLaunch(int cluster, int other);
   bool reaches(int from, int to, llvm::SmallDenseSet<int> &visited);
   bool holds(int cluster);
   bool holdsOperands(ArrayRef<MatmulOp> products, int cluster);
@@ -131,6 +136,14 @@ llvm::SetVector<Value> Clusterer::inputs(int cluster) {
   return in;
 }
 
+/// Those that slices of what it reads lie in, each once.
+llvm::SetVector<Value> Clusterer::buffers(int cluster) {
+  llvm::SetVector<Value> in;
+  for (Value value : inputs(cluster))
+    in.insert(isSliced(value) ? placeOf(value, shapes)->buffer : value);
+  return in;
+}
+
 bool Clusterer::reaches(int from, int to, llvm::SmallDenseSet<int> &visited) {
   if (from == to)
     return true;
@@ -186,7 +199,7 @@ bool Clusterer::holdsOperands(ArrayRef<MatmulOp> products, int cluster) {
 bool Clusterer::holds(int cluster) {
   const Cluster &candidate = clusters[cluster];
   SmallVector<Value> yielded = outputs(cluster);
-  if (inputs(cluster).size() + yielded.size() > maxBuffers &&
+  if (buffers(cluster).size() + yielded.size() > maxBuffers &&
       candidate.ops.size() > 1)
     return false;
   for (Value value : yielded)
@@ -390,6 +403,24 @@ bool Clusterer::mergeIntoConsumers() {
   return false;
 }
 
+/// Whether clusters that do not depend on each other may be side by side: none
+/// is a product, or all are of the same A and the same kind.
+bool Clusterer::sharesLaunch(int cluster, int other) {
+  auto productOf = [&](int number) -> MatmulOp {
+    for (Operation *op : clusters[number].ops)
+      if (auto matmul = dyn_cast<MatmulOp>(op))
+        return matmul;
+    return nullptr;
+  };
+  MatmulOp first = productOf(cluster), second = productOf(other);
+  if (!first || !second)
+    return !first && !second;
+  // Somebody's configuration is for a kernel alone.
+  return first.getA() == second.getA() && !first->hasAttr("greta.config") &&
+         first->getAttrDictionary() == second->getAttrDictionary() &&
+         first.getB().getType().getRank() == second.getB().getType().getRank();
+}
+
 KernelPlan Clusterer::schedule() {
   llvm::DenseMap<int, unsigned> levels;
   std::function<unsigned(int)> levelOf = [&](int cluster) {
@@ -408,32 +439,43 @@ KernelPlan Clusterer::schedule() {
       order.push_back({levelOf(i), i});
   llvm::sort(order);
 
-  KernelPlan plan;
-  int open = -1; // the level whose last kernel takes more clusters
-  llvm::SetVector<Value> buffers;
-  for (auto [levelNumber, cluster] : order) {
+  struct Launch {
+    unsigned level;
+    bool isMatmul;
+    SmallVector<int> clusters;
+    llvm::SetVector<Value> buffers;
+  };
+  SmallVector<Launch> launches;
+  for (auto [level, cluster] : order) {
     clusters[cluster].outputs = outputs(cluster);
     bool isMatmul = llvm::any_of(
         clusters[cluster].ops, [](Operation *op) { return isa<MatmulOp>(op); });
-    llvm::SetVector<Value> joined = buffers;
-    joined.set_union(inputs(cluster));
-    joined.insert_range(clusters[cluster].outputs);
-    int level = levelNumber;
-    if (!isMatmul && open == level && joined.size() <= maxBuffers) {
-      plan.back().push_back(clusters[cluster]);
-      buffers = joined;
-      continue;
+    llvm::SetVector<Value> own = buffers(cluster);
+    own.insert_range(clusters[cluster].outputs);
+    Launch *home = nullptr;
+    for (Launch &launch : launches) {
+      llvm::SetVector<Value> joined = launch.buffers;
+      joined.set_union(own);
+      if (launch.level == level && joined.size() <= maxBuffers &&
+          (!isMatmul || launch.clusters.size() < maxProducts) &&
+          sharesLaunch(launch.clusters.front(), cluster))
+        home = &launch;
     }
-    // A product goes before what is open, which it does not depend on.
-    if (isMatmul && open == level) {
-      plan.insert(plan.end() - 1, SmallVector<Cluster>{clusters[cluster]});
-      continue;
-    }
-    plan.push_back({clusters[cluster]});
-    buffers = inputs(cluster);
-    buffers.insert_range(clusters[cluster].outputs);
-    open = isMatmul ? -1 : level;
+    if (!home)
+      home = &launches.emplace_back(Launch{level, isMatmul, {}, {}});
+    home->clusters.push_back(cluster);
+    home->buffers.set_union(own);
   }
+  llvm::stable_sort(launches, [](const Launch &a, const Launch &b) {
+    return std::pair(a.level, !a.isMatmul) < std::pair(b.level, !b.isMatmul);
+  });
+  KernelPlan plan;
+  for (const Launch &launch : launches)
+    for (int cluster : launch.clusters) {
+      if (cluster == launch.clusters.front())
+        plan.emplace_back();
+      plan.back().push_back(clusters[cluster]);
+    }
   return plan;
 }
 

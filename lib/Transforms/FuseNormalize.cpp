@@ -15,6 +15,7 @@
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/SmallPtrSet.h"
+#include <numeric>
 
 using namespace mlir;
 using namespace greta;
@@ -219,11 +220,10 @@ static Value splitBroadcast(OpBuilder &builder, BroadcastOp op,
                              ArrayRef<int64_t>{1, 2});
 }
 
-/// Whether every target can take heads of so many columns apart in a product's
-/// result: halves of whole instructions' tiles, or neighbours within one.
-static bool splitsEvenly(RopeOp rope) {
-  int64_t size = rope.getX().getType().getDimSize(2);
-  return size <= 256 && size % (rope.pairsAreNeighbours() ? 16 : 32) == 0;
+/// Whether every target has blocks that are whole heads and whole tiles of its
+/// instructions.
+static bool makesTiles(RopeOp rope) {
+  return std::lcm<int64_t>(rope.getX().getType().getDimSize(2), 16) <= 256;
 }
 
 /// Whether `value`, which is viewed as heads, is a product, or elementwise work
@@ -247,7 +247,7 @@ static void moveHeads(func::FuncOp function, Shapes &shapes) {
         view.getResultType().getShape().drop_front().size() == 2 &&
         !ShapedType::isDynamicShape(
             view.getResultType().getShape().drop_front()) &&
-        splitsEvenly(rope) && isProductAlone(view.getSrc()))
+        makesTiles(rope) && isProductAlone(view.getSrc()))
       views.push_back(view);
   });
   for (tensor::ExpandShapeOp view : views) {

@@ -446,7 +446,8 @@ void SliceMover::copyUnder(Operation *op) {
 void SliceMover::run() {
   for (auto slice : all<tensor::ExtractSliceOp>())
     dropDimensions(slice);
-  for (auto slice : llvm::reverse(all<tensor::ExtractSliceOp>()))
+  auto slices = all<tensor::ExtractSliceOp>();
+  for (tensor::ExtractSliceOp slice : llvm::reverse(slices))
     moveBelowView(slice);
   SmallVector<Operation *> ops;
   for (Operation &op : function.getBody().front().without_terminator())

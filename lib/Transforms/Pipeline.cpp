@@ -176,9 +176,8 @@ static Layout registersAlong(const Layout &layout, unsigned dim) {
 
 /// Chooses where the operands lie and allocates them.
 LogicalResult LoopPipeliner::placeOperands() {
-  auto kernel = loop->getParentOfType<FuncOp>();
   OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(&kernel.getBody().front());
+  b.setInsertionPointToStart(loop->getBlock());
   for (Operand &operand : operands) {
     auto type = cast<RankedTensorType>(operand.source.getType());
     Layout from = toLayout(getLayoutOf(type));

@@ -7,6 +7,9 @@
 //           below each other in a temporary [split * M, N]
 //   sum     adds the parts in order and does what followed the product
 //
+// Products of one A that share a launch (ConfigureTogether.cpp) are taken apart
+// here where they cannot.
+//
 //===----------------------------------------------------------------------===//
 
 #include "Configure.h"
@@ -55,13 +58,13 @@ public:
     views.push_back(view ? Attribute(AffineMapAttr::get(view))
                          : b.getUnitAttr());
   }
-  /// The old kernel's arguments among what `ops` use.
+  /// The old kernel's arguments among what `ops`, of one space, use.
   void addInputs(ArrayRef<Operation *> ops) {
     llvm::SmallDenseSet<Value> used;
     for (Operation *op : ops)
       used.insert(op->operand_begin(), op->operand_end());
     for (auto [i, argument] :
-         llvm::enumerate(from.getSpaces().front().getArguments()))
+         llvm::enumerate(ops.front()->getBlock()->getArguments()))
       if (used.contains(argument))
         addInput(argument, from.getInputs()[i], shapeOf(i), from.getView(i));
   }
@@ -169,4 +172,29 @@ KernelOp greta::splitProduct(KernelOp kernel, const KernelConfig &config,
   kernel->replaceAllUsesWith(sumKernel);
   kernel.erase();
   return sumKernel;
+}
+
+SmallVector<KernelOp> greta::separateSpaces(KernelOp kernel) {
+  SmallVector<KernelOp> kernels;
+  unsigned next = 0;
+  for (Region &space : kernel.getSpaces()) {
+    SmallVector<Operation *> ops;
+    for (Operation &op : space.front())
+      ops.push_back(&op);
+    KernelBuilder builder(kernel);
+    builder.addInputs(ops);
+    unsigned count = ops.back()->getNumOperands();
+    SmallVector<AffineMap> shapes;
+    for (unsigned i = 0; i < count; ++i)
+      shapes.push_back(builder.shapeOf(kernel.getInputs().size() + next + i));
+    ResultRange results = kernel.getResults().slice(next, count);
+    kernels.push_back(builder.create(results.getTypes(), shapes));
+    for (Operation *op : ops)
+      builder.b.clone(*op, builder.mapping);
+    for (auto [old, now] : llvm::zip(results, kernels.back().getResults()))
+      old.replaceAllUsesWith(now);
+    next += count;
+  }
+  kernel.erase();
+  return kernels;
 }

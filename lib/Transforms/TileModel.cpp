@@ -63,10 +63,21 @@ std::pair<int64_t, int64_t> TileModel::waveTile(const Tile &tile) const {
   return {part[0], part[1]};
 }
 
+int64_t TileModel::acrossWaves(const Tile &tile) const {
+  const MatrixInstruction &mi = *tile.instruction;
+  int64_t across = mi.n;
+  for (auto [dim, moved] : waveBits(mi.m, mi.n, tile.m, tile.n, tile.waves))
+    across *= dim == 1 ? 2 : 1;
+  return across;
+}
+
 int64_t TileModel::ldsBytes(const Tile &tile) const {
   const MatrixInstruction &mi = *tile.instruction;
   int64_t bytes =
       tile.stages * (tile.m + problem.count * tile.n) * tile.k * problem.bytes;
+  // Heads that are no multiples of tiles are taken apart there.
+  if (problem.within % acrossWaves(tile))
+    bytes += tile.m * tile.n * problem.bytesOut;
   if (mi.name != "coopmat")
     return bytes;
   // Rows for cooperative matrices are padded by 16 bytes; results of unknown
@@ -158,6 +169,9 @@ int64_t TileModel::registers(const Tile &tile, bool asked) const {
   return sums + others + std::max(tables, inLoop);
 }
 
+/// The narrowest tile of an instruction on AMD's chips.
+static constexpr int64_t evenColumns = 16;
+
 std::optional<std::string> TileModel::whyNot(const Tile &tile,
                                              bool asked) const {
   const MatrixInstruction &mi = *tile.instruction;
@@ -165,14 +179,13 @@ std::optional<std::string> TileModel::whyNot(const Tile &tile,
       tile.slice <= 0 || tile.k % tile.slice)
     return "its tile is not made of the instruction's " + std::to_string(mi.m) +
            "x" + std::to_string(mi.n) + "x" + std::to_string(mi.k);
-  int64_t acrossN = mi.n; // what the waves hold of a row side by side
-  for (auto [dim, moved] : waveBits(mi.m, mi.n, tile.m, tile.n, tile.waves)) {
+  for (auto [dim, moved] : waveBits(mi.m, mi.n, tile.m, tile.n, tile.waves))
     if (!moved)
       return std::to_string(tile.waves) +
              " waves do not divide its tile evenly";
-    acrossN *= dim == 1 ? 2 : 1;
-  }
-  if (tile.n % problem.head || problem.within % acrossN)
+  // Where no tile would, heads are taken apart in shared memory.
+  bool isUneven = problem.within % acrossWaves(tile) != 0;
+  if (tile.n % problem.head || (isUneven && problem.within % evenColumns == 0))
     return "its tile does not take heads of " + std::to_string(problem.head) +
            " columns apart evenly";
   if (tile.split > 1 && !problem.splits)

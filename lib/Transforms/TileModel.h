@@ -26,6 +26,7 @@ struct Problem {
   /// Bytes up to 16 that the rows of A and of B in memory are multiples of.
   int64_t alignOfA, alignOfB;
   int64_t loaded[2] = {8 * bytes, 8 * bytes}; // bits that one is computed from
+  int64_t bytesOut = 4;                       // of an element of the product
 };
 
 struct Tile {
@@ -49,6 +50,8 @@ public:
 private:
   /// Extents of one wave's part.
   std::pair<int64_t, int64_t> waveTile(const Tile &tile) const;
+  /// Columns of a row that the waves hold side by side.
+  int64_t acrossWaves(const Tile &tile) const;
   int64_t ldsBytes(const Tile &tile) const;
   double wavesPerSimd(const Tile &tile) const;
   int64_t registers(const Tile &tile, bool asked = false) const;

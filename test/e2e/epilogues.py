@@ -221,7 +221,7 @@ def quant(p, rounded, a, b, scale):
 
 
 KINDS = {
-    **{f"{before}{style}{d}": Kind(rope_mlir, rope_inputs, rope, roundings=3 if before == "bias" else 2) for before in ("rope", "bias") for style in ("neox", "gptj") for d in (16, 32, 64, 80, 96, 128, 256)},
+    **{f"{before}{style}{d}": Kind(rope_mlir, rope_inputs, rope, roundings=3 if before == "bias" else 2) for before in ("rope", "bias") for style in ("neox", "gptj") for d in (10, 16, 32, 40, 64, 80, 96, 128, 256)},
     "quant": Kind(quant_mlir, quant_inputs, quant, isexact=True),
     "quantone": Kind(quant_mlir, quant_inputs, quant, isexact=True),
     "pair": Kind(pair_mlir, pair_inputs, pair, roundings=3),

@@ -28,7 +28,9 @@ class Slice:
 
     @property
     def kernels(self):
-        return KINDS[self.kind].kernels
+        # With few rows rope has a kernel of its own.
+        isfew = "neox" in self.kind and self.m <= 16
+        return KINDS[self.kind].kernels + isfew
 
     def mlir(self):
         return KINDS[self.kind].mlir(self)
@@ -295,6 +297,54 @@ def packed(p, rounded, a, *weights):
     return swiglu(y[:, : p.n], y[:, p.n :])
 
 
+# Queries, keys and values: columns of one product (qkvneox64: heads of 64, one of them for keys and values each), or three products (threeneox64).
+# Queries and keys are roped in the kernel that computes them, all three side by side.
+
+
+def head_of(p):
+    return p.kind[-6:-2], int(p.kind[-2:])
+
+
+def qkv_mlir(p):
+    style, d = head_of(p)
+    widths = p.n, d, d
+    a, y, table = p.type(p.m, p.k), p.type(p.m, p.n + 2 * d), tensor(p.m, d // 2, "f32")
+    weight = lambda n: p.type(*p.stored(p.layout[1], p.k, n))
+    if p.kind.startswith("qkv"):
+        arguments = f"%b: {weight(p.n + 2 * d)}"
+        body = p.matmul("%y", "%a", "%b", p.m, p.n + 2 * d)
+        for i, width in enumerate(widths):
+            body += part(f"%{i}", "%y", (0, sum(widths[:i])), (p.m, width), y, p.type(p.m, width))
+    else:
+        arguments = ", ".join(f"%b{i}: {weight(width)}" for i, width in enumerate(widths))
+        body = "".join(p.matmul(f"%{i}", "%a", f"%b{i}", p.m, width) for i, width in enumerate(widths))
+    for i, width in enumerate(widths[:2]):
+        heads = p.type(p.m, width // d, d)
+        body += f"  %h{i} = tensor.expand_shape %{i} [[0], [1, 2]] output_shape [{p.m}, {width // d}, {d}] : {p.type(p.m, width)} into {heads}\n"
+        body += f'  %{"qk"[i]} = greta.rope %h{i}, %cos, %sin {{style = "{style}"}} : {heads}, {table}, {table} -> {heads}\n'
+    body = body.replace("%2 =", "%v =")
+    return function(p, f"%a: {a}, {arguments}, %cos: {table}, %sin: {table}", body, q=p.type(p.m, p.n // d, d), k=p.type(p.m, 1, d), v=p.type(p.m, d))
+
+
+def qkv_inputs(p, rng):
+    d = head_of(p)[1]
+    yield rng.standard_normal((p.m, p.k)), p.dtype
+    for n in (p.n + 2 * d,) if p.kind.startswith("qkv") else (p.n, d, d):
+        yield p.weights(rng, n)
+    angle = rng.uniform(0, 2 * np.pi, (p.m, d // 2))
+    yield np.cos(angle), "f32"
+    yield np.sin(angle), "f32"
+
+
+def qkv(p, rounded, a, *rest):
+    *weights, cos, sin = rest
+    style, d = head_of(p)
+    y = rounded(np.concatenate([p.product(a, b) for b in weights], axis=1))
+    turn = {"neox": rope_neox, "gptj": rope_gptj}[style]
+    q, k, v = np.split(y, (p.n, p.n + d), axis=1)
+    return [turn(q.reshape(p.m, -1, d), cos, sin), turn(k.reshape(p.m, 1, d), cos, sin), v]
+
+
 KINDS = {
     "halves": Kind(halves_mlir, halves_inputs, halves),
     "norm": Kind(norm_mlir, norm_inputs, norm),
@@ -303,6 +353,7 @@ KINDS = {
     "computed": Kind(computed_mlir, computed_inputs, computed, kernels=2, roundings=3),
     "operands": Kind(operands_mlir, operands_inputs, operands),
     "batch": Kind(batch_mlir, batch_inputs, batch, kernels=3),
+    **{f"{kind}{style}{d}": Kind(qkv_mlir, qkv_inputs, qkv, roundings=2) for kind in ("qkv", "three") for style in ("neox", "gptj") for d in (16, 32, 64)},
     "pair": Kind(pair_mlir, pair_inputs, pair, roundings=3),
     "packed": Kind(packed_mlir, packed_inputs, packed, roundings=3, factor=2),
 }

@@ -213,8 +213,21 @@ FailureOr<const DistributedLayout *> Distributor::layoutOf(Operation *op,
 }
 
 Value Distributor::sharedAlloc(int64_t size, Type element) {
-  return SharedAllocOp::create(prologue, kernel.getLoc(),
-                               SharedType::get(size, element));
+  auto known = llvm::find_if(freeArrays, [&](Value array) {
+    return cast<SharedType>(array.getType()).getElementType() == element;
+  });
+  Value array;
+  if (known != freeArrays.end()) {
+    array = *known;
+    freeArrays.erase(known);
+    size = std::max<int64_t>(size, cast<SharedType>(array.getType()).getSize());
+    array.setType(SharedType::get(size, element));
+  } else {
+    array = SharedAllocOp::create(prologue, kernel.getLoc(),
+                                  SharedType::get(size, element));
+  }
+  usedArrays.push_back(array);
+  return array;
 }
 
 bool Distributor::inLoop(Operation *op) {
@@ -352,15 +365,26 @@ LogicalResult Distributor::distributeIf(Operation *op) {
     next += count;
   }
   OpBuilder::InsertionGuard guard(builder);
+  // A workgroup takes one branch: what the other has in shared memory is free.
+  size_t before = usedArrays.size();
+  SmallVector<Value> freeBefore = freeArrays;
   for (auto [from, to] : llvm::zip(branch->getRegions(), copy->getRegions())) {
     if (from.empty())
       continue;
+    freeArrays = freeBefore;
+    for (Value array : ArrayRef(usedArrays).drop_front(before))
+      if (!llvm::is_contained(freeArrays, array))
+        freeArrays.push_back(array);
     // Some builders leave an implicit yield; ours is copied from the source.
     to.front().clear();
     builder.setInsertionPointToEnd(&to.front());
     if (failed(distributeBlock(from.front())))
       return failure();
   }
+  freeArrays = freeBefore;
+  llvm::erase_if(freeArrays, [&](Value array) {
+    return llvm::is_contained(ArrayRef(usedArrays).drop_front(before), array);
+  });
   return success();
 }
 
@@ -503,10 +527,13 @@ LogicalResult Distributor::distributeSplit(SplitOp op) {
       inner *= extent;
     layout = layout->split(dim - 1, inner);
   }
-  if (!layout || *layout != (*dst)->layout)
-    return op.emitOpError("has a result layout that is not its operand's, "
-                          "split");
-  values[op.getResult()] = LaneValues(lanes(op.getValue()));
+  if (layout && *layout == (*dst)->layout) {
+    values[op.getResult()] = LaneValues(lanes(op.getValue()));
+    return success();
+  }
+  ImplicitLocOpBuilder b(op.getLoc(), builder);
+  values[op.getResult()] =
+      splitThroughShared(op, lanes(op.getValue()), **src, **dst, b);
   return success();
 }
 

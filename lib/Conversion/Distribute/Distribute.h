@@ -87,6 +87,24 @@ private:
                                   const DistributedLayout &dst,
                                   mlir::ImplicitLocOpBuilder &b);
 
+  LaneValues splitThroughShared(mlir::Operation *op,
+                                llvm::ArrayRef<mlir::Value> from,
+                                const DistributedLayout &src,
+                                const DistributedLayout &dst,
+                                mlir::ImplicitLocOpBuilder &b);
+  /// Where an array in shared memory has the elements of a block: `width`
+  /// neighbours along `fastest` are one entry; entries between neighbours along
+  /// the other dimensions.
+  struct SharedOrder {
+    unsigned fastest, width;
+    llvm::SmallVector<int64_t> strides;
+  };
+  LaneValues
+  moveThroughShared(mlir::Operation *op, llvm::ArrayRef<mlir::Value> from,
+                    int64_t size, const DistributedLayout &src,
+                    const SharedOrder &srcOrder, const DistributedLayout &dst,
+                    const SharedOrder &dstOrder, mlir::ImplicitLocOpBuilder &b);
+
   /// Emits that a value has no layout and fails.
   mlir::FailureOr<const DistributedLayout *> layoutOf(mlir::Operation *op,
                                                       mlir::Value value);
@@ -121,6 +139,8 @@ private:
   /// value + offset, in i32.
   mlir::Value offsetBy(mlir::ImplicitLocOpBuilder &b, mlir::Value value,
                        int32_t offset);
+  /// An array in shared memory; where the kernel has branches, it may be one
+  /// that a branch not taken uses.
   mlir::Value sharedAlloc(int64_t size, mlir::Type element);
   bool inLoop(mlir::Operation *op);
 
@@ -138,6 +158,8 @@ private:
     int64_t stageSize, width;
   };
   llvm::DenseMap<mlir::Value, LocalArray> locals;
+  /// Arrays that this branch has, and those of branches that are not taken.
+  llvm::SmallVector<mlir::Value> usedArrays, freeArrays;
   llvm::DenseMap<mlir::Attribute, std::unique_ptr<DistributedLayout>> layouts;
   llvm::DenseMap<int32_t, mlir::Value> constants;
   /// What fromBits has built, by (wave?, bit, weight): two layouts that agree

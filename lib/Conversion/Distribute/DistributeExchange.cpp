@@ -288,34 +288,78 @@ LaneValues Distributor::convertThroughShared(Operation *op,
     strides[dim] = size;
     size *= shape[dim];
   }
+  SharedOrder order{fastest, width, std::move(strides)};
+  return moveThroughShared(op, from, size, src, order, dst, order, b);
+}
+
+/// The last dimension becomes several: both sides row-major, so that an element
+/// keeps its place.
+LaneValues Distributor::splitThroughShared(Operation *op, ArrayRef<Value> from,
+                                           const DistributedLayout &src,
+                                           const DistributedLayout &dst,
+                                           ImplicitLocOpBuilder &b) {
+  unsigned srcLast = src.layout.rank() - 1, dstLast = dst.layout.rank() - 1;
+  unsigned bits = from.front().getType().getIntOrFloatBitWidth();
+  unsigned width =
+      std::min({src.layout.contiguity(srcLast), dst.layout.contiguity(dstLast),
+                std::max(1u, 128 / bits)});
+  auto orderOf = [&](const Layout &layout) {
+    Index shape = layout.shape();
+    SharedOrder order{unsigned(shape.size()) - 1, width, {}};
+    order.strides.resize(shape.size());
+    int64_t stride = 1;
+    for (unsigned dim = shape.size(); dim-- > 0;) {
+      order.strides[dim] = stride / width;
+      stride *= shape[dim];
+    }
+    return order;
+  };
+  int64_t size = 1;
+  for (int64_t extent : src.layout.shape())
+    size *= extent;
+  return moveThroughShared(op, from, size / width, src, orderOf(src.layout),
+                           dst, orderOf(dst.layout), b);
+}
+
+LaneValues Distributor::moveThroughShared(Operation *op, ArrayRef<Value> from,
+                                          int64_t size,
+                                          const DistributedLayout &src,
+                                          const SharedOrder &srcOrder,
+                                          const DistributedLayout &dst,
+                                          const SharedOrder &dstOrder,
+                                          ImplicitLocOpBuilder &b) {
+  Type element = from.front().getType();
+  unsigned width = srcOrder.width;
   Type type = width > 1 ? Type(VectorType::get(width, element)) : element;
   Value array = sharedAlloc(size, type);
-  auto threadOffset = [&](const DistributedLayout &layout) {
+  auto threadOffset = [&](const DistributedLayout &layout,
+                          const SharedOrder &order) {
     Value sum;
-    for (unsigned dim = 0; dim < rank; ++dim) {
+    for (unsigned dim = 0; dim < layout.layout.rank(); ++dim) {
       Value term = layout.threadIndex[dim];
-      if (dim == fastest)
+      if (dim == order.fastest)
         term =
             width > 1
                 ? arith::DivUIOp::create(b, term, constant(width)).getResult()
                 : term;
       else
-        term = arith::MulIOp::create(b, term, constant(strides[dim]));
+        term = arith::MulIOp::create(b, term, constant(order.strides[dim]));
       sum = sum ? arith::AddIOp::create(b, sum, term).getResult() : term;
     }
     return sum;
   };
-  auto registerOffset = [&](const DistributedLayout &layout, unsigned reg) {
-    int64_t offset = layout.registerIndex[reg][fastest] / width;
-    for (unsigned dim = 0; dim < rank; ++dim)
-      if (dim != fastest)
-        offset += layout.registerIndex[reg][dim] * strides[dim];
+  auto registerOffset = [&](const DistributedLayout &layout,
+                            const SharedOrder &order, unsigned reg) {
+    int64_t offset = layout.registerIndex[reg][order.fastest] / width;
+    for (unsigned dim = 0; dim < layout.layout.rank(); ++dim)
+      if (dim != order.fastest)
+        offset += layout.registerIndex[reg][dim] * order.strides[dim];
     return offset;
   };
   if (inLoop(op))
     BarrierOp::create(b);
   Value writes = ownsCopies(src.layout, b);
-  Value at = threadOffset(src);
+  Value at = threadOffset(src, srcOrder);
   uint32_t copies = src.layout.freeRegisterBits();
   storeWhere(writes, b, [&](ImplicitLocOpBuilder &inner) {
     for (unsigned reg = 0; reg < from.size(); reg += width) {
@@ -325,16 +369,17 @@ LaneValues Distributor::convertThroughShared(Operation *op,
       if (width > 1)
         value = vector::FromElementsOp::create(inner, cast<VectorType>(type),
                                                from.slice(reg, width));
-      SharedStoreOp::create(inner, value, array,
-                            offsetBy(inner, at, registerOffset(src, reg)));
+      SharedStoreOp::create(
+          inner, value, array,
+          offsetBy(inner, at, registerOffset(src, srcOrder, reg)));
     }
   });
   BarrierOp::create(b);
-  at = threadOffset(dst);
+  at = threadOffset(dst, dstOrder);
   LaneValues out(dst.registerIndex.size());
   for (unsigned reg = 0; reg < out.size(); reg += width) {
     Value value = SharedLoadOp::create(
-        b, array, offsetBy(b, at, registerOffset(dst, reg)));
+        b, array, offsetBy(b, at, registerOffset(dst, dstOrder, reg)));
     for (unsigned i = 0; i < width; ++i)
       out[reg + i] = width > 1
                          ? vector::ExtractOp::create(b, value, i).getResult()

@@ -57,7 +57,9 @@ LaneValues Distributor::throughShared(Value piece) {
   int64_t size = type.getRows() * type.getColumns();
   Value &array = scratch[type];
   if (!array)
-    array = sharedAlloc(size * kernel.getNumWaves(), type.getElementType());
+    array = SharedAllocOp::create(
+        prologue, kernel.getLoc(),
+        SharedType::get(size * kernel.getNumWaves(), type.getElementType()));
   Layout tile = toLayout(opaque.getAcc());
   auto at = [&](const Index &index) {
     return index[0] * type.getColumns() + index[1];

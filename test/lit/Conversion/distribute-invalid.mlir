@@ -74,17 +74,3 @@ greta_tile.func @flip(%x: !greta_tile.ptr<f32>) attributes {block_size = 64 : i3
   %f = greta_tile.flip %a dim 0 : tensor<2x64xf32, #l>
   greta_tile.return
 }
-
-// -----
-
-#l = #greta_tile.layout<{reg = [[1]], lane = [[2], [4], [8], [16], [32]], wave = [], rep = [1]}>
-#s = #greta_tile.layout<{reg = [[0, 1]], lane = [[0, 2], [0, 4], [0, 8], [1, 0], [2, 0]], wave = [], rep = [1, 1]}>
-#t = #greta_tile.layout<{reg = [[0, 1]], lane = [[1, 0], [2, 0], [0, 2], [0, 4], [0, 8]], wave = [], rep = [1, 1]}>
-greta_tile.func @split(%x: !greta_tile.ptr<f32>) attributes {block_size = 32 : i32, wave_size = 32 : i32} {
-  %z = arith.constant 0 : i32
-  %a = greta_tile.load %x[%z] strides [1] bounds [] : !greta_tile.ptr<f32> -> tensor<64xf32, #l>
-  %s = greta_tile.split %a : tensor<64xf32, #l> -> tensor<4x16xf32, #s>
-  // expected-error @+1 {{has a result layout that is not its operand's, split}}
-  %t = greta_tile.split %a : tensor<64xf32, #l> -> tensor<4x16xf32, #t>
-  greta_tile.return
-}

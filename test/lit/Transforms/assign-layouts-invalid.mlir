@@ -11,16 +11,6 @@ greta_tile.func @slices(%x: !greta_tile.ptr<f16>) attributes {block_size = 32 : 
 
 // -----
 
-greta_tile.func @split(%x: !greta_tile.ptr<f16>) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
-  %z = arith.constant 0 : i32
-  %a = greta_tile.load %x[%z, %z] strides [48, 1] bounds [] : !greta_tile.ptr<f16> -> tensor<4x48xf16>
-  // expected-error @+1 {{splits a block whose layout}}
-  %s = greta_tile.split %a : tensor<4x48xf16> -> tensor<4x4x12xf16>
-  greta_tile.return
-}
-
-// -----
-
 greta_tile.func @extents(%x: !greta_tile.ptr<f32>, %n: i32) attributes {block_size = 32 : i32, wave_size = 32 : i32} {
   %z = arith.constant 0 : i32
   %a = greta_tile.load %x[%z, %z] strides [4, 1] bounds [] : !greta_tile.ptr<f32> -> tensor<1x4xf32>

@@ -65,6 +65,17 @@ greta_tile.func @split(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) attri
   greta_tile.return
 }
 
+// Parts that the tile does not divide get a layout of their own, as if they were loaded.
+// CHECK-LABEL: @uneven
+// CHECK: greta_tile.split {{.*}} -> tensor<4x4x12xf16, #greta_tile.layout<{reg = {{\[\[}}0, 0, 1], [0, 0, 2]], lane = {{\[\[}}0, 1, 0], [0, 2, 0], [1, 0, 0], [2, 0, 0], [0, 0, 0], [0, 0, 0]], wave = [], rep = [1, 1, 3]}>>
+greta_tile.func @uneven(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f16>) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+  %z = arith.constant 0 : i32
+  %a = greta_tile.load %x[%z, %z] strides [48, 1] bounds [] : !greta_tile.ptr<f16> -> tensor<4x48xf16>
+  %s = greta_tile.split %a : tensor<4x48xf16> -> tensor<4x4x12xf16>
+  greta_tile.store %s, %y[%z, %z, %z] strides [48, 12, 1] bounds [] align 16 : tensor<4x4x12xf16> -> !greta_tile.ptr<f16>
+  greta_tile.return
+}
+
 // What a contract sums is in registers; lanes and then waves go along the rest of the depth before they go to other columns.
 // CHECK-LABEL: @contract
 // CHECK: greta_tile.load {{.*}} -> tensor<1x4x64x8xf16, #greta_tile.layout<{reg = {{\[\[}}0, 0, 0, 1], [0, 0, 0, 2], [0, 0, 0, 4]], lane = {{\[\[}}0, 0, 1, 0], [0, 0, 2, 0], [0, 0, 4, 0], [0, 0, 8, 0], [0, 0, 16, 0]], wave = {{\[\[}}0, 0, 32, 0], [0, 1, 0, 0]], rep = [1, 2, 1, 1]}>>

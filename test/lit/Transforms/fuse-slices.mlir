@@ -101,3 +101,47 @@ func.func @alone(%x: tensor<32x64xf16>, %w: tensor<256x64xf16>) -> (tensor<32x12
   %1 = greta.softmax %u : tensor<32x128xf16> -> tensor<32x128xf16>
   return %0, %1 : tensor<32x128xf16>, tensor<32x128xf16>
 }
+
+// -----
+
+// Queries, keys and values: three products of one A, two of them roped in their kernel, side by side.
+// CHECK-DAG: #[[Q:.+]] = affine_map<()[s0] -> (64, 1, 0)>
+// CHECK-DAG: #[[K:.+]] = affine_map<()[s0] -> (64, 1, 16384)>
+// CHECK-DAG: #[[V:.+]] = affine_map<()[s0] -> (64, 1, 20480)>
+// CHECK-LABEL: func.func @qkv(
+// CHECK-SAME: %[[X:.*]]: tensor<?x64xf16>, %[[W:.*]]: tensor<384x64xf16>, %[[C:.*]]: tensor<?x32xf32>, %[[S:.*]]: tensor<?x32xf32>
+// CHECK: greta.kernel(%[[X]], %[[W]], %[[C]], %[[S]], %[[W]], %[[W]]) {{.*}}views = [unit, #[[Q]], unit, unit, #[[K]], #[[V]]]
+// CHECK: greta.matmul
+// CHECK: greta.heads
+// CHECK: greta.rope {{.*}}tensor<?x4x64xf16>
+// CHECK: }, {
+// CHECK: greta.rope {{.*}}tensor<?x1x64xf16>
+// CHECK: }, {
+// CHECK: greta.matmul
+// CHECK-NEXT: greta.yield
+// CHECK-NOT: greta.kernel
+func.func @qkv(%x: tensor<?x64xf16>, %w: tensor<384x64xf16>, %cos: tensor<?x32xf32>, %sin: tensor<?x32xf32>) -> (tensor<?x4x64xf16>, tensor<?x1x64xf16>, tensor<?x64xf16>) {
+  %p = greta.matmul %x, %w {transpose_b} : tensor<?x64xf16>, tensor<384x64xf16> -> tensor<?x384xf16>
+  %c0 = arith.constant 0 : index
+  %t = tensor.dim %x, %c0 : tensor<?x64xf16>
+  %h = tensor.expand_shape %p [[0], [1, 2]] output_shape [%t, 6, 64] : tensor<?x384xf16> into tensor<?x6x64xf16>
+  %q = tensor.extract_slice %h[0, 0, 0] [%t, 4, 64] [1, 1, 1] : tensor<?x6x64xf16> to tensor<?x4x64xf16>
+  %k = tensor.extract_slice %h[0, 4, 0] [%t, 1, 64] [1, 1, 1] : tensor<?x6x64xf16> to tensor<?x1x64xf16>
+  %v = tensor.extract_slice %h[0, 5, 0] [%t, 1, 64] [1, 1, 1] : tensor<?x6x64xf16> to tensor<?x64xf16>
+  %0 = greta.rope %q, %cos, %sin {style = "neox"} : tensor<?x4x64xf16>, tensor<?x32xf32>, tensor<?x32xf32> -> tensor<?x4x64xf16>
+  %1 = greta.rope %k, %cos, %sin {style = "neox"} : tensor<?x1x64xf16>, tensor<?x32xf32>, tensor<?x32xf32> -> tensor<?x1x64xf16>
+  return %0, %1, %v : tensor<?x4x64xf16>, tensor<?x1x64xf16>, tensor<?x64xf16>
+}
+
+// -----
+
+// Products of one A with weights of their own, too, but for one that somebody configured.
+// CHECK-LABEL: func.func @three(
+// CHECK: greta.kernel(%arg0, %arg1, %arg2)
+// CHECK: greta.kernel(%arg0, %arg3)
+func.func @three(%x: tensor<1x64xf16>, %q: tensor<256x64xf16>, %k: tensor<64x64xf16>, %v: tensor<64x64xf16>) -> (tensor<1x256xf16>, tensor<1x64xf16>, tensor<1x64xf16>) {
+  %0 = greta.matmul %x, %q {transpose_b} : tensor<1x64xf16>, tensor<256x64xf16> -> tensor<1x256xf16>
+  %1 = greta.matmul %x, %k {transpose_b} : tensor<1x64xf16>, tensor<64x64xf16> -> tensor<1x64xf16>
+  %2 = greta.matmul %x, %v {transpose_b, greta.config = {split = 1}} : tensor<1x64xf16>, tensor<64x64xf16> -> tensor<1x64xf16>
+  return %0, %1, %2 : tensor<1x256xf16>, tensor<1x64xf16>, tensor<1x64xf16>
+}
