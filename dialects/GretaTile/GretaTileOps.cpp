@@ -287,14 +287,15 @@ LogicalResult ContractOp::verify() {
                     isa<FloatType>(acc.getElementType());
     for (int64_t dim = 0; fits && dim < acc.getRank(); ++dim)
       fits = llvm::is_contained(getDims(), dim)
-                 ? acc.getDimSize(dim) == 1
+                 ? operand.getDimSize(dim) % acc.getDimSize(dim) == 0
                  : operand.getDimSize(dim) == 1 ||
                        operand.getDimSize(dim) == acc.getDimSize(dim);
     if (!fits)
       return emitOpError("contracts ")
              << operand << " into " << acc
-             << "; along 'dims' the result has extent 1, elsewhere operands "
-                "have its extent or 1, and both are floats or both integers";
+             << "; along 'dims' the result has extent 1 or one that divides "
+                "theirs, elsewhere operands have its extent or 1, and both are "
+                "floats or both integers";
   }
   return success();
 }

@@ -227,6 +227,9 @@ def GretaTile_ContractOp : GretaTile_Op<"contract", [Pure, TypesMatchWith<"the a
     `greta_tile.contract %x, %w, %c dims [3] : tensor<2x1x64x8xf16>, tensor<1x4x64x8xf16> -> tensor<2x4x64x1xf32>` is c plus the
     sum over dimension 3 of x * w, in c's type. Along the other dimensions operands have the result's extent, or 1 and repeat. The
     layout holds `dims` in registers, so that nothing moves: a chain of fused multiply-adds per element of the result.
+
+    Where the result has more than one element along `dims`, each is the sum of a group of neighbours, which a lane holds:
+    `greta_tile.contract %x, %x, %c dims [1] : tensor<64x32xf16>, tensor<64x32xf16> -> tensor<64x4xf32>` adds squares of eight.
   }];
   let arguments = (ins AnyBlock:$a, AnyBlock:$b, AnyBlock:$acc, DenseI64ArrayAttr:$dims);
   let results = (outs AnyBlock:$result);

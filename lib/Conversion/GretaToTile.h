@@ -134,8 +134,14 @@ private:
   };
   Operand operandOf(MatmulOp op, unsigned number);
   void exchange(Operand &operand);
-  void emitNorms(MatmulOp op);
   mlir::Value emitOperand(mlir::Value v);
+  /// The norm that a product's A is; null: it is none.
+  RmsNormOp normOfA() {
+    return MatmulOp(space.matmul).getA().getDefiningOp<RmsNormOp>();
+  }
+  mlir::Value weighted(RmsNormOp norm, const Mapping &mapping);
+  mlir::Value addSquares(RmsNormOp norm, const Mapping &mapping,
+                         mlir::Value sums, llvm::ArrayRef<int64_t> dims);
   mlir::Value computeDequantBlock(DequantOp op);
 
   // Products with few rows (GretaToTileDecode.cpp).
@@ -170,6 +176,7 @@ private:
   mlir::Value meanOf(mlir::Operation *op);
   mlir::Value scaleOf(mlir::Operation *op, unsigned reduction,
                       llvm::APFloat eps);
+  mlir::Value scaleOf(mlir::Operation *op, mlir::Value sum, llvm::APFloat eps);
   mlir::Value exponentials(SoftmaxOp op);
   /// `v` in f32, repeated to the whole block.
   mlir::Value wide(mlir::Value v, const Mapping &mapping);

@@ -13,7 +13,9 @@
 // [M, N, 1, 1].
 //
 // B may be computed: elementwise work is done on the block that was loaded.
-// Packed weights with a result of f16 are multiplied as they are.
+// Packed weights with a result of f16 are multiplied as they are. Where A is a
+// norm, the rows' squares are added up beside the sums, which are scaled at the
+// end.
 //
 //===----------------------------------------------------------------------===//
 
@@ -148,6 +150,8 @@ SmallVector<Value> SpaceEmitter::computeDecode() {
     return product.getB().getDefiningOp<DequantOp>();
   };
 
+  RmsNormOp norm = normOfA();
+
   // Blocks from `first` (in runs), the last one of them maybe not full.
   auto emitBlocks = [&](ValueRange from, Value first, int64_t count,
                         bool masked) {
@@ -189,6 +193,8 @@ SmallVector<Value> SpaceEmitter::computeDecode() {
           right = maskDepth(right);
         sum = tile::ContractOp::create(b, type, left, right, sum, summed);
       }
+      if (norm)
+        next.back() = addSquares(norm, a, next.back(), summed);
       std::swap(inner, scopes[i]);
     }
     return next;
@@ -207,6 +213,13 @@ SmallVector<Value> SpaceEmitter::computeDecode() {
   int64_t looped = size / step > 1 ? size / step * step : 0;
   SmallVector<Value> next(products.size(),
                           arith::ConstantOp::create(b, b.getZeroAttr(type)));
+  if (norm) {
+    SmallVector<int64_t> squares = shapeOf(a);
+    for (int64_t dim : summed)
+      squares[dim] = 1;
+    next.push_back(neutral(tile::ReduceKind::Add,
+                           RankedTensorType::get(squares, b.getF32Type())));
+  }
   if (looped) {
     loop = scf::ForOp::create(b, i32(b, 0), i32(b, looped), i32(b, step), next);
     OpBuilder::InsertionGuard guard(b);
@@ -224,8 +237,17 @@ SmallVector<Value> SpaceEmitter::computeDecode() {
                     /*masked=*/rest % extent != 0);
   dims[depthDim].offset = Value();
   dims[depthDim].masked = false;
-  for (Value &sum : next)
-    sum = tile::ReduceOp::create(b, blockType(identity, element),
+  for (Value &sum : next) {
+    SmallVector<int64_t> rows(cast<RankedTensorType>(sum.getType()).getShape());
+    rows[depthDim] = 1;
+    sum = tile::ReduceOp::create(b, RankedTensorType::get(rows, element),
                                  tile::ReduceKind::Add, sum, depthDim);
+  }
+  if (norm) {
+    Value scale = scaleOf(norm, next.pop_back_val(), norm.getEps());
+    for (Value &sum : next)
+      sum =
+          arith::MulFOp::create(b, sum, broadcastTo(scale, shapeOf(identity)));
+  }
   return next;
 }

@@ -192,15 +192,18 @@ Value SpaceEmitter::meanOf(Operation *op) {
 }
 
 /// rsqrt(sum / D + eps)
+Value SpaceEmitter::scaleOf(Operation *op, Value sum, APFloat eps) {
+  auto type = cast<RankedTensorType>(sum.getType());
+  Value mean =
+      arith::MulFOp::create(b, sum, constant(type, 1.0 / rowLength(op)));
+  Value shifted =
+      arith::AddFOp::create(b, mean, constant(type, eps.convertToFloat()));
+  return math::RsqrtOp::create(b, shifted);
+}
+
 Value SpaceEmitter::scaleOf(Operation *op, unsigned reduction, APFloat eps) {
-  return rowValue(op, 1, reduction, [&](Value sum) -> Value {
-    auto type = cast<RankedTensorType>(sum.getType());
-    Value mean =
-        arith::MulFOp::create(b, sum, constant(type, 1.0 / rowLength(op)));
-    Value shifted =
-        arith::AddFOp::create(b, mean, constant(type, eps.convertToFloat()));
-    return math::RsqrtOp::create(b, shifted);
-  });
+  return rowValue(op, 1, reduction,
+                  [&](Value sum) { return scaleOf(op, sum, eps); });
 }
 
 /// exp(x - max), which both the sum and the result need.
@@ -241,6 +244,8 @@ Value SpaceEmitter::compute(Value v, const Mapping &mapping) {
   if (auto dequant = dyn_cast<DequantOp>(op))
     return inOperand ? computeDequantBlock(dequant)
                      : computeDequant(dequant, mapping);
+  if (auto norm = dyn_cast<RmsNormOp>(op); norm && space.matmul)
+    return weighted(norm, mapping);
   if (isRowOp(op))
     return computeRowOp(op);
   return computeElementwise(op, mapping);

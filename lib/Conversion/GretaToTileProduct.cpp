@@ -7,8 +7,10 @@
 //
 // An operand may be computed. Its blocks have dimensions of their own, [M, K]
 // or [K, N], and the space's machinery works on them instead: what does not
-// depend on K is computed before the loop, the rest in it. Norms of A take
-// their sums in loops over K before.
+// depend on K is computed before the loop, the rest in it.
+//
+// A may be a norm: sum_k (x_mk w_k) b_kn is multiplied by the row's scale after
+// the loop, which adds up the squares of what it loads.
 //
 //===----------------------------------------------------------------------===//
 
@@ -109,37 +111,28 @@ void SpaceEmitter::exchange(Operand &operand) {
   inOperand = !inOperand;
 }
 
-/// The reductions of norms that A is computed by, in loops over K.
-void SpaceEmitter::emitNorms(MatmulOp op) {
-  SmallVector<Operation *> norms;
-  (void)isComputedOperand(
-      op, 0, [](Value v) { return isa<BlockArgument>(v); },
-      [&](Operation *computed) {
-        if (numReductions(computed) && !llvm::is_contained(norms, computed))
-          norms.push_back(computed);
-      });
-  llvm::sort(norms,
-             [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
-  for (Operation *norm : norms)
-    for (unsigned i = 0; i < numReductions(norm); ++i) {
-      auto type = RankedTensorType::get(shapeOf(identity), b.getF32Type());
-      tile::ReduceKind kind = reductionKind(norm, i);
-      loop = scf::ForOp::create(
-          b, i32(b, 0), scalars.get(b, dims[depthDim].size),
-          i32(b, config.depth), ValueRange{neutral(kind, type)});
-      scf::ForOp done = loop;
-      {
-        OpBuilder::InsertionGuard guard(b);
-        b.setInsertionPointToEnd(loop.getBody());
-        dims[depthDim].offset = loop.getInductionVar();
-        Value sum = combine(kind, loop.getRegionIterArgs().front(),
-                            reductionInput(norm, i));
-        scf::YieldOp::create(b, sum);
-      }
-      loop = nullptr;
-      inner = Scope();
-      reductions[{norm, i}] = reduceAll(norm, i, done.getResult(0));
-    }
+/// A block of a norm that a product takes: x w, rounded. Rows are scaled after
+/// the product.
+Value SpaceEmitter::weighted(RmsNormOp norm, const Mapping &mapping) {
+  Value x = value(norm.getX(), mapping);
+  Value w = value(norm.getW(), {mapping.back()});
+  Type element = getElementTypeOrSelf(x.getType());
+  // A product of two f16 is rounded as it would be from f32.
+  if (!element.isF16() || element != getElementTypeOrSelf(w.getType())) {
+    x = widen(x);
+    w = widen(w);
+  }
+  return narrow(arith::MulFOp::create(b, x, broadcastTo(w, shapeOf(mapping))),
+                element);
+}
+
+/// The squares of a norm's block, added to the sums that their lane has.
+Value SpaceEmitter::addSquares(RmsNormOp norm, const Mapping &mapping,
+                               Value sums, ArrayRef<int64_t> along) {
+  Value x = value(norm.getX(), mapping);
+  if (dims[depthDim].masked && !isa<BlockArgument>(norm.getX()))
+    x = maskDepth(x);
+  return tile::ContractOp::create(b, sums.getType(), x, x, sums, along);
 }
 
 /// A block of a computed operand, zero beyond the depth.
@@ -204,14 +197,18 @@ SmallVector<Value> SpaceEmitter::computeLoop() {
     scf::YieldOp::create(b, zeros);
     b.setInsertionPointToEnd(filled.thenBlock());
   }
+  // Sums of a norm's squares: a lane adds up what it loads at a time.
+  RmsNormOp norm = normOfA();
+  if (norm)
+    zeros.push_back(
+        neutral(tile::ReduceKind::Add,
+                RankedTensorType::get(
+                    {dims[0].extent, std::max<int64_t>(1, config.depth / 8)},
+                    b.getF32Type())));
   Operand operandA;
   bool isComputedA = !isa<BlockArgument>(op.getA());
-  if (isComputedA) {
+  if (isComputedA)
     operandA = operandOf(op, 0);
-    exchange(operandA);
-    emitNorms(op);
-    exchange(operandA);
-  }
   auto [begin, length] = depthRange(depth, config.depth);
   auto product =
       scf::ForOp::create(b, i32(b, 0), length, i32(b, config.depth), zeros);
@@ -248,6 +245,28 @@ SmallVector<Value> SpaceEmitter::computeLoop() {
     next.push_back(
         tile::DotOp::create(b, type, left, right, sum, config.matrix));
   }
+  if (norm) {
+    exchange(operandA);
+    next.push_back(
+        addSquares(norm, identity, product.getRegionIterArgs().back(), {1}));
+    exchange(operandA);
+  }
   scf::YieldOp::create(b, next);
-  return filled ? filled.getResults() : product.getResults();
+  if (filled)
+    return filled.getResults();
+  SmallVector<Value> results = product.getResults();
+  if (!norm)
+    return results;
+  b.setInsertionPointAfter(product);
+  Value squares = results.pop_back_val();
+  auto rows = RankedTensorType::get({dims[0].extent, 1}, b.getF32Type());
+  squares = tile::ReduceOp::create(b, rows, tile::ReduceKind::Add, squares, 1);
+  // Others may still read the last blocks, whose memory may be what the sums
+  // go through on their way to the accumulators' lanes.
+  tile::BarrierOp::create(b);
+  Value scale = scaleOf(norm, tile::ConvertLayoutOp::create(b, rows, squares),
+                        norm.getEps());
+  for (Value &sum : results)
+    sum = arith::MulFOp::create(b, sum, broadcastTo(scale, type.getShape()));
+  return results;
 }

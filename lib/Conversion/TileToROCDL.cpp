@@ -94,25 +94,71 @@ static LogicalResult checkKernel(tile::FuncOp kernel, const TargetRow &row) {
   return failure(walk.wasInterrupted());
 }
 
-/// Makes the LDS globals of a kernel.
+/// Makes the LDS globals of a kernel. An array takes the memory of one that is
+/// no longer used: where a barrier stands between the last access to that and
+/// the first one to the array.
 static LogicalResult createShared(tile::FuncOp kernel, const TargetRow &row,
                                   const LLVMTypeConverter &converter,
                                   Kernel &info) {
   OpBuilder builder(kernel);
-  uint64_t total = 0;
   DataLayout layout = DataLayout::closest(kernel);
-  for (auto alloc : kernel.getBody().getOps<tile::SharedAllocOp>()) {
-    tile::SharedType type = alloc.getResult().getType();
+  Block &body = kernel.getBody().front();
+  // Of every array where the body first and last uses it.
+  llvm::DenseMap<Operation *, unsigned> place;
+  SmallVector<unsigned> barriers;
+  for (auto [i, op] : llvm::enumerate(body)) {
+    place[&op] = i;
+    if (isa<tile::BarrierOp>(op))
+      barriers.push_back(i);
+  }
+  struct Array {
+    tile::SharedAllocOp alloc;
+    unsigned first = ~0u, last = 0;
+  };
+  SmallVector<Array> arrays;
+  for (auto alloc : body.getOps<tile::SharedAllocOp>()) {
+    Array array{alloc};
+    for (Operation *user : alloc->getUsers()) {
+      unsigned at = place.at(body.findAncestorOpInBlock(*user));
+      array.first = std::min(array.first, at);
+      array.last = std::max(array.last, at);
+    }
+    arrays.push_back(array);
+  }
+  llvm::stable_sort(
+      arrays, [](const Array &a, const Array &b) { return a.first < b.first; });
+  struct Memory {
+    LLVM::GlobalOp global;
+    uint64_t bytes;
+    unsigned last;
+  };
+  SmallVector<Memory> memories;
+  uint64_t total = 0;
+  for (Array &array : arrays) {
+    tile::SharedType type = array.alloc.getResult().getType();
+    uint64_t bytes = type.getSize() * layout.getTypeSize(type.getElementType());
+    auto isFree = [&](const Memory &memory) {
+      auto barrier = llvm::upper_bound(barriers, memory.last);
+      return memory.bytes >= bytes && barrier != barriers.end() &&
+             *barrier < array.first;
+    };
+    if (auto memory = llvm::find_if(memories, isFree);
+        memory != memories.end()) {
+      info.shared[array.alloc] = memory->global;
+      memory->last = array.last;
+      continue;
+    }
     auto storage =
         LLVM::LLVMArrayType::get(type.getElementType(), type.getSize());
-    total = llvm::alignTo(total, 16) +
-            type.getSize() * layout.getTypeSize(type.getElementType());
+    total = llvm::alignTo(total, 16) + bytes;
     std::string name =
-        (kernel.getName() + ".lds" + Twine(info.shared.size())).str();
-    info.shared[alloc] = LLVM::GlobalOp::create(
-        builder, alloc.getLoc(), storage, /*isConstant=*/false,
+        (kernel.getName() + ".lds" + Twine(memories.size())).str();
+    auto global = LLVM::GlobalOp::create(
+        builder, array.alloc.getLoc(), storage, /*isConstant=*/false,
         LLVM::Linkage::Internal, name, /*value=*/Attribute(), /*alignment=*/16,
         sharedSpace);
+    info.shared[array.alloc] = global;
+    memories.push_back({global, bytes, array.last});
   }
   if (total > row.ldsBytes)
     return kernel.emitOpError("needs ")

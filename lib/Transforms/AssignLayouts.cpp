@@ -214,9 +214,15 @@ LogicalResult LayoutAssigner::collectSpaces() {
       spaceOf(reduce.getResult()).reduced.set(reduce.getDim());
     else if (auto contract = dyn_cast<ContractOp>(op)) {
       Space &space = spaceOf(contract.getResult());
-      space.contracted = true;
+      auto sums = cast<RankedTensorType>(contract.getResult().getType());
       for (int64_t dim : contract.getDims())
-        space.inRegisters.set(dim);
+        if (sums.getDimSize(dim) == 1) {
+          space.contracted = true;
+          space.inRegisters.set(dim);
+        } else { // of neighbours
+          space.fastest = dim;
+          space.leastRun = space.shape[dim] / sums.getDimSize(dim);
+        }
     } else if (auto contract = dyn_cast<ContractPackedOp>(op)) {
       Space &space = spaceOf(contract.getResult());
       space.contracted = true;

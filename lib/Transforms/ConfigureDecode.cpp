@@ -203,7 +203,8 @@ std::optional<Choice> greta::chooseDecode(const Space &space,
                    (1000.0 * limits.row.bandwidthGBs) * limits.row.clockMHz;
   double best = HUGE_VAL;
   constexpr int64_t most = 64;
-  int64_t wanted = limits.wide && !limits.columns ? most : 1;
+  bool splits = !limits.columns && isa<BlockArgument>(matmul.getA());
+  int64_t wanted = limits.wide && splits ? most : 1;
   for (int64_t split = 1;
        split <= wanted && depth % (choice.space.depth * split) == 0;
        split *= 2) {

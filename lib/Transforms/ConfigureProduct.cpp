@@ -286,7 +286,8 @@ Problem greta::problemOf(const Space &space) {
       keptBy(matmul.getA(),
              matmul.getTransposeA() ? m.getLargestKnownDivisor() : alongK),
       keptBy(matmul.getB(),
-             matmul.getTransposeB() ? alongK : n.getLargestKnownDivisor())};
+             matmul.getTransposeB() ? alongK : n.getLargestKnownDivisor()),
+      isa_and_nonnull<RmsNormOp>(matmul.getA().getDefiningOp())};
   problem.bytesOut =
       std::max(1u, matmul.getType().getElementTypeBitWidth() / 8);
   for (unsigned number : {0u, 1u}) {

@@ -166,7 +166,7 @@ bool Clusterer::holdsOperands(ArrayRef<MatmulOp> products, int cluster) {
     auto it = op ? clusterOf.find(op) : clusterOf.end();
     return it == clusterOf.end() || it->second != cluster;
   };
-  // Heads split the space's columns, which computed operands do not expect.
+  // Heads split the space's columns, which blocks of B do not expect.
   bool hasHeads = llvm::any_of(clusters[cluster].ops, [](Operation *op) {
     return isa<HeadsOp, RopeOp>(op);
   });
@@ -176,7 +176,7 @@ bool Clusterer::holdsOperands(ArrayRef<MatmulOp> products, int cluster) {
       llvm::SetVector<Operation *> computed;
       if (!isComputedOperand(matmul, number, isOutside,
                              [&](Operation *op) { computed.insert(op); }) ||
-          (hasHeads && !computed.empty()) ||
+          (hasHeads && number == 1 && !computed.empty()) ||
           !paysInProduct(matmul, number, computed.getArrayRef()))
         return false;
       auto isHere = [&](OpOperand &use) {
@@ -191,7 +191,7 @@ bool Clusterer::holdsOperands(ArrayRef<MatmulOp> products, int cluster) {
       all.insert_range(computed);
     }
   return llvm::all_of(clusters[cluster].ops, [&](Operation *op) {
-    return !isa<DequantOp, RmsNormOp, LayerNormOp>(op) || all.contains(op);
+    return !isa<DequantOp, RmsNormOp>(op) || all.contains(op);
   });
 }
 
@@ -220,8 +220,9 @@ bool Clusterer::holds(int cluster) {
         return false;
       rope = found;
     }
-    otherRowOp |= isRowOp(op) && !isa<MatmulOp, SwigluOp, DequantOp, RmsNormOp,
-                                      LayerNormOp, HeadsOp, RopeOp>(op);
+    otherRowOp |=
+        isRowOp(op) &&
+        !isa<MatmulOp, SwigluOp, DequantOp, RmsNormOp, HeadsOp, RopeOp>(op);
   }
   if (!products.empty() && (otherRowOp || !holdsOperands(products, cluster)))
     return false;

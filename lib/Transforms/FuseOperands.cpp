@@ -8,11 +8,8 @@
 //   elementwise   where it is hidden under the matrix instructions (few ops, no
 //                 divisions, no functions), and where what is loaded is not
 //                 more than twice the operand: caches serve it again and again
-//   norms of A    each column of blocks reads the rows of A once more before
-//                 it begins, 2 bytes an element; a kernel of its own reads and
-//                 writes them, 4 bytes from memory, and its result is read
-//                 anyway. So up to two times as many reads from a cache that is
-//                 at least twice as fast: four columns of blocks.
+//   rms_norm of A  rows are scaled after the product, so that nothing is read
+//                 twice: a multiplication by the weight, and the squares
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,9 +20,6 @@ using namespace mlir;
 using namespace greta;
 
 static constexpr int64_t maxOps = 8;
-/// Columns of four of the largest blocks.
-static constexpr int64_t maxColumnsOfNorm = 4 * 256;
-
 /// Within what matrix instructions leave of the vector unit's time.
 static bool isCheap(Operation *op) {
   return isa<arith::ArithDialect>(op->getDialect()) &&
@@ -43,11 +37,7 @@ bool greta::paysInProduct(MatmulOp matmul, unsigned number,
   RankedTensorType type = typeOf(matmul->getOperand(number));
   int64_t loaded = 0, count = 0; // bits of an element, elementwise ops
   for (Operation *op : ops) {
-    if (isa<RmsNormOp, LayerNormOp>(op)) {
-      int64_t columns = matmul.getType().getDimSize(1);
-      if (ShapedType::isDynamic(columns) || columns > maxColumnsOfNorm)
-        return false;
-    } else if (!isTransparent(op) && !isa<DequantOp>(op)) {
+    if (!isTransparent(op) && !isa<DequantOp, RmsNormOp>(op)) {
       ++count;
       if (!isCheap(op))
         return false;

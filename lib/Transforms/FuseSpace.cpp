@@ -60,19 +60,22 @@ bool greta::isComputedOperand(MatmulOp matmul, unsigned number,
     if (isLeaf(value))
       continue;
     Operation *op = value.getDefiningOp();
-    if (!isFixed || (!isB && hasFewRows(matmul)))
+    if (!isFixed)
       return false;
     if (isa<DequantOp>(op)) {
       // Packed along the depth; its operands are loaded as they are.
       if (!isB || !matmul.getTransposeB() ||
           !llvm::all_of(op->getOperands(), isLeaf))
         return false;
-    } else if (isa<RmsNormOp, LayerNormOp>(op)) {
-      // Rows are whole along the depth.
-      if (isB || matmul.getTransposeA() ||
-          cast<RankedTensorType>(value.getType()).getRank() != 2)
+    } else if (isa<RmsNormOp>(op)) {
+      // Rows are scaled after the product.
+      if (isB || value != matmul.getA() || matmul.getTransposeA())
         return false;
     } else if (!isElementwise(op) && !isa<BroadcastOp, arith::ConstantOp>(op)) {
+      return false;
+    } else if (!isB && hasFewRows(matmul) &&
+               cast<RankedTensorType>(value.getType()).getRank() > 1) {
+      // What every workgroup would compute again.
       return false;
     }
     visit(op);

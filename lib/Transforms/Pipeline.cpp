@@ -4,7 +4,8 @@
 // loop's body does with one block falls into three parts:
 //
 //   load     greta_tile.load and the scalars that their addresses need
-//   prepare  elementwise work on what was loaded: casts, dequantisation
+//   prepare  elementwise work on what was loaded: casts, dequantisation;
+//            contracts into carried sums of it
 //   multiply dots into carried accumulators
 //
 // Prepared blocks are written to locals in shared memory, from where the dots
@@ -63,7 +64,9 @@ private:
   LogicalResult analyze();
   LogicalResult placeOperands();
   SmallVector<Value> emitLoads(Value k);
-  SmallVector<Value> emitPrepared(Value k, ValueRange loaded);
+  /// `sums` are those of the blocks before, and become this one's.
+  SmallVector<Value> emitPrepared(Value k, ValueRange loaded,
+                                  SmallVectorImpl<Value> &sums);
   void emitStores(ValueRange prepared, Value stage);
   /// The part [at, at + extent) along K of an operand, or of all.
   Value emitRead(const Operand &operand, Value stage, Value at, int64_t extent);
@@ -78,6 +81,8 @@ private:
   /// What passes from block to block with two stages.
   struct Flow {
     SmallVector<Value> sums, loaded, parts;
+    /// Of what was prepared: one block ahead, and without that.
+    SmallVector<Value> ahead, prepared;
   };
   Flow emitStep(Value k, Value stage, Flow flow);
   SmallVector<Value> emitDouble();
@@ -88,7 +93,8 @@ private:
   scf::ForOp loop;
   PipelineAttr attr;
   ImplicitLocOpBuilder b;
-  SmallVector<DotOp> dots; // dot i continues accumulator i
+  SmallVector<DotOp> dots;           // dot i continues accumulator i
+  SmallVector<ContractOp> contracts; // continue the ones behind
   SmallVector<std::array<unsigned, 2>> dotOperands;
   SmallVector<Operand> operands;
   SmallVector<LoadOp> loads;
@@ -118,9 +124,17 @@ LogicalResult LoopPipeliner::analyze() {
   llvm::MapVector<std::pair<Value, Attribute>, unsigned> known;
   for (auto [arg, yielded] :
        llvm::zip(loop.getRegionIterArgs(), yield.getOperands())) {
+    auto contract = yielded.getDefiningOp<ContractOp>();
+    if (contract && contract.getAcc() == arg && arg.hasOneUse() &&
+        contract->hasOneUse()) {
+      contracts.push_back(contract);
+      continue;
+    }
     auto dot = yielded.getDefiningOp<DotOp>();
-    if (!dot || dot.getAcc() != arg || !arg.hasOneUse() || !dot->hasOneUse())
-      return fail(loop, "carries something that is no accumulator of one dot");
+    if (!dot || dot.getAcc() != arg || !arg.hasOneUse() || !dot->hasOneUse() ||
+        !contracts.empty())
+      return fail(loop, "carries something that is no accumulator of one dot, "
+                        "nor, behind those, a sum of what is loaded");
     dots.push_back(dot);
     std::array<unsigned, 2> indices;
     for (unsigned side : {0u, 1u}) {
@@ -237,13 +251,18 @@ SmallVector<Value> LoopPipeliner::emitLoads(Value k) {
 }
 
 /// What the operands are computed as from what was loaded.
-SmallVector<Value> LoopPipeliner::emitPrepared(Value k, ValueRange loaded) {
+SmallVector<Value> LoopPipeliner::emitPrepared(Value k, ValueRange loaded,
+                                               SmallVectorImpl<Value> &sums) {
   IRMapping mapping;
   mapping.map(loop.getInductionVar(), k);
+  for (auto [contract, sum] : llvm::zip(contracts, sums))
+    mapping.map(contract.getAcc(), sum);
   for (auto [load, value] : llvm::zip(loads, loaded))
     mapping.map(load.getResult(), value);
   for (Operation *op : prepare)
     b.clone(*op, mapping);
+  for (auto [contract, sum] : llvm::zip(contracts, sums))
+    sum = mapping.lookup(contract.getResult());
   SmallVector<Value> prepared;
   for (Operand &operand : operands) {
     Value block = mapping.lookupOrDefault(operand.source);
@@ -305,7 +324,7 @@ static SmallVector<Value> concat(ValueRange a, ValueRange b) {
 SmallVector<Value> LoopPipeliner::emitSingle() {
   Value zero = i32(0);
   SmallVector<Value> first = emitLoads(zero);
-  unsigned count = dots.size();
+  unsigned count = dots.size(), numSums = contracts.size();
   auto outer =
       scf::ForOp::create(b, loop.getLowerBound(), loop.getUpperBound(),
                          loop.getStep(), concat(loop.getInitArgs(), first));
@@ -315,7 +334,9 @@ SmallVector<Value> LoopPipeliner::emitSingle() {
   Value k = outer.getInductionVar();
   ValueRange carried = outer.getRegionIterArgs();
   // Others may still multiply.
-  SmallVector<Value> prepared = emitPrepared(k, carried.drop_front(count));
+  SmallVector<Value> ofLoaded(carried.slice(count, numSums));
+  SmallVector<Value> prepared =
+      emitPrepared(k, carried.drop_front(count + numSums), ofLoaded);
   BarrierOp::create(b);
   emitStores(prepared, zero);
   BarrierOp::create(b);
@@ -336,8 +357,8 @@ SmallVector<Value> LoopPipeliner::emitSingle() {
     for (int64_t at = 0; at < depth; at += attr.getSlice())
       sums = emitDots(emitReads(zero, i32(at), attr.getSlice()), sums);
   }
-  scf::YieldOp::create(b, concat(sums, next));
-  return SmallVector<Value>(outer.getResults().take_front(count));
+  scf::YieldOp::create(b, concat(concat(sums, ofLoaded), next));
+  return SmallVector<Value>(outer.getResults().take_front(count + numSums));
 }
 
 LoopPipeliner::Flow LoopPipeliner::emitStep(Value k, Value stage, Flow flow) {
@@ -345,13 +366,16 @@ LoopPipeliner::Flow LoopPipeliner::emitStep(Value k, Value stage, Flow flow) {
   Value ahead = clamped(arith::AddIOp::create(b, k, loop.getStep()));
   Value further = clamped(arith::AddIOp::create(b, k, i32(2 * depth)));
   int64_t slice = attr.getSlice();
+  auto passOn = [&] {
+    flow.prepared = flow.ahead;
+    emitStores(emitPrepared(ahead, flow.loaded, flow.ahead), next);
+    flow.loaded = emitLoads(further);
+  };
   for (int64_t at = 0; at + slice < depth; at += slice) {
     SmallVector<Value> following = emitReads(stage, i32(at + slice), slice);
     flow.sums = emitDots(flow.parts, flow.sums);
-    if (at == 0) {
-      emitStores(emitPrepared(ahead, flow.loaded), next);
-      flow.loaded = emitLoads(further);
-    }
+    if (at == 0)
+      passOn();
     ScheduleOp::create(b);
     flow.parts = following;
   }
@@ -361,10 +385,8 @@ LoopPipeliner::Flow LoopPipeliner::emitStep(Value k, Value stage, Flow flow) {
                        .tile()[operands.front().kDim];
     for (int64_t at = 0; at < depth; at += tile) {
       flow.parts = emitReads(stage, i32(at), tile);
-      if (at == 0) {
-        emitStores(emitPrepared(ahead, flow.loaded), next);
-        flow.loaded = emitLoads(further);
-      }
+      if (at == 0)
+        passOn();
       flow.sums = emitDots(flow.parts, flow.sums);
       ScheduleOp::create(b);
     }
@@ -382,9 +404,12 @@ LoopPipeliner::Flow LoopPipeliner::emitStep(Value k, Value stage, Flow flow) {
 SmallVector<Value> LoopPipeliner::emitDouble() {
   bool ahead = attr.getSlice() < depth; // slices are read before their turn
   Value zero = i32(0);
-  emitStores(emitPrepared(zero, emitLoads(zero)), zero);
-  SmallVector<Value> inits =
-      concat(loop.getInitArgs(), emitLoads(clamped(loop.getStep())));
+  // The last block is prepared twice: its sums are those before the last turn.
+  unsigned count = dots.size(), numSums = contracts.size();
+  SmallVector<Value> first(loop.getInitArgs().drop_front(count));
+  emitStores(emitPrepared(zero, emitLoads(zero), first), zero);
+  SmallVector<Value> inits = concat(concat(loop.getInitArgs(), first),
+                                    emitLoads(clamped(loop.getStep())));
   BarrierOp::create(b);
   if (ahead)
     llvm::append_range(inits, emitReads(zero, zero, attr.getSlice()));
@@ -396,7 +421,7 @@ SmallVector<Value> LoopPipeliner::emitDouble() {
   if (!even)
     inits.push_back(zero);
 
-  unsigned count = dots.size(), inFlight = loads.size();
+  unsigned inFlight = loads.size();
   auto outer =
       scf::ForOp::create(b, loop.getLowerBound(), loop.getUpperBound(),
                          even ? i32(2 * depth) : loop.getStep(), inits);
@@ -407,20 +432,23 @@ SmallVector<Value> LoopPipeliner::emitDouble() {
   ValueRange carried = outer.getRegionIterArgs();
   Flow flow;
   flow.sums = carried.take_front(count);
-  flow.loaded = carried.slice(count, inFlight);
+  flow.ahead = carried.slice(count + numSums, numSums);
+  unsigned next = count + 2 * numSums;
+  flow.loaded = carried.slice(next, inFlight);
   if (ahead)
-    flow.parts = carried.slice(count + inFlight, operands.size());
+    flow.parts = carried.slice(next + inFlight, operands.size());
   Value stage = even ? zero : carried.back();
   flow = emitStep(k, stage, flow);
   if (even)
     flow = emitStep(arith::AddIOp::create(b, k, loop.getStep()), i32(1), flow);
-  SmallVector<Value> results = concat(flow.sums, flow.loaded);
+  SmallVector<Value> results =
+      concat(concat(flow.sums, flow.prepared), concat(flow.ahead, flow.loaded));
   if (ahead)
     llvm::append_range(results, flow.parts);
   if (!even)
     results.push_back(arith::SubIOp::create(b, i32(1), stage));
   scf::YieldOp::create(b, results);
-  return SmallVector<Value>(outer.getResults().take_front(count));
+  return SmallVector<Value>(outer.getResults().take_front(count + numSums));
 }
 
 LogicalResult LoopPipeliner::run() {

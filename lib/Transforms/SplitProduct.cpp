@@ -34,6 +34,9 @@ bool greta::fitsSplit(MatmulOp matmul, const SpaceConfig &config) {
   int64_t k = matmul.getDepth();
   if (split == 1)
     return true;
+  // Parts of rows have no norm.
+  if (!isa<BlockArgument>(matmul.getA()))
+    return false;
   // Few rows: parts are whole blocks, which need no masks.
   if (config.run)
     return k % (config.depth * split) == 0;

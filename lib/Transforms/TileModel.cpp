@@ -85,6 +85,10 @@ int64_t TileModel::ldsBytes(const Tile &tile) const {
   int64_t rows = (problem.rowsOfA ? tile.m : tile.k) +
                  problem.count * (problem.rowsOfB ? tile.n : tile.k);
   bool opaque = tile.opaque || !mi.accLayout.isKnown();
+  // A norm's rows pass through an array of their own, which on AMD lies where
+  // the blocks were.
+  if (problem.isNorm)
+    bytes += tile.m * 4;
   return bytes + tile.stages * rows * 16 +
          (opaque ? tile.waves * mi.m * mi.n * 4 : 0);
 }

@@ -25,6 +25,7 @@ struct Problem {
   int64_t within; // columns that waves stay within; 0: any
   /// Bytes up to 16 that the rows of A and of B in memory are multiples of.
   int64_t alignOfA, alignOfB;
+  bool isNorm;                                // A is one
   int64_t loaded[2] = {8 * bytes, 8 * bytes}; // bits that one is computed from
   int64_t bytesOut = 4;                       // of an element of the product
 };

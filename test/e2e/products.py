@@ -9,7 +9,7 @@ import zlib
 
 import numpy as np
 
-from cases import rounder, varied_rows
+from cases import EPS, EPS_TEXT, rounder, varied_rows
 from greta_runtime import DTYPES
 
 
@@ -149,6 +149,31 @@ def w8(p, a, q, scale):
     return p.product(a, rounder(p.dtype)(q * (scale[:, None] if p.layout[1] == "t" else scale)))
 
 
+def normed(p):
+    """What KIND norm, normw8, normw4128 .. is of the norm of A."""
+    inner = dataclasses.replace(p, kind=p.kind.removeprefix("norm") or "plain")
+    return inner, KINDS[inner.kind]
+
+
+def norm_mlir(p):
+    inner, kind = normed(p)
+    a, w = tensor(p.m, p.k, p.dtype), tensor(p.k, p.dtype)
+    head, body = kind.mlir(inner).split("{\n", 1)
+    norm = f"  %a = greta.rms_norm %x, %w {{eps = {EPS_TEXT} : f32}} : {a}, {w} -> {a}\n"
+    return f"{head.replace('%a: ', f'%w: {w}, %x: ')}{{\n{norm}{body}"
+
+
+def norm_inputs(p, rng):
+    inner, kind = normed(p)
+    yield rng.uniform(0.5, 1.5, p.k), p.dtype
+    yield from kind.inputs(inner, rng)
+
+
+def norm(p, w, x, *others):
+    inner, kind = normed(p)
+    return kind.reference(inner, x / np.sqrt((x * x).mean(axis=1, keepdims=True) + EPS) * w, *others)
+
+
 def w4_types(p):
     group = int(p.kind[2:])
     return tensor(p.n, p.k // 8, "i32"), tensor(p.n, p.k // group, "f16"), tensor(p.n, -(-p.k // group // 8), "i32"), tensor(p.n, p.k, "f16"), group
@@ -209,6 +234,9 @@ for group in (32, 64, 128):
     KINDS[f"w4{group}"] = Kind(w4_mlir, w4_inputs, w4, roundings=2)
     KINDS[f"dequant{group}"] = Kind(alone_mlir, lambda p, rng, group=group: packed_inputs(p, rng, group), dequantised)
 
+for kind in ("", "w8", "w432", "w4128"):
+    KINDS[f"norm{kind}"] = Kind(norm_mlir, norm_inputs, norm, roundings=2)
+
 
 def by_name(name):
     _, kind, layout, *sizes, dtype = name.split("_")
@@ -225,6 +253,8 @@ WIDE = (
     + [Product("w8", layout, m, 33, k, t) for t in ("f16", "bf16", "f32") for layout, m in (("nt", 1), ("nt", 16), ("nn", 2)) for k in (129, 1008)]
     + [Product(f"w4{g}", "nt", m, n, k, "f16") for g in (32, 64, 128) for m in (1, 2, 3, 16) for n, k in ((33, 1152), (130, 4096))]
     + [Product(f"dequant{g}", "nt", 1, n, k, "f16") for g in (32, 64, 128) for n, k in ((33, 1152), (7, 8192), (3, 128))]
+    + [Product("norm", layout, m, 130, k, t) for t in FLOATS for layout, m in (("nt", 1), ("nt", 16), ("nn", 3)) for k in (17, 129, 1000)]
+    + [Product(kind, "nt", m, 33, 1152, "f16") for kind in ("normw8", "normw432", "normw4128") for m in (1, 3)]
 )
 NARROW = (
     [Product("plain", "nt", m, 33, k, t) for t in FLOATS for m in (1, 3) for k in (129, 1000)]
@@ -232,4 +262,6 @@ NARROW = (
     + [Product("layer", "nt", 3, 33, 1000, "f16"), Product("w8", "nt", 2, 33, 1008, "f16"), Product("w8", "nt", 1, 33, 129, "bf16"), Product("w8", "nn", 2, 33, 1008, "bf16")]
     + [Product(f"w4{g}", "nt", m, 33, 1152, "f16") for g in (32, 128) for m in (1, 3)]
     + [Product("w464", "nt", 16, 33, 1152, "f16"), Product("w432", "nt", 1, 130, 4096, "f16"), Product("dequant128", "nt", 1, 7, 1152, "f16")]
+    + [Product("norm", "nt", 1, 130, 1000, "f16"), Product("norm", "nn", 3, 33, 129, "bf16"), Product("norm", "nt", 2, 33, 17, "f32")]
+    + [Product("normw4128", "nt", 3, 33, 1152, "f16")]
 )

@@ -9,7 +9,7 @@ import zlib
 
 import numpy as np
 
-from cases import EPS, EPS_TEXT, rounder
+from cases import EPS, EPS_TEXT, rounder, varied_rows
 from greta_runtime import DTYPES
 from products import dequantised, packed_inputs, tensor
 
@@ -164,7 +164,8 @@ def w8_arguments(o):
 
 
 def norm(o, r, x, w):
-    return r(x / np.sqrt((x * x).mean(axis=1, keepdims=True) + EPS) * w)
+    """Not rounded: docs/numerics.md."""
+    return x / np.sqrt((x * x).mean(axis=1, keepdims=True) + EPS) * w
 
 
 def packed(group, to_bf16=False):
@@ -199,7 +200,7 @@ KINDS = {
         lambda o, r, q, scale: r(q * along(scale, 1 - o.k_dim)),
     ),
     "norm": Kind(
-        lambda o: [(o.type, o.product.dtype, o.values), (o.types(o.product.dtype, (1,)), o.product.dtype, lambda rng: rng.uniform(0.5, 1.5, o.product.k))],
+        lambda o: [(o.type, o.product.dtype, lambda rng: varied_rows(rng, o.shape)), (o.types(o.product.dtype, (1,)), o.product.dtype, lambda rng: rng.uniform(0.5, 1.5, o.product.k))],
         lambda o: f"  %x = greta.rms_norm %x0, %x1 {{eps = {EPS_TEXT} : f32}} : {o.type}, {o.types(o.product.dtype, (1,))} -> {o.type}\n",
         norm,
     ),

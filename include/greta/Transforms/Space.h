@@ -43,9 +43,9 @@ bool hasFewRows(MatmulOp matmul);
 
 /// Whether operand 0 (A) or 1 (B) of a product can be computed in its kernel,
 /// block by block: elementwise work, broadcasts, constants, dequant (for B as
-/// [N, K]) and norms of rows (for A as [M, K]) down to values that `isLeaf`.
-/// Calls `visit` for every op on the way. The depth is static then, there is no
-/// batch, and with few rows only B can be.
+/// [N, K]) down to values that `isLeaf`; A as [M, K] may be the `rms_norm` of
+/// such. Calls `visit` for every op on the way. The depth is static then and
+/// there is no batch; with few rows only vectors are computed for A.
 bool isComputedOperand(MatmulOp matmul, unsigned number,
                        llvm::function_ref<bool(mlir::Value)> isLeaf,
                        llvm::function_ref<void(mlir::Operation *)> visit);

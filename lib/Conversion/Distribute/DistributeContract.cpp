@@ -43,11 +43,13 @@ LogicalResult Distributor::distributeContract(ContractOp op) {
   if (failed(acc))
     return failure();
   Location loc = op.getLoc();
-  Type type = getElementTypeOrSelf(op.getResult().getType());
+  auto sums = cast<RankedTensorType>(op.getResult().getType());
+  Type type = sums.getElementType();
   bool isFloat = isa<FloatType>(type);
   unsigned rank = (*acc)->layout.rank();
   ContractOperand operands[2];
-  SmallVector<int64_t> extents(rank, 1); // along `dims`
+  // Elements along `dims` that one of the result is the sum of.
+  SmallVector<int64_t> extents(rank, 1);
   for (auto [operand, value] :
        llvm::zip(operands, ValueRange{op.getA(), op.getB()})) {
     auto layout = layoutOf(op, value);
@@ -57,13 +59,20 @@ LogicalResult Distributor::distributeContract(ContractOp op) {
     for (unsigned dim = 0; dim < rank; ++dim) {
       int64_t extent = operand.type.getDimSize(dim);
       bool summed = llvm::is_contained(op.getDims(), dim);
-      if (summed)
-        extents[dim] = std::max(extents[dim], extent);
-      // Lanes hold the same rows and columns, and all of the sum.
+      int64_t part = summed ? extent / sums.getDimSize(dim) : 1;
+      extents[dim] = std::max(extents[dim], part);
+      // Lanes hold the same rows and columns, and all of a sum.
       bool fits = summed || extent == 1 ||
                   (*layout)->threadIndex[dim] == (*acc)->threadIndex[dim];
-      for (const ThreadBit &bit : (*layout)->layout.threadBits())
-        fits &= !summed || !bit.basis[dim];
+      auto follows = [&](const Bases &from, const Bases &to) {
+        return llvm::all_of(llvm::zip(from, to), [&](auto bases) {
+          auto &[whole, sum] = bases;
+          return whole[dim] == sum[dim] * part;
+        });
+      };
+      if (summed)
+        fits = follows((*layout)->layout.lane(), (*acc)->layout.lane()) &&
+               follows((*layout)->layout.wave(), (*acc)->layout.wave());
       if (!fits)
         return op.emitOpError("has an operand that is not laid out like its "
                               "result, with 'dims' in registers");
@@ -84,7 +93,7 @@ LogicalResult Distributor::distributeContract(ContractOp op) {
     for (auto [reg, index] : llvm::enumerate((*acc)->registerIndex)) {
       std::vector<int64_t> position(index.begin(), index.end());
       for (int64_t dim : op.getDims())
-        position[dim] = at[dim];
+        position[dim] = position[dim] * extents[dim] + at[dim];
       Value x = operands[0].lookup(position), y = operands[1].lookup(position);
       if (!x || !y)
         return op.emitOpError("has an operand whose registers do not follow "

@@ -35,7 +35,7 @@ greta_tile.func @across(%x: !greta_tile.ptr<f32>) attributes {block_size = 32 : 
 greta_tile.func @contract_shape(%a: !greta_tile.ptr<f32>) attributes {block_size = 32 : i32, wave_size = 32 : i32} {
   %x = arith.constant dense<0.0> : tensor<2x64xf32>
   %acc = arith.constant dense<0.0> : tensor<4x1xf32>
-  // expected-error @+1 {{contracts 'tensor<2x64xf32>' into 'tensor<4x1xf32>'; along 'dims' the result has extent 1, elsewhere operands have its extent or 1, and both are floats or both integers}}
+  // expected-error @+1 {{contracts 'tensor<2x64xf32>' into 'tensor<4x1xf32>'; along 'dims' the result has extent 1 or one that divides theirs, elsewhere operands have its extent or 1, and both are floats or both integers}}
   %c = greta_tile.contract %x, %x, %acc dims [1] : tensor<2x64xf32>, tensor<2x64xf32> -> tensor<4x1xf32>
   greta_tile.return
 }

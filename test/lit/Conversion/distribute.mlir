@@ -126,6 +126,20 @@ greta_tile.func @contract(%x: !greta_tile.ptr<f16>, %v: !greta_tile.ptr<f16>, %y
   greta_tile.return
 }
 
+// Groups of neighbours: a lane has eight of a row, which are one sum.
+// CHECK-LABEL: @contract_groups
+// CHECK: greta_tile.ptr_load {{.*}} -> vector<8xf16>
+// CHECK-COUNT-8: math.fma
+// CHECK-NOT: math.fma
+greta_tile.func @contract_groups(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) attributes {block_size = 32 : i32, wave_size = 32 : i32} {
+  %z = arith.constant 0 : i32
+  %acc = arith.constant dense<0.0> : tensor<8x4xf32>
+  %a = greta_tile.load %x[%z, %z] strides [32, 1] bounds [] : !greta_tile.ptr<f16> -> tensor<8x32xf16>
+  %c = greta_tile.contract %a, %a, %acc dims [1] : tensor<8x32xf16>, tensor<8x32xf16> -> tensor<8x4xf32>
+  greta_tile.store %c, %y[%z, %z] strides [4, 1] bounds [] : tensor<8x4xf32> -> !greta_tile.ptr<f32>
+  greta_tile.return
+}
+
 // The words of a run and what they are multiplied with as vectors; the scale is applied to the sum. Elements that four neighbours share
 // are loaded once.
 // CHECK-LABEL: @contract_packed

@@ -46,20 +46,36 @@ func.func @bytes(%x: tensor<?x1000xf16>, %q: tensor<512x1000xi8>, %s: tensor<512
 
 // -----
 
-// A norm: squares are summed in a loop over K before the product's, in which rows are scaled and rounded.
+// A norm: the loop multiplies by the weight and adds up squares of eight neighbours; rows are scaled after it.
 // CHECK-LABEL: greta_tile.func @norm_0
-// CHECK: %[[SUMS:.*]] = scf.for
-// CHECK: greta_tile.load %arg0
-// CHECK: arith.mulf
-// CHECK: scf.yield
-// CHECK: %[[SUM:.*]] = greta_tile.reduce add %[[SUMS]] dim 1
-// CHECK: %[[R:.*]] = math.rsqrt
-// CHECK: scf.for
-// CHECK: greta_tile.broadcast %[[R]]
-// CHECK: %[[A:.*]] = arith.truncf
+// CHECK: %[[D:.*]]:2 = scf.for {{.*}} iter_args({{.*}}, %[[S:.*]] = %{{.*}}) -> (tensor<[[M:[0-9]+]]x[[N:[0-9]+]]xf32>, tensor<[[M]]x[[G:[0-9]+]]xf32>)
+// CHECK: %[[X:.*]] = greta_tile.load %arg0{{.*}} -> tensor<[[M]]x[[K:[0-9]+]]xf16>
+// CHECK: %[[W:.*]] = greta_tile.load %arg1{{.*}} -> tensor<1x[[K]]xf16>
+// CHECK: greta_tile.broadcast %[[W]]
+// CHECK: %[[A:.*]] = arith.mulf %[[X]]
 // CHECK: greta_tile.dot %[[A]]
+// CHECK: greta_tile.contract %[[X]], %[[X]], %[[S]] dims [1] : tensor<[[M]]x[[K]]xf16>, tensor<[[M]]x[[K]]xf16> -> tensor<[[M]]x[[G]]xf32>
+// CHECK: %[[SUM:.*]] = greta_tile.reduce add %[[D]]#1 dim 1
+// CHECK: greta_tile.barrier
+// CHECK: %[[ROWS:.*]] = greta_tile.convert_layout %[[SUM]] : tensor<[[M]]x1xf32>
+// CHECK: math.rsqrt
+// CHECK: arith.mulf %[[D]]#0
 func.func @norm(%x: tensor<?x4096xf16>, %w: tensor<4096xf16>, %b: tensor<256x4096xf16>) -> tensor<?x256xf16> {
   %a = greta.rms_norm %x, %w {eps = 1.0e-5 : f32} : tensor<?x4096xf16>, tensor<4096xf16> -> tensor<?x4096xf16>
   %0 = greta.matmul %a, %b {transpose_b} : tensor<?x4096xf16>, tensor<256x4096xf16> -> tensor<?x256xf16>
   return %0 : tensor<?x256xf16>
+}
+
+// -----
+
+// With few rows the squares are added up beside the sums.
+// CHECK-LABEL: greta_tile.func @few_0
+// CHECK: greta_tile.contract {{.*}} -> tensor<2x[[N:[0-9]+]]x[[K:[0-9]+]]x1xf32>
+// CHECK: greta_tile.contract %[[X:.*]], %[[X]], {{.*}} -> tensor<2x1x[[K]]x1xf32>
+// CHECK: %[[R:.*]] = math.rsqrt {{.*}} : tensor<2x1x1x1xf32>
+// CHECK: greta_tile.broadcast %[[R]] : tensor<2x1x1x1xf32> -> tensor<2x[[N]]x1x1xf32>
+func.func @few(%x: tensor<2x4096xf16>, %w: tensor<4096xf16>, %b: tensor<256x4096xf16>) -> tensor<2x256xf16> {
+  %a = greta.rms_norm %x, %w {eps = 1.0e-5 : f32} : tensor<2x4096xf16>, tensor<4096xf16> -> tensor<2x4096xf16>
+  %0 = greta.matmul %a, %b {transpose_b} : tensor<2x4096xf16>, tensor<256x4096xf16> -> tensor<2x256xf16>
+  return %0 : tensor<2x256xf16>
 }

@@ -221,27 +221,53 @@ func.func @operands(%x: tensor<?x64xf32>, %p: tensor<32x8xi32>, %scales: tensor<
 
 // -----
 
-// A norm of A where the columns of blocks are few; elsewhere, for two products and as [K, M] it is a kernel before.
-// CHECK-LABEL: func.func @narrow
+// rms_norm of A is part of the product, however wide; of work on it, as [K, M], and layer_norm, it is a kernel before.
+// CHECK-LABEL: func.func @norm
 // CHECK: greta.kernel(%arg0, %arg1, %arg2)
 // CHECK: greta.rms_norm
 // CHECK-NEXT: greta.matmul
 // CHECK-NOT: greta.kernel
-func.func @narrow(%x: tensor<?x64xf16>, %w: tensor<64xf16>, %b: tensor<64x1024xf16>) -> tensor<?x1024xf16> {
+func.func @norm(%x: tensor<?x64xf16>, %w: tensor<64xf16>, %b: tensor<64x14336xf16>) -> tensor<?x14336xf16> {
   %a = greta.rms_norm %x, %w {eps = 1.0e-5 : f32} : tensor<?x64xf16>, tensor<64xf16> -> tensor<?x64xf16>
-  %0 = greta.matmul %a, %b : tensor<?x64xf16>, tensor<64x1024xf16> -> tensor<?x1024xf16>
-  return %0 : tensor<?x1024xf16>
+  %0 = greta.matmul %a, %b : tensor<?x64xf16>, tensor<64x14336xf16> -> tensor<?x14336xf16>
+  return %0 : tensor<?x14336xf16>
 }
 
-// CHECK-LABEL: func.func @broad
-// CHECK: greta.kernel(%arg0, %arg1)
+// With few rows as well, there with vectors that it is computed from alone.
+// CHECK-LABEL: func.func @norm_of_one
+// CHECK: greta.kernel(%arg0, %arg1, %arg2)
+// CHECK: arith.addf
+// CHECK: greta.rms_norm
+// CHECK: greta.matmul
+// CHECK-NOT: greta.kernel
+func.func @norm_of_one(%x: tensor<1x64xf16>, %w: tensor<64xf16>, %b: tensor<64x32xf16>) -> tensor<1x32xf16> {
+  %one = arith.constant dense<1.0> : tensor<64xf16>
+  %v = arith.addf %w, %one : tensor<64xf16>
+  %a = greta.rms_norm %x, %v {eps = 1.0e-5 : f32} : tensor<1x64xf16>, tensor<64xf16> -> tensor<1x64xf16>
+  %0 = greta.matmul %a, %b : tensor<1x64xf16>, tensor<64x32xf16> -> tensor<1x32xf16>
+  return %0 : tensor<1x32xf16>
+}
+
+// CHECK-LABEL: func.func @layer
+// CHECK: greta.kernel
+// CHECK: greta.layer_norm
+// CHECK: greta.kernel
+// CHECK: greta.matmul
+func.func @layer(%x: tensor<?x64xf16>, %w: tensor<64xf16>, %b: tensor<64x32xf16>) -> tensor<?x32xf16> {
+  %a = greta.layer_norm %x, %w, %w {eps = 1.0e-5 : f32} : tensor<?x64xf16>, tensor<64xf16>, tensor<64xf16> -> tensor<?x64xf16>
+  %0 = greta.matmul %a, %b : tensor<?x64xf16>, tensor<64x32xf16> -> tensor<?x32xf16>
+  return %0 : tensor<?x32xf16>
+}
+
+// CHECK-LABEL: func.func @cast
 // CHECK: greta.rms_norm
 // CHECK: greta.kernel
 // CHECK: greta.matmul
-func.func @broad(%x: tensor<?x64xf16>, %w: tensor<64xf16>, %b: tensor<64x1040xf16>) -> tensor<?x1040xf16> {
-  %a = greta.rms_norm %x, %w {eps = 1.0e-5 : f32} : tensor<?x64xf16>, tensor<64xf16> -> tensor<?x64xf16>
-  %0 = greta.matmul %a, %b : tensor<?x64xf16>, tensor<64x1040xf16> -> tensor<?x1040xf16>
-  return %0 : tensor<?x1040xf16>
+func.func @cast(%x: tensor<?x64xf32>, %w: tensor<64xf32>, %b: tensor<64x32xf16>) -> tensor<?x32xf16> {
+  %n = greta.rms_norm %x, %w {eps = 1.0e-5 : f32} : tensor<?x64xf32>, tensor<64xf32> -> tensor<?x64xf32>
+  %a = arith.truncf %n : tensor<?x64xf32> to tensor<?x64xf16>
+  %0 = greta.matmul %a, %b : tensor<?x64xf16>, tensor<64x32xf16> -> tensor<?x32xf16>
+  return %0 : tensor<?x32xf16>
 }
 
 // CHECK-LABEL: func.func @shared

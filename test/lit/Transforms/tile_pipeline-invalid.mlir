@@ -16,6 +16,26 @@ greta_tile.func @carried(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) att
 
 // -----
 
+greta_tile.func @sum_first(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) attributes {block_size = 64 : i32, wave_size = 32 : i32} {
+  %z = arith.constant 0 : i32
+  %step = arith.constant 16 : i32
+  %end = arith.constant 64 : i32
+  %none = arith.constant dense<0.0> : tensor<32x2xf32>
+  %zero = arith.constant dense<0.0> : tensor<32x32xf32>
+  // expected-error @+1 {{carries something that is no accumulator of one dot, nor, behind those, a sum of what is loaded}}
+  %d:2 = scf.for %k = %z to %end step %step iter_args(%sum = %none, %acc = %zero) -> (tensor<32x2xf32>, tensor<32x32xf32>) : i32 {
+    %a = greta_tile.load %x[%z, %k] strides [64, 1] bounds [] : !greta_tile.ptr<f16> -> tensor<32x16xf16>
+    %b = greta_tile.load %x[%k, %z] strides [32, 1] bounds [] : !greta_tile.ptr<f16> -> tensor<16x32xf16>
+    %more = greta_tile.contract %a, %a, %sum dims [1] : tensor<32x16xf16>, tensor<32x16xf16> -> tensor<32x2xf32>
+    %next = greta_tile.dot %a, %b, %acc : tensor<32x16xf16>, tensor<16x32xf16> -> tensor<32x32xf32>
+    scf.yield %more, %next : tensor<32x2xf32>, tensor<32x32xf32>
+  } {greta_tile.pipeline = #greta_tile.pipeline<stages = 1, slice = 16>}
+  greta_tile.store %d#1, %y[%z, %z] strides [32, 1] bounds [] : tensor<32x32xf32> -> !greta_tile.ptr<f32>
+  greta_tile.return
+}
+
+// -----
+
 greta_tile.func @stores(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) attributes {block_size = 64 : i32, wave_size = 32 : i32} {
   %z = arith.constant 0 : i32
   %step = arith.constant 16 : i32
