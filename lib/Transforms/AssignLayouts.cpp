@@ -125,7 +125,8 @@ void LayoutAssigner::connect(Operation *op) {
   }
   if (auto dot = dyn_cast<DotOp>(op))
     return unify(dot.getAcc(), dot.getResult());
-  if (isa<ConvertLayoutOp, SplitOp>(op))
+  // What a loop or branch yields belongs to its results, one by one.
+  if (isa<ConvertLayoutOp, SplitOp, scf::YieldOp>(op))
     return;
   Value first;
   for (Value value : llvm::concat<Value>(SmallVector<Value>(op->getOperands()),

@@ -1,8 +1,8 @@
 // RUN: greta-opt %s --greta-tile-to-rocdl=chip=gfx942 | FileCheck %s
 
 // The kernel: order of arguments, what it reads and writes, its workgroup.
-// CHECK: llvm.mlir.global internal @kernel.lds0() {addr_space = 3 : i32, alignment = 16 : i64} : !llvm.array<64 x vector<4xf32>>
-// CHECK: llvm.mlir.global internal @kernel.lds1() {addr_space = 3 : i32, alignment = 16 : i64} : !llvm.array<4 x f32>
+// CHECK: llvm.mlir.global internal @kernel.lds0() {addr_space = 3 : i32, alignment = 16 : i64} : !llvm.array<4 x f32>
+// CHECK: llvm.mlir.global internal @kernel.lds1() {addr_space = 3 : i32, alignment = 16 : i64} : !llvm.array<64 x vector<4xf32>>
 // CHECK-LABEL: llvm.func protected @kernel(
 // CHECK-SAME: %[[X:[a-z0-9]+]]: !llvm.ptr<1> {llvm.noundef, llvm.readonly}
 // CHECK-SAME: %[[Y:[a-z0-9]+]]: !llvm.ptr<1> {llvm.noundef, llvm.writeonly}
@@ -14,8 +14,8 @@ greta_tile.func @kernel(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f16>, %z: 
     attributes {block_size = 256 : i32, wave_size = 64 : i32} {
   %a = greta_tile.shared_alloc : !greta_tile.shared<64 x vector<4xf32>>
   %b = greta_tile.shared_alloc : !greta_tile.shared<4 x f32>
-  // CHECK-DAG: %[[A:.*]] = llvm.mlir.addressof @kernel.lds0 : !llvm.ptr<3>
-  // CHECK-DAG: %[[B:.*]] = llvm.mlir.addressof @kernel.lds1 : !llvm.ptr<3>
+  // CHECK-DAG: %[[A:.*]] = llvm.mlir.addressof @kernel.lds1 : !llvm.ptr<3>
+  // CHECK-DAG: %[[B:.*]] = llvm.mlir.addressof @kernel.lds0 : !llvm.ptr<3>
 
   // CHECK: %[[ROW:.*]] = rocdl.workgroup.id.y : i32
   %row = greta_tile.program_id 1
@@ -155,5 +155,27 @@ greta_tile.func @dot_packed(%x: !greta_tile.ptr<f16>, %q: !greta_tile.ptr<i32>, 
   %v = vector.from_elements %w : vector<1xi32>
   %d = greta_tile.dot_packed %v, %c8, %a : vector<1xi32>, vector<8xf16>
   greta_tile.ptr_store %d, %y[%c0] align 4 : f32 -> !greta_tile.ptr<f32>
+  greta_tile.return
+}
+
+// An array whose use begins behind a barrier after the last one of another lies in its memory, where it fits.
+// CHECK: llvm.mlir.global internal @one_after_another.lds0() {{.*}} : !llvm.array<64 x vector<4xf32>>
+// CHECK: llvm.mlir.global internal @one_after_another.lds1() {{.*}} : !llvm.array<64 x f32>
+// CHECK-NOT: one_after_another.lds2
+// CHECK-LABEL: llvm.func protected @one_after_another(
+// CHECK-DAG: llvm.mlir.addressof @one_after_another.lds0
+// CHECK-DAG: llvm.mlir.addressof @one_after_another.lds1
+// CHECK: llvm.return
+greta_tile.func @one_after_another(%y: !greta_tile.ptr<f32>) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+  %a = greta_tile.shared_alloc : !greta_tile.shared<64 x vector<4xf32>>
+  %b = greta_tile.shared_alloc : !greta_tile.shared<64 x f32>
+  %c = greta_tile.shared_alloc : !greta_tile.shared<64 x f32>
+  %lane = greta_tile.lane_id
+  %v = greta_tile.shared_load %a[%lane] : !greta_tile.shared<64 x vector<4xf32>>
+  %s = greta_tile.shared_load %b[%lane] : !greta_tile.shared<64 x f32>
+  greta_tile.shared_store %v, %a[%lane] : !greta_tile.shared<64 x vector<4xf32>>
+  greta_tile.barrier
+  greta_tile.shared_store %s, %b[%lane] : !greta_tile.shared<64 x f32>
+  greta_tile.shared_store %s, %c[%lane] : !greta_tile.shared<64 x f32>
   greta_tile.return
 }

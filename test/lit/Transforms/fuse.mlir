@@ -235,7 +235,7 @@ func.func @norm(%x: tensor<?x64xf16>, %w: tensor<64xf16>, %b: tensor<64x14336xf1
 
 // With few rows as well, there with vectors that it is computed from alone.
 // CHECK-LABEL: func.func @norm_of_one
-// CHECK: greta.kernel(%arg0, %arg1, %arg2)
+// CHECK: greta.kernel(%arg1, %arg0, %arg2)
 // CHECK: arith.addf
 // CHECK: greta.rms_norm
 // CHECK: greta.matmul
