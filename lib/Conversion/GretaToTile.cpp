@@ -139,9 +139,10 @@ DictionaryAttr KernelConverter::launchConfig() {
     for (int64_t n : space.rows)
       rows *= n;
     bool isSplit = spaces[i].heads != nullptr;
+    int64_t pair = spaces[i].pairs == Space::Pairs::None ? 1 : 2;
     set("rows", isSplit ? space.rows[0] : rows);
     set("columns",
-        isSplit ? space.rows[1] * spaces[i].headSize() : space.columns);
+        isSplit ? space.rows[1] * space.columns * pair : space.columns);
     if (space.depth)
       set("depth", space.depth);
     if (space.pipeline) {

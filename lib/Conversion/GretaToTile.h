@@ -29,6 +29,11 @@ private:
   llvm::SmallVector<mlir::Value> arguments;
 };
 
+/// Elements between neighbours along a dimension of the space in a tensor that
+/// `mapping` indexes.
+mlir::AffineExpr strideOf(int64_t spaceDim, const TensorLayout &layout,
+                          const Mapping &mapping);
+
 /// An i32 constant.
 mlir::Value i32(mlir::ImplicitLocOpBuilder &b, int64_t value);
 
@@ -60,6 +65,7 @@ private:
     bool masked;           // some block is not full
     mlir::Value offset;    // of this workgroup's block; null: 0
     int64_t unit = 0;      // Depth and Run: elements along K of one step
+    int64_t step = 0;      // with few rows: columns of B of one step
     bool moved = false;    // the last block ends where the space does
   };
   enum class Masked { Zero, NegativeInfinity, Unknown };

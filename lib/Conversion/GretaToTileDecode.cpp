@@ -6,6 +6,9 @@
 //   [M, N, K / run, run]    A is [M, 1, ..], B [1, N, ..], the sum [M, N, ..,
 //   1]
 //
+// Where the columns are heads, N is the space's [H, D] or, for rope, [H, 2, D /
+// 2] or [H, D / 2, 2]: blocks of B have these dimensions from the start.
+//
 // The run is what a lane loads at once; lanes, then waves, lie along the rest
 // of the depth, then along N. The kernel goes over the depth in blocks, several
 // of them per turn of its loop so that many loads are under way; sums stay in
@@ -29,6 +32,16 @@ void SpaceEmitter::addDepth() {
   MLIRContext *context = kernel.getContext();
   int64_t depth = MatmulOp(space.matmul).getDepth();
   depthDim = dims.size();
+  int64_t head = space.headSize();
+  bool areHalves = space.pairs == Space::Pairs::Halves;
+  for (Dim &dim : dims) {
+    if (dim.kind == Dim::Column)
+      dim.step = space.pairs == Space::Pairs::Neighbours ? 2 : 1;
+    else if (dim.kind == Dim::Pair)
+      dim.step = areHalves ? head / 2 : 1;
+    else if (space.heads && dim.group == 1)
+      dim.step = head;
+  }
   auto add = [&](Dim::Kind kind, int64_t extent, int64_t size, int64_t unit) {
     dims.push_back({kind, -1, extent, getAffineConstantExpr(size, context),
                     /*masked=*/false, Value(), unit});
@@ -45,6 +58,13 @@ void SpaceEmitter::addDepth() {
 Value SpaceEmitter::loadDepth(BlockArgument argument, const Mapping &mapping) {
   auto tensor = cast<RankedTensorType>(argument.getType());
   TensorLayout layout = layoutOf(argument);
+  // The columns of B as the space has them.
+  if (mapping.size() > layout.strides.size()) {
+    unsigned n = MatmulOp(space.matmul).dimN();
+    AffineExpr column = layout.strides[n];
+    layout.strides.insert(layout.strides.begin() + n,
+                          column * space.headSize());
+  }
   int64_t bytes = std::max(1u, tensor.getElementTypeBitWidth() / 8), align = 16;
   auto keep = [&](int64_t multiple) {
     if (multiple > 0)
@@ -59,12 +79,12 @@ Value SpaceEmitter::loadDepth(BlockArgument argument, const Mapping &mapping) {
       strides.push_back(0);
       continue;
     }
-    int64_t id = dim.kind == Dim::Group    ? 0
-                 : dim.kind == Dim::Column ? space.rank() - 1
-                                           : depthId();
-    AffineExpr stride =
-        layout.strides[llvm::find(mapping, id) - mapping.begin()] *
-        std::max<int64_t>(dim.unit, 1);
+    int64_t id = dim.unit                 ? depthId()
+                 : dim.kind == Dim::Group ? space.groups[dim.group].back()
+                                          : space.rank() - 1;
+    int64_t unit =
+        dim.kind == Dim::Group ? 1 : std::max<int64_t>({1, dim.unit, dim.step});
+    AffineExpr stride = strideOf(id, layout, mapping) * unit;
     offsets.push_back(dim.offset ? dim.offset : i32(b, 0));
     if (auto constant = dyn_cast<AffineConstantExpr>(stride)) {
       strides.push_back(constant.getValue());
@@ -90,10 +110,15 @@ Value SpaceEmitter::loadDepth(BlockArgument argument, const Mapping &mapping) {
     if (dim.masked)
       keep(dim.size.getLargestKnownDivisor());
   }
+  for (const Dim &dim : batch)
+    if (isMapped(dim, mapping))
+      keep(strideOf(space.groups[dim.group].back(), layout, mapping)
+               .getLargestKnownDivisor());
+  Value pointer = inBatch(pointerOf(argument), layout, mapping);
   return tile::LoadOp::create(b, blockType(mapping, tensor.getElementType()),
-                              pointerOf(argument), offsets, dynamicStrides,
-                              bounds, Value(), strides, bounded,
-                              std::max(align, bytes), clamped);
+                              pointer, offsets, dynamicStrides, bounds, Value(),
+                              strides, bounded, std::max(align, bytes),
+                              clamped);
 }
 
 /// Loads everything that `v` is computed from: loads of several blocks come
@@ -130,12 +155,21 @@ Value SpaceEmitter::maskDepth(Value block) {
 SmallVector<Value> SpaceEmitter::computeDecode() {
   SmallVector<MatmulOp, 2> products = space.products();
   MatmulOp op = space.matmul;
-  int64_t row = 0, column = space.rank() - 1;
-  Mapping a = {row, depthId()}, w = {depthId(), column};
+  // Of A and B: the batch, then rows and columns in their order.
+  int64_t batchRank = op.getBatchRank();
+  Mapping a = identityMapping(batchRank), w, columns;
+  if (op.hasBatchedB())
+    w = a;
+  for (int64_t dim = batchRank + 1; dim < space.rank(); ++dim)
+    columns.push_back(dim);
+  a.insert(a.end(), {batchRank, depthId()});
   if (op.getTransposeA())
-    std::reverse(a.begin(), a.end());
+    std::swap(a.end()[-1], a.end()[-2]);
+  if (!op.getTransposeB())
+    w.push_back(depthId());
+  llvm::append_range(w, columns);
   if (op.getTransposeB())
-    std::reverse(w.begin(), w.end());
+    w.push_back(depthId());
   bool isInteger = op.getA().getType().getElementType().isInteger(8);
   Type element = isInteger ? Type(b.getI32Type()) : Type(b.getF32Type());
   SmallVector<int64_t> shape = shapeOf(identity), summed;

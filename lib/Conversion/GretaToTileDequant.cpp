@@ -30,16 +30,17 @@ static int64_t rowStrideOf(const TensorLayout &layout) {
 struct SpaceEmitter::Packed {
   struct Along {
     int64_t extent = 1, stride = 0, divisor = 1;
-    bool isDepth = false, isRow = false;
+    int64_t rows = 0; // of the weights, of one step
+    bool isDepth = false;
   };
 
   Packed(ArrayRef<Dim> dims, bool inProduct, int64_t perElement)
       : isShared(perElement > 8) {
     for (const Dim &dim : dims) {
       Along &along = alongs.emplace_back();
-      along.isRow = dim.kind == (inProduct ? Dim::Column : Dim::Group);
+      along.rows = inProduct ? dim.step : dim.kind == Dim::Group;
       bool isDepth = inProduct ? dim.unit > 0 : dim.kind == Dim::Column;
-      if (along.isRow)
+      if (along.rows)
         along.extent = dim.extent;
       int64_t unit = inProduct ? dim.unit : 1;
       if (!isDepth || (!dim.offset && perElement % (unit * dim.extent) == 0))
@@ -73,9 +74,9 @@ Value SpaceEmitter::loadPacked(Value v, const Packed &packed) {
   };
   keep(layout.offset.getLargestKnownDivisor());
   for (auto [i, dim, along] : llvm::enumerate(dims, packed.alongs)) {
-    bool moves = along.isRow || along.isDepth;
+    bool moves = along.rows || along.isDepth;
     offsets.push_back(moves && dim.offset ? dim.offset : i32(b, 0));
-    strides.push_back(along.isRow ? rowStride : along.stride);
+    strides.push_back(along.rows ? along.rows * rowStride : along.stride);
     divisors.push_back(along.divisor);
     if (moves && dim.masked) {
       bounded.push_back(i);

@@ -317,8 +317,9 @@ Value SpaceEmitter::computeRowOp(Operation *op) {
   } else if (auto sum = dyn_cast<SumPartsOp>(op)) {
     result = computeSumParts(sum);
   } else if (auto heads = dyn_cast<HeadsOp>(op)) {
-    result = tile::SplitOp::create(b, blockType(identity, element),
-                                   value(heads.getValue(), identity));
+    result = value(heads.getValue(), identity);
+    if (!config.run) // with few rows it has the space's dimensions already
+      result = tile::SplitOp::create(b, blockType(identity, element), result);
   } else {
     result = computeMatmul(cast<MatmulOp>(op));
   }

@@ -283,9 +283,7 @@ void SpaceEmitter::locateViews() {
   }
 }
 
-/// Elements between neighbours along a dimension of the space in a tensor that
-/// `mapping` indexes.
-static AffineExpr strideOf(int64_t spaceDim, const TensorLayout &layout,
+AffineExpr greta::strideOf(int64_t spaceDim, const TensorLayout &layout,
                            const Mapping &mapping) {
   return layout.strides[llvm::find(mapping, spaceDim) - mapping.begin()];
 }

@@ -94,7 +94,7 @@ FailureOr<KernelConfig> greta::getConfig(KernelOp kernel) {
             : space.rows.size() == info.groups.size() &&
                   llvm::all_of(space.rows, [](int64_t n) { return n > 0; });
     if (!space.columns || !rowsFit || (info.matmul && !space.depth) ||
-        (info.heads &&
+        (info.heads && !space.run &&
          space.columns != constantOf(info.columns(kernel.getContext()))))
       return kernel.emitOpError("has a 'config' whose space ")
              << config.spaces.size() << " needs 'columns', and 'rows' for "

@@ -173,10 +173,13 @@ static Choice chooseFlat(const Space &space, const Limits &limits,
 FailureOr<Choice> greta::choose(const Space &space, const Limits &limits,
                                 int64_t fixedBlock, MLIRContext *context) {
   if (space.matmul) {
-    if (std::optional<Choice> decode = chooseDecode(space, limits))
-      return overrideBlocks(space, limits, *decode, [&](const Choice &asked) {
-        return whyNotDecode(space, limits, asked);
-      });
+    if (std::optional<Choice> decode = chooseDecode(space, limits)) {
+      FailureOr<Choice> choice =
+          overrideBlocks(space, limits, *decode, [&](const Choice &asked) {
+            return whyNotDecode(space, limits, asked);
+          });
+      return failed(choice) ? choice : withHeads(space, *choice);
+    }
     return chooseProduct(space, limits, context);
   }
   if (space.isFlat)

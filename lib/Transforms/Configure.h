@@ -77,6 +77,10 @@ mlir::FailureOr<Choice> chooseProduct(const Space &space, const Limits &limits,
 /// where the product does not suit it.
 std::optional<Choice> chooseDecode(const Space &space, const Limits &limits);
 
+/// Such a choice, with the product's rows and columns, for a space whose
+/// columns are heads.
+Choice withHeads(const Space &space, Choice choice);
+
 /// Blocks for multiply-adds, by the model.
 mlir::FailureOr<Choice> chooseMultiplyAdds(const Space &space,
                                            const Problem &problem,
@@ -125,6 +129,10 @@ inline int64_t partsOf(int64_t blocks, int64_t split) {
 /// Cycles that `split` parts of a product of m x n add: their way to memory and
 /// back, and the second kernel's launch.
 double splitCycles(const TargetRow &row, int64_t split, int64_t m, int64_t n);
+
+/// Whether a product may be computed in parts along K: neither a batch nor
+/// heads, and A as it is stored, as parts of rows have no norm.
+bool canSplit(MatmulOp matmul);
 
 /// Whether each part of a split product has blocks.
 bool fitsSplit(MatmulOp matmul, const SpaceConfig &config);

@@ -42,7 +42,7 @@ bool greta::fitsPacked(const Space &space, int64_t depth) {
 }
 
 bool greta::fitsDecode(const Space &space, const SpaceConfig &config) {
-  if (!space.matmul || space.heads)
+  if (!space.matmul)
     return false;
   int64_t depth = MatmulOp(space.matmul).getDepth();
   // Packed weights are taken by words.
@@ -76,6 +76,22 @@ static int64_t storedBits(const Space &space) {
   return bits;
 }
 
+/// Which group of the space's row dimensions is M.
+static unsigned groupOfRows(const Space &space) {
+  return space.heads ? 0 : space.groups.size() - 1;
+}
+
+/// The product's rows, those of a batch that shares B included.
+static int64_t rowsOf(const Space &space) {
+  return *constantOf(
+      space.rows(groupOfRows(space), MatmulOp(space.matmul).getContext()));
+}
+
+/// Columns that rope puts into one lane.
+static int64_t columnsOfPair(const Space &space) {
+  return space.pairs == Space::Pairs::None ? 1 : 2;
+}
+
 /// Registers of a lane for a block along the depth.
 static int64_t registersOf(const Space &space, int64_t rows, int64_t columns,
                            int64_t run) {
@@ -91,7 +107,7 @@ std::optional<std::string> greta::whyNotDecode(const Space &space,
                                                const Choice &choice) {
   MatmulOp matmul = space.matmul;
   const SpaceConfig &config = choice.space;
-  int64_t rows = matmul.getA().getType().getDimSize(matmul.getTransposeA());
+  int64_t rows = rowsOf(space);
   int64_t count = space.products().size();
   if (config.rows.back() != rows)
     return "its tile does not have the product's " + std::to_string(rows) +
@@ -102,6 +118,8 @@ std::optional<std::string> greta::whyNotDecode(const Space &space,
   if (!fitsDecode(space, config))
     return "its 'run' does not divide its depth and the product's, or, with "
            "packed weights, is no whole words";
+  if (config.columns < columnsOfPair(space))
+    return "its tile has half a pair of columns";
   if (config.depth > int64_t(llvm::PowerOf2Ceil(matmul.getDepth())))
     return "its tile is deeper than the product";
   if (choice.block > limits.maxBlock)
@@ -114,6 +132,8 @@ std::optional<std::string> greta::whyNotDecode(const Space &space,
           2 * loadedRegisters ||
       rows * columns * count > 2 * sumRegisters)
     return "it needs too many registers for what it loads at a time";
+  if (choice.split > 1 && !canSplit(matmul))
+    return "its 'split' needs an A that is not computed, and no batch or heads";
   if (matmul.getDepth() % (config.depth * choice.split) && choice.split > 1)
     return "its 'split' does not give each part whole blocks";
   return std::nullopt;
@@ -122,10 +142,19 @@ std::optional<std::string> greta::whyNotDecode(const Space &space,
 std::optional<Choice> greta::chooseDecode(const Space &space,
                                           const Limits &limits) {
   MatmulOp matmul = space.matmul;
-  if (!hasFewRows(matmul) || space.heads)
+  if (!hasFewRows(matmul))
     return std::nullopt;
-  int64_t rows = matmul.getA().getType().getDimSize(matmul.getTransposeA());
-  int64_t columns = matmul.getType().getDimSize(1);
+  MLIRContext *context = matmul.getContext();
+  unsigned group = groupOfRows(space);
+  int64_t rows = rowsOf(space);
+  int64_t columns = matmul.getType().getShape().back();
+  // Workgroups for every product of a batch; a dynamic one may have one.
+  int64_t batch = 1;
+  for (unsigned before = 0; before < group; ++before)
+    batch *= std::max<int64_t>(
+        1, constantOf(space.rows(before, context)).value_or(1));
+  // A lane has both columns of a pair.
+  int64_t pair = columnsOfPair(space);
   int64_t depth = matmul.getDepth();
   bool alongDepth = matmul.getTransposeB();
 
@@ -148,14 +177,15 @@ std::optional<Choice> greta::chooseDecode(const Space &space,
     while (run > 1 && rows * run * otherBits > 32 * loadedRegisters)
       run /= 2;
     lanesAlongDepth = std::min(limits.wave, ceilPower(depth / run));
-    columnsPerLane = isMeasured    ? 4
-                     : rows <= 4   ? 2
-                     : limits.wide ? sumRegisters / 16
-                                   : 1;
-    columnsPerLane = std::max<int64_t>(1, columnsPerLane / count);
+    columnsPerLane = rows <= 4 ? 2 : limits.wide ? sumRegisters / 16 : 1;
+    columnsPerLane = std::max<int64_t>(pair, columnsPerLane / count);
   } else {
-    int64_t neighbours = std::min(wide, powerPart(columns));
-    columnsPerLane = neighbours;
+    bool areHalves = space.pairs == Space::Pairs::Halves;
+    int64_t inRow =
+        space.heads ? space.headSize() / (areHalves ? 2 : 1) : columns;
+    int64_t neighbours = std::max<int64_t>(std::min(wide, powerPart(inRow)),
+                                           areHalves ? 1 : pair);
+    columnsPerLane = areHalves ? 2 * neighbours : neighbours;
     // A cache line of 128 bytes.
     int64_t lanesAlongColumns =
         std::min(limits.wave, std::max<int64_t>(1, 1024 / (bits * neighbours)));
@@ -163,12 +193,13 @@ std::optional<Choice> greta::chooseDecode(const Space &space,
   }
   int64_t lanesAlongColumns = limits.wave / lanesAlongDepth;
   int64_t runs = depth / run;
-  auto wavesNeeded = [&]() -> int64_t {
+  auto wavesAcross = [&]() -> int64_t {
     return llvm::divideCeil(std::max(columns, limits.columns),
                             columnsPerLane * lanesAlongColumns);
   };
+  auto wavesNeeded = [&]() -> int64_t { return batch * wavesAcross(); };
   if (alongDepth)
-    while (columnsPerLane > 1 &&
+    while (columnsPerLane > pair &&
            wavesNeeded() * waves < limits.simds * wavesPerSimd)
       columnsPerLane /= 2;
   // Lanes that cannot add up by themselves: neighbours still load neighbours.
@@ -181,11 +212,12 @@ std::optional<Choice> greta::chooseDecode(const Space &space,
   int64_t wavesAlongColumns = waves / wavesAlongDepth;
   if (!limits.waves)
     wavesAlongColumns =
-        std::min<int64_t>(wavesAlongColumns, ceilPower(wavesNeeded()));
+        std::min<int64_t>(wavesAlongColumns, ceilPower(wavesAcross()));
 
   Choice choice;
   choice.block = limits.wave * wavesAlongDepth * wavesAlongColumns;
-  choice.space.rows = {rows};
+  choice.space.rows.assign(space.heads ? 1 : space.groups.size(), 1);
+  choice.space.rows.back() = rows;
   choice.space.columns = columnsPerLane * lanesAlongColumns * wavesAlongColumns;
   int64_t blockRuns = lanesAlongDepth * wavesAlongDepth;
   choice.space.run = run;
@@ -199,11 +231,11 @@ std::optional<Choice> greta::chooseDecode(const Space &space,
   // Parts of the depth fill a device that waves along it do not.
   double busy = double(wavesNeeded()) * wavesAlongDepth /
                 (double(limits.simds) * wavesPerSimd);
-  double loading = double(columns) * depth * bits / 8 /
+  double loading = double(batch) * columns * depth * bits / 8 /
                    (1000.0 * limits.row.bandwidthGBs) * limits.row.clockMHz;
   double best = HUGE_VAL;
   constexpr int64_t most = 64;
-  bool splits = !limits.columns && isa<BlockArgument>(matmul.getA());
+  bool splits = !limits.columns && canSplit(matmul);
   int64_t wanted = limits.wide && splits ? most : 1;
   for (int64_t split = 1;
        split <= wanted && depth % (choice.space.depth * split) == 0;
@@ -215,5 +247,16 @@ std::optional<Choice> greta::chooseDecode(const Space &space,
     best = cycles;
     choice.split = split;
   }
+  return choice;
+}
+
+Choice greta::withHeads(const Space &space, Choice choice) {
+  if (!space.heads)
+    return choice;
+  int64_t columns = choice.space.columns / columnsOfPair(space);
+  int64_t inHead =
+      *constantOf(space.columns(MatmulOp(space.matmul).getContext()));
+  choice.space.columns = std::min(columns, powerPart(inHead));
+  choice.space.rows.push_back(columns / choice.space.columns);
   return choice;
 }

@@ -227,11 +227,6 @@ applyBlocks(Choice &choice, DictionaryAttr config, MatmulOp matmul,
     return why;
   choice.block = waves * limits.wave;
   int64_t depth = matmul.getDepth();
-  bool splits = !ShapedType::isDynamic(depth) && !matmul.getBatchRank() &&
-                isa<BlockArgument>(matmul.getA());
-  if (choice.split > 1 && !splits)
-    return "that does not fit: its 'split' needs K in the type, no batch, and "
-           "an A that no work of its kernel precedes";
   // So many parts at most: none is empty, and those of few rows are whole
   // blocks.
   if (!fewRows)

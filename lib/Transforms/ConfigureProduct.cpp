@@ -278,8 +278,7 @@ Problem greta::problemOf(const Space &space) {
       !matmul.getTransposeA(),
       matmul.getTransposeB(),
       int64_t(space.products().size()),
-      !ShapedType::isDynamic(k) && !matmul.getBatchRank() && !space.heads &&
-          isa<BlockArgument>(matmul.getA()),
+      canSplit(matmul),
       batch,
       head,
       space.heads ? within : 0,

@@ -166,17 +166,23 @@ bool Clusterer::holdsOperands(ArrayRef<MatmulOp> products, int cluster) {
     auto it = op ? clusterOf.find(op) : clusterOf.end();
     return it == clusterOf.end() || it->second != cluster;
   };
-  // Heads split the space's columns, which blocks of B do not expect.
+  // Heads split the space's columns, which computed blocks of B do not expect,
+  // but for packed weights and few rows.
   bool hasHeads = llvm::any_of(clusters[cluster].ops, [](Operation *op) {
     return isa<HeadsOp, RopeOp>(op);
   });
+  auto knowsHeads = [&](ArrayRef<Operation *> computed) {
+    return computed.empty() ||
+           (hasFewRows(products.front()) &&
+            llvm::all_of(computed, llvm::IsaPred<DequantOp>));
+  };
   llvm::SmallPtrSet<Operation *, 8> all;
   for (MatmulOp matmul : products)
     for (unsigned number : {0u, 1u}) {
       llvm::SetVector<Operation *> computed;
       if (!isComputedOperand(matmul, number, isOutside,
                              [&](Operation *op) { computed.insert(op); }) ||
-          (hasHeads && number == 1 && !computed.empty()) ||
+          (hasHeads && number == 1 && !knowsHeads(computed.getArrayRef())) ||
           !paysInProduct(matmul, number, computed.getArrayRef()))
         return false;
       auto isHere = [&](OpOperand &use) {

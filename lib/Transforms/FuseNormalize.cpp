@@ -232,8 +232,11 @@ static bool isProductAlone(Value value) {
   Operation *op = value.getDefiningOp();
   if (!op || !value.hasOneUse())
     return false;
-  if (auto matmul = dyn_cast<MatmulOp>(op))
-    return !hasFewRows(matmul);
+  if (auto matmul = dyn_cast<MatmulOp>(op)) {
+    // Few rows compute B themselves, where the columns are no heads.
+    Operation *b = matmul.getB().getDefiningOp();
+    return !hasFewRows(matmul) || !b || !isElementwise(b);
+  }
   return isElementwise(op) && llvm::any_of(op->getOperands(), isProductAlone);
 }
 

@@ -38,10 +38,16 @@ bool greta::isRowOp(Operation *op) {
 }
 
 bool greta::hasFewRows(MatmulOp matmul) {
-  if (matmul.getBatchRank())
-    return false;
+  ArrayRef<int64_t> shape = matmul.getType().getShape();
   int64_t rows = matmul.getA().getType().getDimSize(matmul.dimM());
-  int64_t columns = matmul.getType().getDimSize(1);
+  // One B for a batch is one product with more rows.
+  if (!matmul.hasBatchedB())
+    for (int64_t count : shape.take_front(matmul.getBatchRank())) {
+      if (ShapedType::isDynamic(count))
+        return false;
+      rows *= count;
+    }
+  int64_t columns = shape.back();
   int64_t depth = matmul.getDepth();
   // Sums along N are many already; there more rows take the other schedule.
   int64_t most = matmul.getTransposeB() ? 16 : 4;

@@ -29,19 +29,23 @@ double greta::splitCycles(const TargetRow &row, int64_t split, int64_t m,
   return row.clockMHz * (launch + bytes / (1000.0 * row.bandwidthGBs));
 }
 
+bool greta::canSplit(MatmulOp matmul) {
+  return !ShapedType::isDynamic(matmul.getDepth()) && !matmul.getBatchRank() &&
+         isa<BlockArgument>(matmul.getA()) &&
+         llvm::none_of(matmul->getUsers(), llvm::IsaPred<HeadsOp>);
+}
+
 bool greta::fitsSplit(MatmulOp matmul, const SpaceConfig &config) {
   int64_t split = matmul.getSplit();
   int64_t k = matmul.getDepth();
   if (split == 1)
     return true;
-  // Parts of rows have no norm.
-  if (!isa<BlockArgument>(matmul.getA()))
+  if (!canSplit(matmul))
     return false;
   // Few rows: parts are whole blocks, which need no masks.
   if (config.run)
     return k % (config.depth * split) == 0;
-  return !ShapedType::isDynamic(k) &&
-         partsOf(llvm::divideCeil(k, config.depth), split) == split;
+  return partsOf(llvm::divideCeil(k, config.depth), split) == split;
 }
 
 namespace {

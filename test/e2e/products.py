@@ -9,7 +9,7 @@ import zlib
 
 import numpy as np
 
-from cases import EPS, EPS_TEXT, rounder, varied_rows
+from cases import EPS, EPS_TEXT, rope_gptj, rope_neox, rounder, varied_rows
 from greta_runtime import DTYPES
 
 
@@ -174,6 +174,71 @@ def norm(p, w, x, *others):
     return kind.reference(inner, x / np.sqrt((x * x).mean(axis=1, keepdims=True) + EPS) * w, *others)
 
 
+HEAD = 64
+
+
+def rope_mlir(p):
+    """The columns as heads: KIND ropeneox, and ropegptjw4128 or ropeneoxnorm of what follows."""
+    inner, kind = roped(p)
+    y, heads, table = tensor(p.m, p.n, p.dtype), tensor(p.m, p.n // HEAD, HEAD, p.dtype), tensor(p.m, HEAD // 2, "f32")
+    head, body = kind.mlir(inner).rsplit(f"  return %0 : {y}", 1)
+    head = head.replace(f") -> {y} {{", f", %cos: {table}, %sin: {table}) -> {heads} {{")
+    return f"""{head}  %r = tensor.expand_shape %0 [[0], [1, 2]] output_shape [{p.m}, {p.n // HEAD}, {HEAD}] : {y} into {heads}
+  %t = greta.rope %r, %cos, %sin {{style = "{p.kind[4:8]}"}} : {heads}, {table}, {table} -> {heads}
+  return %t : {heads}
+}}"""
+
+
+def roped(p):
+    inner = dataclasses.replace(p, kind=p.kind[8:] or "plain")
+    return inner, KINDS[inner.kind]
+
+
+def rope_inputs(p, rng):
+    inner, kind = roped(p)
+    yield from kind.inputs(inner, rng)
+    angle = rng.uniform(-np.pi, np.pi, (p.m, HEAD // 2))
+    yield np.cos(angle), "f32"
+    yield np.sin(angle), "f32"
+
+
+def rope(p, *inputs):
+    inner, kind = roped(p)
+    heads = rounder(p.dtype)(kind.reference(inner, *inputs[:-2])).reshape(p.m, -1, HEAD)
+    return (rope_neox if p.kind[4:8] == "neox" else rope_gptj)(heads, *inputs[-2:])
+
+
+BATCH = 3
+
+
+def batch_types(p):
+    """Of A and B: KIND batch, and batchone of one B for all, which is one product with more rows."""
+    a, b = p.shapes
+    return (BATCH, *a), b if p.kind == "batchone" else (BATCH, *b)
+
+
+def batch_mlir(p):
+    (a, b), y = (tensor(*shape, p.dtype) for shape in batch_types(p)), tensor(BATCH, p.m, p.n, p.dtype)
+    flags = ", ".join(name for name, letter in zip(("transpose_a", "transpose_b"), p.layout) if letter == "t")
+    return f"""func.func @$NAME(%a: {a}, %b: {b}, %r: {y}) -> {y} {{
+  %0 = greta.matmul %a, %b {{{flags}}} : {a}, {b} -> {y}
+  %1 = arith.addf %0, %r : {y}
+  return %1 : {y}
+}}"""
+
+
+def batch_inputs(p, rng):
+    a, b = batch_types(p)
+    yield rng.standard_normal(a), p.dtype
+    yield rng.standard_normal(b) / np.sqrt(p.k), p.dtype
+    yield rng.standard_normal((BATCH, p.m, p.n)), p.dtype
+
+
+def batch(p, a, b, r):
+    turned = lambda x, letter: np.swapaxes(x, -1, -2) if letter == "t" else x
+    return rounder(p.dtype)(turned(a, p.layout[0]) @ turned(b, p.layout[1])) + r
+
+
 def w4_types(p):
     group = int(p.kind[2:])
     return tensor(p.n, p.k // 8, "i32"), tensor(p.n, p.k // group, "f16"), tensor(p.n, -(-p.k // group // 8), "i32"), tensor(p.n, p.k, "f16"), group
@@ -236,6 +301,11 @@ for group in (32, 64, 128):
 
 for kind in ("", "w8", "w432", "w4128"):
     KINDS[f"norm{kind}"] = Kind(norm_mlir, norm_inputs, norm, roundings=2)
+for kind in ("", "norm", "w4128"):
+    for style in ("neox", "gptj"):
+        KINDS[f"rope{style}{kind}"] = Kind(rope_mlir, rope_inputs, rope, roundings=3)
+for kind in ("batch", "batchone"):
+    KINDS[kind] = Kind(batch_mlir, batch_inputs, batch, roundings=2)
 
 
 def by_name(name):
@@ -255,6 +325,10 @@ WIDE = (
     + [Product(f"dequant{g}", "nt", 1, n, k, "f16") for g in (32, 64, 128) for n, k in ((33, 1152), (7, 8192), (3, 128))]
     + [Product("norm", layout, m, 130, k, t) for t in FLOATS for layout, m in (("nt", 1), ("nt", 16), ("nn", 3)) for k in (17, 129, 1000)]
     + [Product(kind, "nt", m, 33, 1152, "f16") for kind in ("normw8", "normw432", "normw4128") for m in (1, 3)]
+    + [Product(f"rope{style}", layout, m, n, 1000, t) for style in ("neox", "gptj") for t in FLOATS for layout, m, n in (("nt", 1, 192), ("nt", 16, 64), ("nn", 3, 320))]
+    + [Product(f"ropeneox{kind}", "nt", m, 192, 1152, "f16") for kind in ("norm", "w4128") for m in (1, 3)]
+    + [Product("batch", layout, m, 33, k, t) for t in FLOATS for layout, m in (("nt", 1), ("nt", 16), ("nn", 2), ("tt", 3)) for k in (17, 1000)]
+    + [Product("batchone", layout, 2, 33, 129, "f16") for layout in ("nt", "tt")]
 )
 NARROW = (
     [Product("plain", "nt", m, 33, k, t) for t in FLOATS for m in (1, 3) for k in (129, 1000)]
@@ -264,4 +338,7 @@ NARROW = (
     + [Product("w464", "nt", 16, 33, 1152, "f16"), Product("w432", "nt", 1, 130, 4096, "f16"), Product("dequant128", "nt", 1, 7, 1152, "f16")]
     + [Product("norm", "nt", 1, 130, 1000, "f16"), Product("norm", "nn", 3, 33, 129, "bf16"), Product("norm", "nt", 2, 33, 17, "f32")]
     + [Product("normw4128", "nt", 3, 33, 1152, "f16")]
+    + [Product("ropeneox", "nt", 1, 192, 1000, "f16"), Product("ropegptj", "nn", 3, 64, 129, "bf16"), Product("ropeneoxw4128", "nt", 3, 192, 1152, "f16")]
+    + [Product("ropegptjnorm", "nt", 1, 192, 1000, "f16"), Product("batch", "nt", 1, 33, 1000, "f16"), Product("batch", "nn", 3, 33, 129, "f32")]
+    + [Product("batchone", "nt", 3, 33, 129, "bf16")]
 )

@@ -48,3 +48,25 @@ func.func @more(%a: tensor<17x4096xf16>, %b: tensor<4096x4096xf16>, %c: tensor<?
   %1 = greta.matmul %c, %b {transpose_b} : tensor<?x4096xf16>, tensor<4096x4096xf16> -> tensor<?x4096xf16>
   return %0, %1 : tensor<17x4096xf16>, tensor<?x4096xf16>
 }
+
+// -----
+
+// Rope of the columns: a lane has both of a pair; blocks are heads and a part of one.
+// NVIDIA: spaces = [{columns = {{[0-9]+}} : i64, depth = {{[0-9]+}} : i64, rows = [1, {{[0-9]+}}], run = 8
+func.func @rope(%a: tensor<1x4096xf16>, %b: tensor<4096x4096xf16>, %cos: tensor<1x64xf32>, %sin: tensor<1x64xf32>) -> tensor<1x32x128xf16> {
+  %0 = greta.matmul %a, %b {transpose_b} : tensor<1x4096xf16>, tensor<4096x4096xf16> -> tensor<1x4096xf16>
+  %1 = tensor.expand_shape %0 [[0], [1, 2]] output_shape [1, 32, 128] : tensor<1x4096xf16> into tensor<1x32x128xf16>
+  %2 = greta.rope %1, %cos, %sin {style = "neox"} : tensor<1x32x128xf16>, tensor<1x64xf32>, tensor<1x64xf32> -> tensor<1x32x128xf16>
+  return %2 : tensor<1x32x128xf16>
+}
+
+// -----
+
+// Batches: the rows are those of a product, or of all of them where they share B.
+// NVIDIA: rows = [1, 2], run = 8
+// NVIDIA: rows = [6], run = 8
+func.func @batches(%a: tensor<3x2x4096xf16>, %b: tensor<3x512x4096xf16>, %c: tensor<512x4096xf16>) -> (tensor<3x2x512xf16>, tensor<3x2x512xf16>) {
+  %0 = greta.matmul %a, %b {transpose_b} : tensor<3x2x4096xf16>, tensor<3x512x4096xf16> -> tensor<3x2x512xf16>
+  %1 = greta.matmul %a, %c {transpose_b} : tensor<3x2x4096xf16>, tensor<512x4096xf16> -> tensor<3x2x512xf16>
+  return %0, %1 : tensor<3x2x512xf16>, tensor<3x2x512xf16>
+}

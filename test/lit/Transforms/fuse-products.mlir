@@ -109,12 +109,10 @@ func.func @rope(%x: tensor<?x64xf16>, %w: tensor<512x64xf16>, %b: tensor<512xf16
 
 // -----
 
-// Not where others need the product, where whole heads are no whole tiles up to 256 columns, or with few rows.
+// Not where others need the product, or where whole heads are no whole tiles up to 256 columns.
 // CHECK-LABEL: func.func @stored
 // CHECK-NOT: greta.heads
 // CHECK-LABEL: func.func @thin
-// CHECK-NOT: greta.heads
-// CHECK-LABEL: func.func @few
 // CHECK-NOT: greta.heads
 func.func @stored(%x: tensor<32x64xf16>, %w: tensor<512x64xf16>, %cos: tensor<32x64xf32>, %sin: tensor<32x64xf32>) -> (tensor<32x4x128xf16>, tensor<32x512xf16>) {
   %0 = greta.matmul %x, %w {transpose_b} : tensor<32x64xf16>, tensor<512x64xf16> -> tensor<32x512xf16>
@@ -128,7 +126,49 @@ func.func @thin(%x: tensor<32x64xf16>, %w: tensor<136x64xf16>, %cos: tensor<32x1
   %2 = greta.rope %1, %cos, %sin {style = "neox"} : tensor<32x4x34xf16>, tensor<32x17xf32>, tensor<32x17xf32> -> tensor<32x4x34xf16>
   return %2 : tensor<32x4x34xf16>
 }
-func.func @few(%x: tensor<1x64xf16>, %w: tensor<512x64xf16>, %cos: tensor<1x64xf32>, %sin: tensor<1x64xf32>) -> tensor<1x4x128xf16> {
+
+// -----
+
+// With few rows blocks of B are those of heads, two halves in each lane; a norm comes along, and packed weights, but no other work on B.
+// CHECK-LABEL: func.func @few
+// CHECK: greta.kernel
+// CHECK: greta.rms_norm
+// CHECK: greta.heads
+// CHECK: greta.rope
+// CHECK-NOT: greta.kernel
+// TILE-LABEL: greta_tile.func @few_0
+// TILE: greta_tile.load %arg{{.*}} strides [0, 8192, 4096, 64, {{.*}}, 1] {{.*}} -> tensor<1x[[H:[0-9]+]]x2x[[D:[0-9]+]]x[[K:[0-9]+]]x[[R:[0-9]+]]xf16>
+// TILE: greta_tile.contract {{.*}} -> tensor<1x[[H]]x2x[[D]]x[[K]]x1xf32>
+// TILE-NOT: greta_tile.split
+// TILE: greta_tile.flip %{{.*}} dim 2
+func.func @few(%x: tensor<1x64xf16>, %v: tensor<64xf16>, %w: tensor<512x64xf16>, %cos: tensor<1x64xf32>, %sin: tensor<1x64xf32>) -> tensor<1x4x128xf16> {
+  %a = greta.rms_norm %x, %v {eps = 1.0e-5 : f32} : tensor<1x64xf16>, tensor<64xf16> -> tensor<1x64xf16>
+  %0 = greta.matmul %a, %w {transpose_b} : tensor<1x64xf16>, tensor<512x64xf16> -> tensor<1x512xf16>
+  %1 = tensor.expand_shape %0 [[0], [1, 2]] output_shape [1, 4, 128] : tensor<1x512xf16> into tensor<1x4x128xf16>
+  %2 = greta.rope %1, %cos, %sin {style = "neox"} : tensor<1x4x128xf16>, tensor<1x64xf32>, tensor<1x64xf32> -> tensor<1x4x128xf16>
+  return %2 : tensor<1x4x128xf16>
+}
+
+// CHECK-LABEL: func.func @few_packed
+// CHECK: greta.kernel
+// CHECK: greta.dequant
+// CHECK: greta.rope
+// CHECK-NOT: greta.kernel
+func.func @few_packed(%x: tensor<1x64xf16>, %q: tensor<512x8xi32>, %s: tensor<512x2xf16>, %z: tensor<512x1xi32>, %cos: tensor<1x64xf32>, %sin: tensor<1x64xf32>) -> tensor<1x4x128xf16> {
+  %w = greta.dequant %q, %s, %z {group = 32} : tensor<512x8xi32>, tensor<512x2xf16>, tensor<512x1xi32> -> tensor<512x64xf16>
+  %0 = greta.matmul %x, %w {transpose_b} : tensor<1x64xf16>, tensor<512x64xf16> -> tensor<1x512xf16>
+  %1 = tensor.expand_shape %0 [[0], [1, 2]] output_shape [1, 4, 128] : tensor<1x512xf16> into tensor<1x4x128xf16>
+  %2 = greta.rope %1, %cos, %sin {style = "neox"} : tensor<1x4x128xf16>, tensor<1x64xf32>, tensor<1x64xf32> -> tensor<1x4x128xf16>
+  return %2 : tensor<1x4x128xf16>
+}
+
+// CHECK-LABEL: func.func @few_bytes
+// CHECK: arith.sitofp
+// CHECK: greta.matmul
+// CHECK: greta.kernel
+// CHECK: greta.rope
+func.func @few_bytes(%x: tensor<1x64xf16>, %q: tensor<512x64xi8>, %cos: tensor<1x64xf32>, %sin: tensor<1x64xf32>) -> tensor<1x4x128xf16> {
+  %w = arith.sitofp %q : tensor<512x64xi8> to tensor<512x64xf16>
   %0 = greta.matmul %x, %w {transpose_b} : tensor<1x64xf16>, tensor<512x64xf16> -> tensor<1x512xf16>
   %1 = tensor.expand_shape %0 [[0], [1, 2]] output_shape [1, 4, 128] : tensor<1x512xf16> into tensor<1x4x128xf16>
   %2 = greta.rope %1, %cos, %sin {style = "neox"} : tensor<1x4x128xf16>, tensor<1x64xf32>, tensor<1x64xf32> -> tensor<1x4x128xf16>
