@@ -197,8 +197,8 @@ def GretaTile_FlipOp : GretaTile_Op<"flip", [Pure, SameOperandsAndResultType]> {
 def GretaTile_SplitOp : GretaTile_Op<"split", [Pure]> {
   let summary = "The last dimension of a block as several";
   let description = [{
-    In row-major order, so that nothing moves: `greta_tile.split %x : tensor<64x256xf32> -> tensor<64x2x2x64xf32>`. The layout's
-    tile and the new extents divide one another.
+    In row-major order: `greta_tile.split %x : tensor<64x256xf32> -> tensor<64x2x2x64xf32>`. Where the layout's tile and the new extents divide
+    one another, the result's layout is the operand's, split, and nothing moves; else it has another one, and the elements pass through shared memory.
   }];
   let arguments = (ins AnyBlock:$value);
   let results = (outs AnyBlock:$result);

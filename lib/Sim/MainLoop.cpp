@@ -16,10 +16,12 @@ using namespace llvm;
 /// have loaded.
 static constexpr unsigned Turns = 12;
 
-/// First and last instruction.
+/// First and last instruction: of the loops with matrix instructions that have
+/// none in them the one with the most.
 static std::optional<std::pair<uint32_t, uint32_t>>
 findLoop(const Program &program, unsigned &matrix) {
   std::optional<std::pair<uint32_t, uint32_t>> best;
+  std::vector<std::pair<uint32_t, uint32_t>> loops;
   std::vector<uint32_t> before = {0}; // matrix instructions
   for (uint32_t k = 0; k < program.size(); ++k)
     before.push_back(before.back() + (program.code()[k].unit == Unit::Matrix));
@@ -28,11 +30,18 @@ findLoop(const Program &program, unsigned &matrix) {
     const Inst &i = program.code()[k];
     if (i.unit != Unit::Branch || i.imm < 0 || i.imm > int64_t(k))
       continue;
-    uint32_t begin = uint32_t(i.imm), count = before[k + 1] - before[begin];
-    if (count > matrix ||
-        (count && count == matrix && k - begin < best->second - best->first)) {
+    if (before[k + 1] > before[i.imm])
+      loops.push_back({uint32_t(i.imm), k});
+  }
+  for (auto loop : loops) {
+    bool isInnermost = none_of(loops, [&](auto other) {
+      return other != loop && other.first >= loop.first &&
+             other.second <= loop.second;
+    });
+    uint32_t count = before[loop.second + 1] - before[loop.first];
+    if (isInnermost && count > matrix) {
       matrix = count;
-      best = {begin, k};
+      best = loop;
     }
   }
   return best;

@@ -229,6 +229,10 @@ std::optional<std::string> TileModel::whyNot(const Tile &tile,
     // With rope behind a loop of one turn WMMA spilled 4 to 10 more, at 208.
     if (!row.isVulkan() && !asked && problem.within && limits.wave == 32)
       most -= 32;
+    // Where lanes are, which products side by side all need, is known before
+    // the loop of each (gfx950: 20 spilled in 256x256x64).
+    if (!row.isVulkan() && !asked && limits.columns)
+      most -= 32;
     int64_t needed = registers(tile, asked);
     if (needed > most)
       return "it needs about " + std::to_string(needed) +
