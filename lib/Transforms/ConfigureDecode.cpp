@@ -162,9 +162,13 @@ std::optional<Choice> greta::chooseDecode(const Space &space,
   int64_t count = space.products().size();
   int64_t otherBits = matmul.getA().getType().getElementTypeBitWidth();
   int64_t wide = 128 / bits;
-  int64_t waves = limits.waves
-                      ? limits.waves
-                      : std::max<int64_t>(1, limits.shareBlock / limits.wave);
+  int64_t waves = std::max<int64_t>(1, limits.shareBlock / limits.wave);
+  bool isMeasured =
+      limits.row.isVulkan() && limits.wide && rows == 1 && alongDepth;
+  if (isMeasured)
+    waves = std::min<int64_t>(waves, 4);
+  if (limits.waves)
+    waves = limits.waves;
   auto ceilPower = [](int64_t n) -> int64_t {
     return llvm::PowerOf2Ceil(std::max<int64_t>(n, 1));
   };
@@ -177,7 +181,10 @@ std::optional<Choice> greta::chooseDecode(const Space &space,
     while (run > 1 && rows * run * otherBits > 32 * loadedRegisters)
       run /= 2;
     lanesAlongDepth = std::min(limits.wave, ceilPower(depth / run));
-    columnsPerLane = rows <= 4 ? 2 : limits.wide ? sumRegisters / 16 : 1;
+    columnsPerLane = isMeasured    ? 4
+                     : rows <= 4   ? 2
+                     : limits.wide ? sumRegisters / 16
+                                   : 1;
     columnsPerLane = std::max<int64_t>(pair, columnsPerLane / count);
   } else {
     bool areHalves = space.pairs == Space::Pairs::Halves;
