@@ -393,6 +393,14 @@ LogicalResult LocalStoreOp::verify() {
   if (value.getShape() != block.getShape() ||
       value.getElementType() != block.getElementType())
     return emitOpError("stores ") << value << " to a local of " << block;
+  if (!getDirect())
+    return success();
+  auto load = getValue().getDefiningOp<LoadOp>();
+  if (!load || !load->hasOneUse() || load->getBlock() != (*this)->getBlock() ||
+      load.getOther() || load.getDivisors())
+    return emitOpError("is 'direct' but its value is not of a load in its "
+                       "block, without 'other' and 'divisors', that nothing "
+                       "else uses");
   return success();
 }
 
@@ -423,6 +431,19 @@ static LogicalResult verifyLaneAccess(Operation *op, PtrType pointer, Type type,
   if (align <= 0 || !llvm::isPowerOf2_64(align))
     return op->emitOpError("has alignment ")
            << align << "; it is a power of two";
+  return success();
+}
+
+void BarrierOp::build(OpBuilder &, OperationState &) {}
+
+LogicalResult PtrLoadSharedOp::verify() {
+  Type element = getElementTypeOrSelf(getArray().getType().getElementType());
+  int64_t bytes = getWidth() * element.getIntOrFloatBitWidth() / 8;
+  if (element != getBase().getType().getElementType())
+    return emitOpError("loads ") << getBase().getType().getElementType()
+                                 << " into an array of " << element;
+  if (bytes != 4 && bytes != 16)
+    return emitOpError("loads ") << bytes << " bytes a lane; it takes 4 or 16";
   return success();
 }
 

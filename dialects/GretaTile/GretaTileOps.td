@@ -302,9 +302,13 @@ def GretaTile_LocalAllocOp : GretaTile_Op<"local_alloc", [MemoryEffects<[MemAllo
 
 def GretaTile_LocalStoreOp : GretaTile_Op<"local_store", [MemoryEffects<[MemWrite]>]> {
   let summary = "Stores a block to one stage of a local";
-  let description = "Barriers are the program's business.";
-  let arguments = (ins AnyBlock:$value, GretaTile_LocalType:$local, I32:$stage);
-  let assemblyFormat = "$value `,` $local `[` $stage `]` attr-dict `:` type($value) `->` type($local)";
+  let description = [{
+    Barriers are the program's business. A `direct` one stores what a `load` of its block brings, which nothing else uses, without passing it through
+    registers: the load happens here. Its layout gives every wave neighbours in shared memory, lane by lane, and it has arrived behind a barrier that
+    waits for it: `greta_tile.local_store %v, %a[%stage] direct`.
+  }];
+  let arguments = (ins AnyBlock:$value, GretaTile_LocalType:$local, I32:$stage, UnitAttr:$direct);
+  let assemblyFormat = "$value `,` $local `[` $stage `]` (`direct` $direct^)? attr-dict `:` type($value) `->` type($local)";
   let hasVerifier = 1;
 }
 
@@ -325,9 +329,11 @@ def GretaTile_ScheduleOp : GretaTile_Op<"schedule"> {
   let summary = "Asks for an even mix of what stands before it";
   let description = [{
     Of the accesses and products since the last barrier or `schedule` of its block: `greta-tile-distribute` counts them and says in
-    `schedule_group`s how they are to alternate.
+    `schedule_group`s how they are to alternate. With `compute`, as much other work comes after each product: `greta_tile.schedule compute 7`.
   }];
-  let assemblyFormat = "attr-dict";
+  let arguments = (ins OptionalAttr<ConfinedAttr<I32Attr, [IntPositive]>>:$compute);
+  let builders = [OpBuilder<(ins), [{}]>];
+  let assemblyFormat = "(`compute` $compute^)? attr-dict";
 }
 
 //===----------------------------------------------------------------------===//
@@ -374,6 +380,25 @@ def GretaTile_PtrStoreOp : GretaTile_Op<"ptr_store", [MemoryEffects<[MemWrite]>]
   let hasVerifier = 1;
 }
 
+def GretaTile_PtrLoadSharedOp : GretaTile_Op<"ptr_load_shared", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "Loads from global memory straight into an array in shared memory";
+  let description = [{
+    Each lane has its place in global memory, `width` numbers of the pointer's type at `offset` as in `ptr_load`; the wave's lanes, one after another,
+    fill the array from element `index` on, on which they agree. Zeros come to the places of lanes whose `mask` is false. What was loaded is there
+    behind a barrier that waits for it.
+
+    ```mlir
+    greta_tile.ptr_load_shared %base[%offset] mask %m, %array[%i] width 8 : !greta_tile.ptr<f16> -> !greta_tile.shared<2048 x vector<8xf16>>
+    ```
+  }];
+  let arguments = (ins GretaTile_PtrType:$base, I32:$offset, Optional<I1>:$mask, GretaTile_SharedType:$array, I32:$index,
+                       ConfinedAttr<I64Attr, [IntPositive]>:$width);
+  let assemblyFormat = [{
+    $base `[` $offset `]` (`mask` $mask^)? `,` $array `[` $index `]` `width` $width attr-dict `:` type($base) `->` type($array)
+  }];
+  let hasVerifier = 1;
+}
+
 def GretaTile_SharedAllocOp : GretaTile_Op<"shared_alloc", [MemoryEffects<[MemAlloc]>]> {
   let summary = "An array in shared memory that lives as long as the workgroup";
   let description = "Stands in the kernel's entry block.";
@@ -400,7 +425,12 @@ def GretaTile_SharedStoreOp : GretaTile_Op<"shared_store", [MemoryEffects<[MemWr
 
 def GretaTile_BarrierOp : GretaTile_Op<"barrier"> {
   let summary = "All lanes of the workgroup meet; shared memory written before is visible after";
-  let assemblyFormat = "attr-dict";
+  let description = [{
+    With `in_flight` that holds for loads straight to shared memory as well, but for the last so many of each lane: `greta_tile.barrier in_flight 8`.
+  }];
+  let arguments = (ins OptionalAttr<ConfinedAttr<I32Attr, [IntNonNegative]>>:$in_flight);
+  let builders = [OpBuilder<(ins)>];
+  let assemblyFormat = "(`in_flight` $in_flight^)? attr-dict";
 }
 
 def GretaTile_ShuffleXorOp : GretaTile_Op<"shuffle_xor", [Pure, SameOperandsAndResultType]> {
@@ -419,7 +449,8 @@ def GretaTile_ShuffleOp : GretaTile_Op<"shuffle", [Pure, TypesMatchWith<"result 
 
 def GretaTile_ScheduleKind : I32EnumAttr<"ScheduleKind", "what a scheduler may order", [
     I32EnumAttrCase<"Mma", 0, "mma">, I32EnumAttrCase<"SharedLoad", 1, "shared_load">,
-    I32EnumAttrCase<"SharedStore", 2, "shared_store">, I32EnumAttrCase<"Load", 3, "load">]> {
+    I32EnumAttrCase<"SharedStore", 2, "shared_store">, I32EnumAttrCase<"Load", 3, "load">,
+    I32EnumAttrCase<"Compute", 4, "compute">]> {
   let cppNamespace = "::greta::tile";
 }
 

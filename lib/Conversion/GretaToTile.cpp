@@ -148,6 +148,8 @@ DictionaryAttr KernelConverter::launchConfig() {
     if (space.pipeline) {
       set("stages", space.pipeline.getStages());
       set("slice", space.pipeline.getSlice());
+      if (space.pipeline.getDirect())
+        set("direct", space.pipeline.getDirect());
     }
     if (space.group > 1)
       set("group", space.group);

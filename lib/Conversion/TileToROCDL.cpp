@@ -220,6 +220,8 @@ private:
     kernel.getBody().walk([&](Operation *op) {
       if (auto load = dyn_cast<tile::PtrLoadOp>(op))
         mark(load.getBase(), reads);
+      else if (auto load = dyn_cast<tile::PtrLoadSharedOp>(op))
+        mark(load.getBase(), reads);
       else if (auto store = dyn_cast<tile::PtrStoreOp>(op))
         mark(store.getBase(), writes);
     });
@@ -273,14 +275,14 @@ struct GretaTileToROCDL
 
 /// The ptr_add of a load's base if its bytes stay below 2^31: it adds the
 /// loop's counter, up to `bound`, times a constant.
-static tile::PtrAddOp scalarStep(scf::ForOp loop, tile::PtrLoadOp load) {
-  auto step = load.getBase().getDefiningOp<tile::PtrAddOp>();
+static tile::PtrAddOp scalarStep(scf::ForOp loop,
+                                 TypedValue<tile::PtrType> base) {
+  auto step = base.getDefiningOp<tile::PtrAddOp>();
   if (!step || loop.isDefinedOutsideOfLoop(step.getOffset()))
     return {};
   std::optional<int64_t> bound = getConstantIntValue(loop.getUpperBound());
   Value offset = step.getOffset();
-  int64_t factor =
-      load.getBase().getType().getElementType().getIntOrFloatBitWidth() / 8;
+  int64_t factor = base.getType().getElementType().getIntOrFloatBitWidth() / 8;
   if (auto product = offset.getDefiningOp<arith::MulIOp>()) {
     std::optional<int64_t> constant = getConstantIntValue(product.getRhs());
     if (!constant || *constant < 0 || *constant > INT32_MAX)
@@ -323,9 +325,22 @@ static LogicalResult convertKernel(tile::FuncOp kernel, const TargetRow &row) {
     if (!loop->hasAttr(tile::rolledName))
       return;
     loop->setAttr("llvm.loop_annotation", annotation);
-    loop.walk([&](tile::PtrLoadOp load) {
-      info.inPipeline[load] = scalarStep(loop, load);
+    loop.walk([&](Operation *op) {
+      if (auto load = dyn_cast<tile::PtrLoadOp>(op))
+        info.inPipeline[op] = scalarStep(loop, load.getBase());
+      else if (auto load = dyn_cast<tile::PtrLoadSharedOp>(op))
+        info.inPipeline[op] = scalarStep(loop, load.getBase());
     });
+  });
+  kernel.walk([&](tile::PtrLoadSharedOp) {
+    auto domain = LLVM::AliasScopeDomainAttr::get(
+        context, builder.getStringAttr("shared memory"));
+    auto scope = [&](StringRef name) {
+      return LLVM::AliasScopeAttr::get(domain, builder.getStringAttr(name));
+    };
+    info.direct = scope("direct");
+    info.indirect = scope("others");
+    return WalkResult::interrupt();
   });
   // Any format that is one (7, 4); RDNA: bit 24 is one, no bounds (2 << 28).
   info.bufferFlags = 7 << 12 | 4 << 15;
@@ -335,6 +350,7 @@ static LogicalResult convertKernel(tile::FuncOp kernel, const TargetRow &row) {
   RewritePatternSet patterns(context);
   patterns.add<FuncLowering>(converter, row.name);
   populateLanePatterns(converter, patterns, info);
+  populateLoadPatterns(converter, patterns, info);
   populateShufflePatterns(converter, patterns,
                           {row.waveSize, row.hasFeature("row_xmask"),
                            row.hasFeature("permlane32_swap")});

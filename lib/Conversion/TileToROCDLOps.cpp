@@ -12,13 +12,15 @@
 // immediate. The multiplication carries nuw, without which the constant part
 // could not be moved out of the zero extension.
 //
-// In a pipelined loop LLVM would hoist the zero extension and be left with
-// 64-bit vector additions. There loads are buffer loads: a descriptor of the
-// base, which scalar instructions make, and the 32-bit offset.
+// In pipelined loops loads take other forms: TileToROCDLBuffer.cpp.
 //
 // Barriers. Only shared memory is ordered (the memory model annotation
 // "amdgpu-synchronize-as:local"), so loads from global memory stay in flight
-// across a barrier.
+// across a barrier. LLVM would have a release by the workgroup and reads of
+// shared memory wait for all loads straight to it. A barrier that leaves some
+// in flight waits with an s_waitcnt of its own, and between releases by the
+// wave, which cost nothing; and these loads are no alias (Kernel::direct) of
+// what is read.
 //
 //===----------------------------------------------------------------------===//
 
@@ -32,11 +34,35 @@ using namespace mlir;
 using namespace greta;
 using namespace greta::rocdl;
 
-namespace {
-
-Value constantI32(OpBuilder &builder, Location loc, int32_t value) {
+Value greta::rocdl::constantI32(OpBuilder &builder, Location loc,
+                                int32_t value) {
   return LLVM::ConstantOp::create(builder, loc, builder.getI32Type(), value);
 }
+
+Value greta::rocdl::laneAddress(OpBuilder &builder, Location loc, Value base,
+                                Value offset, Type element) {
+  unsigned bytes = element.getIntOrFloatBitWidth() / 8;
+  if (bytes > 1)
+    offset = LLVM::ShlOp::create(
+        builder, loc, offset, constantI32(builder, loc, llvm::Log2_32(bytes)),
+        LLVM::IntegerOverflowFlags::nuw);
+  Value wide = LLVM::ZExtOp::create(builder, loc, builder.getI64Type(), offset);
+  return LLVM::GEPOp::create(
+      builder, loc, base.getType(), builder.getI8Type(), base, wide,
+      LLVM::GEPNoWrapFlags::inbounds | LLVM::GEPNoWrapFlags::nuw);
+}
+
+Value greta::rocdl::sharedAddress(OpBuilder &builder, Location loc, Value array,
+                                  Value index, tile::SharedType type) {
+  Type storage =
+      LLVM::LLVMArrayType::get(type.getElementType(), type.getSize());
+  return LLVM::GEPOp::create(builder, loc, array.getType(), storage, array,
+                             ArrayRef<LLVM::GEPArg>{0, index},
+                             LLVM::GEPNoWrapFlags::inbounds |
+                                 LLVM::GEPNoWrapFlags::nuw);
+}
+
+namespace {
 
 /// Index of the lane in the workgroup; workgroups have one axis.
 Value threadId(OpBuilder &builder, Location loc, int32_t block) {
@@ -63,13 +89,6 @@ struct ProgramIdLowering : ConvertOpToLLVMPattern<tile::ProgramIdOp> {
       return success();
     }
   }
-};
-
-/// A pattern that needs to know the kernel's workgroup.
-template <typename OpT> struct KernelPattern : ConvertOpToLLVMPattern<OpT> {
-  KernelPattern(const LLVMTypeConverter &converter, const Kernel &kernel)
-      : ConvertOpToLLVMPattern<OpT>(converter), kernel(kernel) {}
-  const Kernel &kernel;
 };
 
 struct LaneIdLowering : KernelPattern<tile::LaneIdOp> {
@@ -122,89 +141,6 @@ struct PtrAddLowering : ConvertOpToLLVMPattern<tile::PtrAddOp> {
   }
 };
 
-/// Address of the element at `offset` from a uniform base.
-Value laneAddress(OpBuilder &builder, Location loc, Value base, Value offset,
-                  Type element) {
-  unsigned bytes = element.getIntOrFloatBitWidth() / 8;
-  if (bytes > 1)
-    offset = LLVM::ShlOp::create(
-        builder, loc, offset, constantI32(builder, loc, llvm::Log2_32(bytes)),
-        LLVM::IntegerOverflowFlags::nuw);
-  Value wide = LLVM::ZExtOp::create(builder, loc, builder.getI64Type(), offset);
-  return LLVM::GEPOp::create(
-      builder, loc, base.getType(), builder.getI8Type(), base, wide,
-      LLVM::GEPNoWrapFlags::inbounds | LLVM::GEPNoWrapFlags::nuw);
-}
-
-struct PtrLoadLowering : KernelPattern<tile::PtrLoadOp> {
-  using KernelPattern::KernelPattern;
-
-  /// The load as a buffer load; null where its type is none of theirs.
-  Value bufferLoad(tile::PtrLoadOp op, OpAdaptor adaptor, tile::PtrAddOp step,
-                   ConversionPatternRewriter &builder) const {
-    Location loc = op.getLoc();
-    Type type = op.getResult().getType();
-    auto vector = dyn_cast<VectorType>(type);
-    unsigned elementBits = getElementTypeOrSelf(type).getIntOrFloatBitWidth();
-    unsigned bits = elementBits * (vector ? vector.getNumElements() : 1);
-    if (bits > 128 || !llvm::isPowerOf2_32(bits) || bits < 8 ||
-        op.getAlign() * 8 < std::min(bits, 32u))
-      return {};
-    Type word = builder.getIntegerType(std::min(bits, 32u));
-    Type loaded = bits > 32 ? Type(VectorType::get(bits / 32, word)) : word;
-    auto i64 = [&](int64_t value) {
-      return LLVM::ConstantOp::create(builder, loc, builder.getI64Type(),
-                                      value);
-    };
-    Value base = adaptor.getBase(), none = constantI32(builder, loc, 0);
-    Value scalarOffset = none;
-    if (step) {
-      base = builder.getRemappedValue(step.getBase());
-      scalarOffset =
-          LLVM::TruncOp::create(builder, loc, builder.getI32Type(),
-                                builder.getRemappedValue(step.getOffset()));
-      scalarOffset =
-          LLVM::MulOp::create(builder, loc, scalarOffset,
-                              constantI32(builder, loc, elementBits / 8));
-    }
-    Value stride = LLVM::ConstantOp::create(builder, loc, builder.getI16Type(),
-                                            int16_t(0));
-    Value buffer = ROCDL::MakeBufferRsrcOp::create(
-        builder, loc,
-        LLVM::LLVMPointerType::get(builder.getContext(), bufferSpace), base,
-        stride, i64(0xffffffff), constantI32(builder, loc, kernel.bufferFlags));
-    Value offset = adaptor.getOffset();
-    if (elementBits > 8)
-      offset = LLVM::ShlOp::create(
-          builder, loc, offset,
-          constantI32(builder, loc, llvm::Log2_32(elementBits / 8)),
-          LLVM::IntegerOverflowFlags::nuw);
-    Value value = ROCDL::RawPtrBufferLoadOp::create(
-        builder, loc, loaded, buffer, offset, scalarOffset, none, ArrayAttr(),
-        ArrayAttr(), ArrayAttr());
-    return loaded == type
-               ? value
-               : LLVM::BitcastOp::create(builder, loc, type, value).getResult();
-  }
-
-  LogicalResult
-  matchAndRewrite(tile::PtrLoadOp op, OpAdaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    if (auto known = kernel.inPipeline.find(op);
-        known != kernel.inPipeline.end())
-      if (Value value = bufferLoad(op, adaptor, known->second, rewriter)) {
-        rewriter.replaceOp(op, value);
-        return success();
-      }
-    Value address = laneAddress(rewriter, op.getLoc(), adaptor.getBase(),
-                                adaptor.getOffset(),
-                                op.getBase().getType().getElementType());
-    rewriter.replaceOpWithNewOp<LLVM::LoadOp>(op, op.getResult().getType(),
-                                              address, op.getAlign());
-    return success();
-  }
-};
-
 struct PtrStoreLowering : ConvertOpToLLVMPattern<tile::PtrStoreOp> {
   using ConvertOpToLLVMPattern::ConvertOpToLLVMPattern;
   LogicalResult
@@ -229,37 +165,31 @@ struct SharedAllocLowering : KernelPattern<tile::SharedAllocOp> {
   }
 };
 
-Value sharedAddress(OpBuilder &builder, Location loc, Value array, Value index,
-                    tile::SharedType type) {
-  Type storage =
-      LLVM::LLVMArrayType::get(type.getElementType(), type.getSize());
-  return LLVM::GEPOp::create(builder, loc, array.getType(), storage, array,
-                             ArrayRef<LLVM::GEPArg>{0, index},
-                             LLVM::GEPNoWrapFlags::inbounds |
-                                 LLVM::GEPNoWrapFlags::nuw);
-}
-
-struct SharedLoadLowering : ConvertOpToLLVMPattern<tile::SharedLoadOp> {
-  using ConvertOpToLLVMPattern::ConvertOpToLLVMPattern;
+struct SharedLoadLowering : KernelPattern<tile::SharedLoadOp> {
+  using KernelPattern::KernelPattern;
   LogicalResult
   matchAndRewrite(tile::SharedLoadOp op, OpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
     Value address = sharedAddress(rewriter, op.getLoc(), adaptor.getArray(),
                                   adaptor.getIndex(), op.getArray().getType());
-    rewriter.replaceOpWithNewOp<LLVM::LoadOp>(op, op.getResult().getType(),
-                                              address);
+    auto load = LLVM::LoadOp::create(rewriter, op.getLoc(),
+                                     op.getResult().getType(), address);
+    kernel.setUndirect(load);
+    rewriter.replaceOp(op, load);
     return success();
   }
 };
 
-struct SharedStoreLowering : ConvertOpToLLVMPattern<tile::SharedStoreOp> {
-  using ConvertOpToLLVMPattern::ConvertOpToLLVMPattern;
+struct SharedStoreLowering : KernelPattern<tile::SharedStoreOp> {
+  using KernelPattern::KernelPattern;
   LogicalResult
   matchAndRewrite(tile::SharedStoreOp op, OpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
     Value address = sharedAddress(rewriter, op.getLoc(), adaptor.getArray(),
                                   adaptor.getIndex(), op.getArray().getType());
-    rewriter.replaceOpWithNewOp<LLVM::StoreOp>(op, adaptor.getValue(), address);
+    kernel.setUndirect(LLVM::StoreOp::create(rewriter, op.getLoc(),
+                                             adaptor.getValue(), address));
+    rewriter.eraseOp(op);
     return success();
   }
 };
@@ -272,13 +202,20 @@ struct BarrierLowering : ConvertOpToLLVMPattern<tile::BarrierOp> {
     Location loc = op.getLoc();
     Attribute localOnly = LLVM::MMRATagAttr::get(
         rewriter.getContext(), "amdgpu-synchronize-as", "local");
+    std::optional<uint32_t> inFlight = op.getInFlight();
     auto fence = [&](LLVM::AtomicOrdering ordering) {
-      auto fenceOp =
-          LLVM::FenceOp::create(rewriter, loc, ordering, "workgroup");
+      auto fenceOp = LLVM::FenceOp::create(
+          rewriter, loc, ordering, inFlight ? "wavefront" : "workgroup");
       fenceOp->setDiscardableAttr(LLVM::LLVMDialect::getMmraAttrName(),
                                   localOnly);
     };
     fence(LLVM::AtomicOrdering::release);
+    if (inFlight) {
+      // gfx9: vmcnt in bits 3:0 and 15:14, lgkmcnt in 11:8.
+      uint32_t count = std::min<uint32_t>(*inFlight, 63);
+      ROCDL::SWaitcntOp::create(rewriter, loc,
+                                0x70 | (count & 15) | (count >> 4) << 14);
+    }
     ROCDL::SBarrierOp::create(rewriter, loc);
     fence(LLVM::AtomicOrdering::acquire);
     rewriter.eraseOp(op);
@@ -305,6 +242,8 @@ struct ScheduleGroupLowering : ConvertOpToLLVMPattern<tile::ScheduleGroupOp> {
         return 0x200;
       case tile::ScheduleKind::Load:
         return 0x20;
+      case tile::ScheduleKind::Compute:
+        return 0x2;
       }
       llvm_unreachable("a kind without a mask");
     };
@@ -486,8 +425,8 @@ void greta::rocdl::populateLanePatterns(const LLVMTypeConverter &converter,
                                         const Kernel &kernel) {
   patterns.add<DotPackedLowering, DequantWordLowering, MmaLowering,
                ProgramIdLowering, PtrAddLowering, PtrStoreLowering,
-               ScheduleGroupLowering, SharedLoadLowering, SharedStoreLowering,
-               BarrierLowering, ReturnLowering>(converter);
+               ScheduleGroupLowering, BarrierLowering, ReturnLowering>(
+      converter);
   patterns.add<LaneIdLowering, WaveIdLowering, SharedAllocLowering,
-               PtrLoadLowering>(converter, kernel);
+               SharedLoadLowering, SharedStoreLowering>(converter, kernel);
 }

@@ -144,10 +144,10 @@ static llvm::SmallVector<SharedPlacement> candidates(const Layout &src,
   return all;
 }
 
-llvm::FailureOr<SharedPlacement>
-greta::chooseSharedPlacement(const Layout &src, const Layout &dst,
-                             unsigned elementBytes, int64_t maxBytes,
-                             std::string &error, unsigned banks) {
+llvm::FailureOr<SharedPlacement> greta::chooseSharedPlacement(
+    const Layout &src, const Layout &dst, unsigned elementBytes,
+    int64_t maxBytes, std::string &error, unsigned banks,
+    llvm::function_ref<bool(const SharedPlacement &)> allowed) {
   struct Choice {
     SharedPlacement placement;
     int64_t cycles, bytes;
@@ -156,6 +156,8 @@ greta::chooseSharedPlacement(const Layout &src, const Layout &dst,
   int64_t smallest = INT64_MAX;
   for (const SharedPlacement &placement :
        candidates(src, dst, elementBytes, banks)) {
+    if (allowed && !allowed(placement))
+      continue;
     int64_t bytes = placement.sizeInBytes();
     smallest = std::min(smallest, bytes);
     if (bytes > maxBytes)
@@ -178,6 +180,11 @@ greta::chooseSharedPlacement(const Layout &src, const Layout &dst,
                      std::make_pair(best->cycles, best->bytes))
       best = Choice{placement, cycles, bytes};
   }
+  if (!best && smallest == INT64_MAX) {
+    error = "no swizzle of the block suits those who fill it; use a block "
+            "whose rows are a power of two";
+    return llvm::failure();
+  }
   if (!best) {
     error = "changing the layout through shared memory needs " +
             std::to_string(smallest) + " bytes of it, the limit is " +
@@ -185,4 +192,39 @@ greta::chooseSharedPlacement(const Layout &src, const Layout &dst,
     return llvm::failure();
   }
   return best->placement;
+}
+
+std::optional<Layout> greta::fillingLayout(const SharedPlacement &placement,
+                                           unsigned perThread, unsigned lanes,
+                                           unsigned waves) {
+  if (placement.shape.size() != 2)
+    return std::nullopt;
+  unsigned column = placement.rowDim, row = 1 - column;
+  int64_t length = placement.shape[column], rows = placement.shape[row];
+  int64_t turn = int64_t(perThread) * lanes * waves;
+  int64_t period =
+      placement.phases == 1 ? 1 : placement.phases * placement.rowsPerPhase;
+  if (placement.rowStride != length || !llvm::isPowerOf2_64(length) ||
+      (period > 1 && placement.vector % perThread) ||
+      turn % (length * period) || rows * length % turn)
+    return std::nullopt;
+  // Rows and columns are bits of the place, and so are the phases.
+  auto basesFrom = [&](int64_t begin, int64_t end) {
+    Bases bases;
+    for (int64_t place = begin; place < end; place *= 2) {
+      Basis basis(2, 0);
+      int64_t at = place / length;
+      basis[row] = int32_t(at);
+      basis[column] = int32_t(at ? at / placement.rowsPerPhase %
+                                       placement.phases * placement.vector
+                                 : place);
+      bases.push_back(basis);
+    }
+    return bases;
+  };
+  Basis rep(2, 1);
+  rep[row] = int32_t(rows * length / turn);
+  int64_t wave = int64_t(perThread) * lanes;
+  return Layout(basesFrom(1, perThread), basesFrom(perThread, wave),
+                basesFrom(wave, turn), rep);
 }

@@ -133,7 +133,8 @@ void Checker::global(Wave &w, const Inst &i, unsigned lane, uint64_t address,
 }
 
 /// Data of direct-to-LDS loads is there when the wave that loads it has waited
-/// for vmcnt; a barrier alone does not do.
+/// for vmcnt, for others when it has done so before the barrier that they know
+/// of; a barrier alone does not do.
 void Checker::State::delivered(Wave &w, const Inst &i, unsigned lane,
                                uint32_t address, unsigned bytes, Access kind) {
   bool load = isDirectToLds(i);
@@ -147,8 +148,17 @@ void Checker::State::delivered(Wave &w, const Inst &i, unsigned lane,
       // The load is counted after its execution.
       d.wave = uint8_t(w.id + 1);
       d.sequence = waves[w.id].issued[CountLoad] + 1;
-    } else if (d.wave && d.sequence > waves[d.wave - 1u].done[CountLoad] &&
-               group.waves[d.wave - 1u].state != RunState::Done) {
+      continue;
+    }
+    if (!d.wave)
+      continue;
+    const WaveState &loader = waves[d.wave - 1u];
+    uint32_t known = waves[w.id].clock[d.wave - 1u];
+    uint32_t back = d.wave == w.id + 1 ? loader.done[CountLoad]
+                    : known < loader.backAtBarrier.size()
+                        ? loader.backAtBarrier[known]
+                        : 0;
+    if (d.sequence > back && group.waves[d.wave - 1u].state != RunState::Done) {
       return w.fault(i,
                      Twine("LDS address ") + Twine(4 * k) + " is " +
                          (kind == Access::Read ? "read" : "written") +
@@ -182,6 +192,8 @@ void Checker::signal(Wave &w, const Inst &i) {
   WaveState &ws = s.waves[w.id];
   for (size_t k = 0; k < ws.clock.size(); ++k)
     s.barrierClock[k] = std::max(s.barrierClock[k], ws.clock[k]);
+  ws.backAtBarrier.resize(ws.clock[w.id] + 1);
+  ws.backAtBarrier.back() = ws.done[CountLoad];
   ++ws.clock[w.id];
   // Lanes, like waves, that have ended do not count. One that is off now and
   // runs later has missed the barrier.

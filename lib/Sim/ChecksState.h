@@ -58,6 +58,8 @@ struct WaveState {
   uint64_t missedBarrier = 0; ///< lanes that were off at the latest barrier
   uint32_t barrierAddress = 0;
   std::vector<uint32_t> clock; ///< vector clock over the waves
+  /// Loads known to be back when the wave came to a barrier, by its own clock.
+  std::vector<uint32_t> backAtBarrier;
   // Hazards. Wait states are counted from 1.
   std::vector<RowHazard> rows;
   std::array<uint64_t, slot::VCC + 2> sgprWrite; ///< by VALU

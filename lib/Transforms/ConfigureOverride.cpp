@@ -25,7 +25,7 @@ static bool isKnown(NamedAttribute entry) {
     auto array = dyn_cast<ArrayAttr>(entry.getValue());
     return array && llvm::all_of(array, isNumber);
   }
-  if (entry.getName() == "opaque")
+  if (llvm::is_contained({"opaque", "direct"}, entry.getName()))
     return isa<UnitAttr>(entry.getValue());
   return llvm::is_contained({"waves", "stages", "slice", "group", "split"},
                             entry.getName()) &&
@@ -134,7 +134,7 @@ greta::applyConfig(Tile &tile, DictionaryAttr config,
   if (!llvm::all_of(config, isKnown))
     return "that is not made of 'tile' and 'instruction', arrays of integers, "
            "'waves', 'stages', 'slice', 'group' and 'split', integers below "
-           "2^31, and 'opaque'";
+           "2^31, 'opaque' and 'direct'";
   if (config.contains("tile")) {
     auto sizes = tileOf(config);
     if (!sizes)
@@ -155,6 +155,7 @@ greta::applyConfig(Tile &tile, DictionaryAttr config,
   tile.opaque = config.contains("opaque");
   if (tile.opaque && tile.instruction->name != "coopmat")
     return "with 'opaque', which cooperative matrices may be";
+  tile.direct = config.contains("direct");
   take(config, "waves", tile.waves);
   take(config, "stages", tile.stages);
   take(config, "slice", tile.slice);
@@ -163,8 +164,8 @@ greta::applyConfig(Tile &tile, DictionaryAttr config,
   if (std::optional<std::string> why = whyNotSplit(tile.split))
     return why;
   if (!llvm::isPowerOf2_64(std::max<int64_t>(tile.waves, 0)) ||
-      tile.stages < 1 || tile.stages > 2 || tile.group < 1)
-    return "whose waves are no power of two, stages not 1 or 2, or group not "
+      tile.stages < 1 || tile.stages > 3 || tile.group < 1)
+    return "whose waves are no power of two, stages not 1 to 3, or group not "
            "positive";
   return std::nullopt;
 }
@@ -183,6 +184,8 @@ llvm::json::Object greta::configOf(const Tile &tile) {
     config["split"] = tile.split;
   if (tile.opaque)
     config["opaque"] = true;
+  if (tile.direct)
+    config["direct"] = true;
   return config;
 }
 

@@ -294,7 +294,23 @@ Problem greta::problemOf(const Space &space) {
     problem.loaded[number] =
         loadedBits(operand, cast<RankedTensorType>(operand.getType()));
   }
+  problem.stored = llvm::all_of(space.products(), [](MatmulOp product) {
+    return isa<BlockArgument>(product.getA()) &&
+           isa<BlockArgument>(product.getB());
+  });
   return problem;
+}
+
+/// Where operands are computed, the instructions of a wave that are issued
+/// under one of its products, one in four cycles on CDNA. RDNA issues both
+/// alike.
+static int64_t hiddenBy(const Problem &problem, const Tile &tile,
+                        const Limits &limits) {
+  constexpr int64_t issue = 4;
+  bool isHidden = limits.row.isHip() && limits.wave == 64 && tile.stages > 1 &&
+                  !problem.stored;
+  return isHidden ? std::max<int64_t>(tile.instruction->cycles / issue, 1) - 1
+                  : 0;
 }
 
 FailureOr<Choice> greta::chooseProduct(const Space &space, const Limits &limits,
@@ -349,8 +365,11 @@ FailureOr<Choice> greta::chooseProduct(const Space &space, const Limits &limits,
   choice.split =
       partsOf(llvm::divideCeil(problem.k, (*tile)->k), (*tile)->split);
   choice.space.chiplets = limits.row.xcds;
+  int64_t direct =
+      (*tile)->direct ? TileModel(problem, limits).directBytes() : 0;
   choice.space.pipeline =
-      tile::PipelineAttr::get(context, (*tile)->stages, (*tile)->slice);
+      tile::PipelineAttr::get(context, (*tile)->stages, (*tile)->slice, direct,
+                              hiddenBy(problem, **tile, limits));
   choice.space.matrix = matrixOf(context, **tile, limits);
   return withHeads(choice);
 }

@@ -18,6 +18,12 @@
 //         barrier is enough; it stands before the products of the block's last
 //         slice, and each slice's operands are read under the products of the
 //         slice before
+//   three the same, one block further ahead
+//
+// With two and more, blocks that nothing prepares may go straight to shared
+// memory: each is loaded into the stage of the block that the barrier has
+// ended, as many blocks ahead as there are stages. The barrier waits for the
+// next block's loads and leaves the later ones in flight.
 //
 //===----------------------------------------------------------------------===//
 
@@ -52,6 +58,7 @@ struct Operand {
   RankedTensorType stored;
   unsigned kDim;
   Value local;
+  bool isLate = false; // is stored under the last slice before the barrier
 };
 
 class LoopPipeliner {
@@ -67,7 +74,17 @@ private:
   /// `sums` are those of the blocks before, and become this one's.
   SmallVector<Value> emitPrepared(Value k, ValueRange loaded,
                                   SmallVectorImpl<Value> &sums);
-  void emitStores(ValueRange prepared, Value stage);
+  /// Of all operands, or of those that are stored late, or of the others.
+  void emitStores(ValueRange prepared, Value stage,
+                  std::optional<bool> late = std::nullopt);
+  void emitSchedule(bool hides);
+  /// Loads straight to shared memory.
+  void emitDirect(Value k, Value stage);
+  /// All lanes meet; of direct loads, the last `blocks` blocks' may be under
+  /// way.
+  void emitBarrier(int64_t blocks);
+  /// The stage `distance` after another.
+  Value advanced(Value stage, int64_t distance);
   /// The part [at, at + extent) along K of an operand, or of all.
   Value emitRead(const Operand &operand, Value stage, Value at, int64_t extent);
   SmallVector<Value> emitReads(Value stage, Value at, int64_t extent);
@@ -78,14 +95,14 @@ private:
     return matrix && matrix.isCooperative();
   }
   SmallVector<Value> emitSingle();
-  /// What passes from block to block with two stages.
+  /// What passes from block to block with several stages.
   struct Flow {
     SmallVector<Value> sums, loaded, parts;
-    /// Of what was prepared: one block ahead, and without that.
+    /// Of what was prepared: of each block ahead, and without those.
     SmallVector<Value> ahead, prepared;
   };
   Flow emitStep(Value k, Value stage, Flow flow);
-  SmallVector<Value> emitDouble();
+  SmallVector<Value> emitStaged();
   Value i32(int64_t value) {
     return arith::ConstantIntOp::create(b, value, 32);
   }
@@ -100,7 +117,8 @@ private:
   SmallVector<LoadOp> loads;
   SmallVector<Operation *> prepare; // in order, scalars included
   int64_t depth = 0;
-  Value last; // where the last block begins
+  int64_t directLoads = 0; // of a lane for one block
+  Value last;              // where the last block begins
 };
 
 } // namespace
@@ -172,6 +190,15 @@ LogicalResult LoopPipeliner::analyze() {
             toLayout(getLayoutOf(operand.type)).tile()[operand.kDim] ||
         depth % attr.getSlice())
       return fail(loop, "its slices are not whole tiles of its operands");
+  for (Operand &operand : operands) {
+    auto load = operand.source.getDefiningOp<LoadOp>();
+    bool isLoaded = load && load->getBlock() == body;
+    if (attr.getDirect() &&
+        (!isLoaded || load.getOther() || load.getDivisors()))
+      return fail(loop,
+                  "loads directly what is not an operand as it is stored");
+    operand.isLate = attr.getHidden() && attr.getSlice() < depth && !isLoaded;
+  }
   auto step = getConstantIntValue(loop.getStep());
   auto start = getConstantIntValue(loop.getLowerBound());
   if (dots.empty() || !step || *step != depth || !start || *start != 0)
@@ -190,6 +217,7 @@ static Layout registersAlong(const Layout &layout, unsigned dim) {
 
 /// Chooses where the operands lie and allocates them.
 LogicalResult LoopPipeliner::placeOperands() {
+  auto kernel = loop->getParentOfType<FuncOp>();
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(loop->getBlock());
   for (Operand &operand : operands) {
@@ -211,10 +239,24 @@ LogicalResult LoopPipeliner::placeOperands() {
       // The tile was chosen for blocks without padding.
       std::string error;
       int64_t elements = type.getNumElements();
-      FailureOr<SharedPlacement> chosen =
-          chooseSharedPlacement(from, to, bytes, elements * bytes, error);
+      auto filling = [&](const SharedPlacement &placement) {
+        return placement.rowDim == operand.kDim
+                   ? fillingLayout(placement, attr.getDirect() / bytes,
+                                   kernel.getWaveSize(), kernel.getNumWaves())
+                   : std::nullopt;
+      };
+      FailureOr<SharedPlacement> chosen = chooseSharedPlacement(
+          from, to, bytes, elements * bytes, error, /*banks=*/32,
+          [&](const SharedPlacement &placement) {
+            return !attr.getDirect() || filling(placement);
+          });
       if (failed(chosen))
         return loop.emitOpError("has no place for an operand: ") << error;
+      if (attr.getDirect()) {
+        Layout layout = *filling(*chosen);
+        operand.stored = type.cloneWithEncoding(toAttr(b.getContext(), layout));
+        directLoads += layout.numRegisters() / layout.tileRegisters();
+      }
       placement = PlacementAttr::get(b.getContext(), chosen->rowDim,
                                      chosen->rowStride, chosen->vector,
                                      chosen->rowsPerPhase, chosen->phases);
@@ -273,9 +315,51 @@ SmallVector<Value> LoopPipeliner::emitPrepared(Value k, ValueRange loaded,
   return prepared;
 }
 
-void LoopPipeliner::emitStores(ValueRange prepared, Value stage) {
+void LoopPipeliner::emitStores(ValueRange prepared, Value stage,
+                               std::optional<bool> late) {
   for (auto [operand, value] : llvm::zip(operands, prepared))
-    LocalStoreOp::create(b, value, operand.local, stage);
+    if (operand.isLate == late.value_or(operand.isLate))
+      LocalStoreOp::create(b, value, operand.local, stage);
+}
+
+void LoopPipeliner::emitDirect(Value k, Value stage) {
+  IRMapping mapping;
+  mapping.map(loop.getInductionVar(), k);
+  for (Operation *op : prepare)
+    b.clone(*op, mapping);
+  for (const Operand &operand : operands) {
+    Operation *load = b.clone(*operand.source.getDefiningOp(), mapping);
+    load->getResult(0).setType(operand.stored);
+    LocalStoreOp::create(b, load->getResult(0), operand.local, stage,
+                         /*direct=*/true);
+  }
+}
+
+/// Before the barrier products hide the work on the next block.
+void LoopPipeliner::emitSchedule(bool hides) {
+  auto schedule = ScheduleOp::create(b);
+  if (hides && attr.getHidden())
+    schedule.setCompute(attr.getHidden());
+}
+
+void LoopPipeliner::emitBarrier(int64_t blocks) {
+  auto barrier = BarrierOp::create(b);
+  if (attr.getDirect())
+    barrier.setInFlight(blocks * directLoads);
+}
+
+Value LoopPipeliner::advanced(Value stage, int64_t distance) {
+  int64_t stages = attr.getStages();
+  if (std::optional<int64_t> known = getConstantIntValue(stage))
+    return i32((*known + distance) % stages);
+  if (stages == 2)
+    return arith::SubIOp::create(b, i32(1), stage);
+  // Adds, or takes off, whatever the sum is.
+  Value more = arith::AddIOp::create(b, stage, i32(distance));
+  Value less = arith::AddIOp::create(b, stage, i32(distance - stages));
+  Value fits =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::slt, more, i32(stages));
+  return arith::SelectOp::create(b, fits, more, less);
 }
 
 Value LoopPipeliner::emitRead(const Operand &operand, Value stage, Value at,
@@ -362,21 +446,37 @@ SmallVector<Value> LoopPipeliner::emitSingle() {
 }
 
 LoopPipeliner::Flow LoopPipeliner::emitStep(Value k, Value stage, Flow flow) {
-  Value next = arith::SubIOp::create(b, i32(1), stage);
-  Value ahead = clamped(arith::AddIOp::create(b, k, loop.getStep()));
-  Value further = clamped(arith::AddIOp::create(b, k, i32(2 * depth)));
-  int64_t slice = attr.getSlice();
-  auto passOn = [&] {
-    flow.prepared = flow.ahead;
-    emitStores(emitPrepared(ahead, flow.loaded, flow.ahead), next);
+  int64_t slice = attr.getSlice(), stages = attr.getStages();
+  bool direct = attr.getDirect();
+  Value next = advanced(stage, 1);
+  auto after = [&](int64_t blocks) {
+    return clamped(arith::AddIOp::create(b, k, i32(blocks * depth)));
+  };
+  Value ahead = direct ? Value() : after(stages - 1), further = after(stages);
+  // Without direct loads the block in registers goes to the stage that the last
+  // barrier has freed.
+  Value freed = advanced(stage, stages - 1);
+  SmallVector<Value> prepared;
+  auto fill = [&] {
+    if (direct)
+      return;
+    unsigned numSums = contracts.size();
+    SmallVector<Value> sums(ArrayRef(flow.ahead).take_back(numSums));
+    prepared = emitPrepared(ahead, flow.loaded, sums);
+    flow.prepared.assign(flow.ahead.begin(), flow.ahead.begin() + numSums);
+    flow.ahead.erase(flow.ahead.begin(), flow.ahead.begin() + numSums);
+    llvm::append_range(flow.ahead, sums);
+    emitStores(prepared, freed, /*late=*/false);
     flow.loaded = emitLoads(further);
   };
   for (int64_t at = 0; at + slice < depth; at += slice) {
     SmallVector<Value> following = emitReads(stage, i32(at + slice), slice);
     flow.sums = emitDots(flow.parts, flow.sums);
     if (at == 0)
-      passOn();
-    ScheduleOp::create(b);
+      fill();
+    if (at + 2 * slice == depth && !direct)
+      emitStores(prepared, freed, /*late=*/true);
+    emitSchedule(/*hides=*/true);
     flow.parts = following;
   }
   if (slice == depth) {
@@ -386,68 +486,89 @@ LoopPipeliner::Flow LoopPipeliner::emitStep(Value k, Value stage, Flow flow) {
     for (int64_t at = 0; at < depth; at += tile) {
       flow.parts = emitReads(stage, i32(at), tile);
       if (at == 0)
-        passOn();
+        fill();
       flow.sums = emitDots(flow.parts, flow.sums);
-      ScheduleOp::create(b);
+      emitSchedule(/*hides=*/true);
     }
-    BarrierOp::create(b);
-    return flow;
   }
-  BarrierOp::create(b);
-  SmallVector<Value> following = emitReads(next, i32(0), slice);
+  emitBarrier(stages - 2);
+  SmallVector<Value> following;
+  if (slice < depth)
+    following = emitReads(next, i32(0), slice);
+  if (direct)
+    emitDirect(further, stage);
+  if (slice == depth)
+    return flow;
   flow.sums = emitDots(flow.parts, flow.sums);
-  ScheduleOp::create(b);
+  emitSchedule(/*hides=*/false);
   flow.parts = following;
   return flow;
 }
 
-SmallVector<Value> LoopPipeliner::emitDouble() {
+SmallVector<Value> LoopPipeliner::emitStaged() {
   bool ahead = attr.getSlice() < depth; // slices are read before their turn
+  bool direct = attr.getDirect();
+  int64_t stages = attr.getStages();
   Value zero = i32(0);
-  // The last block is prepared twice: its sums are those before the last turn.
+  // Beyond the end the last block is prepared again: the sums of what is loaded
+  // are kept of as many blocks as are prepared ahead.
   unsigned count = dots.size(), numSums = contracts.size();
-  SmallVector<Value> first(loop.getInitArgs().drop_front(count));
-  emitStores(emitPrepared(zero, emitLoads(zero), first), zero);
-  SmallVector<Value> inits = concat(concat(loop.getInitArgs(), first),
-                                    emitLoads(clamped(loop.getStep())));
-  BarrierOp::create(b);
+  SmallVector<Value> inits(loop.getInitArgs());
+  SmallVector<Value> sums(loop.getInitArgs().drop_front(count));
+  for (int64_t block = 0; block < stages; ++block) {
+    Value k = block ? clamped(i32(block * depth)) : zero;
+    if (direct) {
+      emitDirect(k, i32(block));
+    } else if (block + 1 < stages) {
+      emitStores(emitPrepared(k, emitLoads(k), sums), i32(block));
+      llvm::append_range(inits, sums);
+    } else {
+      llvm::append_range(inits, emitLoads(k));
+    }
+  }
+  emitBarrier(stages - 1);
   if (ahead)
     llvm::append_range(inits, emitReads(zero, zero, attr.getSlice()));
-  // Two blocks a turn where their number is known to be even: the stages are
-  // constants then.
+  // As many blocks a turn as there are stages where their number is known to be
+  // a multiple: the stages are constants then.
   auto upper = getConstantIntValue(loop.getUpperBound());
-  bool even =
-      upper && *upper > 0 && *upper % depth == 0 && *upper / depth % 2 == 0;
-  if (!even)
+  bool whole = upper && *upper > 0 && *upper % (stages * depth) == 0;
+  if (!whole)
     inits.push_back(zero);
 
-  unsigned inFlight = loads.size();
+  unsigned inFlight = direct ? 0 : loads.size();
   auto outer =
       scf::ForOp::create(b, loop.getLowerBound(), loop.getUpperBound(),
-                         even ? i32(2 * depth) : loop.getStep(), inits);
+                         whole ? i32(stages * depth) : loop.getStep(), inits);
   outer->setAttr(rolledName, b.getUnitAttr());
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToEnd(outer.getBody());
-  Value k = outer.getInductionVar();
-  ValueRange carried = outer.getRegionIterArgs();
-  Flow flow;
-  flow.sums = carried.take_front(count);
-  flow.ahead = carried.slice(count + numSums, numSums);
-  unsigned next = count + 2 * numSums;
-  flow.loaded = carried.slice(next, inFlight);
-  if (ahead)
-    flow.parts = carried.slice(next + inFlight, operands.size());
-  Value stage = even ? zero : carried.back();
-  flow = emitStep(k, stage, flow);
-  if (even)
-    flow = emitStep(arith::AddIOp::create(b, k, loop.getStep()), i32(1), flow);
-  SmallVector<Value> results =
-      concat(concat(flow.sums, flow.prepared), concat(flow.ahead, flow.loaded));
-  if (ahead)
-    llvm::append_range(results, flow.parts);
-  if (!even)
-    results.push_back(arith::SubIOp::create(b, i32(1), stage));
-  scf::YieldOp::create(b, results);
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToEnd(outer.getBody());
+    Value k = outer.getInductionVar();
+    ValueRange carried = outer.getRegionIterArgs();
+    Flow flow;
+    flow.sums = carried.take_front(count);
+    flow.ahead = carried.slice(count + numSums, (stages - 1) * numSums);
+    unsigned next = count + stages * numSums;
+    flow.loaded = carried.slice(next, inFlight);
+    if (ahead)
+      flow.parts = carried.slice(next + inFlight, operands.size());
+    Value stage = whole ? zero : carried.back();
+    flow = emitStep(k, stage, flow);
+    for (int64_t block = 1; whole && block < stages; ++block)
+      flow = emitStep(arith::AddIOp::create(b, k, i32(block * depth)),
+                      i32(block), flow);
+    SmallVector<Value> results = concat(concat(flow.sums, flow.prepared),
+                                        concat(flow.ahead, flow.loaded));
+    if (ahead)
+      llvm::append_range(results, flow.parts);
+    if (!whole)
+      results.push_back(advanced(stage, 1));
+    scf::YieldOp::create(b, results);
+  }
+  // Nothing may arrive when the shared memory is somebody else's.
+  if (direct)
+    emitBarrier(0);
   return SmallVector<Value>(outer.getResults().take_front(count + numSums));
 }
 
@@ -459,7 +580,7 @@ LogicalResult LoopPipeliner::run() {
       b, arith::SubIOp::create(b, loop.getUpperBound(), i32(1)), i32(depth));
   last = arith::MulIOp::create(b, blocks, i32(depth));
   SmallVector<Value> results =
-      attr.getStages() == 1 ? emitSingle() : emitDouble();
+      attr.getStages() == 1 ? emitSingle() : emitStaged();
   loop->replaceAllUsesWith(results);
   loop.erase();
   return success();

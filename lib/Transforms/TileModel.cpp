@@ -117,7 +117,7 @@ int64_t TileModel::registers(const Tile &tile, bool asked) const {
   int64_t right = problem.count * fragment(n, mi.n, mi.bLayout);
   // One slice is read while another is multiplied; of whole blocks the longer
   // side waits for one tile after another of the shorter one.
-  int64_t operands = tile.stages == 2 && tile.slice < tile.k
+  int64_t operands = tile.stages > 1 && tile.slice < tile.k
                          ? 2 * (left + right)
                          : std::max(left, right) + 16;
   // Operands that two lanes hold alike take twice the registers, and LLVM keeps
@@ -165,16 +165,50 @@ int64_t TileModel::registers(const Tile &tile, bool asked) const {
   // Behind the loop, rope's tables: two numbers for every pair of columns, or,
   // where neighbours may be in two lanes, for every column.
   int64_t tables = 2 * sums * problem.within / tile.n;
+  // What goes straight to shared memory takes none.
   int64_t inLoop =
-      operands +
-      block(tile.m, problem.loaded[0], problem.rowsOfA, problem.alignOfA) +
-      problem.count *
-          block(tile.n, problem.loaded[1], problem.rowsOfB, problem.alignOfB);
+      tile.direct
+          ? operands
+          : operands +
+                block(tile.m, problem.loaded[0], problem.rowsOfA,
+                      problem.alignOfA) +
+                problem.count * block(tile.n, problem.loaded[1],
+                                      problem.rowsOfB, problem.alignOfB);
   return sums + others + std::max(tables, inLoop);
 }
 
 /// The narrowest tile of an instruction on AMD's chips.
 static constexpr int64_t evenColumns = 16;
+
+int64_t TileModel::directBytes() const {
+  int64_t most = 0;
+  if (problem.stored && problem.rowsOfA && problem.rowsOfB)
+    for (int64_t bytes : row.directToLdsBytes)
+      if (llvm::isPowerOf2_64(bytes) &&
+          bytes <= std::min(problem.alignOfA, problem.alignOfB))
+        most = std::max(most, bytes);
+  return most;
+}
+
+/// Why blocks of the tile cannot be loaded straight to shared memory: a wave's
+/// lanes fill neighbouring places, so the swizzle is in where they load from.
+static std::optional<std::string> whyNotDirect(const Problem &problem,
+                                               const Tile &tile, int64_t lanes,
+                                               int64_t bytes) {
+  if (tile.stages == 1)
+    return "its 'direct' loads need two or three stages";
+  if (!bytes)
+    return "its 'direct' loads need a target that has them, and operands as "
+           "they are in memory, with aligned rows along K";
+  int64_t turn = tile.waves * lanes * bytes / problem.bytes;
+  if (!llvm::isPowerOf2_64(tile.k) || turn % tile.k || tile.m * tile.k % turn ||
+      tile.n * tile.k % turn)
+    return "its 'direct' loads, " + std::to_string(turn) +
+           " numbers at a time, are not whole blocks of whole rows";
+  if (std::max(tile.m, tile.n) * problem.k * problem.bytes > INT32_MAX)
+    return "its 'direct' loads reach 2^31 bytes from the first row";
+  return std::nullopt;
+}
 
 std::optional<std::string> TileModel::whyNot(const Tile &tile,
                                              bool asked) const {
@@ -205,6 +239,9 @@ std::optional<std::string> TileModel::whyNot(const Tile &tile,
       tile.n * tile.k % (weights * tile.waves * limits.wave))
     return "it has no multiple of " + std::to_string(weights) +
            " weights for each lane";
+  if (tile.direct)
+    if (auto why = whyNotDirect(problem, tile, limits.wave, directBytes()))
+      return why;
   int64_t lds = ldsBytes(tile);
   if (lds > limits.ldsBytes)
     return "it needs " + std::to_string(lds) +
@@ -272,7 +309,7 @@ double TileModel::cycles(const Tile &tile) const {
   // A lane that has less than 16 neighbours at a time reads more often; one
   // that shares its operand with another reads it twice.
   bool wide = true;
-  if (tile.stages == 2) {
+  if (tile.stages > 1) {
     int64_t inLane = int64_t(1) << mi.aLayout.reg.size();
     int64_t width =
         std::min<int64_t>(16, inLane * problem.bytes * (tile.slice / mi.k));

@@ -28,6 +28,7 @@ struct Problem {
   bool isNorm;                                // A is one
   int64_t loaded[2] = {8 * bytes, 8 * bytes}; // bits that one is computed from
   int64_t bytesOut = 4;                       // of an element of the product
+  bool stored = false;                        // neither is computed
 };
 
 struct Tile {
@@ -35,6 +36,7 @@ struct Tile {
   int64_t m = 0, n = 0, k = 0, waves = 0;
   int64_t stages = 1, slice = 0, group = 8, split = 1;
   bool opaque = false; // takes the layouts for unknown
+  bool direct = false; // loads straight to shared memory
 };
 
 /// Judges tiles of one problem on one target.
@@ -47,6 +49,8 @@ public:
   std::optional<std::string> whyNot(const Tile &tile, bool asked = false) const;
   /// Cycles of the whole product.
   double cycles(const Tile &tile) const;
+  /// Bytes that a lane can load straight to shared memory at a time; 0: none.
+  int64_t directBytes() const;
 
 private:
   /// Extents of one wave's part.

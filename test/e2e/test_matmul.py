@@ -62,14 +62,27 @@ def split_for(target):
     return products[2:] if target == "vulkan:portable" else products
 
 
+# K contiguous and aligned in both operands, as direct loads want it: to 16 bytes or, the last, to 4; odd numbers of blocks, none, and a part of one.
+DIRECT = [
+    Product("bias", "nt", "d", 129, 130, 1000, "f16", "f16", "directthree"),
+    Product("plain", "nt", "s", 70, 65, 448, "bf16", "f32", "direct"),
+    Product("plain", "nt", "d", 17, 129, 512, "i8", "i32", "directwhole"),
+    Product("plain", "nt", "s", 100, 17, 36, "f32", "f32", "directthree"),
+    Product("plain", "nt", "d", 1, 72, 24, "f16", "f32", "direct"),
+    Product("swiglu", "nt", "s", 129, 17, 1000, "f16", "f16", "directsplit"),
+    Product("plain", "nt", "d", 65, 100, 1002, "f16", "f16", "directwhole"),
+]
+
+
 def chosen_for(target):
     """Every target takes half of the shapes, so that two of a kind take all, and all schedules that it has."""
-    forced = [s for s in SCHEDULES if not SCHEDULES[s].opaque and SCHEDULES[s].split == 1]
+    forced = [s for s in SCHEDULES if not SCHEDULES[s].opaque and not SCHEDULES[s].direct and SCHEDULES[s].split == 1]
     if target in AMD_CHIPS:
         i = AMD_CHIPS.index(target)
         names = forced if target in CDNA else [s for s in forced if SCHEDULES[s].instruction == "narrow"]
         dtypes = ("f16", "bf16", "f32", "i8") if target in CDNA else ("f16", "bf16", "i8")
-        return SHAPES[i % 2 :: 2] + list(scheduled(names, dtypes, i)) + split_for(target)
+        direct = DIRECT if target in ("gfx942", "gfx950") else []
+        return SHAPES[i % 2 :: 2] + list(scheduled(names, dtypes, i)) + split_for(target) + direct
     if target == "vulkan:portable":
         return SHAPES[1::2] + split_for(target)
     small = [p for name in ("singlewhole", "whole", "halves", "opaque", "opaquewaves") for p in scheduled([name, name], ("f16", "i8"), 0)]

@@ -39,15 +39,17 @@ class Schedule:
     instruction: str = "narrow"
     opaque: bool = False
     split: int = 1
+    direct: bool = False
 
     def attribute(self, target, dtype):
         if not self.tile:
             return f"greta.config = {{split = {self.split}}}"
         shape = INSTRUCTIONS[target][dtype][self.instruction]
         m, n, k = (repetitions * extent for repetitions, extent in zip(self.tile, shape))
+        flags = "".join(f", {name}" for name in ("opaque", "direct") if getattr(self, name))
         return (
             f"greta.config = {{instruction = {list(shape)}, tile = [{m}, {n}, {k}], waves = {self.waves}, stages = {self.stages}, "
-            f"slice = {self.slice * shape[2]}, group = {self.group}{', opaque' if self.opaque else ''}, split = {self.split}}}"
+            f"slice = {self.slice * shape[2]}, group = {self.group}{flags}, split = {self.split}}}"
         )
 
 
@@ -64,6 +66,12 @@ SCHEDULES = {
     "opaque": Schedule((1, 2, 2), 1, 1, 1, opaque=True),
     "opaquewaves": Schedule((2, 2, 2), 4, 2, 1, opaque=True),
     "wideodd": Schedule((3, 1, 4), 1, 2, 4, instruction="wide"),
+    "three": Schedule((2, 4, 4), 4, 3, 2),
+    "threewhole": Schedule((3, 2, 2), 2, 3, 2, group=2),
+    "direct": Schedule((4, 4, 2), 4, 2, 1, direct=True),
+    "directwhole": Schedule((8, 4, 2), 4, 2, 2, group=2, direct=True),
+    "directthree": Schedule((8, 8, 2), 4, 3, 1, direct=True),
+    "directsplit": Schedule((4, 4, 2), 4, 3, 2, split=3, direct=True),
     "splithalves": Schedule((2, 2, 4), 4, 2, 2, group=2, split=4),
     "splitsingle": Schedule((2, 1, 2), 1, 1, 1, split=3),
     "split": Schedule((), 0, 0, 0, split=3),  # of what was chosen

@@ -9,6 +9,7 @@
 #define GRETA_LAYOUT_SHAREDMEMORY_H
 
 #include "greta/Layout/Layout.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 
 namespace greta {
 
@@ -50,11 +51,21 @@ BankCost countBankCycles(const SharedPlacement &placement, const Layout &layout,
 /// The placement with the fewest cycles for storing from `src` and loading into
 /// `dst`, and among those the smallest. Judged by the first wave and at most
 /// its first 16 accesses each way. Fails if the block does not fit in
-/// `maxBytes`.
-llvm::FailureOr<SharedPlacement>
-chooseSharedPlacement(const Layout &src, const Layout &dst,
-                      unsigned elementBytes, int64_t maxBytes,
-                      std::string &error, unsigned banks = 32);
+/// `maxBytes`. `allowed`, if given, says which placements may be taken.
+llvm::FailureOr<SharedPlacement> chooseSharedPlacement(
+    const Layout &src, const Layout &dst, unsigned elementBytes,
+    int64_t maxBytes, std::string &error, unsigned banks = 32,
+    llvm::function_ref<bool(const SharedPlacement &)> allowed = nullptr);
+
+/// The layout in which threads, one after another, have what lies one after
+/// another in shared memory, `perThread` elements each: where a wave's lanes
+/// fill neighbouring places, the swizzle is in what each of them loads. None
+/// where rows are padded or no power of two, a swizzle takes a thread's
+/// elements apart or goes on beyond one turn of all threads, or turns are not
+/// whole.
+std::optional<Layout> fillingLayout(const SharedPlacement &placement,
+                                    unsigned perThread, unsigned lanes,
+                                    unsigned waves);
 
 } // namespace greta
 

@@ -134,8 +134,8 @@ def GretaConfigurePass : Pass<"greta-configure", "::mlir::func::FuncOp"> {
 
     Only rows of the target table are asked, no names. A configuration that is already there stays. The attribute `greta.config` of a
     `greta.matmul` overrides parts of the choice: with matrix instructions `{tile = [256, 256, 32], waves = 8, stages = 2,
-    slice = 16, group = 8, instruction = [32, 32, 8], split = 4, opaque}`, where `opaque` takes a device's layouts of cooperative matrices for unknown;
-    for few rows `{tile = [1, 16, 256], waves = 8, run = 8, unroll = 4, split = 2}`; where the target has no instruction `{tile = [64, 64, 16], waves = 8, split = 2}`.
+    slice = 16, group = 8, instruction = [32, 32, 8], split = 4, opaque, direct}`, where `opaque` takes a device's layouts of cooperative matrices for unknown, and `direct`
+    loads blocks straight to shared memory; for few rows `{tile = [1, 16, 256], waves = 8, run = 8, unroll = 4, split = 2}`; where the target has no instruction `{tile = [64, 64, 16], waves = 8, split = 2}`.
     A dictionary in it is for the targets of its name: `{waves = 4, gfx942 = {waves = 8}, "vulkan:nvidia" = {tile = [160, 160, 64]}}`. A
     product without it gets what the tuning database has for it, where that fits; a remark says where it does not.
 

@@ -9,6 +9,7 @@
 
 #include "GretaTile/GretaTile.h"
 #include "greta/Layout/Conversion.h"
+#include "greta/Layout/SharedMemory.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "llvm/ADT/DenseMap.h"
@@ -36,6 +37,9 @@ struct DistributedLayout {
 /// fragment. `use` says which operand.
 mlir::Type getOperandType(MatrixAttr matrix, FragmentUse use,
                           mlir::Type element);
+
+/// Where the elements of a local lie.
+SharedPlacement placementOf(LocalType type);
 
 /// Rewrites one kernel; the old body is read, a new function is built.
 class Distributor {
@@ -70,6 +74,7 @@ private:
   mlir::LogicalResult distributeLocalLoad(LocalLoadOp op);
   // DistributeMemory.cpp
   mlir::LogicalResult distributeLoad(LoadOp op);
+  mlir::LogicalResult distributeDirect(LoadOp op, LocalStoreOp store);
   mlir::LogicalResult distributeStore(StoreOp op);
   // DistributeExchange.cpp
   mlir::LogicalResult distributeReduce(ReduceOp op);

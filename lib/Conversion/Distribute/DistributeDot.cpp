@@ -155,7 +155,7 @@ static unsigned addReads(Value value, Operation &first,
 /// comes next, then stores, then loads. Reads that feed these very products
 /// come a few products ahead.
 LogicalResult Distributor::distributeSchedule(ScheduleOp op) {
-  constexpr unsigned numKinds = 4;
+  constexpr unsigned numKinds = 5;
   std::array<unsigned, numKinds> count = {};
   Operation *first = nullptr;
   SmallVector<MmaOp> products;
@@ -172,7 +172,8 @@ LogicalResult Distributor::distributeSchedule(ScheduleOp op) {
             .Case([](MmaOp) { return ScheduleKind::Mma; })
             .Case([](SharedLoadOp) { return ScheduleKind::SharedLoad; })
             .Case([](SharedStoreOp) { return ScheduleKind::SharedStore; })
-            .Case([](PtrLoadOp) { return ScheduleKind::Load; })
+            .Case<PtrLoadOp, PtrLoadSharedOp>(
+                [](auto) { return ScheduleKind::Load; })
             .Default([](Operation *) { return std::nullopt; });
     if (kind)
       ++count[static_cast<unsigned>(*kind)];
@@ -192,6 +193,17 @@ LogicalResult Distributor::distributeSchedule(ScheduleOp op) {
   constexpr unsigned most = 32;
   if (left(ScheduleKind::Load) > most || left(ScheduleKind::SharedStore) > most)
     return success();
+  // Products, each with the work that it hides.
+  auto takeProducts = [&](unsigned wanted) {
+    int64_t hidden = op.getCompute().value_or(0);
+    if (!hidden)
+      return take(ScheduleKind::Mma, wanted);
+    for (; wanted && left(ScheduleKind::Mma); --wanted) {
+      take(ScheduleKind::Mma, 1);
+      ScheduleGroupOp::create(builder, op.getLoc(), ScheduleKind::Compute,
+                              hidden);
+    }
+  };
   // The reads that each product adds to those before it.
   llvm::SmallDenseSet<Operation *> known;
   SmallVector<unsigned> reads;
@@ -224,7 +236,7 @@ LogicalResult Distributor::distributeSchedule(ScheduleOp op) {
         asked = due;
       }
       take(ScheduleKind::SharedLoad, wanted);
-      take(ScheduleKind::Mma, run);
+      takeProducts(run);
       n = left(ScheduleKind::Mma) ? n - run : 0;
     }
   };

@@ -11,12 +11,12 @@
 //   (column of the thread ^ swizzle of its row)        one value per layout
 //     ^ (column of the register ^ swizzle of its row)  a constant
 //
-// Fragments are loaded whole by the wave, from rows that are not swizzled.
+// Fragments are loaded whole by the wave, from rows that are not swizzled. What
+// is stored directly is the business of DistributeMemory.cpp.
 //
 //===----------------------------------------------------------------------===//
 
 #include "Distribute.h"
-#include "greta/Layout/SharedMemory.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -26,7 +26,7 @@ using namespace mlir;
 using namespace greta;
 using namespace greta::tile;
 
-static SharedPlacement placementOf(LocalType type) {
+SharedPlacement greta::tile::placementOf(LocalType type) {
   PlacementAttr attr = type.getPlacement();
   SharedPlacement placement;
   placement.shape = Index(type.getBlock().getShape());
@@ -76,6 +76,8 @@ LogicalResult Distributor::distributeLocalAlloc(LocalAllocOp op) {
     auto store = dyn_cast<LocalStoreOp>(user);
     if (!load && !store)
       return user->emitOpError("uses a local; it is stored to and loaded from");
+    if (store && store.getDirect())
+      continue;
     std::optional<FragmentType> fragment =
         load ? fragmentOf(load.getResult()) : std::nullopt;
     int64_t most;
@@ -173,6 +175,8 @@ private:
 } // namespace
 
 LogicalResult Distributor::distributeLocalStore(LocalStoreOp op) {
+  if (op.getDirect())
+    return distributeDirect(op.getValue().getDefiningOp<LoadOp>(), op);
   auto found = layoutOf(op, op.getValue());
   if (failed(found))
     return failure();

@@ -7,7 +7,8 @@
 // lane (32 bits), which is the same for all groups.
 //
 // Out-of-bounds lanes load element 0 of the block and then select: a branch in
-// a hot loop costs more. Stores branch.
+// a hot loop costs more. Stores branch. Loads straight to shared memory leave
+// what is out of bounds to the target, with a mask.
 //
 //===----------------------------------------------------------------------===//
 
@@ -271,6 +272,10 @@ static Access makeAccess(OpT op, const DistributedLayout &layout, Type element,
 }
 
 LogicalResult Distributor::distributeLoad(LoadOp op) {
+  // What is stored directly is loaded where it is stored.
+  for (Operation *user : op->getUsers())
+    if (auto store = dyn_cast<LocalStoreOp>(user); store && store.getDirect())
+      return success();
   auto found = layoutOf(op, op.getResult());
   if (failed(found))
     return failure();
@@ -337,6 +342,51 @@ LogicalResult Distributor::distributeLoad(LoadOp op) {
     setPieces(op.getResult(), std::move(out));
   else
     values[op.getResult()] = std::move(out);
+  return success();
+}
+
+/// What a wave's lanes load comes to neighbouring places, so the layout has to
+/// be the one that fills the local in order, and the wave's place is uniform.
+LogicalResult Distributor::distributeDirect(LoadOp op, LocalStoreOp store) {
+  auto found = layoutOf(op, op.getResult());
+  if (failed(found))
+    return failure();
+  const DistributedLayout &layout = **found;
+  SharedPlacement placement = placementOf(store.getLocal().getType());
+  const LocalArray &local = locals.at(store.getLocal());
+  unsigned width = layout.layout.tileRegisters(), lanes = kernel.getWaveSize();
+  std::optional<Layout> filling =
+      fillingLayout(placement, width, lanes, kernel.getNumWaves());
+  Type element = getElementTypeOrSelf(op.getResult().getType());
+  if (!filling || *filling != layout.layout || width * lanes % local.width)
+    return store.emitOpError("is 'direct' but its layout does not fill the "
+                             "local in order");
+  ImplicitLocOpBuilder b(store.getLoc(), builder);
+  Access access = makeAccess(
+      op, layout, element, b, [&](Value v) { return scalar(v); },
+      [&](int64_t dim) { return op.isClamped(dim); });
+  if (access.width < width)
+    return store.emitOpError("is 'direct' but nothing promises ")
+           << width << " neighbours in memory to its loads";
+  // In entries of the array.
+  Value first =
+      arith::MulIOp::create(b, waveId(), constant(width * lanes / local.width));
+  first =
+      arith::AddIOp::create(b, first,
+                            arith::MulIOp::create(b, scalar(store.getStage()),
+                                                  constant(local.stageSize)));
+  for (unsigned reg = 0; reg < layout.registerIndex.size(); reg += width) {
+    Value offset = access.laneOffset;
+    if (Value clamped = access.clampedOffset(reg))
+      offset = arith::AddIOp::create(b, offset, clamped);
+    if (access.registerOffset(reg) != 0)
+      offset = arith::AddIOp::create(b, offset,
+                                     access.registerOffsetValue(b, reg, 32));
+    int64_t place = placement.offset(layout.registerIndex[reg]) /
+                    placement.elementBytes / local.width;
+    PtrLoadSharedOp::create(b, access.base, offset, access.inBounds(reg),
+                            local.array, offsetBy(b, first, place), width);
+  }
   return success();
 }
 

@@ -28,3 +28,45 @@ greta_tile.func @divides(%x: !greta_tile.ptr<f16>) attributes {block_size = 32 :
   %p = greta_tile.local_load %l[%z] [%z, %z] : <1 x tensor<8x64xf16>, <dim = 1, stride = 64, vector = 8, rows = 1, phases = 8>> -> tensor<12x16xf16, #part>
   greta_tile.return
 }
+
+// -----
+
+#fill = #greta_tile.layout<{reg = [[0, 1], [0, 2], [0, 4]], lane = [[0, 8], [0, 16], [0, 32], [1, 0], [2, 0], [4, 0]], wave = [], rep = [2, 1]}>
+!local = !greta_tile.local<1 x tensor<16x64xf16>, <dim = 1, stride = 64, vector = 8, rows = 1, phases = 8>>
+greta_tile.func @order(%x: !greta_tile.ptr<f16>) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+  %z = arith.constant 0 : i32
+  %l = greta_tile.local_alloc : !local
+  %v = greta_tile.load %x[%z, %z] strides [64, 1] bounds [] align 16 : !greta_tile.ptr<f16> -> tensor<16x64xf16, #fill>
+  // expected-error @+1 {{is 'direct' but its layout does not fill the local in order}}
+  greta_tile.local_store %v, %l[%z] direct : tensor<16x64xf16, #fill> -> !local
+  %p = greta_tile.local_load %l[%z] [%z, %z] : !local -> tensor<16x64xf16, #fill>
+  greta_tile.return
+}
+
+// -----
+
+#fill = #greta_tile.layout<{reg = [[0, 1], [0, 2], [0, 4]], lane = [[0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32]], wave = [], rep = [2, 1]}>
+!local = !greta_tile.local<1 x tensor<16x64xf16>, <dim = 1, stride = 64, vector = 8, rows = 1, phases = 8>>
+greta_tile.func @narrow(%x: !greta_tile.ptr<f16>) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+  %z = arith.constant 0 : i32
+  %l = greta_tile.local_alloc : !local
+  %v = greta_tile.load %x[%z, %z] strides [64, 1] bounds [] align 4 : !greta_tile.ptr<f16> -> tensor<16x64xf16, #fill>
+  // expected-error @+1 {{is 'direct' but nothing promises 8 neighbours in memory to its loads}}
+  greta_tile.local_store %v, %l[%z] direct : tensor<16x64xf16, #fill> -> !local
+  %p = greta_tile.local_load %l[%z] [%z, %z] : !local -> tensor<16x64xf16, #fill>
+  greta_tile.return
+}
+
+// -----
+
+#fill = #greta_tile.layout<{reg = [[0, 1], [0, 2], [0, 4]], lane = [[0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32]], wave = [], rep = [2, 1]}>
+!local = !greta_tile.local<1 x tensor<16x64xf16>, <dim = 1, stride = 64, vector = 8, rows = 1, phases = 8>>
+greta_tile.func @used_twice(%x: !greta_tile.ptr<f16>) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+  %z = arith.constant 0 : i32
+  %l = greta_tile.local_alloc : !local
+  %v = greta_tile.load %x[%z, %z] strides [64, 1] bounds [] align 16 : !greta_tile.ptr<f16> -> tensor<16x64xf16, #fill>
+  // expected-error @+1 {{is 'direct' but its value is not of a load in its block, without 'other' and 'divisors', that nothing else uses}}
+  greta_tile.local_store %v, %l[%z] direct : tensor<16x64xf16, #fill> -> !local
+  greta_tile.store %v, %x[%z, %z] strides [64, 1] bounds [] : tensor<16x64xf16, #fill> -> !greta_tile.ptr<f16>
+  greta_tile.return
+}

@@ -25,7 +25,7 @@ func.func @instruction(%a: tensor<64x64xf16>, %b: tensor<64x64xf16>) -> tensor<6
 // -----
 
 func.func @three_waves(%a: tensor<64x64xf16>, %b: tensor<64x64xf16>) -> tensor<64x64xf16> {
-  // expected-error @+1 {{whose waves are no power of two, stages not 1 or 2, or group not positive}}
+  // expected-error @+1 {{whose waves are no power of two, stages not 1 to 3, or group not positive}}
   %0 = greta.matmul %a, %b {greta.config = {waves = 3}} : tensor<64x64xf16>, tensor<64x64xf16> -> tensor<64x64xf16>
   return %0 : tensor<64x64xf16>
 }
@@ -33,8 +33,8 @@ func.func @three_waves(%a: tensor<64x64xf16>, %b: tensor<64x64xf16>) -> tensor<6
 // -----
 
 func.func @three_stages(%a: tensor<64x64xf16>, %b: tensor<64x64xf16>) -> tensor<64x64xf16> {
-  // expected-error @+1 {{whose waves are no power of two, stages not 1 or 2, or group not positive}}
-  %0 = greta.matmul %a, %b {greta.config = {stages = 3}} : tensor<64x64xf16>, tensor<64x64xf16> -> tensor<64x64xf16>
+  // expected-error @+1 {{whose waves are no power of two, stages not 1 to 3, or group not positive}}
+  %0 = greta.matmul %a, %b {greta.config = {stages = 4}} : tensor<64x64xf16>, tensor<64x64xf16> -> tensor<64x64xf16>
   return %0 : tensor<64x64xf16>
 }
 
@@ -97,7 +97,7 @@ func.func @no_dictionary(%a: tensor<64x64xf16>, %b: tensor<64x64xf16>) -> tensor
 // -----
 
 func.func @unknown(%a: tensor<64x64xf16>, %b: tensor<64x64xf16>) -> tensor<64x64xf16> {
-  // expected-error @+1 {{has a 'greta.config' that is not made of 'tile' and 'instruction', arrays of integers, 'waves', 'stages', 'slice', 'group' and 'split', integers below 2^31, and 'opaque'}}
+  // expected-error @+1 {{has a 'greta.config' that is not made of 'tile' and 'instruction', arrays of integers, 'waves', 'stages', 'slice', 'group' and 'split', integers below 2^31, 'opaque' and 'direct'}}
   %0 = greta.matmul %a, %b {greta.config = {tiles = [64, 64, 64]}} : tensor<64x64xf16>, tensor<64x64xf16> -> tensor<64x64xf16>
   return %0 : tensor<64x64xf16>
 }
@@ -163,5 +163,45 @@ func.func @parts_of_few_rows(%a: tensor<1x64xf16>, %b: tensor<64x64xf16>) -> ten
 func.func @dynamic_depth(%a: tensor<64x?xf16>, %b: tensor<?x64xf16>) -> tensor<64x64xf16> {
   // expected-error @+1 {{has a 'greta.config' that does not fit: its 'split' needs K in the type}}
   %0 = greta.matmul %a, %b {greta.config = {split = 2}} : tensor<64x?xf16>, tensor<?x64xf16> -> tensor<64x64xf16>
+  return %0 : tensor<64x64xf16>
+}
+
+// -----
+
+func.func @direct_one_stage(%a: tensor<64x64xf16>, %b: tensor<64x64xf16>) -> tensor<64x64xf16> {
+  // expected-error @+1 {{has a 'greta.config' that does not fit: its 'direct' loads need two or three stages}}
+  %0 = greta.matmul %a, %b {transpose_b, greta.config = {instruction = [16, 16, 16], tile = [64, 64, 64], waves = 4, stages = 1, direct}} : tensor<64x64xf16>, tensor<64x64xf16> -> tensor<64x64xf16>
+  return %0 : tensor<64x64xf16>
+}
+
+// -----
+
+func.func @direct_turned(%a: tensor<64x64xf16>, %b: tensor<64x64xf16>) -> tensor<64x64xf16> {
+  // expected-error @+1 {{has a 'greta.config' that does not fit: its 'direct' loads need a target that has them, and operands as they are in memory, with aligned rows along K}}
+  %0 = greta.matmul %a, %b {greta.config = {instruction = [16, 16, 16], tile = [64, 64, 64], waves = 4, stages = 2, slice = 32, direct}} : tensor<64x64xf16>, tensor<64x64xf16> -> tensor<64x64xf16>
+  return %0 : tensor<64x64xf16>
+}
+
+// -----
+
+func.func @direct_odd(%a: tensor<64x65xf16>, %b: tensor<64x65xf16>) -> tensor<64x64xf16> {
+  // expected-error @+1 {{has a 'greta.config' that does not fit: its 'direct' loads need a target that has them, and operands as they are in memory, with aligned rows along K}}
+  %0 = greta.matmul %a, %b {transpose_b, greta.config = {instruction = [16, 16, 16], tile = [64, 64, 64], waves = 4, stages = 2, slice = 32, direct}} : tensor<64x65xf16>, tensor<64x65xf16> -> tensor<64x64xf16>
+  return %0 : tensor<64x64xf16>
+}
+
+// -----
+
+func.func @direct_turns(%a: tensor<64x64xf16>, %b: tensor<64x64xf16>) -> tensor<64x64xf16> {
+  // expected-error @+1 {{has a 'greta.config' that does not fit: its 'direct' loads, 512 numbers at a time, are not whole blocks of whole rows}}
+  %0 = greta.matmul %a, %b {transpose_b, greta.config = {instruction = [16, 16, 16], tile = [80, 64, 16], waves = 4, stages = 2, slice = 16, direct}} : tensor<64x64xf16>, tensor<64x64xf16> -> tensor<64x64xf16>
+  return %0 : tensor<64x64xf16>
+}
+
+// -----
+
+func.func @direct_far(%a: tensor<64x16777216xf16>, %b: tensor<64x16777216xf16>) -> tensor<64x64xf16> {
+  // expected-error @+1 {{has a 'greta.config' that does not fit: its 'direct' loads reach 2^31 bytes from the first row}}
+  %0 = greta.matmul %a, %b {transpose_b, greta.config = {instruction = [16, 16, 16], tile = [64, 64, 64], waves = 4, stages = 3, slice = 32, direct}} : tensor<64x16777216xf16>, tensor<64x16777216xf16> -> tensor<64x64xf16>
   return %0 : tensor<64x64xf16>
 }

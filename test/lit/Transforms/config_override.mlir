@@ -24,3 +24,12 @@ func.func @by_target(%a: tensor<512x512xf16>, %b: tensor<512x512xf16>) -> tensor
   %0 = greta.matmul %a, %b {greta.config = {tile = [64, 64, 64], waves = 4, group = 7, instruction = [16, 16, 16], mi300x = {tile = [32, 32, 64]}, gfx950 = {waves = 2}}} : tensor<512x512xf16>, tensor<512x512xf16> -> tensor<512x512xf16>
   return %0 : tensor<512x512xf16>
 }
+
+// -----
+
+// Straight to shared memory, as wide as target and rows allow: 4 bytes on gfx942.
+// CHECK: pipeline = #greta_tile.pipeline<stages = 3, slice = 16, direct = 4>
+func.func @direct(%a: tensor<512x512xf16>, %b: tensor<512x512xf16>) -> tensor<512x512xf16> {
+  %0 = greta.matmul %a, %b {transpose_b, greta.config = {tile = [64, 64, 32], waves = 4, stages = 3, slice = 16, direct}} : tensor<512x512xf16>, tensor<512x512xf16> -> tensor<512x512xf16>
+  return %0 : tensor<512x512xf16>
+}

@@ -109,8 +109,8 @@ greta_tile.func @double(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) attr
 // Whole blocks, and an odd number of them: one a turn; the stage is carried.
 // CHECK-LABEL: @odd
 // CHECK: scf.for {{.*}} step %c32_i32 iter_args({{.*}}, %[[STAGE:[a-z0-9]+]] = %c0_i32)
-// CHECK: %[[OTHER:[a-z0-9]+]] = arith.subi %c1_i32, %[[STAGE]]
 // CHECK-COUNT-2: greta_tile.local_load %{{.*}}[%[[STAGE]]]
+// CHECK: %[[OTHER:[a-z0-9]+]] = arith.subi %c1_i32, %[[STAGE]]
 // CHECK-COUNT-2: greta_tile.local_store %{{.*}}, %{{.*}}[%[[OTHER]]]
 // CHECK-COUNT-2: greta_tile.load
 // CHECK: greta_tile.dot
@@ -127,6 +127,70 @@ greta_tile.func @odd(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) attribu
     %next = greta_tile.dot %a, %b, %acc {matrix = #mfma} : tensor<16x32xf16>, tensor<32x16xf16> -> tensor<16x16xf32>
     scf.yield %next : tensor<16x16xf32>
   } {greta_tile.pipeline = #greta_tile.pipeline<stages = 2, slice = 32>}
+  greta_tile.store %d, %y[%z, %z] strides [16, 1] bounds [] : tensor<16x16xf32> -> !greta_tile.ptr<f32>
+  greta_tile.return
+}
+
+// Three stages: what is in registers goes two blocks ahead; the stage is carried where three do not divide the blocks.
+// CHECK-LABEL: @three
+// CHECK-COUNT-2: greta_tile.local_alloc : <3 x
+// CHECK-COUNT-2: greta_tile.local_store %{{.*}}, %{{.*}}[%c0_i32]
+// CHECK-COUNT-2: greta_tile.local_store %{{.*}}, %{{.*}}[%c1_i32]
+// CHECK: greta_tile.barrier
+// CHECK: scf.for %[[K:[a-z0-9]+]] = {{.*}} step %c32_i32 iter_args({{.*}}, %[[STAGE:[a-z0-9]+]] = %c0_i32)
+// CHECK: %[[MORE:[a-z0-9]+]] = arith.addi %[[STAGE]], %c1_i32
+// CHECK: %[[LESS:[a-z0-9]+]] = arith.addi %[[STAGE]], %c-2_i32
+// CHECK: %[[FITS:[a-z0-9]+]] = arith.cmpi slt, %[[MORE]], %c3_i32
+// CHECK: %[[NEXT:[a-z0-9]+]] = arith.select %[[FITS]], %[[MORE]], %[[LESS]]
+// CHECK: arith.addi %[[K]], %c96_i32
+// CHECK-COUNT-2: greta_tile.local_load %{{.*}}[%[[STAGE]]]
+// CHECK: greta_tile.barrier
+// CHECK-COUNT-2: greta_tile.local_load %{{.*}}[%[[NEXT]]]
+// CHECK: scf.yield {{.*}}, %[[NEXT]] :
+greta_tile.func @three(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+  %z = arith.constant 0 : i32
+  %step = arith.constant 32 : i32
+  %end = arith.constant 128 : i32
+  %zero = arith.constant dense<0.0> : tensor<16x16xf32>
+  %d = scf.for %k = %z to %end step %step iter_args(%acc = %zero) -> (tensor<16x16xf32>) : i32 {
+    %a = greta_tile.load %x[%z, %k] strides [128, 1] bounds [] : !greta_tile.ptr<f16> -> tensor<16x32xf16>
+    %b = greta_tile.load %x[%k, %z] strides [1, 128] bounds [] : !greta_tile.ptr<f16> -> tensor<32x16xf16>
+    %next = greta_tile.dot %a, %b, %acc {matrix = #mfma} : tensor<16x32xf16>, tensor<32x16xf16> -> tensor<16x16xf32>
+    scf.yield %next : tensor<16x16xf32>
+  } {greta_tile.pipeline = #greta_tile.pipeline<stages = 3, slice = 16>}
+  greta_tile.store %d, %y[%z, %z] strides [16, 1] bounds [] : tensor<16x16xf32> -> !greta_tile.ptr<f32>
+  greta_tile.return
+}
+
+// Direct loads: every stage is filled before the loop, and behind the barrier that ends a block its own, three blocks ahead. The barrier waits for
+// the next block and leaves the one after it in flight: a lane loads each block of 16x32 with one access.
+// CHECK-LABEL: @direct
+// CHECK-COUNT-6: greta_tile.local_store %{{.*}}, %{{.*}} direct
+// CHECK: greta_tile.barrier in_flight 4
+// CHECK: scf.for {{.*}} step %c96_i32
+// CHECK-NOT: greta_tile.load
+// CHECK: greta_tile.barrier in_flight 2
+// CHECK: greta_tile.local_load %{{.*}}[%c1_i32]
+// CHECK: %[[A:[0-9]+]] = greta_tile.load %{{.*}} -> tensor<16x32xf16, #[[FILLS:.*]]>
+// CHECK: greta_tile.local_store %[[A]], %{{.*}}[%c0_i32] direct : tensor<16x32xf16, #[[FILLS]]>
+// CHECK: greta_tile.load
+// CHECK: greta_tile.local_store {{.*}}[%c0_i32] direct
+// CHECK: greta_tile.dot
+// CHECK: greta_tile.barrier in_flight 2
+// CHECK: greta_tile.barrier in_flight 2
+// CHECK: scf.yield
+// CHECK: greta_tile.barrier in_flight 0
+greta_tile.func @direct(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+  %z = arith.constant 0 : i32
+  %step = arith.constant 32 : i32
+  %end = arith.constant 288 : i32
+  %zero = arith.constant dense<0.0> : tensor<16x16xf32>
+  %d = scf.for %k = %z to %end step %step iter_args(%acc = %zero) -> (tensor<16x16xf32>) : i32 {
+    %a = greta_tile.load %x[%z, %k] strides [288, 1] bounds [] : !greta_tile.ptr<f16> -> tensor<16x32xf16>
+    %b = greta_tile.load %x[%k, %z] strides [1, 288] bounds [] : !greta_tile.ptr<f16> -> tensor<32x16xf16>
+    %next = greta_tile.dot %a, %b, %acc {matrix = #mfma} : tensor<16x32xf16>, tensor<32x16xf16> -> tensor<16x16xf32>
+    scf.yield %next : tensor<16x16xf32>
+  } {greta_tile.pipeline = #greta_tile.pipeline<stages = 3, slice = 16, direct = 16>}
   greta_tile.store %d, %y[%z, %z] strides [16, 1] bounds [] : tensor<16x16xf32> -> !greta_tile.ptr<f32>
   greta_tile.return
 }

@@ -207,3 +207,69 @@ TEST(SharedMemory, TooLarge) {
             "changing the layout through shared memory needs 16384 bytes "
             "of it, the limit is 16383; use a smaller block");
 }
+
+TEST(SharedMemory, ThreadsFillPlacesInOrder) {
+  unsigned filled = 0;
+  auto check = [&](const SharedPlacement &placement, unsigned perThread,
+                   unsigned waves) {
+    std::optional<Layout> layout =
+        fillingLayout(placement, perThread, 64, waves);
+    if (!layout)
+      return;
+    ++filled;
+    ASSERT_EQ(layout->verify(), std::nullopt);
+    ASSERT_EQ(layout->shape(), placement.shape);
+    // A register and its neighbours of all threads are one run.
+    forEachHolder(*layout, [&](unsigned reg, unsigned lane, unsigned wave) {
+      int64_t turn = int64_t(reg / perThread) * perThread * 64 * waves;
+      int64_t place = turn + (wave * 64 + lane) * perThread + reg % perThread;
+      ASSERT_EQ(placement.offset(layout->index(reg, lane, wave)), 2 * place);
+    });
+  };
+  for (int64_t length : {16, 64, 128})
+    for (int64_t rows : {16, 64, 96, 256})
+      for (unsigned rowDim : {0u, 1u})
+        for (int64_t phases : {1, 2, 8})
+          for (int64_t rowsPerPhase : {1, 2}) {
+            SharedPlacement placement;
+            placement.shape = {rows, rows};
+            placement.shape[rowDim] = length;
+            placement.rowDim = rowDim;
+            placement.elementBytes = 2;
+            placement.rowStride = length;
+            placement.vector = phases > 1 ? 8 : 1;
+            placement.phases = phases;
+            placement.rowsPerPhase = rowsPerPhase;
+            if (placement.vector * phases > length)
+              continue;
+            for (unsigned waves : {1u, 4u, 8u})
+              for (unsigned perThread : {2u, 8u})
+                check(placement, perThread, waves);
+          }
+  EXPECT_GT(filled, 100u);
+}
+
+TEST(SharedMemory, WhatCannotBeFilledInOrder) {
+  SharedPlacement placement;
+  placement.shape = {64, 64};
+  placement.rowDim = 1;
+  placement.elementBytes = 2;
+  placement.rowStride = 64;
+  EXPECT_TRUE(fillingLayout(placement, 8, 64, 1));
+  SharedPlacement padded = placement;
+  padded.rowStride = 72;
+  EXPECT_FALSE(fillingLayout(padded, 8, 64, 1));
+  SharedPlacement narrow = placement; // takes a thread's eight apart
+  narrow.vector = 4;
+  narrow.phases = 2;
+  EXPECT_FALSE(fillingLayout(narrow, 8, 64, 1));
+  SharedPlacement longer = placement; // than a turn of 8 rows
+  longer.vector = 8;
+  longer.phases = 8;
+  longer.rowsPerPhase = 2;
+  EXPECT_FALSE(fillingLayout(longer, 8, 64, 1));
+  EXPECT_TRUE(fillingLayout(longer, 8, 64, 2));
+  SharedPlacement part = placement;
+  part.shape = {12, 64};
+  EXPECT_FALSE(fillingLayout(part, 8, 64, 1));
+}

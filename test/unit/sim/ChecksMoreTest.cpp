@@ -212,6 +212,25 @@ TEST(ChecksMore, DirectToLdsLoadsAreDelivered) {
         << e;
     e = runAssembly(chip, delivery(wait, ""), CheckAll, {128, 1, 1});
     EXPECT_TRUE(contains(e, "LDS race")) << e;
+    // Whoever waits behind the barrier does so too late for the others.
+    e = runAssembly(chip, delivery(barrier, wait), CheckAll, {128, 1, 1});
+    EXPECT_TRUE(contains(e, "covers the direct-to-LDS load that fills it"))
+        << e;
+  }
+}
+
+TEST(ChecksMore, DirectToLdsLoadsMayStayInFlight) {
+  // A second load, to the 512 bytes behind, is not waited for.
+  std::string later = "s_add_u32 m0, s4, 512\n s_nop 0\n "
+                      "global_load_lds_dword v1, s[2:3]\n ";
+  for (const char *chip : {"gfx942", "gfx950"}) {
+    auto run = [&](const char *wait) {
+      return runAssembly(chip, delivery((later + wait).c_str(), "s_barrier\n"),
+                         CheckAll, {128, 1, 1});
+    };
+    EXPECT_EQ(run("s_waitcnt vmcnt(1)\n "), "");
+    EXPECT_TRUE(contains(run("s_waitcnt vmcnt(2)\n "),
+                         "covers the direct-to-LDS load that fills it"));
   }
 }
 

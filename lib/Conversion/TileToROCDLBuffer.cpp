@@ -1,0 +1,137 @@
+//===- TileToROCDLBuffer.cpp - loads from global memory on AMDGPU ---------===//
+//
+// In a pipelined loop LLVM would hoist the zero extension of a lane's offset
+// and be left with 64-bit vector additions. There loads are buffer loads: a
+// descriptor of the base, which scalar instructions make, and the 32-bit
+// offset.
+//
+// Loads straight to shared memory are buffer loads everywhere. What is beyond
+// the records of their descriptor, 2^31 - 1 bytes, comes as zeros, and that is
+// where the offsets of masked lanes are.
+//
+//===----------------------------------------------------------------------===//
+
+#include "TileToROCDL.h"
+#include "mlir/Dialect/LLVMIR/ROCDLDialect.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace greta;
+using namespace greta::rocdl;
+
+namespace {
+
+/// A buffer, and its two offsets in bytes: the lane's and the wave's.
+struct BufferAddress {
+  Value buffer, offset, scalarOffset;
+};
+
+/// `step` is the last ptr_add of the base if it becomes the scalar offset.
+BufferAddress bufferAddress(const Kernel &kernel, tile::PtrType pointer,
+                            Value base, Value offset, tile::PtrAddOp step,
+                            int64_t records, Location loc,
+                            ConversionPatternRewriter &builder) {
+  unsigned bytes =
+      std::max(1u, pointer.getElementType().getIntOrFloatBitWidth() / 8);
+  Value scalarOffset = constantI32(builder, loc, 0);
+  if (step) {
+    base = builder.getRemappedValue(step.getBase());
+    scalarOffset =
+        LLVM::TruncOp::create(builder, loc, builder.getI32Type(),
+                              builder.getRemappedValue(step.getOffset()));
+    scalarOffset = LLVM::MulOp::create(builder, loc, scalarOffset,
+                                       constantI32(builder, loc, bytes));
+  }
+  Value stride =
+      LLVM::ConstantOp::create(builder, loc, builder.getI16Type(), int16_t(0));
+  Value size =
+      LLVM::ConstantOp::create(builder, loc, builder.getI64Type(), records);
+  Value buffer = ROCDL::MakeBufferRsrcOp::create(
+      builder, loc,
+      LLVM::LLVMPointerType::get(builder.getContext(), bufferSpace), base,
+      stride, size, constantI32(builder, loc, kernel.bufferFlags));
+  if (bytes > 1)
+    offset = LLVM::ShlOp::create(
+        builder, loc, offset, constantI32(builder, loc, llvm::Log2_32(bytes)),
+        LLVM::IntegerOverflowFlags::nuw);
+  return {buffer, offset, scalarOffset};
+}
+
+struct PtrLoadLowering : KernelPattern<tile::PtrLoadOp> {
+  using KernelPattern::KernelPattern;
+
+  /// The load as a buffer load; null where its type is none of theirs.
+  Value bufferLoad(tile::PtrLoadOp op, OpAdaptor adaptor, tile::PtrAddOp step,
+                   ConversionPatternRewriter &builder) const {
+    Location loc = op.getLoc();
+    Type type = op.getResult().getType();
+    auto vector = dyn_cast<VectorType>(type);
+    unsigned elementBits = getElementTypeOrSelf(type).getIntOrFloatBitWidth();
+    unsigned bits = elementBits * (vector ? vector.getNumElements() : 1);
+    if (bits > 128 || !llvm::isPowerOf2_32(bits) || bits < 8 ||
+        op.getAlign() * 8 < std::min(bits, 32u))
+      return {};
+    Type word = builder.getIntegerType(std::min(bits, 32u));
+    Type loaded = bits > 32 ? Type(VectorType::get(bits / 32, word)) : word;
+    BufferAddress at = bufferAddress(
+        kernel, op.getBase().getType(), adaptor.getBase(), adaptor.getOffset(),
+        step, /*records=*/0xffffffff, loc, builder);
+    Value value = ROCDL::RawPtrBufferLoadOp::create(
+        builder, loc, loaded, at.buffer, at.offset, at.scalarOffset,
+        constantI32(builder, loc, 0), ArrayAttr(), ArrayAttr(), ArrayAttr());
+    return loaded == type
+               ? value
+               : LLVM::BitcastOp::create(builder, loc, type, value).getResult();
+  }
+
+  LogicalResult
+  matchAndRewrite(tile::PtrLoadOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    if (auto known = kernel.inPipeline.find(op);
+        known != kernel.inPipeline.end())
+      if (Value value = bufferLoad(op, adaptor, known->second, rewriter)) {
+        rewriter.replaceOp(op, value);
+        return success();
+      }
+    Value address = laneAddress(rewriter, op.getLoc(), adaptor.getBase(),
+                                adaptor.getOffset(),
+                                op.getBase().getType().getElementType());
+    rewriter.replaceOpWithNewOp<LLVM::LoadOp>(op, op.getResult().getType(),
+                                              address, op.getAlign());
+    return success();
+  }
+};
+
+struct PtrLoadSharedLowering : KernelPattern<tile::PtrLoadSharedOp> {
+  using KernelPattern::KernelPattern;
+  LogicalResult
+  matchAndRewrite(tile::PtrLoadSharedOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    Location loc = op.getLoc();
+    unsigned bits =
+        op.getBase().getType().getElementType().getIntOrFloatBitWidth();
+    BufferAddress at = bufferAddress(
+        kernel, op.getBase().getType(), adaptor.getBase(), adaptor.getOffset(),
+        kernel.inPipeline.lookup(op), /*records=*/INT32_MAX, loc, rewriter);
+    if (Value mask = adaptor.getMask())
+      at.offset = LLVM::SelectOp::create(rewriter, loc, mask, at.offset,
+                                         constantI32(rewriter, loc, INT32_MIN));
+    Value place = sharedAddress(rewriter, loc, adaptor.getArray(),
+                                adaptor.getIndex(), op.getArray().getType());
+    Value none = constantI32(rewriter, loc, 0);
+    Value size = constantI32(rewriter, loc, op.getWidth() * bits / 8);
+    rewriter.replaceOpWithNewOp<ROCDL::RawPtrBufferLoadLdsOp>(
+        op, at.buffer, place, size, at.offset, at.scalarOffset, none, none,
+        rewriter.getArrayAttr({kernel.direct}),
+        rewriter.getArrayAttr({kernel.indirect}), ArrayAttr());
+    return success();
+  }
+};
+
+} // namespace
+
+void greta::rocdl::populateLoadPatterns(const LLVMTypeConverter &converter,
+                                        RewritePatternSet &patterns,
+                                        const Kernel &kernel) {
+  patterns.add<PtrLoadLowering, PtrLoadSharedLowering>(converter, kernel);
+}
