@@ -249,7 +249,8 @@ uint64_t Replay::memory(Runner &w, const Op &o, const TraceEntry &e,
   // What arrives in the LDS takes its cycles; when is not known to the queue,
   // so they are taken now.
   if (o.toLds) {
-    unsigned cycles = std::max(1u, bytes / 128);
+    unsigned banks = chip.family == Family::GFX950 ? 64 : 32;
+    unsigned cycles = std::max(1u, bytes / (4 * banks));
     useLds(t, cycles);
     done += cycles;
   }

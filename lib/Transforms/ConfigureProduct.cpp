@@ -80,6 +80,7 @@ void greta::forEachTile(const Problem &problem, const Limits &limits,
                         ArrayRef<const MatrixInstruction *> available,
                         llvm::function_ref<void(const Tile &, double)> visit) {
   TileModel model(problem, limits);
+  bool direct = model.directBytes() > 0;
   static constexpr int64_t extents[] = {8,   16,  32,  48,  64,  80,  96,
                                         112, 128, 160, 192, 208, 224, 256};
   auto enough = [](int64_t extent, int64_t size, int64_t unit) {
@@ -113,14 +114,21 @@ void greta::forEachTile(const Problem &problem, const Limits &limits,
               if (tile.stages == 1 && slice > mi->k)
                 break;
               tile.slice = slice;
-              tile.split = 1;
-              if (model.whyNot(tile))
-                continue;
-              int64_t most = mostParts(m, n, problem, limits);
-              for (int64_t split = 1; split <= most; split *= 2) {
-                tile.split = partsOf(llvm::divideCeil(problem.k, k), split);
-                visit(tile, model.cycles(tile));
+              // A third stage pays only with direct loads.
+              int64_t stages = tile.stages;
+              for (int64_t more = 0; more <= (direct ? 2 : 0); ++more) {
+                tile.direct = more > 0;
+                tile.stages = stages + more / 2;
+                tile.split = 1;
+                if (model.whyNot(tile))
+                  continue;
+                int64_t most = mostParts(m, n, problem, limits);
+                for (int64_t split = 1; split <= most; split *= 2) {
+                  tile.split = partsOf(llvm::divideCeil(problem.k, k), split);
+                  visit(tile, model.cycles(tile));
+                }
               }
+              tile.stages = stages;
             }
           }
 }

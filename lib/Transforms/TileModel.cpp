@@ -25,8 +25,12 @@
 // 256x256x32 0.76, 256x256x64 0.93). That is for two waves a SIMD; one shows
 // four times as much (gfx90a, 112x128x64 with four waves: 0.76), four a
 // quarter. WMMA goes through the vector unit, where reads take slots of their
-// own. What the last round leaves empty counts for three quarters: units drift
-// apart.
+// own. Direct loads are issued behind the barrier and waited for at the next
+// one, or the one after with three stages: 1600 cycles (gfx950, direct, two and
+// three stages: 256x256x64 0.959, no room; 256x256x32 0.64, 0.88; 256x128x64
+// 0.64, 0.75), and four bytes a lane take more instructions (gfx942,
+// 256x256x32: 0.92 instead of 0.995). What the last round leaves empty counts
+// for three quarters: units drift apart.
 //
 //===----------------------------------------------------------------------===//
 
@@ -161,6 +165,10 @@ int64_t TileModel::registers(const Tile &tile, bool asked) const {
   // Packed weights on their way to f16 (gfx1100: 64 spilled in a whole block).
   if (!isSpare && problem.loaded[1] == 4)
     others += 48;
+  // Each access straight to shared memory has its place in both (gfx950: 8
+  // spilled in 256x256x64 of 16x16x32, 248 by this model).
+  if (tile.direct && !asked)
+    others += 16;
   int64_t sums = problem.count * m * n / lanes;
   // Behind the loop, rope's tables: two numbers for every pair of columns, or,
   // where neighbours may be in two lanes, for every column.
@@ -324,9 +332,16 @@ double TileModel::cycles(const Tile &tile) const {
     step = 0.6 * matrix + 0.3 * shared + 1180;
   } else {
     bool ahead = tile.slice < tile.k && wide;
-    double exposed = (ahead ? 0.05 : 0.35) * shared + 30 +
+    double issued = shared, late = 850 - matrix / 2;
+    if (tile.direct) {
+      issued *= reads / (reads + stored);
+      late = 1600 - (tile.stages - 1) * matrix;
+    }
+    double exposed = (ahead ? 0.05 : 0.35) * issued + 30 +
                      std::max(0.0, shared - matrix / 2) * ahead +
-                     std::max(0.0, 850 - matrix / 2);
+                     std::max(0.0, late);
+    if (tile.direct)
+      exposed += (16.0 / directBytes() - 1) * stored / 512;
     // Where matrix instructions are issued like any others, so are reads, of 64
     // bytes a cycle into the registers, and some sixty instructions a step (of
     // equal times by the issue model, gfx1100's 128x128x16 and 128x256x32, the
