@@ -113,11 +113,12 @@ static LogicalResult createShared(tile::FuncOp kernel, const TargetRow &row,
   }
   struct Array {
     tile::SharedAllocOp alloc;
+    size_t number;
     unsigned first = ~0u, last = 0;
   };
   SmallVector<Array> arrays;
   for (auto alloc : body.getOps<tile::SharedAllocOp>()) {
-    Array array{alloc};
+    Array array{alloc, arrays.size()};
     for (Operation *user : alloc->getUsers()) {
       unsigned at = place.at(body.findAncestorOpInBlock(*user));
       array.first = std::min(array.first, at);
@@ -125,8 +126,9 @@ static LogicalResult createShared(tile::FuncOp kernel, const TargetRow &row,
     }
     arrays.push_back(array);
   }
-  llvm::stable_sort(
-      arrays, [](const Array &a, const Array &b) { return a.first < b.first; });
+  llvm::sort(arrays, [](const Array &a, const Array &b) {
+    return std::pair(a.first, a.number) < std::pair(b.first, b.number);
+  });
   struct Memory {
     LLVM::GlobalOp global;
     uint64_t bytes;
@@ -299,7 +301,10 @@ static tile::PtrAddOp scalarStep(scf::ForOp loop,
 }
 
 static LogicalResult convertKernel(tile::FuncOp kernel, const TargetRow &row) {
-  if (failed(checkKernel(kernel, row)) || failed(expandMath(kernel)))
+  if (failed(checkKernel(kernel, row)))
+    return failure();
+  pairElements(kernel);
+  if (failed(expandMath(kernel)))
     return failure();
   MLIRContext *context = kernel.getContext();
   Builder builder(context);

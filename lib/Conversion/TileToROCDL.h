@@ -92,6 +92,10 @@ void populateShufflePatterns(const mlir::LLVMTypeConverter &converter,
 void populateBareMathPatterns(const mlir::LLVMTypeConverter &converter,
                               mlir::RewritePatternSet &patterns);
 
+/// Two f16 at a time: arithmetic on vectors' elements, sums of their squares
+/// (TileToROCDLPairs.cpp).
+void pairElements(mlir::Operation *kernel);
+
 /// Rewrites what the backend has no instructions for, or none that are good,
 /// within arith and math (TileToROCDLMath.cpp). Fails with a diagnostic at an
 /// op that would become a library call.

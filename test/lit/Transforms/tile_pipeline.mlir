@@ -192,5 +192,28 @@ greta_tile.func @direct(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) attr
     scf.yield %next : tensor<16x16xf32>
   } {greta_tile.pipeline = #greta_tile.pipeline<stages = 3, slice = 16, direct = 16>}
   greta_tile.store %d, %y[%z, %z] strides [16, 1] bounds [] : tensor<16x16xf32> -> !greta_tile.ptr<f32>
+// Sums of what is loaded: with two stages they are a block ahead, and the last block comes twice, so that the sums before the last turn count.
+// CHECK-LABEL: @squares
+// CHECK: %[[FIRST:.*]] = greta_tile.contract %[[X:.*]], %[[X]], %{{.*}} dims [1]
+// CHECK: %[[LOOP:[0-9]+]]:{{[0-9]+}} = scf.for {{.*}} iter_args(%{{.*}} = %{{.*}}, %{{.*}} = %{{.*}}, %[[AHEAD:[a-z0-9]+]] = %[[FIRST]],
+// CHECK: %[[NEXT:.*]] = greta_tile.contract %{{.*}}, %{{.*}}, %[[AHEAD]] dims [1]
+// CHECK: scf.yield %{{[0-9]+}}, %[[AHEAD]], %[[NEXT]],
+// CHECK: greta_tile.reduce add %[[LOOP]]#1 dim 1
+greta_tile.func @squares(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>, %s: !greta_tile.ptr<f32>) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+  %z = arith.constant 0 : i32
+  %step = arith.constant 32 : i32
+  %end = arith.constant 96 : i32
+  %zero = arith.constant dense<0.0> : tensor<16x16xf32>
+  %none = arith.constant dense<0.0> : tensor<16x4xf32>
+  %d:2 = scf.for %k = %z to %end step %step iter_args(%acc = %zero, %sum = %none) -> (tensor<16x16xf32>, tensor<16x4xf32>) : i32 {
+    %a = greta_tile.load %x[%z, %k] strides [96, 1] bounds [] : !greta_tile.ptr<f16> -> tensor<16x32xf16>
+    %b = greta_tile.load %x[%k, %z] strides [16, 1] bounds [] : !greta_tile.ptr<f16> -> tensor<32x16xf16>
+    %next = greta_tile.dot %a, %b, %acc {matrix = #mfma} : tensor<16x32xf16>, tensor<32x16xf16> -> tensor<16x16xf32>
+    %more = greta_tile.contract %a, %a, %sum dims [1] : tensor<16x32xf16>, tensor<16x32xf16> -> tensor<16x4xf32>
+    scf.yield %next, %more : tensor<16x16xf32>, tensor<16x4xf32>
+  } {greta_tile.pipeline = #greta_tile.pipeline<stages = 2, slice = 32>}
+  %rows = greta_tile.reduce add %d#1 dim 1 : tensor<16x4xf32> -> tensor<16x1xf32>
+  greta_tile.store %d#0, %y[%z, %z] strides [16, 1] bounds [] : tensor<16x16xf32> -> !greta_tile.ptr<f32>
+  greta_tile.store %rows, %s[%z, %z] strides [1, 0] bounds [] : tensor<16x1xf32> -> !greta_tile.ptr<f32>
   greta_tile.return
 }
