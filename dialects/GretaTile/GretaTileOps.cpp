@@ -436,6 +436,8 @@ static LogicalResult verifyLaneAccess(Operation *op, PtrType pointer, Type type,
 
 void BarrierOp::build(OpBuilder &, OperationState &) {}
 
+void ScheduleOp::build(OpBuilder &, OperationState &) {}
+
 LogicalResult PtrLoadSharedOp::verify() {
   Type element = getElementTypeOrSelf(getArray().getType().getElementType());
   int64_t bytes = getWidth() * element.getIntOrFloatBitWidth() / 8;

@@ -58,7 +58,6 @@ struct Operand {
   RankedTensorType stored;
   unsigned kDim;
   Value local;
-  bool isLate = false; // is stored under the last slice before the barrier
 };
 
 class LoopPipeliner {
@@ -74,10 +73,7 @@ private:
   /// `sums` are those of the blocks before, and become this one's.
   SmallVector<Value> emitPrepared(Value k, ValueRange loaded,
                                   SmallVectorImpl<Value> &sums);
-  /// Of all operands, or of those that are stored late, or of the others.
-  void emitStores(ValueRange prepared, Value stage,
-                  std::optional<bool> late = std::nullopt);
-  void emitSchedule(bool hides);
+  void emitStores(ValueRange prepared, Value stage);
   /// Loads straight to shared memory.
   void emitDirect(Value k, Value stage);
   /// All lanes meet; of direct loads, the last `blocks` blocks' may be under
@@ -190,14 +186,13 @@ LogicalResult LoopPipeliner::analyze() {
             toLayout(getLayoutOf(operand.type)).tile()[operand.kDim] ||
         depth % attr.getSlice())
       return fail(loop, "its slices are not whole tiles of its operands");
-  for (Operand &operand : operands) {
+  for (const Operand &operand : operands) {
     auto load = operand.source.getDefiningOp<LoadOp>();
     bool isLoaded = load && load->getBlock() == body;
     if (attr.getDirect() &&
         (!isLoaded || load.getOther() || load.getDivisors()))
       return fail(loop,
                   "loads directly what is not an operand as it is stored");
-    operand.isLate = attr.getHidden() && attr.getSlice() < depth && !isLoaded;
   }
   auto step = getConstantIntValue(loop.getStep());
   auto start = getConstantIntValue(loop.getLowerBound());
@@ -315,11 +310,9 @@ SmallVector<Value> LoopPipeliner::emitPrepared(Value k, ValueRange loaded,
   return prepared;
 }
 
-void LoopPipeliner::emitStores(ValueRange prepared, Value stage,
-                               std::optional<bool> late) {
+void LoopPipeliner::emitStores(ValueRange prepared, Value stage) {
   for (auto [operand, value] : llvm::zip(operands, prepared))
-    if (operand.isLate == late.value_or(operand.isLate))
-      LocalStoreOp::create(b, value, operand.local, stage);
+    LocalStoreOp::create(b, value, operand.local, stage);
 }
 
 void LoopPipeliner::emitDirect(Value k, Value stage) {
@@ -333,13 +326,6 @@ void LoopPipeliner::emitDirect(Value k, Value stage) {
     LocalStoreOp::create(b, load->getResult(0), operand.local, stage,
                          /*direct=*/true);
   }
-}
-
-/// Before the barrier products hide the work on the next block.
-void LoopPipeliner::emitSchedule(bool hides) {
-  auto schedule = ScheduleOp::create(b);
-  if (hides && attr.getHidden())
-    schedule.setCompute(attr.getHidden());
 }
 
 void LoopPipeliner::emitBarrier(int64_t blocks) {
@@ -455,18 +441,16 @@ LoopPipeliner::Flow LoopPipeliner::emitStep(Value k, Value stage, Flow flow) {
   Value ahead = direct ? Value() : after(stages - 1), further = after(stages);
   // Without direct loads the block in registers goes to the stage that the last
   // barrier has freed.
-  Value freed = advanced(stage, stages - 1);
-  SmallVector<Value> prepared;
   auto fill = [&] {
     if (direct)
       return;
     unsigned numSums = contracts.size();
     SmallVector<Value> sums(ArrayRef(flow.ahead).take_back(numSums));
-    prepared = emitPrepared(ahead, flow.loaded, sums);
+    SmallVector<Value> prepared = emitPrepared(ahead, flow.loaded, sums);
     flow.prepared.assign(flow.ahead.begin(), flow.ahead.begin() + numSums);
     flow.ahead.erase(flow.ahead.begin(), flow.ahead.begin() + numSums);
     llvm::append_range(flow.ahead, sums);
-    emitStores(prepared, freed, /*late=*/false);
+    emitStores(prepared, advanced(stage, stages - 1));
     flow.loaded = emitLoads(further);
   };
   for (int64_t at = 0; at + slice < depth; at += slice) {
@@ -474,9 +458,9 @@ LoopPipeliner::Flow LoopPipeliner::emitStep(Value k, Value stage, Flow flow) {
     flow.sums = emitDots(flow.parts, flow.sums);
     if (at == 0)
       fill();
-    if (at + 2 * slice == depth && !direct)
-      emitStores(prepared, freed, /*late=*/true);
-    emitSchedule(/*hides=*/true);
+    auto schedule = ScheduleOp::create(b);
+    if (at == 0 && attr.getHidden())
+      schedule.setCompute(attr.getHidden());
     flow.parts = following;
   }
   if (slice == depth) {
@@ -488,7 +472,7 @@ LoopPipeliner::Flow LoopPipeliner::emitStep(Value k, Value stage, Flow flow) {
       if (at == 0)
         fill();
       flow.sums = emitDots(flow.parts, flow.sums);
-      emitSchedule(/*hides=*/true);
+      ScheduleOp::create(b);
     }
   }
   emitBarrier(stages - 2);
@@ -500,7 +484,7 @@ LoopPipeliner::Flow LoopPipeliner::emitStep(Value k, Value stage, Flow flow) {
   if (slice == depth)
     return flow;
   flow.sums = emitDots(flow.parts, flow.sums);
-  emitSchedule(/*hides=*/false);
+  ScheduleOp::create(b);
   flow.parts = following;
   return flow;
 }

@@ -193,10 +193,10 @@ LogicalResult Distributor::distributeSchedule(ScheduleOp op) {
   constexpr unsigned most = 32;
   if (left(ScheduleKind::Load) > most || left(ScheduleKind::SharedStore) > most)
     return success();
-  // Products, each with the work that it hides.
+  // Products, each with the work for what is stored next that it hides.
   auto takeProducts = [&](unsigned wanted) {
     int64_t hidden = op.getCompute().value_or(0);
-    if (!hidden)
+    if (!hidden || !left(ScheduleKind::SharedStore))
       return take(ScheduleKind::Mma, wanted);
     for (; wanted && left(ScheduleKind::Mma); --wanted) {
       take(ScheduleKind::Mma, 1);

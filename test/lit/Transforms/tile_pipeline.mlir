@@ -109,8 +109,8 @@ greta_tile.func @double(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) attr
 // Whole blocks, and an odd number of them: one a turn; the stage is carried.
 // CHECK-LABEL: @odd
 // CHECK: scf.for {{.*}} step %c32_i32 iter_args({{.*}}, %[[STAGE:[a-z0-9]+]] = %c0_i32)
-// CHECK-COUNT-2: greta_tile.local_load %{{.*}}[%[[STAGE]]]
 // CHECK: %[[OTHER:[a-z0-9]+]] = arith.subi %c1_i32, %[[STAGE]]
+// CHECK-COUNT-2: greta_tile.local_load %{{.*}}[%[[STAGE]]]
 // CHECK-COUNT-2: greta_tile.local_store %{{.*}}, %{{.*}}[%[[OTHER]]]
 // CHECK-COUNT-2: greta_tile.load
 // CHECK: greta_tile.dot
@@ -192,6 +192,9 @@ greta_tile.func @direct(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) attr
     scf.yield %next : tensor<16x16xf32>
   } {greta_tile.pipeline = #greta_tile.pipeline<stages = 3, slice = 16, direct = 16>}
   greta_tile.store %d, %y[%z, %z] strides [16, 1] bounds [] : tensor<16x16xf32> -> !greta_tile.ptr<f32>
+  greta_tile.return
+}
+
 // Sums of what is loaded: with two stages they are a block ahead, and the last block comes twice, so that the sums before the last turn count.
 // CHECK-LABEL: @squares
 // CHECK: %[[FIRST:.*]] = greta_tile.contract %[[X:.*]], %[[X]], %{{.*}} dims [1]
@@ -215,5 +218,31 @@ greta_tile.func @squares(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>, %s:
   %rows = greta_tile.reduce add %d#1 dim 1 : tensor<16x4xf32> -> tensor<16x1xf32>
   greta_tile.store %d#0, %y[%z, %z] strides [16, 1] bounds [] : tensor<16x16xf32> -> !greta_tile.ptr<f32>
   greta_tile.store %rows, %s[%z, %z] strides [1, 0] bounds [] : tensor<16x1xf32> -> !greta_tile.ptr<f32>
+  greta_tile.return
+}
+
+// A computed operand: the products before it is stored hide the work on it.
+// CHECK-LABEL: @computed
+// CHECK: scf.for
+// CHECK: greta_tile.dot
+// CHECK: arith.sitofp
+// CHECK: greta_tile.local_store
+// CHECK: greta_tile.schedule compute 7
+// CHECK: greta_tile.barrier
+// CHECK: greta_tile.dot
+// CHECK: greta_tile.schedule{{$}}
+greta_tile.func @computed(%x: !greta_tile.ptr<f16>, %w: !greta_tile.ptr<i8>, %y: !greta_tile.ptr<f32>) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+  %z = arith.constant 0 : i32
+  %step = arith.constant 64 : i32
+  %end = arith.constant 192 : i32
+  %zero = arith.constant dense<0.0> : tensor<16x16xf32>
+  %d = scf.for %k = %z to %end step %step iter_args(%acc = %zero) -> (tensor<16x16xf32>) : i32 {
+    %a = greta_tile.load %x[%z, %k] strides [192, 1] bounds [] : !greta_tile.ptr<f16> -> tensor<16x64xf16>
+    %q = greta_tile.load %w[%k, %z] strides [1, 192] bounds [] : !greta_tile.ptr<i8> -> tensor<64x16xi8>
+    %b = arith.sitofp %q : tensor<64x16xi8> to tensor<64x16xf16>
+    %next = greta_tile.dot %a, %b, %acc {matrix = #mfma} : tensor<16x64xf16>, tensor<64x16xf16> -> tensor<16x16xf32>
+    scf.yield %next : tensor<16x16xf32>
+  } {greta_tile.pipeline = #greta_tile.pipeline<stages = 2, slice = 32, hidden = 7>}
+  greta_tile.store %d, %y[%z, %z] strides [16, 1] bounds [] : tensor<16x16xf32> -> !greta_tile.ptr<f32>
   greta_tile.return
 }
