@@ -109,8 +109,8 @@ greta_tile.func @double(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) attr
 // Whole blocks, and an odd number of them: one a turn; the stage is carried.
 // CHECK-LABEL: @odd
 // CHECK: scf.for {{.*}} step %c32_i32 iter_args({{.*}}, %[[STAGE:[a-z0-9]+]] = %c0_i32)
-// CHECK: %[[OTHER:[a-z0-9]+]] = arith.subi %c1_i32, %[[STAGE]]
 // CHECK-COUNT-2: greta_tile.local_load %{{.*}}[%[[STAGE]]]
+// CHECK: %[[OTHER:[a-z0-9]+]] = arith.subi %c1_i32, %[[STAGE]]
 // CHECK-COUNT-2: greta_tile.local_store %{{.*}}, %{{.*}}[%[[OTHER]]]
 // CHECK-COUNT-2: greta_tile.load
 // CHECK: greta_tile.dot
