@@ -142,7 +142,13 @@ int64_t TileModel::registers(const Tile &tile, bool asked) const {
   // waves). What is asked for gets the least that may do.
   bool isSpare = asked || row.isVulkan() || lanes == 64;
   bool areBytes = problem.bytes == 1;
-  int64_t turned = isSpare ? 1 : isTwice ? 3 : areBytes ? 2 : 1;
+  // Bytes are turned by words, each with an address of its own (gfx1100: 44 in
+  // 64x192x64 by eight waves, 23 in 64x96x64 by four; gfx950: 48 in 256x256x128
+  // by eight).
+  int64_t turned = asked || row.isVulkan() ? 1
+                   : areBytes              ? (isTwice ? 8 : 2)
+                   : isTwice               ? 3
+                                           : 1;
   auto block = [&](int64_t extent, int64_t loaded, bool alongK,
                    int64_t align) -> int64_t {
     int64_t bytes = extent * tile.k * problem.bytes;
@@ -160,7 +166,7 @@ int64_t TileModel::registers(const Tile &tile, bool asked) const {
   int64_t others = 24;
   if (areBytes && !isSpare)
     others += 24;
-  if (turned == 3 && (!problem.rowsOfA || !problem.rowsOfB))
+  if (turned > 2 && (!problem.rowsOfA || !problem.rowsOfB))
     others += 32;
   // Packed weights on their way to f16 (gfx1100: 64 spilled in a whole block).
   if (!isSpare && problem.loaded[1] == 4)
@@ -247,6 +253,15 @@ std::optional<std::string> TileModel::whyNot(const Tile &tile,
       tile.n * tile.k % (weights * tile.waves * limits.wave))
     return "it has no multiple of " + std::to_string(weights) +
            " weights for each lane";
+  // Unequal shares of bytes that are turned spill, too (gfx950: 94 in
+  // 160x256x128 by eight waves, gfx1201: 8 in 160x192x32).
+  auto isUneven = [&](int64_t extent, bool alongK) {
+    int64_t share = 16 * tile.waves * limits.wave;
+    return !alongK && extent * tile.k > share && extent * tile.k % share;
+  };
+  if (!asked && row.isHip() && problem.bytes == 1 &&
+      (isUneven(tile.m, problem.rowsOfA) || isUneven(tile.n, problem.rowsOfB)))
+    return "it has no multiple of 16 numbers for each lane to turn";
   if (tile.direct)
     if (auto why = whyNotDirect(problem, tile, limits.wave, directBytes()))
       return why;
