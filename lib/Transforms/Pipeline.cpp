@@ -189,8 +189,8 @@ LogicalResult LoopPipeliner::analyze() {
   for (const Operand &operand : operands) {
     auto load = operand.source.getDefiningOp<LoadOp>();
     bool isLoaded = load && load->getBlock() == body;
-    if (attr.getDirect() &&
-        (!isLoaded || load.getOther() || load.getDivisors()))
+    if (attr.getDirect() && (!isLoaded || !contracts.empty() ||
+                             load.getOther() || load.getDivisors()))
       return fail(loop,
                   "loads directly what is not an operand as it is stored");
   }

@@ -255,12 +255,13 @@ std::optional<std::string> TileModel::whyNot(const Tile &tile,
            " weights for each lane";
   // Unequal shares of bytes that are turned spill, too (gfx950: 94 in
   // 160x256x128 by eight waves, gfx1201: 8 in 160x192x32).
-  auto isUneven = [&](int64_t extent, bool alongK) {
+  auto isUnequal = [&](int64_t extent, bool alongK) {
     int64_t share = 16 * tile.waves * limits.wave;
     return !alongK && extent * tile.k > share && extent * tile.k % share;
   };
   if (!asked && row.isHip() && problem.bytes == 1 &&
-      (isUneven(tile.m, problem.rowsOfA) || isUneven(tile.n, problem.rowsOfB)))
+      (isUnequal(tile.m, problem.rowsOfA) ||
+       isUnequal(tile.n, problem.rowsOfB)))
     return "it has no multiple of 16 numbers for each lane to turn";
   if (tile.direct)
     if (auto why = whyNotDirect(problem, tile, limits.wave, directBytes()))
