@@ -335,7 +335,7 @@ FailureOr<Choice> greta::chooseProduct(const Space &space, const Limits &limits,
   FailureOr<std::optional<Tile>> tile = std::optional<Tile>();
   if (limits.tile) {
     // A choice without lanes says that the tile of the others does not fit.
-    if (TileModel(problem, limits).whyNot(*limits.tile))
+    if (TileModel(problem, limits).whyNot(*limits.tile, /*asked=*/true))
       return Choice();
     tile = std::optional<Tile>(*limits.tile);
   } else {

@@ -291,8 +291,8 @@ std::optional<std::string> TileModel::whyNot(const Tile &tile,
     if (!row.isVulkan() && !asked && problem.within && limits.wave == 32)
       most -= 32;
     // Where lanes are, which products side by side all need, is known before
-    // the loop of each (gfx950: 20 spilled in 256x256x64).
-    if (!row.isVulkan() && !asked && limits.columns)
+    // the loop of each (gfx950: 20 spilled in 256x256x64); RDNA has had none.
+    if (!row.isVulkan() && !asked && limits.columns && limits.wave == 64)
       most -= 32;
     int64_t needed = registers(tile, asked);
     if (needed > most)
