@@ -28,9 +28,7 @@ class Slice:
 
     @property
     def kernels(self):
-        # With few rows rope has a kernel of its own.
-        isfew = "neox" in self.kind and self.m <= 16
-        return KINDS[self.kind].kernels + isfew
+        return KINDS[self.kind].kernels
 
     def mlir(self):
         return KINDS[self.kind].mlir(self)
