@@ -9,7 +9,11 @@
 //                 divisions, no functions), and where what is loaded is not
 //                 more than twice the operand: caches serve it again and again
 //   rms_norm of A  rows are scaled after the product, so that nothing is read
-//                 twice: a multiplication by the weight, and the squares
+//                 twice. But LLVM moves the work on a block right behind its
+//                 loads, where it waits for them: gfx942's main loop takes a
+//                 third longer by the issue model (docs/benchmarks). A kernel
+//                 of its own moves 4 bytes an element and costs a launch, as
+//                 much as that at some 1500 columns.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,6 +24,7 @@ using namespace mlir;
 using namespace greta;
 
 static constexpr int64_t maxOps = 8;
+static constexpr int64_t maxColumnsOfNorm = 1024;
 /// Within what matrix instructions leave of the vector unit's time.
 static bool isCheap(Operation *op) {
   return isa<arith::ArithDialect>(op->getDialect()) &&
@@ -37,7 +42,11 @@ bool greta::paysInProduct(MatmulOp matmul, unsigned number,
   RankedTensorType type = typeOf(matmul->getOperand(number));
   int64_t loaded = 0, count = 0; // bits of an element, elementwise ops
   for (Operation *op : ops) {
-    if (!isTransparent(op) && !isa<DequantOp, RmsNormOp>(op)) {
+    if (isa<RmsNormOp>(op)) {
+      int64_t columns = matmul.getType().getShape().back();
+      if (ShapedType::isDynamic(columns) || columns > maxColumnsOfNorm)
+        return false;
+    } else if (!isTransparent(op) && !isa<DequantOp>(op)) {
       ++count;
       if (!isCheap(op))
         return false;

@@ -221,16 +221,27 @@ func.func @operands(%x: tensor<?x64xf32>, %p: tensor<32x8xi32>, %scales: tensor<
 
 // -----
 
-// rms_norm of A is part of the product, however wide; of work on it, as [K, M], and layer_norm, it is a kernel before.
+// rms_norm of A where the columns are few; elsewhere, as [K, M], and what is computed of it, as layer_norm, it is a kernel before.
 // CHECK-LABEL: func.func @norm
 // CHECK: greta.kernel(%arg0, %arg1, %arg2)
 // CHECK: greta.rms_norm
 // CHECK-NEXT: greta.matmul
 // CHECK-NOT: greta.kernel
-func.func @norm(%x: tensor<?x64xf16>, %w: tensor<64xf16>, %b: tensor<64x14336xf16>) -> tensor<?x14336xf16> {
+func.func @norm(%x: tensor<?x64xf16>, %w: tensor<64xf16>, %b: tensor<64x1024xf16>) -> tensor<?x1024xf16> {
   %a = greta.rms_norm %x, %w {eps = 1.0e-5 : f32} : tensor<?x64xf16>, tensor<64xf16> -> tensor<?x64xf16>
-  %0 = greta.matmul %a, %b : tensor<?x64xf16>, tensor<64x14336xf16> -> tensor<?x14336xf16>
-  return %0 : tensor<?x14336xf16>
+  %0 = greta.matmul %a, %b : tensor<?x64xf16>, tensor<64x1024xf16> -> tensor<?x1024xf16>
+  return %0 : tensor<?x1024xf16>
+}
+
+// CHECK-LABEL: func.func @broad
+// CHECK: greta.kernel(%arg0, %arg1)
+// CHECK: greta.rms_norm
+// CHECK: greta.kernel
+// CHECK: greta.matmul
+func.func @broad(%x: tensor<?x64xf16>, %w: tensor<64xf16>, %b: tensor<64x1040xf16>) -> tensor<?x1040xf16> {
+  %a = greta.rms_norm %x, %w {eps = 1.0e-5 : f32} : tensor<?x64xf16>, tensor<64xf16> -> tensor<?x64xf16>
+  %0 = greta.matmul %a, %b : tensor<?x64xf16>, tensor<64x1040xf16> -> tensor<?x1040xf16>
+  return %0 : tensor<?x1040xf16>
 }
 
 // With few rows as well, there with vectors that it is computed from alone.
