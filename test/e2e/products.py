@@ -323,11 +323,11 @@ WIDE = (
     + [Product("w8", layout, m, 33, k, t) for t in ("f16", "bf16", "f32") for layout, m in (("nt", 1), ("nt", 16), ("nn", 2)) for k in (129, 1008)]
     + [Product(f"w4{g}", "nt", m, n, k, "f16") for g in (32, 64, 128) for m in (1, 2, 3, 16) for n, k in ((33, 1152), (130, 4096))]
     + [Product(f"dequant{g}", "nt", 1, n, k, "f16") for g in (32, 64, 128) for n, k in ((33, 1152), (7, 8192), (3, 128))]
-    + [Product("norm", layout, m, 130, k, t) for t in FLOATS for layout, m in (("nt", 1), ("nt", 16), ("nn", 3)) for k in (17, 129, 1000)]
-    + [Product(kind, "nt", m, 33, 1152, "f16") for kind in ("normw8", "normw432", "normw4128") for m in (1, 3)]
-    + [Product(f"rope{style}", layout, m, n, 1000, t) for style in ("neox", "gptj") for t in FLOATS for layout, m, n in (("nt", 1, 192), ("nt", 16, 64), ("nn", 3, 320))]
+    + [Product("norm", layout, m, 130, k, t) for t in FLOATS for layout, m, k in (("nt", 1, 17), ("nt", 16, 1000), ("nn", 3, 129))]
+    + [Product(kind, "nt", 3, 33, 1152, "f16") for kind in ("normw8", "normw432", "normw4128")]
+    + [Product(f"rope{style}", layout, m, n, 1000, t) for style in ("neox", "gptj") for t, layout, m, n in (("f16", "nt", 1, 192), ("f32", "nt", 16, 64), ("bf16", "nn", 3, 320))]
     + [Product(f"ropeneox{kind}", "nt", m, 192, 1152, "f16") for kind in ("norm", "w4128") for m in (1, 3)]
-    + [Product("batch", layout, m, 33, k, t) for t in FLOATS for layout, m in (("nt", 1), ("nt", 16), ("nn", 2), ("tt", 3)) for k in (17, 1000)]
+    + [Product("batch", layout, m, 33, k, t) for t, layout, m in (("f16", "nt", 1), ("bf16", "nt", 16), ("f32", "nn", 2), ("f16", "tt", 3)) for k in (17, 1000)]
     + [Product("batchone", layout, 2, 33, 129, "f16") for layout in ("nt", "tt")]
 )
 NARROW = (
