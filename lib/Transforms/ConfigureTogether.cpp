@@ -43,7 +43,8 @@ greta::chooseTogether(ArrayRef<Space> spaces, Limits limits,
     FailureOr<Choice> choice = choose(space, limits, 0, context);
     if (failed(choice))
       return failure();
-    if (choice->block != lead->block || !choice->tile != !lead->tile)
+    if (choice->block != lead->block || choice->split > 1 ||
+        !choice->tile != !lead->tile)
       return std::optional<KernelConfig>();
     config.spaces.push_back(std::move(choice->space));
   }
