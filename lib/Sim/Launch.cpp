@@ -117,7 +117,8 @@ void Launch::fillHidden(const KernelArgument &a, uint8_t *p) {
 }
 
 void Launch::fillArguments() {
-  std::memcpy(arguments, config.kernarg.data(), config.kernarg.size());
+  // Of a kernel without arguments there are no bytes, not even their address.
+  llvm::copy(config.kernarg, arguments);
   for (const KernelArgument &a : info.args)
     if (StringRef(a.kind).starts_with("hidden_"))
       fillHidden(a, arguments + a.offset);

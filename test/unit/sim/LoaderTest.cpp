@@ -81,6 +81,11 @@ TEST(Loader, TooFewArgumentBytes) {
                        "8 bytes of arguments given, 12 needed"));
 }
 
+TEST(Loader, KernelsNeedNoArguments) {
+  Bench b("gfx942", "kernel void k() {}");
+  EXPECT_EQ(b.launch({1, 1, 1}, {64, 1, 1}), "");
+}
+
 TEST(Loader, EveryTruncationIsAnError) {
   auto good = object("gfx1100");
   for (size_t n = 0; n < good.size(); n += 97)
