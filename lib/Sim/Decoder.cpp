@@ -110,6 +110,14 @@ static bool undefinedInLLVM(const Chip &chip, ArrayRef<uint8_t> bytes) {
          field(1, 16, 3) == 7 || (!one && field(1, 24, 3) == 7);
 }
 
+/// LLVM takes the constant 0xff of v_fmamk_f16 and v_fmaak_f16 with 16-bit
+/// registers for the encoding that says "a literal constant" and goes astray.
+static bool isMistakenForLiteral(const Chip &chip, ArrayRef<uint8_t> bytes) {
+  uint32_t opcode = support::endian::read32le(bytes.data()) >> 25;
+  return !chip.isGfx9() && (opcode == 0x37 || opcode == 0x38) &&
+         support::endian::read32le(bytes.data() + 4) == 0xff;
+}
+
 unsigned Decoder::decode(ArrayRef<uint8_t> bytes, uint64_t address,
                          std::string &line) {
   MCInst inst;
@@ -125,12 +133,26 @@ unsigned Decoder::decode(ArrayRef<uint8_t> bytes, uint64_t address,
   }
   if (undefinedInLLVM(chip, from))
     return 0;
+  // Another constant, until it is printed.
+  uint8_t changed[8];
+  bool isChanged = isMistakenForLiteral(chip, from);
+  if (isChanged) {
+    llvm::copy(from.take_front(8), changed);
+    changed[4] = 0xfe;
+    from = changed;
+  }
   auto status =
       state->disassembler->getInstruction(inst, size, from, address, nulls());
   if (status != MCDisassembler::Success || !size || size > bytes.size())
     return 0;
   raw_string_ostream os(line);
   state->printer->printInst(&inst, address, "", *state->subtarget, os);
+  for (size_t at = 0; isChanged; at += 4) {
+    at = line.find("0xfe", at);
+    if (at == std::string::npos)
+      break;
+    line.replace(at, 4, "0xff");
+  }
   // The symbolic pattern of ds_swizzle leaves bits out: back to the number.
   size_t pattern = line.find("swizzle(");
   if (pattern != std::string::npos)

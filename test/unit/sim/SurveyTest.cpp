@@ -187,6 +187,24 @@ TEST_P(Forms, AreBound) {
   EXPECT_GT(decoded, 60000u);
 }
 
+/// A constant that LLVM's decoder takes for something else (Decoder.cpp).
+TEST(Decoder, HalfConstantOf255) {
+  const uint8_t words[][8] = {{0x01, 0x05, 0x00, 0x6e, 0xff, 0, 0, 0},
+                              {0xff, 0x04, 0x00, 0x6e, 0xff, 0, 0, 0},
+                              {0x01, 0x05, 0x00, 0x70, 0xff, 0, 0, 0}};
+  const char *const lines[] = {"v_fmamk_f16 v0.l, v1.l, 0xff, v2.l",
+                               "v_fmamk_f16 v0.l, 0xff, 0xff, v2.l",
+                               "v_fmaak_f16 v0.l, v1.l, v2.l, 0xff"};
+  for (const char *name : {"gfx1100", "gfx1201"}) {
+    auto decoder = llvm::cantFail(Decoder::create(*findChip(name), true));
+    for (unsigned i = 0; i < std::size(words); ++i) {
+      std::string line;
+      EXPECT_EQ(decoder->decode(words[i], 0, line), 8u) << name;
+      EXPECT_EQ(StringRef(line).trim(), lines[i]) << name;
+    }
+  }
+}
+
 const char *const all[] = {"gfx90a",  "gfx942",  "gfx950",  "gfx1100",
                            "gfx1101", "gfx1102", "gfx1103", "gfx1150",
                            "gfx1151", "gfx1200", "gfx1201"};
