@@ -155,6 +155,10 @@ int64_t TileModel::registers(const Tile &tile, bool asked) const {
     // What is computed takes registers, too, before it is stored.
     int64_t bits = std::max(8 * bytes, extent * tile.k * loaded);
     int64_t words = llvm::divideCeil(bits, 128 * threads) * 4;
+    // On RDNA each byte that becomes a number of 16 bits and is turned has
+    // registers of its own (gfx1201: 837 spilled in 64x192x64 by four waves).
+    if (!isSpare && loaded == 8 && !areBytes && !alongK)
+      words = std::max(words, 3 * extent * tile.k / threads);
     if (asked || row.isVulkan() || align >= 4)
       return alongK ? words : turned * words;
     // What comes in less than a word takes a register for itself, and there is
