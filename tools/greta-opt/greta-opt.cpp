@@ -28,6 +28,8 @@
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "mlir/Transforms/Passes.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/raw_ostream.h"
 
 int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
@@ -47,6 +49,8 @@ int main(int argc, char **argv) {
   greta::registerGretaTransformsPasses();
   mlir::registerTransformsPasses();
   mlir::registerLinalgPasses();
+  llvm::cl::SetVersionPrinter(
+      [](llvm::raw_ostream &os) { os << "greta-opt " GRETA_VERSION "\n"; });
   return mlir::asMainReturnCode(
       mlir::MlirOptMain(argc, argv, "GRETA's optimizer driver\n", registry));
 }

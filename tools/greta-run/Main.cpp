@@ -1,17 +1,13 @@
 // Main.cpp: greta-run's command line. Whatever goes wrong ends as one line on
 // stderr and exit status 1, with nothing written.
+#include "CommandLine.h"
 #include "Options.h"
-
-#include <CLI/CLI.hpp>
-#include <cstdio>
 
 using namespace greta_run;
 
 int main(int argc, char **argv) {
   Options O;
   CLI::App App{"Runs, checks, times and inspects GRETA packages.", "greta-run"};
-  App.set_version_flag("--version",
-                       std::string("greta-run ") + greta_version());
   App.add_option("package", O.Package, "the .greta file");
   App.add_option("--device", O.Device,
                  "hip[:N], vulkan[:N], sim:<gfx> or host; the first that "
@@ -59,14 +55,8 @@ int main(int argc, char **argv) {
   App.add_flag(
       "--inspect", O.Inspect,
       "functions, variants, registers; with --device what the driver compiled");
-  try {
-    App.parse(argc, argv);
-  } catch (const CLI::Success &E) {
-    return App.exit(E);
-  } catch (const CLI::ParseError &E) {
-    fprintf(stderr, "greta-run: error: %s\n", E.what());
-    return 1;
-  }
+  if (auto Status = parseCommandLine(App, argc, argv))
+    return *Status;
   O.Elementwise = Rtol->count() || Atol->count();
   try {
     if (O.ListDevices)

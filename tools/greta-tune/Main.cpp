@@ -1,9 +1,7 @@
 //===- Main.cpp - greta-tune's command line -------------------------------===//
 
+#include "CommandLine.h"
 #include "Tune.h"
-
-#include <CLI/CLI.hpp>
-#include <cstdio>
 
 int main(int argc, char **argv) {
   greta::tune::Options options;
@@ -44,13 +42,7 @@ int main(int argc, char **argv) {
   app.add_flag("--restart", options.restart,
                "measure again what the database has");
   app.add_flag("--json", options.json, "print what was found as JSON");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::Success &success) {
-    return app.exit(success);
-  } catch (const CLI::ParseError &error) {
-    fprintf(stderr, "greta-tune: error: %s\n", error.what());
-    return 1;
-  }
+  if (auto status = parseCommandLine(app, argc, argv))
+    return *status;
   return greta::tune::tune(options);
 }

@@ -157,8 +157,8 @@ struct HipStream : Stream {
   void launch(Launch L) override {
     auto &K = static_cast<HipKernel &>(*L.Code);
     size_t Size = L.Block.size();
-    void *Extra[] = {HIP_LAUNCH_PARAM_BUFFER_POINTER, L.Block.data(),
-                     HIP_LAUNCH_PARAM_BUFFER_SIZE, &Size, HIP_LAUNCH_PARAM_END};
+    void *Extra[] = {launchBufferPointer, L.Block.data(), launchBufferSize,
+                     &Size, launchEnd};
     for (int D = 0; D < 3; ++D)
       if (uint64_t(L.Grid[D]) * K.Block[D] > UINT32_MAX)
         fail(GRETA_ERROR_UNSUPPORTED, "kernel '", K.Name, "' needs ",

@@ -42,7 +42,7 @@ std::string ownFolder() {
 } // namespace
 
 Library::Library(void *Handle, std::string Opened) : Path(std::move(Opened)) {
-#define X(Name)                                                                \
+#define X(Result, Name, ...)                                                   \
   Name = reinterpret_cast<decltype(Name)>(dlsym(Handle, #Name));               \
   if (!Name)                                                                   \
     fail(GRETA_ERROR_NOT_FOUND, Path, " has no " #Name);
@@ -149,8 +149,7 @@ int Library::deviceCount() const {
 // only other text in it, found by how it begins.
 void Library::readProperties(int Device, char *Bytes) const {
   memset(Bytes, 0, propertyBytes);
-  check(Properties(reinterpret_cast<hipDeviceProp_t *>(Bytes), Device),
-        concat("properties of HIP device ", Device));
+  check(Properties(Bytes, Device), concat("properties of HIP device ", Device));
 }
 
 std::string Library::arch(int Device) const {

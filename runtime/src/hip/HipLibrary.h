@@ -10,47 +10,12 @@
 #ifndef GRETA_RUNTIME_HIP_LIBRARY_H
 #define GRETA_RUNTIME_HIP_LIBRARY_H
 
-#ifndef __HIP_PLATFORM_AMD__
-#define __HIP_PLATFORM_AMD__
-#endif
-// Without the C++ overloads: the names are looked up one by one.
-#define __HIP_DISABLE_CPP_FUNCTIONS__
-#include <hip/hip_runtime_api.h>
+#include "hip/HipApi.h"
 
 #include <memory>
 #include <string>
 
 namespace greta::rt::hip {
-
-// The HIP functions the runtime uses: all of them must be there.
-#define GRETA_HIP_FUNCTIONS(X)                                                 \
-  X(hipEventCreate)                                                            \
-  X(hipEventDestroy)                                                           \
-  X(hipEventElapsedTime)                                                       \
-  X(hipEventRecord)                                                            \
-  X(hipEventSynchronize)                                                       \
-  X(hipFree)                                                                   \
-  X(hipGetDeviceCount)                                                         \
-  X(hipGetErrorString)                                                         \
-  X(hipGraphDestroy)                                                           \
-  X(hipGraphExecDestroy)                                                       \
-  X(hipGraphInstantiate)                                                       \
-  X(hipGraphLaunch)                                                            \
-  X(hipInit)                                                                   \
-  X(hipMalloc)                                                                 \
-  X(hipMemcpyAsync)                                                            \
-  X(hipMemsetD32Async)                                                         \
-  X(hipModuleGetFunction)                                                      \
-  X(hipModuleLaunchKernel)                                                     \
-  X(hipModuleLoadData)                                                         \
-  X(hipModuleUnload)                                                           \
-  X(hipSetDevice)                                                              \
-  X(hipStreamBeginCapture)                                                     \
-  X(hipStreamCreateWithFlags)                                                  \
-  X(hipStreamDestroy)                                                          \
-  X(hipStreamEndCapture)                                                       \
-  X(hipStreamSynchronize)                                                      \
-  X(hipStreamWaitEvent)
 
 class Library {
 public:
@@ -68,7 +33,7 @@ public:
   std::string arch(int Device) const;
   std::string marketingName(int Device) const;
 
-#define X(Name) decltype(&::Name) Name = nullptr;
+#define X(Result, Name, ...) Result (*Name)(__VA_ARGS__) = nullptr;
   GRETA_HIP_FUNCTIONS(X)
 #undef X
   std::string Path; // as opened
@@ -77,7 +42,8 @@ private:
   explicit Library(void *Handle, std::string Path);
   void readProperties(int Device, char *Bytes) const;
 
-  hipError_t (*Properties)(hipDeviceProp_t *, int) = nullptr;
+  // Takes a hipDeviceProp_t *, whose layout differs between releases.
+  hipError_t (*Properties)(void *, int) = nullptr;
   const char *(*LastError)() = nullptr;
   int (*SetChip)(const char *) = nullptr;
 };

@@ -1,4 +1,4 @@
-//===- greta-translate.cpp - from functions to packages and code ----------===//
+//===- Translate.cpp - from functions to packages and code ----------------===//
 //
 // Reads a file of functions and writes one package for many targets, or the
 // code of one target in the form asked for. Nothing is written unless
@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Translate.h"
 #include "Describe.h"
 #include "Header.h"
 #include "greta/Package/Compile.h"
@@ -13,81 +14,15 @@
 #include "greta/Package/Package.h"
 #include "greta/Transforms/Tuning.h"
 #include "mlir/Support/FileUtilities.h"
-#include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FormatVariadic.h"
-#include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Process.h"
 #include "llvm/Support/ToolOutputFile.h"
 #include "llvm/Support/WithColor.h"
-#include <optional>
 
 using namespace mlir;
 using namespace greta;
-namespace cl = llvm::cl;
-
-namespace {
-enum class Action { None, Package, Hsaco, Amdgcn, LLVMIR, Spirv, Header };
-enum class Report { None, Text, Json };
-
-/// The command line. A copy, because lld resets every cl::opt of the process.
-struct Options {
-  Action action;
-  std::string input, output, targets, function, tuning;
-  std::optional<unsigned> kernel;
-  Report report;
-  bool timing;
-};
-} // namespace
-
-static cl::OptionCategory category("greta-translate");
-static cl::opt<Action>
-    actionFlag(cl::desc("What to make:"), cl::init(Action::None),
-               cl::values(clEnumValN(Action::Package, "greta-to-package",
-                                     "a package for --targets"),
-                          clEnumValN(Action::Hsaco, "greta-to-hsaco",
-                                     "the AMD code object for --target"),
-                          clEnumValN(Action::Amdgcn, "greta-to-amdgcn",
-                                     "AMD assembly for --target"),
-                          clEnumValN(Action::LLVMIR, "greta-to-llvmir",
-                                     "optimised LLVM IR for --target"),
-                          clEnumValN(Action::Spirv, "greta-to-spirv",
-                                     "the SPIR-V module for --target"),
-                          clEnumValN(Action::Header, "package-to-header",
-                                     "a C header that holds a package")),
-               cl::cat(category));
-static cl::opt<std::string> inputFlag(cl::Positional, cl::desc("<input file>"),
-                                      cl::init("-"), cl::cat(category));
-static cl::opt<std::string> outputFlag("o", cl::desc("Where to write"),
-                                       cl::value_desc("file"), cl::init("-"),
-                                       cl::cat(category));
-static cl::opt<std::string>
-    targetsFlag("targets",
-                cl::desc("Targets of the package, with commas between"),
-                cl::value_desc("gfx942,vulkan,host"), cl::cat(category));
-static cl::alias targetFlag("target", cl::desc("The one target"),
-                            cl::aliasopt(targetsFlag), cl::cat(category));
-static cl::opt<std::string> functionFlag("function",
-                                         cl::desc("Compile this function only"),
-                                         cl::cat(category));
-static cl::opt<unsigned>
-    kernelFlag("kernel", cl::desc("Of a function's kernels write this one"),
-               cl::init(0), cl::cat(category));
-static cl::opt<std::string>
-    tuningFlag("tuning",
-               cl::desc("Tuning database to take products' tiles from"),
-               cl::value_desc("file"), cl::cat(category));
-static cl::opt<Report> reportFlag(
-    "report", cl::ValueOptional, cl::init(Report::None),
-    cl::desc("Print every kernel's configuration, registers and main loop; "
-             "may stand alone"),
-    cl::values(clEnumValN(Report::Text, "", ""),
-               clEnumValN(Report::Text, "text", "for people"),
-               clEnumValN(Report::Json, "json", "as the package's manifest")),
-    cl::cat(category));
-static cl::opt<bool> timingFlag("timing",
-                                cl::desc("Say on stderr where the time went"),
-                                cl::cat(category));
+using namespace greta::translate;
 
 static LogicalResult error(const llvm::Twine &message) {
   llvm::WithColor::error(llvm::errs(), "greta-translate") << message << "\n";
@@ -237,7 +172,8 @@ static LogicalResult writeHeader(const Options &options) {
   return writeFile(options.output, *header);
 }
 
-static LogicalResult translate(const Options &options, TimingScope &timing) {
+static LogicalResult makeWhatIsAsked(const Options &options,
+                                     TimingScope &timing) {
   bool reports = options.report != Report::None;
   if (options.action == Action::None && !reports)
     return error("nothing to make; say for example --greta-to-package");
@@ -298,22 +234,14 @@ static LogicalResult translate(const Options &options, TimingScope &timing) {
   return writeCode(*compiled, artifact != Artifact::Object, options);
 }
 
-int main(int argc, char **argv) {
-  llvm::InitLLVM init(argc, argv);
-  cl::HideUnrelatedOptions(category);
-  cl::ParseCommandLineOptions(argc, argv, "GRETA's compiler\n");
-  Options options = {actionFlag,   inputFlag,    outputFlag,
-                     targetsFlag,  functionFlag, tuningFlag,
-                     std::nullopt, reportFlag,   timingFlag};
-  if (kernelFlag.getNumOccurrences())
-    options.kernel = kernelFlag;
+int greta::translate::translate(const Options &options) {
   DefaultTimingManager manager;
   manager.setEnabled(options.timing);
   manager.setDisplayMode(DefaultTimingManager::DisplayMode::Tree);
   bool failed;
   {
     TimingScope scope = manager.getRootScope();
-    failed = mlir::failed(translate(options, scope));
+    failed = mlir::failed(makeWhatIsAsked(options, scope));
   }
   if (options.timing) {
     llvm::sys::TimePoint<> now;

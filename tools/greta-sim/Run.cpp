@@ -1,126 +1,30 @@
-//===- greta-sim.cpp - run a kernel of a code object on the CPU -----------===//
+//===- Run.cpp - run a kernel of a code object on the CPU -----------------===//
 //
-//   greta-sim k.hsaco --kernel=name --grid=x,y,z --block=x,y,z
-//     --arg=in:a.bin --arg=out:c.bin:BYTES --arg=inout:d.bin --arg=i32:5
-//     --arg=i64:5 --arg=f32:0.5 [--lds=BYTES] [--check=...] [--stats]
-//     [--estimate] [--trace=N]
-//
-// grid counts workgroups. Output files are written only when the kernel ends
-// well; any mistake gives one diagnostic and exit code 1.
+// Files and numbers become the kernel's arguments. Output files are written
+// only when the kernel ends well; any mistake gives one diagnostic and exit
+// status 1.
 //
 //===----------------------------------------------------------------------===//
+#include "Options.h"
 #include "greta/Sim/Simulator.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Format.h"
-#include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/ToolOutputFile.h"
+#include "llvm/Support/WithColor.h"
 #include "llvm/Support/raw_ostream.h"
 #include <cstring>
 
 using namespace llvm;
 using namespace greta::sim;
 
-static const char usage[] =
-    "usage: greta-sim CODE-OBJECT [options]\n"
-    "  --kernel=NAME       may be left out when there is one kernel\n"
-    "  --grid=X[,Y[,Z]]    workgroups\n"
-    "  --block=X[,Y[,Z]]   work items of a workgroup\n"
-    "  --arg=ARG           in the kernel's order: in:FILE, out:FILE:BYTES,\n"
-    "                      inout:FILE, i32:N, i64:N, f32:X\n"
-    "  --lds=BYTES         dynamic LDS\n"
-    "  --check=LIST        all (default), none, or some of\n"
-    "                      bounds,uninit,races,waits,hazards, and align,\n"
-    "                      which is not among all\n"
-    "  --stats             counts and an estimate of cycles\n"
-    "  --estimate          the estimate alone, running only the workgroups it\n"
-    "                      needs: outputs are incomplete and not written\n"
-    "  --one-wave          estimate one wave alone on its SIMD\n"
-    "  --latency=LIST      cycles instead of the chip table's, for example\n"
-    "                      lds:64,scalar:100,cache:128,memory:700\n"
-    "  --cu-workgroups=N   workgroups per compute unit (default: what fits)\n"
-    "  --trace=N           print the first N instructions of workgroup 0\n"
-    "  --threads=N         worker threads (default: one per core)\n"
-    "  --budget=N          instructions a wave may execute\n";
-
-// Not llvm::cl: its registry is shared with every option inside LLVM's library,
-// which already has --stats and --threads.
-static std::string input, kernelName, gridText = "1", blockText = "1",
-                                      check = "all", latency;
-static std::vector<std::string> argTexts;
-static uint64_t lds = 0, trace = 0, threads = 0, budget = 2000000000ull,
-                cuWorkgroups = 0;
-static bool stats = false, estimateOnly = false, oneWave = false;
-
-static Error parseCommandLine(ArrayRef<const char *> arguments) {
-  for (StringRef a : arguments) {
-    if (!a.consume_front("-")) {
-      if (!input.empty())
-        return createStringError("two code objects: '" + input + "' and '" + a +
-                                 "'");
-      input = a.str();
-      continue;
-    }
-    a.consume_front("-");
-    auto [name, value] = a.split('=');
-    uint64_t *number = StringSwitch<uint64_t *>(name)
-                           .Case("lds", &lds)
-                           .Case("trace", &trace)
-                           .Case("threads", &threads)
-                           .Case("budget", &budget)
-                           .Case("cu-workgroups", &cuWorkgroups)
-                           .Default(nullptr);
-    std::string *text = StringSwitch<std::string *>(name)
-                            .Case("kernel", &kernelName)
-                            .Case("grid", &gridText)
-                            .Case("block", &blockText)
-                            .Case("check", &check)
-                            .Case("latency", &latency)
-                            .Default(nullptr);
-    if (number) {
-      if (value.getAsInteger(10, *number))
-        return createStringError("--" + a + ": '" + value +
-                                 "' is not a number");
-    } else if (text) {
-      *text = value.str();
-    } else if (name == "arg") {
-      argTexts.push_back(value.str());
-    } else if (a == "stats") {
-      stats = true;
-    } else if (a == "estimate") {
-      estimateOnly = true;
-    } else if (a == "one-wave") {
-      oneWave = true;
-    } else {
-      return createStringError("unknown option '--" + a +
-                               "'; --help lists them");
-    }
-  }
-  if (input.empty())
-    return createStringError("no code object given; --help lists the options");
-  if (lds > UINT32_MAX || threads > 4096 || cuWorkgroups > 4096)
-    return createStringError(
-        "--lds, --threads or --cu-workgroups is out of range");
-  if (!stats && !estimateOnly && (oneWave || cuWorkgroups))
-    return createStringError(
-        "--one-wave and --cu-workgroups need --stats or --estimate");
-  return Error::success();
-}
-
-static Expected<Dim3> parseDim(StringRef option, StringRef text) {
+static Dim3 dim(const std::vector<uint32_t> &extents) {
   Dim3 d;
-  SmallVector<StringRef, 3> parts;
-  text.split(parts, ',');
   uint32_t *to[] = {&d.x, &d.y, &d.z};
-  if (parts.empty() || parts.size() > 3)
-    return createStringError("--" + option + "=" + text +
-                             ": give x, x,y or x,y,z");
-  for (size_t k = 0; k < parts.size(); ++k)
-    if (parts[k].trim().getAsInteger(10, *to[k]) || !*to[k])
-      return createStringError("--" + option + "=" + text + ": '" + parts[k] +
-                               "' is not a positive number");
+  for (size_t k = 0; k < extents.size(); ++k)
+    *to[k] = extents[k];
   return d;
 }
 
@@ -161,14 +65,15 @@ struct Output {
 };
 } // namespace
 
-static Error makeArguments(Device &device, std::vector<uint8_t> &kernarg,
+static Error makeArguments(ArrayRef<std::string> texts, Device &device,
+                           std::vector<uint8_t> &kernarg,
                            std::vector<Output> &outputs) {
   auto append = [&](const void *p, size_t n) {
     kernarg.resize((kernarg.size() + n - 1) / n * n);
     const uint8_t *b = static_cast<const uint8_t *>(p);
     kernarg.insert(kernarg.end(), b, b + n);
   };
-  for (StringRef t : argTexts) {
+  for (StringRef t : texts) {
     auto [kind, value] = t.split(':');
     auto bad = [&](const Twine &why) {
       return createStringError("--arg=" + t + ": " + why);
@@ -274,20 +179,17 @@ static void printEstimate(const CycleEstimate &e) {
            "beginning\n";
 }
 
-static Error run(ArrayRef<const char *> arguments) {
-  if (Error e = parseCommandLine(arguments))
-    return e;
-  auto grid = parseDim("grid", gridText);
-  if (!grid)
-    return grid.takeError();
-  auto block = parseDim("block", blockText);
-  if (!block)
-    return block.takeError();
-  auto checks = parseChecks(check);
+static Error simulate(const greta_sim::Options &options) {
+  const std::string &input = options.input;
+  if (!options.stats && !options.estimate &&
+      (options.oneWave || options.cuWorkgroups))
+    return createStringError(
+        "--one-wave and --cu-workgroups need --stats or --estimate");
+  auto checks = parseChecks(options.check);
   if (!checks)
-    return createStringError("--check=" + check + ": " +
+    return createStringError("--check=" + options.check + ": " +
                              toString(checks.takeError()));
-  auto latencies = parseLatencies(latency);
+  auto latencies = parseLatencies(options.latency);
   if (!latencies)
     return latencies.takeError();
   auto file = readFile(input);
@@ -306,8 +208,8 @@ static Error run(ArrayRef<const char *> arguments) {
     return createStringError("'" + input +
                              "': " + toString(module.takeError()));
   const Kernel *kernel = nullptr;
-  if (!kernelName.empty())
-    kernel = (*module)->find(kernelName);
+  if (!options.kernel.empty())
+    kernel = (*module)->find(options.kernel);
   else if ((*module)->kernels().size() == 1)
     kernel = &(*module)->kernels().front();
   if (!kernel) {
@@ -316,37 +218,37 @@ static Error run(ArrayRef<const char *> arguments) {
       names += " " + k.info().name;
     return createStringError(
         "'" + input + "' has " +
-        (kernelName.empty()
+        (options.kernel.empty()
              ? std::string("several kernels; choose one with --kernel:")
-             : "no kernel '" + kernelName + "'; it has:") +
+             : "no kernel '" + options.kernel + "'; it has:") +
         names);
   }
   std::vector<uint8_t> kernarg;
   std::vector<Output> outputs;
-  if (Error e = makeArguments(**device, kernarg, outputs))
+  if (Error e = makeArguments(options.arguments, **device, kernarg, outputs))
     return e;
   LaunchConfig config;
   LaunchStats counted;
   CycleEstimate estimate;
-  config.grid = *grid;
-  config.block = *block;
+  config.grid = dim(options.grid);
+  config.block = dim(options.block);
   config.kernarg = kernarg;
-  config.dynamicLds = uint32_t(lds);
+  config.dynamicLds = options.lds;
   config.checks = *checks;
-  config.threads = unsigned(threads);
-  config.instructionBudget = budget;
-  config.trace = trace;
-  config.traceStream = trace ? &outs() : nullptr;
-  config.stats = stats ? &counted : nullptr;
-  config.estimate = stats || estimateOnly ? &estimate : nullptr;
-  config.estimateOnly = estimateOnly;
-  config.estimateOneWave = oneWave;
+  config.threads = options.threads;
+  config.instructionBudget = options.budget;
+  config.trace = options.trace;
+  config.traceStream = options.trace ? &outs() : nullptr;
+  config.stats = options.stats ? &counted : nullptr;
+  config.estimate = options.stats || options.estimate ? &estimate : nullptr;
+  config.estimateOnly = options.estimate;
+  config.estimateOneWave = options.oneWave;
   config.estimateLatencies = *latencies;
-  config.estimateWorkgroups = unsigned(cuWorkgroups);
+  config.estimateWorkgroups = options.cuWorkgroups;
   if (Error e = (*device)->launch(*kernel, config))
     return e;
   for (const Output &o : outputs) {
-    if (estimateOnly)
+    if (options.estimate)
       break;
     std::error_code code;
     ToolOutputFile out(o.path, code, sys::fs::OF_None);
@@ -362,24 +264,17 @@ static Error run(ArrayRef<const char *> arguments) {
     }
     out.keep();
   }
-  if (stats)
+  if (options.stats)
     printStats(counted);
   if (config.estimate)
     printEstimate(estimate);
   return Error::success();
 }
 
-int main(int argc, char **argv) {
-  InitLLVM init(argc, argv);
-  ArrayRef<const char *> arguments(argv + 1, argv + argc);
-  for (StringRef a : arguments)
-    if (a == "--help" || a == "-h") {
-      outs() << usage;
-      return 0;
-    }
-  if (Error e = run(arguments)) {
-    errs() << "greta-sim: " << toString(std::move(e)) << "\n";
-    return 1;
-  }
-  return 0;
+int greta_sim::run(const Options &options) {
+  Error failed = simulate(options);
+  if (!failed)
+    return 0;
+  WithColor::error(errs(), "greta-sim") << toString(std::move(failed)) << "\n";
+  return 1;
 }

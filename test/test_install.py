@@ -1,0 +1,106 @@
+"""The runtime as others get it: built without the compiler, installed, and examples/c against that copy; README's commands and C."""
+
+import os
+import re
+import subprocess
+
+import pytest
+
+from conftest import BUILD, ROOT
+
+README = (ROOT / "README.md").read_text()
+VERSION = re.search(r"project\(greta VERSION (\S+)", (ROOT / "CMakeLists.txt").read_text())[1]
+EXAMPLE = ROOT / "examples" / "c" / "residual_rms_norm.c"
+pytestmark = pytest.mark.xdist_group("install")  # one build for all
+DEVICES = ("host", "vulkan", "sim:gfx942")
+
+
+def tool(*command, **options):
+    run = subprocess.run([str(part) for part in command], capture_output=True, text=True, **options)
+    assert run.returncode == 0, f"{command}\n{run.stdout}{run.stderr}"
+    return run.stdout
+
+
+def section(title):
+    return re.search(rf"^## {title}\n(.*?)(?=^## |\Z)", README, re.MULTILINE | re.DOTALL)[1]
+
+
+def blocks(text, language):
+    return [body for name, body in re.findall(r"^```(\w*)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL) if name == language]
+
+
+@pytest.fixture(scope="module")
+def prefix(tmp_path_factory):
+    """A runtime-only build, installed, and moved to where nothing but its own files can lead back."""
+    build, installed = BUILD / "test-install", tmp_path_factory.mktemp("install")
+    tool("cmake", "--preset", "default", "-B", build, "-DGRETA_BUILD_COMPILER=OFF", "-DGRETA_BUILD_TESTS=OFF", cwd=ROOT)
+    tool("ninja", "-C", build)
+    tool("cmake", "--install", build, "--prefix", installed / "first")
+    return (installed / "first").rename(installed / "moved")
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory):
+    path = tmp_path_factory.mktemp("package") / "norm.greta"
+    tool(BUILD / "bin" / "greta-translate", "--greta-to-package", "--targets=gfx942,vulkan,host", ROOT / "examples" / "residual_rms_norm.mlir", "-o", path)
+    return path
+
+
+def runs_example(program, package, device="host", **environment):
+    assert "0 of 24576 results are not 2.0" in tool(program, package, device, env=os.environ | environment)
+
+
+def test_needs_neither_llvm_nor_amds_headers(prefix):
+    build = BUILD / "test-install"
+    headers = tool("ninja", "-C", build, "-t", "deps")
+    assert "greta_runtime.h" in headers
+    assert not re.search(r"/llvm-22/include/|/include/hip/", headers)
+    assert not re.search(r"^(LLVM|MLIR)_DIR:", (build / "CMakeCache.txt").read_text(), re.MULTILINE)
+
+
+def test_exports_the_api_alone(prefix):
+    library = (prefix / "lib" / "libgreta_runtime.so").resolve()
+    declared = set(re.findall(r"\b(greta_\w+)\(", tool("clang-22", "-E", "-P", prefix / "include" / "greta_runtime.h")))
+    listed = tool("nm", "--dynamic", "--defined-only", "--format=posix", library).splitlines()
+    exported = {name.split("@")[0] for name, kind, *_ in map(str.split, listed) if kind != "A"}  # A: the version itself
+    assert exported == declared
+    assert "[libgreta_runtime.so.0]" in tool("readelf", "--dynamic", library)
+
+
+def test_example_with_cmake(prefix, package, tmp_path):
+    tool("cmake", "-S", EXAMPLE.parent, "-B", tmp_path, f"-DCMAKE_PREFIX_PATH={prefix}", "-DCMAKE_C_COMPILER=cc")
+    tool("cmake", "--build", tmp_path)
+    runs_example(tmp_path / "example", package)
+
+
+def test_example_with_pkg_config(prefix, package, tmp_path):
+    flags = tool("pkg-config", "--cflags", "--libs", "greta-runtime", env=os.environ | {"PKG_CONFIG_PATH": str(prefix / "lib" / "pkgconfig")}).split()
+    tool("cc", "-std=c11", "-Wall", "-Wextra", "-Werror", EXAMPLE, *flags, "-o", tmp_path / "example")
+    runs_example(tmp_path / "example", package, LD_LIBRARY_PATH=str(prefix / "lib"))
+    assert tool(prefix / "bin" / "greta-run", "--version").startswith(f"greta-run {VERSION}\n")
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_example_on_device(package, tmp_path, device):
+    flags = [f"-I{ROOT}/runtime/include", f"-L{BUILD}/lib", "-lgreta_runtime", f"-Wl,-rpath,{BUILD}/lib"]
+    tool("cc", EXAMPLE, *flags, "-o", tmp_path / "example")
+    runs_example(tmp_path / "example", package, device)
+
+
+def test_readme_shows_lines_of_the_example():
+    lines = lambda text: "\n".join(map(str.strip, text.splitlines()))
+    shown = blocks(section("From C"), "c")
+    assert shown and all(lines(part) in lines(EXAMPLE.read_text()) for part in shown)
+
+
+def test_readme_commands(tmp_path):
+    """What README says to type, in order, in a folder that has the repository's build and examples."""
+    for name in ("build", "examples"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    compiling, from_c = section("Compile and run a function"), section("From C")
+    (source,) = blocks(compiling, "mlir")
+    assert source.split("\n", 1)[1] in (ROOT / "examples" / "residual_rms_norm.mlir").read_text()
+    for block in (*blocks(compiling, ""), *blocks(from_c, "")):
+        tool("bash", "-euc", block.replace("/opt/greta", f"{tmp_path}/greta"), cwd=tmp_path)
+    for name in ("greta-opt", "greta-run", "greta-sim", "greta-translate", "greta-tune"):
+        assert tool(tmp_path / "greta" / "bin" / name, "--version").startswith(f"{name} {VERSION}\n")

@@ -1,0 +1,57 @@
+//===- Main.cpp - greta-sim's command line --------------------------------===//
+
+#include "CommandLine.h"
+#include "Options.h"
+#include "llvm/Support/InitLLVM.h"
+
+int main(int argc, char **argv) {
+  llvm::InitLLVM init(argc, argv);
+  greta_sim::Options options;
+  CLI::App app{"Runs a kernel of an AMD code object on the CPU, checks it and "
+               "estimates its cycles (docs/simulator.md).",
+               "greta-sim"};
+  auto extents = [&](const char *name, std::vector<uint32_t> &to,
+                     const char *description) {
+    app.add_option(name, to, description)
+        ->delimiter(',')
+        ->expected(1, 3)
+        ->allow_extra_args(false)
+        ->check(CLI::Range(1u, UINT32_MAX))
+        ->type_name("X[,Y[,Z]]");
+  };
+  app.add_option("code", options.input, "the code object")->required();
+  app.add_option("--kernel", options.kernel,
+                 "may be left out when there is one");
+  extents("--grid", options.grid, "workgroups");
+  extents("--block", options.block, "work items of a workgroup");
+  app.add_option("--arg", options.arguments,
+                 "one per argument: in:FILE, out:FILE:BYTES, inout:FILE, "
+                 "i32:N, i64:N, f32:X")
+      ->allow_extra_args(false);
+  app.add_option("--lds", options.lds, "bytes of dynamic LDS");
+  app.add_option("--check", options.check,
+                 "all (default), none, or some of "
+                 "bounds,uninit,races,waits,hazards, and align, which is not "
+                 "among all");
+  app.add_flag("--stats", options.stats, "counts and an estimate of cycles");
+  app.add_flag("--estimate", options.estimate,
+               "the estimate alone, running only the workgroups it needs: "
+               "outputs are incomplete and not written");
+  app.add_flag("--one-wave", options.oneWave,
+               "estimate one wave alone on its SIMD");
+  app.add_option("--latency", options.latency,
+                 "cycles instead of the chip table's: "
+                 "lds:64,scalar:100,cache:128,memory:700");
+  app.add_option("--cu-workgroups", options.cuWorkgroups,
+                 "workgroups per compute unit; what fits unless given")
+      ->check(CLI::Range(1u, 4096u));
+  app.add_option("--trace", options.trace,
+                 "print the first N instructions of workgroup 0");
+  app.add_option("--threads", options.threads,
+                 "worker threads; one per core unless given")
+      ->check(CLI::Range(1u, 4096u));
+  app.add_option("--budget", options.budget, "instructions a wave may execute");
+  if (auto status = parseCommandLine(app, argc, argv))
+    return *status;
+  return greta_sim::run(options);
+}

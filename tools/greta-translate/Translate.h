@@ -1,0 +1,25 @@
+//===- Translate.h - what greta-translate was asked for ---------*- C++ -*-===//
+#ifndef GRETA_TRANSLATE_TRANSLATE_H
+#define GRETA_TRANSLATE_TRANSLATE_H
+
+#include <optional>
+#include <string>
+
+namespace greta::translate {
+
+enum class Action { None, Package, Hsaco, Amdgcn, LLVMIR, Spirv, Header };
+enum class Report { None, Text, Json };
+
+struct Options {
+  Action action = Action::None;
+  std::string input = "-", output = "-", targets, function, tuning;
+  std::optional<unsigned> kernel;
+  Report report = Report::None;
+  bool timing = false;
+};
+
+/// The whole tool; the process's exit status.
+int translate(const Options &options);
+
+} // namespace greta::translate
+#endif
