@@ -1,49 +1,95 @@
-"""Counts the results of scripts/test and prints the closing line `N passed, N failed`; exits 1 if anything failed.
+"""Counts the results of scripts/test. The last line is `N passed, N failed, N skipped`; exits 1 if anything failed.
 
-Every suite leaves NAME.status (its exit status) and, where it has cases, NAME.xml (JUnit). A suite that ended badly without naming a
-failed case (a crash, a build that broke) counts as one failure. Skipped cases are reported, and are neither passed nor failed.
+Every suite leaves NAME.status (its exit status) and, where it has cases, NAME.xml (JUnit). What test/suites.toml says is kept: a suite with
+fewer cases than its floor (unless --filtered) and a case that was skipped but may not be on this machine count as failed. So does a suite
+that ended badly without naming a failed case (a crash, a build that broke).
 """
 
+import collections
+import dataclasses
+import fnmatch
+import glob
+import os
 import pathlib
 import sys
+import tomllib
 import xml.etree.ElementTree as ElementTree
 
 NO_TESTS_COLLECTED = "5"  # pytest's exit status when a filter matches nothing
+SLOWEST = 15
 
 
-def count(xml):
-    """(passed, names of the failed, skipped) of one JUnit file."""
-    passed, failed, skipped = 0, [], 0
-    for case in ElementTree.parse(xml).getroot().iter("testcase"):
-        if case.find("failure") is not None or case.find("error") is not None:
-            failed.append(f"{case.get('classname', '')}.{case.get('name')}")
-        elif case.find("skipped") is not None or case.get("status") == "notrun" or case.get("result") == "skipped":
-            skipped += 1
-        else:
-            passed += 1
-    return passed, failed, skipped
+@dataclasses.dataclass
+class Case:
+    name: str
+    result: str  # passed, failed or skipped
+    seconds: float
+    message: str = ""  # of a skip
 
 
-def main(results, filtered):
-    passed, failed, skipped = 0, [], 0
-    for status_file in sorted(results.glob("*.status")):
-        name, status = status_file.stem, status_file.read_text().strip()
-        xml = status_file.with_suffix(".xml")
-        here = (0, [], 0)
-        if xml.exists() and xml.stat().st_size:
-            here = count(xml)
-        if status != "0" and not here[1] and not (filtered and name == "pytest" and status == NO_TESTS_COLLECTED):
-            here[1].append(f"{name}: ended with status {status}")
-        if sum(map(lambda x: len(x) if isinstance(x, list) else x, here)):
-            print(f"  {name}: {here[0]} passed, {len(here[1])} failed, {here[2]} skipped")
-        passed, failed, skipped = passed + here[0], failed + here[1], skipped + here[2]
+def cases_of(xml):
+    """The cases of one JUnit file; none when it is missing or empty."""
+    if not xml.exists() or not xml.stat().st_size:
+        return
+    for element in ElementTree.parse(xml).getroot().iter("testcase"):
+        result, message = "passed", ""
+        skipped = element.find("skipped")
+        if element.find("failure") is not None or element.find("error") is not None:
+            result = "failed"
+        elif skipped is not None or element.get("status") == "notrun" or element.get("result") == "skipped":
+            result = "skipped"
+            if skipped is not None:
+                message = f"{skipped.get('message', '')} {skipped.text or ''}".strip()
+        yield Case(f"{element.get('classname', '')}.{element.get('name')}", result, float(element.get("time") or 0), message)
+
+
+def is_machine(kind):
+    return bool(glob.glob(kind["path"]) if "path" in kind else os.environ.get(kind["environment"]))
+
+
+def may_be_skipped(case, expected):
+    return any(
+        is_machine(expected["machines"][skip["machine"]]) and fnmatch.fnmatchcase(case.name, skip["cases"]) and fnmatch.fnmatchcase(case.message, skip.get("message", "*"))
+        for skip in expected["skips"]
+    )
+
+
+def judge(name, status, cases, expected, filtered):
+    """(how many passed, how many were skipped, what failed) of one suite."""
+    count = collections.Counter(case.result for case in cases)
+    failed = [case.name for case in cases if case.result == "failed"]
+    if status != "0" and not failed and not (filtered and name == "pytest" and status == NO_TESTS_COLLECTED):
+        failed.append(f"{name}: ended with status {status}")
+    unexpected = [case for case in cases if case.result == "skipped" and not may_be_skipped(case, expected)]
+    failed += [f"{case.name}: skipped, which test/suites.toml does not allow here: {case.message}" for case in unexpected]
+    floor = expected["floors"].get(name.removeprefix("sanitize-"))
+    if cases and floor is None:
+        failed.append(f"{name}: has no floor in test/suites.toml")
+    elif floor and not filtered and len(cases) < floor:
+        failed.append(f"{name}: {len(cases)} cases; test/suites.toml expects {floor}")
+    return count["passed"], count["skipped"] - len(unexpected), failed
+
+
+def main(results, filtered, expected):
+    suites = {file.stem: (file.read_text().strip(), list(cases_of(file.with_suffix(".xml")))) for file in sorted(results.glob("*.status"))}
+    passed = skipped = 0
+    failed = [] if filtered else [f"{name}: did not run" for name in expected["floors"] if name not in suites]
+    for name, (status, cases) in suites.items():
+        here = judge(name, status, cases, expected, filtered)
+        if cases or here[2]:
+            print(f"  {name}: {here[0]} passed, {len(here[2])} failed, {here[1]} skipped")
+        passed, skipped, failed = passed + here[0], skipped + here[1], failed + here[2]
+    slowest = sorted(((case.seconds, name, case.name) for name, (_, cases) in suites.items() for case in cases), reverse=True)[:SLOWEST]
+    if slowest:
+        print("slowest:")
+    for seconds, name, case in slowest:
+        print(f"  {seconds:6.1f} s  {name}: {case}")
     for name in failed:
         print(f"FAILED {name}")
-    if skipped:
-        print(f"{skipped} skipped")
-    print(f"{passed} passed, {len(failed)} failed")
+    print(f"{passed} passed, {len(failed)} failed, {skipped} skipped")
     return 1 if failed or (not passed and not filtered) else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(pathlib.Path(sys.argv[1]), "--filtered" in sys.argv[2:]))
+    rules = tomllib.loads((pathlib.Path(__file__).parent / "suites.toml").read_text())
+    sys.exit(main(pathlib.Path(sys.argv[1]), "--filtered" in sys.argv[2:], rules))

@@ -91,7 +91,7 @@ def package(tmp_path_factory):
 @pytest.mark.parametrize("driver", ["system", "testing"])
 def test_lane_kernels(package, driver, driver_parts):
     if driver == "testing" and "lavapipe" not in driver_parts:
-        pytest.skip("testing's lavapipe is not set up")
+        pytest.skip("scripts/vulkan-drivers has no lavapipe here")
     launcher = lavapipe_launcher() if driver == "testing" else ()
     # Debian 12's drivers have no cooperative matrices.
     names = [k.name for k in lane_kernels.kernels() if driver == "testing" or not k.coopmat]
@@ -107,7 +107,7 @@ def test_lane_kernels(package, driver, driver_parts):
 def test_radv_has_wmma(tmp_path, driver_parts):
     """RADV's compiler for RDNA3 makes matrix instructions of the products, with 16 bytes an access and without spills."""
     if "radv" not in driver_parts:
-        pytest.skip("RADV's null device is not set up")
+        pytest.skip("scripts/vulkan-drivers has no RADV here")
     package = make_package(tmp_path / "wmma.greta", list(lane_fragments.wmma()))
     command = [DRIVERS, "radv", "navi31", "env", f"XDG_CACHE_HOME={tmp_path}", RUN, package, "--inspect", "--device=vulkan"]
     ran = tool(*command, env={**os.environ, "RADV_DEBUG": "shaders,nocache"})
