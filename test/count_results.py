@@ -15,6 +15,7 @@ import sys
 import tomllib
 import xml.etree.ElementTree as ElementTree
 
+NOT_SELECTED = "Test not selected"  # lit lists what its filter leaves out
 NO_TESTS_COLLECTED = "5"  # pytest's exit status when a filter matches nothing
 SLOWEST = 15
 
@@ -39,7 +40,9 @@ def cases_of(xml):
         elif skipped is not None or element.get("status") == "notrun" or element.get("result") == "skipped":
             result = "skipped"
             if skipped is not None:
-                message = f"{skipped.get('message', '')} {skipped.text or ''}".strip()
+                message = " ".join(skipped.get("message", "").split())
+            if message.startswith(NOT_SELECTED):
+                continue
         yield Case(f"{element.get('classname', '')}.{element.get('name')}", result, float(element.get("time") or 0), message)
 
 

@@ -65,6 +65,7 @@ def test_floors(tmp_path, capsys):
 def test_filtered_runs_have_no_floors(tmp_path, capsys):
     status, lines = count(tmp_path, capsys, {"pytest": ("5", None), "one": ("0", "")}, filtered=True)
     assert status == 0 and lines[-1] == "0 passed, 0 failed, 0 skipped"
+    assert count(tmp_path, capsys, {"one": ("0", skipped("x", "Test not selected (--filter)"))}, filtered=True)[0] == 0
     assert count(tmp_path, capsys, {"one": ("0", skipped("x"))}, filtered=True)[0] == 1
 
 
