@@ -1,6 +1,7 @@
-"""Rules the repository keeps about itself: formatting, script syntax, file size."""
+"""Rules the repository keeps about itself: formatting, script syntax, file size, generated pages and tables."""
 
 import subprocess
+import sys
 
 from conftest import ROOT
 
@@ -29,6 +30,16 @@ def test_scripts_parse():
 def test_reference_pages_are_current():
     run = subprocess.run([ROOT / "scripts" / "reference-docs", "--check"], capture_output=True, text=True)
     assert run.returncode == 0, run.stdout[:4000] + run.stderr
+
+
+def test_tables_say_what_the_csv_files_say():
+    run = subprocess.run([sys.executable, ROOT / "docs" / "benchmarks" / "tables.py", "--check"], capture_output=True, text=True)
+    assert run.returncode == 0, run.stdout[:4000] + run.stderr
+
+
+def test_no_measured_row_is_of_uncommitted_code():
+    folder = ROOT / "docs" / "benchmarks"
+    assert not [f"{path.name}: {line}" for path in folder.glob("*.csv") for line in path.read_text().splitlines() if "-dirty," in line]
 
 
 def test_files_are_small():

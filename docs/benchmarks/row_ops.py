@@ -1,11 +1,13 @@
 """Checks and measures row_ops.greta on a GPU; called by scripts/bench-h200, which sets the library path.
 
 usage: row_ops.py DIR CSV [--package=row_ops.greta] [--device=vulkan] [--reps=50] [--rounds=7] [--scale=1] [--variants] [--only=NAME,..]
-Data are random normal f16. Every function runs over several sets of buffers that together are larger than any cache, and over poisoned
-results. Time is the GPU's, from events around `reps` launches; median, minimum and maximum of `rounds` such batches. The copy is measured
-twice in the same run, by the runtime's own buffer copy and by torch, and the faster one is the yardstick. --scale divides the number
-of rows, for a try on a small machine; --variants measures every variant that runs, not only the one the runtime chooses. Functions of
-row_ops_tuned.greta are called linear_tuned and so on.
+Data are random normal f16. A function runs once over poisoned results and is compared with float64; one that is wrong is not timed, and the
+run ends with status 1. Then it runs over several sets of buffers that together are larger than any cache. Time is the GPU's, from events
+around `reps` launches; median, minimum and maximum of `rounds` such batches. Launches of different sets may overlap (median_us); all
+into the results of one set they run one after another (serial_us), as torch's on one stream do (torch_us, over as many sets of operands).
+of_torch compares the two serial ones. The copy is measured twice in the same run, by the runtime's own buffer copy and by torch, and the
+faster one is the yardstick. --scale divides the number of rows, for a try on a small machine; --variants measures every variant that runs,
+not only the one the runtime chooses. Functions of row_ops_tuned.greta are called linear_tuned and so on.
 """
 
 import argparse
@@ -34,7 +36,8 @@ except ImportError:
 WORKING_SET = 1 << 30  # bytes; the H200's L2 is 60 MB
 COPY_BYTES = 1 << 30
 COLUMNS = ["date", "commit", "gpu", "driver", "function", "shape", "dtype", "variant", "bytes", "median_us", "min_us", "max_us", "gb_per_s"]
-COLUMNS += ["copy_gb_per_s", "of_copy", "torch_us", "error_euclidean", "error_maximum"]
+COLUMNS += ["copy_gb_per_s", "of_copy", "serial_us", "torch_us", "of_torch", "error_euclidean", "error_maximum"]
+TOLERANCE = 1e-3  # of f16 results, both norms of docs/numerics.md
 
 
 def random(rng, *shape):
@@ -135,12 +138,13 @@ def runtime_copy(runtime, timer, options):
 
 
 def torch_microseconds(work, options):
+    """Of one work(i), all on one stream."""
     start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
     times = []
     for _ in range(options.rounds + 1):
         start.record()
-        for _ in range(options.reps):
-            work()
+        for i in range(options.reps):
+            work(i)
         end.record()
         torch.cuda.synchronize()
         times.append(start.elapsed_time(end) * 1e3 / options.reps)
@@ -150,7 +154,7 @@ def torch_microseconds(work, options):
 def torch_copy(options):
     a = torch.randn(COPY_BYTES // 4, device="cuda")
     b = torch.empty_like(a)
-    return 2 * COPY_BYTES / torch_microseconds(lambda: b.copy_(a), options) / 1e3
+    return 2 * COPY_BYTES / torch_microseconds(lambda i: b.copy_(a), options) / 1e3
 
 
 def measure(runtime, timer, package, name, variant, options):
@@ -171,26 +175,28 @@ def measure(runtime, timer, package, name, variant, options):
         for buffer, (_, _, size) in zip(results, described):
             runtime.poison(buffer, size)
         sets.append((tensors(zip(arguments, shapes)), tensors(zip(results, (shape for shape, _, _ in described))), arguments + results))
-    times = batches(timer, lambda i: function.launch(*sets[i % count][:2]), options.reps, options.rounds)
+    function.launch(*sets[0][:2])
     expected = define(*(a if a.dtype == np.int32 else a.astype(np.float64) for a in inputs))
     expected = expected if isinstance(expected, list) else [expected]
-    outputs = sets[(options.reps - 1) % count][2][len(inputs) :]  # of the last launch
-    errors = [cases.row_errors(runtime.read(b, shape, dtype), e) for b, (shape, dtype, _), e in zip(outputs, described, expected)]
+    errors = [cases.row_errors(runtime.read(b, shape, dtype), e) for b, (shape, dtype, _), e in zip(sets[0][2][len(inputs) :], described, expected)]
+    row = dict(function=name, shape="x".join(map(str, max(shapes, key=np.prod))), dtype="f16", variant=function.variant, bytes=moved)
+    row |= dict(error_euclidean=f"{max(e[0] for e in errors):.2e}", error_maximum=f"{max(e[1] for e in errors):.2e}")
+    if not all(e <= TOLERANCE for error in errors for e in error):
+        print(f"WRONG: {name} {row['variant']}: errors {errors}", file=sys.stderr)
+        row["wrong"] = True
+    else:
+        times = batches(timer, lambda i: function.launch(*sets[i % count][:2]), options.reps, options.rounds)
+        serial = batches(timer, lambda i: function.launch(sets[i % count][0], sets[0][1]), options.reps, options.rounds)
+        row |= dict(median_us=round(statistics.median(times), 2), min_us=round(min(times), 2), max_us=round(max(times), 2))
+        row |= dict(gb_per_s=round(moved / statistics.median(times) / 1e3, 1), serial_us=round(statistics.median(serial), 2))
     for _, _, buffers in sets:
         for buffer in buffers:
             runtime.lib.greta_buffer_destroy(buffer)
-    row = dict(function=name, shape="x".join(map(str, max(shapes, key=np.prod))), dtype="f16", variant=function.variant, bytes=moved)
-    row |= dict(median_us=round(statistics.median(times), 2), min_us=round(min(times), 2), max_us=round(max(times), 2))
-    row |= dict(error_euclidean=f"{max(e[0] for e in errors):.2e}", error_maximum=f"{max(e[1] for e in errors):.2e}")
-    row["gb_per_s"] = round(moved / statistics.median(times) / 1e3, 1)
-    if torch and torch.cuda.is_available():
-        on_gpu = [torch.from_numpy(a).cuda() for a in inputs]
-        row["torch_us"] = round(torch_microseconds(lambda: in_torch(*on_gpu), options), 2)
     function.destroy()
-    tolerance = 1e-3
-    if not all(e <= tolerance for error in errors for e in error):
-        print(f"WRONG: {name} {row['variant']}: errors {errors}", file=sys.stderr)
-        row["wrong"] = True
+    if torch and torch.cuda.is_available() and not row.get("wrong"):
+        on_gpu = [[torch.from_numpy(a).cuda() for a in inputs] for _ in range(count)]
+        row["torch_us"] = round(torch_microseconds(lambda i: in_torch(*on_gpu[i % count]), options), 2)
+        row["of_torch"] = round(row["torch_us"] / row["serial_us"], 3)
     return row
 
 
@@ -225,13 +231,16 @@ def main():
             began = time.monotonic()
             row = common | dict(copy_gb_per_s=round(copy, 1)) | measure(runtime, timer, package, name, variant, options)
             row["function"] += label
-            row["of_copy"] = round(row["gb_per_s"] / copy, 3)
             table.append(row)
+            if row.get("wrong"):
+                continue
+            row["of_copy"] = round(row["gb_per_s"] / copy, 3)
             print(f"{row['function']:18} {row['shape']:14} {row['variant']:18} {row['median_us']:9.1f} us {row['gb_per_s']:7.0f} GB/s = {row['of_copy']:.3f} of copy", end="")
-            print(f", torch {row.get('torch_us', '-')} us, error {row['error_euclidean']} {row['error_maximum']} ({time.monotonic() - began:.0f} s)", flush=True)
-    wrong = [row for row in table if row.pop("wrong", False)]
-    records.append(options.csv, COLUMNS, table)
-    return 1 if wrong else 0
+            print(f", serial {row['serial_us']} us = {row.get('of_torch', '-')} of torch {row.get('torch_us', '-')} us", end="")
+            print(f", error {row['error_euclidean']} {row['error_maximum']} ({time.monotonic() - began:.0f} s)", flush=True)
+    right = [row for row in table if not row.get("wrong")]
+    records.append(options.csv, COLUMNS, right)
+    return 0 if right == table else 1
 
 
 if __name__ == "__main__":

@@ -10,9 +10,9 @@
 //                 more than twice the operand: caches serve it again and again
 //   rms_norm of A rows are scaled after the product, so that nothing is read
 //                 twice; but where loading and multiplying do not overlap, as
-//                 on Vulkan, the work shows: 15 % on an H200. A kernel of its
-//                 own moves 4 bytes an element and costs a launch, as much as
-//                 that at some 1400 columns (docs/benchmarks).
+//                 on Vulkan, the work shows. A kernel of its own moves 4 bytes
+//                 an element and costs a launch; on an H200 both took as long
+//                 at some 1400 columns.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,13 +1,20 @@
 """Benchmark results as CSV files that grow by a run at a time."""
 
 import csv
+import sys
 
 
 def append(path, columns, rows):
-    """Appends `rows` (dicts) to the file, which gets a header when it is new."""
-    new = not path.exists()
-    with path.open("a", newline="") as file:
-        writer = csv.DictWriter(file, columns)
-        if new:
-            writer.writeheader()
-        writer.writerows(rows)
+    """Appends `rows` (dicts) to the file, which gets a header when it is new and new columns where it lacks them. A run of a tree with
+    changes is left out: nobody could repeat it."""
+    if any(str(row.get("commit", "")).endswith("-dirty") for row in rows):
+        print(f"not recorded in {path}: the tree had changes that no commit has", file=sys.stderr)
+        return
+    old = []
+    if path.exists():
+        with path.open(newline="") as file:
+            old = list(csv.DictReader(file))
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, columns, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(old + rows)

@@ -1,0 +1,163 @@
+"""Writes the tables of docs/benchmarks/README.md from the CSV files beside it.
+
+    python3 docs/benchmarks/tables.py [--check]
+
+A table stands between `<!-- table: NAME -->` and `<!-- end of table -->`; NAME is one of the functions under `@table`. --check changes
+nothing, prints what differs and exits 1 if anything does (test/test_repository.py runs it).
+"""
+
+import csv
+import difflib
+import pathlib
+import re
+import sys
+
+FOLDER = pathlib.Path(__file__).resolve().parent
+PAGE = FOLDER / "README.md"
+BLOCK = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- end of table -->)", re.DOTALL)
+TABLES = {}
+
+
+def table(function):
+    TABLES[function.__name__] = function
+    return function
+
+
+def rows(name):
+    with (FOLDER / name).open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def newest(records, *key):
+    """The last record of each key, in the order in which keys first appear."""
+    return list({tuple(record[k] for k in key): record for record in records}.values())
+
+
+def distinct(records, key):
+    return list(dict.fromkeys(record[key] for record in records))
+
+
+def markdown(header, body):
+    """Empty cells where a value is None or empty text."""
+    lines = [header, ["---"] * len(header), *body]
+    return "".join("| " + " | ".join(str(cell if cell is not None else "") for cell in line) + " |\n" for line in lines)
+
+
+def number(value, digits=0):
+    return "" if value in ("", None) else f"{float(value):.{digits}f}"
+
+
+@table
+def memory_bound():
+    body = [
+        [r["function"], r["shape"], number(r["median_us"], 1), number(r["gb_per_s"]), number(r["of_copy"], 3), number(r["serial_us"], 1), number(r["torch_us"], 1),
+         number(r["of_torch"], 2), r["error_euclidean"], r["commit"]]
+        for r in newest(rows("h200.csv"), "function")
+    ]
+    return markdown(["function", "shape", "us", "GB/s", "of the copy", "us, serial", "torch us, serial", "torch / ours, serial", "error", "commit"], body)
+
+
+@table
+def memory_bound_history():
+    records = [r for r in rows("h200.csv") if r["variant"] != "vulkan-portable"]
+    functions = distinct(records, "function")
+    of_copy = {(r["commit"], r["function"]): r["of_copy"] for r in records}
+    return markdown(["commit", *functions], [[commit, *(of_copy.get((commit, f)) for f in functions)] for commit in distinct(records, "commit")])
+
+
+def speed(record):
+    """TFLOP/s beside cuBLAS's."""
+    return f"{number(record['tflop_per_s'])} ({number(record['torch_tflop_per_s'])}) = {number(record['of_torch'], 2)}"
+
+
+def timed():
+    """In short and in long batches; there are others, of experiments."""
+    return [r for r in rows("h200_products.csv") if r["batch_ms"] in ("10", "100")]
+
+
+@table
+def gemm():
+    records = newest(timed(), "function", "config", "batch_ms")
+    body = [[r["function"].replace("_", " "), r["config"], r["batch_ms"], speed(r), r["error_euclidean"], r["commit"]] for r in sorted(records, key=lambda r: (r["function"], r["config"], float(r["batch_ms"])))]
+    return markdown(["GEMM", "configuration", "batch, ms", "TFLOP/s (cuBLAS)", "error against float64", "commit"], body)
+
+
+@table
+def gemm_history():
+    records = [r for r in timed() if r["config"] == "default"]
+    functions = distinct(records, "function")
+    cells = {(r["commit"], r["batch_ms"], r["function"]): speed(r) for r in records}
+    keys = list(dict.fromkeys((r["commit"], r["batch_ms"]) for r in records))
+    return markdown(["commit", "batch, ms", *(f.replace("_", " ") for f in functions)], [[*key, *(cells.get((*key, f)) for f in functions)] for key in keys])
+
+
+@table
+def gemm_candidates():
+    records = [r for r in rows("h200_products.csv") if r["config"] not in ("default", "tuned")]
+    return markdown(["GEMM", "tile, waves, instruction, GROUP_M", "TFLOP/s (cuBLAS)", "commit"], [[r["function"].replace("_", " "), r["config"].replace("_", " "), speed(r), r["commit"]] for r in records])
+
+
+@table
+def numerics():
+    records = rows("h200_numerics.csv")
+    records = [r for r in records if r["commit"] == records[-1]["commit"]]
+    kind = lambda r: (r["variant"], "8-bit floats" if r["dtype"].startswith("f8") else r["dtype"])
+    body = []
+    for variant, dtype in dict.fromkeys(map(kind, records)):
+        group = [r for r in records if kind(r) == (variant, dtype)]
+        worst = [max(float(r[column]) for r in group) for column in ("euclidean_of_limit", "maximum_of_limit")]
+        body.append([variant, dtype, sum(int(r["cases"]) for r in group), sum(int(r["failed"]) for r in group), *(number(w, 3) for w in worst), group[0]["commit"]])
+    return markdown(["variant", "type", "results", "over a limit", "largest error of the limit, Euclidean", "maximum", "commit"], body)
+
+
+def spread(record, column):
+    """A figure and its range when the model's rates and latencies are varied."""
+    return f"{number(record[column], 2)} ({number(record[column + '_low'], 2)}-{number(record[column + '_high'], 2)})"
+
+
+@table
+def amd_loops():
+    body = []
+    for ours in rows("amd_loops.csv"):
+        triton = [r for r in rows("issue_model.csv") if r["chip"] == ours["chip"] and r["kernel"].startswith("Triton fp16")]
+        busiest = max(triton, key=lambda r: float(r["share_all_waves"]))
+        share = max((float(r["share_mca"]) for r in triton if r["share_mca"]), default=None)
+        body.append([ours["chip"], ours["tile"], number(ours["share"], 3), number(share, 3), spread(ours, "busy"), number(busiest["share_all_waves"], 3), ours["bound"], number(ours["density"], 2), ours["vgprs"], ours["waves_per_simd"]])
+    return markdown(["chip", "tile", "share", "Triton's best", "busy", "Triton's best", "bound by", "density", "VGPRs", "waves a SIMD"], body)
+
+
+@table
+def compile_time():
+    records = rows("compile_time.csv")
+    targets = distinct(records, "target")
+    cells = {(r["function"], r["target"]): f"{number(r['min_ms'])} / {number(r['median_ms'])}" for r in records}
+    return markdown(["function", *targets], [[f, *(cells[f, t] for t in targets)] for f in distinct(records, "function")]) + f"\nCommit {records[0]['commit']}, {records[0]['cpu']}.\n"
+
+
+@table
+def simulator():
+    body = [[r["mode"], r["size"], r["wave_instructions"], number(r["median_ms"], 1), number(float(r["wave_instructions"]) / float(r["median_ms"]) / 1e3, 1)] for r in rows("simulator.csv")]
+    return markdown(["mode", "M = N = K", "wave instructions", "ms, median", "million wave instructions a second"], body)
+
+
+def write(text):
+    def fill(match):
+        if match[2] not in TABLES:
+            sys.exit(f"{PAGE}: no table '{match[2]}'; there are {', '.join(TABLES)}")
+        return match[1] + TABLES[match[2]]() + match[3]
+
+    return BLOCK.sub(fill, text)
+
+
+def main():
+    old = PAGE.read_text()
+    new = write(old)
+    if "--check" in sys.argv[1:]:
+        sys.stdout.writelines(difflib.unified_diff(old.splitlines(True), new.splitlines(True), str(PAGE), "the CSV files"))
+        return old != new
+    PAGE.write_text(new)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
