@@ -4,7 +4,7 @@ usage: large_products.py DIR CSV [--package=large_products.greta,..] [--reps-ms=
        large_products.py --candidates SHAPE:TILE:WAVES:INSTRUCTION:GROUP... >FILE.mlir    e.g. f16_8192x8192x8192:128x192x64:8:16x16x16:64
 Every function of a package is a product named TYPE_MxNxK, with `__` and its configuration behind where it is a candidate. Data are random
 normal. The result is poisoned, computed once and compared with float64 (whole, by torch, where it has a GPU; 16 rows on the CPU where not)
-before anything is timed; a wrong one ends the run with status 1. Time is the GPU's, from events around batches of launches into one result
+before it is timed; a wrong one is not timed, and the run ends with status 1. Time is the GPU's, from events around batches of launches into one result
 (so no launch overlaps the next) over as many pairs of operands as together exceed the L2 cache; median, minimum and maximum of `rounds`
 batches. torch's product runs in the same way on the same operands. What lies in large_products_NAME.greta is called NAME where a function's name does not say more.
 """
@@ -152,7 +152,7 @@ def main():
     timer = row_ops.Timer(runtime)
     info = runtime.info()
     packages = {name.removesuffix(".greta").removeprefix("large_products").strip("_") or "default": Package(runtime, options.directory / name) for name in options.package}
-    common = dict(date=datetime.date.today().isoformat(), commit=(options.directory / "commit").read_text(), gpu=info.get("name"), driver=info.get("driver"), batch_ms=options.reps_ms)
+    common = dict(date=datetime.date.today().isoformat(), commit=(options.directory / "commit").read_text(), gpu=info.get("name"), driver=info.get("driver"), batch_ms=f"{options.reps_ms:g}")
     functions = [(f["name"], config) for config, package in packages.items() for f in package.manifest()["functions"] if f["name"].startswith(options.only)]
     table, problem, key = [], None, None
     for name, config in sorted(functions, key=lambda function: function[0].split("__")[0]):
