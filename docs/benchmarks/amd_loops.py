@@ -1,20 +1,22 @@
-"""The main loops of our f16 GEMMs on AMD chips, modelled: nothing here needs a GPU.
+"""The main loops of our f16 products on AMD chips, beside Triton's: nothing here needs a GPU.
 
-    build/venv/bin/python docs/benchmarks/amd_loops.py [--csv=FILE] [--config=TEXT] [--size=4096] [--no-simulator] [CHIP...]
+    build/venv/bin/python docs/benchmarks/amd_loops.py [--csv=FILE] [--config=TEXT] [--size=4096] [--no-simulator] [--no-triton] [--no-others] [CHIP...]
 
-One GEMM of SIZE x SIZE x SIZE, both operands with K contiguous, is compiled in the default configuration (--config: in that `greta.config`,
+One product of SIZE x SIZE x SIZE, both operands with K contiguous, is compiled in the default configuration (--config: in that `greta.config`,
 `tile = [256, 256, 32], waves = 8` say). Of the loop with the most matrix instructions:
   share      cycles the matrix unit needs over llvm-mca's for one wave (gfx9 only: LLVM has no right models of the others; llvm-mca may not end
              on code for gfx90a: no figure after 30 s)
   density    matrix instructions over all instructions; alu: vector and scalar ALU instructions per matrix instruction
-  busy       utilisation of the matrix units in the loop in the simulator's issue model, with every wave that a compute unit holds, and what
-             bounds it; busy_low and busy_high when all latencies, or the LDS's bytes a cycle, are halved or doubled
-Registers, spills and shared memory are the code object's own figures. Triton's main loops are in issue_model.csv.
+  busy       share of time the matrix units are busy in the loop in the simulator's issue model, with every wave that a compute unit holds,
+             and what bounds it
+Registers, spills and shared memory are the code object's own figures. Triton's rows (scripts/setup --triton) are its best tile of
+issue_model.py's by share, or by density. Other compilers' code was looked at once, with the same counts (OTHERS).
 """
 
 import argparse
 import csv
 import json
+import os
 import pathlib
 import re
 import resource
@@ -27,10 +29,20 @@ import issue_model
 from issue_model import CHIPS, LLVM, ROOT, tool
 
 FIELDS = ["chip", "kernel", "block", "tile", "instructions", "matrix", "density", "alu", "matrix_cycles", "llvm_mca", "share", "vgprs", "spills", "lds", "compile_s"]
-FIELDS += ["waves_per_simd", "busy", "busy_low", "busy_high", "bound"]
-SCALES = ("latency:0.5", "latency:2", "lds-rate:0.5", "lds-rate:2")
+FIELDS += ["waves_per_simd", "busy", "bound"]
 # Multiply-adds of f16 a cycle and SIMD, from the CDNA 2, 3 and 4 guides' peak rates.
 RATE = {"gfx90a": 128, "gfx942": 256, "gfx950": 512}
+# Elsewhere compiled loops of the same product, 2026-11-21: chip, kernel, tile, share, density, ALU per matrix instruction.
+OTHERS = [
+    ("gfx90a", "hipBLASLt 7.1", "192x208x64", 0.99, 0.53, 0.13),
+    ("gfx90a", "IREE 3.13", None, 0.90, 0.52, 0.14),
+    ("gfx942", "IREE 3.13", None, 0.78, 0.52, 0.14),
+    ("gfx950", "IREE 3.13", None, 0.59, None, None),
+    ("gfx1100", "hipBLASLt 7.1", "96x96x32", None, 0.20, None),
+    ("gfx1100", "IREE 3.13", None, None, 0.27, 0.41),
+    ("gfx1201", "hipBLASLt 7.1", "64x256x32", None, 0.36, 0.66),
+    ("gfx1201", "IREE 3.13", None, None, 0.37, 0.14),
+]
 KINDS = [(r"v_(mfma|smfmac|wmma|swmmac)", "matrix"), (r"v_", "alu"), (r"s_(wait|barrier|nop|delay|setprio|clause|sched|sleep)", "hint"), (r"s_", "alu")]
 
 
@@ -103,16 +115,11 @@ def simulated(folder, code, kernel, size):
     operand = folder / f"{size}.bin"
     if not operand.exists():
         np.random.default_rng(1).integers(0, 48, size * size * 2, dtype=np.uint8).tofile(operand)
-
-    def estimate(*scale):
-        command = [code, f"--grid={kernel['grid'][0]}", f"--block={kernel['block'][0]}", f"--arg=in:{operand}", f"--arg=in:{operand}", f"--arg=out:{folder}/c.bin:{size * size * 2}"]
-        return json.loads(tool(ROOT / "build/bin/greta-sim", *command, "--check=none", "--estimate", "--json", *scale))
-
-    plain = estimate()
-    varied = [estimate(f"--scale={scale}")["loop"]["matrix_busy"] for scale in SCALES]
-    busy = plain["loop"]["matrix_busy"]
-    figures = dict(busy=busy, busy_low=min(busy, *varied), busy_high=max(busy, *varied))
-    return {name: round(value, 3) for name, value in figures.items()} | dict(waves_per_simd=plain["waves_per_simd"], bound=plain["bound"])
+    text = tool(ROOT / "build/bin/greta-sim", code, f"--grid={kernel['grid'][0]}", f"--block={kernel['block'][0]}", f"--arg=in:{operand}", f"--arg=in:{operand}",
+                f"--arg=out:{folder}/c.bin:{size * size * 2}", "--check=none", "--estimate")
+    loop = re.search(r"matrix units busy ([\d.]+)%", text[text.index("main loop") :])
+    unit = re.search(r"([\d.]+) waves per SIMD, \d+ cycles, bound by (.*)", text)
+    return dict(busy=round(float(loop[1]) / 100, 3), waves_per_simd=float(unit[1]), bound=unit[2])
 
 
 def rows(options, folder):
@@ -121,6 +128,19 @@ def rows(options, folder):
         tile = "x".join(str(kernel["config"][name]) for name in ("rows", "columns", "depth"))
         ours = dict(kernel="greta" + (f" {{{options.config}}}" if options.config else ""), block=kernel["block"][0], tile=tile, compile_s=round(seconds, 2))
         yield look(code, chip) | ours | (simulated(folder, code, kernel, options.size) if options.simulator else {})
+        if options.triton and issue_model.triton:
+            others = []
+            for case in issue_model.compiled_by_triton(folder, chip):
+                name, code, _, block, tile, lds, _ = case
+                if "fp16" in name:
+                    others.append((look(code, chip) | dict(kernel="Triton", block=block, tile="x".join(map(str, tile)), lds=lds), case))
+            best, case = max(others, key=lambda other: (other[0]["spills"] == 0, other[0].get("share") or other[0]["density"]))
+            if options.simulator:
+                estimate = issue_model.estimate(folder, case, (64, 16))
+                best |= dict(busy=round(estimate["share"], 3), waves_per_simd=estimate["waves"], bound=estimate["bound"])
+            yield best
+        if options.others:
+            yield from (dict(zip(("chip", "kernel", "tile", "share", "density", "alu"), row)) for row in OTHERS if row[0] == chip)
 
 
 def main():
@@ -130,9 +150,12 @@ def main():
     parser.add_argument("--config")
     parser.add_argument("--size", type=int, default=4096)
     parser.add_argument("--no-simulator", dest="simulator", action="store_false")
+    parser.add_argument("--no-triton", dest="triton", action="store_false")
+    parser.add_argument("--no-others", dest="others", action="store_false")
     options = parser.parse_args()
     table = []
     with tempfile.TemporaryDirectory() as name:
+        os.environ.setdefault("TRITON_CACHE_DIR", f"{name}/cache")
         for row in rows(options, pathlib.Path(name)):
             print(json.dumps(row), flush=True)
             table.append(row)

@@ -110,20 +110,21 @@ def numerics():
     return markdown(["variant", "type", "results", "over a limit", "largest error of the limit, Euclidean", "maximum", "commit"], body)
 
 
-def spread(record, column):
+def busy(record):
     """A figure and its range when the model's rates and latencies are varied."""
-    return f"{number(record[column], 2)} ({number(record[column + '_low'], 2)}-{number(record[column + '_high'], 2)})"
+    return f"{number(record['busy'], 3)} ({number(record['busy_low'], 2)}-{number(record['busy_high'], 2)})" if record else ""
 
 
 @table
 def amd_loops():
+    triton = {r["chip"]: r for r in rows("amd_loops.csv") if r["kernel"] == "Triton"}
     body = []
-    for ours in rows("amd_loops.csv"):
-        triton = [r for r in rows("issue_model.csv") if r["chip"] == ours["chip"] and r["kernel"].startswith("Triton fp16")]
-        busiest = max(triton, key=lambda r: float(r["share_all_waves"]))
-        share = max((float(r["share_mca"]) for r in triton if r["share_mca"]), default=None)
-        body.append([ours["chip"], ours["tile"], number(ours["share"], 3), number(share, 3), spread(ours, "busy"), number(busiest["share_all_waves"], 3), ours["bound"], number(ours["density"], 2), ours["vgprs"], ours["waves_per_simd"]])
-    return markdown(["chip", "tile", "share", "Triton's best", "busy", "Triton's best", "bound by", "density", "VGPRs", "waves a SIMD"], body)
+    for r in rows("amd_loops.csv"):
+        if r["kernel"] == "greta":
+            other = triton.get(r["chip"], {})
+            tiles = [r["tile"], other.get("tile")]
+            body.append([r["chip"], *tiles, number(r["share"], 3), number(other.get("share"), 3), busy(r), busy(other), r["bound"], number(r["density"], 2), number(other.get("density"), 2), r["vgprs"], r["waves_per_simd"]])
+    return markdown(["chip", "tile", "Triton's", "share", "Triton's", "busy", "Triton's", "bound by", "density", "Triton's", "VGPRs", "waves a SIMD"], body)
 
 
 @table
