@@ -2,8 +2,8 @@
 
     python3 docs/benchmarks/tables.py [--check]
 
-A table stands between `<!-- table: NAME -->` and `<!-- end of table -->`; NAME is one of the functions under `@table`. --check changes
-nothing, prints what differs and exits 1 if anything does (test/test_repository.py runs it).
+A table stands between `<!-- table: NAME -->` and `<!-- end of table -->`; NAME is one of the functions under `@table`, or NAME.csv
+is shown whole. --check changes nothing, prints what differs and exits 1 if anything does (test/test_repository.py runs it).
 """
 
 import csv
@@ -141,13 +141,15 @@ def simulator():
     return markdown(["mode", "M = N = K", "wave instructions", "ms, median", "million wave instructions a second"], body)
 
 
-def write(text):
-    def fill(match):
-        if match[2] not in TABLES:
-            sys.exit(f"{PAGE}: no table '{match[2]}'; there are {', '.join(TABLES)}")
-        return match[1] + TABLES[match[2]]() + match[3]
+def whole(name):
+    if not (FOLDER / f"{name}.csv").exists():
+        sys.exit(f"{PAGE}: '{name}' is neither a CSV file nor a table of tables.py: {', '.join(TABLES)}")
+    records = rows(f"{name}.csv")
+    return markdown([column.replace("_", " ") for column in records[0]], [record.values() for record in records])
 
-    return BLOCK.sub(fill, text)
+
+def write(text):
+    return BLOCK.sub(lambda match: match[1] + (TABLES[match[2]]() if match[2] in TABLES else whole(match[2])) + match[3], text)
 
 
 def main():
