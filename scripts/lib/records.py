@@ -14,6 +14,8 @@ def append(path, columns, rows):
     if path.exists():
         with path.open(newline="") as file:
             old = list(csv.DictReader(file))
+    if gone := set(old[0] if old else ()) - set(columns):
+        sys.exit(f"{path} has columns that are no longer measured: {', '.join(sorted(gone))}; give another file")
     with path.open("w", newline="") as file:
         writer = csv.DictWriter(file, columns, lineterminator="\n")
         writer.writeheader()
