@@ -65,7 +65,7 @@ def judge(name, status, cases, expected, filtered):
         failed.append(f"{name}: ended with status {status}")
     unexpected = [case for case in cases if case.result == "skipped" and not may_be_skipped(case, expected)]
     failed += [f"{case.name}: skipped, which test/suites.toml does not allow here: {case.message}" for case in unexpected]
-    floor = expected["floors"].get(name.removeprefix("sanitize-"))
+    floor = expected["floors"].get(name)
     if cases and floor is None:
         failed.append(f"{name}: has no floor in test/suites.toml")
     elif floor and not filtered and len(cases) < floor:
