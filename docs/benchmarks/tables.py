@@ -2,8 +2,8 @@
 
     python3 docs/benchmarks/tables.py [--check]
 
-A table stands between `<!-- table: NAME -->` and `<!-- end of table -->`; NAME is one of the functions under `@table`, or NAME.csv
-is shown whole. --check changes nothing, prints what differs and exits 1 if anything does (test/test_repository.py runs it).
+A table stands between `<!-- table: NAME -->` and `<!-- end of table -->`; NAME is one of the functions under `@table`. --check changes
+nothing, prints what differs and exits 1 if anything does (test/test_repository.py runs it).
 """
 
 import csv
@@ -128,6 +128,16 @@ def amd_loops():
 
 
 @table
+def calibration():
+    """Every file that calibration/calibrate.py has written, whole."""
+    parts = []
+    for path in sorted(FOLDER.glob("calibration*.csv")):
+        records = rows(path.name)
+        parts.append(f"`{path.name}`:\n\n" + markdown([column.replace("_", " ") for column in records[0]], [record.values() for record in records]))
+    return "\n".join(parts)
+
+
+@table
 def compile_time():
     records = rows("compile_time.csv")
     targets = distinct(records, "target")
@@ -141,15 +151,13 @@ def simulator():
     return markdown(["mode", "M = N = K", "wave instructions", "ms, median", "million wave instructions a second"], body)
 
 
-def whole(name):
-    if not (FOLDER / f"{name}.csv").exists():
-        sys.exit(f"{PAGE}: '{name}' is neither a CSV file nor a table of tables.py: {', '.join(TABLES)}")
-    records = rows(f"{name}.csv")
-    return markdown([column.replace("_", " ") for column in records[0]], [record.values() for record in records])
-
-
 def write(text):
-    return BLOCK.sub(lambda match: match[1] + (TABLES[match[2]]() if match[2] in TABLES else whole(match[2])) + match[3], text)
+    def fill(match):
+        if match[2] not in TABLES:
+            sys.exit(f"{PAGE}: no table '{match[2]}'; there are {', '.join(TABLES)}")
+        return match[1] + TABLES[match[2]]() + match[3]
+
+    return BLOCK.sub(fill, text)
 
 
 def main():
