@@ -65,7 +65,11 @@ Value KernelEmitter::fromF32(Value value, Type scalar) {
   if (!scalar.isF16())
     return value;
   require(spirv::Capability::RoundingModeRTE);
-  return make<spirv::FConvertOp>(scalar, value);
+  // A driver may take a conversion there and back for no conversion (Mesa 26
+  // does), which would not round.
+  Value rounded = make<spirv::FConvertOp>(scalar, value);
+  rounded.getDefiningOp()->setAttr("no_contraction", b.getUnitAttr());
+  return rounded;
 }
 
 Value KernelEmitter::emitCast(Operation *op, Value x) {

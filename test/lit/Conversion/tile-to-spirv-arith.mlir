@@ -2,14 +2,14 @@
 // RUN: %if coopmat-lavapipe %{ greta-opt %s -greta-tile-to-spirv | %python %root/test/validate_spirv.py %}
 // REQUIRES: compiler
 
-// f16 adds and multiplies natively and rounds each time; divides in f32. The rounding mode is asked for.
+// f16 adds and multiplies natively and rounds each time; divides in f32 and rounds that, even where f32 is what follows. The rounding mode is asked for.
 
 // CHECK-LABEL: spirv.module @half
 // CHECK-SAME: RoundingModeRTE
 // CHECK: spirv.FAdd %{{.*}}, %{{.*}} {no_contraction} : f16
 // CHECK: spirv.FMul %{{.*}}, %{{.*}} {no_contraction} : f16
 // CHECK: %[[Q:.*]] = spirv.FDiv %{{.*}}, %{{.*}} : f32
-// CHECK: spirv.FConvert %[[Q]] : f32 to f16
+// CHECK: spirv.FConvert %[[Q]] {no_contraction} : f32 to f16
 // CHECK: spirv.ExecutionMode @half "RoundingModeRTE", 16
 greta_tile.func @half(%x: !greta_tile.ptr<f16>) attributes {block_size = 1 : i32, wave_size = 1 : i32} {
   %c0 = arith.constant 0 : i32
