@@ -263,6 +263,17 @@ static LogicalResult convertByF32(func::FuncOp func) {
   return success();
 }
 
+/// Upstream's emulation of narrow floats allows to contract its conversions,
+/// and LLVM takes one there and back for none: what the source rounds between
+/// two operations would not be rounded.
+static LogicalResult roundInBetween(func::FuncOp func) {
+  func.walk([](Operation *op) {
+    if (isa<arith::ExtFOp, arith::TruncFOp>(op))
+      op->removeAttr("fastmath");
+  });
+  return success();
+}
+
 //===----------------------------------------------------------------------===//
 // Passes
 //===----------------------------------------------------------------------===//
@@ -364,6 +375,7 @@ void greta::buildHostPipeline(OpPassManager &pm) {
   emulate.sourceTypeStrs = {"f16",    "bf16",       "f8E4M3FN",
                             "f8E5M2", "f8E4M3FNUZ", "f8E5M2FNUZ"};
   func.addPass(arith::createArithEmulateUnsupportedFloats(emulate));
+  func.addPass(std::make_unique<Step<roundInBetween>>("HostRound"));
   func.addPass(std::make_unique<Step<convertByF32>>("HostConvert"));
   func.addPass(createGretaExpandFloat8Pass());
   arith::ArithExpandOpsPassOptions expand;

@@ -16,6 +16,18 @@ func.func @add(%x: tensor<?x8xf16>, %y: tensor<?x8xf16>) -> tensor<?x8xf16> {
   return %0 : tensor<?x8xf16>
 }
 
+// What is rounded between two operations stays so: the conversions may not be contracted.
+// CHECK-LABEL: llvm.func @twice(
+// CHECK: llvm.fptrunc %{{[0-9]+}} : f32 to f16
+// CHECK: llvm.fpext %{{[0-9]+}} : f16 to f32
+// CHECK: llvm.fptrunc %{{[0-9]+}} : f32 to f16
+// CHECK: llvm.return
+func.func @twice(%x: tensor<8xf16>, %y: tensor<8xf16>) -> tensor<8xf16> {
+  %0 = arith.addf %x, %y : tensor<8xf16>
+  %1 = arith.addf %0, %y : tensor<8xf16>
+  return %1 : tensor<8xf16>
+}
+
 // bf16 is rounded with integers.
 // CHECK-LABEL: llvm.func @half(
 // CHECK: llvm.shl
