@@ -24,8 +24,10 @@ import numpy as np
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "test" / "e2e"), str(ROOT / "scripts" / "lib")]
 import cases  # noqa: E402
+import limits  # noqa: E402
 import products  # noqa: E402
 import records  # noqa: E402
+from case import Rounding  # noqa: E402
 from greta_runtime import Package, Runtime, tensors  # noqa: E402
 
 try:
@@ -37,7 +39,6 @@ WORKING_SET = 1 << 30  # bytes; the H200's L2 is 60 MB
 COPY_BYTES = 1 << 30
 COLUMNS = ["date", "commit", "gpu", "driver", "function", "shape", "dtype", "variant", "bytes", "median_us", "min_us", "max_us", "gb_per_s"]
 COLUMNS += ["copy_gb_per_s", "of_copy", "serial_us", "torch_us", "of_torch", "error_euclidean", "error_maximum"]
-TOLERANCE = 1e-3  # of f16 results, both norms of docs/numerics.md
 
 
 def random(rng, *shape):
@@ -76,7 +77,7 @@ def linear_w4_inputs(rng, rows):
 def linear_w4(x, *packed):
     """In pieces: the weights are 2 GB in float64."""
     parts = zip(*(np.array_split(a, 16) for a in packed))
-    return np.concatenate([products.w4(dataclasses.replace(LINEAR_W4, n=len(part[0])), x, *part) for part in parts], axis=1)
+    return np.concatenate([products.w4(dataclasses.replace(LINEAR_W4, n=len(part[0])), Rounding("f16", "packed sums"), x, *part) for part in parts], axis=1)
 
 
 def torch_linear_w4(x, q, scales, zeros):
@@ -86,15 +87,15 @@ def torch_linear_w4(x, q, scales, zeros):
     return x @ torch_linear_w4.w.T
 
 
-# function: (rows, inputs, float64 definition, the same in torch)
+# function: (rows, inputs, float64 definition, the same in torch, its limit)
 FUNCTIONS = {
-    "rms_norm": (16384, lambda g, n: [random(g, n, 8192), random(g, 8192)], cases.rms_norm, lambda x, w: torch.nn.functional.rms_norm(x, (8192,), w, 1e-5)),
-    "residual_rms_norm": (16384, lambda g, n: [random(g, n, 8192), random(g, n, 8192), random(g, 8192)], residual_reference, torch_residual),
-    "softmax": (16384, lambda g, n: [random(g, n, 8192)], cases.softmax, lambda x: torch.softmax(x, -1)),
-    "swiglu": (8192, lambda g, n: [random(g, n, 14336), random(g, n, 14336)], cases.swiglu, lambda gate, up: torch.nn.functional.silu(gate) * up),
-    "linear": (1, lambda g, n: [random(g, 1, 4096), random(g, 14336, 4096) / np.float16(64)], lambda x, w: x @ w.T, lambda x, w: x @ w.T),
-    "linear_w4": (1, linear_w4_inputs, linear_w4, torch_linear_w4),
-    "rope": (8192, rope_inputs, cases.rope_neox, torch_rope),
+    "rms_norm": (16384, lambda g, n: [random(g, n, 8192), random(g, 8192)], cases.rms_norm, lambda x, w: torch.nn.functional.rms_norm(x, (8192,), w, 1e-5), "row op"),
+    "residual_rms_norm": (16384, lambda g, n: [random(g, n, 8192), random(g, n, 8192), random(g, 8192)], residual_reference, torch_residual, "chain"),
+    "softmax": (16384, lambda g, n: [random(g, n, 8192)], cases.softmax, lambda x: torch.softmax(x, -1), "row op"),
+    "swiglu": (8192, lambda g, n: [random(g, n, 14336), random(g, n, 14336)], cases.swiglu, lambda gate, up: torch.nn.functional.silu(gate) * up, "row op"),
+    "linear": (1, lambda g, n: [random(g, 1, 4096), random(g, 14336, 4096) / np.float16(64)], lambda x, w: x @ w.T, lambda x, w: x @ w.T, "gemm"),
+    "linear_w4": (1, linear_w4_inputs, linear_w4, torch_linear_w4, "packed sums"),
+    "rope": (8192, rope_inputs, cases.rope_neox, torch_rope, "row op"),
 }
 
 
@@ -159,7 +160,7 @@ def torch_copy(options):
 
 def measure(runtime, timer, package, name, variant, options):
     """One CSV row without the columns that are the same for the whole run."""
-    rows, make, define, in_torch = FUNCTIONS[name]
+    rows, make, define, in_torch, limit = FUNCTIONS[name]
     rows = max(rows // options.scale, 1)
     inputs = make(np.random.default_rng(1), rows)
     function = package.function(name, variant)
@@ -178,11 +179,12 @@ def measure(runtime, timer, package, name, variant, options):
     function.launch(*sets[0][:2])
     expected = define(*(a if a.dtype == np.int32 else a.astype(np.float64) for a in inputs))
     expected = expected if isinstance(expected, list) else [expected]
-    errors = [cases.row_errors(runtime.read(b, shape, dtype), e) for b, (shape, dtype, _), e in zip(sets[0][2][len(inputs) :], described, expected)]
+    measured = [limits.measure(runtime.read(b, shape, dtype), e, "f16") for b, (shape, dtype, _), e in zip(sets[0][2][len(inputs) :], described, expected)]
     row = dict(function=name, shape="x".join(map(str, max(shapes, key=np.prod))), dtype="f16", variant=function.variant, bytes=moved)
-    row |= dict(error_euclidean=f"{max(e[0] for e in errors):.2e}", error_maximum=f"{max(e[1] for e in errors):.2e}")
-    if not all(e <= TOLERANCE for error in errors for e in error):
-        print(f"WRONG: {name} {row['variant']}: errors {errors}", file=sys.stderr)
+    row |= {f"error_{norm}": f"{max(m.get(norm, np.inf) for m in measured):.2e}" for norm in ("euclidean", "maximum")}
+    problems = [m.get("problem") or limits.over(m, limits.LIMITS[limit], "f16", 0) for m in measured]
+    if any(problems):
+        print(f"WRONG: {name} {row['variant']}: {problems}", file=sys.stderr)
         row["wrong"] = True
     else:
         times = batches(timer, lambda i: function.launch(*sets[i % count][:2]), options.reps, options.rounds)

@@ -1,90 +1,68 @@
-"""The functions the numerics tests compile, their inputs, and their definition in float64 NumPy.
+"""Row ops, matmul and chains of them with a dynamic number of rows, for test_numerics.py and test_fusion.py: the functions, their inputs, and
+their definition in float64 NumPy.
 
-A Case is one function of the `greta` dialect with a dynamic number of rows. Inputs are random with what breaks careless kernels mixed in:
-rows of very different size (a sum of squares that f16 cannot hold), rows far from zero (a variance computed as E[x²] - E[x]² dies),
-and for softmax rows whose exponentials overflow unless the maximum is taken off.
+Inputs are random with what breaks careless kernels mixed in: rows of very different size (a sum of squares that f16 cannot hold), rows far
+from zero (a variance computed as E[x²] - E[x]² dies), and for softmax rows whose exponentials overflow unless the maximum is taken off.
 """
 
 import dataclasses
-import zlib
 
 import numpy as np
 
-from greta_runtime import DTYPES
+import limits
+from case import EPS, EPS_TEXT, Case, Kind, varied_rows
 
-EPS = 1e-5
-EPS_TEXT = "1.0e-5"  # MLIR wants the point
 COLUMNS = (1, 7, 64, 1000, 4096, 32768)
 ROWS = (1, 3, 128)
 ELEMENT_TYPES = ("f32", "f16", "bf16")
 ROPE_HEADS = 2
+# Two matmuls per column count, so that it is both the depth (short and long K loops, cut off in the middle) and the width of the result.
+MATMUL_OTHER = 33
 
 
 @dataclasses.dataclass(frozen=True)
-class Case:
+class RowOp(Case, family="row"):
     op: str
     dtype: str
     columns: int
+    rows: int
+
+    @classmethod
+    def parse(cls, *texts):
+        *op, dtype, columns, rows = texts
+        return cls("_".join(op), dtype, int(columns), int(rows))
 
     @property
-    def name(self):
+    def function(self):
         return f"{self.op}_{self.dtype}_{self.columns}"
 
-    def mlir(self):
-        return OPS[self.op].mlir(self).replace("$NAME", self.name)
-
-    def inputs(self, rows):
-        rng = np.random.default_rng([zlib.crc32(self.name.encode()), rows])
-        return [array.astype(DTYPES[kind]) for array, kind in OPS[self.op].inputs(self, rows, rng)]
-
-    def reference(self, inputs):
-        """The results in float64, as a list."""
-        op = OPS[self.op]
-        doubles = [a.astype(np.float64) for a in inputs]
-        result = op.reference(*doubles, rounder(self.dtype)) if op.roundings > 1 else op.reference(*doubles)
-        return result if isinstance(result, list) else [result]
+    @property
+    def title(self):
+        return self.op
 
     @property
-    def tolerances(self):
-        """docs/numerics.md: the limits of the two norms of row_errors."""
-        tolerance = OPS[self.op].f32_tolerance if self.dtype == "f32" else {"f16": 1e-3, "bf16": 8e-3}[self.dtype]
-        if self.dtype == "f32" and OPS[self.op].sums_products:
-            tolerance *= max(1.0, np.sqrt(self.columns / 4096))
-        return tolerance, tolerance * OPS[self.op].roundings
+    def depth(self):
+        return MATMUL_OTHER if "wide" in self.op else self.columns
+
+    @property
+    def one_row(self):
+        return self.is_gemm and limits.counts_as_one_row(self.columns if "wide" in self.op else MATMUL_OTHER, self.depth)
+
+    @property
+    def spec(self):
+        return OPS[self.op]
+
+    @property
+    def is_gemm(self):
+        return "matmul" in self.op
+
+    def mlir(self, target=None):
+        return super().mlir(target).replace("$NAME", self.function)
 
 
-def rounder(dtype):
-    return lambda x: x.astype(DTYPES[dtype]).astype(np.float64)
-
-
-def row_errors(actual, expected):
-    """The largest over all rows of |a - e| / |e|, in the Euclidean and in the maximum norm."""
-    actual, expected = (np.atleast_2d(x.astype(np.float64)).reshape(-1, x.shape[-1]) for x in (actual, expected))
-    if not np.isfinite(actual).all():
-        return np.inf, np.inf
-    tiny = np.finfo(np.float64).tiny
-    difference = actual - expected
-    euclidean = np.linalg.norm(difference, axis=1) / np.maximum(np.linalg.norm(expected, axis=1), tiny)
-    maximum = np.abs(difference).max(axis=1) / np.maximum(np.abs(expected).max(axis=1), tiny)
-    return euclidean.max(initial=0), maximum.max(initial=0)
-
-
-def varied_rows(rng, shape):
-    """Normal rows: the first as it is, then scaled by 100, then by 0.01, then moved away from zero."""
-    x = rng.standard_normal(shape)
-    row = np.arange(shape[0]).reshape(-1, *[1] * (len(shape) - 1))
-    return x * np.choose(row % 4, [1.0, 100.0, 0.01, 1.0]) + np.where(row % 4 == 3, 4.0, 0.0)
-
-
-@dataclasses.dataclass(frozen=True)
-class Op:
-    mlir: object
-    inputs: object
-    reference: object
-    f32_tolerance: float = 1e-5
-    roundings: int = 1  # values rounded to the element type one after another; with more than one the reference gets a rounding function
-    sums_products: bool = False  # one f32 accumulator per result takes `columns` products: rounding errors add up like a random walk
-    kernels: int = 1  # what the function must compile to on a GPU
+def once(function):
+    """A definition that rounds nothing but its result."""
+    return lambda case, rounded, *inputs: function(*inputs)
 
 
 def elementwise_type(case):
@@ -95,7 +73,7 @@ def vector_type(case):
     return f"tensor<{case.columns}x{case.dtype}>"
 
 
-def rms_norm_mlir(case):
+def rms_norm_mlir(case, target):
     t, v = elementwise_type(case), vector_type(case)
     return f"""func.func @$NAME(%x: {t}, %w: {v}) -> {t} {{
   %0 = greta.rms_norm %x, %w {{eps = {EPS_TEXT} : f32}} : {t}, {v} -> {t}
@@ -103,16 +81,25 @@ def rms_norm_mlir(case):
 }}"""
 
 
-def rms_norm_inputs(case, rows, rng):
-    yield varied_rows(rng, (rows, case.columns)), case.dtype
+def rms_norm_inputs(case, rng):
+    yield varied_rows(rng, (case.rows, case.columns)), case.dtype
     yield 1 + 0.2 * rng.standard_normal(case.columns), case.dtype
 
 
+def row_scale(x):
+    return 1 / np.sqrt(np.mean(x * x, axis=-1, keepdims=True) + np.float32(EPS))
+
+
 def rms_norm(x, w):
-    return x / np.sqrt(np.mean(x * x, axis=-1, keepdims=True) + np.float32(EPS)) * w
+    return x * row_scale(x) * w
 
 
-def layer_norm_mlir(case):
+def product_of_norm(rounded, x, w, product):
+    """Alone, or in one kernel, which scales the rows of the result."""
+    return product(rounded(x * w)) * row_scale(x) if rounded.fused_norm else product(rounded(rms_norm(x, w)))
+
+
+def layer_norm_mlir(case, target):
     t, v = elementwise_type(case), vector_type(case)
     return f"""func.func @$NAME(%x: {t}, %w: {v}, %b: {v}) -> {t} {{
   %0 = greta.layer_norm %x, %w, %b {{eps = {EPS_TEXT} : f32}} : {t}, {v}, {v} -> {t}
@@ -120,8 +107,8 @@ def layer_norm_mlir(case):
 }}"""
 
 
-def layer_norm_inputs(case, rows, rng):
-    yield from rms_norm_inputs(case, rows, rng)
+def layer_norm_inputs(case, rng):
+    yield from rms_norm_inputs(case, rng)
     yield 1 + 0.5 * rng.random(case.columns), case.dtype
 
 
@@ -130,7 +117,7 @@ def layer_norm(x, w, b):
     return centred / np.sqrt(np.mean(centred * centred, axis=-1, keepdims=True) + np.float32(EPS)) * w + b
 
 
-def softmax_mlir(case):
+def softmax_mlir(case, target):
     t = elementwise_type(case)
     return f"""func.func @$NAME(%x: {t}) -> {t} {{
   %0 = greta.softmax %x : {t} -> {t}
@@ -138,9 +125,9 @@ def softmax_mlir(case):
 }}"""
 
 
-def softmax_inputs(case, rows, rng):
-    x = rng.standard_normal((rows, case.columns))
-    row = np.arange(rows)[:, None]
+def softmax_inputs(case, rng):
+    x = rng.standard_normal((case.rows, case.columns))
+    row = np.arange(case.rows)[:, None]
     yield x * np.where(row % 2, 4.0, 1.0) + np.choose(row % 3, [100.0, -100.0, 0.0]), case.dtype
 
 
@@ -149,7 +136,7 @@ def softmax(x):
     return e / e.sum(axis=-1, keepdims=True)
 
 
-def swiglu_mlir(case):
+def swiglu_mlir(case, target):
     t = elementwise_type(case)
     return f"""func.func @$NAME(%gate: {t}, %up: {t}) -> {t} {{
   %0 = greta.swiglu %gate, %up : {t}, {t} -> {t}
@@ -157,9 +144,9 @@ def swiglu_mlir(case):
 }}"""
 
 
-def swiglu_inputs(case, rows, rng):
-    yield 4 * rng.standard_normal((rows, case.columns)), case.dtype
-    yield rng.standard_normal((rows, case.columns)), case.dtype
+def swiglu_inputs(case, rng):
+    yield 4 * rng.standard_normal((case.rows, case.columns)), case.dtype
+    yield rng.standard_normal((case.rows, case.columns)), case.dtype
 
 
 def swiglu(gate, up):
@@ -171,7 +158,7 @@ def rope_columns(case):
     return case.columns if case.columns % 2 == 0 else 2 * case.columns
 
 
-def rope_mlir(case):
+def rope_mlir(case, target):
     d = rope_columns(case)
     t, table = f"tensor<?x{ROPE_HEADS}x{d}x{case.dtype}>", f"tensor<?x{d // 2}xf32>"
     return f"""func.func @$NAME(%x: {t}, %cos: {table}, %sin: {table}) -> {t} {{
@@ -180,10 +167,10 @@ def rope_mlir(case):
 }}"""
 
 
-def rope_inputs(case, rows, rng):
+def rope_inputs(case, rng):
     d = rope_columns(case)
-    yield varied_rows(rng, (rows, ROPE_HEADS, d)), case.dtype
-    angle = np.arange(rows)[:, None] * 10000.0 ** (-np.arange(d // 2) * 2 / d) + rng.random((rows, 1))
+    yield varied_rows(rng, (case.rows, ROPE_HEADS, d)), case.dtype
+    angle = np.arange(case.rows)[:, None] * 10000.0 ** (-np.arange(d // 2) * 2 / d) + rng.random((case.rows, 1))
     yield np.cos(angle), "f32"
     yield np.sin(angle), "f32"
 
@@ -200,12 +187,8 @@ def rope_gptj(x, cos, sin):
     return np.stack([a * cos - b * sin, b * cos + a * sin], axis=-1).reshape(x.shape)
 
 
-# Two matmuls per column count, so that it is both the depth (short and long K loops, cut off in the middle) and the width of the result.
-MATMUL_OTHER = 33
-
-
 def matmul_mlir(k, n, transposed):
-    def build(case):
+    def build(case, target):
         kk, nn = k(case.columns), n(case.columns)
         a, b = f"tensor<?x{kk}x{case.dtype}>", f"tensor<{nn}x{kk}x{case.dtype}>" if transposed else f"tensor<{kk}x{nn}x{case.dtype}>"
         result, attribute = f"tensor<?x{nn}x{case.dtype}>", "{transpose_b} " if transposed else ""
@@ -218,9 +201,9 @@ def matmul_mlir(k, n, transposed):
 
 
 def matmul_inputs(k, n, transposed):
-    def build(case, rows, rng):
+    def build(case, rng):
         kk, nn = k(case.columns), n(case.columns)
-        yield rng.standard_normal((rows, kk)), case.dtype
+        yield rng.standard_normal((case.rows, kk)), case.dtype
         yield rng.standard_normal((nn, kk) if transposed else (kk, nn)) / np.sqrt(kk), case.dtype
 
     return build
@@ -228,7 +211,7 @@ def matmul_inputs(k, n, transposed):
 
 def matmul_op(k, n, transposed):
     reference = (lambda a, b: a @ b.T) if transposed else (lambda a, b: a @ b)
-    return Op(matmul_mlir(k, n, transposed), matmul_inputs(k, n, transposed), reference, sums_products=k is columns_of)
+    return Kind(matmul_mlir(k, n, transposed), matmul_inputs(k, n, transposed), once(reference), "gemm")
 
 
 def columns_of(case_columns):
@@ -240,12 +223,12 @@ def other(case_columns):
 
 
 OPS = {
-    "rms_norm": Op(rms_norm_mlir, rms_norm_inputs, rms_norm),
-    "layer_norm": Op(layer_norm_mlir, layer_norm_inputs, layer_norm),
-    "softmax": Op(softmax_mlir, softmax_inputs, softmax, 1e-6),
-    "rope_neox": Op(rope_mlir, rope_inputs, rope_neox),
-    "rope_gptj": Op(rope_mlir, rope_inputs, rope_gptj),
-    "swiglu": Op(swiglu_mlir, swiglu_inputs, swiglu),
+    "rms_norm": Kind(rms_norm_mlir, rms_norm_inputs, once(rms_norm), "row op"),
+    "layer_norm": Kind(layer_norm_mlir, layer_norm_inputs, once(layer_norm), "layer norm"),
+    "softmax": Kind(softmax_mlir, softmax_inputs, once(softmax), "row op"),
+    "rope_neox": Kind(rope_mlir, rope_inputs, once(rope_neox), "row op"),
+    "rope_gptj": Kind(rope_mlir, rope_inputs, once(rope_gptj), "row op"),
+    "swiglu": Kind(swiglu_mlir, swiglu_inputs, once(swiglu), "row op"),
     "matmul_deep": matmul_op(columns_of, other, False),
     "matmul_deep_nt": matmul_op(columns_of, other, True),
     "matmul_wide": matmul_op(other, columns_of, False),
@@ -256,7 +239,7 @@ OPS = {
 # Chains that must become one kernel, and one that cannot.
 
 
-def residual_norm_mlir(case):
+def residual_norm_mlir(case, target):
     t, v, result, cast = elementwise_type(case), vector_type(case), f"tensor<?x{case.columns}xf32>", ""
     if case.dtype != "f32":
         cast = f"%4 = arith.extf %3 : {t} to {result}"
@@ -269,19 +252,19 @@ def residual_norm_mlir(case):
 }}"""
 
 
-def residual_norm_inputs(case, rows, rng):
-    yield varied_rows(rng, (rows, case.columns)), case.dtype
-    yield rng.standard_normal((rows, case.columns)), case.dtype
+def residual_norm_inputs(case, rng):
+    yield varied_rows(rng, (case.rows, case.columns)), case.dtype
+    yield rng.standard_normal((case.rows, case.columns)), case.dtype
     yield 1 + 0.2 * rng.standard_normal(case.columns), case.dtype
-    yield 1 + rng.random((rows, case.columns)), case.dtype
+    yield 1 + rng.random((case.rows, case.columns)), case.dtype
 
 
-def residual_norm(x, r, w, s, rounded):
+def residual_norm(case, rounded, x, r, w, s):
     total = rounded(x + r)
-    return [total, rounded(rounded(rms_norm(total, w)) * s)]
+    return [total, rounded(rms_norm(total, w)) * s]
 
 
-def rope_pair_mlir(case):
+def rope_pair_mlir(case, target):
     d = rope_columns(case)
     q, k, table = f"tensor<?x{ROPE_HEADS}x{d}x{case.dtype}>", f"tensor<?x1x{d}x{case.dtype}>", f"tensor<?x{d // 2}xf32>"
     return f"""func.func @$NAME(%q: {q}, %k: {k}, %cos: {table}, %sin: {table}) -> ({q}, {k}) {{
@@ -291,10 +274,10 @@ def rope_pair_mlir(case):
 }}"""
 
 
-def rope_pair_inputs(case, rows, rng):
-    q, cos, sin = rope_inputs(case, rows, rng)
+def rope_pair_inputs(case, rng):
+    q, cos, sin = rope_inputs(case, rng)
     yield q
-    yield rng.standard_normal((rows, 1, rope_columns(case))), case.dtype
+    yield rng.standard_normal((case.rows, 1, rope_columns(case))), case.dtype
     yield cos
     yield sin
 
@@ -303,7 +286,7 @@ def rope_pair(q, k, cos, sin):
     return [rope_neox(q, cos, sin), rope_neox(k, cos, sin)]
 
 
-def swiglu_chain_mlir(case):
+def swiglu_chain_mlir(case, target):
     t = elementwise_type(case)
     return f"""func.func @$NAME(%gate: {t}, %up: {t}, %residual: {t}) -> {t} {{
   %0 = arith.addf %gate, %residual : {t}
@@ -313,16 +296,16 @@ def swiglu_chain_mlir(case):
 }}"""
 
 
-def swiglu_chain_inputs(case, rows, rng):
-    yield from swiglu_inputs(case, rows, rng)
-    yield rng.standard_normal((rows, case.columns)), case.dtype
+def swiglu_chain_inputs(case, rng):
+    yield from swiglu_inputs(case, rng)
+    yield rng.standard_normal((case.rows, case.columns)), case.dtype
 
 
-def swiglu_chain(gate, up, residual, rounded):
-    return rounded(rounded(swiglu(rounded(gate + residual), up)) + residual)
+def swiglu_chain(case, rounded, gate, up, residual):
+    return rounded(swiglu(rounded(gate + residual), up)) + residual
 
 
-def norm_matmul_mlir(case):
+def norm_matmul_mlir(case, target):
     t, v, b, result = elementwise_type(case), vector_type(case), f"tensor<{case.columns}x{MATMUL_OTHER}x{case.dtype}>", f"tensor<?x{MATMUL_OTHER}x{case.dtype}>"
     return f"""func.func @$NAME(%x: {t}, %w: {v}, %b: {b}) -> {result} {{
   %0 = greta.rms_norm %x, %w {{eps = {EPS_TEXT} : f32}} : {t}, {v} -> {t}
@@ -331,29 +314,24 @@ def norm_matmul_mlir(case):
 }}"""
 
 
-def norm_matmul_inputs(case, rows, rng):
-    yield from rms_norm_inputs(case, rows, rng)
+def norm_matmul_inputs(case, rng):
+    yield from rms_norm_inputs(case, rng)
     yield rng.standard_normal((case.columns, MATMUL_OTHER)) / np.sqrt(case.columns), case.dtype
 
 
-def norm_matmul(x, w, b, rounded):
-    return rounded(rounded(rms_norm(x, w)) @ b)
+def norm_matmul(case, rounded, x, w, b):
+    return product_of_norm(rounded, x, w, lambda a: a @ b)
 
 
 SINGLE_OPS = tuple(OPS)
 OPS |= {
-    "residual_norm": Op(residual_norm_mlir, residual_norm_inputs, residual_norm, roundings=3),
-    "rope_pair": Op(rope_pair_mlir, rope_pair_inputs, rope_pair),
-    "swiglu_chain": Op(swiglu_chain_mlir, swiglu_chain_inputs, swiglu_chain, roundings=3),
-    "norm_matmul": Op(norm_matmul_mlir, norm_matmul_inputs, norm_matmul, roundings=2),
+    "residual_norm": Kind(residual_norm_mlir, residual_norm_inputs, residual_norm, "chain"),
+    "rope_pair": Kind(rope_pair_mlir, rope_pair_inputs, once(rope_pair), "row op"),
+    "swiglu_chain": Kind(swiglu_chain_mlir, swiglu_chain_inputs, swiglu_chain, "chain"),
+    "norm_matmul": Kind(norm_matmul_mlir, norm_matmul_inputs, norm_matmul, "gemm chain", ("fused norm",)),
 }
 CHAINS = tuple(op for op in OPS if op not in SINGLE_OPS)
 
 
-def cases(dtype, columns=COLUMNS, ops=SINGLE_OPS):
-    return [Case(op, dtype, c) for op in ops for c in columns]
-
-
-def by_name(name):
-    op, dtype, columns = name.rsplit("_", 2)
-    return Case(op, dtype, int(columns))
+def cases(dtype, columns=COLUMNS, ops=SINGLE_OPS, rows=(1,)):
+    return [RowOp(op, dtype, c, r) for op in ops for c in columns for r in rows]

@@ -3,19 +3,17 @@ NumPy. Names are those of tiled.py with another first word: epilogue_KIND_LAYOUT
 """
 
 import dataclasses
-import zlib
 
 import numpy as np
 
 import products
-from cases import rope_gptj, rope_neox, rounder, swiglu
-from greta_runtime import DTYPES
-from products import tensor
+from case import Kind, Matmul, tensor
+from cases import rope_gptj, rope_neox, swiglu
 from tiled import SCHEDULES
 
 
 @dataclasses.dataclass(frozen=True)
-class Epilogue:
+class Epilogue(Matmul, family="epilogue"):
     kind: str
     layout: str
     dim: str
@@ -27,83 +25,35 @@ class Epilogue:
     schedule: str = "auto"
 
     @property
-    def name(self):
-        return "_".join(map(str, ("epilogue", *dataclasses.astuple(self))))
-
-    @property
-    def rows(self):
-        return "?" if self.dim == "d" else self.m
+    def precision(self):
+        return self.out
 
     @property
     def a(self):
-        return tensor(*((self.k, self.rows) if self.layout[0] == "t" else (self.rows, self.k)), self.dtype)
+        return tensor(*self.stored(self.rows, self.k, "a"), self.dtype)
 
     @property
     def b(self):
-        return tensor(*((self.n, self.k) if self.layout[1] == "t" else (self.k, self.n)), self.dtype)
+        return tensor(*self.shapes[1], self.dtype)
 
     @property
     def y(self):
         return tensor(self.rows, self.n, self.out)
 
     def matmul(self, target, b="%b"):
-        flags = [name for name, letter in zip(("transpose_a", "transpose_b"), self.layout) if letter == "t"]
         # In one kernel: what follows a product that is split along K is in the second.
-        flags.append("greta.config = {split = 1}" if self.schedule == "auto" else SCHEDULES[self.schedule].attribute(target, self.dtype))
-        return f"greta.matmul %a, {b} {{{', '.join(flags)}}} : {self.a}, {self.b} -> {self.y}"
+        config = "greta.config = {split = 1}" if self.schedule == "auto" else SCHEDULES[self.schedule].attribute(target, self.dtype)
+        return f"greta.matmul %a, {b} {{{', '.join([*self.flags, config])}}} : {self.a}, {self.b} -> {self.y}"
 
-    def function(self, arguments, result, body):
+    def text(self, arguments, result, body):
         return f"func.func @{self.name}({arguments}) -> {result} {{\n{body}}}\n"
-
-    def mlir(self, target):
-        return KINDS[self.kind].mlir(self, target)
-
-    def inputs(self, rows):
-        assert rows == self.m
-        rng = np.random.default_rng(zlib.crc32(self.name.encode()))
-        return [array.astype(DTYPES[dtype]) for array, dtype in KINDS[self.kind].inputs(self, rng)]
-
-    def weights(self, rng):
-        w = rng.standard_normal((self.k, self.n)) / np.sqrt(self.k)
-        return (w.T if self.layout[1] == "t" else w), self.dtype
-
-    def activations(self, rng):
-        x = rng.standard_normal((self.m, self.k))
-        return (x.T if self.layout[0] == "t" else x), self.dtype
-
-    def product(self, a, b):
-        return (a.T if self.layout[0] == "t" else a) @ (b.T if self.layout[1] == "t" else b)
-
-    def reference(self, inputs):
-        wide = [x if x.dtype == np.int32 else x.astype(np.float64) for x in inputs]
-        rounded = (lambda x: x) if self.out == "i32" else rounder(self.out)
-        return [KINDS[self.kind].reference(self, rounded, *wide)]
-
-    @property
-    def tolerances(self):
-        """docs/numerics.md, by the type that the product is rounded to; several roundings may add up in one element."""
-        kind = KINDS[self.kind]
-        if kind.isexact:
-            return 0.0, 0.0
-        tolerance = {"f16": 1e-3, "bf16": 8e-3, "f32": 1e-5 * max(1.0, np.sqrt(self.k / 4096))}[self.out] * kind.factor
-        return tolerance, tolerance * kind.roundings
-
-
-@dataclasses.dataclass(frozen=True)
-class Kind:
-    mlir: object
-    inputs: object
-    reference: object
-    roundings: int = 2
-    isexact: bool = False
-    factor: int = 1  # of tolerances that hold for one product
 
 
 # swiglu of two products of the same A.
 
 
 def pair_mlir(p, target):
-    return p.function(f"%a: {p.a}, %g: {p.b}, %u: {p.b}", p.y, f"""  %0 = {p.matmul(target, "%g")}
+    return p.text(f"%a: {p.a}, %g: {p.b}, %u: {p.b}", p.y, f"""  %0 = {p.matmul(target, "%g")}
   %1 = {p.matmul(target, "%u")}
   %2 = greta.swiglu %0, %1 : {p.y}, {p.y} -> {p.y}
   return %2 : {p.y}
@@ -117,14 +67,14 @@ def pair_inputs(p, rng):
 
 
 def pair(p, rounded, a, g, u):
-    return rounded(swiglu(rounded(p.product(a, g)), rounded(p.product(a, u))))
+    return swiglu(rounded(p.multiply(a, g)), rounded(p.multiply(a, u)))
 
 
 def packed_pair_mlir(p, target):
     q, scales, zeros, _, group = products.w4_types(p)
     names = [f"%{part}{i}: {kind}" for i in (0, 1) for part, kind in (("q", q), ("s", scales), ("z", zeros))]
     body = "".join(f"  %b{i} = greta.dequant %q{i}, %s{i}, %z{i} {{group = {group}}} : {q}, {scales}, {zeros} -> {p.b}\n" for i in (0, 1))
-    return p.function(f"%a: {p.a}, {', '.join(names)}", p.y, f"""{body}  %0 = {p.matmul(target, "%b0")}
+    return p.text(f"%a: {p.a}, {', '.join(names)}", p.y, f"""{body}  %0 = {p.matmul(target, "%b0")}
   %1 = {p.matmul(target, "%b1")}
   %2 = greta.swiglu %0, %1 : {p.y}, {p.y} -> {p.y}
   return %2 : {p.y}
@@ -138,7 +88,7 @@ def packed_pair_inputs(p, rng):
 
 
 def packed_pair(p, rounded, a, *weights):
-    return pair(p, rounded, a, products.dequantised(p, *weights[:3]), products.dequantised(p, *weights[3:]))
+    return pair(p, rounded, a, products.dequantised(p, rounded, *weights[:3]), products.dequantised(p, rounded, *weights[3:]))
 
 
 # Rope of heads: ropeneox64 has heads of 64 columns, biasneox64 a bias before.
@@ -161,7 +111,7 @@ def rope_mlir(p, target):
   %r = linalg.broadcast ins(%bias : {row}) outs(%e : {p.y}) dimensions = [0]
   %1 = arith.addf %0, %r : {p.y}
 """
-    return p.function(f"%a: {p.a}, %b: {p.b}{arguments}, %cos: {table}, %sin: {table}", heads, f"""{body}  %2 = tensor.expand_shape {x} [[0], [1, 2]] output_shape [{size or p.m}, {p.n // d}, {d}] : {p.y} into {heads}
+    return p.text(f"%a: {p.a}, %b: {p.b}{arguments}, %cos: {table}, %sin: {table}", heads, f"""{body}  %2 = tensor.expand_shape {x} [[0], [1, 2]] output_shape [{size or p.m}, {p.n // d}, {d}] : {p.y} into {heads}
   %3 = greta.rope %2, %cos, %sin {{style = "{p.kind[4:8]}"}} : {heads}, {table}, {table} -> {heads}
   return %3 : {heads}
 """)
@@ -179,10 +129,10 @@ def rope_inputs(p, rng):
 
 def rope(p, rounded, a, b, *rest):
     *bias, cos, sin = rest
-    x = rounded(p.product(a, b))
+    x = rounded(p.multiply(a, b))
     if bias:
         x = rounded(x + bias[0])
-    return rounded({"neox": rope_neox, "gptj": rope_gptj}[p.kind[4:8]](x.reshape(p.m, -1, head_size(p)), cos, sin))
+    return {"neox": rope_neox, "gptj": rope_gptj}[p.kind[4:8]](x.reshape(p.m, -1, head_size(p)), cos, sin)
 
 
 # Quantised results: clamp(round(x / scale)), with a scale per column or (quantone) one for all. Operands are small integers and scales powers
@@ -193,7 +143,7 @@ def quant_mlir(p, target):
     wide, result, scale, size = tensor(p.rows, p.n, "f32"), tensor(p.rows, p.n, "i8"), "tensor<f32>" if p.kind == "quantone" else tensor(p.n, "f32"), "%m" if p.dim == "d" else ""
     body = f"  %rows = arith.constant {int(p.layout[0] == 't')} : index\n  %m = tensor.dim %a, %rows : {p.a}\n" if size else ""
     cast = {"i32": "arith.sitofp", "f16": "arith.extf", "f32": None}[p.out]
-    return p.function(f"%a: {p.a}, %b: {p.b}, %scale: {scale}", result, f"""{body}  %0 = {p.matmul(target)}
+    return p.text(f"%a: {p.a}, %b: {p.b}, %scale: {scale}", result, f"""{body}  %0 = {p.matmul(target)}
 {f"  %1 = {cast} %0 : {p.y} to {wide}" if cast else ""}
   %e = tensor.empty({size}) : {wide}
   %s = linalg.broadcast ins(%scale : {scale}) outs(%e : {wide}) dimensions = [{"0, 1" if p.kind == "quantone" else "0"}]
@@ -211,24 +161,19 @@ def quant_mlir(p, target):
 
 
 def quant_inputs(p, rng):
-    yield rng.integers(-3, 4, (p.k, p.m) if p.layout[0] == "t" else (p.m, p.k)), p.dtype
-    yield rng.integers(-3, 4, (p.n, p.k) if p.layout[1] == "t" else (p.k, p.n)), p.dtype
+    yield rng.integers(-3, 4, p.shapes[0]), p.dtype
+    yield rng.integers(-3, 4, p.shapes[1]), p.dtype
     yield 2.0 ** (rng.integers(-2, 3, () if p.kind == "quantone" else (p.n,))), "f32"
 
 
 def quant(p, rounded, a, b, scale):
-    return np.clip(np.rint(rounded(p.product(a, b)) / scale), -128, 127)
+    return np.clip(np.rint(rounded(p.multiply(a, b)) / scale), -128, 127)
 
 
 KINDS = {
-    **{f"{before}{style}{d}": Kind(rope_mlir, rope_inputs, rope, roundings=3 if before == "bias" else 2) for before in ("rope", "bias") for style in ("neox", "gptj") for d in (10, 16, 32, 40, 64, 80, 96, 128, 256)},
-    "quant": Kind(quant_mlir, quant_inputs, quant, isexact=True),
-    "quantone": Kind(quant_mlir, quant_inputs, quant, isexact=True),
-    "pair": Kind(pair_mlir, pair_inputs, pair, roundings=3),
-    "w4128": Kind(packed_pair_mlir, packed_pair_inputs, packed_pair, roundings=3, factor=2),
+    **{f"{before}{style}{d}": Kind(rope_mlir, rope_inputs, rope, "gemm chain") for before in ("rope", "bias") for style in ("neox", "gptj") for d in (10, 16, 32, 40, 64, 80, 96, 128, 256)},
+    "quant": Kind(quant_mlir, quant_inputs, quant, "exact"),
+    "quantone": Kind(quant_mlir, quant_inputs, quant, "exact"),
+    "pair": Kind(pair_mlir, pair_inputs, pair, "gemm chain"),
+    "w4128": Kind(packed_pair_mlir, packed_pair_inputs, packed_pair, "gemm chain", products.PACKED_PAIR),
 }
-
-
-def by_name(name):
-    _, kind, layout, dim, m, n, k, dtype, out, schedule = name.split("_")
-    return Epilogue(kind, layout, dim, int(m), int(n), int(k), dtype, out, schedule)

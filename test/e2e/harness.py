@@ -1,14 +1,18 @@
 """Compiles modules of the `greta` dialect, runs cases on a device, and runs the command line tools, for the end-to-end tests."""
 
+import itertools
 import json
 import os
 import subprocess
 import sys
 import zipfile
 
+import numpy as np
 import pytest
 
+import limits
 from conftest import BUILD, DRIVERS, ROOT
+from greta_runtime import DTYPES
 
 TRANSLATE = BUILD / "bin" / "greta-translate"
 RUN = BUILD / "bin" / "greta-run"
@@ -40,8 +44,8 @@ def function_of(package, name):
 
 
 def run_cases(device, package, work, launcher=()):
-    """{(case, rows): [lines of worker.py]} for all of `work`; after a crash it goes on behind the case that crashed."""
-    results, crashes = {tuple(w): [] for w in work}, 0
+    """{name of a case: [lines of worker.py]} for all names of `work`; after a crash it goes on behind the case that crashed."""
+    results, crashes = {name: [] for name in work}, 0
     while work:
         command = [*launcher, sys.executable, ROOT / "test" / "e2e" / "worker.py", device, package]
         libraries = {**os.environ, "PYTHONPATH": str(ROOT / "scripts" / "lib")}
@@ -49,19 +53,19 @@ def run_cases(device, package, work, launcher=()):
         current = None
         for line in map(json.loads, worker.stdout.splitlines()):
             if "start" in line:
-                current = tuple(line["start"])
+                current = line["start"]
             else:
-                results[line["case"], line["rows"]].append(line)
+                results[line["case"]].append(line)
         if worker.returncode == 0:
             break
         crashes += 1
         problem = f"worker ended with {worker.returncode}: {worker.stderr[-2000:]}"
-        done = [tuple(w) for w in work].index(current) + 1 if current else len(work)
-        results[current or tuple(work[0])].append({"problem": problem})
+        done = work.index(current) + 1 if current else len(work)
+        results[current or work[0]].append({"problem": problem})
         work = work[done:]
         if crashes == MAX_CRASHES:
-            for item in work:
-                results[tuple(item)].append({"problem": f"not run after {crashes} crashes"})
+            for name in work:
+                results[name].append({"problem": f"not run after {crashes} crashes"})
             break
     return results
 
@@ -70,18 +74,17 @@ def lavapipe_launcher():
     return (DRIVERS, "lavapipe", "--validate")
 
 
-def compiled_once(tmp_path_factory, name, chosen_for, source, inspect=lambda package: None):
-    """run(target, device, launcher) -> results of the cases that `chosen_for(target)` names, compiled from `source(case, target)`, seen by
-    `inspect`, and run, all of it once."""
+def compiled_once(tmp_path_factory, name, chosen_for, inspect=lambda package: None):
+    """run(target, device, launcher) -> results of the cases that `chosen_for(target)` names, compiled, seen by `inspect`, and run, all of it once."""
     made = {}
 
     def run(target, device, launcher=()):
         key = target, launcher
         if key not in made:
             chosen = chosen_for(target)
-            package = compile_package(tmp_path_factory.mktemp(name), name, "\n".join(source(c, target) for c in chosen), target)
+            package = compile_package(tmp_path_factory.mktemp(name), name, "\n".join(c.mlir(target) for c in chosen), target)
             inspect(package)
-            made[key] = run_cases(device, package, [[c.name, c.m] for c in chosen], launcher)
+            made[key] = run_cases(device, package, [c.name for c in chosen], launcher)
         return made[key]
 
     return run
@@ -89,14 +92,78 @@ def compiled_once(tmp_path_factory, name, chosen_for, source, inspect=lambda pac
 
 def grid(name, chosen_for, *targets):
     """Parameters (target, case); a worker of pytest keeps the cases of a target together."""
-    return [pytest.param(t, c, id=f"{t}-{c.name}", marks=pytest.mark.xdist_group(f"{name}-{t}")) for t in targets for c in chosen_for(t)]
+    return [pytest.param(t, c, id=f"{t}-{c.name}", marks=group(name, t)) for t in targets for c in chosen_for(t)]
 
 
-def check(lines, case, unit=None):
-    """Every variant ran and is within the case's tolerances; with `unit`, a variant of that name was among them."""
-    assert lines, f"{case.name}: no result"
-    for line in lines:
-        assert "problem" not in line, f"{case.name}, {line.get('variant')}: {line['problem']}"
-        assert all(e <= limit for e, limit in zip(line["errors"], case.tolerances, strict=True)), f"{line} is over {case.tolerances}"
-    if unit:
-        assert any(line["variant"].endswith(unit) for line in lines), f"no variant with {unit}: {lines}"
+def together(name, *targets):
+    """Parameters (target) for what looks at all cases of one, in the process that has run them."""
+    return [pytest.param(t, marks=group(name, t)) for t in targets]
+
+
+def results_on(results, target, driver_parts):
+    """What `compiled_once` gives on the device that a target is for; for lavapipe's family that is testing's, which has cooperative matrices."""
+    if target in AMD_CHIPS:
+        return results(target, f"sim:{target}")
+    if target != "vulkan:lavapipe":
+        return results(target, target.partition(":")[0])
+    if "lavapipe" not in driver_parts:
+        pytest.skip("scripts/vulkan-drivers has no lavapipe here")
+    return results(target, "vulkan", lavapipe_launcher())
+
+
+def group(name, target):
+    return pytest.mark.xdist_group(f"{name}-{target}")
+
+
+# Products that take multiply-adds though there is a unit for their types: what their tiles need is not there. {chips: names}
+FALLBACKS = {
+    "gfx": ["epilogue_biasneox10_nt_s_17_50_17_f32_f32_auto", "epilogue_pair_nt_s_16_17_1_f32_f32_auto"],  # heads that no instruction's columns divide; 16 rows of K = 1
+    "gfx1": ["epilogue_ropeneox80_nt_d_129_240_129_f16_f16_auto", "epilogue_biasgptj80_nt_s_17_240_17_f16_f16_auto"],  # five instructions' columns
+    # Operands that are transposed in registers, of which gfx11 needs twice as many as gfx12.
+    "gfx11": ["epilogue_biasneox32_tn_d_17_96_1000_bf16_bf16_auto", "epilogue_ropegptj40_nn_s_33_120_40_bf16_bf16_auto", "slice_pair_nn_17_129_33_bf16"],
+}
+
+
+def matrix_unit(target, case):
+    """The unit that a target computes a case's product with, as it ends the variant's name; None where it has none for these types."""
+    units = {"gfx9": "mfma", "gfx11": "wmma", "gfx12": "wmma", "vulkan:lavapipe": "coopmat"}
+    without = {"mfma": set(), "wmma": {"f32"}, "coopmat": {"f32", "bf16"}}
+    unit = next((unit for prefix, unit in units.items() if target.startswith(prefix)), None)
+    return unit if unit and case.has_matrix_product and not case.operand_types & without[unit] else None
+
+
+def check(results, *cases, target=""):
+    """Every variant ran each case and is right (limits.py), on a target with a matrix unit for it one that uses the unit, or the case is a fallback."""
+    for case in cases:
+        lines = results[case.name]
+        assert lines, f"{case.name}: no result"
+        for line in lines:
+            assert "problem" not in line, f"{case.name}, {line.get('variant')}: {line['problem']}"
+        unit = matrix_unit(target, case)
+        if unit:
+            is_fallback = any(target.startswith(chips) and case.name in names for chips, names in FALLBACKS.items())
+            assert any(line["variant"].endswith(unit) for line in lines) != is_fallback, f"{case.name}: {unit} is in {[line['variant'] for line in lines]}"
+
+
+def run_tool(directory, package, device, case, *flags, launcher=()):
+    """greta-run on a case's inputs, in files: bf16 travels as uint16. Its output and the verdict on its first result (limits.judge)."""
+    inputs, operands = case.inputs(), []
+    for i, array in enumerate(inputs):
+        is_bf16 = array.dtype == DTYPES["bf16"]
+        np.save(directory / f"{i}.npy", array.view(np.uint16) if is_bf16 else array)
+        operands.append(f"--input={'bf16:' if is_bf16 else ''}{directory}/{i}.npy")
+    ran = tool(*launcher, RUN, package, f"--device={device}", f"--function={case.function}", *operands, f"--output={directory}/y.npy", *flags)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    result = np.load(directory / "y.npy")
+    return ran, limits.judge(case, list(case.references(inputs)), [result.view(DTYPES["bf16"]) if result.dtype == np.uint16 else result], device)
+
+
+def check_together(results):
+    """The cases of one limit and type are right as one, too; those with problems have their own tests."""
+    pools = {}
+    for line in itertools.chain.from_iterable(results.values()):
+        if "problem" not in line:
+            pools.setdefault((line["limit"], line["precision"], line["variant"]), []).append(line)
+    assert pools
+    problems = {key: limits.judge_together(lines) for key, lines in pools.items()}
+    assert not any(problems.values()), {key: problem for key, problem in problems.items() if problem}

@@ -1,24 +1,19 @@
-"""Products with few rows for test_decode.py: the functions, their inputs, and their definition in float64 NumPy.
+"""GEMMs with few rows for test_decode.py: the functions, their inputs, and their definition in float64 NumPy.
 
-Unlike the cases of cases.py these have a static number of rows, which is what the compiler chooses its decode schedule by. A name says
-everything: product_KIND_LAYOUT_M_N_K_DTYPE, with LAYOUT "nt" for A as it is and B transposed.
+Unlike the cases of cases.py these have a static number of rows, which is what the compiler chooses its schedule for few rows by. A name says
+everything: product_KIND_LAYOUT_M_N_K_DTYPE.
 """
 
 import dataclasses
-import zlib
 
 import numpy as np
 
-from cases import EPS, EPS_TEXT, rope_gptj, rope_neox, rounder, varied_rows
-from greta_runtime import DTYPES
-
-
-def tensor(*shape):
-    return f"tensor<{'x'.join(map(str, shape))}>"
+from case import EPS_TEXT, Kind, Matmul, rounded_to, tensor, varied_rows
+from cases import product_of_norm, rope_gptj, rope_neox
 
 
 @dataclasses.dataclass(frozen=True)
-class Product:
+class Product(Matmul, family="product"):
     kind: str
     layout: str
     m: int
@@ -26,53 +21,20 @@ class Product:
     k: int
     dtype: str
 
-    @property
-    def name(self):
-        return f"product_{self.kind}_{self.layout}_{self.m}_{self.n}_{self.k}_{self.dtype}"
+    def mlir(self, target=None):
+        return super().mlir(target).replace("$NAME", self.name)
 
     @property
-    def shapes(self):
-        """Of A and B as they are stored."""
-        a, b = (self.m, self.k), (self.k, self.n)
-        return a[::-1] if self.layout[0] == "t" else a, b[::-1] if self.layout[1] == "t" else b
-
-    def mlir(self):
-        return KINDS[self.kind].mlir(self).replace("$NAME", self.name)
-
-    def inputs(self, rows):
-        assert rows == self.m
-        rng = np.random.default_rng(zlib.crc32(self.name.encode()))
-        return [array.astype(DTYPES[kind]) for array, kind in KINDS[self.kind].inputs(self, rng)]
-
-    def reference(self, inputs):
-        wide = np.int64 if self.dtype == "i8" else np.float64
-        return [KINDS[self.kind].reference(self, *(a.astype(wide) if a.dtype != np.int32 else a for a in inputs))]
-
-    def product(self, a, b):
-        return (a.T if self.layout[0] == "t" else a) @ (b.T if self.layout[1] == "t" else b)
-
-    @property
-    def tolerances(self):
-        """docs/numerics.md, as in cases.py."""
-        tolerance = {"f16": 1e-3, "bf16": 8e-3, "f32": 1e-5 * max(1.0, np.sqrt(self.k / 4096)), "i8": 0.0}[self.dtype]
-        return tolerance, tolerance * KINDS[self.kind].roundings
-
-
-@dataclasses.dataclass(frozen=True)
-class Kind:
-    mlir: object
-    inputs: object
-    reference: object
-    roundings: int = 1
+    def precision(self):
+        return "i32" if self.dtype == "i8" else self.dtype
 
 
 def matmul(p, result):
-    flags = ", ".join(name for name, letter in zip(("transpose_a", "transpose_b"), p.layout) if letter == "t")
     a, b = (tensor(*shape, p.dtype) for shape in p.shapes)
-    return f"greta.matmul %a, %b {{{flags}}} : {a}, {b} -> {result}"
+    return f"greta.matmul %a, %b {{{', '.join(p.flags)}}} : {a}, {b} -> {result}"
 
 
-def plain_mlir(p):
+def plain_mlir(p, target):
     a, b = (tensor(*shape, p.dtype) for shape in p.shapes)
     result = tensor(p.m, p.n, "i32" if p.dtype == "i8" else p.dtype)
     return f"""func.func @$NAME(%a: {a}, %b: {b}) -> {result} {{
@@ -91,7 +53,7 @@ def plain_inputs(p, rng):
     yield rng.standard_normal(p.shapes[1]) / np.sqrt(p.k), p.dtype
 
 
-def layer_mlir(p):
+def layer_mlir(p, target):
     """silu(a b + bias) + residual, the middle in f32."""
     a, b = (tensor(*shape, p.dtype) for shape in p.shapes)
     y, wide, bias = tensor(p.m, p.n, p.dtype), tensor(p.m, p.n, "f32"), tensor(p.n, "f32")
@@ -119,13 +81,12 @@ def layer_inputs(p, rng):
     yield rng.standard_normal((p.m, p.n)), p.dtype
 
 
-def layer(p, a, b, bias, residual):
-    rounded = rounder(p.dtype)
-    z = rounded(p.product(a, b)) + bias
-    return rounded(rounded(z / (1 + np.exp(-z))) + residual)
+def layer(p, rounded, a, b, bias, residual):
+    z = rounded(p.multiply(a, b)) + bias
+    return rounded(z / (1 + np.exp(-z))) + residual
 
 
-def w8_mlir(p):
+def w8_mlir(p, target):
     """Weights of 8 bits with a scale per column of the result."""
     a, b = (tensor(*shape, p.dtype) for shape in p.shapes)
     q, scale, y = tensor(*p.shapes[1], "i8"), tensor(p.n, p.dtype), tensor(p.m, p.n, p.dtype)
@@ -145,8 +106,8 @@ def w8_inputs(p, rng):
     yield rng.uniform(0.5, 1.5, p.n) / (64 * np.sqrt(p.k)), p.dtype
 
 
-def w8(p, a, q, scale):
-    return p.product(a, rounder(p.dtype)(q * (scale[:, None] if p.layout[1] == "t" else scale)))
+def w8(p, rounded, a, q, scale):
+    return p.multiply(a, rounded(q * (scale[:, None] if p.layout[1] == "t" else scale)))
 
 
 def normed(p):
@@ -155,10 +116,10 @@ def normed(p):
     return inner, KINDS[inner.kind]
 
 
-def norm_mlir(p):
+def norm_mlir(p, target):
     inner, kind = normed(p)
     a, w = tensor(p.m, p.k, p.dtype), tensor(p.k, p.dtype)
-    head, body = kind.mlir(inner).split("{\n", 1)
+    head, body = kind.mlir(inner, target).split("{\n", 1)
     norm = f"  %a = greta.rms_norm %x, %w {{eps = {EPS_TEXT} : f32}} : {a}, {w} -> {a}\n"
     return f"{head.replace('%a: ', f'%w: {w}, %x: ')}{{\n{norm}{body}"
 
@@ -169,19 +130,19 @@ def norm_inputs(p, rng):
     yield from kind.inputs(inner, rng)
 
 
-def norm(p, w, x, *others):
+def norm(p, rounded, w, x, *others):
     inner, kind = normed(p)
-    return kind.reference(inner, x / np.sqrt((x * x).mean(axis=1, keepdims=True) + EPS) * w, *others)
+    return product_of_norm(rounded, x, w, lambda a: kind.reference(inner, rounded, a, *others))
 
 
 HEAD = 64
 
 
-def rope_mlir(p):
+def rope_mlir(p, target):
     """The columns as heads: KIND ropeneox, and ropegptjw4128 or ropeneoxnorm of what follows."""
     inner, kind = roped(p)
     y, heads, table = tensor(p.m, p.n, p.dtype), tensor(p.m, p.n // HEAD, HEAD, p.dtype), tensor(p.m, HEAD // 2, "f32")
-    head, body = kind.mlir(inner).rsplit(f"  return %0 : {y}", 1)
+    head, body = kind.mlir(inner, target).rsplit(f"  return %0 : {y}", 1)
     head = head.replace(f") -> {y} {{", f", %cos: {table}, %sin: {table}) -> {heads} {{")
     return f"""{head}  %r = tensor.expand_shape %0 [[0], [1, 2]] output_shape [{p.m}, {p.n // HEAD}, {HEAD}] : {y} into {heads}
   %t = greta.rope %r, %cos, %sin {{style = "{p.kind[4:8]}"}} : {heads}, {table}, {table} -> {heads}
@@ -202,9 +163,9 @@ def rope_inputs(p, rng):
     yield np.sin(angle), "f32"
 
 
-def rope(p, *inputs):
+def rope(p, rounded, *inputs):
     inner, kind = roped(p)
-    heads = rounder(p.dtype)(kind.reference(inner, *inputs[:-2])).reshape(p.m, -1, HEAD)
+    heads = rounded(kind.reference(inner, rounded, *inputs[:-2])).reshape(p.m, -1, HEAD)
     return (rope_neox if p.kind[4:8] == "neox" else rope_gptj)(heads, *inputs[-2:])
 
 
@@ -217,11 +178,10 @@ def batch_types(p):
     return (BATCH, *a), b if p.kind == "batchone" else (BATCH, *b)
 
 
-def batch_mlir(p):
+def batch_mlir(p, target):
     (a, b), y = (tensor(*shape, p.dtype) for shape in batch_types(p)), tensor(BATCH, p.m, p.n, p.dtype)
-    flags = ", ".join(name for name, letter in zip(("transpose_a", "transpose_b"), p.layout) if letter == "t")
     return f"""func.func @$NAME(%a: {a}, %b: {b}, %r: {y}) -> {y} {{
-  %0 = greta.matmul %a, %b {{{flags}}} : {a}, {b} -> {y}
+  %0 = greta.matmul %a, %b {{{", ".join(p.flags)}}} : {a}, {b} -> {y}
   %1 = arith.addf %0, %r : {y}
   return %1 : {y}
 }}"""
@@ -234,9 +194,8 @@ def batch_inputs(p, rng):
     yield rng.standard_normal((BATCH, p.m, p.n)), p.dtype
 
 
-def batch(p, a, b, r):
-    turned = lambda x, letter: np.swapaxes(x, -1, -2) if letter == "t" else x
-    return rounder(p.dtype)(turned(a, p.layout[0]) @ turned(b, p.layout[1])) + r
+def batch(p, rounded, a, b, r):
+    return rounded(p.multiply(a, b)) + r
 
 
 def w4_types(p):
@@ -244,7 +203,7 @@ def w4_types(p):
     return tensor(p.n, p.k // 8, "i32"), tensor(p.n, p.k // group, "f16"), tensor(p.n, -(-p.k // group // 8), "i32"), tensor(p.n, p.k, "f16"), group
 
 
-def w4_mlir(p):
+def w4_mlir(p, target):
     a, y = tensor(p.m, p.k, "f16"), tensor(p.m, p.n, "f16")
     q, scales, zeros, b, group = w4_types(p)
     return f"""func.func @$NAME(%a: {a}, %q: {q}, %scales: {scales}, %zeros: {zeros}) -> {y} {{
@@ -271,17 +230,18 @@ def nibbles(words, count):
     return ((words[:, :, None] >> np.arange(0, 32, 4)) & 15).reshape(len(words), -1)[:, :count].astype(np.float64)
 
 
-def dequantised(p, q, scales, zeros):
+def dequantised(p, rounded, q, scales, zeros):
     group = p.k // scales.shape[1]
     zero = nibbles(zeros, p.k // group)
-    return rounder("f16")((nibbles(q, p.k) - zero.repeat(group, axis=1)) * scales.repeat(group, axis=1))
+    weights = (nibbles(q, p.k) - zero.repeat(group, axis=1)) * scales.repeat(group, axis=1)
+    return weights if rounded.packed else rounded_to("f16", weights)
 
 
-def w4(p, a, q, scales, zeros):
-    return p.product(a, dequantised(p, q, scales, zeros))
+def w4(p, rounded, a, q, scales, zeros):
+    return p.multiply(a, dequantised(p, rounded, q, scales, zeros))
 
 
-def alone_mlir(p):
+def alone_mlir(p, target):
     """dequant in a kernel of its own."""
     q, scales, zeros, b, group = w4_types(dataclasses.replace(p, kind=p.kind.replace("dequant", "w4")))
     return f"""func.func @$NAME(%q: {q}, %scales: {scales}, %zeros: {zeros}) -> {b} {{
@@ -290,27 +250,24 @@ def alone_mlir(p):
 }}"""
 
 
+PACKED = "packed weights", "packed sums"
+PACKED_PAIR = "packed weights", "packed sums of two"
 KINDS = {
-    "plain": Kind(plain_mlir, plain_inputs, Product.product),
-    "layer": Kind(layer_mlir, layer_inputs, layer, roundings=3),
-    "w8": Kind(w8_mlir, w8_inputs, w8, roundings=2),
+    "plain": Kind(plain_mlir, plain_inputs, lambda p, rounded, a, b: p.multiply(a, b)),
+    "layer": Kind(layer_mlir, layer_inputs, layer, "gemm chain"),
+    "w8": Kind(w8_mlir, w8_inputs, w8, "gemm chain"),
 }
 for group in (32, 64, 128):
-    KINDS[f"w4{group}"] = Kind(w4_mlir, w4_inputs, w4, roundings=2)
-    KINDS[f"dequant{group}"] = Kind(alone_mlir, lambda p, rng, group=group: packed_inputs(p, rng, group), dequantised)
+    KINDS[f"w4{group}"] = Kind(w4_mlir, w4_inputs, w4, "gemm chain", PACKED)
+    KINDS[f"dequant{group}"] = Kind(alone_mlir, lambda p, rng, group=group: packed_inputs(p, rng, group), dequantised, "exact")
 
 for kind in ("", "w8", "w432", "w4128"):
-    KINDS[f"norm{kind}"] = Kind(norm_mlir, norm_inputs, norm, roundings=2)
+    KINDS[f"norm{kind}"] = Kind(norm_mlir, norm_inputs, norm, "gemm chain", ("fused norm", *(PACKED if "w4" in kind else ())))
 for kind in ("", "norm", "w4128"):
     for style in ("neox", "gptj"):
-        KINDS[f"rope{style}{kind}"] = Kind(rope_mlir, rope_inputs, rope, roundings=3)
+        KINDS[f"rope{style}{kind}"] = Kind(rope_mlir, rope_inputs, rope, "gemm chain", KINDS[kind or "plain"].forms)
 for kind in ("batch", "batchone"):
-    KINDS[kind] = Kind(batch_mlir, batch_inputs, batch, roundings=2)
-
-
-def by_name(name):
-    _, kind, layout, *sizes, dtype = name.split("_")
-    return Product(kind, layout, *map(int, sizes), dtype)
+    KINDS[kind] = Kind(batch_mlir, batch_inputs, batch, "gemm chain")
 
 
 FLOATS = ("f16", "bf16", "f32")
@@ -335,7 +292,7 @@ NARROW = (
     + [Product("plain", "nt", 16, 130, 4096, "f16"), Product("plain", "nn", 1, 200, 1000, "f16"), Product("plain", "tt", 2, 33, 1000, "f16"), Product("plain", "nt", 2, 33, 1000, "i8")]
     + [Product("layer", "nt", 3, 33, 1000, "f16"), Product("w8", "nt", 2, 33, 1008, "f16"), Product("w8", "nt", 1, 33, 129, "bf16"), Product("w8", "nn", 2, 33, 1008, "bf16")]
     + [Product(f"w4{g}", "nt", m, 33, 1152, "f16") for g in (32, 128) for m in (1, 3)]
-    + [Product("w464", "nt", 16, 33, 1152, "f16"), Product("w432", "nt", 1, 130, 4096, "f16"), Product("dequant128", "nt", 1, 7, 1152, "f16")]
+    + [Product("w464", "nt", 16, 33, 1152, "f16"), Product("w432", "nt", 1, 130, 4096, "f16"), Product("dequant128", "nt", 1, 33, 1152, "f16")]
     + [Product("norm", "nt", 1, 130, 1000, "f16"), Product("norm", "nn", 3, 33, 129, "bf16"), Product("norm", "nt", 2, 33, 17, "f32")]
     + [Product("normw4128", "nt", 3, 33, 1152, "f16")]
     + [Product("ropeneox", "nt", 1, 192, 1000, "f16"), Product("ropegptj", "nn", 3, 64, 129, "bf16"), Product("ropeneoxw4128", "nt", 3, 192, 1152, "f16")]

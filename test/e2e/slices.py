@@ -3,18 +3,16 @@ Names say everything: slice_KIND_LAYOUT_M_N_K_DTYPE, with LAYOUT "nt" for A as i
 """
 
 import dataclasses
-import zlib
 
 import numpy as np
 
 import products
-from cases import EPS, EPS_TEXT, rope_gptj, rope_neox, rounder, softmax, swiglu
-from greta_runtime import DTYPES
-from products import tensor
+from case import EPS_TEXT, Kind, Matmul, tensor
+from cases import rms_norm, rope_gptj, rope_neox, softmax, swiglu
 
 
 @dataclasses.dataclass(frozen=True)
-class Slice:
+class Slice(Matmul, family="slice"):
     kind: str
     layout: str
     m: int
@@ -23,65 +21,18 @@ class Slice:
     dtype: str
 
     @property
-    def name(self):
-        return "_".join(map(str, ("slice", *dataclasses.astuple(self))))
-
-    @property
-    def kernels(self):
-        return KINDS[self.kind].kernels
-
-    def mlir(self):
-        return KINDS[self.kind].mlir(self)
-
-    def inputs(self, rows):
-        assert rows == self.m
-        rng = np.random.default_rng(zlib.crc32(self.name.encode()))
-        return [array.astype(DTYPES[dtype]) for array, dtype in KINDS[self.kind].inputs(self, rng)]
-
-    def reference(self, inputs):
-        wide = [x if x.dtype == np.int32 else x.astype(np.float64) for x in inputs]
-        result = KINDS[self.kind].reference(self, rounder(self.dtype), *wide)
-        return result if isinstance(result, list) else [result]
-
-    @property
-    def tolerances(self):
-        """docs/numerics.md, by the type that is rounded to; several roundings may add up in one element."""
-        kind = KINDS[self.kind]
-        tolerance = {"f16": 1e-3, "bf16": 8e-3, "f32": 1e-5 * max(1.0, np.sqrt(self.k / 4096))}[self.dtype] * kind.factor
-        return tolerance, tolerance * kind.roundings
+    def has_matrix_product(self):
+        return super().has_matrix_product and self.spec.limit.startswith("gemm")
 
     # Types and ops of the functions.
-
-    def stored(self, letter, rows, columns):
-        """The shape of a matrix in memory."""
-        return (columns, rows) if letter == "t" else (rows, columns)
 
     def type(self, *shape):
         return tensor(*shape, self.dtype)
 
     def matmul(self, name, a, b, m, n, rest=()):
         """A product of values that lie as the layout says."""
-        flags = ", ".join(f for f, letter in zip(("transpose_a", "transpose_b"), self.layout) if letter == "t")
-        types = [self.type(*rest, *self.stored(self.layout[0], m, self.k)), self.type(*self.stored(self.layout[1], self.k, n))]
-        return f"  {name} = greta.matmul {a}, {b} {{{flags}}} : {', '.join(types)} -> {self.type(*rest, m, n)}\n"
-
-    def product(self, a, b):
-        turned = lambda x, letter: x.swapaxes(-1, -2) if letter == "t" else x
-        return turned(a, self.layout[0]) @ turned(b, self.layout[1])
-
-    def weights(self, rng, n):
-        w = rng.standard_normal((self.k, n)) / np.sqrt(self.k)
-        return (w.T if self.layout[1] == "t" else w), self.dtype
-
-
-@dataclasses.dataclass(frozen=True)
-class Kind:
-    mlir: object
-    inputs: object
-    reference: object
-    kernels: int = 1
-    roundings: int = 1
-    factor: int = 1
+        types = [self.type(*rest, *self.stored(m, self.k, "a")), self.type(*self.stored(self.k, n, "b"))]
+        return f"  {name} = greta.matmul {a}, {b} {{{', '.join(self.flags)}}} : {', '.join(types)} -> {self.type(*rest, m, n)}\n"
 
 
 def part(name, source, offsets, sizes, of, to):
@@ -100,7 +51,7 @@ ROWS = "  %zero = arith.constant 0 : index\n  %m = tensor.dim {0}, %zero : {1}\n
 # What ops on rows read: halves of rows, with rows of any number.
 
 
-def halves_mlir(p):
+def halves_mlir(p, target):
     x, y = p.type("?", 2 * p.n), p.type("?", p.n)
     body = ROWS.format("%x", x) + "".join(part(f"%{i}", "%x", (0, i * p.n), ("%m", p.n), x, y) for i in (0, 1))
     return function(p, f"%x: {x}", body + f"  %y = greta.swiglu %0, %1 : {y}, {y} -> {y}\n", y=y)
@@ -117,7 +68,7 @@ def halves(p, rounded, x):
 # Rows and columns from the middle; the weight, too.
 
 
-def norm_mlir(p):
+def norm_mlir(p, target):
     x, w, y, v = p.type(p.m + 5, p.n + 4), p.type(p.n + 9), p.type(p.m, p.n), p.type(p.n)
     body = part("%0", "%x", (3, 1), (p.m, p.n), x, y) + part("%1", "%w", (7,), (p.n,), w, v)
     return function(p, f"%x: {x}, %w: {w}", body + f"  %y = greta.rms_norm %0, %1 {{eps = {EPS_TEXT} : f32}} : {y}, {v} -> {y}\n", y=y)
@@ -129,14 +80,13 @@ def norm_inputs(p, rng):
 
 
 def norm(p, rounded, x, w):
-    x = x[3:-2, 1:-3]
-    return x / np.sqrt(np.mean(x * x, axis=-1, keepdims=True) + np.float32(EPS)) * w[7:-2]
+    return rms_norm(x[3:-2, 1:-3], w[7:-2])
 
 
 # One matrix of several, whose rows are then looked at; and a result that a slice is copied to.
 
 
-def picked_mlir(p):
+def picked_mlir(p, target):
     x, z, y = p.type(3, p.m, p.n + 1), p.type(p.m, p.n + 1), p.type(p.m, p.n)
     body = part("%0", "%x", (2, 0, 0), (1, p.m, p.n + 1), x, z) + part("%1", "%0", (0, 1), (p.m, p.n), z, y)
     body += f"  %y = greta.softmax %1 : {y} -> {y}\n" + part("%c", "%x", (1, 0, p.n), (1, p.m, 1), x, p.type(p.m))
@@ -158,7 +108,7 @@ def heads_type(p, m, count=1):
     return p.type(m, count * p.n // p.k, p.k)
 
 
-def rope_mlir(p):
+def rope_mlir(p, target):
     x, y, table = p.type("?", 3 * p.n), p.type("?", p.n), tensor("?", p.k // 2, "f32")
     heads = heads_type(p, "?")
     body = ROWS.format("%x", x)
@@ -191,7 +141,7 @@ def rope(p, rounded, x, cos, sin):
 # Slices of what a kernel before computes.
 
 
-def computed_mlir(p):
+def computed_mlir(p, target):
     x, w, y = p.type("?", 2 * p.n), p.type(2 * p.n), p.type("?", p.n)
     body = ROWS.format("%x", x) + f"  %z = greta.rms_norm %x, %w {{eps = {EPS_TEXT} : f32}} : {x}, {w} -> {x}\n"
     body += "".join(part(f"%{i}", "%z", (0, i * p.n), ("%m", p.n), x, y) for i in (0, 1))
@@ -204,7 +154,7 @@ def computed_inputs(p, rng):
 
 
 def computed(p, rounded, x, w):
-    z = rounded(x / np.sqrt(np.mean(x * x, axis=-1, keepdims=True) + np.float32(EPS)) * w)
+    z = rounded(rms_norm(x, w))
     return z[:, : p.n] - z[:, p.n :]
 
 
@@ -215,24 +165,24 @@ def around(shape, before, after):
     return [n + x + y for n, x, y in zip(shape, before, after)]
 
 
-def operands_mlir(p):
-    shapes = p.stored(p.layout[0], p.m, p.k), p.stored(p.layout[1], p.k, p.n)
+def operands_mlir(p, target):
+    shapes = p.shapes
     a, b = p.type(*around(shapes[0], (1, 5), (2, 3))), p.type(*around(shapes[1], (2, 8), (1, 8)))
     body = part("%0", "%a", (1, 5), shapes[0], a, p.type(*shapes[0])) + part("%1", "%b", (2, 8), shapes[1], b, p.type(*shapes[1]))
     return function(p, f"%a: {a}, %b: {b}", body + p.matmul("%y", "%0", "%1", p.m, p.n), y=p.type(p.m, p.n))
 
 
 def operands_inputs(p, rng):
-    yield rng.standard_normal(around(p.stored(p.layout[0], p.m, p.k), (1, 5), (2, 3))), p.dtype
-    yield rng.standard_normal(around(p.stored(p.layout[1], p.k, p.n), (2, 8), (1, 8))) / np.sqrt(p.k), p.dtype
+    yield rng.standard_normal(around(p.shapes[0], (1, 5), (2, 3))), p.dtype
+    yield rng.standard_normal(around(p.shapes[1], (2, 8), (1, 8))) / np.sqrt(p.k), p.dtype
 
 
 def operands(p, rounded, a, b):
-    return p.product(a[1:-2, 5:-3], b[2:-1, 8:-8])
+    return p.multiply(a[1:-2, 5:-3], b[2:-1, 8:-8])
 
 
-def batch_mlir(p):
-    a, b = p.type(3, p.m + 1, p.k), p.type(*p.stored(p.layout[1], p.k, p.n))
+def batch_mlir(p, target):
+    a, b = p.type(3, p.m + 1, p.k), p.type(*p.shapes[1])
     inner, rows, y = p.type(2, p.m, p.k), p.type(2 * p.m, p.k), p.type(2 * p.m, p.n)
     body = part("%0", "%a", (1, 0, 0), (2, p.m, p.k), a, inner) + p.matmul("%y", "%0", "%b", p.m, p.n, (2,))
     body += f"  %1 = tensor.collapse_shape %0 [[0, 1], [2]] : {inner} into {rows}\n" + p.matmul("%z", "%1", "%b", 2 * p.m, p.n)
@@ -245,15 +195,15 @@ def batch_inputs(p, rng):
 
 
 def batch(p, rounded, a, b):
-    y = p.product(a[1:, : p.m], b)
+    y = p.multiply(a[1:, : p.m], b)
     return [y, y.reshape(-1, p.n)]
 
 
 # Halves of a product's columns are two products of one A: in one kernel with what they meet in.
 
 
-def pair_mlir(p):
-    a, b, wide, y = p.type(*p.stored(p.layout[0], p.m, p.k)), p.type(*p.stored(p.layout[1], p.k, 2 * p.n)), p.type(p.m, 2 * p.n), p.type(p.m, p.n)
+def pair_mlir(p, target):
+    a, b, wide, y = p.type(*p.shapes[0]), p.type(*p.stored(p.k, 2 * p.n, "b")), p.type(p.m, 2 * p.n), p.type(p.m, p.n)
     body = p.matmul("%0", "%a", "%b", p.m, 2 * p.n) + f"""  %e = tensor.empty() : {wide}
   %r = linalg.broadcast ins(%bias : {p.type(2 * p.n)}) outs(%e : {wide}) dimensions = [0]
   %1 = arith.addf %0, %r : {wide}
@@ -262,14 +212,13 @@ def pair_mlir(p):
 
 
 def pair_inputs(p, rng):
-    a = rng.standard_normal((p.m, p.k))
-    yield a.T if p.layout[0] == "t" else a, p.dtype
+    yield p.activations(rng)
     yield p.weights(rng, 2 * p.n)
     yield rng.standard_normal(2 * p.n), p.dtype
 
 
 def pair(p, rounded, a, b, bias):
-    y = rounded(rounded(p.product(a, b)) + bias)
+    y = rounded(rounded(p.multiply(a, b)) + bias)
     return swiglu(y[:, : p.n], y[:, p.n :])
 
 
@@ -277,7 +226,7 @@ def packed_types(p, n):
     return products.w4_types(dataclasses.replace(p, kind="w4128", n=n))
 
 
-def packed_mlir(p):
+def packed_mlir(p, target):
     q, scales, zeros, b, group = packed_types(p, 2 * p.n)
     a, wide, y = p.type(p.m, p.k), p.type(p.m, 2 * p.n), p.type(p.m, p.n)
     body = f"  %b = greta.dequant %q, %s, %z {{group = {group}}} : {q}, {scales}, {zeros} -> {b}\n" + p.matmul("%0", "%a", "%b", p.m, 2 * p.n)
@@ -291,7 +240,7 @@ def packed_inputs(p, rng):
 
 
 def packed(p, rounded, a, *weights):
-    y = rounded(p.product(a, products.dequantised(p, *weights)))
+    y = rounded(p.multiply(a, products.dequantised(p, rounded, *weights)))
     return swiglu(y[:, : p.n], y[:, p.n :])
 
 
@@ -303,11 +252,11 @@ def head_of(p):
     return p.kind[-6:-2], int(p.kind[-2:])
 
 
-def qkv_mlir(p):
+def qkv_mlir(p, target):
     style, d = head_of(p)
     widths = p.n, d, d
     a, y, table = p.type(p.m, p.k), p.type(p.m, p.n + 2 * d), tensor(p.m, d // 2, "f32")
-    weight = lambda n: p.type(*p.stored(p.layout[1], p.k, n))
+    weight = lambda n: p.type(*p.stored(p.k, n, "b"))
     if p.kind.startswith("qkv"):
         arguments = f"%b: {weight(p.n + 2 * d)}"
         body = p.matmul("%y", "%a", "%b", p.m, p.n + 2 * d)
@@ -337,26 +286,21 @@ def qkv_inputs(p, rng):
 def qkv(p, rounded, a, *rest):
     *weights, cos, sin = rest
     style, d = head_of(p)
-    y = rounded(np.concatenate([p.product(a, b) for b in weights], axis=1))
+    y = rounded(np.concatenate([p.multiply(a, b) for b in weights], axis=1))
     turn = {"neox": rope_neox, "gptj": rope_gptj}[style]
     q, k, v = np.split(y, (p.n, p.n + d), axis=1)
     return [turn(q.reshape(p.m, -1, d), cos, sin), turn(k.reshape(p.m, 1, d), cos, sin), v]
 
 
 KINDS = {
-    "halves": Kind(halves_mlir, halves_inputs, halves),
-    "norm": Kind(norm_mlir, norm_inputs, norm),
-    "picked": Kind(picked_mlir, picked_inputs, picked, kernels=1),
-    "rope": Kind(rope_mlir, rope_inputs, rope, roundings=2),
-    "computed": Kind(computed_mlir, computed_inputs, computed, kernels=2, roundings=3),
+    "halves": Kind(halves_mlir, halves_inputs, halves, "row op"),
+    "norm": Kind(norm_mlir, norm_inputs, norm, "row op"),
+    "picked": Kind(picked_mlir, picked_inputs, picked, "row op"),
+    "rope": Kind(rope_mlir, rope_inputs, rope, "row op"),
+    "computed": Kind(computed_mlir, computed_inputs, computed, "chain", kernels=2),
     "operands": Kind(operands_mlir, operands_inputs, operands),
     "batch": Kind(batch_mlir, batch_inputs, batch, kernels=3),
-    **{f"{kind}{style}{d}": Kind(qkv_mlir, qkv_inputs, qkv, roundings=2) for kind in ("qkv", "three") for style in ("neox", "gptj") for d in (16, 32, 64)},
-    "pair": Kind(pair_mlir, pair_inputs, pair, roundings=3),
-    "packed": Kind(packed_mlir, packed_inputs, packed, roundings=3, factor=2),
+    **{f"{kind}{style}{d}": Kind(qkv_mlir, qkv_inputs, qkv, "gemm chain") for kind in ("qkv", "three") for style in ("neox", "gptj") for d in (16, 32, 64)},
+    "pair": Kind(pair_mlir, pair_inputs, pair, "gemm chain"),
+    "packed": Kind(packed_mlir, packed_inputs, packed, "gemm chain", products.PACKED_PAIR),
 }
-
-
-def by_name(name):
-    _, kind, layout, m, n, k, dtype = name.split("_")
-    return Slice(kind, layout, int(m), int(n), int(k), dtype)

@@ -6,8 +6,8 @@ import pytest
 
 import harness
 import products
-from harness import AMD_CHIPS, check
-
+from harness import AMD_CHIPS, check, check_together, together
+from registry import Special
 
 
 @pytest.fixture(scope="session")
@@ -21,7 +21,7 @@ def results(tmp_path_factory):
             chosen = chosen_for(device, launcher)
             target = device.removeprefix("sim:")
             package = harness.compile_package(tmp_path_factory.mktemp("decode"), "products", "\n".join(p.mlir() for p in chosen), target)
-            made[key] = harness.run_cases(device, package, [[p.name, p.m] for p in chosen], launcher)
+            made[key] = harness.run_cases(device, package, [p.name for p in [*chosen, *SPECIAL]], launcher)
         return made[key]
 
     return run
@@ -31,16 +31,22 @@ def chosen_for(device, launcher=()):
     return products.WIDE if device == "vulkan" and not launcher else products.NARROW
 
 
+# Infinities and NaNs, in functions that every device has.
+SPECIAL = [Special(p) for p in products.NARROW if p in products.WIDE and p.kind in ("plain", "layer", "w4128", "normw4128", "dequant128") and p.k < 4096]
+DEVICES = ("vulkan", "host", *[f"sim:{chip}" for chip in AMD_CHIPS])
 GRID = [
-    pytest.param(device, p, id=f"{device}-{p.name}", marks=pytest.mark.xdist_group(f"decode-{device}"))
-    for device in ("vulkan", "host", *[f"sim:{chip}" for chip in AMD_CHIPS])
-    for p in chosen_for(device)
+    pytest.param(device, p, id=f"{device}-{p.name}", marks=harness.group("decode", device)) for device in DEVICES for p in [*chosen_for(device), *SPECIAL]
 ]
 
 
 @pytest.mark.parametrize("device, product", GRID)
 def test_products_with_few_rows(results, device, product):
-    check(results(device)[product.name, product.m], product)
+    check(results(device), product)
+
+
+@pytest.mark.parametrize("device", together("decode", *DEVICES))
+def test_together(results, device):
+    check_together(results(device))
 
 
 @pytest.mark.xdist_group("decode-validated")
@@ -48,4 +54,4 @@ def test_products_with_few_rows(results, device, product):
 def test_validated_on_newer_lavapipe(results, driver_parts, product):
     if "lavapipe" not in driver_parts:
         pytest.skip("scripts/vulkan-drivers has no lavapipe here")
-    check(results("vulkan", harness.lavapipe_launcher())[product.name, product.m], product)
+    check(results("vulkan", harness.lavapipe_launcher()), product)

@@ -6,7 +6,7 @@ import pytest
 
 import harness
 from epilogues import Epilogue
-from harness import AMD_CHIPS, check
+from harness import AMD_CHIPS, check, check_together, results_on, together
 
 CASES = [
     Epilogue("pair", "nt", "d", 129, 33, 129, "f16", "f16"),
@@ -51,7 +51,7 @@ def results(tmp_path_factory):
         for function in harness.manifest(package)["functions"]:
             assert all(len(v["kernels"]) == 1 for v in function["variants"]), f"{function['name']} has several kernels"
 
-    return harness.compiled_once(tmp_path_factory, "epilogues", chosen_for, lambda p, target: p.mlir(target), one_kernel)
+    return harness.compiled_once(tmp_path_factory, "epilogues", chosen_for, one_kernel)
 
 
 def grid(*targets):
@@ -59,17 +59,20 @@ def grid(*targets):
 
 
 @pytest.mark.parametrize("chip, product", grid(*AMD_CHIPS))
-def test_simulated(results, chip, product):
-    check(results(chip, f"sim:{chip}")[product.name, product.m], product)
+def test_simulated(results, driver_parts, chip, product):
+    check(results_on(results, chip, driver_parts), product, target=chip)
 
 
 @pytest.mark.parametrize("target, product", grid("vulkan:lavapipe"))
 def test_cooperative_matrices(results, driver_parts, target, product):
-    if "lavapipe" not in driver_parts:
-        pytest.skip("scripts/vulkan-drivers has no lavapipe here")
-    check(results(target, "vulkan", harness.lavapipe_launcher())[product.name, product.m], product)
+    check(results_on(results, target, driver_parts), product, target=target)
 
 
 @pytest.mark.parametrize("target, product", grid("vulkan:portable"))
-def test_multiply_adds(results, target, product):
-    check(results(target, "vulkan")[product.name, product.m], product)
+def test_multiply_adds(results, driver_parts, target, product):
+    check(results_on(results, target, driver_parts), product)
+
+
+@pytest.mark.parametrize("target", together("epilogues", *AMD_CHIPS, "vulkan:lavapipe", "vulkan:portable"))
+def test_together(results, driver_parts, target):
+    check_together(results_on(results, target, driver_parts))

@@ -4,7 +4,7 @@ import pytest
 
 import cases
 import harness
-from test_numerics import check
+from harness import check
 
 TARGETS = ("gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201", "vulkan", "host")
 COLUMNS = (7, 1000, 4096)
@@ -22,7 +22,7 @@ def package(tmp_path_factory):
 @pytest.mark.parametrize("op, kernels", KERNELS)
 def test_kernels_of_a_function(package, op, kernels):
     """A product that the target splits along K has a kernel more, which adds the parts."""
-    function = harness.function_of(package, cases.Case(op, "f16", 4096).name)
+    function = harness.function_of(package, cases.RowOp(op, "f16", 4096, 1).function)
     split = {v["id"]: sum("split" in k.get("config", {}) for k in v["kernels"]) for v in function["variants"]}
     assert "matmul_deep" in op or not any(split.values())
     found = {v["id"]: len(v["kernels"]) - split[v["id"]] for v in function["variants"]}
@@ -34,7 +34,7 @@ def test_kernels_of_a_function(package, op, kernels):
 @pytest.mark.xdist_group("fusion")
 @pytest.mark.parametrize("op", cases.OPS)
 def test_no_spills(package, op):
-    function = harness.function_of(package, cases.Case(op, "f16", 4096).name)
+    function = harness.function_of(package, cases.RowOp(op, "f16", 4096, 1).function)
     checked = 0
     for variant in function["variants"]:
         for kernel in variant["kernels"]:
@@ -49,7 +49,7 @@ def test_no_spills(package, op):
 @pytest.mark.xdist_group("fusion")
 @pytest.mark.parametrize("op, kernels", KERNELS)
 def test_inspect_shows_the_kernels(package, op, kernels):
-    shown = harness.tool(harness.RUN, package, "--inspect", f"--function={cases.Case(op, 'f16', 4096).name}")
+    shown = harness.tool(harness.RUN, package, "--inspect", f"--function={cases.RowOp(op, 'f16', 4096, 1).function}")
     assert shown.returncode == 0, shown.stderr
     assert f"{kernels} kernel" in shown.stdout
 
@@ -62,7 +62,7 @@ def chains(tmp_path_factory):
     def results(device, dtype):
         target = device.removeprefix("sim:")
         if (device, dtype) not in made:
-            work = [[c.name, r] for c in cases.cases(dtype, COLUMNS, cases.CHAINS) for r in ROWS]
+            work = [c.name for c in cases.cases(dtype, COLUMNS, cases.CHAINS, ROWS)]
             source = "\n".join(c.mlir() for c in cases.cases(dtype, COLUMNS, cases.CHAINS))
             package = harness.compile_package(tmp_path_factory.mktemp("chains"), f"{target}_{dtype}", source, target)
             made[device, dtype] = harness.run_cases(device, package, work)
@@ -77,4 +77,4 @@ def chains(tmp_path_factory):
 @pytest.mark.parametrize("dtype", cases.ELEMENT_TYPES)
 @pytest.mark.parametrize("device", ("vulkan", "host", "sim:gfx942", "sim:gfx1100"))
 def test_numerics_of_chains(chains, device, dtype, op, columns):
-    check(chains(device, dtype), cases.Case(op, dtype, columns), ROWS)
+    check(chains(device, dtype), *cases.cases(dtype, (columns,), (op,), ROWS))

@@ -8,7 +8,7 @@ import pytest
 
 import harness
 import tiled
-from harness import AMD_CHIPS
+from harness import AMD_CHIPS, check, check_together, results_on, together
 from tiled import SCHEDULES, Product
 
 CDNA = AMD_CHIPS[:3]
@@ -92,16 +92,7 @@ def chosen_for(target):
 @pytest.fixture(scope="session")
 def results(tmp_path_factory):
     """(target, device, launcher) -> results of the target's products, compiled and run once."""
-    return harness.compiled_once(tmp_path_factory, "matmul", chosen_for, lambda p, target: p.mlir(target))
-
-
-def few_rows(product):
-    """Takes the decode schedule."""
-    return product.dim == "s" and product.m <= 4
-
-
-def check(lines, product, unit):
-    harness.check(lines, product, None if few_rows(product) else unit)
+    return harness.compiled_once(tmp_path_factory, "matmul", chosen_for)
 
 
 def grid(*targets):
@@ -109,20 +100,21 @@ def grid(*targets):
 
 
 @pytest.mark.parametrize("chip, product", grid(*AMD_CHIPS))
-def test_simulated(results, chip, product):
-    unit = "mfma" if chip in CDNA else "wmma" if product.dtype != "f32" else None
-    check(results(chip, f"sim:{chip}")[product.name, product.m], product, unit)
+def test_simulated(results, driver_parts, chip, product):
+    check(results_on(results, chip, driver_parts), product, target=chip)
 
 
 @pytest.mark.parametrize("target, product", grid("vulkan:lavapipe"))
 def test_cooperative_matrices(results, driver_parts, target, product):
     """The variants with 8x8x8 and those with multiply-adds, on the driver that has both."""
-    if "lavapipe" not in driver_parts:
-        pytest.skip("scripts/vulkan-drivers has no lavapipe here")
-    lines = results(target, "vulkan", harness.lavapipe_launcher())[product.name, product.m]
-    check(lines, product, "coopmat" if product.dtype in ("f16", "i8") else None)
+    check(results_on(results, target, driver_parts), product, target=target)
 
 
 @pytest.mark.parametrize("target, product", grid("vulkan:portable"))
-def test_multiply_adds(results, target, product):
-    check(results(target, "vulkan")[product.name, product.m], product, None)
+def test_multiply_adds(results, driver_parts, target, product):
+    check(results_on(results, target, driver_parts), product)
+
+
+@pytest.mark.parametrize("target", together("matmul", *AMD_CHIPS, "vulkan:lavapipe", "vulkan:portable"))
+def test_together(results, driver_parts, target):
+    check_together(results_on(results, target, driver_parts))

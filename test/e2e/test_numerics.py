@@ -7,20 +7,23 @@ import pytest
 
 import cases
 import harness
+from harness import AMD_CHIPS, check, check_together
+from registry import Special
 
-AMD_CHIPS = ("gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201")
 AMD_COLUMNS = (1, 7, 1000, 4096)
 AMD_ROWS = (1, 3)
 SMALL_COLUMNS = (7, 1000, 4096)
+SPECIAL_COLUMNS = (7, 1000)
 
 
 class Suite:
     """One package and what its cases gave on the devices they ran on."""
 
     def __init__(self, directory, dtype, targets, columns, rows):
-        self.cases = cases.cases(dtype, columns)
-        self.work = [[case.name, r] for case in self.cases for r in rows]
-        self.package = harness.compile_package(directory, f"numerics_{dtype}", "\n".join(c.mlir() for c in self.cases), targets)
+        functions = cases.cases(dtype, columns)
+        self.work = [c.name for c in cases.cases(dtype, columns, rows=rows)]
+        self.work += [special(c.op, dtype, c.columns).name for c in functions if c.columns in SPECIAL_COLUMNS]
+        self.package = harness.compile_package(directory, f"numerics_{dtype}", "\n".join(c.mlir() for c in functions), targets)
         self.results = {}
 
     def on(self, device, launcher=()):
@@ -43,13 +46,12 @@ def suites(tmp_path_factory):
     return suite
 
 
-def check(results, case, rows):
-    for r in rows:
-        lines = results[case.name, r]
-        assert lines, f"{case.name}, {r} rows: no result"
-        for line in lines:
-            assert "problem" not in line, f"{case.name}, {r} rows, {line.get('variant')}: {line['problem']}"
-            assert all(e <= limit for e, limit in zip(line["errors"], case.tolerances, strict=True)), f"{line} is over {case.tolerances}"
+def special(op, dtype, columns):
+    return Special(cases.RowOp(op, dtype, columns, 8))
+
+
+def with_rows(rows, op, dtype, columns):
+    return [cases.RowOp(op, dtype, columns, r) for r in rows]
 
 
 def grid(columns, *extra):
@@ -63,21 +65,60 @@ def grid(columns, *extra):
     ]
 
 
+def together(*devices):
+    return [pytest.param(d, t, id=f"{d}-{t}", marks=pytest.mark.xdist_group(f"{d}-{t}")) for d in devices for t in cases.ELEMENT_TYPES]
+
+
+def everywhere(suites, device, dtype):
+    return suites(dtype, "vulkan,host", cases.COLUMNS, cases.ROWS).on(device)
+
+
+def validated(suites, driver_parts, dtype):
+    if "lavapipe" not in driver_parts:
+        pytest.skip("scripts/vulkan-drivers has no lavapipe here")
+    return suites(dtype, "vulkan", SMALL_COLUMNS, (3,)).on("vulkan", harness.lavapipe_launcher())
+
+
+def simulated(suites, chip, dtype):
+    return suites(dtype, chip, AMD_COLUMNS, AMD_ROWS).on(f"sim:{chip}")
+
+
 @pytest.mark.parametrize("device, dtype, op, columns", grid(cases.COLUMNS, ("vulkan",), ("host",)))
 def test_every_shape(suites, device, dtype, op, columns):
-    suite = suites(dtype, "vulkan,host", cases.COLUMNS, cases.ROWS)
-    check(suite.on(device), cases.Case(op, dtype, columns), cases.ROWS)
+    check(everywhere(suites, device, dtype), *with_rows(cases.ROWS, op, dtype, columns))
 
 
 @pytest.mark.parametrize("dtype, op, columns", grid(SMALL_COLUMNS))
 def test_validated_on_newer_lavapipe(suites, driver_parts, dtype, op, columns):
-    if "lavapipe" not in driver_parts:
-        pytest.skip("scripts/vulkan-drivers has no lavapipe here")
-    suite = suites(dtype, "vulkan", SMALL_COLUMNS, (3,))
-    check(suite.on("vulkan", harness.lavapipe_launcher()), cases.Case(op, dtype, columns), (3,))
+    check(validated(suites, driver_parts, dtype), *with_rows((3,), op, dtype, columns))
 
 
 @pytest.mark.parametrize("chip, dtype, op, columns", grid(AMD_COLUMNS, *[(chip,) for chip in AMD_CHIPS]))
 def test_simulated(suites, chip, dtype, op, columns):
-    suite = suites(dtype, chip, AMD_COLUMNS, AMD_ROWS)
-    check(suite.on(f"sim:{chip}"), cases.Case(op, dtype, columns), AMD_ROWS)
+    check(simulated(suites, chip, dtype), *with_rows(AMD_ROWS, op, dtype, columns))
+
+
+@pytest.mark.parametrize("device, dtype, op, columns", grid(SPECIAL_COLUMNS, ("vulkan",), ("host",)))
+def test_special_values(suites, device, dtype, op, columns):
+    """Infinities, NaNs and denormals in some rows: what the definition makes of them, and the other rows as ever."""
+    check(everywhere(suites, device, dtype), special(op, dtype, columns))
+
+
+@pytest.mark.parametrize("dtype, op, columns", grid(SPECIAL_COLUMNS))
+def test_special_values_validated(suites, driver_parts, dtype, op, columns):
+    check(validated(suites, driver_parts, dtype), special(op, dtype, columns))
+
+
+@pytest.mark.parametrize("chip, dtype, op, columns", grid(SPECIAL_COLUMNS, *[(chip,) for chip in AMD_CHIPS]))
+def test_special_values_simulated(suites, chip, dtype, op, columns):
+    check(simulated(suites, chip, dtype), special(op, dtype, columns))
+
+
+@pytest.mark.parametrize("device, dtype", together("vulkan", "host"))
+def test_together(suites, device, dtype):
+    check_together(everywhere(suites, device, dtype))
+
+
+@pytest.mark.parametrize("chip, dtype", together(*AMD_CHIPS))
+def test_together_simulated(suites, chip, dtype):
+    check_together(simulated(suites, chip, dtype))

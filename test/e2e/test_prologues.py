@@ -6,7 +6,7 @@ chips with all their checks, on testing's lavapipe (cooperative matrices) under 
 import pytest
 
 import harness
-from harness import AMD_CHIPS, check
+from harness import AMD_CHIPS, check, check_together, results_on, together
 from prologues import Product
 
 # Extents below, at and above a tile's; depths that blocks divide and that they do not.
@@ -43,7 +43,7 @@ def results(tmp_path_factory):
             kernels = {k["entry"] for v in function["variants"] for k in v["kernels"]}
             assert len(kernels) == 1, f"{function['name']} is not one kernel: {kernels}"
 
-    return harness.compiled_once(tmp_path_factory, "prologues", chosen_for, lambda p, target: p.mlir(), one_kernel)
+    return harness.compiled_once(tmp_path_factory, "prologues", chosen_for, one_kernel)
 
 
 def grid(*targets):
@@ -51,20 +51,21 @@ def grid(*targets):
 
 
 @pytest.mark.parametrize("chip, product", grid(*AMD_CHIPS))
-def test_simulated(results, chip, product):
-    unit = "mfma" if chip.startswith("gfx9") else "wmma" if product.dtype != "f32" else None
-    check(results(chip, f"sim:{chip}")[product.name, product.m], product, unit)
+def test_simulated(results, driver_parts, chip, product):
+    check(results_on(results, chip, driver_parts), product, target=chip)
 
 
 @pytest.mark.parametrize("target, product", grid("vulkan:lavapipe"))
 def test_cooperative_matrices(results, driver_parts, target, product):
     """The variants with 8x8x8 and those with multiply-adds, on the driver that has both."""
-    if "lavapipe" not in driver_parts:
-        pytest.skip("scripts/vulkan-drivers has no lavapipe here")
-    lines = results(target, "vulkan", harness.lavapipe_launcher())[product.name, product.m]
-    check(lines, product, "coopmat" if product.dtype == "f16" else None)
+    check(results_on(results, target, driver_parts), product, target=target)
 
 
 @pytest.mark.parametrize("target, product", grid("vulkan:portable"))
-def test_multiply_adds(results, target, product):
-    check(results(target, "vulkan")[product.name, product.m], product, None)
+def test_multiply_adds(results, driver_parts, target, product):
+    check(results_on(results, target, driver_parts), product)
+
+
+@pytest.mark.parametrize("target", together("prologues", *AMD_CHIPS, "vulkan:lavapipe", "vulkan:portable"))
+def test_together(results, driver_parts, target):
+    check_together(results_on(results, target, driver_parts))

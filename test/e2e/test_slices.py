@@ -5,7 +5,7 @@ testing's lavapipe (cooperative matrices), on this machine's Vulkan driver and o
 import pytest
 
 import harness
-from harness import AMD_CHIPS, check
+from harness import AMD_CHIPS, check, check_together, results_on, together
 from slices import Slice
 
 CASES = [
@@ -59,9 +59,9 @@ def results(tmp_path_factory):
         for case in cases:
             for variant in filter(is_counted, harness.function_of(package, case.name)["variants"]):
                 split = sum("split" in k.get("config", {}) for k in variant["kernels"])
-                assert len(variant["kernels"]) - split == case.kernels, f"{case.name}, {variant['id']}"
+                assert len(variant["kernels"]) - split == case.spec.kernels, f"{case.name}, {variant['id']}"
 
-    return harness.compiled_once(tmp_path_factory, "slices", chosen_for, lambda c, target: c.mlir(), count_kernels)
+    return harness.compiled_once(tmp_path_factory, "slices", chosen_for, count_kernels)
 
 
 def grid(*targets):
@@ -69,22 +69,25 @@ def grid(*targets):
 
 
 @pytest.mark.parametrize("chip, case", grid(*AMD_CHIPS))
-def test_simulated(results, chip, case):
-    check(results(chip, f"sim:{chip}")[case.name, case.m], case)
+def test_simulated(results, driver_parts, chip, case):
+    check(results_on(results, chip, driver_parts), case, target=chip)
 
 
 @pytest.mark.parametrize("target, case", grid("vulkan:lavapipe"))
 def test_cooperative_matrices(results, driver_parts, target, case):
-    if "lavapipe" not in driver_parts:
-        pytest.skip("scripts/vulkan-drivers has no lavapipe here")
-    check(results(target, "vulkan", harness.lavapipe_launcher())[case.name, case.m], case)
+    check(results_on(results, target, driver_parts), case, target=target)
 
 
 @pytest.mark.parametrize("target, case", grid("vulkan:portable"))
-def test_multiply_adds(results, target, case):
-    check(results(target, "vulkan")[case.name, case.m], case)
+def test_multiply_adds(results, driver_parts, target, case):
+    check(results_on(results, target, driver_parts), case)
 
 
 @pytest.mark.parametrize("target, case", grid("host"))
-def test_host(results, target, case):
-    check(results(target, "host")[case.name, case.m], case)
+def test_host(results, driver_parts, target, case):
+    check(results_on(results, target, driver_parts), case)
+
+
+@pytest.mark.parametrize("target", together("slices", *AMD_CHIPS, "vulkan:lavapipe", "vulkan:portable", "host"))
+def test_together(results, driver_parts, target):
+    check_together(results_on(results, target, driver_parts))

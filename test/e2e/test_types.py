@@ -7,7 +7,7 @@ import pytest
 
 import harness
 from greta_runtime import DTYPES
-from harness import AMD_CHIPS, check
+from harness import AMD_CHIPS, check, check_together, results_on, together
 from typed import MLIR, Conversion, Product
 
 BATCHED = [
@@ -54,7 +54,7 @@ def cases_of(target):
 @pytest.fixture(scope="session")
 def results(tmp_path_factory):
     """(target, device, launcher) -> results of the target's products, compiled and run once."""
-    return harness.compiled_once(tmp_path_factory, "types", cases_of, lambda p, target: p.mlir())
+    return harness.compiled_once(tmp_path_factory, "types", cases_of)
 
 
 def grid(*targets):
@@ -62,20 +62,23 @@ def grid(*targets):
 
 
 @pytest.mark.parametrize("chip, product", grid(*AMD_CHIPS))
-def test_simulated(results, chip, product):
-    check(results(chip, f"sim:{chip}")[product.name, product.m], product)
+def test_simulated(results, driver_parts, chip, product):
+    check(results_on(results, chip, driver_parts), product, target=chip)
 
 
 @pytest.mark.parametrize("target, product", grid("vulkan:lavapipe"))
 def test_cooperative_matrices(results, driver_parts, target, product):
-    if "lavapipe" not in driver_parts:
-        pytest.skip("scripts/vulkan-drivers has no lavapipe here")
-    check(results(target, "vulkan", harness.lavapipe_launcher())[product.name, product.m], product)
+    check(results_on(results, target, driver_parts), product, target=target)
 
 
 @pytest.mark.parametrize("device, product", grid("vulkan:portable", "host"))
-def test_everywhere(results, device, product):
-    check(results(device, device.partition(":")[0])[product.name, product.m], product)
+def test_everywhere(results, driver_parts, device, product):
+    check(results_on(results, device, driver_parts), product)
+
+
+@pytest.mark.parametrize("target", together("types", *AMD_CHIPS, "vulkan:lavapipe", "vulkan:portable", "host"))
+def test_together(results, driver_parts, target):
+    check_together(results_on(results, target, driver_parts))
 
 
 def test_files(tmp_path):

@@ -1,17 +1,15 @@
 """Products in tiles for test_matmul.py: the functions, their inputs, and their definition in float64 NumPy.
 
-A name says everything, so that worker.py finds the case by it: tiled_KIND_LAYOUT_DIM_M_N_K_DTYPE_OUT_SCHEDULE, with LAYOUT "nt" for A as
+A name says everything: tiled_KIND_LAYOUT_DIM_M_N_K_DTYPE_OUT_SCHEDULE, with LAYOUT "nt" for A as
 it is and B transposed, DIM "d" for a dynamic M, SCHEDULE a name in SCHEDULES ("auto": what greta-configure chooses).
 """
 
 import dataclasses
-import zlib
 
 import numpy as np
 
-from cases import rounder, swiglu
-from greta_runtime import DTYPES
-from products import tensor
+from case import Kind, Matmul, tensor
+from cases import swiglu
 
 # M, N and K of the instructions that schedules use: the narrow and the wide one of CDNA, elsewhere the only one.
 HALF = {"narrow": (16, 16, 16), "wide": (32, 32, 8)}
@@ -80,7 +78,7 @@ SCHEDULES = {
 
 
 @dataclasses.dataclass(frozen=True)
-class Product:
+class Product(Matmul, family="tiled"):
     kind: str
     layout: str
     dim: str
@@ -92,97 +90,56 @@ class Product:
     schedule: str = "auto"
 
     @property
-    def name(self):
-        return "_".join(map(str, ("tiled", *dataclasses.astuple(self))))
+    def precision(self):
+        """The type that the product is rounded to."""
+        return self.out
 
-    @property
-    def shapes(self):
-        """Of A and B as they are stored."""
-        a, b = (self.m, self.k), (self.k, self.n)
-        return a[::-1] if self.layout[0] == "t" else a, b[::-1] if self.layout[1] == "t" else b
 
-    def mlir(self, target):
-        m = "?" if self.dim == "d" else self.m
-        a = tensor(*((self.k, m) if self.layout[0] == "t" else (m, self.k)), self.dtype)
-        b = tensor(*self.shapes[1], self.dtype)
-        y, wide = tensor(m, self.n, self.out), tensor(m, self.n, "f32")
-        flags = [name for name, letter in zip(("transpose_a", "transpose_b"), self.layout) if letter == "t"]
-        if self.schedule != "auto":
-            flags.append(SCHEDULES[self.schedule].attribute(target, self.dtype))
-        kind = KINDS[self.kind]
-        arguments = "".join(f", %{name}: {types}" for name, types in kind.arguments(self, m, y))
-        result = wide if self.kind == "cast" else y
-        size = "%m" if self.dim == "d" else ""
-        dim = f"""  %rows = arith.constant {int(self.layout[0] == "t")} : index
-  %m = tensor.dim %a, %rows : {a}
-""" if self.dim == "d" and "EMPTY" in kind.body else ""
-        body = kind.body.replace("EMPTY", f"tensor.empty({size})")
-        for letter, text in (("$Y", y), ("$W", wide), ("$V", tensor(self.n, self.out))):
-            body = body.replace(letter, text)
-        return f"""func.func @{self.name}(%a: {a}, %b: {b}{arguments}) -> {result} {{
-{dim}  %0 = greta.matmul %a, %b {{{", ".join(flags)}}} : {a}, {b} -> {y}
-{body}  return %{kind.result} : {result}
+def follows(body="", result="0", reference=lambda p, r, y: y, more=(), limit="gemm chain"):
+    """What follows the product %0. `$Y` is its type, `$W` that in f32, `$V` a row of it; `more` has (name, type, shape) of other operands."""
+
+    def mlir(p, target):
+        a, b = tensor(*p.stored(p.rows, p.k, "a"), p.dtype), tensor(*p.shapes[1], p.dtype)
+        types = {"$Y": tensor(p.rows, p.n, p.out), "$W": tensor(p.rows, p.n, "f32"), "$V": tensor(p.n, p.out)}
+        flags = p.flags + ([SCHEDULES[p.schedule].attribute(target, p.dtype)] if p.schedule != "auto" else [])
+        dim, size = "", ""
+        if p.rows == "?" and "EMPTY" in body:
+            dim, size = f"  %rows = arith.constant {int(p.layout[0] == 't')} : index\n  %m = tensor.dim %a, %rows : {a}\n", "%m"
+        arguments = "".join(f", %{name}: {kind}" for name, kind, _ in more)
+        text = f"""func.func @{p.name}(%a: {a}, %b: {b}{arguments}) -> {"$W" if p.kind == "cast" else "$Y"} {{
+{dim}  %0 = greta.matmul %a, %b {{{", ".join(flags)}}} : {a}, {b} -> $Y
+{body.replace("EMPTY", f"tensor.empty({size})")}  return %{result} : {"$W" if p.kind == "cast" else "$Y"}
 }}
 """
+        for letter, kind in types.items():
+            text = text.replace(letter, kind)
+        return text
 
-    def inputs(self, rows):
-        assert rows == self.m
-        rng = np.random.default_rng(zlib.crc32(self.name.encode()))
-        if self.dtype == "i8":
-            return [rng.integers(-128, 128, shape).astype(np.int8) for shape in self.shapes]
-        a, b = rng.standard_normal(self.shapes[0]), rng.standard_normal(self.shapes[1]) / np.sqrt(self.k)
-        more = KINDS[self.kind].inputs(self, rng)
-        return [a.astype(DTYPES[self.dtype]), b.astype(DTYPES[self.dtype]), *(x.astype(DTYPES[self.out]) for x in more)]
+    def inputs(p, rng):
+        if p.dtype == "i8":
+            yield from ((rng.integers(-128, 128, shape), "i8") for shape in p.shapes)
+            return
+        yield p.activations(rng)
+        yield p.weights(rng)
+        for _, _, shape in more:
+            yield rng.standard_normal(shape(p)), p.out
 
-    def reference(self, inputs):
-        a, b, *more = (x.astype(np.float64) for x in inputs)
-        product = (a.T if self.layout[0] == "t" else a) @ (b.T if self.layout[1] == "t" else b)
-        rounded = (lambda x: x) if self.out == "i32" else rounder(self.out)
-        return [KINDS[self.kind].reference(rounded, product, *more)]
-
-    @property
-    def is_one_row(self):
-        """docs/numerics.md: of few elements, or one term each, a row may be next to nothing."""
-        return self.n < 32 or self.k == 1
-
-    @property
-    def tolerances(self):
-        """docs/numerics.md, by the type of the result, which is where it is rounded; several roundings may add up in one element."""
-        tolerance = {"i32": 0.0, "f16": 1e-3, "bf16": 8e-3, "f32": 1e-5 * max(1.0, np.sqrt(self.k / 4096))}[self.out]
-        return tolerance, tolerance * KINDS[self.kind].roundings
-
-
-@dataclasses.dataclass(frozen=True)
-class Kind:
-    """What follows the product %0. `$Y` is its type, `$W` that in f32, `$V` a row of it."""
-
-    body: str
-    result: str
-    reference: object
-    arguments: object = lambda p, m, y: ()
-    inputs: object = lambda p, rng: ()
-    roundings: int = 1
-
-
-def silu(x):
-    return x / (1 + np.exp(-x))
+    return Kind(mlir, inputs, lambda p, r, a, b, *others: reference(p, r, p.multiply(a, b), *others), limit)
 
 
 KINDS = {
-    "plain": Kind("", "0", lambda r, y: y),
-    "cast": Kind("  %1 = arith.extf %0 : $Y to $W\n", "1", lambda r, y: r(y)),
-    "bias": Kind(
+    "plain": follows(limit="gemm"),
+    "cast": follows("  %1 = arith.extf %0 : $Y to $W\n", "1"),
+    "bias": follows(
         """  %e = EMPTY : $Y
   %1 = linalg.broadcast ins(%bias : $V) outs(%e : $Y) dimensions = [0]
   %2 = arith.addf %0, %1 : $Y
 """,
         "2",
-        lambda r, y, bias: r(r(y) + bias),
-        lambda p, m, y: [("bias", tensor(p.n, p.out))],
-        lambda p, rng: [rng.standard_normal(p.n)],
-        roundings=2,
+        lambda p, r, y, bias: r(y) + bias,
+        [("bias", "$V", lambda p: p.n)],
     ),
-    "layer": Kind(  # silu(a b) + residual
+    "layer": follows(  # silu(a b) + residual
         """  %1 = arith.negf %0 : $Y
   %2 = math.exp %1 : $Y
   %one = arith.constant dense<1.0> : $Y
@@ -191,22 +148,13 @@ KINDS = {
   %5 = arith.addf %4, %residual : $Y
 """,
         "5",
-        lambda r, y, residual: r(r(r(y) / r(r(np.exp(-r(y))) + 1)) + residual),
-        lambda p, m, y: [("residual", y)],
-        lambda p, rng: [rng.standard_normal((p.m, p.n))],
-        roundings=4,
+        lambda p, r, y, residual: r(r(y) / r(r(np.exp(-r(y))) + 1)) + residual,
+        [("residual", "$Y", lambda p: (p.m, p.n))],
     ),
-    "swiglu": Kind(
+    "swiglu": follows(
         "  %1 = greta.swiglu %0, %up : $Y, $Y -> $Y\n",
         "1",
-        lambda r, y, up: r(swiglu(r(y), up)),
-        lambda p, m, y: [("up", y)],
-        lambda p, rng: [rng.standard_normal((p.m, p.n))],
-        roundings=2,
+        lambda p, r, y, up: swiglu(r(y), up),
+        [("up", "$Y", lambda p: (p.m, p.n))],
     ),
 }
-
-
-def by_name(name):
-    _, kind, layout, dim, m, n, k, dtype, out, schedule = name.split("_")
-    return Product(kind, layout, dim, int(m), int(n), int(k), dtype, out, schedule)

@@ -1,0 +1,76 @@
+"""All families of cases of the end-to-end tests, and the case of a name."""
+
+import dataclasses
+
+import numpy as np
+
+import cases
+import epilogues
+import prologues
+import products
+import slices
+import tiled
+import typed
+from case import Case
+
+
+@dataclasses.dataclass(frozen=True)
+class Special:
+    """Another case with infinities, NaNs and denormals among its inputs; the rest of it, its function too, is the same."""
+
+    case: Case
+    family = "special"
+
+    @classmethod
+    def parse(cls, *texts):
+        return cls(by_name("_".join(texts)))
+
+    def __getattr__(self, name):
+        return getattr(self.case, name)
+
+    @property
+    def name(self):
+        return f"{self.family}_{self.case.name}"
+
+    @property
+    def title(self):
+        return f"special {self.case.title}"
+
+    def inputs(self):
+        """The first of floats has rows as a mask makes them and others that go wrong, each of which must leave the rows beside it alone; the others
+        have a NaN and, where a loop that reads beyond the end would meet it again, an infinity: not where a kernel may apply them to sums."""
+        arrays = self.case.inputs()
+        first, *others = (a for a in arrays if a.dtype.kind not in "iu")
+        for i, row in enumerate(first):
+            plant(row.reshape(-1), PATTERNS[i % len(PATTERNS)], self.case.is_gemm)
+        for array in others if not self.case.spec.forms else ():
+            array.reshape(-1)[array.size // 3] = np.nan
+            array.reshape(-1)[-1] = np.inf
+        return arrays
+
+
+PATTERNS = "none", "one masked", "all masked", "nan", "inf", "none", "half masked", "denormal"
+
+
+def plant(row, pattern, is_gemm):
+    if pattern == "one masked":
+        row[len(row) // 2] = -np.inf
+    elif pattern == "all masked":
+        row[:] = -np.inf
+    elif pattern == "nan":
+        row[0] = np.nan
+    elif pattern == "inf":
+        row[-1] = np.inf
+    elif pattern == "half masked":
+        row[len(row) // 2 :] = -np.inf
+    elif pattern == "denormal" and row.dtype == np.float16 and not is_gemm:  # which others keep is the device's choice (docs/numerics.md)
+        row[:] = (np.arange(1, len(row) + 1) % 63).astype(np.uint16).view(np.float16)
+
+
+CASES = cases.RowOp, products.Product, tiled.Product, epilogues.Epilogue, prologues.Product, slices.Slice, typed.Product, typed.Conversion, Special
+FAMILIES = {case.family: case for case in CASES}
+
+
+def by_name(name):
+    family, *fields = name.split("_")
+    return FAMILIES[family].parse(*fields)
