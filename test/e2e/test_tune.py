@@ -1,5 +1,6 @@
 """greta-tune: candidates ranked and written down, work that is taken up again, and databases that change what is compiled."""
 
+import dataclasses
 import json
 import signal
 import subprocess
@@ -8,6 +9,8 @@ import time
 import pytest
 
 import harness
+from case import Kind, Matmul, tensor
+from tiled import Product
 
 TUNE = harness.BUILD / "bin" / "greta-tune"
 SMALL = """func.func @product(%a: tensor<{m}x{k}xf16>, %b: tensor<{n}x{k}xf16>) -> tensor<{m}x{n}xf16> {{
@@ -52,16 +55,17 @@ def test_bad_candidate_is_last(source, tmp_path):
     assert [line for line in run.stderr.splitlines() if "[5/5]" in line and "rejected" in line], run.stderr
 
 
-def test_database_changes_the_tile(source, tmp_path):
-    """What was tuned is what is compiled: the entry's tile stands in the manifest, and it is another one than the model's."""
-    path, database = source(256, 256, 256), tmp_path / "db.json"
+def test_database_changes_the_tile(tmp_path):
+    """What was tuned is what is compiled, and it is right: the entry's tile stands in the manifest, and it is another one than the model's."""
+    case, path, database = Product("plain", "nt", "s", 256, 256, 256, "f16", "f16"), tmp_path / "k.mlir", tmp_path / "db.json"
+    path.write_text(case.mlir("gfx942"))
     assert tune(path, database, "--candidates=1").returncode == 0
     (entry,) = entries(database)
 
     def compiled(*flags):
         made = harness.tool(harness.TRANSLATE, "--greta-to-package", "--targets=gfx942", path, "-o", tmp_path / "k.greta", *flags)
         assert made.returncode == 0, made.stderr
-        config = harness.function_of(tmp_path / "k.greta", "product")["variants"][0]["kernels"][0]["config"]
+        config = harness.function_of(tmp_path / "k.greta", case.function)["variants"][0]["kernels"][0]["config"]
         return [config[name] for name in ("rows", "columns", "depth", "waves")]
 
     model = compiled()
@@ -69,8 +73,8 @@ def test_database_changes_the_tile(source, tmp_path):
     entry["config"] = {"tile": [48, 64, 32], "instruction": [16, 16, 16], "waves": 1}
     database.write_text(json.dumps({"schema": 1, "entries": [entry]}))
     assert compiled(f"--tuning={database}") == [48, 64, 32, 1] != model
-    run = harness.tool(harness.RUN, tmp_path / "k.greta", "--device=sim:gfx942", "--input=256x256xf16:random:1", "--input=256x256xf16:random:2", f"--output={tmp_path}/y.npy")
-    assert run.returncode == 0, run.stderr
+    _, verdict = harness.run_tool(tmp_path, tmp_path / "k.greta", "sim:gfx942", case)
+    assert "problem" not in verdict, verdict
 
 
 def test_goes_on_where_it_was(source, tmp_path):
@@ -177,43 +181,68 @@ def test_without_matrix_instructions(tmp_path):
         assert [found[0]["config"][part] for part in ("rows", "columns", "depth", "waves")] == tile and len(found) == kernels
 
 
-# (name, types and shapes of the operands, result, what is between, K's config): what the model would not choose.
-ASKED = [
-    ("nt", "3x1000xf16 129x1000xf16", "3x129xf16", "transpose_b", "tile = [3, 16, 128], run = 8, unroll = 2"),
-    ("narrow", "3x1000xf16 129x1000xf16", "3x129xf16", "transpose_b", "tile = [3, 32, 32], run = 2, unroll = 1"),
-    ("nn", "2x129xf16 129x1000xf16", "2x1000xf16", "", "tile = [2, 64, 4], run = 1, unroll = 2"),
-    ("parts", "1x1024xbf16 17x1024xbf16", "1x17xf32", "transpose_b", "tile = [1, 16, 128], run = 8, unroll = 1, split = 4"),
-    ("adds", "17x70xf32 129x70xf32", "17x129xf32", "transpose_b", "tile = [32, 32, 8]"),
-    ("addsparts", "17x1000xf32 1000x60xf32", "17x60xf32", "", "tile = [16, 64, 32], split = 3"),
-]
+@dataclasses.dataclass(frozen=True)
+class Asked(Matmul):
+    """A product with a configuration that the model would not choose."""
+
+    label: str
+    layout: str
+    m: int
+    n: int
+    k: int
+    dtype: str
+    out: str
+    config: str
+    waves: int = 0
+
+    @property
+    def name(self):
+        return self.label
+
+    @property
+    def precision(self):
+        return self.out
+
+    @property
+    def spec(self):
+        return Kind(asked_mlir, lambda p, rng: (p.activations(rng), p.weights(rng)), lambda p, rounded, a, b: p.multiply(a, b))
 
 
-def asked(name, operands, result, flags, config, waves):
-    a, b = (f"tensor<{x}>" for x in operands.split())
-    flags = ", ".join(filter(None, [flags, f"greta.config = {{waves = {waves}, {config}}}"]))
-    return f"""func.func @{name}(%a: {a}, %b: {b}) -> tensor<{result}> {{
-  %0 = greta.matmul %a, %b {{{flags}}} : {a}, {b} -> tensor<{result}>
-  return %0 : tensor<{result}>
+def asked_mlir(p, target):
+    (a, b), y = (tensor(*shape, p.dtype) for shape in p.shapes), tensor(p.m, p.n, p.out)
+    flags = ", ".join([*p.flags, f"greta.config = {{waves = {p.waves}, {p.config}}}"])
+    return f"""func.func @{p.name}(%a: {a}, %b: {b}) -> {y} {{
+  %0 = greta.matmul %a, %b {{{flags}}} : {a}, {b} -> {y}
+  return %0 : {y}
 }}
 """
 
 
+ASKED = [
+    Asked("nt", "nt", 3, 129, 1000, "f16", "f16", "tile = [3, 16, 128], run = 8, unroll = 2"),
+    Asked("narrow", "nt", 3, 129, 1000, "f16", "f16", "tile = [3, 32, 32], run = 2, unroll = 1"),
+    Asked("nn", "nn", 2, 1000, 129, "f16", "f16", "tile = [2, 64, 4], run = 1, unroll = 2"),
+    Asked("parts", "nt", 1, 17, 1024, "bf16", "f32", "tile = [1, 16, 128], run = 8, unroll = 1, split = 4"),
+    Asked("adds", "nt", 17, 129, 70, "f32", "f32", "tile = [32, 32, 8]"),
+    Asked("addsparts", "nn", 17, 60, 1000, "f32", "f32", "tile = [16, 64, 32], split = 3"),
+]
+
+
 @pytest.mark.parametrize("target", [*harness.AMD_CHIPS, "vulkan:portable", "vulkan:lavapipe"])
 def test_asked_for_is_right(tmp_path, driver_parts, target):
-    """Few rows and multiply-adds in other blocks than the model's, against the host."""
+    """Few rows and multiply-adds in other blocks than the model's, against float64."""
     if target == "vulkan:lavapipe" and "lavapipe" not in driver_parts:
         pytest.skip("scripts/vulkan-drivers has no lavapipe here")
     waves = {"vulkan:portable": 64, "vulkan:lavapipe": 8}.get(target, 2)
     # f32 has matrix instructions on CDNA; the newer lavapipe is slow under its validation layer.
     left_out = {"gfx90a": "adds", "gfx942": "adds", "gfx950": "adds", "vulkan:lavapipe": ("narrow", "nn", "parts", "addsparts")}.get(target, "-")
-    cases = [case for case in ASKED if not case[0].startswith(left_out)]
-    package = harness.compile_package(tmp_path, "asked", "".join(asked(*case, waves) for case in cases), f"{target},host")
+    cases = [dataclasses.replace(case, waves=waves) for case in ASKED if not case.name.startswith(left_out)]
+    package = harness.compile_package(tmp_path, "asked", "".join(case.mlir() for case in cases), target)
     launcher = harness.lavapipe_launcher() if target == "vulkan:lavapipe" else ()
     device = target.split(":")[0] if ":" in target else f"sim:{target}"
-    for name, operands, *_ in cases:
-        inputs = [f"--input={x}:random:{i}" for i, x in enumerate(operands.split())]
-        run = harness.tool(*launcher, harness.RUN, package, f"--function={name}", f"--device={device}", "--check", *inputs)
-        assert run.returncode == 0, (name, run.stdout, run.stderr)
+    for case in cases:
+        _, verdict = harness.run_tool(tmp_path, package, device, case, launcher=launcher)
+        assert "problem" not in verdict, (case.name, verdict)
 
 
 def test_wrong_results_are_rejected(tmp_path):
