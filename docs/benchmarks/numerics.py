@@ -1,11 +1,12 @@
-"""Products on a GPU that no test run has, against float64; called by scripts/bench-h200.
+"""Every kind of kernel on a GPU that no test run has, against float64; called by scripts/bench-h200.
 
 usage: numerics.py --write DIR      the cases as DIR/numerics_*.mlir and their names as DIR/numerics.json, on the machine that compiles
        numerics.py DIR CSV [--device=vulkan]
-Every type x transposes x M, N, K of 1, 17, 129 and 1000, what follows the product and whether M is dynamic rotating; and the cases of
-test/e2e's few rows, computed operands, epilogues, batches and 8-bit floats, in every variant that the device takes. Appends a line per variant, type and kind
-of product to CSV: how many cases, and the largest error as a share of what docs/numerics.md allows. A case that fails is printed and ends
-the run with status 1.
+GEMMs of every type x transposes x M, N, K of 1, 17, 129 and 1000, what follows the product and whether M is dynamic rotating; and the cases of
+test/e2e: row ops and chains of every width, their special values, slices, few rows, computed operands, epilogues, batches and 8-bit floats, in
+every variant that the device takes, judged by test/e2e/limits.py. Appends a line per variant, type, kind of function and limit to CSV: how many
+cases, how many failed, the largest error as a share of what docs/numerics.md allows, and of all their elements the share that equals the
+correctly rounded result (none in f32). A case that fails is printed and ends the run with status 1.
 """
 
 import argparse
@@ -20,18 +21,18 @@ import sys
 
 import row_ops  # puts the project's helpers on the path
 
-import epilogues
+import cases
+import limits
 import products
-import prologues
 import records
+import registry
 import tiled
-import typed
-import worker
 from greta_runtime import Runtime
 
 SIZES = (1, 17, 129, 1000)
 OUT = {"f16": "f16", "bf16": "bf16", "f32": "f32", "i8": "i32"}
-COLUMNS = ["date", "commit", "gpu", "driver", "variant", "dtype", "kind", "cases", "failed", "euclidean_of_limit", "maximum_of_limit"]
+ROWS = (3, 128)
+COLUMNS = ["date", "commit", "gpu", "driver", "variant", "dtype", "kind", "cases", "failed", "limit", "euclidean_of_limit", "maximum_of_limit", "rounded_share"]
 
 
 def crossed(dtype):
@@ -45,45 +46,54 @@ def crossed(dtype):
             yield tiled.Product(kind, layout, dim, SIZES[a], SIZES[b], SIZES[c], dtype, out)
 
 
+def row_cases(dtype):
+    yield from cases.cases(dtype, cases.COLUMNS, cases.OPS, ROWS)
+    yield from (registry.Special(case) for case in cases.cases(dtype, (7, 1000), cases.SINGLE_OPS, (8,)))
+
+
 def chosen():
     """{name of a package: its cases}. Only the machine that compiles has pytest."""
     sys.path.append(str(row_ops.ROOT / "test"))
     import test_epilogues
     import test_prologues
+    import test_slices
     import test_types
 
     packages = {dtype: list(crossed(dtype)) for dtype in OUT}
+    packages |= {f"rows_{dtype}": list(row_cases(dtype)) for dtype in cases.ELEMENT_TYPES}
     packages["decode"] = products.WIDE
     packages["prologues"] = test_prologues.SHAPES
     packages["epilogues"] = test_epilogues.CASES
+    packages["slices"] = test_slices.CASES
     packages["types"] = test_types.BATCHED + test_types.FLOAT8 + test_types.CONVERSIONS
     return packages
 
 
-def source(case):
-    return case.mlir("vulkan") if isinstance(case, (tiled.Product, epilogues.Epilogue)) else case.mlir()
-
-
-def kind_of(case):
-    """Its type, and what is special about it."""
-    if isinstance(case, prologues.Product):
-        return case.dtype, f"{case.a} x {case.b}"
-    if isinstance(case, typed.Conversion):
-        return case.dtype, case.direction
-    if isinstance(case, typed.Product):
-        return f"{case.a} {case.b}" if case.a != case.b else case.a, f"{case.kind} batch {case.batch}"
-    return case.dtype, case.kind
-
-
-def run(device, package, cases):
+def run(device, package, names):
     """worker.py's lines; a crash is one more problem."""
     command = [sys.executable, row_ops.ROOT / "test/e2e/worker.py", device, package]
     environment = {**os.environ, "PYTHONPATH": str(row_ops.ROOT / "scripts/lib")}
-    process = subprocess.run(command, input=json.dumps([[c.name, c.m] for c in cases]), capture_output=True, text=True, env=environment)
+    process = subprocess.run(command, input=json.dumps(names), capture_output=True, text=True, env=environment)
     lines = [json.loads(line) for line in process.stdout.splitlines()]
     if process.returncode:
-        lines.append({"case": lines[-1]["start"][0] if lines else "", "problem": f"worker ended with {process.returncode}: {process.stderr[-500:]}"})
+        lines.append({"case": lines[-1].get("start", "") if lines else "", "problem": f"worker ended with {process.returncode}: {process.stderr[-500:]}"})
     return [line for line in lines if "start" not in line]
+
+
+def row_of(key, lines):
+    """A line of the table: all cases of a variant, type, kind and limit."""
+    variant, dtype, kind, name = key
+    limit, shares = limits.LIMITS[name], []
+    for line in lines:
+        norms = limit.norms(line["precision"], registry.by_name(line["case"]).depth)
+        shares.append([0.0 if e == 0 else e / most if most else float("inf") for e, most in zip((line["euclidean"], line["maximum"]), norms)])
+    euclidean, maximum = (round(max(column), 3) for column in zip(*shares))
+    row = dict(variant=variant, dtype=dtype, kind=kind, cases=len(lines), failed=sum("problem" in line for line in lines), limit=name)
+    row |= dict(euclidean_of_limit=euclidean, maximum_of_limit=maximum)
+    if limits.has_share(lines[0]["precision"], limit):
+        elements = sum(line["elements"] for line in lines)
+        row |= dict(rounded_share=round(1 - sum(line["unequal"] for line in lines) / elements, 4))
+    return row
 
 
 def main():
@@ -95,9 +105,10 @@ def main():
     options = parser.parse_args()
     if options.write:
         packages = chosen()
-        for name, cases in packages.items():
-            (options.write / f"numerics_{name}.mlir").write_text("\n".join(map(source, cases)))
-        names = {name: [case.name for case in cases] for name, cases in packages.items()}
+        for name, some in packages.items():
+            functions = {case.function: case for case in some}
+            (options.write / f"numerics_{name}.mlir").write_text("\n".join(case.mlir("vulkan") for case in functions.values()))
+        names = {name: [case.name for case in some] for name, some in packages.items()}
         (options.write / "numerics.json").write_text(json.dumps(names))
         return 0
     runtime = Runtime(options.device)
@@ -106,24 +117,20 @@ def main():
     common = dict(date=datetime.date.today().isoformat(), commit=(options.directory / "commit").read_text(), gpu=info.get("name"), driver=info.get("driver"))
     groups, problems = collections.defaultdict(list), []
     for package, names in json.loads((options.directory / "numerics.json").read_text()).items():
-        known, seen = {name: worker.by_name(name) for name in names}, set()
-        for line in run(options.device, options.directory / f"numerics_{package}.greta", known.values()):
-            if "problem" in line:
-                problems.append(f"{line['case']}: {line['problem']}")
-                continue
-            case = known[line["case"]]
-            seen.add(case.name)
-            shares = [0.0 if e == 0 else e / limit if limit else float("inf") for e, limit in zip(line["errors"], case.tolerances)]
-            if not max(shares) <= 1:
-                problems.append(f"{case.name}, {line['variant']}: {line['errors']} is over {case.tolerances}")
-            groups[line["variant"], *kind_of(case)].append(shares)
-        problems += [f"{name}: no result" for name in known.keys() - seen]
+        lines = run(options.device, options.directory / f"numerics_{package}.greta", names)
+        problems += [f"{line['case']}, {line.get('variant')}: {line['problem']}" for line in lines if "problem" in line]
+        problems += [f"{name}: no result" for name in set(names) - {line["case"] for line in lines}]
+        for line in lines:
+            if "elements" in line:
+                case = registry.by_name(line["case"])
+                groups[line["variant"], case.precision, case.title, line["limit"]].append(line)
     table = []
-    for (variant, dtype, kind), shares in sorted(groups.items()):
-        euclidean, maximum = (round(max(column), 3) for column in zip(*shares))
-        failed = sum(not max(s) <= 1 for s in shares)
-        table.append(common | dict(variant=variant, dtype=dtype, kind=kind, cases=len(shares), failed=failed, euclidean_of_limit=euclidean, maximum_of_limit=maximum))
-        print(f"{variant:24} {dtype:5} {kind:10} {len(shares):4} cases, {failed} failed, errors {euclidean} {maximum} of what is allowed")
+    for key, lines in sorted(groups.items()):
+        table.append(common | row_of(key, lines))
+        problem = limits.judge_together(lines)
+        problems += [f"{key}: together, {problem}"] if problem else []
+        print("{variant:24} {dtype:5} {kind:18} {cases:4} cases, {failed} failed, errors {euclidean_of_limit} {maximum_of_limit} of what is allowed".format(**table[-1]), end="")
+        print(f", {table[-1].get('rounded_share', '-')} rounded right")
     for problem in problems:
         print(problem, file=sys.stderr)
     records.append(options.csv, COLUMNS, table)
