@@ -7,7 +7,6 @@ without `greta.config`.
 import pytest
 
 import harness
-import tiled
 from harness import AMD_CHIPS, check, check_together, results_on, together
 from tiled import SCHEDULES, Product
 

@@ -4,7 +4,6 @@ import dataclasses
 import json
 import signal
 import subprocess
-import time
 
 import pytest
 
