@@ -37,19 +37,21 @@ class Special:
         return f"special {self.case.title}"
 
     def inputs(self):
-        """The first of floats has rows as a mask makes them and others that go wrong, each of which must leave the rows beside it alone; the others
+        """The first matrix of floats has rows as a mask makes them and others that go wrong, each of which must leave the rows beside it alone; the others
         have a NaN and, where a loop that reads beyond the end would meet it again, an infinity: not where a kernel may apply them to sums."""
-        arrays = self.case.inputs()
-        first, *others = (a for a in arrays if a.dtype.kind not in "iu")
-        for i, row in enumerate(first):
+        arrays = [np.ascontiguousarray(a) for a in self.case.inputs()]  # so that rows are views
+        floats = [a for a in arrays if a.dtype.kind not in "iu"]
+        matrix = next(a for a in floats if a.ndim > 1)
+        for i, row in enumerate(matrix):
             plant(row.reshape(-1), PATTERNS[i % len(PATTERNS)], self.case.is_gemm)
-        for array in others if not self.case.spec.forms else ():
-            array.reshape(-1)[array.size // 3] = np.nan
-            array.reshape(-1)[-1] = np.inf
+        for array in floats:
+            if array is not matrix and not self.case.spec.forms:
+                array.reshape(-1)[array.size // 3] = np.nan
+                array.reshape(-1)[-1] = np.inf
         return arrays
 
 
-PATTERNS = "none", "one masked", "all masked", "nan", "inf", "none", "half masked", "denormal"
+PATTERNS = "one masked", "none", "all masked", "nan", "inf", "none", "half masked", "denormal"
 
 
 def plant(row, pattern, is_gemm):
