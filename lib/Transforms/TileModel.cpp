@@ -144,7 +144,8 @@ int64_t TileModel::registers(const Tile &tile, bool asked) const {
   bool areBytes = problem.bytes == 1;
   // Bytes are turned by words, each with an address of its own (gfx1100: 44 in
   // 64x192x64 by eight waves, 23 in 64x96x64 by four; gfx950: 48 in 256x256x128
-  // by eight).
+  // by eight), and more than 8 words of them are there once more (41 in the
+  // same with one operand turned).
   int64_t turned = asked || row.isVulkan() ? 1
                    : areBytes              ? (isTwice ? 8 : 2)
                    : isTwice               ? 3
@@ -159,8 +160,10 @@ int64_t TileModel::registers(const Tile &tile, bool asked) const {
     // registers of its own (gfx1201: 837 spilled in 64x192x64 by four waves).
     if (!isSpare && loaded == 8 && !areBytes && !alongK)
       words = std::max(words, 3 * extent * tile.k / threads);
-    if (asked || row.isVulkan() || align >= 4)
-      return alongK ? words : turned * words;
+    if (asked || row.isVulkan() || (align >= 4 && alongK))
+      return words;
+    if (align >= 4)
+      return (turned + (areBytes && !isTwice && words > 8)) * words;
     // What comes in less than a word takes a register for itself, and there is
     // where each of them is and what becomes of it: gfx1201 with 36 of them
     // spilled 41 in 64x80x32 of i8 by four waves, 64 spilled 19 in 64x64x64.
