@@ -260,16 +260,20 @@ std::optional<std::string> TileModel::whyNot(const Tile &tile,
       tile.n * tile.k % (weights * tile.waves * limits.wave))
     return "it has no multiple of " + std::to_string(weights) +
            " weights for each lane";
-  // Unequal shares of bytes that are turned spill, too (gfx950: 94 in
-  // 160x256x128 by eight waves, gfx1201: 8 in 160x192x32).
+  // Unequal shares that are turned spill, too: of bytes (gfx950: 94 in
+  // 160x256x128 by eight waves, gfx1201: 8 in 160x192x32), and where lanes hold
+  // operands twice, of any (gfx1101: 22 in 96x128x32 of f16 by eight).
+  bool isTwice = (limits.wave << mi.aLayout.reg.size()) > mi.m * mi.k;
+  int64_t inLane = 16 / problem.bytes;
   auto isUnequal = [&](int64_t extent, bool alongK) {
-    int64_t share = 16 * tile.waves * limits.wave;
+    int64_t share = inLane * tile.waves * limits.wave;
     return !alongK && extent * tile.k > share && extent * tile.k % share;
   };
-  if (!asked && row.isHip() && problem.bytes == 1 &&
+  if (!asked && row.isHip() && (problem.bytes == 1 || isTwice) &&
       (isUnequal(tile.m, problem.rowsOfA) ||
        isUnequal(tile.n, problem.rowsOfB)))
-    return "it has no multiple of 16 numbers for each lane to turn";
+    return "it has no multiple of " + std::to_string(inLane) +
+           " numbers for each lane to turn";
   if (tile.direct)
     if (auto why = whyNotDirect(problem, tile, limits.wave, directBytes()))
       return why;
@@ -291,7 +295,6 @@ std::optional<std::string> TileModel::whyNot(const Tile &tile,
     // So does LLVM: gfx950 spilled 14 in 256x224x64, 256 by this model; gfx1201
     // 8 in 128x128x64 by four waves, 248; where lanes hold operands twice,
     // 128x256x32 takes 240 where this model says 224.
-    bool isTwice = (limits.wave << mi.aLayout.reg.size()) > mi.m * mi.k;
     if (!row.isVulkan() && !asked)
       most -= limits.wave == 64 ? 4 : isTwice ? 32 : 16;
     // With rope behind a loop of one turn WMMA spilled 4 to 10 more, at 208.

@@ -185,8 +185,7 @@ greta_tile.func @one_after_another(%y: !greta_tile.ptr<f32>) attributes {block_s
 // CHECK: %[[V:.*]] = llvm.load {{.*}} -> vector<8xf16>
 // CHECK: %[[W:.*]] = llvm.load {{.*}} -> vector<8xf16>
 // CHECK: %[[M:.*]] = llvm.fmul %[[V]], %[[W]] : vector<8xf16>
-// CHECK: %[[P:.*]] = llvm.shufflevector %[[V]], %[[V]] [0, 1]
-// CHECK: llvm.call_intrinsic "llvm.amdgcn.fdot2"(%[[P]], %[[P]], %{{.*}}, %{{.*}})
+// CHECK: llvm.call_intrinsic "llvm.amdgcn.fdot2"(%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}) : (vector<2xf16>, vector<2xf16>, f32, i1) -> f32
 // CHECK: llvm.store %[[M]]
 greta_tile.func @pairs(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f16>, %s: !greta_tile.ptr<f32>) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
   %zero = arith.constant 0.0 : f32
