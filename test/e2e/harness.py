@@ -17,7 +17,10 @@ from greta_runtime import DTYPES
 TRANSLATE = BUILD / "bin" / "greta-translate"
 RUN = BUILD / "bin" / "greta-run"
 MAX_CRASHES = 3
-AMD_CHIPS = ("gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201")
+# One chip of each family takes whole suites; those with the same instructions as one of these share its cases among them.
+AMD_FAMILIES = ("gfx90a", "gfx942", "gfx950", "gfx1030", "gfx1100", "gfx1201")
+AMD_SIBLINGS = {**dict.fromkeys(("gfx1101", "gfx1102", "gfx1103", "gfx1150", "gfx1151"), "gfx1100"), "gfx1200": "gfx1201"}
+AMD_CHIPS = (*AMD_FAMILIES, *AMD_SIBLINGS)
 
 
 def tool(*command, **options):
@@ -74,6 +77,13 @@ def lavapipe_launcher():
     return (DRIVERS, "lavapipe", "--validate")
 
 
+def part_for(target, cases_of):
+    """The cases that `cases_of` names for a target, or of those for its family every sixth."""
+    if target not in AMD_SIBLINGS:
+        return cases_of(target)
+    return cases_of(AMD_SIBLINGS[target])[list(AMD_SIBLINGS).index(target) :: len(AMD_SIBLINGS)]
+
+
 def compiled_once(tmp_path_factory, name, chosen_for, inspect=lambda package: None):
     """run(target, device, launcher) -> results of the cases that `chosen_for(target)` names, compiled, seen by `inspect`, and run, all of it once."""
     made = {}
@@ -81,7 +91,7 @@ def compiled_once(tmp_path_factory, name, chosen_for, inspect=lambda package: No
     def run(target, device, launcher=()):
         key = target, launcher
         if key not in made:
-            chosen = chosen_for(target)
+            chosen = part_for(target, chosen_for)
             package = compile_package(tmp_path_factory.mktemp(name), name, "\n".join(c.mlir(target) for c in chosen), target)
             inspect(package)
             made[key] = run_cases(device, package, [c.name for c in chosen], launcher)
@@ -92,7 +102,7 @@ def compiled_once(tmp_path_factory, name, chosen_for, inspect=lambda package: No
 
 def grid(name, chosen_for, *targets):
     """Parameters (target, case); a worker of pytest keeps the cases of a target together."""
-    return [pytest.param(t, c, id=f"{t}-{c.name}", marks=group(name, t)) for t in targets for c in chosen_for(t)]
+    return [pytest.param(t, c, id=f"{t}-{c.name}", marks=group(name, t)) for t in targets for c in part_for(t, chosen_for)]
 
 
 def together(name, *targets):

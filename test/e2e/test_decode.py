@@ -28,7 +28,8 @@ def results(tmp_path_factory):
 
 
 def chosen_for(device, launcher=()):
-    return products.WIDE if device == "vulkan" and not launcher else products.NARROW
+    wide = device == "vulkan" and not launcher
+    return harness.part_for(device.removeprefix("sim:"), lambda target: products.WIDE if wide else products.NARROW)
 
 
 def special(chosen):

@@ -11,6 +11,7 @@ from harness import AMD_CHIPS, check, check_together, results_on, together
 from tiled import SCHEDULES, Product
 
 CDNA = AMD_CHIPS[:3]
+WITHOUT_UNIT = ("gfx1030", "vulkan:portable")
 LAYOUTS = ("nn", "nt", "tn", "tt")
 # Together all pairs of type, layout and edge: an extent below, at and above a tile's, in M, N and K.
 SHAPES = [
@@ -58,7 +59,7 @@ def split_for(target):
         Product("layer", "tt", "s", 17, 33, 129, "f32", "f32", "split"),
         Product("plain", "tn", "d", 17, 33, 1000, "i8", "i32", "splitmany"),
     ]
-    return products[2:] if target == "vulkan:portable" else products
+    return products[2:] if target in WITHOUT_UNIT else products
 
 
 # K contiguous and aligned in both operands, as direct loads want it: to 16 bytes or, the last, to 4; odd numbers of blocks, none, and a part of one.
@@ -76,6 +77,8 @@ DIRECT = [
 def chosen_for(target):
     """Every target takes half of the shapes, so that two of a kind take all, and all schedules that it has."""
     forced = [s for s in SCHEDULES if not SCHEDULES[s].opaque and not SCHEDULES[s].direct and SCHEDULES[s].split == 1]
+    if target == "gfx1030":
+        return SHAPES + split_for(target)
     if target in AMD_CHIPS:
         i = AMD_CHIPS.index(target)
         names = forced if target in CDNA else [s for s in forced if SCHEDULES[s].instruction == "narrow"]

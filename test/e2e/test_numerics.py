@@ -7,11 +7,13 @@ import pytest
 
 import cases
 import harness
-from harness import AMD_CHIPS, check, check_together
+from harness import AMD_CHIPS, AMD_FAMILIES, check, check_together
 from registry import Special
 
 AMD_COLUMNS = (1, 7, 1000, 4096)
+AMD_SIBLING_COLUMNS = (1000,)
 AMD_ROWS = (1, 3)
+AMD_MANY = (7, 300)  # columns and rows, of which no workgroup takes all
 SMALL_COLUMNS = (7, 1000, 4096)
 SPECIAL_COLUMNS = (7, 1000)
 
@@ -80,7 +82,7 @@ def validated(suites, driver_parts, dtype):
 
 
 def simulated(suites, chip, dtype):
-    return suites(dtype, chip, AMD_COLUMNS, AMD_ROWS).on(f"sim:{chip}")
+    return suites(dtype, chip, columns_of(chip), AMD_ROWS).on(f"sim:{chip}")
 
 
 @pytest.mark.parametrize("device, dtype, op, columns", grid(cases.COLUMNS, ("vulkan",), ("host",)))
@@ -93,9 +95,19 @@ def test_validated_on_newer_lavapipe(suites, driver_parts, dtype, op, columns):
     check(validated(suites, driver_parts, dtype), *with_rows((3,), op, dtype, columns))
 
 
-@pytest.mark.parametrize("chip, dtype, op, columns", grid(AMD_COLUMNS, *[(chip,) for chip in AMD_CHIPS]))
+def columns_of(chip):
+    return AMD_COLUMNS if chip in AMD_FAMILIES else AMD_SIBLING_COLUMNS
+
+
+@pytest.mark.parametrize("chip, dtype, op, columns", [p for chip in AMD_CHIPS for p in grid(columns_of(chip), (chip,))])
 def test_simulated(suites, chip, dtype, op, columns):
     check(simulated(suites, chip, dtype), *with_rows(AMD_ROWS, op, dtype, columns))
+
+
+@pytest.mark.parametrize("chip, dtype, op, columns", grid(AMD_MANY[:1], *[(chip,) for chip in AMD_FAMILIES]))
+def test_many_rows_simulated(suites, chip, dtype, op, columns):
+    suite = suites(dtype, chip, AMD_MANY[:1], AMD_MANY[1:])
+    check(suite.on(f"sim:{chip}"), *with_rows(AMD_MANY[1:], op, dtype, columns))
 
 
 @pytest.mark.parametrize("device, dtype, op, columns", grid(SPECIAL_COLUMNS, ("vulkan",), ("host",)))
@@ -109,7 +121,7 @@ def test_special_values_validated(suites, driver_parts, dtype, op, columns):
     check(validated(suites, driver_parts, dtype), special(op, dtype, columns))
 
 
-@pytest.mark.parametrize("chip, dtype, op, columns", grid(SPECIAL_COLUMNS, *[(chip,) for chip in AMD_CHIPS]))
+@pytest.mark.parametrize("chip, dtype, op, columns", grid(SPECIAL_COLUMNS, *[(chip,) for chip in AMD_FAMILIES]))
 def test_special_values_simulated(suites, chip, dtype, op, columns):
     check(simulated(suites, chip, dtype), special(op, dtype, columns))
 

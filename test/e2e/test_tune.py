@@ -227,7 +227,7 @@ ASKED = [
 ]
 
 
-@pytest.mark.parametrize("target", [*harness.AMD_CHIPS, "vulkan:portable", "vulkan:lavapipe"])
+@pytest.mark.parametrize("target", [*harness.AMD_FAMILIES, "vulkan:portable", "vulkan:lavapipe"])
 def test_asked_for_is_right(tmp_path, driver_parts, target):
     """Few rows and multiply-adds in other blocks than the model's, against float64."""
     if target == "vulkan:lavapipe" and "lavapipe" not in driver_parts:

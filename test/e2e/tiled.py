@@ -19,8 +19,7 @@ INSTRUCTIONS = {
     "gfx90a": {"f16": HALF, "bf16": HALF, "f32": F32, "i8": {"narrow": (16, 16, 16), "wide": (32, 32, 8)}},
     "gfx942": {"f16": HALF, "bf16": HALF, "f32": F32, "i8": {"narrow": (16, 16, 32), "wide": (32, 32, 16)}},
     "gfx950": {"f16": {"narrow": (16, 16, 32), "wide": (32, 32, 16)}, "bf16": HALF, "f32": F32, "i8": {"narrow": (16, 16, 64), "wide": (32, 32, 32)}},
-    "gfx1100": WMMA,
-    "gfx1201": WMMA,
+    **{f"gfx{number}": WMMA for number in (1100, 1101, 1102, 1103, 1150, 1151, 1200, 1201)},
     "vulkan:lavapipe": {"f16": {"narrow": (8, 8, 8)}, "i8": {"narrow": (8, 8, 8)}},
 }
 

@@ -27,7 +27,7 @@ greta_tile.func @sums(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f16>, %s: !g
   %s0 = math.fma %a0, %b0, %zero : f32
   %s1 = math.fma %a1, %b1, %s0 : f32
   %s2 = math.fma %a2, %b2, %s1 : f32
-  greta_tile.ptr_store %s2, %s[%lane] align 4 : f32, !greta_tile.ptr<f32>
+  greta_tile.ptr_store %s2, %s[%lane] align 4 : f32 -> !greta_tile.ptr<f32>
   greta_tile.return
 }
 
@@ -45,6 +45,6 @@ greta_tile.func @used_twice(%x: !greta_tile.ptr<f16>, %s: !greta_tile.ptr<f32>) 
   %s0 = math.fma %a0, %a1, %zero : f32
   %s1 = math.fma %a1, %a0, %s0 : f32
   %s2 = arith.addf %s0, %s1 : f32
-  greta_tile.ptr_store %s2, %s[%lane] align 4 : f32, !greta_tile.ptr<f32>
+  greta_tile.ptr_store %s2, %s[%lane] align 4 : f32 -> !greta_tile.ptr<f32>
   greta_tile.return
 }
