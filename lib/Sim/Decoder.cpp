@@ -92,10 +92,11 @@ static bool undefinedInLLVM(const Chip &chip, ArrayRef<uint8_t> bytes) {
   if (chip.isGfx12()) // barrier instructions of SOP1
     return field(0, 23, 9) == 0x17d && field(0, 8, 8) >= 0x4e &&
            field(0, 8, 8) <= 0x53 && field(0, 0, 8) == Literal;
-  if (!chip.isGfx9())
+  if (chip.isGfx11Plus())
     return false;
   unsigned encoding = field(0, 26, 6);
-  if (encoding == 0x34) { // VOP3; comparisons and v_readlane write scalars
+  if (chip.isGfx9() &&
+      encoding == 0x34) { // VOP3; comparisons and v_readlane write scalars
     unsigned op = field(0, 16, 10);
     return field(1, 0, 9) == Literal || field(1, 9, 9) == Literal ||
            field(1, 18, 9) == Literal ||

@@ -208,7 +208,7 @@ class MemoryMap;
 
 class Device {
 public:
-  /// chip: gfx90a gfx942 gfx950 gfx1100-1103 gfx1150 gfx1151 gfx1200 gfx1201.
+  /// One of simulatedChips().
   static llvm::Expected<std::unique_ptr<Device>> create(llvm::StringRef chip);
   ~Device();
 

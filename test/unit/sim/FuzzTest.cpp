@@ -35,7 +35,7 @@ TEST(Fuzz, CodeObjectsForAMoment) {
   char folder[] = "/tmp/greta-sim-fuzz-XXXXXX";
   ASSERT_TRUE(mkdtemp(folder));
   std::string corpus = folder;
-  const char *const chips[] = {"gfx90a",  "gfx942",  "gfx950",
+  const char *const chips[] = {"gfx90a",  "gfx942",  "gfx950", "gfx1030",
                                "gfx1100", "gfx1150", "gfx1201"};
   // The fuzzer's number of each chip is its place in the simulator's list.
   const char indices[] = {0, 1, 2, 3, 7, 10};

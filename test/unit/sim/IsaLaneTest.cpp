@@ -155,7 +155,7 @@ TEST_P(Lanes, DataParallelPrimitives) {
 }
 
 TEST_P(Lanes, SubDwordAddressing) {
-  if (!gfx9)
+  if (!gfx9 && !gfx10)
     return;
   static const char *const selections[] = {
       "BYTE_0", "BYTE_1", "BYTE_2", "BYTE_3", "WORD_0", "WORD_1", "DWORD"};
@@ -173,8 +173,8 @@ TEST_P(Lanes, SubDwordAddressing) {
         for (unsigned y : {0u, 3u, 5u, 6u}) {
           Form f{to, rest, x, y, (to + x) % 2 == 0, (rest + y) % 2 == 0};
           lines.push_back(
-              std::string("v_add_u32_sdwa v8, ") +
-              (f.signA ? "sext(v12)" : "v12") + ", " +
+              std::string(gfx9 ? "v_add_u32_sdwa" : "v_add_nc_u32_sdwa") +
+              " v8, " + (f.signA ? "sext(v12)" : "v12") + ", " +
               (f.signB ? "sext(v16)" : "v16") + " dst_sel:" + selections[to] +
               " dst_unused:" + unused[rest] + " src0_sel:" + selections[x] +
               " src1_sel:" + selections[y]);

@@ -33,8 +33,8 @@ TEST(Target, NamesAreUnique) {
 
 TEST(Target, EveryChipOfTheContractExists) {
   for (StringRef name :
-       {"gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1101", "gfx1102",
-        "gfx1103", "gfx1150", "gfx1151", "gfx1200", "gfx1201"}) {
+       {"gfx90a", "gfx942", "gfx950", "gfx1030", "gfx1100", "gfx1101",
+        "gfx1102", "gfx1103", "gfx1150", "gfx1151", "gfx1200", "gfx1201"}) {
     EXPECT_EQ(row(name).name, name);
     EXPECT_TRUE(row(name).isHip());
     EXPECT_EQ(row(name).waveSize, name.starts_with("gfx9") ? 64u : 32u);
@@ -44,6 +44,8 @@ TEST(Target, EveryChipOfTheContractExists) {
 TEST(Target, Aliases) {
   EXPECT_EQ(row("rdna3").name, "gfx1100");
   EXPECT_EQ(row("RX7900XTX").name, "gfx1100");
+  for (StringRef alias : {"rdna2", "rx6800xt", "navi21"})
+    EXPECT_EQ(row(alias).name, "gfx1030");
   EXPECT_EQ(row("mi300x").name, "gfx942");
   EXPECT_EQ(row("vulkan:nvidia").family(), "nvidia");
   EXPECT_EQ(row("gfx942").family(), "gfx942");
