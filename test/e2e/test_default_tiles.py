@@ -14,18 +14,18 @@ import pytest
 
 import harness
 from greta_runtime import DTYPES
-from products import nibbles
+from harness import AMD_CHIPS
+from products import nibbles, tensor
 
 LARGE = 4096
-CHIPS = ("gfx90a", "gfx942", "gfx950", "gfx1030", "gfx1100", "gfx1101", "gfx1102", "gfx1103", "gfx1150", "gfx1151", "gfx1200", "gfx1201")
-OUT = {"f16": "f16", "bf16": "bf16", "f32": "f32", "i8": "i32", "f8": "f16", "w4": "f16"}
-LAYOUTS = {"f16": ("nt", "nn", "tn", "tt"), "i8": ("nt", "nn", "tn", "tt"), "f8": ("nt", "nn", "tn", "tt"), "w4": ("nt",)}
+OUT = {"f16": "f16", "bf16": "bf16", "f32": "f32", "i8": "i32", "f8": "f16", "w4": "f16", "batch": "f16"}
+LAYOUTS = {"f16": ("nt", "nn", "tn", "tt"), "i8": ("nt", "nn", "tn", "tt"), "f8": ("nt", "nn", "tn", "tt"), "w4": ("nt",), "batch": ("nt",)}
 KINDS = tuple(f"{dtype}{layout}" for dtype in OUT for layout in LAYOUTS.get(dtype, ("nt", "nn")))
 
 
 @dataclasses.dataclass(frozen=True)
 class Gemm:
-    """"nt": A [M, K] as it is, B transposed, [N, K]; "w4": B of 4 bits (greta.dequant), A of f16."""
+    """"nt": A [M, K] as it is, B transposed, [N, K]; "w4": B of 4 bits (greta.dequant), A of f16; "batch": two of f16."""
 
     chip: str
     kind: str
@@ -42,7 +42,7 @@ class Gemm:
     @property
     def dtype(self):
         kind = self.kind[:-2]
-        return {"w4": "f16", "f8": "f8e4m3fnuz" if self.chip == "gfx942" else "f8e4m3fn"}.get(kind, kind)
+        return {"w4": "f16", "batch": "f16", "f8": "f8e4m3fnuz" if self.chip == "gfx942" else "f8e4m3fn"}.get(kind, kind)
 
     @property
     def out(self):
@@ -54,18 +54,19 @@ class Gemm:
 
     @property
     def shapes(self):
-        """Of A and B as they are stored."""
-        return [shape[::-1] if t else shape for shape, t in zip(((self.m, self.k), (self.k, self.n)), self.transposed)]
+        """Of A, B and the result as they are stored."""
+        batch = (2,) if self.kind.startswith("batch") else ()
+        a, b = (shape[::-1] if t else shape for shape, t in zip(((self.m, self.k), (self.k, self.n)), self.transposed))
+        return [(*batch, *shape) for shape in (a, b, (self.m, self.n))]
 
     def mlir(self):
         dtype = self.dtype.replace("f8e4m3", "f8E4M3").replace("fnuz", "FNUZ").replace("fn", "FN")
-        a, b = (f"tensor<{rows}x{columns}x{dtype}>" for rows, columns in self.shapes)
-        y = f"tensor<{self.m}x{self.n}x{self.out}>"
+        a, b, y = (tensor(*shape, t) for shape, t in zip(self.shapes, (dtype, dtype, self.out)))
         flags = ", ".join([f"transpose_{x}" for x, t in zip("ab", self.transposed) if t] + [self.config] * bool(self.config))
         arguments, dequant = f"%b: {b}", ""
         if self.kind.startswith("w4"):
             groups = self.k // self.group
-            q, scales, zeros = f"tensor<{self.n}x{self.k // 8}xi32>", f"tensor<{self.n}x{groups}xf16>", f"tensor<{self.n}x{-(-groups // 8)}xi32>"
+            q, scales, zeros = tensor(self.n, self.k // 8, "i32"), tensor(self.n, groups, "f16"), tensor(self.n, -(-groups // 8), "i32")
             arguments = f"%q: {q}, %scales: {scales}, %zeros: {zeros}"
             dequant = f"  %b = greta.dequant %q, %scales, %zeros {{group = {self.group}}} : {q}, {scales}, {zeros} -> {b}\n"
         return f"""func.func @{self.name}(%a: {a}, {arguments}) -> {y} {{
@@ -75,10 +76,10 @@ class Gemm:
 """
 
     def inputs(self, rng):
-        """The arguments, and A [M, K] and B [K, N] as integers."""
-        a, b = (rng.integers(-2, 3, shape) for shape in self.shapes)
+        """The arguments, and A [.., M, K] and B [.., K, N] as integers."""
+        a, b = (rng.integers(-2, 3, shape) for shape in self.shapes[:2])
         if not self.kind.startswith("w4"):
-            return [a, b], *(x.T if t else x for x, t in zip((a, b), self.transposed))
+            return [a, b], *(np.swapaxes(x, -1, -2) if t else x for x, t in zip((a, b), self.transposed))
         groups = self.k // self.group
         q, zeros = (rng.integers(-(2**31), 2**31, (self.n, columns)) for columns in (self.k // 8, -(-groups // 8)))
         scales = rng.choice([-1, 1, 2], (self.n, groups))
@@ -147,7 +148,7 @@ def run(directory, package, gemm):
     assert not len(wrong), f"{gemm.name}: {len(wrong)} of {y.size} elements differ, the first at {wrong[0]}: {y[tuple(wrong[0])]} is not {want[tuple(wrong[0])]}"
 
 
-@pytest.mark.parametrize("chip, kind", [pytest.param(c, k, id=f"{c}-{k}", marks=pytest.mark.xdist_group(f"default-{c}")) for c in CHIPS for k in KINDS])
+@pytest.mark.parametrize("chip, kind", [pytest.param(c, k, id=f"{c}-{k}", marks=pytest.mark.xdist_group(f"default-{c}")) for c in AMD_CHIPS for k in KINDS])
 def test_default_tile(chosen, tmp_path, chip, kind):
     (config, stats), gemms, package = chosen(chip)[kind]
     assert not stats["vgpr_spills"] and not stats["scratch_bytes"], f"the default {config} spills: {stats}"
