@@ -90,6 +90,10 @@ static Choice chooseRows(const Space &space, const Limits &limits,
   int64_t maxElements = limits.maxElements;
   if (space.fullOperands > 4)
     maxElements = std::min<int64_t>(maxElements, 24);
+  // All parts of an element are loaded before they are added up (gfx1030: 205
+  // registers spilled for 20 elements of two products).
+  if (space.sumsParts)
+    maxElements = std::min<int64_t>(maxElements, 16);
 
   // Elements per lane to aim at.
   bool isLong = columns && *columns * slices >= 4096;

@@ -294,10 +294,10 @@ static FailureOr<Space> analyzeSpace(KernelOp kernel, Region &region,
     }
   }
   SmallVector<Mapping> mappings;
-  space.isFlat = !space.hasReduction && !space.matmul &&
+  space.sumsParts = !region.front().getOps<SumPartsOp>().empty();
+  space.isFlat = !space.hasReduction && !space.matmul && !space.sumsParts &&
                  space.pairs == Space::Pairs::None &&
-                 region.front().getOps<DequantOp>().empty() &&
-                 region.front().getOps<SumPartsOp>().empty();
+                 region.front().getOps<DequantOp>().empty();
   llvm::SmallDenseSet<int64_t> apart;
   auto noteView = [&](Value value, const Mapping &mapping) {
     unsigned input = cast<BlockArgument>(value).getArgNumber();
