@@ -29,7 +29,8 @@
 //     reads it 1; VALU writes EXEC, v_readlane, v_writelane 4; transcendental's
 //     result in other VALU 1; SDWA's part of a register in VALU 1
 //
-// gfx11 and gfx12 interlock all but one: a WMMA or SWMMAC that reads the result
+// gfx10.3 interlocks all (LLVM: no-data-dep-hazard, and none of the bugs of
+// gfx10.1), gfx11 and gfx12 all but one: a WMMA or SWMMAC that reads the result
 // of the WMMA before it as A, B or sparse index needs a VALU instruction
 // (v_nop) between.
 //
