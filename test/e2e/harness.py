@@ -18,7 +18,7 @@ TRANSLATE = BUILD / "bin" / "greta-translate"
 RUN = BUILD / "bin" / "greta-run"
 MAX_CRASHES = 3
 # One chip of each family takes whole suites; those with the same instructions as one of these share its cases among them.
-AMD_FAMILIES = ("gfx90a", "gfx942", "gfx950", "gfx1030", "gfx1100", "gfx1201")
+AMD_FAMILIES = ("gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201", "gfx1030")
 AMD_SIBLINGS = {**dict.fromkeys(("gfx1101", "gfx1102", "gfx1103", "gfx1150", "gfx1151"), "gfx1100"), "gfx1200": "gfx1201"}
 AMD_CHIPS = (*AMD_FAMILIES, *AMD_SIBLINGS)
 
