@@ -25,6 +25,9 @@ struct GroupTrace;
 constexpr uint64_t SharedAperture = 0x0001000000000000ull;
 constexpr uint64_t PrivateAperture = 0x0002000000000000ull;
 
+/// The bit of MODE that s_setvskip sets.
+constexpr uint32_t ModeVskip = 1u << 28;
+
 enum class RunState : uint8_t { Running, Barrier, Yield, Done, Fault };
 
 struct Wave {

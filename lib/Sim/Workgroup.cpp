@@ -73,6 +73,36 @@ void greta::sim::waitBarrier(Wave &w, const Inst &i) {
     w.checker->wait(w);
 }
 
+/// Vector ALU, memory, LDS and matrix instructions: what VSKIP leaves out.
+static bool isVector(Unit u) {
+  return u != Unit::Salu && u != Unit::Smem && u != Unit::Branch &&
+         u != Unit::Other;
+}
+
+/// Executes one instruction; Full: with counts, checks and the trace.
+template <bool Full>
+static void step(Wave &w, const Inst &i, const RunOptions &options,
+                 uint64_t &trace) {
+  if (Full) {
+    if (trace) {
+      --trace;
+      *options.traceStream << "wave " << w.id << " exec ";
+      options.traceStream->write_hex(w.exec)
+          << "  " << w.program->text(i) << "\n";
+    }
+    if (w.stats)
+      countInstruction(w, i);
+    if (w.checker) {
+      w.checker->before(w, i);
+      if (w.state != RunState::Running)
+        return;
+    }
+  }
+  i.fn(w, i);
+  if (Full && w.checker && w.state != RunState::Fault)
+    w.checker->after(w, i);
+}
+
 template <bool Full>
 static void runWave(Wave &w, const Inst *code, const RunOptions &options,
                     uint64_t &trace) {
@@ -81,24 +111,8 @@ static void runWave(Wave &w, const Inst *code, const RunOptions &options,
   w.state = RunState::Running;
   while (w.state == RunState::Running) {
     const Inst &i = code[w.pc++];
-    if (Full) {
-      if (trace) {
-        --trace;
-        *options.traceStream << "wave " << w.id << " exec ";
-        options.traceStream->write_hex(w.exec)
-            << "  " << w.program->text(i) << "\n";
-      }
-      if (w.stats)
-        countInstruction(w, i);
-      if (w.checker) {
-        w.checker->before(w, i);
-        if (w.state != RunState::Running)
-          return;
-      }
-    }
-    i.fn(w, i);
-    if (Full && w.checker && w.state != RunState::Fault)
-      w.checker->after(w, i);
+    if (LLVM_LIKELY(!(w.mode & ModeVskip)) || !isVector(i.unit))
+      step<Full>(w, i, options, trace);
     if (--turn == 0) {
       if (w.state == RunState::Running)
         w.state = RunState::Yield;
