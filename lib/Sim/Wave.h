@@ -9,6 +9,7 @@
 #include "llvm/ADT/Twine.h"
 #include "llvm/Support/MathExtras.h"
 #include <cstring>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -121,6 +122,8 @@ struct Wave {
 
   /// Ends the launch with an error that names kernel, instruction and lane.
   void fault(const Inst &i, const llvm::Twine &what, int lane = -1);
+  /// Notes something about an instruction, and goes on.
+  void warn(const Inst &i, const llvm::Twine &what);
   /// Checks [address, address+bytes) against the allocations.
   uint8_t *global(const Inst &i, uint64_t address, unsigned bytes, int lane,
                   bool write) {
@@ -150,6 +153,7 @@ struct Workgroup {
   uint64_t programBase = 0;
   std::string error;
   bool failed = false;
+  std::map<uint32_t, std::string> warnings; ///< by the instruction's address
   uint64_t clock = 0;
 };
 

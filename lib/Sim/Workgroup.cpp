@@ -9,6 +9,7 @@
 #include "Float.h"
 #include "Program.h"
 #include "Stats.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace greta::sim;
@@ -25,6 +26,17 @@ void Wave::applyMode() {
   setControl(csr32);
 }
 
+static std::string nameOf(const Program &program, const Inst &i) {
+  return "; instruction at 0x" + llvm::utohexstr(i.address, true) + " '" +
+         program.text(i) + "'";
+}
+
+void Wave::warn(const Inst &i, const llvm::Twine &what) {
+  auto [at, isNew] = wg->warnings.try_emplace(i.address);
+  if (isNew)
+    at->second = (what + nameOf(*program, i)).str();
+}
+
 void Wave::fault(const Inst &i, const llvm::Twine &what, int lane) {
   if (state == RunState::Fault)
     return;
@@ -32,12 +44,9 @@ void Wave::fault(const Inst &i, const llvm::Twine &what, int lane) {
   if (wg->failed)
     return;
   wg->failed = true;
-  std::string text = program->text(i);
   llvm::raw_string_ostream os(wg->error);
-  os << what << "; instruction at 0x";
-  os.write_hex(i.address);
-  os << " '" << text << "', workgroup (" << wg->id[0] << "," << wg->id[1] << ","
-     << wg->id[2] << "), wave " << id;
+  os << what << nameOf(*program, i) << ", workgroup (" << wg->id[0] << ","
+     << wg->id[1] << "," << wg->id[2] << "), wave " << id;
   if (lane >= 0)
     os << ", lane " << lane;
 }

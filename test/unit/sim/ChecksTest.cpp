@@ -254,18 +254,19 @@ TEST(ChecksAssembly, UnknownInstructionIsNamed) {
 
 // What LLVM prints behind the operands is never dropped.
 TEST(ChecksAssembly, UnknownModifierIsNamed) {
+  auto run = [](const std::string &text) {
+    return runAssembly("gfx1100", text, CheckAll, {32, 1, 1});
+  };
   const char *const lines[][2] = {
       {"ds_add_u32 v1, v2 gds", "the modifier 'gds' of this instruction"},
-      {"buffer_load_dword v[1:2], off, s[4:7], 0 tfe", "the modifier 'tfe'"}};
+      {"buffer_load_b32 v[2:3], off, s[4:7], 0 tfe", "the modifier 'tfe'"}};
   for (auto [line, what] : lines) {
-    std::string e = runAssembly("gfx90a", line);
+    std::string e = run(line);
     EXPECT_TRUE(contains(e, "the simulator does not know ") &&
                 contains(e, what) && contains(e, line))
         << e;
     // Where it is not reached it does no harm: data may look like it.
-    EXPECT_EQ(
-        runAssembly("gfx90a", std::string("s_branch end\n") + line + "\nend:"),
-        "");
+    EXPECT_EQ(run(std::string("s_branch end\n") + line + "\nend:"), "");
   }
 }
 
