@@ -156,6 +156,9 @@ Loop Replay::findLoop(const WaveTrace &t, bool matrix) {
     if (weight && 2 * weight >= most &&
         (!best || loop.end - loop.begin < best.end - best.begin))
       best = loop;
+  // Hints are not issued (see prepare): iterations are counted behind them.
+  while (best && !op(best.begin).pause)
+    ++best.begin;
   return best;
 }
 

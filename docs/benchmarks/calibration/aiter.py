@@ -123,13 +123,19 @@ def splits(kernel, shape):
     return fits or [1]
 
 
-def takes(kernel, shape):
-    """Whether AMD's host code may launch the kernel on a shape (fp4's and bf16's weights as they are measured: shuffled, and not)."""
+SEMAPHORES = 1024  # that AMD's callers have for the tiles of a split bf16 GEMM
+
+
+def takes(kernel, shape, shuffled=None):
+    """Whether AMD's host code may launch the kernel on a shape. `shuffled`: how the weights lie; as measured, fp4's do and bf16's do not."""
     if kernel.family == "fp4":
         return kernel.shuffled and not ((kernel.tile_m, kernel.tile_n) == (128, 512) and shape.n % 512)
     if shape.n % kernel.tile_n:
         return False
-    return kernel.family != "bf16" or not (kernel.shuffled or (kernel.tile_m == 256 and (shape.bias or shape.out_bytes == 4)))
+    if kernel.family != "bf16":
+        return True
+    whole = kernel.tile_m == 256 and (shape.bias or shape.out_bytes == 4)
+    return kernel.shuffled == bool(shuffled) and not whole and not (kernel.splits and workgroups(kernel, shape, 1) > SEMAPHORES)
 
 
 def sizes(kernel, shape):

@@ -8,7 +8,8 @@ AITER is a checkout of ROCm/aiter (hsa/ and aiter/configs are enough); the figur
             Spearman's rank correlation, estimate over measured; calibration_fit.csv: absolute time as a sum of a constant, compute and memory time
   winners   calibration_winners.csv: for N shapes a family (whole small families), all kernels and splits that AMD's tuner had to choose from:
             at which place of the estimate's ranking the measured winner stands, with the memory latency of the chip table and with 700 cycles
-  greta     calibration_greta.csv: GRETA's default bf16 GEMM of a shape beside the best of AMD's kernels and splits, both estimated, and AMD's measured time
+  greta     calibration_greta.csv: GRETA's default bf16 GEMM of a shape beside AMD's best, both estimated, and AMD's measured time. AMD's best is the
+            measured winner; where AMD measured nothing (gfx942 with 304 compute units), the best estimate of all kernels, whose weights lie shuffled
   numerics  calibration_numerics.csv: kernels run with all checks on small operands, against NumPy (numerics.py)
 
 Estimates are kept in the work folder, and a run that was stopped goes on; measured rows stay there too. Whole: a few processor hours.
@@ -18,6 +19,7 @@ import argparse
 import collections
 import csv
 import json
+import math
 import pathlib
 import random
 import subprocess
@@ -34,7 +36,10 @@ from simulator import ROOT, Estimates
 CLOCK = {"gfx942": 2100, "gfx950": 2400}  # MHz, as lib/Sim/TimingTable.cpp
 RANGES = ((0, 10), (10, 20), (20, 50), (50, 200), (200, np.inf))  # microseconds
 BETWEEN = 4  # microseconds between two kernels that depend on each other, as tools/greta-tune
-GEMMS = "1024x1024x1024,2048x2048x2048,4096x4096x4096,8192x8192x8192,16x5120x2048,128x5120x2048,512x5120x2048,2048x5120x2048,4096x14336x4096"
+# MxNxK that AMD measured on gfx950.
+GEMMS = "32x8192x3584,64x5120x5120,128x2048x7168,256x5120x6400,512x16384x4096,1024x16384x6656,2048x5120x5120,4096x4096x4096,8192x8192x8192,16384x5120x1280"
+UNITS = {"gfx942": 304, "gfx950": 256}  # compute units that GRETA's kernels are estimated for
+BYTES = dict(f32=4, f16=2, bf16=2)
 OLD_LATENCY = 700  # of memory: the table's before calibration
 
 
@@ -162,7 +167,7 @@ class Calibration:
         """measured = constant + a * compute time + b * memory time, least squares of the relative error; rows of 20 us and more."""
         for (chip, units), part in sorted(self.groups(good, lambda g: (g[0].chip, g[0].compute_units)).items()):
             part = [g for g in part if g[0].us >= 20]
-            if len(part) < 20:
+            if len(part) < 100:
                 continue
             terms = []
             for row, result, (kernel, shape, split, _, _) in part:
@@ -174,8 +179,8 @@ class Calibration:
             yield dict(chip=chip, compute_units=units, rows=len(part), constant_us=round(fit[0], 2), compute=round(fit[1], 2), memory=round(fit[2], 2),
                        error_median=round(float(np.median(errors)), 3), error_p90=round(float(np.percentile(errors, 90)), 3))  # fmt: skip
 
-    def candidates(self, chip, family, shape):
-        return [(kernel, split) for (c, f, _), kernel in self.kernels.items() if (c, f) == (chip, family) and aiter.takes(kernel, shape)
+    def candidates(self, chip, family, shape, shuffled=None):
+        return [(kernel, split) for (c, f, _), kernel in self.kernels.items() if (c, f) == (chip, family) and aiter.takes(kernel, shape, shuffled)
                 for split in aiter.splits(kernel, shape)]  # fmt: skip
 
     def winners(self):
@@ -211,15 +216,19 @@ class Calibration:
                                             for row in self.greta_row(chip, aiter.Shape(*map(int, shape.split("x"))))))  # fmt: skip
 
     def greta_row(self, chip, shape):
-        units = {"gfx942": 304, "gfx950": 256}[chip]
-        choice = self.candidates(chip, "bf16", shape)
+        units = UNITS[chip]
+        rows = [row for row in self.measured if (row.chip, row.compute_units, row.family, row.shape) == (chip, units, "bf16", shape)]
+        if rows:
+            winner = min(rows, key=lambda row: row.us)
+            kernel = self.kernels[chip, "bf16", winner.kernel]
+            choice = [(kernel, aiter.split_of(kernel, shape, winner.split))]
+        else:
+            choice = self.candidates(chip, "bf16", shape, shuffled=True)
         results = self.run([(kernel, shape, split, units, 0) for kernel, split in choice])
-        amd = min(((r["microseconds"], kernel, split) for (kernel, split), r in zip(choice, results) if "error" not in r), key=lambda a: a[0], default=None)
-        us = [row.us for row in self.measured if (row.chip, row.compute_units, row.family) == (chip, units, "bf16") and row.shape == shape]
+        us, kernel, split = min(((r["microseconds"], *c) for c, r in zip(choice, results) if "error" not in r), key=lambda a: a[0], default=(None, None, None))
         config, ours = self.greta_kernel(chip, shape)
-        yield dict(chip=chip, m=shape.m, n=shape.n, k=shape.k, greta_config=config, greta_us=round(ours, 2), amd_kernel=amd[1].code.stem if amd else None,
-                   amd_split=amd[2] if amd else None, amd_us=round(amd[0], 2) if amd else None, greta_of_amd=round(amd[0] / ours, 3) if amd else None,
-                   amd_measured_us=round(min(us), 2) if us else None)  # fmt: skip
+        yield dict(chip=chip, m=shape.m, n=shape.n, k=shape.k, greta_config=config, greta_us=round(ours, 2), amd_kernel=kernel and kernel.code.stem, amd_split=split,
+                   amd_us=us and round(us, 2), greta_of_amd=us and round(us / ours, 3), amd_measured_us=rows and round(winner.us, 2) or None)  # fmt: skip
 
     def greta_kernel(self, chip, shape):
         """Configuration and estimated microseconds of GRETA's default kernels for the GEMM, both operands with K contiguous."""
@@ -235,7 +244,7 @@ class Calibration:
             manifest = json.loads(archive.read("manifest.json"))
             (variant,) = manifest["functions"][0]["variants"]
             objects = {kernel["file"]: archive.read(kernel["file"]) for kernel in variant["kernels"]}
-        sizes = dict(arg=[2 * shape.m * shape.k, 2 * shape.n * shape.k], result=[2 * shape.m * shape.n], temp=[temp["bytes"] for temp in variant["temps"]])
+        sizes = dict(arg=[2 * shape.m * shape.k, 2 * shape.n * shape.k], result=[2 * shape.m * shape.n], temp=[BYTES[temp["dtype"]] * math.prod(temp["shape"]) for temp in variant["temps"]])
         total = BETWEEN * (len(variant["kernels"]) - 1)
         for at, kernel in enumerate(variant["kernels"]):
             code = folder / f"{chip}-{at}.hsaco"

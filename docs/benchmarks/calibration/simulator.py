@@ -60,4 +60,3 @@ class Estimates:
             self.known[key] = result
             file.write(json.dumps([key, result]) + "\n")
             file.flush()
-            os.fsync(file.fileno())

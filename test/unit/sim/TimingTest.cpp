@@ -82,6 +82,16 @@ TEST(Timing, MatrixInstructionsFillTheirUnit) {
   EXPECT_NEAR(e.loopMatrixShare, 0.25, 0.01);
 }
 
+// RDNA issues no hints, also where a loop begins with one.
+TEST(Timing, LoopsThatBeginWithAHint) {
+  CycleEstimate e = one("gfx1100",
+                        " s_delay_alu instid0(VALU_DEP_1)\n" +
+                            repeat(" v_add_f32 v3, v1, v2", 32),
+                        {32, 1, 1});
+  EXPECT_EQ(e.loopIterations, 100u);
+  EXPECT_NEAR(e.loopCyclesPerIteration, 32 + 3 + 8, 4);
+}
+
 // The scheduler leaves loops with two ways back to the beginning.
 TEST(Timing, LoopsWithTwoLatches) {
   CycleEstimate e = one("gfx942", repeat(mfma, 4) + " s_bitcmp1_b32 s4, 0\n"
