@@ -387,7 +387,6 @@ TEST(ScalarFloat, OutputModifiers) {
     lines.push_back(line);
   Bench b("gfx1201", true, lines);
   b.wave.mode = 0; // scaled results have no denormals
-  b.wave.applyMode();
   for (unsigned k = 0; k < lines.size(); ++k) {
     b.wave.s[12] = u32(bits(4.f));
     b.run(k);
