@@ -8,9 +8,9 @@ One product of SIZE x SIZE x SIZE, both operands with K contiguous, is compiled 
              on code for gfx90a: no figure after 30 s)
   density    matrix instructions over all instructions; alu: vector and scalar ALU instructions per matrix instruction
   busy       share of time the matrix units are busy in the loop in the simulator's issue model, with every wave that a compute unit holds,
-             and what bounds it
+             and what bounds it; busy_low and busy_high: the same with LDS rate or latencies halved or doubled
 Registers, spills and shared memory are the code object's own figures. Triton's rows (scripts/setup --triton) are its best tile of
-issue_model.py's by share, or by density. Other compilers' code was looked at once, with the same counts (OTHERS).
+issue_model.py's by busy (without the simulator by share, or by density). Other compilers' code was looked at once, with the same counts (OTHERS).
 """
 
 import argparse
@@ -23,13 +23,11 @@ import resource
 import tempfile
 import zipfile
 
-import numpy as np
-
 import issue_model
 from issue_model import CHIPS, LLVM, ROOT, tool
 
 FIELDS = ["chip", "kernel", "block", "tile", "instructions", "matrix", "density", "alu", "matrix_cycles", "llvm_mca", "share", "vgprs", "spills", "lds", "compile_s"]
-FIELDS += ["waves_per_simd", "busy", "bound"]
+FIELDS += ["waves_per_simd", "busy", "busy_low", "busy_high", "bound"]
 # Multiply-adds of f16 a cycle and SIMD, from the CDNA 2, 3 and 4 guides' peak rates.
 RATE = {"gfx90a": 128, "gfx942": 256, "gfx950": 512}
 # Elsewhere compiled loops of the same product, 2026-11-21: chip, kernel, tile, share, density, ALU per matrix instruction.
@@ -111,15 +109,10 @@ def look(code, chip):
     return row | dict(vgprs=number("vgpr_count"), spills=number("vgpr_spill_count") + number("sgpr_spill_count"), lds=number("group_segment_fixed_size"))
 
 
-def simulated(folder, code, kernel, size):
-    operand = folder / f"{size}.bin"
-    if not operand.exists():
-        np.random.default_rng(1).integers(0, 48, size * size * 2, dtype=np.uint8).tofile(operand)
-    text = tool(ROOT / "build/bin/greta-sim", code, f"--grid={kernel['grid'][0]}", f"--block={kernel['block'][0]}", f"--arg=in:{operand}", f"--arg=in:{operand}",
-                f"--arg=out:{folder}/c.bin:{size * size * 2}", "--check=none", "--estimate")
-    loop = re.search(r"matrix units busy ([\d.]+)%", text[text.index("main loop") :])
-    unit = re.search(r"([\d.]+) waves per SIMD, \d+ cycles, bound by (.*)", text)
-    return dict(busy=round(float(loop[1]) / 100, 3), waves_per_simd=float(unit[1]), bound=unit[2])
+def simulated(code, launch):
+    loop = issue_model.main_loop(code, *launch)
+    low, high = issue_model.share_range(code, launch)
+    return dict(busy=round(loop["share"], 3), busy_low=low, busy_high=high, waves_per_simd=loop["waves"], bound=loop["bound"])
 
 
 def rows(options, folder):
@@ -127,18 +120,16 @@ def rows(options, folder):
         code, kernel, seconds = compiled(folder, chip, options.size, options.config)
         tile = "x".join(str(kernel["config"][name]) for name in ("rows", "columns", "depth"))
         ours = dict(kernel="greta" + (f" {{{options.config}}}" if options.config else ""), block=kernel["block"][0], tile=tile, compile_s=round(seconds, 2))
-        yield look(code, chip) | ours | (simulated(folder, code, kernel, options.size) if options.simulator else {})
+        launch = [f"--grid={kernel['grid'][0]}", f"--block={kernel['block'][0]}", *[f"--arg=zero:{2 * options.size**2}"] * 3]
+        yield look(code, chip) | ours | (simulated(code, launch) if options.simulator else {})
         if options.triton and issue_model.triton:
             others = []
             for case in issue_model.compiled_by_triton(folder, chip):
                 name, code, _, block, tile, lds, _ = case
                 if "fp16" in name:
-                    others.append((look(code, chip) | dict(kernel="Triton", block=block, tile="x".join(map(str, tile)), lds=lds), case))
-            best, case = max(others, key=lambda other: (other[0]["spills"] == 0, other[0].get("share") or other[0]["density"]))
-            if options.simulator:
-                estimate = issue_model.estimate(folder, case, (64, 16))
-                best |= dict(busy=round(estimate["share"], 3), waves_per_simd=estimate["waves"], bound=estimate["bound"])
-            yield best
+                    loop = simulated(code, issue_model.launch(case, issue_model.GRID)) if options.simulator else {}
+                    others.append(look(code, chip) | dict(kernel="Triton", block=block, tile="x".join(map(str, tile)), lds=lds) | loop)
+            yield max(others, key=lambda other: (other["spills"] == 0, other.get("busy") or other.get("share") or other["density"]))
         if options.others:
             yield from (dict(zip(("chip", "kernel", "tile", "share", "density", "alu"), row)) for row in OTHERS if row[0] == chip)
 

@@ -3,9 +3,11 @@
     build/venv/bin/python docs/benchmarks/issue_model.py [--csv=FILE] [CHIP...]
 
 For each product: llvm-mca's cycles for one iteration of the main loop (one wave, in order), the model's for the same wave alone with LLVM's
-latencies and with its own, and the share of time the matrix units are busy while all workgroups that a compute unit holds run together.
-The kernels are test/sim/gemm_mfma_pipelined.cl, with and without its scheduling hints, and Triton's (scripts/setup --triton) at several tiles.
-LLVM has right models for gfx9 only; other chips get the model's numbers alone.
+latencies and with its own, and the share of time the matrix units are busy while all workgroups that a compute unit holds run together, with
+the range that this has when the LDS moves half and twice as many bytes a cycle and all latencies are halved and doubled.
+The kernels are test/sim/gemm_mfma_pipelined.cl, with and without its scheduling hints, and Triton's (scripts/setup --triton) at several tiles,
+compiled as ours are: sizes are constants that the tile divides, so nothing is masked. LLVM has right models for gfx9 only; other chips get the
+model's numbers alone.
 """
 
 import csv
@@ -17,15 +19,15 @@ import subprocess
 import sys
 import tempfile
 
-import numpy as np
-
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 LLVM = pathlib.Path("/usr/lib/llvm-22/bin")
 CHIPS = ["gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201"]
 ITERATIONS = 32  # of the main loop, and more where it is unrolled
+GRID = (64, 16)  # workgroups: more than a large chip holds
 LLVM_LATENCIES = "--latency=lds:20,scalar:20,cache:320,memory:320"  # SISchedule.td, 4-cycle units
+SCALES = [f"--scale={name}:{factor}" for name in ("lds-rate", "latency") for factor in (0.5, 2)]
 FIELDS = ["chip", "kernel", "matrix_cycles", "llvm_mca", "model_llvm_latencies", "of_mca", "model_one_wave", "share_mca", "share_one_wave",
-          "waves_per_simd", "share_all_waves", "bound"]
+          "waves_per_simd", "share_all_waves", "share_low", "share_high", "bound"]
 
 try:
     import triton
@@ -36,37 +38,38 @@ except ImportError:
 if triton:
 
     @triton.jit
-    def matmul(a, b, c, M, N, K, sa, sb, sc, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
-        # A [M, K] and B [N, K] with rows sa and sb apart, C [M, N] f32
-        rm = (tl.program_id(0) * BM + tl.arange(0, BM)) % M
-        rn = (tl.program_id(1) * BN + tl.arange(0, BN)) % N
+    def matmul(a, b, c, N: tl.constexpr, K: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+        # A [M, K], B [N, K] and C [M, N] in f32
+        rm = tl.program_id(0) * BM + tl.arange(0, BM)
+        rn = tl.program_id(1) * BN + tl.arange(0, BN)
         rk = tl.arange(0, BK)
-        tl.assume(sa > 0)
-        tl.assume(sb > 0)
-        tl.assume(sc > 0)
-        pa = a + rm[:, None] * sa + rk[None, :]
-        pb = b + rn[None, :] * sb + rk[:, None]
+        pa = a + rm[:, None] * K + rk[None, :]
+        pb = b + rn[None, :] * K + rk[:, None]
         acc = tl.zeros((BM, BN), dtype=tl.float32)
-        for k in range(0, tl.cdiv(K, BK)):
-            x = tl.load(pa, mask=rk[None, :] < K - k * BK, other=0.0)
-            y = tl.load(pb, mask=rk[:, None] < K - k * BK, other=0.0)
-            acc = tl.dot(x, y, acc)
+        for _ in range(0, K, BK):
+            acc = tl.dot(tl.load(pa), tl.load(pb), acc)
             pa += BK
             pb += BK
-        tl.store(c + rm[:, None] * sc + rn[None, :], acc)
+        tl.store(c + rm[:, None] * N + rn[None, :], acc)
 
 
 def tool(*command, timeout=None, text=None):
     return subprocess.run([str(c) for c in command], input=text, capture_output=True, text=True, check=True, timeout=timeout).stdout
 
 
+def sizes(tile):
+    """M, N and K of the GEMM that GRID and ITERATIONS make of a tile."""
+    return tile[0] * GRID[0], tile[1] * GRID[1], tile[2] * 2 * ITERATIONS
+
+
 def pipelined(folder, chip):
-    """Our GEMM: (name, code object, kernel, block, tile, lds, arguments of (M, N, K))."""
+    """Our GEMM: (name, code object, kernel, block, tile, lds, integers among its arguments)."""
     for name, flags in ("pipelined 256x256x32", []), ("pipelined without hints", ["-DPLAIN"]):
         out = folder / f"{chip}-{len(flags)}.hsaco"
         tool(LLVM / "clang", "-target", "amdgcn-amd-amdhsa", f"-mcpu={chip}", "-x", "cl", "-cl-std=CL2.0", "-O3", "-nogpulib", "-w", *flags,
              ROOT / "test/sim/gemm_mfma_pipelined.cl", "-o", out)
-        yield name, out, "gemm", 512, (256, 256, 32), 0, lambda m, n, k: [n, k // 8]
+        _, n, k = sizes((256, 256, 32))
+        yield name, out, "gemm", 512, (256, 256, 32), 0, [n, k // 8]
 
 
 def compiled_by_triton(folder, chip):
@@ -80,34 +83,46 @@ def compiled_by_triton(folder, chip):
     wave = 64 if big else 32
     for dtype in types:
         for bm, bn, bk, stages, warps in tiles:
-            integers = {n: "i32" for n in ("M", "N", "K", "sa", "sb", "sc")}
-            signature = dict(a="*" + dtype, b="*" + dtype, c="*fp32", **integers, BM="constexpr", BN="constexpr", BK="constexpr")
-            index = {n: k for k, n in enumerate(matmul.arg_names)}
-            attributes = {(index[n],): [["tt.divisibility", 16]] + ([["tt.pointer_range", 32]] if n in "abc" else []) for n in [*"abc", *integers]}
-            constants = {(index[n],): v for n, v in dict(BM=bm, BN=bn, BK=bk).items()}
-            k = triton.compile(ASTSource(matmul, signature, constants, attributes), target=GPUTarget("hip", chip, wave),
+            _, n, k = sizes((bm, bn, bk))
+            values = dict(N=n, K=k, BM=bm, BN=bn, BK=bk)
+            signature = dict(a="*" + dtype, b="*" + dtype, c="*fp32", **{name: "constexpr" for name in values})
+            attributes = {(at,): [["tt.divisibility", 16], ["tt.pointer_range", 32]] for at in range(3)}
+            constants = {(matmul.arg_names.index(name),): value for name, value in values.items()}
+            compiled = triton.compile(ASTSource(matmul, signature, constants, attributes), target=GPUTarget("hip", chip, wave),
                                options=dict(num_warps=warps, num_stages=stages))
             out = folder / f"{chip}-{dtype}-{bm}x{bn}x{bk}-{warps}.hsaco"
-            out.write_bytes(k.asm["hsaco"])
-            yield (f"Triton {dtype} {bm}x{bn}x{bk}, {warps} waves", out, "matmul", warps * wave, (bm, bn, bk), k.metadata.shared,
-                   lambda m, n, k: [m, n, k, k, k, n])
+            out.write_bytes(compiled.asm["hsaco"])
+            yield f"Triton {dtype} {bm}x{bn}x{bk}, {warps} waves", out, "matmul", warps * wave, (bm, bn, bk), compiled.metadata.shared, []
 
 
-def estimate(folder, case, grid, *options):
-    name, code, kernel, block, (bm, bn, bk), lds, arguments = case
-    m, n, k = bm * grid[0], bn * grid[1], bk * 2 * ITERATIONS
-    size = (max(m, n) * k + 4 * bk + 4096) * (1 if "fp8" in name else 2)
-    operand = folder / f"{size}.bin"
-    if not operand.exists():
-        np.random.default_rng(1).integers(0, 48, size, dtype=np.uint8).tofile(operand)
-    hidden = ["--arg=i64:0"] * (2 if kernel == "matmul" else 0)  # Triton's scratch pointers
-    text = tool(ROOT / "build/bin/greta-sim", code, f"--kernel={kernel}", f"--grid={grid[0]},{grid[1]}", f"--block={block}", f"--lds={lds}",
-                f"--arg=in:{operand}", f"--arg=in:{operand}", f"--arg=out:{folder}/c.bin:{m * n * 4}",
-                *(f"--arg=i32:{x}" for x in arguments(m, n, k)), *hidden, "--check=none", "--estimate", *options)
-    loop = re.search(r"main loop 0x(\w+)-0x(\w+): \d+ iterations, ([\d.]+) cycles each, of them matrix ([\d.]+); matrix units busy ([\d.]+)%", text)
-    unit = re.search(r"([\d.]+) waves per SIMD, \d+ cycles, bound by (.*)", text)
-    return dict(begin=int(loop[1], 16), end=int(loop[2], 16), cycles=float(loop[3]), matrix=float(loop[4]), share=float(loop[5]) / 100,
-                waves=float(unit[1]), bound=unit[2])
+def main_loop(code, *options):
+    """What greta-sim estimates for the main loop of a launch, as it is without SCALES."""
+    result = json.loads(tool(ROOT / "build/bin/greta-sim", code, "--check=none", "--estimate", "--json", *options))
+    loop = result["loop"]
+    return dict(begin=loop["begin"], end=loop["end"], cycles=round(loop["cycles"], 1), matrix=round(loop["matrix_cycles"], 1), share=loop["matrix_busy"],
+                waves=round(result["waves_per_simd"], 1), bound=result["bound"])
+
+
+def launch(case, grid):
+    """Options of greta-sim for a case; the first `grid` workgroups of its GEMM run."""
+    name, _, kernel, block, tile, lds, integers = case
+    m, n, k = sizes(tile)
+    element = 1 if "fp8" in name else 2
+    # Some kernels load a tile more than they use.
+    buffers = [(m + tile[0]) * k * element, (n + tile[1]) * k * element, m * n * 4]
+    hidden = ["--arg=null"] * (2 if kernel == "matmul" else 0)  # Triton's scratch pointers
+    return [f"--kernel={kernel}", f"--grid={grid[0]},{grid[1]}", f"--block={block}", f"--lds={lds}", *(f"--arg=zero:{size}" for size in buffers),
+            *(f"--arg=i32:{x}" for x in integers), *hidden]
+
+
+def estimate(case, grid, *options):
+    return main_loop(case[1], *launch(case, grid), *options)
+
+
+def share_range(code, options):
+    """Least and greatest share of the matrix units, rounded, when one assumption of the model is half or twice as large, or none is."""
+    shares = [main_loop(code, *options, *scale)["share"] for scale in [[], *([scale] for scale in SCALES)]]
+    return round(min(shares), 3), round(max(shares), 3)
 
 
 def llvm_mca(code, chip, begin, end):
@@ -141,15 +156,15 @@ def rows(chips):
         for chip in chips:
             cases = [*(pipelined(folder, chip) if chip in ("gfx90a", "gfx942") else []), *(compiled_by_triton(folder, chip) if triton else [])]
             for case in cases:
-                alone = estimate(folder, case, (1, 1), "--one-wave")
-                same = estimate(folder, case, (1, 1), "--one-wave", LLVM_LATENCIES)
-                # As many workgroups as a large grid would put on one compute unit.
-                full = estimate(folder, case, (64, 16))
+                alone = estimate(case, (1, 1), "--one-wave")
+                same = estimate(case, (1, 1), "--one-wave", LLVM_LATENCIES)
+                full = estimate(case, GRID)
+                low, high = share_range(case[1], launch(case, GRID))
                 mca = llvm_mca(case[1], chip, alone["begin"], alone["end"])
                 yield dict(chip=chip, kernel=case[0], matrix_cycles=alone["matrix"], llvm_mca=mca, model_llvm_latencies=same["cycles"],
                            of_mca=round(same["cycles"] / mca, 3) if mca else None, model_one_wave=alone["cycles"],
                            share_mca=round(alone["matrix"] / mca, 3) if mca else None, share_one_wave=round(alone["matrix"] / alone["cycles"], 3),
-                           waves_per_simd=full["waves"], share_all_waves=round(full["share"], 3), bound=full["bound"])
+                           waves_per_simd=full["waves"], share_all_waves=round(full["share"], 3), share_low=low, share_high=high, bound=full["bound"])
 
 
 def main():

@@ -12,7 +12,6 @@
 #include "Valu.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
-#include "llvm/ADT/StringSwitch.h"
 
 using namespace greta::sim;
 using namespace llvm;
@@ -32,12 +31,13 @@ const OpInfo *greta::sim::findOp(StringRef name) {
   return map.lookup(name);
 }
 
-/// Reports an instruction the simulator does not know, when it is reached.
+/// Reports an instruction that could not be bound, when it is reached: data and
+/// what no kernel runs lie in a code object's text as well.
 static void unknownInstruction(Wave &w, const Inst &i) {
-  w.fault(i, "the simulator does not know this instruction");
+  w.fault(i, "the simulator does not know " + w.program->problem(i));
 }
 
-static bool parseInt(StringRef t, int64_t &x) {
+bool greta::sim::parseInt(StringRef t, int64_t &x) {
   bool negative = t.consume_front("-");
   uint64_t u;
   if (t.consume_front("0x") ? t.getAsInteger(16, u) : t.getAsInteger(10, u))
@@ -207,153 +207,6 @@ bool Binder::operand(StringRef t, char type, Operand &o) {
   return true;
 }
 
-/// "[a,b,c]" as bits, and the number of entries.
-static unsigned bitList(StringRef t, unsigned &count) {
-  t.consume_front("[");
-  t.consume_back("]");
-  unsigned bits = 0;
-  count = 0;
-  while (!t.empty()) {
-    auto [head, tail] = t.split(',');
-    bits |= unsigned(head.trim() == "1") << count++;
-    t = tail;
-  }
-  return bits;
-}
-
-static unsigned selection(StringRef t) {
-  return StringSwitch<unsigned>(t)
-      .Case("BYTE_0", 0)
-      .Case("BYTE_1", 1)
-      .Case("BYTE_2", 2)
-      .Case("BYTE_3", 3)
-      .Case("WORD_0", 4)
-      .Case("WORD_1", 5)
-      .Default(6);
-}
-
-/// hwreg(HW_REG_MODE, 4, 2) or hwreg(1): id, offset and size to lane[0..2].
-static void parseHwreg(StringRef t, Inst &i) {
-  auto [name, rest] = t.split(',');
-  auto [offset, size] = rest.split(',');
-  name = name.trim();
-  unsigned id =
-      StringSwitch<unsigned>(name)
-          .Cases({"HW_REG_MODE", "HW_REG_WAVE_MODE"}, 1)
-          .Case("HW_REG_HW_ID", 4)
-          .Cases({"HW_REG_XCC_ID", "HW_REG_FLAT_SCR_LO"}, 20)
-          .Case("HW_REG_FLAT_SCR_HI", 21)
-          .Cases({"HW_REG_HW_ID1", "HW_REG_WAVE_HW_ID1"}, 23)
-          .Case("HW_REG_WAVE_SCHED_MODE", 26)
-          .Cases({"HW_REG_SHADER_CYCLES", "HW_REG_SHADER_CYCLES_LO"}, 29)
-          .Case("HW_REG_SHADER_CYCLES_HI", 30)
-          .Default(0);
-  unsigned n = 0;
-  if (!id && !name.getAsInteger(0, n))
-    id = n;
-  i.lane[0] = uint8_t(id);
-  n = 0;
-  (void)offset.trim().getAsInteger(0, n);
-  i.lane[1] = uint8_t(n & 31);
-  n = 32;
-  if (!size.empty())
-    (void)size.trim().getAsInteger(0, n);
-  i.lane[2] = uint8_t(n);
-}
-
-bool Binder::modifiers(const ParsedInst &p, Inst &i) {
-  bool sdwa = p.mnemonic.ends_with("_sdwa");
-  if (sdwa) {
-    i.lane[0] = i.lane[2] = i.lane[3] = 6;
-    i.lane[1] = 0;
-  }
-  for (auto &[key, value] : p.modifiers) {
-    int64_t n = 0;
-    parseInt(value, n);
-    unsigned count = 0;
-    if (key == "sc0" || key == "sc1" || key == "glc" ||
-        (key == "scope" && value != "SCOPE_CU"))
-      i.flags |= Coherent;
-    if (key == "offset" || key == "offset0" || key == "instid0")
-      i.imm = n;
-    else if (key == "vmcnt")
-      i.waits = (i.waits & 0xffff00) | uint32_t(n);
-    else if (key == "expcnt")
-      i.waits = (i.waits & 0xff00ff) | uint32_t(n) << 8;
-    else if (key == "lgkmcnt")
-      i.waits = (i.waits & 0x00ffff) | uint32_t(n) << 16;
-    else if (key == "bitop3")
-      i.imm = n;
-    else if (key == "offset1")
-      i.imm2 = n;
-    else if (key == "hwreg")
-      parseHwreg(value, i);
-    else if (key == "clamp")
-      i.flags |= Clamp;
-    else if (key == "mul")
-      i.omod = n == 2 ? 1 : 2;
-    else if (key == "div")
-      i.omod = 3;
-    else if (key == "op_sel") {
-      i.opSel = uint8_t(bitList(value, count));
-      if (count > i.numSrc && (i.opSel >> i.numSrc & 1))
-        i.flags |= HiDst;
-    } else if (key == "op_sel_hi")
-      i.opSelHi = uint8_t(bitList(value, count));
-    else if (key == "neg_lo")
-      i.negLo = uint8_t(bitList(value, count));
-    else if (key == "neg_hi")
-      i.negHi = uint8_t(bitList(value, count));
-    else if (key == "cbsz")
-      i.cbsz = parseFormat(value, n);
-    else if (key == "abid" || key == "index_key" || key == "byte_sel")
-      i.abid = uint8_t(n);
-    else if (key == "blgp")
-      i.blgp = parseFormat(value, n);
-    else if (key == "neg") { // MFMA f64: negation where blgp is elsewhere
-      i.blgp = uint8_t(bitList(value, count));
-    } else if (key == "matrix_a_fmt")
-      i.cbsz = parseFormat(value, n);
-    else if (key == "matrix_b_fmt")
-      i.blgp = parseFormat(value, n);
-    else if (key == "sc0" || key == "glc" ||
-             (key == "th" && value.contains("ATOMIC") &&
-              value.contains("RETURN")))
-      i.flags |= Return;
-    else if (key == "offen")
-      i.flags |= OffEn;
-    else if (key == "idxen")
-      i.flags |= IdxEn;
-    else if (key == "lds")
-      i.flags |= ToLds;
-    else if (key == "gds")
-      return false; // memory all workgroups share: no compiler uses it
-    else if (key == "gpr_idx")
-      i.imm = parseGprIndex(value);
-    else if (key == "row_mask")
-      i.lane[2] = uint8_t(n);
-    else if (key == "bank_mask")
-      i.lane[3] = uint8_t(n);
-    else if (key == "bound_ctrl")
-      i.flags |= BoundCtrl;
-    else if (key == "fi")
-      i.flags |= FetchInactive;
-    else if (key == "dst_sel")
-      i.lane[0] = uint8_t(selection(value));
-    else if (key == "dst_unused")
-      i.lane[1] = value == "UNUSED_SEXT"       ? 1
-                  : value == "UNUSED_PRESERVE" ? 2
-                                               : 0;
-    else if (key == "src0_sel")
-      i.lane[2] = uint8_t(selection(value) | (i.lane[2] & 0x80));
-    else if (key == "src1_sel")
-      i.lane[3] = uint8_t(selection(value) | (i.lane[3] & 0x80));
-    else if (!parseDpp(key, value, n, i) && !isScheduling(key))
-      return false;
-  }
-  return true;
-}
-
 Inst &Binder::keep(const Inst &i) {
   program.inner.push_back(i);
   return program.inner.back();
@@ -425,6 +278,12 @@ bool Binder::bindParsed(const ParsedInst &p, Inst &i) {
   bool sdwa = name.consume_back("_sdwa");
   if (!name.consume_back("_e64"))
     name.consume_back("_e32");
+  // gfx90a's spelling of what later chips call global_load_lds_dword.
+  std::string toLds;
+  if (p.modifier("lds"))
+    for (StringRef prefix : {"global_load_", "scratch_load_"})
+      if (name.starts_with(prefix))
+        name = toLds = (prefix + "lds_" + name.substr(prefix.size())).str();
   const OpInfo *op = findOp(name);
   if (!op)
     return false;
@@ -451,9 +310,15 @@ bool Binder::bindParsed(const ParsedInst &p, Inst &i) {
     numDst = 0;
   }
   unsigned at = 0;
+  auto unknownOperand = [&](StringRef text) {
+    problem = ("the operand '" + text + "' of this instruction").str();
+    return false;
+  };
   for (unsigned k = 0; k < numDst; ++k, ++at) {
-    if (at >= p.operands.size() || !operand(p.operands[at], dsts[k], i.dst[k]))
+    if (at >= p.operands.size())
       return false;
+    if (!operand(p.operands[at], dsts[k], i.dst[k]))
+      return unknownOperand(p.operands[at]);
     Operand &d = i.dst[k];
     if (d.kind == Operand::Const)
       return false;
@@ -491,20 +356,20 @@ bool Binder::bindParsed(const ParsedInst &p, Inst &i) {
     if (srcs[k] == 'k') {
       Operand constant; // a literal constant may print as a float
       if (!operand(t, 'k', constant) || constant.kind != Operand::Const)
-        return false;
+        return unknownOperand(t);
       i.imm = int64_t(constant.value);
       continue;
     }
     // Mixed-precision operands that are f16 have f16's inline constants.
     char type = (op->flags & NoSelHi) && (i.opSelHi >> k & 1) ? 'h' : srcs[k];
     if (n == 5 || !operand(t, type, i.src[n]))
-      return false;
+      return unknownOperand(t);
     if (sdwa && k < 2 && t.contains("sext("))
       i.lane[2 + k] |= 0x80;
     ++n;
   }
   if (at < p.operands.size())
-    return false;
+    return unknownOperand(p.operands[at]);
   i.numSrc = uint8_t(n);
   bool trueHalves = false;
   for (const StringRef &t : p.operands)
@@ -545,6 +410,9 @@ Inst Binder::bind(StringRef line, uint32_t address, unsigned bytes) {
     }
   }
   if (!good) {
+    program.problems[address] =
+        problem.empty() ? "this instruction" : std::move(problem);
+    problem.clear();
     Inst bad;
     bad.address = address;
     bad.bytes = uint8_t(bytes);

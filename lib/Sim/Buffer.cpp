@@ -12,11 +12,16 @@
 //              and later add the scalar offset to the offset first; gfx9 and
 //              gfx11 choose the element size, gfx10 has 4 bytes (RDNA2 ISA 8.1)
 //
-// Range (AMD RDNA4 ISA 9.4.1; gfx9 has the first two lines, by the stride):
+// Out of range (AMD RDNA4 ISA 9.4.1):
 //   stride 0   offset + bytes > records - scalar offset           OOB_SELECT 3
 //   stride     index >= records, offset + bytes > stride                     0
 //              index >= records                                              1
 //              records == 0                                                  2
+// gfx9 (Mesa's notes on NUM_RECORDS in si_make_buffer_descriptor; AMD's
+// assembly in ROCm/aiter counts on both):
+//   stride 0 or no index   offset + bytes > records - scalar offset
+//   else                   index >= records; swizzled buffers also
+//                          offset + bytes > stride
 //
 //===----------------------------------------------------------------------===//
 #include "Atomic.h"
@@ -83,9 +88,9 @@ struct Resource {
   bool inRange(u64 index, u64 offset, unsigned bytes) const {
     u64 left = records > scalarOffset ? records - scalarOffset : 0;
     if (gfx9)
-      return stride == 0
+      return stride == 0 || !hasIndex
                  ? offset + bytes <= left
-                 : index < records && (!hasIndex || offset + bytes <= stride);
+                 : index < records && (!swizzle || offset + bytes <= stride);
     switch (outOfBounds) {
     case 0:
       return index < records && offset + bytes <= stride;
@@ -276,7 +281,7 @@ void atomic(Wave &w, const Inst &i) {
 #define STORE(name, param)                                                     \
   {"buffer_store_" name, store, "=rrri", param, 0, Unit::Buffer}
 #define ATOMIC(name, op)                                                       \
-  {"buffer_atomic_" name, atomic, "=rrri", op, 0, Unit::Buffer}
+  {"buffer_atomic_" name, atomic, "=rrri", op, Returns, Unit::Buffer}
 
 const OpInfo table[] = {
 #include "MemoryOps.def"

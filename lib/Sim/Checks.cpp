@@ -83,12 +83,13 @@ void Checker::State::uninitBefore(Wave &w, WaveState &s, const Inst &i) {
   if (!isMemory(i.unit))
     return;
   // Which source is the address, which the data: loads have no data, buffer
-  // stores begin with it, the others have it second.
+  // and scalar stores begin with it, the others have it second.
   bool isLoad =
       i.dst[0] && !(i.op && llvm::StringRef(i.op->types).contains('?'));
   for (unsigned k = 0; k < i.numSrc; ++k) {
     const Operand &o = i.src[k];
-    bool data = !isLoad && (i.unit == Unit::Buffer ? k == 0 : k == 1);
+    bool first = i.unit == Unit::Buffer || i.unit == Unit::Smem;
+    bool data = !isLoad && i.numSrc > 1 && k == (first ? 0 : 1);
     // Work items spill undefined values, and LDS keeps track of its own.
     if (data && (i.unit == Unit::Lds || i.unit == Unit::Scratch ||
                  i.unit == Unit::Buffer))
@@ -338,7 +339,7 @@ void Checker::State::waitsAfter(Wave &w, WaveState &s, const Inst &i) {
   };
   if (i.dst[0])
     mark(i.dst[0]);
-  else if (i.unit == Unit::Buffer && i.has(Return) && !i.has(ToLds))
+  else if (i.has(Return)) // in place of the data
     mark(i.src[0]);
 }
 

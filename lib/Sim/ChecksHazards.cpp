@@ -29,6 +29,14 @@
 //     reads it 1; VALU writes EXEC, v_readlane, v_writelane 4; transcendental's
 //     result in other VALU 1; SDWA's part of a register in VALU 1
 //
+// Three of these are warnings, because AMD's own assembly in ROCm/aiter (hsa/,
+// at e404860) breaks them everywhere and computes what it should: either the
+// hardware interlocks or it needs less than LLVM allows for.
+//   SALU writes M0, LDS DMA uses it: all 1,110 loads of gfx942's bf16 GEMM
+//   VALU writes SGPR, VALU reads it: masks of attention, top-k softmax
+//   result of 4 passes (XDL) read by VALU after 2 wait states: fp8 GEMM with
+//     block scales
+//
 // gfx10.3 interlocks all (LLVM: no-data-dep-hazard, and none of the bugs of
 // gfx10.1), gfx11 and gfx12 all but one: a WMMA or SWMMAC that reads the result
 // of the WMMA before it as A, B or sparse index needs a VALU instruction
@@ -89,8 +97,9 @@ static HazardOp describe(const Chip &chip, const Inst &i) {
     if (i.src[data].words > 2 && !offset)
       h.longStore = uint8_t(data + 1);
   }
-  h.usesM0 = (h.vmem && (i.has(ToLds) || name.contains("_lds_"))) ||
-             name.starts_with("s_sendmsg") || name.contains("addtid");
+  h.toLds = h.vmem && (i.has(ToLds) || name.contains("_lds_"));
+  h.usesM0 =
+      h.toLds || name.starts_with("s_sendmsg") || name.contains("addtid");
   return h;
 }
 
@@ -147,8 +156,28 @@ struct Reporter {
   /// `since`: the wait state behind the writer; 0: there was none.
   bool operator()(uint64_t since, unsigned need, unsigned r, bool scalar,
                   const char *what) {
-    if (!since || since + need <= now || w.state == RunState::Fault)
-      return false;
+    bool early = isEarly(since, need);
+    if (early)
+      w.fault(i, text(since, need, r, scalar, what));
+    return early;
+  }
+  /// The same for a rule that AMD's own assembly breaks: the launch goes on.
+  bool warn(uint64_t since, unsigned need, unsigned r, bool scalar,
+            const char *what) {
+    bool early = isEarly(since, need);
+    if (early && !w.wg->warnings.count(i.address))
+      w.warn(i, text(since, need, r, scalar, what) +
+                    " by LLVM's rule, which AMD's own kernels (ROCm/aiter) "
+                    "break without harm");
+    return early;
+  }
+
+private:
+  bool isEarly(uint64_t since, unsigned need) const {
+    return since && since + need > now && w.state != RunState::Fault;
+  }
+  std::string text(uint64_t since, unsigned need, unsigned r, bool scalar,
+                   const char *what) const {
     uint64_t more = since + need - now;
     std::string name = scalar          ? r == slot::Exec ? "EXEC"
                                          : r == slot::M0 ? "m0"
@@ -157,11 +186,10 @@ struct Reporter {
                                              : "s" + std::to_string(r)
                        : r < row::Agpr ? "v" + std::to_string(r)
                                        : "a" + std::to_string(r - row::Agpr);
-    w.fault(i, Twine(name) + " " + what + ": " + Twine(more) +
-                   " more wait state" + (more == 1 ? "" : "s") +
-                   " (s_nop or other instructions) " +
-                   (more == 1 ? "is" : "are") + " needed");
-    return true;
+    return (Twine(name) + " " + what + ": " + Twine(more) + " more wait state" +
+            (more == 1 ? "" : "s") + " (s_nop or other instructions) " +
+            (more == 1 ? "is" : "are") + " needed")
+        .str();
   }
 };
 } // namespace
@@ -212,7 +240,10 @@ void Checker::State::hazardBefore(Wave &w, WaveState &s, const Inst &i) {
     return matrixHazards(w, s, i, h);
   Reporter soon{w, i, s.state};
   bool gfx940 = w.chip->family != Family::GFX90A;
-  if (h.usesM0)
+  if (h.toLds)
+    soon.warn(s.m0Write, 1, slot::M0, true,
+              "is used right after a SALU wrote it");
+  else if (h.usesM0)
     soon(s.m0Write, 1, slot::M0, true, "is used right after a SALU wrote it");
   if (!h.valu && !h.memory)
     return;
@@ -240,14 +271,16 @@ void Checker::State::hazardBefore(Wave &w, WaveState &s, const Inst &i) {
   for (unsigned k = 0; k < i.numSrc; ++k) {
     const Operand &o = i.src[k];
     if (o.kind == Operand::Sgpr && o.index < slot::VCC + 2) {
-      unsigned need = h.vmem                                  ? 5
-                      : (h.readlane || h.writelane) && k == 1 ? 4
-                      : h.valu && gfx940                      ? 2
-                                                              : 0;
-      for (unsigned n = 0; n < o.words && need; ++n)
-        if (soon(s.sgprWrite[o.index + n], need, o.index + n, true,
-                 "is read right after a VALU wrote it"))
+      const char *what = "is read right after a VALU wrote it";
+      bool select = (h.readlane || h.writelane) && k == 1;
+      for (unsigned n = 0; n < o.words; ++n) {
+        unsigned r = o.index + n;
+        if ((h.vmem || select) &&
+            soon(s.sgprWrite[r], h.vmem ? 5 : 4, r, true, what))
           return;
+        if (h.valu && !select && gfx940)
+          soon.warn(s.sgprWrite[r], 2, r, true, what);
+      }
       continue;
     }
     if (o.kind != Operand::Vgpr)
@@ -255,12 +288,15 @@ void Checker::State::hazardBefore(Wave &w, WaveState &s, const Inst &i) {
     for (unsigned n = 0; n < o.words && o.index + n < row::Temp; ++n) {
       unsigned r = o.index + n;
       const RowHazard &x = s.rows[r];
-      if (x.by &&
-          soon(x.matrix, afterMatrix(w.chip->family, *x.by, h.memory, false), r,
-               false,
-               "is read before the matrix instruction that writes it "
-               "is done"))
-        return;
+      if (x.by) {
+        const char *what =
+            "is read before the matrix instruction that writes it is done";
+        unsigned need = afterMatrix(w.chip->family, *x.by, h.memory, false);
+        if (h.valu && x.by->xdl && x.by->passes == 4 && x.matrix + 2 <= s.state)
+          soon.warn(x.matrix, need, r, false, what);
+        else if (soon(x.matrix, need, r, false, what))
+          return;
+      }
       if (x.dot && !(x.dotOp == i.op && k == 2) &&
           soon(x.dot, 3, r, false, "is read before the dot product is done"))
         return;

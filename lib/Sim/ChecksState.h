@@ -28,7 +28,8 @@ struct HazardOp {
   bool valu = false, trans = false, dot = false, dpp = false, partial = false;
   bool swap = false, readlane = false, writelane = false, divFmas = false,
        fma64 = false;
-  bool writesExec = false, memory = false, vmem = false, usesM0 = false;
+  bool writesExec = false, memory = false, vmem = false, usesM0 = false,
+       toLds = false;
   uint8_t passes = 0, accumulator = 0, nop = 1;
   uint8_t longStore = 0;         ///< operand of a wide store's data, plus one
   uint16_t first = 0, words = 0; ///< matrix: destination

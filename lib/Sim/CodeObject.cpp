@@ -192,7 +192,12 @@ Error Loader::kernel(msgpack::MapDocNode node) {
   const uint8_t *d = m.image + descriptor->offset;
   info.ldsBytes = read32le(d);
   info.scratchBytes = read32le(d + 4);
+  // Zero means unspecified: AMD's assembly states the size in its metadata
+  // only.
   info.kernargBytes = read32le(d + 8);
+  if (!info.kernargBytes)
+    info.kernargBytes = uint32_t(
+        std::min<uint64_t>(number(node, ".kernarg_segment_size"), UINT32_MAX));
   k.entry = descriptor->offset + read64le(d + 16);
   k.rsrc3 = read32le(d + 44);
   k.rsrc1 = read32le(d + 48);

@@ -156,6 +156,11 @@ void denormMode(Wave &w, const Inst &i) {
   w.mode = (w.mode & ~0xf0u) | (uint32_t(i.imm) & 15) << 4;
   w.applyMode();
 }
+/// While VSKIP is set, vector instructions are not issued (Workgroup.cpp).
+void setVskip(Wave &w, const Inst &i) {
+  bool skip = w.scalar(i.src[0]) >> (w.scalar(i.src[1]) & 31) & 1;
+  w.mode = (w.mode & ~ModeVskip) | (skip ? ModeVskip : 0);
+}
 void sendmsgRtn(Wave &w, const Inst &i) {
   for (unsigned k = 0; k < i.dst[0].words; ++k)
     w.s[i.dst[0].index + k] = k ? 0 : uint32_t(++w.wg->clock);
@@ -238,6 +243,7 @@ const OpInfo table[] = {
     ROW("s_setreg_imm32_b32", setregImm, "=k", Salu),
     ROW("s_round_mode", roundMode, "=k", Salu),
     ROW("s_denorm_mode", denormMode, "=k", Salu),
+    ROW("s_setvskip", setVskip, "=ii", Salu),
     ROW("v_nop", nothing, "=", Valu),
     ROW("v_pipeflush", nothing, "=", Valu),
     ROW("v_clrexcp", nothing, "=", Valu),

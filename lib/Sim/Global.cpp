@@ -340,6 +340,8 @@ template <Segment S, bool Store> void block(Wave &w, const Inst &i) {
 
 #define SEG(prefix, seg, unit, name, fn, types, param)                         \
   {prefix name, fn<seg>, types, param, Optional, Unit::unit}
+#define ATOMIC_SEG(prefix, seg, unit, name, op)                                \
+  {prefix name, atomic<seg>, "?r=rrr", op, Optional | Returns, Unit::unit}
 #define LOAD(name, param)                                                      \
   SEG("global_", Memory, Global, "load_" name, load, "r=rr", param),           \
       SEG("flat_", FlatSegment, Flat, "load_" name, load, "r=rr", param),      \
@@ -351,8 +353,8 @@ template <Segment S, bool Store> void block(Wave &w, const Inst &i) {
       SEG("scratch_", ScratchSegment, Scratch, "store_" name, store, "=rrr",   \
           param)
 #define ATOMIC(name, op)                                                       \
-  SEG("global_", Memory, Global, "atomic_" name, atomic, "?r=rrr", op),        \
-      SEG("flat_", FlatSegment, Flat, "atomic_" name, atomic, "?r=rrr", op)
+  ATOMIC_SEG("global_", Memory, Global, "atomic_" name, op),                   \
+      ATOMIC_SEG("flat_", FlatSegment, Flat, "atomic_" name, op)
 
 #define TO_LDS(name, param)                                                    \
   {"global_load_lds_" name,                                                    \

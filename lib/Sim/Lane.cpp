@@ -203,11 +203,3 @@ uint8_t greta::sim::parseFormat(StringRef t, int64_t n) {
       .Case("MATRIX_FMT_FP4", 4)
       .Default(uint8_t(n));
 }
-
-bool greta::sim::isScheduling(StringRef key) {
-  return llvm::StringSwitch<bool>(key)
-      .Cases({"sc1", "nt", "slc", "dlc", "scope", "th", "nv", "swz"}, true)
-      .Cases({"instid0", "instid1", "instskip", "sendmsg", "scc"}, true)
-      .Cases({"hwreg", "vscnt", "wait_exp", "wait_va_vdst"}, true)
-      .Default(key.starts_with("depctr"));
-}

@@ -19,8 +19,6 @@ bool parseDpp(llvm::StringRef key, llvm::StringRef value, int64_t n, Inst &i);
 int64_t parseGprIndex(llvm::StringRef text);
 /// Matrix formats by number or name.
 uint8_t parseFormat(llvm::StringRef text, int64_t n);
-/// Modifiers that change nothing here: cache policy, scheduling, waits.
-bool isScheduling(llvm::StringRef key);
 
 } // namespace greta::sim
 

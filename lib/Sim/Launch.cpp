@@ -18,6 +18,7 @@
 #include "llvm/Support/Endian.h"
 #include "llvm/Support/raw_ostream.h"
 #include <atomic>
+#include <map>
 #include <thread>
 
 using namespace greta::sim;
@@ -58,6 +59,7 @@ private:
   std::atomic<uint64_t> failed{~uint64_t(0)}; ///< first workgroup to fail
   std::mutex errorLock;
   std::string error;
+  std::map<uint32_t, std::string> warnings; ///< by address
   LaunchStats total;
   Residency where;
   std::vector<uint64_t> sample; ///< workgroups the issue model replays
@@ -332,6 +334,7 @@ void Launch::work(unsigned worker) {
     }
   }
   std::lock_guard<std::mutex> lock(errorLock);
+  warnings.insert(g.warnings.begin(), g.warnings.end());
   uint64_t *to = reinterpret_cast<uint64_t *>(&total);
   const uint64_t *from = reinterpret_cast<const uint64_t *>(&stats);
   for (size_t k = 0; k < sizeof(LaunchStats) / 8; ++k)
@@ -344,9 +347,11 @@ void Launch::chooseSample() {
   uint64_t groups = config.grid.count();
   where = residency(chip, kernel.rsrc1, wave32, wavesPerGroup, ldsBytes,
                     info.sgprs);
+  if (unsigned units = config.estimateOptions.computeUnits)
+    where.units = std::max(1u, units * chip.simds / where.simds);
   uint64_t fair = (groups + where.units - 1) / where.units;
-  if (config.estimateWorkgroups) {
-    where.workgroups = config.estimateWorkgroups;
+  if (config.estimateOptions.workgroups) {
+    where.workgroups = config.estimateOptions.workgroups;
     where.limit = "the request";
   } else if (fair < where.workgroups) {
     where.workgroups = unsigned(fair);
@@ -362,12 +367,11 @@ void Launch::estimate() {
   CycleEstimate &e = *config.estimate;
   ReplayOptions options;
   options.wave32 = wave32;
-  options.oneWave = config.estimateOneWave;
-  options.latencies = config.estimateLatencies;
+  options.estimate = config.estimateOptions;
   estimateCycles(chip, *kernel.module().program(), traces, where, options, e);
   e.workgroups = where.workgroups;
   e.occupancyLimit = where.limit;
-  if (config.estimateOneWave) { // tells nothing about the launch
+  if (config.estimateOptions.oneWave) { // tells nothing about the launch
     e.workgroups = 1;
     e.occupancyLimit = "one wave alone";
     return;
@@ -474,6 +478,9 @@ Error Launch::run() {
     t.join();
   if (config.stats)
     *config.stats = total;
+  if (config.warnings)
+    for (auto &[address, text] : warnings)
+      config.warnings->push_back("kernel '" + info.name + "': " + text);
   if (failed != ~uint64_t(0))
     return createStringError("kernel '" + info.name + "': " + error);
   if (config.estimate)

@@ -16,6 +16,7 @@ Error Program::prepare(bool wave32) {
   this->wave32 = wave32;
   insts.clear();
   inner.clear();
+  problems.clear();
   auto decoder = Decoder::create(target, wave32);
   if (!decoder)
     return decoder.takeError();

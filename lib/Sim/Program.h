@@ -4,6 +4,7 @@
 
 #include "Chip.h"
 #include "Inst.h"
+#include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
@@ -66,6 +67,10 @@ public:
   bool isWave32() const { return wave32; }
   /// Assembly text of an instruction, for reports and traces.
   std::string text(const Inst &i) const;
+  /// What the simulator does not know of an instruction that it cannot run.
+  std::string problem(const Inst &i) const {
+    return problems.lookup(i.address);
+  }
 
 private:
   friend class Binder;
@@ -79,6 +84,7 @@ private:
   std::vector<int32_t> index;
   std::map<uint64_t, const uint32_t *> constants;
   std::deque<std::vector<uint32_t>> constantRows;
+  llvm::DenseMap<uint32_t, std::string> problems; ///< by address
 };
 
 /// Binds one parsed instruction. On failure the result's handler reports it
@@ -100,10 +106,13 @@ private:
   void wrapIndexed(Inst &i);
   void wrapSdwa(Inst &i);
   Program &program;
+  std::string problem;   ///< what the instruction being bound fails at
   bool indexing = false; ///< between s_set_gpr_idx_on and _off
 };
 
 const OpInfo *findOp(llvm::StringRef name);
+/// Decimal or 0x hexadecimal, with a sign.
+bool parseInt(llvm::StringRef text, int64_t &value);
 
 } // namespace greta::sim
 

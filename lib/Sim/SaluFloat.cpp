@@ -25,7 +25,11 @@ template <auto F, class R, class... A, size_t... Is>
 void run(Wave &w, const Inst &i, R (*)(A...), std::index_sequence<Is...>) {
   FpScope scope(w, anyHalf<R, A...>());
   uint32_t out = 0;
-  LaneType<R>::store(&out, 0, F(scalarValue<A>(w, i.src[Is])...));
+  R result = F(scalarValue<A>(w, i.src[Is])...);
+  if constexpr (isFloatType<R>())
+    if (i.omod || i.has(Clamp))
+      result = outputModified(w, i, result);
+  LaneType<R>::store(&out, 0, result);
   w.setScalar(i.dst[0], out);
   if (i.has(WritesExec))
     w.refreshExec();

@@ -1,4 +1,11 @@
 //===- Smem.cpp - scalar memory -------------------------------------------===//
+//
+// Loads, gfx9's stores and atomics, and prefetches, from plain addresses and
+// from buffer resources. Stores are visible at once: that they need s_dcache_wb
+// before others see them is not modelled.
+//
+//===----------------------------------------------------------------------===//
+#include "Atomic.h"
 #include "Checks.h"
 #include "Wave.h"
 #include <tuple>
@@ -7,10 +14,10 @@ using namespace greta::sim;
 
 namespace {
 
-/// The instruction's offset: immediate, SGPR or both.
-uint64_t offset(const Wave &w, const Inst &i) {
+/// The instruction's offset: immediate, SGPR or both. Source `k` is the SGPR.
+uint64_t offset(const Wave &w, const Inst &i, unsigned k = 1) {
   int64_t o = i.imm;
-  const Operand &s = i.src[1];
+  const Operand &s = i.src[k];
   if (s.kind == Operand::Const)
     // 21-bit (gfx9), 24-bit signed values come printed in full.
     o += int64_t(int32_t(uint32_t(s.value)));
@@ -23,16 +30,18 @@ uint64_t offset(const Wave &w, const Inst &i) {
 bool aligned(Wave &w, const Inst &i, uint64_t address, unsigned bytes) {
   if (LLVM_LIKELY(address % bytes == 0) || !w.checker)
     return true;
-  w.fault(i, "misaligned scalar load at 0x" + llvm::Twine::utohexstr(address) +
+  w.fault(i, llvm::Twine("misaligned scalar ") + (i.dst[0] ? "load" : "store") +
+                 " at 0x" + llvm::Twine::utohexstr(address) +
                  ": the hardware ignores the low bits");
   return false;
 }
 
-/// Where the bytes are; a read for all lanes, by none of them.
-uint8_t *locate(Wave &w, const Inst &i, uint64_t address, unsigned bytes) {
-  uint8_t *p = w.global(i, address, bytes, -1, false);
+/// Where the bytes are; an access for all lanes, by none of them.
+uint8_t *locate(Wave &w, const Inst &i, uint64_t address, unsigned bytes,
+                Access access = Access::Read) {
+  uint8_t *p = w.global(i, address, bytes, -1, access != Access::Read);
   if (p && LLVM_UNLIKELY(w.checker != nullptr))
-    w.checker->global(w, i, ~0u, address, bytes, Access::Read);
+    w.checker->global(w, i, ~0u, address, bytes, access);
   return p;
 }
 
@@ -51,8 +60,8 @@ void load(Wave &w, const Inst &i) {
   loadWords(w, i, w.scalar64(i.src[0]) + offset(w, i), i.param);
 }
 /// A resource's base, and how many bytes it has.
-std::pair<uint64_t, uint64_t> buffer(const Wave &w, const Inst &i) {
-  const uint32_t *r = &w.s[i.src[0].index];
+std::pair<uint64_t, uint64_t> buffer(const Wave &w, const Operand &resource) {
+  const uint32_t *r = &w.s[resource.index];
   uint64_t stride = r[1] >> 16 & 0x3fff, records = r[2];
   return {uint64_t(r[1] & 0xffff) << 32 | r[0],
           stride ? stride * records : records};
@@ -62,7 +71,7 @@ std::pair<uint64_t, uint64_t> buffer(const Wave &w, const Inst &i) {
 template <bool Buffer> void loadNarrow(Wave &w, const Inst &i) {
   uint64_t base = 0, limit = ~uint64_t(0), o = offset(w, i);
   if (Buffer)
-    std::tie(base, limit) = buffer(w, i);
+    std::tie(base, limit) = buffer(w, i.src[0]);
   else
     base = w.scalar64(i.src[0]);
   unsigned bytes = i.param & 3;
@@ -83,7 +92,7 @@ template <bool Buffer> void loadNarrow(Wave &w, const Inst &i) {
 }
 /// Raw and structured buffers: out-of-range words read as zero.
 void bufferLoad(Wave &w, const Inst &i) {
-  auto [base, limit] = buffer(w, i);
+  auto [base, limit] = buffer(w, i.src[0]);
   uint64_t o = offset(w, i);
   if (!aligned(w, i, base + o, 4))
     return;
@@ -101,6 +110,49 @@ void bufferLoad(Wave &w, const Inst &i) {
   std::memcpy(&w.s[i.dst[0].index], out, 4 * i.param);
 }
 
+/// Where a store or an atomic goes. Sources: data, base or resource, offset.
+template <bool Buffer>
+std::pair<uint64_t, uint64_t> target(const Wave &w, const Inst &i,
+                                     unsigned bytes) {
+  uint64_t base = 0, limit = ~uint64_t(0), o = offset(w, i, 2);
+  if (Buffer)
+    std::tie(base, limit) = buffer(w, i.src[1]);
+  else
+    base = w.scalar64(i.src[1]);
+  return {base + o, o < limit ? std::min<uint64_t>(limit - o, bytes) : 0};
+}
+
+/// Words outside a resource are not written.
+template <bool Buffer> void store(Wave &w, const Inst &i) {
+  auto [address, bytes] = target<Buffer>(w, i, 4 * i.param);
+  bytes &= ~uint64_t(3);
+  if (!bytes || !aligned(w, i, address, 4))
+    return;
+  if (uint8_t *p =
+          locate(w, i, address & ~uint64_t(3), unsigned(bytes), Access::Write))
+    std::memcpy(p, &w.s[i.src[0].index], bytes);
+}
+
+/// The old value replaces the data where it is asked for; it is zero outside a
+/// resource. The value to compare with follows the new one.
+template <class T, bool Buffer> void atomic(Wave &w, const Inst &i) {
+  auto [address, bytes] = target<Buffer>(w, i, sizeof(T));
+  T data[2] = {}, old = 0;
+  bool compares = isCompareSwap(i.param);
+  std::memcpy(data, &w.s[i.src[0].index], (compares ? 2 : 1) * sizeof(T));
+  if (bytes == sizeof(T)) {
+    if (address % sizeof(T))
+      return w.fault(i, "misaligned scalar atomic at 0x" +
+                            llvm::Twine::utohexstr(address));
+    uint8_t *p = locate(w, i, address, sizeof(T), Access::Atomic);
+    if (!p)
+      return;
+    old = atomicRun<T>(i.param, p, data[0], data[1]);
+  }
+  if (i.has(Return))
+    std::memcpy(&w.s[i.src[0].index], &old, sizeof(T));
+}
+
 #define LOAD(name, words)                                                      \
   {"s_load_" name, load, "r=ri", words, 0, Unit::Smem}, {                      \
     "s_buffer_load_" name, bufferLoad, "r=ri", words, 0, Unit::Smem            \
@@ -109,6 +161,20 @@ void bufferLoad(Wave &w, const Inst &i) {
   {"s_load_" name, loadNarrow<false>, "i=ri", param, 0, Unit::Smem}, {         \
     "s_buffer_load_" name, loadNarrow<true>, "i=ri", param, 0, Unit::Smem      \
   }
+
+#define STORE(name, words)                                                     \
+  {"s_store_" name, store<false>, "=rri", words, 0, Unit::Smem}, {             \
+    "s_buffer_store_" name, store<true>, "=rri", words, 0, Unit::Smem          \
+  }
+#define ATOMIC_OF(prefix, isBuffer, name, op)                                  \
+  {prefix name, atomic<uint32_t, isBuffer>, "=rri", op, Returns, Unit::Smem},  \
+  {                                                                            \
+    prefix name "_x2", atomic<uint64_t, isBuffer>, "=rri", op, Returns,        \
+        Unit::Smem                                                             \
+  }
+#define ATOMIC(name, op)                                                       \
+  ATOMIC_OF("s_atomic_", false, name, op),                                     \
+      ATOMIC_OF("s_buffer_atomic_", true, name, op)
 
 void nothing(Wave &, const Inst &) {}
 
@@ -128,6 +194,22 @@ const OpInfo table[] = {
     NARROW("i8", 5),
     NARROW("u16", 2),
     NARROW("i16", 6),
+    STORE("dword", 1),
+    STORE("dwordx2", 2),
+    STORE("dwordx4", 4),
+    ATOMIC("swap", AtomicSwap),
+    ATOMIC("cmpswap", AtomicCmpSwap),
+    ATOMIC("add", AtomicAdd),
+    ATOMIC("sub", AtomicSub),
+    ATOMIC("smin", AtomicSmin),
+    ATOMIC("umin", AtomicUmin),
+    ATOMIC("smax", AtomicSmax),
+    ATOMIC("umax", AtomicUmax),
+    ATOMIC("and", AtomicAnd),
+    ATOMIC("or", AtomicOr),
+    ATOMIC("xor", AtomicXor),
+    ATOMIC("inc", AtomicInc),
+    ATOMIC("dec", AtomicDec),
     {"s_prefetch_inst", nothing, "=lxxx", 0, Optional, Unit::Smem},
     {"s_prefetch_inst_pc_rel", nothing, "=xxx", 0, Optional, Unit::Smem},
     {"s_prefetch_data", nothing, "=lxxx", 0, Optional, Unit::Smem},

@@ -32,8 +32,15 @@ struct Pending {
   Reason reason;
 };
 
+/// First and last instruction; at first there is none.
+struct Loop {
+  uint32_t begin = 1, end = 0;
+  explicit operator bool() const { return begin <= end; }
+};
+
 struct Runner {
   const WaveTrace *trace = nullptr;
+  Loop loop; ///< waves may have copies of their own
   size_t at = 0;
   unsigned group = 0, simd = 0;
   uint64_t next = 0;  ///< its own cadence
@@ -67,17 +74,20 @@ public:
       if (x)
         to = uint16_t(std::min(x, 65535u));
     };
-    use(row.ldsLatency, o.latencies.lds);
-    use(row.scalarLatency, o.latencies.scalar);
-    use(row.cacheLatency, o.latencies.cache);
-    use(row.memoryLatency, o.latencies.memory);
+    use(row.ldsLatency, o.estimate.ldsLatency);
+    use(row.scalarLatency, o.estimate.scalarLatency);
+    use(row.cacheLatency, o.estimate.cacheLatency);
+    use(row.memoryLatency, o.estimate.memoryLatency);
+    for (uint16_t *latency : {&row.ldsLatency, &row.scalarLatency,
+                              &row.cacheLatency, &row.memoryLatency})
+      use(*latency, std::max(1u, unsigned(*latency * o.estimate.latencyScale)));
   }
   void run(llvm::ArrayRef<GroupTrace> groups, const Residency &where,
            CycleEstimate &out);
 
 private:
   const Op &op(uint32_t index);
-  void findLoop(llvm::ArrayRef<GroupTrace> groups);
+  Loop findLoop(const WaveTrace &trace, bool matrix);
   void prepare(Runner &w);
   bool portFree(const Simd &s, const Op &o, uint64_t t) const;
   uint64_t whenFree(const Simd &s, const Op &o) const;
@@ -116,46 +126,40 @@ const Op &Replay::op(uint32_t index) {
   return o;
 }
 
-/// The innermost loop with at least half of the matrix work of any loop.
-void Replay::findLoop(llvm::ArrayRef<GroupTrace> groups) {
-  struct Loop {
-    uint32_t begin, end;
-    uint64_t weight;
-  };
-  std::vector<Loop> loops;
-  const WaveTrace &t = groups[0].waves[0];
+/// Of a wave, the innermost loop with at least half of the matrix work of any
+/// loop; where no wave has matrix instructions, of all instructions.
+Loop Replay::findLoop(const WaveTrace &t, bool matrix) {
+  std::vector<std::pair<Loop, uint64_t>> loops; // and their weights
   std::vector<uint64_t> count(program.size());
-  bool matrix = false;
-  for (const TraceEntry &e : t)
-    matrix |= program.code()[e.inst].unit == Unit::Matrix;
   for (size_t k = 0; k < t.size(); ++k) {
     const Inst &i = program.code()[t[k].inst];
     count[t[k].inst] += !matrix                  ? 1
                         : i.unit == Unit::Matrix ? op(t[k].inst).busy
                                                  : 0;
-    bool back = i.unit == Unit::Branch && k + 1 < t.size() &&
-                t[k + 1].inst == uint32_t(i.imm) && t[k + 1].inst <= t[k].inst;
-    auto same = [&](const Loop &l) {
-      return l.begin == t[k + 1].inst && l.end == t[k].inst;
+    if (i.unit != Unit::Branch || k + 1 == t.size() ||
+        t[k + 1].inst != uint32_t(i.imm) || t[k + 1].inst > t[k].inst)
+      continue;
+    auto same = [&](const auto &l) {
+      return l.first.begin == t[k + 1].inst && l.first.end == t[k].inst;
     };
-    if (back && std::none_of(loops.begin(), loops.end(), same))
-      loops.push_back({t[k + 1].inst, t[k].inst, 0});
+    if (std::none_of(loops.begin(), loops.end(), same))
+      loops.push_back({{t[k + 1].inst, t[k].inst}, 0});
   }
   uint64_t most = 0;
-  for (Loop &l : loops) {
-    for (uint32_t k = l.begin; k <= l.end; ++k)
-      l.weight += count[k];
-    most = std::max(most, l.weight);
+  for (auto &[loop, weight] : loops) {
+    for (uint32_t k = loop.begin; k <= loop.end; ++k)
+      weight += count[k];
+    most = std::max(most, weight);
   }
-  const Loop *best = nullptr;
-  for (const Loop &l : loops)
-    if (l.weight && 2 * l.weight >= most &&
-        (!best || l.end - l.begin < best->end - best->begin))
-      best = &l;
-  if (best) {
-    loopBegin = best->begin;
-    loopEnd = best->end;
-  }
+  Loop best;
+  for (auto &[loop, weight] : loops)
+    if (weight && 2 * weight >= most &&
+        (!best || loop.end - loop.begin < best.end - best.begin))
+      best = loop;
+  // Hints are not issued (see prepare): iterations are counted behind them.
+  while (best && !op(best.begin).pause)
+    ++best.begin;
+  return best;
 }
 
 //===- one wave -----------------------------------------------------------===//
@@ -218,6 +222,9 @@ uint64_t Replay::memory(Runner &w, const Op &o, const TraceEntry &e,
                         uint64_t t) {
   unsigned half = simds.size() > chip.simds ? w.simd / chip.simds : 0;
   unsigned lanes = options.wave32 ? 32 : 64;
+  auto atLdsRate = [&](unsigned cycles) {
+    return std::max(1u, unsigned(cycles / options.estimate.ldsRate + 0.5));
+  };
   auto useLds = [&](uint64_t from, unsigned cycles) {
     uint64_t start = std::max(from, ldsFree[half]);
     ldsFree[half] = start + cycles;
@@ -228,7 +235,7 @@ uint64_t Replay::memory(Runner &w, const Op &o, const TraceEntry &e,
     unsigned cycles =
         e.lds ? e.lds
               : std::max(1u, lanes * std::max<unsigned>(4, o.bytes) / 128);
-    return useLds(t, cycles) + row.ldsLatency;
+    return useLds(t, atLdsRate(cycles)) + row.ldsLatency;
   }
   unsigned bytes = lanes * std::max<unsigned>(4, o.bytes);
   unsigned lines = e.lines ? e.lines : (bytes + 127) / 128;
@@ -250,7 +257,7 @@ uint64_t Replay::memory(Runner &w, const Op &o, const TraceEntry &e,
   // so they are taken now.
   if (o.toLds) {
     unsigned banks = chip.family == Family::GFX950 ? 64 : 32;
-    unsigned cycles = std::max(1u, bytes / (4 * banks));
+    unsigned cycles = atLdsRate(std::max(1u, bytes / (4 * banks)));
     useLds(t, cycles);
     done += cycles;
   }
@@ -295,7 +302,7 @@ void Replay::issue(Runner &w, Simd &s, uint64_t t) {
   const Op &o = op(e.inst);
   stalls[w.reason] += w.ready - w.next;
   stalls[OnUnit] += t - w.ready;
-  bool inLoop = e.inst >= loopBegin && e.inst <= loopEnd;
+  bool inLoop = e.inst >= w.loop.begin && e.inst <= w.loop.end;
   if (inLoop && !w.inLoop) {
     w.inLoop = true;
     w.entered = t;
@@ -305,7 +312,7 @@ void Replay::issue(Runner &w, Simd &s, uint64_t t) {
     leaveLoop(w, t);
   }
   // A loop may have several ways back to its beginning.
-  loopIterations += e.inst == loopBegin;
+  loopIterations += w.loop && e.inst == w.loop.begin;
   w.next = t + o.pause;
   if (o.priority >= 0)
     w.priority = o.priority;
@@ -395,15 +402,21 @@ void Replay::issue(Runner &w, Simd &s, uint64_t t) {
 
 void Replay::run(llvm::ArrayRef<GroupTrace> groups, const Residency &where,
                  CycleEstimate &out) {
-  unsigned count = options.oneWave ? 1 : unsigned(groups.size());
-  unsigned perGroup = options.oneWave ? 1 : where.waves;
-  simds.resize(options.oneWave ? 1 : where.simds);
+  unsigned count = options.estimate.oneWave ? 1 : unsigned(groups.size());
+  unsigned perGroup = options.estimate.oneWave ? 1 : where.waves;
+  simds.resize(options.estimate.oneWave ? 1 : where.simds);
   states.resize(count);
-  findLoop(groups);
+  auto isMatrix = [&](const TraceEntry &e) {
+    return program.code()[e.inst].unit == Unit::Matrix;
+  };
+  bool matrix = llvm::any_of(groups[0].waves, [&](const WaveTrace &t) {
+    return llvm::any_of(t, isMatrix);
+  });
   for (unsigned g = 0; g < count; ++g)
     for (unsigned k = 0; k < perGroup; ++k) {
       Runner w;
       w.trace = &groups[g].waves[k];
+      w.loop = findLoop(*w.trace, matrix);
       out.truncated |= groups[g].truncated;
       if (w.trace->empty())
         continue;
@@ -461,18 +474,18 @@ void Replay::run(llvm::ArrayRef<GroupTrace> groups, const Residency &where,
   out.cycles = end;
   out.simds = unsigned(simds.size());
   double area = double(end) * double(simds.size());
-  uint64_t valu = 0, matrix = 0, salu = 0;
+  uint64_t valu = 0, matrixBusy = 0, salu = 0;
   unsigned used = 0;
   for (const Simd &s : simds) {
     valu += s.valuBusy;
-    matrix += s.matrixBusy;
+    matrixBusy += s.matrixBusy;
     salu += s.saluBusy;
     used += !s.waves.empty();
   }
   unsigned pipes = simds.size() > chip.simds ? 2 : 1;
   out.wavesPerSimd = double(waves.size()) / std::max(1u, used);
-  out.matrixCycles = matrix;
-  out.matrixShare = double(matrix) / area;
+  out.matrixCycles = matrixBusy;
+  out.matrixShare = double(matrixBusy) / area;
   out.valuShare = double(valu) / area;
   out.saluShare = double(salu) / area;
   out.ldsShare = double(ldsBusy) / double(end) / pipes;
@@ -486,9 +499,12 @@ void Replay::run(llvm::ArrayRef<GroupTrace> groups, const Residency &where,
   out.waitBarrier = part(OnBarrier);
   out.waitDependency = part(OnDependency);
   out.waitUnit = part(OnUnit);
-  if (loopIterations && loopEnd >= loopBegin) {
-    out.loopBegin = program.code()[loopBegin].address;
-    out.loopEnd = program.code()[loopEnd].address;
+  if (loopIterations) {
+    Loop first = llvm::find_if(waves, [](const Runner &w) {
+                   return bool(w.loop);
+                 })->loop;
+    out.loopBegin = program.code()[first.begin].address;
+    out.loopEnd = program.code()[first.end].address;
     out.loopCycles = loopCycles;
     out.loopIterations = loopIterations;
     out.loopMatrixShare =
@@ -501,7 +517,7 @@ void Replay::run(llvm::ArrayRef<GroupTrace> groups, const Residency &where,
   // What limits is asked of the SIMDs that have waves.
   double busyArea = double(end) * double(std::max(1u, used));
   std::pair<double, const char *> units[] = {
-      {double(matrix) / busyArea, "matrix units"},
+      {double(matrixBusy) / busyArea, "matrix units"},
       {double(valu) / busyArea, "vector ALU"},
       {out.ldsShare, "LDS"},
       {out.vmemShare, "vector memory unit"},

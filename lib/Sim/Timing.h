@@ -70,8 +70,7 @@ Residency residency(const Chip &chip, uint32_t rsrc1, bool wave32,
 
 struct ReplayOptions {
   bool wave32 = false;
-  bool oneWave = false;
-  EstimateLatencies latencies;
+  EstimateOptions estimate;
 };
 /// Fills in everything that one compute unit's replay tells.
 void estimateCycles(const Chip &chip, const Program &program,

@@ -9,7 +9,10 @@
 //   f64    CDNA: full rate; RDNA: a sixteenth (product pages)
 //   LDS, caches   latencies of the order that public microbenchmarks report
 //          (Chips and Cheese on MI300X, RDNA3, RDNA4); LLVM gives vector memory
-//          320 cycles. They are assumptions: docs/simulator.md
+//          320 cycles. They are assumptions: docs/simulator.md. CDNA's memory:
+//          500 cycles, with which more of AMD's measured winners are among
+//          the first three candidates than with 700
+//          (docs/benchmarks/calibration_winners.csv)
 //   widths   vector cache 64 bytes a cycle on CDNA2, 128 from CDNA3 on, and 16
 //          addresses (ROCm Compute Profiler: 61.3 TB/s on 228 CUs at 2.1 GHz);
 //          RDNA white paper: 128 bytes, 32 addresses. Fill: a CU's share of
@@ -25,7 +28,7 @@ using namespace greta::sim;
 //  memory | addresses cache fill | barrier branch
 #define CDNA(name, clock, gbs, cache, fill)                                    \
   {name, clock, gbs, 512, 8,  8,     4,    4,  16, 4,                          \
-   64,   128,   128, 700, 16, cache, fill, 16, 16}
+   64,   128,   128, 500, 16, cache, fill, 16, 16}
 #define RDNA(name, clock, gbs, vgprs, granule)                                 \
   {name, clock, gbs, vgprs, granule, 16,  1,  5,  4, 16,                       \
    32,   64,    96,  600,   32,      128, 64, 16, 8}

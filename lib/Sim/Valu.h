@@ -207,19 +207,20 @@ inline void writeRows(Wave &w, uint32_t *dst, const uint32_t *src,
 /// Merges 16-bit results (in the low halves of src, destroyed) into dst.
 void writeHalves(Wave &w, const Inst &i, uint32_t *dst, uint32_t *src);
 
+/// A float result, scaled and clamped.
+template <class T> inline T outputModified(const Wave &w, const Inst &i, T x) {
+  // Scaling is for results without denormals, and ignored otherwise.
+  uint32_t denormals =
+      std::is_same_v<T, float> ? Denormals32Out : Denormals16Out;
+  return applyOutput(x, w.mode & denormals ? 0 : i.omod, i.has(Clamp),
+                     w.dx10Clamp);
+}
 template <class T>
 inline void outputModifiers(const Wave &w, const Inst &i, uint32_t *rows) {
-  if constexpr (isFloatType<T>()) {
-    // Scaling is for results without denormals, and ignored otherwise.
-    uint32_t denormals =
-        std::is_same_v<T, float> ? Denormals32Out : Denormals16Out;
-    unsigned omod = w.mode & denormals ? 0 : i.omod;
-    for (unsigned l = 0; l < w.lanes; ++l) {
-      T x = LaneType<T>::load(rows, l);
-      x = applyOutput(x, omod, i.has(Clamp), w.dx10Clamp);
-      LaneType<T>::store(rows, l, x);
-    }
-  }
+  if constexpr (isFloatType<T>())
+    for (unsigned l = 0; l < w.lanes; ++l)
+      LaneType<T>::store(rows, l,
+                         outputModified(w, i, LaneType<T>::load(rows, l)));
 }
 
 template <class... A> constexpr bool anyDouble() {

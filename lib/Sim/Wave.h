@@ -9,6 +9,7 @@
 #include "llvm/ADT/Twine.h"
 #include "llvm/Support/MathExtras.h"
 #include <cstring>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -24,6 +25,9 @@ struct GroupTrace;
 /// Flat addresses of LDS and scratch: outside what a host process can map.
 constexpr uint64_t SharedAperture = 0x0001000000000000ull;
 constexpr uint64_t PrivateAperture = 0x0002000000000000ull;
+
+/// The bit of MODE that s_setvskip sets.
+constexpr uint32_t ModeVskip = 1u << 28;
 
 enum class RunState : uint8_t { Running, Barrier, Yield, Done, Fault };
 
@@ -118,6 +122,8 @@ struct Wave {
 
   /// Ends the launch with an error that names kernel, instruction and lane.
   void fault(const Inst &i, const llvm::Twine &what, int lane = -1);
+  /// Notes something about an instruction, and goes on.
+  void warn(const Inst &i, const llvm::Twine &what);
   /// Checks [address, address+bytes) against the allocations.
   uint8_t *global(const Inst &i, uint64_t address, unsigned bytes, int lane,
                   bool write) {
@@ -147,6 +153,7 @@ struct Workgroup {
   uint64_t programBase = 0;
   std::string error;
   bool failed = false;
+  std::map<uint32_t, std::string> warnings; ///< by the instruction's address
   uint64_t clock = 0;
 };
 

@@ -9,6 +9,7 @@
 #include "Float.h"
 #include "Program.h"
 #include "Stats.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace greta::sim;
@@ -25,6 +26,17 @@ void Wave::applyMode() {
   setControl(csr32);
 }
 
+static std::string nameOf(const Program &program, const Inst &i) {
+  return "; instruction at 0x" + llvm::utohexstr(i.address, true) + " '" +
+         program.text(i) + "'";
+}
+
+void Wave::warn(const Inst &i, const llvm::Twine &what) {
+  auto [at, isNew] = wg->warnings.try_emplace(i.address);
+  if (isNew)
+    at->second = (what + nameOf(*program, i)).str();
+}
+
 void Wave::fault(const Inst &i, const llvm::Twine &what, int lane) {
   if (state == RunState::Fault)
     return;
@@ -32,12 +44,9 @@ void Wave::fault(const Inst &i, const llvm::Twine &what, int lane) {
   if (wg->failed)
     return;
   wg->failed = true;
-  std::string text = program->text(i);
   llvm::raw_string_ostream os(wg->error);
-  os << what << "; instruction at 0x";
-  os.write_hex(i.address);
-  os << " '" << text << "', workgroup (" << wg->id[0] << "," << wg->id[1] << ","
-     << wg->id[2] << "), wave " << id;
+  os << what << nameOf(*program, i) << ", workgroup (" << wg->id[0] << ","
+     << wg->id[1] << "," << wg->id[2] << "), wave " << id;
   if (lane >= 0)
     os << ", lane " << lane;
 }
@@ -73,6 +82,36 @@ void greta::sim::waitBarrier(Wave &w, const Inst &i) {
     w.checker->wait(w);
 }
 
+/// Vector ALU, memory, LDS and matrix instructions: what VSKIP leaves out.
+static bool isVector(Unit u) {
+  return u != Unit::Salu && u != Unit::Smem && u != Unit::Branch &&
+         u != Unit::Other;
+}
+
+/// Executes one instruction; Full: with counts, checks and the trace.
+template <bool Full>
+static void step(Wave &w, const Inst &i, const RunOptions &options,
+                 uint64_t &trace) {
+  if (Full) {
+    if (trace) {
+      --trace;
+      *options.traceStream << "wave " << w.id << " exec ";
+      options.traceStream->write_hex(w.exec)
+          << "  " << w.program->text(i) << "\n";
+    }
+    if (w.stats)
+      countInstruction(w, i);
+    if (w.checker) {
+      w.checker->before(w, i);
+      if (w.state != RunState::Running)
+        return;
+    }
+  }
+  i.fn(w, i);
+  if (Full && w.checker && w.state != RunState::Fault)
+    w.checker->after(w, i);
+}
+
 template <bool Full>
 static void runWave(Wave &w, const Inst *code, const RunOptions &options,
                     uint64_t &trace) {
@@ -81,24 +120,8 @@ static void runWave(Wave &w, const Inst *code, const RunOptions &options,
   w.state = RunState::Running;
   while (w.state == RunState::Running) {
     const Inst &i = code[w.pc++];
-    if (Full) {
-      if (trace) {
-        --trace;
-        *options.traceStream << "wave " << w.id << " exec ";
-        options.traceStream->write_hex(w.exec)
-            << "  " << w.program->text(i) << "\n";
-      }
-      if (w.stats)
-        countInstruction(w, i);
-      if (w.checker) {
-        w.checker->before(w, i);
-        if (w.state != RunState::Running)
-          return;
-      }
-    }
-    i.fn(w, i);
-    if (Full && w.checker && w.state != RunState::Fault)
-      w.checker->after(w, i);
+    if (LLVM_LIKELY(!(w.mode & ModeVskip)) || !isVector(i.unit))
+      step<Full>(w, i, options, trace);
     if (--turn == 0) {
       if (w.state == RunState::Running)
         w.state = RunState::Yield;

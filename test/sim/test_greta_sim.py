@@ -1,5 +1,6 @@
 """greta-sim: a kernel run from files, --stats, --trace, and one diagnostic with exit code 1 for every mistake."""
 
+import json
 import re
 import shutil
 import subprocess
@@ -53,14 +54,31 @@ def test_estimate_runs_only_what_it_needs(code, tmp_path):
     np.zeros(n, np.float32).tofile(tmp_path / "x.bin")
     options = ["--grid=20000", "--block=64", f"--arg=inout:{tmp_path}/y.bin", f"--arg=in:{tmp_path}/x.bin", "--arg=f32:0.5", f"--arg=i64:{n}"]
     np.ones(n, np.float32).tofile(tmp_path / "y.bin")
-    first = run(code, *options, "--estimate", "--latency=memory:500")
+    first = run(code, *options, "--estimate", "--latency=memory:600")
     assert first.returncode == 0, first.stderr
     assert "bound by memory bandwidth" in first.stdout and "workgroups 20000" not in first.stdout
     assert np.array_equal(np.fromfile(tmp_path / "y.bin", np.float32), np.ones(n, np.float32))
-    assert run(code, *options, "--estimate", "--latency=memory:500").stdout == first.stdout
+    assert run(code, *options, "--estimate", "--latency=memory:600").stdout == first.stdout
     alone = run(code, *options, "--estimate", "--one-wave")
     assert alone.returncode == 0 and "1 workgroups (one wave alone), 1.0 waves per SIMD" in alone.stdout and "launch:" not in alone.stdout
     assert "1 workgroups (the request)" in run(code, *options, "--estimate", "--cu-workgroups=1").stdout
+
+
+def test_estimate_options(code):
+    """Memory that is not kept, arguments at chosen places, JSON, and what the estimate may assume instead of the table."""
+    n = 64 * 20000
+    options = ["--grid=20000", "--block=64", f"--arg=zero:{4 * n}", "--arg=align:8", f"--arg=zero:{4 * n}", "--arg=f32:0.5", "--arg=align:8", f"--arg=i64:{n}",
+               "--estimate", "--json"]  # fmt: skip
+    estimate = lambda *more: json.loads(run(code, *options, *more).stdout)
+    plain = estimate()
+    assert plain["bound"] == "memory bandwidth" and plain["launch_cycles"] == plain["memory_cycles"] and "stats" not in plain
+    assert abs(plain["microseconds"] - 2 * 4 * n / 960e3) < 0.1  # the lines of both buffers; GB/s of the table
+    assert estimate("--stats")["stats"]["workgroups"] == plain["workgroups"]
+    assert estimate("--scale=latency:2")["cycles"] > plain["cycles"] > estimate("--scale=latency:0.5")["cycles"]
+    few = estimate("--compute-units=2", "--cu-workgroups=1")
+    assert few["launch_cycles"] == 20000 * few["cycles"]  # two compute units are one WGP
+    null = run(code, "--grid=1", "--block=64", "--arg=null", "--arg=null", "--arg=f32:1", "--arg=i64:5")
+    assert null.returncode == 1 and "read of 4 bytes at 0x0" in null.stderr
 
 
 @pytest.mark.parametrize(
@@ -75,7 +93,11 @@ def test_estimate_runs_only_what_it_needs(code, tmp_path):
         (["--lds=many"], "--lds = many"),
         (["--frobnicate"], "not expected: --frobnicate"),
         (["--estimate", "--latency=l3:5"], "'l3:5' is not one of lds, scalar, cache, memory"),
+        (["--estimate", "--scale=speed:2"], "'speed:2' is not latency or lds-rate"),
         (["--one-wave"], "need --stats or --estimate"),
+        (["--json"], "need --stats or --estimate"),
+        (["--arg=zero:many"], "needs a number of bytes"),
+        (["--arg=align:3"], "needs a power of two"),
         ([], "bytes of arguments given"),
     ],
 )
@@ -107,9 +129,9 @@ def test_issue_model_agrees_with_llvm_mca(tmp_path, monkeypatch):
     import issue_model
 
     for case in issue_model.pipelined(tmp_path, "gfx942"):
-        one = issue_model.estimate(tmp_path, case, (1, 1), "--one-wave", issue_model.LLVM_LATENCIES)
+        one = issue_model.estimate(case, (1, 1), "--one-wave", issue_model.LLVM_LATENCIES)
         mca = issue_model.llvm_mca(case[1], "gfx942", one["begin"], one["end"])
         assert one["matrix"] == 64 * 32
         assert abs(one["cycles"] / mca - 1) < 0.04, case[0]
-        every = issue_model.estimate(tmp_path, case, (64, 16))
+        every = issue_model.estimate(case, issue_model.GRID)
         assert every["waves"] == 2 and every["bound"] == "matrix units" and 0.9 < every["share"] <= 1

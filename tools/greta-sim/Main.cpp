@@ -26,7 +26,9 @@ int main(int argc, char **argv) {
   extents("--block", options.block, "work items of a workgroup");
   app.add_option("--arg", options.arguments,
                  "one per argument: in:FILE, out:FILE:BYTES, inout:FILE, "
-                 "i32:N, i64:N, f32:X")
+                 "zero:BYTES (memory that is not kept), null, i32:N, i64:N, "
+                 "f32:X; align:N before one that starts at a multiple of N "
+                 "bytes")
       ->allow_extra_args(false);
   app.add_option("--lds", options.lds, "bytes of dynamic LDS");
   app.add_option("--check", options.check,
@@ -37,11 +39,19 @@ int main(int argc, char **argv) {
   app.add_flag("--estimate", options.estimate,
                "the estimate alone, running only the workgroups it needs: "
                "outputs are incomplete and not written");
+  app.add_flag("--json", options.json,
+               "counts and estimate as one line of JSON");
   app.add_flag("--one-wave", options.oneWave,
                "estimate one wave alone on its SIMD");
   app.add_option("--latency", options.latency,
                  "cycles instead of the chip table's: "
-                 "lds:64,scalar:100,cache:128,memory:700");
+                 "lds:64,scalar:100,cache:128,memory:500");
+  app.add_option("--scale", options.scale,
+                 "all latencies, and the LDS's bytes a cycle, times these: "
+                 "latency:0.5,lds-rate:2");
+  app.add_option("--compute-units", options.computeUnits,
+                 "of the chip; the table's unless given")
+      ->check(CLI::Range(1u, 65536u));
   app.add_option("--cu-workgroups", options.cuWorkgroups,
                  "workgroups per compute unit; what fits unless given")
       ->check(CLI::Range(1u, 4096u));

@@ -11,6 +11,9 @@
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Format.h"
+#include "llvm/Support/JSON.h"
+#include "llvm/Support/MathExtras.h"
+#include "llvm/Support/Memory.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/ToolOutputFile.h"
 #include "llvm/Support/WithColor.h"
@@ -28,24 +31,41 @@ static Dim3 dim(const std::vector<uint32_t> &extents) {
   return d;
 }
 
-static Expected<EstimateLatencies> parseLatencies(StringRef text) {
-  EstimateLatencies l;
+static Expected<EstimateOptions>
+parseEstimateOptions(const greta_sim::Options &options) {
+  EstimateOptions o;
   SmallVector<StringRef, 4> parts;
-  text.split(parts, ',', -1, /*KeepEmpty=*/false);
+  StringRef(options.latency).split(parts, ',', -1, /*KeepEmpty=*/false);
   for (StringRef part : parts) {
     auto [name, value] = part.split(':');
     unsigned *to = StringSwitch<unsigned *>(name)
-                       .Case("lds", &l.lds)
-                       .Case("scalar", &l.scalar)
-                       .Case("cache", &l.cache)
-                       .Case("memory", &l.memory)
+                       .Case("lds", &o.ldsLatency)
+                       .Case("scalar", &o.scalarLatency)
+                       .Case("cache", &o.cacheLatency)
+                       .Case("memory", &o.memoryLatency)
                        .Default(nullptr);
     if (!to || value.getAsInteger(10, *to) || !*to || *to > 65535)
-      return createStringError("--latency=" + text + ": '" + part +
+      return createStringError("--latency=" + options.latency + ": '" + part +
                                "' is not one of lds, scalar, cache, memory "
                                "with a number from 1 to 65535");
   }
-  return l;
+  parts.clear();
+  StringRef(options.scale).split(parts, ',', -1, /*KeepEmpty=*/false);
+  for (StringRef part : parts) {
+    auto [name, value] = part.split(':');
+    double *to = StringSwitch<double *>(name)
+                     .Case("latency", &o.latencyScale)
+                     .Case("lds-rate", &o.ldsRate)
+                     .Default(nullptr);
+    if (!to || value.getAsDouble(*to) || !(*to >= 0.01 && *to <= 100))
+      return createStringError("--scale=" + options.scale + ": '" + part +
+                               "' is not latency or lds-rate with a number "
+                               "from 0.01 to 100");
+  }
+  o.workgroups = options.cuWorkgroups;
+  o.computeUnits = options.computeUnits;
+  o.oneWave = options.oneWave;
+  return o;
 }
 
 static Expected<std::unique_ptr<MemoryBuffer>> readFile(StringRef path) {
@@ -67,7 +87,8 @@ struct Output {
 
 static Error makeArguments(ArrayRef<std::string> texts, Device &device,
                            std::vector<uint8_t> &kernarg,
-                           std::vector<Output> &outputs) {
+                           std::vector<Output> &outputs,
+                           std::vector<sys::OwningMemoryBlock> &zeros) {
   auto append = [&](const void *p, size_t n) {
     kernarg.resize((kernarg.size() + n - 1) / n * n);
     const uint8_t *b = static_cast<const uint8_t *>(p);
@@ -78,7 +99,29 @@ static Error makeArguments(ArrayRef<std::string> texts, Device &device,
     auto bad = [&](const Twine &why) {
       return createStringError("--arg=" + t + ": " + why);
     };
-    if (kind == "in" || kind == "inout" || kind == "out") {
+    if (kind == "zero") {
+      uint64_t bytes;
+      if (value.getAsInteger(10, bytes))
+        return bad("zero:BYTES needs a number of bytes");
+      // Pages that no workgroup touches are never made.
+      std::error_code code;
+      zeros.emplace_back(sys::Memory::allocateMappedMemory(
+          std::max<uint64_t>(bytes, 1), nullptr,
+          sys::Memory::MF_READ | sys::Memory::MF_WRITE, code));
+      void *p = zeros.back().base();
+      if (code || !p)
+        return bad(Twine(bytes) + " bytes cannot be allocated");
+      if (Error e = device.registerHost(p, bytes))
+        return e;
+      append(&p, 8);
+    } else if (kind == "null") {
+      append("\0\0\0\0\0\0\0", 8);
+    } else if (kind == "align") {
+      uint64_t n;
+      if (value.getAsInteger(10, n) || !isPowerOf2_64(n) || n > 4096)
+        return bad("align:N needs a power of two up to 4096");
+      kernarg.resize(alignTo(kernarg.size(), n));
+    } else if (kind == "in" || kind == "inout" || kind == "out") {
       StringRef path = value;
       uint64_t bytes = 0;
       std::unique_ptr<MemoryBuffer> data;
@@ -124,7 +167,8 @@ static Error makeArguments(ArrayRef<std::string> texts, Device &device,
       float f = float(d);
       append(&f, 4);
     } else {
-      return bad("unknown kind; there are in, out, inout, i32, i64, f32");
+      return bad("unknown kind; there are in, out, inout, zero, null, i32, "
+                 "i64, f32, align");
     }
   }
   return Error::success();
@@ -179,19 +223,88 @@ static void printEstimate(const CycleEstimate &e) {
            "beginning\n";
 }
 
+static void printJson(const LaunchStats *s, const CycleEstimate &e) {
+  json::OStream out(outs());
+  out.object([&] {
+    if (s)
+      out.attributeObject("stats", [&] {
+        out.attribute("workgroups", s->workgroups);
+        out.attribute("waves", s->waves);
+        out.attribute("instructions", s->instructions);
+        out.attribute("salu", s->salu);
+        out.attribute("valu", s->valu);
+        out.attribute("matrix", s->matrix);
+        out.attribute("lds", s->lds);
+        out.attribute("vmem", s->vmem);
+        out.attribute("smem", s->smem);
+        out.attribute("branch", s->branch);
+        out.attribute("other", s->other);
+        out.attribute("global_load_bytes", s->globalLoadBytes);
+        out.attribute("global_store_bytes", s->globalStoreBytes);
+        out.attribute("lds_bytes", s->ldsBytes);
+        out.attribute("lds_conflict_cycles", s->ldsConflictCycles);
+      });
+    out.attribute("bound", e.bound);
+    out.attribute("cycles", e.cycles);
+    out.attribute("launch_cycles", e.launchCycles);
+    out.attribute("memory_cycles", e.memoryCycles);
+    out.attribute("microseconds", e.microseconds);
+    out.attribute("workgroups", e.workgroups);
+    out.attribute("occupancy_limit", e.occupancyLimit);
+    out.attribute("waves_per_simd", e.wavesPerSimd);
+    out.attribute("truncated", e.truncated);
+    out.attributeObject("busy", [&] {
+      out.attribute("matrix", e.matrixShare);
+      out.attribute("valu", e.valuShare);
+      out.attribute("salu", e.saluShare);
+      out.attribute("lds", e.ldsShare);
+      out.attribute("vmem", e.vmemShare);
+    });
+    out.attributeObject("wait", [&] {
+      out.attribute("global", e.waitGlobal);
+      out.attribute("lds", e.waitLds);
+      out.attribute("scalar", e.waitScalar);
+      out.attribute("barrier", e.waitBarrier);
+      out.attribute("dependency", e.waitDependency);
+      out.attribute("unit", e.waitUnit);
+    });
+    if (e.loopIterations)
+      out.attributeObject("loop", [&] {
+        out.attribute("begin", e.loopBegin);
+        out.attribute("end", e.loopEnd);
+        out.attribute("iterations", e.loopIterations);
+        out.attribute("cycles", e.loopCyclesPerIteration);
+        out.attribute("matrix_cycles", e.loopMatrixPerIteration);
+        out.attribute("matrix_busy", e.loopMatrixShare);
+      });
+  });
+  outs() << "\n";
+}
+
+/// The first few, and how many more there are.
+static void printWarnings(ArrayRef<std::string> warnings) {
+  constexpr size_t shown = 3;
+  for (const std::string &w : warnings.take_front(shown))
+    WithColor::warning(errs(), "greta-sim") << w << "\n";
+  if (warnings.size() > shown)
+    WithColor::warning(errs(), "greta-sim")
+        << warnings.size() - shown << " more instructions like these\n";
+}
+
 static Error simulate(const greta_sim::Options &options) {
   const std::string &input = options.input;
   if (!options.stats && !options.estimate &&
-      (options.oneWave || options.cuWorkgroups))
-    return createStringError(
-        "--one-wave and --cu-workgroups need --stats or --estimate");
+      (options.oneWave || options.json || options.cuWorkgroups ||
+       options.computeUnits || !options.scale.empty()))
+    return createStringError("--one-wave, --json, --scale, --cu-workgroups and "
+                             "--compute-units need --stats or --estimate");
   auto checks = parseChecks(options.check);
   if (!checks)
     return createStringError("--check=" + options.check + ": " +
                              toString(checks.takeError()));
-  auto latencies = parseLatencies(options.latency);
-  if (!latencies)
-    return latencies.takeError();
+  auto estimateOptions = parseEstimateOptions(options);
+  if (!estimateOptions)
+    return estimateOptions.takeError();
   auto file = readFile(input);
   if (!file)
     return file.takeError();
@@ -225,7 +338,9 @@ static Error simulate(const greta_sim::Options &options) {
   }
   std::vector<uint8_t> kernarg;
   std::vector<Output> outputs;
-  if (Error e = makeArguments(options.arguments, **device, kernarg, outputs))
+  std::vector<sys::OwningMemoryBlock> zeros;
+  if (Error e =
+          makeArguments(options.arguments, **device, kernarg, outputs, zeros))
     return e;
   LaunchConfig config;
   LaunchStats counted;
@@ -242,11 +357,13 @@ static Error simulate(const greta_sim::Options &options) {
   config.stats = options.stats ? &counted : nullptr;
   config.estimate = options.stats || options.estimate ? &estimate : nullptr;
   config.estimateOnly = options.estimate;
-  config.estimateOneWave = options.oneWave;
-  config.estimateLatencies = *latencies;
-  config.estimateWorkgroups = options.cuWorkgroups;
-  if (Error e = (*device)->launch(*kernel, config))
-    return e;
+  config.estimateOptions = *estimateOptions;
+  std::vector<std::string> warnings;
+  config.warnings = &warnings;
+  Error failed = (*device)->launch(*kernel, config);
+  printWarnings(warnings);
+  if (failed)
+    return failed;
   for (const Output &o : outputs) {
     if (options.estimate)
       break;
@@ -263,6 +380,10 @@ static Error simulate(const greta_sim::Options &options) {
       return createStringError("cannot write '" + o.path + "': " + why);
     }
     out.keep();
+  }
+  if (options.json) {
+    printJson(config.stats, estimate);
+    return Error::success();
   }
   if (options.stats)
     printStats(counted);

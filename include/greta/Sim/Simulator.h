@@ -162,8 +162,9 @@ struct CycleEstimate {
   double waitGlobal = 0, waitLds = 0, waitScalar = 0, waitBarrier = 0,
          waitDependency = 0, waitUnit = 0;
 
-  /// The loop with most of the matrix instructions (of all instructions when
-  /// there are none): addresses, and the time at least one wave is inside.
+  /// Each wave's loop with most of the matrix instructions (of all instructions
+  /// when there are none), which may be a copy of its own: addresses of the
+  /// first wave's, and the time at least one wave is inside its loop.
   uint64_t loopBegin = 0, loopEnd = 0, loopCycles = 0, loopIterations = 0;
   double loopMatrixShare = 0;
   double loopCyclesPerIteration = 0; ///< of one wave
@@ -175,9 +176,21 @@ struct CycleEstimate {
   bool truncated = false;
 };
 
-/// Latencies in cycles to replace the chip table's; 0 keeps the table's.
-struct EstimateLatencies {
-  unsigned lds = 0, scalar = 0, cache = 0, memory = 0;
+/// What an estimate assumes instead of the chip table's figures; 0 keeps those.
+struct EstimateOptions {
+  /// Latencies in cycles.
+  unsigned ldsLatency = 0, scalarLatency = 0, cacheLatency = 0,
+           memoryLatency = 0;
+  /// Every latency, and the bytes that the LDS moves a cycle, times these: how
+  /// far an estimate depends on what the table assumes.
+  double latencyScale = 1, ldsRate = 1;
+  /// Of the chip: the same chip is sold with fewer (MI308X: 80 of gfx942).
+  unsigned computeUnits = 0;
+  /// Workgroups on the compute unit; 0: what occupancy and grid allow.
+  unsigned workgroups = 0;
+  /// Replays one wave alone on its SIMD, as llvm-mca does: nothing is said
+  /// about the launch.
+  bool oneWave = false;
 };
 
 struct LaunchConfig {
@@ -190,16 +203,14 @@ struct LaunchConfig {
   uint64_t instructionBudget = 2000000000ull;
   unsigned threads = 0; ///< worker threads; 0: one per core
   LaunchStats *stats = nullptr;
+  /// Broken hazard rules that AMD's own kernels break as well, one text an
+  /// instruction (lib/Sim/ChecksHazards.cpp); the launch goes on.
+  std::vector<std::string> *warnings = nullptr;
   CycleEstimate *estimate = nullptr;
   /// Runs only the workgroups the estimate needs: a fraction of a large grid.
   /// The results of the others stay unwritten.
   bool estimateOnly = false;
-  /// Replays one wave alone on its SIMD, as llvm-mca does: nothing is said
-  /// about the launch.
-  bool estimateOneWave = false;
-  /// Workgroups on the compute unit; 0: what occupancy and grid allow.
-  unsigned estimateWorkgroups = 0;
-  EstimateLatencies estimateLatencies;
+  EstimateOptions estimateOptions;
   uint64_t trace = 0; ///< instructions of workgroup 0 to print
   llvm::raw_ostream *traceStream = nullptr;
 };

@@ -73,7 +73,12 @@ static hipError_t launch(const Kernel *kernel, const LaunchConfig &shape,
     LaunchConfig config = shape;
     config.kernarg = bytes;
     config.checks = state.checks;
-    if (llvm::Error e = state.device->launch(*kernel, config))
+    std::vector<std::string> warnings;
+    config.warnings = &warnings;
+    llvm::Error e = state.device->launch(*kernel, config);
+    for (const std::string &text : warnings)
+      llvm::errs() << "simulator: warning: " << text << "\n";
+    if (e)
       return state.report(hipErrorLaunchFailure, std::move(e));
     return hipSuccess;
   });

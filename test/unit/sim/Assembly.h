@@ -47,7 +47,7 @@ inline std::string assembly(const std::string &chip,
   return text + metadata + "...\n.end_amdgpu_metadata\n";
 }
 
-/// Runs each kernel; empty, or the report.
+/// Runs each kernel; empty, or the report, or the first warning.
 inline std::vector<std::string>
 runAssembly(const std::string &chip, const std::vector<AssemblyKernel> &kernels,
             unsigned checks, Dim3 block, const char *vgprs = "40") {
@@ -57,8 +57,11 @@ runAssembly(const std::string &chip, const std::vector<AssemblyKernel> &kernels,
     o[k] = k;
   b.arg(o);
   std::vector<std::string> reports;
-  for (const AssemblyKernel &k : kernels)
+  for (const AssemblyKernel &k : kernels) {
     reports.push_back(b.launch({1, 1, 1}, block, checks, k.name.c_str()));
+    if (reports.back().empty() && !b.warnings.empty())
+      reports.back() = "warning: " + b.warnings[0];
+  }
   return reports;
 }
 inline std::string runAssembly(const std::string &chip, const std::string &body,

@@ -405,4 +405,61 @@ TEST(ChecksMore, UnalignedVectorAccesses) {
   }
 }
 
+// A store with sc0 has a wider scope and returns nothing; a returning atomic's
+// data register is not there before its wait.
+TEST(ChecksMore, StoresWithScopeReturnNothing) {
+  const std::string start =
+      "s_load_dwordx2 s[4:5], s[0:1], 0x0\ns_mov_b32 s6, 1024\n"
+      "s_mov_b32 s7, 0\nv_mov_b32 v1, 0\ns_waitcnt lgkmcnt(0)\n"
+      "v_lshlrev_b32 v2, 2, v0\n";
+  const char *use = "v_mov_b32 v3, v1";
+  EXPECT_EQ(runAssembly("gfx942",
+                        start +
+                            "buffer_store_dword v1, v2, s[4:7], 0 offen sc0\n" +
+                            use),
+            "");
+  std::string e = runAssembly(
+      "gfx942",
+      start + "buffer_atomic_add v1, v2, s[4:7], 0 offen sc0\n" + use);
+  EXPECT_TRUE(contains(e, "v1 is read before an s_waitcnt")) << e;
+}
+
+// Scalar stores read their data; scalar atomics that return are waited for.
+TEST(ChecksMore, ScalarAtomicsAreChecked) {
+  const std::string start =
+      "s_load_dwordx2 s[4:5], s[0:1], 0x0\ns_waitcnt lgkmcnt(0)\n";
+  auto run = [&](const char *text) {
+    return runAssembly("gfx942", start + text);
+  };
+  EXPECT_TRUE(contains(run("s_store_dword s8, s[4:5], 0x0"),
+                       "uninitialised s8 is stored"));
+  EXPECT_TRUE(contains(run("s_mov_b32 s8, 1\ns_store_dword s8, s[4:5], 0x400"),
+                       "write of 4 bytes"));
+  EXPECT_TRUE(contains(run("s_mov_b32 s8, 1\ns_atomic_add s8, s[4:5], 0x2"),
+                       "misaligned"));
+  EXPECT_TRUE(contains(run("s_mov_b32 s8, 1\ns_atomic_add s8, s[4:5], 0x0 glc\n"
+                           "s_add_u32 s9, s8, 1"),
+                       "s8 is read before an s_waitcnt"));
+  EXPECT_EQ(run("s_mov_b32 s8, 1\ns_atomic_add s8, s[4:5], 0x0 glc\n"
+                "s_waitcnt lgkmcnt(0)\ns_add_u32 s9, s8, 1"),
+            "");
+}
+
+// Vector instructions are left out while VSKIP is set, scalar ones are not.
+TEST(ChecksMore, VectorSkip) {
+  const std::string start = "v_mov_b32 v1, 1\ns_mov_b32 s4, 4\n"
+                            "s_mov_b32 s5, 1\n",
+                    vector = "v_mov_b32 v1, 2\nds_write_b32 v30, v31\n"
+                             "s_add_u32 s5, s5, 1\n",
+                    check = "s_setvskip s4, 0\nv_readfirstlane_b32 s6, v1\n"
+                            "s_lshl_b32 s6, s6, 4\ns_or_b32 s6, s6, s5\n"
+                            "s_cmp_eq_u32 s6, 0x12\ns_cbranch_scc1 end\n"
+                            "s_trap 2\nend:";
+  EXPECT_EQ(
+      runAssembly("gfx942", start + "s_setvskip s4, 2\n" + vector + check), "");
+  EXPECT_TRUE(contains(
+      runAssembly("gfx942", start + "s_setvskip s4, 1\n" + vector + check),
+      "uninitialised v30"));
+}
+
 } // namespace

@@ -450,8 +450,8 @@ TEST_P(Memory, BufferAddresses) {
         bool fits = offset + 4 <= stride;
         bool in;
         if (gfx9)
-          in = stride ? index < records && (!(idxen || tid) || fits)
-                      : offset + 4 <= left;
+          in = stride && (idxen || tid) ? index < records && (!swizzle || fits)
+                                        : offset + 4 <= left;
         else
           in = select == 0         ? index < records && fits
                : select == 1       ? index < records

@@ -371,6 +371,30 @@ bool sameResult(u64 got, u64 want, const Row &r) {
 
 class Scalar : public testing::TestWithParam<const char *> {};
 
+/// The scalar forms of transcendental instructions scale and clamp their
+/// results like the vector forms.
+TEST(ScalarFloat, OutputModifiers) {
+  const std::pair<const char *, float> cases[] = {
+      {"v_s_rcp_f32 s8, s12", .25f},
+      {"v_s_rcp_f32 s8, s12 mul:2", .5f},
+      {"v_s_rcp_f32 s8, s12 mul:4", 1.f},
+      {"v_s_rcp_f32 s8, s12 div:2", .125f},
+      {"v_s_rcp_f32 s8, -s12 clamp", 0.f},
+      {"v_s_sqrt_f32 s8, s12 clamp", 1.f},
+      {"v_s_sqrt_f32 s8, |s12| mul:4", 8.f},
+  };
+  std::vector<std::string> lines;
+  for (auto [line, want] : cases)
+    lines.push_back(line);
+  Bench b("gfx1201", true, lines);
+  b.wave.mode = 0; // scaled results have no denormals
+  for (unsigned k = 0; k < lines.size(); ++k) {
+    b.wave.s[12] = u32(bits(4.f));
+    b.run(k);
+    EXPECT_EQ(b.wave.s[8], u32(bits(cases[k].second))) << lines[k];
+  }
+}
+
 TEST_P(Scalar, EveryInstruction) {
   bool gfx9 = GetParam()[3] == '9';
   std::vector<std::string> names = mnemonics(GetParam()), lines;

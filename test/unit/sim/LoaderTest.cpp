@@ -56,6 +56,24 @@ TEST(Loader, ReadsKernelInfo) {
   }
 }
 
+// AMD's assembly leaves the descriptor's size at zero: unspecified.
+TEST(Loader, ArgumentBytesOfTheMetadata) {
+  auto bytes = object("gfx942");
+  auto device = llvm::cantFail(Device::create("gfx942"));
+  uint32_t size =
+      llvm::cantFail(device->load(bytes))->find("k")->info().kernargBytes;
+  // group_segment_fixed_size 256, private_segment_fixed_size 0, kernarg_size
+  const uint32_t descriptor[] = {256, 0, size};
+  auto at = std::search(bytes.begin(), bytes.end(),
+                        reinterpret_cast<const uint8_t *>(descriptor),
+                        reinterpret_cast<const uint8_t *>(descriptor + 3));
+  ASSERT_NE(at, bytes.end());
+  std::fill(at + 8, at + 12, uint8_t(0));
+  auto m = device->load(bytes);
+  ASSERT_TRUE(bool(m)) << llvm::toString(m.takeError());
+  EXPECT_EQ((*m)->find("k")->info().kernargBytes, size);
+}
+
 TEST(Loader, RefusesWhatItCannotRun) {
   auto good = object("gfx942");
   EXPECT_TRUE(contains(loadError("gfx1100", good),

@@ -18,6 +18,7 @@ struct Bench {
   std::shared_ptr<Module> module;
   std::vector<uint8_t> args;
   LaunchConfig config;
+  std::vector<std::string> warnings; ///< of the latest launch
 
   Bench(const std::string &chip, const std::string &source,
         const std::string &language = "cl", const std::string &flags = "-O2") {
@@ -60,6 +61,8 @@ struct Bench {
     config.block = block;
     config.kernarg = args;
     config.checks = checks;
+    warnings.clear();
+    config.warnings = &warnings;
     if (llvm::Error e = device->launch(*kernel, config))
       return llvm::toString(std::move(e));
     return "";

@@ -37,11 +37,11 @@ const Exception unsupported[] = {
      "global_atomic_ordered_add_b64",
      "ordering and memory shared by all workgroups: no compiler for compute "
      "uses it"},
-    {"s_atomic_* s_buffer_atomic_* s_store_* s_buffer_store_* s_scratch_* "
-     "s_dcache_discard* s_atc_probe*",
-     "scalar stores and atomics: no compiler emits them"},
+    {"s_scratch_* s_dcache_discard* s_atc_probe*",
+     "scalar accesses to scratch, and cache lines given up: neither compilers "
+     "nor AMD's assembly have them"},
     {"s_rfe_* s_cbranch_cdbg* s_cbranch_g_fork s_cbranch_i_fork "
-     "s_cbranch_join s_setvskip s_subvector_loop_* s_alloc_vgpr",
+     "s_cbranch_join s_subvector_loop_* s_alloc_vgpr",
      "trap handlers, debuggers, register allocation at run time, old control "
      "flow: no compiler emits them"},
     {"s_barrier_init s_barrier_join s_barrier_leave",

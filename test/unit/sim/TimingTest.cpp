@@ -82,6 +82,16 @@ TEST(Timing, MatrixInstructionsFillTheirUnit) {
   EXPECT_NEAR(e.loopMatrixShare, 0.25, 0.01);
 }
 
+// RDNA issues no hints, also where a loop begins with one.
+TEST(Timing, LoopsThatBeginWithAHint) {
+  CycleEstimate e = one("gfx1100",
+                        " s_delay_alu instid0(VALU_DEP_1)\n" +
+                            repeat(" v_add_f32 v3, v1, v2", 32),
+                        {32, 1, 1});
+  EXPECT_EQ(e.loopIterations, 100u);
+  EXPECT_NEAR(e.loopCyclesPerIteration, 32 + 3 + 8, 4);
+}
+
 // The scheduler leaves loops with two ways back to the beginning.
 TEST(Timing, LoopsWithTwoLatches) {
   CycleEstimate e = one("gfx942", repeat(mfma, 4) + " s_bitcmp1_b32 s4, 0\n"
@@ -91,6 +101,39 @@ TEST(Timing, LoopsWithTwoLatches) {
   EXPECT_EQ(e.loopIterations, 101u); // 100 is looked at once more
   EXPECT_NEAR(e.loopCyclesPerIteration, 4 * 32, 8);
   EXPECT_EQ(e.loopMatrixPerIteration, 4 * 32);
+}
+
+// Waves may run copies of the loop that are theirs alone: all of them count.
+TEST(Timing, WavesWithLoopsOfTheirOwn) {
+  std::string body = repeat(mfma, 8),
+              end = "\n s_add_u32 s4, s4, 1\n s_cmp_lt_u32 s4, 100\n";
+  // Waves 2 and 3 take the second copy, on SIMDs of their own.
+  CycleEstimate e =
+      one("gfx942",
+          " v_readfirstlane_b32 s6, v0\n s_cmp_gt_u32 s6, 127\n"
+          " s_cbranch_scc1 second\nfirst:\n" +
+              body + end + " s_cbranch_scc1 first\n s_endpgm\nsecond:\n" +
+              body + end + " s_cbranch_scc1 second\n s_endpgm\n",
+          {256, 1, 1});
+  EXPECT_NEAR(e.loopMatrixShare, 1, 0.02);
+  EXPECT_EQ(e.loopIterations, 4 * 100u);
+  EXPECT_NEAR(e.loopCyclesPerIteration, 8 * 32, 3);
+  EXPECT_EQ(e.loopMatrixPerIteration, 8 * 32);
+}
+
+// Waves that only move data are not in the main loop.
+TEST(Timing, ProducersHaveNoMainLoop) {
+  CycleEstimate e =
+      one("gfx942",
+          " v_readfirstlane_b32 s6, v0\n s_cmp_gt_u32 s6, 255\n"
+          " s_cbranch_scc0 matrix\nmove:\n s_add_u32 s4, s4, 1\n"
+          " s_cmp_lt_u32 s4, 5000\n s_cbranch_scc1 move\n s_endpgm\nmatrix:\n" +
+              repeat(mfma, 8) +
+              " s_add_u32 s4, s4, 1\n s_cmp_lt_u32 s4, 100\n"
+              " s_cbranch_scc1 matrix\n s_endpgm\n",
+          {512, 1, 1});
+  EXPECT_EQ(e.loopIterations, 4 * 100u);
+  EXPECT_NEAR(e.loopMatrixShare, 1, 0.02);
 }
 
 TEST(Timing, WavesShareAUnit) {
@@ -161,14 +204,53 @@ TEST(Timing, MemoryLatencyIsTheTables) {
     return run("gfx942", body, {1, 1, 1}, {64, 1, 1}, change).estimate;
   };
   double far = with([](LaunchConfig &c) {
-                 c.estimateLatencies.cache = 1128;
+                 c.estimateOptions.cacheLatency = 1128;
                }).loopCyclesPerIteration,
          near = with([](LaunchConfig &c) {
-                  c.estimateLatencies.cache = 128;
+                  c.estimateOptions.cacheLatency = 128;
                 }).loopCyclesPerIteration;
   // All but the first iteration find the line in the cache.
   EXPECT_NEAR(far - near, 1000 * 0.99, 10);
   EXPECT_EQ(with(nullptr).bound, "waiting for global memory");
+}
+
+// LDS at half and twice its width; all latencies halved and doubled; fewer
+// compute units.
+TEST(Timing, Scales) {
+  std::string lds = repeat(" ds_read_b128 v[8:11], v1 offset:16", 16) +
+                    " s_waitcnt lgkmcnt(0)",
+              memory = " s_load_dwordx2 s[2:3], s[0:1], 0x0\n"
+                       " s_waitcnt lgkmcnt(0)\n";
+  auto at = [](const std::string &body, void (*change)(LaunchConfig &)) {
+    return run("gfx942", body, {1, 1, 1}, {256, 1, 1}, change)
+        .estimate.loopCyclesPerIteration;
+  };
+  auto none = [](LaunchConfig &) {};
+  double plain = at(lds, none),
+         narrow =
+             at(lds, [](LaunchConfig &c) { c.estimateOptions.ldsRate = .5; }),
+         wide = at(lds, [](LaunchConfig &c) { c.estimateOptions.ldsRate = 2; });
+  // Four waves read 16 times for 8 cycles.
+  EXPECT_NEAR(narrow - plain, 512, 20);
+  EXPECT_NEAR(plain - wide, 256, 20);
+  double near =
+             at(memory,
+                [](LaunchConfig &c) { c.estimateOptions.latencyScale = .5; }),
+         far = at(memory,
+                  [](LaunchConfig &c) { c.estimateOptions.latencyScale = 2; });
+  EXPECT_NEAR(far - near, 1.5 * 128, 10); // the table's scalar latency
+  auto cycles = [](void (*change)(LaunchConfig &)) {
+    return run("gfx942", " v_add_f32 v3, v1, v2", {4096, 1, 1}, {256, 1, 1},
+               change)
+        .estimate;
+  };
+  CycleEstimate whole = cycles([](LaunchConfig &) {}),
+                part = cycles([](LaunchConfig &c) {
+                  c.estimateOptions.computeUnits = 76;
+                });
+  // 4096 over 304 units of 8 workgroups are 2 rounds, over 76 of them 7.
+  EXPECT_EQ(whole.launchCycles, 2 * whole.cycles);
+  EXPECT_EQ(part.launchCycles, 7 * part.cycles);
 }
 
 TEST(Timing, BarriersWaitForTheSlowest) {
@@ -254,7 +336,7 @@ TEST(Timing, SameInEveryRun) {
 TEST(Timing, OneWaveAlone) {
   CycleEstimate e =
       run("gfx942", repeat(mfma, 8) + " s_barrier", {4, 1, 1}, {512, 1, 1},
-          [](LaunchConfig &c) { c.estimateOneWave = true; })
+          [](LaunchConfig &c) { c.estimateOptions.oneWave = true; })
           .estimate;
   EXPECT_EQ(e.simds, 1u);
   EXPECT_NEAR(e.loopMatrixShare, 1, 0.1);
