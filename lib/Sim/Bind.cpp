@@ -241,7 +241,8 @@ static void parseHwreg(StringRef t, Inst &i) {
       StringSwitch<unsigned>(name)
           .Cases({"HW_REG_MODE", "HW_REG_WAVE_MODE"}, 1)
           .Case("HW_REG_HW_ID", 4)
-          .Case("HW_REG_XCC_ID", 20)
+          .Cases({"HW_REG_XCC_ID", "HW_REG_FLAT_SCR_LO"}, 20)
+          .Case("HW_REG_FLAT_SCR_HI", 21)
           .Cases({"HW_REG_HW_ID1", "HW_REG_WAVE_HW_ID1"}, 23)
           .Case("HW_REG_WAVE_SCHED_MODE", 26)
           .Cases({"HW_REG_SHADER_CYCLES", "HW_REG_SHADER_CYCLES_LO"}, 29)
@@ -488,8 +489,10 @@ bool Binder::bindParsed(const ParsedInst &p, Inst &i) {
     if (srcs[k] == 'x')
       continue;
     if (srcs[k] == 'k') {
-      if (!parseInt(t, i.imm))
+      Operand constant; // a literal constant may print as a float
+      if (!operand(t, 'k', constant) || constant.kind != Operand::Const)
         return false;
+      i.imm = int64_t(constant.value);
       continue;
     }
     // Mixed-precision operands that are f16 have f16's inline constants.

@@ -9,7 +9,8 @@
 //   swizzled   elements of 2 to 16 bytes of `index stride` neighbours lie side
 //              by side: base + scalar offset + (index / is * stride +
 //              offset / es * es) * is + index % is * es + offset % es; gfx11
-//              and later add the scalar offset to the offset first
+//              and later add the scalar offset to the offset first; gfx9 and
+//              gfx11 choose the element size, gfx10 has 4 bytes (RDNA2 ISA 8.1)
 //
 // Range (AMD RDNA4 ISA 9.4.1; gfx9 has the first two lines, by the stride):
 //   stride 0   offset + bytes > records - scalar offset           OOB_SELECT 3
@@ -34,12 +35,13 @@ using u64 = uint64_t;
 struct Resource {
   u64 base, stride, records, elementBytes, indexStride;
   u32 scalarOffset;
-  bool addTid, swizzle, gfx9;
+  bool addTid, swizzle, gfx9, scalarFirst;
   bool hasIndex = false;
   unsigned outOfBounds = 0; ///< OOB_SELECT
 
   Resource(const Wave &w, const Inst &i, const Operand &o, const Operand &soff)
-      : scalarOffset(w.scalar(soff)), gfx9(w.chip->isGfx9()) {
+      : scalarOffset(w.scalar(soff)), gfx9(w.chip->isGfx9()),
+        scalarFirst(w.chip->isGfx11Plus()) {
     const u32 *r = &w.s[o.index];
     auto field = [&](unsigned word, unsigned at, unsigned bits) {
       return r[word] >> at & ((1u << bits) - 1);
@@ -55,9 +57,10 @@ struct Resource {
       elementBytes = 2u << field(3, 19, 2);
       if (addTid) // the data format's bits
         stride |= field(3, 15, 4) << 14;
-    } else { // swizzle tells the element size as well
-      swizzle = field(1, 30, 2);
-      elementBytes = field(1, 30, 2) == 3 ? 16 : 4;
+    } else { // on gfx11 swizzle tells the element size as well
+      unsigned kind = field(1, 30, 2);
+      swizzle = scalarFirst ? kind : kind >> 1;
+      elementBytes = scalarFirst && kind == 3 ? 16 : 4;
       outOfBounds = field(3, 28, 2);
     }
   }
@@ -66,10 +69,10 @@ struct Resource {
     if (!swizzle)
       return base + scalarOffset + index * stride + offset;
     u64 start = base;
-    if (gfx9)
-      start += scalarOffset;
-    else
+    if (scalarFirst)
       offset = u32(offset + scalarOffset);
+    else
+      start += scalarOffset;
     return start +
            (index / indexStride * stride +
             offset / elementBytes * elementBytes) *

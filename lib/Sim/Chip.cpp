@@ -1,7 +1,7 @@
 //===- Chip.cpp - the simulator's chip table ------------------------------===//
 //
-// Sources: LLVM's AMDGPUUsage (ABI, fp8 kinds, LDS), AMD's CDNA2/CDNA3/RDNA3/
-// RDNA4 ISA manuals, AMD's product pages (compute units).
+// Sources: LLVM's AMDGPUUsage (ABI, fp8 kinds, LDS), AMD's CDNA2/CDNA3/RDNA2/
+// RDNA3/RDNA4 ISA manuals, AMD's product pages (compute units).
 //
 //===----------------------------------------------------------------------===//
 #include "Chip.h"
@@ -17,6 +17,8 @@ static const Chip table[] = {
      llvm::ELF::EF_AMDGPU_MACH_AMDGCN_GFX942},
     {"gfx950", Family::GFX950, false, false, true, 64, 4, 256, 163840,
      llvm::ELF::EF_AMDGPU_MACH_AMDGCN_GFX950},
+    {"gfx1030", Family::GFX103, false, false, false, 32, 2, 72, 65536,
+     llvm::ELF::EF_AMDGPU_MACH_AMDGCN_GFX1030},
     {"gfx1100", Family::GFX11, false, false, true, 32, 2, 96, 65536,
      llvm::ELF::EF_AMDGPU_MACH_AMDGCN_GFX1100},
     {"gfx1101", Family::GFX11, false, false, true, 32, 2, 60, 65536,

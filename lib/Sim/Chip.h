@@ -14,12 +14,20 @@
 
 namespace greta::sim {
 
-enum class Family : uint8_t { GFX90A, GFX940, GFX950, GFX11, GFX115, GFX12 };
+enum class Family : uint8_t {
+  GFX90A,
+  GFX940,
+  GFX950,
+  GFX103,
+  GFX11,
+  GFX115,
+  GFX12
+};
 
 struct Chip {
   const char *name;
   Family family;
-  bool fp8Fnuz; ///< fp8/bf8 without negative zero (gfx942); OCP otherwise
+  bool fp8Fnuz;   ///< fp8/bf8 without negative zero (gfx942); OCP otherwise
   bool architectedIds;  ///< workgroup ids in ttmp7/ttmp9 (gfx12)
   bool archFlatScratch; ///< scratch base needs no SGPRs (gfx942 on)
   uint8_t waveSize;     ///< default wave size
@@ -29,10 +37,12 @@ struct Chip {
   uint8_t elfMachine; ///< EF_AMDGPU_MACH in e_flags
 
   bool isGfx9() const { return family <= Family::GFX950; }
+  bool isGfx10() const { return family == Family::GFX103; }
   bool isGfx11() const {
     return family == Family::GFX11 || family == Family::GFX115;
   }
   bool isGfx12() const { return family == Family::GFX12; }
+  bool isGfx11Plus() const { return family >= Family::GFX11; }
 };
 
 const Chip *findChip(llvm::StringRef name);

@@ -102,7 +102,8 @@ unsigned hwregId(const Inst &i) { return i.lane[0]; }
 enum HardwareRegister : unsigned {
   Mode = 1,
   HwId = 4, ///< gfx9
-  XccId = 20,
+  XccId = 20,       ///< gfx9
+  FlatScratch = 20, ///< gfx10, and 21
   HwId1 = 23,
   SchedMode = 26,
   ShaderCycles = 29,
@@ -135,6 +136,10 @@ void getreg(Wave &w, const Inst &i) {
 void setField(Wave &w, const Inst &i, uint32_t x) {
   if (hwregId(i) == SchedMode) // what the hardware may assume about hazards
     return;
+  if (w.chip->isGfx10() && hwregId(i) / 2 == FlatScratch / 2) {
+    w.s[slot::FlatScratch + hwregId(i) % 2] = x;
+    return;
+  }
   if (hwregId(i) != Mode)
     return w.fault(i, "the simulator does not have this hardware register");
   uint32_t m = fieldMask(i) << i.lane[1];

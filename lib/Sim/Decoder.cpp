@@ -59,10 +59,12 @@ Expected<std::unique_ptr<Decoder>> Decoder::create(const Chip &chip,
   s.registers.reset(target->createMCRegInfo(triple));
   s.assembly.reset(target->createMCAsmInfo(*s.registers, triple, options));
   s.instructions.reset(target->createMCInstrInfo());
+  std::string features;
+  if (!chip.isGfx9())
+    features = wave32 ? "+wavefrontsize32" : "+wavefrontsize64";
   // Real 16-bit registers decode both styles of 16-bit code.
-  StringRef features = chip.isGfx9() ? ""
-                       : wave32      ? "+wavefrontsize32,+real-true16"
-                                     : "+wavefrontsize64,+real-true16";
+  if (chip.isGfx11Plus())
+    features += ",+real-true16";
   s.subtarget.reset(target->createMCSubtargetInfo(triple, chip.name, features));
   if (!s.registers || !s.assembly || !s.instructions || !s.subtarget)
     return createStringError("LLVM's AMDGPU target is incomplete");
@@ -114,7 +116,7 @@ static bool undefinedInLLVM(const Chip &chip, ArrayRef<uint8_t> bytes) {
 /// registers for the encoding that says "a literal constant" and goes astray.
 static bool isMistakenForLiteral(const Chip &chip, ArrayRef<uint8_t> bytes) {
   uint32_t opcode = support::endian::read32le(bytes.data()) >> 25;
-  return !chip.isGfx9() && (opcode == 0x37 || opcode == 0x38) &&
+  return chip.isGfx11Plus() && (opcode == 0x37 || opcode == 0x38) &&
          support::endian::read32le(bytes.data() + 4) == 0xff;
 }
 

@@ -174,10 +174,10 @@ template <class T> void atomicT(Wave &w, const Inst &i) {
                      "misaligned LDS atomic at address " + llvm::Twine(address),
                      int(l));
     T first = get(x, l), second = get(y, l);
-    // gfx9 has the compare value first, then the new one; gfx11 and gfx12 the
-    // other way round.
+    // gfx9 and gfx10 have the compare value first, then the new one; gfx11 and
+    // gfx12 the other way round.
     bool compares = isCompareSwap(op);
-    bool newFirst = !w.chip->isGfx9() && compares;
+    bool newFirst = w.chip->isGfx11Plus() && compares;
     T value = compares && !newFirst ? second : first;
     T cmp = compares && !newFirst ? first : second;
     T old;

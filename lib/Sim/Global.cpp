@@ -377,6 +377,8 @@ const OpInfo table[] = {
     TO_LDS("dwordx4", 16),
     {"global_load_tr_b64", loadTranspose, "r=rr", 8, Optional, Unit::Global},
     {"global_load_tr_b128", loadTranspose, "r=rr", 16, Optional, Unit::Global},
+    {"global_load_dword_addtid", addTid<false>, "i=r", 0, 0, Unit::Global},
+    {"global_store_dword_addtid", addTid<true>, "=ir", 0, 0, Unit::Global},
     {"global_load_addtid_b32", addTid<false>, "i=r", 0, 0, Unit::Global},
     {"global_store_addtid_b32", addTid<true>, "=ir", 0, 0, Unit::Global},
     {"global_load_block", block<Memory, false>, "r=rr", 0, Optional,

@@ -171,11 +171,19 @@ void Launch::startWave(Workgroup &g, unsigned index, uint8_t *memory) {
     uint32_t id = first + l;
     uint32_t x = id % config.block.x, y = id / config.block.x % config.block.y,
              z = id / config.block.x / config.block.y;
-    w.v[0][l] = x | y << 10 | z << 20;
+    if (chip.isGfx10()) { // a register each
+      w.v[0][l] = x;
+      w.v[1][l] = y;
+      w.v[2][l] = z;
+    } else {
+      w.v[0][l] = x | y << 10 | z << 20;
+    }
   }
   w.setExec(count == 64 ? ~uint64_t(0) : (uint64_t(1) << count) - 1);
-  if (checker)
-    checker->defineVector(w, 0);
+  // ENABLE_VGPR_WORKITEM_ID: which of y and z there are beside x.
+  unsigned idRows = chip.isGfx10() ? 1 + (kernel.rsrc2 >> 11 & 3) : 1;
+  for (unsigned r = 0; checker && r < idRows; ++r)
+    checker->defineVector(w, r);
 
   w.s[slot::SharedBase + 1] = uint32_t(SharedAperture >> 32);
   w.s[slot::PrivateBase + 1] = uint32_t(PrivateAperture >> 32);
@@ -199,7 +207,9 @@ void Launch::startWave(Workgroup &g, unsigned index, uint8_t *memory) {
     put(uint32_t(scratchBase));
     put(uint32_t(scratchBase >> 32) | 1u << 31); // swizzled
     put(~0u);
-    put(1u << 19 | 3u << 21 | 1u << 23); // 4-byte elements, 64 lanes, add tid
+    // 4-byte elements, as many neighbours as lanes, add tid; gfx10: no bounds.
+    put((chip.isGfx9() ? 1u << 19 : 2u << 28) | (wave32 ? 2u : 3u) << 21 |
+        1u << 23);
   }
   if (kernel.properties & 2)
     put64(reinterpret_cast<uint64_t>(packet));

@@ -248,6 +248,7 @@ const OpInfo table[] = {
     valuOp<mulLegacy>("v_mul_dx9_zero_f32"),
     valuOp<fmaLegacy>("v_fma_legacy_f32"),
     valuOp<fmaLegacy>("v_fma_dx9_zero_f32"),
+    valuOp<fmaLegacy>("v_fmac_legacy_f32", Tied),
     valuOp<fmaLegacy>("v_fmac_dx9_zero_f32", Tied),
     BOTH("v_min", min_),
     BOTH("v_max", max_),

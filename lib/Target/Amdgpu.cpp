@@ -1,10 +1,12 @@
 //===- Amdgpu.cpp - the rows of the AMD chips -----------------------------===//
 //
 // Sources, by the names the rows use:
-//   CDNA2 ISA, CDNA3 ISA, CDNA4 ISA, RDNA3 ISA, RDNA3.5 ISA, RDNA4 ISA:
+//   CDNA2 ISA, CDNA3 ISA, CDNA4 ISA, RDNA2 ISA, RDNA3 ISA, RDNA3.5 ISA, RDNA4
+//   ISA:
 //     AMD, "... Instruction Set Architecture: Reference Guide"
 //   LLVM: llvm/docs/AMDGPUUsage.rst and AMDGPU.td of LLVM 22 (register counts
-//     and granules: AMDGPUBaseInfo.cpp)
+//     and granules: AMDGPUBaseInfo.cpp; 1536 instead of 1024 VGPRs where
+//     AMDGPU.td has Feature1_5xVGPRs)
 //   product: AMD's product pages (CUs, clocks, bandwidth)
 //   rates: cycles = operations of the instruction / (peak rate / CUs / SIMDs /
 //     clock), with the peak rates of the CDNA white papers and product pages
@@ -233,6 +235,8 @@ static constexpr StringRef namesGfx942[] = {"cdna3",  "mi300",  "mi300x",
                                             "mi300a", "mi308x", "mi325x"};
 static constexpr StringRef namesGfx950[] = {"cdna4", "mi350", "mi350x",
                                             "mi355x"};
+static constexpr StringRef namesGfx1030[] = {
+    "rdna2", "navi21", "rx6800", "rx6800xt", "rx6900xt", "rx6950xt", "w6800"};
 static constexpr StringRef namesGfx1100[] = {
     "rdna3", "navi31", "rx7900xtx", "rx7900xt", "rx7900gre", "w7900"};
 static constexpr StringRef namesGfx1101[] = {"navi32", "rx7800xt", "rx7700xt"};
@@ -329,6 +333,9 @@ static const TargetRow rows[] = {
     cdna({"gfx950", namesGfx950, 256, 2400, 8000,
           "CDNA4 ISA; LLVM gfx950; product MI355X"},
          163840, 8, ldsDwordOrFour, Fp8Kind::Ocp, matrixGfx950, featuresGfx950),
+    rdna({"gfx1030", namesGfx1030, 72, 2250, 512,
+          "RDNA2 ISA; LLVM gfx1030; product RX 6800 XT"},
+         1024, 16, Fp8Kind::None, /*matrix=*/{}),
     rdna({"gfx1100", namesGfx1100, 96, 2500, 960,
           "RDNA3 ISA; LLVM gfx1100; product RX 7900 XTX"},
          1536, 24, Fp8Kind::None, matrixGfx11),

@@ -6,8 +6,8 @@ using namespace greta::sim::test;
 
 namespace {
 
-const char *const every[] = {"gfx90a", "gfx942", "gfx950", "gfx1100",
-                             "gfx1201"};
+const char *const every[] = {"gfx90a",  "gfx942",  "gfx950",
+                             "gfx1030", "gfx1100", "gfx1201"};
 #define FENCE "__builtin_amdgcn_fence(__ATOMIC_SEQ_CST, \"workgroup\");"
 #define BARRIER FENCE " __builtin_amdgcn_s_barrier(); " FENCE
 

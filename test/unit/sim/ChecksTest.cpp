@@ -140,7 +140,7 @@ TEST_P(Checks, WorkgroupTooLargeIsRefused) {
 
 INSTANTIATE_TEST_SUITE_P(Chips, Checks,
                          testing::Values("gfx90a", "gfx942", "gfx950",
-                                         "gfx1100", "gfx1201"),
+                                         "gfx1030", "gfx1100", "gfx1201"),
                          [](const auto &info) {
                            return std::string(info.param);
                          });

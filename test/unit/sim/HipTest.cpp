@@ -170,7 +170,7 @@ TEST_P(Hip, MistakesAreErrors) {
 
 INSTANTIATE_TEST_SUITE_P(Chips, Hip,
                          testing::Values("gfx90a", "gfx942", "gfx950",
-                                         "gfx1100", "gfx1201"),
+                                         "gfx1030", "gfx1100", "gfx1201"),
                          [](const auto &info) {
                            return std::string(info.param);
                          });

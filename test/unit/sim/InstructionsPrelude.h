@@ -38,9 +38,12 @@ typedef float f2 __attribute__((ext_vector_type(2)));
 #define ctz(p) __builtin_ctz(p)
 #ifdef __GFX9__
 #define BALLOT(p) __builtin_amdgcn_ballot_w64(p)
-#define DOT4(p, q, r) __builtin_amdgcn_sdot4(p, q, r, 0)
 #else
 #define BALLOT(p) __builtin_amdgcn_ballot_w32(p)
+#endif
+#if defined(__GFX9__) || defined(__GFX10__)
+#define DOT4(p, q, r) __builtin_amdgcn_sdot4(p, q, r, 0)
+#else
 #define DOT4(p, q, r) __builtin_amdgcn_sudot4(1, p, 1, q, r, 0)
 #endif
 float DIV_IEEE(float x, float y) {

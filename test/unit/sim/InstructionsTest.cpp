@@ -5,6 +5,7 @@
 // each row; which instructions they become is clang's choice, per chip.
 //
 //===----------------------------------------------------------------------===//
+#include "EveryChip.h"
 #include "InstructionRows.h"
 #include "SimTest.h"
 #include <cmath>
@@ -108,9 +109,7 @@ TEST_P(Instructions, MatchReference) {
 
 std::vector<std::tuple<const char *, int>> cases() {
   std::vector<std::tuple<const char *, int>> all;
-  for (const char *name :
-       {"gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1101", "gfx1102",
-        "gfx1103", "gfx1150", "gfx1151", "gfx1200", "gfx1201"})
+  for (const char *name : everyChip())
     for (int k = 0; k < int(std::size(rows)); ++k)
       if (runsOn(rows[k], name))
         all.push_back({name, k});

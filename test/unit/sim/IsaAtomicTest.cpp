@@ -5,6 +5,7 @@
 // ran after the other.
 //
 //===----------------------------------------------------------------------===//
+#include "EveryChip.h"
 #include "MatrixBench.h"
 #include "gtest/gtest.h"
 #include <algorithm>
@@ -51,7 +52,7 @@ u64 halfSum(u32 a, u32 b) {
 
 enum Data { Integers, Floats, Doubles, Halves, Bfloats };
 struct Row {
-  /// After the prefix, of gfx9 and of later chips. LDS: without "rtn".
+  /// After the prefix, up to gfx10 and of later chips. LDS: without "rtn".
   const char *early, *late;
   unsigned bytes;
   /// x is the first datum in the instruction's text, y the second.
@@ -119,7 +120,13 @@ const Row memoryRows[] = {
     {"cmpswap", "cmpswap_b32", 4, OP(old == y ? x : old), Integers, 2},
     {"cmpswap_x2", "cmpswap_b64", 8, OP(old == y ? x : old), Integers, 2},
     {"", "cmpswap_f32", 4, OP(F(old) == F(y) ? x : old), Floats, 2},
-    {"", "csub_u32", 4, OP(old < x ? 0 : old - x)},
+    {"csub", "csub_u32", 4, OP(old < x ? 0 : old - x)},
+    {"fcmpswap", "", 4, OP(F(old) == F(y) ? x : old), Floats, 2},
+    {"fcmpswap_x2", "", 8, OP(D(old) == D(y) ? x : old), Doubles, 2},
+    {"fmin", "", 4, OP(B(std::min(F(old), F(x)))), Floats},
+    {"fmin_x2", "", 8, OP(B(std::min(D(old), D(x)))), Doubles},
+    {"fmax", "", 4, OP(B(std::max(F(old), F(x)))), Floats},
+    {"fmax_x2", "", 8, OP(B(std::max(D(old), D(x)))), Doubles},
 };
 const Row ldsRows[] = {
     INTEGERS,
@@ -131,7 +138,7 @@ const Row ldsRows[] = {
     {"wrxchg_b64", "storexchg_b64", 8, OP(x)},
     {"wrap_b32", "wrap_b32", 4, OP(old >= x ? old - x : u32(old + y)), Integers,
      2},
-    // gfx9 has the comparison first, later chips the new value.
+    // Up to gfx10 the comparison comes first, later the new value.
     {"cmpst_b32", "", 4, OP(old == x ? y : old), Integers, 2},
     {"cmpst_b64", "", 8, OP(old == x ? y : old), Integers, 2},
     {"cmpst_f32", "", 4, OP(F(old) == F(x) ? y : old), Floats, 2},
@@ -174,18 +181,19 @@ protected:
   void SetUp() override {
     chip = GetParam();
     gfx9 = chip.rfind("gfx9", 0) == 0;
+    gfx10 = chip.rfind("gfx10", 0) == 0;
     names = mnemonics(chip.c_str());
   }
   bool has(const std::string &name) const {
     return std::binary_search(names.begin(), names.end(), name);
   }
   std::string line(Space s, const Row &r, bool returns, std::string &name) {
-    std::string op = gfx9 ? r.early : r.late;
+    std::string op = gfx9 || gfx10 ? r.early : r.late;
     if (op.empty())
       return "";
     unsigned words = r.bytes / 4;
     if (s == Lds) {
-      // The names of LDS have the type on gfx9 as well.
+      // The names of LDS have the type on early chips as well.
       if (op.find('_') == std::string::npos ||
           op.find("_x2") != std::string::npos)
         op = r.late;
@@ -216,7 +224,7 @@ protected:
   void check(Space s, const Row &r, bool returns, Bench &b, unsigned k);
 
   std::string chip;
-  bool gfx9;
+  bool gfx9, gfx10;
   std::vector<std::string> names;
   uint8_t *memory = nullptr;
   unsigned ran = 0;
@@ -318,10 +326,7 @@ TEST_P(Atomics, EveryOperation) {
   EXPECT_GT(ran, 200u);
 }
 
-const char *const all[] = {"gfx90a",  "gfx942",  "gfx950",  "gfx1100",
-                           "gfx1101", "gfx1102", "gfx1103", "gfx1150",
-                           "gfx1151", "gfx1200", "gfx1201"};
-INSTANTIATE_TEST_SUITE_P(Chips, Atomics, testing::ValuesIn(all),
+INSTANTIATE_TEST_SUITE_P(Chips, Atomics, testing::ValuesIn(everyChip()),
                          [](const auto &info) { return info.param; });
 
 } // namespace

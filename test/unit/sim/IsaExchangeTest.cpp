@@ -4,6 +4,7 @@
 // permutations through the LDS unit, VGPR indexing.
 //
 //===----------------------------------------------------------------------===//
+#include "EveryChip.h"
 #include "MatrixBench.h"
 #include "gtest/gtest.h"
 #include <algorithm>
@@ -17,9 +18,7 @@ namespace {
 using u32 = uint32_t;
 using u64 = uint64_t;
 
-const char *const all[] = {"gfx90a",  "gfx942",  "gfx950",  "gfx1100",
-                           "gfx1101", "gfx1102", "gfx1103", "gfx1150",
-                           "gfx1151", "gfx1200", "gfx1201"};
+bool isGfx10(const std::string &chip) { return chip.rfind("gfx10", 0) == 0; }
 bool isGfx9(const std::string &chip) { return chip[3] == '9'; }
 bool isGfx12(const std::string &chip) { return chip.rfind("gfx12", 0) == 0; }
 
@@ -227,6 +226,9 @@ TEST_P(Exchange, RegistersByThread) {
   std::vector<std::string> lines = {
       "global_load_addtid_b32 v4, s[4:5] offset:8",
       "global_store_addtid_b32 v4, s[4:5]"};
+  if (isGfx10(chip))
+    lines = {"global_load_dword_addtid v4, s[4:5] offset:8",
+             "global_store_dword_addtid v4, s[4:5]"};
   if (gfx12) {
     lines.push_back("global_load_block v[8:39], v[2:3], off");
     lines.push_back("global_store_block v[2:3], v[8:39], off");
@@ -416,7 +418,7 @@ TEST_P(Exchange, IndexedRegisters) {
   EXPECT_TRUE(rows(15) == v12 && rows(12) == v15);
 }
 
-INSTANTIATE_TEST_SUITE_P(Chips, Exchange, testing::ValuesIn(all),
+INSTANTIATE_TEST_SUITE_P(Chips, Exchange, testing::ValuesIn(everyChip()),
                          [](const auto &info) { return info.param; });
 
 } // namespace

@@ -4,6 +4,7 @@
 // global memory, scratch and buffers, against the bytes that lie there.
 //
 //===----------------------------------------------------------------------===//
+#include "EveryChip.h"
 #include "MatrixBench.h"
 #include "gtest/gtest.h"
 #include <algorithm>
@@ -60,7 +61,9 @@ constexpr unsigned Start = 40, Step = 19, Offset = 5, Size = 2048;
 
 struct Memory : testing::TestWithParam<const char *> {
   std::string chip = GetParam();
-  bool gfx9 = chip[3] == '9', gfx12 = chip.rfind("gfx12", 0) == 0;
+  bool gfx9 = chip[3] == '9', gfx10 = chip.rfind("gfx10", 0) == 0,
+       gfx12 = chip.rfind("gfx12", 0) == 0;
+  bool early = gfx9 || gfx10; ///< names before gfx11 gave all a type
   std::vector<std::string> names = mnemonics(GetParam());
   bool has(const std::string &name) const {
     return std::binary_search(names.begin(), names.end(), name);
@@ -69,10 +72,10 @@ struct Memory : testing::TestWithParam<const char *> {
 
   /// A name and the text around the data registers.
   std::string line(Space s, const Row &r, bool store, std::string &name) {
-    std::string what = store ? gfx9 && s == Lds ? "write_" : "store_"
-                       : gfx9 && s == Lds ? "read_"
-                                          : "load_";
-    name = spaces[s] + what + (s == Lds ? r.ds : gfx9 ? r.early : r.late);
+    std::string what = store ? early && s == Lds ? "write_" : "store_"
+                       : early && s == Lds ? "read_"
+                                           : "load_";
+    name = spaces[s] + what + (s == Lds ? r.ds : early ? r.early : r.late);
     std::string data = registers(4, (r.bytes + 3) / 4),
                 address = s == Lds || s == GlobalScalar ? "v1" : "v[2:3]",
                 offset = " offset:" + std::to_string(Offset);
@@ -182,12 +185,12 @@ TEST_P(Memory, TwoAddresses) {
   for (unsigned bytes : {4u, 8u})
     for (bool far : {false, true})
       for (int kind : {0, 1, 2}) {
-        const char *early[] = {"ds_read2", "ds_write2", "ds_wrxchg2"};
-        const char *late[] = {"ds_load_2addr", "ds_store_2addr",
-                              "ds_storexchg_2addr"};
+        const char *old[] = {"ds_read2", "ds_write2", "ds_wrxchg2"};
+        const char *typed[] = {"ds_load_2addr", "ds_store_2addr",
+                               "ds_storexchg_2addr"};
         unsigned words = bytes / 4;
-        std::string name = gfx9 ? early[kind] : late[kind];
-        name += far ? gfx9 ? "st64" : "_stride64" : "";
+        std::string name = early ? old[kind] : typed[kind];
+        name += far ? early ? "st64" : "_stride64" : "";
         name += kind == 2 ? "_rtn" : "";
         name += "_b" + std::to_string(8 * bytes);
         std::string to = registers(12, 2 * words), x = registers(4, words),
@@ -233,10 +236,10 @@ TEST_P(Memory, TwoAddresses) {
 TEST_P(Memory, OddLdsInstructions) {
   std::vector<std::string> lines = {"ds_append v4 offset:8",
                                     "ds_consume v4 offset:8",
-                                    gfx9 ? "ds_read_addtid_b32 v4 offset:4"
-                                         : "ds_load_addtid_b32 v4 offset:4",
-                                    gfx9 ? "ds_write_addtid_b32 v4 offset:4"
-                                         : "ds_store_addtid_b32 v4 offset:4",
+                                    early ? "ds_read_addtid_b32 v4 offset:4"
+                                          : "ds_load_addtid_b32 v4 offset:4",
+                                    early ? "ds_write_addtid_b32 v4 offset:4"
+                                          : "ds_store_addtid_b32 v4 offset:4",
                                     "ds_condxchg32_rtn_b64 v[4:5], v1, v[2:3]"};
   Bench b(GetParam(), !gfx9, lines);
   b.setLds(1024);
@@ -294,7 +297,7 @@ TEST_P(Memory, Scratch) {
          store ? llvm::ArrayRef<Row>(stores) : llvm::ArrayRef<Row>(loads)) {
       std::string name = std::string("scratch_") +
                          (store ? "store_" : "load_") +
-                         (gfx9 ? r.early : r.late);
+                         (early ? r.early : r.late);
       std::string data = registers(4, (r.bytes + 3) / 4);
       lines.push_back(name + " " + (store ? "v1, " + data : data + ", v1") +
                       ", off offset:" + std::to_string(Offset));
@@ -344,17 +347,17 @@ TEST_P(Memory, ScalarLoads) {
     std::string to =
         words == 1 ? "s16" : "s[16:" + std::to_string(15 + words) + "]";
     lines.push_back(name + " " + to + (buffer ? ", s[8:11], " : ", s[4:5], ") +
-                    (gfx12 || gfx9 ? "s6 offset:0x8" : "s6 offset:0x8"));
+                    "s6 offset:0x8");
     cases.push_back({words, narrow, buffer, sign});
   };
   for (bool buffer : {false, true}) {
     std::string prefix = buffer ? "s_buffer_load_" : "s_load_";
-    const char *early[] = {"dword", "dwordx2", "dwordx4", "dwordx8",
-                           "dwordx16"};
+    const char *dwords[] = {"dword", "dwordx2", "dwordx4", "dwordx8",
+                            "dwordx16"};
     unsigned count[] = {1, 2, 4, 8, 16};
     for (unsigned k = 0; k < 5; ++k)
-      add(prefix + (gfx9 ? std::string(early[k])
-                         : "b" + std::to_string(32 * count[k])),
+      add(prefix + (early ? std::string(dwords[k])
+                          : "b" + std::to_string(32 * count[k])),
           count[k], 0, false, buffer);
     add(prefix + "b96", 3, 0, false, buffer);
     for (unsigned narrow : {1u, 2u})
@@ -391,7 +394,7 @@ TEST_P(Memory, ScalarLoads) {
 
 /// Addresses and ranges of buffers as the manuals state them, per word.
 TEST_P(Memory, BufferAddresses) {
-  std::string load = gfx9 ? "buffer_load_dwordx2" : "buffer_load_b64";
+  std::string load = early ? "buffer_load_dwordx2" : "buffer_load_b64";
   std::string soffset = "s3";
   std::vector<std::string> lines = {
       load + " v[8:9], v[4:5], s[8:11], s3 idxen offen offset:4",
@@ -411,6 +414,8 @@ TEST_P(Memory, BufferAddresses) {
     u32 stride = random() % 3 ? 16 * (random() % 4) : 0;
     u32 elementCode = gfx9 ? 1 + random() % 3 : random() % 2 ? 1 : 3;
     u32 element = gfx9 ? 2u << elementCode : elementCode == 1 ? 4 : 16;
+    if (gfx10) // has but one size, and says only whether
+      element = 4;
     u32 strideCode = random() % 4, indexStride = 8u << strideCode;
     u32 select = random() % 4, records = random() % 64;
     if (select == 3 || (gfx9 && !stride))
@@ -423,7 +428,7 @@ TEST_P(Memory, BufferAddresses) {
       high |= u32(swizzle) << 31;
     } else {
       flags |= select << 28;
-      high |= swizzle ? elementCode << 30 : 0;
+      high |= !swizzle ? 0 : gfx10 ? 1u << 31 : elementCode << 30;
     }
     resource(b, 8, memory, high, records, flags);
     b.wave.s[3] = scalar;
@@ -453,11 +458,11 @@ TEST_P(Memory, BufferAddresses) {
                : select == 2       ? records != 0
                : swizzle && stride ? index < records && fits
                                    : offset + 4 <= left;
-        u64 at = gfx9 ? scalar : 0;
+        u64 at = early ? scalar : 0;
         if (swizzle) {
           // An element holds both words; otherwise each has its own.
           u32 past = element >= 8 ? 4 * w : 0;
-          total += (gfx9 ? 0 : scalar) - past;
+          total += (early ? 0 : scalar) - past;
           at += past;
           at += (index / indexStride * stride + total / element * element) *
                     indexStride +
@@ -475,10 +480,7 @@ TEST_P(Memory, BufferAddresses) {
   }
 }
 
-const char *const all[] = {"gfx90a",  "gfx942",  "gfx950",  "gfx1100",
-                           "gfx1101", "gfx1102", "gfx1103", "gfx1150",
-                           "gfx1151", "gfx1200", "gfx1201"};
-INSTANTIATE_TEST_SUITE_P(Chips, Memory, testing::ValuesIn(all),
+INSTANTIATE_TEST_SUITE_P(Chips, Memory, testing::ValuesIn(everyChip()),
                          [](const auto &info) { return info.param; });
 
 } // namespace

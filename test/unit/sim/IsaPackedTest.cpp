@@ -1,4 +1,5 @@
 //===- IsaPackedTest.cpp - packed math, comparisons, carries, modes -------===//
+#include "EveryChip.h"
 #include "Float.h"
 #include "IsaRows.h"
 #include "MatrixBench.h"
@@ -18,10 +19,6 @@ using u32 = uint32_t;
 using i32 = int32_t;
 using u64 = uint64_t;
 using i64 = int64_t;
-
-const char *const all[] = {"gfx90a",  "gfx942",  "gfx950",  "gfx1100",
-                           "gfx1101", "gfx1102", "gfx1103", "gfx1150",
-                           "gfx1151", "gfx1200", "gfx1201"};
 
 class Packed : public testing::TestWithParam<const char *> {
 protected:
@@ -435,7 +432,7 @@ TEST_P(Packed, Modes) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(Chips, Packed, testing::ValuesIn(all),
+INSTANTIATE_TEST_SUITE_P(Chips, Packed, testing::ValuesIn(everyChip()),
                          [](const auto &info) { return info.param; });
 
 } // namespace

@@ -5,6 +5,7 @@
 // instructions combine with a source, k a 16-bit constant in the instruction.
 //
 //===----------------------------------------------------------------------===//
+#include "EveryChip.h"
 #include "IsaRows.h"
 #include "MatrixBench.h"
 #include "llvm/ADT/bit.h"
@@ -442,10 +443,7 @@ TEST_P(Scalar, EveryInstruction) {
   }
 }
 
-const char *const all[] = {"gfx90a",  "gfx942",  "gfx950",  "gfx1100",
-                           "gfx1101", "gfx1102", "gfx1103", "gfx1150",
-                           "gfx1151", "gfx1200", "gfx1201"};
-INSTANTIATE_TEST_SUITE_P(Chips, Scalar, testing::ValuesIn(all),
+INSTANTIATE_TEST_SUITE_P(Chips, Scalar, testing::ValuesIn(everyChip()),
                          [](const auto &info) { return info.param; });
 
 } // namespace

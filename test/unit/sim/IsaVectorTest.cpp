@@ -6,6 +6,7 @@
 // are; the plain one must be.
 //
 //===----------------------------------------------------------------------===//
+#include "EveryChip.h"
 #include "IsaRows.h"
 #include "MatrixBench.h"
 #include "gtest/gtest.h"
@@ -314,16 +315,13 @@ TEST_P(Vector, EveryForm) {
   }
 }
 
-const char *const all[] = {"gfx90a",  "gfx942",  "gfx950",  "gfx1100",
-                           "gfx1101", "gfx1102", "gfx1103", "gfx1150",
-                           "gfx1151", "gfx1200", "gfx1201"};
-INSTANTIATE_TEST_SUITE_P(Chips, Vector, testing::ValuesIn(all),
+INSTANTIATE_TEST_SUITE_P(Chips, Vector, testing::ValuesIn(everyChip()),
                          [](const auto &info) { return info.param; });
 
 /// A row that no chip has would test nothing.
 TEST(VectorRows, AreOnSomeChip) {
   std::vector<std::string> names;
-  for (const char *chip : all)
+  for (const char *chip : everyChip())
     for (std::string &n : mnemonics(chip))
       names.push_back(std::move(n));
   for (llvm::ArrayRef<IsaRow> table : {integerRows(), floatRows()})
