@@ -303,7 +303,7 @@ static tile::PtrAddOp scalarStep(scf::ForOp loop,
 static LogicalResult convertKernel(tile::FuncOp kernel, const TargetRow &row) {
   if (failed(checkKernel(kernel, row)))
     return failure();
-  pairElements(kernel);
+  pairElements(kernel, row);
   if (failed(expandMath(kernel)))
     return failure();
   MLIRContext *context = kernel.getContext();

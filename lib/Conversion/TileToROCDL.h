@@ -7,6 +7,7 @@
 #define GRETA_LIB_CONVERSION_TILETOROCDL_H
 
 #include "GretaTile/GretaTile.h"
+#include "greta/Target/Target.h"
 #include "mlir/Conversion/LLVMCommon/Pattern.h"
 #include "mlir/Conversion/LLVMCommon/TypeConverter.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -94,7 +95,7 @@ void populateBareMathPatterns(const mlir::LLVMTypeConverter &converter,
 
 /// Two f16 at a time: arithmetic on vectors' elements, sums of their squares
 /// (TileToROCDLPairs.cpp).
-void pairElements(mlir::Operation *kernel);
+void pairElements(mlir::Operation *kernel, const TargetRow &row);
 
 /// Rewrites what the backend has no instructions for, or none that are good,
 /// within arith and math (TileToROCDLMath.cpp). Fails with a diagnostic at an

@@ -6,12 +6,16 @@
 //   %v = vector.from_elements (arith.mulf %x[0], %w[0]), (.. %x[1], %w[1]), ..
 //     →  %v = arith.mulf %x, %w : vector<8xf16>
 //
-// where each operand is all of one vector in its order, or one scalar. Squares
-// of neighbours that are added up one after another become the instruction for
+// where each operand is all of one vector in its order, or one scalar. Products
+// of f16 that are added up one after another in f32 become the instruction for
 // two:
 //
-//   math.fma %x1, %x1, (math.fma %x0, %x0, %s)    x0, x1: %x[0], %x[1] as f32
-//     →  llvm.amdgcn.fdot2 %x[0..1], %x[0..1], %s
+//   math.fma %x1, %y1, (math.fma %x0, %y0, %s)    all but %s: f16 as f32
+//     →  llvm.amdgcn.fdot2 [%x0, %x1], [%y0, %y1], %s
+//
+// Everywhere for squares of neighbours in a register, as norms have them; for
+// any two where the target has no matrix unit, as the other operand of a GEMM
+// needs its two put together once for several sums.
 //
 //===----------------------------------------------------------------------===//
 
@@ -72,15 +76,46 @@ static Value asVector(ArrayRef<Value> elements, OpBuilder &builder) {
   return builder.create(state)->getResult(0);
 }
 
-/// The f16 of which `fma` adds the square; null: it does not.
-static Value squared(math::FmaOp fma) {
-  if (!fma || fma.getA() != fma.getB())
-    return {};
-  auto wide = fma.getA().getDefiningOp<arith::ExtFOp>();
-  return wide && wide.getIn().getType().isF16() ? wide.getIn() : Value();
+/// The two f16 whose product `fma` adds; null: it adds another.
+static std::pair<Value, Value> factorsOf(math::FmaOp fma) {
+  auto narrow = [](Value value) -> Value {
+    auto wide = value.getDefiningOp<arith::ExtFOp>();
+    return wide && wide.getIn().getType().isF16() ? wide.getIn() : Value();
+  };
+  Value x = narrow(fma.getA()), y = narrow(fma.getB());
+  return x && y ? std::pair(x, y) : std::pair<Value, Value>();
 }
 
-void greta::rocdl::pairElements(Operation *kernel) {
+/// Replaces `second` and the sum before it that it adds to.
+static void addPairs(math::FmaOp second, bool anyTwo) {
+  auto first = second.getC().getDefiningOp<math::FmaOp>();
+  if (!first || !first->hasOneUse())
+    return;
+  auto [x0, y0] = factorsOf(first);
+  auto [x1, y1] = factorsOf(second);
+  if (!x0 || !x1)
+    return;
+  if (!anyTwo) {
+    Value vector;
+    int64_t at = positionIn(vector, x0);
+    if (x0 != y0 || x1 != y1 || at < 0 || at % 2 ||
+        positionIn(vector, x1) != at + 1)
+      return;
+  }
+  ImplicitLocOpBuilder b(second.getLoc(), second);
+  auto type = VectorType::get(2, b.getF16Type());
+  auto together = [&](Value low, Value high) -> Value {
+    return vector::FromElementsOp::create(b, type, ValueRange{low, high});
+  };
+  Value x = together(x0, x1), y = together(y0, y1);
+  Value no = arith::ConstantIntOp::create(b, 0, 1);
+  auto sum = LLVM::CallIntrinsicOp::create(b, b.getF32Type(),
+                                           b.getStringAttr("llvm.amdgcn.fdot2"),
+                                           ValueRange{x, y, first.getC(), no});
+  second.replaceAllUsesWith(sum->getResult(0));
+}
+
+void greta::rocdl::pairElements(Operation *kernel, const TargetRow &row) {
   SmallVector<vector::FromElementsOp> made;
   SmallVector<math::FmaOp> sums;
   kernel->walk([&](Operation *op) {
@@ -88,7 +123,7 @@ void greta::rocdl::pairElements(Operation *kernel) {
         from && from.getType().getElementType().isF16() &&
         from.getType().getNumElements() % 2 == 0)
       made.push_back(from);
-    else if (auto fma = dyn_cast<math::FmaOp>(op); fma && squared(fma))
+    else if (auto fma = dyn_cast<math::FmaOp>(op))
       sums.push_back(fma);
   });
   for (vector::FromElementsOp from : made) {
@@ -99,21 +134,6 @@ void greta::rocdl::pairElements(Operation *kernel) {
       from.erase();
     }
   }
-  for (math::FmaOp second : sums) {
-    auto first = second.getC().getDefiningOp<math::FmaOp>();
-    Value vector, low = squared(first), high = squared(second);
-    if (!low || !first->hasOneUse())
-      continue;
-    int64_t at = positionIn(vector, low);
-    if (at < 0 || at % 2 || positionIn(vector, high) != at + 1)
-      continue;
-    ImplicitLocOpBuilder b(second.getLoc(), second);
-    Value pair = vector::ShuffleOp::create(b, vector, vector,
-                                           ArrayRef<int64_t>{at, at + 1});
-    Value no = arith::ConstantIntOp::create(b, 0, 1);
-    auto sum = LLVM::CallIntrinsicOp::create(
-        b, b.getF32Type(), b.getStringAttr("llvm.amdgcn.fdot2"),
-        ValueRange{pair, pair, first.getC(), no});
-    second.replaceAllUsesWith(sum->getResult(0));
-  }
+  for (math::FmaOp second : sums)
+    addPairs(second, row.matrix.empty());
 }

@@ -27,7 +27,7 @@ enum class Family : uint8_t {
 struct Chip {
   const char *name;
   Family family;
-  bool fp8Fnuz;   ///< fp8/bf8 without negative zero (gfx942); OCP otherwise
+  bool fp8Fnuz; ///< fp8/bf8 without negative zero (gfx942); OCP otherwise
   bool architectedIds;  ///< workgroup ids in ttmp7/ttmp9 (gfx12)
   bool archFlatScratch; ///< scratch base needs no SGPRs (gfx942 on)
   uint8_t waveSize;     ///< default wave size

@@ -101,7 +101,7 @@ void yieldWave(Wave &w, const Inst &) { w.state = RunState::Yield; }
 unsigned hwregId(const Inst &i) { return i.lane[0]; }
 enum HardwareRegister : unsigned {
   Mode = 1,
-  HwId = 4, ///< gfx9
+  HwId = 4,         ///< gfx9
   XccId = 20,       ///< gfx9
   FlatScratch = 20, ///< gfx10, and 21
   HwId1 = 23,
