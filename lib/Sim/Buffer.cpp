@@ -280,6 +280,9 @@ void atomic(Wave &w, const Inst &i) {
 
 const OpInfo table[] = {
 #include "MemoryOps.def"
+    {"buffer_atomic_csub", atomic, "=rrri", AtomicSubClamp, 0, Unit::Buffer},
+    {"buffer_atomic_csub_u32", atomic, "=rrri", AtomicSubClamp, 0,
+     Unit::Buffer},
 };
 
 } // namespace

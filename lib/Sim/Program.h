@@ -103,7 +103,10 @@ private:
   bool indexing = false; ///< between s_set_gpr_idx_on and _off
 };
 
+/// The row of a mnemonic without encoding suffix, or null.
 const OpInfo *findOp(llvm::StringRef name);
+/// Every instruction the simulator has, in no order.
+std::vector<const OpInfo *> allOps();
 
 } // namespace greta::sim
 

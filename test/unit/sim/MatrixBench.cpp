@@ -1,6 +1,7 @@
 //===- MatrixBench.cpp - see the header -----------------------------------===//
 #include "MatrixBench.h"
 #include "Chip.h"
+#include "Coverage.h"
 #include "Float.h"
 #include "llvm/ADT/bit.h"
 #include "gtest/gtest.h"
@@ -103,7 +104,8 @@ Bench::Bench(const char *chip, bool wave32, const std::vector<std::string> &l)
 void Bench::run(unsigned k) {
   const Inst &i = program->code()[k];
   ASSERT_NE(i.op, nullptr) << lines[k] << ": bound to nothing";
-  i.fn(wave, i);
+  if (mayRun(i))
+    i.fn(wave, i);
   EXPECT_NE(wave.state, RunState::Fault) << lines[k] << ": " << group.error;
 }
 
