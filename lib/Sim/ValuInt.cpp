@@ -315,7 +315,6 @@ const OpInfo table[] = {
     valuOp<minI>("v_min_i32"),
     valuOp<maxI>("v_max_i32"),
     valuOp<mulLo>("v_mul_lo_u32"),
-    valuOp<mulLo>("v_mul_lo_i32"),
     valuOp<mulHiU>("v_mul_hi_u32"),
     valuOp<mulHiI>("v_mul_hi_i32"),
     valuOp<mulU24>("v_mul_u32_u24"),

@@ -5,6 +5,7 @@
 // table cannot say.
 //
 //===----------------------------------------------------------------------===//
+#include "EveryChip.h"
 #include "IsaRows.h"
 #include "MatrixBench.h"
 #include "gtest/gtest.h"
@@ -420,10 +421,7 @@ TEST_P(Function, Accumulators) {
   }
 }
 
-const char *const all[] = {"gfx90a",  "gfx942",  "gfx950",  "gfx1100",
-                           "gfx1101", "gfx1102", "gfx1103", "gfx1150",
-                           "gfx1151", "gfx1200", "gfx1201"};
-INSTANTIATE_TEST_SUITE_P(Chips, Function, testing::ValuesIn(all),
+INSTANTIATE_TEST_SUITE_P(Chips, Function, testing::ValuesIn(everyChip()),
                          [](const auto &info) { return info.param; });
 
 } // namespace
