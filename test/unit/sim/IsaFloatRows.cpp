@@ -106,7 +106,7 @@ static const IsaRow rows[] = {
      R32(x == 0 || y == 0 ? 0.f : x * y)},
     {"v_fma_legacy_f32|v_fma_dx9_zero_f32", "f=fff",
      R32(x == 0 || y == 0 ? z : std::fma(x, y, z))},
-    {"v_fmac_dx9_zero_f32", "f=fff",
+    {"v_fmac_legacy_f32|v_fmac_dx9_zero_f32", "f=fff",
      R32(x == 0 || y == 0 ? z : std::fma(x, y, z)), Tied},
     {"v_min_f32|v_min_num_f32", "f=ff", R32(least(x, y))},
     {"v_max_f32|v_max_num_f32", "f=ff", R32(most(x, y))},
