@@ -250,7 +250,7 @@ template <class T> void atomicT(Wave &w, const Inst &i) {
     if (a.inRange >> l & 1) {
       if (a.address[l] % sizeof(T))
         return w.fault(
-            i, "misaligned atomic at 0x" + llvm::Twine::utohexstr(a.address[l]),
+            i, "misaligned buffer atomic at 0x" + llvm::Twine::utohexstr(a.address[l]),
             int(l));
       uint8_t *p = locate(w, i, a.address[l], sizeof(T), l, Access::Atomic);
       if (!p)

@@ -8,6 +8,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <vector>
 
 using namespace greta::sim;
 using testing::UnitTest;
@@ -24,8 +25,11 @@ Record &record() {
   return r;
 }
 
-/// Instructions whose only effect is on time.
-bool doesNothing(const OpInfo &o) { return o.fn == findOp("s_nop")->fn; }
+/// Instructions whose only effect is on time, whichever unit they go to.
+bool doesNothing(const OpInfo &o) {
+  return o.fn == findOp("s_nop")->fn || o.fn == findOp("ds_nop")->fn ||
+         o.fn == findOp("s_prefetch_data")->fn;
+}
 
 class Coverage : public testing::Environment {
   void TearDown() override {
@@ -40,7 +44,8 @@ class Coverage : public testing::Environment {
   }
 };
 
-/// Runs everything once, and then each instruction's quickest test without it.
+/// Runs everything once, and then the tests of each instruction, the quickest
+/// first, without it until one notices.
 int sabotage() {
   testing::TestEventListeners &l = UnitTest::GetInstance()->listeners();
   delete l.Release(l.default_result_printer());
@@ -55,20 +60,20 @@ int sabotage() {
   for (const OpInfo *o : allOps()) {
     if (doesNothing(*o))
       continue;
-    auto quickest = std::min_element(tests[o].begin(), tests[o].end(),
-                                     [&](const auto *a, const auto *b) {
-                                       return milliseconds[a] < milliseconds[b];
-                                     });
+    std::vector<const testing::TestInfo *> order(tests[o].begin(),
+                                                 tests[o].end());
+    std::sort(order.begin(), order.end(), [&](const auto *a, const auto *b) {
+      return milliseconds[a] < milliseconds[b];
+    });
     record().sabotaged = o;
-    std::string name =
-        std::string((*quickest)->test_suite_name()) + "." + (*quickest)->name();
-    GTEST_FLAG_SET(filter, name);
-    if (RUN_ALL_TESTS()) {
-      ++noticed;
-    } else {
-      ++unnoticed;
-      std::printf("%s: left out of %s, which passes\n", o->name, name.c_str());
-    }
+    bool seen = std::any_of(order.begin(), order.end(), [](const auto *t) {
+      GTEST_FLAG_SET(filter,
+                     std::string(t->test_suite_name()) + "." + t->name());
+      return RUN_ALL_TESTS() != 0;
+    });
+    if (!seen)
+      std::printf("%s: left out, and every test passes\n", o->name);
+    ++(seen ? noticed : unnoticed);
   }
   std::printf("%u instructions left out, %u noticed\n", noticed + unnoticed,
               noticed);

@@ -429,6 +429,7 @@ TEST_P(Exchange, IndexedRegisters) {
     EXPECT_EQ(rows(4), v15);
     for (unsigned k : {10u, 11u, 12u})
       b.run(k);
+    EXPECT_EQ(b.wave.gprIndexing, 0);
     EXPECT_EQ(rows(11), v8);
     EXPECT_EQ(rows(4), v15);
     return;
@@ -437,6 +438,7 @@ TEST_P(Exchange, IndexedRegisters) {
   std::vector<u32> v13 = rows(13);
   b.run(0);
   EXPECT_EQ(rows(4), v13);
+  b.fill(2);
   std::vector<u32> v4 = rows(4), v14 = rows(14);
   b.run(1);
   EXPECT_EQ(rows(13), v4);
