@@ -27,6 +27,14 @@ template <class... A> static Error bad(const char *format, A... a) {
   return createStringError(std::errc::invalid_argument, format, a...);
 }
 
+/// Names appear in reports: nothing may break their line or move the cursor.
+static bool isPrintable(StringRef name) {
+  return all_of(name, [](char c) { return uint8_t(c) >= ' ' && c != 0x7f; });
+}
+static Error badName() {
+  return bad("code object: a name has unprintable characters");
+}
+
 namespace greta::sim {
 struct Loader {
   Module &m;
@@ -140,6 +148,8 @@ Error Loader::symbols() {
         return name.takeError();
       if (name->empty() || symbol.st_shndx == ELF::SHN_UNDEF)
         continue;
+      if (!isPrintable(*name))
+        return badName();
       if (symbol.st_value > m.imageBytes ||
           symbol.st_size > m.imageBytes - symbol.st_value)
         return bad("code object: symbol '%s' lies outside the image",
@@ -175,6 +185,8 @@ Error Loader::kernel(msgpack::MapDocNode node) {
   std::string symbol = text(node, ".symbol").str();
   if (symbol.empty())
     symbol = info.name + ".kd";
+  if (!isPrintable(info.name) || !isPrintable(symbol))
+    return badName();
   const Module::Symbol *descriptor = nullptr;
   for (const Module::Symbol &s : m.symbols)
     if (s.name == symbol)
