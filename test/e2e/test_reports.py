@@ -45,7 +45,8 @@ def test_main_loop(tmp_path, chip):
     turn, busy = map(float, re.search(r"([\d.]+) cycles each, of them matrix ([\d.]+);", run.stdout).groups())
     assert busy == pytest.approx(matrix * 2 * m * n * k / OPERATIONS[chip], abs=0.1), run.stdout
     on_simd = workgroups * waves / 4
-    assert busy * on_simd <= turn * 1.01, f"more than the unit can do: {run.stdout}"
+    # Waves begin and end apart: at the ends fewer of them share the unit.
+    assert busy * on_simd <= turn * 1.03, f"more than the unit can do: {run.stdout}"
     assert estimated == pytest.approx(busy * on_simd / turn, abs=0.05), run.stdout
     # A turn is whole blocks.
     assert matrix * m * n * k * waves % (config["rows"] * config["columns"] * config["depth"]) == 0, f"{matrix} instructions in {json.dumps(config)}"
