@@ -350,8 +350,10 @@ template <Segment S, bool Store> void block(Wave &w, const Inst &i) {
       SEG("flat_", FlatSegment, Flat, "store_" name, store, "=rrr", param),    \
       SEG("scratch_", ScratchSegment, Scratch, "store_" name, store, "=rrr",   \
           param)
+#define NOT_FLAT_ATOMIC(name, op)                                              \
+  SEG("global_", Memory, Global, "atomic_" name, atomic, "?r=rrr", op)
 #define ATOMIC(name, op)                                                       \
-  SEG("global_", Memory, Global, "atomic_" name, atomic, "?r=rrr", op),        \
+  NOT_FLAT_ATOMIC(name, op),                                                   \
       SEG("flat_", FlatSegment, Flat, "atomic_" name, atomic, "?r=rrr", op)
 
 #define TO_LDS(name, param)                                                    \
@@ -377,10 +379,6 @@ const OpInfo table[] = {
      Unit::Global},
     {"global_load_lds_dwordx4", loadToLds<Memory>, "=rr", 16, Optional,
      Unit::Global},
-    {"global_atomic_csub", atomic<Memory>, "?r=rrr", AtomicSubClamp, Optional,
-     Unit::Global},
-    {"global_atomic_csub_u32", atomic<Memory>, "?r=rrr", AtomicSubClamp,
-     Optional, Unit::Global},
     {"global_load_tr_b64", loadTranspose, "r=rr", 8, Optional, Unit::Global},
     {"global_load_tr_b128", loadTranspose, "r=rr", 16, Optional, Unit::Global},
     {"global_load_dword_addtid", addTid<false>, "i=r", 0, 0, Unit::Global},
