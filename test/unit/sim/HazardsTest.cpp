@@ -244,9 +244,10 @@ TEST(HazardsMore, NumbersOfTheManuals) {
       {"XDL2_A", 5, 5},          {"D4_CofD4", 4, 4},
   };
   for (const Manual &m : manuals) {
-    const Rule *r = std::find_if(
-        std::begin(rules), std::end(rules),
-        [&](const Rule &r) { return std::string(r.name) == m.name; });
+    const Rule *r =
+        std::find_if(std::begin(rules), std::end(rules), [&](const Rule &r) {
+          return std::string(r.name) == m.name;
+        });
     ASSERT_NE(r, std::end(rules)) << m.name;
     EXPECT_EQ(r->need[0], m.mi200) << m.name;
     EXPECT_EQ(r->need[1], m.mi300) << m.name;
