@@ -16,7 +16,8 @@
 using namespace greta::sim;
 using namespace llvm;
 
-const OpInfo *greta::sim::findOp(StringRef name) {
+/// The rows of all instruction tables by mnemonic.
+static const StringMap<const OpInfo *> &opTable() {
   static const StringMap<const OpInfo *> map = [] {
     StringMap<const OpInfo *> m;
     for (OpTable t :
@@ -28,7 +29,18 @@ const OpInfo *greta::sim::findOp(StringRef name) {
         m.try_emplace(o.name, &o);
     return m;
   }();
-  return map.lookup(name);
+  return map;
+}
+
+const OpInfo *greta::sim::findOp(StringRef name) {
+  return opTable().lookup(name);
+}
+
+std::vector<const OpInfo *> greta::sim::allOps() {
+  std::vector<const OpInfo *> ops;
+  for (const auto &entry : opTable())
+    ops.push_back(entry.second);
+  return ops;
 }
 
 /// Reports an instruction that could not be bound, when it is reached: data and

@@ -254,9 +254,10 @@ template <class T> void atomicT(Wave &w, const Inst &i) {
     T old = 0;
     if (a.inRange >> l & 1) {
       if (a.address[l] % sizeof(T))
-        return w.fault(
-            i, "misaligned atomic at 0x" + llvm::Twine::utohexstr(a.address[l]),
-            int(l));
+        return w.fault(i,
+                       "misaligned buffer atomic at 0x" +
+                           llvm::Twine::utohexstr(a.address[l]),
+                       int(l));
       uint8_t *p = locate(w, i, a.address[l], sizeof(T), l, Access::Atomic);
       if (!p)
         return;
@@ -282,6 +283,7 @@ void atomic(Wave &w, const Inst &i) {
   {"buffer_store_" name, store, "=rrri", param, 0, Unit::Buffer}
 #define ATOMIC(name, op)                                                       \
   {"buffer_atomic_" name, atomic, "=rrri", op, Returns, Unit::Buffer}
+#define NOT_FLAT_ATOMIC ATOMIC
 
 const OpInfo table[] = {
 #include "MemoryOps.def"

@@ -23,10 +23,16 @@ using support::endian::read16le;
 using support::endian::read32le;
 using support::endian::read64le;
 
-static constexpr uint64_t LargestImage = uint64_t(1) << 30;
-
 template <class... A> static Error bad(const char *format, A... a) {
   return createStringError(std::errc::invalid_argument, format, a...);
+}
+
+/// Names appear in reports: nothing may break their line or move the cursor.
+static bool isPrintable(StringRef name) {
+  return all_of(name, [](char c) { return uint8_t(c) >= ' ' && c != 0x7f; });
+}
+static Error badName() {
+  return bad("code object: a name has unprintable characters");
 }
 
 namespace greta::sim {
@@ -55,8 +61,8 @@ Error Loader::segments() {
     if (h.p_filesz > h.p_memsz || h.p_offset > elf.getBufSize() ||
         h.p_filesz > elf.getBufSize() - h.p_offset)
       return bad("code object: a segment lies outside the file");
-    if (h.p_vaddr > LargestImage || h.p_memsz > LargestImage)
-      return bad("code object: a segment is larger than 1 GiB");
+    if (h.p_vaddr > LargestObject || h.p_memsz > LargestObject - h.p_vaddr)
+      return bad("code object: a segment ends beyond 256 MiB");
     end = std::max<uint64_t>(end, h.p_vaddr + h.p_memsz);
   }
   if (!end)
@@ -142,6 +148,8 @@ Error Loader::symbols() {
         return name.takeError();
       if (name->empty() || symbol.st_shndx == ELF::SHN_UNDEF)
         continue;
+      if (!isPrintable(*name))
+        return badName();
       if (symbol.st_value > m.imageBytes ||
           symbol.st_size > m.imageBytes - symbol.st_value)
         return bad("code object: symbol '%s' lies outside the image",
@@ -177,6 +185,8 @@ Error Loader::kernel(msgpack::MapDocNode node) {
   std::string symbol = text(node, ".symbol").str();
   if (symbol.empty())
     symbol = info.name + ".kd";
+  if (!isPrintable(info.name) || !isPrintable(symbol))
+    return badName();
   const Module::Symbol *descriptor = nullptr;
   for (const Module::Symbol &s : m.symbols)
     if (s.name == symbol)
@@ -329,6 +339,24 @@ Expected<std::pair<void *, uint64_t>> Module::global(StringRef name) const {
     if (s.name == name)
       return std::pair<void *, uint64_t>(image + s.offset, s.size);
   return bad("the code object has no symbol '%s'", name.str().c_str());
+}
+
+Expected<uint64_t> greta::sim::objectBytes(ArrayRef<uint8_t> header) {
+  if (header.size() < ObjectHeaderBytes)
+    return bad("code object: its header is cut short");
+  const uint8_t *p = header.data();
+  if (std::memcmp(p, ELF::ElfMagic, 4) || p[ELF::EI_CLASS] != ELF::ELFCLASS64)
+    return ObjectHeaderBytes;
+  // Offset, entry size and number of the program and of the section headers.
+  uint64_t bytes = ObjectHeaderBytes;
+  for (auto [offset, size] : {std::pair{0x20, 0x36}, std::pair{0x28, 0x3a}}) {
+    uint64_t at = read64le(p + offset),
+             length = uint64_t(read16le(p + size)) * read16le(p + size + 2);
+    if (at > LargestObject || length > LargestObject - at)
+      return bad("code object: its headers lie beyond 256 MiB");
+    bytes = std::max(bytes, at + length);
+  }
+  return bytes;
 }
 
 Expected<StringRef> greta::sim::chipOfCodeObject(ArrayRef<uint8_t> hsaco) {

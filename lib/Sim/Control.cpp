@@ -101,7 +101,9 @@ void yieldWave(Wave &w, const Inst &) { w.state = RunState::Yield; }
 unsigned hwregId(const Inst &i) { return i.lane[0]; }
 enum HardwareRegister : unsigned {
   Mode = 1,
+  Status = 2,
   HwId = 4,         ///< gfx9
+  StatePriv = 4,    ///< gfx12, which moved SCC there from the status register
   XccId = 20,       ///< gfx9
   FlatScratch = 20, ///< gfx10, and 21
   HwId1 = 23,
@@ -109,21 +111,35 @@ enum HardwareRegister : unsigned {
   ShaderCycles = 29,
   ShaderCyclesHigh = 30
 };
-uint32_t readHwreg(Wave &w, const Inst &i) {
-  switch (hwregId(i)) {
+/// A register's value and which of its bits the simulator has.
+struct HwregValue {
+  uint32_t value = 0, known = 0;
+};
+HwregValue readHwreg(const Wave &w, unsigned id) {
+  constexpr uint32_t All = ~0u;
+  bool gfx12 = w.chip->isGfx12();
+  uint64_t vcc = w.wave32 ? w.s[slot::VCC] : w.s64(slot::VCC);
+  switch (id) {
   case Mode:
-    return w.mode;
-  case HwId:
-  case HwId1: // the wave's slot in the low bits
-    return w.id;
+    return {w.mode, All};
+  case Status: { // SCC 0 before gfx12, EXECZ 9, VCCZ 10
+    uint32_t zeros = uint32_t(!w.exec) << 9 | uint32_t(!vcc) << 10;
+    return gfx12 ? HwregValue{zeros, 0x600}
+                 : HwregValue{zeros | uint32_t(w.scc()), 0x601};
+  }
+  case HwId: // the wave's slot in the low bits, or SCC 9
+    return gfx12              ? HwregValue{uint32_t(w.scc()) << 9, 0x200}
+           : w.chip->isGfx9() ? HwregValue{w.id, All}
+                              : HwregValue();
+  case HwId1:
+    return {w.id, All};
   case XccId:
   case ShaderCyclesHigh:
-    return 0;
+    return {0, All};
   case ShaderCycles:
-    return uint32_t(w.budget);
+    return {uint32_t(w.budget), All};
   default:
-    w.fault(i, "the simulator does not have this hardware register");
-    return 0;
+    return {};
   }
 }
 uint32_t fieldMask(const Inst &i) {
@@ -131,7 +147,13 @@ uint32_t fieldMask(const Inst &i) {
   return size >= 32 ? ~0u : (1u << size) - 1;
 }
 void getreg(Wave &w, const Inst &i) {
-  w.setScalar(i.dst[0], readHwreg(w, i) >> i.lane[1] & fieldMask(i));
+  HwregValue r = readHwreg(w, hwregId(i));
+  if (fieldMask(i) << i.lane[1] & ~r.known)
+    return w.fault(i, r.known ? "the simulator does not have these bits of the "
+                                "hardware register"
+                              : "the simulator does not have this hardware "
+                                "register");
+  w.setScalar(i.dst[0], r.value >> i.lane[1] & fieldMask(i));
 }
 void setField(Wave &w, const Inst &i, uint32_t x) {
   if (hwregId(i) == SchedMode) // what the hardware may assume about hazards
@@ -140,6 +162,8 @@ void setField(Wave &w, const Inst &i, uint32_t x) {
     w.s[slot::FlatScratch + hwregId(i) % 2] = x;
     return;
   }
+  if (hwregId(i) == StatePriv && w.chip->isGfx12())
+    return w.fault(i, "only trap handlers may write this hardware register");
   if (hwregId(i) != Mode)
     return w.fault(i, "the simulator does not have this hardware register");
   uint32_t m = fieldMask(i) << i.lane[1];

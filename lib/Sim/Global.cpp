@@ -352,8 +352,10 @@ template <Segment S, bool Store> void block(Wave &w, const Inst &i) {
       SEG("flat_", FlatSegment, Flat, "store_" name, store, "=rrr", param),    \
       SEG("scratch_", ScratchSegment, Scratch, "store_" name, store, "=rrr",   \
           param)
+#define NOT_FLAT_ATOMIC(name, op)                                              \
+  ATOMIC_SEG("global_", Memory, Global, "atomic_" name, op)
 #define ATOMIC(name, op)                                                       \
-  ATOMIC_SEG("global_", Memory, Global, "atomic_" name, op),                   \
+  NOT_FLAT_ATOMIC(name, op),                                                   \
       ATOMIC_SEG("flat_", FlatSegment, Flat, "atomic_" name, op)
 
 #define TO_LDS(name, param)                                                    \
@@ -375,8 +377,10 @@ const OpInfo table[] = {
     TO_LDS("ushort", 2),
     TO_LDS("sshort", 2 | Sign),
     TO_LDS("dword", 4),
-    TO_LDS("dwordx3", 12),
-    TO_LDS("dwordx4", 16),
+    {"global_load_lds_dwordx3", loadToLds<Memory>, "=rr", 12, Optional,
+     Unit::Global},
+    {"global_load_lds_dwordx4", loadToLds<Memory>, "=rr", 16, Optional,
+     Unit::Global},
     {"global_load_tr_b64", loadTranspose, "r=rr", 8, Optional, Unit::Global},
     {"global_load_tr_b128", loadTranspose, "r=rr", 16, Optional, Unit::Global},
     {"global_load_dword_addtid", addTid<false>, "i=r", 0, 0, Unit::Global},

@@ -63,7 +63,8 @@ void parseHwreg(StringRef t, Inst &i) {
   unsigned id =
       StringSwitch<unsigned>(name)
           .Cases({"HW_REG_MODE", "HW_REG_WAVE_MODE"}, 1)
-          .Case("HW_REG_HW_ID", 4)
+          .Cases({"HW_REG_STATUS", "HW_REG_WAVE_STATUS"}, 2)
+          .Cases({"HW_REG_HW_ID", "HW_REG_WAVE_STATE_PRIV"}, 4)
           .Cases({"HW_REG_XCC_ID", "HW_REG_FLAT_SCR_LO"}, 20)
           .Case("HW_REG_FLAT_SCR_HI", 21)
           .Cases({"HW_REG_HW_ID1", "HW_REG_WAVE_HW_ID1"}, 23)

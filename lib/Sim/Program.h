@@ -110,9 +110,12 @@ private:
   bool indexing = false; ///< between s_set_gpr_idx_on and _off
 };
 
+/// The row of a mnemonic without encoding suffix, or null.
 const OpInfo *findOp(llvm::StringRef name);
 /// Decimal or 0x hexadecimal, with a sign.
 bool parseInt(llvm::StringRef text, int64_t &value);
+/// Every instruction the simulator has, in no order.
+std::vector<const OpInfo *> allOps();
 
 } // namespace greta::sim
 

@@ -130,6 +130,11 @@ template <class T> constexpr bool is16() {
          std::is_same_v<T, uint16_t> || std::is_same_v<T, int16_t>;
 }
 
+/// Radians of a number of turns, whole turns left out; infinities have none.
+inline double angle(double turns) {
+  return std::remainder(turns, 1.) * 6.283185307179586477;
+}
+
 /// MODE's denormal bits of f64 and f16. The host flushes f64 (and f32); f16 is
 /// computed in f32, where its denormals are none.
 enum DenormalMode : uint32_t {

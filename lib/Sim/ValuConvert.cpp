@@ -55,26 +55,18 @@ u32 cvtPkU8(float x, u32 b, u32 c) {
 u32 two(u16 a, u16 b) { return a | u32(b) << 16; }
 u32 pkBf16(float a, float b) { return two(floatToBf16(a), floatToBf16(b)); }
 u32 pkF16(float a, float b) { return two(floatToHalf(a), floatToHalf(b)); }
-u32 pkNormI(float a, float b) {
-  auto n = [](float x) {
-    return u16(
-        i16(std::nearbyint(std::fmin(1.f, std::fmax(-1.f, x)) * 32767.f)));
-  };
-  return two(n(a), n(b));
-}
-u32 pkNormU(float a, float b) {
-  auto n = [](float x) {
-    return u16(std::nearbyint(std::fmin(1.f, std::fmax(0.f, x)) * 65535.f));
-  };
-  return two(n(a), n(b));
-}
-template <bool Signed> u16 normOf(Half x) {
-  float limit = Signed ? 32767.f : 65535.f, v = f(x);
+/// Fractions of the largest integer; NaN gives zero.
+template <bool Signed> u16 normOf(float v) {
+  float limit = Signed ? 32767.f : 65535.f;
   v = v != v ? 0.f : std::fmax(Signed ? -1.f : 0.f, std::fmin(1.f, v));
   return u16(i32(std::nearbyint(v * limit)));
 }
-template <bool Signed> u32 pkNormF16(Half a, Half b) {
+template <bool Signed> u16 normOfHalf(Half x) { return normOf<Signed>(f(x)); }
+template <bool Signed> u32 pkNorm(float a, float b) {
   return two(normOf<Signed>(a), normOf<Signed>(b));
+}
+template <bool Signed> u32 pkNormF16(Half a, Half b) {
+  return pkNorm<Signed>(f(a), f(b));
 }
 u32 pkU16U32(u32 a, u32 b) {
   return two(u16(a > 65535 ? 65535 : a), u16(b > 65535 ? 65535 : b));
@@ -134,12 +126,12 @@ const OpInfo table[] = {
     valuOp<cvtPkU8>("v_cvt_pkaccum_u8_f32", Tied),
     valuOp<pkBf16>("v_cvt_pk_bf16_f32"),
     valuOp<pkF16>("v_cvt_pk_f16_f32"),
-    valuOp<pkNormI>("v_cvt_pknorm_i16_f32"),
-    valuOp<pkNormU>("v_cvt_pknorm_u16_f32"),
-    valuOp<pkNormI>("v_cvt_pk_norm_i16_f32"),
-    valuOp<pkNormU>("v_cvt_pk_norm_u16_f32"),
-    valuOp<normOf<true>>("v_cvt_norm_i16_f16"),
-    valuOp<normOf<false>>("v_cvt_norm_u16_f16"),
+    valuOp<pkNorm<true>>("v_cvt_pknorm_i16_f32"),
+    valuOp<pkNorm<false>>("v_cvt_pknorm_u16_f32"),
+    valuOp<pkNorm<true>>("v_cvt_pk_norm_i16_f32"),
+    valuOp<pkNorm<false>>("v_cvt_pk_norm_u16_f32"),
+    valuOp<normOfHalf<true>>("v_cvt_norm_i16_f16"),
+    valuOp<normOfHalf<false>>("v_cvt_norm_u16_f16"),
     valuOp<pkNormF16<true>>("v_cvt_pknorm_i16_f16"),
     valuOp<pkNormF16<false>>("v_cvt_pknorm_u16_f16"),
     valuOp<pkNormF16<true>>("v_cvt_pk_norm_i16_f16"),

@@ -18,14 +18,6 @@ float mulLegacy(float a, float b) { return a == 0 || b == 0 ? 0.f : a * b; }
 float fmaLegacy(float a, float b, float c) {
   return a == 0 || b == 0 ? c : __builtin_fmaf(a, b, c);
 }
-float madLegacy(float a, float b, float c) {
-  volatile float p = mulLegacy(a, b);
-  return p + c;
-}
-float mad(float a, float b, float c) {
-  volatile float p = a * b; // rounded between, unlike fma
-  return p + c;
-}
 template <class T> T quiet(T x) { return x + x; }
 /// IEEE minNum/maxNum: a NaN operand gives the other; -0 < +0.
 template <class T> T min_(T a, T b) {
@@ -72,21 +64,22 @@ float flush(float x) {
   u32 b = llvm::bit_cast<u32>(x);
   return llvm::bit_cast<float>((b & 0x7f800000) ? b : b & 0x80000000);
 }
+/// The multiply-adds before fma: rounded between, without denormals.
+float mad(float a, float b, float c) {
+  volatile float p = flush(a) * flush(b);
+  return flush(flush(p) + flush(c));
+}
+float madLegacy(float a, float b, float c) {
+  bool zero = flush(a) == 0 || flush(b) == 0;
+  return zero ? mad(0, 0, c) : mad(a, b, c);
+}
 float rcp(float a) { return flush(1.f / flush(a)); }
 float rsq(float a) { return float(1. / std::sqrt(double(flush(a)))); }
 float sqrt_(float a) { return std::sqrt(flush(a)); }
 float exp2_(float a) { return flush(std::exp2(flush(a))); }
 float log2_(float a) { return std::log2(flush(a)); }
-float sin_(float a) {
-  return std::fabs(a) > 256.f * 65536
-             ? 0.f
-             : float(std::sin(double(a) * 6.283185307179586477));
-}
-float cos_(float a) {
-  return std::fabs(a) > 256.f * 65536
-             ? 1.f
-             : float(std::cos(double(a) * 6.283185307179586477));
-}
+float sin_(float a) { return float(std::sin(angle(a))); }
+float cos_(float a) { return float(std::cos(angle(a))); }
 double rcp64(double a) { return 1. / a; }
 double rsq64(double a) { return 1. / std::sqrt(a); }
 double sqrt64(double a) { return std::sqrt(a); }
@@ -161,9 +154,10 @@ template <class T> void divScale(Wave &w, const Inst &i) {
     } else if (denormal(s1)) {
       r = std::ldexp(s0, shift);
     } else if (denormal(T(1) / s1) && denormal(T(s2 / s1))) {
+      // The manuals scale up, which gives infinity: no quotient would be right.
       flag = true;
       if (s0 == s1)
-        r = std::ldexp(s0, shift);
+        r = std::ldexp(s0, -shift);
     } else if (denormal(T(1) / s1)) {
       r = std::ldexp(s0, -shift);
     } else if (denormal(T(s2 / s1))) {
@@ -207,16 +201,13 @@ double trigPreop(double a, u32 b) {
       0xEF2F118B, 0x5A0A6D1F, 0x6D367ECF, 0x27CB09B7, 0x4F463F66, 0x9E5FEA2D,
       0x7527BAC7, 0xEBE5F17B, 0x3D0739F7, 0x8A5292EA, 0x6BFB5FB1, 0x1F8D5D08,
       0x56033046, 0xFC7B6BAB, 0xF0CFBC21};
+  constexpr int Bits = 1201;
   int shift = int(b & 31) * 53;
   if (biased(a) > 1077)
     shift += biased(a) - 1077;
-  if (shift + 53 > int(std::size(digits)) * 32)
-    return 0;
   double r = 0;
-  for (int k = 0; k < 53; ++k) {
-    int bit = shift + k;
-    r = r * 2 + (digits[bit / 32] >> (31 - bit % 32) & 1);
-  }
+  for (int bit = shift; bit < shift + 53; ++bit)
+    r = r * 2 + (bit < Bits ? digits[bit / 32] >> (31 - bit % 32) & 1 : 0);
   int scale = -53 - shift;
   if (biased(a) >= 1968)
     scale += 128;
@@ -237,8 +228,6 @@ const OpInfo table[] = {
     valuOp<fma_<double>>("v_fmac_f64", Tied),
     valuOp<fma_<float>>("v_fmaak_f32"),
     valuOp<fma_<float>>("v_fmamk_f32"),
-    valuOp<fma_<double>>("v_fmaak_f64"),
-    valuOp<fma_<double>>("v_fmamk_f64"),
     valuOp<mad>("v_mad_f32"),
     valuOp<mad>("v_mac_f32", Tied),
     valuOp<mad>("v_madak_f32"),

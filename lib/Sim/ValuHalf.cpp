@@ -64,12 +64,8 @@ Half rsq(Half a) { return h(float(1. / std::sqrt(double(f(a))))); }
 Half sqrt_(Half a) { return h(std::sqrt(f(a))); }
 Half exp2_(Half a) { return h(std::exp2(f(a))); }
 Half log2_(Half a) { return h(std::log2(f(a))); }
-Half sin_(Half a) {
-  return h(float(std::sin(double(f(a)) * 6.283185307179586477)));
-}
-Half cos_(Half a) {
-  return h(float(std::cos(double(f(a)) * 6.283185307179586477)));
-}
+Half sin_(Half a) { return h(float(std::sin(angle(f(a))))); }
+Half cos_(Half a) { return h(float(std::cos(angle(f(a))))); }
 Half ldexp_(Half a, int16_t b) {
   return {doubleToHalf(std::ldexp(double(f(a)), b))};
 }
@@ -101,12 +97,6 @@ Half divFixup(Half p, Half b, Half a) {
     return make(0.f);
   return make(std::fabs(f(p)));
 }
-
-// bf16 (gfx950 has a few, gfx12.5 more).
-float fb(BHalf x) { return bf16ToFloat(x.bits); }
-BHalf hb(float x) { return {floatToBf16(x)}; }
-BHalf addB(BHalf a, BHalf b) { return hb(fb(a) + fb(b)); }
-BHalf mulB(BHalf a, BHalf b) { return hb(fb(a) * fb(b)); }
 
 #define TRANS(name, fn) valuOp<fn>(name, 0, Unit::Trans)
 
@@ -162,8 +152,6 @@ const OpInfo table[] = {
     valuOp<divFixup>("v_div_fixup_legacy_f16"),
     valuOp<three<minimum, maximum>>("v_minimummaximum_f16"),
     valuOp<three<maximum, minimum>>("v_maximumminimum_f16"),
-    valuOp<addB>("v_add_bf16"),
-    valuOp<mulB>("v_mul_bf16"),
 };
 
 } // namespace

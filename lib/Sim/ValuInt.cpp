@@ -25,7 +25,6 @@ u32 cls(u32 a) {
 u32 add(u32 a, u32 b) { return a + b; }
 u32 sub(u32 a, u32 b) { return a - b; }
 u32 subrev(u32 a, u32 b) { return b - a; }
-u64 add64(u64 a, u64 b) { return a + b; }
 u64 lshlAdd64(u64 a, u32 b, u64 c) { return (a << (b & 7)) + c; }
 u32 and_(u32 a, u32 b) { return a & b; }
 u32 or_(u32 a, u32 b) { return a | b; }
@@ -300,7 +299,6 @@ const OpInfo table[] = {
     SAT("v_add_nc_i32", addI, addISat, "i=ii"),
     SAT("v_sub_i32", subI, subISat, "i=ii"),
     SAT("v_sub_nc_i32", subI, subISat, "i=ii"),
-    valuOp<add64>("v_add_u64"),
     valuOp<lshlAdd64>("v_lshl_add_u64"),
     valuOp<and_>("v_and_b32", Merge),
     valuOp<or_>("v_or_b32", Merge),
@@ -317,7 +315,6 @@ const OpInfo table[] = {
     valuOp<minI>("v_min_i32"),
     valuOp<maxI>("v_max_i32"),
     valuOp<mulLo>("v_mul_lo_u32"),
-    valuOp<mulLo>("v_mul_lo_i32"),
     valuOp<mulHiU>("v_mul_hi_u32"),
     valuOp<mulHiI>("v_mul_hi_i32"),
     valuOp<mulU24>("v_mul_u32_u24"),

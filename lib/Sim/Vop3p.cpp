@@ -171,7 +171,7 @@ void pkMov(Wave &w, const Inst &i) {
 
 /// fma_mix: op_sel_hi says f16, op_sel which half; neg_lo negates, neg_hi is
 /// abs.
-template <int To, bool Bf16> void mix(Wave &w, const Inst &i) {
+template <int To> void mix(Wave &w, const Inst &i) {
   alignas(32) u32 t[3][MaxLanes];
   alignas(32) float x[3][MaxLanes];
   alignas(32) u32 out[MaxLanes];
@@ -182,9 +182,7 @@ template <int To, bool Bf16> void mix(Wave &w, const Inst &i) {
     bool neg = o.neg || (i.negLo >> k & 1), abs = o.abs || (i.negHi >> k & 1);
     for (unsigned l = 0; l < MaxLanes; ++l) {
       u16 h = u16(p[l] >> (high ? 16 : 0));
-      float v = !small ? llvm::bit_cast<float>(p[l])
-                : Bf16 ? bf16ToFloat(h)
-                       : f(h);
+      float v = small ? f(h) : llvm::bit_cast<float>(p[l]);
       v = abs ? std::fabs(v) : v;
       x[k][l] = neg ? -v : v;
     }
@@ -194,7 +192,7 @@ template <int To, bool Bf16> void mix(Wave &w, const Inst &i) {
     float r = std::fma(x[0][l], x[1][l], x[2][l]);
     if (i.has(Clamp))
       r = applyOutput(r, 0, true, w.dx10Clamp);
-    u32 h = Bf16 ? floatToBf16(r) : floatToHalf(r);
+    u32 h = floatToHalf(r);
     out[l] = To == 0   ? llvm::bit_cast<u32>(r)
              : To == 1 ? (d[l] & 0xffff0000) | h
                        : (d[l] & 0xffff) | h << 16;
@@ -330,14 +328,9 @@ const OpInfo table[] = {
     {"v_pk_add_f32", pkF32<addF, 2>, "q=qq", 0, Pk16, Unit::Valu},
     {"v_pk_mul_f32", pkF32<mulF, 2>, "q=qq", 0, Pk16, Unit::Valu},
     {"v_pk_mov_b32", pkMov, "q=qq", 0, Pk16, Unit::Valu},
-    {"v_fma_mix_f32", mix<0, false>, "f=fff", 0, Pk16 | NoSelHi, Unit::Valu},
-    {"v_fma_mixlo_f16", mix<1, false>, "f=fff", 0, Pk16 | NoSelHi, Unit::Valu},
-    {"v_fma_mixhi_f16", mix<2, false>, "f=fff", 0, Pk16 | NoSelHi, Unit::Valu},
-    {"v_fma_mix_f32_bf16", mix<0, true>, "f=fff", 0, Pk16 | NoSelHi,
-     Unit::Valu},
-    {"v_mad_mix_f32", mix<0, false>, "f=fff", 0, Pk16 | NoSelHi, Unit::Valu},
-    {"v_mad_mixlo_f16", mix<1, false>, "f=fff", 0, Pk16 | NoSelHi, Unit::Valu},
-    {"v_mad_mixhi_f16", mix<2, false>, "f=fff", 0, Pk16 | NoSelHi, Unit::Valu},
+    {"v_fma_mix_f32", mix<0>, "f=fff", 0, Pk16 | NoSelHi, Unit::Valu},
+    {"v_fma_mixlo_f16", mix<1>, "f=fff", 0, Pk16 | NoSelHi, Unit::Valu},
+    {"v_fma_mixhi_f16", mix<2>, "f=fff", 0, Pk16 | NoSelHi, Unit::Valu},
     DOT("v_dot2_f32_f16", dot2<false>),
     DOTC("v_dot2c_f32_f16", dot2<false>),
     DOTC("v_dot2acc_f32_f16", dot2<false>),

@@ -53,6 +53,7 @@ struct Wave {
   const Region *lastRegion = nullptr;
   uint8_t *scratch = nullptr;     ///< [dword][lane]
   uint64_t barrierGeneration = 0; ///< the one signalled last
+  bool signalled = false;         ///< since the last wait
   uint64_t fullMask = ~0ull;
   const Chip *chip = nullptr;
   const Program *program = nullptr;

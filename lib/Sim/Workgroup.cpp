@@ -66,12 +66,16 @@ static void completeBarrier(Workgroup &g) {
 
 void greta::sim::signalBarrier(Wave &w, const Inst &i) {
   w.barrierGeneration = w.wg->generation + 1;
+  w.signalled = true;
   ++w.wg->arrived;
   if (w.checker)
     w.checker->signal(w, i);
 }
 
 void greta::sim::waitBarrier(Wave &w, const Inst &i) {
+  if (!w.signalled) // waits for the others, who wait for its signal
+    w.barrierGeneration = w.wg->generation + 1;
+  w.signalled = false;
   if (w.barrierGeneration > w.wg->generation)
     completeBarrier(*w.wg);
   if (w.barrierGeneration > w.wg->generation) {

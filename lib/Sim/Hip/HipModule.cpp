@@ -1,11 +1,10 @@
 //===- HipModule.cpp - modules, launches, streams, events and graphs ------===//
+#include "../CodeObject.h"
 #include "HipState.h"
-#include "llvm/BinaryFormat/ELF.h"
-#include "llvm/Object/ELFTypes.h"
-#include "llvm/Support/Endian.h"
-#include <algorithm>
 #include <cstring>
 #include <set>
+#include <sys/uio.h>
+#include <unistd.h>
 
 using namespace greta::sim;
 using namespace greta::sim::hip;
@@ -53,17 +52,30 @@ hipError_t greta::sim::hip::submit(hipStream_t stream, Operation op) {
   return op();
 }
 
-/// Size of an ELF image from its own headers: HIP passes no length.
-static size_t imageBytes(const void *image) {
-  using namespace llvm;
-  const uint8_t *p = static_cast<const uint8_t *>(image);
-  if (std::memcmp(p, ELF::ElfMagic, 4) || p[ELF::EI_CLASS] != ELF::ELFCLASS64)
-    return 4;
-  auto at16 = [&](size_t o) { return support::endian::read16le(p + o); };
-  auto at64 = [&](size_t o) { return support::endian::read64le(p + o); };
-  uint64_t sections = at64(0x28), count = at16(0x3c), size = at16(0x3a);
-  uint64_t programs = at64(0x20) + uint64_t(at16(0x36)) * at16(0x38);
-  return std::max<uint64_t>({64, sections + count * size, programs});
+/// Copies memory that may not all be there; false when it is not.
+static bool copyOf(const void *from, llvm::MutableArrayRef<uint8_t> to) {
+  iovec local{to.data(), to.size()},
+      remote{const_cast<void *>(from), to.size()};
+  return process_vm_readv(getpid(), &local, 1, &remote, 1, 0) ==
+         ssize_t(to.size());
+}
+
+/// HIP passes no length: the image's own headers tell it, and what they say may
+/// lie outside the memory of this process.
+static llvm::Expected<std::vector<uint8_t>> copyImage(const void *image) {
+  std::vector<uint8_t> bytes(ObjectHeaderBytes);
+  if (!copyOf(image, bytes))
+    return llvm::createStringError(
+        "the module is shorter than an ELF header, or not readable");
+  llvm::Expected<uint64_t> size = objectBytes(bytes);
+  if (!size)
+    return size.takeError();
+  bytes.resize(*size);
+  if (!copyOf(image, bytes))
+    return llvm::createStringError(
+        "the module is shorter than the %llu bytes its ELF header asks for",
+        static_cast<unsigned long long>(*size));
+  return bytes;
 }
 
 static hipError_t launch(const Kernel *kernel, const LaunchConfig &shape,
@@ -90,8 +102,10 @@ hipError_t hipModuleLoadData(hipModule_t *module, const void *image) {
   ENTER();
   if (!module || !image)
     return state.report(hipErrorInvalidValue, "null module or image");
-  auto loaded = state.device->load(
-      {static_cast<const uint8_t *>(image), imageBytes(image)});
+  auto bytes = copyImage(image);
+  if (!bytes)
+    return state.report(hipErrorInvalidImage, bytes.takeError());
+  auto loaded = state.device->load(*bytes);
   if (!loaded)
     return state.report(hipErrorInvalidImage, loaded.takeError());
   *module = new ihipModule_t{std::move(*loaded)};

@@ -243,6 +243,36 @@ INSTANTIATE_TEST_SUITE_P(Chips, Hazards, testing::Range(0, 3),
                            return std::string(chips[info.param]);
                          });
 
+// The numbers above are the compiler's. These stand in the vendor's manuals, in
+// the tables of wait states that the programmer inserts (section 4.5 of the ISA
+// guides): of MI200 and of MI300.
+TEST(HazardsMore, NumbersOfTheManuals) {
+  struct Manual {
+    const char *name;
+    int mi200, mi300;
+  };
+  const Manual manuals[] = {
+      {"sgpr_saddr", 5, 5},      {"valu_dpp", 2, 2},
+      {"cmpx_dpp", 5, 5},        {"vcc_divFmas", 4, 4},
+      {"sgpr_laneSelect", 4, 4}, {"valu_A", 2, 2},
+      {"cmpx_matrix", 4, 4},     {"dot_valu", 3, 3},
+      {"XDL2_valu", 5, 5},       {"XDL4_valu", 11, 7},
+      {"XDL8_valu", 19, 11},     {"XDL16_valu", 19, 19},
+      {"D4_valu", 6, 6},         {"D16_valu", 11, 11},
+      {"D4_store", 9, 9},        {"D16_ldsStore", 18, 18},
+      {"XDL2_A", 5, 5},          {"D4_CofD4", 4, 4},
+  };
+  for (const Manual &m : manuals) {
+    const Rule *r =
+        std::find_if(std::begin(rules), std::end(rules), [&](const Rule &r) {
+          return std::string(r.name) == m.name;
+        });
+    ASSERT_NE(r, std::end(rules)) << m.name;
+    EXPECT_EQ(r->need[0], m.mi200) << m.name;
+    EXPECT_EQ(r->need[1], m.mi300) << m.name;
+  }
+}
+
 // Other instructions count as wait states.
 TEST(HazardsMore, InstructionsAreWaitStates) {
   std::string start = "v_mov_b32 v4, 0\ns_mov_b32 s4, 0\n", end = MATRIX;

@@ -10,6 +10,8 @@
 #include <hip/hip_runtime_api.h>
 #include <map>
 #include <numeric>
+#include <sys/mman.h>
+#include <unistd.h>
 
 extern "C" int greta_hip_sim_set_chip(const char *chip);
 extern "C" const char *greta_hip_sim_last_error(void);
@@ -166,6 +168,42 @@ TEST_P(Hip, MistakesAreErrors) {
   void *p;
   EXPECT_EQ(hipMalloc(&p, size_t(1) << 45), hipErrorOutOfMemory);
   EXPECT_STREQ(hipGetErrorName(hipErrorOutOfMemory), "hipErrorOutOfMemory");
+}
+
+/// HIP is not told how long a module is. A file mapped to the end of a page
+/// ends where reading on would end the process.
+TEST_P(Hip, ShortModulesAreErrors) {
+  std::vector<uint8_t> good = compileKernel(GetParam(), source);
+  long page = sysconf(_SC_PAGESIZE);
+  size_t room = (good.size() / size_t(page) + 1) * size_t(page);
+  void *map = mmap(nullptr, room + size_t(page), PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(map, MAP_FAILED);
+  uint8_t *end = static_cast<uint8_t *>(map) + room;
+  ASSERT_EQ(mprotect(end, size_t(page), PROT_NONE), 0);
+  auto expectError = [&](const std::vector<uint8_t> &bytes, const char *part) {
+    std::copy(bytes.begin(), bytes.end(), end - bytes.size());
+    hipModule_t m;
+    EXPECT_EQ(hipModuleLoadData(&m, end - bytes.size()), hipErrorInvalidImage)
+        << bytes.size();
+    std::string text = greta_hip_sim_last_error();
+    EXPECT_NE(text.find(part), std::string::npos) << bytes.size() << text;
+    EXPECT_EQ(text.find('\n'), std::string::npos) << text;
+  };
+  for (size_t bytes : {size_t(1), size_t(5), size_t(63)})
+    expectError({good.begin(), good.begin() + long(bytes)},
+                "shorter than an ELF header");
+  for (size_t bytes : {size_t(64), size_t(65), good.size() - 1})
+    expectError({good.begin(), good.begin() + long(bytes)},
+                "its ELF header asks for");
+  std::vector<uint8_t> far(good.begin(), good.begin() + 64);
+  std::fill_n(far.begin() + 0x28, 8, 0xff); // the section headers
+  expectError(far, "its headers lie beyond 256 MiB");
+  hipModule_t m;
+  std::copy(good.begin(), good.end(), end - good.size());
+  OK(hipModuleLoadData(&m, end - good.size()));
+  OK(hipModuleUnload(m));
+  munmap(map, room + size_t(page));
 }
 
 INSTANTIATE_TEST_SUITE_P(Chips, Hip,

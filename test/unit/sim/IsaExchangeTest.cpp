@@ -179,7 +179,7 @@ TEST_P(Exchange, LoadsToLds) {
   uint8_t *memory = b.allocate(4096);
   std::vector<uint8_t> scratch(64 * 256);
   b.wave.scratch = scratch.data();
-  b.group.scratchBytes = 256;
+  b.group.scratchBytes = 512;
   std::mt19937 random(4);
   for (unsigned k = 0; k < 4096; ++k)
     memory[k] = uint8_t(random());
@@ -232,6 +232,8 @@ TEST_P(Exchange, RegistersByThread) {
   if (gfx12) {
     lines.push_back("global_load_block v[8:39], v[2:3], off");
     lines.push_back("global_store_block v[2:3], v[8:39], off");
+    lines.push_back("scratch_store_block v1, v[8:39], off offset:4");
+    lines.push_back("scratch_load_block v[40:71], v1, off");
   }
   Bench b(GetParam(), true, lines);
   uint8_t *memory = b.allocate(8192);
@@ -281,6 +283,23 @@ TEST_P(Exchange, RegistersByThread) {
     for (unsigned k = 0; k < 32; ++k)
       EXPECT_EQ(word(200 * l + 4 * k),
                 mask >> k & 1 ? 5000 * k + l : (200 * l / 4 + k) * 2654435761u);
+  std::vector<uint8_t> scratch(512 * greta::sim::MaxLanes);
+  b.wave.scratch = scratch.data();
+  b.group.scratchBytes = 512;
+  for (unsigned l = 0; l < 32; ++l)
+    b.row(1)[l] = 4 * l + 4;
+  b.run(4);
+  // The load begins a word below the store.
+  b.wave.s[slot::M0] = ~mask;
+  before.assign(b.row(40), b.row(72));
+  b.run(5);
+  for (unsigned l = 0; l < 32; ++l)
+    for (unsigned k = 0; k < 32; ++k) {
+      bool stored = k && mask >> (k - 1) & 1;
+      EXPECT_EQ(b.row(40 + k)[l], mask >> k & 1 ? before[k * 64 + l]
+                                  : stored      ? 5000 * (k - 1) + l
+                                                : 0);
+    }
 }
 
 /// Bits of a lane's number, reversed.
@@ -373,7 +392,13 @@ TEST_P(Exchange, IndexedRegisters) {
              "s_set_gpr_idx_on s4, gpr_idx(SRC1,DST)",
              "v_add_u32 v8, v2, v4",
              "s_set_gpr_idx_off",
-             "v_add_u32 v8, v2, v4"};
+             "v_add_u32 v8, v2, v4",
+             "s_set_gpr_idx_on s4, gpr_idx(SRC0)",
+             "s_set_gpr_idx_idx s5",
+             "v_mov_b32 v4, v8",
+             "s_set_gpr_idx_mode gpr_idx(DST)",
+             "v_mov_b32 v4, v8",
+             "s_set_gpr_idx_off"};
   else
     lines = {"v_movrels_b32 v4, v8", "v_movreld_b32 v8, v4",
              "v_movrelsd_b32 v8, v9", "v_movrelsd_2_b32 v8, v9",
@@ -396,12 +421,24 @@ TEST_P(Exchange, IndexedRegisters) {
       EXPECT_EQ(b.row(8)[l], v2[l] + v13[l]);
     }
     EXPECT_EQ(b.wave.s[slot::M0] & 0xff, 5u);
+    // Another index, then another operand, without leaving the mode.
+    b.wave.s[5] = 7;
+    std::vector<u32> v15 = rows(15), v8 = rows(8);
+    for (unsigned k : {7u, 8u, 9u})
+      b.run(k);
+    EXPECT_EQ(rows(4), v15);
+    for (unsigned k : {10u, 11u, 12u})
+      b.run(k);
+    EXPECT_EQ(b.wave.gprIndexing, 0);
+    EXPECT_EQ(rows(11), v8);
+    EXPECT_EQ(rows(4), v15);
     return;
   }
   b.wave.s[slot::M0] = 5;
   std::vector<u32> v13 = rows(13);
   b.run(0);
   EXPECT_EQ(rows(4), v13);
+  b.fill(2);
   std::vector<u32> v4 = rows(4), v14 = rows(14);
   b.run(1);
   EXPECT_EQ(rows(13), v4);

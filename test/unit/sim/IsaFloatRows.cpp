@@ -28,20 +28,6 @@ using u64 = uint64_t;
   }
 #define R(e) [](const Sources &s) -> u64 { return u64(e); }
 
-/// minNum and maxNum, with -0 below +0.
-template <class T> static T least(T a, T b) {
-  if (a != a || b != b)
-    return a != a ? b : a;
-  return a < b || (a == b && std::signbit(a)) ? a : b;
-}
-template <class T> static T most(T a, T b) { return -least(-a, -b); }
-/// minimum and maximum of IEEE 754-2019: a NaN stays.
-template <class T> static T lower(T a, T b) {
-  return a != a || b != b ? a + b : least(a, b);
-}
-template <class T> static T upper(T a, T b) {
-  return a != a || b != b ? a + b : most(a, b);
-}
 template <class T> static T middle(T a, T b, T c) {
   if (a != a || b != b || c != c)
     return least(least(a, b), c);
@@ -72,8 +58,30 @@ template <class T> static T mantissaOf(T x) {
   int e;
   return std::isfinite(x) ? std::frexp(x, &e) : x;
 }
-static float noDenormal(float x) {
-  return std::fabs(x) < 0x1p-126f ? std::copysign(0.f, x) : x;
+static float mad(float x, float y, float z, bool isZero = false) {
+  volatile float product = isZero ? 0 : noDenormal(x) * noDenormal(y);
+  return noDenormal(noDenormal(product) + noDenormal(z));
+}
+/// The table of the ISA manuals: sixteenths.
+static float offset(u32 x) {
+  static const float table[] = {
+      0,    .0625f,  .125f,  .1875f,  .25f,  .3125f,  .375f,  .4375f,
+      -.5f, -.4375f, -.375f, -.3125f, -.25f, -.1875f, -.125f, -.0625f};
+  return table[x & 15];
+}
+/// Byte `at` of a word replaced by a number.
+static u32 byte(float x, u32 at, u32 word) {
+  u32 v = x != x ? 0 : u32(std::clamp(std::nearbyint(x), 0.f, 255.f)),
+      shift = at % 4 * 8;
+  return (word & ~(255u << shift)) | v << shift;
+}
+/// One rounding to bf16, to nearest even: of the bits above the lower half.
+static u64 bf16(float x) {
+  u32 b = u32(bits(x));
+  if (x != x)
+    return 0x7fc0;
+  return b / 65536 +
+         (b % 65536 > 0x8000 || (b % 65536 == 0x8000 && b / 65536 % 2));
 }
 static u64 norm(double x, double low, double scale) {
   x = x != x ? 0 : std::clamp(x, low, 1.);
@@ -89,10 +97,17 @@ static const IsaRow rows[] = {
     {"v_mul_f32", "f=ff", R32(x * y)},
     {"v_fma_f32", "f=fff", R32(std::fma(x, y, z))},
     {"v_fmac_f32", "f=fff", R32(std::fma(x, y, z)), Tied},
+    // The old multiply-add rounds twice and knows no denormals.
+    {"v_mad_f32", "f=fff", R32(mad(x, y, z))},
+    {"v_mac_f32", "f=fff", R32(mad(x, y, z)), Tied},
+    {"v_mad_legacy_f32", "f=fff",
+     R32(mad(x, y, z, noDenormal(x) == 0 || noDenormal(y) == 0))},
     {"v_mul_legacy_f32|v_mul_dx9_zero_f32", "f=ff",
      R32(x == 0 || y == 0 ? 0.f : x * y)},
-    {"v_fma_dx9_zero_f32", "f=fff",
+    {"v_fma_legacy_f32|v_fma_dx9_zero_f32", "f=fff",
      R32(x == 0 || y == 0 ? z : std::fma(x, y, z))},
+    {"v_fmac_legacy_f32|v_fmac_dx9_zero_f32", "f=fff",
+     R32(x == 0 || y == 0 ? z : std::fma(x, y, z)), Tied},
     {"v_min_f32|v_min_num_f32", "f=ff", R32(least(x, y))},
     {"v_max_f32|v_max_num_f32", "f=ff", R32(most(x, y))},
     {"v_minimum_f32", "f=ff", R32(lower(x, y))},
@@ -127,6 +142,22 @@ static const IsaRow rows[] = {
     {"v_cvt_u32_f32", "u=f", R(convert<u32>(F(s.v[0])))},
     {"v_cvt_flr_i32_f32|v_cvt_floor_i32_f32", "u=f",
      R(u32(convert<i32>(std::floor(F(s.v[0])))))},
+    {"v_cvt_rpi_i32_f32|v_cvt_nearest_i32_f32", "u=f",
+     R(u32(convert<i32>(std::floor(F(s.v[0]) + .5f))))},
+    {"v_cvt_pk_i16_f32", "u=ff",
+     R(u16(convert<int16_t>(F(s.v[0]))) | u32(u16(convert<int16_t>(F(s.v[1]))))
+                                              << 16)},
+    {"v_cvt_pk_u16_f32", "u=ff",
+     R(convert<u16>(F(s.v[0])) | u32(convert<u16>(F(s.v[1]))) << 16)},
+    {"v_cvt_off_f32_i4", "f=u", R(bits(offset(s.u(0))))},
+    {"v_cvt_pk_u8_f32", "u=fuu", R(byte(F(s.v[0]), s.u(1), s.u(2)))},
+    {"v_cvt_pkaccum_u8_f32", "u=fuu", R(byte(F(s.v[0]), s.u(1), s.u(2))), Tied},
+    {"v_cvt_pkrtz_f16_f32|v_cvt_pk_rtz_f16_f32", "p=ff",
+     R(truncatedHalf(F(s.v[0])) | truncatedHalf(F(s.v[1])) << 16)},
+    {"v_cvt_pk_f16_f32", "p=ff",
+     R(halfBits(F(s.v[0])) | halfBits(F(s.v[1])) << 16)},
+    {"v_cvt_pk_bf16_f32", "y=ff", R(bf16(F(s.v[0])) | bf16(F(s.v[1])) << 16)},
+    {"v_cvt_f32_bf16", "f=s", R(s.v[0] << 16)},
     {"v_cvt_f16_f32", "h=f", R(halfBits(F(s.v[0])))},
     {"v_cvt_f64_f32", "d=f", R(bits(double(F(s.v[0]))))},
     {"v_cvt_f32_f16", "f=h", R(bits(float(H(s.v[0]))))},
@@ -137,6 +168,10 @@ static const IsaRow rows[] = {
     {"v_cvt_u16_f16", "s=h", R(convert<u16>(H(s.v[0])))},
     {"v_cvt_norm_i16_f16", "s=h", R(norm(H(s.v[0]), -1, 32767))},
     {"v_cvt_norm_u16_f16", "s=h", R(norm(H(s.v[0]), 0, 65535))},
+    {"v_cvt_pknorm_i16_f32|v_cvt_pk_norm_i16_f32", "u=ff",
+     R(norm(F(s.v[0]), -1, 32767) | norm(F(s.v[1]), -1, 32767) << 16)},
+    {"v_cvt_pknorm_u16_f32|v_cvt_pk_norm_u16_f32", "u=ff",
+     R(norm(F(s.v[0]), 0, 65535) | norm(F(s.v[1]), 0, 65535) << 16)},
     {"v_cvt_pknorm_i16_f16|v_cvt_pk_norm_i16_f16", "u=hh",
      R(norm(H(s.v[0]), -1, 32767) | norm(H(s.v[1]), -1, 32767) << 16)},
     {"v_cvt_pknorm_u16_f16|v_cvt_pk_norm_u16_f16", "u=hh",
@@ -168,6 +203,7 @@ static const IsaRow rows[] = {
     {"v_fma_f16|v_fma_legacy_f16", "h=hhh", R16(x * y + z)},
     {"v_fmac_f16", "h=hhh", R16(x * y + z), Tied},
     {"v_mad_f16|v_mad_legacy_f16", "h=hhh", R16(H(halfBits(x * y)) + z)},
+    {"v_mac_f16", "h=hhh", R16(H(halfBits(x * y)) + z), Tied},
     {"v_min_f16|v_min_num_f16", "h=hh", R16(least(x, y))},
     {"v_max_f16|v_max_num_f16", "h=hh", R16(most(x, y))},
     {"v_minimum_f16", "h=hh", R16(lower(x, y))},

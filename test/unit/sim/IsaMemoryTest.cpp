@@ -379,6 +379,7 @@ TEST_P(Memory, ScalarLoads) {
     b.wave.s[6] = 16;
     // The last words of the longest load are outside.
     resource(b, 8, memory, 0, 80, 0);
+    std::fill_n(b.wave.s + 16, 16, 0x5a5a5a5a);
     b.run(k);
     for (unsigned w = 0; w < c.words; ++w) {
       u32 want = 0;

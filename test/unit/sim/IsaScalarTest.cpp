@@ -1,8 +1,10 @@
 //===- IsaScalarTest.cpp - scalar instructions ----------------------------===//
 //
 // Integers on all chips, floats where there are scalar ones (gfx11.5, gfx12),
-// results and SCC. Types as in IsaRows.h; m is EXEC, which the saveexec
-// instructions combine with a source, k a 16-bit constant in the instruction.
+// results and SCC. Types as in IsaRows.h; results m and n are EXEC and its low
+// word, which the saveexec instructions combine with a source, M and N those of
+// the wrexec instructions; k is a 16-bit constant in the instruction, K a float
+// constant behind it.
 //
 //===----------------------------------------------------------------------===//
 #include "EveryChip.h"
@@ -107,6 +109,22 @@ u64 doubled(u32 x) {
       {"s_cmp_lt_" suffix, ".=uu", R(keep(0, x < y))}, {                       \
     "s_cmp_le_" suffix, ".=uu", R(keep(0, x <= y))                             \
   }
+#define COMPARE_CONSTANT(suffix, x, y)                                         \
+  {"s_cmpk_eq_" suffix, ".=uk", R(keep(0, x == y))},                           \
+      {"s_cmpk_lg_" suffix, ".=uk", R(keep(0, x != y))},                       \
+      {"s_cmpk_gt_" suffix, ".=uk", R(keep(0, x > y))},                        \
+      {"s_cmpk_ge_" suffix, ".=uk", R(keep(0, x >= y))},                       \
+      {"s_cmpk_lt_" suffix, ".=uk", R(keep(0, x < y))}, {                      \
+    "s_cmpk_le_" suffix, ".=uk", R(keep(0, x <= y))                            \
+  }
+#define SAVEEXEC(op, e)                                                        \
+  {"s_" op "_saveexec_b64", "m=l", R(any(e))}, {                               \
+    "s_" op "_saveexec_b32", "n=l", R(any32(u32(e)))                           \
+  }
+#define WREXEC(op, e)                                                          \
+  {"s_" op "_wrexec_b64", "M=l", R(any(e))}, {                                 \
+    "s_" op "_wrexec_b32", "N=l", R(any32(u32(e)))                             \
+  }
 const Row integers[] = {
     {"s_add_u32|s_add_co_u32", "u=uu", R(sum(a, b, 0))},
     {"s_addc_u32|s_add_co_ci_u32", "u=uu", R(sum(a, b, scc))},
@@ -202,16 +220,27 @@ const Row integers[] = {
     {"s_addk_i32|s_addk_co_i32", "u=k", R(overflow(i64(i32(d)) + A))},
     {"s_mulk_i32", "u=k", R(keep(u32(d * a), scc))},
     // EXEC is the second source and the result; the destination gets the old.
-    {"s_and_saveexec_b64", "m=l", R(any(l & m))},
-    {"s_or_saveexec_b64", "m=l", R(any(l | m))},
-    {"s_xor_saveexec_b64", "m=l", R(any(l ^ m))},
-    {"s_nand_saveexec_b64", "m=l", R(any(~(l & m)))},
-    {"s_nor_saveexec_b64", "m=l", R(any(~(l | m)))},
-    {"s_xnor_saveexec_b64", "m=l", R(any(~(l ^ m)))},
-    {"s_andn2_saveexec_b64|s_and_not1_saveexec_b64", "m=l", R(any(l & ~m))},
-    {"s_orn2_saveexec_b64|s_or_not1_saveexec_b64", "m=l", R(any(l | ~m))},
-    {"s_andn1_saveexec_b64|s_and_not0_saveexec_b64", "m=l", R(any(~l & m))},
-    {"s_orn1_saveexec_b64|s_or_not0_saveexec_b64", "m=l", R(any(~l | m))},
+    SAVEEXEC("and", l &m),
+    SAVEEXEC("or", l | m),
+    SAVEEXEC("xor", l ^ m),
+    SAVEEXEC("nand", ~(l &m)),
+    SAVEEXEC("nor", ~(l | m)),
+    SAVEEXEC("xnor", ~(l ^ m)),
+    SAVEEXEC("andn2", l & ~m),
+    SAVEEXEC("and_not1", l & ~m),
+    SAVEEXEC("orn2", l | ~m),
+    SAVEEXEC("or_not1", l | ~m),
+    SAVEEXEC("andn1", ~l &m),
+    SAVEEXEC("and_not0", ~l &m),
+    SAVEEXEC("orn1", ~l | m),
+    SAVEEXEC("or_not0", ~l | m),
+    // The destination gets the new EXEC as well.
+    WREXEC("andn1", ~l &m),
+    WREXEC("and_not0", ~l &m),
+    WREXEC("andn2", l & ~m),
+    WREXEC("and_not1", l & ~m),
+    COMPARE_CONSTANT("i32", A, B),
+    COMPARE_CONSTANT("u32", a, (b & 0xffff)),
 };
 
 #define R32(e)                                                                 \
@@ -242,26 +271,11 @@ const Row integers[] = {
   {"s_cmp_" name "_f32", ".=ff", C32(e)}, {                                    \
     "s_cmp_" name "_f16", ".=hh", C16(e)                                       \
   }
-template <class T> T least(T a, T b) {
-  if (a != a || b != b)
-    return a != a ? b : a;
-  return a < b || (a == b && std::signbit(a)) ? a : b;
-}
-template <class T> T most(T a, T b) { return -least(-a, -b); }
-template <class T> T strict(T a, T b, T r) {
-  return a != a || b != b ? a + b : r;
-}
 template <class T> u32 integer(float x) {
   double low = double(std::numeric_limits<T>::min()),
          high = double(std::numeric_limits<T>::max());
   return x != x ? 0 : u32(T(std::clamp(std::trunc(double(x)), low, high)));
 }
-/// Towards zero.
-u64 truncatedHalf(float x) {
-  u64 h = halfBits(x);
-  return std::fabs(H(h)) > std::fabs(double(x)) ? h - 1 : h;
-}
-
 const Row floats[] = {
     FLOATS("s_add", x + y),
     FLOATS("s_sub", x - y),
@@ -270,10 +284,12 @@ const Row floats[] = {
     {"s_max_f32|s_max_num_f32", "f=ff", R32(most(x, y))},
     {"s_min_f16|s_min_num_f16", "h=hh", R16(least(x, y))},
     {"s_max_f16|s_max_num_f16", "h=hh", R16(most(x, y))},
-    FLOATS("s_minimum", strict(x, y, least(x, y))),
-    FLOATS("s_maximum", strict(x, y, most(x, y))),
+    FLOATS("s_minimum", lower(x, y)),
+    FLOATS("s_maximum", upper(x, y)),
     {"s_fmac_f32", "f=ff", R32(std::fma(x, y, z))},
     {"s_fmac_f16", "h=hh", R16(x * y + z)},
+    {"s_fmaak_f32", "f=ffK", R32(std::fma(x, y, F(s.v[2])))},
+    {"s_fmamk_f32", "f=fKf", R32(std::fma(x, y, F(s.v[2])))},
     {"s_cvt_f32_i32", "f=u",
      [](const Sources &s, bool c) { return Effect{bits(float(s.i(0))), c}; }},
     {"s_cvt_f32_u32", "f=u",
@@ -305,11 +321,12 @@ const Row floats[] = {
     FLOAT("s_floor", std::floor(x)),
     FLOAT("s_trunc", std::trunc(x)),
     FLOAT("s_rndne", std::nearbyint(x)),
-    {"v_s_exp_f32", "f=f", R32(std::exp2(double(x))), true},
-    {"v_s_log_f32", "f=f", R32(std::log2(double(x))), true},
-    {"v_s_rcp_f32", "f=f", R32(1 / x), true},
-    {"v_s_rsq_f32", "f=f", R32(1 / std::sqrt(double(x))), true},
-    {"v_s_sqrt_f32", "f=f", R32(std::sqrt(x)), true},
+    {"v_s_exp_f32", "f=f",
+     R32(noDenormal(float(std::exp2(double(noDenormal(x)))))), true},
+    {"v_s_log_f32", "f=f", R32(std::log2(double(noDenormal(x)))), true},
+    {"v_s_rcp_f32", "f=f", R32(noDenormal(1 / noDenormal(x))), true},
+    {"v_s_rsq_f32", "f=f", R32(1 / std::sqrt(double(noDenormal(x)))), true},
+    {"v_s_sqrt_f32", "f=f", R32(std::sqrt(noDenormal(x))), true},
     {"v_s_exp_f16", "h=h", R16(std::exp2(x)), true},
     {"v_s_log_f16", "h=h", R16(std::log2(x)), true},
     {"v_s_rcp_f16", "h=h", R16(1 / x), true},
@@ -369,6 +386,9 @@ bool sameResult(u64 got, u64 want, const Row &r) {
   return r.near && std::llabs(i64(got) - i64(want)) <= 2;
 }
 
+bool isWide(char type) { return type == 'l' || type == 'm' || type == 'M'; }
+bool usesExec(const Row &r) { return StringRef("mnMN").contains(r.types[0]); }
+
 class Scalar : public testing::TestWithParam<const char *> {};
 
 /// The scalar forms of transcendental instructions scale and clamp their
@@ -407,18 +427,21 @@ TEST_P(Scalar, EveryInstruction) {
       for (StringRef name : alternatives) {
         if (!std::binary_search(names.begin(), names.end(), name.str()))
           continue;
-        auto pair = [](char type, unsigned reg) {
-          return type == 'l' || type == 'm' ? "s[" + std::to_string(reg) + ":" +
-                                                  std::to_string(reg + 1) + "]"
-                                            : "s" + std::to_string(reg);
+        bool half = name.ends_with("exec_b32");
+        auto operand = [&](char type, unsigned reg) {
+          if (type == 'k' || type == 'K')
+            return std::string(type == 'k' ? "0x9abc" : "0x3fc45678");
+          std::string r = std::to_string(reg);
+          return isWide(type) && !half
+                     ? "s[" + r + ":" + std::to_string(reg + 1) + "]"
+                     : "s" + r;
         };
         std::string text = name.str() + " ";
         if (r.types[0] != '.')
-          text += pair(r.types[0], 8) + ", ";
+          text += operand(r.types[0], 8) + ", ";
         StringRef sources = StringRef(r.types).drop_front(2);
         for (unsigned k = 0; k < sources.size(); ++k)
-          text += std::string(k ? ", " : "") +
-                  (sources[k] == 'k' ? "0x9abc" : pair(sources[k], 12 + 2 * k));
+          text += (k ? ", " : "") + operand(sources[k], 12 + 2 * k);
         lines.push_back(text);
         rows.push_back(&r);
       }
@@ -437,12 +460,18 @@ TEST_P(Scalar, EveryInstruction) {
       bool scc = random() % 2;
       for (unsigned s = 0; s < sources.size(); ++s) {
         u64 x = in.v[s] = draw(random, sources[s]);
-        if (sources[s] == 'k')
+        if (sources[s] == 'k') {
           in.v[s] = 0xffff9abc;
+          if (s && random() % 4 == 0) // about equal to it
+            in.v[0] = b.wave.s[12] =
+                (random() % 2 ? 0x9abc : 0xffff9abc) + random() % 3 - 1;
+        }
+        if (sources[s] == 'K')
+          in.v[s] = 0x3fc45678;
         b.wave.s[12 + 2 * s] = u32(x);
         b.wave.s[13 + 2 * s] = u32(x >> 32);
       }
-      if (r.types[0] == 'm')
+      if (usesExec(r))
         in.v[1] = exec;
       b.wave.s[8] = u32(in.old);
       b.wave.s[9] = u32(in.old >> 32);
@@ -450,13 +479,15 @@ TEST_P(Scalar, EveryInstruction) {
       b.wave.s[slot::Scc] = scc;
       Effect want = r.apply(in, scc);
       b.run(k);
-      bool wide = r.types[0] == 'l' || r.types[0] == 'm';
-      u64 got = b.wave.s[8] | (wide ? u64(b.wave.s[9]) << 32 : 0);
+      u64 got = b.wave.s[8] | (isWide(r.types[0]) ? u64(b.wave.s[9]) << 32 : 0);
       if (r.types[0] == 'h') // the other half is zero
         ASSERT_EQ(got >> 16, 0u);
-      if (r.types[0] == 'm') {
-        ASSERT_EQ(got, exec);
-        got = b.wave.exec;
+      if (usesExec(r)) {
+        bool low = r.types[0] == 'n' || r.types[0] == 'N';
+        u64 part = low ? 0xffffffff : ~u64(0);
+        ASSERT_EQ(b.wave.exec & ~part, exec & ~part);
+        ASSERT_EQ(got, (std::islower(r.types[0]) ? exec : b.wave.exec) & part);
+        got = b.wave.exec & part;
       }
       ASSERT_TRUE(sameResult(got, want.result, r))
           << std::hex << in.v[0] << ", " << in.v[1] << ", scc " << scc

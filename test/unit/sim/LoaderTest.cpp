@@ -111,6 +111,45 @@ TEST(Loader, EveryTruncationIsAnError) {
         << n;
 }
 
+/// Every word of the ELF, program and section headers, the notes and kernel
+/// descriptors in turn says something extreme: an error of one line, or a
+/// module whose every kernel lies inside it.
+TEST(Loader, EveryWordOfItsTables) {
+  for (const char *chip : {"gfx942", "gfx1100"}) {
+    std::vector<uint8_t> good = object(chip);
+    ASSERT_GT(good.size(), 1024u);
+    auto device = llvm::cantFail(Device::create(chip));
+    auto word = [&](size_t at) {
+      uint64_t x;
+      std::memcpy(&x, &good[at], 8);
+      return x;
+    };
+    size_t sections = word(0x28), refused = 0, tried = 0;
+    auto damage = [&](size_t at, uint64_t x, unsigned bytes) {
+      std::vector<uint8_t> bad = good;
+      std::memcpy(&bad[at], &x, bytes);
+      auto m = device->load(bad);
+      ++tried;
+      if (m)
+        return;
+      ++refused;
+      std::string text = llvm::toString(m.takeError());
+      EXPECT_FALSE(text.empty() || contains(text, "\n")) << at << ": " << text;
+    };
+    for (size_t at = 0; at + 8 <= good.size(); at += 4)
+      if (at < 1024 || at >= sections)
+        for (uint64_t x :
+             {uint64_t(0), uint64_t(1), uint64_t(good.size() + 1), word(at) + 1,
+              uint64_t(1) << 31, ~uint64_t(0), ~uint64_t(0) / 2, ~word(at)}) {
+          damage(at, x, 4);
+          if (at % 8 == 0)
+            damage(at, x, 8);
+        }
+    EXPECT_GT(refused, tried / 6);
+    EXPECT_LT(refused, tried);
+  }
+}
+
 /// Random damage must give an error or a run that ends: no crash, no hang. The
 /// sanitizer build runs this too.
 TEST(Loader, SurvivesMutations) {

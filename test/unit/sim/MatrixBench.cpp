@@ -1,6 +1,7 @@
 //===- MatrixBench.cpp - see the header -----------------------------------===//
 #include "MatrixBench.h"
 #include "Chip.h"
+#include "Coverage.h"
 #include "Float.h"
 #include "llvm/ADT/bit.h"
 #include "gtest/gtest.h"
@@ -16,6 +17,7 @@ const Format F32{"f32", 32, 8, 23, 127, 'f'}, F16{"f16", 16, 5, 10, 15, 'f'},
     E5M2{"e5m2", 8, 5, 2, 15, 'f'}, E4M3Z{"e4m3fnuz", 8, 4, 3, 8, 'z'},
     E5M2Z{"e5m2fnuz", 8, 5, 2, 16, 'z'}, E2M3{"e2m3", 6, 2, 3, 1, 'x'},
     E3M2{"e3m2", 6, 3, 2, 3, 'x'}, E2M1{"e2m1", 4, 2, 1, 1, 'x'},
+    S16{"i16", 16, 0, 0, 0, 's'}, U16{"u16", 16, 0, 0, 0, 'u'},
     S8{"i8", 8, 0, 0, 0, 's'}, U8{"u8", 8, 0, 0, 0, 'u'},
     S4{"i4", 4, 0, 0, 0, 's'}, U4{"u4", 4, 0, 0, 0, 'u'};
 } // namespace greta::sim::test
@@ -100,16 +102,26 @@ Bench::Bench(const char *chip, bool wave32, const std::vector<std::string> &l)
   wave.csr32 = wave.csr64 = hostControl(0, 3);
 }
 
+/// With the host's floating-point mode as the instruction loop sets it.
+void Bench::execute(const Inst &i) {
+  if (!mayRun(i))
+    return;
+  uint32_t host = currentControl();
+  setControl(wave.csr32);
+  i.fn(wave, i);
+  setControl(host);
+}
+
 void Bench::run(unsigned k) {
   const Inst &i = program->code()[k];
   ASSERT_NE(i.op, nullptr) << lines[k] << ": bound to nothing";
-  i.fn(wave, i);
+  execute(i);
   EXPECT_NE(wave.state, RunState::Fault) << lines[k] << ": " << group.error;
 }
 
 std::string Bench::fault(unsigned k) {
   const Inst &i = program->code()[k];
-  i.fn(wave, i);
+  execute(i);
   std::string report = wave.state == RunState::Fault ? group.error : "";
   wave.state = RunState::Running;
   group.error.clear();

@@ -35,7 +35,7 @@ struct Format {
   uint32_t code(double v) const;
 };
 extern const Format F32, F16, BF16, E4M3, E5M2, E4M3Z, E5M2Z, E2M3, E3M2, E2M1,
-    S8, U8, S4, U4;
+    S16, U16, S8, U8, S4, U4;
 
 /// Element e of a lane, packed from bit 0 of register `first` of a register
 /// file.
@@ -68,16 +68,12 @@ public:
   std::vector<uint32_t> registers;
 
 private:
+  void execute(const Inst &i);
   MemoryMap memory;
   std::vector<uint8_t> text;
   std::unique_ptr<Program> program;
   std::vector<std::string> lines;
 };
-
-/// Element e of a lane, packed from bit 0 of register `first` of a register
-/// file.
-void putBits(uint32_t *registers, unsigned first, unsigned lane, unsigned e,
-             unsigned bits, uint32_t x);
 
 /// "v[8:11]", "a5": registers by row index.
 std::string registers(unsigned first, unsigned count);

@@ -18,11 +18,15 @@ struct Case {
 const Case cases[] = {
     {"gfx942", "v_dot2_f32_f16 v8, v4, v5, v6", &F16, &F16, &F32, 2},
     {"gfx942", "v_dot2c_f32_f16 v8, v4, v5", &F16, &F16, &F32, 2, true},
+    {"gfx942", "v_dot2_i32_i16 v8, v4, v5, v6", &S16, &S16, nullptr, 2},
+    {"gfx942", "v_dot2_u32_u16 v8, v4, v5, v6", &U16, &U16, nullptr, 2},
+    {"gfx942", "v_dot2c_i32_i16 v8, v4, v5", &S16, &S16, nullptr, 2, true},
     {"gfx942", "v_dot4_i32_i8 v8, v4, v5, v6", &S8, &S8, nullptr, 4},
     {"gfx942", "v_dot4_u32_u8 v8, v4, v5, v6", &U8, &U8, nullptr, 4},
     {"gfx942", "v_dot4c_i32_i8 v8, v4, v5", &S8, &S8, nullptr, 4, true},
     {"gfx942", "v_dot8_i32_i4 v8, v4, v5, v6", &S4, &S4, nullptr, 8},
     {"gfx942", "v_dot8_u32_u4 v8, v4, v5, v6", &U4, &U4, nullptr, 8},
+    {"gfx942", "v_dot8c_i32_i4 v8, v4, v5", &S4, &S4, nullptr, 8, true},
     {"gfx950", "v_dot2_f32_bf16 v8, v4, v5, v6", &BF16, &BF16, &F32, 2},
     {"gfx950", "v_dot2c_f32_bf16 v8, v4, v5", &BF16, &BF16, &F32, 2, true},
     {"gfx1030", "v_dot2_f32_f16 v8, v4, v5, v6", &F16, &F16, &F32, 2},
@@ -35,6 +39,9 @@ const Case cases[] = {
     {"gfx1100", "v_dot2_f32_f16 v8, v4, v5, v6 neg_lo:[1,0,1] neg_hi:[1,0,0]",
      &F16, &F16, &F32, 2, false, 0, 0, -1, -1},
     {"gfx1100", "v_dot2_f32_bf16 v8, v4, v5, v6", &BF16, &BF16, &F32, 2},
+    {"gfx1100", "v_dot2acc_f32_f16 v8, v4, v5", &F16, &F16, &F32, 2, true},
+    {"gfx1100", "v_dual_dot2acc_f32_bf16 v8, v4, v5 :: v_dual_mov_b32 v9, v7",
+     &BF16, &BF16, &F32, 2, true},
     {"gfx1100", "v_dot2_f16_f16 v8, v4, v5, v6", &F16, &F16, &F16, 2},
     {"gfx1100", "v_dot2_f16_f16 v8, -v4, v5, v6 op_sel:[0,0,1,0]", &F16, &F16,
      &F16, 2, false, 0, 1, -1},
@@ -52,7 +59,8 @@ const Case cases[] = {
     {"gfx1201", "v_dot4_f32_bf8_bf8 v8, v4, v5, v6", &E5M2, &E5M2, &F32, 4},
 };
 
-TEST(MatrixDot, SmallNumbersAreExact) {
+/// Small floats and any integers: sums are exact, integers wrap around.
+TEST(MatrixDot, SumsAreExact) {
   std::mt19937 rng(12);
   for (const Case &c : cases) {
     SCOPED_TRACE(std::string(c.line) + " on " + c.chip);
@@ -65,8 +73,11 @@ TEST(MatrixDot, SmallNumbersAreExact) {
       std::vector<double> want;
       for (unsigned l = 0; l < bench.lanes; ++l) {
         auto draw = [&](const Format *f) {
-          int low = f->kind == 'u' ? 0 : -4;
-          return double(low + int(rng() % 8));
+          if (f->exponent)
+            return double(int(rng() % 8) - 4);
+          // The whole range of integers, its ends often.
+          uint32_t code = rng() % 4 ? rng() : rng() % 2 << (f->bits - 1);
+          return f->value(code & ((1u << f->bits) - 1));
         };
         double sum = int(rng() % 41) - 20;
         if (!c.acc)
@@ -86,7 +97,7 @@ TEST(MatrixDot, SmallNumbersAreExact) {
       for (unsigned l = 0; l < bench.lanes; ++l) {
         uint32_t w = bench.row(8)[l];
         if (!c.acc) {
-          ASSERT_EQ(int32_t(w), want[l]) << "lane " << l;
+          ASSERT_EQ(w, uint32_t(int64_t(want[l]))) << "lane " << l;
         } else if (c.acc->bits == 32) {
           ASSERT_EQ(c.acc->value(w), want[l]) << "lane " << l;
         } else {

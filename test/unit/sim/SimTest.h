@@ -7,10 +7,18 @@
 #include <cstring>
 #include <gtest/gtest.h>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
 namespace greta::sim::test {
+
+/// Every report of this process, for what looks whether each check has made
+/// one.
+inline std::set<std::string> &allReports() {
+  static std::set<std::string> reports;
+  return reports;
+}
 
 /// A device with one compiled kernel; buffers live as long as it does.
 struct Bench {
@@ -64,7 +72,7 @@ struct Bench {
     warnings.clear();
     config.warnings = &warnings;
     if (llvm::Error e = device->launch(*kernel, config))
-      return llvm::toString(std::move(e));
+      return *allReports().insert(llvm::toString(std::move(e))).first;
     return "";
   }
 };

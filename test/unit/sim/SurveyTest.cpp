@@ -50,6 +50,7 @@ const Exception unsupported[] = {
     {"buffer_store_lds_dword", "from LDS to memory: no compiler emits it"},
     {"v_mfma_ld_scale_b32", "first half of v_mfma_scale, decoded with it"},
     {"v_illegal", "the name of an undecodable word"},
+    {"v_mul_lo_i32", "another name of v_mul_lo_u32, never printed"},
 };
 
 bool matches(StringRef pattern, StringRef name) {
