@@ -61,6 +61,25 @@ def test_bench(package):
     assert len(times) == 1 and times[0] > 0
 
 
+CHAIN = """\
+func.func @chain(%a: tensor<?x64xf16>, %b: tensor<64x64xf16>, %c: tensor<64x32xf16>) -> tensor<?x32xf16> {
+  %0 = greta.matmul %a, %b : tensor<?x64xf16>, tensor<64x64xf16> -> tensor<?x64xf16>
+  %1 = greta.matmul %0, %c : tensor<?x64xf16>, tensor<64x32xf16> -> tensor<?x32xf16>
+  return %1 : tensor<?x32xf16>
+}
+"""
+
+
+def test_bench_with_a_temporary(tmp_path):
+    """--bench records graphs of two GEMMs with a temporary between them, under ROCm's rules of what may happen meanwhile."""
+    package = harness.compile_package(tmp_path, "chain", CHAIN, "gfx942")
+    assert harness.manifest(package)["functions"][0]["variants"][0]["temps"]
+    flags = ["--input=16x64xf16:random:1", "--input=64x64xf16:random:2", "--input=64x32xf16:random:3", "--bench", "--reps=2", "--launches=2", "--rotate=2", "--json"]
+    run = harness.tool(harness.RUN, package, "--device=sim:gfx942", *flags)
+    assert run.returncode == 0, run.stderr
+    assert len(json.loads(run.stdout)["kernels"]) == 2
+
+
 def test_list_devices():
     run = harness.tool(harness.RUN, "--list-devices")
     assert run.returncode == 0, run.stderr
