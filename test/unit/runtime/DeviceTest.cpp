@@ -86,7 +86,7 @@ protected:
 };
 
 INSTANTIATE_TEST_SUITE_P(Devices, OnDevice,
-                         testing::Values("host", "vulkan", "sim:gfx942"),
+                         testing::Values("host", "vulkan", "sim:gfx942", "hip"),
                          [](const auto &Info) { return nameOf(Info.param); });
 
 TEST_P(OnDevice, Launches) {
@@ -287,7 +287,7 @@ TEST_P(OnDevice, ForcedVariantsSayWhyNot) {
 
 class OnGpu : public OnDevice {};
 INSTANTIATE_TEST_SUITE_P(Devices, OnGpu,
-                         testing::Values("vulkan", "sim:gfx942"),
+                         testing::Values("vulkan", "sim:gfx942", "hip"),
                          [](const auto &Info) { return nameOf(Info.param); });
 
 TEST_P(OnGpu, TemporariesBetweenKernels) {

@@ -29,6 +29,7 @@ int main(int argc, char **argv) {
   const char *Simulator = GRETA_TEST_LIBRARIES "/libgreta_hip_sim.so";
   if (std::filesystem::exists(Simulator))
     setenv("GRETA_HIP_SIM", Simulator, 0);
+  setenv("GRETA_HIP_LIBRARY", GRETA_TEST_FAKE_HIP, 1);
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
   // The leak checker can only tell whose leak it is while the driver is loaded;
