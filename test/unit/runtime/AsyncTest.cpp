@@ -57,30 +57,43 @@ TEST_F(Async, WritesDoNotWait) {
 }
 
 // Everything goes while the work that uses it has not begun, and without a
-// wait.
+// wait. Each object has one use, so that no other use keeps it.
 TEST_F(Async, ObjectsLiveUntilTheirWorkIsDone) {
   size_t Before = allocations();
-  std::vector<float> Y(64);
+  std::vector<float> Y(128);
   {
     greta::Stream S = R.stream();
-    greta::Buffer Out = R.allocate(256);
+    greta::Buffer In = R.allocate(256), Out = R.allocate(512);
+    S.write(In, X.data(), 256);
     EXPECT_TRUE(returns([&] {
-      greta::Buffer A = R.allocate(256), B = R.allocate(256),
-                    C = R.allocate(256);
+      R.load(P, "scale").launch(S, {{&In, {1, 64}}}, {{&Out, {1, 64}}});
+      greta::Buffer Unread = R.allocate(256);
+      R.load(P, "twice_scaled")
+          .launch(S, {{&In, {1, 64}}}, {{&Unread, {1, 64}}});
+    }));
+    EXPECT_TRUE(returns([&] {
+      greta::Buffer Filled = R.allocate(256), Written = R.allocate(256),
+                    From = R.allocate(256), To = R.allocate(256);
+      S.fill(Filled, 256, 0);
+      S.write(Written, X.data(), 256);
+      S.copy(To, In, 256);
+      S.copy(In, From, 256);
+      S.write(In, X.data(), 256);
+    }));
+    EXPECT_TRUE(returns([&] {
       greta::Function F = R.load(P, "twice_scaled");
-      S.write(A, X.data(), 256);
-      F.launch(S, {{&A, {1, 64}}}, {{&B, {1, 64}}});
+      greta::Buffer Between = R.allocate(256);
       greta::Graph G = S.capture([&] {
-        F.launch(S, {{&B, {1, 64}}}, {{&C, {1, 64}}});
-        S.copy(Out, C, 256);
+        F.launch(S, {{&In, {1, 64}}}, {{&Between, {1, 64}}});
+        F.launch(S, {{&Between, {1, 64}}}, {{&Out, {1, 64}, 256}});
       });
       S.launch(G);
-      S.fill(A, 256, 0);
     }));
     hold(false);
-    S.read(Out, Y.data(), 256);
+    S.read(Out, Y.data(), 512);
   }
-  EXPECT_EQ(Y, std::vector<float>(64, 31.0f)); // 1 -> 7 -> 31
+  EXPECT_EQ(Y[0], 3.0f);
+  EXPECT_EQ(Y[64], 31.0f); // 1 -> 7 -> 31
   EXPECT_EQ(faults(), 0);
   EXPECT_EQ(allocations(), Before);
 }
