@@ -267,6 +267,20 @@ TEST_P(OnDevice, RefusesWrongCalls) {
           GRETA_ERROR_NOT_FOUND);
 }
 
+// Who opens a device twice has the same one.
+TEST_P(OnDevice, TwoOpensMix) {
+  bool Numbered = Spec() == "hip" || Spec() == "vulkan";
+  greta::Runtime Again(Spec() + (Numbered ? ":0" : ""));
+  greta::Stream S = Again.stream();
+  greta::Buffer A = Runtime->allocate(256);
+  S.fill(A, 256, 0x3f800000); // 1.0f
+  Runtime->load(*Package, "scale").launch(S, {{&A, {1, 64}}}, {{&A, {1, 64}}});
+  std::vector<float> V(64);
+  Again.close();
+  S.read(A, V.data(), 256);
+  EXPECT_EQ(V, std::vector<float>(64, 3.0f));
+}
+
 TEST_P(OnDevice, OutOfMemoryIsAStatus) {
   for (size_t Size :
        {SIZE_MAX, SIZE_MAX - 20, size_t(1) << 62, size_t(1) << 50})

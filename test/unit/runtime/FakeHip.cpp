@@ -107,7 +107,7 @@ void submit(Stream *To, Operation O) {
 int allocate(void **Out, size_t Bytes) {
   State &S = state();
   std::lock_guard<std::mutex> Guard(S.Lock);
-  size_t Rounded = (Bytes + 255) / 256 * 256;
+  size_t Rounded = (Bytes + 4095) / 4096 * 4096; // whole pages are given back
   if (Bytes > arenaBytes || S.Used + Rounded > arenaBytes)
     return OutOfMemory;
   *Out = S.Arena + S.Used;
