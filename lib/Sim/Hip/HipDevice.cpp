@@ -3,9 +3,13 @@
 #include "llvm/Support/raw_ostream.h"
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 using namespace greta::sim;
 using namespace greta::sim::hip;
+
+thread_local hipError_t State::last = hipSuccess;
+thread_local std::string State::message;
 
 State &State::get() {
   static State *state = new State(); // outlives every static of the program
@@ -191,10 +195,8 @@ int greta_hip_sim_set_checks(const char *text) {
   state.checks = *parsed;
   return 0;
 }
-/// The text of the latest error; valid until the next call.
-const char *greta_hip_sim_last_error(void) {
-  return State::get().message.c_str();
-}
+/// The text of this thread's latest error; valid until its next call.
+const char *greta_hip_sim_last_error(void) { return State::message.c_str(); }
 
 hipError_t hipInit(unsigned flags) {
   ENTER();
@@ -496,13 +498,9 @@ hipError_t hipThreadExchangeStreamCaptureMode(hipStreamCaptureMode *mode) {
 }
 
 hipError_t hipGetLastError(void) {
-  State &state = State::get();
-  std::lock_guard<std::recursive_mutex> guard(state.lock);
-  hipError_t e = state.last;
-  state.last = hipSuccess;
-  return e;
+  return std::exchange(State::last, hipSuccess);
 }
-hipError_t hipPeekAtLastError(void) { return State::get().last; }
+hipError_t hipPeekAtLastError(void) { return State::last; }
 
 #define ERRORS(X)                                                              \
   X(hipSuccess, "no error")                                                    \

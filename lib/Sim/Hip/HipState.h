@@ -49,8 +49,9 @@ struct State {
   std::vector<std::unique_ptr<Device>>
       retired; ///< modules may still refer to them
   unsigned checks = CheckAll;
-  hipError_t last = hipSuccess;
-  std::string message;
+  /// Of the calling thread, as in HIP.
+  static thread_local hipError_t last;
+  static thread_local std::string message;
   uint64_t allocated = 0;
   std::set<std::shared_ptr<Capture>> captures;
 
