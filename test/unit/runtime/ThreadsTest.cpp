@@ -74,6 +74,14 @@ TEST_P(Threads, ShareWeightsAndFunctions) {
   });
 }
 
+TEST_P(Threads, OpenAtOnce) {
+  R.reset();
+  inThreads([&](int) {
+    greta::Runtime Own(GetParam());
+    EXPECT_FALSE(Own.info().empty());
+  });
+}
+
 // One thread works on, the others wait for what it has done until then.
 TEST_P(Threads, WaitForABusyStream) {
   constexpr int steps = 50;
