@@ -16,7 +16,7 @@
  *   graph: one thread at a time. Its launches share its temporaries: they must
  *     not overlap, in one stream or in several.
  * A handle is destroyed when no other thread uses it any more. A thread that
- * waits keeps no other from working, on whatever handle.
+ * waits for the device keeps no other from working.
  *
  * Work is asynchronous: a stream runs its operations in order, and an operation
  * sees what the ones before it in the same stream wrote. Buffers, functions and
