@@ -96,7 +96,8 @@ GRETA_API void greta_string_free(char *string);
 
 /* Devices. `spec`: "hip[:N]", "vulkan[:N]", "sim:<gfx>", "host"; NULL or ""
  * takes the first that exists of hip, vulkan, host. The list is a JSON array of
- * {spec, name, available, reason, ...}: what was probed, and why not. */
+ * {spec, name, available, reason, ...}: what was probed, and why not. Opening a
+ * device again shares it: what was made from either handle may be mixed. */
 GRETA_API greta_status greta_device_list(char **json);
 GRETA_API greta_status greta_device_open(const char *spec,
                                          greta_device **device);

@@ -27,7 +27,7 @@ protected:
     hold(true);
     auto Done = std::async(std::launch::async, F);
     bool Returned =
-        Done.wait_for(std::chrono::seconds(10)) == std::future_status::ready;
+        Done.wait_for(std::chrono::seconds(60)) == std::future_status::ready;
     if (!Returned)
       hold(false);
     Done.get();

@@ -185,7 +185,7 @@ TEST_F(VulkanFault, WaitingForAnEventHoldsNoLock) {
     S->fill(A, 0, 4096 / 16, 2);
     S->flush();
   });
-  EXPECT_EQ(Filler.wait_for(std::chrono::seconds(10)),
+  EXPECT_EQ(Filler.wait_for(std::chrono::seconds(60)),
             std::future_status::ready);
   Release.set_value();
   Waiter.get();
