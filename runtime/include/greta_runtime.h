@@ -3,9 +3,20 @@
  * Loads packages (docs/package.md), picks the variant a device can run, and
  * launches it. Handles are opaque. Every function that can fail returns a
  * greta_status; greta_last_error() then has one sentence that says what was
- * wrong. No C++ exception leaves the library. Handles may be used from any
- * thread, one thread at a time per handle; a device may be shared by several
- * threads.
+ * wrong. No C++ exception leaves the library.
+ *
+ * Threads. Every handle may be used from any thread. Which uses may happen at
+ * once:
+ *   device, package, function, buffer: all. They do not change, so weights and
+ *     functions are shared; what a buffer holds is for the streams that work on
+ *     it, which events put in order.
+ *   stream: one thread at a time; also for the graph that it records.
+ *   event: one thread records it, and when that call has returned, any number
+ *     wait for it or measure with it, until it is recorded again.
+ *   graph: one thread at a time. Its launches share its temporaries: they must
+ *     not overlap, in one stream or in several.
+ * A handle is destroyed when no other thread uses it any more. A thread that
+ * waits for the device keeps no other from working.
  *
  * Work is asynchronous: a stream runs its operations in order, and an operation
  * sees what the ones before it in the same stream wrote. Buffers, functions and
@@ -85,7 +96,8 @@ GRETA_API void greta_string_free(char *string);
 
 /* Devices. `spec`: "hip[:N]", "vulkan[:N]", "sim:<gfx>", "host"; NULL or ""
  * takes the first that exists of hip, vulkan, host. The list is a JSON array of
- * {spec, name, available, reason, ...}: what was probed, and why not. */
+ * {spec, name, available, reason, ...}: what was probed, and why not. Opening a
+ * device again shares it: what was made from either handle may be mixed. */
 GRETA_API greta_status greta_device_list(char **json);
 GRETA_API greta_status greta_device_open(const char *spec,
                                          greta_device **device);
@@ -185,7 +197,7 @@ GRETA_API greta_status greta_function_result_shape(
     size_t argument_count, size_t index, int64_t *shape, size_t *bytes);
 /* Queues the function's kernels. A result's shape may be NULL; if given, it
  * must be the one computed. */
-GRETA_API greta_status greta_function_launch(greta_function *function,
+GRETA_API greta_status greta_function_launch(const greta_function *function,
                                              greta_stream *stream,
                                              const greta_tensor *arguments,
                                              size_t argument_count,

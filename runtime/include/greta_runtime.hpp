@@ -212,7 +212,7 @@ public:
     return {std::move(shape), bytes};
   }
   void launch(Stream &stream, const std::vector<Tensor> &arguments,
-              const std::vector<Tensor> &results) {
+              const std::vector<Tensor> &results) const {
     std::vector<greta_tensor> a = rawTensors(arguments),
                               r = rawTensors(results);
     check(greta_function_launch(get(), stream.get(), a.data(), a.size(),

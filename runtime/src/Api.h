@@ -40,7 +40,7 @@ struct greta_package {
 };
 struct greta_function {
   std::shared_ptr<greta::rt::Device> Device;
-  std::unique_ptr<greta::rt::Function> Impl;
+  std::unique_ptr<const greta::rt::Function> Impl;
 };
 
 namespace greta::rt {

@@ -148,12 +148,12 @@ greta_status greta_function_result_shape(const greta_function *F,
   });
 }
 
-greta_status greta_function_launch(greta_function *F, greta_stream *S,
+greta_status greta_function_launch(const greta_function *F, greta_stream *S,
                                    const greta_tensor *Args, size_t ArgCount,
                                    const greta_tensor *Results,
                                    size_t ResultCount) {
   return guarded([&] {
-    Function &Impl = *need(F, "function").Impl;
+    const Function &Impl = *need(F, "function").Impl;
     if (need(S, "stream").Device != F->Device)
       fail(GRETA_ERROR_INVALID_ARGUMENT, "the stream is of ", S->Device->Spec,
            ", the function was loaded for ", F->Device->Spec);

@@ -2,6 +2,7 @@
 #include "Files.h"
 #include "Package.h"
 
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -19,20 +20,25 @@ bool readFile(const std::string &Path, std::vector<uint8_t> &Bytes) {
   return !In.bad();
 }
 
+bool writeAll(int FD, const void *Data, size_t Size) {
+  const char *Bytes = static_cast<const char *>(Data);
+  for (size_t Done = 0; Done < Size;) {
+    ssize_t N = write(FD, Bytes + Done, Size - Done);
+    if (N >= 0)
+      Done += static_cast<size_t>(N);
+    else if (errno != EINTR)
+      return false;
+  }
+  return true;
+}
+
 bool writeFileAtomically(const std::string &Path, const void *Data,
                          size_t Size) {
   std::string Temporary = Path + ".XXXXXX";
   int FD = mkstemp(Temporary.data());
   if (FD < 0)
     return false;
-  const char *Bytes = static_cast<const char *>(Data);
-  size_t Done = 0;
-  bool Good = true;
-  while (Good && Done < Size) {
-    ssize_t N = write(FD, Bytes + Done, Size - Done);
-    Good = N > 0;
-    Done += Good ? static_cast<size_t>(N) : 0;
-  }
+  bool Good = writeAll(FD, Data, Size);
   Good = close(FD) == 0 && Good;
   Good = Good && rename(Temporary.c_str(), Path.c_str()) == 0;
   if (!Good)

@@ -11,6 +11,9 @@ namespace greta::rt {
 // Reads a file; false when it is not there or cannot be read.
 bool readFile(const std::string &Path, std::vector<uint8_t> &Bytes);
 
+// Writes all of it, also when signals interrupt; false when it fails.
+bool writeAll(int FD, const void *Data, size_t Size);
+
 // Writes beside the target and renames, so that readers see the old file or the
 // new one. False when it fails: a cache that cannot be written is no error.
 bool writeFileAtomically(const std::string &Path, const void *Data,

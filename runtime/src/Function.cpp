@@ -115,7 +115,7 @@ Function::resultShape(size_t Index, const std::vector<int64_t> &Symbols) const {
 }
 
 std::vector<MemoryRef>
-Function::temporaries(Stream &S, const std::vector<int64_t> &Symbols) {
+Function::temporaries(Stream &S, const std::vector<int64_t> &Symbols) const {
   std::vector<MemoryRef> Own;
   std::vector<MemoryRef> &Pool = S.Capturing ? Own : S.Scratch;
   if (Pool.size() < Chosen->Temps.size())
@@ -154,9 +154,9 @@ template <typename T> void append(std::vector<uint8_t> &Block, T Value) {
 }
 } // namespace
 
-std::vector<Launch> Function::prepare(Stream &S,
-                                      const std::vector<TensorArg> &Args,
-                                      const std::vector<TensorArg> &Results) {
+std::vector<Launch>
+Function::prepare(Stream &S, const std::vector<TensorArg> &Args,
+                  const std::vector<TensorArg> &Results) const {
   std::vector<int64_t> Symbols = bindSymbols(Args);
   if (Results.size() != Decl->Results.size())
     fail(GRETA_ERROR_INVALID_ARGUMENT, "function '", Decl->Name, "' has ",

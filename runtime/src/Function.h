@@ -20,6 +20,7 @@ struct TensorArg {
   bool HasShape = true;
 };
 
+// Loaded once, it does not change: streams of several threads share it.
 class Function {
 public:
   Function(std::shared_ptr<Device> D, std::shared_ptr<const Package> P,
@@ -37,11 +38,11 @@ public:
   // The launches of one call on `S`, in order. All are built before the first
   // is queued, so that a bad value leaves nothing half done.
   std::vector<Launch> prepare(Stream &S, const std::vector<TensorArg> &Args,
-                              const std::vector<TensorArg> &Results);
+                              const std::vector<TensorArg> &Results) const;
 
 private:
   std::vector<MemoryRef> temporaries(Stream &S,
-                                     const std::vector<int64_t> &Symbols);
+                                     const std::vector<int64_t> &Symbols) const;
 
   std::shared_ptr<Device> Dev;
   std::shared_ptr<const Package> Pkg; // owns Decl and Chosen

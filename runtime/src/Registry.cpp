@@ -3,6 +3,9 @@
 #include "Backend.h"
 #include "Error.h"
 
+#include <functional>
+#include <map>
+#include <mutex>
 #include <nlohmann/json.hpp>
 
 namespace greta::rt {
@@ -26,6 +29,24 @@ bool indexed(const std::string &Spec, const std::string &Kind,
   return true;
 }
 
+// The device of this name that is open, or a new one: who opens a device twice
+// may mix what was made from either.
+std::shared_ptr<Device>
+shared(const std::string &Name,
+       const std::function<std::shared_ptr<Device>()> &OpenNew) {
+  static std::mutex Lock;
+  static std::map<std::string, std::weak_ptr<Device>> All;
+  std::lock_guard<std::mutex> Guard(Lock);
+  auto Found = All.find(Name);
+  std::shared_ptr<Device> D =
+      Found == All.end() ? nullptr : Found->second.lock();
+  if (!D) {
+    D = OpenNew();
+    All[Name] = D;
+  }
+  return D;
+}
+
 } // namespace
 
 void listDevices(nlohmann::json &Out) {
@@ -37,29 +58,27 @@ void listDevices(nlohmann::json &Out) {
 }
 
 std::shared_ptr<Device> openDevice(const std::string &Spec) {
-  unsigned Index = 0;
-  std::shared_ptr<Device> D;
+  // hip, vulkan, host: the first that exists. A simulator is asked for by chip.
   if (Spec.empty()) {
-    // hip, vulkan, host: the first that exists. A simulator is asked for by
-    // chip.
-    for (auto Open : {openHip, openVulkan}) {
+    for (const char *Kind : {"hip", "vulkan"}) {
       try {
-        return Open(0);
+        return openDevice(Kind);
       } catch (const Error &E) {
         if (E.code() != GRETA_ERROR_NOT_FOUND)
           throw;
       }
     }
-    return openHost();
+    return openDevice("host");
   }
+  unsigned Index = 0;
   if (Spec == "host")
-    return openHost();
+    return shared(Spec, openHost);
   if (indexed(Spec, "hip", Index))
-    return openHip(Index);
+    return shared(concat("hip:", Index), [&] { return openHip(Index); });
   if (indexed(Spec, "vulkan", Index))
-    return openVulkan(Index);
+    return shared(concat("vulkan:", Index), [&] { return openVulkan(Index); });
   if (Spec.compare(0, 4, "sim:") == 0)
-    return openSim(Spec.substr(4));
+    return shared(Spec, [&] { return openSim(Spec.substr(4)); });
   fail(GRETA_ERROR_INVALID_ARGUMENT, "unknown device '", Spec,
        "'; one of hip[:N], vulkan[:N], sim:<gfx>, host");
 }

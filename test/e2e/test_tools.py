@@ -1,6 +1,10 @@
 """greta-run from the command line: files in and out, expectations, benchmarks, devices, and what the package says about itself."""
 
+import concurrent.futures
 import json
+import os
+import stat
+import subprocess
 
 import numpy as np
 import pytest
@@ -22,6 +26,36 @@ def test_files(tmp_path, package, case, device):
     run, verdict = harness.run_tool(tmp_path, package, device, case, "--json")
     assert json.loads(run.stdout)["variant"]
     assert "problem" not in verdict, verdict
+
+
+def test_outputs_keep_what_stands_there(tmp_path, package):
+    """A FIFO and a symlink stay what they are and get the bytes; a new file's mode follows the umask, an old file's stays."""
+    flags = [f"--function={CASES[0].name}", "--device=host", "--input=3x1000xf32:random:1", "--input=1000xf32:random:2"]
+
+    def write(path, umask=0o022):
+        run = subprocess.run([harness.RUN, package, *flags, f"--output={path}"], capture_output=True, text=True, umask=umask, timeout=300)
+        assert run.returncode == 0, run.stderr
+
+    def mode(path):
+        return stat.S_IMODE(path.lstat().st_mode)
+
+    new, old, target, link, fifo = (tmp_path / name for name in ("new.npy", "old.npy", "target.npy", "link.npy", "fifo.npy"))
+    write(new, umask=0o027)
+    assert mode(new) == 0o640
+    old.write_bytes(b"old")
+    old.chmod(0o604)
+    write(old)
+    assert mode(old) == 0o604
+    link.symlink_to(target)
+    write(link)
+    assert link.is_symlink() and mode(target) == 0o644
+    os.mkfifo(fifo)
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        read = pool.submit(fifo.read_bytes)
+        write(fifo)
+        assert stat.S_ISFIFO(fifo.lstat().st_mode)
+        assert read.result(timeout=60) == new.read_bytes() == old.read_bytes() == target.read_bytes()
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(path.name for path in (new, old, target, link, fifo))
 
 
 def test_expectation(tmp_path, package):
@@ -59,6 +93,25 @@ def test_bench(package):
     assert run.returncode == 0, run.stderr
     times = [v for k, v in json.loads(run.stdout).items() if "median" in k]
     assert len(times) == 1 and times[0] > 0
+
+
+CHAIN = """\
+func.func @chain(%a: tensor<?x64xf16>, %b: tensor<64x64xf16>, %c: tensor<64x32xf16>) -> tensor<?x32xf16> {
+  %0 = greta.matmul %a, %b : tensor<?x64xf16>, tensor<64x64xf16> -> tensor<?x64xf16>
+  %1 = greta.matmul %0, %c : tensor<?x64xf16>, tensor<64x32xf16> -> tensor<?x32xf16>
+  return %1 : tensor<?x32xf16>
+}
+"""
+
+
+def test_bench_with_a_temporary(tmp_path):
+    """--bench records graphs of two GEMMs with a temporary between them, under ROCm's rules of what may happen meanwhile."""
+    package = harness.compile_package(tmp_path, "chain", CHAIN, "gfx942")
+    assert harness.manifest(package)["functions"][0]["variants"][0]["temps"]
+    flags = ["--input=16x64xf16:random:1", "--input=64x64xf16:random:2", "--input=64x32xf16:random:3", "--bench", "--reps=2", "--launches=2", "--rotate=2", "--json"]
+    run = harness.tool(harness.RUN, package, "--device=sim:gfx942", *flags)
+    assert run.returncode == 0, run.stderr
+    assert len(json.loads(run.stdout)["kernels"]) == 2
 
 
 def test_list_devices():

@@ -3,9 +3,13 @@
 #include "llvm/Support/raw_ostream.h"
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 using namespace greta::sim;
 using namespace greta::sim::hip;
+
+thread_local hipError_t State::last = hipSuccess;
+thread_local std::string State::message;
 
 State &State::get() {
   static State *state = new State(); // outlives every static of the program
@@ -42,6 +46,43 @@ hipError_t State::open() {
   const char *chip = std::getenv("GRETA_SIM_CHIP");
   return choose(chip ? chip : "gfx942");
 }
+
+static thread_local hipStreamCaptureMode threadMode =
+    hipStreamCaptureModeGlobal;
+
+bool Capture::disturbedHere() const {
+  if (mode == hipStreamCaptureModeRelaxed ||
+      threadMode == hipStreamCaptureModeRelaxed)
+    return false;
+  return thread == std::this_thread::get_id() ||
+         (mode == hipStreamCaptureModeGlobal &&
+          threadMode == hipStreamCaptureModeGlobal);
+}
+
+hipError_t State::refuseWhileCapturing(const char *call) {
+  bool disturbed = false;
+  for (const std::shared_ptr<Capture> &c : captures)
+    if (c->disturbedHere()) {
+      c->valid = false;
+      disturbed = true;
+    }
+  return disturbed
+             ? report(hipErrorStreamCaptureUnsupported,
+                      std::string(call) + " while a stream is being captured")
+             : hipSuccess;
+}
+
+hipError_t State::refuseWhileAnyCaptures(const char *call, hipError_t e) {
+  for (const std::shared_ptr<Capture> &c : captures)
+    c->valid = false;
+  return captures.empty() ? hipSuccess
+                          : report(e, std::string(call) +
+                                          " while a stream is being captured");
+}
+
+#define REFUSE(refusal)                                                        \
+  if (hipError_t refused = state.refusal; refused != hipSuccess)               \
+  return refused
 
 #define ENTER()                                                                \
   State &state = State::get();                                                 \
@@ -95,6 +136,43 @@ static hipError_t fill(hipStream_t stream, void *to, uint32_t value,
   });
 }
 
+static hipError_t allocate(void **p, size_t bytes) {
+  State &state = State::get();
+  if (!p)
+    return hipErrorInvalidValue;
+  *p = nullptr;
+  if (!bytes)
+    return hipSuccess;
+  size_t limit = size_t(16) << 30;
+  *p = bytes > limit ? nullptr : state.device->allocate(bytes);
+  if (!*p)
+    return state.report(hipErrorOutOfMemory,
+                        "out of memory: " + std::to_string(bytes) + " bytes");
+  state.allocated += bytes;
+  return hipSuccess;
+}
+
+static hipError_t release(void *p) {
+  State &state = State::get();
+  if (!p)
+    return hipSuccess;
+  auto [base, size] = state.device->allocationOf(p);
+  if (llvm::Error e = state.device->free(p))
+    return state.report(hipErrorInvalidValue, std::move(e));
+  state.allocated -= base ? size : 0;
+  return hipSuccess;
+}
+
+/// Memory that a graph owns is not simulated.
+static hipError_t needUncaptured(hipStream_t stream, const char *call) {
+  if (!stream || !stream->capture)
+    return hipSuccess;
+  stream->capture->valid = false;
+  return State::get().report(hipErrorStreamCaptureUnsupported,
+                             std::string("the simulator does not capture ") +
+                                 call);
+}
+
 extern "C" {
 
 /// Chooses the chip, before or between uses; 0 when the simulator has it.
@@ -117,10 +195,8 @@ int greta_hip_sim_set_checks(const char *text) {
   state.checks = *parsed;
   return 0;
 }
-/// The text of the latest error; valid until the next call.
-const char *greta_hip_sim_last_error(void) {
-  return State::get().message.c_str();
-}
+/// The text of this thread's latest error; valid until its next call.
+const char *greta_hip_sim_last_error(void) { return State::message.c_str(); }
 
 hipError_t hipInit(unsigned flags) {
   ENTER();
@@ -265,6 +341,8 @@ hipError_t hipDeviceTotalMem(size_t *bytes, hipDevice_t device) {
 }
 hipError_t hipDeviceSynchronize(void) {
   ENTER();
+  REFUSE(refuseWhileAnyCaptures("hipDeviceSynchronize",
+                                hipErrorStreamCaptureUnsupported));
   return hipSuccess;
 }
 hipError_t hipMemGetInfo(size_t *free, size_t *total) {
@@ -278,37 +356,36 @@ hipError_t hipMemGetInfo(size_t *free, size_t *total) {
 
 hipError_t hipMalloc(void **p, size_t bytes) {
   ENTER();
-  if (!p)
-    return hipErrorInvalidValue;
-  *p = nullptr;
-  if (!bytes)
-    return hipSuccess;
-  size_t limit = size_t(16) << 30;
-  *p = bytes > limit ? nullptr : state.device->allocate(bytes);
-  if (!*p)
-    return state.report(hipErrorOutOfMemory,
-                        "out of memory: " + std::to_string(bytes) + " bytes");
-  state.allocated += bytes;
-  return hipSuccess;
+  REFUSE(refuseWhileCapturing("hipMalloc"));
+  return allocate(p, bytes);
 }
 hipError_t hipFree(void *p) {
   ENTER();
-  if (!p)
-    return hipSuccess;
-  auto [base, size] = state.device->allocationOf(p);
-  if (llvm::Error e = state.device->free(p))
-    return state.report(hipErrorInvalidValue, std::move(e));
-  state.allocated -= base ? size : 0;
-  return hipSuccess;
+  REFUSE(refuseWhileCapturing("hipFree"));
+  return release(p);
 }
-hipError_t hipMallocAsync(void **p, size_t bytes, hipStream_t) {
-  return hipMalloc(p, bytes);
+hipError_t hipMallocAsync(void **p, size_t bytes, hipStream_t stream) {
+  ENTER();
+  if (hipError_t e = needUncaptured(stream, "hipMallocAsync"); e != hipSuccess)
+    return e;
+  return allocate(p, bytes);
 }
-hipError_t hipFreeAsync(void *p, hipStream_t) { return hipFree(p); }
+hipError_t hipFreeAsync(void *p, hipStream_t stream) {
+  ENTER();
+  if (hipError_t e = needUncaptured(stream, "hipFreeAsync"); e != hipSuccess)
+    return e;
+  return release(p);
+}
 hipError_t hipHostMalloc(void **p, size_t bytes, unsigned) {
-  return hipMalloc(p, bytes);
+  ENTER();
+  REFUSE(refuseWhileCapturing("hipHostMalloc"));
+  return allocate(p, bytes);
 }
-hipError_t hipHostFree(void *p) { return hipFree(p); }
+hipError_t hipHostFree(void *p) {
+  ENTER();
+  REFUSE(refuseWhileCapturing("hipHostFree"));
+  return release(p);
+}
 hipError_t hipHostGetDevicePointer(void **device, void *host, unsigned) {
   ENTER();
   if (!device || !host)
@@ -318,6 +395,7 @@ hipError_t hipHostGetDevicePointer(void **device, void *host, unsigned) {
 }
 hipError_t hipHostRegister(void *p, size_t bytes, unsigned) {
   ENTER();
+  REFUSE(refuseWhileCapturing("hipHostRegister"));
   if (!p || !bytes)
     return hipErrorInvalidValue;
   if (llvm::Error e = state.device->registerHost(p, bytes))
@@ -326,6 +404,7 @@ hipError_t hipHostRegister(void *p, size_t bytes, unsigned) {
 }
 hipError_t hipHostUnregister(void *p) {
   ENTER();
+  REFUSE(refuseWhileCapturing("hipHostUnregister"));
   if (llvm::Error e = state.device->unregisterHost(p))
     return state.report(hipErrorInvalidValue, std::move(e));
   return hipSuccess;
@@ -333,6 +412,7 @@ hipError_t hipHostUnregister(void *p) {
 
 hipError_t hipMemcpy(void *to, const void *from, size_t bytes, hipMemcpyKind) {
   ENTER();
+  REFUSE(refuseWhileAnyCaptures("hipMemcpy", hipErrorStreamCaptureImplicit));
   return copy(nullptr, to, from, bytes);
 }
 hipError_t hipMemcpyAsync(void *to, const void *from, size_t bytes,
@@ -342,14 +422,20 @@ hipError_t hipMemcpyAsync(void *to, const void *from, size_t bytes,
 }
 hipError_t hipMemcpyHtoD(hipDeviceptr_t to, void *from, size_t bytes) {
   ENTER();
+  REFUSE(
+      refuseWhileAnyCaptures("hipMemcpyHtoD", hipErrorStreamCaptureImplicit));
   return copy(nullptr, to, from, bytes);
 }
 hipError_t hipMemcpyDtoH(void *to, hipDeviceptr_t from, size_t bytes) {
   ENTER();
+  REFUSE(
+      refuseWhileAnyCaptures("hipMemcpyDtoH", hipErrorStreamCaptureImplicit));
   return copy(nullptr, to, from, bytes);
 }
 hipError_t hipMemcpyDtoD(hipDeviceptr_t to, hipDeviceptr_t from, size_t bytes) {
   ENTER();
+  REFUSE(
+      refuseWhileAnyCaptures("hipMemcpyDtoD", hipErrorStreamCaptureImplicit));
   return copy(nullptr, to, from, bytes);
 }
 hipError_t hipMemcpyHtoDAsync(hipDeviceptr_t to, void *from, size_t bytes,
@@ -369,6 +455,7 @@ hipError_t hipMemcpyDtoDAsync(hipDeviceptr_t to, hipDeviceptr_t from,
 }
 hipError_t hipMemset(void *to, int value, size_t bytes) {
   ENTER();
+  REFUSE(refuseWhileAnyCaptures("hipMemset", hipErrorStreamCaptureImplicit));
   return fill(nullptr, to, uint32_t(value), 1, bytes);
 }
 hipError_t hipMemsetAsync(void *to, int value, size_t bytes,
@@ -378,6 +465,7 @@ hipError_t hipMemsetAsync(void *to, int value, size_t bytes,
 }
 hipError_t hipMemsetD8(hipDeviceptr_t to, unsigned char value, size_t count) {
   ENTER();
+  REFUSE(refuseWhileAnyCaptures("hipMemsetD8", hipErrorStreamCaptureImplicit));
   return fill(nullptr, to, value, 1, count);
 }
 hipError_t hipMemsetD8Async(hipDeviceptr_t to, unsigned char value,
@@ -392,6 +480,7 @@ hipError_t hipMemsetD16Async(hipDeviceptr_t to, unsigned short value,
 }
 hipError_t hipMemsetD32(hipDeviceptr_t to, int value, size_t count) {
   ENTER();
+  REFUSE(refuseWhileAnyCaptures("hipMemsetD32", hipErrorStreamCaptureImplicit));
   return fill(nullptr, to, uint32_t(value), 4, count);
 }
 hipError_t hipMemsetD32Async(hipDeviceptr_t to, int value, size_t count,
@@ -400,14 +489,18 @@ hipError_t hipMemsetD32Async(hipDeviceptr_t to, int value, size_t count,
   return fill(stream, to, uint32_t(value), 4, count);
 }
 
-hipError_t hipGetLastError(void) {
-  State &state = State::get();
-  std::lock_guard<std::recursive_mutex> guard(state.lock);
-  hipError_t e = state.last;
-  state.last = hipSuccess;
-  return e;
+hipError_t hipThreadExchangeStreamCaptureMode(hipStreamCaptureMode *mode) {
+  if (!mode || *mode < hipStreamCaptureModeGlobal ||
+      *mode > hipStreamCaptureModeRelaxed)
+    return hipErrorInvalidValue;
+  std::swap(threadMode, *mode);
+  return hipSuccess;
 }
-hipError_t hipPeekAtLastError(void) { return State::get().last; }
+
+hipError_t hipGetLastError(void) {
+  return std::exchange(State::last, hipSuccess);
+}
+hipError_t hipPeekAtLastError(void) { return State::last; }
 
 #define ERRORS(X)                                                              \
   X(hipSuccess, "no error")                                                    \
@@ -423,7 +516,16 @@ hipError_t hipPeekAtLastError(void) { return State::get().last; }
   X(hipErrorLaunchFailure, "unspecified launch failure")                       \
   X(hipErrorIllegalState, "operation would make the legal state inconsistent") \
   X(hipErrorStreamCaptureUnsupported,                                          \
-    "operation not permitted when stream is capturing")
+    "operation not permitted when stream is capturing")                        \
+  X(hipErrorStreamCaptureInvalidated,                                          \
+    "operation failed due to a previous error during capture")                 \
+  X(hipErrorStreamCaptureImplicit,                                             \
+    "operation would make the legacy stream depend on a capturing stream")     \
+  X(hipErrorCapturedEvent,                                                     \
+    "operation not permitted on an event last recorded in a capturing stream") \
+  X(hipErrorStreamCaptureWrongThread,                                          \
+    "attempt to terminate a thread-local capture sequence from another "       \
+    "thread")
 
 const char *hipGetErrorName(hipError_t e) {
   switch (e) {

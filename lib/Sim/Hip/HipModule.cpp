@@ -46,7 +46,10 @@ hipError_t greta::sim::hip::submit(hipStream_t stream, Operation op) {
   if (!validStream(stream))
     return invalid("stream");
   if (stream && stream->capture) {
-    stream->capture->operations.push_back(std::move(op));
+    if (!stream->capture->valid)
+      return State::get().report(hipErrorStreamCaptureInvalidated,
+                                 "an earlier call invalidated the capture");
+    stream->capture->graph->operations.push_back(std::move(op));
     return hipSuccess;
   }
   return op();
@@ -118,6 +121,9 @@ hipError_t hipModuleLoadDataEx(hipModule_t *module, const void *image, unsigned,
 }
 hipError_t hipModuleUnload(hipModule_t module) {
   ENTER();
+  if (hipError_t e = state.refuseWhileCapturing("hipModuleUnload");
+      e != hipSuccess)
+    return e;
   if (!handles().modules.erase(module))
     return invalid("hipModuleUnload");
   delete module;
@@ -245,7 +251,7 @@ hipError_t hipStreamDestroy(hipStream_t stream) {
   ENTER();
   if (!handles().streams.erase(stream))
     return invalid("hipStreamDestroy");
-  delete stream->capture;
+  state.captures.erase(stream->capture);
   delete stream;
   return hipSuccess;
 }
@@ -253,10 +259,14 @@ hipError_t hipStreamSynchronize(hipStream_t stream) {
   ENTER();
   if (!validStream(stream))
     return invalid("hipStreamSynchronize");
-  if (stream && stream->capture)
+  if (!stream)
+    return hipSuccess;
+  if (stream->capture) {
+    stream->capture->valid = false;
     return state.report(hipErrorStreamCaptureUnsupported,
                         "the stream is being captured");
-  return hipSuccess;
+  }
+  return state.refuseWhileCapturing("hipStreamSynchronize");
 }
 hipError_t hipStreamQuery(hipStream_t stream) {
   return hipStreamSynchronize(stream);
@@ -290,6 +300,9 @@ hipError_t hipEventRecord(hipEvent_t event, hipStream_t stream) {
   ENTER();
   if (!known(handles().events, event))
     return invalid("hipEventRecord");
+  event->capture.reset();
+  if (stream && known(handles().streams, stream))
+    event->capture = stream->capture;
   return submit(stream, [event] {
     if (!known(handles().events, event))
       return invalid("hipEventRecord in a graph");
@@ -300,8 +313,14 @@ hipError_t hipEventRecord(hipEvent_t event, hipStream_t stream) {
 }
 hipError_t hipEventSynchronize(hipEvent_t event) {
   ENTER();
-  return known(handles().events, event) ? hipSuccess
-                                        : invalid("hipEventSynchronize");
+  if (!known(handles().events, event))
+    return invalid("hipEventSynchronize");
+  if (std::shared_ptr<Capture> capture = event->capture.lock()) {
+    capture->valid = false;
+    return state.report(hipErrorCapturedEvent,
+                        "the event was recorded in a capture");
+  }
+  return hipSuccess;
 }
 hipError_t hipEventQuery(hipEvent_t event) {
   return hipEventSynchronize(event);
@@ -317,14 +336,18 @@ hipError_t hipEventElapsedTime(float *ms, hipEvent_t start, hipEvent_t stop) {
   return hipSuccess;
 }
 
-hipError_t hipStreamBeginCapture(hipStream_t stream, hipStreamCaptureMode) {
+hipError_t hipStreamBeginCapture(hipStream_t stream,
+                                 hipStreamCaptureMode mode) {
   ENTER();
   if (!stream || !validStream(stream))
     return invalid("hipStreamBeginCapture");
   if (stream->capture)
     return state.report(hipErrorIllegalState,
                         "the stream is already being captured");
-  stream->capture = new Graph();
+  stream->capture = std::make_shared<Capture>();
+  stream->capture->mode = mode;
+  stream->capture->thread = std::this_thread::get_id();
+  state.captures.insert(stream->capture);
   return hipSuccess;
 }
 hipError_t hipStreamEndCapture(hipStream_t stream, hipGraph_t *graph) {
@@ -334,9 +357,20 @@ hipError_t hipStreamEndCapture(hipStream_t stream, hipGraph_t *graph) {
   if (!stream->capture)
     return state.report(hipErrorIllegalState,
                         "the stream is not being captured");
-  *graph = reinterpret_cast<hipGraph_t>(stream->capture);
-  handles().graphs.insert(stream->capture);
-  stream->capture = nullptr;
+  if (stream->capture->mode != hipStreamCaptureModeRelaxed &&
+      stream->capture->thread != std::this_thread::get_id())
+    return state.report(hipErrorStreamCaptureWrongThread,
+                        "the capture was begun by another thread");
+  std::shared_ptr<Capture> capture = std::move(stream->capture);
+  stream->capture.reset();
+  state.captures.erase(capture);
+  *graph = nullptr;
+  if (!capture->valid)
+    return state.report(hipErrorStreamCaptureInvalidated,
+                        "an earlier call invalidated the capture");
+  Graph *captured = capture->graph.release();
+  handles().graphs.insert(captured);
+  *graph = reinterpret_cast<hipGraph_t>(captured);
   return hipSuccess;
 }
 hipError_t hipStreamIsCapturing(hipStream_t stream,
@@ -344,8 +378,9 @@ hipError_t hipStreamIsCapturing(hipStream_t stream,
   ENTER();
   if (!status || !validStream(stream))
     return invalid("hipStreamIsCapturing");
-  *status = stream && stream->capture ? hipStreamCaptureStatusActive
-                                      : hipStreamCaptureStatusNone;
+  *status = !stream || !stream->capture ? hipStreamCaptureStatusNone
+            : stream->capture->valid    ? hipStreamCaptureStatusActive
+                                        : hipStreamCaptureStatusInvalidated;
   return hipSuccess;
 }
 hipError_t hipGraphInstantiate(hipGraphExec_t *exec, hipGraph_t graph,

@@ -3,7 +3,10 @@
 // libgreta_hip_sim.so exports AMD's HIP API over the simulator. There is one
 // device. Everything runs in the calling thread, in order: an asynchronous call
 // has finished when it returns, which HIP allows. While a stream is captured
-// its operations are recorded into a graph instead.
+// its operations are recorded into a graph instead, and calls that ROCm refuses
+// then are refused here: they answer an error and invalidate the capture, whose
+// end fails. What a call does to which captures follows the mode of the capture
+// and of the calling thread (hipThreadExchangeStreamCaptureMode).
 //
 //===----------------------------------------------------------------------===//
 #ifndef GRETA_SIM_HIP_HIPSTATE_H
@@ -18,6 +21,8 @@
 #include <functional>
 #include <hip/hip_runtime_api.h>
 #include <mutex>
+#include <set>
+#include <thread>
 
 namespace greta::sim::hip {
 
@@ -27,6 +32,16 @@ struct Graph {
   std::vector<Operation> operations;
 };
 
+/// A stream's capture that is under way.
+struct Capture {
+  std::unique_ptr<Graph> graph = std::make_unique<Graph>();
+  hipStreamCaptureMode mode;
+  std::thread::id thread;
+  bool valid = true;
+  /// Whether calls of this thread that cannot be captured disturb it.
+  bool disturbedHere() const;
+};
+
 /// Entered at the start of every API function.
 struct State {
   std::recursive_mutex lock;
@@ -34,9 +49,11 @@ struct State {
   std::vector<std::unique_ptr<Device>>
       retired; ///< modules may still refer to them
   unsigned checks = CheckAll;
-  hipError_t last = hipSuccess;
-  std::string message;
+  /// Of the calling thread, as in HIP.
+  static thread_local hipError_t last;
+  static thread_local std::string message;
   uint64_t allocated = 0;
+  std::set<std::shared_ptr<Capture>> captures;
 
   static State &get();
   /// Creates the device of GRETA_SIM_CHIP (default gfx942) when none was
@@ -48,6 +65,12 @@ struct State {
   hipError_t report(hipError_t e, llvm::Error text) {
     return report(e, llvm::toString(std::move(text)));
   }
+  /// A call that must not come while this thread, or any in global mode,
+  /// captures: allocating, freeing, waiting for another stream.
+  hipError_t refuseWhileCapturing(const char *call);
+  /// A call that waits for the whole device: no thread may be capturing in any
+  /// mode.
+  hipError_t refuseWhileAnyCaptures(const char *call, hipError_t e);
 };
 
 /// Runs now, or records when the stream is being captured.
@@ -57,9 +80,11 @@ hipError_t submit(hipStream_t stream, Operation op);
 
 /// HIP's opaque handles.
 struct ihipStream_t {
-  greta::sim::hip::Graph *capture = nullptr;
+  std::shared_ptr<greta::sim::hip::Capture> capture;
 };
 struct ihipEvent_t {
+  /// The capture that it was last recorded in.
+  std::weak_ptr<greta::sim::hip::Capture> capture;
   bool recorded = false;
   std::chrono::steady_clock::time_point time;
 };

@@ -17,7 +17,7 @@ enum hipMemcpyKind : int {
   hipMemcpyDeviceToDevice = 3
 };
 enum hipStreamCaptureMode : int { hipStreamCaptureModeThreadLocal = 1 };
-enum : unsigned { hipStreamNonBlocking = 1 };
+enum : unsigned { hipStreamNonBlocking = 1, hipEventDisableTiming = 2 };
 
 using hipDeviceptr_t = void *;
 using hipEvent_t = struct HipEventHandle *;
@@ -38,11 +38,13 @@ inline void *const launchEnd = reinterpret_cast<void *>(3);
 // them is refused.
 #define GRETA_HIP_FUNCTIONS(X)                                                 \
   X(hipError_t, hipEventCreate, hipEvent_t *)                                  \
+  X(hipError_t, hipEventCreateWithFlags, hipEvent_t *, unsigned)               \
   X(hipError_t, hipEventDestroy, hipEvent_t)                                   \
   X(hipError_t, hipEventElapsedTime, float *, hipEvent_t, hipEvent_t)          \
+  X(hipError_t, hipEventQuery, hipEvent_t)                                     \
   X(hipError_t, hipEventRecord, hipEvent_t, hipStream_t)                       \
   X(hipError_t, hipEventSynchronize, hipEvent_t)                               \
-  X(hipError_t, hipFree, void *)                                               \
+  X(hipError_t, hipFreeAsync, void *, hipStream_t)                             \
   X(hipError_t, hipGetDeviceCount, int *)                                      \
   X(const char *, hipGetErrorString, hipError_t)                               \
   X(hipError_t, hipGraphDestroy, hipGraph_t)                                   \
@@ -50,8 +52,10 @@ inline void *const launchEnd = reinterpret_cast<void *>(3);
   X(hipError_t, hipGraphInstantiate, hipGraphExec_t *, hipGraph_t,             \
     hipGraphNode_t *, char *, size_t)                                          \
   X(hipError_t, hipGraphLaunch, hipGraphExec_t, hipStream_t)                   \
+  X(hipError_t, hipHostFree, void *)                                           \
+  X(hipError_t, hipHostMalloc, void **, size_t, unsigned)                      \
   X(hipError_t, hipInit, unsigned)                                             \
-  X(hipError_t, hipMalloc, void **, size_t)                                    \
+  X(hipError_t, hipMallocAsync, void **, size_t, hipStream_t)                  \
   X(hipError_t, hipMemcpyAsync, void *, const void *, size_t, hipMemcpyKind,   \
     hipStream_t)                                                               \
   X(hipError_t, hipMemsetD32Async, hipDeviceptr_t, int, size_t, hipStream_t)   \

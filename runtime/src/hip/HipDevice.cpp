@@ -3,8 +3,12 @@
 #include "Backend.h"
 #include "Error.h"
 #include "HipLibrary.h"
+#include "Staging.h"
 
+#include <algorithm>
 #include <cstring>
+#include <deque>
+#include <functional>
 #include <nlohmann/json.hpp>
 
 namespace greta::rt {
@@ -13,14 +17,25 @@ namespace {
 
 // A device of a library; everything made from it holds it.
 struct Core {
-  std::shared_ptr<Library> Lib;
-  int Index = 0;
-  std::string Spec, Name, Arch;
+  Core(std::shared_ptr<Library> L, int Index, std::string Spec)
+      : Lib(std::move(L)), Index(Index), Spec(std::move(Spec)),
+        Name(Lib->marketingName(Index)), Arch(Lib->arch(Index)) {
+    Lib->check(use().hipStreamCreateWithFlags(&Memory, hipStreamNonBlocking),
+               "hipStreamCreateWithFlags");
+  }
+  ~Core() { (void)Lib->hipStreamDestroy(Memory); }
+  Core(const Core &) = delete;
   // HIP's current device is per thread.
   const Library &use() const {
     Lib->check(Lib->hipSetDevice(Index), Spec);
     return *Lib;
   }
+  std::shared_ptr<Library> Lib;
+  int Index;
+  std::string Spec, Name, Arch;
+  // Where memory is allocated and freed, in stream order: hipFree would wait
+  // for all work of the device.
+  hipStream_t Memory = nullptr;
 };
 using CoreRef = std::shared_ptr<Core>;
 
@@ -33,15 +48,32 @@ struct HipMemory : Memory {
       fail(GRETA_ERROR_OUT_OF_MEMORY, C->Spec, " cannot allocate ", Bytes,
            " bytes");
     void *Pointer = nullptr;
-    C->Lib->check(C->use().hipMalloc(&Pointer, Rounded),
-                  concat(C->Spec, " cannot allocate ", Bytes, " bytes"));
+    hipError_t Result = C->use().hipMallocAsync(&Pointer, Rounded, C->Memory);
+    // Any stream may use it from now on. Nothing but allocations runs here.
+    if (Result == hipSuccess)
+      Result = C->Lib->hipStreamSynchronize(C->Memory);
+    C->Lib->check(Result, C->Spec, " cannot allocate ", Bytes, " bytes");
     Address = reinterpret_cast<uintptr_t>(Pointer);
   }
-  // hipFree waits for work that may still use it.
+  // Streams and graphs keep what their work uses, so nobody does any more.
   ~HipMemory() override {
-    (void)C->Lib->hipFree(reinterpret_cast<void *>(Address));
+    (void)C->Lib->hipFreeAsync(reinterpret_cast<void *>(Address), C->Memory);
   }
   CoreRef C;
+};
+
+// Pinned host memory of the size of the ring.
+struct HipStaging {
+  explicit HipStaging(CoreRef Owner) : C(std::move(Owner)) {
+    void *Pointer = nullptr;
+    C->Lib->check(C->use().hipHostMalloc(&Pointer, StagingRing::bytes, 0),
+                  "pinned memory for writes on ", C->Spec);
+    Data = static_cast<char *>(Pointer);
+  }
+  ~HipStaging() { (void)C->Lib->hipHostFree(Data); }
+  HipStaging(const HipStaging &) = delete;
+  CoreRef C;
+  char *Data;
 };
 
 char *at(const MemoryRef &M, size_t Offset) {
@@ -79,8 +111,8 @@ struct HipKernel : Kernel {
             const std::vector<uint8_t> &Object)
       : C(std::move(Owner)), Block(K.Block) {
     const Library &L = C->use();
-    L.check(L.hipModuleLoadData(&Module, Object.data()),
-            concat("loading '", K.File, "' on ", C->Spec));
+    L.check(L.hipModuleLoadData(&Module, Object.data()), "loading '", K.File,
+            "' on ", C->Spec);
     hipError_t Result =
         L.hipModuleGetFunction(&Function, Module, K.Entry.c_str());
     if (Result != hipSuccess) {
@@ -96,7 +128,7 @@ struct HipKernel : Kernel {
   std::array<uint32_t, 3> Block;
 };
 
-struct HipGraph : Graph {
+struct HipGraph : Graph, std::enable_shared_from_this<HipGraph> {
   explicit HipGraph(CoreRef Owner) : C(std::move(Owner)) {}
   ~HipGraph() override {
     if (Exec)
@@ -111,6 +143,8 @@ struct HipGraph : Graph {
   KeepList Keep;
 };
 
+// HIP starts operations by itself. They are counted in batches, each of which
+// ends with an event: when it has happened, what the batch kept is released.
 struct HipStream : Stream {
   explicit HipStream(CoreRef Owner) : C(std::move(Owner)) {
     C->Lib->check(
@@ -119,22 +153,27 @@ struct HipStream : Stream {
   }
   ~HipStream() override {
     (void)C->Lib->hipStreamSynchronize(Handle);
+    for (const Batch &B : InFlight)
+      (void)C->Lib->hipEventDestroy(B.Done);
+    for (hipEvent_t E : FreeEvents)
+      (void)C->Lib->hipEventDestroy(E);
     (void)C->Lib->hipStreamDestroy(Handle);
   }
-  void move(void *To, const void *From, size_t Size, hipMemcpyKind Kind) {
-    C->Lib->check(C->use().hipMemcpyAsync(To, From, Size, Kind, Handle),
-                  concat("copying ", Size, " bytes on ", C->Spec));
-  }
-  void keep(const MemoryRef &M) {
-    if (Recording)
-      Recording->Keep.push_back(M);
-  }
-  // Whether the library has taken the caller's bytes when an asynchronous copy
-  // returns depends on its release.
+  // The bytes are taken into pinned memory, so nobody waits for the copy.
   void write(const MemoryRef &To, size_t Offset, const void *Data,
              size_t Size) override {
-    move(at(To, Offset), Data, Size, hipMemcpyHostToDevice);
-    synchronize();
+    if (!Staging)
+      Staging = std::make_shared<HipStaging>(C);
+    for (size_t Done = 0; Done < Size;) {
+      size_t N = std::min(StagingRing::chunkBytes, Size - Done);
+      char *Piece = Staging->Data + Ring.take(N, *this);
+      memcpy(Piece, static_cast<const char *>(Data) + Done, N);
+      move(at(To, Offset + Done), Piece, N, hipMemcpyHostToDevice);
+      keep({To, Staging});
+      Done += N;
+      if (N == StagingRing::chunkBytes)
+        endBatch();
+    }
   }
   void read(const MemoryRef &From, size_t Offset, void *Data,
             size_t Size) override {
@@ -143,36 +182,36 @@ struct HipStream : Stream {
   }
   void copy(const MemoryRef &To, size_t ToOffset, const MemoryRef &From,
             size_t FromOffset, size_t Size) override {
-    keep(To);
-    keep(From);
-    move(at(To, ToOffset), at(From, FromOffset), Size, hipMemcpyDeviceToDevice);
+    add({To, From}, [this, To = at(To, ToOffset), From = at(From, FromOffset),
+                     Size] { move(To, From, Size, hipMemcpyDeviceToDevice); });
   }
   void fill(const MemoryRef &To, size_t Offset, size_t Size,
             uint32_t Word) override {
-    keep(To);
-    C->Lib->check(C->use().hipMemsetD32Async(
-                      at(To, Offset), static_cast<int>(Word), Size / 4, Handle),
-                  "a fill");
+    add({To}, [this, To = at(To, Offset), Size, Word] {
+      C->Lib->check(C->use().hipMemsetD32Async(To, static_cast<int>(Word),
+                                               Size / 4, Handle),
+                    "a fill");
+    });
   }
   void launch(Launch L) override {
     auto &K = static_cast<HipKernel &>(*L.Code);
-    size_t Size = L.Block.size();
-    void *Extra[] = {launchBufferPointer, L.Block.data(), launchBufferSize,
-                     &Size, launchEnd};
     for (int D = 0; D < 3; ++D)
       if (uint64_t(L.Grid[D]) * K.Block[D] > UINT32_MAX)
         fail(GRETA_ERROR_UNSUPPORTED, "kernel '", K.Name, "' needs ",
              uint64_t(L.Grid[D]) * K.Block[D], " work-items in dim ", D,
              ", the limit is 4294967295");
-    C->Lib->check(C->use().hipModuleLaunchKernel(
-                      K.Function, L.Grid[0], L.Grid[1], L.Grid[2], K.Block[0],
-                      K.Block[1], K.Block[2], 0, Handle, nullptr, Extra),
-                  concat("launching '", K.Name, "' on ", C->Spec));
-    if (Recording) {
-      Recording->Keep.insert(Recording->Keep.end(), L.Keep.begin(),
-                             L.Keep.end());
-      Recording->Keep.push_back(L.Code);
-    }
+    KeepList Keep = std::move(L.Keep);
+    Keep.push_back(L.Code);
+    add(std::move(Keep),
+        [this, &K, Grid = L.Grid, Block = std::move(L.Block)]() mutable {
+          size_t Size = Block.size();
+          void *Extra[] = {launchBufferPointer, Block.data(), launchBufferSize,
+                           &Size, launchEnd};
+          C->Lib->check(C->use().hipModuleLaunchKernel(
+                            K.Function, Grid[0], Grid[1], Grid[2], K.Block[0],
+                            K.Block[1], K.Block[2], 0, Handle, nullptr, Extra),
+                        "launching '", K.Name, "' on ", C->Spec);
+        });
   }
   void record(Event &E) override {
     auto &H = static_cast<HipEvent &>(E);
@@ -186,36 +225,136 @@ struct HipStream : Stream {
     C->Lib->check(C->use().hipStreamWaitEvent(Handle, H.Handle, 0),
                   "hipStreamWaitEvent");
   }
-  void flush() override {} // HIP starts work by itself
+  void flush() override {}
+  // What ran to its end is released, and there is always an event on its way
+  // that says when the rest has.
+  void kick() override {
+    release(0);
+    if (InFlight.empty())
+      endBatch();
+  }
   void synchronize() override {
-    C->Lib->check(C->use().hipStreamSynchronize(Handle),
-                  concat("work on ", C->Spec));
+    C->Lib->check(C->use().hipStreamSynchronize(Handle), "work on ", C->Spec);
+    release(Next++);
+    OpenKeep.clear();
+    OpenOps = 0;
   }
-  void beginCapture() override {
-    C->Lib->check(
-        C->use().hipStreamBeginCapture(Handle, hipStreamCaptureModeThreadLocal),
-        "recording a graph");
-    Recording = std::make_shared<HipGraph>(C);
+  void beginCapture() override { Recording = std::make_shared<HipGraph>(C); }
+  std::shared_ptr<Graph> endCapture() override;
+
+  // Counts an operation that was queued into the batch, which keeps `Keep`.
+  void keep(KeepList Keep) {
+    OpenKeep.insert(OpenKeep.end(), Keep.begin(), Keep.end());
+    if (++OpenOps >= maxBatch) {
+      endBatch();
+      release(0);
+    }
   }
-  std::shared_ptr<Graph> endCapture() override {
-    std::shared_ptr<HipGraph> G = std::move(Recording);
-    Recording = nullptr;
-    C->Lib->check(C->use().hipStreamEndCapture(Handle, &G->Handle),
-                  "recording a graph");
-    C->Lib->check(
-        C->Lib->hipGraphInstantiate(&G->Exec, G->Handle, nullptr, nullptr, 0),
-        "hipGraphInstantiate");
-    return G;
+  void waitFor(uint64_t Number) {
+    if (Number == Next)
+      endBatch();
+    for (const Batch &B : InFlight)
+      if (B.Number == Number)
+        C->Lib->check(C->use().hipEventSynchronize(B.Done), "work on ",
+                      C->Spec);
+    release(std::min(Number, Next - 1));
   }
+  uint64_t Next = 1;
+  uint64_t Completed = 0;
+
+private:
+  static constexpr size_t maxBatch = 128;
+
+  void move(void *To, const void *From, size_t Size, hipMemcpyKind Kind) {
+    C->Lib->check(C->use().hipMemcpyAsync(To, From, Size, Kind, Handle),
+                  "copying ", Size, " bytes on ", C->Spec);
+  }
+  // Queues the operation, or records it.
+  template <typename Operation> void add(KeepList Keep, Operation O) {
+    if (Recording) {
+      Recording->Keep.insert(Recording->Keep.end(), Keep.begin(), Keep.end());
+      Recorded.push_back(std::move(O));
+      return;
+    }
+    O();
+    keep(std::move(Keep));
+  }
+  void endBatch() {
+    if (!OpenOps)
+      return;
+    if (FreeEvents.empty()) {
+      hipEvent_t E;
+      C->Lib->check(C->use().hipEventCreateWithFlags(&E, hipEventDisableTiming),
+                    "hipEventCreateWithFlags");
+      FreeEvents.push_back(E);
+    }
+    C->Lib->check(C->use().hipEventRecord(FreeEvents.back(), Handle),
+                  "ending a batch of operations");
+    InFlight.push_back({FreeEvents.back(), Next++, std::move(OpenKeep)});
+    FreeEvents.pop_back();
+    OpenKeep.clear();
+    OpenOps = 0;
+  }
+  // Releases the batches up to `Done`, which are known to be done, and those
+  // after them that turn out to be.
+  void release(uint64_t Done) {
+    Completed = std::max(Completed, Done);
+    while (!InFlight.empty() &&
+           (InFlight.front().Number <= Done ||
+            C->Lib->hipEventQuery(InFlight.front().Done) == hipSuccess)) {
+      Completed = std::max(Completed, InFlight.front().Number);
+      FreeEvents.push_back(InFlight.front().Done);
+      InFlight.pop_front();
+    }
+  }
+
+  struct Batch {
+    hipEvent_t Done;
+    uint64_t Number;
+    KeepList Keep;
+  };
   CoreRef C;
   hipStream_t Handle = nullptr;
+  KeepList OpenKeep;
+  size_t OpenOps = 0;
+  std::deque<Batch> InFlight;
+  std::vector<hipEvent_t> FreeEvents;
+  StagingRing Ring;
+  std::shared_ptr<HipStaging> Staging;
+  // The operations of the graph that is being recorded.
   std::shared_ptr<HipGraph> Recording;
+  std::vector<std::function<void()>> Recorded;
+  friend HipGraph;
 };
 
+// HIP refuses to allocate, free or wait while it captures, so it captures only
+// here, what was recorded until now: nothing of the caller's can come between.
+std::shared_ptr<Graph> HipStream::endCapture() {
+  std::shared_ptr<HipGraph> G = std::move(Recording);
+  Recording = nullptr;
+  std::vector<std::function<void()>> Operations = std::move(Recorded);
+  Recorded.clear();
+  const Library &L = C->use();
+  L.check(L.hipStreamBeginCapture(Handle, hipStreamCaptureModeThreadLocal),
+          "recording a graph");
+  try {
+    for (auto &O : Operations)
+      O();
+  } catch (...) {
+    (void)L.hipStreamEndCapture(Handle, &G->Handle);
+    throw;
+  }
+  L.check(L.hipStreamEndCapture(Handle, &G->Handle), "recording a graph");
+  L.check(L.hipGraphInstantiate(&G->Exec, G->Handle, nullptr, nullptr, 0),
+          "hipGraphInstantiate");
+  return G;
+}
+
 void HipGraph::launch(Stream &S) {
-  C->Lib->check(
-      C->use().hipGraphLaunch(Exec, static_cast<HipStream &>(S).Handle),
-      "launching a graph");
+  auto &H = static_cast<HipStream &>(S);
+  C->Lib->check(C->use().hipGraphLaunch(Exec, H.Handle), "launching a graph");
+  H.keep({shared_from_this()});
+  H.kick();
 }
 
 struct HipDevice : Device {
@@ -260,13 +399,8 @@ struct HipDevice : Device {
 
 std::shared_ptr<Device> open(std::shared_ptr<Library> Lib, int Index,
                              const std::string &Spec) {
-  auto C = std::make_shared<Core>();
-  C->Lib = std::move(Lib);
-  C->Index = Index;
-  C->Spec = Spec;
-  C->Name = C->Lib->marketingName(Index);
-  C->Arch = C->Lib->arch(Index);
-  return std::make_shared<HipDevice>(std::move(C));
+  return std::make_shared<HipDevice>(
+      std::make_shared<Core>(std::move(Lib), Index, Spec));
 }
 
 } // namespace

@@ -1,6 +1,5 @@
 // HipLibrary.cpp: see HipLibrary.h.
 #include "HipLibrary.h"
-#include "Error.h"
 
 #include <cstdlib>
 #include <cstring>
@@ -121,9 +120,7 @@ std::shared_ptr<Library> Library::simulator(const std::string &Chip) {
   return L;
 }
 
-void Library::check(hipError_t Result, const std::string &What) const {
-  if (Result == hipSuccess)
-    return;
+void Library::failed(hipError_t Result, const std::string &What) const {
   std::string Detail = LastError && LastError() ? LastError() : "";
   fail(Result == hipErrorOutOfMemory ? GRETA_ERROR_OUT_OF_MEMORY
                                      : GRETA_ERROR_DEVICE,
@@ -149,7 +146,7 @@ int Library::deviceCount() const {
 // only other text in it, found by how it begins.
 void Library::readProperties(int Device, char *Bytes) const {
   memset(Bytes, 0, propertyBytes);
-  check(Properties(Bytes, Device), concat("properties of HIP device ", Device));
+  check(Properties(Bytes, Device), "properties of HIP device ", Device);
 }
 
 std::string Library::arch(int Device) const {

@@ -10,6 +10,7 @@
 #ifndef GRETA_RUNTIME_HIP_LIBRARY_H
 #define GRETA_RUNTIME_HIP_LIBRARY_H
 
+#include "Error.h"
 #include "hip/HipApi.h"
 
 #include <memory>
@@ -25,8 +26,13 @@ public:
   // machine.
   static std::shared_ptr<Library> simulator(const std::string &Chip);
 
-  // Throws unless Result is success; `What` says what was tried.
-  void check(hipError_t Result, const std::string &What) const;
+  // Throws unless Result is success; the pieces of `What`, joined, say what was
+  // tried.
+  template <typename... Parts>
+  void check(hipError_t Result, const Parts &...What) const {
+    if (Result != hipSuccess)
+      failed(Result, concat(What...));
+  }
   // At least one; throws NotFound with what the library says.
   int deviceCount() const;
   // "gfx942" of "gfx942:sramecc+:xnack-".
@@ -40,6 +46,7 @@ public:
 
 private:
   explicit Library(void *Handle, std::string Path);
+  [[noreturn]] void failed(hipError_t Result, const std::string &What) const;
   void readProperties(int Device, char *Bytes) const;
 
   // Takes a hipDeviceProp_t *, whose layout differs between releases.

@@ -4,6 +4,7 @@
 // once.
 #include "Backend.h"
 #include "Error.h"
+#include "Files.h"
 
 #include <chrono>
 #include <cstring>
@@ -64,21 +65,15 @@ struct HostKernel : Kernel {
     FD = memfd_create("greta-host-object", MFD_CLOEXEC);
     if (FD < 0)
       fail(GRETA_ERROR_DEVICE, "host: memfd_create: ", strerror(errno));
-    size_t Done = 0;
-    while (Done < Object.size()) {
-      ssize_t N = ::write(FD, Object.data() + Done, Object.size() - Done);
-      if (N <= 0)
-        break;
-      Done += static_cast<size_t>(N);
-    }
+    bool Written = writeAll(FD, Object.data(), Object.size());
     std::string Path = "/proc/self/fd/" + std::to_string(FD);
-    if (Done == Object.size())
+    if (Written)
       Library = dlopen(Path.c_str(), RTLD_NOW | RTLD_LOCAL);
-    const char *Problem = Library ? nullptr : dlerror();
     if (!Library) {
+      const char *Problem = Written ? dlerror() : strerror(errno);
       close(FD);
       fail(GRETA_ERROR_BAD_PACKAGE, "host: cannot load '", K.File,
-           "': ", Problem ? Problem : "short write to the memfd");
+           "': ", Problem);
     }
     Entry = reinterpret_cast<EntryType *>(dlsym(Library, K.Entry.c_str()));
     if (!Entry) {

@@ -47,7 +47,10 @@ Core::Core(std::shared_ptr<Instance> I, PhysicalDevice P)
   Info.enabledExtensionCount = static_cast<uint32_t>(Extensions.size());
   Info.ppEnabledExtensionNames = Extensions.data();
   check(Inst->CreateDevice(Physical.Handle, &Info, nullptr, &Handle),
-        concat("opening ", Physical.Props.deviceName));
+        "opening ", Physical.Props.deviceName);
+  auto Destroy = reinterpret_cast<PFN_vkDestroyDevice>(
+      Inst->GetDeviceProcAddr(Handle, "vkDestroyDevice"));
+  Owner.reset(Handle, [Destroy](VkDevice D) { Destroy(D, nullptr); });
 
 #define X(Name)                                                                \
   Fn.Name = reinterpret_cast<PFN_vk##Name>(                                    \
@@ -75,14 +78,10 @@ Core::Core(std::shared_ptr<Instance> I, PhysicalDevice P)
 }
 
 Core::~Core() {
-  if (!Handle)
-    return;
   saveCache();
-  if (Cache)
-    Fn.DestroyPipelineCache(Handle, Cache, nullptr);
+  Fn.DestroyPipelineCache(Handle, Cache, nullptr);
   for (VkQueryPool P : QueryPools)
     Fn.DestroyQueryPool(Handle, P, nullptr);
-  Fn.DestroyDevice(Handle, nullptr);
 }
 
 // The driver checks the data's own header; the file's hash keeps a damaged
@@ -148,8 +147,8 @@ VulkanMemory::VulkanMemory(CoreRef Owner, size_t Bytes, bool HostVisible)
                VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
                VK_BUFFER_USAGE_TRANSFER_DST_BIT |
                VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT;
-  check(C->Fn.CreateBuffer(C->Handle, &Info, nullptr, &Buffer),
-        concat("a buffer of ", Bytes, " bytes"));
+  check(C->Fn.CreateBuffer(C->Handle, &Info, nullptr, &Buffer), "a buffer of ",
+        Bytes, " bytes");
   VkMemoryRequirements Needs;
   C->Fn.GetBufferMemoryRequirements(C->Handle, Buffer, &Needs);
   constexpr VkMemoryPropertyFlags visible =
@@ -188,7 +187,12 @@ VulkanMemory::VulkanMemory(CoreRef Owner, size_t Bytes, bool HostVisible)
     if (Result == VK_ERROR_OUT_OF_DEVICE_MEMORY ||
         Result == VK_ERROR_OUT_OF_HOST_MEMORY)
       C->outOfMemory(Bytes);
-    check(Result, concat("allocating ", Bytes, " bytes"));
+    if (Result == VK_ERROR_TOO_MANY_OBJECTS)
+      fail(GRETA_ERROR_DEVICE, P.Props.deviceName, " allows ",
+           P.Props.limits.maxMemoryAllocationCount,
+           " allocations at once; destroy buffers, or let tensors share one at "
+           "several offsets");
+    check(Result, "allocating ", Bytes, " bytes");
   }
   Mapped = static_cast<char *>(Pointer);
   VkBufferDeviceAddressInfo AddressInfo{

@@ -38,7 +38,6 @@ namespace greta::rt::vulkan {
   X(CreateShaderModule)                                                        \
   X(DestroyBuffer)                                                             \
   X(DestroyCommandPool)                                                        \
-  X(DestroyDevice)                                                             \
   X(DestroyPipeline)                                                           \
   X(DestroyPipelineCache)                                                      \
   X(DestroyPipelineLayout)                                                     \
@@ -91,6 +90,7 @@ struct Core {
   std::shared_ptr<Instance> Inst;
   PhysicalDevice Physical;
   VkDevice Handle = VK_NULL_HANDLE;
+  std::shared_ptr<void> Owner; // closes Handle, also when construction fails
   DeviceFunctions Fn;
   VkPhysicalDeviceMemoryProperties Memory{};
   uint32_t QueueFamily = 0;

@@ -37,12 +37,12 @@ bool validating() {
 
 } // namespace
 
-void check(VkResult Result, const std::string &What) {
-  if (Result == VK_SUCCESS)
-    return;
+void failed(VkResult Result, const std::string &What) {
+  if (Result == VK_ERROR_TOO_MANY_OBJECTS)
+    fail(GRETA_ERROR_DEVICE, What,
+         ": the driver allows no more objects of this kind; destroy some");
   if (Result == VK_ERROR_OUT_OF_DEVICE_MEMORY ||
-      Result == VK_ERROR_OUT_OF_HOST_MEMORY ||
-      Result == VK_ERROR_TOO_MANY_OBJECTS)
+      Result == VK_ERROR_OUT_OF_HOST_MEMORY)
     fail(GRETA_ERROR_OUT_OF_MEMORY, What, ": out of ",
          Result == VK_ERROR_OUT_OF_HOST_MEMORY ? "host" : "device", " memory");
   if (Result == VK_ERROR_DEVICE_LOST)
@@ -58,20 +58,23 @@ std::shared_ptr<Instance> Instance::get() {
   std::lock_guard<std::mutex> Guard(Lock);
   std::shared_ptr<Instance> I = Current.lock();
   if (!I) {
-    I = std::make_shared<Instance>();
+    // It stays loaded: drivers start threads and register exit handlers that do
+    // not survive a dlclose.
+    void *Library = dlopen("libvulkan.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (!Library)
+      fail(GRETA_ERROR_NOT_FOUND, "no Vulkan loader: ", dlerror());
+    auto GetProc = reinterpret_cast<PFN_vkGetInstanceProcAddr>(
+        dlsym(Library, "vkGetInstanceProcAddr"));
+    if (!GetProc)
+      fail(GRETA_ERROR_NOT_FOUND,
+           "libvulkan.so.1 has no vkGetInstanceProcAddr");
+    I = std::make_shared<Instance>(GetProc);
     Current = I;
   }
   return I;
 }
 
-Instance::Instance() {
-  Library = dlopen("libvulkan.so.1", RTLD_NOW | RTLD_LOCAL);
-  if (!Library)
-    fail(GRETA_ERROR_NOT_FOUND, "no Vulkan loader: ", dlerror());
-  auto GetProc = reinterpret_cast<PFN_vkGetInstanceProcAddr>(
-      dlsym(Library, "vkGetInstanceProcAddr"));
-  if (!GetProc)
-    fail(GRETA_ERROR_NOT_FOUND, "libvulkan.so.1 has no vkGetInstanceProcAddr");
+Instance::Instance(PFN_vkGetInstanceProcAddr GetProc) {
   auto Create = reinterpret_cast<PFN_vkCreateInstance>(
       GetProc(nullptr, "vkCreateInstance"));
   auto Layers = reinterpret_cast<PFN_vkEnumerateInstanceLayerProperties>(
@@ -115,6 +118,10 @@ Instance::Instance() {
     fail(GRETA_ERROR_NOT_FOUND, "vkCreateInstance failed with VkResult ",
          static_cast<int>(Result), " (no Vulkan 1.3 driver?)");
 
+  auto Destroy = reinterpret_cast<PFN_vkDestroyInstance>(
+      GetProc(Handle, "vkDestroyInstance"));
+  Owner.reset(Handle, [Destroy](VkInstance I) { Destroy(I, nullptr); });
+
 #define X(Name)                                                                \
   Name = reinterpret_cast<PFN_vk##Name>(GetProc(Handle, "vk" #Name));          \
   if (!Name)                                                                   \
@@ -134,13 +141,9 @@ Instance::Instance() {
   }
 }
 
-// The library stays loaded: drivers start threads and register exit handlers
-// that do not survive a dlclose.
 Instance::~Instance() {
   if (Messenger)
     DestroyMessenger(Handle, Messenger, nullptr);
-  if (Handle)
-    DestroyInstance(Handle, nullptr);
 }
 
 std::vector<VkPhysicalDevice> Instance::physicalDevices() const {

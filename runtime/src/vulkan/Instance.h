@@ -7,6 +7,7 @@
 #ifndef GRETA_RUNTIME_VULKAN_INSTANCE_H
 #define GRETA_RUNTIME_VULKAN_INSTANCE_H
 
+#include "Error.h"
 #include "Extensions.h"
 
 #include <memory>
@@ -15,13 +16,16 @@
 
 namespace greta::rt::vulkan {
 
+[[noreturn]] void failed(VkResult Result, const std::string &What);
 // Throws Error unless the call returned VK_SUCCESS; memory exhaustion gets its
-// own status.
-void check(VkResult Result, const std::string &What);
+// own status. The pieces of `What`, joined, say what was tried.
+template <typename... Parts> void check(VkResult Result, const Parts &...What) {
+  if (Result != VK_SUCCESS)
+    failed(Result, concat(What...));
+}
 
 #define GRETA_VULKAN_INSTANCE_FUNCTIONS(X)                                     \
   X(CreateDevice)                                                              \
-  X(DestroyInstance)                                                           \
   X(EnumerateDeviceExtensionProperties)                                        \
   X(EnumeratePhysicalDevices)                                                  \
   X(GetDeviceProcAddr)                                                         \
@@ -36,7 +40,7 @@ public:
   // The process's instance while anyone holds it. Throws NotFound when there is
   // no loader.
   static std::shared_ptr<Instance> get();
-  Instance();
+  explicit Instance(PFN_vkGetInstanceProcAddr GetProc);
   ~Instance();
   Instance(const Instance &) = delete;
 
@@ -48,8 +52,8 @@ public:
   PFN_getCooperativeMatrixProperties GetCooperativeMatrixProperties = nullptr;
 
 private:
-  void *Library = nullptr;
   VkInstance Handle = VK_NULL_HANDLE;
+  std::shared_ptr<void> Owner; // closes Handle, also when construction fails
   VkDebugUtilsMessengerEXT Messenger = VK_NULL_HANDLE;
   PFN_vkDestroyDebugUtilsMessengerEXT DestroyMessenger = nullptr;
 };

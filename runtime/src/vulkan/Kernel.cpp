@@ -124,8 +124,8 @@ VulkanKernel::VulkanKernel(CoreRef Owner, uint32_t SubgroupSize,
   }
   if (Result != VK_SUCCESS) {
     C->Fn.DestroyPipelineLayout(C->Handle, Layout, nullptr);
-    check(Result, concat("compiling kernel '", K.Entry, "' of '", K.File,
-                         "' on ", C->Physical.Props.deviceName));
+    check(Result, "compiling kernel '", K.Entry, "' of '", K.File, "' on ",
+          C->Physical.Props.deviceName);
   }
 }
 

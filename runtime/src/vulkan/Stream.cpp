@@ -8,13 +8,20 @@
 // each operation that touches what an earlier one wrote, or writes what one
 // touched: that is the stream's order. Others overlap, so that one kernel's
 // last workgroups run beside the next one's first.
+//
+// A stream is one thread's, but whoever waits for an event makes the event's
+// stream submit what it holds back; StreamState::Lock is for that. Nobody holds
+// it while waiting for the device.
 #include "Device.h"
 #include "Error.h"
+#include "Staging.h"
 
 #include <algorithm>
 #include <cstring>
 #include <deque>
+#include <set>
 #include <unordered_set>
+#include <utility>
 
 namespace greta::rt::vulkan {
 namespace {
@@ -46,11 +53,8 @@ private:
   bool Unknown = true;
 };
 
-constexpr size_t stagingBytes = 16u << 20;
-constexpr size_t chunkBytes = stagingBytes / 4;
 constexpr size_t maxBatch =
     128; // operations before a batch is submitted unasked
-static_assert(chunkBytes % 16 == 0, "chunks keep alignment");
 
 } // namespace
 
@@ -59,14 +63,20 @@ struct StreamState {
   explicit StreamState(CoreRef Owner);
   ~StreamState();
 
-  // All of these are called with Lock held.
+  // All of these are called with Lock held; waitFor lets go of it meanwhile.
   VkCommandBuffer open();
   void submit(VkCommandBuffer Extra, std::shared_ptr<void> Keep);
   void flush() {
     if (Open || !OpenWaits.empty())
       submit(VK_NULL_HANDLE, nullptr);
   }
-  void waitFor(uint64_t Value);
+  void waitFor(uint64_t Batch);
+  // Submits what an event of another thread needs. A failure is told to that
+  // thread, and later to the stream's own.
+  void flushFor(uint64_t Batch);
+  // Throws if the batch was lost.
+  void needDone(uint64_t Batch) const;
+  void reportLoss();
   void retire();
   void barrier(VkCommandBuffer Cmd) const;
 
@@ -75,8 +85,11 @@ struct StreamState {
   Core::Queue *Queue;
   VkSemaphore Timeline = VK_NULL_HANDLE;
   VkCommandPool Pool = VK_NULL_HANDLE;
-  uint64_t Submitted = 0; // the timeline value of the last submission
-  uint64_t Completed = 0; // of the last one seen to be done
+  uint64_t Next = 1;         // the timeline value that the open batch will have
+  uint64_t Submitted = 0;    // of the last submission
+  uint64_t Completed = 0;    // of the last one seen to be done
+  std::set<uint64_t> Lost;   // of batches that could not be submitted
+  std::optional<Error> Loss; // what the stream's thread has not heard of yet
   VkCommandBuffer Open = VK_NULL_HANDLE;
   Hazards Pending;
   size_t OpenOps = 0;
@@ -84,7 +97,7 @@ struct StreamState {
   std::vector<VkSemaphoreSubmitInfo> OpenWaits;
   struct Batch {
     VkCommandBuffer Cmd;
-    uint64_t Value;
+    uint64_t Number;
     KeepList Keep;
   };
   std::deque<Batch> InFlight;
@@ -142,56 +155,96 @@ VkCommandBuffer StreamState::open() {
 }
 
 void StreamState::submit(VkCommandBuffer Extra, std::shared_ptr<void> Keep) {
-  VkCommandBufferSubmitInfo Cmds[2] = {
-      {VK_STRUCTURE_TYPE_COMMAND_BUFFER_SUBMIT_INFO},
-      {VK_STRUCTURE_TYPE_COMMAND_BUFFER_SUBMIT_INFO}};
-  uint32_t Count = 0;
-  if (Open) {
-    check(C->Fn.EndCommandBuffer(Open), "vkEndCommandBuffer");
-    Cmds[Count++].commandBuffer = Open;
-  }
-  if (Extra)
-    Cmds[Count++].commandBuffer = Extra;
-  VkSemaphoreSubmitInfo Signal{VK_STRUCTURE_TYPE_SEMAPHORE_SUBMIT_INFO};
-  Signal.semaphore = Timeline;
-  Signal.value = Submitted + 1;
-  Signal.stageMask = VK_PIPELINE_STAGE_2_ALL_COMMANDS_BIT;
-  VkSubmitInfo2 Info{VK_STRUCTURE_TYPE_SUBMIT_INFO_2};
-  Info.waitSemaphoreInfoCount = static_cast<uint32_t>(OpenWaits.size());
-  Info.pWaitSemaphoreInfos = OpenWaits.data();
-  Info.commandBufferInfoCount = Count;
-  Info.pCommandBufferInfos = Cmds;
-  Info.signalSemaphoreInfoCount = 1;
-  Info.pSignalSemaphoreInfos = &Signal;
-  {
+  VkResult Result = Open ? C->Fn.EndCommandBuffer(Open) : VK_SUCCESS;
+  const char *What = "vkEndCommandBuffer";
+  if (Result == VK_SUCCESS) {
+    VkCommandBufferSubmitInfo Cmds[2] = {
+        {VK_STRUCTURE_TYPE_COMMAND_BUFFER_SUBMIT_INFO},
+        {VK_STRUCTURE_TYPE_COMMAND_BUFFER_SUBMIT_INFO}};
+    uint32_t Count = 0;
+    for (VkCommandBuffer Cmd : {Open, Extra})
+      if (Cmd)
+        Cmds[Count++].commandBuffer = Cmd;
+    VkSemaphoreSubmitInfo Signal{VK_STRUCTURE_TYPE_SEMAPHORE_SUBMIT_INFO};
+    Signal.semaphore = Timeline;
+    Signal.value = Next;
+    Signal.stageMask = VK_PIPELINE_STAGE_2_ALL_COMMANDS_BIT;
+    VkSubmitInfo2 Info{VK_STRUCTURE_TYPE_SUBMIT_INFO_2};
+    Info.waitSemaphoreInfoCount = static_cast<uint32_t>(OpenWaits.size());
+    Info.pWaitSemaphoreInfos = OpenWaits.data();
+    Info.commandBufferInfoCount = Count;
+    Info.pCommandBufferInfos = Cmds;
+    Info.signalSemaphoreInfoCount = 1;
+    Info.pSignalSemaphoreInfos = &Signal;
     std::lock_guard<std::mutex> Guard(Queue->Lock);
-    check(C->Fn.QueueSubmit2(Queue->Handle, 1, &Info, VK_NULL_HANDLE),
-          "vkQueueSubmit2");
+    Result = C->Fn.QueueSubmit2(Queue->Handle, 1, &Info, VK_NULL_HANDLE);
+    What = "vkQueueSubmit2";
   }
-  ++Submitted;
-  if (Keep)
-    OpenKeep.push_back(std::move(Keep));
-  InFlight.push_back({Open, Submitted, std::move(OpenKeep)});
-  OpenKeep.clear();
-  OpenWaits.clear();
+  VkCommandBuffer Ended = Open;
+  size_t Operations = OpenOps + (Extra ? 1 : 0);
   Open = VK_NULL_HANDLE;
   OpenOps = 0;
+  if (Result != VK_SUCCESS) {
+    // The batch is lost, and with it the barriers it had. What it was to wait
+    // for, and what keeps that alive, is left to the next batch.
+    Lost.insert(Next++);
+    Pending.forget();
+    if (Ended)
+      Free.push_back(Ended); // vkBeginCommandBuffer resets it
+    check(Result, What, " (operations lost: ", Operations, ")");
+  }
+  Submitted = Next++;
+  if (Keep)
+    OpenKeep.push_back(std::move(Keep));
+  InFlight.push_back({Ended, Submitted, std::move(OpenKeep)});
+  OpenKeep.clear();
+  OpenWaits.clear();
 }
 
-void StreamState::waitFor(uint64_t Value) {
+// What was lost, and what nobody submitted, cannot be waited for: everything
+// before it is then done.
+void StreamState::waitFor(uint64_t Batch) {
+  if (Batch == Next)
+    flush();
+  Batch = std::min(Batch, Submitted);
+  if (Batch <= Completed)
+    return;
   VkSemaphoreWaitInfo Info{VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO};
   Info.semaphoreCount = 1;
   Info.pSemaphores = &Timeline;
-  Info.pValues = &Value;
-  check(C->Fn.WaitSemaphores(C->Handle, &Info, UINT64_MAX),
-        "waiting for the device");
-  Completed = std::max(Completed, Value);
+  Info.pValues = &Batch;
+  Lock.unlock();
+  VkResult Result = C->Fn.WaitSemaphores(C->Handle, &Info, UINT64_MAX);
+  Lock.lock();
+  check(Result, "waiting for the device");
+  Completed = std::max(Completed, Batch);
+}
+
+void StreamState::flushFor(uint64_t Batch) {
+  try {
+    if (Batch == Next)
+      flush();
+  } catch (const Error &E) {
+    Loss = E;
+    throw;
+  }
+}
+
+void StreamState::needDone(uint64_t Batch) const {
+  if (Lost.count(Batch))
+    fail(GRETA_ERROR_DEVICE,
+         "the work before the event could not be submitted and is lost");
+}
+
+void StreamState::reportLoss() {
+  if (std::optional<Error> E = std::exchange(Loss, std::nullopt))
+    throw *E;
 }
 
 void StreamState::retire() {
   check(C->Fn.GetSemaphoreCounterValue(C->Handle, Timeline, &Completed),
         "vkGetSemaphoreCounterValue");
-  while (!InFlight.empty() && InFlight.front().Value <= Completed) {
+  while (!InFlight.empty() && InFlight.front().Number <= Completed) {
     if (VkCommandBuffer Cmd = InFlight.front().Cmd) {
       check(C->Fn.ResetCommandBuffer(Cmd, 0), "vkResetCommandBuffer");
       Free.push_back(Cmd);
@@ -220,13 +273,17 @@ void VulkanEvent::synchronize() {
   if (!Owner)
     fail(GRETA_ERROR_INVALID_ARGUMENT, "the event was never recorded");
   std::lock_guard<std::mutex> Guard(Owner->Lock);
-  if (Value > Owner->Submitted)
-    Owner->flush();
+  Owner->flushFor(Value);
+  Owner->needDone(Value);
   Owner->waitFor(Value);
 }
 
 uint64_t VulkanEvent::ticks() const {
   const Core &C = *Owner->C;
+  {
+    std::lock_guard<std::mutex> Guard(Owner->Lock);
+    Owner->needDone(Value);
+  }
   uint64_t Ticks = 0;
   check(C.Fn.GetQueryPoolResults(C.Handle, Time->Slot.Handle, Time->Slot.Index,
                                  1, sizeof(Ticks), &Ticks, sizeof(Ticks),
@@ -315,37 +372,41 @@ private:
   // The command buffer that the next operation goes to, after a barrier if it
   // needs one; `Keep` lives until it is done.
   VkCommandBuffer next(KeepList Keep, const Uses &U);
-  // Space in the staging ring, free for use; of at most chunkBytes.
+  // Space in the staging memory, free for use; of at most a chunk.
   size_t stage(size_t Size);
 
   std::shared_ptr<VulkanGraph> Recording;
   std::shared_ptr<VulkanMemory> Staging;
-  size_t Head = 0; // next free byte of the ring
-  struct Used {
-    size_t Begin, End;
-    uint64_t Value;
-  };
-  std::deque<Used> InUse;
+  StagingRing Ring;
 };
 
 void VulkanGraph::launch(Stream &S) {
   StreamState &State = *static_cast<VulkanStream &>(S).State;
   std::lock_guard<std::mutex> Guard(State.Lock);
+  State.reportLoss();
   State.retire();
   State.submit(Cmd, shared_from_this());
   State.Pending.forget();
 }
 
+// Unfinished work still uses what the stream keeps. What cannot be submitted is
+// lost, and a lost device has nothing to wait for.
 VulkanStream::~VulkanStream() {
-  // Unfinished work still uses what the stream keeps. A lost device has nothing
-  // to wait for.
-  try {
-    synchronize();
-  } catch (const Error &) {
-  }
+  std::lock_guard<std::mutex> Guard(State->Lock);
+  auto Try = [&](auto Step) {
+    try {
+      Step();
+    } catch (const Error &) {
+    }
+  };
+  Try([&] { State->flush(); });
+  Try([&] { State->waitFor(State->Submitted); });
+  Try([&] { State->retire(); });
+  State->OpenKeep.clear();
 }
 
 VkCommandBuffer VulkanStream::next(KeepList Keep, const Uses &U) {
+  State->reportLoss();
   KeepList &List = Recording ? Recording->Keep : State->OpenKeep;
   VkCommandBuffer Cmd = Recording ? Recording->Cmd : State->open();
   List.insert(List.end(), Keep.begin(), Keep.end());
@@ -358,38 +419,16 @@ VkCommandBuffer VulkanStream::next(KeepList Keep, const Uses &U) {
 
 size_t VulkanStream::stage(size_t Size) {
   if (!Staging)
-    Staging =
-        std::make_shared<VulkanMemory>(C, stagingBytes, /*HostVisible=*/true);
-  Size = (Size + 15) / 16 * 16;
-  size_t Begin = Head + Size <= stagingBytes ? Head : 0;
-  while (!InUse.empty() && InUse.front().Value <= State->Completed)
-    InUse.pop_front();
-  // Entries are in the order of their submissions: whoever waits for one has
-  // waited for all before it.
-  for (size_t I = InUse.size(); I-- > 0;) {
-    if (InUse[I].End <= Begin || Begin + Size <= InUse[I].Begin)
-      continue;
-    if (InUse[I].Value > State->Submitted)
-      State->flush();
-    State->waitFor(InUse[I].Value);
-    InUse.erase(InUse.begin(), InUse.begin() + I + 1);
-    break;
-  }
-  uint64_t Value = State->Submitted + 1;
-  if (!InUse.empty() && InUse.back().End == Begin &&
-      InUse.back().Value == Value)
-    InUse.back().End += Size;
-  else
-    InUse.push_back({Begin, Begin + Size, Value});
-  Head = Begin + Size;
-  return Begin;
+    Staging = std::make_shared<VulkanMemory>(C, StagingRing::bytes,
+                                             /*HostVisible=*/true);
+  return Ring.take(Size, *State);
 }
 
 void VulkanStream::write(const MemoryRef &To, size_t Offset, const void *Data,
                          size_t Size) {
   std::lock_guard<std::mutex> Guard(State->Lock);
   for (size_t Done = 0; Done < Size;) {
-    size_t N = std::min(chunkBytes, Size - Done);
+    size_t N = std::min(StagingRing::chunkBytes, Size - Done);
     size_t At = stage(N);
     memcpy(Staging->Mapped + At, static_cast<const char *>(Data) + Done, N);
     VkBufferCopy Copy{At, Offset + Done, N};
@@ -397,7 +436,7 @@ void VulkanStream::write(const MemoryRef &To, size_t Offset, const void *Data,
     C->Fn.CmdCopyBuffer(Cmd, Staging->Buffer,
                         static_cast<VulkanMemory &>(*To).Buffer, 1, &Copy);
     Done += N;
-    if (N == chunkBytes)
+    if (N == StagingRing::chunkBytes)
       State->flush(); // the copy runs while the next chunk is prepared
   }
 }
@@ -407,17 +446,17 @@ void VulkanStream::read(const MemoryRef &From, size_t Offset, void *Data,
   std::lock_guard<std::mutex> Guard(State->Lock);
   struct Part {
     size_t At, Done, N;
-    uint64_t Value;
+    uint64_t Batch;
   };
   std::deque<Part> Parts;
   auto Finish = [&] {
     Part P = Parts.front();
     Parts.pop_front();
-    State->waitFor(P.Value);
+    State->waitFor(P.Batch);
     memcpy(static_cast<char *>(Data) + P.Done, Staging->Mapped + P.At, P.N);
   };
   for (size_t Done = 0; Done < Size;) {
-    size_t N = std::min(chunkBytes, Size - Done);
+    size_t N = std::min(StagingRing::chunkBytes, Size - Done);
     // The ring holds what is not copied out yet: leave room before taking more.
     if (Parts.size() == 2)
       Finish();
@@ -477,14 +516,15 @@ void VulkanStream::launch(Launch L) {
 void VulkanStream::record(Event &E) {
   std::lock_guard<std::mutex> Guard(State->Lock);
   auto &V = static_cast<VulkanEvent &>(E);
-  V.Time = std::make_shared<Query>(C);
+  auto Time = std::make_shared<Query>(C);
   VkCommandBuffer Cmd = State->open();
-  State->OpenKeep.push_back(V.Time);
+  State->OpenKeep.push_back(Time);
+  V.Time = std::move(Time);
   C->Fn.CmdResetQueryPool(Cmd, V.Time->Slot.Handle, V.Time->Slot.Index, 1);
   C->Fn.CmdWriteTimestamp2(Cmd, VK_PIPELINE_STAGE_2_ALL_COMMANDS_BIT,
                            V.Time->Slot.Handle, V.Time->Slot.Index);
   V.Owner = State;
-  V.Value = State->Submitted + 1;
+  V.Value = State->Next;
 }
 
 void VulkanStream::wait(Event &E) {
@@ -495,8 +535,8 @@ void VulkanStream::wait(Event &E) {
     return; // the stream's own order
   {
     std::lock_guard<std::mutex> Guard(V.Owner->Lock);
-    if (V.Value > V.Owner->Submitted)
-      V.Owner->flush();
+    V.Owner->flushFor(V.Value);
+    V.Owner->needDone(V.Value);
   }
   std::lock_guard<std::mutex> Guard(State->Lock);
   State->flush(); // what came before does not wait
@@ -527,6 +567,7 @@ void VulkanStream::synchronize() {
   State->flush();
   State->waitFor(State->Submitted);
   State->retire();
+  State->reportLoss();
 }
 
 std::shared_ptr<Graph> VulkanStream::endCapture() {

@@ -36,6 +36,11 @@ std::string message(const std::function<void()> &F, greta_status Status) {
   return "";
 }
 
+// What a device is called in the name of a test.
+std::string nameOf(const std::string &Spec) {
+  return Spec.substr(0, Spec.find(':'));
+}
+
 const uint32_t Word = 7;
 
 std::vector<float> ramp(size_t N) {
@@ -81,11 +86,8 @@ protected:
 };
 
 INSTANTIATE_TEST_SUITE_P(Devices, OnDevice,
-                         testing::Values("host", "vulkan", "sim:gfx942"),
-                         [](const auto &Info) {
-                           std::string Name = Info.param;
-                           return Name.substr(0, Name.find(':'));
-                         });
+                         testing::Values("host", "vulkan", "sim:gfx942", "hip"),
+                         [](const auto &Info) { return nameOf(Info.param); });
 
 TEST_P(OnDevice, Launches) {
   greta::Stream S = Runtime->stream();
@@ -265,6 +267,20 @@ TEST_P(OnDevice, RefusesWrongCalls) {
           GRETA_ERROR_NOT_FOUND);
 }
 
+// Who opens a device twice has the same one.
+TEST_P(OnDevice, TwoOpensMix) {
+  bool Numbered = Spec() == "hip" || Spec() == "vulkan";
+  greta::Runtime Again(Spec() + (Numbered ? ":0" : ""));
+  greta::Stream S = Again.stream();
+  greta::Buffer A = Runtime->allocate(256);
+  S.fill(A, 256, 0x3f800000); // 1.0f
+  Runtime->load(*Package, "scale").launch(S, {{&A, {1, 64}}}, {{&A, {1, 64}}});
+  std::vector<float> V(64);
+  Again.close();
+  S.read(A, V.data(), 256);
+  EXPECT_EQ(V, std::vector<float>(64, 3.0f));
+}
+
 TEST_P(OnDevice, OutOfMemoryIsAStatus) {
   for (size_t Size :
        {SIZE_MAX, SIZE_MAX - 20, size_t(1) << 62, size_t(1) << 50})
@@ -283,23 +299,12 @@ TEST_P(OnDevice, ForcedVariantsSayWhyNot) {
       << Text;
 }
 
-class VulkanDevice : public OnDevice {
-protected:
-  /// Loads the package with one value of a variant's manifest replaced.
-  void expectRefused(const char *Where, const char *Value, greta_status Status,
-                     const char *Says) {
-    nlohmann::json M = manifest();
-    M[nlohmann::json::json_pointer(std::string("/functions/0/variants/1") +
-                                   Where)] = nlohmann::json::parse(Value);
-    Bytes Data = package(M);
-    greta::Package P(Data.data(), Data.size());
-    std::string Text = message([&] { Runtime->load(P, "scale"); }, Status);
-    EXPECT_NE(Text.find(Says), std::string::npos) << Text;
-  }
-};
-INSTANTIATE_TEST_SUITE_P(Devices, VulkanDevice, testing::Values("vulkan"));
+class OnGpu : public OnDevice {};
+INSTANTIATE_TEST_SUITE_P(Devices, OnGpu,
+                         testing::Values("vulkan", "sim:gfx942", "hip"),
+                         [](const auto &Info) { return nameOf(Info.param); });
 
-TEST_P(VulkanDevice, TemporariesBetweenKernels) {
+TEST_P(OnGpu, TemporariesBetweenKernels) {
   greta::Stream S = Runtime->stream();
   greta::Function F = Runtime->load(*Package, "twice_scaled");
   for (int64_t N : {100, 5000, 64}) {
@@ -320,6 +325,42 @@ TEST_P(VulkanDevice, TemporariesBetweenKernels) {
       ASSERT_EQ(Y[I], 4 * X[I] + 3);
   }
 }
+
+// What the caller allocates and frees meanwhile is no part of the graph.
+TEST_P(OnGpu, AllocatesWhileAGraphIsRecorded) {
+  greta::Stream S = Runtime->stream(), Other = Runtime->stream();
+  greta::Function F = Runtime->load(*Package, "twice_scaled");
+  greta::Buffer A = Runtime->allocate(256), B;
+  std::vector<float> V(64, 1.0f);
+  S.write(A, V.data(), 256);
+  greta::Graph G = S.capture([&] {
+    B = Runtime->allocate(256);
+    F.launch(S, {{&A, {1, 64}}}, {{&B, {1, 64}}});
+    Runtime->allocate(1024);
+    scale(Other, 3, 5);
+    S.copy(A, B, 256);
+  });
+  S.launch(G);
+  S.launch(G);
+  S.read(A, V.data(), 256);
+  EXPECT_EQ(V, std::vector<float>(64, 31.0f)); // 1 -> 7 -> 31
+}
+
+class VulkanDevice : public OnDevice {
+protected:
+  /// Loads the package with one value of a variant's manifest replaced.
+  void expectRefused(const char *Where, const char *Value, greta_status Status,
+                     const char *Says) {
+    nlohmann::json M = manifest();
+    M[nlohmann::json::json_pointer(std::string("/functions/0/variants/1") +
+                                   Where)] = nlohmann::json::parse(Value);
+    Bytes Data = package(M);
+    greta::Package P(Data.data(), Data.size());
+    std::string Text = message([&] { Runtime->load(P, "scale"); }, Status);
+    EXPECT_NE(Text.find(Says), std::string::npos) << Text;
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Devices, VulkanDevice, testing::Values("vulkan"));
 
 // Exactly the subgroup sizes of the device run, and a kernel sees the size it
 // was pinned to.

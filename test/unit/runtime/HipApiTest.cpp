@@ -3,8 +3,9 @@
 // checked by compiling.
 #include "hip/HipLibrary.h"
 
-// Before AMD's header, which makes a macro of the name.
-static constexpr unsigned nonBlocking = greta::rt::hip::hipStreamNonBlocking;
+// Before AMD's header, which makes macros of the names.
+static constexpr unsigned nonBlocking = greta::rt::hip::hipStreamNonBlocking,
+                          disableTiming = greta::rt::hip::hipEventDisableTiming;
 
 #ifndef __HIP_PLATFORM_AMD__
 #define __HIP_PLATFORM_AMD__
@@ -64,6 +65,7 @@ TEST(HipApi, HasTheValuesOfAmdsHeader) {
   EXPECT_SAME(hipStreamCaptureModeThreadLocal);
 #undef EXPECT_SAME
   EXPECT_EQ(nonBlocking, hipStreamNonBlocking);
+  EXPECT_EQ(disableTiming, hipEventDisableTiming);
   EXPECT_EQ(ours::launchBufferPointer, HIP_LAUNCH_PARAM_BUFFER_POINTER);
   EXPECT_EQ(ours::launchBufferSize, HIP_LAUNCH_PARAM_BUFFER_SIZE);
   EXPECT_EQ(ours::launchEnd, HIP_LAUNCH_PARAM_END);

@@ -1,7 +1,7 @@
 // Main.cpp: runs the runtime's tests with a cache of their own and, where it is
 // installed, the Vulkan validation layer.
 #include "TestPackage.h"
-#include "greta_runtime.h"
+#include "vulkan/Instance.h"
 
 #include <cstdlib>
 #include <filesystem>
@@ -29,13 +29,16 @@ int main(int argc, char **argv) {
   const char *Simulator = GRETA_TEST_LIBRARIES "/libgreta_hip_sim.so";
   if (std::filesystem::exists(Simulator))
     setenv("GRETA_HIP_SIM", Simulator, 0);
+  setenv("GRETA_HIP_LIBRARY", GRETA_TEST_FAKE_HIP, 1);
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
   // The leak checker can only tell whose leak it is while the driver is loaded;
   // an instance that is never closed keeps it.
-  static greta_device *Kept = nullptr;
-  if (greta_device_open("vulkan", &Kept) != GRETA_OK)
-    Kept = nullptr;
+  static auto *Kept = new std::shared_ptr<void>();
+  try {
+    *Kept = greta::rt::vulkan::Instance::get();
+  } catch (const greta::rt::Error &) {
+  }
 #endif
 #endif
   return RUN_ALL_TESTS();

@@ -119,16 +119,17 @@ json manifest() {
                              {"kernels", {Hip}}});
   json Twice = Tensors;
   Twice["name"] = "twice_scaled";
-  Twice["variants"] = {
-      {{"id", "vulkan-portable"},
-       {"target", "vulkan:portable"},
-       {"backend", "vulkan"},
-       {"requires", Portable},
-       {"temps", {{{"dtype", "f32"}, {"shape", {"m", "n"}}}}},
-       {"kernels",
-        {kernel("scale.spv", "scale", {arg("arg", 0), arg("temp", 0), Count}),
-         kernel("scale.spv", "scale",
-                {arg("temp", 0), arg("result", 0), Count})}}}};
+  Twice["variants"] = json::array();
+  for (json V : F["variants"]) {
+    if (V["backend"] == "host") // has one kernel
+      continue;
+    json First = V["kernels"][0], Second = First;
+    First["args"] = {arg("arg", 0), arg("temp", 0), Count};
+    Second["args"] = {arg("temp", 0), arg("result", 0), Count};
+    V["temps"] = {{{"dtype", "f32"}, {"shape", {"m", "n"}}}};
+    V["kernels"] = {First, Second};
+    Twice["variants"].push_back(V);
+  }
   json Subgroup = Tensors;
   Subgroup["name"] = "subgroup";
   Subgroup["variants"] = json::array();

@@ -6,11 +6,13 @@
 #define __HIP_PLATFORM_AMD__
 #define __HIP_DISABLE_CPP_FUNCTIONS__
 #include "Compile.h"
+#include <functional>
 #include <gtest/gtest.h>
 #include <hip/hip_runtime_api.h>
 #include <map>
 #include <numeric>
 #include <sys/mman.h>
+#include <thread>
 #include <unistd.h>
 
 extern "C" int greta_hip_sim_set_chip(const char *chip);
@@ -117,6 +119,120 @@ TEST_P(Hip, GraphRunsOnlyWhenLaunched) {
   OK(hipStreamSynchronize(stream));
   expectY(1, 3);
   OK(hipGraphExecDestroy(exec));
+  OK(hipStreamDestroy(stream));
+}
+
+// ROCm's rules: what cannot be captured is refused and spoils the capture.
+TEST_P(Hip, CaptureRefusesWhatItCannotRecord) {
+  hipStream_t captured, other;
+  hipEvent_t event;
+  OK(hipStreamCreateWithFlags(&captured, hipStreamNonBlocking));
+  OK(hipStreamCreateWithFlags(&other, hipStreamNonBlocking));
+  OK(hipEventCreate(&event));
+  void *p = nullptr;
+  const struct {
+    const char *name;
+    std::function<hipError_t()> call;
+    hipError_t answer;
+    bool relaxed; // also refused in relaxed mode
+  } cases[] = {
+      {"hipMalloc", [&] { return hipMalloc(&p, 4); },
+       hipErrorStreamCaptureUnsupported, false},
+      {"hipHostMalloc", [&] { return hipHostMalloc(&p, 4, 0); },
+       hipErrorStreamCaptureUnsupported, false},
+      {"hipFree", [&] { return hipFree(nullptr); },
+       hipErrorStreamCaptureUnsupported, false},
+      {"hipStreamSynchronize of another",
+       [&] { return hipStreamSynchronize(other); },
+       hipErrorStreamCaptureUnsupported, false},
+      {"hipStreamSynchronize", [&] { return hipStreamSynchronize(captured); },
+       hipErrorStreamCaptureUnsupported, true},
+      {"hipDeviceSynchronize", [&] { return hipDeviceSynchronize(); },
+       hipErrorStreamCaptureUnsupported, true},
+      {"hipMallocAsync", [&] { return hipMallocAsync(&p, 4, captured); },
+       hipErrorStreamCaptureUnsupported, true},
+      {"hipMemcpy",
+       [&] { return hipMemcpy(y, hx.data(), 4, hipMemcpyHostToDevice); },
+       hipErrorStreamCaptureImplicit, true},
+      {"hipMemset", [&] { return hipMemset(y, 0, 4); },
+       hipErrorStreamCaptureImplicit, true},
+      {"hipEventSynchronize",
+       [&] {
+         EXPECT_EQ(hipEventRecord(event, captured), hipSuccess);
+         return hipEventSynchronize(event);
+       },
+       hipErrorCapturedEvent, true},
+  };
+  for (auto mode : {hipStreamCaptureModeGlobal, hipStreamCaptureModeThreadLocal,
+                    hipStreamCaptureModeRelaxed})
+    for (const auto &c : cases) {
+      SCOPED_TRACE(std::string(c.name) + " in mode " + std::to_string(mode));
+      bool refused = c.relaxed || mode != hipStreamCaptureModeRelaxed;
+      hipGraph_t graph = nullptr;
+      OK(hipStreamBeginCapture(captured, mode));
+      EXPECT_EQ(c.call(), refused ? c.answer : hipSuccess);
+      EXPECT_EQ(hipMemsetAsync(y, 0, 4, captured),
+                refused ? hipErrorStreamCaptureInvalidated : hipSuccess);
+      EXPECT_EQ(hipStreamEndCapture(captured, &graph),
+                refused ? hipErrorStreamCaptureInvalidated : hipSuccess);
+      EXPECT_EQ(graph == nullptr, refused);
+      // The stream works as before.
+      OK(hipStreamSynchronize(captured));
+      if (!refused) {
+        OK(hipGraphDestroy(graph));
+        OK(hipFree(p));
+      }
+      p = nullptr;
+    }
+  OK(hipEventDestroy(event));
+  OK(hipStreamDestroy(captured));
+  OK(hipStreamDestroy(other));
+}
+
+// Another thread disturbs a capture in global mode, unless it says otherwise.
+TEST_P(Hip, CaptureAndOtherThreads) {
+  hipStream_t stream;
+  OK(hipStreamCreateWithFlags(&stream, hipStreamNonBlocking));
+  auto allocate = [](hipStreamCaptureMode mode) {
+    hipError_t answer = hipSuccess;
+    std::thread([&] {
+      EXPECT_EQ(hipThreadExchangeStreamCaptureMode(&mode), hipSuccess);
+      EXPECT_EQ(mode, hipStreamCaptureModeGlobal);
+      void *p = nullptr;
+      answer = hipMalloc(&p, 4);
+      if (answer == hipSuccess)
+        answer = hipFree(p);
+    }).join();
+    return answer;
+  };
+  const struct {
+    hipStreamCaptureMode capture, thread;
+    bool refused;
+  } cases[] = {
+      {hipStreamCaptureModeGlobal, hipStreamCaptureModeGlobal, true},
+      {hipStreamCaptureModeGlobal, hipStreamCaptureModeThreadLocal, false},
+      {hipStreamCaptureModeThreadLocal, hipStreamCaptureModeGlobal, false},
+      {hipStreamCaptureModeRelaxed, hipStreamCaptureModeGlobal, false},
+  };
+  for (const auto &c : cases) {
+    hipGraph_t graph = nullptr;
+    OK(hipStreamBeginCapture(stream, c.capture));
+    EXPECT_EQ(allocate(c.thread),
+              c.refused ? hipErrorStreamCaptureUnsupported : hipSuccess);
+    EXPECT_EQ(hipStreamEndCapture(stream, &graph),
+              c.refused ? hipErrorStreamCaptureInvalidated : hipSuccess);
+    if (graph)
+      OK(hipGraphDestroy(graph));
+  }
+  // A capture ends in its own thread.
+  hipGraph_t graph = nullptr;
+  OK(hipStreamBeginCapture(stream, hipStreamCaptureModeThreadLocal));
+  std::thread([&] {
+    EXPECT_EQ(hipStreamEndCapture(stream, &graph),
+              hipErrorStreamCaptureWrongThread);
+  }).join();
+  OK(hipStreamEndCapture(stream, &graph));
+  OK(hipGraphDestroy(graph));
   OK(hipStreamDestroy(stream));
 }
 

@@ -1,0 +1,117 @@
+// AsyncTest.cpp: what the HIP backend keeps alive and what it waits for, on a
+// HIP library whose work the test can stop (FakeHip.cpp).
+#include "TestPackage.h"
+#include "greta_runtime.hpp"
+
+#include <dlfcn.h>
+#include <future>
+#include <gtest/gtest.h>
+
+using namespace greta_test;
+
+namespace {
+
+template <typename F> F *fake(const char *Name) {
+  static void *Library = dlopen(GRETA_TEST_FAKE_HIP, RTLD_NOW | RTLD_LOCAL);
+  return reinterpret_cast<F *>(dlsym(Library, Name));
+}
+void hold(bool On) { fake<void(int)>("fake_hip_hold")(On); }
+int faults() { return fake<int()>("fake_hip_faults")(); }
+size_t allocations() { return fake<size_t()>("fake_hip_allocations")(); }
+
+class Async : public testing::Test {
+protected:
+  void TearDown() override { hold(false); }
+  // Runs `F` while all work stands still; false when it waits for the work.
+  template <typename Function> bool returns(Function F) {
+    hold(true);
+    auto Done = std::async(std::launch::async, F);
+    bool Returned =
+        Done.wait_for(std::chrono::seconds(60)) == std::future_status::ready;
+    if (!Returned)
+      hold(false);
+    Done.get();
+    return Returned;
+  }
+  greta::Runtime R{"hip"};
+  Bytes Data = package();
+  greta::Package P{Data.data(), Data.size()};
+  std::vector<float> X = std::vector<float>(64, 1.0f);
+};
+
+TEST_F(Async, WritesDoNotWait) {
+  greta::Stream S = R.stream();
+  greta::Buffer A = R.allocate(256), B = R.allocate(256);
+  greta::Function F = R.load(P, "scale");
+  EXPECT_TRUE(returns([&] {
+    S.write(A, X.data(), 256);
+    F.launch(S, {{&A, {1, 64}}}, {{&B, {1, 64}}});
+    std::fill(X.begin(), X.end(), 5.0f); // the bytes were taken
+    S.write(A, X.data(), 256);
+  }));
+  hold(false);
+  S.read(B, X.data(), 256);
+  EXPECT_EQ(X, std::vector<float>(64, 3.0f));
+  S.read(A, X.data(), 256);
+  EXPECT_EQ(X, std::vector<float>(64, 5.0f));
+}
+
+// Everything goes while the work that uses it has not begun, and without a
+// wait. Each object has one use, so that no other use keeps it.
+TEST_F(Async, ObjectsLiveUntilTheirWorkIsDone) {
+  size_t Before = allocations();
+  std::vector<float> Y(128);
+  {
+    greta::Stream S = R.stream();
+    greta::Buffer In = R.allocate(256), Out = R.allocate(512);
+    S.write(In, X.data(), 256);
+    EXPECT_TRUE(returns([&] {
+      R.load(P, "scale").launch(S, {{&In, {1, 64}}}, {{&Out, {1, 64}}});
+      greta::Buffer Unread = R.allocate(256);
+      R.load(P, "twice_scaled")
+          .launch(S, {{&In, {1, 64}}}, {{&Unread, {1, 64}}});
+    }));
+    EXPECT_TRUE(returns([&] {
+      greta::Buffer Filled = R.allocate(256), Written = R.allocate(256),
+                    From = R.allocate(256), To = R.allocate(256);
+      S.fill(Filled, 256, 0);
+      S.write(Written, X.data(), 256);
+      S.copy(To, In, 256);
+      S.copy(In, From, 256);
+      S.write(In, X.data(), 256);
+    }));
+    EXPECT_TRUE(returns([&] {
+      greta::Function F = R.load(P, "twice_scaled");
+      greta::Buffer Between = R.allocate(256);
+      greta::Graph G = S.capture([&] {
+        F.launch(S, {{&In, {1, 64}}}, {{&Between, {1, 64}}});
+        F.launch(S, {{&Between, {1, 64}}}, {{&Out, {1, 64}, 256}});
+      });
+      S.launch(G);
+    }));
+    hold(false);
+    S.read(Out, Y.data(), 512);
+  }
+  EXPECT_EQ(Y[0], 3.0f);
+  EXPECT_EQ(Y[64], 31.0f); // 1 -> 7 -> 31
+  EXPECT_EQ(faults(), 0);
+  EXPECT_EQ(allocations(), Before);
+}
+
+// A stream that nobody waits for gives back what its finished work used.
+TEST_F(Async, FinishedWorkIsReleased) {
+  greta::Stream S = R.stream();
+  greta::Function F = R.load(P, "scale");
+  greta::Event Done = R.event();
+  size_t Most = 0;
+  for (int I = 0; I < 50; ++I) {
+    greta::Buffer A = R.allocate(256), B = R.allocate(256);
+    F.launch(S, {{&A, {1, 64}}}, {{&B, {1, 64}}});
+    S.record(Done);
+    Done.synchronize();
+    Most = std::max(Most, allocations());
+  }
+  EXPECT_LT(Most, 20u);
+}
+
+} // namespace

@@ -1,0 +1,248 @@
+// VulkanFaultTest.cpp: the Vulkan backend when the driver fails or keeps
+// somebody waiting: single functions of a real driver are replaced.
+#include "Error.h"
+#include "vulkan/Device.h"
+
+#include <cstring>
+#include <dlfcn.h>
+#include <functional>
+#include <future>
+#include <gtest/gtest.h>
+#include <utility>
+
+using namespace greta::rt;
+using namespace greta::rt::vulkan;
+
+namespace {
+
+// What the replaced functions do; the driver's own are in `Real`.
+struct Faults {
+  DeviceFunctions Real;
+  int Ends = 0, Submits = 0, Allocations = 0; // how many calls fail
+  int Barriers = 0;
+  std::promise<void> *Waiting = nullptr; // told that somebody waits
+  std::shared_future<void> Release;      // what the wait then waits for first
+  int Destroyed = 0;
+  PFN_vkGetDeviceProcAddr GetDevice;
+  PFN_vkGetInstanceProcAddr GetInstance;
+  PFN_vkDestroyDevice DestroyDevice;
+  PFN_vkDestroyInstance DestroyInstance;
+} Fault;
+
+std::string message(const std::function<void()> &F, greta_status Status) {
+  try {
+    F();
+  } catch (const Error &E) {
+    EXPECT_EQ(E.code(), Status) << E.what();
+    return E.what();
+  }
+  ADD_FAILURE() << "nothing was wrong";
+  return "";
+}
+
+void expectSays(const std::function<void()> &F, const char *Says) {
+  std::string Text = message(F, GRETA_ERROR_DEVICE);
+  EXPECT_NE(Text.find(Says), std::string::npos) << Text;
+}
+
+class VulkanFault : public testing::Test {
+protected:
+  void SetUp() override {
+    try {
+      Inst = Instance::get();
+      for (PhysicalDevice &P : physicalDevices(*Inst))
+        if (P.Refused.empty() && !C)
+          C = std::make_shared<Core>(Inst, P);
+    } catch (const Error &E) {
+      GTEST_SKIP() << E.what();
+    }
+    if (!C)
+      GTEST_SKIP() << "no Vulkan device";
+    Fault = {};
+    Fault.Real = C->Fn;
+    C->Fn.EndCommandBuffer = [](VkCommandBuffer Cmd) {
+      return Fault.Ends-- > 0 ? VK_ERROR_OUT_OF_HOST_MEMORY
+                              : Fault.Real.EndCommandBuffer(Cmd);
+    };
+    C->Fn.QueueSubmit2 = [](VkQueue Q, uint32_t N, const VkSubmitInfo2 *Info,
+                            VkFence F) {
+      return Fault.Submits-- > 0 ? VK_ERROR_OUT_OF_DEVICE_MEMORY
+                                 : Fault.Real.QueueSubmit2(Q, N, Info, F);
+    };
+    C->Fn.AllocateMemory = [](VkDevice D, const VkMemoryAllocateInfo *Info,
+                              const VkAllocationCallbacks *A,
+                              VkDeviceMemory *M) {
+      return Fault.Allocations-- > 0 ? VK_ERROR_TOO_MANY_OBJECTS
+                                     : Fault.Real.AllocateMemory(D, Info, A, M);
+    };
+    C->Fn.CmdPipelineBarrier2 = [](VkCommandBuffer Cmd,
+                                   const VkDependencyInfo *Info) {
+      ++Fault.Barriers;
+      Fault.Real.CmdPipelineBarrier2(Cmd, Info);
+    };
+    C->Fn.WaitSemaphores = [](VkDevice D, const VkSemaphoreWaitInfo *Info,
+                              uint64_t Timeout) {
+      if (std::promise<void> *Waiting = std::exchange(Fault.Waiting, nullptr)) {
+        Waiting->set_value();
+        Fault.Release.wait();
+      }
+      return Fault.Real.WaitSemaphores(D, Info, Timeout);
+    };
+    A = std::make_shared<VulkanMemory>(C, 256, false);
+    S = createStream(C);
+  }
+  MemoryRef memory(size_t Bytes) {
+    return std::make_shared<VulkanMemory>(C, Bytes, false);
+  }
+  uint32_t word(const MemoryRef &M, size_t Offset = 0) {
+    uint32_t Word = 0;
+    S->read(M, Offset, &Word, 4);
+    return Word;
+  }
+  std::shared_ptr<Instance> Inst;
+  CoreRef C;
+  MemoryRef A;
+  std::unique_ptr<Stream> S;
+};
+
+TEST_F(VulkanFault, FailedSubmissionLeavesAUsableStream) {
+  for (int *Fails : {&Fault.Ends, &Fault.Submits}) {
+    VulkanEvent Before, With;
+    S->fill(A, 0, 256, 1);
+    S->record(Before);
+    S->flush();
+    S->fill(A, 0, 256, 2);
+    S->record(With);
+    *Fails = 1;
+    std::string Text = message([&] { S->flush(); }, GRETA_ERROR_OUT_OF_MEMORY);
+    EXPECT_NE(Text.find("operations lost: 1"), std::string::npos) << Text;
+    // What was lost is not waited for, by whatever way.
+    Before.synchronize();
+    expectSays([&] { With.synchronize(); }, "is lost");
+    expectSays([&] { With.since(Before); }, "is lost");
+    std::unique_ptr<Stream> Other = createStream(C);
+    expectSays([&] { Other->wait(With); }, "is lost");
+    S->synchronize();
+    EXPECT_EQ(word(A), 1u);
+    S->fill(A, 0, 256, 3);
+    EXPECT_EQ(word(A), 3u);
+    S->record(With);
+    With.synchronize();
+    EXPECT_GE(With.since(Before), 0.0);
+  }
+}
+
+// Lost batches do not keep their part of the staging memory.
+TEST_F(VulkanFault, StagingOutlivesLostBatches) {
+  std::vector<uint32_t> Data(6u << 20, 7); // 24 MiB, more than the ring
+  MemoryRef Large = memory(Data.size() * 4);
+  for (int I = 0; I < 8; ++I) {
+    Fault.Submits = 1;
+    message([&] { S->write(Large, 0, Data.data(), Data.size() * 4); },
+            GRETA_ERROR_OUT_OF_MEMORY);
+  }
+  S->write(Large, 0, Data.data(), Data.size() * 4);
+  EXPECT_EQ(word(Large, Data.size() * 4 - 4), 7u);
+}
+
+// The barrier between the fill and whoever reads it was in the batch that is
+// lost.
+TEST_F(VulkanFault, LostBarriersAreMadeUpFor) {
+  MemoryRef B = memory(256), D = memory(256);
+  S->fill(A, 0, 256, 1);
+  S->flush();
+  S->copy(B, 0, A, 0, 256);
+  Fault.Submits = 1;
+  message([&] { S->flush(); }, GRETA_ERROR_OUT_OF_MEMORY);
+  Fault.Barriers = 0;
+  S->copy(D, 0, A, 0, 256);
+  EXPECT_EQ(Fault.Barriers, 1);
+}
+
+// A stream hears of work that was lost when another thread had it submitted.
+TEST_F(VulkanFault, TheStreamHearsOfItsLoss) {
+  VulkanEvent E;
+  S->fill(A, 0, 256, 1);
+  S->record(E);
+  Fault.Submits = 1;
+  message([&] { E.synchronize(); }, GRETA_ERROR_OUT_OF_MEMORY);
+  message([&] { S->fill(A, 0, 256, 2); }, GRETA_ERROR_OUT_OF_MEMORY);
+  S->fill(A, 0, 256, 3);
+  EXPECT_EQ(word(A), 3u);
+}
+
+// While one thread waits for an event, the event's stream takes work.
+TEST_F(VulkanFault, WaitingForAnEventHoldsNoLock) {
+  VulkanEvent E;
+  S->fill(A, 0, 256, 1);
+  S->record(E);
+  std::promise<void> Waiting, Release;
+  Fault.Waiting = &Waiting;
+  Fault.Release = Release.get_future().share();
+  auto Waiter = std::async(std::launch::async, [&] { E.synchronize(); });
+  Waiting.get_future().wait();
+  auto Filler = std::async(std::launch::async, [&] {
+    S->fill(A, 0, 4096 / 16, 2);
+    S->flush();
+  });
+  EXPECT_EQ(Filler.wait_for(std::chrono::seconds(60)),
+            std::future_status::ready);
+  Release.set_value();
+  Waiter.get();
+  Filler.get();
+  EXPECT_EQ(word(A), 2u);
+}
+
+TEST_F(VulkanFault, TooManyObjectsIsNotOutOfMemory) {
+  Fault.Allocations = 1;
+  expectSays([&] { memory(256); },
+             std::to_string(C->Physical.Props.limits.maxMemoryAllocationCount)
+                 .c_str());
+  expectSays([] { check(VK_ERROR_TOO_MANY_OBJECTS, "making", " it"); },
+             "making it: the driver allows no more objects");
+  memory(256);
+}
+
+// A driver that lacks a function: what was opened before that is closed.
+TEST_F(VulkanFault, DeviceClosesWhenItsConstructorThrows) {
+  Fault.GetDevice = Inst->GetDeviceProcAddr;
+  Inst->GetDeviceProcAddr = [](VkDevice D,
+                               const char *Name) -> PFN_vkVoidFunction {
+    PFN_vkVoidFunction F = Fault.GetDevice(D, Name);
+    if (!strcmp(Name, "vkQueueSubmit2"))
+      return nullptr;
+    if (strcmp(Name, "vkDestroyDevice"))
+      return F;
+    Fault.DestroyDevice = reinterpret_cast<PFN_vkDestroyDevice>(F);
+    return reinterpret_cast<PFN_vkVoidFunction>(
+        +[](VkDevice D, const VkAllocationCallbacks *A) {
+          ++Fault.Destroyed;
+          Fault.DestroyDevice(D, A);
+        });
+  };
+  expectSays([&] { Core(Inst, C->Physical); }, "no vkQueueSubmit2");
+  Inst->GetDeviceProcAddr = Fault.GetDevice;
+  EXPECT_EQ(Fault.Destroyed, 1);
+}
+
+TEST_F(VulkanFault, InstanceClosesWhenItsConstructorThrows) {
+  Fault.GetInstance = reinterpret_cast<PFN_vkGetInstanceProcAddr>(
+      dlsym(dlopen("libvulkan.so.1", RTLD_NOW), "vkGetInstanceProcAddr"));
+  auto GetProc = [](VkInstance I, const char *Name) -> PFN_vkVoidFunction {
+    PFN_vkVoidFunction F = Fault.GetInstance(I, Name);
+    if (!strcmp(Name, "vkGetPhysicalDeviceFeatures2"))
+      return nullptr;
+    if (strcmp(Name, "vkDestroyInstance"))
+      return F;
+    Fault.DestroyInstance = reinterpret_cast<PFN_vkDestroyInstance>(F);
+    return reinterpret_cast<PFN_vkVoidFunction>(
+        +[](VkInstance I, const VkAllocationCallbacks *A) {
+          ++Fault.Destroyed;
+          Fault.DestroyInstance(I, A);
+        });
+  };
+  message([&] { Instance I(GetProc); }, GRETA_ERROR_NOT_FOUND);
+  EXPECT_EQ(Fault.Destroyed, 1);
+}
+
+} // namespace
