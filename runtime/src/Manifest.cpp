@@ -243,12 +243,9 @@ KernelDecl kernel(const Reader &R, const FunctionDecl &F, const Variant &V,
     }
     return K;
   }
-  size_t Bytes = 0;
-  for (const Reader &A : R.at("args").list()) {
+  for (const Reader &A : R.at("args").list())
     K.Args.push_back(kernelArg(A, F, V, Symbols));
-    size_t Size = K.Args.back().Which == KernelArg::I32 ? 4 : 8;
-    Bytes = (Bytes + Size - 1) / Size * Size + Size;
-  }
+  uint32_t Bytes = argumentOffsets(K.Args).back();
   if (V.Backend == "vulkan" && Bytes > 128)
     R.at("args").bad("the argument block has ", Bytes,
                      " bytes, Vulkan guarantees 128");
@@ -308,6 +305,18 @@ FunctionDecl function(const Reader &R,
 }
 
 } // namespace
+
+std::vector<uint32_t> argumentOffsets(const std::vector<KernelArg> &Args) {
+  std::vector<uint32_t> Offsets;
+  uint32_t End = 0;
+  for (const KernelArg &A : Args) {
+    uint32_t Size = A.Which == KernelArg::I32 ? 4 : 8;
+    Offsets.push_back((End + Size - 1) / Size * Size);
+    End = Offsets.back() + Size;
+  }
+  Offsets.push_back(End);
+  return Offsets;
+}
 
 std::vector<FunctionDecl>
 parseManifest(const std::string &Text,
