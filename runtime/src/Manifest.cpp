@@ -15,7 +15,8 @@ namespace greta::rt {
 namespace {
 using nlohmann::json;
 
-constexpr size_t maxList = 4096; // functions, variants, kernels, arguments
+constexpr size_t maxList = 4096;   // functions, variants, kernels, arguments
+constexpr size_t maxSymbols = 256; // of a function; each name is looked up here
 
 // A JSON value and its path.
 class Reader {
@@ -73,7 +74,7 @@ public:
     for (const char *C : Choices)
       if (S == C)
         return S;
-    bad("unknown value '", S.substr(0, 64), "'");
+    bad("unknown value '", printable(S), "'");
   }
   Expr expr(const std::vector<std::string> &Symbols) const {
     return Expr::parse(J, Symbols, "manifest.json: " + Path);
@@ -87,7 +88,7 @@ private:
 
 std::string dtype(const Reader &R) {
   if (!bitsOf(R.string()))
-    R.bad("unknown dtype '", R.string().substr(0, 64), "'");
+    R.bad("unknown dtype '", printable(R.string()), "'");
   return R.string();
 }
 
@@ -149,7 +150,7 @@ Requirements requirements(const Reader &R, const std::string &Backend) {
         "subgroup_size", "features", "subgroup_ops",
         "shared_bytes",  "coopmat",  "layouts"};
     if (Backend == "vulkan" ? !Vulkan.count(Key) : Key != "arch")
-      Q.Unknown = Key.substr(0, 64);
+      Q.Unknown = printable(Key);
   }
   if (Backend != "vulkan") {
     Q.Arch = R.at("arch").name();
@@ -274,7 +275,9 @@ FunctionDecl function(const Reader &R,
   FunctionDecl F;
   F.Name = R.at("name").name();
   std::vector<std::string> Symbols;
-  std::vector<Reader> SymbolReaders = R.optionalList("symbols");
+  std::vector<Reader> SymbolReaders;
+  if (R.has("symbols"))
+    SymbolReaders = R.at("symbols").list(0, maxSymbols);
   for (const Reader &S : SymbolReaders) {
     const std::string &Name = S.at("name").name();
     for (const std::string &Other : Symbols)

@@ -70,6 +70,7 @@ public:
 
   void run() {
     checkHeader();
+    Elf.readTables();
     readMetadata();
     const json &Kernel = findKernel();
     checkSizes(Kernel, descriptor());
@@ -108,7 +109,7 @@ private:
       bad("no metadata");
     std::string Target = text(Metadata, "amdhsa.target");
     if (Target.substr(0, Target.find(':')) != triple + Arch)
-      bad("compiled for '" + Target.substr(0, 64) + "', the variant is for " +
+      bad("compiled for '" + printable(Target) + "', the variant is for " +
           Arch);
   }
 

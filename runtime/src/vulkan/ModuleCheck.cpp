@@ -184,7 +184,7 @@ void ModuleChecker::outsideFunction() {
   case OpExtension: {
     const char *Feature = nullptr;
     if (!findExtension(Text, Feature))
-      bad("extension '", Text.substr(0, 64),
+      bad("extension '", printable(Text),
           "' is none that GRETA's compiler uses");
     needs(Feature, Requires.Features);
     return;
@@ -244,8 +244,7 @@ void ModuleChecker::entryPoint() {
   need(!Entry, "a second entry point");
   need(Operands[0] == ExecutionModelGLCompute, "a model other than GLCompute");
   if (Text != K.Entry)
-    bad("no compute entry point '", K.Entry, "', but '", Text.substr(0, 64),
-        "'");
+    bad("no compute entry point '", K.Entry, "', but '", printable(Text), "'");
   Entry = Operands[1];
   Interface.assign(Operands.begin() + 2, Operands.end());
 }

@@ -1,8 +1,10 @@
-// Elf.h: a reader of 64-bit little-endian ELF files that trusts nothing:
-// opening one checks that headers, segments, sections, symbols, the dynamic
-// table and the hash tables lie inside the file and point inside each other.
-#ifndef GRETA_RUNTIME_HIP_ELF_H
-#define GRETA_RUNTIME_HIP_ELF_H
+// Elf.h: a reader of 64-bit little-endian ELF files that trusts nothing.
+// Opening one checks its header and segments; readTables checks that sections,
+// symbols, notes, the dynamic table and the hash tables lie inside the file and
+// point inside each other, for files that have nothing but what AMD code
+// objects have.
+#ifndef GRETA_RUNTIME_ELF_H
+#define GRETA_RUNTIME_ELF_H
 
 #include <cstring>
 #include <elf.h>
@@ -10,12 +12,13 @@
 #include <string>
 #include <vector>
 
-namespace greta::rt::hip {
+namespace greta::rt {
 
 class ElfFile {
 public:
   // Throws Error(GRETA_ERROR_BAD_PACKAGE), whose message begins with `Name`.
   ElfFile(const std::vector<uint8_t> &Bytes, std::string Name);
+  void readTables();
 
   struct Symbol {
     std::string Name;
@@ -65,5 +68,5 @@ private:
   std::vector<Elf64_Shdr> Sections;
 };
 
-} // namespace greta::rt::hip
+} // namespace greta::rt
 #endif

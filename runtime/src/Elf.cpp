@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace greta::rt::hip {
+namespace greta::rt {
 namespace {
 // Far more than lld writes for a kernel.
 constexpr size_t maxSegments = 64, maxSections = 256, maxSymbols = 65536;
@@ -18,6 +18,9 @@ ElfFile::ElfFile(const std::vector<uint8_t> &Bytes, std::string Name)
     : Bytes(Bytes), Name(std::move(Name)) {
   readHeader();
   readSegments();
+}
+
+void ElfFile::readTables() {
   readSections();
   checkDynamic();
   notes([](const std::string &, uint32_t, const uint8_t *, size_t) {});
@@ -81,8 +84,6 @@ void ElfFile::readSegments() {
       need((P.p_flags & (PF_W | PF_X)) != (PF_W | PF_X),
            "a segment to write and to execute");
       End = P.p_vaddr + P.p_memsz;
-    } else if (P.p_type == PT_INTERP || P.p_type == PT_TLS) {
-      bad("a segment that code objects do not have");
     }
     Segments.push_back(P);
   }
@@ -300,4 +301,4 @@ void ElfFile::notes(const Visitor &F) const {
   }
 }
 
-} // namespace greta::rt::hip
+} // namespace greta::rt
