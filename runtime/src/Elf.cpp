@@ -67,8 +67,9 @@ void ElfFile::readSegments() {
   need(Header.e_phnum > 0 && Header.e_phnum <= maxSegments,
        "no segments, or too many");
   uint64_t End = 0; // of what is loaded so far
+  range(Header.e_phoff, Header.e_phnum * sizeof(Elf64_Phdr),
+        "the program headers");
   for (unsigned I = 0; I < Header.e_phnum; ++I) {
-    range(Header.e_phoff, 0, "the program headers");
     auto P = at<Elf64_Phdr>(Header.e_phoff + I * sizeof(Elf64_Phdr),
                             "a program header");
     range(P.p_offset, P.p_filesz, "a segment");
@@ -92,8 +93,9 @@ void ElfFile::readSegments() {
 void ElfFile::readSections() {
   need(Header.e_shnum > 0 && Header.e_shnum <= maxSections,
        "no sections, or too many");
+  range(Header.e_shoff, Header.e_shnum * sizeof(Elf64_Shdr),
+        "the section headers");
   for (unsigned I = 0; I < Header.e_shnum; ++I) {
-    range(Header.e_shoff, 0, "the section headers");
     auto S = at<Elf64_Shdr>(Header.e_shoff + I * sizeof(Elf64_Shdr),
                             "a section header");
     if (S.sh_type != SHT_NOBITS)

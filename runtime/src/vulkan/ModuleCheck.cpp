@@ -318,7 +318,7 @@ void ModuleChecker::insideFunction() {
     need(!InBlock, "a block inside a block");
     InBlock = true;
     Merging = false;
-    Flow.Blocks.push_back({Result});
+    Flow.Blocks.push_back({Result, 0, 0, {}});
     return;
   }
   if (Op == OpFunctionEnd) {
