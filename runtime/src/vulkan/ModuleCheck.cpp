@@ -140,6 +140,7 @@ void ModuleChecker::useValue(uint32_t Id) {
   const Definition &D = defined(Id);
   if (!D.Type)
     bad("id ", Id, " is not a value");
+  checkArithmetic(D.Type);
   if (D.Block != noBlock)
     Uses.push_back({At, Flow.Blocks.size() - 1, Id});
 }

@@ -89,6 +89,7 @@ private:
   bool sameShape(uint32_t A, uint32_t B) const;
   // The value of a 32-bit integer constant.
   uint32_t constant(uint32_t Id) const;
+  void checkArithmetic(uint32_t T) const;
   void checkRule();
   void checkTypeInstruction();
   void checkConstant();
@@ -97,6 +98,7 @@ private:
   void checkComposite();
   void checkConversion();
   void checkMatrix();
+  void checkSemantics(uint32_t Semantics) const;
   void checkOther();
   uint32_t step(uint32_t Type, bool IsLiteral, uint32_t Index) const;
   uint32_t extracted(uint32_t Type, size_t FirstIndex) const;

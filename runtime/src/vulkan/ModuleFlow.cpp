@@ -165,10 +165,16 @@ std::string ControlFlow::edges() const {
              std::to_string(BackEdges[H]) + " backward branches, not one";
     if (!Blocks[H].Merge)
       continue;
-    // What leaves a construct goes to its merge block, or leaves a loop around.
+    // A construct is entered through its header. What leaves it goes to its
+    // merge block, or leaves a loop around.
     for (size_t B = 0; B < Blocks.size(); ++B) {
       if (!isInside(H, B))
         continue;
+      for (size_t P : Before[B])
+        if (B != H && !isInside(H, P))
+          return "a branch from " + name(Blocks[P].Label) +
+                 " enters the construct of " + name(Blocks[H].Label) +
+                 " past its header";
       for (size_t T : After[B]) {
         if (isInside(H, T) || T == index(Blocks[H].Merge))
           continue;

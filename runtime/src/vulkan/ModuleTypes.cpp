@@ -242,6 +242,14 @@ void ModuleChecker::checkConstant() {
     need(C == OpTypeInt || C == OpTypeFloat, "not a number");
     need(Operands.size() == (F.Size > 4 ? 2 : 1),
          "not as many words as its type has");
+    // What the type does not take of its word is zero, or the sign's.
+    if (F.Size < 4) {
+      uint32_t Above = Operands[0] >> F.Size * 8;
+      bool Signed = C == OpTypeInt && parameter(Type, 1) &&
+                    Operands[0] >> (F.Size * 8 - 1) & 1;
+      need(Above == (Signed ? UINT32_MAX >> F.Size * 8 : 0),
+           "a number beyond its type");
+    }
     return;
   case OpConstantComposite: {
     need(C == OpTypeVector || C == OpTypeArray || C == OpTypeStruct ||
@@ -288,6 +296,8 @@ void ModuleChecker::checkVariable() {
     need(isInt(Pointee) && width(Pointee) == 32 &&
              lanes(Pointee) == builtInLanes(D->BuiltIn),
          "not its built-in's type");
+    if (D->BuiltIn >= BuiltInSubgroupSize)
+      needCapability(CapabilityGroupNonUniform, "a subgroup's built-in");
     return;
   case StorageClassPushConstant: {
     need(!PushConstants, "a second block of push constants");
@@ -303,7 +313,26 @@ void ModuleChecker::checkVariable() {
   }
 }
 
+// Types of 8 and 16 bits that are only there for memory are moved and converted
+// to others of their kind, no more.
+void ModuleChecker::checkArithmetic(uint32_t T) const {
+  if (Row->Types == Rule::IntToInt || Row->Types == Rule::FloatToFloat ||
+      Op == OpLoad || Op == OpStore || Op == OpAccessChain)
+    return;
+  if (isInt(T) && width(T) == 8)
+    needCapability(CapabilityInt8, "arithmetic of 8 bits");
+  else if (isInt(T) && width(T) == 16)
+    needCapability(CapabilityInt16, "arithmetic of 16 bits");
+  else if (isFloat(T) && width(T) == 16)
+    needCapability(CapabilityFloat16, "arithmetic of 16 bits");
+}
+
 void ModuleChecker::checkRule() {
+  bool Unsigned = Op == OpUConvert || Op == OpUDiv || Op == OpUMod;
+  need(!Unsigned || (isInt(Type) && !parameter(component(Type), 1)),
+       "the result is no unsigned integer");
+  if (Type)
+    checkArithmetic(Type);
   auto Operand = [&](size_t I) { return typeOf(Operands[I]); };
   size_t N = Operands.size();
   switch (Row->Types) {
@@ -551,6 +580,19 @@ void ModuleChecker::checkMatrix() {
   }
 }
 
+// At most one order, of memory that GRETA's kernels share.
+void ModuleChecker::checkSemantics(uint32_t Semantics) const {
+  constexpr uint32_t orders = 0x1e,
+                     memories = 0x40 | 0x80 | 0x100, // uniform to workgroup
+      available = 0x2000 | 0x4000; // MakeAvailable, MakeVisible
+  uint32_t Order = Semantics & orders;
+  need(!(Semantics & ~(orders | memories | available)) &&
+           !(Order & (Order - 1)) && (Order || !(Semantics & available)),
+       "unknown memory semantics");
+  if (Semantics & available)
+    needCapability(CapabilityVulkanMemoryModel, "MakeAvailable");
+}
+
 void ModuleChecker::checkOther() {
   auto Operand = [&](size_t I) { return typeOf(Operands[I]); };
   switch (Op) {
@@ -581,7 +623,7 @@ void ModuleChecker::checkOther() {
       need(Scope == ScopeWorkgroup || Scope == ScopeSubgroup,
            "a scope other than workgroup and subgroup");
     }
-    constant(Operands[2]);
+    checkSemantics(constant(Operands[2]));
     return;
   case OpGroupNonUniformShuffle:
   case OpGroupNonUniformShuffleXor:

@@ -292,6 +292,7 @@ TEST(Module, WantsStructuredControlFlow) {
        "0 backward branches"},
       {{{1, 4, 0, {2}}, {2, 4, 0, {4, 3}}, {3, 0, 0, {4}}, {4, 0, 0, {}}},
        "merge block of two headers"},
+      {{{1, 2, 0, {2, 3}}, {2, 0, 0, {3}}, {3, 0, 0, {}}}, "past its header"},
       // Out of the inner selection past its merge block.
       {{{1, 5, 0, {2, 5}},
         {2, 4, 0, {3, 4}},
