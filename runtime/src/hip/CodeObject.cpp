@@ -14,6 +14,7 @@ using nlohmann::json;
 constexpr uint8_t osAbiHsa = 64, firstAbi = 2, lastAbi = 4;
 constexpr uint32_t noteMetadata = 32;
 constexpr uint64_t codeAlignment = 256;
+constexpr size_t maxMetadata = 1u << 20;  // it becomes a tree, many times that
 constexpr uint64_t maxScratch = 1u << 20; // bytes a lane
 constexpr const char *triple = "amdgcn-amd-amdhsa--";
 
@@ -97,8 +98,8 @@ private:
                   size_t Size) {
       if (Owner != "AMDGPU" || Type != noteMetadata)
         return;
-      if (!Metadata.is_null())
-        bad("two notes of metadata");
+      if (!Metadata.is_null() || Size > maxMetadata)
+        bad("two notes of metadata, or too much of it");
       DepthLimit Limit;
       if (!json::sax_parse(Data, Data + Size, &Limit,
                            json::input_format_t::msgpack))

@@ -319,6 +319,7 @@ void ModuleChecker::insideFunction() {
     need(!InBlock, "a block inside a block");
     InBlock = true;
     Merging = false;
+    AtStart = true;
     Flow.Blocks.push_back({Result, 0, 0, {}});
     return;
   }
@@ -329,6 +330,7 @@ void ModuleChecker::insideFunction() {
   need(InBlock, "stands outside of a block");
   need(!Merging || Op == OpBranch || Op == OpBranchConditional,
        "stands between a merge instruction and its branch");
+  AtStart &= Op == OpPhi;
   switch (Op) {
   case OpLoopMerge:
     // Dont-care, unroll or do not.
@@ -352,16 +354,11 @@ void ModuleChecker::insideFunction() {
     return terminate({Operands[1], Operands[2]});
   case OpReturn:
     return terminate({});
-  case OpPhi: {
-    // At the beginning of its block: behind the label or another one.
+  case OpPhi:
     need(Flow.Blocks.size() > 1, "in the entry block");
-    size_t Before = defined(Flow.Blocks.back().Label).At + 2;
-    while (Before < At && (Words[Before] & 0xffff) == OpPhi)
-      Before += Words[Before] >> 16;
-    need(Before == At, "behind other instructions of its block");
+    need(AtStart, "behind other instructions of its block");
     Phis.push_back({At, Flow.Blocks.size() - 1});
     return;
-  }
   case OpVariable:
     return checkVariable();
   default:

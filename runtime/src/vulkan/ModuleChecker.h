@@ -142,6 +142,7 @@ private:
   // The function at hand.
   ControlFlow Flow;
   bool InFunction = false, InBlock = false, Merging = false;
+  bool AtStart = false; // of a block: nothing but phis yet
   struct Use {
     size_t At, Block;
     uint32_t Id;

@@ -6,7 +6,7 @@
 
 namespace greta::rt::vulkan {
 namespace {
-constexpr size_t maxBlocks = 8192;
+constexpr size_t maxBlocks = 4096;
 constexpr size_t none = SIZE_MAX;
 std::string name(uint32_t Label) { return "block " + std::to_string(Label); }
 } // namespace
