@@ -132,7 +132,7 @@ private:
   std::unordered_map<uint32_t, Decorations> Decorated;
   std::vector<uint32_t> Named; // targets of names
 
-  uint32_t Entry = 0, Function = 0;
+  uint32_t Entry = 0;
   std::vector<uint32_t> Interface;
   std::set<uint32_t> Globals; // variables
   bool Sized = false, HasModel = false, HasFunction = false;

@@ -75,6 +75,9 @@ TEST(Module, TakesTheFixtures) {
   Subgroup.K.Entry = "subgroup";
   Subgroup.Requires.SubgroupOps = {"basic"};
   EXPECT_EQ(complaint(words(fixture("subgroup.spv")), Subgroup), "");
+  Words Without = words(fixture("subgroup.spv"));
+  Without[find(Without, OpCapability, 2) + 1] = CapabilityShader;
+  expectSays(complaint(Without, Subgroup), "a subgroup's built-in without", "");
 }
 
 // In round one this one ended the process (of llvmpipe's compiler).
