@@ -93,6 +93,7 @@ private:
   void checkRule();
   void checkTypeInstruction();
   void checkConstant();
+  void checkParts() const;
   void checkVariable();
   void checkMemory();
   void checkComposite();

@@ -251,24 +251,29 @@ void ModuleChecker::checkConstant() {
            "a number beyond its type");
     }
     return;
-  case OpConstantComposite: {
-    need(C == OpTypeVector || C == OpTypeArray || C == OpTypeStruct ||
-             C == OpTypeCooperativeMatrixKHR,
-         "not a composite");
-    size_t Want = C == OpTypeVector   ? lanes(Type)
-                  : C == OpTypeArray  ? constant(parameter(Type, 1))
-                  : C == OpTypeStruct ? count(Type) - 2
-                                      : 1;
-    need(Operands.size() == Want, "not as many parts as its type has");
-    for (size_t I = 0; I < Want; ++I)
-      need(typeOf(Operands[I]) ==
-               parameter(Type, C == OpTypeStruct ? unsigned(I) : 0),
-           "a part of another type");
-    return;
-  }
+  case OpConstantComposite:
+    return checkParts();
   default: // OpConstantNull, OpUndef
     return;
   }
+}
+
+// The operands are the parts of a value of the result's type, one each; of a
+// cooperative matrix one that is all of its elements.
+void ModuleChecker::checkParts() const {
+  uint32_t C = code(Type);
+  need(C == OpTypeVector || C == OpTypeArray || C == OpTypeStruct ||
+           C == OpTypeCooperativeMatrixKHR,
+       "not a composite");
+  size_t Want = C == OpTypeVector   ? lanes(Type)
+                : C == OpTypeArray  ? constant(parameter(Type, 1))
+                : C == OpTypeStruct ? count(Type) - 2
+                                    : 1;
+  need(Operands.size() == Want, "not as many parts as its type has");
+  for (size_t I = 0; I < Want; ++I)
+    need(typeOf(Operands[I]) ==
+             parameter(Type, C == OpTypeStruct ? unsigned(I) : 0),
+         "a part of another type");
 }
 
 void ModuleChecker::checkVariable() {
@@ -500,16 +505,7 @@ void ModuleChecker::checkComposite() {
     need(Lanes == lanes(Type), "not as many components as its type has");
     return;
   }
-  need(C == OpTypeArray || C == OpTypeStruct || C == OpTypeCooperativeMatrixKHR,
-       "not a composite");
-  size_t Want = C == OpTypeArray    ? constant(parameter(Type, 1))
-                : C == OpTypeStruct ? count(Type) - 2
-                                    : 1;
-  need(Operands.size() == Want, "not as many parts as its type has");
-  for (size_t I = 0; I < Want; ++I)
-    need(typeOf(Operands[I]) ==
-             parameter(Type, C == OpTypeStruct ? unsigned(I) : 0),
-         "a part of another type");
+  checkParts();
 }
 
 void ModuleChecker::checkConversion() {
