@@ -5,8 +5,8 @@
 // Only the part of SPIR-V that GRETA's compiler writes is allowed
 // (ModuleGrammar.cpp); anything else is refused by its number. What is allowed
 // is checked instruction by instruction: word counts, ids, types, sizes and the
-// order of the module (ModuleCheck.cpp, ModuleTypes.cpp), then the structure of
-// its control flow (ModuleFlow.cpp).
+// order of the module (ModuleCheck.cpp, ModuleTypes.cpp, ModuleRules.cpp), then
+// the structure of its control flow (ModuleFlow.cpp).
 #ifndef GRETA_RUNTIME_VULKAN_MODULECHECK_H
 #define GRETA_RUNTIME_VULKAN_MODULECHECK_H
 

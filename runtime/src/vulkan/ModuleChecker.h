@@ -64,7 +64,7 @@ private:
   void finish();
   void finishPushConstants(uint32_t Struct);
 
-  // ModuleTypes.cpp: what each instruction makes of its types.
+  // ModuleTypes.cpp: types, constants and variables.
   const Definition &defined(uint32_t Id) const;
   uint32_t code(uint32_t Id) const { // the opcode that defined an id
     return Words[defined(Id).At] & 0xffff;
@@ -89,22 +89,25 @@ private:
   bool sameShape(uint32_t A, uint32_t B) const;
   // The value of a 32-bit integer constant.
   uint32_t constant(uint32_t Id) const;
-  void checkArithmetic(uint32_t T) const;
-  void checkRule();
+  void needCapability(uint32_t Capability, const char *What) const;
   void checkTypeInstruction();
+  void checkMatrixSize() const;
   void checkConstant();
   void checkParts() const;
   void checkVariable();
+
+  // ModuleRules.cpp: what the instructions of a function do with their
+  // operands.
+  void checkRule();
+  void checkArithmetic(uint32_t T) const;
   void checkMemory();
   void checkComposite();
   void checkConversion();
   void checkMatrix();
   void checkSemantics(uint32_t Semantics) const;
   void checkOther();
-  uint32_t step(uint32_t Type, bool IsLiteral, uint32_t Index) const;
+  uint32_t step(uint32_t Type, bool IsKnown, uint32_t Index) const;
   uint32_t extracted(uint32_t Type, size_t FirstIndex) const;
-  void needCapability(uint32_t Capability, const char *What) const;
-  void checkMatrixSize() const;
 
   const std::vector<uint32_t> &Words;
   const KernelDecl &K;
