@@ -101,6 +101,12 @@ GRETA_API void greta_string_free(char *string);
 GRETA_API greta_status greta_device_list(char **json);
 GRETA_API greta_status greta_device_open(const char *spec,
                                          greta_device **device);
+/* A variant for the host is native code, which runs with all rights of the
+ * process as soon as it is loaded (SECURITY.md). It is loaded only on a device
+ * that was opened as "host", not on one taken by default, or with
+ * GRETA_LOAD_NATIVE_CODE. After this call no function of the process loads one,
+ * and GRETA_NO_NATIVE=1 in the environment does the same. */
+GRETA_API void greta_refuse_native_code(void);
 /* Returns an error when the validation layer complained
  * (GRETA_VULKAN_VALIDATE=1); the device is closed either way. */
 GRETA_API greta_status greta_device_close(greta_device *device);
@@ -173,8 +179,9 @@ GRETA_API const char *greta_package_manifest(const greta_package *package);
  * `variant` NULL lets the runtime choose (docs/package.md); a name forces that
  * one, and it is an error when the device cannot run it. */
 enum {
-  GRETA_LOAD_CAPTURE_STATISTICS = 1
-}; /* ask the driver for its compile statistics */
+  GRETA_LOAD_CAPTURE_STATISTICS = 1, /* ask the driver for its statistics */
+  GRETA_LOAD_NATIVE_CODE = 2         /* variants for the host are allowed */
+};
 GRETA_API greta_status greta_function_load(greta_device *device,
                                            const greta_package *package,
                                            const char *name,

@@ -87,9 +87,12 @@ greta_status greta_device_list(char **Json) {
 greta_status greta_device_open(const char *Spec, greta_device **Out) {
   return guarded([&] {
     need(Out, "device") = nullptr;
-    *Out = new greta_device{openDevice(Spec ? Spec : "")};
+    std::string Name = Spec ? Spec : "";
+    *Out = new greta_device{openDevice(Name), Name == "host"};
   });
 }
+
+void greta_refuse_native_code(void) { refuseNativeCode(); }
 
 greta_status greta_device_close(greta_device *D) {
   return guarded([&] { delete D; });

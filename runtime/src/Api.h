@@ -10,6 +10,7 @@
 
 struct greta_device {
   std::shared_ptr<greta::rt::Device> Impl;
+  bool AllowsNative; // it is the host and was asked for by name
 };
 struct greta_buffer {
   std::shared_ptr<greta::rt::Device> Device;

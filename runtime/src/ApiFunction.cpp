@@ -88,14 +88,17 @@ greta_status greta_function_load(greta_device *D, const greta_package *P,
                                  uint32_t Flags, greta_function **Out) {
   return guarded([&] {
     need(Out, "function") = nullptr;
-    if (Flags & ~uint32_t(GRETA_LOAD_CAPTURE_STATISTICS))
+    if (Flags &
+        ~uint32_t(GRETA_LOAD_CAPTURE_STATISTICS | GRETA_LOAD_NATIVE_CODE))
       fail(GRETA_ERROR_INVALID_ARGUMENT, "unknown load flags ", Flags);
-    auto &Impl = need(D, "device").Impl;
+    LoadOptions Options;
+    Options.CaptureStatistics = Flags & GRETA_LOAD_CAPTURE_STATISTICS;
+    Options.NativeCode =
+        need(D, "device").AllowsNative || (Flags & GRETA_LOAD_NATIVE_CODE);
     *Out = new greta_function{
-        Impl, std::make_unique<Function>(
-                  Impl, need(P, "package").Impl, &need(Name, "name"),
-                  Variant ? Variant : "",
-                  (Flags & GRETA_LOAD_CAPTURE_STATISTICS) != 0)};
+        D->Impl, std::make_unique<Function>(D->Impl, need(P, "package").Impl,
+                                            &need(Name, "name"),
+                                            Variant ? Variant : "", Options)};
   });
 }
 
@@ -199,7 +202,7 @@ greta_status greta_function_variants(greta_device *D, const greta_package *P,
       fail(GRETA_ERROR_NOT_FOUND, "the package has no function '", Name, "'");
     nlohmann::json J = nlohmann::json::array();
     for (const Variant &V : F->Variants) {
-      std::string Why = Dev.whyNot(V);
+      std::string Why = whyNot(Dev, V, D->AllowsNative);
       J.push_back({{"id", V.Id}, {"runnable", Why.empty()}, {"reason", Why}});
     }
     need(Json, "json") = copyString(J.dump(2));

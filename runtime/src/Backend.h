@@ -121,6 +121,11 @@ std::shared_ptr<Device> openHip(unsigned Index);
 std::shared_ptr<Device> openSim(const std::string &Chip);
 std::shared_ptr<Device> openVulkan(unsigned Index);
 
+// Host.cpp: from here on no variant for the host is loaded; also when the
+// environment has GRETA_NO_NATIVE.
+void refuseNativeCode();
+bool nativeCodeIsRefused();
+
 // Complaints of the Vulkan validation layer since the last call, joined; ""
 // when there are none (or it is off).
 std::string takeVulkanComplaints();

@@ -30,6 +30,16 @@ template <typename... Parts> std::string concat(const Parts &...Piece) {
   return OS.str();
 }
 
+// A text from a file, for a message: short, on one line, nothing that a
+// terminal takes for more than letters.
+inline std::string printable(const std::string &Text) {
+  std::string Short = Text.substr(0, 64);
+  for (char &C : Short)
+    if (C < ' ' || C > '~')
+      C = '?';
+  return Short;
+}
+
 template <typename... Parts>
 [[noreturn]] void fail(greta_status Code, const Parts &...Piece) {
   throw Error(Code, concat(Piece...));

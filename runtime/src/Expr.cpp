@@ -37,7 +37,8 @@ uint32_t Expr::parseNode(const nlohmann::json &J,
     const auto &Name = J.get_ref<const std::string &>();
     auto It = std::find(Symbols.begin(), Symbols.end(), Name);
     if (It == Symbols.end())
-      fail(GRETA_ERROR_BAD_PACKAGE, Where, ": unknown symbol '", Name, "'");
+      fail(GRETA_ERROR_BAD_PACKAGE, Where, ": unknown symbol '",
+           printable(Name), "'");
     N.Kind = Op::Symbol;
     N.Value = It - Symbols.begin();
   } else if (J.is_array() && J.size() == 3 && J[0].is_string()) {
@@ -53,8 +54,8 @@ uint32_t Expr::parseNode(const nlohmann::json &J,
     else if (Name == "mod")
       N.Kind = Op::Mod;
     else
-      fail(GRETA_ERROR_BAD_PACKAGE, Where, ": unknown operator '", Name,
-           "' (one of + * floordiv ceildiv mod)");
+      fail(GRETA_ERROR_BAD_PACKAGE, Where, ": unknown operator '",
+           printable(Name), "' (one of + * floordiv ceildiv mod)");
     N.A = parseNode(J[1], Symbols, Where, Depth + 1);
     N.B = parseNode(J[2], Symbols, Where, Depth + 1);
   } else {

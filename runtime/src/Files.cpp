@@ -5,8 +5,10 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <fcntl.h>
 #include <filesystem>
 #include <fstream>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace greta::rt {
@@ -46,20 +48,38 @@ bool writeFileAtomically(const std::string &Path, const void *Data,
   return Good;
 }
 
+// Whether the folder is the user's, and nobody else's to read or write: what
+// lies in it reaches drivers. One that is not there is made, and one of the
+// user's that others may enter is closed to them.
+static bool isPrivate(const char *Path) {
+  if (mkdir(Path, S_IRWXU) != 0 && errno != EEXIST)
+    return false;
+  int FD = open(Path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (FD < 0)
+    return false;
+  struct stat Stat;
+  bool Good = fstat(FD, &Stat) == 0 && Stat.st_uid == geteuid();
+  if (Good && (Stat.st_mode & (S_IRWXG | S_IRWXO)))
+    Good = fchmod(FD, S_IRWXU) == 0;
+  close(FD);
+  return Good;
+}
+
 std::string cacheDirectory() {
   fs::path Dir;
-  const char *Xdg = getenv("XDG_CACHE_HOME");
-  const char *Home = getenv("HOME");
+  // Nothing that another user may choose, where the process has more rights.
+  const char *Xdg = secure_getenv("XDG_CACHE_HOME");
+  const char *Home = secure_getenv("HOME");
   if (Xdg && *Xdg)
     Dir = Xdg;
   else if (Home && *Home)
     Dir = fs::path(Home) / ".cache";
   else
     return "";
-  Dir /= "greta";
   std::error_code EC;
   fs::create_directories(Dir, EC);
-  return EC ? "" : Dir.string();
+  Dir /= "greta";
+  return isPrivate(Dir.c_str()) ? Dir.string() : "";
 }
 
 bool readCache(const std::string &Name, std::vector<uint8_t> &Bytes) {

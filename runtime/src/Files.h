@@ -19,7 +19,8 @@ bool writeAll(int FD, const void *Data, size_t Size);
 bool writeFileAtomically(const std::string &Path, const void *Data,
                          size_t Size);
 
-// $XDG_CACHE_HOME/greta or ~/.cache/greta, created; "" when there is none.
+// $XDG_CACHE_HOME/greta or ~/.cache/greta, made, for this user alone; ""
+// when there is none that is safe to use.
 std::string cacheDirectory();
 
 // Cache files carry their SHA-256 in front, so that a damaged one is a miss and

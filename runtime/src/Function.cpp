@@ -8,15 +8,26 @@
 
 namespace greta::rt {
 
+std::string whyNot(Device &D, const Variant &V, bool NativeCode) {
+  std::string Why = D.whyNot(V);
+  if (!Why.empty() || V.Backend != "host")
+    return Why;
+  if (nativeCodeIsRefused())
+    return "it is native code, which this process refuses";
+  return NativeCode ? ""
+                    : "it is native code; ask for the device by its name, "
+                      "host, if you trust the package";
+}
+
 const Variant &chooseVariant(Device &D, const FunctionDecl &F,
-                             const std::string &Forced) {
+                             const std::string &Forced, bool NativeCode) {
   if (!Forced.empty()) {
     std::string Ids;
     for (const Variant &V : F.Variants) {
       Ids += (Ids.empty() ? "" : ", ") + V.Id;
       if (V.Id != Forced)
         continue;
-      std::string Why = D.whyNot(V);
+      std::string Why = whyNot(D, V, NativeCode);
       if (!Why.empty())
         fail(GRETA_ERROR_UNSUPPORTED, "variant '", V.Id, "' of '", F.Name,
              "' does not run on ", D.Spec, " (", D.Name, "): ", Why);
@@ -36,7 +47,7 @@ const Variant &chooseVariant(Device &D, const FunctionDecl &F,
   };
   std::string Reasons;
   for (const Variant &V : F.Variants) {
-    std::string Why = D.whyNot(V);
+    std::string Why = whyNot(D, V, NativeCode);
     if (!Why.empty())
       Reasons += concat(Reasons.empty() ? "" : "; ", V.Id, ": ", Why);
     else if (!Best ||
@@ -52,7 +63,7 @@ const Variant &chooseVariant(Device &D, const FunctionDecl &F,
 
 Function::Function(std::shared_ptr<Device> D, std::shared_ptr<const Package> P,
                    const std::string &Name, const std::string &Variant,
-                   bool CaptureStatistics)
+                   const LoadOptions &Options)
     : Dev(std::move(D)), Pkg(std::move(P)), Decl(Pkg->find(Name)) {
   if (!Decl) {
     std::string Names;
@@ -61,10 +72,10 @@ Function::Function(std::shared_ptr<Device> D, std::shared_ptr<const Package> P,
     fail(GRETA_ERROR_NOT_FOUND, "the package has no function '", Name,
          "'; it has ", Names);
   }
-  Chosen = &chooseVariant(*Dev, *Decl, Variant);
+  Chosen = &chooseVariant(*Dev, *Decl, Variant, Options.NativeCode);
   for (const KernelDecl &K : Chosen->Kernels) {
     Kernels.push_back(Dev->loadKernel(*Chosen, K, Pkg->Objects.at(K.File),
-                                      CaptureStatistics));
+                                      Options.CaptureStatistics));
     Kernels.back()->Name = K.Entry;
   }
 }

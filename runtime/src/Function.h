@@ -11,7 +11,15 @@ namespace greta::rt {
 // names the one to take. Throws with the reason of every variant when none can
 // be run.
 const Variant &chooseVariant(Device &D, const FunctionDecl &F,
-                             const std::string &Forced);
+                             const std::string &Forced, bool NativeCode);
+
+// Why `D` cannot or may not run the variant; "" when it does. `NativeCode`: the
+// caller allows variants for the host.
+std::string whyNot(Device &D, const Variant &V, bool NativeCode);
+
+struct LoadOptions {
+  bool CaptureStatistics = false, NativeCode = false;
+};
 
 struct TensorArg {
   MemoryRef Buffer; // may be null when only shapes are asked for
@@ -25,7 +33,7 @@ class Function {
 public:
   Function(std::shared_ptr<Device> D, std::shared_ptr<const Package> P,
            const std::string &Name, const std::string &Variant,
-           bool CaptureStatistics);
+           const LoadOptions &Options);
 
   const FunctionDecl &decl() const { return *Decl; }
   const Variant &variant() const { return *Chosen; }

@@ -15,7 +15,8 @@ namespace greta::rt {
 namespace {
 using nlohmann::json;
 
-constexpr size_t maxList = 4096; // functions, variants, kernels, arguments
+constexpr size_t maxList = 4096;   // functions, variants, kernels, arguments
+constexpr size_t maxSymbols = 256; // of a function; each name is looked up here
 
 // A JSON value and its path.
 class Reader {
@@ -73,7 +74,7 @@ public:
     for (const char *C : Choices)
       if (S == C)
         return S;
-    bad("unknown value '", S.substr(0, 64), "'");
+    bad("unknown value '", printable(S), "'");
   }
   Expr expr(const std::vector<std::string> &Symbols) const {
     return Expr::parse(J, Symbols, "manifest.json: " + Path);
@@ -87,7 +88,7 @@ private:
 
 std::string dtype(const Reader &R) {
   if (!bitsOf(R.string()))
-    R.bad("unknown dtype '", R.string().substr(0, 64), "'");
+    R.bad("unknown dtype '", printable(R.string()), "'");
   return R.string();
 }
 
@@ -149,7 +150,7 @@ Requirements requirements(const Reader &R, const std::string &Backend) {
         "subgroup_size", "features", "subgroup_ops",
         "shared_bytes",  "coopmat",  "layouts"};
     if (Backend == "vulkan" ? !Vulkan.count(Key) : Key != "arch")
-      Q.Unknown = Key.substr(0, 64);
+      Q.Unknown = printable(Key);
   }
   if (Backend != "vulkan") {
     Q.Arch = R.at("arch").name();
@@ -243,12 +244,9 @@ KernelDecl kernel(const Reader &R, const FunctionDecl &F, const Variant &V,
     }
     return K;
   }
-  size_t Bytes = 0;
-  for (const Reader &A : R.at("args").list()) {
+  for (const Reader &A : R.at("args").list())
     K.Args.push_back(kernelArg(A, F, V, Symbols));
-    size_t Size = K.Args.back().Which == KernelArg::I32 ? 4 : 8;
-    Bytes = (Bytes + Size - 1) / Size * Size + Size;
-  }
+  uint32_t Bytes = argumentOffsets(K.Args).back();
   if (V.Backend == "vulkan" && Bytes > 128)
     R.at("args").bad("the argument block has ", Bytes,
                      " bytes, Vulkan guarantees 128");
@@ -277,7 +275,9 @@ FunctionDecl function(const Reader &R,
   FunctionDecl F;
   F.Name = R.at("name").name();
   std::vector<std::string> Symbols;
-  std::vector<Reader> SymbolReaders = R.optionalList("symbols");
+  std::vector<Reader> SymbolReaders;
+  if (R.has("symbols"))
+    SymbolReaders = R.at("symbols").list(0, maxSymbols);
   for (const Reader &S : SymbolReaders) {
     const std::string &Name = S.at("name").name();
     for (const std::string &Other : Symbols)
@@ -308,6 +308,18 @@ FunctionDecl function(const Reader &R,
 }
 
 } // namespace
+
+std::vector<uint32_t> argumentOffsets(const std::vector<KernelArg> &Args) {
+  std::vector<uint32_t> Offsets;
+  uint32_t End = 0;
+  for (const KernelArg &A : Args) {
+    uint32_t Size = A.Which == KernelArg::I32 ? 4 : 8;
+    Offsets.push_back((End + Size - 1) / Size * Size);
+    End = Offsets.back() + Size;
+  }
+  Offsets.push_back(End);
+  return Offsets;
+}
 
 std::vector<FunctionDecl>
 parseManifest(const std::string &Text,

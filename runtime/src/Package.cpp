@@ -64,12 +64,14 @@ std::vector<uint8_t> readMember(zip_t *Z, zip_uint64_t Index,
   return Bytes;
 }
 
-std::shared_ptr<const Package> readZip(Zip Z) {
+// `Size`: of the archive.
+std::shared_ptr<const Package> readZip(Zip Z, zip_uint64_t Size) {
   auto P = std::make_shared<Package>();
   zip_int64_t Count = zip_get_num_entries(Z.get(), 0);
   if (Count > maxMembers)
     fail(GRETA_ERROR_BAD_PACKAGE, Count, " members, the limit is ", maxMembers);
 
+  zip_uint64_t Left = Size;
   std::map<std::string, zip_uint64_t> Index;
   std::map<std::string, zip_stat_t> Stats;
   for (zip_int64_t I = 0; I < Count; ++I) {
@@ -88,6 +90,11 @@ std::shared_ptr<const Package> readZip(Zip Z) {
         Stat.encryption_method != ZIP_EM_NONE)
       fail(GRETA_ERROR_BAD_PACKAGE, "member '", Stat.name,
            "' is compressed or encrypted; members are stored");
+    // Stored members lie side by side; ones that overlap would fill the memory
+    // with copies.
+    if (Stat.size > Left)
+      fail(GRETA_ERROR_BAD_PACKAGE, "its members are larger than the archive");
+    Left -= Stat.size;
     if (!Index.emplace(Stat.name, static_cast<zip_uint64_t>(I)).second)
       fail(GRETA_ERROR_BAD_PACKAGE, "member '", Stat.name, "' appears twice");
     Stats[Stat.name] = Stat;
@@ -177,7 +184,7 @@ std::shared_ptr<const Package> openPackage(const std::string &Path) {
       zip_source_free(Source);
       fail(GRETA_ERROR_NOT_FOUND, "cannot open the package: ", strerror(errno));
     }
-    return readZip(openSource(Source));
+    return readZip(openSource(Source), Stat.size);
   });
 }
 
@@ -190,7 +197,7 @@ std::shared_ptr<const Package> readPackage(const void *Data, size_t Size,
     zip_error_fini(&Problem);
     if (!Source)
       fail(GRETA_ERROR_OUT_OF_MEMORY, "out of memory");
-    return readZip(openSource(Source));
+    return readZip(openSource(Source), Size);
   });
 }
 

@@ -51,6 +51,10 @@ struct Requirements {
       Unknown; // a requirement this runtime does not know: it cannot be met
 };
 
+// Where each argument lies in a kernel's argument block, and last the block's
+// size: docs/package.md, "Argument ABI".
+std::vector<uint32_t> argumentOffsets(const std::vector<KernelArg> &Args);
+
 struct KernelDecl {
   std::string File, Entry;
   std::array<uint32_t, 3> Block;

@@ -1,6 +1,6 @@
 """Writes a package without the compiler: y = 2 * x + 1 over [m, n], from the fixtures of test/unit/runtime.
 
-usage: make_package.py FILE; or make(path, change), where change(manifest) may edit it before the hashes are filled in.
+usage: make_package.py FILE; or make(path, change, objects), where change(manifest) may edit it before the hashes are filled in.
 """
 
 import hashlib
@@ -43,14 +43,16 @@ def manifest():
     return {"schema": 1, "compiler": {"greta": "0.1.0", "llvm": "22.1.8"}, "functions": [function]}
 
 
-def make(path, change=lambda manifest: None):
+def make(path, change=lambda manifest: None, objects={}):
+    """`objects`: the bytes of some files, instead of the fixtures'."""
     value = manifest()
     change(value)
     members = {}
     for function in value["functions"]:
         for entry in function["variants"]:
             for code in entry["kernels"]:
-                data = (FIXTURES / code["file"].removeprefix("objects/")).read_bytes()
+                name = code["file"].removeprefix("objects/")
+                data = objects[name] if name in objects else (FIXTURES / name).read_bytes()
                 code["sha256"] = hashlib.sha256(data).hexdigest()
                 members[code["file"]] = data
     with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as archive:

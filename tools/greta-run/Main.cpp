@@ -36,6 +36,9 @@ int main(int argc, char **argv) {
              "see --rtol; with neither, docs/numerics.md's limits per row hold")
           ->check(CLI::NonNegativeNumber);
   App.add_flag("--check", O.Check, "compare with the package's host variant");
+  App.add_flag("--no-native-code", O.NoNativeCode,
+               "load no host variant: what a package from elsewhere holds for "
+               "the CPU is native code");
   App.add_flag("--bench", O.Bench, "measure the function's GPU time");
   App.add_option("--reps", O.Reps, "measurements taken")
       ->check(CLI::Range(1u, 100000u));
@@ -57,6 +60,8 @@ int main(int argc, char **argv) {
       "functions, variants, registers; with --device what the driver compiled");
   if (auto Status = parseCommandLine(App, argc, argv))
     return *Status;
+  if (O.NoNativeCode)
+    greta_refuse_native_code();
   O.Elementwise = Rtol->count() || Atol->count();
   try {
     if (O.ListDevices)

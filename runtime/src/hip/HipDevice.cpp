@@ -1,6 +1,7 @@
 // HipDevice.cpp: the HIP backend: `hip:N` on AMD's runtime and `sim:<gfx>` on
 // GRETA's simulator, one code path.
 #include "Backend.h"
+#include "CodeObject.h"
 #include "Error.h"
 #include "HipLibrary.h"
 #include "Staging.h"
@@ -371,8 +372,9 @@ struct HipDevice : Device {
   std::unique_ptr<Event> createEvent() override {
     return std::make_unique<HipEvent>(C);
   }
-  KernelRef loadKernel(const Variant &, const KernelDecl &K,
+  KernelRef loadKernel(const Variant &V, const KernelDecl &K,
                        const std::vector<uint8_t> &Object, bool) override {
+    checkCodeObject(Object, K, V.Requires.Arch);
     return std::make_shared<HipKernel>(C, K, Object);
   }
   std::string whyNot(const Variant &V) override {

@@ -66,7 +66,7 @@ std::shared_ptr<Library> Library::real() {
   std::lock_guard<std::mutex> Guard(Lock);
   if (!Loaded) {
     // GRETA_HIP_LIBRARY names another one, and then only that.
-    const char *Named = getenv("GRETA_HIP_LIBRARY");
+    const char *Named = secure_getenv("GRETA_HIP_LIBRARY");
     std::vector<std::string> Candidates = {
         "libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5",
         "libamdhip64.so"};
@@ -94,7 +94,7 @@ std::shared_ptr<Library> Library::simulator(const std::string &Chip) {
   }
   if (!Handle) {
     std::vector<std::string> Candidates;
-    const char *Named = getenv("GRETA_HIP_SIM");
+    const char *Named = secure_getenv("GRETA_HIP_SIM");
     if (Named && *Named)
       Candidates = {Named};
     else

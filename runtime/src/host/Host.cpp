@@ -3,10 +3,13 @@
 // from there through dlopen, so nothing is written to disk. Streams run at
 // once.
 #include "Backend.h"
+#include "Elf.h"
 #include "Error.h"
 #include "Files.h"
 
+#include <atomic>
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
 #include <dlfcn.h>
 #include <functional>
@@ -62,6 +65,8 @@ struct HostEvent : Event {
 struct HostKernel : Kernel {
   HostKernel(const KernelDecl &K, const std::vector<uint8_t> &Object)
       : Pointers(K.Args.size()) {
+    // The system's loader trusts headers.
+    ElfFile(Object, "'" + K.File + "'");
     FD = memfd_create("greta-host-object", MFD_CLOEXEC);
     if (FD < 0)
       fail(GRETA_ERROR_DEVICE, "host: memfd_create: ", strerror(errno));
@@ -223,6 +228,13 @@ struct HostDevice : Device {
 };
 
 } // namespace
+
+static std::atomic<bool> NativeRefused{false};
+void refuseNativeCode() { NativeRefused = true; }
+bool nativeCodeIsRefused() {
+  const char *Value = getenv("GRETA_NO_NATIVE");
+  return NativeRefused || (Value && *Value && strcmp(Value, "0") != 0);
+}
 
 std::shared_ptr<Device> openHost() { return std::make_shared<HostDevice>(); }
 

@@ -3,6 +3,7 @@
 #include "Coopmat.h"
 #include "Error.h"
 #include "Files.h"
+#include "ModuleCheck.h"
 
 #include <algorithm>
 #include <cstring>
@@ -248,7 +249,8 @@ std::unique_ptr<Event> VulkanDevice::createEvent() {
 KernelRef VulkanDevice::loadKernel(const Variant &V, const KernelDecl &K,
                                    const std::vector<uint8_t> &Object,
                                    bool CaptureStatistics) {
-  return std::make_shared<VulkanKernel>(C, V.Requires.SubgroupSize, K, Object,
+  return std::make_shared<VulkanKernel>(C, V.Requires.SubgroupSize, K,
+                                        checkModule(Object, K, V.Requires),
                                         CaptureStatistics);
 }
 

@@ -130,8 +130,9 @@ struct VulkanMemory : Memory {
 };
 
 struct VulkanKernel : Kernel {
+  // `Words`: a module that passed checkModule.
   VulkanKernel(CoreRef C, uint32_t SubgroupSize, const KernelDecl &K,
-               const std::vector<uint8_t> &Object, bool CaptureStatistics);
+               const std::vector<uint32_t> &Words, bool CaptureStatistics);
   ~VulkanKernel() override;
   void statistics(nlohmann::json &Out) const override;
   CoreRef C;

@@ -31,7 +31,7 @@ VKAPI_ATTR VkBool32 VKAPI_CALL onMessage(
 }
 
 bool validating() {
-  const char *Value = getenv("GRETA_VULKAN_VALIDATE");
+  const char *Value = secure_getenv("GRETA_VULKAN_VALIDATE");
   return Value && *Value && strcmp(Value, "0") != 0;
 }
 

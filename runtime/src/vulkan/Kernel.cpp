@@ -3,78 +3,15 @@
 #include "Device.h"
 #include "Error.h"
 
-#include <cstring>
 #include <nlohmann/json.hpp>
 
 namespace greta::rt::vulkan {
-namespace {
-
-// Drivers trust SPIR-V: an entry point that is not there crashes some of them.
-// Looks at the instructions that name entry points and workgroup sizes, and
-// says what is wrong.
-void checkModule(const KernelDecl &K, const std::vector<uint32_t> &Words) {
-  constexpr uint32_t magic = 0x07230203, opEntryPoint = 15,
-                     opExecutionMode = 16, opFunction = 54;
-  constexpr uint32_t glCompute = 5, localSize = 17;
-  auto Bad = [&](const std::string &What) {
-    fail(GRETA_ERROR_BAD_PACKAGE, "'", K.File, "': ", What);
-  };
-  if (Words.size() < 5 || Words[0] != magic)
-    Bad("not a SPIR-V module");
-  uint32_t Id = 0;
-  bool Sized = false;
-  for (size_t I = 5; I < Words.size();) {
-    uint32_t Count = Words[I] >> 16, Op = Words[I] & 0xffff;
-    if (Count == 0 || Count > Words.size() - I)
-      Bad("truncated SPIR-V");
-    if (Op == opFunction)
-      break;
-    if (Op == opEntryPoint && Count > 3 && Words[I + 1] == glCompute) {
-      const char *Name = reinterpret_cast<const char *>(&Words[I + 3]);
-      size_t Room = (Count - 3) * 4;
-      if (std::string(Name, strnlen(Name, Room)) == K.Entry)
-        Id = Words[I + 2];
-    }
-    if (Op == opExecutionMode && Count == 6 && Id && Words[I + 1] == Id &&
-        Words[I + 2] == localSize) {
-      Sized = true;
-      for (int D = 0; D < 3; ++D)
-        if (Words[I + 3 + D] != K.Block[D])
-          Bad(concat("LocalSize is ", Words[I + 3], "x", Words[I + 4], "x",
-                     Words[I + 5], ", the manifest says ", K.Block[0], "x",
-                     K.Block[1], "x", K.Block[2]));
-    }
-    I += Count;
-  }
-  if (!Id)
-    Bad("no compute entry point '" + K.Entry + "'");
-  if (!Sized)
-    Bad("entry point '" + K.Entry + "' has no LocalSize");
-}
-
-uint32_t argumentBytes(const KernelDecl &K) {
-  size_t Bytes = 0;
-  for (const KernelArg &A : K.Args) {
-    size_t Size = A.Which == KernelArg::I32 ? 4 : 8;
-    Bytes = (Bytes + Size - 1) / Size * Size + Size;
-  }
-  return static_cast<uint32_t>(Bytes);
-}
-
-} // namespace
-
 VulkanKernel::VulkanKernel(CoreRef Owner, uint32_t SubgroupSize,
                            const KernelDecl &K,
-                           const std::vector<uint8_t> &Object,
+                           const std::vector<uint32_t> &Words,
                            bool CaptureStatistics)
     : C(std::move(Owner)) {
-  if (Object.size() % 4)
-    fail(GRETA_ERROR_BAD_PACKAGE, "'", K.File, "': not a SPIR-V module");
-  std::vector<uint32_t> Words(Object.size() / 4);
-  memcpy(Words.data(), Object.data(), Object.size());
-  checkModule(K, Words);
-
-  uint32_t Bytes = argumentBytes(K);
+  uint32_t Bytes = argumentOffsets(K.Args).back();
   VkPushConstantRange Range{VK_SHADER_STAGE_COMPUTE_BIT, 0, Bytes};
   VkPipelineLayoutCreateInfo LayoutInfo{
       VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO};
@@ -85,7 +22,7 @@ VulkanKernel::VulkanKernel(CoreRef Owner, uint32_t SubgroupSize,
 
   VkShaderModuleCreateInfo ModuleInfo{
       VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO};
-  ModuleInfo.codeSize = Object.size();
+  ModuleInfo.codeSize = Words.size() * 4;
   ModuleInfo.pCode = Words.data();
   VkShaderModule Module = VK_NULL_HANDLE;
   VkResult Result =

@@ -125,8 +125,6 @@ ProbedLayout probe(const CoreRef &C, const ProbeMatrix &M, uint32_t Lanes) {
     // A lane may hold anything up to the whole matrix.
     uint32_t Stride = M.Rows * M.Cols;
     std::vector<uint32_t> Words = probeModule(M, Lanes, Stride);
-    std::vector<uint8_t> Object(Words.size() * 4);
-    memcpy(Object.data(), Words.data(), Object.size());
     KernelDecl K;
     K.File =
         concat("layout probe ", M.Use, " ", M.Rows, "x", M.Cols, " ", M.DType);
@@ -134,7 +132,7 @@ ProbedLayout probe(const CoreRef &C, const ProbeMatrix &M, uint32_t Lanes) {
     K.Block = {Lanes, 1, 1};
     K.Args.resize(2); // two pointers
     KernelRef Code = std::make_shared<VulkanKernel>(
-        C, Lanes, K, Object, /*CaptureStatistics=*/false);
+        C, Lanes, K, Words, /*CaptureStatistics=*/false);
     P.Why = linearBases(runProbe(C, Code, M, Lanes, Stride, /*Rows=*/true),
                         runProbe(C, Code, M, Lanes, Stride, /*Rows=*/false),
                         Lanes, Stride, P.Layout);

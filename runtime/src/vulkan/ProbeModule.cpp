@@ -10,79 +10,15 @@
 // The matrix type is a parameter, so no fixed binary will do, and the runtime
 // carries no shader compiler.
 #include "ProbeModule.h"
+#include "Spirv.h"
 
 #include <cstring>
 
 namespace greta::rt::vulkan {
 namespace {
 
-enum Op : uint16_t {
-  OpExtension = 10,
-  OpMemoryModel = 14,
-  OpEntryPoint = 15,
-  OpExecutionMode = 16,
-  OpCapability = 17,
-  OpTypeVoid = 19,
-  OpTypeBool = 20,
-  OpTypeInt = 21,
-  OpTypeFloat = 22,
-  OpTypeRuntimeArray = 29,
-  OpTypeStruct = 30,
-  OpTypePointer = 32,
-  OpTypeFunction = 33,
-  OpConstant = 43,
-  OpFunction = 54,
-  OpFunctionEnd = 56,
-  OpVariable = 59,
-  OpLoad = 61,
-  OpStore = 62,
-  OpAccessChain = 65,
-  OpDecorate = 71,
-  OpMemberDecorate = 72,
-  OpConvertFToU = 109,
-  OpUConvert = 113,
-  OpFConvert = 115,
-  OpBitcast = 124,
-  OpIAdd = 128,
-  OpIMul = 132,
-  OpULessThan = 176,
-  OpLogicalAnd = 167,
-  OpLoopMerge = 246,
-  OpLabel = 248,
-  OpBranch = 249,
-  OpBranchConditional = 250,
-  OpReturn = 253,
-  OpTypeCooperativeMatrixKHR = 4456,
-  OpCooperativeMatrixLoadKHR = 4457,
-  OpCooperativeMatrixLengthKHR = 4460,
-};
-
-enum Capability : uint32_t {
-  Shader = 1,
-  Float16 = 9,
-  Int8 = 39,
-  GroupNonUniform = 61,
-  StorageBuffer16BitAccess = 4433,
-  StorageBuffer8BitAccess = 4448,
-  BFloat16TypeKHR = 5116,
-  BFloat16CooperativeMatrixKHR = 5118,
-  VulkanMemoryModel = 5345,
-  PhysicalStorageBufferAddresses = 5347,
-  CooperativeMatrixKHR = 6022,
-};
-
-enum StorageClass : uint32_t {
-  Input = 1,
-  Function = 7,
-  PushConstant = 9,
-  PhysicalStorageBuffer = 5349
-};
-enum Decoration : uint32_t {
-  Block = 2,
-  ArrayStride = 6,
-  BuiltIn = 11,
-  Offset = 35
-};
+using namespace spv;
+using namespace spirv;
 
 struct Type {
   const char *Name;
@@ -104,13 +40,13 @@ const Type *find(const std::string &Name) {
 
 class Writer {
 public:
-  void op(Op Code, std::initializer_list<uint32_t> Operands) {
+  void op(uint32_t Code, std::initializer_list<uint32_t> Operands) {
     Words.push_back(static_cast<uint32_t>(Operands.size() + 1) << 16 | Code);
     Words.insert(Words.end(), Operands);
   }
   // An instruction whose operands are words, a string, and words again.
-  void opText(Op Code, std::initializer_list<uint32_t> Before, const char *Text,
-              std::initializer_list<uint32_t> After) {
+  void opText(uint32_t Code, std::initializer_list<uint32_t> Before,
+              const char *Text, std::initializer_list<uint32_t> After) {
     std::vector<uint32_t> Chars(strlen(Text) / 4 + 1);
     memcpy(Chars.data(), Text, strlen(Text));
     Words.push_back(
@@ -201,37 +137,41 @@ std::vector<uint32_t> probeModule(const ProbeMatrix &M, uint32_t Lanes,
     Bound
   };
   Writer W;
-  W.Words = {0x07230203, 0x00010600, 0, Bound, 0};
-  for (uint32_t C : {Shader, GroupNonUniform, PhysicalStorageBufferAddresses,
-                     VulkanMemoryModel, CooperativeMatrixKHR})
+  W.Words = {MagicNumber, 0x00010600, 0, Bound, 0};
+  for (uint32_t C :
+       {uint32_t(CapabilityShader), uint32_t(CapabilityGroupNonUniform),
+        uint32_t(CapabilityPhysicalStorageBufferAddresses),
+        uint32_t(CapabilityVulkanMemoryModel), CapabilityCooperativeMatrixKHR})
     W.op(OpCapability, {C});
   if (T.Kind == Type::BFloat) {
-    W.op(OpCapability, {BFloat16TypeKHR});
-    W.op(OpCapability, {BFloat16CooperativeMatrixKHR});
+    W.op(OpCapability, {CapabilityBFloat16TypeKHR});
+    W.op(OpCapability, {CapabilityBFloat16CooperativeMatrixKHR});
   } else if (T.isFloat() && T.Bits == 16) {
-    W.op(OpCapability, {Float16});
+    W.op(OpCapability, {CapabilityFloat16});
   }
   if (T.Bits == 16)
-    W.op(OpCapability, {StorageBuffer16BitAccess});
+    W.op(OpCapability, {CapabilityStorageBuffer16BitAccess});
   if (T.Bits == 8) {
-    W.op(OpCapability, {Int8});
-    W.op(OpCapability, {StorageBuffer8BitAccess});
+    W.op(OpCapability, {CapabilityInt8});
+    W.op(OpCapability, {CapabilityStorageBuffer8BitAccess});
   }
   W.opText(OpExtension, {}, "SPV_KHR_cooperative_matrix", {});
   if (T.Kind == Type::BFloat)
     W.opText(OpExtension, {}, "SPV_KHR_bfloat16", {});
-  W.op(OpMemoryModel, {5348, 3}); // PhysicalStorageBuffer64, Vulkan
-  W.opText(OpEntryPoint, {5, Main}, "probe", {Args, Lane});
-  W.op(OpExecutionMode, {Main, 17, Lanes, 1, 1});
+  W.op(OpMemoryModel,
+       {AddressingModelPhysicalStorageBuffer64, MemoryModelVulkan});
+  W.opText(OpEntryPoint, {ExecutionModelGLCompute, Main}, "probe",
+           {Args, Lane});
+  W.op(OpExecutionMode, {Main, ExecutionModeLocalSize, Lanes, 1, 1});
 
-  W.op(OpDecorate, {Lane, BuiltIn, 41}); // SubgroupLocalInvocationId
-  W.op(OpDecorate, {TInArray, ArrayStride, T.Bits / 8});
-  W.op(OpDecorate, {TOutArray, ArrayStride, 4});
+  W.op(OpDecorate, {Lane, DecorationBuiltIn, BuiltInSubgroupLocalInvocationId});
+  W.op(OpDecorate, {TInArray, DecorationArrayStride, T.Bits / 8});
+  W.op(OpDecorate, {TOutArray, DecorationArrayStride, 4});
   for (uint32_t S : {TIn, TOut, TArgs})
-    W.op(OpDecorate, {S, Block});
+    W.op(OpDecorate, {S, DecorationBlock});
   for (uint32_t S : {TIn, TOut, TArgs})
-    W.op(OpMemberDecorate, {S, 0, Offset, 0});
-  W.op(OpMemberDecorate, {TArgs, 1, Offset, 8});
+    W.op(OpMemberDecorate, {S, 0, DecorationOffset, 0});
+  W.op(OpMemberDecorate, {TArgs, 1, DecorationOffset, 8});
 
   W.op(OpTypeVoid, {TVoid});
   W.op(OpTypeFunction, {TMain, TVoid});
@@ -252,21 +192,21 @@ std::vector<uint32_t> probeModule(const ProbeMatrix &M, uint32_t Lanes,
   W.op(OpTypeRuntimeArray, {TOutArray, TU32});
   W.op(OpTypeStruct, {TIn, TInArray});
   W.op(OpTypeStruct, {TOut, TOutArray});
-  W.op(OpTypePointer, {PIn, PhysicalStorageBuffer, TIn});
-  W.op(OpTypePointer, {POut, PhysicalStorageBuffer, TOut});
+  W.op(OpTypePointer, {PIn, StorageClassPhysicalStorageBuffer, TIn});
+  W.op(OpTypePointer, {POut, StorageClassPhysicalStorageBuffer, TOut});
   W.op(OpTypeStruct, {TArgs, PIn, POut});
-  W.op(OpTypePointer, {PArgs, PushConstant, TArgs});
-  W.op(OpTypePointer, {PInArray, PushConstant, PIn});
-  W.op(OpTypePointer, {POutArray, PushConstant, POut});
-  W.op(OpTypePointer, {PElemIn, PhysicalStorageBuffer, ElemType});
-  W.op(OpTypePointer, {POutU32, PhysicalStorageBuffer, TU32});
-  W.op(OpTypePointer, {PInput, Input, TU32});
-  W.op(OpTypePointer, {PFnU32, Function, TU32});
+  W.op(OpTypePointer, {PArgs, StorageClassPushConstant, TArgs});
+  W.op(OpTypePointer, {PInArray, StorageClassPushConstant, PIn});
+  W.op(OpTypePointer, {POutArray, StorageClassPushConstant, POut});
+  W.op(OpTypePointer, {PElemIn, StorageClassPhysicalStorageBuffer, ElemType});
+  W.op(OpTypePointer, {POutU32, StorageClassPhysicalStorageBuffer, TU32});
+  W.op(OpTypePointer, {PInput, StorageClassInput, TU32});
+  W.op(OpTypePointer, {PFnU32, StorageClassFunction, TU32});
   auto Constant = [&](uint32_t Id, uint32_t Value) {
     W.op(OpConstant, {TU32, Id, Value});
   };
   Constant(CUse, M.Use == "a" ? 0 : M.Use == "b" ? 1 : 2);
-  Constant(CScope, 3); // Subgroup
+  Constant(CScope, ScopeSubgroup);
   Constant(CRows, M.Rows);
   Constant(CCols, M.Cols);
   Constant(CStride, Stride);
@@ -274,27 +214,27 @@ std::vector<uint32_t> probeModule(const ProbeMatrix &M, uint32_t Lanes,
   Constant(COne, 1);
   W.op(OpTypeCooperativeMatrixKHR,
        {TMatrix, ElemType, CScope, CRows, CCols, CUse});
-  W.op(OpTypePointer, {PMatrix, Function, TMatrix});
-  W.op(OpTypePointer, {PElemFn, Function, ElemType});
-  W.op(OpVariable, {PArgs, Args, PushConstant});
-  W.op(OpVariable, {PInput, Lane, Input});
+  W.op(OpTypePointer, {PMatrix, StorageClassFunction, TMatrix});
+  W.op(OpTypePointer, {PElemFn, StorageClassFunction, ElemType});
+  W.op(OpVariable, {PArgs, Args, StorageClassPushConstant});
+  W.op(OpVariable, {PInput, Lane, StorageClassInput});
 
   W.op(OpFunction, {TVoid, Main, 0, TMain});
   W.op(OpLabel, {Entry});
-  W.op(OpVariable, {PMatrix, Matrix, Function});
-  W.op(OpVariable, {PFnU32, Counter, Function});
+  W.op(OpVariable, {PMatrix, Matrix, StorageClassFunction});
+  W.op(OpVariable, {PFnU32, Counter, StorageClassFunction});
   W.op(OpAccessChain, {PInArray, InAddr, Args, CZero});
   W.op(OpLoad, {PIn, InPtr, InAddr});
   W.op(OpAccessChain, {PElemIn, I0, InPtr, CZero, CZero});
   W.op(OpCooperativeMatrixLoadKHR,
        {TMatrix, Loaded, I0, CZero /*RowMajor*/, CCols,
-        2 | 32 /*Aligned, NonPrivatePointer*/, 16});
+        MemoryAccessAlignedMask | MemoryAccessNonPrivatePointerMask, 16});
   W.op(OpStore, {Matrix, Loaded});
   W.op(OpAccessChain, {POutArray, OutAddr, Args, COne});
   W.op(OpLoad, {POut, OutPtr, OutAddr});
   W.op(OpCooperativeMatrixLengthKHR, {TU32, Length, TMatrix});
   W.op(OpAccessChain, {POutU32, LengthPtr, OutPtr, CZero, CZero});
-  W.op(OpStore, {LengthPtr, Length, 2, 4});
+  W.op(OpStore, {LengthPtr, Length, MemoryAccessAlignedMask, 4});
   W.op(OpLoad, {TU32, LaneValue, Lane});
   W.op(OpIMul, {TU32, I2, LaneValue, CStride});
   W.op(OpIAdd, {TU32, LaneBase, I2, COne});
@@ -328,7 +268,7 @@ std::vector<uint32_t> probeModule(const ProbeMatrix &M, uint32_t Lanes,
   }
   W.op(OpIAdd, {TU32, At, LaneBase, I1});
   W.op(OpAccessChain, {POutU32, Word, OutPtr, CZero, At});
-  W.op(OpStore, {Word, Result, 2, 4});
+  W.op(OpStore, {Word, Result, MemoryAccessAlignedMask, 4});
   W.op(OpBranch, {Continue});
   W.op(OpLabel, {Continue});
   W.op(OpIAdd, {TU32, I3, I1, COne});

@@ -1,0 +1,26 @@
+// ModuleCheck.h: whether a SPIR-V module is one that a driver may see. Drivers
+// trust what they are given: a module that is not valid ends the process in
+// some of them.
+//
+// Only the part of SPIR-V that GRETA's compiler writes is allowed
+// (ModuleGrammar.cpp); anything else is refused by its number. What is allowed
+// is checked instruction by instruction: word counts, ids, types, sizes and the
+// order of the module (ModuleCheck.cpp, ModuleTypes.cpp, ModuleRules.cpp), then
+// the structure of its control flow (ModuleFlow.cpp).
+#ifndef GRETA_RUNTIME_VULKAN_MODULECHECK_H
+#define GRETA_RUNTIME_VULKAN_MODULECHECK_H
+
+#include "Package.h"
+
+namespace greta::rt::vulkan {
+
+// The words of the module; throws Error(GRETA_ERROR_BAD_PACKAGE), which names
+// the file and the word, when it is not a module of kernel `K`, or asks for
+// what `Requires` does not name. The device has what `Requires` names, or the
+// variant is not its.
+std::vector<uint32_t> checkModule(const std::vector<uint8_t> &Object,
+                                  const KernelDecl &K,
+                                  const Requirements &Requires);
+
+} // namespace greta::rt::vulkan
+#endif

@@ -1,0 +1,60 @@
+// Evaluate.h: what the fuzzers of packages and manifests do with what was
+// accepted: every expression is evaluated, every index looked up.
+#ifndef GRETA_TEST_FUZZ_EVALUATE_H
+#define GRETA_TEST_FUZZ_EVALUATE_H
+
+#include "Error.h"
+#include "Package.h"
+
+namespace greta_fuzz {
+using namespace greta::rt;
+
+inline void evaluate(const std::vector<Expr> &All,
+                     const std::vector<int64_t> &Values) {
+  for (const Expr &E : All) {
+    try {
+      if (E.evaluate(Values) < 0)
+        __builtin_trap();
+    } catch (const Error &) {
+    }
+  }
+}
+
+inline void evaluate(const FunctionDecl &F) {
+  for (int64_t Value : {int64_t(0), int64_t(7), INT64_MAX}) {
+    std::vector<int64_t> Values(F.Symbols.size(), Value);
+    for (const std::vector<TensorDecl> *List : {&F.Args, &F.Results})
+      for (const TensorDecl &T : *List)
+        evaluate(T.Shape, Values);
+    for (const Variant &V : F.Variants) {
+      for (const TensorDecl &T : V.Temps)
+        evaluate(T.Shape, Values);
+      for (const KernelDecl &K : V.Kernels) {
+        evaluate(K.Grid, Values);
+        for (const KernelArg &A : K.Args) {
+          size_t Limit = A.Which == KernelArg::Arg      ? F.Args.size()
+                         : A.Which == KernelArg::Result ? F.Results.size()
+                                                        : V.Temps.size();
+          if (A.Which == KernelArg::I32)
+            evaluate({A.Value}, Values);
+          else if (A.Index >= Limit)
+            __builtin_trap();
+        }
+      }
+    }
+  }
+}
+
+// Runs `Read`, which must end well or in an Error with one line of text.
+template <typename Body> void expectOneDiagnostic(Body Read) {
+  try {
+    Read();
+  } catch (const Error &E) {
+    std::string Text = E.what();
+    if (Text.empty() || Text.find('\n') != std::string::npos)
+      __builtin_trap();
+  }
+}
+
+} // namespace greta_fuzz
+#endif
