@@ -9,6 +9,8 @@
 #include "mlir/IR/Verifier.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
+#include "llvm/Config/llvm-config.h"
+#include "llvm/Support/CrashRecoveryContext.h"
 
 using namespace mlir;
 using namespace greta;
@@ -32,6 +34,46 @@ static void nameArguments(func::FuncOp func, const AsmParserState &state) {
       func.setArgAttr(index, "greta.name",
                       StringAttr::get(func.getContext(), name));
   }
+}
+
+/// Parsers descend where brackets nest, and MLIR's have no limit of their own.
+static LogicalResult checkNesting(StringRef text, Location start) {
+  constexpr unsigned limit = 256;
+  unsigned depth = 0;
+  for (char c : text) {
+    if (StringRef("([{<").contains(c) && ++depth > limit)
+      return emitError(start, "brackets nest deeper than ")
+             << limit << "; a function of tensor ops needs few";
+    if (StringRef(")]}>").contains(c) && depth > 0)
+      --depth;
+  }
+  return success();
+}
+
+/// MLIR's parsers and verifiers trust some of what they read: an empty group of
+/// tensor.expand_shape is a null pointer to them. A crash there is an error of
+/// the source; whatever they were building is lost with it.
+static LogicalResult parseSource(llvm::SourceMgr &sources, Block &parsed,
+                                 AsmParserState &state, MLIRContext *context,
+                                 Location start) {
+  bool explained = false;
+  ScopedDiagnosticHandler handler(context, [&](Diagnostic &diagnostic) {
+    explained |= diagnostic.getSeverity() == DiagnosticSeverity::Error;
+    return failure(); // it goes on to whoever prints it
+  });
+  llvm::CrashRecoveryContext::Enable();
+  llvm::CrashRecoveryContext recovery;
+  LogicalResult result = failure();
+  bool survived = recovery.RunSafely([&] {
+    result =
+        parseAsmSourceFile(sources, &parsed, ParserConfig(context), &state);
+  });
+  llvm::CrashRecoveryContext::Disable();
+  if (survived || explained)
+    return result;
+  return emitError(start, "MLIR's parser crashed: an op in this file is "
+                          "malformed in a way that LLVM ")
+         << LLVM_VERSION_STRING << " does not check";
 }
 
 /// What a package can hold at a function's boundary.
@@ -71,13 +113,13 @@ greta::readSource(llvm::SourceMgr &sources, MLIRContext *context,
   TimingScope parsing = timing.nest("parse");
   Block parsed;
   AsmParserState state;
-  if (failed(
-          parseAsmSourceFile(sources, &parsed, ParserConfig(context), &state)))
+  const llvm::MemoryBuffer *buffer =
+      sources.getMemoryBuffer(sources.getMainFileID());
+  Location start =
+      FileLineColLoc::get(context, buffer->getBufferIdentifier(), 1, 1);
+  if (failed(checkNesting(buffer->getBuffer(), start)) ||
+      failed(parseSource(sources, parsed, state, context, start)))
     return failure();
-  Location start = FileLineColLoc::get(
-      context,
-      sources.getMemoryBuffer(sources.getMainFileID())->getBufferIdentifier(),
-      1, 1);
   // A file is a module, or the contents of one.
   OwningOpRef<ModuleOp> module;
   if (parsed.getOperations().size() == 1 && isa<ModuleOp>(parsed.front())) {
