@@ -15,6 +15,44 @@
 using namespace mlir;
 using namespace greta;
 
+/// What no memory holds is refused before anything multiplies its extents;
+/// kernels count the elements of a dimension in an i32.
+static LogicalResult checkSizes(ModuleOp module) {
+  constexpr int64_t maxExtent = INT32_MAX, maxElements = int64_t(1) << 48;
+  auto isTooLarge = [&](Type type) {
+    auto shaped = dyn_cast<ShapedType>(type);
+    int64_t elements = 1;
+    for (int64_t extent :
+         shaped &&shaped.hasRank() ? shaped.getShape() : ArrayRef<int64_t>()) {
+      int64_t least = ShapedType::isDynamic(extent) ? 1 : extent;
+      if (least > maxExtent || (least && elements > maxElements / least))
+        return true;
+      elements *= least;
+    }
+    return false;
+  };
+  auto check = [&](Operation *op, TypeRange types) -> WalkResult {
+    for (Type type : types)
+      if (isTooLarge(type))
+        return op->emitError() << type << " is larger than memory; a dimension "
+                               << "has up to " << maxExtent
+                               << " elements, a tensor up to " << maxElements;
+    return success();
+  };
+  return failure(
+      module
+          .walk([&](Operation *op) -> WalkResult {
+            if (check(op, op->getResultTypes()).wasInterrupted())
+              return WalkResult::interrupt();
+            for (Region &region : op->getRegions())
+              for (Block &block : region)
+                if (check(op, block.getArgumentTypes()).wasInterrupted())
+                  return WalkResult::interrupt();
+            return WalkResult::advance();
+          })
+          .wasInterrupted());
+}
+
 /// MLIR forgets what the source calls its values; the manifest wants it.
 static void nameArguments(func::FuncOp func, const AsmParserState &state) {
   if (func.isExternal())
@@ -132,6 +170,8 @@ greta::readSource(llvm::SourceMgr &sources, MLIRContext *context,
     if (failed(verify(*module)))
       return failure();
   }
+  if (failed(checkSizes(*module)))
+    return failure();
   bool calls = false;
   SmallVector<StringRef> names;
   for (Operation &op : *module->getBody()) {
