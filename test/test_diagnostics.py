@@ -10,6 +10,7 @@ FOLDERS = ("dialects", "lib/Conversion", "lib/Layout", "lib/Package", "lib/Targe
 # What begins a diagnostic; it ends with the statement.
 CALL = re.compile(r"\b(?:emitError|emitOpError|emitWarning|createStringError|runtime_error|bad|error|fail|reject|unsupported)\(")
 LITERAL = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
+STATEMENT = re.compile(r'(?:"(?:[^"\\\n]|\\.)*"|[^";])*')
 WORDS = 3  # in a row, so that no other message is meant by chance
 
 
@@ -18,17 +19,16 @@ def words(text):
 
 
 def messages():
-    """(file:line, [literal]) per statement that reports something."""
+    """(file, [literal]) per statement that reports something."""
     for folder in FOLDERS:
         for path in sorted((ROOT / folder).rglob("*.cpp")) + sorted((ROOT / folder).rglob("*.h")):
             text = re.sub(r"//.*", "", path.read_text())
             # Neighbouring literals are one; what a macro or a value stands between stays apart.
             text = re.sub(r'"\s*\n\s*"', "", text)
             for call in CALL.finditer(text):
-                end = text.find(";", call.end())
-                literals = LITERAL.findall(text[call.start() : end])
+                literals = LITERAL.findall(STATEMENT.match(text, call.start())[0])
                 if literals:
-                    yield f"{path.relative_to(ROOT)}:{text.count(chr(10), 0, call.start()) + 1}", literals
+                    yield str(path.relative_to(ROOT)), literals
 
 
 def fragments(literals):

@@ -120,6 +120,10 @@ static LogicalResult checkBoundary(func::FuncOp func) {
     return func.emitError("function '")
            << func.getSymName()
            << "' has branches; a function is one block of tensor ops";
+  if (func.getNumResults() == 0)
+    return func.emitError("function '")
+           << func.getSymName()
+           << "' returns nothing; what it computes is lost";
   auto check = [&](StringRef what, unsigned index, Type type) -> LogicalResult {
     auto tensor = dyn_cast<RankedTensorType>(type);
     if (!tensor)
