@@ -15,7 +15,7 @@ WORDS = 3  # in a row, so that no other message is meant by chance
 
 
 def words(text):
-    return re.findall(r"[\w'-]+", text)
+    return re.findall(r"\w[\w'-]*", text)
 
 
 def messages():

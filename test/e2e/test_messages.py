@@ -11,6 +11,7 @@ from test_errors import GOOD, INPUTS, one_diagnostic
 RUN, TRANSLATE = harness.RUN, harness.TRANSLATE
 TUNE = harness.BUILD / "bin" / "greta-tune"
 HOST = ["good.greta", "--device=host"]
+TWO = GOOD + GOOD.replace("@rms_norm", "@other")
 MATMUL = "func.func @m(%a: tensor<?x64xf16>, %b: tensor<64x64xf16>) -> tensor<?x64xf16> {\n%0 = greta.matmul %a, %b : tensor<?x64xf16>, tensor<64x64xf16> -> tensor<?x64xf16>\nreturn %0 : tensor<?x64xf16>\n}\n"
 
 
@@ -28,6 +29,7 @@ FILES = {
     "huge.mlir": MATMUL.replace("64x64xf16", "2147483648x64xf16").replace("%a: tensor<?x64", "%a: tensor<?x2147483648").replace(": tensor<?x64xf16>, tensor", ": tensor<?x2147483648xf16>, tensor").encode(),
     "recursive.mlir": b"func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {\n%0 = call @f(%x) : (tensor<4xf32>) -> tensor<4xf32>\nreturn %0 : tensor<4xf32>\n}\n",
     "twice.mlir": 2 * GOOD.encode(),
+    "two.mlir": TWO.encode(),
     "scalar.mlir": b"func.func @f(%x: f32) -> f32 {\nreturn %x : f32\n}\n",
     "binary.mlir": bytes(range(128, 256)),
     "nothing.mlir": b"func.func @f(%x: tensor<4xf32>) {\nreturn\n}\n",
@@ -43,6 +45,8 @@ FILES = {
     "structured.npy": npy("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (3,), }"),
     "shape.npy": npy("{'descr': '<f4', 'fortran_order': False, 'shape': (3, -64), }"),
     "data.npy": npy("{'descr': '<f4', 'fortran_order': False, 'shape': (3, 64), }", bytes(8)),
+    "fortran.npy": npy("{'descr': '<f4', 'fortran_order': True, 'shape': (3, 64), }", bytes(768)),
+    "everything.npy": npy("{'descr': '<f4', 'fortran_order': False, 'shape': (9999999999, 9999999999), }"),
     "bytes.npy": npy("{'descr': '|u1', 'fortran_order': False, 'shape': (), }", bytes(1)),
 }
 
@@ -94,6 +98,12 @@ ROWS = {
     ".npy data": (first_input("data.npy"), "the file holds 8 bytes of data, shape 3x64 needs 768"),
     "a folder as input": (first_input("."), "error: .*\\."),
     "a folder as package": ([RUN, ".", "--device=host", *INPUTS], "error: "),
+    ".npy order": (first_input("fortran.npy"), "the array is in Fortran order; save it with numpy.ascontiguousarray"),
+    ".npy of everything": (first_input("everything.npy"), "shape 9999999999x9999999999 is larger than the address space"),
+    "numbers of everything": (first_input("9999999999x9999999999xf32:zeros"), "shape 9999999999x9999999999 is larger than the address space"),
+    "which function": ([RUN, "two.greta", "--device=host", *INPUTS], "--function is needed; the package has rms_norm, other"),
+    "no package": ([RUN, "--device=host"], "no package given; see --help"),
+    "which code object": ([TRANSLATE, "--greta-to-hsaco", "--target=gfx942", "two.mlir", "-o", "out"], "becomes 2 code objects; choose one with --function=NAME and --kernel=N, or write a package"),
     "tune nothing": ([TUNE, "none.mlir", "--target=gfx942", "-o", "out"], "cannot open 'none.mlir'"),
     "tune no such function": ([TUNE, "matmul.mlir", "--target=gfx942", "--device=estimate", "--function=other", "-o", "out"], "no public function 'other'"),
     "tune into a folder": ([TUNE, "matmul.mlir", "--target=gfx942", "--device=estimate", "--candidates=1", "--size=64", "-o", "no/such/out"], "cannot write 'no/such/out'|no/such/out"),
@@ -101,16 +111,18 @@ ROWS = {
 
 
 @pytest.fixture(scope="module")
-def package(tmp_path_factory):
-    return harness.compile_package(tmp_path_factory.mktemp("messages"), "good", GOOD, "host")
+def packages(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("messages")
+    return [harness.compile_package(folder, name, source, "host") for name, source in (("good", GOOD), ("two", TWO))]
 
 
 @pytest.mark.parametrize("name", ROWS)
-def test_message(tmp_path, package, name):
+def test_message(tmp_path, packages, name):
     for file, content in FILES.items():
         (tmp_path / file).write_bytes(content)
     np.save(tmp_path / "unsigned.npy", np.zeros((3, 64), np.uint16))
-    (tmp_path / "good.greta").symlink_to(package)
+    for package in packages:
+        (tmp_path / package.name).symlink_to(package)
     before = sorted(p.name for p in tmp_path.iterdir())
     command, pattern = ROWS[name]
     one_diagnostic(harness.tool(*command, cwd=tmp_path, errors="replace"), pattern)

@@ -365,3 +365,65 @@ func.func @f(%x: tensor<?xf32>, %h: tensor<?xf16>) -> tensor<?xf32> {
   %0 = "greta_tile.launch"(%h) <{kernel = @k, grid = affine_map<()[s0] -> (s0)>, scalars = affine_map<()[s0] -> (s0)>, result_shapes = [affine_map<()[s0] -> (s0)>]}> : (tensor<?xf16>) -> tensor<?xf32>
   return %0 : tensor<?xf32>
 }
+
+// -----
+
+// expected-error @+1 {{has an argument of type 'f16'; kernels take pointers and i32}}
+greta_tile.func @f(%h: f16) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+  greta_tile.return
+}
+
+// -----
+
+// expected-error @+1 {{has a pointer after a scalar; pointers come first}}
+greta_tile.func @f(%i: i32, %x: !greta_tile.ptr<f32>) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+  greta_tile.return
+}
+
+// -----
+
+// expected-error @+1 {{has wave_size 128; it is a power of two up to 64}}
+greta_tile.func @f(%i: i32) attributes {block_size = 128 : i32, wave_size = 128 : i32} {
+  greta_tile.return
+}
+
+// -----
+
+// expected-error @+1 {{returns values; a kernel stores its results}}
+greta_tile.func @f(%i: i32) -> i32 attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+  greta_tile.return
+}
+
+// -----
+
+// expected-error @+2 {{failed to parse GretaTile_LocalType parameter}}
+// expected-error @+1 {{a placement has a dimension, a positive stride, and powers of two for vector, rows and phases}}
+func.func private @f(%x: !greta_tile.local<1 x tensor<4x64xf32>, <dim = 1, stride = 0, vector = 4, rows = 1, phases = 1>>)
+
+// -----
+
+// expected-error @+1 {{a local is stages of a static block that has the placement's dimension}}
+func.func private @f(%x: !greta_tile.local<0 x tensor<4x64xf32>, <dim = 1, stride = 64, vector = 4, rows = 1, phases = 1>>)
+
+// -----
+
+greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+  %s = greta_tile.shared_alloc : !greta_tile.shared<64 x f32>
+  // expected-error @+1 {{loads 8 bytes a lane; it takes 4 or 16}}
+  greta_tile.ptr_load_shared %x[%i], %s[%i] width 2 : !greta_tile.ptr<f32> -> !greta_tile.shared<64 x f32>
+  greta_tile.return
+}
+
+// -----
+
+// expected-error @+1 {{a pipeline hides work under products with two or three stages and without direct loads}}
+func.func private @f() attributes {p = #greta_tile.pipeline<stages = 1, slice = 16, hidden = 2>}
+
+// -----
+
+greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+  %z = arith.constant dense<0.0> : tensor<1x64xf32>
+  // expected-error @+1 {{it takes [.., W, 8] of f16, [.., W, 1] of i32, zeros of i32 and scales of f16 [.., 1, 1] into [.., 1, 1] of f32}}
+  %a = greta_tile.contract_packed %z, %z, %z, %z, %z : tensor<1x64xf32>, tensor<1x64xf32>, tensor<1x64xf32>, tensor<1x64xf32> -> tensor<1x64xf32>
+  greta_tile.return
+}
