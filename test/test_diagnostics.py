@@ -6,12 +6,48 @@ import re
 
 from conftest import ROOT
 
-FOLDERS = ("dialects", "lib/Conversion", "lib/Layout", "lib/Package", "lib/Target", "lib/Transforms", "tools")
+FOLDERS = ("dialects", "lib/Conversion", "lib/Layout", "lib/Package", "lib/Target", "lib/Transforms", "tools/greta-opt", "tools/greta-run", "tools/greta-translate", "tools/greta-tune")
 # What begins a diagnostic; it ends with the statement.
 CALL = re.compile(r"\b(?:emitError|emitOpError|emitWarning|createStringError|runtime_error|bad|error|fail|reject|unsupported)\(")
 LITERAL = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
 STATEMENT = re.compile(r'(?:"(?:[^"\\\n]|\\.)*"|[^";])*')
 WORDS = 3  # in a row, so that no other message is meant by chance
+
+# Messages without a test: (file, how the message begins).
+EXCEPTIONS = {
+    "LLVM, lld, libzip or the system would have to fail": (
+        ("lib/Conversion/TileToROCDLMath.cpp", "has functions whose expansion does not end"),
+        ("lib/Package/Archive.cpp", "cannot write the archive: "),
+        ("lib/Package/Archive.cpp", "cannot write the archive: out of memory"),
+        ("lib/Package/Archive.cpp", "cannot read the archive back"),
+        ("lib/Package/HostEmit.cpp", "no code generator for this host: "),
+        ("lib/Package/HostLowering.cpp", "cannot be tiled for the host"),
+        ("lib/Package/Hsaco.cpp", "LLVM failed to generate code for "),
+        ("lib/Package/Lld.cpp", "cannot make a temporary directory: "),
+        ("lib/Package/Lld.cpp", "cannot read what lld wrote"),
+        ("lib/Package/SpirvEmitter.cpp", "was translated, but not serialized, to SPIR-V"),
+        ("tools/greta-run/Npy.cpp", "cannot be read"),
+        ("tools/greta-tune/Device.cpp", "the device measures no time"),
+    ),
+    "the pass before rules it out; a pass does not trust that": (
+        ("lib/Conversion/Distribute/DistributeContract.cpp", "has an operand whose registers do not follow its result's"),
+        ("lib/Conversion/Distribute/DistributeContract.cpp", "has an operand that is not laid out like its result, with words in registers"),
+        ("lib/Conversion/Distribute/DistributeDot.cpp", "has operands that are not laid out for its accumulator; convert_layout first"),
+        ("lib/Conversion/Distribute/DistributeDot.cpp", "has operands whose K is not in registers"),
+        ("lib/Conversion/Distribute/DistributeExchange.cpp", "cannot reduce this layout: "),
+        ("lib/Conversion/Distribute/DistributeExchange.cpp", "cannot convert between these layouts: "),
+        ("lib/Conversion/Distribute/DistributeLocal.cpp", "uses a local; it is stored to and loaded from"),
+        ("lib/Conversion/TileToROCDL.cpp", "target '"),
+        ("lib/Conversion/TileToSPIRV.cpp", "has several blocks; greta-tile-to-spirv takes structured control flow (scf)"),
+        ("lib/Conversion/TileToSPIRVMemory.cpp", "allocates "),
+        ("lib/Transforms/Config.cpp", "has a 'config' whose space "),
+        ("lib/Transforms/DotLayouts.cpp", "no layout for an accumulator of "),
+        ("lib/Transforms/FuseNormalize.cpp", "has an extent that follows from no argument; derive it from a tensor.dim of an argument"),
+        ("lib/Transforms/FuseSpace.cpp", "splits the columns of something that is no product; expand the tensor before the kernel"),
+        ("lib/Transforms/FuseSpace.cpp", "has a space that yields "),
+        ("lib/Transforms/Pipeline.cpp", "its blocks differ along K"),
+    ),
+}
 
 
 def words(text):
@@ -40,16 +76,18 @@ def fragments(literals):
 
 def untested(messages, tests):
     """The messages of which no words stand in `tests`, leaving out words that other messages say, too."""
-    said = collections.Counter(fragment for fragments_ in {frozenset(fragments(m)) for _, m in messages} for fragment in fragments_)
+    said = collections.Counter(fragment for own in {frozenset(fragments(m)) for _, m in messages} for fragment in own)
     for place, literals in messages:
         own = fragments(literals)
         distinct = [f for f in own if said[f] == 1] or own
         if distinct and not any(f" {fragment} " in tests for fragment in distinct):
-            yield f"{place}: {max(literals, key=len)}"
+            yield place, literals[0]
 
 
 def test_every_message_is_expected_somewhere():
     files = [p for p in (ROOT / "test").rglob("*") if p.is_file() and p.suffix in (".mlir", ".py", ".test", ".cpp", ".h") and p != pathlib.Path(__file__)]
     tests = " " + " ".join(" ".join(words(p.read_text(errors="replace").replace("\\", ""))) for p in files) + " "
-    missing = list(untested(list(messages()), tests))
-    assert not missing, "\n".join(missing)
+    missing = set(untested(list(messages()), tests))
+    excepted = {message for reason in EXCEPTIONS.values() for message in reason}
+    assert not missing - excepted, "messages without a test:\n" + "\n".join(map(str, sorted(missing - excepted)))
+    assert not excepted - missing, "exceptions that have a test or no message:\n" + "\n".join(map(str, sorted(excepted - missing)))

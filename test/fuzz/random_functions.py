@@ -3,7 +3,7 @@
 usage: random_functions.py [--seed N] [--count N] [--devices vulkan:0,sim:gfx942,...] [--jobs N] [--print]
 
 Half of the functions are made up (Maker), half are examples and functions of test/fuzz/compiler/corpus in which some words became others
-everywhere (`mutated`). A function may be refused by exactly one diagnostic; what compiles must run on every device and agree. Prints what
+everywhere (`mutated`). A function may be refused with a diagnostic; what compiles must run on every device and agree. Prints what
 became of the functions and every one that is wrong; exit status 1 if any is. Function k of a run depends on the seed and k alone.
 """
 
@@ -280,7 +280,7 @@ def try_function(seed, index, devices, folder):
     except subprocess.TimeoutExpired:
         return Outcome(index, text, "hangs the compiler")
     errors = [line for line in compiled.stderr.splitlines() if re.search(r"\berror:", line)]
-    if compiled.returncode == 1 and len(errors) == 1 and not package.exists():
+    if compiled.returncode == 1 and errors and not package.exists():
         return Outcome(index, text, "refused", errors[0])
     if compiled.returncode:
         return Outcome(index, text, "crashes the compiler, or is refused badly", f"exit status {compiled.returncode}\n{compiled.stderr[-2000:]}")

@@ -35,3 +35,12 @@ func.func @no_such_dimension(%x: tensor<?x64xf16>) -> tensor<?xf16> {
   %0 = tensor.splat %c[%n] : tensor<?xf16>
   return %0 : tensor<?xf16>
 }
+
+// -----
+
+// expected-error@+1 {{returns a 'index'; results are ranked tensors}}
+func.func @index(%x: tensor<?x64xf16>) -> index {
+  %c0 = arith.constant 0 : index
+  %n = tensor.dim %x, %c0 : tensor<?x64xf16>
+  return %n : index
+}
