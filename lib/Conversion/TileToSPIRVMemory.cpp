@@ -162,8 +162,6 @@ LogicalResult KernelEmitter::emitAccess(Operation *op, Value base, Value offset,
                                         Type type, int64_t align,
                                         Value stored) {
   Type element = getElementTypeOrSelf(type);
-  if (element.isInteger(1))
-    return op->emitOpError("moves ") << type << "; i1 has no form in memory";
   int64_t bytes = bytesOf(element);
   if (align < bytes)
     return op->emitOpError("moves ")

@@ -9,9 +9,49 @@
 #include "mlir/IR/Verifier.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
+#include "llvm/Config/llvm-config.h"
+#include "llvm/Support/CrashRecoveryContext.h"
 
 using namespace mlir;
 using namespace greta;
+
+/// What no memory holds is refused before anything multiplies its extents;
+/// kernels count the elements of a dimension in an i32.
+static LogicalResult checkSizes(ModuleOp module) {
+  constexpr int64_t maxExtent = INT32_MAX, maxElements = int64_t(1) << 48;
+  auto isTooLarge = [&](Type type) {
+    auto shaped = dyn_cast<ShapedType>(type);
+    int64_t elements = 1;
+    for (int64_t extent :
+         shaped &&shaped.hasRank() ? shaped.getShape() : ArrayRef<int64_t>()) {
+      int64_t least = ShapedType::isDynamic(extent) ? 1 : extent;
+      if (least > maxExtent || (least && elements > maxElements / least))
+        return true;
+      elements *= least;
+    }
+    return false;
+  };
+  auto check = [&](Operation *op, TypeRange types) -> WalkResult {
+    for (Type type : types)
+      if (isTooLarge(type))
+        return op->emitError() << type << " is larger than memory; a dimension "
+                               << "has up to " << maxExtent
+                               << " elements, a tensor up to " << maxElements;
+    return success();
+  };
+  return failure(
+      module
+          .walk([&](Operation *op) -> WalkResult {
+            if (check(op, op->getResultTypes()).wasInterrupted())
+              return WalkResult::interrupt();
+            for (Region &region : op->getRegions())
+              for (Block &block : region)
+                if (check(op, block.getArgumentTypes()).wasInterrupted())
+                  return WalkResult::interrupt();
+            return WalkResult::advance();
+          })
+          .wasInterrupted());
+}
 
 /// MLIR forgets what the source calls its values; the manifest wants it.
 static void nameArguments(func::FuncOp func, const AsmParserState &state) {
@@ -34,12 +74,56 @@ static void nameArguments(func::FuncOp func, const AsmParserState &state) {
   }
 }
 
+/// Parsers descend where brackets nest, and MLIR's have no limit of their own.
+static LogicalResult checkNesting(StringRef text, Location start) {
+  constexpr unsigned limit = 256;
+  unsigned depth = 0;
+  for (char c : text) {
+    if (StringRef("([{<").contains(c) && ++depth > limit)
+      return emitError(start, "brackets nest deeper than ")
+             << limit << "; a function of tensor ops needs few";
+    if (StringRef(")]}>").contains(c) && depth > 0)
+      --depth;
+  }
+  return success();
+}
+
+/// MLIR's parsers and verifiers trust some of what they read: an empty group of
+/// tensor.expand_shape is a null pointer to them. A crash there is an error of
+/// the source; whatever they were building is lost with it.
+static LogicalResult parseSource(llvm::SourceMgr &sources, Block &parsed,
+                                 AsmParserState &state, MLIRContext *context,
+                                 Location start) {
+  bool explained = false;
+  ScopedDiagnosticHandler handler(context, [&](Diagnostic &diagnostic) {
+    explained |= diagnostic.getSeverity() == DiagnosticSeverity::Error;
+    return failure(); // it goes on to whoever prints it
+  });
+  llvm::CrashRecoveryContext::Enable();
+  llvm::CrashRecoveryContext recovery;
+  LogicalResult result = failure();
+  bool survived = recovery.RunSafely([&] {
+    result =
+        parseAsmSourceFile(sources, &parsed, ParserConfig(context), &state);
+  });
+  llvm::CrashRecoveryContext::Disable();
+  if (survived || explained)
+    return result;
+  return emitError(start, "MLIR's parser crashed: an op in this file is "
+                          "malformed in a way that LLVM ")
+         << LLVM_VERSION_STRING << " does not check";
+}
+
 /// What a package can hold at a function's boundary.
 static LogicalResult checkBoundary(func::FuncOp func) {
   if (!func.getBody().hasOneBlock())
     return func.emitError("function '")
            << func.getSymName()
            << "' has branches; a function is one block of tensor ops";
+  if (func.getNumResults() == 0)
+    return func.emitError("function '")
+           << func.getSymName()
+           << "' returns nothing; what it computes is lost";
   auto check = [&](StringRef what, unsigned index, Type type) -> LogicalResult {
     auto tensor = dyn_cast<RankedTensorType>(type);
     if (!tensor)
@@ -71,13 +155,13 @@ greta::readSource(llvm::SourceMgr &sources, MLIRContext *context,
   TimingScope parsing = timing.nest("parse");
   Block parsed;
   AsmParserState state;
-  if (failed(
-          parseAsmSourceFile(sources, &parsed, ParserConfig(context), &state)))
+  const llvm::MemoryBuffer *buffer =
+      sources.getMemoryBuffer(sources.getMainFileID());
+  Location start =
+      FileLineColLoc::get(context, buffer->getBufferIdentifier(), 1, 1);
+  if (failed(checkNesting(buffer->getBuffer(), start)) ||
+      failed(parseSource(sources, parsed, state, context, start)))
     return failure();
-  Location start = FileLineColLoc::get(
-      context,
-      sources.getMemoryBuffer(sources.getMainFileID())->getBufferIdentifier(),
-      1, 1);
   // A file is a module, or the contents of one.
   OwningOpRef<ModuleOp> module;
   if (parsed.getOperations().size() == 1 && isa<ModuleOp>(parsed.front())) {
@@ -90,6 +174,8 @@ greta::readSource(llvm::SourceMgr &sources, MLIRContext *context,
     if (failed(verify(*module)))
       return failure();
   }
+  if (failed(checkSizes(*module)))
+    return failure();
   bool calls = false;
   SmallVector<StringRef> names;
   for (Operation &op : *module->getBody()) {

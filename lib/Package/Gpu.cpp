@@ -118,7 +118,6 @@ LogicalResult greta::compileForGpu(OwningOpRef<ModuleOp> module,
   {
     TimingScope timing = options.nest("lower to one lane's program");
     PassManager passes(module->getContext());
-    passes.enableVerifier(false);
     buildPipeline(passes, row, matrix, options.tuning);
     if (failed(passes.run(*module)))
       return failure();

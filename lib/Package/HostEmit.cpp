@@ -132,6 +132,8 @@ mlir::FailureOr<std::string> host::emit(mlir::ModuleOp moduleOp,
       mlir::translateModuleToLLVMIR(moduleOp, context, entry);
   if (!module)
     return mlir::failure();
+  if (options.artifact == Artifact::Nothing)
+    return std::string();
   std::string error;
   std::unique_ptr<TargetMachine> machine = createMachine(error);
   if (!machine) {

@@ -331,10 +331,11 @@ struct FuseElementwise
              producer.getNumLoops() == consumer.getNumLoops();
     };
     RewritePatternSet patterns(&getContext());
+    // Not with tensor.empty's own patterns: where a dynamic extent is known,
+    // they and linalg's RemoveOutsDependency undo each other for ever.
     linalg::populateElementwiseOpsFusionPatterns(patterns, control);
     linalg::populateEraseUnusedOperandsAndResultsPatterns(patterns);
     linalg::GenericOp::getCanonicalizationPatterns(patterns, &getContext());
-    tensor::EmptyOp::getCanonicalizationPatterns(patterns, &getContext());
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
       signalPassFailure();
   }

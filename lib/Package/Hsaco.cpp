@@ -183,6 +183,8 @@ FailureOr<HsacoKernel> greta::emitHsaco(tile::FuncOp kernel,
       translateModuleToLLVMIR(lowered->get(), context, kernel.getName());
   if (!module)
     return failure();
+  if (options.artifact == Artifact::Nothing)
+    return HsacoKernel();
 
   std::string error;
   std::unique_ptr<llvm::TargetMachine> machine = createMachine(row.name, error);

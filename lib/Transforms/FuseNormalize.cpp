@@ -68,20 +68,9 @@ static LogicalResult checkOp(Operation *op) {
     return op->emitOpError("holds different elements; a kernel's constants are "
                            "splats: pass the data as an argument");
   }
-  Value scalar;
-  if (auto splat = dyn_cast<tensor::SplatOp>(op))
-    scalar = splat.getInput();
-  else if (auto fill = dyn_cast<linalg::FillOp>(op))
-    scalar = fill.getInputs().front();
-  if (scalar) {
-    if (matchPattern(scalar, m_Constant()))
-      return success();
-    return op->emitOpError("repeats a scalar that is no constant; pass it as "
-                           "tensor<f32> and repeat it with linalg.broadcast");
-  }
   if (isCompute(op) || isView(op) || isIndexArithmetic(op) ||
-      isa<func::ReturnOp, tensor::EmptyOp, linalg::BroadcastOp, BroadcastOp>(
-          op))
+      isa<func::ReturnOp, tensor::EmptyOp, tensor::SplatOp, linalg::FillOp,
+          linalg::BroadcastOp, BroadcastOp>(op))
     return success();
   return op->emitOpError(
       "has no kernel; write it with greta ops, elementwise arith and math, "

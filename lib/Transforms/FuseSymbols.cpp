@@ -178,6 +178,15 @@ LogicalResult ShapeAnalysis::visitGretaOp(Operation *op) {
 LogicalResult ShapeAnalysis::visit(Operation *op) {
   if (isa_and_nonnull<GretaDialect>(op->getDialect()))
     return visitGretaOp(op);
+  if (auto dim = dyn_cast<tensor::DimOp>(op)) {
+    std::optional<int64_t> position = dim.getConstantIndex();
+    auto type = dyn_cast<RankedTensorType>(dim.getSource().getType());
+    if (position && type && (*position < 0 || *position >= type.getRank()))
+      return op->emitOpError("asks for dimension ")
+             << *position << " of a tensor of rank " << type.getRank()
+             << "; dimensions count from 0";
+    return success();
+  }
   if (auto empty = dyn_cast<tensor::EmptyOp>(op)) {
     for (int64_t dim = 0; dim < empty.getType().getRank(); ++dim)
       if (empty.getType().isDynamicDim(dim) &&

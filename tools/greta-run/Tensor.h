@@ -48,6 +48,11 @@ private:
   std::vector<float> Table; // of Small
 };
 
+// docs/numerics.md: a result with fewer columns than these counts as one row.
+// The rule is a product's; a package does not say what made a result, so here
+// it holds for all.
+constexpr int64_t FewColumns = 32;
+
 struct Difference {
   double MaxAbs = 0;         // of all elements
   double RowEuclidean = 0;   // worst row: |got - want| / |want|
@@ -55,8 +60,8 @@ struct Difference {
   int64_t Outside = 0;       // elements outside atol + rtol * |want|
   int64_t FirstOutside = -1; // the first of them
 };
-// A NaN or infinity that the other side does not have makes every measure
-// infinite.
+// NaN agrees with NaN and an infinity with that of its sign; one that the other
+// side does not have makes every measure infinite.
 Difference compare(const HostTensor &Got, const HostTensor &Want, double Rtol,
                    double Atol);
 

@@ -31,6 +31,7 @@ enum class Artifact {
   Object,   ///< hsaco, SPIR-V binary, shared object
   Assembly, ///< the target's assembly, or SPIR-V as MLIR's spirv dialect
   LLVMIR,   ///< after optimisation; hip and host only
+  Nothing,  ///< no more than what is ours: LLVM gets its IR, unused
 };
 
 struct CompileOptions {

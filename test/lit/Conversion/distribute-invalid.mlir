@@ -74,3 +74,70 @@ greta_tile.func @flip(%x: !greta_tile.ptr<f32>) attributes {block_size = 64 : i3
   %f = greta_tile.flip %a dim 0 : tensor<2x64xf32, #l>
   greta_tile.return
 }
+
+// -----
+
+#l = #greta_tile.layout<{reg = [[1]], lane = [[3], [4], [8], [16], [32]], wave = [], rep = [1]}>
+greta_tile.func @shared_bits(%x: !greta_tile.ptr<f32>) attributes {block_size = 32 : i32, wave_size = 32 : i32} {
+  %z = arith.constant 0 : i32
+  // expected-error @+1 {{has a layout whose registers and lanes share bits of dimension 0}}
+  %a = greta_tile.load %x[%z] strides [1] bounds [] : !greta_tile.ptr<f32> -> tensor<64xf32, #l>
+  greta_tile.return
+}
+
+// -----
+
+greta_tile.func @region(%x: !greta_tile.ptr<f32>) attributes {block_size = 32 : i32, wave_size = 32 : i32} {
+  // expected-error @+1 {{cannot stand in a kernel}}
+  scf.execute_region {
+    scf.yield
+  }
+  greta_tile.return
+}
+
+// -----
+
+#l = #greta_tile.layout<{reg = [[1]], lane = [[0], [0], [0], [0], [0]], wave = [], rep = [1]}>
+greta_tile.func @constants(%x: !greta_tile.ptr<f32>) attributes {block_size = 32 : i32, wave_size = 32 : i32} {
+  // expected-error @+1 {{is not a splat; pass other constants as arguments}}
+  %c = arith.constant dense<[1.0, 2.0]> : tensor<2xf32, #l>
+  %z = arith.constant 0 : i32
+  greta_tile.store %c, %x[%z] strides [1] bounds [] : tensor<2xf32, #l> -> !greta_tile.ptr<f32>
+  greta_tile.return
+}
+
+// -----
+
+#l = #greta_tile.layout<{reg = [[1]], lane = [[0], [0], [0], [0], [0]], wave = [], rep = [1]}>
+greta_tile.func @meaning(%x: !greta_tile.ptr<f32>) attributes {block_size = 32 : i32, wave_size = 32 : i32} {
+  %z = arith.constant 0 : i32
+  %a = greta_tile.load %x[%z] strides [1] bounds [] : !greta_tile.ptr<f32> -> tensor<2xf32, #l>
+  // expected-error @+1 {{has no meaning on block tensors; kernels take arith, math and greta_tile ops}}
+  %b = tensor.bitcast %a : tensor<2xf32, #l> to tensor<2xi32, #l>
+  greta_tile.return
+}
+
+// -----
+
+#l = #greta_tile.layout<{reg = [[0, 1]], lane = [[0, 2], [0, 4], [0, 8], [0, 16], [0, 32]], wave = [], rep = [1, 1]}>
+#r = #greta_tile.layout<{reg = [], lane = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0]], wave = [], rep = [1, 1]}>
+#w = #greta_tile.layout<{reg = [[0, 1], [0, 2], [1, 0], [2, 0], [4, 0], [8, 0]], lane = [[0, 4], [0, 8], [0, 16], [0, 32], [16, 0]], wave = [], rep = [1, 1]}>
+greta_tile.func @broadcast(%x: !greta_tile.ptr<f32>) attributes {block_size = 32 : i32, wave_size = 32 : i32} {
+  %z = arith.constant 0 : i32
+  %a = greta_tile.load %x[%z, %z] strides [1, 1] bounds [] : !greta_tile.ptr<f32> -> tensor<32x1xf32, #r>
+  // expected-error @+1 {{broadcasts between layouts that need data to move; convert_layout first}}
+  %b = greta_tile.broadcast %a : tensor<32x1xf32, #r> -> tensor<32x64xf32, #w>
+  greta_tile.return
+}
+
+// -----
+
+#s = #greta_tile.layout<{reg = [[0, 1]], lane = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0]], wave = [], rep = [1, 1]}>
+#d = #greta_tile.layout<{reg = [[1, 0]], lane = [[2, 0], [4, 0], [8, 0], [16, 0], [0, 0]], wave = [], rep = [1, 1]}>
+greta_tile.func @reduced(%x: !greta_tile.ptr<f32>) attributes {block_size = 32 : i32, wave_size = 32 : i32} {
+  %z = arith.constant 0 : i32
+  %a = greta_tile.load %x[%z, %z] strides [2, 1] bounds [] : !greta_tile.ptr<f32> -> tensor<32x2xf32, #s>
+  // expected-error @+1 {{has a result layout that is not its operand's, collapsed}}
+  %b = greta_tile.reduce add %a dim 1 : tensor<32x2xf32, #s> -> tensor<32x1xf32, #d>
+  greta_tile.return
+}

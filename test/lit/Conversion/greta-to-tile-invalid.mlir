@@ -94,3 +94,43 @@ func.func @run(%x: tensor<1x12xf32>, %w: tensor<8x12xf32>) -> tensor<1x8xf32> {
   })
   return %0 : tensor<1x8xf32>
 }
+
+// -----
+
+#s = affine_map<()[s0] -> (s0, 8)>
+func.func @empty(%x: tensor<?x8xf32>) -> tensor<?x8xf32> {
+  // expected-error@+1 {{has a 'config' without positive 'block_size' and 'wave_size' and one entry in 'spaces' per region}}
+  %0 = greta.kernel(%x) {shapes = [#s, #s], config = {block_size = 64, wave_size = 64, spaces = []}} : (tensor<?x8xf32>) -> tensor<?x8xf32> ({
+  ^bb0(%a: tensor<?x8xf32>):
+    %1 = greta.softmax %a : tensor<?x8xf32> -> tensor<?x8xf32>
+    greta.yield %1 : tensor<?x8xf32>
+  })
+  return %0 : tensor<?x8xf32>
+}
+
+// -----
+
+#s = affine_map<()[s0] -> (s0, 4, 8)>
+#t = affine_map<()[s0] -> (s0, 4)>
+func.func @styles(%x: tensor<?x4x8xf32>, %c: tensor<?x4xf32>) -> tensor<?x4x8xf32> {
+  %0 = greta.kernel(%x, %c) {shapes = [#s, #t, #s], config = {block_size = 64, wave_size = 64, spaces = [{rows = [1, 1], columns = 8}]}} : (tensor<?x4x8xf32>, tensor<?x4xf32>) -> tensor<?x4x8xf32> ({
+  ^bb0(%a: tensor<?x4x8xf32>, %b: tensor<?x4xf32>):
+    %1 = greta.rope %a, %b, %b {style = "neox"} : tensor<?x4x8xf32>, tensor<?x4xf32>, tensor<?x4xf32> -> tensor<?x4x8xf32>
+    // expected-error@+1 {{has another style than a rope before it in the same space; put it into another}}
+    %2 = greta.rope %1, %b, %b {style = "gptj"} : tensor<?x4x8xf32>, tensor<?x4xf32>, tensor<?x4xf32> -> tensor<?x4x8xf32>
+    greta.yield %2 : tensor<?x4x8xf32>
+  })
+  return %0 : tensor<?x4x8xf32>
+}
+
+// -----
+
+#s = affine_map<()[s0] -> (s0, 8)>
+func.func @nothing(%x: tensor<?x8xf32>) {
+  // expected-error@+1 {{has a space that yields nothing}}
+  greta.kernel(%x) {shapes = [#s], config = {block_size = 64, wave_size = 64, spaces = [{rows = [1], columns = 8}]}} : (tensor<?x8xf32>) -> () ({
+  ^bb0(%a: tensor<?x8xf32>):
+    greta.yield
+  })
+  return
+}

@@ -111,3 +111,13 @@ func.func @f(%n: tensor<4xf32>) -> tensor<4xf32> {
   %0 = greta_tile.launch @launched grid affine_map<() -> (1)> scalars affine_map<() -> ()> () shapes [affine_map<() -> (4)>] : () -> tensor<4xf32>
   return %0 : tensor<4xf32>
 }
+
+// -----
+
+greta_tile.func @counter(%x: !greta_tile.ptr<f32>) attributes {block_size = 1 : i32, wave_size = 1 : i32} {
+  %c = arith.constant 1 : i16
+  // expected-error @+1 {{counts in 'i16'; greta-tile-to-spirv takes loops over i32 and i64}}
+  scf.for %i = %c to %c step %c : i16 {
+  }
+  greta_tile.return
+}

@@ -20,7 +20,7 @@ func.func @weights_rank(%x: tensor<4x8xf32>, %w: tensor<1x8xf32>) {
 }
 // -----
 func.func @eps(%x: tensor<4x8xf32>, %w: tensor<8xf32>) {
-  // expected-error @below {{'eps' is -1.0}}
+  // expected-error @below {{'eps' is -1.000000e+00; it must be finite and not negative}}
   %0 = greta.rms_norm %x, %w {eps = -1.0 : f32} : tensor<4x8xf32>, tensor<8xf32> -> tensor<4x8xf32>
   return
 }

@@ -49,3 +49,13 @@ greta_tile.func @tiles(%x: !greta_tile.ptr<f16>) attributes {block_size = 64 : i
   %d = greta_tile.dot %a, %b, %acc {matrix = #mfma} : tensor<24x16xf16>, tensor<16x16xf16> -> tensor<24x16xf32>
   greta_tile.return
 }
+
+// -----
+
+greta_tile.func @ranks(%x: !greta_tile.ptr<f32>) attributes {block_size = 32 : i32, wave_size = 32 : i32} {
+  %z = arith.constant 0 : i32
+  %a = greta_tile.load %x[%z] strides [1] bounds [] : !greta_tile.ptr<f32> -> tensor<64xf32>
+  // expected-error @+1 {{block of rank 2 meets one of rank 1; ranks never change in a kernel}}
+  %b = tensor.expand_shape %a [[0, 1]] output_shape [1, 64] : tensor<64xf32> into tensor<1x64xf32>
+  greta_tile.return
+}

@@ -122,3 +122,40 @@ func.func @viewed_type(%x: tensor<?x16xf32>) -> tensor<?x8xf32> {
   })
   return %0 : tensor<?x8xf32>
 }
+
+// -----
+
+#s = affine_map<(d0) -> (d0, 8)>
+func.func @dims(%x: tensor<?x8xf32>) -> tensor<?x8xf32> {
+  // expected-error@+1 {{a shape is a map over symbols with one result per dimension}}
+  %0 = greta.kernel(%x) {shapes = [#s, #s]} : (tensor<?x8xf32>) -> tensor<?x8xf32> ({
+  ^bb0(%a: tensor<?x8xf32>):
+    greta.yield %a : tensor<?x8xf32>
+  })
+  return %0 : tensor<?x8xf32>
+}
+
+// -----
+
+#s = affine_map<()[s0] -> (s0, 8)>
+func.func @no_space(%x: tensor<?x8xf32>) -> tensor<?x8xf32> {
+  // expected-error@+1 {{has no space}}
+  %0 = "greta.kernel"(%x) <{shapes = [#s, #s]}> : (tensor<?x8xf32>) -> tensor<?x8xf32>
+  return %0 : tensor<?x8xf32>
+}
+
+// -----
+
+func.func @element(%w: tensor<8xf16>) -> tensor<4x8xf32> {
+  // expected-error@+1 {{'greta.broadcast' op changes the element type}}
+  %0 = "greta.broadcast"(%w) <{dims = array<i64: 1>}> : (tensor<8xf16>) -> tensor<4x8xf32>
+  return %0 : tensor<4x8xf32>
+}
+
+// -----
+
+func.func @too_many(%w: tensor<8xf16>) -> tensor<4x8xf16> {
+  // expected-error@+1 {{names 2 dimensions for 'tensor<8xf16>'}}
+  %0 = "greta.broadcast"(%w) <{dims = array<i64: 0, 1>}> : (tensor<8xf16>) -> tensor<4x8xf16>
+  return %0 : tensor<4x8xf16>
+}

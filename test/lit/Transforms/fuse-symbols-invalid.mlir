@@ -24,3 +24,23 @@ func.func @unknown(%n: tensor<index>) -> tensor<?xf32> {
   %1 = tensor.empty(%0) : tensor<?xf32>
   return %1 : tensor<?xf32>
 }
+
+// -----
+
+func.func @no_such_dimension(%x: tensor<?x64xf16>) -> tensor<?xf16> {
+  %c2 = arith.constant 2 : index
+  // expected-error@+1 {{asks for dimension 2 of a tensor of rank 2; dimensions count from 0}}
+  %n = tensor.dim %x, %c2 : tensor<?x64xf16>
+  %c = arith.constant 1.0 : f16
+  %0 = tensor.splat %c[%n] : tensor<?xf16>
+  return %0 : tensor<?xf16>
+}
+
+// -----
+
+// expected-error@+1 {{returns a 'index'; results are ranked tensors}}
+func.func @index(%x: tensor<?x64xf16>) -> index {
+  %c0 = arith.constant 0 : index
+  %n = tensor.dim %x, %c0 : tensor<?x64xf16>
+  return %n : index
+}

@@ -40,6 +40,15 @@ func.func @half(%x: tensor<8xbf16>) -> tensor<8xbf16> {
   return %0 : tensor<8xbf16>
 }
 
+// A result whose type says less of its extents than its operands' types do: its shape is read off the operands, once.
+// CHECK-LABEL: llvm.func @known_extent(
+// CHECK: llvm.return
+func.func @known_extent(%a: tensor<?x320xf16>, %b: tensor<448x320xf16>, %c: tensor<?x448xf16>) -> tensor<?x448xf16> {
+  %0 = greta.matmul %a, %b {transpose_a, transpose_b} : tensor<?x320xf16>, tensor<448x320xf16> -> tensor<?x448xf16>
+  %1 = arith.addf %0, %c : tensor<?x448xf16>
+  return %1 : tensor<?x448xf16>
+}
+
 // FREE-LABEL: llvm.func @softmax(
 // FREE-COUNT-3: llvm.call @malloc
 // FREE-NOT: llvm.call @malloc

@@ -1,0 +1,337 @@
+"""Random functions of the greta dialect, compiled for several devices, run there and compared with `host` (greta-run --check).
+
+usage: random_functions.py [--seed N] [--count N] [--devices vulkan:0,sim:gfx942,...] [--jobs N] [--print]
+
+Half of the functions are made up (Maker), half are examples and functions of test/fuzz/compiler/corpus in which some words became others
+everywhere (`mutated`). A function may be refused with a diagnostic; what compiles must run on every device and agree. Prints what
+became of the functions and every one that is wrong; exit status 1 if any is. Function k of a run depends on the seed and k alone.
+"""
+
+import argparse
+import collections
+import concurrent.futures
+import dataclasses
+import json
+import pathlib
+import random
+import re
+import subprocess
+import sys
+import tempfile
+import zipfile
+
+import numpy as np
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BIN = ROOT / "build" / "bin"
+sys.path.insert(0, str(ROOT / "scripts" / "lib"))
+import greta_runtime  # noqa: E402
+
+DEVICES = ("vulkan:0", "sim:gfx90a", "sim:gfx942", "sim:gfx1100", "sim:gfx1201")
+SOURCES = sorted([*(ROOT / "examples").glob("*.mlir"), *(ROOT / "test/fuzz/compiler/corpus").glob("*.mlir")])
+# docs/numerics.md's tolerances by element type.
+ROUNDING = {"f32": 1e-5, "f16": 1e-3, "bf16": 8e-3}
+# What the simulator runs in a second or two.
+MAX_ELEMENTS = 1 << 16
+COLUMNS = (1, 2, 3, 8, 16, 31, 32, 48, 64, 96, 100, 128, 256)
+ROWS = ("?", "?", "?", 1, 2, 5, 16, 17, 33, 64)
+
+
+@dataclasses.dataclass(frozen=True)
+class Value:
+    name: str
+    shape: tuple  # of numbers and "?"
+    dtype: str
+
+    @property
+    def type(self):
+        return f"tensor<{''.join(f'{d}x' for d in self.shape)}{self.dtype}>"
+
+
+class Maker:
+    """A function of some steps, each of which makes a value of the last one: a row op, elementwise work, a product, a view or a cast."""
+
+    def __init__(self, rng):
+        self.rng, self.arguments, self.lines, self.rows = rng, [], [], rng.choice(ROWS)
+        value = self.argument((self.rows, rng.choice(COLUMNS)), rng.choice(("f16", "f16", "bf16", "f32")))
+        self.values = [value]
+        for _ in range(rng.randint(1, 5)):
+            value = self.values[-1]
+            step = rng.choice([self.unary, self.binary, self.binary, self.norm, self.softmax, self.swiglu, self.rope, self.product, self.product, self.quantized, self.columns, self.cast])
+            step(value)
+        results = self.values[-1:]
+        if len(self.values) > 2 and rng.random() < 0.3:
+            results = [self.values[-2], *results]
+        names, types = ", ".join(v.name for v in results), ", ".join(v.type for v in results)
+        head = f"func.func @f({', '.join(f'{a.name}: {a.type}' for a in self.arguments)}) -> ({types}) {{"
+        self.text = "\n".join([head, *(f"  {line}" for line in self.lines), f"  return {names} : {types}", "}", ""])
+
+    def argument(self, shape, dtype, kind="x"):
+        self.arguments.append(Value(f"%{kind}{len(self.arguments)}", tuple(shape), dtype))
+        return self.arguments[-1]
+
+    def line(self, text, shape, dtype):
+        """A value %N = `text`, in which `$T` is its type."""
+        value = Value(f"%{len(self.lines)}", tuple(shape), dtype)
+        self.lines.append(f"{value.name} = {text.replace('$T', value.type)}")
+        return value
+
+    def emit(self, text, shape, dtype):
+        self.values.append(self.line(text, shape, dtype))
+        return self.values[-1]
+
+    def like(self, value):
+        """Another value of the type of `value`: one that is there, or an argument."""
+        same = [v for v in self.values if (v.shape, v.dtype) == (value.shape, value.dtype) and v != value]
+        return self.rng.choice(same) if same and self.rng.random() < 0.5 else self.argument(value.shape, value.dtype)
+
+    def size(self, value, dim):
+        """The extent of a dimension as an operand."""
+        if value.shape[dim] != "?":
+            return str(value.shape[dim])
+        index = Value(f"%c{len(self.lines)}", (), "index")
+        self.lines.append(f"{index.name} = arith.constant {dim} : index")
+        self.lines.append(f"%d{len(self.lines)} = tensor.dim {value.name}, {index.name} : {value.type}")
+        return f"%d{len(self.lines) - 1}"
+
+    def unary(self, value):
+        self.emit(f"{self.rng.choice(('arith.negf', 'math.tanh', 'math.absf'))} {value.name} : $T", value.shape, value.dtype)
+
+    def binary(self, value):
+        # No difference of values that are alike: what is left of them is their rounding.
+        op = self.rng.choice(("addf", "mulf", "maximumf", "minimumf"))
+        self.emit(f"arith.{op} {value.name}, {self.like(value).name} : $T", value.shape, value.dtype)
+
+    def norm(self, value):
+        weights = [self.argument(value.shape[-1:], value.dtype) for _ in range(self.rng.randint(1, 2))]
+        types = ", ".join(v.type for v in (value, *weights))
+        op = "rms_norm" if len(weights) == 1 else "layer_norm"
+        self.emit(f"greta.{op} {', '.join(v.name for v in (value, *weights))} {{eps = 1.0e-5 : f32}} : {types} -> $T", value.shape, value.dtype)
+
+    def softmax(self, value):
+        # Of an argument: an exponential makes a large number's rounding a relative error.
+        source = value if value in self.arguments else self.argument(value.shape, value.dtype)
+        softmax = self.emit(f"greta.softmax {source.name} : {source.type} -> $T", value.shape, value.dtype)
+        if source != value:
+            self.emit(f"arith.mulf {softmax.name}, {value.name} : $T", value.shape, value.dtype)
+
+    def swiglu(self, value):
+        self.emit(f"greta.swiglu {value.name}, {self.like(value).name} : {value.type}, {value.type} -> $T", value.shape, value.dtype)
+
+    def rope(self, value):
+        heads = [h for h in (1, 2, 4) if value.shape[-1] % (2 * h) == 0]
+        if len(value.shape) != 2 or not heads:
+            return self.unary(value)
+        count = self.rng.choice(heads)
+        rows, width = self.size(value, 0), value.shape[-1] // count
+        shape = (value.shape[0], count, width)
+        split = self.line(f"tensor.expand_shape {value.name} [[0], [1, 2]] output_shape [{rows}, {count}, {width}] : {value.type} into $T", shape, value.dtype)
+        tables = [self.argument((value.shape[0], width // 2), "f32") for _ in range(2)]
+        style = self.rng.choice(("neox", "gptj"))
+        turned = self.line(
+            f'greta.rope {split.name}, {tables[0].name}, {tables[1].name} {{style = "{style}"}} : {split.type}, {tables[0].type}, {tables[1].type} -> $T', shape, value.dtype
+        )
+        self.emit(f"tensor.collapse_shape {turned.name} [[0], [1, 2]] : {turned.type} into $T", value.shape, value.dtype)
+
+    def multiply(self, a, b, n, dtype, flags):
+        flags = f" {{{', '.join(flags)}}}" if flags else ""
+        return self.emit(f"greta.matmul {a.name}, {b.name}{flags} : {a.type}, {b.type} -> $T", (self.rows_of(a, flags), n), dtype)
+
+    def rows_of(self, a, flags):
+        return a.shape[1 if "transpose_a" in flags else 0]
+
+    def product(self, value):
+        k, n = value.shape[-1], self.rng.choice(COLUMNS)
+        flags = [f for f in ("transpose_a", "transpose_b") if self.rng.random() < 0.5]
+        if "transpose_a" in flags:
+            if value not in self.arguments:
+                flags.remove("transpose_a")
+            else:
+                k = value.shape[0]  # the argument is [K, M]
+        if k == "?" and "transpose_a" in flags and self.rng.random() < 0.5:
+            flags.remove("transpose_a")
+            k = value.shape[-1]
+        b = self.argument((n, k) if "transpose_b" in flags else (k, n), value.dtype, "w")
+        self.multiply(value, b, n, self.rng.choice((value.dtype, "f32")), flags)
+
+    def quantized(self, value):
+        """Weights of 4 or 8 bits, or both operands of 8."""
+        k, n = value.shape[-1], self.rng.choice(COLUMNS)
+        if value.dtype == "f16" and k in (64, 96, 128, 256) and self.rng.random() < 0.5:
+            group = self.rng.choice([g for g in (32, 64, 128) if k % g == 0])
+            parts = [self.argument((n, k // 8), "i32"), self.argument((n, k // group), "f16", "w"), self.argument((n, (k // group + 7) // 8), "i32")]
+            b = self.line(f"greta.dequant {', '.join(p.name for p in parts)} {{group = {group}}} : {', '.join(p.type for p in parts)} -> $T", (n, k), "f16")
+            self.multiply(value, b, n, "f16", ["transpose_b"])
+        elif self.rng.random() < 0.5:
+            b = self.line(f"arith.sitofp {self.argument((n, k), 'i8').name} : tensor<{n}x{k}xi8> to $T", (n, k), value.dtype)
+            self.multiply(value, b, n, value.dtype, ["transpose_b"])
+        else:
+            dtype, result = self.rng.choice((("i8", "i32"), ("f8E4M3FN", "f32"), ("f8E5M2", "f16"), ("f8E4M3FNUZ", "f32")))
+            product = self.multiply(self.argument(value.shape, dtype), self.argument((n, k), dtype, "w"), n, result, ["transpose_b"])
+            if result == "i32":
+                self.emit(f"arith.sitofp {product.name} : {product.type} to $T", product.shape, "f32")
+
+    def columns(self, value):
+        width = self.rng.choice([c for c in COLUMNS if c <= value.shape[-1]])
+        first = self.rng.randint(0, value.shape[-1] - width)
+        rows = self.size(value, 0)
+        self.emit(f"tensor.extract_slice {value.name}[0, {first}] [{rows}, {width}] [1, 1] : {value.type} to $T", (value.shape[0], width), value.dtype)
+
+    def cast(self, value):
+        dtype = self.rng.choice(("f16", "bf16")) if value.dtype == "f32" else "f32"
+        op = "truncf" if value.dtype == "f32" else "extf"
+        self.emit(f"arith.{op} {value.name} : {value.type} to $T", value.shape, dtype)
+
+
+# Words that may stand for each other.
+KINDS = (
+    [str(c) for c in COLUMNS] + ["4", "7", "1000", "?"],
+    ["f16", "bf16", "f32", "i8", "i32", "f8E4M3FN"],
+    ["addf", "mulf", "maximumf", "minimumf", "divf"],
+    ["tanh", "absf", "sqrt", "rsqrt", "exp"],
+    ["softmax", "rms_norm", "swiglu"],
+    ["transpose_a", "transpose_b"],
+    ["neox", "gptj"],
+)
+WORD = re.compile(r"(?<![%@\w.])(?:\d+|\?)(?=x|\]|,| )|(?<=x)(?:\d+|\?|i8|i32|b?f\d+\w*)(?=[x>])|[a-z]\w+")
+
+
+def mutated(rng, text):
+    """`text` with one to three of its words become others of their kind, each everywhere, so that types still agree."""
+    for _ in range(rng.randint(1, 3)):
+        word = rng.choice(sorted(set(WORD.findall(text))))
+        number = word.isdigit()
+        others = [w for kind in KINDS if word in kind or (number and kind is KINDS[0]) for w in kind]
+        if others:
+            other = rng.choice(others)
+            text = WORD.sub(lambda found: other if found[0] == word else found[0], text)
+    return text
+
+
+def made(seed, index):
+    rng = random.Random(f"{seed}.{index}")
+    if SOURCES and index % 2:
+        return mutated(rng, re.sub(r"//.*\n", "\n", rng.choice(SOURCES).read_text()))
+    return Maker(rng).text
+
+
+def evaluate(extent, symbols):
+    """An extent of the manifest: a number, a symbol's name or [op, a, b]."""
+    if isinstance(extent, list):
+        a, b = (evaluate(e, symbols) for e in extent[1:])
+        return {"+": a + b, "*": a * b, "floordiv": a // max(b, 1), "ceildiv": -(-a // max(b, 1)), "mod": a % max(b, 1)}[extent[0]]
+    return symbols[extent] if isinstance(extent, str) else extent
+
+
+def inputs_of(function, rng):
+    """--input flags for a function of the manifest; None where a tensor is larger than a simulator wants."""
+    symbols = {s["name"]: rng.choice((1, 3, 17, 40)) for s in function["symbols"]}
+    flags = []
+    for i, argument in enumerate(function["args"]):
+        shape = [evaluate(e, symbols) for e in argument["shape"]]
+        count = 1
+        for extent in shape:
+            count *= extent
+        if count > MAX_ELEMENTS:
+            return None
+        # Weights of a product, so that it is about as large as its rows.
+        sigma = f":{max(shape[-1], 1) ** -0.5:.4f}" if argument["name"].startswith("w") and argument["dtype"][0] != "i" else ""
+        flags.append(f"--input={'x'.join(map(str, [*shape, argument['dtype']]))}:random:{i + 1}{sigma}")
+    return flags
+
+
+def run(command, timeout):
+    return subprocess.run([str(c) for c in command], capture_output=True, text=True, errors="replace", timeout=timeout)
+
+
+def agrees_as_a_whole(package, function, device, flags, text):
+    """Whether the results are the host's up to one rounding of the narrowest type in the function, relative to each whole result. --check
+    takes rows one by one and the result's type; a row of next to nothing, or an f32 result of f16 values, may carry the error of what it
+    was made of."""
+    limit = max(tolerance for dtype, tolerance in ROUNDING.items() if re.search(rf"[x<]{dtype}>", text))
+    outputs = {}
+    for where in ("host", device):
+        files = [package.with_suffix(f".{where.replace(':', '-')}.{i}.npy") for i in range(len(function["results"]))]
+        if run([BIN / "greta-run", package, f"--function={function['name']}", f"--device={where}", *flags, *(f"--output={f}" for f in files)], 300).returncode:
+            return False
+        outputs[where] = [np.load(f).view(greta_runtime.DTYPES[r["dtype"]]).astype(np.float64) for f, r in zip(files, function["results"])]
+    return all(
+        np.array_equal(np.isnan(got), np.isnan(want)) and np.all(np.nan_to_num(np.abs(got - want)) <= 4 * limit * np.max(np.abs(want), initial=0.0, where=np.isfinite(want)))
+        for got, want in zip(outputs[device], outputs["host"])
+    )
+
+
+@dataclasses.dataclass
+class Outcome:
+    index: int
+    text: str
+    what: str  # one of HARMLESS, or what is wrong
+    detail: str = ""
+    ran: tuple = ()  # devices
+
+
+def try_function(seed, index, devices, folder):
+    text = made(seed, index)
+    source, package = folder / f"{index}.mlir", folder / f"{index}.greta"
+    source.write_text(text)
+    targets = ["vulkan:portable,vulkan:lavapipe" if d.startswith("vulkan") else d.split(":")[1] for d in devices]
+    try:
+        compiled = run([BIN / "greta-translate", "--greta-to-package", f"--targets={','.join(['host', *targets])}", source, "-o", package], 120)
+    except subprocess.TimeoutExpired:
+        return Outcome(index, text, "hangs the compiler")
+    errors = [line for line in compiled.stderr.splitlines() if re.search(r"\berror:", line)]
+    if compiled.returncode == 1 and errors and not package.exists():
+        return Outcome(index, text, "refused", errors[0])
+    if compiled.returncode:
+        return Outcome(index, text, "crashes the compiler, or is refused badly", f"exit status {compiled.returncode}\n{compiled.stderr[-2000:]}")
+    with zipfile.ZipFile(package) as archive:
+        (function,) = json.loads(archive.read("manifest.json"))["functions"][:1]
+    flags = inputs_of(function, random.Random(f"{seed}.{index}.inputs"))
+    if flags is None:
+        return Outcome(index, text, "large")
+    rounds = False
+    for device in devices:
+        try:
+            checked = run([BIN / "greta-run", package, f"--function={function['name']}", f"--device={device}", "--check", *flags], 300)
+        except subprocess.TimeoutExpired:
+            return Outcome(index, text, f"hangs on {device}", " ".join(flags))
+        if checked.returncode and not agrees_as_a_whole(package, function, device, flags, text):
+            return Outcome(index, text, f"is wrong on {device}", f"{' '.join(flags)}\n{checked.stderr[-2000:]}")
+        rounds |= checked.returncode != 0
+    package.unlink()
+    return Outcome(index, text, "agrees as a whole" if rounds else "agrees", ran=tuple(devices))
+
+
+def run_all(seed, count, devices=DEVICES, jobs=1, first=0):
+    """Outcomes in the order of their functions."""
+    with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        yield from pool.map(lambda index: try_function(seed, index, devices, pathlib.Path(folder)), range(first, first + count))
+
+
+HARMLESS = ("refused", "large", "agrees", "agrees as a whole")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--first", type=int, default=0, help="the number of the first function")
+    parser.add_argument("--count", type=int, default=100)
+    parser.add_argument("--devices", default=",".join(DEVICES))
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--print", action="store_true", help="print the functions instead of trying them")
+    options = parser.parse_args()
+    if options.print:
+        for index in range(options.first, options.first + options.count):
+            print(made(options.seed, index))
+        return 0
+    counts = collections.Counter()
+    for outcome in run_all(options.seed, options.count, options.devices.split(","), options.jobs, options.first):
+        counts[outcome.what] += 1
+        if outcome.what not in HARMLESS:
+            print(f"function {outcome.index} {outcome.what}\n{outcome.detail}\n{outcome.text}", flush=True)
+    print(f"seed {options.seed}, {options.count} functions: " + ", ".join(f"{n} {what}" for what, n in sorted(counts.items())))
+    return int(any(what not in HARMLESS for what in counts))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,429 @@
+// What the dialect's verifiers and parsers refuse.
+// RUN: greta-opt %s --split-input-file --verify-diagnostics
+
+greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+  // expected-error @+1 {{moves 'f16' through '!greta_tile.ptr<f32>'}}
+  %a = greta_tile.load %x[%i] strides [1] bounds [] : !greta_tile.ptr<f32> -> tensor<64xf16>
+  greta_tile.return
+}
+
+// -----
+
+greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+  // expected-error @+1 {{has 1 offsets and 1 strides for a block of rank 2}}
+  %a = greta_tile.load %x[%i] strides [1] bounds [] : !greta_tile.ptr<f32> -> tensor<1x64xf32>
+  greta_tile.return
+}
+
+// -----
+
+greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+  // expected-error @+1 {{has 0 dynamic strides, 'strides' names 1}}
+  %a = "greta_tile.load"(%x, %i) <{strides = array<i64: -9223372036854775808>, bounded = array<i64>, align = 16 : i64, operandSegmentSizes = array<i32: 1, 1, 0, 0, 0>}> : (!greta_tile.ptr<f32>, i32) -> tensor<64xf32>
+  greta_tile.return
+}
+
+// -----
+
+greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+  // expected-error @+1 {{has 0 bounds, 'bounded' names 1}}
+  %a = "greta_tile.load"(%x, %i) <{strides = array<i64: 1>, bounded = array<i64: 0>, align = 16 : i64, operandSegmentSizes = array<i32: 1, 1, 0, 0, 0>}> : (!greta_tile.ptr<f32>, i32) -> tensor<64xf32>
+  greta_tile.return
+}
+
+// -----
+
+greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+  // expected-error @+1 {{has bounded dimension 1; they are increasing and below the rank 1}}
+  %a = greta_tile.load %x[%i] strides [1] bounds [1] (%i) : !greta_tile.ptr<f32> -> tensor<64xf32>
+  greta_tile.return
+}
+
+// -----
+
+greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+  // expected-error @+1 {{has 'other' of type 'i32' for elements 'f32'}}
+  %a = greta_tile.load %x[%i] strides [1] bounds [0] (%i) other %i : i32 : !greta_tile.ptr<f32> -> tensor<64xf32>
+  greta_tile.return
+}
+
+// -----
+
+greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+  // expected-error @+1 {{clamps dimension 0, which is not among the bounded ones}}
+  %a = greta_tile.load %x[%i] strides [1] bounds [] clamp [0] : !greta_tile.ptr<f32> -> tensor<64xf32>
+  greta_tile.return
+}
+
+// -----
+
+greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+  // expected-error @+1 {{has divisors 3; they are a power of two for each dimension of 'tensor<64xf32>'}}
+  %a = greta_tile.load %x[%i] strides [1] bounds [] {divisors = array<i64: 3>} : !greta_tile.ptr<f32> -> tensor<64xf32>
+  greta_tile.return
+}
+
+// -----
+
+greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+  // expected-error @+1 {{counts along dimension 1 of rank 1}}
+  %a = greta_tile.iota 1 : tensor<64xi32>
+  greta_tile.return
+}
+
+// -----
+
+greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+  %z = arith.constant dense<0.0> : tensor<1x64xf32>
+  // expected-error @+1 {{changes rank or element type}}
+  %a = greta_tile.broadcast %z : tensor<1x64xf32> -> tensor<4x64xf16>
+  greta_tile.return
+}
+
+// -----
+
+greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+  %z = arith.constant dense<0.0> : tensor<1x64xf32>
+  // expected-error @+1 {{repeats an extent of 64 to 128; only 1 repeats}}
+  %a = greta_tile.broadcast %z : tensor<1x64xf32> -> tensor<1x128xf32>
+  greta_tile.return
+}
+
+// -----
+
+greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+  %z = arith.constant dense<0.0> : tensor<1x64xf32>
+  // expected-error @+1 {{names dimension 2 of 'tensor<1x64xf32>'}}
+  %a = greta_tile.reduce add %z dim 2 : tensor<1x64xf32> -> tensor<1x1xf32>
+  greta_tile.return
+}
+
+// -----
+
+greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+  %z = arith.constant dense<0.0> : tensor<1x64xf32>
+  // expected-error @+1 {{makes 'tensor<1x2xf32>' of 'tensor<1x64xf32>'; dimension 1 becomes 1 and nothing else changes}}
+  %a = greta_tile.reduce add %z dim 1 : tensor<1x64xf32> -> tensor<1x2xf32>
+  greta_tile.return
+}
+
+// -----
+
+greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+  %z = arith.constant dense<0.0> : tensor<1x64xf32>
+  // expected-error @+1 {{flips dimension 1 of 'tensor<1x64xf32>'; it takes one of extent 2}}
+  %a = greta_tile.flip %z dim 1 : tensor<1x64xf32>
+  greta_tile.return
+}
+
+// -----
+
+greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+  %z = arith.constant dense<0.0> : tensor<1x64xf32>
+  // expected-error @+1 {{makes 'tensor<1x4x8xf32>' of 'tensor<1x64xf32>'; it splits the last dimension only}}
+  %a = greta_tile.split %z : tensor<1x64xf32> -> tensor<1x4x8xf32>
+  greta_tile.return
+}
+
+// -----
+
+greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+  %z = arith.constant dense<0.0> : tensor<1x64xf32>
+  // expected-error @+1 {{multiplies 'tensor<1x64xf32>' by 'tensor<1x64xf32>' into 'tensor<1x64xf32>'; it takes [M,K] by [K,N] into [M,N]}}
+  %a = greta_tile.dot %z, %z, %z : tensor<1x64xf32>, tensor<1x64xf32> -> tensor<1x64xf32>
+  greta_tile.return
+}
+
+// -----
+
+greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+  %z = arith.constant dense<0.0> : tensor<1x64xf32>
+  // expected-error @+1 {{has dims 2; they increase and are below the rank 2}}
+  %a = greta_tile.contract %z, %z, %z dims [2] : tensor<1x64xf32>, tensor<1x64xf32> -> tensor<1x64xf32>
+  greta_tile.return
+}
+
+// -----
+
+greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+  %z = arith.constant dense<0.0> : tensor<1x64xf32>
+  // expected-error @+1 {{changes the shape or element type; only the layout may}}
+  %a = greta_tile.convert_layout %z : tensor<1x64xf32> -> tensor<1x64xf16>
+  greta_tile.return
+}
+
+// -----
+
+greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+  %z = arith.constant dense<0.0> : tensor<1x64xf32>
+  %l = greta_tile.local_alloc : !greta_tile.local<2 x tensor<4x64xf32>, <dim = 1, stride = 64, vector = 4, rows = 1, phases = 1>>
+  // expected-error @+1 {{stores 'tensor<1x64xf32>' to a local of 'tensor<4x64xf32>'}}
+  greta_tile.local_store %z, %l[%i] : tensor<1x64xf32> -> !greta_tile.local<2 x tensor<4x64xf32>, <dim = 1, stride = 64, vector = 4, rows = 1, phases = 1>>
+  greta_tile.return
+}
+
+// -----
+
+greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+  %l = greta_tile.local_alloc : !greta_tile.local<2 x tensor<4x64xf32>, <dim = 1, stride = 64, vector = 4, rows = 1, phases = 1>>
+  // expected-error @+1 {{loads 'tensor<3x64xf32>' at 2 offsets from a local of 'tensor<4x64xf32>'; parts divide the block}}
+  %a = greta_tile.local_load %l[%i] [%i, %i] : !greta_tile.local<2 x tensor<4x64xf32>, <dim = 1, stride = 64, vector = 4, rows = 1, phases = 1>> -> tensor<3x64xf32>
+  greta_tile.return
+}
+
+// -----
+
+greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+  // expected-error @+1 {{moves 'f16' through '!greta_tile.ptr<f32>'}}
+  %a = greta_tile.ptr_load %x[%i] align 4 : !greta_tile.ptr<f32> -> f16
+  greta_tile.return
+}
+
+// -----
+
+greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+  // expected-error @+1 {{has alignment 3; it is a power of two}}
+  %a = greta_tile.ptr_load %x[%i] align 3 : !greta_tile.ptr<f32> -> f32
+  greta_tile.return
+}
+
+// -----
+
+greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+  %s = greta_tile.shared_alloc : !greta_tile.shared<64 x f16>
+  // expected-error @+1 {{loads 'f32' into an array of 'f16'}}
+  greta_tile.ptr_load_shared %x[%i], %s[%i] width 4 : !greta_tile.ptr<f32> -> !greta_tile.shared<64 x f16>
+  greta_tile.return
+}
+
+// -----
+
+greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+  %s = greta_tile.shared_alloc : !greta_tile.shared<64 x f16>
+  // expected-error @+1 {{moves '!greta_tile.fragment<16x16xf32, acc>' through '!greta_tile.shared<64 x f16>'; its lines are whole elements of the array}}
+  %a = greta_tile.fragment_load %s[%i] stride 16 : !greta_tile.shared<64 x f16> -> !greta_tile.fragment<16x16xf32, acc>
+  greta_tile.return
+}
+
+// -----
+
+greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+  // expected-error @+1 {{puts 'i32' into '!greta_tile.fragment<16x16xf32, acc>'}}
+  %a = greta_tile.fragment_splat %i : i32 -> !greta_tile.fragment<16x16xf32, acc>
+  greta_tile.return
+}
+
+// -----
+
+greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+  %c = arith.constant 0.0 : f16
+  %a = greta_tile.fragment_splat %c : f16 -> !greta_tile.fragment<16x16xf16, a>
+  // expected-error @+1 {{has 'vector<2xf16>' for a lane's elements of '!greta_tile.fragment<16x16xf16, a>'}}
+  %e = greta_tile.fragment_elements %a : !greta_tile.fragment<16x16xf16, a> -> vector<2xf16>
+  greta_tile.return
+}
+
+// -----
+
+greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+  %c = arith.constant 0.0 : f16
+  %a = greta_tile.fragment_splat %c : f16 -> !greta_tile.fragment<16x16xf16, a>
+  %v = arith.constant dense<0.0> : vector<4xf16>
+  // expected-error @+1 {{mixes fragments and vectors}}
+  %m = greta_tile.mma "coopmat" %a, %v, %a : !greta_tile.fragment<16x16xf16, a>, vector<4xf16> -> !greta_tile.fragment<16x16xf16, a>
+  greta_tile.return
+}
+
+// -----
+
+greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+  %c = arith.constant 0.0 : f16
+  %a = greta_tile.fragment_splat %c : f16 -> !greta_tile.fragment<16x16xf16, a>
+  // expected-error @+1 {{multiplies '!greta_tile.fragment<16x16xf16, a>' by '!greta_tile.fragment<16x16xf16, a>' into '!greta_tile.fragment<16x16xf16, a>'}}
+  %m = greta_tile.mma "coopmat" %a, %a, %a : !greta_tile.fragment<16x16xf16, a>, !greta_tile.fragment<16x16xf16, a> -> !greta_tile.fragment<16x16xf16, a>
+  greta_tile.return
+}
+
+// -----
+
+greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+  %w = arith.constant dense<0> : vector<1xi32>
+  %v = arith.constant dense<0.0> : vector<4xf16>
+  // expected-error @+1 {{multiplies 1 words by 'vector<4xf16>'; a word has eight weights}}
+  %m = greta_tile.dot_packed %w, %i, %v : vector<1xi32>, vector<4xf16>
+  greta_tile.return
+}
+
+// -----
+
+// expected-error @+1 {{a fragment's use is a, b or acc}}
+func.func private @f(%x: !greta_tile.fragment<16x16xf16, c>)
+
+// -----
+
+// expected-error @+1 {{a fragment has two dimensions}}
+func.func private @f(%x: !greta_tile.fragment<16xf16, a>)
+
+// -----
+
+// expected-error @+1 {{basis has 1 coordinates, 'rep' has 2; a layout has one per dimension}}
+func.func private @f(%x: tensor<2x2xf16, #greta_tile.layout<{reg = [[1]], lane = [], wave = [], rep = [1, 1]}>>)
+
+// -----
+
+// expected-error @+1 {{a layout has at least one dimension}}
+func.func private @f(%x: tensor<f16, #greta_tile.layout<{reg = [], lane = [], wave = [], rep = []}>>)
+
+// -----
+
+// expected-error @+1 {{not a layout: }}
+func.func private @f(%x: tensor<2xf16, #greta_tile.layout<{reg = [[1], [4]], lane = [], wave = [], rep = [1]}>>)
+
+// -----
+
+// expected-error @+1 {{layout of rank 1 on a tensor of rank 2}}
+func.func private @f(%x: tensor<2x2xf16, #greta_tile.layout<{reg = [[1]], lane = [], wave = [], rep = [1]}>>)
+
+// -----
+
+// expected-error @+1 {{layout covers 2 elements of dimension 0, the tensor has 4}}
+func.func private @f(%x: tensor<4xf16, #greta_tile.layout<{reg = [[1]], lane = [], wave = [], rep = [1]}>>)
+
+// -----
+
+greta_tile.func @k(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>, %n: i32) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+  greta_tile.return
+}
+func.func @f(%x: tensor<?xf32>, %h: tensor<?xf16>) -> tensor<?xf32> {
+  // expected-error @+1 {{has maps over dims; they are over symbols}}
+  %0 = "greta_tile.launch"(%x) <{kernel = @k, grid = affine_map<(d0) -> (d0)>, scalars = affine_map<()[s0] -> (s0)>, result_shapes = [affine_map<()[s0] -> (s0)>]}> : (tensor<?xf32>) -> tensor<?xf32>
+  return %0 : tensor<?xf32>
+}
+
+// -----
+
+greta_tile.func @k(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>, %n: i32) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+  greta_tile.return
+}
+func.func @f(%x: tensor<?xf32>, %h: tensor<?xf16>) -> tensor<?xf32> {
+  // expected-error @+1 {{has a grid of 4 axes; it is 1 to 3}}
+  %0 = "greta_tile.launch"(%x) <{kernel = @k, grid = affine_map<()[s0] -> (s0, 1, 1, 1)>, scalars = affine_map<()[s0] -> (s0)>, result_shapes = [affine_map<()[s0] -> (s0)>]}> : (tensor<?xf32>) -> tensor<?xf32>
+  return %0 : tensor<?xf32>
+}
+
+// -----
+
+greta_tile.func @k(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>, %n: i32) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+  greta_tile.return
+}
+func.func @f(%x: tensor<?xf32>, %h: tensor<?xf16>) -> tensor<?xf32> {
+  // expected-error @+1 {{has 0 shapes for 1 results}}
+  %0 = "greta_tile.launch"(%x) <{kernel = @k, grid = affine_map<()[s0] -> (s0)>, scalars = affine_map<()[s0] -> (s0)>, result_shapes = []}> : (tensor<?xf32>) -> tensor<?xf32>
+  return %0 : tensor<?xf32>
+}
+
+// -----
+
+greta_tile.func @k(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>, %n: i32) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+  greta_tile.return
+}
+func.func @f(%x: tensor<?xf32>, %h: tensor<?xf16>) -> tensor<?xf32> {
+  // expected-error @+1 {{has the shape affine_map<()[s0] -> (s0, s0)> for a result of type 'tensor<?xf32>'}}
+  %0 = "greta_tile.launch"(%x) <{kernel = @k, grid = affine_map<()[s0] -> (s0)>, scalars = affine_map<()[s0] -> (s0)>, result_shapes = [affine_map<()[s0] -> (s0, s0)>]}> : (tensor<?xf32>) -> tensor<?xf32>
+  return %0 : tensor<?xf32>
+}
+
+// -----
+
+greta_tile.func @k(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>, %n: i32) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+  greta_tile.return
+}
+func.func @f(%x: tensor<?xf32>, %h: tensor<?xf16>) -> tensor<?xf32> {
+  // expected-error @+1 {{names the kernel @nobody, which does not exist}}
+  %0 = "greta_tile.launch"(%x) <{kernel = @nobody, grid = affine_map<()[s0] -> (s0)>, scalars = affine_map<()[s0] -> (s0)>, result_shapes = [affine_map<()[s0] -> (s0)>]}> : (tensor<?xf32>) -> tensor<?xf32>
+  return %0 : tensor<?xf32>
+}
+
+// -----
+
+greta_tile.func @k(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>, %n: i32) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+  greta_tile.return
+}
+func.func @f(%x: tensor<?xf32>, %h: tensor<?xf16>) -> tensor<?xf32> {
+  // expected-error @+1 {{passes 2 arguments, the kernel has 3}}
+  %0 = "greta_tile.launch"(%x) <{kernel = @k, grid = affine_map<()[s0] -> (s0)>, scalars = affine_map<()[s0] -> ()>, result_shapes = [affine_map<()[s0] -> (s0)>]}> : (tensor<?xf32>) -> tensor<?xf32>
+  return %0 : tensor<?xf32>
+}
+
+// -----
+
+greta_tile.func @k(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>, %n: i32) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+  greta_tile.return
+}
+func.func @f(%x: tensor<?xf32>, %h: tensor<?xf16>) -> tensor<?xf32> {
+  // expected-error @+1 {{passes 'tensor<?xf16>' as argument 0 of type '!greta_tile.ptr<f32>'}}
+  %0 = "greta_tile.launch"(%h) <{kernel = @k, grid = affine_map<()[s0] -> (s0)>, scalars = affine_map<()[s0] -> (s0)>, result_shapes = [affine_map<()[s0] -> (s0)>]}> : (tensor<?xf16>) -> tensor<?xf32>
+  return %0 : tensor<?xf32>
+}
+
+// -----
+
+// expected-error @+1 {{has an argument of type 'f16'; kernels take pointers and i32}}
+greta_tile.func @f(%h: f16) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+  greta_tile.return
+}
+
+// -----
+
+// expected-error @+1 {{has a pointer after a scalar; pointers come first}}
+greta_tile.func @f(%i: i32, %x: !greta_tile.ptr<f32>) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+  greta_tile.return
+}
+
+// -----
+
+// expected-error @+1 {{has wave_size 128; it is a power of two up to 64}}
+greta_tile.func @f(%i: i32) attributes {block_size = 128 : i32, wave_size = 128 : i32} {
+  greta_tile.return
+}
+
+// -----
+
+// expected-error @+1 {{returns values; a kernel stores its results}}
+greta_tile.func @f(%i: i32) -> i32 attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+  greta_tile.return
+}
+
+// -----
+
+// expected-error @+2 {{failed to parse GretaTile_LocalType parameter}}
+// expected-error @+1 {{a placement has a dimension, a positive stride, and powers of two for vector, rows and phases}}
+func.func private @f(%x: !greta_tile.local<1 x tensor<4x64xf32>, <dim = 1, stride = 0, vector = 4, rows = 1, phases = 1>>)
+
+// -----
+
+// expected-error @+1 {{a local is stages of a static block that has the placement's dimension}}
+func.func private @f(%x: !greta_tile.local<0 x tensor<4x64xf32>, <dim = 1, stride = 64, vector = 4, rows = 1, phases = 1>>)
+
+// -----
+
+greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+  %s = greta_tile.shared_alloc : !greta_tile.shared<64 x f32>
+  // expected-error @+1 {{loads 8 bytes a lane; it takes 4 or 16}}
+  greta_tile.ptr_load_shared %x[%i], %s[%i] width 2 : !greta_tile.ptr<f32> -> !greta_tile.shared<64 x f32>
+  greta_tile.return
+}
+
+// -----
+
+// expected-error @+1 {{a pipeline hides work under products with two or three stages and without direct loads}}
+func.func private @f() attributes {p = #greta_tile.pipeline<stages = 1, slice = 16, hidden = 2>}
+
+// -----
+
+greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+  %z = arith.constant dense<0.0> : tensor<1x64xf32>
+  // expected-error @+1 {{it takes [.., W, 8] of f16, [.., W, 1] of i32, zeros of i32 and scales of f16 [.., 1, 1] into [.., 1, 1] of f32}}
+  %a = greta_tile.contract_packed %z, %z, %z, %z, %z : tensor<1x64xf32>, tensor<1x64xf32>, tensor<1x64xf32>, tensor<1x64xf32> -> tensor<1x64xf32>
+  greta_tile.return
+}
