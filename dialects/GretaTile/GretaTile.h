@@ -24,6 +24,7 @@
 #include "GretaTile/GretaTileAttrs.h.inc"
 #define GET_TYPEDEF_CLASSES
 #include "GretaTile/GretaTileTypes.h.inc"
+#include "GretaTile/LayoutInterface.h.inc"
 #define GET_OP_CLASSES
 #include "GretaTile/GretaTileOps.h.inc"
 
@@ -35,6 +36,18 @@ LayoutAttr getLayoutOf(mlir::Type type);
 /// The same as a value of the layout algebra, and back.
 Layout toLayout(LayoutAttr attr);
 LayoutAttr toAttr(mlir::MLIRContext *context, const Layout &layout);
+
+/// LayoutTransferOpInterface's answers for any op: an elementwise one has the
+/// same layout everywhere; none where layouts end.
+std::optional<Layout> resultLayout(mlir::OpOperand &operand,
+                                   const Layout &layout, mlir::OpResult result);
+std::optional<Layout> operandLayout(mlir::OpResult result, const Layout &layout,
+                                    mlir::OpOperand &operand);
+
+/// The layout of a block of `shape`, beside one with `layout`, each element of
+/// which serves as many neighbours along a dimension as the extent is smaller:
+/// all of them, where it is 1.
+Layout sharedLayout(Layout layout, llvm::ArrayRef<int64_t> shape);
 
 /// `type` with another layout.
 mlir::RankedTensorType withLayout(mlir::RankedTensorType type,

@@ -243,18 +243,14 @@ LogicalResult FlipOp::verify() {
   return success();
 }
 
-LogicalResult SplitOp::verify() {
+LogicalResult ReshapeOp::verify() {
   auto from = cast<RankedTensorType>(getValue().getType());
   auto to = cast<RankedTensorType>(getResult().getType());
-  int64_t kept = from.getRank() - 1;
-  int64_t last = 1;
-  for (int64_t extent : to.getShape().drop_front(std::min(kept, to.getRank())))
-    last *= extent;
-  if (from.getElementType() != to.getElementType() || to.getRank() <= kept ||
-      from.getShape().drop_back() != to.getShape().take_front(kept) ||
-      from.getShape().back() != last)
+  if (from.getElementType() != to.getElementType() ||
+      from.getNumElements() != to.getNumElements())
     return emitOpError("makes ")
-           << to << " of " << from << "; it splits the last dimension only";
+           << to << " of " << from
+           << "; the shapes have as many elements, of one type";
   return success();
 }
 

@@ -3,6 +3,7 @@
 #define GRETATILE_OPS_TD
 
 include "GretaTile/GretaTileDialect.td"
+include "GretaTile/LayoutInterface.td"
 include "mlir/Interfaces/FunctionInterfaces.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
@@ -155,7 +156,7 @@ def GretaTile_SplatOp : GretaTile_Op<"splat", [Pure, TypesMatchWith<"the scalar 
   let assemblyFormat = "$value attr-dict `:` type($result)";
 }
 
-def GretaTile_BroadcastOp : GretaTile_Op<"broadcast", [Pure]> {
+def GretaTile_BroadcastOp : GretaTile_Op<"broadcast", [Pure, LayoutTransfer]> {
   let summary = "Repeats a block along its dimensions of extent 1";
   let description = "`greta_tile.broadcast %s : tensor<4x1xf32> -> tensor<4x1024xf32>`; ranks are equal.";
   let arguments = (ins AnyBlock:$value);
@@ -169,7 +170,7 @@ def GretaTile_ReduceKind : I32EnumAttr<"ReduceKind", "how two elements combine",
   let cppNamespace = "::greta::tile";
 }
 
-def GretaTile_ReduceOp : GretaTile_Op<"reduce", [Pure]> {
+def GretaTile_ReduceOp : GretaTile_Op<"reduce", [Pure, LayoutTransfer]> {
   let summary = "Combines the elements of each line along one dimension";
   let description = [{
     The dimension stays, with extent 1: `greta_tile.reduce add %x dim 1 : tensor<4x1024xf32> -> tensor<4x1xf32>`. The order of
@@ -194,11 +195,11 @@ def GretaTile_FlipOp : GretaTile_Op<"flip", [Pure, SameOperandsAndResultType]> {
   let hasVerifier = 1;
 }
 
-def GretaTile_SplitOp : GretaTile_Op<"split", [Pure]> {
-  let summary = "The last dimension of a block as several";
+def GretaTile_ReshapeOp : GretaTile_Op<"reshape", [Pure, LayoutTransfer]> {
+  let summary = "The elements of a block, in row-major order, under another shape";
   let description = [{
-    In row-major order: `greta_tile.split %x : tensor<64x256xf32> -> tensor<64x2x2x64xf32>`. Where the layout's tile and the new extents divide
-    one another, the result's layout is the operand's, split, and nothing moves; else it has another one, and the elements pass through shared memory.
+    Splits, merges, drops and inserts dimensions: `greta_tile.reshape %x : tensor<64x256xf32> -> tensor<64x2x2x64xf32>`. Where the algebra has the
+    operand's layout under the new shape nothing moves; else the elements pass through shared memory.
   }];
   let arguments = (ins AnyBlock:$value);
   let results = (outs AnyBlock:$result);
@@ -259,7 +260,7 @@ def GretaTile_ContractPackedOp : GretaTile_Op<"contract_packed", [Pure, TypesMat
   let hasVerifier = 1;
 }
 
-def GretaTile_DequantOp : GretaTile_Op<"dequant", [Pure]> {
+def GretaTile_DequantOp : GretaTile_Op<"dequant", [Pure, LayoutTransfer]> {
   let summary = "Weights of 4 bits as f16";
   let description = [{
     Along one dimension `words` (i32) have an eighth of the result's extent: each is eight neighbours, the low bits first. `scales` (f16) and

@@ -319,7 +319,7 @@ Value SpaceEmitter::computeRowOp(Operation *op) {
   } else if (auto heads = dyn_cast<HeadsOp>(op)) {
     result = value(heads.getValue(), identity);
     if (!config.run) // with few rows it has the space's dimensions already
-      result = tile::SplitOp::create(b, blockType(identity, element), result);
+      result = tile::ReshapeOp::create(b, blockType(identity, element), result);
   } else {
     result = computeMatmul(cast<MatmulOp>(op));
   }

@@ -9,6 +9,7 @@
 #include "GretaTile/GretaTile.h"
 #include "greta/Conversion/Passes.h"
 #include "greta/Package/Compile.h"
+#include "greta/Tile/Passes.h"
 #include "greta/Transforms/Passes.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -45,6 +46,7 @@ int main(int argc, char **argv) {
       greta::buildHostPipeline);
   greta::registerGretaConversionPasses();
   greta::registerGretaTransformsPasses();
+  greta::registerGretaTilePasses();
   mlir::registerTransformsPasses();
   mlir::registerLinalgPasses();
   return mlir::asMainReturnCode(

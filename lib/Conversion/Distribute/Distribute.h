@@ -57,7 +57,7 @@ private:
   mlir::LogicalResult distributeIota(IotaOp op);
   mlir::LogicalResult distributeBroadcast(BroadcastOp op);
   mlir::LogicalResult distributeFlip(FlipOp op);
-  mlir::LogicalResult distributeSplit(SplitOp op);
+  mlir::LogicalResult distributeReshape(ReshapeOp op);
   // DistributeContract.cpp
   mlir::LogicalResult distributeContract(ContractOp op);
   mlir::LogicalResult distributeContractPacked(ContractPackedOp op);
@@ -92,7 +92,7 @@ private:
                                   const DistributedLayout &dst,
                                   mlir::ImplicitLocOpBuilder &b);
 
-  LaneValues splitThroughShared(mlir::Operation *op,
+  LaneValues reshapeThroughShared(mlir::Operation *op,
                                 llvm::ArrayRef<mlir::Value> from,
                                 const DistributedLayout &src,
                                 const DistributedLayout &dst,

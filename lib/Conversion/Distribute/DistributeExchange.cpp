@@ -294,7 +294,7 @@ LaneValues Distributor::convertThroughShared(Operation *op,
 
 /// The last dimension becomes several: both sides row-major, so that an element
 /// keeps its place.
-LaneValues Distributor::splitThroughShared(Operation *op, ArrayRef<Value> from,
+LaneValues Distributor::reshapeThroughShared(Operation *op, ArrayRef<Value> from,
                                            const DistributedLayout &src,
                                            const DistributedLayout &dst,
                                            ImplicitLocOpBuilder &b) {
