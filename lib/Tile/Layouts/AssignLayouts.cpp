@@ -26,6 +26,7 @@
 #include "greta/Tile/Passes.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/Support/MathExtras.h"
+#include <numeric>
 
 namespace greta {
 #define GEN_PASS_DEF_GRETATILEASSIGNLAYOUTSPASS
@@ -155,16 +156,27 @@ LogicalResult LayoutAssigner::layOutDot(DotOp dot) {
   return success();
 }
 
-/// A contract's operands and result are parts of one block, which no value is.
-LogicalResult LayoutAssigner::layOutContract(Operation *contract) {
+/// The block of which a contract's operands and result are parts; often none
+/// of them is the whole.
+static SmallVector<int64_t, 4> contractedShape(Operation *contract) {
   SmallVector<int64_t, 4> shape(shapeOf(contract->getResult(0)));
-  SmallVector<Value> values(contract->getOperands());
-  values.push_back(contract->getResult(0));
-  for (Value value : values)
+  for (Value value : contract->getOperands())
     for (auto [whole, extent] : llvm::zip(shape, shapeOf(value)))
       whole = std::max(whole, extent);
-  FailureOr<Layout> layout =
-      blockLayout(collectWishes(values, shape), kernel, contract);
+  return shape;
+}
+
+LogicalResult LayoutAssigner::layOutContract(Operation *contract) {
+  SmallVector<int64_t, 4> shape = contractedShape(contract);
+  SmallVector<Value> values(contract->getOperands());
+  values.push_back(contract->getResult(0));
+  // An operand that is the whole may have its layout from another contract.
+  FailureOr<Layout> layout = failure();
+  for (Value value : values)
+    if (ArrayRef(shape) == shapeOf(value) && layouts.contains(value))
+      layout = layouts.at(value);
+  if (failed(layout))
+    layout = blockLayout(collectWishes(values, shape), kernel, contract);
   if (failed(layout))
     return failure();
   for (OpOperand &operand : contract->getOpOperands())
@@ -204,15 +216,20 @@ LogicalResult LayoutAssigner::run() {
   for (DotOp dot : dots)
     if (failed(layOutDot(dot)))
       return failure();
+  auto product = [](ArrayRef<int64_t> shape) {
+    return std::accumulate(shape.begin(), shape.end(), int64_t(1),
+                           std::multiplies<>());
+  };
+  llvm::stable_sort(contracts, [&](Operation *a, Operation *b) {
+    return product(contractedShape(a)) > product(contractedShape(b));
+  });
   for (Operation *contract : contracts)
     if (failed(layOutContract(contract)))
       return failure();
-  auto elements = [](Value value) {
-    return cast<RankedTensorType>(value.getType()).getNumElements();
-  };
   SmallVector<Value> bySize(blocks);
-  llvm::stable_sort(
-      bySize, [&](Value a, Value b) { return elements(a) > elements(b); });
+  llvm::stable_sort(bySize, [&](Value a, Value b) {
+    return product(shapeOf(a)) > product(shapeOf(b));
+  });
   for (Value block : bySize)
     if (!layouts.contains(block) && failed(layOutBlock(block)))
       return failure();
