@@ -14,9 +14,11 @@
 #include "mlir/IR/OpDefinition.h"
 #include "mlir/IR/SymbolTable.h"
 #include "mlir/IR/TensorEncoding.h"
+#include "mlir/Interfaces/ControlFlowInterfaces.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "mlir/Interfaces/InferTypeOpInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/ADT/Sequence.h"
 
 #include "GretaTile/GretaTileDialect.h.inc"
 #include "GretaTile/GretaTileEnums.h.inc"
@@ -43,6 +45,13 @@ std::optional<Layout> resultLayout(mlir::OpOperand &operand,
                                    const Layout &layout, mlir::OpResult result);
 std::optional<Layout> operandLayout(mlir::OpResult result, const Layout &layout,
                                     mlir::OpOperand &operand);
+/// Whether all of the op's blocks that are operands are taken in one layout,
+/// which its results do not decide.
+bool takesOneLayout(mlir::Operation *op);
+/// For each dimension of a result the operand's that it is, or -1; empty where
+/// layouts end.
+llvm::SmallVector<int64_t> operandDims(mlir::OpOperand &operand,
+                                       mlir::OpResult result);
 
 /// The layout of a block of `shape`, beside one with `layout`, each element of
 /// which serves as many neighbours along a dimension as the extent is smaller:

@@ -213,28 +213,6 @@ LogicalResult BroadcastOp::verify() {
   return success();
 }
 
-/// `to` is `from` with extent `extent` along `dim`.
-static LogicalResult verifyOneExtent(Operation *op, Type fromType, Type toType,
-                                     uint32_t dim, int64_t extent) {
-  auto from = cast<RankedTensorType>(fromType);
-  auto to = cast<RankedTensorType>(toType);
-  if (dim >= from.getRank())
-    return op->emitOpError("names dimension ") << dim << " of " << fromType;
-  SmallVector<int64_t> shape(from.getShape());
-  shape[dim] = extent;
-  if (to.getShape() != ArrayRef(shape) ||
-      to.getElementType() != from.getElementType())
-    return op->emitOpError("makes ")
-           << toType << " of " << fromType << "; dimension " << dim
-           << " becomes " << extent << " and nothing else changes";
-  return success();
-}
-
-LogicalResult ReduceOp::verify() {
-  return verifyOneExtent(*this, getValue().getType(), getResult().getType(),
-                         getDim(), 1);
-}
-
 LogicalResult FlipOp::verify() {
   auto type = cast<RankedTensorType>(getValue().getType());
   if (getDim() >= type.getRank() || type.getDimSize(getDim()) != 2)

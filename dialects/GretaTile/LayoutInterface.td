@@ -20,6 +20,14 @@ def LayoutTransferOpInterface : OpInterface<"LayoutTransferOpInterface"> {
     InterfaceMethod<[{
       The layout in which an operand is taken when a result has `layout`; none where the result does not decide it.
     }], "::std::optional<::greta::Layout>", "operandLayout", (ins "unsigned":$result, "const ::greta::Layout &":$layout, "unsigned":$operand)>,
+    InterfaceMethod<[{
+      For each dimension of a result the operand's that it is, or -1: what is wished of the one is wished of the other.
+    }], "::llvm::SmallVector<int64_t>", "operandDims", (ins "unsigned":$operand, "unsigned":$result), [{}], [{
+      auto type = ::llvm::cast<::mlir::RankedTensorType>($_op->getResult(result).getType());
+      return ::llvm::to_vector(::llvm::seq<int64_t>(0, type.getRank()));
+    }]>,
+    InterfaceMethod<"Whether all block operands are taken in one layout, whatever it is.",
+      "bool", "takesOneLayout", (ins), [{}], [{ return false; }]>,
   ];
 }
 

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "GretaTile/GretaTile.h"
+#include "llvm/ADT/Sequence.h"
 
 using namespace mlir;
 using namespace greta;
@@ -45,8 +46,8 @@ std::optional<Layout> DequantOp::operandLayout(unsigned, const Layout &layout,
 }
 
 std::optional<Layout> ReduceOp::resultLayout(unsigned, const Layout &layout,
-                                             unsigned) {
-  return layout.collapse(getDim());
+                                             unsigned result) {
+  return layout.collapse(getAxis()).reshape(shapeOf(getResult(result)));
 }
 std::optional<Layout> ReduceOp::operandLayout(unsigned, const Layout &,
                                               unsigned) {
@@ -61,6 +62,34 @@ std::optional<Layout> ReshapeOp::operandLayout(unsigned, const Layout &layout,
                                                unsigned) {
   return layout.reshape(shapeOf(getValue()));
 }
+
+/// Dimensions that have the same place in memory: as many elements before them,
+/// and as many in them.
+SmallVector<int64_t> ReshapeOp::operandDims(unsigned, unsigned) {
+  ArrayRef<int64_t> from = shapeOf(getValue()), to = shapeOf(getResult());
+  SmallVector<int64_t> dims(to.size(), -1);
+  int64_t before = 1, fromBefore = 1;
+  unsigned at = 0;
+  for (auto [dim, extent] : llvm::enumerate(to)) {
+    while (at < from.size() && fromBefore < before)
+      fromBefore *= from[at++];
+    while (at < from.size() && fromBefore == before && from[at] == 1)
+      ++at;
+    if (at < from.size() && fromBefore == before && from[at] == extent)
+      dims[dim] = at;
+    before *= extent;
+  }
+  return dims;
+}
+
+SmallVector<int64_t> ReduceOp::operandDims(unsigned, unsigned) {
+  SmallVector<int64_t> dims;
+  for (int64_t dim = 0, e = shapeOf(getValues().front()).size(); dim < e; ++dim)
+    if (dim != getAxis())
+      dims.push_back(dim);
+  return dims;
+}
+bool ReduceOp::takesOneLayout() { return true; }
 
 /// Elementwise: what arith and math do, and the dialect's ops of one type.
 static bool hasOneLayout(Operation *op) {
@@ -89,6 +118,22 @@ std::optional<Layout> greta::tile::operandLayout(OpResult result,
   if (hasOneLayout(op))
     return layout;
   return std::nullopt;
+}
+
+bool greta::tile::takesOneLayout(Operation *op) {
+  auto transfer = dyn_cast<LayoutTransferOpInterface>(op);
+  return transfer && transfer.takesOneLayout();
+}
+
+SmallVector<int64_t> greta::tile::operandDims(OpOperand &operand,
+                                              OpResult result) {
+  Operation *op = operand.getOwner();
+  if (auto transfer = dyn_cast<LayoutTransferOpInterface>(op))
+    return transfer.operandDims(operand.getOperandNumber(),
+                                result.getResultNumber());
+  if (hasOneLayout(op))
+    return llvm::to_vector(llvm::seq<int64_t>(0, shapeOf(result).size()));
+  return {};
 }
 
 #include "GretaTile/LayoutInterface.cpp.inc"

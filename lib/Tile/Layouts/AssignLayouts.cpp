@@ -114,10 +114,14 @@ void LayoutAssigner::assign(Value value, const Layout &layout) {
       for (OpOperand &operand : result.getOwner()->getOpOperands())
         if (isBlock(operand.get()))
           add(operand.get(), tile::operandLayout(result, layout, operand));
-    for (OpOperand &use : value.getUses())
+    for (OpOperand &use : value.getUses()) {
       for (OpResult result : use.getOwner()->getResults())
         if (isBlock(result))
           add(result, tile::resultLayout(use, layout, result));
+      if (takesOneLayout(use.getOwner()))
+        for (Value operand : use.getOwner()->getOperands())
+          add(operand, layout);
+    }
   }
 }
 
@@ -253,6 +257,10 @@ LogicalResult LayoutAssigner::checkExtents() {
   return success();
 }
 
+static Layout layoutOf(Value value) {
+  return toLayout(getLayoutOf(value.getType()));
+}
+
 static void setLayout(Value value, const Layout &layout) {
   auto type = cast<RankedTensorType>(value.getType());
   type = withLayout(type, toAttr(value.getContext(), layout));
@@ -276,7 +284,7 @@ void LayoutAssigner::setTypes() {
 void LayoutAssigner::convertOperand(OpOperand &operand, const Layout &layout) {
   Value value = operand.get();
   auto type = cast<RankedTensorType>(value.getType());
-  if (toLayout(getLayoutOf(type)) == layout)
+  if (layoutOf(value) == layout)
     return;
   builder.setInsertionPoint(operand.getOwner());
   operand.set(ConvertLayoutOp::create(
@@ -321,15 +329,21 @@ void LayoutAssigner::convertOperands(Operation *op) {
     }
     if (!op->getNumResults() || isa<ConvertLayoutOp>(op))
       continue;
-    // Either the result decides, or what the operand has.
-    OpResult result = op->getResult(0);
-    if (std::optional<Layout> layout =
-            tile::operandLayout(result, layouts.at(result), operand))
-      convertOperand(operand, *layout);
-    else if (std::optional<Layout> layout = tile::resultLayout(
-                 operand, toLayout(getLayoutOf(operand.get().getType())),
-                 result))
-      convertResult(result, *layout);
+    // Either the results decide, or what the first operand has.
+    OpResult first = op->getResult(0);
+    if (isBlock(first))
+      if (std::optional<Layout> layout =
+              tile::operandLayout(first, layouts.at(first), operand)) {
+        convertOperand(operand, *layout);
+        continue;
+      }
+    if (takesOneLayout(op))
+      convertOperand(operand, layoutOf(op->getOperand(0)));
+    for (OpResult result : op->getResults())
+      if (isBlock(result))
+        if (std::optional<Layout> layout =
+                tile::resultLayout(operand, layoutOf(operand.get()), result))
+          convertResult(result, *layout);
   }
 }
 

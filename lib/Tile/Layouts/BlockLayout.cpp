@@ -24,24 +24,25 @@ static ArrayRef<int64_t> shapeOf(Value value) {
 
 namespace {
 
-/// The blocks that elementwise work, broadcasts, reductions and loops connect
-/// with some. A dimension is followed as long as its extent is the same, or a
-/// part of it (packed weights); an extent of 1 says nothing.
+/// The blocks that elementwise work, broadcasts, reductions, reshapes and loops
+/// connect with some. A dimension is followed as long as its extent is the
+/// same, or a part of it (packed weights); an extent of 1 says nothing.
 class ConnectedBlocks {
 public:
   ConnectedBlocks(ArrayRef<Value> values, ArrayRef<int64_t> shape);
-  /// Whether a dimension of a block is that of the first ones.
-  bool follows(Value value, unsigned dim) const {
+  /// Which dimension of the first blocks one of another block is; -1: none.
+  int64_t dimOf(Value value, unsigned dim) const {
     auto it = dims.find(value);
-    return it != dims.end() && it->second.test(dim);
+    return it == dims.end() ? -1 : it->second[dim];
   }
   bool contains(Value value) const { return dims.contains(value); }
 
 private:
-  void reach(Value value, const llvm::SmallBitVector &from);
-  void visit(Operation *op, const llvm::SmallBitVector &from);
+  using Dims = SmallVector<int64_t>;
+  void reach(Value value, Dims from);
+  void visit(Operation *op, Value from);
   ArrayRef<int64_t> shape;
-  llvm::DenseMap<Value, llvm::SmallBitVector> dims;
+  llvm::DenseMap<Value, Dims> dims;
   SmallVector<Value> worklist;
 };
 
@@ -51,46 +52,69 @@ ConnectedBlocks::ConnectedBlocks(ArrayRef<Value> values,
                                  ArrayRef<int64_t> shape)
     : shape(shape) {
   for (Value value : values)
-    reach(value, llvm::SmallBitVector(shape.size(), true));
+    reach(value, llvm::to_vector(llvm::seq<int64_t>(0, shape.size())));
   while (!worklist.empty()) {
     Value value = worklist.pop_back_val();
-    llvm::SmallBitVector from = dims[value];
     for (Value other : carriedTogether(value))
-      reach(other, from);
+      reach(other, dims[value]);
     if (Operation *op = value.getDefiningOp())
-      visit(op, from);
+      visit(op, value);
     for (Operation *user : value.getUsers())
-      visit(user, from);
+      visit(user, value);
   }
 }
 
-void ConnectedBlocks::visit(Operation *op, const llvm::SmallBitVector &from) {
-  // Products have other dimensions on either side, and what is taken apart or
-  // goes to another layout has a choice of its own.
-  if (isa<DotOp, ConvertLayoutOp, ReshapeOp>(op) || op->getNumRegions() ||
-      op->hasTrait<OpTrait::IsTerminator>())
-    return;
-  for (Value value : op->getOperands())
-    reach(value, from);
-  for (Value value : op->getResults())
-    reach(value, from);
+void ConnectedBlocks::visit(Operation *op, Value from) {
+  Dims known = dims[from];
+  // A contract's operands and results are parts of one block.
+  if (isa<ContractOp, ContractPackedOp>(op)) {
+    for (Value value : op->getOperands())
+      reach(value, known);
+    return reach(op->getResult(0), known);
+  }
+  for (OpResult result : op->getResults())
+    for (OpOperand &operand : op->getOpOperands()) {
+      if (!isBlock(result) || !isBlock(operand.get()) ||
+          (result != from && operand.get() != from))
+        continue;
+      SmallVector<int64_t> places = operandDims(operand, result);
+      if (places.empty())
+        continue;
+      Dims moved;
+      if (operand.get() == from) {
+        for (int64_t place : places)
+          moved.push_back(place < 0 ? -1 : known[place]);
+        reach(result, moved);
+      } else {
+        moved.assign(shapeOf(operand.get()).size(), -1);
+        for (auto [dim, place] : llvm::enumerate(places))
+          if (place >= 0)
+            moved[place] = known[dim];
+        reach(operand.get(), moved);
+      }
+    }
 }
 
-void ConnectedBlocks::reach(Value value, const llvm::SmallBitVector &from) {
-  if (!isBlock(value) || shapeOf(value).size() != shape.size())
+void ConnectedBlocks::reach(Value value, Dims from) {
+  if (!isBlock(value))
     return;
-  llvm::SmallBitVector mine(from);
   for (auto [dim, extent] : llvm::enumerate(shapeOf(value))) {
-    int64_t whole = shape[dim];
+    if (from[dim] < 0)
+      continue;
+    int64_t whole = shape[from[dim]];
     if (whole % extent || !llvm::isPowerOf2_64(whole / extent) ||
         (extent == 1 && whole != 1))
-      mine.reset(dim);
+      from[dim] = -1;
   }
-  auto [it, isNew] = dims.try_emplace(value, mine);
-  if (!isNew && !mine.test(it->second))
-    return; // nothing more is followed
-  it->second |= mine;
-  worklist.push_back(value);
+  auto [it, isNew] = dims.try_emplace(value, from);
+  bool more = isNew;
+  for (auto [before, now] : llvm::zip(it->second, from))
+    if (before < 0 && now >= 0) {
+      before = now;
+      more = true;
+    }
+  if (more)
+    worklist.push_back(value);
 }
 
 SmallVector<Value> greta::carriedTogether(Value value) {
@@ -139,15 +163,16 @@ static void noteAccess(OpT op, Value block, const ConnectedBlocks &blocks,
   auto type = cast<RankedTensorType>(block.getType());
   int64_t bytes = std::max(1u, type.getElementTypeBitWidth() / 8);
   for (auto [dim, stride] : llvm::enumerate(op.getStrides())) {
-    if (stride != 1 || type.getDimSize(dim) == 1 || !blocks.follows(block, dim))
+    int64_t place = blocks.dimOf(block, dim);
+    if (stride != 1 || type.getDimSize(dim) == 1 || place < 0)
       continue;
     // An element may be that of several neighbours; no type is narrower than
     // four bits.
-    int64_t shared = wishes.shape[dim] / type.getDimSize(dim);
+    int64_t shared = wishes.shape[place] / type.getDimSize(dim);
     int64_t run = std::min<int64_t>(16, op.getAlign()) / bytes * shared;
     run = std::min<int64_t>(run, 32);
     if (wishes.fastest < 0 || run > wishes.run) {
-      wishes.fastest = dim;
+      wishes.fastest = place;
       wishes.run = std::max<int64_t>(run, 1);
     }
   }
@@ -180,14 +205,15 @@ LayoutWishes greta::collectWishes(ArrayRef<Value> values,
     } else if (auto store = dyn_cast<StoreOp>(op)) {
       noteAccess(store, store.getValue(), blocks, wishes);
     } else if (auto flip = dyn_cast<FlipOp>(op)) {
-      if (blocks.follows(flip.getResult(), flip.getDim()))
-        wishes.inRegisters.set(flip.getDim());
+      if (int64_t dim = blocks.dimOf(flip.getResult(), flip.getDim()); dim >= 0)
+        wishes.inRegisters.set(dim);
     } else if (auto reshape = dyn_cast<ReshapeOp>(op)) {
       if (blocks.contains(reshape.getValue()))
         wishes.reshaped = reshape;
     } else if (auto reduce = dyn_cast<ReduceOp>(op)) {
-      if (blocks.follows(reduce.getValue(), reduce.getDim()))
-        wishes.reduced.set(reduce.getDim());
+      int64_t dim = blocks.dimOf(reduce.getValues().front(), reduce.getAxis());
+      if (dim >= 0)
+        wishes.reduced.set(dim);
     } else if (auto contract = dyn_cast<ContractOp>(op)) {
       if (blocks.contains(contract.getResult()))
         noteContract(contract, blocks, wishes);

@@ -3,12 +3,13 @@
 // One row over four waves of 64: eight halves (16 bytes) in a lane's registers, twice along the row; the sum is in every lane.
 // CHECK-LABEL: @row
 // CHECK: greta_tile.load {{.*}} -> tensor<1x4096xf16, #greta_tile.layout<{reg = {{\[\[}}0, 1], [0, 2], [0, 4]], lane = {{\[\[}}0, 8], [0, 16], [0, 32], [0, 64], [0, 128], [0, 256]], wave = {{\[\[}}0, 512], [0, 1024]], rep = [1, 2]}>>
-// CHECK: greta_tile.reduce add {{.*}} -> tensor<1x1xf32, #greta_tile.layout<{reg = [], lane = {{\[\[}}0, 0], [0, 0], [0, 0], [0, 0], [0, 0], [0, 0]], wave = {{\[\[}}0, 0], [0, 0]], rep = [1, 1]}>>
+// CHECK: greta_tile.reduce {arith.addf} {{.*}} -> tensor<1x1xf32, #greta_tile.layout<{reg = [], lane = {{\[\[}}0, 0], [0, 0], [0, 0], [0, 0], [0, 0], [0, 0]], wave = {{\[\[}}0, 0], [0, 0]], rep = [1, 1]}>>
 greta_tile.func @row(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) attributes {block_size = 256 : i32, wave_size = 64 : i32} {
   %z = arith.constant 0 : i32
   %a = greta_tile.load %x[%z, %z] strides [4096, 1] bounds [] : !greta_tile.ptr<f16> -> tensor<1x4096xf16>
   %f = arith.extf %a : tensor<1x4096xf16> to tensor<1x4096xf32>
-  %r = greta_tile.reduce add %f dim 1 : tensor<1x4096xf32> -> tensor<1x1xf32>
+  %r_line = greta_tile.reduce {arith.addf} %f axis 1 : tensor<1x4096xf32> -> tensor<1xf32>
+  %r = greta_tile.reshape %r_line : tensor<1xf32> -> tensor<1x1xf32>
   greta_tile.store %r, %y[%z, %z] strides [1, 1] bounds [] : tensor<1x1xf32> -> !greta_tile.ptr<f32>
   greta_tile.return
 }
@@ -19,7 +20,8 @@ greta_tile.func @row(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) attribu
 greta_tile.func @rows(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>) attributes {block_size = 128 : i32, wave_size = 32 : i32} {
   %z = arith.constant 0 : i32
   %a = greta_tile.load %x[%z, %z] strides [64, 1] bounds [] : !greta_tile.ptr<f32> -> tensor<8x64xf32>
-  %r = greta_tile.reduce add %a dim 1 : tensor<8x64xf32> -> tensor<8x1xf32>
+  %r_line = greta_tile.reduce {arith.addf} %a axis 1 : tensor<8x64xf32> -> tensor<8xf32>
+  %r = greta_tile.reshape %r_line : tensor<8xf32> -> tensor<8x1xf32>
   greta_tile.store %r, %y[%z, %z] strides [1, 1] bounds [] : tensor<8x1xf32> -> !greta_tile.ptr<f32>
   greta_tile.return
 }
@@ -87,7 +89,8 @@ greta_tile.func @contract(%x: !greta_tile.ptr<f16>, %w: !greta_tile.ptr<f16>, %y
   %b = greta_tile.load %w[%z, %z, %z, %z] strides [0, 512, 8, 1] bounds [] : !greta_tile.ptr<f16> -> tensor<1x4x64x8xf16>
   %a = greta_tile.load %x[%z, %z, %z, %z] strides [512, 0, 8, 1] bounds [] : !greta_tile.ptr<f16> -> tensor<2x1x64x8xf16>
   %c = greta_tile.contract %a, %b, %acc dims [3] : tensor<2x1x64x8xf16>, tensor<1x4x64x8xf16> -> tensor<2x4x64x1xf32>
-  %r = greta_tile.reduce add %c dim 2 : tensor<2x4x64x1xf32> -> tensor<2x4x1x1xf32>
+  %r_line = greta_tile.reduce {arith.addf} %c axis 2 : tensor<2x4x64x1xf32> -> tensor<2x4x1xf32>
+  %r = greta_tile.reshape %r_line : tensor<2x4x1xf32> -> tensor<2x4x1x1xf32>
   greta_tile.store %r, %y[%z, %z, %z, %z] strides [4, 1, 0, 0] bounds [] : tensor<2x4x1x1xf32> -> !greta_tile.ptr<f32>
   greta_tile.return
 }
@@ -117,7 +120,8 @@ greta_tile.func @outer(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>, %o: !
 greta_tile.func @extents(%x: !greta_tile.ptr<f32>, %n: i32) attributes {block_size = 32 : i32, wave_size = 32 : i32} {
   %z = arith.constant 0 : i32
   %a = greta_tile.load %x[%z, %z] strides [4, 1] bounds [] : !greta_tile.ptr<f32> -> tensor<1x4xf32>
-  %s = greta_tile.reduce add %a dim 1 : tensor<1x4xf32> -> tensor<1x1xf32>
+  %s_line = greta_tile.reduce {arith.addf} %a axis 1 : tensor<1x4xf32> -> tensor<1xf32>
+  %s = greta_tile.reshape %s_line : tensor<1xf32> -> tensor<1x1xf32>
   %b = greta_tile.broadcast %s : tensor<1x1xf32> -> tensor<1x12xf32>
   greta_tile.store %b, %x[%z, %z] strides [12, 1] bounds [] : tensor<1x12xf32> -> !greta_tile.ptr<f32>
   greta_tile.return
@@ -144,11 +148,13 @@ greta_tile.func @chain(%q: !greta_tile.ptr<f16>, %k: !greta_tile.ptr<f16>, %v: !
   %b = greta_tile.load %k[%z, %z] strides [1, 64] bounds [] : !greta_tile.ptr<f16> -> tensor<64x32xf16>
   %c = greta_tile.load %v[%z, %z] strides [64, 1] bounds [] : !greta_tile.ptr<f16> -> tensor<32x64xf16>
   %s = greta_tile.dot %a, %b, %acc {matrix = #mfma} : tensor<64x64xf16>, tensor<64x32xf16> -> tensor<64x32xf32>
-  %m = greta_tile.reduce max %s dim 1 : tensor<64x32xf32> -> tensor<64x1xf32>
+  %m_line = greta_tile.reduce {arith.maxnumf {fastmath = #arith.fastmath<nnan>}} %s axis 1 : tensor<64x32xf32> -> tensor<64xf32>
+  %m = greta_tile.reshape %m_line : tensor<64xf32> -> tensor<64x1xf32>
   %mb = greta_tile.broadcast %m : tensor<64x1xf32> -> tensor<64x32xf32>
   %d = arith.subf %s, %mb : tensor<64x32xf32>
   %e = math.exp2 %d : tensor<64x32xf32>
-  %l = greta_tile.reduce add %e dim 1 : tensor<64x32xf32> -> tensor<64x1xf32>
+  %l_line = greta_tile.reduce {arith.addf} %e axis 1 : tensor<64x32xf32> -> tensor<64xf32>
+  %l = greta_tile.reshape %l_line : tensor<64xf32> -> tensor<64x1xf32>
   %p = arith.truncf %e : tensor<64x32xf32> to tensor<64x32xf16>
   %r = greta_tile.dot %p, %c, %acc2 {matrix = #mfma} : tensor<64x32xf16>, tensor<32x64xf16> -> tensor<64x64xf32>
   %lb = greta_tile.broadcast %l : tensor<64x1xf32> -> tensor<64x64xf32>
