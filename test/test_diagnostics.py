@@ -42,11 +42,11 @@ EXCEPTIONS = {
         ("lib/Conversion/TileToSPIRVMemory.cpp", "allocates "),
         ("lib/Transforms/Config.cpp", "has a 'config' whose space "),
         ("lib/Transforms/Configure.cpp", "reduces rows of a dynamic length; give the last dimension in the type"),
-        ("lib/Transforms/DotLayouts.cpp", "no layout for an accumulator of "),
+        ("lib/Tile/Layouts/DotLayouts.cpp", "no layout for an accumulator of "),
         ("lib/Transforms/FuseNormalize.cpp", "has an extent that follows from no argument; derive it from a tensor.dim of an argument"),
         ("lib/Transforms/FuseSpace.cpp", "splits the columns of something that is no product; expand the tensor before the kernel"),
         ("lib/Transforms/FuseSpace.cpp", "has a space that yields "),
-        ("lib/Transforms/Pipeline.cpp", "its blocks differ along K"),
+        ("lib/Tile/Schedule/Pipeline.cpp", "its blocks differ along K"),
     ),
 }
 

@@ -14,9 +14,11 @@
 #include "mlir/IR/OpDefinition.h"
 #include "mlir/IR/SymbolTable.h"
 #include "mlir/IR/TensorEncoding.h"
+#include "mlir/Interfaces/ControlFlowInterfaces.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "mlir/Interfaces/InferTypeOpInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/ADT/Sequence.h"
 
 #include "GretaTile/GretaTileDialect.h.inc"
 #include "GretaTile/GretaTileEnums.h.inc"
@@ -24,6 +26,7 @@
 #include "GretaTile/GretaTileAttrs.h.inc"
 #define GET_TYPEDEF_CLASSES
 #include "GretaTile/GretaTileTypes.h.inc"
+#include "GretaTile/LayoutInterface.h.inc"
 #define GET_OP_CLASSES
 #include "GretaTile/GretaTileOps.h.inc"
 
@@ -35,6 +38,25 @@ LayoutAttr getLayoutOf(mlir::Type type);
 /// The same as a value of the layout algebra, and back.
 Layout toLayout(LayoutAttr attr);
 LayoutAttr toAttr(mlir::MLIRContext *context, const Layout &layout);
+
+/// LayoutTransferOpInterface's answers for any op: an elementwise one has the
+/// same layout everywhere; none where layouts end.
+std::optional<Layout> resultLayout(mlir::OpOperand &operand,
+                                   const Layout &layout, mlir::OpResult result);
+std::optional<Layout> operandLayout(mlir::OpResult result, const Layout &layout,
+                                    mlir::OpOperand &operand);
+/// Whether all of the op's blocks that are operands are taken in one layout,
+/// which its results do not decide.
+bool takesOneLayout(mlir::Operation *op);
+/// For each dimension of a result the operand's that it is, or -1; empty where
+/// layouts end.
+llvm::SmallVector<int64_t> operandDims(mlir::OpOperand &operand,
+                                       mlir::OpResult result);
+
+/// The layout of a block of `shape`, beside one with `layout`, each element of
+/// which serves as many neighbours along a dimension as the extent is smaller:
+/// all of them, where it is 1.
+Layout sharedLayout(Layout layout, llvm::ArrayRef<int64_t> shape);
 
 /// `type` with another layout.
 mlir::RankedTensorType withLayout(mlir::RankedTensorType type,

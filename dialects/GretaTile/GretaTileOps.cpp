@@ -213,28 +213,6 @@ LogicalResult BroadcastOp::verify() {
   return success();
 }
 
-/// `to` is `from` with extent `extent` along `dim`.
-static LogicalResult verifyOneExtent(Operation *op, Type fromType, Type toType,
-                                     uint32_t dim, int64_t extent) {
-  auto from = cast<RankedTensorType>(fromType);
-  auto to = cast<RankedTensorType>(toType);
-  if (dim >= from.getRank())
-    return op->emitOpError("names dimension ") << dim << " of " << fromType;
-  SmallVector<int64_t> shape(from.getShape());
-  shape[dim] = extent;
-  if (to.getShape() != ArrayRef(shape) ||
-      to.getElementType() != from.getElementType())
-    return op->emitOpError("makes ")
-           << toType << " of " << fromType << "; dimension " << dim
-           << " becomes " << extent << " and nothing else changes";
-  return success();
-}
-
-LogicalResult ReduceOp::verify() {
-  return verifyOneExtent(*this, getValue().getType(), getResult().getType(),
-                         getDim(), 1);
-}
-
 LogicalResult FlipOp::verify() {
   auto type = cast<RankedTensorType>(getValue().getType());
   if (getDim() >= type.getRank() || type.getDimSize(getDim()) != 2)
@@ -243,18 +221,14 @@ LogicalResult FlipOp::verify() {
   return success();
 }
 
-LogicalResult SplitOp::verify() {
+LogicalResult ReshapeOp::verify() {
   auto from = cast<RankedTensorType>(getValue().getType());
   auto to = cast<RankedTensorType>(getResult().getType());
-  int64_t kept = from.getRank() - 1;
-  int64_t last = 1;
-  for (int64_t extent : to.getShape().drop_front(std::min(kept, to.getRank())))
-    last *= extent;
-  if (from.getElementType() != to.getElementType() || to.getRank() <= kept ||
-      from.getShape().drop_back() != to.getShape().take_front(kept) ||
-      from.getShape().back() != last)
+  if (from.getElementType() != to.getElementType() ||
+      from.getNumElements() != to.getNumElements())
     return emitOpError("makes ")
-           << to << " of " << from << "; it splits the last dimension only";
+           << to << " of " << from
+           << "; the shapes have as many elements, of one type";
   return success();
 }
 

@@ -3,9 +3,11 @@
 #define GRETATILE_OPS_TD
 
 include "GretaTile/GretaTileDialect.td"
+include "GretaTile/LayoutInterface.td"
 include "mlir/Interfaces/FunctionInterfaces.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
+include "mlir/Interfaces/ControlFlowInterfaces.td"
 include "mlir/Interfaces/CallInterfaces.td"
 include "mlir/IR/SymbolInterfaces.td"
 
@@ -155,7 +157,7 @@ def GretaTile_SplatOp : GretaTile_Op<"splat", [Pure, TypesMatchWith<"the scalar 
   let assemblyFormat = "$value attr-dict `:` type($result)";
 }
 
-def GretaTile_BroadcastOp : GretaTile_Op<"broadcast", [Pure]> {
+def GretaTile_BroadcastOp : GretaTile_Op<"broadcast", [Pure, LayoutTransfer]> {
   let summary = "Repeats a block along its dimensions of extent 1";
   let description = "`greta_tile.broadcast %s : tensor<4x1xf32> -> tensor<4x1024xf32>`; ranks are equal.";
   let arguments = (ins AnyBlock:$value);
@@ -164,22 +166,39 @@ def GretaTile_BroadcastOp : GretaTile_Op<"broadcast", [Pure]> {
   let hasVerifier = 1;
 }
 
-def GretaTile_ReduceKind : I32EnumAttr<"ReduceKind", "how two elements combine", [
-    I32EnumAttrCase<"Add", 0, "add">, I32EnumAttrCase<"Max", 1, "max">, I32EnumAttrCase<"Min", 2, "min">]> {
-  let cppNamespace = "::greta::tile";
+def GretaTile_ReduceOp : GretaTile_Op<"reduce", [IsolatedFromAbove, RecursiveMemoryEffects, SingleBlock,
+    DeclareOpInterfaceMethods<LayoutTransferOpInterface, ["operandDims", "takesOneLayout"]>]> {
+  let summary = "Combines the elements of each line along an axis";
+  let description = [{
+    Of one or several blocks of a shape; the axis is dropped, and of blocks with one dimension scalars are left. The region combines two
+    elements of each block, `(x0, .., xn, y0, .., yn)`, is associative and commutative, and has no effects. The order of combination is a fixed tree
+    (registers, then lanes, then waves), so the result is the same from run to run. A region of one op is written as that op.
+
+    ```mlir
+    %s = greta_tile.reduce {arith.addf} %x axis 1 : tensor<4x1024xf32> -> tensor<4xf32>
+    %m, %i = greta_tile.reduce %x, %n axis 0 : tensor<64xf32>, tensor<64xi32> -> (f32, i32) {
+    ^bb0(%a: f32, %ia: i32, %b: f32, %ib: i32):
+      %greater = arith.cmpf ogt, %a, %b : f32
+      %v = arith.select %greater, %a, %b : f32
+      %k = arith.select %greater, %ia, %ib : i32
+      greta_tile.yield %v, %k : f32, i32
+    }
+    ```
+  }];
+  let arguments = (ins Variadic<AnyBlock>:$values, ConfinedAttr<I32Attr, [IntMinValue<0>]>:$axis);
+  let results = (outs Variadic<AnyType>:$results);
+  let regions = (region SizedRegion<1>:$combiner);
+  let builders = [OpBuilder<(ins "::mlir::ValueRange":$values, "uint32_t":$axis,
+      "::llvm::function_ref<::llvm::SmallVector<::mlir::Value>(::mlir::OpBuilder &, ::mlir::Location, ::mlir::ValueRange, ::mlir::ValueRange)>":$combine)>];
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+  let hasRegionVerifier = 1;
 }
 
-def GretaTile_ReduceOp : GretaTile_Op<"reduce", [Pure]> {
-  let summary = "Combines the elements of each line along one dimension";
-  let description = [{
-    The dimension stays, with extent 1: `greta_tile.reduce add %x dim 1 : tensor<4x1024xf32> -> tensor<4x1xf32>`. The order of
-    combination is a fixed tree (registers, then lanes, then waves), so the result is the same from run to run. `max` and
-    `min` follow `arith.maximumf`/`minimumf` up to NaN, which a target may drop.
-  }];
-  let arguments = (ins GretaTile_ReduceKind:$kind, AnyBlock:$value, ConfinedAttr<I32Attr, [IntMinValue<0>]>:$dim);
-  let results = (outs AnyBlock:$result);
-  let assemblyFormat = "$kind $value `dim` $dim attr-dict `:` type($value) `->` type($result)";
-  let hasVerifier = 1;
+def GretaTile_YieldOp : GretaTile_Op<"yield", [Pure, ReturnLike, Terminator, HasParent<"ReduceOp">]> {
+  let summary = "What a region combines its arguments to";
+  let arguments = (ins Variadic<AnyScalar>:$values);
+  let assemblyFormat = "$values attr-dict `:` type($values)";
 }
 
 def GretaTile_FlipOp : GretaTile_Op<"flip", [Pure, SameOperandsAndResultType]> {
@@ -194,11 +213,11 @@ def GretaTile_FlipOp : GretaTile_Op<"flip", [Pure, SameOperandsAndResultType]> {
   let hasVerifier = 1;
 }
 
-def GretaTile_SplitOp : GretaTile_Op<"split", [Pure]> {
-  let summary = "The last dimension of a block as several";
+def GretaTile_ReshapeOp : GretaTile_Op<"reshape", [Pure, DeclareOpInterfaceMethods<LayoutTransferOpInterface, ["operandDims"]>]> {
+  let summary = "The elements of a block, in row-major order, under another shape";
   let description = [{
-    In row-major order: `greta_tile.split %x : tensor<64x256xf32> -> tensor<64x2x2x64xf32>`. Where the layout's tile and the new extents divide
-    one another, the result's layout is the operand's, split, and nothing moves; else it has another one, and the elements pass through shared memory.
+    Splits, merges, drops and inserts dimensions: `greta_tile.reshape %x : tensor<64x256xf32> -> tensor<64x2x2x64xf32>`. Where the algebra has the
+    operand's layout under the new shape nothing moves; else the elements pass through shared memory.
   }];
   let arguments = (ins AnyBlock:$value);
   let results = (outs AnyBlock:$result);
@@ -259,7 +278,7 @@ def GretaTile_ContractPackedOp : GretaTile_Op<"contract_packed", [Pure, TypesMat
   let hasVerifier = 1;
 }
 
-def GretaTile_DequantOp : GretaTile_Op<"dequant", [Pure]> {
+def GretaTile_DequantOp : GretaTile_Op<"dequant", [Pure, LayoutTransfer]> {
   let summary = "Weights of 4 bits as f16";
   let description = [{
     Along one dimension `words` (i32) have an eighth of the result's extent: each is eight neighbours, the low bits first. `scales` (f16) and

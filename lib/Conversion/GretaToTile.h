@@ -172,9 +172,12 @@ private:
   mlir::Value maskDepth(mlir::Value block);
   /// The block that reduction `index` of `op` combines, masked.
   mlir::Value reductionInput(mlir::Operation *op, unsigned index);
-  tile::ReduceKind reductionKind(mlir::Operation *op, unsigned index);
-  mlir::Value combine(tile::ReduceKind kind, mlir::Value a, mlir::Value b);
-  mlir::Value neutral(tile::ReduceKind kind, mlir::RankedTensorType type);
+  enum class Combine { Add, Max };
+  Combine reductionKind(mlir::Operation *op, unsigned index);
+  mlir::Value combine(Combine kind, mlir::Value x, mlir::Value y);
+  mlir::Value neutral(Combine kind, mlir::RankedTensorType type);
+  /// Combines along a dimension, which stays with extent 1.
+  mlir::Value reduce(Combine kind, mlir::Value block, unsigned dim);
   /// A row value of `op` that follows from one of its reductions, over all
   /// columns; `part` tells it from others of the op.
   mlir::Value rowValue(mlir::Operation *op, unsigned part, unsigned reduction,

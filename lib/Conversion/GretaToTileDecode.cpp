@@ -251,8 +251,8 @@ SmallVector<Value> SpaceEmitter::computeDecode() {
     SmallVector<int64_t> squares = shapeOf(a);
     for (int64_t dim : summed)
       squares[dim] = 1;
-    next.push_back(neutral(tile::ReduceKind::Add,
-                           RankedTensorType::get(squares, b.getF32Type())));
+    next.push_back(
+        neutral(Combine::Add, RankedTensorType::get(squares, b.getF32Type())));
   }
   if (looped) {
     loop = scf::ForOp::create(b, i32(b, 0), i32(b, looped), i32(b, step), next);
@@ -271,12 +271,8 @@ SmallVector<Value> SpaceEmitter::computeDecode() {
                     /*masked=*/rest % extent != 0);
   dims[depthDim].offset = Value();
   dims[depthDim].masked = false;
-  for (Value &sum : next) {
-    SmallVector<int64_t> rows(cast<RankedTensorType>(sum.getType()).getShape());
-    rows[depthDim] = 1;
-    sum = tile::ReduceOp::create(b, RankedTensorType::get(rows, element),
-                                 tile::ReduceKind::Add, sum, depthDim);
-  }
+  for (Value &sum : next)
+    sum = reduce(Combine::Add, sum, depthDim);
   if (norm) {
     Value scale = scaleOf(norm, next.pop_back_val(), norm.getEps());
     for (Value &sum : next)

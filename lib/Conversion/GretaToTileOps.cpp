@@ -135,20 +135,35 @@ Value SpaceEmitter::maskColumns(Value block, Value other) {
 // Reductions
 //===----------------------------------------------------------------------===//
 
-tile::ReduceKind SpaceEmitter::reductionKind(Operation *op, unsigned index) {
-  return isa<SoftmaxOp>(op) && index == 0 ? tile::ReduceKind::Max
-                                          : tile::ReduceKind::Add;
+SpaceEmitter::Combine SpaceEmitter::reductionKind(Operation *op,
+                                                  unsigned index) {
+  return isa<SoftmaxOp>(op) && index == 0 ? Combine::Max : Combine::Add;
 }
 
-Value SpaceEmitter::combine(tile::ReduceKind kind, Value x, Value y) {
+Value SpaceEmitter::combine(Combine kind, Value x, Value y) {
   // A NaN that the maximum drops comes back through the exponentials.
-  if (kind == tile::ReduceKind::Max)
+  if (kind == Combine::Max)
     return arith::MaxNumFOp::create(b, x, y, arith::FastMathFlags::nnan);
+  if (getElementTypeOrSelf(x.getType()).isInteger())
+    return arith::AddIOp::create(b, x, y);
   return arith::AddFOp::create(b, x, y);
 }
 
-Value SpaceEmitter::neutral(tile::ReduceKind kind, RankedTensorType type) {
-  return constant(type, kind == tile::ReduceKind::Max ? -HUGE_VAL : 0.0);
+Value SpaceEmitter::reduce(Combine kind, Value block, unsigned dim) {
+  auto type = cast<RankedTensorType>(block.getType());
+  auto reduced = tile::ReduceOp::create(
+      b, block, dim, [&](OpBuilder &, Location, ValueRange x, ValueRange y) {
+        return SmallVector<Value>{combine(kind, x.front(), y.front())};
+      });
+  SmallVector<int64_t> shape(type.getShape());
+  shape[dim] = 1;
+  return tile::ReshapeOp::create(
+      b, RankedTensorType::get(shape, type.getElementType()),
+      reduced->getResult(0));
+}
+
+Value SpaceEmitter::neutral(Combine kind, RankedTensorType type) {
+  return constant(type, kind == Combine::Max ? -HUGE_VAL : 0.0);
 }
 
 Value SpaceEmitter::reductionInput(Operation *op, unsigned index) {
@@ -319,7 +334,7 @@ Value SpaceEmitter::computeRowOp(Operation *op) {
   } else if (auto heads = dyn_cast<HeadsOp>(op)) {
     result = value(heads.getValue(), identity);
     if (!config.run) // with few rows it has the space's dimensions already
-      result = tile::SplitOp::create(b, blockType(identity, element), result);
+      result = tile::ReshapeOp::create(b, blockType(identity, element), result);
   } else {
     result = computeMatmul(cast<MatmulOp>(op));
   }

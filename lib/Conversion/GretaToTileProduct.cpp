@@ -201,7 +201,7 @@ SmallVector<Value> SpaceEmitter::computeLoop() {
   RmsNormOp norm = normOfA();
   if (norm)
     zeros.push_back(
-        neutral(tile::ReduceKind::Add,
+        neutral(Combine::Add,
                 RankedTensorType::get(
                     {dims[0].extent, std::max<int64_t>(1, config.depth / 8)},
                     b.getF32Type())));
@@ -260,7 +260,7 @@ SmallVector<Value> SpaceEmitter::computeLoop() {
   b.setInsertionPointAfter(product);
   Value squares = results.pop_back_val();
   auto rows = RankedTensorType::get({dims[0].extent, 1}, b.getF32Type());
-  squares = tile::ReduceOp::create(b, rows, tile::ReduceKind::Add, squares, 1);
+  squares = reduce(Combine::Add, squares, 1);
   // Others may still read the last blocks, whose memory may be what the sums
   // go through on their way to the accumulators' lanes.
   tile::BarrierOp::create(b);

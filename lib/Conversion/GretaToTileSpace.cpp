@@ -518,16 +518,12 @@ Value SpaceEmitter::value(Value v, const Mapping &mapping) {
 }
 
 Value SpaceEmitter::reduceAll(Operation *op, unsigned index, Value block) {
-  tile::ReduceKind kind = reductionKind(op, index);
+  Combine kind = reductionKind(op, index);
   for (int dim : {static_cast<int>(columnDim), pairDim}) {
     auto type = cast<RankedTensorType>(block.getType());
     if (dim < 0 || type.getDimSize(dim) == 1)
       continue;
-    SmallVector<int64_t> shape(type.getShape());
-    shape[dim] = 1;
-    block = tile::ReduceOp::create(
-        b, RankedTensorType::get(shape, type.getElementType()), kind, block,
-        static_cast<uint32_t>(dim));
+    block = reduce(kind, block, dim);
   }
   return block;
 }

@@ -4,6 +4,7 @@
 #include "llvm/ADT/Sequence.h"
 #include "llvm/ADT/bit.h"
 #include "llvm/Support/MathExtras.h"
+#include <numeric>
 
 using namespace greta;
 using llvm::ArrayRef;
@@ -196,25 +197,79 @@ Layout Layout::permuteDims(ArrayRef<unsigned> order,
   return result;
 }
 
-std::optional<Layout> Layout::split(unsigned dim, int64_t inner) const {
-  int64_t extent = tile_[dim];
-  // What stays within `inner` of the tile, and of the repetitions.
-  int64_t inTile = std::min(extent, inner), repeated = inner / inTile;
-  if (inner < 1 || inner % inTile || extent % inTile || rep_[dim] % repeated ||
-      !llvm::isPowerOf2_64(inTile))
-    return std::nullopt;
-  auto parts = [&](Bases bases) {
-    for (Basis &basis : bases) {
-      int32_t entry = basis[dim];
-      basis[dim] = int32_t(entry / inTile);
-      basis.insert(basis.begin() + dim + 1, int32_t(entry % inTile));
+/// The same registers under another shape, or none where a dimension would get
+/// bits of a tile above a repetition.
+static std::optional<Layout> reshapeDigits(const Layout &layout,
+                                           ArrayRef<int64_t> shape) {
+  // An index in row-major order is a number of mixed radix: per dimension the
+  // repetition, then the tile's bits. The new dimensions take these digits,
+  // the last dimension first; repetitions keep their order and so their number.
+  unsigned rank = layout.rank();
+  Basis left(layout.rep()), rep(shape.size(), 1);
+  llvm::SmallVector<llvm::SmallVector<std::pair<unsigned, int32_t>>> moved(
+      rank); // per old dimension and bit: the new dimension and its entry
+  llvm::SmallVector<unsigned> bits; // of each old dimension, not taken yet
+  for (unsigned dim = 0; dim != rank; ++dim) {
+    bits.push_back(llvm::Log2_64(layout.tile()[dim]));
+    moved[dim].resize(bits[dim]);
+  }
+  unsigned old = rank; // digits of the dimension before are taken next
+  for (unsigned dim = shape.size(); dim-- != 0;) {
+    int64_t wanted = shape[dim];
+    for (int32_t entry = 1; wanted != 1;) {
+      while (old && !bits[old - 1] && left[old - 1] == 1)
+        --old;
+      if (!old)
+        return std::nullopt;
+      if (unsigned &bit = bits[old - 1]) {
+        if (wanted % 2 || rep[dim] != 1)
+          return std::nullopt;
+        // The lowest bit that is left.
+        unsigned place = moved[old - 1].size() - bit--;
+        moved[old - 1][place] = {dim, entry};
+        entry *= 2;
+        wanted /= 2;
+        continue;
+      }
+      int32_t &count = left[old - 1];
+      int64_t take = std::min<int64_t>(count, wanted);
+      if (count % take || wanted % take)
+        return std::nullopt;
+      rep[dim] *= int32_t(take);
+      count /= int32_t(take);
+      wanted /= take;
     }
-    return bases;
+  }
+  auto move = [&](const Bases &bases) {
+    Bases results;
+    for (const Basis &basis : bases) {
+      Basis &result = results.emplace_back(shape.size(), 0);
+      for (unsigned dim = 0; dim != rank; ++dim)
+        for (auto [bit, place] : llvm::enumerate(moved[dim]))
+          if (basis[dim] >> bit & 1)
+            result[place.first] |= place.second;
+    }
+    return results;
   };
-  Basis rep = rep_;
-  rep[dim] = int32_t(rep_[dim] / repeated);
-  rep.insert(rep.begin() + dim + 1, int32_t(repeated));
-  return Layout(parts(reg_), parts(lane_), parts(wave_), rep);
+  return Layout(move(layout.reg()), move(layout.lane()), move(layout.wave()),
+                rep);
+}
+
+std::optional<Layout>
+Layout::reshape(ArrayRef<int64_t> shape,
+                llvm::SmallVectorImpl<unsigned> *registerMap) const {
+  if (std::optional<Layout> result = reshapeDigits(*this, shape)) {
+    if (registerMap) {
+      registerMap->resize(numRegisters());
+      std::iota(registerMap->begin(), registerMap->end(), 0u);
+    }
+    return result;
+  }
+  // Repetitions by powers of two may as well be bits of the tile.
+  Index tile = tile_;
+  for (auto [extent, count] : llvm::zip_equal(tile, rep_))
+    extent *= count & -count;
+  return reshapeDigits(withTile(tile, registerMap), shape);
 }
 
 Layout Layout::product(const Layout &inner, const Layout &outer) {

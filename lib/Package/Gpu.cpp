@@ -12,6 +12,7 @@
 #include "SpirvEmitter.h"
 #include "greta/Conversion/Passes.h"
 #include "greta/Package/Hsaco.h"
+#include "greta/Tile/Passes.h"
 #include "greta/Transforms/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"

@@ -2,6 +2,7 @@
 #ifndef GRETA_LIB_TRANSFORMS_CONFIGURE_H
 #define GRETA_LIB_TRANSFORMS_CONFIGURE_H
 
+#include "greta/Layout/Waves.h"
 #include "greta/Target/Target.h"
 #include "greta/Transforms/Config.h"
 #include "greta/Transforms/Space.h"
@@ -47,15 +48,6 @@ inline std::optional<int64_t> constantOf(mlir::AffineExpr expr) {
     return constant.getValue();
   return std::nullopt;
 }
-
-/// The largest power of two that divides.
-inline int64_t powerPart(int64_t value) { return value & -value; }
-
-/// How the waves of a workgroup lie on an m x n accumulator whose instruction's
-/// tile is tileM x tileN: per bit of the wave the dimension, M (0) or N (1),
-/// and whether there still was a tile to step to. As square as the tiles allow.
-llvm::SmallVector<std::pair<unsigned, bool>>
-waveBits(int64_t tileM, int64_t tileN, int64_t m, int64_t n, int64_t waves);
 
 /// The space's schedule; a workgroup of `fixedBlock` lanes where that is not 0.
 mlir::FailureOr<Choice> choose(const Space &space, const Limits &limits,

@@ -9,6 +9,7 @@
 #include "GretaTile/GretaTile.h"
 #include "greta/Conversion/Passes.h"
 #include "greta/Package/Compile.h"
+#include "greta/Tile/Passes.h"
 #include "greta/Transforms/Passes.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -47,6 +48,7 @@ int main(int argc, char **argv) {
       greta::buildHostPipeline);
   greta::registerGretaConversionPasses();
   greta::registerGretaTransformsPasses();
+  greta::registerGretaTilePasses();
   mlir::registerTransformsPasses();
   mlir::registerLinalgPasses();
   llvm::cl::SetVersionPrinter(

@@ -4,6 +4,7 @@
 #include "greta/Package/Compile.h"
 #include "greta/Package/Frontend.h"
 #include "greta/Package/Package.h"
+#include "greta/Tile/Passes.h"
 #include "greta/Transforms/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/AffineExpr.h"

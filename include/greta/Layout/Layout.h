@@ -205,10 +205,13 @@ public:
   permuteDims(llvm::ArrayRef<unsigned> order,
               llvm::SmallVectorImpl<unsigned> *registerMap = nullptr) const;
 
-  /// Dimension `dim` as two, the second of extent `inner`: index i becomes
-  /// (i / inner, i % inner). Registers keep their numbers. None where neither
-  /// the tile's extent divides `inner`, nor `inner` it.
-  std::optional<Layout> split(unsigned dim, int64_t inner) const;
+  /// The layout of the same elements, in row-major order, under another shape
+  /// of as many: dimensions are split, merged, dropped and inserted. None where
+  /// a repetition that is no power of two would come to lie inside a tile.
+  /// `registerMap`, if given, gets the old register of each new one.
+  std::optional<Layout>
+  reshape(llvm::ArrayRef<int64_t> shape,
+          llvm::SmallVectorImpl<unsigned> *registerMap = nullptr) const;
 
   /// Arranges copies of the tile layout `inner` (no repetitions) as `outer`
   /// says: inner's bits are the low ones, outer's bases count inner tiles.

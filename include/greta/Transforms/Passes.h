@@ -1,4 +1,4 @@
-//===- Passes.h - passes on the greta and greta_tile dialects ---*- C++ -*-===//
+//===- Passes.h - passes on the greta dialect ------------------*- C++ -*-===//
 //
 // Declares the passes of lib/Transforms; Passes.td describes them.
 //

@@ -1,4 +1,4 @@
-//===- Passes.td - passes on the greta and greta_tile dialects ------------===//
+//===- Passes.td - passes on the greta dialect -----------------------------===//
 #ifndef GRETA_TRANSFORMS_PASSES_TD
 #define GRETA_TRANSFORMS_PASSES_TD
 
@@ -19,43 +19,6 @@ def GretaDecomposePass : Pass<"greta-decompose"> {
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect", "::mlir::math::MathDialect",
                            "::mlir::tensor::TensorDialect"];
-}
-
-def GretaTileAssignLayoutsPass : Pass<"greta-tile-assign-layouts", "::greta::tile::FuncOp"> {
-  let summary = "Give every block tensor of a kernel a layout";
-  let description = [{
-    Values that elementwise ops, broadcasts, reductions, slices and loops connect form a space, which gets one layout; a member
-    has it with its dimensions of extent 1 collapsed. `greta_tile.convert_layout` is inserted at the operands of a dot only.
-
-    ```mlir
-    %x = greta_tile.load %p[%r, %z] strides [256, 1] bounds [] : !greta_tile.ptr<f32> -> tensor<1x256xf32>
-    %s = greta_tile.reduce add %x dim 1 : tensor<1x256xf32> -> tensor<1x1xf32>
-    // with 64 lanes: four neighbours in a lane's registers, lanes side by side; the sum is in every lane
-    %x = ... -> tensor<1x256xf32, #greta_tile.layout<{reg = [[0, 1], [0, 2]], lane = [[0, 4], .., [0, 128]], wave = [], rep = [1, 1]}>>
-    %s = ... -> tensor<1x1xf32, #greta_tile.layout<{reg = [], lane = [[0, 0], .., [0, 0]], wave = [], rep = [1, 1]}>>
-    ```
-  }];
-  let dependentDialects = ["::greta::tile::GretaTileDialect"];
-}
-
-def GretaTilePipelinePass : Pass<"greta-tile-pipeline", "::greta::tile::FuncOp"> {
-  let summary = "Keep the blocks of a loop over K in flight";
-  let description = [{
-    For loops with the attribute `greta_tile.pipeline` whose body loads blocks, computes on them and multiplies them into carried
-    accumulators: the blocks go through locals in shared memory, the loads run ahead of the products, and beyond the end they load the
-    last block again, so that the body has no branch.
-
-    ```mlir
-    scf.for %k iter_args(%c) { %a = load; %b = load; %x = convert_layout %a; %y = convert_layout %b; dot %x, %y, %c }
-    // becomes, with one stage
-    scf.for %k iter_args(%c, %a, %b) {
-      barrier; local_store %a; local_store %b; barrier
-      %a1 = load; %b1 = load           // of the next block
-      scf.for %s iter_args(%d) { %x = local_load; %y = local_load; dot %x, %y, %d }
-    }
-    ```
-  }];
-  let dependentDialects = ["::greta::tile::GretaTileDialect", "::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
 }
 
 def GretaAnnotateShapesPass : Pass<"greta-annotate-shapes", "::mlir::func::FuncOp"> {

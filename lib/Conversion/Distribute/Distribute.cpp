@@ -252,7 +252,7 @@ LogicalResult Distributor::distributeOp(Operation *op) {
       .Case([&](IotaOp o) { return distributeIota(o); })
       .Case([&](BroadcastOp o) { return distributeBroadcast(o); })
       .Case([&](FlipOp o) { return distributeFlip(o); })
-      .Case([&](SplitOp o) { return distributeSplit(o); })
+      .Case([&](ReshapeOp o) { return distributeReshape(o); })
       .Case([&](ReduceOp o) { return distributeReduce(o); })
       .Case([&](DotOp o) { return distributeDot(o); })
       .Case([&](ContractOp o) { return distributeContract(o); })
@@ -513,27 +513,24 @@ LogicalResult Distributor::distributeFlip(FlipOp op) {
   return success();
 }
 
-LogicalResult Distributor::distributeSplit(SplitOp op) {
+LogicalResult Distributor::distributeReshape(ReshapeOp op) {
   auto src = layoutOf(op, op.getValue());
   auto dst = layoutOf(op, op.getResult());
   if (failed(src) || failed(dst))
     return failure();
-  std::optional<Layout> layout = (*src)->layout;
-  ArrayRef<int64_t> shape =
-      cast<RankedTensorType>(op.getResult().getType()).getShape();
-  for (unsigned dim = layout->rank(); dim < shape.size() && layout; ++dim) {
-    int64_t inner = 1;
-    for (int64_t extent : shape.drop_front(dim))
-      inner *= extent;
-    layout = layout->split(dim - 1, inner);
-  }
+  SmallVector<unsigned> registers;
+  std::optional<Layout> layout = (*src)->layout.reshape(
+      cast<RankedTensorType>(op.getResult().getType()).getShape(), &registers);
   if (layout && *layout == (*dst)->layout) {
-    values[op.getResult()] = LaneValues(lanes(op.getValue()));
+    LaneValues out;
+    for (unsigned reg : registers)
+      out.push_back(lanes(op.getValue())[reg]);
+    values[op.getResult()] = std::move(out);
     return success();
   }
   ImplicitLocOpBuilder b(op.getLoc(), builder);
   values[op.getResult()] =
-      splitThroughShared(op, lanes(op.getValue()), **src, **dst, b);
+      reshapeThroughShared(op, lanes(op.getValue()), **src, **dst, b);
   return success();
 }
 

@@ -57,7 +57,7 @@ private:
   mlir::LogicalResult distributeIota(IotaOp op);
   mlir::LogicalResult distributeBroadcast(BroadcastOp op);
   mlir::LogicalResult distributeFlip(FlipOp op);
-  mlir::LogicalResult distributeSplit(SplitOp op);
+  mlir::LogicalResult distributeReshape(ReshapeOp op);
   // DistributeContract.cpp
   mlir::LogicalResult distributeContract(ContractOp op);
   mlir::LogicalResult distributeContractPacked(ContractPackedOp op);
@@ -79,10 +79,16 @@ private:
   // DistributeExchange.cpp
   mlir::LogicalResult distributeReduce(ReduceOp op);
   mlir::LogicalResult distributeConvertLayout(ConvertLayoutOp op);
-  LaneValues reduceWaves(mlir::Operation *op, ReduceKind kind,
-                         llvm::ArrayRef<mlir::Value> partials,
-                         const Layout &layout, uint32_t waves,
-                         mlir::ImplicitLocOpBuilder &b);
+  /// `partials`: of each register the elements of all blocks.
+  void
+  reduceWaves(ReduceOp op,
+              llvm::MutableArrayRef<llvm::SmallVector<mlir::Value>> partials,
+              const Layout &layout, uint32_t waves,
+              mlir::ImplicitLocOpBuilder &b);
+  /// What the lane has whose id differs by the bits of a mask.
+  llvm::SmallVector<mlir::Value> shuffled(mlir::ImplicitLocOpBuilder &b,
+                                          llvm::ArrayRef<mlir::Value> elements,
+                                          uint32_t mask);
   LaneValues convertInWave(const Conversion &plan,
                            llvm::ArrayRef<mlir::Value> from,
                            mlir::ImplicitLocOpBuilder &b);
@@ -92,11 +98,11 @@ private:
                                   const DistributedLayout &dst,
                                   mlir::ImplicitLocOpBuilder &b);
 
-  LaneValues splitThroughShared(mlir::Operation *op,
-                                llvm::ArrayRef<mlir::Value> from,
-                                const DistributedLayout &src,
-                                const DistributedLayout &dst,
-                                mlir::ImplicitLocOpBuilder &b);
+  LaneValues reshapeThroughShared(mlir::Operation *op,
+                                  llvm::ArrayRef<mlir::Value> from,
+                                  const DistributedLayout &src,
+                                  const DistributedLayout &dst,
+                                  mlir::ImplicitLocOpBuilder &b);
   /// Where an array in shared memory has the elements of a block: `width`
   /// neighbours along `fastest` are one entry; entries between neighbours along
   /// the other dimensions.

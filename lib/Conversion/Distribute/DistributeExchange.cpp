@@ -14,68 +14,101 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/IRMapping.h"
 
 using namespace mlir;
 using namespace greta;
 using namespace greta::tile;
 
-static Value combine(ImplicitLocOpBuilder &b, ReduceKind kind, Value x,
-                     Value y) {
-  bool isFloat = isa<FloatType>(x.getType());
-  // Reductions may drop NaN; saying so is what makes this one instruction.
-  auto flags = arith::FastMathFlags::nnan;
-  switch (kind) {
-  case ReduceKind::Add:
-    return isFloat ? arith::AddFOp::create(b, x, y).getResult()
-                   : arith::AddIOp::create(b, x, y).getResult();
-  case ReduceKind::Max:
-    return isFloat ? arith::MaxNumFOp::create(b, x, y, flags).getResult()
-                   : arith::MaxSIOp::create(b, x, y).getResult();
-  case ReduceKind::Min:
-    return isFloat ? arith::MinNumFOp::create(b, x, y, flags).getResult()
-                   : arith::MinSIOp::create(b, x, y).getResult();
-  }
-  llvm_unreachable("all kinds handled");
+/// The reduction's combiner on one element of each block.
+static SmallVector<Value> combine(ImplicitLocOpBuilder &b, ReduceOp op,
+                                  ArrayRef<Value> x, ArrayRef<Value> y) {
+  Block &combiner = op.getCombiner().front();
+  IRMapping mapping;
+  for (auto [arg, value] :
+       llvm::zip(combiner.getArguments(), llvm::concat<const Value>(x, y)))
+    mapping.map(arg, value);
+  for (Operation &inner : combiner.without_terminator())
+    b.clone(inner, mapping)->setLoc(b.getLoc());
+  return llvm::to_vector(
+      llvm::map_range(combiner.getTerminator()->getOperands(),
+                      [&](Value v) { return mapping.lookupOrDefault(v); }));
 }
 
 LogicalResult Distributor::distributeReduce(ReduceOp op) {
-  auto src = layoutOf(op, op.getValue());
-  auto dst = layoutOf(op, op.getResult());
-  if (failed(src) || failed(dst))
+  auto src = layoutOf(op, op.getValues().front());
+  if (failed(src))
     return failure();
+  for (Value value : op.getValues()) {
+    auto other = layoutOf(op, value);
+    if (failed(other))
+      return failure();
+    if (*other != *src)
+      return op.emitOpError("combines blocks of several layouts; "
+                            "convert_layout first");
+  }
   std::string error;
-  FailureOr<Reduction> plan = reduce((*src)->layout, op.getDim(), error);
+  FailureOr<Reduction> plan = reduce((*src)->layout, op.getAxis(), error);
   if (failed(plan))
     return op.emitOpError("cannot reduce this layout: ") << error;
-  if (!plan->result.sameMap((*dst)->layout))
-    return op.emitOpError("has a result layout that is not its operand's, "
-                          "collapsed");
+  // One element of each block.
+  using Elements = SmallVector<Value>;
   ImplicitLocOpBuilder b(op.getLoc(), builder);
-  LaneValues out;
+  SmallVector<Elements> partials;
   for (const auto &registers : plan->registers) {
-    SmallVector<Value> level;
-    for (unsigned reg : registers)
-      level.push_back(lanes(op.getValue())[reg]);
+    SmallVector<Elements> level;
+    for (unsigned reg : registers) {
+      Elements &elements = level.emplace_back();
+      for (Value value : op.getValues())
+        elements.push_back(lanes(value)[reg]);
+    }
     while (level.size() > 1) {
       size_t half = level.size() / 2;
       for (size_t i = 0; i < half; ++i)
-        level[i] = combine(b, op.getKind(), level[2 * i], level[2 * i + 1]);
+        level[i] = combine(b, op, level[2 * i], level[2 * i + 1]);
       if (level.size() % 2)
         level[half++] = level.back();
       level.resize(half);
     }
-    Value value = level.front();
+    Elements value = level.front();
     for (unsigned bit = 0; bit < 32; ++bit)
       if (plan->lanes >> bit & 1)
-        value = combine(b, op.getKind(), value,
-                        ShuffleXorOp::create(b, value, 1u << bit));
-    out.push_back(value);
+        value = combine(b, op, value, shuffled(b, value, 1u << bit));
+    partials.push_back(value);
   }
   // Shared memory moves all registers' partial results between two barriers.
   if (plan->waves)
-    out = reduceWaves(op, op.getKind(), out, (*dst)->layout, plan->waves, b);
-  values[op.getResult()] = std::move(out);
+    reduceWaves(op, partials, plan->result, plan->waves, b);
+  for (OpResult result : op.getResults()) {
+    LaneValues &out = values[result];
+    for (const Elements &elements : partials)
+      out.push_back(elements[result.getResultNumber()]);
+    if (!isa<RankedTensorType>(result.getType()))
+      continue;
+    auto dst = layoutOf(op, result);
+    if (failed(dst))
+      return failure();
+    SmallVector<unsigned> registers;
+    std::optional<Layout> dropped = plan->result.reshape(
+        cast<RankedTensorType>(result.getType()).getShape(), &registers);
+    if (!dropped || !dropped->sameMap((*dst)->layout))
+      return op.emitOpError("has a result layout that is not its operands', "
+                            "without the axis");
+    LaneValues inOrder;
+    for (unsigned reg : registers)
+      inOrder.push_back(out[reg]);
+    out = std::move(inOrder);
+  }
   return success();
+}
+
+SmallVector<Value> Distributor::shuffled(ImplicitLocOpBuilder &b,
+                                         ArrayRef<Value> elements,
+                                         uint32_t mask) {
+  SmallVector<Value> others;
+  for (Value element : elements)
+    others.push_back(ShuffleXorOp::create(b, element, mask));
+  return others;
 }
 
 /// Combines across the waves that differ in the bits of `waves`: every wave
@@ -83,10 +116,10 @@ LogicalResult Distributor::distributeReduce(ReduceOp op) {
 /// that hold copies share the reading: each takes one wave's value and they
 /// combine by shuffles. Without such lanes each reads up to sixteen, in rounds
 /// of at most four bits.
-LaneValues Distributor::reduceWaves(Operation *op, ReduceKind kind,
-                                    ArrayRef<Value> partials,
-                                    const Layout &layout, uint32_t waves,
-                                    ImplicitLocOpBuilder &b) {
+void Distributor::reduceWaves(ReduceOp op,
+                              MutableArrayRef<SmallVector<Value>> partials,
+                              const Layout &layout, uint32_t waves,
+                              ImplicitLocOpBuilder &b) {
   uint32_t freeLanes = layout.freeLaneBits();
   // Slots: one per lane that holds something of its own, and wave.
   SmallVector<std::pair<ThreadBit, int32_t>> slotBits;
@@ -114,7 +147,6 @@ LaneValues Distributor::reduceWaves(Operation *op, ReduceKind kind,
   };
   Value slot = fromBits(slotBits);
   Value writes = freeLanes ? isZero(false, freeLanes) : Value();
-  LaneValues current(partials);
   unsigned perRound = std::max<unsigned>(4, readers.size());
   // Rounds of equal size: 64 waves meet in 8 + 8 reads, not in 16 + 4.
   unsigned rounds = llvm::divideCeil(llvm::popcount(waves), perRound);
@@ -128,14 +160,16 @@ LaneValues Distributor::reduceWaves(Operation *op, ReduceKind kind,
       roundMask |= 1u << bit;
       waves &= waves - 1;
     }
-    Value array =
-        sharedAlloc(slots * current.size(), current.front().getType());
+    SmallVector<Value> arrays; // of each block
+    for (Value element : partials.front())
+      arrays.push_back(sharedAlloc(slots * partials.size(), element.getType()));
     if (inLoop(op))
       BarrierOp::create(b);
     storeWhere(writes, b, [&](ImplicitLocOpBuilder &inner) {
-      for (auto [reg, value] : llvm::enumerate(current))
-        SharedStoreOp::create(inner, value, array,
-                              offsetBy(inner, slot, reg * slots));
+      for (auto [reg, elements] : llvm::enumerate(partials))
+        for (auto [array, element] : llvm::zip(arrays, elements))
+          SharedStoreOp::create(inner, element, array,
+                                offsetBy(inner, slot, reg * slots));
     });
     BarrierOp::create(b);
     // The slot with this round's wave bits cleared; a reading lane puts its own
@@ -149,24 +183,25 @@ LaneValues Distributor::reduceWaves(Operation *op, ReduceKind kind,
       for (auto [k, bit] : llvm::enumerate(round))
         firstBits.push_back({ThreadBit{false, readers[k], {}}, weightOf(bit)});
     Value first = fromBits(firstBits);
-    for (auto [reg, value] : llvm::enumerate(current)) {
-      Value sum;
+    for (auto [reg, elements] : llvm::enumerate(partials)) {
+      SmallVector<Value> sum;
       for (unsigned i = 0; i < (shared ? 1u : 1u << round.size()); ++i) {
         int32_t offset = reg * slots;
         for (auto [k, bit] : llvm::enumerate(round))
           if (i >> k & 1)
             offset += weightOf(bit);
-        Value part = SharedLoadOp::create(b, array, offsetBy(b, first, offset));
-        sum = sum ? combine(b, kind, sum, part) : part;
+        SmallVector<Value> part;
+        Value at = offsetBy(b, first, offset);
+        for (Value array : arrays)
+          part.push_back(SharedLoadOp::create(b, array, at));
+        sum = i ? combine(b, op, sum, part) : part;
       }
       if (shared)
         for (unsigned k = 0; k < round.size(); ++k)
-          sum = combine(b, kind, sum,
-                        ShuffleXorOp::create(b, sum, 1u << readers[k]));
-      value = sum;
+          sum = combine(b, op, sum, shuffled(b, sum, 1u << readers[k]));
+      elements = sum;
     }
   }
-  return current;
 }
 
 //===----------------------------------------------------------------------===//
@@ -294,10 +329,11 @@ LaneValues Distributor::convertThroughShared(Operation *op,
 
 /// The last dimension becomes several: both sides row-major, so that an element
 /// keeps its place.
-LaneValues Distributor::splitThroughShared(Operation *op, ArrayRef<Value> from,
-                                           const DistributedLayout &src,
-                                           const DistributedLayout &dst,
-                                           ImplicitLocOpBuilder &b) {
+LaneValues Distributor::reshapeThroughShared(Operation *op,
+                                             ArrayRef<Value> from,
+                                             const DistributedLayout &src,
+                                             const DistributedLayout &dst,
+                                             ImplicitLocOpBuilder &b) {
   unsigned srcLast = src.layout.rank() - 1, dstLast = dst.layout.rank() - 1;
   unsigned bits = from.front().getType().getIntOrFloatBitWidth();
   unsigned width =

@@ -133,11 +133,28 @@ greta_tile.func @broadcast(%x: !greta_tile.ptr<f32>) attributes {block_size = 32
 // -----
 
 #s = #greta_tile.layout<{reg = [[0, 1]], lane = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0]], wave = [], rep = [1, 1]}>
-#d = #greta_tile.layout<{reg = [[1, 0]], lane = [[2, 0], [4, 0], [8, 0], [16, 0], [0, 0]], wave = [], rep = [1, 1]}>
+#d = #greta_tile.layout<{reg = [[1]], lane = [[2], [4], [8], [16], [0]], wave = [], rep = [1]}>
 greta_tile.func @reduced(%x: !greta_tile.ptr<f32>) attributes {block_size = 32 : i32, wave_size = 32 : i32} {
   %z = arith.constant 0 : i32
   %a = greta_tile.load %x[%z, %z] strides [2, 1] bounds [] : !greta_tile.ptr<f32> -> tensor<32x2xf32, #s>
-  // expected-error @+1 {{has a result layout that is not its operand's, collapsed}}
-  %b = greta_tile.reduce add %a dim 1 : tensor<32x2xf32, #s> -> tensor<32x1xf32, #d>
+  // expected-error @+1 {{has a result layout that is not its operands', without the axis}}
+  %b = greta_tile.reduce {arith.addf} %a axis 1 : tensor<32x2xf32, #s> -> tensor<32xf32, #d>
+  greta_tile.return
+}
+
+// -----
+
+#s = #greta_tile.layout<{reg = [[0, 1]], lane = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0]], wave = [], rep = [1, 1]}>
+#t = #greta_tile.layout<{reg = [[1, 0]], lane = [[0, 1], [2, 0], [4, 0], [8, 0], [16, 0]], wave = [], rep = [1, 1]}>
+#d = #greta_tile.layout<{reg = [], lane = [[1], [2], [4], [8], [16]], wave = [], rep = [1]}>
+greta_tile.func @reduced_blocks(%x: !greta_tile.ptr<f32>) attributes {block_size = 32 : i32, wave_size = 32 : i32} {
+  %z = arith.constant 0 : i32
+  %a = greta_tile.load %x[%z, %z] strides [2, 1] bounds [] : !greta_tile.ptr<f32> -> tensor<32x2xf32, #s>
+  %b = greta_tile.load %x[%z, %z] strides [2, 1] bounds [] : !greta_tile.ptr<f32> -> tensor<32x2xf32, #t>
+  // expected-error @+1 {{combines blocks of several layouts; convert_layout first}}
+  %c, %d = greta_tile.reduce %a, %b axis 1 : tensor<32x2xf32, #s>, tensor<32x2xf32, #t> -> (tensor<32xf32, #d>, tensor<32xf32, #d>) {
+  ^bb0(%p: f32, %q: f32, %r: f32, %s: f32):
+    greta_tile.yield %p, %q : f32, f32
+  }
   greta_tile.return
 }

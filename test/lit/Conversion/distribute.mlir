@@ -25,7 +25,8 @@ greta_tile.func @row(%x: !greta_tile.ptr<f16>) attributes {block_size = 64 : i32
   %n = arith.constant 504 : i32
   %a = greta_tile.load %x[%r, %z] strides [504, 1] bounds [1] (%n) : !greta_tile.ptr<f16> -> tensor<1x512xf16>
   %f = arith.extf %a : tensor<1x512xf16> to tensor<1x512xf32>
-  %s = greta_tile.reduce add %f dim 1 : tensor<1x512xf32> -> tensor<1x1xf32>
+  %s_line = greta_tile.reduce {arith.addf} %f axis 1 : tensor<1x512xf32> -> tensor<1xf32>
+  %s = greta_tile.reshape %s_line : tensor<1xf32> -> tensor<1x1xf32>
   %b = greta_tile.broadcast %s : tensor<1x1xf32> -> tensor<1x512xf32>
   %h = arith.truncf %b : tensor<1x512xf32> to tensor<1x512xf16>
   greta_tile.store %h, %x[%r, %z] strides [504, 1] bounds [1] (%n) : tensor<1x512xf16> -> !greta_tile.ptr<f16>
@@ -57,7 +58,8 @@ greta_tile.func @odd(%x: !greta_tile.ptr<f16>) attributes {block_size = 64 : i32
 greta_tile.func @portable(%x: !greta_tile.ptr<f32>) attributes {block_size = 64 : i32, wave_size = 1 : i32} {
   %z = arith.constant 0 : i32
   %a = greta_tile.load %x[%z, %z] strides [64, 1] bounds [] : !greta_tile.ptr<f32> -> tensor<1x64xf32>
-  %s = greta_tile.reduce max %a dim 1 : tensor<1x64xf32> -> tensor<1x1xf32>
+  %s_line = greta_tile.reduce {arith.maxnumf {fastmath = #arith.fastmath<nnan>}} %a axis 1 : tensor<1x64xf32> -> tensor<1xf32>
+  %s = greta_tile.reshape %s_line : tensor<1xf32> -> tensor<1x1xf32>
   greta_tile.store %s, %x[%z, %z] strides [1, 1] bounds [] : tensor<1x1xf32> -> !greta_tile.ptr<f32>
   greta_tile.return
 }

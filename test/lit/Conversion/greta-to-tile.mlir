@@ -10,12 +10,13 @@
 // GPU: %[[INF:.*]] = arith.constant 0xFC00 : f16
 // GPU: %[[X:.*]] = greta_tile.load %arg0[%[[ROW]], %c0_i32] strides [1000, 1] bounds [0, 1](%arg2, %c1000_i32) other %[[INF]] : f16 : <f16> -> tensor<4x1024xf16>
 // GPU: %[[WIDE:.*]] = arith.extf %[[X]]
-// GPU: %[[MAX:.*]] = greta_tile.reduce max %[[WIDE]] dim 1
+// GPU: %[[MAXL:.*]] = greta_tile.reduce {arith.maxnumf {fastmath = #arith.fastmath<nnan>}} %[[WIDE]] axis 1
+// GPU: %[[MAX:.*]] = greta_tile.reshape %[[MAXL]]
 // GPU: %[[MAXB:.*]] = greta_tile.broadcast %[[MAX]]
 // GPU: %[[D:.*]] = arith.subf %[[WIDE]], %[[MAXB]]
 // GPU: arith.mulf %[[D]], %{{.*}}
 // GPU: %[[E:.*]] = math.exp2
-// GPU: greta_tile.reduce add %[[E]] dim 1
+// GPU: greta_tile.reduce {arith.addf} %[[E]] axis 1
 // GPU: arith.divf
 // GPU: %[[Y:.*]] = arith.truncf
 // GPU: greta_tile.store %[[Y]], %arg1[%[[ROW]], %c0_i32] strides [1000, 1] bounds [0, 1](%arg2, %c1000_i32)
@@ -51,14 +52,15 @@ func.func @softmax(%x: tensor<?x1000xf16>) -> tensor<?x1000xf16> {
 // CPU: %[[MASKED:.*]] = arith.select %[[MASK]], %[[W]], %
 // CPU: %[[NEXT:.*]] = arith.addf %[[ACC]], %[[MASKED]]
 // CPU: scf.yield %[[NEXT]]
-// CPU: %[[SUM:.*]] = greta_tile.reduce add %[[SUMS]] dim 1
+// CPU: %[[LINE:.*]] = greta_tile.reduce {arith.addf} %[[SUMS]] axis 1
+// CPU: %[[SUM:.*]] = greta_tile.reshape %[[LINE]]
 // CPU: %[[MEAN:.*]] = arith.mulf %[[SUM]]
 // CPU: scf.for
 // CPU: %[[MEANB:.*]] = greta_tile.broadcast %[[MEAN]]
 // CPU: %[[DEV:.*]] = arith.subf %{{.*}}, %[[MEANB]]
 // CPU: arith.mulf %[[DEV]], %[[DEV]]
 // CPU: arith.select
-// CPU: greta_tile.reduce add
+// CPU: greta_tile.reduce {arith.addf}
 // CPU: math.rsqrt
 // CPU: scf.for
 // CPU-NOT: scf.yield
@@ -66,7 +68,7 @@ func.func @softmax(%x: tensor<?x1000xf16>) -> tensor<?x1000xf16> {
 // In registers the same without loops: 8000 = 125 runs of 64.
 // GPU-LABEL: greta_tile.func @layer_norm_0
 // GPU-NOT: scf.for
-// GPU-COUNT-2: greta_tile.reduce add
+// GPU-COUNT-2: greta_tile.reduce {arith.addf}
 func.func @layer_norm(%x: tensor<?x8000xbf16>, %s: tensor<?x8000xbf16>, %w: tensor<8000xbf16>) -> tensor<?x8000xbf16> {
   %y = arith.mulf %x, %s : tensor<?x8000xbf16>
   %0 = greta.layer_norm %y, %w, %w {eps = 1.0e-5 : f32} : tensor<?x8000xbf16>, tensor<8000xbf16>, tensor<8000xbf16> -> tensor<?x8000xbf16>
@@ -115,8 +117,9 @@ func.func @rope_pair(%q: tensor<?x32x128xf16>, %k: tensor<?x8x128xf16>, %cos: te
 // sums over both dimensions.
 // GPU-LABEL: greta_tile.func @pairs_0
 // GPU: greta_tile.load %arg0[%{{.*}}] strides [300, 100, 2, 1] bounds [0, 2](%{{.*}}, %c50_i32) other %{{.*}} : f16 align 8 : <f16> -> tensor<{{[0-9]+}}x1x[[H:5[0-9]|6[0-9]]]x2xf16>
-// GPU: %[[S:.*]] = greta_tile.reduce add %{{.*}} dim 2
-// GPU: greta_tile.reduce add %[[S]] dim 3
+// GPU: %[[L:.*]] = greta_tile.reduce {arith.addf} %{{.*}} axis 2
+// GPU: %[[S:.*]] = greta_tile.reshape %[[L]]
+// GPU: greta_tile.reduce {arith.addf} %[[S]] axis 3
 // GPU: greta_tile.load %arg1[%c0_i32, %c0_i32, %c0_i32, %c0_i32] strides [0, 0, 2, 1] bounds [2](%c50_i32)
 // GPU: greta_tile.load %arg2{{.*}} strides [50, 0, 1, 0]
 func.func @pairs(%x: tensor<?x3x100xf16>, %w: tensor<100xf16>, %t: tensor<?x50xf32>) -> tensor<?x3x100xf16> {
@@ -214,7 +217,8 @@ func.func @shared(%a: tensor<3x5x64xf16>, %b: tensor<64x48xf16>) -> tensor<3x5x4
 // GPU: greta_tile.load %arg1[%c0_i32, %[[N]], %c4096_i32, %c0_i32] strides [0, 33000, 8, 1] bounds [2](%c4125_i32)
 // GPU: greta_tile.load %arg0{{.*}} bounds [2](%c4125_i32)
 // GPU: %[[LAST:.*]] = greta_tile.contract %{{.*}}, %{{.*}}, %[[SUMS]]
-// GPU: %[[Y:.*]] = greta_tile.reduce add %[[LAST]] dim 2 : tensor<3x1x256x1xf32> -> tensor<3x1x1x1xf32>
+// GPU: %[[L:.*]] = greta_tile.reduce {arith.addf} %[[LAST]] axis 2 : tensor<3x1x256x1xf32> -> tensor<3x1x1xf32>
+// GPU: %[[Y:.*]] = greta_tile.reshape %[[L]] : tensor<3x1x1xf32> -> tensor<3x1x1x1xf32>
 // GPU: arith.truncf %[[Y]]
 // GPU: greta_tile.load %arg2[%c0_i32, %[[N]], %c0_i32, %c0_i32] strides [0, 1, 0, 0]
 // GPU: arith.addf

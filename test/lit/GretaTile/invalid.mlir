@@ -93,8 +93,8 @@ greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {block_size = 6
 
 greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
   %z = arith.constant dense<0.0> : tensor<1x64xf32>
-  // expected-error @+1 {{names dimension 2 of 'tensor<1x64xf32>'}}
-  %a = greta_tile.reduce add %z dim 2 : tensor<1x64xf32> -> tensor<1x1xf32>
+  // expected-error @+1 {{names axis 2 of 'tensor<1x64xf32>'}}
+  %a = greta_tile.reduce {arith.addf} %z axis 2 : tensor<1x64xf32> -> tensor<1xf32>
   greta_tile.return
 }
 
@@ -102,8 +102,69 @@ greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {block_size = 6
 
 greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
   %z = arith.constant dense<0.0> : tensor<1x64xf32>
-  // expected-error @+1 {{makes 'tensor<1x2xf32>' of 'tensor<1x64xf32>'; dimension 1 becomes 1 and nothing else changes}}
-  %a = greta_tile.reduce add %z dim 1 : tensor<1x64xf32> -> tensor<1x2xf32>
+  // expected-error @+1 {{makes 'tensor<1x1xf32>' of 'tensor<1x64xf32>'; axis 1 is dropped: 'tensor<1xf32>'}}
+  %a = greta_tile.reduce {arith.addf} %z axis 1 : tensor<1x64xf32> -> tensor<1x1xf32>
+  greta_tile.return
+}
+
+// -----
+
+greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+  %z = arith.constant dense<0.0> : tensor<1x64xf32>
+  // expected-error @+1 {{makes 1 results of 2 blocks}}
+  %a = greta_tile.reduce %z, %z axis 1 : tensor<1x64xf32>, tensor<1x64xf32> -> tensor<1xf32> {
+  ^bb0(%p: f32, %q: f32, %r: f32, %s: f32):
+    greta_tile.yield %p, %q : f32, f32
+  }
+  greta_tile.return
+}
+
+// -----
+
+greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+  %z = arith.constant dense<0.0> : tensor<1x64xf32>
+  %y = arith.constant dense<0.0> : tensor<1x32xf32>
+  // expected-error @+1 {{combines 'tensor<1x64xf32>' and 'tensor<1x32xf32>'; the shapes are equal}}
+  %a, %b = greta_tile.reduce %z, %y axis 1 : tensor<1x64xf32>, tensor<1x32xf32> -> (tensor<1xf32>, tensor<1xf32>) {
+  ^bb0(%p: f32, %q: f32, %r: f32, %s: f32):
+    greta_tile.yield %p, %q : f32, f32
+  }
+  greta_tile.return
+}
+
+// -----
+
+greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+  %z = arith.constant dense<0.0> : tensor<1x64xf32>
+  // expected-error @+1 {{has a combiner that does not make one element of each block of two}}
+  %a = greta_tile.reduce %z axis 1 : tensor<1x64xf32> -> tensor<1xf32> {
+  ^bb0(%p: f32):
+    greta_tile.yield %p : f32
+  }
+  greta_tile.return
+}
+
+// -----
+
+greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+  %z = arith.constant dense<0.0> : tensor<1x64xf32>
+  %a = greta_tile.reduce %z axis 1 : tensor<1x64xf32> -> tensor<1xf32> {
+  ^bb0(%p: f32, %q: f32):
+    // expected-error @+1 {{stands in a combiner, which only computes}}
+    greta_tile.barrier
+    greta_tile.yield %p : f32
+  }
+  greta_tile.return
+}
+
+// -----
+
+greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+  %z = arith.constant dense<0.0> : tensor<1x64xf32>
+  // expected-error @+1 {{has nothing to combine}}
+  "greta_tile.reduce"() <{axis = 0 : i32}> ({
+    "greta_tile.yield"() : () -> ()
+  }) : () -> ()
   greta_tile.return
 }
 
@@ -120,8 +181,8 @@ greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {block_size = 6
 
 greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
   %z = arith.constant dense<0.0> : tensor<1x64xf32>
-  // expected-error @+1 {{makes 'tensor<1x4x8xf32>' of 'tensor<1x64xf32>'; it splits the last dimension only}}
-  %a = greta_tile.split %z : tensor<1x64xf32> -> tensor<1x4x8xf32>
+  // expected-error @+1 {{makes 'tensor<1x4x8xf32>' of 'tensor<1x64xf32>'; the shapes have as many elements, of one type}}
+  %a = greta_tile.reshape %z : tensor<1x64xf32> -> tensor<1x4x8xf32>
   greta_tile.return
 }
 

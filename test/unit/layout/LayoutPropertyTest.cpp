@@ -1,6 +1,8 @@
 //===- LayoutPropertyTest.cpp - what holds for every layout ---------------===//
 #include "RandomLayout.h"
 #include "greta/Layout/Conversion.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MathExtras.h"
 #include "gtest/gtest.h"
 #include <set>
 
@@ -72,32 +74,83 @@ TEST(LayoutProperty, OwnerIsRightInverse) {
   });
 }
 
-TEST(LayoutProperty, SplitDimensions) {
-  unsigned split = 0, refused = 0;
+/// The index of the element with a row-major number.
+static Index indexOf(llvm::ArrayRef<int64_t> shape, int64_t number) {
+  Index index(shape.size());
+  for (unsigned dim = shape.size(); dim-- != 0; number /= shape[dim])
+    index[dim] = number % shape[dim];
+  return index;
+}
+
+/// A random shape of `elements` elements: their prime factors in some order,
+/// cut into dimensions, some of extent 1.
+static Index randomShape(Random &random, int64_t elements) {
+  Index factors;
+  for (int64_t prime = 2; elements != 1; ++prime)
+    for (; elements % prime == 0; elements /= prime)
+      factors.push_back(prime);
+  std::shuffle(factors.begin(), factors.end(), random);
+  Index shape{1};
+  for (int64_t factor : factors) {
+    while (below(random, 3) == 0)
+      shape.push_back(1);
+    shape.back() *= factor;
+  }
+  return shape;
+}
+
+TEST(LayoutProperty, Reshape) {
+  unsigned done = 0, refused = 0;
+  forEachLayout(5, 4, [&](const Layout &layout, Random &random) {
+    TRACE(layout);
+    int64_t elements = 1;
+    for (int64_t extent : layout.shape())
+      elements *= extent;
+    bool anyReshape = llvm::all_of(
+        layout.rep(), [](int32_t count) { return llvm::isPowerOf2_32(count); });
+    for (unsigned i = 0; i != 8; ++i) {
+      Index shape = randomShape(random, elements);
+      llvm::SmallVector<unsigned> map;
+      std::optional<Layout> result = layout.reshape(shape, &map);
+      if (!result) {
+        ASSERT_FALSE(anyReshape);
+        ++refused;
+        continue;
+      }
+      ++done;
+      ASSERT_EQ(result->verify(), std::nullopt);
+      ASSERT_EQ(result->shape(), shape);
+      ASSERT_EQ(map.size(), layout.numRegisters());
+      forEachHolder(layout, [&](unsigned reg, unsigned lane, unsigned wave) {
+        Index old = layout.index(map[reg], lane, wave);
+        ASSERT_EQ(result->index(reg, lane, wave),
+                  indexOf(shape, rowMajor(layout.shape(), old)));
+      });
+      std::optional<Layout> back = result->reshape(layout.shape());
+      ASSERT_TRUE(back.has_value());
+      EXPECT_TRUE(back->sameMap(layout));
+    }
+  });
+  EXPECT_GT(done, 100u);
+  EXPECT_GT(refused, 20u);
+}
+
+/// Along one dimension whatever divides, or is divided by, the tile.
+TEST(LayoutProperty, ReshapeSplitsDimensions) {
   forEachLayout(5, 4, [&](const Layout &layout, Random &) {
     TRACE(layout);
     for (unsigned dim = 0; dim != layout.rank(); ++dim) {
       int64_t size = layout.shape()[dim], tile = layout.tile()[dim];
       for (int64_t inner = 1; inner <= size; ++inner) {
-        std::optional<Layout> parts = layout.split(dim, inner);
-        bool wanted =
-            size % inner == 0 && (inner % tile == 0 || tile % inner == 0);
-        ASSERT_EQ(parts.has_value(), wanted) << inner;
-        (wanted ? split : refused) += 1;
-        if (!wanted)
+        if (size % inner || (inner % tile && tile % inner))
           continue;
-        ASSERT_EQ(parts->verify(), std::nullopt);
-        forEachHolder(layout, [&](unsigned reg, unsigned lane, unsigned wave) {
-          Index index = layout.index(reg, lane, wave);
-          index.insert(index.begin() + dim + 1, index[dim] % inner);
-          index[dim] /= inner;
-          ASSERT_EQ(parts->index(reg, lane, wave), index);
-        });
+        Index shape = layout.shape();
+        shape[dim] /= inner;
+        shape.insert(shape.begin() + dim + 1, inner);
+        EXPECT_TRUE(layout.reshape(shape).has_value()) << inner;
       }
     }
   });
-  EXPECT_GT(split, 100u);
-  EXPECT_GT(refused, 100u);
 }
 
 TEST(LayoutProperty, IndexSplitsForCodeGeneration) {

@@ -21,11 +21,11 @@ greta_tile.func @split_branches(%x: !greta_tile.ptr<f32>, %n: i32) attributes {b
   %c = arith.cmpi slt, %n, %z : i32
   scf.if %c {
     %a = greta_tile.load %x[%z] strides [1] bounds [] : !greta_tile.ptr<f32> -> tensor<64xf32, #flat>
-    %s = greta_tile.split %a : tensor<64xf32, #flat> -> tensor<4x16xf32, #other>
+    %s = greta_tile.reshape %a : tensor<64xf32, #flat> -> tensor<4x16xf32, #other>
     greta_tile.store %s, %x[%z, %z] strides [16, 1] bounds [] : tensor<4x16xf32, #other> -> !greta_tile.ptr<f32>
   } else {
     %a = greta_tile.load %x[%z] strides [1] bounds [] : !greta_tile.ptr<f32> -> tensor<128xf32, #flat2>
-    %s = greta_tile.split %a : tensor<128xf32, #flat2> -> tensor<8x16xf32, #other2>
+    %s = greta_tile.reshape %a : tensor<128xf32, #flat2> -> tensor<8x16xf32, #other2>
     greta_tile.store %s, %x[%z, %z] strides [16, 1] bounds [] : tensor<8x16xf32, #other2> -> !greta_tile.ptr<f32>
   }
   greta_tile.return

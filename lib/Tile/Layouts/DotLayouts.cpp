@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "DotLayouts.h"
-#include "Configure.h"
 #include "GretaTile/LoopAttributes.h"
+#include "greta/Layout/Waves.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/Support/MathExtras.h"
 

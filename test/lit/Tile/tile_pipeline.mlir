@@ -201,7 +201,7 @@ greta_tile.func @direct(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) attr
 // CHECK: %[[LOOP:[0-9]+]]:{{[0-9]+}} = scf.for {{.*}} iter_args(%{{.*}} = %{{.*}}, %{{.*}} = %{{.*}}, %[[AHEAD:[a-z0-9]+]] = %[[FIRST]],
 // CHECK: %[[NEXT:.*]] = greta_tile.contract %{{.*}}, %{{.*}}, %[[AHEAD]] dims [1]
 // CHECK: scf.yield %{{[0-9]+}}, %[[AHEAD]], %[[NEXT]],
-// CHECK: greta_tile.reduce add %[[LOOP]]#1 dim 1
+// CHECK: greta_tile.reduce {arith.addf} %[[LOOP]]#1 axis 1
 greta_tile.func @squares(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>, %s: !greta_tile.ptr<f32>) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
   %z = arith.constant 0 : i32
   %step = arith.constant 32 : i32
@@ -215,7 +215,8 @@ greta_tile.func @squares(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>, %s:
     %more = greta_tile.contract %a, %a, %sum dims [1] : tensor<16x32xf16>, tensor<16x32xf16> -> tensor<16x4xf32>
     scf.yield %next, %more : tensor<16x16xf32>, tensor<16x4xf32>
   } {greta_tile.pipeline = #greta_tile.pipeline<stages = 2, slice = 32>}
-  %rows = greta_tile.reduce add %d#1 dim 1 : tensor<16x4xf32> -> tensor<16x1xf32>
+  %rows_line = greta_tile.reduce {arith.addf} %d#1 axis 1 : tensor<16x4xf32> -> tensor<16xf32>
+  %rows = greta_tile.reshape %rows_line : tensor<16xf32> -> tensor<16x1xf32>
   greta_tile.store %d#0, %y[%z, %z] strides [16, 1] bounds [] : tensor<16x16xf32> -> !greta_tile.ptr<f32>
   greta_tile.store %rows, %s[%z, %z] strides [1, 0] bounds [] : tensor<16x1xf32> -> !greta_tile.ptr<f32>
   greta_tile.return

@@ -30,7 +30,7 @@
 #include "GretaTile/GretaTile.h"
 #include "GretaTile/LoopAttributes.h"
 #include "greta/Layout/SharedMemory.h"
-#include "greta/Transforms/Passes.h"
+#include "greta/Tile/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/IRMapping.h"
@@ -40,7 +40,7 @@
 
 namespace greta {
 #define GEN_PASS_DEF_GRETATILEPIPELINEPASS
-#include "greta/Transforms/Passes.h.inc"
+#include "greta/Tile/Passes.h.inc"
 } // namespace greta
 
 using namespace mlir;

@@ -4,8 +4,8 @@
 // other blocks theirs).
 //
 //===----------------------------------------------------------------------===//
-#ifndef GRETA_LIB_TRANSFORMS_DOTLAYOUTS_H
-#define GRETA_LIB_TRANSFORMS_DOTLAYOUTS_H
+#ifndef GRETA_LIB_TILE_LAYOUTS_DOTLAYOUTS_H
+#define GRETA_LIB_TILE_LAYOUTS_DOTLAYOUTS_H
 
 #include "GretaTile/GretaTile.h"
 
@@ -29,4 +29,4 @@ Layout operandLayout(tile::DotOp dot, unsigned operand, const Layout &acc,
 
 } // namespace greta
 
-#endif // GRETA_LIB_TRANSFORMS_DOTLAYOUTS_H
+#endif // GRETA_LIB_TILE_LAYOUTS_DOTLAYOUTS_H

@@ -1,0 +1,358 @@
+//===- AssignLayouts.cpp - greta-tile-assign-layouts ----------------------===//
+//
+// Gives every block tensor of a kernel a layout of its own.
+//
+// Some values decide: first the accumulators of dots, whose layouts are the
+// instruction's, then contracts, then the largest block without a layout, which
+// gets what the accesses, reductions and products around it ask for
+// (BlockLayout.cpp). From each of them the layout goes on, to operands and to
+// results, through the ops that need no data to move (LayoutTransferOpInterface
+// and elementwise ops) and around loops and branches, to all values that have
+// none yet. At last every op finds its operands in the layouts that belong to
+// its results', or convert_layout stands between.
+//
+//   in    %s = greta_tile.reduce add %x dim 1 : tensor<4x256xf32> ->
+//   tensor<4x1xf32>
+//   out   ... : tensor<4x256xf32, #greta_tile.layout<{reg = [[0,1],..], ..}>>
+//               -> tensor<4x1xf32, #greta_tile.layout<{.. rep = [1,1]}>>
+//
+// So nothing moves in a kernel of row ops, and in one of a product only its
+// operands do.
+//
+//===----------------------------------------------------------------------===//
+
+#include "BlockLayout.h"
+#include "DotLayouts.h"
+#include "greta/Tile/Passes.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/Support/MathExtras.h"
+#include <numeric>
+
+namespace greta {
+#define GEN_PASS_DEF_GRETATILEASSIGNLAYOUTSPASS
+#include "greta/Tile/Passes.h.inc"
+} // namespace greta
+
+using namespace mlir;
+using namespace greta;
+using namespace greta::tile;
+
+namespace {
+
+class LayoutAssigner {
+public:
+  explicit LayoutAssigner(FuncOp kernel)
+      : kernel(kernel), builder(kernel.getContext()) {}
+  LogicalResult run();
+
+private:
+  void copyLeaves();
+  LogicalResult layOutDot(DotOp dot);
+  LogicalResult layOutContract(Operation *contract);
+  LogicalResult layOutBlock(Value block);
+  /// Gives a value its layout, and on from there.
+  void assign(Value value, const Layout &layout);
+  LogicalResult checkExtents();
+  void setTypes();
+  void convertOperands(Operation *op);
+  void convertOperand(OpOperand &operand, const Layout &layout);
+  void convertResult(OpResult result, const Layout &layout);
+
+  FuncOp kernel;
+  OpBuilder builder;
+  llvm::DenseMap<Value, Layout> layouts;
+  /// The layouts in which dots and contracts take their operands.
+  llvm::DenseMap<OpOperand *, Layout> wanted;
+};
+
+} // namespace
+
+static bool isBlock(Value value) {
+  return isa<RankedTensorType>(value.getType());
+}
+
+static ArrayRef<int64_t> shapeOf(Value value) {
+  return cast<RankedTensorType>(value.getType()).getShape();
+}
+
+/// Every use of what costs nothing to have gets its own: sharing one would tie
+/// layouts together that have nothing to do with each other.
+void LayoutAssigner::copyLeaves() {
+  SmallVector<Operation *> leaves;
+  kernel.getBody().walk([&](Operation *op) {
+    bool isLeaf =
+        isa<IotaOp, SplatOp>(op) || op->hasTrait<OpTrait::ConstantLike>();
+    if (isLeaf && isBlock(op->getResult(0)) && !op->hasOneUse())
+      leaves.push_back(op);
+  });
+  for (Operation *leaf : leaves) {
+    builder.setInsertionPoint(leaf);
+    for (OpOperand &use : llvm::make_early_inc_range(leaf->getUses()))
+      use.set(builder.clone(*leaf)->getResult(0));
+    leaf->erase();
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Layouts
+//===----------------------------------------------------------------------===//
+
+void LayoutAssigner::assign(Value value, const Layout &layout) {
+  std::vector<std::pair<Value, Layout>> worklist{{value, layout}};
+  while (!worklist.empty()) {
+    auto [value, layout] = std::move(worklist.back());
+    worklist.pop_back();
+    if (!isBlock(value) || !layouts.try_emplace(value, layout).second)
+      continue;
+    auto add = [&](Value to, std::optional<Layout> moved) {
+      if (moved)
+        worklist.push_back({to, *moved});
+    };
+    for (Value other : carriedTogether(value))
+      add(other, layout);
+    if (auto result = dyn_cast<OpResult>(value))
+      for (OpOperand &operand : result.getOwner()->getOpOperands())
+        if (isBlock(operand.get()))
+          add(operand.get(), tile::operandLayout(result, layout, operand));
+    for (OpOperand &use : value.getUses()) {
+      for (OpResult result : use.getOwner()->getResults())
+        if (isBlock(result))
+          add(result, tile::resultLayout(use, layout, result));
+      if (takesOneLayout(use.getOwner()))
+        for (Value operand : use.getOwner()->getOperands())
+          add(operand, layout);
+    }
+  }
+}
+
+/// The accumulator of a dot. Of a dimension that will be taken apart, threads
+/// stay within the last extents, up to one that is to be in registers; what is
+/// beyond repeats.
+LogicalResult LayoutAssigner::layOutDot(DotOp dot) {
+  Value result = dot.getResult();
+  if (!layouts.contains(result)) {
+    ArrayRef<int64_t> shape = shapeOf(result);
+    int64_t acrossN = shape[1] & -shape[1];
+    if (ReshapeOp reshape = collectWishes(result, shape).reshaped) {
+      ArrayRef<int64_t> parts = shapeOf(reshape.getResult());
+      LayoutWishes wishes = collectWishes(reshape.getResult(), parts);
+      int64_t last = parts.size() - 1;
+      acrossN = 1;
+      for (int64_t dim = last; dim > 0; --dim) {
+        if (wishes.inRegisters[dim] && dim != last)
+          break;
+        acrossN *= parts[dim] & -parts[dim];
+        if (!llvm::isPowerOf2_64(parts[dim]))
+          break;
+      }
+    }
+    FailureOr<Layout> layout = accumulatorLayout(dot, shape, kernel, acrossN);
+    if (failed(layout))
+      return failure();
+    assign(result, *layout);
+  }
+  for (OpOperand &operand : dot->getOpOperands().take_front(2)) {
+    int64_t fastest =
+        collectWishes(operand.get(), shapeOf(operand.get())).fastest;
+    wanted[&operand] = greta::operandLayout(
+        dot, operand.getOperandNumber(), layouts.at(dot.getResult()), fastest);
+  }
+  return success();
+}
+
+/// The block of which a contract's operands and result are parts; often none
+/// of them is the whole.
+static SmallVector<int64_t, 4> contractedShape(Operation *contract) {
+  SmallVector<int64_t, 4> shape(shapeOf(contract->getResult(0)));
+  for (Value value : contract->getOperands())
+    for (auto [whole, extent] : llvm::zip(shape, shapeOf(value)))
+      whole = std::max(whole, extent);
+  return shape;
+}
+
+LogicalResult LayoutAssigner::layOutContract(Operation *contract) {
+  SmallVector<int64_t, 4> shape = contractedShape(contract);
+  SmallVector<Value> values(contract->getOperands());
+  values.push_back(contract->getResult(0));
+  // An operand that is the whole may have its layout from another contract.
+  FailureOr<Layout> layout = failure();
+  for (Value value : values)
+    if (ArrayRef(shape) == shapeOf(value) && layouts.contains(value))
+      layout = layouts.at(value);
+  if (failed(layout))
+    layout = blockLayout(collectWishes(values, shape), kernel, contract);
+  if (failed(layout))
+    return failure();
+  for (OpOperand &operand : contract->getOpOperands())
+    wanted[&operand] = sharedLayout(*layout, shapeOf(operand.get()));
+  for (Value value : values)
+    assign(value, sharedLayout(*layout, shapeOf(value)));
+  return success();
+}
+
+LogicalResult LayoutAssigner::layOutBlock(Value block) {
+  Operation *op = block.getDefiningOp();
+  FailureOr<Layout> layout =
+      blockLayout(collectWishes(block, shapeOf(block)), kernel,
+                  op ? op : block.getParentBlock()->getParentOp());
+  if (failed(layout))
+    return failure();
+  assign(block, *layout);
+  return success();
+}
+
+LogicalResult LayoutAssigner::run() {
+  copyLeaves();
+  SmallVector<DotOp> dots;
+  SmallVector<Operation *> contracts;
+  SmallVector<Value> blocks;
+  kernel.getBody().walk<WalkOrder::PreOrder>([&](Operation *op) {
+    if (auto dot = dyn_cast<DotOp>(op))
+      dots.push_back(dot);
+    else if (isa<ContractOp, ContractPackedOp>(op))
+      contracts.push_back(op);
+    llvm::copy_if(op->getResults(), std::back_inserter(blocks), isBlock);
+    for (Region &region : op->getRegions())
+      for (Block &block : region)
+        llvm::copy_if(block.getArguments(), std::back_inserter(blocks),
+                      isBlock);
+  });
+  for (DotOp dot : dots)
+    if (failed(layOutDot(dot)))
+      return failure();
+  auto product = [](ArrayRef<int64_t> shape) {
+    return std::accumulate(shape.begin(), shape.end(), int64_t(1),
+                           std::multiplies<>());
+  };
+  llvm::stable_sort(contracts, [&](Operation *a, Operation *b) {
+    return product(contractedShape(a)) > product(contractedShape(b));
+  });
+  for (Operation *contract : contracts)
+    if (failed(layOutContract(contract)))
+      return failure();
+  SmallVector<Value> bySize(blocks);
+  llvm::stable_sort(bySize, [&](Value a, Value b) {
+    return product(shapeOf(a)) > product(shapeOf(b));
+  });
+  for (Value block : bySize)
+    if (!layouts.contains(block) && failed(layOutBlock(block)))
+      return failure();
+  if (failed(checkExtents()))
+    return failure();
+  setTypes();
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Conversions
+//===----------------------------------------------------------------------===//
+
+LogicalResult LayoutAssigner::checkExtents() {
+  for (auto &[value, layout] : layouts)
+    if (!llvm::equal(layout.shape(), shapeOf(value)))
+      return emitError(value.getLoc())
+             << "neighbours that share an element of " << value.getType()
+             << " are in several repetitions of its layout; use a larger block "
+                "or a smaller extent";
+  return success();
+}
+
+static Layout layoutOf(Value value) {
+  return toLayout(getLayoutOf(value.getType()));
+}
+
+static void setLayout(Value value, const Layout &layout) {
+  auto type = cast<RankedTensorType>(value.getType());
+  type = withLayout(type, toAttr(value.getContext(), layout));
+  value.setType(type);
+  // A constant's value carries its type.
+  if (auto constant = value.getDefiningOp<arith::ConstantOp>())
+    if (auto dense = dyn_cast<DenseElementsAttr>(constant.getValue()))
+      constant.setValueAttr(dense.reshape(type));
+}
+
+void LayoutAssigner::setTypes() {
+  SmallVector<Operation *> ops;
+  kernel.getBody().walk<WalkOrder::PreOrder>(
+      [&](Operation *op) { ops.push_back(op); });
+  for (auto &[value, layout] : layouts)
+    setLayout(value, layout);
+  for (Operation *op : ops)
+    convertOperands(op);
+}
+
+void LayoutAssigner::convertOperand(OpOperand &operand, const Layout &layout) {
+  Value value = operand.get();
+  auto type = cast<RankedTensorType>(value.getType());
+  if (layoutOf(value) == layout)
+    return;
+  builder.setInsertionPoint(operand.getOwner());
+  operand.set(ConvertLayoutOp::create(
+      builder, operand.getOwner()->getLoc(),
+      withLayout(type, toAttr(builder.getContext(), layout)), value));
+}
+
+/// The op leaves its result in `layout`; who uses it finds it as assigned.
+void LayoutAssigner::convertResult(OpResult result, const Layout &layout) {
+  Type assigned = result.getType();
+  if (layouts.at(result) == layout)
+    return;
+  setLayout(result, layout);
+  builder.setInsertionPointAfter(result.getOwner());
+  auto convert = ConvertLayoutOp::create(builder, result.getOwner()->getLoc(),
+                                         assigned, result);
+  result.replaceAllUsesExcept(convert, convert);
+}
+
+/// The value in whose place a loop or a branch carries an operand; null: it
+/// carries none.
+static Value placeOf(OpOperand &operand) {
+  Operation *op = operand.getOwner();
+  if (auto loop = dyn_cast<scf::ForOp>(op))
+    return loop.getTiedLoopRegionIterArg(&operand);
+  if (isa<scf::YieldOp>(op))
+    return op->getParentOp()->getResult(operand.getOperandNumber());
+  return {};
+}
+
+void LayoutAssigner::convertOperands(Operation *op) {
+  for (OpOperand &operand : op->getOpOperands()) {
+    if (!isBlock(operand.get()))
+      continue;
+    if (auto known = wanted.find(&operand); known != wanted.end()) {
+      convertOperand(operand, known->second);
+      continue;
+    }
+    if (Value place = placeOf(operand)) {
+      convertOperand(operand, layouts.at(place));
+      continue;
+    }
+    if (!op->getNumResults() || isa<ConvertLayoutOp>(op))
+      continue;
+    // Either the results decide, or what the first operand has.
+    OpResult first = op->getResult(0);
+    if (isBlock(first))
+      if (std::optional<Layout> layout =
+              tile::operandLayout(first, layouts.at(first), operand)) {
+        convertOperand(operand, *layout);
+        continue;
+      }
+    if (takesOneLayout(op))
+      convertOperand(operand, layoutOf(op->getOperand(0)));
+    for (OpResult result : op->getResults())
+      if (isBlock(result))
+        if (std::optional<Layout> layout =
+                tile::resultLayout(operand, layoutOf(operand.get()), result))
+          convertResult(result, *layout);
+  }
+}
+
+namespace {
+struct AssignLayoutsPass
+    : greta::impl::GretaTileAssignLayoutsPassBase<AssignLayoutsPass> {
+  void runOnOperation() override {
+    if (failed(LayoutAssigner(getOperation()).run()))
+      signalPassFailure();
+  }
+};
+} // namespace

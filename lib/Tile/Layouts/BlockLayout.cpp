@@ -1,0 +1,348 @@
+//===- BlockLayout.cpp - a layout for a block of its own ------------------===//
+
+#include "BlockLayout.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Interfaces/LoopLikeInterface.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace greta;
+using namespace greta::tile;
+
+//===----------------------------------------------------------------------===//
+// Wishes
+//===----------------------------------------------------------------------===//
+
+static bool isBlock(Value value) {
+  return isa<RankedTensorType>(value.getType());
+}
+
+static ArrayRef<int64_t> shapeOf(Value value) {
+  return cast<RankedTensorType>(value.getType()).getShape();
+}
+
+namespace {
+
+/// The blocks that elementwise work, broadcasts, reductions, reshapes and loops
+/// connect with some. A dimension is followed as long as its extent is the
+/// same, or a part of it (packed weights); an extent of 1 says nothing.
+class ConnectedBlocks {
+public:
+  ConnectedBlocks(ArrayRef<Value> values, ArrayRef<int64_t> shape);
+  /// Which dimension of the first blocks one of another block is; -1: none.
+  int64_t dimOf(Value value, unsigned dim) const {
+    auto it = dims.find(value);
+    return it == dims.end() ? -1 : it->second[dim];
+  }
+  bool contains(Value value) const { return dims.contains(value); }
+
+private:
+  using Dims = SmallVector<int64_t>;
+  void reach(Value value, Dims from);
+  void visit(Operation *op, Value from);
+  ArrayRef<int64_t> shape;
+  llvm::DenseMap<Value, Dims> dims;
+  SmallVector<Value> worklist;
+};
+
+} // namespace
+
+ConnectedBlocks::ConnectedBlocks(ArrayRef<Value> values,
+                                 ArrayRef<int64_t> shape)
+    : shape(shape) {
+  for (Value value : values)
+    reach(value, llvm::to_vector(llvm::seq<int64_t>(0, shape.size())));
+  while (!worklist.empty()) {
+    Value value = worklist.pop_back_val();
+    for (Value other : carriedTogether(value))
+      reach(other, dims[value]);
+    if (Operation *op = value.getDefiningOp())
+      visit(op, value);
+    for (Operation *user : value.getUsers())
+      visit(user, value);
+  }
+}
+
+void ConnectedBlocks::visit(Operation *op, Value from) {
+  Dims known = dims[from];
+  // A contract's operands and results are parts of one block.
+  if (isa<ContractOp, ContractPackedOp>(op)) {
+    for (Value value : op->getOperands())
+      reach(value, known);
+    return reach(op->getResult(0), known);
+  }
+  for (OpResult result : op->getResults())
+    for (OpOperand &operand : op->getOpOperands()) {
+      if (!isBlock(result) || !isBlock(operand.get()) ||
+          (result != from && operand.get() != from))
+        continue;
+      SmallVector<int64_t> places = operandDims(operand, result);
+      if (places.empty())
+        continue;
+      Dims moved;
+      if (operand.get() == from) {
+        for (int64_t place : places)
+          moved.push_back(place < 0 ? -1 : known[place]);
+        reach(result, moved);
+      } else {
+        moved.assign(shapeOf(operand.get()).size(), -1);
+        for (auto [dim, place] : llvm::enumerate(places))
+          if (place >= 0)
+            moved[place] = known[dim];
+        reach(operand.get(), moved);
+      }
+    }
+}
+
+void ConnectedBlocks::reach(Value value, Dims from) {
+  if (!isBlock(value))
+    return;
+  for (auto [dim, extent] : llvm::enumerate(shapeOf(value))) {
+    if (from[dim] < 0)
+      continue;
+    int64_t whole = shape[from[dim]];
+    if (whole % extent || !llvm::isPowerOf2_64(whole / extent) ||
+        (extent == 1 && whole != 1))
+      from[dim] = -1;
+  }
+  auto [it, isNew] = dims.try_emplace(value, from);
+  bool more = isNew;
+  for (auto [before, now] : llvm::zip(it->second, from))
+    if (before < 0 && now >= 0) {
+      before = now;
+      more = true;
+    }
+  if (more)
+    worklist.push_back(value);
+}
+
+SmallVector<Value> greta::carriedTogether(Value value) {
+  SmallVector<Value> others;
+  auto addLoop = [&](LoopLikeOpInterface loop, unsigned i) {
+    others.append({loop.getInits()[i], loop.getRegionIterArgs()[i],
+                   loop.getYieldedValues()[i], (*loop.getLoopResults())[i]});
+  };
+  auto addBranch = [&](scf::IfOp branch, unsigned i) {
+    others.push_back(branch.getResult(i));
+    for (Region &region : branch->getRegions())
+      if (!region.empty())
+        others.push_back(region.front().getTerminator()->getOperand(i));
+  };
+  if (auto arg = dyn_cast<BlockArgument>(value)) {
+    if (auto loop = dyn_cast<scf::ForOp>(arg.getOwner()->getParentOp()))
+      addLoop(loop, arg.getArgNumber() - loop.getNumInductionVars());
+  } else if (auto loop = value.getDefiningOp<scf::ForOp>()) {
+    addLoop(loop, cast<OpResult>(value).getResultNumber());
+  } else if (auto branch = value.getDefiningOp<scf::IfOp>()) {
+    addBranch(branch, cast<OpResult>(value).getResultNumber());
+  }
+  for (OpOperand &use : value.getUses()) {
+    Operation *user = use.getOwner();
+    if (auto loop = dyn_cast<scf::ForOp>(user)) {
+      addLoop(loop, use.getOperandNumber() - loop.getNumControlOperands());
+    } else if (isa<scf::YieldOp>(user)) {
+      Operation *parent = user->getParentOp();
+      if (auto loop = dyn_cast<scf::ForOp>(parent))
+        addLoop(loop, use.getOperandNumber());
+      else if (auto branch = dyn_cast<scf::IfOp>(parent))
+        addBranch(branch, use.getOperandNumber());
+    } else if (auto dot = dyn_cast<DotOp>(user); dot && dot.getAcc() == value) {
+      others.push_back(dot.getResult());
+    }
+  }
+  if (auto dot = value.getDefiningOp<DotOp>())
+    others.push_back(dot.getAcc());
+  return others;
+}
+
+/// How many neighbours along the dimension of stride 1 one access may take.
+template <typename OpT>
+static void noteAccess(OpT op, Value block, const ConnectedBlocks &blocks,
+                       LayoutWishes &wishes) {
+  auto type = cast<RankedTensorType>(block.getType());
+  int64_t bytes = std::max(1u, type.getElementTypeBitWidth() / 8);
+  for (auto [dim, stride] : llvm::enumerate(op.getStrides())) {
+    int64_t place = blocks.dimOf(block, dim);
+    if (stride != 1 || type.getDimSize(dim) == 1 || place < 0)
+      continue;
+    // An element may be that of several neighbours; no type is narrower than
+    // four bits.
+    int64_t shared = wishes.shape[place] / type.getDimSize(dim);
+    int64_t run = std::min<int64_t>(16, op.getAlign()) / bytes * shared;
+    run = std::min<int64_t>(run, 32);
+    // The larger block decides along which dimension neighbours lie.
+    int64_t elements = type.getNumElements();
+    if (place == wishes.fastest) {
+      wishes.run = std::max(wishes.run, run);
+    } else if (elements > wishes.accessed) {
+      wishes.fastest = place;
+      wishes.run = std::max<int64_t>(run, 1);
+    }
+    wishes.accessed = std::max(wishes.accessed, elements);
+  }
+}
+
+/// What a lane adds up it holds, but for groups of neighbours, of which it
+/// holds each.
+static void noteContract(ContractOp op, const ConnectedBlocks &blocks,
+                         LayoutWishes &wishes) {
+  ArrayRef<int64_t> sums = shapeOf(op.getResult());
+  for (int64_t dim : op.getDims())
+    if (sums[dim] == 1) {
+      wishes.contracted = true;
+      wishes.inRegisters.set(dim);
+    } else {
+      wishes.fastest = dim;
+      wishes.leastRun = wishes.shape[dim] / sums[dim];
+    }
+}
+
+LayoutWishes greta::collectWishes(ArrayRef<Value> values,
+                                  ArrayRef<int64_t> shape) {
+  LayoutWishes wishes(shape);
+  ConnectedBlocks blocks(values, shape);
+  Region *region = Value(values.front()).getParentRegion();
+  auto kernel = region->getParentOfType<FuncOp>();
+  kernel.getBody().walk([&](Operation *op) {
+    if (auto load = dyn_cast<LoadOp>(op)) {
+      noteAccess(load, load.getResult(), blocks, wishes);
+    } else if (auto store = dyn_cast<StoreOp>(op)) {
+      noteAccess(store, store.getValue(), blocks, wishes);
+    } else if (auto flip = dyn_cast<FlipOp>(op)) {
+      if (int64_t dim = blocks.dimOf(flip.getResult(), flip.getDim()); dim >= 0)
+        wishes.inRegisters.set(dim);
+    } else if (auto reshape = dyn_cast<ReshapeOp>(op)) {
+      if (blocks.contains(reshape.getValue()))
+        wishes.reshaped = reshape;
+    } else if (auto reduce = dyn_cast<ReduceOp>(op)) {
+      int64_t dim = blocks.dimOf(reduce.getValues().front(), reduce.getAxis());
+      if (dim >= 0)
+        wishes.reduced.set(dim);
+    } else if (auto contract = dyn_cast<ContractOp>(op)) {
+      if (blocks.contains(contract.getResult()))
+        noteContract(contract, blocks, wishes);
+    } else if (auto contract = dyn_cast<ContractPackedOp>(op)) {
+      if (!blocks.contains(contract.getResult()))
+        return;
+      wishes.contracted = true;
+      wishes.inRegisters.set(shape.size() - 2, shape.size());
+    } else if (auto dequant = dyn_cast<tile::DequantOp>(op)) {
+      if (!blocks.contains(dequant.getResult()))
+        return;
+      wishes.fastest = dequant.getDim();
+      wishes.leastRun = 8; // the weights of a word
+    } else if (auto dot = dyn_cast<DotOp>(op)) {
+      // Matrix instructions take neighbours along K from a lane. Drivers load
+      // whole matrices from any order.
+      MatrixAttr matrix = dot.getMatrixAttr();
+      for (unsigned operand : {0u, 1u}) {
+        Value value = dot->getOperand(operand);
+        if (!matrix || matrix.isCooperative() || !blocks.contains(value))
+          continue;
+        unsigned bits = getElementTypeOrSelf(value).getIntOrFloatBitWidth();
+        wishes.depth = 1 - operand;
+        wishes.deepRun = 16 / std::max(1u, bits / 8);
+      }
+    }
+  });
+  return wishes;
+}
+
+//===----------------------------------------------------------------------===//
+// The layout
+//===----------------------------------------------------------------------===//
+
+FailureOr<Layout> greta::blockLayout(const LayoutWishes &wishes, FuncOp kernel,
+                                     Operation *op) {
+  unsigned rank = wishes.shape.size();
+  // What each dimension still has to give, in powers of two.
+  SmallVector<int64_t, 4> left(rank), at(rank, 1);
+  int64_t elements = 1;
+  for (unsigned dim = 0; dim < rank; ++dim) {
+    left[dim] = wishes.shape[dim] & -wishes.shape[dim];
+    elements *= wishes.shape[dim];
+    if (wishes.inRegisters[dim] && left[dim] != wishes.shape[dim])
+      return emitError(op->getLoc())
+             << "dimension " << dim << " of extent " << wishes.shape[dim]
+             << " is to be in registers; its extent must be a power of two";
+  }
+  unsigned fastest = wishes.fastest >= 0 ? wishes.fastest : rank - 1;
+  Bases bases[3]; // reg, lane, wave
+  auto take = [&](Bases &to, unsigned dim) {
+    Basis basis(rank, 0);
+    basis[dim] = at[dim];
+    to.push_back(basis);
+    at[dim] *= 2;
+    left[dim] /= 2;
+  };
+  // Neighbours in registers, unless that would leave lanes idle.
+  int64_t perLane = std::max<int64_t>(1, llvm::PowerOf2Ceil(elements) /
+                                             kernel.getBlockSize());
+  int64_t inSlices = 1;
+  for (unsigned dim = 0; dim < rank; ++dim)
+    if (wishes.inRegisters[dim])
+      inSlices *= wishes.shape[dim];
+  int64_t run = std::min(wishes.run, std::max<int64_t>(1, perLane / inSlices));
+  run = std::max(run, wishes.leastRun);
+  // Slices along the fastest dimension itself (pairs) come on top of the run.
+  if (wishes.inRegisters[fastest])
+    run = 1;
+  // Neighbours along K, where they are none in memory, are brought together in
+  // the lane before they go to shared memory: a square of them, four of
+  // memory's neighbours at least.
+  int64_t deep = 1;
+  if (wishes.depth >= 0 && wishes.depth != fastest) {
+    deep = std::min(wishes.deepRun,
+                    std::max<int64_t>(1, perLane / std::min<int64_t>(run, 4)));
+    run = std::min(run, std::max<int64_t>(1, perLane / deep));
+  }
+  for (int64_t n = 1; n < run && left[fastest] > 1; n *= 2)
+    take(bases[0], fastest);
+  for (int64_t n = 1; n < deep && left[wishes.depth] > 1; n *= 2)
+    take(bases[0], wishes.depth);
+  for (unsigned dim = rank; dim-- > 0;)
+    if (wishes.inRegisters[dim])
+      while (left[dim] > 1)
+        take(bases[0], dim);
+  // Pairs in memory: what lies around them completes the 16 bytes.
+  if (wishes.inRegisters[fastest] && fastest > 0 && !wishes.contracted) {
+    unsigned around = fastest - 1;
+    int64_t have = wishes.shape[fastest];
+    for (; have < wishes.run && have < perLane && left[around] > 1; have *= 2)
+      take(bases[0], around);
+  }
+
+  SmallVector<unsigned> order;
+  for (unsigned dim = rank; dim-- > 0;)
+    order.push_back(dim);
+  std::swap(order.front(), *llvm::find(order, fastest));
+  auto distribute = [&](Bases &to, int64_t count, ArrayRef<unsigned> dims) {
+    for (unsigned dim : dims)
+      while (count > 1 && left[dim] > 1) {
+        take(to, dim);
+        count /= 2;
+      }
+    for (; count > 1; count /= 2) // the rest holds copies
+      to.push_back(Basis(rank, 0));
+  };
+  // Lanes side by side along a row of shared memory keep its banks apart, as
+  // far as memory's lines of 64 bytes stay whole.
+  int64_t lanes = kernel.getWaveSize();
+  for (int64_t n = 4 * wishes.deepRun / deep;
+       deep > 1 && run > 1 && n > 1 && left[wishes.depth] > 1;
+       n /= 2, lanes /= 2)
+    take(bases[1], wishes.depth);
+  distribute(bases[1], lanes, order);
+  SmallVector<unsigned> waveOrder;
+  for (bool reduced : {false, true})
+    llvm::copy_if(order, std::back_inserter(waveOrder), [&](unsigned dim) {
+      return (wishes.reduced[dim] && !wishes.contracted) == reduced;
+    });
+  distribute(bases[2], kernel.getNumWaves(), waveOrder);
+
+  Basis rep;
+  for (unsigned dim = 0; dim < rank; ++dim)
+    rep.push_back(wishes.shape[dim] / at[dim]);
+  return Layout(bases[0], bases[1], bases[2], rep);
+}

@@ -1,0 +1,53 @@
+//===- BlockLayout.h - a layout for a block of its own ----------*- C++ -*-===//
+//
+// The layout of a block that neither an instruction nor another block decides:
+// what the ops around it would like, and the layout that follows.
+//
+//===----------------------------------------------------------------------===//
+#ifndef GRETA_LIB_TILE_LAYOUTS_BLOCKLAYOUT_H
+#define GRETA_LIB_TILE_LAYOUTS_BLOCKLAYOUT_H
+
+#include "GretaTile/GretaTile.h"
+#include "llvm/ADT/SmallBitVector.h"
+
+namespace greta {
+
+/// What the accesses, reductions and products that a block's elements take
+/// part in ask of its layout.
+struct LayoutWishes {
+  explicit LayoutWishes(llvm::ArrayRef<int64_t> shape)
+      : shape(shape), inRegisters(shape.size()), reduced(shape.size()) {}
+
+  llvm::SmallVector<int64_t, 4> shape;
+  llvm::SmallBitVector inRegisters; // dimensions that a lane would rather hold
+  llvm::SmallBitVector reduced;
+  bool contracted = false;  // by a contract: waves go on where lanes end
+  int64_t fastest = -1;     // dimension of neighbours in memory
+  int64_t run = 1;          // how many of them an access may take
+  int64_t accessed = 0;     // elements of the largest block that is accessed
+  int64_t depth = -1;       // K, where matrix instructions take it
+  int64_t deepRun = 1;      // how many of K's neighbours make 16 bytes
+  int64_t leastRun = 1;     // how many of `fastest`'s neighbours a lane needs
+  tile::ReshapeOp reshaped; // what an accumulator is taken apart by
+};
+
+/// The values that a loop or a branch carries in one place with `value`, and a
+/// dot's accumulator with its result.
+llvm::SmallVector<mlir::Value> carriedTogether(mlir::Value value);
+
+/// The wishes about blocks of `shape` that have the dimensions of `values`,
+/// from all ops that elementwise work connects them with.
+LayoutWishes collectWishes(llvm::ArrayRef<mlir::Value> values,
+                           llvm::ArrayRef<int64_t> shape);
+
+/// Neighbours in memory in the registers of a lane, up to 16 bytes of the
+/// narrowest type; dimensions that are flipped or added up in a lane wholly in
+/// registers; then lanes along the contiguous dimension and the others; then
+/// waves, along dimensions that no reduction crosses first; what is left
+/// repeats. An error at `op` where a dimension cannot be in registers.
+mlir::FailureOr<Layout> blockLayout(const LayoutWishes &wishes,
+                                    tile::FuncOp kernel, mlir::Operation *op);
+
+} // namespace greta
+
+#endif // GRETA_LIB_TILE_LAYOUTS_BLOCKLAYOUT_H

@@ -1,0 +1,180 @@
+// RUN: greta-opt %s --pass-pipeline='builtin.module(greta_tile.func(greta-tile-assign-layouts))' | FileCheck %s
+
+// One row over four waves of 64: eight halves (16 bytes) in a lane's registers, twice along the row; the sum is in every lane.
+// CHECK-LABEL: @row
+// CHECK: greta_tile.load {{.*}} -> tensor<1x4096xf16, #greta_tile.layout<{reg = {{\[\[}}0, 1], [0, 2], [0, 4]], lane = {{\[\[}}0, 8], [0, 16], [0, 32], [0, 64], [0, 128], [0, 256]], wave = {{\[\[}}0, 512], [0, 1024]], rep = [1, 2]}>>
+// CHECK: greta_tile.reduce {arith.addf} {{.*}} -> tensor<1xf32, #greta_tile.layout<{reg = [], lane = {{\[\[}}0], [0], [0], [0], [0], [0]], wave = {{\[\[}}0], [0]], rep = [1]}>>
+greta_tile.func @row(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) attributes {block_size = 256 : i32, wave_size = 64 : i32} {
+  %z = arith.constant 0 : i32
+  %a = greta_tile.load %x[%z, %z] strides [4096, 1] bounds [] : !greta_tile.ptr<f16> -> tensor<1x4096xf16>
+  %f = arith.extf %a : tensor<1x4096xf16> to tensor<1x4096xf32>
+  %r_line = greta_tile.reduce {arith.addf} %f axis 1 : tensor<1x4096xf32> -> tensor<1xf32>
+  %r = greta_tile.reshape %r_line : tensor<1xf32> -> tensor<1x1xf32>
+  greta_tile.store %r, %y[%z, %z] strides [1, 1] bounds [] : tensor<1x1xf32> -> !greta_tile.ptr<f32>
+  greta_tile.return
+}
+
+// Several short rows: lanes finish a row, then go to the next; waves take rows, so that the reduction stays within a wave.
+// CHECK-LABEL: @rows
+// CHECK: -> tensor<8x64xf32, #greta_tile.layout<{reg = {{\[\[}}0, 1], [0, 2]], lane = {{\[\[}}0, 4], [0, 8], [0, 16], [0, 32], [1, 0]], wave = {{\[\[}}2, 0], [4, 0]], rep = [1, 1]}>>
+greta_tile.func @rows(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>) attributes {block_size = 128 : i32, wave_size = 32 : i32} {
+  %z = arith.constant 0 : i32
+  %a = greta_tile.load %x[%z, %z] strides [64, 1] bounds [] : !greta_tile.ptr<f32> -> tensor<8x64xf32>
+  %r_line = greta_tile.reduce {arith.addf} %a axis 1 : tensor<8x64xf32> -> tensor<8xf32>
+  %r = greta_tile.reshape %r_line : tensor<8xf32> -> tensor<8x1xf32>
+  greta_tile.store %r, %y[%z, %z] strides [1, 1] bounds [] : tensor<8x1xf32> -> !greta_tile.ptr<f32>
+  greta_tile.return
+}
+
+// A dimension that is flipped lies in registers.
+// CHECK-LABEL: @halves
+// CHECK: -> tensor<4x2x64xf16, #greta_tile.layout<{reg = {{\[\[}}0, 0, 1], [0, 0, 2], [0, 0, 4], [0, 1, 0]], lane = {{\[\[}}0, 0, 8], [0, 0, 16], [0, 0, 32], [1, 0, 0], [2, 0, 0]], wave = [], rep = [1, 1, 1]}>>
+greta_tile.func @halves(%x: !greta_tile.ptr<f16>) attributes {block_size = 32 : i32, wave_size = 32 : i32} {
+  %z = arith.constant 0 : i32
+  %a = greta_tile.load %x[%z, %z, %z] strides [128, 64, 1] bounds [] : !greta_tile.ptr<f16> -> tensor<4x2x64xf16>
+  %c = greta_tile.flip %a dim 1 : tensor<4x2x64xf16>
+  greta_tile.store %c, %x[%z, %z, %z] strides [128, 64, 1] bounds [] : tensor<4x2x64xf16> -> !greta_tile.ptr<f16>
+  greta_tile.return
+}
+
+// Only a dot's operands are converted.
+// CHECK-LABEL: @dot
+// CHECK-COUNT-2: greta_tile.convert_layout
+// CHECK-NOT: greta_tile.convert_layout
+greta_tile.func @dot(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) attributes {block_size = 64 : i32, wave_size = 32 : i32} {
+  %z = arith.constant 0 : i32
+  %acc = arith.constant dense<0.0> : tensor<32x32xf32>
+  %a = greta_tile.load %x[%z, %z] strides [32, 1] bounds [] : !greta_tile.ptr<f16> -> tensor<32x16xf16>
+  %b = greta_tile.load %x[%z, %z] strides [32, 1] bounds [] : !greta_tile.ptr<f16> -> tensor<16x32xf16>
+  %d = greta_tile.dot %a, %b, %acc : tensor<32x16xf16>, tensor<16x32xf16> -> tensor<32x32xf32>
+  greta_tile.store %d, %y[%z, %z] strides [32, 1] bounds [] : tensor<32x32xf32> -> !greta_tile.ptr<f32>
+  greta_tile.return
+}
+
+// What a dot's result is split into has its layout; of multiply-adds lanes and waves stay within one half, and halves repeat.
+// CHECK-LABEL: @split
+// CHECK: greta_tile.reshape {{.*}} -> tensor<16x1x2x32xf32, #greta_tile.layout<{reg = {{\[\[}}0, 0, 0, 1], [0, 0, 0, 2], [1, 0, 0, 0]], lane = {{\[\[}}0, 0, 0, 4], [0, 0, 0, 8], [2, 0, 0, 0], [4, 0, 0, 0], [8, 0, 0, 0]], wave = {{\[\[}}0, 0, 0, 16]], rep = [1, 1, 2, 1]}>>
+// CHECK: greta_tile.flip
+greta_tile.func @split(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) attributes {block_size = 64 : i32, wave_size = 32 : i32} {
+  %z = arith.constant 0 : i32
+  %acc = arith.constant dense<0.0> : tensor<16x64xf32>
+  %a = greta_tile.load %x[%z, %z] strides [16, 1] bounds [] : !greta_tile.ptr<f16> -> tensor<16x16xf16>
+  %b = greta_tile.load %x[%z, %z] strides [64, 1] bounds [] : !greta_tile.ptr<f16> -> tensor<16x64xf16>
+  %d = greta_tile.dot %a, %b, %acc : tensor<16x16xf16>, tensor<16x64xf16> -> tensor<16x64xf32>
+  %s = greta_tile.reshape %d : tensor<16x64xf32> -> tensor<16x1x2x32xf32>
+  %f = greta_tile.flip %s dim 2 : tensor<16x1x2x32xf32>
+  greta_tile.store %f, %y[%z, %z, %z, %z] strides [64, 64, 32, 1] bounds [] : tensor<16x1x2x32xf32> -> !greta_tile.ptr<f32>
+  greta_tile.return
+}
+
+// Parts that the tile does not divide get a layout of their own, as if they were loaded.
+// CHECK-LABEL: @uneven
+// CHECK: greta_tile.reshape {{.*}} -> tensor<4x4x12xf16, #greta_tile.layout<{reg = {{\[\[}}0, 0, 1], [0, 0, 2]], lane = {{\[\[}}0, 1, 0], [0, 2, 0], [1, 0, 0], [2, 0, 0], [0, 0, 0], [0, 0, 0]], wave = [], rep = [1, 1, 3]}>>
+greta_tile.func @uneven(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f16>) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+  %z = arith.constant 0 : i32
+  %a = greta_tile.load %x[%z, %z] strides [48, 1] bounds [] : !greta_tile.ptr<f16> -> tensor<4x48xf16>
+  %s = greta_tile.reshape %a : tensor<4x48xf16> -> tensor<4x4x12xf16>
+  greta_tile.store %s, %y[%z, %z, %z] strides [48, 12, 1] bounds [] align 16 : tensor<4x4x12xf16> -> !greta_tile.ptr<f16>
+  greta_tile.return
+}
+
+// What a contract sums is in registers; lanes and then waves go along the rest of the depth before they go to other columns.
+// CHECK-LABEL: @contract
+// CHECK: greta_tile.load {{.*}} -> tensor<1x4x64x8xf16, #greta_tile.layout<{reg = {{\[\[}}0, 0, 0, 1], [0, 0, 0, 2], [0, 0, 0, 4]], lane = {{\[\[}}0, 0, 1, 0], [0, 0, 2, 0], [0, 0, 4, 0], [0, 0, 8, 0], [0, 0, 16, 0]], wave = {{\[\[}}0, 0, 32, 0], [0, 1, 0, 0]], rep = [1, 2, 1, 1]}>>
+// CHECK-NOT: convert_layout
+// CHECK: greta_tile.contract
+greta_tile.func @contract(%x: !greta_tile.ptr<f16>, %w: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) attributes {block_size = 128 : i32, wave_size = 32 : i32} {
+  %z = arith.constant 0 : i32
+  %acc = arith.constant dense<0.0> : tensor<2x4x64x1xf32>
+  %b = greta_tile.load %w[%z, %z, %z, %z] strides [0, 512, 8, 1] bounds [] : !greta_tile.ptr<f16> -> tensor<1x4x64x8xf16>
+  %a = greta_tile.load %x[%z, %z, %z, %z] strides [512, 0, 8, 1] bounds [] : !greta_tile.ptr<f16> -> tensor<2x1x64x8xf16>
+  %c = greta_tile.contract %a, %b, %acc dims [3] : tensor<2x1x64x8xf16>, tensor<1x4x64x8xf16> -> tensor<2x4x64x1xf32>
+  %r_line = greta_tile.reduce {arith.addf} %c axis 2 : tensor<2x4x64x1xf32> -> tensor<2x4x1xf32>
+  %r = greta_tile.reshape %r_line : tensor<2x4x1xf32> -> tensor<2x4x1x1xf32>
+  greta_tile.store %r, %y[%z, %z, %z, %z] strides [4, 1, 0, 0] bounds [] : tensor<2x4x1x1xf32> -> !greta_tile.ptr<f32>
+  greta_tile.return
+}
+
+// A row and a column that are loaded in one dimension: the block that they make decides, and nothing moves.
+// CHECK-LABEL: @outer
+// CHECK: greta_tile.load {{.*}} -> tensor<32xf32, #greta_tile.layout<{reg = [], lane = {{\[\[}}0], [0], [0], [0], [1]], wave = {{\[\[}}2]], rep = [8]}>>
+// CHECK: greta_tile.load {{.*}} -> tensor<64xf32, #greta_tile.layout<{reg = {{\[\[}}1], [2]], lane = {{\[\[}}4], [8], [16], [32], [0]], wave = {{\[\[}}0]], rep = [1]}>>
+// CHECK-NOT: convert_layout
+// CHECK: greta_tile.store {{.*}} : tensor<32x64xf32, #greta_tile.layout<{reg = {{\[\[}}0, 1], [0, 2]], lane = {{\[\[}}0, 4], [0, 8], [0, 16], [0, 32], [1, 0]], wave = {{\[\[}}2, 0]], rep = [8, 1]}>>
+greta_tile.func @outer(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>, %o: !greta_tile.ptr<f32>) attributes {block_size = 64 : i32, wave_size = 32 : i32} {
+  %z = arith.constant 0 : i32
+  %a = greta_tile.load %x[%z] strides [1] bounds [] : !greta_tile.ptr<f32> -> tensor<32xf32>
+  %b = greta_tile.load %y[%z] strides [1] bounds [] : !greta_tile.ptr<f32> -> tensor<64xf32>
+  %a1 = greta_tile.reshape %a : tensor<32xf32> -> tensor<32x1xf32>
+  %b1 = greta_tile.reshape %b : tensor<64xf32> -> tensor<1x64xf32>
+  %a2 = greta_tile.broadcast %a1 : tensor<32x1xf32> -> tensor<32x64xf32>
+  %b2 = greta_tile.broadcast %b1 : tensor<1x64xf32> -> tensor<32x64xf32>
+  %c = arith.mulf %a2, %b2 : tensor<32x64xf32>
+  greta_tile.store %c, %o[%z, %z] strides [64, 1] bounds [] : tensor<32x64xf32> -> !greta_tile.ptr<f32>
+  greta_tile.return
+}
+
+// A line's sum goes on in lines of another length.
+// CHECK-LABEL: @extents
+// CHECK-NOT: convert_layout
+greta_tile.func @extents(%x: !greta_tile.ptr<f32>, %n: i32) attributes {block_size = 32 : i32, wave_size = 32 : i32} {
+  %z = arith.constant 0 : i32
+  %a = greta_tile.load %x[%z, %z] strides [4, 1] bounds [] : !greta_tile.ptr<f32> -> tensor<1x4xf32>
+  %s_line = greta_tile.reduce {arith.addf} %a axis 1 : tensor<1x4xf32> -> tensor<1xf32>
+  %s = greta_tile.reshape %s_line : tensor<1xf32> -> tensor<1x1xf32>
+  %b = greta_tile.broadcast %s : tensor<1x1xf32> -> tensor<1x12xf32>
+  greta_tile.store %b, %x[%z, %z] strides [12, 1] bounds [] : tensor<1x12xf32> -> !greta_tile.ptr<f32>
+  greta_tile.return
+}
+
+// Two dots with a softmax between: each accumulator has its own layout, rows in the same lanes; only the operands are converted.
+// CHECK-LABEL: @chain
+// CHECK-COUNT-2: greta_tile.convert_layout
+// CHECK-NEXT: greta_tile.dot
+// CHECK-NOT: greta_tile.convert_layout
+// CHECK: arith.truncf
+// CHECK-COUNT-2: greta_tile.convert_layout
+// CHECK-NEXT: greta_tile.dot
+// CHECK-NOT: greta_tile.convert_layout
+#mfma = #greta_tile.matrix<"mfma.f32.16x16x16f16",
+  a = <{reg = [[0, 1], [0, 2]], lane = [[1, 0], [2, 0], [4, 0], [8, 0], [0, 4], [0, 8]], wave = [], rep = [1, 1]}>,
+  b = <{reg = [[1, 0], [2, 0]], lane = [[0, 1], [0, 2], [0, 4], [0, 8], [4, 0], [8, 0]], wave = [], rep = [1, 1]}>,
+  acc = <{reg = [[1, 0], [2, 0]], lane = [[0, 1], [0, 2], [0, 4], [0, 8], [4, 0], [8, 0]], wave = [], rep = [1, 1]}>>
+greta_tile.func @chain(%q: !greta_tile.ptr<f16>, %k: !greta_tile.ptr<f16>, %v: !greta_tile.ptr<f16>, %o: !greta_tile.ptr<f32>) attributes {block_size = 128 : i32, wave_size = 64 : i32} {
+  %z = arith.constant 0 : i32
+  %acc = arith.constant dense<0.0> : tensor<64x32xf32>
+  %acc2 = arith.constant dense<0.0> : tensor<64x64xf32>
+  %a = greta_tile.load %q[%z, %z] strides [64, 1] bounds [] : !greta_tile.ptr<f16> -> tensor<64x64xf16>
+  %b = greta_tile.load %k[%z, %z] strides [1, 64] bounds [] : !greta_tile.ptr<f16> -> tensor<64x32xf16>
+  %c = greta_tile.load %v[%z, %z] strides [64, 1] bounds [] : !greta_tile.ptr<f16> -> tensor<32x64xf16>
+  %s = greta_tile.dot %a, %b, %acc {matrix = #mfma} : tensor<64x64xf16>, tensor<64x32xf16> -> tensor<64x32xf32>
+  %m_line = greta_tile.reduce {arith.maxnumf {fastmath = #arith.fastmath<nnan>}} %s axis 1 : tensor<64x32xf32> -> tensor<64xf32>
+  %m = greta_tile.reshape %m_line : tensor<64xf32> -> tensor<64x1xf32>
+  %mb = greta_tile.broadcast %m : tensor<64x1xf32> -> tensor<64x32xf32>
+  %d = arith.subf %s, %mb : tensor<64x32xf32>
+  %e = math.exp2 %d : tensor<64x32xf32>
+  %l_line = greta_tile.reduce {arith.addf} %e axis 1 : tensor<64x32xf32> -> tensor<64xf32>
+  %l = greta_tile.reshape %l_line : tensor<64xf32> -> tensor<64x1xf32>
+  %p = arith.truncf %e : tensor<64x32xf32> to tensor<64x32xf16>
+  %r = greta_tile.dot %p, %c, %acc2 {matrix = #mfma} : tensor<64x32xf16>, tensor<32x64xf16> -> tensor<64x64xf32>
+  %lb = greta_tile.broadcast %l : tensor<64x1xf32> -> tensor<64x64xf32>
+  %f = arith.divf %r, %lb : tensor<64x64xf32>
+  greta_tile.store %f, %o[%z, %z] strides [64, 1] bounds [] : tensor<64x64xf32> -> !greta_tile.ptr<f32>
+  greta_tile.return
+}
+
+// One arange indexes rows and columns; each use has its own.
+// CHECK-LABEL: @shared_range
+// CHECK-COUNT-2: greta_tile.iota
+// CHECK-NOT: convert_layout
+greta_tile.func @shared_range(%o: !greta_tile.ptr<i32>) attributes {block_size = 64 : i32, wave_size = 32 : i32} {
+  %z = arith.constant 0 : i32
+  %r = greta_tile.iota 0 : tensor<32xi32>
+  %a = greta_tile.reshape %r : tensor<32xi32> -> tensor<32x1xi32>
+  %b = greta_tile.reshape %r : tensor<32xi32> -> tensor<1x32xi32>
+  %a2 = greta_tile.broadcast %a : tensor<32x1xi32> -> tensor<32x32xi32>
+  %b2 = greta_tile.broadcast %b : tensor<1x32xi32> -> tensor<32x32xi32>
+  %c = arith.muli %a2, %b2 : tensor<32x32xi32>
+  greta_tile.store %c, %o[%z, %z] strides [32, 1] bounds [] : tensor<32x32xi32> -> !greta_tile.ptr<i32>
+  greta_tile.return
+}
