@@ -54,9 +54,34 @@ Value KernelEmitter::roundToBF16(Value value) {
                  same<spirv::BitwiseAndOp>(kept, constI32(0xffff0000)));
 }
 
+Value KernelEmitter::hiddenZero() {
+  if (!zero) {
+    Type i16 = registerType(b.getI16Type());
+    Value ids = builtin(spirv::BuiltIn::WorkgroupId,
+                        VectorType::get(3, b.getI32Type()));
+    Value one = constI32(1);
+    zero = inPrologue([&] {
+      Value id = spirv::CompositeExtractOp::create(b, ids, {0});
+      Value even = same<spirv::IMulOp>(id, same<spirv::IAddOp>(id, one));
+      return make<spirv::UConvertOp>(i16, same<spirv::BitwiseAndOp>(even, one));
+    });
+  }
+  return zero;
+}
+
 Value KernelEmitter::toF32(Value value) {
   Type f32 = b.getF32Type();
-  return value.getType() == f32 ? value : make<spirv::FConvertOp>(f32, value);
+  if (value.getType() == f32)
+    return value;
+  // Drivers take a conversion there and back for none, which would not round:
+  // NVIDIA's even where bits or packed pairs stand between (580.159), Mesa 26
+  // unless NoContraction says no.
+  if (value.getType().isF16() && value.getDefiningOp<spirv::FConvertOp>()) {
+    Value nothing = hiddenZero();
+    Value bits = bitcast(nothing.getType(), value);
+    value = bitcast(value.getType(), same<spirv::BitwiseOrOp>(bits, nothing));
+  }
+  return make<spirv::FConvertOp>(f32, value);
 }
 
 Value KernelEmitter::fromF32(Value value, Type scalar) {
@@ -65,11 +90,7 @@ Value KernelEmitter::fromF32(Value value, Type scalar) {
   if (!scalar.isF16())
     return value;
   require(spirv::Capability::RoundingModeRTE);
-  // A driver may take a conversion there and back for no conversion (Mesa 26
-  // does), which would not round.
-  Value rounded = make<spirv::FConvertOp>(scalar, value);
-  rounded.getDefiningOp()->setAttr("no_contraction", b.getUnitAttr());
-  return rounded;
+  return make<spirv::FConvertOp>(scalar, value);
 }
 
 Value KernelEmitter::emitCast(Operation *op, Value x) {

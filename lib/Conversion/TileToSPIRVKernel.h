@@ -144,6 +144,8 @@ public:
   //===--- Numbers (TileToSPIRVArith.cpp) ---------------------------------===//
   /// f32 rounded to the nearest bf16, ties to even, as f32.
   mlir::Value roundToBF16(mlir::Value value);
+  /// 0 in 16 bits, which no compiler sees: n (n + 1) is even.
+  mlir::Value hiddenZero();
   /// Between a source type's register form and f32, in which everything but
   /// the simplest arithmetic is done.
   mlir::Value toF32(mlir::Value value);
@@ -220,6 +222,7 @@ public:
   llvm::DenseMap<mlir::Value, uint32_t> maxima;
   llvm::DenseMap<mlir::Attribute, mlir::Value> constants;
   llvm::DenseMap<unsigned, mlir::Value> builtins;
+  mlir::Value zero; // hiddenZero, once it is wanted
   /// base + zext(offset * size) of the current block and those around it.
   using AddressKey = std::pair<mlir::Value, mlir::Value>;
   llvm::ScopedHashTable<AddressKey, mlir::Value> addresses;

@@ -21,4 +21,3 @@ SmallVector<std::pair<unsigned, bool>> greta::waveBits(int64_t tileM,
   }
   return bits;
 }
-

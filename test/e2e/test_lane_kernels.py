@@ -37,6 +37,13 @@ FEATURES = {
 SUBGROUP_OPS = {"GroupNonUniform": "basic", "GroupNonUniformShuffle": "shuffle"}
 
 
+def shared_bytes(module):
+    """What the module's arrays in workgroup memory take."""
+    declared = re.findall(r"spirv\.GlobalVariable @\w+ : !spirv\.ptr<(.*), Workgroup>", module)
+    arrays = [re.fullmatch(r"!spirv\.array<(\d+) x (?:vector<(\d+)x)?[if](\d+)>?(?:, stride=\d+)?>", array).groups() for array in declared]
+    return sum(int(size) * int(width or 1) * int(bits) // 8 for size, width, bits in arrays)
+
+
 def describe(kernel, module, binary):
     """The manifest's entry of one kernel."""
     capabilities = re.search(r"#spirv\.vce<v1\.5, \[(.*?)\]", module)[1].split(", ")
@@ -60,7 +67,7 @@ def describe(kernel, module, binary):
         "entry": kernel.name,
         "block": [kernel.block_size, 1, 1],
         "grid": [kernel.grid, 1, 1],
-        "lds_bytes": 0,
+        "lds_bytes": shared_bytes(module),
         "args": arguments,
     }
     variant = {"id": "lane", "target": "vulkan", "backend": "vulkan", "requires": requires, "temps": [], "kernels": [code]}

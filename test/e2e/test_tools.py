@@ -30,7 +30,7 @@ def test_files(tmp_path, package, case, device):
 
 def test_outputs_keep_what_stands_there(tmp_path, package):
     """A FIFO and a symlink stay what they are and get the bytes; a new file's mode follows the umask, an old file's stays."""
-    flags = [f"--function={CASES[0].name}", "--device=host", "--input=3x1000xf32:random:1", "--input=1000xf32:random:2"]
+    flags = [f"--function={CASES[0].function}", "--device=host", "--input=3x1000xf32:random:1", "--input=1000xf32:random:2"]
 
     def write(path, umask=0o022):
         run = subprocess.run([harness.RUN, package, *flags, f"--output={path}"], capture_output=True, text=True, umask=umask, timeout=300)

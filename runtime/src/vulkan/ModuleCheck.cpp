@@ -310,8 +310,8 @@ void ModuleChecker::checkDecorations() {
   need(!D.Stride || Op == OpTypeArray || Op == OpTypeRuntimeArray,
        "ArrayStride of what is no array");
   need(!D.HasBuiltIn || Op == OpVariable, "BuiltIn of what is no variable");
-  need(!D.NoContraction || (InBlock && Type),
-       "NoContraction of what a function does not compute");
+  need(!D.NoContraction || Row->Types == Rule::FloatArith,
+       "NoContraction of what is no arithmetic");
 }
 
 void ModuleChecker::insideFunction() {

@@ -159,3 +159,15 @@ func.func @too_many(%w: tensor<8xf16>) -> tensor<4x8xf16> {
   %0 = "greta.broadcast"(%w) <{dims = array<i64: 0, 1>}> : (tensor<8xf16>) -> tensor<4x8xf16>
   return %0 : tensor<4x8xf16>
 }
+
+// -----
+
+#s = affine_map<()[s0] -> (s0, 8)>
+func.func @terminator(%x: tensor<?x8xf32>) -> tensor<?x8xf32> {
+  // expected-error@+1 {{has a space that does not end in greta.yield}}
+  %0 = greta.kernel(%x) {shapes = [#s, #s]} : (tensor<?x8xf32>) -> tensor<?x8xf32> ({
+  ^bb0(%a: tensor<?x8xf32>):
+    llvm.unreachable
+  })
+  return %0 : tensor<?x8xf32>
+}

@@ -181,6 +181,23 @@ TEST_P(Gfx9, GlobalLoadsToLds) {
   }
 }
 
+// The source's bit that the second operand names becomes the bit of MODE; what
+// it does to a program is in ChecksMoreTest.cpp.
+TEST_P(Gfx9, VectorSkip) {
+  Bench b(GetParam(), false,
+          {"s_setvskip s4, 2", "s_setvskip s4, s6", "s_setvskip s4, 0"});
+  b.wave.s[4] = 0x24; // bits 2 and 5
+  b.wave.s[6] = 37;   // five bits count
+  const uint32_t before = b.wave.mode & ~(1u << 28);
+  for (unsigned line : {0u, 1u}) {
+    b.wave.mode = before;
+    b.run(line);
+    EXPECT_EQ(b.wave.mode, before | 1u << 28) << line;
+  }
+  b.run(2);
+  EXPECT_EQ(b.wave.mode, before);
+}
+
 INSTANTIATE_TEST_SUITE_P(Chips, Gfx9,
                          testing::Values("gfx90a", "gfx942", "gfx950"),
                          [](const auto &info) { return info.param; });
