@@ -127,9 +127,9 @@ def judge_form(name, case, actual, expected):
 
 def judge(case, references, actual, variant=""):
     """The verdict on a case's results: how they compare with the form of its definition (case.references) that they keep, else with the
-    definition itself, and then the `problem`."""
+    form that has the most elements in common with them, and then the `problem`."""
     verdicts = [judge_form(name, case, actual, expected) for name, expected in references if variant.startswith(LIMITS[name].only)]
-    return next((v for v in verdicts if "problem" not in v), verdicts[0])
+    return next((v for v in verdicts if "problem" not in v), min(verdicts, key=lambda v: v.get("unequal", math.inf)))
 
 
 def judge_together(verdicts):

@@ -27,13 +27,14 @@ ROW_OPS = [RowOp(op, t, 1000, 16) for op in ("rms_norm", "layer_norm", "softmax"
 CHAINS = [RowOp(op, t, 1000, 16) for op in ("residual_norm", "swiglu_chain") for t in ("f32", *HALVES)]
 GEMMS = [RowOp("matmul_deep", t, 1000, 128) for t in ("f32", *HALVES)] + [Typed("plain", "nt", "1", 33, 64, 200, "f8e4m3fn", "f8e5m2", "f16")]
 GEMM_CHAINS = [Tiled(kind, "nt", "d", 129, 130, 129, t, t) for kind in ("bias", "layer", "swiglu", "cast") for t in HALVES]
+GEMM_CHAINS += [Tiled(kind, "nt", "d", 129, 130, 129, "f32", "f32") for kind in ("bias", "layer", "swiglu")]
 GEMM_CHAINS += [Epilogue("biasneox32", "nt", "d", 65, 96, 129, "f16", "f16"), Prologue("scaled", "w8", "nt", "d", 65, 129, 129, "f16")]
 NORMS = [RowOp("norm_matmul", t, 1000, 64) for t in HALVES] + [Prologue("norm", "cast", "nt", "d", 65, 129, 129, "bf16")]
 PACKED = [FewRows("w432", "nt", 16, 130, 1152, "f16"), FewRows("w4128", "nt", 16, 130, 4096, "f16"), FewRows("normw4128", "nt", 16, 130, 1152, "f16")]
 PACKED += [Epilogue("w4128", "nt", "s", 3, 130, 1152, "f16", "f16")]
 EXACT = [Tiled("plain", "nt", "d", 17, 33, 1000, "i8", "i32"), Epilogue("quant", "nt", "d", 129, 33, 129, "i8", "i32")]
 EXACT += [FewRows("dequant128", "nt", 1, 33, 1152, "f16"), Conversion("narrow", "f8e4m3fn"), Conversion("widen", "f8e5m2")]
-SPECIAL = [Special(RowOp(op, "f16", 1000, 8)) for op in ("rms_norm", "layer_norm", "softmax", "rope_neox", "swiglu", "matmul_deep")]
+SPECIAL = [Special(RowOp(op, t, 1000, 8)) for op in ("rms_norm", "layer_norm", "softmax", "rope_neox", "swiglu", "matmul_deep") for t in ("f16", "f32")]
 ALL = ROW_OPS + CHAINS + GEMMS + GEMM_CHAINS + NORMS + PACKED + EXACT + SPECIAL
 
 
@@ -111,6 +112,31 @@ def through_f16(case):
 def never_between(case):
     keep = Rounding("i32", references(case)[0][0])  # what integers are rounded to is what they were
     return finished(case, defined(case, keep))
+
+
+def one_element_off(case):
+    """By more than the roundings that any kind may have; one alone, which no share sees."""
+    results = [y.copy() for y in right(case)]
+    flat = results[0].reshape(-1)
+    single = {"row op": 40, "chain": 40, "layer norm": 300, "gemm": 20 + 4 * np.sqrt(case.depth), "gemm chain": 60 + 4 * np.sqrt(case.depth)}
+    kind = references(case)[0][0]
+    units = single[kind] if case.precision == "f32" else 4 if kind in ("row op", "layer norm", "gemm") else 8
+    flat[np.abs(flat).argmax()] *= 1 + units * limits.UNIT[case.precision]
+    return finished(case, results)
+
+
+def one_row_off(case):
+    """By 1.5 to 1.8 times what the Euclidean norm may have, which the maximum norm alone forgives; f32 has no share to see it."""
+    results = [y.copy() for y in right(case)]
+    rows = slice(None) if case.one_row else 1
+    units = {"row op": 18, "chain": 18, "layer norm": 160, "gemm": 10 + 1.8 * np.sqrt(case.depth), "gemm chain": 30 + 1.8 * np.sqrt(case.depth)}[references(case)[0][0]]
+    results[0][rows] *= 1 + units * limits.UNIT["f32"]
+    return finished(case, results)
+
+
+def one_place_up(case):
+    """Every element the next one away from zero: within the norms of all kinds that round more than once."""
+    return [np.nextafter(y, np.copysign(y.dtype.type(np.inf), y)) for y in finished(case, right(case))]
 
 
 def swapped_rows(case):
@@ -245,12 +271,15 @@ DEFECTS = {
     "two more roundings": (two_more, ROUNDED),
     "f32 by way of f16": (through_f16, SINGLE),
     "not rounded in between": (never_between, of(CHAINS) + [c for c in of(GEMM_CHAINS) if c.kind != "cast"]),
+    "one element off": (one_element_off, ROUNDED + SINGLE),
+    "one row off": (one_row_off, SINGLE),
+    "one place up": (one_place_up, [c for c in ROUNDED if not (isinstance(c, Epilogue) and c.kind == "w4128")]),  # whose second form differs by about as much
     "two rows swapped": (swapped_rows, ROUNDED + SINGLE),
     "columns shifted": (shifted_columns, ROUNDED + SINGLE),
     "NaN for a number": (nan_for_a_number, ROUNDED + SINGLE),
     "a number for a NaN": (number_for_a_nan, SPECIAL),
     "the next row's NaN": (nan_in_the_next_row, SPECIAL),
-    "denormals flushed": (flushed, [c for c in SPECIAL if c.op in ("rms_norm", "rope_neox", "swiglu")]),
+    "denormals flushed": (flushed, [c for c in SPECIAL if c.precision == "f16" and c.op in ("rms_norm", "rope_neox", "swiglu")]),
     "mean and variance in the element type": (statistics_in_the_element_type, of(ROW_OPS, "rms_norm", "layer_norm")),
     "variance as a difference": (cancelled_variance, of(ROW_OPS, "layer_norm", types=("f32", *HALVES))),
     "no epsilon": (no_epsilon, of(ROW_OPS, "rms_norm", types=("f32", *HALVES))),
@@ -306,6 +335,11 @@ def test_small_results_together(define, is_right):
     assert bool(limits.judge_together(verdicts)) != is_right
 
 
+@pytest.mark.parametrize("columns, depth, is_one", [(31, 1000, True), (32, 1, True), (32, 2, False)])
+def test_few_columns_count_as_one_row(columns, depth, is_one):
+    assert limits.counts_as_one_row(columns, depth) == is_one
+
+
 @pytest.mark.parametrize("case", ALL, ids=lambda c: c.name)
 def test_right_results_are_accepted(case):
     """In every form, on the device that may take it."""
@@ -323,3 +357,11 @@ def test_sums_in_f32_are_accepted(case):
         total += a[:, k : k + 1] * b[k]
     verdict = judged(case, finished(case, [total.astype(np.float64)]))
     assert "problem" not in verdict, verdict
+
+
+def test_the_nearest_form_is_recorded():
+    """Of what keeps no form."""
+    case = NORMS[0]
+    (name, results), *_ = [one for one in references(case) if one[0] == "fused norm"]
+    verdict = judged(case, finished(case, results, toward_zero))
+    assert "problem" in verdict and verdict["limit"] == name
