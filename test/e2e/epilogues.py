@@ -171,9 +171,9 @@ def quant(p, rounded, a, b, scale):
 
 
 KINDS = {
-    **{f"{before}{style}{d}": Kind(rope_mlir, rope_inputs, rope, "gemm chain") for before in ("rope", "bias") for style in ("neox", "gptj") for d in (10, 16, 32, 40, 64, 80, 96, 128, 256)},
+    **{f"{before}{style}{d}": Kind(rope_mlir, rope_inputs, rope, "gemm, row op") for before in ("rope", "bias") for style in ("neox", "gptj") for d in (10, 16, 32, 40, 64, 80, 96, 128, 256)},
     "quant": Kind(quant_mlir, quant_inputs, quant, "exact"),
     "quantone": Kind(quant_mlir, quant_inputs, quant, "exact"),
-    "pair": Kind(pair_mlir, pair_inputs, pair, "gemm chain"),
+    "pair": Kind(pair_mlir, pair_inputs, pair, "gemm, row op"),
     "w4128": Kind(packed_pair_mlir, packed_pair_inputs, packed_pair, "gemm chain", products.PACKED_PAIR),
 }

@@ -47,7 +47,8 @@ LIMITS = {
     "layer norm": Limit(f32=96),  # rows of mean 16 times their deviation: what the mean is off by is as much more of the result
     "chain": Limit(**CHAIN),
     "gemm": Limit(**GEMM),
-    "gemm chain": Limit(**CHAIN, f32=18, f32_per_root=1),  # a GEMM's and a row op's errors in f32 add up (swiglu on the H200: 12.5 at a depth of 17)
+    "gemm chain": Limit(**CHAIN, **GEMM),
+    "gemm, row op": Limit(**CHAIN, f32=18, f32_per_root=1),  # the errors of both in f32 add up
     "fused norm": Limit(fused_norm=True, **CHAIN, **GEMM),
     "packed weights": Limit(fused_norm=True, packed=True, **CHAIN, **GEMM),
     "packed sums": Limit(share=0.2, fused_norm=True, packed=True, only="vulkan", **CHAIN, **GEMM),

@@ -265,7 +265,7 @@ for kind in ("", "w8", "w432", "w4128"):
     KINDS[f"norm{kind}"] = Kind(norm_mlir, norm_inputs, norm, "gemm chain", ("fused norm", *(PACKED if "w4" in kind else ())))
 for kind in ("", "norm", "w4128"):
     for style in ("neox", "gptj"):
-        KINDS[f"rope{style}{kind}"] = Kind(rope_mlir, rope_inputs, rope, "gemm chain", KINDS[kind or "plain"].forms)
+        KINDS[f"rope{style}{kind}"] = Kind(rope_mlir, rope_inputs, rope, "gemm, row op", KINDS[kind or "plain"].forms)
 for kind in ("batch", "batchone"):
     KINDS[kind] = Kind(batch_mlir, batch_inputs, batch, "gemm chain")
 

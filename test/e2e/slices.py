@@ -300,7 +300,7 @@ KINDS = {
     "computed": Kind(computed_mlir, computed_inputs, computed, "chain", kernels=2),
     "operands": Kind(operands_mlir, operands_inputs, operands),
     "batch": Kind(batch_mlir, batch_inputs, batch, kernels=3),
-    **{f"{kind}{style}{d}": Kind(qkv_mlir, qkv_inputs, qkv, "gemm chain") for kind in ("qkv", "three") for style in ("neox", "gptj") for d in (16, 32, 64)},
-    "pair": Kind(pair_mlir, pair_inputs, pair, "gemm chain"),
+    **{f"{kind}{style}{d}": Kind(qkv_mlir, qkv_inputs, qkv, "gemm, row op") for kind in ("qkv", "three") for style in ("neox", "gptj") for d in (16, 32, 64)},
+    "pair": Kind(pair_mlir, pair_inputs, pair, "gemm, row op"),
     "packed": Kind(packed_mlir, packed_inputs, packed, "gemm chain", products.PACKED_PAIR),
 }

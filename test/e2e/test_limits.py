@@ -118,7 +118,7 @@ def one_element_off(case):
     """By more than the roundings that any kind may have; one alone, which no share sees."""
     results = [y.copy() for y in right(case)]
     flat = results[0].reshape(-1)
-    single = {"row op": 40, "chain": 40, "layer norm": 300, "gemm": 20 + 4 * np.sqrt(case.depth), "gemm chain": 60 + 4 * np.sqrt(case.depth)}
+    single = {"row op": 40, "chain": 40, "layer norm": 300, "gemm": 20 + 4 * np.sqrt(case.depth), "gemm chain": 20 + 4 * np.sqrt(case.depth), "gemm, row op": 60 + 4 * np.sqrt(case.depth)}
     kind = references(case)[0][0]
     units = single[kind] if case.precision == "f32" else 4 if kind in ("row op", "layer norm", "gemm") else 8
     flat[np.abs(flat).argmax()] *= 1 + units * limits.UNIT[case.precision]
@@ -129,7 +129,7 @@ def one_row_off(case):
     """By 1.5 to 1.8 times what the Euclidean norm may have, which the maximum norm alone forgives; f32 has no share to see it."""
     results = [y.copy() for y in right(case)]
     rows = slice(None) if case.one_row else 1
-    units = {"row op": 18, "chain": 18, "layer norm": 160, "gemm": 10 + 1.8 * np.sqrt(case.depth), "gemm chain": 30 + 1.8 * np.sqrt(case.depth)}[references(case)[0][0]]
+    units = {"row op": 18, "chain": 18, "layer norm": 160, "gemm": 10 + 1.8 * np.sqrt(case.depth), "gemm chain": 10 + 1.8 * np.sqrt(case.depth), "gemm, row op": 30 + 1.8 * np.sqrt(case.depth)}[references(case)[0][0]]
     results[0][rows] *= 1 + units * limits.UNIT["f32"]
     return finished(case, results)
 

@@ -155,5 +155,6 @@ KINDS = {
         "1",
         lambda p, r, y, up: swiglu(r(y), up),
         [("up", "$Y", lambda p: (p.m, p.n))],
+        limit="gemm, row op",
     ),
 }
