@@ -64,7 +64,7 @@ public:
     bool Good = !S.empty() && S.size() <= 512;
     for (char C : S)
       Good &= (C >= 'a' && C <= 'z') || (C >= 'A' && C <= 'Z') ||
-              (C >= '0' && C <= '9') || strchr(Extra, C);
+              (C >= '0' && C <= '9') || (C && strchr(Extra, C));
     if (!Good)
       bad("not a name");
     return S;

@@ -5,6 +5,7 @@
 #include "Elf.h"
 #include "Error.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 namespace greta::rt::hip {
@@ -138,19 +139,33 @@ private:
       bad(concat(Key, " is ", Got, ", ", Whose, " says ", Want));
   }
 
+  // Drivers may take either of two with one name, so there is one.
   const json &findKernel() const {
-    for (const json &Kernel : member(Metadata, "amdhsa.kernels"))
-      if (text(Kernel, ".name") == K.Entry) {
-        if (text(Kernel, ".symbol") != K.Entry + ".kd")
-          bad("the descriptor of '" + K.Entry + "' has another name");
-        return Kernel;
-      }
-    bad("no kernel '" + K.Entry + "'");
+    const json *Found = nullptr;
+    for (const json &Kernel : member(Metadata, "amdhsa.kernels")) {
+      bool Named = text(Kernel, ".name") == K.Entry;
+      bool HasSymbol = text(Kernel, ".symbol") == K.Entry + ".kd";
+      if (!Named && !HasSymbol)
+        continue;
+      if (Named != HasSymbol)
+        bad("the descriptor of '" + K.Entry + "' has another name");
+      if (Found)
+        bad("two kernels '" + K.Entry + "'");
+      Found = &Kernel;
+    }
+    if (!Found)
+      bad("no kernel '" + K.Entry + "'");
+    return *Found;
   }
 
   Descriptor descriptor() const {
+    auto IsOurs = [&](const ElfFile::Symbol &S) {
+      return S.Name == K.Entry + ".kd";
+    };
+    if (std::count_if(Elf.Symbols.begin(), Elf.Symbols.end(), IsOurs) > 1)
+      bad("two kernel descriptors '" + K.Entry + ".kd'");
     for (const ElfFile::Symbol &S : Elf.Symbols) {
-      if (S.Name != K.Entry + ".kd")
+      if (!IsOurs(S))
         continue;
       uint64_t Address = S.Entry.st_value;
       if (ELF64_ST_TYPE(S.Entry.st_info) != STT_OBJECT ||

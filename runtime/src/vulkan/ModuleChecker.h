@@ -93,6 +93,7 @@ private:
   void checkTypeInstruction();
   void checkMatrixSize() const;
   void checkConstant();
+  void checkValueSize() const;
   void checkParts() const;
   void checkVariable();
 

@@ -24,8 +24,10 @@ void ModuleChecker::checkRule() {
   bool Unsigned = Op == OpUConvert || Op == OpUDiv || Op == OpUMod;
   need(!Unsigned || (isInt(Type) && !parameter(component(Type), 1)),
        "the result is no unsigned integer");
-  if (Type)
+  if (Type) {
     checkArithmetic(Type);
+    checkValueSize();
+  }
   auto Operand = [&](size_t I) { return typeOf(Operands[I]); };
   size_t N = Operands.size();
   switch (Row->Types) {

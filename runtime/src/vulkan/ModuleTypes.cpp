@@ -10,7 +10,9 @@ using namespace spirv;
 namespace {
 constexpr unsigned maxDepth = 8;            // of types in types
 constexpr uint64_t maxTypeBytes = 1u << 30; // of one type
-constexpr uint64_t maxFunctionBytes = 1u << 20;
+// Drivers take values apart into their elements, and private memory times the
+// lanes of a subgroup; the compiler writes vectors, and no private memory.
+constexpr uint64_t maxValueBytes = 256, maxFunctionBytes = 1u << 16;
 } // namespace
 
 const ModuleChecker::Definition &ModuleChecker::defined(uint32_t Id) const {
@@ -228,10 +230,19 @@ void ModuleChecker::checkMatrixSize() const {
       " is of no product that the manifest's `requires` names");
 }
 
+// Arrays and structures are for memory; a value of a large one is none that a
+// kernel needs.
+void ModuleChecker::checkValueSize() const {
+  need(Types.at(Type).Size <= maxValueBytes ||
+           code(Type) == OpTypeCooperativeMatrixKHR,
+       "a value that is too large");
+}
+
 void ModuleChecker::checkConstant() {
   uint32_t C = code(Type);
   const TypeFacts &F = Types.at(Type);
   need(F.Size && !F.Open, "of a type that has no values");
+  checkValueSize();
   switch (Op) {
   case OpConstantTrue:
   case OpConstantFalse:

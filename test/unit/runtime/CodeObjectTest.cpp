@@ -9,6 +9,7 @@
 #include <elf.h>
 #include <filesystem>
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 using namespace greta::rt;
 using namespace greta_test;
@@ -176,6 +177,34 @@ TEST_F(CodeObject, RefusesDamagedTables) {
   uint32_t Size = uint32_t(read(Note + 4) & UINT32_MAX);
   std::fill_n(Deep.begin() + long(Note) + 20, Size, uint8_t(0x91));
   expectSays(complaint(Deep), "nested too deeply");
+}
+
+// A driver may take either of two with one name.
+TEST_F(CodeObject, RefusesTwoOfOneName) {
+  size_t Symbols = contents(SHT_DYNSYM), Note = contents(SHT_NOTE);
+  auto Name = uint32_t(read(Symbols + 2 * 24));
+  expectSays(complaint(with<uint32_t>(Symbols + 24, Name)),
+             "two kernel descriptors 'scale.kd'");
+  auto Size = uint32_t(read(Note + 4) & UINT32_MAX);
+  using nlohmann::json;
+  json Kernel = {{".name", "scale"}, {".symbol", "scale.kd"}};
+  json Other = {{".name", "other"}, {".symbol", "scale.kd"}};
+  const struct {
+    json Kernels;
+    const char *Says;
+  } Cases[] = {{{Kernel, Kernel}, "two kernels 'scale'"},
+               {{Kernel, Other}, "'scale' has another name"}};
+  for (const auto &C : Cases) {
+    json Metadata = {{"amdhsa.target", "amdgcn-amd-amdhsa--gfx942"},
+                     {"amdhsa.kernels", C.Kernels},
+                     {"filler", std::string(256, ' ')}};
+    size_t Filler = 256 + Size - json::to_msgpack(Metadata).size();
+    Metadata["filler"] = std::string(Filler, ' ');
+    Bytes Two = Good, Packed = json::to_msgpack(Metadata);
+    ASSERT_EQ(Packed.size(), Size);
+    std::copy(Packed.begin(), Packed.end(), Two.begin() + long(Note) + 20);
+    expectSays(complaint(Two), C.Says);
+  }
 }
 
 // The descriptor of `scale`, its file offset.

@@ -156,6 +156,7 @@ TEST(Package, RefusesEachBadValue) {
   } Cases[] = {
       {"/functions/0/name", "\"\"", "functions[0].name"},
       {"/functions/0/name", "\"a b\"", "not a name"},
+      {"/functions/0/name", "\"a\\u0000b\"", "not a name"},
       {"/functions/1/name", "\"scale\"", "appears twice"},
       {"/functions/0/args/0/dtype", "\"f33\"", "unknown dtype 'f33'"},
       {"/functions/0/args/0/access", "\"append\"", "access"},
