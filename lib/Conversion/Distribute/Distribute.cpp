@@ -521,7 +521,7 @@ LogicalResult Distributor::distributeReshape(ReshapeOp op) {
   SmallVector<unsigned> registers;
   std::optional<Layout> layout = (*src)->layout.reshape(
       cast<RankedTensorType>(op.getResult().getType()).getShape(), &registers);
-  if (layout && *layout == (*dst)->layout) {
+  if (layout && layout->sameMap((*dst)->layout)) {
     LaneValues out;
     for (unsigned reg : registers)
       out.push_back(lanes(op.getValue())[reg]);

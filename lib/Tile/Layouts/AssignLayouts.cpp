@@ -52,7 +52,7 @@ private:
   LogicalResult layOutBlock(Value block);
   /// Gives a value its layout, and on from there.
   void assign(Value value, const Layout &layout);
-  LogicalResult checkExtents();
+  LogicalResult checkExtents(ArrayRef<Value> blocks);
   void setTypes();
   void convertOperands(Operation *op);
   void convertOperand(OpOperand &operand, const Layout &layout);
@@ -104,23 +104,30 @@ void LayoutAssigner::assign(Value value, const Layout &layout) {
     worklist.pop_back();
     if (!isBlock(value) || !layouts.try_emplace(value, layout).second)
       continue;
+    // What is carried in one place has one layout, so it gets it at once: one
+    // of them could be reached in another by another way.
+    SmallVector<Value> together{value};
+    for (size_t i = 0; i < together.size(); ++i)
+      for (Value other : carriedTogether(together[i]))
+        if (layouts.try_emplace(other, layout).second)
+          together.push_back(other);
     auto add = [&](Value to, std::optional<Layout> moved) {
       if (moved)
         worklist.push_back({to, *moved});
     };
-    for (Value other : carriedTogether(value))
-      add(other, layout);
-    if (auto result = dyn_cast<OpResult>(value))
-      for (OpOperand &operand : result.getOwner()->getOpOperands())
-        if (isBlock(operand.get()))
-          add(operand.get(), tile::operandLayout(result, layout, operand));
-    for (OpOperand &use : value.getUses()) {
-      for (OpResult result : use.getOwner()->getResults())
-        if (isBlock(result))
-          add(result, tile::resultLayout(use, layout, result));
-      if (takesOneLayout(use.getOwner()))
-        for (Value operand : use.getOwner()->getOperands())
-          add(operand, layout);
+    for (Value carried : together) {
+      if (auto result = dyn_cast<OpResult>(carried))
+        for (OpOperand &operand : result.getOwner()->getOpOperands())
+          if (isBlock(operand.get()))
+            add(operand.get(), tile::operandLayout(result, layout, operand));
+      for (OpOperand &use : carried.getUses()) {
+        for (OpResult result : use.getOwner()->getResults())
+          if (isBlock(result))
+            add(result, tile::resultLayout(use, layout, result));
+        if (takesOneLayout(use.getOwner()))
+          for (Value operand : use.getOwner()->getOperands())
+            add(operand, layout);
+      }
     }
   }
 }
@@ -217,6 +224,10 @@ LogicalResult LayoutAssigner::run() {
         llvm::copy_if(block.getArguments(), std::back_inserter(blocks),
                       isBlock);
   });
+  for (Value block : blocks)
+    if (shapeOf(block).empty())
+      return emitError(block.getLoc())
+             << block.getType() << " has no dimension; use a scalar";
   for (DotOp dot : dots)
     if (failed(layOutDot(dot)))
       return failure();
@@ -237,7 +248,7 @@ LogicalResult LayoutAssigner::run() {
   for (Value block : bySize)
     if (!layouts.contains(block) && failed(layOutBlock(block)))
       return failure();
-  if (failed(checkExtents()))
+  if (failed(checkExtents(blocks)))
     return failure();
   setTypes();
   return success();
@@ -247,9 +258,9 @@ LogicalResult LayoutAssigner::run() {
 // Conversions
 //===----------------------------------------------------------------------===//
 
-LogicalResult LayoutAssigner::checkExtents() {
-  for (auto &[value, layout] : layouts)
-    if (!llvm::equal(layout.shape(), shapeOf(value)))
+LogicalResult LayoutAssigner::checkExtents(ArrayRef<Value> blocks) {
+  for (Value value : blocks)
+    if (!llvm::equal(layouts.at(value).shape(), shapeOf(value)))
       return emitError(value.getLoc())
              << "neighbours that share an element of " << value.getType()
              << " are in several repetitions of its layout; use a larger block "
@@ -295,7 +306,7 @@ void LayoutAssigner::convertOperand(OpOperand &operand, const Layout &layout) {
 /// The op leaves its result in `layout`; who uses it finds it as assigned.
 void LayoutAssigner::convertResult(OpResult result, const Layout &layout) {
   Type assigned = result.getType();
-  if (layouts.at(result) == layout)
+  if (layoutOf(result) == layout)
     return;
   setLayout(result, layout);
   builder.setInsertionPointAfter(result.getOwner());
@@ -310,7 +321,7 @@ static Value placeOf(OpOperand &operand) {
   Operation *op = operand.getOwner();
   if (auto loop = dyn_cast<scf::ForOp>(op))
     return loop.getTiedLoopRegionIterArg(&operand);
-  if (isa<scf::YieldOp>(op))
+  if (isa<scf::YieldOp>(op) && isa<scf::ForOp, scf::IfOp>(op->getParentOp()))
     return op->getParentOp()->getResult(operand.getOperandNumber());
   return {};
 }

@@ -188,14 +188,20 @@ static void noteAccess(OpT op, Value block, const ConnectedBlocks &blocks,
 static void noteContract(ContractOp op, const ConnectedBlocks &blocks,
                          LayoutWishes &wishes) {
   ArrayRef<int64_t> sums = shapeOf(op.getResult());
-  for (int64_t dim : op.getDims())
+  for (int64_t dim : op.getDims()) {
+    // An operand has the dimension; the result and the other may have 1 of it.
+    int64_t place =
+        std::max(blocks.dimOf(op.getA(), dim), blocks.dimOf(op.getB(), dim));
+    if (place < 0)
+      continue;
     if (sums[dim] == 1) {
       wishes.contracted = true;
-      wishes.inRegisters.set(dim);
+      wishes.inRegisters.set(place);
     } else {
-      wishes.fastest = dim;
-      wishes.leastRun = wishes.shape[dim] / sums[dim];
+      wishes.fastest = place;
+      wishes.leastRun = wishes.shape[place] / sums[dim];
     }
+  }
 }
 
 LayoutWishes greta::collectWishes(ArrayRef<Value> values,
@@ -225,12 +231,18 @@ LayoutWishes greta::collectWishes(ArrayRef<Value> values,
     } else if (auto contract = dyn_cast<ContractPackedOp>(op)) {
       if (!blocks.contains(contract.getResult()))
         return;
-      wishes.contracted = true;
-      wishes.inRegisters.set(shape.size() - 2, shape.size());
+      // Words, and the weights of each.
+      int64_t rank = shapeOf(contract.getA()).size();
+      for (int64_t dim : {rank - 2, rank - 1})
+        if (int64_t place = blocks.dimOf(contract.getA(), dim); place >= 0) {
+          wishes.contracted = true;
+          wishes.inRegisters.set(place);
+        }
     } else if (auto dequant = dyn_cast<tile::DequantOp>(op)) {
-      if (!blocks.contains(dequant.getResult()))
+      int64_t place = blocks.dimOf(dequant.getResult(), dequant.getDim());
+      if (place < 0)
         return;
-      wishes.fastest = dequant.getDim();
+      wishes.fastest = place;
       wishes.leastRun = 8; // the weights of a word
     } else if (auto dot = dyn_cast<DotOp>(op)) {
       // Matrix instructions take neighbours along K from a lane. Drivers load
@@ -238,10 +250,11 @@ LayoutWishes greta::collectWishes(ArrayRef<Value> values,
       MatrixAttr matrix = dot.getMatrixAttr();
       for (unsigned operand : {0u, 1u}) {
         Value value = dot->getOperand(operand);
-        if (!matrix || matrix.isCooperative() || !blocks.contains(value))
+        int64_t place = blocks.dimOf(value, 1 - operand);
+        if (!matrix || matrix.isCooperative() || place < 0)
           continue;
         unsigned bits = getElementTypeOrSelf(value).getIntOrFloatBitWidth();
-        wishes.depth = 1 - operand;
+        wishes.depth = place;
         wishes.deepRun = 16 / std::max(1u, bits / 8);
       }
     }

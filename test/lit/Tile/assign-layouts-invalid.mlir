@@ -37,3 +37,11 @@ greta_tile.func @tiles(%x: !greta_tile.ptr<f16>) attributes {block_size = 64 : i
   %d = greta_tile.dot %a, %b, %acc {matrix = #mfma} : tensor<24x16xf16>, tensor<16x16xf16> -> tensor<24x16xf32>
   greta_tile.return
 }
+
+// -----
+
+greta_tile.func @no_dimension(%x: !greta_tile.ptr<f32>) attributes {block_size = 32 : i32, wave_size = 32 : i32} {
+  // expected-error @+1 {{'tensor<f32>' has no dimension; use a scalar}}
+  %a = greta_tile.load %x[] strides [] bounds [] : !greta_tile.ptr<f32> -> tensor<f32>
+  greta_tile.return
+}

@@ -178,3 +178,39 @@ greta_tile.func @shared_range(%o: !greta_tile.ptr<i32>) attributes {block_size =
   greta_tile.store %c, %o[%z, %z] strides [32, 1] bounds [] : tensor<32x32xi32> -> !greta_tile.ptr<i32>
   greta_tile.return
 }
+
+// All places of a loop have one layout, though flattening gives %w another spelling of it (rep as registers) and %w meets the argument.
+// CHECK-LABEL: @carried
+// CHECK: scf.for {{.*}} iter_args({{.*}}) -> (tensor<8x1024xf32, [[LAYOUT:#greta_tile.layout<.*>]]>) : i32 {
+// CHECK: scf.yield {{.*}} : tensor<8x1024xf32, [[LAYOUT]]>
+greta_tile.func @carried(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>, %n: i32) attributes {block_size = 128 : i32, wave_size = 32 : i32} {
+  %z = arith.constant 0 : i32
+  %one = arith.constant 1 : i32
+  %i = greta_tile.load %x[%z, %z] strides [1024, 1] bounds [] : !greta_tile.ptr<f32> -> tensor<8x1024xf32>
+  %w = greta_tile.load %x[%z, %z] strides [1024, 1] bounds [] : !greta_tile.ptr<f32> -> tensor<8x1024xf32>
+  %r = scf.for %k = %z to %n step %one iter_args(%a = %i) -> tensor<8x1024xf32> : i32 {
+    %b = arith.addf %a, %w : tensor<8x1024xf32>
+    scf.yield %b : tensor<8x1024xf32>
+  }
+  %rr = greta_tile.reshape %r : tensor<8x1024xf32> -> tensor<8192xf32>
+  %ww = greta_tile.reshape %w : tensor<8x1024xf32> -> tensor<8192xf32>
+  %s = arith.addf %rr, %ww : tensor<8192xf32>
+  greta_tile.store %s, %y[%z] strides [1] bounds [] : tensor<8192xf32> -> !greta_tile.ptr<f32>
+  %rs = greta_tile.reduce {arith.addf} %i axis 1 : tensor<8x1024xf32> -> tensor<8xf32>
+  greta_tile.store %rs, %y[%z] strides [1] bounds [] : tensor<8xf32> -> !greta_tile.ptr<f32>
+  greta_tile.return
+}
+
+// What a contract wishes of its dimensions it does not wish of others of that number: dimension 1 of %t is none that is summed.
+// CHECK-LABEL: @other_dimensions
+// CHECK: greta_tile.broadcast {{.*}} -> tensor<4x96xf32
+greta_tile.func @other_dimensions(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) attributes {block_size = 32 : i32, wave_size = 32 : i32} {
+  %z = arith.constant 0 : i32
+  %acc = arith.constant dense<0.0> : tensor<4x1x2xf32>
+  %a = greta_tile.load %x[%z, %z, %z] strides [16, 2, 1] bounds [] : !greta_tile.ptr<f16> -> tensor<4x8x2xf16>
+  %c = greta_tile.contract %a, %a, %acc dims [1] : tensor<4x8x2xf16>, tensor<4x8x2xf16> -> tensor<4x1x2xf32>
+  %r = greta_tile.reduce {arith.addf} %c axis 2 : tensor<4x1x2xf32> -> tensor<4x1xf32>
+  %t = greta_tile.broadcast %r : tensor<4x1xf32> -> tensor<4x96xf32>
+  greta_tile.store %t, %y[%z, %z] strides [96, 1] bounds [] : tensor<4x96xf32> -> !greta_tile.ptr<f32>
+  greta_tile.return
+}
