@@ -58,6 +58,13 @@ def test_outputs_keep_what_stands_there(tmp_path, package):
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(path.name for path in (new, old, target, link, fifo))
 
 
+def test_output_that_nobody_can_read():
+    with open("/dev/full", "w") as full:
+        run = subprocess.run([harness.RUN, "--list-devices"], stdout=full, stderr=subprocess.PIPE, text=True, timeout=300)
+    assert run.returncode == 1
+    assert run.stderr.endswith("greta-run: error: writing standard output: No space left on device\n")
+
+
 def test_expectation(tmp_path, package):
     case = CASES[0]
     inputs = case.inputs()

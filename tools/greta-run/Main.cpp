@@ -3,6 +3,10 @@
 #include "CommandLine.h"
 #include "Options.h"
 
+#include <cerrno>
+#include <cstdio>
+#include <system_error>
+
 using namespace greta_run;
 
 int main(int argc, char **argv) {
@@ -64,11 +68,14 @@ int main(int argc, char **argv) {
     greta_refuse_native_code();
   O.Elementwise = Rtol->count() || Atol->count();
   try {
-    if (O.ListDevices)
-      return listDevices(O);
-    if (O.Inspect)
-      return inspect(O);
-    return run(O);
+    int Status = O.ListDevices ? listDevices(O)
+                 : O.Inspect   ? inspect(O)
+                               : run(O);
+    // What nobody could read is no success.
+    if (Status == 0 && fflush(stdout) != 0)
+      throw std::system_error(errno, std::generic_category(),
+                              "writing standard output");
+    return Status;
   } catch (const std::bad_alloc &) {
     fprintf(stderr, "greta-run: error: out of host memory\n");
   } catch (const std::length_error &) {
