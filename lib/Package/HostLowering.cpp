@@ -170,10 +170,26 @@ static Value viewAs(ImplicitLocOpBuilder &b, Value pointer,
                                            strides);
 }
 
+/// Every op gets what it accumulates into for itself. Two results that begin
+/// as one would both be made in the first one's memory: upstream's elimination
+/// of empty tensors gives it to whoever comes first and copies too late.
+static void separateInits(func::FuncOp func) {
+  auto separate = [&](auto op) {
+    OpBuilder b(op);
+    for (OpOperand &use : llvm::make_early_inc_range(
+             llvm::drop_begin(op->getResult(0).getUses())))
+      use.set(b.clone(*op)->getResult(0));
+  };
+  // A fill's copies share its empty tensor until that is copied in turn.
+  func.walk([&](linalg::FillOp op) { separate(op); });
+  func.walk([&](tensor::EmptyOp op) { separate(op); });
+}
+
 static LogicalResult passTensorsByPointer(func::FuncOp func) {
   if (!func->hasAttr("greta.symbols") || !func->hasAttr("greta.shapes"))
     return func.emitOpError(
         "has no greta.symbols; run greta-annotate-shapes first");
+  separateInits(func);
   FunctionSpec spec = getFunctionSpec(func);
   Block &body = func.getBody().front();
   Operation *terminator = body.getTerminator();

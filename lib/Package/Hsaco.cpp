@@ -51,7 +51,7 @@ void LLVMInitializeAMDGPUAsmPrinter();
 using namespace mlir;
 using namespace greta;
 
-static std::unique_ptr<llvm::TargetMachine> createMachine(StringRef chip,
+static std::unique_ptr<llvm::TargetMachine> createMachine(const TargetRow &row,
                                                           std::string &error) {
   static std::once_flag once;
   std::call_once(once, [] {
@@ -65,8 +65,11 @@ static std::unique_ptr<llvm::TargetMachine> createMachine(StringRef chip,
       llvm::TargetRegistry::lookupTarget(triple, error);
   if (!target)
     return nullptr;
+  // On CDNA LLVM 22.1 turns sums of products of bytes that begin at zero into
+  // v_dot4c_i32_i8 with an intrinsic's number in place of the zero.
+  StringRef features = row.waveSize == 64 ? "-dot7-insts" : "";
   return std::unique_ptr<llvm::TargetMachine>(target->createTargetMachine(
-      triple, chip, /*Features=*/"", llvm::TargetOptions(), llvm::Reloc::PIC_,
+      triple, row.name, features, llvm::TargetOptions(), llvm::Reloc::PIC_,
       std::nullopt, llvm::CodeGenOptLevel::Aggressive));
 }
 
@@ -187,7 +190,7 @@ FailureOr<HsacoKernel> greta::emitHsaco(tile::FuncOp kernel,
     return HsacoKernel();
 
   std::string error;
-  std::unique_ptr<llvm::TargetMachine> machine = createMachine(row.name, error);
+  std::unique_ptr<llvm::TargetMachine> machine = createMachine(row, error);
   if (!machine)
     return kernel.emitError(error);
   module->setTargetTriple(machine->getTargetTriple());

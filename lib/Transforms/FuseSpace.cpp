@@ -337,8 +337,9 @@ static FailureOr<Space> analyzeSpace(KernelOp kernel, Region &region,
         cast<RankedTensorType>(value.getType()).getElementTypeBitWidth());
     ++space.fullOperands;
   }
-  // M goes on in the batch only where neither B nor A's order parts them.
-  if (space.matmul) {
+  // M goes on in the batch only where neither B nor A's order parts them. What
+  // has heads has no batch.
+  if (space.matmul && !space.heads) {
     mappings.push_back({rank - 1});
     if (space.matmul.hasBatchedB())
       llvm::append_range(mappings.back(),

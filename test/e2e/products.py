@@ -289,7 +289,7 @@ WIDE = (
 )
 NARROW = (
     [Product("plain", "nt", m, 33, k, t) for t in FLOATS for m in (1, 3) for k in (129, 1000)]
-    + [Product("plain", "nt", 16, 130, 4096, "f16"), Product("plain", "nn", 1, 200, 1000, "f16"), Product("plain", "tt", 2, 33, 1000, "f16"), Product("plain", "nt", 2, 33, 1000, "i8")]
+    + [Product("plain", "nt", 16, 130, 4096, "f16"), Product("plain", "nn", 1, 200, 1000, "f16"), Product("plain", "tt", 2, 33, 1000, "f16"), Product("plain", "nt", 2, 33, 1000, "i8"), Product("plain", "nn", 4, 8, 4, "i8")]
     + [Product("layer", "nt", 3, 33, 1000, "f16"), Product("w8", "nt", 2, 33, 1008, "f16"), Product("w8", "nt", 1, 33, 129, "bf16"), Product("w8", "nn", 2, 33, 1008, "bf16")]
     + [Product(f"w4{g}", "nt", m, 33, 1152, "f16") for g in (32, 128) for m in (1, 3)]
     + [Product("w464", "nt", 16, 33, 1152, "f16"), Product("w432", "nt", 1, 130, 4096, "f16"), Product("dequant128", "nt", 1, 33, 1152, "f16")]

@@ -58,6 +58,23 @@ def test_outputs_keep_what_stands_there(tmp_path, package):
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(path.name for path in (new, old, target, link, fifo))
 
 
+def test_results_of_one_shape_on_the_host(tmp_path):
+    """One GEMM's result is another's operand, and both are returned: each has memory of its own."""
+    t = "tensor<8x8xf32>"
+    source = f"""func.func @f(%a: {t}, %b: {t}) -> ({t}, {t}) {{
+  %0 = greta.matmul %a, %b : {t}, {t} -> {t}
+  %1 = greta.matmul %0, %b : {t}, {t} -> {t}
+  return %0, %1 : {t}, {t}
+}}"""
+    package = harness.compile_package(tmp_path, "twice", source, "host")
+    a, b = np.random.default_rng(1).integers(-4, 5, (2, 8, 8)).astype(np.float32)
+    np.save(tmp_path / "a.npy", a)
+    np.save(tmp_path / "b.npy", b)
+    run = harness.tool(harness.RUN, package, "--device=host", *(f"--input={tmp_path}/{x}.npy" for x in "ab"), *(f"--output={tmp_path}/{y}.npy" for y in "yz"))
+    assert run.returncode == 0, run.stderr
+    assert (np.load(tmp_path / "y.npy") == a @ b).all() and (np.load(tmp_path / "z.npy") == a @ b @ b).all()
+
+
 def test_output_that_nobody_can_read():
     with open("/dev/full", "w") as full:
         run = subprocess.run([harness.RUN, "--list-devices"], stdout=full, stderr=subprocess.PIPE, text=True, timeout=300)
