@@ -1,0 +1,177 @@
+//===- BlockOps.cpp - verifiers of ops on blocks in registers ------------===//
+
+#include "GretaTile/GretaTile.h"
+
+using namespace mlir;
+using namespace greta::tile;
+
+LogicalResult IotaOp::verify() {
+  auto type = cast<RankedTensorType>(getResult().getType());
+  if (getDim() >= static_cast<uint32_t>(type.getRank()))
+    return emitOpError("counts along dimension ")
+           << getDim() << " of rank " << type.getRank();
+  return success();
+}
+
+LogicalResult BroadcastOp::verify() {
+  auto from = cast<RankedTensorType>(getValue().getType());
+  auto to = cast<RankedTensorType>(getResult().getType());
+  if (from.getElementType() != to.getElementType() ||
+      from.getRank() != to.getRank())
+    return emitOpError("changes rank or element type");
+  for (auto [f, t] : llvm::zip(from.getShape(), to.getShape()))
+    if (f != t && f != 1)
+      return emitOpError("repeats an extent of ")
+             << f << " to " << t << "; only 1 repeats";
+  return success();
+}
+
+LogicalResult FlipOp::verify() {
+  auto type = cast<RankedTensorType>(getValue().getType());
+  if (getDim() >= type.getRank() || type.getDimSize(getDim()) != 2)
+    return emitOpError("flips dimension ")
+           << getDim() << " of " << type << "; it takes one of extent 2";
+  return success();
+}
+
+LogicalResult ReshapeOp::verify() {
+  auto from = cast<RankedTensorType>(getValue().getType());
+  auto to = cast<RankedTensorType>(getResult().getType());
+  if (from.getElementType() != to.getElementType() ||
+      from.getNumElements() != to.getNumElements())
+    return emitOpError("makes ")
+           << to << " of " << from
+           << "; the shapes have as many elements, of one type";
+  return success();
+}
+
+LogicalResult DotOp::verify() {
+  auto a = cast<RankedTensorType>(getA().getType());
+  auto b = cast<RankedTensorType>(getB().getType());
+  auto c = cast<RankedTensorType>(getAcc().getType());
+  if (a.getRank() != 2 || b.getRank() != 2 || c.getRank() != 2 ||
+      a.getDimSize(0) != c.getDimSize(0) ||
+      a.getDimSize(1) != b.getDimSize(0) || b.getDimSize(1) != c.getDimSize(1))
+    return emitOpError("multiplies ") << a << " by " << b << " into " << c
+                                      << "; it takes [M,K] by [K,N] into [M,N]";
+  return success();
+}
+
+LogicalResult ContractOp::verify() {
+  auto acc = cast<RankedTensorType>(getAcc().getType());
+  int64_t last = -1;
+  for (int64_t dim : getDims()) {
+    if (dim <= last || dim >= acc.getRank())
+      return emitOpError("has dims ")
+             << getDims() << "; they increase and are below the rank "
+             << acc.getRank();
+    last = dim;
+  }
+  for (Type type : {getA().getType(), getB().getType()}) {
+    auto operand = cast<RankedTensorType>(type);
+    bool fits = operand.getRank() == acc.getRank() &&
+                isa<FloatType>(operand.getElementType()) ==
+                    isa<FloatType>(acc.getElementType());
+    for (int64_t dim = 0; fits && dim < acc.getRank(); ++dim)
+      fits = llvm::is_contained(getDims(), dim)
+                 ? operand.getDimSize(dim) % acc.getDimSize(dim) == 0
+                 : operand.getDimSize(dim) == 1 ||
+                       operand.getDimSize(dim) == acc.getDimSize(dim);
+    if (!fits)
+      return emitOpError("contracts ")
+             << operand << " into " << acc
+             << "; along 'dims' the result has extent 1 or one that divides "
+                "theirs, elsewhere operands have its extent or 1, and both are "
+                "floats or both integers";
+  }
+  return success();
+}
+
+LogicalResult ContractPackedOp::verify() {
+  auto acc = cast<RankedTensorType>(getAcc().getType());
+  int64_t rank = acc.getRank();
+  auto a = cast<RankedTensorType>(getA().getType());
+  auto words = cast<RankedTensorType>(getWords().getType());
+  // Extents along words and weights, and what else it is made of.
+  auto fits = [&](Value value, int64_t numWords, int64_t perWord,
+                  auto isElement) {
+    auto type = cast<RankedTensorType>(value.getType());
+    if (type.getRank() != rank || rank < 3 ||
+        type.getDimSize(rank - 2) != numWords ||
+        type.getDimSize(rank - 1) != perWord ||
+        !isElement(type.getElementType()))
+      return false;
+    for (int64_t dim = 0; dim < rank - 2; ++dim)
+      if (type.getDimSize(dim) != 1 &&
+          type.getDimSize(dim) != acc.getDimSize(dim))
+        return false;
+    return true;
+  };
+  auto isF16 = [](Type type) { return type.isF16(); };
+  auto isF32 = [](Type type) { return type.isF32(); };
+  auto isI32 = [](Type type) { return type.isInteger(32); };
+  int64_t numWords =
+      words.getRank() > 1 ? words.getDimSize(words.getRank() - 2) : 0;
+  if (!fits(getA(), numWords, 8, isF16) ||
+      !fits(getWords(), numWords, 1, isI32) || !fits(getZeros(), 1, 1, isI32) ||
+      !fits(getScales(), 1, 1, isF16) || !fits(getAcc(), 1, 1, isF32))
+    return emitOpError("contracts ")
+           << a << " with " << words
+           << "; it takes [.., W, 8] of f16, [.., W, 1] of i32, zeros of i32 "
+              "and scales of f16 [.., 1, 1] into [.., 1, 1] of f32";
+  return success();
+}
+
+unsigned DequantOp::getDim() {
+  auto words = cast<RankedTensorType>(getWords().getType());
+  auto type = cast<RankedTensorType>(getResult().getType());
+  unsigned dim = 0;
+  while (dim + 1 < type.getRank() &&
+         words.getDimSize(dim) == type.getDimSize(dim))
+    ++dim;
+  return dim;
+}
+
+LogicalResult DequantOp::verify() {
+  auto type = cast<RankedTensorType>(getResult().getType());
+  auto words = cast<RankedTensorType>(getWords().getType());
+  SmallVector<int64_t> packed(words.getShape());
+  if (packed.size() == static_cast<size_t>(type.getRank()) && !packed.empty())
+    packed[getDim()] *= 8;
+  auto divides = [&](Value value) {
+    auto shared = cast<RankedTensorType>(value.getType());
+    return shared.getRank() == type.getRank() &&
+           llvm::all_of(llvm::zip(shared.getShape(), type.getShape()),
+                        [](auto pair) {
+                          auto [part, whole] = pair;
+                          return whole % part == 0;
+                        });
+  };
+  auto isOf = [](Value value, auto isElement) {
+    return isElement(cast<RankedTensorType>(value.getType()).getElementType());
+  };
+  auto isF16 = [](Type type) { return type.isF16(); };
+  auto isI32 = [](Type type) { return type.isInteger(32); };
+  if (ArrayRef<int64_t>(packed) != type.getShape() || !divides(getScales()) ||
+      !divides(getZeros()) || !isOf(getWords(), isI32) ||
+      !isOf(getScales(), isF16) || !isOf(getZeros(), isI32) ||
+      !type.getElementType().isF16())
+    return emitOpError("makes ")
+           << type << " of " << words << ", " << getScales().getType()
+           << " and " << getZeros().getType()
+           << "; it takes words of i32 with an eighth of one extent, scales of "
+              "f16 and zeros of i32 whose extents divide the result's of f16";
+  return success();
+}
+
+LogicalResult ConvertLayoutOp::verify() {
+  auto from = cast<RankedTensorType>(getValue().getType());
+  auto to = cast<RankedTensorType>(getResult().getType());
+  if (from.getShape() != to.getShape() ||
+      from.getElementType() != to.getElementType())
+    return emitOpError(
+        "changes the shape or element type; only the layout may");
+  return success();
+}
+
+void ScheduleOp::build(OpBuilder &, OperationState &) {}

@@ -1,0 +1,189 @@
+//===- BlockOps.td - ops on blocks in registers -------------------------===//
+#ifndef GRETATILE_BLOCKOPS_TD
+#define GRETATILE_BLOCKOPS_TD
+
+include "GretaTile/OpBase.td"
+
+def GretaTile_IotaOp : GretaTile_Op<"iota", [Pure]> {
+  let summary = "The index of every element along one dimension";
+  let arguments = (ins ConfinedAttr<I32Attr, [IntMinValue<0>]>:$dim);
+  let results = (outs StaticShapeTensorOf<[I32]>:$result);
+  let assemblyFormat = "$dim attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+
+def GretaTile_SplatOp : GretaTile_Op<"splat", [Pure, TypesMatchWith<"the scalar has the block's element type", "result",
+    "value", "::llvm::cast<::mlir::RankedTensorType>($_self).getElementType()">]> {
+  let summary = "A block with one scalar in every element";
+  let arguments = (ins AnyScalar:$value);
+  let results = (outs AnyBlock:$result);
+  let assemblyFormat = "$value attr-dict `:` type($result)";
+}
+
+def GretaTile_BroadcastOp : GretaTile_Op<"broadcast", [Pure, LayoutTransfer]> {
+  let summary = "Repeats a block along its dimensions of extent 1";
+  let description = "`greta_tile.broadcast %s : tensor<4x1xf32> -> tensor<4x1024xf32>`; ranks are equal.";
+  let arguments = (ins AnyBlock:$value);
+  let results = (outs AnyBlock:$result);
+  let assemblyFormat = "$value attr-dict `:` type($value) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def GretaTile_ReduceOp : GretaTile_Op<"reduce", [IsolatedFromAbove, RecursiveMemoryEffects, SingleBlock,
+    DeclareOpInterfaceMethods<LayoutTransferOpInterface, ["operandDims", "takesOneLayout"]>]> {
+  let summary = "Combines the elements of each line along an axis";
+  let description = [{
+    Of one or several blocks of a shape; the axis is dropped, and of blocks with one dimension scalars are left. The region combines two
+    elements of each block, `(x0, .., xn, y0, .., yn)`, is associative and commutative, and has no effects. The order of combination is a fixed tree
+    (registers, then lanes, then waves), so the result is the same from run to run. A region of one op is written as that op.
+
+    ```mlir
+    %s = greta_tile.reduce {arith.addf} %x axis 1 : tensor<4x1024xf32> -> tensor<4xf32>
+    %m, %i = greta_tile.reduce %x, %n axis 0 : tensor<64xf32>, tensor<64xi32> -> (f32, i32) {
+    ^bb0(%a: f32, %ia: i32, %b: f32, %ib: i32):
+      %greater = arith.cmpf ogt, %a, %b : f32
+      %v = arith.select %greater, %a, %b : f32
+      %k = arith.select %greater, %ia, %ib : i32
+      greta_tile.yield %v, %k : f32, i32
+    }
+    ```
+  }];
+  let arguments = (ins Variadic<AnyBlock>:$values, ConfinedAttr<I32Attr, [IntMinValue<0>]>:$axis);
+  let results = (outs Variadic<AnyType>:$results);
+  let regions = (region SizedRegion<1>:$combiner);
+  let builders = [OpBuilder<(ins "::mlir::ValueRange":$values, "uint32_t":$axis,
+      "::llvm::function_ref<::llvm::SmallVector<::mlir::Value>(::mlir::OpBuilder &, ::mlir::Location, ::mlir::ValueRange, ::mlir::ValueRange)>":$combine)>];
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+  let hasRegionVerifier = 1;
+}
+
+def GretaTile_YieldOp : GretaTile_Op<"yield", [Pure, ReturnLike, Terminator, HasParent<"ReduceOp">]> {
+  let summary = "What a region combines its arguments to";
+  let arguments = (ins Variadic<AnyScalar>:$values);
+  let assemblyFormat = "$values attr-dict `:` type($values)";
+}
+
+def GretaTile_FlipOp : GretaTile_Op<"flip", [Pure, SameOperandsAndResultType]> {
+  let summary = "Exchanges the two slices of a block along a dimension of extent 2";
+  let description = [{
+    `greta_tile.flip %x dim 1 : tensor<4x2x64xf32>`. The layout holds the dimension in registers, so that nothing moves, or in
+    one bit of the lane, which is a shuffle.
+  }];
+  let arguments = (ins AnyBlock:$value, ConfinedAttr<I32Attr, [IntMinValue<0>]>:$dim);
+  let results = (outs AnyBlock:$result);
+  let assemblyFormat = "$value `dim` $dim attr-dict `:` type($value)";
+  let hasVerifier = 1;
+}
+
+def GretaTile_ReshapeOp : GretaTile_Op<"reshape", [Pure, DeclareOpInterfaceMethods<LayoutTransferOpInterface, ["operandDims"]>]> {
+  let summary = "The elements of a block, in row-major order, under another shape";
+  let description = [{
+    Splits, merges, drops and inserts dimensions: `greta_tile.reshape %x : tensor<64x256xf32> -> tensor<64x2x2x64xf32>`. Where the algebra has the
+    operand's layout under the new shape nothing moves; else the elements pass through shared memory.
+  }];
+  let arguments = (ins AnyBlock:$value);
+  let results = (outs AnyBlock:$result);
+  let assemblyFormat = "$value attr-dict `:` type($value) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def GretaTile_DotOp : GretaTile_Op<"dot", [Pure, TypesMatchWith<"the accumulator has the result's type", "result",
+    "acc", "$_self">]> {
+  let summary = "Matrix product of two blocks, added to a third";
+  let description = [{
+    `greta_tile.dot %a, %b, %c : tensor<64x16xf16>, tensor<16x64xf16> -> tensor<64x64xf32>` is c + a b. Products are
+    formed and summed in the accumulator's type. With `matrix` an instruction does it tile by tile, which orders the sum as
+    it likes; without, it is a chain of fused multiply-adds along K.
+  }];
+  let arguments = (ins AnyBlock:$a, AnyBlock:$b, AnyBlock:$acc, OptionalAttr<GretaTile_MatrixAttr>:$matrix);
+  let results = (outs AnyBlock:$result);
+  let assemblyFormat = "$a `,` $b `,` $acc attr-dict `:` type($a) `,` type($b) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def GretaTile_ContractOp : GretaTile_Op<"contract", [Pure, TypesMatchWith<"the accumulator has the result's type", "result",
+    "acc", "$_self">]> {
+  let summary = "Adds up the products of two blocks along dimensions that a lane holds";
+  let description = [{
+    `greta_tile.contract %x, %w, %c dims [3] : tensor<2x1x64x8xf16>, tensor<1x4x64x8xf16> -> tensor<2x4x64x1xf32>` is c plus the
+    sum over dimension 3 of x * w, in c's type. Along the other dimensions operands have the result's extent, or 1 and repeat. The
+    layout holds `dims` in registers, so that nothing moves: a chain of fused multiply-adds per element of the result.
+
+    Where the result has more than one element along `dims`, each is the sum of a group of neighbours, which a lane holds:
+    `greta_tile.contract %x, %x, %c dims [1] : tensor<64x32xf16>, tensor<64x32xf16> -> tensor<64x4xf32>` adds squares of eight.
+  }];
+  let arguments = (ins AnyBlock:$a, AnyBlock:$b, AnyBlock:$acc, DenseI64ArrayAttr:$dims);
+  let results = (outs AnyBlock:$result);
+  let assemblyFormat = "$a `,` $b `,` $acc `dims` $dims attr-dict `:` type($a) `,` type($b) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def GretaTile_ContractPackedOp : GretaTile_Op<"contract_packed", [Pure, TypesMatchWith<"the accumulator has the result's type",
+    "result", "acc", "$_self">]> {
+  let summary = "contract with weights of 4 bits, eight in a word";
+  let description = [{
+    The last two dimensions are words and the eight weights of each: `a` is `[.., W, 8]` of f16, `words` `[.., W, 1]` of i32, `zeros`
+    (i32, 0 to 15) and `scales` (f16) `[.., 1, 1]`. The result is `acc + scales * sum(a * (weight - zeros))` over both, in f32;
+    a target may round products and sums of up to eight of them to f16.
+
+    ```mlir
+    %r = greta_tile.contract_packed %x, %q, %z, %s, %c : tensor<1x1x32x4x8xf16>, tensor<1x2x32x4x1xi32>, tensor<1x2x32x1x1xi32>,
+           tensor<1x2x32x1x1xf16> -> tensor<1x2x32x1x1xf32>
+    ```
+  }];
+  let arguments = (ins AnyBlock:$a, AnyBlock:$words, AnyBlock:$zeros, AnyBlock:$scales, AnyBlock:$acc);
+  let results = (outs AnyBlock:$result);
+  let assemblyFormat = [{
+    $a `,` $words `,` $zeros `,` $scales `,` $acc attr-dict `:` type($a) `,` type($words) `,` type($zeros) `,` type($scales)
+    `->` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
+def GretaTile_DequantOp : GretaTile_Op<"dequant", [Pure, LayoutTransfer]> {
+  let summary = "Weights of 4 bits as f16";
+  let description = [{
+    Along one dimension `words` (i32) have an eighth of the result's extent: each is eight neighbours, the low bits first. `scales` (f16) and
+    `zeros` (i32, 0 to 15) have extents that divide the result's, so that neighbours share them. The result is `(weight - zero) * scale`,
+    rounded once.
+
+    ```mlir
+    %b = greta_tile.dequant %q, %s, %z : tensor<8x128xi32>, tensor<2x128xf16>, tensor<1x128xi32> -> tensor<64x128xf16>
+    ```
+  }];
+  let arguments = (ins AnyBlock:$words, AnyBlock:$scales, AnyBlock:$zeros);
+  let results = (outs AnyBlock:$result);
+  let assemblyFormat = [{
+    $words `,` $scales `,` $zeros attr-dict `:` type($words) `,` type($scales) `,` type($zeros) `->` type($result)
+  }];
+  let extraClassDeclaration = [{
+    /// The dimension along which words are packed.
+    unsigned getDim();
+  }];
+  let hasVerifier = 1;
+}
+
+def GretaTile_ConvertLayoutOp : GretaTile_Op<"convert_layout", [Pure]> {
+  let summary = "The same block under another layout";
+  let description = [{
+    Costs nothing, a shuffle or a trip through shared memory, whichever the layout algebra finds to be enough.
+  }];
+  let arguments = (ins AnyBlock:$value);
+  let results = (outs AnyBlock:$result);
+  let assemblyFormat = "$value attr-dict `:` type($value) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def GretaTile_ScheduleOp : GretaTile_Op<"schedule"> {
+  let summary = "Asks for an even mix of what stands before it";
+  let description = [{
+    Of the accesses and products since the last barrier or `schedule` of its block: `greta-tile-distribute` counts them and says in
+    `schedule_group`s how they are to alternate. With `compute`, as much other work comes after each product, until all is stored: `greta_tile.schedule compute 7`.
+  }];
+  let arguments = (ins OptionalAttr<ConfinedAttr<I32Attr, [IntPositive]>>:$compute);
+  let builders = [OpBuilder<(ins)>];
+  let assemblyFormat = "(`compute` $compute^)? attr-dict";
+}
+
+#endif

@@ -1,0 +1,121 @@
+//===- LaneOps.cpp - verifiers of the lane level -------------------------===//
+
+#include "GretaTile/GretaTile.h"
+
+using namespace mlir;
+using namespace greta::tile;
+
+static LogicalResult verifyLaneAccess(Operation *op, PtrType pointer, Type type,
+                                      int64_t align) {
+  Type element = getElementTypeOrSelf(type);
+  if (element != pointer.getElementType())
+    return op->emitOpError("moves ") << type << " through " << pointer;
+  if (align <= 0 || !llvm::isPowerOf2_64(align))
+    return op->emitOpError("has alignment ")
+           << align << "; it is a power of two";
+  return success();
+}
+
+void BarrierOp::build(OpBuilder &, OperationState &) {}
+
+LogicalResult PtrLoadSharedOp::verify() {
+  Type element = getElementTypeOrSelf(getArray().getType().getElementType());
+  int64_t bytes = getWidth() * element.getIntOrFloatBitWidth() / 8;
+  if (element != getBase().getType().getElementType())
+    return emitOpError("loads ") << getBase().getType().getElementType()
+                                 << " into an array of " << element;
+  if (bytes != 4 && bytes != 16)
+    return emitOpError("loads ") << bytes << " bytes a lane; it takes 4 or 16";
+  return success();
+}
+
+LogicalResult PtrLoadOp::verify() {
+  return verifyLaneAccess(*this, getBase().getType(), getResult().getType(),
+                          getAlign());
+}
+
+LogicalResult PtrStoreOp::verify() {
+  return verifyLaneAccess(*this, getBase().getType(), getValue().getType(),
+                          getAlign());
+}
+
+//===----------------------------------------------------------------------===//
+// Matrix instructions
+//===----------------------------------------------------------------------===//
+
+LogicalResult MmaOp::verify() {
+  auto a = dyn_cast<FragmentType>(getA().getType());
+  auto b = dyn_cast<FragmentType>(getB().getType());
+  auto acc = dyn_cast<FragmentType>(getAcc().getType());
+  if (!a && !b && !acc)
+    return success();
+  if (!a || !b || !acc)
+    return emitOpError("mixes fragments and vectors");
+  if (a.getUse() != FragmentUse::A || b.getUse() != FragmentUse::B ||
+      acc.getUse() != FragmentUse::Acc || a.getRows() != acc.getRows() ||
+      a.getColumns() != b.getRows() || b.getColumns() != acc.getColumns())
+    return emitOpError("multiplies ") << a << " by " << b << " into " << acc;
+  return success();
+}
+
+/// A fragment's line, `length` elements, is whole elements of the array.
+static LogicalResult verifyFragmentAccess(Operation *op, SharedType array,
+                                          FragmentType fragment,
+                                          bool transposed) {
+  Type element = getElementTypeOrSelf(array.getElementType());
+  auto vector = dyn_cast<VectorType>(array.getElementType());
+  int64_t width = vector ? vector.getNumElements() : 1;
+  int64_t length = transposed ? fragment.getRows() : fragment.getColumns();
+  if (element != fragment.getElementType() || length % width)
+    return op->emitOpError("moves ")
+           << fragment << " through " << array
+           << "; its lines are whole elements of the array";
+  return success();
+}
+
+LogicalResult FragmentLoadOp::verify() {
+  return verifyFragmentAccess(*this, getArray().getType(),
+                              getResult().getType(), getTransposed());
+}
+
+LogicalResult FragmentStoreOp::verify() {
+  return verifyFragmentAccess(*this, getArray().getType(), getValue().getType(),
+                              getTransposed());
+}
+
+LogicalResult FragmentSplatOp::verify() {
+  if (getValue().getType() != getResult().getType().getElementType())
+    return emitOpError("puts ")
+           << getValue().getType() << " into " << getResult().getType();
+  return success();
+}
+
+/// A lane's share: the fragment's elements over the lanes of a wave.
+static LogicalResult verifyElements(Operation *op, FragmentType fragment,
+                                    Type elements) {
+  auto vector = cast<VectorType>(elements);
+  int64_t size = fragment.getRows() * fragment.getColumns();
+  auto kernel = op->getParentOfType<FuncOp>();
+  if (vector.getElementType() != fragment.getElementType() ||
+      (kernel && vector.getNumElements() * kernel.getWaveSize() != size))
+    return op->emitOpError("has ")
+           << vector << " for a lane's elements of " << fragment;
+  return success();
+}
+
+LogicalResult FragmentElementsOp::verify() {
+  return verifyElements(*this, getValue().getType(), getResult().getType());
+}
+
+LogicalResult FragmentFromElementsOp::verify() {
+  return verifyElements(*this, getResult().getType(), getValue().getType());
+}
+
+LogicalResult DotPackedOp::verify() {
+  int64_t words = getWords().getType().getNumElements();
+  if (getA().getType().getNumElements() != 8 * words)
+    return emitOpError("multiplies ")
+           << words << " words by " << getA().getType()
+           << "; a word has eight weights";
+  return success();
+}

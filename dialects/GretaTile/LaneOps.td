@@ -1,0 +1,220 @@
+//===- LaneOps.td - one lane's program ----------------------------------===//
+#ifndef GRETATILE_LANEOPS_TD
+#define GRETATILE_LANEOPS_TD
+
+include "GretaTile/OpBase.td"
+
+def GretaTile_LaneIdOp : GretaTile_Op<"lane_id", [Pure]> {
+  let summary = "Index of this lane in its wave, 0 to wave_size-1";
+  let results = (outs I32:$result);
+  let assemblyFormat = "attr-dict";
+}
+
+def GretaTile_WaveIdOp : GretaTile_Op<"wave_id", [Pure]> {
+  let summary = "Index of this wave in its workgroup; the same in all its lanes";
+  let results = (outs I32:$result);
+  let assemblyFormat = "attr-dict";
+}
+
+def GretaTile_PtrAddOp : GretaTile_Op<"ptr_add", [Pure, TypesMatchWith<"result is the base's type", "base", "result", "$_self">]> {
+  let summary = "Moves a pointer by a number of elements";
+  let description = "The offset is 64 bits wide and the same in all lanes of the workgroup.";
+  let arguments = (ins GretaTile_PtrType:$base, I64:$offset);
+  let results = (outs GretaTile_PtrType:$result);
+  let assemblyFormat = "$base `,` $offset attr-dict `:` type($base)";
+}
+
+def GretaTile_PtrLoadOp : GretaTile_Op<"ptr_load", [MemoryEffects<[MemRead]>]> {
+  let summary = "Loads one lane's scalar or vector at an element offset from a pointer";
+  let description = [{
+    The offset is unsigned and its bytes stay below 2^32, so that targets may add it to a uniform address as it is. `align` is
+    in bytes; a vector of 16 bytes with alignment 16 becomes one access.
+  }];
+  let arguments = (ins GretaTile_PtrType:$base, I32:$offset, I64Attr:$align);
+  let results = (outs AnyLaneValue:$result);
+  let assemblyFormat = "$base `[` $offset `]` `align` $align attr-dict `:` type($base) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def GretaTile_PtrStoreOp : GretaTile_Op<"ptr_store", [MemoryEffects<[MemWrite]>]> {
+  let summary = "Stores one lane's scalar or vector at an element offset from a pointer";
+  let description = "Offset and alignment as in `ptr_load`.";
+  let arguments = (ins AnyLaneValue:$value, GretaTile_PtrType:$base, I32:$offset, I64Attr:$align);
+  let assemblyFormat = "$value `,` $base `[` $offset `]` `align` $align attr-dict `:` type($value) `->` type($base)";
+  let hasVerifier = 1;
+}
+
+def GretaTile_PtrLoadSharedOp : GretaTile_Op<"ptr_load_shared", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "Loads from global memory straight into an array in shared memory";
+  let description = [{
+    Each lane has its place in global memory, `width` numbers of the pointer's type at `offset` as in `ptr_load`; the wave's lanes, one after another,
+    fill the array from element `index` on, on which they agree. Zeros come to the places of lanes whose `mask` is false. What was loaded is there
+    behind a barrier that waits for it.
+
+    ```mlir
+    greta_tile.ptr_load_shared %base[%offset] mask %m, %array[%i] width 8 : !greta_tile.ptr<f16> -> !greta_tile.shared<2048 x vector<8xf16>>
+    ```
+  }];
+  let arguments = (ins GretaTile_PtrType:$base, I32:$offset, Optional<I1>:$mask, GretaTile_SharedType:$array, I32:$index,
+                       ConfinedAttr<I64Attr, [IntPositive]>:$width);
+  let assemblyFormat = [{
+    $base `[` $offset `]` (`mask` $mask^)? `,` $array `[` $index `]` `width` $width attr-dict `:` type($base) `->` type($array)
+  }];
+  let hasVerifier = 1;
+}
+
+def GretaTile_SharedAllocOp : GretaTile_Op<"shared_alloc", [MemoryEffects<[MemAlloc]>]> {
+  let summary = "An array in shared memory that lives as long as the workgroup";
+  let description = "Stands in the kernel's entry block.";
+  let results = (outs GretaTile_SharedType:$result);
+  let assemblyFormat = "attr-dict `:` type($result)";
+}
+
+def GretaTile_SharedLoadOp : GretaTile_Op<"shared_load", [MemoryEffects<[MemRead]>,
+    TypesMatchWith<"result is the array's element type", "array", "result",
+                   "::llvm::cast<::greta::tile::SharedType>($_self).getElementType()">]> {
+  let summary = "Loads one element of an array in shared memory";
+  let arguments = (ins GretaTile_SharedType:$array, I32:$index);
+  let results = (outs AnyLaneValue:$result);
+  let assemblyFormat = "$array `[` $index `]` attr-dict `:` type($array)";
+}
+
+def GretaTile_SharedStoreOp : GretaTile_Op<"shared_store", [MemoryEffects<[MemWrite]>,
+    TypesMatchWith<"value is of the array's element type", "array", "value",
+                   "::llvm::cast<::greta::tile::SharedType>($_self).getElementType()">]> {
+  let summary = "Stores one element of an array in shared memory";
+  let arguments = (ins AnyLaneValue:$value, GretaTile_SharedType:$array, I32:$index);
+  let assemblyFormat = "$value `,` $array `[` $index `]` attr-dict `:` type($array)";
+}
+
+def GretaTile_BarrierOp : GretaTile_Op<"barrier"> {
+  let summary = "All lanes of the workgroup meet; shared memory written before is visible after";
+  let description = [{
+    With `in_flight` that holds for loads straight to shared memory as well, but for the last so many of each lane: `greta_tile.barrier in_flight 8`.
+  }];
+  let arguments = (ins OptionalAttr<ConfinedAttr<I32Attr, [IntNonNegative]>>:$in_flight);
+  let builders = [OpBuilder<(ins)>];
+  let assemblyFormat = "(`in_flight` $in_flight^)? attr-dict";
+}
+
+def GretaTile_ShuffleXorOp : GretaTile_Op<"shuffle_xor", [Pure, SameOperandsAndResultType]> {
+  let summary = "The value of the lane whose id differs by the bits of a mask";
+  let arguments = (ins AnyScalar:$value, ConfinedAttr<I32Attr, [IntPositive]>:$mask);
+  let results = (outs AnyScalar:$result);
+  let assemblyFormat = "$value `,` $mask attr-dict `:` type($value)";
+}
+
+def GretaTile_ShuffleOp : GretaTile_Op<"shuffle", [Pure, TypesMatchWith<"result is the value's type", "value", "result", "$_self">]> {
+  let summary = "The value of the lane with a given id";
+  let arguments = (ins AnyScalar:$value, I32:$lane);
+  let results = (outs AnyScalar:$result);
+  let assemblyFormat = "$value `,` $lane attr-dict `:` type($value)";
+}
+
+def GretaTile_ScheduleKind : I32EnumAttr<"ScheduleKind", "what a scheduler may order", [
+    I32EnumAttrCase<"Mma", 0, "mma">, I32EnumAttrCase<"SharedLoad", 1, "shared_load">,
+    I32EnumAttrCase<"SharedStore", 2, "shared_store">, I32EnumAttrCase<"Load", 3, "load">,
+    I32EnumAttrCase<"Compute", 4, "compute">]> {
+  let cppNamespace = "::greta::tile";
+}
+
+def GretaTile_ScheduleGroupOp : GretaTile_Op<"schedule_group"> {
+  let summary = "The next so many instructions of a kind, in the order of these ops";
+  let description = "A wish that a target may ignore: `greta_tile.schedule_group mma 2`.";
+  let arguments = (ins GretaTile_ScheduleKind:$kind, ConfinedAttr<I32Attr, [IntPositive]>:$count);
+  let assemblyFormat = "$kind $count attr-dict";
+}
+
+def AnyMatrixOperand : AnyTypeOf<[AnyVectorOfNonZeroRank, GretaTile_FragmentType]>;
+
+def GretaTile_DotPackedOp : GretaTile_Op<"dot_packed", [Pure]> {
+  let summary = "One lane's product with weights of 4 bits";
+  let description = [{
+    The sum of `a[8 i + j] * (w - zero)` over the words `i` and their four bits `j`, the lowest first, in f32; a target may round
+    products and sums of up to eight of them to f16. `zero` is 0 to 15.
+  }];
+  let arguments = (ins VectorOfRankAndType<[1], [I32]>:$words, I32:$zero, VectorOfRankAndType<[1], [F16]>:$a);
+  let results = (outs F32:$result);
+  let assemblyFormat = "$words `,` $zero `,` $a attr-dict `:` type($words) `,` type($a)";
+  let hasVerifier = 1;
+}
+
+def GretaTile_DequantWordOp : GretaTile_Op<"dequant_word", [Pure]> {
+  let summary = "The eight weights of a word as f16";
+  let description = [{
+    `(weight - zero) * scale` for the four bits of a word, the lowest first: `greta_tile.dequant_word %w, %s, %z`. `zero` is 0 to 15.
+  }];
+  let arguments = (ins I32:$word, F16:$scale, I32:$zero);
+  let results = (outs VectorOfLengthAndType<[8], [F16]>:$result);
+  let builders = [OpBuilder<(ins "::mlir::Value":$word, "::mlir::Value":$scale, "::mlir::Value":$zero), [{
+    build($_builder, $_state, ::mlir::VectorType::get(8, $_builder.getF16Type()), word, scale, zero);
+  }]>];
+  let assemblyFormat = "$word `,` $scale `,` $zero attr-dict `:` type($result)";
+}
+
+def GretaTile_MmaOp : GretaTile_Op<"mma", [Pure, TypesMatchWith<"the accumulator has the result's type", "result", "acc", "$_self">]> {
+  let summary = "One matrix instruction of a wave";
+  let description = [{
+    Operands are the lane's registers in the order of the instruction's layouts, or fragments; all lanes of the wave take part.
+  }];
+  let arguments = (ins StrAttr:$intrinsic, AnyMatrixOperand:$a, AnyMatrixOperand:$b, AnyMatrixOperand:$acc);
+  let results = (outs AnyMatrixOperand:$result);
+  let assemblyFormat = "$intrinsic $a `,` $b `,` $acc attr-dict `:` type($a) `,` type($b) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def GretaTile_FragmentLoadOp : GretaTile_Op<"fragment_load", [MemoryEffects<[MemRead]>]> {
+  let summary = "Loads a fragment from an array in shared memory";
+  let description = [{
+    Row r of the matrix begins at array element `index + r * stride`; with `transposed` it is column r. What follows it in memory are its
+    neighbours. The array's elements may be vectors of the matrix's type. All lanes of the wave agree on `index`.
+
+    ```mlir
+    %f = greta_tile.fragment_load %array[%i] stride 9 transposed : !greta_tile.shared<1440 x vector<8xf16>> -> !greta_tile.fragment<16x8xf16, b>
+    ```
+  }];
+  let arguments = (ins GretaTile_SharedType:$array, I32:$index, ConfinedAttr<I32Attr, [IntPositive]>:$stride, UnitAttr:$transposed);
+  let results = (outs GretaTile_FragmentType:$result);
+  let assemblyFormat = "$array `[` $index `]` `stride` $stride (`transposed` $transposed^)? attr-dict `:` type($array) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def GretaTile_FragmentStoreOp : GretaTile_Op<"fragment_store", [MemoryEffects<[MemWrite]>]> {
+  let summary = "Stores a fragment to an array in shared memory";
+  let description = "The counterpart of `fragment_load`.";
+  let arguments = (ins GretaTile_FragmentType:$value, GretaTile_SharedType:$array, I32:$index,
+                       ConfinedAttr<I32Attr, [IntPositive]>:$stride, UnitAttr:$transposed);
+  let assemblyFormat = "$value `,` $array `[` $index `]` `stride` $stride (`transposed` $transposed^)? attr-dict `:` type($value) `->` type($array)";
+  let hasVerifier = 1;
+}
+
+def GretaTile_FragmentSplatOp : GretaTile_Op<"fragment_splat", [Pure]> {
+  let summary = "A fragment with one scalar in every element";
+  let arguments = (ins AnyScalar:$value);
+  let results = (outs GretaTile_FragmentType:$result);
+  let assemblyFormat = "$value attr-dict `:` type($value) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def GretaTile_FragmentElementsOp : GretaTile_Op<"fragment_elements", [Pure]> {
+  let summary = "The elements of a fragment that this lane holds";
+  let description = [{
+    In the device's order; which ones they are is only known for a device whose layouts were probed:
+    `greta_tile.fragment_elements %f : !greta_tile.fragment<16x8xf32, acc> -> vector<4xf32>` in waves of 32.
+  }];
+  let arguments = (ins GretaTile_FragmentType:$value);
+  let results = (outs VectorOfRankAndType<[1], [AnyFloat, AnySignlessInteger]>:$result);
+  let assemblyFormat = "$value attr-dict `:` type($value) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def GretaTile_FragmentFromElementsOp : GretaTile_Op<"fragment_from_elements", [Pure]> {
+  let summary = "A fragment of the elements that the lanes give";
+  let description = "The inverse of `fragment_elements`.";
+  let arguments = (ins VectorOfRankAndType<[1], [AnyFloat, AnySignlessInteger]>:$value);
+  let results = (outs GretaTile_FragmentType:$result);
+  let assemblyFormat = "$value attr-dict `:` type($value) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+#endif

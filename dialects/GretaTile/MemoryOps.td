@@ -1,0 +1,98 @@
+//===- MemoryOps.td - blocks in global and shared memory ----------------===//
+#ifndef GRETATILE_MEMORYOPS_TD
+#define GRETATILE_MEMORYOPS_TD
+
+include "GretaTile/OpBase.td"
+
+def GretaTile_LoadOp : GretaTile_Op<"load", [MemoryEffects<[MemRead]>, AttrSizedOperandSegments]> {
+  let summary = "Loads a block from global memory";
+  let description = [{
+    Element (i0, i1, ...) of the block comes from `base[sum_d (offsets[d] + i_d) * strides[d]]`, in elements. For every dimension
+    `bounded[k]` it is read only where `offsets[d] + i_d < bounds[k]`; elsewhere the value is `other`, or zero without one. The block's first element
+    lies within the bounds. Along the dimensions `clamp[k]`, which are bounded too, what lies beyond is the last element within instead, for
+    rows of an operand whose products nobody keeps. With `divisors`, powers of two, `(offsets[d] + i_d) / divisors[d]`
+    takes the index's place in the address (not in the bounds): neighbours share elements; there the offset is a multiple of the block's
+    extent. A stride of -2^63 (`?`) is taken from `dynamic_strides`, in order. `align` is the alignment in bytes
+    that the base pointer is known to have, and that strides and offsets are promised to keep in units of the vector they allow.
+
+    ```mlir
+    %v = greta_tile.load %x[%row, %col] strides [4096, 1] bounds [0] (%rows) align 16
+           : !greta_tile.ptr<f16> -> tensor<4x1024xf16>
+    ```
+  }];
+  let arguments = (ins GretaTile_PtrType:$base, Variadic<I32>:$offsets, Variadic<I32>:$dynamic_strides,
+                       Variadic<I32>:$bounds, Optional<AnyScalar>:$other, DenseI64ArrayAttr:$strides,
+                       DenseI64ArrayAttr:$bounded, OptionalAttr<DenseI64ArrayAttr>:$clamped,
+                       DefaultValuedAttr<I64Attr, "16">:$align, OptionalAttr<DenseI64ArrayAttr>:$divisors);
+  let builders = [OpBuilder<(ins "::mlir::Type":$type, "::mlir::Value":$base, "::mlir::ValueRange":$offsets,
+                                 "::mlir::ValueRange":$dynamicStrides, "::mlir::ValueRange":$bounds, "::mlir::Value":$other,
+                                 "::llvm::ArrayRef<int64_t>":$strides, "::llvm::ArrayRef<int64_t>":$bounded, "int64_t":$align,
+                                 CArg<"::llvm::ArrayRef<int64_t>", "{}">:$clamped), [{
+    build($_builder, $_state, type, base, offsets, dynamicStrides, bounds, other, strides, bounded,
+          clamped.empty() ? ::mlir::DenseI64ArrayAttr() : $_builder.getDenseI64ArrayAttr(clamped), align,
+          ::mlir::DenseI64ArrayAttr());
+  }]>];
+  let extraClassDeclaration = [{
+    /// How many neighbours along a dimension share an element.
+    int64_t getDivisor(unsigned dim) {
+      auto divisors = getDivisors();
+      return divisors ? (*divisors)[dim] : 1;
+    }
+    bool isClamped(int64_t dim) { return getClamped() && ::llvm::is_contained(*getClamped(), dim); }
+  }];
+  let results = (outs AnyBlock:$result);
+  let assemblyFormat = [{
+    $base `[` $offsets `]` `strides` $strides (`(` $dynamic_strides^ `)`)? `bounds` $bounded (`(` $bounds^ `)`)? (`clamp` $clamped^)?
+    (`other` $other^ `:` type($other))? (`align` $align^)? attr-dict `:` type($base) `->` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
+def GretaTile_StoreOp : GretaTile_Op<"store", [MemoryEffects<[MemWrite]>, AttrSizedOperandSegments]> {
+  let summary = "Stores a block to global memory";
+  let description = [{
+    The counterpart of `greta_tile.load`: elements outside of the bounds are not written, replicated elements are written once.
+  }];
+  let arguments = (ins AnyBlock:$value, GretaTile_PtrType:$base, Variadic<I32>:$offsets, Variadic<I32>:$dynamic_strides,
+                       Variadic<I32>:$bounds, DenseI64ArrayAttr:$strides, DenseI64ArrayAttr:$bounded,
+                       DefaultValuedAttr<I64Attr, "16">:$align);
+  let assemblyFormat = [{
+    $value `,` $base `[` $offsets `]` `strides` $strides (`(` $dynamic_strides^ `)`)? `bounds` $bounded (`(` $bounds^ `)`)?
+    (`align` $align^)? attr-dict `:` type($value) `->` type($base)
+  }];
+  let hasVerifier = 1;
+}
+
+def GretaTile_LocalAllocOp : GretaTile_Op<"local_alloc", [MemoryEffects<[MemAlloc]>]> {
+  let summary = "Blocks in shared memory that live as long as the workgroup";
+  let description = "Stands in the kernel's entry block.";
+  let results = (outs GretaTile_LocalType:$result);
+  let assemblyFormat = "attr-dict `:` type($result)";
+}
+
+def GretaTile_LocalStoreOp : GretaTile_Op<"local_store", [MemoryEffects<[MemWrite]>]> {
+  let summary = "Stores a block to one stage of a local";
+  let description = [{
+    Barriers are the program's business. A `direct` one stores what a `load` of its block brings, which nothing else uses, without passing it through
+    registers: the load happens here. Its layout gives every wave neighbours in shared memory, lane by lane, and it has arrived behind a barrier that
+    waits for it: `greta_tile.local_store %v, %a[%stage] direct`.
+  }];
+  let arguments = (ins AnyBlock:$value, GretaTile_LocalType:$local, I32:$stage, UnitAttr:$direct);
+  let assemblyFormat = "$value `,` $local `[` $stage `]` (`direct` $direct^)? attr-dict `:` type($value) `->` type($local)";
+  let hasVerifier = 1;
+}
+
+def GretaTile_LocalLoadOp : GretaTile_Op<"local_load", [MemoryEffects<[MemRead]>]> {
+  let summary = "Loads a part of one stage of a local";
+  let description = [{
+    The part begins at `offsets`, which are multiples of its extents:
+    `greta_tile.local_load %a[%stage][%c0, %k] : !greta_tile.local<2 x tensor<128x64xf16>, ..> -> tensor<128x16xf16, #layout>`. An offset that is no
+    constant stands along a dimension that the placement does not swizzle.
+  }];
+  let arguments = (ins GretaTile_LocalType:$local, I32:$stage, Variadic<I32>:$offsets);
+  let results = (outs AnyBlock:$result);
+  let assemblyFormat = "$local `[` $stage `]` `[` $offsets `]` attr-dict `:` type($local) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+#endif
