@@ -23,6 +23,7 @@
 
 #include "BlockLayout.h"
 #include "DotLayouts.h"
+#include "greta/Layout/Conversion.h"
 #include "greta/Tile/Passes.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/Support/MathExtras.h"
@@ -132,6 +133,15 @@ void LayoutAssigner::assign(Value value, const Layout &layout) {
   }
 }
 
+/// What a conversion costs: nothing, shuffles, or a trip through shared memory.
+static unsigned effort(const Layout &from, const Layout &to) {
+  std::string error;
+  FailureOr<Conversion> plan = convert(from, to, error);
+  if (failed(plan) || plan->kind == Conversion::Kind::Shared)
+    return std::numeric_limits<unsigned>::max();
+  return plan->numShuffles();
+}
+
 /// The accumulator of a dot. Of a dimension that will be taken apart, threads
 /// stay within the last extents, up to one that is to be in registers; what is
 /// beyond repeats.
@@ -158,12 +168,22 @@ LogicalResult LayoutAssigner::layOutDot(DotOp dot) {
       return failure();
     assign(result, *layout);
   }
-  for (OpOperand &operand : dot->getOpOperands().take_front(2)) {
-    int64_t fastest =
-        collectWishes(operand.get(), shapeOf(operand.get())).fastest;
-    wanted[&operand] = greta::operandLayout(
-        dot, operand.getOperandNumber(), layouts.at(dot.getResult()), fastest);
-  }
+  const Layout acc = layouts.at(result);
+  int64_t fastest[2];
+  for (unsigned number : {0, 1})
+    fastest[number] =
+        collectWishes(dot.getOperand(number), shapeOf(dot.getOperand(number)))
+            .fastest;
+  auto layoutOf = [&](unsigned number, bool inOrder) {
+    return greta::operandLayout(dot, number, acc, fastest[number], inOrder);
+  };
+  // What another dot left in registers is numbered along K as that left it.
+  bool inOrder = false;
+  if (auto known = layouts.find(dot.getA()); known != layouts.end())
+    inOrder = effort(known->second, layoutOf(0, true)) <
+              effort(known->second, layoutOf(0, false));
+  for (unsigned number : {0, 1})
+    wanted[&dot->getOpOperand(number)] = layoutOf(number, inOrder);
   return success();
 }
 

@@ -59,9 +59,10 @@ static Layout widenAlongK(const Layout &tile, unsigned kDim, int64_t depth,
 }
 
 /// The accumulator of a matrix instruction: its tile, then waves, then
-/// repetitions.
+/// repetitions. Waves that share rows would have to exchange what goes into
+/// another dot, so in a chain they take rows first.
 static FailureOr<Layout> matrixLayout(DotOp dot, ArrayRef<int64_t> shape,
-                                      FuncOp kernel) {
+                                      FuncOp kernel, bool chained) {
   Layout tile = toLayout(dot.getMatrixAttr().getAcc());
   int64_t m = shape[0], n = shape[1];
   if (tile.numLanes() != static_cast<unsigned>(kernel.getWaveSize()) ||
@@ -70,9 +71,17 @@ static FailureOr<Layout> matrixLayout(DotOp dot, ArrayRef<int64_t> shape,
            << "accumulator of " << m << "x" << n << " is not made of tiles of "
            << dot.getMatrixAttr().getIntrinsic() << " for waves of "
            << kernel.getWaveSize();
-  return spreadTile(
-      tile, shape,
-      waveBits(tile.tile()[0], tile.tile()[1], m, n, kernel.getNumWaves()));
+  int64_t rowsFirst =
+      chained
+          ? std::min<int64_t>(powerPart(m / tile.tile()[0]),
+                              llvm::bit_floor<uint64_t>(kernel.getNumWaves()))
+          : 1;
+  SmallVector<std::pair<unsigned, bool>> bits(llvm::Log2_64(rowsFirst),
+                                              {0, true});
+  llvm::append_range(bits,
+                     waveBits(tile.tile()[0], tile.tile()[1], m / rowsFirst, n,
+                              kernel.getNumWaves() / rowsFirst));
+  return spreadTile(tile, shape, bits);
 }
 
 /// Each lane holds a rectangle of about sqrt(elements per lane) squared, four
@@ -111,10 +120,39 @@ static FailureOr<Layout> rectangleLayout(DotOp dot, ArrayRef<int64_t> shape,
   return layout;
 }
 
+/// The dot whose A is made of a value by ops that need no data to move.
+static DotOp dotOfRows(Value value) {
+  for (OpOperand &use : value.getUses()) {
+    Operation *user = use.getOwner();
+    if (auto dot = dyn_cast<DotOp>(user)) {
+      if (use.getOperandNumber() == 0)
+        return dot;
+    } else if (OpTrait::hasElementwiseMappableTraits(user)) {
+      if (DotOp dot = dotOfRows(user->getResult(0)))
+        return dot;
+    }
+  }
+  return {};
+}
+
+/// The dot of which a dot's A is made by such ops.
+static DotOp dotBehindRows(Value value) {
+  Operation *op = value.getDefiningOp();
+  if (!op || isa<DotOp>(op))
+    return cast_or_null<DotOp>(op);
+  if (OpTrait::hasElementwiseMappableTraits(op))
+    for (Value operand : op->getOperands())
+      if (DotOp dot = dotBehindRows(operand))
+        return dot;
+  return {};
+}
+
 FailureOr<Layout> greta::accumulatorLayout(DotOp dot, ArrayRef<int64_t> shape,
                                            FuncOp kernel, int64_t acrossN) {
-  return dot.getMatrixAttr() ? matrixLayout(dot, shape, kernel)
-                             : rectangleLayout(dot, shape, kernel, acrossN);
+  if (!dot.getMatrixAttr())
+    return rectangleLayout(dot, shape, kernel, acrossN);
+  bool chained = dotOfRows(dot.getResult()) || dotBehindRows(dot.getA());
+  return matrixLayout(dot, shape, kernel, chained);
 }
 
 /// How much of K is read at once.
@@ -126,7 +164,7 @@ static int64_t sliceOf(DotOp dot, int64_t depth) {
 }
 
 Layout greta::operandLayout(DotOp dot, unsigned operand, const Layout &acc,
-                            int64_t fastest) {
+                            int64_t fastest, bool inOrder) {
   Value value = operand == 0 ? dot.getA() : dot.getB();
   unsigned shared = operand == 0 ? 0 : 1; // the accumulator's dimension
   unsigned kDim = 1 - shared;
@@ -138,7 +176,7 @@ Layout greta::operandLayout(DotOp dot, unsigned operand, const Layout &acc,
       bits.push_back({shared, basis[shared] != 0});
     auto type = cast<RankedTensorType>(value.getType());
     Layout tile = toLayout(operand == 0 ? matrix.getA() : matrix.getB());
-    if (!matrix.isCooperative())
+    if (!matrix.isCooperative() && !inOrder)
       tile = widenAlongK(tile, kDim, sliceOf(dot, depth),
                          std::max(1u, type.getElementTypeBitWidth() / 8));
     return spreadTile(tile, type.getShape(), bits);

@@ -13,8 +13,9 @@ namespace greta {
 
 /// The layout of an accumulator of `shape` [M, N]: a matrix instruction's tile,
 /// then waves, then repetitions; for multiply-adds a rectangle for each lane,
-/// and threads within the last `acrossN` columns of N. An error at the dot
-/// where there is none.
+/// and threads within the last `acrossN` columns of N. Of dots one of which
+/// makes the other's A, each wave has rows of its own as far as they go. An
+/// error at the dot where there is none.
 mlir::FailureOr<Layout> accumulatorLayout(tile::DotOp dot,
                                           llvm::ArrayRef<int64_t> shape,
                                           tile::FuncOp kernel, int64_t acrossN);
@@ -23,9 +24,10 @@ mlir::FailureOr<Layout> accumulatorLayout(tile::DotOp dot,
 /// accumulator's: the instruction's, spread like the accumulator's; for
 /// multiply-adds M or N where the accumulator has it, K wholly in registers.
 /// The dimension along which the operand arrives in runs, `fastest`, is
-/// numbered first there, so that runs stay together.
+/// numbered first there, so that runs stay together. A matrix instruction's K
+/// is numbered `inOrder`, or so that a lane has 16 bytes of neighbours.
 Layout operandLayout(tile::DotOp dot, unsigned operand, const Layout &acc,
-                     int64_t fastest);
+                     int64_t fastest, bool inOrder);
 
 } // namespace greta
 

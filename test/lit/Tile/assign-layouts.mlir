@@ -163,6 +163,44 @@ greta_tile.func @chain(%q: !greta_tile.ptr<f16>, %k: !greta_tile.ptr<f16>, %v: !
   greta_tile.return
 }
 
+// The same with operands swapped, so that a lane has neighbours along the columns of the first accumulator: what goes into the second dot
+// stays in its registers, K is numbered in both operands as the first dot left it, and each wave has rows of its own.
+// CHECK-LABEL: @chain_in_registers
+// CHECK-COUNT-2: greta_tile.convert_layout
+// CHECK-NEXT: greta_tile.dot
+// CHECK-NOT: greta_tile.convert_layout
+// CHECK: %[[P:.*]] = arith.truncf
+// CHECK-NEXT: %[[V:.*]] = greta_tile.convert_layout
+// CHECK-NEXT: greta_tile.dot %[[P]], %[[V]]
+// CHECK-SAME: wave = {{\[\[}}16, 0], [32, 0]], rep = [1, 2]
+// CHECK-NOT: greta_tile.convert_layout
+#swapped = #greta_tile.matrix<"mfma.f32.16x16x16f16" swapped = true,
+  a = <{reg = [[0, 1], [0, 2]], lane = [[1, 0], [2, 0], [4, 0], [8, 0], [0, 4], [0, 8]], wave = [], rep = [1, 1]}>,
+  b = <{reg = [[1, 0], [2, 0]], lane = [[0, 1], [0, 2], [0, 4], [0, 8], [4, 0], [8, 0]], wave = [], rep = [1, 1]}>,
+  acc = <{reg = [[0, 1], [0, 2]], lane = [[1, 0], [2, 0], [4, 0], [8, 0], [0, 4], [0, 8]], wave = [], rep = [1, 1]}>>
+greta_tile.func @chain_in_registers(%q: !greta_tile.ptr<f16>, %k: !greta_tile.ptr<f16>, %v: !greta_tile.ptr<f16>, %o: !greta_tile.ptr<f32>) attributes {block_size = 256 : i32, wave_size = 64 : i32} {
+  %z = arith.constant 0 : i32
+  %acc = arith.constant dense<0.0> : tensor<64x32xf32>
+  %acc2 = arith.constant dense<0.0> : tensor<64x64xf32>
+  %a = greta_tile.load %q[%z, %z] strides [64, 1] bounds [] : !greta_tile.ptr<f16> -> tensor<64x64xf16>
+  %b = greta_tile.load %k[%z, %z] strides [1, 64] bounds [] : !greta_tile.ptr<f16> -> tensor<64x32xf16>
+  %c = greta_tile.load %v[%z, %z] strides [64, 1] bounds [] : !greta_tile.ptr<f16> -> tensor<32x64xf16>
+  %s = greta_tile.dot %a, %b, %acc {matrix = #swapped} : tensor<64x64xf16>, tensor<64x32xf16> -> tensor<64x32xf32>
+  %m_line = greta_tile.reduce {arith.maxnumf {fastmath = #arith.fastmath<nnan>}} %s axis 1 : tensor<64x32xf32> -> tensor<64xf32>
+  %m = greta_tile.reshape %m_line : tensor<64xf32> -> tensor<64x1xf32>
+  %mb = greta_tile.broadcast %m : tensor<64x1xf32> -> tensor<64x32xf32>
+  %d = arith.subf %s, %mb : tensor<64x32xf32>
+  %e = math.exp2 %d : tensor<64x32xf32>
+  %l_line = greta_tile.reduce {arith.addf} %e axis 1 : tensor<64x32xf32> -> tensor<64xf32>
+  %l = greta_tile.reshape %l_line : tensor<64xf32> -> tensor<64x1xf32>
+  %p = arith.truncf %e : tensor<64x32xf32> to tensor<64x32xf16>
+  %r = greta_tile.dot %p, %c, %acc2 {matrix = #swapped} : tensor<64x32xf16>, tensor<32x64xf16> -> tensor<64x64xf32>
+  %lb = greta_tile.broadcast %l : tensor<64x1xf32> -> tensor<64x64xf32>
+  %f = arith.divf %r, %lb : tensor<64x64xf32>
+  greta_tile.store %f, %o[%z, %z] strides [64, 1] bounds [] : tensor<64x64xf32> -> !greta_tile.ptr<f32>
+  greta_tile.return
+}
+
 // One arange indexes rows and columns; each use has its own.
 // CHECK-LABEL: @shared_range
 // CHECK-COUNT-2: greta_tile.iota
