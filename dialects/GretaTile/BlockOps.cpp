@@ -49,11 +49,19 @@ LogicalResult DotOp::verify() {
   auto a = cast<RankedTensorType>(getA().getType());
   auto b = cast<RankedTensorType>(getB().getType());
   auto c = cast<RankedTensorType>(getAcc().getType());
-  if (a.getRank() != 2 || b.getRank() != 2 || c.getRank() != 2 ||
-      a.getDimSize(0) != c.getDimSize(0) ||
-      a.getDimSize(1) != b.getDimSize(0) || b.getDimSize(1) != c.getDimSize(1))
-    return emitOpError("multiplies ") << a << " by " << b << " into " << c
-                                      << "; it takes [M,K] by [K,N] into [M,N]";
+  int64_t rank = c.getRank();
+  auto fits = [&] {
+    if (rank < 2 || rank > 3 || a.getRank() != rank || b.getRank() != rank)
+      return false;
+    ArrayRef<int64_t> x = a.getShape(), y = b.getShape(), z = c.getShape();
+    return x.drop_back() == z.drop_back() && x.back() == y[rank - 2] &&
+           y.drop_back(2) == z.drop_back(2) && y.back() == z.back();
+  };
+  if (!fits())
+    return emitOpError("multiplies ")
+           << a << " by " << b << " into " << c
+           << "; it takes [M,K] by [K,N] into [M,N], or a batch of them, "
+              "[B,M,K] by [B,K,N] into [B,M,N]";
   return success();
 }
 

@@ -92,9 +92,10 @@ def GretaTile_DotOp : GretaTile_Op<"dot", [Pure, TypesMatchWith<"the accumulator
     "acc", "$_self">]> {
   let summary = "Matrix product of two blocks, added to a third";
   let description = [{
-    `greta_tile.dot %a, %b, %c : tensor<64x16xf16>, tensor<16x64xf16> -> tensor<64x64xf32>` is c + a b. Products are
-    formed and summed in the accumulator's type. With `matrix` an instruction does it tile by tile, which orders the sum as
-    it likes; without, it is a chain of fused multiply-adds along K.
+    `greta_tile.dot %a, %b, %c : tensor<64x16xf16>, tensor<16x64xf16> -> tensor<64x64xf32>` is c + a b; with a leading
+    dimension each is a batch: `tensor<4x64x16xf16>, tensor<4x16x64xf16> -> tensor<4x64x64xf32>`. Products are formed and summed in
+    the accumulator's type. With `matrix` an instruction does it tile by tile, which orders the sum as it likes; without, it is a
+    chain of fused multiply-adds along K.
   }];
   let arguments = (ins AnyBlock:$a, AnyBlock:$b, AnyBlock:$acc, OptionalAttr<GretaTile_MatrixAttr>:$matrix);
   let results = (outs AnyBlock:$result);

@@ -46,24 +46,31 @@ LogicalResult Distributor::distributeDot(DotOp op) {
     return failure();
   if (op.getMatrixAttr())
     return distributeMatrixDot(op, **a, **b, **c);
-  // Rows of A are where rows of the accumulator are, columns of B likewise.
-  if ((*a)->threadIndex[0] != (*c)->threadIndex[0] ||
-      (*b)->threadIndex[1] != (*c)->threadIndex[1])
+  // Rows of A are where rows of the accumulator are, columns of B likewise,
+  // and matrices of a batch in both.
+  unsigned columnDim = (*c)->layout.rank() - 1, rowDim = columnDim - 1;
+  auto follows = [&](const DistributedLayout &operand, unsigned dim) {
+    return operand.threadIndex[dim] == (*c)->threadIndex[dim];
+  };
+  if (!follows(**a, rowDim) || !follows(**b, columnDim) ||
+      (rowDim && (!follows(**a, 0) || !follows(**b, 0))))
     return op.emitOpError("has operands that are not laid out for its "
                           "accumulator; convert_layout first");
   Location loc = op.getLoc();
   Type type = getElementTypeOrSelf(op.getResult().getType());
-  int64_t depth = cast<RankedTensorType>(op.getA().getType()).getDimSize(1);
+  int64_t depth =
+      cast<RankedTensorType>(op.getA().getType()).getDimSize(columnDim);
   auto gather = [&](Value operand, const DistributedLayout &layout) {
-    llvm::DenseMap<std::pair<int64_t, int64_t>, Value> at;
+    std::map<Index, Value> at;
     for (auto [reg, index] : llvm::enumerate(layout.registerIndex))
-      at[{index[0], index[1]}] = lanes(operand)[reg];
+      at[index] = lanes(operand)[reg];
     return at;
   };
   auto as = gather(op.getA(), **a), bs = gather(op.getB(), **b);
   // Widened where it is used first: all of it before the sums would fill the
   // registers (gfx1030: 110 spilled for 20 sums a lane of bf16).
-  auto widened = [&](auto &side, std::pair<int64_t, int64_t> at) -> Value {
+  auto widened = [&](auto &side, Index at, unsigned kDim, int64_t k) -> Value {
+    at[kDim] = k;
     auto it = side.find(at);
     if (it == side.end())
       return {};
@@ -72,7 +79,8 @@ LogicalResult Distributor::distributeDot(DotOp op) {
   LaneValues out(lanes(op.getAcc()));
   for (int64_t k = 0; k < depth; ++k)
     for (auto [reg, index] : llvm::enumerate((*c)->registerIndex)) {
-      Value x = widened(as, {index[0], k}), y = widened(bs, {k, index[1]});
+      Value x = widened(as, index, columnDim, k);
+      Value y = widened(bs, index, rowDim, k);
       if (!x || !y)
         return op.emitOpError("has operands whose K is not in registers");
       if (isa<FloatType>(type))
@@ -99,14 +107,18 @@ LogicalResult Distributor::distributeMatrixDot(DotOp op,
   LaneValues as = operand(op.getA(), FragmentUse::A);
   LaneValues bs = operand(op.getB(), FragmentUse::B);
   LaneValues out = operand(op.getAcc(), FragmentUse::Acc);
-  unsigned rows = c.layout.rep()[0], columns = c.layout.rep()[1];
-  unsigned depth = a.layout.rep()[1];
-  unsigned inTile = as.size() / (rows * depth);
-  if (a.layout.rep()[0] != static_cast<int>(rows) ||
-      b.layout.rep()[1] != static_cast<int>(columns) ||
-      b.layout.rep()[0] != static_cast<int>(depth) ||
-      as.size() != rows * depth * inTile ||
-      bs.size() != columns * depth * inTile || out.size() != rows * columns)
+  // Repetitions: of the batch, and [rows, depth] by [depth, columns].
+  ArrayRef<int32_t> repC = c.layout.rep();
+  unsigned rank = repC.size(), batch = rank == 3 ? repC[0] : 1;
+  unsigned rows = repC[rank - 2], columns = repC[rank - 1];
+  unsigned depth = a.layout.rep()[rank - 1];
+  unsigned inTile = as.size() / (batch * rows * depth);
+  Basis repA(repC), repB(repC);
+  repA[rank - 1] = repB[rank - 2] = depth;
+  if (a.layout.rep() != ArrayRef(repA) || b.layout.rep() != ArrayRef(repB) ||
+      as.size() != batch * rows * depth * inTile ||
+      bs.size() != batch * columns * depth * inTile ||
+      out.size() != batch * rows * columns)
     return op.emitOpError("has operands that are not laid out for its "
                           "accumulator; convert_layout first");
   // What is read before this op may be written behind it.
@@ -119,11 +131,12 @@ LogicalResult Distributor::distributeMatrixDot(DotOp op,
   }
   for (unsigned k = 0; k < depth; ++k)
     for (unsigned part = 0; part < inTile; ++part)
-      for (unsigned i = 0; i < rows; ++i)
+      for (unsigned row = 0; row < batch * rows; ++row)
         for (unsigned j = 0; j < columns; ++j) {
-          Value &sum = out[i * columns + j];
-          Value left = as[(i * depth + k) * inTile + part];
-          Value right = bs[(k * columns + j) * inTile + part];
+          Value &sum = out[row * columns + j];
+          Value left = as[(row * depth + k) * inTile + part];
+          unsigned rowOfB = row / rows * depth + k;
+          Value right = bs[(rowOfB * columns + j) * inTile + part];
           // Rows of A one after another: on the H200 a fragment that is loaded
           // just before its products beats all of them loaded first.
           if (auto load = left.getDefiningOp<FragmentLoadOp>();

@@ -149,7 +149,7 @@ LogicalResult LayoutAssigner::layOutDot(DotOp dot) {
   Value result = dot.getResult();
   if (!layouts.contains(result)) {
     ArrayRef<int64_t> shape = shapeOf(result);
-    int64_t acrossN = shape[1] & -shape[1];
+    int64_t acrossN = shape.back() & -shape.back();
     if (ReshapeOp reshape = collectWishes(result, shape).reshaped) {
       ArrayRef<int64_t> parts = shapeOf(reshape.getResult());
       LayoutWishes wishes = collectWishes(reshape.getResult(), parts);

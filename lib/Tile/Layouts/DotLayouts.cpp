@@ -62,7 +62,8 @@ static Layout widenAlongK(const Layout &tile, unsigned kDim, int64_t depth,
 /// repetitions. Waves that share rows would have to exchange what goes into
 /// another dot, so in a chain they take rows first.
 static FailureOr<Layout> matrixLayout(DotOp dot, ArrayRef<int64_t> shape,
-                                      FuncOp kernel, bool chained) {
+                                      FuncOp kernel, int64_t waves,
+                                      bool chained) {
   Layout tile = toLayout(dot.getMatrixAttr().getAcc());
   int64_t m = shape[0], n = shape[1];
   if (tile.numLanes() != static_cast<unsigned>(kernel.getWaveSize()) ||
@@ -71,25 +72,23 @@ static FailureOr<Layout> matrixLayout(DotOp dot, ArrayRef<int64_t> shape,
            << "accumulator of " << m << "x" << n << " is not made of tiles of "
            << dot.getMatrixAttr().getIntrinsic() << " for waves of "
            << kernel.getWaveSize();
-  int64_t rowsFirst =
-      chained
-          ? std::min<int64_t>(powerPart(m / tile.tile()[0]),
-                              llvm::bit_floor<uint64_t>(kernel.getNumWaves()))
-          : 1;
+  int64_t rowsFirst = chained
+                          ? std::min<int64_t>(powerPart(m / tile.tile()[0]),
+                                              llvm::bit_floor<uint64_t>(waves))
+                          : 1;
   SmallVector<std::pair<unsigned, bool>> bits(llvm::Log2_64(rowsFirst),
                                               {0, true});
-  llvm::append_range(bits,
-                     waveBits(tile.tile()[0], tile.tile()[1], m / rowsFirst, n,
-                              kernel.getNumWaves() / rowsFirst));
+  llvm::append_range(bits, waveBits(tile.tile()[0], tile.tile()[1],
+                                    m / rowsFirst, n, waves / rowsFirst));
   return spreadTile(tile, shape, bits);
 }
 
 /// Each lane holds a rectangle of about sqrt(elements per lane) squared, four
 /// neighbours along N at a time so that stores are wide.
 static FailureOr<Layout> rectangleLayout(DotOp dot, ArrayRef<int64_t> shape,
-                                         FuncOp kernel, int64_t acrossN) {
-  int64_t m = shape[0], n = shape[1];
-  int64_t lanes = kernel.getWaveSize(), waves = kernel.getNumWaves();
+                                         FuncOp kernel, int64_t waves,
+                                         int64_t acrossN) {
+  int64_t m = shape[0], n = shape[1], lanes = kernel.getWaveSize();
   int64_t perLane = std::max<int64_t>(1, m * acrossN / (lanes * waves));
   int64_t runN = std::min<int64_t>({4, acrossN, perLane});
   int64_t runM = std::min<int64_t>(
@@ -147,12 +146,45 @@ static DotOp dotBehindRows(Value value) {
   return {};
 }
 
+/// The bases of a plane in three dimensions.
+static Bases lifted(const Bases &bases) {
+  Bases out;
+  for (const Basis &basis : bases)
+    out.push_back({0, basis[0], basis[1]});
+  return out;
+}
+
+/// A layout of matrices, one after another along the first of three dimensions:
+/// waves that stay within a matrix come behind those `alongBatch`.
+static Layout inBatch(const Layout &plane, const Bases &alongBatch,
+                      int64_t repetitions) {
+  Bases wave = alongBatch;
+  llvm::append_range(wave, lifted(plane.wave()));
+  return Layout(
+      lifted(plane.reg()), lifted(plane.lane()), wave,
+      {static_cast<int32_t>(repetitions), plane.rep()[0], plane.rep()[1]});
+}
+
 FailureOr<Layout> greta::accumulatorLayout(DotOp dot, ArrayRef<int64_t> shape,
                                            FuncOp kernel, int64_t acrossN) {
-  if (!dot.getMatrixAttr())
-    return rectangleLayout(dot, shape, kernel, acrossN);
-  bool chained = dotOfRows(dot.getResult()) || dotBehindRows(dot.getA());
-  return matrixLayout(dot, shape, kernel, chained);
+  // Waves take matrices of their own first.
+  int64_t waves = kernel.getNumWaves(), batch = 1;
+  if (shape.size() == 3)
+    batch = std::min<int64_t>(powerPart(shape[0]),
+                              llvm::bit_floor<uint64_t>(waves));
+  ArrayRef<int64_t> matrix = shape.take_back(2);
+  FailureOr<Layout> plane =
+      dot.getMatrixAttr()
+          ? matrixLayout(dot, matrix, kernel, waves / batch,
+                         dotOfRows(dot.getResult()) ||
+                             dotBehindRows(dot.getA()))
+          : rectangleLayout(dot, matrix, kernel, waves / batch, acrossN);
+  if (failed(plane) || shape.size() == 2)
+    return plane;
+  Bases alongBatch;
+  for (int64_t bit = 1; bit < batch; bit *= 2)
+    alongBatch.push_back({static_cast<int32_t>(bit), 0, 0});
+  return inBatch(*plane, alongBatch, shape[0] / batch);
 }
 
 /// How much of K is read at once.
@@ -163,23 +195,25 @@ static int64_t sliceOf(DotOp dot, int64_t depth) {
   return pipeline ? pipeline.getSlice() : depth;
 }
 
-Layout greta::operandLayout(DotOp dot, unsigned operand, const Layout &acc,
-                            int64_t fastest, bool inOrder) {
+/// An operand of one matrix.
+static Layout planeOperand(DotOp dot, unsigned operand, const Layout &acc,
+                           int64_t fastest, bool inOrder) {
   Value value = operand == 0 ? dot.getA() : dot.getB();
+  auto type = cast<RankedTensorType>(value.getType());
+  ArrayRef<int64_t> shape = type.getShape().take_back(2);
   unsigned shared = operand == 0 ? 0 : 1; // the accumulator's dimension
   unsigned kDim = 1 - shared;
-  int64_t depth = cast<RankedTensorType>(value.getType()).getDimSize(kDim);
+  int64_t depth = shape[kDim];
   if (MatrixAttr matrix = dot.getMatrixAttr()) {
     // Waves that share rows of the accumulator share the rows of A, and so on.
     SmallVector<std::pair<unsigned, bool>> bits;
     for (const Basis &basis : acc.wave())
       bits.push_back({shared, basis[shared] != 0});
-    auto type = cast<RankedTensorType>(value.getType());
     Layout tile = toLayout(operand == 0 ? matrix.getA() : matrix.getB());
     if (!matrix.isCooperative() && !inOrder)
       tile = widenAlongK(tile, kDim, sliceOf(dot, depth),
                          std::max(1u, type.getElementTypeBitWidth() / 8));
-    return spreadTile(tile, type.getShape(), bits);
+    return spreadTile(tile, shape, bits);
   }
   auto keep = [&](const Bases &bases, bool dropZero) {
     Bases out;
@@ -203,4 +237,25 @@ Layout greta::operandLayout(DotOp dot, unsigned operand, const Layout &acc,
   rep[shared] = acc.rep()[shared];
   rep[kDim] = depth / powerPart(depth);
   return Layout(reg, keep(acc.lane(), false), keep(acc.wave(), false), rep);
+}
+
+Layout greta::operandLayout(DotOp dot, unsigned operand, const Layout &acc,
+                            int64_t fastest, bool inOrder) {
+  if (acc.rank() == 2)
+    return planeOperand(dot, operand, acc, fastest, inOrder);
+  // The accumulator's matrices, and waves within one.
+  auto dropped = [](const Bases &bases) {
+    Bases out;
+    for (const Basis &basis : bases)
+      if (!basis[0])
+        out.push_back({basis[1], basis[2]});
+    return out;
+  };
+  Layout plane(dropped(acc.reg()), dropped(acc.lane()), dropped(acc.wave()),
+               {acc.rep()[1], acc.rep()[2]});
+  Bases alongBatch;
+  llvm::copy_if(acc.wave(), std::back_inserter(alongBatch),
+                [](const Basis &basis) { return basis[0] != 0; });
+  return inBatch(planeOperand(dot, operand, plane, fastest - 1, inOrder),
+                 alongBatch, acc.rep()[0]);
 }

@@ -190,7 +190,7 @@ greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {block_size = 6
 
 greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
   %z = arith.constant dense<0.0> : tensor<1x64xf32>
-  // expected-error @+1 {{multiplies 'tensor<1x64xf32>' by 'tensor<1x64xf32>' into 'tensor<1x64xf32>'; it takes [M,K] by [K,N] into [M,N]}}
+  // expected-error @+1 {{multiplies 'tensor<1x64xf32>' by 'tensor<1x64xf32>' into 'tensor<1x64xf32>'; it takes [M,K] by [K,N] into [M,N], or a batch of them, [B,M,K] by [B,K,N] into [B,M,N]}}
   %a = greta_tile.dot %z, %z, %z : tensor<1x64xf32>, tensor<1x64xf32> -> tensor<1x64xf32>
   greta_tile.return
 }
