@@ -32,17 +32,14 @@ class Program(Case, family="program"):
 
     @property
     def depth(self):
-        return self.shape[-1] if self.is_gemm else 0
+        return {"matmul": self.shape[-1], "batched-dot": 48}.get(self.kind, 0)
 
     @property
     def is_gemm(self):
         return self.spec.limit == "gemm"
 
     has_matrix_product = is_gemm
-
-    @property
-    def operand_types(self):
-        return {self.precision}
+    operand_types = frozenset({"f16"})  # of products
 
     def mlir(self, target=None):
         return (TEXTS / f"{self.function}.mlir").read_text()
@@ -84,6 +81,11 @@ KINDS = {
         precision="f16",
     ),
     "matmul": text(operands, lambda p, rounded, a, b: a @ b, limit="gemm", precision="f16"),
+    "batched-dot": text(
+        lambda p, rng: [(rng.standard_normal((*p.shape, 32, 48)), "f16"), (rng.standard_normal((*p.shape, 48, 16)) / 48**0.5, "f16")],
+        lambda p, rounded, a, b: a @ b,
+        limit="gemm",
+    ),
     "transpose": text(lambda p, rng: [(rng.integers(-(2**31), 2**31, p.shape), "i32")], lambda p, rounded, x: x.T, limit="exact", precision="i32"),
 }
 PROGRAMS = [
@@ -91,5 +93,6 @@ PROGRAMS = [
     *(Program("softmax", rows) for rows in ("1", "5")),
     *(Program("layer-norm", rows) for rows in ("3", "8")),
     *(Program("matmul", shape) for shape in ("64x64x64", "33x100x129", "70x65x1")),
+    Program("batched-dot", "11"),
     *(Program("transpose", shape) for shape in ("32x32", "33x70")),
 ]

@@ -44,9 +44,8 @@ greta_tile.func @layer_norm_kernel(%x: !greta_tile.ptr<f16>, %weight: !greta_til
   greta_tile.return
 }
 
-#n = affine_map<()[n] -> (n)>
 func.func @layer_norm(%x: tensor<?x384xf16>, %weight: tensor<384xf16>, %bias: tensor<384xf16>) -> tensor<?x384xf16> {
-  %0 = greta_tile.launch @layer_norm_kernel grid affine_map<()[n] -> (n ceildiv 4)> scalars #n (%x, %weight, %bias) shapes [affine_map<()[n] -> (n, 384)>]
+  %0 = greta_tile.launch @layer_norm_kernel grid affine_map<()[n] -> (n ceildiv 4)> scalars affine_map<()[n] -> (n)> (%x, %weight, %bias) shapes [affine_map<()[n] -> (n, 384)>]
        : (tensor<?x384xf16>, tensor<384xf16>, tensor<384xf16>) -> tensor<?x384xf16>
   return %0 : tensor<?x384xf16>
 }
