@@ -78,9 +78,14 @@ static std::optional<Terms> linearOffset(Value value) {
   APInt constant;
   if (matchPattern(value, m_ConstantInt(&constant)))
     return Terms{{constant.getSExtValue(), {}, -1, {}}};
-  if (!isBlock(value))
-    return Terms{{1, {value}, -1, {}}};
   Operation *op = value.getDefiningOp();
+  if (!isBlock(value)) {
+    // Its constant factor says what the value is a multiple of.
+    if (isa_and_nonnull<arith::MulIOp>(op) &&
+        matchPattern(op->getOperand(1), m_ConstantInt(&constant)))
+      return Terms{{constant.getSExtValue(), {op->getOperand(0)}, -1, {}}};
+    return Terms{{1, {value}, -1, {}}};
+  }
   if (auto iota = dyn_cast_or_null<IotaOp>(op))
     return Terms{{1, {}, iota.getDim(), {}}};
   if (auto splat = dyn_cast_or_null<SplatOp>(op))

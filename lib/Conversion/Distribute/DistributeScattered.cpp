@@ -128,7 +128,8 @@ Distributor::scatter(Operation *op, Value pointers, Value mask,
   if (isWide)
     access.width = widthOf(address, access, element);
 
-  OffsetBuilder sums(b, [&](Value value) { return scalar(value); });
+  auto scalarOf = [&](Value value) { return scalar(value); };
+  OffsetBuilder sums(b, scalarOf);
   SmallVector<Stride> strides(layout.layout.rank());
   Value uniform;
   for (const LinearTerm &term : address.terms) {
