@@ -130,7 +130,8 @@ LinearAddress greta::tile::getLinearAddress(Value pointers) {
     result.base = splat.getValue();
   } else if (Value source = getRearranged(pointers)) {
     LinearAddress address = getLinearAddress(source);
-    if (address.hasUniformBase() && succeeded(rearrange(pointers, address.terms)))
+    if (address.hasUniformBase() &&
+        succeeded(rearrange(pointers, address.terms)))
       return address;
   }
   return result;
@@ -159,9 +160,9 @@ int64_t LinearAddress::contiguousDim() const {
       continue;
     // Nothing else may change along it.
     if (llvm::all_of(terms, [&](const LinearTerm &other) {
-          return &other == &term || (other.block
-                                         ? isConstantAlong(other.block, term.dim)
-                                         : other.dim != term.dim);
+          return &other == &term ||
+                 (other.block ? isConstantAlong(other.block, term.dim)
+                              : other.dim != term.dim);
         }))
       return term.dim;
   }

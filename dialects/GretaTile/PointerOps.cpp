@@ -43,8 +43,8 @@ LogicalResult PtrToIntOp::inferReturnTypes(MLIRContext *context,
                                            ValueRange operands, DictionaryAttr,
                                            OpaqueProperties, RegionRange,
                                            SmallVectorImpl<Type> &types) {
-  types.push_back(withElementType(operands[0].getType(),
-                                  IntegerType::get(context, 64)));
+  types.push_back(
+      withElementType(operands[0].getType(), IntegerType::get(context, 64)));
   return success();
 }
 

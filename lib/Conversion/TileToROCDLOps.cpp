@@ -411,9 +411,8 @@ void greta::rocdl::populateLanePatterns(const LLVMTypeConverter &converter,
                                         RewritePatternSet &patterns,
                                         const Kernel &kernel) {
   patterns.add<DotPackedLowering, DequantWordLowering, MmaLowering,
-               ProgramIdLowering, PtrStoreLowering,
-               ScheduleGroupLowering, BarrierLowering, ReturnLowering>(
-      converter);
+               ProgramIdLowering, PtrStoreLowering, ScheduleGroupLowering,
+               BarrierLowering, ReturnLowering>(converter);
   patterns.add<LaneIdLowering, WaveIdLowering, SharedAllocLowering,
                SharedLoadLowering, SharedStoreLowering>(converter, kernel);
 }

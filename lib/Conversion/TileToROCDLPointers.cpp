@@ -161,10 +161,10 @@ struct FenceLowering : ConvertOpToLLVMPattern<tile::FenceOp> {
                      : LLVM::AtomicOrdering::acq_rel;
     auto fence = rewriter.replaceOpWithNewOp<LLVM::FenceOp>(
         op, order, syncScope(op.getScope()));
-    fence->setDiscardableAttr(
-        LLVM::LLVMDialect::getMmraAttrName(),
-        LLVM::MMRATagAttr::get(rewriter.getContext(), "amdgpu-synchronize-as",
-                               "global"));
+    fence->setDiscardableAttr(LLVM::LLVMDialect::getMmraAttrName(),
+                              LLVM::MMRATagAttr::get(rewriter.getContext(),
+                                                     "amdgpu-synchronize-as",
+                                                     "global"));
     return success();
   }
 };
@@ -173,7 +173,8 @@ struct FenceLowering : ConvertOpToLLVMPattern<tile::FenceOp> {
 
 void greta::rocdl::populatePointerPatterns(const LLVMTypeConverter &converter,
                                            RewritePatternSet &patterns) {
-  patterns.add<PtrAddLowering, PtrToIntLowering, IntToPtrLowering,
-               PtrCastLowering, PtrAtomicRmwLowering, PtrAtomicCasLowering,
-               FenceLowering>(converter);
+  patterns
+      .add<PtrAddLowering, PtrToIntLowering, IntToPtrLowering, PtrCastLowering,
+           PtrAtomicRmwLowering, PtrAtomicCasLowering, FenceLowering>(
+          converter);
 }

@@ -374,8 +374,8 @@ LogicalResult KernelEmitter::emitIf(scf::IfOp op) {
 
 static bool isElementInMemory(Type type) {
   return type.isF32() || type.isF16() || type.isBF16() || type.isInteger(1) ||
-         type.isInteger(8) ||
-         type.isInteger(16) || type.isInteger(32) || type.isInteger(64);
+         type.isInteger(8) || type.isInteger(16) || type.isInteger(32) ||
+         type.isInteger(64);
 }
 
 /// One push-constant block with every argument at its natural alignment;
@@ -464,8 +464,8 @@ OwningOpRef<spirv::ModuleOp> KernelEmitter::emit() {
   require(spirv::Capability::PhysicalStorageBufferAddresses);
   kernel.walk([&](Operation *op) {
     hasFences |= isa<tile::FenceOp>(op);
-    hasFragments |= llvm::any_of(op->getResultTypes(),
-                                 llvm::IsaPred<tile::FragmentType>);
+    hasFragments |=
+        llvm::any_of(op->getResultTypes(), llvm::IsaPred<tile::FragmentType>);
   });
   if (hasFragments)
     require(spirv::Capability::CooperativeMatrixKHR);
@@ -473,7 +473,8 @@ OwningOpRef<spirv::ModuleOp> KernelEmitter::emit() {
     require(spirv::Capability::VulkanMemoryModel);
   module = spirv::ModuleOp::create(
       b, spirv::AddressingModel::PhysicalStorageBuffer64,
-      inVulkanModel() ? spirv::MemoryModel::Vulkan : spirv::MemoryModel::GLSL450,
+      inVulkanModel() ? spirv::MemoryModel::Vulkan
+                      : spirv::MemoryModel::GLSL450,
       std::nullopt, kernel.getName());
   b.setInsertionPointToStart(module->getBody());
   function =

@@ -77,8 +77,8 @@ Value KernelEmitter::addByExchange(Value pointer, spirv::Scope scope,
   Type i32 = b.getI32Type(), f32 = b.getF32Type();
   auto none = spirv::MemorySemantics::None;
   Value guess = make<spirv::AtomicOrOp>(i32, pointer, scope, none, constI32(0));
-  auto loop = spirv::LoopOp::create(b, TypeRange{i32},
-                                    spirv::LoopControl::DontUnroll);
+  auto loop =
+      spirv::LoopOp::create(b, TypeRange{i32}, spirv::LoopControl::DontUnroll);
   OpBuilder::InsertionGuard guard(b);
   Region &region = loop.getBody();
   Block *entry = b.createBlock(&region);
@@ -116,12 +116,11 @@ LogicalResult KernelEmitter::emitAtomicRmw(tile::PtrAtomicRmwOp op) {
     return failure();
   Value value = getScalar(op.getValue());
   auto none = spirv::MemorySemantics::None;
-  Type accessed =
-      cast<spirv::PointerType>(pointer->getType()).getPointeeType();
+  Type accessed = cast<spirv::PointerType>(pointer->getType()).getPointeeType();
   auto atomic = [&](auto kind) -> Value {
     using OpT = typename decltype(kind)::type;
-    Value old = make<OpT>(accessed, *pointer, *scope, none,
-                          bitcast(accessed, value));
+    Value old =
+        make<OpT>(accessed, *pointer, *scope, none, bitcast(accessed, value));
     return bitcast(type, old);
   };
   auto emit = [&]() -> Value {
@@ -167,9 +166,9 @@ LogicalResult KernelEmitter::emitAtomicCas(tile::PtrAtomicCasOp op) {
   if (failed(pointer))
     return failure();
   auto none = spirv::MemorySemantics::None;
-  set(op, make<spirv::AtomicCompareExchangeOp>(
-              type, *pointer, *scope, none, none, getScalar(op.getValue()),
-              getScalar(op.getExpected())));
+  set(op, make<spirv::AtomicCompareExchangeOp>(type, *pointer, *scope, none,
+                                               none, getScalar(op.getValue()),
+                                               getScalar(op.getExpected())));
   return success();
 }
 

@@ -120,8 +120,7 @@ Value Distributor::isFirst(uint32_t lanes, uint32_t waves,
 }
 
 Value Distributor::isFirstOfWorkgroup(ImplicitLocOpBuilder &b) {
-  return isFirst(kernel.getWaveSize() - 1,
-                 llvm::PowerOf2Ceil(kernel.getNumWaves()) - 1, b);
+  return isFirst(kernel.getNumLanes() - 1, kernel.getNumWaves() - 1, b);
 }
 
 Value Distributor::ownsCopies(const Layout &layout, ImplicitLocOpBuilder &b) {
@@ -553,7 +552,9 @@ LogicalResult Distributor::distributeReshape(ReshapeOp op) {
   }
   ImplicitLocOpBuilder b(op.getLoc(), builder);
   values[op.getResult()] =
-      reshapeThroughShared(op, lanes(op.getValue()), **src, **dst, b);
+      moveNumbers(lanes(op.getValue()), b, [&](ArrayRef<Value> from) {
+        return reshapeThroughShared(op, from, **src, **dst, b);
+      });
   return success();
 }
 

@@ -120,6 +120,10 @@ private:
   llvm::SmallVector<mlir::Value> shuffled(mlir::ImplicitLocOpBuilder &b,
                                           llvm::ArrayRef<mlir::Value> elements,
                                           uint32_t mask);
+  /// What `move` makes of the registers; pointers travel as their addresses.
+  LaneValues
+  moveNumbers(llvm::ArrayRef<mlir::Value> from, mlir::ImplicitLocOpBuilder &b,
+              llvm::function_ref<LaneValues(llvm::ArrayRef<mlir::Value>)> move);
   LaneValues convertInWave(const Conversion &plan,
                            llvm::ArrayRef<mlir::Value> from,
                            mlir::ImplicitLocOpBuilder &b);

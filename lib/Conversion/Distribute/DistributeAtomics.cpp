@@ -23,8 +23,9 @@ using namespace greta;
 using namespace greta::tile;
 
 /// `build` where the condition holds, zero elsewhere; no condition: everywhere.
-static Value buildWhere(Value condition, Type type, ImplicitLocOpBuilder &b,
-                        llvm::function_ref<Value(ImplicitLocOpBuilder &)> build) {
+static Value
+buildWhere(Value condition, Type type, ImplicitLocOpBuilder &b,
+           llvm::function_ref<Value(ImplicitLocOpBuilder &)> build) {
   if (!condition)
     return build(b);
   auto branch = scf::IfOp::create(
@@ -67,7 +68,8 @@ LogicalResult Distributor::distributeAtomic(Operation *op, Value pointers,
                                             MemoryScope scope,
                                             AtomicBuilder build) {
   ImplicitLocOpBuilder b(op->getLoc(), builder);
-  FailureOr<Scattered> access = scatter(op, pointers, mask, /*isWide=*/false, b);
+  FailureOr<Scattered> access =
+      scatter(op, pointers, mask, /*isWide=*/false, b);
   if (failed(access))
     return failure();
   bool acquires = order == MemoryOrder::Acquire || order == MemoryOrder::AcqRel;
@@ -119,7 +121,7 @@ Value Distributor::atomicOnce(Operation *op, const Scattered &access,
         return mine;
       });
   if (!array)
-    return isUsed && kernel.getWaveSize() > 1
+    return isUsed && kernel.getNumLanes() > 1
                ? ShuffleOp::create(b, old, constant(0)).getResult()
                : old;
   BarrierOp::create(b);
@@ -144,9 +146,9 @@ LaneValues Distributor::atomicOfEach(Operation *op, const Scattered &access,
     }
     Value condition = owner;
     if (!access.masks.empty())
-      condition = owner ? arith::AndIOp::create(b, owner, access.masks[reg])
-                              .getResult()
-                        : access.masks[reg];
+      condition =
+          owner ? arith::AndIOp::create(b, owner, access.masks[reg]).getResult()
+                : access.masks[reg];
     out.push_back(
         buildWhere(condition, type, b, [&](ImplicitLocOpBuilder &inner) {
           return build(inner, access, reg);

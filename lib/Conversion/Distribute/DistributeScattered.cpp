@@ -108,8 +108,8 @@ unsigned Distributor::widthOf(const LinearAddress &address,
 }
 
 FailureOr<Distributor::Scattered>
-Distributor::scatter(Operation *op, Value pointers, Value mask,
-                     bool isWide, ImplicitLocOpBuilder &b) {
+Distributor::scatter(Operation *op, Value pointers, Value mask, bool isWide,
+                     ImplicitLocOpBuilder &b) {
   Scattered access;
   if (mask)
     access.masks = LaneValues(lanes(mask));
@@ -190,8 +190,7 @@ Distributor::scatter(Operation *op, Value pointers, Value mask,
     for (auto [dim, index] : llvm::enumerate(layout.registerIndex[reg])) {
       fixed += index * strides[dim].fixed;
       if (index && strides[dim].dynamic)
-        moved =
-            sums.add(moved, sums.multiply(strides[dim].dynamic, index));
+        moved = sums.add(moved, sums.multiply(strides[dim].dynamic, index));
     }
     if (fixed)
       moved = sums.add(moved, sums.constant(fixed));
@@ -241,10 +240,9 @@ static void storeLane(ImplicitLocOpBuilder &b, Value value, Value base,
 static size_t countUnderMask(ArrayRef<Value> masks, ArrayRef<unsigned> first) {
   if (masks.empty())
     return first.size();
-  return llvm::find_if(first,
-                       [&](unsigned reg) {
-                         return masks[reg] != masks[first.front()];
-                       }) -
+  return llvm::find_if(
+             first,
+             [&](unsigned reg) { return masks[reg] != masks[first.front()]; }) -
          first.begin();
 }
 
@@ -274,8 +272,8 @@ LogicalResult Distributor::distributeLoadScattered(LoadScatteredOp op) {
       ImplicitLocOpBuilder inner(op.getLoc(), at);
       LaneValues loaded;
       for (unsigned reg : group)
-        loaded.push_back(loadLane(inner, type, access->bases[reg],
-                                  access->offset, align));
+        loaded.push_back(
+            loadLane(inner, type, access->bases[reg], access->offset, align));
       return loaded;
     };
     if (access->masks.empty()) {
