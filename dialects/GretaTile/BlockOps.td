@@ -15,7 +15,7 @@ def GretaTile_IotaOp : GretaTile_Op<"iota", [Pure]> {
 def GretaTile_SplatOp : GretaTile_Op<"splat", [Pure, TypesMatchWith<"the scalar has the block's element type", "result",
     "value", "::llvm::cast<::mlir::RankedTensorType>($_self).getElementType()">]> {
   let summary = "A block with one scalar in every element";
-  let arguments = (ins AnyScalar:$value);
+  let arguments = (ins AnyTypeOf<[AnyFloat, AnySignlessInteger, GretaTile_PtrType]>:$value);
   let results = (outs AnyBlock:$result);
   let assemblyFormat = "$value attr-dict `:` type($result)";
 }
@@ -48,7 +48,7 @@ def GretaTile_ReduceOp : GretaTile_Op<"reduce", [IsolatedFromAbove, RecursiveMem
     }
     ```
   }];
-  let arguments = (ins Variadic<AnyBlock>:$values, ConfinedAttr<I32Attr, [IntMinValue<0>]>:$axis);
+  let arguments = (ins Variadic<NumberBlock>:$values, ConfinedAttr<I32Attr, [IntMinValue<0>]>:$axis);
   let results = (outs Variadic<AnyType>:$results);
   let regions = (region SizedRegion<1>:$combiner);
   let builders = [OpBuilder<(ins "::mlir::ValueRange":$values, "uint32_t":$axis,
@@ -97,7 +97,7 @@ def GretaTile_DotOp : GretaTile_Op<"dot", [Pure, TypesMatchWith<"the accumulator
     the accumulator's type. With `matrix` an instruction does it tile by tile, which orders the sum as it likes; without, it is a
     chain of fused multiply-adds along K.
   }];
-  let arguments = (ins AnyBlock:$a, AnyBlock:$b, AnyBlock:$acc, OptionalAttr<GretaTile_MatrixAttr>:$matrix);
+  let arguments = (ins NumberBlock:$a, NumberBlock:$b, NumberBlock:$acc, OptionalAttr<GretaTile_MatrixAttr>:$matrix);
   let results = (outs AnyBlock:$result);
   let assemblyFormat = "$a `,` $b `,` $acc attr-dict `:` type($a) `,` type($b) `->` type($result)";
   let hasVerifier = 1;
@@ -114,7 +114,7 @@ def GretaTile_ContractOp : GretaTile_Op<"contract", [Pure, TypesMatchWith<"the a
     Where the result has more than one element along `dims`, each is the sum of a group of neighbours, which a lane holds:
     `greta_tile.contract %x, %x, %c dims [1] : tensor<64x32xf16>, tensor<64x32xf16> -> tensor<64x4xf32>` adds squares of eight.
   }];
-  let arguments = (ins AnyBlock:$a, AnyBlock:$b, AnyBlock:$acc, DenseI64ArrayAttr:$dims);
+  let arguments = (ins NumberBlock:$a, NumberBlock:$b, NumberBlock:$acc, DenseI64ArrayAttr:$dims);
   let results = (outs AnyBlock:$result);
   let assemblyFormat = "$a `,` $b `,` $acc `dims` $dims attr-dict `:` type($a) `,` type($b) `->` type($result)";
   let hasVerifier = 1;

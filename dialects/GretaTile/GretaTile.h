@@ -61,6 +61,11 @@ llvm::SmallVector<int64_t> operandDims(mlir::OpOperand &operand,
 /// all of them, where it is 1.
 Layout sharedLayout(Layout layout, llvm::ArrayRef<int64_t> shape);
 
+/// `type`, a scalar or a block, with another element type.
+mlir::Type withElementType(mlir::Type type, mlir::Type element);
+/// What a pointer or each of a block of them points to.
+mlir::Type getPointee(mlir::Type pointers);
+
 /// `type` with another layout.
 mlir::RankedTensorType withLayout(mlir::RankedTensorType type,
                                   LayoutAttr layout);

@@ -5,6 +5,7 @@
 include "GretaTile/KernelOps.td"
 include "GretaTile/BlockOps.td"
 include "GretaTile/MemoryOps.td"
+include "GretaTile/PointerOps.td"
 include "GretaTile/LaneOps.td"
 
 #endif

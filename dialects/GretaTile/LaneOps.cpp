@@ -10,6 +10,8 @@ static LogicalResult verifyLaneAccess(Operation *op, PtrType pointer, Type type,
   Type element = getElementTypeOrSelf(type);
   if (element != pointer.getElementType())
     return op->emitOpError("moves ") << type << " through " << pointer;
+  if (element.isInteger(1))
+    return op->emitOpError("moves i1, which is a byte in memory; move i8");
   if (align <= 0 || !llvm::isPowerOf2_64(align))
     return op->emitOpError("has alignment ")
            << align << "; it is a power of two";

@@ -2,7 +2,7 @@
 #ifndef GRETATILE_LANEOPS_TD
 #define GRETATILE_LANEOPS_TD
 
-include "GretaTile/OpBase.td"
+include "GretaTile/PointerOps.td"
 
 def GretaTile_LaneIdOp : GretaTile_Op<"lane_id", [Pure]> {
   let summary = "Index of this lane in its wave, 0 to wave_size-1";
@@ -16,19 +16,11 @@ def GretaTile_WaveIdOp : GretaTile_Op<"wave_id", [Pure]> {
   let assemblyFormat = "attr-dict";
 }
 
-def GretaTile_PtrAddOp : GretaTile_Op<"ptr_add", [Pure, TypesMatchWith<"result is the base's type", "base", "result", "$_self">]> {
-  let summary = "Moves a pointer by a number of elements";
-  let description = "The offset is 64 bits wide and the same in all lanes of the workgroup.";
-  let arguments = (ins GretaTile_PtrType:$base, I64:$offset);
-  let results = (outs GretaTile_PtrType:$result);
-  let assemblyFormat = "$base `,` $offset attr-dict `:` type($base)";
-}
-
 def GretaTile_PtrLoadOp : GretaTile_Op<"ptr_load", [MemoryEffects<[MemRead]>]> {
   let summary = "Loads one lane's scalar or vector at an element offset from a pointer";
   let description = [{
-    The offset is unsigned and its bytes stay below 2^32, so that targets may add it to a uniform address as it is. `align` is
-    in bytes; a vector of 16 bytes with alignment 16 becomes one access.
+    The offset is unsigned and its bytes stay below 2^32, so that targets may add it to a uniform address as it is; a lane whose address is
+    not of this form has a base of its own, by `ptr_add`. `align` is in bytes; a vector of 16 bytes with alignment 16 becomes one access.
   }];
   let arguments = (ins GretaTile_PtrType:$base, I32:$offset, I64Attr:$align);
   let results = (outs AnyLaneValue:$result);
@@ -41,6 +33,39 @@ def GretaTile_PtrStoreOp : GretaTile_Op<"ptr_store", [MemoryEffects<[MemWrite]>]
   let description = "Offset and alignment as in `ptr_load`.";
   let arguments = (ins AnyLaneValue:$value, GretaTile_PtrType:$base, I32:$offset, I64Attr:$align);
   let assemblyFormat = "$value `,` $base `[` $offset `]` `align` $align attr-dict `:` type($value) `->` type($base)";
+  let hasVerifier = 1;
+}
+
+def GretaTile_PtrAtomicRmwOp : GretaTile_Op<"ptr_atomic_rmw", [MemoryEffects<[MemRead, MemWrite]>, AllTypesMatch<["value", "result"]>]> {
+  let summary = "One lane's `atomic_rmw`";
+  let description = [{
+    Orders nothing but accesses of this place; `fence` does the rest.
+
+    `greta_tile.ptr_atomic_rmw add device %base[%offset], %v : !greta_tile.ptr<i32> -> i32`, the offset as in `ptr_load`.
+  }];
+  let arguments = (ins GretaTile_AtomicKind:$kind, GretaTile_MemoryScope:$scope, GretaTile_PtrType:$base, I32:$offset, AnyScalar:$value);
+  let results = (outs AnyScalar:$result);
+  let assemblyFormat = "$kind $scope $base `[` $offset `]` `,` $value attr-dict `:` type($base) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def GretaTile_PtrAtomicCasOp : GretaTile_Op<"ptr_atomic_cas", [MemoryEffects<[MemRead, MemWrite]>, AllTypesMatch<["expected", "value", "result"]>]> {
+  let summary = "One lane's `atomic_cas`";
+  let description = "Otherwise as `ptr_atomic_rmw`.";
+  let arguments = (ins GretaTile_MemoryScope:$scope, GretaTile_PtrType:$base, I32:$offset, AnyScalar:$expected, AnyScalar:$value);
+  let results = (outs AnyScalar:$result);
+  let assemblyFormat = "$scope $base `[` $offset `]` `,` $expected `,` $value attr-dict `:` type($base) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def GretaTile_FenceOp : GretaTile_Op<"fence"> {
+  let summary = "Orders a lane's accesses of global memory before and after it, within a scope";
+  let description = [{
+    With `release` what the lane has accessed is visible to who acquires what it writes by an atomic after the fence; with `acquire` its
+    later accesses see what was released by whom it read from by an atomic before it: `greta_tile.fence release device`.
+  }];
+  let arguments = (ins GretaTile_MemoryOrder:$order, GretaTile_MemoryScope:$scope);
+  let assemblyFormat = "$order $scope attr-dict";
   let hasVerifier = 1;
 }
 

@@ -31,6 +31,8 @@ def LayoutTransferOpInterface : OpInterface<"LayoutTransferOpInterface"> {
   ];
 }
 
+/// For ops without results, all of whose blocks have one layout.
+def LayoutTransferTogether : DeclareOpInterfaceMethods<LayoutTransferOpInterface, ["takesOneLayout"]>;
 def LayoutTransfer : DeclareOpInterfaceMethods<LayoutTransferOpInterface>;
 
 #endif

@@ -91,9 +91,23 @@ SmallVector<int64_t> ReduceOp::operandDims(unsigned, unsigned) {
 }
 bool ReduceOp::takesOneLayout() { return true; }
 
-/// Elementwise: what arith and math do, and the dialect's ops of one type.
+// Layouts end at a store, whose operands have one.
+std::optional<Layout> StoreScatteredOp::resultLayout(unsigned, const Layout &,
+                                                     unsigned) {
+  return std::nullopt;
+}
+std::optional<Layout> StoreScatteredOp::operandLayout(unsigned, const Layout &,
+                                                      unsigned) {
+  return std::nullopt;
+}
+bool StoreScatteredOp::takesOneLayout() { return true; }
+
+/// Elementwise: what arith and math do, pointers, accesses through each of
+/// them, and the dialect's ops of one type.
 static bool hasOneLayout(Operation *op) {
-  return isa<FlipOp>(op) || OpTrait::hasElementwiseMappableTraits(op);
+  return isa<FlipOp, PtrAddOp, PtrToIntOp, IntToPtrOp, PtrCastOp,
+             LoadScatteredOp, AtomicRmwOp, AtomicCasOp>(op) ||
+         OpTrait::hasElementwiseMappableTraits(op);
 }
 
 std::optional<Layout> greta::tile::resultLayout(OpOperand &operand,

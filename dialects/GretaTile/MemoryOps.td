@@ -40,7 +40,7 @@ def GretaTile_LoadOp : GretaTile_Op<"load", [MemoryEffects<[MemRead]>, AttrSized
     }
     bool isClamped(int64_t dim) { return getClamped() && ::llvm::is_contained(*getClamped(), dim); }
   }];
-  let results = (outs AnyBlock:$result);
+  let results = (outs NumberBlock:$result);
   let assemblyFormat = [{
     $base `[` $offsets `]` `strides` $strides (`(` $dynamic_strides^ `)`)? `bounds` $bounded (`(` $bounds^ `)`)? (`clamp` $clamped^)?
     (`other` $other^ `:` type($other))? (`align` $align^)? attr-dict `:` type($base) `->` type($result)
@@ -53,7 +53,7 @@ def GretaTile_StoreOp : GretaTile_Op<"store", [MemoryEffects<[MemWrite]>, AttrSi
   let description = [{
     The counterpart of `greta_tile.load`: elements outside of the bounds are not written, replicated elements are written once.
   }];
-  let arguments = (ins AnyBlock:$value, GretaTile_PtrType:$base, Variadic<I32>:$offsets, Variadic<I32>:$dynamic_strides,
+  let arguments = (ins NumberBlock:$value, GretaTile_PtrType:$base, Variadic<I32>:$offsets, Variadic<I32>:$dynamic_strides,
                        Variadic<I32>:$bounds, DenseI64ArrayAttr:$strides, DenseI64ArrayAttr:$bounded,
                        DefaultValuedAttr<I64Attr, "16">:$align);
   let assemblyFormat = [{
@@ -77,7 +77,7 @@ def GretaTile_LocalStoreOp : GretaTile_Op<"local_store", [MemoryEffects<[MemWrit
     registers: the load happens here. Its layout gives every wave neighbours in shared memory, lane by lane, and it has arrived behind a barrier that
     waits for it: `greta_tile.local_store %v, %a[%stage] direct`.
   }];
-  let arguments = (ins AnyBlock:$value, GretaTile_LocalType:$local, I32:$stage, UnitAttr:$direct);
+  let arguments = (ins NumberBlock:$value, GretaTile_LocalType:$local, I32:$stage, UnitAttr:$direct);
   let assemblyFormat = "$value `,` $local `[` $stage `]` (`direct` $direct^)? attr-dict `:` type($value) `->` type($local)";
   let hasVerifier = 1;
 }
@@ -90,7 +90,7 @@ def GretaTile_LocalLoadOp : GretaTile_Op<"local_load", [MemoryEffects<[MemRead]>
     constant stands along a dimension that the placement does not swizzle.
   }];
   let arguments = (ins GretaTile_LocalType:$local, I32:$stage, Variadic<I32>:$offsets);
-  let results = (outs AnyBlock:$result);
+  let results = (outs NumberBlock:$result);
   let assemblyFormat = "$local `[` $stage `]` `[` $offsets `]` attr-dict `:` type($local) `->` type($result)";
   let hasVerifier = 1;
 }

@@ -13,9 +13,17 @@ include "mlir/IR/SymbolInterfaces.td"
 
 class GretaTile_Op<string mnem, list<Trait> traits = []> : Op<GretaTile_Dialect, mnem, traits>;
 
-def AnyBlock : StaticShapeTensorOf<[AnyFloat, AnySignlessInteger]>;
+/// Blocks of anything, and those that are computed with.
+def AnyBlock : StaticShapeTensorOf<[AnyFloat, AnySignlessInteger, GretaTile_PtrType]>;
+def NumberBlock : StaticShapeTensorOf<[AnyFloat, AnySignlessInteger]>;
 def FloatBlock : StaticShapeTensorOf<[AnyFloat]>;
 def AnyScalar : AnyTypeOf<[AnyFloat, AnySignlessInteger]>;
+/// A scalar or a block.
+def NumberLike : AnyTypeOf<[AnyFloat, AnySignlessInteger, NumberBlock]>;
+def PtrLike : AnyTypeOf<[GretaTile_PtrType, StaticShapeTensorOf<[GretaTile_PtrType]>]>;
+def I64Like : AnyTypeOf<[I64, StaticShapeTensorOf<[I64]>]>;
+def OffsetLike : AnyTypeOf<[I32, I64, StaticShapeTensorOf<[I32, I64]>]>;
+def MaskLike : AnyTypeOf<[I1, StaticShapeTensorOf<[I1]>]>;
 def AnyLaneValue : AnyTypeOf<[AnyFloat, AnySignlessInteger, VectorOfRankAndType<[1], [AnyFloat, AnySignlessInteger]>]>;
 
 #endif

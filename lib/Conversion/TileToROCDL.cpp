@@ -209,8 +209,9 @@ private:
   static SmallVector<DictionaryAttr> argumentAttrs(tile::FuncOp kernel) {
     llvm::SmallBitVector reads(kernel.getNumArguments()), writes = reads;
     auto argumentOf = [&](Value pointer) {
-      while (auto add = pointer.getDefiningOp<tile::PtrAddOp>())
-        pointer = add.getBase();
+      while (isa_and_nonnull<tile::PtrAddOp, tile::PtrCastOp>(
+          pointer.getDefiningOp()))
+        pointer = pointer.getDefiningOp()->getOperand(0);
       return dyn_cast<BlockArgument>(pointer);
     };
     // A pointer that is not plainly an argument may be any of them.
@@ -228,6 +229,9 @@ private:
         mark(load.getBase(), reads);
       else if (auto store = dyn_cast<tile::PtrStoreOp>(op))
         mark(store.getBase(), writes);
+      else if (isa<tile::PtrAtomicRmwOp, tile::PtrAtomicCasOp>(op))
+        for (auto *bits : {&reads, &writes})
+          mark(op->getOperand(0), *bits);
     });
     Builder builder(kernel.getContext());
     SmallVector<DictionaryAttr> result;
@@ -282,7 +286,8 @@ struct GretaTileToROCDL
 static tile::PtrAddOp scalarStep(scf::ForOp loop,
                                  TypedValue<tile::PtrType> base) {
   auto step = base.getDefiningOp<tile::PtrAddOp>();
-  if (!step || loop.isDefinedOutsideOfLoop(step.getOffset()))
+  if (!step || !step.getOffset().getType().isInteger(64) ||
+      loop.isDefinedOutsideOfLoop(step.getOffset()))
     return {};
   std::optional<int64_t> bound = getConstantIntValue(loop.getUpperBound());
   Value offset = step.getOffset();
@@ -300,6 +305,22 @@ static tile::PtrAddOp scalarStep(scf::ForOp loop,
   if (!bound || !clamped || *bound < 0 || *bound * factor > INT32_MAX)
     return {};
   return step;
+}
+
+/// Whether all lanes have the same value, plainly: it is made of arguments,
+/// constants, ids of workgroup and wave, and loops' counters.
+static bool isUniform(Value value) {
+  if (auto argument = dyn_cast<BlockArgument>(value)) {
+    Operation *parent = argument.getOwner()->getParentOp();
+    auto loop = dyn_cast<scf::ForOp>(parent);
+    return isa<tile::FuncOp>(parent) ||
+           (loop && argument == loop.getInductionVar() &&
+            isUniform(loop.getLowerBound()) && isUniform(loop.getStep()));
+  }
+  Operation *op = value.getDefiningOp();
+  return !isa<tile::LaneIdOp, tile::ShuffleOp, tile::ShuffleXorOp>(op) &&
+         !op->getNumRegions() && isPure(op) &&
+         llvm::all_of(op->getOperands(), isUniform);
 }
 
 static LogicalResult convertKernel(tile::FuncOp kernel, const TargetRow &row) {
@@ -333,7 +354,8 @@ static LogicalResult convertKernel(tile::FuncOp kernel, const TargetRow &row) {
       return;
     loop->setAttr("llvm.loop_annotation", annotation);
     loop.walk([&](Operation *op) {
-      if (auto load = dyn_cast<tile::PtrLoadOp>(op))
+      if (auto load = dyn_cast<tile::PtrLoadOp>(op);
+          load && isUniform(load.getBase()))
         info.inPipeline[op] = scalarStep(loop, load.getBase());
       else if (auto load = dyn_cast<tile::PtrLoadSharedOp>(op))
         info.inPipeline[op] = scalarStep(loop, load.getBase());
@@ -358,6 +380,7 @@ static LogicalResult convertKernel(tile::FuncOp kernel, const TargetRow &row) {
   patterns.add<FuncLowering>(converter, row.name);
   populateLanePatterns(converter, patterns, info);
   populateLoadPatterns(converter, patterns, info);
+  populatePointerPatterns(converter, patterns);
   populateShufflePatterns(converter, patterns,
                           {row.waveSize, row.hasFeature("row_xmask"),
                            row.hasFeature("permlane32_swap")});

@@ -84,6 +84,10 @@ void populateLanePatterns(const mlir::LLVMTypeConverter &converter,
                           mlir::RewritePatternSet &patterns,
                           const Kernel &kernel);
 
+/// Pointer arithmetic, atomics, fences (TileToROCDLPointers.cpp).
+void populatePointerPatterns(const mlir::LLVMTypeConverter &converter,
+                             mlir::RewritePatternSet &patterns);
+
 /// shuffle_xor and shuffle (TileToROCDLShuffle.cpp).
 void populateShufflePatterns(const mlir::LLVMTypeConverter &converter,
                              mlir::RewritePatternSet &patterns,

@@ -128,19 +128,6 @@ struct WaveIdLowering : KernelPattern<tile::WaveIdOp> {
   }
 };
 
-struct PtrAddLowering : ConvertOpToLLVMPattern<tile::PtrAddOp> {
-  using ConvertOpToLLVMPattern::ConvertOpToLLVMPattern;
-  LogicalResult
-  matchAndRewrite(tile::PtrAddOp op, OpAdaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    Value base = adaptor.getBase();
-    rewriter.replaceOpWithNewOp<LLVM::GEPOp>(
-        op, base.getType(), op.getBase().getType().getElementType(), base,
-        adaptor.getOffset(), LLVM::GEPNoWrapFlags::inbounds);
-    return success();
-  }
-};
-
 struct PtrStoreLowering : ConvertOpToLLVMPattern<tile::PtrStoreOp> {
   using ConvertOpToLLVMPattern::ConvertOpToLLVMPattern;
   LogicalResult
@@ -424,9 +411,8 @@ void greta::rocdl::populateLanePatterns(const LLVMTypeConverter &converter,
                                         RewritePatternSet &patterns,
                                         const Kernel &kernel) {
   patterns.add<DotPackedLowering, DequantWordLowering, MmaLowering,
-               ProgramIdLowering, PtrAddLowering, PtrStoreLowering,
-               ScheduleGroupLowering, BarrierLowering, ReturnLowering>(
-      converter);
+               ProgramIdLowering, PtrStoreLowering, ScheduleGroupLowering,
+               BarrierLowering, ReturnLowering>(converter);
   patterns.add<LaneIdLowering, WaveIdLowering, SharedAllocLowering,
                SharedLoadLowering, SharedStoreLowering>(converter, kernel);
 }

@@ -30,8 +30,9 @@ namespace greta {
 #include "greta/Conversion/Passes.h.inc"
 } // namespace greta
 
-KernelEmitter::KernelEmitter(tile::FuncOp kernel)
-    : kernel(kernel), b(kernel.getLoc(), kernel.getContext()) {}
+KernelEmitter::KernelEmitter(tile::FuncOp kernel, bool floatAtomics)
+    : kernel(kernel), b(kernel.getLoc(), kernel.getContext()),
+      floatAtomics(floatAtomics) {}
 
 //===----------------------------------------------------------------------===//
 // Values and constants
@@ -104,6 +105,8 @@ Type KernelEmitter::registerType(Type scalar) {
     return scalar;
   if (scalar.isBF16())
     return b.getF32Type();
+  if (isa<tile::PtrType>(scalar))
+    return b.getI64Type();
   if (scalar.isF16()) {
     require(spirv::Capability::Float16);
     return scalar;
@@ -182,7 +185,7 @@ LogicalResult KernelEmitter::unknown(Operation *op) {
 LogicalResult KernelEmitter::emitOp(Operation *op) {
   b.setLoc(op->getLoc());
   for (Type type : op->getResultTypes()) {
-    if (isa<tile::PtrType, tile::SharedType>(type))
+    if (isa<tile::SharedType>(type))
       continue;
     auto vector = dyn_cast<VectorType>(type);
     bool list = vector && vector.getRank() == 1 && !vector.isScalable();
@@ -370,8 +373,9 @@ LogicalResult KernelEmitter::emitIf(scf::IfOp op) {
 //===----------------------------------------------------------------------===//
 
 static bool isElementInMemory(Type type) {
-  return type.isF32() || type.isF16() || type.isBF16() || type.isInteger(8) ||
-         type.isInteger(16) || type.isInteger(32) || type.isInteger(64);
+  return type.isF32() || type.isF16() || type.isBF16() || type.isInteger(1) ||
+         type.isInteger(8) || type.isInteger(16) || type.isInteger(32) ||
+         type.isInteger(64);
 }
 
 /// One push-constant block with every argument at its natural alignment;
@@ -440,22 +444,13 @@ void KernelEmitter::finishModule() {
     extensions.push_back(spirv::Extension::SPV_KHR_cooperative_matrix);
   if (capabilities.contains(spirv::Capability::BFloat16TypeKHR))
     extensions.push_back(spirv::Extension::SPV_KHR_bfloat16);
+  if (capabilities.contains(spirv::Capability::AtomicFloat32AddEXT))
+    extensions.push_back(spirv::Extension::SPV_EXT_shader_atomic_float_add);
   // Sorted, so that the text does not depend on the order of the ops.
   SmallVector<spirv::Capability> sorted = capabilities.takeVector();
   llvm::sort(sorted);
   module->setVceTripleAttr(spirv::VerCapExtAttr::get(
       spirv::Version::V_1_5, sorted, extensions, b.getContext()));
-}
-
-static bool usesFragments(greta::tile::FuncOp kernel) {
-  return kernel
-      .walk([](Operation *op) {
-        return llvm::any_of(op->getResultTypes(),
-                            llvm::IsaPred<greta::tile::FragmentType>)
-                   ? WalkResult::interrupt()
-                   : WalkResult::advance();
-      })
-      .wasInterrupted();
 }
 
 OwningOpRef<spirv::ModuleOp> KernelEmitter::emit() {
@@ -467,14 +462,19 @@ OwningOpRef<spirv::ModuleOp> KernelEmitter::emit() {
   require(spirv::Capability::Shader);
   require(spirv::Capability::Int64);
   require(spirv::Capability::PhysicalStorageBufferAddresses);
-  hasFragments = usesFragments(kernel);
-  if (hasFragments) {
+  kernel.walk([&](Operation *op) {
+    hasFences |= isa<tile::FenceOp>(op);
+    hasFragments |=
+        llvm::any_of(op->getResultTypes(), llvm::IsaPred<tile::FragmentType>);
+  });
+  if (hasFragments)
     require(spirv::Capability::CooperativeMatrixKHR);
+  if (inVulkanModel())
     require(spirv::Capability::VulkanMemoryModel);
-  }
   module = spirv::ModuleOp::create(
       b, spirv::AddressingModel::PhysicalStorageBuffer64,
-      hasFragments ? spirv::MemoryModel::Vulkan : spirv::MemoryModel::GLSL450,
+      inVulkanModel() ? spirv::MemoryModel::Vulkan
+                      : spirv::MemoryModel::GLSL450,
       std::nullopt, kernel.getName());
   b.setInsertionPointToStart(module->getBody());
   function =
@@ -487,10 +487,11 @@ OwningOpRef<spirv::ModuleOp> KernelEmitter::emit() {
 }
 
 FailureOr<OwningOpRef<spirv::ModuleOp>>
-greta::convertTileToSPIRV(tile::FuncOp kernel) {
+greta::convertTileToSPIRV(tile::FuncOp kernel, bool floatAtomics) {
   if (failed(kernel.checkTarget()))
     return failure();
-  OwningOpRef<spirv::ModuleOp> module = KernelEmitter(kernel).emit();
+  OwningOpRef<spirv::ModuleOp> module =
+      KernelEmitter(kernel, floatAtomics).emit();
   if (!module)
     return failure();
   return module;
@@ -499,6 +500,7 @@ greta::convertTileToSPIRV(tile::FuncOp kernel) {
 namespace {
 struct GretaTileToSPIRV
     : public greta::impl::GretaTileToSPIRVBase<GretaTileToSPIRV> {
+  using GretaTileToSPIRVBase::GretaTileToSPIRVBase;
   void runOnOperation() override {
     WalkResult walk = getOperation().walk([](greta::tile::LaunchOp launch) {
       launch.emitOpError("refers to a kernel that is to be replaced");
@@ -509,7 +511,7 @@ struct GretaTileToSPIRV
     for (auto kernel : llvm::make_early_inc_range(
              getOperation().getOps<greta::tile::FuncOp>())) {
       FailureOr<OwningOpRef<spirv::ModuleOp>> module =
-          greta::convertTileToSPIRV(kernel);
+          greta::convertTileToSPIRV(kernel, floatAtomics);
       if (failed(module))
         return signalPassFailure();
       OpBuilder(kernel).insert(module->release());

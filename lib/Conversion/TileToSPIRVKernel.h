@@ -55,7 +55,7 @@ SharedForm sharedForm(mlir::Type type);
 
 class KernelEmitter {
 public:
-  explicit KernelEmitter(tile::FuncOp kernel);
+  KernelEmitter(tile::FuncOp kernel, bool floatAtomics);
 
   /// Translates the kernel; null after a diagnostic.
   mlir::OwningOpRef<mlir::spirv::ModuleOp> emit();
@@ -187,8 +187,24 @@ public:
   mlir::Value toMemory(mlir::Type element, mlir::Value value);
   mlir::Value fromMemory(mlir::Type element, mlir::Value value);
 
+  /// Bytes of an element in memory: i1 has one.
+  static int64_t bytesInMemory(mlir::Type element);
   /// What loads and stores of shared memory say about themselves.
   mlir::spirv::MemoryAccessAttr sharedAccess();
+
+  //===--- Pointers and atomics (TileToSPIRVPointers.cpp) -----------------===//
+  mlir::LogicalResult emitPtrAdd(tile::PtrAddOp op);
+  mlir::LogicalResult emitAtomicRmw(tile::PtrAtomicRmwOp op);
+  mlir::LogicalResult emitAtomicCas(tile::PtrAtomicCasOp op);
+  mlir::LogicalResult emitFence(tile::FenceOp op);
+  mlir::FailureOr<mlir::spirv::Scope> scopeOf(mlir::Operation *op,
+                                              tile::MemoryScope scope);
+  mlir::FailureOr<mlir::Value> atomicPointer(mlir::Operation *op,
+                                             mlir::Value base,
+                                             mlir::Value offset,
+                                             mlir::Type element);
+  mlir::Value addByExchange(mlir::Value pointer, mlir::spirv::Scope scope,
+                            mlir::Value value);
 
   //===--- Cooperative matrices (TileToSPIRVFragment.cpp) -----------------===//
   mlir::Type matrixType(tile::FragmentType fragment);
@@ -206,8 +222,10 @@ public:
   mlir::OwningOpRef<mlir::spirv::ModuleOp> module;
   mlir::spirv::FuncOp function;
   mlir::Operation *lastOfPrologue = nullptr;
-  /// Fragments occur: the module is in the Vulkan memory model.
-  bool hasFragments = false;
+  bool floatAtomics; // the device adds f32 atomically
+  /// Either puts the module into the Vulkan memory model.
+  bool hasFragments = false, hasFences = false;
+  bool inVulkanModel() const { return hasFragments || hasFences; }
   llvm::SetVector<mlir::spirv::Capability> capabilities;
   llvm::SmallVector<mlir::Attribute> interface;
   llvm::BumpPtrAllocator allocator;

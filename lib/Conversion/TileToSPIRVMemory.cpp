@@ -33,6 +33,10 @@ static int64_t bytesOf(Type element) {
   return element.getIntOrFloatBitWidth() / 8;
 }
 
+int64_t KernelEmitter::bytesInMemory(Type element) {
+  return std::max<int64_t>(1, bytesOf(element));
+}
+
 //===----------------------------------------------------------------------===//
 // Elements and words
 //===----------------------------------------------------------------------===//
@@ -203,8 +207,10 @@ LogicalResult KernelEmitter::emitAccess(Operation *op, Value base, Value offset,
         spirv::PointerType::get(accessed,
                                 spirv::StorageClass::PhysicalStorageBuffer),
         at);
-    auto aligned = spirv::MemoryAccessAttr::get(b.getContext(),
-                                                spirv::MemoryAccess::Aligned);
+    auto access = spirv::MemoryAccess::Aligned;
+    if (hasFences)
+      access = access | spirv::MemoryAccess::NonPrivatePointer;
+    auto aligned = spirv::MemoryAccessAttr::get(b.getContext(), access);
     IntegerAttr alignment = b.getI32IntegerAttr(chunk);
     if (stored) {
       Parts parts = left.take_front(packed ? units : chunk / bytes);
@@ -288,7 +294,7 @@ LogicalResult KernelEmitter::emitSharedAlloc(tile::SharedAllocOp op) {
 }
 
 spirv::MemoryAccessAttr KernelEmitter::sharedAccess() {
-  if (!hasFragments)
+  if (!inVulkanModel())
     return {};
   return spirv::MemoryAccessAttr::get(b.getContext(),
                                       spirv::MemoryAccess::NonPrivatePointer);
@@ -438,13 +444,14 @@ LogicalResult KernelEmitter::emitLaneOp(Operation *op) {
       })
       .Case<tile::DotPackedOp>([&](auto op) { return emitDotPacked(op); })
       .Case<tile::DequantWordOp>([&](auto op) { return emitDequantWord(op); })
-      .Case<tile::PtrAddOp>([&](tile::PtrAddOp op) {
-        Value size = constInt(b.getI64Type(),
-                              bytesOf(op.getBase().getType().getElementType()));
-        Value bytes = same<spirv::IMulOp>(getScalar(op.getOffset()), size);
-        set(op, same<spirv::IAddOp>(getScalar(op.getBase()), bytes));
+      .Case<tile::PtrAddOp>([&](auto op) { return emitPtrAdd(op); })
+      .Case<tile::PtrToIntOp, tile::IntToPtrOp, tile::PtrCastOp>([&](auto op) {
+        set(op, getScalar(op->getOperand(0)));
         return success();
       })
+      .Case<tile::PtrAtomicRmwOp>([&](auto op) { return emitAtomicRmw(op); })
+      .Case<tile::PtrAtomicCasOp>([&](auto op) { return emitAtomicCas(op); })
+      .Case<tile::FenceOp>([&](auto op) { return emitFence(op); })
       .Case<tile::PtrLoadOp>([&](tile::PtrLoadOp op) {
         return emitAccess(op, op.getBase(), op.getOffset(),
                           op.getResult().getType(), op.getAlign(), Value());
@@ -469,9 +476,11 @@ LogicalResult KernelEmitter::emitLaneOp(Operation *op) {
         using Semantics = spirv::MemorySemantics;
         Semantics semantics =
             Semantics::AcquireRelease | Semantics::WorkgroupMemory;
-        if (hasFragments)
+        if (inVulkanModel())
           semantics =
               semantics | Semantics::MakeAvailable | Semantics::MakeVisible;
+        if (hasFences)
+          semantics = semantics | Semantics::UniformMemory;
         spirv::ControlBarrierOp::create(b, spirv::Scope::Workgroup,
                                         spirv::Scope::Workgroup, semantics);
         return success();

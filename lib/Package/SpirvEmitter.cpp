@@ -39,6 +39,10 @@ static const char *featureOf(spirv::Capability capability) {
     return "vulkanMemoryModel";
   case spirv::Capability::CooperativeMatrixKHR:
     return "cooperativeMatrix";
+  case spirv::Capability::Int64Atomics:
+    return "shaderBufferInt64Atomics";
+  case spirv::Capability::AtomicFloat32AddEXT:
+    return "shaderBufferFloat32AtomicAdd";
   case spirv::Capability::BFloat16TypeKHR:
     return "shaderBFloat16Type";
   case spirv::Capability::BFloat16CooperativeMatrixKHR:
@@ -151,7 +155,8 @@ FailureOr<SpirvObject>
 greta::emitSpirv(tile::FuncOp kernel, const TargetRow &row, Artifact artifact) {
   // Outside of a pass nobody has loaded what the conversion builds.
   kernel->getContext()->loadDialect<spirv::SPIRVDialect>();
-  FailureOr<OwningOpRef<spirv::ModuleOp>> module = convertTileToSPIRV(kernel);
+  FailureOr<OwningOpRef<spirv::ModuleOp>> module = convertTileToSPIRV(
+      kernel, row.hasFeature("shaderBufferFloat32AtomicAdd"));
   if (failed(module))
     return failure();
   SpirvObject result;

@@ -96,7 +96,8 @@ static constexpr StringRef portableCapabilities[] = {
     "StorageBuffer16BitAccess",
     "PhysicalStorageBufferAddresses",
     "VulkanMemoryModel"};
-// With subgroups; the last two where matrices of bf16 are.
+// With subgroups; the last two where matrices of bf16 are. A device that does
+// not add floats atomically takes the portable variant of a function that does.
 static constexpr StringRef subgroupFeatures[] = {
     "bufferDeviceAddress",
     "shaderInt64",
@@ -106,6 +107,8 @@ static constexpr StringRef subgroupFeatures[] = {
     "vulkanMemoryModel",
     "shaderInt8",
     "storageBuffer8BitAccess",
+    "shaderBufferInt64Atomics",
+    "shaderBufferFloat32AtomicAdd",
     "subgroupSizeControl",
     "computeFullSubgroups",
     "cooperativeMatrix",
@@ -121,6 +124,8 @@ static constexpr StringRef subgroupCapabilities[] = {
     "VulkanMemoryModel",
     "Int8",
     "StorageBuffer8BitAccess",
+    "Int64Atomics",
+    "AtomicFloat32AddEXT",
     "GroupNonUniform",
     "GroupNonUniformShuffle",
     "CooperativeMatrixKHR",

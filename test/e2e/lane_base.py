@@ -68,7 +68,7 @@ def elementwise(name, formula, inputs, results, **options):
         "  %i = arith.muli %lane, %each : i32",
     ]
     for n, arrays in (("x", inputs), ("y", results)):
-        body += [f"  %{n}b{i} = greta_tile.ptr_add %{n}{i}, %base : !greta_tile.ptr<{mlir_type(a)}>" for i, a in enumerate(arrays)]
+        body += [f"  %{n}b{i} = greta_tile.ptr_add %{n}{i}, %base : !greta_tile.ptr<{mlir_type(a)}>, i64" for i, a in enumerate(arrays)]
     for i, a in enumerate(inputs):
         t = mlir_type(a)
         align = min(16, EACH * a.dtype.itemsize)

@@ -198,8 +198,8 @@ def memory(rng):
   %each = arith.constant {EACH} : i32
   %back = arith.constant {-far} : i64
   %forth = arith.constant {far} : i32
-  %xb = greta_tile.ptr_add %x0, %back : !greta_tile.ptr<f16>
-  %yb = greta_tile.ptr_add %y0, %back : !greta_tile.ptr<f16>
+  %xb = greta_tile.ptr_add %x0, %back : !greta_tile.ptr<f16>, i64
+  %yb = greta_tile.ptr_add %y0, %back : !greta_tile.ptr<f16>, i64
   %e = arith.muli %lane, %each : i32
   %i = arith.addi %forth, %e : i32
   %v = greta_tile.ptr_load %xb[%i] align 16 : !greta_tile.ptr<f16> -> vector<8xf16>

@@ -66,6 +66,11 @@ def layer_norm(p, rounded, x, weight, bias):
     return centred / np.sqrt((centred**2).mean(1, keepdims=True) + 1e-5) * weight + bias
 
 
+def gather(p, rng):
+    table, rows, columns = p.shape
+    return [(rng.standard_normal((table, columns)), "f32"), (rng.integers(0, table, rows), "i32")]
+
+
 def operands(p, rng):
     m, n, k = p.shape
     return [(rng.standard_normal((m, k)), "f16"), (rng.standard_normal((k, n)) / np.sqrt(k), "f16")]
@@ -87,6 +92,22 @@ KINDS = {
         limit="gemm",
     ),
     "transpose": text(lambda p, rng: [(rng.integers(-(2**31), 2**31, p.shape), "i32")], lambda p, rounded, x: x.T, limit="exact", precision="i32"),
+    "guarded-add": text(
+        lambda p, rng: [(rng.standard_normal(p.shape), "f32")] * 2,
+        lambda p, rounded, x, y: np.pad(x + y, 32, constant_values=-1),
+        limit="row op",
+    ),
+    "gather-rows": text(gather, lambda p, rounded, table, index: table[index.astype(int)], limit="exact"),
+    "split-sums": text(lambda p, rng: [(rng.integers(-99, 99, p.shape), "f32")], lambda p, rounded, x: x.sum(1), limit="exact"),
+    "last-block-sum": text(
+        lambda p, rng: [(rng.integers(-(2**16), 2**16, p.shape), "i32")], lambda p, rounded, x: x.sum(keepdims=True), limit="exact", precision="i32"
+    ),
+    "atomic-histogram": text(
+        lambda p, rng: [(rng.integers(0, 16, p.shape), "i32")],
+        lambda p, rounded, x: np.bincount(x.astype(int), minlength=16),
+        limit="exact",
+        precision="i32",
+    ),
 }
 PROGRAMS = [
     *(Program("vector-add", n) for n in ("1", "255", "1003")),
@@ -95,4 +116,9 @@ PROGRAMS = [
     *(Program("matmul", shape) for shape in ("64x64x64", "33x100x129", "70x65x1")),
     Program("batched-dot", "11"),
     *(Program("transpose", shape) for shape in ("32x32", "33x70")),
+    *(Program("guarded-add", n) for n in ("1", "1003", "2048")),
+    *(Program("gather-rows", shape) for shape in ("40x33x50", "3x16x64")),
+    *(Program("split-sums", shape) for shape in ("16x64", "35x200")),
+    *(Program("last-block-sum", n) for n in ("7", "2500")),
+    *(Program("atomic-histogram", n) for n in ("5", "1300")),
 ]

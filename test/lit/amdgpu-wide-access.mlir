@@ -28,8 +28,8 @@ greta_tile.func @copy(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f16>, %n: i3
   %row64 = arith.extsi %row : i32 to i64
   %stride = arith.constant 8192 : i64
   %start = arith.muli %row64, %stride : i64
-  %xrow = greta_tile.ptr_add %x, %start : !greta_tile.ptr<f16>
-  %yrow = greta_tile.ptr_add %y, %start : !greta_tile.ptr<f16>
+  %xrow = greta_tile.ptr_add %x, %start : !greta_tile.ptr<f16>, i64
+  %yrow = greta_tile.ptr_add %y, %start : !greta_tile.ptr<f16>, i64
   %lane = greta_tile.lane_id
   %wave = greta_tile.wave_id
   %c8 = arith.constant 8 : i32

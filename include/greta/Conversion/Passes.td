@@ -28,6 +28,8 @@ def GretaTileToSPIRV : Pass<"greta-tile-to-spirv", "::mlir::ModuleOp"> {
     ```
   }];
   let dependentDialects = ["::mlir::spirv::SPIRVDialect"];
+  let options = [Option<"floatAtomics", "float-atomics", "bool", "false",
+                        "the device adds f32 atomically (shaderBufferFloat32AtomicAdd)">];
 }
 
 def GretaTileDistributePass : Pass<"greta-tile-distribute", "::mlir::ModuleOp"> {

@@ -16,9 +16,10 @@ class FuncOp;
 } // namespace tile
 
 /// The SPIR-V module of a kernel whose body is at the lane level. The kernel
-/// stays as it is. What cannot be translated gets a diagnostic.
+/// stays as it is. What cannot be translated gets a diagnostic. `floatAtomics`:
+/// the device has shaderBufferFloat32AtomicAdd.
 mlir::FailureOr<mlir::OwningOpRef<mlir::spirv::ModuleOp>>
-convertTileToSPIRV(tile::FuncOp kernel);
+convertTileToSPIRV(tile::FuncOp kernel, bool floatAtomics);
 
 } // namespace greta
 

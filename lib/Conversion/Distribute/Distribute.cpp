@@ -9,8 +9,9 @@
 //        %s1 = arith.addf %a1, %b1 : f32
 //
 // How values are held is in DistributePieces.cpp, memory accesses are in
-// DistributeMemory.cpp, what crosses lanes and waves in DistributeExchange.cpp,
-// products in DistributeDot.cpp.
+// DistributeMemory.cpp, through blocks of pointers in DistributeScattered.cpp
+// and DistributeAtomics.cpp, what crosses lanes and waves in
+// DistributeExchange.cpp, products in DistributeDot.cpp.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,6 +21,8 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/Iterators.h"
+#include "mlir/Interfaces/LoopLikeInterface.h"
 #include "mlir/Pass/Pass.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -64,6 +67,11 @@ LogicalResult Distributor::run() {
     result.erase();
     return failure();
   }
+  // Accesses take pointers and offsets apart and leave them unused.
+  result.walk<WalkOrder::PostOrder, ReverseIterator>([](Operation *op) {
+    if (isOpTriviallyDead(op))
+      op->erase();
+  });
   kernel.erase();
   return success();
 }
@@ -102,13 +110,21 @@ Value Distributor::isZero(bool ofWave, uint32_t mask) {
                                constant(0));
 }
 
-Value Distributor::ownsCopies(const Layout &layout, ImplicitLocOpBuilder &b) {
-  uint32_t lanes = layout.freeLaneBits(), waves = layout.freeWaveBits();
+Value Distributor::isFirst(uint32_t lanes, uint32_t waves,
+                           ImplicitLocOpBuilder &b) {
   if (lanes && waves)
     return arith::AndIOp::create(b, isZero(false, lanes), isZero(true, waves));
   if (lanes || waves)
     return isZero(waves != 0, lanes | waves);
   return {};
+}
+
+Value Distributor::isFirstOfWorkgroup(ImplicitLocOpBuilder &b) {
+  return isFirst(kernel.getNumLanes() - 1, kernel.getNumWaves() - 1, b);
+}
+
+Value Distributor::ownsCopies(const Layout &layout, ImplicitLocOpBuilder &b) {
+  return isFirst(layout.freeLaneBits(), layout.freeWaveBits(), b);
 }
 
 void Distributor::storeWhere(
@@ -231,7 +247,7 @@ Value Distributor::sharedAlloc(int64_t size, Type element) {
 }
 
 bool Distributor::inLoop(Operation *op) {
-  return op->getParentOfType<scf::ForOp>() != nullptr;
+  return op->getParentOfType<LoopLikeOpInterface>() != nullptr;
 }
 
 //===----------------------------------------------------------------------===//
@@ -249,6 +265,10 @@ LogicalResult Distributor::distributeOp(Operation *op) {
   return TypeSwitch<Operation *, LogicalResult>(op)
       .Case([&](LoadOp o) { return distributeLoad(o); })
       .Case([&](StoreOp o) { return distributeStore(o); })
+      .Case([&](LoadScatteredOp o) { return distributeLoadScattered(o); })
+      .Case([&](StoreScatteredOp o) { return distributeStoreScattered(o); })
+      .Case([&](AtomicRmwOp o) { return distributeAtomicRmw(o); })
+      .Case([&](AtomicCasOp o) { return distributeAtomicCas(o); })
       .Case([&](IotaOp o) { return distributeIota(o); })
       .Case([&](BroadcastOp o) { return distributeBroadcast(o); })
       .Case([&](FlipOp o) { return distributeFlip(o); })
@@ -408,8 +428,10 @@ LogicalResult Distributor::distributeConstant(Operation *op) {
 }
 
 LogicalResult Distributor::distributeElementwise(Operation *op) {
+  bool isPointers = isa<PtrAddOp, PtrToIntOp, IntToPtrOp, PtrCastOp>(op);
   if (op->getNumRegions() || op->getNumResults() != 1 ||
-      !isa<arith::ArithDialect, math::MathDialect>(op->getDialect()))
+      (!isPointers &&
+       !isa<arith::ArithDialect, math::MathDialect>(op->getDialect())))
     return op->emitOpError(
         "has no meaning on block tensors; kernels take arith, "
         "math and greta_tile ops");
@@ -530,7 +552,9 @@ LogicalResult Distributor::distributeReshape(ReshapeOp op) {
   }
   ImplicitLocOpBuilder b(op.getLoc(), builder);
   values[op.getResult()] =
-      reshapeThroughShared(op, lanes(op.getValue()), **src, **dst, b);
+      moveNumbers(lanes(op.getValue()), b, [&](ArrayRef<Value> from) {
+        return reshapeThroughShared(op, from, **src, **dst, b);
+      });
   return success();
 }
 

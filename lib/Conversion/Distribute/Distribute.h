@@ -7,7 +7,7 @@
 #ifndef GRETA_LIB_CONVERSION_DISTRIBUTE_H
 #define GRETA_LIB_CONVERSION_DISTRIBUTE_H
 
-#include "GretaTile/GretaTile.h"
+#include "GretaTile/LinearAddress.h"
 #include "greta/Layout/Conversion.h"
 #include "greta/Layout/SharedMemory.h"
 #include "mlir/IR/Builders.h"
@@ -76,6 +76,37 @@ private:
   mlir::LogicalResult distributeLoad(LoadOp op);
   mlir::LogicalResult distributeDirect(LoadOp op, LocalStoreOp store);
   mlir::LogicalResult distributeStore(StoreOp op);
+  // DistributeScattered.cpp
+  mlir::LogicalResult distributeLoadScattered(LoadScatteredOp op);
+  mlir::LogicalResult distributeStoreScattered(StoreScatteredOp op);
+  /// An access through each register's pointer; a wide one may take several at
+  /// a time.
+  struct Scattered {
+    const DistributedLayout *layout = nullptr; // null: one pointer
+    LaneValues bases;                          // of each register
+    mlir::Value offset;                        // i32, elements, of all of them
+    LaneValues masks;                          // of each register; empty: all
+    unsigned width = 1;                        // neighbours in one access
+  };
+  mlir::FailureOr<Scattered> scatter(mlir::Operation *op, mlir::Value pointers,
+                                     mlir::Value mask, bool isWide,
+                                     mlir::ImplicitLocOpBuilder &b);
+  unsigned widthOf(const LinearAddress &address, const Scattered &access,
+                   mlir::Type element);
+  // DistributeAtomics.cpp
+  using AtomicBuilder = llvm::function_ref<mlir::Value(
+      mlir::ImplicitLocOpBuilder &b, const Scattered &access, unsigned reg)>;
+  mlir::LogicalResult distributeAtomicRmw(AtomicRmwOp op);
+  mlir::LogicalResult distributeAtomicCas(AtomicCasOp op);
+  mlir::LogicalResult distributeAtomic(mlir::Operation *op,
+                                       mlir::Value pointers, mlir::Value mask,
+                                       MemoryOrder order, MemoryScope scope,
+                                       AtomicBuilder build);
+  mlir::Value atomicOnce(mlir::Operation *op, const Scattered &access,
+                         bool isUsed, AtomicBuilder build,
+                         mlir::ImplicitLocOpBuilder &b);
+  LaneValues atomicOfEach(mlir::Operation *op, const Scattered &access,
+                          AtomicBuilder build, mlir::ImplicitLocOpBuilder &b);
   // DistributeExchange.cpp
   mlir::LogicalResult distributeReduce(ReduceOp op);
   mlir::LogicalResult distributeConvertLayout(ConvertLayoutOp op);
@@ -89,6 +120,10 @@ private:
   llvm::SmallVector<mlir::Value> shuffled(mlir::ImplicitLocOpBuilder &b,
                                           llvm::ArrayRef<mlir::Value> elements,
                                           uint32_t mask);
+  /// What `move` makes of the registers; pointers travel as their addresses.
+  LaneValues
+  moveNumbers(llvm::ArrayRef<mlir::Value> from, mlir::ImplicitLocOpBuilder &b,
+              llvm::function_ref<LaneValues(llvm::ArrayRef<mlir::Value>)> move);
   LaneValues convertInWave(const Conversion &plan,
                            llvm::ArrayRef<mlir::Value> from,
                            mlir::ImplicitLocOpBuilder &b);
@@ -141,6 +176,12 @@ private:
   mlir::Value maskedId(bool wave, uint32_t mask);
   /// i1: the bits of the mask in the lane or wave id are zero.
   mlir::Value isZero(bool ofWave, uint32_t mask);
+  /// i1: the thread is the first of those that differ in these bits of the lane
+  /// and the wave; null where no bit is set.
+  mlir::Value isFirst(uint32_t lanes, uint32_t waves,
+                      mlir::ImplicitLocOpBuilder &b);
+  /// The same of the whole workgroup.
+  mlir::Value isFirstOfWorkgroup(mlir::ImplicitLocOpBuilder &b);
   /// i1: of an element's copies this thread has the one to write; null when
   /// there are no copies.
   mlir::Value ownsCopies(const Layout &layout, mlir::ImplicitLocOpBuilder &b);

@@ -218,15 +218,29 @@ LogicalResult Distributor::distributeConvertLayout(ConvertLayoutOp op) {
   if (failed(plan))
     return op.emitOpError("cannot convert between these layouts: ") << error;
   ImplicitLocOpBuilder b(op.getLoc(), builder);
-  ArrayRef<Value> from = lanes(op.getValue());
-  LaneValues out;
-  if (plan->kind == Conversion::Kind::Shared ||
-      plan->numShuffles() > 2 * from.size())
-    out = convertThroughShared(op, from, **src, **dst, b);
-  else
-    out = convertInWave(*plan, from, b);
-  values[op.getResult()] = std::move(out);
+  values[op.getResult()] = moveNumbers(
+      lanes(op.getValue()), b, [&](ArrayRef<Value> from) -> LaneValues {
+        if (plan->kind == Conversion::Kind::Shared ||
+            plan->numShuffles() > 2 * from.size())
+          return convertThroughShared(op, from, **src, **dst, b);
+        return convertInWave(*plan, from, b);
+      });
   return success();
+}
+
+LaneValues
+Distributor::moveNumbers(ArrayRef<Value> from, ImplicitLocOpBuilder &b,
+                         llvm::function_ref<LaneValues(ArrayRef<Value>)> move) {
+  Type type = from.front().getType();
+  if (!isa<PtrType>(type))
+    return move(from);
+  LaneValues addresses;
+  for (Value pointer : from)
+    addresses.push_back(PtrToIntOp::create(b, pointer));
+  LaneValues moved = move(addresses);
+  for (Value &address : moved)
+    address = IntToPtrOp::create(b, type, address);
+  return moved;
 }
 
 LaneValues Distributor::convertInWave(const Conversion &plan,

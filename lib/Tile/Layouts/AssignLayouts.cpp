@@ -358,6 +358,8 @@ void LayoutAssigner::convertOperands(Operation *op) {
       convertOperand(operand, layouts.at(place));
       continue;
     }
+    if (!op->getNumResults() && takesOneLayout(op))
+      convertOperand(operand, layoutOf(op->getOperand(0)));
     if (!op->getNumResults() || isa<ConvertLayoutOp>(op))
       continue;
     // Either the results decide, or what the first operand has.

@@ -1,6 +1,7 @@
 //===- BlockLayout.cpp - a layout for a block of its own ------------------===//
 
 #include "BlockLayout.h"
+#include "GretaTile/LinearAddress.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"
 #include "llvm/ADT/MapVector.h"
@@ -156,31 +157,55 @@ SmallVector<Value> greta::carriedTogether(Value value) {
   return others;
 }
 
+/// Bytes of an element.
+static int64_t bytesOf(Value block) {
+  return std::max(1u, getElementTypeOrSelf(block).getIntOrFloatBitWidth() / 8);
+}
+
+/// Neighbours along a dimension of a block are neighbours in memory, of which
+/// an access may take `count`.
+static void noteNeighbours(Value block, unsigned dim, int64_t count,
+                           const ConnectedBlocks &blocks,
+                           LayoutWishes &wishes) {
+  auto type = cast<RankedTensorType>(block.getType());
+  int64_t place = blocks.dimOf(block, dim);
+  if (type.getDimSize(dim) == 1 || place < 0)
+    return;
+  // An element may be that of several neighbours; no type is narrower than
+  // four bits.
+  int64_t shared = wishes.shape[place] / type.getDimSize(dim);
+  int64_t run = std::min<int64_t>(count * shared, 32);
+  // The larger block decides along which dimension neighbours lie.
+  int64_t elements = type.getNumElements();
+  if (place == wishes.fastest) {
+    wishes.run = std::max(wishes.run, run);
+  } else if (elements > wishes.accessed) {
+    wishes.fastest = place;
+    wishes.run = std::max<int64_t>(run, 1);
+  }
+  wishes.accessed = std::max(wishes.accessed, elements);
+}
+
+/// Of an access through pointers, which may be all that belongs to the blocks.
+static void noteScattered(Value pointers, Value moved,
+                          const ConnectedBlocks &blocks, LayoutWishes &wishes) {
+  if (!isBlock(pointers))
+    return;
+  int64_t dim = getLinearAddress(pointers).contiguousDim();
+  if (dim >= 0)
+    noteNeighbours(blocks.contains(moved) ? moved : pointers, dim,
+                   16 / bytesOf(moved), blocks, wishes);
+}
+
 /// How many neighbours along the dimension of stride 1 one access may take.
 template <typename OpT>
 static void noteAccess(OpT op, Value block, const ConnectedBlocks &blocks,
                        LayoutWishes &wishes) {
-  auto type = cast<RankedTensorType>(block.getType());
-  int64_t bytes = std::max(1u, type.getElementTypeBitWidth() / 8);
-  for (auto [dim, stride] : llvm::enumerate(op.getStrides())) {
-    int64_t place = blocks.dimOf(block, dim);
-    if (stride != 1 || type.getDimSize(dim) == 1 || place < 0)
-      continue;
-    // An element may be that of several neighbours; no type is narrower than
-    // four bits.
-    int64_t shared = wishes.shape[place] / type.getDimSize(dim);
-    int64_t run = std::min<int64_t>(16, op.getAlign()) / bytes * shared;
-    run = std::min<int64_t>(run, 32);
-    // The larger block decides along which dimension neighbours lie.
-    int64_t elements = type.getNumElements();
-    if (place == wishes.fastest) {
-      wishes.run = std::max(wishes.run, run);
-    } else if (elements > wishes.accessed) {
-      wishes.fastest = place;
-      wishes.run = std::max<int64_t>(run, 1);
-    }
-    wishes.accessed = std::max(wishes.accessed, elements);
-  }
+  for (auto [dim, stride] : llvm::enumerate(op.getStrides()))
+    if (stride == 1)
+      noteNeighbours(block, dim,
+                     std::min<int64_t>(16, op.getAlign()) / bytesOf(block),
+                     blocks, wishes);
 }
 
 /// What a lane adds up it holds, but for groups of neighbours, of which it
@@ -215,6 +240,10 @@ LayoutWishes greta::collectWishes(ArrayRef<Value> values,
       noteAccess(load, load.getResult(), blocks, wishes);
     } else if (auto store = dyn_cast<StoreOp>(op)) {
       noteAccess(store, store.getValue(), blocks, wishes);
+    } else if (auto load = dyn_cast<LoadScatteredOp>(op)) {
+      noteScattered(load.getPointers(), load.getResult(), blocks, wishes);
+    } else if (auto store = dyn_cast<StoreScatteredOp>(op)) {
+      noteScattered(store.getPointers(), store.getValue(), blocks, wishes);
     } else if (auto flip = dyn_cast<FlipOp>(op)) {
       if (int64_t dim = blocks.dimOf(flip.getResult(), flip.getDim()); dim >= 0)
         wishes.inRegisters.set(dim);

@@ -102,6 +102,8 @@ private:
   void checkRule();
   void checkArithmetic(uint32_t T) const;
   void checkMemory();
+  void checkAtomic();
+  void checkScope(uint32_t Scope) const;
   void checkComposite();
   void checkConversion();
   void checkMatrix();

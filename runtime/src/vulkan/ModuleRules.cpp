@@ -98,6 +98,18 @@ void ModuleChecker::checkRule() {
   case OpStore:
   case OpAccessChain:
     return checkMemory();
+  case OpAtomicExchange:
+  case OpAtomicCompareExchange:
+  case OpAtomicIAdd:
+  case OpAtomicSMin:
+  case OpAtomicUMin:
+  case OpAtomicSMax:
+  case OpAtomicUMax:
+  case OpAtomicAnd:
+  case OpAtomicOr:
+  case OpAtomicXor:
+  case OpAtomicFAddEXT:
+    return checkAtomic();
   case OpCompositeConstruct:
   case OpCompositeExtract:
   case OpCompositeInsert:
@@ -161,6 +173,40 @@ void ModuleChecker::checkMemory() {
     need(typeOf(Operands[1]) == Pointee && Class != StorageClassInput &&
              Class != StorageClassPushConstant,
          "a value of another type, or to what is only read");
+}
+
+// Of 32 or 64 bits in buffers; what is ordered is left to barriers.
+void ModuleChecker::checkAtomic() {
+  uint32_t Pointer = typeOf(Operands[0]);
+  need(isPointer(Pointer) &&
+           parameter(Pointer, 0) == StorageClassPhysicalStorageBuffer &&
+           parameter(Pointer, 1) == Type,
+       "through no pointer to the result's type in a buffer");
+  if (Op == OpAtomicFAddEXT) {
+    needCapability(CapabilityAtomicFloat32AddEXT, "an addition of floats");
+    need(isFloat(Type) && width(Type) == 32 && lanes(Type) == 1,
+         "not of floats of 32 bits");
+  } else {
+    need(isScalarInt(Type) && (width(Type) == 32 || width(Type) == 64),
+         "not of integers of 32 or 64 bits");
+    if (width(Type) == 64)
+      needCapability(CapabilityInt64Atomics, "an atomic of 64 bits");
+  }
+  checkScope(constant(Operands[1]));
+  size_t FirstValue = Op == OpAtomicCompareExchange ? 4 : 3;
+  for (size_t I = 2; I < FirstValue; ++I)
+    need(constant(Operands[I]) == MemorySemanticsMaskNone, "memory semantics");
+  for (size_t I = FirstValue; I < Operands.size(); ++I)
+    need(typeOf(Operands[I]) == Type, "a value of another type");
+}
+
+// Of what synchronises with other workgroups.
+void ModuleChecker::checkScope(uint32_t Scope) const {
+  need(Scope == ScopeDevice || Scope == ScopeQueueFamily ||
+           Scope == ScopeWorkgroup,
+       "a scope other than device, queue family and workgroup");
+  if (Scope == ScopeQueueFamily)
+    needCapability(CapabilityVulkanMemoryModel, "the queue family's scope");
 }
 
 uint32_t ModuleChecker::extracted(uint32_t T, size_t FirstIndex) const {
@@ -303,6 +349,10 @@ void ModuleChecker::checkOther() {
       need(Operand(I) == Type, "an operand of another type");
     return;
   }
+  case OpMemoryBarrier:
+    checkScope(constant(Operands[0]));
+    checkSemantics(constant(Operands[1]));
+    return;
   case OpControlBarrier:
     for (uint32_t I : {0, 1}) {
       uint32_t Scope = constant(Operands[I]);

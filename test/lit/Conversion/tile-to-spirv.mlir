@@ -58,7 +58,7 @@ greta_tile.func @wide(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f16>) attrib
 greta_tile.func @far(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>, %n: i32) attributes {wave_size = 1 : i32, waves = 1 : i32} {
   %row = greta_tile.program_id 1
   %wide = arith.extui %row : i32 to i64
-  %xr = greta_tile.ptr_add %x, %wide : !greta_tile.ptr<f32>
+  %xr = greta_tile.ptr_add %x, %wide : !greta_tile.ptr<f32>, i64
   %v = greta_tile.ptr_load %xr[%n] align 4 : !greta_tile.ptr<f32> -> f32
   greta_tile.ptr_store %v, %y[%n] align 4 : f32 -> !greta_tile.ptr<f32>
   greta_tile.return

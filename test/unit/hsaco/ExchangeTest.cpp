@@ -128,8 +128,8 @@ greta_tile.func @copy(%x: !greta_tile.ptr<{{element}}>, %y: !greta_tile.ptr<{{el
   %group64 = arith.extsi %group : i32 to i64
   %step = arith.constant {{step}} : i64
   %start = arith.muli %group64, %step : i64
-  %xg = greta_tile.ptr_add %x, %start : !greta_tile.ptr<{{element}}>
-  %yg = greta_tile.ptr_add %y, %start : !greta_tile.ptr<{{element}}>
+  %xg = greta_tile.ptr_add %x, %start : !greta_tile.ptr<{{element}}>, i64
+  %yg = greta_tile.ptr_add %y, %start : !greta_tile.ptr<{{element}}>, i64
   %count = arith.constant {{count}} : i32
   %at = arith.muli %thread, %count : i32
   %v = greta_tile.ptr_load %xg[%at] align {{align}} : !greta_tile.ptr<{{element}}> -> {{type}}

@@ -1,0 +1,170 @@
+//===- LinearAddress.cpp - blocks of pointers as sums --------------------===//
+
+#include "GretaTile/LinearAddress.h"
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+using namespace greta::tile;
+
+using Terms = SmallVector<LinearTerm, 4>;
+
+static bool isBlock(Value value) {
+  return isa<RankedTensorType>(value.getType());
+}
+
+static bool hasBlock(ArrayRef<LinearTerm> terms) {
+  return llvm::any_of(terms, [](const LinearTerm &t) { return bool(t.block); });
+}
+
+static bool isUniform(ArrayRef<LinearTerm> terms) {
+  return llvm::all_of(terms, [](const LinearTerm &t) { return t.isUniform(); });
+}
+
+/// The value whose elements, in other places, those of `value` are; null: it is
+/// no such op's.
+static Value getRearranged(Value value) {
+  Operation *op = value.getDefiningOp();
+  return isa_and_nonnull<BroadcastOp, ReshapeOp, ConvertLayoutOp>(op)
+             ? op->getOperand(0)
+             : Value();
+}
+
+/// The terms of a rearranged value's source in its own dimensions. Fails where
+/// a term is of the source's elements.
+static LogicalResult rearrange(Value value, Terms &terms) {
+  Operation *op = value.getDefiningOp();
+  if (hasBlock(terms))
+    return failure();
+  if (isa<ConvertLayoutOp>(op))
+    return success();
+  auto from = cast<RankedTensorType>(op->getOperand(0).getType());
+  SmallVector<int64_t> dims =
+      operandDims(op->getOpOperand(0), cast<OpResult>(value));
+  // Along an extent of 1 the index is 0.
+  llvm::erase_if(terms, [&](const LinearTerm &term) {
+    return term.dim >= 0 && from.getDimSize(term.dim) == 1;
+  });
+  for (LinearTerm &term : terms) {
+    if (term.isUniform())
+      continue;
+    auto place = llvm::find(dims, term.dim);
+    if (place == dims.end())
+      return failure();
+    term.dim = place - dims.begin();
+  }
+  return success();
+}
+
+static Terms termsOf(Value value);
+
+/// x times y, where one of them is uniform.
+static std::optional<Terms> product(Terms x, Terms y) {
+  if (!isUniform(y))
+    std::swap(x, y);
+  if (!isUniform(y) || hasBlock(x) || x.size() * y.size() > 8)
+    return std::nullopt;
+  Terms result;
+  for (const LinearTerm &a : x)
+    for (const LinearTerm &b : y) {
+      LinearTerm &term = result.emplace_back(a);
+      term.constant *= b.constant;
+      llvm::append_range(term.factors, b.factors);
+    }
+  return result;
+}
+
+/// What an op makes of its operands' terms; none where it is not linear.
+static std::optional<Terms> linearOffset(Value value) {
+  APInt constant;
+  if (matchPattern(value, m_ConstantInt(&constant)))
+    return Terms{{constant.getSExtValue(), {}, -1, {}}};
+  Operation *op = value.getDefiningOp();
+  if (!isBlock(value)) {
+    // Its constant factor says what the value is a multiple of.
+    if (isa_and_nonnull<arith::MulIOp>(op) &&
+        matchPattern(op->getOperand(1), m_ConstantInt(&constant)))
+      return Terms{{constant.getSExtValue(), {op->getOperand(0)}, -1, {}}};
+    return Terms{{1, {value}, -1, {}}};
+  }
+  if (auto iota = dyn_cast_or_null<IotaOp>(op))
+    return Terms{{1, {}, iota.getDim(), {}}};
+  if (auto splat = dyn_cast_or_null<SplatOp>(op))
+    return linearOffset(splat.getValue());
+  if (isa_and_nonnull<arith::AddIOp, arith::SubIOp>(op)) {
+    Terms terms = termsOf(op->getOperand(0));
+    for (LinearTerm &term : termsOf(op->getOperand(1))) {
+      if (isa<arith::SubIOp>(op))
+        term.constant = -term.constant;
+      terms.push_back(term);
+    }
+    return terms;
+  }
+  if (isa_and_nonnull<arith::MulIOp>(op))
+    return product(termsOf(op->getOperand(0)), termsOf(op->getOperand(1)));
+  if (auto extend = dyn_cast_or_null<arith::ExtSIOp>(op)) {
+    Terms terms = termsOf(extend.getIn());
+    if (!extend.getIn().getType().isInteger(1) && !hasBlock(terms))
+      return terms;
+  }
+  if (Value source = getRearranged(value)) {
+    Terms terms = termsOf(source);
+    if (succeeded(rearrange(value, terms)))
+      return terms;
+  }
+  return std::nullopt;
+}
+
+static Terms termsOf(Value value) {
+  std::optional<Terms> terms = linearOffset(value);
+  return terms ? std::move(*terms) : Terms{{1, {}, -1, value}};
+}
+
+LinearAddress greta::tile::getLinearAddress(Value pointers) {
+  LinearAddress result{pointers, {}};
+  if (!isBlock(pointers))
+    return result;
+  if (auto add = pointers.getDefiningOp<PtrAddOp>()) {
+    result = getLinearAddress(add.getBase());
+    llvm::append_range(result.terms, termsOf(add.getOffset()));
+  } else if (auto splat = pointers.getDefiningOp<SplatOp>()) {
+    result.base = splat.getValue();
+  } else if (Value source = getRearranged(pointers)) {
+    LinearAddress address = getLinearAddress(source);
+    if (address.hasUniformBase() &&
+        succeeded(rearrange(pointers, address.terms)))
+      return address;
+  }
+  return result;
+}
+
+/// Whether neighbours along a dimension of a block are equal, plainly.
+static bool isConstantAlong(Value value, int64_t dim) {
+  Operation *op = value.getDefiningOp();
+  if (auto broadcast = dyn_cast_or_null<BroadcastOp>(op))
+    return cast<RankedTensorType>(broadcast.getValue().getType())
+                   .getDimSize(dim) == 1 ||
+           isConstantAlong(broadcast.getValue(), dim);
+  if (op && (isa<SplatOp>(op) || op->hasTrait<OpTrait::ConstantLike>()))
+    return true;
+  return op && OpTrait::hasElementwiseMappableTraits(op) &&
+         llvm::all_of(op->getOperands(), [&](Value operand) {
+           return isConstantAlong(operand, dim);
+         });
+}
+
+int64_t LinearAddress::contiguousDim() const {
+  if (!hasUniformBase())
+    return -1;
+  for (const LinearTerm &term : terms) {
+    if (term.dim < 0 || term.constant != 1 || !term.factors.empty())
+      continue;
+    // Nothing else may change along it.
+    if (llvm::all_of(terms, [&](const LinearTerm &other) {
+          return &other == &term ||
+                 (other.block ? isConstantAlong(other.block, term.dim)
+                              : other.dim != term.dim);
+        }))
+      return term.dim;
+  }
+  return -1;
+}

@@ -1,0 +1,43 @@
+//===- LinearAddress.h - blocks of pointers as sums -------------*- C++ -*-===//
+//
+// In: a block of pointers. Out: the scalar pointer that it comes from, and
+// what is added to it, taken apart into what is the same for all elements, what
+// is an index times a factor, and the rest. So an access knows which dimension
+// runs along memory, and what belongs to the uniform part of an address.
+//
+//===----------------------------------------------------------------------===//
+#ifndef GRETATILE_LINEARADDRESS_H
+#define GRETATILE_LINEARADDRESS_H
+
+#include "GretaTile/GretaTile.h"
+
+namespace greta::tile {
+
+/// A product: of a constant, of uniform integers, and of at most one of the
+/// element's index along a dimension and a block of integers.
+struct LinearTerm {
+  int64_t constant = 1;
+  llvm::SmallVector<mlir::Value, 2> factors; // scalars
+  int64_t dim = -1;
+  mlir::Value block;
+
+  bool isUniform() const { return dim < 0 && !block; }
+};
+
+/// base + the sum of the terms, in elements.
+struct LinearAddress {
+  mlir::Value base; // a pointer, or a block of them where nobody knows better
+  llvm::SmallVector<LinearTerm, 4> terms;
+
+  bool hasUniformBase() const { return mlir::isa<PtrType>(base.getType()); }
+  /// The dimension whose neighbours are neighbours in memory; -1: none.
+  int64_t contiguousDim() const;
+};
+
+/// Of a pointer or a block of them. i32 offsets may be taken apart because
+/// their sums and products do not overflow (ptr_add).
+LinearAddress getLinearAddress(mlir::Value pointers);
+
+} // namespace greta::tile
+
+#endif

@@ -1,0 +1,160 @@
+//===- DistributeAtomics.cpp - atomics of the workgroup's program ---------===//
+//
+// In: atomic_rmw and atomic_cas. Out: one lane's atomics, which order nothing,
+// and fences around them. An order is the whole workgroup's, so that a release
+// is a fence of every lane and a barrier, and an acquire a barrier and a fence.
+// These barriers wait for lanes, not for shared memory.
+//
+//   %old = greta_tile.atomic_rmw add acq_rel device %p, %v
+//     →  greta_tile.fence release device
+//        greta_tile.barrier
+//        %0 = scf.if %first { greta_tile.ptr_atomic_rmw add device %p[0], %v }
+//        %old = .. %0 of the first lane, by a shuffle or through shared memory
+//        greta_tile.fence acquire device
+//
+//===----------------------------------------------------------------------===//
+
+#include "Distribute.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+using namespace greta;
+using namespace greta::tile;
+
+/// `build` where the condition holds, zero elsewhere; no condition: everywhere.
+static Value
+buildWhere(Value condition, Type type, ImplicitLocOpBuilder &b,
+           llvm::function_ref<Value(ImplicitLocOpBuilder &)> build) {
+  if (!condition)
+    return build(b);
+  auto branch = scf::IfOp::create(
+      b, condition,
+      [&](OpBuilder &at, Location loc) {
+        ImplicitLocOpBuilder inner(loc, at);
+        scf::YieldOp::create(at, loc, build(inner));
+      },
+      [&](OpBuilder &at, Location loc) {
+        Value zero = arith::ConstantOp::create(
+            at, loc, cast<TypedAttr>(at.getZeroAttr(type)));
+        scf::YieldOp::create(at, loc, zero);
+      });
+  return branch.getResult(0);
+}
+
+LogicalResult Distributor::distributeAtomicRmw(AtomicRmwOp op) {
+  LaneValues list(lanes(op.getValue()));
+  return distributeAtomic(
+      op, op.getPointers(), op.getMask(), op.getOrder(), op.getScope(),
+      [&](ImplicitLocOpBuilder &b, const Scattered &access, unsigned reg) {
+        return PtrAtomicRmwOp::create(b, op.getKind(), op.getScope(),
+                                      access.bases[reg], access.offset,
+                                      list[reg]);
+      });
+}
+
+LogicalResult Distributor::distributeAtomicCas(AtomicCasOp op) {
+  LaneValues expected(lanes(op.getExpected())), list(lanes(op.getValue()));
+  return distributeAtomic(
+      op, op.getPointers(), op.getMask(), op.getOrder(), op.getScope(),
+      [&](ImplicitLocOpBuilder &b, const Scattered &access, unsigned reg) {
+        return PtrAtomicCasOp::create(b, op.getScope(), access.bases[reg],
+                                      access.offset, expected[reg], list[reg]);
+      });
+}
+
+LogicalResult Distributor::distributeAtomic(Operation *op, Value pointers,
+                                            Value mask, MemoryOrder order,
+                                            MemoryScope scope,
+                                            AtomicBuilder build) {
+  ImplicitLocOpBuilder b(op->getLoc(), builder);
+  FailureOr<Scattered> access =
+      scatter(op, pointers, mask, /*isWide=*/false, b);
+  if (failed(access))
+    return failure();
+  bool acquires = order == MemoryOrder::Acquire || order == MemoryOrder::AcqRel;
+  bool releases = order == MemoryOrder::Release || order == MemoryOrder::AcqRel;
+  bool hasWaves = kernel.getNumWaves() > 1;
+  if (releases) {
+    FenceOp::create(b, MemoryOrder::Release, scope);
+    if (hasWaves)
+      BarrierOp::create(b);
+  }
+  OpResult result = op->getResult(0);
+  if (access->layout) {
+    values[result] = atomicOfEach(op, *access, build, b);
+    if (acquires && hasWaves) {
+      FenceOp::create(b, MemoryOrder::Acquire, scope);
+      BarrierOp::create(b);
+    }
+  } else {
+    // Who waits for the result waits for the atomic.
+    bool isUsed = acquires || !result.use_empty();
+    values[result] = {atomicOnce(op, *access, isUsed, build, b)};
+  }
+  if (acquires)
+    FenceOp::create(b, MemoryOrder::Acquire, scope);
+  return success();
+}
+
+/// The first lane's atomic, and its result in all lanes.
+Value Distributor::atomicOnce(Operation *op, const Scattered &access,
+                              bool isUsed, AtomicBuilder build,
+                              ImplicitLocOpBuilder &b) {
+  Type type = op->getResult(0).getType();
+  Value mask = access.masks.empty() ? Value() : access.masks.front();
+  bool isOneWave = kernel.getNumWaves() == 1;
+  Value array;
+  if (isUsed && !isOneWave) {
+    array = sharedAlloc(1, type);
+    if (inLoop(op))
+      BarrierOp::create(b);
+  }
+  Value old = buildWhere(
+      isFirstOfWorkgroup(b), type, b, [&](ImplicitLocOpBuilder &inner) {
+        Value mine =
+            buildWhere(mask, type, inner, [&](ImplicitLocOpBuilder &masked) {
+              return build(masked, access, 0);
+            });
+        if (array)
+          SharedStoreOp::create(inner, mine, array, constant(0));
+        return mine;
+      });
+  if (!array)
+    return isUsed && kernel.getNumLanes() > 1
+               ? ShuffleOp::create(b, old, constant(0)).getResult()
+               : old;
+  BarrierOp::create(b);
+  return SharedLoadOp::create(b, array, constant(0));
+}
+
+/// Every element's atomic by the lane that owns it; lanes with copies get the
+/// results through shared memory.
+LaneValues Distributor::atomicOfEach(Operation *op, const Scattered &access,
+                                     AtomicBuilder build,
+                                     ImplicitLocOpBuilder &b) {
+  const Layout &layout = access.layout->layout;
+  Type type = getElementTypeOrSelf(op->getResult(0).getType());
+  Value owner = ownsCopies(layout, b);
+  LaneValues out;
+  for (unsigned reg = 0; reg < access.bases.size(); ++reg) {
+    unsigned inTile = reg % layout.tileRegisters();
+    unsigned first = reg - (inTile & layout.freeRegisterBits());
+    if (first != reg) {
+      out.push_back(out[first]);
+      continue;
+    }
+    Value condition = owner;
+    if (!access.masks.empty())
+      condition =
+          owner ? arith::AndIOp::create(b, owner, access.masks[reg]).getResult()
+                : access.masks[reg];
+    out.push_back(
+        buildWhere(condition, type, b, [&](ImplicitLocOpBuilder &inner) {
+          return build(inner, access, reg);
+        }));
+  }
+  if (owner && !op->getResult(0).use_empty())
+    out = convertThroughShared(op, out, *access.layout, *access.layout, b);
+  return out;
+}

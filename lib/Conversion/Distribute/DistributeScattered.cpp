@@ -1,0 +1,345 @@
+//===- DistributeScattered.cpp - accesses through pointers ----------------===//
+//
+// In: load_scattered and store_scattered. Out: lane accesses, each register's
+// in a branch where it has a mask, so that no lane touches memory for an
+// element that is masked off.
+//
+//   %p = greta_tile.ptr_add %x, %i : ..        %i = %first + iota
+//   %v = greta_tile.load_scattered %p mask %m
+//     →  %b  = greta_tile.ptr_add %x, %first   the same in all lanes
+//        %v0 = scf.if %m0 { greta_tile.ptr_load %b[%lane] }
+//
+// A block of pointers that comes from one pointer is that pointer, moved by
+// what is uniform, and a lane's offset: of 32 bits where it is plainly small
+// and not negative, so that targets add it to a uniform address; else the
+// lane's base is moved by 64 bits.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Distribute.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+using namespace greta;
+using namespace greta::tile;
+
+static unsigned bytesOf(Type element) {
+  return std::max(1u, element.getIntOrFloatBitWidth() / 8);
+}
+
+namespace {
+
+/// Sums and products of offsets, with 64 bits.
+class OffsetBuilder {
+public:
+  OffsetBuilder(ImplicitLocOpBuilder &b,
+                llvm::function_ref<Value(Value)> scalar)
+      : b(b), scalar(scalar) {}
+
+  Value constant(int64_t value) {
+    return arith::ConstantIntOp::create(b, value, 64);
+  }
+  Value widen(Value value) {
+    return value.getType().isInteger(64)
+               ? value
+               : arith::ExtSIOp::create(b, b.getI64Type(), value).getResult();
+  }
+  /// Either may be null, which is nothing to add.
+  Value add(Value x, Value y) {
+    return x && y ? arith::AddIOp::create(b, x, y).getResult() : x ? x : y;
+  }
+  Value multiply(Value x, Value y) { return arith::MulIOp::create(b, x, y); }
+  Value multiply(Value x, int64_t y) {
+    return y == 1 ? x : multiply(x, constant(y));
+  }
+  /// The constant and the uniform factors of a term.
+  Value coefficient(const LinearTerm &term) {
+    Value result;
+    for (Value factor : term.factors) {
+      Value wide = widen(scalar(factor));
+      result = result ? multiply(result, wide) : wide;
+    }
+    return result ? multiply(result, term.constant) : constant(term.constant);
+  }
+  Value move(Value pointer, Value offset) {
+    return offset ? PtrAddOp::create(b, pointer, offset).getResult() : pointer;
+  }
+
+private:
+  ImplicitLocOpBuilder &b;
+  llvm::function_ref<Value(Value)> scalar;
+};
+
+/// What an index along a dimension is multiplied by.
+struct Stride {
+  int64_t fixed = 0;
+  Value dynamic; // i64
+};
+
+} // namespace
+
+/// How many neighbours in memory one access may take: as many as the lane has,
+/// as 16 bytes hold, as the address is provably a multiple of, and as are under
+/// one mask.
+unsigned Distributor::widthOf(const LinearAddress &address,
+                              const Scattered &access, Type element) {
+  // Buffers begin at multiples of 16 bytes (docs/package.md).
+  auto argument = dyn_cast<BlockArgument>(address.base);
+  int64_t dim = address.contiguousDim();
+  if (dim < 0 || !argument || argument.getOwner() != &kernel.getBody().front())
+    return 1;
+  unsigned width =
+      std::min(access.layout->layout.contiguity(dim), 16 / bytesOf(element));
+  for (const LinearTerm &term : address.terms)
+    if (term.dim != dim && term.constant)
+      width = std::min<int64_t>(width, term.constant & -term.constant);
+  auto sameMasks = [&] {
+    for (unsigned reg = 0; reg < access.masks.size(); ++reg)
+      if (access.masks[reg] != access.masks[reg / width * width])
+        return false;
+    return true;
+  };
+  while (!sameMasks())
+    width /= 2;
+  return width;
+}
+
+FailureOr<Distributor::Scattered>
+Distributor::scatter(Operation *op, Value pointers, Value mask, bool isWide,
+                     ImplicitLocOpBuilder &b) {
+  Scattered access;
+  if (mask)
+    access.masks = LaneValues(lanes(mask));
+  access.offset = constant(0);
+  if (!isa<RankedTensorType>(pointers.getType())) {
+    access.bases = {scalar(pointers)};
+    return access;
+  }
+  auto found = layoutOf(op, pointers);
+  if (failed(found))
+    return failure();
+  access.layout = *found;
+  const DistributedLayout &layout = **found;
+  Type element = getElementTypeOrSelf(getPointee(pointers.getType()));
+  LinearAddress address = getLinearAddress(pointers);
+  if (isWide)
+    access.width = widthOf(address, access, element);
+
+  auto scalarOf = [&](Value value) { return scalar(value); };
+  OffsetBuilder sums(b, scalarOf);
+  SmallVector<Stride> strides(layout.layout.rank());
+  Value uniform;
+  for (const LinearTerm &term : address.terms) {
+    if (term.isUniform())
+      uniform = sums.add(uniform, sums.coefficient(term));
+    else if (term.dim >= 0 && term.factors.empty())
+      strides[term.dim].fixed += term.constant;
+    else if (term.dim >= 0)
+      strides[term.dim].dynamic =
+          sums.add(strides[term.dim].dynamic, sums.coefficient(term));
+  }
+  Value base = address.hasUniformBase() ? scalar(address.base) : Value();
+  if (base)
+    base = sums.move(base, uniform);
+
+  // The lane's part.
+  int64_t largest = 0;
+  bool isNarrow = true;
+  SmallVector<unsigned> dims; // along which lanes lie
+  for (auto [dim, stride] : llvm::enumerate(strides)) {
+    if (matchPattern(layout.threadIndex[dim], m_Zero()))
+      continue;
+    dims.push_back(dim);
+    isNarrow &= stride.fixed >= 0 && !stride.dynamic;
+    if (isNarrow && llvm::MulOverflow<int64_t>(
+                        stride.fixed, layout.layout.shape()[dim] - 1, largest))
+      isNarrow = false;
+    isNarrow = isNarrow && largest < (int64_t(1) << 32) / bytesOf(element);
+  }
+  Value wide;
+  for (unsigned dim : dims) {
+    Value index = layout.threadIndex[dim];
+    const Stride &stride = strides[dim];
+    if (isNarrow && stride.fixed) {
+      Value term = stride.fixed == 1
+                       ? index
+                       : arith::MulIOp::create(b, index, constant(stride.fixed))
+                             .getResult();
+      access.offset = access.offset == constant(0)
+                          ? term
+                          : arith::AddIOp::create(b, access.offset, term);
+    } else if (!isNarrow) {
+      index = sums.widen(index);
+      if (stride.fixed)
+        wide = sums.add(wide, sums.multiply(index, stride.fixed));
+      if (stride.dynamic)
+        wide = sums.add(wide, sums.multiply(index, stride.dynamic));
+    }
+  }
+  // And the registers'.
+  for (unsigned reg = 0; reg < layout.registerIndex.size(); ++reg) {
+    if (reg % access.width) {
+      access.bases.push_back({});
+      continue;
+    }
+    int64_t fixed = 0;
+    Value moved = base ? Value() : uniform;
+    for (auto [dim, index] : llvm::enumerate(layout.registerIndex[reg])) {
+      fixed += index * strides[dim].fixed;
+      if (index && strides[dim].dynamic)
+        moved = sums.add(moved, sums.multiply(strides[dim].dynamic, index));
+    }
+    if (fixed)
+      moved = sums.add(moved, sums.constant(fixed));
+    Value pointer = sums.move(base ? base : lanes(address.base)[reg], moved);
+    Value lane = wide;
+    for (const LinearTerm &term : address.terms)
+      if (term.block)
+        lane = sums.add(lane, sums.multiply(sums.widen(lanes(term.block)[reg]),
+                                            term.constant));
+    access.bases.push_back(sums.move(pointer, lane));
+  }
+  return access;
+}
+
+/// A lane's access as memory has it: i1 is a byte.
+static Value asBytes(ImplicitLocOpBuilder &b, Value base) {
+  auto bytes = PtrType::get(b.getI8Type());
+  return PtrCastOp::create(b, bytes, base);
+}
+
+static Value loadLane(ImplicitLocOpBuilder &b, Type type, Value base,
+                      Value offset, int64_t align) {
+  if (!getElementTypeOrSelf(type).isInteger(1))
+    return PtrLoadOp::create(b, type, base, offset, align);
+  Type bytes = b.getI8Type();
+  if (auto vector = dyn_cast<VectorType>(type))
+    bytes = vector.clone(bytes);
+  Value loaded = PtrLoadOp::create(b, bytes, asBytes(b, base), offset, align);
+  Value zero = arith::ConstantOp::create(b, b.getZeroAttr(bytes));
+  return arith::CmpIOp::create(b, arith::CmpIPredicate::ne, loaded, zero);
+}
+
+static void storeLane(ImplicitLocOpBuilder &b, Value value, Value base,
+                      Value offset, int64_t align) {
+  if (getElementTypeOrSelf(value.getType()).isInteger(1)) {
+    Type bytes = b.getI8Type();
+    if (auto vector = dyn_cast<VectorType>(value.getType()))
+      bytes = vector.clone(bytes);
+    value = arith::ExtUIOp::create(b, bytes, value);
+    base = asBytes(b, base);
+  }
+  PtrStoreOp::create(b, value, base, offset, align);
+}
+
+/// How many of the registers from `first` on, in steps of `width`, have the
+/// mask of the first.
+static size_t countUnderMask(ArrayRef<Value> masks, ArrayRef<unsigned> first) {
+  if (masks.empty())
+    return first.size();
+  return llvm::find_if(
+             first,
+             [&](unsigned reg) { return masks[reg] != masks[first.front()]; }) -
+         first.begin();
+}
+
+LogicalResult Distributor::distributeLoadScattered(LoadScatteredOp op) {
+  ImplicitLocOpBuilder b(op.getLoc(), builder);
+  FailureOr<Scattered> access =
+      scatter(op, op.getPointers(), op.getMask(), /*isWide=*/true, b);
+  if (failed(access))
+    return failure();
+  Type element = getElementTypeOrSelf(op.getResult().getType());
+  unsigned width = access->width;
+  Type type = width > 1 ? Type(VectorType::get(width, element)) : element;
+  int64_t align = width * bytesOf(element);
+  LaneValues others;
+  if (op.getOther() && op.getMask())
+    others = pieces(op.getOther(), type);
+  Value zero;
+  SmallVector<unsigned> registers;
+  for (unsigned reg = 0; reg < access->bases.size(); reg += width)
+    registers.push_back(reg);
+  LaneValues out;
+  for (ArrayRef<unsigned> rest = registers; !rest.empty();) {
+    ArrayRef<unsigned> group =
+        rest.take_front(countUnderMask(access->masks, rest));
+    rest = rest.drop_front(group.size());
+    auto load = [&](OpBuilder &at) {
+      ImplicitLocOpBuilder inner(op.getLoc(), at);
+      LaneValues loaded;
+      for (unsigned reg : group)
+        loaded.push_back(
+            loadLane(inner, type, access->bases[reg], access->offset, align));
+      return loaded;
+    };
+    if (access->masks.empty()) {
+      llvm::append_range(out, load(b));
+      continue;
+    }
+    if (others.empty() && !zero)
+      zero = arith::ConstantOp::create(prologue, op.getLoc(),
+                                       cast<TypedAttr>(b.getZeroAttr(type)));
+    auto branch = scf::IfOp::create(
+        b, access->masks[group.front()],
+        [&](OpBuilder &at, Location loc) {
+          scf::YieldOp::create(at, loc, load(at));
+        },
+        [&](OpBuilder &at, Location loc) {
+          LaneValues values(group.size(), zero);
+          if (!others.empty())
+            for (auto [value, reg] : llvm::zip(values, group))
+              value = others[reg / width];
+          scf::YieldOp::create(at, loc, values);
+        });
+    llvm::append_range(out, branch.getResults());
+  }
+  if (width > 1)
+    setPieces(op.getResult(), std::move(out));
+  else
+    values[op.getResult()] = std::move(out);
+  return success();
+}
+
+LogicalResult Distributor::distributeStoreScattered(StoreScatteredOp op) {
+  ImplicitLocOpBuilder b(op.getLoc(), builder);
+  FailureOr<Scattered> access =
+      scatter(op, op.getPointers(), op.getMask(), /*isWide=*/true, b);
+  if (failed(access))
+    return failure();
+  Type element = getElementTypeOrSelf(op.getValue().getType());
+  unsigned width = access->width;
+  Type type = width > 1 ? Type(VectorType::get(width, element)) : element;
+  LaneValues stored = pieces(op.getValue(), type);
+  Value owner = isFirstOfWorkgroup(b);
+  SmallVector<unsigned> registers;
+  if (access->layout) {
+    const Layout &layout = access->layout->layout;
+    owner = ownsCopies(layout, b);
+    for (unsigned reg = 0; reg < access->bases.size(); reg += width)
+      if (!(reg % layout.tileRegisters() & layout.freeRegisterBits()))
+        registers.push_back(reg);
+  } else {
+    registers.push_back(0);
+  }
+  for (ArrayRef<unsigned> rest = registers; !rest.empty();) {
+    ArrayRef<unsigned> group =
+        rest.take_front(countUnderMask(access->masks, rest));
+    rest = rest.drop_front(group.size());
+    Value condition = owner;
+    if (!access->masks.empty()) {
+      Value mask = access->masks[group.front()];
+      condition =
+          owner ? arith::AndIOp::create(b, owner, mask).getResult() : mask;
+    }
+    storeWhere(condition, b, [&](ImplicitLocOpBuilder &inner) {
+      for (unsigned reg : group)
+        storeLane(inner, stored[reg / width], access->bases[reg],
+                  access->offset, width * bytesOf(element));
+    });
+  }
+  return success();
+}

@@ -1,0 +1,194 @@
+//===- TileToSPIRVPointers.cpp - pointers and atomics to SPIR-V -----------===//
+//
+// In: pointer arithmetic, atomics and fences of the lane level. Out: integers
+// of 64 bits, OpAtomic* through physical storage buffer pointers, and memory
+// barriers.
+//
+// A kernel with fences is in the Vulkan memory model, where what other
+// workgroups are to see has to be made available: all its accesses of global
+// memory are non-private. The device's scope is the queue family's there, which
+// needs no feature, and all launches of a function are on one queue.
+//
+//===----------------------------------------------------------------------===//
+
+#include "TileToSPIRVKernel.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using greta::tospirv::KernelEmitter;
+namespace tile = greta::tile;
+
+LogicalResult KernelEmitter::emitPtrAdd(tile::PtrAddOp op) {
+  Type i64 = b.getI64Type();
+  int64_t bytes = bytesInMemory(tile::getPointee(op.getBase().getType()));
+  Value offset = getScalar(op.getOffset());
+  if (!op.getOffset().getType().isInteger(64))
+    offset = make<spirv::SConvertOp>(i64, offset);
+  offset = same<spirv::IMulOp>(offset, constInt(i64, bytes));
+  set(op, same<spirv::IAddOp>(getScalar(op.getBase()), offset));
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Atomics
+//===----------------------------------------------------------------------===//
+
+FailureOr<spirv::Scope> KernelEmitter::scopeOf(Operation *op,
+                                               tile::MemoryScope scope) {
+  switch (scope) {
+  case tile::MemoryScope::Workgroup:
+    return spirv::Scope::Workgroup;
+  case tile::MemoryScope::Device:
+    return inVulkanModel() ? spirv::Scope::QueueFamily : spirv::Scope::Device;
+  case tile::MemoryScope::System:
+    break;
+  }
+  return op->emitOpError("has the scope 'system'; Vulkan has none beyond the "
+                         "device: use 'device'");
+}
+
+FailureOr<Value> KernelEmitter::atomicPointer(Operation *op, Value base,
+                                              Value offset, Type element) {
+  if (!element.isF32() && !element.isInteger(32) && !element.isInteger(64)) {
+    op->emitOpError("works on ")
+        << element
+        << "; greta-tile-to-spirv has atomics of i32, i64 and f32: accumulate "
+           "in one of them";
+    return failure();
+  }
+  if (element.isInteger(64))
+    require(spirv::Capability::Int64Atomics);
+  int64_t constantBytes = 0;
+  Value address =
+      lanePointer(base, offset, bytesInMemory(element), constantBytes);
+  if (constantBytes)
+    address =
+        same<spirv::IAddOp>(address, constInt(b.getI64Type(), constantBytes));
+  Type accessed = element.isF32() && !floatAtomics ? b.getI32Type() : element;
+  return make<spirv::ConvertUToPtrOp>(
+      spirv::PointerType::get(accessed,
+                              spirv::StorageClass::PhysicalStorageBuffer),
+      address);
+}
+
+/// Float addition by compare and exchange, where the device has no other.
+Value KernelEmitter::addByExchange(Value pointer, spirv::Scope scope,
+                                   Value value) {
+  Type i32 = b.getI32Type(), f32 = b.getF32Type();
+  auto none = spirv::MemorySemantics::None;
+  Value guess = make<spirv::AtomicOrOp>(i32, pointer, scope, none, constI32(0));
+  auto loop =
+      spirv::LoopOp::create(b, TypeRange{i32}, spirv::LoopControl::DontUnroll);
+  OpBuilder::InsertionGuard guard(b);
+  Region &region = loop.getBody();
+  Block *entry = b.createBlock(&region);
+  Block *header = b.createBlock(&region, {}, {i32}, {b.getLoc()});
+  Block *body = b.createBlock(&region);
+  Block *latch = b.createBlock(&region);
+  Block *merge = b.createBlock(&region);
+  b.setInsertionPointToEnd(entry);
+  spirv::BranchOp::create(b, header, guess);
+  b.setInsertionPointToEnd(header);
+  spirv::BranchOp::create(b, body);
+  b.setInsertionPointToEnd(body);
+  Value expected = header->getArgument(0);
+  Value sum = make<spirv::FAddOp>(f32, bitcast(f32, expected), value);
+  Value old = make<spirv::AtomicCompareExchangeOp>(
+      i32, pointer, scope, none, none, bitcast(i32, sum), expected);
+  spirv::BranchConditionalOp::create(b, compare<spirv::IEqualOp>(old, expected),
+                                     merge, ValueRange(), latch, ValueRange());
+  b.setInsertionPointToEnd(latch);
+  spirv::BranchOp::create(b, header, old);
+  b.setInsertionPointToEnd(merge);
+  spirv::MergeOp::create(b, old);
+  b.setInsertionPointAfter(loop);
+  return bitcast(f32, loop.getResult(0));
+}
+
+LogicalResult KernelEmitter::emitAtomicRmw(tile::PtrAtomicRmwOp op) {
+  Type type = op.getValue().getType();
+  FailureOr<spirv::Scope> scope = scopeOf(op, op.getScope());
+  if (failed(scope))
+    return failure();
+  FailureOr<Value> pointer =
+      atomicPointer(op, op.getBase(), op.getOffset(), type);
+  if (failed(pointer))
+    return failure();
+  Value value = getScalar(op.getValue());
+  auto none = spirv::MemorySemantics::None;
+  Type accessed = cast<spirv::PointerType>(pointer->getType()).getPointeeType();
+  auto atomic = [&](auto kind) -> Value {
+    using OpT = typename decltype(kind)::type;
+    Value old =
+        make<OpT>(accessed, *pointer, *scope, none, bitcast(accessed, value));
+    return bitcast(type, old);
+  };
+  auto emit = [&]() -> Value {
+    using Kind = tile::AtomicKind;
+    switch (op.getKind()) {
+    case Kind::Add:
+      return atomic(std::common_type<spirv::AtomicIAddOp>());
+    case Kind::FAdd:
+      if (!floatAtomics)
+        return addByExchange(*pointer, *scope, value);
+      require(spirv::Capability::AtomicFloat32AddEXT);
+      return atomic(std::common_type<spirv::EXTAtomicFAddOp>());
+    case Kind::And:
+      return atomic(std::common_type<spirv::AtomicAndOp>());
+    case Kind::Or:
+      return atomic(std::common_type<spirv::AtomicOrOp>());
+    case Kind::Xor:
+      return atomic(std::common_type<spirv::AtomicXorOp>());
+    case Kind::Xchg:
+      return atomic(std::common_type<spirv::AtomicExchangeOp>());
+    case Kind::Max:
+      return atomic(std::common_type<spirv::AtomicSMaxOp>());
+    case Kind::Min:
+      return atomic(std::common_type<spirv::AtomicSMinOp>());
+    case Kind::UMax:
+      return atomic(std::common_type<spirv::AtomicUMaxOp>());
+    case Kind::UMin:
+      return atomic(std::common_type<spirv::AtomicUMinOp>());
+    }
+    llvm_unreachable("a kind without an instruction");
+  };
+  set(op, emit());
+  return success();
+}
+
+LogicalResult KernelEmitter::emitAtomicCas(tile::PtrAtomicCasOp op) {
+  Type type = op.getValue().getType();
+  FailureOr<spirv::Scope> scope = scopeOf(op, op.getScope());
+  if (failed(scope))
+    return failure();
+  FailureOr<Value> pointer =
+      atomicPointer(op, op.getBase(), op.getOffset(), type);
+  if (failed(pointer))
+    return failure();
+  auto none = spirv::MemorySemantics::None;
+  set(op, make<spirv::AtomicCompareExchangeOp>(type, *pointer, *scope, none,
+                                               none, getScalar(op.getValue()),
+                                               getScalar(op.getExpected())));
+  return success();
+}
+
+LogicalResult KernelEmitter::emitFence(tile::FenceOp op) {
+  using Semantics = spirv::MemorySemantics;
+  FailureOr<spirv::Scope> scope = scopeOf(op, op.getScope());
+  if (failed(scope))
+    return failure();
+  auto semantics = [&] {
+    switch (op.getOrder()) {
+    case tile::MemoryOrder::Acquire:
+      return Semantics::Acquire | Semantics::MakeVisible;
+    case tile::MemoryOrder::Release:
+      return Semantics::Release | Semantics::MakeAvailable;
+    default:
+      return Semantics::AcquireRelease | Semantics::MakeAvailable |
+             Semantics::MakeVisible;
+    }
+  }();
+  spirv::MemoryBarrierOp::create(b, *scope,
+                                 semantics | Semantics::UniformMemory);
+  return success();
+}

@@ -1,0 +1,69 @@
+// RUN: greta-opt %s --greta-tile-distribute | FileCheck %s
+
+#row = #greta_tile.layout<{reg = [[1], [2]], lane = [[4], [8], [16], [32], [64], [128]], wave = [], rep = [1]}>
+
+// The pointer moves by what is uniform, the lane's offset is of 32 bits. Registers under one mask share an access of 16 bytes.
+// CHECK-LABEL: greta_tile.func @wide
+// CHECK-DAG: %[[LANE:.*]] = greta_tile.lane_id
+// CHECK: %[[BASE:.*]] = greta_tile.ptr_add %arg0, %{{.*}} : !greta_tile.ptr<f32>, i64
+// CHECK: %[[V:.*]] = greta_tile.ptr_load %[[BASE]][%{{.*}}] align 16 : !greta_tile.ptr<f32> -> vector<4xf32>
+// CHECK: greta_tile.ptr_store %[[V]], %{{.*}} align 16 : vector<4xf32>
+greta_tile.func @wide(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>) attributes {waves = 1 : i32, wave_size = 64 : i32} {
+  %pid = greta_tile.program_id 0
+  %c = arith.constant 256 : i32
+  %first = arith.muli %pid, %c : i32
+  %firsts = greta_tile.splat %first : tensor<256xi32, #row>
+  %iota = greta_tile.iota 0 : tensor<256xi32, #row>
+  %i = arith.addi %firsts, %iota : tensor<256xi32, #row>
+  %p = greta_tile.ptr_add %x, %i : !greta_tile.ptr<f32>, tensor<256xi32, #row>
+  %v = greta_tile.load_scattered %p : tensor<256x!greta_tile.ptr<f32>, #row> -> tensor<256xf32, #row>
+  %q = greta_tile.ptr_add %y, %i : !greta_tile.ptr<f32>, tensor<256xi32, #row>
+  greta_tile.store_scattered %v, %q : tensor<256xf32, #row> -> tensor<256x!greta_tile.ptr<f32>, #row>
+  greta_tile.return
+}
+
+// Each mask is a branch around its access, whose result it merges.
+// CHECK-LABEL: greta_tile.func @masked
+// CHECK: arith.cmpi slt
+// CHECK-COUNT-4: scf.if %{{.*}} -> (f16) {
+// CHECK: greta_tile.ptr_store %{{.*}} align 2 : f16
+greta_tile.func @masked(%x: !greta_tile.ptr<f16>, %n: i32) attributes {waves = 1 : i32, wave_size = 64 : i32} {
+  %i = greta_tile.iota 0 : tensor<256xi32, #row>
+  %end = greta_tile.splat %n : tensor<256xi32, #row>
+  %m = arith.cmpi slt, %i, %end : tensor<256xi32, #row>
+  %p = greta_tile.ptr_add %x, %i : !greta_tile.ptr<f16>, tensor<256xi32, #row>
+  %one = arith.constant dense<1.0> : tensor<256xf16, #row>
+  %v = greta_tile.load_scattered %p mask %m other %one : tensor<256x!greta_tile.ptr<f16>, #row> -> tensor<256xf16, #row>
+  greta_tile.store_scattered %v, %p mask %m : tensor<256xf16, #row> -> tensor<256x!greta_tile.ptr<f16>, #row>
+  greta_tile.return
+}
+
+// Offsets that nobody knows move each lane's base, with their sign.
+// CHECK-LABEL: greta_tile.func @indirect
+// CHECK: %[[I:.*]] = greta_tile.ptr_load %arg1
+// CHECK: %[[WIDE:.*]] = arith.extsi
+// CHECK: %[[P:.*]] = greta_tile.ptr_add %arg0, %{{.*}} : !greta_tile.ptr<f32>, i64
+// CHECK: greta_tile.ptr_load %[[P]][%c0_i32] align 4 : !greta_tile.ptr<f32> -> f32
+greta_tile.func @indirect(%x: !greta_tile.ptr<f32>, %index: !greta_tile.ptr<i32>) attributes {waves = 1 : i32, wave_size = 64 : i32} {
+  %i = greta_tile.iota 0 : tensor<256xi32, #row>
+  %ip = greta_tile.ptr_add %index, %i : !greta_tile.ptr<i32>, tensor<256xi32, #row>
+  %j = greta_tile.load_scattered %ip : tensor<256x!greta_tile.ptr<i32>, #row> -> tensor<256xi32, #row>
+  %p = greta_tile.ptr_add %x, %j : !greta_tile.ptr<f32>, tensor<256xi32, #row>
+  %v = greta_tile.load_scattered %p : tensor<256x!greta_tile.ptr<f32>, #row> -> tensor<256xf32, #row>
+  greta_tile.store_scattered %v, %p : tensor<256xf32, #row> -> tensor<256x!greta_tile.ptr<f32>, #row>
+  greta_tile.return
+}
+
+// An i1 is a byte; of one pointer all lanes load, and the first stores.
+// CHECK-LABEL: greta_tile.func @scalars
+// CHECK: %[[BYTES:.*]] = greta_tile.ptr_cast %arg0 : !greta_tile.ptr<i1> -> !greta_tile.ptr<i8>
+// CHECK: %[[BYTE:.*]] = greta_tile.ptr_load %[[BYTES]][%c0_i32] align 1 : !greta_tile.ptr<i8> -> i8
+// CHECK: %[[BIT:.*]] = arith.cmpi ne, %[[BYTE]]
+// CHECK: scf.if %{{.*}} {
+// CHECK: arith.extui %[[BIT]] : i1 to i8
+// CHECK: greta_tile.ptr_store
+greta_tile.func @scalars(%x: !greta_tile.ptr<i1>, %y: !greta_tile.ptr<i1>) attributes {waves = 2 : i32, wave_size = 64 : i32} {
+  %v = greta_tile.load_scattered %x : !greta_tile.ptr<i1> -> i1
+  greta_tile.store_scattered %v, %y : i1 -> !greta_tile.ptr<i1>
+  greta_tile.return
+}
