@@ -10,6 +10,7 @@
 #include "GretaTile/GretaTile.h"
 #include "greta/Layout/Conversion.h"
 #include "greta/Layout/SharedMemory.h"
+#include "greta/Tile/Facts.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "llvm/ADT/DenseMap.h"
@@ -156,6 +157,7 @@ private:
   bool inLoop(mlir::Operation *op);
 
   FuncOp kernel;
+  Facts facts;
   FuncOp result;
   mlir::OpBuilder builder;
   /// Where values that everything may use are built: thread ids, indices.

@@ -159,9 +159,8 @@ SmallVector<Value> greta::carriedTogether(Value value) {
 /// How many neighbours along the dimension of stride 1 one access may take.
 template <typename OpT>
 static void noteAccess(OpT op, Value block, const ConnectedBlocks &blocks,
-                       LayoutWishes &wishes) {
+                       const Facts &facts, LayoutWishes &wishes) {
   auto type = cast<RankedTensorType>(block.getType());
-  int64_t bytes = std::max(1u, type.getElementTypeBitWidth() / 8);
   for (auto [dim, stride] : llvm::enumerate(op.getStrides())) {
     int64_t place = blocks.dimOf(block, dim);
     if (stride != 1 || type.getDimSize(dim) == 1 || place < 0)
@@ -169,8 +168,7 @@ static void noteAccess(OpT op, Value block, const ConnectedBlocks &blocks,
     // An element may be that of several neighbours; no type is narrower than
     // four bits.
     int64_t shared = wishes.shape[place] / type.getDimSize(dim);
-    int64_t run = std::min<int64_t>(16, op.getAlign()) / bytes * shared;
-    run = std::min<int64_t>(run, 32);
+    int64_t run = std::min<int64_t>(facts.vectorWidth(op, dim) * shared, 32);
     // The larger block decides along which dimension neighbours lie.
     int64_t elements = type.getNumElements();
     if (place == wishes.fastest) {
@@ -205,16 +203,16 @@ static void noteContract(ContractOp op, const ConnectedBlocks &blocks,
 }
 
 LayoutWishes greta::collectWishes(ArrayRef<Value> values,
-                                  ArrayRef<int64_t> shape) {
+                                  ArrayRef<int64_t> shape, const Facts &facts) {
   LayoutWishes wishes(shape);
   ConnectedBlocks blocks(values, shape);
   Region *region = Value(values.front()).getParentRegion();
   auto kernel = region->getParentOfType<FuncOp>();
   kernel.getBody().walk([&](Operation *op) {
     if (auto load = dyn_cast<LoadOp>(op)) {
-      noteAccess(load, load.getResult(), blocks, wishes);
+      noteAccess(load, load.getResult(), blocks, facts, wishes);
     } else if (auto store = dyn_cast<StoreOp>(op)) {
-      noteAccess(store, store.getValue(), blocks, wishes);
+      noteAccess(store, store.getValue(), blocks, facts, wishes);
     } else if (auto flip = dyn_cast<FlipOp>(op)) {
       if (int64_t dim = blocks.dimOf(flip.getResult(), flip.getDim()); dim >= 0)
         wishes.inRegisters.set(dim);
