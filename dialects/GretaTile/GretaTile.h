@@ -27,6 +27,20 @@
 #define GET_TYPEDEF_CLASSES
 #include "GretaTile/GretaTileTypes.h.inc"
 #include "GretaTile/LayoutInterface.h.inc"
+
+namespace greta::tile {
+
+/// What `assume` writes, so that it stays and orders nothing else.
+struct AssumptionResource
+    : public mlir::SideEffects::Resource::Base<AssumptionResource> {
+  llvm::StringRef getName() override { return "assumption"; }
+};
+
+/// What callers promise of an argument (FuncOp).
+inline constexpr llvm::StringLiteral divisibilityName = "greta.divisibility";
+
+} // namespace greta::tile
+
 #define GET_OP_CLASSES
 #include "GretaTile/GretaTileOps.h.inc"
 

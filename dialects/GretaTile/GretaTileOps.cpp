@@ -70,6 +70,14 @@ LogicalResult FuncOp::verify() {
              << type << "; kernels take pointers and i32";
     scalars |= !isa<PtrType>(type);
   }
+  for (unsigned i = 0, e = getNumArguments(); i < e; ++i)
+    if (Attribute promised = getArgAttr(i, divisibilityName)) {
+      auto multiple = dyn_cast<IntegerAttr>(promised);
+      if (!multiple || multiple.getInt() <= 0)
+        return emitOpError("has an argument with ")
+               << divisibilityName << " = " << promised
+               << "; it is a positive integer";
+    }
   std::optional<uint32_t> waveSize = getWaveSize();
   if (waveSize && (!llvm::isPowerOf2_32(*waveSize) || *waveSize > 64))
     return emitOpError("has wave_size ")

@@ -65,4 +65,16 @@ def GretaTile_ProgramIdOp : GretaTile_Op<"program_id", [Pure]> {
   let assemblyFormat = "$axis attr-dict";
 }
 
+def GretaTile_AssumptionResource : Resource<"::greta::tile::AssumptionResource">;
+
+def GretaTile_AssumeOp : GretaTile_Op<"assume", [MemoryEffects<[MemWrite<GretaTile_AssumptionResource>]>]> {
+  let summary = "Says that a condition holds";
+  let description = [{
+    What follows is undefined where it does not. The facts analysis learns from it what no arithmetic says, as that a block begins within its bounds,
+    so that nobody asks again: `%c = arith.cmpi slt, %row, %rows : i32` and `greta_tile.assume %c`.
+  }];
+  let arguments = (ins I1:$condition);
+  let assemblyFormat = "$condition attr-dict";
+}
+
 #endif

@@ -8,28 +8,29 @@ def GretaTile_LoadOp : GretaTile_Op<"load", [MemoryEffects<[MemRead]>, AttrSized
   let summary = "Loads a block from global memory";
   let description = [{
     Element (i0, i1, ...) of the block comes from `base[sum_d (offsets[d] + i_d) * strides[d]]`, in elements. For every dimension
-    `bounded[k]` it is read only where `offsets[d] + i_d < bounds[k]`; elsewhere the value is `other`, or zero without one. The block's first element
-    lies within the bounds. Along the dimensions `clamp[k]`, which are bounded too, what lies beyond is the last element within instead, for
-    rows of an operand whose products nobody keeps. With `divisors`, powers of two, `(offsets[d] + i_d) / divisors[d]`
+    `bounded[k]` it is read only where `offsets[d] + i_d < bounds[k]`; elsewhere the value is `other`, or zero without one, and nothing
+    is read. Along the dimensions `clamp[k]`, which are bounded too, what lies beyond is the last element within instead, if the block begins
+    within: for rows of an operand whose products nobody keeps. With `divisors`, powers of two, `(offsets[d] + i_d) / divisors[d]`
     takes the index's place in the address (not in the bounds): neighbours share elements; there the offset is a multiple of the block's
-    extent. A stride of -2^63 (`?`) is taken from `dynamic_strides`, in order. `align` is the alignment in bytes
-    that the base pointer is known to have, and that strides and offsets are promised to keep in units of the vector they allow.
+    extent. A stride of -2^63 (`?`) is taken from `dynamic_strides`, in order.
+
+    How many elements a lane reads at once is what the facts analysis proves of pointer, offsets, strides and bounds. Where it does not prove
+    that the block begins within its bounds (`assume`, a loop's counter, a branch around), the loads stand in a branch.
 
     ```mlir
-    %v = greta_tile.load %x[%row, %col] strides [4096, 1] bounds [0] (%rows) align 16
-           : !greta_tile.ptr<f16> -> tensor<4x1024xf16>
+    %v = greta_tile.load %x[%row, %col] strides [4096, 1] bounds [0] (%rows) : !greta_tile.ptr<f16> -> tensor<4x1024xf16>
     ```
   }];
   let arguments = (ins GretaTile_PtrType:$base, Variadic<I32>:$offsets, Variadic<I32>:$dynamic_strides,
                        Variadic<I32>:$bounds, Optional<AnyScalar>:$other, DenseI64ArrayAttr:$strides,
                        DenseI64ArrayAttr:$bounded, OptionalAttr<DenseI64ArrayAttr>:$clamped,
-                       DefaultValuedAttr<I64Attr, "16">:$align, OptionalAttr<DenseI64ArrayAttr>:$divisors);
+                       OptionalAttr<DenseI64ArrayAttr>:$divisors);
   let builders = [OpBuilder<(ins "::mlir::Type":$type, "::mlir::Value":$base, "::mlir::ValueRange":$offsets,
                                  "::mlir::ValueRange":$dynamicStrides, "::mlir::ValueRange":$bounds, "::mlir::Value":$other,
-                                 "::llvm::ArrayRef<int64_t>":$strides, "::llvm::ArrayRef<int64_t>":$bounded, "int64_t":$align,
+                                 "::llvm::ArrayRef<int64_t>":$strides, "::llvm::ArrayRef<int64_t>":$bounded,
                                  CArg<"::llvm::ArrayRef<int64_t>", "{}">:$clamped), [{
     build($_builder, $_state, type, base, offsets, dynamicStrides, bounds, other, strides, bounded,
-          clamped.empty() ? ::mlir::DenseI64ArrayAttr() : $_builder.getDenseI64ArrayAttr(clamped), align,
+          clamped.empty() ? ::mlir::DenseI64ArrayAttr() : $_builder.getDenseI64ArrayAttr(clamped),
           ::mlir::DenseI64ArrayAttr());
   }]>];
   let extraClassDeclaration = [{
@@ -43,7 +44,7 @@ def GretaTile_LoadOp : GretaTile_Op<"load", [MemoryEffects<[MemRead]>, AttrSized
   let results = (outs NumberBlock:$result);
   let assemblyFormat = [{
     $base `[` $offsets `]` `strides` $strides (`(` $dynamic_strides^ `)`)? `bounds` $bounded (`(` $bounds^ `)`)? (`clamp` $clamped^)?
-    (`other` $other^ `:` type($other))? (`align` $align^)? attr-dict `:` type($base) `->` type($result)
+    (`other` $other^ `:` type($other))? attr-dict `:` type($base) `->` type($result)
   }];
   let hasVerifier = 1;
 }
@@ -54,11 +55,10 @@ def GretaTile_StoreOp : GretaTile_Op<"store", [MemoryEffects<[MemWrite]>, AttrSi
     The counterpart of `greta_tile.load`: elements outside of the bounds are not written, replicated elements are written once.
   }];
   let arguments = (ins NumberBlock:$value, GretaTile_PtrType:$base, Variadic<I32>:$offsets, Variadic<I32>:$dynamic_strides,
-                       Variadic<I32>:$bounds, DenseI64ArrayAttr:$strides, DenseI64ArrayAttr:$bounded,
-                       DefaultValuedAttr<I64Attr, "16">:$align);
+                       Variadic<I32>:$bounds, DenseI64ArrayAttr:$strides, DenseI64ArrayAttr:$bounded);
   let assemblyFormat = [{
     $value `,` $base `[` $offsets `]` `strides` $strides (`(` $dynamic_strides^ `)`)? `bounds` $bounded (`(` $bounds^ `)`)?
-    (`align` $align^)? attr-dict `:` type($value) `->` type($base)
+    attr-dict `:` type($value) `->` type($base)
   }];
   let hasVerifier = 1;
 }

@@ -15,7 +15,8 @@
 
 namespace greta {
 
-/// The i32 arguments of a kernel: expressions over the function's symbols.
+/// The i32 arguments of a kernel: expressions over the function's symbols. What
+/// is known to divide them becomes a promise to the facts analysis.
 class ScalarArguments {
 public:
   explicit ScalarArguments(tile::FuncOp kernel) : kernel(kernel) {}
@@ -86,10 +87,13 @@ private:
   void locate(mlir::Value index);
   void locateViews();
   struct Access;
+  /// `bound`, having said that the block at `offset` begins within it: the grid
+  /// and the loops end there.
+  mlir::Value reached(mlir::Value offset, mlir::Value bound);
   /// `below`: rows that the block lies further down than its place in the
   /// space.
-  Access access(mlir::RankedTensorType tensor, const TensorLayout &layout,
-                const Mapping &mapping, mlir::Value below = {});
+  Access access(const TensorLayout &layout, const Mapping &mapping,
+                mlir::Value below = {});
   mlir::Value inBatch(mlir::Value pointer, const TensorLayout &layout,
                       const Mapping &mapping);
   mlir::Value load(mlir::BlockArgument argument, const Mapping &mapping);

@@ -65,12 +65,6 @@ Value SpaceEmitter::loadDepth(BlockArgument argument, const Mapping &mapping) {
     layout.strides.insert(layout.strides.begin() + n,
                           column * space.headSize());
   }
-  int64_t bytes = std::max(1u, tensor.getElementTypeBitWidth() / 8), align = 16;
-  auto keep = [&](int64_t multiple) {
-    if (multiple > 0)
-      align = std::min<int64_t>(align, (multiple & -multiple) * bytes);
-  };
-  keep(layout.offset.getLargestKnownDivisor());
   SmallVector<Value> offsets, dynamicStrides, bounds;
   SmallVector<int64_t> strides, bounded, clamped;
   for (auto [i, dim] : llvm::enumerate(dims)) {
@@ -94,31 +88,16 @@ Value SpaceEmitter::loadDepth(BlockArgument argument, const Mapping &mapping) {
     }
     if (dim.masked) {
       bounded.push_back(i);
-      bounds.push_back(scalars.get(b, dim.size));
+      bounds.push_back(reached(offsets.back(), scalars.get(b, dim.size)));
       // What lies beyond M or N goes into products that nobody keeps.
       if (inOperand && dim.kind != Dim::Depth && strides.back() != 1)
         clamped.push_back(i);
     }
-    // Runs are formed where elements are neighbours; other strides move them.
-    if (strides.back() != 1) {
-      keep(stride.getLargestKnownDivisor());
-      continue;
-    }
-    // A block that moved in from the edge begins at a multiple of 16.
-    if (dim.offset)
-      keep(dim.moved ? 16 : dim.extent);
-    if (dim.masked)
-      keep(dim.size.getLargestKnownDivisor());
   }
-  for (const Dim &dim : batch)
-    if (isMapped(dim, mapping))
-      keep(strideOf(space.groups[dim.group].back(), layout, mapping)
-               .getLargestKnownDivisor());
   Value pointer = inBatch(pointerOf(argument), layout, mapping);
   return tile::LoadOp::create(b, blockType(mapping, tensor.getElementType()),
                               pointer, offsets, dynamicStrides, bounds, Value(),
-                              strides, bounded, std::max(align, bytes),
-                              clamped);
+                              strides, bounded, clamped);
 }
 
 /// Loads everything that `v` is computed from: loads of several blocks come

@@ -34,8 +34,7 @@ struct SpaceEmitter::Packed {
     bool isDepth = false;
   };
 
-  Packed(ArrayRef<Dim> dims, bool inProduct, int64_t perElement)
-      : isShared(perElement > 8) {
+  Packed(ArrayRef<Dim> dims, bool inProduct, int64_t perElement) {
     for (const Dim &dim : dims) {
       Along &along = alongs.emplace_back();
       along.rows = inProduct ? dim.step : dim.kind == Dim::Group;
@@ -57,7 +56,6 @@ struct SpaceEmitter::Packed {
   }
 
   SmallVector<Along> alongs; // per dimension of the block
-  bool isShared;             // by more weights than those of a word
 };
 
 Value SpaceEmitter::loadPacked(Value v, const Packed &packed) {
@@ -67,12 +65,6 @@ Value SpaceEmitter::loadPacked(Value v, const Packed &packed) {
   int64_t rowStride = rowStrideOf(layout);
   SmallVector<Value> offsets, bounds;
   SmallVector<int64_t> strides, bounded, divisors;
-  int64_t align = 16, bytes = tensor.getElementTypeBitWidth() / 8;
-  auto keep = [&](int64_t multiple) {
-    if (multiple)
-      align = std::min(align, (multiple & -multiple) * bytes);
-  };
-  keep(layout.offset.getLargestKnownDivisor());
   for (auto [i, dim, along] : llvm::enumerate(dims, packed.alongs)) {
     bool moves = along.rows || along.isDepth;
     offsets.push_back(moves && dim.offset ? dim.offset : i32(b, 0));
@@ -80,20 +72,13 @@ Value SpaceEmitter::loadPacked(Value v, const Packed &packed) {
     divisors.push_back(along.divisor);
     if (moves && dim.masked) {
       bounded.push_back(i);
-      bounds.push_back(scalars.get(b, dim.size));
+      bounds.push_back(reached(offsets.back(), scalars.get(b, dim.size)));
     }
-    if (strides.back() > 1)
-      keep(strides.back());
-    else if (along.isDepth && dim.offset)
-      keep(std::max<int64_t>(1, along.extent / along.divisor));
   }
-  // What weights share promises no vectors: the words decide the layout.
-  if (packed.isShared)
-    align = bytes;
   auto type = RankedTensorType::get(packed.shape(), tensor.getElementType());
   auto load =
       tile::LoadOp::create(b, type, pointerOf(argument), offsets, ValueRange(),
-                           bounds, Value(), strides, bounded, align);
+                           bounds, Value(), strides, bounded);
   load.setDivisors(divisors);
   return load;
 }
@@ -171,28 +156,23 @@ Value SpaceEmitter::computeDequantBlock(DequantOp op) {
     auto tensor = cast<RankedTensorType>(v.getType());
     TensorLayout layout = layoutOf(argument);
     int64_t stride = rowStrideOf(layout);
-    int64_t first = layout.offset.getLargestKnownDivisor();
-    int64_t bytes = tensor.getElementTypeBitWidth() / 8;
     SmallVector<int64_t> shape = {count, row.extent}, bounded, clamped;
     SmallVector<Value> bounds;
+    Value first = divided(each), below = row.offset ? row.offset : i32(b, 0);
     if (depth.masked && count > 1) {
       bounded.push_back(0);
-      bounds.push_back(i32(b, tensor.getDimSize(1)));
+      bounds.push_back(reached(first, i32(b, tensor.getDimSize(1))));
     }
     if (row.masked) {
       bounded.push_back(1);
       clamped.push_back(1);
-      bounds.push_back(scalars.get(b, row.size));
+      bounds.push_back(reached(below, scalars.get(b, row.size)));
     }
-    int64_t aligned = std::min({stride & -stride, count, 16 / bytes});
-    if (first)
-      aligned = std::min(aligned, first & -first);
     return tile::LoadOp::create(
         b, RankedTensorType::get(shape, tensor.getElementType()),
         pointerOf(argument),
-        ValueRange{divided(each), row.offset ? row.offset : i32(b, 0)},
-        ValueRange(), bounds, Value(), ArrayRef<int64_t>{1, stride}, bounded,
-        aligned * bytes, clamped);
+        ValueRange{first, below}, ValueRange(), bounds, Value(),
+        ArrayRef<int64_t>{1, stride}, bounded, clamped);
   };
   int64_t groups = std::max<int64_t>(1, depth.extent / group);
   Value words = load(op.getQ(), depth.extent / 8, 8);

@@ -38,12 +38,6 @@ Value SpaceEmitter::loadMatrix(Value v, bool transposed, Value row,
                       isB ? blockColumns() : config.depth};
   SmallVector<Value> offsets = {row, column}, dynamicStrides, bounds;
   SmallVector<int64_t> strides(2), bounded;
-  int64_t bytes = tensor.getElementTypeBitWidth() / 8;
-  int64_t align = 16;
-  auto keep = [&](int64_t multiple) {
-    if (multiple > 0)
-      align = std::min<int64_t>(align, multiple & -multiple);
-  };
   // Along `fast` elements are neighbours.
   unsigned fast = transposed ? 0 : 1;
   AffineExpr stride = layout.strides[tensor.getRank() - 2];
@@ -54,9 +48,6 @@ Value SpaceEmitter::loadMatrix(Value v, bool transposed, Value row,
     strides[1 - fast] = ShapedType::kDynamic;
     dynamicStrides.push_back(scalars.get(b, stride));
   }
-  for (AffineExpr multiple : {sizes[fast], stride, layout.offset})
-    keep(multiple.getLargestKnownDivisor() * bytes);
-  keep(block[fast] * bytes);
   // What lies beyond M or N goes into products that nobody keeps.
   SmallVector<int64_t> clamped;
   unsigned kDim = isB ? 0 : 1;
@@ -64,21 +55,18 @@ Value SpaceEmitter::loadMatrix(Value v, bool transposed, Value row,
     if (sizes[dim].getLargestKnownDivisor() % block[dim] &&
         (dim == kDim || !dims[isB].moved)) {
       bounded.push_back(dim);
-      bounds.push_back(scalars.get(b, sizes[dim]));
+      bounds.push_back(reached(offsets[dim], scalars.get(b, sizes[dim])));
       if (dim != kDim && dim != fast)
         clamped.push_back(dim);
     }
   // The leading dimensions of A are the space's; B may have none of them.
   Mapping mapping = identityMapping(tensor.getRank());
-  if (!batch.empty() && (!isB || matmul.hasBatchedB()))
-    for (AffineExpr multiple : ArrayRef(layout.strides).drop_back(2))
-      keep(multiple.getLargestKnownDivisor() * bytes);
-  else
+  if (batch.empty() || (isB && !matmul.hasBatchedB()))
     mapping.clear();
   return tile::LoadOp::create(
       b, RankedTensorType::get(block, tensor.getElementType()),
       inBatch(pointerOf(argument), layout, mapping), offsets, dynamicStrides,
-      bounds, Value(), strides, bounded, std::max(align, bytes), clamped);
+      bounds, Value(), strides, bounded, clamped);
 }
 
 SpaceEmitter::Operand SpaceEmitter::operandOf(MatmulOp op, unsigned number) {

@@ -33,10 +33,14 @@ Value ScalarArguments::get(ImplicitLocOpBuilder &b, AffineExpr expr) {
     if (known == expr)
       return argument;
   exprs.push_back(expr);
-  arguments.push_back(
-      kernel.getBody().front().addArgument(b.getI32Type(), kernel.getLoc()));
-  kernel.setFunctionType(
-      b.getFunctionType(kernel.getBody().front().getArgumentTypes(), {}));
+  unsigned number = kernel.getNumArguments();
+  NamedAttrList promises;
+  if (int64_t multiple = expr.getLargestKnownDivisor(); multiple > 1)
+    promises.set(tile::divisibilityName, b.getI64IntegerAttr(multiple));
+  (void)kernel.insertArgument(number, b.getI32Type(),
+                              promises.getDictionary(b.getContext()),
+                              kernel.getLoc());
+  arguments.push_back(kernel.getArgument(number));
   return arguments.back();
 }
 
@@ -319,22 +323,18 @@ Value SpaceEmitter::inBatch(Value pointer, const TensorLayout &layout,
 struct SpaceEmitter::Access {
   SmallVector<Value> offsets, dynamicStrides, bounds;
   SmallVector<int64_t> strides, bounded;
-  int64_t align;
 };
 
-/// `align` is what base, strides, offsets and the bound along the run keep:
-/// the largest power of two up to 16 bytes.
-SpaceEmitter::Access SpaceEmitter::access(RankedTensorType tensor,
-                                          const TensorLayout &layout,
+Value SpaceEmitter::reached(Value offset, Value bound) {
+  if (!getConstantIntValue(offset))
+    tile::AssumeOp::create(
+        b, arith::CmpIOp::create(b, arith::CmpIPredicate::slt, offset, bound));
+  return bound;
+}
+
+SpaceEmitter::Access SpaceEmitter::access(const TensorLayout &layout,
                                           const Mapping &mapping, Value below) {
   Access result;
-  int64_t bytes = std::max(1u, tensor.getElementTypeBitWidth() / 8);
-  int64_t unit = 16; // in bytes
-  auto keep = [&](int64_t multiple) {
-    if (multiple > 0)
-      unit = std::min<int64_t>(unit, multiple & -multiple);
-  };
-  keep(layout.offset.getLargestKnownDivisor() * bytes);
   AffineExpr one = getAffineConstantExpr(1, kernel.getContext());
   bool isHalf = llvm::is_contained(mapping, space.rank());
   for (auto [i, dim] : llvm::enumerate(dims)) {
@@ -367,25 +367,9 @@ SpaceEmitter::Access SpaceEmitter::access(RankedTensorType tensor,
       if (isMoved)
         bound = arith::AddIOp::create(b, bound, below);
       result.bounded.push_back(i);
-      result.bounds.push_back(bound);
-    }
-    // Along columns runs are formed; other strides move whole runs.
-    if (dim.kind == Dim::Column) {
-      int64_t step = cast<AffineConstantExpr>(stride).getValue() * bytes;
-      if (dim.offset)
-        keep(dim.extent * step);
-      if (dim.masked)
-        keep(dim.size.getLargestKnownDivisor() * step);
-    } else if (dim.kind == Dim::Group || stride != one) {
-      keep(stride.getLargestKnownDivisor() * bytes);
+      result.bounds.push_back(reached(offset, bound));
     }
   }
-  for (const Dim &dim : batch)
-    if (isMapped(dim, mapping))
-      keep(strideOf(space.groups[dim.group].back(), layout, mapping)
-               .getLargestKnownDivisor() *
-           bytes);
-  result.align = std::max(unit, bytes);
   return result;
 }
 
@@ -395,7 +379,7 @@ Value SpaceEmitter::load(BlockArgument argument, const Mapping &mapping) {
   if (hasDepth(mapping))
     return loadDepth(argument, mapping);
   TensorLayout layout = layoutOf(argument);
-  Access a = access(tensor, layout, mapping);
+  Access a = access(layout, mapping);
   // Where columns end inside a block that is reduced, the rest is neutral.
   Value other;
   if (space.hasReduction && hasColumns(mapping) && dims[columnDim].masked) {
@@ -411,7 +395,7 @@ Value SpaceEmitter::load(BlockArgument argument, const Mapping &mapping) {
   Value pointer = inBatch(pointerOf(argument), layout, mapping);
   return tile::LoadOp::create(b, blockType(mapping, element), pointer,
                               a.offsets, a.dynamicStrides, a.bounds, other,
-                              a.strides, a.bounded, a.align);
+                              a.strides, a.bounded);
 }
 
 /// The parts are blocks below each other, added up in order. A few are loaded
@@ -427,10 +411,10 @@ Value SpaceEmitter::computeSumParts(SumPartsOp op) {
       Value number = arith::AddIOp::create(b, first, i32(b, i));
       Value below =
           arith::MulIOp::create(b, number, scalars.get(b, space.shape.front()));
-      Access a = access(tensor, layoutOf(argument), identity, below);
+      Access a = access(layoutOf(argument), identity, below);
       parts.push_back(tile::LoadOp::create(
           b, type, pointerOf(argument), a.offsets, a.dynamicStrides, a.bounds,
-          Value(), a.strides, a.bounded, a.align));
+          Value(), a.strides, a.bounded));
     }
     for (Value part : parts)
       sum = isa<FloatType>(tensor.getElementType())
@@ -462,10 +446,10 @@ void SpaceEmitter::store(unsigned output, Value v) {
   Value below;
   if (split > 1)
     below = arith::MulIOp::create(b, part, scalars.get(b, rowsOfProduct()));
-  Access a = access(tensor, layout, identity, below);
+  Access a = access(layout, identity, below);
   tile::StoreOp::create(
       b, block, inBatch(pointers.outputs[output], layout, identity), a.offsets,
-      a.dynamicStrides, a.bounds, a.strides, a.bounded, a.align);
+      a.dynamicStrides, a.bounds, a.strides, a.bounded);
 }
 
 //===----------------------------------------------------------------------===//

@@ -59,4 +59,16 @@ def GretaTilePipelinePass : Pass<"greta-tile-pipeline", "::greta::tile::FuncOp">
   let dependentDialects = ["::greta::tile::GretaTileDialect", "::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
 }
 
+def GretaTilePrintFactsPass : Pass<"greta-tile-print-facts", "::greta::tile::FuncOp"> {
+  let summary = "Say what is known of every integer and pointer";
+  let description = [{
+    A remark at every op with results and every argument, for tests and to see why an access is as narrow as it is: what
+    `include/greta/Tile/Facts.h` has of it.
+
+    ```mlir
+    %i = greta_tile.iota 0 : tensor<64xi32>   // remark: contiguity [64], divisibility [any], constancy [1], range [0, 63]
+    ```
+  }];
+}
+
 #endif

@@ -39,7 +39,7 @@ static bool isBlock(Type type) { return isa<RankedTensorType>(type); }
 static bool isBlock(Value value) { return isBlock(value.getType()); }
 
 Distributor::Distributor(FuncOp kernel)
-    : kernel(kernel), builder(kernel.getContext()),
+    : kernel(kernel), facts(kernel), builder(kernel.getContext()),
       prologue(kernel.getContext()) {}
 
 LogicalResult Distributor::run() {
@@ -291,6 +291,7 @@ LogicalResult Distributor::distributeOp(Operation *op) {
             LaneValues((*layout)->registerIndex.size(), scalar(o.getValue()));
         return success();
       })
+      .Case([](AssumeOp) { return success(); })
       .Case<scf::ForOp>([&](Operation *o) { return distributeFor(o); })
       .Case<scf::IfOp>([&](Operation *o) { return distributeIf(o); })
       .Case<scf::YieldOp>([&](scf::YieldOp o) {

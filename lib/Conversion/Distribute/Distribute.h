@@ -10,6 +10,7 @@
 #include "GretaTile/LinearAddress.h"
 #include "greta/Layout/Conversion.h"
 #include "greta/Layout/SharedMemory.h"
+#include "greta/Tile/Facts.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "llvm/ADT/DenseMap.h"
@@ -197,6 +198,7 @@ private:
   bool inLoop(mlir::Operation *op);
 
   FuncOp kernel;
+  Facts facts;
   FuncOp result;
   mlir::OpBuilder builder;
   /// Where values that everything may use are built: thread ids, indices.

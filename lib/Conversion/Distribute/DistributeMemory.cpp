@@ -6,9 +6,11 @@
 // offsets, added to the pointer with 64 bits) and a part that depends on the
 // lane (32 bits), which is the same for all groups.
 //
-// Out-of-bounds lanes load element 0 of the block and then select: a branch in
-// a hot loop costs more. Stores branch. Loads straight to shared memory leave
-// what is out of bounds to the target, with a mask.
+// Lanes that are out of bounds load element 0 of the block and then select: a
+// branch of their own in a hot loop costs more. Where facts do not prove that
+// the block begins within its bounds, so that element 0 is there, the whole
+// workgroup asks, in one branch around the loads. Stores branch. Loads straight
+// to shared memory leave what is out of bounds to the target, with a mask.
 //
 //===----------------------------------------------------------------------===//
 
@@ -41,6 +43,7 @@ struct Access {
   SmallVector<int64_t> shifts;       // log2 of the divisors, per dim
   SmallVector<std::pair<unsigned, Value>> limits; // dim, bound minus offset
   SmallVector<std::pair<unsigned, Value>> last;   // clamped: dim, last index
+  Value some; // uniform i1: the block begins within; null: it does
 
   /// What a register's clamped indices add to the lane's offset, beyond what
   /// `laneOffset` has; null without any.
@@ -155,48 +158,41 @@ static std::optional<int64_t> constantOf(Value value) {
 static int64_t divisorOf(LoadOp op, unsigned dim) { return op.getDivisor(dim); }
 static int64_t divisorOf(StoreOp, unsigned) { return 1; }
 
-/// The width of one lane access: limited by 16 bytes, by the layout's run of
-/// registers along the dimension of stride 1, and by what alignment, strides
-/// and constant bounds promise.
+/// In bytes, of so many elements that facts have side by side.
+static int64_t alignmentOf(Type element, unsigned width) {
+  return width * std::max(1u, element.getIntOrFloatBitWidth() / 8);
+}
+
+/// The width of one lane access: limited by the layout's run of registers along
+/// the dimension of stride 1, and by what facts know of it.
 template <typename OpT>
-static unsigned accessWidth(OpT op, const Layout &layout, Type element) {
-  unsigned bytes = std::max(1u, element.getIntOrFloatBitWidth() / 8);
-  ArrayRef<int64_t> strides = op.getStrides();
-  unsigned width = 1;
-  int64_t fastest = -1;
-  for (unsigned dim = 0; dim < layout.rank(); ++dim)
-    if (strides[dim] == 1 && divisorOf(op, dim) == 1 &&
-        layout.contiguity(dim) > width) {
-      width = layout.contiguity(dim);
-      fastest = dim;
-    }
-  if (fastest < 0)
-    return 1;
-  width =
-      std::min<unsigned>(width, std::max<int64_t>(1, op.getAlign() / bytes));
-  width = std::min(width, 16 / bytes);
-  auto fits = [&](unsigned w) {
-    for (unsigned dim = 0; dim < layout.rank(); ++dim)
-      if (dim != fastest && strides[dim] != ShapedType::kDynamic &&
-          layout.shape()[dim] > 1 && strides[dim] % w)
-        return false;
-    auto offset = constantOf(op.getOffsets()[fastest]);
-    if (offset && *offset % w)
-      return false;
-    for (auto [dim, bound] : llvm::zip(op.getBounded(), op.getBounds()))
-      if (auto limit = constantOf(bound); dim == fastest && limit && *limit % w)
-        return false;
-    return true;
-  };
-  while (!fits(width))
-    width /= 2;
+static unsigned accessWidth(OpT op, const Layout &layout, const Facts &facts) {
+  int64_t width = 1;
+  for (auto [dim, stride] : llvm::enumerate(op.getStrides()))
+    if (stride == 1)
+      width = std::max(width, std::min<int64_t>(layout.contiguity(dim),
+                                                facts.vectorWidth(op, dim)));
   return width;
+}
+
+/// Whether a block of some extent cannot pass its bound, so that it needs no
+/// mask.
+static bool isWithin(const Facts &facts, Operation *op, Value offset,
+                     Value bound, int64_t extent) {
+  auto first = facts.rangeOf(offset), end = facts.rangeOf(bound);
+  if (first && end && first->second + extent <= end->first)
+    return true;
+  // Between two multiples lies as much.
+  return facts.of(offset).divisibility() >= extent &&
+         facts.of(bound).divisibility() >= extent &&
+         facts.isBelow(offset, bound, op);
 }
 
 /// Builds the address parts; `value` maps the op's scalar operands.
 template <typename OpT, typename MapT>
-static Access makeAccess(OpT op, const DistributedLayout &layout, Type element,
-                         ImplicitLocOpBuilder &b, MapT value,
+static Access makeAccess(OpT op, const DistributedLayout &layout,
+                         const Facts &facts, ImplicitLocOpBuilder &b,
+                         MapT value,
                          llvm::function_ref<bool(int64_t)> isClamped) {
   Access access(b, layout, op.getStrides());
   unsigned nextDynamic = 0;
@@ -238,14 +234,17 @@ static Access makeAccess(OpT op, const DistributedLayout &layout, Type element,
     if (offset)
       access.base = PtrAddOp::create(b, access.base, offset);
   for (auto [dim, bound] : llvm::zip(op.getBounded(), op.getBounds())) {
-    Value limit = value(bound);
-    auto offset = constantOf(op.getOffsets()[dim]);
-    auto fixed = constantOf(bound);
-    // A bound that the block cannot pass needs no mask.
-    if (offset && fixed && *offset + layout.layout.shape()[dim] <= *fixed)
+    Value offset = op.getOffsets()[dim], limit = value(bound);
+    if (isWithin(facts, op, offset, bound, layout.layout.shape()[dim]))
       continue;
-    if (offset != 0)
-      limit = arith::SubIOp::create(b, limit, value(op.getOffsets()[dim]));
+    if (!facts.isBelow(offset, bound, op)) {
+      Value begins = arith::CmpIOp::create(b, arith::CmpIPredicate::slt,
+                                           value(offset), limit);
+      access.some =
+          access.some ? arith::AndIOp::create(b, access.some, begins) : begins;
+    }
+    if (constantOf(offset) != 0)
+      limit = arith::SubIOp::create(b, limit, value(offset));
     if (isClamped(dim))
       access.last.push_back(
           {static_cast<unsigned>(dim),
@@ -267,7 +266,7 @@ static Access makeAccess(OpT op, const DistributedLayout &layout, Type element,
   }
   if (!access.laneOffset)
     access.laneOffset = arith::ConstantIntOp::create(b, 0, 32);
-  access.width = accessWidth(op, layout.layout, element);
+  access.width = accessWidth(op, layout.layout, facts);
   return access;
 }
 
@@ -283,60 +282,78 @@ LogicalResult Distributor::distributeLoad(LoadOp op) {
   ImplicitLocOpBuilder b(op.getLoc(), builder);
   Type element = getElementTypeOrSelf(op.getResult().getType());
   Access access = makeAccess(
-      op, layout, element, b, [&](Value v) { return scalar(v); },
+      op, layout, facts, b, [&](Value v) { return scalar(v); },
       [&](int64_t dim) { return op.isClamped(dim); });
   unsigned width = access.width;
-  int64_t align = std::min<int64_t>(
-      op.getAlign(), width * std::max(1u, element.getIntOrFloatBitWidth() / 8));
   Type type = width > 1 ? Type(VectorType::get(width, element)) : element;
-  Value other = op.getOther() ? scalar(op.getOther()) : Value();
-  Value otherValue;
+  // The block's `other` as what a load brings.
+  auto otherwise = [&]() -> Value {
+    Value other = op.getOther()
+                      ? scalar(op.getOther())
+                      : arith::ConstantOp::create(prologue, op.getLoc(),
+                                                  b.getZeroAttr(element));
+    return width > 1 ? vector::BroadcastOp::create(b, type, other).getResult()
+                     : other;
+  };
   // In a pipelined loop one base serves all registers.
   bool oneBase = op->getParentOp()->hasAttr(rolledName);
-  LaneValues out;
-  // Registers that share an element (and a mask) share its load.
-  std::map<std::pair<std::vector<int64_t>, void *>, Value> loads;
-  for (unsigned reg = 0; reg < layout.registerIndex.size(); reg += width) {
-    Value base = access.base, offset = access.laneOffset;
-    if (Value clamped = access.clampedOffset(reg))
-      offset = arith::AddIOp::create(b, offset, clamped);
-    Value mask = access.inBounds(reg);
-    Value *shared = nullptr;
-    if (op.getDivisors()) {
-      std::vector<int64_t> place;
-      for (auto [index, shift] :
-           llvm::zip(layout.registerIndex[reg], access.shifts))
-        place.push_back(index >> shift);
-      shared = &loads[{place, mask.getAsOpaquePointer()}];
-      if (*shared) {
-        out.push_back(*shared);
-        continue;
+  auto emit = [&] {
+    LaneValues out;
+    Value other;
+    // Registers that share an element (and a mask) share its load.
+    std::map<std::pair<std::vector<int64_t>, void *>, Value> loads;
+    for (unsigned reg = 0; reg < layout.registerIndex.size(); reg += width) {
+      Value base = access.base, offset = access.laneOffset;
+      if (Value clamped = access.clampedOffset(reg))
+        offset = arith::AddIOp::create(b, offset, clamped);
+      Value mask = access.inBounds(reg);
+      Value *shared = nullptr;
+      if (op.getDivisors()) {
+        std::vector<int64_t> place;
+        for (auto [index, shift] :
+             llvm::zip(layout.registerIndex[reg], access.shifts))
+          place.push_back(index >> shift);
+        shared = &loads[{place, mask.getAsOpaquePointer()}];
+        if (*shared) {
+          out.push_back(*shared);
+          continue;
+        }
       }
-    }
-    if (mask || oneBase) {
-      if (access.registerOffset(reg) != 0)
-        offset = arith::AddIOp::create(b, offset,
-                                       access.registerOffsetValue(b, reg, 32));
-      if (mask)
-        offset = arith::SelectOp::create(b, mask, offset, constant(0));
-    } else if (access.registerOffset(reg) != 0) {
-      base = PtrAddOp::create(b, base, access.registerOffsetValue(b, reg, 64));
-    }
-    Value loaded = PtrLoadOp::create(b, type, base, offset, align);
-    if (mask) {
-      if (!otherValue) {
+      if (mask || oneBase) {
+        if (access.registerOffset(reg) != 0)
+          offset = arith::AddIOp::create(b, offset,
+                                         access.registerOffsetValue(b, reg, 32));
+        if (mask)
+          offset = arith::SelectOp::create(b, mask, offset, constant(0));
+      } else if (access.registerOffset(reg) != 0) {
+        base = PtrAddOp::create(b, base, access.registerOffsetValue(b, reg, 64));
+      }
+      Value loaded =
+          PtrLoadOp::create(b, type, base, offset, alignmentOf(element, width));
+      if (mask) {
         if (!other)
-          other = arith::ConstantOp::create(prologue, op.getLoc(),
-                                            b.getZeroAttr(element));
-        otherValue = other;
+          other = otherwise();
+        loaded = arith::SelectOp::create(b, mask, loaded, other);
       }
-      if (width > 1 && !isa<VectorType>(otherValue.getType()))
-        otherValue = vector::BroadcastOp::create(b, type, otherValue);
-      loaded = arith::SelectOp::create(b, mask, loaded, otherValue);
+      if (shared)
+        *shared = loaded;
+      out.push_back(loaded);
     }
-    if (shared)
-      *shared = loaded;
-    out.push_back(loaded);
+    return out;
+  };
+  LaneValues out;
+  if (access.some) {
+    SmallVector<Type> types(layout.registerIndex.size() / width, type);
+    auto branch = scf::IfOp::create(b, types, access.some,
+                                    /*addThenBlock=*/true,
+                                    /*addElseBlock=*/true);
+    b.setInsertionPointToEnd(branch.thenBlock());
+    scf::YieldOp::create(b, emit());
+    b.setInsertionPointToEnd(branch.elseBlock());
+    scf::YieldOp::create(b, LaneValues(types.size(), otherwise()));
+    out = LaneValues(branch.getResults());
+  } else {
+    out = emit();
   }
   if (width > 1)
     setPieces(op.getResult(), std::move(out));
@@ -363,11 +380,11 @@ LogicalResult Distributor::distributeDirect(LoadOp op, LocalStoreOp store) {
                              "local in order");
   ImplicitLocOpBuilder b(store.getLoc(), builder);
   Access access = makeAccess(
-      op, layout, element, b, [&](Value v) { return scalar(v); },
+      op, layout, facts, b, [&](Value v) { return scalar(v); },
       [&](int64_t dim) { return op.isClamped(dim); });
   if (access.width < width)
-    return store.emitOpError("is 'direct' but nothing promises ")
-           << width << " neighbours in memory to its loads";
+    return store.emitOpError("is 'direct' but its loads are not known to have ")
+           << width << " neighbours in memory";
   // In entries of the array.
   Value first =
       arith::MulIOp::create(b, waveId(), constant(width * lanes / local.width));
@@ -384,8 +401,11 @@ LogicalResult Distributor::distributeDirect(LoadOp op, LocalStoreOp store) {
                                      access.registerOffsetValue(b, reg, 32));
     int64_t place = placement.offset(layout.registerIndex[reg]) /
                     placement.elementBytes / local.width;
-    PtrLoadSharedOp::create(b, access.base, offset, access.inBounds(reg),
-                            local.array, offsetBy(b, first, place), width);
+    Value mask = access.inBounds(reg);
+    if (access.some)
+      mask = mask ? arith::AndIOp::create(b, access.some, mask).getResult()
+                  : access.some;
+    PtrLoadSharedOp::create(b, access.base, offset, mask, local.array, offsetBy(b, first, place), width);
   }
   return success();
 }
@@ -398,11 +418,9 @@ LogicalResult Distributor::distributeStore(StoreOp op) {
   ImplicitLocOpBuilder b(op.getLoc(), builder);
   Type element = getElementTypeOrSelf(op.getValue().getType());
   Access access = makeAccess(
-      op, layout, element, b, [&](Value v) { return scalar(v); },
+      op, layout, facts, b, [&](Value v) { return scalar(v); },
       [](int64_t) { return false; });
   unsigned width = access.width;
-  int64_t align = std::min<int64_t>(
-      op.getAlign(), width * std::max(1u, element.getIntOrFloatBitWidth() / 8));
   Value owner = ownsCopies(layout.layout, b);
 
   // Groups under the same condition share a branch.
@@ -424,7 +442,7 @@ LogicalResult Distributor::distributeStore(StoreOp op) {
         base = PtrAddOp::create(b, base,
                                 access.registerOffsetValue(b, group.reg, 64));
       Value value = list[group.reg / width];
-      PtrStoreOp::create(b, value, base, offset, align);
+      PtrStoreOp::create(b, value, base, offset, alignmentOf(element, width));
     }
   };
   for (size_t i = 0; i < groups.size();) {

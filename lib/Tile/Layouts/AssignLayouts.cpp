@@ -59,8 +59,13 @@ private:
   void convertOperand(OpOperand &operand, const Layout &layout);
   void convertResult(OpResult result, const Layout &layout);
 
+  LayoutWishes wishesOf(ArrayRef<Value> values, ArrayRef<int64_t> shape) {
+    return collectWishes(values, shape, *facts);
+  }
+
   FuncOp kernel;
   OpBuilder builder;
+  std::optional<Facts> facts;
   llvm::DenseMap<Value, Layout> layouts;
   /// The layouts in which dots and contracts take their operands.
   llvm::DenseMap<OpOperand *, Layout> wanted;
@@ -150,9 +155,9 @@ LogicalResult LayoutAssigner::layOutDot(DotOp dot) {
   if (!layouts.contains(result)) {
     ArrayRef<int64_t> shape = shapeOf(result);
     int64_t acrossN = shape.back() & -shape.back();
-    if (ReshapeOp reshape = collectWishes(result, shape).reshaped) {
+    if (ReshapeOp reshape = wishesOf(result, shape).reshaped) {
       ArrayRef<int64_t> parts = shapeOf(reshape.getResult());
-      LayoutWishes wishes = collectWishes(reshape.getResult(), parts);
+      LayoutWishes wishes = wishesOf(reshape.getResult(), parts);
       int64_t last = parts.size() - 1;
       acrossN = 1;
       for (int64_t dim = last; dim > 0; --dim) {
@@ -172,7 +177,7 @@ LogicalResult LayoutAssigner::layOutDot(DotOp dot) {
   int64_t fastest[2];
   for (unsigned number : {0, 1})
     fastest[number] =
-        collectWishes(dot.getOperand(number), shapeOf(dot.getOperand(number)))
+        wishesOf(dot.getOperand(number), shapeOf(dot.getOperand(number)))
             .fastest;
   auto layoutOf = [&](unsigned number, bool inOrder) {
     return greta::operandLayout(dot, number, acc, fastest[number], inOrder);
@@ -207,7 +212,7 @@ LogicalResult LayoutAssigner::layOutContract(Operation *contract) {
     if (ArrayRef(shape) == shapeOf(value) && layouts.contains(value))
       layout = layouts.at(value);
   if (failed(layout))
-    layout = blockLayout(collectWishes(values, shape), kernel, contract);
+    layout = blockLayout(wishesOf(values, shape), kernel, contract);
   if (failed(layout))
     return failure();
   for (OpOperand &operand : contract->getOpOperands())
@@ -220,7 +225,7 @@ LogicalResult LayoutAssigner::layOutContract(Operation *contract) {
 LogicalResult LayoutAssigner::layOutBlock(Value block) {
   Operation *op = block.getDefiningOp();
   FailureOr<Layout> layout =
-      blockLayout(collectWishes(block, shapeOf(block)), kernel,
+      blockLayout(wishesOf(block, shapeOf(block)), kernel,
                   op ? op : block.getParentBlock()->getParentOp());
   if (failed(layout))
     return failure();
@@ -230,6 +235,7 @@ LogicalResult LayoutAssigner::layOutBlock(Value block) {
 
 LogicalResult LayoutAssigner::run() {
   copyLeaves();
+  facts.emplace(kernel);
   SmallVector<DotOp> dots;
   SmallVector<Operation *> contracts;
   SmallVector<Value> blocks;

@@ -200,12 +200,10 @@ static void noteScattered(Value pointers, Value moved,
 /// How many neighbours along the dimension of stride 1 one access may take.
 template <typename OpT>
 static void noteAccess(OpT op, Value block, const ConnectedBlocks &blocks,
-                       LayoutWishes &wishes) {
+                       const Facts &facts, LayoutWishes &wishes) {
   for (auto [dim, stride] : llvm::enumerate(op.getStrides()))
     if (stride == 1)
-      noteNeighbours(block, dim,
-                     std::min<int64_t>(16, op.getAlign()) / bytesOf(block),
-                     blocks, wishes);
+      noteNeighbours(block, dim, facts.vectorWidth(op, dim), blocks, wishes);
 }
 
 /// What a lane adds up it holds, but for groups of neighbours, of which it
@@ -230,16 +228,16 @@ static void noteContract(ContractOp op, const ConnectedBlocks &blocks,
 }
 
 LayoutWishes greta::collectWishes(ArrayRef<Value> values,
-                                  ArrayRef<int64_t> shape) {
+                                  ArrayRef<int64_t> shape, const Facts &facts) {
   LayoutWishes wishes(shape);
   ConnectedBlocks blocks(values, shape);
   Region *region = Value(values.front()).getParentRegion();
   auto kernel = region->getParentOfType<FuncOp>();
   kernel.getBody().walk([&](Operation *op) {
     if (auto load = dyn_cast<LoadOp>(op)) {
-      noteAccess(load, load.getResult(), blocks, wishes);
+      noteAccess(load, load.getResult(), blocks, facts, wishes);
     } else if (auto store = dyn_cast<StoreOp>(op)) {
-      noteAccess(store, store.getValue(), blocks, wishes);
+      noteAccess(store, store.getValue(), blocks, facts, wishes);
     } else if (auto load = dyn_cast<LoadScatteredOp>(op)) {
       noteScattered(load.getPointers(), load.getResult(), blocks, wishes);
     } else if (auto store = dyn_cast<StoreScatteredOp>(op)) {

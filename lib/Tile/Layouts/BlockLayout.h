@@ -7,7 +7,7 @@
 #ifndef GRETA_LIB_TILE_LAYOUTS_BLOCKLAYOUT_H
 #define GRETA_LIB_TILE_LAYOUTS_BLOCKLAYOUT_H
 
-#include "GretaTile/GretaTile.h"
+#include "greta/Tile/Facts.h"
 #include "llvm/ADT/SmallBitVector.h"
 
 namespace greta {
@@ -38,7 +38,8 @@ llvm::SmallVector<mlir::Value> carriedTogether(mlir::Value value);
 /// The wishes about blocks of `shape` that have the dimensions of `values`,
 /// from all ops that elementwise work connects them with.
 LayoutWishes collectWishes(llvm::ArrayRef<mlir::Value> values,
-                           llvm::ArrayRef<int64_t> shape);
+                           llvm::ArrayRef<int64_t> shape,
+                           const tile::Facts &facts);
 
 /// Neighbours in memory in the registers of a lane, up to 16 bytes of the
 /// narrowest type; dimensions that are flipped or added up in a lane wholly in

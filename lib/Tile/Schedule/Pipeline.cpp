@@ -176,7 +176,8 @@ LogicalResult LoopPipeliner::analyze() {
     if (auto load = dyn_cast<LoadOp>(op))
       loads.push_back(load);
     else if (isa<DotOp>(op) ? !llvm::is_contained(dots, cast<DotOp>(op))
-                            : !isMemoryEffectFree(&op) || op.getNumRegions())
+                            : !(isMemoryEffectFree(&op) || isa<AssumeOp>(op)) ||
+                                  op.getNumRegions())
       return fail(&op, "does more than load, compute and multiply");
     else if (!isa<DotOp>(op) && !converts.contains(&op))
       prepare.push_back(&op);
