@@ -13,38 +13,6 @@ LogicalResult IotaOp::verify() {
   return success();
 }
 
-LogicalResult BroadcastOp::verify() {
-  auto from = cast<RankedTensorType>(getValue().getType());
-  auto to = cast<RankedTensorType>(getResult().getType());
-  if (from.getElementType() != to.getElementType() ||
-      from.getRank() != to.getRank())
-    return emitOpError("changes rank or element type");
-  for (auto [f, t] : llvm::zip(from.getShape(), to.getShape()))
-    if (f != t && f != 1)
-      return emitOpError("repeats an extent of ")
-             << f << " to " << t << "; only 1 repeats";
-  return success();
-}
-
-LogicalResult FlipOp::verify() {
-  auto type = cast<RankedTensorType>(getValue().getType());
-  if (getDim() >= type.getRank() || type.getDimSize(getDim()) != 2)
-    return emitOpError("flips dimension ")
-           << getDim() << " of " << type << "; it takes one of extent 2";
-  return success();
-}
-
-LogicalResult ReshapeOp::verify() {
-  auto from = cast<RankedTensorType>(getValue().getType());
-  auto to = cast<RankedTensorType>(getResult().getType());
-  if (from.getElementType() != to.getElementType() ||
-      from.getNumElements() != to.getNumElements())
-    return emitOpError("makes ")
-           << to << " of " << from
-           << "; the shapes have as many elements, of one type";
-  return success();
-}
-
 LogicalResult DotOp::verify() {
   auto a = cast<RankedTensorType>(getA().getType());
   auto b = cast<RankedTensorType>(getB().getType());
@@ -169,16 +137,6 @@ LogicalResult DequantOp::verify() {
            << " and " << getZeros().getType()
            << "; it takes words of i32 with an eighth of one extent, scales of "
               "f16 and zeros of i32 whose extents divide the result's of f16";
-  return success();
-}
-
-LogicalResult ConvertLayoutOp::verify() {
-  auto from = cast<RankedTensorType>(getValue().getType());
-  auto to = cast<RankedTensorType>(getResult().getType());
-  if (from.getShape() != to.getShape() ||
-      from.getElementType() != to.getElementType())
-    return emitOpError(
-        "changes the shape or element type; only the layout may");
   return success();
 }
 

@@ -194,6 +194,21 @@ struct SharedStoreLowering : KernelPattern<tile::SharedStoreOp> {
   }
 };
 
+struct SharedAddLowering : ConvertOpToLLVMPattern<tile::SharedAddOp> {
+  using ConvertOpToLLVMPattern::ConvertOpToLLVMPattern;
+  LogicalResult
+  matchAndRewrite(tile::SharedAddOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    Value address = sharedAddress(rewriter, op.getLoc(), adaptor.getArray(),
+                                  adaptor.getIndex(), op.getArray().getType());
+    LLVM::AtomicRMWOp::create(rewriter, op.getLoc(), LLVM::AtomicBinOp::add,
+                              address, adaptor.getValue(),
+                              LLVM::AtomicOrdering::monotonic, "workgroup");
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
 struct BarrierLowering : ConvertOpToLLVMPattern<tile::BarrierOp> {
   using ConvertOpToLLVMPattern::ConvertOpToLLVMPattern;
   LogicalResult
@@ -425,7 +440,8 @@ void greta::rocdl::populateLanePatterns(const LLVMTypeConverter &converter,
                                         const Kernel &kernel) {
   patterns.add<DotPackedLowering, DequantWordLowering, MmaLowering,
                ProgramIdLowering, PtrAddLowering, PtrStoreLowering,
-               ScheduleGroupLowering, BarrierLowering, ReturnLowering>(
+               ScheduleGroupLowering, SharedAddLowering, BarrierLowering,
+               ReturnLowering>(
       converter);
   patterns.add<LaneIdLowering, WaveIdLowering, SharedAllocLowering,
                SharedLoadLowering, SharedStoreLowering>(converter, kernel);

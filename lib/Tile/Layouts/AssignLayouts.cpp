@@ -47,6 +47,7 @@ public:
   LogicalResult run();
 
 private:
+  void expandCats();
   void copyLeaves();
   LogicalResult layOutDot(DotOp dot);
   LogicalResult layOutContract(Operation *contract);
@@ -74,6 +75,14 @@ static bool isBlock(Value value) {
 
 static ArrayRef<int64_t> shapeOf(Value value) {
   return cast<RankedTensorType>(value.getType()).getShape();
+}
+
+void LayoutAssigner::expandCats() {
+  kernel.getBody().walk([&](CatOp cat) {
+    builder.setInsertionPoint(cat);
+    cat.replaceAllUsesWith(cat.expand(builder));
+    cat.erase();
+  });
 }
 
 /// Every use of what costs nothing to have gets its own: sharing one would tie
@@ -229,6 +238,7 @@ LogicalResult LayoutAssigner::layOutBlock(Value block) {
 }
 
 LogicalResult LayoutAssigner::run() {
+  expandCats();
   copyLeaves();
   SmallVector<DotOp> dots;
   SmallVector<Operation *> contracts;
@@ -362,15 +372,14 @@ void LayoutAssigner::convertOperands(Operation *op) {
       continue;
     // Either the results decide, or what the first operand has.
     OpResult first = op->getResult(0);
+    std::optional<Layout> decided;
     if (isBlock(first))
-      if (std::optional<Layout> layout =
-              tile::operandLayout(first, layouts.at(first), operand)) {
-        convertOperand(operand, *layout);
-        continue;
-      }
-    if (takesOneLayout(op))
+      decided = tile::operandLayout(first, layouts.at(first), operand);
+    if (decided)
+      convertOperand(operand, *decided);
+    else if (takesOneLayout(op))
       convertOperand(operand, layoutOf(op->getOperand(0)));
-    for (OpResult result : op->getResults())
+    for (OpResult result : op->getResults().drop_front(decided ? 1 : 0))
       if (isBlock(result))
         if (std::optional<Layout> layout =
                 tile::resultLayout(operand, layoutOf(operand.get()), result))
