@@ -1,6 +1,7 @@
 //===- BlockOps.cpp - verifiers of ops on blocks in registers ------------===//
 
 #include "GretaTile/GretaTile.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace greta::tile;
@@ -33,6 +34,11 @@ LogicalResult DotOp::verify() {
   return success();
 }
 
+/// Whether sums of `count` elements are one, or of neighbours in powers of two.
+static bool isGroup(int64_t count, int64_t sums) {
+  return sums == 1 || (count % sums == 0 && llvm::isPowerOf2_64(count / sums));
+}
+
 LogicalResult ContractOp::verify() {
   auto acc = cast<RankedTensorType>(getAcc().getType());
   int64_t last = -1;
@@ -50,14 +56,15 @@ LogicalResult ContractOp::verify() {
                     isa<FloatType>(acc.getElementType());
     for (int64_t dim = 0; fits && dim < acc.getRank(); ++dim)
       fits = llvm::is_contained(getDims(), dim)
-                 ? operand.getDimSize(dim) % acc.getDimSize(dim) == 0
+                 ? isGroup(operand.getDimSize(dim), acc.getDimSize(dim))
                  : operand.getDimSize(dim) == 1 ||
                        operand.getDimSize(dim) == acc.getDimSize(dim);
     if (!fits)
       return emitOpError("contracts ")
              << operand << " into " << acc
-             << "; along 'dims' the result has extent 1 or one that divides "
-                "theirs, elsewhere operands have its extent or 1, and both are "
+             << "; along 'dims' the result has extent 1 or theirs divided by "
+                "a power of two, elsewhere operands have its extent or 1, and "
+                "both are "
                 "floats or both integers";
   }
   return success();

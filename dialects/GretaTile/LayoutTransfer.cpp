@@ -20,10 +20,15 @@ static ArrayRef<int64_t> shapeOf(Value value) {
 Layout greta::tile::sharedLayout(Layout layout, ArrayRef<int64_t> shape) {
   for (auto [dim, extent] : llvm::enumerate(shape)) {
     int64_t whole = layout.shape()[dim];
-    if (extent == 1 && whole != 1)
+    if (extent == 1 && whole != 1) {
       layout = layout.collapse(dim);
-    else if (extent != whole)
-      layout = layout.coarsen(dim, whole / extent);
+    } else if (extent != whole) {
+      // Repetitions that share an element become bits of the tile.
+      Index tile(layout.tile());
+      if (tile[dim] % (whole / extent))
+        tile[dim] = whole & -whole;
+      layout = layout.withTile(tile).coarsen(dim, whole / extent);
+    }
   }
   return layout;
 }

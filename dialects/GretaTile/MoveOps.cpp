@@ -101,8 +101,9 @@ Value CatOp::expand(OpBuilder &builder) {
     order.push_back(dim);
   }
   Type element = one.getElementType();
-  Value pairs = JoinOp::create(
-      builder, getLoc(), RankedTensorType::get(joined, element), getA(), getB());
+  Value pairs =
+      JoinOp::create(builder, getLoc(), RankedTensorType::get(joined, element),
+                     getA(), getB());
   Value inFront = TransOp::create(
       builder, getLoc(), RankedTensorType::get(shape, element), pairs, order);
   return ReshapeOp::create(builder, getLoc(), getType(), inFront);
@@ -133,11 +134,10 @@ LogicalResult HistogramOp::verify() {
   auto result = cast<RankedTensorType>(getResult().getType());
   if (result.getRank() != 1)
     return emitOpError("counts into ") << result << "; it has one dimension";
-  if (getMask() &&
-      cast<RankedTensorType>(getMask().getType()).getShape() !=
-          value.getShape())
-    return emitOpError("has a mask ")
-           << getMask().getType() << " for " << value << "; the shapes are equal";
+  if (getMask() && cast<RankedTensorType>(getMask().getType()).getShape() !=
+                       value.getShape())
+    return emitOpError("has a mask ") << getMask().getType() << " for " << value
+                                      << "; the shapes are equal";
   return success();
 }
 

@@ -371,8 +371,8 @@ Value SpaceEmitter::computeRope(RopeOp op) {
   auto half = RankedTensorType::get(ArrayRef(last).drop_back(), b.getF32Type());
   auto halves = tile::SplitOp::create(
       b, half, half, tile::TransOp::create(b, pairs, x, pairLast));
-  Value turnedPairs = tile::JoinOp::create(b, pairs, halves.getSecond(),
-                                           halves.getFirst());
+  Value turnedPairs =
+      tile::JoinOp::create(b, pairs, halves.getSecond(), halves.getFirst());
   Value partner = tile::TransOp::create(b, x.getType(), turnedPairs, back);
   Value product = mul(partner, table(op.getSin()));
   Value turned =

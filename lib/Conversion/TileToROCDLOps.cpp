@@ -441,8 +441,7 @@ void greta::rocdl::populateLanePatterns(const LLVMTypeConverter &converter,
   patterns.add<DotPackedLowering, DequantWordLowering, MmaLowering,
                ProgramIdLowering, PtrAddLowering, PtrStoreLowering,
                ScheduleGroupLowering, SharedAddLowering, BarrierLowering,
-               ReturnLowering>(
-      converter);
+               ReturnLowering>(converter);
   patterns.add<LaneIdLowering, WaveIdLowering, SharedAllocLowering,
                SharedLoadLowering, SharedStoreLowering>(converter, kernel);
 }

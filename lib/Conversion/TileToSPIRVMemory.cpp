@@ -469,10 +469,9 @@ LogicalResult KernelEmitter::emitLaneOp(Operation *op) {
         Value pointer =
             make<spirv::AccessChainOp>(type, getScalar(op.getArray()),
                                        ValueRange(getScalar(op.getIndex())));
-        spirv::AtomicIAddOp::create(b, b.getI32Type(), pointer,
-                                    spirv::Scope::Workgroup,
-                                    spirv::MemorySemantics::None,
-                                    getScalar(op.getValue()));
+        spirv::AtomicIAddOp::create(
+            b, b.getI32Type(), pointer, spirv::Scope::Workgroup,
+            spirv::MemorySemantics::None, getScalar(op.getValue()));
         return success();
       })
       // Drivers order instructions themselves.

@@ -172,7 +172,8 @@ public:
     unsigned bit;
   };
   /// The holder of each bit of the index inside the tile along a dimension, the
-  /// lowest first. Fails when a bit has several, or one holder has several bits.
+  /// lowest first. Fails when a bit has several, or one holder has several
+  /// bits.
   llvm::FailureOr<llvm::SmallVector<BitHolder>>
   bitHolders(unsigned dim, std::string &error) const;
 

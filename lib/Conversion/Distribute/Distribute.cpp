@@ -10,8 +10,8 @@
 //
 // How values are held is in DistributePieces.cpp, memory accesses are in
 // DistributeMemory.cpp, reductions and conversions in DistributeExchange.cpp,
-// scans in DistributeScan.cpp, other movement in DistributeMove.cpp, products in
-// DistributeDot.cpp.
+// scans in DistributeScan.cpp, other movement in DistributeMove.cpp, products
+// in DistributeDot.cpp.
 //
 //===----------------------------------------------------------------------===//
 

@@ -102,8 +102,7 @@ private:
   using Elements = llvm::SmallVector<mlir::Value>;
   void scanThreads(ScanOp op, llvm::ArrayRef<Layout::BitHolder> bits,
                    const ThreadSet &below, uint32_t registersBelow,
-                   uint32_t last,
-                   llvm::MutableArrayRef<Elements> x,
+                   uint32_t last, llvm::MutableArrayRef<Elements> x,
                    mlir::ImplicitLocOpBuilder &b);
   llvm::SmallVector<Elements> fetch(mlir::Operation *op,
                                     llvm::ArrayRef<Elements> list,

@@ -79,7 +79,8 @@ LogicalResult Distributor::distributeReduce(ReduceOp op) {
     Elements value = level.front();
     for (unsigned bit = 0; bit < 32; ++bit)
       if (plan->lanes >> bit & 1)
-        value = combine(b, op.getCombiner(), value, shuffled(b, value, 1u << bit));
+        value =
+            combine(b, op.getCombiner(), value, shuffled(b, value, 1u << bit));
     partials.push_back(value);
   }
   // Shared memory moves all registers' partial results between two barriers.
@@ -199,7 +200,8 @@ void Distributor::reduceWaves(ReduceOp op,
       }
       if (shared)
         for (unsigned k = 0; k < round.size(); ++k)
-          sum = combine(b, op.getCombiner(), sum, shuffled(b, sum, 1u << readers[k]));
+          sum = combine(b, op.getCombiner(), sum,
+                        shuffled(b, sum, 1u << readers[k]));
       elements = sum;
     }
   }

@@ -39,8 +39,7 @@ LogicalResult Distributor::distributeConvertLayout(ConvertLayoutOp op) {
   auto src = layoutOf(op, op.getValue());
   if (failed(src))
     return failure();
-  return setConverted(op, op.getResult(), lanes(op.getValue()),
-                      (*src)->layout);
+  return setConverted(op, op.getResult(), lanes(op.getValue()), (*src)->layout);
 }
 
 LogicalResult Distributor::distributeBroadcast(BroadcastOp op) {
@@ -52,7 +51,8 @@ LogicalResult Distributor::distributeBroadcast(BroadcastOp op) {
   auto map = relabel((*src)->layout, (*dst)->layout);
   if (!map) {
     // First as the result has it, but for the copies.
-    Layout one = sharedLayout((*dst)->layout, op.getValue().getType().getShape());
+    Layout one =
+        sharedLayout((*dst)->layout, op.getValue().getType().getShape());
     auto target = distributed(op, toAttr(op.getContext(), one));
     if (failed(target))
       return failure();
@@ -89,8 +89,8 @@ LogicalResult Distributor::distributeTrans(TransOp op) {
     return failure();
   SmallVector<unsigned> registers, order(op.getOrder());
   Layout layout = (*src)->layout.permuteDims(order, &registers);
-  return setConverted(op, op.getResult(),
-                      pick(lanes(op.getValue()), registers), layout);
+  return setConverted(op, op.getResult(), pick(lanes(op.getValue()), registers),
+                      layout);
 }
 
 LogicalResult Distributor::distributeJoin(JoinOp op) {
@@ -108,8 +108,7 @@ LogicalResult Distributor::distributeSplit(SplitOp op) {
   auto dst = commonLayout(op, op.getResults());
   if (failed(src) || failed(dst))
     return failure();
-  auto pairs = distributed(
-      op, toAttr(op.getContext(), (*dst)->layout.join()));
+  auto pairs = distributed(op, toAttr(op.getContext(), (*dst)->layout.join()));
   if (failed(pairs))
     return failure();
   auto from = converted(op, lanes(op.getValue()), (*src)->layout, **pairs);
@@ -173,8 +172,8 @@ LogicalResult Distributor::distributeHistogram(HistogramOp op) {
       if (reg % from.tileRegisters() & from.freeRegisterBits())
         continue;
       Value at = clamped(inner, number, last);
-      Value counts = arith::CmpIOp::create(inner, arith::CmpIPredicate::eq, at,
-                                           number);
+      Value counts =
+          arith::CmpIOp::create(inner, arith::CmpIPredicate::eq, at, number);
       if (!masks.empty())
         counts = arith::AndIOp::create(inner, counts, masks[reg]);
       SharedAddOp::create(

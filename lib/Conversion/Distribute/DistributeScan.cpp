@@ -3,20 +3,22 @@
 // A scan doubles what it has scanned: once runs of 2^p neighbours are done, the
 // last element of each lower run is combined into all elements of the run above
 // it. Who holds bit p of the index, a register, the lane or the wave, says how
-// that last element travels: not at all, by a shuffle, or through shared memory.
+// that last element travels: not at all, by a shuffle, or through shared
+// memory.
 //
 //   bit held by a register   x1 = combine(last of x0, x1)
 //   bits held by threads     only the runs' totals travel; what stands before a
 //                            thread is combined into its registers at last
 //   repetitions              one after the other
 //
-// A reverse scan is the same with all bits of the index complemented. With waves
-// of one lane every exchange is one through shared memory.
+// A reverse scan is the same with all bits of the index complemented. With
+// waves of one lane every exchange is one through shared memory.
 //
 //===----------------------------------------------------------------------===//
 
 #include "Distribute.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "llvm/ADT/MapVector.h"
 
 using namespace mlir;
 using namespace greta;
@@ -56,9 +58,10 @@ static SmallVector<Value> selectAll(ImplicitLocOpBuilder &b, Value condition,
 }
 
 /// What the thread of the set has whose other bits are this thread's.
-SmallVector<Distributor::Elements>
-Distributor::fetch(Operation *op, ArrayRef<Elements> list,
-                   const ThreadSet &from, ImplicitLocOpBuilder &b) {
+SmallVector<Distributor::Elements> Distributor::fetch(Operation *op,
+                                                      ArrayRef<Elements> list,
+                                                      const ThreadSet &from,
+                                                      ImplicitLocOpBuilder &b) {
   SmallVector<Elements> out(list);
   if (!from.lanes && !from.waves)
     return out;
@@ -78,7 +81,7 @@ Distributor::fetch(Operation *op, ArrayRef<Elements> list,
     return arith::AddIOp::create(
         prologue, loc,
         arith::MulIOp::create(prologue, loc, wave,
-                              constant(kernel.getWaveSize())),
+                              constant(kernel.getNumLanes())),
         lane);
   };
   Value here = place(waveId(), laneId());
@@ -95,8 +98,7 @@ Distributor::fetch(Operation *op, ArrayRef<Elements> list,
   BarrierOp::create(b);
   for (auto [i, elements] : llvm::enumerate(out))
     for (auto [array, element] : llvm::zip(arrays, elements))
-      element =
-          SharedLoadOp::create(b, array, offsetBy(b, there, i * threads));
+      element = SharedLoadOp::create(b, array, offsetBy(b, there, i * threads));
   return out;
 }
 
@@ -122,7 +124,8 @@ void Distributor::scanThreads(ScanOp op, ArrayRef<BitHolder> bits,
     SmallVector<Elements> upTo(sums);
     if (!before.empty())
       for (auto [all, sum, earlier] : llvm::zip(upTo, sums, before))
-        all = selectAll(b, isIn(first), sum, combine(b, combiner, earlier, sum));
+        all =
+            selectAll(b, isIn(first), sum, combine(b, combiner, earlier, sum));
     ThreadSet lower = source, upper;
     lower.add(bit, reverse);
     upper.add(bit, !reverse);
@@ -131,10 +134,10 @@ void Distributor::scanThreads(ScanOp op, ArrayRef<BitHolder> bits,
       before = got;
     } else {
       for (auto [earlier, new_] : llvm::zip(before, got))
-        earlier = selectAll(
-            b, isIn(upper),
-            selectAll(b, isIn(first), new_, combine(b, combiner, new_, earlier)),
-            earlier);
+        earlier = selectAll(b, isIn(upper),
+                            selectAll(b, isIn(first), new_,
+                                      combine(b, combiner, new_, earlier)),
+                            earlier);
     }
     first.add(bit, reverse);
     source.add(bit, !reverse);
@@ -174,8 +177,8 @@ LogicalResult Distributor::distributeScan(ScanOp op) {
     for (unsigned reg = 0; reg < x.size(); ++reg)
       if (isNext(reg))
         ends[lastBefore(reg)] = x[lastBefore(reg)];
-    auto moved = fetch(op, llvm::to_vector(llvm::make_second_range(ends)),
-                       below, b);
+    auto moved =
+        fetch(op, llvm::to_vector(llvm::make_second_range(ends)), below, b);
     for (auto [end, arrived] : llvm::zip(ends, moved))
       end.second = arrived;
     for (unsigned reg = 0; reg < x.size(); ++reg)
@@ -194,10 +197,9 @@ LogicalResult Distributor::distributeScan(ScanOp op) {
       continue;
     }
     uint32_t bit = 1u << bits.front().bit;
-    advance([&](unsigned reg) { return bool(reg & bit) != reverse; },
-            [&](unsigned reg) {
-              return ((reg ^ bit) & ~registersBelow) | last;
-            });
+    advance(
+        [&](unsigned reg) { return bool(reg & bit) != reverse; },
+        [&](unsigned reg) { return ((reg ^ bit) & ~registersBelow) | last; });
     registersBelow |= bit;
     last |= reverse ? 0 : bit;
     bits = bits.drop_front();
