@@ -1,6 +1,7 @@
 //===- BlockOps.cpp - verifiers of ops on blocks in registers ------------===//
 
 #include "GretaTile/GretaTile.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace greta::tile;
@@ -10,38 +11,6 @@ LogicalResult IotaOp::verify() {
   if (getDim() >= static_cast<uint32_t>(type.getRank()))
     return emitOpError("counts along dimension ")
            << getDim() << " of rank " << type.getRank();
-  return success();
-}
-
-LogicalResult BroadcastOp::verify() {
-  auto from = cast<RankedTensorType>(getValue().getType());
-  auto to = cast<RankedTensorType>(getResult().getType());
-  if (from.getElementType() != to.getElementType() ||
-      from.getRank() != to.getRank())
-    return emitOpError("changes rank or element type");
-  for (auto [f, t] : llvm::zip(from.getShape(), to.getShape()))
-    if (f != t && f != 1)
-      return emitOpError("repeats an extent of ")
-             << f << " to " << t << "; only 1 repeats";
-  return success();
-}
-
-LogicalResult FlipOp::verify() {
-  auto type = cast<RankedTensorType>(getValue().getType());
-  if (getDim() >= type.getRank() || type.getDimSize(getDim()) != 2)
-    return emitOpError("flips dimension ")
-           << getDim() << " of " << type << "; it takes one of extent 2";
-  return success();
-}
-
-LogicalResult ReshapeOp::verify() {
-  auto from = cast<RankedTensorType>(getValue().getType());
-  auto to = cast<RankedTensorType>(getResult().getType());
-  if (from.getElementType() != to.getElementType() ||
-      from.getNumElements() != to.getNumElements())
-    return emitOpError("makes ")
-           << to << " of " << from
-           << "; the shapes have as many elements, of one type";
   return success();
 }
 
@@ -65,6 +34,11 @@ LogicalResult DotOp::verify() {
   return success();
 }
 
+/// Whether sums of `count` elements are one, or of neighbours in powers of two.
+static bool isGroup(int64_t count, int64_t sums) {
+  return sums == 1 || (count % sums == 0 && llvm::isPowerOf2_64(count / sums));
+}
+
 LogicalResult ContractOp::verify() {
   auto acc = cast<RankedTensorType>(getAcc().getType());
   int64_t last = -1;
@@ -82,14 +56,15 @@ LogicalResult ContractOp::verify() {
                     isa<FloatType>(acc.getElementType());
     for (int64_t dim = 0; fits && dim < acc.getRank(); ++dim)
       fits = llvm::is_contained(getDims(), dim)
-                 ? operand.getDimSize(dim) % acc.getDimSize(dim) == 0
+                 ? isGroup(operand.getDimSize(dim), acc.getDimSize(dim))
                  : operand.getDimSize(dim) == 1 ||
                        operand.getDimSize(dim) == acc.getDimSize(dim);
     if (!fits)
       return emitOpError("contracts ")
              << operand << " into " << acc
-             << "; along 'dims' the result has extent 1 or one that divides "
-                "theirs, elsewhere operands have its extent or 1, and both are "
+             << "; along 'dims' the result has extent 1 or theirs divided by "
+                "a power of two, elsewhere operands have its extent or 1, and "
+                "both are "
                 "floats or both integers";
   }
   return success();
@@ -169,16 +144,6 @@ LogicalResult DequantOp::verify() {
            << " and " << getZeros().getType()
            << "; it takes words of i32 with an eighth of one extent, scales of "
               "f16 and zeros of i32 whose extents divide the result's of f16";
-  return success();
-}
-
-LogicalResult ConvertLayoutOp::verify() {
-  auto from = cast<RankedTensorType>(getValue().getType());
-  auto to = cast<RankedTensorType>(getResult().getType());
-  if (from.getShape() != to.getShape() ||
-      from.getElementType() != to.getElementType())
-    return emitOpError(
-        "changes the shape or element type; only the layout may");
   return success();
 }
 

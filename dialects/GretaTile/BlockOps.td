@@ -20,74 +20,6 @@ def GretaTile_SplatOp : GretaTile_Op<"splat", [Pure, TypesMatchWith<"the scalar 
   let assemblyFormat = "$value attr-dict `:` type($result)";
 }
 
-def GretaTile_BroadcastOp : GretaTile_Op<"broadcast", [Pure, LayoutTransfer]> {
-  let summary = "Repeats a block along its dimensions of extent 1";
-  let description = "`greta_tile.broadcast %s : tensor<4x1xf32> -> tensor<4x1024xf32>`; ranks are equal.";
-  let arguments = (ins AnyBlock:$value);
-  let results = (outs AnyBlock:$result);
-  let assemblyFormat = "$value attr-dict `:` type($value) `->` type($result)";
-  let hasVerifier = 1;
-}
-
-def GretaTile_ReduceOp : GretaTile_Op<"reduce", [IsolatedFromAbove, RecursiveMemoryEffects, SingleBlock,
-    DeclareOpInterfaceMethods<LayoutTransferOpInterface, ["operandDims", "takesOneLayout"]>]> {
-  let summary = "Combines the elements of each line along an axis";
-  let description = [{
-    Of one or several blocks of a shape; the axis is dropped, and of blocks with one dimension scalars are left. The region combines two
-    elements of each block, `(x0, .., xn, y0, .., yn)`, is associative and commutative, and has no effects. The order of combination is a fixed tree
-    (registers, then lanes, then waves), so the result is the same from run to run. A region of one op is written as that op.
-
-    ```mlir
-    %s = greta_tile.reduce {arith.addf} %x axis 1 : tensor<4x1024xf32> -> tensor<4xf32>
-    %m, %i = greta_tile.reduce %x, %n axis 0 : tensor<64xf32>, tensor<64xi32> -> (f32, i32) {
-    ^bb0(%a: f32, %ia: i32, %b: f32, %ib: i32):
-      %greater = arith.cmpf ogt, %a, %b : f32
-      %v = arith.select %greater, %a, %b : f32
-      %k = arith.select %greater, %ia, %ib : i32
-      greta_tile.yield %v, %k : f32, i32
-    }
-    ```
-  }];
-  let arguments = (ins Variadic<NumberBlock>:$values, ConfinedAttr<I32Attr, [IntMinValue<0>]>:$axis);
-  let results = (outs Variadic<AnyType>:$results);
-  let regions = (region SizedRegion<1>:$combiner);
-  let builders = [OpBuilder<(ins "::mlir::ValueRange":$values, "uint32_t":$axis,
-      "::llvm::function_ref<::llvm::SmallVector<::mlir::Value>(::mlir::OpBuilder &, ::mlir::Location, ::mlir::ValueRange, ::mlir::ValueRange)>":$combine)>];
-  let hasCustomAssemblyFormat = 1;
-  let hasVerifier = 1;
-  let hasRegionVerifier = 1;
-}
-
-def GretaTile_YieldOp : GretaTile_Op<"yield", [Pure, ReturnLike, Terminator, HasParent<"ReduceOp">]> {
-  let summary = "What a region combines its arguments to";
-  let arguments = (ins Variadic<AnyScalar>:$values);
-  let assemblyFormat = "$values attr-dict `:` type($values)";
-}
-
-def GretaTile_FlipOp : GretaTile_Op<"flip", [Pure, SameOperandsAndResultType]> {
-  let summary = "Exchanges the two slices of a block along a dimension of extent 2";
-  let description = [{
-    `greta_tile.flip %x dim 1 : tensor<4x2x64xf32>`. The layout holds the dimension in registers, so that nothing moves, or in
-    one bit of the lane, which is a shuffle.
-  }];
-  let arguments = (ins AnyBlock:$value, ConfinedAttr<I32Attr, [IntMinValue<0>]>:$dim);
-  let results = (outs AnyBlock:$result);
-  let assemblyFormat = "$value `dim` $dim attr-dict `:` type($value)";
-  let hasVerifier = 1;
-}
-
-def GretaTile_ReshapeOp : GretaTile_Op<"reshape", [Pure, DeclareOpInterfaceMethods<LayoutTransferOpInterface, ["operandDims"]>]> {
-  let summary = "The elements of a block, in row-major order, under another shape";
-  let description = [{
-    Splits, merges, drops and inserts dimensions: `greta_tile.reshape %x : tensor<64x256xf32> -> tensor<64x2x2x64xf32>`. Where the algebra has the
-    operand's layout under the new shape nothing moves; else the elements pass through shared memory.
-  }];
-  let arguments = (ins AnyBlock:$value);
-  let results = (outs AnyBlock:$result);
-  let assemblyFormat = "$value attr-dict `:` type($value) `->` type($result)";
-  let hasVerifier = 1;
-}
-
 def GretaTile_DotOp : GretaTile_Op<"dot", [Pure, TypesMatchWith<"the accumulator has the result's type", "result",
     "acc", "$_self">]> {
   let summary = "Matrix product of two blocks, added to a third";
@@ -162,17 +94,6 @@ def GretaTile_DequantOp : GretaTile_Op<"dequant", [Pure, LayoutTransfer]> {
     /// The dimension along which words are packed.
     unsigned getDim();
   }];
-  let hasVerifier = 1;
-}
-
-def GretaTile_ConvertLayoutOp : GretaTile_Op<"convert_layout", [Pure]> {
-  let summary = "The same block under another layout";
-  let description = [{
-    Costs nothing, a shuffle or a trip through shared memory, whichever the layout algebra finds to be enough.
-  }];
-  let arguments = (ins AnyBlock:$value);
-  let results = (outs AnyBlock:$result);
-  let assemblyFormat = "$value attr-dict `:` type($value) `->` type($result)";
   let hasVerifier = 1;
 }
 

@@ -4,6 +4,8 @@
 
 include "GretaTile/KernelOps.td"
 include "GretaTile/BlockOps.td"
+include "GretaTile/CombineOps.td"
+include "GretaTile/MoveOps.td"
 include "GretaTile/MemoryOps.td"
 include "GretaTile/PointerOps.td"
 include "GretaTile/LaneOps.td"

@@ -45,6 +45,13 @@ LogicalResult PtrStoreOp::verify() {
 // Matrix instructions
 //===----------------------------------------------------------------------===//
 
+LogicalResult SharedAddOp::verify() {
+  if (!getArray().getType().getElementType().isInteger(32))
+    return emitOpError("adds to ")
+           << getArray().getType() << "; its elements are i32";
+  return success();
+}
+
 LogicalResult MmaOp::verify() {
   auto a = dyn_cast<FragmentType>(getA().getType());
   auto b = dyn_cast<FragmentType>(getB().getType());

@@ -112,6 +112,13 @@ def GretaTile_SharedStoreOp : GretaTile_Op<"shared_store", [MemoryEffects<[MemWr
   let assemblyFormat = "$value `,` $array `[` $index `]` attr-dict `:` type($array)";
 }
 
+def GretaTile_SharedAddOp : GretaTile_Op<"shared_add", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "Adds to a counter of an array in shared memory, in one step";
+  let arguments = (ins I32:$value, GretaTile_SharedType:$array, I32:$index);
+  let assemblyFormat = "$value `,` $array `[` $index `]` attr-dict `:` type($array)";
+  let hasVerifier = 1;
+}
+
 def GretaTile_BarrierOp : GretaTile_Op<"barrier"> {
   let summary = "All lanes of the workgroup meet; shared memory written before is visible after";
   let description = [{

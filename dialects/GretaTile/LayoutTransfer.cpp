@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "GretaTile/GretaTile.h"
+#include "greta/Layout/Conversion.h"
 #include "llvm/ADT/Sequence.h"
 
 using namespace mlir;
@@ -19,10 +20,15 @@ static ArrayRef<int64_t> shapeOf(Value value) {
 Layout greta::tile::sharedLayout(Layout layout, ArrayRef<int64_t> shape) {
   for (auto [dim, extent] : llvm::enumerate(shape)) {
     int64_t whole = layout.shape()[dim];
-    if (extent == 1 && whole != 1)
+    if (extent == 1 && whole != 1) {
       layout = layout.collapse(dim);
-    else if (extent != whole)
-      layout = layout.coarsen(dim, whole / extent);
+    } else if (extent != whole) {
+      // Repetitions that share an element become bits of the tile.
+      Index tile(layout.tile());
+      if (tile[dim] % (whole / extent))
+        tile[dim] = whole & -whole;
+      layout = layout.withTile(tile).coarsen(dim, whole / extent);
+    }
   }
   return layout;
 }
@@ -82,6 +88,78 @@ SmallVector<int64_t> ReshapeOp::operandDims(unsigned, unsigned) {
   return dims;
 }
 
+static SmallVector<unsigned> inverse(ArrayRef<int64_t> order) {
+  SmallVector<unsigned> places(order.size());
+  for (auto [place, dim] : llvm::enumerate(order))
+    places[dim] = place;
+  return places;
+}
+
+std::optional<Layout> TransOp::resultLayout(unsigned, const Layout &layout,
+                                            unsigned) {
+  return layout.permuteDims(SmallVector<unsigned>(getOrder()));
+}
+std::optional<Layout> TransOp::operandLayout(unsigned, const Layout &layout,
+                                             unsigned) {
+  return layout.permuteDims(inverse(getOrder()));
+}
+SmallVector<int64_t> TransOp::operandDims(unsigned, unsigned) {
+  return SmallVector<int64_t>(getOrder());
+}
+
+/// One of the two blocks that a layout with a last dimension of extent 2 has;
+/// where that is a bit of the lane or the wave, both have all of it.
+static Layout oneOf(const Layout &pair) {
+  Index shape = pair.shape();
+  return *pair.collapse(shape.size() - 1).reshape(ArrayRef(shape).drop_back());
+}
+
+std::optional<Layout> JoinOp::resultLayout(unsigned, const Layout &layout,
+                                           unsigned) {
+  return layout.join();
+}
+std::optional<Layout> JoinOp::operandLayout(unsigned, const Layout &layout,
+                                            unsigned) {
+  return oneOf(layout);
+}
+SmallVector<int64_t> JoinOp::operandDims(unsigned, unsigned) {
+  auto dims = llvm::to_vector(llvm::seq<int64_t>(0, shapeOf(getA()).size()));
+  dims.push_back(-1);
+  return dims;
+}
+bool JoinOp::takesOneLayout() { return true; }
+
+/// Only of what lies in registers is there a part for each lane.
+std::optional<Layout> SplitOp::resultLayout(unsigned, const Layout &layout,
+                                            unsigned) {
+  Layout one = oneOf(layout);
+  if (!relabel(layout, one.join()))
+    return std::nullopt;
+  return one;
+}
+std::optional<Layout> SplitOp::operandLayout(unsigned, const Layout &layout,
+                                             unsigned) {
+  return layout.join();
+}
+SmallVector<int64_t> SplitOp::operandDims(unsigned, unsigned) {
+  return llvm::to_vector(llvm::seq<int64_t>(0, shapeOf(getFirst()).size()));
+}
+
+/// The source is taken from shared memory, whatever its layout.
+std::optional<Layout> GatherOp::resultLayout(unsigned operand,
+                                             const Layout &layout, unsigned) {
+  return operand == 1 ? std::optional(layout) : std::nullopt;
+}
+std::optional<Layout> GatherOp::operandLayout(unsigned, const Layout &layout,
+                                              unsigned operand) {
+  return operand == 1 ? std::optional(layout) : std::nullopt;
+}
+SmallVector<int64_t> GatherOp::operandDims(unsigned operand, unsigned) {
+  if (operand != 1)
+    return {};
+  return llvm::to_vector(llvm::seq<int64_t>(0, shapeOf(getIndex()).size()));
+}
+
 SmallVector<int64_t> ReduceOp::operandDims(unsigned, unsigned) {
   SmallVector<int64_t> dims;
   for (int64_t dim = 0, e = shapeOf(getValues().front()).size(); dim < e; ++dim)
@@ -105,7 +183,7 @@ bool StoreScatteredOp::takesOneLayout() { return true; }
 /// Elementwise: what arith and math do, pointers, accesses through each of
 /// them, and the dialect's ops of one type.
 static bool hasOneLayout(Operation *op) {
-  return isa<FlipOp, PtrAddOp, PtrToIntOp, IntToPtrOp, PtrCastOp,
+  return isa<ScanOp, PtrAddOp, PtrToIntOp, IntToPtrOp, PtrCastOp,
              LoadScatteredOp, AtomicRmwOp, AtomicCasOp>(op) ||
          OpTrait::hasElementwiseMappableTraits(op);
 }

@@ -356,7 +356,24 @@ Value SpaceEmitter::computeRope(RopeOp op) {
   Value isFirst = arith::CmpIOp::create(
       b, arith::CmpIPredicate::eq, tile::IotaOp::create(b, indices, pairDim),
       arith::ConstantOp::create(b, b.getZeroAttr(indices)));
-  Value partner = tile::FlipOp::create(b, x, pairDim);
+  // The partner: pairs go last, where they part, change places and meet.
+  SmallVector<int64_t> pairLast, back, last;
+  for (int64_t dim = 0, rank = shape.size(); dim < rank; ++dim) {
+    if (dim != pairDim)
+      pairLast.push_back(dim);
+    back.push_back(dim < pairDim ? dim : dim - 1);
+  }
+  pairLast.push_back(pairDim);
+  back[pairDim] = shape.size() - 1;
+  for (int64_t dim : pairLast)
+    last.push_back(shape[dim]);
+  auto pairs = RankedTensorType::get(last, b.getF32Type());
+  auto half = RankedTensorType::get(ArrayRef(last).drop_back(), b.getF32Type());
+  auto halves = tile::SplitOp::create(
+      b, half, half, tile::TransOp::create(b, pairs, x, pairLast));
+  Value turnedPairs =
+      tile::JoinOp::create(b, pairs, halves.getSecond(), halves.getFirst());
+  Value partner = tile::TransOp::create(b, x.getType(), turnedPairs, back);
   Value product = mul(partner, table(op.getSin()));
   Value turned =
       arith::SelectOp::create(b, broadcastTo(isFirst, shape),

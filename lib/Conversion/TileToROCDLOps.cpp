@@ -181,6 +181,21 @@ struct SharedStoreLowering : KernelPattern<tile::SharedStoreOp> {
   }
 };
 
+struct SharedAddLowering : ConvertOpToLLVMPattern<tile::SharedAddOp> {
+  using ConvertOpToLLVMPattern::ConvertOpToLLVMPattern;
+  LogicalResult
+  matchAndRewrite(tile::SharedAddOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    Value address = sharedAddress(rewriter, op.getLoc(), adaptor.getArray(),
+                                  adaptor.getIndex(), op.getArray().getType());
+    LLVM::AtomicRMWOp::create(rewriter, op.getLoc(), LLVM::AtomicBinOp::add,
+                              address, adaptor.getValue(),
+                              LLVM::AtomicOrdering::monotonic, "workgroup");
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
 struct BarrierLowering : ConvertOpToLLVMPattern<tile::BarrierOp> {
   using ConvertOpToLLVMPattern::ConvertOpToLLVMPattern;
   LogicalResult
@@ -412,7 +427,7 @@ void greta::rocdl::populateLanePatterns(const LLVMTypeConverter &converter,
                                         const Kernel &kernel) {
   patterns.add<DotPackedLowering, DequantWordLowering, MmaLowering,
                ProgramIdLowering, PtrStoreLowering, ScheduleGroupLowering,
-               BarrierLowering, ReturnLowering>(converter);
+               SharedAddLowering, BarrierLowering, ReturnLowering>(converter);
   patterns.add<LaneIdLowering, WaveIdLowering, SharedAllocLowering,
                SharedLoadLowering, SharedStoreLowering>(converter, kernel);
 }

@@ -258,6 +258,9 @@ LogicalResult KernelEmitter::emitMathOp(Operation *op) {
   return elementwise(op, [&](Parts x) -> Value {
     if (isa<math::AbsIOp>(op))
       return same<spirv::GLSAbsOp>(x[0]);
+    // Vulkan counts the bits of 32-bit integers only.
+    if (isa<math::CtPopOp>(op) && scalar.isInteger(32))
+      return same<spirv::BitCountOp>(x[0]);
     if (!isa<FloatType>(scalar))
       return Value();
     SmallVector<Value, 3> operands;

@@ -470,6 +470,17 @@ LogicalResult KernelEmitter::emitLaneOp(Operation *op) {
         return emitSharedAccess(op, op.getArray(), op.getIndex(),
                                 op.getValue());
       })
+      .Case<tile::SharedAddOp>([&](tile::SharedAddOp op) {
+        auto type = spirv::PointerType::get(b.getI32Type(),
+                                            spirv::StorageClass::Workgroup);
+        Value pointer =
+            make<spirv::AccessChainOp>(type, getScalar(op.getArray()),
+                                       ValueRange(getScalar(op.getIndex())));
+        spirv::AtomicIAddOp::create(
+            b, b.getI32Type(), pointer, spirv::Scope::Workgroup,
+            spirv::MemorySemantics::None, getScalar(op.getValue()));
+        return success();
+      })
       // Drivers order instructions themselves.
       .Case<tile::ScheduleGroupOp>([&](auto) { return success(); })
       .Case<tile::BarrierOp>([&](auto) {

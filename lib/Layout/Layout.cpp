@@ -144,6 +144,13 @@ unsigned Layout::numRepetitions() const {
   return count;
 }
 
+int64_t Layout::numElements() const {
+  int64_t count = 1;
+  for (int64_t extent : shape())
+    count *= extent;
+  return count;
+}
+
 static void addBases(const Bases &bases, unsigned number, Index &index) {
   for (unsigned bit = 0, e = bases.size(); bit != e; ++bit)
     if (number >> bit & 1)
@@ -329,6 +336,34 @@ llvm::FailureOr<Layout::BitsAlong> Layout::bitsAlong(unsigned dim,
     return llvm::failure();
   }
   return along;
+}
+
+llvm::FailureOr<llvm::SmallVector<Layout::BitHolder>>
+Layout::bitHolders(unsigned dim, std::string &error) const {
+  llvm::SmallVector<std::optional<BitHolder>> found(log2Of(tile_[dim]));
+  auto add = [&](const Bases &bases, decltype(BitHolder::group) group) {
+    for (auto [bit, basis] : llvm::enumerate(bases)) {
+      if (basis[dim] == 0)
+        continue;
+      bool isOne = llvm::count(basis, 0) + 1 == rank() &&
+                   llvm::isPowerOf2_32(basis[dim]);
+      if (!isOne || found[log2Of(basis[dim])])
+        return false;
+      found[log2Of(basis[dim])] = BitHolder{group, unsigned(bit)};
+    }
+    return true;
+  };
+  if (!add(reg_, BitHolder::Register) || !add(lane_, BitHolder::Lane) ||
+      !add(wave_, BitHolder::Wave)) {
+    error = "registers, lanes and waves share bits of dimension " +
+            std::to_string(dim) + "; convert the layout before";
+    return llvm::failure();
+  }
+  // The bases span the tile, so every bit has its holder.
+  llvm::SmallVector<BitHolder> holders;
+  for (std::optional<BitHolder> &holder : found)
+    holders.push_back(*holder);
+  return holders;
 }
 
 bool Layout::sameMap(const Layout &other) const {

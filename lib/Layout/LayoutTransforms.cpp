@@ -272,6 +272,14 @@ Layout::reshape(ArrayRef<int64_t> shape,
   return reshapeDigits(withTile(tile, registerMap), shape);
 }
 
+Layout Layout::join() const {
+  Basis pair(rank() + 1, 0);
+  pair.back() = 1;
+  Index shape = this->shape();
+  shape.push_back(1);
+  return product(Layout({pair}, {}, {}, Basis(rank() + 1, 1)), *reshape(shape));
+}
+
 Layout Layout::product(const Layout &inner, const Layout &outer) {
   auto append = [&](Bases bases, const Bases &more) {
     for (Basis basis : more) {

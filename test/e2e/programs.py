@@ -42,12 +42,12 @@ class Program(Case, family="program"):
     operand_types = frozenset({"f16"})  # of products
 
     def mlir(self, target=None):
-        return (TEXTS / f"{self.function}.mlir").read_text()
+        return self.spec.mlir(self) if self.spec.mlir else (TEXTS / f"{self.function}.mlir").read_text()
 
 
 @dataclasses.dataclass(frozen=True)
 class Text(Kind):
-    """A program whose text is a file."""
+    """A program whose text is a file, where nothing makes it."""
 
     precision: str = "f32"  # of the results
 
@@ -74,6 +74,94 @@ def gather(p, rng):
 def operands(p, rng):
     m, n, k = p.shape
     return [(rng.standard_normal((m, k)), "f16"), (rng.standard_normal((k, n)) / np.sqrt(k), "f16")]
+
+
+def recurrence(p, rounded, a, x):
+    s = np.array(x)
+    for i in range(1, 96):
+        s[..., i] += a[..., i] * s[..., i - 1]
+    for i in reversed(range(15)):
+        s[:, i] += a[:, i] * s[:, i + 1]
+    return s
+
+
+def histogram(p, rounded, x):
+    def counts(row, bins):
+        return np.bincount(row[(row >= 0) & (row < bins)], minlength=bins)
+
+    none = np.zeros(240, np.int64)
+    return np.stack([np.concatenate([counts(row[1::2], 16), none, counts(row, 256)]) for row in x]).astype(np.int32)
+
+
+def pick(p, rounded, x, rows, columns):
+    return np.take_along_axis(np.take_along_axis(x, rows, 1), columns, 2)
+
+
+def rearrange(p, rounded, x):
+    last = x.transpose(0, 3, 1, 2).reshape(-1, 16, 4, 2, 12).transpose(0, 2, 4, 1, 3)
+    swapped = np.stack([last[..., 1] * 3, last[..., 0]], -1)
+    turned = swapped.reshape(-1, 48, 32).transpose(0, 2, 1)
+    return np.concatenate([turned, turned], 2).reshape(-1, 3072)
+
+
+def sort_mlir(p):
+    """A bitonic argsort of 64 different keys as Triton writes it: a block of six dimensions of 2, in which a key's partner is the XOR of both with the key."""
+    bits = 6
+    cube = "x".join("2" * bits)
+    keys, flags = f"tensor<{cube}xi32>", f"tensor<{cube}xi1>"
+    lines = []
+
+    def emit(text):
+        lines.append(f"  %{len(lines)} = {text}")
+        return f"%{len(lines) - 1}"
+
+    def bit(i):
+        """Bit i of the place, everywhere."""
+        return emit(f"arith.trunci {emit(f'greta_tile.iota {bits - 1 - i} : {keys}')} : {keys} to {flags}")
+
+    def partner(x, i):
+        less = "x".join("2" * (bits - 1))
+        kept = "x".join("1" if d == bits - 1 - i else "2" for d in range(bits))
+        both = emit(f"greta_tile.reduce {{arith.xori}} {x} axis {bits - 1 - i} : {keys} -> tensor<{less}xi32>")
+        one = emit(f"greta_tile.reshape {both} : tensor<{less}xi32> -> tensor<{kept}xi32>")
+        return emit(f"arith.xori {x}, {emit(f'greta_tile.broadcast {one} : tensor<{kept}xi32> -> {keys}')} : {keys}")
+
+    zero, row = emit("arith.constant 0 : i32"), emit("greta_tile.program_id 0")
+    loaded = emit(f"greta_tile.load %x[{row}, {zero}] strides [64, 1] bounds [] align 4 : !greta_tile.ptr<i32> -> tensor<1x64xi32>")
+    key = emit(f"greta_tile.reshape {loaded} : tensor<1x64xi32> -> {keys}")
+    place = emit(f"greta_tile.reshape {emit('greta_tile.iota 1 : tensor<1x64xi32>')} : tensor<1x64xi32> -> {keys}")
+    for stage in range(1, bits + 1):
+        for i in reversed(range(stage)):
+            other, from_there = partner(key, i), partner(place, i)
+            greater = emit(f"arith.cmpi sgt, {key}, {other} : {keys}")
+            if stage < bits:
+                greater = emit(f"arith.xori {greater}, {bit(stage)} : {flags}")
+            swaps = emit(f"arith.xori {greater}, {bit(i)} : {flags}")
+            key = emit(f"arith.select {swaps}, {other}, {key} : {flags}, {keys}")
+            place = emit(f"arith.select {swaps}, {from_there}, {place} : {flags}, {keys}")
+    both = emit(f"greta_tile.join {key}, {place} : {keys} -> tensor<{cube}x2xi32>")
+    flat = emit(f"greta_tile.reshape {both} : tensor<{cube}x2xi32> -> tensor<1x64x2xi32>")
+    lines.append(f"  greta_tile.store {flat}, %y[{row}, {zero}, {zero}] strides [128, 2, 1] bounds [] align 4 : tensor<1x64x2xi32> -> !greta_tile.ptr<i32>")
+    body = "\n".join(lines)
+    n = "affine_map<()[n] -> (n)>"
+    return f"""greta_tile.func @sort_kernel(%x: !greta_tile.ptr<i32>, %y: !greta_tile.ptr<i32>) attributes {{waves = 2 : i32}} {{
+{body}
+  greta_tile.return
+}}
+func.func @sort(%x: tensor<?x64xi32>) -> tensor<?x64x2xi32> {{
+  %0 = greta_tile.launch @sort_kernel grid {n} scalars affine_map<()[n] -> ()> (%x) shapes [affine_map<()[n] -> (n, 64, 2)>] : (tensor<?x64xi32>) -> tensor<?x64x2xi32>
+  return %0 : tensor<?x64x2xi32>
+}}
+"""
+
+
+def sort(p, rounded, x):
+    order = np.argsort(x, 1)
+    return np.stack([np.take_along_axis(x, order, 1), order.astype(np.int32)], 2)
+
+
+def integers(low, high, *shape):
+    return lambda p, rng: [(rng.integers(low, high, (*p.shape, *shape)), "i32")]
 
 
 KINDS = {
@@ -108,6 +196,43 @@ KINDS = {
         limit="exact",
         precision="i32",
     ),
+    "cumulative-sum": text(
+        integers(-(2**31), 2**31, 1000),
+        lambda p, rounded, x: np.stack([np.cumsum(x, 1, dtype=np.int32), np.cumsum(x[:, ::-1], 1, dtype=np.int32)[:, ::-1]], 2),
+        limit="exact",
+        precision="i32",
+    ),
+    "recurrence": text(
+        lambda p, rng: [(rng.integers(-(2**31), 2**31, (*p.shape, 16, 96)), "i32") for _ in range(2)], recurrence, limit="exact", precision="i32"
+    ),
+    "argmax": text(
+        lambda p, rng: [(rng.integers(-40, 40, (*p.shape, 500)), "f32")], lambda p, rounded, x: x.argmax(1).astype(np.int32), limit="exact", precision="i32"
+    ),
+    "pick": text(
+        lambda p, rng: [
+            (rng.standard_normal((*p.shape, 24, 32)), "f16"),
+            (rng.integers(0, 24, (*p.shape, 40, 32)), "i32"),
+            (rng.integers(0, 32, (*p.shape, 40, 8)), "i32"),
+        ],
+        pick,
+        limit="exact",
+        precision="f16",
+    ),
+    "histogram": text(integers(-20, 300, 1000), histogram, limit="exact", precision="i32"),
+    "rearrange": text(lambda p, rng: [(rng.integers(-500, 500, (*p.shape, 8, 12, 16)), "f16")], rearrange, limit="exact", precision="f16"),
+    "bit-count": text(
+        integers(-(2**31), 2**31, 100),
+        lambda p, rounded, x: np.unpackbits(x.view(np.uint8), axis=1).reshape(*x.shape, 32).sum(2, dtype=np.int32),
+        limit="exact",
+        precision="i32",
+    ),
+    "sort": Text(
+        sort_mlir,
+        lambda p, rng: [(np.stack([rng.permutation(64) * 37 - 1000 for _ in range(*p.shape)]), "i32")],
+        sort,
+        limit="exact",
+        precision="i32",
+    ),
 }
 PROGRAMS = [
     *(Program("vector-add", n) for n in ("1", "255", "1003")),
@@ -121,4 +246,6 @@ PROGRAMS = [
     *(Program("split-sums", shape) for shape in ("16x64", "35x200")),
     *(Program("last-block-sum", n) for n in ("7", "2500")),
     *(Program("atomic-histogram", n) for n in ("5", "1300")),
+    *(Program(kind, "2") for kind in ("cumulative-sum", "recurrence", "pick", "histogram", "rearrange", "bit-count", "sort")),
+    Program("argmax", "6"),
 ]

@@ -104,6 +104,7 @@ public:
   Index shape() const;
   unsigned tileRegisters() const { return 1u << reg_.size(); }
   unsigned numRepetitions() const;
+  int64_t numElements() const;
   unsigned numRegisters() const { return tileRegisters() * numRepetitions(); }
   unsigned numLanes() const { return 1u << lane_.size(); }
   unsigned numWaves() const { return 1u << wave_.size(); }
@@ -165,6 +166,17 @@ public:
   /// crossing the bits would meet elements twice or miss some.
   llvm::FailureOr<BitsAlong> bitsAlong(unsigned dim, std::string &error) const;
 
+  /// Who holds a bit of the index: a bit of the register, the lane or the wave.
+  struct BitHolder {
+    enum { Register, Lane, Wave } group;
+    unsigned bit;
+  };
+  /// The holder of each bit of the index inside the tile along a dimension, the
+  /// lowest first. Fails when a bit has several, or one holder has several
+  /// bits.
+  llvm::FailureOr<llvm::SmallVector<BitHolder>>
+  bitHolders(unsigned dim, std::string &error) const;
+
   /// Whether both are the same map, also if one writes as repetition what the
   /// other writes as register basis.
   bool sameMap(const Layout &other) const;
@@ -212,6 +224,10 @@ public:
   std::optional<Layout>
   reshape(llvm::ArrayRef<int64_t> shape,
           llvm::SmallVectorImpl<unsigned> *registerMap = nullptr) const;
+
+  /// The layout of two blocks of this one as one block: a new last dimension of
+  /// extent 2 tells them apart, register r of block i is register 2 r + i.
+  Layout join() const;
 
   /// Arranges copies of the tile layout `inner` (no repetitions) as `outer`
   /// says: inner's bits are the low ones, outer's bases count inner tiles.

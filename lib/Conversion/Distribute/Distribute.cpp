@@ -10,8 +10,9 @@
 //
 // How values are held is in DistributePieces.cpp, memory accesses are in
 // DistributeMemory.cpp, through blocks of pointers in DistributeScattered.cpp
-// and DistributeAtomics.cpp, what crosses lanes and waves in
-// DistributeExchange.cpp, products in DistributeDot.cpp.
+// and DistributeAtomics.cpp, reductions and conversions in
+// DistributeExchange.cpp, scans in DistributeScan.cpp, other movement in
+// DistributeMove.cpp, products in DistributeDot.cpp.
 //
 //===----------------------------------------------------------------------===//
 
@@ -195,6 +196,11 @@ FailureOr<const DistributedLayout *> Distributor::layoutOf(Operation *op,
         << value.getType() << "; run greta-tile-assign-layouts first";
     return failure();
   }
+  return distributed(op, attr);
+}
+
+FailureOr<const DistributedLayout *> Distributor::distributed(Operation *op,
+                                                              LayoutAttr attr) {
   std::unique_ptr<DistributedLayout> &slot = layouts[attr];
   if (slot)
     return slot.get();
@@ -271,9 +277,14 @@ LogicalResult Distributor::distributeOp(Operation *op) {
       .Case([&](AtomicCasOp o) { return distributeAtomicCas(o); })
       .Case([&](IotaOp o) { return distributeIota(o); })
       .Case([&](BroadcastOp o) { return distributeBroadcast(o); })
-      .Case([&](FlipOp o) { return distributeFlip(o); })
       .Case([&](ReshapeOp o) { return distributeReshape(o); })
+      .Case([&](TransOp o) { return distributeTrans(o); })
+      .Case([&](JoinOp o) { return distributeJoin(o); })
+      .Case([&](SplitOp o) { return distributeSplit(o); })
+      .Case([&](GatherOp o) { return distributeGather(o); })
+      .Case([&](HistogramOp o) { return distributeHistogram(o); })
       .Case([&](ReduceOp o) { return distributeReduce(o); })
+      .Case([&](ScanOp o) { return distributeScan(o); })
       .Case([&](DotOp o) { return distributeDot(o); })
       .Case([&](ContractOp o) { return distributeContract(o); })
       .Case([&](ContractPackedOp o) { return distributeContractPacked(o); })
@@ -430,19 +441,20 @@ LogicalResult Distributor::distributeConstant(Operation *op) {
 
 LogicalResult Distributor::distributeElementwise(Operation *op) {
   bool isPointers = isa<PtrAddOp, PtrToIntOp, IntToPtrOp, PtrCastOp>(op);
-  if (op->getNumRegions() || op->getNumResults() != 1 ||
+  if (op->getNumRegions() || !op->getNumResults() ||
       (!isPointers &&
        !isa<arith::ArithDialect, math::MathDialect>(op->getDialect())))
     return op->emitOpError(
         "has no meaning on block tensors; kernels take arith, "
         "math and greta_tile ops");
-  auto layout = layoutOf(op, op->getResult(0));
+  auto layout = commonLayout(op, op->getResults());
   if (failed(layout))
     return failure();
   unsigned count = (*layout)->registerIndex.size();
-  LaneValues out;
-  out.reserve(count);
-  Type element = getElementTypeOrSelf(op->getResult(0).getType());
+  SmallVector<LaneValues, 1> out(op->getNumResults());
+  SmallVector<Type, 1> elements;
+  for (Type type : op->getResultTypes())
+    elements.push_back(getElementTypeOrSelf(type));
   SmallVector<LaneValues, 3> sources;
   for (Value operand : op->getOperands())
     sources.push_back(isBlock(operand) ? LaneValues(lanes(operand))
@@ -451,24 +463,29 @@ LogicalResult Distributor::distributeElementwise(Operation *op) {
     SmallVector<Value, 3> operands;
     for (const LaneValues &source : sources)
       operands.push_back(source[r]);
-    // Registers that hold the same (splats) need computing once.
+    SmallVector<Value> made;
+    auto condition = isa<arith::SelectOp>(op)
+                         ? operands[0].getDefiningOp<arith::ConstantIntOp>()
+                         : nullptr;
     if (r && llvm::all_of(sources, [&](const LaneValues &source) {
           return source[r] == source[r - 1];
         })) {
-      out.push_back(out.back());
-      continue;
+      // Registers that hold the same (splats) need computing once.
+      for (const LaneValues &list : out)
+        made.push_back(list.back());
+    } else if (condition) {
+      // What constants decide: signs along a dimension that registers hold.
+      made.push_back(operands[condition.value() ? 1 : 2]);
+    } else {
+      OperationState state(op->getLoc(), op->getName(), operands, elements,
+                           op->getAttrs());
+      llvm::append_range(made, builder.create(state)->getResults());
     }
-    // What constants decide: signs along a dimension that registers hold.
-    if (isa<arith::SelectOp>(op))
-      if (auto condition = operands[0].getDefiningOp<arith::ConstantIntOp>()) {
-        out.push_back(operands[condition.value() ? 1 : 2]);
-        continue;
-      }
-    OperationState state(op->getLoc(), op->getName(), operands, element,
-                         op->getAttrs());
-    out.push_back(builder.create(state)->getResult(0));
+    for (auto [list, value] : llvm::zip(out, made))
+      list.push_back(value);
   }
-  values[op->getResult(0)] = std::move(out);
+  for (auto [result, list] : llvm::zip(op->getResults(), out))
+    values[result] = std::move(list);
   return success();
 }
 
@@ -482,80 +499,6 @@ LogicalResult Distributor::distributeIota(IotaOp op) {
         op.getLoc(), (*layout)->threadIndex[op.getDim()],
         constant(index[op.getDim()])));
   values[op.getResult()] = std::move(out);
-  return success();
-}
-
-LogicalResult Distributor::distributeBroadcast(BroadcastOp op) {
-  auto src = layoutOf(op, op.getValue());
-  auto dst = layoutOf(op, op.getResult());
-  if (failed(src) || failed(dst))
-    return failure();
-  auto map = relabel((*src)->layout, (*dst)->layout);
-  if (!map)
-    return op.emitOpError("broadcasts between layouts that need data to move; "
-                          "convert_layout first");
-  LaneValues out;
-  for (unsigned reg : *map)
-    out.push_back(lanes(op.getValue())[reg]);
-  values[op.getResult()] = std::move(out);
-  return success();
-}
-
-LogicalResult Distributor::distributeFlip(FlipOp op) {
-  auto found = layoutOf(op, op.getResult());
-  if (failed(found))
-    return failure();
-  const DistributedLayout &layout = **found;
-  unsigned dim = op.getDim();
-  ArrayRef<Value> from = lanes(op.getValue());
-  LaneValues out;
-  SmallVector<ThreadBit> moving;
-  for (const ThreadBit &bit : layout.layout.threadBits())
-    if (bit.basis[dim])
-      moving.push_back(bit);
-  if (moving.empty()) {
-    std::map<Index, unsigned> registers;
-    for (auto [reg, index] : llvm::enumerate(layout.registerIndex))
-      registers[index] = reg;
-    for (Index index : layout.registerIndex) {
-      index[dim] = 1 - index[dim];
-      out.push_back(from[registers.at(index)]);
-    }
-  } else {
-    bool isOneLane =
-        moving.size() == 1 && !moving.front().isWave &&
-        llvm::count_if(moving.front().basis, [](int32_t n) { return n; }) == 1;
-    if (!isOneLane)
-      return op.emitOpError("needs dimension ")
-             << dim << " in registers or in one bit of the lane";
-    for (Value value : from)
-      out.push_back(ShuffleXorOp::create(builder, op.getLoc(), value,
-                                         1u << moving.front().bit));
-  }
-  values[op.getResult()] = std::move(out);
-  return success();
-}
-
-LogicalResult Distributor::distributeReshape(ReshapeOp op) {
-  auto src = layoutOf(op, op.getValue());
-  auto dst = layoutOf(op, op.getResult());
-  if (failed(src) || failed(dst))
-    return failure();
-  SmallVector<unsigned> registers;
-  std::optional<Layout> layout = (*src)->layout.reshape(
-      cast<RankedTensorType>(op.getResult().getType()).getShape(), &registers);
-  if (layout && layout->sameMap((*dst)->layout)) {
-    LaneValues out;
-    for (unsigned reg : registers)
-      out.push_back(lanes(op.getValue())[reg]);
-    values[op.getResult()] = std::move(out);
-    return success();
-  }
-  ImplicitLocOpBuilder b(op.getLoc(), builder);
-  values[op.getResult()] =
-      moveNumbers(lanes(op.getValue()), b, [&](ArrayRef<Value> from) {
-        return reshapeThroughShared(op, from, **src, **dst, b);
-      });
   return success();
 }
 

@@ -42,6 +42,20 @@ mlir::Type getOperandType(MatrixAttr matrix, FragmentUse use,
 /// Where the elements of a local lie.
 SharedPlacement placementOf(LocalType type);
 
+/// The op's combiner on one element of each block.
+llvm::SmallVector<mlir::Value> combine(mlir::ImplicitLocOpBuilder &b,
+                                       mlir::Region &combiner,
+                                       llvm::ArrayRef<mlir::Value> x,
+                                       llvm::ArrayRef<mlir::Value> y);
+
+/// The threads that have some bits of the lane and the wave as given.
+struct ThreadSet {
+  uint32_t lanes = 0, waves = 0;         // which bits
+  uint32_t laneValue = 0, waveValue = 0; // and what they are
+
+  void add(const Layout::BitHolder &holder, bool isSet);
+};
+
 /// Rewrites one kernel; the old body is read, a new function is built.
 class Distributor {
 public:
@@ -56,9 +70,15 @@ private:
   mlir::LogicalResult distributeElementwise(mlir::Operation *op);
   mlir::LogicalResult distributeConstant(mlir::Operation *op);
   mlir::LogicalResult distributeIota(IotaOp op);
+  // DistributeMove.cpp
+  mlir::LogicalResult distributeConvertLayout(ConvertLayoutOp op);
   mlir::LogicalResult distributeBroadcast(BroadcastOp op);
-  mlir::LogicalResult distributeFlip(FlipOp op);
   mlir::LogicalResult distributeReshape(ReshapeOp op);
+  mlir::LogicalResult distributeTrans(TransOp op);
+  mlir::LogicalResult distributeJoin(JoinOp op);
+  mlir::LogicalResult distributeSplit(SplitOp op);
+  mlir::LogicalResult distributeGather(GatherOp op);
+  mlir::LogicalResult distributeHistogram(HistogramOp op);
   // DistributeContract.cpp
   mlir::LogicalResult distributeContract(ContractOp op);
   mlir::LogicalResult distributeContractPacked(ContractPackedOp op);
@@ -108,9 +128,30 @@ private:
                          mlir::ImplicitLocOpBuilder &b);
   LaneValues atomicOfEach(mlir::Operation *op, const Scattered &access,
                           AtomicBuilder build, mlir::ImplicitLocOpBuilder &b);
+  // DistributeScan.cpp
+  mlir::LogicalResult distributeScan(ScanOp op);
+  /// Of one element of each block, per register.
+  using Elements = llvm::SmallVector<mlir::Value>;
+  void scanThreads(ScanOp op, llvm::ArrayRef<Layout::BitHolder> bits,
+                   const ThreadSet &below, uint32_t registersBelow,
+                   uint32_t last, llvm::MutableArrayRef<Elements> x,
+                   mlir::ImplicitLocOpBuilder &b);
+  llvm::SmallVector<Elements> fetch(mlir::Operation *op,
+                                    llvm::ArrayRef<Elements> list,
+                                    const ThreadSet &from,
+                                    mlir::ImplicitLocOpBuilder &b);
   // DistributeExchange.cpp
   mlir::LogicalResult distributeReduce(ReduceOp op);
-  mlir::LogicalResult distributeConvertLayout(ConvertLayoutOp op);
+  /// Registers laid out like `src`, where they may not be what any value has,
+  /// as the layout of a value asks for them.
+  mlir::FailureOr<LaneValues> converted(mlir::Operation *op,
+                                        llvm::ArrayRef<mlir::Value> from,
+                                        const Layout &src,
+                                        const DistributedLayout &dst);
+  /// The result's registers from some laid out like `layout`.
+  mlir::LogicalResult setConverted(mlir::Operation *op, mlir::Value result,
+                                   llvm::ArrayRef<mlir::Value> from,
+                                   const Layout &layout);
   /// `partials`: of each register the elements of all blocks.
   void
   reduceWaves(ReduceOp op,
@@ -145,16 +186,34 @@ private:
   struct SharedOrder {
     unsigned fastest, width;
     llvm::SmallVector<int64_t> strides;
+    /// Entries from the thread's first register to another.
+    int64_t offset(const DistributedLayout &layout, unsigned reg) const;
   };
+  static SharedOrder rowMajor(const Layout &layout, unsigned width);
+  /// The entry of the thread's first register.
+  mlir::Value sharedThreadOffset(const DistributedLayout &layout,
+                                 const SharedOrder &order,
+                                 mlir::ImplicitLocOpBuilder &b);
+  /// An array of `size` entries that has a block's elements, behind a barrier.
+  mlir::Value storeShared(mlir::Operation *op, llvm::ArrayRef<mlir::Value> from,
+                          int64_t size, const DistributedLayout &src,
+                          const SharedOrder &order,
+                          mlir::ImplicitLocOpBuilder &b);
   LaneValues
   moveThroughShared(mlir::Operation *op, llvm::ArrayRef<mlir::Value> from,
                     int64_t size, const DistributedLayout &src,
                     const SharedOrder &srcOrder, const DistributedLayout &dst,
                     const SharedOrder &dstOrder, mlir::ImplicitLocOpBuilder &b);
 
-  /// Emits that a value has no layout and fails.
+  /// The layout that all of some blocks have.
+  mlir::FailureOr<const DistributedLayout *>
+  commonLayout(mlir::Operation *op, mlir::ValueRange blocks);
+  /// Emits that a value has no layout, or one that is not this kernel's, and
+  /// fails.
   mlir::FailureOr<const DistributedLayout *> layoutOf(mlir::Operation *op,
                                                       mlir::Value value);
+  mlir::FailureOr<const DistributedLayout *> distributed(mlir::Operation *op,
+                                                         LayoutAttr layout);
   /// The registers as scalars.
   llvm::ArrayRef<mlir::Value> lanes(mlir::Value value);
   /// The registers as pieces of one type: a scalar, a vector, or a fragment.
@@ -183,6 +242,8 @@ private:
                       mlir::ImplicitLocOpBuilder &b);
   /// The same of the whole workgroup.
   mlir::Value isFirstOfWorkgroup(mlir::ImplicitLocOpBuilder &b);
+  /// i1: the thread is one of the set, which is not that of all threads.
+  mlir::Value isIn(const ThreadSet &threads);
   /// i1: of an element's copies this thread has the one to write; null when
   /// there are no copies.
   mlir::Value ownsCopies(const Layout &layout, mlir::ImplicitLocOpBuilder &b);

@@ -20,33 +20,39 @@ using namespace mlir;
 using namespace greta;
 using namespace greta::tile;
 
-/// The reduction's combiner on one element of each block.
-static SmallVector<Value> combine(ImplicitLocOpBuilder &b, ReduceOp op,
-                                  ArrayRef<Value> x, ArrayRef<Value> y) {
-  Block &combiner = op.getCombiner().front();
+SmallVector<Value> greta::tile::combine(ImplicitLocOpBuilder &b,
+                                        Region &combiner, ArrayRef<Value> x,
+                                        ArrayRef<Value> y) {
+  Block &block = combiner.front();
   IRMapping mapping;
   for (auto [arg, value] :
-       llvm::zip(combiner.getArguments(), llvm::concat<const Value>(x, y)))
+       llvm::zip(block.getArguments(), llvm::concat<const Value>(x, y)))
     mapping.map(arg, value);
-  for (Operation &inner : combiner.without_terminator())
+  for (Operation &inner : block.without_terminator())
     b.clone(inner, mapping)->setLoc(b.getLoc());
   return llvm::to_vector(
-      llvm::map_range(combiner.getTerminator()->getOperands(),
+      llvm::map_range(block.getTerminator()->getOperands(),
                       [&](Value v) { return mapping.lookupOrDefault(v); }));
 }
 
+FailureOr<const DistributedLayout *>
+Distributor::commonLayout(Operation *op, ValueRange blocks) {
+  auto first = layoutOf(op, blocks.front());
+  for (Value block : blocks) {
+    auto other = layoutOf(op, block);
+    if (failed(first) || failed(other))
+      return failure();
+    if (*other != *first)
+      return op->emitOpError("combines blocks of several layouts; "
+                             "convert_layout first");
+  }
+  return first;
+}
+
 LogicalResult Distributor::distributeReduce(ReduceOp op) {
-  auto src = layoutOf(op, op.getValues().front());
+  auto src = commonLayout(op, op.getValues());
   if (failed(src))
     return failure();
-  for (Value value : op.getValues()) {
-    auto other = layoutOf(op, value);
-    if (failed(other))
-      return failure();
-    if (*other != *src)
-      return op.emitOpError("combines blocks of several layouts; "
-                            "convert_layout first");
-  }
   std::string error;
   FailureOr<Reduction> plan = reduce((*src)->layout, op.getAxis(), error);
   if (failed(plan))
@@ -65,7 +71,7 @@ LogicalResult Distributor::distributeReduce(ReduceOp op) {
     while (level.size() > 1) {
       size_t half = level.size() / 2;
       for (size_t i = 0; i < half; ++i)
-        level[i] = combine(b, op, level[2 * i], level[2 * i + 1]);
+        level[i] = combine(b, op.getCombiner(), level[2 * i], level[2 * i + 1]);
       if (level.size() % 2)
         level[half++] = level.back();
       level.resize(half);
@@ -73,7 +79,8 @@ LogicalResult Distributor::distributeReduce(ReduceOp op) {
     Elements value = level.front();
     for (unsigned bit = 0; bit < 32; ++bit)
       if (plan->lanes >> bit & 1)
-        value = combine(b, op, value, shuffled(b, value, 1u << bit));
+        value =
+            combine(b, op.getCombiner(), value, shuffled(b, value, 1u << bit));
     partials.push_back(value);
   }
   // Shared memory moves all registers' partial results between two barriers.
@@ -85,19 +92,14 @@ LogicalResult Distributor::distributeReduce(ReduceOp op) {
       out.push_back(elements[result.getResultNumber()]);
     if (!isa<RankedTensorType>(result.getType()))
       continue;
-    auto dst = layoutOf(op, result);
-    if (failed(dst))
-      return failure();
     SmallVector<unsigned> registers;
-    std::optional<Layout> dropped = plan->result.reshape(
+    Layout dropped = *plan->result.reshape(
         cast<RankedTensorType>(result.getType()).getShape(), &registers);
-    if (!dropped || !dropped->sameMap((*dst)->layout))
-      return op.emitOpError("has a result layout that is not its operands', "
-                            "without the axis");
     LaneValues inOrder;
     for (unsigned reg : registers)
       inOrder.push_back(out[reg]);
-    out = std::move(inOrder);
+    if (failed(setConverted(op, result, inOrder, dropped)))
+      return failure();
   }
   return success();
 }
@@ -194,11 +196,12 @@ void Distributor::reduceWaves(ReduceOp op,
         Value at = offsetBy(b, first, offset);
         for (Value array : arrays)
           part.push_back(SharedLoadOp::create(b, array, at));
-        sum = i ? combine(b, op, sum, part) : part;
+        sum = i ? combine(b, op.getCombiner(), sum, part) : part;
       }
       if (shared)
         for (unsigned k = 0; k < round.size(); ++k)
-          sum = combine(b, op, sum, shuffled(b, sum, 1u << readers[k]));
+          sum = combine(b, op.getCombiner(), sum,
+                        shuffled(b, sum, 1u << readers[k]));
       elements = sum;
     }
   }
@@ -208,24 +211,28 @@ void Distributor::reduceWaves(ReduceOp op,
 // Layout conversions
 //===----------------------------------------------------------------------===//
 
-LogicalResult Distributor::distributeConvertLayout(ConvertLayoutOp op) {
-  auto src = layoutOf(op, op.getValue());
-  auto dst = layoutOf(op, op.getResult());
-  if (failed(src) || failed(dst))
-    return failure();
+FailureOr<LaneValues> Distributor::converted(Operation *op,
+                                             ArrayRef<Value> from,
+                                             const Layout &layout,
+                                             const DistributedLayout &dst) {
   std::string error;
-  FailureOr<Conversion> plan = convert((*src)->layout, (*dst)->layout, error);
+  FailureOr<Conversion> plan = convert(layout, dst.layout, error);
   if (failed(plan))
-    return op.emitOpError("cannot convert between these layouts: ") << error;
-  ImplicitLocOpBuilder b(op.getLoc(), builder);
-  values[op.getResult()] = moveNumbers(
-      lanes(op.getValue()), b, [&](ArrayRef<Value> from) -> LaneValues {
-        if (plan->kind == Conversion::Kind::Shared ||
-            plan->numShuffles() > 2 * from.size())
-          return convertThroughShared(op, from, **src, **dst, b);
-        return convertInWave(*plan, from, b);
-      });
-  return success();
+    return op->emitOpError("cannot convert between these layouts: ") << error;
+  ImplicitLocOpBuilder b(op->getLoc(), builder);
+  const DistributedLayout *src = nullptr;
+  bool isInWave = plan->kind != Conversion::Kind::Shared &&
+                  plan->numShuffles() <= 2 * from.size();
+  if (!isInWave) {
+    auto found = distributed(op, toAttr(op->getContext(), layout));
+    if (failed(found))
+      return failure();
+    src = *found;
+  }
+  return moveNumbers(from, b, [&](ArrayRef<Value> from) -> LaneValues {
+    return isInWave ? convertInWave(*plan, from, b)
+                    : convertThroughShared(op, from, *src, dst, b);
+  });
 }
 
 LaneValues
@@ -341,8 +348,20 @@ LaneValues Distributor::convertThroughShared(Operation *op,
   return moveThroughShared(op, from, size, src, order, dst, order, b);
 }
 
-/// The last dimension becomes several: both sides row-major, so that an element
-/// keeps its place.
+Distributor::SharedOrder Distributor::rowMajor(const Layout &layout,
+                                               unsigned width) {
+  Index shape = layout.shape();
+  SharedOrder order{unsigned(shape.size()) - 1, width, {}};
+  order.strides.resize(shape.size());
+  int64_t stride = 1;
+  for (unsigned dim = shape.size(); dim-- > 0;) {
+    order.strides[dim] = stride / width;
+    stride *= shape[dim];
+  }
+  return order;
+}
+
+/// Both sides row-major, so that an element keeps its place.
 LaneValues Distributor::reshapeThroughShared(Operation *op,
                                              ArrayRef<Value> from,
                                              const DistributedLayout &src,
@@ -353,63 +372,49 @@ LaneValues Distributor::reshapeThroughShared(Operation *op,
   unsigned width =
       std::min({src.layout.contiguity(srcLast), dst.layout.contiguity(dstLast),
                 std::max(1u, 128 / bits)});
-  auto orderOf = [&](const Layout &layout) {
-    Index shape = layout.shape();
-    SharedOrder order{unsigned(shape.size()) - 1, width, {}};
-    order.strides.resize(shape.size());
-    int64_t stride = 1;
-    for (unsigned dim = shape.size(); dim-- > 0;) {
-      order.strides[dim] = stride / width;
-      stride *= shape[dim];
-    }
-    return order;
-  };
-  int64_t size = 1;
-  for (int64_t extent : src.layout.shape())
-    size *= extent;
-  return moveThroughShared(op, from, size / width, src, orderOf(src.layout),
-                           dst, orderOf(dst.layout), b);
+  return moveThroughShared(op, from, src.layout.numElements() / width, src,
+                           rowMajor(src.layout, width), dst,
+                           rowMajor(dst.layout, width), b);
 }
 
-LaneValues Distributor::moveThroughShared(Operation *op, ArrayRef<Value> from,
-                                          int64_t size,
-                                          const DistributedLayout &src,
-                                          const SharedOrder &srcOrder,
-                                          const DistributedLayout &dst,
-                                          const SharedOrder &dstOrder,
-                                          ImplicitLocOpBuilder &b) {
+Value Distributor::sharedThreadOffset(const DistributedLayout &layout,
+                                      const SharedOrder &order,
+                                      ImplicitLocOpBuilder &b) {
+  Value sum;
+  for (unsigned dim = 0; dim < layout.layout.rank(); ++dim) {
+    Value term = layout.threadIndex[dim];
+    if (dim == order.fastest)
+      term = order.width > 1
+                 ? arith::DivUIOp::create(b, term, constant(order.width))
+                       .getResult()
+                 : term;
+    else
+      term = arith::MulIOp::create(b, term, constant(order.strides[dim]));
+    sum = sum ? arith::AddIOp::create(b, sum, term).getResult() : term;
+  }
+  return sum;
+}
+
+int64_t Distributor::SharedOrder::offset(const DistributedLayout &layout,
+                                         unsigned reg) const {
+  int64_t offset = 0;
+  for (auto [dim, at] : llvm::enumerate(layout.registerIndex[reg]))
+    offset += dim == fastest ? at / width : at * strides[dim];
+  return offset;
+}
+
+Value Distributor::storeShared(Operation *op, ArrayRef<Value> from,
+                               int64_t size, const DistributedLayout &src,
+                               const SharedOrder &order,
+                               ImplicitLocOpBuilder &b) {
   Type element = from.front().getType();
-  unsigned width = srcOrder.width;
+  unsigned width = order.width;
   Type type = width > 1 ? Type(VectorType::get(width, element)) : element;
   Value array = sharedAlloc(size, type);
-  auto threadOffset = [&](const DistributedLayout &layout,
-                          const SharedOrder &order) {
-    Value sum;
-    for (unsigned dim = 0; dim < layout.layout.rank(); ++dim) {
-      Value term = layout.threadIndex[dim];
-      if (dim == order.fastest)
-        term =
-            width > 1
-                ? arith::DivUIOp::create(b, term, constant(width)).getResult()
-                : term;
-      else
-        term = arith::MulIOp::create(b, term, constant(order.strides[dim]));
-      sum = sum ? arith::AddIOp::create(b, sum, term).getResult() : term;
-    }
-    return sum;
-  };
-  auto registerOffset = [&](const DistributedLayout &layout,
-                            const SharedOrder &order, unsigned reg) {
-    int64_t offset = layout.registerIndex[reg][order.fastest] / width;
-    for (unsigned dim = 0; dim < layout.layout.rank(); ++dim)
-      if (dim != order.fastest)
-        offset += layout.registerIndex[reg][dim] * order.strides[dim];
-    return offset;
-  };
   if (inLoop(op))
     BarrierOp::create(b);
   Value writes = ownsCopies(src.layout, b);
-  Value at = threadOffset(src, srcOrder);
+  Value at = sharedThreadOffset(src, order, b);
   uint32_t copies = src.layout.freeRegisterBits();
   storeWhere(writes, b, [&](ImplicitLocOpBuilder &inner) {
     for (unsigned reg = 0; reg < from.size(); reg += width) {
@@ -419,17 +424,28 @@ LaneValues Distributor::moveThroughShared(Operation *op, ArrayRef<Value> from,
       if (width > 1)
         value = vector::FromElementsOp::create(inner, cast<VectorType>(type),
                                                from.slice(reg, width));
-      SharedStoreOp::create(
-          inner, value, array,
-          offsetBy(inner, at, registerOffset(src, srcOrder, reg)));
+      SharedStoreOp::create(inner, value, array,
+                            offsetBy(inner, at, order.offset(src, reg)));
     }
   });
   BarrierOp::create(b);
-  at = threadOffset(dst, dstOrder);
+  return array;
+}
+
+LaneValues Distributor::moveThroughShared(Operation *op, ArrayRef<Value> from,
+                                          int64_t size,
+                                          const DistributedLayout &src,
+                                          const SharedOrder &srcOrder,
+                                          const DistributedLayout &dst,
+                                          const SharedOrder &dstOrder,
+                                          ImplicitLocOpBuilder &b) {
+  Value array = storeShared(op, from, size, src, srcOrder, b);
+  Value at = sharedThreadOffset(dst, dstOrder, b);
+  unsigned width = dstOrder.width;
   LaneValues out(dst.registerIndex.size());
   for (unsigned reg = 0; reg < out.size(); reg += width) {
     Value value = SharedLoadOp::create(
-        b, array, offsetBy(b, at, registerOffset(dst, dstOrder, reg)));
+        b, array, offsetBy(b, at, dstOrder.offset(dst, reg)));
     for (unsigned i = 0; i < width; ++i)
       out[reg + i] = width > 1
                          ? vector::ExtractOp::create(b, value, i).getResult()

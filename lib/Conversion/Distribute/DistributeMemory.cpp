@@ -321,12 +321,13 @@ LogicalResult Distributor::distributeLoad(LoadOp op) {
       }
       if (mask || oneBase) {
         if (access.registerOffset(reg) != 0)
-          offset = arith::AddIOp::create(b, offset,
-                                         access.registerOffsetValue(b, reg, 32));
+          offset = arith::AddIOp::create(
+              b, offset, access.registerOffsetValue(b, reg, 32));
         if (mask)
           offset = arith::SelectOp::create(b, mask, offset, constant(0));
       } else if (access.registerOffset(reg) != 0) {
-        base = PtrAddOp::create(b, base, access.registerOffsetValue(b, reg, 64));
+        base =
+            PtrAddOp::create(b, base, access.registerOffsetValue(b, reg, 64));
       }
       Value loaded =
           PtrLoadOp::create(b, type, base, offset, alignmentOf(element, width));
@@ -405,7 +406,8 @@ LogicalResult Distributor::distributeDirect(LoadOp op, LocalStoreOp store) {
     if (access.some)
       mask = mask ? arith::AndIOp::create(b, access.some, mask).getResult()
                   : access.some;
-    PtrLoadSharedOp::create(b, access.base, offset, mask, local.array, offsetBy(b, first, place), width);
+    PtrLoadSharedOp::create(b, access.base, offset, mask, local.array,
+                            offsetBy(b, first, place), width);
   }
   return success();
 }

@@ -47,13 +47,13 @@ public:
   LogicalResult run();
 
 private:
+  void expandOps();
   void copyLeaves();
   LogicalResult layOutDot(DotOp dot);
   LogicalResult layOutContract(Operation *contract);
   LogicalResult layOutBlock(Value block);
   /// Gives a value its layout, and on from there.
   void assign(Value value, const Layout &layout);
-  LogicalResult checkExtents(ArrayRef<Value> blocks);
   void setTypes();
   void convertOperands(Operation *op);
   void convertOperand(OpOperand &operand, const Layout &layout);
@@ -69,6 +69,8 @@ private:
   llvm::DenseMap<Value, Layout> layouts;
   /// The layouts in which dots and contracts take their operands.
   llvm::DenseMap<OpOperand *, Layout> wanted;
+  /// Those in which contracts leave their results.
+  llvm::DenseMap<Value, Layout> made;
 };
 
 } // namespace
@@ -79,6 +81,45 @@ static bool isBlock(Value value) {
 
 static ArrayRef<int64_t> shapeOf(Value value) {
   return cast<RankedTensorType>(value.getType()).getShape();
+}
+
+/// Each element of a block as many times as it has neighbours of a block of
+/// `shape`, where no power of two of them share it.
+static Value repeated(OpBuilder &builder, Value value,
+                      ArrayRef<int64_t> shape) {
+  auto type = cast<RankedTensorType>(value.getType());
+  SmallVector<int64_t> apart, wide, joined;
+  for (auto [extent, whole] : llvm::zip(type.getShape(), shape)) {
+    int64_t factor = whole / extent;
+    bool repeats = extent != 1 && !llvm::isPowerOf2_64(factor);
+    apart.append({extent, 1});
+    wide.append({extent, repeats ? factor : 1});
+    joined.push_back(repeats ? whole : extent);
+  }
+  if (ArrayRef(joined) == type.getShape())
+    return value;
+  auto block = [&](ArrayRef<int64_t> shape) {
+    return RankedTensorType::get(shape, type.getElementType());
+  };
+  Location loc = value.getLoc();
+  Value lines = ReshapeOp::create(builder, loc, block(apart), value);
+  Value copies = BroadcastOp::create(builder, loc, block(wide), lines);
+  return ReshapeOp::create(builder, loc, block(joined), copies);
+}
+
+/// What no layout can say, or several ops say better.
+void LayoutAssigner::expandOps() {
+  kernel.getBody().walk([&](Operation *op) {
+    builder.setInsertionPoint(op);
+    if (auto cat = dyn_cast<CatOp>(op)) {
+      cat.replaceAllUsesWith(cat.expand(builder));
+      cat.erase();
+    } else if (auto dequant = dyn_cast<tile::DequantOp>(op)) {
+      for (OpOperand &operand : op->getOpOperands().drop_front())
+        operand.set(
+            repeated(builder, operand.get(), shapeOf(dequant.getResult())));
+    }
+  });
 }
 
 /// Every use of what costs nothing to have gets its own: sharing one would tie
@@ -202,6 +243,24 @@ static SmallVector<int64_t, 4> contractedShape(Operation *contract) {
   return shape;
 }
 
+/// Whether a lane holds all that a contract adds up to one element.
+static bool sumsInLanes(Operation *contract, const Layout &layout) {
+  Index shape = layout.shape();
+  for (auto [dim, sums] : llvm::enumerate(shapeOf(contract->getResult(0)))) {
+    bool inLane = llvm::none_of(layout.threadBits(), [&](const ThreadBit &bit) {
+      return bit.basis[dim] != 0;
+    });
+    bool isSummed = sums != shape[dim] &&
+                    (isa<ContractPackedOp>(contract) ||
+                     llvm::is_contained(cast<ContractOp>(contract).getDims(),
+                                        int64_t(dim)));
+    if (isSummed && !inLane &&
+        (sums == 1 || layout.contiguity(dim) % (shape[dim] / sums)))
+      return false;
+  }
+  return true;
+}
+
 LogicalResult LayoutAssigner::layOutContract(Operation *contract) {
   SmallVector<int64_t, 4> shape = contractedShape(contract);
   SmallVector<Value> values(contract->getOperands());
@@ -209,7 +268,8 @@ LogicalResult LayoutAssigner::layOutContract(Operation *contract) {
   // An operand that is the whole may have its layout from another contract.
   FailureOr<Layout> layout = failure();
   for (Value value : values)
-    if (ArrayRef(shape) == shapeOf(value) && layouts.contains(value))
+    if (ArrayRef(shape) == shapeOf(value) && layouts.contains(value) &&
+        sumsInLanes(contract, layouts.at(value)))
       layout = layouts.at(value);
   if (failed(layout))
     layout = blockLayout(wishesOf(values, shape), kernel, contract);
@@ -217,6 +277,7 @@ LogicalResult LayoutAssigner::layOutContract(Operation *contract) {
     return failure();
   for (OpOperand &operand : contract->getOpOperands())
     wanted[&operand] = sharedLayout(*layout, shapeOf(operand.get()));
+  made[contract->getResult(0)] = sharedLayout(*layout, shapeOf(values.back()));
   for (Value value : values)
     assign(value, sharedLayout(*layout, shapeOf(value)));
   return success();
@@ -234,6 +295,7 @@ LogicalResult LayoutAssigner::layOutBlock(Value block) {
 }
 
 LogicalResult LayoutAssigner::run() {
+  expandOps();
   copyLeaves();
   facts.emplace(kernel);
   SmallVector<DotOp> dots;
@@ -274,8 +336,6 @@ LogicalResult LayoutAssigner::run() {
   for (Value block : bySize)
     if (!layouts.contains(block) && failed(layOutBlock(block)))
       return failure();
-  if (failed(checkExtents(blocks)))
-    return failure();
   setTypes();
   return success();
 }
@@ -283,16 +343,6 @@ LogicalResult LayoutAssigner::run() {
 //===----------------------------------------------------------------------===//
 // Conversions
 //===----------------------------------------------------------------------===//
-
-LogicalResult LayoutAssigner::checkExtents(ArrayRef<Value> blocks) {
-  for (Value value : blocks)
-    if (!llvm::equal(layouts.at(value).shape(), shapeOf(value)))
-      return emitError(value.getLoc())
-             << "neighbours that share an element of " << value.getType()
-             << " are in several repetitions of its layout; use a larger block "
-                "or a smaller extent";
-  return success();
-}
 
 static Layout layoutOf(Value value) {
   return toLayout(getLayoutOf(value.getType()));
@@ -353,6 +403,9 @@ static Value placeOf(OpOperand &operand) {
 }
 
 void LayoutAssigner::convertOperands(Operation *op) {
+  for (OpResult result : op->getResults())
+    if (auto known = made.find(result); known != made.end())
+      convertResult(result, known->second);
   for (OpOperand &operand : op->getOpOperands()) {
     if (!isBlock(operand.get()))
       continue;
@@ -370,15 +423,14 @@ void LayoutAssigner::convertOperands(Operation *op) {
       continue;
     // Either the results decide, or what the first operand has.
     OpResult first = op->getResult(0);
+    std::optional<Layout> decided;
     if (isBlock(first))
-      if (std::optional<Layout> layout =
-              tile::operandLayout(first, layouts.at(first), operand)) {
-        convertOperand(operand, *layout);
-        continue;
-      }
-    if (takesOneLayout(op))
+      decided = tile::operandLayout(first, layouts.at(first), operand);
+    if (decided)
+      convertOperand(operand, *decided);
+    else if (takesOneLayout(op))
       convertOperand(operand, layoutOf(op->getOperand(0)));
-    for (OpResult result : op->getResults())
+    for (OpResult result : op->getResults().drop_front(decided ? 1 : 0))
       if (isBlock(result))
         if (std::optional<Layout> layout =
                 tile::resultLayout(operand, layoutOf(operand.get()), result))

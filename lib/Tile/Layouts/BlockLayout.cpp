@@ -242,8 +242,9 @@ LayoutWishes greta::collectWishes(ArrayRef<Value> values,
       noteScattered(load.getPointers(), load.getResult(), blocks, wishes);
     } else if (auto store = dyn_cast<StoreScatteredOp>(op)) {
       noteScattered(store.getPointers(), store.getValue(), blocks, wishes);
-    } else if (auto flip = dyn_cast<FlipOp>(op)) {
-      if (int64_t dim = blocks.dimOf(flip.getResult(), flip.getDim()); dim >= 0)
+    } else if (auto split = dyn_cast<SplitOp>(op)) {
+      int64_t last = shapeOf(split.getFirst()).size();
+      if (int64_t dim = blocks.dimOf(split.getValue(), last); dim >= 0)
         wishes.inRegisters.set(dim);
     } else if (auto reshape = dyn_cast<ReshapeOp>(op)) {
       if (blocks.contains(reshape.getValue()))

@@ -42,8 +42,8 @@ LayoutWishes collectWishes(llvm::ArrayRef<mlir::Value> values,
                            const tile::Facts &facts);
 
 /// Neighbours in memory in the registers of a lane, up to 16 bytes of the
-/// narrowest type; dimensions that are flipped or added up in a lane wholly in
-/// registers; then lanes along the contiguous dimension and the others; then
+/// narrowest type; dimensions that are split off or added up in a lane wholly
+/// in registers; then lanes along the contiguous dimension and the others; then
 /// waves, along dimensions that no reduction crosses first; what is left
 /// repeats. An error at `op` where a dimension cannot be in registers.
 mlir::FailureOr<Layout> blockLayout(const LayoutWishes &wishes,

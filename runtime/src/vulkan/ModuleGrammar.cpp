@@ -116,6 +116,8 @@ constexpr Instruction instructions[] = {
     FUNCTION(OpBitwiseXor, "TRvv", IntArith),
     FUNCTION(OpBitwiseAnd, "TRvv", IntArith),
     FUNCTION(OpNot, "TRv", IntArith),
+    FUNCTION(OpBitCount, "TRv", IntArith),
+    FUNCTION(OpAtomicIAdd, "TRvkkv", Own),
     FUNCTION(OpControlBarrier, "kkk", Own),
     FUNCTION(OpMemoryBarrier, "kk", Own),
     FUNCTION(OpAtomicExchange, "TRvkkv", Own),

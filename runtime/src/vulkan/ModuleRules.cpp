@@ -361,6 +361,17 @@ void ModuleChecker::checkOther() {
     }
     checkSemantics(constant(Operands[2]));
     return;
+  case OpAtomicIAdd:
+    need(isPointer(Operand(0)) &&
+             parameter(Operand(0), 0) == StorageClassWorkgroup &&
+             parameter(Operand(0), 1) == Type,
+         "through what points to no such number in shared memory");
+    need(isScalarInt(Type) && width(Type) == 32 && Operand(3) == Type,
+         "the number is no integer of 32 bits");
+    need(constant(Operands[1]) == ScopeWorkgroup,
+         "a scope other than the workgroup");
+    checkSemantics(constant(Operands[2]));
+    return;
   case OpGroupNonUniformShuffle:
   case OpGroupNonUniformShuffleXor:
     needCapability(CapabilityGroupNonUniformShuffle, "a shuffle");

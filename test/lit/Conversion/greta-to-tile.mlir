@@ -98,7 +98,10 @@ func.func @elementwise(%x: tensor<?x64xf16>, %y: tensor<?x64xf16>) -> tensor<?x6
 // GPU: scf.if %[[FIRST]] {
 // GPU: %[[X:.*]] = greta_tile.load %arg0[%[[ID]], %c0_i32, %c0_i32, %c0_i32] strides [4096, 128, 64, 1] bounds [] : <f16> -> tensor<1x32x2x64xf16>
 // GPU: %[[W:.*]] = arith.extf %[[X]]
-// GPU: greta_tile.flip %[[W]] dim 2
+// GPU: %[[PAIRS:.*]] = greta_tile.trans %[[W]] [0, 1, 3, 2] : tensor<1x32x2x64xf32> -> tensor<1x32x64x2xf32>
+// GPU: %[[H:.*]], %[[I:.*]] = greta_tile.split %[[PAIRS]]
+// GPU: %[[J:.*]] = greta_tile.join %[[I]], %[[H]]
+// GPU: greta_tile.trans %[[J]] [0, 1, 3, 2]
 // GPU: greta_tile.load %arg2[%[[ID]], %c0_i32, %c0_i32, %c0_i32] strides [64, 0, 0, 1] bounds [] : <f32> -> tensor<1x1x1x64xf32>
 // GPU: arith.select
 // GPU: greta_tile.load %arg1[%[[ID]], %c0_i32, %c0_i32, %c0_i32] strides [64, 0, 0, 1] bounds [] : <f32> -> tensor<1x1x1x64xf32>

@@ -227,3 +227,12 @@ greta_tile.func @pairs(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f16>, %s: !
   greta_tile.ptr_store %s1, %s[%lane] align 4 : f32 -> !greta_tile.ptr<f32>
   greta_tile.return
 }
+
+// CHECK-LABEL: llvm.func protected @counters
+// CHECK: llvm.atomicrmw add %{{.*}}, %{{.*}} syncscope("workgroup") monotonic : !llvm.ptr<3>, i32
+greta_tile.func @counters(%n: i32) attributes {wave_size = 64 : i32, waves = 1 : i32} {
+  %a = greta_tile.shared_alloc : !greta_tile.shared<64 x i32>
+  %i = greta_tile.lane_id
+  greta_tile.shared_add %n, %a[%i] : !greta_tile.shared<64 x i32>
+  greta_tile.return
+}

@@ -68,8 +68,8 @@ greta_tile.func @outside(%x: !greta_tile.ptr<f32>) attributes {wave_size = 8 : i
 // -----
 
 greta_tile.func @function(%x: !greta_tile.ptr<f32>, %n: i32) attributes {wave_size = 1 : i32, waves = 1 : i32} {
-  // expected-error @+1 {{'math.ctpop' op is not known to greta-tile-to-spirv}}
-  %c = math.ctpop %n : i32
+  // expected-error @+1 {{'math.cttz' op is not known to greta-tile-to-spirv}}
+  %c = math.cttz %n : i32
   greta_tile.return
 }
 

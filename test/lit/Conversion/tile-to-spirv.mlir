@@ -155,3 +155,18 @@ greta_tile.func @shuffles(%x: !greta_tile.ptr<f32>, %n: i32) attributes {wave_si
   greta_tile.ptr_store %f, %x[%e] align 4 : f32 -> !greta_tile.ptr<f32>
   greta_tile.return
 }
+
+// Lanes add to counters in shared memory; bits are counted.
+
+// CHECK-LABEL: spirv.module @counters
+// CHECK: spirv.GlobalVariable @shared{{.*}} : !spirv.ptr<!spirv.array<16 x i32{{.*}}>, Workgroup>
+// CHECK: %[[BITS:.*]] = spirv.BitCount
+// CHECK: %[[P:.*]] = spirv.AccessChain
+// CHECK: spirv.AtomicIAdd <Workgroup> <None> %[[P]], %[[BITS]] : !spirv.ptr<i32, Workgroup>
+greta_tile.func @counters(%n: i32) attributes {wave_size = 32 : i32, waves = 1 : i32} {
+  %a = greta_tile.shared_alloc : !greta_tile.shared<16 x i32>
+  %i = greta_tile.lane_id
+  %c = math.ctpop %n : i32
+  greta_tile.shared_add %c, %a[%i] : !greta_tile.shared<16 x i32>
+  greta_tile.return
+}

@@ -171,9 +171,124 @@ greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {wave_size = 64
 // -----
 
 greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {wave_size = 64 : i32, waves = 1 : i32} {
-  %z = arith.constant dense<0.0> : tensor<1x64xf32>
-  // expected-error @+1 {{flips dimension 1 of 'tensor<1x64xf32>'; it takes one of extent 2}}
-  %a = greta_tile.flip %z dim 1 : tensor<1x64xf32>
+  %z = arith.constant dense<0.0> : tensor<2x64xf32>
+  // expected-error @+1 {{has the order 1, 1; it names each dimension of 'tensor<2x64xf32>' once}}
+  %a = greta_tile.trans %z [1, 1] : tensor<2x64xf32> -> tensor<64x64xf32>
+  greta_tile.return
+}
+
+// -----
+
+greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {wave_size = 64 : i32, waves = 1 : i32} {
+  %z = arith.constant dense<0.0> : tensor<2x64xf32>
+  // expected-error @+1 {{makes 'tensor<2x64xf32>' of 'tensor<2x64xf32>'; dimension i is the operand's order[i]}}
+  %a = greta_tile.trans %z [1, 0] : tensor<2x64xf32> -> tensor<2x64xf32>
+  greta_tile.return
+}
+
+// -----
+
+greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {wave_size = 64 : i32, waves = 1 : i32} {
+  %z = arith.constant dense<0.0> : tensor<64xf32>
+  // expected-error @+1 {{makes 'tensor<2x64xf32>' of two 'tensor<64xf32>'; it has their dimensions and a last one of extent 2}}
+  %a = greta_tile.join %z, %z : tensor<64xf32> -> tensor<2x64xf32>
+  greta_tile.return
+}
+
+// -----
+
+greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {wave_size = 64 : i32, waves = 1 : i32} {
+  %z = arith.constant dense<0.0> : tensor<64x4xf32>
+  // expected-error @+1 {{makes two 'tensor<64xf32>' of 'tensor<64x4xf32>'; they have its dimensions, at least one, but for the last, whose extent is 2}}
+  %a, %b = greta_tile.split %z : tensor<64x4xf32> -> tensor<64xf32>
+  greta_tile.return
+}
+
+// -----
+
+greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {wave_size = 64 : i32, waves = 1 : i32} {
+  %z = arith.constant dense<0.0> : tensor<64x4xf32>
+  // expected-error @+1 {{makes 'tensor<64x8xf32>' of two 'tensor<64x4xf32>' along axis 0; its extent doubles}}
+  %a = greta_tile.cat %z, %z axis 0 : tensor<64x4xf32> -> tensor<64x8xf32>
+  greta_tile.return
+}
+
+// -----
+
+greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {wave_size = 64 : i32, waves = 1 : i32} {
+  %z = arith.constant dense<0.0> : tensor<64xf32>
+  %n = arith.constant dense<0> : tensor<64xi32>
+  // expected-error @+1 {{names axis 1 of 'tensor<64xf32>'}}
+  %a = greta_tile.gather %z[%n] axis 1 : tensor<64xf32>[tensor<64xi32>] -> tensor<64xf32>
+  greta_tile.return
+}
+
+// -----
+
+greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {wave_size = 64 : i32, waves = 1 : i32} {
+  %z = arith.constant dense<0.0> : tensor<64x4xf32>
+  %n = arith.constant dense<0> : tensor<64x2xi32>
+  // expected-error @+1 {{takes indices 'tensor<64x2xi32>' of 'tensor<64x4xf32>'; their shapes differ along axis 0 at most}}
+  %a = greta_tile.gather %z[%n] axis 0 : tensor<64x4xf32>[tensor<64x2xi32>] -> tensor<64x2xf32>
+  greta_tile.return
+}
+
+// -----
+
+greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {wave_size = 64 : i32, waves = 1 : i32} {
+  %z = arith.constant dense<0.0> : tensor<64x4xf32>
+  %n = arith.constant dense<0> : tensor<64x2xi32>
+  // expected-error @+1 {{makes 'tensor<64x4xf32>'; it has the shape of its indices and the elements of its source}}
+  %a = greta_tile.gather %z[%n] axis 1 : tensor<64x4xf32>[tensor<64x2xi32>] -> tensor<64x4xf32>
+  greta_tile.return
+}
+
+// -----
+
+greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {wave_size = 64 : i32, waves = 1 : i32} {
+  %n = arith.constant dense<0> : tensor<64xi32>
+  // expected-error @+1 {{counts into 'tensor<4x4xi32>'; it has one dimension}}
+  %a = greta_tile.histogram %n : tensor<64xi32> -> tensor<4x4xi32>
+  greta_tile.return
+}
+
+// -----
+
+greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {wave_size = 64 : i32, waves = 1 : i32} {
+  %n = arith.constant dense<0> : tensor<64xi32>
+  %m = arith.constant dense<true> : tensor<32xi1>
+  // expected-error @+1 {{has a mask 'tensor<32xi1>' for 'tensor<64xi32>'; the shapes are equal}}
+  %a = greta_tile.histogram %n mask %m : tensor<64xi32>, tensor<32xi1> -> tensor<16xi32>
+  greta_tile.return
+}
+
+// -----
+
+greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {wave_size = 64 : i32, waves = 1 : i32} {
+  %n = arith.constant dense<0> : tensor<64xi32>
+  // expected-error @+1 {{names axis 1 of 'tensor<64xi32>'}}
+  %a = greta_tile.scan {arith.addi} %n axis 1 : tensor<64xi32>
+  greta_tile.return
+}
+
+// -----
+
+greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {wave_size = 64 : i32, waves = 1 : i32} {
+  %n = arith.constant dense<0> : tensor<64xi32>
+  // expected-error @+1 {{makes 'tensor<64xf32>' of 'tensor<64xi32>'; the types are equal}}
+  %a = "greta_tile.scan"(%n) <{axis = 0 : i32}> ({
+  ^bb0(%p: i32, %q: i32):
+    greta_tile.yield %p : i32
+  }) : (tensor<64xi32>) -> tensor<64xf32>
+  greta_tile.return
+}
+
+// -----
+
+greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {wave_size = 64 : i32, waves = 1 : i32} {
+  %n = greta_tile.shared_alloc : !greta_tile.shared<16 x f32>
+  // expected-error @+1 {{adds to '!greta_tile.shared<16 x f32>'; its elements are i32}}
+  greta_tile.shared_add %i, %n[%i] : !greta_tile.shared<16 x f32>
   greta_tile.return
 }
 

@@ -26,13 +26,16 @@ greta_tile.func @rows(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>) attrib
   greta_tile.return
 }
 
-// A dimension that is flipped lies in registers.
+// A dimension whose two parts are taken apart lies in registers, and nothing moves.
 // CHECK-LABEL: @halves
 // CHECK: -> tensor<4x2x64xf16, #greta_tile.layout<{reg = {{\[\[}}0, 0, 1], [0, 0, 2], [0, 0, 4], [0, 1, 0]], lane = {{\[\[}}0, 0, 8], [0, 0, 16], [0, 0, 32], [1, 0, 0], [2, 0, 0]], wave = [], rep = [1, 1, 1]}>>
 greta_tile.func @halves(%x: !greta_tile.ptr<f16>) attributes {wave_size = 32 : i32, waves = 1 : i32} {
   %z = arith.constant 0 : i32
   %a = greta_tile.load %x[%z, %z, %z] strides [128, 64, 1] bounds [] : !greta_tile.ptr<f16> -> tensor<4x2x64xf16>
-  %c = greta_tile.flip %a dim 1 : tensor<4x2x64xf16>
+  %p = greta_tile.trans %a [0, 2, 1] : tensor<4x2x64xf16> -> tensor<4x64x2xf16>
+  %f, %s = greta_tile.split %p : tensor<4x64x2xf16> -> tensor<4x64xf16>
+  %j = greta_tile.join %s, %f : tensor<4x64xf16> -> tensor<4x64x2xf16>
+  %c = greta_tile.trans %j [0, 2, 1] : tensor<4x64x2xf16> -> tensor<4x2x64xf16>
   greta_tile.store %c, %x[%z, %z, %z] strides [128, 64, 1] bounds [] : tensor<4x2x64xf16> -> !greta_tile.ptr<f16>
   greta_tile.return
 }
@@ -54,7 +57,7 @@ greta_tile.func @dot(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) attribu
 // What a dot's result is split into has its layout; of multiply-adds lanes and waves stay within one half, and halves repeat.
 // CHECK-LABEL: @split
 // CHECK: greta_tile.reshape {{.*}} -> tensor<16x1x2x32xf32, #greta_tile.layout<{reg = {{\[\[}}0, 0, 0, 1], [0, 0, 0, 2], [1, 0, 0, 0]], lane = {{\[\[}}0, 0, 0, 4], [0, 0, 0, 8], [2, 0, 0, 0], [4, 0, 0, 0], [8, 0, 0, 0]], wave = {{\[\[}}0, 0, 0, 16]], rep = [1, 1, 2, 1]}>>
-// CHECK: greta_tile.flip
+// CHECK: greta_tile.split
 greta_tile.func @split(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) attributes {wave_size = 32 : i32, waves = 2 : i32} {
   %z = arith.constant 0 : i32
   %acc = arith.constant dense<0.0> : tensor<16x64xf32>
@@ -62,8 +65,49 @@ greta_tile.func @split(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) attri
   %b = greta_tile.load %x[%z, %z] strides [64, 1] bounds [] : !greta_tile.ptr<f16> -> tensor<16x64xf16>
   %d = greta_tile.dot %a, %b, %acc : tensor<16x16xf16>, tensor<16x64xf16> -> tensor<16x64xf32>
   %s = greta_tile.reshape %d : tensor<16x64xf32> -> tensor<16x1x2x32xf32>
-  %f = greta_tile.flip %s dim 2 : tensor<16x1x2x32xf32>
+  %p = greta_tile.trans %s [0, 1, 3, 2] : tensor<16x1x2x32xf32> -> tensor<16x1x32x2xf32>
+  %h, %i = greta_tile.split %p : tensor<16x1x32x2xf32> -> tensor<16x1x32xf32>
+  %j = greta_tile.join %i, %h : tensor<16x1x32xf32> -> tensor<16x1x32x2xf32>
+  %f = greta_tile.trans %j [0, 1, 3, 2] : tensor<16x1x32x2xf32> -> tensor<16x1x2x32xf32>
   greta_tile.store %f, %y[%z, %z, %z, %z] strides [64, 64, 32, 1] bounds [] : tensor<16x1x2x32xf32> -> !greta_tile.ptr<f32>
+  greta_tile.return
+}
+
+// Two blocks one after the other are one in whose registers they alternate; what is gathered may lie as it likes, its indices as the result.
+// CHECK-LABEL: @after
+// CHECK-NOT: greta_tile.cat
+// CHECK: greta_tile.join
+// CHECK: greta_tile.trans
+// CHECK: greta_tile.reshape {{.*}} -> tensor<128xf32, #greta_tile.layout<{reg = {{\[\[}}64]], lane = {{\[\[}}1], [2], [4], [8], [16], [32]], wave = [], rep = [1]}>>
+// CHECK-NOT: convert_layout
+// CHECK: greta_tile.gather
+// CHECK-NOT: convert_layout
+greta_tile.func @after(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>, %n: !greta_tile.ptr<i32>) attributes {wave_size = 64 : i32, waves = 1 : i32} {
+  %z = arith.constant 0 : i32
+  %a = greta_tile.load %x[%z] strides [1] bounds [] align 4 : !greta_tile.ptr<f32> -> tensor<64xf32>
+  %c = greta_tile.cat %a, %a axis 0 : tensor<64xf32> -> tensor<128xf32>
+  %i = greta_tile.load %n[%z] strides [1] bounds [] align 4 : !greta_tile.ptr<i32> -> tensor<64xi32>
+  %g = greta_tile.gather %c[%i] axis 0 : tensor<128xf32>[tensor<64xi32>] -> tensor<64xf32>
+  greta_tile.store %g, %y[%z] strides [1] bounds [] : tensor<64xf32> -> !greta_tile.ptr<f32>
+  greta_tile.return
+}
+
+// Weights that share a scale may be in several repetitions, and need be no power of two.
+// CHECK-LABEL: @scales
+// CHECK: greta_tile.load {{.*}} -> tensor<2x1xf16, #greta_tile.layout<{reg = {{\[\[}}1, 0]],
+// CHECK: greta_tile.broadcast {{.*}} -> tensor<2x48x1x1xf16
+// CHECK: greta_tile.reshape {{.*}} -> tensor<96x1xf16
+greta_tile.func @scales(%q: !greta_tile.ptr<i32>, %s: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f16>) attributes {wave_size = 32 : i32, waves = 1 : i32} {
+  %z = arith.constant 0 : i32
+  %t = greta_tile.load %s[%z, %z] strides [1, 2] bounds [] align 2 : !greta_tile.ptr<f16> -> tensor<2x1xf16>
+  %w = greta_tile.load %q[%z, %z] strides [1, 512] bounds [] : !greta_tile.ptr<i32> -> tensor<512x1xi32>
+  %zero = arith.constant dense<8> : tensor<1x1xi32>
+  %a = greta_tile.dequant %w, %t, %zero : tensor<512x1xi32>, tensor<2x1xf16>, tensor<1x1xi32> -> tensor<4096x1xf16>
+  greta_tile.store %a, %y[%z, %z] strides [1, 4096] bounds [] : tensor<4096x1xf16> -> !greta_tile.ptr<f16>
+  %u = greta_tile.load %s[%z, %z] strides [1, 2] bounds [] align 2 : !greta_tile.ptr<f16> -> tensor<2x1xf16>
+  %v = greta_tile.load %q[%z, %z] strides [1, 12] bounds [] : !greta_tile.ptr<i32> -> tensor<12x1xi32>
+  %b = greta_tile.dequant %v, %u, %zero : tensor<12x1xi32>, tensor<2x1xf16>, tensor<1x1xi32> -> tensor<96x1xf16>
+  greta_tile.store %b, %y[%z, %z] strides [1, 96] bounds [] : tensor<96x1xf16> -> !greta_tile.ptr<f16>
   greta_tile.return
 }
 

@@ -94,7 +94,7 @@ func.func @differ(%x: tensor<32x32xf16>, %b: tensor<32x32xf16>) -> tensor<32x32x
 // TILE: %[[SUM:.*]] = scf.for
 // TILE: %[[NARROW:.*]] = arith.truncf %[[SUM]] : tensor<[[M:[0-9]+]]x[[N:[0-9]+]]xf32> to
 // TILE: greta_tile.reshape %[[NARROW]] : tensor<[[M]]x[[N]]xf16> -> tensor<[[M]]x{{[0-9]+}}x2x64xf16>
-// TILE: greta_tile.flip
+// TILE: greta_tile.split
 func.func @rope(%x: tensor<?x64xf16>, %w: tensor<512x64xf16>, %b: tensor<512xf16>, %cos: tensor<?x64xf32>, %sin: tensor<?x64xf32>) -> tensor<?x4x128xf16> {
   %c0 = arith.constant 0 : index
   %t = tensor.dim %x, %c0 : tensor<?x64xf16>
@@ -140,7 +140,8 @@ func.func @thin(%x: tensor<32x64xf16>, %w: tensor<136x64xf16>, %cos: tensor<32x1
 // TILE: greta_tile.load %arg{{.*}} strides [0, 8192, 4096, 64, {{.*}}, 1] {{.*}} -> tensor<1x[[H:[0-9]+]]x2x[[D:[0-9]+]]x[[K:[0-9]+]]x[[R:[0-9]+]]xf16>
 // TILE: greta_tile.contract {{.*}} -> tensor<1x[[H]]x2x[[D]]x[[K]]x1xf32>
 // TILE-NOT: greta_tile.reshape {{.*}}xf16>
-// TILE: greta_tile.flip %{{.*}} dim 2
+// TILE: %[[PAIRS:.*]] = greta_tile.trans %{{.*}} [0, 1, 3, 2]
+// TILE: greta_tile.split %[[PAIRS]]
 func.func @few(%x: tensor<1x64xf16>, %v: tensor<64xf16>, %w: tensor<512x64xf16>, %cos: tensor<1x64xf32>, %sin: tensor<1x64xf32>) -> tensor<1x4x128xf16> {
   %a = greta.rms_norm %x, %v {eps = 1.0e-5 : f32} : tensor<1x64xf16>, tensor<64xf16> -> tensor<1x64xf16>
   %0 = greta.matmul %a, %w {transpose_b} : tensor<1x64xf16>, tensor<512x64xf16> -> tensor<1x512xf16>

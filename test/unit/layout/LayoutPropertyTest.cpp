@@ -244,6 +244,55 @@ TEST(LayoutProperty, Collapse) {
   });
 }
 
+TEST(LayoutProperty, JoinAddsTheLowestRegisterBit) {
+  forEachLayout(2, 4, [](const Layout &layout, Random &) {
+    TRACE(layout);
+    Layout both = layout.join();
+    ASSERT_EQ(both.verify(), std::nullopt);
+    ASSERT_EQ(both.numElements(), 2 * layout.numElements());
+    ASSERT_EQ(both.numRegisters(), 2 * layout.numRegisters());
+    forEachHolder(layout, [&](unsigned reg, unsigned lane, unsigned wave) {
+      for (unsigned which : {0, 1}) {
+        Index index = layout.index(reg, lane, wave);
+        index.push_back(which);
+        ASSERT_EQ(both.index(2 * reg + which, lane, wave), index);
+      }
+    });
+  });
+}
+
+TEST(LayoutProperty, BitHoldersMakeTheIndex) {
+  unsigned found = 0, none = 0;
+  forEachLayout(4, 4, [&](const Layout &layout, Random &) {
+    TRACE(layout);
+    for (unsigned dim = 0; dim != layout.rank(); ++dim) {
+      std::string error;
+      auto holders = layout.bitHolders(dim, error);
+      if (failed(holders)) {
+        ASSERT_NE(error, "");
+        ++none;
+        continue;
+      }
+      ++found;
+      ASSERT_EQ(int64_t(1) << holders->size(), layout.tile()[dim]);
+      forEachHolder(layout, [&](unsigned reg, unsigned lane, unsigned wave) {
+        int64_t index = 0;
+        for (auto [place, holder] : llvm::enumerate(*holders)) {
+          using Holder = Layout::BitHolder;
+          unsigned id = holder.group == Holder::Register ? reg
+                        : holder.group == Holder::Lane   ? lane
+                                                         : wave;
+          index |= int64_t(id >> holder.bit & 1) << place;
+        }
+        ASSERT_EQ(layout.index(reg, lane, wave)[dim] % layout.tile()[dim],
+                  index);
+      });
+    }
+  });
+  EXPECT_GT(found, 100u);
+  EXPECT_GT(none, 10u);
+}
+
 TEST(LayoutProperty, CoarsenDividesTheIndex) {
   using Held = std::set<std::vector<int64_t>>; // lane, wave, index
   unsigned coarser = 0;

@@ -1,7 +1,8 @@
-//===- Reduce.cpp - greta_tile.reduce: syntax and verifier ----------------===//
+//===- Combine.cpp - reduce and scan: syntax and verifiers ---------------===//
 //
 // A combiner of one op is written as that op, `reduce {arith.addf} %x axis 1`,
-// any other as a region behind the types.
+// any other as a region behind the types. A scan's results have its operands'
+// types, which are written once.
 //
 //===----------------------------------------------------------------------===//
 
@@ -54,8 +55,8 @@ void ReduceOp::build(OpBuilder &builder, OperationState &state,
 
 /// The one op of a combiner that gives its arguments to it in order and yields
 /// its result; null: there is more.
-static Operation *onlyOp(ReduceOp reduce) {
-  Block &block = reduce.getCombiner().front();
+static Operation *onlyOp(Region &combiner) {
+  Block &block = combiner.front();
   if (block.getOperations().size() != 2)
     return nullptr;
   Operation &op = block.front();
@@ -66,7 +67,9 @@ static Operation *onlyOp(ReduceOp reduce) {
   return isWhole ? &op : nullptr;
 }
 
-ParseResult ReduceOp::parse(OpAsmParser &parser, OperationState &state) {
+template <typename OpT>
+static ParseResult parseCombining(OpAsmParser &parser, OperationState &state) {
+  constexpr bool isScan = std::is_same_v<OpT, ScanOp>;
   std::optional<OperationName> name;
   NamedAttrList attributes;
   if (succeeded(parser.parseOptionalLBrace())) {
@@ -80,18 +83,26 @@ ParseResult ReduceOp::parse(OpAsmParser &parser, OperationState &state) {
   SmallVector<Type> types;
   IntegerAttr axis;
   Region *region = state.addRegion();
+  OpBuilder builder(parser.getContext());
   SMLoc loc = parser.getCurrentLocation();
   if (parser.parseOperandList(operands) || parser.parseKeyword("axis") ||
-      parser.parseAttribute(axis, parser.getBuilder().getI32Type(),
-                            getAxisAttrName(state.name), state.attributes) ||
-      parser.parseOptionalAttrDict(state.attributes) ||
+      parser.parseAttribute(axis, builder.getI32Type(),
+                            OpT::getAxisAttrName(state.name), state.attributes))
+    return failure();
+  if constexpr (isScan)
+    if (succeeded(parser.parseOptionalKeyword("reverse")))
+      state.addAttribute(OpT::getReverseAttrName(state.name),
+                         builder.getUnitAttr());
+  if (parser.parseOptionalAttrDict(state.attributes) ||
       parser.parseColonTypeList(types) ||
-      parser.resolveOperands(operands, types, loc, state.operands) ||
-      parser.parseArrowTypeList(state.types))
+      parser.resolveOperands(operands, types, loc, state.operands))
+    return failure();
+  if (isScan)
+    state.addTypes(types);
+  else if (parser.parseArrowTypeList(state.types))
     return failure();
   if (!name)
     return parser.parseRegion(*region);
-  OpBuilder builder(parser.getContext());
   Block *block = builder.createBlock(region);
   for (unsigned i = 0; i < 2; ++i)
     for (Type type : types)
@@ -105,8 +116,10 @@ ParseResult ReduceOp::parse(OpAsmParser &parser, OperationState &state) {
   return success();
 }
 
-void ReduceOp::print(OpAsmPrinter &printer) {
-  Operation *op = onlyOp(*this);
+template <typename OpT>
+static void printCombining(OpT combining, OpAsmPrinter &printer) {
+  constexpr bool isScan = std::is_same_v<OpT, ScanOp>;
+  Operation *op = onlyOp(combining.getCombiner());
   if (op) {
     // Flags that ask for nothing are not worth a word.
     SmallVector<StringRef> elided;
@@ -123,35 +136,58 @@ void ReduceOp::print(OpAsmPrinter &printer) {
     printer.printOptionalAttrDict(op->getAttrs(), elided);
     printer << "}";
   }
-  printer << " " << getValues() << " axis " << getAxis();
-  printer.printOptionalAttrDict((*this)->getAttrs(),
-                                getAxisAttrName().getValue());
-  printer << " : " << getValues().getTypes();
-  printer.printArrowTypeList(getResultTypes());
+  printer << " " << combining.getValues() << " axis " << combining.getAxis();
+  SmallVector<StringRef> written{combining.getAxisAttrName()};
+  if constexpr (isScan) {
+    if (combining.getReverse())
+      printer << " reverse";
+    written.push_back(combining.getReverseAttrName());
+  }
+  printer.printOptionalAttrDict(combining->getAttrs(), written);
+  printer << " : " << combining.getValues().getTypes();
+  if (!isScan)
+    printer.printArrowTypeList(combining->getResultTypes());
   if (!op) {
     printer << " ";
-    printer.printRegion(getCombiner());
+    printer.printRegion(combining.getCombiner());
   }
 }
 
+ParseResult ReduceOp::parse(OpAsmParser &parser, OperationState &state) {
+  return parseCombining<ReduceOp>(parser, state);
+}
+ParseResult ScanOp::parse(OpAsmParser &parser, OperationState &state) {
+  return parseCombining<ScanOp>(parser, state);
+}
+void ReduceOp::print(OpAsmPrinter &printer) { printCombining(*this, printer); }
+void ScanOp::print(OpAsmPrinter &printer) { printCombining(*this, printer); }
+
 //===----------------------------------------------------------------------===//
-// Verifier
+// Verifiers
 //===----------------------------------------------------------------------===//
 
+/// Blocks of one shape with the axis, and as many results.
+template <typename OpT> static LogicalResult verifyBlocks(OpT op) {
+  if (op.getValues().empty())
+    return op.emitOpError("has nothing to combine");
+  auto first = cast<RankedTensorType>(op.getValues().front().getType());
+  if (op.getAxis() >= first.getRank())
+    return op.emitOpError("names axis ") << op.getAxis() << " of " << first;
+  if (op->getNumResults() != op.getValues().size())
+    return op.emitOpError("makes ") << op->getNumResults() << " results of "
+                                    << op.getValues().size() << " blocks";
+  for (Type type : op.getValues().getTypes())
+    if (cast<RankedTensorType>(type).getShape() != first.getShape())
+      return op.emitOpError("combines ")
+             << first << " and " << type << "; the shapes are equal";
+  return success();
+}
+
 LogicalResult ReduceOp::verify() {
-  if (getValues().empty())
-    return emitOpError("has nothing to combine");
-  auto first = cast<RankedTensorType>(getValues().front().getType());
-  if (getAxis() >= first.getRank())
-    return emitOpError("names axis ") << getAxis() << " of " << first;
-  if (getNumResults() != getValues().size())
-    return emitOpError("makes ") << getNumResults() << " results of "
-                                 << getValues().size() << " blocks";
+  if (failed(verifyBlocks(*this)))
+    return failure();
   for (auto [value, result] : llvm::zip(getValues(), getResultTypes())) {
     auto type = cast<RankedTensorType>(value.getType());
-    if (type.getShape() != first.getShape())
-      return emitOpError("combines ")
-             << first << " and " << type << "; the shapes are equal";
     Type wanted = reducedType(type, getAxis()), found = result;
     if (auto block = dyn_cast<RankedTensorType>(found))
       found = RankedTensorType::get(block.getShape(), block.getElementType());
@@ -162,20 +198,34 @@ LogicalResult ReduceOp::verify() {
   return success();
 }
 
-LogicalResult ReduceOp::verifyRegions() {
+LogicalResult ScanOp::verify() {
+  if (failed(verifyBlocks(*this)))
+    return failure();
+  for (auto [type, result] :
+       llvm::zip(getValues().getTypes(), getResultTypes()))
+    if (result != type)
+      return emitOpError("makes ")
+             << result << " of " << type << "; the types are equal";
+  return success();
+}
+
+template <typename OpT> static LogicalResult verifyCombiner(OpT op) {
   SmallVector<Type> elements, both;
-  for (Type type : getValues().getTypes())
+  for (Type type : op.getValues().getTypes())
     elements.push_back(getElementTypeOrSelf(type));
   both = elements;
   llvm::append_range(both, elements);
-  Block &block = getCombiner().front();
+  Block &block = op.getCombiner().front();
   auto yield = dyn_cast<YieldOp>(block.getTerminator());
   if (!yield || !llvm::equal(block.getArgumentTypes(), both) ||
       !llvm::equal(yield.getOperandTypes(), elements))
-    return emitOpError("has a combiner that does not make one element of each "
-                       "block of two");
-  for (Operation &op : block.without_terminator())
-    if (!isMemoryEffectFree(&op) || op.getNumRegions())
-      return op.emitOpError("stands in a combiner, which only computes");
+    return op.emitOpError("has a combiner that does not make one element of "
+                          "each block of two");
+  for (Operation &inner : block.without_terminator())
+    if (!isMemoryEffectFree(&inner) || inner.getNumRegions())
+      return inner.emitOpError("stands in a combiner, which only computes");
   return success();
 }
+
+LogicalResult ReduceOp::verifyRegions() { return verifyCombiner(*this); }
+LogicalResult ScanOp::verifyRegions() { return verifyCombiner(*this); }

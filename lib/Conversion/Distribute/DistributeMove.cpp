@@ -1,0 +1,195 @@
+//===- DistributeMove.cpp - ops that give elements another place ---------===//
+//
+// Where the algebra has the operand's layout under the op, registers only get
+// other names, and what is left is a conversion to the result's layout, which
+// is none where greta-tile-assign-layouts had its way. What depends on values,
+// gather and histogram, passes through shared memory.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Distribute.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+using namespace mlir;
+using namespace greta;
+using namespace greta::tile;
+
+/// The registers in a new order.
+static LaneValues pick(ArrayRef<Value> from, ArrayRef<unsigned> registers) {
+  LaneValues out;
+  for (unsigned reg : registers)
+    out.push_back(from[reg]);
+  return out;
+}
+
+LogicalResult Distributor::setConverted(Operation *op, Value result,
+                                        ArrayRef<Value> from,
+                                        const Layout &layout) {
+  auto dst = layoutOf(op, result);
+  if (failed(dst))
+    return failure();
+  auto out = converted(op, from, layout, **dst);
+  if (failed(out))
+    return failure();
+  values[result] = std::move(*out);
+  return success();
+}
+
+LogicalResult Distributor::distributeConvertLayout(ConvertLayoutOp op) {
+  auto src = layoutOf(op, op.getValue());
+  if (failed(src))
+    return failure();
+  return setConverted(op, op.getResult(), lanes(op.getValue()), (*src)->layout);
+}
+
+LogicalResult Distributor::distributeBroadcast(BroadcastOp op) {
+  auto src = layoutOf(op, op.getValue());
+  auto dst = layoutOf(op, op.getResult());
+  if (failed(src) || failed(dst))
+    return failure();
+  LaneValues from(lanes(op.getValue()));
+  auto map = relabel((*src)->layout, (*dst)->layout);
+  if (!map) {
+    // First as the result has it, but for the copies.
+    Layout one =
+        sharedLayout((*dst)->layout, op.getValue().getType().getShape());
+    auto target = distributed(op, toAttr(op.getContext(), one));
+    if (failed(target))
+      return failure();
+    auto moved = converted(op, from, (*src)->layout, **target);
+    if (failed(moved))
+      return failure();
+    from = std::move(*moved);
+    map = relabel(one, (*dst)->layout);
+  }
+  values[op.getResult()] = pick(from, *map);
+  return success();
+}
+
+LogicalResult Distributor::distributeReshape(ReshapeOp op) {
+  auto src = layoutOf(op, op.getValue());
+  auto dst = layoutOf(op, op.getResult());
+  if (failed(src) || failed(dst))
+    return failure();
+  SmallVector<unsigned> registers;
+  std::optional<Layout> layout =
+      (*src)->layout.reshape(op.getResult().getType().getShape(), &registers);
+  if (layout)
+    return setConverted(op, op.getResult(),
+                        pick(lanes(op.getValue()), registers), *layout);
+  ImplicitLocOpBuilder b(op.getLoc(), builder);
+  values[op.getResult()] =
+      moveNumbers(lanes(op.getValue()), b, [&](ArrayRef<Value> from) {
+        return reshapeThroughShared(op, from, **src, **dst, b);
+      });
+  return success();
+}
+
+LogicalResult Distributor::distributeTrans(TransOp op) {
+  auto src = layoutOf(op, op.getValue());
+  if (failed(src))
+    return failure();
+  SmallVector<unsigned> registers, order(op.getOrder());
+  Layout layout = (*src)->layout.permuteDims(order, &registers);
+  return setConverted(op, op.getResult(), pick(lanes(op.getValue()), registers),
+                      layout);
+}
+
+LogicalResult Distributor::distributeJoin(JoinOp op) {
+  auto src = commonLayout(op, op.getOperands());
+  if (failed(src))
+    return failure();
+  LaneValues both;
+  for (auto [a, b] : llvm::zip(lanes(op.getA()), lanes(op.getB())))
+    both.append({a, b});
+  return setConverted(op, op.getResult(), both, (*src)->layout.join());
+}
+
+LogicalResult Distributor::distributeSplit(SplitOp op) {
+  auto src = layoutOf(op, op.getValue());
+  auto dst = commonLayout(op, op.getResults());
+  if (failed(src) || failed(dst))
+    return failure();
+  auto pairs = distributed(op, toAttr(op.getContext(), (*dst)->layout.join()));
+  if (failed(pairs))
+    return failure();
+  auto from = converted(op, lanes(op.getValue()), (*src)->layout, **pairs);
+  if (failed(from))
+    return failure();
+  for (auto [reg, value] : llvm::enumerate(*from))
+    values[op.getResult(reg % 2)].push_back(value);
+  return success();
+}
+
+/// An index as it may address one of `extent` elements.
+static Value clamped(ImplicitLocOpBuilder &b, Value index, Value last) {
+  return arith::MinUIOp::create(b, index, last);
+}
+
+LogicalResult Distributor::distributeGather(GatherOp op) {
+  auto src = layoutOf(op, op.getValue());
+  auto dst = commonLayout(op, {op.getIndex(), op.getResult()});
+  if (failed(src) || failed(dst))
+    return failure();
+  ImplicitLocOpBuilder b(op.getLoc(), builder);
+  SharedOrder order = rowMajor((*src)->layout, 1);
+  Value array = storeShared(op, lanes(op.getValue()),
+                            (*src)->layout.numElements(), **src, order, b);
+  // The other dimensions are the thread's own.
+  unsigned axis = op.getAxis();
+  Value last = constant((*src)->layout.shape()[axis] - 1);
+  Value stride = constant(order.strides[axis]);
+  order.strides[axis] = 0;
+  order.fastest = order.strides.size(); // strides count along all dimensions
+  Value own = sharedThreadOffset(**dst, order, b);
+  LaneValues out;
+  for (auto [reg, index] : llvm::enumerate(lanes(op.getIndex()))) {
+    Value at = arith::MulIOp::create(b, clamped(b, index, last), stride);
+    at = arith::AddIOp::create(b, own, at);
+    out.push_back(SharedLoadOp::create(
+        b, array, offsetBy(b, at, order.offset(**dst, reg))));
+  }
+  values[op.getResult()] = std::move(out);
+  return success();
+}
+
+LogicalResult Distributor::distributeHistogram(HistogramOp op) {
+  SmallVector<Value> operands(op.getOperands());
+  auto src = commonLayout(op, operands);
+  auto dst = layoutOf(op, op.getResult());
+  if (failed(src) || failed(dst))
+    return failure();
+  ImplicitLocOpBuilder b(op.getLoc(), builder);
+  const Layout &from = (*src)->layout;
+  int64_t bins = (*dst)->layout.numElements();
+  SharedOrder order = rowMajor((*dst)->layout, 1);
+  LaneValues zeros((*dst)->registerIndex.size(), constant(0));
+  Value array = storeShared(op, zeros, bins, **dst, order, b);
+  ArrayRef<Value> numbers = lanes(op.getValue());
+  ArrayRef<Value> masks =
+      op.getMask() ? lanes(op.getMask()) : ArrayRef<Value>();
+  Value last = constant(bins - 1);
+  storeWhere(ownsCopies(from, b), b, [&](ImplicitLocOpBuilder &inner) {
+    for (auto [reg, number] : llvm::enumerate(numbers)) {
+      if (reg % from.tileRegisters() & from.freeRegisterBits())
+        continue;
+      Value at = clamped(inner, number, last);
+      Value counts =
+          arith::CmpIOp::create(inner, arith::CmpIPredicate::eq, at, number);
+      if (!masks.empty())
+        counts = arith::AndIOp::create(inner, counts, masks[reg]);
+      SharedAddOp::create(
+          inner,
+          arith::SelectOp::create(inner, counts, constant(1), constant(0)),
+          array, at);
+    }
+  });
+  BarrierOp::create(b);
+  Value at = sharedThreadOffset(**dst, order, b);
+  LaneValues out;
+  for (unsigned reg = 0; reg < zeros.size(); ++reg)
+    out.push_back(SharedLoadOp::create(
+        b, array, offsetBy(b, at, order.offset(**dst, reg))));
+  values[op.getResult()] = std::move(out);
+  return success();
+}
