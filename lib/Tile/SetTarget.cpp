@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Layouts/DotLayouts.h"
 #include "greta/Tile/MatrixInstructions.h"
 #include "greta/Tile/Passes.h"
 
@@ -43,7 +44,8 @@ static const MatrixInstruction *chooseInstruction(DotOp dot, unsigned waves,
     bool isLoaded = shape.size() == 2 || mi->accLayout.isKnown();
     if (!isSum || !isLoaded || m % mi->m || n % mi->n || k % mi->k)
       continue;
-    uint64_t tiles = batch * (m / mi->m) * (n / mi->n);
+    // In a chain a wave has rows of its own.
+    uint64_t tiles = batch * (m / mi->m) * (isChained(dot) ? 1 : n / mi->n);
     std::pair<uint64_t, uint64_t> worth = {std::min<uint64_t>(waves, tiles),
                                            uint64_t(mi->m) * mi->n * mi->k};
     if (worth > bestWorth) {

@@ -49,6 +49,8 @@ LIMITS = {
     "gemm": Limit(**GEMM),
     "gemm chain": Limit(**CHAIN, **GEMM),
     "gemm, row op": Limit(**CHAIN, f32=18, f32_per_root=1),  # the errors of both in f32 add up
+    # Each weight is rounded before it is multiplied, with the maximum that is known by then: about as much again as the result's own rounding.
+    "attention": Limit(euclidean=1.75, maximum=2.5, share=0.3, **GEMM),
     "fused norm": Limit(fused_norm=True, **CHAIN, **GEMM),
     "packed weights": Limit(fused_norm=True, packed=True, **CHAIN, **GEMM),
     "packed sums": Limit(share=0.2, fused_norm=True, packed=True, only="vulkan", **CHAIN, **GEMM),

@@ -71,6 +71,16 @@ def gather(p, rng):
     return [(rng.standard_normal((table, columns)), "f32"), (rng.integers(0, table, rows), "i32")]
 
 
+def attention(p, rounded, q, k, v):
+    logits = np.einsum("hsd,htd->hst", q, k) / np.sqrt(q.shape[-1])
+    return np.einsum("hst,htd->hsd", softmax(p, rounded, logits.reshape(-1, logits.shape[-1])).reshape(logits.shape), v)
+
+
+def heads(p, rng):
+    number, queries, keys = p.shape
+    return [(rng.standard_normal((number, rows, 64)), "f16") for rows in (queries, keys, keys)]
+
+
 def operands(p, rng):
     m, n, k = p.shape
     return [(rng.standard_normal((m, k)), "f16"), (rng.standard_normal((k, n)) / np.sqrt(k), "f16")]
@@ -179,6 +189,7 @@ KINDS = {
         lambda p, rounded, a, b: a @ b,
         limit="gemm",
     ),
+    "flash-attention": text(heads, attention, limit="attention", precision="f16"),
     "transpose": text(lambda p, rng: [(rng.integers(-(2**31), 2**31, p.shape), "i32")], lambda p, rounded, x: x.T, limit="exact", precision="i32"),
     "guarded-add": text(
         lambda p, rng: [(rng.standard_normal(p.shape), "f32")] * 2,
@@ -240,6 +251,7 @@ PROGRAMS = [
     *(Program("layer-norm", rows) for rows in ("3", "8")),
     *(Program("matmul", shape) for shape in ("64x64x64", "33x100x129", "70x65x1")),
     Program("batched-dot", "11"),
+    *(Program("flash-attention", shape) for shape in ("1x1x1", "2x100x77", "1x64x256")),
     *(Program("transpose", shape) for shape in ("32x32", "33x70")),
     *(Program("guarded-add", n) for n in ("1", "1003", "2048")),
     *(Program("gather-rows", shape) for shape in ("40x33x50", "3x16x64")),

@@ -146,6 +146,10 @@ static DotOp dotBehindRows(Value value) {
   return {};
 }
 
+bool greta::isChained(DotOp dot) {
+  return dotOfRows(dot.getResult()) || dotBehindRows(dot.getA());
+}
+
 /// The bases of a plane in three dimensions.
 static Bases lifted(const Bases &bases) {
   Bases out;
@@ -175,9 +179,7 @@ FailureOr<Layout> greta::accumulatorLayout(DotOp dot, ArrayRef<int64_t> shape,
   ArrayRef<int64_t> matrix = shape.take_back(2);
   FailureOr<Layout> plane =
       dot.getMatrixAttr()
-          ? matrixLayout(dot, matrix, kernel, waves / batch,
-                         dotOfRows(dot.getResult()) ||
-                             dotBehindRows(dot.getA()))
+          ? matrixLayout(dot, matrix, kernel, waves / batch, isChained(dot))
           : rectangleLayout(dot, matrix, kernel, waves / batch, acrossN);
   if (failed(plane) || shape.size() == 2)
     return plane;

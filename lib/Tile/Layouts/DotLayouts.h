@@ -11,11 +11,15 @@
 
 namespace greta {
 
+/// Whether a dot's rows are another's: the one's result becomes the other's A
+/// by ops that need no data to move.
+bool isChained(tile::DotOp dot);
+
 /// The layout of an accumulator of `shape` [M, N]: a matrix instruction's tile,
 /// then waves, then repetitions; for multiply-adds a rectangle for each lane,
-/// and threads within the last `acrossN` columns of N. Of dots one of which
-/// makes the other's A, each wave has rows of its own as far as they go. An
-/// error at the dot where there is none.
+/// and threads within the last `acrossN` columns of N. In a chain each
+/// wave has rows of its own as far as they go. An error at the dot where there
+/// is none.
 mlir::FailureOr<Layout> accumulatorLayout(tile::DotOp dot,
                                           llvm::ArrayRef<int64_t> shape,
                                           tile::FuncOp kernel, int64_t acrossN);
