@@ -137,7 +137,7 @@ def sort_mlir(p):
         return emit(f"arith.xori {x}, {emit(f'greta_tile.broadcast {one} : tensor<{kept}xi32> -> {keys}')} : {keys}")
 
     zero, row = emit("arith.constant 0 : i32"), emit("greta_tile.program_id 0")
-    loaded = emit(f"greta_tile.load %x[{row}, {zero}] strides [64, 1] bounds [] align 4 : !greta_tile.ptr<i32> -> tensor<1x64xi32>")
+    loaded = emit(f"greta_tile.load %x[{row}, {zero}] strides [64, 1] bounds [] : !greta_tile.ptr<i32> -> tensor<1x64xi32>")
     key = emit(f"greta_tile.reshape {loaded} : tensor<1x64xi32> -> {keys}")
     place = emit(f"greta_tile.reshape {emit('greta_tile.iota 1 : tensor<1x64xi32>')} : tensor<1x64xi32> -> {keys}")
     for stage in range(1, bits + 1):
@@ -151,7 +151,7 @@ def sort_mlir(p):
             place = emit(f"arith.select {swaps}, {from_there}, {place} : {flags}, {keys}")
     both = emit(f"greta_tile.join {key}, {place} : {keys} -> tensor<{cube}x2xi32>")
     flat = emit(f"greta_tile.reshape {both} : tensor<{cube}x2xi32> -> tensor<1x64x2xi32>")
-    lines.append(f"  greta_tile.store {flat}, %y[{row}, {zero}, {zero}] strides [128, 2, 1] bounds [] align 4 : tensor<1x64x2xi32> -> !greta_tile.ptr<i32>")
+    lines.append(f"  greta_tile.store {flat}, %y[{row}, {zero}, {zero}] strides [128, 2, 1] bounds [] : tensor<1x64x2xi32> -> !greta_tile.ptr<i32>")
     body = "\n".join(lines)
     n = "affine_map<()[n] -> (n)>"
     return f"""greta_tile.func @sort_kernel(%x: !greta_tile.ptr<i32>, %y: !greta_tile.ptr<i32>) attributes {{waves = 2 : i32}} {{

@@ -2,9 +2,9 @@
 greta_tile.func @bit_count_kernel(%x: !greta_tile.ptr<i32>, %y: !greta_tile.ptr<i32>) attributes {waves = 2 : i32} {
   %zero = arith.constant 0 : i32
   %id = greta_tile.program_id 0
-  %v = greta_tile.load %x[%id, %zero] strides [100, 1] bounds [] align 4 : !greta_tile.ptr<i32> -> tensor<1x100xi32>
+  %v = greta_tile.load %x[%id, %zero] strides [100, 1] bounds [] : !greta_tile.ptr<i32> -> tensor<1x100xi32>
   %bits = math.ctpop %v : tensor<1x100xi32>
-  greta_tile.store %bits, %y[%id, %zero] strides [100, 1] bounds [] align 4 : tensor<1x100xi32> -> !greta_tile.ptr<i32>
+  greta_tile.store %bits, %y[%id, %zero] strides [100, 1] bounds [] : tensor<1x100xi32> -> !greta_tile.ptr<i32>
   greta_tile.return
 }
 

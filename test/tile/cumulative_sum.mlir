@@ -3,13 +3,13 @@ greta_tile.func @cumulative_sum_kernel(%x: !greta_tile.ptr<i32>, %y: !greta_tile
   %zero = arith.constant 0 : i32
   %columns = arith.constant 1000 : i32
   %row = greta_tile.program_id 0
-  %v = greta_tile.load %x[%row, %zero] strides [1000, 1] bounds [1] (%columns) align 4 : !greta_tile.ptr<i32> -> tensor<1x1024xi32>
+  %v = greta_tile.load %x[%row, %zero] strides [1000, 1] bounds [1] (%columns) : !greta_tile.ptr<i32> -> tensor<1x1024xi32>
   %line = greta_tile.reshape %v : tensor<1x1024xi32> -> tensor<1024xi32>
   %up = greta_tile.scan {arith.addi} %line axis 0 : tensor<1024xi32>
   %down = greta_tile.scan {arith.addi} %line axis 0 reverse : tensor<1024xi32>
   %both = greta_tile.join %up, %down : tensor<1024xi32> -> tensor<1024x2xi32>
   %block = greta_tile.reshape %both : tensor<1024x2xi32> -> tensor<1x1024x2xi32>
-  greta_tile.store %block, %y[%row, %zero, %zero] strides [2000, 2, 1] bounds [1] (%columns) align 4 : tensor<1x1024x2xi32> -> !greta_tile.ptr<i32>
+  greta_tile.store %block, %y[%row, %zero, %zero] strides [2000, 2, 1] bounds [1] (%columns) : tensor<1x1024x2xi32> -> !greta_tile.ptr<i32>
   greta_tile.return
 }
 

@@ -4,7 +4,7 @@ greta_tile.func @histogram_kernel(%x: !greta_tile.ptr<i32>, %y: !greta_tile.ptr<
   %columns = arith.constant 1000 : i32
   %row = greta_tile.program_id 0
   %none = arith.constant -1 : i32
-  %v = greta_tile.load %x[%row, %zero] strides [1000, 1] bounds [1] (%columns) other %none : i32 align 4 : !greta_tile.ptr<i32> -> tensor<1x1024xi32>
+  %v = greta_tile.load %x[%row, %zero] strides [1000, 1] bounds [1] (%columns) other %none : i32 : !greta_tile.ptr<i32> -> tensor<1x1024xi32>
   %all = greta_tile.histogram %v : tensor<1x1024xi32> -> tensor<256xi32>
   %at = greta_tile.iota 1 : tensor<1x1024xi32>
   %odd = arith.trunci %at : tensor<1x1024xi32> to tensor<1x1024xi1>
@@ -20,7 +20,7 @@ greta_tile.func @histogram_kernel(%x: !greta_tile.ptr<i32>, %y: !greta_tile.ptr<
   %c256 = greta_tile.cat %c128, %none128 axis 0 : tensor<128xi32> -> tensor<256xi32>
   %c512 = greta_tile.cat %c256, %all axis 0 : tensor<256xi32> -> tensor<512xi32>
   %block = greta_tile.reshape %c512 : tensor<512xi32> -> tensor<1x512xi32>
-  greta_tile.store %block, %y[%row, %zero] strides [512, 1] bounds [] align 4 : tensor<1x512xi32> -> !greta_tile.ptr<i32>
+  greta_tile.store %block, %y[%row, %zero] strides [512, 1] bounds [] : tensor<1x512xi32> -> !greta_tile.ptr<i32>
   greta_tile.return
 }
 

@@ -2,12 +2,12 @@
 greta_tile.func @pick_kernel(%x: !greta_tile.ptr<f16>, %rows: !greta_tile.ptr<i32>, %columns: !greta_tile.ptr<i32>, %y: !greta_tile.ptr<f16>) attributes {waves = 4 : i32} {
   %zero = arith.constant 0 : i32
   %id = greta_tile.program_id 0
-  %v = greta_tile.load %x[%id, %zero, %zero] strides [768, 32, 1] bounds [] align 2 : !greta_tile.ptr<f16> -> tensor<1x24x32xf16>
-  %r = greta_tile.load %rows[%id, %zero, %zero] strides [1280, 32, 1] bounds [] align 4 : !greta_tile.ptr<i32> -> tensor<1x40x32xi32>
-  %c = greta_tile.load %columns[%id, %zero, %zero] strides [320, 8, 1] bounds [] align 4 : !greta_tile.ptr<i32> -> tensor<1x40x8xi32>
+  %v = greta_tile.load %x[%id, %zero, %zero] strides [768, 32, 1] bounds [] : !greta_tile.ptr<f16> -> tensor<1x24x32xf16>
+  %r = greta_tile.load %rows[%id, %zero, %zero] strides [1280, 32, 1] bounds [] : !greta_tile.ptr<i32> -> tensor<1x40x32xi32>
+  %c = greta_tile.load %columns[%id, %zero, %zero] strides [320, 8, 1] bounds [] : !greta_tile.ptr<i32> -> tensor<1x40x8xi32>
   %picked = greta_tile.gather %v[%r] axis 1 : tensor<1x24x32xf16>[tensor<1x40x32xi32>] -> tensor<1x40x32xf16>
   %again = greta_tile.gather %picked[%c] axis 2 : tensor<1x40x32xf16>[tensor<1x40x8xi32>] -> tensor<1x40x8xf16>
-  greta_tile.store %again, %y[%id, %zero, %zero] strides [320, 8, 1] bounds [] align 2 : tensor<1x40x8xf16> -> !greta_tile.ptr<f16>
+  greta_tile.store %again, %y[%id, %zero, %zero] strides [320, 8, 1] bounds [] : tensor<1x40x8xf16> -> !greta_tile.ptr<f16>
   greta_tile.return
 }
 

@@ -3,7 +3,7 @@
 greta_tile.func @rearrange_kernel(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f16>) attributes {waves = 4 : i32} {
   %zero = arith.constant 0 : i32
   %id = greta_tile.program_id 0
-  %v = greta_tile.load %x[%id, %zero, %zero, %zero] strides [1536, 192, 16, 1] bounds [] align 2 : !greta_tile.ptr<f16> -> tensor<1x8x12x16xf16>
+  %v = greta_tile.load %x[%id, %zero, %zero, %zero] strides [1536, 192, 16, 1] bounds [] : !greta_tile.ptr<f16> -> tensor<1x8x12x16xf16>
   %block = greta_tile.reshape %v : tensor<1x8x12x16xf16> -> tensor<8x12x16xf16>
   %t = greta_tile.trans %block [2, 0, 1] : tensor<8x12x16xf16> -> tensor<16x8x12xf16>
   %pairs = greta_tile.reshape %t : tensor<16x8x12xf16> -> tensor<16x4x2x12xf16>
@@ -16,7 +16,7 @@ greta_tile.func @rearrange_kernel(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<
   %turned = greta_tile.trans %flat [1, 0] : tensor<48x32xf16> -> tensor<32x48xf16>
   %both = greta_tile.cat %turned, %turned axis 1 : tensor<32x48xf16> -> tensor<32x96xf16>
   %line = greta_tile.reshape %both : tensor<32x96xf16> -> tensor<1x3072xf16>
-  greta_tile.store %line, %y[%id, %zero] strides [3072, 1] bounds [] align 2 : tensor<1x3072xf16> -> !greta_tile.ptr<f16>
+  greta_tile.store %line, %y[%id, %zero] strides [3072, 1] bounds [] : tensor<1x3072xf16> -> !greta_tile.ptr<f16>
   greta_tile.return
 }
 

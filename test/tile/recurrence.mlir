@@ -3,8 +3,8 @@
 greta_tile.func @recurrence_kernel(%a: !greta_tile.ptr<i32>, %x: !greta_tile.ptr<i32>, %y: !greta_tile.ptr<i32>) attributes {waves = 2 : i32} {
   %zero = arith.constant 0 : i32
   %id = greta_tile.program_id 0
-  %p = greta_tile.load %a[%id, %zero, %zero] strides [1536, 96, 1] bounds [] align 4 : !greta_tile.ptr<i32> -> tensor<1x16x96xi32>
-  %q = greta_tile.load %x[%id, %zero, %zero] strides [1536, 96, 1] bounds [] align 4 : !greta_tile.ptr<i32> -> tensor<1x16x96xi32>
+  %p = greta_tile.load %a[%id, %zero, %zero] strides [1536, 96, 1] bounds [] : !greta_tile.ptr<i32> -> tensor<1x16x96xi32>
+  %q = greta_tile.load %x[%id, %zero, %zero] strides [1536, 96, 1] bounds [] : !greta_tile.ptr<i32> -> tensor<1x16x96xi32>
   %f0, %s0 = greta_tile.scan %p, %q axis 2 : tensor<1x16x96xi32>, tensor<1x16x96xi32> {
   ^bb0(%a0: i32, %b0: i32, %a1: i32, %b1: i32):
     %f = arith.muli %a0, %a1 : i32
@@ -19,7 +19,7 @@ greta_tile.func @recurrence_kernel(%a: !greta_tile.ptr<i32>, %x: !greta_tile.ptr
     %s = arith.addi %m, %b1 : i32
     greta_tile.yield %f, %s : i32, i32
   }
-  greta_tile.store %s1, %y[%id, %zero, %zero] strides [1536, 96, 1] bounds [] align 4 : tensor<1x16x96xi32> -> !greta_tile.ptr<i32>
+  greta_tile.store %s1, %y[%id, %zero, %zero] strides [1536, 96, 1] bounds [] : tensor<1x16x96xi32> -> !greta_tile.ptr<i32>
   greta_tile.return
 }
 

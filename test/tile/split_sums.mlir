@@ -21,7 +21,7 @@ greta_tile.func @split_sums_kernel(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr
   %py = greta_tile.program_id 1
   %firstColumn = arith.muli %px, %c64 : i32
   %firstRow = arith.muli %py, %c16 : i32
-  %v = greta_tile.load %x[%firstRow, %firstColumn] strides [-9223372036854775808, 1] (%columns) bounds [0, 1] (%rows, %columns) align 4
+  %v = greta_tile.load %x[%firstRow, %firstColumn] strides [-9223372036854775808, 1] (%columns) bounds [0, 1] (%rows, %columns)
        : !greta_tile.ptr<f32> -> tensor<16x64xf32>
   %sum = greta_tile.reduce {arith.addf} %v axis 1 : tensor<16x64xf32> -> tensor<16xf32>
   %firsts = greta_tile.splat %firstRow : tensor<16xi32>

@@ -36,7 +36,7 @@ greta_tile.func @divides(%x: !greta_tile.ptr<f16>) attributes {wave_size = 32 : 
 greta_tile.func @order(%x: !greta_tile.ptr<f16>) attributes {wave_size = 64 : i32, waves = 1 : i32} {
   %z = arith.constant 0 : i32
   %l = greta_tile.local_alloc : !local
-  %v = greta_tile.load %x[%z, %z] strides [64, 1] bounds [] align 16 : !greta_tile.ptr<f16> -> tensor<16x64xf16, #fill>
+  %v = greta_tile.load %x[%z, %z] strides [64, 1] bounds [] : !greta_tile.ptr<f16> -> tensor<16x64xf16, #fill>
   // expected-error @+1 {{is 'direct' but its layout does not fill the local in order}}
   greta_tile.local_store %v, %l[%z] direct : tensor<16x64xf16, #fill> -> !local
   %p = greta_tile.local_load %l[%z] [%z, %z] : !local -> tensor<16x64xf16, #fill>
@@ -50,7 +50,7 @@ greta_tile.func @order(%x: !greta_tile.ptr<f16>) attributes {wave_size = 64 : i3
 greta_tile.func @narrow(%x: !greta_tile.ptr<f16>) attributes {wave_size = 64 : i32, waves = 1 : i32} {
   %z = arith.constant 0 : i32
   %l = greta_tile.local_alloc : !local
-  %v = greta_tile.load %x[%z, %z] strides [64, 1] bounds [] align 4 : !greta_tile.ptr<f16> -> tensor<16x64xf16, #fill>
+  %v = greta_tile.load %x[%z, %z] strides [64, 1] bounds [] : !greta_tile.ptr<f16> -> tensor<16x64xf16, #fill>
   // expected-error @+1 {{is 'direct' but nothing promises 8 neighbours in memory to its loads}}
   greta_tile.local_store %v, %l[%z] direct : tensor<16x64xf16, #fill> -> !local
   %p = greta_tile.local_load %l[%z] [%z, %z] : !local -> tensor<16x64xf16, #fill>
@@ -64,7 +64,7 @@ greta_tile.func @narrow(%x: !greta_tile.ptr<f16>) attributes {wave_size = 64 : i
 greta_tile.func @used_twice(%x: !greta_tile.ptr<f16>) attributes {wave_size = 64 : i32, waves = 1 : i32} {
   %z = arith.constant 0 : i32
   %l = greta_tile.local_alloc : !local
-  %v = greta_tile.load %x[%z, %z] strides [64, 1] bounds [] align 16 : !greta_tile.ptr<f16> -> tensor<16x64xf16, #fill>
+  %v = greta_tile.load %x[%z, %z] strides [64, 1] bounds [] : !greta_tile.ptr<f16> -> tensor<16x64xf16, #fill>
   // expected-error @+1 {{is 'direct' but its value is not of a load in its block, without 'other' and 'divisors', that nothing else uses}}
   greta_tile.local_store %v, %l[%z] direct : tensor<16x64xf16, #fill> -> !local
   greta_tile.store %v, %x[%z, %z] strides [64, 1] bounds [] : tensor<16x64xf16, #fill> -> !greta_tile.ptr<f16>

@@ -40,8 +40,8 @@ greta_tile.func @odd(%x: !greta_tile.ptr<f16>) attributes {wave_size = 32 : i32,
   %r = greta_tile.program_id 0
   %z = arith.constant 0 : i32
   %n = arith.constant 63 : i32
-  %a = greta_tile.load %x[%r, %z] strides [63, 1] bounds [1] (%n) align 2 : !greta_tile.ptr<f16> -> tensor<1x64xf16>
-  greta_tile.store %a, %x[%r, %z] strides [63, 1] bounds [1] (%n) align 2 : tensor<1x64xf16> -> !greta_tile.ptr<f16>
+  %a = greta_tile.load %x[%r, %z] strides [63, 1] bounds [1] (%n) : !greta_tile.ptr<f16> -> tensor<1x64xf16>
+  greta_tile.store %a, %x[%r, %z] strides [63, 1] bounds [1] (%n) : tensor<1x64xf16> -> !greta_tile.ptr<f16>
   greta_tile.return
 }
 
@@ -156,7 +156,7 @@ greta_tile.func @contract_packed(%x: !greta_tile.ptr<f16>, %q: !greta_tile.ptr<i
   %acc = arith.constant dense<0.0> : tensor<1x1x32x1x1xf32>
   %zero = arith.constant dense<8> : tensor<1x1x32x1x1xi32>
   %w = greta_tile.load %q[%z, %z, %z, %z, %z] strides [0, 128, 4, 1, 0] bounds [] : !greta_tile.ptr<i32> -> tensor<1x1x32x4x1xi32>
-  %t = greta_tile.load %s[%z, %z, %z, %z, %z] strides [0, 8, 1, 0, 0] bounds [] align 2 {divisors = array<i64: 1, 1, 4, 1, 1>} : !greta_tile.ptr<f16> -> tensor<1x1x32x1x1xf16>
+  %t = greta_tile.load %s[%z, %z, %z, %z, %z] strides [0, 8, 1, 0, 0] bounds [] {divisors = array<i64: 1, 1, 4, 1, 1>} : !greta_tile.ptr<f16> -> tensor<1x1x32x1x1xf16>
   %a = greta_tile.load %x[%z, %z, %z, %z, %z] strides [1024, 0, 32, 8, 1] bounds [] : !greta_tile.ptr<f16> -> tensor<1x1x32x4x8xf16>
   %c = greta_tile.contract_packed %a, %w, %zero, %t, %acc : tensor<1x1x32x4x8xf16>, tensor<1x1x32x4x1xi32>, tensor<1x1x32x1x1xi32>, tensor<1x1x32x1x1xf16> -> tensor<1x1x32x1x1xf32>
   greta_tile.store %c, %y[%z, %z, %z, %z, %z] strides [0, 0, 1, 0, 0] bounds [] : tensor<1x1x32x1x1xf32> -> !greta_tile.ptr<f32>
@@ -174,7 +174,7 @@ greta_tile.func @contract_packed(%x: !greta_tile.ptr<f16>, %q: !greta_tile.ptr<i
 greta_tile.func @dequant(%q: !greta_tile.ptr<i32>, %s: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f16>) attributes {wave_size = 32 : i32, waves = 1 : i32} {
   %z = arith.constant 0 : i32
   %zero = arith.constant dense<8> : tensor<1x1xi32>
-  %t = greta_tile.load %s[%z, %z] strides [1, 2] bounds [] align 2 : !greta_tile.ptr<f16> -> tensor<2x16xf16>
+  %t = greta_tile.load %s[%z, %z] strides [1, 2] bounds [] : !greta_tile.ptr<f16> -> tensor<2x16xf16>
   %w = greta_tile.load %q[%z, %z] strides [1, 8] bounds [] : !greta_tile.ptr<i32> -> tensor<8x16xi32>
   %a = greta_tile.dequant %w, %t, %zero : tensor<8x16xi32>, tensor<2x16xf16>, tensor<1x1xi32> -> tensor<64x16xf16>
   greta_tile.store %a, %y[%z, %z] strides [1, 64] bounds [] : tensor<64x16xf16> -> !greta_tile.ptr<f16>

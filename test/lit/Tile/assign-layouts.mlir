@@ -84,9 +84,9 @@ greta_tile.func @split(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) attri
 // CHECK-NOT: convert_layout
 greta_tile.func @after(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>, %n: !greta_tile.ptr<i32>) attributes {wave_size = 64 : i32, waves = 1 : i32} {
   %z = arith.constant 0 : i32
-  %a = greta_tile.load %x[%z] strides [1] bounds [] align 4 : !greta_tile.ptr<f32> -> tensor<64xf32>
+  %a = greta_tile.load %x[%z] strides [1] bounds [] : !greta_tile.ptr<f32> -> tensor<64xf32>
   %c = greta_tile.cat %a, %a axis 0 : tensor<64xf32> -> tensor<128xf32>
-  %i = greta_tile.load %n[%z] strides [1] bounds [] align 4 : !greta_tile.ptr<i32> -> tensor<64xi32>
+  %i = greta_tile.load %n[%z] strides [1] bounds [] : !greta_tile.ptr<i32> -> tensor<64xi32>
   %g = greta_tile.gather %c[%i] axis 0 : tensor<128xf32>[tensor<64xi32>] -> tensor<64xf32>
   greta_tile.store %g, %y[%z] strides [1] bounds [] : tensor<64xf32> -> !greta_tile.ptr<f32>
   greta_tile.return
@@ -99,12 +99,12 @@ greta_tile.func @after(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>, %n: !
 // CHECK: greta_tile.reshape {{.*}} -> tensor<96x1xf16
 greta_tile.func @scales(%q: !greta_tile.ptr<i32>, %s: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f16>) attributes {wave_size = 32 : i32, waves = 1 : i32} {
   %z = arith.constant 0 : i32
-  %t = greta_tile.load %s[%z, %z] strides [1, 2] bounds [] align 2 : !greta_tile.ptr<f16> -> tensor<2x1xf16>
+  %t = greta_tile.load %s[%z, %z] strides [1, 2] bounds [] : !greta_tile.ptr<f16> -> tensor<2x1xf16>
   %w = greta_tile.load %q[%z, %z] strides [1, 512] bounds [] : !greta_tile.ptr<i32> -> tensor<512x1xi32>
   %zero = arith.constant dense<8> : tensor<1x1xi32>
   %a = greta_tile.dequant %w, %t, %zero : tensor<512x1xi32>, tensor<2x1xf16>, tensor<1x1xi32> -> tensor<4096x1xf16>
   greta_tile.store %a, %y[%z, %z] strides [1, 4096] bounds [] : tensor<4096x1xf16> -> !greta_tile.ptr<f16>
-  %u = greta_tile.load %s[%z, %z] strides [1, 2] bounds [] align 2 : !greta_tile.ptr<f16> -> tensor<2x1xf16>
+  %u = greta_tile.load %s[%z, %z] strides [1, 2] bounds [] : !greta_tile.ptr<f16> -> tensor<2x1xf16>
   %v = greta_tile.load %q[%z, %z] strides [1, 12] bounds [] : !greta_tile.ptr<i32> -> tensor<12x1xi32>
   %b = greta_tile.dequant %v, %u, %zero : tensor<12x1xi32>, tensor<2x1xf16>, tensor<1x1xi32> -> tensor<96x1xf16>
   greta_tile.store %b, %y[%z, %z] strides [1, 96] bounds [] : tensor<96x1xf16> -> !greta_tile.ptr<f16>
@@ -118,7 +118,7 @@ greta_tile.func @uneven(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f16>) attr
   %z = arith.constant 0 : i32
   %a = greta_tile.load %x[%z, %z] strides [48, 1] bounds [] : !greta_tile.ptr<f16> -> tensor<4x48xf16>
   %s = greta_tile.reshape %a : tensor<4x48xf16> -> tensor<4x4x12xf16>
-  greta_tile.store %s, %y[%z, %z, %z] strides [48, 12, 1] bounds [] align 16 : tensor<4x4x12xf16> -> !greta_tile.ptr<f16>
+  greta_tile.store %s, %y[%z, %z, %z] strides [48, 12, 1] bounds [] : tensor<4x4x12xf16> -> !greta_tile.ptr<f16>
   greta_tile.return
 }
 
