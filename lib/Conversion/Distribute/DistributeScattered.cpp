@@ -146,18 +146,19 @@ Distributor::scatter(Operation *op, Value pointers, Value mask, bool isWide,
     base = sums.move(base, uniform);
 
   // The lane's part.
-  int64_t largest = 0;
+  int64_t largest = 0; // offset
+  const int64_t end = (int64_t(1) << 32) / bytesOf(element);
   bool isNarrow = true;
   SmallVector<unsigned> dims; // along which lanes lie
   for (auto [dim, stride] : llvm::enumerate(strides)) {
     if (matchPattern(layout.threadIndex[dim], m_Zero()))
       continue;
     dims.push_back(dim);
-    isNarrow &= stride.fixed >= 0 && !stride.dynamic;
-    if (isNarrow && llvm::MulOverflow<int64_t>(
-                        stride.fixed, layout.layout.shape()[dim] - 1, largest))
-      isNarrow = false;
-    isNarrow = isNarrow && largest < (int64_t(1) << 32) / bytesOf(element);
+    isNarrow =
+        isNarrow && !stride.dynamic && stride.fixed >= 0 && stride.fixed < end;
+    if (isNarrow)
+      largest += stride.fixed * (layout.layout.shape()[dim] - 1);
+    isNarrow = isNarrow && largest < end;
   }
   Value wide;
   for (unsigned dim : dims) {
