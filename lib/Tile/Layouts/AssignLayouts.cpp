@@ -2,6 +2,10 @@
 //
 // Gives every block tensor of a kernel a layout of its own.
 //
+// What no layout can say is first written by ops that have layouts: cat by
+// join, trans and reshape, scales that no power of two of weights share by
+// copies.
+//
 // Some values decide: first the accumulators of dots, whose layouts are the
 // instruction's, then contracts, then the largest block without a layout, which
 // gets what the accesses, reductions and products around it ask for

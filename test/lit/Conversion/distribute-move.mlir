@@ -25,10 +25,10 @@ greta_tile.func @pairs(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>) attri
 #pair = #greta_tile.layout<{reg = [], lane = [[1, 0], [2, 0], [4, 0], [8, 0], [0, 1]], wave = [], rep = [1, 1]}>
 #half = #greta_tile.layout<{reg = [], lane = [[1], [2], [4], [8], [0]], wave = [], rep = [1]}>
 
-// Of a bit of the lane both parts come by shuffles; what is joined there only is chosen.
+// Lanes that differ in the pair's bit exchange what they have; what is joined there only is chosen.
 // CHECK-LABEL: @lanes
 // CHECK: %[[A:.*]] = greta_tile.ptr_load
-// CHECK-COUNT-2: greta_tile.shuffle %[[A]]
+// CHECK: greta_tile.shuffle_xor %[[A]], 16
 // CHECK-NOT: greta_tile.shuffle
 // CHECK: %[[S:.*]] = arith.select
 // CHECK: greta_tile.ptr_store %[[S]]
