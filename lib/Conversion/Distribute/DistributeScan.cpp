@@ -66,29 +66,31 @@ SmallVector<Distributor::Elements> Distributor::fetch(Operation *op,
   SmallVector<Elements> out(list);
   if (!from.lanes && !from.waves)
     return out;
-  auto idThere = [&](bool ofWave, uint32_t mask, uint32_t value) -> Value {
-    return arith::OrIOp::create(prologue, kernel.getLoc(),
-                                maskedId(ofWave, ~mask), constant(value));
-  };
-  Value lane = idThere(false, from.lanes, from.laneValue);
   if (!from.waves) {
+    Value lane = arith::OrIOp::create(prologue, kernel.getLoc(),
+                                      maskedId(false, ~from.lanes),
+                                      constant(from.laneValue));
     for (Elements &elements : out)
       for (Value &element : elements)
         element = ShuffleOp::create(b, element, lane);
     return out;
   }
-  auto place = [&](Value wave, Value lane) -> Value {
-    Location loc = kernel.getLoc();
-    return arith::AddIOp::create(
-        prologue, loc,
-        arith::MulIOp::create(prologue, loc, wave,
-                              constant(kernel.getNumLanes())),
-        lane);
+  // A slot for each thread of the set, which those read that differ from it in
+  // the set's bits alone.
+  SmallVector<std::pair<ThreadBit, int32_t>> slotBits;
+  int32_t slots = 1;
+  auto addSlots = [&](bool ofWave, int32_t count, uint32_t fixed) {
+    for (unsigned bit = 0; 1 << bit < count; ++bit)
+      if (!(fixed >> bit & 1)) {
+        slotBits.push_back({ThreadBit{ofWave, bit, {}}, slots});
+        slots *= 2;
+      }
   };
-  Value here = place(waveId(), laneId());
-  Value there = place(idThere(true, from.waves, from.waveValue), lane);
+  addSlots(false, kernel.getNumLanes(), from.lanes);
+  addSlots(true, kernel.getNumWaves(), from.waves);
+  Value slot = fromBits(slotBits);
   // Of two sets of arrays one is written while the other may still be read.
-  int64_t threads = kernel.getBlockSize(), size = threads * list.size();
+  int64_t size = slots * list.size();
   LaneValues &arrays = exchange.arrays[exchange.next]; // of each block
   exchange.next = 1 - exchange.next;
   if (arrays.empty()) {
@@ -102,13 +104,16 @@ SmallVector<Distributor::Elements> Distributor::fetch(Operation *op,
     if (type.getSize() < size)
       array.setType(SharedType::get(size, type.getElementType()));
   }
-  for (auto [i, elements] : llvm::enumerate(list))
-    for (auto [array, element] : llvm::zip(arrays, elements))
-      SharedStoreOp::create(b, element, array, offsetBy(b, here, i * threads));
+  storeWhere(isIn(from), b, [&](ImplicitLocOpBuilder &inner) {
+    for (auto [i, elements] : llvm::enumerate(list))
+      for (auto [array, element] : llvm::zip(arrays, elements))
+        SharedStoreOp::create(inner, element, array,
+                              offsetBy(inner, slot, i * slots));
+  });
   BarrierOp::create(b);
   for (auto [i, elements] : llvm::enumerate(out))
     for (auto [array, element] : llvm::zip(arrays, elements))
-      element = SharedLoadOp::create(b, array, offsetBy(b, there, i * threads));
+      element = SharedLoadOp::create(b, array, offsetBy(b, slot, i * slots));
   return out;
 }
 

@@ -31,11 +31,12 @@ greta_tile.func @registers(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>) a
 
 // Only totals travel: a shuffle for each bit of the lane, then once through shared memory.
 // CHECK-LABEL: @threads
-// CHECK: greta_tile.shared_alloc : <8 x f32>
+// CHECK: greta_tile.shared_alloc : <1 x f32>
 // CHECK: arith.addf
 // CHECK: greta_tile.shuffle
 // CHECK: greta_tile.shuffle
 // CHECK-NOT: greta_tile.shuffle
+// CHECK: scf.if
 // CHECK: greta_tile.shared_store
 // CHECK: greta_tile.barrier
 // CHECK: greta_tile.shared_load
