@@ -20,7 +20,7 @@ def GretaTile_Dialect : Dialect {
     broadcast, dot, ...) speak of whole block tensors. `greta-tile-distribute` replaces them by *lane* ops (ptr_load,
     shared_store, shuffle_xor, ...), which speak of one lane's scalars and small vectors and which each target lowers.
 
-    Ranks never change: a reduction keeps its dimension with extent 1, and a tensor with an extent of 1 broadcasts along it.
+    Ranks change by `reshape`, `join`, `split` and reductions; a tensor with an extent of 1 broadcasts along it.
   }];
   let useDefaultTypePrinterParser = 1;
   let useDefaultAttributePrinterParser = 1;

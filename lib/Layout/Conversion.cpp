@@ -12,6 +12,7 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/Sequence.h"
 #include "llvm/ADT/bit.h"
+#include <set>
 
 using namespace greta;
 using llvm::ArrayRef;
@@ -25,9 +26,34 @@ bool Conversion::isXorShuffle() const {
   return llvm::all_of(laneFromWave, [](uint32_t lane) { return lane == 0; });
 }
 
+uint32_t Conversion::exchangedLane() const {
+  uint32_t exchanged = 0;
+  if (kind != Kind::Shuffle)
+    return 0;
+  for (auto [bit, lane] : llvm::enumerate(laneFromLane)) {
+    if (lane == 1u << bit)
+      continue;
+    if (lane || exchanged)
+      return 0;
+    exchanged = 1u << bit;
+  }
+  bool byWave =
+      llvm::any_of(laneFromWave, [](uint32_t lane) { return lane != 0; });
+  return byWave ? 0 : exchanged;
+}
+
 unsigned Conversion::numShuffles() const {
   if (kind != Kind::Shuffle)
     return 0;
+  if (uint32_t exchanged = exchangedLane()) {
+    std::set<std::pair<unsigned, uint32_t>> shuffles;
+    for (const Move &move : moves)
+      for (unsigned reg : move.registers)
+        for (uint32_t mask : {move.laneXor, move.laneXor ^ exchanged})
+          if (mask)
+            shuffles.insert({reg, mask});
+    return shuffles.size();
+  }
   bool isXor = isXorShuffle();
   unsigned count = 0;
   for (const Move &move : moves)

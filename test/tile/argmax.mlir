@@ -8,7 +8,7 @@ greta_tile.func @argmax_kernel(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<i32
   %outside = arith.constant 0xFF800000 : f32
   %v = greta_tile.load %x[%row, %zero] strides [500, 1] bounds [0, 1] (%rows, %columns) other %outside : f32 : !greta_tile.ptr<f32> -> tensor<4x512xf32>
   %at = greta_tile.iota 1 : tensor<4x512xi32>
-  %m, %i = greta_tile.reduce %v, %at axis 1 : tensor<4x512xf32>, tensor<4x512xi32> -> tensor<4xf32>, tensor<4xi32> {
+  %m, %i = greta_tile.reduce %v, %at axis 1 : tensor<4x512xf32>, tensor<4x512xi32> -> (tensor<4xf32>, tensor<4xi32>) {
   ^bb0(%a: f32, %ia: i32, %b: f32, %ib: i32):
     %greater = arith.cmpf ogt, %a, %b : f32
     %equal = arith.cmpf oeq, %a, %b : f32

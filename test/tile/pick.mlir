@@ -11,10 +11,9 @@ greta_tile.func @pick_kernel(%x: !greta_tile.ptr<f16>, %rows: !greta_tile.ptr<i3
   greta_tile.return
 }
 
-#n = affine_map<()[n] -> (n)>
 func.func @pick(%x: tensor<?x24x32xf16>, %rows: tensor<?x40x32xi32> {greta.shape = affine_map<()[n] -> (n, 40, 32)>},
                 %columns: tensor<?x40x8xi32> {greta.shape = affine_map<()[n] -> (n, 40, 8)>}) -> tensor<?x40x8xf16> {
-  %0 = greta_tile.launch @pick_kernel grid #n scalars affine_map<()[n] -> ()> (%x, %rows, %columns) shapes [affine_map<()[n] -> (n, 40, 8)>]
+  %0 = greta_tile.launch @pick_kernel grid affine_map<()[n] -> (n)> scalars affine_map<()[n] -> ()> (%x, %rows, %columns) shapes [affine_map<()[n] -> (n, 40, 8)>]
        : (tensor<?x24x32xf16>, tensor<?x40x32xi32>, tensor<?x40x8xi32>) -> tensor<?x40x8xf16>
   return %0 : tensor<?x40x8xf16>
 }

@@ -48,6 +48,11 @@ struct Conversion {
 
   /// Source lane = destination lane XOR moves[r].laneXor.
   bool isXorShuffle() const;
+  /// Kind::Shuffle: the bit of the lane, as a mask, that does not matter to the
+  /// source lane, which is else the destination's XOR moves[r].laneXor: the
+  /// lanes that differ in it exchange what they have and then choose. 0 where
+  /// it is otherwise.
+  uint32_t exchangedLane() const;
   /// How many shuffles the moves take, one per register if there are no
   /// selectors; registers that need none are not counted.
   unsigned numShuffles() const;

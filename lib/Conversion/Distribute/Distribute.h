@@ -132,13 +132,18 @@ private:
   mlir::LogicalResult distributeScan(ScanOp op);
   /// Of one element of each block, per register.
   using Elements = llvm::SmallVector<mlir::Value>;
+  /// Arrays by which waves exchange elements, in turns.
+  struct Exchange {
+    LaneValues arrays[2];
+    unsigned next = 0;
+  };
   void scanThreads(ScanOp op, llvm::ArrayRef<Layout::BitHolder> bits,
                    const ThreadSet &below, uint32_t registersBelow,
                    uint32_t last, llvm::MutableArrayRef<Elements> x,
-                   mlir::ImplicitLocOpBuilder &b);
+                   Exchange &exchange, mlir::ImplicitLocOpBuilder &b);
   llvm::SmallVector<Elements> fetch(mlir::Operation *op,
                                     llvm::ArrayRef<Elements> list,
-                                    const ThreadSet &from,
+                                    const ThreadSet &from, Exchange &exchange,
                                     mlir::ImplicitLocOpBuilder &b);
   // DistributeExchange.cpp
   mlir::LogicalResult distributeReduce(ReduceOp op);

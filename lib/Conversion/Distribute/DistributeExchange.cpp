@@ -266,7 +266,9 @@ LaneValues Distributor::convertInWave(const Conversion &plan,
         arith::CmpIOp::create(b, arith::CmpIPredicate::ne, odd, constant(0)));
   }
   Value sourceLane;
-  if (plan.kind == Conversion::Kind::Shuffle && !plan.isXorShuffle()) {
+  uint32_t exchanged = plan.exchangedLane();
+  if (plan.kind == Conversion::Kind::Shuffle && !plan.isXorShuffle() &&
+      !exchanged) {
     sourceLane = constant(0);
     auto add = [&](bool ofWave, ArrayRef<uint32_t> columns) {
       for (auto [bit, column] : llvm::enumerate(columns)) {
@@ -283,6 +285,15 @@ LaneValues Distributor::convertInWave(const Conversion &plan,
     add(false, plan.laneFromLane);
     add(true, plan.laneFromWave);
   }
+  std::map<std::pair<unsigned, uint32_t>, Value> shuffles;
+  auto fromLane = [&](unsigned reg, uint32_t mask) {
+    if (!mask)
+      return from[reg];
+    Value &value = shuffles[{reg, mask}];
+    if (!value)
+      value = ShuffleXorOp::create(b, from[reg], mask);
+    return value;
+  };
   LaneValues out;
   for (const Conversion::Move &move : plan.moves) {
     // All candidates travel, then the thread picks: a shuffle must deliver the
@@ -297,8 +308,12 @@ LaneValues Distributor::convertInWave(const Conversion &plan,
                 ? arith::XOrIOp::create(b, sourceLane, constant(move.laneXor))
                       .getResult()
                 : sourceLane);
-      else if (plan.kind == Conversion::Kind::Shuffle && move.laneXor)
-        value = ShuffleXorOp::create(b, value, move.laneXor);
+      else if (exchanged)
+        value = arith::SelectOp::create(
+            b, isZero(false, exchanged), fromLane(reg, move.laneXor),
+            fromLane(reg, move.laneXor ^ exchanged));
+      else if (plan.kind == Conversion::Kind::Shuffle)
+        value = fromLane(reg, move.laneXor);
       candidates.push_back(value);
     }
     for (Value selector : selectors) {

@@ -99,9 +99,9 @@ LogicalResult Distributor::distributeJoin(JoinOp op) {
   auto src = commonLayout(op, op.getOperands());
   if (failed(src))
     return failure();
-  LaneValues both;
-  for (auto [a, b] : llvm::zip(lanes(op.getA()), lanes(op.getB())))
-    both.append({a, b});
+  LaneValues a(lanes(op.getA())), b(lanes(op.getB())), both;
+  for (auto [first, second] : llvm::zip(a, b))
+    both.append({first, second});
   return setConverted(op, op.getResult(), both, (*src)->layout.join());
 }
 
@@ -165,9 +165,9 @@ LogicalResult Distributor::distributeHistogram(HistogramOp op) {
   SharedOrder order = rowMajor((*dst)->layout, 1);
   LaneValues zeros((*dst)->registerIndex.size(), constant(0));
   Value array = storeShared(op, zeros, bins, **dst, order, b);
-  ArrayRef<Value> numbers = lanes(op.getValue());
-  ArrayRef<Value> masks =
-      op.getMask() ? lanes(op.getMask()) : ArrayRef<Value>();
+  LaneValues numbers(lanes(op.getValue())), masks;
+  if (op.getMask())
+    llvm::append_range(masks, lanes(op.getMask()));
   Value last = constant(bins - 1);
   storeWhere(ownsCopies(from, b), b, [&](ImplicitLocOpBuilder &inner) {
     for (auto [reg, number] : llvm::enumerate(numbers)) {

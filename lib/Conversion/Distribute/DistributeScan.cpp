@@ -61,44 +61,59 @@ static SmallVector<Value> selectAll(ImplicitLocOpBuilder &b, Value condition,
 SmallVector<Distributor::Elements> Distributor::fetch(Operation *op,
                                                       ArrayRef<Elements> list,
                                                       const ThreadSet &from,
+                                                      Exchange &exchange,
                                                       ImplicitLocOpBuilder &b) {
   SmallVector<Elements> out(list);
   if (!from.lanes && !from.waves)
     return out;
-  auto idThere = [&](bool ofWave, uint32_t mask, uint32_t value) -> Value {
-    return arith::OrIOp::create(prologue, kernel.getLoc(),
-                                maskedId(ofWave, ~mask), constant(value));
-  };
-  Value lane = idThere(false, from.lanes, from.laneValue);
   if (!from.waves) {
+    Value lane = arith::OrIOp::create(prologue, kernel.getLoc(),
+                                      maskedId(false, ~from.lanes),
+                                      constant(from.laneValue));
     for (Elements &elements : out)
       for (Value &element : elements)
         element = ShuffleOp::create(b, element, lane);
     return out;
   }
-  auto place = [&](Value wave, Value lane) -> Value {
-    Location loc = kernel.getLoc();
-    return arith::AddIOp::create(
-        prologue, loc,
-        arith::MulIOp::create(prologue, loc, wave,
-                              constant(kernel.getNumLanes())),
-        lane);
+  // A slot for each thread of the set, which those read that differ from it in
+  // the set's bits alone.
+  SmallVector<std::pair<ThreadBit, int32_t>> slotBits;
+  int32_t slots = 1;
+  auto addSlots = [&](bool ofWave, int32_t count, uint32_t fixed) {
+    for (unsigned bit = 0; 1 << bit < count; ++bit)
+      if (!(fixed >> bit & 1)) {
+        slotBits.push_back({ThreadBit{ofWave, bit, {}}, slots});
+        slots *= 2;
+      }
   };
-  Value here = place(waveId(), laneId());
-  Value there = place(idThere(true, from.waves, from.waveValue), lane);
-  int64_t threads = kernel.getBlockSize();
-  SmallVector<Value> arrays; // of each block
-  for (Value element : list.front())
-    arrays.push_back(sharedAlloc(threads * list.size(), element.getType()));
-  if (inLoop(op))
-    BarrierOp::create(b);
-  for (auto [i, elements] : llvm::enumerate(list))
-    for (auto [array, element] : llvm::zip(arrays, elements))
-      SharedStoreOp::create(b, element, array, offsetBy(b, here, i * threads));
+  addSlots(false, kernel.getNumLanes(), from.lanes);
+  addSlots(true, kernel.getNumWaves(), from.waves);
+  Value slot = fromBits(slotBits);
+  // Of two sets of arrays one is written while the other may still be read.
+  int64_t size = slots * list.size();
+  LaneValues &arrays = exchange.arrays[exchange.next]; // of each block
+  exchange.next = 1 - exchange.next;
+  if (arrays.empty()) {
+    for (Value element : list.front())
+      arrays.push_back(sharedAlloc(size, element.getType()));
+    if (inLoop(op))
+      BarrierOp::create(b);
+  }
+  for (Value array : arrays) {
+    auto type = cast<SharedType>(array.getType());
+    if (type.getSize() < size)
+      array.setType(SharedType::get(size, type.getElementType()));
+  }
+  storeWhere(isIn(from), b, [&](ImplicitLocOpBuilder &inner) {
+    for (auto [i, elements] : llvm::enumerate(list))
+      for (auto [array, element] : llvm::zip(arrays, elements))
+        SharedStoreOp::create(inner, element, array,
+                              offsetBy(inner, slot, i * slots));
+  });
   BarrierOp::create(b);
   for (auto [i, elements] : llvm::enumerate(out))
     for (auto [array, element] : llvm::zip(arrays, elements))
-      element = SharedLoadOp::create(b, array, offsetBy(b, there, i * threads));
+      element = SharedLoadOp::create(b, array, offsetBy(b, slot, i * slots));
   return out;
 }
 
@@ -107,7 +122,7 @@ SmallVector<Distributor::Elements> Distributor::fetch(Operation *op,
 void Distributor::scanThreads(ScanOp op, ArrayRef<BitHolder> bits,
                               const ThreadSet &below, uint32_t registersBelow,
                               uint32_t last, MutableArrayRef<Elements> x,
-                              ImplicitLocOpBuilder &b) {
+                              Exchange &exchange, ImplicitLocOpBuilder &b) {
   bool reverse = op.getReverse();
   Region &combiner = op.getCombiner();
   SmallVector<unsigned> totals(x.size()); // of each register its run's total
@@ -129,7 +144,7 @@ void Distributor::scanThreads(ScanOp op, ArrayRef<BitHolder> bits,
     ThreadSet lower = source, upper;
     lower.add(bit, reverse);
     upper.add(bit, !reverse);
-    SmallVector<Elements> got = fetch(op, upTo, lower, b);
+    SmallVector<Elements> got = fetch(op, upTo, lower, exchange, b);
     if (before.empty()) {
       before = got;
     } else {
@@ -171,14 +186,15 @@ LogicalResult Distributor::distributeScan(ScanOp op) {
   // last element that they tell apart.
   uint32_t registersBelow = 0, last = 0;
   ThreadSet below;
+  Exchange exchange;
   // Combines the last element of a run into each register of the next.
   auto advance = [&](auto isNext, auto lastBefore) {
     llvm::MapVector<unsigned, Elements> ends;
     for (unsigned reg = 0; reg < x.size(); ++reg)
       if (isNext(reg))
         ends[lastBefore(reg)] = x[lastBefore(reg)];
-    auto moved =
-        fetch(op, llvm::to_vector(llvm::make_second_range(ends)), below, b);
+    auto moved = fetch(op, llvm::to_vector(llvm::make_second_range(ends)),
+                       below, exchange, b);
     for (auto [end, arrived] : llvm::zip(ends, moved))
       end.second = arrived;
     for (unsigned reg = 0; reg < x.size(); ++reg)
@@ -190,7 +206,7 @@ LogicalResult Distributor::distributeScan(ScanOp op) {
       auto threads = bits.take_while([](const BitHolder &bit) {
         return bit.group != BitHolder::Register;
       });
-      scanThreads(op, threads, below, registersBelow, last, x, b);
+      scanThreads(op, threads, below, registersBelow, last, x, exchange, b);
       for (const BitHolder &bit : threads)
         below.add(bit, !reverse);
       bits = bits.drop_front(threads.size());

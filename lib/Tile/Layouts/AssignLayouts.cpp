@@ -2,6 +2,10 @@
 //
 // Gives every block tensor of a kernel a layout of its own.
 //
+// What no layout can say is first written by ops that have layouts: cat by
+// join, trans and reshape, scales that no power of two of weights share by
+// copies.
+//
 // Some values decide: first the accumulators of dots, whose layouts are the
 // instruction's, then contracts, then the largest block without a layout, which
 // gets what the accesses, reductions and products around it ask for
@@ -28,6 +32,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/Support/MathExtras.h"
 #include <numeric>
+#include <queue>
 
 namespace greta {
 #define GEN_PASS_DEF_GRETATILEASSIGNLAYOUTSPASS
@@ -145,10 +150,11 @@ void LayoutAssigner::copyLeaves() {
 //===----------------------------------------------------------------------===//
 
 void LayoutAssigner::assign(Value value, const Layout &layout) {
-  std::vector<std::pair<Value, Layout>> worklist{{value, layout}};
+  // The shortest way decides where there are several.
+  std::queue<std::pair<Value, Layout>> worklist({{value, layout}});
   while (!worklist.empty()) {
-    auto [value, layout] = std::move(worklist.back());
-    worklist.pop_back();
+    auto [value, layout] = std::move(worklist.front());
+    worklist.pop();
     if (!isBlock(value) || !layouts.try_emplace(value, layout).second)
       continue;
     // What is carried in one place has one layout, so it gets it at once: one
@@ -160,7 +166,7 @@ void LayoutAssigner::assign(Value value, const Layout &layout) {
           together.push_back(other);
     auto add = [&](Value to, std::optional<Layout> moved) {
       if (moved)
-        worklist.push_back({to, *moved});
+        worklist.push({to, *moved});
     };
     for (Value carried : together) {
       if (auto result = dyn_cast<OpResult>(carried))

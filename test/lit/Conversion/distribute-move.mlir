@@ -25,12 +25,14 @@ greta_tile.func @pairs(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>) attri
 #pair = #greta_tile.layout<{reg = [], lane = [[1, 0], [2, 0], [4, 0], [8, 0], [0, 1]], wave = [], rep = [1, 1]}>
 #half = #greta_tile.layout<{reg = [], lane = [[1], [2], [4], [8], [0]], wave = [], rep = [1]}>
 
-// Of a bit of the lane both parts come by shuffles; what is joined there only is chosen.
+// Lanes that differ in the pair's bit exchange what they have; what is joined there only is chosen.
 // CHECK-LABEL: @lanes
 // CHECK: %[[A:.*]] = greta_tile.ptr_load
-// CHECK-COUNT-2: greta_tile.shuffle %[[A]]
+// CHECK: greta_tile.shuffle_xor %[[A]], 16
 // CHECK-NOT: greta_tile.shuffle
-// CHECK: %[[S:.*]] = arith.select
+// CHECK: %[[F:.*]] = arith.select
+// CHECK: %[[G:.*]] = arith.select
+// CHECK: %[[S:.*]] = arith.select %{{.*}}, %[[F]], %[[G]]
 // CHECK: greta_tile.ptr_store %[[S]]
 greta_tile.func @lanes(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>) attributes {wave_size = 32 : i32, waves = 1 : i32} {
   %z = arith.constant 0 : i32
@@ -42,6 +44,7 @@ greta_tile.func @lanes(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>) attri
 }
 
 // The result may lie otherwise than the algebra has it: what is left is a conversion.
+#late = #greta_tile.layout<{reg = [], lane = [[16], [8], [4], [2], [1]], wave = [], rep = [1]}>
 #spread = #greta_tile.layout<{reg = [[16, 0]], lane = [[1, 0], [2, 0], [4, 0], [8, 0], [0, 0]], wave = [], rep = [1, 1]}>
 #wide = #greta_tile.layout<{reg = [[0, 1]], lane = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0]], wave = [], rep = [1, 1]}>
 // CHECK-LABEL: @others
@@ -57,12 +60,11 @@ greta_tile.func @others(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>) attr
   greta_tile.store %s, %y[%z] strides [1] bounds [] : tensor<32xf32, #late> -> !greta_tile.ptr<f32>
   greta_tile.return
 }
-#late = #greta_tile.layout<{reg = [], lane = [[16], [8], [4], [2], [1]], wave = [], rep = [1]}>
 
 // What is gathered lies in shared memory, row by row; an index is kept below the extent.
 // CHECK-LABEL: @gather
 // CHECK-DAG: %[[ONE:.*]] = arith.constant 1 : i32
-// CHECK: greta_tile.shared_alloc : <64 x f32>
+// CHECK-DAG: greta_tile.shared_alloc : <64 x f32>
 // CHECK: %[[I:.*]] = greta_tile.ptr_load {{.*}} -> i32
 // CHECK-COUNT-2: greta_tile.shared_store
 // CHECK: greta_tile.barrier

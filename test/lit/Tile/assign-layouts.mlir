@@ -73,12 +73,12 @@ greta_tile.func @split(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) attri
   greta_tile.return
 }
 
-// Two blocks one after the other are one in whose registers they alternate; what is gathered may lie as it likes, its indices as the result.
+// Two blocks one after the other are repetitions of one; what is gathered may lie as it likes, its indices as the result.
 // CHECK-LABEL: @after
 // CHECK-NOT: greta_tile.cat
 // CHECK: greta_tile.join
 // CHECK: greta_tile.trans
-// CHECK: greta_tile.reshape {{.*}} -> tensor<128xf32, #greta_tile.layout<{reg = {{\[\[}}64]], lane = {{\[\[}}1], [2], [4], [8], [16], [32]], wave = [], rep = [1]}>>
+// CHECK: greta_tile.reshape {{.*}} -> tensor<128xf32, #greta_tile.layout<{reg = [], lane = {{\[\[}}1], [2], [4], [8], [16], [32]], wave = [], rep = [2]}>>
 // CHECK-NOT: convert_layout
 // CHECK: greta_tile.gather
 // CHECK-NOT: convert_layout

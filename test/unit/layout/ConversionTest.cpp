@@ -162,6 +162,19 @@ TEST(Conversion, XorShuffleCountsOnlyCrossingRegisters) {
   EXPECT_EQ(plan.source(1, 1, 0), (Holder{0, 3, 0}));
 }
 
+TEST(Conversion, LanesThatDifferInABitExchange) {
+  // Pairs side by side in lanes, to both of a pair in every lane.
+  Layout apart({}, {{1, 0}, {0, 1}}, {}, {1, 1});
+  Layout both({{0, 1}}, {{1, 0}, {0, 0}}, {}, {1, 1});
+  std::string error;
+  llvm::FailureOr<Conversion> plan = convert(apart, both, error);
+  ASSERT_TRUE(succeeded(plan)) << error;
+  EXPECT_EQ(plan->kind, Conversion::Kind::Shuffle);
+  EXPECT_FALSE(plan->isXorShuffle());
+  EXPECT_EQ(plan->exchangedLane(), 2u);
+  EXPECT_EQ(plan->numShuffles(), 1u);
+}
+
 TEST(Broadcast, ReadsTheElementWithOnesAsZero) {
   Random random(21);
   std::map<Kind, unsigned> kinds;
