@@ -33,10 +33,13 @@ Value ScalarArguments::get(ImplicitLocOpBuilder &b, AffineExpr expr) {
     if (known == expr)
       return argument;
   exprs.push_back(expr);
-  arguments.push_back(
-      kernel.getBody().front().addArgument(b.getI32Type(), kernel.getLoc()));
-  kernel.setFunctionType(
-      b.getFunctionType(kernel.getBody().front().getArgumentTypes(), {}));
+  auto isExtent = b.getNamedAttr(tile::nonNegativeName, b.getUnitAttr());
+  LogicalResult added =
+      kernel.insertArgument(kernel.getNumArguments(), b.getI32Type(),
+                            b.getDictionaryAttr(isExtent), kernel.getLoc());
+  assert(succeeded(added) && "kernels take i32");
+  (void)added;
+  arguments.push_back(kernel.getArguments().back());
   return arguments.back();
 }
 
