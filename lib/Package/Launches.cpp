@@ -13,6 +13,7 @@
 
 #include "Launches.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "llvm/ADT/MapVector.h"
 
 using namespace mlir;
 using namespace greta;
@@ -117,24 +118,21 @@ LogicalResult greta::checkLaunches(func::FuncOp func) {
 
 OwningOpRef<ModuleOp> greta::withKernels(func::FuncOp func,
                                          SymbolTable &symbols) {
-  OwningOpRef<ModuleOp> module = ModuleOp::create(func.getLoc());
-  llvm::StringMap<tile::FuncOp> kernels;
-  auto unit = UnitAttr::get(func.getContext());
+  // Of each kernel the first argument that every launch computes.
+  llvm::MapVector<StringRef, unsigned> computed;
   for (auto launch : func.getOps<tile::LaunchOp>()) {
-    tile::FuncOp &kernel = kernels[launch.getKernel()];
-    unsigned numScalars = launch.getScalars().getNumResults();
-    if (!kernel) {
-      kernel = symbols.lookup<tile::FuncOp>(launch.getKernel()).clone();
-      module->push_back(kernel);
-      // What a launch computes is not negative, what it is given may be.
-      unsigned first = kernel.getNumArguments() - numScalars;
-      for (unsigned i = first; i < kernel.getNumArguments(); ++i)
-        kernel.setArgAttr(i, tile::nonNegativeName, unit);
-    } else {
-      unsigned first = kernel.getNumArguments() - numScalars;
-      for (unsigned i = 0; i < first; ++i)
-        kernel.removeArgAttr(i, tile::nonNegativeName);
-    }
+    auto kernel = symbols.lookup<tile::FuncOp>(launch.getKernel());
+    unsigned &first = computed[launch.getKernel()];
+    first = std::max(first, kernel.getNumArguments() -
+                                launch.getScalars().getNumResults());
+  }
+  OwningOpRef<ModuleOp> module = ModuleOp::create(func.getLoc());
+  for (auto [name, first] : computed) {
+    tile::FuncOp kernel = symbols.lookup<tile::FuncOp>(name).clone();
+    for (unsigned i = first; i < kernel.getNumArguments(); ++i)
+      kernel.setArgAttr(i, tile::nonNegativeName,
+                        UnitAttr::get(func.getContext()));
+    module->push_back(kernel);
   }
   module->push_back(func.clone());
   return module;
