@@ -53,6 +53,13 @@ LayoutAttr getLayoutOf(mlir::Type type);
 Layout toLayout(LayoutAttr attr);
 LayoutAttr toAttr(mlir::MLIRContext *context, const Layout &layout);
 
+/// What kernels, and functions that launch them, take beside tensors: i32, i64
+/// and f32.
+bool isScalarArgument(mlir::Type type);
+
+/// On an argument of a kernel: an integer that is not negative.
+constexpr llvm::StringLiteral nonNegativeName = "greta.nonnegative";
+
 /// Whether a map from symbols to extents says what a type says of them.
 bool keepsExtents(mlir::RankedTensorType type, mlir::AffineMap shape);
 

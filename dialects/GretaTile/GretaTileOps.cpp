@@ -61,15 +61,10 @@ void FuncOp::print(OpAsmPrinter &printer) {
 LogicalResult FuncOp::verify() {
   if (!getFunctionType().getResults().empty())
     return emitOpError("returns values; a kernel stores its results");
-  bool scalars = false;
-  for (Type type : getFunctionType().getInputs()) {
-    if (isa<PtrType>(type) && scalars)
-      return emitOpError("has a pointer after a scalar; pointers come first");
-    if (!isa<PtrType>(type) && !type.isInteger(32))
+  for (Type type : getFunctionType().getInputs())
+    if (!isa<PtrType>(type) && !isScalarArgument(type))
       return emitOpError("has an argument of type ")
-             << type << "; kernels take pointers and i32";
-    scalars |= !isa<PtrType>(type);
-  }
+             << type << "; kernels take pointers, i32, i64 and f32";
   for (unsigned i = 0, e = getNumArguments(); i < e; ++i)
     if (Attribute promised = getArgAttr(i, divisibilityName)) {
       auto multiple = dyn_cast<IntegerAttr>(promised);
@@ -99,6 +94,10 @@ LogicalResult FuncOp::checkTarget() {
 // LaunchOp
 //===----------------------------------------------------------------------===//
 
+bool greta::tile::isScalarArgument(Type type) {
+  return type.isInteger(32) || type.isInteger(64) || type.isF32();
+}
+
 bool greta::tile::keepsExtents(RankedTensorType type, AffineMap shape) {
   return llvm::all_of(llvm::zip(type.getShape(), shape.getResults()),
                       [](auto pair) {
@@ -115,11 +114,30 @@ LogicalResult LaunchOp::verify() {
   unsigned axes = getGrid().getNumResults();
   if (axes < 1 || axes > 3)
     return emitOpError("has a grid of ") << axes << " axes; it is 1 to 3";
-  if (getResultShapes().size() != getResults().size())
+  if (getTied() && getTied()->size() != getNumResults())
+    return emitOpError("names ")
+           << getTied()->size() << " tied operands for " << getNumResults()
+           << " results; -1 stands for none";
+  SmallVector<Value> untied;
+  for (auto [i, result] : llvm::enumerate(getResults())) {
+    int64_t operand = getTied() ? (*getTied())[i] : -1;
+    if (operand < 0) {
+      untied.push_back(result);
+      continue;
+    }
+    if (operand >= static_cast<int64_t>(getNumOperands()) ||
+        getOperand(operand).getType() != result.getType())
+      return emitOpError("ties result ")
+             << i << " to operand " << operand << ", which is no "
+             << result.getType();
+    if (llvm::is_contained(getTied()->take_front(i), operand))
+      return emitOpError("ties two results to operand ") << operand;
+  }
+  if (getResultShapes().size() != untied.size())
     return emitOpError("has ") << getResultShapes().size() << " shapes for "
-                               << getResults().size() << " results";
-  for (auto [shape, result] : llvm::zip(
-           getResultShapes().getAsValueRange<AffineMapAttr>(), getResults()))
+                               << untied.size() << " results that are not tied";
+  for (auto [shape, result] :
+       llvm::zip(getResultShapes().getAsValueRange<AffineMapAttr>(), untied))
     if (auto type = cast<RankedTensorType>(result.getType());
         static_cast<int64_t>(shape.getNumResults()) != type.getRank() ||
         shape.getNumDims() || !keepsExtents(type, shape))
@@ -129,29 +147,45 @@ LogicalResult LaunchOp::verify() {
   return success();
 }
 
+AffineMap LaunchOp::getShapeOf(unsigned result) {
+  unsigned place = 0;
+  for (unsigned i = 0; i < result; ++i)
+    place += !getTiedOperand(i);
+  return cast<AffineMapAttr>(getResultShapes()[place]).getValue();
+}
+
 LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
   auto kernel = symbols.lookupNearestSymbolFrom<FuncOp>(*this, getKernelAttr());
   if (!kernel)
     return emitOpError("names the kernel ")
            << getKernelAttr() << ", which does not exist";
-  size_t tensors = getOperands().size() + getResults().size();
-  size_t expected = tensors + getScalars().getNumResults();
+  SmallVector<Type> types(getOperandTypes());
+  for (auto [i, result] : llvm::enumerate(getResults()))
+    if (!getTiedOperand(i))
+      types.push_back(result.getType());
+  size_t expected = types.size() + getScalars().getNumResults();
   if (kernel.getNumArguments() != expected)
     return emitOpError("passes ") << expected << " arguments, the kernel has "
                                   << kernel.getNumArguments();
-  SmallVector<Type> types(getOperandTypes());
-  llvm::append_range(types, getResultTypes());
-  for (auto [i, type] : llvm::enumerate(types)) {
-    auto pointer = dyn_cast<PtrType>(kernel.getArgumentTypes()[i]);
-    Type element = cast<RankedTensorType>(type).getElementType();
+  auto fits = [](Type given, Type wanted) {
+    auto pointer = dyn_cast<PtrType>(wanted);
+    auto tensor = dyn_cast<RankedTensorType>(given);
+    if (!tensor || !pointer)
+      return given == wanted;
     // greta-expand-float8 leaves floats of 8 bits as their bits.
-    bool isBits = pointer && pointer.getElementType().isInteger(8) &&
+    Type element = tensor.getElementType();
+    bool isBits = pointer.getElementType().isInteger(8) &&
                   isa<FloatType>(element) &&
                   element.getIntOrFloatBitWidth() == 8;
-    if (!pointer || (pointer.getElementType() != element && !isBits))
+    return isBits || pointer.getElementType() == element;
+  };
+  for (auto [i, type] : llvm::enumerate(kernel.getArgumentTypes())) {
+    if (i >= types.size() && !type.isInteger(32) && !type.isInteger(64))
+      return emitOpError("computes argument ")
+             << i << ", an integer, of type " << type;
+    if (i < types.size() && !fits(types[i], type))
       return emitOpError("passes ")
-             << type << " as argument " << i << " of type "
-             << kernel.getArgumentTypes()[i];
+             << types[i] << " as argument " << i << " of type " << type;
   }
   return success();
 }

@@ -8,7 +8,7 @@ def GretaTile_FuncOp : GretaTile_Op<"func", [FunctionOpInterface, IsolatedFromAb
     HasParent<"::mlir::ModuleOp">, AutomaticAllocationScope]> {
   let summary = "A kernel: what one workgroup executes";
   let description = [{
-    Arguments are pointers, then `i32` scalars; nothing is returned. A workgroup has `waves` waves, a power of two, of `wave_size` lanes, which
+    Arguments are pointers and scalars, `i32`, `i64` and `f32`, in any order; nothing is returned. A workgroup has `waves` waves, a power of two, of `wave_size` lanes, which
     exchange values by shuffles. A block program leaves `wave_size` to the target (`greta-tile-set-target`), so that one text
     serves all; `wave_size` 1 stands for a target without shuffles, where every exchange goes through shared memory.
   }];
@@ -42,17 +42,35 @@ def GretaTile_ReturnOp : GretaTile_Op<"return", [Pure, HasParent<"FuncOp">, Term
 def GretaTile_LaunchOp : GretaTile_Op<"launch", [DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "Runs a kernel over a grid of workgroups";
   let description = [{
-    Stands in the function that the package exports. `operands` then `results` are the kernel's pointer arguments; `scalars`
-    gives the values of its `i32` arguments and `grid` the number of workgroups per axis (one to three results), both over
-    the symbols of the enclosing function (its attribute `greta.symbols`), as are `result_shapes`, one map per result.
-    `config` records what the compiler chose.
+    Stands in the function that the package exports. The kernel's arguments are the `operands`, tensors as pointers and scalars of the function, then the `results`,
+    then the integers that `scalars` computes, which are not negative. `grid` is the number of workgroups per axis (one to three results). Both are over
+    the symbols of the enclosing function (its attribute `greta.symbols`: dynamic dims and integer scalars of its arguments), as are
+    `result_shapes`, one map per result that is not tied. `config` records what the compiler chose.
+
+    A result may be `tied` to an operand: the kernel writes to the operand's memory in place, and the result is what that holds then. `tied` has
+    the operand's number for each result, or -1; a tied result is no argument of its own. Nothing uses the operand behind the launch.
+
+    ```mlir
+    %sum = greta_tile.launch @accumulate grid affine_map<()[n] -> (n ceildiv 64)> scalars affine_map<()[n] -> (n)> (%x, %start, %scale) tied [1] shapes []
+           : (tensor<?xf32>, tensor<f32>, f32) -> tensor<f32>
+    ```
   }];
-  let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<AnyRankedTensor>:$operands, AffineMapAttr:$grid,
-                       AffineMapAttr:$scalars, AffineMapArrayAttr:$result_shapes, OptionalAttr<DictionaryAttr>:$config);
+  let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<AnyTypeOf<[AnyRankedTensor, I32, I64, F32]>>:$operands,
+                       AffineMapAttr:$grid, AffineMapAttr:$scalars, OptionalAttr<DenseI64ArrayAttr>:$tied,
+                       AffineMapArrayAttr:$result_shapes, OptionalAttr<DictionaryAttr>:$config);
   let results = (outs Variadic<AnyRankedTensor>:$results);
   let assemblyFormat = [{
-    $kernel `grid` $grid `scalars` $scalars `(` $operands `)` `shapes` $result_shapes attr-dict
+    $kernel `grid` $grid `scalars` $scalars `(` $operands `)` (`tied` $tied^)? `shapes` $result_shapes attr-dict
     `:` functional-type($operands, $results)
+  }];
+  let extraClassDeclaration = [{
+    /// The operand whose memory a result has; null: it has its own.
+    ::mlir::Value getTiedOperand(unsigned result) {
+      auto tied = getTied();
+      return tied && (*tied)[result] >= 0 ? getOperand((*tied)[result]) : ::mlir::Value();
+    }
+    /// Of a result that is not tied.
+    ::mlir::AffineMap getShapeOf(unsigned result);
   }];
   let hasVerifier = 1;
 }

@@ -86,7 +86,7 @@ def GretaTile_GatherOp : GretaTile_Op<"gather", [Pure,
     the source. The indices have the source's shape but for the extent of the axis. What an index outside of the source gives is undefined,
     but it is an element of the source. Through shared memory.
   }];
-  let arguments = (ins AnyBlock:$value, StaticShapeTensorOf<[I32]>:$index, ConfinedAttr<I32Attr, [IntMinValue<0>]>:$axis);
+  let arguments = (ins NumberBlock:$value, StaticShapeTensorOf<[I32]>:$index, ConfinedAttr<I32Attr, [IntMinValue<0>]>:$axis);
   let results = (outs AnyBlock:$result);
   let assemblyFormat = "$value `[` $index `]` `axis` $axis attr-dict `:` type($value) `[` type($index) `]` `->` type($result)";
   let hasVerifier = 1;

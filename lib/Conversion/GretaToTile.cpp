@@ -208,7 +208,8 @@ LogicalResult KernelConverter::run() {
   b.setInsertionPoint(kernel);
   auto launch = tile::LaunchOp::create(
       b, kernel.getResultTypes(), name, buffers.getArrayRef(), mapOf(grid),
-      mapOf(scalars->expressions()), b.getArrayAttr(shapes), launchConfig());
+      mapOf(scalars->expressions()), /*tied=*/nullptr, b.getArrayAttr(shapes),
+      launchConfig());
   kernel->replaceAllUsesWith(launch);
   kernel.erase();
   return success();

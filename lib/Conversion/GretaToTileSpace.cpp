@@ -33,14 +33,16 @@ Value ScalarArguments::get(ImplicitLocOpBuilder &b, AffineExpr expr) {
     if (known == expr)
       return argument;
   exprs.push_back(expr);
-  unsigned number = kernel.getNumArguments();
   NamedAttrList promises;
+  promises.set(tile::nonNegativeName, b.getUnitAttr());
   if (int64_t multiple = expr.getLargestKnownDivisor(); multiple > 1)
     promises.set(tile::divisibilityName, b.getI64IntegerAttr(multiple));
-  (void)kernel.insertArgument(number, b.getI32Type(),
-                              promises.getDictionary(b.getContext()),
-                              kernel.getLoc());
-  arguments.push_back(kernel.getArgument(number));
+  LogicalResult added = kernel.insertArgument(
+      kernel.getNumArguments(), b.getI32Type(),
+      promises.getDictionary(b.getContext()), kernel.getLoc());
+  assert(succeeded(added) && "kernels take i32");
+  (void)added;
+  arguments.push_back(kernel.getArguments().back());
   return arguments.back();
 }
 

@@ -394,9 +394,10 @@ LogicalResult KernelEmitter::emitArguments() {
       return kernel.emitOpError("has an argument of type ")
              << pointer << "; greta-tile-to-spirv moves f32, f16, bf16, i8, "
              << "i16, i32 and i64";
-    types.push_back(pointer ? b.getI64Type() : b.getI32Type());
-    offsets.push_back(size);
-    size += pointer ? 8 : 4;
+    types.push_back(pointer ? Type(b.getI64Type()) : argument.getType());
+    unsigned bytes = types.back().getIntOrFloatBitWidth() / 8;
+    offsets.push_back(llvm::alignTo(size, bytes));
+    size = offsets.back() + bytes;
   }
   if (size > guaranteedBytes)
     return kernel.emitOpError("has ")
@@ -409,8 +410,7 @@ LogicalResult KernelEmitter::emitArguments() {
   spirv::GlobalVariableOp variable =
       addVariable("args", block, spirv::StorageClass::PushConstant);
   for (auto [i, argument] : llvm::enumerate(arguments)) {
-    // The package's rule for scalars.
-    if (types[i].isInteger(32))
+    if (types[i].isInteger(32) && kernel.getArgAttr(i, tile::nonNegativeName))
       maxima[argument] = std::numeric_limits<int32_t>::max();
     if (argument.use_empty())
       continue;

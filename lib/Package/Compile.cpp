@@ -3,7 +3,7 @@
 #include "greta/Package/Compile.h"
 #include "Gpu.h"
 #include "Greta/Greta.h"
-#include "GretaTile/GretaTile.h"
+#include "Launches.h"
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -80,9 +80,12 @@ greta::compileVariants(OwningOpRef<ModuleOp> module, const TargetRow &row,
   llvm_unreachable("a backend without a code generator");
 }
 
-StringRef greta::getDtypeName(Type type) {
+StringRef greta::getDtypeName(Type type, bool all) {
+  if (!all && (type.isF64() || type.isInteger(16) || type.isInteger(64)))
+    return "";
   return llvm::TypeSwitch<Type, StringRef>(type)
       .Case([](Float32Type) -> StringRef { return "f32"; })
+      .Case([](Float64Type) -> StringRef { return "f64"; })
       .Case([](Float16Type) -> StringRef { return "f16"; })
       .Case([](BFloat16Type) -> StringRef { return "bf16"; })
       .Case([](Float8E4M3FNType) -> StringRef { return "f8e4m3fn"; })
@@ -90,7 +93,11 @@ StringRef greta::getDtypeName(Type type) {
       .Case([](Float8E5M2Type) -> StringRef { return "f8e5m2"; })
       .Case([](Float8E5M2FNUZType) -> StringRef { return "f8e5m2fnuz"; })
       .Case([](IntegerType type) -> StringRef {
-        return type.isInteger(8) ? "i8" : type.isInteger(32) ? "i32" : "";
+        return type.isInteger(8)    ? "i8"
+               : type.isInteger(16) ? "i16"
+               : type.isInteger(32) ? "i32"
+               : type.isInteger(64) ? "i64"
+                                    : "";
       })
       .Default(StringRef());
 }
@@ -124,14 +131,17 @@ FunctionSpec greta::getFunctionSpec(func::FuncOp func) {
   spec.name = func.getSymName().str();
   for (Attribute symbol : func->getAttrOfType<ArrayAttr>("greta.symbols")) {
     auto pair = cast<ArrayAttr>(symbol).getValue();
-    spec.symbols.push_back({unsigned(cast<IntegerAttr>(pair[0]).getInt()),
-                            unsigned(cast<IntegerAttr>(pair[1]).getInt())});
+    SymbolSpec &made = spec.symbols.emplace_back();
+    made.arg = cast<IntegerAttr>(pair[0]).getInt();
+    if (pair.size() > 1)
+      made.dim = cast<IntegerAttr>(pair[1]).getInt();
   }
   auto shapes = func->getAttrOfType<ArrayAttr>("greta.shapes").getValue();
   auto describe = [&](Type type, Attribute shape, std::string name) {
     TensorSpec tensor;
     tensor.name = std::move(name);
-    tensor.elementType = cast<RankedTensorType>(type).getElementType();
+    tensor.elementType = getElementTypeOrSelf(type);
+    tensor.isScalar = !isa<RankedTensorType>(type);
     for (Attribute extent : cast<ArrayAttr>(shape))
       tensor.shape.push_back(parseExtent(extent));
     return tensor;
@@ -142,8 +152,11 @@ FunctionSpec greta::getFunctionSpec(func::FuncOp func) {
         describe(func.getArgumentTypes()[i], shapes[i],
                  name ? name.getValue().str() : "arg" + std::to_string(i)));
   }
-  for (auto [i, type] : llvm::enumerate(func.getResultTypes()))
+  auto results = func.getBody().front().getTerminator()->getOperands();
+  for (auto [i, type] : llvm::enumerate(func.getResultTypes())) {
     spec.results.push_back(
         describe(type, shapes[spec.args.size() + i], "r" + std::to_string(i)));
+    spec.results.back().tied = tiedArgument(results[i]);
+  }
   return spec;
 }

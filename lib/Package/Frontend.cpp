@@ -1,13 +1,12 @@
 //===- Frontend.cpp - from a source file to functions to compile ----------===//
 
 #include "greta/Package/Frontend.h"
-#include "GretaTile/GretaTile.h"
+#include "Launches.h"
 #include "greta/Package/Compile.h"
 #include "greta/Transforms/Passes.h"
 #include "mlir/AsmParser/AsmParser.h"
 #include "mlir/AsmParser/AsmParserState.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
@@ -126,21 +125,32 @@ static LogicalResult checkBoundary(func::FuncOp func) {
     return func.emitError("function '")
            << func.getSymName()
            << "' returns nothing; what it computes is lost";
+  bool launches = launchesKernels(func);
   auto check = [&](StringRef what, unsigned index, Type type) -> LogicalResult {
     auto tensor = dyn_cast<RankedTensorType>(type);
+    if (launches && what == "argument" && tile::isScalarArgument(type))
+      return success();
+    if (!tensor && launches)
+      return func.emitError(what)
+             << " " << index << " of function '" << func.getSymName()
+             << "' has type " << type
+             << "; a function that launches kernels takes ranked tensors, i32, "
+                "i64 and f32, and returns ranked tensors";
     if (!tensor)
       return func.emitError(what)
              << " " << index << " of function '" << func.getSymName()
              << "' has type " << type
              << "; functions take and return ranked tensors: pass a scalar as "
                 "tensor<f32>";
-    if (!getDtypeName(tensor.getElementType()).empty())
+    if (!getDtypeName(tensor.getElementType(), launches).empty())
       return success();
     return func.emitError(what)
            << " " << index << " of function '" << func.getSymName()
            << "' has element type " << tensor.getElementType()
-           << "; buffers hold f32, f16, bf16, i8, i32 or 8-bit floats: convert "
-              "it";
+           << "; buffers hold f32, f16, bf16, i8, i32 or 8-bit floats"
+           << (launches ? ", those of block programs f64, i16 and i64, too"
+                        : "")
+           << ": convert it";
   };
   for (auto [index, type] : llvm::enumerate(func.getArgumentTypes()))
     if (failed(check("argument", index, type)))
@@ -149,33 +159,6 @@ static LogicalResult checkBoundary(func::FuncOp func) {
     if (failed(check("result", index, type)))
       return failure();
   return success();
-}
-
-/// A function with launches does nothing else.
-static LogicalResult checkLaunches(func::FuncOp func) {
-  if (func.getOps<tile::LaunchOp>().empty())
-    return success();
-  for (Operation &op : func.getOps())
-    if (!isa<tile::LaunchOp, func::ReturnOp, tensor::CastOp,
-             tensor::CollapseShapeOp, tensor::ExpandShapeOp>(op))
-      return op.emitOpError("stands in a function that launches kernels; such "
-                            "a function has launches and views of their "
-                            "tensors alone: put the op into another function");
-  return success();
-}
-
-/// The function and the kernels that it launches, each once.
-static OwningOpRef<ModuleOp> withKernels(func::FuncOp func,
-                                         SymbolTable &symbols) {
-  OwningOpRef<ModuleOp> module = ModuleOp::create(func.getLoc());
-  llvm::SmallPtrSet<Operation *, 4> taken;
-  for (auto launch : func.getOps<tile::LaunchOp>()) {
-    auto kernel = symbols.lookup<tile::FuncOp>(launch.getKernel());
-    if (taken.insert(kernel).second)
-      module->push_back(kernel.clone());
-  }
-  module->push_back(func.clone());
-  return module;
 }
 
 FailureOr<std::vector<SourceFunction>>
@@ -214,7 +197,7 @@ greta::readSource(llvm::SourceMgr &sources, MLIRContext *context,
     if (!func)
       return op.emitError("only functions and kernels are compiled, not '")
              << op.getName() << "'";
-    if (!func.isPublic() && !func.getOps<tile::LaunchOp>().empty())
+    if (!func.isPublic() && launchesKernels(func))
       return func.emitError("private function '")
              << func.getSymName()
              << "' launches kernels, over symbols of its own; launch them in "

@@ -8,14 +8,13 @@
 //===----------------------------------------------------------------------===//
 
 #include "Gpu.h"
-#include "GretaTile/GretaTile.h"
+#include "Launches.h"
 #include "SpirvEmitter.h"
 #include "greta/Conversion/Passes.h"
 #include "greta/Package/Hsaco.h"
 #include "greta/Tile/Passes.h"
 #include "greta/Transforms/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
 
@@ -89,15 +88,20 @@ public:
     for (BlockArgument arg : func.getArguments())
       places[arg] = {KernelArg::Arg, arg.getArgNumber(), {}};
     auto results = func.getBody().front().getTerminator()->getOperands();
-    for (auto [i, value] : llvm::enumerate(results))
-      places.try_emplace(
-          rootOf(value),
-          KernelArg{KernelArg::Result, static_cast<unsigned>(i), {}});
+    for (auto [i, value] : llvm::enumerate(results)) {
+      KernelArg result{KernelArg::Result, static_cast<unsigned>(i), {}};
+      // A result that is tied to an argument is a copy of it before the first
+      // kernel runs.
+      if (tiedArgument(value))
+        places[memoryOf(value)] = result;
+      else
+        places.try_emplace(memoryOf(value), result);
+    }
   }
 
   /// Where a tensor lives; a temporary where nothing else says.
   KernelArg place(Value value) {
-    auto [it, isNew] = places.try_emplace(rootOf(value));
+    auto [it, isNew] = places.try_emplace(memoryOf(value));
     if (isNew) {
       it->second = {KernelArg::Temp, static_cast<unsigned>(temps.size()), {}};
       temps.push_back(specOf(it->first));
@@ -108,26 +112,14 @@ public:
   SmallVector<TensorSpec> temps;
 
 private:
-  /// Follows views to the tensor that owns the buffer.
-  static Value rootOf(Value value) {
-    while (Operation *op = value.getDefiningOp()) {
-      if (!isa<tensor::ExpandShapeOp, tensor::CollapseShapeOp, tensor::CastOp>(
-              op))
-        break;
-      value = op->getOperand(0);
-    }
-    return value;
-  }
-
   /// A temporary is a launch's result.
   static TensorSpec specOf(Value value) {
     auto result = cast<OpResult>(value);
     auto launch = cast<tile::LaunchOp>(result.getOwner());
     TensorSpec spec;
     spec.elementType = cast<RankedTensorType>(value.getType()).getElementType();
-    auto shape =
-        cast<AffineMapAttr>(launch.getResultShapes()[result.getResultNumber()]);
-    spec.shape = llvm::to_vector(shape.getValue().getResults());
+    AffineMap shape = launch.getShapeOf(result.getResultNumber());
+    spec.shape = llvm::to_vector(shape.getResults());
     return spec;
   }
 
@@ -143,9 +135,7 @@ LogicalResult greta::compileForGpu(OwningOpRef<ModuleOp> module,
   {
     TimingScope timing = options.nest("lower to one lane's program");
     PassManager passes(module->getContext());
-    bool launches = !(*module->getOps<func::FuncOp>().begin())
-                         .getOps<tile::LaunchOp>()
-                         .empty();
+    bool launches = launchesKernels(*module->getOps<func::FuncOp>().begin());
     buildPipeline(passes, row, matrix, launches, options.tuning);
     if (failed(passes.run(*module)))
       return failure();
@@ -167,17 +157,20 @@ LogicalResult greta::compileForGpu(OwningOpRef<ModuleOp> module,
     CompiledKernel &kernel =
         variant.kernels.emplace_back(compiled.lookup(launch.getKernel()));
     kernel.args.clear();
-    for (Value tensor : launch->getOperands())
-      kernel.args.push_back(buffers.place(tensor));
-    for (Value tensor : launch->getResults())
-      kernel.args.push_back(buffers.place(tensor));
-    for (AffineExpr scalar : launch.getScalars().getResults())
-      kernel.args.push_back({KernelArg::Scalar, 0, scalar});
+    auto code = symbols.lookup<tile::FuncOp>(launch.getKernel());
+    for (Value operand : launch->getOperands())
+      kernel.args.push_back(buffers.place(operand));
+    for (auto [i, tensor] : llvm::enumerate(launch->getResults()))
+      if (!launch.getTiedOperand(i))
+        kernel.args.push_back(buffers.place(tensor));
+    for (AffineExpr scalar : launch.getScalars().getResults()) {
+      Type type = code.getArgumentTypes()[kernel.args.size()];
+      kernel.args.push_back({KernelArg::Scalar, 0, scalar, type.isInteger(64)});
+    }
     kernel.grid = llvm::to_vector<3>(launch.getGrid().getResults());
     kernel.config = launch.getConfigAttr();
     if (!kernel.entry.empty())
       continue;
-    auto code = symbols.lookup<tile::FuncOp>(launch.getKernel());
     if (unit.empty())
       unit = matrixUnit(code);
     kernel.entry = code.getSymName().str();

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Host.h"
-#include "GretaTile/GretaTile.h"
+#include "Launches.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/PassManager.h"
 
@@ -19,7 +19,7 @@ LogicalResult greta::compileForHost(OwningOpRef<ModuleOp> module,
                                     const CompileOptions &options,
                                     CompiledVariant &variant) {
   auto func = *module->getOps<func::FuncOp>().begin();
-  if (!func.getOps<tile::LaunchOp>().empty())
+  if (launchesKernels(func))
     return func.emitError("function '")
            << func.getSymName()
            << "' launches block programs, which have no form for the host; "

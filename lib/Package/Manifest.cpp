@@ -55,9 +55,15 @@ static Json tensor(const TensorSpec &spec, const char *access) {
   if (!spec.name.empty())
     json["name"] = spec.name;
   json["dtype"] = getDtypeName(spec.elementType).str();
+  if (spec.isScalar) {
+    json["kind"] = "scalar";
+    return json;
+  }
   json["shape"] = expressions(spec.shape);
   if (access)
-    json["access"] = access;
+    json["access"] = spec.tied ? "readwrite" : access;
+  if (spec.tied)
+    json["tied"] = *spec.tied;
   return json;
 }
 
@@ -70,7 +76,8 @@ static Json kernelArg(const KernelArg &arg) {
   case KernelArg::Temp:
     return {{"kind", "temp"}, {"index", arg.index}};
   case KernelArg::Scalar:
-    return {{"kind", "i32"}, {"value", expression(arg.value)}};
+    return {{"kind", arg.isWide ? "i64" : "i32"},
+            {"value", expression(arg.value)}};
   }
   llvm_unreachable("an argument without a kind");
 }
@@ -219,10 +226,12 @@ static Json functionJson(const CompiledFunction &function, Members &members) {
   Json json;
   json["name"] = spec.name;
   json["symbols"] = Json::array();
-  for (auto [index, symbol] : llvm::enumerate(spec.symbols))
-    json["symbols"].push_back({{"name", "d" + std::to_string(index)},
-                               {"arg", symbol.arg},
-                               {"dim", symbol.dim}});
+  for (auto [index, symbol] : llvm::enumerate(spec.symbols)) {
+    Json one = {{"name", "d" + std::to_string(index)}, {"arg", symbol.arg}};
+    if (symbol.dim)
+      one["dim"] = *symbol.dim;
+    json["symbols"].push_back(one);
+  }
   json["args"] = Json::array();
   for (const TensorSpec &arg : spec.args)
     json["args"].push_back(tensor(arg, "read"));

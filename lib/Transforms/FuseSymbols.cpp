@@ -185,10 +185,14 @@ void ShapeAnalysis::state(Value tensor, AffineMap shape) {
 }
 
 void ShapeAnalysis::visitLaunch(tile::LaunchOp launch) {
-  for (auto [result, shape] :
-       llvm::zip(launch.getResults(),
-                 launch.getResultShapes().getAsValueRange<AffineMapAttr>()))
-    state(result, shape);
+  for (OpResult result : launch->getResults()) {
+    Value tied = launch.getTiedOperand(result.getResultNumber());
+    auto type = cast<RankedTensorType>(result.getType());
+    if (!tied)
+      state(result, launch.getShapeOf(result.getResultNumber()));
+    for (int64_t dim = 0; tied && dim < type.getRank(); ++dim)
+      ids[{result, dim}] = extent(tied, dim);
+  }
   for (AffineMap map : {launch.getGrid(), launch.getScalars()})
     statedSymbols = std::max(statedSymbols, map.getNumSymbols());
 }
@@ -309,6 +313,8 @@ LogicalResult ShapeAnalysis::run() {
     return failure();
   for (BlockArgument argument : function.getArguments()) {
     auto type = dyn_cast<RankedTensorType>(argument.getType());
+    if (isa<IntegerType>(argument.getType()))
+      definitions.push_back({argument.getArgNumber(), std::nullopt});
     for (int64_t dim = 0; type && dim < type.getRank(); ++dim) {
       if (!type.isDynamicDim(dim))
         continue;
@@ -326,8 +332,8 @@ LogicalResult ShapeAnalysis::run() {
     return function.emitOpError("has a shape, a grid or a scalar over ")
            << statedSymbols << " symbols; its arguments define "
            << definitions.size()
-           << ", one for each dynamic dimension that no greta.shape gives by "
-              "earlier ones";
+           << ", one for each integer and each dynamic dimension that no "
+              "greta.shape gives by earlier ones";
   return success();
 }
 
@@ -364,7 +370,8 @@ ArrayAttr ShapeAnalysis::symbols() {
   Builder builder(function.getContext());
   SmallVector<Attribute> pairs;
   for (auto [argument, dim] : definitions)
-    pairs.push_back(builder.getI64ArrayAttr({argument, dim}));
+    pairs.push_back(dim ? builder.getI64ArrayAttr({argument, *dim})
+                        : builder.getI64ArrayAttr(argument));
   return builder.getArrayAttr(pairs);
 }
 
@@ -407,7 +414,12 @@ ArrayAttr greta::shapeAttribute(AffineMap shape) {
 LogicalResult greta::attachSymbols(func::FuncOp function,
                                    ShapeAnalysis &analysis) {
   SmallVector<Attribute> shapes;
+  bool launches = !function.getOps<tile::LaunchOp>().empty();
   for (BlockArgument argument : function.getArguments()) {
+    if (launches && tile::isScalarArgument(argument.getType())) {
+      shapes.push_back(ArrayAttr::get(function.getContext(), {}));
+      continue;
+    }
     if (!isa<RankedTensorType>(argument.getType()))
       return function.emitOpError("has argument ")
              << argument.getArgNumber() << " of type " << argument.getType()

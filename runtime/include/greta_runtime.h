@@ -59,24 +59,28 @@ typedef struct greta_graph greta_graph;
 typedef struct greta_package greta_package;
 typedef struct greta_function greta_function;
 
-/* A row-major, contiguous tensor inside a buffer. `offset` is in bytes and a
- * multiple of 16. */
+/* A row-major, contiguous tensor inside a buffer: `offset` is in bytes and a
+ * multiple of 16. Of a scalar argument `value` points to it, an int32_t,
+ * int64_t or float, and all else is 0; the call copies it. */
 typedef struct greta_tensor {
   greta_buffer *buffer;
   size_t offset;
   const int64_t *shape;
   uint32_t rank;
+  const void *value;
 } greta_tensor;
 
 /* What a function declares for one argument or result; -1 in `shape` is a
  * dynamic dim. Valid while the function is. */
 typedef struct greta_tensor_info {
   const char *name;
-  const char
-      *dtype; /* f32 f16 bf16 i8 i32 f8e4m3fn f8e4m3fnuz f8e5m2 f8e5m2fnuz i4 */
+  const char *dtype;  /* f32 f16 bf16 f64 i8 i16 i32 i64 f8e4m3fn f8e4m3fnuz
+                         f8e5m2  f8e5m2fnuz i4; a scalar i32, i64 or f32 */
   const char *access; /* read, write or readwrite */
   uint32_t rank;
   const int64_t *shape;
+  int32_t is_scalar; /* an argument that is a value */
+  int32_t tied;      /* of a result: the argument that it begins as, or -1 */
 } greta_tensor_info;
 
 /* GPU time of one kernel of a profiled stream. `kernel` is valid until the
@@ -203,7 +207,9 @@ GRETA_API greta_status greta_function_result_shape(
     const greta_function *function, const greta_tensor *arguments,
     size_t argument_count, size_t index, int64_t *shape, size_t *bytes);
 /* Queues the function's kernels. A result's shape may be NULL; if given, it
- * must be the one computed. */
+ * must be the one computed. A result that is tied to an argument is the
+ * argument's memory, which changes in place, or memory of its own, which gets a
+ * copy of the argument first. */
 GRETA_API greta_status greta_function_launch(const greta_function *function,
                                              greta_stream *stream,
                                              const greta_tensor *arguments,

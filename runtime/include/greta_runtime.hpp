@@ -9,6 +9,8 @@
 
 #include "greta_runtime.h"
 
+#include <array>
+#include <cstring>
 #include <map>
 #include <memory>
 #include <stdexcept>
@@ -172,19 +174,41 @@ private:
   detail::Handle<greta_package, greta_package_destroy> handle_;
 };
 
+// A tensor in a buffer, or the value of a scalar argument.
 struct Tensor {
+  Tensor() = default;
+  Tensor(const Buffer *buffer, std::vector<int64_t> shape, size_t offset = 0)
+      : buffer(buffer), shape(std::move(shape)), offset(offset) {}
+  static Tensor scalar(int32_t value) { return holding(value); }
+  static Tensor scalar(int64_t value) { return holding(value); }
+  static Tensor scalar(float value) { return holding(value); }
+  greta_tensor raw() const {
+    if (isScalar)
+      return {nullptr, 0, nullptr, 0, value.data()};
+    return {buffer ? buffer->get() : nullptr, offset, shape.data(),
+            static_cast<uint32_t>(shape.size()), nullptr};
+  }
+
   const Buffer *buffer = nullptr;
   std::vector<int64_t> shape;
   size_t offset = 0;
-  greta_tensor raw() const {
-    return {buffer ? buffer->get() : nullptr, offset, shape.data(),
-            static_cast<uint32_t>(shape.size())};
+  bool isScalar = false;
+  std::array<char, 8> value = {};
+
+private:
+  template <typename T> static Tensor holding(T value) {
+    Tensor tensor;
+    tensor.isScalar = true;
+    std::memcpy(tensor.value.data(), &value, sizeof(value));
+    return tensor;
   }
 };
 
 struct TensorInfo {
   std::string name, dtype, access;
   std::vector<int64_t> shape; // -1: dynamic
+  bool isScalar;
+  int tied; // of a result: the argument that it begins as, or -1
 };
 
 class Function {
@@ -233,7 +257,9 @@ private:
       all.push_back({info.name,
                      info.dtype,
                      info.access,
-                     {info.shape, info.shape + info.rank}});
+                     {info.shape, info.shape + info.rank},
+                     info.is_scalar != 0,
+                     info.tied});
     }
     return all;
   }

@@ -3,13 +3,26 @@
 #include "DType.h"
 
 #include <algorithm>
+#include <cstring>
 #include <nlohmann/json.hpp>
 
 using namespace greta::rt;
 
 namespace {
 
+// Little-endian, as the device has it.
+uint64_t valueOf(const greta_tensor &T, const TensorDecl &Decl, size_t Index) {
+  if (T.buffer || T.offset || T.shape || T.rank)
+    fail(GRETA_ERROR_INVALID_ARGUMENT, "argument ", Index, " '", Decl.Name,
+         "' is a scalar; it has a value and nothing else");
+  uint64_t Value = 0;
+  memcpy(&Value, &need(static_cast<const char *>(T.value), "a scalar's value"),
+         bitsOf(Decl.DType) / 8);
+  return Value;
+}
+
 std::vector<TensorArg> tensors(const greta_tensor *T, size_t Count,
+                               const std::vector<TensorDecl> &Decls,
                                const Device &D, bool NeedBuffers,
                                const char *What) {
   if (Count)
@@ -17,6 +30,14 @@ std::vector<TensorArg> tensors(const greta_tensor *T, size_t Count,
   std::vector<TensorArg> Result;
   for (size_t I = 0; I < Count; ++I) {
     TensorArg A;
+    if (I < Decls.size() && Decls[I].IsScalar) {
+      A.Value = valueOf(T[I], Decls[I], I);
+      Result.push_back(std::move(A));
+      continue;
+    }
+    if (T[I].value)
+      fail(GRETA_ERROR_INVALID_ARGUMENT, What, " ", I,
+           " is a tensor; it has no value");
     if (NeedBuffers) {
       greta_buffer &B = need(T[I].buffer, "a tensor's buffer");
       if (B.Device.get() != &D)
@@ -34,9 +55,13 @@ std::vector<TensorArg> tensors(const greta_tensor *T, size_t Count,
 }
 
 void describe(const TensorDecl &T, greta_tensor_info *Info) {
-  need(Info, "info") = {T.Name.c_str(), T.DType.c_str(), T.Access.c_str(),
+  need(Info, "info") = {T.Name.c_str(),
+                        T.DType.c_str(),
+                        T.Access.c_str(),
                         static_cast<uint32_t>(T.StaticShape.size()),
-                        T.StaticShape.data()};
+                        T.StaticShape.data(),
+                        T.IsScalar,
+                        T.Tied ? static_cast<int32_t>(*T.Tied) : -1};
 }
 
 const TensorDecl &indexed(const std::vector<TensorDecl> &List, size_t Index,
@@ -141,8 +166,8 @@ greta_status greta_function_result_shape(const greta_function *F,
                                          size_t *Bytes) {
   return guarded([&] {
     const Function &Impl = *need(F, "function").Impl;
-    auto Symbols =
-        Impl.bindSymbols(tensors(Args, Count, *F->Device, false, "argument"));
+    auto Symbols = Impl.bindSymbols(
+        tensors(Args, Count, Impl.decl().Args, *F->Device, false, "argument"));
     std::vector<int64_t> Result = Impl.resultShape(Index, Symbols);
     if (!Result.empty())
       std::copy(Result.begin(), Result.end(), &need(Shape, "shape"));
@@ -160,12 +185,18 @@ greta_status greta_function_launch(const greta_function *F, greta_stream *S,
     if (need(S, "stream").Device != F->Device)
       fail(GRETA_ERROR_INVALID_ARGUMENT, "the stream is of ", S->Device->Spec,
            ", the function was loaded for ", F->Device->Spec);
-    auto A = tensors(Args, ArgCount, *F->Device, true, "argument");
-    auto R = tensors(Results, ResultCount, *F->Device, true, "result");
+    auto A =
+        tensors(Args, ArgCount, Impl.decl().Args, *F->Device, true, "argument");
+    auto R = tensors(Results, ResultCount, Impl.decl().Results, *F->Device,
+                     true, "result");
     if (S->Profiling && S->Impl->Capturing)
       fail(GRETA_ERROR_INVALID_ARGUMENT,
            "a graph cannot be profiled while it is recorded");
-    for (Launch &L : Impl.prepare(*S->Impl, A, R)) {
+    Call C = Impl.prepare(*S->Impl, A, R);
+    for (const Call::Copy &Tied : C.Copies)
+      S->Impl->copy(Tied.To->Buffer, Tied.To->Offset, Tied.From->Buffer,
+                    Tied.From->Offset, Tied.Bytes);
+    for (Launch &L : C.Launches) {
       if (!S->Profiling) {
         S->Impl->launch(std::move(L));
         continue;

@@ -9,7 +9,8 @@ unsigned bitsOf(const std::string &DType) {
     const char *Name;
     unsigned Bits;
   } Table[] = {{"f32", 32},      {"f16", 16},       {"bf16", 16},
-               {"i8", 8},        {"i32", 32},       {"i4", 4},
+               {"f64", 64},      {"i8", 8},         {"i16", 16},
+               {"i32", 32},      {"i64", 64},       {"i4", 4},
                {"f8e4m3fn", 8},  {"f8e4m3fnuz", 8}, {"f8e5m2", 8},
                {"f8e5m2fnuz", 8}};
   for (const auto &Row : Table)

@@ -26,6 +26,9 @@ public:
     return Nodes.size() == 1 && Nodes[0].Kind == Op::Constant;
   }
   int64_t constant() const { return Nodes[0].Value; }
+  // Whether both are written alike.
+  bool operator==(const Expr &Other) const { return Nodes == Other.Nodes; }
+
   // The symbol's index when the expression is one symbol, else -1.
   int symbol() const {
     return Nodes.size() == 1 && Nodes[0].Kind == Op::Symbol
@@ -47,6 +50,9 @@ private:
     Op Kind;
     int64_t Value = 0;     // the constant, or the symbol's index
     uint32_t A = 0, B = 0; // operands, earlier in Nodes
+    bool operator==(const Node &O) const {
+      return Kind == O.Kind && Value == O.Value && A == O.A && B == O.B;
+    }
   };
   uint32_t parseNode(const nlohmann::json &J,
                      const std::vector<std::string> &Symbols,

@@ -80,6 +80,11 @@ Function::Function(std::shared_ptr<Device> D, std::shared_ptr<const Package> P,
   }
 }
 
+static int64_t integerOf(const TensorArg &Scalar, const TensorDecl &Decl) {
+  return Decl.DType == "i32" ? static_cast<int32_t>(Scalar.Value)
+                             : static_cast<int64_t>(Scalar.Value);
+}
+
 std::vector<int64_t>
 Function::bindSymbols(const std::vector<TensorArg> &Args) const {
   if (Args.size() != Decl->Args.size())
@@ -93,7 +98,8 @@ Function::bindSymbols(const std::vector<TensorArg> &Args) const {
            Decl->Args[I].Shape.size());
   std::vector<int64_t> Symbols;
   for (const FunctionDecl::Symbol &S : Decl->Symbols)
-    Symbols.push_back(Args[S.Arg].Shape[S.Dim]);
+    Symbols.push_back(S.Dim ? Args[S.Arg].Shape[*S.Dim]
+                            : integerOf(Args[S.Arg], Decl->Args[S.Arg]));
   for (size_t I = 0; I < Args.size(); ++I)
     for (size_t D = 0; D < Args[I].Shape.size(); ++D) {
       int64_t Got = Args[I].Shape[D];
@@ -165,15 +171,42 @@ template <typename T> void append(std::vector<uint8_t> &Block, T Value) {
 }
 } // namespace
 
-std::vector<Launch>
-Function::prepare(Stream &S, const std::vector<TensorArg> &Args,
-                  const std::vector<TensorArg> &Results) const {
+// A result that is tied to an argument is that memory, or memory of its own,
+// which gets a copy of the argument.
+void Function::copyTied(Call &C, size_t Index,
+                        const std::vector<TensorArg> &Args,
+                        const TensorArg &Result, size_t Bytes) const {
+  const TensorDecl &Tied = Decl->Results[Index];
+  for (size_t I = 0; Bytes && I < Args.size(); ++I) {
+    const TensorArg &A = Args[I];
+    if (A.Buffer != Result.Buffer)
+      continue;
+    size_t Length = tensorBytes(Decl->Args[I].DType, A.Shape);
+    bool Overlaps =
+        A.Offset < Result.Offset + Bytes && Result.Offset < A.Offset + Length;
+    if (Overlaps && (I != Tied.Tied || A.Offset != Result.Offset))
+      fail(GRETA_ERROR_INVALID_ARGUMENT, "result ", Index, " '", Tied.Name,
+           "' overlaps argument ", I, " '", Decl->Args[I].Name,
+           "'; it is tied to argument ", *Tied.Tied, " '",
+           Decl->Args[*Tied.Tied].Name,
+           "': pass the memory of that one, or memory of its own");
+  }
+  const TensorArg &From = Args[*Tied.Tied];
+  if (Bytes && (From.Buffer != Result.Buffer || From.Offset != Result.Offset))
+    C.Copies.push_back({&Result, &From, Bytes});
+}
+
+Call Function::prepare(Stream &S, const std::vector<TensorArg> &Args,
+                       const std::vector<TensorArg> &Results) const {
   std::vector<int64_t> Symbols = bindSymbols(Args);
   if (Results.size() != Decl->Results.size())
     fail(GRETA_ERROR_INVALID_ARGUMENT, "function '", Decl->Name, "' has ",
          Decl->Results.size(), " results, ", Results.size(), " given");
+  Call C;
   KeepList Keep;
   for (size_t I = 0; I < Args.size(); ++I) {
+    if (Decl->Args[I].IsScalar)
+      continue;
     checkBuffer(Args[I], Decl->Args[I], Args[I].Shape, "argument", I);
     Keep.push_back(Args[I].Buffer);
   }
@@ -185,11 +218,13 @@ Function::prepare(Stream &S, const std::vector<TensorArg> &Args,
            ", the function computes ", shapeText(Shape));
     checkBuffer(Results[I], Decl->Results[I], Shape, "result", I);
     Keep.push_back(Results[I].Buffer);
+    if (Decl->Results[I].Tied)
+      copyTied(C, I, Args, Results[I],
+               tensorBytes(Decl->Results[I].DType, Shape));
   }
   std::vector<MemoryRef> Temps = temporaries(S, Symbols);
   Keep.insert(Keep.end(), Temps.begin(), Temps.end());
 
-  std::vector<Launch> Launches;
   for (size_t I = 0; I < Kernels.size(); ++I) {
     const KernelDecl &K = Chosen->Kernels[I];
     Launch L{Kernels[I], {}, {}, Keep, {}};
@@ -212,6 +247,18 @@ Function::prepare(Stream &S, const std::vector<TensorArg> &Args,
         append(L.Block, static_cast<int32_t>(Value));
         continue;
       }
+      if (A.Which == KernelArg::I64) {
+        append(L.Block, A.Value.evaluate(Symbols));
+        continue;
+      }
+      if (A.Which == KernelArg::Scalar) {
+        uint64_t Value = Args[A.Index].Value;
+        if (A.ScalarBytes == 4)
+          append(L.Block, static_cast<uint32_t>(Value));
+        else
+          append(L.Block, Value);
+        continue;
+      }
       const TensorArg *T = A.Which == KernelArg::Temp  ? nullptr
                            : A.Which == KernelArg::Arg ? &Args[A.Index]
                                                        : &Results[A.Index];
@@ -225,9 +272,9 @@ Function::prepare(Stream &S, const std::vector<TensorArg> &Args,
       for (int64_t Value : Symbols)
         append(L.Block, Value);
     if (!Empty)
-      Launches.push_back(std::move(L));
+      C.Launches.push_back(std::move(L));
   }
-  return Launches;
+  return C;
 }
 
 } // namespace greta::rt

@@ -22,10 +22,21 @@ struct LoadOptions {
 };
 
 struct TensorArg {
-  MemoryRef Buffer; // may be null when only shapes are asked for
+  uint64_t Value = 0; // the bytes of a scalar, which has nothing else
+  MemoryRef Buffer;   // may be null when only shapes are asked for
   size_t Offset = 0;
   std::vector<int64_t> Shape;
   bool HasShape = true;
+};
+
+// What a call queues: copies, then launches.
+struct Call {
+  struct Copy {
+    const TensorArg *To, *From;
+    size_t Bytes;
+  };
+  std::vector<Copy> Copies; // of arguments to results that are tied to them
+  std::vector<Launch> Launches;
 };
 
 // Loaded once, it does not change: streams of several threads share it.
@@ -43,12 +54,14 @@ public:
   std::vector<int64_t> bindSymbols(const std::vector<TensorArg> &Args) const;
   std::vector<int64_t> resultShape(size_t Index,
                                    const std::vector<int64_t> &Symbols) const;
-  // The launches of one call on `S`, in order. All are built before the first
-  // is queued, so that a bad value leaves nothing half done.
-  std::vector<Launch> prepare(Stream &S, const std::vector<TensorArg> &Args,
-                              const std::vector<TensorArg> &Results) const;
+  // What one call on `S` queues, in order. All is built before the first is
+  // queued, so that a bad value leaves nothing half done.
+  Call prepare(Stream &S, const std::vector<TensorArg> &Args,
+               const std::vector<TensorArg> &Results) const;
 
 private:
+  void copyTied(Call &C, size_t Index, const std::vector<TensorArg> &Args,
+                const TensorArg &Result, size_t Bytes) const;
   std::vector<MemoryRef> temporaries(Stream &S,
                                      const std::vector<int64_t> &Symbols) const;
 

@@ -92,6 +92,16 @@ std::string dtype(const Reader &R) {
   return R.string();
 }
 
+// An argument that is a value.
+TensorDecl scalar(const Reader &R) {
+  TensorDecl T;
+  T.IsScalar = true;
+  T.Name = R.at("name").name();
+  T.Access = "read";
+  T.DType = R.at("dtype").oneOf({"i32", "i64", "f32"});
+  return T;
+}
+
 TensorDecl tensor(const Reader &R, const std::vector<std::string> &Symbols,
                   bool Named) {
   TensorDecl T;
@@ -184,9 +194,9 @@ KernelArg kernelArg(const Reader &R, const FunctionDecl &F, const Variant &V,
                     const std::vector<std::string> &Symbols) {
   KernelArg A{};
   const std::string &Kind =
-      R.at("kind").oneOf({"arg", "result", "temp", "i32"});
-  if (Kind == "i32") {
-    A.Which = KernelArg::I32;
+      R.at("kind").oneOf({"arg", "result", "temp", "i32", "i64"});
+  if (Kind == "i32" || Kind == "i64") {
+    A.Which = Kind == "i32" ? KernelArg::I32 : KernelArg::I64;
     A.Value = R.at("value").expr(Symbols);
     return A;
   }
@@ -199,6 +209,10 @@ KernelArg kernelArg(const Reader &R, const FunctionDecl &F, const Variant &V,
   A.Index = R.at("index").integer(0, maxList);
   if (A.Index >= Count)
     R.at("index").bad("there are ", Count, " of kind '", Kind, "'");
+  if (Kind == "arg" && F.Args[A.Index].IsScalar) {
+    A.Which = KernelArg::Scalar;
+    A.ScalarBytes = bitsOf(F.Args[A.Index].DType) / 8;
+  }
   return A;
 }
 
@@ -235,6 +249,12 @@ KernelDecl kernel(const Reader &R, const FunctionDecl &F, const Variant &V,
 
   if (V.Backend == "host") {
     // The host ABI is fixed: pointers of arguments and results, then symbols.
+    for (const TensorDecl &T : F.Args)
+      if (T.IsScalar)
+        R.bad("a host variant takes tensors, '", T.Name, "' is a scalar");
+    for (const TensorDecl &T : F.Results)
+      if (T.Tied)
+        R.bad("a host variant has no tied results, '", T.Name, "' is one");
     for (size_t I = 0; I < F.Args.size() + F.Results.size(); ++I) {
       bool IsArg = I < F.Args.size();
       KernelArg A{};
@@ -270,6 +290,21 @@ Variant variant(const Reader &R, const FunctionDecl &F,
   return V;
 }
 
+// The last result is tied to an argument like it, which no other is tied to.
+void tie(const Reader &R, FunctionDecl &F) {
+  TensorDecl &Result = F.Results.back();
+  size_t Index = R.integer(0, maxList);
+  if (Index >= F.Args.size())
+    R.bad("there are ", F.Args.size(), " arguments");
+  const TensorDecl &Arg = F.Args[Index];
+  if (Arg.IsScalar || Arg.DType != Result.DType || !(Arg.Shape == Result.Shape))
+    R.bad("argument ", Index, " is no tensor of the result's dtype and shape");
+  for (const TensorDecl &Other : F.Results)
+    if (Other.Tied == Index)
+      R.bad("another result is tied to argument ", Index, ", too");
+  Result.Tied = Index;
+}
+
 FunctionDecl function(const Reader &R,
                       std::map<std::string, std::string> &Hashes) {
   FunctionDecl F;
@@ -284,19 +319,33 @@ FunctionDecl function(const Reader &R,
       if (Other == Name)
         S.bad("symbol '", Name, "' appears twice");
     Symbols.push_back(Name);
-    F.Symbols.push_back(
-        {Name, S.at("arg").integer(0, maxList), S.at("dim").integer(0, 15)});
+    F.Symbols.push_back({Name, S.at("arg").integer(0, maxList), std::nullopt});
+    if (S.has("dim"))
+      F.Symbols.back().Dim = S.at("dim").integer(0, 15);
   }
-  for (const Reader &A : R.at("args").list())
-    F.Args.push_back(tensor(A, Symbols, /*Named=*/true));
-  for (const Reader &A : R.at("results").list())
+  for (const Reader &A : R.at("args").list()) {
+    bool IsScalar =
+        A.has("kind") && A.at("kind").oneOf({"tensor", "scalar"}) == "scalar";
+    F.Args.push_back(IsScalar ? scalar(A) : tensor(A, Symbols, /*Named=*/true));
+  }
+  for (const Reader &A : R.at("results").list()) {
     F.Results.push_back(tensor(A, Symbols, /*Named=*/true));
+    if (A.has("tied"))
+      tie(A.at("tied"), F);
+  }
   for (size_t I = 0; I < F.Symbols.size(); ++I) {
     const FunctionDecl::Symbol &S = F.Symbols[I];
-    if (S.Arg >= F.Args.size() || S.Dim >= F.Args[S.Arg].Shape.size() ||
-        F.Args[S.Arg].Shape[S.Dim].symbol() != static_cast<int>(I))
-      SymbolReaders[I].bad("argument ", S.Arg, ", dim ", S.Dim,
-                           " is not this symbol");
+    const Reader &Where = SymbolReaders[I];
+    if (S.Arg >= F.Args.size())
+      Where.bad("there is no argument ", S.Arg);
+    const TensorDecl &A = F.Args[S.Arg];
+    if (!S.Dim && (!A.IsScalar || A.DType == "f32"))
+      Where.bad("argument ", S.Arg,
+                " is no integer; a symbol that is a "
+                "tensor's has a 'dim'");
+    if (S.Dim && (*S.Dim >= A.Shape.size() ||
+                  A.Shape[*S.Dim].symbol() != static_cast<int>(I)))
+      Where.bad("argument ", S.Arg, ", dim ", *S.Dim, " is not this symbol");
   }
   for (const Reader &V : R.at("variants").list(1)) {
     F.Variants.push_back(variant(V, F, Symbols, Hashes));
@@ -313,7 +362,7 @@ std::vector<uint32_t> argumentOffsets(const std::vector<KernelArg> &Args) {
   std::vector<uint32_t> Offsets;
   uint32_t End = 0;
   for (const KernelArg &A : Args) {
-    uint32_t Size = A.Which == KernelArg::I32 ? 4 : 8;
+    uint32_t Size = A.bytes();
     Offsets.push_back((End + Size - 1) / Size * Size);
     End = Offsets.back() + Size;
   }

@@ -9,6 +9,7 @@
 #include <array>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,12 +19,19 @@ struct TensorDecl {
   std::string Name, DType, Access;
   std::vector<Expr> Shape;
   std::vector<int64_t> StaticShape; // -1 where the dim is not a constant
+  bool IsScalar = false;            // an argument that is a value
+  std::optional<size_t> Tied;       // a result: the argument that it begins as
 };
 
 struct KernelArg {
-  enum Kind { Arg, Result, Temp, I32 } Which;
-  size_t Index = 0;
-  Expr Value; // of an I32
+  enum Kind { Arg, Result, Temp, I32, I64, Scalar } Which;
+  size_t Index = 0;         // of an argument, result or temporary
+  Expr Value;               // of an I32 or I64
+  uint32_t ScalarBytes = 0; // of a Scalar, which is an argument's value
+  // In the argument block.
+  uint32_t bytes() const {
+    return Which == I32 ? 4 : Which == Scalar ? ScalarBytes : 8;
+  }
 };
 
 // A cooperative-matrix product, types by name.
@@ -73,7 +81,8 @@ struct Variant {
 struct FunctionDecl {
   struct Symbol {
     std::string Name;
-    size_t Arg, Dim;
+    size_t Arg;
+    std::optional<size_t> Dim; // of a tensor; without one the value of a scalar
   };
   std::string Name;
   std::vector<Symbol> Symbols;

@@ -22,16 +22,24 @@ try:
 except ImportError:
     ml_dtypes = None
 
-DTYPES = {"f32": np.float32, "f16": np.float16, "i32": np.int32, "i8": np.int8}
+DTYPES = {"f32": np.float32, "f16": np.float16, "f64": np.float64, "i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64}
 DTYPES |= {name: getattr(ml_dtypes, theirs, bits) for name, (theirs, bits) in SMALL_FLOATS.items()}
 
 
 class Tensor(ctypes.Structure):
-    _fields_ = [("buffer", ctypes.c_void_p), ("offset", ctypes.c_size_t), ("shape", ctypes.POINTER(ctypes.c_int64)), ("rank", ctypes.c_uint32)]
+    _fields_ = [("buffer", ctypes.c_void_p), ("offset", ctypes.c_size_t), ("shape", ctypes.POINTER(ctypes.c_int64)), ("rank", ctypes.c_uint32), ("value", ctypes.c_void_p)]
 
 
 class TensorInfo(ctypes.Structure):
-    _fields_ = [("name", ctypes.c_char_p), ("dtype", ctypes.c_char_p), ("access", ctypes.c_char_p), ("rank", ctypes.c_uint32), ("shape", ctypes.POINTER(ctypes.c_int64))]
+    _fields_ = [
+        ("name", ctypes.c_char_p),
+        ("dtype", ctypes.c_char_p),
+        ("access", ctypes.c_char_p),
+        ("rank", ctypes.c_uint32),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("is_scalar", ctypes.c_int32),
+        ("tied", ctypes.c_int32),
+    ]
 
 
 class GretaError(RuntimeError):
@@ -147,20 +155,37 @@ class Function:
         )
 
     def __call__(self, *arrays):
-        buffers = [self.runtime.buffer(a) for a in arrays]
-        arguments = tensors(zip(buffers, (a.shape for a in arrays)))
+        """Arrays, and scalars as NumPy's, to the results' arrays."""
+        buffers = [None if is_scalar(a) else self.runtime.buffer(a) for a in arrays]
+        arguments = tensors((b, a if is_scalar(a) else a.shape) for b, a in zip(buffers, arrays))
         described = self.results(arguments)
         outputs = [self.runtime.buffer(size) for _, _, size in described]
         for buffer, (_, _, size) in zip(outputs, described):
             self.runtime.poison(buffer, size)
         self.launch(arguments, tensors(zip(outputs, (shape for shape, _, _ in described))))
         values = [self.runtime.read(buffer, shape, dtype) for buffer, (shape, dtype, _) in zip(outputs, described)]
-        for buffer in buffers + outputs:
+        for buffer in filter(None, buffers + outputs):
             self.runtime.lib.greta_buffer_destroy(buffer)
         return values
 
 
+def is_scalar(argument):
+    return isinstance(argument, np.generic)
+
+
+def tensor(buffer, shape):
+    """A greta_tensor of a buffer and a shape, or of a NumPy scalar in the shape's place."""
+    if is_scalar(shape):
+        value = np.array([shape])
+        made = Tensor(value=value.ctypes.data)
+        made.keep = value
+        return made
+    return Tensor(buffer, 0, (ctypes.c_int64 * max(len(shape), 1))(*shape), len(shape))
+
+
 def tensors(buffers_and_shapes):
     """A C array of greta_tensor."""
-    made = [Tensor(buffer, 0, (ctypes.c_int64 * max(len(shape), 1))(*shape), len(shape)) for buffer, shape in buffers_and_shapes]
-    return (Tensor * len(made))(*made)
+    made = [tensor(buffer, shape) for buffer, shape in buffers_and_shapes]
+    array = (Tensor * len(made))(*made)
+    array.keep = made  # what they point to
+    return array

@@ -174,8 +174,18 @@ def integers(low, high, *shape):
     return lambda p, rng: [(rng.integers(low, high, (*p.shape, *shape)), "i32")]
 
 
+def axpy_inputs(p, rng):
+    size, n = p.shape
+    return [(np.float32(-1.5), "f32"), (rng.standard_normal(size), "f32"), (np.int32(n), "i32"), (rng.standard_normal(size), "f32")]
+
+
+def axpy(p, rounded, alpha, x, n, y):
+    return np.where(np.arange(len(x)) < n, alpha * x + y, y)
+
+
 KINDS = {
     "vector-add": text(lambda p, rng: [(rng.standard_normal(p.shape), "f32")] * 2, lambda p, rounded, x, y: x + y, limit="row op"),
+    "axpy": text(axpy_inputs, axpy, limit="row op"),
     "softmax": text(lambda p, rng: [(rng.standard_normal((*p.shape, 1000)) * 4, "f32")], softmax, limit="row op"),
     "layer-norm": text(
         lambda p, rng: [(varied_rows(rng, (*p.shape, 384)), "f16"), (rng.standard_normal(384), "f16"), (rng.standard_normal(384), "f16")],
@@ -247,6 +257,7 @@ KINDS = {
 }
 PROGRAMS = [
     *(Program("vector-add", n) for n in ("1", "255", "1003")),
+    *(Program("axpy", sizes) for sizes in ("1003x1003", "300x129", "8x0")),
     *(Program("softmax", rows) for rows in ("1", "5")),
     *(Program("layer-norm", rows) for rows in ("3", "8")),
     *(Program("matmul", shape) for shape in ("64x64x64", "33x100x129", "70x65x1")),

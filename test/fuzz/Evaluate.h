@@ -32,10 +32,12 @@ inline void evaluate(const FunctionDecl &F) {
       for (const KernelDecl &K : V.Kernels) {
         evaluate(K.Grid, Values);
         for (const KernelArg &A : K.Args) {
-          size_t Limit = A.Which == KernelArg::Arg      ? F.Args.size()
+          bool OfFunction =
+              A.Which == KernelArg::Arg || A.Which == KernelArg::Scalar;
+          size_t Limit = OfFunction                     ? F.Args.size()
                          : A.Which == KernelArg::Result ? F.Results.size()
                                                         : V.Temps.size();
-          if (A.Which == KernelArg::I32)
+          if (A.Which == KernelArg::I32 || A.Which == KernelArg::I64)
             evaluate({A.Value}, Values);
           else if (A.Index >= Limit)
             __builtin_trap();

@@ -2,11 +2,12 @@
 matrices) under its validation layer, and on this machine's Vulkan driver.
 """
 
+import numpy as np
 import pytest
 
 import harness
 from harness import AMD_FAMILIES, check, check_together, results_on, together
-from programs import PROGRAMS
+from programs import PROGRAMS, Program
 
 
 def programs_for(target):
@@ -41,3 +42,35 @@ def test_everywhere(results, driver_parts, device, program):
 @pytest.mark.parametrize("target", together("programs", *AMD_FAMILIES, "vulkan:lavapipe", "vulkan:portable"))
 def test_together(results, driver_parts, target):
     check_together(results_on(results, target, driver_parts))
+
+
+@pytest.fixture(scope="session")
+def axpy(tmp_path_factory):
+    return harness.compile_package(tmp_path_factory.mktemp("axpy"), "axpy", Program("axpy", "8x5").mlir(), "vulkan:portable")
+
+
+def test_scalars_of_greta_run(tmp_path, axpy):
+    inputs = ["--input=f32:-1.5", "--input=8xf32:value:2", "--input=i32:5", "--input=8xf32:value:1"]
+    ran = harness.tool(harness.RUN, axpy, "--device=vulkan", *inputs, f"--output={tmp_path}/y.npy")
+    assert ran.returncode == 0, ran.stderr
+    assert np.load(tmp_path / "y.npy").tolist() == [-2.0] * 5 + [1.0] * 3
+    shown = harness.tool(harness.RUN, axpy, "--inspect")
+    assert "axpy(alpha: f32, x: d0xf32, n: i32, y: d0xf32) -> (r0: d0xf32 in place of argument 3)" in shown.stdout
+
+
+@pytest.mark.parametrize(
+    "place, given, says",
+    [
+        (2, "1xi32:value:5", "is a tensor, argument 'n' is a scalar: write --input=i32:V"),
+        (1, "f32:2", "is a scalar, argument 'x' is a tensor"),
+        (2, "i32:5000000000", "the value is no i32"),
+        (2, "i64:5", "is i64, argument 'n' is i32"),
+        (2, "i32:-1", "negative value -1 in a manifest expression"),
+    ],
+)
+def test_wrong_scalars_of_greta_run(axpy, place, given, says):
+    inputs = ["f32:-1.5", "8xf32:value:2", "i32:5", "8xf32:value:1"]
+    inputs[place] = given
+    ran = harness.tool(harness.RUN, axpy, "--device=vulkan", *(f"--input={i}" for i in inputs))
+    assert ran.returncode == 1
+    assert says in ran.stderr

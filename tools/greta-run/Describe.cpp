@@ -15,10 +15,14 @@ std::string shape(const json &Dims) {
   return Text;
 }
 
-// "name: 4096xf16"
+// "name: 4096xf16", "n: i32", "r0: 4096xf16 in place of argument 1"
 std::string tensor(const json &T) {
-  return T["name"].get<std::string>() + ": " + shape(T["shape"]) +
-         T["dtype"].get<std::string>();
+  std::string Text = T["name"].get<std::string>() + ": " +
+                     shape(T.value("shape", json::array())) +
+                     T["dtype"].get<std::string>();
+  if (T.contains("tied"))
+    Text += " in place of argument " + T["tied"].dump();
+  return Text;
 }
 
 std::string describeKernel(const json &K) {

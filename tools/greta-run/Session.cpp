@@ -3,6 +3,7 @@
 #include "Options.h"
 
 #include <cstdio>
+#include <cstring>
 #include <stdexcept>
 
 namespace greta_run {
@@ -14,7 +15,14 @@ void checkInputs(const greta::Function &F, const std::vector<Input> &Inputs) {
     throw std::runtime_error("the function takes " +
                              std::to_string(Args.size()) + " inputs, " +
                              std::to_string(Inputs.size()) + " given");
-  for (size_t I = 0; I < Args.size(); ++I)
+  for (size_t I = 0; I < Args.size(); ++I) {
+    if (Inputs[I].IsScalar != Args[I].isScalar)
+      throw std::runtime_error(
+          "input " + std::to_string(I) + " (" + Inputs[I].Text + ") is a " +
+          (Inputs[I].IsScalar ? "scalar" : "tensor") + ", argument '" +
+          Args[I].name + "' is a " +
+          (Args[I].isScalar ? "scalar: write --input=" + Args[I].dtype + ":V"
+                            : "tensor"));
     if (Inputs[I].DType != Args[I].dtype) {
       std::string Hint = Inputs[I].DType == "u16" || Inputs[I].DType == "u8"
                              ? "; write --input=" + Args[I].dtype +
@@ -25,6 +33,18 @@ void checkInputs(const greta::Function &F, const std::vector<Input> &Inputs) {
                                ", argument '" + Args[I].name + "' is " +
                                Args[I].dtype + Hint);
     }
+  }
+}
+
+greta::Tensor scalarOf(const Input &In) {
+  std::vector<uint8_t> Bytes = In.Make();
+  auto As = [&](auto Value) {
+    memcpy(&Value, Bytes.data(), sizeof(Value));
+    return greta::Tensor::scalar(Value);
+  };
+  return In.DType == "f32"   ? As(float())
+         : In.DType == "i64" ? As(int64_t())
+                             : As(int32_t());
 }
 
 // docs/numerics.md: the error of one rounding, per row. Two computations may
@@ -89,7 +109,8 @@ Session::Session(greta::Runtime &Runtime, const greta::Package &Package,
       Stream(Runtime.stream()) {
   checkInputs(Function, Inputs);
   for (const Input &In : Inputs)
-    Arguments.push_back({nullptr, In.Shape, 0});
+    Arguments.push_back(In.IsScalar ? scalarOf(In)
+                                    : greta::Tensor(nullptr, In.Shape));
   std::vector<greta::TensorInfo> Infos = Function.results();
   std::vector<std::vector<int64_t>> Shapes;
   for (size_t I = 0; I < Infos.size(); ++I) {
@@ -105,7 +126,8 @@ Session::Session(greta::Runtime &Runtime, const greta::Package &Package,
   for (size_t Bytes : ResultBytes)
     ResultBuffers.push_back(Runtime.allocate(Bytes));
   for (size_t I = 0; I < Arguments.size(); ++I)
-    Arguments[I].buffer = &ArgumentBuffers[I];
+    if (!Arguments[I].isScalar)
+      Arguments[I].buffer = &ArgumentBuffers[I];
   for (size_t I = 0; I < Shapes.size(); ++I)
     Results.push_back({&ResultBuffers[I], Shapes[I], 0});
 }

@@ -11,10 +11,13 @@
 #include "Npy.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <limits>
 #include <mutex>
+#include <optional>
 #include <stdexcept>
 #include <thread>
 
@@ -316,8 +319,42 @@ size_t bytesOf(const std::string &DType, const std::vector<int64_t> &Shape) {
   return static_cast<size_t>(Bits / 8 + (Bits % 8 != 0));
 }
 
+// i32:1003, f32:0.5: a number that is no file's name.
+static std::optional<Input> scalar(const std::string &Text,
+                                   const std::vector<std::string> &Parts) {
+  if (Parts.size() != 2 ||
+      (Parts[0] != "i32" && Parts[0] != "i64" && Parts[0] != "f32"))
+    return std::nullopt;
+  const char *Begin = Parts[1].c_str();
+  char *End = nullptr;
+  errno = 0;
+  int64_t Integer = 0;
+  float Float = 0;
+  bool IsFloat = Parts[0] == "f32";
+  if (IsFloat)
+    Float = std::strtof(Begin, &End);
+  else
+    Integer = std::strtoll(Begin, &End, 10);
+  if (End == Begin || *End)
+    return std::nullopt;
+  if ((!IsFloat && errno == ERANGE) ||
+      (Parts[0] == "i32" && Integer != static_cast<int32_t>(Integer)))
+    bad(Text, "the value is no " + Parts[0]);
+  Input In;
+  In.Text = Text;
+  In.DType = Parts[0];
+  In.IsScalar = true;
+  const void *Value = IsFloat ? static_cast<const void *>(&Float) : &Integer;
+  std::vector<uint8_t> Bytes(bitsOf(In.DType) / 8);
+  memcpy(Bytes.data(), Value, Bytes.size());
+  In.Make = [Bytes] { return Bytes; };
+  return In;
+}
+
 Input parseInput(const std::string &Text) {
   std::vector<std::string> Parts = split(Text, ':');
+  if (std::optional<Input> Scalar = scalar(Text, Parts))
+    return *Scalar;
   if (Parts.size() > 1 &&
       (Parts[1] == "random" || Parts[1] == "value" || Parts[1] == "zeros"))
     return generated(Text, Parts);

@@ -27,12 +27,13 @@ size_t bytesOf(const std::string &DType, const std::vector<int64_t> &Shape);
 // numbers are made.
 struct Input {
   std::string Text, DType;
+  bool IsScalar = false; // an argument's value
   std::vector<int64_t> Shape;
   std::function<std::vector<uint8_t>()> Make;
 };
 
 // x.npy | bf16:x.npy | 4096xf16:random:7[:SIGMA] | 8xi32:random:7[:LO:HI] |
-// 3xf32:value:1.5 | 3xf32:zeros
+// 3xf32:value:1.5 | 3xf32:zeros | i32:1003 | i64:-1 | f32:0.5, a scalar
 Input parseInput(const std::string &Text);
 
 // A tensor's elements as doubles; i4 counts nibbles.

@@ -42,10 +42,17 @@ static std::string expression(const Json &json) {
          b + ")";
 }
 
-/// x: f16[d0, 4096]
+static bool isScalar(const Json &tensor) {
+  return tensor.value("kind", "tensor") == "scalar";
+}
+
+/// x: f16[d0, 4096], n: i32
 static std::string describe(const Json &tensor) {
   std::string text = tensor["name"].get<std::string>() + ": " +
-                     tensor["dtype"].get<std::string>() + "[";
+                     tensor["dtype"].get<std::string>();
+  if (isScalar(tensor))
+    return text;
+  text += "[";
   for (const Json &extent : tensor["shape"])
     text += (&extent == &tensor["shape"].front() ? "" : ", ") +
             (extent.is_array()    ? expression(extent)
@@ -55,10 +62,15 @@ static std::string describe(const Json &tensor) {
 }
 
 namespace {
-/// One tensor of a function: its names in C.
+/// One tensor or scalar of a function: its names in C.
 struct Parameter {
   std::string name;
   const Json *tensor;
+  bool isScalar() const { return ::isScalar(*tensor); }
+  std::string cType() const {
+    std::string type = (*tensor)["dtype"];
+    return type == "f32" ? "float" : type == "i64" ? "int64_t" : "int32_t";
+  }
 };
 } // namespace
 
@@ -79,10 +91,15 @@ static void writeTensors(raw_ostream &os, StringRef name,
                          ArrayRef<Parameter> list) {
   os << "  const greta_tensor " << name << "[] = {";
   for (const Parameter &parameter : list) {
+    os << (&parameter == list.begin() ? "" : ",") << "\n      {";
+    if (parameter.isScalar()) {
+      os << "NULL, 0, NULL, 0, &" << parameter.name << "_value}";
+      continue;
+    }
     size_t rank = (*parameter.tensor)["shape"].size();
-    os << (&parameter == list.begin() ? "" : ",") << "\n      {"
-       << parameter.name << "_buffer, 0, "
-       << (rank ? parameter.name + "_shape" : "NULL") << ", " << rank << "}";
+    os << parameter.name << "_buffer, 0, "
+       << (rank ? parameter.name + "_shape" : "NULL") << ", " << rank
+       << ", NULL}";
   }
   os << "};\n";
 }
@@ -129,11 +146,24 @@ static void writeFunction(raw_ostream &os, StringRef prefix,
   os << "static inline greta_status " << c
      << "_launch(greta_function *function, greta_stream *stream";
   for (const Json &symbol : function["symbols"])
-    os << ",\n    int64_t " << symbol["name"].get<std::string>();
-  for (const Parameter &parameter : list)
-    os << ",\n    greta_buffer *" << parameter.name << "_buffer";
-  os << ") {\n";
+    if (symbol.contains("dim"))
+      os << ",\n    int64_t " << symbol["name"].get<std::string>();
   for (const Parameter &parameter : list) {
+    if (parameter.isScalar())
+      os << ",\n    " << parameter.cType() << " " << parameter.name << "_value";
+    else
+      os << ",\n    greta_buffer *" << parameter.name << "_buffer";
+  }
+  os << ") {\n";
+  // Extents may be made of what a scalar is.
+  for (const Json &symbol : function["symbols"])
+    if (std::string name = symbol["name"]; !symbol.contains("dim"))
+      os << "  const int64_t " << name << " = "
+         << list[symbol["arg"].get<size_t>()].name << "_value;\n  (void)"
+         << name << ";\n";
+  for (const Parameter &parameter : list) {
+    if (parameter.isScalar())
+      continue;
     const Json &shape = (*parameter.tensor)["shape"];
     if (shape.empty())
       continue;

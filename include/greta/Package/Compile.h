@@ -70,8 +70,9 @@ llvm::LogicalResult compileForHost(mlir::OwningOpRef<mlir::ModuleOp> module,
 /// attributes of greta-annotate-shapes.
 FunctionSpec getFunctionSpec(mlir::func::FuncOp func);
 
-/// The manifest's name of an element type; empty when it has none.
-llvm::StringRef getDtypeName(mlir::Type type);
+/// The manifest's name of an element type; empty when it has none. Those that
+/// no fused op has only where `all` are asked for.
+llvm::StringRef getDtypeName(mlir::Type type, bool all = true);
 
 } // namespace greta
 

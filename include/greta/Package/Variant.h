@@ -18,16 +18,21 @@
 
 namespace greta {
 
-/// A tensor that crosses the function's boundary, or a temporary.
+/// A tensor that crosses the function's boundary, a scalar argument, or a
+/// temporary.
 struct TensorSpec {
   std::string name; // empty for temporaries
   mlir::Type elementType;
   llvm::SmallVector<mlir::AffineExpr> shape;
+  bool isScalar = false;
+  std::optional<unsigned> tied; // a result: the argument that it begins as
 };
 
-/// A function's symbol: the extent of one dimension of one argument.
+/// A function's symbol: the extent of one dimension of one argument, or without
+/// one the value of a scalar argument.
 struct SymbolSpec {
-  unsigned arg, dim;
+  unsigned arg;
+  std::optional<unsigned> dim;
 };
 
 struct FunctionSpec {
@@ -40,7 +45,8 @@ struct FunctionSpec {
 struct KernelArg {
   enum Kind { Arg, Result, Temp, Scalar } kind;
   unsigned index = 0;     // of the argument, result or temporary
-  mlir::AffineExpr value; // of an i32 scalar
+  mlir::AffineExpr value; // of a scalar that the launch computes
+  bool isWide = false;    // it is an i64, else an i32
 };
 
 /// The loop with the most matrix instructions.

@@ -39,7 +39,7 @@ public:
   /// from no argument.
   mlir::AffineMap shapeOf(mlir::Value tensor);
 
-  /// [[argument, dim], ...]
+  /// [[argument, dim], ...]; an integer scalar is [argument].
   mlir::ArrayAttr symbols();
 
 private:
@@ -76,7 +76,8 @@ private:
   mlir::func::FuncOp function;
   std::vector<Extent> extents;
   llvm::DenseMap<std::pair<mlir::Value, int64_t>, unsigned> ids;
-  llvm::SmallVector<std::pair<unsigned, unsigned>> definitions;
+  /// Of each symbol the argument, and which of its dimensions; none: its value.
+  llvm::SmallVector<std::pair<unsigned, std::optional<unsigned>>> definitions;
   unsigned statedSymbols = 0; // that shapes in the source are over
 };
 

@@ -49,6 +49,7 @@ LogicalResult Distributor::run() {
                           kernel.getFunctionType(), kernel.getNumWaves(),
                           kernel.getNumLanes());
   result->setDiscardableAttrs(kernel->getDiscardableAttrDictionary());
+  result.setArgAttrsAttr(kernel.getArgAttrsAttr());
   kernel.getBody().walk([&](DotOp dot) {
     if (MatrixAttr matrix = dot.getMatrixAttr(); matrix && matrix.getOpaque())
       opaque = matrix;
@@ -207,8 +208,8 @@ FailureOr<const DistributedLayout *> Distributor::distributed(Operation *op,
   auto entry = std::make_unique<DistributedLayout>();
   entry->layout = toLayout(attr);
   const Layout &layout = entry->layout;
-  if (layout.numLanes() * layout.numWaves() != kernel.getBlockSize() ||
-      layout.numLanes() != kernel.getNumLanes()) {
+  if (int64_t(layout.numWaves()) != kernel.getNumWaves() ||
+      int64_t(layout.numLanes()) != kernel.getNumLanes()) {
     op->emitOpError("has a layout of ")
         << layout.numWaves() << " waves of " << layout.numLanes()
         << " lanes in a kernel of " << kernel.getNumWaves() << " waves of "

@@ -221,10 +221,8 @@ private:
           bad("a hidden argument among the manifest's");
         continue;
       }
-      uint64_t Want =
-          Count < K.Args.size() && K.Args[Count].Which == KernelArg::I32 ? 4
-                                                                         : 8;
-      if (Count >= K.Args.size() || Offset != Offsets[Count] || Size != Want)
+      if (Count >= K.Args.size() || Offset != Offsets[Count] ||
+          Size != K.Args[Count].bytes())
         bad(concat("argument ", Count, " of ", Size, " bytes at offset ",
                    Offset, " is not the manifest's"));
       ++Count;

@@ -433,9 +433,9 @@ void ModuleChecker::finishPushConstants(uint32_t Struct) {
   std::vector<uint32_t> Offsets = argumentOffsets(K.Args);
   for (uint32_t I = 0; I < Members; ++I) {
     uint32_t Member = parameter(Struct, I);
-    uint32_t Size = K.Args[I].Which == KernelArg::I32 ? 4 : 8;
-    if (!(isScalarInt(Member) || isPointer(Member)) ||
-        Types.at(Member).Size != Size ||
+    uint32_t Size = K.Args[I].bytes();
+    bool IsScalar = isScalarInt(Member) || code(Member) == OpTypeFloat;
+    if (!(IsScalar || isPointer(Member)) || Types.at(Member).Size != Size ||
         Decorated.at(Struct).Offsets.at(I) != Offsets[I])
       bad("push constant ", I, " is not the manifest's: ", Size,
           " bytes at offset ", Offsets[I]);

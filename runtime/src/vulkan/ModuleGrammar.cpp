@@ -117,7 +117,6 @@ constexpr Instruction instructions[] = {
     FUNCTION(OpBitwiseAnd, "TRvv", IntArith),
     FUNCTION(OpNot, "TRv", IntArith),
     FUNCTION(OpBitCount, "TRv", IntArith),
-    FUNCTION(OpAtomicIAdd, "TRvkkv", Own),
     FUNCTION(OpControlBarrier, "kkk", Own),
     FUNCTION(OpMemoryBarrier, "kk", Own),
     FUNCTION(OpAtomicExchange, "TRvkkv", Own),

@@ -179,9 +179,10 @@ void ModuleChecker::checkMemory() {
 void ModuleChecker::checkAtomic() {
   uint32_t Pointer = typeOf(Operands[0]);
   need(isPointer(Pointer) &&
-           parameter(Pointer, 0) == StorageClassPhysicalStorageBuffer &&
+           (parameter(Pointer, 0) == StorageClassPhysicalStorageBuffer ||
+            parameter(Pointer, 0) == StorageClassWorkgroup) &&
            parameter(Pointer, 1) == Type,
-       "through no pointer to the result's type in a buffer");
+       "through no pointer to the result's type in memory");
   if (Op == OpAtomicFAddEXT) {
     needCapability(CapabilityAtomicFloat32AddEXT, "an addition of floats");
     need(isFloat(Type) && width(Type) == 32 && lanes(Type) == 1,
@@ -359,17 +360,6 @@ void ModuleChecker::checkOther() {
       need(Scope == ScopeWorkgroup || Scope == ScopeSubgroup,
            "a scope other than workgroup and subgroup");
     }
-    checkSemantics(constant(Operands[2]));
-    return;
-  case OpAtomicIAdd:
-    need(isPointer(Operand(0)) &&
-             parameter(Operand(0), 0) == StorageClassWorkgroup &&
-             parameter(Operand(0), 1) == Type,
-         "through what points to no such number in shared memory");
-    need(isScalarInt(Type) && width(Type) == 32 && Operand(3) == Type,
-         "the number is no integer of 32 bits");
-    need(constant(Operands[1]) == ScopeWorkgroup,
-         "a scope other than the workgroup");
     checkSemantics(constant(Operands[2]));
     return;
   case OpGroupNonUniformShuffle:

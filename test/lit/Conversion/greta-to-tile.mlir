@@ -4,7 +4,7 @@
 // A row in registers. Columns that do not exist are -inf, so that neither the
 // maximum nor the sum sees them; rows beyond the edge are not stored.
 // GPU: #[[GRID:.*]] = affine_map<()[s0] -> (s0 ceildiv 4)>
-// GPU-LABEL: greta_tile.func @softmax_0(%arg0: !greta_tile.ptr<f16>, %arg1: !greta_tile.ptr<f16>, %arg2: i32) attributes {wave_size = 64 : i32, waves = 4 : i32}
+// GPU-LABEL: greta_tile.func @softmax_0(%arg0: !greta_tile.ptr<f16>, %arg1: !greta_tile.ptr<f16>, %arg2: i32 {greta.nonnegative}) attributes {wave_size = 64 : i32, waves = 4 : i32}
 // GPU: %[[ID:.*]] = greta_tile.program_id 0
 // GPU: %[[ROW:.*]] = arith.muli %[[ID]], %c4_i32
 // GPU: %[[INF:.*]] = arith.constant 0xFC00 : f16
@@ -136,7 +136,7 @@ func.func @pairs(%x: tensor<?x3x100xf16>, %w: tensor<100xf16>, %t: tensor<?x50xf
 // A product with everything dynamic and both operands transposed; bias after it. Rows of B beyond N are the last one again. Without any K
 // nothing is loaded.
 // GPU-LABEL: greta_tile.func @matmul_0
-// GPU-SAME: %[[M:arg4]]: i32, %[[K:arg5]]: i32
+// GPU-SAME: %[[M:arg4]]: i32 {greta.nonnegative}, %[[K:arg5]]: i32
 // GPU: %[[SOME:.*]] = arith.cmpi sgt, %[[K]], %c0_i32
 // GPU: %[[ACC:.*]] = scf.if %[[SOME]]
 // GPU: scf.for %[[I:.*]] = %c0_i32 to %[[K]] step %c[[D:32|64|128]]_i32 iter_args(%[[SUM:.*]] = %

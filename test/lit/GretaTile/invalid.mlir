@@ -493,7 +493,7 @@ greta_tile.func @k(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>, %n: i32) 
   greta_tile.return
 }
 func.func @f(%x: tensor<?xf32>, %h: tensor<?xf16>) -> tensor<?xf32> {
-  // expected-error @+1 {{has 0 shapes for 1 results}}
+  // expected-error @+1 {{has 0 shapes for 1 results that are not tied}}
   %0 = "greta_tile.launch"(%x) <{kernel = @k, grid = affine_map<()[s0] -> (s0)>, scalars = affine_map<()[s0] -> (s0)>, result_shapes = []}> : (tensor<?xf32>) -> tensor<?xf32>
   return %0 : tensor<?xf32>
 }
@@ -544,15 +544,8 @@ func.func @f(%x: tensor<?xf32>, %h: tensor<?xf16>) -> tensor<?xf32> {
 
 // -----
 
-// expected-error @+1 {{has an argument of type 'f16'; kernels take pointers and i32}}
+// expected-error @+1 {{has an argument of type 'f16'; kernels take pointers, i32, i64 and f32}}
 greta_tile.func @f(%h: f16) attributes {wave_size = 64 : i32, waves = 1 : i32} {
-  greta_tile.return
-}
-
-// -----
-
-// expected-error @+1 {{has a pointer after a scalar; pointers come first}}
-greta_tile.func @f(%i: i32, %x: !greta_tile.ptr<f32>) attributes {wave_size = 64 : i32, waves = 1 : i32} {
   greta_tile.return
 }
 
@@ -609,4 +602,70 @@ greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {wave_size = 64
   // expected-error @+1 {{it takes [.., W, 8] of f16, [.., W, 1] of i32, zeros of i32 and scales of f16 [.., 1, 1] into [.., 1, 1] of f32}}
   %a = greta_tile.contract_packed %z, %z, %z, %z, %z : tensor<1x64xf32>, tensor<1x64xf32>, tensor<1x64xf32>, tensor<1x64xf32> -> tensor<1x64xf32>
   greta_tile.return
+}
+
+// -----
+
+greta_tile.func @k(%p: !greta_tile.ptr<f32>, %q: i32) attributes {waves = 1 : i32} {
+  greta_tile.return
+}
+func.func @f(%x: tensor<4xf32>, %h: tensor<4xf16>, %n: i32) -> tensor<4xf32> {
+  // expected-error @+1 {{names 2 tied operands for 1 results; -1 stands for none}}
+  %0 = greta_tile.launch @k grid affine_map<() -> (1)> scalars affine_map<() -> ()> (%x, %n) tied [0, -1] shapes [] : (tensor<4xf32>, i32) -> tensor<4xf32>
+  return %x : tensor<4xf32>
+}
+
+// -----
+
+greta_tile.func @k(%p: !greta_tile.ptr<f32>, %q: i32) attributes {waves = 1 : i32} {
+  greta_tile.return
+}
+func.func @f(%x: tensor<4xf32>, %h: tensor<4xf16>, %n: i32) -> tensor<4xf32> {
+  // expected-error @+1 {{ties result 0 to operand 1, which is no 'tensor<4xf32>'}}
+  %0 = greta_tile.launch @k grid affine_map<() -> (1)> scalars affine_map<() -> ()> (%x, %n) tied [1] shapes [] : (tensor<4xf32>, i32) -> tensor<4xf32>
+  return %x : tensor<4xf32>
+}
+
+// -----
+
+greta_tile.func @k(%p: !greta_tile.ptr<f32>, %q: i32) attributes {waves = 1 : i32} {
+  greta_tile.return
+}
+func.func @f(%x: tensor<4xf32>, %h: tensor<4xf16>, %n: i32) -> tensor<4xf32> {
+  // expected-error @+1 {{ties two results to operand 0}}
+  %0:2 = greta_tile.launch @k grid affine_map<() -> (1)> scalars affine_map<() -> ()> (%x, %n) tied [0, 0] shapes [] : (tensor<4xf32>, i32) -> (tensor<4xf32>, tensor<4xf32>)
+  return %x : tensor<4xf32>
+}
+
+// -----
+
+greta_tile.func @k(%p: !greta_tile.ptr<f32>, %q: i32) attributes {waves = 1 : i32} {
+  greta_tile.return
+}
+func.func @f(%x: tensor<4xf32>, %h: tensor<4xf16>, %n: i32) -> tensor<4xf32> {
+  // expected-error @+1 {{has 1 shapes for 0 results that are not tied}}
+  %0 = greta_tile.launch @k grid affine_map<() -> (1)> scalars affine_map<() -> ()> (%x, %n) tied [0] shapes [affine_map<() -> (4)>] : (tensor<4xf32>, i32) -> tensor<4xf32>
+  return %x : tensor<4xf32>
+}
+
+// -----
+
+greta_tile.func @k(%p: !greta_tile.ptr<f32>, %q: f32) attributes {waves = 1 : i32} {
+  greta_tile.return
+}
+func.func @f(%x: tensor<4xf32>, %h: tensor<4xf16>, %n: i32) -> tensor<4xf32> {
+  // expected-error @+1 {{computes argument 1, an integer, of type 'f32'}}
+  %0 = greta_tile.launch @k grid affine_map<() -> (1)> scalars affine_map<() -> (1)> (%x) tied [0] shapes [] : (tensor<4xf32>) -> tensor<4xf32>
+  return %x : tensor<4xf32>
+}
+
+// -----
+
+greta_tile.func @k(%p: !greta_tile.ptr<f32>, %q: i64) attributes {waves = 1 : i32} {
+  greta_tile.return
+}
+func.func @f(%x: tensor<4xf32>, %h: tensor<4xf16>, %n: i32) -> tensor<4xf32> {
+  // expected-error @+1 {{passes 'i32' as argument 1 of type 'i64'}}
+  %0 = greta_tile.launch @k grid affine_map<() -> (1)> scalars affine_map<() -> ()> (%x, %n) tied [0] shapes [] : (tensor<4xf32>, i32) -> tensor<4xf32>
+  return %x : tensor<4xf32>
 }

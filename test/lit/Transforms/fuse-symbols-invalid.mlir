@@ -54,7 +54,7 @@ func.func @not_its_shape(%x: tensor<?x4xf32> {greta.shape = affine_map<()[n] -> 
 
 // -----
 
-// expected-error@+1 {{has a shape, a grid or a scalar over 2 symbols; its arguments define 1, one for each dynamic dimension that no greta.shape gives by earlier ones}}
+// expected-error@+1 {{has a shape, a grid or a scalar over 2 symbols; its arguments define 1, one for each integer and each dynamic dimension that no greta.shape gives by earlier ones}}
 func.func @no_such_symbol(%x: tensor<?x4xf32>, %y: tensor<?xf32> {greta.shape = affine_map<()[n, m] -> (m + n)>}) -> tensor<?x4xf32> {
   return %x : tensor<?x4xf32>
 }

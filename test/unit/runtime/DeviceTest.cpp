@@ -326,6 +326,62 @@ TEST_P(OnGpu, TemporariesBetweenKernels) {
   }
 }
 
+// A result that is tied to an argument changes it, or a copy of it.
+TEST_P(OnGpu, WritesInPlace) {
+  greta::Stream S = Runtime->stream();
+  greta::Function F = Runtime->load(*Package, "in_place");
+  EXPECT_TRUE(F.arguments()[1].isScalar);
+  EXPECT_EQ(F.results()[0].tied, 0);
+  std::vector<float> X = ramp(100), Y(X.size());
+  greta::Buffer A = Runtime->allocate(1024), B = Runtime->allocate(1024);
+  greta::Tensor N = greta::Tensor::scalar(int32_t(100));
+  S.write(A, X.data(), 400);
+  EXPECT_EQ(F.resultShape(0, {{nullptr, {100}}, N}).second, 400u);
+  greta::Graph G =
+      S.capture([&] { F.launch(S, {{&A, {100}}, N}, {{&B, {100}}}); });
+  for (unsigned Launch : {0, 1}) {
+    if (Launch)
+      S.launch(G);
+    else
+      F.launch(S, {{&A, {100}}, N}, {{&B, {100}}});
+    S.read(B, Y.data(), 400);
+    for (size_t I = 0; I < X.size(); ++I)
+      ASSERT_EQ(Y[I], 2 * X[I] + 1) << I;
+    S.read(A, Y.data(), 400);
+    ASSERT_EQ(Y, X);
+    S.fill(B, 400, 0);
+  }
+  F.launch(S, {{&A, {100}}, N}, {{&A, {100}}});
+  S.read(A, Y.data(), 400);
+  for (size_t I = 0; I < X.size(); ++I)
+    ASSERT_EQ(Y[I], 2 * X[I] + 1) << I;
+}
+
+TEST_P(OnGpu, RefusesWrongScalars) {
+  greta::Stream S = Runtime->stream();
+  greta::Function F = Runtime->load(*Package, "in_place");
+  greta::Buffer A = Runtime->allocate(1024), B = Runtime->allocate(1024);
+  greta::Tensor N = greta::Tensor::scalar(int32_t(64));
+  using Tensors = std::vector<greta::Tensor>;
+  const struct {
+    Tensors Args, Results;
+    const char *Says;
+  } Cases[] = {
+      {{{&A, {64}}, {&A, {}}}, {{&B, {64}}}, "'n' is a scalar; it has a value"},
+      {{N, N}, {{&B, {64}}}, "argument 0 is a tensor; it has no value"},
+      {{{&A, {65}}, N}, {{&B, {65}}}, "dim 0 is 65, the function needs 64"},
+      {{{&A, {64}}, greta::Tensor::scalar(int32_t(-1))},
+       {{&B, {64}}},
+       "negative value -1"},
+      {{{&A, {64}}, N}, {{&A, {64}, 16}}, "overlaps argument 0 'x'"},
+  };
+  for (const auto &C : Cases) {
+    std::string Text = message([&] { F.launch(S, C.Args, C.Results); },
+                               GRETA_ERROR_INVALID_ARGUMENT);
+    EXPECT_NE(Text.find(C.Says), std::string::npos) << Text;
+  }
+}
+
 // What the caller allocates and frees meanwhile is no part of the graph.
 TEST_P(OnGpu, AllocatesWhileAGraphIsRecorded) {
   greta::Stream S = Runtime->stream(), Other = Runtime->stream();

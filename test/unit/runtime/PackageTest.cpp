@@ -32,7 +32,7 @@ Bytes withManifest(const std::string &Text) {
 TEST(Package, ReadsWhatTheFormatSays) {
   Bytes Data = package();
   auto P = readPackage(Data.data(), Data.size(), "test.greta");
-  ASSERT_EQ(P->Functions.size(), 3u);
+  ASSERT_EQ(P->Functions.size(), 4u);
   const FunctionDecl *F = P->find("scale");
   ASSERT_TRUE(F);
   EXPECT_EQ(P->find("nothing"), nullptr);
@@ -56,7 +56,7 @@ TEST(Package, ReadsFromAFile) {
   std::ofstream(Path, std::ios::binary)
       .write(reinterpret_cast<const char *>(Data.data()),
              static_cast<std::streamsize>(Data.size()));
-  EXPECT_EQ(openPackage(Path)->Functions.size(), 3u);
+  EXPECT_EQ(openPackage(Path)->Functions.size(), 4u);
   try {
     openPackage(temporaryFolder() + "/absent.greta");
     FAIL();
@@ -196,6 +196,24 @@ TEST(Package, RefusesEachBadValue) {
       {"/functions/0/variants/0/kernels/0/args/0/index", "1", "there are 1"},
       {"/functions/0/variants/0/kernels/0/args/2/value", "18446744073709551615",
        "out of range"},
+      {"/functions/3/args/1/dtype", "\"f16\"", "unknown value 'f16'"},
+      {"/functions/3/args/1/dtype", "\"f32\"", "argument 1 is no integer"},
+      {"/functions/3/args/1/kind", "\"array\"", "unknown value 'array'"},
+      {"/functions/3/symbols/0/arg", "0", "argument 0 is no integer"},
+      {"/functions/3/symbols/0/arg", "2", "there is no argument 2"},
+      {"/functions/3/symbols/0/dim", "0",
+       "argument 1, dim 0 is not this symbol"},
+      {"/functions/3/results/0/tied", "2", "there are 2 arguments"},
+      {"/functions/3/results/0/tied", "1", "is no tensor of the result's"},
+      {"/functions/3/results/0/dtype", "\"f16\"",
+       "is no tensor of the result's"},
+      {"/functions/3/results/0/shape/0", "[\"+\", \"n\", 1]",
+       "is no tensor of the result's"},
+      {"/functions/3/results/1",
+       R"({"name": "z", "dtype": "f32", "shape": ["n"], "access": "readwrite",
+           "tied": 0})",
+       "another result is tied to argument 0"},
+      {"/functions/3/variants/0/backend", "\"host\"", "arch"},
   };
   for (const auto &C : Cases) {
     Bytes Data = package();
@@ -207,6 +225,28 @@ TEST(Package, RefusesEachBadValue) {
         << C.Where << " = " << C.Value << ": " << Got;
     EXPECT_EQ(Got.find('\n'), std::string::npos) << Got;
   }
+}
+
+TEST(Package, HostVariantsTakeTensors) {
+  json M = manifest();
+  json Host = M["functions"][0]["variants"][2];
+  M["functions"][3]["variants"] = {Host};
+  EXPECT_NE(complaint(package(M)).find("takes tensors, 'n' is a scalar"),
+            std::string::npos);
+  M = manifest();
+  M["functions"][0]["results"][0]["tied"] = 0;
+  EXPECT_NE(complaint(package(M)).find("has no tied results, 'y' is one"),
+            std::string::npos);
+}
+
+TEST(Package, ScalarsHaveTheirSizeInTheBlock) {
+  json M = manifest();
+  M["functions"][3]["args"][1]["dtype"] = "i64";
+  Bytes Data = package(M);
+  auto P = readPackage(Data.data(), Data.size(), "t");
+  const KernelDecl &K = P->find("in_place")->Variants[0].Kernels[0];
+  EXPECT_EQ(K.Args[2].Which, KernelArg::Scalar);
+  EXPECT_EQ(argumentOffsets(K.Args), (std::vector<uint32_t>{0, 8, 16, 24}));
 }
 
 TEST(Package, LimitsVulkanArguments) {

@@ -146,9 +146,30 @@ json manifest() {
           {kernel("subgroup.spv", "subgroup",
                   {arg("arg", 0), arg("result", 0), Count})}}});
   }
+  json InPlace = {
+      {"name", "in_place"},
+      {"symbols", {{{"name", "n"}, {"arg", 1}}}},
+      {"args",
+       {{{"name", "x"}, {"dtype", "f32"}, {"shape", {"n"}}, {"access", "read"}},
+        {{"name", "n"}, {"dtype", "i32"}, {"kind", "scalar"}}}},
+      {"results",
+       {{{"name", "y"},
+         {"dtype", "f32"},
+         {"shape", {"n"}},
+         {"access", "readwrite"},
+         {"tied", 0}}}},
+      {"variants", json::array()}};
+  for (json V : F["variants"]) {
+    if (V["backend"] == "host") // has neither scalars nor tied results
+      continue;
+    V["kernels"][0]["args"] = {arg("result", 0), arg("result", 0),
+                               arg("arg", 1)};
+    V["kernels"][0]["grid"] = {{"ceildiv", "n", 64}, 1, 1};
+    InPlace["variants"].push_back(V);
+  }
   return {{"schema", 1},
           {"compiler", {{"greta", "0.1.0"}, {"llvm", "22.1.8"}}},
-          {"functions", {F, Twice, Subgroup}}};
+          {"functions", {F, Twice, Subgroup, InPlace}}};
 }
 
 Bytes package(json Manifest) {

@@ -27,7 +27,8 @@ Bytes zip(const std::vector<Member> &Members);
 
 // Function `scale`, y[m,n] = 2 * x[m,n] + 1 in f32, with variants vulkan-sg64
 // (needs subgroups of 64), vulkan-portable and host; and `twice_scaled`, two
-// kernels with a temporary between them; and `subgroup`.
+// kernels with a temporary between them; and `subgroup`; and `in_place`, y[n] =
+// 2 * x[n] + 1 of x and the scalar n, with y tied to x.
 nlohmann::json manifest();
 
 // The package of a manifest: its objects are fixtures, and the hashes are
