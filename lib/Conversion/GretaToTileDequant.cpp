@@ -170,9 +170,8 @@ Value SpaceEmitter::computeDequantBlock(DequantOp op) {
     }
     return tile::LoadOp::create(
         b, RankedTensorType::get(shape, tensor.getElementType()),
-        pointerOf(argument),
-        ValueRange{first, below}, ValueRange(), bounds, Value(),
-        ArrayRef<int64_t>{1, stride}, bounded, clamped);
+        pointerOf(argument), ValueRange{first, below}, ValueRange(), bounds,
+        Value(), ArrayRef<int64_t>{1, stride}, bounded, clamped);
   };
   int64_t groups = std::max<int64_t>(1, depth.extent / group);
   Value words = load(op.getQ(), depth.extent / 8, 8);

@@ -33,14 +33,10 @@ Value ScalarArguments::get(ImplicitLocOpBuilder &b, AffineExpr expr) {
     if (known == expr)
       return argument;
   exprs.push_back(expr);
-  unsigned number = kernel.getNumArguments();
-  NamedAttrList promises;
-  if (int64_t multiple = expr.getLargestKnownDivisor(); multiple > 1)
-    promises.set(tile::divisibilityName, b.getI64IntegerAttr(multiple));
-  (void)kernel.insertArgument(number, b.getI32Type(),
-                              promises.getDictionary(b.getContext()),
-                              kernel.getLoc());
-  arguments.push_back(kernel.getArgument(number));
+  arguments.push_back(
+      kernel.getBody().front().addArgument(b.getI32Type(), kernel.getLoc()));
+  kernel.setFunctionType(
+      b.getFunctionType(kernel.getBody().front().getArgumentTypes(), {}));
   return arguments.back();
 }
 

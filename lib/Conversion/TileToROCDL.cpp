@@ -319,7 +319,7 @@ static bool isUniform(Value value) {
   }
   Operation *op = value.getDefiningOp();
   return !isa<tile::LaneIdOp, tile::ShuffleOp, tile::ShuffleXorOp>(op) &&
-         !op->getNumRegions() && isPure(op) &&
+         !op->getNumRegions() && isMemoryEffectFree(op) &&
          llvm::all_of(op->getOperands(), isUniform);
 }
 

@@ -49,7 +49,7 @@ Value greta::rocdl::laneAddress(OpBuilder &builder, Location loc, Value base,
   Value wide = LLVM::ZExtOp::create(builder, loc, builder.getI64Type(), offset);
   return LLVM::GEPOp::create(
       builder, loc, base.getType(), builder.getI8Type(), base, wide,
-      LLVM::GEPNoWrapFlags::inbounds | LLVM::GEPNoWrapFlags::nuw);
+      LLVM::GEPNoWrapFlags::nusw | LLVM::GEPNoWrapFlags::nuw);
 }
 
 Value greta::rocdl::sharedAddress(OpBuilder &builder, Location loc, Value array,

@@ -27,11 +27,12 @@ struct PtrAddLowering : ConvertOpToLLVMPattern<tile::PtrAddOp> {
   LogicalResult
   matchAndRewrite(tile::PtrAddOp op, OpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
-    // Not `inbounds`: parts of an address may lie anywhere.
+    // Not `inbounds`: a part of an address may point beside its buffer, but
+    // none leaves the address space.
     Value base = adaptor.getBase();
     rewriter.replaceOpWithNewOp<LLVM::GEPOp>(
         op, base.getType(), tile::getPointee(op.getBase().getType()), base,
-        adaptor.getOffset());
+        adaptor.getOffset(), LLVM::GEPNoWrapFlags::nusw);
     return success();
   }
 };

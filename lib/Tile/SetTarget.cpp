@@ -39,9 +39,7 @@ static const MatrixInstruction *chooseInstruction(DotOp dot, unsigned waves,
            a.getElementType(), b.getElementType(), row.matrix, row)) {
     bool isSum =
         acc.getElementType().isF32() ? mi->acc == "f32" : mi->acc == "i32";
-    // Fragments of unknown layout are loaded from one matrix.
-    bool isLoaded = shape.size() == 2 || mi->accLayout.isKnown();
-    if (!isSum || !isLoaded || m % mi->m || n % mi->n || k % mi->k)
+    if (!isSum || m % mi->m || n % mi->n || k % mi->k)
       continue;
     uint64_t tiles = batch * (m / mi->m) * (n / mi->n);
     std::pair<uint64_t, uint64_t> worth = {std::min<uint64_t>(waves, tiles),

@@ -32,14 +32,17 @@ class Program(Case, family="program"):
 
     @property
     def depth(self):
-        return {"matmul": self.shape[-1], "batched-dot": 48}.get(self.kind, 0)
+        return self.shape[-1] if self.is_gemm else 0
 
     @property
     def is_gemm(self):
         return self.spec.limit == "gemm"
 
     has_matrix_product = is_gemm
-    operand_types = frozenset({"f16"})  # of products
+
+    @property
+    def operand_types(self):
+        return {self.precision}
 
     def mlir(self, target=None):
         return (TEXTS / f"{self.function}.mlir").read_text()
@@ -86,11 +89,8 @@ KINDS = {
         precision="f16",
     ),
     "matmul": text(operands, lambda p, rounded, a, b: a @ b, limit="gemm", precision="f16"),
-    "batched-dot": text(
-        lambda p, rng: [(rng.standard_normal((*p.shape, 32, 48)), "f16"), (rng.standard_normal((*p.shape, 48, 16)) / 48**0.5, "f16")],
-        lambda p, rounded, a, b: a @ b,
-        limit="gemm",
-    ),
+    "bounds": text(lambda p, rng: [(rng.standard_normal(p.shape), "f16")], lambda p, rounded, x: abs(x), limit="exact", precision="f16"),
+    "octets": text(lambda p, rng: [(rng.standard_normal((*p.shape, 8)), "f16")], lambda p, rounded, x: abs(x), limit="exact", precision="f16"),
     "transpose": text(lambda p, rng: [(rng.integers(-(2**31), 2**31, p.shape), "i32")], lambda p, rounded, x: x.T, limit="exact", precision="i32"),
     "guarded-add": text(
         lambda p, rng: [(rng.standard_normal(p.shape), "f32")] * 2,
@@ -114,7 +114,8 @@ PROGRAMS = [
     *(Program("softmax", rows) for rows in ("1", "5")),
     *(Program("layer-norm", rows) for rows in ("3", "8")),
     *(Program("matmul", shape) for shape in ("64x64x64", "33x100x129", "70x65x1")),
-    Program("batched-dot", "11"),
+    *(Program("bounds", shape) for shape in ("3x7", "9x64", "5x1003")),
+    *(Program("octets", rows) for rows in ("1", "301")),
     *(Program("transpose", shape) for shape in ("32x32", "33x70")),
     *(Program("guarded-add", n) for n in ("1", "1003", "2048")),
     *(Program("gather-rows", shape) for shape in ("40x33x50", "3x16x64")),

@@ -6,9 +6,9 @@ greta_tile.func @layer_norm_kernel(%x: !greta_tile.ptr<f16>, %weight: !greta_til
   %four = arith.constant 4 : i32
   %pid = greta_tile.program_id 0
   %row = arith.muli %pid, %four : i32
-  %v = greta_tile.load %x[%row, %zero] strides [384, 1] bounds [0, 1] (%rows, %columns) align 2 : !greta_tile.ptr<f16> -> tensor<4x512xf16>
-  %w = greta_tile.load %weight[%zero] strides [1] bounds [0] (%columns) align 2 : !greta_tile.ptr<f16> -> tensor<512xf16>
-  %b = greta_tile.load %bias[%zero] strides [1] bounds [0] (%columns) align 2 : !greta_tile.ptr<f16> -> tensor<512xf16>
+  %v = greta_tile.load %x[%row, %zero] strides [384, 1] bounds [0, 1] (%rows, %columns) : !greta_tile.ptr<f16> -> tensor<4x512xf16>
+  %w = greta_tile.load %weight[%zero] strides [1] bounds [0] (%columns) : !greta_tile.ptr<f16> -> tensor<512xf16>
+  %b = greta_tile.load %bias[%zero] strides [1] bounds [0] (%columns) : !greta_tile.ptr<f16> -> tensor<512xf16>
   %wide = arith.extf %v : tensor<4x512xf16> to tensor<4x512xf32>
   %sum = greta_tile.reduce {arith.addf} %wide axis 1 : tensor<4x512xf32> -> tensor<4xf32>
   %share = arith.constant dense<0x3B2AAAAB> : tensor<4xf32> // 1 / 384
@@ -40,12 +40,13 @@ greta_tile.func @layer_norm_kernel(%x: !greta_tile.ptr<f16>, %weight: !greta_til
   %weighted = arith.mulf %normal, %ws : tensor<4x512xf32>
   %moved = arith.addf %weighted, %bs : tensor<4x512xf32>
   %result = arith.truncf %moved : tensor<4x512xf32> to tensor<4x512xf16>
-  greta_tile.store %result, %y[%row, %zero] strides [384, 1] bounds [0, 1] (%rows, %columns) align 2 : tensor<4x512xf16> -> !greta_tile.ptr<f16>
+  greta_tile.store %result, %y[%row, %zero] strides [384, 1] bounds [0, 1] (%rows, %columns) : tensor<4x512xf16> -> !greta_tile.ptr<f16>
   greta_tile.return
 }
 
+#n = affine_map<()[n] -> (n)>
 func.func @layer_norm(%x: tensor<?x384xf16>, %weight: tensor<384xf16>, %bias: tensor<384xf16>) -> tensor<?x384xf16> {
-  %0 = greta_tile.launch @layer_norm_kernel grid affine_map<()[n] -> (n ceildiv 4)> scalars affine_map<()[n] -> (n)> (%x, %weight, %bias) shapes [affine_map<()[n] -> (n, 384)>]
+  %0 = greta_tile.launch @layer_norm_kernel grid affine_map<()[n] -> (n ceildiv 4)> scalars #n (%x, %weight, %bias) shapes [affine_map<()[n] -> (n, 384)>]
        : (tensor<?x384xf16>, tensor<384xf16>, tensor<384xf16>) -> tensor<?x384xf16>
   return %0 : tensor<?x384xf16>
 }

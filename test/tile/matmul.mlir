@@ -9,13 +9,13 @@ greta_tile.func @matmul_kernel(%a: !greta_tile.ptr<f16>, %b: !greta_tile.ptr<f16
   %column = arith.muli %x, %c64 : i32
   %none = arith.constant dense<0.0> : tensor<64x64xf32>
   %sum = scf.for %at = %zero to %k step %c32 iter_args(%acc = %none) -> (tensor<64x64xf32>) : i32 {
-    %left = greta_tile.load %a[%row, %at] strides [-9223372036854775808, 1] (%k) bounds [0, 1] (%m, %k) align 2 : !greta_tile.ptr<f16> -> tensor<64x32xf16>
-    %right = greta_tile.load %b[%at, %column] strides [-9223372036854775808, 1] (%n) bounds [0, 1] (%k, %n) align 2 : !greta_tile.ptr<f16> -> tensor<32x64xf16>
+    %left = greta_tile.load %a[%row, %at] strides [-9223372036854775808, 1] (%k) bounds [0, 1] (%m, %k) : !greta_tile.ptr<f16> -> tensor<64x32xf16>
+    %right = greta_tile.load %b[%at, %column] strides [-9223372036854775808, 1] (%n) bounds [0, 1] (%k, %n) : !greta_tile.ptr<f16> -> tensor<32x64xf16>
     %next = greta_tile.dot %left, %right, %acc : tensor<64x32xf16>, tensor<32x64xf16> -> tensor<64x64xf32>
     scf.yield %next : tensor<64x64xf32>
   }
   %result = arith.truncf %sum : tensor<64x64xf32> to tensor<64x64xf16>
-  greta_tile.store %result, %c[%row, %column] strides [-9223372036854775808, 1] (%n) bounds [0, 1] (%m, %n) align 2 : tensor<64x64xf16> -> !greta_tile.ptr<f16>
+  greta_tile.store %result, %c[%row, %column] strides [-9223372036854775808, 1] (%n) bounds [0, 1] (%m, %n) : tensor<64x64xf16> -> !greta_tile.ptr<f16>
   greta_tile.return
 }
 

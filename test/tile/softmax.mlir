@@ -4,7 +4,7 @@ greta_tile.func @softmax_kernel(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f3
   %columns = arith.constant 1000 : i32
   %row = greta_tile.program_id 0
   %outside = arith.constant 0xFF800000 : f32
-  %v = greta_tile.load %x[%row, %zero] strides [1000, 1] bounds [1] (%columns) other %outside : f32 align 4 : !greta_tile.ptr<f32> -> tensor<1x1024xf32>
+  %v = greta_tile.load %x[%row, %zero] strides [1000, 1] bounds [1] (%columns) other %outside : f32 : !greta_tile.ptr<f32> -> tensor<1x1024xf32>
   %line = greta_tile.reshape %v : tensor<1x1024xf32> -> tensor<1024xf32>
   %largest = greta_tile.reduce {arith.maximumf} %line axis 0 : tensor<1024xf32> -> f32
   %shift = greta_tile.splat %largest : tensor<1024xf32>
@@ -16,7 +16,7 @@ greta_tile.func @softmax_kernel(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f3
   %scales = greta_tile.splat %scale : tensor<1024xf32>
   %result = arith.mulf %power, %scales : tensor<1024xf32>
   %block = greta_tile.reshape %result : tensor<1024xf32> -> tensor<1x1024xf32>
-  greta_tile.store %block, %y[%row, %zero] strides [1000, 1] bounds [1] (%columns) align 4 : tensor<1x1024xf32> -> !greta_tile.ptr<f32>
+  greta_tile.store %block, %y[%row, %zero] strides [1000, 1] bounds [1] (%columns) : tensor<1x1024xf32> -> !greta_tile.ptr<f32>
   greta_tile.return
 }
 

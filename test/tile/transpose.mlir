@@ -5,8 +5,8 @@ greta_tile.func @transpose_kernel(%x: !greta_tile.ptr<i32>, %y: !greta_tile.ptr<
   %py = greta_tile.program_id 1
   %row = arith.muli %py, %c32 : i32
   %column = arith.muli %px, %c32 : i32
-  %v = greta_tile.load %x[%row, %column] strides [-9223372036854775808, 1] (%n) bounds [0, 1] (%m, %n) align 4 : !greta_tile.ptr<i32> -> tensor<32x32xi32>
-  greta_tile.store %v, %y[%row, %column] strides [1, -9223372036854775808] (%m) bounds [0, 1] (%m, %n) align 4 : tensor<32x32xi32> -> !greta_tile.ptr<i32>
+  %v = greta_tile.load %x[%row, %column] strides [-9223372036854775808, 1] (%n) bounds [0, 1] (%m, %n) : !greta_tile.ptr<i32> -> tensor<32x32xi32>
+  greta_tile.store %v, %y[%row, %column] strides [1, -9223372036854775808] (%m) bounds [0, 1] (%m, %n) : tensor<32x32xi32> -> !greta_tile.ptr<i32>
   greta_tile.return
 }
 

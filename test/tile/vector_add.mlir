@@ -3,10 +3,10 @@ greta_tile.func @vector_add_kernel(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr
   %c256 = arith.constant 256 : i32
   %pid = greta_tile.program_id 0
   %start = arith.muli %pid, %c256 : i32
-  %a = greta_tile.load %x[%start] strides [1] bounds [0] (%n) align 4 : !greta_tile.ptr<f32> -> tensor<256xf32>
-  %b = greta_tile.load %y[%start] strides [1] bounds [0] (%n) align 4 : !greta_tile.ptr<f32> -> tensor<256xf32>
+  %a = greta_tile.load %x[%start] strides [1] bounds [0] (%n) : !greta_tile.ptr<f32> -> tensor<256xf32>
+  %b = greta_tile.load %y[%start] strides [1] bounds [0] (%n) : !greta_tile.ptr<f32> -> tensor<256xf32>
   %sum = arith.addf %a, %b : tensor<256xf32>
-  greta_tile.store %sum, %out[%start] strides [1] bounds [0] (%n) align 4 : tensor<256xf32> -> !greta_tile.ptr<f32>
+  greta_tile.store %sum, %out[%start] strides [1] bounds [0] (%n) : tensor<256xf32> -> !greta_tile.ptr<f32>
   greta_tile.return
 }
 

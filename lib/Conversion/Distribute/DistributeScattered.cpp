@@ -81,32 +81,6 @@ struct Stride {
 
 } // namespace
 
-/// How many neighbours in memory one access may take: as many as the lane has,
-/// as 16 bytes hold, as the address is provably a multiple of, and as are under
-/// one mask.
-unsigned Distributor::widthOf(const LinearAddress &address,
-                              const Scattered &access, Type element) {
-  // Buffers begin at multiples of 16 bytes (docs/package.md).
-  auto argument = dyn_cast<BlockArgument>(address.base);
-  int64_t dim = address.contiguousDim();
-  if (dim < 0 || !argument || argument.getOwner() != &kernel.getBody().front())
-    return 1;
-  unsigned width =
-      std::min(access.layout->layout.contiguity(dim), 16 / bytesOf(element));
-  for (const LinearTerm &term : address.terms)
-    if (term.dim != dim && term.constant)
-      width = std::min<int64_t>(width, term.constant & -term.constant);
-  auto sameMasks = [&] {
-    for (unsigned reg = 0; reg < access.masks.size(); ++reg)
-      if (access.masks[reg] != access.masks[reg / width * width])
-        return false;
-    return true;
-  };
-  while (!sameMasks())
-    width /= 2;
-  return width;
-}
-
 FailureOr<Distributor::Scattered>
 Distributor::scatter(Operation *op, Value pointers, Value mask, bool isWide,
                      ImplicitLocOpBuilder &b) {
@@ -125,8 +99,11 @@ Distributor::scatter(Operation *op, Value pointers, Value mask, bool isWide,
   const DistributedLayout &layout = **found;
   Type element = getElementTypeOrSelf(getPointee(pointers.getType()));
   LinearAddress address = getLinearAddress(pointers);
-  if (isWide)
-    access.width = widthOf(address, access, element);
+  for (unsigned dim = 0; isWide && dim < layout.layout.rank(); ++dim)
+    access.width = std::max<unsigned>(
+        access.width,
+        std::min<int64_t>(layout.layout.contiguity(dim),
+                          facts.vectorWidth(pointers, mask, dim)));
 
   auto scalarOf = [&](Value value) { return scalar(value); };
   OffsetBuilder sums(b, scalarOf);
@@ -146,18 +123,19 @@ Distributor::scatter(Operation *op, Value pointers, Value mask, bool isWide,
     base = sums.move(base, uniform);
 
   // The lane's part.
-  int64_t largest = 0;
+  int64_t largest = 0; // offset
+  const int64_t end = (int64_t(1) << 32) / bytesOf(element);
   bool isNarrow = true;
   SmallVector<unsigned> dims; // along which lanes lie
   for (auto [dim, stride] : llvm::enumerate(strides)) {
     if (matchPattern(layout.threadIndex[dim], m_Zero()))
       continue;
     dims.push_back(dim);
-    isNarrow &= stride.fixed >= 0 && !stride.dynamic;
-    if (isNarrow && llvm::MulOverflow<int64_t>(
-                        stride.fixed, layout.layout.shape()[dim] - 1, largest))
-      isNarrow = false;
-    isNarrow = isNarrow && largest < (int64_t(1) << 32) / bytesOf(element);
+    isNarrow =
+        isNarrow && !stride.dynamic && stride.fixed >= 0 && stride.fixed < end;
+    if (isNarrow)
+      largest += stride.fixed * (layout.layout.shape()[dim] - 1);
+    isNarrow = isNarrow && largest < end;
   }
   Value wide;
   for (unsigned dim : dims) {

@@ -6,7 +6,7 @@
 // CHECK-LABEL: greta_tile.func @wide
 // CHECK-DAG: %[[LANE:.*]] = greta_tile.lane_id
 // CHECK: %[[BASE:.*]] = greta_tile.ptr_add %arg0, %{{.*}} : !greta_tile.ptr<f32>, i64
-// CHECK: %[[V:.*]] = greta_tile.ptr_load %[[BASE]][%{{.*}}] align 16 : !greta_tile.ptr<f32> -> vector<4xf32>
+// CHECK: %[[V:.*]] = greta_tile.ptr_load %[[BASE]][%{{.*}}] align 16 : <f32> -> vector<4xf32>
 // CHECK: greta_tile.ptr_store %[[V]], %{{.*}} align 16 : vector<4xf32>
 greta_tile.func @wide(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>) attributes {waves = 1 : i32, wave_size = 64 : i32} {
   %pid = greta_tile.program_id 0
@@ -43,7 +43,7 @@ greta_tile.func @masked(%x: !greta_tile.ptr<f16>, %n: i32) attributes {waves = 1
 // CHECK: %[[I:.*]] = greta_tile.ptr_load %arg1
 // CHECK: %[[WIDE:.*]] = arith.extsi
 // CHECK: %[[P:.*]] = greta_tile.ptr_add %arg0, %{{.*}} : !greta_tile.ptr<f32>, i64
-// CHECK: greta_tile.ptr_load %[[P]][%c0_i32] align 4 : !greta_tile.ptr<f32> -> f32
+// CHECK: greta_tile.ptr_load %[[P]][%c0_i32] align 4 : <f32> -> f32
 greta_tile.func @indirect(%x: !greta_tile.ptr<f32>, %index: !greta_tile.ptr<i32>) attributes {waves = 1 : i32, wave_size = 64 : i32} {
   %i = greta_tile.iota 0 : tensor<256xi32, #row>
   %ip = greta_tile.ptr_add %index, %i : !greta_tile.ptr<i32>, tensor<256xi32, #row>
@@ -57,7 +57,7 @@ greta_tile.func @indirect(%x: !greta_tile.ptr<f32>, %index: !greta_tile.ptr<i32>
 // An i1 is a byte; of one pointer all lanes load, and the first stores.
 // CHECK-LABEL: greta_tile.func @scalars
 // CHECK: %[[BYTES:.*]] = greta_tile.ptr_cast %arg0 : !greta_tile.ptr<i1> -> !greta_tile.ptr<i8>
-// CHECK: %[[BYTE:.*]] = greta_tile.ptr_load %[[BYTES]][%c0_i32] align 1 : !greta_tile.ptr<i8> -> i8
+// CHECK: %[[BYTE:.*]] = greta_tile.ptr_load %[[BYTES]][%c0_i32] align 1 : <i8> -> i8
 // CHECK: %[[BIT:.*]] = arith.cmpi ne, %[[BYTE]]
 // CHECK: scf.if %{{.*}} {
 // CHECK: arith.extui %[[BIT]] : i1 to i8

@@ -9,8 +9,8 @@
 // CHECK: %[[K8:.*]] = arith.divui %[[K]], %c8_i32
 // CHECK: %[[W:.*]] = greta_tile.load %arg0[%[[K8]], {{.*}}] strides [1, 512] bounds [] {{.*}} -> tensor<[[D:[0-9]+]]x[[N:[0-9]+]]xi32>
 // CHECK: %[[G:.*]] = arith.divui %[[K]], %c128_i32
-// CHECK: %[[S:.*]] = greta_tile.load %arg1[%[[G]], {{.*}}] strides [1, 32] bounds [] align 2 {{.*}} -> tensor<1x[[N]]xf16>
-// CHECK: %[[Z:.*]] = greta_tile.load %arg2{{.*}} strides [1, 4] bounds [] align 4 {{.*}} -> tensor<1x[[N]]xi32>
+// CHECK: %[[S:.*]] = greta_tile.load %arg1[%[[G]], {{.*}}] strides [1, 32] bounds [] {{.*}} -> tensor<1x[[N]]xf16>
+// CHECK: %[[Z:.*]] = greta_tile.load %arg2{{.*}} strides [1, 4] bounds [] {{.*}} -> tensor<1x[[N]]xi32>
 // CHECK: arith.remui %[[G]], %c8_i32
 // CHECK: arith.shrui %[[Z]]
 // CHECK: %[[ZERO:.*]] = arith.andi

@@ -116,7 +116,7 @@ func.func @rope_pair(%q: tensor<?x32x128xf16>, %k: tensor<?x8x128xf16>, %cos: te
 // Pairs: the last dimension of 2. Half a head of 50 is padded; a norm before it
 // sums over both dimensions.
 // GPU-LABEL: greta_tile.func @pairs_0
-// GPU: greta_tile.load %arg0[%{{.*}}] strides [300, 100, 2, 1] bounds [0, 2](%{{.*}}, %c50_i32) other %{{.*}} : f16 align 8 : <f16> -> tensor<{{[0-9]+}}x1x[[H:5[0-9]|6[0-9]]]x2xf16>
+// GPU: greta_tile.load %arg0[%{{.*}}] strides [300, 100, 2, 1] bounds [0, 2](%{{.*}}, %c50_i32) other %{{.*}} : f16 : <f16> -> tensor<{{[0-9]+}}x1x[[H:5[0-9]|6[0-9]]]x2xf16>
 // GPU: %[[L:.*]] = greta_tile.reduce {arith.addf} %{{.*}} axis 2
 // GPU: %[[S:.*]] = greta_tile.reshape %[[L]]
 // GPU: greta_tile.reduce {arith.addf} %[[S]] axis 3
@@ -137,17 +137,17 @@ func.func @pairs(%x: tensor<?x3x100xf16>, %w: tensor<100xf16>, %t: tensor<?x50xf
 // GPU: %[[SOME:.*]] = arith.cmpi sgt, %[[K]], %c0_i32
 // GPU: %[[ACC:.*]] = scf.if %[[SOME]]
 // GPU: scf.for %[[I:.*]] = %c0_i32 to %[[K]] step %c[[D:32|64|128]]_i32 iter_args(%[[SUM:.*]] = %
-// GPU: %[[A:.*]] = greta_tile.load %arg0[%[[ROW:.*]], %[[I]]] strides [1, -9223372036854775808](%[[M]]) bounds [0, 1](%[[M]], %[[K]]) align 2 : <f16> -> tensor<[[TM:[0-9]+]]x[[D]]xf16>
-// GPU: %[[B:.*]] = greta_tile.load %arg1[%[[I]], %[[C:.*]]] strides [1, -9223372036854775808](%[[K]]) bounds [0, 1](%[[K]], %c33_i32{{.*}}) clamp [1] align 2 : <f16> -> tensor<[[D]]x[[TN:[0-9]+]]xf16>
+// GPU: %[[A:.*]] = greta_tile.load %arg0[%[[ROW:.*]], %[[I]]] strides [1, -9223372036854775808](%[[M]]) bounds [0, 1](%[[M]], %[[K]]) : <f16> -> tensor<[[TM:[0-9]+]]x[[D]]xf16>
+// GPU: %[[B:.*]] = greta_tile.load %arg1[%[[I]], %[[C:.*]]] strides [1, -9223372036854775808](%[[K]]) bounds [0, 1](%[[K]], %c33_i32{{.*}}) clamp [1] : <f16> -> tensor<[[D]]x[[TN:[0-9]+]]xf16>
 // GPU: %[[DOT:.*]] = greta_tile.dot %[[A]], %[[B]], %[[SUM]] {matrix = #greta_tile.matrix<"mfma.f32.16x16x16f16" swapped = true,{{.*}} -> tensor<[[TM]]x[[TN]]xf32>
 // GPU: scf.yield %[[DOT]]
 // GPU: {greta_tile.pipeline = #greta_tile.pipeline<stages = 2, slice = {{[0-9]+}}>}
 // GPU: } else {
 // GPU: scf.yield %cst
 // GPU: %[[Y:.*]] = arith.truncf %[[ACC]]
-// GPU: greta_tile.load %arg2[%c0_i32, %[[C]]] strides [0, 1] bounds [1](%c33_i32{{.*}}) align 2 : <f16> -> tensor<1x[[TN]]xf16>
+// GPU: greta_tile.load %arg2[%c0_i32, %[[C]]] strides [0, 1] bounds [1](%c33_i32{{.*}}) : <f16> -> tensor<1x[[TN]]xf16>
 // GPU: arith.addf %[[Y]]
-// GPU: greta_tile.store %{{.*}}, %arg3[%[[ROW]], %[[C]]] strides [33, 1] bounds [0, 1](%[[M]], %c33_i32{{.*}}) align 2
+// GPU: greta_tile.store %{{.*}}, %arg3[%[[ROW]], %[[C]]] strides [33, 1] bounds [0, 1](%[[M]], %c33_i32{{.*}})
 func.func @matmul(%a: tensor<?x?xf16>, %b: tensor<33x?xf16>, %bias: tensor<33xf16>) -> tensor<?x33xf16> {
   %c1 = arith.constant 1 : index
   %m = tensor.dim %a, %c1 : tensor<?x?xf16>
@@ -236,8 +236,8 @@ func.func @decode(%a: tensor<3x33000xf16>, %b: tensor<33x33000xf16>, %bias: tens
 // Packed weights: words and their eight weights are dimensions, four runs of 32 share a scale, 32 a word of zeros.
 // GPU-LABEL: greta_tile.func @packed_0
 // GPU: %[[W:.*]] = greta_tile.load %arg0{{.*}} strides [0, 512, 4, 1, 0] bounds [] {{.*}} : <i32> -> tensor<1x[[N:[0-9]+]]x[[L:[0-9]+]]x4x1xi32>
-// GPU: %[[S:.*]] = greta_tile.load %arg1{{.*}} strides [0, 32, 1, 0, 0] bounds [] align 2 {divisors = array<i64: 1, 1, 4, 1, 1>} : <f16> -> tensor<1x[[N]]x[[L]]x1x1xf16>
-// GPU: %[[Z:.*]] = greta_tile.load %arg2{{.*}} strides [0, 4, 1, 0, 0] bounds [] align 4 {divisors = array<i64: 1, 1, 32, 1, 1>} : <i32> -> tensor<1x[[N]]x[[L]]x1x1xi32>
+// GPU: %[[S:.*]] = greta_tile.load %arg1{{.*}} strides [0, 32, 1, 0, 0] bounds [] {divisors = array<i64: 1, 1, 4, 1, 1>} : <f16> -> tensor<1x[[N]]x[[L]]x1x1xf16>
+// GPU: %[[Z:.*]] = greta_tile.load %arg2{{.*}} strides [0, 4, 1, 0, 0] bounds [] {divisors = array<i64: 1, 1, 32, 1, 1>} : <i32> -> tensor<1x[[N]]x[[L]]x1x1xi32>
 // GPU: %[[I:.*]] = greta_tile.iota 2
 // GPU: arith.shrui
 // GPU: %[[D:.*]] = arith.shrui %{{.*}}, %{{.*}} : tensor<1x[[N]]x[[L]]x1x1xi32>

@@ -24,7 +24,7 @@ greta_tile.func @atomics(%p: !greta_tile.ptr<i32>, %f: !greta_tile.ptr<f32>, %i:
 
 // CHECK-LABEL: llvm.func protected @pointers(
 greta_tile.func @pointers(%p: !greta_tile.ptr<i32>, %n: i32) attributes {waves = 1 : i32, wave_size = 64 : i32} {
-  // CHECK: %[[Q:.*]] = llvm.getelementptr %{{.*}}[%{{.*}}] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, i32
+  // CHECK: %[[Q:.*]] = llvm.getelementptr nusw %{{.*}}[%{{.*}}] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, i32
   %q = greta_tile.ptr_add %p, %n : !greta_tile.ptr<i32>, i32
   // CHECK: %[[A:.*]] = llvm.ptrtoint %[[Q]] : !llvm.ptr<1> to i64
   %a = greta_tile.ptr_to_int %q : !greta_tile.ptr<i32>

@@ -31,12 +31,12 @@ greta_tile.func @kernel(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f16>, %z: 
 
   // The uniform base moves by 64 bits, the lane by 32 that are zero-extended.
   // CHECK: %[[WIDE:.*]] = llvm.sext %[[ROW]] : i32 to i64
-  // CHECK: %[[BASE:.*]] = llvm.getelementptr %[[X]][%[[WIDE]]] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, f16
+  // CHECK: %[[BASE:.*]] = llvm.getelementptr nusw %[[X]][%[[WIDE]]] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, f16
   %wide = arith.extsi %row : i32 to i64
   %base = greta_tile.ptr_add %x, %wide : !greta_tile.ptr<f16>, i64
   // CHECK: %[[BYTES:.*]] = llvm.shl %[[LANE]], %{{.*}} overflow<nuw> : i32
   // CHECK: %[[OFFSET:.*]] = llvm.zext %[[BYTES]] : i32 to i64
-  // CHECK: %[[ADDRESS:.*]] = llvm.getelementptr inbounds|nuw %[[BASE]][%[[OFFSET]]] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, i8
+  // CHECK: %[[ADDRESS:.*]] = llvm.getelementptr nusw|nuw %[[BASE]][%[[OFFSET]]] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, i8
   // CHECK: %[[V:.*]] = llvm.load %[[ADDRESS]] {alignment = 16 : i64} : !llvm.ptr<1> -> vector<8xf16>
   %v = greta_tile.ptr_load %base[%lane] align 16 : !greta_tile.ptr<f16> -> vector<8xf16>
   // CHECK: llvm.store %[[V]], %{{.*}} {alignment = 16 : i64} : vector<8xf16>, !llvm.ptr<1>
