@@ -136,35 +136,3 @@ LinearAddress greta::tile::getLinearAddress(Value pointers) {
   }
   return result;
 }
-
-/// Whether neighbours along a dimension of a block are equal, plainly.
-static bool isConstantAlong(Value value, int64_t dim) {
-  Operation *op = value.getDefiningOp();
-  if (auto broadcast = dyn_cast_or_null<BroadcastOp>(op))
-    return cast<RankedTensorType>(broadcast.getValue().getType())
-                   .getDimSize(dim) == 1 ||
-           isConstantAlong(broadcast.getValue(), dim);
-  if (op && (isa<SplatOp>(op) || op->hasTrait<OpTrait::ConstantLike>()))
-    return true;
-  return op && OpTrait::hasElementwiseMappableTraits(op) &&
-         llvm::all_of(op->getOperands(), [&](Value operand) {
-           return isConstantAlong(operand, dim);
-         });
-}
-
-int64_t LinearAddress::contiguousDim() const {
-  if (!hasUniformBase())
-    return -1;
-  for (const LinearTerm &term : terms) {
-    if (term.dim < 0 || term.constant != 1 || !term.factors.empty())
-      continue;
-    // Nothing else may change along it.
-    if (llvm::all_of(terms, [&](const LinearTerm &other) {
-          return &other == &term ||
-                 (other.block ? isConstantAlong(other.block, term.dim)
-                              : other.dim != term.dim);
-        }))
-      return term.dim;
-  }
-  return -1;
-}

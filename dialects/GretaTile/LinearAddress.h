@@ -2,8 +2,8 @@
 //
 // In: a block of pointers. Out: the scalar pointer that it comes from, and
 // what is added to it, taken apart into what is the same for all elements, what
-// is an index times a factor, and the rest. So an access knows which dimension
-// runs along memory, and what belongs to the uniform part of an address.
+// is an index times a factor, and the rest. So an access knows what belongs to
+// the uniform part of an address.
 //
 //===----------------------------------------------------------------------===//
 #ifndef GRETATILE_LINEARADDRESS_H
@@ -30,8 +30,6 @@ struct LinearAddress {
   llvm::SmallVector<LinearTerm, 4> terms;
 
   bool hasUniformBase() const { return mlir::isa<PtrType>(base.getType()); }
-  /// The dimension whose neighbours are neighbours in memory; -1: none.
-  int64_t contiguousDim() const;
 };
 
 /// Of a pointer or a block of them. i32 offsets may be taken apart because

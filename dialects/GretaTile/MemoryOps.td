@@ -11,8 +11,8 @@ def GretaTile_LoadOp : GretaTile_Op<"load", [MemoryEffects<[MemRead]>, AttrSized
     `bounded[k]` it is read only where `offsets[d] + i_d < bounds[k]`; elsewhere the value is `other`, or zero without one, and nothing
     is read. Along the dimensions `clamp[k]`, which are bounded too, what lies beyond is the last element within instead, if the block begins
     within: for rows of an operand whose products nobody keeps. With `divisors`, powers of two, `(offsets[d] + i_d) / divisors[d]`
-    takes the index's place in the address (not in the bounds): neighbours share elements; there the offset is a multiple of the block's
-    extent. A stride of -2^63 (`?`) is taken from `dynamic_strides`, in order.
+    takes the index's place in the address (not in the bounds): neighbours share elements; there the offset is known to be a multiple of the
+    divisor or of the block's extent. A stride of -2^63 (`?`) is taken from `dynamic_strides`, in order.
 
     How many elements a lane reads at once is what the facts analysis proves of pointer, offsets, strides and bounds. Where it does not prove
     that the block begins within its bounds (`assume`, a loop's counter, a branch around), the loads stand in a branch.

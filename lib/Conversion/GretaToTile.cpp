@@ -187,9 +187,6 @@ LogicalResult KernelConverter::run() {
   func =
       tile::FuncOp::create(b, name, b.getFunctionType(pointers, {}),
                            config.blockSize / config.waveSize, config.waveSize);
-  // Buffers of a package begin at multiples of 16 bytes.
-  for (unsigned i = 0; i < pointers.size(); ++i)
-    func.setArgAttr(i, tile::divisibilityName, b.getI64IntegerAttr(16));
   scalars = std::make_unique<ScalarArguments>(func);
   b.setInsertionPointToStart(&func.getBody().front());
   auto end = tile::ReturnOp::create(b);

@@ -15,8 +15,7 @@
 
 namespace greta {
 
-/// The i32 arguments of a kernel: expressions over the function's symbols. What
-/// is known to divide them becomes a promise to the facts analysis.
+/// The i32 arguments of a kernel: expressions over the function's symbols.
 class ScalarArguments {
 public:
   explicit ScalarArguments(tile::FuncOp kernel) : kernel(kernel) {}

@@ -33,13 +33,10 @@ Value ScalarArguments::get(ImplicitLocOpBuilder &b, AffineExpr expr) {
     if (known == expr)
       return argument;
   exprs.push_back(expr);
-  NamedAttrList promises;
-  promises.set(tile::nonNegativeName, b.getUnitAttr());
-  if (int64_t multiple = expr.getLargestKnownDivisor(); multiple > 1)
-    promises.set(tile::divisibilityName, b.getI64IntegerAttr(multiple));
-  LogicalResult added = kernel.insertArgument(
-      kernel.getNumArguments(), b.getI32Type(),
-      promises.getDictionary(b.getContext()), kernel.getLoc());
+  auto isExtent = b.getNamedAttr(tile::nonNegativeName, b.getUnitAttr());
+  LogicalResult added =
+      kernel.insertArgument(kernel.getNumArguments(), b.getI32Type(),
+                            b.getDictionaryAttr(isExtent), kernel.getLoc());
   assert(succeeded(added) && "kernels take i32");
   (void)added;
   arguments.push_back(kernel.getArguments().back());

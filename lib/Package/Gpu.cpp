@@ -70,6 +70,7 @@ static void buildPipeline(PassManager &passes, const TargetRow &row,
     buildBlockPipeline(passes, row, matrix);
   else
     buildFusedPipeline(passes, row, matrix, tuning);
+  passes.addPass(createGretaTilePromiseArgumentsPass());
   passes.addNestedPass<tile::FuncOp>(createGretaTileAssignLayoutsPass());
   passes.addNestedPass<tile::FuncOp>(createGretaTilePipelinePass());
   passes.addPass(createGretaTileDistributePass());

@@ -1,9 +1,8 @@
 //===- SetTarget.cpp - the pass greta-tile-set-target ---------------------===//
 //
 // In: a block program, which names its waves and no target. Out: the same with
-// the lanes of the target's waves, on the dots that have one the target's
-// matrix instruction, and on pointers the alignment of a package's tensors.
-// Kernels that have a wave_size stay as they are.
+// the lanes of the target's waves and, on the dots that have one, the target's
+// matrix instruction. Kernels that have a wave_size stay as they are.
 //
 //===----------------------------------------------------------------------===//
 
@@ -89,12 +88,6 @@ struct SetTargetPass : greta::impl::GretaTileSetTargetPassBase<SetTargetPass> {
     }
     kernel.setWaves(waves);
     kernel.setWaveSize(row.waveSize);
-    // Where a package's tensors begin (docs/package.md).
-    for (BlockArgument arg : kernel.getArguments())
-      if (isa<PtrType>(arg.getType()) &&
-          !kernel.getArgAttr(arg.getArgNumber(), divisibilityName))
-        kernel.setArgAttr(arg.getArgNumber(), divisibilityName,
-                          Builder(&getContext()).getI64IntegerAttr(16));
     if (matrix)
       kernel.walk([&](DotOp dot) {
         if (dot.getMatrixAttr())

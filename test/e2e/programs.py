@@ -200,6 +200,8 @@ KINDS = {
         limit="gemm",
     ),
     "flash-attention": text(heads, attention, limit="attention", precision="f16"),
+    "bounds": text(lambda p, rng: [(rng.standard_normal(p.shape), "f16")], lambda p, rounded, x: abs(x), limit="exact", precision="f16"),
+    "octets": text(lambda p, rng: [(rng.standard_normal((*p.shape, 8)), "f16")], lambda p, rounded, x: abs(x), limit="exact", precision="f16"),
     "transpose": text(lambda p, rng: [(rng.integers(-(2**31), 2**31, p.shape), "i32")], lambda p, rounded, x: x.T, limit="exact", precision="i32"),
     "guarded-add": text(
         lambda p, rng: [(rng.standard_normal(p.shape), "f32")] * 2,
@@ -263,6 +265,8 @@ PROGRAMS = [
     *(Program("matmul", shape) for shape in ("64x64x64", "33x100x129", "70x65x1")),
     Program("batched-dot", "11"),
     *(Program("flash-attention", shape) for shape in ("1x1x1", "2x100x77", "1x64x256")),
+    *(Program("bounds", shape) for shape in ("3x7", "9x64", "5x1003")),
+    *(Program("octets", rows) for rows in ("1", "301")),
     *(Program("transpose", shape) for shape in ("32x32", "33x70")),
     *(Program("guarded-add", n) for n in ("1", "1003", "2048")),
     *(Program("gather-rows", shape) for shape in ("40x33x50", "3x16x64")),

@@ -87,6 +87,9 @@ DimFacts select(const DimFacts &condition, const DimFacts &a,
                 const DimFacts &b);
 /// To fewer bits.
 DimFacts truncate(const DimFacts &a, unsigned bits);
+/// In units of `to` instead of `from`, both powers of two, of which all are
+/// whole multiples.
+DimFacts rescale(const DimFacts &a, int64_t from, int64_t to);
 /// To more bits; `wraps`: neighbours may be the largest number and the least.
 DimFacts extend(const DimFacts &a, bool wraps);
 

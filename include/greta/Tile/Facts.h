@@ -1,9 +1,11 @@
-//===- Facts.h - what a block program's integers are known to be -*- C++ -*-===//
+//===- Facts.h - what a block program's integers are known to be -*- C++
+//-*-===//
 //
 // A forward dataflow analysis over a kernel: of every integer and pointer, and
 // of every element of blocks of them, divisibility, contiguity and constancy
 // along each dimension (DimFacts), and its range (MLIR's IntegerRangeAnalysis).
-// Pointers count in elements: one of divisibility 8 is a multiple of 8 elements.
+// Pointers count in elements: one of divisibility 8 is a multiple of 8
+// elements.
 //
 // Sources are constants, iota, program ids, the loops' counters, and what
 // callers promise of the kernel's arguments: `greta.divisibility`, in bytes of
@@ -63,6 +65,10 @@ public:
   /// to 16 bytes, as address, strides and bounds allow.
   int64_t vectorWidth(LoadOp load, unsigned dim) const;
   int64_t vectorWidth(StoreOp store, unsigned dim) const;
+  /// The same through pointers, under a mask that may be null: along which
+  /// dimension neighbours lie the pointers say.
+  int64_t vectorWidth(mlir::Value pointers, mlir::Value mask,
+                      unsigned dim) const;
 
 private:
   std::unique_ptr<mlir::DataFlowSolver> ranges, solver;

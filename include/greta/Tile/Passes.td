@@ -59,6 +59,19 @@ def GretaTilePipelinePass : Pass<"greta-tile-pipeline", "::greta::tile::FuncOp">
   let dependentDialects = ["::greta::tile::GretaTileDialect", "::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
 }
 
+def GretaTilePromiseArgumentsPass : Pass<"greta-tile-promise-arguments", "::mlir::ModuleOp"> {
+  let summary = "Tell kernels what their launches keep";
+  let description = [{
+    Arguments get `greta.divisibility` where all launches of the kernel keep it: buffers are at multiples of 16 bytes, scalars are
+    expressions with known divisors. What a kernel's author has promised stays.
+
+    ```mlir
+    greta_tile.launch @k grid .. scalars affine_map<()[n] -> (n * 8)> (%x) ..
+    greta_tile.func @k(%x: !greta_tile.ptr<f16> {greta.divisibility = 16 : i64}, %n: i32 {greta.divisibility = 8 : i64})
+    ```
+  }];
+}
+
 def GretaTilePrintFactsPass : Pass<"greta-tile-print-facts", "::greta::tile::FuncOp"> {
   let summary = "Say what is known of every integer and pointer";
   let description = [{

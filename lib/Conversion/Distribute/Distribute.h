@@ -112,8 +112,6 @@ private:
   mlir::FailureOr<Scattered> scatter(mlir::Operation *op, mlir::Value pointers,
                                      mlir::Value mask, bool isWide,
                                      mlir::ImplicitLocOpBuilder &b);
-  unsigned widthOf(const LinearAddress &address, const Scattered &access,
-                   mlir::Type element);
   // DistributeAtomics.cpp
   using AtomicBuilder = llvm::function_ref<mlir::Value(
       mlir::ImplicitLocOpBuilder &b, const Scattered &access, unsigned reg)>;

@@ -43,7 +43,7 @@ struct Access {
   SmallVector<int64_t> shifts;       // log2 of the divisors, per dim
   SmallVector<std::pair<unsigned, Value>> limits; // dim, bound minus offset
   SmallVector<std::pair<unsigned, Value>> last;   // clamped: dim, last index
-  Value some; // uniform i1: the block begins within; null: it does
+  Value some; // uniform i1: a load's block begins within; null: it does
 
   /// What a register's clamped indices add to the lane's offset, beyond what
   /// `laneOffset` has; null without any.
@@ -237,7 +237,7 @@ static Access makeAccess(OpT op, const DistributedLayout &layout,
     Value offset = op.getOffsets()[dim], limit = value(bound);
     if (isWithin(facts, op, offset, bound, layout.layout.shape()[dim]))
       continue;
-    if (!facts.isBelow(offset, bound, op)) {
+    if (isa<LoadOp>(op) && !facts.isBelow(offset, bound, op)) {
       Value begins = arith::CmpIOp::create(b, arith::CmpIPredicate::slt,
                                            value(offset), limit);
       access.some =
@@ -279,6 +279,15 @@ LogicalResult Distributor::distributeLoad(LoadOp op) {
   if (failed(found))
     return failure();
   const DistributedLayout &layout = **found;
+  for (auto [dim, offset] : llvm::enumerate(op.getOffsets())) {
+    int64_t extent = llvm::PowerOf2Ceil(layout.layout.shape()[dim]);
+    int64_t multiple = std::min(op.getDivisor(dim), extent);
+    if (facts.of(offset).divisibility() < multiple)
+      return op.emitOpError("divides the indices along dimension ")
+             << dim << " by " << op.getDivisor(dim)
+             << ", but its offset is not known to be a multiple of " << multiple
+             << "; make it one that the facts analysis sees";
+  }
   ImplicitLocOpBuilder b(op.getLoc(), builder);
   Type element = getElementTypeOrSelf(op.getResult().getType());
   Access access = makeAccess(

@@ -81,32 +81,6 @@ struct Stride {
 
 } // namespace
 
-/// How many neighbours in memory one access may take: as many as the lane has,
-/// as 16 bytes hold, as the address is provably a multiple of, and as are under
-/// one mask.
-unsigned Distributor::widthOf(const LinearAddress &address,
-                              const Scattered &access, Type element) {
-  // Buffers begin at multiples of 16 bytes (docs/package.md).
-  auto argument = dyn_cast<BlockArgument>(address.base);
-  int64_t dim = address.contiguousDim();
-  if (dim < 0 || !argument || argument.getOwner() != &kernel.getBody().front())
-    return 1;
-  unsigned width =
-      std::min(access.layout->layout.contiguity(dim), 16 / bytesOf(element));
-  for (const LinearTerm &term : address.terms)
-    if (term.dim != dim && term.constant)
-      width = std::min<int64_t>(width, term.constant & -term.constant);
-  auto sameMasks = [&] {
-    for (unsigned reg = 0; reg < access.masks.size(); ++reg)
-      if (access.masks[reg] != access.masks[reg / width * width])
-        return false;
-    return true;
-  };
-  while (!sameMasks())
-    width /= 2;
-  return width;
-}
-
 FailureOr<Distributor::Scattered>
 Distributor::scatter(Operation *op, Value pointers, Value mask, bool isWide,
                      ImplicitLocOpBuilder &b) {
@@ -125,8 +99,11 @@ Distributor::scatter(Operation *op, Value pointers, Value mask, bool isWide,
   const DistributedLayout &layout = **found;
   Type element = getElementTypeOrSelf(getPointee(pointers.getType()));
   LinearAddress address = getLinearAddress(pointers);
-  if (isWide)
-    access.width = widthOf(address, access, element);
+  for (unsigned dim = 0; isWide && dim < layout.layout.rank(); ++dim)
+    access.width = std::max<unsigned>(
+        access.width,
+        std::min<int64_t>(layout.layout.contiguity(dim),
+                          facts.vectorWidth(pointers, mask, dim)));
 
   auto scalarOf = [&](Value value) { return scalar(value); };
   OffsetBuilder sums(b, scalarOf);

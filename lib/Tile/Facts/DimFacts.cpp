@@ -62,7 +62,8 @@ DimFacts facts::divide(const DimFacts &a, const DimFacts &b,
                        std::optional<int64_t> divisor) {
   // Multiples of a group's size lie on both sides of a group, never in it.
   DimFacts result = divideSigned(a, b, divisor);
-  int64_t same = std::gcd(a.aligned(), std::gcd(b.constancy, b.divisibilityOf(1)));
+  int64_t same =
+      std::gcd(a.aligned(), std::gcd(b.constancy, b.divisibilityOf(1)));
   result.constancy = std::max(result.constancy, same);
   return result;
 }
@@ -85,8 +86,8 @@ DimFacts facts::bitAnd(const DimFacts &a, const DimFacts &b,
   int64_t x = a.divisibilityOf(1), y = b.divisibilityOf(1);
   DimFacts result = combine(a, b, std::max(x, y));
   // The mask clears the bits in which a group's elements differ, or keeps them.
-  result.constancy =
-      std::max(result.constancy, std::gcd(a.aligned(), std::gcd(b.constancy, y)));
+  result.constancy = std::max(result.constancy,
+                              std::gcd(a.aligned(), std::gcd(b.constancy, y)));
   int64_t kept = mask ? DimFacts::divisorOf(~*mask) : 1;
   int64_t contiguity = std::gcd(a.aligned(), kept);
   if (contiguity > 1) {
@@ -110,9 +111,9 @@ DimFacts facts::bitOr(const DimFacts &a, const DimFacts &b) {
 DimFacts facts::isBelow(const DimFacts &a, const DimFacts &b) {
   // A bound that is a multiple of a group's size has it on one side.
   DimFacts result = combine(a, b, 1);
-  result.constancy =
-      std::max(result.constancy,
-               std::gcd(a.aligned(), std::gcd(b.constancy, b.divisibilityOf(1))));
+  result.constancy = std::max(
+      result.constancy,
+      std::gcd(a.aligned(), std::gcd(b.constancy, b.divisibilityOf(1))));
   return result;
 }
 
@@ -129,4 +130,12 @@ DimFacts facts::truncate(const DimFacts &a, unsigned bits) {
 
 DimFacts facts::extend(const DimFacts &a, bool wraps) {
   return wraps ? a.counted(a.aligned()) : a;
+}
+
+DimFacts facts::rescale(const DimFacts &a, int64_t from, int64_t to) {
+  if (from == to)
+    return a;
+  DimFacts all = DimFacts::uniform(a.divisibilityOf(1), a.constancy);
+  DimFacts bytes = multiply(all, DimFacts::uniform(from, a.constancy), false);
+  return divideSigned(bytes, DimFacts::uniform(to, a.constancy), to);
 }

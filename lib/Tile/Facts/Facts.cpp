@@ -32,6 +32,12 @@ static int64_t bytesOf(Type element) {
   return std::max(1u, element.getIntOrFloatBitWidth() / 8);
 }
 
+/// The bytes that a pointer or an address counts in.
+static int64_t unitOf(Value value) {
+  auto pointer = dyn_cast<PtrType>(getElementTypeOrSelf(value));
+  return pointer ? bytesOf(pointer.getElementType()) : 1;
+}
+
 ValueFacts::ValueFacts(SmallVector<DimFacts, 4> facts)
     : dims(std::move(facts)) {
   // What divides all elements divides those that stand first.
@@ -101,11 +107,10 @@ class RangeAnalysis : public dataflow::IntegerRangeAnalysis {
 public:
   using IntegerRangeAnalysis::IntegerRangeAnalysis;
 
-  LogicalResult
-  visitOperation(Operation *op,
-                 ArrayRef<const dataflow::IntegerValueRangeLattice *> operands,
-                 ArrayRef<dataflow::IntegerValueRangeLattice *> results)
-      override {
+  LogicalResult visitOperation(
+      Operation *op,
+      ArrayRef<const dataflow::IntegerValueRangeLattice *> operands,
+      ArrayRef<dataflow::IntegerValueRangeLattice *> results) override {
     auto set = [&](const IntegerValueRange &range) {
       propagateIfChanged(results.front(), results.front()->join(range));
     };
@@ -188,10 +193,8 @@ void FactsAnalysis::setToEntryState(FactsLattice *lattice) {
     if (auto kernel = dyn_cast<FuncOp>(argument.getOwner()->getParentOp()))
       if (auto promised = kernel.getArgAttrOfType<IntegerAttr>(
               argument.getArgNumber(), divisibilityName)) {
-        int64_t divisibility = DimFacts::divisorOf(promised.getInt());
-        if (auto pointer = dyn_cast<PtrType>(value.getType()))
-          divisibility = std::max<int64_t>(
-              1, divisibility / bytesOf(pointer.getElementType()));
+        int64_t divisibility = std::max<int64_t>(
+            1, DimFacts::divisorOf(promised.getInt()) / unitOf(value));
         facts = ValueFacts::uniform(value.getType(), divisibility);
       }
   propagateIfChanged(lattice, lattice->join(facts));
@@ -212,15 +215,15 @@ void FactsAnalysis::visitNonControlFlowArguments(
       getLatticeElementFor(point, loop.getStep())->getValue();
   FactsLattice *counter = getLatticeElement(loop.getInductionVar());
   if (first.isInitialized() && step.isInitialized())
-    propagateIfChanged(counter, counter->join(ValueFacts(
-                                    {facts::add(first[0], step[0])})));
+    propagateIfChanged(
+        counter, counter->join(ValueFacts({facts::add(first[0], step[0])})));
 }
 
 /// Of ops that take elements at the same place; b is a where there is one
 /// operand.
-std::optional<DimFacts>
-FactsAnalysis::transferElementwise(Operation *op, const DimFacts &a,
-                                   const DimFacts &b) {
+std::optional<DimFacts> FactsAnalysis::transferElementwise(Operation *op,
+                                                           const DimFacts &a,
+                                                           const DimFacts &b) {
   Value left = op->getOperand(0);
   Value right = op->getNumOperands() > 1 ? op->getOperand(1) : left;
   auto least = [&] {
@@ -264,9 +267,8 @@ FactsAnalysis::transferElementwise(Operation *op, const DimFacts &a,
         return by ? facts::divide(a, *by, by->divisibility)
                   : facts::combine(a, b, 1);
       })
-      .Case([&](arith::AndIOp) {
-        return facts::bitAnd(a, b, constantOf(right));
-      })
+      .Case(
+          [&](arith::AndIOp) { return facts::bitAnd(a, b, constantOf(right)); })
       .Case<arith::OrIOp, arith::XOrIOp>(
           [&](auto) { return facts::bitOr(a, b); })
       .Case<arith::MinSIOp, arith::MinUIOp, arith::MaxSIOp, arith::MaxUIOp>(
@@ -291,6 +293,9 @@ FactsAnalysis::transferElementwise(Operation *op, const DimFacts &a,
       .Case([&](arith::ExtUIOp) {
         const ConstantIntRanges *range = lookUp(ranges, left);
         return facts::extend(a, !range || range->umax().isMaxValue());
+      })
+      .Case<PtrCastOp, PtrToIntOp, IntToPtrOp>([&](Operation *op) {
+        return facts::rescale(a, unitOf(left), unitOf(op->getResult(0)));
       })
       .Case([&](arith::TruncIOp trunc) {
         return facts::truncate(
@@ -327,8 +332,8 @@ static ValueFacts reshaped(const ValueFacts &value, ArrayRef<int64_t> from,
       else
         want *= to[--target];
     size_t count = lastSource - source;
-    DimFacts rest = merged(value.getDims().slice(source, count),
-                           from.slice(source, count));
+    DimFacts rest =
+        merged(value.getDims().slice(source, count), from.slice(source, count));
     for (size_t dim = lastTarget; dim-- > target;) {
       int64_t extent = to[dim];
       if (extent == 1)
@@ -362,17 +367,18 @@ ValueFacts FactsAnalysis::transfer(Operation *op, Operands operands) {
   if (isa<BroadcastOp>(op)) {
     ArrayRef<int64_t> from = shapeOf(op->getOperand(0).getType());
     for (auto [dim, extent] : llvm::enumerate(shape))
-      dims.push_back(from[dim] == extent
-                         ? operand(0)[dim]
-                         : DimFacts::uniform(operand(0)[dim].divisibility,
-                                             extent));
+      dims.push_back(
+          from[dim] == extent
+              ? operand(0)[dim]
+              : DimFacts::uniform(operand(0)[dim].divisibility, extent));
     return ValueFacts(std::move(dims));
   }
   if (isa<ReshapeOp>(op))
     return reshaped(operand(0), shapeOf(op->getOperand(0).getType()), shape);
   if (isa<ConvertLayoutOp>(op))
     return operand(0);
-  if (!isa<PtrAddOp>(op) && !OpTrait::hasElementwiseMappableTraits(op))
+  if (!isa<PtrAddOp, PtrCastOp, PtrToIntOp, IntToPtrOp>(op) &&
+      !OpTrait::hasElementwiseMappableTraits(op))
     return ValueFacts::unknown(type);
   // Of a scalar beside blocks every element is the same.
   auto along = [&](unsigned i, unsigned dim) {
@@ -385,8 +391,8 @@ ValueFacts FactsAnalysis::transfer(Operation *op, Operands operands) {
     if (isa<arith::SelectOp>(op))
       facts = facts::select(along(0, dim), along(1, dim), along(2, dim));
     else
-      facts = transferElementwise(
-          op, along(0, dim), along(op->getNumOperands() > 1 ? 1 : 0, dim));
+      facts = transferElementwise(op, along(0, dim),
+                                  along(op->getNumOperands() > 1 ? 1 : 0, dim));
     if (!facts)
       return ValueFacts::unknown(type);
     dims.push_back(*facts);
@@ -402,9 +408,9 @@ LogicalResult FactsAnalysis::visitOperation(Operation *op, Operands operands,
     return success();
   for (FactsLattice *result : results) {
     Value value = result->getAnchor();
-    bool isKnown = results.size() == 1 &&
-                   isa<IntegerType, IndexType, PtrType>(
-                       getElementTypeOrSelf(value.getType()));
+    bool isKnown =
+        results.size() == 1 && isa<IntegerType, IndexType, PtrType>(
+                                   getElementTypeOrSelf(value.getType()));
     propagateIfChanged(
         result, result->join(isKnown ? transfer(op, operands)
                                      : ValueFacts::unknown(value.getType())));
@@ -516,10 +522,10 @@ static int64_t widthOf(const Facts &facts, OpT op, RankedTensorType block,
   SmallVector<int64_t> steps;
   unsigned nextDynamic = 0;
   for (int64_t stride : strides)
-    steps.push_back(stride == ShapedType::kDynamic
-                        ? facts.of(op.getDynamicStrides()[nextDynamic++])
-                              .divisibility()
-                        : DimFacts::divisorOf(stride));
+    steps.push_back(
+        stride == ShapedType::kDynamic
+            ? facts.of(op.getDynamicStrides()[nextDynamic++]).divisibility()
+            : DimFacts::divisorOf(stride));
   for (auto [dim, offset] : llvm::enumerate(op.getOffsets())) {
     if (isDivided && dim != along)
       keep(steps[dim]);
@@ -546,4 +552,11 @@ int64_t Facts::vectorWidth(StoreOp store, unsigned dim) const {
   return widthOf(*this, store,
                  cast<RankedTensorType>(store.getValue().getType()), dim,
                  /*isDivided=*/false);
+}
+
+int64_t Facts::vectorWidth(Value pointers, Value mask, unsigned dim) const {
+  Type element = cast<PtrType>(getElementTypeOrSelf(pointers)).getElementType();
+  int64_t width =
+      std::gcd(mostBytes / bytesOf(element), of(pointers)[dim].aligned());
+  return mask ? std::gcd(width, of(mask)[dim].constancy) : width;
 }

@@ -1,7 +1,6 @@
 //===- BlockLayout.cpp - a layout for a block of its own ------------------===//
 
 #include "BlockLayout.h"
-#include "GretaTile/LinearAddress.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"
 #include "llvm/ADT/MapVector.h"
@@ -157,11 +156,6 @@ SmallVector<Value> greta::carriedTogether(Value value) {
   return others;
 }
 
-/// Bytes of an element.
-static int64_t bytesOf(Value block) {
-  return std::max(1u, getElementTypeOrSelf(block).getIntOrFloatBitWidth() / 8);
-}
-
 /// Neighbours along a dimension of a block are neighbours in memory, of which
 /// an access may take `count`.
 static void noteNeighbours(Value block, unsigned dim, int64_t count,
@@ -187,14 +181,15 @@ static void noteNeighbours(Value block, unsigned dim, int64_t count,
 }
 
 /// Of an access through pointers, which may be all that belongs to the blocks.
-static void noteScattered(Value pointers, Value moved,
-                          const ConnectedBlocks &blocks, LayoutWishes &wishes) {
+static void noteScattered(Value pointers, Value mask, Value moved,
+                          const ConnectedBlocks &blocks, const Facts &facts,
+                          LayoutWishes &wishes) {
   if (!isBlock(pointers))
     return;
-  int64_t dim = getLinearAddress(pointers).contiguousDim();
-  if (dim >= 0)
-    noteNeighbours(blocks.contains(moved) ? moved : pointers, dim,
-                   16 / bytesOf(moved), blocks, wishes);
+  for (auto [dim, known] : llvm::enumerate(facts.of(pointers).getDims()))
+    if (known.contiguity > 1)
+      noteNeighbours(blocks.contains(moved) ? moved : pointers, dim,
+                     facts.vectorWidth(pointers, mask, dim), blocks, wishes);
 }
 
 /// How many neighbours along the dimension of stride 1 one access may take.
@@ -239,9 +234,11 @@ LayoutWishes greta::collectWishes(ArrayRef<Value> values,
     } else if (auto store = dyn_cast<StoreOp>(op)) {
       noteAccess(store, store.getValue(), blocks, facts, wishes);
     } else if (auto load = dyn_cast<LoadScatteredOp>(op)) {
-      noteScattered(load.getPointers(), load.getResult(), blocks, wishes);
+      noteScattered(load.getPointers(), load.getMask(), load.getResult(),
+                    blocks, facts, wishes);
     } else if (auto store = dyn_cast<StoreScatteredOp>(op)) {
-      noteScattered(store.getPointers(), store.getValue(), blocks, wishes);
+      noteScattered(store.getPointers(), store.getMask(), store.getValue(),
+                    blocks, facts, wishes);
     } else if (auto split = dyn_cast<SplitOp>(op)) {
       int64_t last = shapeOf(split.getFirst()).size();
       if (int64_t dim = blocks.dimOf(split.getValue(), last); dim >= 0)

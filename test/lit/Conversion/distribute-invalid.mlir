@@ -1,6 +1,6 @@
 // RUN: greta-opt %s --greta-tile-distribute --split-input-file --verify-diagnostics
 
-greta_tile.func @bare(%x: !greta_tile.ptr<f32>) attributes {wave_size = 32 : i32, waves = 2 : i32} {
+greta_tile.func @bare(%x: !greta_tile.ptr<f32> {greta.divisibility = 16 : i64}) attributes {wave_size = 32 : i32, waves = 2 : i32} {
   %z = arith.constant 0 : i32
   // expected-error @+1 {{has a block tensor without a layout}}
   %a = greta_tile.load %x[%z] strides [1] bounds [] : !greta_tile.ptr<f32> -> tensor<64xf32>
@@ -10,7 +10,7 @@ greta_tile.func @bare(%x: !greta_tile.ptr<f32>) attributes {wave_size = 32 : i32
 // -----
 
 #l = #greta_tile.layout<{reg = [], lane = [[1], [2], [4], [8]], wave = [], rep = [4]}>
-greta_tile.func @lanes(%x: !greta_tile.ptr<f32>) attributes {wave_size = 32 : i32, waves = 2 : i32} {
+greta_tile.func @lanes(%x: !greta_tile.ptr<f32> {greta.divisibility = 16 : i64}) attributes {wave_size = 32 : i32, waves = 2 : i32} {
   %z = arith.constant 0 : i32
   // expected-error @+1 {{has a layout of 1 waves of 16 lanes in a kernel of 2 waves of 32}}
   %a = greta_tile.load %x[%z] strides [1] bounds [] : !greta_tile.ptr<f32> -> tensor<64xf32, #l>
@@ -21,7 +21,7 @@ greta_tile.func @lanes(%x: !greta_tile.ptr<f32>) attributes {wave_size = 32 : i3
 
 #a = #greta_tile.layout<{reg = [[0, 1]], lane = [[0, 2], [0, 4], [0, 8], [0, 16], [0, 32]], wave = [], rep = [1, 1]}>
 #c = #greta_tile.layout<{reg = [], lane = [[0, 0], [0, 0], [0, 0], [0, 0], [0, 0]], wave = [], rep = [1, 1]}>
-greta_tile.func @across(%x: !greta_tile.ptr<f32>) attributes {wave_size = 32 : i32, waves = 1 : i32} {
+greta_tile.func @across(%x: !greta_tile.ptr<f32> {greta.divisibility = 16 : i64}) attributes {wave_size = 32 : i32, waves = 1 : i32} {
   %z = arith.constant 0 : i32
   %acc = arith.constant dense<0.0> : tensor<1x1xf32, #c>
   %a = greta_tile.load %x[%z, %z] strides [64, 1] bounds [] : !greta_tile.ptr<f32> -> tensor<1x64xf32, #a>
@@ -55,7 +55,7 @@ greta_tile.func @eighth() attributes {wave_size = 32 : i32, waves = 1 : i32} {
 
 #w = #greta_tile.layout<{reg = [], lane = [[0, 1], [0, 2], [0, 4], [0, 0], [0, 0]], wave = [], rep = [1, 1]}>
 #a = #greta_tile.layout<{reg = [], lane = [[1, 0], [2, 0], [4, 0], [0, 1], [0, 2]], wave = [], rep = [1, 2]}>
-greta_tile.func @spread(%q: !greta_tile.ptr<i32>) attributes {wave_size = 32 : i32, waves = 1 : i32} {
+greta_tile.func @spread(%q: !greta_tile.ptr<i32> {greta.divisibility = 16 : i64}) attributes {wave_size = 32 : i32, waves = 1 : i32} {
   %z = arith.constant 0 : i32
   %w = greta_tile.load %q[%z, %z] strides [1, 1] bounds [] : !greta_tile.ptr<i32> -> tensor<1x8xi32, #w>
   %s = arith.constant dense<1.0> : tensor<1x8xf16, #w>
@@ -67,7 +67,7 @@ greta_tile.func @spread(%q: !greta_tile.ptr<i32>) attributes {wave_size = 32 : i
 // -----
 
 #l = #greta_tile.layout<{reg = [], lane = [[1], [2], [4], [8], [17]], wave = [[16]], rep = [1]}>
-greta_tile.func @scan(%x: !greta_tile.ptr<f32>) attributes {wave_size = 32 : i32, waves = 2 : i32} {
+greta_tile.func @scan(%x: !greta_tile.ptr<f32> {greta.divisibility = 16 : i64}) attributes {wave_size = 32 : i32, waves = 2 : i32} {
   %z = arith.constant 0 : i32
   %a = greta_tile.load %x[%z] strides [1] bounds [] : !greta_tile.ptr<f32> -> tensor<32xf32, #l>
   // expected-error @+1 {{cannot scan this layout: registers, lanes and waves share bits of dimension 0; convert the layout before}}
@@ -78,7 +78,7 @@ greta_tile.func @scan(%x: !greta_tile.ptr<f32>) attributes {wave_size = 32 : i32
 // -----
 
 #l = #greta_tile.layout<{reg = [[1]], lane = [[3], [4], [8], [16], [32]], wave = [], rep = [1]}>
-greta_tile.func @shared_bits(%x: !greta_tile.ptr<f32>) attributes {wave_size = 32 : i32, waves = 1 : i32} {
+greta_tile.func @shared_bits(%x: !greta_tile.ptr<f32> {greta.divisibility = 16 : i64}) attributes {wave_size = 32 : i32, waves = 1 : i32} {
   %z = arith.constant 0 : i32
   // expected-error @+1 {{has a layout whose registers and lanes share bits of dimension 0}}
   %a = greta_tile.load %x[%z] strides [1] bounds [] : !greta_tile.ptr<f32> -> tensor<64xf32, #l>
@@ -98,7 +98,7 @@ greta_tile.func @region(%x: !greta_tile.ptr<f32>) attributes {wave_size = 32 : i
 // -----
 
 #l = #greta_tile.layout<{reg = [[1]], lane = [[0], [0], [0], [0], [0]], wave = [], rep = [1]}>
-greta_tile.func @constants(%x: !greta_tile.ptr<f32>) attributes {wave_size = 32 : i32, waves = 1 : i32} {
+greta_tile.func @constants(%x: !greta_tile.ptr<f32> {greta.divisibility = 16 : i64}) attributes {wave_size = 32 : i32, waves = 1 : i32} {
   // expected-error @+1 {{is not a splat; pass other constants as arguments}}
   %c = arith.constant dense<[1.0, 2.0]> : tensor<2xf32, #l>
   %z = arith.constant 0 : i32
@@ -109,7 +109,7 @@ greta_tile.func @constants(%x: !greta_tile.ptr<f32>) attributes {wave_size = 32 
 // -----
 
 #l = #greta_tile.layout<{reg = [[1]], lane = [[0], [0], [0], [0], [0]], wave = [], rep = [1]}>
-greta_tile.func @meaning(%x: !greta_tile.ptr<f32>) attributes {wave_size = 32 : i32, waves = 1 : i32} {
+greta_tile.func @meaning(%x: !greta_tile.ptr<f32> {greta.divisibility = 16 : i64}) attributes {wave_size = 32 : i32, waves = 1 : i32} {
   %z = arith.constant 0 : i32
   %a = greta_tile.load %x[%z] strides [1] bounds [] : !greta_tile.ptr<f32> -> tensor<2xf32, #l>
   // expected-error @+1 {{has no meaning on block tensors; kernels take arith, math and greta_tile ops}}
@@ -122,7 +122,7 @@ greta_tile.func @meaning(%x: !greta_tile.ptr<f32>) attributes {wave_size = 32 : 
 #s = #greta_tile.layout<{reg = [[0, 1]], lane = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0]], wave = [], rep = [1, 1]}>
 #t = #greta_tile.layout<{reg = [[1, 0]], lane = [[0, 1], [2, 0], [4, 0], [8, 0], [16, 0]], wave = [], rep = [1, 1]}>
 #d = #greta_tile.layout<{reg = [], lane = [[1], [2], [4], [8], [16]], wave = [], rep = [1]}>
-greta_tile.func @reduced_blocks(%x: !greta_tile.ptr<f32>) attributes {wave_size = 32 : i32, waves = 1 : i32} {
+greta_tile.func @reduced_blocks(%x: !greta_tile.ptr<f32> {greta.divisibility = 16 : i64}) attributes {wave_size = 32 : i32, waves = 1 : i32} {
   %z = arith.constant 0 : i32
   %a = greta_tile.load %x[%z, %z] strides [2, 1] bounds [] : !greta_tile.ptr<f32> -> tensor<32x2xf32, #s>
   %b = greta_tile.load %x[%z, %z] strides [2, 1] bounds [] : !greta_tile.ptr<f32> -> tensor<32x2xf32, #t>
@@ -138,5 +138,14 @@ greta_tile.func @reduced_blocks(%x: !greta_tile.ptr<f32>) attributes {wave_size 
 
 // expected-error @+1 {{has no wave_size; run greta-tile-set-target first}}
 greta_tile.func @untargeted() attributes {waves = 1 : i32} {
+  greta_tile.return
+}
+
+// -----
+
+#l = #greta_tile.layout<{reg = [], lane = [[1], [2], [4], [8], [16]], wave = [], rep = [1]}>
+greta_tile.func @divided(%x: !greta_tile.ptr<f32>, %n: i32 {greta.divisibility = 4 : i64}) attributes {wave_size = 32 : i32, waves = 1 : i32} {
+  // expected-error @+1 {{divides the indices along dimension 0 by 8, but its offset is not known to be a multiple of 8; make it one that the facts analysis sees}}
+  %v = greta_tile.load %x[%n] strides [1] bounds [] {divisors = array<i64: 8>} : !greta_tile.ptr<f32> -> tensor<32xf32, #l>
   greta_tile.return
 }

@@ -1,7 +1,7 @@
 // RUN: greta-opt %s --greta-tile-distribute --split-input-file --verify-diagnostics
 
 #part = #greta_tile.layout<{reg = [[0, 1], [0, 2], [0, 4]], lane = [[1, 0], [2, 0], [4, 0], [0, 8], [0, 0]], wave = [], rep = [1, 1]}>
-greta_tile.func @moving(%x: !greta_tile.ptr<f16>, %n: i32) attributes {wave_size = 32 : i32, waves = 1 : i32} {
+greta_tile.func @moving(%x: !greta_tile.ptr<f16> {greta.divisibility = 16 : i64}, %n: i32) attributes {wave_size = 32 : i32, waves = 1 : i32} {
   %z = arith.constant 0 : i32
   %l = greta_tile.local_alloc : <1 x tensor<8x64xf16>, <dim = 1, stride = 64, vector = 8, rows = 1, phases = 8>>
   // expected-error @+1 {{has an offset along dimension 1 that is no constant, in a swizzled local}}
@@ -33,7 +33,7 @@ greta_tile.func @divides(%x: !greta_tile.ptr<f16>) attributes {wave_size = 32 : 
 
 #fill = #greta_tile.layout<{reg = [[0, 1], [0, 2], [0, 4]], lane = [[0, 8], [0, 16], [0, 32], [1, 0], [2, 0], [4, 0]], wave = [], rep = [2, 1]}>
 !local = !greta_tile.local<1 x tensor<16x64xf16>, <dim = 1, stride = 64, vector = 8, rows = 1, phases = 8>>
-greta_tile.func @order(%x: !greta_tile.ptr<f16>) attributes {wave_size = 64 : i32, waves = 1 : i32} {
+greta_tile.func @order(%x: !greta_tile.ptr<f16> {greta.divisibility = 16 : i64}) attributes {wave_size = 64 : i32, waves = 1 : i32} {
   %z = arith.constant 0 : i32
   %l = greta_tile.local_alloc : !local
   %v = greta_tile.load %x[%z, %z] strides [64, 1] bounds [] : !greta_tile.ptr<f16> -> tensor<16x64xf16, #fill>
@@ -47,11 +47,11 @@ greta_tile.func @order(%x: !greta_tile.ptr<f16>) attributes {wave_size = 64 : i3
 
 #fill = #greta_tile.layout<{reg = [[0, 1], [0, 2], [0, 4]], lane = [[0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32]], wave = [], rep = [2, 1]}>
 !local = !greta_tile.local<1 x tensor<16x64xf16>, <dim = 1, stride = 64, vector = 8, rows = 1, phases = 8>>
-greta_tile.func @narrow(%x: !greta_tile.ptr<f16>) attributes {wave_size = 64 : i32, waves = 1 : i32} {
+greta_tile.func @narrow(%x: !greta_tile.ptr<f16> {greta.divisibility = 4 : i64}) attributes {wave_size = 64 : i32, waves = 1 : i32} {
   %z = arith.constant 0 : i32
   %l = greta_tile.local_alloc : !local
   %v = greta_tile.load %x[%z, %z] strides [64, 1] bounds [] : !greta_tile.ptr<f16> -> tensor<16x64xf16, #fill>
-  // expected-error @+1 {{is 'direct' but nothing promises 8 neighbours in memory to its loads}}
+  // expected-error @+1 {{is 'direct' but its loads are not known to have 8 neighbours in memory}}
   greta_tile.local_store %v, %l[%z] direct : tensor<16x64xf16, #fill> -> !local
   %p = greta_tile.local_load %l[%z] [%z, %z] : !local -> tensor<16x64xf16, #fill>
   greta_tile.return
@@ -61,7 +61,7 @@ greta_tile.func @narrow(%x: !greta_tile.ptr<f16>) attributes {wave_size = 64 : i
 
 #fill = #greta_tile.layout<{reg = [[0, 1], [0, 2], [0, 4]], lane = [[0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32]], wave = [], rep = [2, 1]}>
 !local = !greta_tile.local<1 x tensor<16x64xf16>, <dim = 1, stride = 64, vector = 8, rows = 1, phases = 8>>
-greta_tile.func @used_twice(%x: !greta_tile.ptr<f16>) attributes {wave_size = 64 : i32, waves = 1 : i32} {
+greta_tile.func @used_twice(%x: !greta_tile.ptr<f16> {greta.divisibility = 16 : i64}) attributes {wave_size = 64 : i32, waves = 1 : i32} {
   %z = arith.constant 0 : i32
   %l = greta_tile.local_alloc : !local
   %v = greta_tile.load %x[%z, %z] strides [64, 1] bounds [] : !greta_tile.ptr<f16> -> tensor<16x64xf16, #fill>

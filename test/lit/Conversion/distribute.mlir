@@ -19,7 +19,7 @@
 // CHECK: vector.from_elements
 // CHECK-NEXT: scf.if %[[OK]]
 // CHECK-NEXT: greta_tile.ptr_store {{.*}} align 16 : vector<8xf16>
-greta_tile.func @row(%x: !greta_tile.ptr<f16>) attributes {wave_size = 32 : i32, waves = 2 : i32} {
+greta_tile.func @row(%x: !greta_tile.ptr<f16> {greta.divisibility = 16 : i64}) attributes {wave_size = 32 : i32, waves = 2 : i32} {
   %r = greta_tile.program_id 0
   %z = arith.constant 0 : i32
   %n = arith.constant 504 : i32
@@ -55,7 +55,7 @@ greta_tile.func @odd(%x: !greta_tile.ptr<f16>) attributes {wave_size = 32 : i32,
 // CHECK-COUNT-8: greta_tile.shared_load
 // CHECK-NOT: greta_tile.shared_load
 // CHECK: greta_tile.return
-greta_tile.func @portable(%x: !greta_tile.ptr<f32>) attributes {wave_size = 1 : i32, waves = 64 : i32} {
+greta_tile.func @portable(%x: !greta_tile.ptr<f32> {greta.divisibility = 16 : i64}) attributes {wave_size = 1 : i32, waves = 64 : i32} {
   %z = arith.constant 0 : i32
   %a = greta_tile.load %x[%z, %z] strides [64, 1] bounds [] : !greta_tile.ptr<f32> -> tensor<1x64xf32>
   %s_line = greta_tile.reduce {arith.maxnumf {fastmath = #arith.fastmath<nnan>}} %a axis 1 : tensor<1x64xf32> -> tensor<1xf32>
@@ -72,7 +72,7 @@ greta_tile.func @portable(%x: !greta_tile.ptr<f32>) attributes {wave_size = 1 : 
 // CHECK: greta_tile.barrier
 // CHECK: greta_tile.shared_load
 // CHECK: math.fma
-greta_tile.func @product(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) attributes {wave_size = 32 : i32, waves = 2 : i32} {
+greta_tile.func @product(%x: !greta_tile.ptr<f16> {greta.divisibility = 16 : i64}, %y: !greta_tile.ptr<f32> {greta.divisibility = 16 : i64}) attributes {wave_size = 32 : i32, waves = 2 : i32} {
   %z = arith.constant 0 : i32
   %step = arith.constant 16 : i32
   %end = arith.constant 64 : i32
@@ -97,7 +97,7 @@ greta_tile.func @product(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) att
   a = <{reg = [[0, 1], [0, 2]], lane = [[1, 0], [2, 0], [4, 0], [8, 0], [0, 4], [0, 8]], wave = [], rep = [1, 1]}>,
   b = <{reg = [[1, 0], [2, 0]], lane = [[0, 1], [0, 2], [0, 4], [0, 8], [4, 0], [8, 0]], wave = [], rep = [1, 1]}>,
   acc = <{reg = [[1, 0], [2, 0]], lane = [[0, 1], [0, 2], [0, 4], [0, 8], [4, 0], [8, 0]], wave = [], rep = [1, 1]}>>
-greta_tile.func @matrix(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) attributes {wave_size = 64 : i32, waves = 2 : i32} {
+greta_tile.func @matrix(%x: !greta_tile.ptr<f16> {greta.divisibility = 16 : i64}, %y: !greta_tile.ptr<f32> {greta.divisibility = 16 : i64}) attributes {wave_size = 64 : i32, waves = 2 : i32} {
   %z = arith.constant 0 : i32
   %step = arith.constant 32 : i32
   %end = arith.constant 64 : i32
@@ -118,7 +118,7 @@ greta_tile.func @matrix(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) attr
 // CHECK-NOT: arith.extf
 // CHECK-COUNT-8: math.fma
 // CHECK-NOT: math.fma
-greta_tile.func @contract(%x: !greta_tile.ptr<f16>, %v: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) attributes {wave_size = 32 : i32, waves = 1 : i32} {
+greta_tile.func @contract(%x: !greta_tile.ptr<f16> {greta.divisibility = 16 : i64}, %v: !greta_tile.ptr<f16> {greta.divisibility = 16 : i64}, %y: !greta_tile.ptr<f32> {greta.divisibility = 16 : i64}) attributes {wave_size = 32 : i32, waves = 1 : i32} {
   %z = arith.constant 0 : i32
   %acc = arith.constant dense<0.0> : tensor<2x1x32x1xf32>
   %w = greta_tile.load %x[%z, %z, %z, %z] strides [0, 0, 4, 1] bounds [] : !greta_tile.ptr<f16> -> tensor<1x1x32x4xf16>
@@ -133,7 +133,7 @@ greta_tile.func @contract(%x: !greta_tile.ptr<f16>, %v: !greta_tile.ptr<f16>, %y
 // CHECK: greta_tile.ptr_load {{.*}} -> vector<8xf16>
 // CHECK-COUNT-8: math.fma
 // CHECK-NOT: math.fma
-greta_tile.func @contract_groups(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) attributes {wave_size = 32 : i32, waves = 1 : i32} {
+greta_tile.func @contract_groups(%x: !greta_tile.ptr<f16> {greta.divisibility = 16 : i64}, %y: !greta_tile.ptr<f32> {greta.divisibility = 16 : i64}) attributes {wave_size = 32 : i32, waves = 1 : i32} {
   %z = arith.constant 0 : i32
   %acc = arith.constant dense<0.0> : tensor<8x4xf32>
   %a = greta_tile.load %x[%z, %z] strides [32, 1] bounds [] : !greta_tile.ptr<f16> -> tensor<8x32xf16>
@@ -151,7 +151,7 @@ greta_tile.func @contract_groups(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f
 // CHECK: %[[D:.*]] = greta_tile.dot_packed %{{.*}}, %{{.*}}, %{{.*}} : vector<4xi32>, vector<32xf16>
 // CHECK: %[[S:.*]] = arith.extf
 // CHECK: math.fma %[[D]], %[[S]]
-greta_tile.func @contract_packed(%x: !greta_tile.ptr<f16>, %q: !greta_tile.ptr<i32>, %s: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) attributes {wave_size = 32 : i32, waves = 1 : i32} {
+greta_tile.func @contract_packed(%x: !greta_tile.ptr<f16> {greta.divisibility = 16 : i64}, %q: !greta_tile.ptr<i32> {greta.divisibility = 16 : i64}, %s: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32> {greta.divisibility = 16 : i64}) attributes {wave_size = 32 : i32, waves = 1 : i32} {
   %z = arith.constant 0 : i32
   %acc = arith.constant dense<0.0> : tensor<1x1x32x1x1xf32>
   %zero = arith.constant dense<8> : tensor<1x1x32x1x1xi32>
@@ -171,12 +171,80 @@ greta_tile.func @contract_packed(%x: !greta_tile.ptr<f16>, %q: !greta_tile.ptr<i
 // CHECK-COUNT-4: greta_tile.dequant_word
 // CHECK-NOT: greta_tile.dequant_word
 // CHECK: greta_tile.ptr_store {{.*}} : vector<8xf16>
-greta_tile.func @dequant(%q: !greta_tile.ptr<i32>, %s: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f16>) attributes {wave_size = 32 : i32, waves = 1 : i32} {
+greta_tile.func @dequant(%q: !greta_tile.ptr<i32> {greta.divisibility = 16 : i64}, %s: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f16> {greta.divisibility = 16 : i64}) attributes {wave_size = 32 : i32, waves = 1 : i32} {
   %z = arith.constant 0 : i32
   %zero = arith.constant dense<8> : tensor<1x1xi32>
   %t = greta_tile.load %s[%z, %z] strides [1, 2] bounds [] : !greta_tile.ptr<f16> -> tensor<2x16xf16>
   %w = greta_tile.load %q[%z, %z] strides [1, 8] bounds [] : !greta_tile.ptr<i32> -> tensor<8x16xi32>
   %a = greta_tile.dequant %w, %t, %zero : tensor<8x16xi32>, tensor<2x16xf16>, tensor<1x1xi32> -> tensor<64x16xf16>
   greta_tile.store %a, %y[%z, %z] strides [1, 64] bounds [] : tensor<64x16xf16> -> !greta_tile.ptr<f16>
+  greta_tile.return
+}
+
+// Where nothing says that a block begins within its bounds the loads stand in a branch; then they, and only then, may lie beyond.
+// CHECK-LABEL: @beyond
+// CHECK: %[[SOME:.*]] = arith.cmpi slt, %{{.*}}, %arg2 : i32
+// CHECK: scf.if %[[SOME]] -> (f32)
+// CHECK: arith.select
+// CHECK-NEXT: greta_tile.ptr_load
+// CHECK: } else {
+// CHECK-NEXT: scf.yield %{{.*}} : f32
+greta_tile.func @beyond(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>, %n: i32) attributes {wave_size = 32 : i32, waves = 1 : i32} {
+  %c32 = arith.constant 32 : i32
+  %pid = greta_tile.program_id 0
+  %at = arith.muli %pid, %c32 : i32
+  %v = greta_tile.load %x[%at] strides [1] bounds [0] (%n) : !greta_tile.ptr<f32> -> tensor<32xf32>
+  greta_tile.store %v, %y[%at] strides [1] bounds [0] (%n) : tensor<32xf32> -> !greta_tile.ptr<f32>
+  greta_tile.return
+}
+
+// An assumption, a branch around, and a loop's counter say so. A counter and a bound that are both multiples of the block need no mask.
+// CHECK-LABEL: @within
+// CHECK-NOT: scf.if {{.*}} -> (f32)
+// CHECK: greta_tile.ptr_load
+// CHECK: scf.if
+// CHECK-NOT: scf.if {{.*}} -> (f32)
+// CHECK: greta_tile.ptr_load
+// CHECK: scf.for
+// CHECK-NOT: scf.if
+// CHECK-NOT: arith.select
+// CHECK: greta_tile.return
+greta_tile.func @within(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>, %n: i32 {greta.divisibility = 32 : i64}, %m: i32) attributes {wave_size = 32 : i32, waves = 1 : i32} {
+  %c0 = arith.constant 0 : i32
+  %c32 = arith.constant 32 : i32
+  %pid = greta_tile.program_id 0
+  %at = arith.muli %pid, %c32 : i32
+  %below = arith.cmpi slt, %at, %m : i32
+  greta_tile.assume %below
+  %v = greta_tile.load %x[%at] strides [1] bounds [0] (%m) : !greta_tile.ptr<f32> -> tensor<32xf32>
+  greta_tile.store %v, %y[%at] strides [1] bounds [0] (%m) : tensor<32xf32> -> !greta_tile.ptr<f32>
+  %next = arith.addi %at, %c32 : i32
+  %more = arith.cmpi sgt, %m, %next : i32
+  scf.if %more {
+    %w = greta_tile.load %x[%next] strides [1] bounds [0] (%m) : !greta_tile.ptr<f32> -> tensor<32xf32>
+    greta_tile.store %w, %y[%next] strides [1] bounds [0] (%m) : tensor<32xf32> -> !greta_tile.ptr<f32>
+  }
+  scf.for %i = %c0 to %n step %c32 : i32 {
+    %u = greta_tile.load %x[%i] strides [1] bounds [0] (%n) : !greta_tile.ptr<f32> -> tensor<32xf32>
+    greta_tile.store %u, %y[%i] strides [1] bounds [0] (%n) : tensor<32xf32> -> !greta_tile.ptr<f32>
+  }
+  greta_tile.return
+}
+
+// Masked stores are as wide as the bound's divisor.
+// CHECK-LABEL: @quads
+// CHECK: greta_tile.ptr_store {{.*}} align 8 : vector<4xf16>
+// CHECK-LABEL: @singles
+// CHECK: greta_tile.ptr_store {{.*}} align 2 : f16
+greta_tile.func @quads(%x: !greta_tile.ptr<f16> {greta.divisibility = 16 : i64}, %n: i32 {greta.divisibility = 12 : i64}) attributes {wave_size = 32 : i32, waves = 1 : i32} {
+  %c0 = arith.constant 0 : i32
+  %v = arith.constant dense<1.0> : tensor<512xf16>
+  greta_tile.store %v, %x[%c0] strides [1] bounds [0] (%n) : tensor<512xf16> -> !greta_tile.ptr<f16>
+  greta_tile.return
+}
+greta_tile.func @singles(%x: !greta_tile.ptr<f16> {greta.divisibility = 16 : i64}, %n: i32) attributes {wave_size = 32 : i32, waves = 1 : i32} {
+  %c0 = arith.constant 0 : i32
+  %v = arith.constant dense<1.0> : tensor<512xf16>
+  greta_tile.store %v, %x[%c0] strides [1] bounds [0] (%n) : tensor<512xf16> -> !greta_tile.ptr<f16>
   greta_tile.return
 }

@@ -1,7 +1,7 @@
 // What the dialect's verifiers and parsers refuse.
 // RUN: greta-opt %s --split-input-file --verify-diagnostics
 
-greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {wave_size = 64 : i32, waves = 1 : i32} {
+greta_tile.func @f(%x: !greta_tile.ptr<f32> {greta.divisibility = 16 : i64}, %i: i32) attributes {wave_size = 64 : i32, waves = 1 : i32} {
   // expected-error @+1 {{moves 'f16' through '!greta_tile.ptr<f32>'}}
   %a = greta_tile.load %x[%i] strides [1] bounds [] : !greta_tile.ptr<f32> -> tensor<64xf16>
   greta_tile.return
@@ -9,7 +9,7 @@ greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {wave_size = 64
 
 // -----
 
-greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {wave_size = 64 : i32, waves = 1 : i32} {
+greta_tile.func @f(%x: !greta_tile.ptr<f32> {greta.divisibility = 16 : i64}, %i: i32) attributes {wave_size = 64 : i32, waves = 1 : i32} {
   // expected-error @+1 {{has 1 offsets and 1 strides for a block of rank 2}}
   %a = greta_tile.load %x[%i] strides [1] bounds [] : !greta_tile.ptr<f32> -> tensor<1x64xf32>
   greta_tile.return
@@ -33,7 +33,7 @@ greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {wave_size = 64
 
 // -----
 
-greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {wave_size = 64 : i32, waves = 1 : i32} {
+greta_tile.func @f(%x: !greta_tile.ptr<f32> {greta.divisibility = 16 : i64}, %i: i32) attributes {wave_size = 64 : i32, waves = 1 : i32} {
   // expected-error @+1 {{has bounded dimension 1; they are increasing and below the rank 1}}
   %a = greta_tile.load %x[%i] strides [1] bounds [1] (%i) : !greta_tile.ptr<f32> -> tensor<64xf32>
   greta_tile.return
@@ -41,7 +41,7 @@ greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {wave_size = 64
 
 // -----
 
-greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {wave_size = 64 : i32, waves = 1 : i32} {
+greta_tile.func @f(%x: !greta_tile.ptr<f32> {greta.divisibility = 16 : i64}, %i: i32) attributes {wave_size = 64 : i32, waves = 1 : i32} {
   // expected-error @+1 {{has 'other' of type 'i32' for elements 'f32'}}
   %a = greta_tile.load %x[%i] strides [1] bounds [0] (%i) other %i : i32 : !greta_tile.ptr<f32> -> tensor<64xf32>
   greta_tile.return
@@ -49,7 +49,7 @@ greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {wave_size = 64
 
 // -----
 
-greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {wave_size = 64 : i32, waves = 1 : i32} {
+greta_tile.func @f(%x: !greta_tile.ptr<f32> {greta.divisibility = 16 : i64}, %i: i32) attributes {wave_size = 64 : i32, waves = 1 : i32} {
   // expected-error @+1 {{clamps dimension 0, which is not among the bounded ones}}
   %a = greta_tile.load %x[%i] strides [1] bounds [] clamp [0] : !greta_tile.ptr<f32> -> tensor<64xf32>
   greta_tile.return
@@ -57,7 +57,7 @@ greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {wave_size = 64
 
 // -----
 
-greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {wave_size = 64 : i32, waves = 1 : i32} {
+greta_tile.func @f(%x: !greta_tile.ptr<f32> {greta.divisibility = 16 : i64}, %i: i32) attributes {wave_size = 64 : i32, waves = 1 : i32} {
   // expected-error @+1 {{has divisors 3; they are a power of two for each dimension of 'tensor<64xf32>'}}
   %a = greta_tile.load %x[%i] strides [1] bounds [] {divisors = array<i64: 3>} : !greta_tile.ptr<f32> -> tensor<64xf32>
   greta_tile.return
@@ -668,4 +668,11 @@ func.func @f(%x: tensor<4xf32>, %h: tensor<4xf16>, %n: i32) -> tensor<4xf32> {
   // expected-error @+1 {{passes 'i32' as argument 1 of type 'i64'}}
   %0 = greta_tile.launch @k grid affine_map<() -> (1)> scalars affine_map<() -> ()> (%x, %n) tied [0] shapes [] : (tensor<4xf32>, i32) -> tensor<4xf32>
   return %x : tensor<4xf32>
+}
+
+// -----
+
+// expected-error @+1 {{has an argument with greta.divisibility = 0 : i64; it is a positive integer}}
+greta_tile.func @divisibility(%n: i32 {greta.divisibility = 0 : i64}) attributes {waves = 1 : i32} {
+  greta_tile.return
 }

@@ -1,6 +1,6 @@
 // RUN: greta-opt %s --pass-pipeline='builtin.module(greta_tile.func(greta-tile-assign-layouts))' --split-input-file --verify-diagnostics
 
-greta_tile.func @slices(%x: !greta_tile.ptr<f16>) attributes {wave_size = 32 : i32, waves = 1 : i32} {
+greta_tile.func @slices(%x: !greta_tile.ptr<f16> {greta.divisibility = 16 : i64}) attributes {wave_size = 32 : i32, waves = 1 : i32} {
   %z = arith.constant 0 : i32
   %a = greta_tile.load %x[%z, %z] strides [3, 1] bounds [] : !greta_tile.ptr<f16> -> tensor<4x3xf16>
   %acc = arith.constant dense<0.0> : tensor<4x1xf32>
@@ -15,7 +15,7 @@ greta_tile.func @slices(%x: !greta_tile.ptr<f16>) attributes {wave_size = 32 : i
   a = <{reg = [[0, 1], [0, 2]], lane = [[1, 0], [2, 0], [4, 0], [8, 0], [0, 4], [0, 8]], wave = [], rep = [1, 1]}>,
   b = <{reg = [[1, 0], [2, 0]], lane = [[0, 1], [0, 2], [0, 4], [0, 8], [4, 0], [8, 0]], wave = [], rep = [1, 1]}>,
   acc = <{reg = [[1, 0], [2, 0]], lane = [[0, 1], [0, 2], [0, 4], [0, 8], [4, 0], [8, 0]], wave = [], rep = [1, 1]}>>
-greta_tile.func @tiles(%x: !greta_tile.ptr<f16>) attributes {wave_size = 64 : i32, waves = 1 : i32} {
+greta_tile.func @tiles(%x: !greta_tile.ptr<f16> {greta.divisibility = 16 : i64}) attributes {wave_size = 64 : i32, waves = 1 : i32} {
   %z = arith.constant 0 : i32
   %acc = arith.constant dense<0.0> : tensor<24x16xf32>
   %a = greta_tile.load %x[%z, %z] strides [16, 1] bounds [] : !greta_tile.ptr<f16> -> tensor<24x16xf16>
@@ -27,7 +27,7 @@ greta_tile.func @tiles(%x: !greta_tile.ptr<f16>) attributes {wave_size = 64 : i3
 
 // -----
 
-greta_tile.func @no_dimension(%x: !greta_tile.ptr<f32>) attributes {wave_size = 32 : i32, waves = 1 : i32} {
+greta_tile.func @no_dimension(%x: !greta_tile.ptr<f32> {greta.divisibility = 16 : i64}) attributes {wave_size = 32 : i32, waves = 1 : i32} {
   // expected-error @+1 {{'tensor<f32>' has no dimension; use a scalar}}
   %a = greta_tile.load %x[] strides [] bounds [] : !greta_tile.ptr<f32> -> tensor<f32>
   greta_tile.return

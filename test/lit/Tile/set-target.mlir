@@ -7,7 +7,7 @@
 // GFX942: @dots{{.*}} {wave_size = 64 : i32, waves = 4 : i32}
 // NVIDIA: @dots{{.*}} {wave_size = 32 : i32, waves = 4 : i32}
 // PORTABLE: @dots{{.*}} {wave_size = 1 : i32, waves = 128 : i32}
-greta_tile.func @dots(%p: !greta_tile.ptr<f32>) attributes {waves = 4 : i32} {
+greta_tile.func @dots(%p: !greta_tile.ptr<f32> {greta.divisibility = 16 : i64}) attributes {waves = 4 : i32} {
   %z = arith.constant 0 : i32
   // A tile for each wave; the largest that there is.
   // SIMT-NOT: matrix

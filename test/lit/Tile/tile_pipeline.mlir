@@ -29,7 +29,7 @@
 // CHECK-NEXT: greta_tile.local_load %[[B]][%[[ZERO]]] [%[[S]], %[[ZERO]]] {{.*}} -> tensor<8x16xf16,
 // CHECK-NEXT: greta_tile.dot
 // CHECK: greta_tile.rolled
-greta_tile.func @single(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) attributes {wave_size = 8 : i32, waves = 1 : i32} {
+greta_tile.func @single(%x: !greta_tile.ptr<f16> {greta.divisibility = 16 : i64}, %y: !greta_tile.ptr<f32> {greta.divisibility = 16 : i64}) attributes {wave_size = 8 : i32, waves = 1 : i32} {
   %z = arith.constant 0 : i32
   %step = arith.constant 32 : i32
   %end = arith.constant 128 : i32
@@ -53,7 +53,7 @@ greta_tile.func @single(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) attr
 // CHECK-COUNT-2: greta_tile.dot
 // CHECK-NOT: greta_tile.dot
 // CHECK: greta_tile.rolled
-greta_tile.func @single_registers(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) attributes {wave_size = 64 : i32, waves = 1 : i32} {
+greta_tile.func @single_registers(%x: !greta_tile.ptr<f16> {greta.divisibility = 16 : i64}, %y: !greta_tile.ptr<f32> {greta.divisibility = 16 : i64}) attributes {wave_size = 64 : i32, waves = 1 : i32} {
   %z = arith.constant 0 : i32
   %step = arith.constant 32 : i32
   %end = arith.constant 128 : i32
@@ -91,7 +91,7 @@ greta_tile.func @single_registers(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<
 // CHECK-COUNT-2: greta_tile.local_load %{{.*}}[%c0_i32]
 // CHECK: greta_tile.dot
 // CHECK: scf.yield
-greta_tile.func @double(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) attributes {wave_size = 64 : i32, waves = 1 : i32} {
+greta_tile.func @double(%x: !greta_tile.ptr<f16> {greta.divisibility = 16 : i64}, %y: !greta_tile.ptr<f32> {greta.divisibility = 16 : i64}) attributes {wave_size = 64 : i32, waves = 1 : i32} {
   %z = arith.constant 0 : i32
   %step = arith.constant 32 : i32
   %end = arith.constant 128 : i32
@@ -116,7 +116,7 @@ greta_tile.func @double(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) attr
 // CHECK: greta_tile.dot
 // CHECK: greta_tile.barrier
 // CHECK: scf.yield {{.*}}, %[[OTHER]] :
-greta_tile.func @odd(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) attributes {wave_size = 64 : i32, waves = 1 : i32} {
+greta_tile.func @odd(%x: !greta_tile.ptr<f16> {greta.divisibility = 16 : i64}, %y: !greta_tile.ptr<f32> {greta.divisibility = 16 : i64}) attributes {wave_size = 64 : i32, waves = 1 : i32} {
   %z = arith.constant 0 : i32
   %step = arith.constant 32 : i32
   %end = arith.constant 96 : i32
@@ -147,7 +147,7 @@ greta_tile.func @odd(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) attribu
 // CHECK: greta_tile.barrier
 // CHECK-COUNT-2: greta_tile.local_load %{{.*}}[%[[NEXT]]]
 // CHECK: scf.yield {{.*}}, %[[NEXT]] :
-greta_tile.func @three(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) attributes {wave_size = 64 : i32, waves = 1 : i32} {
+greta_tile.func @three(%x: !greta_tile.ptr<f16> {greta.divisibility = 16 : i64}, %y: !greta_tile.ptr<f32> {greta.divisibility = 16 : i64}) attributes {wave_size = 64 : i32, waves = 1 : i32} {
   %z = arith.constant 0 : i32
   %step = arith.constant 32 : i32
   %end = arith.constant 128 : i32
@@ -180,7 +180,7 @@ greta_tile.func @three(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) attri
 // CHECK: greta_tile.barrier in_flight 2
 // CHECK: scf.yield
 // CHECK: greta_tile.barrier in_flight 0
-greta_tile.func @direct(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) attributes {wave_size = 64 : i32, waves = 1 : i32} {
+greta_tile.func @direct(%x: !greta_tile.ptr<f16> {greta.divisibility = 16 : i64}, %y: !greta_tile.ptr<f32> {greta.divisibility = 16 : i64}) attributes {wave_size = 64 : i32, waves = 1 : i32} {
   %z = arith.constant 0 : i32
   %step = arith.constant 32 : i32
   %end = arith.constant 288 : i32
@@ -202,7 +202,7 @@ greta_tile.func @direct(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) attr
 // CHECK: %[[NEXT:.*]] = greta_tile.contract %{{.*}}, %{{.*}}, %[[AHEAD]] dims [1]
 // CHECK: scf.yield %{{[0-9]+}}, %[[AHEAD]], %[[NEXT]],
 // CHECK: greta_tile.reduce {arith.addf} %[[LOOP]]#1 axis 1
-greta_tile.func @squares(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>, %s: !greta_tile.ptr<f32>) attributes {wave_size = 64 : i32, waves = 1 : i32} {
+greta_tile.func @squares(%x: !greta_tile.ptr<f16> {greta.divisibility = 16 : i64}, %y: !greta_tile.ptr<f32>, %s: !greta_tile.ptr<f32> {greta.divisibility = 16 : i64}) attributes {wave_size = 64 : i32, waves = 1 : i32} {
   %z = arith.constant 0 : i32
   %step = arith.constant 32 : i32
   %end = arith.constant 96 : i32
@@ -232,7 +232,7 @@ greta_tile.func @squares(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>, %s:
 // CHECK: greta_tile.barrier
 // CHECK: greta_tile.dot
 // CHECK: greta_tile.schedule{{$}}
-greta_tile.func @computed(%x: !greta_tile.ptr<f16>, %w: !greta_tile.ptr<i8>, %y: !greta_tile.ptr<f32>) attributes {wave_size = 64 : i32, waves = 1 : i32} {
+greta_tile.func @computed(%x: !greta_tile.ptr<f16> {greta.divisibility = 16 : i64}, %w: !greta_tile.ptr<i8> {greta.divisibility = 16 : i64}, %y: !greta_tile.ptr<f32> {greta.divisibility = 16 : i64}) attributes {wave_size = 64 : i32, waves = 1 : i32} {
   %z = arith.constant 0 : i32
   %step = arith.constant 64 : i32
   %end = arith.constant 192 : i32

@@ -1,7 +1,7 @@
 // An operand whose neighbours in memory are not those along K: the lane loads four of memory's for several k, brings those
 // of K together in its registers, and shared memory has rows along K from there on.
-// RUN: greta-opt %s --greta-fuse --greta-configure=target=gfx942 --greta-to-tile --greta-tile-assign-layouts --greta-tile-pipeline | FileCheck %s
-// RUN: greta-opt %s --greta-fuse --greta-configure=target=gfx942 --greta-to-tile --greta-tile-assign-layouts --greta-tile-pipeline --greta-tile-distribute | FileCheck %s --check-prefix=LANE
+// RUN: greta-opt %s --greta-fuse --greta-configure=target=gfx942 --greta-to-tile --greta-tile-promise-arguments --greta-tile-assign-layouts --greta-tile-pipeline | FileCheck %s
+// RUN: greta-opt %s --greta-fuse --greta-configure=target=gfx942 --greta-to-tile --greta-tile-promise-arguments --greta-tile-assign-layouts --greta-tile-pipeline --greta-tile-distribute | FileCheck %s --check-prefix=LANE
 
 // CHECK: %[[B:.*]] = greta_tile.local_alloc : <2 x tensor<32x256xf16>, <dim = 0, stride = 32, vector = 8, rows = 2, phases = 4>>
 // CHECK: scf.for

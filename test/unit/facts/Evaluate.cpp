@@ -141,9 +141,8 @@ bool Evaluator::runOp(Operation &op) {
   };
   if (auto constant = dyn_cast<arith::ConstantOp>(op)) {
     auto dense = dyn_cast<DenseIntElementsAttr>(constant.getValue());
-    int64_t number =
-        dense ? dense.getSplatValue<APInt>().getSExtValue()
-              : cast<IntegerAttr>(constant.getValue()).getInt();
+    int64_t number = dense ? dense.getSplatValue<APInt>().getSExtValue()
+                           : cast<IntegerAttr>(constant.getValue()).getInt();
     numbers.assign(numbers.size(), number);
   } else if (isa<ProgramIdOp>(op)) {
     numbers = {programId};

@@ -1,7 +1,7 @@
 //===- FactsTest.cpp - claims of the facts analysis against numbers -------===//
 
-#include "Evaluate.h"
 #include "greta/Tile/Facts.h"
+#include "Evaluate.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
@@ -56,9 +56,9 @@ private:
                       b.getI64IntegerAttr(multiple));
   }
   int64_t number() {
-    static constexpr int64_t some[] = {0,  1,  2,  3,  4,   8,  16, 32,
-                                       48, 64, 7,  -1, -16, 5,  12, 1024,
-                                       31, 63, 96, -8, INT32_MIN, INT32_MAX};
+    static constexpr int64_t some[] = {
+        0,  1,   2, 3,  4,    8,  16, 32, 48, 64,        7,
+        -1, -16, 5, 12, 1024, 31, 63, 96, -8, INT32_MIN, INT32_MAX};
     return some[below(std::size(some))];
   }
   /// Where numbers up to some matter: a divisor, a shift.
@@ -103,8 +103,8 @@ private:
     Type type = x.getType();
     if (isa<PtrType>(type)) {
       values.push_back(PtrAddOp::create(
-          b, x, arith::ExtSIOp::create(b, b.getI64Type(),
-                                       pick(b.getI32Type()))));
+          b, x,
+          arith::ExtSIOp::create(b, b.getI64Type(), pick(b.getI32Type()))));
       return;
     }
     if (below(4) == 0)
@@ -113,13 +113,15 @@ private:
     Value y = below(3) ? pick(type) : constant(type);
     Value added;
     switch (below(20)) {
-    case 0: case 1:
+    case 0:
+    case 1:
       added = arith::AddIOp::create(b, x, y);
       break;
     case 2:
       added = arith::SubIOp::create(b, x, y);
       break;
-    case 3: case 4:
+    case 3:
+    case 4:
       added = arith::MulIOp::create(b, x, y);
       break;
     case 5:
@@ -156,7 +158,8 @@ private:
       added = below(2) ? arith::MinSIOp::create(b, x, y).getResult()
                        : arith::MaxUIOp::create(b, x, y).getResult();
       break;
-    case 16: case 17: {
+    case 16:
+    case 17: {
       auto predicate = arith::CmpIPredicate(below(10));
       Value condition = arith::CmpIOp::create(b, predicate, x, y);
       values.push_back(condition);
@@ -166,16 +169,16 @@ private:
     case 18:
       if (bits >= 64)
         return;
-      added = below(2) ? arith::ExtSIOp::create(b, integersLike(x, 64), x)
-                             .getResult()
-                       : arith::ExtUIOp::create(b, integersLike(x, 64), x)
-                             .getResult();
+      added =
+          below(2)
+              ? arith::ExtSIOp::create(b, integersLike(x, 64), x).getResult()
+              : arith::ExtUIOp::create(b, integersLike(x, 64), x).getResult();
       break;
     default:
       if (bits < 16)
         return;
-      added = arith::TruncIOp::create(
-          b, integersLike(x, bits > 32 ? 32 : 8), x);
+      added =
+          arith::TruncIOp::create(b, integersLike(x, bits > 32 ? 32 : 8), x);
     }
     values.push_back(added);
   }
@@ -183,8 +186,7 @@ private:
   /// Splats, broadcasts and reshapes between the shapes of the leaves.
   void addMove(Value x) {
     auto tensor = dyn_cast<RankedTensorType>(x.getType());
-    unsigned bits =
-        getElementTypeOrSelf(x.getType()).getIntOrFloatBitWidth();
+    unsigned bits = getElementTypeOrSelf(x.getType()).getIntOrFloatBitWidth();
     if (!tensor) {
       values.push_back(SplatOp::create(b, block({8, 16}, bits), x));
       return;
@@ -193,7 +195,8 @@ private:
       values.push_back(ReshapeOp::create(b, block(shape, bits), x));
     };
     switch (tensor.getNumElements()) {
-    case 8: case 16:
+    case 8:
+    case 16:
       values.push_back(BroadcastOp::create(b, block({8, 16}, bits), x));
       break;
     case 64: {
@@ -202,7 +205,8 @@ private:
       break;
     }
     case 128: {
-      SmallVector<int64_t> shapes[] = {{8, 16}, {128}, {8, 4, 4}, {2, 4, 1, 16}};
+      SmallVector<int64_t> shapes[] = {
+          {8, 16}, {128}, {8, 4, 4}, {2, 4, 1, 16}};
       reshape(shapes[below(4)]);
     }
     }
@@ -246,8 +250,8 @@ private:
 std::string contradiction(const Facts &facts, Value value,
                           const Numbers &numbers) {
   auto tensor = dyn_cast<RankedTensorType>(value.getType());
-  SmallVector<int64_t> shape =
-      tensor ? SmallVector<int64_t>(tensor.getShape()) : SmallVector<int64_t>{1};
+  SmallVector<int64_t> shape = tensor ? SmallVector<int64_t>(tensor.getShape())
+                                      : SmallVector<int64_t>{1};
   Type element = getElementTypeOrSelf(value.getType());
   unsigned bits = element.isInteger() ? element.getIntOrFloatBitWidth() : 64;
   ValueFacts claimed = facts.of(value);
@@ -264,7 +268,8 @@ std::string contradiction(const Facts &facts, Value value,
     for (size_t i = 0; i < numbers.size(); ++i) {
       int64_t at = i / stride % extent;
       auto ahead = [&](int64_t group) {
-        return (at + 1) % group ? numbers[i + stride] : std::optional<int64_t>();
+        return (at + 1) % group ? numbers[i + stride]
+                                : std::optional<int64_t>();
       };
       auto next = ahead(along.contiguity);
       if (next && llvm::SignExtend64(*next - numbers[i], bits) !=

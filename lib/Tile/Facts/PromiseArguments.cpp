@@ -1,0 +1,53 @@
+//===- PromiseArguments.cpp - greta-tile-promise-arguments ----------------===//
+//
+// In: kernels and the launches that run them. Out: of every argument what all
+// launches keep, as `greta.divisibility`, for the facts analysis: buffers begin
+// at multiples of 16 bytes, scalars are expressions of the function's symbols.
+//
+//===----------------------------------------------------------------------===//
+
+#include "greta/Tile/Facts.h"
+#include "greta/Tile/Passes.h"
+#include "llvm/ADT/MapVector.h"
+#include <numeric>
+
+namespace greta {
+#define GEN_PASS_DEF_GRETATILEPROMISEARGUMENTSPASS
+#include "greta/Tile/Passes.h.inc"
+} // namespace greta
+
+using namespace mlir;
+using namespace greta::tile;
+
+/// In bytes: what the runtime gives every tensor.
+static constexpr int64_t bufferAlignment = 16;
+
+namespace {
+struct PromiseArgumentsPass
+    : greta::impl::GretaTilePromiseArgumentsPassBase<PromiseArgumentsPass> {
+  void runOnOperation() override {
+    SymbolTable symbols(getOperation());
+    llvm::MapVector<FuncOp, SmallVector<int64_t>> multiples;
+    getOperation().walk([&](LaunchOp launch) {
+      SmallVector<int64_t> all;
+      for (Value operand : launch->getOperands())
+        all.push_back(isa<RankedTensorType>(operand.getType()) ? bufferAlignment
+                                                               : 1);
+      for (OpResult result : launch->getResults())
+        if (!launch.getTiedOperand(result.getResultNumber()))
+          all.push_back(bufferAlignment);
+      for (AffineExpr scalar : launch.getScalars().getResults())
+        all.push_back(scalar.getLargestKnownDivisor());
+      auto [known, isNew] =
+          multiples.insert({symbols.lookup<FuncOp>(launch.getKernel()), all});
+      for (auto [before, now] : llvm::zip(known->second, all))
+        before = std::gcd(before, now);
+    });
+    Builder b(&getContext());
+    for (auto &[kernel, all] : multiples)
+      for (auto [i, multiple] : llvm::enumerate(all))
+        if (multiple > 1 && !kernel.getArgAttr(i, divisibilityName))
+          kernel.setArgAttr(i, divisibilityName, b.getI64IntegerAttr(multiple));
+  }
+};
+} // namespace
