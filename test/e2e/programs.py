@@ -32,13 +32,16 @@ class Program(Case, family="program"):
 
     @property
     def depth(self):
-        return {"matmul": self.shape[-1], "batched-dot": 48}.get(self.kind, 0)
+        return {"matmul": self.shape[-1], "batched-dot": 48, "flash-attention": self.shape[-1]}.get(self.kind, 0)
 
     @property
     def is_gemm(self):
         return self.spec.limit == "gemm"
 
-    has_matrix_product = is_gemm
+    @property
+    def has_matrix_product(self):
+        return self.spec.limit in ("gemm", "attention")
+
     operand_types = frozenset({"f16"})  # of products
 
     def mlir(self, target=None):
