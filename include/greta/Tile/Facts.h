@@ -1,5 +1,4 @@
-//===- Facts.h - what a block program's integers are known to be -*- C++
-//-*-===//
+//===- Facts.h - what is known of a program's integers ----------*- C++ -*-===//
 //
 // A forward dataflow analysis over a kernel: of every integer and pointer, and
 // of every element of blocks of them, divisibility, contiguity and constancy

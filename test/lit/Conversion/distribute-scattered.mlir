@@ -8,7 +8,7 @@
 // CHECK: %[[BASE:.*]] = greta_tile.ptr_add %arg0, %{{.*}} : !greta_tile.ptr<f32>, i64
 // CHECK: %[[V:.*]] = greta_tile.ptr_load %[[BASE]][%{{.*}}] align 16 : <f32> -> vector<4xf32>
 // CHECK: greta_tile.ptr_store %[[V]], %{{.*}} align 16 : vector<4xf32>
-greta_tile.func @wide(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>) attributes {waves = 1 : i32, wave_size = 64 : i32} {
+greta_tile.func @wide(%x: !greta_tile.ptr<f32> {greta.divisibility = 16 : i64}, %y: !greta_tile.ptr<f32> {greta.divisibility = 16 : i64}) attributes {waves = 1 : i32, wave_size = 64 : i32} {
   %pid = greta_tile.program_id 0
   %c = arith.constant 256 : i32
   %first = arith.muli %pid, %c : i32
@@ -34,6 +34,20 @@ greta_tile.func @masked(%x: !greta_tile.ptr<f16>, %n: i32) attributes {waves = 1
   %p = greta_tile.ptr_add %x, %i : !greta_tile.ptr<f16>, tensor<256xi32, #row>
   %one = arith.constant dense<1.0> : tensor<256xf16, #row>
   %v = greta_tile.load_scattered %p mask %m other %one : tensor<256x!greta_tile.ptr<f16>, #row> -> tensor<256xf16, #row>
+  greta_tile.store_scattered %v, %p mask %m : tensor<256xf16, #row> -> tensor<256x!greta_tile.ptr<f16>, #row>
+  greta_tile.return
+}
+
+// A bound that is a multiple of four has neighbours under one mask, which move at once.
+// CHECK-LABEL: greta_tile.func @fours
+// CHECK: scf.if %{{.*}} -> (vector<4xf16>) {
+// CHECK: greta_tile.ptr_store %{{.*}} align 8 : vector<4xf16>
+greta_tile.func @fours(%x: !greta_tile.ptr<f16> {greta.divisibility = 16 : i64}, %n: i32 {greta.divisibility = 4 : i64}) attributes {waves = 1 : i32, wave_size = 64 : i32} {
+  %i = greta_tile.iota 0 : tensor<256xi32, #row>
+  %end = greta_tile.splat %n : tensor<256xi32, #row>
+  %m = arith.cmpi slt, %i, %end : tensor<256xi32, #row>
+  %p = greta_tile.ptr_add %x, %i : !greta_tile.ptr<f16>, tensor<256xi32, #row>
+  %v = greta_tile.load_scattered %p mask %m : tensor<256x!greta_tile.ptr<f16>, #row> -> tensor<256xf16, #row>
   greta_tile.store_scattered %v, %p mask %m : tensor<256xf16, #row> -> tensor<256x!greta_tile.ptr<f16>, #row>
   greta_tile.return
 }

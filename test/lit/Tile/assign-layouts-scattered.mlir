@@ -5,7 +5,7 @@
 // CHECK-NOT: convert_layout
 // CHECK: greta_tile.load_scattered %{{.*}} mask %{{.*}} : tensor<32x64x!greta_tile.ptr<f32>, #greta_tile.layout<[[L:{reg = \[\[1, 0\], \[2, 0\]\], lane = \[\[4, 0\].*rep = \[1, 8\]}]]>> -> tensor<32x64xf32
 // CHECK: greta_tile.store_scattered %{{.*}}, %{{.*}} mask %{{.*}} : tensor<32x64xf32, #greta_tile.layout<[[L]]>> -> tensor<32x64x!greta_tile.ptr<f32>, #greta_tile.layout<[[L]]>>
-greta_tile.func @columns(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>, %n: i32) attributes {waves = 1 : i32, wave_size = 64 : i32} {
+greta_tile.func @columns(%x: !greta_tile.ptr<f32> {greta.divisibility = 16 : i64}, %y: !greta_tile.ptr<f32> {greta.divisibility = 16 : i64}, %n: i32 {greta.divisibility = 4 : i64}) attributes {waves = 1 : i32, wave_size = 64 : i32} {
   %row = greta_tile.iota 0 : tensor<32x1xi32>
   %rows = greta_tile.broadcast %row : tensor<32x1xi32> -> tensor<32x64xi32>
   %column = greta_tile.iota 1 : tensor<1x64xi32>

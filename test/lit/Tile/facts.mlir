@@ -42,7 +42,7 @@ greta_tile.func @loops(%x: !greta_tile.ptr<f32> {greta.divisibility = 16 : i64},
   %end = scf.for %i = %c0 to %k step %c24 iter_args(%p = %x) -> (!greta_tile.ptr<f32>) : i32 {
     %c6 = arith.constant 6 : i64 // expected-remark {{divisibility [2]}}
     // expected-remark @+1 {{contiguity [1], divisibility [2], constancy [1]}}
-    %next = greta_tile.ptr_add %p, %c6 : !greta_tile.ptr<f32>
+    %next = greta_tile.ptr_add %p, %c6 : !greta_tile.ptr<f32>, i64
     scf.yield %next : !greta_tile.ptr<f32>
   }
   greta_tile.return

@@ -71,7 +71,9 @@ static std::optional<APInt> compute(Operation &op, ArrayRef<APInt> x) {
   auto inWidth = [&] { return x[1].ult(x[0].getBitWidth()); };
   unsigned bits = bitsOf(op.getResult(0).getType());
   return llvm::TypeSwitch<Operation *, Result>(&op)
-      .Case<arith::AddIOp, PtrAddOp>([&](auto) { return x[0] + x[1]; })
+      .Case([&](arith::AddIOp) { return x[0] + x[1]; })
+      .Case([&](PtrAddOp) { return x[0] + x[1].sextOrTrunc(64); })
+      .Case([&](PtrToIntOp) { return x[0] * 2; }) // of halves
       .Case([&](arith::SubIOp) { return x[0] - x[1]; })
       .Case([&](arith::MulIOp) { return x[0] * x[1]; })
       .Case([&](arith::DivSIOp) -> Result {

@@ -36,6 +36,7 @@ public:
     for (Type type : {Type(i32), Type(block({64})), Type(block({8, 1})),
                       Type(block({1, 16})), Type(block({8, 16}))})
       addLeaves(type);
+    addWrapping();
     for (int i = 0; i < 20; ++i)
       addOp();
     addLoop();
@@ -98,15 +99,26 @@ private:
     return tensor ? Type(tensor.clone(element)) : element;
   }
 
+  /// Runs over the ends of their width: what counts on there does not when it
+  /// is widened, and a bound does not have it on one side.
+  void addWrapping() {
+    RankedTensorType type = block({512});
+    Value iota = IotaOp::create(b, type, 0);
+    Value high = arith::AddIOp::create(b, iota, constant(type, INT32_MAX - 3));
+    Value top = arith::AddIOp::create(b, iota, constant(type, -3));
+    arith::ExtSIOp::create(b, integersLike(high, 64), high);
+    arith::ExtUIOp::create(b, integersLike(top, 64), top);
+    Value bytes = arith::TruncIOp::create(b, block({512}, 8), iota);
+    arith::ExtSIOp::create(b, type, bytes);
+    arith::CmpIOp::create(b, arith::CmpIPredicate::slt, bytes,
+                          constant(bytes.getType(), 0));
+  }
+
   void addOp() {
     Value x = values[below(values.size())];
     Type type = x.getType();
-    if (isa<PtrType>(type)) {
-      values.push_back(PtrAddOp::create(
-          b, x,
-          arith::ExtSIOp::create(b, b.getI64Type(), pick(b.getI32Type()))));
-      return;
-    }
+    if (isa<PtrType>(getElementTypeOrSelf(type)))
+      return addPointer(x);
     if (below(4) == 0)
       return addMove(x);
     unsigned bits = getElementTypeOrSelf(type).getIntOrFloatBitWidth();
@@ -181,6 +193,19 @@ private:
           arith::TruncIOp::create(b, integersLike(x, bits > 32 ? 32 : 8), x);
     }
     values.push_back(added);
+  }
+
+  /// Pointers that are moved by scalars or blocks, and addresses.
+  void addPointer(Value x) {
+    if (below(4) == 0) {
+      values.push_back(PtrToIntOp::create(b, x));
+      return;
+    }
+    // Offsets of 32 bits do not overflow, which these may.
+    bool isBlock = isa<RankedTensorType>(x.getType()) || below(2);
+    Value offset = pick(isBlock ? Type(block({8, 16})) : b.getI32Type());
+    values.push_back(PtrAddOp::create(
+        b, x, arith::ExtSIOp::create(b, integersLike(offset, 64), offset)));
   }
 
   /// Splats, broadcasts and reshapes between the shapes of the leaves.
