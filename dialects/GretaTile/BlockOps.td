@@ -179,7 +179,7 @@ def GretaTile_ConvertLayoutOp : GretaTile_Op<"convert_layout", [Pure]> {
 def GretaTile_ScheduleOp : GretaTile_Op<"schedule"> {
   let summary = "Asks for an even mix of what stands before it";
   let description = [{
-    Of the accesses and products since the last barrier or `schedule` of its block: `greta-tile-distribute` counts them and says in
+    Of the accesses and products since the last barrier or `schedule` of its block: `greta-tile-interleave` counts them and says in
     `schedule_group`s how they are to alternate. With `compute`, as much other work comes after each product, until all is stored: `greta_tile.schedule compute 7`.
   }];
   let arguments = (ins OptionalAttr<ConfinedAttr<I32Attr, [IntPositive]>>:$compute);

@@ -76,7 +76,7 @@ LogicalResult Distributor::distributeReduce(ReduceOp op) {
         value = combine(b, op, value, shuffled(b, value, 1u << bit));
     partials.push_back(value);
   }
-  // Shared memory moves all registers' partial results between two barriers.
+  // Shared memory moves all registers' partial results at once.
   if (plan->waves)
     reduceWaves(op, partials, plan->result, plan->waves, b);
   for (OpResult result : op.getResults()) {
@@ -163,15 +163,12 @@ void Distributor::reduceWaves(ReduceOp op,
     SmallVector<Value> arrays; // of each block
     for (Value element : partials.front())
       arrays.push_back(sharedAlloc(slots * partials.size(), element.getType()));
-    if (inLoop(op))
-      BarrierOp::create(b);
     storeWhere(writes, b, [&](ImplicitLocOpBuilder &inner) {
       for (auto [reg, elements] : llvm::enumerate(partials))
         for (auto [array, element] : llvm::zip(arrays, elements))
           SharedStoreOp::create(inner, element, array,
                                 offsetBy(inner, slot, reg * slots));
     });
-    BarrierOp::create(b);
     // The slot with this round's wave bits cleared; a reading lane puts its own
     // bits there.
     bool shared = readers.size() >= round.size();
@@ -392,8 +389,6 @@ LaneValues Distributor::moveThroughShared(Operation *op, ArrayRef<Value> from,
         offset += layout.registerIndex[reg][dim] * order.strides[dim];
     return offset;
   };
-  if (inLoop(op))
-    BarrierOp::create(b);
   Value writes = ownsCopies(src.layout, b);
   Value at = threadOffset(src, srcOrder);
   uint32_t copies = src.layout.freeRegisterBits();
@@ -410,7 +405,6 @@ LaneValues Distributor::moveThroughShared(Operation *op, ArrayRef<Value> from,
           offsetBy(inner, at, registerOffset(src, srcOrder, reg)));
     }
   });
-  BarrierOp::create(b);
   at = threadOffset(dst, dstOrder);
   LaneValues out(dst.registerIndex.size());
   for (unsigned reg = 0; reg < out.size(); reg += width) {

@@ -375,6 +375,7 @@ LogicalResult Distributor::distributeDirect(LoadOp op, LocalStoreOp store) {
       arith::AddIOp::create(b, first,
                             arith::MulIOp::create(b, scalar(store.getStage()),
                                                   constant(local.stageSize)));
+  Value array = stageOf(store.getLocal().getType(), local, store.getStage(), b);
   for (unsigned reg = 0; reg < layout.registerIndex.size(); reg += width) {
     Value offset = access.laneOffset;
     if (Value clamped = access.clampedOffset(reg))
@@ -384,8 +385,8 @@ LogicalResult Distributor::distributeDirect(LoadOp op, LocalStoreOp store) {
                                      access.registerOffsetValue(b, reg, 32));
     int64_t place = placement.offset(layout.registerIndex[reg]) /
                     placement.elementBytes / local.width;
-    PtrLoadSharedOp::create(b, access.base, offset, access.inBounds(reg),
-                            local.array, offsetBy(b, first, place), width);
+    PtrLoadSharedOp::create(b, access.base, offset, access.inBounds(reg), array,
+                            offsetBy(b, first, place), width);
   }
   return success();
 }

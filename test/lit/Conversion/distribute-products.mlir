@@ -1,10 +1,10 @@
 // Pipelined products: layouts, groups for the scheduler, fragments.
 // RUN: greta-opt %s --greta-fuse --greta-configure=target=gfx942 --greta-to-tile --greta-tile-assign-layouts | FileCheck %s --check-prefix=LAYOUT
-// RUN: greta-opt %s --greta-fuse --greta-configure=target=gfx942 --greta-to-tile --greta-tile-assign-layouts --greta-tile-pipeline --greta-tile-distribute | FileCheck %s --check-prefix=GROUPS
-// RUN: sed 's/slice = 32/slice = 64/' %s | greta-opt --greta-fuse --greta-configure=target=gfx942 --greta-to-tile --greta-tile-assign-layouts --greta-tile-pipeline --greta-tile-distribute | FileCheck %s --check-prefix=WHOLE
+// RUN: greta-opt %s --greta-fuse --greta-configure=target=gfx942 --greta-to-tile --greta-tile-assign-layouts --greta-tile-pipeline --greta-tile-distribute --greta-tile-barriers --greta-tile-interleave | FileCheck %s --check-prefix=GROUPS
+// RUN: sed 's/slice = 32/slice = 64/' %s | greta-opt --greta-fuse --greta-configure=target=gfx942 --greta-to-tile --greta-tile-assign-layouts --greta-tile-pipeline --greta-tile-distribute --greta-tile-barriers --greta-tile-interleave | FileCheck %s --check-prefix=WHOLE
 // RUN: greta-translate --greta-to-llvmir --target=gfx942 %s | FileCheck %s --check-prefix=LLVM
-// RUN: sed 's/stages = 2, slice = 32/stages = 1/; s/16, 16, 16/16, 8, 16/' %s | greta-opt --greta-fuse --greta-configure=target=vulkan:nvidia --greta-to-tile --greta-tile-assign-layouts --greta-tile-pipeline --greta-tile-distribute --canonicalize --cse | FileCheck %s --check-prefix=FRAGMENTS
-// RUN: sed 's/256/224/g; s/stages = 2/opaque, stages = 2/; s/64, 64, 64/32, 32, 32/; s/slice = 32/slice = 16/; s/16, 16, 16/8, 8, 8/' %s | greta-opt --greta-fuse --greta-configure=target=vulkan:lavapipe --greta-to-tile --greta-tile-assign-layouts --greta-tile-pipeline --greta-tile-distribute | FileCheck %s --check-prefix=BEFORE
+// RUN: sed 's/stages = 2, slice = 32/stages = 1/; s/16, 16, 16/16, 8, 16/' %s | greta-opt --greta-fuse --greta-configure=target=vulkan:nvidia --greta-to-tile --greta-tile-assign-layouts --greta-tile-pipeline --greta-tile-distribute --greta-tile-barriers --greta-tile-interleave --canonicalize --cse | FileCheck %s --check-prefix=FRAGMENTS
+// RUN: sed 's/256/224/g; s/stages = 2/opaque, stages = 2/; s/64, 64, 64/32, 32, 32/; s/slice = 32/slice = 16/; s/16, 16, 16/8, 8, 8/' %s | greta-opt --greta-fuse --greta-configure=target=vulkan:lavapipe --greta-to-tile --greta-tile-assign-layouts --greta-tile-pipeline --greta-tile-distribute --greta-tile-barriers --greta-tile-interleave | FileCheck %s --check-prefix=BEFORE
 
 // A lane's four halves of 16x16x16 become eight along K, 16 bytes, in both operands: k of the next instruction.
 // LAYOUT: greta_tile.dot %{{.*}}, %{{.*}}, {{.*}} : tensor<64x64xf16, #greta_tile.layout<{reg = {{\[\[}}0, 1], [0, 2], [0, 4]], lane = {{\[\[}}1, 0], [2, 0], [4, 0], [8, 0], [0, 8], [0, 16]]
