@@ -100,7 +100,7 @@ def GretaTile_DequantOp : GretaTile_Op<"dequant", [Pure, LayoutTransfer]> {
 def GretaTile_ScheduleOp : GretaTile_Op<"schedule"> {
   let summary = "Asks for an even mix of what stands before it";
   let description = [{
-    Of the accesses and products since the last barrier or `schedule` of its block: `greta-tile-distribute` counts them and says in
+    Of the accesses and products since the last barrier or `schedule` of its block: `greta-tile-interleave` counts them and says in
     `schedule_group`s how they are to alternate. With `compute`, as much other work comes after each product, until all is stored: `greta_tile.schedule compute 7`.
   }];
   let arguments = (ins OptionalAttr<ConfinedAttr<I32Attr, [IntPositive]>>:$compute);

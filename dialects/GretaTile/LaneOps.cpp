@@ -31,6 +31,14 @@ LogicalResult PtrLoadSharedOp::verify() {
   return success();
 }
 
+LogicalResult SharedStageOp::verify() {
+  int64_t size = getArray().getType().getSize(), stages = getStages();
+  if (size % stages)
+    return emitOpError("has ") << stages << " stages in an array of " << size
+                               << "; they are equal parts of it";
+  return success();
+}
+
 LogicalResult PtrLoadOp::verify() {
   return verifyLaneAccess(*this, getBase().getType(), getResult().getType(),
                           getAlign());

@@ -90,9 +90,30 @@ def GretaTile_PtrLoadSharedOp : GretaTile_Op<"ptr_load_shared", [MemoryEffects<[
 
 def GretaTile_SharedAllocOp : GretaTile_Op<"shared_alloc", [MemoryEffects<[MemAlloc]>]> {
   let summary = "An array in shared memory that lives as long as the workgroup";
-  let description = "Stands in the kernel's entry block.";
+  let description = [{
+    Stands in the kernel's entry block. `greta-tile-plan-memory` says where it begins in the workgroup's shared memory, `offset` bytes from its start;
+    arrays that are never in use together may share bytes. One without a place shares with none.
+  }];
+  let arguments = (ins OptionalAttr<ConfinedAttr<I64Attr, [IntNonNegative]>>:$offset);
   let results = (outs GretaTile_SharedType:$result);
-  let assemblyFormat = "attr-dict `:` type($result)";
+  let builders = [OpBuilder<(ins "::greta::tile::SharedType":$type), [{ build($_builder, $_state, type, ::mlir::IntegerAttr()); }]>];
+  let assemblyFormat = "(`offset` $offset^)? attr-dict `:` type($result)";
+}
+
+def GretaTile_SharedStageOp : GretaTile_Op<"shared_stage", [Pure, TypesMatchWith<"result is the array's type", "array", "result", "$_self">]> {
+  let summary = "An array in shared memory, of which one of several equal parts is used";
+  let description = [{
+    What is accessed through the result lies in part `stage` of `of`, counted from 0 and the same in all lanes; indices count from the array's start
+    all the same. That two stages do not meet is what lets one be filled while another is read.
+
+    ```mlir
+    %second = greta_tile.shared_stage %array[%c1] of 2 : !greta_tile.shared<512 x vector<8xf16>>
+    ```
+  }];
+  let arguments = (ins GretaTile_SharedType:$array, I32:$stage, ConfinedAttr<I64Attr, [IntPositive]>:$stages);
+  let results = (outs GretaTile_SharedType:$result);
+  let assemblyFormat = "$array `[` $stage `]` `of` $stages attr-dict `:` type($array)";
+  let hasVerifier = 1;
 }
 
 def GretaTile_SharedLoadOp : GretaTile_Op<"shared_load", [MemoryEffects<[MemRead]>,

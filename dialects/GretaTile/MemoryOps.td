@@ -73,9 +73,8 @@ def GretaTile_LocalAllocOp : GretaTile_Op<"local_alloc", [MemoryEffects<[MemAllo
 def GretaTile_LocalStoreOp : GretaTile_Op<"local_store", [MemoryEffects<[MemWrite]>]> {
   let summary = "Stores a block to one stage of a local";
   let description = [{
-    Barriers are the program's business. A `direct` one stores what a `load` of its block brings, which nothing else uses, without passing it through
-    registers: the load happens here. Its layout gives every wave neighbours in shared memory, lane by lane, and it has arrived behind a barrier that
-    waits for it: `greta_tile.local_store %v, %a[%stage] direct`.
+    A `direct` one stores what a `load` of its block brings, which nothing else uses, without passing it through registers: the load happens
+    here. Its layout gives every wave neighbours in shared memory, lane by lane: `greta_tile.local_store %v, %a[%stage] direct`.
   }];
   let arguments = (ins NumberBlock:$value, GretaTile_LocalType:$local, I32:$stage, UnitAttr:$direct);
   let assemblyFormat = "$value `,` $local `[` $stage `]` (`direct` $direct^)? attr-dict `:` type($value) `->` type($local)";

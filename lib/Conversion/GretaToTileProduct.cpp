@@ -249,9 +249,6 @@ SmallVector<Value> SpaceEmitter::computeLoop() {
   Value squares = results.pop_back_val();
   auto rows = RankedTensorType::get({dims[0].extent, 1}, b.getF32Type());
   squares = reduce(Combine::Add, squares, 1);
-  // Others may still read the last blocks, whose memory may be what the sums
-  // go through on their way to the accumulators' lanes.
-  tile::BarrierOp::create(b);
   Value scale = scaleOf(norm, tile::ConvertLayoutOp::create(b, rows, squares),
                         norm.getEps());
   for (Value &sum : results)

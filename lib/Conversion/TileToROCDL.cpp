@@ -96,79 +96,40 @@ static LogicalResult checkKernel(tile::FuncOp kernel, const TargetRow &row) {
   return failure(walk.wasInterrupted());
 }
 
-/// Makes the LDS globals of a kernel. An array takes the memory of one that is
-/// no longer used: where a barrier stands between the last access to that and
-/// the first one to the array.
-static LogicalResult createShared(tile::FuncOp kernel, const TargetRow &row,
-                                  const LLVMTypeConverter &converter,
-                                  Kernel &info) {
+/// Makes the LDS globals of a kernel, one for arrays that share bytes with each
+/// other, so that LLVM knows what is no alias.
+static void createShared(tile::FuncOp kernel, Kernel &info) {
   OpBuilder builder(kernel);
   DataLayout layout = DataLayout::closest(kernel);
-  Block &body = kernel.getBody().front();
-  // Of every array where the body first and last uses it.
-  llvm::DenseMap<Operation *, unsigned> place;
-  SmallVector<unsigned> barriers;
-  for (auto [i, op] : llvm::enumerate(body)) {
-    place[&op] = i;
-    if (isa<tile::BarrierOp>(op))
-      barriers.push_back(i);
-  }
   struct Array {
     tile::SharedAllocOp alloc;
-    size_t number;
-    unsigned first = ~0u, last = 0;
+    uint64_t begin, end;
   };
   SmallVector<Array> arrays;
-  for (auto alloc : body.getOps<tile::SharedAllocOp>()) {
-    Array array{alloc, arrays.size()};
-    for (Operation *user : alloc->getUsers()) {
-      unsigned at = place.at(body.findAncestorOpInBlock(*user));
-      array.first = std::min(array.first, at);
-      array.last = std::max(array.last, at);
-    }
-    arrays.push_back(array);
+  for (auto alloc : kernel.getBody().getOps<tile::SharedAllocOp>()) {
+    tile::SharedType type = alloc.getResult().getType();
+    uint64_t begin = alloc.getOffset().value_or(0);
+    arrays.push_back(
+        {alloc, begin,
+         begin + type.getSize() * layout.getTypeSize(type.getElementType())});
   }
-  llvm::sort(arrays, [](const Array &a, const Array &b) {
-    return std::pair(a.first, a.number) < std::pair(b.first, b.number);
-  });
-  struct Memory {
-    LLVM::GlobalOp global;
-    uint64_t bytes;
-    unsigned last;
-  };
-  SmallVector<Memory> memories;
-  uint64_t total = 0;
-  for (Array &array : arrays) {
-    tile::SharedType type = array.alloc.getResult().getType();
-    uint64_t bytes = type.getSize() * layout.getTypeSize(type.getElementType());
-    auto isFree = [&](const Memory &memory) {
-      auto barrier = llvm::upper_bound(barriers, memory.last);
-      return memory.bytes >= bytes && barrier != barriers.end() &&
-             *barrier < array.first;
-    };
-    if (auto memory = llvm::find_if(memories, isFree);
-        memory != memories.end()) {
-      info.shared[array.alloc] = memory->global;
-      memory->last = array.last;
-      continue;
-    }
-    auto storage =
-        LLVM::LLVMArrayType::get(type.getElementType(), type.getSize());
-    total = llvm::alignTo(total, 16) + bytes;
-    std::string name =
-        (kernel.getName() + ".lds" + Twine(memories.size())).str();
+  llvm::stable_sort(
+      arrays, [](const Array &x, const Array &y) { return x.begin < y.begin; });
+  for (size_t i = 0, number = 0; i < arrays.size(); ++number) {
+    uint64_t begin = arrays[i].begin, end = arrays[i].end;
+    size_t next = i + 1;
+    while (next < arrays.size() && arrays[i].alloc.getOffset() &&
+           arrays[next].alloc.getOffset() && arrays[next].begin < end)
+      end = std::max(end, arrays[next++].end);
+    std::string name = (kernel.getName() + ".lds" + Twine(number)).str();
     auto global = LLVM::GlobalOp::create(
-        builder, array.alloc.getLoc(), storage, /*isConstant=*/false,
-        LLVM::Linkage::Internal, name, /*value=*/Attribute(), /*alignment=*/16,
-        sharedSpace);
-    info.shared[array.alloc] = global;
-    memories.push_back({global, bytes, array.last});
+        builder, arrays[i].alloc.getLoc(),
+        LLVM::LLVMArrayType::get(builder.getI8Type(), end - begin),
+        /*isConstant=*/false, LLVM::Linkage::Internal, name,
+        /*value=*/Attribute(), /*alignment=*/16, sharedSpace);
+    for (; i < next; ++i)
+      info.shared[arrays[i].alloc] = {global, arrays[i].begin - begin};
   }
-  if (total > row.ldsBytes)
-    return kernel.emitOpError("needs ")
-           << total << " bytes of LDS; a workgroup of " << row.name << " has "
-           << row.ldsBytes << ": choose a smaller tile";
-  return success();
 }
 
 namespace {
@@ -341,8 +302,7 @@ static LogicalResult convertKernel(tile::FuncOp kernel, const TargetRow &row) {
   Kernel info;
   info.blockSize = kernel.getBlockSize();
   info.waveSize = kernel.getNumLanes();
-  if (failed(createShared(kernel, row, converter, info)))
-    return failure();
+  createShared(kernel, info);
 
   // A pipelined loop is as long as its author wants it.
   auto unroll = LLVM::LoopUnrollAttr::get(

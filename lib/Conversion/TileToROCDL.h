@@ -28,8 +28,9 @@ struct LaneExchange {
 /// What the patterns need to know of the kernel they work in.
 struct Kernel {
   int32_t blockSize = 0, waveSize = 0;
-  /// The LDS global of every shared_alloc.
-  llvm::DenseMap<mlir::Operation *, mlir::LLVM::GlobalOp> shared;
+  /// The LDS global of every shared_alloc, and where in it the array begins.
+  llvm::DenseMap<mlir::Operation *, std::pair<mlir::LLVM::GlobalOp, uint64_t>>
+      shared;
   /// Of what loads straight to shared memory writes; null where none does.
   /// Barriers order it, so that nothing else there is an alias.
   mlir::LLVM::AliasScopeAttr direct;

@@ -147,7 +147,24 @@ struct SharedAllocLowering : KernelPattern<tile::SharedAllocOp> {
   LogicalResult
   matchAndRewrite(tile::SharedAllocOp op, OpAdaptor,
                   ConversionPatternRewriter &rewriter) const override {
-    rewriter.replaceOpWithNewOp<LLVM::AddressOfOp>(op, kernel.shared.at(op));
+    auto [global, offset] = kernel.shared.at(op);
+    Value begin = LLVM::AddressOfOp::create(rewriter, op.getLoc(), global);
+    if (offset)
+      begin = LLVM::GEPOp::create(
+          rewriter, op.getLoc(), begin.getType(), rewriter.getI8Type(), begin,
+          ArrayRef<LLVM::GEPArg>{int32_t(offset)},
+          LLVM::GEPNoWrapFlags::inbounds | LLVM::GEPNoWrapFlags::nuw);
+    rewriter.replaceOp(op, begin);
+    return success();
+  }
+};
+
+struct SharedStageLowering : ConvertOpToLLVMPattern<tile::SharedStageOp> {
+  using ConvertOpToLLVMPattern::ConvertOpToLLVMPattern;
+  LogicalResult
+  matchAndRewrite(tile::SharedStageOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    rewriter.replaceOp(op, adaptor.getArray());
     return success();
   }
 };
@@ -427,7 +444,8 @@ void greta::rocdl::populateLanePatterns(const LLVMTypeConverter &converter,
                                         const Kernel &kernel) {
   patterns.add<DotPackedLowering, DequantWordLowering, MmaLowering,
                ProgramIdLowering, PtrStoreLowering, ScheduleGroupLowering,
-               SharedAddLowering, BarrierLowering, ReturnLowering>(converter);
+               SharedAddLowering, SharedStageLowering, BarrierLowering,
+               ReturnLowering>(converter);
   patterns.add<LaneIdLowering, WaveIdLowering, SharedAllocLowering,
                SharedLoadLowering, SharedStoreLowering>(converter, kernel);
 }

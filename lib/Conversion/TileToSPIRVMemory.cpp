@@ -283,7 +283,20 @@ LogicalResult KernelEmitter::emitSharedAlloc(tile::SharedAllocOp op) {
   SharedForm form = sharedForm(type.getElementType());
   if (form.entry.isInteger(16))
     require(spirv::Capability::Int16);
-  auto array = spirv::ArrayType::get(form.entry, type.getSize() * form.units);
+  // Arrays with one offset are of one element type: the first of them makes a
+  // variable that is large enough for all.
+  int64_t size = type.getSize();
+  if (op.getOffset())
+    for (auto other : kernel.getBody().getOps<tile::SharedAllocOp>()) {
+      if (other.getOffset() != op.getOffset())
+        continue;
+      if (other->isBeforeInBlock(op)) {
+        set(op, getScalar(other.getResult()));
+        return success();
+      }
+      size = std::max(size, other.getResult().getType().getSize());
+    }
+  auto array = spirv::ArrayType::get(form.entry, size * form.units);
   std::string name = "shared" + std::to_string(interface.size());
   spirv::GlobalVariableOp variable =
       addVariable(name, array, spirv::StorageClass::Workgroup);
@@ -463,6 +476,10 @@ LogicalResult KernelEmitter::emitLaneOp(Operation *op) {
       })
       .Case<tile::SharedAllocOp>(
           [&](tile::SharedAllocOp op) { return emitSharedAlloc(op); })
+      .Case<tile::SharedStageOp>([&](tile::SharedStageOp op) {
+        set(op, getScalar(op.getArray()));
+        return success();
+      })
       .Case<tile::SharedLoadOp>([&](tile::SharedLoadOp op) {
         return emitSharedAccess(op, op.getArray(), op.getIndex(), Value());
       })

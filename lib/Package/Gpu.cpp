@@ -74,6 +74,14 @@ static void buildPipeline(PassManager &passes, const TargetRow &row,
   passes.addNestedPass<tile::FuncOp>(createGretaTileAssignLayoutsPass());
   passes.addNestedPass<tile::FuncOp>(createGretaTilePipelinePass());
   passes.addPass(createGretaTileDistributePass());
+  // Memory is planned between barriers that are needed in any case, and those
+  // that sharing it needs are added.
+  GretaTilePlanMemoryPassOptions plan;
+  plan.target = row.name.str();
+  passes.addNestedPass<tile::FuncOp>(createGretaTileBarriersPass());
+  passes.addNestedPass<tile::FuncOp>(createGretaTilePlanMemoryPass(plan));
+  passes.addNestedPass<tile::FuncOp>(createGretaTileBarriersPass());
+  passes.addNestedPass<tile::FuncOp>(createGretaTileInterleavePass());
   GretaExpandFloat8PassOptions expand;
   expand.target = row.name.str();
   passes.addNestedPass<tile::FuncOp>(createGretaExpandFloat8Pass(expand));

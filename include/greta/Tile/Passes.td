@@ -50,7 +50,7 @@ def GretaTilePipelinePass : Pass<"greta-tile-pipeline", "::greta::tile::FuncOp">
     scf.for %k iter_args(%c) { %a = load; %b = load; %x = convert_layout %a; %y = convert_layout %b; dot %x, %y, %c }
     // becomes, with one stage
     scf.for %k iter_args(%c, %a, %b) {
-      barrier; local_store %a; local_store %b; barrier
+      local_store %a; local_store %b
       %a1 = load; %b1 = load           // of the next block
       scf.for %s iter_args(%d) { %x = local_load; %y = local_load; dot %x, %y, %d }
     }
@@ -82,6 +82,47 @@ def GretaTilePrintFactsPass : Pass<"greta-tile-print-facts", "::greta::tile::Fun
     %i = greta_tile.iota 0 : tensor<64xi32>   // remark: contiguity [64], divisibility [any], constancy [1], range [0, 63]
     ```
   }];
+}
+
+def GretaTileBarriersPass : Pass<"greta-tile-barriers", "::greta::tile::FuncOp"> {
+  let summary = "Put the lanes' accesses to shared memory in order";
+  let description = [{
+    Takes one lane's program (`greta-tile-distribute`) and inserts the fewest `greta_tile.barrier`s that order what lanes read and write: between an
+    access and one that may meet it in the same stage of the same array, or in bytes that two arrays share (`greta-tile-plan-memory`), around loops
+    too. Barriers that stand there count. For `ptr_load_shared` the barrier before what it has loaded is used waits, and leaves in flight what
+    was issued later.
+
+    ```mlir
+    scf.for %i {
+      shared_store %v, %a[%lane]; %w = shared_load %a[%other]
+    }
+    // becomes
+    scf.for %i {
+      barrier; shared_store %v, %a[%lane]; barrier; %w = shared_load %a[%other]
+    }
+    ```
+  }];
+  let dependentDialects = ["::greta::tile::GretaTileDialect"];
+}
+
+def GretaTilePlanMemoryPass : Pass<"greta-tile-plan-memory", "::greta::tile::FuncOp"> {
+  let summary = "Give every array in shared memory its place";
+  let description = [{
+    Sets the `offset` of every `shared_alloc` of a kernel with barriers. Arrays that are not in use together share bytes (on Vulkan those of one element
+    type) where a barrier orders their uses anyway; also where none does, if more workgroups fit on a compute unit then:
+    `greta-tile-barriers` runs again behind this pass. Fails where the target's workgroups have less shared memory than the kernel needs.
+  }];
+  let dependentDialects = ["::greta::tile::GretaTileDialect"];
+  let options = [Option<"target", "target", "std::string", /*default=*/"\"host\"", "row of the target table, for example gfx942">];
+}
+
+def GretaTileInterleavePass : Pass<"greta-tile-interleave", "::greta::tile::FuncOp"> {
+  let summary = "Order what one lane of a GEMM does between two barriers";
+  let description = [{
+    Fragments of A are loaded just before their first product. Every `greta_tile.schedule` is replaced by `schedule_group`s that say how the accesses
+    and products before it alternate.
+  }];
+  let dependentDialects = ["::greta::tile::GretaTileDialect"];
 }
 
 #endif

@@ -13,6 +13,8 @@
 // and DistributeAtomics.cpp, reductions and conversions in
 // DistributeExchange.cpp, scans in DistributeScan.cpp, other movement in
 // DistributeMove.cpp, products in DistributeDot.cpp.
+// Accesses to shared memory stand as if lanes ran in step: greta-tile-barriers
+// puts them in order.
 //
 //===----------------------------------------------------------------------===//
 
@@ -236,25 +238,8 @@ FailureOr<const DistributedLayout *> Distributor::distributed(Operation *op,
 }
 
 Value Distributor::sharedAlloc(int64_t size, Type element) {
-  auto known = llvm::find_if(freeArrays, [&](Value array) {
-    return cast<SharedType>(array.getType()).getElementType() == element;
-  });
-  Value array;
-  if (known != freeArrays.end()) {
-    array = *known;
-    freeArrays.erase(known);
-    size = std::max<int64_t>(size, cast<SharedType>(array.getType()).getSize());
-    array.setType(SharedType::get(size, element));
-  } else {
-    array = SharedAllocOp::create(prologue, kernel.getLoc(),
-                                  SharedType::get(size, element));
-  }
-  usedArrays.push_back(array);
-  return array;
-}
-
-bool Distributor::inLoop(Operation *op) {
-  return op->getParentOfType<LoopLikeOpInterface>() != nullptr;
+  return SharedAllocOp::create(prologue, kernel.getLoc(),
+                               SharedType::get(size, element));
 }
 
 //===----------------------------------------------------------------------===//
@@ -294,7 +279,6 @@ LogicalResult Distributor::distributeOp(Operation *op) {
       .Case([&](LocalAllocOp o) { return distributeLocalAlloc(o); })
       .Case([&](LocalStoreOp o) { return distributeLocalStore(o); })
       .Case([&](LocalLoadOp o) { return distributeLocalLoad(o); })
-      .Case([&](ScheduleOp o) { return distributeSchedule(o); })
       .Case([&](SplatOp o) -> LogicalResult {
         auto layout = layoutOf(o, o.getResult());
         if (failed(layout))
@@ -398,26 +382,15 @@ LogicalResult Distributor::distributeIf(Operation *op) {
     next += count;
   }
   OpBuilder::InsertionGuard guard(builder);
-  // A workgroup takes one branch: what the other has in shared memory is free.
-  size_t before = usedArrays.size();
-  SmallVector<Value> freeBefore = freeArrays;
   for (auto [from, to] : llvm::zip(branch->getRegions(), copy->getRegions())) {
     if (from.empty())
       continue;
-    freeArrays = freeBefore;
-    for (Value array : ArrayRef(usedArrays).drop_front(before))
-      if (!llvm::is_contained(freeArrays, array))
-        freeArrays.push_back(array);
     // Some builders leave an implicit yield; ours is copied from the source.
     to.front().clear();
     builder.setInsertionPointToEnd(&to.front());
     if (failed(distributeBlock(from.front())))
       return failure();
   }
-  freeArrays = freeBefore;
-  llvm::erase_if(freeArrays, [&](Value array) {
-    return llvm::is_contained(ArrayRef(usedArrays).drop_front(before), array);
-  });
   return success();
 }
 

@@ -88,7 +88,6 @@ private:
   mlir::LogicalResult distributeMatrixDot(DotOp op, const DistributedLayout &a,
                                           const DistributedLayout &b,
                                           const DistributedLayout &c);
-  mlir::LogicalResult distributeSchedule(ScheduleOp op);
   // DistributeLocal.cpp
   mlir::LogicalResult distributeLocalAlloc(LocalAllocOp op);
   mlir::LogicalResult distributeLocalStore(LocalStoreOp op);
@@ -256,10 +255,8 @@ private:
   /// value + offset, in i32.
   mlir::Value offsetBy(mlir::ImplicitLocOpBuilder &b, mlir::Value value,
                        int32_t offset);
-  /// An array in shared memory; where the kernel has branches, it may be one
-  /// that a branch not taken uses.
+  /// An array in shared memory.
   mlir::Value sharedAlloc(int64_t size, mlir::Type element);
-  bool inLoop(mlir::Operation *op);
 
   FuncOp kernel;
   Facts facts;
@@ -276,8 +273,8 @@ private:
     int64_t stageSize, width;
   };
   llvm::DenseMap<mlir::Value, LocalArray> locals;
-  /// Arrays that this branch has, and those of branches that are not taken.
-  llvm::SmallVector<mlir::Value> usedArrays, freeArrays;
+  mlir::Value stageOf(LocalType type, const LocalArray &local,
+                      mlir::Value stage, mlir::ImplicitLocOpBuilder &b);
   llvm::DenseMap<mlir::Attribute, std::unique_ptr<DistributedLayout>> layouts;
   llvm::DenseMap<int32_t, mlir::Value> constants;
   /// What fromBits has built, by (wave?, bit, weight): two layouts that agree

@@ -105,11 +105,8 @@ Value Distributor::atomicOnce(Operation *op, const Scattered &access,
   Value mask = access.masks.empty() ? Value() : access.masks.front();
   bool isOneWave = kernel.getNumWaves() == 1;
   Value array;
-  if (isUsed && !isOneWave) {
+  if (isUsed && !isOneWave)
     array = sharedAlloc(1, type);
-    if (inLoop(op))
-      BarrierOp::create(b);
-  }
   Value old = buildWhere(
       isFirstOfWorkgroup(b), type, b, [&](ImplicitLocOpBuilder &inner) {
         Value mine =
@@ -124,7 +121,6 @@ Value Distributor::atomicOnce(Operation *op, const Scattered &access,
     return isUsed && kernel.getNumLanes() > 1
                ? ShuffleOp::create(b, old, constant(0)).getResult()
                : old;
-  BarrierOp::create(b);
   return SharedLoadOp::create(b, array, constant(0));
 }
 

@@ -1,8 +1,7 @@
 //===- DistributeDot.cpp - products of one lane ---------------------------===//
 //
 // A dot is a chain of multiply-adds, or one greta_tile.mma per tile of its
-// accumulator and step along K. Where a loop over K asks for it, the accesses
-// around the products are spread between them.
+// accumulator and step along K.
 //
 //===----------------------------------------------------------------------===//
 
@@ -10,8 +9,6 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
-#include "llvm/ADT/TypeSwitch.h"
-#include <numeric>
 
 using namespace mlir;
 using namespace greta;
@@ -121,14 +118,6 @@ LogicalResult Distributor::distributeMatrixDot(DotOp op,
       out.size() != batch * rows * columns)
     return op.emitOpError("has operands that are not laid out for its "
                           "accumulator; convert_layout first");
-  // What is read before this op may be written behind it.
-  Block *block = builder.getInsertionBlock();
-  Operation *fence = nullptr;
-  for (auto it = builder.getInsertionPoint(); !fence && it != block->begin();) {
-    Operation &before = *--it;
-    if (isa<BarrierOp, SharedStoreOp, FragmentStoreOp>(before))
-      fence = &before;
-  }
   for (unsigned k = 0; k < depth; ++k)
     for (unsigned part = 0; part < inTile; ++part)
       for (unsigned row = 0; row < batch * rows; ++row)
@@ -137,139 +126,11 @@ LogicalResult Distributor::distributeMatrixDot(DotOp op,
           Value left = as[(row * depth + k) * inTile + part];
           unsigned rowOfB = row / rows * depth + k;
           Value right = bs[(rowOfB * columns + j) * inTile + part];
-          // Rows of A one after another: on the H200 a fragment that is loaded
-          // just before its products beats all of them loaded first.
-          if (auto load = left.getDefiningOp<FragmentLoadOp>();
-              load && load->use_empty() && load->getBlock() == block &&
-              (!fence || fence->isBeforeInBlock(load)))
-            load->moveBefore(block, builder.getInsertionPoint());
           if (matrix.getSwapped())
             std::swap(left, right);
           sum = MmaOp::create(builder, op.getLoc(), sum.getType(),
                               matrix.getIntrinsic(), left, right, sum);
         }
   setPieces(op.getResult(), std::move(out));
-  return success();
-}
-
-/// The reads of shared memory from `first` on that a value is made of, without
-/// those in `known`, to which they are added.
-static unsigned addReads(Value value, Operation &first,
-                         llvm::SmallDenseSet<Operation *> &known) {
-  Operation *op = value.getDefiningOp();
-  if (!op || op->getBlock() != first.getBlock() ||
-      op->isBeforeInBlock(&first) || !known.insert(op).second)
-    return 0;
-  if (isa<SharedLoadOp>(op))
-    return 1;
-  unsigned count = 0;
-  if (isa<vector::VectorDialect>(op->getDialect()))
-    for (Value operand : op->getOperands())
-      count += addReads(operand, first, known);
-  return count;
-}
-
-/// Accesses with products between them: reads of shared memory, which feed what
-/// comes next, then stores, then loads. Reads that feed these very products
-/// come a few products ahead.
-LogicalResult Distributor::distributeSchedule(ScheduleOp op) {
-  constexpr unsigned numKinds = 5;
-  std::array<unsigned, numKinds> count = {};
-  Operation *first = nullptr;
-  SmallVector<MmaOp> products;
-  Block *block = builder.getInsertionBlock();
-  for (auto it = builder.getInsertionPoint(); it != block->begin();) {
-    Operation &before = *--it;
-    if (isa<BarrierOp, ScheduleGroupOp>(before))
-      break;
-    first = &before;
-    if (auto mma = dyn_cast<MmaOp>(before))
-      products.push_back(mma);
-    std::optional<ScheduleKind> kind =
-        llvm::TypeSwitch<Operation *, std::optional<ScheduleKind>>(&before)
-            .Case([](MmaOp) { return ScheduleKind::Mma; })
-            .Case([](SharedLoadOp) { return ScheduleKind::SharedLoad; })
-            .Case([](SharedStoreOp) { return ScheduleKind::SharedStore; })
-            .Case<PtrLoadOp, PtrLoadSharedOp>(
-                [](auto) { return ScheduleKind::Load; })
-            .Default([](Operation *) { return std::nullopt; });
-    if (kind)
-      ++count[static_cast<unsigned>(*kind)];
-  }
-  auto left = [&](ScheduleKind kind) -> unsigned & {
-    return count[static_cast<unsigned>(kind)];
-  };
-  auto take = [&](ScheduleKind kind, unsigned wanted) {
-    unsigned n = std::min(wanted, left(kind));
-    if (n)
-      ScheduleGroupOp::create(builder, op.getLoc(), kind, n);
-    left(kind) -= n;
-  };
-  // Operands that nothing aligns come in many narrow loads; LLVM takes minutes
-  // to put hundreds of groups in order, and there is nothing to be hidden
-  // under.
-  constexpr unsigned most = 32;
-  if (left(ScheduleKind::Load) > most || left(ScheduleKind::SharedStore) > most)
-    return success();
-  // Products, each with the work for what is stored next that it hides.
-  auto takeProducts = [&](unsigned wanted) {
-    int64_t hidden = op.getCompute().value_or(0);
-    if (!hidden || !left(ScheduleKind::SharedStore))
-      return take(ScheduleKind::Mma, wanted);
-    for (; wanted && left(ScheduleKind::Mma); --wanted) {
-      take(ScheduleKind::Mma, 1);
-      ScheduleGroupOp::create(builder, op.getLoc(), ScheduleKind::Compute,
-                              hidden);
-    }
-  };
-  // The reads that each product adds to those before it.
-  llvm::SmallDenseSet<Operation *> known;
-  SmallVector<unsigned> reads;
-  for (MmaOp product : llvm::reverse(products))
-    reads.push_back(addReads(product.getA(), *first, known) +
-                    addReads(product.getB(), *first, known));
-  bool justInTime = llvm::any_of(reads, [](unsigned n) { return n > 0; });
-  // What is read is wanted soonest, and what is stored has to arrive before the
-  // barrier, so accesses come in the first seven tenths of the products (of
-  // 1/2 to 1 the best on gfx90a and gfx942; gfx950 has 0.8 % less than with
-  // 3/4).
-  unsigned early = products.size() * 7 / 10, done = 0, mixed = 0;
-  unsigned accesses =
-      left(ScheduleKind::SharedStore) + left(ScheduleKind::Load);
-  if (!justInTime)
-    accesses += left(ScheduleKind::SharedLoad);
-  unsigned asked = 0;
-  // Products, with their reads before them where they have some.
-  constexpr unsigned ahead = 4;
-  auto multiply = [&](unsigned n) {
-    while (n) {
-      unsigned at = products.size() - left(ScheduleKind::Mma), wanted = 0;
-      unsigned run = justInTime ? 0 : n;
-      for (; run < n; ++run) {
-        auto next = ArrayRef(reads).take_front(at + run + ahead + 1);
-        unsigned due = std::accumulate(next.begin(), next.end(), 0u);
-        if (run && due > asked)
-          break;
-        wanted += due - asked;
-        asked = due;
-      }
-      take(ScheduleKind::SharedLoad, wanted);
-      takeProducts(run);
-      n = left(ScheduleKind::Mma) ? n - run : 0;
-    }
-  };
-  auto mix = [&](ScheduleKind kind) {
-    while (left(kind)) {
-      unsigned due = ++done * early / accesses;
-      multiply(due - mixed);
-      mixed = due;
-      take(kind, 1);
-    }
-  };
-  if (!justInTime)
-    mix(ScheduleKind::SharedLoad);
-  mix(ScheduleKind::SharedStore);
-  mix(ScheduleKind::Load);
-  multiply(left(ScheduleKind::Mma));
   return success();
 }

@@ -83,7 +83,7 @@ LogicalResult Distributor::distributeReduce(ReduceOp op) {
             combine(b, op.getCombiner(), value, shuffled(b, value, 1u << bit));
     partials.push_back(value);
   }
-  // Shared memory moves all registers' partial results between two barriers.
+  // Shared memory moves all registers' partial results at once.
   if (plan->waves)
     reduceWaves(op, partials, plan->result, plan->waves, b);
   for (OpResult result : op.getResults()) {
@@ -165,15 +165,12 @@ void Distributor::reduceWaves(ReduceOp op,
     SmallVector<Value> arrays; // of each block
     for (Value element : partials.front())
       arrays.push_back(sharedAlloc(slots * partials.size(), element.getType()));
-    if (inLoop(op))
-      BarrierOp::create(b);
     storeWhere(writes, b, [&](ImplicitLocOpBuilder &inner) {
       for (auto [reg, elements] : llvm::enumerate(partials))
         for (auto [array, element] : llvm::zip(arrays, elements))
           SharedStoreOp::create(inner, element, array,
                                 offsetBy(inner, slot, reg * slots));
     });
-    BarrierOp::create(b);
     // The slot with this round's wave bits cleared; a reading lane puts its own
     // bits there.
     bool shared = readers.size() >= round.size();
@@ -426,8 +423,6 @@ Value Distributor::storeShared(Operation *op, ArrayRef<Value> from,
   unsigned width = order.width;
   Type type = width > 1 ? Type(VectorType::get(width, element)) : element;
   Value array = sharedAlloc(size, type);
-  if (inLoop(op))
-    BarrierOp::create(b);
   Value writes = ownsCopies(src.layout, b);
   Value at = sharedThreadOffset(src, order, b);
   uint32_t copies = src.layout.freeRegisterBits();
@@ -443,7 +438,6 @@ Value Distributor::storeShared(Operation *op, ArrayRef<Value> from,
                             offsetBy(inner, at, order.offset(src, reg)));
     }
   });
-  BarrierOp::create(b);
   return array;
 }
 

@@ -103,6 +103,13 @@ LogicalResult Distributor::distributeLocalAlloc(LocalAllocOp op) {
   return success();
 }
 
+Value Distributor::stageOf(LocalType type, const LocalArray &local, Value stage,
+                           ImplicitLocOpBuilder &b) {
+  if (type.getStages() == 1)
+    return local.array;
+  return SharedStageOp::create(b, local.array, scalar(stage), type.getStages());
+}
+
 namespace {
 /// The index of a lane's vectors in a local's array.
 class LocalIndex {
@@ -199,9 +206,10 @@ LogicalResult Distributor::distributeLocalStore(LocalStoreOp op) {
     if (!(reg % layout.layout.tileRegisters() & copies))
       stores.push_back({piece, index.at(layout.registerIndex[reg])});
   }
+  Value array = stageOf(op.getLocal().getType(), local, op.getStage(), b);
   storeWhere(ownsCopies(layout.layout, b), b, [&](ImplicitLocOpBuilder &inner) {
     for (auto [piece, at] : stores)
-      SharedStoreOp::create(inner, piece, local.array, at);
+      SharedStoreOp::create(inner, piece, array, at);
   });
   return success();
 }
@@ -259,15 +267,16 @@ LogicalResult Distributor::distributeLocalLoad(LocalLoadOp op) {
   };
 
   LaneValues out;
+  Value array = stageOf(op.getLocal().getType(), local, op.getStage(), b);
   unsigned step = fragment ? layout.layout.tileRegisters() : local.width;
   for (unsigned reg = 0; reg < layout.registerIndex.size(); reg += step) {
     Value at = index.at(distance(reg));
     if (fragment)
       out.push_back(FragmentLoadOp::create(
-          b, *fragment, local.array, at, placement.rowStride / local.width,
+          b, *fragment, array, at, placement.rowStride / local.width,
           /*transposed=*/placement.rowDim == 0));
     else
-      out.push_back(SharedLoadOp::create(b, local.array, at));
+      out.push_back(SharedLoadOp::create(b, array, at));
   }
   if (fragment || local.width > 1)
     setPieces(op.getResult(), std::move(out));

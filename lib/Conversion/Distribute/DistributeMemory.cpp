@@ -402,6 +402,7 @@ LogicalResult Distributor::distributeDirect(LoadOp op, LocalStoreOp store) {
       arith::AddIOp::create(b, first,
                             arith::MulIOp::create(b, scalar(store.getStage()),
                                                   constant(local.stageSize)));
+  Value array = stageOf(store.getLocal().getType(), local, store.getStage(), b);
   for (unsigned reg = 0; reg < layout.registerIndex.size(); reg += width) {
     Value offset = access.laneOffset;
     if (Value clamped = access.clampedOffset(reg))
@@ -415,7 +416,7 @@ LogicalResult Distributor::distributeDirect(LoadOp op, LocalStoreOp store) {
     if (access.some)
       mask = mask ? arith::AndIOp::create(b, access.some, mask).getResult()
                   : access.some;
-    PtrLoadSharedOp::create(b, access.base, offset, mask, local.array,
+    PtrLoadSharedOp::create(b, access.base, offset, mask, array,
                             offsetBy(b, first, place), width);
   }
   return success();

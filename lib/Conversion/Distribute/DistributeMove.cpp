@@ -184,7 +184,6 @@ LogicalResult Distributor::distributeHistogram(HistogramOp op) {
           array, at);
     }
   });
-  BarrierOp::create(b);
   Value at = sharedThreadOffset(**dst, order, b);
   LaneValues out;
   for (unsigned reg = 0; reg < zeros.size(); ++reg)

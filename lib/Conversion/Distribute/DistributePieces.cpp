@@ -57,9 +57,7 @@ LaneValues Distributor::throughShared(Value piece) {
   int64_t size = type.getRows() * type.getColumns();
   Value &array = scratch[type];
   if (!array)
-    array = SharedAllocOp::create(
-        prologue, kernel.getLoc(),
-        SharedType::get(size * kernel.getNumWaves(), type.getElementType()));
+    array = sharedAlloc(size * kernel.getNumWaves(), type.getElementType());
   Layout tile = toLayout(opaque.getAcc());
   auto at = [&](const Index &index) {
     return index[0] * type.getColumns() + index[1];
@@ -70,10 +68,8 @@ LaneValues Distributor::throughShared(Value piece) {
         {bit, int32_t(bit.basis[0] * type.getColumns() + bit.basis[1])});
   Value first = arith::MulIOp::create(b, waveId(), constant(size));
   Value mine = arith::AddIOp::create(b, first, fromBits(bits));
-  BarrierOp::create(b);
   FragmentStoreOp::create(b, piece, array, first, type.getColumns(),
                           /*transposed=*/false);
-  BarrierOp::create(b);
   LaneValues out;
   for (unsigned reg = 0; reg < tile.tileRegisters(); ++reg)
     out.push_back(SharedLoadOp::create(

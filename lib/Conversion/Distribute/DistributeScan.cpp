@@ -96,8 +96,6 @@ SmallVector<Distributor::Elements> Distributor::fetch(Operation *op,
   if (arrays.empty()) {
     for (Value element : list.front())
       arrays.push_back(sharedAlloc(size, element.getType()));
-    if (inLoop(op))
-      BarrierOp::create(b);
   }
   for (Value array : arrays) {
     auto type = cast<SharedType>(array.getType());
@@ -110,7 +108,6 @@ SmallVector<Distributor::Elements> Distributor::fetch(Operation *op,
         SharedStoreOp::create(inner, element, array,
                               offsetBy(inner, slot, i * slots));
   });
-  BarrierOp::create(b);
   for (auto [i, elements] : llvm::enumerate(out))
     for (auto [array, element] : llvm::zip(arrays, elements))
       element = SharedLoadOp::create(b, array, offsetBy(b, slot, i * slots));

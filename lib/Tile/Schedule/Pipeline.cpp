@@ -76,9 +76,6 @@ private:
   void emitStores(ValueRange prepared, Value stage);
   /// Loads straight to shared memory.
   void emitDirect(Value k, Value stage);
-  /// All lanes meet; of direct loads, the last `blocks` blocks' may be under
-  /// way.
-  void emitBarrier(int64_t blocks);
   /// The stage `distance` after another.
   Value advanced(Value stage, int64_t distance);
   /// The part [at, at + extent) along K of an operand, or of all.
@@ -113,8 +110,7 @@ private:
   SmallVector<LoadOp> loads;
   SmallVector<Operation *> prepare; // in order, scalars included
   int64_t depth = 0;
-  int64_t directLoads = 0; // of a lane for one block
-  Value last;              // where the last block begins
+  Value last; // where the last block begins
 };
 
 } // namespace
@@ -251,7 +247,6 @@ LogicalResult LoopPipeliner::placeOperands() {
       if (attr.getDirect()) {
         Layout layout = *filling(*chosen);
         operand.stored = type.cloneWithEncoding(toAttr(b.getContext(), layout));
-        directLoads += layout.numRegisters() / layout.tileRegisters();
       }
       placement = PlacementAttr::get(b.getContext(), chosen->rowDim,
                                      chosen->rowStride, chosen->vector,
@@ -329,12 +324,6 @@ void LoopPipeliner::emitDirect(Value k, Value stage) {
   }
 }
 
-void LoopPipeliner::emitBarrier(int64_t blocks) {
-  auto barrier = BarrierOp::create(b);
-  if (attr.getDirect())
-    barrier.setInFlight(blocks * directLoads);
-}
-
 Value LoopPipeliner::advanced(Value stage, int64_t distance) {
   int64_t stages = attr.getStages();
   if (std::optional<int64_t> known = getConstantIntValue(stage))
@@ -404,13 +393,10 @@ SmallVector<Value> LoopPipeliner::emitSingle() {
   b.setInsertionPointToEnd(outer.getBody());
   Value k = outer.getInductionVar();
   ValueRange carried = outer.getRegionIterArgs();
-  // Others may still multiply.
   SmallVector<Value> ofLoaded(carried.slice(count, numSums));
   SmallVector<Value> prepared =
       emitPrepared(k, carried.drop_front(count + numSums), ofLoaded);
-  BarrierOp::create(b);
   emitStores(prepared, zero);
-  BarrierOp::create(b);
   SmallVector<Value> next =
       emitLoads(clamped(arith::AddIOp::create(b, k, loop.getStep())));
   SmallVector<Value> sums(carried.take_front(count));
@@ -476,7 +462,6 @@ LoopPipeliner::Flow LoopPipeliner::emitStep(Value k, Value stage, Flow flow) {
       ScheduleOp::create(b);
     }
   }
-  emitBarrier(stages - 2);
   SmallVector<Value> following;
   if (slice < depth)
     following = emitReads(next, i32(0), slice);
@@ -511,7 +496,6 @@ SmallVector<Value> LoopPipeliner::emitStaged() {
       llvm::append_range(inits, emitLoads(k));
     }
   }
-  emitBarrier(stages - 1);
   if (ahead)
     llvm::append_range(inits, emitReads(zero, zero, attr.getSlice()));
   // As many blocks a turn as there are stages where their number is known to be
@@ -551,9 +535,6 @@ SmallVector<Value> LoopPipeliner::emitStaged() {
       results.push_back(advanced(stage, 1));
     scf::YieldOp::create(b, results);
   }
-  // Nothing may arrive when the shared memory is somebody else's.
-  if (direct)
-    emitBarrier(0);
   return SmallVector<Value>(outer.getResults().take_front(count + numSums));
 }
 

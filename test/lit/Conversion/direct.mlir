@@ -1,6 +1,6 @@
 // Loads straight to shared memory: each lane's place in global memory has the swizzle, and what the wave's lanes fill has none.
-// RUN: greta-opt %s --greta-tile-distribute --canonicalize --cse | FileCheck %s
-// RUN: greta-opt %s --greta-tile-distribute --canonicalize --cse --greta-tile-to-rocdl=chip=gfx950 | FileCheck %s --check-prefix=ROCDL
+// RUN: greta-opt %s --greta-tile-distribute --greta-tile-barriers --canonicalize --cse | FileCheck %s
+// RUN: greta-opt %s --greta-tile-distribute --greta-tile-barriers --canonicalize --cse --greta-tile-to-rocdl=chip=gfx950 | FileCheck %s --check-prefix=ROCDL
 // REQUIRES: compiler
 
 // Two waves fill 16 rows of 64 halves at a time, eight entries of 16 bytes a row; row r has its columns exclusive-or 8 (r % 8).
@@ -12,9 +12,10 @@
 // CHECK: %[[ARRAY:.*]] = greta_tile.shared_alloc : <512 x vector<8xf16>>
 // CHECK: %[[STAGE:[0-9]+]] = arith.muli %arg3, %c256_i32
 // CHECK-NEXT: %[[AT:[0-9]+]] = arith.addi %{{.*}}, %[[STAGE]]
-// CHECK: greta_tile.ptr_load_shared %{{.*}}[%{{.*}}] mask %{{.*}}, %[[ARRAY]][%[[AT]]] width 8 : <f16> -> <512 x vector<8xf16>>
+// CHECK: %[[PART:.*]] = greta_tile.shared_stage %[[ARRAY]][%arg3] of 2
+// CHECK: greta_tile.ptr_load_shared %{{.*}}[%{{.*}}] mask %{{.*}}, %[[PART]][%[[AT]]] width 8 : <f16> -> <512 x vector<8xf16>>
 // CHECK: %[[NEXT:.*]] = arith.addi %[[AT]], %c128_i32
-// CHECK: greta_tile.ptr_load_shared %{{.*}}[%{{.*}}] mask %{{.*}}, %[[ARRAY]][%[[NEXT]]] width 8
+// CHECK: greta_tile.ptr_load_shared %{{.*}}[%{{.*}}] mask %{{.*}}, %[[PART]][%[[NEXT]]] width 8
 // CHECK: greta_tile.barrier in_flight 0
 // CHECK: greta_tile.shared_load
 
@@ -32,7 +33,6 @@ greta_tile.func @fill(%x: !greta_tile.ptr<f16> {greta.divisibility = 16 : i64}, 
   %l = greta_tile.local_alloc : !local
   %v = greta_tile.load %x[%z, %z] strides [64, 1] bounds [1] (%n) : !greta_tile.ptr<f16> -> tensor<32x64xf16, #fill>
   greta_tile.local_store %v, %l[%stage] direct : tensor<32x64xf16, #fill> -> !local
-  greta_tile.barrier in_flight 0
   %p = greta_tile.local_load %l[%stage] [%z, %z] : !local -> tensor<32x64xf16, #read>
   greta_tile.store %p, %y[%z, %z] strides [64, 1] bounds [] : tensor<32x64xf16, #read> -> !greta_tile.ptr<f16>
   greta_tile.return

@@ -1,4 +1,4 @@
-// RUN: greta-opt %s --pass-pipeline='builtin.module(greta_tile.func(greta-tile-assign-layouts),greta-tile-distribute,cse)' | FileCheck %s
+// RUN: greta-opt %s --pass-pipeline='builtin.module(greta_tile.func(greta-tile-assign-layouts),greta-tile-distribute,greta_tile.func(greta-tile-barriers),cse)' | FileCheck %s
 
 // 16-byte accesses; the tail of the row is clamped and selected for loads, branched around for stores. The waves' sums meet
 // by one load per lane and a shuffle.
@@ -64,14 +64,21 @@ greta_tile.func @portable(%x: !greta_tile.ptr<f32> {greta.divisibility = 16 : i6
   greta_tile.return
 }
 
-// The operands of a dot go through shared memory, with a barrier on both sides in a loop.
+// The operands of a dot go through shared memory. The barrier behind one's store is also the one that ends the reads of the other, in this turn of
+// the loop or the last.
 // CHECK-LABEL: @product
 // CHECK: scf.for
+// CHECK-NOT: greta_tile.barrier
+// CHECK: greta_tile.shared_store
 // CHECK: greta_tile.barrier
+// CHECK: greta_tile.shared_load
+// CHECK-NOT: greta_tile.barrier
 // CHECK: greta_tile.shared_store
 // CHECK: greta_tile.barrier
 // CHECK: greta_tile.shared_load
 // CHECK: math.fma
+// CHECK-NOT: greta_tile.barrier
+// CHECK: greta_tile.return
 greta_tile.func @product(%x: !greta_tile.ptr<f16> {greta.divisibility = 16 : i64}, %y: !greta_tile.ptr<f32> {greta.divisibility = 16 : i64}) attributes {wave_size = 32 : i32, waves = 2 : i32} {
   %z = arith.constant 0 : i32
   %step = arith.constant 16 : i32

@@ -57,7 +57,6 @@ func.func @bytes(%x: tensor<?x1000xf16>, %q: tensor<512x1000xi8>, %s: tensor<512
 // CHECK: greta_tile.contract %[[X]], %[[X]], %[[S]] dims [1] : tensor<[[M]]x[[K]]xf16>, tensor<[[M]]x[[K]]xf16> -> tensor<[[M]]x[[G]]xf32>
 // CHECK: %[[LINE:.*]] = greta_tile.reduce {arith.addf} %[[D]]#1 axis 1
 // CHECK: %[[SUM:.*]] = greta_tile.reshape %[[LINE]]
-// CHECK: greta_tile.barrier
 // CHECK: %[[ROWS:.*]] = greta_tile.convert_layout %[[SUM]] : tensor<[[M]]x1xf32>
 // CHECK: math.rsqrt
 // CHECK: arith.mulf %[[D]]#0

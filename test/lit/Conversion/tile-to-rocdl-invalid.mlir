@@ -35,16 +35,6 @@ greta_tile.func @mask(%x: !greta_tile.ptr<f32>) attributes {wave_size = 32 : i32
 
 // -----
 
-// 65536 bytes are all there is; the second array starts at a multiple of 16.
-// expected-error @+1 {{needs 65540 bytes of LDS; a workgroup of gfx1100 has 65536: choose a smaller tile}}
-greta_tile.func @lds(%x: !greta_tile.ptr<f32>) attributes {wave_size = 32 : i32, waves = 1 : i32} {
-  %0 = greta_tile.shared_alloc : !greta_tile.shared<4095 x vector<4xf32>>
-  %1 = greta_tile.shared_alloc : !greta_tile.shared<5 x f32>
-  greta_tile.return
-}
-
-// -----
-
 greta_tile.func @f64(%x: !greta_tile.ptr<f64>, %n: i32) attributes {wave_size = 32 : i32, waves = 1 : i32} {
   %v = greta_tile.ptr_load %x[%n] align 8 : !greta_tile.ptr<f64> -> f64
   // expected-error @+1 {{is on f64; AMD kernels have the functions for f32, f16 and bf16}}

@@ -1,8 +1,8 @@
 // RUN: greta-opt %s --greta-tile-to-rocdl=chip=gfx942 | FileCheck %s
 
 // The kernel: order of arguments, what it reads and writes, its workgroup.
-// CHECK: llvm.mlir.global internal @kernel.lds0() {addr_space = 3 : i32, alignment = 16 : i64} : !llvm.array<4 x f32>
-// CHECK: llvm.mlir.global internal @kernel.lds1() {addr_space = 3 : i32, alignment = 16 : i64} : !llvm.array<64 x vector<4xf32>>
+// CHECK: llvm.mlir.global internal @kernel.lds0() {addr_space = 3 : i32, alignment = 16 : i64} : !llvm.array<1024 x i8>
+// CHECK: llvm.mlir.global internal @kernel.lds1() {addr_space = 3 : i32, alignment = 16 : i64} : !llvm.array<16 x i8>
 // CHECK-LABEL: llvm.func protected @kernel(
 // CHECK-SAME: %[[X:[a-z0-9]+]]: !llvm.ptr<1> {llvm.noundef, llvm.readonly}
 // CHECK-SAME: %[[Y:[a-z0-9]+]]: !llvm.ptr<1> {llvm.noundef, llvm.writeonly}
@@ -14,8 +14,8 @@ greta_tile.func @kernel(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f16>, %z: 
     attributes {wave_size = 64 : i32, waves = 4 : i32} {
   %a = greta_tile.shared_alloc : !greta_tile.shared<64 x vector<4xf32>>
   %b = greta_tile.shared_alloc : !greta_tile.shared<4 x f32>
-  // CHECK-DAG: %[[A:.*]] = llvm.mlir.addressof @kernel.lds1 : !llvm.ptr<3>
-  // CHECK-DAG: %[[B:.*]] = llvm.mlir.addressof @kernel.lds0 : !llvm.ptr<3>
+  // CHECK-DAG: %[[A:.*]] = llvm.mlir.addressof @kernel.lds0 : !llvm.ptr<3>
+  // CHECK-DAG: %[[B:.*]] = llvm.mlir.addressof @kernel.lds1 : !llvm.ptr<3>
 
   // CHECK: %[[ROW:.*]] = rocdl.workgroup.id.y : i32
   %row = greta_tile.program_id 1
@@ -158,18 +158,20 @@ greta_tile.func @dot_packed(%x: !greta_tile.ptr<f16>, %q: !greta_tile.ptr<i32>, 
   greta_tile.return
 }
 
-// An array whose use begins behind a barrier after the last one of another lies in its memory, where it fits.
-// CHECK: llvm.mlir.global internal @one_after_another.lds0() {{.*}} : !llvm.array<64 x vector<4xf32>>
-// CHECK: llvm.mlir.global internal @one_after_another.lds1() {{.*}} : !llvm.array<64 x f32>
-// CHECK-NOT: one_after_another.lds2
-// CHECK-LABEL: llvm.func protected @one_after_another(
-// CHECK-DAG: llvm.mlir.addressof @one_after_another.lds0
-// CHECK-DAG: llvm.mlir.addressof @one_after_another.lds1
+// Arrays that share bytes are parts of one global; LLVM knows that another is no alias of it.
+// CHECK: llvm.mlir.global internal @overlapping.lds0() {{.*}} : !llvm.array<1024 x i8>
+// CHECK: llvm.mlir.global internal @overlapping.lds1() {{.*}} : !llvm.array<256 x i8>
+// CHECK-NOT: overlapping.lds2
+// CHECK-LABEL: llvm.func protected @overlapping(
+// CHECK-DAG: %[[FIRST:.*]] = llvm.mlir.addressof @overlapping.lds0
+// CHECK-DAG: llvm.mlir.addressof @overlapping.lds1
+// CHECK: %[[INNER:.*]] = llvm.getelementptr inbounds|nuw %{{.*}}[512] : (!llvm.ptr<3>) -> !llvm.ptr<3>, i8
+// CHECK: llvm.getelementptr inbounds|nuw %[[INNER]][0, %{{.*}}] {{.*}}, !llvm.array<64 x f32>
 // CHECK: llvm.return
-greta_tile.func @one_after_another(%y: !greta_tile.ptr<f32>) attributes {wave_size = 64 : i32, waves = 1 : i32} {
-  %a = greta_tile.shared_alloc : !greta_tile.shared<64 x vector<4xf32>>
-  %b = greta_tile.shared_alloc : !greta_tile.shared<64 x f32>
-  %c = greta_tile.shared_alloc : !greta_tile.shared<64 x f32>
+greta_tile.func @overlapping(%y: !greta_tile.ptr<f32>) attributes {wave_size = 64 : i32, waves = 1 : i32} {
+  %a = greta_tile.shared_alloc offset 0 : !greta_tile.shared<64 x vector<4xf32>>
+  %b = greta_tile.shared_alloc offset 1024 : !greta_tile.shared<64 x f32>
+  %c = greta_tile.shared_alloc offset 512 : !greta_tile.shared<64 x f32>
   %lane = greta_tile.lane_id
   %v = greta_tile.shared_load %a[%lane] : !greta_tile.shared<64 x vector<4xf32>>
   %s = greta_tile.shared_load %b[%lane] : !greta_tile.shared<64 x f32>

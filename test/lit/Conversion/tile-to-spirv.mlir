@@ -170,3 +170,24 @@ greta_tile.func @counters(%n: i32) attributes {wave_size = 32 : i32, waves = 1 :
   greta_tile.shared_add %c, %a[%i] : !greta_tile.shared<16 x i32>
   greta_tile.return
 }
+
+// Arrays with one offset are one variable, as large as the largest; a stage is its array.
+// CHECK-LABEL: spirv.module @places
+// CHECK-DAG: spirv.GlobalVariable @[[BOTH:.*]] : !spirv.ptr<!spirv.array<96 x f32>, Workgroup>
+// CHECK-DAG: spirv.GlobalVariable @{{.*}} : !spirv.ptr<!spirv.array<16 x f32>, Workgroup>
+// CHECK-NOT: Workgroup>
+// CHECK: spirv.mlir.addressof @[[BOTH]]
+// CHECK-NOT: spirv.mlir.addressof @[[BOTH]]
+// CHECK: spirv.EntryPoint "GLCompute" @places
+greta_tile.func @places(%x: !greta_tile.ptr<f32>) attributes {wave_size = 1 : i32, waves = 64 : i32} {
+  %c1 = arith.constant 1 : i32
+  %a = greta_tile.shared_alloc offset 0 : !greta_tile.shared<64 x f32>
+  %b = greta_tile.shared_alloc offset 384 : !greta_tile.shared<16 x f32>
+  %c = greta_tile.shared_alloc offset 0 : !greta_tile.shared<96 x f32>
+  %half = greta_tile.shared_stage %c[%c1] of 2 : !greta_tile.shared<96 x f32>
+  %v = greta_tile.shared_load %a[%c1] : !greta_tile.shared<64 x f32>
+  greta_tile.shared_store %v, %b[%c1] : !greta_tile.shared<16 x f32>
+  greta_tile.barrier
+  greta_tile.shared_store %v, %half[%c1] : !greta_tile.shared<96 x f32>
+  greta_tile.return
+}

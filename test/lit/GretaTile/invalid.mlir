@@ -592,6 +592,15 @@ greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {wave_size = 64
 
 // -----
 
+greta_tile.func @f(%i: i32) attributes {wave_size = 64 : i32, waves = 1 : i32} {
+  %s = greta_tile.shared_alloc : !greta_tile.shared<64 x f32>
+  // expected-error @+1 {{has 3 stages in an array of 64; they are equal parts of it}}
+  %0 = greta_tile.shared_stage %s[%i] of 3 : !greta_tile.shared<64 x f32>
+  greta_tile.return
+}
+
+// -----
+
 // expected-error @+1 {{a pipeline hides work under products with two or three stages and without direct loads}}
 func.func private @f() attributes {p = #greta_tile.pipeline<stages = 1, slice = 16, hidden = 2>}
 

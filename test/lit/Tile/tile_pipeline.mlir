@@ -9,17 +9,14 @@
   b = <{reg = [[1, 0], [2, 0], [4, 0]], lane = [[0, 1], [0, 2], [0, 4]], wave = [], rep = [1, 1]}>,
   acc = <{reg = [[0, 1], [0, 2], [0, 4]], lane = [[1, 0], [2, 0], [4, 0]], wave = [], rep = [1, 1]}>>
 
-// One stage, cooperative matrices: rows padded by 16 bytes, barriers on both sides of the store, the next block's loads under the loop over
-// the slices. Beyond the end the last block, at 96, comes again.
+// One stage, cooperative matrices: rows padded by 16 bytes, the next block's loads under the loop over the slices. Beyond the end the last block, at 96, comes again.
 // CHECK-LABEL: @single
 // CHECK: %[[A:[a-z0-9_]+]] = greta_tile.local_alloc : <1 x tensor<16x32xf16>, <dim = 1, stride = 40, vector = 1, rows = 1, phases = 1>>
 // CHECK: greta_tile.load
 // CHECK: greta_tile.load
 // CHECK: scf.for %[[K:[a-z0-9]+]] = %{{.*}} to %{{.*}} step %{{.*}} iter_args(%{{.*}}, %[[CA:[a-z0-9]+]] = %{{[0-9]+}}, %[[CB:[a-z0-9]+]] = %
-// CHECK-NEXT: greta_tile.barrier
 // CHECK-NEXT: greta_tile.local_store %[[CA]], %[[A]][%[[ZERO:[a-z0-9_]+]]]
 // CHECK-NEXT: greta_tile.local_store %[[CB]], %[[B:[a-z0-9_]+]][%[[ZERO]]]
-// CHECK-NEXT: greta_tile.barrier
 // CHECK-NEXT: %[[NEXT:[a-z0-9]+]] = arith.addi %[[K]], %
 // CHECK-NEXT: %[[SAFE:[a-z0-9]+]] = arith.minsi %[[NEXT]], %c96_i32
 // CHECK-NEXT: greta_tile.load %{{.*}}[%{{.*}}, %[[SAFE]]]
@@ -47,8 +44,6 @@ greta_tile.func @single(%x: !greta_tile.ptr<f16> {greta.divisibility = 16 : i64}
 // One stage of registers' operands: slices at constants, because their place is swizzled.
 // CHECK-LABEL: @single_registers
 // CHECK: scf.for
-// CHECK: greta_tile.barrier
-// CHECK: greta_tile.barrier
 // CHECK-NOT: scf.for
 // CHECK-COUNT-2: greta_tile.dot
 // CHECK-NOT: greta_tile.dot
@@ -72,7 +67,6 @@ greta_tile.func @single_registers(%x: !greta_tile.ptr<f16> {greta.divisibility =
 // stands before the products of the last one.
 // CHECK-LABEL: @double
 // CHECK-COUNT-2: greta_tile.local_alloc : <2 x
-// CHECK: greta_tile.barrier
 // CHECK-COUNT-2: greta_tile.local_load
 // CHECK: scf.for {{.*}} step %c64_i32
 // CHECK-COUNT-2: greta_tile.local_load %{{.*}}[%c0_i32]
@@ -80,14 +74,12 @@ greta_tile.func @single_registers(%x: !greta_tile.ptr<f16> {greta.divisibility =
 // CHECK-COUNT-2: greta_tile.local_store %{{.*}}, %{{.*}}[%c1_i32]
 // CHECK-COUNT-2: greta_tile.load
 // CHECK: greta_tile.schedule
-// CHECK: greta_tile.barrier
 // CHECK-COUNT-2: greta_tile.local_load %{{.*}}[%c1_i32]
 // CHECK: greta_tile.dot
 // CHECK: greta_tile.schedule
 // CHECK-COUNT-2: greta_tile.local_load %{{.*}}[%c1_i32]
 // CHECK: greta_tile.dot
 // CHECK-COUNT-2: greta_tile.local_store %{{.*}}, %{{.*}}[%c0_i32]
-// CHECK: greta_tile.barrier
 // CHECK-COUNT-2: greta_tile.local_load %{{.*}}[%c0_i32]
 // CHECK: greta_tile.dot
 // CHECK: scf.yield
@@ -114,7 +106,6 @@ greta_tile.func @double(%x: !greta_tile.ptr<f16> {greta.divisibility = 16 : i64}
 // CHECK-COUNT-2: greta_tile.local_store %{{.*}}, %{{.*}}[%[[OTHER]]]
 // CHECK-COUNT-2: greta_tile.load
 // CHECK: greta_tile.dot
-// CHECK: greta_tile.barrier
 // CHECK: scf.yield {{.*}}, %[[OTHER]] :
 greta_tile.func @odd(%x: !greta_tile.ptr<f16> {greta.divisibility = 16 : i64}, %y: !greta_tile.ptr<f32> {greta.divisibility = 16 : i64}) attributes {wave_size = 64 : i32, waves = 1 : i32} {
   %z = arith.constant 0 : i32
@@ -136,7 +127,6 @@ greta_tile.func @odd(%x: !greta_tile.ptr<f16> {greta.divisibility = 16 : i64}, %
 // CHECK-COUNT-2: greta_tile.local_alloc : <3 x
 // CHECK-COUNT-2: greta_tile.local_store %{{.*}}, %{{.*}}[%c0_i32]
 // CHECK-COUNT-2: greta_tile.local_store %{{.*}}, %{{.*}}[%c1_i32]
-// CHECK: greta_tile.barrier
 // CHECK: scf.for %[[K:[a-z0-9]+]] = {{.*}} step %c32_i32 iter_args({{.*}}, %[[STAGE:[a-z0-9]+]] = %c0_i32)
 // CHECK: %[[MORE:[a-z0-9]+]] = arith.addi %[[STAGE]], %c1_i32
 // CHECK: %[[LESS:[a-z0-9]+]] = arith.addi %[[STAGE]], %c-2_i32
@@ -144,7 +134,6 @@ greta_tile.func @odd(%x: !greta_tile.ptr<f16> {greta.divisibility = 16 : i64}, %
 // CHECK: %[[NEXT:[a-z0-9]+]] = arith.select %[[FITS]], %[[MORE]], %[[LESS]]
 // CHECK: arith.addi %[[K]], %c96_i32
 // CHECK-COUNT-2: greta_tile.local_load %{{.*}}[%[[STAGE]]]
-// CHECK: greta_tile.barrier
 // CHECK-COUNT-2: greta_tile.local_load %{{.*}}[%[[NEXT]]]
 // CHECK: scf.yield {{.*}}, %[[NEXT]] :
 greta_tile.func @three(%x: !greta_tile.ptr<f16> {greta.divisibility = 16 : i64}, %y: !greta_tile.ptr<f32> {greta.divisibility = 16 : i64}) attributes {wave_size = 64 : i32, waves = 1 : i32} {
@@ -166,20 +155,15 @@ greta_tile.func @three(%x: !greta_tile.ptr<f16> {greta.divisibility = 16 : i64},
 // the next block and leaves the one after it in flight: a lane loads each block of 16x32 with one access.
 // CHECK-LABEL: @direct
 // CHECK-COUNT-6: greta_tile.local_store %{{.*}}, %{{.*}} direct
-// CHECK: greta_tile.barrier in_flight 4
 // CHECK: scf.for {{.*}} step %c96_i32
 // CHECK-NOT: greta_tile.load
-// CHECK: greta_tile.barrier in_flight 2
 // CHECK: greta_tile.local_load %{{.*}}[%c1_i32]
 // CHECK: %[[A:[0-9]+]] = greta_tile.load %{{.*}} -> tensor<16x32xf16, #[[FILLS:.*]]>
 // CHECK: greta_tile.local_store %[[A]], %{{.*}}[%c0_i32] direct : tensor<16x32xf16, #[[FILLS]]>
 // CHECK: greta_tile.load
 // CHECK: greta_tile.local_store {{.*}}[%c0_i32] direct
 // CHECK: greta_tile.dot
-// CHECK: greta_tile.barrier in_flight 2
-// CHECK: greta_tile.barrier in_flight 2
 // CHECK: scf.yield
-// CHECK: greta_tile.barrier in_flight 0
 greta_tile.func @direct(%x: !greta_tile.ptr<f16> {greta.divisibility = 16 : i64}, %y: !greta_tile.ptr<f32> {greta.divisibility = 16 : i64}) attributes {wave_size = 64 : i32, waves = 1 : i32} {
   %z = arith.constant 0 : i32
   %step = arith.constant 32 : i32
@@ -229,7 +213,6 @@ greta_tile.func @squares(%x: !greta_tile.ptr<f16> {greta.divisibility = 16 : i64
 // CHECK: arith.sitofp
 // CHECK: greta_tile.local_store
 // CHECK: greta_tile.schedule compute 7
-// CHECK: greta_tile.barrier
 // CHECK: greta_tile.dot
 // CHECK: greta_tile.schedule{{$}}
 greta_tile.func @computed(%x: !greta_tile.ptr<f16> {greta.divisibility = 16 : i64}, %w: !greta_tile.ptr<i8> {greta.divisibility = 16 : i64}, %y: !greta_tile.ptr<f32> {greta.divisibility = 16 : i64}) attributes {wave_size = 64 : i32, waves = 1 : i32} {
