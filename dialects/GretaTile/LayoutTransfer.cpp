@@ -169,6 +169,20 @@ SmallVector<int64_t> ReduceOp::operandDims(unsigned, unsigned) {
 }
 bool ReduceOp::takesOneLayout() { return true; }
 
+// Counts lie where they like; what is counted and its mask have one layout.
+std::optional<Layout> HistogramOp::resultLayout(unsigned, const Layout &,
+                                                unsigned) {
+  return std::nullopt;
+}
+std::optional<Layout> HistogramOp::operandLayout(unsigned, const Layout &,
+                                                 unsigned) {
+  return std::nullopt;
+}
+SmallVector<int64_t> HistogramOp::operandDims(unsigned, unsigned) {
+  return {-1};
+}
+bool HistogramOp::takesOneLayout() { return true; }
+
 // Layouts end at a store, whose operands have one.
 std::optional<Layout> StoreScatteredOp::resultLayout(unsigned, const Layout &,
                                                      unsigned) {

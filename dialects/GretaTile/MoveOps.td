@@ -92,7 +92,8 @@ def GretaTile_GatherOp : GretaTile_Op<"gather", [Pure,
   let hasVerifier = 1;
 }
 
-def GretaTile_HistogramOp : GretaTile_Op<"histogram", [Pure]> {
+def GretaTile_HistogramOp : GretaTile_Op<"histogram", [Pure,
+    DeclareOpInterfaceMethods<LayoutTransferOpInterface, ["operandDims", "takesOneLayout"]>]> {
   let summary = "How often each number is among a block's elements";
   let description = [{
     `greta_tile.histogram %x mask %m : tensor<1024xi32> -> tensor<256xi32>`: element `i` of the result counts the elements that are `i` and whose mask is set.

@@ -3,12 +3,12 @@ greta_tile.func @axpy_kernel(%alpha: f32, %x: !greta_tile.ptr<f32>, %n: i32, %y:
   %c128 = arith.constant 128 : i32
   %pid = greta_tile.program_id 0
   %start = arith.muli %pid, %c128 : i32
-  %a = greta_tile.load %x[%start] strides [1] bounds [0] (%n) align 4 : !greta_tile.ptr<f32> -> tensor<128xf32>
-  %b = greta_tile.load %y[%start] strides [1] bounds [0] (%n) align 4 : !greta_tile.ptr<f32> -> tensor<128xf32>
+  %a = greta_tile.load %x[%start] strides [1] bounds [0] (%n) : !greta_tile.ptr<f32> -> tensor<128xf32>
+  %b = greta_tile.load %y[%start] strides [1] bounds [0] (%n) : !greta_tile.ptr<f32> -> tensor<128xf32>
   %alphas = greta_tile.splat %alpha : tensor<128xf32>
   %scaled = arith.mulf %alphas, %a : tensor<128xf32>
   %sum = arith.addf %scaled, %b : tensor<128xf32>
-  greta_tile.store %sum, %y[%start] strides [1] bounds [0] (%n) align 4 : tensor<128xf32> -> !greta_tile.ptr<f32>
+  greta_tile.store %sum, %y[%start] strides [1] bounds [0] (%n) : tensor<128xf32> -> !greta_tile.ptr<f32>
   greta_tile.return
 }
 

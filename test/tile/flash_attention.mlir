@@ -15,10 +15,10 @@ greta_tile.func @flash_attention_kernel(%q: !greta_tile.ptr<f16>, %k: !greta_til
   %k_first = arith.muli %head, %key_size : i32
   %q_offset = arith.extsi %q_first : i32 to i64
   %k_offset = arith.extsi %k_first : i32 to i64
-  %qs = greta_tile.ptr_add %q, %q_offset : !greta_tile.ptr<f16>
-  %ks = greta_tile.ptr_add %k, %k_offset : !greta_tile.ptr<f16>
-  %vs = greta_tile.ptr_add %v, %k_offset : !greta_tile.ptr<f16>
-  %os = greta_tile.ptr_add %o, %q_offset : !greta_tile.ptr<f16>
+  %qs = greta_tile.ptr_add %q, %q_offset : !greta_tile.ptr<f16>, i64
+  %ks = greta_tile.ptr_add %k, %k_offset : !greta_tile.ptr<f16>, i64
+  %vs = greta_tile.ptr_add %v, %k_offset : !greta_tile.ptr<f16>, i64
+  %os = greta_tile.ptr_add %o, %q_offset : !greta_tile.ptr<f16>, i64
   %query = greta_tile.load %qs[%row, %zero] strides [64, 1] bounds [0] (%queries) : !greta_tile.ptr<f16> -> tensor<64x64xf16>
   %none = arith.constant dense<0.0> : tensor<64x32xf32>
   // log2(e) / 8: weights are powers of two.
