@@ -190,8 +190,8 @@ SmallVector<Value> SpaceEmitter::computeLoop() {
   int64_t parts = partsOfDepth();
   if (parts > 1)
     extents.insert(extents.begin(), parts);
-  auto type = RankedTensorType::get(
-      extents, isInteger ? Type(b.getI32Type()) : Type(b.getF32Type()));
+  auto type = RankedTensorType::get(extents, isInteger ? Type(b.getI32Type())
+                                                       : Type(b.getF32Type()));
   // A dynamic K is that of operands as they are stored.
   AffineExpr depth = getAffineConstantExpr(op.getDepth(), b.getContext());
   if (ShapedType::isDynamic(op.getDepth()))
@@ -289,8 +289,9 @@ SmallVector<Value> SpaceEmitter::computeLoop() {
   if (parts > 1)
     for (Value &sum : results)
       sum = tile::ReshapeOp::create(
-          b, RankedTensorType::get(ArrayRef(extents).drop_front(),
-                                   type.getElementType()),
+          b,
+          RankedTensorType::get(ArrayRef(extents).drop_front(),
+                                type.getElementType()),
           reduce(Combine::Add, sum, 0));
   if (!norm)
     return results;

@@ -41,8 +41,8 @@ int64_t greta::groupOfWeights(const Space &space) {
 bool greta::fitsPacked(const Space &space, int64_t depth) {
   // A word of zeros is that of eight groups.
   int64_t group = groupOfWeights(space);
-  return !group || (llvm::isPowerOf2_64(depth) && depth >= 8 &&
-                    depth <= 8 * group);
+  return !group ||
+         (llvm::isPowerOf2_64(depth) && depth >= 8 && depth <= 8 * group);
 }
 
 bool greta::fitsDecode(const Space &space, const SpaceConfig &config) {
@@ -249,8 +249,8 @@ std::optional<Choice> greta::chooseDecode(const Space &space,
   bool splits = !limits.columns && canSplit(matmul);
   int64_t wanted = limits.wide && splits ? most : 1;
   for (int64_t split = 1;
-       split == 1 || (split <= wanted &&
-                      depth % (choice.space.depth * split) == 0);
+       split == 1 ||
+       (split <= wanted && depth % (choice.space.depth * split) == 0);
        split *= 2) {
     double cycles = loading / std::min(1.0, busy * split) +
                     splitCycles(limits.row, split, rows, columns);

@@ -69,8 +69,7 @@ FailureOr<DictionaryAttr> greta::configFor(MatmulOp matmul,
 const TuningEntry *greta::measuredFor(const Space &space,
                                       const Limits &limits) {
   TuningKey key = tuningKey(space, limits.row);
-  const TuningEntry *entry =
-      limits.tuning ? limits.tuning->find(key) : nullptr;
+  const TuningEntry *entry = limits.tuning ? limits.tuning->find(key) : nullptr;
   return entry ? entry : TuningDatabase::shipped().find(key);
 }
 

@@ -77,8 +77,8 @@ int64_t greta::mostParts(int64_t m, int64_t n, const Problem &problem,
 }
 
 /// Tiles of skinny products whose operands go from memory to the registers of
-/// the matrix instructions, 128 bytes of a row for a wave, or 128 numbers. Waves lie
-/// along K first, so that many loads are under way.
+/// the matrix instructions, 128 bytes of a row for a wave, or 128 numbers.
+/// Waves lie along K first, so that many loads are under way.
 static void
 forEachInRegisters(const Problem &problem, const Limits &limits,
                    ArrayRef<const MatrixInstruction *> available,
@@ -87,8 +87,8 @@ forEachInRegisters(const Problem &problem, const Limits &limits,
   if (!limits.row.isVulkan() || !limits.wide || problem.m > mostRows)
     return;
   TileModel model(problem, limits);
-  int64_t slice = std::min<int64_t>(
-      128, 1024 / std::max<int64_t>(problem.loaded[1], 1));
+  int64_t slice =
+      std::min<int64_t>(128, 1024 / std::max<int64_t>(problem.loaded[1], 1));
   for (const MatrixInstruction *mi : available)
     for (int64_t n : {8, 16, 32, 64, 128})
       for (int64_t parts : {1, 2, 4, 8})
@@ -194,7 +194,8 @@ chooseTile(const Space &space, const Problem &problem, const Limits &limits) {
       return why;
     if (!fitsPacked(space, asked.k))
       return "with a depth of " + std::to_string(asked.k) +
-             "; with packed weights it is a power of two from 8 to eight groups";
+             "; with packed weights it is a power of two from 8 to eight "
+             "groups";
     if (std::optional<std::string> why =
             TileModel(problem, limits).whyNot(asked, /*asked=*/true))
       return "that does not fit: " + *why;

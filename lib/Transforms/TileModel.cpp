@@ -274,16 +274,15 @@ std::optional<std::string> TileModel::whyNot(const Tile &tile,
       return "without stages it needs rows along K, a stored A, no batch or "
              "heads, and an instruction whose layouts are known";
     int64_t parts = tile.k / tile.slice;
-    if (problem.k % tile.k || tile.waves % parts ||
-        !llvm::isPowerOf2_64(parts))
+    if (problem.k % tile.k || tile.waves % parts || !llvm::isPowerOf2_64(parts))
       return "without stages its blocks must divide K, and its waves be shared "
              "out to slices";
   }
   if (tile.direct)
     if (auto why = whyNotDirect(problem, tile, limits.wave, directBytes()))
       return why;
-  if (problem.group &&
-      (!llvm::isPowerOf2_64(tile.k) || tile.k < 8 || tile.k > 8 * problem.group))
+  if (problem.group && (!llvm::isPowerOf2_64(tile.k) || tile.k < 8 ||
+                        tile.k > 8 * problem.group))
     return "its depth is no power of two from 8 to eight groups of weights";
   int64_t lds = ldsBytes(tile);
   if (lds > limits.ldsBytes)
@@ -340,8 +339,8 @@ double TileModel::cyclesInRegisters(const Tile &tile) const {
   const MatrixInstruction &mi = *tile.instruction;
   auto [m, n] = waveTile(tile);
   double columns = double(problem.count) * n;
-  double cached = (m * problem.bytes + columns * problem.loaded[1] / 8.0) *
-                  tile.slice / 32;
+  double cached =
+      (m * problem.bytes + columns * problem.loaded[1] / 8.0) * tile.slice / 32;
   if (problem.group)
     cached += 2 * 11 * columns / 8;
   double matrix = (m / mi.m) * (columns / mi.n) * (tile.slice / mi.k) *
@@ -358,9 +357,8 @@ double TileModel::cyclesInRegisters(const Tile &tile) const {
   double memory = double(problem.count) * problem.n * problem.k *
                   problem.loaded[1] / 8 * (1 + 64 / inRow) /
                   (1000.0 * row.bandwidthGBs) * row.clockMHz;
-  double sums = tile.slice < tile.k
-                    ? double(tile.k / tile.slice) * columns * m / 16
-                    : 0;
+  double sums =
+      tile.slice < tile.k ? double(tile.k / tile.slice) * columns * m / 16 : 0;
   double late = 1000 + 6 * cached;
   return std::max({memory,
                    perUnit * tile.waves * steps * std::max(cached, matrix),

@@ -220,8 +220,8 @@ static Layout planeOperand(DotOp dot, unsigned operand, const Layout &acc,
     Layout tile = toLayout(operand == 0 ? matrix.getA() : matrix.getB());
     PipelineAttr pipeline = pipelineOf(dot);
     if (run)
-      tile = widenAlongK(tile, kDim, pipeline ? pipeline.getSlice() : depth,
-                         run);
+      tile =
+          widenAlongK(tile, kDim, pipeline ? pipeline.getSlice() : depth, run);
     return spreadTile(tile, shape, bits);
   }
   auto keep = [&](const Bases &bases, bool dropZero) {

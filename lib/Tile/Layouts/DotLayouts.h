@@ -25,8 +25,8 @@ mlir::FailureOr<Layout> accumulatorLayout(tile::DotOp dot,
 /// multiply-adds M or N where the accumulator has it, K wholly in registers.
 /// The dimension along which the operand arrives in runs, `fastest`, is
 /// numbered first there, so that runs stay together. A matrix instruction's K
-/// is numbered so that a lane has up to `run` neighbours, or, where that is 0, as
-/// the instruction has it.
+/// is numbered so that a lane has up to `run` neighbours, or, where that is 0,
+/// as the instruction has it.
 Layout operandLayout(tile::DotOp dot, unsigned operand, const Layout &acc,
                      int64_t fastest, int64_t run);
 

@@ -25,7 +25,7 @@ func.func @instruction(%a: tensor<64x64xf16>, %b: tensor<64x64xf16>) -> tensor<6
 // -----
 
 func.func @three_waves(%a: tensor<64x64xf16>, %b: tensor<64x64xf16>) -> tensor<64x64xf16> {
-  // expected-error @+1 {{whose waves are no power of two, stages not 1 to 3, or group not positive}}
+  // expected-error @+1 {{whose waves are no power of two, stages not 0 to 3, or group not positive}}
   %0 = greta.matmul %a, %b {greta.config = {waves = 3}} : tensor<64x64xf16>, tensor<64x64xf16> -> tensor<64x64xf16>
   return %0 : tensor<64x64xf16>
 }
@@ -33,7 +33,7 @@ func.func @three_waves(%a: tensor<64x64xf16>, %b: tensor<64x64xf16>) -> tensor<6
 // -----
 
 func.func @three_stages(%a: tensor<64x64xf16>, %b: tensor<64x64xf16>) -> tensor<64x64xf16> {
-  // expected-error @+1 {{whose waves are no power of two, stages not 1 to 3, or group not positive}}
+  // expected-error @+1 {{whose waves are no power of two, stages not 0 to 3, or group not positive}}
   %0 = greta.matmul %a, %b {greta.config = {stages = 4}} : tensor<64x64xf16>, tensor<64x64xf16> -> tensor<64x64xf16>
   return %0 : tensor<64x64xf16>
 }
