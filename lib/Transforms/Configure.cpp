@@ -177,7 +177,8 @@ static Choice chooseFlat(const Space &space, const Limits &limits,
 
 /// Whether a product of few rows, which takes `cycles` by multiply-adds, goes
 /// to matrix instructions: where what is asked for or was measured names one,
-/// else where the model has it faster. Products that share a launch do not.
+/// else where operands may go to its registers straight from memory and the
+/// model has that faster. Products that share a launch do not.
 static bool suitsMatrix(const Space &space, const Limits &limits,
                         double cycles) {
   if (limits.columns || space.heads || space.groups.size() > 1)
@@ -193,8 +194,9 @@ static bool suitsMatrix(const Space &space, const Limits &limits,
   if (!limits.row.isVulkan() || !limits.wide)
     return false;
   double best = HUGE_VAL;
-  bestTile(problemOf(space), limits, instructionsFor(matmul, limits), &best);
-  return best < cycles;
+  std::optional<Tile> tile = bestTile(problemOf(space), limits,
+                                      instructionsFor(matmul, limits), &best);
+  return tile && !tile->stages && best < cycles;
 }
 
 FailureOr<Choice> greta::choose(const Space &space, const Limits &limits,
