@@ -39,6 +39,9 @@ LayoutAttr getLayoutOf(mlir::Type type);
 Layout toLayout(LayoutAttr attr);
 LayoutAttr toAttr(mlir::MLIRContext *context, const Layout &layout);
 
+/// Whether a map from symbols to extents says what a type says of them.
+bool keepsExtents(mlir::RankedTensorType type, mlir::AffineMap shape);
+
 /// LayoutTransferOpInterface's answers for any op: an elementwise one has the
 /// same layout everywhere; none where layouts end.
 std::optional<Layout> resultLayout(mlir::OpOperand &operand,

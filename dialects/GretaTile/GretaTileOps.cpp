@@ -27,12 +27,12 @@ RankedTensorType greta::tile::withLayout(RankedTensorType type,
 //===----------------------------------------------------------------------===//
 
 void FuncOp::build(OpBuilder &builder, OperationState &state, StringRef name,
-                   FunctionType type, int32_t blockSize, int32_t waveSize) {
+                   FunctionType type, int32_t waves, int32_t waveSize) {
   state.addAttribute(getSymNameAttrName(state.name),
                      builder.getStringAttr(name));
   state.addAttribute(getFunctionTypeAttrName(state.name), TypeAttr::get(type));
-  state.addAttribute(getBlockSizeAttrName(state.name),
-                     builder.getI32IntegerAttr(blockSize));
+  state.addAttribute(getWavesAttrName(state.name),
+                     builder.getI32IntegerAttr(waves));
   state.addAttribute(getWaveSizeAttrName(state.name),
                      builder.getI32IntegerAttr(waveSize));
   Block &entry = state.addRegion()->emplaceBlock();
@@ -70,19 +70,36 @@ LogicalResult FuncOp::verify() {
              << type << "; kernels take pointers and i32";
     scalars |= !isa<PtrType>(type);
   }
-  if (!llvm::isPowerOf2_32(getWaveSize()) || getWaveSize() > 64)
+  std::optional<uint32_t> waveSize = getWaveSize();
+  if (waveSize && (!llvm::isPowerOf2_32(*waveSize) || *waveSize > 64))
     return emitOpError("has wave_size ")
-           << getWaveSize() << "; it is a power of two up to 64";
-  if (getBlockSize() % getWaveSize())
-    return emitOpError("has block_size ")
-           << getBlockSize() << ", which is no multiple of wave_size "
-           << getWaveSize();
+           << *waveSize << "; it is a power of two up to 64";
+  constexpr uint32_t most = 1024;
+  if (!llvm::isPowerOf2_32(getWaves()) || getWaves() > most)
+    return emitOpError("has ")
+           << getWaves() << " waves; they are a power of two up to " << most;
   return success();
+}
+
+LogicalResult FuncOp::checkTarget() {
+  if (getWaveSize())
+    return success();
+  return emitOpError("has no wave_size; run greta-tile-set-target first");
 }
 
 //===----------------------------------------------------------------------===//
 // LaunchOp
 //===----------------------------------------------------------------------===//
+
+bool greta::tile::keepsExtents(RankedTensorType type, AffineMap shape) {
+  return llvm::all_of(llvm::zip(type.getShape(), shape.getResults()),
+                      [](auto pair) {
+                        auto [extent, expr] = pair;
+                        auto constant = dyn_cast<AffineConstantExpr>(expr);
+                        return ShapedType::isDynamic(extent) ||
+                               (constant && constant.getValue() == extent);
+                      });
+}
 
 LogicalResult LaunchOp::verify() {
   if (getGrid().getNumDims() || getScalars().getNumDims())
@@ -95,8 +112,9 @@ LogicalResult LaunchOp::verify() {
                                << getResults().size() << " results";
   for (auto [shape, result] : llvm::zip(
            getResultShapes().getAsValueRange<AffineMapAttr>(), getResults()))
-    if (static_cast<int64_t>(shape.getNumResults()) !=
-        cast<RankedTensorType>(result.getType()).getRank())
+    if (auto type = cast<RankedTensorType>(result.getType());
+        static_cast<int64_t>(shape.getNumResults()) != type.getRank() ||
+        shape.getNumDims() || !keepsExtents(type, shape))
       return emitOpError("has the shape ")
              << AffineMapAttr::get(shape) << " for a result of type "
              << result.getType();

@@ -8,22 +8,27 @@ def GretaTile_FuncOp : GretaTile_Op<"func", [FunctionOpInterface, IsolatedFromAb
     HasParent<"::mlir::ModuleOp">, AutomaticAllocationScope]> {
   let summary = "A kernel: what one workgroup executes";
   let description = [{
-    Arguments are pointers, then `i32` scalars; nothing is returned. `block_size` is the number of lanes of the workgroup,
-    `wave_size` the number that exchange values by shuffles; `wave_size` 1 stands for a target without such operations, where
-    every exchange goes through shared memory.
+    Arguments are pointers, then `i32` scalars; nothing is returned. A workgroup has `waves` waves, a power of two, of `wave_size` lanes, which
+    exchange values by shuffles. A block program leaves `wave_size` to the target (`greta-tile-set-target`), so that one text
+    serves all; `wave_size` 1 stands for a target without shuffles, where every exchange goes through shared memory.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<FunctionType>:$function_type,
-                       ConfinedAttr<I32Attr, [IntPositive]>:$block_size,
-                       ConfinedAttr<I32Attr, [IntPositive]>:$wave_size,
+                       ConfinedAttr<I32Attr, [IntPositive]>:$waves,
+                       OptionalAttr<ConfinedAttr<I32Attr, [IntPositive]>>:$wave_size,
                        OptionalAttr<DictArrayAttr>:$arg_attrs, OptionalAttr<DictArrayAttr>:$res_attrs);
   let regions = (region AnyRegion:$body);
-  let builders = [OpBuilder<(ins "::llvm::StringRef":$name, "::mlir::FunctionType":$type, "int32_t":$blockSize,
+  let builders = [OpBuilder<(ins "::llvm::StringRef":$name, "::mlir::FunctionType":$type, "int32_t":$waves,
                                  "int32_t":$waveSize)>];
   let extraClassDeclaration = [{
     ::mlir::Region *getCallableRegion() { return &getBody(); }
     ::llvm::ArrayRef<::mlir::Type> getArgumentTypes() { return getFunctionType().getInputs(); }
     ::llvm::ArrayRef<::mlir::Type> getResultTypes() { return getFunctionType().getResults(); }
-    int32_t getNumWaves() { return getBlockSize() / getWaveSize(); }
+    int32_t getNumWaves() { return getWaves(); }
+    /// Fails where the target is not known, which what follows needs.
+    ::llvm::LogicalResult checkTarget();
+    /// Of a wave.
+    int32_t getNumLanes() { return *getWaveSize(); }
+    int32_t getBlockSize() { return getNumWaves() * getNumLanes(); }
   }];
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;

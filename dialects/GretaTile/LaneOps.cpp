@@ -97,7 +97,8 @@ static LogicalResult verifyElements(Operation *op, FragmentType fragment,
   int64_t size = fragment.getRows() * fragment.getColumns();
   auto kernel = op->getParentOfType<FuncOp>();
   if (vector.getElementType() != fragment.getElementType() ||
-      (kernel && vector.getNumElements() * kernel.getWaveSize() != size))
+      (kernel && kernel.getWaveSize() &&
+       vector.getNumElements() * kernel.getNumLanes() != size))
     return op->emitOpError("has ")
            << vector << " for a lane's elements of " << fragment;
   return success();

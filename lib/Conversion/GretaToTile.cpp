@@ -184,8 +184,9 @@ LogicalResult KernelConverter::run() {
   auto function = kernel->getParentOfType<func::FuncOp>();
   ImplicitLocOpBuilder b(kernel.getLoc(), kernel.getContext());
   b.setInsertionPoint(function);
-  func = tile::FuncOp::create(b, name, b.getFunctionType(pointers, {}),
-                              config.blockSize, config.waveSize);
+  func =
+      tile::FuncOp::create(b, name, b.getFunctionType(pointers, {}),
+                           config.blockSize / config.waveSize, config.waveSize);
   scalars = std::make_unique<ScalarArguments>(func);
   b.setInsertionPointToStart(&func.getBody().front());
   auto end = tile::ReturnOp::create(b);

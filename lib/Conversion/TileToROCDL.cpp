@@ -7,7 +7,7 @@
 // and that it needs none of the hidden arguments.
 //
 //   greta_tile.func @k(%x: !greta_tile.ptr<f16>, %n: i32)
-//       attributes {block_size = 256 : i32, wave_size = 64 : i32} { ... }
+//       attributes {wave_size = 64 : i32, waves = 4 : i32} { ... }
 //     becomes
 //   llvm.func protected @k(%x: !llvm.ptr<1> {llvm.noundef, llvm.readonly},
 //                          %n: i32 {llvm.noundef})
@@ -64,16 +64,18 @@ static constexpr StringLiteral unusedInputs[] = {
 
 /// Fails at what the conversion does not take, before anything is changed.
 static LogicalResult checkKernel(tile::FuncOp kernel, const TargetRow &row) {
+  if (failed(kernel.checkTarget()))
+    return failure();
   // A wave of one lane would do without exchange between lanes; that is for
   // targets that have none.
-  if (static_cast<unsigned>(kernel.getWaveSize()) != row.waveSize)
+  if (static_cast<unsigned>(kernel.getNumLanes()) != row.waveSize)
     return kernel.emitOpError("has wave_size ")
-           << kernel.getWaveSize() << "; waves of " << row.name << " have "
+           << kernel.getNumLanes() << "; waves of " << row.name << " have "
            << row.waveSize << " lanes";
   if (static_cast<unsigned>(kernel.getBlockSize()) > row.maxWorkgroupSize)
-    return kernel.emitOpError("has block_size ")
-           << kernel.getBlockSize() << "; workgroups of " << row.name
-           << " have at most " << row.maxWorkgroupSize << " lanes";
+    return kernel.emitOpError("has workgroups of ")
+           << kernel.getBlockSize() << " lanes; those of " << row.name
+           << " have at most " << row.maxWorkgroupSize;
   auto isBlock = [](Type type) { return isa<TensorType>(type); };
   WalkResult walk = kernel.getBody().walk([&](Operation *op) {
     if (llvm::any_of(op->getOperandTypes(), isBlock) ||
@@ -317,7 +319,7 @@ static LogicalResult convertKernel(tile::FuncOp kernel, const TargetRow &row) {
   });
   Kernel info;
   info.blockSize = kernel.getBlockSize();
-  info.waveSize = kernel.getWaveSize();
+  info.waveSize = kernel.getNumLanes();
   if (failed(createShared(kernel, row, converter, info)))
     return failure();
 

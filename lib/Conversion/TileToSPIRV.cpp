@@ -488,6 +488,8 @@ OwningOpRef<spirv::ModuleOp> KernelEmitter::emit() {
 
 FailureOr<OwningOpRef<spirv::ModuleOp>>
 greta::convertTileToSPIRV(tile::FuncOp kernel) {
+  if (failed(kernel.checkTarget()))
+    return failure();
   OwningOpRef<spirv::ModuleOp> module = KernelEmitter(kernel).emit();
   if (!module)
     return failure();

@@ -113,7 +113,7 @@ LogicalResult KernelEmitter::emitFragmentProduct(tile::MmaOp op) {
 }
 
 LogicalResult KernelEmitter::emitFragmentOp(Operation *op) {
-  if (kernel.getWaveSize() == 1)
+  if (kernel.getNumLanes() == 1)
     return op->emitOpError("stands in a kernel of wave_size 1; cooperative "
                            "matrices belong to a subgroup");
   return llvm::TypeSwitch<Operation *, LogicalResult>(op)

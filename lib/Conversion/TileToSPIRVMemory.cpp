@@ -369,7 +369,7 @@ LogicalResult KernelEmitter::emitSharedAccess(Operation *op, Value array,
 LogicalResult
 KernelEmitter::emitShuffle(Operation *op, Value value,
                            llvm::function_ref<Value(Value)> shuffle) {
-  if (kernel.getWaveSize() == 1)
+  if (kernel.getNumLanes() == 1)
     return op->emitOpError(
         "stands in a kernel of wave_size 1, which has no subgroup operations; "
         "exchange through shared memory");
@@ -404,7 +404,7 @@ KernelEmitter::emitShuffle(Operation *op, Value value,
 LogicalResult KernelEmitter::emitLaneOp(Operation *op) {
   Type i32 = b.getI32Type();
   spirv::Scope subgroup = spirv::Scope::Subgroup;
-  bool alone = kernel.getWaveSize() == 1;
+  bool alone = kernel.getNumLanes() == 1;
   return llvm::TypeSwitch<Operation *, LogicalResult>(op)
       .Case<tile::ReturnOp>([&](auto) {
         spirv::ReturnOp::create(b);
@@ -477,9 +477,9 @@ LogicalResult KernelEmitter::emitLaneOp(Operation *op) {
         return success();
       })
       .Case<tile::ShuffleXorOp>([&](tile::ShuffleXorOp op) -> LogicalResult {
-        if (op.getMask() >= kernel.getWaveSize() && !alone)
+        if (int64_t(op.getMask()) >= kernel.getNumLanes() && !alone)
           return op.emitOpError("has mask ")
-                 << op.getMask() << " in waves of " << kernel.getWaveSize();
+                 << op.getMask() << " in waves of " << kernel.getNumLanes();
         Value mask = constI32(op.getMask());
         return emitShuffle(op, op.getValue(), [&](Value value) {
           return make<spirv::GroupNonUniformShuffleXorOp>(

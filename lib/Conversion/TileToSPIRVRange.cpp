@@ -50,7 +50,7 @@ void KernelEmitter::noteMaximum(Operation *op) {
             return std::numeric_limits<int32_t>::max();
           })
           .Case<tile::LaneIdOp>(
-              [&](auto) { return uint64_t(kernel.getWaveSize()) - 1; })
+              [&](auto) { return uint64_t(kernel.getNumLanes()) - 1; })
           .Case<tile::WaveIdOp>(
               [&](auto) { return uint64_t(kernel.getNumWaves()) - 1; })
           .Case<arith::AddIOp>([&](auto) { return max(0) + max(1); })

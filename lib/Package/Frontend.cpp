@@ -1,11 +1,13 @@
 //===- Frontend.cpp - from a source file to functions to compile ----------===//
 
 #include "greta/Package/Frontend.h"
+#include "GretaTile/GretaTile.h"
 #include "greta/Package/Compile.h"
 #include "greta/Transforms/Passes.h"
 #include "mlir/AsmParser/AsmParser.h"
 #include "mlir/AsmParser/AsmParserState.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
@@ -149,6 +151,33 @@ static LogicalResult checkBoundary(func::FuncOp func) {
   return success();
 }
 
+/// A function with launches does nothing else.
+static LogicalResult checkLaunches(func::FuncOp func) {
+  if (func.getOps<tile::LaunchOp>().empty())
+    return success();
+  for (Operation &op : func.getOps())
+    if (!isa<tile::LaunchOp, func::ReturnOp, tensor::CastOp,
+             tensor::CollapseShapeOp, tensor::ExpandShapeOp>(op))
+      return op.emitOpError("stands in a function that launches kernels; such "
+                            "a function has launches and views of their "
+                            "tensors alone: put the op into another function");
+  return success();
+}
+
+/// The function and the kernels that it launches, each once.
+static OwningOpRef<ModuleOp> withKernels(func::FuncOp func,
+                                         SymbolTable &symbols) {
+  OwningOpRef<ModuleOp> module = ModuleOp::create(func.getLoc());
+  llvm::SmallPtrSet<Operation *, 4> taken;
+  for (auto launch : func.getOps<tile::LaunchOp>()) {
+    auto kernel = symbols.lookup<tile::FuncOp>(launch.getKernel());
+    if (taken.insert(kernel).second)
+      module->push_back(kernel.clone());
+  }
+  module->push_back(func.clone());
+  return module;
+}
+
 FailureOr<std::vector<SourceFunction>>
 greta::readSource(llvm::SourceMgr &sources, MLIRContext *context,
                   TimingScope &timing) {
@@ -179,10 +208,17 @@ greta::readSource(llvm::SourceMgr &sources, MLIRContext *context,
   bool calls = false;
   SmallVector<StringRef> names;
   for (Operation &op : *module->getBody()) {
+    if (isa<tile::FuncOp>(op))
+      continue;
     auto func = dyn_cast<func::FuncOp>(op);
     if (!func)
-      return op.emitError("only functions are compiled, not '")
+      return op.emitError("only functions and kernels are compiled, not '")
              << op.getName() << "'";
+    if (!func.isPublic() && !func.getOps<tile::LaunchOp>().empty())
+      return func.emitError("private function '")
+             << func.getSymName()
+             << "' launches kernels, over symbols of its own; launch them in "
+                "the public function";
     nameArguments(func, state);
     func.walk([&](func::CallOp) { calls = true; });
     if (!func.isPublic())
@@ -204,9 +240,12 @@ greta::readSource(llvm::SourceMgr &sources, MLIRContext *context,
   pm.addPass(createCanonicalizerPass());
   if (failed(pm.run(*module)))
     return failure();
-  for (StringRef name : names)
-    if (failed(checkBoundary(module->lookupSymbol<func::FuncOp>(name))))
+  SymbolTable symbols(*module);
+  for (StringRef name : names) {
+    auto func = symbols.lookup<func::FuncOp>(name);
+    if (failed(checkBoundary(func)) || failed(checkLaunches(func)))
       return failure();
+  }
   PassManager shapes(context);
   shapes.addNestedPass<func::FuncOp>(createGretaAnnotateShapesPass());
   if (failed(shapes.run(*module)))
@@ -214,11 +253,10 @@ greta::readSource(llvm::SourceMgr &sources, MLIRContext *context,
 
   std::vector<SourceFunction> functions;
   for (StringRef name : names) {
-    auto func = module->lookupSymbol<func::FuncOp>(name);
+    auto func = symbols.lookup<func::FuncOp>(name);
     SourceFunction &function = functions.emplace_back();
     function.spec = getFunctionSpec(func);
-    function.module = ModuleOp::create(func.getLoc());
-    function.module->push_back(func.clone());
+    function.module = withKernels(func, symbols);
   }
   return functions;
 }

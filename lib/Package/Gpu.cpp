@@ -33,9 +33,9 @@ static StringRef matrixUnit(tile::FuncOp kernel) {
   return unit;
 }
 
-/// From greta ops to one lane's program, the same for every GPU.
-static void buildPipeline(PassManager &passes, const TargetRow &row,
-                          bool matrix, const TuningDatabase *tuning) {
+/// Fused ops: into kernels, and those to block programs for the target.
+static void buildFusedPipeline(PassManager &passes, const TargetRow &row,
+                               bool matrix, const TuningDatabase *tuning) {
   GretaWidenProductsPassOptions widen;
   widen.target = row.name.str();
   widen.matrix = matrix;
@@ -47,6 +47,30 @@ static void buildPipeline(PassManager &passes, const TargetRow &row,
   passes.addNestedPass<func::FuncOp>(
       createGretaConfigurePass(configure, tuning));
   passes.addPass(createGretaToTilePass());
+}
+
+/// Block programs: for the target, and without what it leaves to do twice.
+static void buildBlockPipeline(PassManager &passes, const TargetRow &row,
+                               bool matrix) {
+  OpPassManager &kernel = passes.nest<tile::FuncOp>();
+  GretaTileSetTargetPassOptions target;
+  target.target = row.name.str();
+  target.matrix = matrix;
+  kernel.addPass(createGretaTileSetTargetPass(target));
+  kernel.addPass(createCanonicalizerPass());
+  kernel.addPass(createCSEPass());
+  kernel.addPass(createLoopInvariantCodeMotionPass());
+}
+
+/// From greta ops or block programs to one lane's program, the same for every
+/// GPU.
+static void buildPipeline(PassManager &passes, const TargetRow &row,
+                          bool matrix, bool launches,
+                          const TuningDatabase *tuning) {
+  if (launches)
+    buildBlockPipeline(passes, row, matrix);
+  else
+    buildFusedPipeline(passes, row, matrix, tuning);
   passes.addNestedPass<tile::FuncOp>(createGretaTileAssignLayoutsPass());
   passes.addNestedPass<tile::FuncOp>(createGretaTilePipelinePass());
   passes.addPass(createGretaTileDistributePass());
@@ -119,7 +143,10 @@ LogicalResult greta::compileForGpu(OwningOpRef<ModuleOp> module,
   {
     TimingScope timing = options.nest("lower to one lane's program");
     PassManager passes(module->getContext());
-    buildPipeline(passes, row, matrix, options.tuning);
+    bool launches = !(*module->getOps<func::FuncOp>().begin())
+                         .getOps<tile::LaunchOp>()
+                         .empty();
+    buildPipeline(passes, row, matrix, launches, options.tuning);
     if (failed(passes.run(*module)))
       return failure();
   }
@@ -134,8 +161,12 @@ LogicalResult greta::compileForGpu(OwningOpRef<ModuleOp> module,
   Buffers buffers(func);
   SymbolTable symbols(*module);
   StringRef unit;
+  // A kernel that is launched again is compiled once.
+  llvm::StringMap<CompiledKernel> compiled;
   for (auto launch : func.getOps<tile::LaunchOp>()) {
-    CompiledKernel &kernel = variant.kernels.emplace_back();
+    CompiledKernel &kernel =
+        variant.kernels.emplace_back(compiled.lookup(launch.getKernel()));
+    kernel.args.clear();
     for (Value tensor : launch->getOperands())
       kernel.args.push_back(buffers.place(tensor));
     for (Value tensor : launch->getResults())
@@ -144,6 +175,8 @@ LogicalResult greta::compileForGpu(OwningOpRef<ModuleOp> module,
       kernel.args.push_back({KernelArg::Scalar, 0, scalar});
     kernel.grid = llvm::to_vector<3>(launch.getGrid().getResults());
     kernel.config = launch.getConfigAttr();
+    if (!kernel.entry.empty())
+      continue;
     auto code = symbols.lookup<tile::FuncOp>(launch.getKernel());
     if (unit.empty())
       unit = matrixUnit(code);
@@ -165,6 +198,7 @@ LogicalResult greta::compileForGpu(OwningOpRef<ModuleOp> module,
       kernel.ldsBytes = spirv->requirements.sharedBytes;
       addRequirements(variant.requires_, spirv->requirements);
     }
+    compiled[kernel.entry] = kernel;
   }
   if (!unit.empty())
     variant.id += ("-" + unit).str();

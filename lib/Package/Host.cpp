@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Host.h"
+#include "GretaTile/GretaTile.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/PassManager.h"
 
@@ -18,6 +19,11 @@ LogicalResult greta::compileForHost(OwningOpRef<ModuleOp> module,
                                     const CompileOptions &options,
                                     CompiledVariant &variant) {
   auto func = *module->getOps<func::FuncOp>().begin();
+  if (!func.getOps<tile::LaunchOp>().empty())
+    return func.emitError("function '")
+           << func.getSymName()
+           << "' launches block programs, which have no form for the host; "
+              "take vulkan in its place, which runs on the CPU, too";
   FunctionSpec spec = getFunctionSpec(func);
   if (host::architecture().empty())
     return func.emitError("the host target knows x86-64 and aarch64, not this "

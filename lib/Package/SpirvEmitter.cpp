@@ -167,7 +167,7 @@ greta::emitSpirv(tile::FuncOp kernel, const TargetRow &row, Artifact artifact) {
     return failure();
   if (!requirements.subgroupOps.empty() ||
       llvm::is_contained(requirements.features, "cooperativeMatrix"))
-    requirements.subgroupSize = kernel.getWaveSize();
+    requirements.subgroupSize = kernel.getNumLanes();
   requirements.sharedBytes = sharedBytesOf(**module);
 
   if (artifact == Artifact::Assembly) {

@@ -7,50 +7,19 @@
 //===----------------------------------------------------------------------===//
 
 #include "TileModel.h"
+#include "greta/Tile/MatrixInstructions.h"
 #include "mlir/IR/Builders.h"
-#include "llvm/ADT/TypeSwitch.h"
 #include <cmath>
 #include <numeric>
 
 using namespace mlir;
 using namespace greta;
 
-static tile::LayoutAttr
-toAttr(MLIRContext *context, const FragmentLayout &fragment, bool transposed) {
-  SmallVector<int32_t> flat[2];
-  ArrayRef<FragmentBasis> sources[2] = {fragment.reg, fragment.lane};
-  for (auto [to, from] : llvm::zip(flat, sources))
-    for (FragmentBasis basis : from)
-      to.append(transposed
-                    ? std::initializer_list<int32_t>{basis.column, basis.row}
-                    : std::initializer_list<int32_t>{basis.row, basis.column});
-  return tile::LayoutAttr::get(context, flat[0], flat[1], {}, {1, 1});
-}
-
-static StringRef dtypeOf(Type element) {
-  return llvm::TypeSwitch<Type, StringRef>(element)
-      .Case([](Float16Type) { return "f16"; })
-      .Case([](BFloat16Type) { return "bf16"; })
-      .Case([](Float32Type) { return "f32"; })
-      .Case([](Float8E4M3FNType) { return "f8e4m3fn"; })
-      .Case([](Float8E5M2Type) { return "f8e5m2"; })
-      .Case([](Float8E4M3FNUZType) { return "f8e4m3fnuz"; })
-      .Case([](Float8E5M2FNUZType) { return "f8e5m2fnuz"; })
-      .Default([](Type type) { return type.isInteger(8) ? "i8" : ""; });
-}
-
 SmallVector<const MatrixInstruction *>
 greta::instructionsFor(MatmulOp matmul, const Limits &limits) {
-  StringRef a = dtypeOf(matmul.getA().getType().getElementType());
-  StringRef b = dtypeOf(matmul.getB().getType().getElementType());
-  SmallVector<const MatrixInstruction *> found;
-  for (const MatrixInstruction &instruction : limits.matrix)
-    if (instruction.a == a && instruction.b == b &&
-        instruction.acc == (a == "i8" ? "i32" : "f32") &&
-        instruction.blocks == 1 &&
-        (limits.row.isVulkan() || instruction.accLayout.isKnown()))
-      found.push_back(&instruction);
-  return found;
+  return instructionsFor(matmul.getA().getType().getElementType(),
+                         matmul.getB().getType().getElementType(),
+                         limits.matrix, limits.row);
 }
 
 /// Rows of blocks that are done before the next column. Where one L2 serves
@@ -192,10 +161,6 @@ chooseTile(const Space &space, const Problem &problem, const Limits &limits) {
     asked = *best;
     if (std::optional<std::string> why = applyConfig(asked, config, available))
       return why;
-    if (!fitsPacked(space, asked.k))
-      return "with a depth of " + std::to_string(asked.k) +
-             "; with packed weights it is a power of two from 8 to eight "
-             "groups";
     if (std::optional<std::string> why =
             TileModel(problem, limits).whyNot(asked, /*asked=*/true))
       return "that does not fit: " + *why;
@@ -205,58 +170,6 @@ chooseTile(const Space &space, const Problem &problem, const Limits &limits) {
   if (failed(isAsked))
     return failure();
   return *isAsked ? std::optional<Tile>(asked) : best;
-}
-
-/// Some layout of a rows x columns tile: neighbours in a lane first, then lanes
-/// side by side.
-static tile::LayoutAttr someLayout(MLIRContext *context, int64_t rows,
-                                   int64_t columns, int64_t lanes) {
-  SmallVector<int32_t> flat[2];
-  int64_t inLane = rows * columns / lanes, at = 1;
-  for (unsigned where : {0u, 1u})
-    for (int64_t n = where ? lanes : inLane; n > 1; n /= 2, at *= 2) {
-      bool alongColumns = at < columns;
-      flat[where].append({int32_t(alongColumns ? 0 : at / columns),
-                          int32_t(alongColumns ? at : 0)});
-    }
-  return tile::LayoutAttr::get(context, flat[0], flat[1], {}, {1, 1});
-}
-
-/// The instruction whose first operand has the type of the second of `mi`.
-static const MatrixInstruction &withSwappedTypes(const MatrixInstruction &mi,
-                                                 const Limits &limits) {
-  auto found =
-      llvm::find_if(limits.matrix, [&](const MatrixInstruction &other) {
-        return other.a == mi.b && other.b == mi.a && other.acc == mi.acc &&
-               other.m == mi.n && other.n == mi.m && other.k == mi.k &&
-               other.blocks == mi.blocks;
-      });
-  assert(found != limits.matrix.end() && "the table has both orders");
-  return *found;
-}
-
-static tile::MatrixAttr matrixOf(MLIRContext *context, const Tile &tile,
-                                 const Limits &limits) {
-  const MatrixInstruction &mi = *tile.instruction;
-  int64_t wave = limits.wave;
-  auto name = StringAttr::get(context, mi.name);
-  if (tile.opaque || !mi.accLayout.isKnown())
-    return tile::MatrixAttr::get(context, name, /*swapped=*/false,
-                                 /*opaque=*/true,
-                                 someLayout(context, mi.m, mi.k, wave),
-                                 someLayout(context, mi.k, mi.n, wave),
-                                 someLayout(context, mi.m, mi.n, wave));
-  // Neighbours in a lane's registers should be neighbours in a row. A fragment
-  // has its place among the operands in its type.
-  bool swapped = !mi.accLayout.reg.empty() &&
-                 mi.accLayout.reg.front().row != 0 && mi.name != "coopmat";
-  if (swapped && mi.a != mi.b)
-    name = StringAttr::get(context, withSwappedTypes(mi, limits).name);
-  const FragmentLayout &left = swapped ? mi.bLayout : mi.aLayout;
-  const FragmentLayout &right = swapped ? mi.aLayout : mi.bLayout;
-  return tile::MatrixAttr::get(
-      context, name, swapped, /*opaque=*/false, toAttr(context, left, swapped),
-      toAttr(context, right, swapped), toAttr(context, mi.accLayout, swapped));
 }
 
 /// Bits that an element of an operand is computed from.
@@ -412,6 +325,7 @@ FailureOr<Choice> greta::chooseProduct(const Space &space, const Limits &limits,
   choice.space.pipeline =
       tile::PipelineAttr::get(context, (*tile)->stages, (*tile)->slice, direct,
                               hiddenBy(problem, **tile, limits));
-  choice.space.matrix = matrixOf(context, **tile, limits);
+  choice.space.matrix =
+      matrixAttr(context, *(*tile)->instruction, limits.row, (*tile)->opaque);
   return withHeads(choice);
 }

@@ -26,7 +26,7 @@ using namespace greta;
 
 unsigned ShapeAnalysis::fresh() {
   unsigned id = extents.size();
-  extents.push_back({id, std::nullopt, std::nullopt, std::nullopt});
+  extents.push_back({id, std::nullopt, std::nullopt, std::nullopt, {}});
   return id;
 }
 
@@ -100,6 +100,8 @@ LogicalResult ShapeAnalysis::unify(Operation *op, unsigned a, unsigned b) {
     kept.size = gone.size;
   if (!kept.derived)
     kept.derived = gone.derived;
+  if (!kept.stated)
+    kept.stated = gone.stated;
   gone.parent = a;
   return success();
 }
@@ -175,7 +177,49 @@ LogicalResult ShapeAnalysis::visitGretaOp(Operation *op) {
   return success();
 }
 
+/// The extents that a map over the symbols gives a tensor.
+void ShapeAnalysis::state(Value tensor, AffineMap shape) {
+  statedSymbols = std::max(statedSymbols, shape.getNumSymbols());
+  for (auto [dim, expr] : llvm::enumerate(shape.getResults()))
+    extents[leader(extent(tensor, dim))].stated = expr;
+}
+
+void ShapeAnalysis::visitLaunch(tile::LaunchOp launch) {
+  for (auto [result, shape] :
+       llvm::zip(launch.getResults(),
+                 launch.getResultShapes().getAsValueRange<AffineMapAttr>()))
+    state(result, shape);
+  for (AffineMap map : {launch.getGrid(), launch.getScalars()})
+    statedSymbols = std::max(statedSymbols, map.getNumSymbols());
+}
+
+/// What arguments' greta.shape says.
+LogicalResult ShapeAnalysis::readShapes() {
+  for (BlockArgument argument : function.getArguments()) {
+    unsigned number = argument.getArgNumber();
+    Attribute attr = function.getArgAttr(number, "greta.shape");
+    if (!attr)
+      continue;
+    auto type = dyn_cast<RankedTensorType>(argument.getType());
+    auto map = dyn_cast<AffineMapAttr>(attr);
+    AffineMap shape = map ? map.getValue() : AffineMap();
+    if (!type || !map || shape.getNumDims() ||
+        shape.getNumResults() != type.getRank() ||
+        !tile::keepsExtents(type, shape))
+      return function.emitOpError("has argument ")
+             << number << " of type " << argument.getType()
+             << " with greta.shape = " << attr
+             << "; it is a map from the function's symbols to the extents";
+    state(argument, shape);
+  }
+  return success();
+}
+
 LogicalResult ShapeAnalysis::visit(Operation *op) {
+  if (auto launch = dyn_cast<tile::LaunchOp>(op)) {
+    visitLaunch(launch);
+    return success();
+  }
   if (isa_and_nonnull<GretaDialect>(op->getDialect()))
     return visitGretaOp(op);
   if (auto dim = dyn_cast<tensor::DimOp>(op)) {
@@ -255,6 +299,8 @@ LogicalResult ShapeAnalysis::visit(Operation *op) {
 }
 
 LogicalResult ShapeAnalysis::run() {
+  if (failed(readShapes()))
+    return failure();
   WalkResult result = function.walk([&](Operation *op) {
     return succeeded(visit(op)) ? WalkResult::advance()
                                 : WalkResult::interrupt();
@@ -264,13 +310,24 @@ LogicalResult ShapeAnalysis::run() {
   for (BlockArgument argument : function.getArguments()) {
     auto type = dyn_cast<RankedTensorType>(argument.getType());
     for (int64_t dim = 0; type && dim < type.getRank(); ++dim) {
-      // An extent that follows from earlier arguments needs no symbol.
-      if (!type.isDynamicDim(dim) || expression(extent(argument, dim)))
+      if (!type.isDynamicDim(dim))
+        continue;
+      // An extent that follows from earlier arguments needs no symbol; one that
+      // is said to be the next symbol defines it.
+      AffineExpr known = expression(extent(argument, dim));
+      if (known && known != getAffineSymbolExpr(definitions.size(),
+                                                function.getContext()))
         continue;
       extents[leader(extent(argument, dim))].symbol = definitions.size();
       definitions.push_back({argument.getArgNumber(), dim});
     }
   }
+  if (statedSymbols > definitions.size())
+    return function.emitOpError("has a shape, a grid or a scalar over ")
+           << statedSymbols << " symbols; its arguments define "
+           << definitions.size()
+           << ", one for each dynamic dimension that no greta.shape gives by "
+              "earlier ones";
   return success();
 }
 
@@ -281,6 +338,8 @@ AffineExpr ShapeAnalysis::expression(unsigned id) {
     return getAffineConstantExpr(*extents[id].size, context);
   if (extents[id].symbol)
     return getAffineSymbolExpr(*extents[id].symbol, context);
+  if (extents[id].stated)
+    return extents[id].stated;
   if (!extents[id].derived || extents[id].visiting)
     return AffineExpr();
   auto [kind, left, right] = *extents[id].derived;

@@ -283,7 +283,8 @@ std::optional<std::string> TileModel::whyNot(const Tile &tile,
       return why;
   if (problem.group && (!llvm::isPowerOf2_64(tile.k) || tile.k < 8 ||
                         tile.k > 8 * problem.group))
-    return "its depth is no power of two from 8 to eight groups of weights";
+    return "its depth of " + std::to_string(tile.k) +
+           " is, with packed weights, no power of two from 8 to eight groups";
   int64_t lds = ldsBytes(tile);
   if (lds > limits.ldsBytes)
     return "it needs " + std::to_string(lds) +

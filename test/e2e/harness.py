@@ -85,14 +85,14 @@ def part_for(target, cases_of):
 
 
 def compiled_once(tmp_path_factory, name, chosen_for, inspect=lambda package: None):
-    """run(target, device, launcher) -> results of the cases that `chosen_for(target)` names, compiled, seen by `inspect`, and run, all of it once."""
+    """run(target, device, launcher) -> results of the cases that `chosen_for(target)` names, compiled (each text once), seen by `inspect`, and run, all of it once."""
     made = {}
 
     def run(target, device, launcher=()):
         key = target, launcher
         if key not in made:
             chosen = part_for(target, chosen_for)
-            package = compile_package(tmp_path_factory.mktemp(name), name, "\n".join(c.mlir(target) for c in chosen), target)
+            package = compile_package(tmp_path_factory.mktemp(name), name, "\n".join(dict.fromkeys(c.mlir(target) for c in chosen)), target)
             inspect(package)
             made[key] = run_cases(device, package, [c.name for c in chosen], launcher)
         return made[key]

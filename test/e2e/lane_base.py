@@ -34,7 +34,7 @@ class Kernel:
 
     def mlir(self):
         arguments = ", ".join(f"%{n}{i}: !greta_tile.ptr<{mlir_type(a)}>" for n, arrays in (("x", self.inputs), ("y", self.results)) for i, a in enumerate(arrays))
-        return f"greta_tile.func @{self.name}({arguments}) attributes {{block_size = {self.block_size} : i32, wave_size = {self.wave_size} : i32}} {{\n{self.body}\n  greta_tile.return\n}}\n"
+        return f"greta_tile.func @{self.name}({arguments}) attributes {{waves = {self.block_size // self.wave_size} : i32, wave_size = {self.wave_size} : i32}} {{\n{self.body}\n  greta_tile.return\n}}\n"
 
     def check(self, actual):
         """None, or what is wrong."""

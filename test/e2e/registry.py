@@ -8,6 +8,7 @@ import cases
 import epilogues
 import prologues
 import products
+import programs
 import slices
 import tiled
 import typed
@@ -69,7 +70,7 @@ def plant(row, pattern, is_gemm):
         row[:] = (np.arange(1, len(row) + 1) % 63).astype(np.uint16).view(np.float16)
 
 
-CASES = cases.RowOp, products.Product, tiled.Product, epilogues.Epilogue, prologues.Product, slices.Slice, typed.Product, typed.Conversion, Special
+CASES = cases.RowOp, products.Product, tiled.Product, epilogues.Epilogue, prologues.Product, slices.Slice, typed.Product, typed.Conversion, programs.Program, Special
 FAMILIES = {case.family: case for case in CASES}
 
 

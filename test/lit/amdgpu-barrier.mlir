@@ -21,7 +21,7 @@
 // CHECK: ds_{{read|load}}_b32
 // CHECK: {{vmcnt|s_wait_loadcnt}}
 // CHECK: global_store
-greta_tile.func @flight(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>) attributes {block_size = 128 : i32, wave_size = 64 : i32} {
+greta_tile.func @flight(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>) attributes {wave_size = 64 : i32, waves = 2 : i32} {
   %array = greta_tile.shared_alloc : !greta_tile.shared<64 x i32>
   %lane = greta_tile.lane_id
   %wave = greta_tile.wave_id

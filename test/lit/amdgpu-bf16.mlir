@@ -14,7 +14,7 @@
 // EXPANDED: v_add3_u32 v{{[0-9]+}}, v{{[0-9]+}}, v{{[0-9]+}}, {{s[0-9]+|0x7fff}}
 // EXPANDED-NOT: {{s_swappc|s_getpc}}
 // EXPANDED: s_endpgm
-greta_tile.func @round(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<bf16>) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+greta_tile.func @round(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<bf16>) attributes {wave_size = 64 : i32, waves = 1 : i32} {
   %lane = greta_tile.lane_id
   %c2 = arith.constant 2 : i32
   %at = arith.muli %lane, %c2 : i32

@@ -49,7 +49,7 @@
 // LLVM: target triple = "amdgcn-amd-amdhsa"
 // LLVM: define protected amdgpu_kernel void @kernel(ptr addrspace(1) {{.*}}readonly{{.*}}, ptr addrspace(1) {{.*}}writeonly{{.*}}, i32 {{.*}}) {{.*}}!reqd_work_group_size
 // LLVM: "target-cpu"="gfx942"
-greta_tile.func @kernel(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f16>, %n: i32) attributes {block_size = 128 : i32, wave_size = 64 : i32} {
+greta_tile.func @kernel(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f16>, %n: i32) attributes {wave_size = 64 : i32, waves = 2 : i32} {
   %array = greta_tile.shared_alloc : !greta_tile.shared<128 x f16>
   %lane = greta_tile.lane_id
   %v = greta_tile.ptr_load %x[%lane] align 2 : !greta_tile.ptr<f16> -> f16

@@ -23,7 +23,7 @@
 // CHECK-NOT: {{global|flat|buffer}}_
 // CHECK: s_endpgm
 greta_tile.func @copy(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f16>, %n: i32)
-    attributes {block_size = 256 : i32, wave_size = 64 : i32} {
+    attributes {wave_size = 64 : i32, waves = 4 : i32} {
   %row = greta_tile.program_id 0
   %row64 = arith.extsi %row : i32 to i64
   %stride = arith.constant 8192 : i64

@@ -9,11 +9,11 @@ def GretaTileToSPIRV : Pass<"greta-tile-to-spirv", "::mlir::ModuleOp"> {
   let description = [{
     Takes modules whose `greta_tile.func` kernels hold lane ops, scalars and small vectors only (what `greta-tile-distribute`
     leaves), and nothing that launches them. Each kernel is replaced by a `spirv.module` in the place where it stood: addressing through physical storage
-    buffers, the arguments in one push-constant block (64-bit device addresses, then i32), LocalSize = `block_size`, an entry
+    buffers, the arguments in one push-constant block (64-bit device addresses, then i32), LocalSize = `waves` x `wave_size`, an entry
     point of the kernel's name. Only the capabilities that the code needs are declared.
 
     ```mlir
-    greta_tile.func @copy(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>) attributes {block_size = 64 : i32, wave_size = 1 : i32} {
+    greta_tile.func @copy(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>) attributes {wave_size = 1 : i32, waves = 64 : i32} {
       %i = greta_tile.wave_id
       %v = greta_tile.ptr_load %x[%i] align 4 : !greta_tile.ptr<f32> -> f32
       greta_tile.ptr_store %v, %y[%i] align 4 : f32 -> !greta_tile.ptr<f32>

@@ -4,6 +4,22 @@
 
 include "mlir/Pass/PassBase.td"
 
+def GretaTileSetTargetPass : Pass<"greta-tile-set-target", "::greta::tile::FuncOp"> {
+  let summary = "Give a block program the waves and matrix instructions of a target";
+  let description = [{
+    A kernel without `wave_size` gets the target's; where waves cannot exchange values (`vulkan:portable`), lanes take the place of
+    waves, 32 for each. Its dots without `matrix` get the instruction for their types whose tiles make up the block, and stay multiply-adds where the target has none.
+
+    ```mlir
+    greta_tile.func @k(..) attributes {waves = 4 : i32} { %d = greta_tile.dot %a, %b, %c : tensor<64x32xf16>, tensor<32x64xf16> -> tensor<64x64xf32> .. }
+    // with target=gfx942
+    greta_tile.func @k(..) attributes {wave_size = 64 : i32, waves = 4 : i32} { %d = greta_tile.dot .. {matrix = #greta_tile.matrix<"mfma.f32.32x32x8f16", ..>} .. }
+    ```
+  }];
+  let options = [Option<"target", "target", "std::string", "", "a row of the target table">,
+                 Option<"matrix", "matrix", "bool", "true", "whether to use matrix instructions">];
+}
+
 def GretaTileAssignLayoutsPass : Pass<"greta-tile-assign-layouts", "::greta::tile::FuncOp"> {
   let summary = "Give every block tensor of a kernel a layout";
   let description = [{

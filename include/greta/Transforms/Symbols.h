@@ -12,10 +12,14 @@
 // where an extent is an integer, a symbol's name, or [op, a, b] with op one of
 // "+", "*", "floordiv", "ceildiv", "mod", as in the package's manifest.
 //
+// Where no op says so, an argument's attribute greta.shape, a map over the
+// symbols, says what its extents are: the function's caller is held to it.
+//
 //===----------------------------------------------------------------------===//
 #ifndef GRETA_TRANSFORMS_SYMBOLS_H
 #define GRETA_TRANSFORMS_SYMBOLS_H
 
+#include "GretaTile/GretaTile.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/AffineMap.h"
 #include "llvm/ADT/DenseMap.h"
@@ -46,6 +50,8 @@ private:
     std::optional<unsigned> symbol;
     /// An expression over other extents: kind, left, right.
     std::optional<std::tuple<mlir::AffineExprKind, unsigned, unsigned>> derived;
+    /// What the source says of it, over the symbols themselves.
+    mlir::AffineExpr stated;
     bool visiting = false;
   };
 
@@ -59,6 +65,9 @@ private:
                                   mlir::Value b);
   mlir::LogicalResult visit(mlir::Operation *op);
   mlir::LogicalResult visitGretaOp(mlir::Operation *op);
+  void visitLaunch(tile::LaunchOp launch);
+  mlir::LogicalResult readShapes();
+  void state(mlir::Value tensor, mlir::AffineMap shape);
   mlir::LogicalResult
   visitReshape(mlir::Operation *op, mlir::Value whole, mlir::Value parts,
                llvm::ArrayRef<llvm::SmallVector<int64_t, 2>>);
@@ -68,6 +77,7 @@ private:
   std::vector<Extent> extents;
   llvm::DenseMap<std::pair<mlir::Value, int64_t>, unsigned> ids;
   llvm::SmallVector<std::pair<unsigned, unsigned>> definitions;
+  unsigned statedSymbols = 0; // that shapes in the source are over
 };
 
 /// Sets greta.symbols and greta.shapes; a result whose shape follows from no

@@ -42,8 +42,8 @@ Distributor::Distributor(FuncOp kernel)
 LogicalResult Distributor::run() {
   builder.setInsertionPoint(kernel);
   result = FuncOp::create(builder, kernel.getLoc(), kernel.getSymName(),
-                          kernel.getFunctionType(), kernel.getBlockSize(),
-                          kernel.getWaveSize());
+                          kernel.getFunctionType(), kernel.getNumWaves(),
+                          kernel.getNumLanes());
   result->setDiscardableAttrs(kernel->getDiscardableAttrDictionary());
   kernel.getBody().walk([&](DotOp dot) {
     if (MatrixAttr matrix = dot.getMatrixAttr(); matrix && matrix.getOpaque())
@@ -186,11 +186,11 @@ FailureOr<const DistributedLayout *> Distributor::layoutOf(Operation *op,
   entry->layout = toLayout(attr);
   const Layout &layout = entry->layout;
   if (layout.numLanes() * layout.numWaves() != kernel.getBlockSize() ||
-      layout.numLanes() != kernel.getWaveSize()) {
+      layout.numLanes() != kernel.getNumLanes()) {
     op->emitOpError("has a layout of ")
         << layout.numWaves() << " waves of " << layout.numLanes()
         << " lanes in a kernel of " << kernel.getNumWaves() << " waves of "
-        << kernel.getWaveSize();
+        << kernel.getNumLanes();
     return failure();
   }
   for (unsigned dim = 0; dim < layout.rank(); ++dim) {
@@ -544,7 +544,7 @@ struct DistributePass
   void runOnOperation() override {
     for (FuncOp kernel :
          llvm::make_early_inc_range(getOperation().getOps<FuncOp>()))
-      if (failed(Distributor(kernel).run()))
+      if (failed(kernel.checkTarget()) || failed(Distributor(kernel).run()))
         return signalPassFailure();
   }
 };

@@ -354,7 +354,7 @@ LogicalResult Distributor::distributeDirect(LoadOp op, LocalStoreOp store) {
   const DistributedLayout &layout = **found;
   SharedPlacement placement = placementOf(store.getLocal().getType());
   const LocalArray &local = locals.at(store.getLocal());
-  unsigned width = layout.layout.tileRegisters(), lanes = kernel.getWaveSize();
+  unsigned width = layout.layout.tileRegisters(), lanes = kernel.getNumLanes();
   std::optional<Layout> filling =
       fillingLayout(placement, width, lanes, kernel.getNumWaves());
   Type element = getElementTypeOrSelf(op.getResult().getType());

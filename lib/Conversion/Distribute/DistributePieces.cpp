@@ -36,7 +36,7 @@ ArrayRef<Value> Distributor::lanes(Value value) {
     }
     if (auto fragment = dyn_cast<FragmentType>(piece.getType())) {
       int64_t count =
-          fragment.getRows() * fragment.getColumns() / kernel.getWaveSize();
+          fragment.getRows() * fragment.getColumns() / kernel.getNumLanes();
       piece = FragmentElementsOp::create(
           builder, piece.getLoc(),
           VectorType::get(count, fragment.getElementType()), piece);
@@ -111,7 +111,7 @@ LaneValues Distributor::pieces(Value value, Type type) {
   auto fragment = dyn_cast<FragmentType>(type);
   if (fragment)
     vector = VectorType::get(fragment.getRows() * fragment.getColumns() /
-                                 kernel.getWaveSize(),
+                                 kernel.getNumLanes(),
                              fragment.getElementType());
   LaneValues out;
   int64_t size = vector.getNumElements();

@@ -402,7 +402,8 @@ namespace {
 struct AssignLayoutsPass
     : greta::impl::GretaTileAssignLayoutsPassBase<AssignLayoutsPass> {
   void runOnOperation() override {
-    if (failed(LayoutAssigner(getOperation()).run()))
+    if (failed(getOperation().checkTarget()) ||
+        failed(LayoutAssigner(getOperation()).run()))
       signalPassFailure();
   }
 };

@@ -341,7 +341,7 @@ FailureOr<Layout> greta::blockLayout(const LayoutWishes &wishes, FuncOp kernel,
   };
   // Lanes side by side along a row of shared memory keep its banks apart, as
   // far as memory's lines of 64 bytes stay whole.
-  int64_t lanes = kernel.getWaveSize();
+  int64_t lanes = kernel.getNumLanes();
   for (int64_t n = 4 * wishes.deepRun / deep;
        deep > 1 && run > 1 && n > 1 && left[wishes.depth] > 1;
        n /= 2, lanes /= 2)

@@ -77,12 +77,12 @@ static FailureOr<Layout> matrixLayout(DotOp dot, ArrayRef<int64_t> shape,
                                       bool chained) {
   Layout tile = toLayout(dot.getMatrixAttr().getAcc());
   int64_t m = shape[0], n = shape[1];
-  if (tile.numLanes() != static_cast<unsigned>(kernel.getWaveSize()) ||
+  if (tile.numLanes() != static_cast<unsigned>(kernel.getNumLanes()) ||
       m % tile.tile()[0] || n % tile.tile()[1])
     return emitError(dot.getLoc())
            << "accumulator of " << m << "x" << n << " is not made of tiles of "
            << dot.getMatrixAttr().getIntrinsic() << " for waves of "
-           << kernel.getWaveSize();
+           << kernel.getNumLanes();
   int64_t rowsFirst = chained
                           ? std::min<int64_t>(powerPart(m / tile.tile()[0]),
                                               llvm::bit_floor<uint64_t>(waves))
@@ -99,7 +99,7 @@ static FailureOr<Layout> matrixLayout(DotOp dot, ArrayRef<int64_t> shape,
 static FailureOr<Layout> rectangleLayout(DotOp dot, ArrayRef<int64_t> shape,
                                          FuncOp kernel, int64_t waves,
                                          int64_t acrossN) {
-  int64_t m = shape[0], n = shape[1], lanes = kernel.getWaveSize();
+  int64_t m = shape[0], n = shape[1], lanes = kernel.getNumLanes();
   int64_t perLane = std::max<int64_t>(1, m * acrossN / (lanes * waves));
   int64_t runN = std::min<int64_t>({4, acrossN, perLane});
   int64_t runM = std::min<int64_t>(

@@ -230,7 +230,7 @@ LogicalResult LoopPipeliner::placeOperands() {
       auto filling = [&](const SharedPlacement &placement) {
         return placement.rowDim == operand.kDim
                    ? fillingLayout(placement, attr.getDirect() / bytes,
-                                   kernel.getWaveSize(), kernel.getNumWaves())
+                                   kernel.getNumLanes(), kernel.getNumWaves())
                    : std::nullopt;
       };
       FailureOr<SharedPlacement> chosen = chooseSharedPlacement(
@@ -566,6 +566,8 @@ LogicalResult LoopPipeliner::run() {
 namespace {
 struct PipelinePass : greta::impl::GretaTilePipelinePassBase<PipelinePass> {
   void runOnOperation() override {
+    if (failed(getOperation().checkTarget()))
+      return signalPassFailure();
     SmallVector<scf::ForOp> loops;
     getOperation().walk([&](scf::ForOp loop) {
       if (loop->hasAttrOfType<PipelineAttr>(pipelineName))

@@ -27,7 +27,7 @@
 // ROCDL: rocdl.s.waitcnt 112
 // ROCDL: rocdl.s.barrier
 // ROCDL: llvm.load {{.*}}alias_scopes = [#[[OTHERS]]], noalias_scopes = [#[[DIRECT]]]
-greta_tile.func @fill(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f16>, %n: i32, %stage: i32) attributes {block_size = 128 : i32, wave_size = 64 : i32} {
+greta_tile.func @fill(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f16>, %n: i32, %stage: i32) attributes {wave_size = 64 : i32, waves = 2 : i32} {
   %z = arith.constant 0 : i32
   %l = greta_tile.local_alloc : !local
   %v = greta_tile.load %x[%z, %z] strides [64, 1] bounds [1] (%n) align 16 : !greta_tile.ptr<f16> -> tensor<32x64xf16, #fill>

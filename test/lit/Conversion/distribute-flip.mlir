@@ -13,7 +13,7 @@
 // CHECK: %[[D:.*]] = greta_tile.ptr_load
 // CHECK: greta_tile.shuffle_xor %[[C]], 16
 // CHECK: greta_tile.shuffle_xor %[[D]], 16
-greta_tile.func @flip(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>) attributes {block_size = 32 : i32, wave_size = 32 : i32} {
+greta_tile.func @flip(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>) attributes {wave_size = 32 : i32, waves = 1 : i32} {
   %z = arith.constant 0 : i32
   %a = greta_tile.load %x[%z, %z] strides [32, 1] bounds [] : !greta_tile.ptr<f32> -> tensor<2x32xf32, #r>
   %f = greta_tile.flip %a dim 0 : tensor<2x32xf32, #r>

@@ -1,6 +1,6 @@
 // RUN: greta-opt %s --greta-tile-distribute --split-input-file --verify-diagnostics
 
-greta_tile.func @bare(%x: !greta_tile.ptr<f32>) attributes {block_size = 64 : i32, wave_size = 32 : i32} {
+greta_tile.func @bare(%x: !greta_tile.ptr<f32>) attributes {wave_size = 32 : i32, waves = 2 : i32} {
   %z = arith.constant 0 : i32
   // expected-error @+1 {{has a block tensor without a layout}}
   %a = greta_tile.load %x[%z] strides [1] bounds [] : !greta_tile.ptr<f32> -> tensor<64xf32>
@@ -10,7 +10,7 @@ greta_tile.func @bare(%x: !greta_tile.ptr<f32>) attributes {block_size = 64 : i3
 // -----
 
 #l = #greta_tile.layout<{reg = [], lane = [[1], [2], [4], [8]], wave = [], rep = [4]}>
-greta_tile.func @lanes(%x: !greta_tile.ptr<f32>) attributes {block_size = 64 : i32, wave_size = 32 : i32} {
+greta_tile.func @lanes(%x: !greta_tile.ptr<f32>) attributes {wave_size = 32 : i32, waves = 2 : i32} {
   %z = arith.constant 0 : i32
   // expected-error @+1 {{has a layout of 1 waves of 16 lanes in a kernel of 2 waves of 32}}
   %a = greta_tile.load %x[%z] strides [1] bounds [] : !greta_tile.ptr<f32> -> tensor<64xf32, #l>
@@ -21,7 +21,7 @@ greta_tile.func @lanes(%x: !greta_tile.ptr<f32>) attributes {block_size = 64 : i
 
 #a = #greta_tile.layout<{reg = [[0, 1]], lane = [[0, 2], [0, 4], [0, 8], [0, 16], [0, 32]], wave = [], rep = [1, 1]}>
 #c = #greta_tile.layout<{reg = [], lane = [[0, 0], [0, 0], [0, 0], [0, 0], [0, 0]], wave = [], rep = [1, 1]}>
-greta_tile.func @across(%x: !greta_tile.ptr<f32>) attributes {block_size = 32 : i32, wave_size = 32 : i32} {
+greta_tile.func @across(%x: !greta_tile.ptr<f32>) attributes {wave_size = 32 : i32, waves = 1 : i32} {
   %z = arith.constant 0 : i32
   %acc = arith.constant dense<0.0> : tensor<1x1xf32, #c>
   %a = greta_tile.load %x[%z, %z] strides [64, 1] bounds [] : !greta_tile.ptr<f32> -> tensor<1x64xf32, #a>
@@ -32,7 +32,7 @@ greta_tile.func @across(%x: !greta_tile.ptr<f32>) attributes {block_size = 32 : 
 
 // -----
 
-greta_tile.func @contract_shape(%a: !greta_tile.ptr<f32>) attributes {block_size = 32 : i32, wave_size = 32 : i32} {
+greta_tile.func @contract_shape(%a: !greta_tile.ptr<f32>) attributes {wave_size = 32 : i32, waves = 1 : i32} {
   %x = arith.constant dense<0.0> : tensor<2x64xf32>
   %acc = arith.constant dense<0.0> : tensor<4x1xf32>
   // expected-error @+1 {{contracts 'tensor<2x64xf32>' into 'tensor<4x1xf32>'; along 'dims' the result has extent 1 or one that divides theirs, elsewhere operands have its extent or 1, and both are floats or both integers}}
@@ -42,7 +42,7 @@ greta_tile.func @contract_shape(%a: !greta_tile.ptr<f32>) attributes {block_size
 
 // -----
 
-greta_tile.func @eighth() attributes {block_size = 32 : i32, wave_size = 32 : i32} {
+greta_tile.func @eighth() attributes {wave_size = 32 : i32, waves = 1 : i32} {
   %w = arith.constant dense<1> : tensor<4x8xi32>
   %s = arith.constant dense<1.0> : tensor<1x8xf16>
   %z = arith.constant dense<8> : tensor<1x8xi32>
@@ -55,7 +55,7 @@ greta_tile.func @eighth() attributes {block_size = 32 : i32, wave_size = 32 : i3
 
 #w = #greta_tile.layout<{reg = [], lane = [[0, 1], [0, 2], [0, 4], [0, 0], [0, 0]], wave = [], rep = [1, 1]}>
 #a = #greta_tile.layout<{reg = [], lane = [[1, 0], [2, 0], [4, 0], [0, 1], [0, 2]], wave = [], rep = [1, 2]}>
-greta_tile.func @spread(%q: !greta_tile.ptr<i32>) attributes {block_size = 32 : i32, wave_size = 32 : i32} {
+greta_tile.func @spread(%q: !greta_tile.ptr<i32>) attributes {wave_size = 32 : i32, waves = 1 : i32} {
   %z = arith.constant 0 : i32
   %w = greta_tile.load %q[%z, %z] strides [1, 1] bounds [] : !greta_tile.ptr<i32> -> tensor<1x8xi32, #w>
   %s = arith.constant dense<1.0> : tensor<1x8xf16, #w>
@@ -67,7 +67,7 @@ greta_tile.func @spread(%q: !greta_tile.ptr<i32>) attributes {block_size = 32 : 
 // -----
 
 #l = #greta_tile.layout<{reg = [[0, 1]], lane = [[0, 2], [0, 4], [0, 8], [0, 16], [0, 32]], wave = [[1, 0]], rep = [1, 1]}>
-greta_tile.func @flip(%x: !greta_tile.ptr<f32>) attributes {block_size = 64 : i32, wave_size = 32 : i32} {
+greta_tile.func @flip(%x: !greta_tile.ptr<f32>) attributes {wave_size = 32 : i32, waves = 2 : i32} {
   %z = arith.constant 0 : i32
   %a = greta_tile.load %x[%z, %z] strides [64, 1] bounds [] : !greta_tile.ptr<f32> -> tensor<2x64xf32, #l>
   // expected-error @+1 {{needs dimension 0 in registers or in one bit of the lane}}
@@ -78,7 +78,7 @@ greta_tile.func @flip(%x: !greta_tile.ptr<f32>) attributes {block_size = 64 : i3
 // -----
 
 #l = #greta_tile.layout<{reg = [[1]], lane = [[3], [4], [8], [16], [32]], wave = [], rep = [1]}>
-greta_tile.func @shared_bits(%x: !greta_tile.ptr<f32>) attributes {block_size = 32 : i32, wave_size = 32 : i32} {
+greta_tile.func @shared_bits(%x: !greta_tile.ptr<f32>) attributes {wave_size = 32 : i32, waves = 1 : i32} {
   %z = arith.constant 0 : i32
   // expected-error @+1 {{has a layout whose registers and lanes share bits of dimension 0}}
   %a = greta_tile.load %x[%z] strides [1] bounds [] : !greta_tile.ptr<f32> -> tensor<64xf32, #l>
@@ -87,7 +87,7 @@ greta_tile.func @shared_bits(%x: !greta_tile.ptr<f32>) attributes {block_size = 
 
 // -----
 
-greta_tile.func @region(%x: !greta_tile.ptr<f32>) attributes {block_size = 32 : i32, wave_size = 32 : i32} {
+greta_tile.func @region(%x: !greta_tile.ptr<f32>) attributes {wave_size = 32 : i32, waves = 1 : i32} {
   // expected-error @+1 {{cannot stand in a kernel}}
   scf.execute_region {
     scf.yield
@@ -98,7 +98,7 @@ greta_tile.func @region(%x: !greta_tile.ptr<f32>) attributes {block_size = 32 : 
 // -----
 
 #l = #greta_tile.layout<{reg = [[1]], lane = [[0], [0], [0], [0], [0]], wave = [], rep = [1]}>
-greta_tile.func @constants(%x: !greta_tile.ptr<f32>) attributes {block_size = 32 : i32, wave_size = 32 : i32} {
+greta_tile.func @constants(%x: !greta_tile.ptr<f32>) attributes {wave_size = 32 : i32, waves = 1 : i32} {
   // expected-error @+1 {{is not a splat; pass other constants as arguments}}
   %c = arith.constant dense<[1.0, 2.0]> : tensor<2xf32, #l>
   %z = arith.constant 0 : i32
@@ -109,7 +109,7 @@ greta_tile.func @constants(%x: !greta_tile.ptr<f32>) attributes {block_size = 32
 // -----
 
 #l = #greta_tile.layout<{reg = [[1]], lane = [[0], [0], [0], [0], [0]], wave = [], rep = [1]}>
-greta_tile.func @meaning(%x: !greta_tile.ptr<f32>) attributes {block_size = 32 : i32, wave_size = 32 : i32} {
+greta_tile.func @meaning(%x: !greta_tile.ptr<f32>) attributes {wave_size = 32 : i32, waves = 1 : i32} {
   %z = arith.constant 0 : i32
   %a = greta_tile.load %x[%z] strides [1] bounds [] : !greta_tile.ptr<f32> -> tensor<2xf32, #l>
   // expected-error @+1 {{has no meaning on block tensors; kernels take arith, math and greta_tile ops}}
@@ -122,7 +122,7 @@ greta_tile.func @meaning(%x: !greta_tile.ptr<f32>) attributes {block_size = 32 :
 #l = #greta_tile.layout<{reg = [[0, 1]], lane = [[0, 2], [0, 4], [0, 8], [0, 16], [0, 32]], wave = [], rep = [1, 1]}>
 #r = #greta_tile.layout<{reg = [], lane = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0]], wave = [], rep = [1, 1]}>
 #w = #greta_tile.layout<{reg = [[0, 1], [0, 2], [1, 0], [2, 0], [4, 0], [8, 0]], lane = [[0, 4], [0, 8], [0, 16], [0, 32], [16, 0]], wave = [], rep = [1, 1]}>
-greta_tile.func @broadcast(%x: !greta_tile.ptr<f32>) attributes {block_size = 32 : i32, wave_size = 32 : i32} {
+greta_tile.func @broadcast(%x: !greta_tile.ptr<f32>) attributes {wave_size = 32 : i32, waves = 1 : i32} {
   %z = arith.constant 0 : i32
   %a = greta_tile.load %x[%z, %z] strides [1, 1] bounds [] : !greta_tile.ptr<f32> -> tensor<32x1xf32, #r>
   // expected-error @+1 {{broadcasts between layouts that need data to move; convert_layout first}}
@@ -134,7 +134,7 @@ greta_tile.func @broadcast(%x: !greta_tile.ptr<f32>) attributes {block_size = 32
 
 #s = #greta_tile.layout<{reg = [[0, 1]], lane = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0]], wave = [], rep = [1, 1]}>
 #d = #greta_tile.layout<{reg = [[1]], lane = [[2], [4], [8], [16], [0]], wave = [], rep = [1]}>
-greta_tile.func @reduced(%x: !greta_tile.ptr<f32>) attributes {block_size = 32 : i32, wave_size = 32 : i32} {
+greta_tile.func @reduced(%x: !greta_tile.ptr<f32>) attributes {wave_size = 32 : i32, waves = 1 : i32} {
   %z = arith.constant 0 : i32
   %a = greta_tile.load %x[%z, %z] strides [2, 1] bounds [] : !greta_tile.ptr<f32> -> tensor<32x2xf32, #s>
   // expected-error @+1 {{has a result layout that is not its operands', without the axis}}
@@ -147,7 +147,7 @@ greta_tile.func @reduced(%x: !greta_tile.ptr<f32>) attributes {block_size = 32 :
 #s = #greta_tile.layout<{reg = [[0, 1]], lane = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0]], wave = [], rep = [1, 1]}>
 #t = #greta_tile.layout<{reg = [[1, 0]], lane = [[0, 1], [2, 0], [4, 0], [8, 0], [16, 0]], wave = [], rep = [1, 1]}>
 #d = #greta_tile.layout<{reg = [], lane = [[1], [2], [4], [8], [16]], wave = [], rep = [1]}>
-greta_tile.func @reduced_blocks(%x: !greta_tile.ptr<f32>) attributes {block_size = 32 : i32, wave_size = 32 : i32} {
+greta_tile.func @reduced_blocks(%x: !greta_tile.ptr<f32>) attributes {wave_size = 32 : i32, waves = 1 : i32} {
   %z = arith.constant 0 : i32
   %a = greta_tile.load %x[%z, %z] strides [2, 1] bounds [] : !greta_tile.ptr<f32> -> tensor<32x2xf32, #s>
   %b = greta_tile.load %x[%z, %z] strides [2, 1] bounds [] : !greta_tile.ptr<f32> -> tensor<32x2xf32, #t>
@@ -156,5 +156,12 @@ greta_tile.func @reduced_blocks(%x: !greta_tile.ptr<f32>) attributes {block_size
   ^bb0(%p: f32, %q: f32, %r: f32, %s: f32):
     greta_tile.yield %p, %q : f32, f32
   }
+  greta_tile.return
+}
+
+// -----
+
+// expected-error @+1 {{has no wave_size; run greta-tile-set-target first}}
+greta_tile.func @untargeted() attributes {waves = 1 : i32} {
   greta_tile.return
 }

@@ -1,7 +1,7 @@
 // RUN: greta-opt %s --greta-tile-distribute --split-input-file --verify-diagnostics
 
 #part = #greta_tile.layout<{reg = [[0, 1], [0, 2], [0, 4]], lane = [[1, 0], [2, 0], [4, 0], [0, 8], [0, 0]], wave = [], rep = [1, 1]}>
-greta_tile.func @moving(%x: !greta_tile.ptr<f16>, %n: i32) attributes {block_size = 32 : i32, wave_size = 32 : i32} {
+greta_tile.func @moving(%x: !greta_tile.ptr<f16>, %n: i32) attributes {wave_size = 32 : i32, waves = 1 : i32} {
   %z = arith.constant 0 : i32
   %l = greta_tile.local_alloc : <1 x tensor<8x64xf16>, <dim = 1, stride = 64, vector = 8, rows = 1, phases = 8>>
   // expected-error @+1 {{has an offset along dimension 1 that is no constant, in a swizzled local}}
@@ -12,7 +12,7 @@ greta_tile.func @moving(%x: !greta_tile.ptr<f16>, %n: i32) attributes {block_siz
 
 // -----
 
-greta_tile.func @rank(%x: !greta_tile.ptr<f16>) attributes {block_size = 32 : i32, wave_size = 32 : i32} {
+greta_tile.func @rank(%x: !greta_tile.ptr<f16>) attributes {wave_size = 32 : i32, waves = 1 : i32} {
   // expected-error @+1 {{holds blocks of rank 1; locals have two dimensions}}
   %l = greta_tile.local_alloc : <1 x tensor<64xf16>, <dim = 0, stride = 64, vector = 8, rows = 1, phases = 1>>
   greta_tile.return
@@ -21,7 +21,7 @@ greta_tile.func @rank(%x: !greta_tile.ptr<f16>) attributes {block_size = 32 : i3
 // -----
 
 #part = #greta_tile.layout<{reg = [], lane = [[1, 0], [2, 0], [0, 1], [0, 2], [0, 4]], wave = [], rep = [3, 2]}>
-greta_tile.func @divides(%x: !greta_tile.ptr<f16>) attributes {block_size = 32 : i32, wave_size = 32 : i32} {
+greta_tile.func @divides(%x: !greta_tile.ptr<f16>) attributes {wave_size = 32 : i32, waves = 1 : i32} {
   %z = arith.constant 0 : i32
   %l = greta_tile.local_alloc : <1 x tensor<8x64xf16>, <dim = 1, stride = 64, vector = 8, rows = 1, phases = 8>>
   // expected-error @+1 {{parts divide the block}}
@@ -33,7 +33,7 @@ greta_tile.func @divides(%x: !greta_tile.ptr<f16>) attributes {block_size = 32 :
 
 #fill = #greta_tile.layout<{reg = [[0, 1], [0, 2], [0, 4]], lane = [[0, 8], [0, 16], [0, 32], [1, 0], [2, 0], [4, 0]], wave = [], rep = [2, 1]}>
 !local = !greta_tile.local<1 x tensor<16x64xf16>, <dim = 1, stride = 64, vector = 8, rows = 1, phases = 8>>
-greta_tile.func @order(%x: !greta_tile.ptr<f16>) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+greta_tile.func @order(%x: !greta_tile.ptr<f16>) attributes {wave_size = 64 : i32, waves = 1 : i32} {
   %z = arith.constant 0 : i32
   %l = greta_tile.local_alloc : !local
   %v = greta_tile.load %x[%z, %z] strides [64, 1] bounds [] align 16 : !greta_tile.ptr<f16> -> tensor<16x64xf16, #fill>
@@ -47,7 +47,7 @@ greta_tile.func @order(%x: !greta_tile.ptr<f16>) attributes {block_size = 64 : i
 
 #fill = #greta_tile.layout<{reg = [[0, 1], [0, 2], [0, 4]], lane = [[0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32]], wave = [], rep = [2, 1]}>
 !local = !greta_tile.local<1 x tensor<16x64xf16>, <dim = 1, stride = 64, vector = 8, rows = 1, phases = 8>>
-greta_tile.func @narrow(%x: !greta_tile.ptr<f16>) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+greta_tile.func @narrow(%x: !greta_tile.ptr<f16>) attributes {wave_size = 64 : i32, waves = 1 : i32} {
   %z = arith.constant 0 : i32
   %l = greta_tile.local_alloc : !local
   %v = greta_tile.load %x[%z, %z] strides [64, 1] bounds [] align 4 : !greta_tile.ptr<f16> -> tensor<16x64xf16, #fill>
@@ -61,7 +61,7 @@ greta_tile.func @narrow(%x: !greta_tile.ptr<f16>) attributes {block_size = 64 : 
 
 #fill = #greta_tile.layout<{reg = [[0, 1], [0, 2], [0, 4]], lane = [[0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32]], wave = [], rep = [2, 1]}>
 !local = !greta_tile.local<1 x tensor<16x64xf16>, <dim = 1, stride = 64, vector = 8, rows = 1, phases = 8>>
-greta_tile.func @used_twice(%x: !greta_tile.ptr<f16>) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+greta_tile.func @used_twice(%x: !greta_tile.ptr<f16>) attributes {wave_size = 64 : i32, waves = 1 : i32} {
   %z = arith.constant 0 : i32
   %l = greta_tile.local_alloc : !local
   %v = greta_tile.load %x[%z, %z] strides [64, 1] bounds [] align 16 : !greta_tile.ptr<f16> -> tensor<16x64xf16, #fill>

@@ -14,7 +14,7 @@
 // CHECK: arith.xori %{{.*}}, %c2_i32
 // CHECK: greta_tile.shared_load %[[ARRAY]]
 // CHECK-NOT: greta_tile.shared_load
-greta_tile.func @swizzled(%x: !greta_tile.ptr<f16>, %n: i32) attributes {block_size = 32 : i32, wave_size = 32 : i32} {
+greta_tile.func @swizzled(%x: !greta_tile.ptr<f16>, %n: i32) attributes {wave_size = 32 : i32, waves = 1 : i32} {
   %z = arith.constant 0 : i32
   %one = arith.constant 1 : i32
   %at = arith.constant 16 : i32

@@ -16,7 +16,7 @@
 #other = #greta_tile.layout<{reg = [[0, 1]], lane = [[1, 0], [2, 0], [0, 2], [0, 4], [0, 8]], wave = [], rep = [1, 1]}>
 #flat2 = #greta_tile.layout<{reg = [[1]], lane = [[2], [4], [8], [16], [32]], wave = [], rep = [2]}>
 #other2 = #greta_tile.layout<{reg = [[0, 1]], lane = [[1, 0], [2, 0], [0, 2], [0, 4], [0, 8]], wave = [], rep = [2, 1]}>
-greta_tile.func @split_branches(%x: !greta_tile.ptr<f32>, %n: i32) attributes {block_size = 32 : i32, wave_size = 32 : i32} {
+greta_tile.func @split_branches(%x: !greta_tile.ptr<f32>, %n: i32) attributes {wave_size = 32 : i32, waves = 1 : i32} {
   %z = arith.constant 0 : i32
   %c = arith.cmpi slt, %n, %z : i32
   scf.if %c {

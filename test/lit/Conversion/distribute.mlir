@@ -19,7 +19,7 @@
 // CHECK: vector.from_elements
 // CHECK-NEXT: scf.if %[[OK]]
 // CHECK-NEXT: greta_tile.ptr_store {{.*}} align 16 : vector<8xf16>
-greta_tile.func @row(%x: !greta_tile.ptr<f16>) attributes {block_size = 64 : i32, wave_size = 32 : i32} {
+greta_tile.func @row(%x: !greta_tile.ptr<f16>) attributes {wave_size = 32 : i32, waves = 2 : i32} {
   %r = greta_tile.program_id 0
   %z = arith.constant 0 : i32
   %n = arith.constant 504 : i32
@@ -36,7 +36,7 @@ greta_tile.func @row(%x: !greta_tile.ptr<f16>) attributes {block_size = 64 : i32
 // A row of odd length has no aligned vectors: one element at a time.
 // CHECK-LABEL: @odd
 // CHECK: greta_tile.ptr_load {{.*}} align 2 : <f16> -> f16
-greta_tile.func @odd(%x: !greta_tile.ptr<f16>) attributes {block_size = 64 : i32, wave_size = 32 : i32} {
+greta_tile.func @odd(%x: !greta_tile.ptr<f16>) attributes {wave_size = 32 : i32, waves = 2 : i32} {
   %r = greta_tile.program_id 0
   %z = arith.constant 0 : i32
   %n = arith.constant 63 : i32
@@ -55,7 +55,7 @@ greta_tile.func @odd(%x: !greta_tile.ptr<f16>) attributes {block_size = 64 : i32
 // CHECK-COUNT-8: greta_tile.shared_load
 // CHECK-NOT: greta_tile.shared_load
 // CHECK: greta_tile.return
-greta_tile.func @portable(%x: !greta_tile.ptr<f32>) attributes {block_size = 64 : i32, wave_size = 1 : i32} {
+greta_tile.func @portable(%x: !greta_tile.ptr<f32>) attributes {wave_size = 1 : i32, waves = 64 : i32} {
   %z = arith.constant 0 : i32
   %a = greta_tile.load %x[%z, %z] strides [64, 1] bounds [] : !greta_tile.ptr<f32> -> tensor<1x64xf32>
   %s_line = greta_tile.reduce {arith.maxnumf {fastmath = #arith.fastmath<nnan>}} %a axis 1 : tensor<1x64xf32> -> tensor<1xf32>
@@ -72,7 +72,7 @@ greta_tile.func @portable(%x: !greta_tile.ptr<f32>) attributes {block_size = 64 
 // CHECK: greta_tile.barrier
 // CHECK: greta_tile.shared_load
 // CHECK: math.fma
-greta_tile.func @product(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) attributes {block_size = 64 : i32, wave_size = 32 : i32} {
+greta_tile.func @product(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) attributes {wave_size = 32 : i32, waves = 2 : i32} {
   %z = arith.constant 0 : i32
   %step = arith.constant 16 : i32
   %end = arith.constant 64 : i32
@@ -97,7 +97,7 @@ greta_tile.func @product(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) att
   a = <{reg = [[0, 1], [0, 2]], lane = [[1, 0], [2, 0], [4, 0], [8, 0], [0, 4], [0, 8]], wave = [], rep = [1, 1]}>,
   b = <{reg = [[1, 0], [2, 0]], lane = [[0, 1], [0, 2], [0, 4], [0, 8], [4, 0], [8, 0]], wave = [], rep = [1, 1]}>,
   acc = <{reg = [[1, 0], [2, 0]], lane = [[0, 1], [0, 2], [0, 4], [0, 8], [4, 0], [8, 0]], wave = [], rep = [1, 1]}>>
-greta_tile.func @matrix(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) attributes {block_size = 128 : i32, wave_size = 64 : i32} {
+greta_tile.func @matrix(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) attributes {wave_size = 64 : i32, waves = 2 : i32} {
   %z = arith.constant 0 : i32
   %step = arith.constant 32 : i32
   %end = arith.constant 64 : i32
@@ -118,7 +118,7 @@ greta_tile.func @matrix(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) attr
 // CHECK-NOT: arith.extf
 // CHECK-COUNT-8: math.fma
 // CHECK-NOT: math.fma
-greta_tile.func @contract(%x: !greta_tile.ptr<f16>, %v: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) attributes {block_size = 32 : i32, wave_size = 32 : i32} {
+greta_tile.func @contract(%x: !greta_tile.ptr<f16>, %v: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) attributes {wave_size = 32 : i32, waves = 1 : i32} {
   %z = arith.constant 0 : i32
   %acc = arith.constant dense<0.0> : tensor<2x1x32x1xf32>
   %w = greta_tile.load %x[%z, %z, %z, %z] strides [0, 0, 4, 1] bounds [] : !greta_tile.ptr<f16> -> tensor<1x1x32x4xf16>
@@ -133,7 +133,7 @@ greta_tile.func @contract(%x: !greta_tile.ptr<f16>, %v: !greta_tile.ptr<f16>, %y
 // CHECK: greta_tile.ptr_load {{.*}} -> vector<8xf16>
 // CHECK-COUNT-8: math.fma
 // CHECK-NOT: math.fma
-greta_tile.func @contract_groups(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) attributes {block_size = 32 : i32, wave_size = 32 : i32} {
+greta_tile.func @contract_groups(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) attributes {wave_size = 32 : i32, waves = 1 : i32} {
   %z = arith.constant 0 : i32
   %acc = arith.constant dense<0.0> : tensor<8x4xf32>
   %a = greta_tile.load %x[%z, %z] strides [32, 1] bounds [] : !greta_tile.ptr<f16> -> tensor<8x32xf16>
@@ -151,7 +151,7 @@ greta_tile.func @contract_groups(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f
 // CHECK: %[[D:.*]] = greta_tile.dot_packed %{{.*}}, %{{.*}}, %{{.*}} : vector<4xi32>, vector<32xf16>
 // CHECK: %[[S:.*]] = arith.extf
 // CHECK: math.fma %[[D]], %[[S]]
-greta_tile.func @contract_packed(%x: !greta_tile.ptr<f16>, %q: !greta_tile.ptr<i32>, %s: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) attributes {block_size = 32 : i32, wave_size = 32 : i32} {
+greta_tile.func @contract_packed(%x: !greta_tile.ptr<f16>, %q: !greta_tile.ptr<i32>, %s: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) attributes {wave_size = 32 : i32, waves = 1 : i32} {
   %z = arith.constant 0 : i32
   %acc = arith.constant dense<0.0> : tensor<1x1x32x1x1xf32>
   %zero = arith.constant dense<8> : tensor<1x1x32x1x1xi32>
@@ -171,7 +171,7 @@ greta_tile.func @contract_packed(%x: !greta_tile.ptr<f16>, %q: !greta_tile.ptr<i
 // CHECK-COUNT-4: greta_tile.dequant_word
 // CHECK-NOT: greta_tile.dequant_word
 // CHECK: greta_tile.ptr_store {{.*}} : vector<8xf16>
-greta_tile.func @dequant(%q: !greta_tile.ptr<i32>, %s: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f16>) attributes {block_size = 32 : i32, wave_size = 32 : i32} {
+greta_tile.func @dequant(%q: !greta_tile.ptr<i32>, %s: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f16>) attributes {wave_size = 32 : i32, waves = 1 : i32} {
   %z = arith.constant 0 : i32
   %zero = arith.constant dense<8> : tensor<1x1xi32>
   %t = greta_tile.load %s[%z, %z] strides [1, 2] bounds [] align 2 : !greta_tile.ptr<f16> -> tensor<2x16xf16>

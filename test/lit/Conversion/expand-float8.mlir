@@ -71,7 +71,7 @@ func.func @others(%x: f16, %y: vector<4xf8E4M3FNUZ>) -> (f32, vector<4xf32>) {
 // CHECK: %[[E:.*]] = vector.extract %[[Y]][0] : i8 from vector<4xi8>
 // CHECK-NOT: arith.bitcast %[[E]]
 // CHECK-NOT: f8E
-greta_tile.func @kernel(%x: !greta_tile.ptr<f8E5M2>, %y: !greta_tile.ptr<f32>) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+greta_tile.func @kernel(%x: !greta_tile.ptr<f8E5M2>, %y: !greta_tile.ptr<f32>) attributes {wave_size = 64 : i32, waves = 1 : i32} {
   %none = arith.constant dense<0.0> : vector<4xf8E5M2>
   %i = arith.constant 0 : i32
   %yes = arith.constant true

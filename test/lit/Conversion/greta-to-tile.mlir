@@ -4,7 +4,7 @@
 // A row in registers. Columns that do not exist are -inf, so that neither the
 // maximum nor the sum sees them; rows beyond the edge are not stored.
 // GPU: #[[GRID:.*]] = affine_map<()[s0] -> (s0 ceildiv 4)>
-// GPU-LABEL: greta_tile.func @softmax_0(%arg0: !greta_tile.ptr<f16>, %arg1: !greta_tile.ptr<f16>, %arg2: i32) attributes {block_size = 256 : i32, wave_size = 64 : i32}
+// GPU-LABEL: greta_tile.func @softmax_0(%arg0: !greta_tile.ptr<f16>, %arg1: !greta_tile.ptr<f16>, %arg2: i32) attributes {wave_size = 64 : i32, waves = 4 : i32}
 // GPU: %[[ID:.*]] = greta_tile.program_id 0
 // GPU: %[[ROW:.*]] = arith.muli %[[ID]], %c4_i32
 // GPU: %[[INF:.*]] = arith.constant 0xFC00 : f16

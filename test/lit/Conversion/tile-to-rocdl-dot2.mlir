@@ -7,7 +7,7 @@
 // DOT: llvm.intr.fma(%{{.*}}, %{{.*}}, %[[S]])
 // FMA-NOT: fdot2
 // CHECK: llvm.return
-greta_tile.func @sums(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f16>, %s: !greta_tile.ptr<f32>) attributes {block_size = 32 : i32, wave_size = 32 : i32} {
+greta_tile.func @sums(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f16>, %s: !greta_tile.ptr<f32>) attributes {wave_size = 32 : i32, waves = 1 : i32} {
   %zero = arith.constant 0.0 : f32
   %lane = greta_tile.lane_id
   %v = greta_tile.ptr_load %x[%lane] align 2 : !greta_tile.ptr<f16> -> vector<4xf16>
@@ -34,7 +34,7 @@ greta_tile.func @sums(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f16>, %s: !g
 // CHECK-LABEL: llvm.func protected @used_twice(
 // CHECK-NOT: fdot2
 // CHECK: llvm.return
-greta_tile.func @used_twice(%x: !greta_tile.ptr<f16>, %s: !greta_tile.ptr<f32>) attributes {block_size = 32 : i32, wave_size = 32 : i32} {
+greta_tile.func @used_twice(%x: !greta_tile.ptr<f16>, %s: !greta_tile.ptr<f32>) attributes {wave_size = 32 : i32, waves = 1 : i32} {
   %zero = arith.constant 0.0 : f32
   %lane = greta_tile.lane_id
   %v = greta_tile.ptr_load %x[%lane] align 2 : !greta_tile.ptr<f16> -> vector<2xf16>

@@ -5,20 +5,20 @@
 // HOST: error: target 'host' is no AMD chip
 
 // expected-error @+1 {{has wave_size 64; waves of gfx1100 have 32 lanes}}
-greta_tile.func @wave(%x: !greta_tile.ptr<f32>) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+greta_tile.func @wave(%x: !greta_tile.ptr<f32>) attributes {wave_size = 64 : i32, waves = 1 : i32} {
   greta_tile.return
 }
 
 // -----
 
-// expected-error @+1 {{has block_size 2048; workgroups of gfx1100 have at most 1024 lanes}}
-greta_tile.func @block(%x: !greta_tile.ptr<f32>) attributes {block_size = 2048 : i32, wave_size = 32 : i32} {
+// expected-error @+1 {{has workgroups of 2048 lanes; those of gfx1100 have at most 1024}}
+greta_tile.func @block(%x: !greta_tile.ptr<f32>) attributes {wave_size = 32 : i32, waves = 64 : i32} {
   greta_tile.return
 }
 
 // -----
 
-greta_tile.func @level(%x: !greta_tile.ptr<f32>) attributes {block_size = 32 : i32, wave_size = 32 : i32} {
+greta_tile.func @level(%x: !greta_tile.ptr<f32>) attributes {wave_size = 32 : i32, waves = 1 : i32} {
   // expected-error @+1 {{works on a block tensor; greta-tile-distribute must run before greta-tile-to-rocdl}}
   %0 = greta_tile.iota 0 : tensor<32xi32>
   greta_tile.return
@@ -26,7 +26,7 @@ greta_tile.func @level(%x: !greta_tile.ptr<f32>) attributes {block_size = 32 : i
 
 // -----
 
-greta_tile.func @mask(%x: !greta_tile.ptr<f32>) attributes {block_size = 32 : i32, wave_size = 32 : i32} {
+greta_tile.func @mask(%x: !greta_tile.ptr<f32>) attributes {wave_size = 32 : i32, waves = 1 : i32} {
   %lane = greta_tile.lane_id
   // expected-error @+1 {{has mask 32; waves of gfx1100 have 32 lanes}}
   %0 = greta_tile.shuffle_xor %lane, 32 : i32
@@ -37,7 +37,7 @@ greta_tile.func @mask(%x: !greta_tile.ptr<f32>) attributes {block_size = 32 : i3
 
 // 65536 bytes are all there is; the second array starts at a multiple of 16.
 // expected-error @+1 {{needs 65540 bytes of LDS; a workgroup of gfx1100 has 65536: choose a smaller tile}}
-greta_tile.func @lds(%x: !greta_tile.ptr<f32>) attributes {block_size = 32 : i32, wave_size = 32 : i32} {
+greta_tile.func @lds(%x: !greta_tile.ptr<f32>) attributes {wave_size = 32 : i32, waves = 1 : i32} {
   %0 = greta_tile.shared_alloc : !greta_tile.shared<4095 x vector<4xf32>>
   %1 = greta_tile.shared_alloc : !greta_tile.shared<5 x f32>
   greta_tile.return
@@ -45,7 +45,7 @@ greta_tile.func @lds(%x: !greta_tile.ptr<f32>) attributes {block_size = 32 : i32
 
 // -----
 
-greta_tile.func @f64(%x: !greta_tile.ptr<f64>, %n: i32) attributes {block_size = 32 : i32, wave_size = 32 : i32} {
+greta_tile.func @f64(%x: !greta_tile.ptr<f64>, %n: i32) attributes {wave_size = 32 : i32, waves = 1 : i32} {
   %v = greta_tile.ptr_load %x[%n] align 8 : !greta_tile.ptr<f64> -> f64
   // expected-error @+1 {{is on f64; AMD kernels have the functions for f32, f16 and bf16}}
   %0 = math.exp %v : f64
@@ -55,7 +55,7 @@ greta_tile.func @f64(%x: !greta_tile.ptr<f64>, %n: i32) attributes {block_size =
 
 // -----
 
-greta_tile.func @unknown(%x: !greta_tile.ptr<i32>, %n: i32) attributes {block_size = 32 : i32, wave_size = 32 : i32} {
+greta_tile.func @unknown(%x: !greta_tile.ptr<i32>, %n: i32) attributes {wave_size = 32 : i32, waves = 1 : i32} {
   // expected-error @+1 {{has neither an instruction nor an expansion on AMD GPUs}}
   %0 = math.ipowi %n, %n : i32
   greta_tile.ptr_store %0, %x[%n] align 4 : i32 -> !greta_tile.ptr<i32>
@@ -64,7 +64,7 @@ greta_tile.func @unknown(%x: !greta_tile.ptr<i32>, %n: i32) attributes {block_si
 
 // -----
 
-greta_tile.func @launched(%x: !greta_tile.ptr<f32>) attributes {block_size = 32 : i32, wave_size = 32 : i32} {
+greta_tile.func @launched(%x: !greta_tile.ptr<f32>) attributes {wave_size = 32 : i32, waves = 1 : i32} {
   greta_tile.return
 }
 func.func @f(%x: tensor<4xf32>) {

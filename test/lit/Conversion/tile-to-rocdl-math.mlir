@@ -6,7 +6,7 @@
 // CHECK: llvm.fadd {{.*}}contract
 // CHECK: llvm.fmul %{{[^ ]*}}, %{{[^ ]*}} : f16
 // CHECK: llvm.fadd %{{[^ ]*}}, %{{[^ ]*}} : f16
-greta_tile.func @contraction(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f16>) attributes {block_size = 32 : i32, wave_size = 32 : i32} {
+greta_tile.func @contraction(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f16>) attributes {wave_size = 32 : i32, waves = 1 : i32} {
   %lane = greta_tile.lane_id
   %v = greta_tile.ptr_load %x[%lane] align 4 : !greta_tile.ptr<f32> -> f32
   %a = arith.mulf %v, %v : f32
@@ -32,7 +32,7 @@ greta_tile.func @contraction(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f16>)
 // CHECK: llvm.fdiv
 // CHECK: llvm.intr.maximum
 // CHECK: llvm.intr.fma
-greta_tile.func @native(%x: !greta_tile.ptr<f32>) attributes {block_size = 32 : i32, wave_size = 32 : i32} {
+greta_tile.func @native(%x: !greta_tile.ptr<f32>) attributes {wave_size = 32 : i32, waves = 1 : i32} {
   %lane = greta_tile.lane_id
   %v = greta_tile.ptr_load %x[%lane] align 4 : !greta_tile.ptr<f32> -> f32
   %a = math.exp %v : f32
@@ -56,7 +56,7 @@ greta_tile.func @native(%x: !greta_tile.ptr<f32>) attributes {block_size = 32 : 
 // CHECK: llvm.fpext %{{.*}} : bf16 to f32
 // CHECK: llvm.fdiv {{.*}} : f32
 // CHECK: llvm.fptrunc %{{.*}} : f32 to bf16
-greta_tile.func @narrow(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<bf16>) attributes {block_size = 32 : i32, wave_size = 32 : i32} {
+greta_tile.func @narrow(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<bf16>) attributes {wave_size = 32 : i32, waves = 1 : i32} {
   %lane = greta_tile.lane_id
   %v = greta_tile.ptr_load %x[%lane] align 2 : !greta_tile.ptr<f16> -> f16
   %a = math.exp %v : f16
@@ -74,7 +74,7 @@ greta_tile.func @narrow(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<bf16>) att
 // CHECK-NOT: llvm.call
 // CHECK-NOT: llvm.intr.{{sin|cos|tan|pow|atan|asin|acos|sinh|cosh|tanh}}
 // CHECK: llvm.return
-greta_tile.func @no_calls(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f16>) attributes {block_size = 32 : i32, wave_size = 32 : i32} {
+greta_tile.func @no_calls(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f16>) attributes {wave_size = 32 : i32, waves = 1 : i32} {
   %lane = greta_tile.lane_id
   %v = greta_tile.ptr_load %x[%lane] align 4 : !greta_tile.ptr<f32> -> f32
   %0 = math.tanh %v : f32

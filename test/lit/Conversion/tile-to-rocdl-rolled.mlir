@@ -12,7 +12,7 @@
 // CHECK-LABEL: llvm.func protected @plain
 // CHECK-NOT: buffer
 // CHECK-NOT: loop_annotation
-greta_tile.func @sum(%p: !greta_tile.ptr<f32>) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+greta_tile.func @sum(%p: !greta_tile.ptr<f32>) attributes {wave_size = 64 : i32, waves = 1 : i32} {
   %c0 = arith.constant 0 : i32
   %c4 = arith.constant 4 : i32
   %c36 = arith.constant 36 : i32
@@ -26,7 +26,7 @@ greta_tile.func @sum(%p: !greta_tile.ptr<f32>) attributes {block_size = 64 : i32
   greta_tile.return
 }
 
-greta_tile.func @plain(%p: !greta_tile.ptr<f32>) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+greta_tile.func @plain(%p: !greta_tile.ptr<f32>) attributes {wave_size = 64 : i32, waves = 1 : i32} {
   %c0 = arith.constant 0 : i32
   %c4 = arith.constant 4 : i32
   %c36 = arith.constant 36 : i32

@@ -10,7 +10,7 @@
 // CHECK: %[[MOVED:.*]] = rocdl.update.dpp %{{.*}}, %[[BITS]] with 177, 15, 15, true : i32
 // CHECK: llvm.bitcast %[[MOVED]] : i32 to f32
 // CHECK: rocdl.update.dpp %{{.*}} with 27, 15, 15, true : i32
-greta_tile.func @quad(%x: !greta_tile.ptr<f32>) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+greta_tile.func @quad(%x: !greta_tile.ptr<f32>) attributes {wave_size = 64 : i32, waves = 1 : i32} {
   %lane = greta_tile.lane_id
   %v = greta_tile.ptr_load %x[%lane] align 4 : !greta_tile.ptr<f32> -> f32
   %a = greta_tile.shuffle_xor %v, 1 : f32
@@ -39,7 +39,7 @@ greta_tile.func @quad(%x: !greta_tile.ptr<f32>) attributes {block_size = 64 : i3
 // RDNA: dpp {{.*}} with 365,
 // CHECK-NOT: {{dpp|swizzle|bpermute}}
 // CHECK: llvm.store
-greta_tile.func @row(%x: !greta_tile.ptr<i32>) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+greta_tile.func @row(%x: !greta_tile.ptr<i32>) attributes {wave_size = 64 : i32, waves = 1 : i32} {
   %lane = greta_tile.lane_id
   %v = greta_tile.ptr_load %x[%lane] align 4 : !greta_tile.ptr<i32> -> i32
   %a = greta_tile.shuffle_xor %v, 4 : i32
@@ -65,7 +65,7 @@ greta_tile.func @row(%x: !greta_tile.ptr<i32>) attributes {block_size = 64 : i32
 // RDNA-DAG: %[[LOW:.*]] = llvm.mlir.constant(-1985229329 : i32)
 // RDNA-DAG: %[[HIGH:.*]] = llvm.mlir.constant(19088743 : i32)
 // RDNA: rocdl.permlanex16 %{{.*}}, %{{.*}}, %[[LOW]], %[[HIGH]], true, false
-greta_tile.func @rows(%x: !greta_tile.ptr<i32>) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+greta_tile.func @rows(%x: !greta_tile.ptr<i32>) attributes {wave_size = 64 : i32, waves = 1 : i32} {
   %lane = greta_tile.lane_id
   %v = greta_tile.ptr_load %x[%lane] align 4 : !greta_tile.ptr<i32> -> i32
   %a = greta_tile.shuffle_xor %v, 16 : i32
@@ -89,7 +89,7 @@ greta_tile.func @rows(%x: !greta_tile.ptr<i32>) attributes {block_size = 64 : i3
 // CHECK: llvm.extractelement %[[PAIR]]
 // CHECK: rocdl.ds_bpermute
 // CHECK: llvm.bitcast %{{.*}} : vector<2xi32> to i64
-greta_tile.func @types(%x: !greta_tile.ptr<bf16>, %y: !greta_tile.ptr<i64>, %n: i32) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+greta_tile.func @types(%x: !greta_tile.ptr<bf16>, %y: !greta_tile.ptr<i64>, %n: i32) attributes {wave_size = 64 : i32, waves = 1 : i32} {
   %lane = greta_tile.lane_id
   %v = greta_tile.ptr_load %x[%lane] align 2 : !greta_tile.ptr<bf16> -> bf16
   %w = greta_tile.ptr_load %y[%lane] align 8 : !greta_tile.ptr<i64> -> i64
@@ -117,7 +117,7 @@ greta_tile.func @types(%x: !greta_tile.ptr<bf16>, %y: !greta_tile.ptr<i64>, %n: 
 // The rest of the mask follows.
 // GFX950: rocdl.permlane32.swap
 // GFX950: rocdl.update.dpp {{.*}} with 296,
-greta_tile.func @halves(%x: !greta_tile.ptr<i32>) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+greta_tile.func @halves(%x: !greta_tile.ptr<i32>) attributes {wave_size = 64 : i32, waves = 1 : i32} {
   %lane = greta_tile.lane_id
   %v = greta_tile.ptr_load %x[%lane] align 4 : !greta_tile.ptr<i32> -> i32
   %a = greta_tile.shuffle_xor %v, 32 : i32

@@ -11,7 +11,7 @@
 // CHECK-SAME: "amdgpu-no-implicitarg-ptr"
 // CHECK-SAME: rocdl.flat_work_group_size = "256,256", rocdl.kernel, rocdl.reqd_work_group_size = array<i32: 256, 1, 1>, target_cpu = "gfx942"
 greta_tile.func @kernel(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f16>, %z: !greta_tile.ptr<f32>, %n: i32)
-    attributes {block_size = 256 : i32, wave_size = 64 : i32} {
+    attributes {wave_size = 64 : i32, waves = 4 : i32} {
   %a = greta_tile.shared_alloc : !greta_tile.shared<64 x vector<4xf32>>
   %b = greta_tile.shared_alloc : !greta_tile.shared<4 x f32>
   // CHECK-DAG: %[[A:.*]] = llvm.mlir.addressof @kernel.lds1 : !llvm.ptr<3>
@@ -66,7 +66,7 @@ greta_tile.func @kernel(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f16>, %z: 
 // CHECK: %[[LANE:.*]] = rocdl.workitem.id.x range <i32, 0, 64>
 // CHECK: llvm.mlir.constant(0 : i32)
 // CHECK-NOT: llvm.and
-greta_tile.func @one_wave(%x: !greta_tile.ptr<i32>) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+greta_tile.func @one_wave(%x: !greta_tile.ptr<i32>) attributes {wave_size = 64 : i32, waves = 1 : i32} {
   %lane = greta_tile.lane_id
   %wave = greta_tile.wave_id
   greta_tile.ptr_store %lane, %x[%wave] align 4 : i32 -> !greta_tile.ptr<i32>
@@ -79,7 +79,7 @@ greta_tile.func @one_wave(%x: !greta_tile.ptr<i32>) attributes {block_size = 64 
 // CHECK: ^[[HEAD]](%{{.*}}: i32, %[[SUM:.*]]: f32):
 // CHECK: llvm.cond_br
 // CHECK: llvm.fadd {{.*}} {fastmathFlags = #llvm.fastmath<contract>} : f32
-greta_tile.func @control(%x: !greta_tile.ptr<f32>, %n: i32) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+greta_tile.func @control(%x: !greta_tile.ptr<f32>, %n: i32) attributes {wave_size = 64 : i32, waves = 1 : i32} {
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32
   %zero = arith.constant 0.0 : f32
@@ -102,7 +102,7 @@ greta_tile.func @control(%x: !greta_tile.ptr<f32>, %n: i32) attributes {block_si
 // CHECK: llvm.bitcast %{{.*}} : vector<4xbf16> to vector<4xi16>
 // CHECK: llvm.call_intrinsic "llvm.amdgcn.mfma.f32.16x16x16bf16.1k"({{.*}}) : (vector<4xi16>, vector<4xi16>, vector<4xf32>, i32, i32, i32) -> vector<4xf32>
 // CHECK: llvm.call_intrinsic "llvm.amdgcn.mfma.f32.16x16x4f32"({{.*}}) : (f32, f32, vector<4xf32>, i32, i32, i32) -> vector<4xf32>
-greta_tile.func @mma(%x: !greta_tile.ptr<f16>, %w: !greta_tile.ptr<bf16>, %y: !greta_tile.ptr<f32>) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+greta_tile.func @mma(%x: !greta_tile.ptr<f16>, %w: !greta_tile.ptr<bf16>, %y: !greta_tile.ptr<f32>) attributes {wave_size = 64 : i32, waves = 1 : i32} {
   %i = greta_tile.lane_id
   %a = greta_tile.ptr_load %x[%i] align 8 : !greta_tile.ptr<f16> -> vector<4xf16>
   %b = greta_tile.ptr_load %w[%i] align 8 : !greta_tile.ptr<bf16> -> vector<4xbf16>
@@ -125,7 +125,7 @@ greta_tile.func @mma(%x: !greta_tile.ptr<f16>, %w: !greta_tile.ptr<bf16>, %y: !g
 // CHECK: %[[D:.*]] = llvm.intr.fma(%{{.*}}, %{{.*}}, %[[BIAS]]) : (vector<2xf16>, vector<2xf16>, vector<2xf16>) -> vector<2xf16>
 // CHECK: llvm.fmul %[[D]], %{{.*}} : vector<2xf16>
 // CHECK-COUNT-3: llvm.call_intrinsic "llvm.amdgcn.perm"
-greta_tile.func @dequant_word(%q: !greta_tile.ptr<i32>, %s: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f16>) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+greta_tile.func @dequant_word(%q: !greta_tile.ptr<i32>, %s: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f16>) attributes {wave_size = 64 : i32, waves = 1 : i32} {
   %c0 = arith.constant 0 : i32
   %c8 = arith.constant 8 : i32
   %w = greta_tile.ptr_load %q[%c0] align 4 : !greta_tile.ptr<i32> -> i32
@@ -147,7 +147,7 @@ greta_tile.func @dequant_word(%q: !greta_tile.ptr<i32>, %s: !greta_tile.ptr<f16>
 // CHECK: llvm.call_intrinsic "llvm.amdgcn.fdot2"(%[[W]], %[[X]], %{{.*}})
 // CHECK-COUNT-3: llvm.call_intrinsic "llvm.amdgcn.fdot2"
 // CHECK: llvm.fmul %{{.*}} : f32
-greta_tile.func @dot_packed(%x: !greta_tile.ptr<f16>, %q: !greta_tile.ptr<i32>, %y: !greta_tile.ptr<f32>) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+greta_tile.func @dot_packed(%x: !greta_tile.ptr<f16>, %q: !greta_tile.ptr<i32>, %y: !greta_tile.ptr<f32>) attributes {wave_size = 64 : i32, waves = 1 : i32} {
   %c0 = arith.constant 0 : i32
   %c8 = arith.constant 8 : i32
   %a = greta_tile.ptr_load %x[%c0] align 16 : !greta_tile.ptr<f16> -> vector<8xf16>
@@ -166,7 +166,7 @@ greta_tile.func @dot_packed(%x: !greta_tile.ptr<f16>, %q: !greta_tile.ptr<i32>, 
 // CHECK-DAG: llvm.mlir.addressof @one_after_another.lds0
 // CHECK-DAG: llvm.mlir.addressof @one_after_another.lds1
 // CHECK: llvm.return
-greta_tile.func @one_after_another(%y: !greta_tile.ptr<f32>) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+greta_tile.func @one_after_another(%y: !greta_tile.ptr<f32>) attributes {wave_size = 64 : i32, waves = 1 : i32} {
   %a = greta_tile.shared_alloc : !greta_tile.shared<64 x vector<4xf32>>
   %b = greta_tile.shared_alloc : !greta_tile.shared<64 x f32>
   %c = greta_tile.shared_alloc : !greta_tile.shared<64 x f32>
@@ -187,7 +187,7 @@ greta_tile.func @one_after_another(%y: !greta_tile.ptr<f32>) attributes {block_s
 // CHECK: %[[M:.*]] = llvm.fmul %[[V]], %[[W]] : vector<8xf16>
 // CHECK: llvm.call_intrinsic "llvm.amdgcn.fdot2"(%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}) : (vector<2xf16>, vector<2xf16>, f32, i1) -> f32
 // CHECK: llvm.store %[[M]]
-greta_tile.func @pairs(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f16>, %s: !greta_tile.ptr<f32>) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+greta_tile.func @pairs(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f16>, %s: !greta_tile.ptr<f32>) attributes {wave_size = 64 : i32, waves = 1 : i32} {
   %zero = arith.constant 0.0 : f32
   %c8 = arith.constant 8 : i32
   %lane = greta_tile.lane_id

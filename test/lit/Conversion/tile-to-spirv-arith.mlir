@@ -11,7 +11,7 @@
 // CHECK: %[[Q:.*]] = spirv.FDiv %{{.*}}, %{{.*}} : f32
 // CHECK: spirv.FConvert %[[Q]] : f32 to f16
 // CHECK: spirv.ExecutionMode @half "RoundingModeRTE", 16
-greta_tile.func @half(%x: !greta_tile.ptr<f16>) attributes {block_size = 1 : i32, wave_size = 1 : i32} {
+greta_tile.func @half(%x: !greta_tile.ptr<f16>) attributes {wave_size = 1 : i32, waves = 1 : i32} {
   %c0 = arith.constant 0 : i32
   %a = greta_tile.ptr_load %x[%c0] align 2 : !greta_tile.ptr<f16> -> f16
   %b = arith.addf %a, %a : f16
@@ -34,7 +34,7 @@ greta_tile.func @half(%x: !greta_tile.ptr<f16>) attributes {block_size = 1 : i32
 // CHECK: %[[SAME:.*]] = spirv.BitwiseOr %[[BITS]], %[[ZERO]] : i16
 // CHECK: %[[BACK:.*]] = spirv.Bitcast %[[SAME]] : i16 to f16
 // CHECK: spirv.FConvert %[[BACK]] : f16 to f32
-greta_tile.func @rounded(%x: !greta_tile.ptr<f32>) attributes {block_size = 1 : i32, wave_size = 1 : i32} {
+greta_tile.func @rounded(%x: !greta_tile.ptr<f32>) attributes {wave_size = 1 : i32, waves = 1 : i32} {
   %c0 = arith.constant 0 : i32
   %a = greta_tile.ptr_load %x[%c0] align 4 : !greta_tile.ptr<f32> -> f32
   %b = arith.truncf %a : f32 to f16
@@ -54,7 +54,7 @@ greta_tile.func @rounded(%x: !greta_tile.ptr<f32>) attributes {block_size = 1 : 
 // CHECK: spirv.Select %[[N]]
 // CHECK: spirv.BitwiseOr
 // CHECK-NOT: FConvert
-greta_tile.func @brain(%x: !greta_tile.ptr<bf16>) attributes {block_size = 1 : i32, wave_size = 1 : i32} {
+greta_tile.func @brain(%x: !greta_tile.ptr<bf16>) attributes {wave_size = 1 : i32, waves = 1 : i32} {
   %c0 = arith.constant 0 : i32
   %a = greta_tile.ptr_load %x[%c0] align 4 : !greta_tile.ptr<bf16> -> vector<2xbf16>
   %b = arith.addf %a, %a : vector<2xbf16>
@@ -75,7 +75,7 @@ greta_tile.func @brain(%x: !greta_tile.ptr<bf16>) attributes {block_size = 1 : i
 // CHECK-NEXT: spirv.IsNan
 // CHECK: spirv.LogicalNot
 // CHECK: spirv.ConvertFToS
-greta_tile.func @single(%x: !greta_tile.ptr<f32>, %n: i32) attributes {block_size = 1 : i32, wave_size = 1 : i32} {
+greta_tile.func @single(%x: !greta_tile.ptr<f32>, %n: i32) attributes {wave_size = 1 : i32, waves = 1 : i32} {
   %c0 = arith.constant 0 : i32
   %a = greta_tile.ptr_load %x[%c0] align 4 : !greta_tile.ptr<f32> -> f32
   %s = arith.sitofp %n : i32 to f32
@@ -100,7 +100,7 @@ greta_tile.func @single(%x: !greta_tile.ptr<f32>, %n: i32) attributes {block_siz
 // CHECK: spirv.ISub
 // CHECK: spirv.LogicalAnd
 // CHECK: spirv.Select
-greta_tile.func @integers(%x: !greta_tile.ptr<i32>, %n: i32) attributes {block_size = 64 : i32, wave_size = 32 : i32} {
+greta_tile.func @integers(%x: !greta_tile.ptr<i32>, %n: i32) attributes {wave_size = 32 : i32, waves = 2 : i32} {
   %lane = greta_tile.lane_id
   %c5 = arith.constant 5 : i32
   %a = arith.divsi %lane, %c5 : i32
@@ -124,7 +124,7 @@ greta_tile.func @integers(%x: !greta_tile.ptr<i32>, %n: i32) attributes {block_s
 // CHECK-NEXT: spirv.Bitcast %{{.*}} : vector<2xf16> to i32
 // CHECK-NOT: spirv.CompositeInsert
 // CHECK: spirv.Store "PhysicalStorageBuffer" %{{.*}} : vector<2xi32>
-greta_tile.func @vectors(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<i32>) attributes {block_size = 1 : i32, wave_size = 1 : i32} {
+greta_tile.func @vectors(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<i32>) attributes {wave_size = 1 : i32, waves = 1 : i32} {
   %c0 = arith.constant 0 : i32
   %v = greta_tile.ptr_load %x[%c0] align 16 : !greta_tile.ptr<f16> -> vector<8xf16>
   %a = vector.extract %v[0] : f16 from vector<8xf16>
@@ -149,7 +149,7 @@ greta_tile.func @vectors(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<i32>) att
 // CHECK-NOT: spirv.GL.Pow
 // CHECK: spirv.FMul
 // CHECK: spirv.GL.Log %{{.*}} : f32
-greta_tile.func @functions(%x: !greta_tile.ptr<f16>) attributes {block_size = 1 : i32, wave_size = 1 : i32} {
+greta_tile.func @functions(%x: !greta_tile.ptr<f16>) attributes {wave_size = 1 : i32, waves = 1 : i32} {
   %c0 = arith.constant 0 : i32
   %a = greta_tile.ptr_load %x[%c0] align 2 : !greta_tile.ptr<f16> -> f16
   %b = math.exp %a : f16

@@ -16,7 +16,7 @@
 // CHECK: ^[[LATCH]](%[[A:.*]]: f32, %[[B:.*]]: i32):
 // CHECK: %[[NEXT:.*]] = spirv.IAdd %[[I]]
 // CHECK: spirv.Branch ^[[HEADER]](%[[NEXT]], %[[A]], %[[B]]
-greta_tile.func @loop(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>, %n: i32) attributes {block_size = 64 : i32, wave_size = 8 : i32} {
+greta_tile.func @loop(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>, %n: i32) attributes {wave_size = 8 : i32, waves = 8 : i32} {
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32
   %lane = greta_tile.lane_id
@@ -56,7 +56,7 @@ greta_tile.func @loop(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>, %n: i3
 // CHECK: spirv.mlir.merge
 // CHECK: spirv.mlir.loop {
 // CHECK: spirv.ControlBarrier
-greta_tile.func @guarded(%x: !greta_tile.ptr<f32>, %n: i32) attributes {block_size = 64 : i32, wave_size = 1 : i32} {
+greta_tile.func @guarded(%x: !greta_tile.ptr<f32>, %n: i32) attributes {wave_size = 1 : i32, waves = 64 : i32} {
   %c0 = arith.constant 0 : i32
   %c64 = arith.constant 64 : i32
   %c4096 = arith.constant 4096 : i32

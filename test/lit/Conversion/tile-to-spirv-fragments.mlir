@@ -22,7 +22,7 @@
 // CHECK: %[[B:.*]] = spirv.KHR.CooperativeMatrixLoad %{{.*}}, %[[C9]], <ColumnMajor>, <NonPrivatePointer> : {{.*}} -> !spirv.coopmatrix<16x8xf16, Subgroup, MatrixB>
 // CHECK: spirv.KHR.CooperativeMatrixMulAdd %[[A]], %[[B]], %[[SUM]] :
 // CHECK: spirv.KHR.CooperativeMatrixStore %{{.*}}, %{{.*}}, %{{.*}}, <RowMajor>, <NonPrivatePointer> : !spirv.ptr<vector<2xf32>, Workgroup>
-greta_tile.func @product(%x: !greta_tile.ptr<f16>, %n: i32) attributes {block_size = 64 : i32, wave_size = 32 : i32} {
+greta_tile.func @product(%x: !greta_tile.ptr<f16>, %n: i32) attributes {wave_size = 32 : i32, waves = 2 : i32} {
   %c0 = arith.constant 0 : i32
   %c2 = arith.constant 2 : i32
   %zero = arith.constant 0.0 : f32
@@ -55,7 +55,7 @@ greta_tile.func @product(%x: !greta_tile.ptr<f16>, %n: i32) attributes {block_si
 // CHECK: spirv.CompositeExtract %[[M]][3 : i32] : !spirv.coopmatrix<8x8xf32, Subgroup, MatrixAcc>
 // CHECK: spirv.CompositeConstruct %{{.*}} : (f16) -> !spirv.coopmatrix<8x8xf16, Subgroup, MatrixA>
 // CHECK-COUNT-8: spirv.CompositeInsert %{{.*}}, %{{.*}}[{{. : i32}}] : f16 into !spirv.coopmatrix<8x8xf16, Subgroup, MatrixA>
-greta_tile.func @elements() attributes {block_size = 8 : i32, wave_size = 8 : i32} {
+greta_tile.func @elements() attributes {wave_size = 8 : i32, waves = 1 : i32} {
   %c1 = arith.constant 1 : i32
   %s = greta_tile.shared_alloc : !greta_tile.shared<16 x vector<8xf32>>
   %m = greta_tile.fragment_load %s[%c1] stride 2 : !greta_tile.shared<16 x vector<8xf32>> -> !greta_tile.fragment<8x8xf32, acc>
@@ -79,7 +79,7 @@ greta_tile.func @elements() attributes {block_size = 8 : i32, wave_size = 8 : i3
 // CHECK: %[[E:.*]] = spirv.CompositeExtract %{{.*}}[0 : i32] : !spirv.coopmatrix<16x16xbf16, Subgroup, MatrixA>
 // CHECK: spirv.FConvert %[[E]] : bf16 to f32
 // CHECK: spirv.CompositeInsert %{{.*}} : bf16 into !spirv.coopmatrix<16x16xbf16, Subgroup, MatrixA>
-greta_tile.func @brain(%p: !greta_tile.ptr<f32>) attributes {block_size = 32 : i32, wave_size = 32 : i32} {
+greta_tile.func @brain(%p: !greta_tile.ptr<f32>) attributes {wave_size = 32 : i32, waves = 1 : i32} {
   %c0 = arith.constant 0 : i32
   %one = arith.constant 1.0 : bf16
   %zero = arith.constant 0.0 : f32
@@ -101,7 +101,7 @@ greta_tile.func @brain(%p: !greta_tile.ptr<f32>) attributes {block_size = 32 : i
 
 // CHECK-LABEL: spirv.module @integers
 // CHECK: spirv.KHR.CooperativeMatrixMulAdd %{{.*}}, <ASigned|BSigned|CSigned|ResultSigned> : !spirv.coopmatrix<16x32xi8, Subgroup, MatrixA>
-greta_tile.func @integers() attributes {block_size = 32 : i32, wave_size = 32 : i32} {
+greta_tile.func @integers() attributes {wave_size = 32 : i32, waves = 1 : i32} {
   %c0 = arith.constant 0 : i32
   %s = greta_tile.shared_alloc : !greta_tile.shared<32 x vector<16xi8>>
   %a = greta_tile.fragment_load %s[%c0] stride 2 : !greta_tile.shared<32 x vector<16xi8>> -> !greta_tile.fragment<16x32xi8, a>
@@ -117,7 +117,7 @@ greta_tile.func @integers() attributes {block_size = 32 : i32, wave_size = 32 : 
 
 // CHECK-LABEL: spirv.module @none PhysicalStorageBuffer64 GLSL450
 // CHECK: spirv.ControlBarrier <Workgroup>, <Workgroup>, <AcquireRelease|WorkgroupMemory>{{$}}
-greta_tile.func @none() attributes {block_size = 32 : i32, wave_size = 32 : i32} {
+greta_tile.func @none() attributes {wave_size = 32 : i32, waves = 1 : i32} {
   greta_tile.barrier
   greta_tile.return
 }

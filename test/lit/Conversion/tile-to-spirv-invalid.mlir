@@ -1,7 +1,7 @@
 // RUN: greta-opt %s -greta-tile-to-spirv -split-input-file -verify-diagnostics
 // REQUIRES: compiler
 
-greta_tile.func @double(%x: !greta_tile.ptr<f32>) attributes {block_size = 1 : i32, wave_size = 1 : i32} {
+greta_tile.func @double(%x: !greta_tile.ptr<f32>) attributes {wave_size = 1 : i32, waves = 1 : i32} {
   // expected-error @+1 {{'arith.constant' op has a value of type 'f64', which greta-tile-to-spirv has no registers for; it takes f32, f16, bf16, i1, i8, i16, i32, i64 and vectors of them with one dimension}}
   %c = arith.constant 1.0 : f64
   greta_tile.return
@@ -9,7 +9,7 @@ greta_tile.func @double(%x: !greta_tile.ptr<f32>) attributes {block_size = 1 : i
 
 // -----
 
-greta_tile.func @index(%x: !greta_tile.ptr<f32>) attributes {block_size = 1 : i32, wave_size = 1 : i32} {
+greta_tile.func @index(%x: !greta_tile.ptr<f32>) attributes {wave_size = 1 : i32, waves = 1 : i32} {
   // expected-error @+1 {{'arith.constant' op has a value of type 'index'}}
   %c = arith.constant 1 : index
   greta_tile.return
@@ -17,7 +17,7 @@ greta_tile.func @index(%x: !greta_tile.ptr<f32>) attributes {block_size = 1 : i3
 
 // -----
 
-greta_tile.func @matrix(%x: !greta_tile.ptr<f32>) attributes {block_size = 1 : i32, wave_size = 1 : i32} {
+greta_tile.func @matrix(%x: !greta_tile.ptr<f32>) attributes {wave_size = 1 : i32, waves = 1 : i32} {
   // expected-error @+1 {{'arith.constant' op has a value of type 'vector<2x2xf32>'}}
   %c = arith.constant dense<1.0> : vector<2x2xf32>
   greta_tile.return
@@ -26,13 +26,13 @@ greta_tile.func @matrix(%x: !greta_tile.ptr<f32>) attributes {block_size = 1 : i
 // -----
 
 // expected-error @+1 {{'greta_tile.func' op has an argument of type '!greta_tile.ptr<f8E4M3FN>'; greta-tile-to-spirv moves f32, f16, bf16, i8, i16, i32 and i64}}
-greta_tile.func @float8(%x: !greta_tile.ptr<f8E4M3FN>) attributes {block_size = 1 : i32, wave_size = 1 : i32} {
+greta_tile.func @float8(%x: !greta_tile.ptr<f8E4M3FN>) attributes {wave_size = 1 : i32, waves = 1 : i32} {
   greta_tile.return
 }
 
 // -----
 
-greta_tile.func @block(%x: !greta_tile.ptr<f32>) attributes {block_size = 1 : i32, wave_size = 1 : i32} {
+greta_tile.func @block(%x: !greta_tile.ptr<f32>) attributes {wave_size = 1 : i32, waves = 1 : i32} {
   // expected-error @+1 {{'arith.constant' op has a value of type 'tensor<4xf32>'}}
   %c = arith.constant dense<1.0> : tensor<4xf32>
   greta_tile.return
@@ -40,7 +40,7 @@ greta_tile.func @block(%x: !greta_tile.ptr<f32>) attributes {block_size = 1 : i3
 
 // -----
 
-greta_tile.func @unaligned(%x: !greta_tile.ptr<f32>) attributes {block_size = 1 : i32, wave_size = 1 : i32} {
+greta_tile.func @unaligned(%x: !greta_tile.ptr<f32>) attributes {wave_size = 1 : i32, waves = 1 : i32} {
   %c0 = arith.constant 0 : i32
   // expected-error @+1 {{'greta_tile.ptr_load' op moves 'f32' aligned to 2 bytes; greta-tile-to-spirv needs the alignment of an element}}
   %v = greta_tile.ptr_load %x[%c0] align 2 : !greta_tile.ptr<f32> -> f32
@@ -49,7 +49,7 @@ greta_tile.func @unaligned(%x: !greta_tile.ptr<f32>) attributes {block_size = 1 
 
 // -----
 
-greta_tile.func @alone(%x: !greta_tile.ptr<f32>) attributes {block_size = 32 : i32, wave_size = 1 : i32} {
+greta_tile.func @alone(%x: !greta_tile.ptr<f32>) attributes {wave_size = 1 : i32, waves = 32 : i32} {
   %t = greta_tile.wave_id
   // expected-error @+1 {{'greta_tile.shuffle_xor' op stands in a kernel of wave_size 1, which has no subgroup operations; exchange through shared memory}}
   %v = greta_tile.shuffle_xor %t, 1 : i32
@@ -58,7 +58,7 @@ greta_tile.func @alone(%x: !greta_tile.ptr<f32>) attributes {block_size = 32 : i
 
 // -----
 
-greta_tile.func @outside(%x: !greta_tile.ptr<f32>) attributes {block_size = 32 : i32, wave_size = 8 : i32} {
+greta_tile.func @outside(%x: !greta_tile.ptr<f32>) attributes {wave_size = 8 : i32, waves = 4 : i32} {
   %t = greta_tile.lane_id
   // expected-error @+1 {{'greta_tile.shuffle_xor' op has mask 8 in waves of 8}}
   %v = greta_tile.shuffle_xor %t, 8 : i32
@@ -67,7 +67,7 @@ greta_tile.func @outside(%x: !greta_tile.ptr<f32>) attributes {block_size = 32 :
 
 // -----
 
-greta_tile.func @function(%x: !greta_tile.ptr<f32>, %n: i32) attributes {block_size = 1 : i32, wave_size = 1 : i32} {
+greta_tile.func @function(%x: !greta_tile.ptr<f32>, %n: i32) attributes {wave_size = 1 : i32, waves = 1 : i32} {
   // expected-error @+1 {{'math.ctpop' op is not known to greta-tile-to-spirv}}
   %c = math.ctpop %n : i32
   greta_tile.return
@@ -75,7 +75,7 @@ greta_tile.func @function(%x: !greta_tile.ptr<f32>, %n: i32) attributes {block_s
 
 // -----
 
-greta_tile.func @half_word(%x: !greta_tile.ptr<f32>, %n: i32) attributes {block_size = 1 : i32, wave_size = 1 : i32} {
+greta_tile.func @half_word(%x: !greta_tile.ptr<f32>, %n: i32) attributes {wave_size = 1 : i32, waves = 1 : i32} {
   %c = arith.constant dense<1> : vector<1xi16>
   // expected-error @+1 {{'vector.bitcast' op reinterprets 'vector<1xi16>' as 'vector<1xf16>'; greta-tile-to-spirv does so by whole 32-bit words}}
   %d = vector.bitcast %c : vector<1xi16> to vector<1xf16>
@@ -88,13 +88,13 @@ greta_tile.func @half_word(%x: !greta_tile.ptr<f32>, %n: i32) attributes {block_
 greta_tile.func @many(%0: !greta_tile.ptr<f32>, %1: !greta_tile.ptr<f32>, %2: !greta_tile.ptr<f32>, %3: !greta_tile.ptr<f32>,
     %4: !greta_tile.ptr<f32>, %5: !greta_tile.ptr<f32>, %6: !greta_tile.ptr<f32>, %7: !greta_tile.ptr<f32>, %8: !greta_tile.ptr<f32>,
     %9: !greta_tile.ptr<f32>, %10: !greta_tile.ptr<f32>, %11: !greta_tile.ptr<f32>, %12: !greta_tile.ptr<f32>,
-    %13: !greta_tile.ptr<f32>, %14: !greta_tile.ptr<f32>, %15: !greta_tile.ptr<f32>, %16: !greta_tile.ptr<f32>) attributes {block_size = 1 : i32, wave_size = 1 : i32} {
+    %13: !greta_tile.ptr<f32>, %14: !greta_tile.ptr<f32>, %15: !greta_tile.ptr<f32>, %16: !greta_tile.ptr<f32>) attributes {wave_size = 1 : i32, waves = 1 : i32} {
   greta_tile.return
 }
 
 // -----
 
-greta_tile.func @element(%x: !greta_tile.ptr<f32>, %n: i32) attributes {block_size = 1 : i32, wave_size = 1 : i32} {
+greta_tile.func @element(%x: !greta_tile.ptr<f32>, %n: i32) attributes {wave_size = 1 : i32, waves = 1 : i32} {
   %v = arith.constant dense<1.0> : vector<2xf32>
   // expected-error @+1 {{'vector.extract' op has a position that is not one constant}}
   %c = vector.extract %v[] : vector<2xf32> from vector<2xf32>
@@ -103,7 +103,7 @@ greta_tile.func @element(%x: !greta_tile.ptr<f32>, %n: i32) attributes {block_si
 
 // -----
 
-greta_tile.func @launched(%x: !greta_tile.ptr<f32>) attributes {block_size = 1 : i32, wave_size = 1 : i32} {
+greta_tile.func @launched(%x: !greta_tile.ptr<f32>) attributes {wave_size = 1 : i32, waves = 1 : i32} {
   greta_tile.return
 }
 func.func @f(%n: tensor<4xf32>) -> tensor<4xf32> {
@@ -114,7 +114,7 @@ func.func @f(%n: tensor<4xf32>) -> tensor<4xf32> {
 
 // -----
 
-greta_tile.func @counter(%x: !greta_tile.ptr<f32>) attributes {block_size = 1 : i32, wave_size = 1 : i32} {
+greta_tile.func @counter(%x: !greta_tile.ptr<f32>) attributes {wave_size = 1 : i32, waves = 1 : i32} {
   %c = arith.constant 1 : i16
   // expected-error @+1 {{counts in 'i16'; greta-tile-to-spirv takes loops over i32 and i64}}
   scf.for %i = %c to %c step %c : i16 {

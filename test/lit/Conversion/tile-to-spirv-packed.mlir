@@ -17,7 +17,7 @@
 // CHECK: spirv.mlir.merge %[[C0]], %[[C1]], %[[C2]], %[[C3]]
 // CHECK-NOT: f16
 // CHECK: spirv.EntryPoint
-greta_tile.func @prefetch(%x: !greta_tile.ptr<bf16>, %n: i32) attributes {block_size = 64 : i32, wave_size = 1 : i32} {
+greta_tile.func @prefetch(%x: !greta_tile.ptr<bf16>, %n: i32) attributes {wave_size = 1 : i32, waves = 64 : i32} {
   %c0 = arith.constant 0 : i32
   %c8 = arith.constant 8 : i32
   %s = greta_tile.shared_alloc : !greta_tile.shared<64 x vector<8xbf16>>
@@ -44,7 +44,7 @@ greta_tile.func @prefetch(%x: !greta_tile.ptr<bf16>, %n: i32) attributes {block_
 // CHECK: spirv.Store {{.*}}, %[[E0]] ["Aligned", 2] : f16
 // CHECK-NOT: Bitcast
 // CHECK: spirv.Store {{.*}} ["Aligned", 2] : f16
-greta_tile.func @elements(%x: !greta_tile.ptr<f16>, %n: i32) attributes {block_size = 64 : i32, wave_size = 1 : i32} {
+greta_tile.func @elements(%x: !greta_tile.ptr<f16>, %n: i32) attributes {wave_size = 1 : i32, waves = 64 : i32} {
   %c0 = arith.constant 0 : i32
   %v = greta_tile.ptr_load %x[%c0] align 4 : !greta_tile.ptr<f16> -> vector<2xf16>
   %c = arith.cmpi slt, %c0, %n : i32
@@ -65,7 +65,7 @@ greta_tile.func @elements(%x: !greta_tile.ptr<f16>, %n: i32) attributes {block_s
 // CHECK: spirv.Store {{.*}}, %[[W2]] ["Aligned", 4] : i32
 // CHECK: spirv.Bitcast %{{.*}} : i32 to vector<4xi8>
 // CHECK: spirv.Store {{.*}} ["Aligned", 1] : i8
-greta_tile.func @views(%x: !greta_tile.ptr<i32>, %y: !greta_tile.ptr<f16>, %z: !greta_tile.ptr<i8>) attributes {block_size = 64 : i32, wave_size = 1 : i32} {
+greta_tile.func @views(%x: !greta_tile.ptr<i32>, %y: !greta_tile.ptr<f16>, %z: !greta_tile.ptr<i8>) attributes {wave_size = 1 : i32, waves = 64 : i32} {
   %c0 = arith.constant 0 : i32
   %v = greta_tile.ptr_load %x[%c0] align 16 : !greta_tile.ptr<i32> -> vector<4xi32>
   %h = vector.bitcast %v : vector<4xi32> to vector<8xf16>
@@ -86,7 +86,7 @@ greta_tile.func @views(%x: !greta_tile.ptr<i32>, %y: !greta_tile.ptr<f16>, %z: !
 // CHECK-COUNT-2: spirv.GL.Fma %{{.*}} : vector<2xf16>
 // CHECK-COUNT-3: spirv.FAdd %{{.*}} : f32
 // CHECK: spirv.FMul %{{.*}} : f32
-greta_tile.func @dot_packed(%x: !greta_tile.ptr<f16>, %q: !greta_tile.ptr<i32>, %y: !greta_tile.ptr<f32>) attributes {block_size = 32 : i32, wave_size = 32 : i32} {
+greta_tile.func @dot_packed(%x: !greta_tile.ptr<f16>, %q: !greta_tile.ptr<i32>, %y: !greta_tile.ptr<f32>) attributes {wave_size = 32 : i32, waves = 1 : i32} {
   %c0 = arith.constant 0 : i32
   %c8 = arith.constant 8 : i32
   %a = greta_tile.ptr_load %x[%c0] align 16 : !greta_tile.ptr<f16> -> vector<8xf16>
@@ -104,7 +104,7 @@ greta_tile.func @dot_packed(%x: !greta_tile.ptr<f16>, %q: !greta_tile.ptr<i32>, 
 // CHECK: %[[D:.*]] = spirv.FSub %{{.*}} : vector<2xf16>
 // CHECK: spirv.FMul %[[D]], %{{.*}} : vector<2xf16>
 // CHECK-COUNT-3: spirv.ShiftRightLogical
-greta_tile.func @dequant_word(%q: !greta_tile.ptr<i32>, %s: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f16>) attributes {block_size = 32 : i32, wave_size = 32 : i32} {
+greta_tile.func @dequant_word(%q: !greta_tile.ptr<i32>, %s: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f16>) attributes {wave_size = 32 : i32, waves = 1 : i32} {
   %c0 = arith.constant 0 : i32
   %c8 = arith.constant 8 : i32
   %w = greta_tile.ptr_load %q[%c0] align 4 : !greta_tile.ptr<i32> -> i32

@@ -9,14 +9,14 @@
 // CHECK-NOT: spirv.Load
 // CHECK: spirv.EntryPoint "GLCompute" @empty, @args
 // CHECK: spirv.ExecutionMode @empty "LocalSize", 64, 1, 1
-greta_tile.func @empty(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>, %n: i32, %m: i32) attributes {block_size = 64 : i32, wave_size = 32 : i32} {
+greta_tile.func @empty(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>, %n: i32, %m: i32) attributes {wave_size = 32 : i32, waves = 2 : i32} {
   greta_tile.return
 }
 
 // CHECK-LABEL: spirv.module @nothing
 // CHECK-NOT: @args
 // CHECK: spirv.EntryPoint "GLCompute" @nothing
-greta_tile.func @nothing() attributes {block_size = 1 : i32, wave_size = 1 : i32} {
+greta_tile.func @nothing() attributes {wave_size = 1 : i32, waves = 1 : i32} {
   greta_tile.return
 }
 
@@ -37,7 +37,7 @@ greta_tile.func @nothing() attributes {block_size = 1 : i32, wave_size = 1 : i32
 // CHECK: %[[A2:.*]] = spirv.IAdd %{{.*}}, %[[C64]] : i64
 // CHECK: %[[P2:.*]] = spirv.ConvertUToPtr %[[A2]]
 // CHECK: spirv.Store "PhysicalStorageBuffer" %[[P2]], %{{.*}} ["Aligned", 16] : vector<4xi32>
-greta_tile.func @wide(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f16>) attributes {block_size = 32 : i32, wave_size = 32 : i32} {
+greta_tile.func @wide(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f16>) attributes {wave_size = 32 : i32, waves = 1 : i32} {
   %lane = greta_tile.lane_id
   %c8 = arith.constant 8 : i32
   %c32 = arith.constant 32 : i32
@@ -55,7 +55,7 @@ greta_tile.func @wide(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f16>) attrib
 // CHECK: %[[U:.*]] = spirv.UConvert %[[N:.*]] : i32 to i64
 // CHECK: %[[B:.*]] = spirv.ShiftLeftLogical %[[U]], %{{.*}} : i64, i32
 // CHECK: spirv.IAdd %{{.*}}, %[[B]] : i64
-greta_tile.func @far(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>, %n: i32) attributes {block_size = 1 : i32, wave_size = 1 : i32} {
+greta_tile.func @far(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>, %n: i32) attributes {wave_size = 1 : i32, waves = 1 : i32} {
   %row = greta_tile.program_id 1
   %wide = arith.extui %row : i32 to i64
   %xr = greta_tile.ptr_add %x, %wide : !greta_tile.ptr<f32>
@@ -77,7 +77,7 @@ greta_tile.func @far(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>, %n: i32
 // CHECK: "Aligned", 1] : i8
 // CHECK: "Aligned", 8] : vector<2xi32>
 // CHECK: spirv.Bitcast %{{.*}} : vector<2xi32> to i64
-greta_tile.func @widths(%f32: !greta_tile.ptr<f32>, %f16: !greta_tile.ptr<f16>, %bf16: !greta_tile.ptr<bf16>, %i8: !greta_tile.ptr<i8>, %i64: !greta_tile.ptr<i64>) attributes {block_size = 1 : i32, wave_size = 1 : i32} {
+greta_tile.func @widths(%f32: !greta_tile.ptr<f32>, %f16: !greta_tile.ptr<f16>, %bf16: !greta_tile.ptr<bf16>, %i8: !greta_tile.ptr<i8>, %i64: !greta_tile.ptr<i64>) attributes {wave_size = 1 : i32, waves = 1 : i32} {
   %c0 = arith.constant 0 : i32
   %a = greta_tile.ptr_load %f32[%c0] align 8 : !greta_tile.ptr<f32> -> vector<4xf32>
   %b = greta_tile.ptr_load %f16[%c0] align 8 : !greta_tile.ptr<f16> -> vector<3xf16>
@@ -101,7 +101,7 @@ greta_tile.func @widths(%f32: !greta_tile.ptr<f32>, %f16: !greta_tile.ptr<f16>, 
 // CHECK-DAG: : !spirv.ptr<!spirv.array<12 x vector<4xf32>>, Workgroup>
 // CHECK: spirv.ControlBarrier <Workgroup>, <Workgroup>, <AcquireRelease|WorkgroupMemory>
 // CHECK: spirv.EntryPoint "GLCompute" @shared, {{.*}}@[[S0]]
-greta_tile.func @shared(%x: !greta_tile.ptr<f32>) attributes {block_size = 64 : i32, wave_size = 1 : i32} {
+greta_tile.func @shared(%x: !greta_tile.ptr<f32>) attributes {wave_size = 1 : i32, waves = 64 : i32} {
   %c0 = arith.constant 0 : i32
   %halves = greta_tile.shared_alloc : !greta_tile.shared<16 x vector<8xf16>>
   %bf = greta_tile.shared_alloc : !greta_tile.shared<4 x bf16>
@@ -140,7 +140,7 @@ greta_tile.func @shared(%x: !greta_tile.ptr<f32>) attributes {block_size = 64 : 
 // CHECK: spirv.GroupNonUniformShuffleXor <Subgroup> %{{.*}}, %{{.*}} : i32
 // CHECK: spirv.GroupNonUniformShuffleXor <Subgroup> %{{.*}}, %{{.*}} : i32
 // CHECK: spirv.Bitcast %{{.*}} : vector<2xi32> to i64
-greta_tile.func @shuffles(%x: !greta_tile.ptr<f32>, %n: i32) attributes {block_size = 64 : i32, wave_size = 32 : i32} {
+greta_tile.func @shuffles(%x: !greta_tile.ptr<f32>, %n: i32) attributes {wave_size = 32 : i32, waves = 2 : i32} {
   %lane = greta_tile.lane_id
   %wave = greta_tile.wave_id
   %v = greta_tile.ptr_load %x[%lane] align 4 : !greta_tile.ptr<f32> -> f32

@@ -1,7 +1,7 @@
 // What the dialect's verifiers and parsers refuse.
 // RUN: greta-opt %s --split-input-file --verify-diagnostics
 
-greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {wave_size = 64 : i32, waves = 1 : i32} {
   // expected-error @+1 {{moves 'f16' through '!greta_tile.ptr<f32>'}}
   %a = greta_tile.load %x[%i] strides [1] bounds [] : !greta_tile.ptr<f32> -> tensor<64xf16>
   greta_tile.return
@@ -9,7 +9,7 @@ greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {block_size = 6
 
 // -----
 
-greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {wave_size = 64 : i32, waves = 1 : i32} {
   // expected-error @+1 {{has 1 offsets and 1 strides for a block of rank 2}}
   %a = greta_tile.load %x[%i] strides [1] bounds [] : !greta_tile.ptr<f32> -> tensor<1x64xf32>
   greta_tile.return
@@ -17,7 +17,7 @@ greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {block_size = 6
 
 // -----
 
-greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {wave_size = 64 : i32, waves = 1 : i32} {
   // expected-error @+1 {{has 0 dynamic strides, 'strides' names 1}}
   %a = "greta_tile.load"(%x, %i) <{strides = array<i64: -9223372036854775808>, bounded = array<i64>, align = 16 : i64, operandSegmentSizes = array<i32: 1, 1, 0, 0, 0>}> : (!greta_tile.ptr<f32>, i32) -> tensor<64xf32>
   greta_tile.return
@@ -25,7 +25,7 @@ greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {block_size = 6
 
 // -----
 
-greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {wave_size = 64 : i32, waves = 1 : i32} {
   // expected-error @+1 {{has 0 bounds, 'bounded' names 1}}
   %a = "greta_tile.load"(%x, %i) <{strides = array<i64: 1>, bounded = array<i64: 0>, align = 16 : i64, operandSegmentSizes = array<i32: 1, 1, 0, 0, 0>}> : (!greta_tile.ptr<f32>, i32) -> tensor<64xf32>
   greta_tile.return
@@ -33,7 +33,7 @@ greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {block_size = 6
 
 // -----
 
-greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {wave_size = 64 : i32, waves = 1 : i32} {
   // expected-error @+1 {{has bounded dimension 1; they are increasing and below the rank 1}}
   %a = greta_tile.load %x[%i] strides [1] bounds [1] (%i) : !greta_tile.ptr<f32> -> tensor<64xf32>
   greta_tile.return
@@ -41,7 +41,7 @@ greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {block_size = 6
 
 // -----
 
-greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {wave_size = 64 : i32, waves = 1 : i32} {
   // expected-error @+1 {{has 'other' of type 'i32' for elements 'f32'}}
   %a = greta_tile.load %x[%i] strides [1] bounds [0] (%i) other %i : i32 : !greta_tile.ptr<f32> -> tensor<64xf32>
   greta_tile.return
@@ -49,7 +49,7 @@ greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {block_size = 6
 
 // -----
 
-greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {wave_size = 64 : i32, waves = 1 : i32} {
   // expected-error @+1 {{clamps dimension 0, which is not among the bounded ones}}
   %a = greta_tile.load %x[%i] strides [1] bounds [] clamp [0] : !greta_tile.ptr<f32> -> tensor<64xf32>
   greta_tile.return
@@ -57,7 +57,7 @@ greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {block_size = 6
 
 // -----
 
-greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {wave_size = 64 : i32, waves = 1 : i32} {
   // expected-error @+1 {{has divisors 3; they are a power of two for each dimension of 'tensor<64xf32>'}}
   %a = greta_tile.load %x[%i] strides [1] bounds [] {divisors = array<i64: 3>} : !greta_tile.ptr<f32> -> tensor<64xf32>
   greta_tile.return
@@ -65,7 +65,7 @@ greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {block_size = 6
 
 // -----
 
-greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {wave_size = 64 : i32, waves = 1 : i32} {
   // expected-error @+1 {{counts along dimension 1 of rank 1}}
   %a = greta_tile.iota 1 : tensor<64xi32>
   greta_tile.return
@@ -73,7 +73,7 @@ greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {block_size = 6
 
 // -----
 
-greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {wave_size = 64 : i32, waves = 1 : i32} {
   %z = arith.constant dense<0.0> : tensor<1x64xf32>
   // expected-error @+1 {{changes rank or element type}}
   %a = greta_tile.broadcast %z : tensor<1x64xf32> -> tensor<4x64xf16>
@@ -82,7 +82,7 @@ greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {block_size = 6
 
 // -----
 
-greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {wave_size = 64 : i32, waves = 1 : i32} {
   %z = arith.constant dense<0.0> : tensor<1x64xf32>
   // expected-error @+1 {{repeats an extent of 64 to 128; only 1 repeats}}
   %a = greta_tile.broadcast %z : tensor<1x64xf32> -> tensor<1x128xf32>
@@ -91,7 +91,7 @@ greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {block_size = 6
 
 // -----
 
-greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {wave_size = 64 : i32, waves = 1 : i32} {
   %z = arith.constant dense<0.0> : tensor<1x64xf32>
   // expected-error @+1 {{names axis 2 of 'tensor<1x64xf32>'}}
   %a = greta_tile.reduce {arith.addf} %z axis 2 : tensor<1x64xf32> -> tensor<1xf32>
@@ -100,7 +100,7 @@ greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {block_size = 6
 
 // -----
 
-greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {wave_size = 64 : i32, waves = 1 : i32} {
   %z = arith.constant dense<0.0> : tensor<1x64xf32>
   // expected-error @+1 {{makes 'tensor<1x1xf32>' of 'tensor<1x64xf32>'; axis 1 is dropped: 'tensor<1xf32>'}}
   %a = greta_tile.reduce {arith.addf} %z axis 1 : tensor<1x64xf32> -> tensor<1x1xf32>
@@ -109,7 +109,7 @@ greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {block_size = 6
 
 // -----
 
-greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {wave_size = 64 : i32, waves = 1 : i32} {
   %z = arith.constant dense<0.0> : tensor<1x64xf32>
   // expected-error @+1 {{makes 1 results of 2 blocks}}
   %a = greta_tile.reduce %z, %z axis 1 : tensor<1x64xf32>, tensor<1x64xf32> -> tensor<1xf32> {
@@ -121,7 +121,7 @@ greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {block_size = 6
 
 // -----
 
-greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {wave_size = 64 : i32, waves = 1 : i32} {
   %z = arith.constant dense<0.0> : tensor<1x64xf32>
   %y = arith.constant dense<0.0> : tensor<1x32xf32>
   // expected-error @+1 {{combines 'tensor<1x64xf32>' and 'tensor<1x32xf32>'; the shapes are equal}}
@@ -134,7 +134,7 @@ greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {block_size = 6
 
 // -----
 
-greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {wave_size = 64 : i32, waves = 1 : i32} {
   %z = arith.constant dense<0.0> : tensor<1x64xf32>
   // expected-error @+1 {{has a combiner that does not make one element of each block of two}}
   %a = greta_tile.reduce %z axis 1 : tensor<1x64xf32> -> tensor<1xf32> {
@@ -146,7 +146,7 @@ greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {block_size = 6
 
 // -----
 
-greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {wave_size = 64 : i32, waves = 1 : i32} {
   %z = arith.constant dense<0.0> : tensor<1x64xf32>
   %a = greta_tile.reduce %z axis 1 : tensor<1x64xf32> -> tensor<1xf32> {
   ^bb0(%p: f32, %q: f32):
@@ -159,7 +159,7 @@ greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {block_size = 6
 
 // -----
 
-greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {wave_size = 64 : i32, waves = 1 : i32} {
   %z = arith.constant dense<0.0> : tensor<1x64xf32>
   // expected-error @+1 {{has nothing to combine}}
   "greta_tile.reduce"() <{axis = 0 : i32}> ({
@@ -170,7 +170,7 @@ greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {block_size = 6
 
 // -----
 
-greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {wave_size = 64 : i32, waves = 1 : i32} {
   %z = arith.constant dense<0.0> : tensor<1x64xf32>
   // expected-error @+1 {{flips dimension 1 of 'tensor<1x64xf32>'; it takes one of extent 2}}
   %a = greta_tile.flip %z dim 1 : tensor<1x64xf32>
@@ -179,7 +179,7 @@ greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {block_size = 6
 
 // -----
 
-greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {wave_size = 64 : i32, waves = 1 : i32} {
   %z = arith.constant dense<0.0> : tensor<1x64xf32>
   // expected-error @+1 {{makes 'tensor<1x4x8xf32>' of 'tensor<1x64xf32>'; the shapes have as many elements, of one type}}
   %a = greta_tile.reshape %z : tensor<1x64xf32> -> tensor<1x4x8xf32>
@@ -188,7 +188,7 @@ greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {block_size = 6
 
 // -----
 
-greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {wave_size = 64 : i32, waves = 1 : i32} {
   %z = arith.constant dense<0.0> : tensor<1x64xf32>
   // expected-error @+1 {{multiplies 'tensor<1x64xf32>' by 'tensor<1x64xf32>' into 'tensor<1x64xf32>'; it takes [M,K] by [K,N] into [M,N], or a batch of them, [B,M,K] by [B,K,N] into [B,M,N]}}
   %a = greta_tile.dot %z, %z, %z : tensor<1x64xf32>, tensor<1x64xf32> -> tensor<1x64xf32>
@@ -197,7 +197,7 @@ greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {block_size = 6
 
 // -----
 
-greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {wave_size = 64 : i32, waves = 1 : i32} {
   %z = arith.constant dense<0.0> : tensor<1x64xf32>
   // expected-error @+1 {{has dims 2; they increase and are below the rank 2}}
   %a = greta_tile.contract %z, %z, %z dims [2] : tensor<1x64xf32>, tensor<1x64xf32> -> tensor<1x64xf32>
@@ -206,7 +206,7 @@ greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {block_size = 6
 
 // -----
 
-greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {wave_size = 64 : i32, waves = 1 : i32} {
   %z = arith.constant dense<0.0> : tensor<1x64xf32>
   // expected-error @+1 {{changes the shape or element type; only the layout may}}
   %a = greta_tile.convert_layout %z : tensor<1x64xf32> -> tensor<1x64xf16>
@@ -215,7 +215,7 @@ greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {block_size = 6
 
 // -----
 
-greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {wave_size = 64 : i32, waves = 1 : i32} {
   %z = arith.constant dense<0.0> : tensor<1x64xf32>
   %l = greta_tile.local_alloc : !greta_tile.local<2 x tensor<4x64xf32>, <dim = 1, stride = 64, vector = 4, rows = 1, phases = 1>>
   // expected-error @+1 {{stores 'tensor<1x64xf32>' to a local of 'tensor<4x64xf32>'}}
@@ -225,7 +225,7 @@ greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {block_size = 6
 
 // -----
 
-greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {wave_size = 64 : i32, waves = 1 : i32} {
   %l = greta_tile.local_alloc : !greta_tile.local<2 x tensor<4x64xf32>, <dim = 1, stride = 64, vector = 4, rows = 1, phases = 1>>
   // expected-error @+1 {{loads 'tensor<3x64xf32>' at 2 offsets from a local of 'tensor<4x64xf32>'; parts divide the block}}
   %a = greta_tile.local_load %l[%i] [%i, %i] : !greta_tile.local<2 x tensor<4x64xf32>, <dim = 1, stride = 64, vector = 4, rows = 1, phases = 1>> -> tensor<3x64xf32>
@@ -234,7 +234,7 @@ greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {block_size = 6
 
 // -----
 
-greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {wave_size = 64 : i32, waves = 1 : i32} {
   // expected-error @+1 {{moves 'f16' through '!greta_tile.ptr<f32>'}}
   %a = greta_tile.ptr_load %x[%i] align 4 : !greta_tile.ptr<f32> -> f16
   greta_tile.return
@@ -242,7 +242,7 @@ greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {block_size = 6
 
 // -----
 
-greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {wave_size = 64 : i32, waves = 1 : i32} {
   // expected-error @+1 {{has alignment 3; it is a power of two}}
   %a = greta_tile.ptr_load %x[%i] align 3 : !greta_tile.ptr<f32> -> f32
   greta_tile.return
@@ -250,7 +250,7 @@ greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {block_size = 6
 
 // -----
 
-greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {wave_size = 64 : i32, waves = 1 : i32} {
   %s = greta_tile.shared_alloc : !greta_tile.shared<64 x f16>
   // expected-error @+1 {{loads 'f32' into an array of 'f16'}}
   greta_tile.ptr_load_shared %x[%i], %s[%i] width 4 : !greta_tile.ptr<f32> -> !greta_tile.shared<64 x f16>
@@ -259,7 +259,7 @@ greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {block_size = 6
 
 // -----
 
-greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {wave_size = 64 : i32, waves = 1 : i32} {
   %s = greta_tile.shared_alloc : !greta_tile.shared<64 x f16>
   // expected-error @+1 {{moves '!greta_tile.fragment<16x16xf32, acc>' through '!greta_tile.shared<64 x f16>'; its lines are whole elements of the array}}
   %a = greta_tile.fragment_load %s[%i] stride 16 : !greta_tile.shared<64 x f16> -> !greta_tile.fragment<16x16xf32, acc>
@@ -268,7 +268,7 @@ greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {block_size = 6
 
 // -----
 
-greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {wave_size = 64 : i32, waves = 1 : i32} {
   // expected-error @+1 {{puts 'i32' into '!greta_tile.fragment<16x16xf32, acc>'}}
   %a = greta_tile.fragment_splat %i : i32 -> !greta_tile.fragment<16x16xf32, acc>
   greta_tile.return
@@ -276,7 +276,7 @@ greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {block_size = 6
 
 // -----
 
-greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {wave_size = 64 : i32, waves = 1 : i32} {
   %c = arith.constant 0.0 : f16
   %a = greta_tile.fragment_splat %c : f16 -> !greta_tile.fragment<16x16xf16, a>
   // expected-error @+1 {{has 'vector<2xf16>' for a lane's elements of '!greta_tile.fragment<16x16xf16, a>'}}
@@ -286,7 +286,7 @@ greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {block_size = 6
 
 // -----
 
-greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {wave_size = 64 : i32, waves = 1 : i32} {
   %c = arith.constant 0.0 : f16
   %a = greta_tile.fragment_splat %c : f16 -> !greta_tile.fragment<16x16xf16, a>
   %v = arith.constant dense<0.0> : vector<4xf16>
@@ -297,7 +297,7 @@ greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {block_size = 6
 
 // -----
 
-greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {wave_size = 64 : i32, waves = 1 : i32} {
   %c = arith.constant 0.0 : f16
   %a = greta_tile.fragment_splat %c : f16 -> !greta_tile.fragment<16x16xf16, a>
   // expected-error @+1 {{multiplies '!greta_tile.fragment<16x16xf16, a>' by '!greta_tile.fragment<16x16xf16, a>' into '!greta_tile.fragment<16x16xf16, a>'}}
@@ -307,7 +307,7 @@ greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {block_size = 6
 
 // -----
 
-greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {wave_size = 64 : i32, waves = 1 : i32} {
   %w = arith.constant dense<0> : vector<1xi32>
   %v = arith.constant dense<0.0> : vector<4xf16>
   // expected-error @+1 {{multiplies 1 words by 'vector<4xf16>'; a word has eight weights}}
@@ -352,7 +352,7 @@ func.func private @f(%x: tensor<4xf16, #greta_tile.layout<{reg = [[1]], lane = [
 
 // -----
 
-greta_tile.func @k(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>, %n: i32) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+greta_tile.func @k(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>, %n: i32) attributes {wave_size = 64 : i32, waves = 1 : i32} {
   greta_tile.return
 }
 func.func @f(%x: tensor<?xf32>, %h: tensor<?xf16>) -> tensor<?xf32> {
@@ -363,7 +363,7 @@ func.func @f(%x: tensor<?xf32>, %h: tensor<?xf16>) -> tensor<?xf32> {
 
 // -----
 
-greta_tile.func @k(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>, %n: i32) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+greta_tile.func @k(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>, %n: i32) attributes {wave_size = 64 : i32, waves = 1 : i32} {
   greta_tile.return
 }
 func.func @f(%x: tensor<?xf32>, %h: tensor<?xf16>) -> tensor<?xf32> {
@@ -374,7 +374,7 @@ func.func @f(%x: tensor<?xf32>, %h: tensor<?xf16>) -> tensor<?xf32> {
 
 // -----
 
-greta_tile.func @k(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>, %n: i32) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+greta_tile.func @k(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>, %n: i32) attributes {wave_size = 64 : i32, waves = 1 : i32} {
   greta_tile.return
 }
 func.func @f(%x: tensor<?xf32>, %h: tensor<?xf16>) -> tensor<?xf32> {
@@ -385,7 +385,7 @@ func.func @f(%x: tensor<?xf32>, %h: tensor<?xf16>) -> tensor<?xf32> {
 
 // -----
 
-greta_tile.func @k(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>, %n: i32) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+greta_tile.func @k(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>, %n: i32) attributes {wave_size = 64 : i32, waves = 1 : i32} {
   greta_tile.return
 }
 func.func @f(%x: tensor<?xf32>, %h: tensor<?xf16>) -> tensor<?xf32> {
@@ -396,7 +396,7 @@ func.func @f(%x: tensor<?xf32>, %h: tensor<?xf16>) -> tensor<?xf32> {
 
 // -----
 
-greta_tile.func @k(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>, %n: i32) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+greta_tile.func @k(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>, %n: i32) attributes {wave_size = 64 : i32, waves = 1 : i32} {
   greta_tile.return
 }
 func.func @f(%x: tensor<?xf32>, %h: tensor<?xf16>) -> tensor<?xf32> {
@@ -407,7 +407,7 @@ func.func @f(%x: tensor<?xf32>, %h: tensor<?xf16>) -> tensor<?xf32> {
 
 // -----
 
-greta_tile.func @k(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>, %n: i32) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+greta_tile.func @k(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>, %n: i32) attributes {wave_size = 64 : i32, waves = 1 : i32} {
   greta_tile.return
 }
 func.func @f(%x: tensor<?xf32>, %h: tensor<?xf16>) -> tensor<?xf32> {
@@ -418,7 +418,7 @@ func.func @f(%x: tensor<?xf32>, %h: tensor<?xf16>) -> tensor<?xf32> {
 
 // -----
 
-greta_tile.func @k(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>, %n: i32) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+greta_tile.func @k(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>, %n: i32) attributes {wave_size = 64 : i32, waves = 1 : i32} {
   greta_tile.return
 }
 func.func @f(%x: tensor<?xf32>, %h: tensor<?xf16>) -> tensor<?xf32> {
@@ -430,28 +430,35 @@ func.func @f(%x: tensor<?xf32>, %h: tensor<?xf16>) -> tensor<?xf32> {
 // -----
 
 // expected-error @+1 {{has an argument of type 'f16'; kernels take pointers and i32}}
-greta_tile.func @f(%h: f16) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+greta_tile.func @f(%h: f16) attributes {wave_size = 64 : i32, waves = 1 : i32} {
   greta_tile.return
 }
 
 // -----
 
 // expected-error @+1 {{has a pointer after a scalar; pointers come first}}
-greta_tile.func @f(%i: i32, %x: !greta_tile.ptr<f32>) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+greta_tile.func @f(%i: i32, %x: !greta_tile.ptr<f32>) attributes {wave_size = 64 : i32, waves = 1 : i32} {
   greta_tile.return
 }
 
 // -----
 
 // expected-error @+1 {{has wave_size 128; it is a power of two up to 64}}
-greta_tile.func @f(%i: i32) attributes {block_size = 128 : i32, wave_size = 128 : i32} {
+greta_tile.func @f(%i: i32) attributes {wave_size = 128 : i32, waves = 1 : i32} {
+  greta_tile.return
+}
+
+// -----
+
+// expected-error @+1 {{has 3 waves; they are a power of two up to 1024}}
+greta_tile.func @f(%i: i32) attributes {wave_size = 32 : i32, waves = 3 : i32} {
   greta_tile.return
 }
 
 // -----
 
 // expected-error @+1 {{returns values; a kernel stores its results}}
-greta_tile.func @f(%i: i32) -> i32 attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+greta_tile.func @f(%i: i32) -> i32 attributes {wave_size = 64 : i32, waves = 1 : i32} {
   greta_tile.return
 }
 
@@ -468,7 +475,7 @@ func.func private @f(%x: !greta_tile.local<0 x tensor<4x64xf32>, <dim = 1, strid
 
 // -----
 
-greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {wave_size = 64 : i32, waves = 1 : i32} {
   %s = greta_tile.shared_alloc : !greta_tile.shared<64 x f32>
   // expected-error @+1 {{loads 8 bytes a lane; it takes 4 or 16}}
   greta_tile.ptr_load_shared %x[%i], %s[%i] width 2 : !greta_tile.ptr<f32> -> !greta_tile.shared<64 x f32>
@@ -482,7 +489,7 @@ func.func private @f() attributes {p = #greta_tile.pipeline<stages = 1, slice = 
 
 // -----
 
-greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {wave_size = 64 : i32, waves = 1 : i32} {
   %z = arith.constant dense<0.0> : tensor<1x64xf32>
   // expected-error @+1 {{it takes [.., W, 8] of f16, [.., W, 1] of i32, zeros of i32 and scales of f16 [.., 1, 1] into [.., 1, 1] of f32}}
   %a = greta_tile.contract_packed %z, %z, %z, %z, %z : tensor<1x64xf32>, tensor<1x64xf32>, tensor<1x64xf32>, tensor<1x64xf32> -> tensor<1x64xf32>

@@ -1,7 +1,7 @@
 """Prints a kernel that loads 400 values, and uses the first after the last has been loaded."""
 
 COUNT = 400
-ATTRIBUTES = "{block_size = 32 : i32, wave_size = 32 : i32}"
+ATTRIBUTES = "{wave_size = 32 : i32, waves = 1 : i32}"
 
 print(f"greta_tile.func @spilling(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>) attributes {ATTRIBUTES} {{")
 print("  %lane = greta_tile.lane_id")

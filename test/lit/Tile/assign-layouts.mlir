@@ -4,7 +4,7 @@
 // CHECK-LABEL: @row
 // CHECK: greta_tile.load {{.*}} -> tensor<1x4096xf16, #greta_tile.layout<{reg = {{\[\[}}0, 1], [0, 2], [0, 4]], lane = {{\[\[}}0, 8], [0, 16], [0, 32], [0, 64], [0, 128], [0, 256]], wave = {{\[\[}}0, 512], [0, 1024]], rep = [1, 2]}>>
 // CHECK: greta_tile.reduce {arith.addf} {{.*}} -> tensor<1xf32, #greta_tile.layout<{reg = [], lane = {{\[\[}}0], [0], [0], [0], [0], [0]], wave = {{\[\[}}0], [0]], rep = [1]}>>
-greta_tile.func @row(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) attributes {block_size = 256 : i32, wave_size = 64 : i32} {
+greta_tile.func @row(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) attributes {wave_size = 64 : i32, waves = 4 : i32} {
   %z = arith.constant 0 : i32
   %a = greta_tile.load %x[%z, %z] strides [4096, 1] bounds [] : !greta_tile.ptr<f16> -> tensor<1x4096xf16>
   %f = arith.extf %a : tensor<1x4096xf16> to tensor<1x4096xf32>
@@ -17,7 +17,7 @@ greta_tile.func @row(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) attribu
 // Several short rows: lanes finish a row, then go to the next; waves take rows, so that the reduction stays within a wave.
 // CHECK-LABEL: @rows
 // CHECK: -> tensor<8x64xf32, #greta_tile.layout<{reg = {{\[\[}}0, 1], [0, 2]], lane = {{\[\[}}0, 4], [0, 8], [0, 16], [0, 32], [1, 0]], wave = {{\[\[}}2, 0], [4, 0]], rep = [1, 1]}>>
-greta_tile.func @rows(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>) attributes {block_size = 128 : i32, wave_size = 32 : i32} {
+greta_tile.func @rows(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>) attributes {wave_size = 32 : i32, waves = 4 : i32} {
   %z = arith.constant 0 : i32
   %a = greta_tile.load %x[%z, %z] strides [64, 1] bounds [] : !greta_tile.ptr<f32> -> tensor<8x64xf32>
   %r_line = greta_tile.reduce {arith.addf} %a axis 1 : tensor<8x64xf32> -> tensor<8xf32>
@@ -29,7 +29,7 @@ greta_tile.func @rows(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>) attrib
 // A dimension that is flipped lies in registers.
 // CHECK-LABEL: @halves
 // CHECK: -> tensor<4x2x64xf16, #greta_tile.layout<{reg = {{\[\[}}0, 0, 1], [0, 0, 2], [0, 0, 4], [0, 1, 0]], lane = {{\[\[}}0, 0, 8], [0, 0, 16], [0, 0, 32], [1, 0, 0], [2, 0, 0]], wave = [], rep = [1, 1, 1]}>>
-greta_tile.func @halves(%x: !greta_tile.ptr<f16>) attributes {block_size = 32 : i32, wave_size = 32 : i32} {
+greta_tile.func @halves(%x: !greta_tile.ptr<f16>) attributes {wave_size = 32 : i32, waves = 1 : i32} {
   %z = arith.constant 0 : i32
   %a = greta_tile.load %x[%z, %z, %z] strides [128, 64, 1] bounds [] : !greta_tile.ptr<f16> -> tensor<4x2x64xf16>
   %c = greta_tile.flip %a dim 1 : tensor<4x2x64xf16>
@@ -41,7 +41,7 @@ greta_tile.func @halves(%x: !greta_tile.ptr<f16>) attributes {block_size = 32 : 
 // CHECK-LABEL: @dot
 // CHECK-COUNT-2: greta_tile.convert_layout
 // CHECK-NOT: greta_tile.convert_layout
-greta_tile.func @dot(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) attributes {block_size = 64 : i32, wave_size = 32 : i32} {
+greta_tile.func @dot(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) attributes {wave_size = 32 : i32, waves = 2 : i32} {
   %z = arith.constant 0 : i32
   %acc = arith.constant dense<0.0> : tensor<32x32xf32>
   %a = greta_tile.load %x[%z, %z] strides [32, 1] bounds [] : !greta_tile.ptr<f16> -> tensor<32x16xf16>
@@ -55,7 +55,7 @@ greta_tile.func @dot(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) attribu
 // CHECK-LABEL: @split
 // CHECK: greta_tile.reshape {{.*}} -> tensor<16x1x2x32xf32, #greta_tile.layout<{reg = {{\[\[}}0, 0, 0, 1], [0, 0, 0, 2], [1, 0, 0, 0]], lane = {{\[\[}}0, 0, 0, 4], [0, 0, 0, 8], [2, 0, 0, 0], [4, 0, 0, 0], [8, 0, 0, 0]], wave = {{\[\[}}0, 0, 0, 16]], rep = [1, 1, 2, 1]}>>
 // CHECK: greta_tile.flip
-greta_tile.func @split(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) attributes {block_size = 64 : i32, wave_size = 32 : i32} {
+greta_tile.func @split(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) attributes {wave_size = 32 : i32, waves = 2 : i32} {
   %z = arith.constant 0 : i32
   %acc = arith.constant dense<0.0> : tensor<16x64xf32>
   %a = greta_tile.load %x[%z, %z] strides [16, 1] bounds [] : !greta_tile.ptr<f16> -> tensor<16x16xf16>
@@ -70,7 +70,7 @@ greta_tile.func @split(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) attri
 // Parts that the tile does not divide get a layout of their own, as if they were loaded.
 // CHECK-LABEL: @uneven
 // CHECK: greta_tile.reshape {{.*}} -> tensor<4x4x12xf16, #greta_tile.layout<{reg = {{\[\[}}0, 0, 1], [0, 0, 2]], lane = {{\[\[}}0, 1, 0], [0, 2, 0], [1, 0, 0], [2, 0, 0], [0, 0, 0], [0, 0, 0]], wave = [], rep = [1, 1, 3]}>>
-greta_tile.func @uneven(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f16>) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+greta_tile.func @uneven(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f16>) attributes {wave_size = 64 : i32, waves = 1 : i32} {
   %z = arith.constant 0 : i32
   %a = greta_tile.load %x[%z, %z] strides [48, 1] bounds [] : !greta_tile.ptr<f16> -> tensor<4x48xf16>
   %s = greta_tile.reshape %a : tensor<4x48xf16> -> tensor<4x4x12xf16>
@@ -83,7 +83,7 @@ greta_tile.func @uneven(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f16>) attr
 // CHECK: greta_tile.load {{.*}} -> tensor<1x4x64x8xf16, #greta_tile.layout<{reg = {{\[\[}}0, 0, 0, 1], [0, 0, 0, 2], [0, 0, 0, 4]], lane = {{\[\[}}0, 0, 1, 0], [0, 0, 2, 0], [0, 0, 4, 0], [0, 0, 8, 0], [0, 0, 16, 0]], wave = {{\[\[}}0, 0, 32, 0], [0, 1, 0, 0]], rep = [1, 2, 1, 1]}>>
 // CHECK-NOT: convert_layout
 // CHECK: greta_tile.contract
-greta_tile.func @contract(%x: !greta_tile.ptr<f16>, %w: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) attributes {block_size = 128 : i32, wave_size = 32 : i32} {
+greta_tile.func @contract(%x: !greta_tile.ptr<f16>, %w: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) attributes {wave_size = 32 : i32, waves = 4 : i32} {
   %z = arith.constant 0 : i32
   %acc = arith.constant dense<0.0> : tensor<2x4x64x1xf32>
   %b = greta_tile.load %w[%z, %z, %z, %z] strides [0, 512, 8, 1] bounds [] : !greta_tile.ptr<f16> -> tensor<1x4x64x8xf16>
@@ -101,7 +101,7 @@ greta_tile.func @contract(%x: !greta_tile.ptr<f16>, %w: !greta_tile.ptr<f16>, %y
 // CHECK: greta_tile.load {{.*}} -> tensor<64xf32, #greta_tile.layout<{reg = {{\[\[}}1], [2]], lane = {{\[\[}}4], [8], [16], [32], [0]], wave = {{\[\[}}0]], rep = [1]}>>
 // CHECK-NOT: convert_layout
 // CHECK: greta_tile.store {{.*}} : tensor<32x64xf32, #greta_tile.layout<{reg = {{\[\[}}0, 1], [0, 2]], lane = {{\[\[}}0, 4], [0, 8], [0, 16], [0, 32], [1, 0]], wave = {{\[\[}}2, 0]], rep = [8, 1]}>>
-greta_tile.func @outer(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>, %o: !greta_tile.ptr<f32>) attributes {block_size = 64 : i32, wave_size = 32 : i32} {
+greta_tile.func @outer(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>, %o: !greta_tile.ptr<f32>) attributes {wave_size = 32 : i32, waves = 2 : i32} {
   %z = arith.constant 0 : i32
   %a = greta_tile.load %x[%z] strides [1] bounds [] : !greta_tile.ptr<f32> -> tensor<32xf32>
   %b = greta_tile.load %y[%z] strides [1] bounds [] : !greta_tile.ptr<f32> -> tensor<64xf32>
@@ -117,7 +117,7 @@ greta_tile.func @outer(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>, %o: !
 // A line's sum goes on in lines of another length.
 // CHECK-LABEL: @extents
 // CHECK-NOT: convert_layout
-greta_tile.func @extents(%x: !greta_tile.ptr<f32>, %n: i32) attributes {block_size = 32 : i32, wave_size = 32 : i32} {
+greta_tile.func @extents(%x: !greta_tile.ptr<f32>, %n: i32) attributes {wave_size = 32 : i32, waves = 1 : i32} {
   %z = arith.constant 0 : i32
   %a = greta_tile.load %x[%z, %z] strides [4, 1] bounds [] : !greta_tile.ptr<f32> -> tensor<1x4xf32>
   %s_line = greta_tile.reduce {arith.addf} %a axis 1 : tensor<1x4xf32> -> tensor<1xf32>
@@ -140,7 +140,7 @@ greta_tile.func @extents(%x: !greta_tile.ptr<f32>, %n: i32) attributes {block_si
   a = <{reg = [[0, 1], [0, 2]], lane = [[1, 0], [2, 0], [4, 0], [8, 0], [0, 4], [0, 8]], wave = [], rep = [1, 1]}>,
   b = <{reg = [[1, 0], [2, 0]], lane = [[0, 1], [0, 2], [0, 4], [0, 8], [4, 0], [8, 0]], wave = [], rep = [1, 1]}>,
   acc = <{reg = [[1, 0], [2, 0]], lane = [[0, 1], [0, 2], [0, 4], [0, 8], [4, 0], [8, 0]], wave = [], rep = [1, 1]}>>
-greta_tile.func @chain(%q: !greta_tile.ptr<f16>, %k: !greta_tile.ptr<f16>, %v: !greta_tile.ptr<f16>, %o: !greta_tile.ptr<f32>) attributes {block_size = 128 : i32, wave_size = 64 : i32} {
+greta_tile.func @chain(%q: !greta_tile.ptr<f16>, %k: !greta_tile.ptr<f16>, %v: !greta_tile.ptr<f16>, %o: !greta_tile.ptr<f32>) attributes {wave_size = 64 : i32, waves = 2 : i32} {
   %z = arith.constant 0 : i32
   %acc = arith.constant dense<0.0> : tensor<64x32xf32>
   %acc2 = arith.constant dense<0.0> : tensor<64x64xf32>
@@ -178,7 +178,7 @@ greta_tile.func @chain(%q: !greta_tile.ptr<f16>, %k: !greta_tile.ptr<f16>, %v: !
   a = <{reg = [[0, 1], [0, 2]], lane = [[1, 0], [2, 0], [4, 0], [8, 0], [0, 4], [0, 8]], wave = [], rep = [1, 1]}>,
   b = <{reg = [[1, 0], [2, 0]], lane = [[0, 1], [0, 2], [0, 4], [0, 8], [4, 0], [8, 0]], wave = [], rep = [1, 1]}>,
   acc = <{reg = [[0, 1], [0, 2]], lane = [[1, 0], [2, 0], [4, 0], [8, 0], [0, 4], [0, 8]], wave = [], rep = [1, 1]}>>
-greta_tile.func @chain_in_registers(%q: !greta_tile.ptr<f16>, %k: !greta_tile.ptr<f16>, %v: !greta_tile.ptr<f16>, %o: !greta_tile.ptr<f32>) attributes {block_size = 256 : i32, wave_size = 64 : i32} {
+greta_tile.func @chain_in_registers(%q: !greta_tile.ptr<f16>, %k: !greta_tile.ptr<f16>, %v: !greta_tile.ptr<f16>, %o: !greta_tile.ptr<f32>) attributes {wave_size = 64 : i32, waves = 4 : i32} {
   %z = arith.constant 0 : i32
   %acc = arith.constant dense<0.0> : tensor<64x32xf32>
   %acc2 = arith.constant dense<0.0> : tensor<64x64xf32>
@@ -205,7 +205,7 @@ greta_tile.func @chain_in_registers(%q: !greta_tile.ptr<f16>, %k: !greta_tile.pt
 // CHECK-LABEL: @shared_range
 // CHECK-COUNT-2: greta_tile.iota
 // CHECK-NOT: convert_layout
-greta_tile.func @shared_range(%o: !greta_tile.ptr<i32>) attributes {block_size = 64 : i32, wave_size = 32 : i32} {
+greta_tile.func @shared_range(%o: !greta_tile.ptr<i32>) attributes {wave_size = 32 : i32, waves = 2 : i32} {
   %z = arith.constant 0 : i32
   %r = greta_tile.iota 0 : tensor<32xi32>
   %a = greta_tile.reshape %r : tensor<32xi32> -> tensor<32x1xi32>
@@ -221,7 +221,7 @@ greta_tile.func @shared_range(%o: !greta_tile.ptr<i32>) attributes {block_size =
 // CHECK-LABEL: @carried
 // CHECK: scf.for {{.*}} iter_args({{.*}}) -> (tensor<8x1024xf32, [[LAYOUT:#greta_tile.layout<.*>]]>) : i32 {
 // CHECK: scf.yield {{.*}} : tensor<8x1024xf32, [[LAYOUT]]>
-greta_tile.func @carried(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>, %n: i32) attributes {block_size = 128 : i32, wave_size = 32 : i32} {
+greta_tile.func @carried(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>, %n: i32) attributes {wave_size = 32 : i32, waves = 4 : i32} {
   %z = arith.constant 0 : i32
   %one = arith.constant 1 : i32
   %i = greta_tile.load %x[%z, %z] strides [1024, 1] bounds [] : !greta_tile.ptr<f32> -> tensor<8x1024xf32>
@@ -242,7 +242,7 @@ greta_tile.func @carried(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>, %n:
 // What a contract wishes of its dimensions it does not wish of others of that number: dimension 1 of %t is none that is summed.
 // CHECK-LABEL: @other_dimensions
 // CHECK: greta_tile.broadcast {{.*}} -> tensor<4x96xf32
-greta_tile.func @other_dimensions(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) attributes {block_size = 32 : i32, wave_size = 32 : i32} {
+greta_tile.func @other_dimensions(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) attributes {wave_size = 32 : i32, waves = 1 : i32} {
   %z = arith.constant 0 : i32
   %acc = arith.constant dense<0.0> : tensor<4x1x2xf32>
   %a = greta_tile.load %x[%z, %z, %z] strides [16, 2, 1] bounds [] : !greta_tile.ptr<f16> -> tensor<4x8x2xf16>

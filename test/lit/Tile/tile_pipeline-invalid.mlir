@@ -1,6 +1,6 @@
 // RUN: greta-opt %s --pass-pipeline='builtin.module(greta_tile.func(greta-tile-assign-layouts,greta-tile-pipeline))' --split-input-file --verify-diagnostics
 
-greta_tile.func @carried(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) attributes {block_size = 64 : i32, wave_size = 32 : i32} {
+greta_tile.func @carried(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) attributes {wave_size = 32 : i32, waves = 2 : i32} {
   %z = arith.constant 0 : i32
   %step = arith.constant 16 : i32
   %end = arith.constant 64 : i32
@@ -16,7 +16,7 @@ greta_tile.func @carried(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) att
 
 // -----
 
-greta_tile.func @sum_first(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) attributes {block_size = 64 : i32, wave_size = 32 : i32} {
+greta_tile.func @sum_first(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) attributes {wave_size = 32 : i32, waves = 2 : i32} {
   %z = arith.constant 0 : i32
   %step = arith.constant 16 : i32
   %end = arith.constant 64 : i32
@@ -36,7 +36,7 @@ greta_tile.func @sum_first(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) a
 
 // -----
 
-greta_tile.func @stores(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) attributes {block_size = 64 : i32, wave_size = 32 : i32} {
+greta_tile.func @stores(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) attributes {wave_size = 32 : i32, waves = 2 : i32} {
   %z = arith.constant 0 : i32
   %step = arith.constant 16 : i32
   %end = arith.constant 64 : i32
@@ -55,7 +55,7 @@ greta_tile.func @stores(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) attr
 
 // -----
 
-greta_tile.func @slices(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) attributes {block_size = 64 : i32, wave_size = 32 : i32} {
+greta_tile.func @slices(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) attributes {wave_size = 32 : i32, waves = 2 : i32} {
   %z = arith.constant 0 : i32
   %step = arith.constant 16 : i32
   %end = arith.constant 64 : i32
@@ -73,7 +73,7 @@ greta_tile.func @slices(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) attr
 
 // -----
 
-greta_tile.func @steps(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) attributes {block_size = 64 : i32, wave_size = 32 : i32} {
+greta_tile.func @steps(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) attributes {wave_size = 32 : i32, waves = 2 : i32} {
   %z = arith.constant 0 : i32
   %step = arith.constant 32 : i32
   %end = arith.constant 64 : i32
@@ -91,7 +91,7 @@ greta_tile.func @steps(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) attri
 
 // -----
 
-greta_tile.func @clamp(%x: !greta_tile.ptr<f16>) attributes {block_size = 64 : i32, wave_size = 32 : i32} {
+greta_tile.func @clamp(%x: !greta_tile.ptr<f16>) attributes {wave_size = 32 : i32, waves = 2 : i32} {
   %z = arith.constant 0 : i32
   // expected-error @+1 {{clamp}}
   %a = greta_tile.load %x[%z, %z] strides [64, 1] bounds [] clamp [0] : !greta_tile.ptr<f16> -> tensor<32x16xf16>
@@ -101,13 +101,13 @@ greta_tile.func @clamp(%x: !greta_tile.ptr<f16>) attributes {block_size = 64 : i
 // -----
 
 // expected-error @+1 {{a pipeline has up to three stages and a positive slice}}
-greta_tile.func @stages() attributes {block_size = 64 : i32, wave_size = 32 : i32, p = #greta_tile.pipeline<stages = 4, slice = 16>} {
+greta_tile.func @stages() attributes {wave_size = 32 : i32, waves = 2 : i32, p = #greta_tile.pipeline<stages = 4, slice = 16>} {
   greta_tile.return
 }
 
 // -----
 
-greta_tile.func @placement() attributes {block_size = 64 : i32, wave_size = 32 : i32} {
+greta_tile.func @placement() attributes {wave_size = 32 : i32, waves = 2 : i32} {
   // expected-error @+1 {{rows of 32 elements do not fit a stride of 16 or 1 phases of 1}}
   %0 = greta_tile.local_alloc : <1 x tensor<16x32xf16>, <dim = 1, stride = 16, vector = 1, rows = 1, phases = 1>>
   greta_tile.return
@@ -119,7 +119,7 @@ greta_tile.func @placement() attributes {block_size = 64 : i32, wave_size = 32 :
   a = <{reg = [[0, 1], [0, 2]], lane = [[1, 0], [2, 0], [4, 0], [8, 0], [0, 4], [0, 8]], wave = [], rep = [1, 1]}>,
   b = <{reg = [[1, 0], [2, 0]], lane = [[0, 1], [0, 2], [0, 4], [0, 8], [4, 0], [8, 0]], wave = [], rep = [1, 1]}>,
   acc = <{reg = [[1, 0], [2, 0]], lane = [[0, 1], [0, 2], [0, 4], [0, 8], [4, 0], [8, 0]], wave = [], rep = [1, 1]}>>
-greta_tile.func @computed(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+greta_tile.func @computed(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) attributes {wave_size = 64 : i32, waves = 1 : i32} {
   %z = arith.constant 0 : i32
   %step = arith.constant 32 : i32
   %end = arith.constant 128 : i32
@@ -142,7 +142,7 @@ greta_tile.func @computed(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) at
   a = <{reg = [[0, 1], [0, 2]], lane = [[1, 0], [2, 0], [4, 0], [8, 0], [0, 4], [0, 8]], wave = [], rep = [1, 1]}>,
   b = <{reg = [[1, 0], [2, 0]], lane = [[0, 1], [0, 2], [0, 4], [0, 8], [4, 0], [8, 0]], wave = [], rep = [1, 1]}>,
   acc = <{reg = [[1, 0], [2, 0]], lane = [[0, 1], [0, 2], [0, 4], [0, 8], [4, 0], [8, 0]], wave = [], rep = [1, 1]}>>
-greta_tile.func @turns(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) attributes {block_size = 128 : i32, wave_size = 64 : i32} {
+greta_tile.func @turns(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) attributes {wave_size = 64 : i32, waves = 2 : i32} {
   %z = arith.constant 0 : i32
   %step = arith.constant 32 : i32
   %end = arith.constant 128 : i32

@@ -29,7 +29,7 @@
 // CHECK-NEXT: greta_tile.local_load %[[B]][%[[ZERO]]] [%[[S]], %[[ZERO]]] {{.*}} -> tensor<8x16xf16,
 // CHECK-NEXT: greta_tile.dot
 // CHECK: greta_tile.rolled
-greta_tile.func @single(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) attributes {block_size = 8 : i32, wave_size = 8 : i32} {
+greta_tile.func @single(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) attributes {wave_size = 8 : i32, waves = 1 : i32} {
   %z = arith.constant 0 : i32
   %step = arith.constant 32 : i32
   %end = arith.constant 128 : i32
@@ -53,7 +53,7 @@ greta_tile.func @single(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) attr
 // CHECK-COUNT-2: greta_tile.dot
 // CHECK-NOT: greta_tile.dot
 // CHECK: greta_tile.rolled
-greta_tile.func @single_registers(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+greta_tile.func @single_registers(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) attributes {wave_size = 64 : i32, waves = 1 : i32} {
   %z = arith.constant 0 : i32
   %step = arith.constant 32 : i32
   %end = arith.constant 128 : i32
@@ -91,7 +91,7 @@ greta_tile.func @single_registers(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<
 // CHECK-COUNT-2: greta_tile.local_load %{{.*}}[%c0_i32]
 // CHECK: greta_tile.dot
 // CHECK: scf.yield
-greta_tile.func @double(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+greta_tile.func @double(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) attributes {wave_size = 64 : i32, waves = 1 : i32} {
   %z = arith.constant 0 : i32
   %step = arith.constant 32 : i32
   %end = arith.constant 128 : i32
@@ -116,7 +116,7 @@ greta_tile.func @double(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) attr
 // CHECK: greta_tile.dot
 // CHECK: greta_tile.barrier
 // CHECK: scf.yield {{.*}}, %[[OTHER]] :
-greta_tile.func @odd(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+greta_tile.func @odd(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) attributes {wave_size = 64 : i32, waves = 1 : i32} {
   %z = arith.constant 0 : i32
   %step = arith.constant 32 : i32
   %end = arith.constant 96 : i32
@@ -147,7 +147,7 @@ greta_tile.func @odd(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) attribu
 // CHECK: greta_tile.barrier
 // CHECK-COUNT-2: greta_tile.local_load %{{.*}}[%[[NEXT]]]
 // CHECK: scf.yield {{.*}}, %[[NEXT]] :
-greta_tile.func @three(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+greta_tile.func @three(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) attributes {wave_size = 64 : i32, waves = 1 : i32} {
   %z = arith.constant 0 : i32
   %step = arith.constant 32 : i32
   %end = arith.constant 128 : i32
@@ -180,7 +180,7 @@ greta_tile.func @three(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) attri
 // CHECK: greta_tile.barrier in_flight 2
 // CHECK: scf.yield
 // CHECK: greta_tile.barrier in_flight 0
-greta_tile.func @direct(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+greta_tile.func @direct(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) attributes {wave_size = 64 : i32, waves = 1 : i32} {
   %z = arith.constant 0 : i32
   %step = arith.constant 32 : i32
   %end = arith.constant 288 : i32
@@ -202,7 +202,7 @@ greta_tile.func @direct(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) attr
 // CHECK: %[[NEXT:.*]] = greta_tile.contract %{{.*}}, %{{.*}}, %[[AHEAD]] dims [1]
 // CHECK: scf.yield %{{[0-9]+}}, %[[AHEAD]], %[[NEXT]],
 // CHECK: greta_tile.reduce {arith.addf} %[[LOOP]]#1 axis 1
-greta_tile.func @squares(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>, %s: !greta_tile.ptr<f32>) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+greta_tile.func @squares(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>, %s: !greta_tile.ptr<f32>) attributes {wave_size = 64 : i32, waves = 1 : i32} {
   %z = arith.constant 0 : i32
   %step = arith.constant 32 : i32
   %end = arith.constant 96 : i32
@@ -232,7 +232,7 @@ greta_tile.func @squares(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>, %s:
 // CHECK: greta_tile.barrier
 // CHECK: greta_tile.dot
 // CHECK: greta_tile.schedule{{$}}
-greta_tile.func @computed(%x: !greta_tile.ptr<f16>, %w: !greta_tile.ptr<i8>, %y: !greta_tile.ptr<f32>) attributes {block_size = 64 : i32, wave_size = 64 : i32} {
+greta_tile.func @computed(%x: !greta_tile.ptr<f16>, %w: !greta_tile.ptr<i8>, %y: !greta_tile.ptr<f32>) attributes {wave_size = 64 : i32, waves = 1 : i32} {
   %z = arith.constant 0 : i32
   %step = arith.constant 64 : i32
   %end = arith.constant 192 : i32
@@ -245,5 +245,36 @@ greta_tile.func @computed(%x: !greta_tile.ptr<f16>, %w: !greta_tile.ptr<i8>, %y:
     scf.yield %next : tensor<16x16xf32>
   } {greta_tile.pipeline = #greta_tile.pipeline<stages = 2, slice = 32, hidden = 7>}
   greta_tile.store %d, %y[%z, %z] strides [16, 1] bounds [] : tensor<16x16xf32> -> !greta_tile.ptr<f32>
+  greta_tile.return
+}
+
+// Without stages: operands are loaded where the dot takes them, 16 bytes a lane, K renumbered alike for both (a lane has k = 0 to 7, the
+// instructions take them with the registers' row bits among them), and nothing goes through shared memory. Waves take rows of B each.
+// CHECK-LABEL: @in_registers
+// CHECK-NOT: greta_tile.local_alloc
+// CHECK: scf.for
+// CHECK-NEXT: greta_tile.load {{.*}} -> tensor<16x64xf16, #greta_tile.layout<{reg = {{\[\[}}0, 1], [0, 2], [0, 4], [8, 0]], lane = {{\[\[}}0, 8], [0, 16], [1, 0], [2, 0], [4, 0]], wave = {{\[\[}}0, 0]], rep = [1, 2]}>>
+// CHECK-NEXT: greta_tile.load {{.*}} -> tensor<64x16xf16, #greta_tile.layout<{reg = {{\[\[}}1, 0], [2, 0], [4, 0]], lane = {{\[\[}}8, 0], [16, 0], [0, 1], [0, 2], [0, 4]], wave = {{\[\[}}0, 8]], rep = [2, 1]}>>
+// CHECK-NEXT: greta_tile.convert_layout {{.*}} -> tensor<16x64xf16, #greta_tile.layout<{reg = {{\[\[}}0, 1], [0, 2], [8, 0], [0, 4]]
+// CHECK-NEXT: greta_tile.dot
+// CHECK-NEXT: scf.yield
+// CHECK-NEXT: {greta_tile.rolled}
+// CHECK-NOT: greta_tile.barrier
+#nvidia = #greta_tile.matrix<"coopmat",
+  a = <{reg = [[0, 1], [0, 8], [8, 0]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], wave = [], rep = [1, 1]}>,
+  b = <{reg = [[1, 0], [8, 0]], lane = [[2, 0], [4, 0], [0, 1], [0, 2], [0, 4]], wave = [], rep = [1, 1]}>,
+  acc = <{reg = [[0, 1], [8, 0]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], wave = [], rep = [1, 1]}>>
+greta_tile.func @in_registers(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) attributes {wave_size = 32 : i32, waves = 2 : i32} {
+  %z = arith.constant 0 : i32
+  %n = arith.constant 512 : i32
+  %step = arith.constant 64 : i32
+  %acc = arith.constant dense<0.0> : tensor<16x16xf32>
+  %r = scf.for %k = %z to %n step %step iter_args(%c = %acc) -> tensor<16x16xf32> : i32 {
+    %a = greta_tile.load %x[%z, %k] strides [512, 1] bounds [] : !greta_tile.ptr<f16> -> tensor<16x64xf16>
+    %b = greta_tile.load %x[%k, %z] strides [1, 512] bounds [] : !greta_tile.ptr<f16> -> tensor<64x16xf16>
+    %d = greta_tile.dot %a, %b, %c {matrix = #nvidia} : tensor<16x64xf16>, tensor<64x16xf16> -> tensor<16x16xf32>
+    scf.yield %d : tensor<16x16xf32>
+  } {greta_tile.pipeline = #greta_tile.pipeline<stages = 0, slice = 64>}
+  greta_tile.store %r, %y[%z, %z] strides [16, 1] bounds [] : tensor<16x16xf32> -> !greta_tile.ptr<f32>
   greta_tile.return
 }

@@ -205,3 +205,19 @@ func.func @direct_far(%a: tensor<64x16777216xf16>, %b: tensor<64x16777216xf16>) 
   %0 = greta.matmul %a, %b {transpose_b, greta.config = {instruction = [16, 16, 16], tile = [64, 64, 64], waves = 4, stages = 3, slice = 32, direct}} : tensor<64x16777216xf16>, tensor<64x16777216xf16> -> tensor<64x64xf16>
   return %0 : tensor<64x64xf16>
 }
+
+// -----
+
+func.func @registers_of_columns(%a: tensor<64x64xf16>, %b: tensor<64x64xf16>) -> tensor<64x64xf16> {
+  // expected-error @+1 {{that does not fit: without stages it needs rows along K, a stored A, no batch or heads, and an instruction whose layouts are known}}
+  %0 = greta.matmul %a, %b {greta.config = {instruction = [16, 16, 16], tile = [16, 64, 64], waves = 4, stages = 0, slice = 64}} : tensor<64x64xf16>, tensor<64x64xf16> -> tensor<64x64xf16>
+  return %0 : tensor<64x64xf16>
+}
+
+// -----
+
+func.func @part_of_a_block(%a: tensor<64x96xf16>, %b: tensor<64x96xf16>) -> tensor<64x64xf16> {
+  // expected-error @+1 {{that does not fit: without stages its blocks must divide K, and its waves be shared out to slices}}
+  %0 = greta.matmul %a, %b {transpose_b, greta.config = {instruction = [16, 16, 16], tile = [16, 64, 64], waves = 4, stages = 0, slice = 64}} : tensor<64x96xf16>, tensor<64x96xf16> -> tensor<64x64xf16>
+  return %0 : tensor<64x64xf16>
+}

@@ -44,3 +44,17 @@ func.func @index(%x: tensor<?x64xf16>) -> index {
   %n = tensor.dim %x, %c0 : tensor<?x64xf16>
   return %n : index
 }
+
+// -----
+
+// expected-error@+1 {{has argument 0 of type 'tensor<?x4xf32>' with greta.shape = affine_map<()[s0] -> (s0, 5)>; it is a map from the function's symbols to the extents}}
+func.func @not_its_shape(%x: tensor<?x4xf32> {greta.shape = affine_map<()[n] -> (n, 5)>}) -> tensor<?x4xf32> {
+  return %x : tensor<?x4xf32>
+}
+
+// -----
+
+// expected-error@+1 {{has a shape, a grid or a scalar over 2 symbols; its arguments define 1, one for each dynamic dimension that no greta.shape gives by earlier ones}}
+func.func @no_such_symbol(%x: tensor<?x4xf32>, %y: tensor<?xf32> {greta.shape = affine_map<()[n, m] -> (m + n)>}) -> tensor<?x4xf32> {
+  return %x : tensor<?x4xf32>
+}

@@ -73,3 +73,19 @@ func.func @broadcast(%w: tensor<64xf16>, %x: tensor<?x64xf16>) -> tensor<?x64xf1
   %1 = linalg.broadcast ins(%w : tensor<64xf16>) outs(%0 : tensor<?x64xf16>) dimensions = [0]
   return %1 : tensor<?x64xf16>
 }
+
+// -----
+
+greta_tile.func @k(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>, %z: !greta_tile.ptr<f32>) attributes {waves = 1 : i32} {
+  greta_tile.return
+}
+
+// A launch says what its result's extents are, greta.shape what an argument's are; an extent that it says is the next symbol defines that.
+// CHECK-LABEL: func.func @launches
+// CHECK-SAME: greta.shapes = {{\[\[}}"d0", "d1"], ["d1", "d2"], ["d0", ["ceildiv", "d2", 2]]]
+// CHECK-SAME: greta.symbols = {{\[\[}}0, 0], [0, 1], [1, 1]]
+func.func @launches(%x: tensor<?x?xf32>, %y: tensor<?x?xf32> {greta.shape = affine_map<()[m, k, n] -> (k, n)>}) -> tensor<?x?xf32> {
+  %0 = greta_tile.launch @k grid affine_map<()[m, k, n] -> (m)> scalars affine_map<() -> ()> (%x, %y) shapes [affine_map<()[m, k, n] -> (m, n ceildiv 2)>]
+       : (tensor<?x?xf32>, tensor<?x?xf32>) -> tensor<?x?xf32>
+  return %0 : tensor<?x?xf32>
+}

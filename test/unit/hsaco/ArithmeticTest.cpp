@@ -21,7 +21,7 @@ protected:
     Bytes r(padded * outBytes);
     std::string text = R"(
 greta_tile.func @apply(%x: !greta_tile.ptr<FROM>, %y: !greta_tile.ptr<FROM>, %z: !greta_tile.ptr<TO>)
-    attributes {block_size = 64 : i32, wave_size = {{wave}} : i32} {
+    attributes {wave_size = {{wave}} : i32, waves = {{waves64}} : i32} {
   %group = greta_tile.program_id 0
   %lane = greta_tile.lane_id
   %wave = greta_tile.wave_id

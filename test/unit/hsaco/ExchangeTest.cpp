@@ -30,7 +30,7 @@ protected:
     unsigned block = 2 * wave();
     std::string text = R"(
 greta_tile.func @shuffle(%x: !greta_tile.ptr<{{type}}>, %y: !greta_tile.ptr<{{type}}>)
-    attributes {block_size = {{block}} : i32, wave_size = {{wave}} : i32} {)";
+    attributes {wave_size = {{wave}} : i32, waves = 2 : i32} {)";
     text += prologue;
     text += "  %v = greta_tile.ptr_load %x[%thread] align {{align}} : "
             "!greta_tile.ptr<{{type}}> -> {{type}}\n";
@@ -47,7 +47,6 @@ greta_tile.func @shuffle(%x: !greta_tile.ptr<{{type}}>, %y: !greta_tile.ptr<{{ty
     text += "  greta_tile.return\n}\n";
     text = replaced(text, "{{type}}", type);
     text = replaced(text, "{{align}}", std::to_string(sizeof(T)));
-    text = replaced(text, "{{block}}", std::to_string(block));
     std::vector<T> values = patterns<T>(block);
     Bytes x = toBytes(values), y(x.size() * (wave() - 1));
     run(text, {&x, &y});
@@ -62,7 +61,7 @@ greta_tile.func @shuffle(%x: !greta_tile.ptr<{{type}}>, %y: !greta_tile.ptr<{{ty
     SCOPED_TRACE(type);
     std::string text = R"(
 greta_tile.func @shuffle(%x: !greta_tile.ptr<{{type}}>, %y: !greta_tile.ptr<{{type}}>)
-    attributes {block_size = {{block}} : i32, wave_size = {{wave}} : i32} {)";
+    attributes {wave_size = {{wave}} : i32, waves = 2 : i32} {)";
     text += prologue;
     text += R"(
   %v = greta_tile.ptr_load %x[%thread] align {{align}} : !greta_tile.ptr<{{type}}> -> {{type}}
@@ -78,7 +77,6 @@ greta_tile.func @shuffle(%x: !greta_tile.ptr<{{type}}>, %y: !greta_tile.ptr<{{ty
 })";
     text = replaced(text, "{{type}}", type);
     text = replaced(text, "{{align}}", std::to_string(sizeof(T)));
-    text = replaced(text, "{{block}}", std::to_string(2 * wave()));
     text = replaced(text, "{{last}}", std::to_string(wave() - 1));
     std::vector<T> values = patterns<T>(2 * wave());
     Bytes x = toBytes(values), y(x.size());
@@ -123,7 +121,7 @@ TEST_P(Exchange, CopiesEveryWidth) {
       SCOPED_TRACE(type);
       std::string text = R"(
 greta_tile.func @copy(%x: !greta_tile.ptr<{{element}}>, %y: !greta_tile.ptr<{{element}}>, %n: i32)
-    attributes {block_size = 128 : i32, wave_size = {{wave}} : i32} {)";
+    attributes {wave_size = {{wave}} : i32, waves = {{waves128}} : i32} {)";
       text += prologue;
       text += R"(
   %group = greta_tile.program_id 0
@@ -154,7 +152,7 @@ greta_tile.func @copy(%x: !greta_tile.ptr<{{element}}>, %y: !greta_tile.ptr<{{el
 TEST_P(Exchange, ReducesThroughSharedMemory) {
   std::string text = R"(
 greta_tile.func @reduce(%x: !greta_tile.ptr<i32>, %y: !greta_tile.ptr<i32>)
-    attributes {block_size = 256 : i32, wave_size = {{wave}} : i32} {
+    attributes {wave_size = {{wave}} : i32, waves = {{waves256}} : i32} {
   %partial = greta_tile.shared_alloc : !greta_tile.shared<8 x i32>)";
   text += prologue;
   text += "  %v0 = greta_tile.ptr_load %x[%thread] align 4 : "
@@ -204,7 +202,7 @@ greta_tile.func @reduce(%x: !greta_tile.ptr<i32>, %y: !greta_tile.ptr<i32>)
 TEST_P(Exchange, TransposesThroughSharedMemory) {
   std::string text = R"(
 greta_tile.func @reverse(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f16>, %rounds: i32)
-    attributes {block_size = 128 : i32, wave_size = {{wave}} : i32} {
+    attributes {wave_size = {{wave}} : i32, waves = {{waves128}} : i32} {
   %array = greta_tile.shared_alloc : !greta_tile.shared<128 x vector<8xf16>>)";
   text += prologue;
   text += R"(
@@ -239,7 +237,7 @@ greta_tile.func @reverse(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f16>, %ro
 TEST_P(Exchange, MasksEdges) {
   std::string text = R"(
 greta_tile.func @edge(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>, %n: i32)
-    attributes {block_size = 128 : i32, wave_size = {{wave}} : i32} {)";
+    attributes {wave_size = {{wave}} : i32, waves = {{waves128}} : i32} {)";
   text += prologue;
   text += R"(
   %zero = arith.constant 0.0 : f32

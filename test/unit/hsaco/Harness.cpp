@@ -53,6 +53,9 @@ void test::HsacoTest::run(std::string kernel, std::vector<Bytes *> buffers,
                           std::vector<int32_t> scalars, unsigned groups) {
   const TargetRow &row = *llvm::cantFail(lookupTarget(GetParam()));
   kernel = replaced(kernel, "{{wave}}", std::to_string(row.waveSize));
+  for (unsigned lanes : {64, 128, 256})
+    kernel = replaced(kernel, "{{waves" + std::to_string(lanes) + "}}",
+                      std::to_string(lanes / row.waveSize));
   std::string object = compile(kernel, row);
   if (object.empty())
     return;

@@ -19,7 +19,7 @@ protected:
                            const std::vector<float> &b) {
     std::string text = R"(
 greta_tile.func @apply(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>, %z: !greta_tile.ptr<f32>)
-    attributes {block_size = {{wave}} : i32, wave_size = {{wave}} : i32} {
+    attributes {wave_size = {{wave}} : i32, waves = 1 : i32} {
   %group = greta_tile.program_id 0
   %lane = greta_tile.lane_id
   %size = arith.constant {{wave}} : i32

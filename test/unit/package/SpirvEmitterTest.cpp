@@ -27,7 +27,7 @@ std::string kernelText(const std::string &type, bool named) {
   std::string b = "!greta_tile.fragment<16x16x" + type + ", b>";
   std::string acc = "!greta_tile.fragment<16x16xf32, acc>";
   std::string text = R"(
-greta_tile.func @k(%p: !greta_tile.ptr<f32>) attributes {block_size = 32 : i32, wave_size = 32 : i32} {
+greta_tile.func @k(%p: !greta_tile.ptr<f32>) attributes {wave_size = 32 : i32, waves = 1 : i32} {
   %c0 = arith.constant 0 : i32
   %zero = arith.constant 0.0 : f32
   %v = arith.constant dense<1.0> : vector<8x)" +

@@ -1,0 +1,29 @@
+//===- MatrixInstructions.h - the target table's, as attributes -*- C++ -*-===//
+//
+// Which matrix instructions a target has for a product, and their attributes.
+//
+//===----------------------------------------------------------------------===//
+#ifndef GRETA_TILE_MATRIXINSTRUCTIONS_H
+#define GRETA_TILE_MATRIXINSTRUCTIONS_H
+
+#include "GretaTile/GretaTile.h"
+#include "greta/Target/Target.h"
+
+namespace greta {
+
+/// Those of `available` for operands of these element types, with the widest
+/// sums. Without known layouts only drivers can load operands.
+llvm::SmallVector<const MatrixInstruction *>
+instructionsFor(mlir::Type a, mlir::Type b,
+                llvm::ArrayRef<MatrixInstruction> available,
+                const TargetRow &row);
+
+/// The instruction and where a wave of the target holds its operands; `opaque`
+/// takes layouts that are known for unknown.
+tile::MatrixAttr matrixAttr(mlir::MLIRContext *context,
+                            const MatrixInstruction &instruction,
+                            const TargetRow &row, bool opaque = false);
+
+} // namespace greta
+
+#endif

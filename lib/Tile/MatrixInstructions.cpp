@@ -1,0 +1,103 @@
+//===- MatrixInstructions.cpp - from the target table to attributes -------===//
+//
+// In: rows of the target table and element types. Out: the instructions that
+// multiply such operands, and each as a #greta_tile.matrix. greta-configure
+// asks for GEMMs, greta-tile-set-target for the dots of block programs.
+//
+//===----------------------------------------------------------------------===//
+
+#include "greta/Tile/MatrixInstructions.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace greta;
+
+static tile::LayoutAttr
+toAttr(MLIRContext *context, const FragmentLayout &fragment, bool transposed) {
+  SmallVector<int32_t> flat[2];
+  ArrayRef<FragmentBasis> sources[2] = {fragment.reg, fragment.lane};
+  for (auto [to, from] : llvm::zip(flat, sources))
+    for (FragmentBasis basis : from)
+      to.append(transposed
+                    ? std::initializer_list<int32_t>{basis.column, basis.row}
+                    : std::initializer_list<int32_t>{basis.row, basis.column});
+  return tile::LayoutAttr::get(context, flat[0], flat[1], {}, {1, 1});
+}
+
+static StringRef dtypeOf(Type element) {
+  return llvm::TypeSwitch<Type, StringRef>(element)
+      .Case([](Float16Type) { return "f16"; })
+      .Case([](BFloat16Type) { return "bf16"; })
+      .Case([](Float32Type) { return "f32"; })
+      .Case([](Float8E4M3FNType) { return "f8e4m3fn"; })
+      .Case([](Float8E5M2Type) { return "f8e5m2"; })
+      .Case([](Float8E4M3FNUZType) { return "f8e4m3fnuz"; })
+      .Case([](Float8E5M2FNUZType) { return "f8e5m2fnuz"; })
+      .Default([](Type type) { return type.isInteger(8) ? "i8" : ""; });
+}
+
+SmallVector<const MatrixInstruction *>
+greta::instructionsFor(Type aType, Type bType,
+                       ArrayRef<MatrixInstruction> available,
+                       const TargetRow &row) {
+  StringRef a = dtypeOf(aType), b = dtypeOf(bType);
+  SmallVector<const MatrixInstruction *> found;
+  for (const MatrixInstruction &instruction : available)
+    if (instruction.a == a && instruction.b == b &&
+        instruction.acc == (a == "i8" ? "i32" : "f32") &&
+        instruction.blocks == 1 &&
+        (row.isVulkan() || instruction.accLayout.isKnown()))
+      found.push_back(&instruction);
+  return found;
+}
+
+/// Some layout of a rows x columns tile: neighbours in a lane first, then lanes
+/// side by side.
+static tile::LayoutAttr someLayout(MLIRContext *context, int64_t rows,
+                                   int64_t columns, int64_t lanes) {
+  SmallVector<int32_t> flat[2];
+  int64_t inLane = rows * columns / lanes, at = 1;
+  for (unsigned where : {0u, 1u})
+    for (int64_t n = where ? lanes : inLane; n > 1; n /= 2, at *= 2) {
+      bool alongColumns = at < columns;
+      flat[where].append({int32_t(alongColumns ? 0 : at / columns),
+                          int32_t(alongColumns ? at : 0)});
+    }
+  return tile::LayoutAttr::get(context, flat[0], flat[1], {}, {1, 1});
+}
+
+/// The instruction whose first operand has the type of the second of `mi`.
+static const MatrixInstruction &withSwappedTypes(const MatrixInstruction &mi,
+                                                 const TargetRow &row) {
+  auto found = llvm::find_if(row.matrix, [&](const MatrixInstruction &other) {
+    return other.a == mi.b && other.b == mi.a && other.acc == mi.acc &&
+           other.m == mi.n && other.n == mi.m && other.k == mi.k &&
+           other.blocks == mi.blocks;
+  });
+  assert(found != row.matrix.end() && "the table has both orders");
+  return *found;
+}
+
+tile::MatrixAttr greta::matrixAttr(MLIRContext *context,
+                                   const MatrixInstruction &mi,
+                                   const TargetRow &row, bool opaque) {
+  int64_t wave = row.waveSize;
+  auto name = StringAttr::get(context, mi.name);
+  if (opaque || !mi.accLayout.isKnown())
+    return tile::MatrixAttr::get(context, name, /*swapped=*/false,
+                                 /*opaque=*/true,
+                                 someLayout(context, mi.m, mi.k, wave),
+                                 someLayout(context, mi.k, mi.n, wave),
+                                 someLayout(context, mi.m, mi.n, wave));
+  // Neighbours in a lane's registers should be neighbours in a row. A fragment
+  // has its place among the operands in its type.
+  bool swapped = !mi.accLayout.reg.empty() &&
+                 mi.accLayout.reg.front().row != 0 && mi.name != "coopmat";
+  if (swapped && mi.a != mi.b)
+    name = StringAttr::get(context, withSwappedTypes(mi, row).name);
+  const FragmentLayout &left = swapped ? mi.bLayout : mi.aLayout;
+  const FragmentLayout &right = swapped ? mi.aLayout : mi.bLayout;
+  return tile::MatrixAttr::get(
+      context, name, swapped, /*opaque=*/false, toAttr(context, left, swapped),
+      toAttr(context, right, swapped), toAttr(context, mi.accLayout, swapped));
+}

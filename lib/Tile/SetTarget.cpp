@@ -1,0 +1,96 @@
+//===- SetTarget.cpp - the pass greta-tile-set-target ---------------------===//
+//
+// In: a block program, which names its waves and no target. Out: the same with
+// the lanes of the target's waves and, on the dots that have one, the target's
+// matrix instruction. Kernels that have a wave_size stay as they are.
+//
+//===----------------------------------------------------------------------===//
+
+#include "greta/Tile/MatrixInstructions.h"
+#include "greta/Tile/Passes.h"
+
+namespace greta {
+#define GEN_PASS_DEF_GRETATILESETTARGETPASS
+#include "greta/Tile/Passes.h.inc"
+} // namespace greta
+
+using namespace mlir;
+using namespace greta;
+using namespace greta::tile;
+
+/// Lanes for each of a program's waves where lanes cannot exchange values and
+/// each is its own wave.
+static constexpr unsigned portableLanes = 32;
+
+/// Of the instructions whose tiles make up the block the one that keeps most
+/// waves busy, then the one that does most at once; null where there is none.
+static const MatrixInstruction *chooseInstruction(DotOp dot, unsigned waves,
+                                                  const TargetRow &row) {
+  auto a = cast<RankedTensorType>(dot.getA().getType());
+  auto b = cast<RankedTensorType>(dot.getB().getType());
+  auto acc = cast<RankedTensorType>(dot.getResult().getType());
+  ArrayRef<int64_t> shape = acc.getShape();
+  int64_t m = shape[shape.size() - 2], n = shape.back(),
+          k = a.getShape().back();
+  int64_t batch = acc.getNumElements() / (m * n);
+  const MatrixInstruction *best = nullptr;
+  std::pair<uint64_t, uint64_t> bestWorth;
+  for (const MatrixInstruction *mi : instructionsFor(
+           a.getElementType(), b.getElementType(), row.matrix, row)) {
+    bool isSum =
+        acc.getElementType().isF32() ? mi->acc == "f32" : mi->acc == "i32";
+    if (!isSum || m % mi->m || n % mi->n || k % mi->k)
+      continue;
+    uint64_t tiles = batch * (m / mi->m) * (n / mi->n);
+    std::pair<uint64_t, uint64_t> worth = {std::min<uint64_t>(waves, tiles),
+                                           uint64_t(mi->m) * mi->n * mi->k};
+    if (worth > bestWorth) {
+      best = mi;
+      bestWorth = worth;
+    }
+  }
+  return best;
+}
+
+namespace {
+struct SetTargetPass : greta::impl::GretaTileSetTargetPassBase<SetTargetPass> {
+  using GretaTileSetTargetPassBase::GretaTileSetTargetPassBase;
+  void runOnOperation() override {
+    FuncOp kernel = getOperation();
+    llvm::Expected<const TargetRow *> found = lookupTarget(target);
+    if (!found) {
+      kernel.emitError(llvm::toString(found.takeError()));
+      return signalPassFailure();
+    }
+    const TargetRow &row = **found;
+    if (row.isHost()) {
+      kernel.emitOpError("has no form for the target 'host'; compile it for a "
+                         "GPU, or for vulkan, which runs on the CPU too");
+      return signalPassFailure();
+    }
+    if (kernel.getWaveSize())
+      return;
+    // The number of waves says how work is split, never what is computed: where
+    // lanes stand for waves it may be any.
+    unsigned waves = kernel.getWaves();
+    if (row.waveSize == 1)
+      waves = std::min(waves * portableLanes, row.maxWorkgroupSize);
+    if (waves * row.waveSize > row.maxWorkgroupSize) {
+      kernel.emitOpError("has ")
+          << waves << " waves; workgroups of " << row.name << " have at most "
+          << row.maxWorkgroupSize / row.waveSize << " of " << row.waveSize
+          << " lanes: give it fewer";
+      return signalPassFailure();
+    }
+    kernel.setWaves(waves);
+    kernel.setWaveSize(row.waveSize);
+    if (matrix)
+      kernel.walk([&](DotOp dot) {
+        if (dot.getMatrixAttr())
+          return;
+        if (auto *instruction = chooseInstruction(dot, waves, row))
+          dot.setMatrixAttr(matrixAttr(&getContext(), *instruction, row));
+      });
+  }
+};
+} // namespace
