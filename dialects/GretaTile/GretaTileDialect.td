@@ -151,7 +151,7 @@ def GretaTile_PipelineAttr : AttrDef<GretaTile_Dialect, "Pipeline"> {
   let mnemonic = "pipeline";
   let summary = "How a loop over K moves its operands";
   let description = [{
-    Stands on a loop as `greta_tile.pipeline`. With one stage of shared memory the next block waits in registers while this one is
+    Stands on a loop as `greta_tile.pipeline`. Without stages operands are loaded, and computed, in the registers where the dot takes them. With one stage of shared memory the next block waits in registers while this one is
     multiplied, in a loop over slices of `slice` along K. With two, the next block is stored while this one is multiplied, with three the one after it;
     where `slice` is half a block, the operands of one half are read while the other is multiplied. With `direct`, bytes a lane, blocks go from global to
     shared memory without passing through registers. Where operands are computed, `hidden` is how many vector instructions a product

@@ -77,14 +77,21 @@ def timed():
 
 @table
 def gemm():
-    records = newest(timed(), "function", "config", "batch_ms")
+    records = [r for r in newest(timed(), "function", "config", "batch_ms") if int(r["m"]) > 64]
     body = [[r["function"].replace("_", " "), r["config"], r["batch_ms"], speed(r), r["error_euclidean"], r["commit"]] for r in sorted(records, key=lambda r: (r["function"], r["config"], float(r["batch_ms"])))]
     return markdown(["GEMM", "configuration", "batch, ms", "TFLOP/s (cuBLAS)", "error against float64", "commit"], body)
 
 
 @table
+def skinny():
+    records = [r for r in newest(timed(), "function", "config") if int(r["m"]) <= 64 and r["config"] == "default"]
+    body = [[r["function"].replace("_", " "), number(r["overlapping_us"], 1), number(r["median_us"], 1), number(r["torch_us"], 1), r["error_euclidean"], r["commit"]] for r in records]
+    return markdown(["GEMM", "us", "us, serial", "torch us, serial", "error against float64", "commit"], body)
+
+
+@table
 def gemm_history():
-    records = [r for r in timed() if r["config"] == "default"]
+    records = [r for r in timed() if r["config"] == "default" and int(r["m"]) > 64]
     functions = distinct(records, "function")
     cells = {(r["commit"], r["batch_ms"], r["function"]): speed(r) for r in records}
     keys = list(dict.fromkeys((r["commit"], r["batch_ms"]) for r in records))

@@ -127,6 +127,7 @@ private:
   struct DepthRange {
     mlir::Value begin, length; // null begin: 0
   };
+  int64_t partsOfDepth() const;
   DepthRange depthRange(mlir::AffineExpr depth, int64_t block);
   /// Of the product's result in a block.
   int64_t blockColumns() const { return dims[1].extent * space.headSize(); }

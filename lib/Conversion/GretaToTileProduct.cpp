@@ -63,10 +63,28 @@ Value SpaceEmitter::loadMatrix(Value v, bool transposed, Value row,
   Mapping mapping = identityMapping(tensor.getRank());
   if (batch.empty() || (isB && !matmul.hasBatchedB()))
     mapping.clear();
+  SmallVector<int64_t> shape = {block[0], block[1]};
+  // A as [parts, M, K / parts]; parts are whole.
+  if (int64_t parts = partsOfDepth(); parts > 1 && !isB) {
+    shape = {parts, block[0], block[1] / parts};
+    offsets.insert(offsets.begin(), i32(b, 0));
+    strides.insert(strides.begin(), shape[2]);
+    for (SmallVector<int64_t> *dims : {&bounded, &clamped})
+      for (int64_t &dim : *dims)
+        ++dim;
+  }
   return tile::LoadOp::create(
-      b, RankedTensorType::get(block, tensor.getElementType()),
+      b, RankedTensorType::get(shape, tensor.getElementType()),
       inBatch(pointerOf(argument), layout, mapping), offsets, dynamicStrides,
       bounds, Value(), strides, bounded, clamped);
+}
+
+/// Without stages in shared memory, the slices of a block, each of which some
+/// waves multiply while others do the next.
+int64_t SpaceEmitter::partsOfDepth() const {
+  return config.pipeline && !config.pipeline.getStages()
+             ? config.depth / config.pipeline.getSlice()
+             : 1;
 }
 
 SpaceEmitter::Operand SpaceEmitter::operandOf(MatmulOp op, unsigned number) {
@@ -156,9 +174,12 @@ SmallVector<Value> SpaceEmitter::computeLoop() {
   SmallVector<MatmulOp, 2> products = space.products();
   MatmulOp op = space.matmul;
   bool isInteger = op.getA().getType().getElementType().isInteger(8);
-  auto type = RankedTensorType::get({dims[0].extent, blockColumns()},
-                                    isInteger ? Type(b.getI32Type())
-                                              : Type(b.getF32Type()));
+  SmallVector<int64_t> extents = {dims[0].extent, blockColumns()};
+  int64_t parts = partsOfDepth();
+  if (parts > 1)
+    extents.insert(extents.begin(), parts);
+  auto type = RankedTensorType::get(extents, isInteger ? Type(b.getI32Type())
+                                                       : Type(b.getF32Type()));
   // A dynamic K is that of operands as they are stored.
   AffineExpr depth = getAffineConstantExpr(op.getDepth(), b.getContext());
   if (ShapedType::isDynamic(op.getDepth()))
@@ -230,6 +251,15 @@ SmallVector<Value> SpaceEmitter::computeLoop() {
       Operand operand = operandOf(each, 1);
       right = emitBlock(operand, each.getB());
     }
+    if (parts > 1) {
+      auto whole = cast<RankedTensorType>(right.getType());
+      right = tile::ReshapeOp::create(
+          b,
+          RankedTensorType::get(
+              {parts, config.depth / parts, whole.getDimSize(1)},
+              whole.getElementType()),
+          right);
+    }
     next.push_back(
         tile::DotOp::create(b, type, left, right, sum, config.matrix));
   }
@@ -243,9 +273,16 @@ SmallVector<Value> SpaceEmitter::computeLoop() {
   if (filled)
     return filled.getResults();
   SmallVector<Value> results = product.getResults();
+  b.setInsertionPointAfter(product);
+  if (parts > 1)
+    for (Value &sum : results)
+      sum = tile::ReshapeOp::create(
+          b,
+          RankedTensorType::get(ArrayRef(extents).drop_front(),
+                                type.getElementType()),
+          reduce(Combine::Add, sum, 0));
   if (!norm)
     return results;
-  b.setInsertionPointAfter(product);
   Value squares = results.pop_back_val();
   auto rows = RankedTensorType::get({dims[0].extent, 1}, b.getF32Type());
   squares = reduce(Combine::Add, squares, 1);

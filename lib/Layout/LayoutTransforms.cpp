@@ -106,6 +106,13 @@ Layout Layout::coarsen(unsigned dim, int64_t factor) const {
                 divided(wave_, false), rep_);
 }
 
+Layout Layout::registersAlong(unsigned dim) const {
+  Bases reg = reg_;
+  std::stable_partition(reg.begin(), reg.end(),
+                        [&](const Basis &basis) { return basis[dim] != 0; });
+  return Layout(reg, lane_, wave_, rep_);
+}
+
 Layout Layout::collapse(unsigned dim,
                         llvm::SmallVectorImpl<unsigned> *registerMap) const {
   auto flatten = [&](Bases bases) {

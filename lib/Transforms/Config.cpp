@@ -104,7 +104,8 @@ FailureOr<KernelConfig> greta::getConfig(KernelOp kernel) {
     if (!space.run && !fitsPacked(info, space.depth))
       return kernel.emitOpError("has a 'config' whose space ")
              << config.spaces.size() << " has 'depth' " << space.depth
-             << "; of packed weights it takes 8 to 256, a power of two";
+             << "; of packed weights it takes a power of two, 8 to eight "
+                "groups";
     if (space.run && !fitsDecode(info, space))
       return kernel.emitOpError("has a 'config' whose space ")
              << config.spaces.size() << " has 'run' " << space.run

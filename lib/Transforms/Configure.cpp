@@ -17,6 +17,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Configure.h"
+#include "TileModel.h"
 #include "greta/Transforms/Passes.h"
 #include "greta/Transforms/Tuning.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -174,10 +175,35 @@ static Choice chooseFlat(const Space &space, const Limits &limits,
   return choice;
 }
 
+/// Whether a product of few rows, which takes `cycles` by multiply-adds, goes
+/// to matrix instructions: where what is asked for or was measured names one,
+/// else where operands may go to its registers straight from memory and the
+/// model has that faster. Products that share a launch do not.
+static bool suitsMatrix(const Space &space, const Limits &limits,
+                        double cycles) {
+  if (limits.columns || space.heads || space.groups.size() > 1)
+    return false;
+  MatmulOp matmul = space.matmul;
+  FailureOr<DictionaryAttr> asked = configFor(matmul, limits.row);
+  if (failed(asked))
+    return false;
+  if (*asked)
+    return asked->contains("instruction");
+  if (const TuningEntry *entry = measuredFor(space, limits))
+    return entry->config.get("instruction");
+  if (!limits.row.isVulkan() || !limits.wide)
+    return false;
+  double best = HUGE_VAL;
+  std::optional<Tile> tile = bestTile(problemOf(space), limits,
+                                      instructionsFor(matmul, limits), &best);
+  return tile && !tile->stages && best < cycles;
+}
+
 FailureOr<Choice> greta::choose(const Space &space, const Limits &limits,
                                 int64_t fixedBlock, MLIRContext *context) {
   if (space.matmul) {
-    if (std::optional<Choice> decode = chooseDecode(space, limits)) {
+    std::optional<Choice> decode = chooseDecode(space, limits);
+    if (decode && !suitsMatrix(space, limits, decode->cycles)) {
       FailureOr<Choice> choice =
           overrideBlocks(space, limits, *decode, [&](const Choice &asked) {
             return whyNotDecode(space, limits, asked);

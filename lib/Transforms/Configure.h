@@ -13,6 +13,7 @@ namespace greta {
 
 struct Problem;
 struct TuningDatabase;
+struct TuningEntry;
 struct Tile;
 
 /// What the choice needs of a target.
@@ -40,6 +41,7 @@ struct Choice {
   int64_t block = 0;
   int64_t split = 1; // ranges of a product's K, each with its own workgroups
   std::shared_ptr<const Tile> tile; // of a product with matrix instructions
+  double cycles = 0;                // of few rows, by the model
   SpaceConfig space;
 };
 
@@ -86,6 +88,10 @@ std::optional<std::string> whyNotMultiplyAdds(const Problem &problem,
                                               const Limits &limits,
                                               const Choice &choice);
 
+/// What was measured for the product of a space: by the tuning database asked
+/// for, else by the one that ships; null: nothing.
+const TuningEntry *measuredFor(const Space &space, const Limits &limits);
+
 /// Parts of a product that may be asked for.
 constexpr int64_t mostSplit = 1024;
 
@@ -103,6 +109,10 @@ mlir::FailureOr<Choice> overrideBlocks(const Space &space, const Limits &limits,
 
 /// Such a choice as a configuration.
 llvm::json::Object configOf(const Choice &choice, const Limits &limits);
+
+/// The fewest weights that share a scale where a product computes B by
+/// `greta.dequant`; 0 where none does.
+int64_t groupOfWeights(const Space &space);
 
 /// Whether blocks of `depth` are made of words of packed weights, if a product
 /// has any, and of groups of them, or lie in one.

@@ -66,6 +66,13 @@ FailureOr<DictionaryAttr> greta::configFor(MatmulOp matmul,
   return entries.getDictionary(matmul.getContext());
 }
 
+const TuningEntry *greta::measuredFor(const Space &space,
+                                      const Limits &limits) {
+  TuningKey key = tuningKey(space, limits.row);
+  const TuningEntry *entry = limits.tuning ? limits.tuning->find(key) : nullptr;
+  return entry ? entry : TuningDatabase::shipped().find(key);
+}
+
 FailureOr<bool> greta::applyAsked(
     const Space &space, const Limits &limits,
     llvm::function_ref<std::optional<std::string>(DictionaryAttr)> apply) {
@@ -78,14 +85,13 @@ FailureOr<bool> greta::applyAsked(
       return matmul.emitOpError("has a 'greta.config' ") << *why;
     return true;
   }
-  const TuningEntry *entry =
-      limits.tuning ? limits.tuning->find(tuningKey(space, limits.row))
-                    : nullptr;
+  const TuningEntry *entry = measuredFor(space, limits);
   if (!entry)
     return false;
   std::optional<std::string> why =
       apply(toAttribute(matmul.getContext(), entry->config));
-  if (why)
+  // What ships is also for shapes near by, which it may not fit.
+  if (why && limits.tuning)
     matmul.emitRemark("the tuning database has a configuration for ")
         << limits.row.name << " " << *why << "; the model's choice is taken";
   return !why;
@@ -164,8 +170,8 @@ greta::applyConfig(Tile &tile, DictionaryAttr config,
   if (std::optional<std::string> why = whyNotSplit(tile.split))
     return why;
   if (!llvm::isPowerOf2_64(std::max<int64_t>(tile.waves, 0)) ||
-      tile.stages < 1 || tile.stages > 3 || tile.group < 1)
-    return "whose waves are no power of two, stages not 1 to 3, or group not "
+      tile.stages < 0 || tile.stages > 3 || tile.group < 1)
+    return "whose waves are no power of two, stages not 0 to 3, or group not "
            "positive";
   return std::nullopt;
 }

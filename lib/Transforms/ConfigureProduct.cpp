@@ -45,9 +45,37 @@ int64_t greta::mostParts(int64_t m, int64_t n, const Problem &problem,
   return std::clamp<int64_t>(2 * limits.row.computeUnits / tiles, 1, most);
 }
 
+/// Tiles of skinny products whose operands go from memory to the registers of
+/// the matrix instructions, 128 bytes of a row for a wave, or 128 numbers.
+/// Waves lie along K first, so that many loads are under way.
+static void
+forEachInRegisters(const Problem &problem, const Limits &limits,
+                   ArrayRef<const MatrixInstruction *> available,
+                   llvm::function_ref<void(const Tile &, double)> visit) {
+  constexpr int64_t mostRows = 64;
+  if (!limits.row.isVulkan() || !limits.wide || problem.m > mostRows)
+    return;
+  TileModel model(problem, limits);
+  int64_t slice =
+      std::min<int64_t>(128, 1024 / std::max<int64_t>(problem.loaded[1], 1));
+  for (const MatrixInstruction *mi : available)
+    for (int64_t n : {8, 16, 32, 64, 128})
+      for (int64_t parts : {1, 2, 4, 8})
+        for (int64_t waves = parts; waves <= 8; waves *= 2) {
+          Tile tile{mi, int64_t(llvm::alignTo(problem.m, mi->m)), n,
+                    parts * slice, waves};
+          tile.stages = 0;
+          tile.slice = slice;
+          tile.group = groupOf(problem, tile, limits.row);
+          if (!model.whyNot(tile))
+            visit(tile, model.cycles(tile));
+        }
+}
+
 void greta::forEachTile(const Problem &problem, const Limits &limits,
                         ArrayRef<const MatrixInstruction *> available,
                         llvm::function_ref<void(const Tile &, double)> visit) {
+  forEachInRegisters(problem, limits, available, visit);
   TileModel model(problem, limits);
   bool direct = model.directBytes() > 0;
   static constexpr int64_t extents[] = {8,   16,  32,  48,  64,  80,  96,
@@ -104,7 +132,8 @@ void greta::forEachTile(const Problem &problem, const Limits &limits,
 
 std::optional<Tile>
 greta::bestTile(const Problem &problem, const Limits &limits,
-                ArrayRef<const MatrixInstruction *> available) {
+                ArrayRef<const MatrixInstruction *> available,
+                double *cyclesOfBest) {
   std::optional<Tile> best;
   double bestCycles = HUGE_VAL;
   forEachTile(problem, limits, available, [&](const Tile &tile, double cycles) {
@@ -113,6 +142,8 @@ greta::bestTile(const Problem &problem, const Limits &limits,
       best = tile;
     }
   });
+  if (cyclesOfBest)
+    *cyclesOfBest = bestCycles;
   return best;
 }
 
@@ -130,9 +161,6 @@ chooseTile(const Space &space, const Problem &problem, const Limits &limits) {
     asked = *best;
     if (std::optional<std::string> why = applyConfig(asked, config, available))
       return why;
-    if (!fitsPacked(space, asked.k))
-      return "with a depth of " + std::to_string(asked.k) +
-             "; with packed weights it is a power of two from 8 to 256";
     if (std::optional<std::string> why =
             TileModel(problem, limits).whyNot(asked, /*asked=*/true))
       return "that does not fit: " + *why;
@@ -212,6 +240,7 @@ Problem greta::problemOf(const Space &space) {
       keptBy(matmul.getB(),
              matmul.getTransposeB() ? alongK : n.getLargestKnownDivisor()),
       isa_and_nonnull<RmsNormOp>(matmul.getA().getDefiningOp())};
+  problem.group = groupOfWeights(space);
   problem.bytesOut =
       std::max(1u, matmul.getType().getElementTypeBitWidth() / 8);
   for (unsigned number : {0u, 1u}) {

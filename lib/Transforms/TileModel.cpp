@@ -43,7 +43,7 @@ using namespace greta;
 std::pair<int64_t, int64_t> TileModel::waveTile(const Tile &tile) const {
   int64_t part[2] = {tile.m, tile.n};
   for (auto [dim, moved] : waveBits(tile.instruction->m, tile.instruction->n,
-                                    tile.m, tile.n, tile.waves))
+                                    tile.m, tile.n, tile.wavesOfSlice()))
     if (moved)
       part[dim] /= 2;
   return {part[0], part[1]};
@@ -52,7 +52,8 @@ std::pair<int64_t, int64_t> TileModel::waveTile(const Tile &tile) const {
 int64_t TileModel::acrossWaves(const Tile &tile) const {
   const MatrixInstruction &mi = *tile.instruction;
   int64_t across = mi.n;
-  for (auto [dim, moved] : waveBits(mi.m, mi.n, tile.m, tile.n, tile.waves))
+  for (auto [dim, moved] :
+       waveBits(mi.m, mi.n, tile.m, tile.n, tile.wavesOfSlice()))
     across *= dim == 1 ? 2 : 1;
   return across;
 }
@@ -61,6 +62,9 @@ int64_t TileModel::ldsBytes(const Tile &tile) const {
   const MatrixInstruction &mi = *tile.instruction;
   int64_t bytes =
       tile.stages * (tile.m + problem.count * tile.n) * tile.k * problem.bytes;
+  // Slices' sums meet there.
+  if (!tile.stages && tile.slice < tile.k)
+    bytes += tile.k / tile.slice * problem.count * tile.m * tile.n * 4;
   // Heads that are no multiples of tiles are taken apart there.
   if (problem.within % acrossWaves(tile))
     bytes += tile.m * tile.n * problem.bytesOut;
@@ -85,6 +89,13 @@ int64_t TileModel::registers(const Tile &tile, bool asked) const {
   const MatrixInstruction &mi = *tile.instruction;
   auto [m, n] = waveTile(tile);
   int64_t lanes = limits.wave;
+  // Without shared memory: a slice of both operands, and what addresses take
+  // (H200, packed weights, 16x32 a wave in slices of 128, 152 by this: 16 us;
+  // 16x64, 232: 22).
+  if (!tile.stages)
+    return problem.count * m * n / lanes +
+           tile.slice * (m + problem.count * n) * problem.bytes / (4 * lanes) +
+           40;
   auto fragment = [&](int64_t extent, unsigned tileExtent,
                       const FragmentLayout &layout) {
     int64_t elements = layout.isKnown() ? int64_t(1) << layout.reg.size()
@@ -198,7 +209,7 @@ int64_t TileModel::directBytes() const {
 static std::optional<std::string> whyNotDirect(const Problem &problem,
                                                const Tile &tile, int64_t lanes,
                                                int64_t bytes) {
-  if (tile.stages == 1)
+  if (tile.stages < 2)
     return "its 'direct' loads need two or three stages";
   if (!bytes)
     return "its 'direct' loads need a target that has them, and operands as "
@@ -220,7 +231,8 @@ std::optional<std::string> TileModel::whyNot(const Tile &tile,
       tile.slice <= 0 || tile.k % tile.slice)
     return "its tile is not made of the instruction's " + std::to_string(mi.m) +
            "x" + std::to_string(mi.n) + "x" + std::to_string(mi.k);
-  for (auto [dim, moved] : waveBits(mi.m, mi.n, tile.m, tile.n, tile.waves))
+  for (auto [dim, moved] :
+       waveBits(mi.m, mi.n, tile.m, tile.n, tile.wavesOfSlice()))
     if (!moved)
       return std::to_string(tile.waves) +
              " waves do not divide its tile evenly";
@@ -256,9 +268,23 @@ std::optional<std::string> TileModel::whyNot(const Tile &tile,
        isUnequal(tile.n, problem.rowsOfB)))
     return "it has no multiple of " + std::to_string(inLane) +
            " numbers for each lane to turn";
+  if (!tile.stages) {
+    if (tile.opaque || !mi.accLayout.isKnown() || !problem.splits ||
+        !problem.rowsOfA || !problem.rowsOfB)
+      return "without stages it needs rows along K, a stored A, no batch or "
+             "heads, and an instruction whose layouts are known";
+    int64_t parts = tile.k / tile.slice;
+    if (problem.k % tile.k || tile.waves % parts || !llvm::isPowerOf2_64(parts))
+      return "without stages its blocks must divide K, and its waves be shared "
+             "out to slices";
+  }
   if (tile.direct)
     if (auto why = whyNotDirect(problem, tile, limits.wave, directBytes()))
       return why;
+  if (problem.group && (!llvm::isPowerOf2_64(tile.k) || tile.k < 8 ||
+                        tile.k > 8 * problem.group))
+    return "its depth of " + std::to_string(tile.k) +
+           " is, with packed weights, no power of two from 8 to eight groups";
   int64_t lds = ldsBytes(tile);
   if (lds > limits.ldsBytes)
     return "it needs " + std::to_string(lds) +
@@ -304,7 +330,46 @@ double TileModel::wavesPerSimd(const Tile &tile) const {
   return std::max(waves, tile.waves / simds);
 }
 
+/// What limits a product without shared memory, measured on the H200 (cycles
+/// of 1.9 GHz a step of 128, 14336x4096, M = 16): memory; the first cache, 32
+/// bytes a cycle for each unit, and 11 for the scales and for the zeros of 8
+/// columns (packed weights, 8, 16 and 32 columns a wave: 166, 203 and 288); the
+/// time from one step of a wave to the next, 1000 and six times what its own
+/// loads take. A workgroup's beginning and end take 300.
+double TileModel::cyclesInRegisters(const Tile &tile) const {
+  const MatrixInstruction &mi = *tile.instruction;
+  auto [m, n] = waveTile(tile);
+  double columns = double(problem.count) * n;
+  double cached =
+      (m * problem.bytes + columns * problem.loaded[1] / 8.0) * tile.slice / 32;
+  if (problem.group)
+    cached += 2 * 11 * columns / 8;
+  double matrix = (m / mi.m) * (columns / mi.n) * (tile.slice / mi.k) *
+                  (mi.cycles ? mi.cycles : mi.m * mi.n * mi.k / 128.0) /
+                  std::max(1u, row.simdsPerUnit);
+  double groups = double(llvm::divideCeil(problem.m, tile.m)) *
+                  llvm::divideCeil(problem.n, tile.n) * problem.batch;
+  double perUnit = std::ceil(groups / row.computeUnits);
+  double resident = double(row.vgprs.perSimd) * row.simdsPerUnit /
+                    (registers(tile) * tile.waves);
+  double steps = llvm::divideCeil(problem.k, tile.k);
+  // Up to 512 of a row's bytes that a workgroup reads at a time cost 64 more.
+  double inRow = std::min(512.0, tile.k * problem.loaded[1] / 8.0);
+  double memory = double(problem.count) * problem.n * problem.k *
+                  problem.loaded[1] / 8 * (1 + 64 / inRow) /
+                  (1000.0 * row.bandwidthGBs) * row.clockMHz;
+  double sums =
+      tile.slice < tile.k ? double(tile.k / tile.slice) * columns * m / 16 : 0;
+  double late = 1000 + 6 * cached;
+  return std::max({memory,
+                   perUnit * tile.waves * steps * std::max(cached, matrix),
+                   std::max(1.0, perUnit / resident) * steps * late}) +
+         late + perUnit * (sums + 300) + 1500;
+}
+
 double TileModel::cycles(const Tile &tile) const {
+  if (!tile.stages)
+    return cyclesInRegisters(tile);
   const MatrixInstruction &mi = *tile.instruction;
   auto [m, n] = waveTile(tile);
   double tiles = double(llvm::divideCeil(problem.m, tile.m)) *
@@ -338,6 +403,10 @@ double TileModel::cycles(const Tile &tile) const {
   double share = tiles / row.computeUnits, rounds = std::ceil(share), step;
   if (tile.stages == 1) {
     step = 0.6 * matrix + 0.3 * shared + 1180;
+    // What few rows read comes from memory, not from the second cache, and its
+    // products are too few to hide that (H200, 16x64x128 by four waves: 2230).
+    if (problem.m <= 128)
+      step += std::max(0.0, 850 - matrix / 2);
   } else {
     bool ahead = tile.slice < tile.k && wide;
     double issued = shared, late = 850 - matrix / 2;

@@ -29,6 +29,7 @@ struct Problem {
   int64_t loaded[2] = {8 * bytes, 8 * bytes}; // bits that one is computed from
   int64_t bytesOut = 4;                       // of an element of the product
   bool stored = false;                        // neither is computed
+  int64_t group = 0; // packed weights that share a scale; 0: none are packed
 };
 
 struct Tile {
@@ -37,6 +38,12 @@ struct Tile {
   int64_t stages = 1, slice = 0, group = 8, split = 1;
   bool opaque = false; // takes the layouts for unknown
   bool direct = false; // loads straight to shared memory
+
+  /// Waves that share an accumulator: all, but for those that without stages
+  /// take slices of their own.
+  int64_t wavesOfSlice() const {
+    return stages ? waves : std::max<int64_t>(1, waves * slice / k);
+  }
 };
 
 /// Judges tiles of one problem on one target.
@@ -60,6 +67,8 @@ private:
   int64_t ldsBytes(const Tile &tile) const;
   double wavesPerSimd(const Tile &tile) const;
   int64_t registers(const Tile &tile, bool asked = false) const;
+  /// Cycles of the whole product without shared memory.
+  double cyclesInRegisters(const Tile &tile) const;
 
   const Problem &problem;
   const Limits &limits;
@@ -83,10 +92,12 @@ void forEachTile(const Problem &problem, const Limits &limits,
                  llvm::ArrayRef<const MatrixInstruction *> available,
                  llvm::function_ref<void(const Tile &, double)> visit);
 
-/// The best tile by the model; none where there is no instruction.
+/// The best tile by the model, of which `cycles` gets its time; none where
+/// there is no instruction.
 std::optional<Tile>
 bestTile(const Problem &problem, const Limits &limits,
-         llvm::ArrayRef<const MatrixInstruction *> available);
+         llvm::ArrayRef<const MatrixInstruction *> available,
+         double *cycles = nullptr);
 
 /// What a configuration says in place of `tile`'s parts; why it cannot be, as
 /// "a configuration .."; none: it can.

@@ -218,6 +218,13 @@ llvm::Expected<TuningDatabase> TuningDatabase::load(StringRef path) {
   return database;
 }
 
+const TuningDatabase &TuningDatabase::shipped() {
+  static const TuningDatabase database = llvm::cantFail(parse(
+#include "Measured.inc"
+      ));
+  return database;
+}
+
 //===- writing ------------------------------------------------------------===//
 
 std::string TuningDatabase::print() const {

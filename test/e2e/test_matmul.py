@@ -74,9 +74,17 @@ DIRECT = [
 ]
 
 
+# Operands in registers: K contiguous and made of blocks; rows of B that nothing aligns, by elements.
+IN_REGISTERS = [
+    Product("bias", "nt", "s", 3, 130, 1024, "f16", "f16", "registersslices"),
+    Product("swiglu", "nt", "d", 17, 65, 512, "f16", "f16", "registers"),
+    Product("plain", "nt", "s", 33, 100, 768, "i8", "i32", "registersodd"),
+]
+
+
 def chosen_for(target):
     """Every target takes half of the shapes, so that two of a kind take all, and all schedules that it has."""
-    forced = [s for s in SCHEDULES if not SCHEDULES[s].opaque and not SCHEDULES[s].direct and SCHEDULES[s].split == 1]
+    forced = [s for s in SCHEDULES if not SCHEDULES[s].opaque and not SCHEDULES[s].direct and SCHEDULES[s].split == 1 and SCHEDULES[s].stages]
     if target == "gfx1030":
         return SHAPES + split_for(target)
     if target in AMD_CHIPS:
@@ -84,11 +92,11 @@ def chosen_for(target):
         names = forced if target in CDNA else [s for s in forced if SCHEDULES[s].instruction == "narrow"]
         dtypes = ("f16", "bf16", "f32", "i8") if target in CDNA else ("f16", "bf16", "i8")
         direct = DIRECT if target in ("gfx942", "gfx950") else []
-        return SHAPES[i % 2 :: 2] + list(scheduled(names, dtypes, i)) + split_for(target) + direct
+        return SHAPES[i % 2 :: 2] + list(scheduled(names, dtypes, i)) + split_for(target) + direct + IN_REGISTERS
     if target == "vulkan:portable":
         return SHAPES[1::2] + split_for(target)
     small = [p for name in ("singlewhole", "whole", "halves", "opaque", "opaquewaves") for p in scheduled([name, name], ("f16", "i8"), 0)]
-    return SHAPES[::2] + small + split_for(target)
+    return SHAPES[::2] + small + split_for(target) + IN_REGISTERS
 
 
 @pytest.fixture(scope="session")

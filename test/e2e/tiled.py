@@ -69,6 +69,9 @@ SCHEDULES = {
     "directwhole": Schedule((8, 4, 2), 4, 2, 2, group=2, direct=True),
     "directthree": Schedule((8, 8, 2), 4, 3, 1, direct=True),
     "directsplit": Schedule((4, 4, 2), 4, 3, 2, split=3, direct=True),
+    "registers": Schedule((1, 4, 4), 4, 0, 4),
+    "registersodd": Schedule((3, 2, 2), 2, 0, 2, group=2),
+    "registersslices": Schedule((2, 2, 8), 4, 0, 4, split=2),
     "splithalves": Schedule((2, 2, 4), 4, 2, 2, group=2, split=4),
     "splitsingle": Schedule((2, 1, 2), 1, 1, 1, split=3),
     "split": Schedule((), 0, 0, 0, split=3),  # of what was chosen

@@ -196,6 +196,10 @@ public:
   /// that divides the tile's extent.
   Layout coarsen(unsigned dim, int64_t factor) const;
 
+  /// The same elements in every lane, the registers of a tile in an order that
+  /// has those along `dim` first.
+  Layout registersAlong(unsigned dim) const;
+
   /// The layout with dimension `dim` of size 1. Its bases' entries become zero;
   /// a register bit stays if its basis is not in the span of the register bits
   /// that stayed before it, in their order. `registerMap`, if given, gets the

@@ -221,21 +221,41 @@ LogicalResult LayoutAssigner::layOutDot(DotOp dot) {
     assign(result, *layout);
   }
   const Layout acc = layouts.at(result);
-  int64_t fastest[2];
-  for (unsigned number : {0, 1})
-    fastest[number] =
-        wishesOf(dot.getOperand(number), shapeOf(dot.getOperand(number)))
-            .fastest;
-  auto layoutOf = [&](unsigned number, bool inOrder) {
-    return greta::operandLayout(dot, number, acc, fastest[number], inOrder);
+  MatrixAttr matrix = dot.getMatrixAttr();
+  PipelineAttr pipeline = pipelineOf(dot);
+  bool isDirect = matrix && pipeline && !pipeline.getStages();
+  unsigned bits = getElementTypeOrSelf(dot.getA()).getIntOrFloatBitWidth();
+  // From shared memory drivers load whole matrices in any order.
+  int64_t run = 0, fastest[2];
+  if (matrix && (isDirect || !matrix.isCooperative()))
+    run = 16 / std::max(1u, bits / 8);
+  unsigned rank = acc.rank();
+  for (unsigned number : {0, 1}) {
+    Value operand = dot.getOperand(number);
+    // A block that is taken apart along K is loaded as a whole.
+    if (auto reshape = operand.getDefiningOp<ReshapeOp>(); reshape && isDirect)
+      operand = reshape.getValue();
+    ArrayRef<int64_t> shape = shapeOf(operand);
+    LayoutWishes wishes = wishesOf(operand, shape);
+    fastest[number] = wishes.fastest;
+    if (isDirect && wishes.fastest == int64_t(shape.size()) - 1 - number)
+      run = std::max(run, wishes.run);
+  }
+  auto layoutOf = [&](unsigned number, int64_t run) {
+    return greta::operandLayout(dot, number, acc, fastest[number], run);
   };
   // What another dot left in registers is numbered along K as that left it.
-  bool inOrder = false;
   if (auto known = layouts.find(dot.getA()); known != layouts.end())
-    inOrder = effort(known->second, layoutOf(0, true)) <
-              effort(known->second, layoutOf(0, false));
-  for (unsigned number : {0, 1})
-    wanted[&dot->getOpOperand(number)] = layoutOf(number, inOrder);
+    if (effort(known->second, layoutOf(0, 0)) <
+        effort(known->second, layoutOf(0, run)))
+      run = 0;
+  for (unsigned number : {0, 1}) {
+    Layout layout = layoutOf(number, run);
+    wanted[&dot->getOpOperand(number)] = layout;
+    // Nothing brings the operands from other lanes: they are loaded there.
+    if (isDirect)
+      assign(dot.getOperand(number), layout.registersAlong(rank - 1 - number));
+  }
   return success();
 }
 

@@ -38,23 +38,34 @@ static Layout spreadTile(const Layout &tile, ArrayRef<int64_t> shape,
 }
 
 /// An operand's tile of the instruction, several times along K so that a lane
-/// has 16 bytes of neighbours: k runs through a lane's registers first, then
+/// has up to `run` neighbours: k runs through a lane's registers first, then
 /// through the lanes. The instructions that share them take other k than they
 /// would alone, the same in both operands.
 static Layout widenAlongK(const Layout &tile, unsigned kDim, int64_t depth,
-                          int64_t bytes) {
-  int64_t inLane = tile.tileRegisters(), factor = 1;
-  while (inLane * factor * 2 * bytes <= 16 &&
-         depth % (tile.tile()[kDim] * factor * 2) == 0)
-    factor *= 2;
+                          int64_t run) {
   Bases reg = tile.reg(), lane = tile.lane();
-  for (Basis &basis : lane)
-    basis[kDim] *= factor;
-  for (int64_t next = inLane; next < inLane * factor; next *= 2) {
+  int32_t next = 1;
+  auto number = [&](Bases &bases) {
+    SmallVector<Basis *> alongK;
+    for (Basis &basis : bases)
+      if (basis[kDim])
+        alongK.push_back(&basis);
+    llvm::sort(alongK, [&](const Basis *a, const Basis *b) {
+      return (*a)[kDim] < (*b)[kDim];
+    });
+    for (Basis *basis : alongK) {
+      (*basis)[kDim] = next;
+      next *= 2;
+    }
+  };
+  number(reg);
+  for (int64_t extent = 2 * tile.tile()[kDim];
+       2 * next <= run && depth % extent == 0; extent *= 2, next *= 2) {
     Basis basis(2, 0);
     basis[kDim] = next;
     reg.push_back(basis);
   }
+  number(lane);
   return Layout(reg, lane, {}, tile.rep());
 }
 
@@ -189,17 +200,14 @@ FailureOr<Layout> greta::accumulatorLayout(DotOp dot, ArrayRef<int64_t> shape,
   return inBatch(*plane, alongBatch, shape[0] / batch);
 }
 
-/// How much of K is read at once.
-static int64_t sliceOf(DotOp dot, int64_t depth) {
+PipelineAttr greta::pipelineOf(DotOp dot) {
   auto loop = dyn_cast<scf::ForOp>(dot->getParentOp());
-  auto pipeline =
-      loop ? loop->getAttrOfType<PipelineAttr>(pipelineName) : nullptr;
-  return pipeline ? pipeline.getSlice() : depth;
+  return loop ? loop->getAttrOfType<PipelineAttr>(pipelineName) : nullptr;
 }
 
 /// An operand of one matrix.
 static Layout planeOperand(DotOp dot, unsigned operand, const Layout &acc,
-                           int64_t fastest, bool inOrder) {
+                           int64_t fastest, int64_t run) {
   Value value = operand == 0 ? dot.getA() : dot.getB();
   auto type = cast<RankedTensorType>(value.getType());
   ArrayRef<int64_t> shape = type.getShape().take_back(2);
@@ -212,9 +220,10 @@ static Layout planeOperand(DotOp dot, unsigned operand, const Layout &acc,
     for (const Basis &basis : acc.wave())
       bits.push_back({shared, basis[shared] != 0});
     Layout tile = toLayout(operand == 0 ? matrix.getA() : matrix.getB());
-    if (!matrix.isCooperative() && !inOrder)
-      tile = widenAlongK(tile, kDim, sliceOf(dot, depth),
-                         std::max(1u, type.getElementTypeBitWidth() / 8));
+    PipelineAttr pipeline = pipelineOf(dot);
+    if (run)
+      tile =
+          widenAlongK(tile, kDim, pipeline ? pipeline.getSlice() : depth, run);
     return spreadTile(tile, shape, bits);
   }
   auto keep = [&](const Bases &bases, bool dropZero) {
@@ -242,9 +251,9 @@ static Layout planeOperand(DotOp dot, unsigned operand, const Layout &acc,
 }
 
 Layout greta::operandLayout(DotOp dot, unsigned operand, const Layout &acc,
-                            int64_t fastest, bool inOrder) {
+                            int64_t fastest, int64_t run) {
   if (acc.rank() == 2)
-    return planeOperand(dot, operand, acc, fastest, inOrder);
+    return planeOperand(dot, operand, acc, fastest, run);
   // The accumulator's matrices, and waves within one.
   auto dropped = [](const Bases &bases) {
     Bases out;
@@ -258,6 +267,6 @@ Layout greta::operandLayout(DotOp dot, unsigned operand, const Layout &acc,
   Bases alongBatch;
   llvm::copy_if(acc.wave(), std::back_inserter(alongBatch),
                 [](const Basis &basis) { return basis[0] != 0; });
-  return inBatch(planeOperand(dot, operand, plane, fastest - 1, inOrder),
+  return inBatch(planeOperand(dot, operand, plane, fastest - 1, run),
                  alongBatch, acc.rep()[0]);
 }

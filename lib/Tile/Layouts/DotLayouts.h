@@ -29,9 +29,13 @@ mlir::FailureOr<Layout> accumulatorLayout(tile::DotOp dot,
 /// multiply-adds M or N where the accumulator has it, K wholly in registers.
 /// The dimension along which the operand arrives in runs, `fastest`, is
 /// numbered first there, so that runs stay together. A matrix instruction's K
-/// is numbered `inOrder`, or so that a lane has 16 bytes of neighbours.
+/// is numbered so that a lane has up to `run` neighbours, or, where that is 0,
+/// as the instruction has it.
 Layout operandLayout(tile::DotOp dot, unsigned operand, const Layout &acc,
-                     int64_t fastest, bool inOrder);
+                     int64_t fastest, int64_t run);
+
+/// What the loop over K around a dot says of its operands; null: nothing.
+tile::PipelineAttr pipelineOf(tile::DotOp dot);
 
 } // namespace greta
 

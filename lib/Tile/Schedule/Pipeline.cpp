@@ -12,6 +12,8 @@
 // read them. How far the parts run ahead of each other depends on the stages
 // that the locals have:
 //
+//   none  what is loaded and prepared is in the lanes that multiply it, and the
+//         loop stays as it is
 //   one   a barrier on both sides of the store; the load of the next block
 //         runs under this one's products
 //   two   the next block is stored while this one is multiplied, so that one
@@ -198,15 +200,6 @@ LogicalResult LoopPipeliner::analyze() {
   return success();
 }
 
-/// The same elements in every lane, the registers of a tile in an order that
-/// has those along `dim` first.
-static Layout registersAlong(const Layout &layout, unsigned dim) {
-  Bases reg = layout.reg();
-  std::stable_partition(reg.begin(), reg.end(),
-                        [&](const Basis &basis) { return basis[dim] != 0; });
-  return Layout(reg, layout.lane(), layout.wave(), layout.rep());
-}
-
 /// Chooses where the operands lie and allocates them.
 LogicalResult LoopPipeliner::placeOperands() {
   auto kernel = loop->getParentOfType<FuncOp>();
@@ -216,7 +209,7 @@ LogicalResult LoopPipeliner::placeOperands() {
     auto type = cast<RankedTensorType>(operand.source.getType());
     Layout from = toLayout(getLayoutOf(type));
     if (!isCooperative())
-      from = registersAlong(from, operand.kDim);
+      from = from.registersAlong(operand.kDim);
     operand.stored = type.cloneWithEncoding(toAttr(b.getContext(), from));
     Layout to = toLayout(getLayoutOf(operand.type));
     int64_t bytes = std::max(1u, type.getElementTypeBitWidth() / 8);
@@ -564,6 +557,12 @@ struct PipelinePass : greta::impl::GretaTilePipelinePassBase<PipelinePass> {
     });
     for (scf::ForOp loop : loops) {
       auto attr = loop->getAttrOfType<PipelineAttr>(pipelineName);
+      // Operands are loaded where the dot takes them.
+      if (!attr.getStages()) {
+        loop->removeAttr(pipelineName);
+        loop->setAttr(rolledName, UnitAttr::get(&getContext()));
+        continue;
+      }
       if (failed(LoopPipeliner(loop, attr).run()))
         return signalPassFailure();
     }

@@ -100,7 +100,7 @@ greta_tile.func @clamp(%x: !greta_tile.ptr<f16> {greta.divisibility = 16 : i64})
 
 // -----
 
-// expected-error @+1 {{a pipeline has one to three stages and a positive slice}}
+// expected-error @+1 {{a pipeline has up to three stages and a positive slice}}
 greta_tile.func @stages() attributes {wave_size = 32 : i32, waves = 2 : i32, p = #greta_tile.pipeline<stages = 4, slice = 16>} {
   greta_tile.return
 }

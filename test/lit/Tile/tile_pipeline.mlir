@@ -230,3 +230,34 @@ greta_tile.func @computed(%x: !greta_tile.ptr<f16> {greta.divisibility = 16 : i6
   greta_tile.store %d, %y[%z, %z] strides [16, 1] bounds [] : tensor<16x16xf32> -> !greta_tile.ptr<f32>
   greta_tile.return
 }
+
+// Without stages: operands are loaded where the dot takes them, 16 bytes a lane, K renumbered alike for both (a lane has k = 0 to 7, the
+// instructions take them with the registers' row bits among them), and nothing goes through shared memory. Waves take rows of B each.
+// CHECK-LABEL: @in_registers
+// CHECK-NOT: greta_tile.local_alloc
+// CHECK: scf.for
+// CHECK-NEXT: greta_tile.load {{.*}} -> tensor<16x64xf16, #greta_tile.layout<{reg = {{\[\[}}0, 1], [0, 2], [0, 4], [8, 0]], lane = {{\[\[}}0, 8], [0, 16], [1, 0], [2, 0], [4, 0]], wave = {{\[\[}}0, 0]], rep = [1, 2]}>>
+// CHECK-NEXT: greta_tile.load {{.*}} -> tensor<64x16xf16, #greta_tile.layout<{reg = {{\[\[}}1, 0], [2, 0], [4, 0]], lane = {{\[\[}}8, 0], [16, 0], [0, 1], [0, 2], [0, 4]], wave = {{\[\[}}0, 8]], rep = [2, 1]}>>
+// CHECK-NEXT: greta_tile.convert_layout {{.*}} -> tensor<16x64xf16, #greta_tile.layout<{reg = {{\[\[}}0, 1], [0, 2], [8, 0], [0, 4]]
+// CHECK-NEXT: greta_tile.dot
+// CHECK-NEXT: scf.yield
+// CHECK-NEXT: {greta_tile.rolled}
+// CHECK-NOT: greta_tile.barrier
+#nvidia = #greta_tile.matrix<"coopmat",
+  a = <{reg = [[0, 1], [0, 8], [8, 0]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], wave = [], rep = [1, 1]}>,
+  b = <{reg = [[1, 0], [8, 0]], lane = [[2, 0], [4, 0], [0, 1], [0, 2], [0, 4]], wave = [], rep = [1, 1]}>,
+  acc = <{reg = [[0, 1], [8, 0]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], wave = [], rep = [1, 1]}>>
+greta_tile.func @in_registers(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) attributes {wave_size = 32 : i32, waves = 2 : i32} {
+  %z = arith.constant 0 : i32
+  %n = arith.constant 512 : i32
+  %step = arith.constant 64 : i32
+  %acc = arith.constant dense<0.0> : tensor<16x16xf32>
+  %r = scf.for %k = %z to %n step %step iter_args(%c = %acc) -> tensor<16x16xf32> : i32 {
+    %a = greta_tile.load %x[%z, %k] strides [512, 1] bounds [] : !greta_tile.ptr<f16> -> tensor<16x64xf16>
+    %b = greta_tile.load %x[%k, %z] strides [1, 512] bounds [] : !greta_tile.ptr<f16> -> tensor<64x16xf16>
+    %d = greta_tile.dot %a, %b, %c {matrix = #nvidia} : tensor<16x64xf16>, tensor<64x16xf16> -> tensor<16x16xf32>
+    scf.yield %d : tensor<16x16xf32>
+  } {greta_tile.pipeline = #greta_tile.pipeline<stages = 0, slice = 64>}
+  greta_tile.store %r, %y[%z, %z] strides [16, 1] bounds [] : tensor<16x16xf32> -> !greta_tile.ptr<f32>
+  greta_tile.return
+}

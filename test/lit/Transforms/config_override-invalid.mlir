@@ -25,7 +25,7 @@ func.func @instruction(%a: tensor<64x64xf16>, %b: tensor<64x64xf16>) -> tensor<6
 // -----
 
 func.func @three_waves(%a: tensor<64x64xf16>, %b: tensor<64x64xf16>) -> tensor<64x64xf16> {
-  // expected-error @+1 {{whose waves are no power of two, stages not 1 to 3, or group not positive}}
+  // expected-error @+1 {{whose waves are no power of two, stages not 0 to 3, or group not positive}}
   %0 = greta.matmul %a, %b {greta.config = {waves = 3}} : tensor<64x64xf16>, tensor<64x64xf16> -> tensor<64x64xf16>
   return %0 : tensor<64x64xf16>
 }
@@ -33,7 +33,7 @@ func.func @three_waves(%a: tensor<64x64xf16>, %b: tensor<64x64xf16>) -> tensor<6
 // -----
 
 func.func @three_stages(%a: tensor<64x64xf16>, %b: tensor<64x64xf16>) -> tensor<64x64xf16> {
-  // expected-error @+1 {{whose waves are no power of two, stages not 1 to 3, or group not positive}}
+  // expected-error @+1 {{whose waves are no power of two, stages not 0 to 3, or group not positive}}
   %0 = greta.matmul %a, %b {greta.config = {stages = 4}} : tensor<64x64xf16>, tensor<64x64xf16> -> tensor<64x64xf16>
   return %0 : tensor<64x64xf16>
 }
@@ -203,5 +203,21 @@ func.func @direct_turns(%a: tensor<64x64xf16>, %b: tensor<64x64xf16>) -> tensor<
 func.func @direct_far(%a: tensor<64x16777216xf16>, %b: tensor<64x16777216xf16>) -> tensor<64x64xf16> {
   // expected-error @+1 {{has a 'greta.config' that does not fit: its 'direct' loads reach 2^31 bytes from the first row}}
   %0 = greta.matmul %a, %b {transpose_b, greta.config = {instruction = [16, 16, 16], tile = [64, 64, 64], waves = 4, stages = 3, slice = 32, direct}} : tensor<64x16777216xf16>, tensor<64x16777216xf16> -> tensor<64x64xf16>
+  return %0 : tensor<64x64xf16>
+}
+
+// -----
+
+func.func @registers_of_columns(%a: tensor<64x64xf16>, %b: tensor<64x64xf16>) -> tensor<64x64xf16> {
+  // expected-error @+1 {{that does not fit: without stages it needs rows along K, a stored A, no batch or heads, and an instruction whose layouts are known}}
+  %0 = greta.matmul %a, %b {greta.config = {instruction = [16, 16, 16], tile = [16, 64, 64], waves = 4, stages = 0, slice = 64}} : tensor<64x64xf16>, tensor<64x64xf16> -> tensor<64x64xf16>
+  return %0 : tensor<64x64xf16>
+}
+
+// -----
+
+func.func @part_of_a_block(%a: tensor<64x96xf16>, %b: tensor<64x96xf16>) -> tensor<64x64xf16> {
+  // expected-error @+1 {{that does not fit: without stages its blocks must divide K, and its waves be shared out to slices}}
+  %0 = greta.matmul %a, %b {transpose_b, greta.config = {instruction = [16, 16, 16], tile = [16, 64, 64], waves = 4, stages = 0, slice = 64}} : tensor<64x96xf16>, tensor<64x96xf16> -> tensor<64x64xf16>
   return %0 : tensor<64x64xf16>
 }

@@ -1,0 +1,52 @@
+// Skinny GEMMs: multiply-adds, or matrix instructions whose operands come straight from memory, where that is faster by what limits each.
+// RUN: greta-opt --split-input-file --greta-fuse --greta-configure=target=vulkan:nvidia %s | FileCheck %s --check-prefix=NVIDIA
+// RUN: greta-opt --split-input-file --greta-fuse --greta-configure=target=vulkan:rdna3 %s | FileCheck %s --check-prefix=RDNA3
+// RUN: greta-opt --split-input-file --greta-fuse --greta-configure=target=gfx942 %s | FileCheck %s --check-prefix=GFX942
+
+// Eight rows of multiply-adds issue for longer than memory takes; layouts that nobody knows, and AMD's chips, keep them. Four waves along K,
+// two along N.
+// NVIDIA: columns = 64 : i64, depth = 256 : i64, {{.*}}pipeline = #greta_tile.pipeline<stages = 0, slice = 64>, rows = [16]
+// RDNA3: rows = [8], run = 8
+// GFX942: rows = [8], run = 8
+func.func @eight(%a: tensor<8x4096xf16>, %b: tensor<14336x4096xf16>) -> tensor<8x14336xf16> {
+  %0 = greta.matmul %a, %b {transpose_b} : tensor<8x4096xf16>, tensor<14336x4096xf16> -> tensor<8x14336xf16>
+  return %0 : tensor<8x14336xf16>
+}
+
+// -----
+
+// Four do not.
+// NVIDIA: rows = [4], run = 8
+func.func @four(%a: tensor<4x4096xf16>, %b: tensor<14336x4096xf16>) -> tensor<4x14336xf16> {
+  %0 = greta.matmul %a, %b {transpose_b} : tensor<4x4096xf16>, tensor<14336x4096xf16> -> tensor<4x14336xf16>
+  return %0 : tensor<4x14336xf16>
+}
+
+// -----
+
+// Packed weights: a slice is one load of 16 bytes a lane.
+// NVIDIA: columns = 64 : i64, depth = 512 : i64, {{.*}}pipeline = #greta_tile.pipeline<stages = 0, slice = 128>, rows = [16]
+func.func @packed(%a: tensor<16x4096xf16>, %q: tensor<14336x512xi32>, %scales: tensor<14336x32xf16>, %zeros: tensor<14336x4xi32>) -> tensor<16x14336xf16> {
+  %b = greta.dequant %q, %scales, %zeros {group = 128} : tensor<14336x512xi32>, tensor<14336x32xf16>, tensor<14336x4xi32> -> tensor<14336x4096xf16>
+  %0 = greta.matmul %a, %b {transpose_b} : tensor<16x4096xf16>, tensor<14336x4096xf16> -> tensor<16x14336xf16>
+  return %0 : tensor<16x14336xf16>
+}
+
+// -----
+
+// What was measured ships (Measured.json); the model has 64x128.
+// NVIDIA: columns = 64 : i64, depth = 64 : i64, group = 8 : i64, {{.*}}rows = [64]
+func.func @measured(%a: tensor<1024x1024xf16>, %b: tensor<1024x1024xf16>) -> tensor<1024x1024xf16> {
+  %0 = greta.matmul %a, %b {transpose_b} : tensor<1024x1024xf16>, tensor<1024x1024xf16> -> tensor<1024x1024xf16>
+  return %0 : tensor<1024x1024xf16>
+}
+
+// -----
+
+// `instruction` asks for them.
+// NVIDIA: columns = 32 : i64, depth = 64 : i64, {{.*}}pipeline = #greta_tile.pipeline<stages = 0, slice = 32>, rows = [16]
+func.func @asked(%a: tensor<3x256xf16>, %b: tensor<64x256xf16>) -> tensor<3x64xf16> {
+  %0 = greta.matmul %a, %b {transpose_b, greta.config = {"vulkan:nvidia" = {instruction = [16, 8, 16], tile = [16, 32, 64], waves = 4, stages = 0, slice = 32}}}
+      : tensor<3x256xf16>, tensor<64x256xf16> -> tensor<3x64xf16>
+  return %0 : tensor<3x64xf16>
+}
