@@ -6,7 +6,7 @@ import re
 
 from conftest import ROOT
 
-FOLDERS = ("dialects", "lib/Conversion", "lib/Layout", "lib/Package", "lib/Target", "lib/Tile", "lib/Transforms", "tools/greta-opt", "tools/greta-run", "tools/greta-translate", "tools/greta-tune")
+FOLDERS = ("dialects", "lib/Conversion", "lib/Layout", "lib/Package", "lib/Target", "lib/Tile", "lib/Transforms", "lib/TritonToTile", "tools/greta-opt", "tools/greta-run", "tools/greta-translate", "tools/greta-tune")
 # What begins a diagnostic; it ends with the statement.
 CALL = re.compile(r"\b(?:emitError|emitOpError|emitWarning|createStringError|runtime_error|bad|error|fail|reject|unsupported)\(")
 LITERAL = re.compile(r'"((?:[^"\\\n]|\\.)*)"')

@@ -2,8 +2,10 @@
 
 #include "greta/Package/Frontend.h"
 #include "Launches.h"
+#include "Triton/Triton.h"
 #include "greta/Package/Compile.h"
 #include "greta/Transforms/Passes.h"
+#include "greta/TritonToTile/Passes.h"
 #include "mlir/AsmParser/AsmParser.h"
 #include "mlir/AsmParser/AsmParserState.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -55,11 +57,12 @@ static LogicalResult checkSizes(ModuleOp module) {
 }
 
 /// MLIR forgets what the source calls its values; the manifest wants it.
-static void nameArguments(func::FuncOp func, const AsmParserState &state) {
+static void nameArguments(FunctionOpInterface func,
+                          const AsmParserState &state) {
   if (func.isExternal())
     return;
   const AsmParserState::BlockDefinition *block =
-      state.getBlockDef(&func.getBody().front());
+      state.getBlockDef(&func.getFunctionBody().front());
   for (BlockArgument arg : func.getArguments()) {
     unsigned index = arg.getArgNumber();
     if (func.getArgAttr(index, "greta.name") || !block ||
@@ -161,9 +164,26 @@ static LogicalResult checkBoundary(func::FuncOp func) {
   return success();
 }
 
+/// Kernels of Triton IR become block programs and functions that launch them.
+static LogicalResult importTriton(ModuleOp module, const AsmParserState &state,
+                                  const TritonOptions &options) {
+  if (module.getOps<triton::FuncOp>().empty()) {
+    if (options.isExpected || !options.grid.empty() || options.numWarps)
+      return emitError(module.getLoc(),
+                       "no Triton IR, which --triton-to-package, --grid and "
+                       "--num-warps are for; say --greta-to-package alone");
+    return success();
+  }
+  for (auto func : module.getOps<triton::FuncOp>())
+    nameArguments(func, state);
+  PassManager passes(module.getContext());
+  passes.addPass(createTritonToTilePass({options.grid, options.numWarps}));
+  return passes.run(module);
+}
+
 FailureOr<std::vector<SourceFunction>>
 greta::readSource(llvm::SourceMgr &sources, MLIRContext *context,
-                  TimingScope &timing) {
+                  TimingScope &timing, const TritonOptions &options) {
   TimingScope parsing = timing.nest("parse");
   Block parsed;
   AsmParserState state;
@@ -186,7 +206,8 @@ greta::readSource(llvm::SourceMgr &sources, MLIRContext *context,
     if (failed(verify(*module)))
       return failure();
   }
-  if (failed(checkSizes(*module)))
+  if (failed(checkSizes(*module)) ||
+      failed(importTriton(*module, state, options)))
     return failure();
   bool calls = false;
   SmallVector<StringRef> names;

@@ -11,6 +11,7 @@
 #include "greta/Package/Compile.h"
 #include "greta/Tile/Passes.h"
 #include "greta/Transforms/Passes.h"
+#include "greta/TritonToTile/Passes.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -49,6 +50,7 @@ int main(int argc, char **argv) {
   greta::registerGretaConversionPasses();
   greta::registerGretaTransformsPasses();
   greta::registerGretaTilePasses();
+  greta::registerTritonToTilePasses();
   mlir::registerTransformsPasses();
   mlir::registerLinalgPasses();
   llvm::cl::SetVersionPrinter(

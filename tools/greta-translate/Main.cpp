@@ -26,6 +26,13 @@ int main(int argc, char **argv) {
         name, [&options, action] { options.action = action; }, description);
   };
   make("--greta-to-package", Action::Package, "a package for --targets");
+  actions->add_flag_callback(
+      "--triton-to-package",
+      [&options] {
+        options.action = Action::Package;
+        options.isTriton = true;
+      },
+      "a package of Triton IR's kernels for --targets");
   make("--greta-to-hsaco", Action::Hsaco, "the AMD code object for --target");
   make("--greta-to-amdgcn", Action::Amdgcn, "AMD assembly for --target");
   make("--greta-to-llvmir", Action::LLVMIR, "optimised LLVM IR for --target");
@@ -37,6 +44,12 @@ int main(int argc, char **argv) {
                  "of a function's kernels write this one");
   app.add_option("--tuning", options.tuning,
                  "tuning database to take GEMMs' tiles from");
+  app.add_option("--grid", options.grid,
+                 "of Triton IR: programs along x, y and z over a kernel's "
+                 "arguments, \"m ceildiv 64, n\"; arguments of their own "
+                 "unless given");
+  app.add_option("--num-warps", options.numWarps,
+                 "of Triton IR: waves of a program; 4 unless the text says");
   std::string report;
   app.add_flag("--report{text}", report,
                "print every kernel's configuration, registers and main loop; "

@@ -214,7 +214,8 @@ static LogicalResult makeWhatIsAsked(const Options &options,
   context.printOpOnDiagnostic(false);
   SourceMgrDiagnosticHandler handler(sources, &context);
   FailureOr<std::vector<SourceFunction>> functions =
-      readSource(sources, &context, timing);
+      readSource(sources, &context, timing,
+                 {options.isTriton, options.grid, options.numWarps});
   if (failed(functions) || failed(selectFunction(*functions, options)))
     return failure();
   Artifact artifact = options.action == Action::Amdgcn   ? Artifact::Assembly

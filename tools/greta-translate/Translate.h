@@ -16,6 +16,10 @@ struct Options {
   std::optional<unsigned> kernel;
   Report report = Report::None;
   bool timing = false;
+  // Of Triton IR.
+  bool isTriton = false;
+  std::string grid;
+  unsigned numWarps = 0;
 };
 
 /// The whole tool; the process's exit status.

@@ -17,12 +17,19 @@ struct SourceFunction {
   FunctionSpec spec;
 };
 
+/// What a source of Triton IR leaves open.
+struct TritonOptions {
+  bool isExpected = false; // anything else is an error
+  std::string grid;        // as triton-to-tile's; empty: from arguments
+  unsigned numWarps = 0;   // 0: what the text says, else 4
+};
+
 /// Parses and checks the source, inlines private functions, names arguments as
-/// the source does, and finds the shapes of everything. Failures are reported
-/// at the source's line.
+/// the source does, and finds the shapes of everything; Triton IR becomes block
+/// programs. Failures are reported at the source's line.
 mlir::FailureOr<std::vector<SourceFunction>>
 readSource(llvm::SourceMgr &sources, mlir::MLIRContext *context,
-           mlir::TimingScope &timing);
+           mlir::TimingScope &timing, const TritonOptions &options = {});
 
 } // namespace greta
 

@@ -1,0 +1,289 @@
+//===- ConvertBlocks.cpp - ops of Triton IR that make and move blocks -----===//
+
+#include "TritonToTile.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+using namespace greta;
+using namespace greta::triton;
+
+//===----------------------------------------------------------------------===//
+// What others build with
+//===----------------------------------------------------------------------===//
+
+Value triton::constantOf(Type type, const APInt &bits,
+                         ImplicitLocOpBuilder &b) {
+  Type element = getElementTypeOrSelf(type);
+  TypedAttr value = b.getIntegerAttr(element, bits);
+  if (auto block = dyn_cast<RankedTensorType>(type))
+    value = DenseElementsAttr::get(block, Attribute(value));
+  return arith::ConstantOp::create(b, value);
+}
+
+Value triton::constantOf(Type type, double number, ImplicitLocOpBuilder &b) {
+  Type element = getElementTypeOrSelf(type);
+  if (auto integer = dyn_cast<IntegerType>(element))
+    return constantOf(
+        type, APInt(integer.getWidth(), int64_t(number), true, true), b);
+  TypedAttr value = b.getFloatAttr(element, number);
+  if (auto block = dyn_cast<RankedTensorType>(type))
+    value = DenseElementsAttr::get(block, Attribute(value));
+  return arith::ConstantOp::create(b, value);
+}
+
+Value OpConverter::reshape(Value block, ArrayRef<int64_t> shape) {
+  auto type = cast<RankedTensorType>(block.getType());
+  if (type.getShape() == shape)
+    return block;
+  return tile::ReshapeOp::create(b, type.clone(shape), block);
+}
+
+Value OpConverter::spread(Value line, unsigned dim, ArrayRef<int64_t> shape) {
+  SmallVector<int64_t> thin(shape.size(), 1);
+  thin[dim] = shape[dim];
+  Value block = reshape(line, thin);
+  auto type = cast<RankedTensorType>(block.getType());
+  if (type.getShape() == shape)
+    return block;
+  return tile::BroadcastOp::create(b, type.clone(shape), block);
+}
+
+Value OpConverter::splat(Value scalar, ArrayRef<int64_t> shape) {
+  return tile::SplatOp::create(
+      b, RankedTensorType::get(shape, scalar.getType()), scalar);
+}
+
+//===----------------------------------------------------------------------===//
+// Programs and blocks
+//===----------------------------------------------------------------------===//
+
+static FailureOr<unsigned> readAxis(Operation *op, StringRef name) {
+  size_t axis = StringRef("xyz").find(name);
+  if (name.size() == 1 && axis != StringRef::npos)
+    return axis;
+  return op->emitOpError("names axis '") << name << "'; a grid has x, y and z";
+}
+
+LogicalResult OpConverter::convert(GetProgramIdOp op) {
+  FailureOr<unsigned> axis = readAxis(op, op.getAxis());
+  if (failed(axis))
+    return failure();
+  return replace(op, {tile::ProgramIdOp::create(b, *axis)});
+}
+
+LogicalResult OpConverter::convert(GetNumProgramsOp op) {
+  FailureOr<unsigned> axis = readAxis(op, op.getAxis());
+  if (failed(axis))
+    return failure();
+  if (!llvm::is_contained(axes, *axis)) {
+    axes.push_back(*axis);
+    body.addArgument(b.getI32Type(), op.getLoc());
+  }
+  size_t place = llvm::find(axes, *axis) - axes.begin();
+  return replace(op, {body.getArguments().take_back(axes.size())[place]});
+}
+
+LogicalResult OpConverter::convert(MakeRangeOp op) {
+  auto type = cast<RankedTensorType>(op.getType());
+  int64_t start = op.getStart();
+  if (type.getRank() != 1 || type.getDimSize(0) != op.getEnd() - start)
+    return op.emitOpError("counts from ")
+           << start << " to " << op.getEnd() << " in " << type;
+  Value range = tile::IotaOp::create(b, type, 0);
+  if (start)
+    range = arith::AddIOp::create(b, range, constantOf(type, double(start), b));
+  return replace(op, {range});
+}
+
+LogicalResult OpConverter::convert(SplatOp op) {
+  return replace(op, {tile::SplatOp::create(b, op.getType(), op.getValue())});
+}
+
+/// The one element is what reductions leave.
+LogicalResult OpConverter::convert(UnsplatOp op) {
+  Value value = op.getValue();
+  auto type = cast<RankedTensorType>(value.getType());
+  if (type.getNumElements() != 1)
+    return op.emitOpError("takes the one element of ")
+           << type << ", which has " << type.getNumElements();
+  while (isa<RankedTensorType>(value.getType()))
+    value =
+        tile::ReduceOp::create(b, value, 0,
+                               [](OpBuilder &, Location, ValueRange x,
+                                  ValueRange) { return llvm::to_vector(x); })
+            .getResult(0);
+  return replace(op, {value});
+}
+
+LogicalResult OpConverter::convert(BroadcastOp op) {
+  if (op.getType() == op.getValue().getType())
+    return replace(op, {op.getValue()});
+  return replace(op,
+                 {tile::BroadcastOp::create(b, op.getType(), op.getValue())});
+}
+
+LogicalResult OpConverter::convert(ExpandDimsOp op) {
+  return replace(op,
+                 {reshape(op.getValue(),
+                          cast<RankedTensorType>(op.getType()).getShape())});
+}
+
+LogicalResult OpConverter::convert(ReshapeOp op) {
+  return replace(op,
+                 {reshape(op.getValue(),
+                          cast<RankedTensorType>(op.getType()).getShape())});
+}
+
+LogicalResult OpConverter::convert(TransOp op) {
+  auto order = llvm::to_vector_of<int64_t>(op.getOrder());
+  return replace(
+      op, {tile::TransOp::create(b, op.getType(), op.getValue(), order)});
+}
+
+LogicalResult OpConverter::convert(SplitOp op) {
+  auto split = tile::SplitOp::create(b, op->getResultTypes(), op.getValue());
+  return replace(op, split->getResults());
+}
+
+LogicalResult OpConverter::convert(JoinOp op) {
+  return replace(op,
+                 {tile::JoinOp::create(b, op.getType(), op.getA(), op.getB())});
+}
+
+LogicalResult OpConverter::convert(CatOp op) {
+  return replace(
+      op, {tile::CatOp::create(b, op.getType(), op.getA(), op.getB(), 0)});
+}
+
+/// An i32 in place of another integer that says the same.
+static Value toI32(Value value, ImplicitLocOpBuilder &b) {
+  Type element = getElementTypeOrSelf(value.getType());
+  Type type = tile::withElementType(value.getType(), b.getI32Type());
+  unsigned width = element.getIntOrFloatBitWidth();
+  if (width > 32)
+    return arith::TruncIOp::create(b, type, value);
+  return width == 32 ? value : arith::ExtSIOp::create(b, type, value);
+}
+
+LogicalResult OpConverter::convert(GatherOp op) {
+  return replace(
+      op, {tile::GatherOp::create(b, op.getType(), op.getValue(),
+                                  toI32(op.getIndex(), b), op.getAxis())});
+}
+
+LogicalResult OpConverter::convert(HistogramOp op) {
+  Type type = tile::withElementType(op.getType(), b.getI32Type());
+  Value counts =
+      tile::HistogramOp::create(b, type, toI32(op.getValue(), b), op.getMask());
+  if (type == op.getType())
+    return replace(op, {counts});
+  unsigned width = getElementTypeOrSelf(op.getType()).getIntOrFloatBitWidth();
+  if (width > 32)
+    return replace(op, {arith::ExtUIOp::create(b, op.getType(), counts)});
+  return replace(op, {arith::TruncIOp::create(b, op.getType(), counts)});
+}
+
+//===----------------------------------------------------------------------===//
+// Ops with regions
+//===----------------------------------------------------------------------===//
+
+/// Copies the constants that a region takes from around it; it takes nothing
+/// else.
+LogicalResult OpConverter::isolate(Operation *op) {
+  Region &region = op->getRegion(0);
+  OpBuilder inside = OpBuilder::atBlockBegin(&region.front());
+  WalkResult result = region.walk([&](Operation *user) -> WalkResult {
+    for (OpOperand &operand : user->getOpOperands()) {
+      if (region.isAncestor(operand.get().getParentRegion()))
+        continue;
+      Operation *source = operand.get().getDefiningOp();
+      if (!source || !source->hasTrait<OpTrait::ConstantLike>())
+        return op->emitOpError("combines elements with a value from outside of "
+                               "its function; it takes their values alone");
+      operand.set(inside.clone(*source)->getResult(0));
+    }
+    return WalkResult::advance();
+  });
+  return failure(result.wasInterrupted());
+}
+
+LogicalResult OpConverter::convert(ReduceOp op) {
+  if (failed(isolate(op)))
+    return failure();
+  auto reduce = tile::ReduceOp::create(b, op->getResultTypes(), op.getValues(),
+                                       op.getAxis());
+  reduce.getCombiner().takeBody(op.getCombiner());
+  return replace(op, reduce.getResults());
+}
+
+LogicalResult OpConverter::convert(ScanOp op) {
+  if (failed(isolate(op)))
+    return failure();
+  auto scan = tile::ScanOp::create(b, op->getResultTypes(), op.getValues(),
+                                   op.getAxis(), op.getReverse());
+  scan.getCombiner().takeBody(op.getCombiner());
+  return replace(op, scan.getResults());
+}
+
+/// The program on scalars runs on blocks: both ways of an if, then a choice.
+/// With `pack` it has so many neighbours' elements as arguments, which blocks
+/// do not tell apart.
+LogicalResult OpConverter::convert(MapElementwiseOp op) {
+  if (op.getPack() != 1 || !op.getBody().hasOneBlock() ||
+      op.getBody().getNumArguments() != op.getValues().size() ||
+      op.getResults().empty())
+    return op.emitOpError("maps a function with returns in branches, or on ")
+           << op.getPack()
+           << " elements at once; give it one return and pack = 1";
+  ArrayRef<int64_t> shape =
+      cast<RankedTensorType>(op.getResultTypes()[0]).getShape();
+  Block &scalars = op.getBody().front();
+  IRMapping blocks;
+  blocks.map(scalars.getArguments(), op.getValues());
+  auto blockOf = [&](Value value) {
+    Value block = blocks.lookupOrDefault(value);
+    return isa<RankedTensorType>(block.getType()) ? block : splat(block, shape);
+  };
+  std::function<LogicalResult(Block &)> map = [&](Block &from) {
+    for (Operation &scalar : from.without_terminator()) {
+      if (auto choice = dyn_cast<scf::IfOp>(scalar)) {
+        for (Region &way : choice->getRegions())
+          if (!way.empty() && failed(map(way.front())))
+            return failure();
+        for (auto [i, result] : llvm::enumerate(choice.getResults()))
+          blocks.map(result, arith::SelectOp::create(
+                                 b, blockOf(choice.getCondition()),
+                                 blockOf(choice.thenYield().getOperand(i)),
+                                 blockOf(choice.elseYield().getOperand(i))));
+        continue;
+      }
+      if (!OpTrait::hasElementwiseMappableTraits(&scalar) &&
+          !scalar.hasTrait<OpTrait::ConstantLike>()) {
+        scalar.emitError("'") << scalar.getName()
+                              << "' has no meaning for every element of a "
+                                 "block at once";
+        return failure();
+      }
+      if (scalar.hasTrait<OpTrait::ConstantLike>()) {
+        b.clone(scalar, blocks);
+        continue;
+      }
+      OperationState state(scalar.getLoc(), scalar.getName());
+      for (Value operand : scalar.getOperands())
+        state.operands.push_back(blockOf(operand));
+      for (Type type : scalar.getResultTypes())
+        state.types.push_back(RankedTensorType::get(shape, type));
+      state.attributes = scalar.getAttrs();
+      blocks.map(scalar.getResults(), b.create(state)->getResults());
+    }
+    return success();
+  };
+  if (failed(map(scalars)))
+    return failure();
+  SmallVector<Value> results;
+  for (Value value : scalars.getTerminator()->getOperands())
+    results.push_back(blockOf(value));
+  return replace(op, results);
+}

@@ -1,0 +1,172 @@
+//===- ConvertDescriptors.cpp - Triton IR's tensor descriptors ------------===//
+//
+// A block behind a descriptor becomes a block of pointers, masked where it
+// leaves the tensor:
+//
+//   pointers = base + sum_d (index_d + iota_d) * stride_d
+//   mask     = and_d (0 <= index_d + iota_d < shape_d)
+//
+// A descriptor that a kernel takes as an argument is its pointer; its shape and
+// strides are the arguments behind it, where Triton's frontend puts them.
+//
+//===----------------------------------------------------------------------===//
+
+#include "TritonToTile.h"
+
+using namespace mlir;
+using namespace greta;
+using namespace greta::triton;
+
+struct OpConverter::Descriptor {
+  Value base;
+  SmallVector<Value> shape;   // i32
+  SmallVector<Value> strides; // i64, elements
+  bool fillsWithNan = false;  // what loads give beyond the shape, else zero
+};
+
+FailureOr<OpConverter::Descriptor>
+OpConverter::describe(Operation *op, Value desc, size_t rank) {
+  Descriptor result;
+  if (auto make = desc.getDefiningOp<MakeTensorDescriptorOp>()) {
+    constexpr int32_t nan = 2;
+    result.base = make->getOperand(0);
+    result.shape = llvm::to_vector(make.getShape());
+    result.strides = llvm::to_vector(make.getStrides());
+    result.fillsWithNan = make.getPadding() == nan;
+  } else if (auto cast = desc.getDefiningOp<UnrealizedConversionCastOp>()) {
+    auto argument = dyn_cast<BlockArgument>(cast.getOperand(0));
+    result.base = argument;
+    auto behind = ValueRange(argument.getOwner()->getArguments())
+                      .drop_front(argument.getArgNumber() + 1);
+    for (Value value : behind.take_front(2 * rank)) {
+      if (result.shape.size() < rank && value.getType().isInteger(32))
+        result.shape.push_back(value);
+      else if (value.getType().isInteger(64))
+        result.strides.push_back(value);
+    }
+  } else {
+    return op->emitOpError(
+        "uses a descriptor that a loop or an if hands on; make "
+        "it where it is used");
+  }
+  auto block = cast<DescriptorType>(desc.getType()).getBlock();
+  if (result.shape.size() != rank || result.strides.size() != rank ||
+      static_cast<size_t>(block.getRank()) != rank)
+    return op->emitOpError("uses a descriptor of ")
+           << block << " with " << result.shape.size() << " extents and "
+           << result.strides.size() << " strides at " << rank << " indices";
+  return result;
+}
+
+OpConverter::Access OpConverter::access(const Descriptor &desc,
+                                        ArrayRef<Value> indices,
+                                        ArrayRef<int64_t> shape) {
+  Type i64 = b.getI64Type();
+  Value pointers = desc.base, mask;
+  for (auto [dim, index] : llvm::enumerate(indices)) {
+    int64_t line[] = {shape[dim]};
+    auto lineType = RankedTensorType::get(line, b.getI32Type());
+    Value along = index;
+    if (!isa<RankedTensorType>(index.getType()))
+      along = arith::AddIOp::create(b, splat(index, line),
+                                    tile::IotaOp::create(b, lineType, 0));
+    Value offset = arith::MulIOp::create(
+        b, arith::ExtSIOp::create(b, lineType.clone(i64), along),
+        splat(desc.strides[dim], line));
+    pointers = tile::PtrAddOp::create(b, pointers, spread(offset, dim, shape));
+    Value isWithin = arith::AndIOp::create(
+        b,
+        arith::CmpIOp::create(b, arith::CmpIPredicate::sge, along,
+                              constantOf(lineType, 0.0, b)),
+        arith::CmpIOp::create(b, arith::CmpIPredicate::slt, along,
+                              splat(desc.shape[dim], line)));
+    isWithin = spread(isWithin, dim, shape);
+    mask = mask ? arith::AndIOp::create(b, mask, isWithin) : isWithin;
+  }
+  return {pointers, mask};
+}
+
+LogicalResult OpConverter::load(Operation *op, Value desc,
+                                ArrayRef<Value> indices) {
+  auto type = cast<RankedTensorType>(op->getResult(0).getType());
+  FailureOr<Descriptor> known = describe(op, desc, indices.size());
+  if (failed(known))
+    return failure();
+  // A descriptor of <1x16xf32> may give tensor<16xf32>.
+  SmallVector<int64_t> shape(
+      cast<DescriptorType>(desc.getType()).getBlock().getShape());
+  if (isa<RankedTensorType>(indices[0].getType()))
+    shape = llvm::to_vector(type.getShape());
+  if (shape.size() != indices.size())
+    return op->emitOpError("moves ")
+           << type << " at " << indices.size() << " indices";
+  auto [pointers, mask] = access(*known, indices, shape);
+  Type whole = RankedTensorType::get(shape, type.getElementType());
+  Value other;
+  if (known->fillsWithNan && isa<FloatType>(type.getElementType()))
+    other = constantOf(whole, std::numeric_limits<double>::quiet_NaN(), b);
+  Value value = tile::LoadScatteredOp::create(b, whole, pointers, mask, other);
+  return replace(op, {reshape(value, type.getShape())});
+}
+
+LogicalResult OpConverter::store(Operation *op, Value desc,
+                                 ArrayRef<Value> indices, Value value) {
+  FailureOr<Descriptor> known = describe(op, desc, indices.size());
+  if (failed(known))
+    return failure();
+  SmallVector<int64_t> shape(
+      cast<DescriptorType>(desc.getType()).getBlock().getShape());
+  if (isa<RankedTensorType>(indices[0].getType()))
+    shape = llvm::to_vector(cast<RankedTensorType>(value.getType()).getShape());
+  if (shape.size() != indices.size())
+    return op->emitOpError("moves ")
+           << value.getType() << " at " << indices.size() << " indices";
+  value = reshape(value, shape);
+  auto [pointers, mask] = access(*known, indices, shape);
+  tile::StoreScatteredOp::create(b, value, pointers, mask);
+  op->erase();
+  return success();
+}
+
+LogicalResult OpConverter::convert(DescriptorLoadOp op) {
+  return load(op, op.getDesc(), llvm::to_vector(op.getIndices()));
+}
+
+LogicalResult OpConverter::convert(DescriptorStoreOp op) {
+  return store(op, op.getDesc(), llvm::to_vector(op.getIndices()),
+               op.getValue());
+}
+
+LogicalResult OpConverter::convert(DescriptorGatherOp op) {
+  return load(op, op.getDesc(), {op.getRows(), op.getColumn()});
+}
+
+LogicalResult OpConverter::convert(DescriptorScatterOp op) {
+  return store(op, op.getDesc(), {op.getRows(), op.getColumn()}, op.getValue());
+}
+
+LogicalResult OpConverter::convert(DescriptorReduceOp op) {
+  auto type = cast<RankedTensorType>(op.getValue().getType());
+  if (type.getShape() !=
+      cast<DescriptorType>(op.getDesc().getType()).getBlock().getShape())
+    return op.emitOpError("combines ")
+           << type << " with blocks of another shape in memory";
+  bool isFloat = isa<FloatType>(type.getElementType());
+  StringRef name = isFloat && op.getKind() == "add" ? "fadd" : op.getKind();
+  std::optional<tile::AtomicKind> kind = tile::symbolizeAtomicKind(name);
+  if (!kind || (isFloat && kind != tile::AtomicKind::FAdd))
+    return op.emitOpError("combines ")
+           << type.getElementType() << " in memory by '" << op.getKind()
+           << "'; descriptors add, and integers and, or, xor, max and min, too";
+  FailureOr<Descriptor> known =
+      describe(op, op.getDesc(), op.getIndices().size());
+  if (failed(known))
+    return failure();
+  auto [pointers, mask] =
+      access(*known, llvm::to_vector(op.getIndices()), type.getShape());
+  tile::AtomicRmwOp::create(b, type, *kind, tile::MemoryOrder::Relaxed,
+                            tile::MemoryScope::Device, pointers, op.getValue(),
+                            mask);
+  op.erase();
+  return success();
+}

@@ -1,0 +1,186 @@
+//===- ConvertMemory.cpp - Triton IR's pointers, accesses and atomics -----===//
+
+#include "TritonToTile.h"
+#include "mlir/IR/Matchers.h"
+#include "llvm/ADT/StringSwitch.h"
+
+using namespace mlir;
+using namespace greta;
+using namespace greta::triton;
+
+/// Null where a mask is true everywhere.
+static Value realMask(Value mask) {
+  return mask && matchPattern(mask, m_One()) ? Value() : mask;
+}
+
+LogicalResult OpConverter::convert(AddPtrOp op) {
+  Value offsets = op.getOffsets();
+  Type element = getElementTypeOrSelf(offsets.getType());
+  if (element.getIntOrFloatBitWidth() < 32)
+    offsets = arith::ExtSIOp::create(
+        b, tile::withElementType(offsets.getType(), b.getI32Type()), offsets);
+  return replace(op, {tile::PtrAddOp::create(b, op.getPointers(), offsets)});
+}
+
+LogicalResult OpConverter::convert(PtrToIntOp op) {
+  Value address = tile::PtrToIntOp::create(b, op.getValue());
+  if (address.getType() == op.getType())
+    return replace(op, {address});
+  return replace(op, {arith::TruncIOp::create(b, op.getType(), address)});
+}
+
+LogicalResult OpConverter::convert(IntToPtrOp op) {
+  Value address = op.getValue();
+  Type wide = tile::withElementType(address.getType(), b.getI64Type());
+  if (address.getType() != wide)
+    address = arith::ExtUIOp::create(b, wide, address);
+  return replace(op, {tile::IntToPtrOp::create(b, op.getType(), address)});
+}
+
+LogicalResult OpConverter::convert(BitcastOp op) {
+  Value value = op.getValue();
+  if (value.getType() == op.getType())
+    return replace(op, {value});
+  if (isa<tile::PtrType>(getElementTypeOrSelf(value.getType())))
+    return replace(op, {tile::PtrCastOp::create(b, op.getType(), value)});
+  return replace(op, {arith::BitcastOp::create(b, op.getType(), value)});
+}
+
+//===----------------------------------------------------------------------===//
+// Loads and stores
+//===----------------------------------------------------------------------===//
+
+/// A volatile load sees what others store in the meantime, as an atomic does.
+LogicalResult OpConverter::convert(LoadOp op) {
+  Value mask = realMask(op.getMask());
+  if (!op.getIsVolatile())
+    return replace(op, {tile::LoadScatteredOp::create(
+                           b, op.getType(), op.getPointers(), mask,
+                           mask ? op.getOther() : Value())});
+  FailureOr<Value> value =
+      atomicLoad(op, op.getPointers(), mask, op.getOther(),
+                 tile::MemoryOrder::Relaxed, tile::MemoryScope::Device);
+  return failed(value) ? failure() : replace(op, *value);
+}
+
+LogicalResult OpConverter::convert(StoreOp op) {
+  tile::StoreScatteredOp::create(b, op.getValue(), op.getPointers(),
+                                 realMask(op.getMask()));
+  op.erase();
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Atomics
+//===----------------------------------------------------------------------===//
+
+LogicalResult OpConverter::readOrder(Operation *op, StringRef sem,
+                                     StringRef scope, tile::MemoryOrder &order,
+                                     tile::MemoryScope &within) {
+  std::optional<tile::MemoryOrder> known = tile::symbolizeMemoryOrder(sem);
+  auto wide = llvm::StringSwitch<std::optional<tile::MemoryScope>>(scope)
+                  .Case("cta", tile::MemoryScope::Workgroup)
+                  .Case("gpu", tile::MemoryScope::Device)
+                  .Case("sys", tile::MemoryScope::System)
+                  .Default(std::nullopt);
+  if (!known || !wide)
+    return op->emitOpError("is ")
+           << sem << " in scope " << scope
+           << "; atomics are relaxed, acquire, release or acq_rel, in scope "
+              "cta, gpu or sys";
+  order = *known;
+  within = *wide;
+  return success();
+}
+
+static std::optional<tile::AtomicKind> atomicKind(StringRef kind) {
+  if (kind == "exch")
+    return tile::AtomicKind::Xchg;
+  return tile::symbolizeAtomicKind(kind);
+}
+
+LogicalResult OpConverter::convert(AtomicRmwOp op) {
+  std::optional<tile::AtomicKind> kind = atomicKind(op.getKind());
+  if (!kind)
+    return op.emitOpError("has kind '") << op.getKind()
+                                        << "'; atomics are add, fadd, and, or, "
+                                           "xor, exch, max, min, umax and "
+                                           "umin";
+  tile::MemoryOrder order;
+  tile::MemoryScope scope;
+  if (failed(readOrder(op, op.getSem(), op.getScope(), order, scope)))
+    return failure();
+  return replace(op, {tile::AtomicRmwOp::create(
+                         b, op.getType(), *kind, order, scope, op.getPointers(),
+                         op.getValue(), realMask(op.getMask()))});
+}
+
+LogicalResult OpConverter::convert(AtomicCasOp op) {
+  tile::MemoryOrder order;
+  tile::MemoryScope scope;
+  if (failed(readOrder(op, op.getSem(), op.getScope(), order, scope)))
+    return failure();
+  return replace(op, {tile::AtomicCasOp::create(
+                         b, op.getType(), order, scope, op.getPointers(),
+                         op.getExpected(), op.getValue(), Value())});
+}
+
+/// Adding nothing to the bits is a load that other atomics cannot overtake.
+FailureOr<Value> OpConverter::atomicLoad(Operation *op, Value pointers,
+                                         Value mask, Value other,
+                                         tile::MemoryOrder order,
+                                         tile::MemoryScope scope) {
+  Type type = op->getResult(0).getType();
+  unsigned width = getElementTypeOrSelf(type).getIntOrFloatBitWidth();
+  if (width != 32 && width != 64)
+    return op->emitOpError("loads values of ")
+           << width
+           << " bits that others may store meanwhile; this needs 32 or 64";
+  Type bits = tile::withElementType(type, b.getIntegerType(width));
+  Type pointersToBits =
+      tile::withElementType(type, tile::PtrType::get(b.getIntegerType(width)));
+  if (pointers.getType() != pointersToBits)
+    pointers = tile::PtrCastOp::create(b, pointersToBits, pointers);
+  Value value =
+      tile::AtomicRmwOp::create(b, bits, tile::AtomicKind::Or, order, scope,
+                                pointers, constantOf(bits, 0.0, b), mask);
+  if (bits != type)
+    value = arith::BitcastOp::create(b, type, value);
+  if (mask && other)
+    value = arith::SelectOp::create(b, mask, value, other);
+  return value;
+}
+
+LogicalResult OpConverter::convert(AtomicLoadOp op) {
+  tile::MemoryOrder order;
+  tile::MemoryScope scope;
+  if (failed(readOrder(op, op.getSem(), op.getScope(), order, scope)))
+    return failure();
+  FailureOr<Value> value = atomicLoad(op, op.getPointers(),
+                                      realMask(op.getMask()), {}, order, scope);
+  return failed(value) ? failure() : replace(op, *value);
+}
+
+/// An exchange of which nobody wants the old value.
+LogicalResult OpConverter::convert(AtomicStoreOp op) {
+  tile::MemoryOrder order;
+  tile::MemoryScope scope;
+  if (failed(readOrder(op, op.getSem(), op.getScope(), order, scope)))
+    return failure();
+  Value value = op.getValue(), pointers = op.getPointers();
+  unsigned width =
+      getElementTypeOrSelf(value.getType()).getIntOrFloatBitWidth();
+  Type bits = tile::withElementType(value.getType(), b.getIntegerType(width));
+  if (bits != value.getType()) {
+    value = arith::BitcastOp::create(b, bits, value);
+    pointers = tile::PtrCastOp::create(
+        b,
+        tile::withElementType(bits,
+                              tile::PtrType::get(b.getIntegerType(width))),
+        pointers);
+  }
+  tile::AtomicRmwOp::create(b, bits, tile::AtomicKind::Xchg, order, scope,
+                            pointers, value, realMask(op.getMask()));
+  op.erase();
+  return success();
+}

@@ -1,0 +1,155 @@
+//===- Launch.cpp - functions that launch Triton's kernels ----------------===//
+//
+// A kernel k gets a function k with its arguments: pointers are tensors of any
+// length, and the results are those tensors that it writes to, in place. The
+// grid is over the function's symbols, the tensors' lengths and the integers:
+//
+//   func.func @k(%x: tensor<?xf32>, %y: tensor<?xf32>, %n: i32) ->
+//   tensor<?xf32> symbols         x               y                  n
+//
+//===----------------------------------------------------------------------===//
+
+#include "TritonToTile.h"
+#include "mlir/AsmParser/AsmParser.h"
+#include "mlir/IR/Diagnostics.h"
+#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace mlir;
+using namespace greta;
+using namespace greta::triton;
+
+/// Whether anything stores through a pointer, or through what it becomes on its
+/// way through ops, loops and ifs.
+static bool isWritten(Value pointer) {
+  llvm::SetVector<Value> reached;
+  auto reach = [&](ValueRange values) {
+    for (Value value : values)
+      if (isa<tile::PtrType>(getElementTypeOrSelf(value.getType())))
+        reached.insert(value);
+  };
+  reached.insert(pointer);
+  for (size_t i = 0; i < reached.size(); ++i)
+    for (Operation *user : reached[i].getUsers()) {
+      // As an integer nobody knows where it goes.
+      if (isa<tile::StoreScatteredOp, tile::AtomicRmwOp, tile::AtomicCasOp,
+              tile::PtrToIntOp>(user))
+        return true;
+      SmallVector<Operation *, 2> receivers = {user};
+      if (user->hasTrait<OpTrait::IsTerminator>())
+        receivers.push_back(user->getParentOp());
+      for (Operation *receiver : receivers) {
+        reach(receiver->getResults());
+        for (Region &region : receiver->getRegions())
+          for (Block &block : region)
+            reach(block.getArguments());
+      }
+    }
+  return false;
+}
+
+/// The function's arguments by name, as words of affine maps, each once.
+static SmallVector<std::string> nameArguments(ArrayRef<BlockArgument> all) {
+  SmallVector<std::string> names;
+  for (BlockArgument argument : all) {
+    std::string name = sourceName(argument);
+    for (char &c : name)
+      if (!llvm::isAlnum(c))
+        c = '_';
+    std::string once = name;
+    for (unsigned n = 1; llvm::is_contained(names, once); ++n)
+      once = name + "_" + std::to_string(n);
+    names.push_back(once);
+  }
+  return names;
+}
+
+/// One to three expressions over the symbols.
+static FailureOr<AffineMap> parseGrid(tile::FuncOp kernel, StringRef grid,
+                                      ArrayRef<std::string> symbols) {
+  std::string reason, list = llvm::join(symbols, ", ");
+  Attribute attr;
+  {
+    ScopedDiagnosticHandler handler(kernel.getContext(),
+                                    [&](Diagnostic &diagnostic) {
+                                      reason = diagnostic.str();
+                                      return success();
+                                    });
+    attr =
+        parseAttribute(("affine_map<()[" + list + "] -> (" + grid + ")>").str(),
+                       kernel.getContext());
+  }
+  auto map = dyn_cast_or_null<AffineMapAttr>(attr);
+  if (!map || !map.getValue().getNumResults() ||
+      map.getValue().getNumResults() > 3) {
+    kernel.emitError("grid '")
+        << grid << "' is not one to three numbers of programs, such as \""
+        << (symbols.empty() ? "4" : symbols.back()) << " ceildiv 64, 2\", over "
+        << list << (reason.empty() ? "" : ": ") << reason;
+    return failure();
+  }
+  return map.getValue();
+}
+
+LogicalResult triton::addLaunch(tile::FuncOp kernel, StringRef name,
+                                StringRef grid, ArrayRef<unsigned> axes) {
+  ImplicitLocOpBuilder b(kernel.getLoc(), kernel.getContext());
+  b.setInsertionPointAfter(kernel);
+  ArrayRef<BlockArgument> arguments =
+      kernel.getArguments().drop_back(axes.size());
+  SmallVector<std::string> names = nameArguments(arguments), symbols;
+  SmallVector<Type> types, results;
+  SmallVector<int64_t> tied;
+  // Who stores nothing may print: then all is as it was.
+  bool storesNothing = llvm::none_of(arguments, isWritten);
+  for (BlockArgument argument : arguments) {
+    unsigned number = argument.getArgNumber();
+    Type type = argument.getType();
+    if (auto pointer = dyn_cast<tile::PtrType>(type)) {
+      type = RankedTensorType::get({ShapedType::kDynamic},
+                                   pointer.getElementType());
+      if (storesNothing || isWritten(argument)) {
+        tied.push_back(number);
+        results.push_back(type);
+      }
+    }
+    types.push_back(type);
+    if (!isa<FloatType>(type))
+      symbols.push_back(names[number]);
+  }
+  if (results.empty())
+    return kernel.emitError("kernel '")
+           << name << "' has no pointer to write to; what it computes is lost";
+  size_t numOperands = types.size();
+  std::string own;
+  if (grid.empty()) {
+    for (const char *axis : {"grid_x", "grid_y", "grid_z"}) {
+      types.push_back(b.getI32Type());
+      names.push_back(axis);
+      symbols.push_back(axis);
+    }
+    own = llvm::join(ArrayRef(symbols).take_back(3), ", ");
+    grid = own;
+  }
+  FailureOr<AffineMap> map = parseGrid(kernel, grid, symbols);
+  if (failed(map))
+    return failure();
+  SmallVector<AffineExpr> extents;
+  for (unsigned axis : axes)
+    extents.push_back(axis < map->getNumResults() ? map->getResult(axis)
+                                                  : b.getAffineConstantExpr(1));
+  auto func = func::FuncOp::create(b, name, b.getFunctionType(types, results));
+  for (auto [number, argument] : llvm::enumerate(names))
+    func.setArgAttr(number, "greta.name", b.getStringAttr(argument));
+  Block *body = func.addEntryBlock();
+  b.setInsertionPointToEnd(body);
+  auto launch = tile::LaunchOp::create(
+      b, results, FlatSymbolRefAttr::get(kernel.getSymNameAttr()),
+      ValueRange(body->getArguments()).take_front(numOperands),
+      AffineMapAttr::get(*map),
+      AffineMapAttr::get(
+          AffineMap::get(0, symbols.size(), extents, b.getContext())),
+      b.getDenseI64ArrayAttr(tied), b.getArrayAttr({}), DictionaryAttr());
+  func::ReturnOp::create(b, launch.getResults());
+  return success();
+}

@@ -1,0 +1,257 @@
+//===- TritonToTile.cpp - the pass triton-to-tile -------------------------===//
+//
+// In: a module of Triton IR. Out: its kernels as block programs, and functions
+// that launch them. In this order:
+//
+//   1. functions become one block each, calls are inlined (Structure.cpp);
+//   2. pointers become GRETA's everywhere, so that loops and ifs need no care;
+//   3. kernels become greta_tile.func, their ops one by one what they mean
+//      (Convert*.cpp; arith, math and scf stay as they are);
+//   4. functions launch them (Launch.cpp).
+//
+//===----------------------------------------------------------------------===//
+
+#include "TritonToTile.h"
+#include "greta/TritonToTile/Passes.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/UB/IR/UBOps.h"
+#include "mlir/IR/AttrTypeSubElements.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+namespace greta {
+#define GEN_PASS_DEF_TRITONTOTILEPASS
+#include "greta/TritonToTile/Passes.h.inc"
+} // namespace greta
+
+using namespace mlir;
+using namespace greta;
+using namespace greta::triton;
+
+std::string triton::sourceName(BlockArgument argument) {
+  if (auto name = dyn_cast<NameLoc>(argument.getLoc()))
+    return name.getName().str();
+  return "arg" + std::to_string(argument.getArgNumber());
+}
+
+//===----------------------------------------------------------------------===//
+// Ops
+//===----------------------------------------------------------------------===//
+
+LogicalResult OpConverter::replace(Operation *op, ValueRange values) {
+  op->replaceAllUsesWith(values);
+  op->erase();
+  return success();
+}
+
+LogicalResult OpConverter::convert(Operation *op) {
+  b.setLoc(op->getLoc());
+  b.setInsertionPoint(op);
+  return TypeSwitch<Operation *, LogicalResult>(op)
+      .Case<GetProgramIdOp, GetNumProgramsOp, MakeRangeOp, SplatOp, UnsplatOp,
+            BroadcastOp, ExpandDimsOp, ReshapeOp, TransOp, SplitOp, JoinOp,
+            CatOp, GatherOp, HistogramOp, ReduceOp, ScanOp, MapElementwiseOp>(
+          [&](auto o) { return convert(o); })
+      .Case<AddPtrOp, PtrToIntOp, IntToPtrOp, BitcastOp, LoadOp, StoreOp,
+            AtomicRmwOp, AtomicCasOp, AtomicLoadOp, AtomicStoreOp>(
+          [&](auto o) { return convert(o); })
+      .Case<DescriptorLoadOp, DescriptorStoreOp, DescriptorReduceOp,
+            DescriptorGatherOp, DescriptorScatterOp>(
+          [&](auto o) { return convert(o); })
+      .Case<DotOp, DotScaledOp, FpToFpOp, MulhiUIOp, PreciseDivFOp,
+            ApproxDivFOp, PreciseSqrtOp, ClampFOp, ExternElementwiseOp>(
+          [&](auto o) { return convert(o); })
+      .Case([&](ReturnOp o) {
+        tile::ReturnOp::create(b);
+        o.erase();
+        return success();
+      })
+      .Case<ReduceReturnOp, ScanReturnOp>([&](auto o) {
+        tile::YieldOp::create(b, o.getValues());
+        o.erase();
+        return success();
+      })
+      .Case<gpu::BarrierOp, mlir::gpu::BarrierOp>([&](auto o) {
+        tile::BarrierOp::create(b);
+        o->erase();
+        return success();
+      })
+      // It goes with its parent.
+      .Case([](MapElementwiseReturnOp) { return success(); })
+      // A descriptor, which those who used it read.
+      .Case<MakeTensorDescriptorOp, UnrealizedConversionCastOp>(
+          [&](auto o) -> LogicalResult {
+            if (!o->use_empty())
+              return o.emitOpError(
+                  "passes a descriptor through a loop or an if; "
+                  "make it where it is used");
+            o.erase();
+            return success();
+          })
+      .Case([&](LLVM::AssumeOp o) {
+        o.erase();
+        return success();
+      })
+      // Only where control flow gave a value to a path that does not use it.
+      .Case([&](ub::PoisonOp o) {
+        return replace(o, constantOf(o.getType(), 0.0, b));
+      })
+      .Case([&](ElementwiseInlineAsmOp o) -> LogicalResult {
+        return o.emitOpError("is assembly of another vendor's GPU, '")
+               << o.getAsmString()
+               << "'; write it in tl, or branch on the target";
+      })
+      .Default([](Operation *o) -> LogicalResult {
+        return o->emitOpError("has no meaning in a block program; kernels are "
+                              "of Triton IR, arith, math and scf");
+      });
+}
+
+LogicalResult OpConverter::run() {
+  SmallVector<Operation *> ops, descriptors;
+  body.walk([&](Operation *op) {
+    Dialect *dialect = op->getDialect();
+    if (!isa_and_nonnull<arith::ArithDialect, math::MathDialect>(dialect) &&
+        !isa<scf::ForOp, scf::IfOp, scf::WhileOp, scf::YieldOp,
+             scf::ConditionOp>(op))
+      (isa<MakeTensorDescriptorOp, UnrealizedConversionCastOp>(op) ? descriptors
+                                                                   : ops)
+          .push_back(op);
+    // Hints: divisibility of values, stages of loops.
+    for (NamedAttribute attr : llvm::to_vector(op->getDiscardableAttrs()))
+      if (attr.getName().getValue().starts_with("tt."))
+        op->removeDiscardableAttr(attr.getName());
+  });
+  llvm::append_range(ops, descriptors);
+  for (Operation *op : ops)
+    if (failed(convert(op)))
+      return failure();
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Kernels
+//===----------------------------------------------------------------------===//
+
+/// GRETA's pointers in place of Triton's.
+static void replacePointers(ModuleOp module) {
+  AttrTypeReplacer replacer;
+  replacer.addReplacement(
+      [](PtrType type) { return tile::PtrType::get(type.getPointee()); });
+  replacer.recursivelyReplaceElementsIn(module, /*replaceAttrs=*/true,
+                                        /*replaceLocs=*/false,
+                                        /*replaceTypes=*/true);
+}
+
+/// The type of a kernel's argument that takes one of Triton's: a narrow scalar
+/// comes in a wider one. Null where no argument does.
+static Type argumentType(Type type) {
+  MLIRContext *context = type.getContext();
+  if (auto descriptor = dyn_cast<DescriptorType>(type))
+    return tile::PtrType::get(descriptor.getBlock().getElementType());
+  if (isa<tile::PtrType>(type) || tile::isScalarArgument(type))
+    return type;
+  if (type.isInteger() && type.getIntOrFloatBitWidth() < 32)
+    return IntegerType::get(context, 32);
+  if (type.isF16() || type.isBF16())
+    return Float32Type::get(context);
+  return {};
+}
+
+namespace {
+struct TritonToTile : greta::impl::TritonToTilePassBase<TritonToTile> {
+  using TritonToTilePassBase::TritonToTilePassBase;
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    if (failed(structureFunctions(module)))
+      return signalPassFailure();
+    replacePointers(module);
+    for (auto func : llvm::make_early_inc_range(module.getOps<FuncOp>())) {
+      if (func.isPublic() && failed(convertKernel(func)))
+        return signalPassFailure();
+      func.erase();
+    }
+    module->removeDiscardableAttr(numWarpsName);
+  }
+
+private:
+  static constexpr StringLiteral numWarpsName = "ttg.num-warps";
+
+  unsigned waves() {
+    auto attr = getOperation()->getAttrOfType<IntegerAttr>(numWarpsName);
+    return numWarps ? numWarps : attr ? attr.getInt() : 4;
+  }
+
+  LogicalResult convertKernel(FuncOp func) {
+    if (func.isExternal())
+      return func.emitError("kernel '")
+             << func.getSymName() << "' has no body; kernels are defined";
+    if (!func.getResultTypes().empty())
+      return func.emitError("kernel '")
+             << func.getSymName()
+             << "' returns values; kernels store their results";
+    Block &entry = func.getBody().front();
+    ImplicitLocOpBuilder b(func.getLoc(), func.getContext());
+    b.setInsertionPointToStart(&entry);
+    SmallVector<DictionaryAttr> attrs;
+    for (BlockArgument argument : entry.getArguments())
+      if (failed(convertArgument(func, argument, attrs, b)))
+        return failure();
+    b.setInsertionPoint(func);
+    auto kernel = tile::FuncOp::create(
+        b, b.getStringAttr(func.getSymName() + "_0"),
+        TypeAttr::get(b.getFunctionType(entry.getArgumentTypes(), {})),
+        b.getI32IntegerAttr(waves()), /*wave_size=*/IntegerAttr(),
+        /*arg_attrs=*/ArrayAttr(), /*res_attrs=*/ArrayAttr());
+    kernel.getBody().takeBody(func.getBody());
+    OpConverter converter(kernel.getBody());
+    if (failed(converter.run()))
+      return failure();
+    kernel.setFunctionType(
+        b.getFunctionType(kernel.getBody().getArgumentTypes(), {}));
+    attrs.resize(kernel.getNumArguments(), b.getDictionaryAttr({}));
+    kernel.setAllArgAttrs(attrs);
+    return addLaunch(kernel, func.getSymName(), grid, converter.gridAxes());
+  }
+
+  /// Its type, its attributes, and what the body takes in its place.
+  LogicalResult convertArgument(FuncOp func, BlockArgument argument,
+                                SmallVectorImpl<DictionaryAttr> &attrs,
+                                ImplicitLocOpBuilder &b) {
+    Type type = argument.getType(), wide = argumentType(type);
+    if (!wide)
+      return emitError(argument.getLoc(), "argument '")
+             << sourceName(argument) << "' is of type " << type
+             << "; kernels take pointers, integers and floats up to f32";
+    if (wide != type) {
+      argument.setType(wide);
+      Value value;
+      if (isa<DescriptorType>(type)) {
+        auto cast = UnrealizedConversionCastOp::create(b, type, argument);
+        value = cast.getResult(0);
+        argument.replaceAllUsesExcept(value, cast);
+      } else {
+        value = isa<FloatType>(type)
+                    ? arith::TruncFOp::create(b, type, argument).getResult()
+                    : arith::TruncIOp::create(b, type, argument).getResult();
+        argument.replaceAllUsesExcept(value, value.getDefiningOp());
+      }
+    }
+    if (auto name = func.getArgAttrOfType<StringAttr>(argument.getArgNumber(),
+                                                      "greta.name"))
+      argument.setLoc(NameLoc::get(name, argument.getLoc()));
+    NamedAttrList kept;
+    auto divisibility = func.getArgAttrOfType<IntegerAttr>(
+        argument.getArgNumber(), "tt.divisibility");
+    if (divisibility)
+      kept.append("greta.divisibility",
+                  b.getI64IntegerAttr(divisibility.getInt()));
+    attrs.push_back(kept.getDictionary(b.getContext()));
+    return success();
+  }
+};
+} // namespace

@@ -1,0 +1,140 @@
+//===- TritonToTile.h - parts of the pass triton-to-tile --------*- C++ -*-===//
+#ifndef GRETA_LIB_TRITONTOTILE_H
+#define GRETA_LIB_TRITONTOTILE_H
+
+#include "GretaTile/GretaTile.h"
+#include "Triton/Triton.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+
+namespace greta::triton {
+
+/// Leaves one block of structured control flow of every function, and in public
+/// functions no calls.
+llvm::LogicalResult structureFunctions(mlir::ModuleOp module);
+
+/// Adds the function that launches a kernel, with its arguments; `grid` as the
+/// pass describes it. The kernel's last arguments are the grid's extents along
+/// `axes`.
+llvm::LogicalResult addLaunch(tile::FuncOp kernel, mlir::StringRef name,
+                              mlir::StringRef grid,
+                              llvm::ArrayRef<unsigned> axes);
+
+/// What the source calls an argument.
+std::string sourceName(mlir::BlockArgument argument);
+
+/// A function of a device library as ops of arith and math; null where the
+/// table has none of its name.
+mlir::Value expandLibraryFunction(mlir::StringRef symbol,
+                                  mlir::ValueRange operands,
+                                  mlir::ImplicitLocOpBuilder &b);
+
+/// A constant in every element of a type.
+mlir::Value constantOf(mlir::Type type, double value,
+                       mlir::ImplicitLocOpBuilder &b);
+mlir::Value constantOf(mlir::Type type, const llvm::APInt &bits,
+                       mlir::ImplicitLocOpBuilder &b);
+
+/// Replaces the ops of Triton IR in a kernel, each by what it means.
+class OpConverter {
+public:
+  explicit OpConverter(mlir::Region &body) : body(body) {}
+  llvm::LogicalResult run();
+
+  /// What the body takes as further arguments: the grid's extents along these.
+  llvm::ArrayRef<unsigned> gridAxes() const { return axes; }
+
+private:
+  llvm::LogicalResult convert(mlir::Operation *op);
+  /// Gives the op's results to others and erases it.
+  llvm::LogicalResult replace(mlir::Operation *op, mlir::ValueRange values);
+
+  // ConvertBlocks.cpp
+  llvm::LogicalResult convert(GetProgramIdOp op);
+  llvm::LogicalResult convert(GetNumProgramsOp op);
+  llvm::LogicalResult convert(MakeRangeOp op);
+  llvm::LogicalResult convert(SplatOp op);
+  llvm::LogicalResult convert(UnsplatOp op);
+  llvm::LogicalResult convert(BroadcastOp op);
+  llvm::LogicalResult convert(ExpandDimsOp op);
+  llvm::LogicalResult convert(ReshapeOp op);
+  llvm::LogicalResult convert(TransOp op);
+  llvm::LogicalResult convert(SplitOp op);
+  llvm::LogicalResult convert(JoinOp op);
+  llvm::LogicalResult convert(CatOp op);
+  llvm::LogicalResult convert(GatherOp op);
+  llvm::LogicalResult convert(HistogramOp op);
+  llvm::LogicalResult convert(ReduceOp op);
+  llvm::LogicalResult convert(ScanOp op);
+  llvm::LogicalResult convert(MapElementwiseOp op);
+  llvm::LogicalResult isolate(mlir::Operation *op);
+  mlir::Value reshape(mlir::Value block, llvm::ArrayRef<int64_t> shape);
+  /// A block that repeats `line` along all dimensions of `shape` but one.
+  mlir::Value spread(mlir::Value line, unsigned dim,
+                     llvm::ArrayRef<int64_t> shape);
+  mlir::Value splat(mlir::Value scalar, llvm::ArrayRef<int64_t> shape);
+
+  // ConvertMemory.cpp
+  llvm::LogicalResult convert(AddPtrOp op);
+  llvm::LogicalResult convert(PtrToIntOp op);
+  llvm::LogicalResult convert(IntToPtrOp op);
+  llvm::LogicalResult convert(BitcastOp op);
+  llvm::LogicalResult convert(LoadOp op);
+  llvm::LogicalResult convert(StoreOp op);
+  llvm::LogicalResult convert(AtomicRmwOp op);
+  llvm::LogicalResult convert(AtomicCasOp op);
+  llvm::LogicalResult convert(AtomicLoadOp op);
+  llvm::LogicalResult convert(AtomicStoreOp op);
+  llvm::LogicalResult readOrder(mlir::Operation *op, mlir::StringRef sem,
+                                mlir::StringRef scope, tile::MemoryOrder &order,
+                                tile::MemoryScope &within);
+  mlir::FailureOr<mlir::Value> atomicLoad(mlir::Operation *op,
+                                          mlir::Value pointers,
+                                          mlir::Value mask, mlir::Value other,
+                                          tile::MemoryOrder order,
+                                          tile::MemoryScope scope);
+
+  // ConvertDescriptors.cpp
+  struct Descriptor;
+  llvm::LogicalResult convert(DescriptorLoadOp op);
+  llvm::LogicalResult convert(DescriptorStoreOp op);
+  llvm::LogicalResult convert(DescriptorReduceOp op);
+  llvm::LogicalResult convert(DescriptorGatherOp op);
+  llvm::LogicalResult convert(DescriptorScatterOp op);
+  mlir::FailureOr<Descriptor> describe(mlir::Operation *op, mlir::Value desc,
+                                       size_t rank);
+  struct Access {
+    mlir::Value pointers, mask;
+  };
+  /// Of the block of `shape` at `indices`, the first of which may be a line.
+  Access access(const Descriptor &desc, llvm::ArrayRef<mlir::Value> indices,
+                llvm::ArrayRef<int64_t> shape);
+  llvm::LogicalResult load(mlir::Operation *op, mlir::Value desc,
+                           llvm::ArrayRef<mlir::Value> indices);
+  llvm::LogicalResult store(mlir::Operation *op, mlir::Value desc,
+                            llvm::ArrayRef<mlir::Value> indices,
+                            mlir::Value value);
+
+  // ConvertDots.cpp
+  llvm::LogicalResult convert(DotOp op);
+  llvm::LogicalResult convert(DotScaledOp op);
+
+  // ConvertFloats.cpp
+  llvm::LogicalResult convert(FpToFpOp op);
+  llvm::LogicalResult convert(MulhiUIOp op);
+  llvm::LogicalResult convert(PreciseDivFOp op);
+  llvm::LogicalResult convert(ApproxDivFOp op);
+  llvm::LogicalResult convert(PreciseSqrtOp op);
+  llvm::LogicalResult convert(ClampFOp op);
+  llvm::LogicalResult convert(ExternElementwiseOp op);
+
+  mlir::Region &body;
+  llvm::SmallVector<unsigned, 3> axes;
+  mlir::ImplicitLocOpBuilder b{mlir::UnknownLoc::get(body.getContext()),
+                               body.getContext()};
+};
+
+} // namespace greta::triton
+
+#endif

@@ -1,0 +1,299 @@
+// RUN: greta-opt --split-input-file --verify-diagnostics --triton-to-tile %s
+
+tt.func public @asm(%p: !tt.ptr<f32>, %x: f32) {
+  // expected-error @below {{is assembly of another vendor's GPU, 'mov.b32 $0, $1;'; write it in tl, or branch on the target}}
+  %0 = tt.elementwise_inline_asm "mov.b32 $0, $1;" {constraints = "=r,r", packed_element = 1 : i32, pure = true} %x : f32 -> f32
+  tt.return
+}
+
+// -----
+
+tt.func public @library(%p: !tt.ptr<f32>, %x: f32) {
+  // expected-error @below {{calls '__nv_tgammaf' of a device library; of libdevice there is what arith and math have, docs/triton.md has the list}}
+  %0 = tt.extern_elementwise %x {libname = "", libpath = "", pure = true, symbol = "__nv_tgammaf"} : (f32) -> f32
+  tt.return
+}
+
+// -----
+
+tt.func public @foreign(%p: !tt.ptr<f32>, %x: i32) {
+  // expected-error @below {{has no meaning in a block program; kernels are of Triton IR, arith, math and scf}}
+  %0 = llvm.intr.ctpop(%x) : (i32) -> i32
+  tt.return
+}
+
+// -----
+
+tt.func public @axis(%p: !tt.ptr<f32>) {
+  // expected-error @below {{names axis 'w'; a grid has x, y and z}}
+  %0 = tt.get_program_id w : i32
+  tt.return
+}
+
+// -----
+
+tt.func public @range(%p: !tt.ptr<f32>) {
+  // expected-error @below {{counts from 0 to 4 in 'tensor<8xi32>'}}
+  %0 = tt.make_range {end = 4 : i32, start = 0 : i32} : tensor<8xi32>
+  tt.return
+}
+
+// -----
+
+tt.func public @captures(%p: !tt.ptr<f32>, %f: f32) {
+  %x = tt.splat %f : f32 -> tensor<4xf32>
+  // expected-error @below {{combines elements with a value from outside of its function; it takes their values alone}}
+  %0 = "tt.reduce"(%x) <{axis = 0 : i32}> ({
+  ^bb0(%a: f32, %b: f32):
+    %s = arith.addf %a, %f : f32
+    tt.reduce.return %s : f32
+  }) : (tensor<4xf32>) -> f32
+  tt.return
+}
+
+// -----
+
+tt.func public @pack(%p: !tt.ptr<f32>, %f: f32) {
+  %x = tt.splat %f : f32 -> tensor<4xf32>
+  // expected-error @below {{maps a function with returns in branches, or on 2 elements at once; give it one return and pack = 1}}
+  %0 = "tt.map_elementwise"(%x) <{pack = 2 : i32}> ({
+  ^bb0(%a: f32, %b: f32):
+    tt.map_elementwise.return %a, %b : f32, f32
+  }) : (tensor<4xf32>) -> tensor<4xf32>
+  tt.return
+}
+
+// -----
+
+tt.func public @loop_of_an_element(%p: !tt.ptr<f32>, %f: f32, %n: i32) {
+  %x = tt.splat %f : f32 -> tensor<4xf32>
+  %0 = "tt.map_elementwise"(%x) <{pack = 1 : i32}> ({
+  ^bb0(%a: f32):
+    // expected-error @below {{'scf.for' has no meaning for every element of a block at once}}
+    %r = scf.for %i = %n to %n step %n iter_args(%s = %a) -> (f32) : i32 {
+      scf.yield %s : f32
+    }
+    tt.map_elementwise.return %r : f32
+  }) : (tensor<4xf32>) -> tensor<4xf32>
+  tt.return
+}
+
+// -----
+
+tt.func public @narrow(%p: !tt.ptr<f16>) {
+  // expected-error @below {{loads values of 16 bits that others may store meanwhile; this needs 32 or 64}}
+  %0 = tt.load %p {isVolatile = true} : !tt.ptr<f16>
+  tt.return
+}
+
+// -----
+
+tt.func public @order(%p: !tt.ptr<i32>, %n: i32) {
+  // expected-error @below {{is seq_cst in scope gpu; atomics are relaxed, acquire, release or acq_rel, in scope cta, gpu or sys}}
+  %0 = tt.atomic_rmw add, seq_cst, gpu, %p, %n : (!tt.ptr<i32>, i32) -> i32
+  tt.return
+}
+
+// -----
+
+tt.func public @kind(%p: !tt.ptr<i32>, %n: i32) {
+  // expected-error @below {{has kind 'nand'; atomics are add, fadd, and, or, xor, exch, max, min, umax and umin}}
+  %0 = tt.atomic_rmw nand, relaxed, gpu, %p, %n : (!tt.ptr<i32>, i32) -> i32
+  tt.return
+}
+
+// -----
+
+tt.func public @rounding(%p: !tt.ptr<f32>, %f: f32) {
+  // expected-error @below {{rounds by 'rs'; floats round to the nearest (rtne) or towards zero (rtz)}}
+  %0 = tt.fp_to_fp %f, rounding = rs : f32 -> f16
+  tt.return
+}
+
+// -----
+
+tt.func public @format(%p: !tt.ptr<f32>, %f: f32, %i: i8) {
+  %c = tt.splat %f : f32 -> tensor<16x16xf32>
+  %a = tt.splat %i : i8 -> tensor<16x16xi8>
+  // expected-error @below {{multiplies 'tensor<16x16xi8>' as 'e3m2'; operands are e2m1 in bytes, e4m3, e5m2, bf16 or fp16}}
+  %0 = tt.dot_scaled %a, %a, %c lhs = e3m2 rhs = e4m3 : tensor<16x16xi8> * tensor<16x16xi8> -> tensor<16x16xf32>
+  tt.return
+}
+
+// -----
+
+tt.func public @scales(%p: !tt.ptr<f32>, %f: f32, %i: i8) {
+  %c = tt.splat %f : f32 -> tensor<16x16xf32>
+  %a = tt.splat %i : i8 -> tensor<16x32xi8>
+  %b = tt.splat %i : i8 -> tensor<32x16xi8>
+  %s = tt.splat %i : i8 -> tensor<8x1xi8>
+  // expected-error @below {{scales an operand of 'tensor<16x32xf32>' by 'tensor<8x1xi8>'; scales are [M, K / n] and [N, K / n]}}
+  %0 = tt.dot_scaled %a scale %s, %b, %c lhs = e4m3 rhs = e4m3 : tensor<16x32xi8>, tensor<8x1xi8> * tensor<32x16xi8> -> tensor<16x16xf32>
+  tt.return
+}
+
+// -----
+
+tt.func public @scale_type(%p: !tt.ptr<f32>, %f: f32, %i: i8, %n: i32) {
+  %c = tt.splat %f : f32 -> tensor<16x16xf32>
+  %a = tt.splat %i : i8 -> tensor<16x32xi8>
+  %b = tt.splat %i : i8 -> tensor<32x16xi8>
+  %s = tt.splat %n : i32 -> tensor<16x1xi32>
+  // expected-error @below {{has scales of 'i32'; they are bytes (e8m0) or floats}}
+  %0 = tt.dot_scaled %a scale %s, %b, %c lhs = e4m3 rhs = e4m3 : tensor<16x32xi8>, tensor<16x1xi32> * tensor<32x16xi8> -> tensor<16x16xf32>
+  tt.return
+}
+
+// -----
+
+tt.func public @line(%p: !tt.ptr<f32>, %f: f32, %i: i8) {
+  %c = tt.splat %f : f32 -> tensor<16xf32>
+  %a = tt.splat %i : i8 -> tensor<16xi8>
+  // expected-error @below {{makes 'tensor<16xf32>'; a dot is a matrix}}
+  %0 = tt.dot_scaled %a, %a, %c lhs = e4m3 rhs = e4m3 : tensor<16xi8> * tensor<16xi8> -> tensor<16xf32>
+  tt.return
+}
+
+// -----
+
+tt.func public @handed_on(%p: !tt.ptr<f32>, %n: i32, %s: i64) {
+  %d = tt.make_tensor_descriptor %p, [%n], [%s] : <f32>, <16xf32>
+  %0 = scf.for %i = %n to %n step %n iter_args(%e = %d) -> (!tt.tensordesc<16xf32>) : i32 {
+    // expected-error @below {{uses a descriptor that a loop or an if hands on; make it where it is used}}
+    %1 = tt.descriptor_load %e[%i] : !tt.tensordesc<16xf32> -> tensor<16xf32>
+    scf.yield %e : !tt.tensordesc<16xf32>
+  }
+  tt.return
+}
+
+// -----
+
+tt.func public @loop_of_descriptors(%p: !tt.ptr<f32>, %n: i32, %s: i64) {
+  // expected-error @below {{passes a descriptor through a loop or an if; make it where it is used}}
+  %d = tt.make_tensor_descriptor %p, [%n], [%s] : <f32>, <16xf32>
+  %0 = scf.for %i = %n to %n step %n iter_args(%e = %d) -> (!tt.tensordesc<16xf32>) : i32 {
+    scf.yield %e : !tt.tensordesc<16xf32>
+  }
+  tt.return
+}
+
+// -----
+
+tt.func public @rank(%p: !tt.ptr<f32>, %n: i32, %s: i64) {
+  %d = tt.make_tensor_descriptor %p, [%n], [%s] : <f32>, <16x16xf32>
+  // expected-error @below {{uses a descriptor of 'tensor<16x16xf32>' with 1 extents and 1 strides at 2 indices}}
+  %1 = tt.descriptor_load %d[%n, %n] : !tt.tensordesc<16x16xf32> -> tensor<16x16xf32>
+  tt.return
+}
+
+// -----
+
+tt.func public @reduce_kind(%p: !tt.ptr<f32>, %n: i32, %s: i64) {
+  %x = arith.constant dense<1.0> : tensor<16xf32>
+  %d = tt.make_tensor_descriptor %p, [%n], [%s] : <f32>, <16xf32>
+  // expected-error @below {{combines 'f32' in memory by 'max'; descriptors add, and integers and, or, xor, max and min, too}}
+  tt.descriptor_reduce max, %d[%n], %x : !tt.tensordesc<16xf32>, tensor<16xf32>
+  tt.return
+}
+
+// -----
+
+tt.func public @undefined(%p: !tt.ptr<f32>) {
+  // expected-error @below {{calls 'nowhere', which this text does not define}}
+  tt.call @nowhere() : () -> ()
+  tt.return
+}
+
+// -----
+
+tt.func public @other_types(%p: !tt.ptr<f32>, %n: i32) {
+  // expected-error @below {{calls 'helper' with other types than it has}}
+  tt.call @helper(%n) : (i32) -> ()
+  tt.return
+}
+tt.func private @helper(%f: f32) {
+  tt.return
+}
+
+// -----
+
+tt.func public @recursive(%p: !tt.ptr<f32>, %n: i32) {
+  tt.call @again(%n) : (i32) -> ()
+  tt.return
+}
+tt.func private @again(%n: i32) {
+  // expected-error @below {{calls 'again', which calls this: kernels have no stack, write it as a loop}}
+  tt.call @again(%n) : (i32) -> ()
+  tt.return
+}
+
+// -----
+
+tt.func public @endless(%p: !tt.ptr<f32>) {
+  cf.br ^bb1
+^bb1:
+  // expected-error @below {{a loop that never ends; give it a condition}}
+  cf.br ^bb1
+}
+
+// -----
+
+// expected-error @below {{kernel 'declared' has no body; kernels are defined}}
+tt.func public @declared(%p: !tt.ptr<f32>)
+
+// -----
+
+// expected-error @below {{kernel 'returns' returns values; kernels store their results}}
+tt.func public @returns(%n: i32) -> i32 {
+  tt.return %n : i32
+}
+
+// -----
+
+// expected-error @below {{argument 'arg0' is of type 'f64'; kernels take pointers, integers and floats up to f32}}
+tt.func public @wide(%x: f64) {
+  tt.return
+}
+
+// -----
+
+// expected-error @below {{kernel 'lost' has no pointer to write to; what it computes is lost}}
+tt.func public @lost(%n: i32) {
+  tt.return
+}
+
+// -----
+
+tt.func public @several(%p: !tt.ptr<f32>, %f: f32) {
+  %x = tt.splat %f : f32 -> tensor<4xf32>
+  // expected-error @below {{takes the one element of 'tensor<4xf32>', which has 4}}
+  %0 = tt.unsplat %x : tensor<4xf32>
+  tt.return
+}
+
+// -----
+
+tt.func public @arity(%p: !tt.ptr<f32>, %f: f32) {
+  // expected-error @below {{calls '__nv_powf' of a device library}}
+  %0 = tt.extern_elementwise %f {libname = "", libpath = "", pure = true, symbol = "__nv_powf"} : (f32) -> f32
+  tt.return
+}
+
+// -----
+
+tt.func public @flat(%d: !tt.tensordesc<1x32xf32>, %m: i32, %n: i32, %s: i64, %t: i64, %k: i32) {
+  %rows = tt.make_range {end = 16 : i32, start = 0 : i32} : tensor<16xi32>
+  // expected-error @below {{moves 'tensor<512xf32>' at 2 indices}}
+  %0 = tt.descriptor_gather %d[%rows, %k] : (!tt.tensordesc<1x32xf32>, tensor<16xi32>, i32) -> tensor<512xf32>
+  tt.return
+}
+
+// -----
+
+tt.func public @reduce_shape(%p: !tt.ptr<f32>, %n: i32, %s: i64) {
+  %x = arith.constant dense<1.0> : tensor<8xf32>
+  %d = tt.make_tensor_descriptor %p, [%n], [%s] : <f32>, <16xf32>
+  // expected-error @below {{combines 'tensor<8xf32>' with blocks of another shape in memory}}
+  tt.descriptor_reduce add, %d[%n], %x : !tt.tensordesc<16xf32>, tensor<8xf32>
+  tt.return
+}
