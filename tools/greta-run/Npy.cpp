@@ -48,15 +48,16 @@ public:
       bad(Path, "not a .npy header: a key is missing");
     static const struct {
       const char *Descr, *DType;
-    } Types[] = {{"<f4", "f32"}, {"<f2", "f16"}, {"<f8", "f64"},
-                 {"|i1", "i8"},  {"<i4", "i32"}, {"|u1", "u8"},
+    } Types[] = {{"<f4", "f32"}, {"<f2", "f16"}, {"<f8", "f64"}, {"|i1", "i8"},
+                 {"<i2", "i16"}, {"<i4", "i32"}, {"<i8", "i64"}, {"|u1", "u8"},
                  {"<u2", "u16"}, {"<u4", "i32"}};
     for (const auto &T : Types)
       if (Descr == T.Descr)
         H.DType = T.DType;
     if (H.DType.empty())
-      bad(Path, "element type '" + Descr.substr(0, 40) +
-                    "' is not supported (<f4 <f2 <f8 |i1 <i4 <u4 |u1 <u2)");
+      bad(Path,
+          "element type '" + Descr.substr(0, 40) +
+              "' is not supported (<f4 <f2 <f8 |i1 <i2 <i4 <i8 <u4 |u1 <u2)");
     return H;
   }
 
@@ -178,11 +179,14 @@ std::vector<uint8_t> readNpyData(const std::string &Path, const NpyHeader &H) {
 }
 
 std::vector<uint8_t> npyFile(const HostTensor &T) {
-  std::string Descr = T.DType == "f32"    ? "<f4"
+  std::string Descr = T.DType == "f64"    ? "<f8"
+                      : T.DType == "f32"  ? "<f4"
                       : T.DType == "f16"  ? "<f2"
                       : T.DType == "bf16" ? "<u2"
                       : T.DType == "i8"   ? "|i1"
+                      : T.DType == "i16"  ? "<i2"
                       : T.DType == "i32"  ? "<i4"
+                      : T.DType == "i64"  ? "<i8"
                                           : "|u1";
   std::string Shape;
   if (T.DType == "i4")

@@ -234,8 +234,7 @@ Input generated(const std::string &Text,
   } else if (Parts[1] == "random" && !F &&
              (Parts.size() == 3 || Parts.size() == 5)) {
     uint64_t Seed = number<uint64_t>(Text, Parts[2]);
-    int64_t Lo = -(int64_t(1) << (Bits - 1)),
-            Hi = (int64_t(1) << (Bits - 1)) - 1;
+    int64_t Hi = INT64_MAX >> (64 - Bits), Lo = -Hi - 1;
     if (Parts.size() == 5) {
       int64_t Min = Lo, Max = Hi;
       Lo = number<int64_t>(Text, Parts[3]);
@@ -243,11 +242,13 @@ Input generated(const std::string &Text,
       if (Lo > Hi || Lo < Min || Hi > Max)
         bad(Text, "the range does not fit " + In.DType);
     }
-    uint64_t Span = static_cast<uint64_t>(Hi - Lo) + 1;
+    // None: every number of 64 bits.
+    uint64_t Span = static_cast<uint64_t>(Hi) - static_cast<uint64_t>(Lo) + 1;
     In.Make = [=] {
       return integers(Bits, count(Shape), [=](int64_t I) {
-        return Lo + static_cast<int64_t>(word(Seed, static_cast<uint64_t>(I)) %
-                                         Span);
+        uint64_t Word = word(Seed, static_cast<uint64_t>(I));
+        return static_cast<int64_t>(static_cast<uint64_t>(Lo) +
+                                    (Span ? Word % Span : Word));
       });
     };
   } else {
@@ -296,11 +297,12 @@ int64_t HostTensor::elements() const { return count(Shape); }
 unsigned bitsOf(const std::string &DType) {
   if (const FloatFormat *F = floatFormat(DType))
     return 1 + F->Exponent + F->Mantissa;
-  return DType == "i32"   ? 32
-         : DType == "i8"  ? 8
-         : DType == "i4"  ? 4
-         : DType == "f64" ? 64
-                          : 0;
+  return DType == "i64" || DType == "f64" ? 64
+         : DType == "i32"                 ? 32
+         : DType == "i16"                 ? 16
+         : DType == "i8"                  ? 8
+         : DType == "i4"                  ? 4
+                                          : 0;
 }
 
 std::string shapeText(const std::vector<int64_t> &Shape) {
@@ -394,8 +396,12 @@ Elements::Elements(const HostTensor &T) : Bytes(T.Bytes.data()) {
     Kind = F64;
   else if (T.DType == "f32")
     Kind = F32;
+  else if (T.DType == "i64")
+    Kind = I64;
   else if (T.DType == "i32")
     Kind = I32;
+  else if (T.DType == "i16")
+    Kind = I16;
   else if (T.DType == "i8")
     Kind = I8;
   else if (!F)
@@ -417,8 +423,12 @@ double Elements::operator[](int64_t Index) const {
     return load<double>(P);
   case F32:
     return load<float>(P);
+  case I64:
+    return static_cast<double>(load<int64_t>(P));
   case I32:
     return load<int32_t>(P);
+  case I16:
+    return load<int16_t>(P);
   case I8:
     return static_cast<int8_t>(*P);
   case Small:

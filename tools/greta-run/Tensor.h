@@ -43,7 +43,7 @@ public:
   double operator[](int64_t Index) const;
 
 private:
-  enum { F64, F32, I32, I8, I4, Small } Kind;
+  enum { F64, F32, I64, I32, I16, I8, I4, Small } Kind;
   const uint8_t *Bytes;
   size_t Width;
   std::vector<float> Table; // of Small
