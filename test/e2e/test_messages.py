@@ -91,7 +91,7 @@ ROWS = {
     ".npy header": (first_input("short.npy"), "the .npy header is cut off"),
     ".npy key": (first_input("key.npy"), "not a .npy header: key 'description'"),
     ".npy without shape": (first_input("missing.npy"), "not a .npy header: a key is missing"),
-    ".npy type": (first_input("type.npy"), "element type '>f4' is not supported \\(<f4 <f2 <f8 |i1 <i4 <u4 |u1 <u2\\)"),
+    ".npy type": (first_input("type.npy"), "element type '>f4' is not supported \\(<f4 <f2 <f8 |i1 <i2 <i4 <i8 <u4 |u1 <u2\\)"),
     ".npy string": (first_input("string.npy"), "not a .npy header: a string does not end \\(structured types are not supported\\)"),
     ".npy structure": (first_input("structured.npy"), "not a .npy header: "),
     ".npy shape": (first_input("shape.npy"), "not a .npy header: the shape"),
