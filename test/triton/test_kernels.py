@@ -275,4 +275,5 @@ def test_simulated(tmp_path, chip, name):
 
 @pytest.mark.parametrize("name", LAUNCHES)
 def test_vulkan(tmp_path, name):
-    check(tmp_path, "vulkan", "vulkan:portable", name)
+    # A tile of 32 queries needs more than the 16 KiB that every Vulkan device has.
+    check(tmp_path, "vulkan", "vulkan:lavapipe" if name == "attention" else "vulkan:portable", name)

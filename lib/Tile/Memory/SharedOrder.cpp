@@ -99,7 +99,7 @@ void SharedOrder::collect(Operation *op) {
     accesses[op] = {stageOf(*array),
                     !isa<SharedStoreOp, FragmentStoreOp, PtrLoadSharedOp>(op),
                     !isa<SharedLoadOp, FragmentLoadOp>(op),
-                    isa<PtrLoadSharedOp>(op)};
+                    isa<PtrLoadSharedOp>(op), isa<SharedAddOp>(op)};
     isRelevant = true;
   }
   if (isRelevant && op->getBlock())
@@ -225,7 +225,8 @@ bool SharedOrder::join(State &into, const State &from) {
   };
   for (const Pending &p : from) {
     auto known = llvm::find_if(into, [&](const Pending &have) {
-      return have.stage == p.stage && have.level == p.level;
+      return have.stage == p.stage && have.level == p.level &&
+             have.adds == p.adds;
     });
     if (known == into.end()) {
       into.push_back(p);
@@ -322,7 +323,9 @@ std::optional<SharedOrder::Need> SharedOrder::visitAccess(Operation *op,
   for (Pending &p : state) {
     if (p.stage.array != access.stage.array)
       unordered.insert({access.stage.array, p.stage.array});
-    if (!mayMeet(p.stage, access.stage))
+    bool isSameSum =
+        p.adds && access.adds && p.stage.array == access.stage.array;
+    if (isSameSum || !mayMeet(p.stage, access.stage))
       continue;
     bool isSameStore = p.writes && p.writer == op->getBlock() &&
                        p.stage.array == access.stage.array && !access.reads;
@@ -373,6 +376,7 @@ std::optional<SharedOrder::Need> SharedOrder::visitAccess(Operation *op,
         ++p.age;
   Pending now{access.stage, level};
   now.reads = access.reads && !access.isDirect;
+  now.adds = access.adds;
   now.writes = access.writes;
   now.writer = access.writes ? op->getBlock() : nullptr;
   now.age = access.isDirect ? 0 : none;

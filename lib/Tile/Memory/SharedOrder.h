@@ -62,6 +62,8 @@ private:
     /// From the turn of the loop before this one.
     bool isRound = false;
     bool reads = false;
+    /// By atomic additions, which need no order among each other.
+    bool adds = false;
     /// Stores of one block are one store: nobody reads between them.
     mlir::Block *writer = nullptr;
     bool writes = false;
@@ -79,7 +81,7 @@ private:
   };
   struct Access {
     Stage stage;
-    bool reads, writes, isDirect;
+    bool reads, writes, isDirect, adds;
   };
 
   void collect(mlir::Operation *op);

@@ -1,4 +1,4 @@
-// RUN: greta-opt %s --greta-tile-distribute | FileCheck %s
+// RUN: greta-opt %s --greta-tile-distribute --greta-tile-barriers | FileCheck %s
 
 #copies = #greta_tile.layout<{reg = [], lane = [[1], [2], [4], [8], [0], [0]], wave = [[0]], rep = [1]}>
 

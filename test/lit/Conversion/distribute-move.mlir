@@ -1,5 +1,5 @@
 // Ops that give elements another place.
-// RUN: greta-opt %s --greta-tile-distribute --cse | FileCheck %s
+// RUN: greta-opt %s --greta-tile-distribute --greta-tile-barriers --cse | FileCheck %s
 
 #r = #greta_tile.layout<{reg = [[0, 1]], lane = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0]], wave = [], rep = [1, 1]}>
 #t = #greta_tile.layout<{reg = [[1, 0]], lane = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16]], wave = [], rep = [1, 1]}>
@@ -12,7 +12,7 @@
 // CHECK-NOT: shuffle
 // CHECK: greta_tile.ptr_store %[[B]]
 // CHECK: greta_tile.ptr_store %[[A]]
-greta_tile.func @pairs(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>) attributes {wave_size = 32 : i32, waves = 1 : i32} {
+greta_tile.func @pairs(%x: !greta_tile.ptr<f32> {greta.divisibility = 16 : i64}, %y: !greta_tile.ptr<f32> {greta.divisibility = 16 : i64}) attributes {wave_size = 32 : i32, waves = 1 : i32} {
   %z = arith.constant 0 : i32
   %a = greta_tile.load %x[%z, %z] strides [1, 32] bounds [] : !greta_tile.ptr<f32> -> tensor<32x2xf32, #r>
   %f, %s = greta_tile.split %a : tensor<32x2xf32, #r> -> tensor<32xf32, #one>
@@ -34,7 +34,7 @@ greta_tile.func @pairs(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>) attri
 // CHECK: %[[G:.*]] = arith.select
 // CHECK: %[[S:.*]] = arith.select %{{.*}}, %[[F]], %[[G]]
 // CHECK: greta_tile.ptr_store %[[S]]
-greta_tile.func @lanes(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>) attributes {wave_size = 32 : i32, waves = 1 : i32} {
+greta_tile.func @lanes(%x: !greta_tile.ptr<f32> {greta.divisibility = 16 : i64}, %y: !greta_tile.ptr<f32> {greta.divisibility = 16 : i64}) attributes {wave_size = 32 : i32, waves = 1 : i32} {
   %z = arith.constant 0 : i32
   %a = greta_tile.load %x[%z, %z] strides [2, 1] bounds [] : !greta_tile.ptr<f32> -> tensor<16x2xf32, #pair>
   %f, %s = greta_tile.split %a : tensor<16x2xf32, #pair> -> tensor<16xf32, #half>
@@ -52,7 +52,7 @@ greta_tile.func @lanes(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>) attri
 // CHECK: greta_tile.ptr_load
 // CHECK: arith.select
 // CHECK: greta_tile.shuffle
-greta_tile.func @others(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>) attributes {wave_size = 32 : i32, waves = 1 : i32} {
+greta_tile.func @others(%x: !greta_tile.ptr<f32> {greta.divisibility = 16 : i64}, %y: !greta_tile.ptr<f32> {greta.divisibility = 16 : i64}) attributes {wave_size = 32 : i32, waves = 1 : i32} {
   %z = arith.constant 0 : i32
   %a = greta_tile.load %x[%z, %z] strides [1, 1] bounds [] : !greta_tile.ptr<f32> -> tensor<32x1xf32, #spread>
   %b = greta_tile.broadcast %a : tensor<32x1xf32, #spread> -> tensor<32x2xf32, #wide>
@@ -67,12 +67,12 @@ greta_tile.func @others(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>) attr
 // CHECK-DAG: greta_tile.shared_alloc : <64 x f32>
 // CHECK: %[[I:.*]] = greta_tile.ptr_load {{.*}} -> i32
 // CHECK-COUNT-2: greta_tile.shared_store
-// CHECK: greta_tile.barrier
 // CHECK: %[[K:.*]] = arith.minui %[[I]], %[[ONE]]
 // CHECK: arith.muli %[[K]], %{{.*}} : i32
+// CHECK: greta_tile.barrier
 // CHECK: greta_tile.shared_load
 #row = #greta_tile.layout<{reg = [], lane = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16]], wave = [], rep = [1, 1]}>
-greta_tile.func @gather(%x: !greta_tile.ptr<f32>, %i: !greta_tile.ptr<i32>, %y: !greta_tile.ptr<f32>) attributes {wave_size = 32 : i32, waves = 1 : i32} {
+greta_tile.func @gather(%x: !greta_tile.ptr<f32> {greta.divisibility = 16 : i64}, %i: !greta_tile.ptr<i32>, %y: !greta_tile.ptr<f32> {greta.divisibility = 16 : i64}) attributes {wave_size = 32 : i32, waves = 1 : i32} {
   %z = arith.constant 0 : i32
   %a = greta_tile.load %x[%z, %z] strides [32, 1] bounds [] : !greta_tile.ptr<f32> -> tensor<2x32xf32, #t>
   %n = greta_tile.load %i[%z, %z] strides [32, 1] bounds [] : !greta_tile.ptr<i32> -> tensor<1x32xi32, #row>
@@ -86,14 +86,14 @@ greta_tile.func @gather(%x: !greta_tile.ptr<f32>, %i: !greta_tile.ptr<i32>, %y: 
 // CHECK: %[[BINS:.*]] = greta_tile.shared_alloc : <16 x i32>
 // CHECK: scf.if
 // CHECK: greta_tile.shared_store
-// CHECK: greta_tile.barrier
 // CHECK: %[[AT:.*]] = arith.minui %[[N:.*]], %{{.*}}
 // CHECK: %[[IS:.*]] = arith.cmpi eq, %[[AT]], %[[N]]
 // CHECK: %[[COUNT:.*]] = arith.select %[[IS]]
+// CHECK: greta_tile.barrier
 // CHECK: greta_tile.shared_add %[[COUNT]], %[[BINS]][%[[AT]]]
 // CHECK: greta_tile.barrier
 // CHECK: greta_tile.shared_load %[[BINS]]
-greta_tile.func @histogram(%x: !greta_tile.ptr<i32>, %y: !greta_tile.ptr<i32>) attributes {wave_size = 32 : i32, waves = 1 : i32} {
+greta_tile.func @histogram(%x: !greta_tile.ptr<i32> {greta.divisibility = 16 : i64}, %y: !greta_tile.ptr<i32> {greta.divisibility = 16 : i64}) attributes {wave_size = 32 : i32, waves = 1 : i32} {
   %z = arith.constant 0 : i32
   %a = greta_tile.load %x[%z] strides [1] bounds [] : !greta_tile.ptr<i32> -> tensor<32xi32, #one>
   %h = greta_tile.histogram %a : tensor<32xi32, #one> -> tensor<16xi32, #half>
@@ -104,7 +104,7 @@ greta_tile.func @histogram(%x: !greta_tile.ptr<i32>, %y: !greta_tile.ptr<i32>) a
 // An op with several results.
 // CHECK-LABEL: @several
 // CHECK: arith.mulsi_extended
-greta_tile.func @several(%x: !greta_tile.ptr<i32>, %y: !greta_tile.ptr<i32>) attributes {wave_size = 32 : i32, waves = 1 : i32} {
+greta_tile.func @several(%x: !greta_tile.ptr<i32> {greta.divisibility = 16 : i64}, %y: !greta_tile.ptr<i32> {greta.divisibility = 16 : i64}) attributes {wave_size = 32 : i32, waves = 1 : i32} {
   %z = arith.constant 0 : i32
   %a = greta_tile.load %x[%z] strides [1] bounds [] : !greta_tile.ptr<i32> -> tensor<32xi32, #one>
   %low, %high = arith.mulsi_extended %a, %a : tensor<32xi32, #one>

@@ -2,8 +2,8 @@
 
 // A split whose result has another layout passes through shared memory; branches, of which a workgroup takes one, share it.
 // CHECK-LABEL: greta_tile.func @split_branches
-// CHECK-DAG: greta_tile.shared_alloc offset 0 : <32 x vector<2xf32>>
-// CHECK-DAG: greta_tile.shared_alloc offset 0 : <64 x vector<2xf32>>
+// CHECK-DAG: greta_tile.shared_alloc offset 0 : <72 x vector<2xf32>>
+// CHECK-DAG: greta_tile.shared_alloc offset 0 : <144 x vector<2xf32>>
 // CHECK: scf.if
 // CHECK: greta_tile.shared_store
 // CHECK: greta_tile.barrier

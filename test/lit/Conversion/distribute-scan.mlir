@@ -1,5 +1,5 @@
 // Scans: what a lane holds, what lanes hold, what waves hold.
-// RUN: greta-opt %s --greta-tile-distribute --cse | FileCheck %s
+// RUN: greta-opt %s --greta-tile-distribute --greta-tile-barriers --cse | FileCheck %s
 
 #registers = #greta_tile.layout<{reg = [[1], [2]], lane = [], wave = [], rep = [1]}>
 
@@ -17,7 +17,7 @@
 // The other way the last stands before the others; the combiner tells its arguments apart.
 // CHECK: %[[R:.*]] = arith.subf %[[X3]], %[[X2]]
 // CHECK: arith.subf %[[R]], %[[X1]]
-greta_tile.func @registers(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>) attributes {wave_size = 1 : i32, waves = 1 : i32} {
+greta_tile.func @registers(%x: !greta_tile.ptr<f32> {greta.divisibility = 16 : i64}, %y: !greta_tile.ptr<f32> {greta.divisibility = 16 : i64}) attributes {wave_size = 1 : i32, waves = 1 : i32} {
   %z = arith.constant 0 : i32
   %a = greta_tile.load %x[%z] strides [1] bounds [] : !greta_tile.ptr<f32> -> tensor<4xf32, #registers>
   %s = greta_tile.scan {arith.addf} %a axis 0 : tensor<4xf32, #registers>
@@ -41,7 +41,7 @@ greta_tile.func @registers(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>) a
 // CHECK: greta_tile.barrier
 // CHECK: greta_tile.shared_load
 // CHECK-NOT: greta_tile.shared_load
-greta_tile.func @threads(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>) attributes {wave_size = 4 : i32, waves = 2 : i32} {
+greta_tile.func @threads(%x: !greta_tile.ptr<f32> {greta.divisibility = 16 : i64}, %y: !greta_tile.ptr<f32> {greta.divisibility = 16 : i64}) attributes {wave_size = 4 : i32, waves = 2 : i32} {
   %z = arith.constant 0 : i32
   %a = greta_tile.load %x[%z] strides [1] bounds [] : !greta_tile.ptr<f32> -> tensor<16xf32, #lanes>
   %s = greta_tile.scan {arith.addf} %a axis 0 : tensor<16xf32, #lanes>

@@ -313,3 +313,20 @@ greta_tile.func @sharing(%x: i32) attributes {wave_size = 64 : i32, waves = 2 : 
   greta_tile.shared_store %0, %c[%i] : !array
   greta_tile.return
 }
+
+// Lanes that add to counters need not wait for each other, only for who clears and who reads them.
+// CHECK-LABEL: @sums
+// CHECK: greta_tile.shared_store
+// CHECK-NEXT: greta_tile.barrier
+// CHECK-NEXT: greta_tile.shared_add
+// CHECK-NEXT: greta_tile.shared_add
+// CHECK-NEXT: greta_tile.barrier
+// CHECK-NEXT: greta_tile.shared_load
+greta_tile.func @sums(%n: i32) attributes {wave_size = 32 : i32, waves = 2 : i32} {
+  %a = greta_tile.shared_alloc : !greta_tile.shared<64 x i32>
+  greta_tile.shared_store %n, %a[%n] : !greta_tile.shared<64 x i32>
+  greta_tile.shared_add %n, %a[%n] : !greta_tile.shared<64 x i32>
+  greta_tile.shared_add %n, %a[%n] : !greta_tile.shared<64 x i32>
+  %v = greta_tile.shared_load %a[%n] : !greta_tile.shared<64 x i32>
+  greta_tile.return
+}
