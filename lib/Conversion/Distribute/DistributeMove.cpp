@@ -178,10 +178,10 @@ LogicalResult Distributor::distributeHistogram(HistogramOp op) {
           arith::CmpIOp::create(inner, arith::CmpIPredicate::eq, at, number);
       if (!masks.empty())
         counts = arith::AndIOp::create(inner, counts, masks[reg]);
-      SharedAddOp::create(
-          inner,
-          arith::SelectOp::create(inner, counts, constant(1), constant(0)),
-          array, at);
+      // Nothing is added elsewhere: LLVM makes a load of an addition of zero.
+      storeWhere(counts, inner, [&](ImplicitLocOpBuilder &counted) {
+        SharedAddOp::create(counted, constant(1), array, at);
+      });
     }
   });
   Value at = sharedThreadOffset(**dst, order, b);

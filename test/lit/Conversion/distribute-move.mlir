@@ -88,9 +88,9 @@ greta_tile.func @gather(%x: !greta_tile.ptr<f32> {greta.divisibility = 16 : i64}
 // CHECK: greta_tile.shared_store
 // CHECK: %[[AT:.*]] = arith.minui %[[N:.*]], %{{.*}}
 // CHECK: %[[IS:.*]] = arith.cmpi eq, %[[AT]], %[[N]]
-// CHECK: %[[COUNT:.*]] = arith.select %[[IS]]
 // CHECK: greta_tile.barrier
-// CHECK: greta_tile.shared_add %[[COUNT]], %[[BINS]][%[[AT]]]
+// CHECK: scf.if %[[IS]]
+// CHECK: greta_tile.shared_add %{{.*}}, %[[BINS]][%[[AT]]]
 // CHECK: greta_tile.barrier
 // CHECK: greta_tile.shared_load %[[BINS]]
 greta_tile.func @histogram(%x: !greta_tile.ptr<i32> {greta.divisibility = 16 : i64}, %y: !greta_tile.ptr<i32> {greta.divisibility = 16 : i64}) attributes {wave_size = 32 : i32, waves = 1 : i32} {
