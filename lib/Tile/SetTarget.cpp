@@ -40,9 +40,9 @@ static const MatrixInstruction *chooseInstruction(DotOp dot, unsigned waves,
            a.getElementType(), b.getElementType(), row.matrix, row)) {
     bool isSum =
         acc.getElementType().isF32() ? mi->acc == "f32" : mi->acc == "i32";
-    // Fragments of unknown layout are loaded from one matrix.
-    bool isLoaded = shape.size() == 2 || mi->accLayout.isKnown();
-    if (!isSum || !isLoaded || m % mi->m || n % mi->n || k % mi->k)
+    // Operands come out of registers, so it must be known who has what.
+    if (!isSum || !mi->accLayout.isKnown() || m % mi->m || n % mi->n ||
+        k % mi->k)
       continue;
     // In a chain a wave has rows of its own.
     uint64_t tiles = batch * (m / mi->m) * (isChained(dot) ? 1 : n / mi->n);

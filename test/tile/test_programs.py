@@ -74,3 +74,11 @@ def test_wrong_scalars_of_greta_run(axpy, place, given, says):
     ran = harness.tool(harness.RUN, axpy, "--device=vulkan", *(f"--input={i}" for i in inputs))
     assert ran.returncode == 1
     assert says in ran.stderr
+
+
+@pytest.mark.parametrize("name", sorted({p.kind: p for p in PROGRAMS}))
+def test_one_package_for_all_of_vulkan(tmp_path, name):
+    text = tmp_path / "program.mlir"
+    text.write_text(next(p for p in PROGRAMS if p.kind == name).mlir())
+    made = harness.tool(harness.TRANSLATE, "--greta-to-package", "--targets=vulkan", text, "-o", tmp_path / "program.greta")
+    assert made.returncode == 0, made.stderr
