@@ -55,8 +55,11 @@ int main(int argc, char **argv) {
 
   const int64_t matrix[] = {ROWS, COLUMNS}, vector[] = {COLUMNS};
   const greta_tensor arguments[] = {
-      {tokens, 0, matrix, 2}, {tokens, 0, matrix, 2}, {weight, 0, vector, 1}};
-  const greta_tensor results[] = {{sum, 0, matrix, 2}, {norm, 0, matrix, 2}};
+      {.buffer = tokens, .shape = matrix, .rank = 2},
+      {.buffer = tokens, .shape = matrix, .rank = 2},
+      {.buffer = weight, .shape = vector, .rank = 1}};
+  const greta_tensor results[] = {{.buffer = sum, .shape = matrix, .rank = 2},
+                                  {.buffer = norm, .shape = matrix, .rank = 2}};
   check(greta_function_launch(function, stream, arguments, 3, results, 2));
   check(greta_buffer_read(stream, sum, 0, y[0], sizeof(y[0])));
   check(greta_buffer_read(stream, norm, 0, y[1], sizeof(y[1])));

@@ -77,7 +77,8 @@ def test_files(tmp_path, package, array):
 @pytest.mark.parametrize(
     "dtype, given, says",
     [
-        ("f32", "x.npy", "'<i8'"),
+        ("f32", "x.npy", "'<c8'"),
+        ("f32", "2x2xi64:random:1", "is i64, argument 'x' is f32"),
         ("bf16", "u16.npy", "bf16:FILE"),
         ("f16", "bf16:u16.npy", "is bf16, argument 'x' is f16"),
         ("f32", "bf16:f32.npy", "save it as uint16"),
@@ -94,7 +95,7 @@ def test_files(tmp_path, package, array):
 )
 def test_bad_inputs(tmp_path, dtype, given, says):
     package = make_package.make(tmp_path / "p.greta", takes(dtype))
-    np.save(tmp_path / "x.npy", np.zeros((2, 2), np.int64))
+    np.save(tmp_path / "x.npy", np.zeros((2, 2), np.complex64))
     np.save(tmp_path / "u16.npy", np.zeros((2, 2), np.uint16))
     np.save(tmp_path / "f32.npy", np.zeros((2, 2), np.float32))
     np.save(tmp_path / "big.npy", np.zeros((2, 2), ">f4"))
