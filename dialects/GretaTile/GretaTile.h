@@ -57,6 +57,11 @@ LayoutAttr toAttr(mlir::MLIRContext *context, const Layout &layout);
 /// and f32.
 bool isScalarArgument(mlir::Type type);
 
+/// Bytes of an element in memory, where one is the least.
+inline int64_t bytesInMemory(mlir::Type element) {
+  return std::max<int64_t>(1, element.getIntOrFloatBitWidth() / 8);
+}
+
 /// On an argument of a kernel: an integer that is not negative.
 constexpr llvm::StringLiteral nonNegativeName = "greta.nonnegative";
 

@@ -3,11 +3,12 @@
 // With few rows a product is limited by loading B, once. Blocks get the depth
 // as further dimensions, so that what is loaded is multiplied where it is:
 //
-//   [M, N, K / run, run]    A is [M, 1, ..], B [1, N, ..], the sum [M, N, ..,
-//   1]
+//   [M, N, K / run, run]    A is [M, 1, ..], B [1, N, ..],
+//                           the sum [M, N, .., 1]
 //
-// Where the columns are heads, N is the space's [H, D] or, for rope, [H, 2, D /
-// 2] or [H, D / 2, 2]: blocks of B have these dimensions from the start.
+// Where the columns are heads, N is the space's [H, D] or, for rope,
+// [H, 2, D / 2] or [H, D / 2, 2]: blocks of B have these dimensions from the
+// start.
 //
 // The run is what a lane loads at once; lanes, then waves, lie along the rest
 // of the depth, then along N. The kernel goes over the depth in blocks, several

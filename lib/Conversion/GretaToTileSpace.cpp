@@ -438,7 +438,6 @@ Value SpaceEmitter::computeSumParts(SumPartsOp op) {
 }
 
 void SpaceEmitter::store(unsigned output, Value v) {
-  auto tensor = cast<RankedTensorType>(v.getType());
   TensorLayout layout =
       TensorLayout::contiguous(space.shape, kernel.getContext());
   Value block = broadcastTo(value(v, identity), shapeOf(identity));

@@ -31,8 +31,7 @@ BufferAddress bufferAddress(const Kernel &kernel, tile::PtrType pointer,
                             Value base, Value offset, tile::PtrAddOp step,
                             int64_t records, Location loc,
                             ConversionPatternRewriter &builder) {
-  unsigned bytes =
-      std::max(1u, pointer.getElementType().getIntOrFloatBitWidth() / 8);
+  unsigned bytes = tile::bytesInMemory(pointer.getElementType());
   Value scalarOffset = constantI32(builder, loc, 0);
   if (step) {
     base = builder.getRemappedValue(step.getBase());

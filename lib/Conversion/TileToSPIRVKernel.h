@@ -187,8 +187,6 @@ public:
   mlir::Value toMemory(mlir::Type element, mlir::Value value);
   mlir::Value fromMemory(mlir::Type element, mlir::Value value);
 
-  /// Bytes of an element in memory: i1 has one.
-  static int64_t bytesInMemory(mlir::Type element);
   /// What loads and stores of shared memory say about themselves.
   mlir::spirv::MemoryAccessAttr sharedAccess();
 
@@ -199,10 +197,11 @@ public:
   mlir::LogicalResult emitFence(tile::FenceOp op);
   mlir::FailureOr<mlir::spirv::Scope> scopeOf(mlir::Operation *op,
                                               tile::MemoryScope scope);
-  mlir::FailureOr<mlir::Value> atomicPointer(mlir::Operation *op,
-                                             mlir::Value base,
-                                             mlir::Value offset,
-                                             mlir::Type element);
+  struct AtomicPlace {
+    mlir::Value pointer;
+    mlir::spirv::Scope scope;
+  };
+  template <typename OpT> mlir::FailureOr<AtomicPlace> atomicPlace(OpT op);
   mlir::Value addByExchange(mlir::Value pointer, mlir::spirv::Scope scope,
                             mlir::Value value);
 

@@ -33,10 +33,6 @@ static int64_t bytesOf(Type element) {
   return element.getIntOrFloatBitWidth() / 8;
 }
 
-int64_t KernelEmitter::bytesInMemory(Type element) {
-  return std::max<int64_t>(1, bytesOf(element));
-}
-
 //===----------------------------------------------------------------------===//
 // Elements and words
 //===----------------------------------------------------------------------===//

@@ -20,7 +20,7 @@ namespace tile = greta::tile;
 
 LogicalResult KernelEmitter::emitPtrAdd(tile::PtrAddOp op) {
   Type i64 = b.getI64Type();
-  int64_t bytes = bytesInMemory(tile::getPointee(op.getBase().getType()));
+  int64_t bytes = tile::bytesInMemory(tile::getPointee(op.getBase().getType()));
   Value offset = getScalar(op.getOffset());
   if (!op.getOffset().getType().isInteger(64))
     offset = make<spirv::SConvertOp>(i64, offset);
@@ -47,28 +47,32 @@ FailureOr<spirv::Scope> KernelEmitter::scopeOf(Operation *op,
                          "device: use 'device'");
 }
 
-FailureOr<Value> KernelEmitter::atomicPointer(Operation *op, Value base,
-                                              Value offset, Type element) {
-  if (!element.isF32() && !element.isInteger(32) && !element.isInteger(64)) {
-    op->emitOpError("works on ")
-        << element
-        << "; greta-tile-to-spirv has atomics of i32, i64 and f32: accumulate "
-           "in one of them";
+/// Where a lane's atomic happens, and for whom.
+template <typename OpT>
+FailureOr<KernelEmitter::AtomicPlace> KernelEmitter::atomicPlace(OpT op) {
+  FailureOr<spirv::Scope> scope = scopeOf(op, op.getScope());
+  if (failed(scope))
     return failure();
-  }
+  Type element = op.getValue().getType();
+  if (!element.isF32() && !element.isInteger(32) && !element.isInteger(64))
+    return op->emitOpError("works on ")
+           << element
+           << "; greta-tile-to-spirv has atomics of i32, i64 and f32: "
+              "accumulate in one of them";
   if (element.isInteger(64))
     require(spirv::Capability::Int64Atomics);
   int64_t constantBytes = 0;
-  Value address =
-      lanePointer(base, offset, bytesInMemory(element), constantBytes);
+  Value address = lanePointer(op.getBase(), op.getOffset(),
+                              tile::bytesInMemory(element), constantBytes);
   if (constantBytes)
     address =
         same<spirv::IAddOp>(address, constInt(b.getI64Type(), constantBytes));
   Type accessed = element.isF32() && !floatAtomics ? b.getI32Type() : element;
-  return make<spirv::ConvertUToPtrOp>(
+  Value pointer = make<spirv::ConvertUToPtrOp>(
       spirv::PointerType::get(accessed,
                               spirv::StorageClass::PhysicalStorageBuffer),
       address);
+  return AtomicPlace{pointer, *scope};
 }
 
 /// Float addition by compare and exchange, where the device has no other.
@@ -107,20 +111,17 @@ Value KernelEmitter::addByExchange(Value pointer, spirv::Scope scope,
 
 LogicalResult KernelEmitter::emitAtomicRmw(tile::PtrAtomicRmwOp op) {
   Type type = op.getValue().getType();
-  FailureOr<spirv::Scope> scope = scopeOf(op, op.getScope());
-  if (failed(scope))
-    return failure();
-  FailureOr<Value> pointer =
-      atomicPointer(op, op.getBase(), op.getOffset(), type);
-  if (failed(pointer))
+  FailureOr<AtomicPlace> place = atomicPlace(op);
+  if (failed(place))
     return failure();
   Value value = getScalar(op.getValue());
   auto none = spirv::MemorySemantics::None;
-  Type accessed = cast<spirv::PointerType>(pointer->getType()).getPointeeType();
+  Type accessed =
+      cast<spirv::PointerType>(place->pointer.getType()).getPointeeType();
   auto atomic = [&](auto kind) -> Value {
     using OpT = typename decltype(kind)::type;
-    Value old =
-        make<OpT>(accessed, *pointer, *scope, none, bitcast(accessed, value));
+    Value old = make<OpT>(accessed, place->pointer, place->scope, none,
+                          bitcast(accessed, value));
     return bitcast(type, old);
   };
   auto emit = [&]() -> Value {
@@ -130,7 +131,7 @@ LogicalResult KernelEmitter::emitAtomicRmw(tile::PtrAtomicRmwOp op) {
       return atomic(std::common_type<spirv::AtomicIAddOp>());
     case Kind::FAdd:
       if (!floatAtomics)
-        return addByExchange(*pointer, *scope, value);
+        return addByExchange(place->pointer, place->scope, value);
       require(spirv::Capability::AtomicFloat32AddEXT);
       return atomic(std::common_type<spirv::EXTAtomicFAddOp>());
     case Kind::And:
@@ -158,17 +159,13 @@ LogicalResult KernelEmitter::emitAtomicRmw(tile::PtrAtomicRmwOp op) {
 
 LogicalResult KernelEmitter::emitAtomicCas(tile::PtrAtomicCasOp op) {
   Type type = op.getValue().getType();
-  FailureOr<spirv::Scope> scope = scopeOf(op, op.getScope());
-  if (failed(scope))
-    return failure();
-  FailureOr<Value> pointer =
-      atomicPointer(op, op.getBase(), op.getOffset(), type);
-  if (failed(pointer))
+  FailureOr<AtomicPlace> place = atomicPlace(op);
+  if (failed(place))
     return failure();
   auto none = spirv::MemorySemantics::None;
-  set(op, make<spirv::AtomicCompareExchangeOp>(type, *pointer, *scope, none,
-                                               none, getScalar(op.getValue()),
-                                               getScalar(op.getExpected())));
+  set(op, make<spirv::AtomicCompareExchangeOp>(
+              type, place->pointer, place->scope, none, none,
+              getScalar(op.getValue()), getScalar(op.getExpected())));
   return success();
 }
 

@@ -205,8 +205,7 @@ Problem greta::problemOf(const Space &space) {
     batch *= std::max<int64_t>(1, constantOf(rowsOf(group)).value_or(1));
   // Halves of a head lie in repetitions, not in waves.
   int64_t within = space.pairs == Space::Pairs::Halves ? head / 2 : head;
-  int64_t bytes =
-      std::max(1u, matmul.getA().getType().getElementTypeBitWidth() / 8);
+  int64_t bytes = tile::bytesInMemory(matmul.getA().getType().getElementType());
   auto alignOf = [&](int64_t divisor) {
     return std::min<int64_t>(16,
                              powerPart(std::max<int64_t>(divisor, 1)) * bytes);
@@ -241,8 +240,7 @@ Problem greta::problemOf(const Space &space) {
              matmul.getTransposeB() ? alongK : n.getLargestKnownDivisor()),
       isa_and_nonnull<RmsNormOp>(matmul.getA().getDefiningOp())};
   problem.group = groupOfWeights(space);
-  problem.bytesOut =
-      std::max(1u, matmul.getType().getElementTypeBitWidth() / 8);
+  problem.bytesOut = tile::bytesInMemory(matmul.getType().getElementType());
   for (unsigned number : {0u, 1u}) {
     Value operand = matmul->getOperand(number);
     problem.loaded[number] =

@@ -86,44 +86,47 @@ OpConverter::Access OpConverter::access(const Descriptor &desc,
   return {pointers, mask};
 }
 
-LogicalResult OpConverter::load(Operation *op, Value desc,
-                                ArrayRef<Value> indices) {
-  auto type = cast<RankedTensorType>(op->getResult(0).getType());
+FailureOr<OpConverter::Described> OpConverter::locate(Operation *op, Value desc,
+                                                      ArrayRef<Value> indices,
+                                                      RankedTensorType moved) {
   FailureOr<Descriptor> known = describe(op, desc, indices.size());
   if (failed(known))
     return failure();
-  // A descriptor of <1x16xf32> may give tensor<16xf32>.
-  SmallVector<int64_t> shape(
-      cast<DescriptorType>(desc.getType()).getBlock().getShape());
-  if (isa<RankedTensorType>(indices[0].getType()))
-    shape = llvm::to_vector(type.getShape());
+  // A descriptor of <1x16xf32> may give tensor<16xf32>; rows that are gathered
+  // are as many as there are indices.
+  ArrayRef<int64_t> shape =
+      isa<RankedTensorType>(indices[0].getType())
+          ? moved.getShape()
+          : cast<DescriptorType>(desc.getType()).getBlock().getShape();
   if (shape.size() != indices.size())
     return op->emitOpError("moves ")
-           << type << " at " << indices.size() << " indices";
+           << moved << " at " << indices.size() << " indices";
   auto [pointers, mask] = access(*known, indices, shape);
-  Type whole = RankedTensorType::get(shape, type.getElementType());
+  return Described{moved.clone(shape), pointers, mask, known->fillsWithNan};
+}
+
+LogicalResult OpConverter::load(Operation *op, Value desc,
+                                ArrayRef<Value> indices) {
+  auto type = cast<RankedTensorType>(op->getResult(0).getType());
+  FailureOr<Described> at = locate(op, desc, indices, type);
+  if (failed(at))
+    return failure();
   Value other;
-  if (known->fillsWithNan && isa<FloatType>(type.getElementType()))
-    other = constantOf(whole, std::numeric_limits<double>::quiet_NaN(), b);
-  Value value = tile::LoadScatteredOp::create(b, whole, pointers, mask, other);
+  if (at->fillsWithNan && isa<FloatType>(type.getElementType()))
+    other = constantOf(at->block, std::numeric_limits<double>::quiet_NaN(), b);
+  Value value = tile::LoadScatteredOp::create(b, at->block, at->pointers,
+                                              at->mask, other);
   return replace(op, {reshape(value, type.getShape())});
 }
 
 LogicalResult OpConverter::store(Operation *op, Value desc,
                                  ArrayRef<Value> indices, Value value) {
-  FailureOr<Descriptor> known = describe(op, desc, indices.size());
-  if (failed(known))
+  FailureOr<Described> at =
+      locate(op, desc, indices, cast<RankedTensorType>(value.getType()));
+  if (failed(at))
     return failure();
-  SmallVector<int64_t> shape(
-      cast<DescriptorType>(desc.getType()).getBlock().getShape());
-  if (isa<RankedTensorType>(indices[0].getType()))
-    shape = llvm::to_vector(cast<RankedTensorType>(value.getType()).getShape());
-  if (shape.size() != indices.size())
-    return op->emitOpError("moves ")
-           << value.getType() << " at " << indices.size() << " indices";
-  value = reshape(value, shape);
-  auto [pointers, mask] = access(*known, indices, shape);
-  tile::StoreScatteredOp::create(b, value, pointers, mask);
+  tile::StoreScatteredOp::create(b, reshape(value, at->block.getShape()),
+                                 at->pointers, at->mask);
   op->erase();
   return success();
 }

@@ -3,8 +3,9 @@
 // A microscaled dot becomes a dot of what its operands stand for, exactly:
 //
 //   operand   e2m1, two in a byte along K; e4m3, e5m2; bf16, f16
-//   scale     a byte for 32 elements of K, 2^(s - 127) (e8m0), or an e4m3 for
-//   16 product   bf16, which holds a scaled operand of up to 8 bits, else f32
+//   scale     a byte for 32 elements of K, 2^(s - 127) (e8m0), or an e4m3
+//             for 16
+//   product   bf16, which holds a scaled operand of up to 8 bits, else f32
 //
 //===----------------------------------------------------------------------===//
 

@@ -59,7 +59,7 @@ LogicalResult OpConverter::convert(LoadOp op) {
                            mask ? op.getOther() : Value())});
   FailureOr<Value> value =
       atomicLoad(op, op.getPointers(), mask, op.getOther(),
-                 tile::MemoryOrder::Relaxed, tile::MemoryScope::Device);
+                 {tile::MemoryOrder::Relaxed, tile::MemoryScope::Device});
   return failed(value) ? failure() : replace(op, *value);
 }
 
@@ -74,9 +74,8 @@ LogicalResult OpConverter::convert(StoreOp op) {
 // Atomics
 //===----------------------------------------------------------------------===//
 
-LogicalResult OpConverter::readOrder(Operation *op, StringRef sem,
-                                     StringRef scope, tile::MemoryOrder &order,
-                                     tile::MemoryScope &within) {
+FailureOr<OpConverter::Order>
+OpConverter::readOrder(Operation *op, StringRef sem, StringRef scope) {
   std::optional<tile::MemoryOrder> known = tile::symbolizeMemoryOrder(sem);
   auto wide = llvm::StringSwitch<std::optional<tile::MemoryScope>>(scope)
                   .Case("cta", tile::MemoryScope::Workgroup)
@@ -88,9 +87,7 @@ LogicalResult OpConverter::readOrder(Operation *op, StringRef sem,
            << sem << " in scope " << scope
            << "; atomics are relaxed, acquire, release or acq_rel, in scope "
               "cta, gpu or sys";
-  order = *known;
-  within = *wide;
-  return success();
+  return Order{*known, *wide};
 }
 
 static std::optional<tile::AtomicKind> atomicKind(StringRef kind) {
@@ -106,44 +103,50 @@ LogicalResult OpConverter::convert(AtomicRmwOp op) {
                                         << "'; atomics are add, fadd, and, or, "
                                            "xor, exch, max, min, umax and "
                                            "umin";
-  tile::MemoryOrder order;
-  tile::MemoryScope scope;
-  if (failed(readOrder(op, op.getSem(), op.getScope(), order, scope)))
+  FailureOr<Order> order = readOrder(op, op.getSem(), op.getScope());
+  if (failed(order))
     return failure();
-  return replace(op, {tile::AtomicRmwOp::create(
-                         b, op.getType(), *kind, order, scope, op.getPointers(),
-                         op.getValue(), realMask(op.getMask()))});
+  return replace(
+      op, {tile::AtomicRmwOp::create(b, op.getType(), *kind, order->semantics,
+                                     order->scope, op.getPointers(),
+                                     op.getValue(), realMask(op.getMask()))});
 }
 
 LogicalResult OpConverter::convert(AtomicCasOp op) {
-  tile::MemoryOrder order;
-  tile::MemoryScope scope;
-  if (failed(readOrder(op, op.getSem(), op.getScope(), order, scope)))
+  FailureOr<Order> order = readOrder(op, op.getSem(), op.getScope());
+  if (failed(order))
     return failure();
-  return replace(op, {tile::AtomicCasOp::create(
-                         b, op.getType(), order, scope, op.getPointers(),
-                         op.getExpected(), op.getValue(), Value())});
+  return replace(
+      op, {tile::AtomicCasOp::create(
+              b, op.getType(), order->semantics, order->scope, op.getPointers(),
+              op.getExpected(), op.getValue(), Value())});
+}
+
+/// Pointers to the same bits as integers, which atomics work on.
+Value OpConverter::pointersToBits(Value pointers) {
+  Type element = getElementTypeOrSelf(tile::getPointee(pointers.getType()));
+  Type integer = b.getIntegerType(element.getIntOrFloatBitWidth());
+  Type bits =
+      tile::withElementType(pointers.getType(), tile::PtrType::get(integer));
+  if (pointers.getType() == bits)
+    return pointers;
+  return tile::PtrCastOp::create(b, bits, pointers);
 }
 
 /// Adding nothing to the bits is a load that other atomics cannot overtake.
 FailureOr<Value> OpConverter::atomicLoad(Operation *op, Value pointers,
-                                         Value mask, Value other,
-                                         tile::MemoryOrder order,
-                                         tile::MemoryScope scope) {
+                                         Value mask, Value other, Order order) {
   Type type = op->getResult(0).getType();
   unsigned width = getElementTypeOrSelf(type).getIntOrFloatBitWidth();
   if (width != 32 && width != 64)
     return op->emitOpError("loads values of ")
            << width
            << " bits that others may store meanwhile; this needs 32 or 64";
-  Type bits = tile::withElementType(type, b.getIntegerType(width));
-  Type pointersToBits =
-      tile::withElementType(type, tile::PtrType::get(b.getIntegerType(width)));
-  if (pointers.getType() != pointersToBits)
-    pointers = tile::PtrCastOp::create(b, pointersToBits, pointers);
-  Value value =
-      tile::AtomicRmwOp::create(b, bits, tile::AtomicKind::Or, order, scope,
-                                pointers, constantOf(bits, 0.0, b), mask);
+  pointers = pointersToBits(pointers);
+  Type bits = tile::getPointee(pointers.getType());
+  Value value = tile::AtomicRmwOp::create(
+      b, bits, tile::AtomicKind::Or, order.semantics, order.scope, pointers,
+      constantOf(bits, 0.0, b), mask);
   if (bits != type)
     value = arith::BitcastOp::create(b, type, value);
   if (mask && other)
@@ -152,35 +155,26 @@ FailureOr<Value> OpConverter::atomicLoad(Operation *op, Value pointers,
 }
 
 LogicalResult OpConverter::convert(AtomicLoadOp op) {
-  tile::MemoryOrder order;
-  tile::MemoryScope scope;
-  if (failed(readOrder(op, op.getSem(), op.getScope(), order, scope)))
+  FailureOr<Order> order = readOrder(op, op.getSem(), op.getScope());
+  if (failed(order))
     return failure();
-  FailureOr<Value> value = atomicLoad(op, op.getPointers(),
-                                      realMask(op.getMask()), {}, order, scope);
+  FailureOr<Value> value =
+      atomicLoad(op, op.getPointers(), realMask(op.getMask()), {}, *order);
   return failed(value) ? failure() : replace(op, *value);
 }
 
 /// An exchange of which nobody wants the old value.
 LogicalResult OpConverter::convert(AtomicStoreOp op) {
-  tile::MemoryOrder order;
-  tile::MemoryScope scope;
-  if (failed(readOrder(op, op.getSem(), op.getScope(), order, scope)))
+  FailureOr<Order> order = readOrder(op, op.getSem(), op.getScope());
+  if (failed(order))
     return failure();
-  Value value = op.getValue(), pointers = op.getPointers();
-  unsigned width =
-      getElementTypeOrSelf(value.getType()).getIntOrFloatBitWidth();
-  Type bits = tile::withElementType(value.getType(), b.getIntegerType(width));
-  if (bits != value.getType()) {
+  Value value = op.getValue(), pointers = pointersToBits(op.getPointers());
+  Type bits = tile::getPointee(pointers.getType());
+  if (bits != value.getType())
     value = arith::BitcastOp::create(b, bits, value);
-    pointers = tile::PtrCastOp::create(
-        b,
-        tile::withElementType(bits,
-                              tile::PtrType::get(b.getIntegerType(width))),
-        pointers);
-  }
-  tile::AtomicRmwOp::create(b, bits, tile::AtomicKind::Xchg, order, scope,
-                            pointers, value, realMask(op.getMask()));
+  tile::AtomicRmwOp::create(b, bits, tile::AtomicKind::Xchg, order->semantics,
+                            order->scope, pointers, value,
+                            realMask(op.getMask()));
   op.erase();
   return success();
 }

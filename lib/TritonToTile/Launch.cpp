@@ -4,8 +4,9 @@
 // length, and the results are those tensors that it writes to, in place. The
 // grid is over the function's symbols, the tensors' lengths and the integers:
 //
-//   func.func @k(%x: tensor<?xf32>, %y: tensor<?xf32>, %n: i32) ->
-//   tensor<?xf32> symbols         x               y                  n
+//   func.func @k(%x: tensor<?xf32>, %y: tensor<?xf32>, %n: i32)
+//       -> tensor<?xf32>
+//   symbols:         x              y                  n
 //
 //===----------------------------------------------------------------------===//
 

@@ -86,14 +86,17 @@ private:
   llvm::LogicalResult convert(AtomicCasOp op);
   llvm::LogicalResult convert(AtomicLoadOp op);
   llvm::LogicalResult convert(AtomicStoreOp op);
-  llvm::LogicalResult readOrder(mlir::Operation *op, mlir::StringRef sem,
-                                mlir::StringRef scope, tile::MemoryOrder &order,
-                                tile::MemoryScope &within);
+  struct Order {
+    tile::MemoryOrder semantics;
+    tile::MemoryScope scope;
+  };
+  mlir::FailureOr<Order> readOrder(mlir::Operation *op, mlir::StringRef sem,
+                                   mlir::StringRef scope);
+  mlir::Value pointersToBits(mlir::Value pointers);
   mlir::FailureOr<mlir::Value> atomicLoad(mlir::Operation *op,
                                           mlir::Value pointers,
                                           mlir::Value mask, mlir::Value other,
-                                          tile::MemoryOrder order,
-                                          tile::MemoryScope scope);
+                                          Order order);
 
   // ConvertDescriptors.cpp
   struct Descriptor;
@@ -110,6 +113,15 @@ private:
   /// Of the block of `shape` at `indices`, the first of which may be a line.
   Access access(const Descriptor &desc, llvm::ArrayRef<mlir::Value> indices,
                 llvm::ArrayRef<int64_t> shape);
+  /// A block that a descriptor's op moves, as it lies in memory.
+  struct Described {
+    mlir::RankedTensorType block;
+    mlir::Value pointers, mask;
+    bool fillsWithNan;
+  };
+  mlir::FailureOr<Described> locate(mlir::Operation *op, mlir::Value desc,
+                                    llvm::ArrayRef<mlir::Value> indices,
+                                    mlir::RankedTensorType moved);
   llvm::LogicalResult load(mlir::Operation *op, mlir::Value desc,
                            llvm::ArrayRef<mlir::Value> indices);
   llvm::LogicalResult store(mlir::Operation *op, mlir::Value desc,

@@ -75,7 +75,7 @@ typedef struct greta_tensor {
 typedef struct greta_tensor_info {
   const char *name;
   const char *dtype;  /* f32 f16 bf16 f64 i8 i16 i32 i64 f8e4m3fn f8e4m3fnuz
-                         f8e5m2  f8e5m2fnuz i4; a scalar i32, i64 or f32 */
+                         f8e5m2 f8e5m2fnuz i4; a scalar i32, i64 or f32 */
   const char *access; /* read, write or readwrite */
   uint32_t rank;
   const int64_t *shape;

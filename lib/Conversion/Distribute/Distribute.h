@@ -138,8 +138,7 @@ private:
                    const ThreadSet &below, uint32_t registersBelow,
                    uint32_t last, llvm::MutableArrayRef<Elements> x,
                    Exchange &exchange, mlir::ImplicitLocOpBuilder &b);
-  llvm::SmallVector<Elements> fetch(mlir::Operation *op,
-                                    llvm::ArrayRef<Elements> list,
+  llvm::SmallVector<Elements> fetch(llvm::ArrayRef<Elements> list,
                                     const ThreadSet &from, Exchange &exchange,
                                     mlir::ImplicitLocOpBuilder &b);
   // DistributeExchange.cpp
@@ -171,14 +170,12 @@ private:
   LaneValues convertInWave(const Conversion &plan,
                            llvm::ArrayRef<mlir::Value> from,
                            mlir::ImplicitLocOpBuilder &b);
-  LaneValues convertThroughShared(mlir::Operation *op,
-                                  llvm::ArrayRef<mlir::Value> from,
+  LaneValues convertThroughShared(llvm::ArrayRef<mlir::Value> from,
                                   const DistributedLayout &src,
                                   const DistributedLayout &dst,
                                   mlir::ImplicitLocOpBuilder &b);
 
-  LaneValues reshapeThroughShared(mlir::Operation *op,
-                                  llvm::ArrayRef<mlir::Value> from,
+  LaneValues reshapeThroughShared(llvm::ArrayRef<mlir::Value> from,
                                   const DistributedLayout &src,
                                   const DistributedLayout &dst,
                                   mlir::ImplicitLocOpBuilder &b);
@@ -196,16 +193,17 @@ private:
   mlir::Value sharedThreadOffset(const DistributedLayout &layout,
                                  const SharedOrder &order,
                                  mlir::ImplicitLocOpBuilder &b);
-  /// An array of `size` entries that has a block's elements, behind a barrier.
-  mlir::Value storeShared(mlir::Operation *op, llvm::ArrayRef<mlir::Value> from,
-                          int64_t size, const DistributedLayout &src,
+  /// An array of `size` entries that has a block's elements.
+  mlir::Value storeShared(llvm::ArrayRef<mlir::Value> from, int64_t size,
+                          const DistributedLayout &src,
                           const SharedOrder &order,
                           mlir::ImplicitLocOpBuilder &b);
-  LaneValues
-  moveThroughShared(mlir::Operation *op, llvm::ArrayRef<mlir::Value> from,
-                    int64_t size, const DistributedLayout &src,
-                    const SharedOrder &srcOrder, const DistributedLayout &dst,
-                    const SharedOrder &dstOrder, mlir::ImplicitLocOpBuilder &b);
+  LaneValues moveThroughShared(llvm::ArrayRef<mlir::Value> from, int64_t size,
+                               const DistributedLayout &src,
+                               const SharedOrder &srcOrder,
+                               const DistributedLayout &dst,
+                               const SharedOrder &dstOrder,
+                               mlir::ImplicitLocOpBuilder &b);
 
   /// The layout that all of some blocks have.
   mlir::FailureOr<const DistributedLayout *>

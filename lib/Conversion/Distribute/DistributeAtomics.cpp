@@ -151,6 +151,6 @@ LaneValues Distributor::atomicOfEach(Operation *op, const Scattered &access,
         }));
   }
   if (owner && !op->getResult(0).use_empty())
-    out = convertThroughShared(op, out, *access.layout, *access.layout, b);
+    out = convertThroughShared(out, *access.layout, *access.layout, b);
   return out;
 }

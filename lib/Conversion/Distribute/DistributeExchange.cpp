@@ -228,7 +228,7 @@ FailureOr<LaneValues> Distributor::converted(Operation *op,
   }
   return moveNumbers(from, b, [&](ArrayRef<Value> from) -> LaneValues {
     return isInWave ? convertInWave(*plan, from, b)
-                    : convertThroughShared(op, from, *src, dst, b);
+                    : convertThroughShared(from, *src, dst, b);
   });
 }
 
@@ -327,8 +327,7 @@ LaneValues Distributor::convertInWave(const Conversion &plan,
 /// Row-major through shared memory, the dimension along which both sides hold
 /// the longest runs fastest, in vectors of the common run length; rows are
 /// padded by one vector against bank conflicts.
-LaneValues Distributor::convertThroughShared(Operation *op,
-                                             ArrayRef<Value> from,
+LaneValues Distributor::convertThroughShared(ArrayRef<Value> from,
                                              const DistributedLayout &src,
                                              const DistributedLayout &dst,
                                              ImplicitLocOpBuilder &b) {
@@ -357,7 +356,7 @@ LaneValues Distributor::convertThroughShared(Operation *op,
     size *= shape[dim];
   }
   SharedOrder order{fastest, width, std::move(strides)};
-  return moveThroughShared(op, from, size, src, order, dst, order, b);
+  return moveThroughShared(from, size, src, order, dst, order, b);
 }
 
 Distributor::SharedOrder Distributor::rowMajor(const Layout &layout,
@@ -374,8 +373,7 @@ Distributor::SharedOrder Distributor::rowMajor(const Layout &layout,
 }
 
 /// Both sides row-major, so that an element keeps its place.
-LaneValues Distributor::reshapeThroughShared(Operation *op,
-                                             ArrayRef<Value> from,
+LaneValues Distributor::reshapeThroughShared(ArrayRef<Value> from,
                                              const DistributedLayout &src,
                                              const DistributedLayout &dst,
                                              ImplicitLocOpBuilder &b) {
@@ -384,7 +382,7 @@ LaneValues Distributor::reshapeThroughShared(Operation *op,
   unsigned width =
       std::min({src.layout.contiguity(srcLast), dst.layout.contiguity(dstLast),
                 std::max(1u, 128 / bits)});
-  return moveThroughShared(op, from, src.layout.numElements() / width, src,
+  return moveThroughShared(from, src.layout.numElements() / width, src,
                            rowMajor(src.layout, width), dst,
                            rowMajor(dst.layout, width), b);
 }
@@ -415,8 +413,8 @@ int64_t Distributor::SharedOrder::offset(const DistributedLayout &layout,
   return offset;
 }
 
-Value Distributor::storeShared(Operation *op, ArrayRef<Value> from,
-                               int64_t size, const DistributedLayout &src,
+Value Distributor::storeShared(ArrayRef<Value> from, int64_t size,
+                               const DistributedLayout &src,
                                const SharedOrder &order,
                                ImplicitLocOpBuilder &b) {
   Type element = from.front().getType();
@@ -441,14 +439,13 @@ Value Distributor::storeShared(Operation *op, ArrayRef<Value> from,
   return array;
 }
 
-LaneValues Distributor::moveThroughShared(Operation *op, ArrayRef<Value> from,
-                                          int64_t size,
+LaneValues Distributor::moveThroughShared(ArrayRef<Value> from, int64_t size,
                                           const DistributedLayout &src,
                                           const SharedOrder &srcOrder,
                                           const DistributedLayout &dst,
                                           const SharedOrder &dstOrder,
                                           ImplicitLocOpBuilder &b) {
-  Value array = storeShared(op, from, size, src, srcOrder, b);
+  Value array = storeShared(from, size, src, srcOrder, b);
   Value at = sharedThreadOffset(dst, dstOrder, b);
   unsigned width = dstOrder.width;
   LaneValues out(dst.registerIndex.size());

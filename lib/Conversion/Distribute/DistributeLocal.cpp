@@ -31,8 +31,7 @@ SharedPlacement greta::tile::placementOf(LocalType type) {
   SharedPlacement placement;
   placement.shape = Index(type.getBlock().getShape());
   placement.rowDim = attr.getDim();
-  placement.elementBytes =
-      std::max(1u, type.getBlock().getElementTypeBitWidth() / 8);
+  placement.elementBytes = bytesInMemory(type.getBlock().getElementType());
   placement.rowStride = attr.getStride();
   placement.vector = attr.getVector();
   placement.rowsPerPhase = attr.getRows();

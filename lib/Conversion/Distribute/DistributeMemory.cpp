@@ -160,7 +160,7 @@ static int64_t divisorOf(StoreOp, unsigned) { return 1; }
 
 /// In bytes, of so many elements that facts have side by side.
 static int64_t alignmentOf(Type element, unsigned width) {
-  return width * std::max(1u, element.getIntOrFloatBitWidth() / 8);
+  return width * bytesInMemory(element);
 }
 
 /// The width of one lane access: limited by the layout's run of registers along
@@ -384,7 +384,6 @@ LogicalResult Distributor::distributeDirect(LoadOp op, LocalStoreOp store) {
   unsigned width = layout.layout.tileRegisters(), lanes = kernel.getNumLanes();
   std::optional<Layout> filling =
       fillingLayout(placement, width, lanes, kernel.getNumWaves());
-  Type element = getElementTypeOrSelf(op.getResult().getType());
   if (!filling || *filling != layout.layout || width * lanes % local.width)
     return store.emitOpError("is 'direct' but its layout does not fill the "
                              "local in order");

@@ -80,7 +80,7 @@ LogicalResult Distributor::distributeReshape(ReshapeOp op) {
   ImplicitLocOpBuilder b(op.getLoc(), builder);
   values[op.getResult()] =
       moveNumbers(lanes(op.getValue()), b, [&](ArrayRef<Value> from) {
-        return reshapeThroughShared(op, from, **src, **dst, b);
+        return reshapeThroughShared(from, **src, **dst, b);
       });
   return success();
 }
@@ -121,11 +121,6 @@ LogicalResult Distributor::distributeSplit(SplitOp op) {
   return success();
 }
 
-/// An index as it may address one of `extent` elements.
-static Value clamped(ImplicitLocOpBuilder &b, Value index, Value last) {
-  return arith::MinUIOp::create(b, index, last);
-}
-
 LogicalResult Distributor::distributeGather(GatherOp op) {
   auto src = layoutOf(op, op.getValue());
   auto dst = commonLayout(op, {op.getIndex(), op.getResult()});
@@ -133,8 +128,8 @@ LogicalResult Distributor::distributeGather(GatherOp op) {
     return failure();
   ImplicitLocOpBuilder b(op.getLoc(), builder);
   SharedOrder order = rowMajor((*src)->layout, 1);
-  Value array = storeShared(op, lanes(op.getValue()),
-                            (*src)->layout.numElements(), **src, order, b);
+  Value array = storeShared(lanes(op.getValue()), (*src)->layout.numElements(),
+                            **src, order, b);
   // The other dimensions are the thread's own.
   unsigned axis = op.getAxis();
   Value last = constant((*src)->layout.shape()[axis] - 1);
@@ -144,7 +139,8 @@ LogicalResult Distributor::distributeGather(GatherOp op) {
   Value own = sharedThreadOffset(**dst, order, b);
   LaneValues out;
   for (auto [reg, index] : llvm::enumerate(lanes(op.getIndex()))) {
-    Value at = arith::MulIOp::create(b, clamped(b, index, last), stride);
+    Value inside = arith::MinUIOp::create(b, index, last);
+    Value at = arith::MulIOp::create(b, inside, stride);
     at = arith::AddIOp::create(b, own, at);
     out.push_back(SharedLoadOp::create(
         b, array, offsetBy(b, at, order.offset(**dst, reg))));
@@ -164,7 +160,7 @@ LogicalResult Distributor::distributeHistogram(HistogramOp op) {
   int64_t bins = (*dst)->layout.numElements();
   SharedOrder order = rowMajor((*dst)->layout, 1);
   LaneValues zeros((*dst)->registerIndex.size(), constant(0));
-  Value array = storeShared(op, zeros, bins, **dst, order, b);
+  Value array = storeShared(zeros, bins, **dst, order, b);
   LaneValues numbers(lanes(op.getValue())), masks;
   if (op.getMask())
     llvm::append_range(masks, lanes(op.getMask()));
@@ -173,7 +169,7 @@ LogicalResult Distributor::distributeHistogram(HistogramOp op) {
     for (auto [reg, number] : llvm::enumerate(numbers)) {
       if (reg % from.tileRegisters() & from.freeRegisterBits())
         continue;
-      Value at = clamped(inner, number, last);
+      Value at = arith::MinUIOp::create(inner, number, last);
       Value counts =
           arith::CmpIOp::create(inner, arith::CmpIPredicate::eq, at, number);
       if (!masks.empty())

@@ -58,8 +58,7 @@ static SmallVector<Value> selectAll(ImplicitLocOpBuilder &b, Value condition,
 }
 
 /// What the thread of the set has whose other bits are this thread's.
-SmallVector<Distributor::Elements> Distributor::fetch(Operation *op,
-                                                      ArrayRef<Elements> list,
+SmallVector<Distributor::Elements> Distributor::fetch(ArrayRef<Elements> list,
                                                       const ThreadSet &from,
                                                       Exchange &exchange,
                                                       ImplicitLocOpBuilder &b) {
@@ -93,10 +92,9 @@ SmallVector<Distributor::Elements> Distributor::fetch(Operation *op,
   int64_t size = slots * list.size();
   LaneValues &arrays = exchange.arrays[exchange.next]; // of each block
   exchange.next = 1 - exchange.next;
-  if (arrays.empty()) {
+  if (arrays.empty())
     for (Value element : list.front())
       arrays.push_back(sharedAlloc(size, element.getType()));
-  }
   for (Value array : arrays) {
     auto type = cast<SharedType>(array.getType());
     if (type.getSize() < size)
@@ -141,7 +139,7 @@ void Distributor::scanThreads(ScanOp op, ArrayRef<BitHolder> bits,
     ThreadSet lower = source, upper;
     lower.add(bit, reverse);
     upper.add(bit, !reverse);
-    SmallVector<Elements> got = fetch(op, upTo, lower, exchange, b);
+    SmallVector<Elements> got = fetch(upTo, lower, exchange, b);
     if (before.empty()) {
       before = got;
     } else {
@@ -190,8 +188,8 @@ LogicalResult Distributor::distributeScan(ScanOp op) {
     for (unsigned reg = 0; reg < x.size(); ++reg)
       if (isNext(reg))
         ends[lastBefore(reg)] = x[lastBefore(reg)];
-    auto moved = fetch(op, llvm::to_vector(llvm::make_second_range(ends)),
-                       below, exchange, b);
+    auto moved = fetch(llvm::to_vector(llvm::make_second_range(ends)), below,
+                       exchange, b);
     for (auto [end, arrived] : llvm::zip(ends, moved))
       end.second = arrived;
     for (unsigned reg = 0; reg < x.size(); ++reg)

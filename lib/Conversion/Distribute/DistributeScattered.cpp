@@ -26,10 +26,6 @@ using namespace mlir;
 using namespace greta;
 using namespace greta::tile;
 
-static unsigned bytesOf(Type element) {
-  return std::max(1u, element.getIntOrFloatBitWidth() / 8);
-}
-
 namespace {
 
 /// Sums and products of offsets, with 64 bits.
@@ -124,7 +120,7 @@ Distributor::scatter(Operation *op, Value pointers, Value mask, bool isWide,
 
   // The lane's part.
   int64_t largest = 0; // offset
-  const int64_t end = (int64_t(1) << 32) / bytesOf(element);
+  const int64_t end = (int64_t(1) << 32) / bytesInMemory(element);
   bool isNarrow = true;
   SmallVector<unsigned> dims; // along which lanes lie
   for (auto [dim, stride] : llvm::enumerate(strides)) {
@@ -233,7 +229,7 @@ LogicalResult Distributor::distributeLoadScattered(LoadScatteredOp op) {
   Type element = getElementTypeOrSelf(op.getResult().getType());
   unsigned width = access->width;
   Type type = width > 1 ? Type(VectorType::get(width, element)) : element;
-  int64_t align = width * bytesOf(element);
+  int64_t align = width * bytesInMemory(element);
   LaneValues others;
   if (op.getOther() && op.getMask())
     others = pieces(op.getOther(), type);
@@ -316,7 +312,7 @@ LogicalResult Distributor::distributeStoreScattered(StoreScatteredOp op) {
     storeWhere(condition, b, [&](ImplicitLocOpBuilder &inner) {
       for (unsigned reg : group)
         storeLane(inner, stored[reg / width], access->bases[reg],
-                  access->offset, width * bytesOf(element));
+                  access->offset, width * bytesInMemory(element));
     });
   }
   return success();

@@ -28,14 +28,10 @@ static ArrayRef<int64_t> shapeOf(Type type) {
 /// Of the widest access of a lane.
 static constexpr int64_t mostBytes = 16;
 
-static int64_t bytesOf(Type element) {
-  return std::max(1u, element.getIntOrFloatBitWidth() / 8);
-}
-
 /// The bytes that a pointer or an address counts in.
 static int64_t unitOf(Value value) {
   auto pointer = dyn_cast<PtrType>(getElementTypeOrSelf(value));
-  return pointer ? bytesOf(pointer.getElementType()) : 1;
+  return pointer ? bytesInMemory(pointer.getElementType()) : 1;
 }
 
 ValueFacts::ValueFacts(SmallVector<DimFacts, 4> facts)
@@ -503,7 +499,7 @@ template <typename OpT>
 static int64_t widthOf(const Facts &facts, OpT op, RankedTensorType block,
                        unsigned along, bool isDivided) {
   ArrayRef<int64_t> strides = op.getStrides();
-  int64_t width = mostBytes / bytesOf(block.getElementType());
+  int64_t width = mostBytes / bytesInMemory(block.getElementType());
   auto keep = [&](int64_t multiple) { width = std::gcd(width, multiple); };
   auto keepTimes = [&](Value value, int64_t step) {
     DimFacts each = DimFacts::uniform(facts.of(value).divisibility(), 1);
@@ -557,6 +553,6 @@ int64_t Facts::vectorWidth(StoreOp store, unsigned dim) const {
 int64_t Facts::vectorWidth(Value pointers, Value mask, unsigned dim) const {
   Type element = cast<PtrType>(getElementTypeOrSelf(pointers)).getElementType();
   int64_t width =
-      std::gcd(mostBytes / bytesOf(element), of(pointers)[dim].aligned());
+      std::gcd(mostBytes / bytesInMemory(element), of(pointers)[dim].aligned());
   return mask ? std::gcd(width, of(mask)[dim].constancy) : width;
 }

@@ -15,8 +15,8 @@
 // none yet. At last every op finds its operands in the layouts that belong to
 // its results', or convert_layout stands between.
 //
-//   in    %s = greta_tile.reduce add %x dim 1 : tensor<4x256xf32> ->
-//   tensor<4x1xf32>
+//   in    %s = greta_tile.reduce add %x dim 1
+//             : tensor<4x256xf32> -> tensor<4x1xf32>
 //   out   ... : tensor<4x256xf32, #greta_tile.layout<{reg = [[0,1],..], ..}>>
 //               -> tensor<4x1xf32, #greta_tile.layout<{.. rep = [1,1]}>>
 //
@@ -224,11 +224,10 @@ LogicalResult LayoutAssigner::layOutDot(DotOp dot) {
   MatrixAttr matrix = dot.getMatrixAttr();
   PipelineAttr pipeline = pipelineOf(dot);
   bool isDirect = matrix && pipeline && !pipeline.getStages();
-  unsigned bits = getElementTypeOrSelf(dot.getA()).getIntOrFloatBitWidth();
   // From shared memory drivers load whole matrices in any order.
   int64_t run = 0, fastest[2];
   if (matrix && (isDirect || !matrix.isCooperative()))
-    run = 16 / std::max(1u, bits / 8);
+    run = 16 / bytesInMemory(getElementTypeOrSelf(dot.getA()));
   unsigned rank = acc.rank();
   for (unsigned number : {0, 1}) {
     Value operand = dot.getOperand(number);

@@ -278,9 +278,8 @@ LayoutWishes greta::collectWishes(ArrayRef<Value> values,
         int64_t place = blocks.dimOf(value, 1 - operand);
         if (!matrix || matrix.isCooperative() || place < 0)
           continue;
-        unsigned bits = getElementTypeOrSelf(value).getIntOrFloatBitWidth();
         wishes.depth = place;
-        wishes.deepRun = 16 / std::max(1u, bits / 8);
+        wishes.deepRun = 16 / bytesInMemory(getElementTypeOrSelf(value));
       }
     }
   });

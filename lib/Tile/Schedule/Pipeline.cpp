@@ -212,7 +212,7 @@ LogicalResult LoopPipeliner::placeOperands() {
       from = from.registersAlong(operand.kDim);
     operand.stored = type.cloneWithEncoding(toAttr(b.getContext(), from));
     Layout to = toLayout(getLayoutOf(operand.type));
-    int64_t bytes = std::max(1u, type.getElementTypeBitWidth() / 8);
+    int64_t bytes = bytesInMemory(type.getElementType());
     PlacementAttr placement;
     if (isCooperative()) {
       // Rows that fragments are loaded from cannot be swizzled; 16 bytes
