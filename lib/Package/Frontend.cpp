@@ -1,11 +1,10 @@
 //===- Frontend.cpp - from a source file to functions to compile ----------===//
 
 #include "greta/Package/Frontend.h"
-#include "Launches.h"
 #include "Triton/Triton.h"
+#include "greta/Interface/Launches.h"
 #include "greta/Package/Compile.h"
-#include "greta/Transforms/Passes.h"
-#include "greta/TritonToTile/Passes.h"
+#include "greta/Passes.h"
 #include "mlir/AsmParser/AsmParser.h"
 #include "mlir/AsmParser/AsmParserState.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"

@@ -8,12 +8,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "Gpu.h"
-#include "Launches.h"
-#include "SpirvEmitter.h"
-#include "greta/Conversion/Passes.h"
-#include "greta/Package/Hsaco.h"
-#include "greta/Tile/Passes.h"
-#include "greta/Transforms/Passes.h"
+#include "greta/AMDGPU/Hsaco.h"
+#include "greta/Interface/Launches.h"
+#include "greta/Passes.h"
+#include "greta/SPIRV/SpirvEmitter.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"

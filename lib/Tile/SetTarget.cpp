@@ -7,12 +7,12 @@
 //===----------------------------------------------------------------------===//
 
 #include "Layouts/DotLayouts.h"
+#include "greta/Passes.h"
 #include "greta/Tile/MatrixInstructions.h"
-#include "greta/Tile/Passes.h"
 
 namespace greta {
 #define GEN_PASS_DEF_GRETATILESETTARGETPASS
-#include "greta/Tile/Passes.h.inc"
+#include "greta/Passes.h.inc"
 } // namespace greta
 
 using namespace mlir;

@@ -12,7 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "TritonToTile.h"
-#include "greta/TritonToTile/Passes.h"
+#include "greta/Passes.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -24,7 +24,7 @@
 
 namespace greta {
 #define GEN_PASS_DEF_TRITONTOTILEPASS
-#include "greta/TritonToTile/Passes.h.inc"
+#include "greta/Passes.h.inc"
 } // namespace greta
 
 using namespace mlir;

@@ -7,11 +7,9 @@
 
 #include "Greta/Greta.h"
 #include "GretaTile/GretaTile.h"
-#include "greta/Conversion/Passes.h"
+#include "greta/Host/Host.h"
 #include "greta/Package/Compile.h"
-#include "greta/Tile/Passes.h"
-#include "greta/Transforms/Passes.h"
-#include "greta/TritonToTile/Passes.h"
+#include "greta/Passes.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -47,10 +45,7 @@ int main(int argc, char **argv) {
   mlir::PassPipelineRegistration<>(
       "greta-to-host", "greta ops on tensors to the LLVM dialect for a CPU",
       greta::buildHostPipeline);
-  greta::registerGretaConversionPasses();
-  greta::registerGretaTransformsPasses();
-  greta::registerGretaTilePasses();
-  greta::registerTritonToTilePasses();
+  greta::registerGretaPasses();
   mlir::registerTransformsPasses();
   mlir::registerLinalgPasses();
   llvm::cl::SetVersionPrinter(

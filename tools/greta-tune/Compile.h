@@ -3,8 +3,8 @@
 #define GRETA_TUNE_COMPILE_H
 
 #include "Tune.h"
+#include "greta/Configure/Tuning.h"
 #include "greta/Target/Target.h"
-#include "greta/Transforms/Tuning.h"
 
 namespace greta::tune {
 

@@ -2,7 +2,7 @@
 #ifndef GRETA_PACKAGE_FRONTEND_H
 #define GRETA_PACKAGE_FRONTEND_H
 
-#include "greta/Package/Variant.h"
+#include "greta/Interface/Variant.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
 #include "mlir/Support/Timing.h"

@@ -2,7 +2,7 @@
 #ifndef GRETA_PACKAGE_PACKAGE_H
 #define GRETA_PACKAGE_PACKAGE_H
 
-#include "greta/Package/Variant.h"
+#include "greta/Interface/Variant.h"
 #include "llvm/Support/Error.h"
 #include <map>
 

@@ -1,11 +1,11 @@
 //===- PrintFacts.cpp - greta-tile-print-facts ----------------------------===//
 
+#include "greta/Passes.h"
 #include "greta/Tile/Facts.h"
-#include "greta/Tile/Passes.h"
 
 namespace greta {
 #define GEN_PASS_DEF_GRETATILEPRINTFACTSPASS
-#include "greta/Tile/Passes.h.inc"
+#include "greta/Passes.h.inc"
 } // namespace greta
 
 using namespace mlir;

@@ -6,14 +6,14 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "greta/Passes.h"
 #include "greta/Tile/Facts.h"
-#include "greta/Tile/Passes.h"
 #include "llvm/ADT/MapVector.h"
 #include <numeric>
 
 namespace greta {
 #define GEN_PASS_DEF_GRETATILEPROMISEARGUMENTSPASS
-#include "greta/Tile/Passes.h.inc"
+#include "greta/Passes.h.inc"
 } // namespace greta
 
 using namespace mlir;

@@ -28,7 +28,7 @@
 #include "BlockLayout.h"
 #include "DotLayouts.h"
 #include "greta/Layout/Conversion.h"
-#include "greta/Tile/Passes.h"
+#include "greta/Passes.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/Support/MathExtras.h"
 #include <numeric>
@@ -36,7 +36,7 @@
 
 namespace greta {
 #define GEN_PASS_DEF_GRETATILEASSIGNLAYOUTSPASS
-#include "greta/Tile/Passes.h.inc"
+#include "greta/Passes.h.inc"
 } // namespace greta
 
 using namespace mlir;

@@ -10,13 +10,13 @@
 //===----------------------------------------------------------------------===//
 
 #include "SharedOrder.h"
-#include "greta/Tile/Passes.h"
+#include "greta/Passes.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
 namespace greta {
 #define GEN_PASS_DEF_GRETATILEBARRIERSPASS
-#include "greta/Tile/Passes.h.inc"
+#include "greta/Passes.h.inc"
 } // namespace greta
 
 using namespace mlir;

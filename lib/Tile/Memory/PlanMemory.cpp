@@ -16,13 +16,13 @@
 //===----------------------------------------------------------------------===//
 
 #include "SharedOrder.h"
+#include "greta/Passes.h"
 #include "greta/Target/Target.h"
-#include "greta/Tile/Passes.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"
 
 namespace greta {
 #define GEN_PASS_DEF_GRETATILEPLANMEMORYPASS
-#include "greta/Tile/Passes.h.inc"
+#include "greta/Passes.h.inc"
 } // namespace greta
 
 using namespace mlir;

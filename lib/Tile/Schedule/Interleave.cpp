@@ -9,14 +9,14 @@
 //===----------------------------------------------------------------------===//
 
 #include "GretaTile/GretaTile.h"
-#include "greta/Tile/Passes.h"
+#include "greta/Passes.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include <numeric>
 
 namespace greta {
 #define GEN_PASS_DEF_GRETATILEINTERLEAVEPASS
-#include "greta/Tile/Passes.h.inc"
+#include "greta/Passes.h.inc"
 } // namespace greta
 
 using namespace mlir;

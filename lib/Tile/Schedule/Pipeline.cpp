@@ -32,7 +32,7 @@
 #include "GretaTile/GretaTile.h"
 #include "GretaTile/LoopAttributes.h"
 #include "greta/Layout/SharedMemory.h"
-#include "greta/Tile/Passes.h"
+#include "greta/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/IRMapping.h"
@@ -42,7 +42,7 @@
 
 namespace greta {
 #define GEN_PASS_DEF_GRETATILEPIPELINEPASS
-#include "greta/Tile/Passes.h.inc"
+#include "greta/Passes.h.inc"
 } // namespace greta
 
 using namespace mlir;

@@ -66,9 +66,9 @@ tt.func public @accesses(%p: !tt.ptr<f32> {tt.divisibility = 16 : i32, tt.pointe
 // CHECK: %[[V15:[a-z0-9_]+]] = arith.constant 0 : i32
 // CHECK: %[[V16:[a-z0-9_]+]] = greta_tile.atomic_rmw or acquire device %[[V14]], %[[V15]] mask %[[V0]] : !greta_tile.ptr<i32> -> i32
 // CHECK: %[[V17:[a-z0-9_]+]] = arith.bitcast %[[V16]] : i32 to f32
-// CHECK: %[[V18:[a-z0-9_]+]] = arith.bitcast %[[V4]] : f32 to i32
-// CHECK: %[[V19:[a-z0-9_]+]] = greta_tile.ptr_cast %[[V7]] : !greta_tile.ptr<f32> -> !greta_tile.ptr<i32>
-// CHECK: %[[V20:[a-z0-9_]+]] = greta_tile.atomic_rmw xchg release device %[[V19]], %[[V18]] mask %[[V0]] : !greta_tile.ptr<i32> -> i32
+// CHECK: %[[V18:[a-z0-9_]+]] = greta_tile.ptr_cast %[[V7]] : !greta_tile.ptr<f32> -> !greta_tile.ptr<i32>
+// CHECK: %[[V19:[a-z0-9_]+]] = arith.bitcast %[[V4]] : f32 to i32
+// CHECK: %[[V20:[a-z0-9_]+]] = greta_tile.atomic_rmw xchg release device %[[V18]], %[[V19]] mask %[[V0]] : !greta_tile.ptr<i32> -> i32
 // CHECK: greta_tile.barrier
 // CHECK: greta_tile.barrier
 // CHECK: greta_tile.return

@@ -2,7 +2,7 @@
 
 #include "Harness.h"
 #include "GretaTile/GretaTile.h"
-#include "greta/Package/Hsaco.h"
+#include "greta/AMDGPU/Hsaco.h"
 #include "greta/Sim/Simulator.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"

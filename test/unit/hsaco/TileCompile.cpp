@@ -9,7 +9,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "GretaTile/GretaTile.h"
-#include "greta/Package/Hsaco.h"
+#include "greta/AMDGPU/Hsaco.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"

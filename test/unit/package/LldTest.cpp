@@ -1,6 +1,6 @@
 //===- LldTest.cpp - linking in process -----------------------------------===//
 
-#include "greta/Package/Lld.h"
+#include "greta/Link/Lld.h"
 #include "llvm/AsmParser/Parser.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/LegacyPassManager.h"

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "SpirvEmitter.h"
+#include "greta/SPIRV/SpirvEmitter.h"
 #include "GretaTile/GretaTile.h"
 #include "greta/Package/Package.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"

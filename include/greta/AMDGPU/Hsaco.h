@@ -1,0 +1,48 @@
+//===- Hsaco.h - a kernel at the lane level to an AMD code object -*- C++
+//-*-===//
+//
+// The second half of the AMD target: greta_tile.func at the lane level -> LLVM
+// -> code object, all in process.
+//
+//===----------------------------------------------------------------------===//
+#ifndef GRETA_AMDGPU_HSACO_H
+#define GRETA_AMDGPU_HSACO_H
+
+#include "greta/Interface/Options.h"
+#include "greta/Interface/Variant.h"
+
+namespace greta {
+namespace tile {
+class FuncOp;
+}
+
+struct HsacoKernel {
+  /// The code object, or the text that options.artifact asks for.
+  std::string object;
+  /// What the code object's metadata says; absent from texts.
+  std::optional<KernelStats> stats;
+};
+
+/// Compiles one kernel whose body is at the lane level for the chip of `row`.
+/// The kernel stays as it is. Its name is the code object's entry. A kernel
+/// that spills registers gets a warning; what cannot be compiled an error.
+mlir::FailureOr<HsacoKernel> emitHsaco(tile::FuncOp kernel,
+                                       const TargetRow &row,
+                                       const CompileOptions &options);
+
+/// Reads the registers, LDS, scratch and spills of kernel `name` from the
+/// metadata note of a code object; the occupancy is that of `row`.
+llvm::Expected<KernelStats> readHsacoStats(llvm::StringRef object,
+                                           llvm::StringRef name,
+                                           const TargetRow &row);
+
+/// The main loop of kernel `name`, whose workgroups have `waves` waves and of
+/// which a SIMD holds `occupancy`; none without matrix instructions.
+llvm::Expected<std::optional<LoopStats>> readHsacoLoop(llvm::StringRef object,
+                                                       llvm::StringRef name,
+                                                       unsigned waves,
+                                                       unsigned occupancy);
+
+} // namespace greta
+
+#endif

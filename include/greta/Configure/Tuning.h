@@ -1,0 +1,86 @@
+//===- Tuning.h - the tuning database ---------------------------*- C++ -*-===//
+//
+// What was measured of products' configurations: greta-tune writes it,
+// greta-configure takes what fits. docs/tuning.md has the file's schema.
+//
+//===----------------------------------------------------------------------===//
+#ifndef GRETA_CONFIGURE_TUNING_H
+#define GRETA_CONFIGURE_TUNING_H
+
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/Operation.h"
+#include "llvm/Support/JSON.h"
+#include <optional>
+
+namespace greta {
+
+struct TargetRow;
+
+/// The product that a configuration is for.
+struct TuningKey {
+  std::string target; // name of the row
+  std::string op;     // matmul f16 nt -> f16
+  /// M, N, K; mlir::ShapedType::kDynamic where dynamic.
+  llvm::SmallVector<int64_t> shape;
+
+  bool operator==(const TuningKey &other) const {
+    return target == other.target && op == other.op && shape == other.shape;
+  }
+  /// Whether measurements of `other` are good for this product: every extent
+  /// has the same power of two at or above it, or is dynamic in both.
+  bool sharesBucket(const TuningKey &other) const;
+};
+
+struct TuningCandidate {
+  llvm::json::Object config;
+  double microseconds = 0;
+  std::string rejected; // why it cannot be taken; empty: it can
+};
+
+struct TuningEntry {
+  TuningKey key;
+  /// The device's name, or `estimate`.
+  std::string device;
+  llvm::json::Object config; // what greta.config takes; the best
+  std::vector<TuningCandidate> candidates;
+
+  static constexpr llvm::StringLiteral estimate = "estimate";
+};
+
+struct TuningDatabase {
+  /// Anything but a database gives one line that says what and where.
+  static llvm::Expected<TuningDatabase> parse(llvm::StringRef text);
+  static llvm::Expected<TuningDatabase> load(llvm::StringRef path);
+  /// What ships with the compiler: measured where the model is more than 4 %
+  /// slower (lib/Configure/Measured.json).
+  static const TuningDatabase &shipped();
+  std::string print() const;
+  /// Whether `greta.config` could be this, by its form.
+  static bool isConfig(const llvm::json::Object &config);
+
+  /// The entry for a product: of its own shape before its bucket's, measured
+  /// before estimated, first in the file; null: none.
+  const TuningEntry *find(const TuningKey &key) const;
+
+  std::vector<TuningEntry> entries;
+};
+
+/// A product of a function.
+struct TunableProduct {
+  TuningKey key;
+  /// The model's choice, then what it judges best.
+  std::vector<llvm::json::Object> candidates;
+};
+
+/// The products of a function after greta-fuse that have no `greta.config` for
+/// `row`, each kind once.
+mlir::FailureOr<std::vector<TunableProduct>>
+findTunable(mlir::Operation *function, const TargetRow &row, unsigned count);
+
+/// A configuration as the attribute `greta.config`.
+mlir::DictionaryAttr toAttribute(mlir::MLIRContext *context,
+                                 const llvm::json::Object &config);
+
+} // namespace greta
+
+#endif

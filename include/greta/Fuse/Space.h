@@ -1,0 +1,129 @@
+//===- Space.h - the index space of a kernel's region -----------*- C++ -*-===//
+//
+// A region of greta.kernel computes tensors of one shape, its *space*. Every
+// value in it is indexed by some of the space's dimensions, its *mapping*:
+//
+//   space [T, H, D]     x [T, H, D]   0 1 2
+//                       w [D]         2
+//                       cos [T, D/2]  0 3      3 = half of the last dimension
+//
+// Row dimensions that all values have or lack together are one group, so a
+// kernel's blocks have one dimension per group, then the columns. A space with
+// rope splits its columns in two: [.., 2, D/2] for halves ("neox"), [.., D/2,
+// 2] for neighbours ("gptj").
+//
+//===----------------------------------------------------------------------===//
+#ifndef GRETA_FUSE_SPACE_H
+#define GRETA_FUSE_SPACE_H
+
+#include "Greta/Greta.h"
+#include "mlir/IR/AffineExpr.h"
+#include <functional>
+
+namespace greta {
+
+using Mapping = llvm::SmallVector<int64_t, 4>;
+
+/// What indexes operand `operand` of `op` when `mapping` indexes its result, in
+/// a space of `rank` dimensions.
+Mapping operandMapping(mlir::OpOperand &operand, const Mapping &mapping,
+                       int64_t rank);
+
+/// One result element from the operands' elements at the same index: arith and
+/// math on tensors, and copies.
+bool isElementwise(mlir::Operation *op);
+
+/// Whether an op computes whole rows, so that only the space's own shape will
+/// do for its result.
+bool isRowOp(mlir::Operation *op);
+
+/// Whether a product is one of few rows, which the decode schedule takes: rows,
+/// columns and depth are static.
+bool hasFewRows(MatmulOp matmul);
+
+/// Whether operand 0 (A) or 1 (B) of a product can be computed in its kernel,
+/// block by block: elementwise work, broadcasts, constants, dequant (for B as
+/// [N, K]) down to values that `isLeaf`; A as [M, K] may be the `rms_norm` of
+/// such. Calls `visit` for every op on the way. The depth is static then and
+/// there is no batch; with few rows only vectors are computed for A.
+bool isComputedOperand(MatmulOp matmul, unsigned number,
+                       llvm::function_ref<bool(mlir::Value)> isLeaf,
+                       llvm::function_ref<void(mlir::Operation *)> visit);
+
+/// Whether two products can go through one loop over K: of one A, and alike in
+/// everything but the values in B.
+bool sharesLoop(MatmulOp first, MatmulOp second);
+
+/// How many reductions over a row `op` needs, each depending on the one before.
+unsigned numReductions(mlir::Operation *op);
+
+/// Identity on `rank` dimensions.
+Mapping identityMapping(int64_t rank);
+
+/// Calls `visit` for every value that the yielded ones need, with its mapping;
+/// each pair once. `isInside` says whose operands are followed. Fails on a row
+/// op whose result is needed in another mapping than the identity: `culprit`.
+mlir::LogicalResult
+walkDemands(mlir::ValueRange yielded, int64_t rank,
+            llvm::function_ref<bool(mlir::Value)> isInside,
+            llvm::function_ref<void(mlir::Value, const Mapping &)> visit,
+            mlir::Operation **culprit = nullptr);
+
+/// What configure and to-tile have to know of a region.
+struct Space {
+  enum class Pairs { None, Halves, Neighbours };
+
+  /// Extents of the space over the function's symbols.
+  llvm::SmallVector<mlir::AffineExpr> shape;
+  /// Row dimensions by group; a space of rank 1 has one empty group. The last
+  /// group of a product has its M, those before are its batch.
+  llvm::SmallVector<llvm::SmallVector<int64_t>> groups;
+  Pairs pairs = Pairs::None;
+  /// Every value has the whole shape and nothing looks along rows.
+  bool isFlat = false;
+  bool hasReduction = false;
+  bool hasSoftmax = false;
+  /// Its product, and another one of the same A.
+  MatmulOp matmul, second;
+  /// What the product's columns are split into, or null.
+  HeadsOp heads;
+  /// Bits of the narrowest element that is loaded or stored.
+  unsigned narrowest = 32;
+  /// Elements are sums of what the parts of a split product left.
+  bool sumsParts = false;
+  /// Loaded and stored tensors of the whole shape.
+  unsigned fullOperands = 0;
+
+  int64_t rank() const { return shape.size(); }
+  llvm::SmallVector<MatmulOp, 2> products() const;
+  /// Columns of a head; 1 where the product's columns are not split.
+  int64_t headSize() const;
+  /// Number of rows of a group, and of (half) columns, when not flattened.
+  mlir::AffineExpr rows(unsigned group, mlir::MLIRContext *context) const;
+  mlir::AffineExpr columns(mlir::MLIRContext *context) const;
+  /// Elements of the whole space.
+  mlir::AffineExpr size(mlir::MLIRContext *context) const;
+};
+
+/// Where a kernel's operand has its elements: how many lie between neighbours
+/// along each dimension, and before the first.
+struct TensorLayout {
+  llvm::SmallVector<mlir::AffineExpr, 4> strides;
+  mlir::AffineExpr offset;
+
+  /// Row-major, nothing between or before.
+  static TensorLayout contiguous(llvm::ArrayRef<mlir::AffineExpr> shape,
+                                 mlir::MLIRContext *context);
+  static TensorLayout of(KernelOp kernel, unsigned input);
+};
+
+/// Of one map or unit per operand, what greta.kernel has: null where all are
+/// taken as they are.
+mlir::ArrayAttr viewsAttribute(llvm::ArrayRef<mlir::Attribute> views);
+
+/// The spaces of a kernel; a region that is none gets a diagnostic.
+mlir::FailureOr<llvm::SmallVector<Space>> analyzeSpaces(KernelOp kernel);
+
+} // namespace greta
+
+#endif

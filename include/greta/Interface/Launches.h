@@ -1,0 +1,36 @@
+//===- Launches.h - functions that launch kernels ---------------*- C++ -*-===//
+//
+// What such a function may hold, and whose memory its tensors have.
+//
+//===----------------------------------------------------------------------===//
+#ifndef GRETA_INTERFACE_LAUNCHES_H
+#define GRETA_INTERFACE_LAUNCHES_H
+
+#include "GretaTile/GretaTile.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/OwningOpRef.h"
+
+namespace greta {
+
+inline bool launchesKernels(mlir::func::FuncOp func) {
+  return !func.getOps<tile::LaunchOp>().empty();
+}
+
+/// The value whose memory a tensor has: through views, and through launches
+/// from a result to the operand that it is tied to.
+mlir::Value memoryOf(mlir::Value tensor);
+
+/// The argument whose memory a function's result has, by tied launches.
+std::optional<unsigned> tiedArgument(mlir::Value result);
+
+/// Fails where a function with launches does anything else, where two results
+/// are one, and where something uses a tensor after it was written to in place.
+llvm::LogicalResult checkLaunches(mlir::func::FuncOp func);
+
+/// A module of the function and the kernels that it launches, each once.
+mlir::OwningOpRef<mlir::ModuleOp> withKernels(mlir::func::FuncOp func,
+                                              mlir::SymbolTable &symbols);
+
+} // namespace greta
+
+#endif

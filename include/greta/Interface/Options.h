@@ -1,0 +1,33 @@
+//===- Options.h - what emitters are asked for ------------------*- C++ -*-===//
+#ifndef GRETA_INTERFACE_OPTIONS_H
+#define GRETA_INTERFACE_OPTIONS_H
+
+#include "mlir/Support/Timing.h"
+
+namespace greta {
+
+struct TuningDatabase;
+
+/// What CompiledKernel::object holds.
+enum class Artifact {
+  Object,   ///< hsaco, SPIR-V binary, shared object
+  Assembly, ///< the target's assembly, or SPIR-V as MLIR's spirv dialect
+  LLVMIR,   ///< after optimisation; hip and host only
+  Nothing,  ///< no more than what is ours: LLVM gets its IR, unused
+};
+
+struct CompileOptions {
+  Artifact artifact = Artifact::Object;
+  /// Generators nest a scope per step.
+  mlir::TimingScope *timing = nullptr;
+  /// What was measured of products; null: nothing.
+  const TuningDatabase *tuning = nullptr;
+
+  mlir::TimingScope nest(llvm::StringRef step) const {
+    return timing ? timing->nest(step) : mlir::TimingScope();
+  }
+};
+
+} // namespace greta
+
+#endif

@@ -1,0 +1,129 @@
+//===- Variant.h - what a code generator hands to the package ---*- C++ -*-===//
+//
+// One function compiled for one device kind, as plain data: the members are the
+// manifest's (docs/package.md). Expressions are affine and over symbols only:
+// symbol k is the function's k-th.
+//
+//===----------------------------------------------------------------------===//
+#ifndef GRETA_INTERFACE_VARIANT_H
+#define GRETA_INTERFACE_VARIANT_H
+
+#include "greta/Target/Target.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/AffineExpr.h"
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/Types.h"
+#include <array>
+#include <optional>
+#include <string>
+
+namespace greta {
+
+/// A tensor that crosses the function's boundary, a scalar argument, or a
+/// temporary.
+struct TensorSpec {
+  std::string name; // empty for temporaries
+  mlir::Type elementType;
+  llvm::SmallVector<mlir::AffineExpr> shape;
+  bool isScalar = false;
+  std::optional<unsigned> tied; // a result: the argument that it begins as
+};
+
+/// A function's symbol: the extent of one dimension of one argument, or without
+/// one the value of a scalar argument.
+struct SymbolSpec {
+  unsigned arg;
+  std::optional<unsigned> dim;
+};
+
+struct FunctionSpec {
+  std::string name;
+  llvm::SmallVector<SymbolSpec> symbols;
+  llvm::SmallVector<TensorSpec> args, results;
+};
+
+/// What a kernel gets in one place of its argument block.
+struct KernelArg {
+  enum Kind { Arg, Result, Temp, Scalar } kind;
+  unsigned index = 0;     // of the argument, result or temporary
+  mlir::AffineExpr value; // of a scalar that the launch computes
+  bool isWide = false;    // it is an i64, else an i32
+};
+
+/// The loop with the most matrix instructions.
+struct LoopStats {
+  unsigned instructions, matrix;
+  double matrixShare; // of its time that matrix units are busy, by the model
+};
+
+/// What the code object says about itself; absent where it does not.
+struct KernelStats {
+  int64_t vgprs, sgprs, agprs, ldsBytes, scratchBytes, vgprSpills, sgprSpills,
+      occupancy;
+  /// What keeps more waves out: vgprs, sgprs, lds_bytes, waves.
+  std::string occupancyLimit;
+  std::optional<LoopStats> loop; // none without matrix instructions
+};
+
+struct CompiledKernel {
+  std::string entry;
+  /// The object, or the text that CompileOptions::artifact asked for.
+  std::string object;
+  std::array<int64_t, 3> block = {1, 1, 1};
+  llvm::SmallVector<mlir::AffineExpr, 3> grid; // 1 to 3 axes, the rest are 1
+  llvm::SmallVector<KernelArg> args;
+  int64_t ldsBytes = 0;
+  /// Integers, strings and booleans by name; null: none.
+  mlir::DictionaryAttr config;
+  std::optional<KernelStats> stats;
+};
+
+/// One VK_KHR_cooperative_matrix shape, subgroup scope.
+struct CoopMatrixShape {
+  unsigned m, n, k;
+  std::string a, b, c, result; // dtypes
+};
+
+/// The element layout of one matrix type that a kernel was compiled for.
+struct CoopMatrixLayout {
+  std::string use, dtype; // a, b or acc
+  unsigned rows, columns;
+  FragmentLayout layout;
+};
+
+/// What a device must have; empty members are left out of the manifest.
+struct Requirements {
+  std::string arch;          // hip, host
+  unsigned subgroupSize = 0; // vulkan; 0: no subgroup operations
+  llvm::SmallVector<std::string> features;
+  llvm::SmallVector<std::string> subgroupOps;
+  int64_t sharedBytes = 0;
+  llvm::SmallVector<CoopMatrixShape> coopmat;
+  llvm::SmallVector<CoopMatrixLayout> layouts;
+};
+
+struct CompiledVariant {
+  /// Unique in the function: gfx942, vulkan-nvidia-coopmat, host.
+  std::string id;
+  const TargetRow *row;
+  Requirements requires_;
+  llvm::SmallVector<TensorSpec> temps;
+  llvm::SmallVector<CompiledKernel, 1> kernels;
+};
+
+struct CompiledFunction {
+  FunctionSpec spec;
+  llvm::SmallVector<CompiledVariant, 1> variants; // best first
+};
+
+/// The function's interface from its type, its arguments' greta.name and the
+/// attributes of greta-annotate-shapes.
+FunctionSpec getFunctionSpec(mlir::func::FuncOp func);
+
+/// The manifest's name of an element type; empty when it has none. Those that
+/// no fused op has only where `all` are asked for.
+llvm::StringRef getDtypeName(mlir::Type type, bool all = true);
+
+} // namespace greta
+
+#endif

@@ -1,0 +1,25 @@
+//===- Passes.h - the compiler's passes -------------------------*- C++ -*-===//
+//
+// Declares what Passes.td describes.
+//
+//===----------------------------------------------------------------------===//
+#ifndef GRETA_PASSES_H
+#define GRETA_PASSES_H
+
+#include "GretaTile/GretaTile.h"
+#include "mlir/Pass/Pass.h"
+
+namespace greta {
+#define GEN_PASS_DECL
+#define GEN_PASS_REGISTRATION
+#include "greta/Passes.h.inc"
+
+struct TuningDatabase;
+
+/// greta-configure with a tuning database in memory, which outlives the pass.
+std::unique_ptr<mlir::Pass>
+createGretaConfigurePass(const GretaConfigurePassOptions &options,
+                         const TuningDatabase *tuning);
+} // namespace greta
+
+#endif

@@ -1,0 +1,404 @@
+//===- Passes.td - the compiler's passes, in the order of the pipeline ----===//
+#ifndef GRETA_PASSES_TD
+#define GRETA_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+//===----------------------------------------------------------------------===//
+// Fused ops (lib/Fuse, lib/Configure, lib/GretaToTile)
+//===----------------------------------------------------------------------===//
+
+def GretaAnnotateShapesPass : Pass<"greta-annotate-shapes", "::mlir::func::FuncOp"> {
+  let summary = "Find the dynamic dimensions that are equal and name them";
+  let description = [{
+    Sets `greta.symbols`, `[argument, dimension]` of every symbol, and `greta.shapes`, the shape of every argument and result
+    over them. An extent is an integer, a symbol's name `"d0"`, or `[op, a, b]`.
+
+    ```mlir
+    func.func @f(%x: tensor<?x64xf16>, %r: tensor<?x64xf16>) -> tensor<?x64xf16> { arith.addf %x, %r ... }
+    // gets {greta.symbols = [[0, 0]], greta.shapes = [["d0", 64], ["d0", 64], ["d0", 64]]}
+    ```
+  }];
+}
+
+def GretaWidenProductsPass : Pass<"greta-widen-products", "::mlir::func::FuncOp"> {
+  let summary = "Products of 8-bit floats that the target has no instruction for become products of f16";
+  let description = [{
+    Every 8-bit float is a number of f16, too, so that nothing is lost. Products of few rows stay as they are: they widen what they load in any case.
+
+    ```mlir
+    %0 = greta.matmul %a, %b : tensor<?x64xf8E4M3FN>, tensor<64x32xf8E5M2> -> tensor<?x32xbf16>
+    // becomes
+    %1 = arith.extf %a : tensor<?x64xf8E4M3FN> to tensor<?x64xf16>
+    %2 = arith.extf %b : tensor<64x32xf8E5M2> to tensor<64x32xf16>
+    %3 = greta.matmul %1, %2 : tensor<?x64xf16>, tensor<64x32xf16> -> tensor<?x32xf32>
+    %0 = arith.truncf %3 : tensor<?x32xf32> to tensor<?x32xbf16>
+    ```
+  }];
+  let options = [Option<"target", "target", "std::string", /*default=*/"\"\"", "row of the target table, for example gfx942">,
+                 Option<"matrix", "matrix", "bool", /*default=*/"true", "use the target's matrix instructions">];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+}
+
+def GretaFusePass : Pass<"greta-fuse", "::mlir::func::FuncOp"> {
+  let summary = "Group the ops of a function into kernels";
+  let description = [{
+    Replaces the body of a function by `greta.kernel` ops and views (`tensor.expand_shape`, `collapse_shape`) between them. Slices
+    (`tensor.extract_slice`) are views of the kernels' operands. A
+    kernel has one region per index space: row ops and elementwise work of one shape; or a `greta.matmul`, or two of the same A,
+    with the elementwise work, swiglu and rope on their results. Spaces that depend on the same kernels share a launch. Constants, broadcasts and cheap elementwise work
+    are repeated where they are used. Sets `greta.symbols` and `greta.shapes`, as `greta-annotate-shapes` does. An op that has no
+    place in a kernel is an error.
+
+    ```mlir
+    func.func @f(%x: tensor<?x64xf16>, %r: tensor<?x64xf16>, %w: tensor<64xf16>) -> tensor<?x64xf16> {
+      %0 = arith.addf %x, %r : tensor<?x64xf16>
+      %1 = greta.rms_norm %0, %w {eps = 1.0e-5 : f32} : tensor<?x64xf16>, tensor<64xf16> -> tensor<?x64xf16>
+      return %1 : tensor<?x64xf16>
+    }
+    // becomes one greta.kernel(%x, %r, %w) with both ops in its region
+    ```
+  }];
+  let dependentDialects = ["::greta::GretaDialect", "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
+                           "::mlir::tensor::TensorDialect"];
+}
+
+def GretaConfigurePass : Pass<"greta-configure", "::mlir::func::FuncOp"> {
+  let summary = "Choose the tile configuration of every kernel for a target";
+  let description = [{
+    Sets the attribute `config` of every `greta.kernel`: `block_size` and `wave_size` in threads, `grid_limit` when one axis of
+    the grid takes no more workgroups than that, and `spaces`, an array with a dictionary per region:
+
+    | entry | meaning |
+    |---|---|
+    | `rows` | rows per workgroup, for every group of row dimensions; absent when the space is `flat` |
+    | `columns` | extent of a block along the columns (of a pair's half, with rope) |
+    | `flat` | the whole space is one row |
+    | `loop` | the workgroup goes over the columns in several blocks; without it, every block of columns has its own workgroup |
+    | `depth` | for a product: extent of a block along K |
+    | `run`, `unroll` | for a product with few rows: elements along K in a lane, and blocks per turn of the loop |
+    | `pipeline` | for a product: how its loop over K moves its operands (`#greta_tile.pipeline`) |
+    | `group` | for a product: how many rows of blocks neighbouring workgroups share |
+    | `chiplets` | for a product: how many chiplets workgroups are dealt to in turn; each gets a contiguous part of the blocks |
+    | `matrix` | for a product: the target's instruction with its layouts (`#greta_tile.matrix`); without it, multiply-adds |
+
+    Only rows of the target table are asked, no names. A configuration that is already there stays. The attribute `greta.config` of a
+    `greta.matmul` overrides parts of the choice: with matrix instructions `{tile = [256, 256, 32], waves = 8, stages = 2,
+    slice = 16, group = 8, instruction = [32, 32, 8], split = 4, opaque, direct}`, where `opaque` takes a device's layouts of cooperative matrices for unknown, and `direct`
+    loads blocks straight to shared memory; for few rows `{tile = [1, 16, 256], waves = 8, run = 8, unroll = 4, split = 2}`; where the target has no instruction `{tile = [64, 64, 16], waves = 8, split = 2}`.
+    A dictionary in it is for the targets of its name: `{waves = 4, gfx942 = {waves = 8}, "vulkan:nvidia" = {tile = [160, 160, 64]}}`. A
+    product without it gets what the tuning database has for it, where that fits; a remark says where it does not.
+
+    A product whose blocks are far fewer than the compute units, with a long K, is split: its kernel becomes one that computes the products
+    of `split` ranges of K (`greta.matmul` with `split`), and one that adds them up and goes on (`greta.sum_parts`).
+  }];
+  let options = [Option<"target", "target", "std::string", [{""}], "name or alias of a row of the target table">,
+                 Option<"file", "tuning", "std::string", [{""}], "tuning database (docs/tuning.md)">,
+                 Option<"matrix", "matrix", "bool", "true", "use the target's matrix instructions">];
+  let dependentDialects = ["::greta::tile::GretaTileDialect"];
+}
+
+def GretaToTilePass : Pass<"greta-to-tile", "::mlir::ModuleOp"> {
+  let summary = "Configured kernels become programs on block tensors";
+  let description = [{
+    Every `greta.kernel` with a `config` (`greta-fuse`, `greta-configure`) becomes a `greta_tile.func`, what one workgroup does,
+    and a `greta_tile.launch` in its place. The kernel is named after the function and its number in it.
+
+    ```mlir
+    %0 = greta.kernel(%x) {config = .., shapes = ..} ... { greta.softmax ... }   // one row of 256 per workgroup
+    // becomes
+    greta_tile.func @f_0(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>) attributes {..} {
+      %row = greta_tile.program_id 0
+      %v = greta_tile.load %x[%row, %c0] strides [256, 1] bounds [] : !greta_tile.ptr<f32> -> tensor<1x256xf32>
+      %max = greta_tile.reduce max %v dim 1 : tensor<1x256xf32> -> tensor<1x1xf32>
+      ...
+    }
+    %0 = greta_tile.launch @f_0 grid affine_map<()[s0] -> (s0)> scalars affine_map<()[s0] -> ()> (%x) ...
+    ```
+  }];
+  let dependentDialects = ["::greta::tile::GretaTileDialect", "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
+                           "::mlir::scf::SCFDialect"];
+}
+
+//===----------------------------------------------------------------------===//
+// Triton IR (lib/TritonToTile)
+//===----------------------------------------------------------------------===//
+
+def TritonToTilePass : Pass<"triton-to-tile", "::mlir::ModuleOp"> {
+  let summary = "Triton's kernels become block programs, and functions that launch them";
+  let description = [{
+    Takes the Triton IR that Triton 3.6 to 3.9 print. Each public `tt.func` becomes a `greta_tile.func`, op by op, and a function of its name and its
+    arguments that launches it: pointers are tensors of any length, and those that the kernel writes to are results, too, in place. Branches
+    out of a function become `scf.if`, calls are inlined, descriptors become pointers, microscaled dots become dots of what they unpack to.
+    What no target can compute is an error at the kernel's source line.
+
+    ```mlir
+    tt.func public @copy(%x: !tt.ptr<f32> {tt.divisibility = 16 : i32}, %y: !tt.ptr<f32>, %n: i32) {
+      %0 = tt.make_range {end = 64 : i32, start = 0 : i32} : tensor<64xi32>
+      %1 = tt.splat %x : !tt.ptr<f32> -> tensor<64x!tt.ptr<f32>>
+      ...
+    }
+    // with grid="n ceildiv 64"
+    greta_tile.func @copy_0(%x: !greta_tile.ptr<f32> {greta.divisibility = 16 : i64}, %y: !greta_tile.ptr<f32>, %n: i32) attributes {waves = 4 : i32} {
+      %0 = greta_tile.iota 0 : tensor<64xi32>
+      %1 = greta_tile.splat %x : tensor<64x!greta_tile.ptr<f32>>
+      ...
+    }
+    func.func @copy(%x: tensor<?xf32>, %y: tensor<?xf32>, %n: i32) -> tensor<?xf32> {
+      %0 = greta_tile.launch @copy_0 grid affine_map<()[x, y, n] -> (n ceildiv 64)> scalars affine_map<()[x, y, n] -> ()> (%x, %y, %n) tied [1] shapes []
+           : (tensor<?xf32>, tensor<?xf32>, i32) -> tensor<?xf32>
+      return %0 : tensor<?xf32>
+    }
+    ```
+  }];
+  let options = [
+    Option<"grid", "grid", "std::string", /*default=*/"\"\"",
+           "numbers of programs along x, y and z over the kernel's integers, for example \"n ceildiv 64, m\"; "
+           "without it the function has arguments grid_x, grid_y and grid_z for them">,
+    Option<"numWarps", "num-warps", "unsigned", /*default=*/"0",
+           "waves of a program; 0: the text's ttg.num-warps, else 4">];
+  let dependentDialects = ["::greta::tile::GretaTileDialect", "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
+                           "::mlir::scf::SCFDialect", "::mlir::func::FuncDialect", "::mlir::ub::UBDialect"];
+}
+
+//===----------------------------------------------------------------------===//
+// Block programs (lib/Tile)
+//===----------------------------------------------------------------------===//
+
+def GretaTileSetTargetPass : Pass<"greta-tile-set-target", "::greta::tile::FuncOp"> {
+  let summary = "Give a block program the waves and matrix instructions of a target";
+  let description = [{
+    A kernel without `wave_size` gets the target's; where waves cannot exchange values (`vulkan:portable`), lanes take the place of
+    waves, 32 for each. Its dots without `matrix` get the instruction for their types whose tiles make up the block, and stay multiply-adds where the target has none.
+
+    ```mlir
+    greta_tile.func @k(..) attributes {waves = 4 : i32} { %d = greta_tile.dot %a, %b, %c : tensor<64x32xf16>, tensor<32x64xf16> -> tensor<64x64xf32> .. }
+    // with target=gfx942
+    greta_tile.func @k(..) attributes {wave_size = 64 : i32, waves = 4 : i32} { %d = greta_tile.dot .. {matrix = #greta_tile.matrix<"mfma.f32.32x32x8f16", ..>} .. }
+    ```
+  }];
+  let options = [Option<"target", "target", "std::string", "", "a row of the target table">,
+                 Option<"matrix", "matrix", "bool", "true", "whether to use matrix instructions">];
+}
+
+def GretaTilePromiseArgumentsPass : Pass<"greta-tile-promise-arguments", "::mlir::ModuleOp"> {
+  let summary = "Tell kernels what their launches keep";
+  let description = [{
+    Arguments get `greta.divisibility` where all launches of the kernel keep it: buffers are at multiples of 16 bytes, scalars are
+    expressions with known divisors. What a kernel's author has promised stays.
+
+    ```mlir
+    greta_tile.launch @k grid .. scalars affine_map<()[n] -> (n * 8)> (%x) ..
+    greta_tile.func @k(%x: !greta_tile.ptr<f16> {greta.divisibility = 16 : i64}, %n: i32 {greta.divisibility = 8 : i64})
+    ```
+  }];
+}
+
+def GretaTilePrintFactsPass : Pass<"greta-tile-print-facts", "::greta::tile::FuncOp"> {
+  let summary = "Say what is known of every integer and pointer";
+  let description = [{
+    A remark at every op with results and every argument, for tests and to see why an access is as narrow as it is: what
+    `include/greta/Tile/Facts.h` has of it.
+
+    ```mlir
+    %i = greta_tile.iota 0 : tensor<64xi32>   // remark: contiguity [64], divisibility [any], constancy [1], range [0, 63]
+    ```
+  }];
+}
+
+def GretaTileAssignLayoutsPass : Pass<"greta-tile-assign-layouts", "::greta::tile::FuncOp"> {
+  let summary = "Give every block tensor of a kernel a layout";
+  let description = [{
+    Accumulators of dots have their instruction's layout, contracts and then the largest blocks without a layout one that the accesses,
+    reductions and products around them ask for. From these, layouts go on to operands and results of ops that need no data to move
+    (`LayoutTransferOpInterface`, elementwise ops) and around loops. Where an op finds its operands in other layouts,
+    `greta_tile.convert_layout` is inserted: at the operands of dots, and nowhere in kernels without them.
+
+    ```mlir
+    %x = greta_tile.load %p[%r, %z] strides [256, 1] bounds [] : !greta_tile.ptr<f32> -> tensor<1x256xf32>
+    %s = greta_tile.reduce add %x dim 1 : tensor<1x256xf32> -> tensor<1x1xf32>
+    // with 64 lanes: four neighbours in a lane's registers, lanes side by side; the sum is in every lane
+    %x = ... -> tensor<1x256xf32, #greta_tile.layout<{reg = [[0, 1], [0, 2]], lane = [[0, 4], .., [0, 128]], wave = [], rep = [1, 1]}>>
+    %s = ... -> tensor<1x1xf32, #greta_tile.layout<{reg = [], lane = [[0, 0], .., [0, 0]], wave = [], rep = [1, 1]}>>
+    ```
+  }];
+  let dependentDialects = ["::greta::tile::GretaTileDialect"];
+}
+
+def GretaTilePipelinePass : Pass<"greta-tile-pipeline", "::greta::tile::FuncOp"> {
+  let summary = "Keep the blocks of a loop over K in flight";
+  let description = [{
+    For loops with the attribute `greta_tile.pipeline` whose body loads blocks, computes on them and multiplies them into carried
+    accumulators: the blocks go through locals in shared memory, the loads run ahead of the products, and beyond the end they load the
+    last block again, so that the body has no branch.
+
+    ```mlir
+    scf.for %k iter_args(%c) { %a = load; %b = load; %x = convert_layout %a; %y = convert_layout %b; dot %x, %y, %c }
+    // becomes, with one stage
+    scf.for %k iter_args(%c, %a, %b) {
+      local_store %a; local_store %b
+      %a1 = load; %b1 = load           // of the next block
+      scf.for %s iter_args(%d) { %x = local_load; %y = local_load; dot %x, %y, %d }
+    }
+    ```
+  }];
+  let dependentDialects = ["::greta::tile::GretaTileDialect", "::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
+}
+
+//===----------------------------------------------------------------------===//
+// From blocks to one lane's program (lib/Lane), its shared memory and order (lib/Tile)
+//===----------------------------------------------------------------------===//
+
+def GretaTileDistributePass : Pass<"greta-tile-distribute", "::mlir::ModuleOp"> {
+  let summary = "Kernels on block tensors become one lane's program";
+  let description = [{
+    Every block tensor has a layout (`greta-tile-assign-layouts`). It becomes as many scalars as the layout has registers;
+    loads and stores become lane accesses of up to 16 bytes, reductions and `convert_layout` shuffles and shared memory.
+
+    ```mlir
+    %s = arith.addf %a, %b : tensor<1x64xf32, #l>      // #l: 32 lanes, 2 registers
+    // becomes
+    %s0 = arith.addf %a0, %b0 : f32
+    %s1 = arith.addf %a1, %b1 : f32
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect", "::mlir::scf::SCFDialect",
+                           "::mlir::vector::VectorDialect"];
+}
+
+def GretaTileBarriersPass : Pass<"greta-tile-barriers", "::greta::tile::FuncOp"> {
+  let summary = "Put the lanes' accesses to shared memory in order";
+  let description = [{
+    Takes one lane's program (`greta-tile-distribute`) and inserts the fewest `greta_tile.barrier`s that order what lanes read and write: between an
+    access and one that may meet it in the same stage of the same array, or in bytes that two arrays share (`greta-tile-plan-memory`), around loops
+    too. Barriers that stand there count. For `ptr_load_shared` the barrier before what it has loaded is used waits, and leaves in flight what
+    was issued later.
+
+    ```mlir
+    scf.for %i {
+      shared_store %v, %a[%lane]; %w = shared_load %a[%other]
+    }
+    // becomes
+    scf.for %i {
+      barrier; shared_store %v, %a[%lane]; barrier; %w = shared_load %a[%other]
+    }
+    ```
+  }];
+  let dependentDialects = ["::greta::tile::GretaTileDialect"];
+}
+
+def GretaTilePlanMemoryPass : Pass<"greta-tile-plan-memory", "::greta::tile::FuncOp"> {
+  let summary = "Give every array in shared memory its place";
+  let description = [{
+    Sets the `offset` of every `shared_alloc` of a kernel with barriers. Arrays that are not in use together share bytes (on Vulkan those of one element
+    type) where a barrier orders their uses anyway; also where none does, if more workgroups fit on a compute unit then:
+    `greta-tile-barriers` runs again behind this pass. Fails where the target's workgroups have less shared memory than the kernel needs.
+  }];
+  let dependentDialects = ["::greta::tile::GretaTileDialect"];
+  let options = [Option<"target", "target", "std::string", /*default=*/"\"host\"", "row of the target table, for example gfx942">];
+}
+
+def GretaTileInterleavePass : Pass<"greta-tile-interleave", "::greta::tile::FuncOp"> {
+  let summary = "Order what one lane of a GEMM does between two barriers";
+  let description = [{
+    Fragments of A are loaded just before their first product. Every `greta_tile.schedule` is replaced by `schedule_group`s that say how the accesses
+    and products before it alternate.
+  }];
+  let dependentDialects = ["::greta::tile::GretaTileDialect"];
+}
+
+def GretaExpandFloat8Pass : Pass<"greta-expand-float8"> {
+  let summary = "Conversions of 8-bit floats become instructions or integer arithmetic";
+  let description = [{
+    `arith.extf` and `arith.truncf` from and to f8E4M3FN, f8E5M2, f8E4M3FNUZ and f8E5M2FNUZ become the target's instructions, where its row says that it
+    has that kind, else integer arithmetic; they round to the nearest, ties to even, and overflow to infinity, or to NaN in types without one. Other
+    arithmetic on such types must have been widened before. In a kernel the types themselves become i8 then, as do its pointers.
+
+    ```mlir
+    %1 = arith.extf %0 : f8E5M2 to f16
+    // becomes
+    %2 = arith.extui %0 : i8 to i16
+    %3 = arith.shli %2, %c8 : i16
+    %1 = arith.bitcast %3 : i16 to f16
+    ```
+  }];
+  let options = [Option<"target", "target", "std::string", /*default=*/"\"host\"", "row of the target table, for example gfx942">];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::ROCDL::ROCDLDialect"];
+}
+
+//===----------------------------------------------------------------------===//
+// Emitters (lib/AMDGPU, lib/SPIRV)
+//===----------------------------------------------------------------------===//
+
+def GretaTileToROCDL : Pass<"greta-tile-to-rocdl", "::mlir::ModuleOp"> {
+  let summary = "Kernels at the lane level become LLVM functions for an AMD chip";
+  let description = [{
+    Takes modules whose `greta_tile.func` kernels hold lane ops, scalars and small vectors only (what `greta-tile-distribute`
+    leaves), and nothing that launches them. Each becomes an `llvm.func` with the AMDGPU kernel calling convention, the exact
+    workgroup size and the chip in its attributes; shared memory becomes globals of address space 3. Functions of the math
+    dialect become instructions or polynomials, never calls. A kernel whose `wave_size` is not the chip's, or that needs more
+    LDS than a workgroup has, is an error.
+
+    ```mlir
+    %v = greta_tile.ptr_load %x[%i] align 16 : !greta_tile.ptr<f16> -> vector<8xf16>
+    // becomes
+    %0 = llvm.shl %i, %one overflow<nuw> : i32
+    %1 = llvm.zext %0 : i32 to i64
+    %2 = llvm.getelementptr inbounds|nuw %x[%1] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, i8
+    %v = llvm.load %2 {alignment = 16 : i64} : !llvm.ptr<1> -> vector<8xf16>
+    ```
+  }];
+  let options = [Option<"chip", "chip", "std::string", /*default=*/"\"\"", "AMD chip, for example gfx942">];
+  let dependentDialects = ["::mlir::cf::ControlFlowDialect", "::mlir::LLVM::LLVMDialect", "::mlir::ROCDL::ROCDLDialect"];
+}
+
+def GretaTileToSPIRV : Pass<"greta-tile-to-spirv", "::mlir::ModuleOp"> {
+  let summary = "Kernels at the lane level become one spirv.module each";
+  let description = [{
+    Takes modules whose `greta_tile.func` kernels hold lane ops, scalars and small vectors only (what `greta-tile-distribute`
+    leaves), and nothing that launches them. Each kernel is replaced by a `spirv.module` in the place where it stood: addressing through physical storage
+    buffers, the arguments in one push-constant block (64-bit device addresses, then i32), LocalSize = `waves` x `wave_size`, an entry
+    point of the kernel's name. Only the capabilities that the code needs are declared.
+
+    ```mlir
+    greta_tile.func @copy(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>) attributes {wave_size = 1 : i32, waves = 64 : i32} {
+      %i = greta_tile.wave_id
+      %v = greta_tile.ptr_load %x[%i] align 4 : !greta_tile.ptr<f32> -> f32
+      greta_tile.ptr_store %v, %y[%i] align 4 : f32 -> !greta_tile.ptr<f32>
+      greta_tile.return
+    }
+    ```
+    becomes
+    ```mlir
+    spirv.module @copy PhysicalStorageBuffer64 GLSL450 requires #spirv.vce<v1.5, [Shader, Int64, PhysicalStorageBufferAddresses], []> {
+      spirv.GlobalVariable @args : !spirv.ptr<!spirv.struct<(i64 [0], i64 [8]), Block>, PushConstant>
+      ...
+    ```
+  }];
+  let dependentDialects = ["::mlir::spirv::SPIRVDialect"];
+  let options = [Option<"floatAtomics", "float-atomics", "bool", "false",
+                        "the device adds f32 atomically (shaderBufferFloat32AtomicAdd)">];
+}
+
+//===----------------------------------------------------------------------===//
+// The host (lib/Host)
+//===----------------------------------------------------------------------===//
+
+def GretaDecomposePass : Pass<"greta-decompose"> {
+  let summary = "Replace greta ops by their definition in linalg, arith and math";
+  let description = [{
+    Every op of the `greta` dialect gives its definition through `DecomposableOpInterface`; this pass puts it in place. What
+    comes out has no op of the dialect. It runs on any op, needs nothing before it, and is the first step of the `host` target.
+
+    ```mlir
+    %0 = greta.swiglu %gate, %up : tensor<4x8xf16>, tensor<4x8xf16> -> tensor<4x8xf16>
+    // becomes
+    %1 = tensor.empty() : tensor<4x8xf16>
+    %2 = linalg.generic {..} ins(%gate, %up) outs(%1) { extf, extf, negf, exp, addf, divf, mulf, truncf }
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect", "::mlir::math::MathDialect",
+                           "::mlir::tensor::TensorDialect"];
+}
+
+#endif

@@ -1,0 +1,26 @@
+//===- TileToSPIRV.h - one kernel at the lane level to SPIR-V ---*- C++ -*-===//
+//
+// What the pass greta-tile-to-spirv does with each kernel, for those who have
+// one kernel and want one module.
+//
+//===----------------------------------------------------------------------===//
+#ifndef GRETA_SPIRV_TILETOSPIRV_H
+#define GRETA_SPIRV_TILETOSPIRV_H
+
+#include "mlir/Dialect/SPIRV/IR/SPIRVOps.h"
+#include "mlir/IR/OwningOpRef.h"
+
+namespace greta {
+namespace tile {
+class FuncOp;
+} // namespace tile
+
+/// The SPIR-V module of a kernel whose body is at the lane level. The kernel
+/// stays as it is. What cannot be translated gets a diagnostic. `floatAtomics`:
+/// the device has shaderBufferFloat32AtomicAdd.
+mlir::FailureOr<mlir::OwningOpRef<mlir::spirv::ModuleOp>>
+convertTileToSPIRV(tile::FuncOp kernel, bool floatAtomics);
+
+} // namespace greta
+
+#endif

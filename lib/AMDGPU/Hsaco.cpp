@@ -1,0 +1,263 @@
+//===- Hsaco.cpp - a kernel at the lane level to an AMD code object -------===//
+//
+// greta-tile-to-rocdl, LLVM IR, optimisation, code generation and linking, all
+// in process and without device libraries.
+//
+// Precision. f32 division and square root may be off by 2.5 ulp (the bound
+// that OpenCL sets; what LLVM makes of it is within 1 to 1.5): that is
+// v_rcp_f32 or v_sqrt_f32 with the exponent taken care of, 8 instructions and
+// right for denormals, instead of the 12 with a change of mode of the correctly
+// rounded ones. Everything else is IEEE, denormals included.
+//
+//===----------------------------------------------------------------------===//
+
+#include "greta/AMDGPU/Hsaco.h"
+#include "GretaTile/GretaTile.h"
+#include "greta/AMDGPU/TileToROCDL.h"
+#include "greta/Link/Lld.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/ROCDLDialect.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/DialectRegistry.h"
+#include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/ROCDL/ROCDLToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Export.h"
+#include "llvm/IR/CFG.h"
+#include "llvm/IR/DiagnosticInfo.h"
+#include "llvm/IR/DiagnosticPrinter.h"
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/InlineAsm.h"
+#include "llvm/IR/InstIterator.h"
+#include "llvm/IR/Instructions.h"
+#include "llvm/IR/IntrinsicInst.h"
+#include "llvm/IR/LegacyPassManager.h"
+#include "llvm/IR/MDBuilder.h"
+#include "llvm/IR/Module.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/Target/TargetMachine.h"
+#include <mutex>
+
+extern "C" {
+void LLVMInitializeAMDGPUTargetInfo();
+void LLVMInitializeAMDGPUTarget();
+void LLVMInitializeAMDGPUTargetMC();
+void LLVMInitializeAMDGPUAsmPrinter();
+}
+
+using namespace mlir;
+using namespace greta;
+
+static std::unique_ptr<llvm::TargetMachine> createMachine(const TargetRow &row,
+                                                          std::string &error) {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    LLVMInitializeAMDGPUTargetInfo();
+    LLVMInitializeAMDGPUTarget();
+    LLVMInitializeAMDGPUTargetMC();
+    LLVMInitializeAMDGPUAsmPrinter();
+  });
+  llvm::Triple triple("amdgcn-amd-amdhsa");
+  const llvm::Target *target =
+      llvm::TargetRegistry::lookupTarget(triple, error);
+  if (!target)
+    return nullptr;
+  // On CDNA LLVM 22.1 turns sums of products of bytes that begin at zero into
+  // v_dot4c_i32_i8 with an intrinsic's number in place of the zero.
+  StringRef features = row.waveSize == 64 ? "-dot7-insts" : "";
+  return std::unique_ptr<llvm::TargetMachine>(target->createTargetMachine(
+      triple, row.name, features, llvm::TargetOptions(), llvm::Reloc::PIC_,
+      std::nullopt, llvm::CodeGenOptLevel::Aggressive));
+}
+
+/// A module of its own with the kernel alone, in the LLVM dialect.
+static FailureOr<OwningOpRef<ModuleOp>> lowerKernel(tile::FuncOp kernel,
+                                                    const TargetRow &row) {
+  MLIRContext *context = kernel.getContext();
+  context->loadDialect<cf::ControlFlowDialect, LLVM::LLVMDialect,
+                       ROCDL::ROCDLDialect, vector::VectorDialect>();
+  OwningOpRef<ModuleOp> module =
+      ModuleOp::create(kernel.getLoc(), kernel.getName());
+  module->push_back(kernel->clone());
+  if (failed(convertTileToROCDL(*module, row.name)))
+    return failure();
+  return module;
+}
+
+/// Sets what MLIR has no words for.
+static void annotate(llvm::Module &module) {
+  module.addModuleFlag(llvm::Module::Error, "amdhsa_code_object_version", 600);
+  llvm::MDNode *precision =
+      llvm::MDBuilder(module.getContext()).createFPMath(2.5f);
+  for (llvm::Function &function : module)
+    for (llvm::Instruction &inst : llvm::instructions(function)) {
+      if (!inst.getType()->getScalarType()->isFloatTy())
+        continue;
+      auto *call = llvm::dyn_cast<llvm::IntrinsicInst>(&inst);
+      if (inst.getOpcode() == llvm::Instruction::FDiv ||
+          (call && call->getIntrinsicID() == llvm::Intrinsic::sqrt))
+        inst.setMetadata(llvm::LLVMContext::MD_fpmath, precision);
+    }
+}
+
+static void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager callGraph;
+  llvm::ModuleAnalysisManager modules;
+  llvm::PassBuilder builder(&machine);
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(callGraph);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, callGraph, modules);
+  llvm::ModulePassManager passes =
+      builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O3);
+  passes.run(module, modules);
+}
+
+/// LLVM's code generation sinks WMMA behind the branch around masked stores,
+/// with the copies and reloads of its operands, which then miss the lanes that
+/// are masked but which the instruction reads. A use before the branch keeps it
+/// there. Loops of one block have it in any case.
+static void keepBeforeBranches(llvm::Module &module) {
+  auto isProduct = [](llvm::Value *value) {
+    auto *call = llvm::dyn_cast<llvm::CallInst>(value);
+    return call && call->getCalledFunction() &&
+           call->getCalledFunction()->getName().starts_with("llvm.amdgcn.wmma");
+  };
+  for (llvm::Function &function : module)
+    for (llvm::BasicBlock &block : function) {
+      llvm::Instruction *last = nullptr;
+      SmallVector<llvm::Instruction *> sums;
+      for (llvm::Instruction &inst : block)
+        if (isProduct(&inst)) {
+          last = &inst;
+          if (!llvm::all_of(inst.users(), [&](llvm::User *user) {
+                return isProduct(user) || llvm::isa<llvm::PHINode>(user);
+              }))
+            sums.push_back(&inst);
+        }
+      if (!last || block.getTerminator()->getNumSuccessors() < 2 ||
+          llvm::is_contained(llvm::successors(&block), &block))
+        continue;
+      llvm::IRBuilder<> builder(last->getNextNode());
+      for (llvm::Instruction *sum : sums) {
+        auto *type = llvm::FunctionType::get(builder.getVoidTy(),
+                                             {sum->getType()}, false);
+        builder.CreateCall(type,
+                           llvm::InlineAsm::get(type, /*AsmString=*/"",
+                                                /*Constraints=*/"v",
+                                                /*hasSideEffects=*/true),
+                           {sum});
+      }
+    }
+}
+
+static LogicalResult generateCode(llvm::Module &module,
+                                  llvm::TargetMachine &machine,
+                                  llvm::CodeGenFileType type,
+                                  SmallVectorImpl<char> &output) {
+  llvm::raw_svector_ostream os(output);
+  llvm::legacy::PassManager passes;
+  if (machine.addPassesToEmitFile(passes, os, nullptr, type))
+    return failure();
+  passes.run(module);
+  return success();
+}
+
+FailureOr<HsacoKernel> greta::emitHsaco(tile::FuncOp kernel,
+                                        const TargetRow &row,
+                                        const CompileOptions &options) {
+  TimingScope scope = options.nest("convert to LLVM");
+  FailureOr<OwningOpRef<ModuleOp>> lowered = lowerKernel(kernel, row);
+  if (failed(lowered))
+    return failure();
+  DialectRegistry registry;
+  registerBuiltinDialectTranslation(registry);
+  registerLLVMDialectTranslation(registry);
+  registerROCDLDialectTranslation(registry);
+  kernel.getContext()->appendDialectRegistry(registry);
+  llvm::LLVMContext context;
+  std::unique_ptr<llvm::Module> module =
+      translateModuleToLLVMIR(lowered->get(), context, kernel.getName());
+  if (!module)
+    return failure();
+  if (options.artifact == Artifact::Nothing)
+    return HsacoKernel();
+
+  std::string error;
+  std::unique_ptr<llvm::TargetMachine> machine = createMachine(row, error);
+  if (!machine)
+    return kernel.emitError(error);
+  module->setTargetTriple(machine->getTargetTriple());
+  module->setDataLayout(machine->createDataLayout());
+  annotate(*module);
+  // The backend says here what it cannot do.
+  std::string complaint;
+  context.setDiagnosticHandlerCallBack(
+      [](const llvm::DiagnosticInfo *info, void *text) {
+        if (info->getSeverity() != llvm::DS_Error)
+          return;
+        llvm::raw_string_ostream os(*static_cast<std::string *>(text));
+        llvm::DiagnosticPrinterRawOStream printer(os);
+        info->print(printer);
+      },
+      &complaint);
+
+  scope = options.nest("optimize");
+  optimize(*module, *machine);
+  keepBeforeBranches(*module);
+  HsacoKernel result;
+  if (options.artifact == Artifact::LLVMIR) {
+    llvm::raw_string_ostream(result.object) << *module;
+    return result;
+  }
+
+  scope = options.nest("generate code");
+  bool assembly = options.artifact == Artifact::Assembly;
+  SmallVector<char, 0> code;
+  if (failed(generateCode(*module, *machine,
+                          assembly ? llvm::CodeGenFileType::AssemblyFile
+                                   : llvm::CodeGenFileType::ObjectFile,
+                          code)) ||
+      !complaint.empty())
+    return kernel.emitError("LLVM failed to generate code for ")
+           << row.name << ": " << complaint;
+  if (assembly) {
+    result.object.assign(code.begin(), code.end());
+    return result;
+  }
+
+  scope = options.nest("link");
+  SmallVector<char, 0> linked;
+  StringRef object(code.data(), code.size());
+  if (llvm::Error linkError = linkShared(object, LinkKind::Amdgpu, linked))
+    return kernel.emitError(llvm::toString(std::move(linkError)));
+  result.object.assign(linked.begin(), linked.end());
+  llvm::Expected<KernelStats> stats =
+      readHsacoStats(result.object, kernel.getName(), row);
+  if (!stats)
+    return kernel.emitError(llvm::toString(stats.takeError()));
+  if (kernel.walk([](tile::MmaOp) { return WalkResult::interrupt(); })
+          .wasInterrupted()) {
+    scope = options.nest("look at the main loop");
+    llvm::Expected<std::optional<LoopStats>> loop =
+        readHsacoLoop(result.object, kernel.getName(),
+                      kernel.getBlockSize() / row.waveSize, stats->occupancy);
+    if (!loop)
+      return kernel.emitError(llvm::toString(loop.takeError()));
+    stats->loop = *loop;
+  }
+  result.stats = *stats;
+  if (stats->scratchBytes || stats->vgprSpills || stats->sgprSpills)
+    kernel.emitWarning("kernel '")
+        << kernel.getName() << "' spills " << stats->vgprSpills
+        << " vector and " << stats->sgprSpills << " scalar registers on "
+        << row.name << " (" << stats->scratchBytes
+        << " bytes of scratch per lane); choose a smaller tile";
+  return result;
+}

@@ -1,0 +1,388 @@
+//===- TileToROCDL.cpp - kernels at the lane level to LLVM for AMDGPU -----===//
+//
+// Input: greta_tile.func kernels whose bodies hold scalars, small vectors and
+// greta_tile lane ops, as greta-tile-distribute leaves them. Output: one LLVM
+// function per kernel, ready for the AMDGPU backend, with everything in its
+// attributes that the code object says about it: exact workgroup size, chip,
+// and that it needs none of the hidden arguments.
+//
+//   greta_tile.func @k(%x: !greta_tile.ptr<f16>, %n: i32)
+//       attributes {wave_size = 64 : i32, waves = 4 : i32} { ... }
+//     becomes
+//   llvm.func protected @k(%x: !llvm.ptr<1> {llvm.noundef, llvm.readonly},
+//                          %n: i32 {llvm.noundef})
+//       attributes {rocdl.kernel, rocdl.flat_work_group_size = "256,256",
+//                   rocdl.reqd_work_group_size = [256, 1, 1], ...}
+//
+// Arguments keep their order and get their natural alignment from LLVM's data
+// layout, which is the package's argument ABI. Pointers are not `noalias`: a
+// caller may pass one buffer as input and output, and row kernels gain nothing
+// from it, as all loads of a step come before its stores anyway. What a kernel
+// does not write through is `readonly`, what it does not read `writeonly`.
+// Alignment is on the accesses, which know it better than the argument.
+//
+//===----------------------------------------------------------------------===//
+
+#include "greta/AMDGPU/TileToROCDL.h"
+#include "GretaTile/LoopAttributes.h"
+#include "TileToROCDL.h"
+#include "greta/Passes.h"
+#include "greta/Target/Target.h"
+#include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
+#include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
+#include "mlir/Conversion/LLVMCommon/Pattern.h"
+#include "mlir/Conversion/MathToLLVM/MathToLLVM.h"
+#include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
+#include "mlir/Conversion/UBToLLVM/UBToLLVM.h"
+#include "mlir/Conversion/VectorToLLVM/ConvertVectorToLLVM.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
+#include "mlir/Dialect/LLVMIR/ROCDLDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "llvm/ADT/SmallBitVector.h"
+
+namespace greta {
+#define GEN_PASS_DEF_GRETATILETOROCDL
+#include "greta/Passes.h.inc"
+} // namespace greta
+
+using namespace mlir;
+using namespace greta;
+using namespace greta::rocdl;
+
+/// Everything a kernel could ask the launch for beyond its arguments, none of
+/// which ours do. Without these the code object has 256 bytes of hidden
+/// arguments and registers set up for them.
+static constexpr StringLiteral unusedInputs[] = {
+    "amdgpu-no-completion-action",  "amdgpu-no-default-queue",
+    "amdgpu-no-dispatch-id",        "amdgpu-no-dispatch-ptr",
+    "amdgpu-no-heap-ptr",           "amdgpu-no-hostcall-ptr",
+    "amdgpu-no-implicitarg-ptr",    "amdgpu-no-lds-kernel-id",
+    "amdgpu-no-multigrid-sync-arg", "amdgpu-no-queue-ptr",
+    "amdgpu-no-workitem-id-y",      "amdgpu-no-workitem-id-z"};
+
+/// Fails at what the conversion does not take, before anything is changed.
+static LogicalResult checkKernel(tile::FuncOp kernel, const TargetRow &row) {
+  if (failed(kernel.checkTarget()))
+    return failure();
+  // A wave of one lane would do without exchange between lanes; that is for
+  // targets that have none.
+  if (static_cast<unsigned>(kernel.getNumLanes()) != row.waveSize)
+    return kernel.emitOpError("has wave_size ")
+           << kernel.getNumLanes() << "; waves of " << row.name << " have "
+           << row.waveSize << " lanes";
+  if (static_cast<unsigned>(kernel.getBlockSize()) > row.maxWorkgroupSize)
+    return kernel.emitOpError("has workgroups of ")
+           << kernel.getBlockSize() << " lanes; those of " << row.name
+           << " have at most " << row.maxWorkgroupSize;
+  auto isBlock = [](Type type) { return isa<TensorType>(type); };
+  WalkResult walk = kernel.getBody().walk([&](Operation *op) {
+    if (llvm::any_of(op->getOperandTypes(), isBlock) ||
+        llvm::any_of(op->getResultTypes(), isBlock)) {
+      op->emitOpError("works on a block tensor; greta-tile-distribute must run "
+                      "before greta-tile-to-rocdl");
+      return WalkResult::interrupt();
+    }
+    if (auto shuffle = dyn_cast<tile::ShuffleXorOp>(op);
+        shuffle && static_cast<unsigned>(shuffle.getMask()) >= row.waveSize) {
+      shuffle.emitOpError("has mask ")
+          << shuffle.getMask() << "; waves of " << row.name << " have "
+          << row.waveSize << " lanes";
+      return WalkResult::interrupt();
+    }
+    return WalkResult::advance();
+  });
+  return failure(walk.wasInterrupted());
+}
+
+/// Makes the LDS globals of a kernel, one for arrays that share bytes with each
+/// other, so that LLVM knows what is no alias.
+static void createShared(tile::FuncOp kernel, Kernel &info) {
+  OpBuilder builder(kernel);
+  DataLayout layout = DataLayout::closest(kernel);
+  struct Array {
+    tile::SharedAllocOp alloc;
+    uint64_t begin, end;
+  };
+  SmallVector<Array> arrays;
+  for (auto alloc : kernel.getBody().getOps<tile::SharedAllocOp>()) {
+    tile::SharedType type = alloc.getResult().getType();
+    uint64_t begin = alloc.getOffset().value_or(0);
+    arrays.push_back(
+        {alloc, begin,
+         begin + type.getSize() * layout.getTypeSize(type.getElementType())});
+  }
+  llvm::stable_sort(
+      arrays, [](const Array &x, const Array &y) { return x.begin < y.begin; });
+  for (size_t i = 0, number = 0; i < arrays.size(); ++number) {
+    uint64_t begin = arrays[i].begin, end = arrays[i].end;
+    size_t next = i + 1;
+    while (next < arrays.size() && arrays[i].alloc.getOffset() &&
+           arrays[next].alloc.getOffset() && arrays[next].begin < end)
+      end = std::max(end, arrays[next++].end);
+    std::string name = (kernel.getName() + ".lds" + Twine(number)).str();
+    auto global = LLVM::GlobalOp::create(
+        builder, arrays[i].alloc.getLoc(),
+        LLVM::LLVMArrayType::get(builder.getI8Type(), end - begin),
+        /*isConstant=*/false, LLVM::Linkage::Internal, name,
+        /*value=*/Attribute(), /*alignment=*/16, sharedSpace);
+    for (; i < next; ++i)
+      info.shared[arrays[i].alloc] = {global, arrays[i].begin - begin};
+  }
+}
+
+namespace {
+
+struct FuncLowering : ConvertOpToLLVMPattern<tile::FuncOp> {
+  FuncLowering(const LLVMTypeConverter &converter, StringRef chip)
+      : ConvertOpToLLVMPattern(converter), chip(chip) {}
+
+  LogicalResult
+  matchAndRewrite(tile::FuncOp kernel, OpAdaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    MLIRContext *context = rewriter.getContext();
+    TypeConverter::SignatureConversion signature(kernel.getNumArguments());
+    SmallVector<Type> types;
+    for (auto [i, type] : llvm::enumerate(kernel.getArgumentTypes())) {
+      types.push_back(getTypeConverter()->convertType(type));
+      signature.addInputs(i, types.back());
+    }
+    SmallVector<DictionaryAttr> argAttrs = argumentAttrs(kernel);
+    auto function = LLVM::LLVMFuncOp::create(
+        rewriter, kernel.getLoc(), kernel.getName(),
+        LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(context), types));
+    function.setVisibility_(LLVM::Visibility::Protected);
+    for (auto [i, attrs] : llvm::enumerate(argAttrs))
+      function.setArgAttrs(i, attrs);
+    setKernelAttrs(function, kernel.getBlockSize());
+
+    rewriter.inlineRegionBefore(kernel.getBody(), function.getBody(),
+                                function.end());
+    if (failed(rewriter.convertRegionTypes(&function.getBody(),
+                                           *getTypeConverter(), &signature)))
+      return failure();
+    rewriter.eraseOp(kernel);
+    return success();
+  }
+
+private:
+  static SmallVector<DictionaryAttr> argumentAttrs(tile::FuncOp kernel) {
+    llvm::SmallBitVector reads(kernel.getNumArguments()), writes = reads;
+    auto argumentOf = [&](Value pointer) {
+      while (isa_and_nonnull<tile::PtrAddOp, tile::PtrCastOp>(
+          pointer.getDefiningOp()))
+        pointer = pointer.getDefiningOp()->getOperand(0);
+      return dyn_cast<BlockArgument>(pointer);
+    };
+    // A pointer that is not plainly an argument may be any of them.
+    auto mark = [&](Value pointer, llvm::SmallBitVector &bits) {
+      BlockArgument argument = argumentOf(pointer);
+      if (argument && argument.getOwner() == &kernel.getBody().front())
+        bits.set(argument.getArgNumber());
+      else
+        bits.set();
+    };
+    kernel.getBody().walk([&](Operation *op) {
+      if (auto load = dyn_cast<tile::PtrLoadOp>(op))
+        mark(load.getBase(), reads);
+      else if (auto load = dyn_cast<tile::PtrLoadSharedOp>(op))
+        mark(load.getBase(), reads);
+      else if (auto store = dyn_cast<tile::PtrStoreOp>(op))
+        mark(store.getBase(), writes);
+      else if (isa<tile::PtrAtomicRmwOp, tile::PtrAtomicCasOp>(op))
+        for (auto *bits : {&reads, &writes})
+          mark(op->getOperand(0), *bits);
+    });
+    Builder builder(kernel.getContext());
+    SmallVector<DictionaryAttr> result;
+    for (auto [i, type] : llvm::enumerate(kernel.getArgumentTypes())) {
+      NamedAttrList attrs;
+      auto set = [&](StringRef name) {
+        attrs.set(name, builder.getUnitAttr());
+      };
+      set(LLVM::LLVMDialect::getNoUndefAttrName());
+      if (isa<tile::PtrType>(type)) {
+        if (!writes[i])
+          set(LLVM::LLVMDialect::getReadonlyAttrName());
+        else if (!reads[i])
+          set(LLVM::LLVMDialect::getWriteOnlyAttrName());
+      }
+      result.push_back(attrs.getDictionary(kernel.getContext()));
+    }
+    return result;
+  }
+
+  void setKernelAttrs(LLVM::LLVMFuncOp function, int32_t blockSize) const {
+    Builder builder(function.getContext());
+    using Rocdl = ROCDL::ROCDLDialect;
+    function->setAttr(Rocdl::getKernelFuncAttrName(), builder.getUnitAttr());
+    function->setAttr(Rocdl::getReqdWorkGroupSizeAttrName(),
+                      builder.getDenseI32ArrayAttr({blockSize, 1, 1}));
+    std::string flat = (Twine(blockSize) + "," + Twine(blockSize)).str();
+    function->setAttr(Rocdl::getFlatWorkGroupSizeAttrName(),
+                      builder.getStringAttr(flat));
+    function.setTargetCpu(chip);
+    SmallVector<StringRef> unused(std::begin(unusedInputs),
+                                  std::end(unusedInputs));
+    function.setPassthroughAttr(builder.getStrArrayAttr(unused));
+  }
+
+  StringRef chip;
+};
+
+struct GretaTileToROCDL
+    : public greta::impl::GretaTileToROCDLBase<GretaTileToROCDL> {
+  using GretaTileToROCDLBase::GretaTileToROCDLBase;
+  void runOnOperation() override {
+    if (failed(convertTileToROCDL(getOperation(), chip)))
+      signalPassFailure();
+  }
+};
+
+} // namespace
+
+/// The ptr_add of a load's base if its bytes stay below 2^31: it adds the
+/// loop's counter, up to `bound`, times a constant.
+static tile::PtrAddOp scalarStep(scf::ForOp loop,
+                                 TypedValue<tile::PtrType> base) {
+  auto step = base.getDefiningOp<tile::PtrAddOp>();
+  if (!step || !step.getOffset().getType().isInteger(64) ||
+      loop.isDefinedOutsideOfLoop(step.getOffset()))
+    return {};
+  std::optional<int64_t> bound = getConstantIntValue(loop.getUpperBound());
+  Value offset = step.getOffset();
+  int64_t factor = base.getType().getElementType().getIntOrFloatBitWidth() / 8;
+  if (auto product = offset.getDefiningOp<arith::MulIOp>()) {
+    std::optional<int64_t> constant = getConstantIntValue(product.getRhs());
+    if (!constant || *constant < 0 || *constant > INT32_MAX)
+      return {};
+    factor *= *constant;
+    offset = product.getLhs();
+  }
+  // min(counter + something, last block): at most the loop's bound.
+  auto wide = offset.getDefiningOp<arith::ExtSIOp>();
+  bool clamped = wide && wide.getIn().getDefiningOp<arith::MinSIOp>();
+  if (!bound || !clamped || *bound < 0 || *bound * factor > INT32_MAX)
+    return {};
+  return step;
+}
+
+/// Whether all lanes have the same value, plainly: it is made of arguments,
+/// constants, ids of workgroup and wave, and loops' counters.
+static bool isUniform(Value value) {
+  if (auto argument = dyn_cast<BlockArgument>(value)) {
+    Operation *parent = argument.getOwner()->getParentOp();
+    auto loop = dyn_cast<scf::ForOp>(parent);
+    return isa<tile::FuncOp>(parent) ||
+           (loop && argument == loop.getInductionVar() &&
+            isUniform(loop.getLowerBound()) && isUniform(loop.getStep()));
+  }
+  Operation *op = value.getDefiningOp();
+  return !isa<tile::LaneIdOp, tile::ShuffleOp, tile::ShuffleXorOp>(op) &&
+         !op->getNumRegions() && isMemoryEffectFree(op) &&
+         llvm::all_of(op->getOperands(), isUniform);
+}
+
+static LogicalResult convertKernel(tile::FuncOp kernel, const TargetRow &row) {
+  if (failed(checkKernel(kernel, row)))
+    return failure();
+  pairElements(kernel, row);
+  if (failed(expandMath(kernel)))
+    return failure();
+  MLIRContext *context = kernel.getContext();
+  Builder builder(context);
+  LLVMTypeConverter converter(context);
+  converter.addConversion([&](tile::PtrType) {
+    return LLVM::LLVMPointerType::get(context, globalSpace);
+  });
+  converter.addConversion([&](tile::SharedType) {
+    return LLVM::LLVMPointerType::get(context, sharedSpace);
+  });
+  Kernel info;
+  info.blockSize = kernel.getBlockSize();
+  info.waveSize = kernel.getNumLanes();
+  createShared(kernel, info);
+
+  // A pipelined loop is as long as its author wants it.
+  auto unroll = LLVM::LoopUnrollAttr::get(
+      context, /*disable=*/builder.getBoolAttr(true), {}, {}, {}, {}, {}, {});
+  auto annotation = LLVM::LoopAnnotationAttr::get(
+      context, {}, {}, {}, unroll, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {});
+  kernel.walk([&](scf::ForOp loop) {
+    if (!loop->hasAttr(tile::rolledName))
+      return;
+    loop->setAttr("llvm.loop_annotation", annotation);
+    loop.walk([&](Operation *op) {
+      if (auto load = dyn_cast<tile::PtrLoadOp>(op);
+          load && isUniform(load.getBase()))
+        info.inPipeline[op] = scalarStep(loop, load.getBase());
+      else if (auto load = dyn_cast<tile::PtrLoadSharedOp>(op))
+        info.inPipeline[op] = scalarStep(loop, load.getBase());
+    });
+  });
+  kernel.walk([&](tile::PtrLoadSharedOp) {
+    auto domain = LLVM::AliasScopeDomainAttr::get(
+        context, builder.getStringAttr("shared memory"));
+    auto scope = [&](StringRef name) {
+      return LLVM::AliasScopeAttr::get(domain, builder.getStringAttr(name));
+    };
+    info.direct = scope("direct");
+    info.indirect = scope("others");
+    return WalkResult::interrupt();
+  });
+  // Any format that is one (7, 4); RDNA: bit 24 is one, no bounds (2 << 28).
+  info.bufferFlags = 7 << 12 | 4 << 15;
+  if (row.hasFeature("buffer_oob_select"))
+    info.bufferFlags |= 1 << 24 | 2 << 28;
+
+  RewritePatternSet patterns(context);
+  patterns.add<FuncLowering>(converter, row.name);
+  populateLanePatterns(converter, patterns, info);
+  populateLoadPatterns(converter, patterns, info);
+  populatePointerPatterns(converter, patterns);
+  populateShufflePatterns(converter, patterns,
+                          {row.waveSize, row.hasFeature("row_xmask"),
+                           row.hasFeature("permlane32_swap")});
+  populateBareMathPatterns(converter, patterns);
+  arith::populateArithToLLVMConversionPatterns(converter, patterns);
+  populateMathToLLVMConversionPatterns(converter, patterns);
+  populateVectorToLLVMConversionPatterns(converter, patterns);
+  populateSCFToControlFlowConversionPatterns(patterns);
+  cf::populateControlFlowToLLVMConversionPatterns(converter, patterns);
+  ub::populateUBToLLVMConversionPatterns(converter, patterns);
+  ConversionTarget target(*context);
+  target.addLegalDialect<LLVM::LLVMDialect, ROCDL::ROCDLDialect>();
+  target.addIllegalDialect<tile::GretaTileDialect>();
+  Operation *module = kernel->getParentOp();
+  if (failed(applyFullConversion(kernel, target, std::move(patterns))))
+    return failure();
+  // The patterns carry the annotation to the branch back under the loop's name
+  // for it; the translation looks for the branch's own.
+  module->walk([&](LLVM::BrOp back) {
+    if (auto found = dyn_cast_or_null<LLVM::LoopAnnotationAttr>(
+            back->removeDiscardableAttr("llvm.loop_annotation")))
+      back.setLoopAnnotationAttr(found);
+  });
+  return success();
+}
+
+LogicalResult greta::convertTileToROCDL(ModuleOp module, StringRef chip) {
+  llvm::Expected<const TargetRow *> row = lookupTarget(chip);
+  if (!row)
+    return module.emitError(llvm::toString(row.takeError()));
+  if (!(*row)->isHip())
+    return module.emitError("target '")
+           << chip << "' is no AMD chip; kernels for it are made elsewhere";
+  WalkResult walk = module.walk([](tile::LaunchOp launch) {
+    launch.emitOpError("refers to a kernel that is to be replaced");
+    return WalkResult::interrupt();
+  });
+  if (walk.wasInterrupted())
+    return failure();
+  SmallVector<tile::FuncOp> kernels(module.getOps<tile::FuncOp>());
+  for (tile::FuncOp kernel : kernels)
+    if (failed(convertKernel(kernel, **row)))
+      return failure();
+  return success();
+}

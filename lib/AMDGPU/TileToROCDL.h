@@ -1,0 +1,112 @@
+//===- TileToROCDL.h - what the parts of the conversion share ---*- C++ -*-===//
+//
+// The patterns of greta-tile-to-rocdl by subject, and what they ask of a chip.
+//
+//===----------------------------------------------------------------------===//
+#ifndef GRETA_LIB_AMDGPU_TILETOROCDL_H
+#define GRETA_LIB_AMDGPU_TILETOROCDL_H
+
+#include "GretaTile/GretaTile.h"
+#include "greta/Target/Target.h"
+#include "mlir/Conversion/LLVMCommon/Pattern.h"
+#include "mlir/Conversion/LLVMCommon/TypeConverter.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Transforms/DialectConversion.h"
+#include "llvm/ADT/DenseMap.h"
+
+namespace greta::rocdl {
+
+/// How a chip exchanges values between lanes.
+struct LaneExchange {
+  unsigned waveSize;
+  /// DPP row_xmask and v_permlanex16 (RDNA).
+  bool rowXmask;
+  /// v_permlane32_swap (gfx950).
+  bool permlane32Swap;
+};
+
+/// What the patterns need to know of the kernel they work in.
+struct Kernel {
+  int32_t blockSize = 0, waveSize = 0;
+  /// The LDS global of every shared_alloc, and where in it the array begins.
+  llvm::DenseMap<mlir::Operation *, std::pair<mlir::LLVM::GlobalOp, uint64_t>>
+      shared;
+  /// Of what loads straight to shared memory writes; null where none does.
+  /// Barriers order it, so that nothing else there is an alias.
+  mlir::LLVM::AliasScopeAttr direct;
+  /// Loads in pipelined loops, and the last step to their base where it fits
+  /// into the 32 bits of a buffer load's scalar offset.
+  llvm::DenseMap<mlir::Operation *, tile::PtrAddOp> inPipeline;
+  /// The last word of a buffer descriptor without bounds.
+  int32_t bufferFlags = 0;
+
+  /// An access of shared memory that is not direct.
+  template <typename OpT> void setUndirect(OpT access) const {
+    if (!direct)
+      return;
+    access.setNoaliasScopesAttr(
+        mlir::ArrayAttr::get(access.getContext(), {direct}));
+    access.setAliasScopesAttr(
+        mlir::ArrayAttr::get(access.getContext(), {indirect}));
+  }
+  /// The scope of these.
+  mlir::LLVM::AliasScopeAttr indirect;
+};
+
+/// A pattern that needs to know the kernel's workgroup.
+template <typename OpT>
+struct KernelPattern : mlir::ConvertOpToLLVMPattern<OpT> {
+  KernelPattern(const mlir::LLVMTypeConverter &converter, const Kernel &kernel)
+      : mlir::ConvertOpToLLVMPattern<OpT>(converter), kernel(kernel) {}
+  const Kernel &kernel;
+};
+
+/// Address spaces of the AMDGPU target.
+constexpr unsigned globalSpace = 1, sharedSpace = 3, bufferSpace = 8;
+
+mlir::Value constantI32(mlir::OpBuilder &builder, mlir::Location loc,
+                        int32_t value);
+/// Address of the element at `offset` from a uniform base.
+mlir::Value laneAddress(mlir::OpBuilder &builder, mlir::Location loc,
+                        mlir::Value base, mlir::Value offset,
+                        mlir::Type element);
+/// Address of an element of an array in shared memory.
+mlir::Value sharedAddress(mlir::OpBuilder &builder, mlir::Location loc,
+                          mlir::Value array, mlir::Value index,
+                          tile::SharedType type);
+
+/// Loads from global memory, also straight to shared (TileToROCDLBuffer.cpp).
+void populateLoadPatterns(const mlir::LLVMTypeConverter &converter,
+                          mlir::RewritePatternSet &patterns,
+                          const Kernel &kernel);
+
+/// Ids, memory, barriers (TileToROCDLOps.cpp).
+void populateLanePatterns(const mlir::LLVMTypeConverter &converter,
+                          mlir::RewritePatternSet &patterns,
+                          const Kernel &kernel);
+
+/// Pointer arithmetic, atomics, fences (TileToROCDLPointers.cpp).
+void populatePointerPatterns(const mlir::LLVMTypeConverter &converter,
+                             mlir::RewritePatternSet &patterns);
+
+/// shuffle_xor and shuffle (TileToROCDLShuffle.cpp).
+void populateShufflePatterns(const mlir::LLVMTypeConverter &converter,
+                             mlir::RewritePatternSet &patterns,
+                             const LaneExchange &exchange);
+
+/// Functions whose flags ask for the bare instruction (TileToROCDLMath.cpp).
+void populateBareMathPatterns(const mlir::LLVMTypeConverter &converter,
+                              mlir::RewritePatternSet &patterns);
+
+/// Two f16 at a time: arithmetic on vectors' elements, sums of their squares
+/// (TileToROCDLPairs.cpp).
+void pairElements(mlir::Operation *kernel, const TargetRow &row);
+
+/// Rewrites what the backend has no instructions for, or none that are good,
+/// within arith and math (TileToROCDLMath.cpp). Fails with a diagnostic at an
+/// op that would become a library call.
+llvm::LogicalResult expandMath(mlir::Operation *kernel);
+
+} // namespace greta::rocdl
+
+#endif

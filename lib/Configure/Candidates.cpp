@@ -1,0 +1,198 @@
+//===- Candidates.cpp - what greta-tune has to try ------------------------===//
+//
+// Names products for the tuning database and lists the configurations that are
+// worth measuring.
+//
+//===----------------------------------------------------------------------===//
+
+#include "TileModel.h"
+#include "greta/Configure/Tuning.h"
+
+using namespace mlir;
+using namespace greta;
+
+/// matmul f16 nt -> f16 with dequant, elementwise: the operands' types (once
+/// where they are alike), n or t for each as it is stored, the type of the
+/// result in memory, and what else the kernel does.
+static std::string nameOf(MatmulOp matmul) {
+  std::string name;
+  llvm::raw_string_ostream os(name);
+  unsigned products = 0;
+  SmallVector<StringRef> others;
+  Type stored = matmul.getType().getElementType();
+  for (Operation &op : *matmul->getBlock()) {
+    if (isa<MatmulOp>(op)) {
+      ++products;
+      continue;
+    }
+    if (auto yield = dyn_cast<YieldOp>(op)) {
+      stored = cast<RankedTensorType>(yield.getValues()[0].getType())
+                   .getElementType();
+      continue;
+    }
+    StringRef other = op.getDialect() == matmul->getDialect()
+                          ? op.getName().stripDialect()
+                          : "elementwise";
+    if (!op.hasTrait<OpTrait::ConstantLike>() &&
+        !llvm::is_contained(others, other))
+      others.push_back(other);
+  }
+  llvm::sort(others);
+  Type a = matmul.getA().getType().getElementType();
+  Type b = matmul.getB().getType().getElementType();
+  if (products > 1)
+    os << products << " ";
+  os << "matmul " << a;
+  if (a != b)
+    os << " " << b;
+  os << " " << (matmul.getTransposeA() ? "t" : "n")
+     << (matmul.getTransposeB() ? "t" : "n") << " -> " << stored;
+  if (!others.empty())
+    os << " with " << llvm::join(others, ", ");
+  return name;
+}
+
+TuningKey greta::tuningKey(const Space &space, const TargetRow &row) {
+  MatmulOp matmul = space.matmul;
+  TuningKey key;
+  key.target = row.name.str();
+  key.op = nameOf(matmul);
+  key.shape = llvm::to_vector(matmul.getType().getShape());
+  ArrayRef<int64_t> a = matmul.getA().getType().getShape();
+  key.shape.push_back(a[a.size() - (matmul.getTransposeA() ? 2 : 1)]);
+  return key;
+}
+
+/// The choice, in some orders of its blocks and slices, then the others by the
+/// model's cycles.
+static std::vector<llvm::json::Object>
+tilesFor(const Space &space, const Limits &limits, unsigned count) {
+  SmallVector<const MatrixInstruction *> available =
+      instructionsFor(space.matmul, limits);
+  Problem problem = problemOf(space);
+  std::optional<Tile> best = bestTile(problem, limits, available);
+  if (!best)
+    return {};
+  std::vector<llvm::json::Object> candidates;
+  auto add = [&](const Tile &tile) {
+    llvm::json::Object config = configOf(tile);
+    if (candidates.size() < count && !llvm::is_contained(candidates, config))
+      candidates.push_back(std::move(config));
+  };
+  add(*best);
+  // The order of blocks says nothing to the model, nor does the length of the
+  // loop over slices.
+  for (int64_t group : {best->group / 2, best->group * 2, best->group * 4}) {
+    Tile tile = *best;
+    tile.group =
+        std::clamp<int64_t>(group, 1, llvm::divideCeil(problem.m, best->m));
+    add(tile);
+  }
+  for (int64_t slice = 2 * best->slice; best->stages == 1 && slice <= best->k;
+       slice *= 2) {
+    Tile tile = *best;
+    tile.slice = slice;
+    if (!TileModel(problem, limits).whyNot(tile))
+      add(tile);
+  }
+  std::vector<Tile> tiles;
+  std::vector<std::pair<double, size_t>> order;
+  forEachTile(problem, limits, available, [&](const Tile &tile, double cycles) {
+    order.push_back({cycles, tiles.size()});
+    tiles.push_back(tile);
+  });
+  llvm::sort(order);
+  for (auto [cycles, index] : order) {
+    if (candidates.size() == count)
+      break;
+    add(tiles[index]);
+  }
+  return candidates;
+}
+
+/// The choice, then what is one step from it, a factor of two in one of its
+/// parts, then two steps, ..
+static std::vector<llvm::json::Object> candidatesNear(const Choice &choice,
+                                                      const Limits &limits,
+                                                      unsigned count,
+                                                      WhyNot whyNot) {
+  std::vector<Choice> choices = {choice};
+  std::vector<llvm::json::Object> candidates = {configOf(choice, limits)};
+  for (size_t from = 0; from < choices.size(); ++from)
+    for (unsigned part = 0; part < 7; ++part)
+      for (bool twice : {true, false}) {
+        if (candidates.size() == count)
+          return candidates;
+        Choice next = choices[from];
+        SpaceConfig &space = next.space;
+        int64_t *const parts[] = {
+            &space.columns, &space.depth,       &next.block, &space.unroll,
+            &space.run,     &space.rows.back(), &next.split};
+        int64_t &value = *parts[part];
+        // Few rows have all of M, multiply-adds no runs.
+        bool fewRows = space.run != 0;
+        if (part == 5 ? fewRows : !fewRows && (part == 3 || part == 4))
+          continue;
+        value = twice ? value * 2 : value / 2;
+        if (value < 1 || next.block < limits.wave || next.split > mostSplit ||
+            whyNot(next))
+          continue;
+        llvm::json::Object config = configOf(next, limits);
+        if (llvm::is_contained(candidates, config))
+          continue;
+        choices.push_back(std::move(next));
+        candidates.push_back(std::move(config));
+      }
+  return candidates;
+}
+
+/// What a product may be tried with.
+static FailureOr<std::vector<llvm::json::Object>>
+candidatesFor(const Space &space, const Limits &limits, unsigned count) {
+  if (std::optional<Choice> decode = chooseDecode(space, limits))
+    return candidatesNear(*decode, limits, count, [&](const Choice &choice) {
+      return whyNotDecode(space, limits, choice);
+    });
+  std::vector<llvm::json::Object> tiles = tilesFor(space, limits, count);
+  if (!tiles.empty())
+    return tiles;
+  Problem problem = problemOf(space);
+  FailureOr<Choice> choice = chooseMultiplyAdds(space, problem, limits);
+  if (failed(choice))
+    return failure();
+  return candidatesNear(*choice, limits, count, [&](const Choice &choice) {
+    return whyNotMultiplyAdds(problem, limits, choice);
+  });
+}
+
+FailureOr<std::vector<TunableProduct>>
+greta::findTunable(Operation *function, const TargetRow &row, unsigned count) {
+  std::vector<TunableProduct> found;
+  Limits limits(row, /*useMatrix=*/true);
+  WalkResult result = function->walk([&](KernelOp kernel) {
+    FailureOr<SmallVector<Space>> spaces = analyzeSpaces(kernel);
+    if (failed(spaces))
+      return WalkResult::interrupt();
+    for (const Space &space : *spaces) {
+      if (!space.matmul)
+        continue;
+      FailureOr<DictionaryAttr> asked = configFor(space.matmul, row);
+      if (failed(asked))
+        return WalkResult::interrupt();
+      TuningKey key = tuningKey(space, row);
+      if (*asked || llvm::any_of(found, [&](const TunableProduct &product) {
+            return product.key == key;
+          }))
+        continue;
+      FailureOr<std::vector<llvm::json::Object>> candidates =
+          candidatesFor(space, limits, count);
+      if (failed(candidates))
+        return WalkResult::interrupt();
+      found.push_back({std::move(key), std::move(*candidates)});
+    }
+    return WalkResult::advance();
+  });
+  if (result.wasInterrupted())
+    return failure();
+  return found;
+}

@@ -1,0 +1,150 @@
+//===- Configure.h - what the parts of greta-configure share ----*- C++ -*-===//
+#ifndef GRETA_LIB_CONFIGURE_CONFIGURE_H
+#define GRETA_LIB_CONFIGURE_CONFIGURE_H
+
+#include "greta/Configure/Config.h"
+#include "greta/Fuse/Space.h"
+#include "greta/Layout/Waves.h"
+#include "greta/Target/Target.h"
+#include "llvm/Support/JSON.h"
+#include <memory>
+
+namespace greta {
+
+struct Problem;
+struct TuningDatabase;
+struct TuningEntry;
+struct Tile;
+
+/// What the choice needs of a target.
+struct Limits {
+  Limits(const TargetRow &row, bool useMatrix,
+         const TuningDatabase *tuning = nullptr);
+  int64_t wave;
+  int64_t maxBlock;
+  int64_t shareBlock;  // of a workgroup that several rows share
+  int64_t maxElements; // per lane
+  int64_t ldsBytes;
+  int64_t simds;                            // of the whole device
+  llvm::ArrayRef<MatrixInstruction> matrix; // none where they are not wanted
+  const TargetRow &row;
+  // Of a product that shares its launch (ConfigureTogether.cpp):
+  int64_t columns = 0;        // of all of them; 0: it is alone
+  int64_t waves = 0;          // of the workgroup, where one has decided
+  const Tile *tile = nullptr; // likewise
+  bool wide; // a GPU: lanes are many and registers wait to be filled
+  const TuningDatabase *tuning; // what was measured; null: nothing
+};
+
+/// The configuration of one space and the workgroup it would like.
+struct Choice {
+  int64_t block = 0;
+  int64_t split = 1; // ranges of a product's K, each with its own workgroups
+  std::shared_ptr<const Tile> tile; // of a product with matrix instructions
+  double cycles = 0;                // of few rows, by the model
+  SpaceConfig space;
+};
+
+inline std::optional<int64_t> constantOf(mlir::AffineExpr expr) {
+  if (auto constant = llvm::dyn_cast<mlir::AffineConstantExpr>(expr))
+    return constant.getValue();
+  return std::nullopt;
+}
+
+/// The space's schedule; a workgroup of `fixedBlock` lanes where that is not 0.
+mlir::FailureOr<Choice> choose(const Space &space, const Limits &limits,
+                               int64_t fixedBlock, mlir::MLIRContext *context);
+
+/// Schedules for products of one A in a launch: workgroups of one size, no
+/// parts along K. None where they have to be apart.
+mlir::FailureOr<std::optional<KernelConfig>>
+chooseTogether(llvm::ArrayRef<Space> spaces, Limits limits,
+               mlir::MLIRContext *context);
+
+/// Replaces a kernel by one for each of its spaces.
+llvm::SmallVector<KernelOp> separateSpaces(KernelOp kernel);
+
+mlir::FailureOr<Choice> chooseProduct(const Space &space, const Limits &limits,
+                                      mlir::MLIRContext *context);
+
+/// The schedule for few rows, which is limited by memory, by the model; none
+/// where the product does not suit it.
+std::optional<Choice> chooseDecode(const Space &space, const Limits &limits);
+
+/// Such a choice, with the product's rows and columns, for a space whose
+/// columns are heads.
+Choice withHeads(const Space &space, Choice choice);
+
+/// Blocks for multiply-adds, by the model.
+mlir::FailureOr<Choice> chooseMultiplyAdds(const Space &space,
+                                           const Problem &problem,
+                                           const Limits &limits);
+
+/// Why blocks of few rows, or for multiply-adds, cannot be; none: they can.
+using WhyNot = llvm::function_ref<std::optional<std::string>(const Choice &)>;
+std::optional<std::string>
+whyNotDecode(const Space &space, const Limits &limits, const Choice &choice);
+std::optional<std::string> whyNotMultiplyAdds(const Problem &problem,
+                                              const Limits &limits,
+                                              const Choice &choice);
+
+/// What was measured for the product of a space: by the tuning database asked
+/// for, else by the one that ships; null: nothing.
+const TuningEntry *measuredFor(const Space &space, const Limits &limits);
+
+/// Parts of a product that may be asked for.
+constexpr int64_t mostSplit = 1024;
+
+/// What `greta.config` of a product, else the tuning database, has in place of
+/// a choice: `apply` takes it, or says why it cannot be, as "whose .." or "that
+/// does not fit: ..", which is an error in a source and a remark about the
+/// database. Whether something was taken.
+mlir::FailureOr<bool> applyAsked(
+    const Space &space, const Limits &limits,
+    llvm::function_ref<std::optional<std::string>(mlir::DictionaryAttr)> apply);
+
+/// `choice`, which has no matrix instruction, with what is asked for.
+mlir::FailureOr<Choice> overrideBlocks(const Space &space, const Limits &limits,
+                                       const Choice &choice, WhyNot whyNot);
+
+/// Such a choice as a configuration.
+llvm::json::Object configOf(const Choice &choice, const Limits &limits);
+
+/// The fewest weights that share a scale where a product computes B by
+/// `greta.dequant`; 0 where none does.
+int64_t groupOfWeights(const Space &space);
+
+/// Whether blocks of `depth` are made of words of packed weights, if a product
+/// has any, and of groups of them, or lie in one.
+bool fitsPacked(const Space &space, int64_t depth);
+
+/// Whether `run` and `depth` of a configuration divide the product's depth.
+bool fitsDecode(const Space &space, const SpaceConfig &config);
+
+/// The parts that `blocks` blocks along K make where up to `split` are wanted:
+/// none is empty.
+inline int64_t partsOf(int64_t blocks, int64_t split) {
+  blocks = std::max<int64_t>(blocks, 1);
+  return llvm::divideCeil(blocks, llvm::divideCeil(blocks, split));
+}
+
+/// Cycles that `split` parts of a product of m x n add: their way to memory and
+/// back, and the second kernel's launch.
+double splitCycles(const TargetRow &row, int64_t split, int64_t m, int64_t n);
+
+/// Whether a product may be computed in parts along K: neither a batch nor
+/// heads, and A as it is stored, as parts of rows have no norm.
+bool canSplit(MatmulOp matmul);
+
+/// Whether each part of a split product has blocks.
+bool fitsSplit(MatmulOp matmul, const SpaceConfig &config);
+
+/// Replaces a kernel with a product by two: one that computes `split` parts of
+/// it, with the configuration of `choice`, and one that adds them and goes on,
+/// which is returned and not configured yet.
+KernelOp splitProduct(KernelOp kernel, const KernelConfig &config,
+                      int64_t split);
+
+} // namespace greta
+
+#endif

@@ -1,0 +1,120 @@
+//===- TileModel.h - which tiles fit, and their time ------------*- C++ -*-===//
+//
+// Judges tiles of matrix products with matrix instructions: whether they fit
+// a target, and how many cycles the product takes with them.
+//
+//===----------------------------------------------------------------------===//
+#ifndef GRETA_LIB_CONFIGURE_TILEMODEL_H
+#define GRETA_LIB_CONFIGURE_TILEMODEL_H
+
+#include "Configure.h"
+
+namespace greta {
+
+struct TuningKey;
+
+/// A product as the choice sees it.
+struct Problem {
+  int64_t m, n, k;       // guesses where dynamic
+  int64_t bytes;         // of an element of A and B
+  bool rowsOfA, rowsOfB; // stored with neighbours along K
+  int64_t count;         // products of the same A
+  bool splits;    // K may be: no guess, no batch or head, A as it is stored
+  int64_t batch;  // of each
+  int64_t head;   // columns that tiles take whole; 1: any
+  int64_t within; // columns that waves stay within; 0: any
+  /// Bytes up to 16 that the rows of A and of B in memory are multiples of.
+  int64_t alignOfA, alignOfB;
+  bool isNorm;                                // A is one
+  int64_t loaded[2] = {8 * bytes, 8 * bytes}; // bits that one is computed from
+  int64_t bytesOut = 4;                       // of an element of the product
+  bool stored = false;                        // neither is computed
+  int64_t group = 0; // packed weights that share a scale; 0: none are packed
+};
+
+struct Tile {
+  const MatrixInstruction *instruction = nullptr;
+  int64_t m = 0, n = 0, k = 0, waves = 0;
+  int64_t stages = 1, slice = 0, group = 8, split = 1;
+  bool opaque = false; // takes the layouts for unknown
+  bool direct = false; // loads straight to shared memory
+
+  /// Waves that share an accumulator: all, but for those that without stages
+  /// take slices of their own.
+  int64_t wavesOfSlice() const {
+    return stages ? waves : std::max<int64_t>(1, waves * slice / k);
+  }
+};
+
+/// Judges tiles of one problem on one target.
+class TileModel {
+public:
+  TileModel(const Problem &problem, const Limits &limits)
+      : problem(problem), limits(limits), row(limits.row) {}
+  /// Why the tile cannot be; none: it can. A tile that somebody asks for may
+  /// use the registers that choices spare.
+  std::optional<std::string> whyNot(const Tile &tile, bool asked = false) const;
+  /// Cycles of the whole product.
+  double cycles(const Tile &tile) const;
+  /// Bytes that a lane can load straight to shared memory at a time; 0: none.
+  int64_t directBytes() const;
+
+private:
+  /// Extents of one wave's part.
+  std::pair<int64_t, int64_t> waveTile(const Tile &tile) const;
+  /// Columns of a row that the waves hold side by side.
+  int64_t acrossWaves(const Tile &tile) const;
+  int64_t ldsBytes(const Tile &tile) const;
+  double wavesPerSimd(const Tile &tile) const;
+  int64_t registers(const Tile &tile, bool asked = false) const;
+  /// Cycles of the whole product without shared memory.
+  double cyclesInRegisters(const Tile &tile) const;
+
+  const Problem &problem;
+  const Limits &limits;
+  const TargetRow &row;
+};
+
+/// Instructions for the operands with the widest sums. Without known layouts
+/// only drivers can load operands.
+llvm::SmallVector<const MatrixInstruction *>
+instructionsFor(MatmulOp matmul, const Limits &limits);
+
+Problem problemOf(const Space &space);
+
+/// Parts of a split product: no more than the device takes at a time. Sums of
+/// unknown length have none, nor do heads.
+int64_t mostParts(int64_t m, int64_t n, const Problem &problem,
+                  const Limits &limits);
+
+/// Calls `visit` with every tile that fits and its cycles.
+void forEachTile(const Problem &problem, const Limits &limits,
+                 llvm::ArrayRef<const MatrixInstruction *> available,
+                 llvm::function_ref<void(const Tile &, double)> visit);
+
+/// The best tile by the model, of which `cycles` gets its time; none where
+/// there is no instruction.
+std::optional<Tile>
+bestTile(const Problem &problem, const Limits &limits,
+         llvm::ArrayRef<const MatrixInstruction *> available,
+         double *cycles = nullptr);
+
+/// What a configuration says in place of `tile`'s parts; why it cannot be, as
+/// "a configuration .."; none: it can.
+std::optional<std::string>
+applyConfig(Tile &tile, mlir::DictionaryAttr config,
+            llvm::ArrayRef<const MatrixInstruction *> available);
+
+/// `tile` as a configuration.
+llvm::json::Object configOf(const Tile &tile);
+
+/// What a product's `greta.config` says for `row`; null: nothing.
+mlir::FailureOr<mlir::DictionaryAttr> configFor(MatmulOp matmul,
+                                                const TargetRow &row);
+
+/// What the tuning database calls the product of a space.
+TuningKey tuningKey(const Space &space, const TargetRow &row);
+
+} // namespace greta
+
+#endif

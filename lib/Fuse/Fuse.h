@@ -1,0 +1,92 @@
+//===- Fuse.h - the steps of greta-fuse -------------------------*- C++ -*-===//
+//
+// Shared by Fuse*.cpp: what an op is to fusion, and the three steps.
+//
+//===----------------------------------------------------------------------===//
+#ifndef GRETA_LIB_FUSE_FUSE_H
+#define GRETA_LIB_FUSE_FUSE_H
+
+#include "greta/Fuse/Space.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/AffineMap.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/SmallVector.h"
+#include <optional>
+
+namespace greta {
+
+/// The shape of every tensor of the function over its symbols.
+using Shapes = llvm::DenseMap<mlir::Value, mlir::AffineMap>;
+
+/// Costs nothing and is repeated in every kernel that uses it: a constant, a
+/// broadcast along new dimensions.
+bool isTransparent(mlir::Operation *op);
+
+/// Another shape of the same buffer; stays in the function.
+bool isView(mlir::Operation *op);
+
+/// What becomes part of exactly one kernel.
+bool isCompute(mlir::Operation *op);
+
+/// Whether a product is faster when its kernel computes operand 0 (A) or 1 (B)
+/// by `ops` than when a kernel before does (FuseOperands.cpp).
+bool paysInProduct(MatmulOp matmul, unsigned number,
+                   llvm::ArrayRef<mlir::Operation *> ops);
+
+/// Sizes of a tensor for an op that makes it, over dimensions of arguments.
+llvm::SmallVector<mlir::OpFoldResult> sizesOf(mlir::OpBuilder &builder,
+                                              mlir::Location loc,
+                                              mlir::func::FuncOp function,
+                                              mlir::RankedTensorType type,
+                                              mlir::AffineMap shape);
+
+/// Where a view has its elements (FuseSlices.cpp).
+struct Place {
+  mlir::Value buffer;
+  TensorLayout layout;
+  unsigned symbols;
+  /// As greta.kernel has it.
+  mlir::AffineMap view() const;
+};
+
+/// Whether some tensor.extract_slice is between a value and its buffer.
+bool isSliced(mlir::Value value);
+
+/// Follows views to the buffer; none where its elements do not lie in regular
+/// distances, or rows not as neighbours.
+std::optional<Place> placeOf(mlir::Value value, const Shapes &shapes);
+
+/// Reports a slice that no kernel can read where it lies.
+mlir::LogicalResult checkSlice(mlir::tensor::ExtractSliceOp slice,
+                               const Shapes &shapes);
+
+/// Slices of what is computed become computations of slices where that lets
+/// something fuse; those that are left have places.
+void normalizeSlices(mlir::func::FuncOp function, Shapes &shapes);
+
+/// Step 1: checks that every op is understood, and leaves transparent ops
+/// (with one use each), views, compute ops and index arithmetic. Every result
+/// of the function is then the only one with its buffer.
+mlir::LogicalResult normalizeForFusion(mlir::func::FuncOp function,
+                                       Shapes &shapes);
+
+/// Compute ops, in program order, that share an index space.
+struct Cluster {
+  llvm::SmallVector<mlir::Operation *> ops;
+  mlir::AffineMap shape;
+  /// Values of `ops` that others use.
+  llvm::SmallVector<mlir::Value> outputs;
+};
+
+/// Step 2: the kernels in order of execution, each the clusters of one launch.
+using KernelPlan = llvm::SmallVector<llvm::SmallVector<Cluster>>;
+KernelPlan planKernels(mlir::func::FuncOp function, Shapes &shapes);
+
+/// Step 3: replaces the function's body by one greta.kernel per plan entry.
+void emitKernels(mlir::func::FuncOp function, const KernelPlan &plan,
+                 const Shapes &shapes);
+
+} // namespace greta
+
+#endif

@@ -1,0 +1,321 @@
+//===- FuseNormalize.cpp - greta-fuse, step 1 -----------------------------===//
+//
+// What fusion does not understand is reported here, once, so that the steps
+// after it cannot fail. linalg.broadcast, linalg.fill and tensor.splat become
+// greta.broadcast, which names no tensor to write to. A result that is an
+// argument, a constant, or another result's buffer becomes a copy.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Fuse.h"
+#include "greta/Fuse/Space.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/Matchers.h"
+#include "llvm/ADT/SmallPtrSet.h"
+#include <numeric>
+
+using namespace mlir;
+using namespace greta;
+
+bool greta::isTransparent(Operation *op) {
+  if (auto broadcast = dyn_cast<BroadcastOp>(op))
+    return !broadcast.isCopy();
+  return isa<arith::ConstantOp>(op);
+}
+
+bool greta::isView(Operation *op) {
+  return isa<tensor::ExpandShapeOp, tensor::CollapseShapeOp, tensor::CastOp,
+             tensor::ExtractSliceOp>(op);
+}
+
+bool greta::isCompute(Operation *op) {
+  return isRowOp(op) || isElementwise(op);
+}
+
+/// Sizes of tensors: computed on the host side of a launch.
+static bool isIndexArithmetic(Operation *op) {
+  return op->getNumResults() == 1 && op->getResult(0).getType().isIndex() &&
+         isa_and_nonnull<arith::ArithDialect, tensor::TensorDialect>(
+             op->getDialect());
+}
+
+static LogicalResult checkElementType(Operation *op, Value value) {
+  auto type = dyn_cast<RankedTensorType>(value.getType());
+  if (!type)
+    return success();
+  Type element = type.getElementType();
+  if (isa<Float32Type, Float16Type, BFloat16Type>(element) ||
+      isFloat8(element) || element.isSignlessInteger(1) ||
+      element.isSignlessInteger(8) || element.isSignlessInteger(32))
+    return success();
+  return op->emitOpError("has element type ")
+         << element
+         << ", which no GPU kernel takes; use f32, f16, bf16, i8, i32 or an "
+            "8-bit float, or compile for the target 'host'";
+}
+
+static LogicalResult checkOp(Operation *op) {
+  for (Value value : op->getResults())
+    if (failed(checkElementType(op, value)))
+      return failure();
+  if (auto constant = dyn_cast<arith::ConstantOp>(op)) {
+    auto elements = dyn_cast<ElementsAttr>(constant.getValue());
+    if (!elements || elements.isSplat())
+      return success();
+    return op->emitOpError("holds different elements; a kernel's constants are "
+                           "splats: pass the data as an argument");
+  }
+  if (isCompute(op) || isView(op) || isIndexArithmetic(op) ||
+      isa<func::ReturnOp, tensor::EmptyOp, tensor::SplatOp, linalg::FillOp,
+          linalg::BroadcastOp, BroadcastOp>(op))
+    return success();
+  return op->emitOpError(
+      "has no kernel; write it with greta ops, elementwise arith and math, "
+      "linalg.broadcast and tensor.expand_shape, collapse_shape or "
+      "extract_slice, "
+      "or compile for the target 'host'");
+}
+
+/// A tensor<T> with a scalar constant's value.
+static Value scalarTensor(OpBuilder &builder, Location loc, Value scalar) {
+  TypedAttr value;
+  matchPattern(scalar, m_Constant(&value));
+  auto type = RankedTensorType::get({}, scalar.getType());
+  return arith::ConstantOp::create(builder, loc,
+                                   DenseElementsAttr::get(type, value));
+}
+
+/// The dims of `rank` that are not in `added`.
+static SmallVector<int64_t> otherDims(int64_t rank, ArrayRef<int64_t> added) {
+  SmallVector<int64_t> dims;
+  for (int64_t dim = 0; dim < rank; ++dim)
+    if (!llvm::is_contained(added, dim))
+      dims.push_back(dim);
+  return dims;
+}
+
+static void replaceBroadcasts(func::FuncOp function, Shapes &shapes) {
+  for (Operation &op : llvm::make_early_inc_range(function.getBody().front())) {
+    if (!isa<linalg::BroadcastOp, linalg::FillOp, tensor::SplatOp>(op))
+      continue;
+    OpBuilder builder(&op);
+    Value result = op.getResult(0), source;
+    SmallVector<int64_t> dims;
+    if (auto broadcast = dyn_cast<linalg::BroadcastOp>(op)) {
+      source = broadcast.getInput();
+      dims = otherDims(broadcast.getInit().getType().getRank(),
+                       broadcast.getDimensions());
+    } else {
+      source = scalarTensor(builder, op.getLoc(), op.getOperand(0));
+      shapes[source] = AffineMap::get(0, shapes.at(result).getNumSymbols(), {},
+                                      op.getContext());
+    }
+    Value replacement = BroadcastOp::create(builder, op.getLoc(),
+                                            result.getType(), source, dims);
+    shapes[replacement] = shapes.at(result);
+    result.replaceAllUsesWith(replacement);
+    op.erase();
+  }
+}
+
+static void eraseDead(Block &block) {
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
+    if (isOpTriviallyDead(&op))
+      op.erase();
+}
+
+static void copyResults(func::FuncOp function, Shapes &shapes) {
+  Operation *terminator = function.getBody().front().getTerminator();
+  llvm::SmallPtrSet<Value, 4> roots;
+  OpBuilder builder(terminator);
+  for (OpOperand &operand : terminator->getOpOperands()) {
+    Value root = operand.get();
+    while (root.getDefiningOp() && isView(root.getDefiningOp()))
+      root = root.getDefiningOp()->getOperand(0);
+    bool ownBuffer = root.getDefiningOp() && !isSliced(operand.get()) &&
+                     !isTransparent(root.getDefiningOp()) &&
+                     roots.insert(root).second;
+    if (ownBuffer)
+      continue;
+    Value value = operand.get();
+    int64_t rank = cast<RankedTensorType>(value.getType()).getRank();
+    Value copy =
+        BroadcastOp::create(builder, terminator->getLoc(), value.getType(),
+                            value, otherDims(rank, {}));
+    shapes[copy] = shapes.at(value);
+    operand.set(copy);
+  }
+}
+
+/// A transparent value gets a buffer where only buffers will do: under a view
+/// and as operand of a product.
+static void copyIntoBuffers(func::FuncOp function, Shapes &shapes) {
+  for (Operation &op : function.getBody().front()) {
+    unsigned numBuffers = isa<MatmulOp>(op) ? 2 : isView(&op) ? 1 : 0;
+    for (OpOperand &operand : op.getOpOperands().take_front(numBuffers)) {
+      Value source = operand.get();
+      if (!source.getDefiningOp() || !isTransparent(source.getDefiningOp()))
+        continue;
+      OpBuilder builder(&op);
+      Value copy = BroadcastOp::create(
+          builder, op.getLoc(), source.getType(), source,
+          otherDims(cast<RankedTensorType>(source.getType()).getRank(), {}));
+      shapes[copy] = shapes.at(source);
+      operand.set(copy);
+    }
+  }
+}
+
+/// Every user of a transparent op has its own, so that clusters can be told
+/// apart by their users alone.
+static void splitTransparent(func::FuncOp function, Shapes &shapes) {
+  SmallVector<Operation *> ops;
+  for (Operation &op : function.getBody().front())
+    if (isTransparent(&op) && isa<RankedTensorType>(op.getResult(0).getType()))
+      ops.push_back(&op);
+  for (Operation *op : llvm::reverse(ops)) {
+    OpBuilder builder(op);
+    Value value = op->getResult(0);
+    for (OpOperand &use : llvm::make_early_inc_range(value.getUses())) {
+      if (value.hasOneUse())
+        break;
+      Value clone = builder.clone(*op)->getResult(0);
+      shapes[clone] = shapes.at(value);
+      use.set(clone);
+    }
+  }
+}
+
+/// A row's elements for every head, or what repeats along the columns as well.
+static Value splitBroadcast(OpBuilder &builder, BroadcastOp op,
+                            RankedTensorType type, Shapes &shapes) {
+  Value row = op.getValue();
+  if (!llvm::is_contained(op.getDims(), 1))
+    return BroadcastOp::create(builder, op.getLoc(), type, row, op.getDims());
+  ArrayRef<int64_t> heads = type.getShape().drop_front();
+  auto viewed = RankedTensorType::get(heads, type.getElementType());
+  SmallVector<ReassociationIndices> groups = {{0, 1}};
+  Value view =
+      tensor::ExpandShapeOp::create(builder, op.getLoc(), viewed, row, groups);
+  SmallVector<AffineExpr> extents;
+  for (int64_t extent : heads)
+    extents.push_back(builder.getAffineConstantExpr(extent));
+  shapes[view] = AffineMap::get(0, shapes.at(row).getNumSymbols(), extents,
+                                builder.getContext());
+  return BroadcastOp::create(builder, op.getLoc(), type, view,
+                             ArrayRef<int64_t>{1, 2});
+}
+
+/// Whether every target has blocks that are whole heads and whole tiles of its
+/// instructions.
+static bool makesTiles(RopeOp rope) {
+  return std::lcm<int64_t>(rope.getX().getType().getDimSize(2), 16) <= 256;
+}
+
+/// Whether `value`, which is viewed as heads, is a product, or elementwise work
+/// on one, that nobody else looks at.
+static bool isProductAlone(Value value) {
+  Operation *op = value.getDefiningOp();
+  if (!op || !value.hasOneUse())
+    return false;
+  if (auto matmul = dyn_cast<MatmulOp>(op)) {
+    // Few rows compute B themselves, where the columns are no heads.
+    Operation *b = matmul.getB().getDefiningOp();
+    return !hasFewRows(matmul) || !b || !isElementwise(b);
+  }
+  return isElementwise(op) && llvm::any_of(op->getOperands(), isProductAlone);
+}
+
+/// The view of a product as heads becomes part of its kernel: elementwise work
+/// in between is done on heads, its other operands are viewed.
+static void moveHeads(func::FuncOp function, Shapes &shapes) {
+  SmallVector<tensor::ExpandShapeOp> views;
+  function.walk([&](RopeOp rope) {
+    auto view = rope.getX().getDefiningOp<tensor::ExpandShapeOp>();
+    if (view && view->hasOneUse() && view.getSrcType().getRank() == 2 &&
+        view.getResultType().getShape().drop_front().size() == 2 &&
+        !ShapedType::isDynamicShape(
+            view.getResultType().getShape().drop_front()) &&
+        makesTiles(rope) && isProductAlone(view.getSrc()))
+      views.push_back(view);
+  });
+  for (tensor::ExpandShapeOp view : views) {
+    OpBuilder builder(view);
+    Location loc = view.getLoc();
+    auto typeOf = [&](Value value) {
+      return view.getResultType().clone(getElementTypeOrSelf(value.getType()));
+    };
+    auto noted = [&](Value made, AffineMap shape) {
+      shapes[made] = shape;
+      return made;
+    };
+    AffineMap whole = shapes.at(view.getResult());
+    std::function<Value(Value)> split = [&](Value value) -> Value {
+      Operation *op = value.getDefiningOp();
+      if (isProductAlone(value) && isa<MatmulOp>(op))
+        return noted(HeadsOp::create(builder, loc, typeOf(value), value),
+                     whole);
+      if (isProductAlone(value)) {
+        IRMapping operands;
+        for (Value operand : op->getOperands())
+          operands.map(operand, split(operand));
+        Operation *clone = builder.clone(*op, operands);
+        clone->getResult(0).setType(typeOf(value));
+        return noted(clone->getResult(0), whole);
+      }
+      auto constant = dyn_cast_or_null<arith::ConstantOp>(op);
+      if (constant)
+        return noted(arith::ConstantOp::create(
+                         builder, loc,
+                         cast<SplatElementsAttr>(constant.getValue())
+                             .resizeSplat(typeOf(value))),
+                     whole);
+      auto broadcast = dyn_cast_or_null<BroadcastOp>(op);
+      if (broadcast && !broadcast.isCopy())
+        return noted(splitBroadcast(builder, broadcast, typeOf(value), shapes),
+                     whole);
+      return noted(tensor::ExpandShapeOp::create(builder, loc, typeOf(value),
+                                                 value,
+                                                 view.getReassociationIndices(),
+                                                 view.getMixedOutputShape()),
+                   whole);
+    };
+    view.getResult().replaceAllUsesWith(split(view.getSrc()));
+    view.erase();
+  }
+}
+
+LogicalResult greta::normalizeForFusion(func::FuncOp function, Shapes &shapes) {
+  if (!function.getBody().hasOneBlock())
+    return function.emitOpError("has control flow; kernels are made of "
+                                "functions of one block");
+  Block &block = function.getBody().front();
+  for (BlockArgument argument : block.getArguments())
+    if (failed(checkElementType(function, argument)))
+      return failure();
+  eraseDead(block);
+  for (Operation &op : block) {
+    if (failed(checkOp(&op)))
+      return failure();
+    for (Value value : op.getResults())
+      if (isa<RankedTensorType>(value.getType()) && !shapes.at(value))
+        return op.emitOpError("has an extent that follows from no argument; "
+                              "derive it from a tensor.dim of an argument");
+    if (auto slice = dyn_cast<tensor::ExtractSliceOp>(op))
+      if (failed(checkSlice(slice, shapes)))
+        return failure();
+  }
+  replaceBroadcasts(function, shapes);
+  normalizeSlices(function, shapes);
+  moveHeads(function, shapes);
+  eraseDead(block);
+  for (auto empty : block.getOps<tensor::EmptyOp>())
+    return empty.emitOpError("has no contents, yet they are read; fill it");
+  copyResults(function, shapes);
+  copyIntoBuffers(function, shapes);
+  splitTransparent(function, shapes);
+  return success();
+}

@@ -1,0 +1,238 @@
+//===- GretaToTile.cpp - the pass greta-to-tile ---------------------------===//
+//
+// Every greta.kernel with a `config` becomes a greta_tile.func and a
+// greta_tile.launch in its place. Here: the kernel's arguments, its grid, and
+// which workgroup does what. What a workgroup does in its space is in
+// GretaToTileSpace.cpp and GretaToTileOps.cpp.
+//
+//   pointers of operands, pointers of results, i32 scalars
+//   workgroups 0 .. n0-1 do space 0, the next n1 space 1, ..
+//
+// Where one axis of the grid is limited and the number of workgroups n is not
+// known to stay below, the grid has two axes: y = n floordiv limit + 1 and
+// x = ceildiv(n, y), and the workgroups beyond n do nothing.
+//
+//===----------------------------------------------------------------------===//
+
+#include "GretaToTile.h"
+#include "greta/Passes.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "llvm/ADT/SetVector.h"
+
+namespace greta {
+#define GEN_PASS_DEF_GRETATOTILEPASS
+#include "greta/Passes.h.inc"
+} // namespace greta
+
+using namespace mlir;
+using namespace greta;
+
+namespace {
+class KernelConverter {
+public:
+  KernelConverter(KernelOp kernel, StringRef name)
+      : kernel(kernel), name(name) {}
+  LogicalResult run();
+
+private:
+  void emitBody(ImplicitLocOpBuilder &b);
+  Value linearIndex(ImplicitLocOpBuilder &b);
+  DictionaryAttr launchConfig();
+
+  KernelOp kernel;
+  std::string name;
+  SmallVector<Space> spaces;
+  KernelConfig config;
+  tile::FuncOp func;
+  std::unique_ptr<ScalarArguments> scalars;
+  llvm::SetVector<Value> buffers; // the operands, each once
+  SmallVector<AffineExpr> grid;
+  AffineExpr total; // workgroups
+};
+} // namespace
+
+/// Chooses the grid, and gives the number of this workgroup in it.
+Value KernelConverter::linearIndex(ImplicitLocOpBuilder &b) {
+  Value x = tile::ProgramIdOp::create(b, 0);
+  auto constant = dyn_cast<AffineConstantExpr>(total);
+  if (!config.gridLimit ||
+      (constant && constant.getValue() <= config.gridLimit)) {
+    grid = {total};
+    return x;
+  }
+  AffineExpr rows = total.floorDiv(config.gridLimit) + 1;
+  grid = {total.ceilDiv(rows), rows};
+  Value y = tile::ProgramIdOp::create(b, 1);
+  return arith::AddIOp::create(
+      b, arith::MulIOp::create(b, y, scalars->get(b, grid[0])), x);
+}
+
+void KernelConverter::emitBody(ImplicitLocOpBuilder &b) {
+  Region &body = func.getBody();
+  SmallVector<Value> storage;
+  for (Value input : kernel.getInputs())
+    storage.push_back(
+        body.getArgument(llvm::find(buffers, input) - buffers.begin()));
+  llvm::append_range(storage, body.getArguments().drop_front(buffers.size()));
+  ValueRange pointers(storage);
+  unsigned numInputs = kernel.getInputs().size(), nextOutput = numInputs;
+  SmallVector<SpaceEmitter, 0> emitters;
+  SmallVector<AffineExpr> counts;
+  total = getAffineConstantExpr(0, kernel.getContext());
+  for (auto [i, region] : llvm::enumerate(kernel.getSpaces())) {
+    unsigned numOutputs = region.front().getTerminator()->getNumOperands();
+    emitters.emplace_back(
+        b, kernel, region, spaces[i], config.spaces[i], *scalars,
+        SpaceEmitter::Pointers{pointers.take_front(numInputs),
+                               pointers.slice(nextOutput, numOutputs)});
+    nextOutput += numOutputs;
+    counts.push_back(emitters.back().workgroups());
+    total = total + counts.back();
+  }
+  Value index = linearIndex(b);
+  bool isGuarded = grid.size() > 1;
+  OpBuilder::InsertionGuard guard(b);
+  for (auto [i, emitter] : llvm::enumerate(emitters)) {
+    bool isLast = i + 1 == emitters.size();
+    if (isLast && !isGuarded) {
+      emitter.emit(index);
+      continue;
+    }
+    Value count = scalars->get(b, counts[i]);
+    Value mine =
+        arith::CmpIOp::create(b, arith::CmpIPredicate::slt, index, count);
+    auto branch = scf::IfOp::create(b, mine, /*withElseRegion=*/!isLast);
+    b.setInsertionPoint(branch.thenBlock()->getTerminator());
+    emitter.emit(index);
+    if (isLast)
+      continue;
+    b.setInsertionPoint(branch.elseBlock()->getTerminator());
+    index = arith::SubIOp::create(b, index, count);
+  }
+}
+
+/// "mfma.f32.32x32x8f16", "coopmat 16x8x16"; the sizes are M, N and K.
+static std::string describe(tile::MatrixAttr matrix) {
+  std::string text = matrix.getIntrinsic().str();
+  if (!matrix.isCooperative())
+    return text;
+  Index a = toLayout(matrix.getA()).shape(),
+        b = toLayout(matrix.getB()).shape();
+  return (text + " " + Twine(a[0]) + "x" + Twine(b[1]) + "x" + Twine(a[1]))
+      .str();
+}
+
+/// What was chosen, for people and tools: integers and names only.
+DictionaryAttr KernelConverter::launchConfig() {
+  Builder b(kernel.getContext());
+  NamedAttrList entries;
+  entries.set("waves", b.getI64IntegerAttr(config.blockSize / config.waveSize));
+  for (unsigned i = 0; i < config.spaces.size(); ++i) {
+    const SpaceConfig &space = config.spaces[i];
+    auto set = [&](StringRef key, int64_t value) {
+      entries.set(i == 0 ? key.str() : (key + "_" + Twine(i)).str(),
+                  b.getI64IntegerAttr(value));
+    };
+    int64_t rows = 1;
+    for (int64_t n : space.rows)
+      rows *= n;
+    bool isSplit = spaces[i].heads != nullptr;
+    int64_t pair = spaces[i].pairs == Space::Pairs::None ? 1 : 2;
+    set("rows", isSplit ? space.rows[0] : rows);
+    set("columns",
+        isSplit ? space.rows[1] * space.columns * pair : space.columns);
+    if (space.depth)
+      set("depth", space.depth);
+    if (space.pipeline) {
+      set("stages", space.pipeline.getStages());
+      set("slice", space.pipeline.getSlice());
+      if (space.pipeline.getDirect())
+        set("direct", space.pipeline.getDirect());
+    }
+    if (space.group > 1)
+      set("group", space.group);
+    if (spaces[i].matmul && spaces[i].matmul.getSplit() > 1)
+      set("split", spaces[i].matmul.getSplit());
+    if (space.matrix)
+      entries.set(i == 0 ? "instruction" : ("instruction_" + Twine(i)).str(),
+                  b.getStringAttr(describe(space.matrix)));
+    if (space.loop)
+      set("loop", 1);
+  }
+  return entries.getDictionary(kernel.getContext());
+}
+
+LogicalResult KernelConverter::run() {
+  FailureOr<SmallVector<Space>> analyzed = analyzeSpaces(kernel);
+  if (failed(analyzed))
+    return failure();
+  spaces = std::move(*analyzed);
+  FailureOr<KernelConfig> chosen = getConfig(kernel);
+  if (failed(chosen))
+    return failure();
+  config = std::move(*chosen);
+
+  buffers.insert_range(kernel.getInputs());
+  SmallVector<Type> pointers;
+  auto addPointer = [&](Value tensor) {
+    pointers.push_back(tile::PtrType::get(getElementTypeOrSelf(tensor)));
+  };
+  llvm::for_each(buffers, addPointer);
+  llvm::for_each(kernel.getResults(), addPointer);
+  auto function = kernel->getParentOfType<func::FuncOp>();
+  ImplicitLocOpBuilder b(kernel.getLoc(), kernel.getContext());
+  b.setInsertionPoint(function);
+  func =
+      tile::FuncOp::create(b, name, b.getFunctionType(pointers, {}),
+                           config.blockSize / config.waveSize, config.waveSize);
+  scalars = std::make_unique<ScalarArguments>(func);
+  b.setInsertionPointToStart(&func.getBody().front());
+  auto end = tile::ReturnOp::create(b);
+  b.setInsertionPoint(end);
+  emitBody(b);
+
+  unsigned numSymbols = 0;
+  for (AffineMap shape : kernel.getShapes().getAsValueRange<AffineMapAttr>())
+    numSymbols = std::max(numSymbols, shape.getNumSymbols());
+  auto mapOf = [&](ArrayRef<AffineExpr> results) {
+    return AffineMap::get(0, numSymbols, results, b.getContext());
+  };
+  SmallVector<Attribute> shapes;
+  llvm::append_range(shapes, kernel.getShapes().getValue().drop_front(
+                                 kernel.getInputs().size()));
+  b.setInsertionPoint(kernel);
+  auto launch = tile::LaunchOp::create(
+      b, kernel.getResultTypes(), name, buffers.getArrayRef(), mapOf(grid),
+      mapOf(scalars->expressions()), /*tied=*/nullptr, b.getArrayAttr(shapes),
+      launchConfig());
+  kernel->replaceAllUsesWith(launch);
+  kernel.erase();
+  return success();
+}
+
+namespace {
+struct GretaToTilePass : greta::impl::GretaToTilePassBase<GretaToTilePass> {
+  void runOnOperation() override {
+    SymbolTable symbols(getOperation());
+    SmallVector<std::pair<KernelOp, std::string>> kernels;
+    for (auto function : getOperation().getOps<func::FuncOp>()) {
+      unsigned number = 0;
+      function.walk([&](KernelOp kernel) {
+        kernels.push_back(
+            {kernel, (function.getName() + "_" + Twine(number++)).str()});
+      });
+    }
+    for (auto &[kernel, name] : kernels) {
+      if (symbols.lookup(name)) {
+        kernel.emitOpError("would become @")
+            << name << ", which exists; rename that function";
+        return signalPassFailure();
+      }
+      if (failed(KernelConverter(kernel, name).run()))
+        return signalPassFailure();
+    }
+  }
+};
+} // namespace

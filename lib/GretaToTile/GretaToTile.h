@@ -1,0 +1,232 @@
+//===- GretaToTile.h - one space of a kernel as block code ------*- C++ -*-===//
+//
+// Shared by GretaToTile*.cpp.
+//
+//===----------------------------------------------------------------------===//
+#ifndef GRETA_LIB_GRETATOTILE_GRETATOTILE_H
+#define GRETA_LIB_GRETATOTILE_GRETATOTILE_H
+
+#include "GretaTile/GretaTile.h"
+#include "greta/Configure/Config.h"
+#include "greta/Fuse/Space.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+#include <map>
+
+namespace greta {
+
+/// The i32 arguments of a kernel: expressions over the function's symbols.
+class ScalarArguments {
+public:
+  explicit ScalarArguments(tile::FuncOp kernel) : kernel(kernel) {}
+  /// A constant, or the argument that carries `expr`.
+  mlir::Value get(mlir::ImplicitLocOpBuilder &b, mlir::AffineExpr expr);
+  llvm::ArrayRef<mlir::AffineExpr> expressions() const { return exprs; }
+
+private:
+  tile::FuncOp kernel;
+  llvm::SmallVector<mlir::AffineExpr> exprs;
+  llvm::SmallVector<mlir::Value> arguments;
+};
+
+/// Elements between neighbours along a dimension of the space in a tensor that
+/// `mapping` indexes.
+mlir::AffineExpr strideOf(int64_t spaceDim, const TensorLayout &layout,
+                          const Mapping &mapping);
+
+/// An i32 constant.
+mlir::Value i32(mlir::ImplicitLocOpBuilder &b, int64_t value);
+
+/// Emits what one workgroup does in a space. Block tensors have the dimensions
+/// that Space describes; a value that lacks a dimension has extent 1 there.
+class SpaceEmitter {
+public:
+  struct Pointers {
+    mlir::ValueRange inputs;  // one per argument of the region
+    mlir::ValueRange outputs; // one per yielded value
+  };
+  SpaceEmitter(mlir::ImplicitLocOpBuilder &b, KernelOp kernel,
+               mlir::Region &region, const Space &space,
+               const SpaceConfig &config, ScalarArguments &scalars,
+               Pointers pointers);
+
+  /// Workgroups of the space over the function's symbols.
+  mlir::AffineExpr workgroups();
+
+  /// The program of workgroup `index` of the space.
+  void emit(mlir::Value index);
+
+private:
+  struct Dim {
+    enum Kind { Group, Pair, Column, Depth, Run } kind;
+    int64_t group;
+    int64_t extent;
+    mlir::AffineExpr size; // of the whole space along it
+    bool masked;           // some block is not full
+    mlir::Value offset;    // of this workgroup's block; null: 0
+    int64_t unit = 0;      // Depth and Run: elements along K of one step
+    int64_t step = 0;      // with few rows: columns of B of one step
+    bool moved = false;    // the last block ends where the space does
+  };
+  enum class Masked { Zero, NegativeInfinity, Unknown };
+  /// A value (or an op and which of its parts) in a mapping.
+  using Key = std::tuple<const void *, unsigned, std::vector<int64_t>>;
+  /// What has been computed: per region of code, so that it dominates.
+  struct Scope {
+    std::map<Key, mlir::Value> values;
+    llvm::DenseMap<mlir::Value, mlir::Value> widened;
+  };
+
+  // Layout of the space (GretaToTileSpace.cpp).
+  bool isSplit(const Dim &dim) const;
+  bool hasColumns(const Mapping &mapping) const;
+  bool isMapped(const Dim &dim, const Mapping &mapping) const;
+  llvm::SmallVector<int64_t> shapeOf(const Mapping &mapping) const;
+  mlir::RankedTensorType blockType(const Mapping &mapping, mlir::Type element);
+  void locate(mlir::Value index);
+  void locateViews();
+  struct Access;
+  /// `bound`, having said that the block at `offset` begins within it: the grid
+  /// and the loops end there.
+  mlir::Value reached(mlir::Value offset, mlir::Value bound);
+  /// `below`: rows that the block lies further down than its place in the
+  /// space.
+  Access access(const TensorLayout &layout, const Mapping &mapping,
+                mlir::Value below = {});
+  mlir::Value inBatch(mlir::Value pointer, const TensorLayout &layout,
+                      const Mapping &mapping);
+  mlir::Value load(mlir::BlockArgument argument, const Mapping &mapping);
+  void store(unsigned output, mlir::Value value);
+  mlir::AffineMap shapeOfArgument(unsigned index);
+  TensorLayout layoutOf(mlir::BlockArgument argument);
+  /// The first element of what the region sees.
+  mlir::Value pointerOf(mlir::BlockArgument argument);
+  mlir::AffineExpr rowsOfProduct();
+  bool variesInLoop(const Mapping &mapping) const;
+
+  // Order of the work (GretaToTileSpace.cpp).
+  unsigned stageOf(mlir::Value value);
+  void emitStage(unsigned stage);
+  void emitOutputs();
+  mlir::Value reduceAll(mlir::Operation *op, unsigned index, mlir::Value block);
+  mlir::Value value(mlir::Value v, const Mapping &mapping);
+  mlir::Value memoize(const void *key, unsigned part, const Mapping &mapping,
+                      llvm::function_ref<mlir::Value()> compute);
+
+  // Values (GretaToTileOps.cpp).
+  mlir::Value compute(mlir::Value v, const Mapping &mapping);
+  mlir::Value computeElementwise(mlir::Operation *op, const Mapping &mapping);
+  mlir::Value computeRowOp(mlir::Operation *op);
+  mlir::Value computeRope(RopeOp op);
+
+  // Products in tiles (GretaToTileProduct.cpp).
+  mlir::Value computeMatmul(MatmulOp op);
+  llvm::SmallVector<mlir::Value> computeLoop();
+  mlir::Value computeSumParts(SumPartsOp op);
+  /// This workgroup's blocks along K of a product.
+  struct DepthRange {
+    mlir::Value begin, length; // null begin: 0
+  };
+  int64_t partsOfDepth() const;
+  DepthRange depthRange(mlir::AffineExpr depth, int64_t block);
+  /// Of the product's result in a block.
+  int64_t blockColumns() const { return dims[1].extent * space.headSize(); }
+  mlir::Value loadMatrix(mlir::Value v, bool transposed, mlir::Value row,
+                         mlir::Value column, bool isB);
+  /// The blocks of a product's computed operand, which take the space's place
+  /// while it is computed.
+  struct Operand {
+    llvm::SmallVector<Dim> dims;
+    Mapping identity;
+    unsigned columnDim = 1, depthDim = 0;
+    int pairDim = -1;
+    Scope outer, inner;
+  };
+  Operand operandOf(MatmulOp op, unsigned number);
+  void exchange(Operand &operand);
+  mlir::Value emitOperand(mlir::Value v);
+  /// The norm that a product's A is; null: it is none.
+  RmsNormOp normOfA() {
+    return MatmulOp(space.matmul).getA().getDefiningOp<RmsNormOp>();
+  }
+  mlir::Value weighted(RmsNormOp norm, const Mapping &mapping);
+  mlir::Value addSquares(RmsNormOp norm, const Mapping &mapping,
+                         mlir::Value sums, llvm::ArrayRef<int64_t> dims);
+  mlir::Value computeDequantBlock(DequantOp op);
+
+  // Products with few rows (GretaToTileDecode.cpp).
+  void addDepth();
+  int64_t depthId() const { return space.rank() + 1; }
+  bool hasDepth(const Mapping &mapping) const {
+    return llvm::is_contained(mapping, depthId());
+  }
+  llvm::SmallVector<mlir::Value> computeDecode();
+  mlir::Value loadDepth(mlir::BlockArgument argument, const Mapping &mapping);
+  mlir::Value computeDequant(DequantOp op, const Mapping &mapping);
+  /// Words, zeros (0 to 15) and scales of a block.
+  struct PackedBlocks {
+    mlir::Value words, zeros, scales;
+  };
+  PackedBlocks loadDequant(DequantOp op, bool inProduct);
+  struct Packed;
+  mlir::Value loadPacked(mlir::Value v, const Packed &packed);
+  mlir::Value digit(const Packed &packed);
+  mlir::Value nibble(mlir::Value word, mlir::Value number);
+  void loadLeaves(mlir::Value v, const Mapping &mapping);
+  mlir::Value maskDepth(mlir::Value block);
+  /// The block that reduction `index` of `op` combines, masked.
+  mlir::Value reductionInput(mlir::Operation *op, unsigned index);
+  enum class Combine { Add, Max };
+  Combine reductionKind(mlir::Operation *op, unsigned index);
+  mlir::Value combine(Combine kind, mlir::Value x, mlir::Value y);
+  mlir::Value neutral(Combine kind, mlir::RankedTensorType type);
+  /// Combines along a dimension, which stays with extent 1.
+  mlir::Value reduce(Combine kind, mlir::Value block, unsigned dim);
+  /// A row value of `op` that follows from one of its reductions, over all
+  /// columns; `part` tells it from others of the op.
+  mlir::Value rowValue(mlir::Operation *op, unsigned part, unsigned reduction,
+                       llvm::function_ref<mlir::Value(mlir::Value)> compute);
+  mlir::Value meanOf(mlir::Operation *op);
+  mlir::Value scaleOf(mlir::Operation *op, unsigned reduction,
+                      llvm::APFloat eps);
+  mlir::Value scaleOf(mlir::Operation *op, mlir::Value sum, llvm::APFloat eps);
+  mlir::Value exponentials(SoftmaxOp op);
+  /// `v` in f32, repeated to the whole block.
+  mlir::Value wide(mlir::Value v, const Mapping &mapping);
+  mlir::Value widen(mlir::Value block);
+  mlir::Value narrow(mlir::Value block, mlir::Type element);
+  mlir::Value broadcastTo(mlir::Value block, llvm::ArrayRef<int64_t> shape);
+  mlir::Value constant(mlir::RankedTensorType type, double value);
+  mlir::Value maskColumns(mlir::Value block, mlir::Value other);
+  Masked maskedValue(mlir::Value v);
+  bool wantsNegativeInfinity(mlir::Value argument);
+
+  mlir::ImplicitLocOpBuilder &b;
+  KernelOp kernel;
+  mlir::Region &region;
+  const Space &space;
+  const SpaceConfig &config;
+  ScalarArguments &scalars;
+  Pointers pointers;
+  llvm::DenseMap<unsigned, mlir::Value> views; // pointers of arguments that are
+  Mapping identity;
+  llvm::SmallVector<Dim> dims;
+  /// The batch of a product: a workgroup has one index of each, which moves
+  /// the tensors' pointers, so that blocks do not have these dimensions.
+  llvm::SmallVector<Dim> batch;
+  unsigned columnDim = 0;
+  int pairDim = -1;
+  unsigned depthDim = 0;  // of a product with few rows, or an operand
+  bool inOperand = false; // blocks are those of an Operand
+  int64_t split = 1;      // ranges of K, each with workgroups of its own
+  mlir::Value part;       // which of them is this workgroup's
+  mlir::scf::ForOp loop;  // over columns, while its body is being emitted
+  Scope outer, inner;
+  std::map<std::pair<mlir::Operation *, unsigned>, mlir::Value> reductions;
+  llvm::DenseMap<mlir::Value, unsigned> stages;
+  llvm::DenseMap<mlir::Operation *, mlir::Value> sums; // of the products
+};
+
+} // namespace greta
+
+#endif

@@ -1,0 +1,42 @@
+//===- Decompose.cpp - greta ops to linalg, arith and math ----------------===//
+//
+// The pass greta-decompose; the definitions are the ops' own
+// (dialects/Greta/GretaDecompose.cpp).
+//
+//===----------------------------------------------------------------------===//
+
+#include "Greta/Greta.h"
+#include "greta/Passes.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Builders.h"
+
+namespace greta {
+#define GEN_PASS_DEF_GRETADECOMPOSEPASS
+#include "greta/Passes.h.inc"
+} // namespace greta
+
+using namespace mlir;
+
+namespace {
+struct GretaDecomposePass
+    : greta::impl::GretaDecomposePassBase<GretaDecomposePass> {
+  void runOnOperation() override {
+    SmallVector<greta::DecomposableOpInterface> ops;
+    getOperation()->walk(
+        [&](greta::DecomposableOpInterface op) { ops.push_back(op); });
+    for (greta::DecomposableOpInterface op : ops) {
+      OpBuilder builder(op);
+      Value result = op.decompose(builder);
+      Type type = op->getResult(0).getType();
+      // The definition may know more of the shape than the op's type says.
+      if (result.getType() != type)
+        result = tensor::CastOp::create(builder, op.getLoc(), type, result);
+      op->replaceAllUsesWith(ValueRange(result));
+      op->erase();
+    }
+  }
+};
+} // namespace

@@ -1,0 +1,492 @@
+//===- Distribute.cpp - greta-tile-distribute: driver and register ops ----===//
+//
+// Turns every kernel from block tensors into one lane's program. In: every
+// block tensor has a layout (greta-tile-assign-layouts). Out: only scalars and
+// small vectors; a tensor became as many SSA values as a lane has registers.
+//
+//   %s = arith.addf %a, %b : tensor<1x64xf32, #l>        #l: 2 registers
+//     →  %s0 = arith.addf %a0, %b0 : f32
+//        %s1 = arith.addf %a1, %b1 : f32
+//
+// How values are held is in DistributePieces.cpp, memory accesses are in
+// DistributeMemory.cpp, through blocks of pointers in DistributeScattered.cpp
+// and DistributeAtomics.cpp, reductions and conversions in
+// DistributeExchange.cpp, scans in DistributeScan.cpp, other movement in
+// DistributeMove.cpp, products in DistributeDot.cpp.
+// Accesses to shared memory stand as if lanes ran in step: greta-tile-barriers
+// puts them in order.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Distribute.h"
+#include "greta/Passes.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/Iterators.h"
+#include "mlir/Pass/Pass.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+namespace greta {
+#define GEN_PASS_DEF_GRETATILEDISTRIBUTEPASS
+#include "greta/Passes.h.inc"
+} // namespace greta
+
+using namespace mlir;
+using namespace greta;
+using namespace greta::tile;
+
+static bool isBlock(Type type) { return isa<RankedTensorType>(type); }
+static bool isBlock(Value value) { return isBlock(value.getType()); }
+
+Distributor::Distributor(FuncOp kernel)
+    : kernel(kernel), facts(kernel), builder(kernel.getContext()),
+      prologue(kernel.getContext()) {}
+
+LogicalResult Distributor::run() {
+  builder.setInsertionPoint(kernel);
+  result = FuncOp::create(builder, kernel.getLoc(), kernel.getSymName(),
+                          kernel.getFunctionType(), kernel.getNumWaves(),
+                          kernel.getNumLanes());
+  result->setDiscardableAttrs(kernel->getDiscardableAttrDictionary());
+  result.setArgAttrsAttr(kernel.getArgAttrsAttr());
+  kernel.getBody().walk([&](DotOp dot) {
+    if (MatrixAttr matrix = dot.getMatrixAttr(); matrix && matrix.getOpaque())
+      opaque = matrix;
+  });
+  Block &from = kernel.getBody().front();
+  Block &to = result.getBody().front();
+  for (auto [old, arg] : llvm::zip(from.getArguments(), to.getArguments()))
+    values[old] = {arg};
+  // Shared values go before this marker, the body after it.
+  builder.setInsertionPointToStart(&to);
+  Operation *marker = ReturnOp::create(builder, kernel.getLoc());
+  prologue.setInsertionPoint(marker);
+  builder.setInsertionPointToEnd(&to);
+  LogicalResult status = distributeBlock(from);
+  marker->erase();
+  if (failed(status)) {
+    result.erase();
+    return failure();
+  }
+  // Accesses take pointers and offsets apart and leave them unused.
+  result.walk<WalkOrder::PostOrder, ReverseIterator>([](Operation *op) {
+    if (isOpTriviallyDead(op))
+      op->erase();
+  });
+  kernel.erase();
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Values that depend on the thread only
+//===----------------------------------------------------------------------===//
+
+Value Distributor::constant(int32_t value) {
+  Value &slot = constants[value];
+  if (!slot)
+    slot = arith::ConstantIntOp::create(prologue, kernel.getLoc(), value, 32);
+  return slot;
+}
+
+Value Distributor::laneId() {
+  if (!lane)
+    lane = LaneIdOp::create(prologue, kernel.getLoc());
+  return lane;
+}
+
+Value Distributor::waveId() {
+  if (!wave)
+    wave = WaveIdOp::create(prologue, kernel.getLoc());
+  return wave;
+}
+
+Value Distributor::maskedId(bool ofWave, uint32_t mask) {
+  return arith::AndIOp::create(prologue, kernel.getLoc(),
+                               ofWave ? waveId() : laneId(), constant(mask));
+}
+
+Value Distributor::isZero(bool ofWave, uint32_t mask) {
+  return arith::CmpIOp::create(prologue, kernel.getLoc(),
+                               arith::CmpIPredicate::eq, maskedId(ofWave, mask),
+                               constant(0));
+}
+
+Value Distributor::isFirst(uint32_t lanes, uint32_t waves,
+                           ImplicitLocOpBuilder &b) {
+  if (lanes && waves)
+    return arith::AndIOp::create(b, isZero(false, lanes), isZero(true, waves));
+  if (lanes || waves)
+    return isZero(waves != 0, lanes | waves);
+  return {};
+}
+
+Value Distributor::isFirstOfWorkgroup(ImplicitLocOpBuilder &b) {
+  return isFirst(kernel.getNumLanes() - 1, kernel.getNumWaves() - 1, b);
+}
+
+Value Distributor::ownsCopies(const Layout &layout, ImplicitLocOpBuilder &b) {
+  return isFirst(layout.freeLaneBits(), layout.freeWaveBits(), b);
+}
+
+void Distributor::storeWhere(
+    Value condition, ImplicitLocOpBuilder &b,
+    llvm::function_ref<void(ImplicitLocOpBuilder &)> body) {
+  if (!condition)
+    return body(b);
+  auto branch = scf::IfOp::create(b, condition, /*withElseRegion=*/false);
+  ImplicitLocOpBuilder inner(b.getLoc(), branch.thenBlock()->getTerminator());
+  body(inner);
+}
+
+Value Distributor::offsetBy(ImplicitLocOpBuilder &b, Value value,
+                            int32_t offset) {
+  return offset ? arith::AddIOp::create(b, value, constant(offset)).getResult()
+                : value;
+}
+
+Value Distributor::fromBits(ArrayRef<std::pair<ThreadBit, int32_t>> bits) {
+  Location loc = kernel.getLoc();
+  std::vector<std::array<int32_t, 3>> key;
+  for (auto [bit, weight] : bits)
+    key.push_back({bit.isWave, static_cast<int32_t>(bit.bit), weight});
+  Value &sum = idSums[key];
+  if (sum)
+    return sum;
+  int32_t covered = 0;
+  for (size_t i = 0; i < bits.size();) {
+    // A run of bits whose contributions double is one field of the id.
+    auto [first, weight] = bits[i];
+    size_t n = 1;
+    while (llvm::isPowerOf2_32(weight) && i + n < bits.size() &&
+           bits[i + n].first.isWave == first.isWave &&
+           bits[i + n].first.bit == first.bit + n &&
+           bits[i + n].second == weight << n)
+      ++n;
+    i += n;
+    Value field = maskedId(first.isWave, ((1u << n) - 1) << first.bit);
+    int32_t scale = 1 << first.bit;
+    if (weight % scale == 0) {
+      if (weight != scale)
+        field = arith::MulIOp::create(prologue, loc, field,
+                                      constant(weight / scale));
+    } else {
+      field = arith::ShRUIOp::create(prologue, loc, field, constant(first.bit));
+      if (weight != 1)
+        field = arith::MulIOp::create(prologue, loc, field, constant(weight));
+    }
+    int32_t moved = weight * ((1 << n) - 1);
+    if (!sum)
+      sum = field;
+    else if (covered & moved)
+      sum = arith::XOrIOp::create(prologue, loc, sum, field);
+    else
+      sum = arith::AddIOp::create(prologue, loc, sum, field);
+    covered |= moved;
+  }
+  if (!sum)
+    sum = constant(0);
+  return sum;
+}
+
+FailureOr<const DistributedLayout *> Distributor::layoutOf(Operation *op,
+                                                           Value value) {
+  LayoutAttr attr = getLayoutOf(value.getType());
+  if (!attr) {
+    op->emitOpError("has a block tensor without a layout, ")
+        << value.getType() << "; run greta-tile-assign-layouts first";
+    return failure();
+  }
+  return distributed(op, attr);
+}
+
+FailureOr<const DistributedLayout *> Distributor::distributed(Operation *op,
+                                                              LayoutAttr attr) {
+  std::unique_ptr<DistributedLayout> &slot = layouts[attr];
+  if (slot)
+    return slot.get();
+  auto entry = std::make_unique<DistributedLayout>();
+  entry->layout = toLayout(attr);
+  const Layout &layout = entry->layout;
+  if (int64_t(layout.numWaves()) != kernel.getNumWaves() ||
+      int64_t(layout.numLanes()) != kernel.getNumLanes()) {
+    op->emitOpError("has a layout of ")
+        << layout.numWaves() << " waves of " << layout.numLanes()
+        << " lanes in a kernel of " << kernel.getNumWaves() << " waves of "
+        << kernel.getNumLanes();
+    return failure();
+  }
+  for (unsigned dim = 0; dim < layout.rank(); ++dim) {
+    if (!layout.registersAdd(dim)) {
+      op->emitOpError("has a layout whose registers and lanes share bits of "
+                      "dimension ")
+          << dim;
+      return failure();
+    }
+    SmallVector<std::pair<ThreadBit, int32_t>> bits;
+    for (const ThreadBit &bit : layout.threadBits())
+      if (bit.basis[dim])
+        bits.push_back({bit, bit.basis[dim]});
+    entry->threadIndex.push_back(fromBits(bits));
+  }
+  for (unsigned r = 0; r < layout.numRegisters(); ++r)
+    entry->registerIndex.push_back(layout.registerIndex(r));
+  slot = std::move(entry);
+  return slot.get();
+}
+
+Value Distributor::sharedAlloc(int64_t size, Type element) {
+  return SharedAllocOp::create(prologue, kernel.getLoc(),
+                               SharedType::get(size, element));
+}
+
+//===----------------------------------------------------------------------===//
+// Control flow
+//===----------------------------------------------------------------------===//
+
+LogicalResult Distributor::distributeBlock(Block &block) {
+  for (Operation &op : block)
+    if (failed(distributeOp(&op)))
+      return failure();
+  return success();
+}
+
+LogicalResult Distributor::distributeOp(Operation *op) {
+  return TypeSwitch<Operation *, LogicalResult>(op)
+      .Case([&](LoadOp o) { return distributeLoad(o); })
+      .Case([&](StoreOp o) { return distributeStore(o); })
+      .Case([&](LoadScatteredOp o) { return distributeLoadScattered(o); })
+      .Case([&](StoreScatteredOp o) { return distributeStoreScattered(o); })
+      .Case([&](AtomicRmwOp o) { return distributeAtomicRmw(o); })
+      .Case([&](AtomicCasOp o) { return distributeAtomicCas(o); })
+      .Case([&](IotaOp o) { return distributeIota(o); })
+      .Case([&](BroadcastOp o) { return distributeBroadcast(o); })
+      .Case([&](ReshapeOp o) { return distributeReshape(o); })
+      .Case([&](TransOp o) { return distributeTrans(o); })
+      .Case([&](JoinOp o) { return distributeJoin(o); })
+      .Case([&](SplitOp o) { return distributeSplit(o); })
+      .Case([&](GatherOp o) { return distributeGather(o); })
+      .Case([&](HistogramOp o) { return distributeHistogram(o); })
+      .Case([&](ReduceOp o) { return distributeReduce(o); })
+      .Case([&](ScanOp o) { return distributeScan(o); })
+      .Case([&](DotOp o) { return distributeDot(o); })
+      .Case([&](ContractOp o) { return distributeContract(o); })
+      .Case([&](ContractPackedOp o) { return distributeContractPacked(o); })
+      .Case([&](DequantOp o) { return distributeDequant(o); })
+      .Case([&](ConvertLayoutOp o) { return distributeConvertLayout(o); })
+      .Case([&](LocalAllocOp o) { return distributeLocalAlloc(o); })
+      .Case([&](LocalStoreOp o) { return distributeLocalStore(o); })
+      .Case([&](LocalLoadOp o) { return distributeLocalLoad(o); })
+      .Case([&](SplatOp o) -> LogicalResult {
+        auto layout = layoutOf(o, o.getResult());
+        if (failed(layout))
+          return failure();
+        values[o.getResult()] =
+            LaneValues((*layout)->registerIndex.size(), scalar(o.getValue()));
+        return success();
+      })
+      .Case([](AssumeOp) { return success(); })
+      .Case<scf::ForOp>([&](Operation *o) { return distributeFor(o); })
+      .Case<scf::IfOp>([&](Operation *o) { return distributeIf(o); })
+      .Case<scf::YieldOp>([&](scf::YieldOp o) {
+        LaneValues flat;
+        auto types = carriedTypes.find(o->getParentOp());
+        for (auto [i, operand] : llvm::enumerate(o.getOperands())) {
+          if (types == carriedTypes.end())
+            llvm::append_range(flat, lanes(operand));
+          else
+            llvm::append_range(flat, pieces(operand, types->second[i]));
+        }
+        scf::YieldOp::create(builder, o.getLoc(), flat);
+        return success();
+      })
+      .Default([&](Operation *o) -> LogicalResult {
+        bool blocks = llvm::any_of(o->getOperandTypes(),
+                                   [](Type t) { return isBlock(t); }) ||
+                      llvm::any_of(o->getResultTypes(),
+                                   [](Type t) { return isBlock(t); });
+        if (blocks)
+          return o->hasTrait<OpTrait::ConstantLike>()
+                     ? distributeConstant(o)
+                     : distributeElementwise(o);
+        if (o->getNumRegions())
+          return o->emitOpError("cannot stand in a kernel");
+        IRMapping mapping;
+        for (Value operand : o->getOperands())
+          mapping.map(operand, scalar(operand));
+        Operation *copy = builder.clone(*o, mapping);
+        for (auto [old, now] : llvm::zip(o->getResults(), copy->getResults()))
+          values[old] = {now};
+        return success();
+      });
+}
+
+LogicalResult Distributor::distributeFor(Operation *op) {
+  auto loop = cast<scf::ForOp>(op);
+  LaneValues inits;
+  SmallVector<unsigned> counts;
+  SmallVector<Type> &types = carriedTypes[op];
+  for (auto [init, arg] :
+       llvm::zip(loop.getInitArgs(), loop.getRegionIterArgs())) {
+    types.push_back(carriedType(init, arg));
+    LaneValues list = pieces(init, types.back());
+    counts.push_back(list.size());
+    llvm::append_range(inits, list);
+  }
+  auto copy = scf::ForOp::create(
+      builder, loop.getLoc(), scalar(loop.getLowerBound()),
+      scalar(loop.getUpperBound()), scalar(loop.getStep()), inits);
+  copy->setDiscardableAttrs(loop->getDiscardableAttrDictionary());
+  values[loop.getInductionVar()] = {copy.getInductionVar()};
+  unsigned next = 0;
+  for (auto [arg, type, count, res] :
+       llvm::zip(loop.getRegionIterArgs(), types, counts, loop.getResults())) {
+    auto &map = isa<VectorType, FragmentType>(type) ? pieceValues : values;
+    map[arg] = LaneValues(copy.getRegionIterArgs().slice(next, count));
+    map[res] = LaneValues(copy.getResults().slice(next, count));
+    next += count;
+  }
+  OpBuilder::InsertionGuard guard(builder);
+  if (inits.empty())
+    copy.getBody()->getTerminator()->erase();
+  builder.setInsertionPointToEnd(copy.getBody());
+  return distributeBlock(*loop.getBody());
+}
+
+LogicalResult Distributor::distributeIf(Operation *op) {
+  auto branch = cast<scf::IfOp>(op);
+  SmallVector<Type> types;
+  SmallVector<unsigned> counts;
+  for (Value res : branch.getResults()) {
+    unsigned count = 1;
+    Type type = res.getType();
+    if (isBlock(res)) {
+      auto layout = layoutOf(op, res);
+      if (failed(layout))
+        return failure();
+      count = (*layout)->registerIndex.size();
+      type = cast<RankedTensorType>(type).getElementType();
+    }
+    types.append(count, type);
+    counts.push_back(count);
+  }
+  bool hasElse = !branch.getElseRegion().empty();
+  auto copy = scf::IfOp::create(builder, branch.getLoc(), types,
+                                scalar(branch.getCondition()),
+                                /*addThenBlock=*/true, hasElse);
+  unsigned next = 0;
+  for (auto [res, count] : llvm::zip(branch.getResults(), counts)) {
+    values[res] = LaneValues(copy.getResults().slice(next, count));
+    next += count;
+  }
+  OpBuilder::InsertionGuard guard(builder);
+  for (auto [from, to] : llvm::zip(branch->getRegions(), copy->getRegions())) {
+    if (from.empty())
+      continue;
+    // Some builders leave an implicit yield; ours is copied from the source.
+    to.front().clear();
+    builder.setInsertionPointToEnd(&to.front());
+    if (failed(distributeBlock(from.front())))
+      return failure();
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Ops that stay in their registers
+//===----------------------------------------------------------------------===//
+
+LogicalResult Distributor::distributeConstant(Operation *op) {
+  auto layout = layoutOf(op, op->getResult(0));
+  if (failed(layout))
+    return failure();
+  auto constant = cast<arith::ConstantOp>(op);
+  auto dense = dyn_cast<DenseElementsAttr>(constant.getValue());
+  if (!dense || !dense.isSplat())
+    return op->emitOpError("is not a splat; pass other constants as arguments");
+  Value value = arith::ConstantOp::create(
+      prologue, op->getLoc(),
+      cast<TypedAttr>(dense.getSplatValue<Attribute>()));
+  values[op->getResult(0)] = LaneValues((*layout)->registerIndex.size(), value);
+  return success();
+}
+
+LogicalResult Distributor::distributeElementwise(Operation *op) {
+  bool isPointers = isa<PtrAddOp, PtrToIntOp, IntToPtrOp, PtrCastOp>(op);
+  if (op->getNumRegions() || !op->getNumResults() ||
+      (!isPointers &&
+       !isa<arith::ArithDialect, math::MathDialect>(op->getDialect())))
+    return op->emitOpError(
+        "has no meaning on block tensors; kernels take arith, "
+        "math and greta_tile ops");
+  auto layout = commonLayout(op, op->getResults());
+  if (failed(layout))
+    return failure();
+  unsigned count = (*layout)->registerIndex.size();
+  SmallVector<LaneValues, 1> out(op->getNumResults());
+  SmallVector<Type, 1> elements;
+  for (Type type : op->getResultTypes())
+    elements.push_back(getElementTypeOrSelf(type));
+  SmallVector<LaneValues, 3> sources;
+  for (Value operand : op->getOperands())
+    sources.push_back(isBlock(operand) ? LaneValues(lanes(operand))
+                                       : LaneValues(count, scalar(operand)));
+  for (unsigned r = 0; r < count; ++r) {
+    SmallVector<Value, 3> operands;
+    for (const LaneValues &source : sources)
+      operands.push_back(source[r]);
+    SmallVector<Value> made;
+    auto condition = isa<arith::SelectOp>(op)
+                         ? operands[0].getDefiningOp<arith::ConstantIntOp>()
+                         : nullptr;
+    if (r && llvm::all_of(sources, [&](const LaneValues &source) {
+          return source[r] == source[r - 1];
+        })) {
+      // Registers that hold the same (splats) need computing once.
+      for (const LaneValues &list : out)
+        made.push_back(list.back());
+    } else if (condition) {
+      // What constants decide: signs along a dimension that registers hold.
+      made.push_back(operands[condition.value() ? 1 : 2]);
+    } else {
+      OperationState state(op->getLoc(), op->getName(), operands, elements,
+                           op->getAttrs());
+      llvm::append_range(made, builder.create(state)->getResults());
+    }
+    for (auto [list, value] : llvm::zip(out, made))
+      list.push_back(value);
+  }
+  for (auto [result, list] : llvm::zip(op->getResults(), out))
+    values[result] = std::move(list);
+  return success();
+}
+
+LogicalResult Distributor::distributeIota(IotaOp op) {
+  auto layout = layoutOf(op, op.getResult());
+  if (failed(layout))
+    return failure();
+  LaneValues out;
+  for (const Index &index : (*layout)->registerIndex)
+    out.push_back(builder.createOrFold<arith::AddIOp>(
+        op.getLoc(), (*layout)->threadIndex[op.getDim()],
+        constant(index[op.getDim()])));
+  values[op.getResult()] = std::move(out);
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// The pass
+//===----------------------------------------------------------------------===//
+
+namespace {
+struct DistributePass
+    : greta::impl::GretaTileDistributePassBase<DistributePass> {
+  void runOnOperation() override {
+    for (FuncOp kernel :
+         llvm::make_early_inc_range(getOperation().getOps<FuncOp>()))
+      if (failed(kernel.checkTarget()) || failed(Distributor(kernel).run()))
+        return signalPassFailure();
+  }
+};
+} // namespace

@@ -1,0 +1,290 @@
+//===- Distribute.h - block tensors to one lane's registers -----*- C++ -*-===//
+//
+// The state that the parts of greta-tile-distribute share: which lane values
+// stand for a block tensor, and the thread's place in each layout.
+//
+//===----------------------------------------------------------------------===//
+#ifndef GRETA_LIB_LANE_DISTRIBUTE_H
+#define GRETA_LIB_LANE_DISTRIBUTE_H
+
+#include "GretaTile/LinearAddress.h"
+#include "greta/Layout/Conversion.h"
+#include "greta/Layout/SharedMemory.h"
+#include "greta/Tile/Facts.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "llvm/ADT/DenseMap.h"
+#include <array>
+#include <map>
+
+namespace greta::tile {
+
+/// One lane's part of a value, in the order of its registers: scalars, or
+/// *pieces*, vectors of as many neighbouring registers each, or fragments. For
+/// anything but a block tensor the value itself.
+using LaneValues = llvm::SmallVector<mlir::Value, 4>;
+
+/// A layout with what code generation asks of it again and again.
+struct DistributedLayout {
+  Layout layout;
+  /// index(register, 0, 0) of every register.
+  llvm::SmallVector<Index> registerIndex;
+  /// Index of the thread's register 0 per dimension, an i32 that dominates the
+  /// kernel's body.
+  llvm::SmallVector<mlir::Value, 4> threadIndex;
+};
+
+/// The registers of a lane for one operand of an instruction: a vector, or a
+/// fragment. `use` says which operand.
+mlir::Type getOperandType(MatrixAttr matrix, FragmentUse use,
+                          mlir::Type element);
+
+/// Where the elements of a local lie.
+SharedPlacement placementOf(LocalType type);
+
+/// The op's combiner on one element of each block.
+llvm::SmallVector<mlir::Value> combine(mlir::ImplicitLocOpBuilder &b,
+                                       mlir::Region &combiner,
+                                       llvm::ArrayRef<mlir::Value> x,
+                                       llvm::ArrayRef<mlir::Value> y);
+
+/// The threads that have some bits of the lane and the wave as given.
+struct ThreadSet {
+  uint32_t lanes = 0, waves = 0;         // which bits
+  uint32_t laneValue = 0, waveValue = 0; // and what they are
+
+  void add(const Layout::BitHolder &holder, bool isSet);
+};
+
+/// Rewrites one kernel; the old body is read, a new function is built.
+class Distributor {
+public:
+  explicit Distributor(FuncOp kernel);
+  mlir::LogicalResult run();
+
+private:
+  mlir::LogicalResult distributeBlock(mlir::Block &block);
+  mlir::LogicalResult distributeOp(mlir::Operation *op);
+  mlir::LogicalResult distributeFor(mlir::Operation *op);
+  mlir::LogicalResult distributeIf(mlir::Operation *op);
+  mlir::LogicalResult distributeElementwise(mlir::Operation *op);
+  mlir::LogicalResult distributeConstant(mlir::Operation *op);
+  mlir::LogicalResult distributeIota(IotaOp op);
+  // DistributeMove.cpp
+  mlir::LogicalResult distributeConvertLayout(ConvertLayoutOp op);
+  mlir::LogicalResult distributeBroadcast(BroadcastOp op);
+  mlir::LogicalResult distributeReshape(ReshapeOp op);
+  mlir::LogicalResult distributeTrans(TransOp op);
+  mlir::LogicalResult distributeJoin(JoinOp op);
+  mlir::LogicalResult distributeSplit(SplitOp op);
+  mlir::LogicalResult distributeGather(GatherOp op);
+  mlir::LogicalResult distributeHistogram(HistogramOp op);
+  // DistributeContract.cpp
+  mlir::LogicalResult distributeContract(ContractOp op);
+  mlir::LogicalResult distributeContractPacked(ContractPackedOp op);
+  mlir::LogicalResult distributeDequant(DequantOp op);
+  // DistributeDot.cpp
+  mlir::LogicalResult distributeDot(DotOp op);
+  mlir::LogicalResult distributeMatrixDot(DotOp op, const DistributedLayout &a,
+                                          const DistributedLayout &b,
+                                          const DistributedLayout &c);
+  // DistributeLocal.cpp
+  mlir::LogicalResult distributeLocalAlloc(LocalAllocOp op);
+  mlir::LogicalResult distributeLocalStore(LocalStoreOp op);
+  mlir::LogicalResult distributeLocalLoad(LocalLoadOp op);
+  // DistributeMemory.cpp
+  mlir::LogicalResult distributeLoad(LoadOp op);
+  mlir::LogicalResult distributeDirect(LoadOp op, LocalStoreOp store);
+  mlir::LogicalResult distributeStore(StoreOp op);
+  // DistributeScattered.cpp
+  mlir::LogicalResult distributeLoadScattered(LoadScatteredOp op);
+  mlir::LogicalResult distributeStoreScattered(StoreScatteredOp op);
+  /// An access through each register's pointer; a wide one may take several at
+  /// a time.
+  struct Scattered {
+    const DistributedLayout *layout = nullptr; // null: one pointer
+    LaneValues bases;                          // of each register
+    mlir::Value offset;                        // i32, elements, of all of them
+    LaneValues masks;                          // of each register; empty: all
+    unsigned width = 1;                        // neighbours in one access
+  };
+  mlir::FailureOr<Scattered> scatter(mlir::Operation *op, mlir::Value pointers,
+                                     mlir::Value mask, bool isWide,
+                                     mlir::ImplicitLocOpBuilder &b);
+  // DistributeAtomics.cpp
+  using AtomicBuilder = llvm::function_ref<mlir::Value(
+      mlir::ImplicitLocOpBuilder &b, const Scattered &access, unsigned reg)>;
+  mlir::LogicalResult distributeAtomicRmw(AtomicRmwOp op);
+  mlir::LogicalResult distributeAtomicCas(AtomicCasOp op);
+  mlir::LogicalResult distributeAtomic(mlir::Operation *op,
+                                       mlir::Value pointers, mlir::Value mask,
+                                       MemoryOrder order, MemoryScope scope,
+                                       AtomicBuilder build);
+  mlir::Value atomicOnce(mlir::Operation *op, const Scattered &access,
+                         bool isUsed, AtomicBuilder build,
+                         mlir::ImplicitLocOpBuilder &b);
+  LaneValues atomicOfEach(mlir::Operation *op, const Scattered &access,
+                          AtomicBuilder build, mlir::ImplicitLocOpBuilder &b);
+  // DistributeScan.cpp
+  mlir::LogicalResult distributeScan(ScanOp op);
+  /// Of one element of each block, per register.
+  using Elements = llvm::SmallVector<mlir::Value>;
+  /// Arrays by which waves exchange elements, in turns.
+  struct Exchange {
+    LaneValues arrays[2];
+    unsigned next = 0;
+  };
+  void scanThreads(ScanOp op, llvm::ArrayRef<Layout::BitHolder> bits,
+                   const ThreadSet &below, uint32_t registersBelow,
+                   uint32_t last, llvm::MutableArrayRef<Elements> x,
+                   Exchange &exchange, mlir::ImplicitLocOpBuilder &b);
+  llvm::SmallVector<Elements> fetch(llvm::ArrayRef<Elements> list,
+                                    const ThreadSet &from, Exchange &exchange,
+                                    mlir::ImplicitLocOpBuilder &b);
+  // DistributeExchange.cpp
+  mlir::LogicalResult distributeReduce(ReduceOp op);
+  /// Registers laid out like `src`, where they may not be what any value has,
+  /// as the layout of a value asks for them.
+  mlir::FailureOr<LaneValues> converted(mlir::Operation *op,
+                                        llvm::ArrayRef<mlir::Value> from,
+                                        const Layout &src,
+                                        const DistributedLayout &dst);
+  /// The result's registers from some laid out like `layout`.
+  mlir::LogicalResult setConverted(mlir::Operation *op, mlir::Value result,
+                                   llvm::ArrayRef<mlir::Value> from,
+                                   const Layout &layout);
+  /// `partials`: of each register the elements of all blocks.
+  void
+  reduceWaves(ReduceOp op,
+              llvm::MutableArrayRef<llvm::SmallVector<mlir::Value>> partials,
+              const Layout &layout, uint32_t waves,
+              mlir::ImplicitLocOpBuilder &b);
+  /// What the lane has whose id differs by the bits of a mask.
+  llvm::SmallVector<mlir::Value> shuffled(mlir::ImplicitLocOpBuilder &b,
+                                          llvm::ArrayRef<mlir::Value> elements,
+                                          uint32_t mask);
+  /// What `move` makes of the registers; pointers travel as their addresses.
+  LaneValues
+  moveNumbers(llvm::ArrayRef<mlir::Value> from, mlir::ImplicitLocOpBuilder &b,
+              llvm::function_ref<LaneValues(llvm::ArrayRef<mlir::Value>)> move);
+  LaneValues convertInWave(const Conversion &plan,
+                           llvm::ArrayRef<mlir::Value> from,
+                           mlir::ImplicitLocOpBuilder &b);
+  LaneValues convertThroughShared(llvm::ArrayRef<mlir::Value> from,
+                                  const DistributedLayout &src,
+                                  const DistributedLayout &dst,
+                                  mlir::ImplicitLocOpBuilder &b);
+
+  LaneValues reshapeThroughShared(llvm::ArrayRef<mlir::Value> from,
+                                  const DistributedLayout &src,
+                                  const DistributedLayout &dst,
+                                  mlir::ImplicitLocOpBuilder &b);
+  /// Where an array in shared memory has the elements of a block: `width`
+  /// neighbours along `fastest` are one entry; entries between neighbours along
+  /// the other dimensions.
+  struct SharedOrder {
+    unsigned fastest, width;
+    llvm::SmallVector<int64_t> strides;
+    /// Entries from the thread's first register to another.
+    int64_t offset(const DistributedLayout &layout, unsigned reg) const;
+  };
+  static SharedOrder rowMajor(const Layout &layout, unsigned width);
+  /// The entry of the thread's first register.
+  mlir::Value sharedThreadOffset(const DistributedLayout &layout,
+                                 const SharedOrder &order,
+                                 mlir::ImplicitLocOpBuilder &b);
+  /// An array of `size` entries that has a block's elements.
+  mlir::Value storeShared(llvm::ArrayRef<mlir::Value> from, int64_t size,
+                          const DistributedLayout &src,
+                          const SharedOrder &order,
+                          mlir::ImplicitLocOpBuilder &b);
+  LaneValues moveThroughShared(llvm::ArrayRef<mlir::Value> from, int64_t size,
+                               const DistributedLayout &src,
+                               const SharedOrder &srcOrder,
+                               const DistributedLayout &dst,
+                               const SharedOrder &dstOrder,
+                               mlir::ImplicitLocOpBuilder &b);
+
+  /// The layout that all of some blocks have.
+  mlir::FailureOr<const DistributedLayout *>
+  commonLayout(mlir::Operation *op, mlir::ValueRange blocks);
+  /// Emits that a value has no layout, or one that is not this kernel's, and
+  /// fails.
+  mlir::FailureOr<const DistributedLayout *> layoutOf(mlir::Operation *op,
+                                                      mlir::Value value);
+  mlir::FailureOr<const DistributedLayout *> distributed(mlir::Operation *op,
+                                                         LayoutAttr layout);
+  /// The registers as scalars.
+  llvm::ArrayRef<mlir::Value> lanes(mlir::Value value);
+  /// The registers as pieces of one type: a scalar, a vector, or a fragment.
+  LaneValues pieces(mlir::Value value, mlir::Type pieceType);
+  void setPieces(mlir::Value value, LaneValues list) {
+    pieceValues[value] = std::move(list);
+  }
+  LaneValues throughShared(mlir::Value piece);
+  /// What a loop carries for a value: the accumulator's pieces where a matrix
+  /// instruction continues them, else as it comes.
+  mlir::Type carriedType(mlir::Value init, mlir::Value argument);
+  mlir::Value scalar(mlir::Value value) { return values.at(value).front(); }
+
+  mlir::Value constant(int32_t value);
+  mlir::Value laneId();
+  mlir::Value waveId();
+  /// The sum (or XOR, should bits meet) over the set bits of what each adds.
+  mlir::Value fromBits(llvm::ArrayRef<std::pair<ThreadBit, int32_t>> bits);
+  /// lane or wave id with only the bits of a mask.
+  mlir::Value maskedId(bool wave, uint32_t mask);
+  /// i1: the bits of the mask in the lane or wave id are zero.
+  mlir::Value isZero(bool ofWave, uint32_t mask);
+  /// i1: the thread is the first of those that differ in these bits of the lane
+  /// and the wave; null where no bit is set.
+  mlir::Value isFirst(uint32_t lanes, uint32_t waves,
+                      mlir::ImplicitLocOpBuilder &b);
+  /// The same of the whole workgroup.
+  mlir::Value isFirstOfWorkgroup(mlir::ImplicitLocOpBuilder &b);
+  /// i1: the thread is one of the set, which is not that of all threads.
+  mlir::Value isIn(const ThreadSet &threads);
+  /// i1: of an element's copies this thread has the one to write; null when
+  /// there are no copies.
+  mlir::Value ownsCopies(const Layout &layout, mlir::ImplicitLocOpBuilder &b);
+  /// Runs `body` under the condition; unconditionally where it is null.
+  void storeWhere(mlir::Value condition, mlir::ImplicitLocOpBuilder &b,
+                  llvm::function_ref<void(mlir::ImplicitLocOpBuilder &)> body);
+  /// value + offset, in i32.
+  mlir::Value offsetBy(mlir::ImplicitLocOpBuilder &b, mlir::Value value,
+                       int32_t offset);
+  /// An array in shared memory.
+  mlir::Value sharedAlloc(int64_t size, mlir::Type element);
+
+  FuncOp kernel;
+  Facts facts;
+  FuncOp result;
+  mlir::OpBuilder builder;
+  /// Where values that everything may use are built: thread ids, indices.
+  mlir::OpBuilder prologue;
+  llvm::DenseMap<mlir::Value, LaneValues> values;      // scalars
+  llvm::DenseMap<mlir::Value, LaneValues> pieceValues; // vectors, fragments
+  llvm::DenseMap<mlir::Operation *, llvm::SmallVector<mlir::Type>> carriedTypes;
+  /// Of every local: its array, and the elements of one stage.
+  struct LocalArray {
+    mlir::Value array;
+    int64_t stageSize, width;
+  };
+  llvm::DenseMap<mlir::Value, LocalArray> locals;
+  mlir::Value stageOf(LocalType type, const LocalArray &local,
+                      mlir::Value stage, mlir::ImplicitLocOpBuilder &b);
+  llvm::DenseMap<mlir::Attribute, std::unique_ptr<DistributedLayout>> layouts;
+  llvm::DenseMap<int32_t, mlir::Value> constants;
+  /// What fromBits has built, by (wave?, bit, weight): two layouts that agree
+  /// on a dimension have the same value there.
+  std::map<std::vector<std::array<int32_t, 3>>, mlir::Value> idSums;
+  mlir::Value lane, wave;
+  /// The kernel's instruction if nobody knows who has which element, and the
+  /// arrays through which elements of its accumulators are read.
+  MatrixAttr opaque;
+  llvm::DenseMap<mlir::Type, mlir::Value> scratch;
+};
+
+} // namespace greta::tile
+
+#endif

@@ -1,0 +1,289 @@
+//===- ExpandFloat8.cpp - the pass greta-expand-float8 --------------------===//
+//
+// Conversions to and from floats of 8 bits become instructions where the target
+// has them for that kind, else integer arithmetic. They round to the nearest,
+// ties to even; what is too large becomes infinity, or NaN in the types that
+// have none, as arith.truncf and AMD's instructions have it.
+//
+// Widening puts exponent and mantissa to their place in the wide type, whose
+// bias is larger; numbers below the smallest exponent are integers times a
+// power of two. Narrowing rounds by adding just less than half of the last
+// place kept, or, below the smallest exponent, by adding a number whose last
+// place is that of the result. Nowhere does a denormal of the wide type count,
+// which a GPU may take for zero.
+//
+// In a kernel (greta_tile.func) the 8-bit types themselves then become i8,
+// which all code generators know.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Greta/Greta.h"
+#include "GretaTile/GretaTile.h"
+#include "greta/Passes.h"
+#include "greta/Target/Target.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/ROCDLDialect.h"
+#include "mlir/IR/AttrTypeSubElements.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "mlir/IR/TypeUtilities.h"
+#include <cmath>
+
+namespace greta {
+#define GEN_PASS_DEF_GRETAEXPANDFLOAT8PASS
+#include "greta/Passes.h.inc"
+} // namespace greta
+
+using namespace mlir;
+using namespace greta;
+
+namespace {
+
+/// A float type by its parts.
+struct Format {
+  explicit Format(FloatType type)
+      : mantissa(type.getFPMantissaWidth() - 1), bits(type.getWidth()),
+        bias(1 - llvm::APFloat::semanticsMinExponent(type.getFloatSemantics())),
+        isFnuz(isa<Float8E4M3FNUZType, Float8E5M2FNUZType>(type)),
+        hasInfinity(llvm::APFloat::semanticsHasInf(type.getFloatSemantics())) {}
+  int64_t mantissa, bits, bias;
+  bool isFnuz; // one NaN, in the place of -0
+  bool hasInfinity;
+  /// The code of infinity, or without it of NaN; of the largest number.
+  int64_t infinity() const {
+    return hasInfinity ? ((int64_t(1) << (bits - 1 - mantissa)) - 1) << mantissa
+                       : (isFnuz ? 0x80 : 0x7f);
+  }
+  int64_t largest() const { return (isFnuz ? 0x80 : infinity()) - 1; }
+};
+
+/// Replaces one conversion.
+class Expander {
+public:
+  Expander(Operation *op, Fp8Kind native)
+      : b(op->getLoc(), op), source(op->getOperand(0)),
+        type(op->getResult(0).getType()), native(native) {}
+  Value widen();
+  Value narrow();
+
+private:
+  Type like(Type element) {
+    auto shaped = dyn_cast<ShapedType>(type);
+    return shaped ? Type(shaped.clone(element)) : element;
+  }
+  Value constant(Value value, int64_t number) {
+    return constantOf(
+        value.getType(),
+        b.getIntegerAttr(getElementTypeOrSelf(value.getType()), number));
+  }
+  Value constantOf(Type of, TypedAttr number) {
+    if (auto shaped = dyn_cast<ShapedType>(of))
+      number = DenseElementsAttr::get(shaped, ArrayRef<Attribute>(number));
+    return arith::ConstantOp::create(b, number);
+  }
+  template <typename OpT> Value with(Value value, int64_t number) {
+    return OpT::create(b, value, constant(value, number));
+  }
+  Value isBelow(Value value, int64_t number) {
+    return arith::CmpIOp::create(b, arith::CmpIPredicate::ult, value,
+                                 constant(value, number));
+  }
+  Value select(Value condition, Value yes, Value no) {
+    return arith::SelectOp::create(b, condition, yes, no);
+  }
+  bool isNative(Type element) const {
+    bool isFnuz = isa<Float8E4M3FNUZType, Float8E5M2FNUZType>(element);
+    return !isa<ShapedType>(type) &&
+           native == (isFnuz ? Fp8Kind::Fnuz : Fp8Kind::Ocp);
+  }
+  Value widenTo(Value code, const Format &from, FloatType to);
+
+  ImplicitLocOpBuilder b;
+  Value source;
+  Type type;
+  Fp8Kind native;
+};
+
+} // namespace
+
+/// `code`, an integer of the bits of `to`, as a number of that type; all of its
+/// finite numbers are normal ones there.
+Value Expander::widenTo(Value code, const Format &from, FloatType to) {
+  Format wide(to);
+  int64_t shift = wide.mantissa - from.mantissa;
+  Value size = with<arith::AndIOp>(code, 0x7f);
+  Value sign =
+      with<arith::ShLIOp>(with<arith::AndIOp>(code, 0x80), wide.bits - 8);
+  Value shifted = with<arith::ShLIOp>(size, shift);
+  Value bits =
+      with<arith::AddIOp>(shifted, (wide.bias - from.bias) << wide.mantissa);
+  double unit = std::ldexp(1.0, 1 - from.bias - from.mantissa);
+  Value small =
+      arith::MulFOp::create(b, arith::UIToFPOp::create(b, like(to), size),
+                            constantOf(like(to), FloatAttr::get(to, unit)));
+  bits = select(isBelow(size, int64_t(1) << from.mantissa),
+                arith::BitcastOp::create(b, code.getType(), small), bits);
+  // Where -0 would be, or with all ones, is no number.
+  Value special = with<arith::OrIOp>(shifted, wide.infinity());
+  if (from.isFnuz)
+    bits = select(
+        arith::CmpIOp::create(b, arith::CmpIPredicate::eq, code,
+                              constant(code, 0x80)),
+        constant(code, wide.infinity() | int64_t(1) << (wide.mantissa - 1)),
+        bits);
+  else
+    bits = select(isBelow(size, from.infinity()), bits, special);
+  return arith::BitcastOp::create(b, like(to),
+                                  arith::OrIOp::create(b, bits, sign));
+}
+
+Value Expander::widen() {
+  Type from = getElementTypeOrSelf(source.getType());
+  auto to = cast<FloatType>(getElementTypeOrSelf(type));
+  bool isE4M3 = isa<Float8E4M3FNType, Float8E4M3FNUZType>(from);
+  Value code = arith::BitcastOp::create(b, like(b.getI8Type()), source);
+  // The upper half of an f16.
+  if (to.isF16() && isa<Float8E5M2Type>(from)) {
+    code = arith::ExtUIOp::create(b, like(b.getI16Type()), code);
+    return arith::BitcastOp::create(b, type, with<arith::ShLIOp>(code, 8));
+  }
+  // Numbers of E5M2 kinds may be denormal as f16.
+  bool isNarrow = to.isF16() && isE4M3 && !isNative(from);
+  FloatType wide = isNarrow ? to : FloatType(b.getF32Type());
+  code =
+      arith::ExtUIOp::create(b, like(b.getIntegerType(wide.getWidth())), code);
+  Value number;
+  if (!isNative(from))
+    number = widenTo(code, Format(cast<FloatType>(from)), wide);
+  else if (isE4M3)
+    number = ROCDL::CvtF32Fp8Op::create(b, wide, code, /*byteSel=*/0);
+  else
+    number = ROCDL::CvtF32Bf8Op::create(b, wide, code, /*byteSel=*/0);
+  if (wide == to)
+    return number;
+  if (to.getWidth() < wide.getWidth())
+    return arith::TruncFOp::create(b, type, number);
+  return arith::ExtFOp::create(b, type, number);
+}
+
+Value Expander::narrow() {
+  Type to = getElementTypeOrSelf(type);
+  Type f32 = like(b.getF32Type()), i32 = like(b.getI32Type());
+  Value number = source;
+  unsigned width =
+      getElementTypeOrSelf(source.getType()).getIntOrFloatBitWidth();
+  if (width < 32)
+    number = arith::ExtFOp::create(b, f32, source);
+  else if (width > 32)
+    number = arith::TruncFOp::create(b, f32, source);
+  auto finish = [&](Value code) {
+    return arith::BitcastOp::create(
+        b, type, arith::TruncIOp::create(b, like(b.getI8Type()), code));
+  };
+  if (isNative(to)) {
+    Value old = arith::ConstantOp::create(b, b.getI32IntegerAttr(0));
+    bool isE4M3 = isa<Float8E4M3FNType, Float8E4M3FNUZType>(to);
+    if (isE4M3)
+      return finish(ROCDL::CvtPkFp8F32Op::create(b, i32, number, number, old,
+                                                 /*wordSel=*/false));
+    return finish(ROCDL::CvtPkBf8F32Op::create(b, i32, number, number, old,
+                                               /*wordSel=*/false));
+  }
+  Format format(cast<FloatType>(to)), wide(cast<FloatType>(b.getF32Type()));
+  int64_t drop = wide.mantissa - format.mantissa;
+  Value bits = arith::BitcastOp::create(b, i32, number);
+  Value sign = with<arith::AndIOp>(with<arith::ShRUIOp>(bits, 24), 0x80);
+  Value size = with<arith::AndIOp>(bits, 0x7fffffff);
+  // Half of the last place kept, less one where that place is even.
+  Value odd = with<arith::AndIOp>(with<arith::ShRUIOp>(size, drop), 1);
+  Value code = arith::AddIOp::create(
+      b, with<arith::AddIOp>(size, (int64_t(1) << (drop - 1)) - 1), odd);
+  code = with<arith::SubIOp>(with<arith::ShRUIOp>(code, drop),
+                             (wide.bias - format.bias) << format.mantissa);
+  // Of 2^23 units the last place is one.
+  double unit =
+      std::ldexp(1.0, wide.mantissa + 1 - format.bias - format.mantissa);
+  Value anchor = constantOf(f32, b.getF32FloatAttr(unit));
+  Value small =
+      arith::AddFOp::create(b, arith::BitcastOp::create(b, f32, size), anchor);
+  small = arith::SubIOp::create(b, arith::BitcastOp::create(b, i32, small),
+                                arith::BitcastOp::create(b, i32, anchor));
+  code = select(isBelow(size, (wide.bias - format.bias + 1) << wide.mantissa),
+                small, code);
+  Value isLarge = arith::CmpIOp::create(b, arith::CmpIPredicate::sgt, code,
+                                        constant(code, format.largest()));
+  code = select(isLarge, constant(code, format.infinity()), code);
+  // What exceeds infinity is no number.
+  if (format.hasInfinity)
+    code =
+        select(isBelow(size, wide.infinity() + 1), code, constant(code, 0x7e));
+  Value result = arith::OrIOp::create(b, code, sign);
+  if (format.isFnuz)
+    result = select(arith::CmpIOp::create(b, arith::CmpIPredicate::eq, code,
+                                          constant(code, 0)),
+                    code, result);
+  return finish(result);
+}
+
+/// Values of 8-bit floats become i8.
+static void replaceTypes(tile::FuncOp kernel) {
+  auto i8 = IntegerType::get(kernel.getContext(), 8);
+  kernel.walk([&](arith::ConstantOp constant) {
+    if (!isFloat8(getElementTypeOrSelf(constant.getType())))
+      return;
+    TypedAttr value = constant.getValue();
+    if (auto number = dyn_cast<FloatAttr>(value))
+      value = IntegerAttr::get(i8, number.getValue().bitcastToAPInt());
+    else
+      value = cast<DenseElementsAttr>(value).bitcast(i8);
+    constant.setValueAttr(value);
+    constant.getResult().setType(value.getType());
+  });
+  AttrTypeReplacer replacer;
+  replacer.addReplacement([&](Type type) -> std::optional<Type> {
+    if (isFloat8(type))
+      return i8;
+    return std::nullopt;
+  });
+  replacer.recursivelyReplaceElementsIn(kernel, /*replaceAttrs=*/true,
+                                        /*replaceLocs=*/false,
+                                        /*replaceTypes=*/true);
+  kernel.walk([](arith::BitcastOp cast) {
+    if (cast.getIn().getType() != cast.getType())
+      return;
+    cast.replaceAllUsesWith(cast.getIn());
+    cast.erase();
+  });
+}
+
+namespace {
+struct ExpandFloat8Pass
+    : greta::impl::GretaExpandFloat8PassBase<ExpandFloat8Pass> {
+  using GretaExpandFloat8PassBase::GretaExpandFloat8PassBase;
+  void runOnOperation() override {
+    llvm::Expected<const TargetRow *> row = lookupTarget(target);
+    if (!row) {
+      getOperation()->emitError(llvm::toString(row.takeError()));
+      return signalPassFailure();
+    }
+    bool found = false;
+    getOperation()->walk([&](Operation *op) {
+      if (!isa<arith::ExtFOp, arith::TruncFOp>(op))
+        return;
+      bool widens = isFloat8(getElementTypeOrSelf(op->getOperand(0).getType()));
+      if (!widens && !isFloat8(getElementTypeOrSelf(op->getResult(0))))
+        return;
+      found = true;
+      Expander expander(op, (*row)->fp8);
+      op->getResult(0).replaceAllUsesWith(widens ? expander.widen()
+                                                 : expander.narrow());
+      op->erase();
+    });
+    auto kernel = dyn_cast<tile::FuncOp>(getOperation());
+    if (kernel && (found || llvm::any_of(kernel.getArgumentTypes(), [](Type t) {
+                     auto pointer = dyn_cast<tile::PtrType>(t);
+                     return pointer && isFloat8(pointer.getElementType());
+                   })))
+      replaceTypes(kernel);
+  }
+};
+} // namespace

@@ -1,0 +1,203 @@
+//===- SpirvEmitter.cpp - one kernel to a SPIR-V binary -------------------===//
+//
+// The module is serialized as it is: no optimizer of SPIR-V runs over it, the
+// drivers have their own and spirv-opt is known to break what comes here.
+//
+//===----------------------------------------------------------------------===//
+
+#include "greta/SPIRV/SpirvEmitter.h"
+#include "GretaTile/GretaTile.h"
+#include "greta/SPIRV/TileToSPIRV.h"
+#include "mlir/Dialect/SPIRV/IR/SPIRVDialect.h"
+#include "mlir/Target/SPIRV/Serialization.h"
+
+using namespace mlir;
+using namespace greta;
+
+/// The member of VkPhysicalDevice*Features that allows a capability, null
+/// where Vulkan 1.2 always does. RoundingModeRTE stands for the property that
+/// allows it for f16, which is how it is used.
+static const char *featureOf(spirv::Capability capability) {
+  switch (capability) {
+  case spirv::Capability::PhysicalStorageBufferAddresses:
+    return "bufferDeviceAddress";
+  case spirv::Capability::Int64:
+    return "shaderInt64";
+  case spirv::Capability::Int16:
+    return "shaderInt16";
+  case spirv::Capability::Int8:
+    return "shaderInt8";
+  case spirv::Capability::Float16:
+    return "shaderFloat16";
+  case spirv::Capability::RoundingModeRTE:
+    return "shaderRoundingModeRTEFloat16";
+  case spirv::Capability::StorageBuffer16BitAccess:
+    return "storageBuffer16BitAccess";
+  case spirv::Capability::StorageBuffer8BitAccess:
+    return "storageBuffer8BitAccess";
+  case spirv::Capability::VulkanMemoryModel:
+    return "vulkanMemoryModel";
+  case spirv::Capability::CooperativeMatrixKHR:
+    return "cooperativeMatrix";
+  case spirv::Capability::Int64Atomics:
+    return "shaderBufferInt64Atomics";
+  case spirv::Capability::AtomicFloat32AddEXT:
+    return "shaderBufferFloat32AtomicAdd";
+  case spirv::Capability::BFloat16TypeKHR:
+    return "shaderBFloat16Type";
+  case spirv::Capability::BFloat16CooperativeMatrixKHR:
+    return "shaderBFloat16CooperativeMatrix";
+  default:
+    return nullptr;
+  }
+}
+
+static const char *subgroupOpOf(spirv::Capability capability) {
+  switch (capability) {
+  case spirv::Capability::GroupNonUniform:
+    return "basic";
+  case spirv::Capability::GroupNonUniformShuffle:
+    return "shuffle";
+  default:
+    return nullptr;
+  }
+}
+
+static int64_t sharedBytesOf(spirv::ModuleOp module) {
+  int64_t bytes = 0;
+  for (auto variable : module.getOps<spirv::GlobalVariableOp>()) {
+    auto pointer = cast<spirv::PointerType>(variable.getType());
+    if (pointer.getStorageClass() == spirv::StorageClass::Workgroup)
+      bytes +=
+          *cast<spirv::SPIRVType>(pointer.getPointeeType()).getSizeInBytes();
+  }
+  return bytes;
+}
+
+/// The layout that `row` states for a matrix type; null where it states none.
+static const FragmentLayout *findLayout(const TargetRow &row,
+                                        tile::FragmentType fragment) {
+  StringRef dtype = getDtypeName(fragment.getElementType());
+  for (const MatrixInstruction &inst : row.matrix) {
+    bool isA = fragment.getUse() == tile::FragmentUse::A;
+    bool isB = fragment.getUse() == tile::FragmentUse::B;
+    const FragmentLayout &layout = isA   ? inst.aLayout
+                                   : isB ? inst.bLayout
+                                         : inst.accLayout;
+    if ((isA   ? inst.a
+         : isB ? inst.b
+               : inst.acc) == dtype &&
+        fragment.getRows() == (isB ? inst.k : inst.m) &&
+        fragment.getColumns() == (isA ? inst.k : inst.n) && layout.isKnown())
+      return &layout;
+  }
+  return nullptr;
+}
+
+static bool operator==(const CoopMatrixShape &x, const CoopMatrixShape &y) {
+  return std::tie(x.m, x.n, x.k, x.a, x.b, x.c, x.result) ==
+         std::tie(y.m, y.n, y.k, y.a, y.b, y.c, y.result);
+}
+
+/// Of the same row of the target table, so that the types say it all.
+static bool operator==(const CoopMatrixLayout &x, const CoopMatrixLayout &y) {
+  return std::tie(x.use, x.dtype, x.rows, x.columns) ==
+         std::tie(y.use, y.dtype, y.rows, y.columns);
+}
+
+template <typename List, typename T>
+static void addNew(List &into, const T &one) {
+  if (llvm::none_of(into, [&](const T &have) { return have == one; }))
+    into.push_back(one);
+}
+
+/// Notes every product that the kernel makes, and every matrix type whose
+/// elements it names. A type whose layout nobody knows is an error.
+static LogicalResult readMatrices(tile::FuncOp kernel, const TargetRow &row,
+                                  Requirements &needs) {
+  auto dtype = [](tile::FragmentType fragment) {
+    return getDtypeName(fragment.getElementType()).str();
+  };
+  WalkResult walk = kernel.walk([&](Operation *op) {
+    tile::FragmentType named;
+    if (auto product = dyn_cast<tile::MmaOp>(op)) {
+      auto a = cast<tile::FragmentType>(product.getA().getType());
+      auto b = cast<tile::FragmentType>(product.getB().getType());
+      auto acc = cast<tile::FragmentType>(product.getAcc().getType());
+      addNew(needs.coopmat, CoopMatrixShape{unsigned(acc.getRows()),
+                                            unsigned(acc.getColumns()),
+                                            unsigned(a.getColumns()), dtype(a),
+                                            dtype(b), dtype(acc), dtype(acc)});
+    } else if (auto elements = dyn_cast<tile::FragmentElementsOp>(op)) {
+      named = elements.getValue().getType();
+    } else if (auto elements = dyn_cast<tile::FragmentFromElementsOp>(op)) {
+      named = elements.getResult().getType();
+    }
+    if (!named)
+      return WalkResult::advance();
+    const FragmentLayout *layout = findLayout(row, named);
+    if (!layout) {
+      op->emitOpError("names elements of ")
+          << named << ", whose layout is not known for " << row.name
+          << "; go through shared memory";
+      return WalkResult::interrupt();
+    }
+    addNew(needs.layouts,
+           CoopMatrixLayout{stringifyFragmentUse(named.getUse()).str(),
+                            dtype(named), unsigned(named.getRows()),
+                            unsigned(named.getColumns()), *layout});
+    return WalkResult::advance();
+  });
+  return failure(walk.wasInterrupted());
+}
+
+FailureOr<SpirvObject>
+greta::emitSpirv(tile::FuncOp kernel, const TargetRow &row, Artifact artifact) {
+  // Outside of a pass nobody has loaded what the conversion builds.
+  kernel->getContext()->loadDialect<spirv::SPIRVDialect>();
+  FailureOr<OwningOpRef<spirv::ModuleOp>> module = convertTileToSPIRV(
+      kernel, row.hasFeature("shaderBufferFloat32AtomicAdd"));
+  if (failed(module))
+    return failure();
+  SpirvObject result;
+  Requirements &requirements = result.requirements;
+  for (spirv::Capability capability :
+       (*module)->getVceTriple()->getCapabilities()) {
+    if (const char *feature = featureOf(capability))
+      requirements.features.push_back(feature);
+    if (const char *op = subgroupOpOf(capability))
+      requirements.subgroupOps.push_back(op);
+  }
+  if (failed(readMatrices(kernel, row, requirements)))
+    return failure();
+  if (!requirements.subgroupOps.empty() ||
+      llvm::is_contained(requirements.features, "cooperativeMatrix"))
+    requirements.subgroupSize = kernel.getNumLanes();
+  requirements.sharedBytes = sharedBytesOf(**module);
+
+  if (artifact == Artifact::Assembly) {
+    llvm::raw_string_ostream stream(result.object);
+    (*module)->print(stream);
+    stream << '\n';
+    return result;
+  }
+  SmallVector<uint32_t, 0> words;
+  if (failed(spirv::serialize(**module, words)))
+    return kernel.emitOpError("was translated, but not serialized, to SPIR-V");
+  result.object.assign(reinterpret_cast<const char *>(words.data()),
+                       words.size() * sizeof(uint32_t));
+  return result;
+}
+
+void greta::addRequirements(Requirements &all, const Requirements &more) {
+  auto unite = [](auto &into, const auto &from) {
+    for (const auto &one : from)
+      addNew(into, one);
+  };
+  unite(all.features, more.features);
+  unite(all.subgroupOps, more.subgroupOps);
+  unite(all.coopmat, more.coopmat);
+  unite(all.layouts, more.layouts);
+  all.subgroupSize = std::max(all.subgroupSize, more.subgroupSize);
+  all.sharedBytes = std::max(all.sharedBytes, more.sharedBytes);
+}

@@ -1,0 +1,522 @@
+//===- TileToSPIRV.cpp - kernels at the lane level to spirv.module --------===//
+//
+// The pass greta-tile-to-spirv, the shell of a module (arguments, entry point,
+// execution modes, capabilities) and control flow. TileToSPIRVKernel.h says how
+// values are represented.
+//
+// Loops and conditionals become structured ones whose results leave through
+// spirv.mlir.merge, that is OpPhi; a vector carried by a loop becomes as many
+// of them as it has elements.
+//
+//===----------------------------------------------------------------------===//
+
+#include "greta/SPIRV/TileToSPIRV.h"
+#include "TileToSPIRVKernel.h"
+#include "greta/Passes.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/SPIRV/IR/SPIRVDialect.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using greta::tospirv::KernelEmitter;
+using greta::tospirv::PartList;
+using greta::tospirv::Parts;
+
+namespace greta {
+#define GEN_PASS_DEF_GRETATILETOSPIRV
+#include "greta/Passes.h.inc"
+} // namespace greta
+
+KernelEmitter::KernelEmitter(tile::FuncOp kernel, bool floatAtomics)
+    : kernel(kernel), b(kernel.getLoc(), kernel.getContext()),
+      floatAtomics(floatAtomics) {}
+
+//===----------------------------------------------------------------------===//
+// Values and constants
+//===----------------------------------------------------------------------===//
+
+void KernelEmitter::set(Value value, Parts parts) {
+  values[value] = parts.copy(allocator);
+}
+
+Parts KernelEmitter::get(Value value) {
+  auto known = values.find(value);
+  if (known != values.end())
+    return known->second;
+  // Where the words were made, so that the elements are known wherever they
+  // are; later users find them.
+  const Words &packed = words.at(value);
+  OpBuilder::InsertionGuard guard(b);
+  if (packed.last)
+    b.setInsertionPointAfter(packed.last);
+  else
+    b.setInsertionPointToStart(packed.block);
+  set(value, unpack(getElementTypeOrSelf(value.getType()), packed.parts));
+  return values.at(value);
+}
+
+bool KernelEmitter::isPacked(Type type) {
+  auto vector = dyn_cast<VectorType>(type);
+  if (!vector || vector.getRank() != 1)
+    return false;
+  unsigned bits = vector.getElementType().getIntOrFloatBitWidth();
+  return (bits == 8 || bits == 16) && vector.getNumElements() * bits % 32 == 0;
+}
+
+void KernelEmitter::setWords(Value value, Parts parts) {
+  Block *block = b.getInsertionBlock();
+  assert(b.getInsertionPoint() == block->end() && "words are made in order");
+  words[value] = {parts.copy(allocator), block,
+                  block->empty() ? nullptr : &block->back()};
+}
+
+PartList KernelEmitter::getWords(Value value) {
+  auto known = words.find(value);
+  return known != words.end()
+             ? PartList(known->second.parts)
+             : pack(getElementTypeOrSelf(value.getType()), get(value));
+}
+
+PartList KernelEmitter::getCarried(Value value) {
+  return isPacked(value.getType()) ? getWords(value) : PartList(get(value));
+}
+
+SmallVector<Type> KernelEmitter::carriedTypes(Type type) {
+  Type element = getElementTypeOrSelf(type);
+  if (!isPacked(type))
+    return SmallVector<Type>(countOf(type), registerType(element));
+  return SmallVector<Type>(countOf(type) * element.getIntOrFloatBitWidth() / 32,
+                           b.getI32Type());
+}
+
+int64_t KernelEmitter::countOf(Type type) {
+  auto vector = dyn_cast<VectorType>(type);
+  return vector ? vector.getNumElements() : 1;
+}
+
+Type KernelEmitter::registerType(Type scalar) {
+  if (auto fragment = dyn_cast<tile::FragmentType>(scalar))
+    return matrixType(fragment);
+  if (scalar.isF32() || scalar.isInteger(1) || scalar.isInteger(32) ||
+      scalar.isInteger(64))
+    return scalar;
+  if (scalar.isBF16())
+    return b.getF32Type();
+  if (isa<tile::PtrType>(scalar))
+    return b.getI64Type();
+  if (scalar.isF16()) {
+    require(spirv::Capability::Float16);
+    return scalar;
+  }
+  if (scalar.isInteger(8) || scalar.isInteger(16)) {
+    require(scalar.isInteger(8) ? spirv::Capability::Int8
+                                : spirv::Capability::Int16);
+    return scalar;
+  }
+  return Type();
+}
+
+Value KernelEmitter::inPrologue(llvm::function_ref<Value()> build) {
+  OpBuilder::InsertionGuard guard(b);
+  if (lastOfPrologue)
+    b.setInsertionPointAfter(lastOfPrologue);
+  else
+    b.setInsertionPointToStart(&function.getBody().front());
+  Value value = build();
+  lastOfPrologue = &*std::prev(b.getInsertionPoint());
+  return value;
+}
+
+Value KernelEmitter::constant(TypedAttr attr) {
+  Value &value = constants[attr];
+  if (!value)
+    value = inPrologue(
+        [&] { return make<spirv::ConstantOp>(attr.getType(), attr); });
+  return value;
+}
+
+Value KernelEmitter::constInt(Type type, int64_t value) {
+  if (type.isInteger(1))
+    return constant(b.getBoolAttr(value != 0));
+  return constant(cast<TypedAttr>(IntegerAttr::get(
+      type, APInt(type.getIntOrFloatBitWidth(), value, /*isSigned=*/true,
+                  /*implicitTrunc=*/true))));
+}
+
+spirv::GlobalVariableOp
+KernelEmitter::addVariable(StringRef name, Type pointee,
+                           spirv::StorageClass storage) {
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPoint(function);
+  auto type = spirv::PointerType::get(pointee, storage);
+  auto variable = spirv::GlobalVariableOp::create(b, TypeAttr::get(type),
+                                                  b.getStringAttr(name));
+  interface.push_back(SymbolRefAttr::get(variable));
+  return variable;
+}
+
+Value KernelEmitter::builtin(spirv::BuiltIn which, Type type) {
+  Value &value = builtins[static_cast<unsigned>(which)];
+  if (value)
+    return value;
+  StringRef name = spirv::stringifyBuiltIn(which);
+  spirv::GlobalVariableOp variable =
+      addVariable(name, type, spirv::StorageClass::Input);
+  variable.setBuiltInAttr(b.getStringAttr(name));
+  value = inPrologue([&] {
+    Value pointer = spirv::AddressOfOp::create(b, variable);
+    return make<spirv::LoadOp>(type, pointer, spirv::MemoryAccessAttr(),
+                               IntegerAttr());
+  });
+  return value;
+}
+
+//===----------------------------------------------------------------------===//
+// Ops
+//===----------------------------------------------------------------------===//
+
+LogicalResult KernelEmitter::unknown(Operation *op) {
+  return op->emitOpError("is not known to greta-tile-to-spirv");
+}
+
+LogicalResult KernelEmitter::emitOp(Operation *op) {
+  b.setLoc(op->getLoc());
+  for (Type type : op->getResultTypes()) {
+    if (isa<tile::SharedType>(type))
+      continue;
+    auto vector = dyn_cast<VectorType>(type);
+    bool list = vector && vector.getRank() == 1 && !vector.isScalable();
+    if (!registerType(list ? vector.getElementType() : type))
+      return op->emitOpError("has a value of type ")
+             << type
+             << ", which greta-tile-to-spirv has no registers for; it takes "
+                "f32, f16, bf16, i1, i8, i16, i32, i64 and vectors of them "
+                "with one dimension, and fragments of f32, f16, bf16, i8 and "
+                "i32";
+    if (isa<tile::FragmentType>(type) &&
+        !isa_and_nonnull<tile::GretaTileDialect, scf::SCFDialect>(
+            op->getDialect()))
+      return unknown(op);
+  }
+  LogicalResult result =
+      llvm::TypeSwitch<Operation *, LogicalResult>(op)
+          .Case<scf::ForOp>([&](auto loop) { return emitFor(loop); })
+          .Case<scf::IfOp>([&](auto branch) { return emitIf(branch); })
+          .Default([&](Operation *) {
+            Dialect *dialect = op->getDialect();
+            if (isa_and_nonnull<tile::GretaTileDialect>(dialect))
+              return emitLaneOp(op);
+            if (isa_and_nonnull<arith::ArithDialect>(dialect))
+              return emitArithOp(op);
+            if (isa_and_nonnull<math::MathDialect>(dialect))
+              return emitMathOp(op);
+            if (isa_and_nonnull<vector::VectorDialect>(dialect))
+              return emitVectorOp(op);
+            return unknown(op);
+          });
+  if (succeeded(result))
+    noteMaximum(op);
+  return result;
+}
+
+LogicalResult KernelEmitter::emitBlock(Block &block) {
+  AddressScope scope(addresses);
+  for (Operation &op : block)
+    if (!isa<scf::YieldOp>(op) && failed(emitOp(&op)))
+      return failure();
+  return success();
+}
+
+/// What `operands` are in registers, one after another.
+static PartList flatten(KernelEmitter &emitter, ValueRange operands) {
+  PartList all;
+  for (Value operand : operands)
+    llvm::append_range(all, emitter.getCarried(operand));
+  return all;
+}
+
+/// Hands `parts` out to `results`, each as many as it has.
+static void distribute(KernelEmitter &emitter, ValueRange results,
+                       ValueRange parts) {
+  for (Value result : results) {
+    size_t count = emitter.carriedTypes(result.getType()).size();
+    PartList own(parts.take_front(count));
+    if (KernelEmitter::isPacked(result.getType()))
+      emitter.setWords(result, own);
+    else
+      emitter.set(result, own);
+    parts = parts.drop_front(count);
+  }
+}
+
+/// Drivers unroll loops of known length whole; RADV does so with 64 turns,
+/// finds the loads of several loops over a row equal, and keeps the row in
+/// registers that it does not have.
+static spirv::LoopControl loopControl(scf::ForOp op) {
+  constexpr unsigned mostUnrolled = 16;
+  std::optional<APInt> turns = op.getStaticTripCount();
+  return turns && turns->ugt(mostUnrolled) ? spirv::LoopControl::DontUnroll
+                                           : spirv::LoopControl::None;
+}
+
+LogicalResult KernelEmitter::emitFor(scf::ForOp op) {
+  Type counter = op.getInductionVar().getType();
+  if (!counter.isInteger(32) && !counter.isInteger(64))
+    return op.emitOpError("counts in ")
+           << counter << "; greta-tile-to-spirv takes loops over i32 and i64";
+  PartList start = flatten(*this, op.getInitArgs());
+  SmallVector<Type> types(ValueRange(start).getTypes());
+  start.insert(start.begin(), getScalar(op.getLowerBound()));
+
+  auto loop = spirv::LoopOp::create(b, types, loopControl(op));
+  OpBuilder::InsertionGuard guard(b);
+  Region &region = loop.getBody();
+  Block *entry = b.createBlock(&region);
+  Block *header = b.createBlock(&region);
+  Block *body = b.createBlock(&region);
+  Block *latch = b.createBlock(&region);
+  Block *merge = b.createBlock(&region);
+
+  b.setInsertionPointToEnd(entry);
+  spirv::BranchOp::create(b, header, start);
+
+  header->addArgument(counter, op.getLoc());
+  for (Type type : types)
+    header->addArgument(type, op.getLoc());
+  b.setInsertionPointToEnd(header);
+  Value index = header->getArgument(0);
+  Value upper = getScalar(op.getUpperBound());
+  Value more = op.getUnsignedCmp() ? compare<spirv::ULessThanOp>(index, upper)
+                                   : compare<spirv::SLessThanOp>(index, upper);
+  spirv::BranchConditionalOp::create(b, more, body, ValueRange(), merge,
+                                     ValueRange());
+
+  b.setInsertionPointToEnd(body);
+  set(op.getInductionVar(), index);
+  if (counter.isInteger(32) && isNonNegative(op.getLowerBound()) &&
+      isNonNegative(op.getUpperBound()))
+    maxima[op.getInductionVar()] = maximumOf(op.getUpperBound());
+  ValueRange carried = ValueRange(header->getArguments()).drop_front();
+  distribute(*this, op.getRegionIterArgs(), carried);
+  if (failed(emitBlock(*op.getBody())))
+    return failure();
+  b.setLoc(op.getLoc());
+  // MLIR's serializer writes id 0 for a back edge's value that is the result
+  // of a structured op: such values pass through an argument of the latch.
+  PartList next = flatten(*this, op.getBody()->getTerminator()->getOperands());
+  PartList passed;
+  for (Value &value : next) {
+    if (!isa_and_nonnull<spirv::SelectionOp, spirv::LoopOp>(
+            value.getDefiningOp()))
+      continue;
+    passed.push_back(value);
+    value = latch->addArgument(value.getType(), op.getLoc());
+  }
+  spirv::BranchOp::create(b, latch, passed);
+
+  b.setInsertionPointToEnd(latch);
+  next.insert(next.begin(),
+              same<spirv::IAddOp>(index, getScalar(op.getStep())));
+  spirv::BranchOp::create(b, header, next);
+
+  b.setInsertionPointToEnd(merge);
+  spirv::MergeOp::create(b, carried);
+  b.setInsertionPointAfter(loop);
+  distribute(*this, op.getResults(), loop.getResults());
+  return success();
+}
+
+LogicalResult KernelEmitter::emitIf(scf::IfOp op) {
+  SmallVector<Type> types;
+  for (Type type : op.getResultTypes())
+    llvm::append_range(types, carriedTypes(type));
+  auto selection =
+      spirv::SelectionOp::create(b, types, spirv::SelectionControl::None);
+  OpBuilder::InsertionGuard guard(b);
+  Region &region = selection.getBody();
+  Block *header = b.createBlock(&region);
+  Block *thenBlock = b.createBlock(&region);
+  Block *elseBlock =
+      op.getElseRegion().empty() ? nullptr : b.createBlock(&region);
+  Block *merge = b.createBlock(&region);
+  for (Type type : types)
+    merge->addArgument(type, op.getLoc());
+
+  b.setInsertionPointToEnd(header);
+  spirv::BranchConditionalOp::create(
+      b, getScalar(op.getCondition()), thenBlock, ValueRange(),
+      elseBlock ? elseBlock : merge, ValueRange());
+  auto emitArm = [&](Block *block, Block *source) -> LogicalResult {
+    b.setInsertionPointToEnd(block);
+    if (failed(emitBlock(*source)))
+      return failure();
+    b.setLoc(op.getLoc());
+    spirv::BranchOp::create(
+        b, merge, flatten(*this, source->getTerminator()->getOperands()));
+    return success();
+  };
+  if (failed(emitArm(thenBlock, op.thenBlock())) ||
+      (elseBlock && failed(emitArm(elseBlock, op.elseBlock()))))
+    return failure();
+  b.setInsertionPointToEnd(merge);
+  spirv::MergeOp::create(b, merge->getArguments());
+  b.setInsertionPointAfter(selection);
+  distribute(*this, op.getResults(), selection.getResults());
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// The module
+//===----------------------------------------------------------------------===//
+
+static bool isElementInMemory(Type type) {
+  return type.isF32() || type.isF16() || type.isBF16() || type.isInteger(1) ||
+         type.isInteger(8) || type.isInteger(16) || type.isInteger(32) ||
+         type.isInteger(64);
+}
+
+/// One push-constant block with every argument at its natural alignment;
+/// docs/package.md says so.
+LogicalResult KernelEmitter::emitArguments() {
+  constexpr unsigned guaranteedBytes = 128;
+  Block::BlockArgListType arguments = kernel.getBody().getArguments();
+  if (arguments.empty())
+    return success();
+  SmallVector<Type> types;
+  SmallVector<uint32_t> offsets;
+  uint32_t size = 0;
+  for (Value argument : arguments) {
+    auto pointer = dyn_cast<tile::PtrType>(argument.getType());
+    if (pointer && !isElementInMemory(pointer.getElementType()))
+      return kernel.emitOpError("has an argument of type ")
+             << pointer << "; greta-tile-to-spirv moves f32, f16, bf16, i8, "
+             << "i16, i32 and i64";
+    types.push_back(pointer ? Type(b.getI64Type()) : argument.getType());
+    unsigned bytes = types.back().getIntOrFloatBitWidth() / 8;
+    offsets.push_back(llvm::alignTo(size, bytes));
+    size = offsets.back() + bytes;
+  }
+  if (size > guaranteedBytes)
+    return kernel.emitOpError("has ")
+           << size << " bytes of arguments; push constants hold "
+           << guaranteedBytes << ": split the kernel";
+  auto block =
+      spirv::StructType::get(types, offsets, {},
+                             {spirv::StructType::StructDecorationInfo(
+                                 spirv::Decoration::Block, b.getUnitAttr())});
+  spirv::GlobalVariableOp variable =
+      addVariable("args", block, spirv::StorageClass::PushConstant);
+  for (auto [i, argument] : llvm::enumerate(arguments)) {
+    if (types[i].isInteger(32) && kernel.getArgAttr(i, tile::nonNegativeName))
+      maxima[argument] = std::numeric_limits<int32_t>::max();
+    if (argument.use_empty())
+      continue;
+    Value index = constI32(i);
+    Value value = inPrologue([&, i = i] {
+      Value base = spirv::AddressOfOp::create(b, variable);
+      Value member = make<spirv::AccessChainOp>(
+          spirv::PointerType::get(types[i], spirv::StorageClass::PushConstant),
+          base, ValueRange(index));
+      return make<spirv::LoadOp>(types[i], member, spirv::MemoryAccessAttr(),
+                                 IntegerAttr());
+    });
+    set(argument, value);
+  }
+  return success();
+}
+
+void KernelEmitter::finishModule() {
+  b.setInsertionPointToEnd(module->getBody());
+  b.setLoc(kernel.getLoc());
+  spirv::EntryPointOp::create(b, spirv::ExecutionModel::GLCompute, function,
+                              interface);
+  spirv::ExecutionModeOp::create(
+      b, function, spirv::ExecutionMode::LocalSize,
+      {static_cast<int32_t>(kernel.getBlockSize()), 1, 1});
+  if (capabilities.contains(spirv::Capability::RoundingModeRTE))
+    spirv::ExecutionModeOp::create(b, function,
+                                   spirv::ExecutionMode::RoundingModeRTE, {16});
+  SmallVector<spirv::Extension> extensions;
+  if (hasFragments)
+    extensions.push_back(spirv::Extension::SPV_KHR_cooperative_matrix);
+  if (capabilities.contains(spirv::Capability::BFloat16TypeKHR))
+    extensions.push_back(spirv::Extension::SPV_KHR_bfloat16);
+  if (capabilities.contains(spirv::Capability::AtomicFloat32AddEXT))
+    extensions.push_back(spirv::Extension::SPV_EXT_shader_atomic_float_add);
+  // Sorted, so that the text does not depend on the order of the ops.
+  SmallVector<spirv::Capability> sorted = capabilities.takeVector();
+  llvm::sort(sorted);
+  module->setVceTripleAttr(spirv::VerCapExtAttr::get(
+      spirv::Version::V_1_5, sorted, extensions, b.getContext()));
+}
+
+OwningOpRef<spirv::ModuleOp> KernelEmitter::emit() {
+  if (!kernel.getBody().hasOneBlock()) {
+    kernel.emitOpError("has several blocks; greta-tile-to-spirv takes "
+                       "structured control flow (scf)");
+    return nullptr;
+  }
+  require(spirv::Capability::Shader);
+  require(spirv::Capability::Int64);
+  require(spirv::Capability::PhysicalStorageBufferAddresses);
+  kernel.walk([&](Operation *op) {
+    hasFences |= isa<tile::FenceOp>(op);
+    hasFragments |=
+        llvm::any_of(op->getResultTypes(), llvm::IsaPred<tile::FragmentType>);
+  });
+  if (hasFragments)
+    require(spirv::Capability::CooperativeMatrixKHR);
+  if (inVulkanModel())
+    require(spirv::Capability::VulkanMemoryModel);
+  module = spirv::ModuleOp::create(
+      b, spirv::AddressingModel::PhysicalStorageBuffer64,
+      inVulkanModel() ? spirv::MemoryModel::Vulkan
+                      : spirv::MemoryModel::GLSL450,
+      std::nullopt, kernel.getName());
+  b.setInsertionPointToStart(module->getBody());
+  function =
+      spirv::FuncOp::create(b, kernel.getName(), b.getFunctionType({}, {}));
+  b.setInsertionPointToStart(function.addEntryBlock());
+  if (failed(emitArguments()) || failed(emitBlock(kernel.getBody().front())))
+    return nullptr;
+  finishModule();
+  return std::move(module);
+}
+
+FailureOr<OwningOpRef<spirv::ModuleOp>>
+greta::convertTileToSPIRV(tile::FuncOp kernel, bool floatAtomics) {
+  if (failed(kernel.checkTarget()))
+    return failure();
+  OwningOpRef<spirv::ModuleOp> module =
+      KernelEmitter(kernel, floatAtomics).emit();
+  if (!module)
+    return failure();
+  return module;
+}
+
+namespace {
+struct GretaTileToSPIRV
+    : public greta::impl::GretaTileToSPIRVBase<GretaTileToSPIRV> {
+  using GretaTileToSPIRVBase::GretaTileToSPIRVBase;
+  void runOnOperation() override {
+    WalkResult walk = getOperation().walk([](greta::tile::LaunchOp launch) {
+      launch.emitOpError("refers to a kernel that is to be replaced");
+      return WalkResult::interrupt();
+    });
+    if (walk.wasInterrupted())
+      return signalPassFailure();
+    for (auto kernel : llvm::make_early_inc_range(
+             getOperation().getOps<greta::tile::FuncOp>())) {
+      FailureOr<OwningOpRef<spirv::ModuleOp>> module =
+          greta::convertTileToSPIRV(kernel, floatAtomics);
+      if (failed(module))
+        return signalPassFailure();
+      OpBuilder(kernel).insert(module->release());
+      kernel.erase();
+    }
+  }
+};
+} // namespace
