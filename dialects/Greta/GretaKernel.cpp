@@ -90,24 +90,6 @@ LogicalResult KernelOp::verifyRegions() {
   return success();
 }
 
-LogicalResult SumPartsOp::verify() {
-  RankedTensorType from = getParts().getType(), to = getType();
-  int64_t split = getSplit();
-  if (from.getRank() != 2 || to.getRank() != 2 ||
-      from.getDimSize(1) != to.getDimSize(1) ||
-      from.isDynamicDim(0) != to.isDynamicDim(0) ||
-      (!to.isDynamicDim(0) && from.getDimSize(0) != split * to.getDimSize(0)))
-    return emitOpError("has a result of ")
-           << to << " for " << getSplit() << " parts in " << from
-           << "; [split * M, N] makes [M, N]";
-  Type element = to.getElementType();
-  if (from.getElementType() != element &&
-      !(from.getElementType().isF32() && isa<FloatType>(element)))
-    return emitOpError("rounds ") << from.getElementType() << " to " << element
-                                  << "; f32 is rounded to floats, i32 is not";
-  return success();
-}
-
 LogicalResult BroadcastOp::verify() {
   RankedTensorType from = getValue().getType(), to = getType();
   if (from.getElementType() != to.getElementType())

@@ -67,20 +67,6 @@ def Greta_BroadcastOp : Op<Greta_Dialect, "broadcast", [Pure]> {
   let hasVerifier = 1;
 }
 
-def Greta_SumPartsOp : Op<Greta_Dialect, "sum_parts", [Pure]> {
-  let summary = "The sum of the parts of a split product";
-  let description = [{
-    The operand is `[split * M, N]`, as a `greta.matmul` with `split` leaves it; the result `[M, N]`. Parts are added from the first to
-    the last, in the operand's type, and rounded once. Made by `greta-configure`.
-
-    `greta.sum_parts %p {split = 4} : tensor<512x4096xf32> -> tensor<128x4096xf16>`
-  }];
-  let arguments = (ins AnyRankedTensor:$parts, ConfinedAttr<I64Attr, [IntPositive]>:$split);
-  let results = (outs AnyRankedTensor:$result);
-  let assemblyFormat = "$parts attr-dict `:` type($parts) `->` type($result)";
-  let hasVerifier = 1;
-}
-
 def Greta_HeadsOp : Op<Greta_Dialect, "heads", [Pure]> {
   let summary = "The columns of a product as heads";
   let description = [{

@@ -275,16 +275,9 @@ LogicalResult MatmulOp::verify() {
                         "the batch of 'a'")))
       return failure();
   }
-  if (getSplit() != 1 && (!(*this)->getParentOfType<KernelOp>() || rank > 2))
-    return emitOpError() << "has 'split' " << getSplit()
-                         << "; greta-configure chooses it for kernels: ask for "
-                            "it in 'greta.config'";
-  int64_t m = a.getDimSize(dimM());
-  if (!ShapedType::isDynamic(m))
-    m *= getSplit();
   if (failed(checkDim(*this, "b", getB(), dimKOfB(), getDepth(), "K of 'a'")) ||
-      failed(checkDim(*this, "result", getResult(), rank - 2, m,
-                      getSplit() == 1 ? "M of 'a'" : "M of 'a' times 'split'")))
+      failed(checkDim(*this, "result", getResult(), rank - 2,
+                      a.getDimSize(dimM()), "M of 'a'")))
     return failure();
   return checkDim(*this, "result", getResult(), rank - 1, b.getDimSize(dimN()),
                   "N of 'b'");

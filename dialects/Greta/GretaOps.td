@@ -143,17 +143,13 @@ def Greta_MatmulOp : Greta_Op<"matmul"> {
     of 8 bits (f8E4M3FN and f8E5M2, which may be mixed, f8E4M3FNUZ and f8E5M2FNUZ likewise) accumulate in f32, rounded once to a result of f32,
     f16 or bf16.
 
-    `split` stands in kernels only, where `greta-configure` sets it: with more than 1 the result is `[split * M, N]`, the products of
-    that many ranges of K below each other, for `greta.sum_parts`.
-
     Source: C. L. Lawson et al., "Basic Linear Algebra Subprograms for Fortran Usage", 1979; level 3: J. Dongarra et al., 1990.
 
     ```mlir
     %0 = greta.matmul %a, %b {transpose_b} : tensor<?x4096xf16>, tensor<14336x4096xf16> -> tensor<?x14336xf16>
     ```
   }];
-  let arguments = (ins AnyRankedTensor:$a, AnyRankedTensor:$b, UnitAttr:$transpose_a, UnitAttr:$transpose_b,
-                       DefaultValuedAttr<ConfinedAttr<I64Attr, [IntPositive]>, "1">:$split);
+  let arguments = (ins AnyRankedTensor:$a, AnyRankedTensor:$b, UnitAttr:$transpose_a, UnitAttr:$transpose_b);
   let results = (outs AnyRankedTensor:$result);
   let extraClassDeclaration = [{
     /// The dimensions of `a` that are M and K, of `b` that are K and N.

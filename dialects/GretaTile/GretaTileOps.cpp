@@ -133,6 +133,13 @@ LogicalResult LaunchOp::verify() {
     if (llvm::is_contained(getTied()->take_front(i), operand))
       return emitOpError("ties two results to operand ") << operand;
   }
+  for (int64_t number : getZeroed().value_or(ArrayRef<int64_t>()))
+    if (number < 0 || number >= static_cast<int64_t>(getNumResults()) ||
+        getTiedOperand(number) || !getResult(number).use_empty())
+      return emitOpError("names ")
+             << number
+             << " 'zeroed', which is scratch memory: a result that is "
+                "not tied and that nothing uses";
   if (getResultShapes().size() != untied.size())
     return emitOpError("has ") << getResultShapes().size() << " shapes for "
                                << untied.size() << " results that are not tied";

@@ -50,6 +50,9 @@ def GretaTile_LaunchOp : GretaTile_Op<"launch", [DeclareOpInterfaceMethods<Symbo
     A result may be `tied` to an operand: the kernel writes to the operand's memory in place, and the result is what that holds then. `tied` has
     the operand's number for each result, or -1; a tied result is no argument of its own. Nothing uses the operand behind the launch.
 
+    Results that `zeroed` numbers are scratch memory of the kernel, which holds zeros before every launch because each leaves zeros behind: counters on which
+    workgroups meet. Nothing uses them.
+
     ```mlir
     %sum = greta_tile.launch @accumulate grid affine_map<()[n] -> (n ceildiv 64)> scalars affine_map<()[n] -> (n)> (%x, %start, %scale) tied [1] shapes []
            : (tensor<?xf32>, tensor<f32>, f32) -> tensor<f32>
@@ -57,10 +60,10 @@ def GretaTile_LaunchOp : GretaTile_Op<"launch", [DeclareOpInterfaceMethods<Symbo
   }];
   let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<AnyTypeOf<[AnyRankedTensor, I32, I64, F32]>>:$operands,
                        AffineMapAttr:$grid, AffineMapAttr:$scalars, OptionalAttr<DenseI64ArrayAttr>:$tied,
-                       AffineMapArrayAttr:$result_shapes, OptionalAttr<DictionaryAttr>:$config);
+                       OptionalAttr<DenseI64ArrayAttr>:$zeroed, AffineMapArrayAttr:$result_shapes, OptionalAttr<DictionaryAttr>:$config);
   let results = (outs Variadic<AnyRankedTensor>:$results);
   let assemblyFormat = [{
-    $kernel `grid` $grid `scalars` $scalars `(` $operands `)` (`tied` $tied^)? `shapes` $result_shapes attr-dict
+    $kernel `grid` $grid `scalars` $scalars `(` $operands `)` (`tied` $tied^)? (`zeroed` $zeroed^)? `shapes` $result_shapes attr-dict
     `:` functional-type($operands, $results)
   }];
   let extraClassDeclaration = [{
@@ -68,6 +71,9 @@ def GretaTile_LaunchOp : GretaTile_Op<"launch", [DeclareOpInterfaceMethods<Symbo
     ::mlir::Value getTiedOperand(unsigned result) {
       auto tied = getTied();
       return tied && (*tied)[result] >= 0 ? getOperand((*tied)[result]) : ::mlir::Value();
+    }
+    bool isZeroed(unsigned result) {
+      return getZeroed() && ::llvm::is_contained(*getZeroed(), result);
     }
     /// Of a result that is not tied.
     ::mlir::AffineMap getShapeOf(unsigned result);

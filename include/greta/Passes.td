@@ -80,6 +80,7 @@ def GretaConfigurePass : Pass<"greta-configure", "::mlir::func::FuncOp"> {
     | `pipeline` | for a product: how its loop over K moves its operands (`#greta_tile.pipeline`) |
     | `group` | for a product: how many rows of blocks neighbouring workgroups share |
     | `chiplets` | for a product: how many chiplets workgroups are dealt to in turn; each gets a contiguous part of the blocks |
+    | `split` | for a product with few blocks and a long K: ranges of K with workgroups of their own, the last of which at a block adds them up |
     | `matrix` | for a product: the target's instruction with its layouts (`#greta_tile.matrix`); without it, multiply-adds |
 
     Only rows of the target table are asked, no names. A configuration that is already there stays. The attribute `greta.config` of a
@@ -89,8 +90,6 @@ def GretaConfigurePass : Pass<"greta-configure", "::mlir::func::FuncOp"> {
     A dictionary in it is for the targets of its name: `{waves = 4, gfx942 = {waves = 8}, "vulkan:nvidia" = {tile = [160, 160, 64]}}`. A
     product without it gets what the tuning database has for it, where that fits; a remark says where it does not.
 
-    A product whose blocks are far fewer than the compute units, with a long K, is split: its kernel becomes one that computes the products
-    of `split` ranges of K (`greta.matmul` with `split`), and one that adds them up and goes on (`greta.sum_parts`).
   }];
   let options = [Option<"target", "target", "std::string", [{""}], "name or alias of a row of the target table">,
                  Option<"file", "tuning", "std::string", [{""}], "tuning database (docs/tuning.md)">,

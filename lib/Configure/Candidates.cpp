@@ -126,16 +126,16 @@ static std::vector<llvm::json::Object> candidatesNear(const Choice &choice,
         Choice next = choices[from];
         SpaceConfig &space = next.space;
         int64_t *const parts[] = {
-            &space.columns, &space.depth,       &next.block, &space.unroll,
-            &space.run,     &space.rows.back(), &next.split};
+            &space.columns, &space.depth,       &next.block,      &space.unroll,
+            &space.run,     &space.rows.back(), &next.space.split};
         int64_t &value = *parts[part];
         // Few rows have all of M, multiply-adds no runs.
         bool fewRows = space.run != 0;
         if (part == 5 ? fewRows : !fewRows && (part == 3 || part == 4))
           continue;
         value = twice ? value * 2 : value / 2;
-        if (value < 1 || next.block < limits.wave || next.split > mostSplit ||
-            whyNot(next))
+        if (value < 1 || next.block < limits.wave ||
+            next.space.split > mostSplit || whyNot(next))
           continue;
         llvm::json::Object config = configOf(next, limits);
         if (llvm::is_contained(candidates, config))

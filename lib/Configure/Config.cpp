@@ -33,6 +33,8 @@ DictionaryAttr greta::toAttribute(MLIRContext *context,
       entries.set("group", builder.getI64IntegerAttr(space.group));
     if (space.chiplets > 1)
       entries.set("chiplets", builder.getI64IntegerAttr(space.chiplets));
+    if (space.split > 1)
+      entries.set("split", builder.getI64IntegerAttr(space.split));
     spaces.push_back(entries.getDictionary(context));
   }
   NamedAttrList entries;
@@ -83,6 +85,7 @@ FailureOr<KernelConfig> greta::getConfig(KernelOp kernel) {
       space.pipeline = dictionary.getAs<tile::PipelineAttr>("pipeline");
       space.group = std::max<int64_t>(1, integerIn(dictionary, "group"));
       space.chiplets = std::max<int64_t>(1, integerIn(dictionary, "chiplets"));
+      space.split = std::max<int64_t>(1, integerIn(dictionary, "split"));
       if (auto rows = dictionary.getAs<ArrayAttr>("rows"))
         for (Attribute extent : rows)
           if (auto integer = dyn_cast<IntegerAttr>(extent))
@@ -111,11 +114,10 @@ FailureOr<KernelConfig> greta::getConfig(KernelOp kernel) {
              << config.spaces.size() << " has 'run' " << space.run
              << "; that is for products of a static depth, of which it and "
                 "'depth' take whole runs, powers of two";
-    if (info.matmul && !fitsSplit(info.matmul, space))
+    if (space.split > 1 && !fitsSplit(info, space))
       return kernel.emitOpError("has a 'config' whose space ")
              << config.spaces.size() << " does not give each of the "
-             << info.matmul.getSplit()
-             << " parts of its product blocks along a static K";
+             << space.split << " parts of its product blocks along a static K";
     // A row that is reduced belongs to one workgroup.
     std::optional<int64_t> columns =
         constantOf(info.columns(kernel.getContext()));

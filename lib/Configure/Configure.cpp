@@ -91,10 +91,6 @@ static Choice chooseRows(const Space &space, const Limits &limits,
   int64_t maxElements = limits.maxElements;
   if (space.fullOperands > 4)
     maxElements = std::min<int64_t>(maxElements, 24);
-  // All parts of an element are loaded before they are added up (gfx1030: 205
-  // registers spilled for 20 elements of two products).
-  if (space.sumsParts)
-    maxElements = std::min<int64_t>(maxElements, 16);
 
   // Elements per lane to aim at.
   bool isLong = columns && *columns * slices >= 4096;
@@ -217,8 +213,7 @@ FailureOr<Choice> greta::choose(const Space &space, const Limits &limits,
   return chooseRows(space, limits, fixedBlock, context);
 }
 
-/// A product that is split leaves a second kernel, and spaces that cannot be
-/// side by side leave several: `rest`.
+/// Spaces that cannot be side by side leave several kernels: `rest`.
 static LogicalResult configure(KernelOp kernel, const TargetRow &row,
                                bool useMatrix, const TuningDatabase *tuning,
                                SmallVectorImpl<KernelOp> &rest) {
@@ -229,7 +224,6 @@ static LogicalResult configure(KernelOp kernel, const TargetRow &row,
   Limits limits(row, useMatrix, tuning);
   SmallVector<Choice> choices;
   KernelConfig config;
-  int64_t split = 1;
   config.waveSize = limits.wave;
   config.gridLimit = row.isVulkan() ? vulkanGridLimit : 0;
   auto setConfig = [&] { kernel.setConfigAttr(toAttribute(context, config)); };
@@ -268,7 +262,6 @@ static LogicalResult configure(KernelOp kernel, const TargetRow &row,
     if (failed(choice))
       return failure();
     config.blockSize = std::max(config.blockSize, choice->block);
-    split = choice->split;
     choices.push_back(std::move(*choice));
   }
   // All spaces of a kernel share the largest workgroup that one asked for.
@@ -277,10 +270,7 @@ static LogicalResult configure(KernelOp kernel, const TargetRow &row,
         choice.block == config.blockSize
             ? std::move(choice.space)
             : choose(space, limits, config.blockSize, context)->space);
-  if (split > 1 && spaces->size() == 1)
-    rest.push_back(splitProduct(kernel, config, split));
-  else
-    setConfig();
+  setConfig();
   return success();
 }
 

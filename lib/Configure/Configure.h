@@ -39,7 +39,6 @@ struct Limits {
 /// The configuration of one space and the workgroup it would like.
 struct Choice {
   int64_t block = 0;
-  int64_t split = 1; // ranges of a product's K, each with its own workgroups
   std::shared_ptr<const Tile> tile; // of a product with matrix instructions
   double cycles = 0;                // of few rows, by the model
   SpaceConfig space;
@@ -128,22 +127,16 @@ inline int64_t partsOf(int64_t blocks, int64_t split) {
   return llvm::divideCeil(blocks, llvm::divideCeil(blocks, split));
 }
 
-/// Cycles that `split` parts of a product of m x n add: their way to memory and
-/// back, and the second kernel's launch.
+/// Cycles that `split` parts of an m x n GEMM add: their way to memory and
+/// back, and the meeting of their workgroups.
 double splitCycles(const TargetRow &row, int64_t split, int64_t m, int64_t n);
 
-/// Whether a product may be computed in parts along K: neither a batch nor
+/// Whether a space's GEMM may be computed in parts along K: neither a batch nor
 /// heads, and A as it is stored, as parts of rows have no norm.
-bool canSplit(MatmulOp matmul);
+bool canSplit(const Space &space);
 
-/// Whether each part of a split product has blocks.
-bool fitsSplit(MatmulOp matmul, const SpaceConfig &config);
-
-/// Replaces a kernel with a product by two: one that computes `split` parts of
-/// it, with the configuration of `choice`, and one that adds them and goes on,
-/// which is returned and not configured yet.
-KernelOp splitProduct(KernelOp kernel, const KernelConfig &config,
-                      int64_t split);
+/// Whether each part of a GEMM with `split` in its configuration has blocks.
+bool fitsSplit(const Space &space, const SpaceConfig &config);
 
 } // namespace greta
 

@@ -136,9 +136,10 @@ std::optional<std::string> greta::whyNotDecode(const Space &space,
           2 * loadedRegisters ||
       rows * columns * count > 2 * sumRegisters)
     return "it needs too many registers for what it loads at a time";
-  if (choice.split > 1 && !canSplit(matmul))
+  if (choice.space.split > 1 && !canSplit(space))
     return "its 'split' needs an A that is not computed, and no batch or heads";
-  if (matmul.getDepth() % (config.depth * choice.split) && choice.split > 1)
+  if (matmul.getDepth() % (config.depth * choice.space.split) &&
+      choice.space.split > 1)
     return "its 'split' does not give each part whole blocks";
   return std::nullopt;
 }
@@ -246,7 +247,7 @@ std::optional<Choice> greta::chooseDecode(const Space &space,
                    (1000.0 * limits.row.bandwidthGBs) * limits.row.clockMHz;
   double best = HUGE_VAL;
   constexpr int64_t most = 64;
-  bool splits = !limits.columns && canSplit(matmul);
+  bool splits = !limits.columns && canSplit(space);
   int64_t wanted = limits.wide && splits ? most : 1;
   for (int64_t split = 1;
        split == 1 ||
@@ -257,7 +258,7 @@ std::optional<Choice> greta::chooseDecode(const Space &space,
     if (cycles >= best)
       continue;
     best = cycles;
-    choice.split = split;
+    choice.space.split = split;
   }
   // What the multiply-adds of a row issue, with what brings A to them; measured
   // on the H200 at 14336x4096: 5 us a row of f16, 7.5 us of packed weights.

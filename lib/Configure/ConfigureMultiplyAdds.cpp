@@ -44,7 +44,7 @@ std::optional<std::string> greta::whyNotMultiplyAdds(const Problem &problem,
     return "it needs " + std::to_string(lds) +
            " bytes of shared memory, the target has " +
            std::to_string(limits.ldsBytes);
-  if (choice.split > 1 && !problem.splits)
+  if (choice.space.split > 1 && !problem.splits)
     return "its 'split' needs K in the type, an A that is not computed, and no "
            "batch or heads";
   return std::nullopt;
@@ -98,6 +98,6 @@ FailureOr<Choice> greta::chooseMultiplyAdds(const Space &space,
       chosen = split;
     }
   }
-  choice.split = partsOf(steps, chosen);
+  choice.space.split = partsOf(steps, chosen);
   return choice;
 }

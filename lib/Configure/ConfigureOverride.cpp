@@ -222,28 +222,29 @@ applyBlocks(Choice &choice, DictionaryAttr config, MatmulOp matmul,
       return noTile(most);
     std::tie(space.rows.back(), space.columns, space.depth) =
         std::tuple_cat(*sizes);
-    choice.split = 1;
+    choice.space.split = 1;
   }
   int64_t waves = choice.block / limits.wave;
   take(config, "waves", waves);
   take(config, "run", space.run);
   take(config, "unroll", space.unroll);
-  take(config, "split", choice.split);
+  take(config, "split", choice.space.split);
   if (!llvm::isPowerOf2_64(std::max<int64_t>(waves, 0)) || space.run < 0 ||
       (fewRows && space.run < 1) || space.unroll < 1)
     return "whose waves are no power of two, or 'run' or 'unroll' not positive";
-  if (std::optional<std::string> why = whyNotSplit(choice.split))
+  if (std::optional<std::string> why = whyNotSplit(choice.space.split))
     return why;
   choice.block = waves * limits.wave;
   int64_t depth = matmul.getDepth();
   // So many parts at most: none is empty, and those of few rows are whole
   // blocks.
   if (!fewRows)
-    choice.split =
+    choice.space.split =
         partsOf(llvm::divideCeil(std::max<int64_t>(depth, 1), space.depth),
-                choice.split);
-  while (fewRows && choice.split > 1 && depth % (space.depth * choice.split))
-    --choice.split;
+                choice.space.split);
+  while (fewRows && choice.space.split > 1 &&
+         depth % (space.depth * choice.space.split))
+    --choice.space.split;
   if (std::optional<std::string> why = whyNot(choice))
     return "that does not fit: " + *why;
   return std::nullopt;
@@ -273,7 +274,7 @@ llvm::json::Object greta::configOf(const Choice &choice, const Limits &limits) {
     config["run"] = space.run;
     config["unroll"] = space.unroll;
   }
-  if (choice.split > 1)
-    config["split"] = choice.split;
+  if (choice.space.split > 1)
+    config["split"] = choice.space.split;
   return config;
 }

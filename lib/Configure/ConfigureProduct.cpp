@@ -230,7 +230,7 @@ Problem greta::problemOf(const Space &space) {
       !matmul.getTransposeA(),
       matmul.getTransposeB(),
       int64_t(space.products().size()),
-      canSplit(matmul),
+      canSplit(space),
       batch,
       head,
       space.heads ? within : 0,
@@ -315,7 +315,7 @@ FailureOr<Choice> greta::chooseProduct(const Space &space, const Limits &limits,
   choice.space.columns = (*tile)->n;
   choice.space.depth = (*tile)->k;
   choice.space.group = (*tile)->group;
-  choice.split =
+  choice.space.split =
       partsOf(llvm::divideCeil(problem.k, (*tile)->k), (*tile)->split);
   choice.space.chiplets = limits.row.xcds;
   int64_t direct =

@@ -34,7 +34,7 @@ bool greta::isElementwise(Operation *op) {
 
 bool greta::isRowOp(Operation *op) {
   return isa<RmsNormOp, LayerNormOp, SoftmaxOp, SwigluOp, RopeOp, MatmulOp,
-             HeadsOp, DequantOp, SumPartsOp>(op);
+             HeadsOp, DequantOp>(op);
 }
 
 bool greta::hasFewRows(MatmulOp matmul) {
@@ -294,8 +294,7 @@ static FailureOr<Space> analyzeSpace(KernelOp kernel, Region &region,
     }
   }
   SmallVector<Mapping> mappings;
-  space.sumsParts = !region.front().getOps<SumPartsOp>().empty();
-  space.isFlat = !space.hasReduction && !space.matmul && !space.sumsParts &&
+  space.isFlat = !space.hasReduction && !space.matmul &&
                  space.pairs == Space::Pairs::None &&
                  region.front().getOps<DequantOp>().empty();
   llvm::SmallDenseSet<int64_t> apart;

@@ -50,6 +50,8 @@ private:
   llvm::SetVector<Value> buffers; // the operands, each once
   SmallVector<AffineExpr> grid;
   AffineExpr total; // workgroups
+  SmallVector<AffineExpr> scratchExtents;
+  SmallVector<int64_t> zeroed; // results of the launch
 };
 } // namespace
 
@@ -78,16 +80,21 @@ void KernelConverter::emitBody(ImplicitLocOpBuilder &b) {
   llvm::append_range(storage, body.getArguments().drop_front(buffers.size()));
   ValueRange pointers(storage);
   unsigned numInputs = kernel.getInputs().size(), nextOutput = numInputs;
+  unsigned nextScratch = numInputs + kernel.getNumResults();
   SmallVector<SpaceEmitter, 0> emitters;
   SmallVector<AffineExpr> counts;
   total = getAffineConstantExpr(0, kernel.getContext());
   for (auto [i, region] : llvm::enumerate(kernel.getSpaces())) {
     unsigned numOutputs = region.front().getTerminator()->getNumOperands();
+    size_t numScratch =
+        SpaceEmitter::scratchTypes(spaces[i], config.spaces[i]).size();
     emitters.emplace_back(
         b, kernel, region, spaces[i], config.spaces[i], *scalars,
         SpaceEmitter::Pointers{pointers.take_front(numInputs),
-                               pointers.slice(nextOutput, numOutputs)});
+                               pointers.slice(nextOutput, numOutputs),
+                               pointers.slice(nextScratch, numScratch)});
     nextOutput += numOutputs;
+    nextScratch += numScratch;
     counts.push_back(emitters.back().workgroups());
     total = total + counts.back();
   }
@@ -96,8 +103,12 @@ void KernelConverter::emitBody(ImplicitLocOpBuilder &b) {
   OpBuilder::InsertionGuard guard(b);
   for (auto [i, emitter] : llvm::enumerate(emitters)) {
     bool isLast = i + 1 == emitters.size();
-    if (isLast && !isGuarded) {
+    auto emit = [&, &emitter = emitter] {
       emitter.emit(index);
+      llvm::append_range(scratchExtents, emitter.scratchExtents());
+    };
+    if (isLast && !isGuarded) {
+      emit();
       continue;
     }
     Value count = scalars->get(b, counts[i]);
@@ -105,7 +116,7 @@ void KernelConverter::emitBody(ImplicitLocOpBuilder &b) {
         arith::CmpIOp::create(b, arith::CmpIPredicate::slt, index, count);
     auto branch = scf::IfOp::create(b, mine, /*withElseRegion=*/!isLast);
     b.setInsertionPoint(branch.thenBlock()->getTerminator());
-    emitter.emit(index);
+    emit();
     if (isLast)
       continue;
     b.setInsertionPoint(branch.elseBlock()->getTerminator());
@@ -153,8 +164,8 @@ DictionaryAttr KernelConverter::launchConfig() {
     }
     if (space.group > 1)
       set("group", space.group);
-    if (spaces[i].matmul && spaces[i].matmul.getSplit() > 1)
-      set("split", spaces[i].matmul.getSplit());
+    if (space.split > 1)
+      set("split", space.split);
     if (space.matrix)
       entries.set(i == 0 ? "instruction" : ("instruction_" + Twine(i)).str(),
                   b.getStringAttr(describe(space.matrix)));
@@ -181,6 +192,17 @@ LogicalResult KernelConverter::run() {
   };
   llvm::for_each(buffers, addPointer);
   llvm::for_each(kernel.getResults(), addPointer);
+  // Scratch memory is results that nobody uses.
+  SmallVector<Type> results(kernel.getResultTypes());
+  for (auto [space, spaceConfig] : llvm::zip(spaces, config.spaces)) {
+    SmallVector<Type> scratch = SpaceEmitter::scratchTypes(space, spaceConfig);
+    for (Type element : scratch) {
+      pointers.push_back(tile::PtrType::get(element));
+      results.push_back(RankedTensorType::get({ShapedType::kDynamic}, element));
+    }
+    if (!scratch.empty())
+      zeroed.push_back(results.size() - 1);
+  }
   auto function = kernel->getParentOfType<func::FuncOp>();
   ImplicitLocOpBuilder b(kernel.getLoc(), kernel.getContext());
   b.setInsertionPoint(function);
@@ -202,12 +224,16 @@ LogicalResult KernelConverter::run() {
   SmallVector<Attribute> shapes;
   llvm::append_range(shapes, kernel.getShapes().getValue().drop_front(
                                  kernel.getInputs().size()));
+  for (AffineExpr extent : scratchExtents)
+    shapes.push_back(AffineMapAttr::get(mapOf(extent)));
   b.setInsertionPoint(kernel);
   auto launch = tile::LaunchOp::create(
-      b, kernel.getResultTypes(), name, buffers.getArrayRef(), mapOf(grid),
-      mapOf(scalars->expressions()), /*tied=*/nullptr, b.getArrayAttr(shapes),
-      launchConfig());
-  kernel->replaceAllUsesWith(launch);
+      b, results, name, buffers.getArrayRef(), mapOf(grid),
+      mapOf(scalars->expressions()), /*tied=*/nullptr,
+      zeroed.empty() ? nullptr : b.getDenseI64ArrayAttr(zeroed),
+      b.getArrayAttr(shapes), launchConfig());
+  kernel->replaceAllUsesWith(
+      launch.getResults().take_front(kernel.getNumResults()));
   kernel.erase();
   return success();
 }

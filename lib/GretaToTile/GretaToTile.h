@@ -44,6 +44,7 @@ public:
   struct Pointers {
     mlir::ValueRange inputs;  // one per argument of the region
     mlir::ValueRange outputs; // one per yielded value
+    mlir::ValueRange scratch; // of scratchTypes
   };
   SpaceEmitter(mlir::ImplicitLocOpBuilder &b, KernelOp kernel,
                mlir::Region &region, const Space &space,
@@ -52,6 +53,13 @@ public:
 
   /// Workgroups of the space over the function's symbols.
   mlir::AffineExpr workgroups();
+
+  /// The elements of the scratch memory of a GEMM in parts: a buffer of each
+  /// product's parts, and one of counters, which are zero between launches.
+  static llvm::SmallVector<mlir::Type> scratchTypes(const Space &space,
+                                                    const SpaceConfig &config);
+  /// How many there are of each, once the program is emitted.
+  llvm::SmallVector<mlir::AffineExpr> scratchExtents();
 
   /// The program of workgroup `index` of the space.
   void emit(mlir::Value index);
@@ -89,10 +97,7 @@ private:
   /// `bound`, having said that the block at `offset` begins within it: the grid
   /// and the loops end there.
   mlir::Value reached(mlir::Value offset, mlir::Value bound);
-  /// `below`: rows that the block lies further down than its place in the
-  /// space.
-  Access access(const TensorLayout &layout, const Mapping &mapping,
-                mlir::Value below = {});
+  Access access(const TensorLayout &layout, const Mapping &mapping);
   mlir::Value inBatch(mlir::Value pointer, const TensorLayout &layout,
                       const Mapping &mapping);
   mlir::Value load(mlir::BlockArgument argument, const Mapping &mapping);
@@ -101,7 +106,6 @@ private:
   TensorLayout layoutOf(mlir::BlockArgument argument);
   /// The first element of what the region sees.
   mlir::Value pointerOf(mlir::BlockArgument argument);
-  mlir::AffineExpr rowsOfProduct();
   bool variesInLoop(const Mapping &mapping) const;
 
   // Order of the work (GretaToTileSpace.cpp).
@@ -122,7 +126,6 @@ private:
   // Products in tiles (GretaToTileProduct.cpp).
   mlir::Value computeMatmul(MatmulOp op);
   llvm::SmallVector<mlir::Value> computeLoop();
-  mlir::Value computeSumParts(SumPartsOp op);
   /// This workgroup's blocks along K of a product.
   struct DepthRange {
     mlir::Value begin, length; // null begin: 0
@@ -153,6 +156,10 @@ private:
   mlir::Value addSquares(RmsNormOp norm, const Mapping &mapping,
                          mlir::Value sums, llvm::ArrayRef<int64_t> dims);
   mlir::Value computeDequantBlock(DequantOp op);
+
+  // Split-K (GretaToTileSplitK.cpp).
+  void joinParts();
+  mlir::Value addParts(mlir::Value parts, mlir::RankedTensorType type);
 
   // Products with few rows (GretaToTileDecode.cpp).
   void addDepth();
@@ -216,11 +223,10 @@ private:
   llvm::SmallVector<Dim> batch;
   unsigned columnDim = 0;
   int pairDim = -1;
-  unsigned depthDim = 0;  // of a product with few rows, or an operand
-  bool inOperand = false; // blocks are those of an Operand
-  int64_t split = 1;      // ranges of K, each with workgroups of its own
-  mlir::Value part;       // which of them is this workgroup's
-  mlir::scf::ForOp loop;  // over columns, while its body is being emitted
+  unsigned depthDim = 0;        // of a product with few rows, or an operand
+  bool inOperand = false;       // blocks are those of an Operand
+  mlir::Value part, tileNumber; // this workgroup's range of K, and its tile
+  mlir::scf::ForOp loop;        // over columns, while its body is being emitted
   Scope outer, inner;
   std::map<std::pair<mlir::Operation *, unsigned>, mlir::Value> reductions;
   llvm::DenseMap<mlir::Value, unsigned> stages;

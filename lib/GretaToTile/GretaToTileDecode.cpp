@@ -216,9 +216,9 @@ SmallVector<Value> SpaceEmitter::computeDecode() {
 
   // Parts are whole blocks.
   int64_t size =
-      cast<AffineConstantExpr>(dims[depthDim].size).getValue() / split;
+      cast<AffineConstantExpr>(dims[depthDim].size).getValue() / config.split;
   auto fromBegin = [&](Value at) -> Value {
-    if (split == 1)
+    if (config.split == 1)
       return at;
     return arith::AddIOp::create(
         b, arith::MulIOp::create(b, part, i32(b, size)), at);

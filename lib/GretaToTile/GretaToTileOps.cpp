@@ -329,8 +329,6 @@ Value SpaceEmitter::computeRowOp(Operation *op) {
     result = mul(silu, wide(swiglu.getUp(), identity));
   } else if (auto rope = dyn_cast<RopeOp>(op)) {
     result = computeRope(rope);
-  } else if (auto sum = dyn_cast<SumPartsOp>(op)) {
-    result = computeSumParts(sum);
   } else if (auto heads = dyn_cast<HeadsOp>(op)) {
     result = value(heads.getValue(), identity);
     if (!config.run) // with few rows it has the space's dimensions already

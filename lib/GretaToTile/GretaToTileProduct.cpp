@@ -150,12 +150,13 @@ Value SpaceEmitter::emitOperand(Value v) {
 /// Whole blocks, as many for one part as for another, but for the last.
 SpaceEmitter::DepthRange SpaceEmitter::depthRange(AffineExpr depth,
                                                   int64_t block) {
-  if (split == 1)
+  if (config.split == 1)
     return {Value(), scalars.get(b, depth)};
   int64_t size = cast<AffineConstantExpr>(depth).getValue();
-  int64_t each = llvm::divideCeil(llvm::divideCeil(size, block), split) * block;
+  int64_t each =
+      llvm::divideCeil(llvm::divideCeil(size, block), config.split) * block;
   Value begin = arith::MulIOp::create(b, part, i32(b, each));
-  if (each * split == size)
+  if (each * config.split == size)
     return {begin, i32(b, each)};
   Value rest = arith::SubIOp::create(b, i32(b, size), begin);
   return {begin, arith::MinSIOp::create(b, rest, i32(b, each))};

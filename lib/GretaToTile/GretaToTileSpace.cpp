@@ -51,8 +51,6 @@ SpaceEmitter::SpaceEmitter(ImplicitLocOpBuilder &b, KernelOp kernel,
       scalars(scalars), pointers(pointers),
       identity(identityMapping(space.rank())) {
   MLIRContext *context = kernel.getContext();
-  if (MatmulOp matmul = space.matmul)
-    split = matmul.getSplit();
   auto add = [&](Dim::Kind kind, int64_t group, int64_t extent,
                  AffineExpr size) {
     bool masked = extent > 1 && size.getLargestKnownDivisor() % extent != 0;
@@ -77,7 +75,7 @@ SpaceEmitter::SpaceEmitter(ImplicitLocOpBuilder &b, KernelOp kernel,
     return;
   }
   for (unsigned group = 0; group < space.groups.size(); ++group) {
-    AffineExpr rows = split > 1 ? rowsOfProduct() : space.rows(group, context);
+    AffineExpr rows = space.rows(group, context);
     if (space.matmul && !space.heads && group + 1 < space.groups.size())
       batch.push_back(
           {Dim::Group, group, 1, rows, /*masked=*/false, Value(), 0});
@@ -99,12 +97,6 @@ SpaceEmitter::SpaceEmitter(ImplicitLocOpBuilder &b, KernelOp kernel,
     addDepth();
 }
 
-AffineExpr SpaceEmitter::rowsOfProduct() {
-  MatmulOp matmul = space.matmul;
-  auto a = cast<BlockArgument>(matmul.getA());
-  return shapeOfArgument(a.getArgNumber()).getResult(matmul.dimM());
-}
-
 /// Whether workgroups share the dimension. One that loops, or needs whole rows,
 /// has all columns; every one has all of a product's depth.
 bool SpaceEmitter::isSplit(const Dim &dim) const {
@@ -112,7 +104,7 @@ bool SpaceEmitter::isSplit(const Dim &dim) const {
 }
 
 AffineExpr SpaceEmitter::workgroups() {
-  AffineExpr count = getAffineConstantExpr(split, kernel.getContext());
+  AffineExpr count = getAffineConstantExpr(config.split, kernel.getContext());
   for (const Dim &dim : dims) {
     if (!isSplit(dim))
       continue;
@@ -167,10 +159,10 @@ void SpaceEmitter::locate(Value index) {
   }
   // The parts of a split product follow one another.
   auto takePart = [&](Value tiles) {
-    if (split == 1)
+    if (config.split == 1)
       return;
     part = arith::DivUIOp::create(b, index, tiles);
-    index = arith::RemUIOp::create(b, index, tiles);
+    tileNumber = index = arith::RemUIOp::create(b, index, tiles);
   };
   // Workgroups that run at a time cover a near square, so that they find
   // blocks of both operands in the cache: columns of `group` rows each, the
@@ -183,7 +175,7 @@ void SpaceEmitter::locate(Value index) {
     if (config.chiplets > 1) {
       Value chiplets = i32(b, config.chiplets);
       Value each = arith::DivUIOp::create(
-          b, arith::MulIOp::create(b, all, i32(b, split)), chiplets);
+          b, arith::MulIOp::create(b, all, i32(b, config.split)), chiplets);
       Value moved = arith::AddIOp::create(
           b,
           arith::MulIOp::create(b, arith::RemUIOp::create(b, index, chiplets),
@@ -332,7 +324,7 @@ Value SpaceEmitter::reached(Value offset, Value bound) {
 }
 
 SpaceEmitter::Access SpaceEmitter::access(const TensorLayout &layout,
-                                          const Mapping &mapping, Value below) {
+                                          const Mapping &mapping) {
   Access result;
   AffineExpr one = getAffineConstantExpr(1, kernel.getContext());
   bool isHalf = llvm::is_contained(mapping, space.rank());
@@ -350,11 +342,7 @@ SpaceEmitter::Access SpaceEmitter::access(const TensorLayout &layout,
     else if (dim.kind == Dim::Pair)
       stride = space.columns(kernel.getContext());
 
-    Value offset = dim.offset ? dim.offset : i32(b, 0);
-    bool isMoved = below && dim.kind == Dim::Group;
-    if (isMoved)
-      offset = arith::AddIOp::create(b, offset, below);
-    result.offsets.push_back(offset);
+    result.offsets.push_back(dim.offset ? dim.offset : i32(b, 0));
     if (auto constant = dyn_cast<AffineConstantExpr>(stride)) {
       result.strides.push_back(constant.getValue());
     } else {
@@ -362,11 +350,9 @@ SpaceEmitter::Access SpaceEmitter::access(const TensorLayout &layout,
       result.dynamicStrides.push_back(scalars.get(b, stride));
     }
     if (dim.masked) {
-      Value bound = scalars.get(b, dim.size);
-      if (isMoved)
-        bound = arith::AddIOp::create(b, bound, below);
       result.bounded.push_back(i);
-      result.bounds.push_back(reached(offset, bound));
+      result.bounds.push_back(
+          reached(result.offsets.back(), scalars.get(b, dim.size)));
     }
   }
   return result;
@@ -397,54 +383,11 @@ Value SpaceEmitter::load(BlockArgument argument, const Mapping &mapping) {
                               a.strides, a.bounded);
 }
 
-/// The parts are blocks below each other, added up in order. A few are loaded
-/// at a time, in a loop where they are more.
-Value SpaceEmitter::computeSumParts(SumPartsOp op) {
-  constexpr int64_t together = 8;
-  auto argument = cast<BlockArgument>(op.getParts());
-  auto tensor = cast<RankedTensorType>(argument.getType());
-  RankedTensorType type = blockType(identity, tensor.getElementType());
-  auto addParts = [&](Value sum, Value first, int64_t count) {
-    SmallVector<Value> parts;
-    for (int64_t i = 0; i < count; ++i) {
-      Value number = arith::AddIOp::create(b, first, i32(b, i));
-      Value below =
-          arith::MulIOp::create(b, number, scalars.get(b, space.shape.front()));
-      Access a = access(layoutOf(argument), identity, below);
-      parts.push_back(tile::LoadOp::create(
-          b, type, pointerOf(argument), a.offsets, a.dynamicStrides, a.bounds,
-          Value(), a.strides, a.bounded));
-    }
-    for (Value part : parts)
-      sum = isa<FloatType>(tensor.getElementType())
-                ? arith::AddFOp::create(b, sum, part).getResult()
-                : arith::AddIOp::create(b, sum, part).getResult();
-    return sum;
-  };
-  int64_t split = op.getSplit();
-  int64_t looped = split > together ? split / together * together : 0;
-  Value sum = arith::ConstantOp::create(b, b.getZeroAttr(type));
-  if (looped) {
-    auto loop = scf::ForOp::create(b, i32(b, 0), i32(b, looped),
-                                   i32(b, together), ValueRange{sum});
-    loop->setAttr(tile::rolledName, b.getUnitAttr());
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToEnd(loop.getBody());
-    scf::YieldOp::create(b, addParts(loop.getRegionIterArg(0),
-                                     loop.getInductionVar(), together));
-    sum = loop.getResult(0);
-  }
-  return addParts(sum, i32(b, looped), split - looped);
-}
-
 void SpaceEmitter::store(unsigned output, Value v) {
   TensorLayout layout =
       TensorLayout::contiguous(space.shape, kernel.getContext());
   Value block = broadcastTo(value(v, identity), shapeOf(identity));
-  Value below;
-  if (split > 1)
-    below = arith::MulIOp::create(b, part, scalars.get(b, rowsOfProduct()));
-  Access a = access(layout, identity, below);
+  Access a = access(layout, identity);
   tile::StoreOp::create(
       b, block, inBatch(pointers.outputs[output], layout, identity), a.offsets,
       a.dynamicStrides, a.bounds, a.strides, a.bounded);
@@ -565,8 +508,11 @@ void SpaceEmitter::emitOutputs() {
 }
 
 void SpaceEmitter::emit(Value index) {
+  OpBuilder::InsertionGuard guard(b);
   locateViews();
   locate(index);
+  if (config.split > 1)
+    joinParts();
   unsigned numStages = 0;
   for (Value v : region.front().getTerminator()->getOperands())
     numStages = std::max(numStages, stageOf(v));

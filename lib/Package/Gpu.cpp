@@ -127,6 +127,7 @@ private:
     spec.elementType = cast<RankedTensorType>(value.getType()).getElementType();
     AffineMap shape = launch.getShapeOf(result.getResultNumber());
     spec.shape = llvm::to_vector(shape.getResults());
+    spec.isZeroed = launch.isZeroed(result.getResultNumber());
     return spec;
   }
 

@@ -64,6 +64,8 @@ static Json tensor(const TensorSpec &spec, const char *access) {
     json["access"] = spec.tied ? "readwrite" : access;
   if (spec.tied)
     json["tied"] = *spec.tied;
+  if (spec.isZeroed)
+    json["zeroed"] = true;
   return json;
 }
 

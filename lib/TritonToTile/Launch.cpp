@@ -150,7 +150,8 @@ LogicalResult triton::addLaunch(tile::FuncOp kernel, StringRef name,
       AffineMapAttr::get(*map),
       AffineMapAttr::get(
           AffineMap::get(0, symbols.size(), extents, b.getContext())),
-      b.getDenseI64ArrayAttr(tied), b.getArrayAttr({}), DictionaryAttr());
+      b.getDenseI64ArrayAttr(tied), /*zeroed=*/nullptr, b.getArrayAttr({}),
+      DictionaryAttr());
   func::ReturnOp::create(b, launch.getResults());
   return success();
 }

@@ -85,8 +85,9 @@ public:
 
   bool Capturing = false;
   // Temporaries between the kernels of a function, reused by the next launch:
-  // the stream's order protects them. A captured launch gets its own.
-  std::vector<MemoryRef> Scratch;
+  // the stream's order protects them. A captured launch gets its own. Those in
+  // `Zeroed` hold zeros between launches.
+  std::vector<MemoryRef> Scratch, Zeroed;
 };
 
 class Device {

@@ -133,17 +133,33 @@ Function::resultShape(size_t Index, const std::vector<int64_t> &Symbols) const {
 
 std::vector<MemoryRef>
 Function::temporaries(Stream &S, const std::vector<int64_t> &Symbols) const {
-  std::vector<MemoryRef> Own;
-  std::vector<MemoryRef> &Pool = S.Capturing ? Own : S.Scratch;
-  if (Pool.size() < Chosen->Temps.size())
-    Pool.resize(Chosen->Temps.size());
-  for (size_t I = 0; I < Chosen->Temps.size(); ++I) {
+  std::vector<MemoryRef> Temps(Chosen->Temps.size());
+  for (size_t I = 0; I < Temps.size(); ++I) {
     const TensorDecl &T = Chosen->Temps[I];
+    std::vector<MemoryRef> &Pool = T.IsZeroed ? S.Zeroed : S.Scratch;
+    if (!S.Capturing && I < Pool.size())
+      Temps[I] = Pool[I];
     size_t Bytes = tensorBytes(T.DType, evaluate(T.Shape, Symbols));
-    if (!Pool[I] || Pool[I]->Size < Bytes)
-      Pool[I] = Dev->allocate(Bytes);
+    if (Temps[I] && Temps[I]->Size >= Bytes)
+      continue;
+    Temps[I] = Dev->allocate(Bytes);
+    if (T.IsZeroed)
+      clear(Temps[I]);
+    if (S.Capturing)
+      continue;
+    Pool.resize(std::max(Pool.size(), I + 1));
+    Pool[I] = Temps[I];
   }
-  return Pool;
+  return Temps;
+}
+
+// On a stream of its own: in a capture it would be part of the graph.
+void Function::clear(const MemoryRef &Memory) const {
+  if (!Memory->Size)
+    return;
+  std::unique_ptr<Stream> S = Dev->createStream();
+  S->fill(Memory, 0, Memory->Size / 4 * 4, 0);
+  S->synchronize();
 }
 
 namespace {

@@ -64,6 +64,7 @@ private:
                 const TensorArg &Result, size_t Bytes) const;
   std::vector<MemoryRef> temporaries(Stream &S,
                                      const std::vector<int64_t> &Symbols) const;
+  void clear(const MemoryRef &Memory) const;
 
   std::shared_ptr<Device> Dev;
   std::shared_ptr<const Package> Pkg; // owns Decl and Chosen

@@ -53,6 +53,11 @@ public:
       bad("not an integer from ", Min, " to ", Max);
     return J.get<uint64_t>();
   }
+  bool boolean() const {
+    if (!J.is_boolean())
+      bad("not true or false");
+    return J.get<bool>();
+  }
   const std::string &string() const {
     if (!J.is_string())
       bad("not a string");
@@ -281,8 +286,10 @@ Variant variant(const Reader &R, const FunctionDecl &F,
   V.Target = R.at("target").name("_.-$:");
   V.Backend = R.at("backend").oneOf({"hip", "vulkan", "host"});
   V.Requires = requirements(R.at("requires"), V.Backend);
-  for (const Reader &T : R.optionalList("temps"))
+  for (const Reader &T : R.optionalList("temps")) {
     V.Temps.push_back(tensor(T, Symbols, /*Named=*/false));
+    V.Temps.back().IsZeroed = T.has("zeroed") && T.at("zeroed").boolean();
+  }
   for (const Reader &K : R.at("kernels").list(1))
     V.Kernels.push_back(kernel(K, F, V, Symbols, Hashes));
   if (V.Backend == "host" && V.Kernels.size() != 1)

@@ -21,6 +21,7 @@ struct TensorDecl {
   std::vector<int64_t> StaticShape; // -1 where the dim is not a constant
   bool IsScalar = false;            // an argument that is a value
   std::optional<size_t> Tied;       // a result: the argument that it begins as
+  bool IsZeroed = false;            // a temporary: zeros between launches
 };
 
 struct KernelArg {

@@ -91,7 +91,14 @@ static std::vector<Launch> launchesOf(const FunctionSpec &spec,
           arg.kind == KernelArg::Arg      ? spec.args[arg.index]
           : arg.kind == KernelArg::Result ? spec.results[arg.index]
                                           : variant.temps[arg.index];
-      launch.arguments.push_back({true, sizes.bytes(tensor), 0});
+      // Parts of a GEMM that meet at a tile: every workgroup is estimated as
+      // the last one, which adds them up.
+      int64_t word = 0;
+      if (auto split = tensor.isZeroed
+                           ? kernel.config.getAs<IntegerAttr>("split")
+                           : IntegerAttr())
+        word = split.getInt() - 1;
+      launch.arguments.push_back({true, sizes.bytes(tensor), word});
     }
   }
   return launches;

@@ -10,8 +10,8 @@ using namespace llvm;
 using namespace greta::sim;
 using greta::tune::Launch;
 
-/// Arguments as a kernel gets them: each at its natural alignment. Buffers hold
-/// zeros: no time depends on what they hold.
+/// Arguments as a kernel gets them: each at its natural alignment. A buffer
+/// holds one word everywhere, mostly 0: hardly a time depends on it.
 static Expected<std::vector<uint8_t>>
 packArguments(Device &device, const Launch &launch,
               std::vector<void *> &buffers) {
@@ -33,7 +33,8 @@ packArguments(Device &device, const Launch &launch,
       return createStringError("out of memory: a buffer of " + Twine(bytes) +
                                " bytes");
     buffers.push_back(buffer);
-    std::memset(buffer, 0, bytes);
+    std::fill_n(static_cast<uint32_t *>(buffer), bytes / 4,
+                static_cast<uint32_t>(argument.value));
     append(&buffer, 8);
   }
   return packed;

@@ -38,7 +38,7 @@ struct Launch {
   struct Argument {
     bool isBuffer;
     uint64_t bytes; // of a buffer
-    int64_t value;  // of a scalar
+    int64_t value;  // of a scalar, or that a buffer's words hold
   };
   std::string entry, object;
   std::array<int64_t, 3> grid = {1, 1, 1}, block = {1, 1, 1};

@@ -10,6 +10,7 @@ AITER is a checkout of ROCm/aiter (hsa/ and aiter/configs are enough); the figur
             at which place of the estimate's ranking the measured winner stands, with the memory latency of the chip table and with 700 cycles
   greta     calibration_greta.csv: GRETA's default bf16 GEMM of a shape beside AMD's best, both estimated, and AMD's measured time. AMD's best is the
             measured winner; where AMD measured nothing (gfx942 with 304 compute units), the best estimate of all kernels, whose weights lie shuffled
+  choices   calibration_choices.csv: the same for every bf16 shape that AMD measured on gfx950
   numerics  calibration_numerics.csv: kernels run with all checks on small operands, against NumPy (numerics.py)
 
 Estimates are kept in the work folder, and a run that was stopped goes on; measured rows stay there too. Whole: a few processor hours.
@@ -17,6 +18,7 @@ Estimates are kept in the work folder, and a run that was stopped goes on; measu
 
 import argparse
 import collections
+import concurrent.futures
 import csv
 import json
 import math
@@ -39,7 +41,7 @@ BETWEEN = 4  # microseconds between two kernels that depend on each other, as to
 # MxNxK that AMD measured on gfx950.
 GEMMS = "32x8192x3584,64x5120x5120,128x2048x7168,256x5120x6400,512x16384x4096,1024x16384x6656,2048x5120x5120,4096x4096x4096,8192x8192x8192,16384x5120x1280"
 UNITS = {"gfx942": 304, "gfx950": 256}  # compute units that GRETA's kernels are estimated for
-BYTES = dict(f32=4, f16=2, bf16=2)
+BYTES = dict(f32=4, i32=4, f16=2, bf16=2)
 OLD_LATENCY = 700  # of memory: the table's before calibration
 
 
@@ -215,6 +217,14 @@ class Calibration:
         self.write("calibration_greta.csv", (row for chip in aiter.CHIPS for shape in self.options.gemms.split(",")
                                             for row in self.greta_row(chip, aiter.Shape(*map(int, shape.split("x"))))))  # fmt: skip
 
+    def choices(self):
+        shapes = sorted({row.shape for row in self.measured if (row.chip, row.family) == ("gfx950", "bf16")}, key=lambda shape: (*vars(shape).values(),))
+        with concurrent.futures.ThreadPoolExecutor(self.options.threads) as pool:
+            rows = [row for part in pool.map(lambda shape: list(self.greta_row("gfx950", shape)), shapes) for row in part]
+        ratios = np.array([row["greta_us"] / row["amd_us"] for row in rows])
+        self.write("calibration_choices.csv", rows)
+        print(f"{len(ratios)} shapes: at most 1.1 x AMD's {np.mean(ratios <= 1.1):.3f}, faster {np.mean(ratios < 1):.3f}, median {np.median(ratios):.3f}")
+
     def greta_row(self, chip, shape):
         units = UNITS[chip]
         rows = [row for row in self.measured if (row.chip, row.compute_units, row.family, row.shape) == (chip, units, "bf16", shape)]
@@ -234,8 +244,10 @@ class Calibration:
         """Configuration and estimated microseconds of GRETA's default kernels for the GEMM, both operands with K contiguous."""
         tensor = lambda rows, columns: f"tensor<{rows}x{columns}xbf16>"
         a, b, d = tensor(shape.m, shape.k), tensor(shape.n, shape.k), tensor(shape.m, shape.n)
-        folder = self.work / "greta"
-        folder.mkdir(exist_ok=True)
+        if shape.out_bytes == 4:
+            d = d.replace("bf16", "f32")
+        folder = self.work / "greta" / "-".join(map(str, (chip, *vars(shape).values())))
+        folder.mkdir(parents=True, exist_ok=True)
         source, package = folder / "gemm.mlir", folder / "gemm.greta"
         source.write_text(f"func.func @gemm(%a: {a}, %b: {b}) -> {d} {{\n  %0 = greta.matmul %a, %b {{transpose_b}} : {a}, {b} -> {d}\n  return %0 : {d}\n}}\n")
         command = [ROOT / "build/bin/greta-translate", "--greta-to-package", f"--targets={chip}", source, "-o", package]
@@ -244,13 +256,13 @@ class Calibration:
             manifest = json.loads(archive.read("manifest.json"))
             (variant,) = manifest["functions"][0]["variants"]
             objects = {kernel["file"]: archive.read(kernel["file"]) for kernel in variant["kernels"]}
-        sizes = dict(arg=[2 * shape.m * shape.k, 2 * shape.n * shape.k], result=[2 * shape.m * shape.n], temp=[BYTES[temp["dtype"]] * math.prod(temp["shape"]) for temp in variant["temps"]])
+        sizes = dict(arg=[2 * shape.m * shape.k, 2 * shape.n * shape.k], result=[shape.out_bytes * shape.m * shape.n], temp=[BYTES[temp["dtype"]] * math.prod(temp["shape"]) for temp in variant["temps"]])
         total = BETWEEN * (len(variant["kernels"]) - 1)
         for at, kernel in enumerate(variant["kernels"]):
             code = folder / f"{chip}-{at}.hsaco"
             code.write_bytes(objects[kernel["file"]])
             dims = lambda name: f"--{name}=" + ",".join(map(str, kernel[name]))
-            buffers = [f"--arg=zero:{sizes[one['kind']][one['index']]}" for one in kernel["args"]]
+            buffers = [self.buffer(folder, one, sizes[one["kind"]][one["index"]], variant, kernel) for one in kernel["args"]]
             key = (chip, "greta", *vars(shape).values(), at, kernel["sha256"])
             self.estimates.run({key: lambda: (code, [f"--kernel={kernel['entry']}", dims("grid"), dims("block"), *buffers])})
             result = self.estimates[key]
@@ -259,6 +271,15 @@ class Calibration:
             total += result["microseconds"]
         config = variant["kernels"][0]["config"]
         return "x".join(str(config[name]) for name in ("rows", "columns", "depth")) + f", {config['waves']} waves", total
+
+    @staticmethod
+    def buffer(folder, argument, size, variant, kernel):
+        """Zeros; for the counters on which the parts of a GEMM meet, what makes every workgroup the last one, which adds the parts up."""
+        if argument["kind"] != "temp" or not variant["temps"][argument["index"]].get("zeroed"):
+            return f"--arg=zero:{size}"
+        full = folder / "arrivals.bin"
+        np.full(size // 4, kernel["config"]["split"] - 1, np.uint32).tofile(full)
+        return f"--arg=in:{full}"
 
     def numerics(self):
         self.write("calibration_numerics.csv", numerics.table(self.small_cases(), self.work, self.options.threads))
@@ -271,7 +292,7 @@ class Calibration:
 
 
 def main():
-    steps = ("times", "winners", "greta", "numerics")
+    steps = ("times", "winners", "greta", "choices", "numerics")
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("aiter")
     parser.add_argument("--steps", default=",".join(steps))

@@ -24,6 +24,7 @@ struct SpaceConfig {
   tile::PipelineAttr pipeline; // of its loop over K; null: none
   int64_t group = 1;    // rows of blocks that neighbouring workgroups share
   int64_t chiplets = 1; // that workgroups are dealt to in turn
+  int64_t split = 1;    // ranges of a product's K, each with its own workgroups
 };
 
 struct KernelConfig {

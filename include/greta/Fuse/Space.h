@@ -89,8 +89,6 @@ struct Space {
   HeadsOp heads;
   /// Bits of the narrowest element that is loaded or stored.
   unsigned narrowest = 32;
-  /// Elements are sums of what the parts of a split product left.
-  bool sumsParts = false;
   /// Loaded and stored tensors of the whole shape.
   unsigned fullOperands = 0;
 

@@ -27,6 +27,7 @@ struct TensorSpec {
   llvm::SmallVector<mlir::AffineExpr> shape;
   bool isScalar = false;
   std::optional<unsigned> tied; // a result: the argument that it begins as
+  bool isZeroed = false; // a temporary: zeros before and after every launch
 };
 
 /// A function's symbol: the extent of one dimension of one argument, or without

@@ -20,7 +20,7 @@ func.func @few_rows(%a: tensor<1x4096xf16>, %b: tensor<4096x4096xf16>) -> tensor
 // Parts are whole blocks: 3 asked for, 2 made.
 // CHECK-LABEL: func @parts
 // CHECK: columns = 4 : i64, depth = 256 : i64
-// CHECK: split = 2
+// CHECK: split = 2 : i64
 func.func @parts(%a: tensor<1x4096xf16>, %b: tensor<64x4096xf16>) -> tensor<1x64xf16> {
   %0 = greta.matmul %a, %b {transpose_b, greta.config = {tile = [1, 4, 256], waves = 4, run = 8, unroll = 1, split = 3}} : tensor<1x4096xf16>, tensor<64x4096xf16> -> tensor<1x64xf16>
   return %0 : tensor<1x64xf16>
@@ -45,7 +45,7 @@ func.func @measured(%a: tensor<60x64xf32>, %b: tensor<64x64xf32>, %c: tensor<2x6
 
 //--- tiles.mlir
 // A family's variant without matrix instructions: what is said of the other one's tile is not for it.
-// OTHER: spaces = [{columns = 64 : i64, depth = 16 : i64, rows = [64]}]
+// OTHER: spaces = [{columns = 64 : i64, depth = 16 : i64, rows = [64], split = 2 : i64}]
 func.func @tile(%a: tensor<512x512xf16>, %b: tensor<512x512xf16>) -> tensor<512x512xf16> {
   %0 = greta.matmul %a, %b {transpose_b, greta.config = {tile = [160, 160, 64], instruction = [16, 8, 16]}} : tensor<512x512xf16>, tensor<512x512xf16> -> tensor<512x512xf16>
   return %0 : tensor<512x512xf16>

@@ -13,3 +13,16 @@ func.func @other(%x: tensor<32x32xf16>, %y: tensor<32x32xf16>, %b: tensor<32x32x
   })
   return %0 : tensor<32x32xf16>
 }
+
+// -----
+func.func @row_op_in_part(%x: tensor<8xf32>, %y: tensor<4x8xf32>) -> tensor<4x8xf32> {
+  %0 = greta.kernel(%x, %y) {shapes = [affine_map<() -> (8)>, affine_map<() -> (4, 8)>, affine_map<() -> (4, 8)>]} : (tensor<8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32> ({
+  ^bb0(%a: tensor<8xf32>, %b: tensor<4x8xf32>):
+    // expected-error@+1 {{has a result that is not of its space's shape; put it into another kernel}}
+    %1 = greta.softmax %a : tensor<8xf32> -> tensor<8xf32>
+    %2 = greta.broadcast %1 dims [1] : tensor<8xf32> -> tensor<4x8xf32>
+    %3 = arith.addf %2, %b : tensor<4x8xf32>
+    greta.yield %3 : tensor<4x8xf32>
+  })
+  return %0 : tensor<4x8xf32>
+}

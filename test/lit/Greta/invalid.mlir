@@ -234,21 +234,3 @@ func.func @not_a_tensor(%x: memref<4x8xf32>) {
   %0 = "greta.softmax"(%x) : (memref<4x8xf32>) -> tensor<4x8xf32>
   return
 }
-// -----
-func.func @split(%a: tensor<4x8xf16>, %b: tensor<8x4xf16>) {
-  // expected-error@below {{has 'split' 2; greta-configure chooses it for kernels: ask for it in 'greta.config'}}
-  %0 = greta.matmul %a, %b {split = 2 : i64} : tensor<4x8xf16>, tensor<8x4xf16> -> tensor<8x4xf32>
-  return
-}
-// -----
-func.func @parts(%p: tensor<9x4xf32>) {
-  // expected-error@below {{has a result of 'tensor<4x4xf16>' for 2 parts in 'tensor<9x4xf32>'; [split * M, N] makes [M, N]}}
-  %0 = greta.sum_parts %p {split = 2} : tensor<9x4xf32> -> tensor<4x4xf16>
-  return
-}
-// -----
-func.func @parts_of_integers(%p: tensor<8x4xi32>) {
-  // expected-error@below {{rounds 'i32' to 'f16'; f32 is rounded to floats, i32 is not}}
-  %0 = greta.sum_parts %p {split = 2} : tensor<8x4xi32> -> tensor<4x4xf16>
-  return
-}

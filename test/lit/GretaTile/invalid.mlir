@@ -685,3 +685,13 @@ func.func @f(%x: tensor<4xf32>, %h: tensor<4xf16>, %n: i32) -> tensor<4xf32> {
 greta_tile.func @divisibility(%n: i32 {greta.divisibility = 0 : i64}) attributes {waves = 1 : i32} {
   greta_tile.return
 }
+
+// -----
+greta_tile.func @k(%x: !greta_tile.ptr<f32>, %c: !greta_tile.ptr<i32>) attributes {waves = 1 : i32} {
+  greta_tile.return
+}
+func.func @counters(%x: tensor<4xf32>) -> tensor<4xi32> {
+  // expected-error @+1 {{names 0 'zeroed', which is scratch memory: a result that is not tied and that nothing uses}}
+  %0 = greta_tile.launch @k grid affine_map<() -> (1)> scalars affine_map<() -> ()> (%x) zeroed [0] shapes [affine_map<() -> (4)>] : (tensor<4xf32>) -> tensor<4xi32>
+  return %0 : tensor<4xi32>
+}

@@ -1,0 +1,47 @@
+//===- SplitK.cpp - GEMMs in parts along K --------------------------------===//
+//
+// A GEMM with few tiles and a long K leaves compute units idle. With `split`
+// in its configuration, each range of K has workgroups of its own, and the one
+// that is last at a tile adds the parts up (GretaToTileSplitK.cpp). Here: when
+// that is possible, and what it costs.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Configure.h"
+
+using namespace mlir;
+using namespace greta;
+
+double greta::splitCycles(const TargetRow &row, int64_t split, int64_t m,
+                          int64_t n) {
+  if (split == 1)
+    return 0;
+  // Between two kernels that depend on each other 3 to 5 microseconds pass.
+  constexpr double launch = 4;
+  double bytes = 2.0 * split * m * n * 4;
+  return row.clockMHz * (launch + bytes / (1000.0 * row.bandwidthGBs));
+}
+
+bool greta::canSplit(const Space &space) {
+  MatmulOp matmul = space.matmul;
+  // A launch has at most 12 buffers, which with scalars fit into the 128 bytes
+  // of Vulkan's push constants; here those of the parts come in addition.
+  constexpr unsigned mostBuffers = 12;
+  auto kernel = matmul->getParentOfType<KernelOp>();
+  size_t buffers = kernel->getNumOperands() + kernel->getNumResults() +
+                   space.products().size() + 1;
+  return !ShapedType::isDynamic(matmul.getDepth()) && !matmul.getBatchRank() &&
+         isa<BlockArgument>(matmul.getA()) && !space.heads &&
+         buffers <= mostBuffers;
+}
+
+bool greta::fitsSplit(const Space &space, const SpaceConfig &config) {
+  if (!space.matmul || !canSplit(space))
+    return false;
+  int64_t k = MatmulOp(space.matmul).getDepth();
+  // Few rows: parts are whole blocks, which need no masks.
+  if (config.run)
+    return k % (config.depth * config.split) == 0;
+  return partsOf(llvm::divideCeil(k, config.depth), config.split) ==
+         config.split;
+}
