@@ -48,7 +48,6 @@ EXCEPTIONS = {
         ("lib/Fuse/FuseNormalize.cpp", "has an extent that follows from no argument; derive it from a tensor.dim of an argument"),
         ("lib/Fuse/FuseSpace.cpp", "splits the columns of something that is no product; expand the tensor before the kernel"),
         ("lib/Fuse/FuseSpace.cpp", "has a space that yields "),
-        ("lib/Tile/Schedule/Pipeline.cpp", "its blocks differ along K"),
     ),
 }
 

@@ -225,23 +225,25 @@ def GretaTileAssignLayoutsPass : Pass<"greta-tile-assign-layouts", "::greta::til
 }
 
 def GretaTilePipelinePass : Pass<"greta-tile-pipeline", "::greta::tile::FuncOp"> {
-  let summary = "Keep the blocks of a loop over K in flight";
+  let summary = "Keep what a loop loads for its dots in flight";
   let description = [{
-    For loops with the attribute `greta_tile.pipeline` whose body loads blocks, computes on them and multiplies them into carried
-    accumulators: the blocks go through locals in shared memory, the loads run ahead of the products, and beyond the end they load the
-    last block again, so that the body has no branch.
+    Blocks that a loop loads for its dots go through locals in shared memory, after elementwise work on them; the loads run ahead of the turn that
+    multiplies them, under whatever else the body computes. Beyond the end they load the last turn's blocks again, so that the body has no branch. The attribute
+    `greta_tile.pipeline` says how; loops without it are pipelined as the target's shared memory allows, if they write no memory.
 
     ```mlir
     scf.for %k iter_args(%c) { %a = load; %b = load; %x = convert_layout %a; %y = convert_layout %b; dot %x, %y, %c }
     // becomes, with one stage
     scf.for %k iter_args(%c, %a, %b) {
       local_store %a; local_store %b
-      %a1 = load; %b1 = load           // of the next block
+      %a1 = load; %b1 = load           // of the next turn
       scf.for %s iter_args(%d) { %x = local_load; %y = local_load; dot %x, %y, %d }
     }
     ```
   }];
   let dependentDialects = ["::greta::tile::GretaTileDialect", "::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
+  let options = [Option<"target", "target", "std::string", /*default=*/"\"host\"",
+                        "row of the target table; for the host only loops with the attribute are pipelined">];
 }
 
 //===----------------------------------------------------------------------===//

@@ -220,6 +220,11 @@ SmallVector<Value> SpaceEmitter::computeLoop() {
   if (isComputedA)
     operandA = operandOf(op, 0);
   auto [begin, length] = depthRange(depth, config.depth);
+  // No part of K is empty.
+  if (begin)
+    tile::AssumeOp::create(
+        b,
+        arith::CmpIOp::create(b, arith::CmpIPredicate::sgt, length, i32(b, 0)));
   auto product =
       scf::ForOp::create(b, i32(b, 0), length, i32(b, config.depth), zeros);
   if (filled)

@@ -111,6 +111,16 @@ LaneValues Distributor::pieces(Value value, Type type) {
                              fragment.getElementType());
   LaneValues out;
   int64_t size = vector.getNumElements();
+  // What a loop does not change is put together in front of it.
+  OpBuilder::InsertionGuard guard(builder);
+  while (auto loop =
+             dyn_cast<scf::ForOp>(builder.getInsertionBlock()->getParentOp())) {
+    if (!llvm::all_of(scalars, [&](Value scalar) {
+          return loop.isDefinedOutsideOfLoop(scalar);
+        }))
+      break;
+    builder.setInsertionPoint(loop);
+  }
   for (size_t at = 0; at < scalars.size(); at += size) {
     ArrayRef<Value> group = scalars.slice(at, size);
     if (fragment && llvm::all_equal(group)) {

@@ -6,6 +6,7 @@
 #include "GretaTile/GretaTile.h"
 #include "Triton/Triton.h"
 #include "greta/Host/Host.h"
+#include "greta/Interface/Launches.h"
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -52,7 +53,9 @@ void greta::registerCompilerDialects(DialectRegistry &registry) {
 }
 
 /// A function that uses cooperative matrices has a second variant without them,
-/// for devices of the family that lack the extension or the shapes.
+/// for devices of the family that lack the extension or the shapes. A block
+/// program chose its blocks itself: where they do not fit without matrix
+/// instructions, it needs a device that has them.
 static LogicalResult
 compileForVulkan(OwningOpRef<ModuleOp> module, const TargetRow &row,
                  const CompileOptions &options,
@@ -65,8 +68,27 @@ compileForVulkan(OwningOpRef<ModuleOp> module, const TargetRow &row,
     return failure();
   if (!copy || variants.back().requires_.coopmat.empty())
     return success();
-  return compileForGpu(std::move(copy), row, /*matrix=*/false, options,
-                       variants.emplace_back());
+  auto func = *copy->getOps<func::FuncOp>().begin();
+  if (!launchesKernels(func))
+    return compileForGpu(std::move(copy), row, /*matrix=*/false, options,
+                         variants.emplace_back());
+  Location loc = func.getLoc();
+  std::string name = func.getSymName().str(), why;
+  CompiledVariant plain;
+  {
+    ScopedDiagnosticHandler handler(copy->getContext(), [&](Diagnostic &error) {
+      if (why.empty())
+        why = error.str();
+    });
+    if (succeeded(compileForGpu(std::move(copy), row, /*matrix=*/false, options,
+                                plain))) {
+      variants.push_back(std::move(plain));
+      return success();
+    }
+  }
+  emitWarning(loc) << "'" << name << "' needs cooperative matrices on "
+                   << row.name << ": " << why;
+  return success();
 }
 
 LogicalResult

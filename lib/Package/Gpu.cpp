@@ -70,7 +70,9 @@ static void buildPipeline(PassManager &passes, const TargetRow &row,
     buildFusedPipeline(passes, row, matrix, tuning);
   passes.addPass(createGretaTilePromiseArgumentsPass());
   passes.addNestedPass<tile::FuncOp>(createGretaTileAssignLayoutsPass());
-  passes.addNestedPass<tile::FuncOp>(createGretaTilePipelinePass());
+  GretaTilePipelinePassOptions pipeline;
+  pipeline.target = row.name.str();
+  passes.addNestedPass<tile::FuncOp>(createGretaTilePipelinePass(pipeline));
   passes.addPass(createGretaTileDistributePass());
   // Memory is planned between barriers that are needed in any case, and those
   // that sharing it needs are added.

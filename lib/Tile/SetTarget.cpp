@@ -24,7 +24,8 @@ using namespace greta::tile;
 static constexpr unsigned portableLanes = 32;
 
 /// Of the instructions whose tiles make up the block the one that keeps most
-/// waves busy, then the one that does most at once; null where there is none.
+/// waves busy, then the fastest, then the one that does most at once; null
+/// where there is none.
 static const MatrixInstruction *chooseInstruction(DotOp dot, unsigned waves,
                                                   const TargetRow &row) {
   auto a = cast<RankedTensorType>(dot.getA().getType());
@@ -35,7 +36,7 @@ static const MatrixInstruction *chooseInstruction(DotOp dot, unsigned waves,
           k = a.getShape().back();
   int64_t batch = acc.getNumElements() / (m * n);
   const MatrixInstruction *best = nullptr;
-  std::pair<uint64_t, uint64_t> bestWorth;
+  std::tuple<uint64_t, uint64_t, uint64_t> bestWorth;
   for (const MatrixInstruction *mi : instructionsFor(
            a.getElementType(), b.getElementType(), row.matrix, row)) {
     bool isSum =
@@ -46,8 +47,10 @@ static const MatrixInstruction *chooseInstruction(DotOp dot, unsigned waves,
       continue;
     // In a chain a wave has rows of its own.
     uint64_t tiles = batch * (m / mi->m) * (isChained(dot) ? 1 : n / mi->n);
-    std::pair<uint64_t, uint64_t> worth = {std::min<uint64_t>(waves, tiles),
-                                           uint64_t(mi->m) * mi->n * mi->k};
+    uint64_t work = uint64_t(mi->m) * mi->n * mi->k;
+    uint64_t rate = mi->cycles ? work / mi->cycles : 0;
+    std::tuple<uint64_t, uint64_t, uint64_t> worth = {
+        std::min<uint64_t>(waves, tiles), rate, work};
     if (worth > bestWorth) {
       best = mi;
       bestWorth = worth;

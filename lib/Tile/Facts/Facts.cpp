@@ -476,20 +476,23 @@ bool Facts::isBelow(Value value, Value bound, Operation *at) const {
       if (value == loop.getInductionVar() &&
           isSame(loop.getUpperBound(), bound))
         return true;
-  for (Operation *user : value.getUsers()) {
+  auto says = [&](Operation *user) {
     auto compare = dyn_cast<arith::CmpIOp>(user);
     if (!compare)
-      continue;
+      return false;
     using Predicate = arith::CmpIPredicate;
     Predicate predicate = compare.getPredicate();
-    bool says = (predicate == Predicate::slt && compare.getLhs() == value &&
-                 isSame(compare.getRhs(), bound)) ||
-                (predicate == Predicate::sgt && compare.getRhs() == value &&
-                 isSame(compare.getLhs(), bound));
-    if (says && holds(compare.getResult(), at))
-      return true;
-  }
-  return false;
+    Value less = compare.getLhs(), more = compare.getRhs();
+    if (predicate == Predicate::sgt)
+      std::swap(less, more);
+    else if (predicate != Predicate::slt)
+      return false;
+    return isSame(less, value) && isSame(more, bound) &&
+           holds(compare.getResult(), at);
+  };
+  // Either may be one of several constants.
+  return llvm::any_of(value.getUsers(), says) ||
+         llvm::any_of(bound.getUsers(), says);
 }
 
 /// As far as the addresses are a multiple of so many elements, and bounds do

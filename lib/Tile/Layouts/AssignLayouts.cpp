@@ -30,6 +30,7 @@
 #include "greta/Layout/Conversion.h"
 #include "greta/Passes.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Interfaces/LoopLikeInterface.h"
 #include "llvm/Support/MathExtras.h"
 #include <numeric>
 #include <queue>
@@ -251,8 +252,11 @@ LogicalResult LayoutAssigner::layOutDot(DotOp dot) {
   for (unsigned number : {0, 1}) {
     Layout layout = layoutOf(number, run);
     wanted[&dot->getOpOperand(number)] = layout;
-    // Nothing brings the operands from other lanes: they are loaded there.
-    if (isDirect)
+    // Nothing brings the operands from other lanes, or they stay in registers
+    // over a loop's turns: they are loaded there.
+    auto loop = dyn_cast<LoopLikeOpInterface>(dot->getParentOp());
+    if (isDirect ||
+        (loop && loop.isDefinedOutsideOfLoop(dot.getOperand(number))))
       assign(dot.getOperand(number), layout.registersAlong(rank - 1 - number));
   }
   return success();
@@ -398,7 +402,14 @@ void LayoutAssigner::convertOperand(OpOperand &operand, const Layout &layout) {
   auto type = cast<RankedTensorType>(value.getType());
   if (layoutOf(value) == layout)
     return;
-  builder.setInsertionPoint(operand.getOwner());
+  // In front of the loops that do not change the value.
+  Operation *place = operand.getOwner();
+  while (auto loop = dyn_cast<LoopLikeOpInterface>(place->getParentOp())) {
+    if (!loop.isDefinedOutsideOfLoop(value))
+      break;
+    place = loop;
+  }
+  builder.setInsertionPoint(place);
   operand.set(ConvertLayoutOp::create(
       builder, operand.getOwner()->getLoc(),
       withLayout(type, toAttr(builder.getContext(), layout)), value));

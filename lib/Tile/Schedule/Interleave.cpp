@@ -24,7 +24,8 @@ using namespace greta;
 using namespace greta::tile;
 
 /// Rows of A one after another: on the H200 a fragment that is loaded just
-/// before its products beats all of them loaded first.
+/// before its products beats all of them loaded first. Where A is in registers,
+/// tiles of B.
 static void sinkFragments(Block &block) {
   Operation *fence = nullptr;
   for (Operation &op : llvm::make_early_inc_range(block)) {
@@ -33,8 +34,11 @@ static void sinkFragments(Block &block) {
         op.getNumRegions())
       fence = &op;
     auto product = dyn_cast<MmaOp>(op);
-    auto load =
-        product ? product.getA().getDefiningOp<FragmentLoadOp>() : nullptr;
+    if (!product)
+      continue;
+    auto load = product.getA().getDefiningOp<FragmentLoadOp>();
+    if (!load)
+      load = product.getB().getDefiningOp<FragmentLoadOp>();
     if (!load || load->getBlock() != &block ||
         (fence && load->isBeforeInBlock(fence)))
       continue;

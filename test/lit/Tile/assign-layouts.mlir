@@ -245,6 +245,31 @@ greta_tile.func @chain_in_registers(%q: !greta_tile.ptr<f16> {greta.divisibility
   greta_tile.return
 }
 
+// What a loop does not change is laid out for its dots once, before it; if nothing has decided otherwise it is loaded so.
+// CHECK-LABEL: @invariant
+// CHECK: %[[A:.*]] = greta_tile.load %arg0{{.*}} -> tensor<16x16xf16, #greta_tile.layout<{reg = {{\[\[}}0, 1], [0, 2]], lane = {{\[\[}}1, 0], [2, 0], [4, 0], [8, 0], [0, 4], [0, 8]]
+// CHECK: %[[S:.*]] = arith.truncf
+// CHECK: %[[B:.*]] = greta_tile.convert_layout %[[S]]
+// CHECK: scf.for
+// CHECK-NOT: convert_layout
+// CHECK: greta_tile.dot %[[A]], %[[B]]
+greta_tile.func @invariant(%x: !greta_tile.ptr<f16> {greta.divisibility = 16 : i64}, %y: !greta_tile.ptr<f32> {greta.divisibility = 16 : i64}) attributes {wave_size = 64 : i32, waves = 1 : i32} {
+  %z = arith.constant 0 : i32
+  %one = arith.constant 1 : i32
+  %end = arith.constant 4 : i32
+  %zero = arith.constant dense<0.0> : tensor<16x16xf32>
+  %a = greta_tile.load %x[%z, %z] strides [16, 1] bounds [] : !greta_tile.ptr<f16> -> tensor<16x16xf16>
+  %c = greta_tile.load %x[%z, %z] strides [16, 1] bounds [] : !greta_tile.ptr<f16> -> tensor<16x16xf16>
+  %s = greta_tile.dot %c, %c, %zero {matrix = #swapped} : tensor<16x16xf16>, tensor<16x16xf16> -> tensor<16x16xf32>
+  %b = arith.truncf %s : tensor<16x16xf32> to tensor<16x16xf16>
+  %d = scf.for %i = %z to %end step %one iter_args(%acc = %zero) -> (tensor<16x16xf32>) : i32 {
+    %next = greta_tile.dot %a, %b, %acc {matrix = #swapped} : tensor<16x16xf16>, tensor<16x16xf16> -> tensor<16x16xf32>
+    scf.yield %next : tensor<16x16xf32>
+  }
+  greta_tile.store %d, %y[%z, %z] strides [16, 1] bounds [] : tensor<16x16xf32> -> !greta_tile.ptr<f32>
+  greta_tile.return
+}
+
 // One arange indexes rows and columns; each use has its own.
 // CHECK-LABEL: @shared_range
 // CHECK-COUNT-2: greta_tile.iota

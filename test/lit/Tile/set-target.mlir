@@ -9,10 +9,10 @@
 // PORTABLE: @dots{{.*}} {wave_size = 1 : i32, waves = 128 : i32}
 greta_tile.func @dots(%p: !greta_tile.ptr<f32> {greta.divisibility = 16 : i64}) attributes {waves = 4 : i32} {
   %z = arith.constant 0 : i32
-  // A tile for each wave; the largest that there is.
+  // A tile for each wave; of the fastest the largest that there is.
   // SIMT-NOT: matrix
   // GFX942: greta_tile.dot {{.*}} {matrix = #greta_tile.matrix<"mfma.f32.32x32x8f16" swapped
-  // NVIDIA: greta_tile.dot {{.*}} {matrix = #greta_tile.matrix<"coopmat"
+  // NVIDIA: greta_tile.dot {{.*}} {matrix = #greta_tile.matrix<"coopmat", {{.*}} acc = <{reg = {{\[\[}}0, 1], [8, 0]],
   // PORTABLE-NOT: matrix
   %a = arith.constant dense<1.0> : tensor<64x32xf16>
   %b = arith.constant dense<1.0> : tensor<32x64xf16>

@@ -1,0 +1,286 @@
+//===- LoopBody.cpp - what a loop's body loads and computes ---------------===//
+
+#include "LoopBody.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/ADT/SetOperations.h"
+
+using namespace mlir;
+using namespace greta;
+using namespace greta::tile;
+
+static bool isBlock(Value value) {
+  return isa<RankedTensorType>(value.getType());
+}
+
+static bool hasBlocks(Operation *op) {
+  return llvm::any_of(op->getOperands(), isBlock) ||
+         llvm::any_of(op->getResults(), isBlock);
+}
+
+int64_t LoadedOperand::tileDepth() const {
+  return toLayout(getLayoutOf(type)).tile()[kDim];
+}
+
+bool LoopBody::isCooperative() const {
+  DotOp first = dots.front();
+  MatrixAttr matrix = first.getMatrixAttr();
+  return matrix && matrix.isCooperative();
+}
+
+namespace {
+using OpSet = llvm::SmallDenseSet<Operation *, 16>;
+
+/// The ops of a body that a value follows from.
+struct Origin {
+  OpSet loads, addresses, work;
+};
+} // namespace
+
+class LoopBody::Analysis {
+public:
+  Analysis(LoopBody &body, scf::ForOp loop)
+      : body(body), loop(loop), block(loop.getBody()) {}
+  void run();
+
+private:
+  bool inBody(Operation *op) { return op && op->getBlock() == block; }
+  bool writesMemory();
+  bool collect(Value value, OpSet &work, Origin *origin);
+  void addCandidate(OpOperand &operand);
+  void addSum(BlockArgument carried);
+  bool isNeededInTurn(Operation *op, const OpSet &ahead);
+  OpSet runningAhead();
+  void dropWhatIsNeededInTurn();
+  void setOperands();
+  void partition();
+  bool isGemm();
+
+  LoopBody &body;
+  scf::ForOp loop;
+  Block *block;
+  /// Operands of dots, and contracts: uses of what may run ahead.
+  llvm::MapVector<OpOperand *, Origin> candidates;
+  llvm::MapVector<Operation *, Origin> contracts;
+};
+
+/// What is read ahead may not be written meanwhile.
+bool LoopBody::Analysis::writesMemory() {
+  return loop.getBody()
+      ->walk([](Operation *op) {
+        bool isHarmless = isMemoryEffectFree(op) || isa<AssumeOp>(op) ||
+                          op->hasTrait<OpTrait::HasRecursiveMemoryEffects>() ||
+                          hasSingleEffect<MemoryEffects::Read>(op);
+        return isHarmless ? WalkResult::advance() : WalkResult::interrupt();
+      })
+      .wasInterrupted();
+}
+
+/// Whether a value follows from the turn's number, from what is outside and,
+/// where there is an `origin`, from blocks that are loaded, by ops without
+/// effects.
+bool LoopBody::Analysis::collect(Value value, OpSet &work, Origin *origin) {
+  if (auto arg = dyn_cast<BlockArgument>(value))
+    return arg.getOwner() != block || arg == loop.getInductionVar();
+  Operation *op = value.getDefiningOp();
+  if (!inBody(op) || work.contains(op))
+    return true;
+  if (origin && isa<LoadOp, LoadScatteredOp>(op) && isBlock(value)) {
+    origin->loads.insert(op);
+    return llvm::all_of(op->getOperands(), [&](Value operand) {
+      return collect(operand, origin->addresses, nullptr);
+    });
+  }
+  if (!isMemoryEffectFree(op) || op->getNumRegions() || isa<DotOp>(op))
+    return false;
+  work.insert(op);
+  return llvm::all_of(op->getOperands(), [&](Value operand) {
+    return collect(operand, work, origin);
+  });
+}
+
+/// What a dot's operand is before it is laid out for the dot.
+static Value sourceOf(OpOperand &operand) {
+  auto convert = operand.get().getDefiningOp<ConvertLayoutOp>();
+  return convert && convert->getBlock() == operand.getOwner()->getBlock()
+             ? convert.getValue()
+             : operand.get();
+}
+
+void LoopBody::Analysis::addCandidate(OpOperand &operand) {
+  Origin origin;
+  // Locals have two dimensions.
+  auto type = cast<RankedTensorType>(operand.get().getType());
+  if (type.getRank() == 2 && collect(sourceOf(operand), origin.work, &origin) &&
+      !origin.loads.empty())
+    candidates[&operand] = std::move(origin);
+}
+
+/// A contract that adds to a carried value what nothing else sees.
+void LoopBody::Analysis::addSum(BlockArgument carried) {
+  Value yielded = loop.getTiedLoopYieldedValue(carried)->get();
+  auto contract = yielded.getDefiningOp<ContractOp>();
+  Origin origin;
+  if (contract && inBody(contract) && contract.getAcc() == carried &&
+      carried.hasOneUse() && contract->hasOneUse() &&
+      collect(contract.getA(), origin.work, &origin) &&
+      collect(contract.getB(), origin.work, &origin))
+    contracts[contract] = std::move(origin);
+}
+
+OpSet LoopBody::Analysis::runningAhead() {
+  OpSet ahead;
+  for (auto &[operand, origin] : candidates)
+    for (const OpSet *ops : {&origin.loads, &origin.work})
+      ahead.insert(ops->begin(), ops->end());
+  for (auto &[contract, origin] : contracts) {
+    ahead.insert(contract);
+    ahead.insert(origin.work.begin(), origin.work.end());
+  }
+  return ahead;
+}
+
+/// Scalars are computed again where they are needed, blocks are not.
+bool LoopBody::Analysis::isNeededInTurn(Operation *op, const OpSet &ahead) {
+  auto isAhead = [&](OpOperand &use) {
+    return ahead.contains(use.getOwner()) || candidates.contains(&use);
+  };
+  return hasBlocks(op) && !contracts.contains(op) &&
+         !llvm::all_of(op->getUses(), [&](OpOperand &use) {
+           return isAhead(use) ||
+                  (isa<ConvertLayoutOp>(use.getOwner()) &&
+                   llvm::all_of(use.getOwner()->getUses(), isAhead));
+         });
+}
+
+void LoopBody::Analysis::dropWhatIsNeededInTurn() {
+  while (true) {
+    OpSet ahead = runningAhead(), needed;
+    for (Operation *op : ahead)
+      if (isNeededInTurn(op, ahead))
+        needed.insert(op);
+    OpSet loads;
+    for (auto &[operand, origin] : candidates)
+      loads.insert(origin.loads.begin(), origin.loads.end());
+    size_t before = candidates.size() + contracts.size();
+    auto isNeeded = [&](const Origin &origin) {
+      return llvm::any_of(needed, [&](Operation *op) {
+        return origin.loads.contains(op) || origin.work.contains(op);
+      });
+    };
+    candidates.remove_if([&](auto &entry) { return isNeeded(entry.second); });
+    // Sums alone are no reason to load ahead.
+    contracts.remove_if([&](auto &entry) {
+      return isNeeded(entry.second) ||
+             !llvm::set_is_subset(entry.second.loads, loads);
+    });
+    if (candidates.size() + contracts.size() == before)
+      return;
+  }
+}
+
+void LoopBody::Analysis::setOperands() {
+  for (auto &[operand, origin] : candidates) {
+    auto dot = cast<DotOp>(operand->getOwner());
+    if (!llvm::is_contained(body.dots, dot))
+      body.dots.push_back(dot);
+  }
+  // Those that continue carried accumulators in the order of these.
+  auto placeOf = [&](DotOp dot) {
+    auto arg = dyn_cast<BlockArgument>(dot.getAcc());
+    return arg && arg.getOwner() == block ? arg.getArgNumber() : 0;
+  };
+  llvm::stable_sort(body.dots,
+                    [&](DotOp a, DotOp b) { return placeOf(a) < placeOf(b); });
+  llvm::DenseMap<std::pair<Value, Type>, unsigned> known;
+  for (DotOp dot : body.dots)
+    for (unsigned side : {0u, 1u}) {
+      OpOperand &operand = dot->getOpOperand(side);
+      if (!candidates.contains(&operand))
+        continue;
+      auto type = cast<RankedTensorType>(operand.get().getType());
+      Value source = sourceOf(operand);
+      auto [entry, isNew] =
+          known.insert({{source, type}, unsigned(body.operands.size())});
+      if (isNew)
+        body.operands.push_back({source, type, 1 - side});
+      body.places[&operand] = entry->second;
+    }
+}
+
+void LoopBody::Analysis::partition() {
+  OpSet loads, addresses, prepare, aheadOnly = runningAhead();
+  auto addAll = [](OpSet &to, const OpSet &from) {
+    to.insert(from.begin(), from.end());
+  };
+  for (auto &[operand, origin] : candidates) {
+    addAll(loads, origin.loads);
+    addAll(addresses, origin.addresses);
+    addAll(prepare, origin.work);
+  }
+  for (auto &[contract, origin] : contracts) {
+    addAll(prepare, origin.work);
+    prepare.insert(contract);
+  }
+  for (auto [i, arg] : llvm::enumerate(loop.getRegionIterArgs())) {
+    Operation *made = loop.getTiedLoopYieldedValue(arg)->get().getDefiningOp();
+    if (made && contracts.contains(made))
+      body.sums.push_back({i, cast<ContractOp>(made)});
+    else
+      body.carried.push_back(i);
+  }
+  for (Operation &op : block->without_terminator()) {
+    // What is assumed of addresses holds for those ahead.
+    bool isAssumed =
+        isa<AssumeOp>(op) && collect(op.getOperand(0), addresses, nullptr);
+    if (loads.contains(&op))
+      body.loads.push_back(&op);
+    if (prepare.contains(&op))
+      body.prepare.push_back(&op);
+    bool isOperand =
+        isa<ConvertLayoutOp>(op) && llvm::all_of(op.getUses(), [&](auto &use) {
+          return candidates.contains(&use);
+        });
+    if (!isOperand && (!aheadOnly.contains(&op) || !hasBlocks(&op)))
+      body.compute.push_back(&op);
+    if (isAssumed)
+      addresses.insert(&op);
+  }
+  for (Operation &op : block->without_terminator())
+    if (addresses.contains(&op))
+      body.addresses.push_back(&op);
+}
+
+bool LoopBody::Analysis::isGemm() {
+  if (body.dots.size() != body.carried.size())
+    return false;
+  for (auto [dot, place] : llvm::zip(body.dots, body.carried)) {
+    BlockArgument acc = loop.getRegionIterArg(place);
+    if (dot.getAcc() != acc || !acc.hasOneUse() || !dot->hasOneUse() ||
+        loop.getTiedLoopYieldedValue(acc)->get() != dot.getResult() ||
+        !body.isLoaded(dot, 0) || !body.isLoaded(dot, 1))
+      return false;
+  }
+  return llvm::all_of(
+             body.compute,
+             [&](Operation *op) { return !hasBlocks(op) || isa<DotOp>(op); }) &&
+         llvm::all_equal(llvm::map_range(
+             body.operands, [](const LoadedOperand &o) { return o.depth(); }));
+}
+
+void LoopBody::Analysis::run() {
+  if (writesMemory())
+    return;
+  for (auto dot : block->getOps<DotOp>())
+    for (unsigned side : {0u, 1u})
+      addCandidate(dot->getOpOperand(side));
+  for (BlockArgument arg : loop.getRegionIterArgs())
+    addSum(arg);
+  dropWhatIsNeededInTurn();
+  if (candidates.empty())
+    return;
+  setOperands();
+  partition();
+  body.isGemm = isGemm();
+}
+
+LoopBody::LoopBody(scf::ForOp loop) { Analysis(*this, loop).run(); }

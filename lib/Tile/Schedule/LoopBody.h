@@ -1,0 +1,66 @@
+//===- LoopBody.h - what a loop's body loads and computes -------*- C++ -*-===//
+//
+// In: a loop of block tensors with layouts. Out: its body taken apart into what
+// may run ahead of its turn, which is loads of dots' operands and elementwise
+// work on them, and what has to wait for it.
+//
+//===----------------------------------------------------------------------===//
+#ifndef GRETA_LIB_TILE_SCHEDULE_LOOPBODY_H
+#define GRETA_LIB_TILE_SCHEDULE_LOOPBODY_H
+
+#include "GretaTile/GretaTile.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/ADT/MapVector.h"
+
+namespace greta {
+
+/// An operand of dots that follows from what the body loads and from the turn's
+/// number: its value before and its type after it is laid out for the dots.
+struct LoadedOperand {
+  mlir::Value source;
+  mlir::RankedTensorType type;
+  unsigned kDim;
+
+  int64_t depth() const { return type.getDimSize(kDim); }
+  /// Of what the dots' layout repeats along K.
+  int64_t tileDepth() const;
+};
+
+struct LoopBody {
+  explicit LoopBody(mlir::scf::ForOp loop);
+
+  bool isCooperative() const;
+  /// Whether a dot's A (0) or B (1) is a loaded operand.
+  bool isLoaded(tile::DotOp dot, unsigned side) const {
+    return places.contains(&dot->getOpOperand(side));
+  }
+  const LoadedOperand &operandOf(tile::DotOp dot, unsigned side) const {
+    return operands[places.at(&dot->getOpOperand(side))];
+  }
+
+  /// The dots that take loaded operands, and those.
+  llvm::SmallVector<tile::DotOp> dots;
+  llvm::SmallVector<LoadedOperand> operands;
+  /// What operands are made of, all in the order of the body: loads, what only
+  /// their addresses need, and what is computed from what was loaded, with the
+  /// sums of it.
+  llvm::SmallVector<mlir::Operation *> loads, addresses, prepare;
+  /// Contracts that add what is loaded to a carried value, and where that is
+  /// carried; where all others are.
+  llvm::SmallVector<std::pair<unsigned, tile::ContractOp>> sums;
+  llvm::SmallVector<unsigned> carried;
+  /// Everything else, in order.
+  llvm::SmallVector<mlir::Operation *> compute;
+  /// The body multiplies loaded operands of one depth into carried
+  /// accumulators, dot i into the one carried at `carried[i]`, and does nothing
+  /// else.
+  bool isGemm = false;
+
+private:
+  class Analysis;
+  llvm::DenseMap<mlir::OpOperand *, unsigned> places;
+};
+
+} // namespace greta
+
+#endif // GRETA_LIB_TILE_SCHEDULE_LOOPBODY_H
