@@ -20,7 +20,11 @@ __all__ = ["Array", "Error", "Event", "Function", "Package", "Stream", "asarray"
 __all__ += ["synchronize", "to_numpy", "zeros"]
 
 # What is imported when it is first asked for: name, and the module it is in.
-_LATER: dict[str, str] = {}
+_LATER = {
+    **dict.fromkeys(("jit", "autotune", "heuristics", "Config", "JITFunction"), "_jit"),
+    **dict.fromkeys(("compile", "Compiled", "CompileError"), "_compile"),
+    **{module: module for module in ("language", "testing", "triton")},
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -76,6 +76,19 @@ class Array(_DeviceArray):
         fresh.copy_from(self)
         return fresh
 
+    clone = copy
+
+    def copy_(self, of: Any) -> Array:
+        """Takes what is in an array of this size and type, on the device or on the host."""
+        if isinstance(of, Array) and of.lies_on(self.device):
+            self.copy_from(of)
+        else:
+            self.write(_bytes(np.ascontiguousarray(on_host(of), self.dtype)))
+        return self
+
+    def zero_(self) -> Array:
+        return self.copy_(np.zeros(self.shape, self.dtype))
+
     def stride(self, dim: int | None = None) -> Any:
         """Elements from one index of `dim` to the next; of every dim without one."""
         strides = tuple(math.prod(self.shape[axis + 1 :]) for axis in range(self.ndim))

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Describe.h"
 #include "Session.h"
 
 #include <cstring>
@@ -305,11 +306,16 @@ static void bindPackages(nb::module_ &m) {
 
 NB_MODULE(_runtime, m) {
   m.doc() = "GRETA's runtime; greta's other modules are what to use";
+  // Triton's caches keep kernels, and globals arrays, until the process ends.
+  nb::set_leak_warnings(false);
   nb::exception<greta::Error>(m, "Error", PyExc_RuntimeError);
   m.def("version", &greta_version);
+  m.def("describe", &greta_run::describeManifest, "manifest"_a,
+        "A manifest for people, as greta-run --inspect prints it");
   m.def("devices", &greta::Runtime::devices,
         "What was probed, as greta_device_list says it");
   bindArrays(m);
   bindStreams(m);
   bindPackages(m);
+  bindLauncher(m);
 }

@@ -53,6 +53,11 @@ public:
       bad("not an integer from ", Min, " to ", Max);
     return J.get<uint64_t>();
   }
+  bool boolean() const {
+    if (!J.is_boolean())
+      bad("neither true nor false");
+    return J.get<bool>();
+  }
   const std::string &string() const {
     if (!J.is_string())
       bad("not a string");
@@ -108,6 +113,8 @@ TensorDecl tensor(const Reader &R, const std::vector<std::string> &Symbols,
   if (Named) {
     T.Name = R.at("name").name();
     T.Access = R.at("access").oneOf({"read", "write", "readwrite"});
+    if (R.has("align"))
+      T.Align = R.at("align").integer(1, 16);
   }
   T.DType = dtype(R.at("dtype"));
   for (const Reader &Dim : R.at("shape").list(0, 16)) {
@@ -303,12 +310,14 @@ void tie(const Reader &R, FunctionDecl &F) {
     if (Other.Tied == Index)
       R.bad("another result is tied to argument ", Index, ", too");
   Result.Tied = Index;
+  Result.Align = Arg.Align;
 }
 
 FunctionDecl function(const Reader &R,
                       std::map<std::string, std::string> &Hashes) {
   FunctionDecl F;
   F.Name = R.at("name").name();
+  F.InPlace = R.has("in_place") && R.at("in_place").boolean();
   std::vector<std::string> Symbols;
   std::vector<Reader> SymbolReaders;
   if (R.has("symbols"))

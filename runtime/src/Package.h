@@ -21,6 +21,7 @@ struct TensorDecl {
   std::vector<int64_t> StaticShape; // -1 where the dim is not a constant
   bool IsScalar = false;            // an argument that is a value
   std::optional<size_t> Tied;       // a result: the argument that it begins as
+  uint64_t Align = 16;              // bytes; it begins at a multiple
 };
 
 struct KernelArg {
@@ -87,6 +88,7 @@ struct FunctionDecl {
   std::string Name;
   std::vector<Symbol> Symbols;
   std::vector<TensorDecl> Args, Results;
+  bool InPlace = false; // arguments are memory and may overlap
   std::vector<Variant> Variants;
 };
 
