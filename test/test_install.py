@@ -3,6 +3,7 @@
 import os
 import re
 import subprocess
+import sys
 
 import pytest
 
@@ -105,3 +106,12 @@ def test_readme_commands(tmp_path):
         tool("bash", "-euc", block.replace("/opt/greta", f"{tmp_path}/greta"), cwd=tmp_path)
     for name in ("greta-opt", "greta-run", "greta-sim", "greta-translate", "greta-tune"):
         assert tool(tmp_path / "greta" / "bin" / name, "--version").startswith(f"{name} {VERSION}\n")
+
+
+def test_readme_python(tmp_path):
+    """README's lines of Python, as a program."""
+    pytest.importorskip("triton")
+    (code,) = blocks(section("From Python"), "python")
+    (tmp_path / "readme.py").write_text(code)
+    assert len(code.splitlines()) == 10
+    assert "1000.0 greta.array([" in tool(sys.executable, "readme.py", cwd=tmp_path)

@@ -143,7 +143,8 @@ def TritonToTilePass : Pass<"triton-to-tile", "::mlir::ModuleOp"> {
       %1 = greta_tile.splat %x : tensor<64x!greta_tile.ptr<f32>>
       ...
     }
-    func.func @copy(%x: tensor<?xf32>, %y: tensor<?xf32>, %n: i32) -> tensor<?xf32> {
+    func.func @copy(%x: tensor<?xf32> {greta.divisibility = 16 : i64}, %y: tensor<?xf32> {greta.divisibility = 4 : i64}, %n: i32) -> tensor<?xf32>
+        attributes {greta.in_place} {
       %0 = greta_tile.launch @copy_0 grid affine_map<()[x, y, n] -> (n ceildiv 64)> scalars affine_map<()[x, y, n] -> ()> (%x, %y, %n) tied [1] shapes []
            : (tensor<?xf32>, tensor<?xf32>, i32) -> tensor<?xf32>
       return %0 : tensor<?xf32>

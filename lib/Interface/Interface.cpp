@@ -61,6 +61,7 @@ static AffineExpr parseExtent(Attribute extent) {
 FunctionSpec greta::getFunctionSpec(func::FuncOp func) {
   FunctionSpec spec;
   spec.name = func.getSymName().str();
+  spec.isInPlace = func->hasAttr(inPlaceName);
   for (Attribute symbol : func->getAttrOfType<ArrayAttr>("greta.symbols")) {
     auto pair = cast<ArrayAttr>(symbol).getValue();
     SymbolSpec &made = spec.symbols.emplace_back();
@@ -83,6 +84,7 @@ FunctionSpec greta::getFunctionSpec(func::FuncOp func) {
     spec.args.push_back(
         describe(func.getArgumentTypes()[i], shapes[i],
                  name ? name.getValue().str() : "arg" + std::to_string(i)));
+    spec.args.back().alignment = alignmentOf(func.getArgument(i));
   }
   auto results = func.getBody().front().getTerminator()->getOperands();
   for (auto [i, type] : llvm::enumerate(func.getResultTypes())) {

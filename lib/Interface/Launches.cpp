@@ -18,6 +18,18 @@
 using namespace mlir;
 using namespace greta;
 
+int64_t greta::alignmentOf(Value tensor) {
+  constexpr int64_t usual = 16;
+  auto argument = dyn_cast<BlockArgument>(memoryOf(tensor));
+  if (!argument)
+    return usual;
+  auto func = dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp());
+  auto own = func ? func.getArgAttrOfType<IntegerAttr>(argument.getArgNumber(),
+                                                       tile::divisibilityName)
+                  : IntegerAttr();
+  return own ? std::min(own.getInt(), usual) : usual;
+}
+
 static bool isView(Operation *op) {
   return isa<tensor::CastOp, tensor::CollapseShapeOp, tensor::ExpandShapeOp>(
       op);

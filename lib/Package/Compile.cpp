@@ -107,3 +107,25 @@ greta::compileVariants(OwningOpRef<ModuleOp> module, const TargetRow &row,
   }
   llvm_unreachable("a backend without a code generator");
 }
+
+FailureOr<SmallVector<CompiledFunction, 1>>
+greta::compileFunctions(std::vector<SourceFunction> &functions,
+                        ArrayRef<const TargetRow *> rows,
+                        const CompileOptions &options) {
+  SmallVector<CompiledFunction, 1> compiled;
+  for (SourceFunction &function : functions) {
+    TimingScope functionScope = options.nest(function.spec.name);
+    CompiledFunction &result = compiled.emplace_back();
+    result.spec = function.spec;
+    for (const TargetRow *row : rows) {
+      TimingScope scope = functionScope.nest(row->name);
+      CompileOptions own = options;
+      own.timing = &scope;
+      OwningOpRef<ModuleOp> module = function.module->clone();
+      if (failed(
+              compileVariants(std::move(module), *row, own, result.variants)))
+        return failure();
+    }
+  }
+  return compiled;
+}

@@ -66,6 +66,8 @@ static Json tensor(const TensorSpec &spec, const char *access) {
     json["tied"] = *spec.tied;
   if (spec.isZeroed)
     json["zeroed"] = true;
+  if (spec.alignment != TensorSpec().alignment)
+    json["align"] = spec.alignment;
   return json;
 }
 
@@ -227,6 +229,8 @@ static Json functionJson(const CompiledFunction &function, Members &members) {
   const FunctionSpec &spec = function.spec;
   Json json;
   json["name"] = spec.name;
+  if (spec.isInPlace)
+    json["in_place"] = true;
   json["symbols"] = Json::array();
   for (auto [index, symbol] : llvm::enumerate(spec.symbols)) {
     Json one = {{"name", "d" + std::to_string(index)}, {"arg", symbol.arg}};

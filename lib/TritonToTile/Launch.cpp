@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "TritonToTile.h"
+#include "greta/Interface/Launches.h"
 #include "mlir/AsmParser/AsmParser.h"
 #include "mlir/IR/Diagnostics.h"
 #include "llvm/ADT/SetVector.h"
@@ -142,6 +143,20 @@ LogicalResult triton::addLaunch(tile::FuncOp kernel, StringRef name,
   auto func = func::FuncOp::create(b, name, b.getFunctionType(types, results));
   for (auto [number, argument] : llvm::enumerate(names))
     func.setArgAttr(number, "greta.name", b.getStringAttr(argument));
+  // Triton's pointers may point to anything, also to the same.
+  func->setAttr(inPlaceName, b.getUnitAttr());
+  for (BlockArgument argument : arguments)
+    if (auto pointer = dyn_cast<tile::PtrType>(argument.getType())) {
+      unsigned number = argument.getArgNumber();
+      auto promised =
+          kernel.getArgAttrOfType<IntegerAttr>(number, tile::divisibilityName);
+      int64_t bytes =
+          llvm::divideCeil(pointer.getElementType().getIntOrFloatBitWidth(), 8);
+      func.setArgAttr(
+          number, tile::divisibilityName,
+          b.getI64IntegerAttr(promised ? std::max(promised.getInt(), bytes)
+                                       : bytes));
+    }
   Block *body = func.addEntryBlock();
   b.setInsertionPointToEnd(body);
   auto launch = tile::LaunchOp::create(

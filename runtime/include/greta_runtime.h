@@ -60,8 +60,9 @@ typedef struct greta_package greta_package;
 typedef struct greta_function greta_function;
 
 /* A row-major, contiguous tensor inside a buffer: `offset` is in bytes and a
- * multiple of 16. Of a scalar argument `value` points to it, an int32_t,
- * int64_t or float, and all else is 0; the call copies it. */
+ * multiple of 16, unless the manifest says otherwise (docs/package.md). Of a
+ * scalar argument `value` points to it, an int32_t, int64_t or float, and all
+ * else is 0; the call copies it. */
 typedef struct greta_tensor {
   greta_buffer *buffer;
   size_t offset;

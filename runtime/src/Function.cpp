@@ -170,9 +170,9 @@ void checkBuffer(const TensorArg &T, const TensorDecl &Decl,
   if (!T.Buffer)
     fail(GRETA_ERROR_INVALID_ARGUMENT, What, " ", I, " '", Decl.Name,
          "' has no buffer");
-  if (T.Offset % 16 != 0)
+  if (T.Offset % Decl.Align != 0)
     fail(GRETA_ERROR_INVALID_ARGUMENT, What, " ", I, " '", Decl.Name,
-         "': offset ", T.Offset, " is not a multiple of 16");
+         "': offset ", T.Offset, " is not a multiple of ", Decl.Align);
   if (T.Offset > T.Buffer->Size || Bytes > T.Buffer->Size - T.Offset)
     fail(GRETA_ERROR_INVALID_ARGUMENT, What, " ", I, " '", Decl.Name,
          "' needs ", Bytes, " bytes from offset ", T.Offset,
@@ -193,6 +193,9 @@ void Function::copyTied(Call &C, size_t Index,
                         const std::vector<TensorArg> &Args,
                         const TensorArg &Result, size_t Bytes) const {
   const TensorDecl &Tied = Decl->Results[Index];
+  if (Decl->InPlace && Args[*Tied.Tied].Buffer == Result.Buffer &&
+      Args[*Tied.Tied].Offset == Result.Offset)
+    return;
   for (size_t I = 0; Bytes && I < Args.size(); ++I) {
     const TensorArg &A = Args[I];
     if (A.Buffer != Result.Buffer)

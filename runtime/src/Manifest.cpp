@@ -55,7 +55,7 @@ public:
   }
   bool boolean() const {
     if (!J.is_boolean())
-      bad("not true or false");
+      bad("neither true nor false");
     return J.get<bool>();
   }
   const std::string &string() const {
@@ -113,6 +113,8 @@ TensorDecl tensor(const Reader &R, const std::vector<std::string> &Symbols,
   if (Named) {
     T.Name = R.at("name").name();
     T.Access = R.at("access").oneOf({"read", "write", "readwrite"});
+    if (R.has("align"))
+      T.Align = R.at("align").integer(1, 16);
   }
   T.DType = dtype(R.at("dtype"));
   for (const Reader &Dim : R.at("shape").list(0, 16)) {
@@ -310,12 +312,14 @@ void tie(const Reader &R, FunctionDecl &F) {
     if (Other.Tied == Index)
       R.bad("another result is tied to argument ", Index, ", too");
   Result.Tied = Index;
+  Result.Align = Arg.Align;
 }
 
 FunctionDecl function(const Reader &R,
                       std::map<std::string, std::string> &Hashes) {
   FunctionDecl F;
   F.Name = R.at("name").name();
+  F.InPlace = R.has("in_place") && R.at("in_place").boolean();
   std::vector<std::string> Symbols;
   std::vector<Reader> SymbolReaders;
   if (R.has("symbols"))

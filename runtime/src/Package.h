@@ -22,6 +22,7 @@ struct TensorDecl {
   bool IsScalar = false;            // an argument that is a value
   std::optional<size_t> Tied;       // a result: the argument that it begins as
   bool IsZeroed = false;            // a temporary: zeros between launches
+  uint64_t Align = 16;              // bytes; it begins at a multiple
 };
 
 struct KernelArg {
@@ -88,6 +89,7 @@ struct FunctionDecl {
   std::string Name;
   std::vector<Symbol> Symbols;
   std::vector<TensorDecl> Args, Results;
+  bool InPlace = false; // arguments are memory and may overlap
   std::vector<Variant> Variants;
 };
 

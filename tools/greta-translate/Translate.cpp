@@ -55,31 +55,6 @@ static LogicalResult selectFunction(std::vector<SourceFunction> &functions,
   return success();
 }
 
-/// Compiles everything for every target, functions in source order.
-static FailureOr<SmallVector<CompiledFunction, 1>>
-compileAll(std::vector<SourceFunction> &functions,
-           ArrayRef<const TargetRow *> rows, Artifact artifact,
-           const TuningDatabase *tuning, TimingScope &timing) {
-  SmallVector<CompiledFunction, 1> compiled;
-  for (SourceFunction &function : functions) {
-    TimingScope functionScope = timing.nest(function.spec.name);
-    CompiledFunction &result = compiled.emplace_back();
-    result.spec = function.spec;
-    for (const TargetRow *row : rows) {
-      TimingScope scope = functionScope.nest(row->name);
-      CompileOptions compile;
-      compile.artifact = artifact;
-      compile.timing = &scope;
-      compile.tuning = tuning;
-      OwningOpRef<ModuleOp> module = function.module->clone();
-      if (failed(compileVariants(std::move(module), *row, compile,
-                                 result.variants)))
-        return failure();
-    }
-  }
-  return compiled;
-}
-
 /// As greta-run --inspect prints it of a package.
 static void printReport(ArrayRef<CompiledFunction> functions, Report report) {
   std::string manifest = describePackage(functions).manifest;
@@ -221,8 +196,8 @@ static LogicalResult makeWhatIsAsked(const Options &options,
   Artifact artifact = options.action == Action::Amdgcn   ? Artifact::Assembly
                       : options.action == Action::LLVMIR ? Artifact::LLVMIR
                                                          : Artifact::Object;
-  FailureOr<SmallVector<CompiledFunction, 1>> compiled = compileAll(
-      *functions, *rows, artifact, tuning ? &*tuning : nullptr, timing);
+  FailureOr<SmallVector<CompiledFunction, 1>> compiled = compileFunctions(
+      *functions, *rows, {artifact, &timing, tuning ? &*tuning : nullptr});
   if (failed(compiled))
     return failure();
   if (reports)

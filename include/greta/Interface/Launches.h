@@ -16,6 +16,13 @@ inline bool launchesKernels(mlir::func::FuncOp func) {
   return !func.getOps<tile::LaunchOp>().empty();
 }
 
+/// On a function whose arguments are memory and not values: they may overlap.
+inline constexpr llvm::StringLiteral inPlaceName = "greta.in_place";
+
+/// In bytes, where a tensor begins: what the runtime gives each, unless the
+/// function's argument has a `greta.divisibility` of its own.
+int64_t alignmentOf(mlir::Value tensor);
+
 /// The value whose memory a tensor has: through views, and through launches
 /// from a result to the operand that it is tied to.
 mlir::Value memoryOf(mlir::Value tensor);

@@ -27,7 +27,8 @@ struct TensorSpec {
   llvm::SmallVector<mlir::AffineExpr> shape;
   bool isScalar = false;
   std::optional<unsigned> tied; // a result: the argument that it begins as
-  bool isZeroed = false; // a temporary: zeros before and after every launch
+  bool isZeroed = false;  // a temporary: zeros before and after every launch
+  int64_t alignment = 16; // in bytes, of where it begins
 };
 
 /// A function's symbol: the extent of one dimension of one argument, or without
@@ -41,6 +42,8 @@ struct FunctionSpec {
   std::string name;
   llvm::SmallVector<SymbolSpec> symbols;
   llvm::SmallVector<TensorSpec> args, results;
+  /// Arguments are memory and not values: they may overlap.
+  bool isInPlace = false;
 };
 
 /// What a kernel gets in one place of its argument block.

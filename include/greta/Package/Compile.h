@@ -11,6 +11,7 @@
 
 #include "greta/Interface/Options.h"
 #include "greta/Interface/Variant.h"
+#include "greta/Package/Frontend.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
 
@@ -28,6 +29,12 @@ llvm::LogicalResult
 compileVariants(mlir::OwningOpRef<mlir::ModuleOp> module, const TargetRow &row,
                 const CompileOptions &options,
                 llvm::SmallVectorImpl<CompiledVariant> &variants);
+
+/// Compiles everything for every target, functions in the order of the source.
+llvm::FailureOr<llvm::SmallVector<CompiledFunction, 1>>
+compileFunctions(std::vector<SourceFunction> &functions,
+                 llvm::ArrayRef<const TargetRow *> rows,
+                 const CompileOptions &options);
 
 } // namespace greta
 

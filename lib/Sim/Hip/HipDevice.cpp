@@ -183,6 +183,16 @@ int greta_hip_sim_set_chip(const char *chip) {
     return 0;
   return state.choose(chip) == hipSuccess ? 0 : 1;
 }
+/// The names that it takes, with a space behind each.
+const char *greta_hip_sim_chips(void) {
+  static const std::string names = [] {
+    std::string all;
+    for (llvm::StringRef chip : simulatedChips())
+      all += chip.str() + " ";
+    return all;
+  }();
+  return names.c_str();
+}
 /// "all", "none" or a list, as GRETA_SIM_CHECKS; 0 when understood.
 int greta_hip_sim_set_checks(const char *text) {
   State &state = State::get();

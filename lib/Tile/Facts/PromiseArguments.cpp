@@ -1,11 +1,12 @@
 //===- PromiseArguments.cpp - greta-tile-promise-arguments ----------------===//
 //
 // In: kernels and the launches that run them. Out: of every argument what all
-// launches keep, as `greta.divisibility`, for the facts analysis: buffers begin
-// at multiples of 16 bytes, scalars are expressions of the function's symbols.
+// launches keep, as `greta.divisibility`, for the facts analysis: where buffers
+// begin (alignmentOf), scalars are expressions of the function's symbols.
 //
 //===----------------------------------------------------------------------===//
 
+#include "greta/Interface/Launches.h"
 #include "greta/Passes.h"
 #include "greta/Tile/Facts.h"
 #include "llvm/ADT/MapVector.h"
@@ -17,10 +18,8 @@ namespace greta {
 } // namespace greta
 
 using namespace mlir;
+using namespace greta;
 using namespace greta::tile;
-
-/// In bytes: what the runtime gives every tensor.
-static constexpr int64_t bufferAlignment = 16;
 
 namespace {
 struct PromiseArgumentsPass
@@ -31,11 +30,12 @@ struct PromiseArgumentsPass
     getOperation().walk([&](LaunchOp launch) {
       SmallVector<int64_t> all;
       for (Value operand : launch->getOperands())
-        all.push_back(isa<RankedTensorType>(operand.getType()) ? bufferAlignment
-                                                               : 1);
+        all.push_back(isa<RankedTensorType>(operand.getType())
+                          ? alignmentOf(operand)
+                          : 1);
       for (OpResult result : launch->getResults())
         if (!launch.getTiedOperand(result.getResultNumber()))
-          all.push_back(bufferAlignment);
+          all.push_back(alignmentOf(result));
       for (AffineExpr scalar : launch.getScalars().getResults())
         all.push_back(scalar.getLargestKnownDivisor());
       auto [known, isNew] =

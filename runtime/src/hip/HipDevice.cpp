@@ -451,6 +451,7 @@ void listSim(nlohmann::json &Out) {
     J["available"] = true;
     J["name"] = "AMDGPU simulator";
     J["driver"] = Lib->Path;
+    J["chips"] = Lib->chips();
   } catch (const Error &E) {
     J["reason"] = E.what();
   }

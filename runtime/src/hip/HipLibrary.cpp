@@ -5,6 +5,7 @@
 #include <cstring>
 #include <dlfcn.h>
 #include <mutex>
+#include <sstream>
 #include <vector>
 
 namespace greta::rt::hip {
@@ -57,6 +58,8 @@ Library::Library(void *Handle, std::string Opened) : Path(std::move(Opened)) {
       dlsym(Handle, "greta_hip_sim_last_error"));
   SetChip = reinterpret_cast<decltype(SetChip)>(
       dlsym(Handle, "greta_hip_sim_set_chip"));
+  Chips =
+      reinterpret_cast<decltype(Chips)>(dlsym(Handle, "greta_hip_sim_chips"));
 }
 
 // HIP keeps threads and exit handlers, so neither library is ever closed.
@@ -126,6 +129,14 @@ void Library::failed(hipError_t Result, const std::string &What) const {
                                      : GRETA_ERROR_DEVICE,
        What, ": ", hipGetErrorString(Result), " (", static_cast<int>(Result),
        ")", Detail.empty() ? "" : ": ", Detail);
+}
+
+std::vector<std::string> Library::chips() const {
+  std::vector<std::string> Names;
+  std::istringstream Text(Chips ? Chips() : "");
+  for (std::string Name; Text >> Name;)
+    Names.push_back(Name);
+  return Names;
 }
 
 int Library::deviceCount() const {

@@ -4,9 +4,10 @@
 // The simulator is libgreta_hip_sim.so: $GRETA_HIP_SIM, else beside this
 // library, else on the loader's path. It adds
 //   int greta_hip_sim_set_chip(const char *chip)   before any other call: the
-//   gfx name to be (0 when it knows it) const char
-//   *greta_hip_sim_last_error(void)     optional: what was wrong with a kernel,
-//   one sentence
+//   gfx name to be (0 when it knows it)
+//   const char *greta_hip_sim_last_error(void)     optional: what was wrong
+//   with a kernel, one sentence const char *greta_hip_sim_chips(void) optional:
+//   the names it knows, with a space behind each
 #ifndef GRETA_RUNTIME_HIP_LIBRARY_H
 #define GRETA_RUNTIME_HIP_LIBRARY_H
 
@@ -15,6 +16,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace greta::rt::hip {
 
@@ -33,6 +35,8 @@ public:
     if (Result != hipSuccess)
       failed(Result, concat(What...));
   }
+  // The simulator's; none where it does not say.
+  std::vector<std::string> chips() const;
   // At least one; throws NotFound with what the library says.
   int deviceCount() const;
   // "gfx942" of "gfx942:sramecc+:xnack-".
@@ -53,6 +57,7 @@ private:
   hipError_t (*Properties)(void *, int) = nullptr;
   const char *(*LastError)() = nullptr;
   int (*SetChip)(const char *) = nullptr;
+  const char *(*Chips)() = nullptr;
 };
 
 } // namespace greta::rt::hip

@@ -255,19 +255,8 @@ KernelRef VulkanDevice::loadKernel(const Variant &V, const KernelDecl &K,
 }
 
 bool VulkanDevice::madeFor(const Variant &V) const {
-  // PCI vendor (VkPhysicalDeviceProperties) and how the names of its families
-  // in the target table begin.
-  static const struct {
-    uint32_t Vendor;
-    const char *Target;
-  } Families[] = {{0x10de, "vulkan:nvidia"},
-                  {0x1002, "vulkan:rdna"},
-                  {VK_VENDOR_ID_MESA, "vulkan:lavapipe"}};
-  for (const auto &Row : Families)
-    if (C->Physical.Props.vendorID == Row.Vendor &&
-        V.Target.compare(0, strlen(Row.Target), Row.Target) == 0)
-      return true;
-  return false;
+  std::string Family = C->Physical.family();
+  return !Family.empty() && V.Target.compare(0, Family.size(), Family) == 0;
 }
 
 uint32_t VulkanDevice::defaultSubgroupSize() const {

@@ -331,11 +331,25 @@ std::string PhysicalDevice::cacheKey() const {
          hex(Props.pipelineCacheUUID, 8);
 }
 
+std::string PhysicalDevice::family() const {
+  switch (Props.vendorID) {
+  case 0x10de:
+    return "vulkan:nvidia";
+  case 0x1002:
+    return "vulkan:rdna";
+  case VK_VENDOR_ID_MESA:
+    return "vulkan:lavapipe";
+  default:
+    return "";
+  }
+}
+
 void PhysicalDevice::describe(nlohmann::json &Out) const {
   Out["name"] = Props.deviceName;
   Out["backend"] = "vulkan";
   if (!Refused.empty())
     return;
+  Out["family"] = family();
   Out["driver"] = std::string(V12.driverName) + " " + V12.driverInfo;
   Out["subgroup_size"] = {{"default", V11.subgroupSize},
                           {"min", V13.minSubgroupSize},

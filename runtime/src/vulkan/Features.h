@@ -44,6 +44,9 @@ struct PhysicalDevice {
 
   // A stable name for cache files: device and driver.
   std::string cacheKey() const;
+  // How the names of its families in the target table begin; "" where there is
+  // none of its vendor.
+  std::string family() const;
   void describe(nlohmann::json &Out) const;
 };
 

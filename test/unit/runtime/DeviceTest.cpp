@@ -357,6 +357,30 @@ TEST_P(OnGpu, WritesInPlace) {
     ASSERT_EQ(Y[I], 2 * X[I] + 1) << I;
 }
 
+// Where arguments are memory they may overlap, and begin where they say.
+TEST_P(OnGpu, OverlapsInPlace) {
+  nlohmann::json M = manifest();
+  M["functions"][3]["in_place"] = true;
+  M["functions"][3]["args"][0]["align"] = 4;
+  Bytes Data = package(M);
+  greta::Package Own(Data.data(), Data.size());
+  greta::Stream S = Runtime->stream();
+  greta::Function F = Runtime->load(Own, "in_place");
+  std::vector<float> X = ramp(101), Y(X.size());
+  greta::Buffer A = Runtime->allocate(1024);
+  greta::Tensor N = greta::Tensor::scalar(int32_t(100));
+  S.write(A, X.data(), 404);
+  F.launch(S, {{&A, {100}, 4}, N}, {{&A, {100}, 4}});
+  S.read(A, Y.data(), 404);
+  ASSERT_EQ(Y[0], X[0]);
+  for (size_t I = 1; I < X.size(); ++I)
+    ASSERT_EQ(Y[I], 2 * X[I] + 1) << I;
+  EXPECT_NE(message([&] { F.launch(S, {{&A, {100}, 2}, N}, {{&A, {100}, 2}}); },
+                    GRETA_ERROR_INVALID_ARGUMENT)
+                .find("offset 2 is not a multiple of 4"),
+            std::string::npos);
+}
+
 TEST_P(OnGpu, RefusesWrongScalars) {
   greta::Stream S = Runtime->stream();
   greta::Function F = Runtime->load(*Package, "in_place");

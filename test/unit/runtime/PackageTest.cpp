@@ -209,6 +209,8 @@ TEST(Package, RefusesEachBadValue) {
        "is no tensor of the result's"},
       {"/functions/3/results/0/shape/0", "[\"+\", \"n\", 1]",
        "is no tensor of the result's"},
+      {"/functions/3/args/0/align", "0", "not an integer from 1 to 16"},
+      {"/functions/3/in_place", "1", "neither true nor false"},
       {"/functions/3/results/1",
        R"({"name": "z", "dtype": "f32", "shape": ["n"], "access": "readwrite",
            "tied": 0})",

@@ -1,0 +1,40 @@
+"""GRETA in Python: arrays on devices, packages, and Triton's kernels compiled ahead of time or where they are called.
+
+`greta.jit`, `greta.autotune`, `greta.compile` and `greta.language` take Triton (pip install greta[triton]); the rest does not.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from . import _runtime
+from ._runtime import Error
+from ._arrays import Array, asarray, empty, empty_like, to_numpy, zeros
+from ._devices import device, devices, set_device, synchronize
+from ._package import Function, Package, load
+from ._streams import Event, Stream
+
+__version__ = _runtime.version()
+__all__ = ["Array", "Error", "Event", "Function", "Package", "Stream", "asarray", "device", "devices", "empty", "empty_like", "load", "set_device"]
+__all__ += ["synchronize", "to_numpy", "zeros"]
+
+# What is imported when it is first asked for: name, and the module it is in.
+_LATER = {
+    **dict.fromkeys(("jit", "autotune", "heuristics", "Config", "JITFunction"), "_jit"),
+    **dict.fromkeys(("compile", "Compiled", "CompileError"), "_compile"),
+    **{module: module for module in ("language", "testing", "triton")},
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module 'greta' has no attribute '{name}'")
+    module = importlib.import_module(f".{_LATER[name]}", __name__)
+    value = module if _LATER[name] == name else getattr(module, name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LATER})

@@ -1,0 +1,165 @@
+"""Launching what Triton compiled: arguments as Triton's frontend binds them, to the launcher in _runtime."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import numpy as np
+from triton.backends.compiler import GPUTarget
+
+from .. import _runtime
+from .._arrays import as_dtype, on_host
+from .._devices import device as find_device
+from .._devices import synchronize, targets
+from .._runtime import Device, Error
+from .._streams import Event
+from .errors import ConfigurationError
+
+
+def target_of(device: Device) -> GPUTarget:
+    """What Triton is to compile for, so that it runs there."""
+    arch = targets(device)
+    if arch == "host":
+        raise Error("Triton's kernels run on GPUs, on Vulkan and in the simulator, not on the device 'host'; for example greta.set_device('vulkan')")
+    return GPUTarget("greta", arch, 32)
+
+
+#
+# Arguments
+#
+
+
+def _flat_types(signature: Iterable[Any]) -> Iterator[str]:
+    for one in signature:
+        if isinstance(one, tuple):
+            yield from _flat_types(one)
+        elif one.startswith("tensordesc"):
+            element, shape = re.match(r"tensordesc<([^\[]*)\[([^\]]*)\]", one).groups()
+            rank = shape.count(",") + 1
+            yield from ("*" + element, *["i32"] * rank, *["i64"] * rank)
+        else:
+            yield one
+
+
+def _flat_values(signature: Iterable[Any], values: Iterable[Any]) -> Iterator[Any]:
+    for one, value in zip(signature, values):
+        if isinstance(one, tuple):
+            yield from _flat_values(one, value)
+        elif one.startswith("tensordesc"):
+            if value.padding == "nan":
+                raise Error("a descriptor made on the host pads with zeros here; make one that pads with nan in the kernel")
+            yield from (as_pointer(value.base), *value.shape, *value.strides)
+        else:
+            yield value
+
+
+def launcher(source: Any, metadata: Any) -> Callable[..., None]:
+    """Called as Triton's drivers' are: grid, stream, function, metadata and hooks, then the kernel's arguments."""
+    signature = list(source.signature.values())
+    launch = _runtime.Launcher(list(_flat_types(signature)))
+    if not any(isinstance(one, tuple) or one.startswith("tensordesc") for one in signature):
+        return launch
+    # Tuples and descriptors are several arguments.
+    return lambda *args: launch(*args[:9], *_flat_values(signature, args[9:]))
+
+
+def as_pointer(value: Any) -> Any:
+    """What Triton takes for a pointer: arrays that have no data_ptr() are wrapped, NumPy's scalars become Python's."""
+    if isinstance(value, np.generic):
+        return value.item()
+    if hasattr(value, "data_ptr") or not (isinstance(value, np.ndarray) or hasattr(value, "__dlpack__")):
+        return value
+    array = on_host(value)
+    whole = array
+    while isinstance(whole.base, np.ndarray):
+        whole = whole.base
+    begin, end = np.lib.array_utils.byte_bounds(whole)
+    return _runtime.HostView(array.__array_interface__["data"][0], begin, end, not array.flags.writeable, as_dtype(array.dtype), array)
+
+
+def binder_of_arrays(bind: Callable[..., Any]) -> Callable[..., Any]:
+    """Triton's binder refuses NumPy's arrays and others that only have DLPack; then they are wrapped."""
+
+    def bind_arrays(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return bind(*args, **kwargs)
+        except TypeError:
+            wrapped = [as_pointer(value) for value in args]
+            named = {name: as_pointer(value) for name, value in kwargs.items()}
+            if all(a is b for a, b in zip((*args, *kwargs.values()), (*wrapped, *named.values()))):
+                raise
+            return bind(*wrapped, **named)
+
+    return bind_arrays
+
+
+def take_arrays() -> None:
+    """Has Triton's kernels take such arrays where GRETA compiles them."""
+    from triton.runtime import jit
+
+    from .compiler import GretaBackend
+
+    make = jit.create_function_from_signature
+    if getattr(make, "takes_arrays", False):
+        return
+
+    def make_binder(signature: Any, params: Any, backend: Any) -> Callable[..., Any]:
+        bind = make(signature, params, backend)
+        return binder_of_arrays(bind) if isinstance(backend, GretaBackend) else bind
+
+    make_binder.takes_arrays = True
+    jit.create_function_from_signature = make_binder
+
+
+#
+# What Triton asks of a driver
+#
+
+
+def load_kernel(name: str, data: bytes, device: Device) -> _runtime.Function:
+    """The kernel in this package, loaded on the device; what it refuses is a configuration to pass over."""
+    function = _runtime.Function(_runtime.Package(data), name)
+    try:
+        function.variant(device)
+    except Error as error:
+        raise ConfigurationError(str(error)) from None
+    return function
+
+
+class Utils:
+    """`driver.utils`."""
+
+    def get_device_properties(self, device: str) -> dict[str, int]:
+        return {"max_shared_mem": 65536, "multiprocessor_count": 64, "warpSize": 32, "max_num_regs": 65536, "sm_clock_rate": 0, "mem_clock_rate": 0, "mem_bus_width": 0}
+
+    def load_binary(self, name: str, kernel: bytes, shared: int, device: str) -> tuple[Any, ...]:
+        function = load_kernel(name, kernel, find_device(device))
+        registers, spills = _registers(kernel)
+        return function, function, registers, spills, 1 << 20  # what does not fit was an error of the compiler
+
+    def unload_module(self, module: Any) -> None:
+        pass
+
+
+def _registers(package: bytes) -> tuple[int, int]:
+    """Registers and spills, where the code object says."""
+    manifest = json.loads(_runtime.Package(package).manifest)
+    stats = manifest["functions"][0]["variants"][0]["kernels"][0].get("stats", {})
+    return stats.get("vgprs", 0), stats.get("vgpr_spills", 0)
+
+
+class DeviceInterface:
+    """What torch.cuda is to Triton's testing."""
+
+    Event = Event
+
+    @staticmethod
+    def synchronize(device: Any = None) -> None:
+        synchronize()
+
+    @staticmethod
+    def current_device() -> str:
+        return find_device().spec

@@ -1,0 +1,47 @@
+//===- Compiler.h - the compiler, for the module _compiler ----------------===//
+//
+// In: a source, MLIR of greta's dialects or Triton IR, and what to make of it.
+// Out: a package, or the text or object of one stage, and what the compiler
+// said. The seam between Compiler.cpp, which is MLIR's world without
+// exceptions, and CompilerModule.cpp, which is Python's.
+//
+//===----------------------------------------------------------------------===//
+#ifndef GRETA_PYTHON_COMPILER_H
+#define GRETA_PYTHON_COMPILER_H
+
+#include <string>
+
+namespace greta::python {
+
+enum class Form {
+  Package,  ///< the archive
+  Tile,     ///< block programs and the functions that launch them, as MLIR
+  LLVMIR,   ///< AMD chips and the host
+  Assembly, ///< AMD's; SPIR-V as MLIR's dialect
+  Object,   ///< the bytes of the first kernel's first variant
+};
+
+struct Request {
+  std::string text, name; // the source, and what messages call it
+  std::string targets;    // "gfx942,vulkan"; of forms but packages one
+  bool isTriton = false;
+  std::string grid; // of Triton's kernels; empty: grid_x, grid_y, grid_z
+  unsigned numWarps = 0;
+  Form form = Form::Package;
+};
+
+struct Outcome {
+  bool succeeded = false;
+  std::string result;
+  /// Errors, or warnings of what succeeded, with the source's lines.
+  std::string messages;
+};
+
+Outcome compile(const Request &request);
+
+/// Differs between any two builds of the compiler.
+std::string buildId();
+
+} // namespace greta::python
+
+#endif

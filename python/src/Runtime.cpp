@@ -1,0 +1,321 @@
+//===- Runtime.cpp - the module greta._runtime ----------------------------===//
+//
+// In: Python's calls, with arrays whose types and shapes greta/_arrays.py has
+// prepared. Out: devices, arrays, streams, events, packages and launches of
+// the runtime. Failures are greta.Error.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Describe.h"
+#include "Session.h"
+
+#include <cstring>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+using namespace greta;
+using namespace greta::python;
+using namespace nb::literals;
+
+/// Contiguous memory of the host, whatever it means.
+using HostBytes =
+    nb::ndarray<nb::ro, uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using WritableBytes =
+    nb::ndarray<uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+static void checkSize(const Array &array, size_t bytes) {
+  if (array.bytes() != bytes)
+    throw nb::value_error("the array on the host has another size");
+}
+
+static nb::tuple shapeOf(const Array &array) {
+  nb::list shape;
+  for (int64_t extent : array.shape)
+    shape.append(extent);
+  return nb::tuple(shape);
+}
+
+static void bindArrays(nb::module_ &m) {
+  nb::class_<Device>(m, "Device", "A device by name; opened when it is used")
+      .def(nb::init<std::string>(), "spec"_a)
+      .def_ro("spec", &Device::spec)
+      .def_prop_ro("is_open", &Device::isOpen)
+      .def("open", [](Device &device) { device.session(); })
+      .def("close", &Device::close,
+           "Drops what is loaded; arrays there stay, and keep it open")
+      .def(
+          "info",
+          [](Device &device) { return device.session()->runtime.info(); },
+          "What the driver says about itself, as JSON")
+      .def("synchronize", [](Device &device) {
+        if (device.isOpen())
+          device.session()->queue->run(
+              [](greta::Stream &stream) { stream.synchronize(); });
+      });
+
+  nb::class_<Array>(m, "Array", "A contiguous array on a device")
+      .def(nb::init<std::shared_ptr<Device>, std::vector<int64_t>, nb::object,
+                    std::string, size_t>(),
+           "device"_a, "shape"_a, "dtype"_a, "type"_a, "itemsize"_a)
+      .def(
+          "__init__",
+          [](Array *self, const Array &of, std::vector<int64_t> shape,
+             size_t offset) {
+            Array view(of, std::move(shape), offset);
+            if (view.offset + view.bytes() > of.offset + of.bytes())
+              throw nb::value_error("a view is larger than its array");
+            new (self) Array(std::move(view));
+          },
+          "of"_a, "shape"_a, "offset"_a = 0, "The same memory")
+      .def_ro("device", &Array::device)
+      .def_prop_ro("shape", shapeOf)
+      .def_ro("dtype", &Array::dtype)
+      .def_ro("type", &Array::type, "The element type's name in packages")
+      .def_ro("itemsize", &Array::itemSize)
+      .def_ro("offset", &Array::offset, "Bytes into its buffer")
+      .def_prop_ro("ndim", [](const Array &a) { return a.shape.size(); })
+      .def_prop_ro("size", &Array::count)
+      .def_prop_ro("nbytes", &Array::bytes)
+      .def("data_ptr", &Array::address, "Where it lies, for the device")
+      .def(
+          "lies_on",
+          [](const Array &a, Device &device) {
+            return device.isOpen() && a.session == device.session();
+          },
+          "device"_a)
+      .def(
+          "write",
+          [](Array &a, HostBytes data) {
+            checkSize(a, data.nbytes());
+            a.session->queue->run([&](greta::Stream &stream) {
+              stream.write(*a.buffer, data.data(), data.nbytes(), a.offset);
+            });
+          },
+          "data"_a)
+      .def(
+          "read",
+          [](const Array &a, WritableBytes data) {
+            checkSize(a, data.nbytes());
+            a.session->queue->run([&](greta::Stream &stream) {
+              stream.read(*a.buffer, data.data(), data.nbytes(), a.offset);
+            });
+          },
+          "data"_a)
+      .def("copy_from", [](Array &a, const Array &from) {
+        checkSize(a, from.bytes());
+        if (from.session != a.session)
+          throw nb::value_error("the other array lies on another device");
+        a.session->queue->run([&](greta::Stream &stream) {
+          check(greta_buffer_copy(stream.get(), a.buffer->get(), a.offset,
+                                  from.buffer->get(), from.offset,
+                                  from.bytes()));
+        });
+      });
+}
+
+namespace {
+/// A point in a device's stream.
+struct PythonEvent {
+  explicit PythonEvent(Device &device)
+      : session(device.session()), event(session->runtime.event()) {}
+
+  std::shared_ptr<Session> session; // outlives the event
+  greta::Event event;
+};
+
+/// A stream that a `with` block makes the one in use. It begins when what was
+/// in use before it is done.
+struct PythonStream {
+  explicit PythonStream(Device &device)
+      : session(device.session()),
+        queue(std::make_shared<Queue>(session->runtime.stream())) {}
+
+  std::shared_ptr<Session> session;
+  std::shared_ptr<Queue> queue;
+  std::vector<std::shared_ptr<Queue>> outer;
+};
+} // namespace
+
+static void bindStreams(nb::module_ &m) {
+  nb::class_<PythonEvent>(m, "Event", "A point in a stream, with a time")
+      .def(nb::init<Device &>(), "device"_a)
+      .def(
+          "record",
+          [](PythonEvent &e) {
+            e.session->queue->run(
+                [&](greta::Stream &stream) { stream.record(e.event); });
+          },
+          "In the stream in use")
+      .def(
+          "wait",
+          [](PythonEvent &e) {
+            e.session->queue->run(
+                [&](greta::Stream &stream) { stream.wait(e.event); });
+          },
+          "The stream in use goes on after it")
+      .def("synchronize",
+           [](PythonEvent &e) {
+             nb::gil_scoped_release release;
+             e.event.synchronize();
+           })
+      .def(
+          "elapsed_time",
+          [](PythonEvent &start, PythonEvent &end) {
+            nb::gil_scoped_release release;
+            return end.event.since(start.event) / 1000;
+          },
+          "end"_a, "Milliseconds on the device from this event to `end`");
+  nb::class_<PythonStream>(m, "Stream",
+                           "A queue of work; `with` makes it the one in use")
+      .def(nb::init<Device &>(), "device"_a)
+      .def("synchronize",
+           [](PythonStream &s) {
+             s.queue->run([](greta::Stream &stream) { stream.synchronize(); });
+           })
+      .def("__enter__",
+           [](nb::handle_t<PythonStream> self) {
+             auto &s = nb::cast<PythonStream &>(self);
+             greta::Event before = s.session->runtime.event();
+             s.session->queue->run(
+                 [&](greta::Stream &stream) { stream.record(before); });
+             s.queue->run([&](greta::Stream &stream) { stream.wait(before); });
+             s.outer.push_back(s.session->queue);
+             s.session->queue = s.queue;
+             return nb::borrow(self);
+           })
+      .def("__exit__", [](PythonStream &s, nb::args) {
+        s.session->queue = s.outer.back();
+        s.outer.pop_back();
+      });
+}
+
+namespace {
+/// The arguments of a launch as the C API takes them.
+class Tensors {
+public:
+  Tensors(const std::vector<TensorInfo> &declared, nb::sequence values) {
+    size_t count = nb::len(values);
+    numbers.resize(count);
+    for (size_t i = 0; i < count; ++i) {
+      nb::handle value = values[i];
+      if (nb::isinstance<Array>(value)) {
+        owners.push_back(nb::borrow(value));
+        raw.push_back(nb::cast<const Array &>(value).tensor());
+        continue;
+      }
+      const std::string type = i < declared.size() ? declared[i].dtype : "";
+      raw.push_back({nullptr, 0, nullptr, 0, &numbers[i]});
+      if (type == "f32") {
+        float number = nb::cast<float>(value);
+        std::memcpy(&numbers[i], &number, sizeof(number));
+      } else {
+        numbers[i] = nb::cast<int64_t>(value);
+      }
+    }
+  }
+  const greta_tensor *data() const { return raw.data(); }
+  size_t size() const { return raw.size(); }
+
+private:
+  std::vector<nb::object> owners;
+  std::vector<int64_t> numbers;
+  std::vector<greta_tensor> raw;
+};
+} // namespace
+
+static nb::list describe(const std::vector<TensorInfo> &all) {
+  nb::list list;
+  for (const TensorInfo &info : all) {
+    nb::dict one;
+    one["name"] = info.name;
+    one["dtype"] = info.dtype;
+    one["shape"] = info.shape;
+    one["is_scalar"] = info.isScalar;
+    one["tied"] = info.tied;
+    list.append(one);
+  }
+  return list;
+}
+
+static void bindPackages(nb::module_ &m) {
+  nb::class_<greta::Package>(m, "Package", "A package's bytes, checked")
+      .def(
+          "__init__",
+          [](greta::Package *self, nb::bytes bytes) {
+            new (self) greta::Package(bytes.data(), bytes.size());
+          },
+          "data"_a)
+      .def_prop_ro("manifest", &greta::Package::manifest)
+      .def_prop_ro("functions", &greta::Package::functions);
+
+  nb::class_<PackageFunction>(m, "Function", "A function of a package")
+      .def(nb::init<std::shared_ptr<greta::Package>, std::string>(),
+           "package"_a, "name"_a)
+      .def_ro("name", &PackageFunction::name)
+      .def(
+          "variant",
+          [](PackageFunction &f, Device &device) {
+            return f.on(device.session()).function.variant();
+          },
+          "device"_a, "The name of the variant that runs there")
+      .def(
+          "arguments",
+          [](PackageFunction &f, Device &device) {
+            return describe(f.on(device.session()).arguments);
+          },
+          "device"_a)
+      .def(
+          "results",
+          [](PackageFunction &f, Device &device) {
+            return describe(f.on(device.session()).results);
+          },
+          "device"_a)
+      .def(
+          "result_shape",
+          [](PackageFunction &f, Device &device, nb::sequence arguments,
+             size_t index) {
+            const Loaded &loaded = f.on(device.session());
+            Tensors tensors(loaded.arguments, arguments);
+            std::vector<int64_t> shape(loaded.results.at(index).shape.size());
+            check(greta_function_result_shape(loaded.function.get(),
+                                              tensors.data(), tensors.size(),
+                                              index, shape.data(), nullptr));
+            return shape;
+          },
+          "device"_a, "arguments"_a, "index"_a)
+      .def(
+          "launch",
+          [](PackageFunction &f, Device &device, nb::sequence arguments,
+             nb::sequence results) {
+            const std::shared_ptr<Session> &session = device.session();
+            const Loaded &loaded = f.on(session);
+            Tensors in(loaded.arguments, arguments);
+            Tensors out(loaded.results, results);
+            session->queue->run([&](greta::Stream &stream) {
+              check(greta_function_launch(loaded.function.get(), stream.get(),
+                                          in.data(), in.size(), out.data(),
+                                          out.size()));
+            });
+          },
+          "device"_a, "arguments"_a, "results"_a);
+}
+
+NB_MODULE(_runtime, m) {
+  m.doc() = "GRETA's runtime; greta's other modules are what to use";
+  // Triton's caches keep kernels, and globals arrays, until the process ends.
+  nb::set_leak_warnings(false);
+  nb::exception<greta::Error>(m, "Error", PyExc_RuntimeError);
+  m.def("version", &greta_version);
+  m.def("describe", &greta_run::describeManifest, "manifest"_a,
+        "A manifest for people, as greta-run --inspect prints it");
+  m.def("devices", &greta::Runtime::devices,
+        "What was probed, as greta_device_list says it");
+  bindArrays(m);
+  bindStreams(m);
+  bindPackages(m);
+  bindLauncher(m);
+}

@@ -1,0 +1,102 @@
+//===- Session.cpp - devices, arrays and functions of _runtime ------------===//
+
+#include "Session.h"
+
+#include <algorithm>
+#include <atomic>
+
+using namespace greta;
+using namespace greta::python;
+
+static uint64_t nextId() {
+  static std::atomic<uint64_t> count;
+  return ++count;
+}
+
+Session::Session(const std::string &spec)
+    : id(nextId()), runtime(spec),
+      queue(std::make_shared<Queue>(runtime.stream())) {}
+
+Buffer Session::takeMemory(size_t bytes) {
+  auto smallest = spare.end();
+  for (auto it = spare.begin(); it != spare.end(); ++it)
+    if (it->size() >= bytes &&
+        (smallest == spare.end() || it->size() < smallest->size()))
+      smallest = it;
+  // What is much larger is left for what needs it.
+  if (smallest == spare.end() || smallest->size() > 2 * bytes + 4096) {
+    size_t rounded = 4096;
+    while (rounded < bytes)
+      rounded += rounded / 2;
+    return runtime.allocate(rounded);
+  }
+  Buffer taken = std::move(*smallest);
+  spare.erase(smallest);
+  return taken;
+}
+
+void Session::giveBack(Buffer buffer) {
+  constexpr size_t most = 16;
+  spare.push_back(std::move(buffer));
+  if (spare.size() > most)
+    spare.erase(spare.begin());
+}
+
+void Device::close() {
+  if (opened)
+    opened->functions.clear();
+  opened.reset();
+}
+
+int64_t Array::count() const {
+  int64_t count = 1;
+  for (int64_t extent : shape)
+    count *= extent;
+  return count;
+}
+
+/// Kernels may read up to the next multiple of 16 bytes; none has no memory.
+static size_t checkedBytes(const Array &array) {
+  size_t bytes = array.itemSize;
+  for (int64_t extent : array.shape)
+    if (extent < 0)
+      throw nb::value_error("a dimension is negative");
+    else if (__builtin_mul_overflow(bytes, size_t(extent), &bytes) ||
+             bytes > PTRDIFF_MAX - 15)
+      throw Error(GRETA_ERROR_OUT_OF_MEMORY,
+                  "an array is larger than the address space");
+  return std::max<size_t>((bytes + 15) / 16 * 16, 16);
+}
+
+Array::Array(std::shared_ptr<Device> place, std::vector<int64_t> extents,
+             nb::object dtype, std::string type, size_t itemSize)
+    : device(std::move(place)), session(device->session()),
+      shape(std::move(extents)), dtype(std::move(dtype)), type(std::move(type)),
+      itemSize(itemSize) {
+  buffer =
+      std::make_shared<Buffer>(session->runtime.allocate(checkedBytes(*this)));
+}
+
+Array::Array(const Array &of, std::vector<int64_t> extents, size_t offset)
+    : device(of.device), session(of.session), buffer(of.buffer),
+      offset(of.offset + offset), shape(std::move(extents)), dtype(of.dtype),
+      type(of.type), itemSize(of.itemSize) {}
+
+PackageFunction::~PackageFunction() {
+  for (const std::weak_ptr<Session> &weak : sessions)
+    if (std::shared_ptr<Session> session = weak.lock())
+      session->functions.erase(this);
+}
+
+const Loaded &PackageFunction::on(const std::shared_ptr<Session> &session) {
+  if (session->id == lastId)
+    return *last;
+  std::unique_ptr<Loaded> &loaded = session->functions[this];
+  if (!loaded) {
+    loaded = std::make_unique<Loaded>(session->runtime.load(*package, name));
+    sessions.push_back(session);
+  }
+  lastId = session->id;
+  last = loaded.get();
+  return *loaded;
+}

@@ -1,0 +1,135 @@
+//===- Session.h - devices, arrays and functions of the module _runtime ---===//
+//
+// In: the runtime's C API, through greta_runtime.hpp. Out: what Runtime.cpp and
+// Launcher.cpp bind for Python.
+//
+// A Device is a name. Its Session is the opened device, with everything that
+// Python does not see: the functions loaded there and memory for arrays of the
+// host. A device that is closed drops its session, so that another simulated
+// chip can be opened; functions are loaded again when they are called again.
+//
+//===----------------------------------------------------------------------===//
+#ifndef GRETA_PYTHON_SESSION_H
+#define GRETA_PYTHON_SESSION_H
+
+#include "greta_runtime.hpp"
+
+#include <memory>
+#include <mutex>
+#include <nanobind/nanobind.h>
+#include <unordered_map>
+
+namespace greta::python {
+
+namespace nb = nanobind;
+
+/// A stream that threads take turns on.
+struct Queue {
+  explicit Queue(greta::Stream stream) : stream(std::move(stream)) {}
+
+  /// Runs `work` on the stream, without Python's lock.
+  template <typename Work> void run(Work work) {
+    nb::gil_scoped_release release;
+    std::lock_guard<std::mutex> guard(lock);
+    work(stream);
+  }
+
+  greta::Stream stream;
+  std::mutex lock;
+};
+
+/// A package's function as it is loaded on one device.
+struct Loaded {
+  explicit Loaded(greta::Function function)
+      : function(std::move(function)), arguments(this->function.arguments()),
+        results(this->function.results()) {}
+
+  greta::Function function;
+  std::vector<TensorInfo> arguments, results;
+};
+
+struct Session {
+  explicit Session(const std::string &spec);
+
+  /// Memory of at least `bytes`, from what was given back if any fits.
+  Buffer takeMemory(size_t bytes);
+  void giveBack(Buffer buffer);
+
+  const uint64_t id; // no other session of the process has it
+  greta::Runtime runtime;
+  std::shared_ptr<Queue> queue; // the one in use
+  std::unordered_map<const void *, std::unique_ptr<Loaded>> functions;
+
+private:
+  std::vector<Buffer> spare;
+};
+
+class Device {
+public:
+  explicit Device(std::string spec) : spec(std::move(spec)) {}
+
+  const std::shared_ptr<Session> &session() {
+    if (!opened)
+      opened = std::make_shared<Session>(spec);
+    return opened;
+  }
+  bool isOpen() const { return opened != nullptr; }
+  void close();
+
+  const std::string spec;
+
+private:
+  std::shared_ptr<Session> opened;
+};
+
+/// A contiguous array on a device.
+struct Array {
+  /// Of the manifest's type `type`.
+  Array(std::shared_ptr<Device> device, std::vector<int64_t> shape,
+        nb::object dtype, std::string type, size_t itemSize);
+  /// The same memory under another shape, from `offset` on.
+  Array(const Array &of, std::vector<int64_t> shape, size_t offset);
+
+  size_t bytes() const { return count() * itemSize; }
+  int64_t count() const;
+  uint64_t address() const { return buffer->address() + offset; }
+  greta_tensor tensor() const {
+    return {buffer->get(), offset, shape.data(),
+            static_cast<uint32_t>(shape.size()), nullptr};
+  }
+
+  std::shared_ptr<Device> device;
+  std::shared_ptr<Session> session; // outlives the buffer
+  std::shared_ptr<Buffer> buffer;
+  size_t offset = 0;
+  std::vector<int64_t> shape;
+  nb::object dtype; // NumPy's
+  std::string type; // the manifest's
+  size_t itemSize;
+};
+
+/// A function of a package, on whatever device it is called.
+class PackageFunction {
+public:
+  PackageFunction(std::shared_ptr<greta::Package> package, std::string name)
+      : package(std::move(package)), name(std::move(name)) {}
+  ~PackageFunction();
+
+  /// As it is loaded on `session`.
+  const Loaded &on(const std::shared_ptr<Session> &session);
+
+  const std::shared_ptr<greta::Package> package;
+  const std::string name;
+
+private:
+  std::vector<std::weak_ptr<Session>> sessions;
+  uint64_t lastId = 0;
+  const Loaded *last = nullptr;
+};
+
+/// Binds the launcher of Triton's kernels.
+void bindLauncher(nb::module_ &m);
+
+} // namespace greta::python
+
+#endif

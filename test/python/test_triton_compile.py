@@ -1,0 +1,137 @@
+"""greta.compile: Triton's kernels as packages, ahead of time."""
+
+import subprocess
+
+import numpy as np
+import pytest
+
+import greta
+from conftest import BUILD
+
+pytest.importorskip("triton")
+
+import triton  # noqa: E402
+import triton.language as tl  # noqa: E402
+
+
+@triton.jit
+def axpy(x, y, a, n, BLOCK: tl.constexpr, KIND: tl.constexpr = "add"):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    v = tl.load(x + i, mask=i < n).to(tl.float32) * a
+    v = v + tl.load(y + i, mask=i < n) if KIND == "add" else v - tl.load(y + i, mask=i < n)
+    tl.store(y + i, v.to(y.dtype.element_ty), mask=i < n)
+
+
+SIGNATURE = "*fp16:16, *fp16:16, fp32, i32, 128"
+
+
+def grid(meta):
+    return (triton.cdiv(meta["n"], meta["BLOCK"]),)
+
+
+@pytest.fixture(scope="module")
+def package():
+    return greta.compile(axpy, SIGNATURE, targets=["gfx942", "gfx1100", "vulkan"], grid=grid, num_warps=2)
+
+
+@pytest.mark.parametrize("device", ["vulkan", "sim:gfx942", "sim:gfx1100"])
+def test_saved_and_loaded(package, tmp_path, device):
+    package.save(tmp_path / "axpy.greta")
+    greta.set_device(device)
+    x, y = np.arange(300, dtype=np.float16), np.ones(300, np.float16)
+    result = greta.load(tmp_path / "axpy.greta").axpy(x, y, 0.5, 300)
+    assert (result.numpy() == 0.5 * x + 1).all() and (y == 1).all()
+    there = greta.asarray(y)  # in place, as the kernel says
+    assert package.axpy(x, there, 0.5, 300) is there and (there.numpy() == 0.5 * x + 1).all()
+
+
+def test_runs_with_the_tools(package, tmp_path):
+    package.save(tmp_path / "axpy.greta")
+    np.save(tmp_path / "x.npy", np.arange(300, dtype=np.float16))
+    command = [BUILD / "bin" / "greta-run", "axpy.greta", "--device=vulkan", "--input=x.npy", "--input=x.npy", "--input=f32:2", "--input=i32:300", "--output=y.npy"]
+    ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr
+    assert (np.load(tmp_path / "y.npy") == 3 * np.arange(300)).all()
+
+
+def test_assembly(package):
+    asm = package.asm
+    assert "tt.func public @axpy" in asm["ttir"] and "greta_tile.func @axpy_0" in asm["tile"] and "waves = 2" in asm["tile"]
+    assert "amdgpu_kernel" in asm["llvmir"] and "s_endpgm" in asm["amdgcn"] and "gfx942" in asm["amdgcn"]
+    assert "gfx1100" in asm["amdgcn", "gfx1100"]
+    assert asm["hsaco"][:4] == b"\x7fELF" and asm["spirv"][:4] == b"\x03\x02\x23\x07"
+    assert set(asm) == {"ttir", "tile", "llvmir", "amdgcn", "hsaco", "spirv"}
+    for missing in ("ptx", ("amdgcn", "gfx90a"), ("spirv", "gfx942")):
+        with pytest.raises(KeyError):
+            asm[missing]
+
+
+def test_report(package):
+    report = package.report()
+    assert "axpy(x: d0xf16, y: d1xf16, a: f32, n: i32)" in report and "gfx1100: hip" in report and "vgprs" in report
+
+
+def test_grids(package):
+    assert package.manifest["functions"][0]["variants"][0]["kernels"][0]["grid"] == [["floordiv", ["+", "d2", 127], 128], 1, 1]
+    words = greta.compile(axpy, SIGNATURE, "gfx942", grid="n ceildiv 128, 2")
+    assert words.manifest["functions"][0]["variants"][0]["kernels"][0]["grid"] == [["ceildiv", "d2", 128], 2, 1]
+    numbers = greta.compile(axpy, SIGNATURE, "gfx942", grid=(4, 2))
+    assert numbers.manifest["functions"][0]["variants"][0]["kernels"][0]["grid"] == [4, 2, 1]
+    later = greta.compile(axpy, SIGNATURE, "gfx942")
+    assert [one["name"] for one in later.manifest["functions"][0]["args"]] == ["x", "y", "a", "n", "grid_x", "grid_y", "grid_z"]
+    with pytest.raises(greta.Error, match="a grid is affine over the kernel's integers"):
+        greta.compile(axpy, SIGNATURE, "gfx942", grid=lambda m: (m["n"] if m["n"] > 3 else 1,))
+
+
+def test_signatures():
+    greta.set_device("vulkan")
+    x = np.arange(40, dtype=np.float32)
+    by_name = greta.compile(axpy, {"x": "*fp32", "y": "*fp32", "a": "fp32", "n": "i32:16", "BLOCK": 64, "KIND": "sub"}, "vulkan", grid=grid)
+    assert (by_name.axpy(x, x, 3.0, 40).numpy() == 2 * x).all()
+    one = greta.compile(axpy, "*fp32, *fp32, fp32, i32:1, 64", "vulkan", grid=(1,))
+    assert (one.axpy(x, x, 3.0).numpy()[:2] == [0, 1]).all() and [a["name"] for a in one.manifest["functions"][0]["args"]] == ["x", "y", "a"]
+
+
+@pytest.mark.parametrize(
+    "signature,message",
+    [
+        ("*fp16, *fp16, fp32", "has nothing for its parameter 'n'"),
+        ("*fp16, *fp16, fp32, i32, 128, add, 1, 2", "has 6 parameters .* the signature has 8"),
+        ("*fp16, *fp16, fp32, i32, i32", "parameter 'BLOCK' of kernel 'axpy' is a constexpr"),
+        ("*fp17, *fp16, fp32, i32, 128", r"'\*fp17' of parameter 'x' is neither a type nor a value"),
+        ("*fp16:8, *fp16, fp32, i32, 128", "a hint is 16"),
+    ],
+)
+def test_wrong_signatures(signature, message):
+    with pytest.raises(greta.Error, match=message):
+        greta.compile(axpy, signature, "gfx942")
+
+
+def test_wrong_targets_options_and_kernels():
+    with pytest.raises(greta.Error, match="gfx1"):
+        greta.compile(axpy, SIGNATURE, "gfx1")
+    with pytest.raises(greta.Error, match="no launch has the option warps"):
+        greta.compile(axpy, SIGNATURE, "gfx942", warps=3)
+    with pytest.raises(greta.Error, match="is no kernel; decorate it with @triton.jit"):
+        greta.compile(grid, SIGNATURE, "gfx942")
+    with pytest.raises(greta.Error, match="host"):
+        greta.compile(axpy, SIGNATURE, "host")
+
+
+def test_needs_neither_torch_nor_a_device():
+    program = """
+import sys
+sys.modules["torch"] = None
+import greta, test_triton_compile as t
+from greta import _runtime
+_runtime.Device.open = None
+print(len(greta.compile(t.axpy, t.SIGNATURE, "gfx90a,vulkan:portable", grid=t.grid).data) > 1000)
+"""
+    import os
+    import pathlib
+    import sys
+
+    here = pathlib.Path(__file__).parent
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(here), str(here.parent)])}
+    ran = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True)
+    assert ran.stdout == "True\n", ran.stderr

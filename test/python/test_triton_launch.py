@@ -1,0 +1,269 @@
+"""Triton's kernels through the plugin and through greta.jit: what may be passed, what comes back, what is refused."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import greta
+
+torch = pytest.importorskip("torch")
+triton = pytest.importorskip("triton")
+
+import triton.language as tl  # noqa: E402
+
+import greta.language as gl  # noqa: E402
+
+
+@triton.jit
+def add(x, y, out, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    inside = i < n
+    tl.store(out + i, tl.load(x + i, mask=inside) + tl.load(y + i, mask=inside), mask=inside)
+
+
+@greta.jit
+def scale(x, out, factor, n, BLOCK: gl.constexpr):
+    i = gl.program_id(0) * BLOCK + gl.arange(0, BLOCK)
+    gl.store(out + i, gl.load(x + i, mask=i < n) * factor, mask=i < n)
+
+
+@triton.jit
+def bits(x, out, wide, narrow, flag, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    v = tl.load(x + i) + wide + narrow
+    tl.store(out + i, tl.where(flag, v, -v))
+
+
+DEVICES = ("vulkan", "sim:gfx942", "sim:gfx1100")
+
+
+@pytest.fixture(params=DEVICES)
+def device(request):
+    greta.triton.activate(request.param)
+    yield request.param
+    greta.triton.deactivate()
+
+
+@pytest.fixture
+def vulkan():
+    greta.triton.activate("vulkan")
+    yield
+    greta.triton.deactivate()
+
+
+def run(x, y, out, n=None, kernel=add):
+    n = len(out) if n is None else n
+    kernel[lambda meta: (triton.cdiv(n, meta["BLOCK"]),)](x, y, out, n, BLOCK=256)
+
+
+def test_torch_tensors(device):
+    for dtype in (torch.float32, torch.float16, torch.bfloat16, torch.int32, torch.int64, torch.int8, torch.uint8):
+        x, y = (torch.randn(300) * 8).to(dtype), (torch.randn(300) * 8).to(dtype)
+        out = torch.zeros_like(x)
+        run(x, y, out)
+        torch.testing.assert_close(out, x + y, rtol=0, atol=0)
+
+
+def test_numpy_arrays(device):
+    x, y = np.arange(300, dtype=np.float32), np.ones(300, np.float32)
+    out = np.zeros(300, np.float32)
+    run(x, y, out)
+    assert (out == x + 1).all()
+
+
+def test_greta_arrays(device):
+    x, y, out = greta.asarray(np.arange(300.0), "f32"), greta.asarray(np.ones(300), "f32"), greta.empty(300)
+    run(x, y, out)
+    run(out, y, out)
+    assert (out.numpy() == np.arange(300) + 2).all()
+
+
+def test_mixed_and_dlpack(vulkan):
+    class OnlyDlpack:
+        def __init__(self, array):
+            self.array = array
+
+        def __dlpack__(self, **options):
+            return self.array.__dlpack__(**options)
+
+        def __dlpack_device__(self):
+            return self.array.__dlpack_device__()
+
+    out = torch.zeros(50)
+    run(OnlyDlpack(np.arange(50, dtype=np.float32)), greta.asarray(np.ones(50), "f32"), out)
+    assert (out.numpy() == np.arange(50) + 1).all()
+
+
+def test_views_share_a_buffer(device):
+    base = torch.arange(400, dtype=torch.float32)
+    run(base[:100], base[100:200], base[200:300])
+    assert (base[200:300] == torch.arange(100) + torch.arange(100, 200)).all()
+    assert (base[:200] == torch.arange(200)).all() and (base[300:] == torch.arange(300, 400)).all()
+    run(base[1:], base[303:], base[1:], 90)  # at no multiple of 16 bytes, in place
+    assert base[1] == 1 + 303 and base[0] == 0 and base[303] == 303
+    array = np.arange(64, dtype=np.float32)
+    run(array[::1][32:], array[:32], array[32:])
+    assert (array[32:] == np.arange(32, 64) + np.arange(32)).all()
+    one = torch.arange(10, dtype=torch.float32)
+    run(one, one, one)
+    assert (one == 2 * torch.arange(10)).all()
+
+
+def test_only_what_is_written_comes_back(vulkan):
+    x = np.arange(64, dtype=np.float32)
+    x.flags.writeable = False
+    out = np.zeros(64, np.float32)
+    run(x, x, out)
+    assert (out == 2 * x).all()
+    with pytest.raises(ValueError, match="argument 'out' is read-only, and the kernel writes to it"):
+        run(out, out, x)
+
+
+def test_scalars(device):
+    x = torch.arange(16, dtype=torch.int64)
+    out = torch.zeros(16, dtype=torch.int64)
+    bits[1,](x, out, 1 << 40, -5, True, BLOCK=16)
+    assert (out == x + (1 << 40) - 5).all()
+    bits[1,](x, out, np.int64(7), np.int32(3), False, BLOCK=16)
+    assert (out == -(x + 10)).all()
+
+
+def test_greta_jit_leaves_triton_alone():
+    greta.set_device("vulkan")
+    x, out = np.arange(100, dtype=np.float32), np.zeros(100, np.float32)
+    before = triton.runtime.driver._active if hasattr(triton.runtime.driver, "_active") else None
+    kernel = scale[(1,)](x, out, 2.5, 100, BLOCK=128)
+    assert (out == 2.5 * x).all()
+    assert "tt.func" in kernel.asm["ttir"] and (getattr(triton.runtime.driver, "_active", None) is before)
+    greta.set_device("sim:gfx942")
+    scale[(1,)](x, out, 0.5, 100, BLOCK=128)
+    assert (out == 0.5 * x).all()
+
+
+def test_language_is_tritons():
+    assert gl is tl and greta.language is tl
+
+
+def test_grid_of_nothing_and_of_three_axes(vulkan):
+    @triton.jit
+    def where(out):
+        x, y, z = tl.program_id(0), tl.program_id(1), tl.program_id(2)
+        tl.store(out + (z * tl.num_programs(1) + y) * tl.num_programs(0) + x, x + 10 * y + 100 * z)
+
+    out = torch.full((24,), -1, dtype=torch.int32)
+    where[(0,)](out)
+    assert (out == -1).all()
+    where[(2, 3, 4)](out)
+    assert out.tolist() == [x + 10 * y + 100 * z for z in range(4) for y in range(3) for x in range(2)]
+
+
+def test_autotune_and_heuristics():
+    chosen = []
+
+    @greta.autotune([greta.Config({"BLOCK": block}, num_warps=warps) for block, warps in ((64, 1), (128, 2), (1 << 17, 4))], key=["n"])
+    @greta.heuristics({"EVEN": lambda a: a["n"] % a["BLOCK"] == 0})
+    @greta.jit
+    def twice(x, out, n, BLOCK: gl.constexpr, EVEN: gl.constexpr):
+        i = gl.program_id(0) * BLOCK + gl.arange(0, BLOCK)
+        if EVEN:
+            gl.store(out + i, gl.load(x + i) * 2)
+        else:
+            gl.store(out + i, gl.load(x + i, mask=i < n) * 2, mask=i < n)
+
+    def grid(meta):
+        chosen.append(meta["BLOCK"])
+        return (triton.cdiv(meta["n"], meta["BLOCK"]),)
+
+    greta.set_device("vulkan")
+    x, out = greta.asarray(np.arange(1000.0), "f32"), greta.empty(1000)
+    twice[grid](x, out, 1000)
+    assert (out.numpy() == 2 * np.arange(1000)).all() and twice.best_config.kwargs["BLOCK"] in (64, 128)
+    assert {64, 128} <= set(chosen)
+
+
+def test_tritons_autotuner(vulkan):
+    @triton.autotune([triton.Config({"BLOCK": 64}), triton.Config({"BLOCK": 256})], key=["n"])
+    @triton.jit
+    def tuned(x, y, out, n, BLOCK: tl.constexpr):
+        i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+        tl.store(out + i, tl.load(x + i, mask=i < n) - tl.load(y + i, mask=i < n), mask=i < n)
+
+    x, y, out = torch.rand(500), torch.rand(500), torch.zeros(500)
+    tuned[lambda meta: (triton.cdiv(500, meta["BLOCK"]),)](x, y, out, 500)
+    torch.testing.assert_close(out, x - y, rtol=0, atol=0)
+
+
+def test_descriptors_and_tuples_of_the_host(device):
+    from triton.tools.tensor_descriptor import TensorDescriptor
+
+    @triton.jit
+    def move(to, of, shift):
+        tile = of.load([tl.program_id(0) * 16, 0])
+        to.store([tl.program_id(0) * 16, 0], tile * shift[0] + shift[1])
+
+    x, out = torch.randn(40, 16), torch.zeros(40, 16)
+    move[(3,)](TensorDescriptor.from_tensor(out, [16, 16]), TensorDescriptor.from_tensor(x, [16, 16]), (2.0, 1.0))
+    torch.testing.assert_close(out, 2 * x + 1)
+
+
+def test_wrong_arguments(vulkan):
+    with pytest.raises(ValueError, match="argument 'x' lies on sim:gfx942, the kernel runs on another device"):
+        greta.set_device("sim:gfx942")
+        there = greta.asarray(np.ones(8), "f32")
+        greta.set_device("vulkan")
+        run(there, there, there)
+    del there
+    with pytest.raises(ValueError, match="argument 'x' is a torch tensor on 'meta'"):
+        run(torch.empty(8, device="meta"), torch.ones(8), torch.ones(8))
+    with pytest.raises(KeyError, match="nonsense"):
+        add[(1,)](torch.ones(8), torch.ones(8), torch.ones(8), 8, BLOCK=8, nonsense=3)
+    with pytest.raises(ValueError, match="num_warps is 3; it is a power of two"):
+        add[(1,)](torch.ones(8), torch.ones(8), torch.ones(8), 8, BLOCK=8, num_warps=3)
+    with pytest.raises(greta.Error, match="Triton's kernels run on GPUs, .* not on the device 'host'"):
+        greta.set_device("host")
+        run(torch.ones(8), torch.ones(8), torch.ones(8))
+
+
+def test_compile_errors_show_the_users_line(vulkan):
+    @triton.jit
+    def assembly(x):
+        v = tl.inline_asm_elementwise("mov.b32 $0, $1;", "=r,r", [tl.load(x + tl.arange(0, 16))], tl.int32, True, 1)
+        tl.store(x + tl.arange(0, 16), v)
+
+    with pytest.raises(greta.Error) as error:
+        assembly[(1,)](torch.zeros(16, dtype=torch.int32))
+    text = str(error.value)
+    assert f"{os.path.basename(__file__)}:" in text and "is assembly of another vendor's GPU" in text
+    assert 'tl.inline_asm_elementwise("mov.b32' in text and "^" in text
+
+
+def test_unknown_version_of_triton(monkeypatch):
+    monkeypatch.setattr(triton, "__version__", "3.10.1")
+    greta.triton.check_version.cache_clear()
+    with pytest.raises(greta.Error, match="Triton 3.10.1 is not supported: its IR may differ from that of 3.6 to 3.9"):
+        greta.triton.activate("vulkan")
+    monkeypatch.undo()
+    greta.triton.check_version.cache_clear()
+    greta.triton.check_version()
+
+
+def test_active_by_the_environment(tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text("""
+import torch, triton, triton.language as tl
+@triton.jit
+def double(x, n, B: tl.constexpr):
+    i = tl.arange(0, B)
+    tl.store(x + i, tl.load(x + i, mask=i < n) * 2, mask=i < n)
+x = torch.arange(10.)
+double[1,](x, 10, B=256)
+print(x.sum().item(), triton.runtime.driver.active.get_current_device())
+""")
+    environment = os.environ | {"GRETA_TRITON": "1", "GRETA_DEVICE": "sim:gfx1201", "TRITON_CACHE_DIR": str(tmp_path / "cache")}
+    for _ in range(2):  # compiled, then from Triton's cache
+        ran = subprocess.run([sys.executable, program], env=environment, capture_output=True, text=True)
+        assert ran.stdout.split() == ["90.0", "sim:gfx1201"], ran.stderr
+    assert len(list((tmp_path / "cache").rglob("*.greta"))) == 1
