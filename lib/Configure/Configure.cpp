@@ -187,12 +187,13 @@ static bool suitsMatrix(const Space &space, const Limits &limits,
     return asked->contains("instruction");
   if (const TuningEntry *entry = measuredFor(space, limits))
     return entry->config.get("instruction");
-  if (!limits.row.isVulkan() || !limits.wide)
+  // Of chips without limits of their loops nothing is known of few rows.
+  if (!limits.wide || (limits.row.isHip() && !limits.row.loop.latency))
     return false;
   double best = HUGE_VAL;
   std::optional<Tile> tile = bestTile(problemOf(space), limits,
                                       instructionsFor(matmul, limits), &best);
-  return tile && !tile->stages && best < cycles;
+  return tile && best < cycles && (!tile->stages || limits.row.isHip());
 }
 
 FailureOr<Choice> greta::choose(const Space &space, const Limits &limits,

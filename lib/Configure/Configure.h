@@ -127,9 +127,11 @@ inline int64_t partsOf(int64_t blocks, int64_t split) {
   return llvm::divideCeil(blocks, llvm::divideCeil(blocks, split));
 }
 
-/// Cycles that `split` parts of an m x n GEMM add: their way to memory and
-/// back, and the meeting of their workgroups.
-double splitCycles(const TargetRow &row, int64_t split, int64_t m, int64_t n);
+/// Cycles that `split` parts add to a workgroup's time, where a compute unit
+/// has tiles of this many elements at a time: to meet at a counter in memory,
+/// with fences on both sides, and to move the parts (from the fit that
+/// LoopLimits come from).
+double splitCycles(int64_t split, double elements);
 
 /// Whether a space's GEMM may be computed in parts along K: neither a batch nor
 /// heads, and A as it is stored, as parts of rows have no norm.

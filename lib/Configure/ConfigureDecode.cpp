@@ -254,7 +254,7 @@ std::optional<Choice> greta::chooseDecode(const Space &space,
        (split <= wanted && depth % (choice.space.depth * split) == 0);
        split *= 2) {
     double cycles = loading / std::min(1.0, busy * split) +
-                    splitCycles(limits.row, split, rows, columns);
+                    splitCycles(split, double(rows) * choice.space.columns);
     if (cycles >= best)
       continue;
     best = cycles;
@@ -262,7 +262,7 @@ std::optional<Choice> greta::chooseDecode(const Space &space,
   }
   // What the multiply-adds of a row issue, with what brings A to them; measured
   // on the H200 at 14336x4096: 5 us a row of f16, 7.5 us of packed weights.
-  double perWeight = bits == 4 ? 4.1 : 2.7;
+  double perWeight = (bits == 4 ? 4.1 : 2.7) * limits.row.waveCycles;
   choice.cycles =
       std::max(best, perWeight * rows * count * batch * columns * depth /
                          (limits.wave * double(limits.simds)));

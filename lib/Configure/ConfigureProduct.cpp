@@ -77,6 +77,10 @@ void greta::forEachTile(const Problem &problem, const Limits &limits,
                         llvm::function_ref<void(const Tile &, double)> visit) {
   forEachInRegisters(problem, limits, available, visit);
   TileModel model(problem, limits);
+  // Where a loop's limits are known, short turns only wait.
+  const bool isKnown = limits.row.loop.latency;
+  const int64_t leastDepth = isKnown && problem.k >= 32 ? 32 : 1;
+  const int64_t mostDepth = isKnown ? 256 : 128;
   bool direct = model.directBytes() > 0;
   static constexpr int64_t extents[] = {8,   16,  32,  48,  64,  80,  96,
                                         112, 128, 160, 192, 208, 224, 256};
@@ -93,7 +97,8 @@ void greta::forEachTile(const Problem &problem, const Limits &limits,
     for (int64_t waves = 1; waves <= 8; waves *= 2)
       for (int64_t m : extents)
         for (int64_t n : widths)
-          for (int64_t k = mi->k; k <= 128; k *= 2) {
+          for (int64_t k = std::max<int64_t>(mi->k, leastDepth); k <= mostDepth;
+               k *= 2) {
             if (!enough(m, problem.m, mi->m) || !enough(n, problem.n, mi->n) ||
                 (k > mi->k && k / 2 >= problem.k))
               continue;
@@ -120,7 +125,9 @@ void greta::forEachTile(const Problem &problem, const Limits &limits,
                 if (model.whyNot(tile))
                   continue;
                 int64_t most = mostParts(m, n, problem, limits);
-                for (int64_t split = 1; split <= most; split *= 2) {
+                // 1, 2, 3, 4, 6, 8, 12, ..
+                for (int64_t split = 1, next = 2; split <= most;
+                     split = std::exchange(next, split < 2 ? 3 : 2 * split)) {
                   tile.split = partsOf(llvm::divideCeil(problem.k, k), split);
                   visit(tile, model.cycles(tile));
                 }

@@ -12,14 +12,8 @@
 using namespace mlir;
 using namespace greta;
 
-double greta::splitCycles(const TargetRow &row, int64_t split, int64_t m,
-                          int64_t n) {
-  if (split == 1)
-    return 0;
-  // Between two kernels that depend on each other 3 to 5 microseconds pass.
-  constexpr double launch = 4;
-  double bytes = 2.0 * split * m * n * 4;
-  return row.clockMHz * (launch + bytes / (1000.0 * row.bandwidthGBs));
+double greta::splitCycles(int64_t split, double elements) {
+  return split == 1 ? 0 : 4385 + (split + 1) * elements * 4 / 58;
 }
 
 bool greta::canSplit(const Space &space) {

@@ -67,6 +67,8 @@ private:
   int64_t ldsBytes(const Tile &tile) const;
   double wavesPerSimd(const Tile &tile) const;
   int64_t registers(const Tile &tile, bool asked = false) const;
+  /// Cycles of the whole product by the limits of a compute unit.
+  double cyclesOfLoop(const Tile &tile) const;
   /// Cycles of the whole product without shared memory.
   double cyclesInRegisters(const Tile &tile) const;
 

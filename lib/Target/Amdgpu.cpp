@@ -8,6 +8,9 @@
 //     and granules: AMDGPUBaseInfo.cpp; 1536 instead of 1024 VGPRs where
 //     AMDGPU.td has Feature1_5xVGPRs)
 //   product: AMD's product pages (CUs, clocks, bandwidth)
+//   loops: fitted to the simulator's estimates of 1,267 tiles at 50 shapes
+//     (docs/benchmarks/tile_times.py), the three CDNAs together; of the second
+//     cache a CU gets 0.88 of its share (lib/Sim/TimingTable.cpp)
 //   rates: cycles = operations of the instruction / (peak rate / CUs / SIMDs /
 //     clock), with the peak rates of the CDNA white papers and product pages
 //
@@ -265,7 +268,7 @@ struct Chip {
 
 TargetRow cdna(Chip chip, unsigned ldsBytes, unsigned xcds,
                ArrayRef<unsigned> directToLds, Fp8Kind fp8,
-               ArrayRef<MatrixInstruction> matrix,
+               ArrayRef<MatrixInstruction> matrix, LoopLimits loop,
                ArrayRef<StringRef> features = {}) {
   return {chip.name,
           Backend::Hip,
@@ -289,7 +292,9 @@ TargetRow cdna(Chip chip, unsigned ldsBytes, unsigned xcds,
           matrix,
           features,
           /*capabilities=*/{},
-          chip.source};
+          chip.source,
+          loop,
+          /*waveCycles=*/4};
 }
 
 /// A CU is half a WGP: two SIMDs and, as far as counting goes, half of its
@@ -326,13 +331,14 @@ static const TargetRow rows[] = {
     // One of the two dies of an MI250X, which is one device.
     cdna({"gfx90a", namesGfx90a, 110, 1700, 1638,
           "CDNA2 ISA; LLVM gfx90a; product MI250X"},
-         65536, 1, ldsDword, Fp8Kind::None, matrixGfx90a),
+         65536, 1, ldsDword, Fp8Kind::None, matrixGfx90a, {365, 720, 140, 33}),
     cdna({"gfx942", namesGfx942, 304, 2100, 5300,
           "CDNA3 ISA; LLVM gfx942; product MI300X"},
-         65536, 8, ldsDword, Fp8Kind::Fnuz, matrixGfx942),
+         65536, 8, ldsDword, Fp8Kind::Fnuz, matrixGfx942, {365, 720, 140, 47}),
     cdna({"gfx950", namesGfx950, 256, 2400, 8000,
           "CDNA4 ISA; LLVM gfx950; product MI355X"},
-         163840, 8, ldsDwordOrFour, Fp8Kind::Ocp, matrixGfx950, featuresGfx950),
+         163840, 8, ldsDwordOrFour, Fp8Kind::Ocp, matrixGfx950,
+         {365, 720, 158, 56}, featuresGfx950),
     rdna({"gfx1030", namesGfx1030, 72, 2250, 512,
           "RDNA2 ISA; LLVM gfx1030; product RX 6800 XT"},
          1024, 16, Fp8Kind::None, /*matrix=*/{}),

@@ -58,6 +58,14 @@ struct RegisterFile {
   unsigned granule = 1; // allocation unit
 };
 
+/// What bounds a compute unit's loop over K tiles, for the tile model
+/// (lib/Configure/TileModel.cpp).
+struct LoopLimits {
+  unsigned latency = 0;   // cycles from a load to its store to LDS; 0: unknown
+  unsigned directLatency; // of a load straight to LDS
+  unsigned ldsBytes, cacheBytes; // a cycle, of LDS and from the second cache
+};
+
 struct TargetRow {
   llvm::StringRef name; // as given to --target, and the manifest's `target`
   Backend backend;
@@ -89,6 +97,8 @@ struct TargetRow {
   /// Vulkan: SPIR-V capabilities a module may declare.
   llvm::ArrayRef<llvm::StringRef> capabilities;
   llvm::StringRef source;
+  LoopLimits loop = {};
+  unsigned waveCycles = 1; // of a SIMD, for an instruction of a wave
 
   bool isHip() const { return backend == Backend::Hip; }
   bool isVulkan() const { return backend == Backend::Vulkan; }
