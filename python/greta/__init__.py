@@ -23,7 +23,8 @@ __all__ += ["synchronize", "to_numpy", "zeros"]
 _LATER = {
     **dict.fromkeys(("jit", "autotune", "heuristics", "Config", "JITFunction"), "_jit"),
     **dict.fromkeys(("compile", "Compiled", "CompileError"), "_compile"),
-    **{module: module for module in ("language", "testing", "triton")},
+    "function": "ops",
+    **{module: module for module in ("language", "ops", "testing", "triton")},
 }
 
 

@@ -54,6 +54,11 @@ def as_dtype(of: Any) -> np.dtype[Any]:
     return _BY_NAME[name]
 
 
+def package_type(kind: Any) -> str:
+    """The name in packages of NumPy's type."""
+    return _PACKAGE[as_dtype(kind)]
+
+
 class Array(_DeviceArray):
     """A contiguous array on a device; made by empty, zeros, asarray and functions. Indices and reshape give the same memory."""
 

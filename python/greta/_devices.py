@@ -34,7 +34,7 @@ def _default_spec() -> str:
         return spec
     for backend in ("hip", "vulkan"):
         for entry in _probed():
-            if entry["backend"] == backend and entry["available"]:
+            if entry["spec"].startswith(backend) and entry["available"]:
                 return entry["spec"]
     return "host"
 

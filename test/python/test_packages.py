@@ -73,6 +73,12 @@ def test_device_by_environment(monkeypatch):
     assert greta.device().spec == "host"
 
 
+def test_default_device(monkeypatch):
+    monkeypatch.setattr("greta._devices._current", None)
+    monkeypatch.delenv("GRETA_DEVICE", raising=False)
+    assert greta.device().spec == next(name for name in greta.devices() if not name.startswith("sim:"))
+
+
 @pytest.mark.parametrize("dtype", DTYPES, ids=lambda dtype: np.dtype(dtype).name)
 @pytest.mark.parametrize("shape", [(), (0,), (7,), (3, 5), (2, 3, 4)], ids=str)
 def test_arrays_come_back(dtype, shape):

@@ -1,0 +1,182 @@
+"""Fused operators on arrays, compiled for the device in use when they are first called with a kind of arguments.
+
+Arrays come as for functions of packages; results are arrays on the device. In a function decorated with @greta.function the same operators
+become one function of the greta dialect, whose kernels are fused.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import pathlib
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from . import _compiler
+from ._arrays import Array, asarray, package_type
+from ._compile import compile_source
+from ._devices import device as find_device
+from ._devices import targets
+from ._package import Function, Package
+from ._runtime import Error
+from ._trace import Shape, Trace, Value, argument_of
+
+
+def _cached(text: str, target: str) -> bytes:
+    """The package of this source, from the user's cache where it is there."""
+    root = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "greta"
+    key = hashlib.sha256("\0".join((_compiler.build_id(), target, text)).encode()).hexdigest()
+    path = root / "packages" / f"{key}.greta"
+    if path.exists():
+        return path.read_bytes()
+    data = compile_source(text, target)
+    try:
+        root.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path.parent.mkdir(mode=0o700, exist_ok=True)
+        Package(data).save(path)
+    except OSError:
+        pass  # a cache that cannot be written is none
+    return data
+
+
+@functools.lru_cache(4096)
+def _compiled(text: str, target: str) -> Function:
+    (function,) = Package(_cached(text, target)).functions.values()
+    return function
+
+
+def _call(name: str, write: Callable[[Trace, list[Value]], Value], shapes: Sequence[Shape], arrays: Sequence[Array]) -> Array:
+    """One operator on arrays: `write` writes it for arguments of these shapes."""
+    trace = Trace()
+    operands = [trace.argument(shape, array.type) for shape, array in zip(shapes, arrays)]
+    text = trace.text(name, [write(trace, operands)])
+    return _compiled(text, targets(find_device()))(*(array.reshape(_fixed(shape, array)) for shape, array in zip(shapes, arrays)))
+
+
+def _fixed(shape: Shape, array: Array) -> tuple[int, ...]:
+    """The shape with its free length as the array has it: all that comes before the others."""
+    known = 1
+    for extent in shape:
+        known *= extent if extent is not None else 1
+    return tuple(extent if extent is not None else array.size // max(known, 1) for extent in shape)
+
+
+def _rows(name: str, rows: Sequence[Any], vectors: Sequence[Any] = (), attributes: str = "") -> Any:
+    """An operator on rows, any number of them, with vectors that all rows share. The result is like the first."""
+    if isinstance(rows[0], Value):
+        x = rows[0]
+        return x.trace.op(name, [*rows, *vectors], attributes, x.shape, x.type)
+    arrays = [asarray(one) for one in (*rows, *vectors)]
+    x = arrays[0]
+    if x.ndim < 1:
+        raise Error(f"{name} takes an array with at least 1 dimension, not one of shape {x.shape}")
+    shapes: list[Shape] = [(None, *one.shape[-1:]) for one in arrays[: len(rows)]] + [one.shape for one in arrays[len(rows) :]]
+    return _call(name, lambda trace, operands: trace.op(name, operands, attributes, operands[0].shape, operands[0].type), shapes, arrays).reshape(x.shape)
+
+
+def rms_norm(x: Any, w: Any, eps: float = 1e-5) -> Any:
+    """x / sqrt(mean(x^2) + eps) * w over the last dimension."""
+    return _rows("rms_norm", [x], [w], f"eps = {eps:.9e} : f32")
+
+
+def layer_norm(x: Any, w: Any, b: Any, eps: float = 1e-5) -> Any:
+    """(x - mean(x)) / sqrt(var(x) + eps) * w + b over the last dimension."""
+    return _rows("layer_norm", [x], [w, b], f"eps = {eps:.9e} : f32")
+
+
+def softmax(x: Any) -> Any:
+    """exp(x) / sum(exp(x)) over the last dimension."""
+    return _rows("softmax", [x])
+
+
+def swiglu(gate: Any, up: Any) -> Any:
+    """silu(gate) * up."""
+    return _rows("swiglu", [gate, up])
+
+
+def rope(x: Any, cos: Any, sin: Any, style: str = "neox") -> Any:
+    """Rotary embedding of x [tokens, heads, size] by cos and sin [tokens, size / 2] in f32; pairs are halves ("neox") or neighbours ("gptj")."""
+    attributes = f'style = "{style}"'
+    if isinstance(x, Value):
+        return x.trace.op("rope", [x, cos, sin], attributes, x.shape, x.type)
+    arrays = [asarray(one) for one in (x, cos, sin)]
+    shapes: list[Shape] = [(None, *one.shape[1:]) for one in arrays]
+    return _call("rope", lambda trace, operands: trace.op("rope", operands, attributes, operands[0].shape, operands[0].type), shapes, arrays)
+
+
+def _product_type(a: str, out_dtype: Any) -> str:
+    if out_dtype is not None:
+        return package_type(out_dtype)
+    return "i32" if a == "i8" else "f32" if a.startswith("f8") else a
+
+
+def matmul(a: Any, b: Any, transpose_a: bool = False, transpose_b: bool = False, out_dtype: Any = None) -> Any:
+    """a @ b; transpose_b takes b as [N, K], transpose_a a as [K, M]. Leading dimensions are a batch, b's may be missing.
+
+    Accumulates in f32, or i32 for i8; the result is of a's type (f32 for 8-bit floats, i32 for i8) unless out_dtype says f32, f16 or bf16.
+    """
+    attributes = ", ".join(name for name, is_set in (("transpose_a", transpose_a), ("transpose_b", transpose_b)) if is_set)
+
+    def write(trace: Trace, operands: list[Value]) -> Value:
+        a, b = operands
+        rows = a.shape[-1 if transpose_a else -2]
+        shape = (*a.shape[:-2], rows, b.shape[-2 if transpose_b else -1])
+        return trace.op("matmul", operands, attributes, shape, _product_type(a.type, out_dtype))
+
+    if isinstance(a, Value):
+        return write(a.trace, [a, a.trace.value(b)])
+    arrays = [asarray(a), asarray(b)]
+    a = arrays[0]
+    if a.ndim < 2 or arrays[1].ndim < 2:
+        raise Error(f"matmul takes matrices, not arrays of shapes {a.shape} and {arrays[1].shape}")
+    shapes: list[Shape] = [a.shape, arrays[1].shape]
+    # Few rows have kernels of their own, for their number.
+    few = 64
+    if a.ndim == 2 and not transpose_a and a.shape[0] > few:
+        shapes[0] = (None, a.shape[1])
+    return _call("matmul", write, shapes, arrays)
+
+
+def dequant(q: Any, scales: Any, zeros: Any, group: int) -> Any:
+    """Weights [N, K] in f16 from eight of 4 bits in each i32 of q [N, K / 8]: (q - zeros) * scales, per group of K."""
+
+    def write(trace: Trace, operands: list[Value]) -> Value:
+        rows, words = operands[0].shape
+        return trace.op("dequant", operands, f"group = {group}", (rows, None if words is None else 8 * words), "f16")
+
+    if isinstance(q, Value):
+        return write(q.trace, [q, scales, zeros])
+    arrays = [asarray(one) for one in (q, scales, zeros)]
+    return _call("dequant", write, [array.shape for array in arrays], arrays)
+
+
+def dequant_matmul(a: Any, q: Any, scales: Any, zeros: Any, group: int) -> Any:
+    """matmul(a, dequant(q, scales, zeros, group), transpose_b=True) in one kernel, which reads the weights as they are packed."""
+    return _fused_dequant(a, q, scales, zeros, group=group)
+
+
+class function:
+    """A function of arrays and operators that is compiled as one, for each kind of arguments: @greta.function.
+
+    What it calls is greta.ops and + - * / on arrays of equal shapes; it returns one array or a tuple. Arguments that are no arrays are constants.
+    """
+
+    def __init__(self, fn: Callable[..., Any]):
+        functools.update_wrapper(self, fn)
+        self._fn = fn
+
+    def __call__(self, *arguments: Any, **constants: Any) -> Any:
+        arrays = [asarray(one) if hasattr(one, "shape") and hasattr(one, "dtype") else one for one in arguments]
+        trace = Trace()
+        values = [argument_of(trace, one) if isinstance(one, Array) else one for one in arrays]
+        results = self._fn(*values, **constants)
+        several = isinstance(results, (tuple, list))
+        text = trace.text(self._fn.__name__.strip("_<>") or "function", [trace.value(one) for one in (results if several else (results,))])
+        given = _compiled(text, targets(find_device()))(*(one for one in arrays if isinstance(one, Array)))
+        return given if not several or isinstance(given, tuple) else (given,)
+
+
+@function
+def _fused_dequant(a: Any, q: Any, scales: Any, zeros: Any, group: int) -> Any:
+    return matmul(a, dequant(q, scales, zeros, group), transpose_b=True)

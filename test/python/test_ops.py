@@ -1,0 +1,125 @@
+"""greta.ops and greta.function against NumPy in float64."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import greta
+from greta import ops
+
+DEVICES = ("vulkan", "host", "sim:gfx942", "sim:gfx1100")
+TYPES = {"f32": (np.float32, 2e-6), "f16": (np.float16, 2e-3), "bf16": (ml_dtypes.bfloat16, 2e-2)}
+
+
+@pytest.fixture(params=DEVICES, autouse=True)
+def device(request, tmp_path_factory, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.getbasetemp()))
+    greta.set_device(request.param)
+
+
+def random(*shape, seed=0, dtype=np.float16):
+    return np.random.default_rng([seed, *shape]).standard_normal(shape).astype(dtype)
+
+
+def wide(*arrays):
+    return [np.asarray(array, float) for array in arrays]
+
+
+def check(got, want, tolerance):
+    assert isinstance(got, greta.Array) and got.shape == want.shape
+    np.testing.assert_allclose(np.asarray(got.numpy(), float), want, rtol=tolerance, atol=4 * tolerance)
+
+
+@pytest.mark.parametrize("type_", TYPES)
+@pytest.mark.parametrize("shape", [(64,), (5, 96), (2, 3, 128)], ids=str)
+def test_rows(type_, shape):
+    dtype, tolerance = TYPES[type_]
+    x, up, w, b = random(*shape, dtype=dtype), random(*shape, seed=1, dtype=dtype), random(shape[-1], seed=2, dtype=dtype), random(shape[-1], seed=3, dtype=dtype)
+    xd, ud, wd, bd = wide(x, up, w, b)
+    check(ops.rms_norm(x, w), xd / np.sqrt((xd * xd).mean(-1, keepdims=True) + 1e-5) * wd, tolerance)
+    centred = xd - xd.mean(-1, keepdims=True)
+    check(ops.layer_norm(x, w, b, eps=1e-3), centred / np.sqrt((centred**2).mean(-1, keepdims=True) + 1e-3) * wd + bd, tolerance)
+    e = np.exp(xd - xd.max(-1, keepdims=True))
+    check(ops.softmax(x), e / e.sum(-1, keepdims=True), tolerance)
+    check(ops.swiglu(x, up), xd / (1 + np.exp(-xd)) * ud, tolerance)
+
+
+@pytest.mark.parametrize("style", ["neox", "gptj"])
+def test_rope(style):
+    x, angle = random(7, 3, 32), random(7, 16, seed=1, dtype=np.float32)
+    cos, sin = np.cos(angle), np.sin(angle)
+    xd, c, s = *wide(x), cos[:, None, :].astype(float), sin[:, None, :].astype(float)
+    first, second = (xd[..., :16], xd[..., 16:]) if style == "neox" else (xd[..., ::2], xd[..., 1::2])
+    turned = (first * c - second * s, second * c + first * s)
+    want = np.concatenate(turned, -1) if style == "neox" else np.stack(turned, -1).reshape(x.shape)
+    check(ops.rope(x, cos, sin, style=style), want, 2e-3)
+
+
+@pytest.mark.parametrize("m", [1, 7, 100])
+def test_matmul(m):
+    a, b = random(m, 64), random(64, 48, seed=1)
+    want = np.matmul(*wide(a, b))
+    check(ops.matmul(a, b), want, 4e-3)
+    check(ops.matmul(a, np.ascontiguousarray(b.T), transpose_b=True), want, 4e-3)
+    check(ops.matmul(np.ascontiguousarray(a.T), b, transpose_a=True, out_dtype="f32"), want, 1e-5)
+
+
+def test_matmul_in_batches_and_of_integers():
+    a, b = random(3, 5, 32), random(3, 32, 16, seed=1)
+    check(ops.matmul(a, b), np.matmul(*wide(a, b)), 4e-3)
+    i, j = (np.random.default_rng(seed).integers(-128, 128, shape).astype(np.int8) for seed, shape in enumerate([(9, 64), (64, 32)]))
+    got = ops.matmul(i, j).numpy()
+    assert got.dtype == np.int32 and (got == i.astype(int) @ j.astype(int)).all()
+
+
+def test_weights_of_four_bits():
+    n, k, group = 64, 128, 64
+    rng = np.random.default_rng(4)
+    weights, zeros = rng.integers(0, 16, (n, k)), rng.integers(0, 16, (n, k // group))
+    scales = rng.uniform(0.01, 0.1, (n, k // group)).astype(np.float16)
+    pack = lambda nibbles: (np.pad(nibbles, ((0, 0), (0, -nibbles.shape[1] % 8))).reshape(n, -1, 8) << 4 * np.arange(8)).sum(-1).astype(np.uint32).view(np.int32)
+    q, z = pack(weights), pack(zeros)
+    want = (weights - zeros.repeat(group, 1)) * scales.astype(float).repeat(group, 1)
+    check(ops.dequant(q, scales, z, group), want, 1e-3)
+    x = random(3, k)
+    check(ops.dequant_matmul(x, q, scales, z, group), x.astype(float) @ want.T, 1e-2)
+
+
+def test_function_fuses():
+    @greta.function
+    def block(x, residual, w, scale):
+        total = x + residual * scale
+        return total, ops.rms_norm(total, w) / 2.0
+
+    x, residual, w = random(6, 64), random(6, 64, seed=1), random(64, seed=2)
+    total, half = block(x, greta.asarray(residual), w, 0.5)
+    want = np.asarray(x + residual * np.float16(0.5), float)
+    check(total, want, 2e-3)
+    check(half, want / np.sqrt((want * want).mean(-1, keepdims=True) + 1e-5) * w.astype(float) / 2, 2e-3)
+
+    @greta.function
+    def arithmetic(x, y):
+        return -x * (1.0 - y) + 3 / y, ops.softmax(x - y)
+
+    x, y = random(3, 8, dtype=np.float32), 2 + random(3, 8, seed=1, dtype=np.float32) ** 2
+    check(arithmetic(x, y)[0], -x.astype(float) * (1 - y) + 3 / y.astype(float), 1e-5)
+
+
+@pytest.mark.parametrize(
+    "call,message",
+    [
+        (lambda: ops.rms_norm(random(3, 8), random(5)), "'w' is 'tensor<5xf16>'"),
+        (lambda: ops.matmul(random(3, 8), random(9, 4)), "'b' has 9 elements in dimension 0, not 8"),
+        (lambda: ops.matmul(random(3, 8), random(8)), "matmul takes matrices"),
+        (lambda: ops.softmax(np.ones((2, 3), np.int32)), "'x' has element type 'i32'; it takes f32, f16 or bf16"),
+        (lambda: ops.softmax(np.float32(1)), "at least 1 dimension"),
+        (lambda: ops.swiglu(random(4, 8), random(2, 8)), "argument 1 .* dim 0 is 2, the function needs 4"),
+        (lambda: ops.rope(random(2, 1, 8), random(2, 4, dtype=np.float32), random(2, 4, dtype=np.float32), style="bert"), "style"),
+        (lambda: greta.function(lambda x, y: x + y)(random(4, 8), random(8)), "add of tensor<4x8xf16> and tensor<8xf16>"),
+        (lambda: greta.function(lambda x: x + random(4, 8))(random(4, 8)), "ndarray is no argument of the function"),
+        (lambda: ops.matmul(random(3, 8), random(8, 4), out_dtype="f64"), "f64"),
+    ],
+)
+def test_wrong_arguments(call, message):
+    with pytest.raises(greta.Error, match=message):
+        call()
