@@ -112,8 +112,8 @@ def resources(chip, shape, config):
         resident=max(1, min(lds // (config["stages"] * stored), int(min(MOST_WAVES, REGISTERS // registers) * SIMDS // waves))))  # fmt: skip
 
 
-START = dict(latency=550, step=140, ends=1250, contention=0.1, direct_latency=720, direct_step=380, lds=121, lds_gfx950=150, cache=0.8, whole=0.15, issue=1, ahead=0.7,
-             waits=0.05, others=0.05, meeting=3500, parts=48)  # fmt: skip
+START = dict(latency=365, step=226, ends=870, contention=0.17, direct_latency=720, direct_step=446, lds=140, lds_gfx950=158, cache=0.88, whole=0.17, issue=1.1, ahead=0.92,
+             waits=0.16, others=0.12, hidden=0.15, meeting=4385, parts=58)  # fmt: skip
 
 
 def model(tile, q):
@@ -121,7 +121,7 @@ def model(tile, q):
     cached = tile["stored"] / (q["cache"] * CHIPS[tile["chip"]][3])
     matrix = tile["matrix"] * (1 + q["issue"] / tile["cycles"])
     busiest = max(matrix, shared, cached)
-    beside = q["direct_step"] if tile["direct"] else q["step"]
+    beside = max(0, q["direct_step"] - q["hidden"] * matrix) if tile["direct"] else q["step"]
     chain = busiest + (q["ahead"] * beside if tile["ahead"] else beside + q["whole"] * shared)
     latency = q["direct_latency"] / (tile["stages"] - 1) if tile["direct"] else q["latency"]
     chain = max(chain, latency + q["waits"] * matrix)

@@ -13,7 +13,7 @@ using namespace mlir;
 using namespace greta;
 
 double greta::splitCycles(int64_t split, double elements) {
-  return split == 1 ? 0 : 4385 + (split + 1) * elements * 4 / 58;
+  return split == 1 ? 0 : 3635 + (split + 1) * elements * 4 / 50;
 }
 
 bool greta::canSplit(const Space &space) {

@@ -370,7 +370,7 @@ double TileModel::cyclesOfLoop(const Tile &tile) const {
   double simds = std::min<int64_t>(tile.waves, row.simdsPerUnit);
   // Each instruction is issued a cycle late.
   double matrix = count * (tile.m / mi.m) * (tile.n / mi.n) * (tile.k / mi.k) *
-                  (mi.cycles + 1.1) / simds;
+                  (mi.cycles + 1.0) / simds;
   double perColumn = double(tile.k) * problem.bytes;
   double stored = (tile.m + count * tile.n) * perColumn;
   // A lane that has less than 16 bytes at a time reads more often.
@@ -387,10 +387,11 @@ double TileModel::cyclesOfLoop(const Tile &tile) const {
   double busiest = std::max({matrix, shared, cached});
   double others = matrix + shared + cached - busiest;
   // A turn has barriers and first reads beside its busiest part; reads of whole
-  // blocks do not run ahead of the matrix instructions.
-  double beside = tile.direct ? 446 : 226;
+  // blocks do not run ahead of the matrix instructions. Those hide what direct
+  // loads wait for.
+  double beside = tile.direct ? std::max(0.0, 560 - 0.1 * matrix) : 257;
   bool ahead = tile.slice < tile.k && width == 16;
-  double chain = busiest + (ahead ? 0.92 * beside : beside + 0.17 * shared);
+  double chain = busiest + (ahead ? 0.83 * beside : beside + 0.11 * shared);
   // Lanes with unequal shares of a block load less than 16 bytes at a time.
   int64_t share = 16 / problem.bytes * tile.waves * limits.wave;
   if (tile.m * tile.k % share || tile.n * tile.k % share)
@@ -398,7 +399,7 @@ double TileModel::cyclesOfLoop(const Tile &tile) const {
   // A third stage has twice the time.
   double latency = tile.direct ? loop.directLatency / (tile.stages - 1.0)
                                : double(loop.latency);
-  chain = std::max(chain, latency + 0.16 * matrix);
+  chain = std::max(chain, latency + 0.11 * matrix);
   double steps =
       llvm::divideCeil(llvm::divideCeil(problem.k, tile.k), tile.split);
   double tiles = double(llvm::divideCeil(problem.m, tile.m)) *
@@ -410,9 +411,9 @@ double TileModel::cyclesOfLoop(const Tile &tile) const {
   for (double left = std::ceil(tiles / row.computeUnits); left > 0;
        left -= resident) {
     double together = std::min(left, resident);
-    total += steps * std::max(chain + 0.17 * (together - 1) * busiest,
-                              together * (busiest + 0.12 * others)) +
-             870 + splitCycles(tile.split, tile.m * tile.n * count * together);
+    total += steps * std::max(chain + 0.28 * (together - 1) * busiest,
+                              together * (busiest + 0.11 * others)) +
+             990 + splitCycles(tile.split, tile.m * tile.n * count * together);
   }
   // Rows that end inside a block have an address each.
   for (bool partial : {problem.m % tile.m != 0, problem.n % tile.n != 0})
