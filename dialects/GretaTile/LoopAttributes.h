@@ -20,8 +20,8 @@ inline constexpr llvm::StringLiteral pipelineName = "greta_tile.pipeline";
 inline constexpr llvm::StringLiteral rolledName = "greta_tile.rolled";
 
 /// Unit, on a masked load that runs ahead of its turn: what is masked off may
-/// come as anything, because who takes it selects. To select at once would be to
-/// wait for it.
+/// come as anything, because who takes it selects. To select at once would be
+/// to wait for it.
 inline constexpr llvm::StringLiteral aheadName = "greta_tile.ahead";
 
 } // namespace greta::tile
