@@ -136,3 +136,66 @@ LinearAddress greta::tile::getLinearAddress(Value pointers) {
   }
   return result;
 }
+
+/// The one scalar that terms are; none where they are something else.
+static std::optional<Value> scalarOf(ArrayRef<LinearTerm> terms) {
+  if (terms.empty())
+    return Value();
+  const LinearTerm &term = terms.front();
+  if (terms.size() > 1 || !term.isUniform() || term.constant != 1 ||
+      term.factors.size() != 1)
+    return std::nullopt;
+  return term.factors.front();
+}
+
+/// offset + index < bound, where a comparison is that.
+static std::optional<MaskBound> getBound(arith::CmpIOp compare) {
+  Value less = compare.getLhs(), more = compare.getRhs();
+  if (compare.getPredicate() == arith::CmpIPredicate::sgt)
+    std::swap(less, more);
+  else if (compare.getPredicate() != arith::CmpIPredicate::slt)
+    return std::nullopt;
+  Terms terms = termsOf(less);
+  auto index = llvm::find_if(
+      terms, [](const LinearTerm &term) { return term.dim >= 0; });
+  if (index == terms.end() || index->constant != 1 || !index->factors.empty())
+    return std::nullopt;
+  unsigned dim = index->dim;
+  terms.erase(index);
+  std::optional<Value> offset = scalarOf(terms),
+                       bound = scalarOf(termsOf(more));
+  if (!offset || !bound || !*bound)
+    return std::nullopt;
+  return MaskBound{dim, *offset, *bound};
+}
+
+std::optional<SmallVector<MaskBound, 2>>
+greta::tile::getMaskBounds(Value mask) {
+  using Bounds = SmallVector<MaskBound, 2>;
+  Operation *op = mask.getDefiningOp();
+  if (auto compare = dyn_cast_or_null<arith::CmpIOp>(op)) {
+    if (std::optional<MaskBound> bound = getBound(compare))
+      return Bounds{*bound};
+  } else if (isa_and_nonnull<arith::AndIOp>(op)) {
+    auto bounds = getMaskBounds(op->getOperand(0));
+    auto others = getMaskBounds(op->getOperand(1));
+    if (!bounds || !others)
+      return std::nullopt;
+    llvm::append_range(*bounds, *others);
+    return bounds;
+  } else if (Value source = getRearranged(mask)) {
+    auto bounds = getMaskBounds(source);
+    if (!bounds || isa<ConvertLayoutOp>(op))
+      return bounds;
+    SmallVector<int64_t> dims =
+        operandDims(op->getOpOperand(0), cast<OpResult>(mask));
+    for (MaskBound &bound : *bounds) {
+      auto place = llvm::find(dims, bound.dim);
+      if (place == dims.end())
+        return std::nullopt;
+      bound.dim = place - dims.begin();
+    }
+    return bounds;
+  }
+  return std::nullopt;
+}

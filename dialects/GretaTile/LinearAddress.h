@@ -3,7 +3,8 @@
 // In: a block of pointers. Out: the scalar pointer that it comes from, and
 // what is added to it, taken apart into what is the same for all elements, what
 // is an index times a factor, and the rest. So an access knows what belongs to
-// the uniform part of an address.
+// the uniform part of an address. Masks are taken apart into bounds of indices
+// in the same way.
 //
 //===----------------------------------------------------------------------===//
 #ifndef GRETATILE_LINEARADDRESS_H
@@ -35,6 +36,16 @@ struct LinearAddress {
 /// Of a pointer or a block of them. i32 offsets may be taken apart because
 /// their sums and products do not overflow (ptr_add).
 LinearAddress getLinearAddress(mlir::Value pointers);
+
+/// offset + index along a dimension < bound.
+struct MaskBound {
+  unsigned dim;
+  mlir::Value offset; // a scalar; null: 0
+  mlir::Value bound;  // a scalar
+};
+
+/// The bounds that a mask is all of; none where it is something else.
+std::optional<llvm::SmallVector<MaskBound, 2>> getMaskBounds(mlir::Value mask);
 
 } // namespace greta::tile
 

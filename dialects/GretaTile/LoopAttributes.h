@@ -1,7 +1,7 @@
 //===- LoopAttributes.h - what passes say of loops --------------*- C++ -*-===//
 //
-// Names of the discardable attributes on scf.for by which one pass tells
-// another about a loop.
+// Names of the discardable attributes by which one pass tells another about a
+// loop, or what stands in one.
 //
 //===----------------------------------------------------------------------===//
 #ifndef GRETATILE_LOOPATTRIBUTES_H
@@ -18,6 +18,11 @@ inline constexpr llvm::StringLiteral pipelineName = "greta_tile.pipeline";
 /// Unit, on a loop that generators leave as it is: it is unrolled as far as it
 /// should be.
 inline constexpr llvm::StringLiteral rolledName = "greta_tile.rolled";
+
+/// Unit, on a masked load that runs ahead of its turn: what is masked off may
+/// come as anything, because who takes it selects. To select at once would be
+/// to wait for it.
+inline constexpr llvm::StringLiteral aheadName = "greta_tile.ahead";
 
 } // namespace greta::tile
 

@@ -48,6 +48,25 @@ def number(value, digits=0):
 
 
 @table
+def flash_attention():
+    body = [
+        [r["heads"], r["queries"], r["keys"], number(r["median_us"], 1), number(r["tflop_per_s"], 1), number(r["torch_tflop_per_s"], 1),
+         number(r["torch_flash_tflop_per_s"], 1), r["error_euclidean"], r["commit"]]
+        for r in newest(rows("h200_flash.csv"), "program", "heads", "queries", "keys")
+    ]
+    return markdown(["heads", "queries", "keys", "us", "TFLOP/s", "torch", "FlashAttention-2", "error", "commit"], body)
+
+
+@table
+def pointers():
+    body = [
+        [r["m"], r["n"], r["k"], r["config"], number(r["median_us"], 1), number(r["tflop_per_s"], 1), r["error_euclidean"], r["commit"]]
+        for r in newest(rows("h200_pointers.csv"), "function", "config")
+    ]
+    return markdown(["M", "N", "K", "", "us", "TFLOP/s", "error", "commit"], body)
+
+
+@table
 def memory_bound():
     body = [
         [r["function"], r["shape"], number(r["median_us"], 1), number(r["gb_per_s"]), number(r["of_copy"], 3), number(r["serial_us"], 1), number(r["torch_us"], 1),

@@ -225,6 +225,21 @@ def GretaTileAssignLayoutsPass : Pass<"greta-tile-assign-layouts", "::greta::til
   let dependentDialects = ["::greta::tile::GretaTileDialect"];
 }
 
+def GretaTileInductionsPass : Pass<"greta-tile-inductions", "::greta::tile::FuncOp"> {
+  let summary = "Compute what loops carry from the turn's number";
+  let description = [{
+    Carried integers and pointers that advance by the same amount each turn, and whose last value nobody needs, follow from the turn's number instead; a loop over blocks of a
+    fixed size counts their elements, so that what is known of its counter is known of the elements.
+
+    ```mlir
+    scf.for %i = %c0 to %blocks step %c1 iter_args(%p = %x) { %at = arith.muli %i, %c32; ..; %n = greta_tile.ptr_add %p, %c32; scf.yield %n }   // %blocks = (%n + 31) / 32
+    // becomes, canonicalised
+    scf.for %at = %c0 to %n step %c32 { %p = greta_tile.ptr_add %x, %at; .. }
+    ```
+  }];
+  let dependentDialects = ["::greta::tile::GretaTileDialect", "::mlir::arith::ArithDialect"];
+}
+
 def GretaTilePipelinePass : Pass<"greta-tile-pipeline", "::greta::tile::FuncOp"> {
   let summary = "Keep what a loop loads for its dots in flight";
   let description = [{

@@ -358,7 +358,8 @@ LogicalResult Distributor::distributeIf(Operation *op) {
   auto branch = cast<scf::IfOp>(op);
   SmallVector<Type> types;
   SmallVector<unsigned> counts;
-  for (Value res : branch.getResults()) {
+  SmallVector<Type> &pieceTypes = carriedTypes[op];
+  for (OpResult res : branch->getResults()) {
     unsigned count = 1;
     Type type = res.getType();
     if (isBlock(res)) {
@@ -366,8 +367,19 @@ LogicalResult Distributor::distributeIf(Operation *op) {
       if (failed(layout))
         return failure();
       count = (*layout)->registerIndex.size();
-      type = cast<RankedTensorType>(type).getElementType();
+      type = getElementTypeOrSelf(type);
+      // As what comes from outside is held.
+      for (Region &region : branch->getRegions()) {
+        Operation *yield = region.front().getTerminator();
+        auto known = pieceValues.find(yield->getOperand(res.getResultNumber()));
+        if (known == pieceValues.end() ||
+            !isa<VectorType>(known->second.front().getType()))
+          continue;
+        type = known->second.front().getType();
+        count = known->second.size();
+      }
     }
+    pieceTypes.push_back(type);
     types.append(count, type);
     counts.push_back(count);
   }
@@ -376,8 +388,10 @@ LogicalResult Distributor::distributeIf(Operation *op) {
                                 scalar(branch.getCondition()),
                                 /*addThenBlock=*/true, hasElse);
   unsigned next = 0;
-  for (auto [res, count] : llvm::zip(branch.getResults(), counts)) {
-    values[res] = LaneValues(copy.getResults().slice(next, count));
+  for (auto [res, type, count] :
+       llvm::zip(branch.getResults(), pieceTypes, counts)) {
+    auto &map = isa<VectorType>(type) ? pieceValues : values;
+    map[res] = LaneValues(copy.getResults().slice(next, count));
     next += count;
   }
   OpBuilder::InsertionGuard guard(builder);

@@ -14,6 +14,7 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/SmallBitVector.h"
 #include <array>
 #include <map>
 
@@ -107,10 +108,14 @@ private:
     mlir::Value offset;                        // i32, elements, of all of them
     LaneValues masks;                          // of each register; empty: all
     unsigned width = 1;                        // neighbours in one access
+    /// What a load may read in place of what is masked off; empty: nothing.
+    LaneValues safeBases;
+    mlir::Value safeOffset;
   };
   mlir::FailureOr<Scattered> scatter(mlir::Operation *op, mlir::Value pointers,
                                      mlir::Value mask, bool isWide,
                                      mlir::ImplicitLocOpBuilder &b);
+  llvm::SmallBitVector safeDims(LoadScatteredOp op);
   // DistributeAtomics.cpp
   using AtomicBuilder = llvm::function_ref<mlir::Value(
       mlir::ImplicitLocOpBuilder &b, const Scattered &access, unsigned reg)>;

@@ -2,7 +2,9 @@
 //
 // In: load_scattered and store_scattered. Out: lane accesses, each register's
 // in a branch where it has a mask, so that no lane touches memory for an
-// element that is masked off.
+// element that is masked off. Where the mask bounds indices, and the first
+// elements within are known not to be masked off, lanes load those instead and
+// then select: a branch in a hot loop costs more.
 //
 //   %p = greta_tile.ptr_add %x, %i : ..        %i = %first + iota
 //   %v = greta_tile.load_scattered %p mask %m
@@ -17,6 +19,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Distribute.h"
+#include "GretaTile/LoopAttributes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -77,6 +80,33 @@ struct Stride {
 
 } // namespace
 
+/// The dimensions along which a load's mask bounds indices, if none of its
+/// elements of index 0 there is masked off and all else of an address is the
+/// same along them; else none.
+llvm::SmallBitVector Distributor::safeDims(LoadScatteredOp op) {
+  auto type = cast<RankedTensorType>(op.getResult().getType());
+  llvm::SmallBitVector dims(type.getRank()), none = dims;
+  auto bounds = op.getMask() ? getMaskBounds(op.getMask()) : std::nullopt;
+  if (!bounds)
+    return none;
+  for (const MaskBound &bound : *bounds) {
+    if (!facts.isBelow(bound.offset, bound.bound, op))
+      return none;
+    dims.set(bound.dim);
+  }
+  auto varies = [&](Value block) {
+    return llvm::any_of(dims.set_bits(), [&](unsigned dim) {
+      return isa<RankedTensorType>(block.getType()) &&
+             facts.of(block)[dim].constancy < type.getDimSize(dim);
+    });
+  };
+  LinearAddress address = getLinearAddress(op.getPointers());
+  bool isElsewhere = varies(address.base);
+  for (const LinearTerm &term : address.terms)
+    isElsewhere |= term.block && varies(term.block);
+  return isElsewhere ? none : dims;
+}
+
 FailureOr<Distributor::Scattered>
 Distributor::scatter(Operation *op, Value pointers, Value mask, bool isWide,
                      ImplicitLocOpBuilder &b) {
@@ -118,64 +148,76 @@ Distributor::scatter(Operation *op, Value pointers, Value mask, bool isWide,
   if (base)
     base = sums.move(base, uniform);
 
-  // The lane's part.
-  int64_t largest = 0; // offset
+  // As targets add offsets of 32 bits.
+  int64_t largest = 0;
   const int64_t end = (int64_t(1) << 32) / bytesInMemory(element);
   bool isNarrow = true;
-  SmallVector<unsigned> dims; // along which lanes lie
   for (auto [dim, stride] : llvm::enumerate(strides)) {
     if (matchPattern(layout.threadIndex[dim], m_Zero()))
       continue;
-    dims.push_back(dim);
     isNarrow =
         isNarrow && !stride.dynamic && stride.fixed >= 0 && stride.fixed < end;
     if (isNarrow)
       largest += stride.fixed * (layout.layout.shape()[dim] - 1);
     isNarrow = isNarrow && largest < end;
   }
-  Value wide;
-  for (unsigned dim : dims) {
-    Value index = layout.threadIndex[dim];
-    const Stride &stride = strides[dim];
-    if (isNarrow && stride.fixed) {
-      Value term = stride.fixed == 1
-                       ? index
-                       : arith::MulIOp::create(b, index, constant(stride.fixed))
-                             .getResult();
-      access.offset = access.offset == constant(0)
-                          ? term
-                          : arith::AddIOp::create(b, access.offset, term);
-    } else if (!isNarrow) {
-      index = sums.widen(index);
-      if (stride.fixed)
-        wide = sums.add(wide, sums.multiply(index, stride.fixed));
-      if (stride.dynamic)
-        wide = sums.add(wide, sums.multiply(index, stride.dynamic));
+  // With index 0 along some dimensions.
+  auto locate = [&](const llvm::SmallBitVector &zero, LaneValues &bases) {
+    // The lane's part.
+    Value offset = constant(0), wide;
+    for (auto [dim, stride] : llvm::enumerate(strides)) {
+      Value index = layout.threadIndex[dim];
+      if (zero[dim] || matchPattern(index, m_Zero()))
+        continue;
+      if (isNarrow && stride.fixed) {
+        Value term =
+            stride.fixed == 1
+                ? index
+                : arith::MulIOp::create(b, index, constant(stride.fixed))
+                      .getResult();
+        offset = offset == constant(0) ? term
+                                       : arith::AddIOp::create(b, offset, term);
+      } else if (!isNarrow) {
+        index = sums.widen(index);
+        if (stride.fixed)
+          wide = sums.add(wide, sums.multiply(index, stride.fixed));
+        if (stride.dynamic)
+          wide = sums.add(wide, sums.multiply(index, stride.dynamic));
+      }
     }
-  }
-  // And the registers'.
-  for (unsigned reg = 0; reg < layout.registerIndex.size(); ++reg) {
-    if (reg % access.width) {
-      access.bases.push_back({});
-      continue;
+    // And the registers'.
+    for (unsigned reg = 0; reg < layout.registerIndex.size(); ++reg) {
+      if (reg % access.width) {
+        bases.push_back({});
+        continue;
+      }
+      int64_t fixed = 0;
+      Value moved = base ? Value() : uniform;
+      for (auto [dim, index] : llvm::enumerate(layout.registerIndex[reg])) {
+        if (zero[dim])
+          continue;
+        fixed += index * strides[dim].fixed;
+        if (index && strides[dim].dynamic)
+          moved = sums.add(moved, sums.multiply(strides[dim].dynamic, index));
+      }
+      if (fixed)
+        moved = sums.add(moved, sums.constant(fixed));
+      Value pointer = sums.move(base ? base : lanes(address.base)[reg], moved);
+      Value lane = wide;
+      for (const LinearTerm &term : address.terms)
+        if (term.block)
+          lane =
+              sums.add(lane, sums.multiply(sums.widen(lanes(term.block)[reg]),
+                                           term.constant));
+      bases.push_back(sums.move(pointer, lane));
     }
-    int64_t fixed = 0;
-    Value moved = base ? Value() : uniform;
-    for (auto [dim, index] : llvm::enumerate(layout.registerIndex[reg])) {
-      fixed += index * strides[dim].fixed;
-      if (index && strides[dim].dynamic)
-        moved = sums.add(moved, sums.multiply(strides[dim].dynamic, index));
-    }
-    if (fixed)
-      moved = sums.add(moved, sums.constant(fixed));
-    Value pointer = sums.move(base ? base : lanes(address.base)[reg], moved);
-    Value lane = wide;
-    for (const LinearTerm &term : address.terms)
-      if (term.block)
-        lane = sums.add(lane, sums.multiply(sums.widen(lanes(term.block)[reg]),
-                                            term.constant));
-    access.bases.push_back(sums.move(pointer, lane));
-  }
+    return offset;
+  };
+  unsigned rank = layout.layout.rank();
+  access.offset = locate(llvm::SmallBitVector(rank), access.bases);
+  if (auto load = dyn_cast<LoadScatteredOp>(op))
+    if (llvm::SmallBitVector zero = safeDims(load); zero.any())
+      access.safeOffset = locate(zero, access.safeBases);
   return access;
 }
 
@@ -257,6 +299,22 @@ LogicalResult Distributor::distributeLoadScattered(LoadScatteredOp op) {
     if (others.empty() && !zero)
       zero = arith::ConstantOp::create(prologue, op.getLoc(),
                                        cast<TypedAttr>(b.getZeroAttr(type)));
+    if (access->safeOffset) {
+      Value mask = access->masks[group.front()];
+      auto select = [&](Value x, Value y) {
+        return b.createOrFold<arith::SelectOp>(mask, x, y);
+      };
+      for (unsigned reg : group) {
+        Value loaded = loadLane(
+            b, type, select(access->bases[reg], access->safeBases[reg]),
+            select(access->offset, access->safeOffset), align);
+        out.push_back(
+            op->hasAttr(aheadName)
+                ? loaded
+                : select(loaded, others.empty() ? zero : others[reg / width]));
+      }
+      continue;
+    }
     auto branch = scf::IfOp::create(
         b, access->masks[group.front()],
         [&](OpBuilder &at, Location loc) {

@@ -57,6 +57,8 @@ static void buildBlockPipeline(PassManager &passes, const TargetRow &row,
   kernel.addPass(createCanonicalizerPass());
   kernel.addPass(createCSEPass());
   kernel.addPass(createLoopInvariantCodeMotionPass());
+  kernel.addPass(createGretaTileInductionsPass());
+  kernel.addPass(createCanonicalizerPass());
 }
 
 /// From greta ops or block programs to one lane's program, the same for every

@@ -56,8 +56,8 @@ public:
   ValueFacts of(mlir::Value value) const;
   /// The least and the largest element as signed numbers; none: not an integer.
   std::optional<std::pair<int64_t, int64_t>> rangeOf(mlir::Value value) const;
-  /// Whether a scalar is less than another, as signed numbers, where `at`
-  /// stands.
+  /// Whether a scalar (null: zero) is less than another, as signed numbers,
+  /// where `at` stands.
   bool isBelow(mlir::Value value, mlir::Value bound, mlir::Operation *at) const;
 
   /// How many neighbours along a dimension of stride 1 one access may move: up

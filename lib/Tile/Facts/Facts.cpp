@@ -464,35 +464,64 @@ static bool holds(Value condition, Operation *at) {
 }
 
 bool Facts::isBelow(Value value, Value bound, Operation *at) const {
-  auto least = rangeOf(value), limit = rangeOf(bound);
+  using Range = std::optional<std::pair<int64_t, int64_t>>;
+  auto range = [&](Value value) {
+    return value ? rangeOf(value) : Range({0, 0});
+  };
+  Range least = range(value), limit = range(bound);
   if (least && limit && least->second < limit->first)
     return true;
   auto isSame = [&](Value a, Value b) {
-    auto x = rangeOf(a), y = rangeOf(b);
+    Range x = range(a), y = range(b);
     return a == b || (x && y && x->first == x->second && x == y);
   };
-  if (auto argument = dyn_cast<BlockArgument>(value))
+  if (auto argument = dyn_cast_or_null<BlockArgument>(value))
     if (auto loop = dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp()))
       if (value == loop.getInductionVar() &&
           isSame(loop.getUpperBound(), bound))
         return true;
-  auto says = [&](Operation *user) {
-    auto compare = dyn_cast<arith::CmpIOp>(user);
-    if (!compare)
-      return false;
+  // As `less < more`, or `less <= more`.
+  auto says = [&](Operation *user, bool orEqual, Value less, auto isMore) {
     using Predicate = arith::CmpIPredicate;
-    Predicate predicate = compare.getPredicate();
-    Value less = compare.getLhs(), more = compare.getRhs();
-    if (predicate == Predicate::sgt)
-      std::swap(less, more);
-    else if (predicate != Predicate::slt)
+    auto compare = dyn_cast<arith::CmpIOp>(user);
+    if (!compare || !holds(compare.getResult(), at))
       return false;
-    return isSame(less, value) && isSame(more, bound) &&
-           holds(compare.getResult(), at);
+    Value x = compare.getLhs(), y = compare.getRhs();
+    Predicate predicate = compare.getPredicate();
+    if (predicate == Predicate::sgt || predicate == Predicate::sge)
+      std::swap(x, y);
+    bool isStrict = predicate == Predicate::slt || predicate == Predicate::sgt;
+    bool isEqual = predicate == Predicate::sle || predicate == Predicate::sge;
+    return (isStrict || (orEqual && isEqual)) && isSame(x, less) && isMore(y);
   };
   // Either may be one of several constants.
-  return llvm::any_of(value.getUsers(), says) ||
-         llvm::any_of(bound.getUsers(), says);
+  SmallVector<Operation *> users(bound.getUsers());
+  if (value)
+    llvm::append_range(users, value.getUsers());
+  if (llvm::any_of(users, [&](Operation *user) {
+        return says(user, false, value,
+                    [&](Value more) { return isSame(more, bound); });
+      }))
+    return true;
+  // 0 < b - a, where a is natural, so that nothing overflows.
+  auto difference = bound.getDefiningOp<arith::SubIOp>();
+  if (!least || least->second > 0 || !difference)
+    return false;
+  Value a = difference.getRhs();
+  Range ofA = range(a);
+  bool isNatural =
+      (ofA && ofA->first >= 0) ||
+      llvm::any_of(a.getUsers(), [&](Operation *user) {
+        auto compare = dyn_cast<arith::CmpIOp>(user);
+        if (!compare)
+          return false;
+        Value less =
+            compare.getLhs() == a ? compare.getRhs() : compare.getLhs();
+        Range from = range(less);
+        return from && from->first >= 0 &&
+               says(user, true, less, [&](Value more) { return more == a; });
+      });
+  return isNatural && isBelow(a, difference.getLhs(), at);
 }
 
 /// As far as the addresses are a multiple of so many elements, and bounds do

@@ -55,7 +55,8 @@ public:
 private:
   void expandOps();
   void copyLeaves();
-  LogicalResult layOutDot(DotOp dot);
+  LogicalResult layOutAccumulator(DotOp dot);
+  void layOutOperands(DotOp dot);
   LogicalResult layOutContract(Operation *contract);
   LogicalResult layOutBlock(Value block);
   /// Gives a value its layout, and on from there.
@@ -128,22 +129,53 @@ void LayoutAssigner::expandOps() {
   });
 }
 
-/// Every use of what costs nothing to have gets its own: sharing one would tie
-/// layouts together that have nothing to do with each other.
+/// Integers and pointers that follow from indices and scalars.
+static bool isIndexOp(Operation *op,
+                      const llvm::SmallDenseSet<Operation *> &others) {
+  if (op->getNumResults() != 1 || op->getNumRegions() ||
+      !isBlock(op->getResult(0)) ||
+      !isa<IntegerType, PtrType>(getElementTypeOrSelf(op->getResult(0))) ||
+      !(isa<ReshapeOp, BroadcastOp, PtrAddOp>(op) ||
+        OpTrait::hasElementwiseMappableTraits(op)))
+    return false;
+  return llvm::all_of(op->getOperands(), [&](Value operand) {
+    Operation *made = operand.getDefiningOp();
+    return !isBlock(operand) ||
+           (made && (isa<IotaOp, SplatOp, arith::ConstantOp>(made) ||
+                     others.contains(made)));
+  });
+}
+
+/// Every use of what costs little or nothing to have gets its own: sharing one
+/// would tie layouts together that have nothing to do with each other. What is
+/// in one layout after all is the same again in the end.
 void LayoutAssigner::copyLeaves() {
-  SmallVector<Operation *> leaves;
+  SmallVector<Operation *> indices, leaves;
+  llvm::SmallDenseSet<Operation *> known;
+  kernel.getBody().walk<WalkOrder::PreOrder>([&](Operation *op) {
+    if (isIndexOp(op, known)) {
+      indices.push_back(op);
+      known.insert(op);
+    }
+  });
+  auto copy = [&](Operation *op) {
+    builder.setInsertionPoint(op);
+    for (OpOperand &use : llvm::make_early_inc_range(op->getUses()))
+      use.set(builder.clone(*op)->getResult(0));
+    op->erase();
+  };
+  // Users come before what they use. Few uses, or chains of them become long.
+  constexpr unsigned mostUses = 8;
+  for (Operation *op : llvm::reverse(indices))
+    if (!op->hasOneUse() && !op->getResult(0).hasNUsesOrMore(mostUses + 1))
+      copy(op);
   kernel.getBody().walk([&](Operation *op) {
     bool isLeaf =
         isa<IotaOp, SplatOp>(op) || op->hasTrait<OpTrait::ConstantLike>();
     if (isLeaf && isBlock(op->getResult(0)) && !op->hasOneUse())
       leaves.push_back(op);
   });
-  for (Operation *leaf : leaves) {
-    builder.setInsertionPoint(leaf);
-    for (OpOperand &use : llvm::make_early_inc_range(leaf->getUses()))
-      use.set(builder.clone(*leaf)->getResult(0));
-    leaf->erase();
-  }
+  llvm::for_each(leaves, copy);
 }
 
 //===----------------------------------------------------------------------===//
@@ -198,7 +230,7 @@ static unsigned effort(const Layout &from, const Layout &to) {
 /// The accumulator of a dot. Of a dimension that will be taken apart, threads
 /// stay within the last extents, up to one that is to be in registers; what is
 /// beyond repeats.
-LogicalResult LayoutAssigner::layOutDot(DotOp dot) {
+LogicalResult LayoutAssigner::layOutAccumulator(DotOp dot) {
   Value result = dot.getResult();
   if (!layouts.contains(result)) {
     ArrayRef<int64_t> shape = shapeOf(result);
@@ -221,7 +253,12 @@ LogicalResult LayoutAssigner::layOutDot(DotOp dot) {
       return failure();
     assign(result, *layout);
   }
-  const Layout acc = layouts.at(result);
+  return success();
+}
+
+/// What a dot's operands are laid out as beside its accumulator.
+void LayoutAssigner::layOutOperands(DotOp dot) {
+  const Layout acc = layouts.at(dot.getResult());
   MatrixAttr matrix = dot.getMatrixAttr();
   PipelineAttr pipeline = pipelineOf(dot);
   bool isDirect = matrix && pipeline && !pipeline.getStages();
@@ -259,7 +296,6 @@ LogicalResult LayoutAssigner::layOutDot(DotOp dot) {
         (loop && loop.isDefinedOutsideOfLoop(dot.getOperand(number))))
       assign(dot.getOperand(number), layout.registersAlong(rank - 1 - number));
   }
-  return success();
 }
 
 /// The block of which a contract's operands and result are parts; often none
@@ -346,8 +382,9 @@ LogicalResult LayoutAssigner::run() {
       return emitError(block.getLoc())
              << block.getType() << " has no dimension; use a scalar";
   for (DotOp dot : dots)
-    if (failed(layOutDot(dot)))
+    if (failed(layOutAccumulator(dot)))
       return failure();
+  llvm::for_each(dots, [&](DotOp dot) { layOutOperands(dot); });
   auto product = [](ArrayRef<int64_t> shape) {
     return std::accumulate(shape.begin(), shape.end(), int64_t(1),
                            std::multiplies<>());

@@ -248,6 +248,17 @@ void LoopBody::Analysis::partition() {
   for (Operation &op : block->without_terminator())
     if (addresses.contains(&op))
       body.addresses.push_back(&op);
+  // What only served what runs ahead has no use in its turn.
+  OpSet used(body.compute.begin(), body.compute.end());
+  used.insert(block->getTerminator());
+  for (Operation *op : llvm::reverse(body.compute))
+    if (isMemoryEffectFree(op) &&
+        llvm::none_of(op->getUsers(), [&](Operation *user) {
+          return used.contains(block->findAncestorOpInBlock(*user));
+        }))
+      used.erase(op);
+  llvm::erase_if(body.compute,
+                 [&](Operation *op) { return !used.contains(op); });
 }
 
 bool LoopBody::Analysis::isGemm() {

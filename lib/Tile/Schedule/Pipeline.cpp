@@ -2,7 +2,7 @@
 //
 // Software pipelining of loops that load operands of dots, on block tensors
 // with layouts: decides which, and how where the loop does not say
-// (PipelineAttr); PipelineLoop.cpp does it. A loop of no stages keeps what it
+// (PipelineAttr); PipelineLoop.h does it. A loop of no stages keeps what it
 // loads in the lanes that multiply it, and stays as it is.
 //
 //===----------------------------------------------------------------------===//
@@ -100,7 +100,7 @@ struct PipelinePass : greta::impl::GretaTilePipelinePassBase<PipelinePass> {
       LoopBody body(loop);
       if (!attr && !(*row)->isHost())
         attr = choosePipeline(body, **row, &getContext());
-      if (attr && failed(pipelineLoop(loop, body, attr)))
+      if (attr && failed(LoopPipeliner(loop, body, attr).run()))
         return signalPassFailure();
     }
   }

@@ -2,19 +2,103 @@
 //
 // In: a loop over block tensors with layouts, what its body is made of, and how
 // it is to be pipelined. Out: the same with its operands in locals and its
-// loads ahead of the turns that use them.
+// loads ahead of the turns that use them. PipelineLoop.cpp has the schedules,
+// PipelineParts.cpp what they are put together from.
 //
 //===----------------------------------------------------------------------===//
 #ifndef GRETA_LIB_TILE_SCHEDULE_PIPELINELOOP_H
 #define GRETA_LIB_TILE_SCHEDULE_PIPELINELOOP_H
 
 #include "LoopBody.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
 
 namespace greta {
 
-/// Replaces the loop. An error at it where it cannot be pipelined so.
-mlir::LogicalResult pipelineLoop(mlir::scf::ForOp loop, const LoopBody &body,
-                                 tile::PipelineAttr attr);
+/// Where an operand lies between load and dots.
+struct Placed {
+  /// As it is stored: what a lane has of K are neighbours.
+  mlir::RankedTensorType stored;
+  mlir::Value local;
+};
+
+/// Of every operand, null: is not read.
+using Parts = llvm::SmallVector<mlir::Value>;
+
+class LoopPipeliner {
+public:
+  LoopPipeliner(mlir::scf::ForOp loop, const LoopBody &body,
+                tile::PipelineAttr attr)
+      : loop(loop), body(body), attr(attr), b(loop.getLoc(), loop) {}
+  mlir::LogicalResult run();
+
+private:
+  mlir::LogicalResult check();
+  mlir::LogicalResult placeOperands();
+  mlir::IRMapping emitAddresses(mlir::Value k);
+  bool selectsLater(mlir::Operation *load);
+  void emitSelects(mlir::Value k, mlir::IRMapping &mapping);
+  llvm::SmallVector<mlir::Value> emitLoads(mlir::Value k);
+  /// `sums` are those of the blocks before, and become this one's.
+  llvm::SmallVector<mlir::Value>
+  emitPrepared(mlir::Value k, mlir::ValueRange loaded,
+               llvm::SmallVectorImpl<mlir::Value> &sums);
+  void emitStores(mlir::ValueRange prepared, mlir::Value stage);
+  /// Loads straight to shared memory.
+  void emitDirect(mlir::Value k, mlir::Value stage);
+  /// The stage `distance` after another.
+  mlir::Value advanced(mlir::Value stage, int64_t distance);
+  /// The part [at, at + extent) along K of the dots' operands.
+  Parts emitReads(llvm::ArrayRef<tile::DotOp> dots, mlir::Value stage,
+                  mlir::Value at, int64_t extent);
+  llvm::SmallVector<mlir::Value> emitDots(llvm::ArrayRef<tile::DotOp> dots,
+                                          const Parts &parts,
+                                          mlir::ValueRange accumulators);
+  /// Dots whose operands are all in locals, slice by slice.
+  llvm::SmallVector<mlir::Value> emitSlices(llvm::ArrayRef<tile::DotOp> dots,
+                                            mlir::Value stage, int64_t slice,
+                                            mlir::ValueRange accumulators);
+  /// The body's own turn; `fill` comes before the first product.
+  llvm::SmallVector<mlir::Value> emitCompute(mlir::Value k, mlir::Value stage,
+                                             mlir::ValueRange carried,
+                                             llvm::function_ref<void()> fill);
+  mlir::Value emitDot(tile::DotOp dot, mlir::Value stage,
+                      mlir::IRMapping &mapping,
+                      llvm::function_ref<void()> fill);
+  /// Where the turn so many after another begins.
+  mlir::Value turnAfter(mlir::Value k, int64_t turns);
+  /// There, or where the last one begins.
+  mlir::Value clamped(mlir::Value k);
+  llvm::SmallVector<mlir::Value> emitSingle();
+  /// What passes from block to block with several stages.
+  struct Flow {
+    llvm::SmallVector<mlir::Value> carried, loaded;
+    Parts parts;
+    /// Of what was prepared: of each block ahead, and without those.
+    llvm::SmallVector<mlir::Value> ahead, prepared;
+  };
+  Flow emitStep(mlir::Value k, mlir::Value stage, Flow flow);
+  llvm::SmallVector<mlir::Value> emitStaged();
+  void guard();
+  mlir::Value i32(int64_t value) {
+    return mlir::arith::ConstantIntOp::create(b, value, 32);
+  }
+  /// A number of the type that turns are counted in.
+  mlir::Value number(int64_t value) {
+    return mlir::arith::ConstantIntOp::create(
+        b, loop.getInductionVar().getType(), value);
+  }
+  /// From the first turn to the end, where that is known.
+  std::optional<int64_t> length();
+
+  mlir::scf::ForOp loop;
+  const LoopBody &body;
+  tile::PipelineAttr attr;
+  mlir::ImplicitLocOpBuilder b;
+  llvm::SmallVector<Placed> placed; // of each operand
+  mlir::Value last;                 // where the last turn begins
+};
 
 } // namespace greta
 

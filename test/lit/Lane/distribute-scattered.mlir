@@ -81,3 +81,83 @@ greta_tile.func @scalars(%x: !greta_tile.ptr<i1>, %y: !greta_tile.ptr<i1>) attri
   greta_tile.store_scattered %v, %y : i1 -> !greta_tile.ptr<i1>
   greta_tile.return
 }
+
+// A mask that bounds indices, and whose first element is known to be within: lanes beyond it load the first instead and then select. The rest of the address is the
+// same along the bounded dimension.
+// CHECK-LABEL: greta_tile.func @bounded
+// CHECK: %[[IN:.*]] = arith.cmpi slt, %{{.*}}, %{{.*}} : i32
+// CHECK-NOT: scf.if
+// CHECK: %[[AT:.*]] = arith.select %[[IN]], %[[LANE:.*]], %c0_i32{{.*}} : i32
+// CHECK: %[[RAW:.*]] = greta_tile.ptr_load %{{.*}}[%[[AT]]] align 2 : <f16> -> f16
+// CHECK: arith.select %[[IN]], %[[RAW]], %{{.*}} : f16
+greta_tile.func @bounded(%x: !greta_tile.ptr<f16>, %n: i32, %done: i32) attributes {waves = 1 : i32, wave_size = 64 : i32} {
+  %zero = arith.constant 0 : i32
+  %natural = arith.cmpi sge, %done, %zero : i32
+  greta_tile.assume %natural
+  %below = arith.cmpi slt, %done, %n : i32
+  greta_tile.assume %below
+  %left = arith.subi %n, %done : i32
+  %i = greta_tile.iota 0 : tensor<256xi32, #row>
+  %p = greta_tile.ptr_add %x, %i : !greta_tile.ptr<f16>, tensor<256xi32, #row>
+  %b = greta_tile.splat %left : tensor<256xi32, #row>
+  %m = arith.cmpi slt, %i, %b : tensor<256xi32, #row>
+  %v = greta_tile.load_scattered %p mask %m : tensor<256x!greta_tile.ptr<f16>, #row> -> tensor<256xf16, #row>
+  greta_tile.store_scattered %v, %p : tensor<256xf16, #row> -> tensor<256x!greta_tile.ptr<f16>, #row>
+  greta_tile.return
+}
+
+// Not so where nothing says that the first element is within, where the pointers are another's along the bounded dimension, or where the mask is no bound.
+// CHECK-LABEL: greta_tile.func @unbounded
+// CHECK-COUNT-12: scf.if
+// CHECK: greta_tile.return
+greta_tile.func @unbounded(%x: !greta_tile.ptr<f16>, %n: i32, %o: !greta_tile.ptr<f16>) attributes {waves = 1 : i32, wave_size = 64 : i32} {
+  %two = arith.constant dense<2> : tensor<256xi32, #row>
+  %i = greta_tile.iota 0 : tensor<256xi32, #row>
+  %j = arith.divsi %i, %two : tensor<256xi32, #row>
+  %p = greta_tile.ptr_add %x, %i : !greta_tile.ptr<f16>, tensor<256xi32, #row>
+  %q = greta_tile.ptr_add %x, %j : !greta_tile.ptr<f16>, tensor<256xi32, #row>
+  %to = greta_tile.ptr_add %o, %i : !greta_tile.ptr<f16>, tensor<256xi32, #row>
+  %b = greta_tile.splat %n : tensor<256xi32, #row>
+  %m = arith.cmpi slt, %i, %b : tensor<256xi32, #row>
+  %v = greta_tile.load_scattered %p mask %m : tensor<256x!greta_tile.ptr<f16>, #row> -> tensor<256xf16, #row>
+  greta_tile.store_scattered %v, %to : tensor<256xf16, #row> -> tensor<256x!greta_tile.ptr<f16>, #row>
+  %zero = arith.constant 0 : i32
+  %some = arith.cmpi slt, %zero, %n : i32
+  greta_tile.assume %some
+  %w = greta_tile.load_scattered %q mask %m : tensor<256x!greta_tile.ptr<f16>, #row> -> tensor<256xf16, #row>
+  greta_tile.store_scattered %w, %to : tensor<256xf16, #row> -> tensor<256x!greta_tile.ptr<f16>, #row>
+  %not = arith.cmpi sge, %i, %b : tensor<256xi32, #row>
+  %u = greta_tile.load_scattered %p mask %not : tensor<256x!greta_tile.ptr<f16>, #row> -> tensor<256xf16, #row>
+  greta_tile.store_scattered %u, %to : tensor<256xf16, #row> -> tensor<256x!greta_tile.ptr<f16>, #row>
+  greta_tile.return
+}
+
+// A load that runs ahead leaves the selection to who takes it; a branch merges what comes from outside as it is held.
+// CHECK-LABEL: greta_tile.func @ahead
+// CHECK: %[[RAW:.*]] = greta_tile.ptr_load %{{.*}} align 8 : <f16> -> vector<4xf16>
+// CHECK: %[[TAKEN:.*]] = scf.if %{{.*}} -> (vector<4xf16>)
+// CHECK: arith.select
+// CHECK: else
+// CHECK-NEXT: scf.yield %[[RAW]] : vector<4xf16>
+// CHECK: greta_tile.ptr_store %[[TAKEN]]
+greta_tile.func @ahead(%x: !greta_tile.ptr<f16> {greta.divisibility = 16 : i64}, %n: i32 {greta.divisibility = 16 : i64}) attributes {waves = 1 : i32, wave_size = 64 : i32} {
+  %zero = arith.constant 0 : i32
+  %some = arith.cmpi slt, %zero, %n : i32
+  greta_tile.assume %some
+  %none = arith.constant dense<0.0> : tensor<256xf16, #row>
+  %i = greta_tile.iota 0 : tensor<256xi32, #row>
+  %p = greta_tile.ptr_add %x, %i : !greta_tile.ptr<f16>, tensor<256xi32, #row>
+  %b = greta_tile.splat %n : tensor<256xi32, #row>
+  %m = arith.cmpi slt, %i, %b : tensor<256xi32, #row>
+  %v = greta_tile.load_scattered %p mask %m {greta_tile.ahead} : tensor<256x!greta_tile.ptr<f16>, #row> -> tensor<256xf16, #row>
+  %c256 = arith.constant 256 : i32
+  %partial = arith.cmpi slt, %n, %c256 : i32
+  %w = scf.if %partial -> (tensor<256xf16, #row>) {
+    %s = arith.select %m, %v, %none : tensor<256xi1, #row>, tensor<256xf16, #row>
+    scf.yield %s : tensor<256xf16, #row>
+  } else {
+    scf.yield %v : tensor<256xf16, #row>
+  }
+  greta_tile.store_scattered %w, %p : tensor<256xf16, #row> -> tensor<256x!greta_tile.ptr<f16>, #row>
+  greta_tile.return
+}

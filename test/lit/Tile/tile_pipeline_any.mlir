@@ -19,7 +19,11 @@
 // CHECK-NEXT: greta_tile.load %arg2
 // CHECK-NEXT: scf.for %[[K:[a-z0-9]+]] = %c0_i32 to %arg4 step %c32_i32 iter_args(%[[M:[a-z0-9]+]] = %{{[^,]*}}, %[[L:[a-z0-9]+]] = %{{[^,]*}}, %[[A:[a-z0-9]+]] = %
 // NVIDIA-COUNT-2: greta_tile.local_store %{{.*}}, %{{.*}}[%c0_i32]
-// NVIDIA: arith.minsi
+// NVIDIA: %[[NEXT:[0-9]+]] = arith.minsi
+// NVIDIA-NEXT: %[[WITHIN:[0-9]+]] = arith.cmpi sge, %[[NEXT]], %c0_i32
+// NVIDIA-NEXT: greta_tile.assume %[[WITHIN]]
+// NVIDIA-NEXT: %[[BELOW:[0-9]+]] = arith.cmpi slt, %[[NEXT]], %arg4
+// NVIDIA-NEXT: greta_tile.assume %[[BELOW]]
 // NVIDIA-NEXT: greta_tile.load %arg1
 // NVIDIA-NEXT: greta_tile.load %arg2
 // CHECK: %[[KEYS:[0-9]+]] = greta_tile.local_load
@@ -166,5 +170,44 @@ greta_tile.func @untouched(%x: !greta_tile.ptr<f16> {greta.divisibility = 16 : i
     scf.yield %d : tensor<32x32xf32>
   }
   greta_tile.store %big, %o[%z, %z] strides [32, 1] bounds [] : tensor<32x32xf32> -> !greta_tile.ptr<f32>
+  greta_tile.return
+}
+
+// -----
+
+// Masked loads that are bounded by how much is left: with one stage only the block at the end is selected from, when it is stored.
+// CHECK-LABEL: @masked
+// NVIDIA: greta_tile.load_scattered %{{.*}} mask %{{.*}} {greta_tile.ahead}
+// NVIDIA: scf.for %[[K:[a-z0-9]+]] =
+// NVIDIA: %[[LEFT:[0-9]+]] = arith.subi %arg2, %[[K]]
+// NVIDIA: %[[PARTIAL:[0-9]+]] = arith.cmpi slt, %[[LEFT]], %c32_i32
+// NVIDIA: %[[TAKEN:[0-9]+]] = scf.if %[[PARTIAL]]
+// NVIDIA: arith.select
+// NVIDIA: else
+// NVIDIA-NEXT: scf.yield %{{[a-z0-9]+}} : tensor<32x32xf16
+// NVIDIA: greta_tile.local_store %[[TAKEN]]
+// NVIDIA: greta_tile.load_scattered %{{.*}} mask %{{.*}} {greta_tile.ahead}
+// GFX942-NOT: greta_tile.ahead
+greta_tile.func @masked(%x: !greta_tile.ptr<f16> {greta.divisibility = 16 : i64}, %o: !greta_tile.ptr<f32> {greta.divisibility = 16 : i64}, %n: i32) attributes {waves = 2 : i32} {
+  %z = arith.constant 0 : i32
+  %c32 = arith.constant 32 : i32
+  %none = arith.constant dense<0.0> : tensor<32x32xf32>
+  %rows = greta_tile.iota 0 : tensor<32x32xi32>
+  %columns = greta_tile.iota 1 : tensor<32x32xi32>
+  %line = greta_tile.splat %n : tensor<32x32xi32>
+  %down = arith.muli %rows, %line : tensor<32x32xi32>
+  %places = arith.addi %down, %columns : tensor<32x32xi32>
+  %r = scf.for %k = %z to %n step %c32 iter_args(%acc = %none) -> (tensor<32x32xf32>) : i32 {
+    %px = greta_tile.ptr_add %x, %k : !greta_tile.ptr<f16>, i32
+    %xs = greta_tile.ptr_add %px, %places : !greta_tile.ptr<f16>, tensor<32x32xi32>
+    %left = arith.subi %n, %k : i32
+    %lefts = greta_tile.splat %left : tensor<32x32xi32>
+    %in = arith.cmpi slt, %columns, %lefts : tensor<32x32xi32>
+    %a = greta_tile.load_scattered %xs mask %in : tensor<32x32x!greta_tile.ptr<f16>> -> tensor<32x32xf16>
+    %b = greta_tile.load %x[%k, %z] strides [32, 1] bounds [] : !greta_tile.ptr<f16> -> tensor<32x32xf16>
+    %d = greta_tile.dot %a, %b, %acc : tensor<32x32xf16>, tensor<32x32xf16> -> tensor<32x32xf32>
+    scf.yield %d : tensor<32x32xf32>
+  }
+  greta_tile.store %r, %o[%z, %z] strides [32, 1] bounds [] : tensor<32x32xf32> -> !greta_tile.ptr<f32>
   greta_tile.return
 }

@@ -1,0 +1,184 @@
+//===- Inductions.cpp - greta-tile-inductions -----------------------------===//
+//
+// In: a block program whose loops carry integers and pointers from turn to
+// turn. Out: what advances by the same amount each turn is computed from the
+// turn's number, so that an address is a base, what is uniform and an index,
+// and nothing of it stays in registers; and loops that count blocks count
+// elements, so that what is known of their counter is known of the elements.
+//
+//   scf.for %i = 0 to (K + 31) / 32 iter_args(%p = %p0) {
+//     .. %i * 32 .. ; %n = ptr_add %p, splat(%s); yield %n }
+//     →  scf.for %k = 0 to K step 32 {
+//          .. %k ..  ;  %p = ptr_add %p0, splat(%k / 32 * %s) }
+//
+//===----------------------------------------------------------------------===//
+
+#include "GretaTile/GretaTile.h"
+#include "greta/Passes.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "mlir/IR/Matchers.h"
+
+namespace greta {
+#define GEN_PASS_DEF_GRETATILEINDUCTIONSPASS
+#include "greta/Passes.h.inc"
+} // namespace greta
+
+using namespace mlir;
+using namespace greta;
+using namespace greta::tile;
+
+static std::optional<int64_t> constantOf(Value value) {
+  APInt constant;
+  if (matchPattern(value, m_ConstantInt(&constant)))
+    return constant.getSExtValue();
+  return std::nullopt;
+}
+
+/// K, where a number is (K + size - 1) / size.
+static Value roundedUp(Value count, int64_t size) {
+  auto divide = count.getDefiningOp();
+  if (!isa_and_nonnull<arith::DivSIOp>(divide) ||
+      constantOf(divide->getOperand(1)) != size)
+    return {};
+  auto add = divide->getOperand(0).getDefiningOp<arith::AddIOp>();
+  return add && constantOf(add.getRhs()) == size - 1 ? add.getLhs() : Value();
+}
+
+/// Lets a loop over blocks of a fixed size count elements.
+static void countElements(scf::ForOp loop) {
+  if (constantOf(loop.getLowerBound()) != 0 || constantOf(loop.getStep()) != 1)
+    return;
+  Value block = loop.getInductionVar();
+  for (Operation *user : block.getUsers()) {
+    auto multiply = dyn_cast<arith::MulIOp>(user);
+    std::optional<int64_t> size =
+        multiply ? constantOf(multiply.getRhs()) : std::nullopt;
+    if (!size || *size < 2)
+      continue;
+    Value elements = roundedUp(loop.getUpperBound(), *size);
+    if (!elements)
+      continue;
+    ImplicitLocOpBuilder b(loop.getLoc(), loop);
+    Value step = arith::ConstantIntOp::create(b, block.getType(), *size);
+    loop.setUpperBound(elements);
+    loop.setStep(step);
+    b.setInsertionPointToStart(loop.getBody());
+    auto number = arith::DivSIOp::create(b, block, step);
+    block.replaceAllUsesExcept(number, number);
+    for (Operation *other : llvm::make_early_inc_range(number->getUsers()))
+      if (isa<arith::MulIOp>(other) &&
+          constantOf(other->getOperand(1)) == *size)
+        other->getResult(0).replaceAllUsesWith(block);
+    return;
+  }
+}
+
+namespace {
+
+/// What a value grows by each turn: a constant and an integer, either of which
+/// may be missing.
+struct Growth {
+  int64_t constant = 1;
+  Value factor;
+};
+
+} // namespace
+
+/// An integer from outside of the loop, the same for all elements.
+static std::optional<Growth> growthOf(Value value, scf::ForOp loop) {
+  if (!loop.isDefinedOutsideOfLoop(value))
+    return std::nullopt;
+  if (auto type = dyn_cast<RankedTensorType>(value.getType())) {
+    DenseIntElementsAttr splat;
+    if (matchPattern(value, m_Constant(&splat)) && splat.isSplat())
+      return Growth{splat.getSplatValue<APInt>().getSExtValue(), {}};
+    auto op = value.getDefiningOp();
+    if (isa_and_nonnull<SplatOp, BroadcastOp, ReshapeOp>(op))
+      return growthOf(op->getOperand(0), loop);
+    return std::nullopt;
+  }
+  if (std::optional<int64_t> constant = constantOf(value))
+    return Growth{*constant, {}};
+  if (auto multiply = value.getDefiningOp<arith::MulIOp>())
+    if (std::optional<int64_t> constant = constantOf(multiply.getRhs()))
+      return Growth{*constant, multiply.getLhs()};
+  return Growth{1, value};
+}
+
+/// How a carried value grows; none where it does something else.
+static std::optional<Growth> growthOf(BlockArgument carried, scf::ForOp loop) {
+  Operation *next =
+      loop.getTiedLoopYieldedValue(carried)->get().getDefiningOp();
+  if (!isa_and_nonnull<PtrAddOp, arith::AddIOp, arith::SubIOp>(next) ||
+      next->getOperand(0) != carried)
+    return std::nullopt;
+  std::optional<Growth> growth = growthOf(next->getOperand(1), loop);
+  if (growth && isa<arith::SubIOp>(next))
+    growth->constant = -growth->constant;
+  return growth;
+}
+
+/// Computes a carried value from the turn's number; the argument is carried
+/// unchanged then, and canonicalisation removes it.
+static void compute(BlockArgument carried, const Growth &growth,
+                    scf::ForOp loop) {
+  ImplicitLocOpBuilder b(loop.getLoc(), loop);
+  b.setInsertionPointToStart(loop.getBody());
+  bool isPointer = isa<PtrType>(getElementTypeOrSelf(carried.getType()));
+  Type type =
+      isPointer ? b.getI64Type() : getElementTypeOrSelf(carried.getType());
+  auto resized = [&](Value value) -> Value {
+    unsigned from = value.getType().getIntOrFloatBitWidth();
+    unsigned to = type.getIntOrFloatBitWidth();
+    return from < to   ? arith::ExtSIOp::create(b, type, value).getResult()
+           : from > to ? arith::TruncIOp::create(b, type, value).getResult()
+                       : value;
+  };
+  Value count = loop.getInductionVar(), lower = loop.getLowerBound();
+  if (constantOf(lower) != 0)
+    count = arith::SubIOp::create(b, count, lower);
+  // Whole multiples of the step are of the turn's number.
+  int64_t constant = growth.constant;
+  auto step = constantOf(loop.getStep());
+  if (step && constant % *step == 0)
+    constant /= *step;
+  else
+    count = arith::DivSIOp::create(b, count, loop.getStep());
+  Value offset = resized(count);
+  if (growth.factor)
+    offset = arith::MulIOp::create(b, offset, resized(growth.factor));
+  if (constant != 1)
+    offset = arith::MulIOp::create(
+        b, offset, arith::ConstantIntOp::create(b, type, constant));
+  Value now;
+  if (isPointer)
+    now = PtrAddOp::create(b, carried, offset);
+  auto blocks = dyn_cast<RankedTensorType>(carried.getType());
+  if (!isPointer) {
+    if (blocks)
+      offset = SplatOp::create(b, blocks, offset);
+    now = arith::AddIOp::create(b, carried, offset);
+  }
+  carried.replaceAllUsesExcept(now, now.getDefiningOp());
+  loop.getTiedLoopYieldedValue(carried)->set(carried);
+}
+
+namespace {
+struct InductionsPass
+    : greta::impl::GretaTileInductionsPassBase<InductionsPass> {
+  void runOnOperation() override {
+    getOperation().walk([](scf::ForOp loop) {
+      if (loop.getInductionVar().getType().isIndex())
+        return;
+      countElements(loop);
+      for (BlockArgument carried : loop.getRegionIterArgs())
+        // What is left at the end would have to be computed as well.
+        if (loop.getTiedLoopResult(carried).use_empty())
+          if (std::optional<Growth> growth = growthOf(carried, loop))
+            compute(carried, *growth, loop);
+    });
+  }
+};
+} // namespace

@@ -1,0 +1,258 @@
+//===- PipelineParts.cpp - parts of a loop's body at another place --------===//
+
+#include "GretaTile/LinearAddress.h"
+#include "GretaTile/LoopAttributes.h"
+#include "PipelineLoop.h"
+
+using namespace mlir;
+using namespace greta;
+using namespace greta::tile;
+
+/// With what holds of the turns of a loop, of which bounds of accesses are
+/// made; where they are constants their ranges say so.
+IRMapping LoopPipeliner::emitAddresses(Value k) {
+  using Predicate = arith::CmpIPredicate;
+  auto assume = [&](Predicate predicate, Value bound) {
+    AssumeOp::create(b, arith::CmpIOp::create(b, predicate, k, bound));
+  };
+  if (!length()) {
+    assume(Predicate::sge, loop.getLowerBound());
+    assume(Predicate::slt, loop.getUpperBound());
+  }
+  IRMapping mapping;
+  mapping.map(loop.getInductionVar(), k);
+  for (Operation *op : body.addresses)
+    b.clone(*op, mapping);
+  return mapping;
+}
+
+SmallVector<Value> LoopPipeliner::emitLoads(Value k) {
+  IRMapping mapping = emitAddresses(k);
+  SmallVector<Value> results;
+  for (Operation *op : body.loads) {
+    Operation *load = b.clone(*op, mapping);
+    if (selectsLater(op))
+      load->setAttr(aheadName, b.getUnitAttr());
+    results.push_back(load->getResult(0));
+  }
+  return results;
+}
+
+/// Whether what is masked off is known to be at the ends of dimensions, so that
+/// only blocks there need a selection: with one stage it comes when the block
+/// is stored, in a branch of the whole workgroup. Where more stages hide it, it
+/// belongs to the load.
+bool LoopPipeliner::selectsLater(Operation *load) {
+  auto scattered = dyn_cast<LoadScatteredOp>(load);
+  return scattered && scattered.getMask() && attr.getStages() == 1 &&
+         getMaskBounds(scattered.getMask());
+}
+
+/// Selects of what `mapping` has of loads.
+void LoopPipeliner::emitSelects(Value k, IRMapping &mapping) {
+  SmallVector<LoadScatteredOp> loads;
+  for (Operation *op : body.loads)
+    if (selectsLater(op))
+      loads.push_back(cast<LoadScatteredOp>(op));
+  if (loads.empty())
+    return;
+  IRMapping turn = emitAddresses(k);
+  Value isPartial;
+  SmallVector<Value> blocks;
+  for (LoadScatteredOp load : loads) {
+    auto type = cast<RankedTensorType>(load.getResult().getType());
+    for (const MaskBound &bound : *getMaskBounds(load.getMask())) {
+      Value within = turn.lookupOrDefault(bound.bound);
+      if (bound.offset)
+        within = arith::SubIOp::create(b, within,
+                                       turn.lookupOrDefault(bound.offset));
+      Value extent = arith::ConstantIntOp::create(b, within.getType(),
+                                                  type.getDimSize(bound.dim));
+      Value ends =
+          arith::CmpIOp::create(b, arith::CmpIPredicate::slt, within, extent);
+      isPartial = isPartial
+                      ? arith::OrIOp::create(b, isPartial, ends).getResult()
+                      : ends;
+    }
+    blocks.push_back(mapping.lookup(load.getResult()));
+  }
+  auto branch = scf::IfOp::create(b, ValueRange(blocks).getTypes(), isPartial,
+                                  /*addThenBlock=*/true, /*addElseBlock=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToEnd(branch.elseBlock());
+  scf::YieldOp::create(b, blocks);
+  b.setInsertionPointToEnd(branch.thenBlock());
+  for (auto [load, block] : llvm::zip(loads, blocks)) {
+    Value other = load.getOther();
+    other = other
+                ? turn.lookupOrDefault(other)
+                : arith::ConstantOp::create(b, b.getZeroAttr(block.getType()));
+    block = arith::SelectOp::create(b, turn.lookupOrDefault(load.getMask()),
+                                    block, other);
+  }
+  scf::YieldOp::create(b, blocks);
+  for (auto [load, block] : llvm::zip(loads, branch.getResults()))
+    mapping.map(load.getResult(), block);
+}
+
+/// What the operands are computed as from what was loaded.
+SmallVector<Value> LoopPipeliner::emitPrepared(Value k, ValueRange loaded,
+                                               SmallVectorImpl<Value> &sums) {
+  IRMapping mapping;
+  mapping.map(loop.getInductionVar(), k);
+  for (auto [entry, sum] : llvm::zip(body.sums, sums))
+    mapping.map(loop.getRegionIterArg(entry.first), sum);
+  for (auto [load, value] : llvm::zip(body.loads, loaded))
+    mapping.map(load->getResult(0), value);
+  emitSelects(k, mapping);
+  for (Operation *op : body.prepare)
+    b.clone(*op, mapping);
+  for (auto [entry, sum] : llvm::zip(body.sums, sums))
+    sum = mapping.lookup(entry.second->getResult(0));
+  SmallVector<Value> prepared;
+  for (auto [operand, place] : llvm::zip(body.operands, placed)) {
+    Value block = mapping.lookupOrDefault(operand.source);
+    if (block.getType() != place.stored)
+      block = ConvertLayoutOp::create(b, place.stored, block);
+    prepared.push_back(block);
+  }
+  return prepared;
+}
+
+void LoopPipeliner::emitStores(ValueRange prepared, Value stage) {
+  for (auto [place, value] : llvm::zip(placed, prepared))
+    LocalStoreOp::create(b, value, place.local, stage);
+}
+
+void LoopPipeliner::emitDirect(Value k, Value stage) {
+  IRMapping mapping = emitAddresses(k);
+  for (auto [operand, place] : llvm::zip(body.operands, placed)) {
+    Operation *load = b.clone(*operand.source.getDefiningOp(), mapping);
+    load->getResult(0).setType(place.stored);
+    LocalStoreOp::create(b, load->getResult(0), place.local, stage,
+                         /*direct=*/true);
+  }
+}
+
+Value LoopPipeliner::advanced(Value stage, int64_t distance) {
+  int64_t stages = attr.getStages();
+  if (std::optional<int64_t> known = getConstantIntValue(stage))
+    return i32((*known + distance) % stages);
+  if (stages == 2)
+    return arith::SubIOp::create(b, i32(1), stage);
+  // Adds, or takes off, whatever the sum is.
+  Value more = arith::AddIOp::create(b, stage, i32(distance));
+  Value less = arith::AddIOp::create(b, stage, i32(distance - stages));
+  Value fits =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::slt, more, i32(stages));
+  return arith::SelectOp::create(b, fits, more, less);
+}
+
+Parts LoopPipeliner::emitReads(ArrayRef<DotOp> dots, Value stage, Value at,
+                               int64_t extent) {
+  Parts parts(body.operands.size());
+  for (DotOp dot : dots)
+    for (unsigned side : {0u, 1u}) {
+      if (!body.isLoaded(dot, side))
+        continue;
+      const LoadedOperand &operand = body.operandOf(dot, side);
+      unsigned number = &operand - body.operands.begin();
+      if (parts[number])
+        continue;
+      Layout layout = toLayout(getLayoutOf(operand.type));
+      Basis rep(layout.rep());
+      rep[operand.kDim] = extent / operand.tileDepth();
+      SmallVector<int64_t> shape(operand.type.getShape());
+      shape[operand.kDim] = extent;
+      auto type = RankedTensorType::get(
+          shape, operand.type.getElementType(),
+          toAttr(b.getContext(),
+                 Layout(layout.reg(), layout.lane(), layout.wave(), rep)));
+      SmallVector<Value> offsets(2, i32(0));
+      offsets[operand.kDim] = at;
+      parts[number] =
+          LocalLoadOp::create(b, type, placed[number].local, stage, offsets);
+    }
+  return parts;
+}
+
+SmallVector<Value> LoopPipeliner::emitDots(ArrayRef<DotOp> dots,
+                                           const Parts &parts,
+                                           ValueRange accumulators) {
+  SmallVector<Value> sums;
+  auto partOf = [&](DotOp dot, unsigned side) {
+    return parts[&body.operandOf(dot, side) - body.operands.begin()];
+  };
+  for (auto [dot, acc] : llvm::zip(SmallVector<DotOp>(dots), accumulators))
+    sums.push_back(DotOp::create(b, acc.getType(), partOf(dot, 0),
+                                 partOf(dot, 1), acc, dot.getMatrixAttr()));
+  return sums;
+}
+
+SmallVector<Value> LoopPipeliner::emitSlices(ArrayRef<DotOp> dots, Value stage,
+                                             int64_t slice,
+                                             ValueRange accumulators) {
+  int64_t depth = body.operandOf(dots.front(), 0).depth();
+  SmallVector<Value> sums(accumulators);
+  if (body.isCooperative()) {
+    auto slices = scf::ForOp::create(b, i32(0), i32(depth), i32(slice), sums);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToEnd(slices.getBody());
+    Parts parts = emitReads(dots, stage, slices.getInductionVar(), slice);
+    scf::YieldOp::create(b, emitDots(dots, parts, slices.getRegionIterArgs()));
+    return slices.getResults();
+  }
+  // Where a slice lies in a swizzled local must be a constant.
+  for (int64_t at = 0; at < depth; at += slice)
+    sums = emitDots(dots, emitReads(dots, stage, i32(at), slice), sums);
+  return sums;
+}
+
+Value LoopPipeliner::emitDot(DotOp dot, Value stage, IRMapping &mapping,
+                             llvm::function_ref<void()> fill) {
+  Value acc = mapping.lookupOrDefault(dot.getAcc());
+  if (body.isLoaded(dot, 0) && body.isLoaded(dot, 1)) {
+    fill();
+    const LoadedOperand &operand = body.operandOf(dot, 0);
+    return emitSlices(dot, stage,
+                      body.isCooperative() ? operand.tileDepth()
+                                           : operand.depth(),
+                      acc)
+        .front();
+  }
+  // What is in registers has no slices.
+  unsigned side = body.isLoaded(dot, 0) ? 0 : 1;
+  const LoadedOperand &operand = body.operandOf(dot, side);
+  Parts parts = emitReads(dot, stage, i32(0), operand.depth());
+  fill();
+  Value operands[2];
+  operands[side] = parts[&operand - body.operands.begin()];
+  operands[1 - side] = mapping.lookupOrDefault(dot->getOperand(1 - side));
+  return DotOp::create(b, acc.getType(), operands[0], operands[1], acc,
+                       dot.getMatrixAttr());
+}
+
+SmallVector<Value> LoopPipeliner::emitCompute(Value k, Value stage,
+                                              ValueRange carried,
+                                              llvm::function_ref<void()> fill) {
+  IRMapping mapping;
+  mapping.map(loop.getInductionVar(), k);
+  for (auto [place, value] : llvm::zip(body.carried, carried))
+    mapping.map(loop.getRegionIterArg(place), value);
+  bool isFilled = false;
+  for (Operation *op : body.compute) {
+    auto dot = dyn_cast<DotOp>(op);
+    if (!dot || !llvm::is_contained(body.dots, dot)) {
+      b.clone(*op, mapping);
+      continue;
+    }
+    mapping.map(dot.getResult(), emitDot(dot, stage, mapping, [&] {
+                  if (!std::exchange(isFilled, true))
+                    fill();
+                }));
+  }
+  SmallVector<Value> results;
+  for (unsigned place : body.carried)
+    results.push_back(mapping.lookupOrDefault(loop.getYieldedValues()[place]));
+  return results;
+}
