@@ -111,6 +111,9 @@ private:
   mlir::FailureOr<Scattered> scatter(mlir::Operation *op, mlir::Value pointers,
                                      mlir::Value mask, bool isWide,
                                      mlir::ImplicitLocOpBuilder &b);
+  // DistributeOrder.cpp
+  bool hasCopiesInWaves(mlir::Operation *access);
+  void orderCopies(mlir::Operation *access);
   // DistributeAtomics.cpp
   using AtomicBuilder = llvm::function_ref<mlir::Value(
       mlir::ImplicitLocOpBuilder &b, const Scattered &access, unsigned reg)>;
