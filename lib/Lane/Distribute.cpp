@@ -256,8 +256,14 @@ LogicalResult Distributor::distributeOp(Operation *op) {
   return TypeSwitch<Operation *, LogicalResult>(op)
       .Case([&](LoadOp o) { return distributeLoad(o); })
       .Case([&](StoreOp o) { return distributeStore(o); })
-      .Case([&](LoadScatteredOp o) { return distributeLoadScattered(o); })
-      .Case([&](StoreScatteredOp o) { return distributeStoreScattered(o); })
+      .Case([&](LoadScatteredOp o) {
+        orderCopies(o);
+        return distributeLoadScattered(o);
+      })
+      .Case([&](StoreScatteredOp o) {
+        orderCopies(o);
+        return distributeStoreScattered(o);
+      })
       .Case([&](AtomicRmwOp o) { return distributeAtomicRmw(o); })
       .Case([&](AtomicCasOp o) { return distributeAtomicCas(o); })
       .Case([&](IotaOp o) { return distributeIota(o); })

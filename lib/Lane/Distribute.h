@@ -116,6 +116,9 @@ private:
                                      mlir::Value mask, bool isWide,
                                      mlir::ImplicitLocOpBuilder &b);
   llvm::SmallBitVector safeDims(LoadScatteredOp op);
+  // DistributeOrder.cpp
+  bool hasCopiesInWaves(mlir::Operation *access);
+  void orderCopies(mlir::Operation *access);
   // DistributeAtomics.cpp
   using AtomicBuilder = llvm::function_ref<mlir::Value(
       mlir::ImplicitLocOpBuilder &b, const Scattered &access, unsigned reg)>;

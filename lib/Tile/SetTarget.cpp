@@ -77,18 +77,12 @@ struct SetTargetPass : greta::impl::GretaTileSetTargetPassBase<SetTargetPass> {
     }
     if (kernel.getWaveSize())
       return;
-    // The number of waves says how work is split, never what is computed: where
-    // lanes stand for waves it may be any.
-    unsigned waves = kernel.getWaves();
-    if (row.waveSize == 1)
-      waves = std::min(waves * portableLanes, row.maxWorkgroupSize);
-    if (waves * row.waveSize > row.maxWorkgroupSize) {
-      kernel.emitOpError("has ")
-          << waves << " waves; workgroups of " << row.name << " have at most "
-          << row.maxWorkgroupSize / row.waveSize << " of " << row.waveSize
-          << " lanes: give it fewer";
-      return signalPassFailure();
-    }
+    // The number of waves says how work is split, never what is computed: there
+    // are as many as the target has at most, and where lanes stand for waves it
+    // may be any.
+    unsigned waves =
+        kernel.getWaves() * (row.waveSize == 1 ? portableLanes : 1);
+    waves = std::min<unsigned>(waves, row.maxWorkgroupSize / row.waveSize);
     kernel.setWaves(waves);
     kernel.setWaveSize(row.waveSize);
     if (matrix)

@@ -53,3 +53,13 @@ greta_tile.func @dots(%p: !greta_tile.ptr<f32> {greta.divisibility = 16 : i64}) 
 greta_tile.func @known() attributes {waves = 2 : i32, wave_size = 8 : i32} {
   greta_tile.return
 }
+
+// -----
+
+// As many waves as a workgroup may have.
+// GFX942: @many{{.*}} {wave_size = 64 : i32, waves = 16 : i32}
+// NVIDIA: @many{{.*}} {wave_size = 32 : i32, waves = 32 : i32}
+// PORTABLE: @many{{.*}} {wave_size = 1 : i32, waves = 128 : i32}
+greta_tile.func @many() attributes {waves = 32 : i32} {
+  greta_tile.return
+}
