@@ -36,6 +36,11 @@ struct AssumptionResource
   llvm::StringRef getName() override { return "assumption"; }
 };
 
+/// What `print` and `assert` write to.
+struct LogResource : public mlir::SideEffects::Resource::Base<LogResource> {
+  llvm::StringRef getName() override { return "log"; }
+};
+
 /// What callers promise of an argument (FuncOp).
 inline constexpr llvm::StringLiteral divisibilityName = "greta.divisibility";
 
@@ -53,9 +58,16 @@ LayoutAttr getLayoutOf(mlir::Type type);
 Layout toLayout(LayoutAttr attr);
 LayoutAttr toAttr(mlir::MLIRContext *context, const Layout &layout);
 
-/// What kernels, and functions that launch them, take beside tensors: i32, i64
-/// and f32.
+/// What kernels, and functions that launch them, take beside tensors: i1, i8,
+/// i16, i32, i64, f16, bf16, f32 and f64.
 bool isScalarArgument(mlir::Type type);
+/// The type as which one is passed: i32 or i64 with its bits, zeros above them,
+/// or itself, where it is i32, i64 or f32.
+mlir::Type getPassedType(mlir::Type scalar);
+
+/// On a kernel whose launches have a log as their last result: an array of what
+/// prints and assertions leave there, as dictionaries, which the manifest has.
+constexpr llvm::StringLiteral logName = "greta_tile.log";
 
 /// Bytes of an element in memory, where one is the least.
 inline int64_t bytesInMemory(mlir::Type element) {

@@ -3,6 +3,7 @@
 #include "GretaTile/GretaTile.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
+#include "mlir/Transforms/InliningUtils.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -17,7 +18,18 @@ using namespace greta::tile;
 #define GET_TYPEDEF_CLASSES
 #include "GretaTile/GretaTileTypes.cpp.inc"
 
+namespace {
+/// What stands in a helper function may stand in the kernel that calls it.
+struct KernelInlinerInterface : DialectInlinerInterface {
+  using DialectInlinerInterface::DialectInlinerInterface;
+  bool isLegalToInline(Operation *, Region *, bool, IRMapping &) const final {
+    return true;
+  }
+};
+} // namespace
+
 void GretaTileDialect::initialize() {
+  addInterfaces<KernelInlinerInterface>();
   addAttributes<
 #define GET_ATTRDEF_LIST
 #include "GretaTile/GretaTileAttrs.cpp.inc"

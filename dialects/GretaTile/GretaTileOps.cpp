@@ -64,7 +64,9 @@ LogicalResult FuncOp::verify() {
   for (Type type : getFunctionType().getInputs())
     if (!isa<PtrType>(type) && !isScalarArgument(type))
       return emitOpError("has an argument of type ")
-             << type << "; kernels take pointers, i32, i64 and f32";
+             << type
+             << "; kernels take pointers, i1, i8, i16, i32, i64, f16, bf16, "
+                "f32 and f64";
   for (unsigned i = 0, e = getNumArguments(); i < e; ++i)
     if (Attribute promised = getArgAttr(i, divisibilityName)) {
       auto multiple = dyn_cast<IntegerAttr>(promised);
@@ -95,7 +97,16 @@ LogicalResult FuncOp::checkTarget() {
 //===----------------------------------------------------------------------===//
 
 bool greta::tile::isScalarArgument(Type type) {
-  return type.isInteger(32) || type.isInteger(64) || type.isF32();
+  return type.isInteger(1) || type.isInteger(8) || type.isInteger(16) ||
+         type.isInteger(32) || type.isInteger(64) || type.isF16() ||
+         type.isBF16() || type.isF32() || type.isF64();
+}
+
+Type greta::tile::getPassedType(Type scalar) {
+  if (scalar.isF32())
+    return scalar;
+  unsigned bits = scalar.getIntOrFloatBitWidth();
+  return IntegerType::get(scalar.getContext(), std::max(bits, 32u));
 }
 
 bool greta::tile::keepsExtents(RankedTensorType type, AffineMap shape) {
@@ -178,7 +189,8 @@ LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
     auto pointer = dyn_cast<PtrType>(wanted);
     auto tensor = dyn_cast<RankedTensorType>(given);
     if (!tensor || !pointer)
-      return given == wanted;
+      return given == wanted ||
+             (isScalarArgument(given) && getPassedType(given) == wanted);
     // greta-expand-float8 leaves floats of 8 bits as their bits.
     Type element = tensor.getElementType();
     bool isBits = pointer.getElementType().isInteger(8) &&
@@ -193,6 +205,23 @@ LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
     if (i < types.size() && !fits(types[i], type))
       return emitOpError("passes ")
              << types[i] << " as argument " << i << " of type " << type;
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// PrintOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult PrintOp::verify() {
+  for (int64_t number : getUnsignedValues().value_or(ArrayRef<int64_t>())) {
+    if (number < 0 || number >= static_cast<int64_t>(getValues().size()))
+      return emitOpError("says that value ")
+             << number << " is unsigned; it has " << getValues().size();
+    Type type = getElementTypeOrSelf(getValues()[number]);
+    if (!isa<IntegerType>(type))
+      return emitOpError("says that value ")
+             << number << ", of " << type << ", is unsigned; only integers are";
   }
   return success();
 }

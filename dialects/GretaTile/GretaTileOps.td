@@ -8,6 +8,7 @@ include "GretaTile/CombineOps.td"
 include "GretaTile/MoveOps.td"
 include "GretaTile/MemoryOps.td"
 include "GretaTile/PointerOps.td"
+include "GretaTile/DebugOps.td"
 include "GretaTile/LaneOps.td"
 
 #endif

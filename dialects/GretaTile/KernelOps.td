@@ -8,7 +8,8 @@ def GretaTile_FuncOp : GretaTile_Op<"func", [FunctionOpInterface, IsolatedFromAb
     HasParent<"::mlir::ModuleOp">, AutomaticAllocationScope]> {
   let summary = "A kernel: what one workgroup executes";
   let description = [{
-    Arguments are pointers and scalars, `i32`, `i64` and `f32`, in any order; nothing is returned. A workgroup has `waves` waves, a power of two, of `wave_size` lanes, which
+    Arguments are pointers and scalars, integers of 1 to 64 bits and floats of 16 to 64, in any order; nothing is returned. A `greta_tile.return` may
+    stand in any block of `cf`, and private functions may be called: branches become `scf`, calls are inlined. A workgroup has `waves` waves, a power of two, of `wave_size` lanes, which
     exchange values by shuffles. A block program leaves `wave_size` to the target (`greta-tile-set-target`), so that one text
     serves all; `wave_size` 1 stands for a target without shuffles, where every exchange goes through shared memory.
   }];
@@ -43,7 +44,8 @@ def GretaTile_LaunchOp : GretaTile_Op<"launch", [DeclareOpInterfaceMethods<Symbo
   let summary = "Runs a kernel over a grid of workgroups";
   let description = [{
     Stands in the function that the package exports. The kernel's arguments are the `operands`, tensors as pointers and scalars of the function, then the `results`,
-    then the integers that `scalars` computes, which are not negative. `grid` is the number of workgroups per axis (one to three results). Both are over
+    then the integers that `scalars` computes, which are not negative. What `greta-tile-explicit-arguments` leaves has no scalar but i32, i64 and f32: others are passed
+    as their bits. `grid` is the number of workgroups per axis (one to three results). Both are over
     the symbols of the enclosing function (its attribute `greta.symbols`: dynamic dims and integer scalars of its arguments), as are
     `result_shapes`, one map per result that is not tied. `config` records what the compiler chose.
 
@@ -58,7 +60,7 @@ def GretaTile_LaunchOp : GretaTile_Op<"launch", [DeclareOpInterfaceMethods<Symbo
            : (tensor<?xf32>, tensor<f32>, f32) -> tensor<f32>
     ```
   }];
-  let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<AnyTypeOf<[AnyRankedTensor, I32, I64, F32]>>:$operands,
+  let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<AnyTypeOf<[AnyRankedTensor, AnyScalar]>>:$operands,
                        AffineMapAttr:$grid, AffineMapAttr:$scalars, OptionalAttr<DenseI64ArrayAttr>:$tied,
                        OptionalAttr<DenseI64ArrayAttr>:$zeroed, AffineMapArrayAttr:$result_shapes, OptionalAttr<DictionaryAttr>:$config);
   let results = (outs Variadic<AnyRankedTensor>:$results);
@@ -86,6 +88,14 @@ def GretaTile_ProgramIdOp : GretaTile_Op<"program_id", [Pure]> {
   let arguments = (ins ConfinedAttr<I32Attr, [IntMinValue<0>, IntMaxValue<2>]>:$axis);
   let results = (outs I32:$result);
   let builders = [OpBuilder<(ins "int32_t":$axis), [{ build($_builder, $_state, $_builder.getI32Type(), axis); }]>];
+  let assemblyFormat = "$axis attr-dict";
+}
+
+def GretaTile_NumProgramsOp : GretaTile_Op<"num_programs", [Pure]> {
+  let summary = "The grid's extent along an axis";
+  let description = "`greta-tile-explicit-arguments` makes it an argument of the kernel.";
+  let arguments = (ins ConfinedAttr<I32Attr, [IntMinValue<0>, IntMaxValue<2>]>:$axis);
+  let results = (outs I32:$result);
   let assemblyFormat = "$axis attr-dict";
 }
 

@@ -165,6 +165,45 @@ def TritonToTilePass : Pass<"triton-to-tile", "::mlir::ModuleOp"> {
 // Block programs (lib/Tile)
 //===----------------------------------------------------------------------===//
 
+def GretaTileStructurePass : Pass<"greta-tile-structure", "::mlir::ModuleOp"> {
+  let summary = "Branches of kernels and of their helpers become scf";
+  let description = [{
+    In front of inlining: a `cf` branch to a block that returns is an early return.
+
+    ```mlir
+    cf.cond_br %c, ^done, ^rest
+    ^rest: greta_tile.store ..; cf.br ^done
+    ^done: greta_tile.return
+    // becomes
+    scf.if %c { } else { greta_tile.store .. }
+    greta_tile.return
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::cf::ControlFlowDialect", "::mlir::scf::SCFDialect",
+                           "::mlir::ub::UBDialect"];
+}
+
+def GretaTileExplicitArgumentsPass : Pass<"greta-tile-explicit-arguments", "::mlir::ModuleOp"> {
+  let summary = "What a kernel reads beside its arguments becomes arguments";
+  let description = [{
+    In kernels and the launches that run them. `num_programs` is a scalar that the launch computes. What prints and assertions write to, the log, is a
+    further result of the launch, which nobody uses: word 0 counts the words behind it that are taken, and each print or assertion that fails takes some,
+    `[site, program ids, values ..]`, if there are so many left. What a site is says the kernel's `greta_tile.log`, which the manifest has. Scalars that
+    are not i32, i64 or f32 come as their bits in one of these.
+
+    ```mlir
+    %n = greta_tile.num_programs 0
+    greta_tile.assert %c, "out of bounds" : i1
+    greta_tile.launch @k grid affine_map<()[d0] -> (d0 ceildiv 64)> scalars affine_map<()[d0] -> ()> (%x) ..
+    // becomes
+    greta_tile.func @k(%x: !greta_tile.ptr<f32>, .., %log: !greta_tile.ptr<i32>, %n: i32) ..
+    scf.if %failed { %place = greta_tile.atomic_rmw add relaxed device %log, %words ..; scf.if %fits { greta_tile.store_scattered .. } }
+    greta_tile.launch @k grid affine_map<()[d0] -> (d0 ceildiv 64)> scalars affine_map<()[d0] -> (d0 ceildiv 64)> (%x) ..
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
+}
+
 def GretaTileSetTargetPass : Pass<"greta-tile-set-target", "::greta::tile::FuncOp"> {
   let summary = "Give a block program the waves and matrix instructions of a target";
   let description = [{

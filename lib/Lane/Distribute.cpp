@@ -294,6 +294,7 @@ LogicalResult Distributor::distributeOp(Operation *op) {
       })
       .Case([](AssumeOp) { return success(); })
       .Case<scf::ForOp>([&](Operation *o) { return distributeFor(o); })
+      .Case<scf::WhileOp>([&](Operation *o) { return distributeWhile(o); })
       .Case<scf::IfOp>([&](Operation *o) { return distributeIf(o); })
       .Case<scf::YieldOp>([&](scf::YieldOp o) {
         LaneValues flat;
@@ -348,9 +349,8 @@ LogicalResult Distributor::distributeFor(Operation *op) {
   unsigned next = 0;
   for (auto [arg, type, count, res] :
        llvm::zip(loop.getRegionIterArgs(), types, counts, loop.getResults())) {
-    auto &map = isa<VectorType, FragmentType>(type) ? pieceValues : values;
-    map[arg] = LaneValues(copy.getRegionIterArgs().slice(next, count));
-    map[res] = LaneValues(copy.getResults().slice(next, count));
+    setCarried(arg, type, copy.getRegionIterArgs().slice(next, count));
+    setCarried(res, type, copy.getResults().slice(next, count));
     next += count;
   }
   OpBuilder::InsertionGuard guard(builder);
@@ -358,6 +358,59 @@ LogicalResult Distributor::distributeFor(Operation *op) {
     copy.getBody()->getTerminator()->erase();
   builder.setInsertionPointToEnd(copy.getBody());
   return distributeBlock(*loop.getBody());
+}
+
+LogicalResult Distributor::distributeWhile(Operation *op) {
+  auto loop = cast<scf::WhileOp>(op);
+  Region regions[2];
+  // Adds a block whose arguments are the registers of `from`.
+  auto enter = [&](Region &region, ValueRange from, ValueRange arguments,
+                   SmallVector<Type> &types, SmallVector<unsigned> &counts) {
+    LaneValues all;
+    Block &block = region.emplaceBlock();
+    for (auto [value, argument] : llvm::zip(from, arguments)) {
+      types.push_back(carriedType(value, argument));
+      LaneValues parts = pieces(value, types.back());
+      SmallVector<Value> given;
+      for (Value part : parts)
+        given.push_back(block.addArgument(part.getType(), argument.getLoc()));
+      setCarried(argument, types.back(), given);
+      counts.push_back(parts.size());
+      llvm::append_range(all, parts);
+    }
+    return all;
+  };
+  SmallVector<Type> turn, passed;
+  SmallVector<unsigned> turnCounts, counts;
+  LaneValues inits = enter(regions[0], loop.getInits(),
+                           loop.getBeforeArguments(), turn, turnCounts);
+  carriedTypes[op] = turn;
+  LaneValues results;
+  {
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToEnd(&regions[0].front());
+    for (Operation &inner : loop.getBeforeBody()->without_terminator())
+      if (failed(distributeOp(&inner)))
+        return failure();
+    scf::ConditionOp condition = loop.getConditionOp();
+    results = enter(regions[1], condition.getArgs(), loop.getAfterArguments(),
+                    passed, counts);
+    scf::ConditionOp::create(builder, condition.getLoc(),
+                             scalar(condition.getCondition()), results);
+    builder.setInsertionPointToEnd(&regions[1].front());
+    if (failed(distributeBlock(*loop.getAfterBody())))
+      return failure();
+  }
+  auto copy = scf::WhileOp::create(builder, loop.getLoc(),
+                                   ValueRange(results).getTypes(), inits);
+  for (auto [from, to] : llvm::zip(regions, copy->getRegions()))
+    to.takeBody(from);
+  unsigned next = 0;
+  for (auto [res, type, count] : llvm::zip(loop.getResults(), passed, counts)) {
+    setCarried(res, type, copy.getResults().slice(next, count));
+    next += count;
+  }
+  return success();
 }
 
 LogicalResult Distributor::distributeIf(Operation *op) {

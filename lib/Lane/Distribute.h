@@ -67,6 +67,7 @@ private:
   mlir::LogicalResult distributeBlock(mlir::Block &block);
   mlir::LogicalResult distributeOp(mlir::Operation *op);
   mlir::LogicalResult distributeFor(mlir::Operation *op);
+  mlir::LogicalResult distributeWhile(mlir::Operation *op);
   mlir::LogicalResult distributeIf(mlir::Operation *op);
   mlir::LogicalResult distributeElementwise(mlir::Operation *op);
   mlir::LogicalResult distributeConstant(mlir::Operation *op);
@@ -233,6 +234,7 @@ private:
   /// What a loop carries for a value: the accumulator's pieces where a matrix
   /// instruction continues them, else as it comes.
   mlir::Type carriedType(mlir::Value init, mlir::Value argument);
+  void setCarried(mlir::Value value, mlir::Type type, mlir::ValueRange parts);
   mlir::Value scalar(mlir::Value value) { return values.at(value).front(); }
 
   mlir::Value constant(int32_t value);

@@ -144,8 +144,20 @@ static MatrixAttr continuingInstruction(Value argument) {
     if (auto loop = dyn_cast<scf::ForOp>(use.getOwner()))
       if (BlockArgument inner = loop.getTiedLoopRegionIterArg(&use))
         return continuingInstruction(inner);
+    if (auto loop = dyn_cast<scf::WhileOp>(use.getOwner()))
+      return continuingInstruction(
+          loop.getBeforeArguments()[use.getOperandNumber()]);
+    if (auto loop = dyn_cast<scf::ConditionOp>(use.getOwner()))
+      return continuingInstruction(
+          loop.getParentOp<scf::WhileOp>()
+              .getAfterArguments()[use.getOperandNumber() - 1]);
   }
   return {};
+}
+
+void Distributor::setCarried(Value value, Type type, ValueRange parts) {
+  auto &map = isa<VectorType, FragmentType>(type) ? pieceValues : values;
+  map[value] = LaneValues(parts);
 }
 
 Type Distributor::carriedType(Value init, Value argument) {

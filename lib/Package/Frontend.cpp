@@ -136,8 +136,9 @@ static LogicalResult checkBoundary(func::FuncOp func) {
       return func.emitError(what)
              << " " << index << " of function '" << func.getSymName()
              << "' has type " << type
-             << "; a function that launches kernels takes ranked tensors, i32, "
-                "i64 and f32, and returns ranked tensors";
+             << "; a function that launches kernels takes ranked tensors, "
+                "integers of 1 to 64 bits and floats of 16 to 64, and returns "
+                "ranked tensors";
     if (!tensor)
       return func.emitError(what)
              << " " << index << " of function '" << func.getSymName()
@@ -211,6 +212,7 @@ greta::readSource(llvm::SourceMgr &sources, MLIRContext *context,
   bool calls = false;
   SmallVector<StringRef> names;
   for (Operation &op : *module->getBody()) {
+    op.walk([&](func::CallOp) { calls = true; });
     if (isa<tile::FuncOp>(op))
       continue;
     auto func = dyn_cast<func::FuncOp>(op);
@@ -223,7 +225,6 @@ greta::readSource(llvm::SourceMgr &sources, MLIRContext *context,
              << "' launches kernels, over symbols of its own; launch them in "
                 "the public function";
     nameArguments(func, state);
-    func.walk([&](func::CallOp) { calls = true; });
     if (!func.isPublic())
       continue;
     names.push_back(func.getSymName());
@@ -236,12 +237,22 @@ greta::readSource(llvm::SourceMgr &sources, MLIRContext *context,
 
   TimingScope preparing = timing.nest("functions");
   PassManager pm(context);
+  pm.addPass(createGretaTileStructurePass());
   if (calls) {
     pm.addPass(createInlinerPass());
     pm.addPass(createSymbolDCEPass());
   }
   pm.addPass(createCanonicalizerPass());
   if (failed(pm.run(*module)))
+    return failure();
+  WalkResult left = module->walk([](func::CallOp call) {
+    call.emitError("calls '")
+        << call.getCallee()
+        << "', which has no body, or calls itself: kernels have no stack, "
+           "write it as a loop";
+    return WalkResult::interrupt();
+  });
+  if (left.wasInterrupted())
     return failure();
   SymbolTable symbols(*module);
   for (StringRef name : names) {

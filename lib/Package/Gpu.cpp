@@ -49,6 +49,7 @@ static void buildFusedPipeline(PassManager &passes, const TargetRow &row,
 /// Block programs: for the target, and without what it leaves to do twice.
 static void buildBlockPipeline(PassManager &passes, const TargetRow &row,
                                bool matrix) {
+  passes.addPass(createGretaTileExplicitArgumentsPass());
   OpPassManager &kernel = passes.nest<tile::FuncOp>();
   GretaTileSetTargetPassOptions target;
   target.target = row.name.str();
@@ -181,6 +182,9 @@ LogicalResult greta::compileForGpu(OwningOpRef<ModuleOp> module,
     }
     kernel.grid = llvm::to_vector<3>(launch.getGrid().getResults());
     kernel.config = launch.getConfigAttr();
+    kernel.log = {};
+    if (auto sites = code->getAttrOfType<ArrayAttr>(tile::logName))
+      kernel.log = {buffers.place(launch.getResults().back()).index, sites};
     if (!kernel.entry.empty())
       continue;
     if (unit.empty())

@@ -54,7 +54,10 @@ static Json tensor(const TensorSpec &spec, const char *access) {
   Json json;
   if (!spec.name.empty())
     json["name"] = spec.name;
-  json["dtype"] = getDtypeName(spec.elementType).str();
+  // No buffer holds i1, which a scalar may be.
+  json["dtype"] = spec.elementType.isInteger(1)
+                      ? "i1"
+                      : getDtypeName(spec.elementType).str();
   if (spec.isScalar) {
     json["kind"] = "scalar";
     return json;
@@ -86,8 +89,20 @@ static Json kernelArg(const KernelArg &arg) {
   llvm_unreachable("an argument without a kind");
 }
 
-/// Integers, strings and booleans; a configuration has nothing else.
+/// Integers, strings, booleans, lists and dictionaries.
 static Json attribute(Attribute attr) {
+  if (auto list = dyn_cast<ArrayAttr>(attr)) {
+    Json json = Json::array();
+    for (Attribute entry : list)
+      json.push_back(attribute(entry));
+    return json;
+  }
+  if (auto entries = dyn_cast<DictionaryAttr>(attr)) {
+    Json json = Json::object();
+    for (NamedAttribute entry : entries)
+      json[entry.getName().str()] = attribute(entry.getValue());
+    return json;
+  }
   if (auto flag = dyn_cast<BoolAttr>(attr))
     return flag.getValue();
   if (auto integer = dyn_cast<IntegerAttr>(attr))
@@ -97,14 +112,6 @@ static Json attribute(Attribute attr) {
   std::string text;
   llvm::raw_string_ostream(text) << attr;
   return text;
-}
-
-static Json config(DictionaryAttr attrs) {
-  Json json = Json::object();
-  if (attrs)
-    for (NamedAttribute entry : attrs)
-      json[entry.getName().str()] = attribute(entry.getValue());
-  return json;
 }
 
 static Json requirements(const CompiledVariant &variant) {
@@ -204,7 +211,10 @@ static Json kernelJson(const CompiledFunction &function,
   json["args"] = Json::array();
   for (const KernelArg &arg : kernel.args)
     json["args"].push_back(kernelArg(arg));
-  json["config"] = config(kernel.config);
+  json["config"] = kernel.config ? attribute(kernel.config) : Json::object();
+  if (kernel.log.sites)
+    json["log"] = {{"temp", kernel.log.temp},
+                   {"sites", attribute(kernel.log.sites)}};
   if (const auto &stats = kernel.stats)
     json["stats"] = {{"vgprs", stats->vgprs},
                      {"sgprs", stats->sgprs},

@@ -204,6 +204,7 @@ LogicalResult KernelEmitter::emitOp(Operation *op) {
   LogicalResult result =
       llvm::TypeSwitch<Operation *, LogicalResult>(op)
           .Case<scf::ForOp>([&](auto loop) { return emitFor(loop); })
+          .Case<scf::WhileOp>([&](auto loop) { return emitWhile(loop); })
           .Case<scf::IfOp>([&](auto branch) { return emitIf(branch); })
           .Default([&](Operation *) {
             Dialect *dialect = op->getDialect();
@@ -225,7 +226,7 @@ LogicalResult KernelEmitter::emitOp(Operation *op) {
 LogicalResult KernelEmitter::emitBlock(Block &block) {
   AddressScope scope(addresses);
   for (Operation &op : block)
-    if (!isa<scf::YieldOp>(op) && failed(emitOp(&op)))
+    if (!isa<scf::YieldOp, scf::ConditionOp>(op) && failed(emitOp(&op)))
       return failure();
   return success();
 }
@@ -262,6 +263,55 @@ static spirv::LoopControl loopControl(scf::ForOp op) {
                                            : spirv::LoopControl::None;
 }
 
+namespace {
+/// The blocks of a structured loop: `header` takes what a turn begins with, the
+/// loop's own blocks come behind it.
+struct LoopBlocks {
+  Block *header, *latch, *merge;
+  SmallVector<Block *, 2> body;
+};
+} // namespace
+
+static LoopBlocks addLoopBlocks(KernelEmitter &emitter, spirv::LoopOp loop,
+                                ValueRange start, unsigned count) {
+  ImplicitLocOpBuilder &b = emitter.b;
+  Region &region = loop.getBody();
+  LoopBlocks blocks;
+  b.createBlock(&region);
+  blocks.header = b.createBlock(&region);
+  for (unsigned i = 0; i < count; ++i)
+    blocks.body.push_back(b.createBlock(&region));
+  blocks.latch = b.createBlock(&region);
+  blocks.merge = b.createBlock(&region);
+  for (Value value : start)
+    blocks.header->addArgument(value.getType(), loop.getLoc());
+  b.setInsertionPointToEnd(&region.front());
+  spirv::BranchOp::create(b, blocks.header, start);
+  return blocks;
+}
+
+/// Ends a loop's body with `next` for the next turn, and with `first`, which
+/// is built in the latch.
+static void closeTurn(KernelEmitter &emitter, const LoopBlocks &blocks,
+                      PartList next, llvm::function_ref<Value()> first) {
+  ImplicitLocOpBuilder &b = emitter.b;
+  // MLIR's serializer writes id 0 for a back edge's value that is the result
+  // of a structured op: such values pass through an argument of the latch.
+  PartList passed;
+  for (Value &value : next) {
+    if (!isa_and_nonnull<spirv::SelectionOp, spirv::LoopOp>(
+            value.getDefiningOp()))
+      continue;
+    passed.push_back(value);
+    value = blocks.latch->addArgument(value.getType(), b.getLoc());
+  }
+  spirv::BranchOp::create(b, blocks.latch, passed);
+  b.setInsertionPointToEnd(blocks.latch);
+  if (first)
+    next.insert(next.begin(), first());
+  spirv::BranchOp::create(b, blocks.header, next);
+}
+
 LogicalResult KernelEmitter::emitFor(scf::ForOp op) {
   Type counter = op.getInductionVar().getType();
   if (!counter.isInteger(32) && !counter.isInteger(64))
@@ -273,57 +323,72 @@ LogicalResult KernelEmitter::emitFor(scf::ForOp op) {
 
   auto loop = spirv::LoopOp::create(b, types, loopControl(op));
   OpBuilder::InsertionGuard guard(b);
-  Region &region = loop.getBody();
-  Block *entry = b.createBlock(&region);
-  Block *header = b.createBlock(&region);
-  Block *body = b.createBlock(&region);
-  Block *latch = b.createBlock(&region);
-  Block *merge = b.createBlock(&region);
+  LoopBlocks blocks = addLoopBlocks(*this, loop, start, 1);
 
-  b.setInsertionPointToEnd(entry);
-  spirv::BranchOp::create(b, header, start);
-
-  header->addArgument(counter, op.getLoc());
-  for (Type type : types)
-    header->addArgument(type, op.getLoc());
-  b.setInsertionPointToEnd(header);
-  Value index = header->getArgument(0);
+  b.setInsertionPointToEnd(blocks.header);
+  Value index = blocks.header->getArgument(0);
   Value upper = getScalar(op.getUpperBound());
   Value more = op.getUnsignedCmp() ? compare<spirv::ULessThanOp>(index, upper)
                                    : compare<spirv::SLessThanOp>(index, upper);
-  spirv::BranchConditionalOp::create(b, more, body, ValueRange(), merge,
-                                     ValueRange());
+  spirv::BranchConditionalOp::create(b, more, blocks.body[0], ValueRange(),
+                                     blocks.merge, ValueRange());
 
-  b.setInsertionPointToEnd(body);
+  b.setInsertionPointToEnd(blocks.body[0]);
   set(op.getInductionVar(), index);
   if (counter.isInteger(32) && isNonNegative(op.getLowerBound()) &&
       isNonNegative(op.getUpperBound()))
     maxima[op.getInductionVar()] = maximumOf(op.getUpperBound());
-  ValueRange carried = ValueRange(header->getArguments()).drop_front();
+  ValueRange carried = ValueRange(blocks.header->getArguments()).drop_front();
   distribute(*this, op.getRegionIterArgs(), carried);
   if (failed(emitBlock(*op.getBody())))
     return failure();
   b.setLoc(op.getLoc());
-  // MLIR's serializer writes id 0 for a back edge's value that is the result
-  // of a structured op: such values pass through an argument of the latch.
-  PartList next = flatten(*this, op.getBody()->getTerminator()->getOperands());
-  PartList passed;
-  for (Value &value : next) {
-    if (!isa_and_nonnull<spirv::SelectionOp, spirv::LoopOp>(
-            value.getDefiningOp()))
-      continue;
-    passed.push_back(value);
-    value = latch->addArgument(value.getType(), op.getLoc());
-  }
-  spirv::BranchOp::create(b, latch, passed);
+  closeTurn(*this, blocks,
+            flatten(*this, op.getBody()->getTerminator()->getOperands()), [&] {
+              return same<spirv::IAddOp>(index, getScalar(op.getStep()));
+            });
 
-  b.setInsertionPointToEnd(latch);
-  next.insert(next.begin(),
-              same<spirv::IAddOp>(index, getScalar(op.getStep())));
-  spirv::BranchOp::create(b, header, next);
-
-  b.setInsertionPointToEnd(merge);
+  b.setInsertionPointToEnd(blocks.merge);
   spirv::MergeOp::create(b, carried);
+  b.setInsertionPointAfter(loop);
+  distribute(*this, op.getResults(), loop.getResults());
+  return success();
+}
+
+LogicalResult KernelEmitter::emitWhile(scf::WhileOp op) {
+  PartList start = flatten(*this, op.getInits());
+  SmallVector<Type> types;
+  for (Type type : op.getResultTypes())
+    llvm::append_range(types, carriedTypes(type));
+  auto loop = spirv::LoopOp::create(b, types, spirv::LoopControl::None);
+  OpBuilder::InsertionGuard guard(b);
+  LoopBlocks blocks = addLoopBlocks(*this, loop, start, 2);
+
+  // The header has the loop's merge and branches on, so that what computes the
+  // condition may branch itself.
+  b.setInsertionPointToEnd(blocks.header);
+  spirv::BranchOp::create(b, blocks.body[0], ValueRange());
+
+  b.setInsertionPointToEnd(blocks.body[0]);
+  distribute(*this, op.getBeforeArguments(), blocks.header->getArguments());
+  if (failed(emitBlock(*op.getBeforeBody())))
+    return failure();
+  scf::ConditionOp condition = op.getConditionOp();
+  b.setLoc(condition.getLoc());
+  PartList passed = flatten(*this, condition.getArgs());
+  spirv::BranchConditionalOp::create(b, getScalar(condition.getCondition()),
+                                     blocks.body[1], ValueRange(), blocks.merge,
+                                     ValueRange());
+
+  b.setInsertionPointToEnd(blocks.body[1]);
+  distribute(*this, op.getAfterArguments(), passed);
+  if (failed(emitBlock(*op.getAfterBody())))
+    return failure();
+  b.setLoc(op.getLoc());
+  closeTurn(*this, blocks, flatten(*this, op.getYieldOp().getOperands()), {});
+
+  b.setInsertionPointToEnd(blocks.merge);
+  spirv::MergeOp::create(b, passed);
   b.setInsertionPointAfter(loop);
   distribute(*this, op.getResults(), loop.getResults());
   return success();

@@ -362,7 +362,34 @@ Value KernelEmitter::emitIntArith(Operation *op, Parts x) {
 // Dispatch
 //===----------------------------------------------------------------------===//
 
+/// Both halves of products, by multiplication in 64 bits.
+LogicalResult KernelEmitter::emitExtendedProduct(Operation *op) {
+  Type type = getElementTypeOrSelf(op->getResult(0).getType());
+  unsigned bits = type.getIntOrFloatBitWidth();
+  if (bits > 32)
+    return unknown(op);
+  auto wide = [&](Value x) {
+    return isa<arith::MulSIExtendedOp>(op)
+               ? make<spirv::SConvertOp>(b.getI64Type(), x)
+               : make<spirv::UConvertOp>(b.getI64Type(), x);
+  };
+  PartList low, high;
+  for (auto [x, y] :
+       llvm::zip(get(op->getOperand(0)), get(op->getOperand(1)))) {
+    Value product = same<spirv::IMulOp>(wide(x), wide(y));
+    Value upper = same<spirv::ShiftRightLogicalOp>(
+        product, constInt(b.getI64Type(), bits));
+    low.push_back(make<spirv::UConvertOp>(type, product));
+    high.push_back(make<spirv::UConvertOp>(type, upper));
+  }
+  set(op->getResult(0), low);
+  set(op->getResult(1), high);
+  return success();
+}
+
 LogicalResult KernelEmitter::emitArithOp(Operation *op) {
+  if (isa<arith::MulUIExtendedOp, arith::MulSIExtendedOp>(op))
+    return emitExtendedProduct(op);
   if (op->getNumResults() != 1)
     return unknown(op);
   if (auto literal = dyn_cast<arith::ConstantOp>(op)) {

@@ -33,6 +33,7 @@ namespace mlir {
 namespace scf {
 class ForOp;
 class IfOp;
+class WhileOp;
 } // namespace scf
 } // namespace mlir
 
@@ -65,6 +66,7 @@ public:
   mlir::LogicalResult emitBlock(mlir::Block &block);
   mlir::LogicalResult emitOp(mlir::Operation *op);
   mlir::LogicalResult emitFor(mlir::scf::ForOp op);
+  mlir::LogicalResult emitWhile(mlir::scf::WhileOp op);
   mlir::LogicalResult emitIf(mlir::scf::IfOp op);
   void finishModule();
 
@@ -156,6 +158,7 @@ public:
   mlir::Value emitFloatArith(mlir::Operation *op, Parts x);
   mlir::Value emitIntArith(mlir::Operation *op, Parts x);
   mlir::Value emitCast(mlir::Operation *op, mlir::Value x);
+  mlir::LogicalResult emitExtendedProduct(mlir::Operation *op);
   /// Applies `build` to each element of the operands and sets the result.
   mlir::LogicalResult elementwise(mlir::Operation *op,
                                   llvm::function_ref<mlir::Value(Parts)> build);

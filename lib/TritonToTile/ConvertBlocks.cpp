@@ -77,12 +77,7 @@ LogicalResult OpConverter::convert(GetNumProgramsOp op) {
   FailureOr<unsigned> axis = readAxis(op, op.getAxis());
   if (failed(axis))
     return failure();
-  if (!llvm::is_contained(axes, *axis)) {
-    axes.push_back(*axis);
-    body.addArgument(b.getI32Type(), op.getLoc());
-  }
-  size_t place = llvm::find(axes, *axis) - axes.begin();
-  return replace(op, {body.getArguments().take_back(axes.size())[place]});
+  return replace(op, {tile::NumProgramsOp::create(b, *axis)});
 }
 
 LogicalResult OpConverter::convert(MakeRangeOp op) {

@@ -94,11 +94,10 @@ static FailureOr<AffineMap> parseGrid(tile::FuncOp kernel, StringRef grid,
 }
 
 LogicalResult triton::addLaunch(tile::FuncOp kernel, StringRef name,
-                                StringRef grid, ArrayRef<unsigned> axes) {
+                                StringRef grid) {
   ImplicitLocOpBuilder b(kernel.getLoc(), kernel.getContext());
   b.setInsertionPointAfter(kernel);
-  ArrayRef<BlockArgument> arguments =
-      kernel.getArguments().drop_back(axes.size());
+  ArrayRef<BlockArgument> arguments = kernel.getArguments();
   SmallVector<std::string> names = nameArguments(arguments), symbols;
   SmallVector<Type> types, results;
   SmallVector<int64_t> tied;
@@ -136,10 +135,6 @@ LogicalResult triton::addLaunch(tile::FuncOp kernel, StringRef name,
   FailureOr<AffineMap> map = parseGrid(kernel, grid, symbols);
   if (failed(map))
     return failure();
-  SmallVector<AffineExpr> extents;
-  for (unsigned axis : axes)
-    extents.push_back(axis < map->getNumResults() ? map->getResult(axis)
-                                                  : b.getAffineConstantExpr(1));
   auto func = func::FuncOp::create(b, name, b.getFunctionType(types, results));
   for (auto [number, argument] : llvm::enumerate(names))
     func.setArgAttr(number, "greta.name", b.getStringAttr(argument));
@@ -163,8 +158,7 @@ LogicalResult triton::addLaunch(tile::FuncOp kernel, StringRef name,
       b, results, FlatSymbolRefAttr::get(kernel.getSymNameAttr()),
       ValueRange(body->getArguments()).take_front(numOperands),
       AffineMapAttr::get(*map),
-      AffineMapAttr::get(
-          AffineMap::get(0, symbols.size(), extents, b.getContext())),
+      AffineMapAttr::get(AffineMap::get(0, symbols.size(), b.getContext())),
       b.getDenseI64ArrayAttr(tied), /*zeroed=*/nullptr, b.getArrayAttr({}),
       DictionaryAttr());
   func::ReturnOp::create(b, launch.getResults());

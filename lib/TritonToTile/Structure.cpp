@@ -1,61 +1,19 @@
 //===- Structure.cpp - Triton IR without branches and calls ---------------===//
 //
 // A `return` in the middle of a kernel leaves blocks and branches in its
-// function; loops and ifs are scf already. MLIR lifts the branches to scf.if.
-// Then every function is one block, and inlining a call is copying it:
-//
-//   cf.cond_br %c, ^bb1, ^bb2        scf.if %c {
-//   ^bb1: tt.return            ->    } else {
-//   ^bb2: tt.store .. tt.return        tt.store ..
-//                                    }
-//                                    tt.return
+// function, which become scf.if. Then every function is one block, and inlining
+// a call is copying it. Calls may pass descriptors, so they are gone before ops
+// are converted.
 //
 //===----------------------------------------------------------------------===//
 
+#include "GretaTile/Structure.h"
 #include "TritonToTile.h"
-#include "mlir/Conversion/ControlFlowToSCF/ControlFlowToSCF.h"
-#include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
-#include "mlir/IR/Dominance.h"
 #include "mlir/IR/IRMapping.h"
 
 using namespace mlir;
 using namespace greta;
 using namespace greta::triton;
-
-namespace {
-class Lifting : public ControlFlowToSCFTransformation {
-public:
-  /// Of two ways the first is taken where the flag is its case.
-  void createCFGSwitchOp(Location loc, OpBuilder &builder, Value flag,
-                         ArrayRef<unsigned> cases, BlockRange destinations,
-                         ArrayRef<ValueRange> arguments, Block *otherwise,
-                         ValueRange otherArguments) override {
-    if (cases.size() != 1)
-      return ControlFlowToSCFTransformation::createCFGSwitchOp(
-          loc, builder, flag, cases, destinations, arguments, otherwise,
-          otherArguments);
-    Value number = getCFGSwitchValue(loc, builder, cases[0]);
-    Value isFirst = arith::CmpIOp::create(
-        builder, loc, arith::CmpIPredicate::eq, flag, number);
-    cf::CondBranchOp::create(builder, loc, isFirst, destinations[0],
-                             arguments[0], otherwise, otherArguments);
-  }
-
-  FailureOr<Operation *> createUnreachableTerminator(Location loc, OpBuilder &,
-                                                     Region &) override {
-    return emitError(loc, "a loop that never ends; give it a condition");
-  }
-};
-} // namespace
-
-static LogicalResult liftBranches(FuncOp func) {
-  if (func.getBody().hasOneBlock())
-    return success();
-  DominanceInfo dominance(func);
-  Lifting lifting;
-  return success(
-      succeeded(transformCFGToSCF(func.getBody(), lifting, dominance)));
-}
 
 /// Copies the callee to where it is called; what it calls is inlined in turn.
 static LogicalResult inlineCall(CallOp call, SymbolTable &symbols,
@@ -99,12 +57,9 @@ static LogicalResult inlineCall(CallOp call, SymbolTable &symbols,
 }
 
 LogicalResult triton::structureFunctions(ModuleOp module) {
-  for (auto func : module.getOps<FuncOp>()) {
-    if (func.isExternal())
-      continue;
-    if (failed(liftBranches(func)))
+  for (auto func : module.getOps<FuncOp>())
+    if (failed(tile::structureBranches(func)))
       return failure();
-  }
   SymbolTable symbols(module);
   for (auto func : module.getOps<FuncOp>()) {
     if (!func.isPublic() || func.isExternal())

@@ -79,6 +79,23 @@ LogicalResult OpConverter::convert(Operation *op) {
         o->erase();
         return success();
       })
+      .Case([&](PrintOp o) {
+        SmallVector<int64_t> unsignedValues;
+        for (auto [i, isSigned] : llvm::enumerate(o.getIsSigned()))
+          if (!isSigned && getElementTypeOrSelf(o.getValues()[i]).isInteger())
+            unsignedValues.push_back(i);
+        tile::PrintOp::create(b, o.getPrefixAttr(), o.getValues(),
+                              o.getHexAttr().getValue() ? b.getUnitAttr()
+                                                        : UnitAttr(),
+                              b.getDenseI64ArrayAttr(unsignedValues));
+        o.erase();
+        return success();
+      })
+      .Case([&](AssertOp o) {
+        tile::AssertOp::create(b, o.getCondition(), o.getMessageAttr());
+        o.erase();
+        return success();
+      })
       // It goes with its parent.
       .Case([](MapElementwiseReturnOp) { return success(); })
       // A descriptor, which those who used it read.
@@ -146,18 +163,13 @@ static void replacePointers(ModuleOp module) {
                                         /*replaceTypes=*/true);
 }
 
-/// The type of a kernel's argument that takes one of Triton's: a narrow scalar
-/// comes in a wider one. Null where no argument does.
+/// The type of a kernel's argument that takes one of Triton's; null where none
+/// does.
 static Type argumentType(Type type) {
-  MLIRContext *context = type.getContext();
   if (auto descriptor = dyn_cast<DescriptorType>(type))
     return tile::PtrType::get(descriptor.getBlock().getElementType());
   if (isa<tile::PtrType>(type) || tile::isScalarArgument(type))
     return type;
-  if (type.isInteger() && type.getIntOrFloatBitWidth() < 32)
-    return IntegerType::get(context, 32);
-  if (type.isF16() || type.isBF16())
-    return Float32Type::get(context);
   return {};
 }
 
@@ -211,35 +223,24 @@ private:
     OpConverter converter(kernel.getBody());
     if (failed(converter.run()))
       return failure();
-    kernel.setFunctionType(
-        b.getFunctionType(kernel.getBody().getArgumentTypes(), {}));
-    attrs.resize(kernel.getNumArguments(), b.getDictionaryAttr({}));
     kernel.setAllArgAttrs(attrs);
-    return addLaunch(kernel, func.getSymName(), grid, converter.gridAxes());
+    return addLaunch(kernel, func.getSymName(), grid);
   }
 
   /// Its type, its attributes, and what the body takes in its place.
   LogicalResult convertArgument(FuncOp func, BlockArgument argument,
                                 SmallVectorImpl<DictionaryAttr> &attrs,
                                 ImplicitLocOpBuilder &b) {
-    Type type = argument.getType(), wide = argumentType(type);
-    if (!wide)
+    Type type = argument.getType(), taken = argumentType(type);
+    if (!taken)
       return emitError(argument.getLoc(), "argument '")
              << sourceName(argument) << "' is of type " << type
-             << "; kernels take pointers, integers and floats up to f32";
-    if (wide != type) {
-      argument.setType(wide);
-      Value value;
-      if (isa<DescriptorType>(type)) {
-        auto cast = UnrealizedConversionCastOp::create(b, type, argument);
-        value = cast.getResult(0);
-        argument.replaceAllUsesExcept(value, cast);
-      } else {
-        value = isa<FloatType>(type)
-                    ? arith::TruncFOp::create(b, type, argument).getResult()
-                    : arith::TruncIOp::create(b, type, argument).getResult();
-        argument.replaceAllUsesExcept(value, value.getDefiningOp());
-      }
+             << "; kernels take pointers, integers of 1, 8, 16, 32 and 64 "
+                "bits, f16, bf16, f32 and f64";
+    if (isa<DescriptorType>(type)) {
+      argument.setType(taken);
+      auto cast = UnrealizedConversionCastOp::create(b, type, argument);
+      argument.replaceAllUsesExcept(cast.getResult(0), cast);
     }
     if (auto name = func.getArgAttrOfType<StringAttr>(argument.getArgNumber(),
                                                       "greta.name"))

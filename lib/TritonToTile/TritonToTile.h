@@ -15,11 +15,9 @@ namespace greta::triton {
 llvm::LogicalResult structureFunctions(mlir::ModuleOp module);
 
 /// Adds the function that launches a kernel, with its arguments; `grid` as the
-/// pass describes it. The kernel's last arguments are the grid's extents along
-/// `axes`.
+/// pass describes it.
 llvm::LogicalResult addLaunch(tile::FuncOp kernel, mlir::StringRef name,
-                              mlir::StringRef grid,
-                              llvm::ArrayRef<unsigned> axes);
+                              mlir::StringRef grid);
 
 /// What the source calls an argument.
 std::string sourceName(mlir::BlockArgument argument);
@@ -41,9 +39,6 @@ class OpConverter {
 public:
   explicit OpConverter(mlir::Region &body) : body(body) {}
   llvm::LogicalResult run();
-
-  /// What the body takes as further arguments: the grid's extents along these.
-  llvm::ArrayRef<unsigned> gridAxes() const { return axes; }
 
 private:
   llvm::LogicalResult convert(mlir::Operation *op);
@@ -142,7 +137,6 @@ private:
   llvm::LogicalResult convert(ExternElementwiseOp op);
 
   mlir::Region &body;
-  llvm::SmallVector<unsigned, 3> axes;
   mlir::ImplicitLocOpBuilder b{mlir::UnknownLoc::get(body.getContext()),
                                body.getContext()};
 };

@@ -80,9 +80,11 @@ class Function:
 
 def _number(what: str, type_: str, value: Any) -> int | float:
     number = value.item() if hasattr(value, "item") else value
-    if type_ == "f32" and isinstance(number, (int, float)):
+    if type_[0] != "i" and isinstance(number, (int, float)):
         return float(number)
     if isinstance(number, int):
+        if type_ == "i1" and number in (0, 1):
+            return int(number)
         bits = int(type_[1:])
         if -(1 << bits - 1) <= number < 1 << bits:
             # Unsigned ones have the same bits.

@@ -15,7 +15,6 @@
 #include "Session.h"
 
 #include <algorithm>
-#include <cstring>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 #include <optional>
@@ -79,24 +78,8 @@ public:
   }
 
   void setScalar(size_t index, nb::handle value) {
-    const std::string &type = loaded.arguments[index].dtype;
-    int64_t &number = numbers[index];
-    if (type[0] == 'f') {
-      double wide = PyFloat_AsDouble(value.ptr());
-      if (wide == -1 && PyErr_Occurred())
-        throw nb::python_error();
-      float narrow = static_cast<float>(wide);
-      if (type == "f64")
-        std::memcpy(&number, &wide, sizeof(wide));
-      else
-        std::memcpy(&number, &narrow, sizeof(narrow));
-    } else {
-      // Unsigned or not, the bits are what the kernel takes.
-      number = static_cast<int64_t>(PyLong_AsUnsignedLongLongMask(value.ptr()));
-      if (number == -1 && PyErr_Occurred())
-        throw nb::python_error();
-    }
-    tensors[index] = {nullptr, 0, nullptr, 0, &number};
+    // Unsigned or not, the bits are what the kernel takes.
+    setScalar(index, scalarBits(loaded.arguments[index].dtype, value));
   }
 
   void setScalar(size_t index, int64_t value) {

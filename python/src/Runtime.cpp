@@ -9,7 +9,6 @@
 #include "Describe.h"
 #include "Session.h"
 
-#include <cstring>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
@@ -209,12 +208,7 @@ public:
       }
       const std::string type = i < declared.size() ? declared[i].dtype : "";
       raw.push_back({nullptr, 0, nullptr, 0, &numbers[i]});
-      if (type == "f32") {
-        float number = nb::cast<float>(value);
-        std::memcpy(&numbers[i], &number, sizeof(number));
-      } else {
-        numbers[i] = nb::cast<int64_t>(value);
-      }
+      numbers[i] = scalarBits(type, value);
     }
   }
   const greta_tensor *data() const { return raw.data(); }

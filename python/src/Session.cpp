@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
+#include <cstring>
 
 using namespace greta;
 using namespace greta::python;
@@ -11,6 +13,33 @@ using namespace greta::python;
 static uint64_t nextId() {
   static std::atomic<uint64_t> count;
   return ++count;
+}
+
+int64_t greta::python::scalarBits(const std::string &type, nb::handle value) {
+  int64_t bits = 0;
+  if (type[0] == 'i') {
+    bits = static_cast<int64_t>(PyLong_AsUnsignedLongLongMask(value.ptr()));
+    if (bits == -1 && PyErr_Occurred())
+      throw nb::python_error();
+    return bits;
+  }
+  double number = PyFloat_AsDouble(value.ptr());
+  if (number == -1 && PyErr_Occurred())
+    throw nb::python_error();
+  auto narrow = static_cast<float>(number);
+  auto half = static_cast<_Float16>(number);
+  if (type == "f64") {
+    std::memcpy(&bits, &number, sizeof(number));
+  } else if (type == "f16") {
+    std::memcpy(&bits, &half, sizeof(half));
+  } else {
+    std::memcpy(&bits, &narrow, sizeof(narrow));
+    // The upper half, rounded to the nearest, ties to even.
+    if (type == "bf16")
+      bits = std::isnan(narrow) ? 0x7fc0
+                                : (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+  }
+  return bits;
 }
 
 Session::Session(const std::string &spec)

@@ -38,6 +38,10 @@ struct Queue {
   std::mutex lock;
 };
 
+/// The bits of a number as a scalar argument of `type` takes them, of an
+/// integer the lowest ones.
+int64_t scalarBits(const std::string &type, nb::handle value);
+
 /// A package's function as it is loaded on one device.
 struct Loaded {
   explicit Loaded(greta::Function function)

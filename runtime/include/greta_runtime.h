@@ -48,7 +48,8 @@ typedef enum greta_status {
   GRETA_ERROR_BAD_PACKAGE = 4, /* truncated, tampered or of another schema */
   GRETA_ERROR_OUT_OF_MEMORY = 5,
   GRETA_ERROR_DEVICE = 6, /* the driver reported a failure */
-  GRETA_ERROR_INTERNAL = 7
+  GRETA_ERROR_INTERNAL = 7,
+  GRETA_ERROR_ASSERTION = 8 /* of a program that was launched */
 } greta_status;
 
 typedef struct greta_device greta_device;
@@ -61,8 +62,8 @@ typedef struct greta_function greta_function;
 
 /* A row-major, contiguous tensor inside a buffer: `offset` is in bytes and a
  * multiple of 16, unless the manifest says otherwise (docs/package.md). Of a
- * scalar argument `value` points to it, an int32_t, int64_t or float, and all
- * else is 0; the call copies it. */
+ * scalar argument `value` points to it, as C has it (i1 is a byte, f16 and bf16
+ * are their bits), and all else is 0; the call copies it. */
 typedef struct greta_tensor {
   greta_buffer *buffer;
   size_t offset;
@@ -76,7 +77,8 @@ typedef struct greta_tensor {
 typedef struct greta_tensor_info {
   const char *name;
   const char *dtype;  /* f32 f16 bf16 f64 i8 i16 i32 i64 f8e4m3fn f8e4m3fnuz
-                         f8e5m2 f8e5m2fnuz i4; a scalar i32, i64 or f32 */
+                         f8e5m2 f8e5m2fnuz i4; a scalar i1 i8 i16 i32 i64 f16
+                         bf16 f32 f64 */
   const char *access; /* read, write or readwrite */
   uint32_t rank;
   const int64_t *shape;
@@ -210,7 +212,9 @@ GRETA_API greta_status greta_function_result_shape(
 /* Queues the function's kernels. A result's shape may be NULL; if given, it
  * must be the one computed. A result that is tied to an argument is the
  * argument's memory, which changes in place, or memory of its own, which gets a
- * copy of the argument first. */
+ * copy of the argument first. Where kernels print or assert the call waits for
+ * them and writes to standard output; an assertion that fails is
+ * GRETA_ERROR_ASSERTION, with its message and the program's ids. */
 GRETA_API greta_status greta_function_launch(const greta_function *function,
                                              greta_stream *stream,
                                              const greta_tensor *arguments,

@@ -182,6 +182,8 @@ struct Tensor {
   static Tensor scalar(int32_t value) { return holding(value); }
   static Tensor scalar(int64_t value) { return holding(value); }
   static Tensor scalar(float value) { return holding(value); }
+  // Of any other type its bits, in the lowest ones.
+  static Tensor scalarBits(uint64_t bits) { return holding(bits); }
   greta_tensor raw() const {
     if (isScalar)
       return {nullptr, 0, nullptr, 0, value.data()};

@@ -70,6 +70,8 @@ const char *greta_status_name(greta_status Status) {
     return "out of memory";
   case GRETA_ERROR_DEVICE:
     return "device error";
+  case GRETA_ERROR_ASSERTION:
+    return "assertion failed";
   case GRETA_ERROR_INTERNAL:
     return "internal error";
   }

@@ -17,7 +17,7 @@ uint64_t valueOf(const greta_tensor &T, const TensorDecl &Decl, size_t Index) {
          "' is a scalar; it has a value and nothing else");
   uint64_t Value = 0;
   memcpy(&Value, &need(static_cast<const char *>(T.value), "a scalar's value"),
-         bitsOf(Decl.DType) / 8);
+         std::max(bitsOf(Decl.DType) / 8, 1u));
   return Value;
 }
 
@@ -196,6 +196,8 @@ greta_status greta_function_launch(const greta_function *F, greta_stream *S,
     for (const Call::Copy &Tied : C.Copies)
       S->Impl->copy(Tied.To->Buffer, Tied.To->Offset, Tied.From->Buffer,
                     Tied.From->Offset, Tied.Bytes);
+    for (const LogOfLaunch &Log : C.Logs)
+      clearLog(*S->Impl, Log);
     for (Launch &L : C.Launches) {
       if (!S->Profiling) {
         S->Impl->launch(std::move(L));
@@ -209,6 +211,13 @@ greta_status greta_function_launch(const greta_function *F, greta_stream *S,
       S->Times.push_back(std::move(T));
     }
     S->Impl->kick();
+    std::string Failed;
+    for (const LogOfLaunch &Log : C.Logs)
+      if (std::string Message = takeLog(*S->Impl, Log);
+          Failed.empty() && !Message.empty())
+        Failed = "kernel '" + Log.Kernel->Entry + "': " + Message;
+    if (!Failed.empty())
+      fail(GRETA_ERROR_ASSERTION, Failed);
   });
 }
 

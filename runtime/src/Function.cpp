@@ -81,8 +81,11 @@ Function::Function(std::shared_ptr<Device> D, std::shared_ptr<const Package> P,
 }
 
 static int64_t integerOf(const TensorArg &Scalar, const TensorDecl &Decl) {
-  return Decl.DType == "i32" ? static_cast<int32_t>(Scalar.Value)
-                             : static_cast<int64_t>(Scalar.Value);
+  return Decl.DType == "i1"    ? static_cast<int64_t>(Scalar.Value & 1)
+         : Decl.DType == "i8"  ? static_cast<int8_t>(Scalar.Value)
+         : Decl.DType == "i16" ? static_cast<int16_t>(Scalar.Value)
+         : Decl.DType == "i32" ? static_cast<int32_t>(Scalar.Value)
+                               : static_cast<int64_t>(Scalar.Value);
 }
 
 std::vector<int64_t>
@@ -290,8 +293,15 @@ Call Function::prepare(Stream &S, const std::vector<TensorArg> &Args,
     if (Chosen->Backend == "host")
       for (int64_t Value : Symbols)
         append(L.Block, Value);
-    if (!Empty)
-      C.Launches.push_back(std::move(L));
+    if (Empty)
+      continue;
+    C.Launches.push_back(std::move(L));
+    if (!K.Log)
+      continue;
+    if (S.Capturing)
+      fail(GRETA_ERROR_UNSUPPORTED, "function '", Decl->Name,
+           "' prints or asserts, which no graph records; launch it");
+    C.Logs.push_back({Temps[K.Log->Temp], &K});
   }
   return C;
 }

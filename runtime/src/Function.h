@@ -3,7 +3,7 @@
 #ifndef GRETA_RUNTIME_FUNCTION_H
 #define GRETA_RUNTIME_FUNCTION_H
 
-#include "Backend.h"
+#include "Log.h"
 
 namespace greta::rt {
 
@@ -37,6 +37,7 @@ struct Call {
   };
   std::vector<Copy> Copies; // of arguments to results that are tied to them
   std::vector<Launch> Launches;
+  std::vector<LogOfLaunch> Logs; // of the launches that print or assert
 };
 
 // Loaded once, it does not change: streams of several threads share it.

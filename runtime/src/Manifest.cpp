@@ -17,6 +17,7 @@ using nlohmann::json;
 
 constexpr size_t maxList = 4096;   // functions, variants, kernels, arguments
 constexpr size_t maxSymbols = 256; // of a function; each name is looked up here
+constexpr uint32_t maxLogWords = 1 << 22; // of a log, and elements of a value
 
 // A JSON value and its path.
 class Reader {
@@ -103,7 +104,8 @@ TensorDecl scalar(const Reader &R) {
   T.IsScalar = true;
   T.Name = R.at("name").name();
   T.Access = "read";
-  T.DType = R.at("dtype").oneOf({"i32", "i64", "f32"});
+  T.DType = R.at("dtype").oneOf(
+      {"i1", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"});
   return T;
 }
 
@@ -218,9 +220,70 @@ KernelArg kernelArg(const Reader &R, const FunctionDecl &F, const Variant &V,
     R.at("index").bad("there are ", Count, " of kind '", Kind, "'");
   if (Kind == "arg" && F.Args[A.Index].IsScalar) {
     A.Which = KernelArg::Scalar;
-    A.ScalarBytes = bitsOf(F.Args[A.Index].DType) / 8;
+    A.ScalarBytes = bitsOf(F.Args[A.Index].DType) == 64 ? 8 : 4;
   }
   return A;
+}
+
+// The shape of what is printed, and how many elements it has.
+std::vector<uint32_t> logShape(const Reader &R, size_t &Elements) {
+  std::vector<uint32_t> Shape;
+  for (const Reader &Dim : R.list(0, 16)) {
+    Shape.push_back(small(Dim, maxLogWords));
+    Elements *= Shape.back();
+    if (Elements > maxLogWords)
+      R.bad("more than ", maxLogWords, " elements");
+  }
+  return Shape;
+}
+
+// A terminal shows it: nothing but lines and tabs moves the cursor. It is
+// UTF-8, in which U+0080 to U+009F control terminals, too.
+std::string logText(const Reader &R) {
+  std::string Text = R.string();
+  if (Text.size() > 4096)
+    R.bad("longer than 4096 bytes");
+  for (size_t I = 0; I < Text.size(); ++I) {
+    auto C = static_cast<unsigned char>(Text[I]);
+    bool Second = I > 0 && Text[I - 1] == '\xc2' && C >= 0x80 && C < 0xa0;
+    if (Second)
+      Text[I - 1] = '?';
+    if (Second || C == 0x7f || (C < ' ' && C != '\n' && C != '\t'))
+      Text[I] = '?';
+  }
+  return Text;
+}
+
+LogDecl log(const Reader &R, const Variant &V) {
+  LogDecl L;
+  L.Temp = R.at("temp").integer(0, maxList);
+  if (L.Temp >= V.Temps.size())
+    R.at("temp").bad("there are ", V.Temps.size(), " temps");
+  const TensorDecl &T = V.Temps[L.Temp];
+  if (T.DType != "i32" || T.StaticShape.size() != 1 || T.StaticShape[0] < 2 ||
+      T.StaticShape[0] > static_cast<int64_t>(maxLogWords))
+    R.at("temp").bad("not of i32 with 2 to ", maxLogWords, " elements");
+  L.Words = static_cast<size_t>(T.StaticShape[0]);
+  for (const Reader &S : R.at("sites").list(1)) {
+    LogSite &Site = L.Sites.emplace_back();
+    Site.IsAssert = S.at("kind").oneOf({"print", "assert"}) == "assert";
+    Site.Text = logText(S.at("text"));
+    if (Site.IsAssert) {
+      Site.Where = logText(S.at("where"));
+      Site.Shape = logShape(S.at("shape"), Site.Elements);
+      Site.Words = 1;
+      continue;
+    }
+    Site.Hex = S.at("hex").boolean();
+    for (const Reader &Value : S.at("values").list()) {
+      LogValue &One = Site.Values.emplace_back();
+      One.DType = Value.at("dtype").oneOf(
+          {"i32", "i64", "u8", "u16", "u32", "u64", "f32", "f64"});
+      One.Shape = logShape(Value.at("shape"), One.Elements);
+      Site.Words += One.Elements * One.words();
+    }
+  }
+  return L;
 }
 
 KernelDecl kernel(const Reader &R, const FunctionDecl &F, const Variant &V,
@@ -277,6 +340,8 @@ KernelDecl kernel(const Reader &R, const FunctionDecl &F, const Variant &V,
   if (V.Backend == "vulkan" && Bytes > 128)
     R.at("args").bad("the argument block has ", Bytes,
                      " bytes, Vulkan guarantees 128");
+  if (R.has("log"))
+    K.Log = log(R.at("log"), V);
   return K;
 }
 
@@ -350,7 +415,7 @@ FunctionDecl function(const Reader &R,
     if (S.Arg >= F.Args.size())
       Where.bad("there is no argument ", S.Arg);
     const TensorDecl &A = F.Args[S.Arg];
-    if (!S.Dim && (!A.IsScalar || A.DType == "f32"))
+    if (!S.Dim && (!A.IsScalar || A.DType[0] != 'i'))
       Where.bad("argument ", S.Arg,
                 " is no integer; a symbol that is a "
                 "tensor's has a 'dim'");

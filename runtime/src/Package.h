@@ -65,12 +65,40 @@ struct Requirements {
 // size: docs/package.md, "Argument ABI".
 std::vector<uint32_t> argumentOffsets(const std::vector<KernelArg> &Args);
 
+// Values that a kernel prints: integers as i or u, their bits and with sign or
+// without, or floats; those below 64 bits take one word of the log.
+struct LogValue {
+  std::string DType; // i32 i64 u8 u16 u32 u64 f32 f64
+  std::vector<uint32_t> Shape;
+  size_t Elements = 1;
+  size_t words() const { return DType.substr(1) == "64" ? 2 : 1; }
+};
+
+// A print or an assertion of a kernel.
+struct LogSite {
+  bool IsAssert = false;
+  std::string Text;
+  bool Hex = false;
+  std::vector<LogValue> Values; // that are printed
+  std::string Where;            // of an assertion, as "kernels.py:304"
+  std::vector<uint32_t> Shape;  // of an assertion's condition
+  size_t Elements = 1;
+  size_t Words = 0; // of a record, behind its header
+};
+
+struct LogDecl {
+  size_t Temp = 0;
+  size_t Words = 0; // of the temporary
+  std::vector<LogSite> Sites;
+};
+
 struct KernelDecl {
   std::string File, Entry;
   std::array<uint32_t, 3> Block;
   std::vector<Expr> Grid; // three
   uint64_t LdsBytes = 0;
   std::vector<KernelArg> Args;
+  std::optional<LogDecl> Log;
 };
 
 struct Variant {

@@ -22,7 +22,7 @@ try:
 except ImportError:
     ml_dtypes = None
 
-DTYPES = {"f32": np.float32, "f16": np.float16, "f64": np.float64, "i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64}
+DTYPES = {"f32": np.float32, "f16": np.float16, "f64": np.float64, "i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64, "i1": np.bool_}
 DTYPES |= {name: getattr(ml_dtypes, theirs, bits) for name, (theirs, bits) in SMALL_FLOATS.items()}
 
 

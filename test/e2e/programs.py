@@ -32,7 +32,8 @@ class Program(Case, family="program"):
 
     @property
     def depth(self):
-        return {"matmul": self.shape[-1], "matmul-pointers": self.shape[-1], "batched-dot": 48, "flash-attention": self.shape[-1]}.get(self.kind, 0)
+        by_kind = {"batched-dot": 48, "grouped-matmul": 48, "flash-attention-backward": max(self.shape[-2:])}
+        return by_kind.get(self.kind, self.shape[-1] if self.kind.startswith(("matmul", "split-k", "flash-attention")) else 0)
 
     @property
     def is_gemm(self):
@@ -117,8 +118,9 @@ def rearrange(p, rounded, x):
     return np.concatenate([turned, turned], 2).reshape(-1, 3072)
 
 
-def sort_mlir(p):
-    """A bitonic argsort of 64 different keys as Triton writes it: a block of six dimensions of 2, in which a key's partner is the XOR of both with the key."""
+def sort_mlir(p, name="sort", kept=64, order="sgt"):
+    """A bitonic argsort of 64 different keys as Triton writes it: a block of six dimensions of 2, in which a key's partner is the XOR of both with the key.
+    Of the sorted ones the first are kept."""
     bits = 6
     cube = "x".join("2" * bits)
     keys, flags = f"tensor<{cube}xi32>", f"tensor<{cube}xi1>"
@@ -146,7 +148,7 @@ def sort_mlir(p):
     for stage in range(1, bits + 1):
         for i in reversed(range(stage)):
             other, from_there = partner(key, i), partner(place, i)
-            greater = emit(f"arith.cmpi sgt, {key}, {other} : {keys}")
+            greater = emit(f"arith.cmpi {order}, {key}, {other} : {keys}")
             if stage < bits:
                 greater = emit(f"arith.xori {greater}, {bit(stage)} : {flags}")
             swaps = emit(f"arith.xori {greater}, {bit(i)} : {flags}")
@@ -154,16 +156,19 @@ def sort_mlir(p):
             place = emit(f"arith.select {swaps}, {from_there}, {place} : {flags}, {keys}")
     both = emit(f"greta_tile.join {key}, {place} : {keys} -> tensor<{cube}x2xi32>")
     flat = emit(f"greta_tile.reshape {both} : tensor<{cube}x2xi32> -> tensor<1x64x2xi32>")
-    lines.append(f"  greta_tile.store {flat}, %y[{row}, {zero}, {zero}] strides [128, 2, 1] bounds [] : tensor<1x64x2xi32> -> !greta_tile.ptr<i32>")
+    end = emit(f"arith.constant {kept} : i32")
+    lines.append(
+        f"  greta_tile.store {flat}, %y[{row}, {zero}, {zero}] strides [{2 * kept}, 2, 1] bounds [1] ({end}) : tensor<1x64x2xi32> -> !greta_tile.ptr<i32>"
+    )
     body = "\n".join(lines)
-    n = "affine_map<()[n] -> (n)>"
-    return f"""greta_tile.func @sort_kernel(%x: !greta_tile.ptr<i32>, %y: !greta_tile.ptr<i32>) attributes {{waves = 2 : i32}} {{
+    n, result = "affine_map<()[n] -> (n)>", f"tensor<?x{kept}x2xi32>"
+    return f"""greta_tile.func @{name}_kernel(%x: !greta_tile.ptr<i32>, %y: !greta_tile.ptr<i32>) attributes {{waves = 2 : i32}} {{
 {body}
   greta_tile.return
 }}
-func.func @sort(%x: tensor<?x64xi32>) -> tensor<?x64x2xi32> {{
-  %0 = greta_tile.launch @sort_kernel grid {n} scalars affine_map<()[n] -> ()> (%x) shapes [affine_map<()[n] -> (n, 64, 2)>] : (tensor<?x64xi32>) -> tensor<?x64x2xi32>
-  return %0 : tensor<?x64x2xi32>
+func.func @{name}(%x: tensor<?x64xi32>) -> {result} {{
+  %0 = greta_tile.launch @{name}_kernel grid {n} scalars affine_map<()[n] -> ()> (%x) shapes [affine_map<()[n] -> (n, {kept}, 2)>] : (tensor<?x64xi32>) -> {result}
+  return %0 : {result}
 }}
 """
 
@@ -171,6 +176,109 @@ func.func @sort(%x: tensor<?x64xi32>) -> tensor<?x64x2xi32> {{
 def sort(p, rounded, x):
     order = np.argsort(x, 1)
     return np.stack([np.take_along_axis(x, order, 1), order.astype(np.int32)], 2)
+
+
+def permutations(p, rng):
+    return [(np.stack([rng.permutation(64) * 37 - 1000 for _ in range(*p.shape)]), "i32")]
+
+
+def top_k_mlir(p):
+    return sort_mlir(p, "top_k", kept=8, order="slt")
+
+
+def top_k(p, rounded, x):
+    order = np.argsort(-x, 1)[:, :8]
+    return np.stack([np.take_along_axis(x, order, 1), order.astype(np.int32)], 2)
+
+
+def grid_inputs(p, rng):
+    """n elements by so many programs; `first` blocks are left out, and what program `idle` has."""
+    n, programs, first, idle, relu = p.shape
+    scalars = [(np.float32(-1.25), "f16"), (rng.standard_normal(n), "f32"), (np.float32(0.375), "bf16"), (np.int32(first), "i8"), (np.int32(idle), "i16")]
+    return [*scalars, (np.int32(relu), "i1"), (np.int32(programs), "i32"), (rng.standard_normal(n), "f32")]
+
+
+def grid(p, rounded, alpha, x, bias, first, idle, relu, programs, y):
+    moved = alpha * x + bias
+    block = np.arange(len(x)) // 64 - int(first)
+    return np.where((block >= 0) & (block % int(programs) != idle), np.maximum(moved, 0) if relu else moved, y)
+
+
+def philox(seed, counter):
+    """The first word that Philox4x32-10 makes of a key and a counter."""
+    c = [counter.astype(np.uint64), *np.zeros((3, len(counter)), np.uint64)]
+    key, low, high = [seed & 0xFFFFFFFF, seed >> 32], np.uint64(0xFFFFFFFF), np.uint64(32)
+    for _ in range(10):
+        even, odd = c[0] * np.uint64(0xD2511F53), c[2] * np.uint64(0xCD9E8D57)
+        c = [odd >> high ^ c[1] ^ np.uint64(key[0]), odd & low, even >> high ^ c[3] ^ np.uint64(key[1]), even & low]
+        key = [key[0] + 0x9E3779B9 & 0xFFFFFFFF, key[1] + 0xBB67AE85 & 0xFFFFFFFF]
+    return c[0]
+
+
+def dropout(p, rounded, x, probability, seed):
+    kept = (philox(int(seed), np.arange(len(x))) >> np.uint64(8)).astype(np.float64) * 2.0**-24 >= probability
+    return np.where(kept, x / (1 - probability), 0)
+
+
+def layer_norm_backward(p, rounded, x, weight, grad, programs):
+    centred = x - x.mean(1, keepdims=True)
+    scale = 1 / np.sqrt((centred**2).mean(1, keepdims=True) + 1e-5)
+    normal, gw = centred * scale, grad * weight
+    dx = (gw - normal * (normal * gw).mean(1, keepdims=True) - gw.mean(1, keepdims=True)) * scale
+    return [dx, (grad * normal).sum(0), grad.sum(0)]
+
+
+def gradients_of_heads(p, rng):
+    number, queries, keys = p.shape
+    return [(rng.standard_normal((number, rows, 64)), "f16") for rows in (queries, keys, keys, queries)]
+
+
+def attention_backward(p, rounded, q, k, v, grad):
+    logits = np.einsum("hsd,htd->hst", q, k) / 8
+    weights = softmax(p, rounded, logits.reshape(-1, logits.shape[-1])).reshape(logits.shape)
+    of_weights = np.einsum("hsd,htd->hst", grad, v)
+    of_logits = weights * (of_weights - (of_weights * weights).sum(-1, keepdims=True)) / 8
+    return [np.einsum("hst,htd->hsd", of_logits, k), np.einsum("hst,hsd->htd", of_logits, q), np.einsum("hst,hsd->htd", weights, grad)]
+
+
+def group_inputs(p, rng):
+    """Groups of any number of rows, none included; rows of A and one B each."""
+    rows, groups, n = p.shape
+    first = np.sort(np.concatenate([[0, rows], rng.integers(0, rows + 1, groups - 1)]))
+    return [(rng.standard_normal((rows, 48)), "f16"), (rng.standard_normal((groups, 48, n)) / 48**0.5, "f16"), (first, "i32")]
+
+
+def grouped_matmul(p, rounded, a, b, first):
+    return np.concatenate([a[begin:end] @ b[g] for g, (begin, end) in enumerate(zip(first[:-1].astype(int), first[1:].astype(int)))])
+
+
+def collatz(p, rounded, x):
+    x, steps = x.astype(np.int64), np.zeros(x.shape, np.int32)
+    while (x > 1).any():
+        steps += x > 1
+        x = np.where(x > 1, np.where(x % 2, 3 * x + 1, x // 2), x)
+    return steps
+
+
+def lists(p, rng):
+    """Nodes of lists of 1 to 4, in any order; node 0 is in none, as its number is the end of one."""
+    order, nodes = 1 + rng.permutation(40), rng.integers(-99, 99, (41, 64))
+    parts = np.split(order, np.arange(1, 5).repeat(4).cumsum()[:-1])
+    nodes[:, 63] = 0
+    for part in parts:
+        nodes[part[:-1], 63] = part[1:]
+    return [(nodes, "i32"), (np.array([part[0] for part in parts])[: p.shape[0]], "i32")]
+
+
+def list_sum(p, rounded, nodes, heads):
+    sums = np.zeros((len(heads), 64), np.int32)
+    for total, node in zip(sums, heads.astype(int)):
+        while True:
+            total += nodes[node].astype(np.int32)
+            node = int(nodes[node, 63])
+            if not node:
+                break
+    return sums
 
 
 def integers(low, high, *shape):
@@ -253,13 +361,20 @@ KINDS = {
         limit="exact",
         precision="i32",
     ),
-    "sort": Text(
-        sort_mlir,
-        lambda p, rng: [(np.stack([rng.permutation(64) * 37 - 1000 for _ in range(*p.shape)]), "i32")],
-        sort,
-        limit="exact",
-        precision="i32",
+    "collatz": text(integers(-5, 1000), collatz, limit="exact", precision="i32"),
+    "list-sum": text(lists, list_sum, limit="exact", precision="i32"),
+    "sort": Text(sort_mlir, permutations, sort, limit="exact", precision="i32"),
+    "top-k": Text(top_k_mlir, permutations, top_k, limit="exact", precision="i32"),
+    "grid": text(grid_inputs, grid, limit="row op"),
+    "split-k": text(operands, lambda p, rounded, a, b: a @ b, limit="gemm"),
+    "grouped-matmul": text(group_inputs, grouped_matmul, limit="gemm", precision="f16"),
+    "dropout": text(lambda p, rng: [(rng.standard_normal(p.shape), "f32"), (np.float32(0.4), "f32"), (np.int64(2**40 + 1234), "i64")], dropout, limit="row op"),
+    "layer-norm-backward": text(
+        lambda p, rng: [(rng.standard_normal((p.shape[0], 200)), "f32"), (rng.standard_normal(200), "f32"), (rng.standard_normal((p.shape[0], 200)), "f32"), (np.int32(p.shape[1]), "i32")],
+        layer_norm_backward,
+        limit="layer norm",
     ),
+    "flash-attention-backward": text(gradients_of_heads, attention_backward, limit="attention", precision="f16"),
 }
 PROGRAMS = [
     *(Program("vector-add", n) for n in ("1", "255", "1003")),
@@ -280,4 +395,13 @@ PROGRAMS = [
     *(Program("atomic-histogram", n) for n in ("5", "1300")),
     *(Program(kind, "2") for kind in ("cumulative-sum", "recurrence", "pick", "histogram", "rearrange", "bit-count", "sort")),
     Program("argmax", "6"),
+    *(Program("collatz", n) for n in ("3", "300")),
+    Program("list-sum", "16"),
+    Program("top-k", "3"),
+    *(Program("grid", sizes) for sizes in ("1003x3x1x2x1", "64x1x0x1x0", "500x5x2x7x0")),
+    *(Program("split-k", shape) for shape in ("33x40x300", "1x32x65")),
+    *(Program("grouped-matmul", sizes) for sizes in ("100x4x70", "7x3x33")),
+    *(Program("dropout", n) for n in ("1", "1003")),
+    *(Program("layer-norm-backward", sizes) for sizes in ("1x1", "29x4", "5x11")),
+    *(Program("flash-attention-backward", shape) for shape in ("1x5x3", "2x40x33")),
 ]

@@ -7,7 +7,7 @@ import pytest
 
 import harness
 from harness import AMD_FAMILIES, check, check_together, results_on, together
-from programs import PROGRAMS, Program
+from programs import PROGRAMS, TEXTS, Program
 
 
 def programs_for(target):
@@ -74,6 +74,40 @@ def test_wrong_scalars_of_greta_run(axpy, place, given, says):
     ran = harness.tool(harness.RUN, axpy, "--device=vulkan", *(f"--input={i}" for i in inputs))
     assert ran.returncode == 1
     assert says in ran.stderr
+
+
+@pytest.fixture(scope="session")
+def log(tmp_path_factory):
+    return harness.compile_package(tmp_path_factory.mktemp("log"), "log", (TEXTS / "log.mlir").read_text(), "vulkan:portable,gfx90a,gfx1100")
+
+
+# The log of a program, whatever the device: print values of f16, i32, i64 and i8.
+LINES = [
+    "idx () begins",
+    *(f"idx ({i // 2}, {i % 2}) x = {1.5 * i:g}" for i in range(8)),
+    *(f"idx () at (operand {k}) 4" for k in range(3)),
+    *(f"idx ({i // 2}, {i % 2}) bits 0x{np.float16(1.5 * i).view(np.uint16):04x}" for i in range(8)),
+]
+
+
+@pytest.mark.parametrize("device", ["vulkan", "sim:gfx90a", "sim:gfx1100"])
+def test_log(tmp_path, log, device):
+    x = np.stack([np.full((4, 2), 2), 1.5 * np.arange(8).reshape(4, 2)]).astype(np.float16)
+    np.save(tmp_path / "x.npy", x.reshape(8, 2))
+    ran = harness.tool(harness.RUN, log, f"--device={device}", f"--input={tmp_path}/x.npy", f"--output={tmp_path}/y.npy")
+    lines = ran.stdout.splitlines()
+    assert [line for line in lines if line.startswith("pid (1, 0, 0)")] == ["pid (1, 0, 0) " + line for line in LINES]
+    assert sum(line.startswith("pid (0, 0, 0)") for line in lines) == len(LINES)
+    assert ran.returncode == 1
+    assert "kernel 'log_kernel': assertion failed: x must be positive (log.mlir:16), pid (1, 0, 0) idx (0, 0)" in ran.stderr
+    assert "more" not in ran.stderr
+
+
+def test_log_that_is_full(tmp_path, log):
+    """As many programs as the log has no place for, each of which asserts that there are few."""
+    ran = harness.tool(harness.RUN, log, "--device=vulkan", "--input=60000x2xf16:value:1", f"--output={tmp_path}/y.npy")
+    assert ran.returncode == 1 and "few programs" in ran.stderr
+    assert "words of what was printed or failed are lost; the log holds 262143" in ran.stdout
 
 
 @pytest.mark.parametrize("name", sorted({p.kind: p for p in PROGRAMS}))

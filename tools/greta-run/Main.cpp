@@ -24,7 +24,7 @@ int main(int argc, char **argv) {
                  "one per argument: x.npy, bf16:x.npy (uint16 data), "
                  "4096xf16:random:SEED[:SIGMA], "
                  "8xi32:random:SEED[:LO:HI], 3xf32:value:V, 3xf32:zeros; a "
-                 "scalar is i32:1003, i64:V or f32:0.5")
+                 "scalar is i32:1003, f32:0.5 and so on")
       ->allow_extra_args(false);
   App.add_option("--output", O.Outputs, "one .npy file per result")
       ->allow_extra_args(false);

@@ -37,14 +37,11 @@ void checkInputs(const greta::Function &F, const std::vector<Input> &Inputs) {
 }
 
 greta::Tensor scalarOf(const Input &In) {
+  greta::Tensor Scalar;
+  Scalar.isScalar = true;
   std::vector<uint8_t> Bytes = In.Make();
-  auto As = [&](auto Value) {
-    memcpy(&Value, Bytes.data(), sizeof(Value));
-    return greta::Tensor::scalar(Value);
-  };
-  return In.DType == "f32"   ? As(float())
-         : In.DType == "i64" ? As(int64_t())
-                             : As(int32_t());
+  memcpy(Scalar.value.data(), Bytes.data(), Bytes.size());
+  return Scalar;
 }
 
 // docs/numerics.md: the error of one rounding, per row. Two computations may

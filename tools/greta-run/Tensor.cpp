@@ -18,6 +18,7 @@
 #include <limits>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <stdexcept>
 #include <thread>
 
@@ -324,31 +325,40 @@ size_t bytesOf(const std::string &DType, const std::vector<int64_t> &Shape) {
 // i32:1003, f32:0.5: a number that is no file's name.
 static std::optional<Input> scalar(const std::string &Text,
                                    const std::vector<std::string> &Parts) {
-  if (Parts.size() != 2 ||
-      (Parts[0] != "i32" && Parts[0] != "i64" && Parts[0] != "f32"))
+  static const std::set<std::string> Types = {
+      "i1", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"};
+  if (Parts.size() != 2 || !Types.count(Parts[0]))
     return std::nullopt;
-  const char *Begin = Parts[1].c_str();
-  char *End = nullptr;
-  errno = 0;
-  int64_t Integer = 0;
-  float Float = 0;
-  bool IsFloat = Parts[0] == "f32";
-  if (IsFloat)
-    Float = std::strtof(Begin, &End);
-  else
-    Integer = std::strtoll(Begin, &End, 10);
-  if (End == Begin || *End)
-    return std::nullopt;
-  if ((!IsFloat && errno == ERANGE) ||
-      (Parts[0] == "i32" && Integer != static_cast<int32_t>(Integer)))
-    bad(Text, "the value is no " + Parts[0]);
   Input In;
   In.Text = Text;
   In.DType = Parts[0];
   In.IsScalar = true;
-  const void *Value = IsFloat ? static_cast<const void *>(&Float) : &Integer;
-  std::vector<uint8_t> Bytes(bitsOf(In.DType) / 8);
-  memcpy(Bytes.data(), Value, Bytes.size());
+  const char *Begin = Parts[1].c_str();
+  char *End = nullptr;
+  errno = 0;
+  std::vector<uint8_t> Bytes;
+  unsigned Bits = In.DType == "i1" ? 1 : bitsOf(In.DType);
+  if (In.DType[0] == 'i') {
+    int64_t Integer = std::strtoll(Begin, &End, 10);
+    int64_t Most = INT64_MAX >> (64 - Bits), Least = -Most - 1;
+    if (Bits == 1)
+      Most = 1, Least = 0;
+    if (End != Begin && !*End &&
+        (errno == ERANGE || Integer < Least || Integer > Most))
+      bad(Text, "the value is no " + In.DType);
+    Bytes.resize(std::max(Bits / 8, 1u));
+    memcpy(Bytes.data(), &Integer, Bytes.size());
+  } else {
+    double Float = std::strtod(Begin, &End);
+    // Of f64 there is no format to round to.
+    Bytes.resize(Bits / 8);
+    if (const FloatFormat *F = floatFormat(In.DType))
+      Bytes = floats(*F, 1, [=](int64_t) { return Float; });
+    else
+      memcpy(Bytes.data(), &Float, Bytes.size());
+  }
+  if (End == Begin || *End)
+    return std::nullopt;
   In.Make = [Bytes] { return Bytes; };
   return In;
 }

@@ -33,7 +33,7 @@ struct Input {
 };
 
 // x.npy | bf16:x.npy | 4096xf16:random:7[:SIGMA] | 8xi32:random:7[:LO:HI] |
-// 3xf32:value:1.5 | 3xf32:zeros | i32:1003 | i64:-1 | f32:0.5, a scalar
+// 3xf32:value:1.5 | 3xf32:zeros | i32:1003 | i1:1 | bf16:0.5, a scalar
 Input parseInput(const std::string &Text);
 
 // A tensor's elements as doubles; i4 counts nibbles.

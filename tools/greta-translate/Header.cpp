@@ -69,7 +69,11 @@ struct Parameter {
   bool isScalar() const { return ::isScalar(*tensor); }
   std::string cType() const {
     std::string type = (*tensor)["dtype"];
-    return type == "f32" ? "float" : type == "i64" ? "int64_t" : "int32_t";
+    return type == "f32"                     ? "float"
+           : type == "f64"                   ? "double"
+           : type == "i1"                    ? "bool"
+           : type == "f16" || type == "bf16" ? "uint16_t"
+                                             : "int" + type.substr(1) + "_t";
   }
 };
 } // namespace
@@ -199,7 +203,7 @@ Expected<std::string> greta::makeHeader(StringRef stem, StringRef package) {
      << "#ifndef GRETA_PACKAGE_" << prefix << "_H\n"
      << "#define GRETA_PACKAGE_" << prefix << "_H\n\n"
      << "#include <greta_runtime.h>\n#include <stddef.h>\n"
-     << "#include <stdint.h>\n\n"
+     << "#include <stdbool.h>\n#include <stdint.h>\n\n"
      << "static const unsigned char " << prefix << "_package[" << package.size()
      << "] = {";
   for (size_t i = 0; i < package.size(); ++i)

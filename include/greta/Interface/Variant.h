@@ -69,6 +69,12 @@ struct KernelStats {
   std::optional<LoopStats> loop; // none without matrix instructions
 };
 
+/// What a kernel's prints and assertions leave in a temporary.
+struct KernelLog {
+  unsigned temp = 0;
+  mlir::ArrayAttr sites; // null: it has none
+};
+
 struct CompiledKernel {
   std::string entry;
   /// The object, or the text that CompileOptions::artifact asked for.
@@ -79,6 +85,7 @@ struct CompiledKernel {
   int64_t ldsBytes = 0;
   /// Integers, strings and booleans by name; null: none.
   mlir::DictionaryAttr config;
+  KernelLog log;
   std::optional<KernelStats> stats;
 };
 

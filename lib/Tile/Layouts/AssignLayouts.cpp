@@ -470,8 +470,15 @@ static Value placeOf(OpOperand &operand) {
   Operation *op = operand.getOwner();
   if (auto loop = dyn_cast<scf::ForOp>(op))
     return loop.getTiedLoopRegionIterArg(&operand);
-  if (isa<scf::YieldOp>(op) && isa<scf::ForOp, scf::IfOp>(op->getParentOp()))
-    return op->getParentOp()->getResult(operand.getOperandNumber());
+  if (auto loop = dyn_cast<scf::WhileOp>(op))
+    return loop.getBeforeArguments()[operand.getOperandNumber()];
+  Operation *parent = op->getParentOp();
+  if (isa<scf::ConditionOp>(op))
+    return parent->getResult(operand.getOperandNumber() - 1);
+  if (auto loop = dyn_cast<scf::WhileOp>(parent); loop && isa<scf::YieldOp>(op))
+    return loop.getBeforeArguments()[operand.getOperandNumber()];
+  if (isa<scf::YieldOp>(op) && isa<scf::ForOp, scf::IfOp>(parent))
+    return parent->getResult(operand.getOperandNumber());
   return {};
 }
 

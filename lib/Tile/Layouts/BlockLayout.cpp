@@ -123,6 +123,15 @@ SmallVector<Value> greta::carriedTogether(Value value) {
     others.append({loop.getInits()[i], loop.getRegionIterArgs()[i],
                    loop.getYieldedValues()[i], (*loop.getLoopResults())[i]});
   };
+  // What a while loop's turns begin with, and what its condition passes on.
+  auto addTurn = [&](scf::WhileOp loop, unsigned i) {
+    others.append({loop.getInits()[i], loop.getBeforeArguments()[i],
+                   loop.getYieldOp().getOperand(i)});
+  };
+  auto addPassed = [&](scf::WhileOp loop, unsigned i) {
+    others.append({loop.getConditionOp().getArgs()[i],
+                   loop.getAfterArguments()[i], loop.getResult(i)});
+  };
   auto addBranch = [&](scf::IfOp branch, unsigned i) {
     others.push_back(branch.getResult(i));
     for (Region &region : branch->getRegions())
@@ -130,10 +139,17 @@ SmallVector<Value> greta::carriedTogether(Value value) {
         others.push_back(region.front().getTerminator()->getOperand(i));
   };
   if (auto arg = dyn_cast<BlockArgument>(value)) {
-    if (auto loop = dyn_cast<scf::ForOp>(arg.getOwner()->getParentOp()))
+    Operation *parent = arg.getOwner()->getParentOp();
+    if (auto loop = dyn_cast<scf::ForOp>(parent))
       addLoop(loop, arg.getArgNumber() - loop.getNumInductionVars());
+    else if (auto loop = dyn_cast<scf::WhileOp>(parent))
+      arg.getOwner() == loop.getBeforeBody()
+          ? addTurn(loop, arg.getArgNumber())
+          : addPassed(loop, arg.getArgNumber());
   } else if (auto loop = value.getDefiningOp<scf::ForOp>()) {
     addLoop(loop, cast<OpResult>(value).getResultNumber());
+  } else if (auto loop = value.getDefiningOp<scf::WhileOp>()) {
+    addPassed(loop, cast<OpResult>(value).getResultNumber());
   } else if (auto branch = value.getDefiningOp<scf::IfOp>()) {
     addBranch(branch, cast<OpResult>(value).getResultNumber());
   }
@@ -141,10 +157,17 @@ SmallVector<Value> greta::carriedTogether(Value value) {
     Operation *user = use.getOwner();
     if (auto loop = dyn_cast<scf::ForOp>(user)) {
       addLoop(loop, use.getOperandNumber() - loop.getNumControlOperands());
+    } else if (auto loop = dyn_cast<scf::WhileOp>(user)) {
+      addTurn(loop, use.getOperandNumber());
+    } else if (auto condition = dyn_cast<scf::ConditionOp>(user)) {
+      addPassed(condition.getParentOp<scf::WhileOp>(),
+                use.getOperandNumber() - 1);
     } else if (isa<scf::YieldOp>(user)) {
       Operation *parent = user->getParentOp();
       if (auto loop = dyn_cast<scf::ForOp>(parent))
         addLoop(loop, use.getOperandNumber());
+      else if (auto loop = dyn_cast<scf::WhileOp>(parent))
+        addTurn(loop, use.getOperandNumber());
       else if (auto branch = dyn_cast<scf::IfOp>(parent))
         addBranch(branch, use.getOperandNumber());
     } else if (auto dot = dyn_cast<DotOp>(user); dot && dot.getAcc() == value) {

@@ -544,8 +544,24 @@ func.func @f(%x: tensor<?xf32>, %h: tensor<?xf16>) -> tensor<?xf32> {
 
 // -----
 
-// expected-error @+1 {{has an argument of type 'f16'; kernels take pointers, i32, i64 and f32}}
-greta_tile.func @f(%h: f16) attributes {wave_size = 64 : i32, waves = 1 : i32} {
+// expected-error @+1 {{has an argument of type 'f8E5M2'; kernels take pointers, i1, i8, i16, i32, i64, f16, bf16, f32 and f64}}
+greta_tile.func @f(%h: f8E5M2) attributes {wave_size = 64 : i32, waves = 1 : i32} {
+  greta_tile.return
+}
+
+// -----
+
+greta_tile.func @f(%i: i32) attributes {waves = 1 : i32} {
+  // expected-error @+1 {{says that value 1 is unsigned; it has 1}}
+  greta_tile.print "i" %i unsigned [1] : i32
+  greta_tile.return
+}
+
+// -----
+
+greta_tile.func @f(%x: f32) attributes {waves = 1 : i32} {
+  // expected-error @+1 {{says that value 0, of 'f32', is unsigned; only integers are}}
+  greta_tile.print "x" %x unsigned [0] : f32
   greta_tile.return
 }
 

@@ -255,3 +255,33 @@ greta_tile.func @singles(%x: !greta_tile.ptr<f16> {greta.divisibility = 16 : i64
   greta_tile.store %v, %x[%c0] strides [1] bounds [0] (%n) : tensor<512xf16> -> !greta_tile.ptr<f16>
   greta_tile.return
 }
+
+// A while loop carries a lane's registers: two of the block, then the scalar; of what its condition passes on the scalar and the registers.
+// CHECK-LABEL: @halved
+// CHECK: %[[W:.*]]:3 = scf.while (%[[A:.*]] = %{{.*}}, %[[B:.*]] = %{{.*}}, %[[I:.*]] = %c0_i32) : (f32, f32, i32) -> (i32, f32, f32) {
+// CHECK: %[[ONE:.*]] = arith.maximumf %[[A]], %[[B]]
+// CHECK: greta_tile.shuffle_xor
+// CHECK: scf.condition(%{{.*}}) %[[I]], %[[A]], %[[B]] : i32, f32, f32
+// CHECK: ^bb0(%[[J:.*]]: i32, %[[C:.*]]: f32, %[[D:.*]]: f32):
+// CHECK: %[[E:.*]] = arith.mulf %[[C]]
+// CHECK: %[[F:.*]] = arith.mulf %[[D]]
+// CHECK: scf.yield %[[E]], %[[F]], %{{.*}} : f32, f32, i32
+greta_tile.func @halved(%x: !greta_tile.ptr<f32>) attributes {wave_size = 32 : i32, waves = 1 : i32} {
+  %zero = arith.constant 0 : i32
+  %one = arith.constant 1 : i32
+  %limit = arith.constant 1.0 : f32
+  %half = arith.constant dense<0.5> : tensor<64xf32>
+  %v = greta_tile.load %x[%zero] strides [1] bounds [] : !greta_tile.ptr<f32> -> tensor<64xf32>
+  %r:2 = scf.while (%a = %v, %i = %zero) : (tensor<64xf32>, i32) -> (i32, tensor<64xf32>) {
+    %most = greta_tile.reduce {arith.maximumf} %a axis 0 : tensor<64xf32> -> f32
+    %big = arith.cmpf ogt, %most, %limit : f32
+    scf.condition(%big) %i, %a : i32, tensor<64xf32>
+  } do {
+  ^bb0(%i: i32, %a: tensor<64xf32>):
+    %b = arith.mulf %a, %half : tensor<64xf32>
+    %next = arith.addi %i, %one : i32
+    scf.yield %b, %next : tensor<64xf32>, i32
+  }
+  greta_tile.store %r#1, %x[%r#0] strides [1] bounds [] : tensor<64xf32> -> !greta_tile.ptr<f32>
+  greta_tile.return
+}

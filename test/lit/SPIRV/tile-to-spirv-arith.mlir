@@ -167,3 +167,24 @@ greta_tile.func @functions(%x: !greta_tile.ptr<f16>) attributes {wave_size = 1 :
   greta_tile.ptr_store %l, %x[%c0] align 2 : f16 -> !greta_tile.ptr<f16>
   greta_tile.return
 }
+
+// Both halves of a product.
+
+// CHECK-LABEL: spirv.module @halves
+// CHECK: spirv.Load "PhysicalStorageBuffer"
+// CHECK-NEXT: %[[X:.*]] = spirv.UConvert %{{.*}} : i32 to i64
+// CHECK-NEXT: %[[Y:.*]] = spirv.UConvert %{{.*}} : i32 to i64
+// CHECK-NEXT: %[[P:.*]] = spirv.IMul %[[X]], %[[Y]] : i64
+// CHECK: %[[H:.*]] = spirv.ShiftRightLogical %[[P]], %{{.*}} : i64
+// CHECK: spirv.UConvert %[[P]] : i64 to i32
+// CHECK: spirv.UConvert %[[H]] : i64 to i32
+// CHECK: spirv.SConvert %{{.*}} : i32 to i64
+greta_tile.func @halves(%x: !greta_tile.ptr<i32>, %n: i32) attributes {wave_size = 8 : i32, waves = 1 : i32} {
+  %lane = greta_tile.lane_id
+  %v = greta_tile.ptr_load %x[%lane] align 4 : !greta_tile.ptr<i32> -> i32
+  %low, %high = arith.mului_extended %v, %n : i32
+  %low2, %high2 = arith.mulsi_extended %low, %high : i32
+  %s = arith.addi %low2, %high2 : i32
+  greta_tile.ptr_store %s, %x[%lane] align 4 : i32 -> !greta_tile.ptr<i32>
+  greta_tile.return
+}

@@ -75,3 +75,49 @@ greta_tile.func @guarded(%x: !greta_tile.ptr<f32>, %n: i32) attributes {wave_siz
   }
   greta_tile.return
 }
+
+// A while loop's header branches on to what computes the condition, which may branch itself; what the condition passes on leaves the loop.
+
+// CHECK-LABEL: spirv.module @while
+// CHECK: %[[W:.*]]:2 = spirv.mlir.loop -> i32, i32 {
+// CHECK: ^[[HEADER:.*]](%[[V:.*]]: i32, %[[I:.*]]: i32):
+// CHECK-NEXT: spirv.Branch ^[[BEFORE:.*]]
+// CHECK-NEXT: ^[[BEFORE]]:
+// CHECK-NEXT: %[[FEW:.*]] = spirv.SLessThan %[[I]]
+// CHECK: %[[K:.*]] = spirv.mlir.selection -> i32 {
+// CHECK: }
+// CHECK-NEXT: spirv.BranchConditional %[[FEW]], ^[[AFTER:.*]], ^[[MERGE:.*]]
+// CHECK-NEXT: ^[[AFTER]]:
+// CHECK: spirv.Bitcast %[[V]] : i32 to vector<2xf16>
+// CHECK: %[[NEXT:.*]] = spirv.mlir.selection -> i32 {
+// CHECK: spirv.Branch ^[[LATCH:.*]](%[[NEXT]] : i32)
+// CHECK: ^[[LATCH]](%[[BACK:.*]]: i32):
+// CHECK-NEXT: spirv.Branch ^[[HEADER]](%{{.*}}, %[[BACK]] : i32, i32)
+// CHECK: ^[[MERGE]]:
+// CHECK-NEXT: spirv.mlir.merge %[[K]], %[[V]] : i32, i32
+greta_tile.func @while(%x: !greta_tile.ptr<f16>, %n: i32) attributes {wave_size = 8 : i32, waves = 8 : i32} {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %v = greta_tile.ptr_load %x[%c0] align 4 : !greta_tile.ptr<f16> -> vector<2xf16>
+  %r:2 = scf.while (%w = %v, %i = %c0) : (vector<2xf16>, i32) -> (i32, vector<2xf16>) {
+    %few = arith.cmpi slt, %i, %n : i32
+    %k = scf.if %few -> (i32) {
+      scf.yield %c1 : i32
+    } else {
+      scf.yield %i : i32
+    }
+    scf.condition(%few) %k, %w : i32, vector<2xf16>
+  } do {
+  ^bb0(%k: i32, %w: vector<2xf16>):
+    %twice = arith.addf %w, %w : vector<2xf16>
+    %c = arith.cmpi eq, %k, %n : i32
+    %next = scf.if %c -> (i32) {
+      scf.yield %n : i32
+    } else {
+      scf.yield %k : i32
+    }
+    scf.yield %twice, %next : vector<2xf16>, i32
+  }
+  greta_tile.ptr_store %r#1, %x[%r#0] align 4 : vector<2xf16> -> !greta_tile.ptr<f16>
+  greta_tile.return
+}

@@ -321,3 +321,35 @@ greta_tile.func @other_dimensions(%x: !greta_tile.ptr<f16> {greta.divisibility =
   greta_tile.store %t, %y[%z, %z] strides [96, 1] bounds [] : tensor<4x96xf32> -> !greta_tile.ptr<f32>
   greta_tile.return
 }
+
+// A while loop carries blocks in two ways: what a turn begins with, and what the condition passes on. Each has one layout, whose other shape needs no data to
+// move; a transpose on the way back does.
+// CHECK-LABEL: @while
+// CHECK: scf.while (%{{.*}} = %{{.*}}, %{{.*}} = %{{.*}}) : (tensor<256xf32, #[[TURN:greta_tile.layout<{reg = \[\], lane = [^>]*>]]>, i32) -> (i32, tensor<4x64xf32, #[[PASSED:greta_tile.layout<{reg = \[\], lane = [^>]*>]]>)
+// CHECK: scf.condition(%{{.*}}) %{{.*}}, %{{.*}} : i32, tensor<4x64xf32, #[[PASSED]]>
+// CHECK: greta_tile.convert_layout %{{.*}} : tensor<4x64xf32, #[[PASSED]]>
+// CHECK: scf.yield %{{.*}}, %{{.*}} : tensor<256xf32, #[[TURN]]>, i32
+// CHECK: greta_tile.store %{{.*}} : tensor<4x64xf32, #[[PASSED]]>
+greta_tile.func @while(%x: !greta_tile.ptr<f32>, %n: i32) attributes {wave_size = 32 : i32, waves = 2 : i32} {
+  %zero = arith.constant 0 : i32
+  %one = arith.constant 1 : i32
+  %limit = arith.constant 1.0 : f32
+  %half = arith.constant dense<0.5> : tensor<256xf32>
+  %v = greta_tile.load %x[%zero] strides [1] bounds [] : !greta_tile.ptr<f32> -> tensor<256xf32>
+  %rows = greta_tile.reshape %v : tensor<256xf32> -> tensor<64x4xf32>
+  %r:2 = scf.while (%a = %v, %i = %zero) : (tensor<256xf32>, i32) -> (i32, tensor<4x64xf32>) {
+    %most = greta_tile.reduce {arith.maximumf} %a axis 0 : tensor<256xf32> -> f32
+    %big = arith.cmpf ogt, %most, %limit : f32
+    %b = greta_tile.reshape %a : tensor<256xf32> -> tensor<4x64xf32>
+    scf.condition(%big) %i, %b : i32, tensor<4x64xf32>
+  } do {
+  ^bb0(%i: i32, %b: tensor<4x64xf32>):
+    %t = greta_tile.trans %b [1, 0] : tensor<4x64xf32> -> tensor<64x4xf32>
+    %c = greta_tile.reshape %t : tensor<64x4xf32> -> tensor<256xf32>
+    %d = arith.mulf %c, %half : tensor<256xf32>
+    %next = arith.addi %i, %one : i32
+    scf.yield %d, %next : tensor<256xf32>, i32
+  }
+  greta_tile.store %r#1, %x[%zero, %zero] strides [64, 1] bounds [] : tensor<4x64xf32> -> !greta_tile.ptr<f32>
+  greta_tile.return
+}

@@ -102,3 +102,18 @@ tt.func public @loops(%p: !tt.ptr<f32>, %n: i32) {
   }
   tt.return
 }
+
+// What a program says about itself and the grid stays so.
+
+// CHECK-LABEL: greta_tile.func @debug_0(
+// CHECK: %[[N:.*]] = greta_tile.num_programs 1
+// CHECK: greta_tile.print " x: " %{{.*}}, %{{.*}}, %[[N]] hex unsigned [1] : f32, i8, i32
+// CHECK: greta_tile.assert %{{.*}}, "n is 0" : i1
+// CHECK: greta_tile.launch @debug_0 grid #{{.*}} scalars #[[NONE:[a-z0-9]+]](
+tt.func public @debug(%p: !tt.ptr<f32>, %n: i8, %c: i1) {
+  %0 = tt.load %p : !tt.ptr<f32>
+  %1 = tt.get_num_programs y : i32
+  tt.print " x: " {hex = true, isSigned = array<i32: 0, 0, 1>} : %0, %n, %1 : f32, i8, i32
+  tt.assert %c, "n is 0" : i1
+  tt.return
+}

@@ -1,11 +1,9 @@
 // RUN: greta-opt --triton-to-tile %s | FileCheck %s
 
 // CHECK-LABEL: greta_tile.func @dots_0(
-// CHECK: %[[V0:[a-z0-9_]+]] = arith.truncf %[[V1:[a-z0-9_]+]] : f32 to f16
-// CHECK: %[[V2:[a-z0-9_]+]] = arith.trunci %[[V3:[a-z0-9_]+]] : i32 to i8
 // CHECK: %[[V4:[a-z0-9_]+]] = greta_tile.splat %[[V5:[a-z0-9_]+]] : tensor<16x16xf32>
-// CHECK: %[[V6:[a-z0-9_]+]] = greta_tile.splat %[[V0]] : tensor<16x16xf16>
-// CHECK: %[[V7:[a-z0-9_]+]] = greta_tile.splat %[[V2]] : tensor<16x16xi8>
+// CHECK: %[[V6:[a-z0-9_]+]] = greta_tile.splat %[[V0:[a-z0-9_]+]] : tensor<16x16xf16>
+// CHECK: %[[V7:[a-z0-9_]+]] = greta_tile.splat %[[V2:[a-z0-9_]+]] : tensor<16x16xi8>
 // CHECK: %[[V8:[a-z0-9_]+]] = arith.constant dense<0> : tensor<16x16xi32>
 // CHECK: %[[V9:[a-z0-9_]+]] = greta_tile.dot %[[V4]], %[[V4]], %[[V4]] : tensor<16x16xf32>, tensor<16x16xf32> -> tensor<16x16xf32>
 // CHECK: %[[V10:[a-z0-9_]+]] = greta_tile.dot %[[V6]], %[[V6]], %[[V4]] : tensor<16x16xf16>, tensor<16x16xf16> -> tensor<16x16xf32>
@@ -30,14 +28,12 @@ tt.func public @dots(%p: !tt.ptr<f32>, %f: f32, %h: f16, %i: i8) {
 }
 
 // CHECK-LABEL: greta_tile.func @scaled_0(
-// CHECK: %[[V0:[a-z0-9_]+]] = arith.trunci %[[V1:[a-z0-9_]+]] : i32 to i8
-// CHECK: %[[V2:[a-z0-9_]+]] = arith.truncf %[[V3:[a-z0-9_]+]] : f32 to bf16
 // CHECK: %[[V4:[a-z0-9_]+]] = greta_tile.splat %[[V5:[a-z0-9_]+]] : tensor<16x32xf32>
-// CHECK: %[[V6:[a-z0-9_]+]] = greta_tile.splat %[[V0]] : tensor<16x32xi8>
+// CHECK: %[[V6:[a-z0-9_]+]] = greta_tile.splat %[[V0:[a-z0-9_]+]] : tensor<16x32xi8>
 // CHECK: %[[V7:[a-z0-9_]+]] = greta_tile.splat %[[V0]] : tensor<16x2xi8>
 // CHECK: %[[V8:[a-z0-9_]+]] = greta_tile.splat %[[V0]] : tensor<64x32xi8>
 // CHECK: %[[V9:[a-z0-9_]+]] = greta_tile.splat %[[V0]] : tensor<32x2xi8>
-// CHECK: %[[V10:[a-z0-9_]+]] = greta_tile.splat %[[V2]] : tensor<64x32xbf16>
+// CHECK: %[[V10:[a-z0-9_]+]] = greta_tile.splat %[[V2:[a-z0-9_]+]] : tensor<64x32xbf16>
 // CHECK: %[[V11:[a-z0-9_]+]] = arith.extui %[[V6]] : tensor<16x32xi8> to tensor<16x32xi32>
 // CHECK: %[[V12:[a-z0-9_]+]] = arith.constant dense<0> : tensor<16x32xi32>
 // CHECK: %[[V13:[a-z0-9_]+]] = arith.shrui %[[V11]], %[[V12]] : tensor<16x32xi32>

@@ -3,12 +3,10 @@
 // Elementwise ops that arith and math lack.
 
 // CHECK-LABEL: greta_tile.func @round_0(
-// CHECK: %[[V0:[a-z0-9_]+]] = arith.truncf %[[V1:[a-z0-9_]+]] : f32 to f16
-// CHECK: %[[V2:[a-z0-9_]+]] = arith.truncf %[[V3:[a-z0-9_]+]] : f32 to bf16
 // CHECK: %[[V4:[a-z0-9_]+]] = greta_tile.splat %[[V5:[a-z0-9_]+]] : tensor<4xf32>
 // CHECK: %[[V6:[a-z0-9_]+]] = arith.truncf %[[V4]] : tensor<4xf32> to tensor<4xf16>
-// CHECK: %[[V7:[a-z0-9_]+]] = arith.extf %[[V0]] : f16 to f32
-// CHECK: %[[V8:[a-z0-9_]+]] = arith.extf %[[V2]] : bf16 to f32
+// CHECK: %[[V7:[a-z0-9_]+]] = arith.extf %[[V0:[a-z0-9_]+]] : f16 to f32
+// CHECK: %[[V8:[a-z0-9_]+]] = arith.extf %[[V2:[a-z0-9_]+]] : bf16 to f32
 // CHECK: %[[V9:[a-z0-9_]+]] = arith.truncf %[[V8]] : f32 to f16
 // CHECK: %[[V10:[a-z0-9_]+]] = arith.truncf %[[V4]] : tensor<4xf32> to tensor<4xbf16>
 // CHECK: %[[V11:[a-z0-9_]+]] = arith.extf %[[V10]] : tensor<4xbf16> to tensor<4xf32>

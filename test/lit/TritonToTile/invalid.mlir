@@ -250,8 +250,8 @@ tt.func public @returns(%n: i32) -> i32 {
 
 // -----
 
-// expected-error @below {{argument 'arg0' is of type 'f64'; kernels take pointers, integers and floats up to f32}}
-tt.func public @wide(%x: f64) {
+// expected-error @below {{argument 'arg0' is of type 'i128'; kernels take pointers, integers of 1, 8, 16, 32 and 64 bits, f16, bf16, f32 and f64}}
+tt.func public @wide(%x: i128) {
   tt.return
 }
 

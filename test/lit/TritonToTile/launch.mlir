@@ -5,11 +5,11 @@
 // where the kernel's pointers may.
 
 // CHECK-LABEL: greta_tile.func @copy_0
-// CHECK-SAME: (%[[X:.*]]: !greta_tile.ptr<f32> {greta.divisibility = 16 : i64}, %[[Y:.*]]: !greta_tile.ptr<f32>, %{{.*}}: i32, %{{.*}}: f32) attributes {waves = 8 : i32}
+// CHECK-SAME: (%[[X:.*]]: !greta_tile.ptr<f32> {greta.divisibility = 16 : i64}, %[[Y:.*]]: !greta_tile.ptr<f32>, %{{.*}}: i32, %{{.*}}: f16) attributes {waves = 8 : i32}
 // CHECK: func.func @copy
-// CHECK-SAME: (%{{.*}}: tensor<?xf32> {greta.divisibility = 16 : i64, greta.name = "x"}, %[[OUT:.*]]: tensor<?xf32> {greta.divisibility = 4 : i64, greta.name = "y"}, %{{.*}}: i32 {greta.name = "n"}, %{{.*}}: f32 {greta.name = "f"}) -> tensor<?xf32> attributes {greta.in_place}
+// CHECK-SAME: (%{{.*}}: tensor<?xf32> {greta.divisibility = 16 : i64, greta.name = "x"}, %[[OUT:.*]]: tensor<?xf32> {greta.divisibility = 4 : i64, greta.name = "y"}, %{{.*}}: i32 {greta.name = "n"}, %{{.*}}: f16 {greta.name = "f"}) -> tensor<?xf32> attributes {greta.in_place}
 // CHECK: %[[R:.*]] = greta_tile.launch @copy_0 grid
-// CHECK-SAME: tied [1] shapes [] : (tensor<?xf32>, tensor<?xf32>, i32, f32) -> tensor<?xf32>
+// CHECK-SAME: tied [1] shapes [] : (tensor<?xf32>, tensor<?xf32>, i32, f16) -> tensor<?xf32>
 // CHECK: return %[[R]]
 
 // DEFAULT-LABEL: greta_tile.func @copy_0

@@ -52,7 +52,6 @@ tt.func public @accesses(%p: !tt.ptr<f32> {tt.divisibility = 16 : i32, tt.pointe
 }
 
 // CHECK-LABEL: greta_tile.func @atomics_0(
-// CHECK: %[[V0:[a-z0-9_]+]] = arith.trunci %[[V1:[a-z0-9_]+]] : i32 to i1
 // CHECK: %[[V2:[a-z0-9_]+]] = arith.constant true
 // CHECK: %[[V3:[a-z0-9_]+]] = arith.constant dense<1.000000e+00> : tensor<32xf32>
 // CHECK: %[[V4:[a-z0-9_]+]] = arith.constant 1.000000e+00 : f32
@@ -64,7 +63,7 @@ tt.func public @accesses(%p: !tt.ptr<f32> {tt.divisibility = 16 : i32, tt.pointe
 // CHECK: %[[V13:[a-z0-9_]+]] = greta_tile.atomic_cas acquire workgroup %[[V11]], %[[V12]], %[[V12]] : !greta_tile.ptr<i32> -> i32
 // CHECK: %[[V14:[a-z0-9_]+]] = greta_tile.ptr_cast %[[V7]] : !greta_tile.ptr<f32> -> !greta_tile.ptr<i32>
 // CHECK: %[[V15:[a-z0-9_]+]] = arith.constant 0 : i32
-// CHECK: %[[V16:[a-z0-9_]+]] = greta_tile.atomic_rmw or acquire device %[[V14]], %[[V15]] mask %[[V0]] : !greta_tile.ptr<i32> -> i32
+// CHECK: %[[V16:[a-z0-9_]+]] = greta_tile.atomic_rmw or acquire device %[[V14]], %[[V15]] mask %[[V0:[a-z0-9_]+]] : !greta_tile.ptr<i32> -> i32
 // CHECK: %[[V17:[a-z0-9_]+]] = arith.bitcast %[[V16]] : i32 to f32
 // CHECK: %[[V18:[a-z0-9_]+]] = greta_tile.ptr_cast %[[V7]] : !greta_tile.ptr<f32> -> !greta_tile.ptr<i32>
 // CHECK: %[[V19:[a-z0-9_]+]] = arith.bitcast %[[V4]] : f32 to i32

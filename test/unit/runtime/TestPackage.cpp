@@ -1,5 +1,6 @@
 // TestPackage.cpp: see TestPackage.h.
 #include "TestPackage.h"
+#include "Error.h"
 #include "Package.h"
 
 #include <cstdio>
@@ -190,6 +191,15 @@ Bytes package(json Manifest) {
   for (auto &[Name, Data] : Objects)
     Members.push_back({Name, Data});
   return zip(Members);
+}
+
+std::string complaintOf(const Bytes &Data) {
+  try {
+    greta::rt::readPackage(Data.data(), Data.size(), "test.greta");
+    return "";
+  } catch (const greta::rt::Error &E) {
+    return E.code() == GRETA_ERROR_BAD_PACKAGE ? E.what() : "another error";
+  }
 }
 
 } // namespace greta_test

@@ -34,6 +34,8 @@ nlohmann::json manifest();
 // The package of a manifest: its objects are fixtures, and the hashes are
 // filled in where they are "".
 Bytes package(nlohmann::json Manifest = manifest());
+// What the reader says about these bytes; "" when it takes them.
+std::string complaintOf(const Bytes &Data);
 
 // A folder that is removed at exit.
 std::string temporaryFolder();

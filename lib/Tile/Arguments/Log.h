@@ -1,0 +1,21 @@
+//===- Log.h - prints and assertions of a kernel ----------------*- C++ -*-===//
+#ifndef GRETA_LIB_TILE_ARGUMENTS_LOG_H
+#define GRETA_LIB_TILE_ARGUMENTS_LOG_H
+
+#include "GretaTile/GretaTile.h"
+
+namespace greta::tile {
+
+/// 32-bit words of a log.
+constexpr int64_t logWords = 1 << 18;
+
+/// Whether a kernel prints or asserts.
+bool hasLog(FuncOp kernel);
+
+/// Replaces prints and assertions by stores to `log`, and says in the kernel's
+/// `greta_tile.log` what they leave there.
+mlir::LogicalResult expandLog(FuncOp kernel, mlir::Value log);
+
+} // namespace greta::tile
+
+#endif
