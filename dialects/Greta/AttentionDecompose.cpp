@@ -2,7 +2,7 @@
 //
 // The definitions of attention and of the KV cache's updates in linalg, arith,
 // math and tensor ops: the reference and the `host` target. All of a row's
-// products are there at once, in f64, and rounded once:
+// products are there at once, in f64, and the result is rounded:
 //
 //   x[b, h, i, j] = the product of query and key, capped, masked; -inf where
 //                   row i does not see key j
@@ -81,15 +81,23 @@ static Value compute(ImplicitLocOpBuilder &b, ArrayRef<OpFoldResult> sizes,
              [&](OpBuilder &builder, Location loc, ValueRange args) {
                ImplicitLocOpBuilder inner(loc, builder);
                Type f64 = inner.getF64Type();
+               // CPUs convert what is narrower than f32 by f32.
                SmallVector<Value> elements;
-               for (Value arg : args.drop_back())
-                 elements.push_back(
-                     isa<FloatType>(arg.getType()) && arg.getType() != f64
-                         ? arith::ExtFOp::create(inner, f64, arg).getResult()
-                         : arg);
+               for (Value arg : args.drop_back()) {
+                 for (Type type : {Type(inner.getF32Type()), f64})
+                   if (isa<FloatType>(arg.getType()) &&
+                       arg.getType().getIntOrFloatBitWidth() <
+                           type.getIntOrFloatBitWidth())
+                     arg = arith::ExtFOp::create(inner, type, arg);
+                 elements.push_back(arg);
+               }
                if (start)
                  elements.push_back(args.back());
                Value value = body(inner, elements);
+               if (value.getType() == f64 &&
+                   element.getIntOrFloatBitWidth() < 32)
+                 value =
+                     arith::TruncFOp::create(inner, inner.getF32Type(), value);
                if (value.getType() != element)
                  value = arith::TruncFOp::create(inner, element, value);
                linalg::YieldOp::create(inner, value);
@@ -352,79 +360,98 @@ SmallVector<Value> PagedAttentionOp::decompose(OpBuilder &builder) {
   return {attention.build(b).first};
 }
 
-SmallVector<Value> KvUpdateOp::decompose(OpBuilder &builder) {
-  ImplicitLocOpBuilder b(getLoc(), builder);
-  Value rows = tensor::DimOp::create(b, getNewRows(), 2);
-  AffineMap all = b.getMultiDimIdentityMap(4);
-  Type element = getType().getElementType();
-  SmallVector<OpFoldResult> sizes =
-      tensor::getMixedSizes(b, b.getLoc(), getCache());
-  Value empty = tensor::EmptyOp::create(b, sizes, element);
-  SmallVector<utils::IteratorType> iterators(4, utils::IteratorType::parallel);
-  Value lastRow = arith::MaxSIOp::create(
-      b, arith::SubIOp::create(b, rows, indexConstant(b, 1)),
-      indexConstant(b, 0));
-  Value some = compare(b, arith::CmpIPredicate::sgt, rows, indexConstant(b, 0));
-  auto branch = scf::IfOp::create(b, getType(), some, /*withElseRegion=*/true);
-  ImplicitLocOpBuilder none(getLoc(), branch.elseBlock(),
-                            branch.elseBlock()->end());
-  scf::YieldOp::create(none, getCache());
-  b.setInsertionPointToEnd(branch.thenBlock());
-  auto op = linalg::GenericOp::create(
-      b, empty.getType(), ValueRange{getCache(), getPos()}, empty,
-      ArrayRef<AffineMap>{all, mapOf(b, 4, {b.getAffineDimExpr(0)}), all},
-      iterators, [&](OpBuilder &builder, Location loc, ValueRange args) {
-        ImplicitLocOpBuilder b(loc, builder);
-        Value at = arith::SubIOp::create(b, linalg::IndexOp::create(b, 2),
-                                         toIndex(b, args[1]));
-        Value replaced = arith::AndIOp::create(
-            b, compare(b, arith::CmpIPredicate::sge, at, indexConstant(b, 0)),
-            compare(b, arith::CmpIPredicate::slt, at, rows));
-        at = arith::MinSIOp::create(
-            b, arith::MaxSIOp::create(b, at, indexConstant(b, 0)), lastRow);
-        Value row = tensor::ExtractOp::create(
-            b, getNewRows(),
-            ValueRange{linalg::IndexOp::create(b, 0),
-                       linalg::IndexOp::create(b, 1), at,
-                       linalg::IndexOp::create(b, 3)});
-        linalg::YieldOp::create(
-            b, ValueRange(arith::SelectOp::create(b, replaced, row, args[0])));
-      });
-  scf::YieldOp::create(b, op.getResults());
-  return {branch.getResult(0)};
+//===----------------------------------------------------------------------===//
+// Updates, row by row, so that bufferisation does them in place
+//===----------------------------------------------------------------------===//
+
+/// `next` of every number below `count`, each from what the one before left.
+static Value
+loopOver(ImplicitLocOpBuilder &b, Value count, Value start,
+         llvm::function_ref<Value(ImplicitLocOpBuilder &, Value, Value)> next) {
+  auto loop = scf::ForOp::create(b, indexConstant(b, 0), count,
+                                 indexConstant(b, 1), start);
+  ImplicitLocOpBuilder inner(b.getLoc(), loop.getBody(), loop.getBody()->end());
+  scf::YieldOp::create(
+      inner, next(inner, loop.getInductionVar(), loop.getRegionIterArg(0)));
+  return loop.getResult(0);
 }
 
-/// Token by token: each goes to its slot, or nowhere.
+/// `cache` with `rows` of `sizes` at `offsets` where that is `inside`.
+static Value replaceRows(ImplicitLocOpBuilder &b, Value inside, Value cache,
+                         llvm::function_ref<Value(ImplicitLocOpBuilder &)> rows,
+                         ArrayRef<OpFoldResult> offsets,
+                         ArrayRef<OpFoldResult> sizes) {
+  auto branch =
+      scf::IfOp::create(b, cache.getType(), inside, /*withElseRegion=*/true);
+  auto at = [&](Block *block) {
+    return ImplicitLocOpBuilder(b.getLoc(), block, block->end());
+  };
+  ImplicitLocOpBuilder then = at(branch.thenBlock());
+  SmallVector<OpFoldResult> strides(sizes.size(), b.getIndexAttr(1));
+  Value updated = tensor::InsertSliceOp::create(then, rows(then), cache,
+                                                offsets, sizes, strides);
+  scf::YieldOp::create(then, updated);
+  ImplicitLocOpBuilder otherwise = at(branch.elseBlock());
+  scf::YieldOp::create(otherwise, cache);
+  return branch.getResult(0);
+}
+
+SmallVector<Value> KvUpdateOp::decompose(OpBuilder &builder) {
+  ImplicitLocOpBuilder b(getLoc(), builder);
+  Value sequences = tensor::DimOp::create(b, getNewRows(), 0);
+  Value rows = tensor::DimOp::create(b, getNewRows(), 2);
+  Value places = tensor::DimOp::create(b, getCache(), 2);
+  OpFoldResult zero = b.getIndexAttr(0), one = b.getIndexAttr(1);
+  SmallVector<OpFoldResult> sizes =
+      tensor::getMixedSizes(b, b.getLoc(), getNewRows());
+  sizes[0] = sizes[2] = one;
+  auto updateRow = [&](ImplicitLocOpBuilder &b, Value n, Value i, Value cache) {
+    Value at = arith::AddIOp::create(
+        b, toIndex(b, tensor::ExtractOp::create(b, getPos(), n)), i);
+    // Unsigned: what lies before the cache is far beyond it.
+    return replaceRows(
+        b, compare(b, arith::CmpIPredicate::ult, at, places), cache,
+        [&](ImplicitLocOpBuilder &b) -> Value {
+          return tensor::ExtractSliceOp::create(
+              b, getNewRows(), ArrayRef<OpFoldResult>{n, zero, i, zero}, sizes,
+              ArrayRef<OpFoldResult>{one, one, one, one});
+        },
+        {n, zero, at, zero}, sizes);
+  };
+  return {loopOver(b, sequences, getCache(),
+                   [&](ImplicitLocOpBuilder &b, Value n, Value cache) {
+                     return loopOver(
+                         b, rows, cache,
+                         [&](ImplicitLocOpBuilder &b, Value i, Value cache) {
+                           return updateRow(b, n, i, cache);
+                         });
+                   })};
+}
+
 SmallVector<Value> PagedKvUpdateOp::decompose(OpBuilder &builder) {
   ImplicitLocOpBuilder b(getLoc(), builder);
   Value page = tensor::DimOp::create(b, getCache(), 1);
   Value slots =
       arith::MulIOp::create(b, tensor::DimOp::create(b, getCache(), 0), page);
   Value tokens = tensor::DimOp::create(b, getNewRows(), 0);
+  OpFoldResult zero = b.getIndexAttr(0), one = b.getIndexAttr(1);
   SmallVector<OpFoldResult> row =
       tensor::getMixedSizes(b, b.getLoc(), getNewRows());
-  OpFoldResult zero = b.getIndexAttr(0), one = b.getIndexAttr(1);
   row[0] = one;
-  auto loop = scf::ForOp::create(b, indexConstant(b, 0), tokens,
-                                 indexConstant(b, 1), getCache());
-  b.setInsertionPointToEnd(loop.getBody());
-  Value cache = loop.getRegionIterArg(0), token = loop.getInductionVar();
-  Value slot = toIndex(b, tensor::ExtractOp::create(b, getSlots(), token));
-  // Unsigned: negative slots are far beyond.
-  Value kept = compare(b, arith::CmpIPredicate::ult, slot, slots);
-  auto branch = scf::IfOp::create(b, getType(), kept, /*withElseRegion=*/true);
-  scf::YieldOp::create(b, branch.getResults());
-  b.setInsertionPointToEnd(branch.elseBlock());
-  scf::YieldOp::create(b, cache);
-  b.setInsertionPointToEnd(branch.thenBlock());
-  Value source = tensor::ExtractSliceOp::create(
-      b, getNewRows(), {token, zero, zero}, row, {one, one, one});
-  OpFoldResult number = arith::DivUIOp::create(b, slot, page).getResult();
-  OpFoldResult place = arith::RemUIOp::create(b, slot, page).getResult();
-  SmallVector<OpFoldResult> sizes{one, one, row[1], row[2]};
-  Value updated = tensor::InsertSliceOp::create(b, source, cache,
-                                                {number, place, zero, zero},
-                                                sizes, {one, one, one, one});
-  scf::YieldOp::create(b, updated);
-  return {loop.getResult(0)};
+  return {loopOver(
+      b, tokens, getCache(),
+      [&](ImplicitLocOpBuilder &b, Value token, Value cache) {
+        Value slot =
+            toIndex(b, tensor::ExtractOp::create(b, getSlots(), token));
+        OpFoldResult number = arith::DivUIOp::create(b, slot, page).getResult();
+        OpFoldResult place = arith::RemUIOp::create(b, slot, page).getResult();
+        return replaceRows(
+            b, compare(b, arith::CmpIPredicate::ult, slot, slots), cache,
+            [&](ImplicitLocOpBuilder &b) -> Value {
+              return tensor::ExtractSliceOp::create(
+                  b, getNewRows(), ArrayRef<OpFoldResult>{token, zero, zero},
+                  row, ArrayRef<OpFoldResult>{one, one, one});
+            },
+            {number, place, zero, zero}, {one, one, row[1], row[2]});
+      })};
 }

@@ -207,8 +207,8 @@ static LogicalResult checkUpdate(Operation *op, Value cache, StringRef shape,
                                  Value result) {
   if (failed(checkPlain(op)) ||
       failed(checkRank(op, "cache", cache, 4, shape)) ||
-      failed(checkRank(op, "new_rows", rows, rank, rowsShape)) ||
-      failed(checkElement(op, "new_rows", rows, typeOf(cache).getElementType(),
+      failed(checkRank(op, "new", rows, rank, rowsShape)) ||
+      failed(checkElement(op, "new", rows, typeOf(cache).getElementType(),
                           "it must match 'cache'; convert it with arith")))
     return failure();
   return checkSameType(op, "result", result.getType(), "cache",
@@ -223,8 +223,8 @@ LogicalResult KvUpdateOp::verify() {
   for (auto [dim, what] :
        {std::pair(0, "B of 'cache'"), std::pair(1, "the heads of 'cache'"),
         std::pair(3, "D of 'cache'")})
-    if (failed(checkDim(*this, "new_rows", getNewRows(), dim,
-                        cache.getDimSize(dim), what)))
+    if (failed(checkDim(*this, "new", getNewRows(), dim, cache.getDimSize(dim),
+                        what)))
       return failure();
   return checkNumbersPerSequence(*this, "pos", getPos(), cache.getDimSize(0),
                                  "B of 'cache'");
@@ -237,12 +237,12 @@ LogicalResult PagedKvUpdateOp::verify() {
     return failure();
   for (auto [dim, what] :
        {std::pair(1, "the heads of 'cache'"), std::pair(2, "D of 'cache'")})
-    if (failed(checkDim(*this, "new_rows", getNewRows(), dim,
+    if (failed(checkDim(*this, "new", getNewRows(), dim,
                         cache.getDimSize(dim + 1), what)))
       return failure();
   return checkNumbersPerSequence(*this, "slots", getSlots(),
                                  getNewRows().getType().getDimSize(0),
-                                 "T of 'new_rows'");
+                                 "T of 'new'");
 }
 
 //===----------------------------------------------------------------------===//

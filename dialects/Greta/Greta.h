@@ -41,6 +41,12 @@ void printGivenTypes(mlir::OpAsmPrinter &printer, mlir::Operation *op,
 #include "Greta/GretaKernel.h.inc"
 
 namespace greta {
+/// What an update of a KV cache replaces rows of; null for other ops.
+inline mlir::Value getUpdatedCache(mlir::Operation *op) {
+  return llvm::isa<KvUpdateOp, PagedKvUpdateOp>(op) ? op->getOperand(0)
+                                                    : mlir::Value();
+}
+
 /// A float of 8 bits: OCP's or the FNUZ kind, whose one NaN is where -0 would
 /// be.
 inline bool isFloat8(mlir::Type type) {
