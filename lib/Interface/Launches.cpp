@@ -52,11 +52,16 @@ static bool isReturned(Value updated) {
 }
 
 bool greta::updatesInPlace(Operation *update) {
+  auto hasOneUse = [](Value value) {
+    return llvm::count_if(value.getUses(), [](OpOperand &use) {
+             return !isa<tensor::DimOp>(use.getOwner());
+           }) == 1;
+  };
   Value cache = getUpdatedCache(update);
   if (isa<BlockArgument>(cache))
-    return cache.hasOneUse() && isReturned(update->getResult(0));
+    return hasOneUse(cache) && isReturned(update->getResult(0));
   for (;; cache = cache.getDefiningOp()->getOperand(0)) {
-    if (!cache.hasOneUse() || isa<BlockArgument>(cache))
+    if (!hasOneUse(cache) || isa<BlockArgument>(cache))
       return false;
     if (!isView(cache.getDefiningOp()))
       return !isa<tensor::ExtractSliceOp, linalg::TransposeOp,

@@ -29,7 +29,7 @@ class Attention(Case, family="attention"):
     d: int
     is_dynamic = True
     operand_types = property(lambda self: {self.dtype})
-    has_matrix_product = False  # where one is used depends on S and D
+    has_matrix_product = property(lambda self: self.d % 16 == 0)  # what every instruction's tiles divide
 
     @property
     def function(self):

@@ -41,8 +41,21 @@ CASES = [
 ]
 
 
+UPDATES = [c for c in CASES if isinstance(c, Update)]
+# What drivers compile quickly for a CPU.
+SMALL = [
+    Attention("plain", "f16", 1, 2, 1, 20, 45, 16),
+    Attention("causal", "f16", 1, 1, 1, 9, 20, 32),
+    Attention("lse", "f32", 2, 2, 1, 3, 17, 8),
+    Attention("all", "f16", 4, 4, 2, 20, 90, 16),
+    Fixed("causallengths", "f16", 4, 4, 1, 1, 40, 16),
+    Paged("windowsoftcap", "f16", 4, 2, 1, 5, 70, 16),
+    *UPDATES,
+]
+
+
 def chosen_for(target):
-    return CASES
+    return SMALL if target.startswith("vulkan") else CASES
 
 
 @pytest.fixture(scope="session")
@@ -55,11 +68,26 @@ def grid(*targets):
     return harness.grid("attention", chosen_for, *targets)
 
 
+@pytest.mark.parametrize("chip, case", grid(*AMD_FAMILIES))
+def test_simulated(results, driver_parts, chip, case):
+    check(results_on(results, chip, driver_parts), case, target=chip)
+
+
+@pytest.mark.parametrize("target, case", grid("vulkan:lavapipe"))
+def test_cooperative_matrices(results, driver_parts, target, case):
+    check(results_on(results, target, driver_parts), case, target=target)
+
+
+@pytest.mark.parametrize("target, case", grid("vulkan:portable"))
+def test_multiply_adds(results, driver_parts, target, case):
+    check(results_on(results, target, driver_parts), case)
+
+
 @pytest.mark.parametrize("target, case", grid("host"))
 def test_host(results, driver_parts, target, case):
     check(results_on(results, target, driver_parts), case)
 
 
-@pytest.mark.parametrize("target", together("attention", "host"))
+@pytest.mark.parametrize("target", together("attention", *AMD_FAMILIES, "vulkan:lavapipe", "vulkan:portable", "host"))
 def test_together(results, driver_parts, target):
     check_together(results_on(results, target, driver_parts))
