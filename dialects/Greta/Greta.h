@@ -11,8 +11,27 @@
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/Dialect.h"
 #include "mlir/IR/OpDefinition.h"
+#include "mlir/IR/OpImplementation.h"
 #include "mlir/Interfaces/InferTypeOpInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+
+namespace greta {
+/// The operand types of an op with optional operands: those of the operands
+/// that are given.
+mlir::ParseResult
+parseGivenTypes(mlir::OpAsmParser &parser,
+                std::optional<mlir::OpAsmParser::UnresolvedOperand> lengths,
+                std::optional<mlir::OpAsmParser::UnresolvedOperand> mask,
+                std::optional<mlir::OpAsmParser::UnresolvedOperand> sinks,
+                mlir::Type &q, mlir::Type &k, mlir::Type &v,
+                mlir::Type &lengthsType, mlir::Type &maskType,
+                mlir::Type &sinksType);
+void printGivenTypes(mlir::OpAsmPrinter &printer, mlir::Operation *op,
+                     mlir::Value lengths, mlir::Value mask, mlir::Value sinks,
+                     mlir::Type q, mlir::Type k, mlir::Type v,
+                     mlir::Type lengthsType, mlir::Type maskType,
+                     mlir::Type sinksType);
+} // namespace greta
 
 #include "Greta/GretaDialect.h.inc"
 #include "Greta/GretaInterfaces.h.inc"
@@ -22,6 +41,12 @@
 #include "Greta/GretaKernel.h.inc"
 
 namespace greta {
+/// What an update of a KV cache replaces rows of; null for other ops.
+inline mlir::Value getUpdatedCache(mlir::Operation *op) {
+  return llvm::isa<KvUpdateOp, PagedKvUpdateOp>(op) ? op->getOperand(0)
+                                                    : mlir::Value();
+}
+
 /// A float of 8 bits: OCP's or the FNUZ kind, whose one NaN is where -0 would
 /// be.
 inline bool isFloat8(mlir::Type type) {

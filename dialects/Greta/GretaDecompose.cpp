@@ -177,21 +177,21 @@ static Value inverseDeviation(RowBuilder &rows, Value sum, APFloat eps) {
   }));
 }
 
-Value RmsNormOp::decompose(OpBuilder &builder) {
+SmallVector<Value> RmsNormOp::decompose(OpBuilder &builder) {
   RowBuilder rows(builder, getLoc(), getX());
   Value squares =
       rows.sum(getX(), [&](ImplicitLocOpBuilder &b, ValueRange v) -> Value {
         return arith::MulFOp::create(b, v[0], v[0]);
       });
   Value scale = inverseDeviation(rows, squares, getEps());
-  return rows.map({getX(), scale, getW()}, rows.elementType(),
-                  [&](ImplicitLocOpBuilder &b, ValueRange v) {
-                    Value y = arith::MulFOp::create(b, v[0], v[1]);
-                    return arith::MulFOp::create(b, y, v[2]);
-                  });
+  return {rows.map({getX(), scale, getW()}, rows.elementType(),
+                   [&](ImplicitLocOpBuilder &b, ValueRange v) {
+                     Value y = arith::MulFOp::create(b, v[0], v[1]);
+                     return arith::MulFOp::create(b, y, v[2]);
+                   })};
 }
 
-Value LayerNormOp::decompose(OpBuilder &builder) {
+SmallVector<Value> LayerNormOp::decompose(OpBuilder &builder) {
   RowBuilder rows(builder, getLoc(), getX());
   auto element = [](ImplicitLocOpBuilder &, ValueRange v) { return v[0]; };
   Value sum = rows.sum(getX(), element);
@@ -205,16 +205,16 @@ Value LayerNormOp::decompose(OpBuilder &builder) {
         return arith::MulFOp::create(b, centred, centred);
       });
   Value scale = inverseDeviation(rows, squares, getEps());
-  return rows.map({getX(), mean, scale, getW(), getB()}, rows.elementType(),
-                  [&](ImplicitLocOpBuilder &b, ValueRange v) -> Value {
-                    Value y = arith::SubFOp::create(b, v[0], v[1]);
-                    y = arith::MulFOp::create(b, y, v[2]);
-                    y = arith::MulFOp::create(b, y, v[3]);
-                    return arith::AddFOp::create(b, y, v[4]);
-                  });
+  return {rows.map({getX(), mean, scale, getW(), getB()}, rows.elementType(),
+                   [&](ImplicitLocOpBuilder &b, ValueRange v) -> Value {
+                     Value y = arith::SubFOp::create(b, v[0], v[1]);
+                     y = arith::MulFOp::create(b, y, v[2]);
+                     y = arith::MulFOp::create(b, y, v[3]);
+                     return arith::AddFOp::create(b, y, v[4]);
+                   })};
 }
 
-Value SoftmaxOp::decompose(OpBuilder &builder) {
+SmallVector<Value> SoftmaxOp::decompose(OpBuilder &builder) {
   RowBuilder rows(builder, getLoc(), getX());
   Value max = rows.row(rows.reduce(
       getX(), rows.b.getF32FloatAttr(-std::numeric_limits<float>::infinity()),
@@ -228,27 +228,27 @@ Value SoftmaxOp::decompose(OpBuilder &builder) {
                         });
   Value sum = rows.row(rows.sum(
       exps, [](ImplicitLocOpBuilder &, ValueRange v) { return v[0]; }));
-  return rows.map({exps, sum}, rows.elementType(),
-                  [&](ImplicitLocOpBuilder &b, ValueRange v) -> Value {
-                    return arith::DivFOp::create(b, v[0], v[1]);
-                  });
+  return {rows.map({exps, sum}, rows.elementType(),
+                   [&](ImplicitLocOpBuilder &b, ValueRange v) -> Value {
+                     return arith::DivFOp::create(b, v[0], v[1]);
+                   })};
 }
 
-Value SwigluOp::decompose(OpBuilder &builder) {
+SmallVector<Value> SwigluOp::decompose(OpBuilder &builder) {
   RowBuilder rows(builder, getLoc(), getGate());
-  return rows.map({getGate(), getUp()}, rows.elementType(),
-                  [&](ImplicitLocOpBuilder &b, ValueRange v) -> Value {
-                    Value e =
-                        math::ExpOp::create(b, arith::NegFOp::create(b, v[0]));
-                    Value d = arith::AddFOp::create(b, constant(b, 1.0f), e);
-                    Value silu = arith::DivFOp::create(b, v[0], d);
-                    return arith::MulFOp::create(b, silu, v[1]);
-                  });
+  return {rows.map({getGate(), getUp()}, rows.elementType(),
+                   [&](ImplicitLocOpBuilder &b, ValueRange v) -> Value {
+                     Value e =
+                         math::ExpOp::create(b, arith::NegFOp::create(b, v[0]));
+                     Value d = arith::AddFOp::create(b, constant(b, 1.0f), e);
+                     Value silu = arith::DivFOp::create(b, v[0], d);
+                     return arith::MulFOp::create(b, silu, v[1]);
+                   })};
 }
 
 /// Pairs are slices of x: the two halves of a head, or its even and its odd
 /// elements. Two generics over [T, H, D/2], one for either slice of the result.
-Value RopeOp::decompose(OpBuilder &builder) {
+SmallVector<Value> RopeOp::decompose(OpBuilder &builder) {
   ImplicitLocOpBuilder b(getLoc(), builder);
   RankedTensorType type = getType();
   int64_t half = type.getDimSize(2) / 2;
@@ -286,17 +286,17 @@ Value RopeOp::decompose(OpBuilder &builder) {
   Value result = tensor::EmptyOp::create(b, sizes, type.getElementType());
   result =
       tensor::InsertSliceOp::create(b, ya, result, first, halfSizes, strides);
-  return tensor::InsertSliceOp::create(b, yb, result, second, halfSizes,
-                                       strides);
+  return {
+      tensor::InsertSliceOp::create(b, yb, result, second, halfSizes, strides)};
 }
 
-Value MatmulOp::decompose(OpBuilder &builder) {
+SmallVector<Value> MatmulOp::decompose(OpBuilder &builder) {
   ImplicitLocOpBuilder b(getLoc(), builder);
   bool isInteger = getA().getType().getElementType().isInteger(8);
   Type sumType = isInteger ? Type(b.getI32Type()) : Type(b.getF32Type());
   ReifiedRankedShapedTypeDims shapes;
   if (failed(reifyResultShapes(b, shapes)))
-    return Value();
+    return {};
   Value empty = tensor::EmptyOp::create(b, shapes[0], sumType);
   Value zero = arith::ConstantOp::create(b, b.getZeroAttr(sumType));
   Value init = linalg::FillOp::create(b, zero, empty).getResult(0);
@@ -334,20 +334,20 @@ Value MatmulOp::decompose(OpBuilder &builder) {
       });
   Type resultElement = getType().getElementType();
   if (resultElement == sumType)
-    return sums;
+    return {sums};
   Value rounded = tensor::EmptyOp::create(b, shapes[0], resultElement);
   AffineMap identity = b.getMultiDimIdentityMap(loops - 1);
-  return generic(b, sums, rounded, {identity, identity},
-                 ArrayRef(iterators).drop_back(),
-                 [](ImplicitLocOpBuilder &, ValueRange v) { return v[0]; });
+  return {generic(b, sums, rounded, {identity, identity},
+                  ArrayRef(iterators).drop_back(),
+                  [](ImplicitLocOpBuilder &, ValueRange v) { return v[0]; })};
 }
 
 /// One generic over [N, K] that reads every packed word eight times.
-Value DequantOp::decompose(OpBuilder &builder) {
+SmallVector<Value> DequantOp::decompose(OpBuilder &builder) {
   ImplicitLocOpBuilder b(getLoc(), builder);
   ReifiedRankedShapedTypeDims shapes;
   if (failed(reifyResultShapes(b, shapes)))
-    return Value();
+    return {};
   int64_t group = getGroup();
   AffineExpr n = b.getAffineDimExpr(0), k = b.getAffineDimExpr(1);
   auto map = [&](int64_t perElement) {
@@ -356,7 +356,7 @@ Value DequantOp::decompose(OpBuilder &builder) {
   Value empty = tensor::EmptyOp::create(b, shapes[0], b.getF16Type());
   utils::IteratorType iterators[] = {utils::IteratorType::parallel,
                                      utils::IteratorType::parallel};
-  return generic(
+  return {generic(
       b, {getQ(), getScales(), getZeros()}, empty,
       {map(8), map(group), map(8 * group), b.getMultiDimIdentityMap(2)},
       iterators, [&](ImplicitLocOpBuilder &b, ValueRange v) -> Value {
@@ -379,5 +379,5 @@ Value DequantOp::decompose(OpBuilder &builder) {
             arith::SubIOp::create(b, nibble(v[0], 1), nibble(v[2], group));
         return arith::MulFOp::create(
             b, arith::SIToFPOp::create(b, b.getF32Type(), difference), v[1]);
-      });
+      })};
 }

@@ -25,9 +25,9 @@ def Greta_DecomposableOpInterface : OpInterface<"DecomposableOpInterface"> {
     The op's definition. What a target computes for the op must agree with it up to rounding and the order of sums.
   }];
   let methods = [InterfaceMethod<[{
-      Creates the linalg, arith, math and tensor ops that define this op and returns the value that stands for its result.
+      Creates the linalg, arith, math and tensor ops that define this op and returns the values that stand for its results.
       The builder is set where the op stands; the caller replaces the op.
-    }], "::mlir::Value", "decompose", (ins "::mlir::OpBuilder &":$builder)>];
+    }], "::llvm::SmallVector<::mlir::Value>", "decompose", (ins "::mlir::OpBuilder &":$builder)>];
 }
 
 #endif

@@ -38,8 +38,12 @@ DictionaryAttr greta::toAttribute(MLIRContext *context,
     spaces.push_back(entries.getDictionary(context));
   }
   NamedAttrList entries;
-  entries.set("block_size", builder.getI64IntegerAttr(config.blockSize));
-  entries.set("wave_size", builder.getI64IntegerAttr(config.waveSize));
+  if (config.waves) {
+    entries.set("waves", builder.getI64IntegerAttr(config.waves));
+  } else {
+    entries.set("block_size", builder.getI64IntegerAttr(config.blockSize));
+    entries.set("wave_size", builder.getI64IntegerAttr(config.waveSize));
+  }
   if (config.gridLimit)
     entries.set("grid_limit", builder.getI64IntegerAttr(config.gridLimit));
   entries.set("spaces", builder.getArrayAttr(spaces));
@@ -61,13 +65,14 @@ FailureOr<KernelConfig> greta::getConfig(KernelOp kernel) {
   KernelConfig config;
   config.blockSize = integerIn(attribute, "block_size");
   config.waveSize = integerIn(attribute, "wave_size");
+  config.waves = integerIn(attribute, "waves");
   config.gridLimit = integerIn(attribute, "grid_limit");
   auto spaces = attribute.getAs<ArrayAttr>("spaces");
-  if (!config.blockSize || !config.waveSize || !spaces ||
+  if ((!config.waves && (!config.blockSize || !config.waveSize)) || !spaces ||
       spaces.size() != kernel.getSpaces().size())
     return kernel.emitOpError("has a 'config' without positive 'block_size' "
-                              "and 'wave_size' and one entry in 'spaces' per "
-                              "region");
+                              "and 'wave_size', or 'waves', and one entry in "
+                              "'spaces' per region");
   FailureOr<SmallVector<Space>> infos = analyzeSpaces(kernel);
   if (failed(infos))
     return failure();
@@ -96,14 +101,15 @@ FailureOr<KernelConfig> greta::getConfig(KernelOp kernel) {
             ? info.isFlat && space.rows.empty()
             : space.rows.size() == info.groups.size() &&
                   llvm::all_of(space.rows, [](int64_t n) { return n > 0; });
-    if (!space.columns || !rowsFit || (info.matmul && !space.depth) ||
+    bool hasDepth = info.matmul || (info.alone && !getUpdatedCache(info.alone));
+    if (!space.columns || !rowsFit || (hasDepth && !space.depth) ||
         (info.heads && !space.run &&
          space.columns != constantOf(info.columns(kernel.getContext()))))
       return kernel.emitOpError("has a 'config' whose space ")
              << config.spaces.size() << " needs 'columns', and 'rows' for "
              << info.groups.size()
-             << " groups of row dimensions, and for a product 'depth' and "
-                "whole heads";
+             << " groups of row dimensions, for attention and a product "
+                "'depth', and for that whole heads";
     if (!space.run && !fitsPacked(info, space.depth))
       return kernel.emitOpError("has a 'config' whose space ")
              << config.spaces.size() << " has 'depth' " << space.depth

@@ -244,6 +244,13 @@ static LogicalResult configure(KernelOp kernel, const TargetRow &row,
       return kernel.emitOpError("reduces rows of a dynamic length; give the "
                                 "last dimension in the type");
   }
+  if (spaces->front().alone) {
+    int64_t gridLimit = config.gridLimit;
+    config = chooseAlone(spaces->front(), limits);
+    config.gridLimit = gridLimit;
+    setConfig();
+    return success();
+  }
   if (spaces->size() > 1 && spaces->front().matmul) {
     FailureOr<std::optional<KernelConfig>> together =
         chooseTogether(*spaces, limits, context);

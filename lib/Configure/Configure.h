@@ -63,6 +63,9 @@ chooseTogether(llvm::ArrayRef<Space> spaces, Limits limits,
 /// Replaces a kernel by one for each of its spaces.
 llvm::SmallVector<KernelOp> separateSpaces(KernelOp kernel);
 
+/// The block program of an op that has its kernel to itself.
+KernelConfig chooseAlone(const Space &space, const Limits &limits);
+
 mlir::FailureOr<Choice> chooseProduct(const Space &space, const Limits &limits,
                                       mlir::MLIRContext *context);
 

@@ -111,8 +111,9 @@ bool Clusterer::isUsedOutside(Value value, int cluster) {
 SmallVector<Value> Clusterer::outputs(int cluster) {
   SmallVector<Value> out;
   for (Operation *op : clusters[cluster].ops)
-    if (isUsedOutside(op->getResult(0), cluster))
-      out.push_back(op->getResult(0));
+    for (Value result : op->getResults())
+      if (isUsedOutside(result, cluster))
+        out.push_back(result);
   return out;
 }
 
@@ -204,6 +205,8 @@ bool Clusterer::holdsOperands(ArrayRef<MatmulOp> products, int cluster) {
 /// Whether the cluster, as it stands, can be one space of a kernel.
 bool Clusterer::holds(int cluster) {
   const Cluster &candidate = clusters[cluster];
+  if (candidate.ops.size() > 1 && llvm::any_of(candidate.ops, isAlone))
+    return false;
   SmallVector<Value> yielded = outputs(cluster);
   if (buffers(cluster).size() + yielded.size() > maxBuffers &&
       candidate.ops.size() > 1)
@@ -286,7 +289,7 @@ bool Clusterer::tryMerge(int from, int into) {
 }
 
 void Clusterer::place(Operation *op) {
-  llvm::SetVector<int> candidates;
+  llvm::SetVector<int> candidates; // none of which takes an op that is alone
   auto consider = [&](int cluster) {
     if (clusters[cluster].shape == shapeOf(op))
       candidates.insert(cluster);
@@ -419,6 +422,9 @@ bool Clusterer::sharesLaunch(int cluster, int other) {
         return matmul;
     return nullptr;
   };
+  if (isAlone(clusters[cluster].ops.front()) ||
+      isAlone(clusters[other].ops.front()))
+    return false;
   MatmulOp first = productOf(cluster), second = productOf(other);
   if (!first || !second)
     return !first && !second;

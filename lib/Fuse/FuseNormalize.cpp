@@ -9,6 +9,7 @@
 
 #include "Fuse.h"
 #include "greta/Fuse/Space.h"
+#include "greta/Interface/Launches.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -32,7 +33,7 @@ bool greta::isView(Operation *op) {
 }
 
 bool greta::isCompute(Operation *op) {
-  return isRowOp(op) || isElementwise(op);
+  return isRowOp(op) || isElementwise(op) || isAlone(op);
 }
 
 /// Sizes of tensors: computed on the host side of a launch.
@@ -154,7 +155,10 @@ static void copyResults(func::FuncOp function, Shapes &shapes) {
 /// and as operand of a product.
 static void copyIntoBuffers(func::FuncOp function, Shapes &shapes) {
   for (Operation &op : function.getBody().front()) {
-    unsigned numBuffers = isa<MatmulOp>(op) ? 2 : isView(&op) ? 1 : 0;
+    unsigned numBuffers = isAlone(&op)        ? op.getNumOperands()
+                          : isa<MatmulOp>(op) ? 2
+                          : isView(&op)       ? 1
+                                              : 0;
     for (OpOperand &operand : op.getOpOperands().take_front(numBuffers)) {
       Value source = operand.get();
       if (!source.getDefiningOp() || !isTransparent(source.getDefiningOp()))
@@ -288,6 +292,20 @@ static void moveHeads(func::FuncOp function, Shapes &shapes) {
   }
 }
 
+/// An update writes to its cache; where that must not change, to a copy.
+static void copyUpdatedCaches(Block &block, Shapes &shapes) {
+  for (Operation &op : block) {
+    Value cache = getUpdatedCache(&op);
+    if (!cache || updatesInPlace(&op))
+      continue;
+    OpBuilder builder(&op);
+    Value copy = BroadcastOp::create(builder, op.getLoc(), cache.getType(),
+                                     cache, identityMapping(4));
+    shapes[copy] = shapes.at(cache);
+    op.setOperand(0, copy);
+  }
+}
+
 LogicalResult greta::normalizeForFusion(func::FuncOp function, Shapes &shapes) {
   if (!function.getBody().hasOneBlock())
     return function.emitOpError("has control flow; kernels are made of "
@@ -308,6 +326,7 @@ LogicalResult greta::normalizeForFusion(func::FuncOp function, Shapes &shapes) {
       if (failed(checkSlice(slice, shapes)))
         return failure();
   }
+  copyUpdatedCaches(block, shapes);
   replaceBroadcasts(function, shapes);
   normalizeSlices(function, shapes);
   moveHeads(function, shapes);

@@ -37,6 +37,10 @@ bool greta::isRowOp(Operation *op) {
              HeadsOp, DequantOp>(op);
 }
 
+bool greta::isAlone(Operation *op) {
+  return isa<AttentionOp, PagedAttentionOp, KvUpdateOp, PagedKvUpdateOp>(op);
+}
+
 bool greta::hasFewRows(MatmulOp matmul) {
   ArrayRef<int64_t> shape = matmul.getType().getShape();
   int64_t rows = matmul.getA().getType().getDimSize(matmul.dimM());
@@ -365,6 +369,23 @@ static FailureOr<Space> analyzeSpace(KernelOp kernel, Region &region,
   return space;
 }
 
+/// The space of an op that is alone: an update's rows are one group, the
+/// queries' dimensions are apart.
+static Space spaceOf(KernelOp kernel, Operation *op) {
+  Space space;
+  space.alone = op;
+  bool isUpdate = static_cast<bool>(getUpdatedCache(op));
+  auto rows = cast<BlockArgument>(op->getOperand(isUpdate ? 1 : 0));
+  auto shape = cast<AffineMapAttr>(kernel.getShapes()[rows.getArgNumber()]);
+  llvm::append_range(space.shape, shape.getValue().getResults());
+  for (int64_t dim = 0; dim + 1 < space.rank(); ++dim) {
+    if (dim == 0 || !isUpdate)
+      space.groups.emplace_back();
+    space.groups.back().push_back(dim);
+  }
+  return space;
+}
+
 FailureOr<SmallVector<Space>> greta::analyzeSpaces(KernelOp kernel) {
   SmallVector<Space> spaces;
   unsigned next = kernel.getInputs().size();
@@ -375,6 +396,12 @@ FailureOr<SmallVector<Space>> greta::analyzeSpaces(KernelOp kernel) {
     OperandRange yielded = region.front().getTerminator()->getOperands();
     if (yielded.empty())
       return kernel.emitOpError("has a space that yields nothing");
+    if (Operation &op = region.front().front(); isAlone(&op)) {
+      if (kernel.getSpaces().size() > 1 || &op != yielded[0].getDefiningOp())
+        return op.emitOpError("is not alone in its kernel; put the rest into "
+                              "another");
+      return SmallVector<Space>{spaceOf(kernel, &op)};
+    }
     AffineMap shape = shapeOf(next);
     for (Value value : yielded) {
       if (shapeOf(next++) != shape)

@@ -165,6 +165,9 @@ LogicalResult ShapeAnalysis::visitGretaOp(Operation *op) {
       if (failed(same(broadcast.getValue(), i, broadcast.getResult(), dim)))
         return failure();
     return success();
+  } else if (isa<AttentionOp, PagedAttentionOp, KvUpdateOp, PagedKvUpdateOp>(
+                 op)) {
+    return visitAttention(op);
   }
   // What remains are the row ops: the result has the first operand's type, and
   // so has every operand of its rank.
@@ -175,6 +178,54 @@ LogicalResult ShapeAnalysis::visitGretaOp(Operation *op) {
         failed(unifyShapes(op, operand, op->getResult(0))))
       return failure();
   return success();
+}
+
+/// The ops around the KV cache: the first operand has the result's shape.
+LogicalResult ShapeAnalysis::visitAttention(Operation *op) {
+  auto same = [&](Value a, int64_t dim, Value b, int64_t otherDim) {
+    return unify(op, extent(a, dim), extent(b, otherDim));
+  };
+  Value first = op->getOperand(0);
+  if (failed(unifyShapes(op, first, op->getResult(0))))
+    return failure();
+  if (auto attention = dyn_cast<AttentionOp>(op)) {
+    Value q = attention.getQ(), k = attention.getK();
+    if (failed(same(q, 0, k, 0)) ||
+        failed(unifyShapes(op, k, attention.getV())))
+      return failure();
+    if (Value lengths = attention.getLengths();
+        lengths && failed(same(lengths, 0, q, 0)))
+      return failure();
+    if (Value mask = attention.getMask()) {
+      if (failed(same(mask, 2, q, 2)) || failed(same(mask, 3, k, 2)))
+        return failure();
+      for (int64_t dim : {0, 1})
+        if (attention.getMask().getType().getDimSize(dim) != 1 &&
+            failed(same(mask, dim, q, dim)))
+          return failure();
+    }
+    for (int64_t dim = 0; attention.getLse() && dim < 3; ++dim)
+      if (failed(same(attention.getLse(), dim, q, dim)))
+        return failure();
+    return success();
+  }
+  if (auto paged = dyn_cast<PagedAttentionOp>(op)) {
+    if (failed(same(paged.getTable(), 0, paged.getQ(), 0)) ||
+        failed(same(paged.getLengths(), 0, paged.getQ(), 0)))
+      return failure();
+    return unifyShapes(op, paged.getKCache(), paged.getVCache());
+  }
+  if (auto update = dyn_cast<KvUpdateOp>(op)) {
+    for (int64_t dim : {0, 1, 3})
+      if (failed(same(update.getNewRows(), dim, first, dim)))
+        return failure();
+    return same(update.getPos(), 0, first, 0);
+  }
+  auto update = cast<PagedKvUpdateOp>(op);
+  for (int64_t dim : {1, 2})
+    if (failed(same(update.getNewRows(), dim, first, dim + 1)))
+      return failure();
+  return same(update.getSlots(), 0, update.getNewRows(), 0);
 }
 
 /// The extents that a map over the symbols gives a tensor.

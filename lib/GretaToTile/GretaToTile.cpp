@@ -38,13 +38,20 @@ public:
 
 private:
   void emitBody(ImplicitLocOpBuilder &b);
+  std::unique_ptr<Emitter> emitterOf(ImplicitLocOpBuilder &b, Region &region,
+                                     unsigned number,
+                                     Emitter::Pointers pointers);
   Value linearIndex(ImplicitLocOpBuilder &b);
   DictionaryAttr launchConfig();
+  int64_t waves() const {
+    return config.waves ? config.waves : config.blockSize / config.waveSize;
+  }
 
   KernelOp kernel;
   std::string name;
   SmallVector<Space> spaces;
   KernelConfig config;
+  Value updated; // the operand that the result has the memory of
   tile::FuncOp func;
   std::unique_ptr<ScalarArguments> scalars;
   llvm::SetVector<Value> buffers; // the operands, each once
@@ -71,6 +78,18 @@ Value KernelConverter::linearIndex(ImplicitLocOpBuilder &b) {
       b, arith::MulIOp::create(b, y, scalars->get(b, grid[0])), x);
 }
 
+std::unique_ptr<Emitter>
+KernelConverter::emitterOf(ImplicitLocOpBuilder &b, Region &region,
+                           unsigned number, Emitter::Pointers pointers) {
+  const Space &space = spaces[number];
+  const SpaceConfig &chosen = config.spaces[number];
+  if (!space.alone)
+    return std::make_unique<SpaceEmitter>(b, kernel, region, space, chosen,
+                                          *scalars, pointers);
+  auto make = updated ? makeUpdateEmitter : makeAttentionEmitter;
+  return make(b, kernel, region, space, chosen, *scalars, pointers);
+}
+
 void KernelConverter::emitBody(ImplicitLocOpBuilder &b) {
   Region &body = func.getBody();
   SmallVector<Value> storage;
@@ -80,22 +99,22 @@ void KernelConverter::emitBody(ImplicitLocOpBuilder &b) {
   llvm::append_range(storage, body.getArguments().drop_front(buffers.size()));
   ValueRange pointers(storage);
   unsigned numInputs = kernel.getInputs().size(), nextOutput = numInputs;
-  unsigned nextScratch = numInputs + kernel.getNumResults();
-  SmallVector<SpaceEmitter, 0> emitters;
+  unsigned nextScratch = numInputs + (updated ? 0 : kernel.getNumResults());
+  SmallVector<std::unique_ptr<Emitter>> emitters;
   SmallVector<AffineExpr> counts;
   total = getAffineConstantExpr(0, kernel.getContext());
   for (auto [i, region] : llvm::enumerate(kernel.getSpaces())) {
     unsigned numOutputs = region.front().getTerminator()->getNumOperands();
     size_t numScratch =
         SpaceEmitter::scratchTypes(spaces[i], config.spaces[i]).size();
-    emitters.emplace_back(
-        b, kernel, region, spaces[i], config.spaces[i], *scalars,
-        SpaceEmitter::Pointers{pointers.take_front(numInputs),
-                               pointers.slice(nextOutput, numOutputs),
-                               pointers.slice(nextScratch, numScratch)});
+    emitters.push_back(
+        emitterOf(b, region, i,
+                  {pointers.take_front(numInputs),
+                   pointers.slice(nextOutput, updated ? 0 : numOutputs),
+                   pointers.slice(nextScratch, numScratch)}));
     nextOutput += numOutputs;
     nextScratch += numScratch;
-    counts.push_back(emitters.back().workgroups());
+    counts.push_back(emitters.back()->workgroups());
     total = total + counts.back();
   }
   Value index = linearIndex(b);
@@ -104,8 +123,8 @@ void KernelConverter::emitBody(ImplicitLocOpBuilder &b) {
   for (auto [i, emitter] : llvm::enumerate(emitters)) {
     bool isLast = i + 1 == emitters.size();
     auto emit = [&, &emitter = emitter] {
-      emitter.emit(index);
-      llvm::append_range(scratchExtents, emitter.scratchExtents());
+      emitter->emit(index);
+      llvm::append_range(scratchExtents, emitter->scratchExtents());
     };
     if (isLast && !isGuarded) {
       emit();
@@ -139,7 +158,7 @@ static std::string describe(tile::MatrixAttr matrix) {
 DictionaryAttr KernelConverter::launchConfig() {
   Builder b(kernel.getContext());
   NamedAttrList entries;
-  entries.set("waves", b.getI64IntegerAttr(config.blockSize / config.waveSize));
+  entries.set("waves", b.getI64IntegerAttr(waves()));
   for (unsigned i = 0; i < config.spaces.size(); ++i) {
     const SpaceConfig &space = config.spaces[i];
     auto set = [&](StringRef key, int64_t value) {
@@ -191,7 +210,11 @@ LogicalResult KernelConverter::run() {
     pointers.push_back(tile::PtrType::get(getElementTypeOrSelf(tensor)));
   };
   llvm::for_each(buffers, addPointer);
-  llvm::for_each(kernel.getResults(), addPointer);
+  if (Operation *alone = spaces.front().alone)
+    if (auto cache = cast_or_null<BlockArgument>(getUpdatedCache(alone)))
+      updated = kernel.getInputs()[cache.getArgNumber()];
+  if (!updated)
+    llvm::for_each(kernel.getResults(), addPointer);
   // Scratch memory is results that nobody uses.
   SmallVector<Type> results(kernel.getResultTypes());
   for (auto [space, spaceConfig] : llvm::zip(spaces, config.spaces)) {
@@ -206,9 +229,10 @@ LogicalResult KernelConverter::run() {
   auto function = kernel->getParentOfType<func::FuncOp>();
   ImplicitLocOpBuilder b(kernel.getLoc(), kernel.getContext());
   b.setInsertionPoint(function);
-  func =
-      tile::FuncOp::create(b, name, b.getFunctionType(pointers, {}),
-                           config.blockSize / config.waveSize, config.waveSize);
+  func = tile::FuncOp::create(b, name, b.getFunctionType(pointers, {}), waves(),
+                              config.waveSize);
+  if (config.waves)
+    func.removeWaveSizeAttr();
   scalars = std::make_unique<ScalarArguments>(func);
   b.setInsertionPointToStart(&func.getBody().front());
   auto end = tile::ReturnOp::create(b);
@@ -222,14 +246,19 @@ LogicalResult KernelConverter::run() {
     return AffineMap::get(0, numSymbols, results, b.getContext());
   };
   SmallVector<Attribute> shapes;
-  llvm::append_range(shapes, kernel.getShapes().getValue().drop_front(
-                                 kernel.getInputs().size()));
+  DenseI64ArrayAttr tied;
+  if (updated)
+    tied =
+        b.getDenseI64ArrayAttr(llvm::find(buffers, updated) - buffers.begin());
+  else
+    llvm::append_range(shapes, kernel.getShapes().getValue().drop_front(
+                                   kernel.getInputs().size()));
   for (AffineExpr extent : scratchExtents)
     shapes.push_back(AffineMapAttr::get(mapOf(extent)));
   b.setInsertionPoint(kernel);
   auto launch = tile::LaunchOp::create(
       b, results, name, buffers.getArrayRef(), mapOf(grid),
-      mapOf(scalars->expressions()), /*tied=*/nullptr,
+      mapOf(scalars->expressions()), tied,
       zeroed.empty() ? nullptr : b.getDenseI64ArrayAttr(zeroed),
       b.getArrayAttr(shapes), launchConfig());
   kernel->replaceAllUsesWith(

@@ -12,6 +12,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include <map>
+#include <memory>
 
 namespace greta {
 
@@ -37,32 +38,55 @@ mlir::AffineExpr strideOf(int64_t spaceDim, const TensorLayout &layout,
 /// An i32 constant.
 mlir::Value i32(mlir::ImplicitLocOpBuilder &b, int64_t value);
 
-/// Emits what one workgroup does in a space. Block tensors have the dimensions
-/// that Space describes; a value that lacks a dimension has extent 1 there.
-class SpaceEmitter {
+/// Emits what one workgroup does for a region of a kernel.
+class Emitter {
 public:
   struct Pointers {
     mlir::ValueRange inputs;  // one per argument of the region
     mlir::ValueRange outputs; // one per yielded value
     mlir::ValueRange scratch; // of scratchTypes
   };
+  virtual ~Emitter() = default;
+
+  /// Workgroups of the region over the function's symbols.
+  virtual mlir::AffineExpr workgroups() = 0;
+
+  /// The program of workgroup `index` of the region.
+  virtual void emit(mlir::Value index) = 0;
+
+  /// How many elements there are of each scratch buffer, once the program is
+  /// emitted.
+  virtual llvm::SmallVector<mlir::AffineExpr> scratchExtents() { return {}; }
+};
+
+/// Those of ops that have a kernel to themselves.
+std::unique_ptr<Emitter>
+makeAttentionEmitter(mlir::ImplicitLocOpBuilder &b, KernelOp kernel,
+                     mlir::Region &region, const Space &space,
+                     const SpaceConfig &config, ScalarArguments &scalars,
+                     Emitter::Pointers pointers);
+std::unique_ptr<Emitter>
+makeUpdateEmitter(mlir::ImplicitLocOpBuilder &b, KernelOp kernel,
+                  mlir::Region &region, const Space &space,
+                  const SpaceConfig &config, ScalarArguments &scalars,
+                  Emitter::Pointers pointers);
+
+/// Of everything else. Block tensors have the dimensions
+/// that Space describes; a value that lacks a dimension has extent 1 there.
+class SpaceEmitter : public Emitter {
+public:
   SpaceEmitter(mlir::ImplicitLocOpBuilder &b, KernelOp kernel,
                mlir::Region &region, const Space &space,
                const SpaceConfig &config, ScalarArguments &scalars,
                Pointers pointers);
 
-  /// Workgroups of the space over the function's symbols.
-  mlir::AffineExpr workgroups();
-
   /// The elements of the scratch memory of a GEMM in parts: a buffer of each
   /// product's parts, and one of counters, which are zero between launches.
   static llvm::SmallVector<mlir::Type> scratchTypes(const Space &space,
                                                     const SpaceConfig &config);
-  /// How many there are of each, once the program is emitted.
-  llvm::SmallVector<mlir::AffineExpr> scratchExtents();
-
-  /// The program of workgroup `index` of the space.
-  void emit(mlir::Value index);
+  llvm::SmallVector<mlir::AffineExpr> scratchExtents() override;
+  mlir::AffineExpr workgroups() override;
+  void emit(mlir::Value index) override;
 
 private:
   struct Dim {

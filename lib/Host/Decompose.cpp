@@ -10,6 +10,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Builders.h"
 
@@ -29,12 +30,12 @@ struct GretaDecomposePass
         [&](greta::DecomposableOpInterface op) { ops.push_back(op); });
     for (greta::DecomposableOpInterface op : ops) {
       OpBuilder builder(op);
-      Value result = op.decompose(builder);
-      Type type = op->getResult(0).getType();
-      // The definition may know more of the shape than the op's type says.
-      if (result.getType() != type)
-        result = tensor::CastOp::create(builder, op.getLoc(), type, result);
-      op->replaceAllUsesWith(ValueRange(result));
+      SmallVector<Value> results = op.decompose(builder);
+      // The definition may know more of a shape than the op's type says.
+      for (auto [result, type] : llvm::zip(results, op->getResultTypes()))
+        if (result.getType() != type)
+          result = tensor::CastOp::create(builder, op.getLoc(), type, result);
+      op->replaceAllUsesWith(results);
       op->erase();
     }
   }

@@ -208,19 +208,32 @@ static LogicalResult passTensorsByPointer(func::FuncOp func) {
   for (size_t symbol = 0; symbol < spec.symbols.size(); ++symbol)
     symbols.push_back(Value(body.addArgument(b.getIndexType(), func.getLoc())));
 
+  SmallVector<Value> arguments;
   for (unsigned i = 0; i < args; ++i) {
     auto type = cast<RankedTensorType>(body.getArgument(i).getType());
-    Value view = viewAs(b, pointers[i], type, spec.args[i], symbols);
-    Value tensor =
-        bufferization::ToTensorOp::create(b, type, view, /*restrict=*/true);
-    body.getArgument(i).replaceAllUsesWith(tensor);
+    arguments.push_back(viewAs(b, pointers[i], type, spec.args[i], symbols));
   }
   // Here and not at the end: what computes a result writes straight into it.
   SmallVector<Value> destinations;
+  llvm::SmallDenseSet<unsigned> updated;
   for (unsigned i = 0; i < results; ++i) {
     auto type = cast<RankedTensorType>(terminator->getOperand(i).getType());
     destinations.push_back(
         viewAs(b, pointers[args + i], type, spec.results[i], symbols));
+    // What is updated in place lies in the result from the beginning.
+    if (std::optional<unsigned> tied = spec.results[i].tied) {
+      arguments[*tied] =
+          viewAs(b, pointers[args + i],
+                 cast<RankedTensorType>(body.getArgument(*tied).getType()),
+                 spec.args[*tied], symbols);
+      updated.insert(*tied);
+    }
+  }
+  for (unsigned i = 0; i < args; ++i) {
+    Value tensor = bufferization::ToTensorOp::create(
+        b, body.getArgument(i).getType(), arguments[i], /*restrict=*/true,
+        /*writable=*/updated.contains(i));
+    body.getArgument(i).replaceAllUsesWith(tensor);
   }
   b.setInsertionPoint(terminator);
   for (unsigned i = 0; i < results; ++i)

@@ -90,7 +90,12 @@ FunctionSpec greta::getFunctionSpec(func::FuncOp func) {
   for (auto [i, type] : llvm::enumerate(func.getResultTypes())) {
     spec.results.push_back(
         describe(type, shapes[spec.args.size() + i], "r" + std::to_string(i)));
-    spec.results.back().tied = tiedArgument(results[i]);
+    // A result that is another one, too, is a copy of it.
+    std::optional<unsigned> tied = tiedArgument(results[i]);
+    if (llvm::none_of(spec.results, [&](const TensorSpec &other) {
+          return tied && other.tied == tied;
+        }))
+      spec.results.back().tied = tied;
   }
   return spec;
 }

@@ -9,9 +9,16 @@
 // gone. So nothing may use it behind the launch, and where it is an argument of
 // the function, what came of it is a result, which the runtime ties to it.
 //
+// Updates of a KV cache write in place by the same rule: nobody else uses the
+// cache, and where it is an argument, what came of it is a result. Elsewhere
+// they get a copy.
+//
 //===----------------------------------------------------------------------===//
 
 #include "greta/Interface/Launches.h"
+#include "Greta/Greta.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "llvm/ADT/MapVector.h"
 
@@ -35,11 +42,40 @@ static bool isView(Operation *op) {
       op);
 }
 
+/// Whether what an update makes, or what another makes of that, is a result.
+static bool isReturned(Value updated) {
+  return llvm::any_of(updated.getUsers(), [&](Operation *user) {
+    return isa<func::ReturnOp>(user) ||
+           (getUpdatedCache(user) == updated && updatesInPlace(user) &&
+            isReturned(user->getResult(0)));
+  });
+}
+
+bool greta::updatesInPlace(Operation *update) {
+  auto hasOneUse = [](Value value) {
+    return llvm::count_if(value.getUses(), [](OpOperand &use) {
+             return !isa<tensor::DimOp>(use.getOwner());
+           }) == 1;
+  };
+  Value cache = getUpdatedCache(update);
+  if (isa<BlockArgument>(cache))
+    return hasOneUse(cache) && isReturned(update->getResult(0));
+  for (;; cache = cache.getDefiningOp()->getOperand(0)) {
+    if (!hasOneUse(cache) || isa<BlockArgument>(cache))
+      return false;
+    if (!isView(cache.getDefiningOp()))
+      return !isa<tensor::ExtractSliceOp, linalg::TransposeOp,
+                  arith::ConstantOp>(cache.getDefiningOp());
+  }
+}
+
 /// The value that `tensor` is made of in its memory; null: it is the first.
 static Value before(Value tensor) {
   Operation *op = tensor.getDefiningOp();
   if (op && isView(op))
     return op->getOperand(0);
+  if (Value cache = op ? getUpdatedCache(op) : Value())
+    return updatesInPlace(op) ? cache : Value();
   auto launch = dyn_cast_or_null<tile::LaunchOp>(op);
   if (!launch)
     return {};
@@ -55,7 +91,7 @@ Value greta::memoryOf(Value tensor) {
 std::optional<unsigned> greta::tiedArgument(Value result) {
   bool isWritten = false;
   for (Value from; (from = before(result)); result = from)
-    isWritten |= isa<tile::LaunchOp>(result.getDefiningOp());
+    isWritten |= !isView(result.getDefiningOp());
   auto argument = dyn_cast<BlockArgument>(result);
   if (!argument || !isWritten)
     return std::nullopt;

@@ -30,6 +30,14 @@ static StringRef matrixUnit(tile::FuncOp kernel) {
   return unit;
 }
 
+static GretaTileSetTargetPassOptions setTarget(const TargetRow &row,
+                                               bool matrix) {
+  GretaTileSetTargetPassOptions options;
+  options.target = row.name.str();
+  options.matrix = matrix;
+  return options;
+}
+
 /// Fused ops: into kernels, and those to block programs for the target.
 static void buildFusedPipeline(PassManager &passes, const TargetRow &row,
                                bool matrix, const TuningDatabase *tuning) {
@@ -44,6 +52,9 @@ static void buildFusedPipeline(PassManager &passes, const TargetRow &row,
   passes.addNestedPass<func::FuncOp>(
       createGretaConfigurePass(configure, tuning));
   passes.addPass(createGretaToTilePass());
+  // Of those that are block programs.
+  passes.addNestedPass<tile::FuncOp>(
+      createGretaTileSetTargetPass(setTarget(row, matrix)));
 }
 
 /// Block programs: for the target, and without what it leaves to do twice.
@@ -51,10 +62,7 @@ static void buildBlockPipeline(PassManager &passes, const TargetRow &row,
                                bool matrix) {
   passes.addPass(createGretaTileExplicitArgumentsPass());
   OpPassManager &kernel = passes.nest<tile::FuncOp>();
-  GretaTileSetTargetPassOptions target;
-  target.target = row.name.str();
-  target.matrix = matrix;
-  kernel.addPass(createGretaTileSetTargetPass(target));
+  kernel.addPass(createGretaTileSetTargetPass(setTarget(row, matrix)));
   kernel.addPass(createCanonicalizerPass());
   kernel.addPass(createCSEPass());
   kernel.addPass(createLoopInvariantCodeMotionPass());

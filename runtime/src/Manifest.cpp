@@ -322,9 +322,6 @@ KernelDecl kernel(const Reader &R, const FunctionDecl &F, const Variant &V,
     for (const TensorDecl &T : F.Args)
       if (T.IsScalar)
         R.bad("a host variant takes tensors, '", T.Name, "' is a scalar");
-    for (const TensorDecl &T : F.Results)
-      if (T.Tied)
-        R.bad("a host variant has no tied results, '", T.Name, "' is one");
     for (size_t I = 0; I < F.Args.size() + F.Results.size(); ++I) {
       bool IsArg = I < F.Args.size();
       KernelArg A{};

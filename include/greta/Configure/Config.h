@@ -17,7 +17,7 @@ struct SpaceConfig {
   int64_t columns = 1;
   bool flat = false;
   bool loop = false;
-  int64_t depth = 0;           // of a product
+  int64_t depth = 0;           // of a product; of attention, keys at a time
   int64_t run = 0;             // of it, in a lane; 0: not the decode schedule
   int64_t unroll = 1;          // blocks along the depth per turn of its loop
   tile::MatrixAttr matrix;     // its instruction; null: multiply-adds
@@ -30,6 +30,7 @@ struct SpaceConfig {
 struct KernelConfig {
   int64_t blockSize = 0;
   int64_t waveSize = 0;
+  int64_t waves = 0;     // of a block program, in place of both
   int64_t gridLimit = 0; // 0: none
   llvm::SmallVector<SpaceConfig> spaces;
 };

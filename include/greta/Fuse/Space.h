@@ -37,6 +37,10 @@ bool isElementwise(mlir::Operation *op);
 /// do for its result.
 bool isRowOp(mlir::Operation *op);
 
+/// Whether an op has a kernel of its own, which is a block program: attention
+/// and the KV cache's updates.
+bool isAlone(mlir::Operation *op);
+
 /// Whether a product is one of few rows, which the decode schedule takes: rows,
 /// columns and depth are static.
 bool hasFewRows(MatmulOp matmul);
@@ -83,6 +87,9 @@ struct Space {
   bool isFlat = false;
   bool hasReduction = false;
   bool hasSoftmax = false;
+  /// What has the kernel to itself. The space is then that of the queries, or
+  /// of an update's new rows.
+  mlir::Operation *alone = nullptr;
   /// Its product, and another one of the same A.
   MatmulOp matmul, second;
   /// What the product's columns are split into, or null.

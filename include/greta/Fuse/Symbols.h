@@ -65,6 +65,7 @@ private:
                                   mlir::Value b);
   mlir::LogicalResult visit(mlir::Operation *op);
   mlir::LogicalResult visitGretaOp(mlir::Operation *op);
+  mlir::LogicalResult visitAttention(mlir::Operation *op);
   void visitLaunch(tile::LaunchOp launch);
   mlir::LogicalResult readShapes();
   void state(mlir::Value tensor, mlir::AffineMap shape);

@@ -1,6 +1,7 @@
 //===- Launches.h - functions that launch kernels ---------------*- C++ -*-===//
 //
-// What such a function may hold, and whose memory its tensors have.
+// What such a function may hold, and whose memory its tensors have: of fused
+// ops, too.
 //
 //===----------------------------------------------------------------------===//
 #ifndef GRETA_INTERFACE_LAUNCHES_H
@@ -23,11 +24,15 @@ inline constexpr llvm::StringLiteral inPlaceName = "greta.in_place";
 /// function's argument has a `greta.divisibility` of its own.
 int64_t alignmentOf(mlir::Value tensor);
 
-/// The value whose memory a tensor has: through views, and through launches
-/// from a result to the operand that it is tied to.
+/// Whether an update of a KV cache may write to the memory of its operand.
+bool updatesInPlace(mlir::Operation *update);
+
+/// The value whose memory a tensor has: through views, updates in place, and
+/// through launches from a result to the operand that it is tied to.
 mlir::Value memoryOf(mlir::Value tensor);
 
-/// The argument whose memory a function's result has, by tied launches.
+/// The argument whose memory a function's result has, by tied launches and
+/// updates in place.
 std::optional<unsigned> tiedArgument(mlir::Value result);
 
 /// Fails where a function with launches does anything else, where two results

@@ -1,0 +1,457 @@
+//===- AttentionDecompose.cpp - what attention means ----------------------===//
+//
+// The definitions of attention and of the KV cache's updates in linalg, arith,
+// math and tensor ops: the reference and the `host` target. All of a row's
+// products are there at once, in f64, and the result is rounded:
+//
+//   x[b, h, i, j] = the product of query and key, capped, masked; -inf where
+//                   row i does not see key j
+//   m[b, h, i]    = max over j        e = exp(x - m), zero where m is -inf
+//   l[b, h, i]    = sum over j of e, and of the sink
+//   y[b, h, i, d] = sum over j of e * v[b, h, j, d] / l, zero where l is zero
+//
+// A cache in pages is gathered into [B, Hkv, T, D] first.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Greta/Greta.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+
+using namespace mlir;
+using namespace greta;
+
+using Body = llvm::function_ref<Value(ImplicitLocOpBuilder &, ValueRange)>;
+
+static Value real(ImplicitLocOpBuilder &b, double value) {
+  return arith::ConstantOp::create(b, b.getF64FloatAttr(value));
+}
+
+static Value minusInfinity(ImplicitLocOpBuilder &b) {
+  return real(b, -std::numeric_limits<double>::infinity());
+}
+
+static Value indexConstant(ImplicitLocOpBuilder &b, int64_t value) {
+  return arith::ConstantIndexOp::create(b, value);
+}
+
+static Value toIndex(ImplicitLocOpBuilder &b, Value i32) {
+  return arith::IndexCastOp::create(b, b.getIndexType(), i32);
+}
+
+static Value compare(ImplicitLocOpBuilder &b, arith::CmpIPredicate how, Value x,
+                     Value y) {
+  return arith::CmpIOp::create(b, how, x, y);
+}
+
+namespace {
+struct Input {
+  Value tensor;
+  AffineMap map;
+};
+} // namespace
+
+/// A tensor of `sizes`, element by element over the loops of `map`; loops that
+/// are not in it are reduced, from `start` on. `body` gets the inputs'
+/// elements, floats as f64, then the reduced value.
+static Value compute(ImplicitLocOpBuilder &b, ArrayRef<OpFoldResult> sizes,
+                     AffineMap map, Type element, ArrayRef<Input> inputs,
+                     Value start, Body body) {
+  Value init = tensor::EmptyOp::create(b, sizes, element);
+  if (start)
+    init = linalg::FillOp::create(b, start, init).getResult(0);
+  SmallVector<Value> tensors;
+  SmallVector<AffineMap> maps;
+  for (const Input &input : inputs) {
+    tensors.push_back(input.tensor);
+    maps.push_back(input.map);
+  }
+  maps.push_back(map);
+  SmallVector<utils::IteratorType> iterators(map.getNumDims(),
+                                             utils::IteratorType::reduction);
+  for (AffineExpr dim : map.getResults())
+    iterators[cast<AffineDimExpr>(dim).getPosition()] =
+        utils::IteratorType::parallel;
+  return linalg::GenericOp::create(
+             b, init.getType(), tensors, init, maps, iterators,
+             [&](OpBuilder &builder, Location loc, ValueRange args) {
+               ImplicitLocOpBuilder inner(loc, builder);
+               Type f64 = inner.getF64Type();
+               // CPUs convert what is narrower than f32 by f32.
+               SmallVector<Value> elements;
+               for (Value arg : args.drop_back()) {
+                 for (Type type : {Type(inner.getF32Type()), f64})
+                   if (isa<FloatType>(arg.getType()) &&
+                       arg.getType().getIntOrFloatBitWidth() <
+                           type.getIntOrFloatBitWidth())
+                     arg = arith::ExtFOp::create(inner, type, arg);
+                 elements.push_back(arg);
+               }
+               if (start)
+                 elements.push_back(args.back());
+               Value value = body(inner, elements);
+               if (value.getType() == f64 &&
+                   element.getIntOrFloatBitWidth() < 32)
+                 value =
+                     arith::TruncFOp::create(inner, inner.getF32Type(), value);
+               if (value.getType() != element)
+                 value = arith::TruncFOp::create(inner, element, value);
+               linalg::YieldOp::create(inner, value);
+             })
+      .getResult(0);
+}
+
+static AffineMap mapOf(ImplicitLocOpBuilder &b, unsigned loops,
+                       ArrayRef<AffineExpr> results) {
+  return AffineMap::get(loops, 0, results, b.getContext());
+}
+
+namespace {
+/// One attention; what an op does not have is null.
+struct Attention {
+  Value q, k, v, lengths, mask, sinks;
+  double scale;
+  bool causal;
+  std::optional<int64_t> window;
+  std::optional<double> softcap;
+
+  /// The result, and the logarithm of the sums.
+  std::pair<Value, Value> build(ImplicitLocOpBuilder &b);
+
+private:
+  Value logits(ImplicitLocOpBuilder &b);
+  /// i1: row i of sequence n, of `rows`, sees key j of `keys`.
+  Value sees(ImplicitLocOpBuilder &b, Value n, Value i, Value j, Value rows);
+};
+} // namespace
+
+Value Attention::sees(ImplicitLocOpBuilder &b, Value n, Value i, Value j,
+                      Value rows) {
+  using Predicate = arith::CmpIPredicate;
+  Value seen = compare(b, Predicate::slt, j, n);
+  auto require = [&](Value condition) {
+    seen = arith::AndIOp::create(b, seen, condition);
+  };
+  Value at = arith::SubIOp::create(b, arith::AddIOp::create(b, i, n), rows);
+  if (causal)
+    require(compare(b, Predicate::sle, j, at));
+  if (!window)
+    return seen;
+  Value width = indexConstant(b, *window);
+  require(compare(b, Predicate::sgt, j, arith::SubIOp::create(b, at, width)));
+  if (!causal)
+    require(compare(b, Predicate::slt, j, arith::AddIOp::create(b, at, width)));
+  return seen;
+}
+
+Value Attention::logits(ImplicitLocOpBuilder &b) {
+  auto heads = [](Value x) {
+    return cast<RankedTensorType>(x.getType()).getDimSize(1);
+  };
+  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, b.getLoc(), q);
+  sizes[3] = tensor::getMixedSize(b, b.getLoc(), k, 2);
+  AffineExpr n, h, i, j, d;
+  bindDims(b.getContext(), n, h, i, j, d);
+  AffineExpr shared = h.floorDiv(heads(q) / heads(k));
+  Value products = compute(
+      b, sizes, mapOf(b, 5, {n, h, i, j}), b.getF64Type(),
+      {{q, mapOf(b, 5, {n, h, i, d})}, {k, mapOf(b, 5, {n, shared, j, d})}},
+      real(b, 0), [](ImplicitLocOpBuilder &b, ValueRange v) -> Value {
+        Value product = arith::MulFOp::create(b, v[0], v[1]);
+        return arith::AddFOp::create(b, v[2], product,
+                                     arith::FastMathFlags::reassoc);
+      });
+
+  AffineMap identity = b.getMultiDimIdentityMap(4);
+  SmallVector<Input> inputs{{products, identity}};
+  if (mask) {
+    ArrayRef<int64_t> shape = cast<RankedTensorType>(mask.getType()).getShape();
+    AffineExpr zero = b.getAffineConstantExpr(0);
+    inputs.push_back({mask, mapOf(b, 4,
+                                  {shape[0] == 1 ? zero : n,
+                                   shape[1] == 1 ? zero : h, i, j})});
+  }
+  if (lengths)
+    inputs.push_back({lengths, mapOf(b, 4, {n})});
+  Value rows = tensor::DimOp::create(b, q, 2);
+  Value keys = tensor::DimOp::create(b, k, 2);
+  return compute(b, sizes, identity, b.getF64Type(), inputs, Value(),
+                 [&](ImplicitLocOpBuilder &b, ValueRange v) -> Value {
+                   Value x = arith::MulFOp::create(b, v[0], real(b, scale));
+                   if (softcap) {
+                     x = arith::DivFOp::create(b, x, real(b, *softcap));
+                     x = math::TanhOp::create(b, x);
+                     x = arith::MulFOp::create(b, x, real(b, *softcap));
+                   }
+                   if (mask)
+                     x = arith::AddFOp::create(b, x, v[1]);
+                   Value valid = keys;
+                   if (lengths)
+                     valid =
+                         arith::MinSIOp::create(b, keys, toIndex(b, v.back()));
+                   Value seen = sees(b, valid, linalg::IndexOp::create(b, 2),
+                                     linalg::IndexOp::create(b, 3), rows);
+                   return arith::SelectOp::create(b, seen, x, minusInfinity(b));
+                 });
+}
+
+std::pair<Value, Value> Attention::build(ImplicitLocOpBuilder &b) {
+  Type f64 = b.getF64Type();
+  Value x = logits(b);
+  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, b.getLoc(), q);
+  ArrayRef<OpFoldResult> perRow = ArrayRef(sizes).drop_back();
+  SmallVector<OpFoldResult> perKey = tensor::getMixedSizes(b, b.getLoc(), x);
+  AffineExpr n, h, i, j, d;
+  bindDims(b.getContext(), n, h, i, j, d);
+  AffineMap row = mapOf(b, 4, {n, h, i}), all = b.getMultiDimIdentityMap(4);
+  AffineMap rows = b.getMultiDimIdentityMap(3);
+
+  Value max = compute(b, perRow, row, f64, {{x, all}}, minusInfinity(b),
+                      [](ImplicitLocOpBuilder &b, ValueRange v) -> Value {
+                        return arith::MaximumFOp::create(b, v[1], v[0]);
+                      });
+  if (sinks)
+    max =
+        compute(b, perRow, rows, f64, {{max, rows}, {sinks, mapOf(b, 3, {h})}},
+                Value(), [](ImplicitLocOpBuilder &b, ValueRange v) -> Value {
+                  return arith::MaximumFOp::create(b, v[0], v[1]);
+                });
+  auto weight = [](ImplicitLocOpBuilder &b, Value x, Value max) -> Value {
+    Value none = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, max,
+                                       minusInfinity(b));
+    Value e = math::ExpOp::create(b, arith::SubFOp::create(b, x, max));
+    return arith::SelectOp::create(b, none, real(b, 0), e);
+  };
+  Value weights = compute(b, perKey, all, f64, {{x, all}, {max, row}}, Value(),
+                          [&](ImplicitLocOpBuilder &b, ValueRange v) {
+                            return weight(b, v[0], v[1]);
+                          });
+  Value sum = compute(b, perRow, row, f64, {{weights, all}}, real(b, 0),
+                      [](ImplicitLocOpBuilder &b, ValueRange v) -> Value {
+                        return arith::AddFOp::create(
+                            b, v[1], v[0], arith::FastMathFlags::reassoc);
+                      });
+  if (sinks)
+    sum =
+        compute(b, perRow, rows, f64,
+                {{sum, rows}, {max, rows}, {sinks, mapOf(b, 3, {h})}}, Value(),
+                [&](ImplicitLocOpBuilder &b, ValueRange v) -> Value {
+                  return arith::AddFOp::create(b, v[0], weight(b, v[2], v[1]));
+                });
+  auto headsOf = [](Value x) {
+    return cast<RankedTensorType>(x.getType()).getDimSize(1);
+  };
+  AffineExpr shared = h.floorDiv(headsOf(q) / headsOf(v));
+  // Loops: sequence, head, row, column, key.
+  AffineExpr column = j, key = d;
+  Value values =
+      compute(b, sizes, mapOf(b, 5, {n, h, i, column}), f64,
+              {{weights, mapOf(b, 5, {n, h, i, key})},
+               {v, mapOf(b, 5, {n, shared, key, column})}},
+              real(b, 0), [](ImplicitLocOpBuilder &b, ValueRange v) -> Value {
+                // What no row sees may hold anything.
+                Value none = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ,
+                                                   v[0], real(b, 0));
+                Value product = arith::MulFOp::create(b, v[0], v[1]);
+                product = arith::SelectOp::create(b, none, real(b, 0), product);
+                return arith::AddFOp::create(b, v[2], product,
+                                             arith::FastMathFlags::reassoc);
+              });
+  Type element = cast<RankedTensorType>(q.getType()).getElementType();
+  Value result =
+      compute(b, sizes, all, element, {{values, all}, {sum, row}}, Value(),
+              [](ImplicitLocOpBuilder &b, ValueRange v) -> Value {
+                Value none = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ,
+                                                   v[1], real(b, 0));
+                Value y = arith::DivFOp::create(b, v[0], v[1]);
+                return arith::SelectOp::create(b, none, real(b, 0), y);
+              });
+  Value lse = compute(
+      b, perRow, rows, b.getF32Type(), {{max, rows}, {sum, rows}}, Value(),
+      [](ImplicitLocOpBuilder &b, ValueRange v) -> Value {
+        return arith::AddFOp::create(b, v[0], math::LogOp::create(b, v[1]));
+      });
+  return {result, lse};
+}
+
+static std::optional<double> toDouble(std::optional<APFloat> value) {
+  return value ? std::optional<double>(value->convertToFloat()) : std::nullopt;
+}
+
+static double scaleOf(std::optional<APFloat> scale, Value q) {
+  double size = cast<RankedTensorType>(q.getType()).getDimSize(3);
+  return toDouble(scale).value_or(1 / std::sqrt(size));
+}
+
+SmallVector<Value> AttentionOp::decompose(OpBuilder &builder) {
+  ImplicitLocOpBuilder b(getLoc(), builder);
+  Attention attention{getQ(),
+                      getK(),
+                      getV(),
+                      getLengths(),
+                      getMask(),
+                      getSinks(),
+                      scaleOf(getScale(), getQ()),
+                      getCausal(),
+                      getWindow(),
+                      toDouble(getSoftcap())};
+  auto [result, lse] = attention.build(b);
+  return getLse() ? SmallVector<Value>{result, lse}
+                  : SmallVector<Value>{result};
+}
+
+/// [B, Hkv, maxpages * page, D] of a cache; zero beyond a sequence's length.
+static Value gatherPages(ImplicitLocOpBuilder &b, Value cache, Value table,
+                         Value lengths) {
+  auto type = cast<RankedTensorType>(cache.getType());
+  Value pages = tensor::DimOp::create(b, cache, 0);
+  Value page = tensor::DimOp::create(b, cache, 1);
+  Value keys =
+      arith::MulIOp::create(b, tensor::DimOp::create(b, table, 1), page);
+  SmallVector<OpFoldResult> sizes{tensor::getMixedSize(b, b.getLoc(), table, 0),
+                                  b.getIndexAttr(type.getDimSize(2)),
+                                  getAsOpFoldResult(keys),
+                                  b.getIndexAttr(type.getDimSize(3))};
+  AffineMap all = b.getMultiDimIdentityMap(4);
+  return compute(
+      b, sizes, all, type.getElementType(),
+      {{lengths, mapOf(b, 4, {b.getAffineDimExpr(0)})}}, Value(),
+      [&](ImplicitLocOpBuilder &b, ValueRange v) -> Value {
+        Value n = linalg::IndexOp::create(b, 0);
+        Value j = linalg::IndexOp::create(b, 2);
+        Value valid =
+            compare(b, arith::CmpIPredicate::slt, j, toIndex(b, v[0]));
+        Value number = arith::DivUIOp::create(b, j, page);
+        Value entry = toIndex(
+            b, tensor::ExtractOp::create(b, table, ValueRange{n, number}));
+        // Entries behind the last page that is needed may be anything.
+        Value inside = compare(b, arith::CmpIPredicate::ult, entry, pages);
+        valid = arith::AndIOp::create(b, valid, inside);
+        entry = arith::SelectOp::create(b, valid, entry, indexConstant(b, 0));
+        Value place = arith::RemUIOp::create(b, j, page);
+        Value element = tensor::ExtractOp::create(
+            b, cache,
+            ValueRange{entry, place, linalg::IndexOp::create(b, 1),
+                       linalg::IndexOp::create(b, 3)});
+        Value zero =
+            arith::ConstantOp::create(b, b.getZeroAttr(element.getType()));
+        return arith::SelectOp::create(b, valid, element, zero);
+      });
+}
+
+SmallVector<Value> PagedAttentionOp::decompose(OpBuilder &builder) {
+  ImplicitLocOpBuilder b(getLoc(), builder);
+  Value k = gatherPages(b, getKCache(), getTable(), getLengths());
+  Value v = gatherPages(b, getVCache(), getTable(), getLengths());
+  Attention attention{getQ(),
+                      k,
+                      v,
+                      getLengths(),
+                      Value(),
+                      Value(),
+                      scaleOf(getScale(), getQ()),
+                      /*causal=*/true,
+                      getWindow(),
+                      toDouble(getSoftcap())};
+  return {attention.build(b).first};
+}
+
+//===----------------------------------------------------------------------===//
+// Updates, row by row, so that bufferisation does them in place
+//===----------------------------------------------------------------------===//
+
+/// `next` of every number below `count`, each from what the one before left.
+static Value
+loopOver(ImplicitLocOpBuilder &b, Value count, Value start,
+         llvm::function_ref<Value(ImplicitLocOpBuilder &, Value, Value)> next) {
+  auto loop = scf::ForOp::create(b, indexConstant(b, 0), count,
+                                 indexConstant(b, 1), start);
+  ImplicitLocOpBuilder inner(b.getLoc(), loop.getBody(), loop.getBody()->end());
+  scf::YieldOp::create(
+      inner, next(inner, loop.getInductionVar(), loop.getRegionIterArg(0)));
+  return loop.getResult(0);
+}
+
+/// `cache` with `rows` of `sizes` at `offsets` where that is `inside`.
+static Value replaceRows(ImplicitLocOpBuilder &b, Value inside, Value cache,
+                         llvm::function_ref<Value(ImplicitLocOpBuilder &)> rows,
+                         ArrayRef<OpFoldResult> offsets,
+                         ArrayRef<OpFoldResult> sizes) {
+  auto branch =
+      scf::IfOp::create(b, cache.getType(), inside, /*withElseRegion=*/true);
+  auto at = [&](Block *block) {
+    return ImplicitLocOpBuilder(b.getLoc(), block, block->end());
+  };
+  ImplicitLocOpBuilder then = at(branch.thenBlock());
+  SmallVector<OpFoldResult> strides(sizes.size(), b.getIndexAttr(1));
+  Value updated = tensor::InsertSliceOp::create(then, rows(then), cache,
+                                                offsets, sizes, strides);
+  scf::YieldOp::create(then, updated);
+  ImplicitLocOpBuilder otherwise = at(branch.elseBlock());
+  scf::YieldOp::create(otherwise, cache);
+  return branch.getResult(0);
+}
+
+SmallVector<Value> KvUpdateOp::decompose(OpBuilder &builder) {
+  ImplicitLocOpBuilder b(getLoc(), builder);
+  Value sequences = tensor::DimOp::create(b, getNewRows(), 0);
+  Value rows = tensor::DimOp::create(b, getNewRows(), 2);
+  Value places = tensor::DimOp::create(b, getCache(), 2);
+  OpFoldResult zero = b.getIndexAttr(0), one = b.getIndexAttr(1);
+  SmallVector<OpFoldResult> sizes =
+      tensor::getMixedSizes(b, b.getLoc(), getNewRows());
+  sizes[0] = sizes[2] = one;
+  auto updateRow = [&](ImplicitLocOpBuilder &b, Value n, Value i, Value cache) {
+    Value at = arith::AddIOp::create(
+        b, toIndex(b, tensor::ExtractOp::create(b, getPos(), n)), i);
+    // Unsigned: what lies before the cache is far beyond it.
+    return replaceRows(
+        b, compare(b, arith::CmpIPredicate::ult, at, places), cache,
+        [&](ImplicitLocOpBuilder &b) -> Value {
+          return tensor::ExtractSliceOp::create(
+              b, getNewRows(), ArrayRef<OpFoldResult>{n, zero, i, zero}, sizes,
+              ArrayRef<OpFoldResult>{one, one, one, one});
+        },
+        {n, zero, at, zero}, sizes);
+  };
+  return {loopOver(b, sequences, getCache(),
+                   [&](ImplicitLocOpBuilder &b, Value n, Value cache) {
+                     return loopOver(
+                         b, rows, cache,
+                         [&](ImplicitLocOpBuilder &b, Value i, Value cache) {
+                           return updateRow(b, n, i, cache);
+                         });
+                   })};
+}
+
+SmallVector<Value> PagedKvUpdateOp::decompose(OpBuilder &builder) {
+  ImplicitLocOpBuilder b(getLoc(), builder);
+  Value page = tensor::DimOp::create(b, getCache(), 1);
+  Value slots =
+      arith::MulIOp::create(b, tensor::DimOp::create(b, getCache(), 0), page);
+  Value tokens = tensor::DimOp::create(b, getNewRows(), 0);
+  OpFoldResult zero = b.getIndexAttr(0), one = b.getIndexAttr(1);
+  SmallVector<OpFoldResult> row =
+      tensor::getMixedSizes(b, b.getLoc(), getNewRows());
+  row[0] = one;
+  return {loopOver(
+      b, tokens, getCache(),
+      [&](ImplicitLocOpBuilder &b, Value token, Value cache) {
+        Value slot =
+            toIndex(b, tensor::ExtractOp::create(b, getSlots(), token));
+        OpFoldResult number = arith::DivUIOp::create(b, slot, page).getResult();
+        OpFoldResult place = arith::RemUIOp::create(b, slot, page).getResult();
+        return replaceRows(
+            b, compare(b, arith::CmpIPredicate::ult, slot, slots), cache,
+            [&](ImplicitLocOpBuilder &b) -> Value {
+              return tensor::ExtractSliceOp::create(
+                  b, getNewRows(), ArrayRef<OpFoldResult>{token, zero, zero},
+                  row, ArrayRef<OpFoldResult>{one, one, one});
+            },
+            {number, place, zero, zero}, {one, one, row[1], row[2]});
+      })};
+}

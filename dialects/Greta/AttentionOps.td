@@ -1,0 +1,112 @@
+//===- AttentionOps.td - attention and the KV cache -----------------------===//
+#ifndef GRETA_ATTENTIONOPS_TD
+#define GRETA_ATTENTIONOPS_TD
+
+include "Greta/OpBase.td"
+
+def Greta_AttentionOp : Greta_Op<"attention", [AttrSizedOperandSegments]> {
+  let summary = "Scaled dot-product attention";
+  let description = [{
+    | operand | shape |
+    |---|---|
+    | `q` | `[B, Hq, S, D]`, f32, f16 or bf16; heads and D static, D a multiple of 8 |
+    | `k`, `v` | `[B, Hkv, T, D]`, the element type of `q`; Hkv divides Hq, query head h reads head h / (Hq / Hkv) |
+    | `lengths` | `[B]`, i32: how many keys of a sequence are valid; without it all T |
+    | `mask` | `[B or 1, Hq or 1, S, T]`, f32, f16 or bf16: added to the scaled products |
+    | `sinks` | `[Hq]`, f32: a logit per head whose weight goes to no value |
+    | result | the type of `q` |
+    | `lse` | `[B, Hq, S]`, f32: log of the sum of the exponentials; a second result where the op has two |
+
+    With n the valid keys of a sequence (at most T), `x[i, j] = scale * q[i] . k[j]`, then `softcap * tanh(x / softcap)` where there is
+    a `softcap`, then `+ mask[i, j]`. Row i stands at key `p = i + n - S`: `causal` rows see keys `j <= p`, with a `window` `j > p - window`, and
+    `j < p + window` too where they are not causal. `result[i] = sum_j exp(x[i, j]) v[j] / (sum_j exp(x[i, j]) + exp(sink))` over the
+    visible keys, in f32 with the maximum subtracted, rounded once; the weights may be rounded to the type of `v` before they
+    are multiplied. A row without a visible key is zero, and its `lse` -inf. `scale` is 1 / sqrt(D) if it is not given.
+
+    Source: A. Vaswani et al., "Attention Is All You Need", 2017, arXiv:1706.03762; the one pass over the keys: M. Milakov, N. Gimelshein, "Online
+    normalizer calculation for softmax", 2018, arXiv:1805.02867; T. Dao, "FlashAttention-2", 2023, arXiv:2307.08691.
+
+    ```mlir
+    %0 = greta.attention %q, %k, %v lengths(%l) {scale = 0.125 : f32, causal} : tensor<?x32x?x64xf16>, tensor<?x8x?x64xf16>,
+        tensor<?x8x?x64xf16>, tensor<?xi32> -> tensor<?x32x?x64xf16>
+    ```
+  }];
+  let arguments = (ins AnyRankedTensor:$q, AnyRankedTensor:$k, AnyRankedTensor:$v, Optional<AnyRankedTensor>:$lengths,
+                       Optional<AnyRankedTensor>:$mask, Optional<AnyRankedTensor>:$sinks, OptionalAttr<F32Attr>:$scale,
+                       UnitAttr:$causal, OptionalAttr<I64Attr>:$window, OptionalAttr<F32Attr>:$softcap);
+  let results = (outs AnyRankedTensor:$result, Optional<AnyRankedTensor>:$lse);
+  let assemblyFormat = [{
+    $q `,` $k `,` $v (`lengths` `(` $lengths^ `)`)? (`mask` `(` $mask^ `)`)? (`sinks` `(` $sinks^ `)`)? attr-dict `:`
+    custom<GivenTypes>(ref($lengths), ref($mask), ref($sinks), type($q), type($k), type($v), type($lengths), type($mask), type($sinks))
+    `->` type(results)
+  }];
+}
+
+def Greta_PagedAttentionOp : Greta_Op<"paged_attention"> {
+  let summary = "Attention over a KV cache in pages";
+  let description = [{
+    | operand | shape |
+    |---|---|
+    | `q` | `[B, Hq, S, D]`, f32, f16 or bf16: the last S tokens of each sequence |
+    | `k_cache`, `v_cache` | `[P, page, Hkv, D]`, the element type of `q` |
+    | `table` | `[B, maxpages]`, i32: the pages of each sequence, in order |
+    | `lengths` | `[B]`, i32: how many keys each sequence has, those of `q` included |
+    | result | the type of `q` |
+
+    `greta.attention`, causal, over the keys `k_cache[table[b, j / page], j % page, h]` for j below the sequence's length. Entries of the
+    table beyond it are not read.
+
+    Source: W. Kwon et al., "Efficient Memory Management for Large Language Model Serving with PagedAttention", 2023, arXiv:2309.06180.
+
+    ```mlir
+    %0 = greta.paged_attention %q, %k, %v, %table, %lengths {scale = 0.088 : f32} : tensor<?x32x1x128xf16>, tensor<?x16x8x128xf16>,
+        tensor<?x16x8x128xf16>, tensor<?x?xi32>, tensor<?xi32> -> tensor<?x32x1x128xf16>
+    ```
+  }];
+  let arguments = (ins AnyRankedTensor:$q, AnyRankedTensor:$k_cache, AnyRankedTensor:$v_cache, AnyRankedTensor:$table,
+                       AnyRankedTensor:$lengths, OptionalAttr<F32Attr>:$scale, OptionalAttr<I64Attr>:$window,
+                       OptionalAttr<F32Attr>:$softcap);
+  let results = (outs AnyRankedTensor:$result);
+}
+
+def Greta_KvUpdateOp : Greta_Op<"kv_update"> {
+  let summary = "New rows of a KV cache";
+  let description = [{
+    | operand | shape |
+    |---|---|
+    | `cache` | `[B, H, Tmax, D]`, any element type that buffers hold |
+    | `new` | `[B, H, S, D]`, the element type of `cache` |
+    | `pos` | `[B]`, i32 |
+    | result | the type of `cache` |
+
+    `cache` with the rows `pos[b]` to `pos[b] + S - 1` of each sequence replaced by `new`; rows beyond the cache are dropped.
+
+    ```mlir
+    %0 = greta.kv_update %cache, %new, %pos : tensor<?x8x?x128xf16>, tensor<?x8x?x128xf16>, tensor<?xi32> -> tensor<?x8x?x128xf16>
+    ```
+  }];
+  let arguments = (ins AnyRankedTensor:$cache, AnyRankedTensor:$new_rows, AnyRankedTensor:$pos);
+  let results = (outs AnyRankedTensor:$result);
+}
+
+def Greta_PagedKvUpdateOp : Greta_Op<"paged_kv_update"> {
+  let summary = "New rows of a KV cache in pages";
+  let description = [{
+    | operand | shape |
+    |---|---|
+    | `cache` | `[P, page, H, D]`, any element type that buffers hold |
+    | `new` | `[T, H, D]`, the element type of `cache` |
+    | `slots` | `[T]`, i32: page * size + place; tokens with a negative one, or one beyond the cache, are skipped |
+    | result | the type of `cache` |
+
+    `cache` with the row of each token replaced. No two tokens have one slot.
+
+    ```mlir
+    %0 = greta.paged_kv_update %cache, %new, %slots : tensor<?x16x8x128xf16>, tensor<?x8x128xf16>, tensor<?xi32> -> tensor<?x16x8x128xf16>
+    ```
+  }];
+  let arguments = (ins AnyRankedTensor:$cache, AnyRankedTensor:$new_rows, AnyRankedTensor:$slots);
+  let results = (outs AnyRankedTensor:$result);
+}
+
+#endif

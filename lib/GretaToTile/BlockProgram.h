@@ -1,0 +1,111 @@
+//===- BlockProgram.h - kernels that are block programs ---------*- C++ -*-===//
+//
+// Shared by the ops that have a kernel to themselves (GretaToTileAttention.cpp,
+// GretaToTileUpdate.cpp): their tensors, and short names for what they emit.
+//
+//===----------------------------------------------------------------------===//
+#ifndef GRETA_LIB_GRETATOTILE_BLOCKPROGRAM_H
+#define GRETA_LIB_GRETATOTILE_BLOCKPROGRAM_H
+
+#include "GretaToTile.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+namespace greta {
+
+class BlockProgram : public Emitter {
+protected:
+  BlockProgram(mlir::ImplicitLocOpBuilder &b, KernelOp kernel,
+               mlir::Region &region, const SpaceConfig &config,
+               ScalarArguments &scalars, Pointers pointers)
+      : b(b), kernel(kernel), region(region), config(config), scalars(scalars),
+        pointers(pointers) {}
+
+  /// Where a tensor's elements are.
+  struct Tensor {
+    mlir::Value pointer; // to the first
+    llvm::SmallVector<mlir::AffineExpr, 4> strides, shape;
+    mlir::Type element;
+  };
+  Tensor input(mlir::Value argument);
+  /// What the region yields at a place; its shape is given.
+  Tensor output(unsigned number, llvm::ArrayRef<mlir::AffineExpr> shape);
+
+  /// An expression as an i32, and computed with 64 bits.
+  mlir::Value small(mlir::AffineExpr expr) { return scalars.get(b, expr); }
+  mlir::Value large(mlir::AffineExpr expr);
+  mlir::Value large(mlir::Value i32);
+  /// `pointer` moved by some i32 indices, each times a stride.
+  using Move = std::pair<mlir::Value, mlir::AffineExpr>;
+  mlir::Value moved(mlir::Value pointer, llvm::ArrayRef<Move> moves);
+  /// One element.
+  mlir::Value loadScalar(mlir::Value pointer, mlir::Value index);
+
+  mlir::RankedTensorType block(llvm::ArrayRef<int64_t> shape,
+                               mlir::Type element) {
+    return mlir::RankedTensorType::get(shape, element);
+  }
+  mlir::Value splat(mlir::Value scalar, llvm::ArrayRef<int64_t> shape);
+  mlir::Value iota(llvm::ArrayRef<int64_t> shape, unsigned dim);
+  mlir::Value constant(llvm::ArrayRef<int64_t> shape, double value);
+  mlir::Value reshape(mlir::Value block, llvm::ArrayRef<int64_t> shape);
+  mlir::Value broadcast(mlir::Value block, llvm::ArrayRef<int64_t> shape);
+  /// A block of one dimension, repeated along the other of two.
+  mlir::Value perRow(mlir::Value block, int64_t columns);
+  mlir::Value perColumn(mlir::Value block, int64_t rows);
+  mlir::Value compare(mlir::arith::CmpIPredicate how, mlir::Value x,
+                      mlir::Value y) {
+    return mlir::arith::CmpIOp::create(b, how, x, y);
+  }
+  mlir::Value select(mlir::Value condition, mlir::Value x, mlir::Value y) {
+    return mlir::arith::SelectOp::create(b, condition, x, y);
+  }
+  mlir::Value add(mlir::Value x, mlir::Value y) {
+    return mlir::arith::AddIOp::create(b, x, y);
+  }
+  mlir::Value sub(mlir::Value x, mlir::Value y) {
+    return mlir::arith::SubIOp::create(b, x, y);
+  }
+  mlir::Value mul(mlir::Value x, mlir::Value y) {
+    return mlir::arith::MulIOp::create(b, x, y);
+  }
+  mlir::Value least(mlir::Value x, mlir::Value y) {
+    return mlir::arith::MinSIOp::create(b, x, y);
+  }
+  mlir::Value most(mlir::Value x, mlir::Value y) {
+    return mlir::arith::MaxSIOp::create(b, x, y);
+  }
+  void assumeBelow(mlir::Value offset, mlir::Value bound) {
+    tile::AssumeOp::create(
+        b, compare(mlir::arith::CmpIPredicate::slt, offset, bound));
+  }
+
+  /// A block at offsets in a tensor whose first element is at `pointer`, with
+  /// an offset, a stride and a bound (null: none) for each dimension.
+  struct Dim {
+    mlir::Value offset;
+    mlir::AffineExpr stride;
+    mlir::Value bound;
+  };
+  mlir::Value load(mlir::RankedTensorType type, mlir::Value pointer,
+                   llvm::ArrayRef<Dim> dims);
+  void store(mlir::Value block, mlir::Value pointer, llvm::ArrayRef<Dim> dims);
+
+  mlir::AffineExpr fixed(int64_t value) {
+    return mlir::getAffineConstantExpr(value, kernel.getContext());
+  }
+
+  mlir::ImplicitLocOpBuilder &b;
+  KernelOp kernel;
+  mlir::Region &region;
+  const SpaceConfig &config;
+  ScalarArguments &scalars;
+  Pointers pointers;
+
+private:
+  struct Access;
+  Access access(llvm::ArrayRef<Dim> dims);
+};
+
+} // namespace greta
+
+#endif

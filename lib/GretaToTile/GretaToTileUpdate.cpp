@@ -1,0 +1,127 @@
+//===- GretaToTileUpdate.cpp - new rows of a KV cache ---------------------===//
+//
+// In: greta.kv_update or paged_kv_update. Out: a block program in which every
+// workgroup takes some of the new rows, all heads' counted through, and stores
+// each where its position or slot says; rows beyond the cache nowhere. The
+// cache is written in place.
+//
+//===----------------------------------------------------------------------===//
+
+#include "BlockProgram.h"
+
+using namespace mlir;
+using namespace greta;
+
+namespace {
+class UpdateEmitter : public BlockProgram {
+public:
+  UpdateEmitter(ImplicitLocOpBuilder &b, KernelOp kernel, Region &region,
+                const Space &space, const SpaceConfig &config,
+                ScalarArguments &scalars, Pointers pointers)
+      : BlockProgram(b, kernel, region, config, scalars, pointers),
+        space(space), update(space.alone) {}
+
+  AffineExpr workgroups() override {
+    return space.rows(0, kernel.getContext()).ceilDiv(config.rows[0]);
+  }
+  void emit(Value index) override;
+
+private:
+  /// Of every row, in a block of i64: where it is, and where it goes to.
+  struct Places {
+    Value from, to, inside;
+  };
+  Places places(const Tensor &rows, const Tensor &cache, Value row);
+  Value numbers(Value table, Value index, Value mask);
+  Value offset(ArrayRef<std::pair<Value, AffineExpr>> terms);
+
+  const Space &space;
+  Operation *update;
+};
+} // namespace
+
+/// The positions or slots of rows.
+Value UpdateEmitter::numbers(Value table, Value index, Value mask) {
+  Value pointers = tile::PtrAddOp::create(b, input(table).pointer, index);
+  return tile::LoadScatteredOp::create(b, index.getType(), pointers, mask,
+                                       Value());
+}
+
+Value UpdateEmitter::offset(ArrayRef<std::pair<Value, AffineExpr>> terms) {
+  SmallVector<int64_t> shape = {config.rows[0]};
+  Value sum;
+  for (auto [index, stride] : terms) {
+    Value wide = arith::ExtSIOp::create(b, block(shape, b.getI64Type()), index);
+    Value term = mul(wide, splat(large(stride), shape));
+    sum = sum ? add(sum, term) : term;
+  }
+  return sum;
+}
+
+UpdateEmitter::Places UpdateEmitter::places(const Tensor &rows,
+                                            const Tensor &cache, Value row) {
+  SmallVector<int64_t> shape = {config.rows[0]};
+  auto below = [&](Value x, AffineExpr bound) {
+    return compare(arith::CmpIPredicate::ult, x, splat(small(bound), shape));
+  };
+  auto split = [&](Value x, AffineExpr count) {
+    Value by = splat(small(count), shape);
+    return std::pair<Value, Value>(arith::DivUIOp::create(b, x, by),
+                                   arith::RemUIOp::create(b, x, by));
+  };
+  Value mine = below(row, space.rows(0, kernel.getContext()));
+  if (isa<PagedKvUpdateOp>(update)) {
+    auto [token, head] = split(row, rows.shape[1]);
+    Value slot = numbers(update->getOperand(2), token, mine);
+    Value inside = arith::AndIOp::create(
+        b, mine, below(slot, cache.shape[0] * cache.shape[1]));
+    // Pages follow each other.
+    return {offset({{token, rows.strides[0]}, {head, rows.strides[1]}}),
+            offset({{slot, cache.strides[1]}, {head, cache.strides[2]}}),
+            inside};
+  }
+  auto [line, place] = split(row, rows.shape[2]);
+  auto [sequence, head] = split(line, rows.shape[1]);
+  Value at = add(numbers(update->getOperand(2), sequence, mine), place);
+  return {offset({{sequence, rows.strides[0]},
+                  {head, rows.strides[1]},
+                  {place, rows.strides[2]}}),
+          offset({{sequence, cache.strides[0]},
+                  {head, cache.strides[1]},
+                  {at, cache.strides[2]}}),
+          arith::AndIOp::create(b, mine, below(at, cache.shape[2]))};
+}
+
+void UpdateEmitter::emit(Value index) {
+  int64_t count = config.rows[0], width = config.columns;
+  Tensor rows = input(update->getOperand(1)),
+         cache = input(update->getOperand(0));
+  Value first = mul(index, i32(b, count));
+  Value row = add(splat(first, {count}), iota({count}, 0));
+  auto [from, to, inside] = places(rows, cache, row);
+  Value column = iota({count, width}, 1);
+  Value mask = perRow(inside, width);
+  if (rows.shape.back() != fixed(width))
+    mask = arith::AndIOp::create(
+        b, mask,
+        compare(arith::CmpIPredicate::slt, column,
+                splat(small(rows.shape.back()), {count, width})));
+  auto elements = [&](const Tensor &tensor, Value offsets) -> Value {
+    Value lines =
+        tile::PtrAddOp::create(b, tensor.pointer, perRow(offsets, width));
+    return tile::PtrAddOp::create(b, lines, column);
+  };
+  Value moved =
+      tile::LoadScatteredOp::create(b, block({count, width}, rows.element),
+                                    elements(rows, from), mask, Value());
+  tile::StoreScatteredOp::create(b, moved, elements(cache, to), mask);
+}
+
+std::unique_ptr<Emitter>
+greta::makeUpdateEmitter(ImplicitLocOpBuilder &b, KernelOp kernel,
+                         Region &region, const Space &space,
+                         const SpaceConfig &config, ScalarArguments &scalars,
+                         Emitter::Pointers pointers) {
+  return std::make_unique<UpdateEmitter>(b, kernel, region, space, config,
+                                         scalars, pointers);
+}

@@ -1,0 +1,93 @@
+"""Attention and the KV cache against float64: on the simulated AMD families with all their checks, on testing's lavapipe (cooperative matrices), on this
+machine's Vulkan driver and on the host.
+"""
+
+import pytest
+
+import harness
+from attention import Attention, Fixed, Paged, Update
+from harness import AMD_FAMILIES, check, check_together, results_on, together
+
+# Kind, type, B, Hq, Hkv, S, T, D.
+CASES = [
+    Attention("plain", "f16", 1, 2, 1, 1, 1, 64),
+    Attention("plain", "f16", 2, 2, 1, 70, 129, 64),
+    Attention("plain", "f32", 1, 2, 1, 17, 64, 64),
+    Attention("plain", "bf16", 1, 2, 2, 33, 100, 128),
+    Attention("causal", "f16", 1, 2, 1, 129, 129, 64),
+    Attention("causal", "f16", 1, 2, 1, 7, 200, 64),
+    Attention("causal", "f16", 1, 2, 1, 40, 9, 64),
+    Attention("causal", "bf16", 1, 2, 1, 65, 65, 80),
+    Attention("causal", "f16", 1, 1, 1, 17, 40, 96),
+    Attention("causal", "f16", 1, 1, 1, 33, 50, 256),
+    Attention("window", "f16", 1, 1, 1, 100, 150, 64),
+    Attention("causalwindow", "f16", 1, 1, 1, 130, 200, 64),
+    Attention("softcap", "f16", 1, 1, 1, 20, 70, 64),
+    Attention("mask", "f32", 2, 2, 1, 20, 40, 64),
+    Attention("mask", "f16", 1, 2, 1, 20, 70, 128),
+    Attention("lengths", "f16", 4, 2, 1, 20, 70, 64),
+    Attention("causallengths", "f16", 4, 4, 2, 30, 70, 64),
+    Attention("sinks", "f16", 1, 3, 1, 20, 70, 64),
+    Attention("all", "f16", 4, 4, 2, 40, 90, 64),
+    Attention("all", "bf16", 4, 4, 2, 17, 60, 24),
+    Attention("lse", "f16", 2, 2, 1, 20, 70, 64),
+    Fixed("causal", "f16", 1, 4, 1, 1, 100, 64),
+    Fixed("causal", "f16", 1, 2, 1, 128, 128, 64),
+    Paged("plain", "f16", 4, 4, 2, 5, 70, 64),
+    Paged("windowsoftcap", "bf16", 4, 2, 1, 1, 70, 128),
+    *(Update(kind, "f16", 4, 2, 5, 40, 64) for kind in ("rows", "kept", "paged")),
+    Update("rows", "f32", 2, 1, 1, 7, 8),
+    Update("paged", "i8", 1, 1, 30, 40, 24),
+]
+
+
+UPDATES = [c for c in CASES if isinstance(c, Update)]
+# What drivers compile quickly for a CPU.
+SMALL = [
+    Attention("plain", "f16", 1, 2, 1, 20, 45, 16),
+    Attention("causal", "f16", 1, 1, 1, 9, 20, 32),
+    Attention("lse", "f32", 2, 2, 1, 3, 17, 8),
+    Attention("all", "f16", 4, 4, 2, 20, 90, 16),
+    Fixed("causallengths", "f16", 4, 4, 1, 1, 40, 16),
+    Paged("windowsoftcap", "f16", 4, 2, 1, 5, 70, 16),
+    *UPDATES,
+]
+
+
+def chosen_for(target):
+    return SMALL if target.startswith("vulkan") else CASES
+
+
+@pytest.fixture(scope="session")
+def results(tmp_path_factory):
+    """(target, device, launcher) -> results of the cases, compiled and run once."""
+    return harness.compiled_once(tmp_path_factory, "attention", chosen_for)
+
+
+def grid(*targets):
+    return harness.grid("attention", chosen_for, *targets)
+
+
+@pytest.mark.parametrize("chip, case", grid(*AMD_FAMILIES))
+def test_simulated(results, driver_parts, chip, case):
+    check(results_on(results, chip, driver_parts), case, target=chip)
+
+
+@pytest.mark.parametrize("target, case", grid("vulkan:lavapipe"))
+def test_cooperative_matrices(results, driver_parts, target, case):
+    check(results_on(results, target, driver_parts), case, target=target)
+
+
+@pytest.mark.parametrize("target, case", grid("vulkan:portable"))
+def test_multiply_adds(results, driver_parts, target, case):
+    check(results_on(results, target, driver_parts), case)
+
+
+@pytest.mark.parametrize("target, case", grid("host"))
+def test_host(results, driver_parts, target, case):
+    check(results_on(results, target, driver_parts), case)
+
+
+@pytest.mark.parametrize("target", together("attention", *AMD_FAMILIES, "vulkan:lavapipe", "vulkan:portable", "host"))
+def test_together(results, driver_parts, target):
+    check_together(results_on(results, target, driver_parts))
