@@ -113,7 +113,8 @@ class Program(Builder):
             extent = self.rng.choice([e for e in range(2, rest + 1) if rest % e == 0 and e <= 128] or [rest])
             shape.append(extent)
             rest //= extent
-        shape.append(rest) if rest > 1 else None
+        if rest > 1 or not shape:
+            shape.append(rest)
         self.rng.shuffle(shape)
         if self.rng.random() < 0.2:
             shape.insert(self.rng.randint(0, len(shape)), 1)
