@@ -67,7 +67,8 @@ def GretaConfigurePass : Pass<"greta-configure", "::mlir::func::FuncOp"> {
   let summary = "Choose the tile configuration of every kernel for a target";
   let description = [{
     Sets the attribute `config` of every `greta.kernel`: `block_size` and `wave_size` in threads, `grid_limit` when one axis of
-    the grid takes no more workgroups than that, and `spaces`, an array with a dictionary per region:
+    the grid takes no more workgroups than that, and `spaces`, an array with a dictionary per region. Kernels that are block programs (attention, updates of a KV cache) have `waves`
+    in place of `block_size` and `wave_size`.
 
     | entry | meaning |
     |---|---|
@@ -75,7 +76,7 @@ def GretaConfigurePass : Pass<"greta-configure", "::mlir::func::FuncOp"> {
     | `columns` | extent of a block along the columns (of a pair's half, with rope) |
     | `flat` | the whole space is one row |
     | `loop` | the workgroup goes over the columns in several blocks; without it, every block of columns has its own workgroup |
-    | `depth` | for a product: extent of a block along K |
+    | `depth` | for a product: extent of a block along K; for attention: keys of a tile |
     | `run`, `unroll` | for a product with few rows: elements along K in a lane, and blocks per turn of the loop |
     | `pipeline` | for a product: how its loop over K moves its operands (`#greta_tile.pipeline`) |
     | `group` | for a product: how many rows of blocks neighbouring workgroups share |

@@ -108,8 +108,8 @@ FailureOr<KernelConfig> greta::getConfig(KernelOp kernel) {
       return kernel.emitOpError("has a 'config' whose space ")
              << config.spaces.size() << " needs 'columns', and 'rows' for "
              << info.groups.size()
-             << " groups of row dimensions, for attention and a product "
-                "'depth', and for that whole heads";
+             << " groups of row dimensions, and for a product 'depth' and "
+                "whole heads, for attention 'depth'";
     if (!space.run && !fitsPacked(info, space.depth))
       return kernel.emitOpError("has a 'config' whose space ")
              << config.spaces.size() << " has 'depth' " << space.depth

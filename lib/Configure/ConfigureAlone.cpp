@@ -74,7 +74,7 @@ static KernelConfig chooseAttention(const Space &space, const Limits &limits) {
   KernelConfig config;
   config.waves = 4;
   int64_t lanes = lanesOf(config.waves, limits);
-  int64_t available = limits.wide ? limits.row.vgprs.perWave * 3 / 5 : 256;
+  int64_t available = limits.wide ? limits.row.vgprs.perWave * 3 / 4 : 256;
   int64_t mostRows = !limits.wide ? 16 : hasMatrix ? 128 : 32;
   int64_t mostKeys = !limits.wide ? 16 : hasMatrix ? 64 : 32;
   SpaceConfig &chosen = config.spaces.emplace_back();
@@ -93,7 +93,7 @@ static KernelConfig chooseAttention(const Space &space, const Limits &limits) {
   };
   auto withFewestKeys = [&] {
     Blocks fewest = blocks;
-    fewest.keys = least;
+    fewest.keys = mostKeys / 2;
     return fewest;
   };
   while (blocks.queries > least && !fits(withFewestKeys()))

@@ -36,6 +36,9 @@ using Predicate = arith::CmpIPredicate;
 
 static constexpr double log2e = 1.4426950408889634;
 
+/// What is inside of an op of the dialect may contract.
+static constexpr auto contract = arith::FastMathFlags::contract;
+
 namespace {
 class AttentionEmitter : public BlockProgram {
 public:
@@ -418,22 +421,34 @@ AttentionEmitter::State AttentionEmitter::visitTile(Value key, bool isMasked,
   Value valueBlock = loadValues(key, isMasked);
   Value x = tile::DotOp::create(b, block(shape, b.getF32Type()), query,
                                 keyBlock, constant(shape, 0), nullptr);
-  double unit = mask ? 1 : log2e;
   auto times = [&](Value value, double factor) -> Value {
     return arith::MulFOp::create(b, value, constant(shape, factor));
   };
-  if (softcap)
-    x = times(math::TanhOp::create(b, times(x, scale / *softcap)),
-              *softcap * unit);
-  else
-    x = times(x, scale * unit);
+  // Logits are x times a factor, which comes in with the maximum: their order
+  // is x's where it is positive.
+  double factor = scale;
+  if (softcap) {
+    x = math::TanhOp::create(b, times(x, scale / *softcap));
+    factor = *softcap;
+  }
+  if (mask || factor <= 0) {
+    x = times(x, factor);
+    factor = 1;
+  }
   if (mask)
     x = addMask(x, key);
+  else
+    factor *= log2e;
   if (isMasked)
     x = select(seen(key), x, constant(shape, -HUGE_VAL));
 
   State next;
-  next.max = arith::MaximumFOp::create(b, state.max, reduce(x, /*isMax=*/true));
+  Value top = reduce(x, /*isMax=*/true);
+  if (!mask) {
+    top = arith::MulFOp::create(b, top, f32(factor));
+    x = arith::MulFOp::create(b, x, constant(shape, factor), contract);
+  }
+  next.max = arith::MaximumFOp::create(b, state.max, top);
   // A row that has seen nothing yet has no maximum to take off.
   Value from = next.max;
   if (isMasked || mask) {
@@ -441,10 +456,12 @@ AttentionEmitter::State AttentionEmitter::visitTile(Value key, bool isMasked,
                                          f32(-HUGE_VAL));
     from = select(isNone, f32(0), next.max);
   }
-  Value weights = exponential(arith::SubFOp::create(b, x, perRow(from, keys)));
+  Value weights =
+      exponential(arith::SubFOp::create(b, x, perRow(from, keys), contract));
   Value fall = exponential(arith::SubFOp::create(b, state.max, from));
-  next.sum = arith::AddFOp::create(b, arith::MulFOp::create(b, state.sum, fall),
-                                   reduce(weights, /*isMax=*/false));
+  next.sum = arith::AddFOp::create(
+      b, arith::MulFOp::create(b, state.sum, fall, contract),
+      reduce(weights, /*isMax=*/false), contract);
   Value scaled = arith::MulFOp::create(b, state.acc, perRow(fall, size()));
   Type element = queryType.getElementType();
   if (!element.isF32())

@@ -99,7 +99,7 @@ func.func @run(%x: tensor<1x12xf32>, %w: tensor<8x12xf32>) -> tensor<1x8xf32> {
 
 #s = affine_map<()[s0] -> (s0, 8)>
 func.func @empty(%x: tensor<?x8xf32>) -> tensor<?x8xf32> {
-  // expected-error@+1 {{has a 'config' without positive 'block_size' and 'wave_size' and one entry in 'spaces' per region}}
+  // expected-error@+1 {{has a 'config' without positive 'block_size' and 'wave_size', or 'waves', and one entry in 'spaces' per region}}
   %0 = greta.kernel(%x) {shapes = [#s, #s], config = {block_size = 64, wave_size = 64, spaces = []}} : (tensor<?x8xf32>) -> tensor<?x8xf32> ({
   ^bb0(%a: tensor<?x8xf32>):
     %1 = greta.softmax %a : tensor<?x8xf32> -> tensor<?x8xf32>
@@ -133,4 +133,19 @@ func.func @nothing(%x: tensor<?x8xf32>) {
     greta.yield
   })
   return
+}
+
+// -----
+
+#c = affine_map<()[s0] -> (s0, 2, 8, 16)>
+#n = affine_map<()[s0] -> (s0)>
+func.func @not_alone(%c: tensor<?x2x8x16xf16>, %p: tensor<?xi32>) -> (tensor<?x2x8x16xf16>, tensor<?x2x8x16xf16>) {
+  %0:2 = greta.kernel(%c, %p) {config = {waves = 4 : i64, spaces = [{columns = 16 : i64, rows = [64]}]}, shapes = [#c, #n, #c, #c]} : (tensor<?x2x8x16xf16>, tensor<?xi32>) -> (tensor<?x2x8x16xf16>, tensor<?x2x8x16xf16>) ({
+  ^bb0(%a: tensor<?x2x8x16xf16>, %b: tensor<?xi32>):
+    // expected-error@+1 {{is not alone in its kernel; put the rest into another}}
+    %1 = greta.kv_update %a, %a, %b : tensor<?x2x8x16xf16>, tensor<?x2x8x16xf16>, tensor<?xi32> -> tensor<?x2x8x16xf16>
+    %2 = arith.addf %a, %a : tensor<?x2x8x16xf16>
+    greta.yield %2, %1 : tensor<?x2x8x16xf16>, tensor<?x2x8x16xf16>
+  })
+  return %0#0, %0#1 : tensor<?x2x8x16xf16>, tensor<?x2x8x16xf16>
 }
