@@ -22,11 +22,10 @@ using namespace mlir;
 using namespace greta;
 using namespace greta::tile;
 
-/// What a block takes there, with 16 bytes between rows.
-static int64_t sharedBytes(RankedTensorType type) {
-  int64_t bytes = bytesInMemory(type.getElementType());
-  return type.getNumElements() * bytes +
-         16 * *llvm::max_element(type.getShape());
+/// What a block takes there, with as many bytes between rows.
+static int64_t sharedBytes(RankedTensorType type, int64_t padding) {
+  return type.getNumElements() * bytesInMemory(type.getElementType()) +
+         padding * *llvm::max_element(type.getShape());
 }
 
 /// The most shared memory that a conversion of something computed needs.
@@ -41,9 +40,15 @@ static int64_t bytesOfConversions(const LoopBody &body) {
       FailureOr<Conversion> plan = greta::convert(
           layoutOf(convert.getValue()), layoutOf(convert.getResult()), error);
       if (failed(plan) || plan->kind == Conversion::Kind::Shared)
-        most = std::max(most, sharedBytes(convert.getValue().getType()));
+        most = std::max(most, sharedBytes(convert.getValue().getType(), 16));
     });
   return most;
+}
+
+/// What a block takes of a lane's registers of 32 bits.
+static int64_t registersOf(RankedTensorType type) {
+  return toLayout(getLayoutOf(type)).numRegisters() *
+         bytesInMemory(type.getElementType()) / 4;
 }
 
 /// How a loop that nobody has configured is pipelined, null: not at all. Two
@@ -58,16 +63,25 @@ static PipelineAttr choosePipeline(const LoopBody &body, const TargetRow &row,
   bool isCooperative = body.isCooperative();
   int64_t bytes = 0, tile = 1;
   for (const LoadedOperand &operand : body.operands) {
-    bytes += sharedBytes(operand.type);
+    bytes += sharedBytes(operand.type, isCooperative ? 16 : 0);
     tile = std::max(tile, operand.tileDepth());
   }
-  // Reductions need some, too.
-  int64_t room = row.ldsBytes * 15 / 16 - bytesOfConversions(body);
+  // Reductions of what is computed need some, too.
+  int64_t room = row.ldsBytes;
+  if (!body.isGemm)
+    room = room * 15 / 16 - bytesOfConversions(body);
   int64_t stages = isCooperative || 2 * bytes > room ? 1 : 2;
   if (stages * bytes > room)
     return {};
+  // One half is read while the other is multiplied, as registers allow.
+  int64_t registers = 0;
+  for (const LoadedOperand &operand : body.operands)
+    registers += registersOf(operand.type);
+  for (DotOp dot : body.dots)
+    registers += registersOf(cast<RankedTensorType>(dot.getAcc().getType()));
   int64_t depth = body.operands.front().depth();
-  bool inHalves = body.isGemm && stages == 2 && depth / 2 % tile == 0;
+  bool inHalves = body.isGemm && stages == 2 && depth / 2 % tile == 0 &&
+                  registers <= row.vgprs.perWave * 3 / 4;
   return PipelineAttr::get(context, stages,
                            isCooperative ? tile
                            : inHalves    ? depth / 2
