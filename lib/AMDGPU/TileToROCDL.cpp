@@ -284,9 +284,20 @@ static bool isUniform(Value value) {
          llvm::all_of(op->getOperands(), isUniform);
 }
 
+/// All lanes agree on a while loop's condition, a scalar of the block program;
+/// LLVM sees that where it is one lane's.
+static void makeUniform(scf::ConditionOp op) {
+  ImplicitLocOpBuilder b(op.getLoc(), op);
+  Value wide = arith::ExtUIOp::create(b, b.getI32Type(), op.getCondition());
+  Value first = ROCDL::ReadfirstlaneOp::create(b, b.getI32Type(), wide);
+  op.getConditionMutable().assign(
+      arith::TruncIOp::create(b, b.getI1Type(), first));
+}
+
 static LogicalResult convertKernel(tile::FuncOp kernel, const TargetRow &row) {
   if (failed(checkKernel(kernel, row)))
     return failure();
+  kernel.walk(makeUniform);
   pairElements(kernel, row);
   if (failed(expandMath(kernel)))
     return failure();

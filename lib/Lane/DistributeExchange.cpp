@@ -326,7 +326,7 @@ LaneValues Distributor::convertInWave(const Conversion &plan,
 
 /// Row-major through shared memory, the dimension along which both sides hold
 /// the longest runs fastest, in vectors of the common run length; rows are
-/// padded by one vector against bank conflicts.
+/// padded by one vector, and at least by a bank, against conflicts.
 LaneValues Distributor::convertThroughShared(ArrayRef<Value> from,
                                              const DistributedLayout &src,
                                              const DistributedLayout &dst,
@@ -348,7 +348,7 @@ LaneValues Distributor::convertThroughShared(ArrayRef<Value> from,
   SmallVector<int64_t> strides(rank, 0);
   int64_t size = shape[fastest] / width;
   if (size > 1)
-    size += 1;
+    size += std::max(1u, 32 / (std::max(bits, 8u) * width));
   for (unsigned dim = rank; dim-- > 0;) {
     if (dim == fastest)
       continue;

@@ -232,7 +232,14 @@ static unsigned effort(const Layout &from, const Layout &to) {
 /// beyond repeats.
 LogicalResult LayoutAssigner::layOutAccumulator(DotOp dot) {
   Value result = dot.getResult();
-  if (!layouts.contains(result)) {
+  // Another dot's layout, which came here through elementwise work, may be of
+  // another instruction.
+  auto known = layouts.find(result);
+  MatrixAttr matrix = dot.getMatrixAttr();
+  bool isForeign = known != layouts.end() && matrix &&
+                   known->second.rank() == 2 &&
+                   !known->second.quotient(toLayout(matrix.getAcc()));
+  if (known == layouts.end() || isForeign) {
     ArrayRef<int64_t> shape = shapeOf(result);
     int64_t acrossN = shape.back() & -shape.back();
     if (ReshapeOp reshape = wishesOf(result, shape).reshaped) {
@@ -251,6 +258,10 @@ LogicalResult LayoutAssigner::layOutAccumulator(DotOp dot) {
     FailureOr<Layout> layout = accumulatorLayout(dot, shape, kernel, acrossN);
     if (failed(layout))
       return failure();
+    SmallVector<Value> stale{result};
+    for (size_t i = 0; isForeign && i < stale.size(); ++i)
+      if (layouts.erase(stale[i]))
+        llvm::append_range(stale, carriedTogether(stale[i]));
     assign(result, *layout);
   }
   return success();

@@ -238,3 +238,27 @@ greta_tile.func @counters(%n: i32) attributes {wave_size = 64 : i32, waves = 1 :
   greta_tile.shared_add %n, %a[%i] : !greta_tile.shared<64 x i32>
   greta_tile.return
 }
+
+// All lanes agree on a while loop's condition, which LLVM is told.
+// CHECK-LABEL: llvm.func protected @while
+// CHECK: %[[MORE:.*]] = llvm.fcmp "ogt"
+// CHECK: %[[WIDE:.*]] = llvm.zext %[[MORE]] : i1 to i32
+// CHECK: %[[FIRST:.*]] = rocdl.readfirstlane %[[WIDE]] : i32
+// CHECK: %[[ALL:.*]] = llvm.trunc %[[FIRST]] : i32 to i1
+// CHECK: llvm.cond_br %[[ALL]]
+greta_tile.func @while(%x: !greta_tile.ptr<f32>) attributes {wave_size = 64 : i32, waves = 1 : i32} {
+  %c0 = arith.constant 0 : i32
+  %limit = arith.constant 1.0 : f32
+  %lane = greta_tile.lane_id
+  %v = greta_tile.ptr_load %x[%lane] align 4 : !greta_tile.ptr<f32> -> f32
+  %r = scf.while (%a = %v) : (f32) -> f32 {
+    %more = arith.cmpf ogt, %a, %limit : f32
+    scf.condition(%more) %a : f32
+  } do {
+  ^bb0(%a: f32):
+    %b = arith.mulf %a, %a : f32
+    scf.yield %b : f32
+  }
+  greta_tile.ptr_store %r, %x[%lane] align 4 : f32 -> !greta_tile.ptr<f32>
+  greta_tile.return
+}

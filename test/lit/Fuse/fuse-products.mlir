@@ -39,8 +39,8 @@ func.func @packed(%x: tensor<2x64xf16>, %q: tensor<32x8xi32>, %s: tensor<32x2xf1
                   %r: tensor<32x8xi32>, %t: tensor<32x2xf16>, %y: tensor<32x1xi32>) -> tensor<2x32xf16> {
   %g = greta.dequant %q, %s, %z {group = 32} : tensor<32x8xi32>, tensor<32x2xf16>, tensor<32x1xi32> -> tensor<32x64xf16>
   %u = greta.dequant %r, %t, %y {group = 32} : tensor<32x8xi32>, tensor<32x2xf16>, tensor<32x1xi32> -> tensor<32x64xf16>
-  %0 = greta.matmul %x, %g {transpose_b} : tensor<2x64xf16>, tensor<32x64xf16> -> tensor<2x32xf16>
-  %1 = greta.matmul %x, %u {transpose_b} : tensor<2x64xf16>, tensor<32x64xf16> -> tensor<2x32xf16>
+  %0 = greta.matmul %x, %g {transpose_b, greta.config = {run = 8}} : tensor<2x64xf16>, tensor<32x64xf16> -> tensor<2x32xf16>
+  %1 = greta.matmul %x, %u {transpose_b, greta.config = {run = 8}} : tensor<2x64xf16>, tensor<32x64xf16> -> tensor<2x32xf16>
   %2 = greta.swiglu %0, %1 : tensor<2x32xf16>, tensor<2x32xf16> -> tensor<2x32xf16>
   return %2 : tensor<2x32xf16>
 }

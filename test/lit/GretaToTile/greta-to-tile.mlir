@@ -139,7 +139,7 @@ func.func @pairs(%x: tensor<?x3x100xf16>, %w: tensor<100xf16>, %t: tensor<?x50xf
 // GPU-SAME: %[[M:arg4]]: i32 {greta.nonnegative}, %[[K:arg5]]: i32
 // GPU: %[[SOME:.*]] = arith.cmpi sgt, %[[K]], %c0_i32
 // GPU: %[[ACC:.*]] = scf.if %[[SOME]]
-// GPU: scf.for %[[I:.*]] = %c0_i32 to %[[K]] step %c[[D:32|64|128]]_i32 iter_args(%[[SUM:.*]] = %
+// GPU: scf.for %[[I:.*]] = %c0_i32 to %[[K]] step %c[[D:32|64|128|256]]_i32 iter_args(%[[SUM:.*]] = %
 // GPU: %[[A:.*]] = greta_tile.load %arg0[%[[ROW:.*]], %[[I]]] strides [1, -9223372036854775808](%[[M]]) bounds [0, 1](%[[M]], %[[K]]) : <f16> -> tensor<[[TM:[0-9]+]]x[[D]]xf16>
 // GPU: %[[B:.*]] = greta_tile.load %arg1[%[[I]], %[[C:.*]]] strides [1, -9223372036854775808](%[[K]]) bounds [0, 1](%[[K]], %c33_i32{{.*}}) clamp [1] : <f16> -> tensor<[[D]]x[[TN:[0-9]+]]xf16>
 // GPU: %[[DOT:.*]] = greta_tile.dot %[[A]], %[[B]], %[[SUM]] {matrix = #greta_tile.matrix<"mfma.f32.16x16x16f16" swapped = true,{{.*}} -> tensor<[[TM]]x[[TN]]xf32>
@@ -165,7 +165,7 @@ func.func @matmul(%a: tensor<?x?xf16>, %b: tensor<33x?xf16>, %bias: tensor<33xf1
 
 // A batch moves the pointers, once; blocks have the rows and columns of one product. The bias is one row of each.
 // GPU-LABEL: greta_tile.func @batched_0
-// GPU: %[[TILES:.*]] = arith.muli %{{.*}}, %c2_i32
+// GPU: %[[TILES:.*]] = arith.muli %{{.*}}, %c{{2|3}}_i32
 // GPU: %[[AT:.*]] = arith.divui %{{.*}}, %[[TILES]]
 // GPU: arith.remui %{{.*}}, %[[TILES]]
 // GPU: %[[H:.*]] = arith.extsi %[[AT]] : i32 to i64
@@ -228,7 +228,7 @@ func.func @shared(%a: tensor<3x5x64xf16>, %b: tensor<64x48xf16>) -> tensor<3x5x4
 // GPU: greta_tile.store
 func.func @decode(%a: tensor<3x33000xf16>, %b: tensor<33x33000xf16>, %bias: tensor<33xf16>) -> tensor<3x33xf16> {
   %e = tensor.empty() : tensor<3x33xf16>
-  %0 = greta.matmul %a, %b {transpose_b} : tensor<3x33000xf16>, tensor<33x33000xf16> -> tensor<3x33xf16>
+  %0 = greta.matmul %a, %b {transpose_b, greta.config = {run = 8}} : tensor<3x33000xf16>, tensor<33x33000xf16> -> tensor<3x33xf16>
   %1 = linalg.broadcast ins(%bias : tensor<33xf16>) outs(%e : tensor<3x33xf16>) dimensions = [0]
   %2 = arith.addf %0, %1 : tensor<3x33xf16>
   return %2 : tensor<3x33xf16>
