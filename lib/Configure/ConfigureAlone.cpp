@@ -73,10 +73,14 @@ static KernelConfig chooseAttention(const Space &space, const Limits &limits) {
   bool hasMatrix = leastRows > 0;
   KernelConfig config;
   config.waves = 4;
+  // Lanes stand in a square: eight to a row where columns are odd eighths.
+  if (!hasMatrix && size % 16)
+    config.waves = std::max<int64_t>(1, 64 / lanesOf(1, limits));
   int64_t lanes = lanesOf(config.waves, limits);
   int64_t available = limits.wide ? limits.row.vgprs.perWave * 3 / 4 : 256;
-  int64_t mostRows = !limits.wide ? 16 : hasMatrix ? 128 : 32;
-  int64_t mostKeys = !limits.wide ? 16 : hasMatrix ? 64 : 32;
+  // Multiply-adds are unrolled: larger tiles are too much code.
+  int64_t mostRows = limits.wide && hasMatrix ? 128 : 16;
+  int64_t mostKeys = limits.wide && hasMatrix ? 64 : 16;
   SpaceConfig &chosen = config.spaces.emplace_back();
   // Few queries: heads that read the same keys together.
   int64_t few = type.getDimSize(2), heads = 1;
@@ -93,7 +97,7 @@ static KernelConfig chooseAttention(const Space &space, const Limits &limits) {
   };
   auto withFewestKeys = [&] {
     Blocks fewest = blocks;
-    fewest.keys = mostKeys / 2;
+    fewest.keys = std::max(least, mostKeys / 2);
     return fewest;
   };
   while (blocks.queries > least && !fits(withFewestKeys()))
