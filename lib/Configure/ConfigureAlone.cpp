@@ -77,7 +77,7 @@ static KernelConfig chooseAttention(const Space &space, const Limits &limits) {
   if (!hasMatrix && size % 16)
     config.waves = std::max<int64_t>(1, 64 / lanesOf(1, limits));
   int64_t lanes = lanesOf(config.waves, limits);
-  int64_t available = limits.wide ? limits.row.vgprs.perWave * 3 / 4 : 256;
+  int64_t available = limits.wide ? limits.row.vgprs.perWave * 3 / 5 : 256;
   // Multiply-adds are unrolled: larger tiles are too much code.
   int64_t mostRows = limits.wide && hasMatrix ? 128 : 16;
   int64_t mostKeys = limits.wide && hasMatrix ? 64 : 16;
