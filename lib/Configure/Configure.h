@@ -130,6 +130,10 @@ inline int64_t partsOf(int64_t blocks, int64_t split) {
   return llvm::divideCeil(blocks, llvm::divideCeil(blocks, split));
 }
 
+/// Bytes of shared memory through which a workgroup's lanes learn how many
+/// parts have come to their tile.
+constexpr int64_t meetingBytes = 16;
+
 /// Cycles that `split` parts add to a workgroup's time, where a compute unit
 /// has tiles of this many elements at a time: to meet at a counter in memory,
 /// with fences on both sides, and to move the parts (from the fit that

@@ -16,7 +16,8 @@ static constexpr int64_t mostSums = 64, mostSumsOfCpu = 32;
 
 static int64_t ldsBytes(const Problem &problem, const SpaceConfig &config) {
   return problem.bytes * config.depth *
-         (config.rows.back() + problem.count * config.columns);
+             (config.rows.back() + problem.count * config.columns) +
+         (config.split > 1 ? meetingBytes : 0);
 }
 
 std::optional<std::string> greta::whyNotMultiplyAdds(const Problem &problem,

@@ -129,7 +129,8 @@ void greta::forEachTile(const Problem &problem, const Limits &limits,
                 for (int64_t split = 1, next = 2; split <= most;
                      split = std::exchange(next, split < 2 ? 3 : 2 * split)) {
                   tile.split = partsOf(llvm::divideCeil(problem.k, k), split);
-                  visit(tile, model.cycles(tile));
+                  if (tile.split == 1 || !model.whyNot(tile))
+                    visit(tile, model.cycles(tile));
                 }
               }
               tile.stages = stages;

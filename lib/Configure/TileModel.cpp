@@ -52,6 +52,8 @@ int64_t TileModel::ldsBytes(const Tile &tile) const {
   const MatrixInstruction &mi = *tile.instruction;
   int64_t bytes =
       tile.stages * (tile.m + problem.count * tile.n) * tile.k * problem.bytes;
+  if (tile.split > 1)
+    bytes += meetingBytes;
   // Slices' sums meet there.
   if (!tile.stages && tile.slice < tile.k)
     bytes += tile.k / tile.slice * problem.count * tile.m * tile.n * 4;
