@@ -138,7 +138,7 @@ constexpr int64_t meetingBytes = 16;
 /// has tiles of this many elements at a time: to meet at a counter in memory,
 /// with fences on both sides, and to move the parts (from the fit that
 /// LoopLimits come from).
-double splitCycles(int64_t split, double elements);
+double splitCycles(const TargetRow &row, int64_t split, double elements);
 
 /// Whether a space's GEMM may be computed in parts along K: neither a batch nor
 /// heads, and A as it is stored, as parts of rows have no norm.

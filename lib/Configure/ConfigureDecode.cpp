@@ -253,8 +253,9 @@ std::optional<Choice> greta::chooseDecode(const Space &space,
        split == 1 ||
        (split <= wanted && depth % (choice.space.depth * split) == 0);
        split *= 2) {
-    double cycles = loading / std::min(1.0, busy * split) +
-                    splitCycles(split, double(rows) * choice.space.columns);
+    double cycles =
+        loading / std::min(1.0, busy * split) +
+        splitCycles(limits.row, split, double(rows) * choice.space.columns);
     if (cycles >= best)
       continue;
     best = cycles;

@@ -90,9 +90,10 @@ FailureOr<Choice> greta::chooseMultiplyAdds(const Space &space,
   double best = HUGE_VAL;
   int64_t most = mostParts(m, n, problem, limits), chosen = 1;
   for (int64_t split = 1; split <= most; split *= 2) {
-    double cycles = std::ceil(tiles * split / limits.row.computeUnits) *
-                        llvm::divideCeil(steps, split) * step +
-                    splitCycles(split, double(problem.count) * rows * columns);
+    double cycles =
+        std::ceil(tiles * split / limits.row.computeUnits) *
+            llvm::divideCeil(steps, split) * step +
+        splitCycles(limits.row, split, double(problem.count) * rows * columns);
     if (cycles < best) {
       best = cycles;
       chosen = split;

@@ -415,7 +415,8 @@ double TileModel::cyclesOfLoop(const Tile &tile) const {
     double together = std::min(left, resident);
     total += steps * std::max(chain + 0.28 * (together - 1) * busiest,
                               together * (busiest + 0.11 * others)) +
-             990 + splitCycles(tile.split, tile.m * tile.n * count * together);
+             990 +
+             splitCycles(row, tile.split, tile.m * tile.n * count * together);
   }
   // Rows that end inside a block have an address each.
   for (bool partial : {problem.m % tile.m != 0, problem.n % tile.n != 0})
@@ -489,5 +490,5 @@ double TileModel::cycles(const Tile &tile) const {
   double steps =
       llvm::divideCeil(llvm::divideCeil(problem.k, tile.k), tile.split);
   return rounds * (steps * step + ends) +
-         splitCycles(tile.split, double(tile.m) * tile.n * problem.count);
+         splitCycles(row, tile.split, double(tile.m) * tile.n * problem.count);
 }
