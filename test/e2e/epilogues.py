@@ -41,7 +41,7 @@ class Epilogue(Matmul, family="epilogue"):
         return tensor(self.rows, self.n, self.out)
 
     def matmul(self, target, b="%b"):
-        # In one kernel: what follows a product that is split along K is in the second.
+        # Parts along K are cases of their own (test_tune.py).
         config = "greta.config = {split = 1}" if self.schedule == "auto" else SCHEDULES[self.schedule].attribute(target, self.dtype)
         return f"greta.matmul %a, {b} {{{', '.join([*self.flags, config])}}} : {self.a}, {self.b} -> {self.y}"
 

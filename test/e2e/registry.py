@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 
-import attention
+import attention_ops
 import cases
 import epilogues
 import prologues
@@ -71,8 +71,8 @@ def plant(row, pattern, is_gemm):
         row[:] = (np.arange(1, len(row) + 1) % 63).astype(np.uint16).view(np.float16)
 
 
-CASES = cases.RowOp, products.Product, tiled.Product, epilogues.Epilogue, prologues.Product, slices.Slice, typed.Product, typed.Conversion, programs.Program, attention.Attention, attention.Fixed, attention.Paged,\
-    attention.Update, Special
+CASES = cases.RowOp, products.Product, tiled.Product, epilogues.Epilogue, prologues.Product, slices.Slice, typed.Product, typed.Conversion, programs.Program, attention_ops.Attention, attention_ops.Fixed, attention_ops.Paged,\
+    attention_ops.Update, Special
 FAMILIES = {case.family: case for case in CASES}
 
 

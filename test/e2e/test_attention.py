@@ -5,7 +5,7 @@ machine's Vulkan driver and on the host.
 import pytest
 
 import harness
-from attention import Attention, Fixed, Paged, Update
+from attention_ops import Attention, Fixed, Paged, Update
 from harness import AMD_FAMILIES, check, check_together, results_on, together
 
 # Kind, type, B, Hq, Hkv, S, T, D.
