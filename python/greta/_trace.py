@@ -96,10 +96,13 @@ class Trace:
         self._lines.append(f"  {value.name} = {line}")
         return value
 
-    def op(self, name: str, operands: Sequence[Value], attributes: str, shape: Shape, type_: str) -> Value:
+    def op(self, name: str, operands: Sequence[Value], attributes: str, shape: Shape, type_: str, named: Sequence[str] = ()) -> Value:
+        """An op of the greta dialect; the last operands are those that its syntax names."""
         operands = [self.value(operand) for operand in operands]
         attributes = f" {{{attributes}}}" if attributes else ""
-        names, types = ", ".join(operand.name for operand in operands), ", ".join(operand.mlir for operand in operands)
+        plain = len(operands) - len(named)
+        names, types = ", ".join(operand.name for operand in operands[:plain]), ", ".join(operand.mlir for operand in operands)
+        names += "".join(f" {word}({operand.name})" for word, operand in zip(named, operands[plain:]))
         return self.add(f"greta.{name} {names}{attributes} : {types} -> {tensor_type(shape, type_)}", shape, type_)
 
     def text(self, name: str, results: Sequence[Value]) -> str:

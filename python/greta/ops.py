@@ -55,7 +55,9 @@ def _call(name: str, write: Callable[[Trace, list[Value]], Value], shapes: Seque
 
 
 def _fixed(shape: Shape, array: Array) -> tuple[int, ...]:
-    """The shape with its free length as the array has it: all that comes before the others."""
+    """The shape with its free lengths as the array has them; where it has fewer dimensions, the first is all that comes before the others."""
+    if len(shape) == array.ndim:
+        return array.shape
     known = 1
     for extent in shape:
         known *= extent if extent is not None else 1
@@ -154,6 +156,58 @@ def dequant(q: Any, scales: Any, zeros: Any, group: int) -> Any:
 def dequant_matmul(a: Any, q: Any, scales: Any, zeros: Any, group: int) -> Any:
     """matmul(a, dequant(q, scales, zeros, group), transpose_b=True) in one kernel, which reads the weights as they are packed."""
     return _fused_dequant(a, q, scales, zeros, group=group)
+
+
+def _attributes(**given: Any) -> str:
+    """Those that are given, as the dialect prints them."""
+    words = []
+    for name, value in given.items():
+        if value is True:
+            words.append(name)
+        elif value is not None and value is not False:
+            words.append(f"{name} = {value:.9e} : f32" if isinstance(value, float) else f"{name} = {value}")
+    return ", ".join(words)
+
+
+def _like_first(name: str, operands: Sequence[Any], attributes: str = "", named: Sequence[str] = ()) -> Any:
+    """An operator whose result is like its first operand."""
+    if isinstance(operands[0], Value):
+        return operands[0].trace.op(name, operands, attributes, operands[0].shape, operands[0].type, named)
+    arrays = [asarray(one) for one in operands]
+
+    def write(trace: Trace, values: list[Value]) -> Value:
+        return trace.op(name, values, attributes, values[0].shape, values[0].type, named)
+
+    return _call(name, write, [one.shape for one in arrays], arrays)
+
+
+def attention(
+    q: Any, k: Any, v: Any, *, scale: float | None = None, causal: bool = False, window: int | None = None, softcap: float | None = None, lengths: Any = None, mask: Any = None
+) -> Any:
+    """softmax(scale * q @ k^T + mask) @ v of q [B, Hq, S, D] and k, v [B, Hkv, T, D]; Hkv divides Hq, scale is 1 / sqrt(D) if it is not given.
+
+    `lengths` [B] in i32 are the valid keys; causal rows are aligned at their end.
+    """
+    named = {name: value for name, value in (("lengths", lengths), ("mask", mask)) if value is not None}
+    attributes = _attributes(scale=scale and float(scale), causal=causal, window=window, softcap=softcap and float(softcap))
+
+    return _like_first("attention", [q, k, v, *named.values()], attributes, list(named))
+
+
+def paged_attention(q: Any, k_cache: Any, v_cache: Any, table: Any, lengths: Any, *, scale: float | None = None, window: int | None = None, softcap: float | None = None) -> Any:
+    """Causal attention of q [B, Hq, S, D] over caches [P, page, Hkv, D], whose pages of sequence b are table[b] and hold lengths[b] keys."""
+    attributes = _attributes(scale=scale and float(scale), window=window, softcap=softcap and float(softcap))
+    return _like_first("paged_attention", [q, k_cache, v_cache, table, lengths], attributes)
+
+
+def kv_update(cache: Any, new: Any, pos: Any) -> Any:
+    """The cache [B, H, Tmax, D] with rows pos[b] to pos[b] + S - 1 of sequence b replaced by new [B, H, S, D]."""
+    return _like_first("kv_update", [cache, new, pos])
+
+
+def paged_kv_update(cache: Any, new: Any, slots: Any) -> Any:
+    """The cache [P, page, H, D] with new [T, H, D] at slots[t] = page * size + place; negative slots are skipped."""
+    return _like_first("paged_kv_update", [cache, new, slots])
 
 
 class function:

@@ -85,6 +85,50 @@ def test_weights_of_four_bits():
     check(ops.dequant_matmul(x, q, scales, z, group), x.astype(float) @ want.T, 1e-2)
 
 
+def attended(q, k, v, keys, causal=False, mask=0.0):
+    """One sequence in float64: q [Hq, S, D], k and v [Hkv, T, D]; rows are aligned at the end of the valid keys."""
+    q, k, v = wide(q, k, v)
+    k, v = (one[:, :keys].repeat(q.shape[0] // one.shape[0], 0) for one in (k, v))
+    logits = q @ k.transpose(0, 2, 1) / q.shape[-1] ** 0.5 + mask
+    if causal:
+        row, key = np.arange(q.shape[1])[:, None], np.arange(keys)[None, :]
+        logits = np.where(key <= row + keys - q.shape[1], logits, -np.inf)
+    p = np.exp(logits - logits.max(-1, keepdims=True))
+    return p / p.sum(-1, keepdims=True) @ v
+
+
+def test_attention():
+    q, k, v = random(2, 4, 5, 32), random(2, 2, 9, 32, seed=1), random(2, 2, 9, 32, seed=2)
+    check(ops.attention(q, k, v), np.stack([attended(q[b], k[b], v[b], 9) for b in range(2)]), 4e-3)
+    lengths = np.array([7, 9], np.int32)
+    want = np.stack([attended(q[b], k[b], v[b], lengths[b], causal=True) for b in range(2)])
+    check(ops.attention(q, k, v, causal=True, lengths=lengths), want, 4e-3)
+    mask = random(1, 1, 5, 9, seed=3, dtype=np.float32)
+    check(ops.attention(q, k, v, mask=mask, scale=32**-0.5), np.stack([attended(q[b], k[b], v[b], 9, mask=mask[0, 0]) for b in range(2)]), 4e-3)
+
+
+def test_caches():
+    cache, new = random(2, 2, 12, 32), random(2, 2, 3, 32, seed=1)
+    want = cache.astype(float)
+    for b, pos in enumerate((4, 0)):
+        want[b, :, pos : pos + 3] = new[b]
+    there = greta.asarray(cache)
+    check(ops.kv_update(there, new, np.array([4, 0], np.int32)), want, 0)
+    assert (there.numpy() == cache).all()  # the value is another one
+    pages, rows = random(4, 8, 2, 32, seed=2), random(3, 2, 32, seed=3)
+    want = pages.astype(float)
+    want[1, 3], want[3, 0] = rows[0], rows[2]
+    check(ops.paged_kv_update(pages, rows, np.array([11, -1, 24], np.int32)), want, 0)
+
+
+def test_paged_attention():
+    q, k, v = random(2, 4, 1, 32), random(5, 8, 2, 32, seed=1), random(5, 8, 2, 32, seed=2)
+    table, lengths = np.array([[3, 0], [1, 4]], np.int32), np.array([11, 16], np.int32)
+    flat = lambda cache, b: cache[table[b]].reshape(-1, 2, 32).transpose(1, 0, 2)
+    want = np.stack([attended(q[b], flat(k, b), flat(v, b), lengths[b], causal=True) for b in range(2)])
+    check(ops.paged_attention(q, k, v, table, lengths), want, 4e-3)
+
+
 def test_function_fuses():
     @greta.function
     def block(x, residual, w, scale):
