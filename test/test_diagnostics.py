@@ -46,7 +46,7 @@ EXCEPTIONS = {
         ("lib/Configure/Configure.cpp", "reduces rows of a dynamic length; give the last dimension in the type"),
         ("lib/Tile/Layouts/DotLayouts.cpp", "no layout for an accumulator of "),
         ("lib/Fuse/FuseNormalize.cpp", "has an extent that follows from no argument; derive it from a tensor.dim of an argument"),
-        ("lib/Fuse/FuseSpace.cpp", "splits the columns of something that is no product; expand the tensor before the kernel"),
+        ("lib/Fuse/FuseSpace.cpp", "splits the columns of something that is no GEMM; expand the tensor before the kernel"),
         ("lib/Fuse/FuseSpace.cpp", "has a space that yields "),
     ),
 }

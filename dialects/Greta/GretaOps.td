@@ -150,6 +150,13 @@ def Greta_MatmulOp : Greta_Op<"matmul"> {
     int64_t dimN() { return getB().getType().getRank() - (getTransposeB() ? 2 : 1); }
     /// The extent of K.
     int64_t getDepth() { return getA().getType().getDimSize(dimKOfA()); }
+    /// What products are summed in: i32 for i8, else f32.
+    ::mlir::Type getSumType() {
+      ::mlir::MLIRContext *context = getContext();
+      return getA().getType().getElementType().isInteger(8)
+                 ? ::mlir::Type(::mlir::IntegerType::get(context, 32))
+                 : ::mlir::Type(::mlir::Float32Type::get(context));
+    }
     /// Leading dimensions of the result.
     int64_t getBatchRank() { return getType().getRank() - 2; }
     /// Whether `b` is another one in every product of a batch.

@@ -1,4 +1,4 @@
-//===- BlockOps.cpp - verifiers of ops on blocks in registers ------------===//
+//===- BlockOps.cpp - verifiers of ops on blocks in registers -------------===//
 
 #include "GretaTile/GretaTile.h"
 #include "llvm/Support/MathExtras.h"

@@ -1,4 +1,4 @@
-//===- BlockOps.td - ops on blocks in registers -------------------------===//
+//===- BlockOps.td - ops on blocks in registers ---------------------------===//
 #ifndef GRETATILE_BLOCKOPS_TD
 #define GRETATILE_BLOCKOPS_TD
 

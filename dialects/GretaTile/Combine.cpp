@@ -1,4 +1,4 @@
-//===- Combine.cpp - reduce and scan: syntax and verifiers ---------------===//
+//===- Combine.cpp - reduce and scan: syntax and verifiers ----------------===//
 //
 // A combiner of one op is written as that op, `reduce {arith.addf} %x axis 1`,
 // any other as a region behind the types. A scan's results have its operands'

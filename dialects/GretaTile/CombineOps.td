@@ -1,4 +1,4 @@
-//===- CombineOps.td - reductions and scans -----------------------------===//
+//===- CombineOps.td - reductions and scans -------------------------------===//
 #ifndef GRETATILE_COMBINEOPS_TD
 #define GRETATILE_COMBINEOPS_TD
 

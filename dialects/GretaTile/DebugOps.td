@@ -1,4 +1,4 @@
-//===- DebugOps.td - what a program says about itself -------------------===//
+//===- DebugOps.td - what a program says about itself ---------------------===//
 #ifndef GRETATILE_DEBUGOPS_TD
 #define GRETATILE_DEBUGOPS_TD
 

@@ -1,4 +1,4 @@
-//===- KernelOps.td - kernels and their launches ------------------------===//
+//===- KernelOps.td - kernels and their launches --------------------------===//
 #ifndef GRETATILE_KERNELOPS_TD
 #define GRETATILE_KERNELOPS_TD
 

@@ -1,4 +1,4 @@
-//===- LaneOps.cpp - verifiers of the lane level -------------------------===//
+//===- LaneOps.cpp - verifiers of the lane level --------------------------===//
 
 #include "GretaTile/GretaTile.h"
 

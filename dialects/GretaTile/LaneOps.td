@@ -1,4 +1,4 @@
-//===- LaneOps.td - one lane's program ----------------------------------===//
+//===- LaneOps.td - one lane's program ------------------------------------===//
 #ifndef GRETATILE_LANEOPS_TD
 #define GRETATILE_LANEOPS_TD
 

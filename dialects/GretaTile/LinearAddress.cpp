@@ -1,4 +1,4 @@
-//===- LinearAddress.cpp - blocks of pointers as sums --------------------===//
+//===- LinearAddress.cpp - blocks of pointers as sums ---------------------===//
 
 #include "GretaTile/LinearAddress.h"
 #include "mlir/IR/Matchers.h"

@@ -1,4 +1,4 @@
-//===- MemoryOps.cpp - verifiers of memory accesses ----------------------===//
+//===- MemoryOps.cpp - verifiers of memory accesses -----------------------===//
 
 #include "GretaTile/GretaTile.h"
 

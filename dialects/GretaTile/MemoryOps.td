@@ -1,4 +1,4 @@
-//===- MemoryOps.td - blocks in global and shared memory ----------------===//
+//===- MemoryOps.td - blocks in global and shared memory ------------------===//
 #ifndef GRETATILE_MEMORYOPS_TD
 #define GRETATILE_MEMORYOPS_TD
 

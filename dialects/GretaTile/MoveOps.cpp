@@ -1,4 +1,4 @@
-//===- MoveOps.cpp - verifiers of ops that give elements another place ---===//
+//===- MoveOps.cpp - verifiers of ops that give elements another place ----===//
 
 #include "GretaTile/GretaTile.h"
 

@@ -1,4 +1,4 @@
-//===- MoveOps.td - ops that give elements another place ----------------===//
+//===- MoveOps.td - ops that give elements another place ------------------===//
 #ifndef GRETATILE_MOVEOPS_TD
 #define GRETATILE_MOVEOPS_TD
 

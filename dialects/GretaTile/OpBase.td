@@ -1,4 +1,4 @@
-//===- OpBase.td - what the dialect's ops share -------------------------===//
+//===- OpBase.td - what the dialect's ops share ---------------------------===//
 #ifndef GRETATILE_OPBASE_TD
 #define GRETATILE_OPBASE_TD
 

@@ -1,4 +1,4 @@
-//===- PointerOps.cpp - types and verifiers of pointers and atomics ------===//
+//===- PointerOps.cpp - types and verifiers of pointers and atomics -------===//
 
 #include "GretaTile/GretaTile.h"
 

@@ -1,4 +1,4 @@
-//===- PointerOps.td - pointers, scattered accesses, atomics ------------===//
+//===- PointerOps.td - pointers, scattered accesses, atomics --------------===//
 #ifndef GRETATILE_POINTEROPS_TD
 #define GRETATILE_POINTEROPS_TD
 

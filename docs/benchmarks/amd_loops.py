@@ -1,8 +1,8 @@
-"""The main loops of our f16 products on AMD chips, beside Triton's: nothing here needs a GPU.
+"""The main loops of our f16 GEMMs on AMD chips, beside Triton's: nothing here needs a GPU.
 
     build/venv/bin/python docs/benchmarks/amd_loops.py [--csv=FILE] [--config=TEXT] [--size=4096] [--no-simulator] [--no-triton] [--no-others] [CHIP...]
 
-One product of SIZE x SIZE x SIZE, both operands with K contiguous, is compiled in the default configuration (--config: in that `greta.config`,
+One GEMM of SIZE x SIZE x SIZE, both operands with K contiguous, is compiled in the default configuration (--config: in that `greta.config`,
 `tile = [256, 256, 32], waves = 8` say). Of the loop with the most matrix instructions:
   share      cycles the matrix unit needs over llvm-mca's for one wave (gfx9 only: LLVM has no right models of the others; llvm-mca may not end
              on code for gfx90a: no figure after 30 s)
@@ -30,7 +30,7 @@ FIELDS = ["chip", "kernel", "block", "tile", "instructions", "matrix", "density"
 FIELDS += ["waves_per_simd", "busy", "busy_low", "busy_high", "bound"]
 # Multiply-adds of f16 a cycle and SIMD, from the CDNA 2, 3 and 4 guides' peak rates.
 RATE = {"gfx90a": 128, "gfx942": 256, "gfx950": 512}
-# Elsewhere compiled loops of the same product, 2026-11-21: chip, kernel, tile, share, density, ALU per matrix instruction.
+# Elsewhere compiled loops of the same GEMM, 2026-11-21: chip, kernel, tile, share, density, ALU per matrix instruction.
 OTHERS = [
     ("gfx90a", "hipBLASLt 7.1", "192x208x64", 0.99, 0.53, 0.13),
     ("gfx90a", "IREE 3.13", None, 0.90, 0.52, 0.14),

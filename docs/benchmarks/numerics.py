@@ -23,7 +23,7 @@ import row_ops  # puts the project's helpers on the path
 
 import cases
 import limits
-import products
+import gemms
 import records
 import registry
 import tiled
@@ -61,7 +61,7 @@ def chosen():
 
     packages = {dtype: list(crossed(dtype)) for dtype in OUT}
     packages |= {f"rows_{dtype}": list(row_cases(dtype)) for dtype in cases.ELEMENT_TYPES}
-    packages["decode"] = products.WIDE
+    packages["decode"] = gemms.WIDE
     packages["prologues"] = test_prologues.SHAPES
     packages["epilogues"] = test_epilogues.CASES
     packages["slices"] = test_slices.CASES

@@ -25,7 +25,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "test" / "e2e"), str(ROOT / "scripts" / "lib")]
 import cases  # noqa: E402
 import limits  # noqa: E402
-import products  # noqa: E402
+import gemms  # noqa: E402
 import records  # noqa: E402
 from case import Rounding  # noqa: E402
 from greta_runtime import Package, Runtime, tensors  # noqa: E402
@@ -66,18 +66,18 @@ def torch_rope(x, cos, sin):
     return torch.cat([a * cos - b * sin, b * cos + a * sin], -1).half()
 
 
-LINEAR_W4 = products.Product("w4128", "nt", 1, 57344, 4096, "f16")
+LINEAR_W4 = gemms.Product("w4128", "nt", 1, 57344, 4096, "f16")
 
 
 def linear_w4_inputs(rng, rows):
     kinds = {"f16": np.float16, "i32": np.int32}
-    return [random(rng, 1, LINEAR_W4.k), *(a.astype(kinds[kind]) for a, kind in products.packed_inputs(LINEAR_W4, rng, 128))]
+    return [random(rng, 1, LINEAR_W4.k), *(a.astype(kinds[kind]) for a, kind in gemms.packed_inputs(LINEAR_W4, rng, 128))]
 
 
 def linear_w4(x, *packed):
     """In pieces: the weights are 2 GB in float64."""
     parts = zip(*(np.array_split(a, 16) for a in packed))
-    return np.concatenate([products.w4(dataclasses.replace(LINEAR_W4, n=len(part[0])), Rounding("f16", "packed sums"), x, *part) for part in parts], axis=1)
+    return np.concatenate([gemms.w4(dataclasses.replace(LINEAR_W4, n=len(part[0])), Rounding("f16", "packed sums"), x, *part) for part in parts], axis=1)
 
 
 def torch_linear_w4(x, q, scales, zeros):

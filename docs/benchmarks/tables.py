@@ -91,7 +91,7 @@ def speed(record):
 
 def timed():
     """In short and in long batches; there are others, of experiments."""
-    return [r for r in rows("h200_products.csv") if r["batch_ms"] in ("10", "100")]
+    return [r for r in rows("h200_gemms.csv") if r["batch_ms"] in ("10", "100")]
 
 
 @table
@@ -119,7 +119,7 @@ def gemm_history():
 
 @table
 def gemm_candidates():
-    records = [r for r in rows("h200_products.csv") if r["config"] not in ("default", "tuned")]
+    records = [r for r in rows("h200_gemms.csv") if r["config"] not in ("default", "tuned")]
     return markdown(["GEMM", "tile, waves, instruction, GROUP_M", "TFLOP/s (cuBLAS)", "commit"], [[r["function"].replace("_", " "), r["config"].replace("_", " "), speed(r), r["commit"]] for r in records])
 
 

@@ -21,10 +21,10 @@ def GretaAnnotateShapesPass : Pass<"greta-annotate-shapes", "::mlir::func::FuncO
   }];
 }
 
-def GretaWidenProductsPass : Pass<"greta-widen-products", "::mlir::func::FuncOp"> {
-  let summary = "Products of 8-bit floats that the target has no instruction for become products of f16";
+def GretaWidenGemmsPass : Pass<"greta-widen-gemms", "::mlir::func::FuncOp"> {
+  let summary = "GEMMs of 8-bit floats that the target has no instruction for become GEMMs of f16";
   let description = [{
-    Every 8-bit float is a number of f16, too, so that nothing is lost. Products of few rows stay as they are: they widen what they load in any case.
+    Every 8-bit float is a number of f16, too, so that nothing is lost. Skinny GEMMs stay as they are: they widen what they load in any case.
 
     ```mlir
     %0 = greta.matmul %a, %b : tensor<?x64xf8E4M3FN>, tensor<64x32xf8E5M2> -> tensor<?x32xbf16>
@@ -76,20 +76,20 @@ def GretaConfigurePass : Pass<"greta-configure", "::mlir::func::FuncOp"> {
     | `columns` | extent of a block along the columns (of a pair's half, with rope) |
     | `flat` | the whole space is one row |
     | `loop` | the workgroup goes over the columns in several blocks; without it, every block of columns has its own workgroup |
-    | `depth` | for a product: extent of a block along K; for attention: keys of a tile |
-    | `run`, `unroll` | for a product with few rows: elements along K in a lane, and blocks per turn of the loop |
-    | `pipeline` | for a product: how its loop over K moves its operands (`#greta_tile.pipeline`) |
-    | `group` | for a product: how many rows of blocks neighbouring workgroups share |
-    | `chiplets` | for a product: how many chiplets workgroups are dealt to in turn; each gets a contiguous part of the blocks |
-    | `split` | for a product with few blocks and a long K: ranges of K with workgroups of their own, the last of which at a block adds them up |
-    | `matrix` | for a product: the target's instruction with its layouts (`#greta_tile.matrix`); without it, multiply-adds |
+    | `depth` | for a GEMM: extent of a block along K; for attention: keys of a tile |
+    | `run`, `unroll` | for a skinny GEMM: elements along K in a lane, and blocks per turn of the loop |
+    | `pipeline` | for a GEMM: how its loop over K moves its operands (`#greta_tile.pipeline`) |
+    | `group` | for a GEMM: how many rows of blocks neighbouring workgroups share |
+    | `chiplets` | for a GEMM: how many chiplets workgroups are dealt to in turn; each gets a contiguous part of the blocks |
+    | `split` | for a GEMM with few blocks and a long K: ranges of K with workgroups of their own, the last of which at a block adds them up |
+    | `matrix` | for a GEMM: the target's instruction with its layouts (`#greta_tile.matrix`); without it, SIMT FMAs |
 
     Only rows of the target table are asked, no names. A configuration that is already there stays. The attribute `greta.config` of a
     `greta.matmul` overrides parts of the choice: with matrix instructions `{tile = [256, 256, 32], waves = 8, stages = 2,
     slice = 16, group = 8, instruction = [32, 32, 8], split = 4, opaque, direct}`, where `opaque` takes a device's layouts of cooperative matrices for unknown, and `direct`
-    loads blocks straight to shared memory; for few rows `{tile = [1, 16, 256], waves = 8, run = 8, unroll = 4, split = 2}`; where the target has no instruction `{tile = [64, 64, 16], waves = 8, split = 2}`.
+    loads blocks straight to shared memory; for skinny GEMMs `{tile = [1, 16, 256], waves = 8, run = 8, unroll = 4, split = 2}`; where the target has no instruction `{tile = [64, 64, 16], waves = 8, split = 2}`.
     A dictionary in it is for the targets of its name: `{waves = 4, gfx942 = {waves = 8}, "vulkan:nvidia" = {tile = [160, 160, 64]}}`. A
-    product without it gets what the tuning database has for it, where that fits; a remark says where it does not.
+    GEMM without it gets what the tuning database has for it, where that fits; a remark says where it does not.
 
   }];
   let options = [Option<"target", "target", "std::string", [{""}], "name or alias of a row of the target table">,
@@ -209,7 +209,7 @@ def GretaTileSetTargetPass : Pass<"greta-tile-set-target", "::greta::tile::FuncO
   let summary = "Give a block program the waves and matrix instructions of a target";
   let description = [{
     A kernel without `wave_size` gets the target's; where waves cannot exchange values (`vulkan:portable`), lanes take the place of
-    waves, 32 for each. Its dots without `matrix` get the instruction for their types whose tiles make up the block, and stay multiply-adds where the target has none.
+    waves, 32 for each. Its dots without `matrix` get the instruction for their types whose tiles make up the block, and stay SIMT FMAs where the target has none.
 
     ```mlir
     greta_tile.func @k(..) attributes {waves = 4 : i32} { %d = greta_tile.dot %a, %b, %c : tensor<64x32xf16>, tensor<32x64xf16> -> tensor<64x64xf32> .. }
@@ -250,7 +250,7 @@ def GretaTileAssignLayoutsPass : Pass<"greta-tile-assign-layouts", "::greta::til
   let summary = "Give every block tensor of a kernel a layout";
   let description = [{
     Accumulators of dots have their instruction's layout, contracts and then the largest blocks without a layout one that the accesses,
-    reductions and products around them ask for. From these, layouts go on to operands and results of ops that need no data to move
+    reductions and GEMMs around them ask for. From these, layouts go on to operands and results of ops that need no data to move
     (`LayoutTransferOpInterface`, elementwise ops) and around loops. Where an op finds its operands in other layouts,
     `greta_tile.convert_layout` is inserted: at the operands of dots, and nowhere in kernels without them.
 
@@ -358,8 +358,8 @@ def GretaTilePlanMemoryPass : Pass<"greta-tile-plan-memory", "::greta::tile::Fun
 def GretaTileInterleavePass : Pass<"greta-tile-interleave", "::greta::tile::FuncOp"> {
   let summary = "Order what one lane of a GEMM does between two barriers";
   let description = [{
-    Fragments of A are loaded just before their first product. Every `greta_tile.schedule` is replaced by `schedule_group`s that say how the accesses
-    and products before it alternate.
+    Fragments of A are loaded just before their first GEMM. Every `greta_tile.schedule` is replaced by `schedule_group`s that say how the accesses
+    and GEMMs before it alternate.
   }];
   let dependentDialects = ["::greta::tile::GretaTileDialect"];
 }

@@ -1,6 +1,6 @@
 //===- Candidates.cpp - what greta-tune has to try ------------------------===//
 //
-// Names products for the tuning database and lists the configurations that are
+// Names GEMMs for the tuning database and lists the configurations that are
 // worth measuring.
 //
 //===----------------------------------------------------------------------===//
@@ -17,12 +17,12 @@ using namespace greta;
 static std::string nameOf(MatmulOp matmul) {
   std::string name;
   llvm::raw_string_ostream os(name);
-  unsigned products = 0;
+  unsigned gemms = 0;
   SmallVector<StringRef> others;
   Type stored = matmul.getType().getElementType();
   for (Operation &op : *matmul->getBlock()) {
     if (isa<MatmulOp>(op)) {
-      ++products;
+      ++gemms;
       continue;
     }
     if (auto yield = dyn_cast<YieldOp>(op)) {
@@ -40,8 +40,8 @@ static std::string nameOf(MatmulOp matmul) {
   llvm::sort(others);
   Type a = matmul.getA().getType().getElementType();
   Type b = matmul.getB().getType().getElementType();
-  if (products > 1)
-    os << products << " ";
+  if (gemms > 1)
+    os << gemms << " ";
   os << "matmul " << a;
   if (a != b)
     os << " " << b;
@@ -129,9 +129,9 @@ static std::vector<llvm::json::Object> candidatesNear(const Choice &choice,
             &space.columns, &space.depth,       &next.block,      &space.unroll,
             &space.run,     &space.rows.back(), &next.space.split};
         int64_t &value = *parts[part];
-        // Few rows have all of M, multiply-adds no runs.
-        bool fewRows = space.run != 0;
-        if (part == 5 ? fewRows : !fewRows && (part == 3 || part == 4))
+        // Skinny GEMMs have all of M, SIMT FMAs no runs.
+        bool skinny = space.run != 0;
+        if (part == 5 ? skinny : !skinny && (part == 3 || part == 4))
           continue;
         value = twice ? value * 2 : value / 2;
         if (value < 1 || next.block < limits.wave ||
@@ -146,28 +146,28 @@ static std::vector<llvm::json::Object> candidatesNear(const Choice &choice,
   return candidates;
 }
 
-/// What a product may be tried with.
+/// What a GEMM may be tried with.
 static FailureOr<std::vector<llvm::json::Object>>
 candidatesFor(const Space &space, const Limits &limits, unsigned count) {
-  if (std::optional<Choice> decode = chooseDecode(space, limits))
+  if (std::optional<Choice> decode = chooseSkinny(space, limits))
     return candidatesNear(*decode, limits, count, [&](const Choice &choice) {
-      return whyNotDecode(space, limits, choice);
+      return whyNotSkinny(space, limits, choice);
     });
   std::vector<llvm::json::Object> tiles = tilesFor(space, limits, count);
   if (!tiles.empty())
     return tiles;
   Problem problem = problemOf(space);
-  FailureOr<Choice> choice = chooseMultiplyAdds(space, problem, limits);
+  FailureOr<Choice> choice = chooseSimt(space, problem, limits);
   if (failed(choice))
     return failure();
   return candidatesNear(*choice, limits, count, [&](const Choice &choice) {
-    return whyNotMultiplyAdds(problem, limits, choice);
+    return whyNotSimt(problem, limits, choice);
   });
 }
 
-FailureOr<std::vector<TunableProduct>>
+FailureOr<std::vector<TunableGemm>>
 greta::findTunable(Operation *function, const TargetRow &row, unsigned count) {
-  std::vector<TunableProduct> found;
+  std::vector<TunableGemm> found;
   Limits limits(row, /*useMatrix=*/true);
   WalkResult result = function->walk([&](KernelOp kernel) {
     FailureOr<SmallVector<Space>> spaces = analyzeSpaces(kernel);
@@ -180,8 +180,8 @@ greta::findTunable(Operation *function, const TargetRow &row, unsigned count) {
       if (failed(asked))
         return WalkResult::interrupt();
       TuningKey key = tuningKey(space, row);
-      if (*asked || llvm::any_of(found, [&](const TunableProduct &product) {
-            return product.key == key;
+      if (*asked || llvm::any_of(found, [&](const TunableGemm &gemm) {
+            return gemm.key == key;
           }))
         continue;
       FailureOr<std::vector<llvm::json::Object>> candidates =

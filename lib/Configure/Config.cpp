@@ -108,22 +108,22 @@ FailureOr<KernelConfig> greta::getConfig(KernelOp kernel) {
       return kernel.emitOpError("has a 'config' whose space ")
              << config.spaces.size() << " needs 'columns', and 'rows' for "
              << info.groups.size()
-             << " groups of row dimensions, and for a product 'depth' and "
+             << " groups of row dimensions, and for a GEMM 'depth' and "
                 "whole heads, for attention 'depth'";
     if (!space.run && !fitsPacked(info, space.depth))
       return kernel.emitOpError("has a 'config' whose space ")
              << config.spaces.size() << " has 'depth' " << space.depth
              << "; of packed weights it takes a power of two, 8 to eight "
                 "groups";
-    if (space.run && !fitsDecode(info, space))
+    if (space.run && !fitsSkinny(info, space))
       return kernel.emitOpError("has a 'config' whose space ")
              << config.spaces.size() << " has 'run' " << space.run
-             << "; that is for products of a static depth, of which it and "
+             << "; that is for GEMMs of a static depth, of which it and "
                 "'depth' take whole runs, powers of two";
     if (space.split > 1 && !fitsSplit(info, space))
       return kernel.emitOpError("has a 'config' whose space ")
              << config.spaces.size() << " does not give each of the "
-             << space.split << " parts of its product blocks along a static K";
+             << space.split << " parts of its GEMM blocks along a static K";
     // A row that is reduced belongs to one workgroup.
     std::optional<int64_t> columns =
         constantOf(info.columns(kernel.getContext()));

@@ -171,10 +171,10 @@ static Choice chooseFlat(const Space &space, const Limits &limits,
   return choice;
 }
 
-/// Whether a product of few rows, which takes `cycles` by multiply-adds, goes
+/// Whether a skinny GEMM, which takes `cycles` by SIMT FMAs, goes
 /// to matrix instructions: where what is asked for or was measured names one,
 /// else where operands may go to its registers straight from memory and the
-/// model has that faster. Products that share a launch do not.
+/// model has that faster. GEMMs that share a launch do not.
 static bool suitsMatrix(const Space &space, const Limits &limits,
                         double cycles) {
   if (limits.columns || space.heads || space.groups.size() > 1)
@@ -187,7 +187,7 @@ static bool suitsMatrix(const Space &space, const Limits &limits,
     return asked->contains("instruction");
   if (const TuningEntry *entry = measuredFor(space, limits))
     return entry->config.get("instruction");
-  // Of chips without limits of their loops nothing is known of few rows.
+  // Of chips without limits of their loops nothing is known of skinny GEMMs.
   if (!limits.wide || (limits.row.isHip() && !limits.row.loop.latency))
     return false;
   double best = HUGE_VAL;
@@ -199,15 +199,15 @@ static bool suitsMatrix(const Space &space, const Limits &limits,
 FailureOr<Choice> greta::choose(const Space &space, const Limits &limits,
                                 int64_t fixedBlock, MLIRContext *context) {
   if (space.matmul) {
-    std::optional<Choice> decode = chooseDecode(space, limits);
+    std::optional<Choice> decode = chooseSkinny(space, limits);
     if (decode && !suitsMatrix(space, limits, decode->cycles)) {
       FailureOr<Choice> choice =
           overrideBlocks(space, limits, *decode, [&](const Choice &asked) {
-            return whyNotDecode(space, limits, asked);
+            return whyNotSkinny(space, limits, asked);
           });
       return failed(choice) ? choice : withHeads(space, *choice);
     }
-    return chooseProduct(space, limits, context);
+    return chooseGemm(space, limits, context);
   }
   if (space.isFlat)
     return chooseFlat(space, limits, fixedBlock, context);

@@ -28,7 +28,7 @@ struct Limits {
   int64_t simds;                            // of the whole device
   llvm::ArrayRef<MatrixInstruction> matrix; // none where they are not wanted
   const TargetRow &row;
-  // Of a product that shares its launch (ConfigureTogether.cpp):
+  // Of a GEMM that shares its launch (ConfigureTogether.cpp):
   int64_t columns = 0;        // of all of them; 0: it is alone
   int64_t waves = 0;          // of the workgroup, where one has decided
   const Tile *tile = nullptr; // likewise
@@ -39,8 +39,8 @@ struct Limits {
 /// The configuration of one space and the workgroup it would like.
 struct Choice {
   int64_t block = 0;
-  std::shared_ptr<const Tile> tile; // of a product with matrix instructions
-  double cycles = 0;                // of few rows, by the model
+  std::shared_ptr<const Tile> tile; // of a GEMM with matrix instructions
+  double cycles = 0;                // of skinny GEMMs, by the model
   SpaceConfig space;
 };
 
@@ -54,7 +54,7 @@ inline std::optional<int64_t> constantOf(mlir::AffineExpr expr) {
 mlir::FailureOr<Choice> choose(const Space &space, const Limits &limits,
                                int64_t fixedBlock, mlir::MLIRContext *context);
 
-/// Schedules for products of one A in a launch: workgroups of one size, no
+/// Schedules for GEMMs of one A in a launch: workgroups of one size, no
 /// parts along K. None where they have to be apart.
 mlir::FailureOr<std::optional<KernelConfig>>
 chooseTogether(llvm::ArrayRef<Space> spaces, Limits limits,
@@ -66,38 +66,36 @@ llvm::SmallVector<KernelOp> separateSpaces(KernelOp kernel);
 /// The block program of an op that has its kernel to itself.
 KernelConfig chooseAlone(const Space &space, const Limits &limits);
 
-mlir::FailureOr<Choice> chooseProduct(const Space &space, const Limits &limits,
-                                      mlir::MLIRContext *context);
+mlir::FailureOr<Choice> chooseGemm(const Space &space, const Limits &limits,
+                                   mlir::MLIRContext *context);
 
-/// The schedule for few rows, which is limited by memory, by the model; none
-/// where the product does not suit it.
-std::optional<Choice> chooseDecode(const Space &space, const Limits &limits);
+/// The schedule for skinny GEMMs, which is limited by memory, by the model;
+/// none where the GEMM does not suit it.
+std::optional<Choice> chooseSkinny(const Space &space, const Limits &limits);
 
-/// Such a choice, with the product's rows and columns, for a space whose
+/// Such a choice, with the GEMM's rows and columns, for a space whose
 /// columns are heads.
 Choice withHeads(const Space &space, Choice choice);
 
-/// Blocks for multiply-adds, by the model.
-mlir::FailureOr<Choice> chooseMultiplyAdds(const Space &space,
-                                           const Problem &problem,
-                                           const Limits &limits);
+/// Blocks for SIMT FMAs, by the model.
+mlir::FailureOr<Choice> chooseSimt(const Space &space, const Problem &problem,
+                                   const Limits &limits);
 
-/// Why blocks of few rows, or for multiply-adds, cannot be; none: they can.
+/// Why blocks of skinny GEMMs, or for SIMT FMAs, cannot be; none: they can.
 using WhyNot = llvm::function_ref<std::optional<std::string>(const Choice &)>;
 std::optional<std::string>
-whyNotDecode(const Space &space, const Limits &limits, const Choice &choice);
-std::optional<std::string> whyNotMultiplyAdds(const Problem &problem,
-                                              const Limits &limits,
-                                              const Choice &choice);
+whyNotSkinny(const Space &space, const Limits &limits, const Choice &choice);
+std::optional<std::string>
+whyNotSimt(const Problem &problem, const Limits &limits, const Choice &choice);
 
-/// What was measured for the product of a space: by the tuning database asked
+/// What was measured for the GEMM of a space: by the tuning database asked
 /// for, else by the one that ships; null: nothing.
 const TuningEntry *measuredFor(const Space &space, const Limits &limits);
 
-/// Parts of a product that may be asked for.
+/// Parts of a GEMM that may be asked for.
 constexpr int64_t mostSplit = 1024;
 
-/// What `greta.config` of a product, else the tuning database, has in place of
+/// What `greta.config` of a GEMM, else the tuning database, has in place of
 /// a choice: `apply` takes it, or says why it cannot be, as "whose .." or "that
 /// does not fit: ..", which is an error in a source and a remark about the
 /// database. Whether something was taken.
@@ -112,16 +110,16 @@ mlir::FailureOr<Choice> overrideBlocks(const Space &space, const Limits &limits,
 /// Such a choice as a configuration.
 llvm::json::Object configOf(const Choice &choice, const Limits &limits);
 
-/// The fewest weights that share a scale where a product computes B by
+/// The fewest weights that share a scale where a GEMM computes B by
 /// `greta.dequant`; 0 where none does.
 int64_t groupOfWeights(const Space &space);
 
-/// Whether blocks of `depth` are made of words of packed weights, if a product
+/// Whether blocks of `depth` are made of words of packed weights, if a GEMM
 /// has any, and of groups of them, or lie in one.
 bool fitsPacked(const Space &space, int64_t depth);
 
-/// Whether `run` and `depth` of a configuration divide the product's depth.
-bool fitsDecode(const Space &space, const SpaceConfig &config);
+/// Whether `run` and `depth` of a configuration divide the GEMM's depth.
+bool fitsSkinny(const Space &space, const SpaceConfig &config);
 
 /// The parts that `blocks` blocks along K make where up to `split` are wanted:
 /// none is empty.

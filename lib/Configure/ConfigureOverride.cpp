@@ -111,8 +111,8 @@ static SmallVector<int64_t> numbersOf(DictionaryAttr config, StringRef name) {
   return values;
 }
 
-/// A block's extent that may be asked for; few rows go far along K.
-static constexpr int64_t mostExtent = 1024, mostDepthOfFewRows = 65536;
+/// A block's extent that may be asked for; skinny GEMMs go far along K.
+static constexpr int64_t mostExtent = 1024, mostDepthOfSkinny = 65536;
 
 /// M, N and K; none: they are not three from 1 to `most`.
 static std::optional<std::array<int64_t, 3>> tileOf(DictionaryAttr config,
@@ -199,24 +199,25 @@ llvm::json::Object greta::configOf(const Tile &tile) {
 static std::optional<std::string>
 applyBlocks(Choice &choice, DictionaryAttr config, MatmulOp matmul,
             const Limits &limits, WhyNot whyNot) {
-  bool fewRows = choice.space.run != 0;
+  bool skinny = choice.space.run != 0;
   auto isPart = [&](NamedAttribute entry) {
     StringRef name = entry.getName();
     if (name == "tile")
       return isKnown(entry);
     bool isNamed = llvm::is_contained({"waves", "split"}, name) ||
-                   (fewRows && llvm::is_contained({"run", "unroll"}, name));
+                   (skinny && llvm::is_contained({"run", "unroll"}, name));
     return isNamed && isNumber(entry.getValue());
   };
   if (!llvm::all_of(config, isPart))
     return std::string("that is not made of 'tile', an array of integers, ") +
-           (fewRows ? "'waves', 'run', 'unroll' and 'split'"
-                    : "'waves' and 'split'") +
-           ", integers below 2^31, which are what a product " +
-           (fewRows ? "of few rows has" : "without matrix instructions has");
+           (skinny ? "'waves', 'run', 'unroll' and 'split'"
+                   : "'waves' and 'split'") +
+           ", integers below 2^31, which are what a " +
+           (skinny ? "skinny GEMM has"
+                   : "GEMM without matrix instructions has");
   SpaceConfig &space = choice.space;
   if (config.contains("tile")) {
-    int64_t most = fewRows ? mostDepthOfFewRows : mostExtent;
+    int64_t most = skinny ? mostDepthOfSkinny : mostExtent;
     auto sizes = tileOf(config, most);
     if (!sizes)
       return noTile(most);
@@ -230,19 +231,19 @@ applyBlocks(Choice &choice, DictionaryAttr config, MatmulOp matmul,
   take(config, "unroll", space.unroll);
   take(config, "split", choice.space.split);
   if (!llvm::isPowerOf2_64(std::max<int64_t>(waves, 0)) || space.run < 0 ||
-      (fewRows && space.run < 1) || space.unroll < 1)
+      (skinny && space.run < 1) || space.unroll < 1)
     return "whose waves are no power of two, or 'run' or 'unroll' not positive";
   if (std::optional<std::string> why = whyNotSplit(choice.space.split))
     return why;
   choice.block = waves * limits.wave;
   int64_t depth = matmul.getDepth();
-  // So many parts at most: none is empty, and those of few rows are whole
+  // So many parts at most: none is empty, and those of skinny GEMMs are whole
   // blocks.
-  if (!fewRows)
+  if (!skinny)
     choice.space.split =
         partsOf(llvm::divideCeil(std::max<int64_t>(depth, 1), space.depth),
                 choice.space.split);
-  while (fewRows && choice.space.split > 1 &&
+  while (skinny && choice.space.split > 1 &&
          depth % (space.depth * choice.space.split))
     --choice.space.split;
   if (std::optional<std::string> why = whyNot(choice))

@@ -1,10 +1,10 @@
-//===- ConfigureTogether.cpp - products that share a launch ---------------===//
+//===- ConfigureTogether.cpp - GEMMs that share a launch ------------------===//
 //
-// Products of one A, queries, keys and values, say, fill the device better side
+// GEMMs of one A, queries, keys and values, say, fill the device better side
 // by side than one after another, and cost one launch. They are configured as
-// what they are together, one product with all columns: the widest of those
+// what they are together, one GEMM with all columns: the widest of those
 // with heads, which are pickier, chooses, and the others take its tile. Shared
-// memory is then that of one: a workgroup is in one of the branches. No product
+// memory is then that of one: a workgroup is in one of the branches. No GEMM
 // is split along K: its neighbours are there to fill the device.
 //
 //===----------------------------------------------------------------------===//

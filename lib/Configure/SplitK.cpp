@@ -23,22 +23,20 @@ double greta::splitCycles(const TargetRow &row, int64_t split,
 
 bool greta::canSplit(const Space &space) {
   MatmulOp matmul = space.matmul;
-  // A launch has at most 12 buffers, which with scalars fit into the 128 bytes
-  // of Vulkan's push constants; here those of the parts come in addition.
-  constexpr unsigned mostBuffers = 12;
+  // Buffers of the parts come in addition here.
   auto kernel = matmul->getParentOfType<KernelOp>();
   size_t buffers = kernel->getNumOperands() + kernel->getNumResults() +
-                   space.products().size() + 1;
+                   space.gemms().size() + 1;
   return !ShapedType::isDynamic(matmul.getDepth()) && !matmul.getBatchRank() &&
          isa<BlockArgument>(matmul.getA()) && !space.heads &&
-         buffers <= mostBuffers;
+         buffers <= maxBuffers;
 }
 
 bool greta::fitsSplit(const Space &space, const SpaceConfig &config) {
   if (!space.matmul || !canSplit(space))
     return false;
   int64_t k = MatmulOp(space.matmul).getDepth();
-  // Few rows: parts are whole blocks, which need no masks.
+  // Skinny GEMMs: parts are whole blocks, which need no masks.
   if (config.run)
     return k % (config.depth * config.split) == 0;
   return partsOf(llvm::divideCeil(k, config.depth), config.split) ==

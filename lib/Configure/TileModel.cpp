@@ -1,18 +1,18 @@
 //===- TileModel.cpp - which tiles fit, and their time --------------------===//
 //
-// A small model of the time of a product, for tiles that fit:
+// A small model of the time of a GEMM, for tiles that fit:
 //
 //   rounds = workgroups / compute units, rounded up
 //   step   = matrix cycles + a part of the shared memory's + barriers
 //   time   = rounds * (steps along K * step + prologue and epilogue)
-//            + what the parts of a split product cost (SplitProduct.cpp)
+//            + what the parts of a split GEMM cost (SplitK.cpp)
 //
 // How much of the rest shows depends on the schedule.
 //
 // With one stage, fitted to measurements on the H200 (docs/benchmarks; cycles
 // a step of 64: 128x128 2030, 128x160 2235, 128x192 2355, 160x160 2410): six
 // tenths of the matrix instructions' time, three of shared memory's, 1180, and
-// 4 % for each side of the product that the block does not divide.
+// 4 % for each side of the GEMM that the block does not divide.
 //
 // With two stages, on chips whose row has LoopLimits, by what the loop asks of
 // a compute unit (cyclesOfLoop). On RDNA, from the simulator's issue model at
@@ -93,7 +93,7 @@ int64_t TileModel::registers(const Tile &tile, bool asked) const {
     int64_t elements = layout.isKnown() ? int64_t(1) << layout.reg.size()
                                         : tileExtent * mi.k / lanes;
     int64_t registers = elements * problem.bytes / 4;
-    // Of a whole block only what the next products need is read ahead, 16
+    // Of a whole block only what the next GEMMs need is read ahead, 16
     // bytes a lane.
     int64_t depth =
         tile.slice < tile.k
@@ -300,7 +300,7 @@ std::optional<std::string> TileModel::whyNot(const Tile &tile,
     // With rope behind a loop of one turn WMMA spilled 4 to 10 more, at 208.
     if (!row.isVulkan() && !asked && problem.within && limits.wave == 32)
       most -= 32;
-    // Where lanes are, which products side by side all need, is known before
+    // Where lanes are, which GEMMs side by side all need, is known before
     // the loop of each (gfx950: 20 spilled in 256x256x64); RDNA has had none.
     if (!row.isVulkan() && !asked && limits.columns && limits.wave == 64)
       most -= 32;
@@ -322,7 +322,48 @@ double TileModel::wavesPerSimd(const Tile &tile) const {
   return std::max(waves, tile.waves / simds);
 }
 
-/// What limits a product without shared memory, measured on the H200 (cycles
+double TileModel::workgroups(const Tile &tile) const {
+  return double(llvm::divideCeil(problem.m, tile.m)) *
+         llvm::divideCeil(problem.n, tile.n) * tile.split * problem.batch;
+}
+
+double TileModel::steps(const Tile &tile) const {
+  return llvm::divideCeil(llvm::divideCeil(problem.k, tile.k), tile.split);
+}
+
+/// Cycles of a matrix instruction; of a driver's, those of the H200's unit.
+static double matrixCycles(const MatrixInstruction &mi) {
+  return mi.cycles ? mi.cycles : mi.m * mi.n * mi.k / 128.0;
+}
+
+TileModel::LdsTraffic TileModel::ldsTraffic(const Tile &tile) const {
+  const MatrixInstruction &mi = *tile.instruction;
+  auto [m, n] = waveTile(tile);
+  double perColumn = double(tile.k) * problem.bytes;
+  LdsTraffic lds;
+  lds.stored = (tile.m + problem.count * tile.n) * perColumn;
+  lds.reads = tile.waves * (m + problem.count * n) * perColumn;
+  if (tile.stages == 1)
+    return lds;
+  // A lane that has less than 16 bytes at a time reads more often; one that
+  // shares its operand with another reads it twice.
+  int64_t inLane = int64_t(1) << mi.aLayout.reg.size();
+  int64_t width =
+      std::min<int64_t>(16, inLane * problem.bytes * (tile.slice / mi.k));
+  lds.wide = width == 16;
+  lds.reads *= 16.0 / width * inLane * limits.wave / (mi.m * mi.k);
+  return lds;
+}
+
+/// Rows that end inside a block have an address each.
+double TileModel::partialSides(const Tile &tile) const {
+  double factor = 1;
+  for (bool partial : {problem.m % tile.m != 0, problem.n % tile.n != 0})
+    factor *= partial ? 1.04 : 1;
+  return factor;
+}
+
+/// What limits a GEMM without shared memory, measured on the H200 (cycles
 /// of 1.9 GHz a step of 128, 14336x4096, M = 16): memory; the first cache, 32
 /// bytes a cycle for each unit, and 11 for the scales and for the zeros of 8
 /// columns (packed weights, 8, 16 and 32 columns a wave: 166, 203 and 288); the
@@ -337,11 +378,8 @@ double TileModel::cyclesInRegisters(const Tile &tile) const {
   if (problem.group)
     cached += 2 * 11 * columns / 8;
   double matrix = (m / mi.m) * (columns / mi.n) * (tile.slice / mi.k) *
-                  (mi.cycles ? mi.cycles : mi.m * mi.n * mi.k / 128.0) /
-                  std::max(1u, row.simdsPerUnit);
-  double groups = double(llvm::divideCeil(problem.m, tile.m)) *
-                  llvm::divideCeil(problem.n, tile.n) * problem.batch;
-  double perUnit = std::ceil(groups / row.computeUnits);
+                  matrixCycles(mi) / std::max(1u, row.simdsPerUnit);
+  double perUnit = std::ceil(workgroups(tile) / row.computeUnits);
   double resident = double(row.vgprs.perSimd) * row.simdsPerUnit /
                     (registers(tile) * tile.waves);
   double steps = llvm::divideCeil(problem.k, tile.k);
@@ -367,21 +405,13 @@ double TileModel::cyclesInRegisters(const Tile &tile) const {
 double TileModel::cyclesOfLoop(const Tile &tile) const {
   const MatrixInstruction &mi = *tile.instruction;
   const LoopLimits &loop = row.loop;
-  auto [m, n] = waveTile(tile);
   double count = problem.count;
   double simds = std::min<int64_t>(tile.waves, row.simdsPerUnit);
   // Each instruction is issued a cycle late.
   double matrix = count * (tile.m / mi.m) * (tile.n / mi.n) * (tile.k / mi.k) *
                   (mi.cycles + 1.0) / simds;
-  double perColumn = double(tile.k) * problem.bytes;
-  double stored = (tile.m + count * tile.n) * perColumn;
-  // A lane that has less than 16 bytes at a time reads more often.
-  int64_t inLane = int64_t(1) << mi.aLayout.reg.size();
-  double width =
-      std::min<int64_t>(16, inLane * problem.bytes * (tile.slice / mi.k));
-  double reads = tile.waves * (m + count * n) * perColumn * 16 / width *
-                 inLane * limits.wave / (mi.m * mi.k);
-  double shared = (reads + stored) / loop.ldsBytes;
+  LdsTraffic lds = ldsTraffic(tile);
+  double shared = (lds.reads + lds.stored) / loop.ldsBytes;
   double loaded =
       tile.k / 8.0 *
       (double(tile.m) * problem.loaded[0] + count * tile.n * problem.loaded[1]);
@@ -392,7 +422,7 @@ double TileModel::cyclesOfLoop(const Tile &tile) const {
   // blocks do not run ahead of the matrix instructions. Those hide what direct
   // loads wait for.
   double beside = tile.direct ? std::max(0.0, 560 - 0.1 * matrix) : 257;
-  bool ahead = tile.slice < tile.k && width == 16;
+  bool ahead = tile.slice < tile.k && lds.wide;
   double chain = busiest + (ahead ? 0.83 * beside : beside + 0.11 * shared);
   // Lanes with unequal shares of a block load less than 16 bytes at a time.
   int64_t share = 16 / problem.bytes * tile.waves * limits.wave;
@@ -402,25 +432,18 @@ double TileModel::cyclesOfLoop(const Tile &tile) const {
   double latency = tile.direct ? loop.directLatency / (tile.stages - 1.0)
                                : double(loop.latency);
   chain = std::max(chain, latency + 0.11 * matrix);
-  double steps =
-      llvm::divideCeil(llvm::divideCeil(problem.k, tile.k), tile.split);
-  double tiles = double(llvm::divideCeil(problem.m, tile.m)) *
-                 llvm::divideCeil(problem.n, tile.n) * tile.split *
-                 problem.batch;
   double resident = std::max(
       1.0, std::floor(wavesPerSimd(tile) * row.simdsPerUnit / tile.waves));
   double total = 0;
-  for (double left = std::ceil(tiles / row.computeUnits); left > 0;
+  for (double left = std::ceil(workgroups(tile) / row.computeUnits); left > 0;
        left -= resident) {
     double together = std::min(left, resident);
-    total += steps * std::max(chain + 0.28 * (together - 1) * busiest,
-                              together * (busiest + 0.11 * others)) +
+    total += steps(tile) * std::max(chain + 0.28 * (together - 1) * busiest,
+                                    together * (busiest + 0.11 * others)) +
              990 +
              splitCycles(row, tile.split, tile.m * tile.n * count * together);
   }
-  // Rows that end inside a block have an address each.
-  for (bool partial : {problem.m % tile.m != 0, problem.n % tile.n != 0})
-    total *= partial ? 1.04 : 1;
+  total *= partialSides(tile);
   double bytes = problem.batch * (problem.k / 8.0 *
                                   (double(problem.m) * problem.loaded[0] +
                                    count * problem.n * problem.loaded[1]));
@@ -433,43 +456,27 @@ double TileModel::cycles(const Tile &tile) const {
   if (row.loop.latency)
     return cyclesOfLoop(tile);
   const MatrixInstruction &mi = *tile.instruction;
-  auto [m, n] = waveTile(tile);
-  double tiles = double(llvm::divideCeil(problem.m, tile.m)) *
-                 llvm::divideCeil(problem.n, tile.n) * tile.split *
-                 problem.batch;
+  double tiles = workgroups(tile);
   // RDNA runs a workgroup on a pair of compute units: few have all of it.
   bool isPair =
       row.isHip() && limits.wave == 32 && 2 * tiles <= row.computeUnits;
   double simds = std::min<int64_t>(tile.waves, std::max(1u, row.simdsPerUnit) *
                                                    (isPair ? 2 : 1));
-  double each = mi.cycles ? mi.cycles : mi.m * mi.n * mi.k / 128.0;
   double matrix = double(problem.count) * (tile.m / mi.m) * (tile.n / mi.n) *
-                  (tile.k / mi.k) * each / simds;
+                  (tile.k / mi.k) * matrixCycles(mi) / simds;
   // 128 bytes a cycle from shared memory; half of that from the caches.
-  double perColumn = double(tile.k) * problem.bytes;
-  double stored = (tile.m + problem.count * tile.n) * perColumn;
-  double reads = tile.waves * (m + problem.count * n) * perColumn;
-  // A lane that has less than 16 neighbours at a time reads more often; one
-  // that shares its operand with another reads it twice.
-  bool wide = true;
-  if (tile.stages > 1) {
-    int64_t inLane = int64_t(1) << mi.aLayout.reg.size();
-    int64_t width =
-        std::min<int64_t>(16, inLane * problem.bytes * (tile.slice / mi.k));
-    wide = width == 16;
-    reads *= 16.0 / width * inLane * limits.wave / (mi.m * mi.k);
-  }
-  double shared = (reads + stored) / 128;
-  double memory = stored / 64;
+  LdsTraffic lds = ldsTraffic(tile);
+  double shared = (lds.reads + lds.stored) / 128;
+  double memory = lds.stored / 64;
   double share = tiles / row.computeUnits, rounds = std::ceil(share), step;
   if (tile.stages == 1) {
     step = 0.6 * matrix + 0.3 * shared + 1180;
-    // What few rows read comes from memory, not from the second cache, and its
-    // products are too few to hide that (H200, 16x64x128 by four waves: 2230).
+    // What skinny GEMMs read comes from memory, not from the second cache, and
+    // its GEMMs are too few to hide that (H200, 16x64x128 by four waves: 2230).
     if (problem.m <= 128)
       step += std::max(0.0, 850 - matrix / 2);
   } else {
-    bool ahead = tile.slice < tile.k && wide;
+    bool ahead = tile.slice < tile.k && lds.wide;
     double exposed = (ahead ? 0.05 : 0.35) * shared + 30 +
                      std::max(0.0, shared - matrix / 2) * ahead +
                      std::max(0.0, 850 - matrix / 2);
@@ -477,18 +484,13 @@ double TileModel::cycles(const Tile &tile) const {
     // bytes a cycle into the registers, and some sixty instructions a step (of
     // equal times by the issue model, gfx1100's 128x128x16 and 128x256x32, the
     // one with fewer).
-    matrix += (8 * reads / (16 * limits.wave) + 60 * tile.waves) / simds;
+    matrix += (8 * lds.reads / (16 * limits.wave) + 60 * tile.waves) / simds;
     double waves = wavesPerSimd(tile) / 2;
     step = std::max(matrix, shared) + exposed / (waves * waves);
     rounds = std::max(1.0, (rounds + share) / 2);
   }
-  // Rows that end inside a block have an address each.
-  for (bool partial : {problem.m % tile.m != 0, problem.n % tile.n != 0})
-    step *= partial ? 1.04 : 1;
-  step = std::max(step, memory);
+  step = std::max(step * partialSides(tile), memory);
   double ends = 1500 + double(problem.count) * tile.m * tile.n / 64;
-  double steps =
-      llvm::divideCeil(llvm::divideCeil(problem.k, tile.k), tile.split);
-  return rounds * (steps * step + ends) +
+  return rounds * (steps(tile) * step + ends) +
          splitCycles(row, tile.split, double(tile.m) * tile.n * problem.count);
 }

@@ -1,7 +1,7 @@
 //===- TileModel.h - which tiles fit, and their time ------------*- C++ -*-===//
 //
-// Judges tiles of matrix products with matrix instructions: whether they fit
-// a target, and how many cycles the product takes with them.
+// Judges tiles of GEMMs with matrix instructions: whether they fit
+// a target, and how many cycles the GEMM takes with them.
 //
 //===----------------------------------------------------------------------===//
 #ifndef GRETA_LIB_CONFIGURE_TILEMODEL_H
@@ -13,12 +13,12 @@ namespace greta {
 
 struct TuningKey;
 
-/// A product as the choice sees it.
+/// A GEMM as the choice sees it.
 struct Problem {
   int64_t m, n, k;       // guesses where dynamic
   int64_t bytes;         // of an element of A and B
   bool rowsOfA, rowsOfB; // stored with neighbours along K
-  int64_t count;         // products of the same A
+  int64_t count;         // GEMMs of the same A
   bool splits;    // K may be: no guess, no batch or head, A as it is stored
   int64_t batch;  // of each
   int64_t head;   // columns that tiles take whole; 1: any
@@ -27,7 +27,7 @@ struct Problem {
   int64_t alignOfA, alignOfB;
   bool isNorm;                                // A is one
   int64_t loaded[2] = {8 * bytes, 8 * bytes}; // bits that one is computed from
-  int64_t bytesOut = 4;                       // of an element of the product
+  int64_t bytesOut = 4;                       // of an element of the GEMM
   bool stored = false;                        // neither is computed
   int64_t group = 0; // packed weights that share a scale; 0: none are packed
 };
@@ -54,7 +54,7 @@ public:
   /// Why the tile cannot be; none: it can. A tile that somebody asks for may
   /// use the registers that choices spare.
   std::optional<std::string> whyNot(const Tile &tile, bool asked = false) const;
-  /// Cycles of the whole product.
+  /// Cycles of the whole GEMM.
   double cycles(const Tile &tile) const;
   /// Bytes that a lane can load straight to shared memory at a time; 0: none.
   int64_t directBytes() const;
@@ -66,10 +66,21 @@ private:
   int64_t acrossWaves(const Tile &tile) const;
   int64_t ldsBytes(const Tile &tile) const;
   double wavesPerSimd(const Tile &tile) const;
+  /// Workgroups of the whole GEMM, and each one's steps along K.
+  double workgroups(const Tile &tile) const;
+  double steps(const Tile &tile) const;
+  /// Bytes that a step takes from shared memory and brings there. Reads count
+  /// as 16 bytes a lane; `wide` says that they are.
+  struct LdsTraffic {
+    double reads, stored;
+    bool wide = true;
+  };
+  LdsTraffic ldsTraffic(const Tile &tile) const;
+  double partialSides(const Tile &tile) const;
   int64_t registers(const Tile &tile, bool asked = false) const;
-  /// Cycles of the whole product by the limits of a compute unit.
+  /// Cycles of the whole GEMM by the limits of a compute unit.
   double cyclesOfLoop(const Tile &tile) const;
-  /// Cycles of the whole product without shared memory.
+  /// Cycles of the whole GEMM without shared memory.
   double cyclesInRegisters(const Tile &tile) const;
 
   const Problem &problem;
@@ -84,7 +95,7 @@ instructionsFor(MatmulOp matmul, const Limits &limits);
 
 Problem problemOf(const Space &space);
 
-/// Parts of a split product: no more than the device takes at a time. Sums of
+/// Parts of a split GEMM: no more than the device takes at a time. Sums of
 /// unknown length have none, nor do heads.
 int64_t mostParts(int64_t m, int64_t n, const Problem &problem,
                   const Limits &limits);
@@ -110,11 +121,11 @@ applyConfig(Tile &tile, mlir::DictionaryAttr config,
 /// `tile` as a configuration.
 llvm::json::Object configOf(const Tile &tile);
 
-/// What a product's `greta.config` says for `row`; null: nothing.
+/// What a GEMM's `greta.config` says for `row`; null: nothing.
 mlir::FailureOr<mlir::DictionaryAttr> configFor(MatmulOp matmul,
                                                 const TargetRow &row);
 
-/// What the tuning database calls the product of a space.
+/// What the tuning database calls the GEMM of a space.
 TuningKey tuningKey(const Space &space, const TargetRow &row);
 
 } // namespace greta

@@ -29,10 +29,10 @@ bool isView(mlir::Operation *op);
 /// What becomes part of exactly one kernel.
 bool isCompute(mlir::Operation *op);
 
-/// Whether a product is faster when its kernel computes operand 0 (A) or 1 (B)
+/// Whether a GEMM is faster when its kernel computes operand 0 (A) or 1 (B)
 /// by `ops` than when a kernel before does (FuseOperands.cpp).
-bool paysInProduct(MatmulOp matmul, unsigned number,
-                   llvm::ArrayRef<mlir::Operation *> ops);
+bool paysInGemm(MatmulOp matmul, unsigned number,
+                llvm::ArrayRef<mlir::Operation *> ops);
 
 /// Sizes of a tensor for an op that makes it, over dimensions of arguments.
 llvm::SmallVector<mlir::OpFoldResult> sizesOf(mlir::OpBuilder &builder,

@@ -10,7 +10,7 @@
 //      Elementwise work for several consumers is repeated in each when that
 //      moves no more data than storing its result would.
 //   3. Clusters that depend on the same kernels share a launch, side by side:
-//      row ops, and products of one A.
+//      row ops, and GEMMs of one A.
 //
 // A cluster is tried by putting it together and looking whether it still holds:
 // one space, no cycle among clusters, not too many buffers.
@@ -26,10 +26,8 @@
 using namespace mlir;
 using namespace greta;
 
-/// A launch's pointers and scalars share 128 bytes of push constants.
-static constexpr size_t maxBuffers = 12;
-/// Products side by side: code for each is in the kernel.
-static constexpr size_t maxProducts = 4;
+/// GEMMs side by side: code for each is in the kernel.
+static constexpr size_t maxGemms = 4;
 /// Elementwise ops that are repeated rather than stored.
 static constexpr size_t maxRepeated = 8;
 
@@ -54,14 +52,14 @@ private:
   bool sharesLaunch(int cluster, int other);
   bool reaches(int from, int to, llvm::SmallDenseSet<int> &visited);
   bool holds(int cluster);
-  bool holdsOperands(ArrayRef<MatmulOp> products, int cluster);
+  bool holdsOperands(ArrayRef<MatmulOp> gemms, int cluster);
   bool tryJoin(Operation *op, int cluster);
   bool tryMerge(int from, int into);
   bool tryRepeat(int from, int into);
   void eraseUnused(int cluster);
   void place(Operation *op);
   bool mergeIntoConsumers();
-  /// Of a product whose columns are split, the shape after that.
+  /// Of a GEMM whose columns are split, the shape after that.
   AffineMap shapeOf(Operation *op) {
     if (isa<MatmulOp>(op) && op->hasOneUse())
       if (auto heads = dyn_cast<HeadsOp>(*op->user_begin()))
@@ -157,9 +155,9 @@ bool Clusterer::reaches(int from, int to, llvm::SmallDenseSet<int> &visited) {
   return false;
 }
 
-/// Whether the operands of a cluster's products come from outside of it, or it
-/// computes them for its products alone.
-bool Clusterer::holdsOperands(ArrayRef<MatmulOp> products, int cluster) {
+/// Whether the operands of a cluster's GEMMs come from outside of it, or it
+/// computes them for its GEMMs alone.
+bool Clusterer::holdsOperands(ArrayRef<MatmulOp> gemms, int cluster) {
   auto isOutside = [&](Value value) {
     Operation *op = value.getDefiningOp();
     if (op && isTransparent(op))
@@ -168,28 +166,28 @@ bool Clusterer::holdsOperands(ArrayRef<MatmulOp> products, int cluster) {
     return it == clusterOf.end() || it->second != cluster;
   };
   // Heads split the space's columns, which computed blocks of B do not expect,
-  // but for packed weights and few rows.
+  // but for packed weights and skinny GEMMs.
   bool hasHeads = llvm::any_of(clusters[cluster].ops, [](Operation *op) {
     return isa<HeadsOp, RopeOp>(op);
   });
   auto knowsHeads = [&](ArrayRef<Operation *> computed) {
     return computed.empty() ||
-           (hasFewRows(products.front()) &&
+           (isSkinny(gemms.front()) &&
             llvm::all_of(computed, llvm::IsaPred<DequantOp>));
   };
   llvm::SmallPtrSet<Operation *, 8> all;
-  for (MatmulOp matmul : products)
+  for (MatmulOp matmul : gemms)
     for (unsigned number : {0u, 1u}) {
       llvm::SetVector<Operation *> computed;
       if (!isComputedOperand(matmul, number, isOutside,
                              [&](Operation *op) { computed.insert(op); }) ||
           (hasHeads && number == 1 && !knowsHeads(computed.getArrayRef())) ||
-          !paysInProduct(matmul, number, computed.getArrayRef()))
+          !paysInGemm(matmul, number, computed.getArrayRef()))
         return false;
       auto isHere = [&](OpOperand &use) {
-        auto product = dyn_cast<MatmulOp>(use.getOwner());
+        auto gemm = dyn_cast<MatmulOp>(use.getOwner());
         return computed.contains(use.getOwner()) ||
-               (product && llvm::is_contained(products, product) &&
+               (gemm && llvm::is_contained(gemms, gemm) &&
                 use.getOperandNumber() == number);
       };
       for (Operation *op : computed)
@@ -215,15 +213,15 @@ bool Clusterer::holds(int cluster) {
     if (shapes.at(value) != candidate.shape)
       return false;
 
-  SmallVector<MatmulOp> products;
+  SmallVector<MatmulOp> gemms;
   RopeOp rope;
   bool otherRowOp = false;
   for (Operation *op : candidate.ops) {
     if (auto found = dyn_cast<MatmulOp>(op)) {
-      if (products.size() == 2 ||
-          (!products.empty() && !sharesLoop(products.front(), found)))
+      if (gemms.size() == 2 ||
+          (!gemms.empty() && !sharesLoop(gemms.front(), found)))
         return false;
-      products.push_back(found);
+      gemms.push_back(found);
     } else if (auto found = dyn_cast<RopeOp>(op)) {
       if (rope && rope.getStyle() != found.getStyle())
         return false;
@@ -233,7 +231,7 @@ bool Clusterer::holds(int cluster) {
         isRowOp(op) &&
         !isa<MatmulOp, SwigluOp, DequantOp, RmsNormOp, HeadsOp, RopeOp>(op);
   }
-  if (!products.empty() && (otherRowOp || !holdsOperands(products, cluster)))
+  if (!gemms.empty() && (otherRowOp || !holdsOperands(gemms, cluster)))
     return false;
 
   auto isInside = [&](Value value) {
@@ -414,9 +412,9 @@ bool Clusterer::mergeIntoConsumers() {
 }
 
 /// Whether clusters that do not depend on each other may be side by side: none
-/// is a product, or all are of the same A and the same kind.
+/// is a GEMM, or all are of the same A and the same kind.
 bool Clusterer::sharesLaunch(int cluster, int other) {
-  auto productOf = [&](int number) -> MatmulOp {
+  auto gemmOf = [&](int number) -> MatmulOp {
     for (Operation *op : clusters[number].ops)
       if (auto matmul = dyn_cast<MatmulOp>(op))
         return matmul;
@@ -425,7 +423,7 @@ bool Clusterer::sharesLaunch(int cluster, int other) {
   if (isAlone(clusters[cluster].ops.front()) ||
       isAlone(clusters[other].ops.front()))
     return false;
-  MatmulOp first = productOf(cluster), second = productOf(other);
+  MatmulOp first = gemmOf(cluster), second = gemmOf(other);
   if (!first || !second)
     return !first && !second;
   // Somebody's configuration is for a kernel alone.
@@ -470,7 +468,7 @@ KernelPlan Clusterer::schedule() {
       llvm::SetVector<Value> joined = launch.buffers;
       joined.set_union(own);
       if (launch.level == level && joined.size() <= maxBuffers &&
-          (!isMatmul || launch.clusters.size() < maxProducts) &&
+          (!isMatmul || launch.clusters.size() < maxGemms) &&
           sharesLaunch(launch.clusters.front(), cluster))
         home = &launch;
     }

@@ -152,7 +152,7 @@ static void copyResults(func::FuncOp function, Shapes &shapes) {
 }
 
 /// A transparent value gets a buffer where only buffers will do: under a view
-/// and as operand of a product.
+/// and as operand of a GEMM.
 static void copyIntoBuffers(func::FuncOp function, Shapes &shapes) {
   for (Operation &op : function.getBody().front()) {
     unsigned numBuffers = isAlone(&op)        ? op.getNumOperands()
@@ -219,21 +219,21 @@ static bool makesTiles(RopeOp rope) {
   return std::lcm<int64_t>(rope.getX().getType().getDimSize(2), 16) <= 256;
 }
 
-/// Whether `value`, which is viewed as heads, is a product, or elementwise work
+/// Whether `value`, which is viewed as heads, is a GEMM, or elementwise work
 /// on one, that nobody else looks at.
-static bool isProductAlone(Value value) {
+static bool isGemmAlone(Value value) {
   Operation *op = value.getDefiningOp();
   if (!op || !value.hasOneUse())
     return false;
   if (auto matmul = dyn_cast<MatmulOp>(op)) {
-    // Few rows compute B themselves, where the columns are no heads.
+    // Skinny GEMMs compute B themselves, where the columns are no heads.
     Operation *b = matmul.getB().getDefiningOp();
-    return !hasFewRows(matmul) || !b || !isElementwise(b);
+    return !isSkinny(matmul) || !b || !isElementwise(b);
   }
-  return isElementwise(op) && llvm::any_of(op->getOperands(), isProductAlone);
+  return isElementwise(op) && llvm::any_of(op->getOperands(), isGemmAlone);
 }
 
-/// The view of a product as heads becomes part of its kernel: elementwise work
+/// The view of a GEMM as heads becomes part of its kernel: elementwise work
 /// in between is done on heads, its other operands are viewed.
 static void moveHeads(func::FuncOp function, Shapes &shapes) {
   SmallVector<tensor::ExpandShapeOp> views;
@@ -243,7 +243,7 @@ static void moveHeads(func::FuncOp function, Shapes &shapes) {
         view.getResultType().getShape().drop_front().size() == 2 &&
         !ShapedType::isDynamicShape(
             view.getResultType().getShape().drop_front()) &&
-        makesTiles(rope) && isProductAlone(view.getSrc()))
+        makesTiles(rope) && isGemmAlone(view.getSrc()))
       views.push_back(view);
   });
   for (tensor::ExpandShapeOp view : views) {
@@ -259,10 +259,10 @@ static void moveHeads(func::FuncOp function, Shapes &shapes) {
     AffineMap whole = shapes.at(view.getResult());
     std::function<Value(Value)> split = [&](Value value) -> Value {
       Operation *op = value.getDefiningOp();
-      if (isProductAlone(value) && isa<MatmulOp>(op))
+      if (isGemmAlone(value) && isa<MatmulOp>(op))
         return noted(HeadsOp::create(builder, loc, typeOf(value), value),
                      whole);
-      if (isProductAlone(value)) {
+      if (isGemmAlone(value)) {
         IRMapping operands;
         for (Value operand : op->getOperands())
           operands.map(operand, split(operand));

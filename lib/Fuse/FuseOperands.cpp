@@ -1,14 +1,14 @@
-//===- FuseOperands.cpp - what a product's kernel computes itself ---------===//
+//===- FuseOperands.cpp - what a GEMM's kernel computes itself ------------===//
 //
 // Work on an operand is repeated by every workgroup that takes the block: A by
 // each column of blocks, B by each row of them. In return the operand is
 // neither written nor read again, and a launch is saved.
 //
-//   few rows      B is taken once, and loading it is the time: always
+//   skinny GEMMs      B is taken once, and loading it is the time: always
 //   elementwise   where it is hidden under the matrix instructions (few ops, no
 //                 divisions, no functions), and where what is loaded is not
 //                 more than twice the operand: caches serve it again and again
-//   rms_norm of A rows are scaled after the product, so that nothing is read
+//   rms_norm of A rows are scaled after the GEMM, so that nothing is read
 //                 twice; but where loading and multiplying do not overlap, as
 //                 on Vulkan, the work shows. A kernel of its own moves 4 bytes
 //                 an element and costs a launch; on an H200 both took as long
@@ -31,9 +31,9 @@ static bool isCheap(Operation *op) {
               arith::RemSIOp, arith::RemUIOp>(op);
 }
 
-bool greta::paysInProduct(MatmulOp matmul, unsigned number,
-                          ArrayRef<Operation *> ops) {
-  if (ops.empty() || hasFewRows(matmul))
+bool greta::paysInGemm(MatmulOp matmul, unsigned number,
+                       ArrayRef<Operation *> ops) {
+  if (ops.empty() || isSkinny(matmul))
     return true;
   auto typeOf = [](Value value) {
     return cast<RankedTensorType>(value.getType());

@@ -7,9 +7,9 @@
 //   %u = extract_slice %x[0, D] [M, D] [1, 1]     strides 2D, 1; offset D
 //
 // Slices of what is computed become computations of slices where the slices'
-// users can then be in one kernel with them: columns of a product are the
-// product with these columns of B. So swiglu of the two halves of a product is
-// a pair of products of one A, and queries and keys are roped where they are
+// users can then be in one kernel with them: columns of a GEMM are the
+// GEMM with these columns of B. So swiglu of the two halves of a GEMM is
+// a pair of GEMMs of one A, and queries and keys are roped where they are
 // computed. Slices that overlap are left alone, so that nothing is computed
 // twice.
 //
@@ -338,7 +338,7 @@ bool SliceMover::isWorthMoving(Operation *op) {
   }
   if (boxes.size() < 2)
     return !boxes.empty();
-  // Rows of a product can as well be computed together.
+  // Rows of a GEMM can as well be computed together.
   if (auto matmul = dyn_cast<MatmulOp>(op))
     for (unsigned dim = 0; dim + 1 < type.getRank(); ++dim)
       for (const Box &box : boxes)

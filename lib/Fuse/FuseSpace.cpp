@@ -41,10 +41,10 @@ bool greta::isAlone(Operation *op) {
   return isa<AttentionOp, PagedAttentionOp, KvUpdateOp, PagedKvUpdateOp>(op);
 }
 
-bool greta::hasFewRows(MatmulOp matmul) {
+bool greta::isSkinny(MatmulOp matmul) {
   ArrayRef<int64_t> shape = matmul.getType().getShape();
   int64_t rows = matmul.getA().getType().getDimSize(matmul.dimM());
-  // One B for a batch is one product with more rows.
+  // One B for a batch is one GEMM with more rows.
   if (!matmul.hasBatchedB())
     for (int64_t count : shape.take_front(matmul.getBatchRank())) {
       if (ShapedType::isDynamic(count))
@@ -78,12 +78,12 @@ bool greta::isComputedOperand(MatmulOp matmul, unsigned number,
           !llvm::all_of(op->getOperands(), isLeaf))
         return false;
     } else if (isa<RmsNormOp>(op)) {
-      // Rows are scaled after the product.
+      // Rows are scaled after the GEMM.
       if (isB || value != matmul.getA() || matmul.getTransposeA())
         return false;
     } else if (!isElementwise(op) && !isa<BroadcastOp, arith::ConstantOp>(op)) {
       return false;
-    } else if (!isB && hasFewRows(matmul) &&
+    } else if (!isB && isSkinny(matmul) &&
                cast<RankedTensorType>(value.getType()).getRank() > 1) {
       // What every workgroup would compute again.
       return false;
@@ -162,11 +162,11 @@ greta::walkDemands(ValueRange yielded, int64_t rank,
   return success();
 }
 
-SmallVector<MatmulOp, 2> Space::products() const {
+SmallVector<MatmulOp, 2> Space::gemms() const {
   SmallVector<MatmulOp, 2> result;
-  for (MatmulOp product : {matmul, second})
-    if (product)
-      result.push_back(product);
+  for (MatmulOp gemm : {matmul, second})
+    if (gemm)
+      result.push_back(gemm);
   return result;
 }
 
@@ -278,14 +278,14 @@ static FailureOr<Space> analyzeSpace(KernelOp kernel, Region &region,
           "elementwise work, broadcasts and splats there");
     if (auto matmul = dyn_cast<MatmulOp>(op)) {
       if (space.second || (space.matmul && !sharesLoop(space.matmul, matmul)))
-        return op.emitOpError("is another product of its kernel; two may be "
+        return op.emitOpError("is another GEMM of its kernel; two may be "
                               "in one, of the same 'a' and the same types");
       (space.matmul ? space.second : space.matmul) = matmul;
     }
     if (auto heads = dyn_cast<HeadsOp>(op)) {
       if (!heads.getValue().getDefiningOp<MatmulOp>())
         return op.emitOpError("splits the columns of something that is no "
-                              "product; expand the tensor before the kernel");
+                              "GEMM; expand the tensor before the kernel");
       space.heads = heads;
     }
     if (auto rope = dyn_cast<RopeOp>(op)) {
@@ -351,11 +351,11 @@ static FailureOr<Space> analyzeSpace(KernelOp kernel, Region &region,
       mappings.push_back({rank - 2});
     Mapping rows = identityMapping(rank);
     rows.back() = rank; // K
-    for (MatmulOp product : space.products()) {
-      if (isArgument(product.getA()) && !product.getTransposeA())
-        noteView(product.getA(), rows);
+    for (MatmulOp gemm : space.gemms()) {
+      if (isArgument(gemm.getA()) && !gemm.getTransposeA())
+        noteView(gemm.getA(), rows);
       // Of B and a turned A only the batch are rows of the space.
-      for (Value operand : {Value(product.getA()), Value(product.getB())}) {
+      for (Value operand : {Value(gemm.getA()), Value(gemm.getB())}) {
         int64_t operandRank =
             cast<RankedTensorType>(operand.getType()).getRank();
         if (isArgument(operand) && operandRank == rank)

@@ -81,7 +81,7 @@ public:
                Pointers pointers);
 
   /// The elements of the scratch memory of a GEMM in parts: a buffer of each
-  /// product's parts, and one of counters, which are zero between launches.
+  /// GEMM's parts, and one of counters, which are zero between launches.
   static llvm::SmallVector<mlir::Type> scratchTypes(const Space &space,
                                                     const SpaceConfig &config);
   llvm::SmallVector<mlir::AffineExpr> scratchExtents() override;
@@ -97,7 +97,7 @@ private:
     bool masked;           // some block is not full
     mlir::Value offset;    // of this workgroup's block; null: 0
     int64_t unit = 0;      // Depth and Run: elements along K of one step
-    int64_t step = 0;      // with few rows: columns of B of one step
+    int64_t step = 0;      // in a skinny GEMM: columns of B of one step
     bool moved = false;    // the last block ends where the space does
   };
   enum class Masked { Zero, NegativeInfinity, Unknown };
@@ -147,20 +147,20 @@ private:
   mlir::Value computeRowOp(mlir::Operation *op);
   mlir::Value computeRope(RopeOp op);
 
-  // Products in tiles (GretaToTileProduct.cpp).
+  // GEMMs in tiles (GretaToTileGemm.cpp).
   mlir::Value computeMatmul(MatmulOp op);
   llvm::SmallVector<mlir::Value> computeLoop();
-  /// This workgroup's blocks along K of a product.
+  /// This workgroup's blocks along K of a GEMM.
   struct DepthRange {
     mlir::Value begin, length; // null begin: 0
   };
   int64_t partsOfDepth() const;
   DepthRange depthRange(mlir::AffineExpr depth, int64_t block);
-  /// Of the product's result in a block.
+  /// Of the GEMM's result in a block.
   int64_t blockColumns() const { return dims[1].extent * space.headSize(); }
   mlir::Value loadMatrix(mlir::Value v, bool transposed, mlir::Value row,
                          mlir::Value column, bool isB);
-  /// The blocks of a product's computed operand, which take the space's place
+  /// The blocks of a GEMM's computed operand, which take the space's place
   /// while it is computed.
   struct Operand {
     llvm::SmallVector<Dim> dims;
@@ -172,7 +172,7 @@ private:
   Operand operandOf(MatmulOp op, unsigned number);
   void exchange(Operand &operand);
   mlir::Value emitOperand(mlir::Value v);
-  /// The norm that a product's A is; null: it is none.
+  /// The norm that a GEMM's A is; null: it is none.
   RmsNormOp normOfA() {
     return MatmulOp(space.matmul).getA().getDefiningOp<RmsNormOp>();
   }
@@ -185,20 +185,20 @@ private:
   void joinParts();
   mlir::Value addParts(mlir::Value parts, mlir::RankedTensorType type);
 
-  // Products with few rows (GretaToTileDecode.cpp).
+  // Skinny GEMMs (GretaToTileSkinny.cpp).
   void addDepth();
   int64_t depthId() const { return space.rank() + 1; }
   bool hasDepth(const Mapping &mapping) const {
     return llvm::is_contained(mapping, depthId());
   }
-  llvm::SmallVector<mlir::Value> computeDecode();
+  llvm::SmallVector<mlir::Value> computeSkinny();
   mlir::Value loadDepth(mlir::BlockArgument argument, const Mapping &mapping);
   mlir::Value computeDequant(DequantOp op, const Mapping &mapping);
   /// Words, zeros (0 to 15) and scales of a block.
   struct PackedBlocks {
     mlir::Value words, zeros, scales;
   };
-  PackedBlocks loadDequant(DequantOp op, bool inProduct);
+  PackedBlocks loadDequant(DequantOp op, bool inGemm);
   struct Packed;
   mlir::Value loadPacked(mlir::Value v, const Packed &packed);
   mlir::Value digit(const Packed &packed);
@@ -242,19 +242,19 @@ private:
   llvm::DenseMap<unsigned, mlir::Value> views; // pointers of arguments that are
   Mapping identity;
   llvm::SmallVector<Dim> dims;
-  /// The batch of a product: a workgroup has one index of each, which moves
+  /// The batch of a GEMM: a workgroup has one index of each, which moves
   /// the tensors' pointers, so that blocks do not have these dimensions.
   llvm::SmallVector<Dim> batch;
   unsigned columnDim = 0;
   int pairDim = -1;
-  unsigned depthDim = 0;        // of a product with few rows, or an operand
+  unsigned depthDim = 0;        // of a skinny GEMM, or an operand
   bool inOperand = false;       // blocks are those of an Operand
   mlir::Value part, tileNumber; // this workgroup's range of K, and its tile
   mlir::scf::ForOp loop;        // over columns, while its body is being emitted
   Scope outer, inner;
   std::map<std::pair<mlir::Operation *, unsigned>, mlir::Value> reductions;
   llvm::DenseMap<mlir::Value, unsigned> stages;
-  llvm::DenseMap<mlir::Operation *, mlir::Value> sums; // of the products
+  llvm::DenseMap<mlir::Operation *, mlir::Value> sums; // of the GEMMs
 };
 
 } // namespace greta

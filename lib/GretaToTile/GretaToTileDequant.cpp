@@ -5,7 +5,7 @@
 // have several dimensions, in units of some number of weights:
 //
 //   in a kernel of its own    columns, in units of 1
-//   in a product's            runs, words of a run, weights of a word: V, 8, 1
+//   in a GEMM's            runs, words of a run, weights of a word: V, 8, 1
 //
 // k / c over such dimensions: those of units that c divides count whole, those
 // that stay within c weights drop out, and the one in between is divided.
@@ -34,14 +34,14 @@ struct SpaceEmitter::Packed {
     bool isDepth = false;
   };
 
-  Packed(ArrayRef<Dim> dims, bool inProduct, int64_t perElement) {
+  Packed(ArrayRef<Dim> dims, bool inGemm, int64_t perElement) {
     for (const Dim &dim : dims) {
       Along &along = alongs.emplace_back();
-      along.rows = inProduct ? dim.step : dim.kind == Dim::Group;
-      bool isDepth = inProduct ? dim.unit > 0 : dim.kind == Dim::Column;
+      along.rows = inGemm ? dim.step : dim.kind == Dim::Group;
+      bool isDepth = inGemm ? dim.unit > 0 : dim.kind == Dim::Column;
       if (along.rows)
         along.extent = dim.extent;
-      int64_t unit = inProduct ? dim.unit : 1;
+      int64_t unit = inGemm ? dim.unit : 1;
       if (!isDepth || (!dim.offset && perElement % (unit * dim.extent) == 0))
         continue;
       along.isDepth = true;
@@ -140,7 +140,7 @@ Value SpaceEmitter::nibble(Value word, Value number) {
   return arith::AndIOp::create(b, word, splat(type, 15));
 }
 
-/// In a product's loop over K, where blocks are [K, N] and their depth is
+/// In a GEMM's loop over K, where blocks are [K, N] and their depth is
 /// groups or a part of one: a word for every eight weights, scales and zeros
 /// once for what shares them.
 Value SpaceEmitter::computeDequantBlock(DequantOp op) {
@@ -190,18 +190,18 @@ Value SpaceEmitter::computeDequantBlock(DequantOp op) {
 }
 
 SpaceEmitter::PackedBlocks SpaceEmitter::loadDequant(DequantOp op,
-                                                     bool inProduct) {
+                                                     bool inGemm) {
   int64_t group = op.getGroup();
-  Value words = loadPacked(op.getQ(), Packed(dims, inProduct, 8));
-  Value scales = loadPacked(op.getScales(), Packed(dims, inProduct, group));
-  Value zeros = loadPacked(op.getZeros(), Packed(dims, inProduct, 8 * group));
-  return {words, nibble(zeros, digit(Packed(dims, inProduct, group))), scales};
+  Value words = loadPacked(op.getQ(), Packed(dims, inGemm, 8));
+  Value scales = loadPacked(op.getScales(), Packed(dims, inGemm, group));
+  Value zeros = loadPacked(op.getZeros(), Packed(dims, inGemm, 8 * group));
+  return {words, nibble(zeros, digit(Packed(dims, inGemm, group))), scales};
 }
 
 Value SpaceEmitter::computeDequant(DequantOp op, const Mapping &mapping) {
-  bool inProduct = hasDepth(mapping);
-  PackedBlocks blocks = loadDequant(op, inProduct);
-  Value q = nibble(blocks.words, digit(Packed(dims, inProduct, 1)));
+  bool inGemm = hasDepth(mapping);
+  PackedBlocks blocks = loadDequant(op, inGemm);
+  Value q = nibble(blocks.words, digit(Packed(dims, inGemm, 1)));
   SmallVector<int64_t> shape = shapeOf(mapping);
   auto type = RankedTensorType::get(shape, b.getF32Type());
   Value difference = arith::SubIOp::create(b, broadcastTo(q, shape),

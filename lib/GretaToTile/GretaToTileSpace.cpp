@@ -56,7 +56,7 @@ SpaceEmitter::SpaceEmitter(ImplicitLocOpBuilder &b, KernelOp kernel,
     bool masked = extent > 1 && size.getLargestKnownDivisor() % extent != 0;
     if (auto constant = dyn_cast<AffineConstantExpr>(size))
       masked = constant.getValue() % extent != 0;
-    // The last block of a product's side moves in from the edge where that
+    // The last block of a GEMM's side moves in from the edge where that
     // keeps accesses aligned: two workgroups then write the same results, and
     // no block needs clamps or masks.
     constexpr int64_t aligned = 16;
@@ -98,7 +98,7 @@ SpaceEmitter::SpaceEmitter(ImplicitLocOpBuilder &b, KernelOp kernel,
 }
 
 /// Whether workgroups share the dimension. One that loops, or needs whole rows,
-/// has all columns; every one has all of a product's depth.
+/// has all columns; every one has all of a GEMM's depth.
 bool SpaceEmitter::isSplit(const Dim &dim) const {
   return dim.kind == Dim::Group || (dim.kind == Dim::Column && !config.loop);
 }
@@ -157,7 +157,7 @@ void SpaceEmitter::locate(Value index) {
       product = arith::DivUIOp::create(b, product, count);
     }
   }
-  // The parts of a split product follow one another.
+  // The parts of a split GEMM follow one another.
   auto takePart = [&](Value tiles) {
     if (config.split == 1)
       return;
@@ -283,7 +283,7 @@ AffineExpr greta::strideOf(int64_t spaceDim, const TensorLayout &layout,
   return layout.strides[llvm::find(mapping, spaceDim) - mapping.begin()];
 }
 
-/// `pointer` at the tensor's part that belongs to this workgroup's product,
+/// `pointer` at the tensor's part that belongs to this workgroup's GEMM,
 /// moved before all loops.
 Value SpaceEmitter::inBatch(Value pointer, const TensorLayout &layout,
                             const Mapping &mapping) {
@@ -402,7 +402,7 @@ unsigned SpaceEmitter::stageOf(Value v) {
   if (auto it = stages.find(v); it != stages.end())
     return it->second;
   unsigned stage = 0;
-  // A product sees to its operands itself.
+  // A GEMM sees to its operands itself.
   if (Operation *op = v.getDefiningOp(); op && !isa<MatmulOp>(op)) {
     for (Value operand : op->getOperands())
       stage = std::max(stage, stageOf(operand));

@@ -19,6 +19,7 @@
 #include "GretaTile/LoopAttributes.h"
 #include "GretaToTile.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Utils/IndexingUtils.h"
 
 using namespace mlir;
 using namespace greta;
@@ -28,11 +29,8 @@ SmallVector<Type> SpaceEmitter::scratchTypes(const Space &space,
   if (config.split == 1)
     return {};
   MatmulOp matmul = space.matmul;
-  Builder b(matmul.getContext());
-  bool isInteger = matmul.getA().getType().getElementType().isInteger(8);
-  Type sum = isInteger ? Type(b.getI32Type()) : Type(b.getF32Type());
-  SmallVector<Type> types(space.products().size(), sum);
-  types.push_back(b.getI32Type());
+  SmallVector<Type> types(space.gemms().size(), matmul.getSumType());
+  types.push_back(IntegerType::get(matmul.getContext(), 32));
   return types;
 }
 
@@ -41,19 +39,12 @@ SmallVector<AffineExpr> SpaceEmitter::scratchExtents() {
     return {};
   AffineExpr groups = workgroups();
   SmallVector<AffineExpr> extents;
-  for (MatmulOp product : space.products())
-    extents.push_back(groups *
-                      cast<RankedTensorType>(sums.lookup(product).getType())
-                          .getNumElements());
+  for (MatmulOp gemm : space.gemms())
+    extents.push_back(
+        groups *
+        cast<RankedTensorType>(sums.lookup(gemm).getType()).getNumElements());
   extents.push_back(groups.floorDiv(config.split));
   return extents;
-}
-
-static SmallVector<int64_t> contiguousStrides(RankedTensorType type) {
-  SmallVector<int64_t> strides(type.getRank(), 1);
-  for (int64_t dim = type.getRank() - 1; dim > 0; --dim)
-    strides[dim - 1] = strides[dim] * type.getDimSize(dim);
-  return strides;
 }
 
 /// The sum of the tile's parts in their order, beginning at `parts`. As many as
@@ -65,7 +56,7 @@ Value SpaceEmitter::addParts(Value parts, RankedTensorType type) {
   const int64_t together = std::clamp<int64_t>(
       registers * func.getBlockSize() / type.getNumElements(), 1, 8);
   SmallVector<Value> zeros(type.getRank(), i32(b, 0));
-  SmallVector<int64_t> strides = contiguousStrides(type);
+  SmallVector<int64_t> strides = computeStrides(type.getShape());
   auto add = [&](Value sum, Value first, int64_t count) {
     SmallVector<Value> loaded;
     for (int64_t i = 0; i < count; ++i) {
@@ -102,15 +93,15 @@ Value SpaceEmitter::addParts(Value parts, RankedTensorType type) {
 /// sums.
 void SpaceEmitter::joinParts() {
   computeMatmul(space.matmul);
-  SmallVector<MatmulOp, 2> products = space.products();
+  SmallVector<MatmulOp, 2> gemms = space.gemms();
   auto wide = [&](Value value) -> Value {
     return arith::ExtSIOp::create(b, b.getI64Type(), value);
   };
-  SmallVector<Value> tiles; // each product's parts of this tile
+  SmallVector<Value> tiles; // each GEMM's parts of this tile
   Value first = arith::MulIOp::create(
       b, wide(tileNumber), arith::ConstantIntOp::create(b, config.split, 64));
-  for (auto [product, parts] : llvm::zip(products, pointers.scratch)) {
-    Value sum = sums.lookup(product);
+  for (auto [gemm, parts] : llvm::zip(gemms, pointers.scratch)) {
+    Value sum = sums.lookup(gemm);
     auto type = cast<RankedTensorType>(sum.getType());
     Value elements = arith::ConstantIntOp::create(b, type.getNumElements(), 64);
     tiles.push_back(tile::PtrAddOp::create(
@@ -119,8 +110,8 @@ void SpaceEmitter::joinParts() {
         b, tiles.back(), arith::MulIOp::create(b, wide(part), elements));
     tile::StoreOp::create(b, sum, mine,
                           SmallVector<Value>(type.getRank(), i32(b, 0)),
-                          ValueRange(), ValueRange(), contiguousStrides(type),
-                          ArrayRef<int64_t>());
+                          ValueRange(), ValueRange(),
+                          computeStrides(type.getShape()), ArrayRef<int64_t>());
   }
   Value arrivals =
       tile::PtrAddOp::create(b, pointers.scratch.back(), tileNumber);
@@ -132,7 +123,7 @@ void SpaceEmitter::joinParts() {
   auto branch = scf::IfOp::create(b, isLast, /*withElseRegion=*/false);
   b.setInsertionPoint(branch.thenBlock()->getTerminator());
   tile::StoreScatteredOp::create(b, i32(b, 0), arrivals, Value());
-  for (auto [product, parts] : llvm::zip(products, tiles))
-    sums[product] =
-        addParts(parts, cast<RankedTensorType>(sums.lookup(product).getType()));
+  for (auto [gemm, parts] : llvm::zip(gemms, tiles))
+    sums[gemm] =
+        addParts(parts, cast<RankedTensorType>(sums.lookup(gemm).getType()));
 }

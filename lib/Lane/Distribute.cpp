@@ -8,7 +8,7 @@
 //     →  %s0 = arith.addf %a0, %b0 : f32
 //        %s1 = arith.addf %a1, %b1 : f32
 //
-// How values are held is in DistributePieces.cpp, memory accesses are in
+// How values are held is in DistributeValues.cpp, memory accesses are in
 // DistributeMemory.cpp, through blocks of pointers in DistributeScattered.cpp
 // and DistributeAtomics.cpp, reductions and conversions in
 // DistributeExchange.cpp, scans in DistributeScan.cpp, other movement in
@@ -303,7 +303,7 @@ LogicalResult Distributor::distributeOp(Operation *op) {
           if (types == carriedTypes.end())
             llvm::append_range(flat, lanes(operand));
           else
-            llvm::append_range(flat, pieces(operand, types->second[i]));
+            llvm::append_range(flat, vectors(operand, types->second[i]));
         }
         scf::YieldOp::create(builder, o.getLoc(), flat);
         return success();
@@ -337,7 +337,7 @@ LogicalResult Distributor::distributeFor(Operation *op) {
   for (auto [init, arg] :
        llvm::zip(loop.getInitArgs(), loop.getRegionIterArgs())) {
     types.push_back(carriedType(init, arg));
-    LaneValues list = pieces(init, types.back());
+    LaneValues list = vectors(init, types.back());
     counts.push_back(list.size());
     llvm::append_range(inits, list);
   }
@@ -370,7 +370,7 @@ LogicalResult Distributor::distributeWhile(Operation *op) {
     Block &block = region.emplaceBlock();
     for (auto [value, argument] : llvm::zip(from, arguments)) {
       types.push_back(carriedType(value, argument));
-      LaneValues parts = pieces(value, types.back());
+      LaneValues parts = vectors(value, types.back());
       SmallVector<Value> given;
       for (Value part : parts)
         given.push_back(block.addArgument(part.getType(), argument.getLoc()));

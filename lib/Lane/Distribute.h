@@ -21,7 +21,7 @@
 namespace greta::tile {
 
 /// One lane's part of a value, in the order of its registers: scalars, or
-/// *pieces*, vectors of as many neighbouring registers each, or fragments. For
+/// *vectors*, vectors of as many neighbouring registers each, or fragments. For
 /// anything but a block tensor the value itself.
 using LaneValues = llvm::SmallVector<mlir::Value, 4>;
 
@@ -226,8 +226,8 @@ private:
   /// The registers as scalars.
   llvm::ArrayRef<mlir::Value> lanes(mlir::Value value);
   /// The registers as pieces of one type: a scalar, a vector, or a fragment.
-  LaneValues pieces(mlir::Value value, mlir::Type pieceType);
-  void setPieces(mlir::Value value, LaneValues list) {
+  LaneValues vectors(mlir::Value value, mlir::Type pieceType);
+  void setVectors(mlir::Value value, LaneValues list) {
     pieceValues[value] = std::move(list);
   }
   LaneValues throughShared(mlir::Value piece);

@@ -221,6 +221,6 @@ LogicalResult Distributor::distributeDequant(DequantOp op) {
     out.push_back(DequantWordOp::create(builder, op.getLoc(), operands[0],
                                         operands[1], operands[2]));
   }
-  setPieces(op.getResult(), std::move(out));
+  setVectors(op.getResult(), std::move(out));
   return success();
 }

@@ -98,8 +98,9 @@ LogicalResult Distributor::distributeMatrixDot(DotOp op,
                                                const DistributedLayout &c) {
   MatrixAttr matrix = op.getMatrixAttr();
   auto operand = [&](Value value, FragmentUse use) {
-    return pieces(value, getOperandType(matrix, use,
-                                        getElementTypeOrSelf(value.getType())));
+    return vectors(
+        value,
+        getOperandType(matrix, use, getElementTypeOrSelf(value.getType())));
   };
   LaneValues as = operand(op.getA(), FragmentUse::A);
   LaneValues bs = operand(op.getB(), FragmentUse::B);
@@ -131,6 +132,6 @@ LogicalResult Distributor::distributeMatrixDot(DotOp op,
           sum = MmaOp::create(builder, op.getLoc(), sum.getType(),
                               matrix.getIntrinsic(), left, right, sum);
         }
-  setPieces(op.getResult(), std::move(out));
+  setVectors(op.getResult(), std::move(out));
   return success();
 }

@@ -197,7 +197,7 @@ LogicalResult Distributor::distributeLocalStore(LocalStoreOp op) {
   Type element = getElementTypeOrSelf(op.getValue().getType());
   Type entry =
       local.width > 1 ? Type(VectorType::get(local.width, element)) : element;
-  LaneValues list = pieces(op.getValue(), entry);
+  LaneValues list = vectors(op.getValue(), entry);
   uint32_t copies = layout.layout.freeRegisterBits();
   SmallVector<std::pair<Value, Value>> stores; // piece, index
   for (auto [i, piece] : llvm::enumerate(list)) {
@@ -278,7 +278,7 @@ LogicalResult Distributor::distributeLocalLoad(LocalLoadOp op) {
       out.push_back(SharedLoadOp::create(b, array, at));
   }
   if (fragment || local.width > 1)
-    setPieces(op.getResult(), std::move(out));
+    setVectors(op.getResult(), std::move(out));
   else
     values[op.getResult()] = std::move(out);
   return success();

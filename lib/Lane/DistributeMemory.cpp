@@ -366,7 +366,7 @@ LogicalResult Distributor::distributeLoad(LoadOp op) {
     out = emit();
   }
   if (width > 1)
-    setPieces(op.getResult(), std::move(out));
+    setVectors(op.getResult(), std::move(out));
   else
     values[op.getResult()] = std::move(out);
   return success();
@@ -445,7 +445,7 @@ LogicalResult Distributor::distributeStore(StoreOp op) {
     if (!(reg % layout.layout.tileRegisters() & copies))
       groups.push_back({reg, access.inBounds(reg)});
   Type type = width > 1 ? Type(VectorType::get(width, element)) : element;
-  LaneValues list = pieces(op.getValue(), type);
+  LaneValues list = vectors(op.getValue(), type);
   auto emit = [&](ArrayRef<Group> run, ImplicitLocOpBuilder &b) {
     for (const Group &group : run) {
       Value base = access.base, offset = access.laneOffset;

@@ -1,4 +1,4 @@
-//===- DistributeMove.cpp - ops that give elements another place ---------===//
+//===- DistributeMove.cpp - ops that give elements another place ----------===//
 //
 // Where the algebra has the operand's layout under the op, registers only get
 // other names, and what is left is a conversion to the result's layout, which

@@ -274,7 +274,7 @@ LogicalResult Distributor::distributeLoadScattered(LoadScatteredOp op) {
   int64_t align = width * bytesInMemory(element);
   LaneValues others;
   if (op.getOther() && op.getMask())
-    others = pieces(op.getOther(), type);
+    others = vectors(op.getOther(), type);
   Value zero;
   SmallVector<unsigned> registers;
   for (unsigned reg = 0; reg < access->bases.size(); reg += width)
@@ -330,7 +330,7 @@ LogicalResult Distributor::distributeLoadScattered(LoadScatteredOp op) {
     llvm::append_range(out, branch.getResults());
   }
   if (width > 1)
-    setPieces(op.getResult(), std::move(out));
+    setVectors(op.getResult(), std::move(out));
   else
     values[op.getResult()] = std::move(out);
   return success();
@@ -345,7 +345,7 @@ LogicalResult Distributor::distributeStoreScattered(StoreScatteredOp op) {
   Type element = getElementTypeOrSelf(op.getValue().getType());
   unsigned width = access->width;
   Type type = width > 1 ? Type(VectorType::get(width, element)) : element;
-  LaneValues stored = pieces(op.getValue(), type);
+  LaneValues stored = vectors(op.getValue(), type);
   Value owner = isFirstOfWorkgroup(b);
   SmallVector<unsigned> registers;
   if (access->layout) {

@@ -41,10 +41,10 @@ static GretaTileSetTargetPassOptions setTarget(const TargetRow &row,
 /// Fused ops: into kernels, and those to block programs for the target.
 static void buildFusedPipeline(PassManager &passes, const TargetRow &row,
                                bool matrix, const TuningDatabase *tuning) {
-  GretaWidenProductsPassOptions widen;
+  GretaWidenGemmsPassOptions widen;
   widen.target = row.name.str();
   widen.matrix = matrix;
-  passes.addNestedPass<func::FuncOp>(createGretaWidenProductsPass(widen));
+  passes.addNestedPass<func::FuncOp>(createGretaWidenGemmsPass(widen));
   passes.addNestedPass<func::FuncOp>(createGretaFusePass());
   GretaConfigurePassOptions configure;
   configure.target = row.name.str();

@@ -67,7 +67,7 @@ LogicalResult OpConverter::convert(FpToFpOp op) {
   return replace(op, {arith::BitcastOp::create(b, type, chosen)});
 }
 
-/// The upper half of x * y, from products of halves where no integer has the
+/// The upper half of x * y, from gemms of halves where no integer has the
 /// whole.
 LogicalResult OpConverter::convert(MulhiUIOp op) {
   Type type = op.getType();

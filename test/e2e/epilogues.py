@@ -1,4 +1,4 @@
-"""What products take into their kernels behind them, for test_epilogues.py: the functions, their inputs, and their definition in float64
+"""What GEMMs take into their kernels behind them, for test_epilogues.py: the functions, their inputs, and their definition in float64
 NumPy. Names are those of tiled.py with another first word: epilogue_KIND_LAYOUT_DIM_M_N_K_DTYPE_OUT_SCHEDULE.
 """
 
@@ -6,7 +6,7 @@ import dataclasses
 
 import numpy as np
 
-import products
+import gemms
 from case import Kind, Matmul, tensor
 from cases import rope_gptj, rope_neox, swiglu
 from tiled import SCHEDULES
@@ -49,7 +49,7 @@ class Epilogue(Matmul, family="epilogue"):
         return f"func.func @{self.name}({arguments}) -> {result} {{\n{body}}}\n"
 
 
-# swiglu of two products of the same A.
+# swiglu of two GEMMs of the same A.
 
 
 def pair_mlir(p, target):
@@ -71,7 +71,7 @@ def pair(p, rounded, a, g, u):
 
 
 def packed_pair_mlir(p, target):
-    q, scales, zeros, _, group = products.w4_types(p)
+    q, scales, zeros, _, group = gemms.w4_types(p)
     names = [f"%{part}{i}: {kind}" for i in (0, 1) for part, kind in (("q", q), ("s", scales), ("z", zeros))]
     body = "".join(f"  %b{i} = greta.dequant %q{i}, %s{i}, %z{i} {{group = {group}}} : {q}, {scales}, {zeros} -> {p.b}\n" for i in (0, 1))
     return p.text(f"%a: {p.a}, {', '.join(names)}", p.y, f"""{body}  %0 = {p.matmul(target, "%b0")}
@@ -83,12 +83,12 @@ def packed_pair_mlir(p, target):
 
 def packed_pair_inputs(p, rng):
     yield p.activations(rng)
-    yield from products.packed_inputs(p, rng, int(p.kind[2:]))
-    yield from products.packed_inputs(p, rng, int(p.kind[2:]))
+    yield from gemms.packed_inputs(p, rng, int(p.kind[2:]))
+    yield from gemms.packed_inputs(p, rng, int(p.kind[2:]))
 
 
 def packed_pair(p, rounded, a, *weights):
-    return pair(p, rounded, a, products.dequantised(p, rounded, *weights[:3]), products.dequantised(p, rounded, *weights[3:]))
+    return pair(p, rounded, a, gemms.dequantised(p, rounded, *weights[:3]), gemms.dequantised(p, rounded, *weights[3:]))
 
 
 # Rope of heads: ropeneox64 has heads of 64 columns, biasneox64 a bias before.
@@ -175,5 +175,5 @@ KINDS = {
     "quant": Kind(quant_mlir, quant_inputs, quant, "exact"),
     "quantone": Kind(quant_mlir, quant_inputs, quant, "exact"),
     "pair": Kind(pair_mlir, pair_inputs, pair, "gemm, row op"),
-    "w4128": Kind(packed_pair_mlir, packed_pair_inputs, packed_pair, "gemm chain", products.PACKED_PAIR),
+    "w4128": Kind(packed_pair_mlir, packed_pair_inputs, packed_pair, "gemm chain", gemms.PACKED_PAIR),
 }

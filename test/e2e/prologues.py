@@ -10,7 +10,7 @@ import numpy as np
 
 from case import EPS_TEXT, Kind, Matmul, tensor, varied_rows
 from cases import product_of_norm
-from products import dequantised, packed_inputs
+from gemms import dequantised, packed_inputs
 
 
 @dataclasses.dataclass(frozen=True)

@@ -8,7 +8,7 @@ import attention_ops
 import cases
 import epilogues
 import prologues
-import products
+import gemms
 import programs
 import slices
 import tiled
@@ -71,7 +71,7 @@ def plant(row, pattern, is_gemm):
         row[:] = (np.arange(1, len(row) + 1) % 63).astype(np.uint16).view(np.float16)
 
 
-CASES = cases.RowOp, products.Product, tiled.Product, epilogues.Epilogue, prologues.Product, slices.Slice, typed.Product, typed.Conversion, programs.Program, attention_ops.Attention, attention_ops.Fixed, attention_ops.Paged,\
+CASES = cases.RowOp, gemms.Product, tiled.Product, epilogues.Epilogue, prologues.Product, slices.Slice, typed.Product, typed.Conversion, programs.Program, attention_ops.Attention, attention_ops.Fixed, attention_ops.Paged,\
     attention_ops.Update, Special
 FAMILIES = {case.family: case for case in CASES}
 

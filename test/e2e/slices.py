@@ -6,7 +6,7 @@ import dataclasses
 
 import numpy as np
 
-import products
+import gemms
 from case import EPS_TEXT, Kind, Matmul, tensor
 from cases import rms_norm, rope_gptj, rope_neox, softmax, swiglu
 
@@ -158,7 +158,7 @@ def computed(p, rounded, x, w):
     return z[:, : p.n] - z[:, p.n :]
 
 
-# Both operands of a product; rows of several matrices, which then follow one another with gaps; such rows as one matrix, a copy.
+# Both operands of a GEMM; rows of several matrices, which then follow one another with gaps; such rows as one matrix, a copy.
 
 
 def around(shape, before, after):
@@ -199,7 +199,7 @@ def batch(p, rounded, a, b):
     return [y, y.reshape(-1, p.n)]
 
 
-# Halves of a product's columns are two products of one A: in one kernel with what they meet in.
+# Halves of a product's columns are two GEMMs of one A: in one kernel with what they meet in.
 
 
 def pair_mlir(p, target):
@@ -223,7 +223,7 @@ def pair(p, rounded, a, b, bias):
 
 
 def packed_types(p, n):
-    return products.w4_types(dataclasses.replace(p, kind="w4128", n=n))
+    return gemms.w4_types(dataclasses.replace(p, kind="w4128", n=n))
 
 
 def packed_mlir(p, target):
@@ -236,15 +236,15 @@ def packed_mlir(p, target):
 
 def packed_inputs(p, rng):
     yield rng.standard_normal((p.m, p.k)), p.dtype
-    yield from products.packed_inputs(dataclasses.replace(p, n=2 * p.n), rng, 128)
+    yield from gemms.packed_inputs(dataclasses.replace(p, n=2 * p.n), rng, 128)
 
 
 def packed(p, rounded, a, *weights):
-    y = rounded(p.multiply(a, products.dequantised(p, rounded, *weights)))
+    y = rounded(p.multiply(a, gemms.dequantised(p, rounded, *weights)))
     return swiglu(y[:, : p.n], y[:, p.n :])
 
 
-# Queries, keys and values: columns of one product (qkvneox64: heads of 64, one of them for keys and values each), or three products (threeneox64).
+# Queries, keys and values: columns of one GEMM (qkvneox64: heads of 64, one of them for keys and values each), or three GEMMs (threeneox64).
 # Queries and keys are roped in the kernel that computes them, all three side by side.
 
 
@@ -302,5 +302,5 @@ KINDS = {
     "batch": Kind(batch_mlir, batch_inputs, batch, kernels=3),
     **{f"{kind}{style}{d}": Kind(qkv_mlir, qkv_inputs, qkv, "gemm, row op") for kind in ("qkv", "three") for style in ("neox", "gptj") for d in (16, 32, 64)},
     "pair": Kind(pair_mlir, pair_inputs, pair, "gemm, row op"),
-    "packed": Kind(packed_mlir, packed_inputs, packed, "gemm chain", products.PACKED_PAIR),
+    "packed": Kind(packed_mlir, packed_inputs, packed, "gemm chain", gemms.PACKED_PAIR),
 }

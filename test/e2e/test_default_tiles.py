@@ -16,7 +16,7 @@ import harness
 from case import tensor
 from greta_runtime import DTYPES
 from harness import AMD_CHIPS
-from products import nibbles
+from gemms import nibbles
 
 LARGE = 4096
 OUT = {"f16": "f16", "bf16": "bf16", "f32": "f32", "i8": "i32", "f8": "f16", "w4": "f16", "batch": "f16"}

@@ -1,5 +1,5 @@
-"""What products take into their kernels behind them against float64, each function in one kernel: on the simulated AMD chips with all their
-checks, on testing's lavapipe (cooperative matrices), and on this machine's Vulkan driver (multiply-adds where it is lavapipe).
+"""What GEMMs take into their kernels behind them against float64, each function in one kernel: on the simulated AMD chips with all their
+checks, on testing's lavapipe (cooperative matrices), and on this machine's Vulkan driver (SIMT FMAs where it is lavapipe).
 """
 
 import pytest

@@ -14,7 +14,7 @@ from epilogues import Epilogue
 from greta_runtime import DTYPES
 from limits import LIMITS
 from prologues import Product as Prologue
-from products import Product as FewRows
+from gemms import Product as Skinny
 from registry import Special
 from tiled import Product as Tiled
 from typed import Conversion
@@ -30,10 +30,10 @@ GEMM_CHAINS = [Tiled(kind, "nt", "d", 129, 130, 129, t, t) for kind in ("bias", 
 GEMM_CHAINS += [Tiled(kind, "nt", "d", 129, 130, 129, "f32", "f32") for kind in ("bias", "layer", "swiglu")]
 GEMM_CHAINS += [Epilogue("biasneox32", "nt", "d", 65, 96, 129, "f16", "f16"), Prologue("scaled", "w8", "nt", "d", 65, 129, 129, "f16")]
 NORMS = [RowOp("norm_matmul", t, 1000, 64) for t in HALVES] + [Prologue("norm", "cast", "nt", "d", 65, 129, 129, "bf16")]
-PACKED = [FewRows("w432", "nt", 16, 130, 1152, "f16"), FewRows("w4128", "nt", 16, 130, 4096, "f16"), FewRows("normw4128", "nt", 16, 130, 1152, "f16")]
+PACKED = [Skinny("w432", "nt", 16, 130, 1152, "f16"), Skinny("w4128", "nt", 16, 130, 4096, "f16"), Skinny("normw4128", "nt", 16, 130, 1152, "f16")]
 PACKED += [Epilogue("w4128", "nt", "s", 3, 130, 1152, "f16", "f16")]
 EXACT = [Tiled("plain", "nt", "d", 17, 33, 1000, "i8", "i32"), Epilogue("quant", "nt", "d", 129, 33, 129, "i8", "i32")]
-EXACT += [FewRows("dequant128", "nt", 1, 33, 1152, "f16"), Conversion("narrow", "f8e4m3fn"), Conversion("widen", "f8e5m2")]
+EXACT += [Skinny("dequant128", "nt", 1, 33, 1152, "f16"), Conversion("narrow", "f8e4m3fn"), Conversion("widen", "f8e5m2")]
 SPECIAL = [Special(RowOp(op, t, 1000, 8)) for op in ("rms_norm", "layer_norm", "softmax", "rope_neox", "swiglu", "matmul_deep") for t in ("f16", "f32")]
 ALL = ROW_OPS + CHAINS + GEMMS + GEMM_CHAINS + NORMS + PACKED + EXACT + SPECIAL
 

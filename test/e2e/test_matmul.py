@@ -1,6 +1,6 @@
 """Products in tiles against float64: element types, transposes, odd shapes, what is fused behind them, and every schedule that the compiler
 knows, on the simulated AMD chips with all their checks, on testing's lavapipe (cooperative matrices) under its validation layer, and on
-this machine's Vulkan driver (multiply-adds where it is lavapipe). test_numerics.py and test_decode.py have more shapes of what is chosen
+this machine's Vulkan driver (SIMT FMAs where it is lavapipe). test_numerics.py and test_skinny.py have more shapes of what is chosen
 without `greta.config`.
 """
 
@@ -49,7 +49,7 @@ def scheduled(names, dtypes, first):
 
 
 def split_for(target):
-    """In parts along K: with matrices read ahead and just in time, by multiply-adds, with few rows; K within a part, at its end, beyond it; few and many parts."""
+    """In parts along K: with matrices read ahead and just in time, by SIMT FMAs, in a skinny GEMM; K within a part, at its end, beyond it; few and many parts."""
     small = target == "vulkan:lavapipe"
     products = [
         Product("swiglu", "nt", "d", 17 if small else 70, 65, 1000, "f16", "f16", "splitsingle" if small else "splithalves"),
@@ -101,7 +101,7 @@ def chosen_for(target):
 
 @pytest.fixture(scope="session")
 def results(tmp_path_factory):
-    """(target, device, launcher) -> results of the target's products, compiled and run once."""
+    """(target, device, launcher) -> results of the target's GEMMs, compiled and run once."""
     return harness.compiled_once(tmp_path_factory, "matmul", chosen_for)
 
 
@@ -116,7 +116,7 @@ def test_simulated(results, driver_parts, chip, product):
 
 @pytest.mark.parametrize("target, product", grid("vulkan:lavapipe"))
 def test_cooperative_matrices(results, driver_parts, target, product):
-    """The variants with 8x8x8 and those with multiply-adds, on the driver that has both."""
+    """The variants with 8x8x8 and those with SIMT FMAs, on the driver that has both."""
     check(results_on(results, target, driver_parts), product, target=target)
 
 

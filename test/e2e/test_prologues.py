@@ -1,6 +1,6 @@
 """Products whose operands are computed in their kernel (weights of 4 and 8 bits, casts, scales, norms) against float64, on the simulated AMD
 chips with all their checks, on testing's lavapipe (cooperative matrices) under its validation layer, and on this machine's Vulkan driver
-(multiply-adds where it is lavapipe).
+(SIMT FMAs where it is lavapipe).
 """
 
 import pytest
@@ -37,7 +37,7 @@ def chosen_for(target):
 
 @pytest.fixture(scope="session")
 def results(tmp_path_factory):
-    """(target, device, launcher) -> results of the target's products, compiled and run once."""
+    """(target, device, launcher) -> results of the target's GEMMs, compiled and run once."""
     def one_kernel(package):
         for function in harness.manifest(package)["functions"]:
             kernels = {k["entry"] for v in function["variants"] for k in v["kernels"]}
@@ -57,7 +57,7 @@ def test_simulated(results, driver_parts, chip, product):
 
 @pytest.mark.parametrize("target, product", grid("vulkan:lavapipe"))
 def test_cooperative_matrices(results, driver_parts, target, product):
-    """The variants with 8x8x8 and those with multiply-adds, on the driver that has both."""
+    """The variants with 8x8x8 and those with SIMT FMAs, on the driver that has both."""
     check(results_on(results, target, driver_parts), product, target=target)
 
 

@@ -85,7 +85,7 @@ def test_goes_on_where_it_was(source, tmp_path):
     assert "[3/3]" in again.stderr and "[2/3]" not in again.stderr
     (entry,) = entries(database)
     assert entry["candidates"][:2] == first and len(entry["candidates"]) == 3
-    # Another product has an entry of its own; a new start forgets the candidates of this one only.
+    # Another GEMM has an entry of its own; a new start forgets the candidates of this one only.
     other = source(128, 128, 256)
     assert tune(other, database, "--candidates=1", "--restart").returncode == 0
     assert [len(e["candidates"]) for e in entries(database)] == [3, 1]
@@ -158,7 +158,7 @@ func.func @adds(%a: tensor<40x96xf32>, %b: tensor<70x96xf32>) -> tensor<40x70xf3
 
 
 def test_without_matrix_instructions(tmp_path):
-    """Few rows and multiply-adds: the model's choice first, then what differs from it by a factor of two; the best is what is compiled."""
+    """Skinny GEMMs and SIMT FMAs: the model's choice first, then what differs from it by a factor of two; the best is what is compiled."""
     path, database = tmp_path / "k.mlir", tmp_path / "db.json"
     path.write_text(FEW_ROWS)
     run = harness.tool(TUNE, path, "--targets=gfx1100", "--device=estimate", "-o", database, "--candidates=8")
@@ -182,7 +182,7 @@ def test_without_matrix_instructions(tmp_path):
 
 @dataclasses.dataclass(frozen=True)
 class Asked(Matmul):
-    """A product with a configuration that the model would not choose."""
+    """A GEMM with a configuration that the model would not choose."""
 
     label: str
     layout: str
@@ -229,7 +229,7 @@ ASKED = [
 
 @pytest.mark.parametrize("target", [*harness.AMD_FAMILIES, "vulkan:portable", "vulkan:lavapipe"])
 def test_asked_for_is_right(tmp_path, driver_parts, target):
-    """Few rows and multiply-adds in other blocks than the model's, against float64."""
+    """Skinny GEMMs and SIMT FMAs in other blocks than the model's, against float64."""
     if target == "vulkan:lavapipe" and "lavapipe" not in driver_parts:
         pytest.skip("scripts/vulkan-drivers has no lavapipe here")
     waves = {"vulkan:portable": 64, "vulkan:lavapipe": 8}.get(target, 2)

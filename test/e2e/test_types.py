@@ -1,5 +1,5 @@
-"""Batched products and products of 8-bit floats against float64, and exactly their conversions: on the simulated AMD chips with all their checks, on testing's lavapipe
-(cooperative matrices) under its validation layer, on this machine's Vulkan driver (multiply-adds where it is lavapipe), and on the CPU.
+"""Batched GEMMs and GEMMs of 8-bit floats against float64, and exactly their conversions: on the simulated AMD chips with all their checks, on testing's lavapipe
+(cooperative matrices) under its validation layer, on this machine's Vulkan driver (SIMT FMAs where it is lavapipe), and on the CPU.
 """
 
 import numpy as np
@@ -26,7 +26,7 @@ BATCHED = [
 ]
 
 
-# All types with all others of their kind, wherever the target has instructions and where it has none; few rows, batches, results of all types.
+# All types with all others of their kind, wherever the target has instructions and where it has none; skinny GEMMs, batches, results of all types.
 FLOAT8 = [
     Product("plain", "nt", "1", 33, 40, 129, "f8e4m3fn", "f8e4m3fn", "f32"),
     Product("plain", "nn", "1", 17, 129, 64, "f8e5m2", "f8e5m2", "f16"),
@@ -43,7 +43,7 @@ CONVERSIONS = [Conversion(direction, dtype) for direction in ("widen", "narrow")
 
 
 def cases_of(target):
-    """Chips with instructions for 8-bit floats take all products of them, others a half or, on the CPU's slow drivers, a third of what there is."""
+    """Chips with instructions for 8-bit floats take all GEMMs of them, others a half or, on the CPU's slow drivers, a third of what there is."""
     if target in AMD_CHIPS:
         i = AMD_CHIPS.index(target) % 2
         return BATCHED[i::2] + (FLOAT8 if target in ("gfx942", "gfx950", "gfx1201") else FLOAT8[i::2]) + CONVERSIONS
@@ -53,7 +53,7 @@ def cases_of(target):
 
 @pytest.fixture(scope="session")
 def results(tmp_path_factory):
-    """(target, device, launcher) -> results of the target's products, compiled and run once."""
+    """(target, device, launcher) -> results of the target's GEMMs, compiled and run once."""
     return harness.compiled_once(tmp_path_factory, "types", cases_of)
 
 

@@ -98,7 +98,7 @@ class Product(Matmul, family="tiled"):
 
 
 def follows(body="", result="0", reference=lambda p, r, y: y, more=(), limit="gemm chain"):
-    """What follows the product %0. `$Y` is its type, `$W` that in f32, `$V` a row of it; `more` has (name, type, shape) of other operands."""
+    """What follows the GEMM %0. `$Y` is its type, `$W` that in f32, `$V` a row of it; `more` has (name, type, shape) of other operands."""
 
     def mlir(p, target):
         a, b = tensor(*p.stored(p.rows, p.k, "a"), p.dtype), tensor(*p.shapes[1], p.dtype)

@@ -1,4 +1,4 @@
-"""Batched products, products of 8-bit floats and conversions of those for test_types.py: the functions, their inputs, and their definition in
+"""Batched GEMMs, GEMMs of 8-bit floats and conversions of those for test_types.py: the functions, their inputs, and their definition in
 float64 NumPy.
 
 A name says everything: typed_KIND_LAYOUT_BATCH_M_N_K_A_B_OUT. LAYOUT is "nt" for A as it is and B
@@ -70,7 +70,7 @@ class Product(Matmul, family="typed"):
 
 
 def follows(body, result, reference, arguments=(), limit="gemm chain"):
-    """What follows the product %0; `arguments` has (name, type in MLIR, shape) of other operands."""
+    """What follows the GEMM %0; `arguments` has (name, type in MLIR, shape) of other operands."""
 
     def mlir(p, target):
         a, b, y = (typed(shape, dtype) for shape, dtype in zip(p.dynamic_shapes, (p.a, p.b, p.out)))
@@ -96,7 +96,7 @@ def bias_type(p):
 
 
 def heads_body(p, y):
-    """A bias per product of the batch (the first dimension of it), and a residual."""
+    """A bias per GEMM of the batch (the first dimension of it), and a residual."""
     leading = len(p.leading)
     sizes, text = "", ""
     if "d" in p.batch:

@@ -158,10 +158,9 @@ Compiled greta::tune::compile(const Source &source, StringRef function,
   return result;
 }
 
-FailureOr<std::vector<FunctionProducts>>
-greta::tune::findProducts(const Source &source,
-                          ArrayRef<const TargetRow *> rows,
-                          unsigned candidates) {
+FailureOr<std::vector<FunctionGemms>>
+greta::tune::findGemms(const Source &source, ArrayRef<const TargetRow *> rows,
+                       unsigned candidates) {
   MLIRContext context(makeRegistry(), MLIRContext::Threading::DISABLED);
   context.printOpOnDiagnostic(false);
   llvm::SourceMgr sources;
@@ -172,20 +171,20 @@ greta::tune::findProducts(const Source &source,
       readSource(sources, &context, timing);
   if (failed(functions))
     return failure();
-  std::vector<FunctionProducts> found;
+  std::vector<FunctionGemms> found;
   for (SourceFunction &function : *functions) {
     PassManager passes(&context);
     passes.addNestedPass<func::FuncOp>(createGretaFusePass());
     if (failed(passes.run(*function.module)))
       return failure();
-    FunctionProducts &result = found.emplace_back();
+    FunctionGemms &result = found.emplace_back();
     result.name = function.spec.name;
     for (const TargetRow *row : rows) {
-      FailureOr<std::vector<TunableProduct>> products =
+      FailureOr<std::vector<TunableGemm>> gemms =
           findTunable(*function.module, *row, candidates);
-      if (failed(products))
+      if (failed(gemms))
         return failure();
-      result.products.push_back(std::move(*products));
+      result.gemms.push_back(std::move(*gemms));
     }
   }
   return found;

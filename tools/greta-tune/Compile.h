@@ -28,17 +28,17 @@ Compiled compile(const Source &source, llvm::StringRef function,
                  const TuningDatabase *tuning, llvm::ArrayRef<int64_t> sizes);
 
 /// The functions of a source.
-struct FunctionProducts {
+struct FunctionGemms {
   std::string name;
   /// By target, as given.
-  std::vector<std::vector<TunableProduct>> products;
+  std::vector<std::vector<TunableGemm>> gemms;
 };
 
 /// Reads a source and finds what there is to tune; failures are reported as the
 /// compiler does.
-llvm::FailureOr<std::vector<FunctionProducts>>
-findProducts(const Source &source, llvm::ArrayRef<const TargetRow *> rows,
-             unsigned candidates);
+llvm::FailureOr<std::vector<FunctionGemms>>
+findGemms(const Source &source, llvm::ArrayRef<const TargetRow *> rows,
+          unsigned candidates);
 
 } // namespace greta::tune
 

@@ -5,7 +5,7 @@
 
 int main(int argc, char **argv) {
   greta::tune::Options options;
-  CLI::App app{"Measures the tiles that products may have, and writes the best "
+  CLI::App app{"Measures the tiles that GEMMs may have, and writes the best "
                "to a tuning database (docs/tuning.md). Started again, it goes "
                "on where it was.",
                "greta-tune"};
@@ -28,7 +28,7 @@ int main(int argc, char **argv) {
       ->delimiter(',')
       ->check(CLI::Range(int64_t(1), int64_t(1) << 31));
   app.add_option("--candidates", options.candidates,
-                 "tiles to try for a product, best first by the model (16)")
+                 "tiles to try for a GEMM, best first by the model (16)")
       ->check(CLI::Range(1u, 4096u));
   app.add_option("--also", options.also,
                  "another one: '{\"tile\": [64, 64, 32], \"waves\": 4}'")

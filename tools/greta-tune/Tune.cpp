@@ -1,6 +1,6 @@
 //===- Tune.cpp - candidates compiled, measured and written down ----------===//
 //
-// Product after product: its candidates are compiled on all cores, then
+// GEMM after GEMM: its candidates are compiled on all cores, then
 // measured one after another, and after each the database is written anew,
 // beside the old one, which is then replaced. So it is valid whenever the
 // process ends, and a later one leaves out what it has.
@@ -23,7 +23,7 @@ using namespace llvm;
 using namespace greta;
 using namespace greta::tune;
 
-/// A product of up to this many multiply-adds is compared with the host's
+/// A GEMM of up to this many SIMT FMAs is compared with the host's
 /// definition, in about a second; a larger one with its first candidate.
 static constexpr double hostWork = double(1 << 28);
 
@@ -114,8 +114,8 @@ private:
   Place placeFor(StringRef function, const TargetRow &row);
   const Family &familyOf(StringRef function, tune::Device &device);
   tune::Device *open(const std::string &spec, std::string &why);
-  bool tuneProduct(StringRef function, const TargetRow &row, const Place &place,
-                   const TunableProduct &product);
+  bool tuneGemm(StringRef function, const TargetRow &row, const Place &place,
+                const TunableGemm &gemm);
   bool setProblem(StringRef function, const Place &place, const TuningKey &key,
                   ArrayRef<std::string> inputs);
   std::vector<Compiled> compileAll(StringRef function, const TargetRow &row,
@@ -123,7 +123,7 @@ private:
                                    ArrayRef<const json::Object *> configs);
   void settle(StringRef function, const TargetRow &row, const Place &place,
               TuningEntry &entry);
-  TuningEntry &entryFor(const TunableProduct &product, const Place &place);
+  TuningEntry &entryFor(const TunableGemm &gemm, const Place &place);
   bool write();
   void report(const TuningEntry &entry);
 
@@ -246,16 +246,15 @@ const Family &Tuner::familyOf(StringRef function, tune::Device &device) {
   return family;
 }
 
-TuningEntry &Tuner::entryFor(const TunableProduct &product,
-                             const Place &place) {
+TuningEntry &Tuner::entryFor(const TunableGemm &gemm, const Place &place) {
   for (TuningEntry &entry : database.entries)
-    if (entry.key == product.key && entry.device == place.name()) {
+    if (entry.key == gemm.key && entry.device == place.name()) {
       if (options.restart)
         entry.candidates.clear();
       return entry;
     }
   TuningEntry entry;
-  entry.key = product.key;
+  entry.key = gemm.key;
   entry.device = place.name();
   return database.entries.emplace_back(std::move(entry));
 }
@@ -372,19 +371,19 @@ void Tuner::settle(StringRef function, const TargetRow &row, const Place &place,
   entry.config = chosen->config;
 }
 
-bool Tuner::tuneProduct(StringRef function, const TargetRow &row,
-                        const Place &place, const TunableProduct &product) {
-  TuningEntry &entry = entryFor(product, place);
+bool Tuner::tuneGemm(StringRef function, const TargetRow &row,
+                     const Place &place, const TunableGemm &gemm) {
+  TuningEntry &entry = entryFor(gemm, place);
   SmallVector<const json::Object *> configs;
   for (const json::Object &config :
-       llvm::concat<const json::Object>(product.candidates, also))
+       llvm::concat<const json::Object>(gemm.candidates, also))
     if (llvm::none_of(entry.candidates, [&](const TuningCandidate &known) {
           return known.config == config;
         }))
       configs.push_back(&config);
-  size_t total = product.candidates.size() + also.size();
+  size_t total = gemm.candidates.size() + also.size();
   size_t known = total - configs.size();
-  const TuningKey &key = product.key;
+  const TuningKey &key = gemm.key;
   note(key.target + ", " + key.op + " " + shapeOf(key) + " on " + place.name() +
        ": " + Twine(total) + " candidates, " + Twine(known) + " known");
   double best = bestOf(entry);
@@ -443,19 +442,19 @@ bool Tuner::run() {
       return fail(toString(loaded.takeError()));
     database = std::move(*loaded);
   }
-  mlir::FailureOr<std::vector<FunctionProducts>> functions =
-      findProducts(source, rows, options.candidates);
+  mlir::FailureOr<std::vector<FunctionGemms>> functions =
+      findGemms(source, rows, options.candidates);
   if (failed(functions))
     return false;
   bool isKnown = options.function.empty(), tuned = false;
-  for (const FunctionProducts &function : *functions) {
+  for (const FunctionGemms &function : *functions) {
     if (!options.function.empty() && options.function != function.name)
       continue;
     isKnown = true;
-    for (auto [row, products] : llvm::zip(rows, function.products)) {
+    for (auto [row, gemms] : llvm::zip(rows, function.gemms)) {
       std::string what = function.name + " on " + row->name.str();
-      if (products.empty()) {
-        note(what + ": no product with a choice of tiles");
+      if (gemms.empty()) {
+        note(what + ": no GEMM with a choice of tiles");
         continue;
       }
       Place place = placeFor(function.name, *row);
@@ -464,8 +463,8 @@ bool Tuner::run() {
         continue;
       }
       done.clear();
-      for (const TunableProduct &product : products) {
-        if (!tuneProduct(function.name, *row, place, product))
+      for (const TunableGemm &gemm : gemms) {
+        if (!tuneGemm(function.name, *row, place, gemm))
           return false;
         tuned = true;
       }

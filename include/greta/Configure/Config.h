@@ -17,14 +17,14 @@ struct SpaceConfig {
   int64_t columns = 1;
   bool flat = false;
   bool loop = false;
-  int64_t depth = 0;           // of a product; of attention, keys at a time
-  int64_t run = 0;             // of it, in a lane; 0: not the decode schedule
+  int64_t depth = 0;           // of a GEMM; of attention, keys at a time
+  int64_t run = 0;             // of it, in a lane; 0: not the skinny schedule
   int64_t unroll = 1;          // blocks along the depth per turn of its loop
-  tile::MatrixAttr matrix;     // its instruction; null: multiply-adds
+  tile::MatrixAttr matrix;     // its instruction; null: SIMT FMAs
   tile::PipelineAttr pipeline; // of its loop over K; null: none
   int64_t group = 1;    // rows of blocks that neighbouring workgroups share
   int64_t chiplets = 1; // that workgroups are dealt to in turn
-  int64_t split = 1;    // ranges of a product's K, each with its own workgroups
+  int64_t split = 1;    // ranges of a GEMM's K, each with its own workgroups
 };
 
 struct KernelConfig {

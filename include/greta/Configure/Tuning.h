@@ -1,6 +1,6 @@
 //===- Tuning.h - the tuning database ---------------------------*- C++ -*-===//
 //
-// What was measured of products' configurations: greta-tune writes it,
+// What was measured of GEMMs' configurations: greta-tune writes it,
 // greta-configure takes what fits. docs/tuning.md has the file's schema.
 //
 //===----------------------------------------------------------------------===//
@@ -16,7 +16,7 @@ namespace greta {
 
 struct TargetRow;
 
-/// The product that a configuration is for.
+/// The GEMM that a configuration is for.
 struct TuningKey {
   std::string target; // name of the row
   std::string op;     // matmul f16 nt -> f16
@@ -26,7 +26,7 @@ struct TuningKey {
   bool operator==(const TuningKey &other) const {
     return target == other.target && op == other.op && shape == other.shape;
   }
-  /// Whether measurements of `other` are good for this product: every extent
+  /// Whether measurements of `other` are good for this GEMM: every extent
   /// has the same power of two at or above it, or is dynamic in both.
   bool sharesBucket(const TuningKey &other) const;
 };
@@ -58,23 +58,23 @@ struct TuningDatabase {
   /// Whether `greta.config` could be this, by its form.
   static bool isConfig(const llvm::json::Object &config);
 
-  /// The entry for a product: of its own shape before its bucket's, measured
+  /// The entry for a GEMM: of its own shape before its bucket's, measured
   /// before estimated, first in the file; null: none.
   const TuningEntry *find(const TuningKey &key) const;
 
   std::vector<TuningEntry> entries;
 };
 
-/// A product of a function.
-struct TunableProduct {
+/// A GEMM of a function.
+struct TunableGemm {
   TuningKey key;
   /// The model's choice, then what it judges best.
   std::vector<llvm::json::Object> candidates;
 };
 
-/// The products of a function after greta-fuse that have no `greta.config` for
+/// The GEMMs of a function after greta-fuse that have no `greta.config` for
 /// `row`, each kind once.
-mlir::FailureOr<std::vector<TunableProduct>>
+mlir::FailureOr<std::vector<TunableGemm>>
 findTunable(mlir::Operation *function, const TargetRow &row, unsigned count);
 
 /// A configuration as the attribute `greta.config`.

@@ -29,6 +29,10 @@ using Mapping = llvm::SmallVector<int64_t, 4>;
 Mapping operandMapping(mlir::OpOperand &operand, const Mapping &mapping,
                        int64_t rank);
 
+/// Buffers of a launch: with its scalars they share the 128 bytes of Vulkan's
+/// push constants.
+inline constexpr size_t maxBuffers = 12;
+
 /// One result element from the operands' elements at the same index: arith and
 /// math on tensors, and copies.
 bool isElementwise(mlir::Operation *op);
@@ -41,20 +45,20 @@ bool isRowOp(mlir::Operation *op);
 /// and the KV cache's updates.
 bool isAlone(mlir::Operation *op);
 
-/// Whether a product is one of few rows, which the decode schedule takes: rows,
+/// Whether a GEMM is skinny, which the skinny schedule takes: rows,
 /// columns and depth are static.
-bool hasFewRows(MatmulOp matmul);
+bool isSkinny(MatmulOp matmul);
 
-/// Whether operand 0 (A) or 1 (B) of a product can be computed in its kernel,
+/// Whether operand 0 (A) or 1 (B) of a GEMM can be computed in its kernel,
 /// block by block: elementwise work, broadcasts, constants, dequant (for B as
 /// [N, K]) down to values that `isLeaf`; A as [M, K] may be the `rms_norm` of
 /// such. Calls `visit` for every op on the way. The depth is static then and
-/// there is no batch; with few rows only vectors are computed for A.
+/// there is no batch; in a skinny GEMM only vectors are computed for A.
 bool isComputedOperand(MatmulOp matmul, unsigned number,
                        llvm::function_ref<bool(mlir::Value)> isLeaf,
                        llvm::function_ref<void(mlir::Operation *)> visit);
 
-/// Whether two products can go through one loop over K: of one A, and alike in
+/// Whether two GEMMs can go through one loop over K: of one A, and alike in
 /// everything but the values in B.
 bool sharesLoop(MatmulOp first, MatmulOp second);
 
@@ -80,7 +84,7 @@ struct Space {
   /// Extents of the space over the function's symbols.
   llvm::SmallVector<mlir::AffineExpr> shape;
   /// Row dimensions by group; a space of rank 1 has one empty group. The last
-  /// group of a product has its M, those before are its batch.
+  /// group of a GEMM has its M, those before are its batch.
   llvm::SmallVector<llvm::SmallVector<int64_t>> groups;
   Pairs pairs = Pairs::None;
   /// Every value has the whole shape and nothing looks along rows.
@@ -90,9 +94,9 @@ struct Space {
   /// What has the kernel to itself. The space is then that of the queries, or
   /// of an update's new rows.
   mlir::Operation *alone = nullptr;
-  /// Its product, and another one of the same A.
+  /// Its GEMM, and another one of the same A.
   MatmulOp matmul, second;
-  /// What the product's columns are split into, or null.
+  /// What the GEMM's columns are split into, or null.
   HeadsOp heads;
   /// Bits of the narrowest element that is loaded or stored.
   unsigned narrowest = 32;
@@ -100,8 +104,8 @@ struct Space {
   unsigned fullOperands = 0;
 
   int64_t rank() const { return shape.size(); }
-  llvm::SmallVector<MatmulOp, 2> products() const;
-  /// Columns of a head; 1 where the product's columns are not split.
+  llvm::SmallVector<MatmulOp, 2> gemms() const;
+  /// Columns of a head; 1 where the GEMM's columns are not split.
   int64_t headSize() const;
   /// Number of rows of a group, and of (half) columns, when not flattened.
   mlir::AffineExpr rows(unsigned group, mlir::MLIRContext *context) const;

@@ -18,6 +18,7 @@
 
 #include "Log.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Utils/IndexingUtils.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "llvm/Support/Path.h"
 
@@ -176,9 +177,9 @@ void LogExpander::storeNumber(Value number, Value pointer) {
       continue;
     }
     ArrayRef<int64_t> shape = shapeOf(word);
-    SmallVector<int64_t> strides(shape.size(), parts);
-    for (size_t dim = shape.size() - 1; dim > 0; --dim)
-      strides[dim - 1] = strides[dim] * shape[dim];
+    SmallVector<int64_t> strides = computeStrides(shape);
+    for (int64_t &stride : strides)
+      stride *= parts;
     StoreOp::create(b, word, place, SmallVector<Value>(shape.size(), i32(0)),
                     ValueRange(), ValueRange(), strides, ArrayRef<int64_t>());
   }

@@ -2,8 +2,8 @@
 //
 // The order in which one lane of a GEMM reads, stores, loads and multiplies.
 // In: one lane's program with its barriers, where greta_tile.schedule ends a
-// stretch of accesses and products. Out: fragments of A are loaded just before
-// their first product, and schedule_groups say how accesses and products
+// stretch of accesses and mmas. Out: fragments of A are loaded just before
+// their first MMA, and schedule_groups say how accesses and MMAs
 // alternate. Nothing moves across a barrier.
 //
 //===----------------------------------------------------------------------===//
@@ -24,7 +24,7 @@ using namespace greta;
 using namespace greta::tile;
 
 /// Rows of A one after another: on the H200 a fragment that is loaded just
-/// before its products beats all of them loaded first. Where A is in registers,
+/// before its MMAs beats all of them loaded first. Where A is in registers,
 /// tiles of B.
 static void sinkFragments(Block &block) {
   Operation *fence = nullptr;
@@ -33,21 +33,21 @@ static void sinkFragments(Block &block) {
     if (isa<BarrierOp, SharedStoreOp, FragmentStoreOp>(op) ||
         op.getNumRegions())
       fence = &op;
-    auto product = dyn_cast<MmaOp>(op);
-    if (!product)
+    auto mma = dyn_cast<MmaOp>(op);
+    if (!mma)
       continue;
-    auto load = product.getA().getDefiningOp<FragmentLoadOp>();
+    auto load = mma.getA().getDefiningOp<FragmentLoadOp>();
     if (!load)
-      load = product.getB().getDefiningOp<FragmentLoadOp>();
+      load = mma.getB().getDefiningOp<FragmentLoadOp>();
     if (!load || load->getBlock() != &block ||
         (fence && load->isBeforeInBlock(fence)))
       continue;
     bool isFirst = llvm::all_of(load->getUsers(), [&](Operation *user) {
-      return user == product || user->getBlock() != &block ||
-             product->isBeforeInBlock(user);
+      return user == mma || user->getBlock() != &block ||
+             mma->isBeforeInBlock(user);
     });
     if (isFirst)
-      load->moveBefore(product);
+      load->moveBefore(mma);
   }
 }
 
@@ -68,15 +68,15 @@ static unsigned addReads(Value value, Operation &first,
   return count;
 }
 
-/// Accesses with products between them: reads of shared memory, which feed what
-/// comes next, then stores, then loads. Reads that feed these very products
-/// come a few products ahead.
+/// Accesses with MMAs between them: reads of shared memory, which feed what
+/// comes next, then stores, then loads. Reads that feed these very MMAs
+/// come a few MMAs ahead.
 static void interleave(ScheduleOp op) {
   OpBuilder builder(op);
   constexpr unsigned numKinds = 5;
   std::array<unsigned, numKinds> count = {};
   Operation *first = nullptr;
-  SmallVector<MmaOp> products;
+  SmallVector<MmaOp> mmas;
   Block *block = op->getBlock();
   for (auto it = op->getIterator(); it != block->begin();) {
     Operation &before = *--it;
@@ -84,7 +84,7 @@ static void interleave(ScheduleOp op) {
       break;
     first = &before;
     if (auto mma = dyn_cast<MmaOp>(before))
-      products.push_back(mma);
+      mmas.push_back(mma);
     std::optional<ScheduleKind> kind =
         llvm::TypeSwitch<Operation *, std::optional<ScheduleKind>>(&before)
             .Case([](MmaOp) { return ScheduleKind::Mma; })
@@ -111,8 +111,8 @@ static void interleave(ScheduleOp op) {
   constexpr unsigned most = 32;
   if (left(ScheduleKind::Load) > most || left(ScheduleKind::SharedStore) > most)
     return;
-  // Products, each with the work for what is stored next that it hides.
-  auto takeProducts = [&](unsigned wanted) {
+  // MMAs, each with the work for what is stored next that it hides.
+  auto takeMmas = [&](unsigned wanted) {
     int64_t hidden = op.getCompute().value_or(0);
     if (!hidden || !left(ScheduleKind::SharedStore))
       return take(ScheduleKind::Mma, wanted);
@@ -122,28 +122,28 @@ static void interleave(ScheduleOp op) {
                               hidden);
     }
   };
-  // The reads that each product adds to those before it.
+  // The reads that each MMA adds to those before it.
   llvm::SmallDenseSet<Operation *> known;
   SmallVector<unsigned> reads;
-  for (MmaOp product : llvm::reverse(products))
-    reads.push_back(addReads(product.getA(), *first, known) +
-                    addReads(product.getB(), *first, known));
+  for (MmaOp mma : llvm::reverse(mmas))
+    reads.push_back(addReads(mma.getA(), *first, known) +
+                    addReads(mma.getB(), *first, known));
   bool justInTime = llvm::any_of(reads, [](unsigned n) { return n > 0; });
   // What is read is wanted soonest, and what is stored has to arrive before the
-  // barrier, so accesses come in the first seven tenths of the products (of
+  // barrier, so accesses come in the first seven tenths of the MMAs (of
   // 1/2 to 1 the best on gfx90a and gfx942; gfx950 has 0.8 % less than with
   // 3/4).
-  unsigned early = products.size() * 7 / 10, done = 0, mixed = 0;
+  unsigned early = mmas.size() * 7 / 10, done = 0, mixed = 0;
   unsigned accesses =
       left(ScheduleKind::SharedStore) + left(ScheduleKind::Load);
   if (!justInTime)
     accesses += left(ScheduleKind::SharedLoad);
   unsigned asked = 0;
-  // Products, with their reads before them where they have some.
+  // MMAs, with their reads before them where they have some.
   constexpr unsigned ahead = 4;
   auto multiply = [&](unsigned n) {
     while (n) {
-      unsigned at = products.size() - left(ScheduleKind::Mma), wanted = 0;
+      unsigned at = mmas.size() - left(ScheduleKind::Mma), wanted = 0;
       unsigned run = justInTime ? 0 : n;
       for (; run < n; ++run) {
         auto next = ArrayRef(reads).take_front(at + run + ahead + 1);
@@ -154,7 +154,7 @@ static void interleave(ScheduleOp op) {
         asked = due;
       }
       take(ScheduleKind::SharedLoad, wanted);
-      takeProducts(run);
+      takeMmas(run);
       n = left(ScheduleKind::Mma) ? n - run : 0;
     }
   };

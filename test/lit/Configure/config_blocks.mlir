@@ -1,4 +1,4 @@
-// `greta.config` and the tuning database for products without matrix instructions.
+// `greta.config` and the tuning database for GEMMs without matrix instructions.
 // RUN: split-file %s %t
 // RUN: greta-opt --greta-fuse --greta-configure='target=gfx1100 tuning=%t/db.json' %t/blocks.mlir | FileCheck %s
 // RUN: greta-opt --greta-fuse --greta-configure='target=vulkan:nvidia matrix=false' %t/tiles.mlir | FileCheck %s --check-prefix=OTHER
@@ -61,7 +61,7 @@ func.func @parts_of_tiles(%a: tensor<1x64xf16>, %b: tensor<64x64xf16>) -> tensor
 // -----
 
 func.func @other_rows(%a: tensor<2x64xf16>, %b: tensor<64x64xf16>) -> tensor<2x64xf16> {
-  // expected-error @+1 {{has a 'greta.config' that does not fit: its tile does not have the product's 2 rows}}
+  // expected-error @+1 {{has a 'greta.config' that does not fit: its tile does not have the GEMM's 2 rows}}
   %0 = greta.matmul %a, %b {transpose_b, greta.config = {tile = [4, 16, 64]}} : tensor<2x64xf16>, tensor<64x64xf16> -> tensor<2x64xf16>
   return %0 : tensor<2x64xf16>
 }
@@ -69,7 +69,7 @@ func.func @other_rows(%a: tensor<2x64xf16>, %b: tensor<64x64xf16>) -> tensor<2x6
 // -----
 
 func.func @run(%a: tensor<2x60xf16>, %b: tensor<64x60xf16>) -> tensor<2x64xf16> {
-  // expected-error @+1 {{that does not fit: its 'run' does not divide its depth and the product's}}
+  // expected-error @+1 {{that does not fit: its 'run' does not divide its depth and the GEMM's}}
   %0 = greta.matmul %a, %b {transpose_b, greta.config = {run = 8}} : tensor<2x60xf16>, tensor<64x60xf16> -> tensor<2x64xf16>
   return %0 : tensor<2x64xf16>
 }
@@ -93,7 +93,7 @@ func.func @idle(%a: tensor<1x64xf16>, %b: tensor<64x64xf16>) -> tensor<1x64xf16>
 // -----
 
 func.func @deep(%a: tensor<1x64xf16>, %b: tensor<64x64xf16>) -> tensor<1x64xf16> {
-  // expected-error @+1 {{that does not fit: its tile is deeper than the product}}
+  // expected-error @+1 {{that does not fit: its tile is deeper than the GEMM}}
   %0 = greta.matmul %a, %b {transpose_b, greta.config = {tile = [1, 16, 128]}} : tensor<1x64xf16>, tensor<64x64xf16> -> tensor<1x64xf16>
   return %0 : tensor<1x64xf16>
 }

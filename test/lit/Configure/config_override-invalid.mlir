@@ -137,7 +137,7 @@ func.func @opaque(%a: tensor<64x64xf16>, %b: tensor<64x64xf16>) -> tensor<64x64x
 // -----
 
 func.func @deep(%a: tensor<64x3000000000xf16>, %b: tensor<64x3000000000xf16>) -> tensor<64x64xf16> {
-  // expected-error@below {{has K = 3000000000; it may have up to 1073741823: split the product}}
+  // expected-error@below {{has K = 3000000000; it may have up to 1073741823: split the GEMM}}
   %0 = greta.matmul %a, %b {transpose_b} : tensor<64x3000000000xf16>, tensor<64x3000000000xf16> -> tensor<64x64xf16>
   return %0 : tensor<64x64xf16>
 }

@@ -1,4 +1,4 @@
-// `greta.config` of a product.
+// `greta.config` of a GEMM.
 // RUN: greta-opt --split-input-file --greta-fuse --greta-configure=target=gfx942 %s | FileCheck %s
 
 // What the source says instead. Of what it leaves open the slice follows the tile; the rest is the model's.

@@ -1,9 +1,9 @@
-// Skinny GEMMs: multiply-adds, or matrix instructions whose operands come straight from memory, where that is faster by what limits each.
+// Skinny GEMMs: SIMT FMAs, or matrix instructions whose operands come straight from memory, where that is faster by what limits each.
 // RUN: greta-opt --split-input-file --greta-fuse --greta-configure=target=vulkan:nvidia %s | FileCheck %s --check-prefix=NVIDIA
 // RUN: greta-opt --split-input-file --greta-fuse --greta-configure=target=vulkan:rdna3 %s | FileCheck %s --check-prefix=RDNA3
 // RUN: greta-opt --split-input-file --greta-fuse --greta-configure=target=gfx942 %s | FileCheck %s --check-prefix=GFX942
 
-// Eight rows of multiply-adds issue for longer than memory takes; layouts that nobody knows keep them. On the H200 four waves lie along K, two along N; on
+// Eight rows of SIMT FMAs issue for longer than memory takes; layouts that nobody knows keep them. On the H200 four waves lie along K, two along N; on
 // AMD's chips operands go through shared memory, as those of more rows.
 // NVIDIA: columns = 64 : i64, depth = 256 : i64, {{.*}}pipeline = #greta_tile.pipeline<stages = 0, slice = 64>, rows = [16]
 // RDNA3: rows = [8], run = 8

@@ -1,4 +1,4 @@
-// The tuning database: what it has for a product, before the model and behind greta.config.
+// The tuning database: what it has for a GEMM, before the model and behind greta.config.
 // RUN: split-file %s %t
 // RUN: greta-opt --greta-fuse --greta-configure='target=gfx942 tuning=%t/good.json' %t/products.mlir | FileCheck %s
 // RUN: greta-opt --greta-fuse --greta-configure='target=gfx950 tuning=%t/good.json' %t/products.mlir | FileCheck %s --check-prefix=OTHER

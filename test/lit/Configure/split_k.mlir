@@ -49,7 +49,7 @@ func.func @asked(%a: tensor<?x130xf16>, %b: tensor<130x64xf16>) -> tensor<?x64xf
   return %0 : tensor<?x64xf16>
 }
 
-// Few rows: whole blocks, and no more parts than have some.
+// Skinny GEMMs: whole blocks, and no more parts than have some.
 // CHECK-LABEL: func.func @few_rows
 // CHECK: greta.kernel({{.*}}split = 2 : i64
 func.func @few_rows(%a: tensor<3x4096xf16>, %b: tensor<65x4096xf16>) -> tensor<3x65xf16> {

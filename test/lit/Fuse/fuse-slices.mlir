@@ -53,7 +53,7 @@ func.func @copied(%x: tensor<2x4x64xf16>) -> tensor<6x64xf16> {
 
 // -----
 
-// Columns of a product, and of what is added to it, are those of B and of the bias.
+// Columns of a GEMM, and of what is added to it, are those of B and of the bias.
 // CHECK-DAG: #[[GATE:.+]] = affine_map<()[s0] -> (64, 1, 0)>
 // CHECK-DAG: #[[UP:.+]] = affine_map<()[s0] -> (64, 1, 8192)>
 // CHECK-DAG: #[[BIAS0:.+]] = affine_map<()[s0] -> (1, 0)>
@@ -104,7 +104,7 @@ func.func @alone(%x: tensor<32x64xf16>, %w: tensor<256x64xf16>) -> (tensor<32x12
 
 // -----
 
-// Queries, keys and values: three products of one A, two of them roped in their kernel, side by side.
+// Queries, keys and values: three GEMMs of one A, two of them roped in their kernel, side by side.
 // CHECK-DAG: #[[Q:.+]] = affine_map<()[s0] -> (64, 1, 0)>
 // CHECK-DAG: #[[K:.+]] = affine_map<()[s0] -> (64, 1, 16384)>
 // CHECK-DAG: #[[V:.+]] = affine_map<()[s0] -> (64, 1, 20480)>
@@ -135,7 +135,7 @@ func.func @qkv(%x: tensor<?x64xf16>, %w: tensor<384x64xf16>, %cos: tensor<?x32xf
 
 // -----
 
-// Products of one A with weights of their own, too, but for one that somebody configured.
+// GEMMs of one A with weights of their own, too, but for one that somebody configured.
 // CHECK-LABEL: func.func @three(
 // CHECK: greta.kernel(%arg0, %arg1, %arg2)
 // CHECK: greta.kernel(%arg0, %arg3)

@@ -78,7 +78,7 @@ func.func @qk_norm(%q: tensor<?x4x64xf16>, %w: tensor<64xf16>, %cos: tensor<?x32
 
 // -----
 
-// A product is a kernel of its own, with the elementwise work on its result.
+// A GEMM is a kernel of its own, with the elementwise work on its result.
 // CHECK-LABEL: func.func @mlp
 // CHECK: %[[N:.*]] = greta.kernel(%arg0)
 // CHECK: greta.softmax
@@ -166,7 +166,7 @@ func.func @repeated(%x: tensor<?x8xf32>, %y: tensor<?x?x8xf32>, %w: tensor<8xf16
 
 // -----
 
-// A product reads buffers: a constant operand is stored first.
+// A GEMM reads buffers: a constant operand is stored first.
 // CHECK-LABEL: func.func @constant_operand
 // CHECK: %[[A:.*]] = greta.kernel()
 // CHECK: greta.broadcast %{{.*}} dims [0, 1]
@@ -180,7 +180,7 @@ func.func @constant_operand(%b: tensor<16x16xf32>) -> tensor<16x16xf32> {
 
 // -----
 
-// Weights that are computed become part of a product with few rows: from 8 bits with a scale per column, from 4 bits.
+// Weights that are computed become part of a skinny GEMM: from 8 bits with a scale per column, from 4 bits.
 // CHECK-LABEL: func.func @weights
 // CHECK: %[[Y:.*]] = greta.kernel(%arg1, %arg2, %arg0)
 // CHECK: arith.sitofp
@@ -244,7 +244,7 @@ func.func @broad(%x: tensor<?x64xf16>, %w: tensor<64xf16>, %b: tensor<64x1040xf1
   return %0 : tensor<?x1040xf16>
 }
 
-// With few rows as well, there with vectors that it is computed from alone.
+// In a skinny GEMM as well, there with vectors that it is computed from alone.
 // CHECK-LABEL: func.func @norm_of_one
 // CHECK: greta.kernel(%arg1, %arg0, %arg2)
 // CHECK: arith.addf

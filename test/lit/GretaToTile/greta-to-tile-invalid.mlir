@@ -28,7 +28,7 @@ func.func @cut(%x: tensor<?x8xf32>) -> tensor<?x8xf32> {
 
 #s = affine_map<()[s0] -> (s0, 8)>
 func.func @rows(%x: tensor<?x8xf32>) -> tensor<?x8xf32> {
-  // expected-error@+1 {{has a 'config' whose space 0 needs 'columns', and 'rows' for 1 groups of row dimensions, and for a product 'depth'}}
+  // expected-error@+1 {{has a 'config' whose space 0 needs 'columns', and 'rows' for 1 groups of row dimensions, and for a GEMM 'depth'}}
   %0 = greta.kernel(%x) {shapes = [#s, #s], config = {block_size = 64, wave_size = 64, spaces = [{rows = [1, 1], columns = 8}]}} : (tensor<?x8xf32>) -> tensor<?x8xf32> ({
   ^bb0(%a: tensor<?x8xf32>):
     %1 = greta.softmax %a : tensor<?x8xf32> -> tensor<?x8xf32>
@@ -86,7 +86,7 @@ func.func @data(%x: tensor<8xf32>) -> tensor<8xf32> {
 #y = affine_map<()[s0] -> (1, 8)>
 #config = {block_size = 32, wave_size = 32, spaces = [{rows = [1], columns = 8, depth = 64, run = 8}]}
 func.func @run(%x: tensor<1x12xf32>, %w: tensor<8x12xf32>) -> tensor<1x8xf32> {
-  // expected-error@+1 {{has a 'config' whose space 0 has 'run' 8; that is for products of a static depth, of which it and 'depth' take whole runs, powers of two}}
+  // expected-error@+1 {{has a 'config' whose space 0 has 'run' 8; that is for GEMMs of a static depth, of which it and 'depth' take whole runs, powers of two}}
   %0 = greta.kernel(%x, %w) {config = #config, shapes = [#a, #b, #y]} : (tensor<1x12xf32>, tensor<8x12xf32>) -> tensor<1x8xf32> ({
   ^bb0(%a: tensor<1x12xf32>, %b: tensor<8x12xf32>):
     %1 = greta.matmul %a, %b {transpose_b} : tensor<1x12xf32>, tensor<8x12xf32> -> tensor<1x8xf32>

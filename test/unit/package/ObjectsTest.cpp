@@ -25,8 +25,9 @@ class Objects : public testing::TestWithParam<const char *> {};
 INSTANTIATE_TEST_SUITE_P(
     Sources, Objects,
     testing::Values("examples/matmul.mlir", "examples/residual_rms_norm.mlir",
-                    "examples/rope_qk.mlir", "test/lit/pipeline/decode.mlir",
-                    "test/lit/pipeline/turned-bytes.mlir"),
+                    "examples/rope_qk.mlir",
+                    "test/lit/pipeline/skinny-gemms.mlir",
+                    "test/lit/pipeline/transposed-bytes.mlir"),
     [](const auto &info) {
       return std::filesystem::path(info.param).stem().string().substr(0, 6);
     });

@@ -1,6 +1,6 @@
-//===- ConfigureProduct.cpp - tiles of matrix products --------------------===//
+//===- ConfigureGemm.cpp - tiles of GEMMs ---------------------------------===//
 //
-// Chooses the instruction, the block and the schedule of a product: of the
+// Chooses the instruction, the block and the schedule of a GEMM: of the
 // tiles that fit the one that takes the fewest cycles by TileModel. The order
 // of blocks is worth up to 10 %: groupOf.
 //
@@ -45,7 +45,7 @@ int64_t greta::mostParts(int64_t m, int64_t n, const Problem &problem,
   return std::clamp<int64_t>(2 * limits.row.computeUnits / tiles, 1, most);
 }
 
-/// Tiles of skinny products whose operands go from memory to the registers of
+/// Tiles of skinny GEMMs whose operands go from memory to the registers of
 /// the matrix instructions, 128 bytes of a row for a wave, or 128 numbers.
 /// Waves lie along K first, so that many loads are under way.
 static void
@@ -70,6 +70,23 @@ forEachInRegisters(const Problem &problem, const Limits &limits,
           if (!model.whyNot(tile))
             visit(tile, model.cycles(tile));
         }
+}
+
+/// The numbers of parts along K that a tile may have: about 1, 2, 3, 4, 6, 8,
+/// 12, .., where none is empty.
+static SmallVector<int64_t> splitsOf(Tile tile, const Problem &problem,
+                                     const Limits &limits,
+                                     const TileModel &model) {
+  SmallVector<int64_t> splits{1};
+  int64_t most = mostParts(tile.m, tile.n, problem, limits);
+  // Any other number takes the same shared memory more.
+  tile.split = 2;
+  if (most < 2 || model.whyNot(tile))
+    return splits;
+  for (int64_t split = 2, next = 3; split <= most;
+       split = std::exchange(next, 2 * split))
+    splits.push_back(partsOf(llvm::divideCeil(problem.k, tile.k), split));
+  return splits;
 }
 
 void greta::forEachTile(const Problem &problem, const Limits &limits,
@@ -103,7 +120,7 @@ void greta::forEachTile(const Problem &problem, const Limits &limits,
                 (k > mi->k && k / 2 >= problem.k))
               continue;
             // Without a register file the device is a CPU, whose driver takes
-            // products apart: 19 s for 32x32x32, 2 s for 16x16x16.
+            // GEMMs apart: 19 s for 32x32x32, 2 s for 16x16x16.
             bool isSmall = m <= 16 && n <= 16 && k <= 16;
             if (n == problem.head)
               isSmall = m == mi->m && k == mi->k;
@@ -124,13 +141,9 @@ void greta::forEachTile(const Problem &problem, const Limits &limits,
                 tile.split = 1;
                 if (model.whyNot(tile))
                   continue;
-                int64_t most = mostParts(m, n, problem, limits);
-                // 1, 2, 3, 4, 6, 8, 12, ..
-                for (int64_t split = 1, next = 2; split <= most;
-                     split = std::exchange(next, split < 2 ? 3 : 2 * split)) {
-                  tile.split = partsOf(llvm::divideCeil(problem.k, k), split);
-                  if (tile.split == 1 || !model.whyNot(tile))
-                    visit(tile, model.cycles(tile));
+                for (int64_t split : splitsOf(tile, problem, limits, model)) {
+                  tile.split = split;
+                  visit(tile, model.cycles(tile));
                 }
               }
               tile.stages = stages;
@@ -206,7 +219,7 @@ Problem greta::problemOf(const Space &space) {
   auto rowsOf = [&](unsigned group) { return space.rows(group, context); };
   AffineExpr m = rowsOf(space.heads ? 0 : space.groups.size() - 1);
   AffineExpr n = space.heads ? rowsOf(1) * head : space.columns(context);
-  // A dynamic batch may be a single product.
+  // A dynamic batch may be a single GEMM.
   int64_t batch = 1;
   for (unsigned group = 0; !space.heads && group + 1 < space.groups.size();
        ++group)
@@ -237,7 +250,7 @@ Problem greta::problemOf(const Space &space) {
       bytes,
       !matmul.getTransposeA(),
       matmul.getTransposeB(),
-      int64_t(space.products().size()),
+      int64_t(space.gemms().size()),
       canSplit(space),
       batch,
       head,
@@ -254,16 +267,15 @@ Problem greta::problemOf(const Space &space) {
     problem.loaded[number] =
         loadedBits(operand, cast<RankedTensorType>(operand.getType()));
   }
-  problem.stored = llvm::all_of(space.products(), [](MatmulOp product) {
-    return isa<BlockArgument>(product.getA()) &&
-           isa<BlockArgument>(product.getB());
+  problem.stored = llvm::all_of(space.gemms(), [](MatmulOp gemm) {
+    return isa<BlockArgument>(gemm.getA()) && isa<BlockArgument>(gemm.getB());
   });
   return problem;
 }
 
 /// Where operands are computed, the instructions of a wave that are issued
-/// under one of its products, one in four cycles on CDNA. RDNA issues both
-/// alike. In slices of less than half a block the products are too few: there
+/// under one of its GEMMs, one in four cycles on CDNA. RDNA issues both
+/// alike. In slices of less than half a block the GEMMs are too few: there
 /// LLVM does better alone (gfx950, W4A16: 0.76 of the time, 0.57 with groups).
 static int64_t hiddenBy(const Problem &problem, const Tile &tile,
                         const Limits &limits) {
@@ -274,15 +286,15 @@ static int64_t hiddenBy(const Problem &problem, const Tile &tile,
                   : 0;
 }
 
-FailureOr<Choice> greta::chooseProduct(const Space &space, const Limits &limits,
-                                       MLIRContext *context) {
+FailureOr<Choice> greta::chooseGemm(const Space &space, const Limits &limits,
+                                    MLIRContext *context) {
   MatmulOp matmul = space.matmul;
   int64_t k = matmul.getDepth();
   // The loop over K looks two blocks ahead in i32.
   constexpr int64_t maxDepth = INT32_MAX / 2;
   if (!ShapedType::isDynamic(k) && k > maxDepth)
     return matmul.emitOpError("has K = ")
-           << k << "; it may have up to " << maxDepth << ": split the product";
+           << k << "; it may have up to " << maxDepth << ": split the GEMM";
   Problem problem = problemOf(space);
   FailureOr<std::optional<Tile>> tile = std::optional<Tile>();
   if (limits.tile) {
@@ -296,7 +308,7 @@ FailureOr<Choice> greta::chooseProduct(const Space &space, const Limits &limits,
   }
   if (failed(tile))
     return failure();
-  // From rows and columns of the product to those of the space.
+  // From rows and columns of the GEMM to those of the space.
   auto withHeads = [&](Choice choice) {
     if (!space.heads)
       return choice;
@@ -306,12 +318,12 @@ FailureOr<Choice> greta::chooseProduct(const Space &space, const Limits &limits,
     return choice;
   };
   if (!*tile) {
-    FailureOr<Choice> choice = chooseMultiplyAdds(space, problem, limits);
+    FailureOr<Choice> choice = chooseSimt(space, problem, limits);
     // What is said of a target that has the instruction is meant for it.
     Limits all(limits.row, /*useMatrix=*/true);
     if (succeeded(choice) && instructionsFor(matmul, all).empty())
       choice = overrideBlocks(space, limits, *choice, [&](const Choice &asked) {
-        return whyNotMultiplyAdds(problem, limits, asked);
+        return whyNotSimt(problem, limits, asked);
       });
     return failed(choice) ? choice : withHeads(*choice);
   }

@@ -1,4 +1,4 @@
-// The choice for products with few rows: `run` elements of 16 bytes per lane, lanes and waves along K before rows of B.
+// The choice for skinny GEMMs: `run` elements of 16 bytes per lane, lanes and waves along K before rows of B.
 // RUN: greta-opt --split-input-file --greta-fuse --greta-configure=target=vulkan:nvidia %s | FileCheck %s --check-prefix=NVIDIA
 // RUN: greta-opt --split-input-file --greta-fuse --greta-configure=target=gfx942 %s | FileCheck %s --check-prefix=GFX942
 // RUN: greta-opt --split-input-file --greta-fuse --greta-configure=target=vulkan:portable %s | FileCheck %s --check-prefix=PORTABLE
@@ -62,7 +62,7 @@ func.func @rope(%a: tensor<1x4096xf16>, %b: tensor<4096x4096xf16>, %cos: tensor<
 
 // -----
 
-// Batches: the rows are those of a product, or of all of them where they share B.
+// Batches: the rows are those of a GEMM, or of all of them where they share B.
 // NVIDIA: rows = [1, 2], run = 8
 // NVIDIA: rows = [6], run = 8
 func.func @batches(%a: tensor<3x2x4096xf16>, %b: tensor<3x512x4096xf16>, %c: tensor<512x4096xf16>) -> (tensor<3x2x512xf16>, tensor<3x2x512xf16>) {

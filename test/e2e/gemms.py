@@ -1,6 +1,6 @@
-"""GEMMs with few rows for test_decode.py: the functions, their inputs, and their definition in float64 NumPy.
+"""Skinny GEMMs for test_skinny.py: the functions, their inputs, and their definition in float64 NumPy.
 
-Unlike the cases of cases.py these have a static number of rows, which is what the compiler chooses its schedule for few rows by. A name says
+Unlike the cases of cases.py these have a static number of rows, which is what the compiler chooses its schedule for skinny GEMMs by. A name says
 everything: product_KIND_LAYOUT_M_N_K_DTYPE.
 """
 
@@ -173,7 +173,7 @@ BATCH = 3
 
 
 def batch_types(p):
-    """Of A and B: KIND batch, and batchone of one B for all, which is one product with more rows."""
+    """Of A and B: KIND batch, and batchone of one B for all, which is one GEMM with more rows."""
     a, b = p.shapes
     return (BATCH, *a), b if p.kind == "batchone" else (BATCH, *b)
 

@@ -1,7 +1,7 @@
-// RUN: greta-opt %s --pass-pipeline='builtin.module(func.func(greta-widen-products{target=gfx942}))' | FileCheck %s --check-prefixes=CHECK,WIDE
-// RUN: greta-opt %s --pass-pipeline='builtin.module(func.func(greta-widen-products{target=gfx1201}))' | FileCheck %s --check-prefixes=CHECK,OCP
-// RUN: greta-opt %s --pass-pipeline='builtin.module(func.func(greta-widen-products{target=gfx1201 matrix=false}))' | FileCheck %s --check-prefixes=CHECK,WIDE
-// RUN: not greta-opt %s --pass-pipeline='builtin.module(func.func(greta-widen-products{target=gfx1}))' 2>&1 | FileCheck %s --check-prefix=TARGET
+// RUN: greta-opt %s --pass-pipeline='builtin.module(func.func(greta-widen-gemms{target=gfx942}))' | FileCheck %s --check-prefixes=CHECK,WIDE
+// RUN: greta-opt %s --pass-pipeline='builtin.module(func.func(greta-widen-gemms{target=gfx1201}))' | FileCheck %s --check-prefixes=CHECK,OCP
+// RUN: greta-opt %s --pass-pipeline='builtin.module(func.func(greta-widen-gemms{target=gfx1201 matrix=false}))' | FileCheck %s --check-prefixes=CHECK,WIDE
+// RUN: not greta-opt %s --pass-pipeline='builtin.module(func.func(greta-widen-gemms{target=gfx1}))' 2>&1 | FileCheck %s --check-prefix=TARGET
 
 // TARGET: error: unknown target 'gfx1'; targets are gfx90a
 
@@ -18,7 +18,7 @@ func.func @ocp(%a: tensor<?x64xf8E4M3FN>, %b: tensor<64x32xf8E5M2>) -> tensor<?x
   return %0 : tensor<?x32xbf16>
 }
 
-// Few rows are widened as they are loaded; other types are nobody's business.
+// Skinny GEMMs are widened as they are loaded; other types are nobody's business.
 // CHECK-LABEL: func.func @kept(
 // CHECK-NOT: arith
 // CHECK: greta.matmul %{{.*}} : tensor<2x64xf8E4M3FN>, tensor<32x64xf8E4M3FN> -> tensor<2x32xf32>

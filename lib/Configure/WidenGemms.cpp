@@ -1,6 +1,6 @@
-//===- WidenProducts.cpp - the pass greta-widen-products ------------------===//
+//===- WidenGemms.cpp - the pass greta-widen-gemms ------------------------===//
 //
-// Products of 8-bit floats without an instruction become products of f16.
+// GEMMs of 8-bit floats without an instruction become GEMMs of f16.
 //
 //===----------------------------------------------------------------------===//
 
@@ -11,7 +11,7 @@
 #include "mlir/IR/Builders.h"
 
 namespace greta {
-#define GEN_PASS_DEF_GRETAWIDENPRODUCTSPASS
+#define GEN_PASS_DEF_GRETAWIDENGEMMSPASS
 #include "greta/Passes.h.inc"
 } // namespace greta
 
@@ -30,18 +30,16 @@ static void widen(MatmulOp matmul) {
   if (!type.getElementType().isBF16())
     return;
   // f16 goes to f16 or f32.
-  Value product = matmul.getResult();
-  product.setType(type.clone(f32));
+  Value gemm = matmul.getResult();
+  gemm.setType(type.clone(f32));
   builder.setInsertionPointAfter(matmul);
-  auto rounded =
-      arith::TruncFOp::create(builder, matmul.getLoc(), type, product);
-  product.replaceAllUsesExcept(rounded, rounded);
+  auto rounded = arith::TruncFOp::create(builder, matmul.getLoc(), type, gemm);
+  gemm.replaceAllUsesExcept(rounded, rounded);
 }
 
 namespace {
-struct WidenProductsPass
-    : greta::impl::GretaWidenProductsPassBase<WidenProductsPass> {
-  using GretaWidenProductsPassBase::GretaWidenProductsPassBase;
+struct WidenGemmsPass : greta::impl::GretaWidenGemmsPassBase<WidenGemmsPass> {
+  using GretaWidenGemmsPassBase::GretaWidenGemmsPassBase;
   void runOnOperation() override {
     llvm::Expected<const TargetRow *> row = lookupTarget(target);
     if (!row) {
@@ -49,13 +47,13 @@ struct WidenProductsPass
       return signalPassFailure();
     }
     Limits limits(**row, matrix);
-    SmallVector<MatmulOp> products;
+    SmallVector<MatmulOp> gemms;
     getOperation().walk([&](MatmulOp matmul) {
       if (isFloat8(matmul.getA().getType().getElementType()) &&
-          !hasFewRows(matmul) && instructionsFor(matmul, limits).empty())
-        products.push_back(matmul);
+          !isSkinny(matmul) && instructionsFor(matmul, limits).empty())
+        gemms.push_back(matmul);
     });
-    llvm::for_each(products, widen);
+    llvm::for_each(gemms, widen);
   }
 };
 } // namespace

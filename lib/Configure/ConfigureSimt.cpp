@@ -1,7 +1,7 @@
-//===- ConfigureMultiplyAdds.cpp - products without matrix instructions ---===//
+//===- ConfigureSimt.cpp - GEMMs without matrix instructions --------------===//
 //
 // Sixteen accumulators a lane; where that leaves compute units idle, the
-// product is split along K.
+// GEMM is split along K.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,9 +20,9 @@ static int64_t ldsBytes(const Problem &problem, const SpaceConfig &config) {
          (config.split > 1 ? meetingBytes : 0);
 }
 
-std::optional<std::string> greta::whyNotMultiplyAdds(const Problem &problem,
-                                                     const Limits &limits,
-                                                     const Choice &choice) {
+std::optional<std::string> greta::whyNotSimt(const Problem &problem,
+                                             const Limits &limits,
+                                             const Choice &choice) {
   const SpaceConfig &config = choice.space;
   int64_t rows = config.rows.back();
   if (!llvm::isPowerOf2_64(rows) || !llvm::isPowerOf2_64(config.depth) ||
@@ -51,9 +51,8 @@ std::optional<std::string> greta::whyNotMultiplyAdds(const Problem &problem,
   return std::nullopt;
 }
 
-FailureOr<Choice> greta::chooseMultiplyAdds(const Space &space,
-                                            const Problem &problem,
-                                            const Limits &limits) {
+FailureOr<Choice> greta::chooseSimt(const Space &space, const Problem &problem,
+                                    const Limits &limits) {
   MatmulOp matmul = space.matmul;
   int64_t largest = limits.wide ? 64 : 32;
   auto extent = [&](int64_t size) {

@@ -1,6 +1,6 @@
-//===- ConfigureDecode.cpp - products with few rows -----------------------===//
+//===- ConfigureSkinny.cpp - skinny GEMMs ---------------------------------===//
 //
-// Up to sixteen rows, a product is limited by loading B once. What counts is
+// Up to sixteen rows, a GEMM is limited by loading B once. What counts is
 // that loads are wide, that many are under way, and that what they bring is
 // used for all rows. Measured on the H200 (M = 1, share of the copy; rows of B
 // per lane, waves):   2, 8    2, 4    4, 8    4, 4
@@ -10,7 +10,7 @@
 // B as [N, K]: lanes lie along K, each with a run of 16 bytes, then waves where
 // N alone would leave the device idle, then rows of B. B as [K, N]: lanes along
 // N in segments of whole cache lines, the rest of the workgroup along K. Where
-// even that leaves the device idle for long, the product is split along K.
+// even that leaves the device idle for long, the GEMM is split along K.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,9 +27,9 @@ static constexpr int64_t wavesPerSimd = 4;
 
 int64_t greta::groupOfWeights(const Space &space) {
   int64_t group = 0;
-  for (MatmulOp product : space.products())
+  for (MatmulOp gemm : space.gemms())
     (void)isComputedOperand(
-        product, 1, [](Value v) { return isa<BlockArgument>(v); },
+        gemm, 1, [](Value v) { return isa<BlockArgument>(v); },
         [&](Operation *op) {
           if (auto dequant = dyn_cast<DequantOp>(op))
             group = group ? std::min<int64_t>(group, dequant.getGroup())
@@ -45,7 +45,7 @@ bool greta::fitsPacked(const Space &space, int64_t depth) {
          (llvm::isPowerOf2_64(depth) && depth >= 8 && depth <= 8 * group);
 }
 
-bool greta::fitsDecode(const Space &space, const SpaceConfig &config) {
+bool greta::fitsSkinny(const Space &space, const SpaceConfig &config) {
   if (!space.matmul)
     return false;
   int64_t depth = MatmulOp(space.matmul).getDepth();
@@ -72,11 +72,11 @@ static unsigned storedBits(Value value, size_t rank) {
   return bits;
 }
 
-/// The same of what is loaded for any of the products.
+/// The same of what is loaded for any of the GEMMs.
 static int64_t storedBits(const Space &space) {
   unsigned bits = 32;
-  for (MatmulOp product : space.products())
-    bits = std::min(bits, storedBits(product.getB(), 2));
+  for (MatmulOp gemm : space.gemms())
+    bits = std::min(bits, storedBits(gemm.getB(), 2));
   return bits;
 }
 
@@ -85,7 +85,7 @@ static unsigned groupOfRows(const Space &space) {
   return space.heads ? 0 : space.groups.size() - 1;
 }
 
-/// The product's rows, those of a batch that shares B included.
+/// The GEMM's rows, those of a batch that shares B included.
 static int64_t rowsOf(const Space &space) {
   return *constantOf(
       space.rows(groupOfRows(space), MatmulOp(space.matmul).getContext()));
@@ -101,31 +101,31 @@ static int64_t registersOf(const Space &space, int64_t rows, int64_t columns,
                            int64_t run) {
   MatmulOp matmul = space.matmul;
   int64_t otherBits = matmul.getA().getType().getElementTypeBitWidth();
-  int64_t count = space.products().size();
+  int64_t count = space.gemms().size();
   return llvm::divideCeil(
       run * (count * columns * storedBits(space) + rows * otherBits), 32);
 }
 
-std::optional<std::string> greta::whyNotDecode(const Space &space,
+std::optional<std::string> greta::whyNotSkinny(const Space &space,
                                                const Limits &limits,
                                                const Choice &choice) {
   MatmulOp matmul = space.matmul;
   const SpaceConfig &config = choice.space;
   int64_t rows = rowsOf(space);
-  int64_t count = space.products().size();
+  int64_t count = space.gemms().size();
   if (config.rows.back() != rows)
-    return "its tile does not have the product's " + std::to_string(rows) +
+    return "its tile does not have the GEMM's " + std::to_string(rows) +
            " rows";
   for (int64_t part : {config.columns, config.depth, config.run, config.unroll})
     if (!llvm::isPowerOf2_64(part))
       return "its tile, 'run' and 'unroll' are no powers of two";
-  if (!fitsDecode(space, config))
-    return "its 'run' does not divide its depth and the product's, or, with "
+  if (!fitsSkinny(space, config))
+    return "its 'run' does not divide its depth and the GEMM's, or, with "
            "packed weights, is no whole words";
   if (config.columns < columnsOfPair(space))
     return "its tile has half a pair of columns";
   if (config.depth > int64_t(llvm::PowerOf2Ceil(matmul.getDepth())))
-    return "its tile is deeper than the product";
+    return "its tile is deeper than the GEMM";
   if (choice.block > limits.maxBlock)
     return "its waves are more than a workgroup takes";
   int64_t runs = config.columns * (config.depth / config.run);
@@ -144,16 +144,16 @@ std::optional<std::string> greta::whyNotDecode(const Space &space,
   return std::nullopt;
 }
 
-std::optional<Choice> greta::chooseDecode(const Space &space,
+std::optional<Choice> greta::chooseSkinny(const Space &space,
                                           const Limits &limits) {
   MatmulOp matmul = space.matmul;
-  if (!hasFewRows(matmul))
+  if (!isSkinny(matmul))
     return std::nullopt;
   MLIRContext *context = matmul.getContext();
   unsigned group = groupOfRows(space);
   int64_t rows = rowsOf(space);
   int64_t columns = matmul.getType().getShape().back();
-  // Workgroups for every product of a batch; a dynamic one may have one.
+  // Workgroups for every GEMM of a batch; a dynamic one may have one.
   int64_t batch = 1;
   for (unsigned before = 0; before < group; ++before)
     batch *= std::max<int64_t>(
@@ -164,7 +164,7 @@ std::optional<Choice> greta::chooseDecode(const Space &space,
   bool alongDepth = matmul.getTransposeB();
 
   int64_t bits = storedBits(space);
-  int64_t count = space.products().size();
+  int64_t count = space.gemms().size();
   int64_t otherBits = matmul.getA().getType().getElementTypeBitWidth();
   int64_t wide = 128 / bits;
   int64_t waves = std::max<int64_t>(1, limits.shareBlock / limits.wave);

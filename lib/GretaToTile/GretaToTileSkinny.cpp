@@ -1,6 +1,6 @@
-//===- GretaToTileDecode.cpp - products with few rows ---------------------===//
+//===- GretaToTileSkinny.cpp - skinny GEMMs -------------------------------===//
 //
-// With few rows a product is limited by loading B, once. Blocks get the depth
+// A skinny GEMM is limited by loading B, once. Blocks get the depth
 // as further dimensions, so that what is loaded is multiplied where it is:
 //
 //   [M, N, K / run, run]    A is [M, 1, ..], B [1, N, ..],
@@ -90,7 +90,7 @@ Value SpaceEmitter::loadDepth(BlockArgument argument, const Mapping &mapping) {
     if (dim.masked) {
       bounded.push_back(i);
       bounds.push_back(reached(offsets.back(), scalars.get(b, dim.size)));
-      // What lies beyond M or N goes into products that nobody keeps.
+      // What lies beyond M or N goes into GEMMs that nobody keeps.
       if (inOperand && dim.kind != Dim::Depth && strides.back() != 1)
         clamped.push_back(i);
     }
@@ -132,8 +132,8 @@ Value SpaceEmitter::maskDepth(Value block) {
                                  zero);
 }
 
-SmallVector<Value> SpaceEmitter::computeDecode() {
-  SmallVector<MatmulOp, 2> products = space.products();
+SmallVector<Value> SpaceEmitter::computeSkinny() {
+  SmallVector<MatmulOp, 2> gemms = space.gemms();
   MatmulOp op = space.matmul;
   // Of A and B: the batch, then rows and columns in their order.
   int64_t batchRank = op.getBatchRank();
@@ -150,18 +150,17 @@ SmallVector<Value> SpaceEmitter::computeDecode() {
   llvm::append_range(w, columns);
   if (op.getTransposeB())
     w.push_back(depthId());
-  bool isInteger = op.getA().getType().getElementType().isInteger(8);
-  Type element = isInteger ? Type(b.getI32Type()) : Type(b.getF32Type());
+  Type element = op.getSumType();
   SmallVector<int64_t> shape = shapeOf(identity), summed;
   shape[depthDim] = dims[depthDim].extent;
   for (unsigned dim = depthDim + 1; dim < dims.size(); ++dim)
     summed.push_back(dim);
   auto type = RankedTensorType::get(shape, element);
   // Weights that are multiplied as they are packed.
-  auto packedOf = [](MatmulOp product) -> DequantOp {
-    if (!product.getType().getElementType().isF16())
+  auto packedOf = [](MatmulOp gemm) -> DequantOp {
+    if (!gemm.getType().getElementType().isF16())
       return nullptr;
-    return product.getB().getDefiningOp<DequantOp>();
+    return gemm.getB().getDefiningOp<DequantOp>();
   };
 
   RmsNormOp norm = normOfA();
@@ -182,12 +181,12 @@ SmallVector<Value> SpaceEmitter::computeDecode() {
     };
     for (int64_t i = 0; i < count; ++i) {
       enter(i);
-      for (MatmulOp product : products) {
-        DequantOp packed = packedOf(product);
-        weights[i].push_back(packed ? loadDequant(packed, /*inProduct=*/true)
+      for (MatmulOp gemm : gemms) {
+        DequantOp packed = packedOf(gemm);
+        weights[i].push_back(packed ? loadDequant(packed, /*inGemm=*/true)
                                     : PackedBlocks());
         if (!packed)
-          loadLeaves(product.getB(), w);
+          loadLeaves(gemm.getB(), w);
       }
       loadLeaves(op.getA(), a);
       std::swap(inner, scopes[i]);
@@ -195,15 +194,14 @@ SmallVector<Value> SpaceEmitter::computeDecode() {
     for (int64_t i = 0; i < count; ++i) {
       enter(i);
       Value left = value(op.getA(), a);
-      for (auto [product, blocks, sum] :
-           llvm::zip(products, weights[i], next)) {
-        if (packedOf(product)) {
+      for (auto [gemm, blocks, sum] : llvm::zip(gemms, weights[i], next)) {
+        if (packedOf(gemm)) {
           sum = tile::ContractPackedOp::create(
               b, type, left, blocks.words, blocks.zeros, blocks.scales, sum);
           continue;
         }
-        Value right = value(product.getB(), w);
-        if (dims[depthDim].masked && !isa<BlockArgument>(product.getB()))
+        Value right = value(gemm.getB(), w);
+        if (dims[depthDim].masked && !isa<BlockArgument>(gemm.getB()))
           right = maskDepth(right);
         sum = tile::ContractOp::create(b, type, left, right, sum, summed);
       }
@@ -225,7 +223,7 @@ SmallVector<Value> SpaceEmitter::computeDecode() {
   };
   int64_t step = dims[depthDim].extent * config.unroll;
   int64_t looped = size / step > 1 ? size / step * step : 0;
-  SmallVector<Value> next(products.size(),
+  SmallVector<Value> next(gemms.size(),
                           arith::ConstantOp::create(b, b.getZeroAttr(type)));
   if (norm) {
     SmallVector<int64_t> squares = shapeOf(a);

@@ -1,4 +1,4 @@
-//===- DistributePieces.cpp - scalars, vectors and fragments --------------===//
+//===- DistributeValues.cpp - scalars, vectors and fragments --------------===//
 //
 // A lane's part of a block tensor is held in the form in which it came: as
 // scalars, as pieces, or as fragments. Whoever needs another form asks for it
@@ -77,7 +77,7 @@ LaneValues Distributor::throughShared(Value piece) {
   return out;
 }
 
-LaneValues Distributor::pieces(Value value, Type type) {
+LaneValues Distributor::vectors(Value value, Type type) {
   if (auto known = pieceValues.find(value); known != pieceValues.end()) {
     const LaneValues &list = known->second;
     if (list.front().getType() == type)

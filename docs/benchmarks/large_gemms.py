@@ -1,12 +1,12 @@
-"""Checks and measures large products on a GPU against float64 and cuBLAS; called by scripts/bench-h200, which sets the library path.
+"""Checks and measures large GEMMs on a GPU against float64 and cuBLAS; called by scripts/bench-h200, which sets the library path.
 
-usage: large_products.py DIR CSV [--package=large_products.greta,..] [--reps-ms=10] [--rounds=7] [--only=PREFIX,..]
-       large_products.py --candidates SHAPE:TILE:WAVES:INSTRUCTION:GROUP... >FILE.mlir    e.g. f16_8192x8192x8192:128x192x64:8:16x16x16:64
+usage: large_gemms.py DIR CSV [--package=large_gemms.greta,..] [--reps-ms=10] [--rounds=7] [--only=PREFIX,..]
+       large_gemms.py --candidates SHAPE:TILE:WAVES:INSTRUCTION:GROUP... >FILE.mlir    e.g. f16_8192x8192x8192:128x192x64:8:16x16x16:64
 Every function of a package is a GEMM named TYPE_MxNxK, TYPE f16, bf16 or w4 (A of f16, B of 4 bits in groups of 128; torch multiplies weights of f16), with `__` and its configuration behind where it is a candidate. Data are random
 normal. The result is poisoned, computed once and compared with float64 (whole, by torch, where it has a GPU; 16 rows on the CPU where not)
 before it is timed; a wrong one is not timed, and the run ends with status 1. Time is the GPU's, from events around batches of launches into one result
 (so no launch overlaps the next; overlapping_us: into one for each set of operands) over as many pairs of operands as together exceed the L2 cache; median, minimum and maximum of `rounds`
-batches. torch's product runs in the same way on the same operands. What lies in large_products_NAME.greta is called NAME where a function's name does not say more.
+batches. torch's GEMM runs in the same way on the same operands. What lies in large_gemms_NAME.greta is called NAME where a function's name does not say more.
 """
 
 import argparse
@@ -159,7 +159,7 @@ def main():
     parser.add_argument("--candidates", nargs="+")
     parser.add_argument("directory", type=pathlib.Path, nargs="?")
     parser.add_argument("csv", type=pathlib.Path, nargs="?")
-    parser.add_argument("--package", type=lambda names: names.split(","), default=["large_products.greta"])
+    parser.add_argument("--package", type=lambda names: names.split(","), default=["large_gemms.greta"])
     parser.add_argument("--device", default="vulkan")
     parser.add_argument("--reps-ms", type=float, default=10)
     parser.add_argument("--rounds", type=int, default=7)
@@ -171,7 +171,7 @@ def main():
     runtime = Runtime(options.device)
     timer = row_ops.Timer(runtime)
     info = runtime.info()
-    packages = {name.removesuffix(".greta").removeprefix("large_products").strip("_") or "default": Package(runtime, options.directory / name) for name in options.package}
+    packages = {name.removesuffix(".greta").removeprefix("large_gemms").strip("_") or "default": Package(runtime, options.directory / name) for name in options.package}
     common = dict(date=datetime.date.today().isoformat(), commit=(options.directory / "commit").read_text(), gpu=info.get("name"), driver=info.get("driver"), batch_ms=f"{options.reps_ms:g}")
     functions = [(f["name"], config) for config, package in packages.items() for f in package.manifest()["functions"] if f["name"].startswith(options.only)]
     table, problem, key = [], None, None

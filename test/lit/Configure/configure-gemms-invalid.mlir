@@ -1,4 +1,4 @@
-// Products that cannot share a kernel.
+// GEMMs that cannot share a kernel.
 // RUN: greta-opt --split-input-file --verify-diagnostics --greta-configure=target=gfx942 %s
 
 #s = affine_map<() -> (32, 32)>
@@ -6,7 +6,7 @@ func.func @other(%x: tensor<32x32xf16>, %y: tensor<32x32xf16>, %b: tensor<32x32x
   %0 = greta.kernel(%x, %y, %b) {shapes = [#s, #s, #s, #s]} : (tensor<32x32xf16>, tensor<32x32xf16>, tensor<32x32xf16>) -> tensor<32x32xf16> ({
   ^bb0(%p: tensor<32x32xf16>, %q: tensor<32x32xf16>, %r: tensor<32x32xf16>):
     %1 = greta.matmul %p, %r : tensor<32x32xf16>, tensor<32x32xf16> -> tensor<32x32xf16>
-    // expected-error@+1 {{is another product of its kernel; two may be in one, of the same 'a' and the same types}}
+    // expected-error@+1 {{is another GEMM of its kernel; two may be in one, of the same 'a' and the same types}}
     %2 = greta.matmul %q, %r : tensor<32x32xf16>, tensor<32x32xf16> -> tensor<32x32xf16>
     %3 = arith.addf %1, %2 : tensor<32x32xf16>
     greta.yield %3 : tensor<32x32xf16>

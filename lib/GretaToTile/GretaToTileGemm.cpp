@@ -1,8 +1,8 @@
-//===- GretaToTileProduct.cpp - matrix products on blocks -----------------===//
+//===- GretaToTileGemm.cpp - GEMMs on blocks ------------------------------===//
 //
-// A product's kernel loops over K: a block of each operand is loaded and
+// A GEMM's kernel loops over K: a block of each operand is loaded and
 // multiplied into the accumulator, on which the rest of the space continues.
-// Two products of the same A go through one loop. Where heads follow, the
+// Two GEMMs of the same A go through one loop. Where heads follow, the
 // space's second dimension counts them, and its columns are one's.
 //
 // An operand may be computed. Its blocks have dimensions of their own, [M, K]
@@ -48,7 +48,7 @@ Value SpaceEmitter::loadMatrix(Value v, bool transposed, Value row,
     strides[1 - fast] = ShapedType::kDynamic;
     dynamicStrides.push_back(scalars.get(b, stride));
   }
-  // What lies beyond M or N goes into products that nobody keeps.
+  // What lies beyond M or N goes into GEMMs that nobody keeps.
   SmallVector<int64_t> clamped;
   unsigned kDim = isB ? 0 : 1;
   for (unsigned dim = 0; dim < 2; ++dim)
@@ -117,8 +117,8 @@ void SpaceEmitter::exchange(Operand &operand) {
   inOperand = !inOperand;
 }
 
-/// A block of a norm that a product takes: x w, rounded. Rows are scaled after
-/// the product.
+/// A block of a norm that a GEMM takes: x w, rounded. Rows are scaled after
+/// the GEMM.
 Value SpaceEmitter::weighted(RmsNormOp norm, const Mapping &mapping) {
   Value x = value(norm.getX(), mapping);
   Value w = value(norm.getW(), {mapping.back()});
@@ -162,32 +162,30 @@ SpaceEmitter::DepthRange SpaceEmitter::depthRange(AffineExpr depth,
   return {begin, arith::MinSIOp::create(b, rest, i32(b, each))};
 }
 
-/// The product in the accumulators' type; the first one asked for brings all.
+/// The GEMM in the accumulators' type; the first one asked for brings all.
 Value SpaceEmitter::computeMatmul(MatmulOp op) {
   if (sums.empty())
-    for (auto [product, sum] : llvm::zip(
-             space.products(), config.run ? computeDecode() : computeLoop()))
-      sums[product] = sum;
+    for (auto [gemm, sum] :
+         llvm::zip(space.gemms(), config.run ? computeSkinny() : computeLoop()))
+      sums[gemm] = sum;
   return sums.lookup(op);
 }
 
 SmallVector<Value> SpaceEmitter::computeLoop() {
-  SmallVector<MatmulOp, 2> products = space.products();
+  SmallVector<MatmulOp, 2> gemms = space.gemms();
   MatmulOp op = space.matmul;
-  bool isInteger = op.getA().getType().getElementType().isInteger(8);
   SmallVector<int64_t> extents = {dims[0].extent, blockColumns()};
   int64_t parts = partsOfDepth();
   if (parts > 1)
     extents.insert(extents.begin(), parts);
-  auto type = RankedTensorType::get(extents, isInteger ? Type(b.getI32Type())
-                                                       : Type(b.getF32Type()));
+  auto type = RankedTensorType::get(extents, op.getSumType());
   // A dynamic K is that of operands as they are stored.
   AffineExpr depth = getAffineConstantExpr(op.getDepth(), b.getContext());
   if (ShapedType::isDynamic(op.getDepth()))
     depth = shapeOfArgument(cast<BlockArgument>(op.getA()).getArgNumber())
                 .getResult(op.dimKOfA());
   Value zero = arith::ConstantOp::create(b, b.getZeroAttr(type));
-  SmallVector<Value> zeros(products.size(), zero);
+  SmallVector<Value> zeros(gemms.size(), zero);
   // There may be nothing to load.
   if (depth == getAffineConstantExpr(0, kernel.getContext()))
     return zeros;
@@ -225,20 +223,20 @@ SmallVector<Value> SpaceEmitter::computeLoop() {
     tile::AssumeOp::create(
         b,
         arith::CmpIOp::create(b, arith::CmpIPredicate::sgt, length, i32(b, 0)));
-  auto product =
+  auto gemm =
       scf::ForOp::create(b, i32(b, 0), length, i32(b, config.depth), zeros);
   if (filled)
-    scf::YieldOp::create(b, product.getResults());
+    scf::YieldOp::create(b, gemm.getResults());
   if (config.pipeline)
-    product->setAttr(tile::pipelineName, config.pipeline);
-  b.setInsertionPointToEnd(product.getBody());
-  Value k = product.getInductionVar();
+    gemm->setAttr(tile::pipelineName, config.pipeline);
+  b.setInsertionPointToEnd(gemm.getBody());
+  Value k = gemm.getInductionVar();
   if (begin)
     k = arith::AddIOp::create(b, begin, k);
   auto emitBlock = [&](Operand &operand, Value v) {
     exchange(operand);
     dims[depthDim].offset = k;
-    loop = product;
+    loop = gemm;
     Value block = emitOperand(v);
     loop = nullptr;
     exchange(operand);
@@ -248,7 +246,7 @@ SmallVector<Value> SpaceEmitter::computeLoop() {
                            : loadMatrix(op.getA(), op.getTransposeA(), row, k,
                                         /*isB=*/false);
   SmallVector<Value> next;
-  for (auto [each, sum] : llvm::zip(products, product.getRegionIterArgs())) {
+  for (auto [each, sum] : llvm::zip(gemms, gemm.getRegionIterArgs())) {
     Value right;
     if (isa<BlockArgument>(each.getB())) {
       right = loadMatrix(each.getB(), op.getTransposeB(), k, column,
@@ -272,14 +270,14 @@ SmallVector<Value> SpaceEmitter::computeLoop() {
   if (norm) {
     exchange(operandA);
     next.push_back(
-        addSquares(norm, identity, product.getRegionIterArgs().back(), {1}));
+        addSquares(norm, identity, gemm.getRegionIterArgs().back(), {1}));
     exchange(operandA);
   }
   scf::YieldOp::create(b, next);
   if (filled)
     return filled.getResults();
-  SmallVector<Value> results = product.getResults();
-  b.setInsertionPointAfter(product);
+  SmallVector<Value> results = gemm.getResults();
+  b.setInsertionPointAfter(gemm);
   if (parts > 1)
     for (Value &sum : results)
       sum = tile::ReshapeOp::create(

@@ -1,4 +1,4 @@
-// The choice for products.
+// The choice for GEMMs.
 // RUN: greta-opt --split-input-file --greta-fuse --greta-configure=target=gfx942 %s | FileCheck %s --check-prefix=GFX942
 // RUN: greta-opt --split-input-file --greta-fuse --greta-configure=target=gfx1201 %s | FileCheck %s --check-prefix=GFX1201
 // RUN: greta-opt --split-input-file --greta-fuse --greta-configure=target=vulkan:nvidia %s | FileCheck %s --check-prefix=NVIDIA
@@ -21,7 +21,7 @@ func.func @dynamic(%a: tensor<?x4096xf16>, %b: tensor<4096x4096xf16>) -> tensor<
 
 // -----
 
-// Few rows, and a depth below the usual block's.
+// Skinny GEMMs, and a depth below the usual block's.
 // GFX942: config = {block_size = 64 : i64, spaces = [{chiplets = 8 : i64, columns = 16 : i64, depth = 4 : i64, group = 8 : i64, matrix = #greta_tile.matrix<"mfma.f32.16x16x4f32" {{.*}} rows = [16]}], wave_size = 64 : i64}
 // GFX1201: config = {block_size = 64 : i64, spaces = [{columns = 64 : i64, depth = 4 : i64, rows = [16]}], wave_size = 32 : i64}
 // PORTABLE: spaces = [{columns = 32 : i64, depth = 4 : i64, rows = [16]}]

@@ -1,4 +1,4 @@
-// What goes into a product's kernel behind it, and the one loop of two products.
+// What goes into a product's kernel behind it, and the one loop of two GEMMs.
 // RUN: greta-opt --split-input-file --greta-fuse %s | FileCheck %s
 // RUN: greta-opt --split-input-file --greta-fuse --greta-configure=target=gfx942 --greta-to-tile %s | FileCheck %s --check-prefix=TILE
 
@@ -26,7 +26,7 @@ func.func @pair(%x: tensor<?x64xf16>, %g: tensor<128x64xf16>, %u: tensor<128x64x
 
 // -----
 
-// With few rows too, also of packed weights.
+// In a skinny GEMM too, also of packed weights.
 // CHECK-LABEL: func.func @packed
 // CHECK: greta.kernel
 // CHECK-COUNT-2: greta.dequant
@@ -109,7 +109,7 @@ func.func @rope(%x: tensor<?x64xf16>, %w: tensor<512x64xf16>, %b: tensor<512xf16
 
 // -----
 
-// Not where others need the product, or where whole heads are no whole tiles up to 256 columns.
+// Not where others need the GEMM, or where whole heads are no whole tiles up to 256 columns.
 // CHECK-LABEL: func.func @stored
 // CHECK-NOT: greta.heads
 // CHECK-LABEL: func.func @thin
@@ -129,7 +129,7 @@ func.func @thin(%x: tensor<32x64xf16>, %w: tensor<136x64xf16>, %cos: tensor<32x1
 
 // -----
 
-// With few rows blocks of B are those of heads, two halves in each lane; a norm comes along, and packed weights, but no other work on B.
+// In a skinny GEMM blocks of B are those of heads, two halves in each lane; a norm comes along, and packed weights, but no other work on B.
 // CHECK-LABEL: func.func @few
 // CHECK: greta.kernel
 // CHECK: greta.rms_norm

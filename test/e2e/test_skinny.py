@@ -1,11 +1,11 @@
-"""Products with few rows (the decode schedule) against float64: element types, transposes, odd shapes, fused neighbours, on this machine's
+"""Skinny GEMMs against float64: element types, transposes, odd shapes, fused neighbours, on this machine's
 Vulkan driver in every variant, on testing's lavapipe, on the CPU, and on the simulated AMD chips.
 """
 
 import pytest
 
 import harness
-import products
+import gemms
 from harness import AMD_CHIPS, check, check_together, together
 from registry import Special
 
@@ -29,12 +29,12 @@ def results(tmp_path_factory):
 
 def chosen_for(device, launcher=()):
     wide = device == "vulkan" and not launcher
-    return harness.part_for(device.removeprefix("sim:"), lambda target: products.WIDE if wide else products.NARROW)
+    return harness.part_for(device.removeprefix("sim:"), lambda target: gemms.WIDE if wide else gemms.NARROW)
 
 
 def special(chosen):
     """Infinities and NaNs in some of the cases."""
-    return [Special(p) for p in chosen if p in products.NARROW and p.kind in ("plain", "layer", "w4128", "normw4128", "dequant128") and p.dtype != "i8" and p.k < 4096]
+    return [Special(p) for p in chosen if p in gemms.NARROW and p.kind in ("plain", "layer", "w4128", "normw4128", "dequant128") and p.dtype != "i8" and p.k < 4096]
 
 
 DEVICES = ("vulkan", "host", *[f"sim:{chip}" for chip in AMD_CHIPS])
