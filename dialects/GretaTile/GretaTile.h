@@ -43,11 +43,22 @@ struct LogResource : public mlir::SideEffects::Resource::Base<LogResource> {
 
 /// What callers promise of an argument (FuncOp).
 inline constexpr llvm::StringLiteral divisibilityName = "greta.divisibility";
+/// The same of a pointer, a unit attribute: while the kernel runs nobody writes
+/// what it reaches.
+inline constexpr llvm::StringLiteral readonlyName = "greta.readonly";
 
 } // namespace greta::tile
 
 #define GET_OP_CLASSES
 #include "GretaTile/GretaTileOps.h.inc"
+
+namespace greta::tile {
+
+/// The kernel's argument that a pointer was made of by offsets; null where it
+/// is not plainly one.
+mlir::BlockArgument argumentOf(mlir::Value pointer);
+
+} // namespace greta::tile
 
 namespace greta::tile {
 

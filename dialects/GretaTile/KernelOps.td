@@ -12,6 +12,9 @@ def GretaTile_FuncOp : GretaTile_Op<"func", [FunctionOpInterface, IsolatedFromAb
     stand in any block of `cf`, and private functions may be called: branches become `scf`, calls are inlined. A workgroup has `waves` waves, a power of two, of `wave_size` lanes, which
     exchange values by shuffles. A block program leaves `wave_size` to the target (`greta-tile-set-target`), so that one text
     serves all; `wave_size` 1 stands for a target without shuffles, where every exchange goes through shared memory.
+
+    What callers promise is on arguments: `greta.divisibility`, a multiple of what a pointer is in bytes or a scalar in units, and `greta.readonly` of a
+    pointer: while the kernel runs nobody writes what it reaches.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<FunctionType>:$function_type,
                        ConfinedAttr<I32Attr, [IntPositive]>:$waves,

@@ -19,6 +19,15 @@ Type greta::tile::getPointee(Type pointers) {
 // Pointers
 //===----------------------------------------------------------------------===//
 
+BlockArgument greta::tile::argumentOf(Value pointer) {
+  while (isa_and_nonnull<PtrAddOp, PtrCastOp>(pointer.getDefiningOp()))
+    pointer = pointer.getDefiningOp()->getOperand(0);
+  auto argument = dyn_cast<BlockArgument>(pointer);
+  return argument && isa<FuncOp>(argument.getOwner()->getParentOp())
+             ? argument
+             : BlockArgument();
+}
+
 LogicalResult PtrAddOp::inferReturnTypes(MLIRContext *, std::optional<Location>,
                                          ValueRange operands, DictionaryAttr,
                                          OpaqueProperties, RegionRange,

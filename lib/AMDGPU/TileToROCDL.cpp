@@ -169,16 +169,9 @@ struct FuncLowering : ConvertOpToLLVMPattern<tile::FuncOp> {
 private:
   static SmallVector<DictionaryAttr> argumentAttrs(tile::FuncOp kernel) {
     llvm::SmallBitVector reads(kernel.getNumArguments()), writes = reads;
-    auto argumentOf = [&](Value pointer) {
-      while (isa_and_nonnull<tile::PtrAddOp, tile::PtrCastOp>(
-          pointer.getDefiningOp()))
-        pointer = pointer.getDefiningOp()->getOperand(0);
-      return dyn_cast<BlockArgument>(pointer);
-    };
     // A pointer that is not plainly an argument may be any of them.
     auto mark = [&](Value pointer, llvm::SmallBitVector &bits) {
-      BlockArgument argument = argumentOf(pointer);
-      if (argument && argument.getOwner() == &kernel.getBody().front())
+      if (BlockArgument argument = tile::argumentOf(pointer))
         bits.set(argument.getArgNumber());
       else
         bits.set();

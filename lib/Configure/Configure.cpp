@@ -40,8 +40,9 @@ static constexpr int64_t maxExtent = INT32_MAX;
 static constexpr int64_t vulkanGridLimit = 65535;
 
 Limits::Limits(const TargetRow &row, bool useMatrix,
-               const TuningDatabase *tuning)
-    : wave(row.waveSize), row(row), tuning(tuning) {
+               const TuningDatabase *tuning, int64_t spareRegisters)
+    : wave(row.waveSize), row(row), tuning(tuning),
+      spareRegisters(spareRegisters) {
   // A row without a register file is no GPU, or any: small blocks.
   wide = row.vgprs.perWave > 0;
   maxBlock = std::min<int64_t>(row.maxWorkgroupSize, wide ? 1024 : 64);
@@ -215,18 +216,16 @@ FailureOr<Choice> greta::choose(const Space &space, const Limits &limits,
 }
 
 /// Spaces that cannot be side by side leave several kernels: `rest`.
-static LogicalResult configure(KernelOp kernel, const TargetRow &row,
-                               bool useMatrix, const TuningDatabase *tuning,
+static LogicalResult configure(KernelOp kernel, const Limits &limits,
                                SmallVectorImpl<KernelOp> &rest) {
   FailureOr<SmallVector<Space>> spaces = analyzeSpaces(kernel);
   if (failed(spaces))
     return failure();
   MLIRContext *context = kernel.getContext();
-  Limits limits(row, useMatrix, tuning);
   SmallVector<Choice> choices;
   KernelConfig config;
   config.waveSize = limits.wave;
-  config.gridLimit = row.isVulkan() ? vulkanGridLimit : 0;
+  config.gridLimit = limits.row.isVulkan() ? vulkanGridLimit : 0;
   auto setConfig = [&] { kernel.setConfigAttr(toAttribute(context, config)); };
   for (const Space &space : *spaces) {
     for (unsigned group = 0; group < space.groups.size(); ++group)
@@ -312,10 +311,10 @@ struct ConfigurePass : greta::impl::GretaConfigurePassBase<ConfigurePass> {
       if (!kernel.getConfigAttr())
         kernels.push_back(kernel);
     });
+    Limits limits(**row, matrix, tuning, spareRegisters);
     while (!kernels.empty()) {
       SmallVector<KernelOp> rest;
-      if (failed(
-              configure(kernels.pop_back_val(), **row, matrix, tuning, rest)))
+      if (failed(configure(kernels.pop_back_val(), limits, rest)))
         return signalPassFailure();
       llvm::append_range(kernels, rest);
     }

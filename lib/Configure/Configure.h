@@ -19,7 +19,7 @@ struct Tile;
 /// What the choice needs of a target.
 struct Limits {
   Limits(const TargetRow &row, bool useMatrix,
-         const TuningDatabase *tuning = nullptr);
+         const TuningDatabase *tuning = nullptr, int64_t spareRegisters = 0);
   int64_t wave;
   int64_t maxBlock;
   int64_t shareBlock;  // of a workgroup that several rows share
@@ -34,6 +34,7 @@ struct Limits {
   const Tile *tile = nullptr; // likewise
   bool wide; // a GPU: lanes are many and registers wait to be filled
   const TuningDatabase *tuning; // what was measured; null: nothing
+  int64_t spareRegisters;       // of a lane that a chosen tile leaves free
 };
 
 /// The configuration of one space and the workgroup it would like.

@@ -75,6 +75,12 @@ int64_t TileModel::ldsBytes(const Tile &tile) const {
          (opaque ? tile.waves * mi.m * mi.n * 4 : 0);
 }
 
+/// Whether two lanes hold the same element of an operand (gfx11).
+bool TileModel::holdsTwice(const MatrixInstruction &mi) const {
+  return mi.aLayout.isKnown() &&
+         (limits.wave << mi.aLayout.reg.size()) > mi.m * mi.k;
+}
+
 /// 32-bit registers of a lane: accumulators, the operands that are read ahead,
 /// the blocks on their way from memory, and what addresses take.
 int64_t TileModel::registers(const Tile &tile, bool asked) const {
@@ -109,78 +115,27 @@ int64_t TileModel::registers(const Tile &tile, bool asked) const {
   int64_t operands = tile.stages > 1 && tile.slice < tile.k
                          ? 2 * (left + right)
                          : std::max(left, right) + 16;
-  // Operands that two lanes hold alike take twice the registers, and LLVM keeps
-  // both sides of uneven tiles (gfx1151: 124 spilled in 128x112x16 by four
-  // waves, none in 128x256x32 by eight), and where nothing aligns them or they
-  // are turned.
-  bool isTwice = mi.aLayout.isKnown() &&
-                 (int64_t(1) << mi.aLayout.reg.size()) * lanes > mi.m * mi.k;
-  bool isEven = tile.m % 64 == 0 && tile.n % 64 == 0 && problem.rowsOfA &&
-                problem.rowsOfB && problem.alignOfA == 16 &&
-                problem.alignOfB == 16 && problem.loaded[1] != 4;
-  if (isTwice && !isEven)
-    operands = std::max(operands, left + right + 16);
   int64_t threads = tile.waves * lanes;
-  // LLVM's own needs, by what it spilled on RDNA: bytes are put together to
-  // words (gfx1201: 3 in 128x128x64 of i8 by four waves, both operands turned),
-  // turned blocks are there more than once (gfx1100: 315 in 64x192x64 by eight
-  // waves). What is asked for gets the least that may do.
-  bool isSpare = asked || row.isVulkan() || lanes == 64;
-  bool areBytes = problem.bytes == 1;
-  // Bytes are turned by words, each with an address of its own (gfx1100: 44 in
-  // 64x192x64 by eight waves, 23 in 64x96x64 by four; gfx950: 48 in 256x256x128
-  // by eight), and more than 8 words of them are there once more (41 in the
-  // same with one operand turned).
-  int64_t turned = asked || row.isVulkan() ? 1
-                   : areBytes              ? (isTwice ? 8 : 2)
-                   : isTwice               ? 3
-                                           : 1;
-  auto block = [&](int64_t extent, int64_t loaded, bool alongK,
-                   int64_t align) -> int64_t {
+  // Blocks that are transposed on their way are there more than once, most
+  // where lanes hold operands twice. What is asked for gets the least.
+  auto block = [&](int64_t extent, int64_t loaded, bool alongK) -> int64_t {
     int64_t bytes = extent * tile.k * problem.bytes;
     // What is computed takes registers, too, before it is stored.
     int64_t bits = std::max(8 * bytes, extent * tile.k * loaded);
-    int64_t words = llvm::divideCeil(bits, 128 * threads) * 4;
-    // On RDNA each byte that becomes a number of 16 bits and is turned has
-    // registers of its own (gfx1201: 837 spilled in 64x192x64 by four waves).
-    if (!isSpare && loaded == 8 && !areBytes && !alongK)
-      words = std::max(words, 3 * extent * tile.k / threads);
-    if (asked || row.isVulkan() || (align >= 4 && alongK))
-      return words;
-    if (align >= 4)
-      return (turned + (areBytes && !isTwice && words > 8)) * words;
-    // What comes in less than a word takes a register for itself, and there is
-    // where each of them is and what becomes of it: gfx1201 with 36 of them
-    // spilled 41 in 64x80x32 of i8 by four waves, 64 spilled 19 in 64x64x64.
-    int64_t count = llvm::divideCeil(bytes, align * threads);
-    return lanes == 64 ? 2 * count : (alongK ? 4 : 6) * count + 32;
+    int64_t copies = asked || alongK || row.isVulkan() ? 1 : holdsTwice(mi) ? 3 : 2;
+    return llvm::divideCeil(bits, 128 * threads) * 4 * copies;
   };
-  int64_t others = 24;
-  if (areBytes && !isSpare)
-    others += 24;
-  if (turned > 2 && (!problem.rowsOfA || !problem.rowsOfB))
-    others += 32;
-  // Packed weights on their way to f16 (gfx1100: 64 spilled in a whole block).
-  if (!isSpare && problem.loaded[1] == 4)
-    others += 48;
-  // Each access straight to shared memory has its place in both (gfx950: 8
-  // spilled in 256x256x64 of 16x16x32, 248 by this model).
-  if (tile.direct && !asked)
-    others += 16;
   int64_t sums = problem.count * m * n / lanes;
   // Behind the loop, rope's tables: two numbers for every pair of columns, or,
   // where neighbours may be in two lanes, for every column.
   int64_t tables = 2 * sums * problem.within / tile.n;
   // What goes straight to shared memory takes none.
-  int64_t inLoop =
-      tile.direct
-          ? operands
-          : operands +
-                block(tile.m, problem.loaded[0], problem.rowsOfA,
-                      problem.alignOfA) +
-                problem.count * block(tile.n, problem.loaded[1],
-                                      problem.rowsOfB, problem.alignOfB);
-  return sums + others + std::max(tables, inLoop);
+  if (!tile.direct)
+    operands +=
+        block(tile.m, problem.loaded[0], problem.rowsOfA) +
+        problem.count * block(tile.n, problem.loaded[1], problem.rowsOfB);
+  constexpr int64_t others = 24; // addresses and counters
+  return sums + others + std::max(tables, operands);
 }
 
 /// The narrowest tile of an instruction on AMD's chips.
@@ -246,20 +201,6 @@ std::optional<std::string> TileModel::whyNot(const Tile &tile,
       tile.n * tile.k % (weights * tile.waves * limits.wave))
     return "it has no multiple of " + std::to_string(weights) +
            " weights for each lane";
-  // Unequal shares that are turned spill, too: of bytes (gfx950: 94 in
-  // 160x256x128 by eight waves, gfx1201: 8 in 160x192x32), and where lanes hold
-  // operands twice, of any (gfx1101: 22 in 96x128x32 of f16 by eight).
-  bool isTwice = (limits.wave << mi.aLayout.reg.size()) > mi.m * mi.k;
-  int64_t inLane = 16 / problem.bytes;
-  auto isUnequal = [&](int64_t extent, bool alongK) {
-    int64_t share = inLane * tile.waves * limits.wave;
-    return !alongK && extent * tile.k > share && extent * tile.k % share;
-  };
-  if (!asked && row.isHip() && (problem.bytes == 1 || isTwice) &&
-      (isUnequal(tile.m, problem.rowsOfA) ||
-       isUnequal(tile.n, problem.rowsOfB)))
-    return "it has no multiple of " + std::to_string(inLane) +
-           " numbers for each lane to turn";
   if (!tile.stages) {
     if (tile.opaque || !mi.accLayout.isKnown() || !problem.splits ||
         !problem.rowsOfA || !problem.rowsOfB)
@@ -288,22 +229,15 @@ std::optional<std::string> TileModel::whyNot(const Tile &tile,
     int64_t most = row.vgprs.perWave;
     if (row.vgprs.perSimd)
       most = std::min<int64_t>(most, row.vgprs.perSimd / perSimd);
-    // Spilled accumulators cost more than anything; drivers' compilers need
-    // some room of their own.
-    if (row.isVulkan() && !asked)
-      most -= 48;
-    // So does LLVM: gfx950 spilled 14 in 256x224x64, 256 by this model; gfx1201
-    // 8 in 128x128x64 by four waves, 248; where lanes hold operands twice,
-    // 128x256x32 takes 240 where this model says 224.
-    if (!row.isVulkan() && !asked)
-      most -= limits.wave == 64 ? 4 : isTwice ? 32 : 16;
-    // With rope behind a loop of one turn WMMA spilled 4 to 10 more, at 208.
-    if (!row.isVulkan() && !asked && problem.within && limits.wave == 32)
-      most -= 32;
-    // Where lanes are, which GEMMs side by side all need, is known before
-    // the loop of each (gfx950: 20 spilled in 256x256x64); RDNA has had none.
-    if (!row.isVulkan() && !asked && limits.columns && limits.wave == 64)
-      most -= 32;
+    // Compilers need some room of their own: most a driver's, which does not
+    // say what it spills. Of LLVM's the code is looked at, and the choice made
+    // again where this was too little (lib/Package/Hip.cpp).
+    int64_t room = row.isVulkan()      ? 48
+                   : limits.wave == 64 ? 4
+                   : holdsTwice(mi)    ? 32
+                                       : 16;
+    if (!asked)
+      most -= room + limits.spareRegisters;
     int64_t needed = registers(tile, asked);
     if (needed > most)
       return "it needs about " + std::to_string(needed) +

@@ -233,6 +233,11 @@ LogicalResult KernelConverter::run() {
                               config.waveSize);
   if (config.waves)
     func.removeWaveSizeAttr();
+  // Where workgroups wait for each other's parts, what they load needs no order
+  // with that. (Otherwise a caller may pass one buffer in and out.)
+  if (!zeroed.empty())
+    for (unsigned i = 0; i < buffers.size(); ++i)
+      func.setArgAttr(i, tile::readonlyName, b.getUnitAttr());
   scalars = std::make_unique<ScalarArguments>(func);
   b.setInsertionPointToStart(&func.getBody().front());
   auto end = tile::ReturnOp::create(b);

@@ -308,6 +308,14 @@ LogicalResult Distributor::distributeOp(Operation *op) {
         scf::YieldOp::create(builder, o.getLoc(), flat);
         return success();
       })
+      .Case([&](BarrierOp o) -> LogicalResult {
+        // A program's own barrier orders global memory, too.
+        auto scope = MemoryScope::Workgroup;
+        FenceOp::create(builder, o.getLoc(), MemoryOrder::Release, scope);
+        BarrierOp::create(builder, o.getLoc());
+        FenceOp::create(builder, o.getLoc(), MemoryOrder::Acquire, scope);
+        return success();
+      })
       .Default([&](Operation *o) -> LogicalResult {
         bool blocks = llvm::any_of(o->getOperandTypes(),
                                    [](Type t) { return isBlock(t); }) ||

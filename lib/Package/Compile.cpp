@@ -102,7 +102,7 @@ greta::compileVariants(OwningOpRef<ModuleOp> module, const TargetRow &row,
     return compileForHost(std::move(module), row, options,
                           variants.emplace_back());
   case Backend::Hip:
-    return compileForGpu(std::move(module), row, /*matrix=*/true, options,
+    return compileForHip(std::move(module), row, options,
                          variants.emplace_back());
   case Backend::Vulkan:
     return compileForVulkan(std::move(module), row, options, variants);

@@ -23,8 +23,8 @@ using namespace greta;
 /// "mfma", "wmma" or "coopmat", the name's first part; empty without any.
 static StringRef matrixUnit(tile::FuncOp kernel) {
   StringRef unit;
-  kernel.walk([&](tile::MmaOp product) {
-    unit = product.getIntrinsic().split('.').first;
+  kernel.walk([&](tile::MmaOp mma) {
+    unit = mma.getIntrinsic().split('.').first;
     return WalkResult::interrupt();
   });
   return unit;
@@ -40,7 +40,7 @@ static GretaTileSetTargetPassOptions setTarget(const TargetRow &row,
 
 /// Fused ops: into kernels, and those to block programs for the target.
 static void buildFusedPipeline(PassManager &passes, const TargetRow &row,
-                               bool matrix, const TuningDatabase *tuning) {
+                               bool matrix, const CompileOptions &options) {
   GretaWidenGemmsPassOptions widen;
   widen.target = row.name.str();
   widen.matrix = matrix;
@@ -49,8 +49,9 @@ static void buildFusedPipeline(PassManager &passes, const TargetRow &row,
   GretaConfigurePassOptions configure;
   configure.target = row.name.str();
   configure.matrix = matrix;
+  configure.spareRegisters = options.spareRegisters;
   passes.addNestedPass<func::FuncOp>(
-      createGretaConfigurePass(configure, tuning));
+      createGretaConfigurePass(configure, options.tuning));
   passes.addPass(createGretaToTilePass());
   // Of those that are block programs.
   passes.addNestedPass<tile::FuncOp>(
@@ -74,11 +75,11 @@ static void buildBlockPipeline(PassManager &passes, const TargetRow &row,
 /// GPU.
 static void buildPipeline(PassManager &passes, const TargetRow &row,
                           bool matrix, bool launches,
-                          const TuningDatabase *tuning) {
+                          const CompileOptions &options) {
   if (launches)
     buildBlockPipeline(passes, row, matrix);
   else
-    buildFusedPipeline(passes, row, matrix, tuning);
+    buildFusedPipeline(passes, row, matrix, options);
   passes.addPass(createGretaTilePromiseArgumentsPass());
   passes.addNestedPass<tile::FuncOp>(createGretaTileAssignLayoutsPass());
   GretaTilePipelinePassOptions pipeline;
@@ -157,7 +158,7 @@ LogicalResult greta::compileForGpu(OwningOpRef<ModuleOp> module,
     TimingScope timing = options.nest("lower to one lane's program");
     PassManager passes(module->getContext());
     bool launches = launchesKernels(*module->getOps<func::FuncOp>().begin());
-    buildPipeline(passes, row, matrix, launches, options.tuning);
+    buildPipeline(passes, row, matrix, launches, options);
     if (failed(passes.run(*module)))
       return failure();
   }

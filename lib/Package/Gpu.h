@@ -17,6 +17,13 @@ llvm::LogicalResult compileForGpu(mlir::OwningOpRef<mlir::ModuleOp> module,
                                   const CompileOptions &options,
                                   CompiledVariant &variant);
 
+/// The same for a hip row with its matrix instructions; where kernels spill,
+/// with smaller tiles.
+llvm::LogicalResult compileForHip(mlir::OwningOpRef<mlir::ModuleOp> module,
+                                  const TargetRow &row,
+                                  const CompileOptions &options,
+                                  CompiledVariant &variant);
+
 } // namespace greta
 
 #endif

@@ -232,6 +232,9 @@ static Json kernelJson(const CompiledFunction &function,
         {"matrix", kernel.stats->loop->matrix},
         {"matrix_share",
          std::round(kernel.stats->loop->matrixShare * 1000) / 1000}};
+  for (const PassedOver &worse : kernel.passedOver)
+    json["passed_over"].push_back({{"config", attribute(worse.config)},
+                                   {"vgpr_spills", worse.vgprSpills}});
   return json;
 }
 

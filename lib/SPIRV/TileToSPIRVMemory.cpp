@@ -167,6 +167,10 @@ LogicalResult KernelEmitter::emitAccess(Operation *op, Value base, Value offset,
     return op->emitOpError("moves ")
            << type << " aligned to " << align
            << " bytes; greta-tile-to-spirv needs the alignment of an element";
+  // What nobody writes needs no order, and may come from any cache.
+  BlockArgument argument = tile::argumentOf(base);
+  bool isReadonly = argument && kernel.getArgAttr(argument.getArgNumber(),
+                                                  tile::readonlyName);
   int64_t constantBytes = 0;
   Value address = lanePointer(base, offset, bytes, constantBytes);
 
@@ -204,7 +208,7 @@ LogicalResult KernelEmitter::emitAccess(Operation *op, Value base, Value offset,
                                 spirv::StorageClass::PhysicalStorageBuffer),
         at);
     auto access = spirv::MemoryAccess::Aligned;
-    if (hasFences)
+    if (hasFences && !isReadonly)
       access = access | spirv::MemoryAccess::NonPrivatePointer;
     auto aligned = spirv::MemoryAccessAttr::get(b.getContext(), access);
     IntegerAttr alignment = b.getI32IntegerAttr(chunk);
@@ -496,14 +500,16 @@ LogicalResult KernelEmitter::emitLaneOp(Operation *op) {
       })
       // Drivers order instructions themselves.
       .Case<tile::ScheduleGroupOp>([&](auto) { return success(); })
-      .Case<tile::BarrierOp>([&](auto) {
+      .Case<tile::BarrierOp>([&](auto op) {
         using Semantics = spirv::MemorySemantics;
         Semantics semantics =
             Semantics::AcquireRelease | Semantics::WorkgroupMemory;
         if (inVulkanModel())
           semantics =
               semantics | Semantics::MakeAvailable | Semantics::MakeVisible;
-        if (hasFences)
+        // Where it passes on what a fence orders.
+        if (llvm::any_of(ArrayRef{op->getPrevNode(), op->getNextNode()},
+                         llvm::IsaAndPresentPred<tile::FenceOp>))
           semantics = semantics | Semantics::UniformMemory;
         spirv::ControlBarrierOp::create(b, spirv::Scope::Workgroup,
                                         spirv::Scope::Workgroup, semantics);

@@ -31,6 +31,9 @@ std::string describeKernel(const json &K) {
                      ", LDS " + K.value("lds_bytes", json(0)).dump() + "\n";
   if (K.contains("config"))
     Text += "      config: " + flat(K["config"]) + "\n";
+  for (const json &Worse : K.value("passed_over", json::array()))
+    Text += "      passed over: " + flat(Worse["config"]) + ", which spills " +
+            Worse["vgpr_spills"].dump() + " registers\n";
   if (!K.contains("stats"))
     return Text;
   json Stats = K["stats"];

@@ -20,8 +20,10 @@ struct CompileOptions {
   Artifact artifact = Artifact::Object;
   /// Generators nest a scope per step.
   mlir::TimingScope *timing = nullptr;
-  /// What was measured of products; null: nothing.
+  /// What was measured of GEMMs; null: nothing.
   const TuningDatabase *tuning = nullptr;
+  /// Registers of a lane that tiles leave free.
+  int64_t spareRegisters = 0;
 
   mlir::TimingScope nest(llvm::StringRef step) const {
     return timing ? timing->nest(step) : mlir::TimingScope();

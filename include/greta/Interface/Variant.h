@@ -75,6 +75,12 @@ struct KernelLog {
   mlir::ArrayAttr sites; // null: it has none
 };
 
+/// A configuration that was compiled, spilled, and gave way to another.
+struct PassedOver {
+  mlir::DictionaryAttr config;
+  int64_t vgprSpills;
+};
+
 struct CompiledKernel {
   std::string entry;
   /// The object, or the text that CompileOptions::artifact asked for.
@@ -87,6 +93,7 @@ struct CompiledKernel {
   mlir::DictionaryAttr config;
   KernelLog log;
   std::optional<KernelStats> stats;
+  llvm::SmallVector<PassedOver, 0> passedOver;
 };
 
 /// One VK_KHR_cooperative_matrix shape, subgroup scope.

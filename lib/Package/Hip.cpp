@@ -1,0 +1,103 @@
+//===- Hip.cpp - a function for a hip row, without spills -----------------===//
+//
+// In: a module with one function. Out: its variant. What LLVM's register
+// allocation makes of a tile nobody foresees wholly: where a kernel spills
+// vector registers, the choice is made again with so many registers to spare,
+// until none spills, else what spills least is taken. The manifest says what
+// was passed over.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Gpu.h"
+#include "greta/Interface/Launches.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+using namespace mlir;
+using namespace greta;
+
+/// Choices that are compiled in place of one that spills.
+static constexpr unsigned mostReplacements = 5;
+
+namespace {
+
+/// A compilation and what it said.
+struct Attempt {
+  CompiledVariant variant;
+  std::vector<Diagnostic> said;
+  LogicalResult result = failure();
+
+  Attempt(OwningOpRef<ModuleOp> module, const TargetRow &row,
+          const CompileOptions &options) {
+    ScopedDiagnosticHandler handler(
+        module->getContext(),
+        [&](Diagnostic &what) { said.push_back(std::move(what)); });
+    result = compileForGpu(std::move(module), row, /*matrix=*/true, options,
+                           variant);
+  }
+
+  /// Of all kernels, a lane's bytes of scratch memory.
+  int64_t scratch() const {
+    return sum([](const KernelStats &stats) { return stats.scratchBytes; });
+  }
+  int64_t spills() const {
+    return sum([](const KernelStats &stats) { return stats.vgprSpills; });
+  }
+
+private:
+  int64_t sum(llvm::function_ref<int64_t(const KernelStats &)> part) const {
+    int64_t all = 0;
+    for (const CompiledKernel &kernel : variant.kernels)
+      all += kernel.stats ? part(*kernel.stats) : 0;
+    return all;
+  }
+};
+
+} // namespace
+
+/// Notes in the kernels of `better` what those of `worse` spilled.
+static void passOver(const CompiledVariant &worse, CompiledVariant &better) {
+  for (auto [before, now] : llvm::zip(worse.kernels, better.kernels)) {
+    now.passedOver = before.passedOver;
+    if (before.stats && before.stats->scratchBytes &&
+        before.config != now.config)
+      now.passedOver.push_back({before.config, before.stats->vgprSpills});
+  }
+}
+
+LogicalResult greta::compileForHip(OwningOpRef<ModuleOp> module,
+                                   const TargetRow &row,
+                                   const CompileOptions &options,
+                                   CompiledVariant &variant) {
+  MLIRContext *context = module->getContext();
+  auto func = *module->getOps<func::FuncOp>().begin();
+  // Block programs chose their blocks themselves.
+  if (launchesKernels(func) || options.artifact == Artifact::Nothing)
+    return compileForGpu(std::move(module), row, /*matrix=*/true, options,
+                         variant);
+  auto attempt = [&](const CompileOptions &how) {
+    return std::make_unique<Attempt>(OwningOpRef<ModuleOp>(module->clone()),
+                                     row, how);
+  };
+  // The object tells what spills, also where its text is asked for.
+  CompileOptions how = options, chosen = options;
+  how.artifact = Artifact::Object;
+  std::unique_ptr<Attempt> best = attempt(how), last;
+  for (unsigned i = 0; i < mostReplacements && best->scratch(); ++i) {
+    int64_t spills = (last ? *last : *best).spills();
+    how.spareRegisters += std::clamp<int64_t>(spills, 8, 24);
+    last = attempt(how);
+    if (failed(last->result))
+      break;
+    if (last->scratch() >= best->scratch())
+      continue;
+    passOver(best->variant, last->variant);
+    chosen.spareRegisters = how.spareRegisters;
+    best = std::exchange(last, nullptr);
+  }
+  if (options.artifact != Artifact::Object && succeeded(best->result))
+    best = attempt(chosen);
+  for (Diagnostic &what : best->said)
+    context->getDiagEngine().emit(std::move(what));
+  variant = std::move(best->variant);
+  return best->result;
+}
