@@ -81,18 +81,19 @@ LogicalResult greta::compileForHip(OwningOpRef<ModuleOp> module,
   // The object tells what spills, also where its text is asked for.
   CompileOptions how = options, chosen = options;
   how.artifact = Artifact::Object;
-  std::unique_ptr<Attempt> best = attempt(how), last;
+  std::unique_ptr<Attempt> best = attempt(how);
   for (unsigned i = 0; i < mostReplacements && best->scratch(); ++i) {
-    int64_t spills = (last ? *last : *best).spills();
-    how.spareRegisters += std::clamp<int64_t>(spills, 8, 24);
-    last = attempt(how);
+    // Twice as many each time: what is spilled is what the model does not see.
+    how.spareRegisters = std::max(2 * how.spareRegisters,
+                                  std::clamp<int64_t>(best->spills(), 8, 24));
+    std::unique_ptr<Attempt> last = attempt(how);
     if (failed(last->result))
       break;
     if (last->scratch() >= best->scratch())
       continue;
     passOver(best->variant, last->variant);
     chosen.spareRegisters = how.spareRegisters;
-    best = std::exchange(last, nullptr);
+    best = std::move(last);
   }
   if (options.artifact != Artifact::Object && succeeded(best->result))
     best = attempt(chosen);
