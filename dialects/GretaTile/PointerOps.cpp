@@ -99,8 +99,16 @@ LogicalResult AtomicRmwOp::verify() {
   return verifyAtomic(*this, getKind(), getValue().getType());
 }
 
+static LogicalResult verifyExchanged(Operation *op, Type element) {
+  if (!element.isInteger(16) && !element.isInteger(32) &&
+      !element.isInteger(64))
+    return op->emitOpError("works on ")
+           << element << "; it compares integers of 16, 32 or 64 bits";
+  return success();
+}
+
 LogicalResult AtomicCasOp::verify() {
-  return verifyInteger(*this, getElementTypeOrSelf(getValue().getType()));
+  return verifyExchanged(*this, getElementTypeOrSelf(getValue().getType()));
 }
 
 static LogicalResult verifyPointee(Operation *op, PtrType pointer, Type type) {
@@ -118,7 +126,7 @@ LogicalResult PtrAtomicRmwOp::verify() {
 LogicalResult PtrAtomicCasOp::verify() {
   if (failed(verifyPointee(*this, getBase().getType(), getValue().getType())))
     return failure();
-  return verifyInteger(*this, getValue().getType());
+  return verifyExchanged(*this, getValue().getType());
 }
 
 LogicalResult FenceOp::verify() {

@@ -142,7 +142,7 @@ def GretaTile_AtomicCasOp : GretaTile_Op<"atomic_cas", [MemoryEffects<[MemRead, 
     PointeeOf<"pointers", "value">, PointeeOf<"pointers", "result">]> {
   let summary = "Stores values where memory has the expected ones, each in one step, and gives what was there";
   let description = [{
-    Otherwise as `atomic_rmw`; integers of 32 or 64 bits. A lock of the value 0:
+    Otherwise as `atomic_rmw`; integers of 16, 32 or 64 bits. A lock of the value 0:
 
     ```mlir
     %old = greta_tile.atomic_cas acquire device %lock, %zero, %one : !greta_tile.ptr<i32> -> i32

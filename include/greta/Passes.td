@@ -365,6 +365,29 @@ def GretaTileInterleavePass : Pass<"greta-tile-interleave", "::greta::tile::Func
   let dependentDialects = ["::greta::tile::GretaTileDialect"];
 }
 
+def GretaTileExpandAtomicsPass : Pass<"greta-tile-expand-atomics", "::greta::tile::FuncOp"> {
+  let summary = "Atomics that the target lacks become loops around those that it has";
+  let description = [{
+    Takes the lane level. `ptr_atomic_rmw fadd` of a type that the target's row does not add in memory, and `ptr_atomic_cas` of 16 bits, become a loop that
+    replaces the word around the element by `ptr_atomic_cas` of 32 or 64 bits.
+
+    ```mlir
+    %old = greta_tile.ptr_atomic_rmw fadd device %p[%i], %v : !greta_tile.ptr<f64> -> f64
+    // becomes
+    %word = greta_tile.ptr_cast %p : !greta_tile.ptr<f64> -> !greta_tile.ptr<i64>
+    %guess = greta_tile.ptr_atomic_rmw or device %word[%i], %c0 : !greta_tile.ptr<i64> -> i64
+    %bits = scf.while (%seen = %guess) : (i64) -> i64 {
+      %sum = arith.addf (arith.bitcast %seen), %v : f64
+      %now = greta_tile.ptr_atomic_cas device %word[%i], %seen, (arith.bitcast %sum) : !greta_tile.ptr<i64> -> i64
+      scf.condition(%now != %seen) %now : i64
+    } do { ... }
+    %old = arith.bitcast %bits : i64 to f64
+    ```
+  }];
+  let options = [Option<"target", "target", "std::string", /*default=*/"\"\"", "row of the target table, for example gfx942">];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
+}
+
 def GretaExpandFloat8Pass : Pass<"greta-expand-float8"> {
   let summary = "Conversions of 8-bit floats become instructions or integer arithmetic";
   let description = [{
@@ -434,8 +457,6 @@ def GretaTileToSPIRV : Pass<"greta-tile-to-spirv", "::mlir::ModuleOp"> {
     ```
   }];
   let dependentDialects = ["::mlir::spirv::SPIRVDialect"];
-  let options = [Option<"floatAtomics", "float-atomics", "bool", "false",
-                        "the device adds f32 atomically (shaderBufferFloat32AtomicAdd)">];
 }
 
 //===----------------------------------------------------------------------===//

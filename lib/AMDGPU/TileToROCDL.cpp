@@ -278,8 +278,12 @@ static bool isUniform(Value value) {
 }
 
 /// All lanes agree on a while loop's condition, a scalar of the block program;
-/// LLVM sees that where it is one lane's.
+/// LLVM sees that where it is one lane's. Only loops until an atomic succeeds
+/// are each lane's own (greta-tile-expand-atomics).
 static void makeUniform(scf::ConditionOp op) {
+  auto test = op.getCondition().getDefiningOp<arith::CmpIOp>();
+  if (test && test.getLhs().getDefiningOp<tile::PtrAtomicCasOp>())
+    return;
   ImplicitLocOpBuilder b(op.getLoc(), op);
   Value wide = arith::ExtUIOp::create(b, b.getI32Type(), op.getCondition());
   Value first = ROCDL::ReadfirstlaneOp::create(b, b.getI32Type(), wide);

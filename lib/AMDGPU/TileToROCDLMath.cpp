@@ -35,6 +35,10 @@ static constexpr StringLiteral native[] = {
     "absf", "absi",  "ceil",  "copysign",  "ctlz",  "cttz",  "ctpop",    "exp",
     "exp2", "floor", "fma",   "isfinite",  "isinf", "isnan", "isnormal", "log",
     "log2", "log10", "round", "roundeven", "rsqrt", "sqrt",  "trunc"};
+/// Those of them that f64 has.
+static constexpr StringLiteral onF64[] = {
+    "absf",  "ceil",  "copysign",  "floor", "fma",  "isfinite",
+    "isinf", "isnan", "roundeven", "sqrt",  "trunc"};
 /// Functions that become polynomials.
 static constexpr StringLiteral polynomial[] = {"acos",  "asin", "atan", "atan2",
                                                "cbrt",  "erf",  "erfc", "expm1",
@@ -254,9 +258,9 @@ LogicalResult greta::rocdl::expandMath(Operation *kernel) {
     if (name.empty())
       return WalkResult::advance();
     Type type = resultElement(op);
-    if (type && type.isF64()) {
-      op->emitOpError("is on f64; AMD kernels have the functions for f32, f16 "
-                      "and bf16");
+    if (type && type.isF64() && !llvm::is_contained(onF64, name)) {
+      op->emitOpError("is on f64, of which AMD GPUs have roundings, fma and "
+                      "sqrt; compute it in f32");
       return WalkResult::interrupt();
     }
     if (llvm::is_contained(native, name))

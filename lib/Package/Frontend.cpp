@@ -123,11 +123,11 @@ static LogicalResult checkBoundary(func::FuncOp func) {
     return func.emitError("function '")
            << func.getSymName()
            << "' has branches; a function is one block of tensor ops";
-  if (func.getNumResults() == 0)
+  bool launches = launchesKernels(func);
+  if (func.getNumResults() == 0 && !launches)
     return func.emitError("function '")
            << func.getSymName()
            << "' returns nothing; what it computes is lost";
-  bool launches = launchesKernels(func);
   auto check = [&](StringRef what, unsigned index, Type type) -> LogicalResult {
     auto tensor = dyn_cast<RankedTensorType>(type);
     if (launches && what == "argument" && tile::isScalarArgument(type))

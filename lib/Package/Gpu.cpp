@@ -94,6 +94,9 @@ static void buildPipeline(PassManager &passes, const TargetRow &row,
   passes.addNestedPass<tile::FuncOp>(createGretaTilePlanMemoryPass(plan));
   passes.addNestedPass<tile::FuncOp>(createGretaTileBarriersPass());
   passes.addNestedPass<tile::FuncOp>(createGretaTileInterleavePass());
+  GretaTileExpandAtomicsPassOptions atomics;
+  atomics.target = row.name.str();
+  passes.addNestedPass<tile::FuncOp>(createGretaTileExpandAtomicsPass(atomics));
   GretaExpandFloat8PassOptions expand;
   expand.target = row.name.str();
   passes.addNestedPass<tile::FuncOp>(createGretaExpandFloat8Pass(expand));

@@ -23,6 +23,8 @@ static const char *featureOf(spirv::Capability capability) {
     return "bufferDeviceAddress";
   case spirv::Capability::Int64:
     return "shaderInt64";
+  case spirv::Capability::Float64:
+    return "shaderFloat64";
   case spirv::Capability::Int16:
     return "shaderInt16";
   case spirv::Capability::Int8:
@@ -155,8 +157,7 @@ FailureOr<SpirvObject>
 greta::emitSpirv(tile::FuncOp kernel, const TargetRow &row, Artifact artifact) {
   // Outside of a pass nobody has loaded what the conversion builds.
   kernel->getContext()->loadDialect<spirv::SPIRVDialect>();
-  FailureOr<OwningOpRef<spirv::ModuleOp>> module = convertTileToSPIRV(
-      kernel, row.hasFeature("shaderBufferFloat32AtomicAdd"));
+  FailureOr<OwningOpRef<spirv::ModuleOp>> module = convertTileToSPIRV(kernel);
   if (failed(module))
     return failure();
   SpirvObject result;

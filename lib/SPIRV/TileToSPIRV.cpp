@@ -30,9 +30,8 @@ namespace greta {
 #include "greta/Passes.h.inc"
 } // namespace greta
 
-KernelEmitter::KernelEmitter(tile::FuncOp kernel, bool floatAtomics)
-    : kernel(kernel), b(kernel.getLoc(), kernel.getContext()),
-      floatAtomics(floatAtomics) {}
+KernelEmitter::KernelEmitter(tile::FuncOp kernel)
+    : kernel(kernel), b(kernel.getLoc(), kernel.getContext()) {}
 
 //===----------------------------------------------------------------------===//
 // Values and constants
@@ -109,6 +108,10 @@ Type KernelEmitter::registerType(Type scalar) {
     return b.getI64Type();
   if (scalar.isF16()) {
     require(spirv::Capability::Float16);
+    return scalar;
+  }
+  if (scalar.isF64()) {
+    require(spirv::Capability::Float64);
     return scalar;
   }
   if (scalar.isInteger(8) || scalar.isInteger(16)) {
@@ -193,7 +196,8 @@ LogicalResult KernelEmitter::emitOp(Operation *op) {
       return op->emitOpError("has a value of type ")
              << type
              << ", which greta-tile-to-spirv has no registers for; it takes "
-                "f32, f16, bf16, i1, i8, i16, i32, i64 and vectors of them "
+                "f16, bf16, f32, f64, i1, i8, i16, i32, i64 and vectors of "
+                "them "
                 "with one dimension, and fragments of f32, f16, bf16, i8 and "
                 "i32";
     if (isa<tile::FragmentType>(type) &&
@@ -438,9 +442,9 @@ LogicalResult KernelEmitter::emitIf(scf::IfOp op) {
 //===----------------------------------------------------------------------===//
 
 static bool isElementInMemory(Type type) {
-  return type.isF32() || type.isF16() || type.isBF16() || type.isInteger(1) ||
-         type.isInteger(8) || type.isInteger(16) || type.isInteger(32) ||
-         type.isInteger(64);
+  return type.isF32() || type.isF16() || type.isBF16() || type.isF64() ||
+         type.isInteger(1) || type.isInteger(8) || type.isInteger(16) ||
+         type.isInteger(32) || type.isInteger(64);
 }
 
 /// One push-constant block with every argument at its natural alignment;
@@ -457,7 +461,8 @@ LogicalResult KernelEmitter::emitArguments() {
     auto pointer = dyn_cast<tile::PtrType>(argument.getType());
     if (pointer && !isElementInMemory(pointer.getElementType()))
       return kernel.emitOpError("has an argument of type ")
-             << pointer << "; greta-tile-to-spirv moves f32, f16, bf16, i8, "
+             << pointer
+             << "; greta-tile-to-spirv moves f16, bf16, f32, f64, i8, "
              << "i16, i32 and i64";
     types.push_back(pointer ? Type(b.getI64Type()) : argument.getType());
     unsigned bytes = types.back().getIntOrFloatBitWidth() / 8;
@@ -552,11 +557,10 @@ OwningOpRef<spirv::ModuleOp> KernelEmitter::emit() {
 }
 
 FailureOr<OwningOpRef<spirv::ModuleOp>>
-greta::convertTileToSPIRV(tile::FuncOp kernel, bool floatAtomics) {
+greta::convertTileToSPIRV(tile::FuncOp kernel) {
   if (failed(kernel.checkTarget()))
     return failure();
-  OwningOpRef<spirv::ModuleOp> module =
-      KernelEmitter(kernel, floatAtomics).emit();
+  OwningOpRef<spirv::ModuleOp> module = KernelEmitter(kernel).emit();
   if (!module)
     return failure();
   return module;
@@ -576,7 +580,7 @@ struct GretaTileToSPIRV
     for (auto kernel : llvm::make_early_inc_range(
              getOperation().getOps<greta::tile::FuncOp>())) {
       FailureOr<OwningOpRef<spirv::ModuleOp>> module =
-          greta::convertTileToSPIRV(kernel, floatAtomics);
+          greta::convertTileToSPIRV(kernel);
       if (failed(module))
         return signalPassFailure();
       OpBuilder(kernel).insert(module->release());

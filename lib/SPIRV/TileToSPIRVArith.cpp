@@ -2,7 +2,7 @@
 //
 // Element by element. f16 adds, subtracts and multiplies natively, each
 // operation rounded (NoContraction); everything else on f16, and everything on
-// bf16, is computed in f32 and rounded once. f32 may be contracted.
+// bf16, is computed in f32 and rounded once. f32 and f64 may be contracted.
 //
 //===----------------------------------------------------------------------===//
 
@@ -71,7 +71,7 @@ Value KernelEmitter::hiddenZero() {
 
 Value KernelEmitter::toF32(Value value) {
   Type f32 = b.getF32Type();
-  if (value.getType() == f32)
+  if (value.getType() == f32 || value.getType().isF64())
     return value;
   // Drivers take a conversion there and back for none, which would not round:
   // NVIDIA's even where bits or packed pairs stand between (580.159), Mesa 26
@@ -102,8 +102,16 @@ Value KernelEmitter::emitCast(Operation *op, Value x) {
     return select(x, constInt(type, one), constInt(type, 0));
   };
   return llvm::TypeSwitch<Operation *, Value>(op)
-      .Case<arith::ExtFOp, arith::TruncFOp>(
-          [&](auto) { return fromF32(toF32(x), to); })
+      .Case<arith::ExtFOp>([&](auto) {
+        Value wide = toF32(x);
+        return to.isF64() ? make<spirv::FConvertOp>(type, wide)
+                          : fromF32(wide, to);
+      })
+      .Case<arith::TruncFOp>([&](auto) {
+        if (!from.isF64() || to.isF16())
+          return fromF32(toF32(x), to);
+        return fromF32(make<spirv::FConvertOp>(b.getF32Type(), x), to);
+      })
       .Case<arith::ExtUIOp>([&](auto) {
         return fromBool ? fromBoolTo(1) : make<spirv::UConvertOp>(type, x);
       })
@@ -121,9 +129,9 @@ Value KernelEmitter::emitCast(Operation *op, Value x) {
             std::is_same_v<decltype(cast), arith::SIToFPOp>;
         if (fromBool)
           x = select(x, constI32(isSigned ? -1 : 1), constI32(0));
-        Type f32 = b.getF32Type();
-        Value number = isSigned ? make<spirv::ConvertSToFOp>(f32, x)
-                                : make<spirv::ConvertUToFOp>(f32, x);
+        Type wide = to.isF64() ? to : b.getF32Type();
+        Value number = isSigned ? make<spirv::ConvertSToFOp>(wide, x)
+                                : make<spirv::ConvertUToFOp>(wide, x);
         return fromF32(number, to);
       })
       .Case<arith::FPToSIOp, arith::FPToUIOp>([&](auto cast) {

@@ -9,7 +9,7 @@
 // any length need no types of their own and thousands of unrolled ops cost a
 // few milliseconds. What a source type becomes in registers:
 //
-//   f32 i1 i8 i16 i32 i64   the same        f16   f16
+//   f16 f32 f64 i1 i8 i16 i32 i64   the same
 //   bf16                    f32 whose low 16 bits are zero
 //   !greta_tile.ptr         i64, a device address
 //   !greta_tile.fragment    a cooperative matrix
@@ -56,7 +56,7 @@ SharedForm sharedForm(mlir::Type type);
 
 class KernelEmitter {
 public:
-  KernelEmitter(tile::FuncOp kernel, bool floatAtomics);
+  explicit KernelEmitter(tile::FuncOp kernel);
 
   /// Translates the kernel; null after a diagnostic.
   mlir::OwningOpRef<mlir::spirv::ModuleOp> emit();
@@ -149,7 +149,7 @@ public:
   /// 0 in 16 bits, which no compiler sees: n (n + 1) is even.
   mlir::Value hiddenZero();
   /// Between a source type's register form and f32, in which everything but
-  /// the simplest arithmetic is done.
+  /// the simplest arithmetic is done; f64 stays what it is.
   mlir::Value toF32(mlir::Value value);
   mlir::Value fromF32(mlir::Value value, mlir::Type scalar);
   mlir::Value isNaN(mlir::Value value) {
@@ -205,8 +205,6 @@ public:
     mlir::spirv::Scope scope;
   };
   template <typename OpT> mlir::FailureOr<AtomicPlace> atomicPlace(OpT op);
-  mlir::Value addByExchange(mlir::Value pointer, mlir::spirv::Scope scope,
-                            mlir::Value value);
 
   //===--- Cooperative matrices (TileToSPIRVFragment.cpp) -----------------===//
   mlir::Type matrixType(tile::FragmentType fragment);
@@ -224,7 +222,6 @@ public:
   mlir::OwningOpRef<mlir::spirv::ModuleOp> module;
   mlir::spirv::FuncOp function;
   mlir::Operation *lastOfPrologue = nullptr;
-  bool floatAtomics; // the device adds f32 atomically
   /// Either puts the module into the Vulkan memory model.
   bool hasFragments = false, hasFences = false;
   bool inVulkanModel() const { return hasFragments || hasFences; }

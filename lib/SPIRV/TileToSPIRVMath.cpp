@@ -1,8 +1,9 @@
 //===- TileToSPIRVMath.cpp - math to SPIR-V -------------------------------===//
 //
-// Everything is computed in f32 and rounded once to f16 or bf16. What Vulkan
-// specifies well enough (exp, log, sqrt, ... within a few units in the last
-// place) is GLSL's instruction. Where GLSL is weak, formulas of our own:
+// But for f64 everything is computed in f32 and rounded once to f16 or bf16.
+// What Vulkan specifies well enough (exp, log, sqrt, ... within a few units in
+// the last place) is GLSL's instruction. Where GLSL is weak, formulas of our
+// own:
 //
 //   tanh, erf   GLSL's tanh cancels near 0, erf does not exist: minimax
 //               polynomials near 0, exponentials elsewhere; below 2 ulp
@@ -251,6 +252,20 @@ static Value emitReal(KernelEmitter &e, Operation *op, Parts parts) {
   return result.value;
 }
 
+/// On f64, of which Vulkan has GLSL's roundings and roots; null for others.
+static Value emitDouble(KernelEmitter &e, Operation *op, Parts x) {
+  return llvm::TypeSwitch<Operation *, Value>(op)
+      .Case<math::SqrtOp>([&](auto) { return e.same<spirv::GLSqrtOp>(x[0]); })
+      .Case<math::FloorOp>([&](auto) { return e.same<spirv::GLFloorOp>(x[0]); })
+      .Case<math::CeilOp>([&](auto) { return e.same<spirv::GLCeilOp>(x[0]); })
+      .Case<math::AbsFOp>([&](auto) { return e.same<spirv::GLFAbsOp>(x[0]); })
+      .Case<math::RoundEvenOp>(
+          [&](auto) { return e.same<spirv::GLRoundEvenOp>(x[0]); })
+      .Case<math::FmaOp>(
+          [&](auto) { return e.same<spirv::GLFmaOp>(x[0], x[1], x[2]); })
+      .Default([](auto) { return Value(); });
+}
+
 LogicalResult KernelEmitter::emitMathOp(Operation *op) {
   if (op->getNumResults() != 1)
     return unknown(op);
@@ -263,6 +278,8 @@ LogicalResult KernelEmitter::emitMathOp(Operation *op) {
       return same<spirv::BitCountOp>(x[0]);
     if (!isa<FloatType>(scalar))
       return Value();
+    if (scalar.isF64())
+      return emitDouble(*this, op, x);
     SmallVector<Value, 3> operands;
     for (Value operand : x)
       operands.push_back(isa<FloatType>(operand.getType()) ? toF32(operand)

@@ -43,7 +43,7 @@ PartList KernelEmitter::pack(Type element, Parts parts) {
   if (bytesOf(element) == wordBytes) {
     for (Value part : parts)
       words.push_back(bitcast(i32, part));
-  } else if (element.isInteger(64)) {
+  } else if (bytesOf(element) == 2 * wordBytes) {
     for (Value part : parts) {
       Value pair = bitcast(VectorType::get(2, i32), part);
       for (int32_t i : {0, 1})
@@ -73,7 +73,7 @@ PartList KernelEmitter::unpack(Type element, Parts words) {
   if (bytesOf(element) == wordBytes) {
     for (Value word : words)
       parts.push_back(bitcast(element, word));
-  } else if (element.isInteger(64)) {
+  } else if (bytesOf(element) == 2 * wordBytes) {
     for (; !words.empty(); words = words.drop_front(2)) {
       Value pair = make<spirv::CompositeConstructOp>(
           VectorType::get(2, b.getI32Type()), ValueRange(words.take_front(2)));
@@ -319,8 +319,8 @@ LogicalResult KernelEmitter::emitSharedAccess(Operation *op, Value array,
   Type element = getElementTypeOrSelf(type);
   SharedForm form = sharedForm(type);
   bool packed = isPacked(type);
-  // i64 comes in two words, too, where it comes in vectors.
-  bool halved = element.isInteger(64) && countOf(type) > 1;
+  // 64 bits come in two words, too, where they come in vectors.
+  bool halved = bytesOf(element) == 2 * wordBytes && countOf(type) > 1;
   Value first = getScalar(index);
   if (form.units != 1)
     first = same<spirv::IMulOp>(first, constI32(form.units));
@@ -404,7 +404,7 @@ KernelEmitter::emitShuffle(Operation *op, Value value,
   } else if (type.isInteger(8) || type.isInteger(16)) {
     Value moved = shuffle(make<spirv::UConvertOp>(i32, part));
     part = make<spirv::UConvertOp>(type, moved);
-  } else if (type.isInteger(64)) {
+  } else if (type.isInteger(64) || type.isF64()) {
     PartList words = pack(type, part);
     for (Value &word : words)
       word = shuffle(word);

@@ -58,7 +58,7 @@ FailureOr<KernelEmitter::AtomicPlace> KernelEmitter::atomicPlace(OpT op) {
     return op->emitOpError("works on ")
            << element
            << "; greta-tile-to-spirv has atomics of i32, i64 and f32: "
-              "accumulate in one of them";
+              "greta-tile-expand-atomics makes them of others";
   if (element.isInteger(64))
     require(spirv::Capability::Int64Atomics);
   int64_t constantBytes = 0;
@@ -67,46 +67,11 @@ FailureOr<KernelEmitter::AtomicPlace> KernelEmitter::atomicPlace(OpT op) {
   if (constantBytes)
     address =
         same<spirv::IAddOp>(address, constInt(b.getI64Type(), constantBytes));
-  Type accessed = element.isF32() && !floatAtomics ? b.getI32Type() : element;
   Value pointer = make<spirv::ConvertUToPtrOp>(
-      spirv::PointerType::get(accessed,
+      spirv::PointerType::get(element,
                               spirv::StorageClass::PhysicalStorageBuffer),
       address);
   return AtomicPlace{pointer, *scope};
-}
-
-/// Float addition by compare and exchange, where the device has no other.
-Value KernelEmitter::addByExchange(Value pointer, spirv::Scope scope,
-                                   Value value) {
-  Type i32 = b.getI32Type(), f32 = b.getF32Type();
-  auto none = spirv::MemorySemantics::None;
-  Value guess = make<spirv::AtomicOrOp>(i32, pointer, scope, none, constI32(0));
-  auto loop =
-      spirv::LoopOp::create(b, TypeRange{i32}, spirv::LoopControl::DontUnroll);
-  OpBuilder::InsertionGuard guard(b);
-  Region &region = loop.getBody();
-  Block *entry = b.createBlock(&region);
-  Block *header = b.createBlock(&region, {}, {i32}, {b.getLoc()});
-  Block *body = b.createBlock(&region);
-  Block *latch = b.createBlock(&region);
-  Block *merge = b.createBlock(&region);
-  b.setInsertionPointToEnd(entry);
-  spirv::BranchOp::create(b, header, guess);
-  b.setInsertionPointToEnd(header);
-  spirv::BranchOp::create(b, body);
-  b.setInsertionPointToEnd(body);
-  Value expected = header->getArgument(0);
-  Value sum = make<spirv::FAddOp>(f32, bitcast(f32, expected), value);
-  Value old = make<spirv::AtomicCompareExchangeOp>(
-      i32, pointer, scope, none, none, bitcast(i32, sum), expected);
-  spirv::BranchConditionalOp::create(b, compare<spirv::IEqualOp>(old, expected),
-                                     merge, ValueRange(), latch, ValueRange());
-  b.setInsertionPointToEnd(latch);
-  spirv::BranchOp::create(b, header, old);
-  b.setInsertionPointToEnd(merge);
-  spirv::MergeOp::create(b, old);
-  b.setInsertionPointAfter(loop);
-  return bitcast(f32, loop.getResult(0));
 }
 
 LogicalResult KernelEmitter::emitAtomicRmw(tile::PtrAtomicRmwOp op) {
@@ -130,8 +95,6 @@ LogicalResult KernelEmitter::emitAtomicRmw(tile::PtrAtomicRmwOp op) {
     case Kind::Add:
       return atomic(std::common_type<spirv::AtomicIAddOp>());
     case Kind::FAdd:
-      if (!floatAtomics)
-        return addByExchange(place->pointer, place->scope, value);
       require(spirv::Capability::AtomicFloat32AddEXT);
       return atomic(std::common_type<spirv::EXTAtomicFAddOp>());
     case Kind::And:

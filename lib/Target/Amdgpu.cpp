@@ -252,10 +252,15 @@ static constexpr StringRef namesGfx1200[] = {"navi44", "rx9060xt"};
 static constexpr StringRef namesGfx1201[] = {"rdna4", "navi48", "rx9070xt",
                                              "rx9070"};
 
-// Lane exchange: v_permlane32_swap; DPP row_xmask and v_permlanex16. Buffer
-// descriptors that say what out of bounds means.
-static constexpr StringRef featuresGfx950[] = {"permlane32_swap"};
-static constexpr StringRef featuresRdna[] = {"row_xmask", "buffer_oob_select"};
+// Additions of floats in memory. Lane exchange: v_permlane32_swap; DPP
+// row_xmask and v_permlanex16. Buffer descriptors that say what out of bounds
+// means.
+static constexpr StringRef featuresCdna[] = {"atomic_add_f32", "atomic_add_f64",
+                                             "permlane32_swap"};
+static const ArrayRef<StringRef> beforeGfx950 =
+    ArrayRef(featuresCdna).drop_back();
+static constexpr StringRef featuresRdna[] = {"row_xmask", "buffer_oob_select",
+                                             "atomic_add_f32"};
 
 namespace {
 /// What differs between chips of one generation.
@@ -269,7 +274,7 @@ struct Chip {
 TargetRow cdna(Chip chip, unsigned ldsBytes, unsigned xcds,
                ArrayRef<unsigned> directToLds, Fp8Kind fp8,
                ArrayRef<MatrixInstruction> matrix, LoopLimits loop,
-               ArrayRef<StringRef> features = {}) {
+               ArrayRef<StringRef> features) {
   return {chip.name,
           Backend::Hip,
           chip.aliases,
@@ -300,7 +305,8 @@ TargetRow cdna(Chip chip, unsigned ldsBytes, unsigned xcds,
 /// A CU is half a WGP: two SIMDs and, as far as counting goes, half of its
 /// 128 KB of LDS. SGPRs are the same for every wave and limit nothing.
 TargetRow rdna(Chip chip, unsigned vgprsPerSimd, unsigned vgprGranule,
-               Fp8Kind fp8, ArrayRef<MatrixInstruction> matrix) {
+               Fp8Kind fp8, ArrayRef<MatrixInstruction> matrix,
+               ArrayRef<StringRef> features = featuresRdna) {
   return {chip.name,
           Backend::Hip,
           chip.aliases,
@@ -321,7 +327,7 @@ TargetRow rdna(Chip chip, unsigned vgprsPerSimd, unsigned vgprGranule,
           /*directToLdsBytes=*/{},
           fp8,
           matrix,
-          featuresRdna,
+          features,
           /*capabilities=*/{},
           chip.source};
 }
@@ -331,17 +337,20 @@ static const TargetRow rows[] = {
     // One of the two dies of an MI250X, which is one device.
     cdna({"gfx90a", namesGfx90a, 110, 1700, 1638,
           "CDNA2 ISA; LLVM gfx90a; product MI250X"},
-         65536, 1, ldsDword, Fp8Kind::None, matrixGfx90a, {365, 650, 141, 33}),
+         65536, 1, ldsDword, Fp8Kind::None, matrixGfx90a, {365, 650, 141, 33},
+         beforeGfx950),
     cdna({"gfx942", namesGfx942, 304, 2100, 5300,
           "CDNA3 ISA; LLVM gfx942; product MI300X"},
-         65536, 8, ldsDword, Fp8Kind::Fnuz, matrixGfx942, {365, 650, 141, 47}),
+         65536, 8, ldsDword, Fp8Kind::Fnuz, matrixGfx942, {365, 650, 141, 47},
+         beforeGfx950),
     cdna({"gfx950", namesGfx950, 256, 2400, 8000,
           "CDNA4 ISA; LLVM gfx950; product MI355X"},
          163840, 8, ldsDwordOrFour, Fp8Kind::Ocp, matrixGfx950,
-         {365, 650, 163, 56}, featuresGfx950),
+         {365, 650, 163, 56}, featuresCdna),
     rdna({"gfx1030", namesGfx1030, 72, 2250, 512,
           "RDNA2 ISA; LLVM gfx1030; product RX 6800 XT"},
-         1024, 16, Fp8Kind::None, /*matrix=*/{}),
+         1024, 16, Fp8Kind::None, /*matrix=*/{},
+         ArrayRef(featuresRdna).drop_back()),
     rdna({"gfx1100", namesGfx1100, 96, 2500, 960,
           "RDNA3 ISA; LLVM gfx1100; product RX 7900 XTX"},
          1536, 24, Fp8Kind::None, matrixGfx11),

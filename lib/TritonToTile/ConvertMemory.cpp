@@ -112,16 +112,6 @@ LogicalResult OpConverter::convert(AtomicRmwOp op) {
                                      op.getValue(), realMask(op.getMask()))});
 }
 
-LogicalResult OpConverter::convert(AtomicCasOp op) {
-  FailureOr<Order> order = readOrder(op, op.getSem(), op.getScope());
-  if (failed(order))
-    return failure();
-  return replace(
-      op, {tile::AtomicCasOp::create(
-              b, op.getType(), order->semantics, order->scope, op.getPointers(),
-              op.getExpected(), op.getValue(), Value())});
-}
-
 /// Pointers to the same bits as integers, which atomics work on.
 Value OpConverter::pointersToBits(Value pointers) {
   Type element = getElementTypeOrSelf(tile::getPointee(pointers.getType()));
@@ -131,6 +121,24 @@ Value OpConverter::pointersToBits(Value pointers) {
   if (pointers.getType() == bits)
     return pointers;
   return tile::PtrCastOp::create(b, bits, pointers);
+}
+
+/// Bits are compared, of floats, too.
+LogicalResult OpConverter::convert(AtomicCasOp op) {
+  FailureOr<Order> order = readOrder(op, op.getSem(), op.getScope());
+  if (failed(order))
+    return failure();
+  Value pointers = pointersToBits(op.getPointers());
+  Type bits = tile::getPointee(pointers.getType());
+  auto as = [&](Type type, Value value) -> Value {
+    return value.getType() == type
+               ? value
+               : arith::BitcastOp::create(b, type, value).getResult();
+  };
+  Value old = tile::AtomicCasOp::create(b, bits, order->semantics, order->scope,
+                                        pointers, as(bits, op.getExpected()),
+                                        as(bits, op.getValue()), Value());
+  return replace(op, {as(op.getType(), old)});
 }
 
 /// Adding nothing to the bits is a load that other atomics cannot overtake.

@@ -118,9 +118,6 @@ LogicalResult triton::addLaunch(tile::FuncOp kernel, StringRef name,
     if (!isa<FloatType>(type))
       symbols.push_back(names[number]);
   }
-  if (results.empty())
-    return kernel.emitError("kernel '")
-           << name << "' has no pointer to write to; what it computes is lost";
   size_t numOperands = types.size();
   std::string own;
   if (grid.empty()) {

@@ -153,11 +153,16 @@ LogicalResult OpConverter::run() {
 // Kernels
 //===----------------------------------------------------------------------===//
 
-/// GRETA's pointers in place of Triton's.
+/// GRETA's pointers in place of Triton's, whose booleans lie in bytes: the
+/// frontend loads and stores them as such.
 static void replacePointers(ModuleOp module) {
   AttrTypeReplacer replacer;
-  replacer.addReplacement(
-      [](PtrType type) { return tile::PtrType::get(type.getPointee()); });
+  replacer.addReplacement([](PtrType type) {
+    Type pointee = type.getPointee();
+    return tile::PtrType::get(pointee.isInteger(1)
+                                  ? IntegerType::get(type.getContext(), 8)
+                                  : pointee);
+  });
   replacer.recursivelyReplaceElementsIn(module, /*replaceAttrs=*/true,
                                         /*replaceLocs=*/false,
                                         /*replaceTypes=*/true);

@@ -16,10 +16,9 @@ class FuncOp;
 } // namespace tile
 
 /// The SPIR-V module of a kernel whose body is at the lane level. The kernel
-/// stays as it is. What cannot be translated gets a diagnostic. `floatAtomics`:
-/// the device has shaderBufferFloat32AtomicAdd.
+/// stays as it is. What cannot be translated gets a diagnostic.
 mlir::FailureOr<mlir::OwningOpRef<mlir::spirv::ModuleOp>>
-convertTileToSPIRV(tile::FuncOp kernel, bool floatAtomics);
+convertTileToSPIRV(tile::FuncOp kernel);
 
 } // namespace greta
 

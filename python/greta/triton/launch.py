@@ -10,6 +10,11 @@ from typing import Any
 import numpy as np
 from triton.backends.compiler import GPUTarget
 
+try:
+    from numpy.lib.array_utils import byte_bounds
+except ImportError:
+    from numpy import byte_bounds  # NumPy 1
+
 from .. import _runtime
 from .._arrays import as_dtype, on_host
 from .._devices import device as find_device
@@ -76,7 +81,7 @@ def as_pointer(value: Any) -> Any:
     whole = array
     while isinstance(whole.base, np.ndarray):
         whole = whole.base
-    begin, end = np.lib.array_utils.byte_bounds(whole)
+    begin, end = byte_bounds(whole)
     return _runtime.HostView(array.__array_interface__["data"][0], begin, end, not array.flags.writeable, as_dtype(array.dtype), array)
 
 

@@ -165,6 +165,7 @@ constexpr ExtendedInstruction extended[] = {
 constexpr CapabilityRow capabilities[] = {
     {CapabilityShader, nullptr, nullptr},
     {CapabilityFloat16, "shaderFloat16", nullptr},
+    {CapabilityFloat64, "shaderFloat64", nullptr},
     {CapabilityInt64, "shaderInt64", nullptr},
     {CapabilityInt64Atomics, "shaderBufferInt64Atomics", nullptr},
     {CapabilityAtomicFloat32AddEXT, "shaderBufferFloat32AtomicAdd", nullptr},

@@ -137,9 +137,11 @@ void ModuleChecker::checkTypeInstruction() {
       needCapability(CapabilityBFloat16TypeKHR, "bfloat16");
     } else if (Operands[0] == 16 && !Capabilities.count(CapabilityFloat16)) {
       needCapability(CapabilityStorageBuffer16BitAccess, "16 bits");
+    } else if (Operands[0] == 64) {
+      needCapability(CapabilityFloat64, "64 bits");
     } else {
       need(Operands[0] == 16 || Operands[0] == 32,
-           "a width other than 16 or 32");
+           "a width other than 16, 32 or 64");
     }
     break;
   case OpTypeVector: {

@@ -37,3 +37,33 @@ greta_tile.func @pointers(%p: !greta_tile.ptr<i32>, %n: i32) attributes {waves =
   greta_tile.ptr_store %v, %f[%n] align 4 : f32 -> !greta_tile.ptr<f32>
   greta_tile.return
 }
+
+// All lanes agree on a loop's condition, but where each waits for an atomic of
+// its own.
+// CHECK-LABEL: llvm.func protected @loops(
+greta_tile.func @loops(%p: !greta_tile.ptr<i32>, %n: i32) attributes {waves = 1 : i32, wave_size = 64 : i32} {
+  %i = greta_tile.lane_id
+  // CHECK: llvm.cmpxchg
+  // CHECK-NOT: rocdl.readfirstlane
+  // CHECK: llvm.cond_br
+  %0 = scf.while (%seen = %n) : (i32) -> i32 {
+    %old = greta_tile.ptr_atomic_cas device %p[%i], %seen, %n : !greta_tile.ptr<i32> -> i32
+    %again = arith.cmpi ne, %old, %seen : i32
+    scf.condition(%again) %old : i32
+  } do {
+  ^bb0(%old: i32):
+    scf.yield %old : i32
+  }
+  // CHECK: rocdl.readfirstlane
+  // CHECK: llvm.cond_br
+  %1 = scf.while (%left = %n) : (i32) -> i32 {
+    %half = arith.shrui %left, %n : i32
+    %again = arith.cmpi ne, %half, %n : i32
+    scf.condition(%again) %half : i32
+  } do {
+  ^bb0(%half: i32):
+    scf.yield %half : i32
+  }
+  greta_tile.ptr_store %1, %p[%0] align 4 : i32 -> !greta_tile.ptr<i32>
+  greta_tile.return
+}

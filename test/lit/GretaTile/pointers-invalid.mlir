@@ -58,7 +58,7 @@ greta_tile.func @narrow(%p: !greta_tile.ptr<i16>, %x: i32) attributes {waves = 1
 
 greta_tile.func @float_cas(%p: !greta_tile.ptr<f32>) attributes {waves = 1 : i32} {
   %v = arith.constant 1.0 : f32
-  // expected-error @+1 {{works on 'f32'; atomics of integers have 32 or 64 bits}}
+  // expected-error @+1 {{works on 'f32'; it compares integers of 16, 32 or 64 bits}}
   %old = greta_tile.atomic_cas relaxed device %p, %v, %v : !greta_tile.ptr<f32> -> f32
   greta_tile.return
 }

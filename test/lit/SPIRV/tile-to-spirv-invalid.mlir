@@ -2,8 +2,8 @@
 // REQUIRES: compiler
 
 greta_tile.func @double(%x: !greta_tile.ptr<f32>) attributes {wave_size = 1 : i32, waves = 1 : i32} {
-  // expected-error @+1 {{'arith.constant' op has a value of type 'f64', which greta-tile-to-spirv has no registers for; it takes f32, f16, bf16, i1, i8, i16, i32, i64 and vectors of them with one dimension}}
-  %c = arith.constant 1.0 : f64
+  // expected-error @+1 {{'arith.constant' op has a value of type 'f128', which greta-tile-to-spirv has no registers for; it takes f16, bf16, f32, f64, i1, i8, i16, i32, i64 and vectors of them with one dimension}}
+  %c = arith.constant 1.0 : f128
   greta_tile.return
 }
 
@@ -25,7 +25,7 @@ greta_tile.func @matrix(%x: !greta_tile.ptr<f32>) attributes {wave_size = 1 : i3
 
 // -----
 
-// expected-error @+1 {{'greta_tile.func' op has an argument of type '!greta_tile.ptr<f8E4M3FN>'; greta-tile-to-spirv moves f32, f16, bf16, i8, i16, i32 and i64}}
+// expected-error @+1 {{'greta_tile.func' op has an argument of type '!greta_tile.ptr<f8E4M3FN>'; greta-tile-to-spirv moves f16, bf16, f32, f64, i8, i16, i32 and i64}}
 greta_tile.func @float8(%x: !greta_tile.ptr<f8E4M3FN>) attributes {wave_size = 1 : i32, waves = 1 : i32} {
   greta_tile.return
 }

@@ -10,7 +10,7 @@ greta_tile.func @system(%p: !greta_tile.ptr<i32>, %n: i32) attributes {waves = 1
 
 greta_tile.func @half(%p: !greta_tile.ptr<f16>, %n: i32) attributes {waves = 1 : i32, wave_size = 8 : i32} {
   %v = arith.constant 1.0 : f16
-  // expected-error @+1 {{works on 'f16'; greta-tile-to-spirv has atomics of i32, i64 and f32: accumulate in one of them}}
+  // expected-error @+1 {{works on 'f16'; greta-tile-to-spirv has atomics of i32, i64 and f32: greta-tile-expand-atomics makes them of others}}
   %a = greta_tile.ptr_atomic_rmw fadd device %p[%n], %v : !greta_tile.ptr<f16> -> f16
   greta_tile.return
 }

@@ -257,13 +257,6 @@ tt.func public @wide(%x: i128) {
 
 // -----
 
-// expected-error @below {{kernel 'lost' has no pointer to write to; what it computes is lost}}
-tt.func public @lost(%n: i32) {
-  tt.return
-}
-
-// -----
-
 tt.func public @several(%p: !tt.ptr<f32>, %f: f32) {
   %x = tt.splat %f : f32 -> tensor<4xf32>
   // expected-error @below {{takes the one element of 'tensor<4xf32>', which has 4}}

@@ -19,6 +19,11 @@
 // DEFAULT: greta_tile.launch @copy_0 grid
 // DEFAULT-SAME: (%{{[^,]*}}, %{{[^,]*}}, %{{[^,]*}}, %{{[^,]*}}) tied [1] shapes []
 
+// Who stores nothing runs, too.
+// CHECK: func.func @nothing(%{{.*}}: i32
+// CHECK-NEXT: greta_tile.launch @nothing_0 {{.*}} : (i32, i32) -> ()
+// DEFAULT: greta_tile.launch @nothing_0
+
 module attributes {"ttg.num-warps" = 2 : i32} {
   tt.func public @copy(%x: !tt.ptr<f32> {tt.divisibility = 16 : i32} loc("x"), %y: !tt.ptr<f32> loc("y"), %n: i32 loc("n"), %f: f16 loc("f")) {
     %c0 = arith.constant 0 : i32
@@ -30,6 +35,9 @@ module attributes {"ttg.num-warps" = 2 : i32} {
       scf.yield %next : !tt.ptr<f32>
     }
     tt.store %q, %v : !tt.ptr<f32>
+    tt.return
+  }
+  tt.func public @nothing(%x: i32 loc("x"), %n: i32 loc("n")) {
     tt.return
   }
 }

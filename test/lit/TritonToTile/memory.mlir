@@ -87,3 +87,18 @@ tt.func public @atomics(%p: !tt.ptr<f32>, %q: !tt.ptr<i32>, %n: i32, %b: i1) {
   gpu.barrier
   tt.return
 }
+
+// Booleans lie in bytes; floats are compared as bits.
+// CHECK-LABEL: greta_tile.func @bits_0(
+// CHECK-SAME: %[[FLAG:.*]]: !greta_tile.ptr<i8>, %[[F:.*]]: !greta_tile.ptr<f32>
+tt.func public @bits(%flag: !tt.ptr<i1>, %f: !tt.ptr<f32>, %x: f32) {
+  %byte = tt.bitcast %flag : !tt.ptr<i1> -> !tt.ptr<i8>
+  // CHECK: %[[BYTE:.*]] = greta_tile.load_scattered %[[FLAG]] : !greta_tile.ptr<i8> -> i8
+  %0 = tt.load %byte : !tt.ptr<i8>
+  // CHECK: %[[WORD:.*]] = greta_tile.ptr_cast %[[F]] : !greta_tile.ptr<f32> -> !greta_tile.ptr<i32>
+  // CHECK: %[[OLD:.*]] = greta_tile.atomic_cas relaxed device %[[WORD]], %{{.*}}, %{{.*}} : !greta_tile.ptr<i32> -> i32
+  // CHECK: arith.bitcast %[[OLD]] : i32 to f32
+  %1 = tt.atomic_cas relaxed, gpu, %f, %x, %x : (!tt.ptr<f32>, f32, f32) -> f32
+  tt.store %byte, %0 : !tt.ptr<i8>
+  tt.return
+}

@@ -1,0 +1,53 @@
+// RUN: greta-opt %s --pass-pipeline='builtin.module(greta_tile.func(greta-tile-expand-atomics{target=gfx942}))' | FileCheck %s --check-prefixes=CHECK,HAS
+// RUN: greta-opt %s --pass-pipeline='builtin.module(greta_tile.func(greta-tile-expand-atomics{target=gfx1030}))' | FileCheck %s --check-prefixes=CHECK,LACKS
+// RUN: greta-opt %s --pass-pipeline='builtin.module(greta_tile.func(greta-tile-expand-atomics{target=vulkan:portable}))' | FileCheck %s --check-prefixes=CHECK,LACKS
+// RUN: greta-opt %s --pass-pipeline='builtin.module(greta_tile.func(greta-tile-expand-atomics{target=vulkan:nvidia}))' | FileCheck %s --check-prefix=F32
+
+// What the target adds in memory stays.
+// F32: ptr_atomic_rmw fadd {{.*}} : <f32> -> f32
+// F32-NOT: ptr_atomic_rmw fadd
+// CHECK-LABEL: greta_tile.func @add(
+greta_tile.func @add(%f: !greta_tile.ptr<f32>, %d: !greta_tile.ptr<f64>, %i: i32, %x: f32, %y: f64) attributes {waves = 1 : i32} {
+  // HAS: ptr_atomic_rmw fadd {{.*}} : <f32> -> f32
+  // HAS: ptr_atomic_rmw fadd {{.*}} : <f64> -> f64
+  // LACKS: %[[WORD:.*]] = greta_tile.ptr_cast %{{.*}} : !greta_tile.ptr<f32> -> !greta_tile.ptr<i32>
+  // LACKS: %[[GUESS:.*]] = greta_tile.ptr_atomic_rmw or device %[[WORD]][%{{.*}}]
+  // LACKS: scf.while (%[[SEEN:.*]] = %[[GUESS]]) : (i32) -> i32
+  // LACKS: %[[NUMBER:.*]] = arith.bitcast %[[SEEN]] : i32 to f32
+  // LACKS: %[[SUM:.*]] = arith.addf %[[NUMBER]], %{{.*}} : f32
+  // LACKS: %[[BITS:.*]] = arith.bitcast %[[SUM]] : f32 to i32
+  // LACKS: %[[OLD:.*]] = greta_tile.ptr_atomic_cas device %[[WORD]][%{{.*}}], %[[SEEN]], %[[BITS]]
+  // LACKS: %[[AGAIN:.*]] = arith.cmpi ne, %[[OLD]], %[[SEEN]] : i32
+  // LACKS: scf.condition(%[[AGAIN]]) %[[OLD]] : i32
+  // LACKS: ptr_atomic_cas {{.*}} : <i64> -> i64
+  %a = greta_tile.ptr_atomic_rmw fadd device %f[%i], %x : !greta_tile.ptr<f32> -> f32
+  %b = greta_tile.ptr_atomic_rmw fadd device %d[%i], %y : !greta_tile.ptr<f64> -> f64
+  greta_tile.return
+}
+
+// Half a word is replaced in the word around it.
+// CHECK-LABEL: greta_tile.func @halves(
+greta_tile.func @halves(%h: !greta_tile.ptr<bf16>, %s: !greta_tile.ptr<i16>, %i: i32, %x: bf16, %y: i16) attributes {waves = 1 : i32} {
+  // CHECK: %[[ODD:.*]] = arith.andi %{{.*}}, %c2_i32 : i32
+  // CHECK: %[[SHIFT:.*]] = arith.shli %[[ODD]], %c3_i32 : i32
+  // CHECK: scf.while (%[[SEEN:.*]] = %{{.*}}) : (i32) -> i32
+  // CHECK: %[[DOWN:.*]] = arith.shrui %[[SEEN]], %[[SHIFT]] : i32
+  // CHECK: %[[HALF:.*]] = arith.trunci %[[DOWN]] : i32 to i16
+  // CHECK: arith.bitcast %[[HALF]] : i16 to bf16
+  // CHECK: %[[ONES:.*]] = arith.shli %c65535_i32{{.*}}, %[[SHIFT]] : i32
+  // CHECK: greta_tile.ptr_atomic_cas device %{{.*}}, %[[SEEN]], %{{.*}} : <i32> -> i32
+  %a = greta_tile.ptr_atomic_rmw fadd device %h[%i], %x : !greta_tile.ptr<bf16> -> bf16
+  // CHECK: scf.while
+  // CHECK: %[[SAME:.*]] = arith.cmpi eq, %[[NOW:.*]], %{{.*}} : i16
+  // CHECK: arith.select %[[SAME]], %{{.*}}, %[[NOW]] : i16
+  %b = greta_tile.ptr_atomic_cas device %s[%i], %y, %y : !greta_tile.ptr<i16> -> i16
+  greta_tile.return
+}
+
+// CHECK-LABEL: greta_tile.func @exchange(
+greta_tile.func @exchange(%f: !greta_tile.ptr<f32>, %i: i32, %x: f32) attributes {waves = 1 : i32} {
+  // CHECK: %[[BITS:.*]] = arith.bitcast %{{.*}} : f32 to i32
+  // CHECK: ptr_atomic_rmw xchg device %{{.*}}, %[[BITS]] : <i32> -> i32
+  %a = greta_tile.ptr_atomic_rmw xchg device %f[%i], %x : !greta_tile.ptr<f32> -> f32
+  greta_tile.return
+}
