@@ -5,8 +5,13 @@
 //
 // Attention takes the largest tile of queries, then of keys, whose blocks leave
 // a lane some of its registers: queries, logits and the result are kept, keys
-// and values come and go. Few queries of heads that read the same keys are one
-// tile. An update's workgroup takes some rows of 8 elements a lane.
+// and values come and go. An update's workgroup takes some rows of 8 elements a
+// lane.
+//
+// Few queries are limited by loading keys. Those of heads that read the same
+// keys are one tile; the waves of a workgroup have keys of their own, which go
+// straight to their registers, and the keys are split over as many workgroups
+// as keep every SIMD busy with two waves.
 //
 //===----------------------------------------------------------------------===//
 
@@ -44,6 +49,12 @@ struct Blocks {
   int64_t registers(int64_t lanes) const {
     int64_t wide = queries * size + 2 * queries * keys;
     int64_t narrow = queries * size + keys * size;
+    return (wide + narrow * bits / 32) / lanes;
+  }
+  /// The same where it is one wave's own, with keys and values in registers.
+  int64_t registersOfWave(int64_t lanes) const {
+    int64_t wide = queries * size + 2 * queries * keys;
+    int64_t narrow = queries * size + 2 * keys * size;
     return (wide + narrow * bits / 32) / lanes;
   }
   /// Of shared memory, with padding: queries, keys and values pass through it,
@@ -104,17 +115,43 @@ static KernelConfig chooseAttention(const Space &space, const Limits &limits) {
     blocks.queries /= 2;
   while (blocks.keys > least && !fits(blocks))
     blocks.keys /= 2;
-  // A wave has rows of its own.
-  if (hasMatrix)
+  Blocks ofWave = blocks;
+  ofWave.keys = least;
+  bool isFew = mostRows < 128 && limits.wide;
+  auto fitsWave = [&](double share) {
+    return ofWave.registersOfWave(lanesOf(1, limits)) <=
+           share * limits.row.vgprs.perWave;
+  };
+  if (isFew && hasMatrix && fitsWave(0.75)) {
+    // Waves have keys of their own.
+    blocks = ofWave;
+    ofWave.keys *= 2;
+    if (fitsWave(0.375))
+      blocks = ofWave;
+    chosen.unroll = config.waves;
+  } else if (hasMatrix) {
+    // Waves have rows of their own.
     config.waves =
         std::clamp<int64_t>(blocks.queries / leastRows, 1, config.waves);
+  }
+  if (isFew)
+    chosen.split = std::clamp<int64_t>(2 * limits.simds / config.waves, 1, mostSplit);
   chosen.rows = {1, heads, std::max<int64_t>(1, blocks.queries / heads)};
   chosen.columns = size;
   chosen.depth = blocks.keys;
   return config;
 }
 
-KernelConfig greta::chooseAlone(const Space &space, const Limits &limits) {
-  return getUpdatedCache(space.alone) ? chooseUpdate(space, limits)
-                                      : chooseAttention(space, limits);
+FailureOr<KernelConfig> greta::chooseAlone(const Space &space,
+                                           const Limits &limits) {
+  if (getUpdatedCache(space.alone))
+    return chooseUpdate(space, limits);
+  KernelConfig config = chooseAttention(space, limits);
+  FailureOr<DictionaryAttr> asked = configFor(space.alone, limits.row);
+  if (failed(asked))
+    return failure();
+  if (*asked)
+    if (std::optional<std::string> why = applyConfig(config, *asked))
+      return space.alone->emitOpError("has a 'greta.config' ") << *why;
+  return config;
 }

@@ -106,7 +106,7 @@ void KernelConverter::emitBody(ImplicitLocOpBuilder &b) {
   for (auto [i, region] : llvm::enumerate(kernel.getSpaces())) {
     unsigned numOutputs = region.front().getTerminator()->getNumOperands();
     size_t numScratch =
-        SpaceEmitter::scratchTypes(spaces[i], config.spaces[i]).size();
+        scratchTypes(spaces[i], config.spaces[i]).size();
     emitters.push_back(
         emitterOf(b, region, i,
                   {pointers.take_front(numInputs),
@@ -183,6 +183,8 @@ DictionaryAttr KernelConverter::launchConfig() {
     }
     if (space.group > 1)
       set("group", space.group);
+    if (spaces[i].alone && space.unroll > 1)
+      set("unroll", space.unroll);
     if (space.split > 1)
       set("split", space.split);
     if (space.matrix)
@@ -218,7 +220,7 @@ LogicalResult KernelConverter::run() {
   // Scratch memory is results that nobody uses.
   SmallVector<Type> results(kernel.getResultTypes());
   for (auto [space, spaceConfig] : llvm::zip(spaces, config.spaces)) {
-    SmallVector<Type> scratch = SpaceEmitter::scratchTypes(space, spaceConfig);
+    SmallVector<Type> scratch = scratchTypes(space, spaceConfig);
     for (Type element : scratch) {
       pointers.push_back(tile::PtrType::get(element));
       results.push_back(RankedTensorType::get({ShapedType::kDynamic}, element));

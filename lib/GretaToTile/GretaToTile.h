@@ -59,6 +59,18 @@ public:
   virtual llvm::SmallVector<mlir::AffineExpr> scratchExtents() { return {}; }
 };
 
+/// Where all workgroups that share a tile have stored their parts of it: counts
+/// this one at `counter`, and leaves the builder where only the last of
+/// `expected` goes on, which sees what the others have stored.
+void goOnAsLast(mlir::ImplicitLocOpBuilder &b, mlir::Value counter,
+                mlir::Value expected);
+
+/// The elements of the scratch memory of a space whose work is split, a buffer
+/// each; the last has counters, which are zero between launches.
+llvm::SmallVector<mlir::Type> scratchTypes(const Space &space,
+                                           const SpaceConfig &config);
+llvm::SmallVector<mlir::Type> attentionScratch(mlir::MLIRContext *context);
+
 /// Those of ops that have a kernel to themselves.
 std::unique_ptr<Emitter>
 makeAttentionEmitter(mlir::ImplicitLocOpBuilder &b, KernelOp kernel,
@@ -80,10 +92,6 @@ public:
                const SpaceConfig &config, ScalarArguments &scalars,
                Pointers pointers);
 
-  /// The elements of the scratch memory of a GEMM in parts: a buffer of each
-  /// GEMM's parts, and one of counters, which are zero between launches.
-  static llvm::SmallVector<mlir::Type> scratchTypes(const Space &space,
-                                                    const SpaceConfig &config);
   llvm::SmallVector<mlir::AffineExpr> scratchExtents() override;
   mlir::AffineExpr workgroups() override;
   void emit(mlir::Value index) override;

@@ -1,7 +1,7 @@
 """Attention and the updates of a KV cache: the functions, their inputs, and their definition in float64 NumPy.
 
 A name says everything: attention_KIND_TYPE_B_Hq_Hkv_S_T_D with B, S and T dynamic, so that one function serves all of them; fixed_.. the same with static
-extents; paged_KIND_.. has T rows in the longest sequence's pages; update_KIND_TYPE_B_H_S_T_D puts S new rows into a cache of T.
+extents; decode_.. with a static S, whose keys are split over workgroups; paged_KIND_.. and pageddecode_.. have T rows in the longest sequence's pages; update_KIND_TYPE_B_H_S_T_D puts S new rows into a cache of T.
 """
 
 import dataclasses
@@ -27,7 +27,7 @@ class Attention(Case, family="attention"):
     s: int
     t: int
     d: int
-    is_dynamic = True
+    dynamic = "b", "s", "t", "pages"
     operand_types = property(lambda self: {self.dtype})
     has_matrix_product = property(lambda self: self.d % 16 == 0)  # what every instruction's tiles divide
 
@@ -52,12 +52,12 @@ class Attention(Case, family="attention"):
 
     def type(self, *extents, dtype=None):
         """Of a tensor whose extents are numbers, or b, s and t, which may be dynamic."""
-        return tensor(*("?" if e in ("b", "s", "t", "pages") and self.is_dynamic else getattr(self, e) if isinstance(e, str) else e for e in extents), dtype or self.dtype)
+        return tensor(*("?" if e in self.dynamic else getattr(self, e) if isinstance(e, str) else e for e in extents), dtype or self.dtype)
 
 
 @dataclasses.dataclass(frozen=True)
 class Fixed(Attention, family="fixed"):
-    is_dynamic = False
+    dynamic = ()
 
     @property
     def function(self):
@@ -74,6 +74,27 @@ class Paged(Attention, family="paged"):
     @property
     def spec(self):
         return PAGED
+
+
+class Split:
+    """Few queries, whose keys several workgroups share on any target."""
+
+    dynamic = "b", "t", "pages"
+    config = ["greta.config = {split = 40}"]
+
+    @property
+    def function(self):
+        return "_".join(map(str, (self.family, self.kind, self.dtype, self.hq, self.hkv, self.s, self.d)))
+
+
+@dataclasses.dataclass(frozen=True)
+class Decode(Split, Attention, family="decode"):
+    pass
+
+
+@dataclasses.dataclass(frozen=True)
+class PagedDecode(Split, Paged, family="pageddecode"):
+    pass
 
 
 @dataclasses.dataclass(frozen=True)
@@ -97,6 +118,7 @@ class Update(Case, family="update"):
 
 def attributes(case, *others):
     given = [f"window = {WINDOW} : i64"] * case.has("window") + [f"softcap = {SOFTCAP} : f32"] * case.has("softcap") + ["causal"] * case.has("causal")
+    given += getattr(case, "config", [])
     return f" {{{', '.join([*given, *others])}}}" if given or others else ""
 
 
