@@ -95,11 +95,12 @@ static KernelConfig chooseAttention(const Space &space, const Limits &limits) {
   SpaceConfig &chosen = config.spaces.emplace_back();
   // Few queries: heads that read the same keys together.
   int64_t few = type.getDimSize(2), heads = 1;
-  if (!type.isDynamicDim(2) && few <= 16) {
+  bool isFew = !type.isDynamicDim(2) && few <= 16;
+  if (isFew) {
     heads = llvm::PowerOf2Ceil(shared);
     mostRows = std::min<int64_t>(mostRows, llvm::PowerOf2Ceil(few) * heads);
   }
-  constexpr int64_t least = 16; // what every matrix instruction divides
+  const int64_t least = hasMatrix ? 16 : 8; // what every instruction divides
   mostRows = std::max(mostRows, least);
   Blocks blocks{mostRows, mostKeys, size, type.getElementTypeBitWidth()};
   auto fits = [&](const Blocks &blocks) {
@@ -117,12 +118,11 @@ static KernelConfig chooseAttention(const Space &space, const Limits &limits) {
     blocks.keys /= 2;
   Blocks ofWave = blocks;
   ofWave.keys = least;
-  bool isFew = mostRows < 128 && limits.wide;
   auto fitsWave = [&](double share) {
     return ofWave.registersOfWave(lanesOf(1, limits)) <=
            share * limits.row.vgprs.perWave;
   };
-  if (isFew && hasMatrix && fitsWave(0.75)) {
+  if (isFew && limits.wide && hasMatrix && fitsWave(0.75)) {
     // Waves have keys of their own.
     blocks = ofWave;
     ofWave.keys *= 2;
@@ -135,7 +135,8 @@ static KernelConfig chooseAttention(const Space &space, const Limits &limits) {
         std::clamp<int64_t>(blocks.queries / leastRows, 1, config.waves);
   }
   if (isFew)
-    chosen.split = std::clamp<int64_t>(2 * limits.simds / config.waves, 1, mostSplit);
+    chosen.split = std::clamp<int64_t>(2 * limits.simds / config.waves, 1,
+                                       mostSplit);
   chosen.rows = {1, heads, std::max<int64_t>(1, blocks.queries / heads)};
   chosen.columns = size;
   chosen.depth = blocks.keys;

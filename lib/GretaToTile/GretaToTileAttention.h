@@ -76,7 +76,7 @@ private:
   int64_t storedRows() const;
   PartPointers scratchOf(mlir::Value number);
   void storePart(State state);
-  State loadParts(mlir::Value first, int64_t count);
+  State loadPart(mlir::Value number);
 
   mlir::Value reduce(mlir::Value x, unsigned axis, bool isMax);
   mlir::Value exponential(mlir::Value x);

@@ -173,29 +173,22 @@ void AttentionEmitter::storePart(State state) {
   storeBlock(state.sum, sums, 1);
 }
 
-/// Parts from `first` on, as many as registers hold; what is no part has seen
-/// nothing.
-AttentionEmitter::State AttentionEmitter::loadParts(Value first,
-                                                    int64_t count) {
-  auto [acc, stats] = scratchOf(i32(b, 0));
+/// A part that is none has seen nothing.
+AttentionEmitter::State AttentionEmitter::loadPart(Value number) {
+  Value isPart = compare(Predicate::slt, number, usedParts);
+  number = least(number, sub(usedParts, i32(b, 1)));
+  auto [acc, stats] = scratchOf(number);
   Value sums = tile::PtrAddOp::create(b, stats, i32(b, rows));
-  Dim row{Value(), fixed(1), Value()};
-  auto along = [&](int64_t stride) {
-    return Dim{first, fixed(stride), usedParts};
-  };
+  Dim column{Value(), fixed(1), Value()};
   auto type = [&](ArrayRef<int64_t> shape) {
     return block(shape, b.getF32Type());
   };
-  State state;
-  state.acc = load(
-      type({count, rows, size()}), acc,
-      {along(rows * size()), {Value(), fixed(size()), Value()}, row});
-  state.max = load(type({count, rows}), stats, {along(2 * rows), row});
-  state.sum = load(type({count, rows}), sums, {along(2 * rows), row});
-  Value number = add(iota({count, rows}, 0), splat(first, {count, rows}));
-  Value isPart = compare(Predicate::slt, number,
-                         splat(usedParts, {count, rows}));
-  state.max = select(isPart, state.max, constant({count, rows}, -HUGE_VAL));
+  State state{load(type({rows}), stats, column),
+              load(type({rows}), sums, column),
+              load(type({rows, size()}), acc,
+                   {{Value(), fixed(size()), Value()}, column})};
+  state.max = select(splat(isPart, {rows}), state.max,
+                     constant({rows}, -HUGE_VAL));
   return state;
 }
 
@@ -210,9 +203,10 @@ void AttentionEmitter::join(State state) {
              usedParts);
   tileRows = storedRows();
   rows = headsOfTile() * tileRows;
-  constexpr int64_t elements = 1024; // of a wave, in its registers
-  int64_t count = std::clamp<int64_t>(
-      llvm::bit_floor<uint64_t>(elements * waves / (rows * size())), 1, 16);
+  // As many as registers hold are loaded at a time.
+  constexpr int64_t elements = 2048; // of a wave
+  int64_t count =
+      std::clamp<int64_t>(elements * waves / (rows * size()), 1, 16);
   State none{constant({rows}, -HUGE_VAL), constant({rows}, 0),
              constant({rows, size()}, 0)};
   auto loop =
@@ -222,9 +216,13 @@ void AttentionEmitter::join(State state) {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToEnd(loop.getBody());
     ValueRange args = loop.getRegionIterArgs();
-    State more = combine({args[0], args[1], args[2]},
-                         combine(loadParts(loop.getInductionVar(), count)));
-    scf::YieldOp::create(b, ValueRange{more.max, more.sum, more.acc});
+    SmallVector<State> loaded;
+    for (int64_t i = 0; i < count; ++i)
+      loaded.push_back(loadPart(add(loop.getInductionVar(), i32(b, i))));
+    State sum{args[0], args[1], args[2]};
+    for (const State &state : loaded)
+      sum = combine(sum, state);
+    scf::YieldOp::create(b, ValueRange{sum.max, sum.sum, sum.acc});
   }
   finish({loop.getResult(0), loop.getResult(1), loop.getResult(2)});
 }
