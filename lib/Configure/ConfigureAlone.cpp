@@ -122,13 +122,17 @@ static KernelConfig chooseAttention(const Space &space, const Limits &limits) {
     return ofWave.registersOfWave(lanesOf(1, limits)) <=
            share * limits.row.vgprs.perWave;
   };
-  if (isFew && limits.wide && hasMatrix && fitsWave(0.75)) {
+  // Their results of f32 meet in shared memory, with a row's sums.
+  int64_t meeting = 4 * ofWave.queries * (size + 8);
+  int64_t together = std::min<int64_t>(
+      config.waves, llvm::bit_floor<uint64_t>(limits.ldsBytes / meeting));
+  if (isFew && limits.wide && hasMatrix && together > 1 && fitsWave(0.75)) {
     // Waves have keys of their own.
     blocks = ofWave;
     ofWave.keys *= 2;
     if (fitsWave(0.375))
       blocks = ofWave;
-    chosen.unroll = config.waves;
+    config.waves = chosen.unroll = together;
   } else if (hasMatrix) {
     // Waves have rows of their own.
     config.waves =
@@ -148,6 +152,9 @@ FailureOr<KernelConfig> greta::chooseAlone(const Space &space,
   if (getUpdatedCache(space.alone))
     return chooseUpdate(space, limits);
   KernelConfig config = chooseAttention(space, limits);
+  // A family's variant without matrix instructions keeps the choice.
+  if (limits.matrix.empty() && !limits.row.matrix.empty())
+    return config;
   FailureOr<DictionaryAttr> asked = configFor(space.alone, limits.row);
   if (failed(asked))
     return failure();
