@@ -343,16 +343,24 @@ void LayoutAssigner::layOutOperands(DotOp dot) {
     if (isDirect && wishes.fastest == int64_t(shape.size()) - 1 - number)
       run = std::max(run, wishes.run);
   }
-  auto layoutOf = [&](unsigned number, int64_t run) {
-    return greta::operandLayout(dot, number, acc, fastest[number], run);
+  const Layout *like = nullptr;
+  auto layoutOf = [&](unsigned number) {
+    return greta::operandLayout(dot, number, acc, fastest[number], run, like);
   };
   // What another dot left in registers is numbered along K as that left it.
-  if (auto known = layouts.find(dot.getA()); known != layouts.end())
-    if (effort(known->second, layoutOf(0, 0)) <
-        effort(known->second, layoutOf(0, run)))
-      run = 0;
+  if (auto known = layouts.find(dot.getA()); known != layouts.end() && matrix) {
+    unsigned least = effort(known->second, layoutOf(0));
+    int64_t neighbours = std::exchange(run, 0);
+    if (unsigned cost = effort(known->second, layoutOf(0)); cost < least)
+      least = cost;
+    else
+      run = neighbours;
+    like = &known->second;
+    if (effort(known->second, layoutOf(0)) >= least)
+      like = nullptr;
+  }
   for (unsigned number : {0, 1}) {
-    Layout layout = layoutOf(number, run);
+    Layout layout = layoutOf(number);
     wanted[&dot->getOpOperand(number)] = layout;
     // Nothing brings the operands from other lanes, or they stay in registers
     // over a loop's turns: they are loaded there.
