@@ -21,6 +21,9 @@ import row_ops  # puts the project's helpers on the path
 import records
 from greta_runtime import Package, Runtime, tensors
 
+if row_ops.torch:
+    from torch.nn.attention.bias import causal_lower_right
+
 torch = row_ops.torch if row_ops.torch and row_ops.torch.cuda.is_available() else None
 
 PAGE = 16
@@ -99,7 +102,7 @@ def torch_times(shape, sets, options):
         # A causal mask of torch's starts with the first key; that of a chunk is bottom right.
         causal = shape.causal and shape.queries == shape.keys
         if shape.causal and not causal and not shape.is_decode:
-            bias = torch.nn.attention.bias.causal_lower_right(shape.queries, shape.keys)
+            bias = causal_lower_right(shape.queries, shape.keys)
         else:
             bias = None
         work = lambda i: torch.nn.functional.scaled_dot_product_attention(*ours[i % len(ours)], attn_mask=bias, is_causal=causal, enable_gqa=shape.heads != shape.key_heads)
