@@ -47,6 +47,7 @@ private:
   State start();
   State visit(mlir::Value from, mlir::Value to, bool isMasked, State state);
   State visitTile(mlir::Value key, bool isMasked, State state);
+  Tensor headsFirst(Tensor tensor) const;
   mlir::Value loadQueries();
   mlir::Value loadKeys(mlir::Value key, bool isMasked);
   mlir::Value loadValues(mlir::Value key, bool isMasked);

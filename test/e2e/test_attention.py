@@ -43,6 +43,8 @@ CASES = [
     Decode("lse", "f16", 2, 2, 1, 1, 200, 256),
     PagedDecode("plain", "f16", 4, 8, 2, 1, 500, 128),
     PagedDecode("windowsoftcap", "bf16", 4, 4, 1, 4, 200, 64),
+    PagedDecode("tokensfirst", "f16", 4, 8, 2, 1, 100, 64),
+    Paged("tokensfirst", "f16", 4, 4, 2, 37, 70, 64),
     *(Update(kind, "f16", 4, 2, 5, 40, 64) for kind in ("rows", "kept", "paged")),
     Update("rows", "f32", 2, 1, 1, 7, 8),
     Update("paged", "i8", 1, 1, 30, 40, 24),
@@ -61,6 +63,7 @@ SMALL = [
     Paged("windowsoftcap", "f16", 4, 2, 1, 5, 70, 16),
     Decode("all", "f16", 4, 4, 2, 3, 90, 16),
     PagedDecode("plain", "f16", 4, 4, 1, 1, 90, 32),
+    Paged("tokensfirst", "f16", 4, 4, 2, 5, 70, 16),
     *UPDATES,
 ]
 
