@@ -38,8 +38,10 @@ static int64_t positionIn(Value &vector, Value value) {
   return extract.getStaticPosition().front();
 }
 
-/// `elements` as one vector, if they are that or computed alike from such.
-static Value asVector(ArrayRef<Value> elements, OpBuilder &builder) {
+/// `elements` as one vector, if they are that or computed alike from such; of
+/// f32, which fill registers of their own, from any.
+static Value asVector(ArrayRef<Value> elements, OpBuilder &builder,
+                      bool isOperand = false) {
   auto type = VectorType::get(elements.size(), elements.front().getType());
   Location loc = elements.front().getLoc();
   if (llvm::all_equal(elements))
@@ -56,8 +58,11 @@ static Value asVector(ArrayRef<Value> elements, OpBuilder &builder) {
         Operation *op = element.getDefiningOp();
         return op && op->getName() == first->getName() &&
                op->getAttrs() == first->getAttrs() && element.hasOneUse();
-      }))
-    return {};
+      })) {
+    if (!isOperand || !type.getElementType().isF32())
+      return {};
+    return vector::FromElementsOp::create(builder, loc, type, elements);
+  }
   SmallVector<Value, 2> operands;
   for (unsigned number : {0u, 1u}) {
     Value operand =
@@ -66,7 +71,7 @@ static Value asVector(ArrayRef<Value> elements, OpBuilder &builder) {
                      [&](Value element) {
                        return element.getDefiningOp()->getOperand(number);
                      }),
-                 builder);
+                 builder, /*isOperand=*/true);
     if (!operand)
       return {};
     operands.push_back(operand);
@@ -118,9 +123,13 @@ static void addPairs(math::FmaOp second, bool anyTwo) {
 void greta::rocdl::pairElements(Operation *kernel, const TargetRow &row) {
   SmallVector<vector::FromElementsOp> made;
   SmallVector<math::FmaOp> sums;
+  bool hasPairsOfF32 = StringRef(row.name).starts_with("gfx9");
+  auto isPaired = [&](Type type) {
+    return type.isF16() || (type.isF32() && hasPairsOfF32);
+  };
   kernel->walk([&](Operation *op) {
     if (auto from = dyn_cast<vector::FromElementsOp>(op);
-        from && from.getType().getElementType().isF16() &&
+        from && isPaired(from.getType().getElementType()) &&
         from.getType().getNumElements() % 2 == 0)
       made.push_back(from);
     else if (auto fma = dyn_cast<math::FmaOp>(op))

@@ -21,10 +21,10 @@ DictionaryAttr greta::toAttribute(MLIRContext *context,
       entries.set("loop", builder.getUnitAttr());
     if (space.depth)
       entries.set("depth", builder.getI64IntegerAttr(space.depth));
-    if (space.run) {
+    if (space.run)
       entries.set("run", builder.getI64IntegerAttr(space.run));
+    if (space.run || space.unroll > 1)
       entries.set("unroll", builder.getI64IntegerAttr(space.unroll));
-    }
     if (space.matrix)
       entries.set("matrix", space.matrix);
     if (space.pipeline)

@@ -245,7 +245,10 @@ static LogicalResult configure(KernelOp kernel, const Limits &limits,
   }
   if (spaces->front().alone) {
     int64_t gridLimit = config.gridLimit;
-    config = chooseAlone(spaces->front(), limits);
+    FailureOr<KernelConfig> alone = chooseAlone(spaces->front(), limits);
+    if (failed(alone))
+      return failure();
+    config = std::move(*alone);
     config.gridLimit = gridLimit;
     setConfig();
     return success();

@@ -65,7 +65,16 @@ chooseTogether(llvm::ArrayRef<Space> spaces, Limits limits,
 llvm::SmallVector<KernelOp> separateSpaces(KernelOp kernel);
 
 /// The block program of an op that has its kernel to itself.
-KernelConfig chooseAlone(const Space &space, const Limits &limits);
+mlir::FailureOr<KernelConfig> chooseAlone(const Space &space,
+                                          const Limits &limits);
+
+/// What an op's `greta.config` says for `row`; null: nothing.
+mlir::FailureOr<mlir::DictionaryAttr> configFor(mlir::Operation *op,
+                                                const TargetRow &row);
+
+/// Takes what `config` has in place of attention's choice; why it cannot be.
+std::optional<std::string> applyConfig(KernelConfig &attention,
+                                       mlir::DictionaryAttr config);
 
 mlir::FailureOr<Choice> chooseGemm(const Space &space, const Limits &limits,
                                    mlir::MLIRContext *context);

@@ -5,8 +5,13 @@
 //
 // Attention takes the largest tile of queries, then of keys, whose blocks leave
 // a lane some of its registers: queries, logits and the result are kept, keys
-// and values come and go. Few queries of heads that read the same keys are one
-// tile. An update's workgroup takes some rows of 8 elements a lane.
+// and values come and go. An update's workgroup takes some rows of 8 elements a
+// lane.
+//
+// Few queries are limited by loading keys. Those of heads that read the same
+// keys are one tile; the waves of a workgroup have keys of their own, which go
+// straight to their registers, and the keys are split over as many workgroups
+// as keep every SIMD busy with two waves.
 //
 //===----------------------------------------------------------------------===//
 
@@ -39,17 +44,21 @@ namespace {
 /// A tile of queries and one of keys, of heads of `size` elements.
 struct Blocks {
   int64_t queries, keys, size, bits;
+  int64_t copies;   // that lanes have of an operand's elements
+  int64_t perLogit; // what is computed at a time
 
-  /// Of a lane, in 32 bits.
-  int64_t registers(int64_t lanes) const {
-    int64_t wide = queries * size + 2 * queries * keys;
-    int64_t narrow = queries * size + keys * size;
+  /// Of a lane, in 32 bits: the result and logits; queries, keys and values.
+  int64_t registers(int64_t lanes, bool ofWave) const {
+    int64_t columns = llvm::PowerOf2Ceil(size);
+    int64_t wide = queries * (columns + perLogit * keys);
+    int64_t narrow =
+        columns * (copies * queries + 2 * (ofWave ? copies : 1) * keys);
     return (wide + narrow * bits / 32) / lanes;
   }
-  /// Of shared memory, with padding: queries, keys and values pass through it,
-  /// and weights of f32, whose operands no lane has where it sums.
+  /// Of shared memory, with padding: keys and values pass through it, and
+  /// weights of f32, whose operands no lane has where it sums.
   int64_t bytes() const {
-    int64_t elements = queries * size + 2 * keys * size;
+    int64_t elements = 2 * keys * size;
     if (bits == 32)
       elements += queries * keys;
     return elements * bits / 8 * 17 / 16;
@@ -57,64 +66,116 @@ struct Blocks {
 };
 } // namespace
 
+static bool hasMaskOperand(Operation *op) {
+  auto attention = dyn_cast<AttentionOp>(op);
+  return attention && attention.getMask();
+}
+
 static KernelConfig chooseAttention(const Space &space, const Limits &limits) {
-  auto type = cast<RankedTensorType>(space.alone->getOperand(0).getType());
+  RankedTensorType type = queryTypeOf(space.alone);
   auto keys = cast<RankedTensorType>(space.alone->getOperand(1).getType());
   bool isPaged = isa<PagedAttentionOp>(space.alone);
   int64_t size = type.getDimSize(3);
   int64_t shared = type.getDimSize(1) / keys.getDimSize(isPaged ? 2 : 1);
   Type element = type.getElementType();
-  int64_t leastRows = 0; // of an instruction; 0: there is none
+  int64_t leastRows = 0, copies = 1; // of an instruction; 0: there is none
   for (const MatrixInstruction *mi :
        instructionsFor(element, element, limits.matrix, limits.row))
     if (mi->accLayout.isKnown() && size % mi->n == 0 && size % mi->k == 0 &&
-        (!leastRows || mi->m < leastRows))
+        (!leastRows || mi->m < leastRows)) {
       leastRows = mi->m;
+      copies = (int64_t(1) << (mi->aLayout.reg.size() +
+                               mi->aLayout.lane.size())) /
+               (mi->m * mi->k * mi->blocks);
+    }
   bool hasMatrix = leastRows > 0;
   KernelConfig config;
-  config.waves = 4;
+  config.waves = hasMatrix && limits.wide ? 8 : 4;
   // Lanes stand in a square: eight to a row where columns are odd eighths.
   if (!hasMatrix && size % 16)
     config.waves = std::max<int64_t>(1, 64 / lanesOf(1, limits));
   int64_t lanes = lanesOf(config.waves, limits);
-  int64_t available = limits.wide ? limits.row.vgprs.perWave * 3 / 5 : 256;
-  // Multiply-adds are unrolled: larger tiles are too much code.
-  int64_t mostRows = limits.wide && hasMatrix ? 128 : 16;
+  // Of a lane's registers; drivers need fewer beside.
+  const RegisterFile &file = limits.row.vgprs;
+  int64_t available = !limits.wide            ? 256
+                      : limits.row.isVulkan() ? file.perWave * 19 / 20
+                      : limits.row.agprs.perWave ? file.perWave * 3 / 4
+                                                 : file.perWave * 13 / 20;
+  // On the H200 twice the rows for a wave are faster where heads have 64
+  // elements: 291 and 257 TFLOP/s. Multiply-adds are unrolled: larger tiles are
+  // too much code.
+  int64_t rowsOfLane = limits.row.isVulkan() && size <= 64 ? 2 : 1;
+  int64_t mostRows =
+      limits.wide && hasMatrix ? lanes * rowsOfLane / 2 : 16;
   int64_t mostKeys = limits.wide && hasMatrix ? 64 : 16;
   SpaceConfig &chosen = config.spaces.emplace_back();
   // Few queries: heads that read the same keys together.
   int64_t few = type.getDimSize(2), heads = 1;
-  if (!type.isDynamicDim(2) && few <= 16) {
+  bool isFew = !type.isDynamicDim(2) && few <= 16;
+  if (isFew) {
     heads = llvm::PowerOf2Ceil(shared);
     mostRows = std::min<int64_t>(mostRows, llvm::PowerOf2Ceil(few) * heads);
+    config.waves = std::min<int64_t>(config.waves, 4);
+    lanes = lanesOf(config.waves, limits);
   }
-  constexpr int64_t least = 16; // what every matrix instruction divides
+  const int64_t least = hasMatrix ? 16 : 8; // what every instruction divides
   mostRows = std::max(mostRows, least);
-  Blocks blocks{mostRows, mostKeys, size, type.getElementTypeBitWidth()};
-  auto fits = [&](const Blocks &blocks) {
-    return blocks.registers(lanes) <= available &&
-           blocks.bytes() <= limits.ldsBytes;
-  };
-  auto withFewestKeys = [&] {
-    Blocks fewest = blocks;
-    fewest.keys = std::max(least, mostKeys / 2);
-    return fewest;
-  };
-  while (blocks.queries > least && !fits(withFewestKeys()))
+  // Logits and weights; where some are left out, what they are compared by.
+  bool hasMask = space.alone->hasAttr("window") || hasMaskOperand(space.alone);
+  int64_t perLogit = 1 + copies + 2 * hasMask;
+  Blocks blocks{mostRows, least, size, type.getElementTypeBitWidth(), copies,
+                perLogit};
+  while (blocks.queries > least && blocks.bytes() > limits.ldsBytes)
     blocks.queries /= 2;
-  while (blocks.keys > least && !fits(blocks))
-    blocks.keys /= 2;
-  // A wave has rows of its own.
-  if (hasMatrix)
+  Blocks ofWave = blocks;
+  for (Blocks more = blocks; more.keys < mostKeys; blocks = more) {
+    more.keys *= 2;
+    if (more.registers(lanes, /*ofWave=*/false) > available ||
+        more.bytes() > limits.ldsBytes)
+      break;
+  }
+  auto fitsWave = [&](double share) {
+    return ofWave.registers(lanesOf(1, limits), /*ofWave=*/true) <=
+           share * file.perWave;
+  };
+  // Their results of f32 meet in shared memory, with a row's sums.
+  int64_t meeting = 4 * ofWave.queries * (size + 8);
+  int64_t together = std::min<int64_t>(
+      4, llvm::bit_floor<uint64_t>(limits.ldsBytes / meeting));
+  if (isFew && limits.wide && hasMatrix && together > 1 && fitsWave(0.75)) {
+    // Waves have keys of their own.
+    blocks = ofWave;
+    ofWave.keys *= 2;
+    if (fitsWave(0.375))
+      blocks = ofWave;
+    config.waves = chosen.unroll = together;
+  } else if (hasMatrix && !isFew) {
+    // Waves have rows of their own.
     config.waves =
         std::clamp<int64_t>(blocks.queries / leastRows, 1, config.waves);
+  }
+  if (isFew)
+    chosen.split = std::clamp<int64_t>(2 * limits.simds / config.waves, 1,
+                                       mostSplit);
   chosen.rows = {1, heads, std::max<int64_t>(1, blocks.queries / heads)};
   chosen.columns = size;
   chosen.depth = blocks.keys;
   return config;
 }
 
-KernelConfig greta::chooseAlone(const Space &space, const Limits &limits) {
-  return getUpdatedCache(space.alone) ? chooseUpdate(space, limits)
-                                      : chooseAttention(space, limits);
+FailureOr<KernelConfig> greta::chooseAlone(const Space &space,
+                                           const Limits &limits) {
+  if (getUpdatedCache(space.alone))
+    return chooseUpdate(space, limits);
+  KernelConfig config = chooseAttention(space, limits);
+  // A family's variant without matrix instructions keeps the choice.
+  if (limits.matrix.empty() && !limits.row.matrix.empty())
+    return config;
+  FailureOr<DictionaryAttr> asked = configFor(space.alone, limits.row);
+  if (failed(asked))
+    return failure();
+  if (*asked)
+    if (std::optional<std::string> why = applyConfig(config, *asked))
+      return space.alone->emitOpError("has a 'greta.config' ") << *why;
+  return config;
 }

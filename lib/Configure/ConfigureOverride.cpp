@@ -32,14 +32,14 @@ static bool isKnown(NamedAttribute entry) {
          isNumber(entry.getValue());
 }
 
-FailureOr<DictionaryAttr> greta::configFor(MatmulOp matmul,
+FailureOr<DictionaryAttr> greta::configFor(Operation *op,
                                            const TargetRow &row) {
-  Attribute attribute = matmul->getAttr("greta.config");
+  Attribute attribute = op->getAttr("greta.config");
   if (!attribute)
     return DictionaryAttr();
   auto config = dyn_cast<DictionaryAttr>(attribute);
   if (!config)
-    return matmul.emitOpError("has a 'greta.config' that is no dictionary");
+    return op->emitOpError("has a 'greta.config' that is no dictionary");
   NamedAttrList entries;
   SmallVector<DictionaryAttr> targets;
   for (NamedAttribute entry : config) {
@@ -51,7 +51,7 @@ FailureOr<DictionaryAttr> greta::configFor(MatmulOp matmul,
     llvm::Expected<SmallVector<const TargetRow *>> rows =
         parseTargets(entry.getName());
     if (!rows)
-      return matmul.emitOpError("has a 'greta.config' with a dictionary for '")
+      return op->emitOpError("has a 'greta.config' with a dictionary for '")
              << entry.getName().getValue()
              << "': " << llvm::toString(rows.takeError());
     if (llvm::is_contained(*rows, &row))
@@ -63,7 +63,7 @@ FailureOr<DictionaryAttr> greta::configFor(MatmulOp matmul,
       entries.set(entry.getName(), entry.getValue());
   if (entries.empty())
     return DictionaryAttr();
-  return entries.getDictionary(matmul.getContext());
+  return entries.getDictionary(op->getContext());
 }
 
 const TuningEntry *greta::measuredFor(const Space &space,
@@ -263,6 +263,40 @@ FailureOr<Choice> greta::overrideBlocks(const Space &space,
   if (failed(isAsked))
     return failure();
   return *isAsked ? asked : choice;
+}
+
+std::optional<std::string> greta::applyConfig(KernelConfig &attention,
+                                              DictionaryAttr config) {
+  auto isPart = [](NamedAttribute entry) {
+    return entry.getName() == "tile"
+               ? isKnown(entry)
+               : llvm::is_contained({"waves", "unroll", "split"},
+                                    entry.getName()) &&
+                     isNumber(entry.getValue());
+  };
+  if (!llvm::all_of(config, isPart))
+    return "that is not made of 'tile', an array of integers, 'waves', "
+           "'unroll' and 'split', integers below 2^31, which are what "
+           "attention has";
+  SpaceConfig &space = attention.spaces.front();
+  int64_t heads = space.rows[1];
+  if (config.contains("tile")) {
+    SmallVector<int64_t> sizes = numbersOf(config, "tile");
+    if (sizes.size() != 2 || llvm::any_of(sizes, [](int64_t n) {
+          return n < 16 || n > mostExtent || !llvm::isPowerOf2_64(n);
+        }))
+      return "whose 'tile' is not two powers of two from 16 to " +
+             std::to_string(mostExtent) + ", rows and keys";
+    space.rows[2] = std::max<int64_t>(1, sizes[0] / heads);
+    space.depth = sizes[1];
+  }
+  take(config, "waves", attention.waves);
+  take(config, "unroll", space.unroll);
+  take(config, "split", space.split);
+  if (!llvm::isPowerOf2_64(std::max<int64_t>(attention.waves, 0)) ||
+      !llvm::isPowerOf2_64(std::max<int64_t>(space.unroll, 0)))
+    return "whose 'waves' or 'unroll' is no power of two";
+  return whyNotSplit(space.split);
 }
 
 llvm::json::Object greta::configOf(const Choice &choice, const Limits &limits) {

@@ -33,6 +33,9 @@ bool greta::canSplit(const Space &space) {
 }
 
 bool greta::fitsSplit(const Space &space, const SpaceConfig &config) {
+  // Of keys there may be any number.
+  if (space.alone)
+    return !getUpdatedCache(space.alone);
   if (!space.matmul || !canSplit(space))
     return false;
   int64_t k = MatmulOp(space.matmul).getDepth();

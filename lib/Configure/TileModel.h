@@ -122,10 +122,6 @@ applyConfig(Tile &tile, mlir::DictionaryAttr config,
 /// `tile` as a configuration.
 llvm::json::Object configOf(const Tile &tile);
 
-/// What a GEMM's `greta.config` says for `row`; null: nothing.
-mlir::FailureOr<mlir::DictionaryAttr> configFor(MatmulOp matmul,
-                                                const TargetRow &row);
-
 /// What the tuning database calls the GEMM of a space.
 TuningKey tuningKey(const Space &space, const TargetRow &row);
 

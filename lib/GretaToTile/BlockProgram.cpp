@@ -80,9 +80,21 @@ Value BlockProgram::broadcast(Value v, ArrayRef<int64_t> shape) {
   return tile::BroadcastOp::create(b, block(shape, type.getElementType()), v);
 }
 
+Value BlockProgram::transpose(Value v, ArrayRef<int64_t> order) {
+  auto type = cast<RankedTensorType>(v.getType());
+  SmallVector<int64_t> shape;
+  for (int64_t dim : order)
+    shape.push_back(type.getDimSize(dim));
+  return tile::TransOp::create(b, block(shape, type.getElementType()), v,
+                               order);
+}
+
 Value BlockProgram::perRow(Value v, int64_t columns) {
-  int64_t count = cast<RankedTensorType>(v.getType()).getDimSize(0);
-  return broadcast(reshape(v, {count, 1}), {count, columns});
+  SmallVector<int64_t> shape(cast<RankedTensorType>(v.getType()).getShape());
+  shape.push_back(1);
+  v = reshape(v, shape);
+  shape.back() = columns;
+  return broadcast(v, shape);
 }
 
 Value BlockProgram::perColumn(Value v, int64_t rows) {

@@ -49,7 +49,8 @@ protected:
   mlir::Value constant(llvm::ArrayRef<int64_t> shape, double value);
   mlir::Value reshape(mlir::Value block, llvm::ArrayRef<int64_t> shape);
   mlir::Value broadcast(mlir::Value block, llvm::ArrayRef<int64_t> shape);
-  /// A block of one dimension, repeated along the other of two.
+  mlir::Value transpose(mlir::Value block, llvm::ArrayRef<int64_t> order);
+  /// A block repeated along a dimension more, its last or the first of two.
   mlir::Value perRow(mlir::Value block, int64_t columns);
   mlir::Value perColumn(mlir::Value block, int64_t rows);
   mlir::Value compare(mlir::arith::CmpIPredicate how, mlir::Value x,

@@ -14,7 +14,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "GretaToTile.h"
+#include "GretaToTileCache.h"
 #include "greta/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -32,8 +32,9 @@ using namespace greta;
 namespace {
 class KernelConverter {
 public:
-  KernelConverter(KernelOp kernel, StringRef name)
-      : kernel(kernel), name(name) {}
+  KernelConverter(KernelOp kernel, StringRef name,
+                  ArrayRef<CacheUpdate> updates)
+      : kernel(kernel), name(name), updates(updates) {}
   LogicalResult run();
 
 private:
@@ -42,6 +43,16 @@ private:
                                      unsigned number,
                                      Emitter::Pointers pointers);
   Value linearIndex(ImplicitLocOpBuilder &b);
+  const CacheUpdate *updateOf(unsigned result) const {
+    auto found = llvm::find_if(updates, [&](const CacheUpdate &update) {
+      return update.rows == kernel->getResult(result);
+    });
+    return found == updates.end() ? nullptr : &*found;
+  }
+  Value argumentOf(Value buffer) {
+    return func.getBody().getArgument(llvm::find(buffers, buffer) -
+                                      buffers.begin());
+  }
   DictionaryAttr launchConfig();
   int64_t waves() const {
     return config.waves ? config.waves : config.blockSize / config.waveSize;
@@ -49,6 +60,7 @@ private:
 
   KernelOp kernel;
   std::string name;
+  ArrayRef<CacheUpdate> updates; // that take rows from this kernel
   SmallVector<Space> spaces;
   KernelConfig config;
   Value updated; // the operand that the result has the memory of
@@ -91,27 +103,39 @@ KernelConverter::emitterOf(ImplicitLocOpBuilder &b, Region &region,
 }
 
 void KernelConverter::emitBody(ImplicitLocOpBuilder &b) {
-  Region &body = func.getBody();
-  SmallVector<Value> storage;
+  SmallVector<Value> inputs, outputs;
+  SmallVector<CacheRows> caches;
   for (Value input : kernel.getInputs())
-    storage.push_back(
-        body.getArgument(llvm::find(buffers, input) - buffers.begin()));
-  llvm::append_range(storage, body.getArguments().drop_front(buffers.size()));
-  ValueRange pointers(storage);
-  unsigned numInputs = kernel.getInputs().size(), nextOutput = numInputs;
-  unsigned nextScratch = numInputs + (updated ? 0 : kernel.getNumResults());
+    inputs.push_back(argumentOf(input));
+  ArrayRef<BlockArgument> others =
+      func.getBody().getArguments().drop_front(buffers.size());
+  for (unsigned i = 0; !updated && i < kernel.getNumResults(); ++i) {
+    CacheRows &rows = caches.emplace_back();
+    if (const CacheUpdate *update = updateOf(i)) {
+      outputs.push_back(argumentOf(update->cache));
+      rows = {argumentOf(update->slots), update->count};
+    } else {
+      outputs.push_back(others.front());
+      others = others.drop_front();
+    }
+  }
+  SmallVector<Value> scratch(others);
+  unsigned nextOutput = 0, nextScratch = 0;
   SmallVector<std::unique_ptr<Emitter>> emitters;
   SmallVector<AffineExpr> counts;
   total = getAffineConstantExpr(0, kernel.getContext());
   for (auto [i, region] : llvm::enumerate(kernel.getSpaces())) {
     unsigned numOutputs = region.front().getTerminator()->getNumOperands();
     size_t numScratch =
-        SpaceEmitter::scratchTypes(spaces[i], config.spaces[i]).size();
+        scratchTypes(spaces[i], config.spaces[i]).size();
     emitters.push_back(
         emitterOf(b, region, i,
-                  {pointers.take_front(numInputs),
-                   pointers.slice(nextOutput, updated ? 0 : numOutputs),
-                   pointers.slice(nextScratch, numScratch)}));
+                  {inputs,
+                   ValueRange(outputs).slice(nextOutput,
+                                             updated ? 0 : numOutputs),
+                   ValueRange(scratch).slice(nextScratch, numScratch),
+                   ArrayRef(caches).slice(nextOutput,
+                                          updated ? 0 : numOutputs)}));
     nextOutput += numOutputs;
     nextScratch += numScratch;
     counts.push_back(emitters.back()->workgroups());
@@ -183,6 +207,8 @@ DictionaryAttr KernelConverter::launchConfig() {
     }
     if (space.group > 1)
       set("group", space.group);
+    if (spaces[i].alone && space.unroll > 1)
+      set("unroll", space.unroll);
     if (space.split > 1)
       set("split", space.split);
     if (space.matrix)
@@ -205,6 +231,8 @@ LogicalResult KernelConverter::run() {
   config = std::move(*chosen);
 
   buffers.insert_range(kernel.getInputs());
+  for (const CacheUpdate &update : updates)
+    buffers.insert_range(ValueRange{update.cache, update.slots});
   SmallVector<Type> pointers;
   auto addPointer = [&](Value tensor) {
     pointers.push_back(tile::PtrType::get(getElementTypeOrSelf(tensor)));
@@ -213,12 +241,15 @@ LogicalResult KernelConverter::run() {
   if (Operation *alone = spaces.front().alone)
     if (auto cache = cast_or_null<BlockArgument>(getUpdatedCache(alone)))
       updated = kernel.getInputs()[cache.getArgNumber()];
-  if (!updated)
-    llvm::for_each(kernel.getResults(), addPointer);
-  // Scratch memory is results that nobody uses.
   SmallVector<Type> results(kernel.getResultTypes());
+  for (const CacheUpdate &update : updates)
+    results[update.rows.getResultNumber()] = update.cache.getType();
+  for (OpResult result : kernel->getResults())
+    if (!updated && !updateOf(result.getResultNumber()))
+      addPointer(result);
+  // Scratch memory is results that nobody uses.
   for (auto [space, spaceConfig] : llvm::zip(spaces, config.spaces)) {
-    SmallVector<Type> scratch = SpaceEmitter::scratchTypes(space, spaceConfig);
+    SmallVector<Type> scratch = scratchTypes(space, spaceConfig);
     for (Type element : scratch) {
       pointers.push_back(tile::PtrType::get(element));
       results.push_back(RankedTensorType::get({ShapedType::kDynamic}, element));
@@ -250,24 +281,43 @@ LogicalResult KernelConverter::run() {
   auto mapOf = [&](ArrayRef<AffineExpr> results) {
     return AffineMap::get(0, numSymbols, results, b.getContext());
   };
+  // Results in the memory of an operand, and the shapes of the others.
+  SmallVector<int64_t> tied(results.size(), -1);
   SmallVector<Attribute> shapes;
-  DenseI64ArrayAttr tied;
-  if (updated)
-    tied =
-        b.getDenseI64ArrayAttr(llvm::find(buffers, updated) - buffers.begin());
-  else
-    llvm::append_range(shapes, kernel.getShapes().getValue().drop_front(
-                                   kernel.getInputs().size()));
+  for (unsigned i = 0; i < kernel.getNumResults(); ++i) {
+    const CacheUpdate *update = updateOf(i);
+    if (Value memory = update ? update->cache : updated)
+      tied[i] = llvm::find(buffers, memory) - buffers.begin();
+    else
+      shapes.push_back(kernel.getShapes()[kernel.getInputs().size() + i]);
+  }
+  bool hasTied = llvm::any_of(tied, [](int64_t operand) { return operand >= 0; });
   for (AffineExpr extent : scratchExtents)
     shapes.push_back(AffineMapAttr::get(mapOf(extent)));
   b.setInsertionPoint(kernel);
   auto launch = tile::LaunchOp::create(
       b, results, name, buffers.getArrayRef(), mapOf(grid),
-      mapOf(scalars->expressions()), tied,
+      mapOf(scalars->expressions()),
+      hasTied ? b.getDenseI64ArrayAttr(tied) : nullptr,
       zeroed.empty() ? nullptr : b.getDenseI64ArrayAttr(zeroed),
       b.getArrayAttr(shapes), launchConfig());
-  kernel->replaceAllUsesWith(
-      launch.getResults().take_front(kernel.getNumResults()));
+  for (OpResult result : kernel->getResults()) {
+    Value made = launch.getResult(result.getResultNumber());
+    if (const CacheUpdate *update = updateOf(result.getResultNumber())) {
+      // What only brought the rows there goes away with its users.
+      KernelOp moves = update->kernel;
+      moves->getResult(0).replaceAllUsesWith(made);
+      Value rows = update->moved;
+      moves.erase();
+      while (rows != result) {
+        Operation *view = rows.getDefiningOp();
+        rows = view->getOperand(0);
+        view->erase();
+      }
+      continue;
+    }
+    result.replaceAllUsesWith(made);
+  }
   kernel.erase();
   return success();
 }
@@ -277,11 +327,18 @@ struct GretaToTilePass : greta::impl::GretaToTilePassBase<GretaToTilePass> {
   void runOnOperation() override {
     SymbolTable symbols(getOperation());
     SmallVector<std::pair<KernelOp, std::string>> kernels;
+    llvm::DenseMap<Operation *, SmallVector<CacheUpdate>> updates;
     for (auto function : getOperation().getOps<func::FuncOp>()) {
+      llvm::SmallDenseSet<Operation *> joined;
+      for (const CacheUpdate &update : findCacheUpdates(function)) {
+        updates[update.rows.getOwner()].push_back(update);
+        joined.insert(update.kernel);
+      }
       unsigned number = 0;
       function.walk([&](KernelOp kernel) {
-        kernels.push_back(
-            {kernel, (function.getName() + "_" + Twine(number++)).str()});
+        if (!joined.contains(kernel))
+          kernels.push_back(
+              {kernel, (function.getName() + "_" + Twine(number++)).str()});
       });
     }
     for (auto &[kernel, name] : kernels) {
@@ -290,7 +347,7 @@ struct GretaToTilePass : greta::impl::GretaToTilePassBase<GretaToTilePass> {
             << name << ", which exists; rename that function";
         return signalPassFailure();
       }
-      if (failed(KernelConverter(kernel, name).run()))
+      if (failed(KernelConverter(kernel, name, updates[kernel]).run()))
         return signalPassFailure();
     }
   }

@@ -38,6 +38,13 @@ mlir::AffineExpr strideOf(int64_t spaceDim, const TensorLayout &layout,
 /// An i32 constant.
 mlir::Value i32(mlir::ImplicitLocOpBuilder &b, int64_t value);
 
+/// Where the rows of a result go that updates a cache in place: row t to row
+/// slots[t] of `rows`, others nowhere.
+struct CacheRows {
+  mlir::Value slots; // null: the result is stored as it is
+  mlir::AffineExpr rows;
+};
+
 /// Emits what one workgroup does for a region of a kernel.
 class Emitter {
 public:
@@ -45,6 +52,7 @@ public:
     mlir::ValueRange inputs;  // one per argument of the region
     mlir::ValueRange outputs; // one per yielded value
     mlir::ValueRange scratch; // of scratchTypes
+    llvm::ArrayRef<CacheRows> caches; // per yielded value
   };
   virtual ~Emitter() = default;
 
@@ -58,6 +66,18 @@ public:
   /// emitted.
   virtual llvm::SmallVector<mlir::AffineExpr> scratchExtents() { return {}; }
 };
+
+/// Where all workgroups that share a tile have stored their parts of it: counts
+/// this one at `counter`, and leaves the builder where only the last of
+/// `expected` goes on, which sees what the others have stored.
+void goOnAsLast(mlir::ImplicitLocOpBuilder &b, mlir::Value counter,
+                mlir::Value expected);
+
+/// The elements of the scratch memory of a space whose work is split, a buffer
+/// each; the last has counters, which are zero between launches.
+llvm::SmallVector<mlir::Type> scratchTypes(const Space &space,
+                                           const SpaceConfig &config);
+llvm::SmallVector<mlir::Type> attentionScratch(mlir::MLIRContext *context);
 
 /// Those of ops that have a kernel to themselves.
 std::unique_ptr<Emitter>
@@ -80,10 +100,6 @@ public:
                const SpaceConfig &config, ScalarArguments &scalars,
                Pointers pointers);
 
-  /// The elements of the scratch memory of a GEMM in parts: a buffer of each
-  /// GEMM's parts, and one of counters, which are zero between launches.
-  static llvm::SmallVector<mlir::Type> scratchTypes(const Space &space,
-                                                    const SpaceConfig &config);
   llvm::SmallVector<mlir::AffineExpr> scratchExtents() override;
   mlir::AffineExpr workgroups() override;
   void emit(mlir::Value index) override;
@@ -117,7 +133,11 @@ private:
   mlir::RankedTensorType blockType(const Mapping &mapping, mlir::Type element);
   void locate(mlir::Value index);
   void locateViews();
-  struct Access;
+  /// The operands that greta_tile.load and store share.
+  struct Access {
+    llvm::SmallVector<mlir::Value> offsets, dynamicStrides, bounds;
+    llvm::SmallVector<int64_t> strides, bounded;
+  };
   /// `bound`, having said that the block at `offset` begins within it: the grid
   /// and the loops end there.
   mlir::Value reached(mlir::Value offset, mlir::Value bound);
@@ -126,6 +146,7 @@ private:
                       const Mapping &mapping);
   mlir::Value load(mlir::BlockArgument argument, const Mapping &mapping);
   void store(unsigned output, mlir::Value value);
+  void storeRows(unsigned output, mlir::Value block);
   mlir::AffineMap shapeOfArgument(unsigned index);
   TensorLayout layoutOf(mlir::BlockArgument argument);
   /// The first element of what the region sees.

@@ -25,7 +25,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "BlockProgram.h"
+#include "GretaToTileAttention.h"
+#include "GretaTile/LoopAttributes.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include <cmath>
 
@@ -34,84 +35,17 @@ using namespace greta;
 
 using Predicate = arith::CmpIPredicate;
 
-static constexpr double log2e = 1.4426950408889634;
-
-/// What is inside of an op of the dialect may contract.
-static constexpr auto contract = arith::FastMathFlags::contract;
-
-namespace {
-class AttentionEmitter : public BlockProgram {
-public:
-  AttentionEmitter(ImplicitLocOpBuilder &b, KernelOp kernel, Region &region,
-                   const Space &space, const SpaceConfig &config,
-                   ScalarArguments &scalars, Pointers pointers);
-  AffineExpr workgroups() override;
-  void emit(Value index) override;
-
-private:
-  /// What the loop carries.
-  struct State {
-    Value max, sum, acc;
-  };
-  /// The keys that a workgroup visits: all, and those that every row sees.
-  struct Range {
-    Value begin, wholeBegin, wholeEnd, end;
-  };
-
-  void locate(Value index);
-  Range range();
-  State start();
-  State visit(Value from, Value to, bool isMasked, State state);
-  State visitTile(Value key, bool isMasked, State state);
-  Value loadQueries();
-  Value loadKeys(Value key, bool isMasked);
-  Value loadValues(Value key, bool isMasked);
-  Value addMask(Value x, Value key);
-  Value seen(Value key);
-  struct Gathered {
-    Value offsets, inside;
-  };
-  Gathered pagesOf(Value key);
-  Value loadPages(const Tensor &cache, Value key, bool isTransposed);
-  void finish(State state);
-  void storeRows(Value block, const Tensor &tensor, bool hasColumns);
-
-  Value f32(double value) { return constant({rows}, value); }
-  Value reduce(Value x, bool isMax);
-  Value exponential(Value x);
-
-  AffineExpr queries() const { return space.shape[2]; }
-  /// Heads that a workgroup takes, of those that read the same keys.
-  int64_t headsOfTile() const { return config.rows[1]; }
-  int64_t size() const { return queryType.getDimSize(3); }
-  /// Of a query, without what reads the same keys in this workgroup.
-  int64_t headGroups() const {
-    return headsOfTile() > 1 ? keyHeads : queryType.getDimSize(1);
-  }
-
-  const Space &space;
-  // The op: what it does not have is null.
-  Value q, k, v, lengths, mask, sinks, table;
-  RankedTensorType queryType;
-  double scale;
-  bool causal;
-  std::optional<int64_t> window;
-  std::optional<double> softcap;
-  int64_t keyHeads, shared; // query heads that read a key head
-  int64_t rows, keys;       // of a tile
-
-  // This workgroup: its sequence, heads, first row, and where keys end.
-  Value sequence, queryHead, keyHead, row, valid, shift;
-  Value query, queryPointer, keyPointer, valuePointer, maskPointer;
-};
-} // namespace
-
 AttentionEmitter::AttentionEmitter(ImplicitLocOpBuilder &b, KernelOp kernel,
                                    Region &region, const Space &space,
                                    const SpaceConfig &config,
                                    ScalarArguments &scalars, Pointers pointers)
     : BlockProgram(b, kernel, region, config, scalars, pointers), space(space),
-      rows(config.rows[1] * config.rows[2]), keys(config.depth) {
+      tileRows(config.rows[2]), rows(config.rows[1] * tileRows),
+      keys(config.depth), together(config.unroll),
+      waves(b.getInsertionBlock()
+                ->getParent()
+                ->getParentOfType<tile::FuncOp>()
+                .getWaves()) {
   auto number = [](std::optional<APFloat> value) {
     return value ? std::optional<double>(value->convertToFloat())
                  : std::nullopt;
@@ -121,7 +55,7 @@ AttentionEmitter::AttentionEmitter(ImplicitLocOpBuilder &b, KernelOp kernel,
     lengths = op.getLengths();
     window = op.getWindow();
     softcap = number(op.getSoftcap());
-    queryType = cast<RankedTensorType>(q.getType());
+    queryType = queryTypeOf(op);
     scale = number(op.getScale()).value_or(1 / std::sqrt(size()));
   };
   if (auto op = dyn_cast<AttentionOp>(space.alone)) {
@@ -145,17 +79,23 @@ AttentionEmitter::AttentionEmitter(ImplicitLocOpBuilder &b, KernelOp kernel,
 }
 
 AffineExpr AttentionEmitter::workgroups() {
-  return space.shape[0] * headGroups() * queries().ceilDiv(config.rows[2]);
+  return tiles() * parts();
 }
 
 /// Tiles of a head follow each other, so that its keys are in the cache; of a
 /// causal one those with the most keys come first.
 void AttentionEmitter::locate(Value index) {
-  Value tiles = small(queries().ceilDiv(config.rows[2]));
-  Value tile = arith::RemUIOp::create(b, index, tiles);
-  Value rest = arith::DivUIOp::create(b, index, tiles);
+  tileNumber = index;
+  if (config.split > 1) {
+    Value count = small(parts());
+    part = arith::RemUIOp::create(b, index, count);
+    tileNumber = arith::DivUIOp::create(b, index, count);
+  }
+  Value ofHead = small(queries().ceilDiv(tileRows));
+  Value tile = arith::RemUIOp::create(b, tileNumber, ofHead);
+  Value rest = arith::DivUIOp::create(b, tileNumber, ofHead);
   if (causal)
-    tile = sub(sub(tiles, i32(b, 1)), tile);
+    tile = sub(sub(ofHead, i32(b, 1)), tile);
   Value groups = i32(b, headGroups());
   sequence = arith::DivUIOp::create(b, rest, groups);
   Value group = arith::RemUIOp::create(b, rest, groups);
@@ -163,10 +103,11 @@ void AttentionEmitter::locate(Value index) {
   Value by = i32(b, shared);
   keyHead = takesAll ? group : arith::DivUIOp::create(b, group, by).getResult();
   queryHead = takesAll ? mul(group, by) : group;
-  row = mul(tile, i32(b, config.rows[2]));
+  row = mul(tile, i32(b, tileRows));
   assumeBelow(row, small(queries()));
 
-  Tensor queryTensor = input(q), keyTensor = input(k), valueTensor = input(v);
+  Tensor queryTensor = headsFirst(input(q)), keyTensor = input(k),
+         valueTensor = input(v);
   queryPointer =
       moved(queryTensor.pointer, {{sequence, queryTensor.strides[0]},
                                   {queryHead, queryTensor.strides[1]}});
@@ -200,12 +141,12 @@ void AttentionEmitter::locate(Value index) {
 }
 
 AttentionEmitter::Range AttentionEmitter::range() {
-  Value zero = i32(b, 0), step = i32(b, keys);
+  Value zero = i32(b, 0), step = i32(b, span());
   auto whole = [&](Value x) { // tiles below x, as keys
     return mul(arith::DivUIOp::create(b, most(x, zero), step), step);
   };
   Value first = add(row, shift); // where the first row stands
-  Value last = add(first, i32(b, config.rows[2] - 1));
+  Value last = add(first, i32(b, tileRows - 1));
   Value end = valid, wholeEnd = valid;
   if (causal) {
     end = least(end, add(last, i32(b, 1)));
@@ -222,7 +163,7 @@ AttentionEmitter::Range AttentionEmitter::range() {
   }
   Value begin = whole(add(sub(first, width), i32(b, 1)));
   // Tiles from the first that the last row sees whole.
-  Value wholeBegin = whole(add(sub(last, width), i32(b, 1 + keys - 1)));
+  Value wholeBegin = whole(add(sub(last, width), i32(b, span())));
   wholeBegin = most(wholeBegin, begin);
   return {begin, wholeBegin, most(whole(wholeEnd), wholeBegin),
           most(end, zero)};
@@ -232,9 +173,18 @@ AttentionEmitter::Range AttentionEmitter::range() {
 // Blocks
 //===----------------------------------------------------------------------===//
 
+/// Queries, or the result, by [B, Hq, S, D].
+AttentionEmitter::Tensor AttentionEmitter::headsFirst(Tensor tensor) const {
+  if (hasTokensFirst(space.alone)) {
+    std::swap(tensor.shape[1], tensor.shape[2]);
+    std::swap(tensor.strides[1], tensor.strides[2]);
+  }
+  return tensor;
+}
+
 /// [rows, D], in the order of heads.
 Value AttentionEmitter::loadQueries() {
-  Tensor tensor = input(q);
+  Tensor tensor = headsFirst(input(q));
   Dim along{row, tensor.strides[2], small(queries())};
   Dim column{Value(), tensor.strides[3], Value()};
   if (headsOfTile() == 1)
@@ -242,7 +192,7 @@ Value AttentionEmitter::loadQueries() {
                 {along, column});
   Value bound = headsOfTile() == shared ? Value() : i32(b, shared);
   Value loaded =
-      load(block({headsOfTile(), config.rows[2], size()}, tensor.element),
+      load(block({headsOfTile(), tileRows, size()}, tensor.element),
            queryPointer, {{Value(), tensor.strides[1], bound}, along, column});
   return reshape(loaded, {rows, size()});
 }
@@ -250,7 +200,7 @@ Value AttentionEmitter::loadQueries() {
 /// Offsets in a cache of the rows of a tile of keys, which are valid.
 AttentionEmitter::Gathered AttentionEmitter::pagesOf(Value key) {
   Tensor cache = input(k), pages = input(table);
-  SmallVector<int64_t> shape = {keys};
+  SmallVector<int64_t> shape = {span()};
   Value at = add(splat(key, shape), iota(shape, 0));
   Value isValid = compare(Predicate::slt, at, splat(valid, shape));
   Value page = splat(small(cache.shape[1]), shape);
@@ -271,11 +221,11 @@ AttentionEmitter::Gathered AttentionEmitter::pagesOf(Value key) {
           arith::AndIOp::create(b, isValid, inside)};
 }
 
-/// [keys, D], or the other way round.
+/// Keys by D, or the other way round.
 Value AttentionEmitter::loadPages(const Tensor &cache, Value key,
                                   bool isTransposed) {
   auto [offsets, inside] = pagesOf(key);
-  SmallVector<int64_t> shape = {keys, size()};
+  SmallVector<int64_t> shape = {span(), size()};
   if (isTransposed)
     std::swap(shape[0], shape[1]);
   auto along = [&](Value perKey) {
@@ -288,24 +238,24 @@ Value AttentionEmitter::loadPages(const Tensor &cache, Value key,
                                        along(inside), Value());
 }
 
-/// [D, keys].
+/// D by the keys of a turn.
 Value AttentionEmitter::loadKeys(Value key, bool isMasked) {
   Tensor tensor = input(k);
   tensor.pointer = keyPointer;
   if (table)
     return loadPages(tensor, key, /*isTransposed=*/true);
-  return load(block({size(), keys}, tensor.element), keyPointer,
+  return load(block({size(), span()}, tensor.element), keyPointer,
               {{Value(), tensor.strides[3], Value()},
                {key, tensor.strides[2], isMasked ? valid : Value()}});
 }
 
-/// [keys, D].
+/// The keys of a turn by D.
 Value AttentionEmitter::loadValues(Value key, bool isMasked) {
   Tensor tensor = input(v);
   tensor.pointer = valuePointer;
   if (table)
     return loadPages(tensor, key, /*isTransposed=*/false);
-  return load(block({keys, size()}, tensor.element), valuePointer,
+  return load(block({span(), size()}, tensor.element), valuePointer,
               {{key, tensor.strides[2], isMasked ? valid : Value()},
                {Value(), tensor.strides[3], Value()}});
 }
@@ -317,38 +267,38 @@ Value AttentionEmitter::addMask(Value x, Value key) {
   Value loaded;
   if (headsOfTile() == 1) {
     loaded =
-        load(block({rows, keys}, tensor.element), maskPointer, {along, column});
+        load(block({rows, span()}, tensor.element), maskPointer, {along, column});
   } else {
     bool isShared = tensor.shape[1] == fixed(1);
-    SmallVector<int64_t> shape = {isShared ? 1 : headsOfTile(), config.rows[2],
-                                  keys};
+    SmallVector<int64_t> shape = {isShared ? 1 : headsOfTile(), tileRows,
+                                  span()};
     Value bound =
         isShared || headsOfTile() == shared ? Value() : i32(b, shared);
     loaded = load(block(shape, tensor.element), maskPointer,
                   {{Value(), tensor.strides[1], bound}, along, column});
     shape[0] = headsOfTile();
-    loaded = reshape(broadcast(loaded, shape), {rows, keys});
+    loaded = reshape(broadcast(loaded, shape), {rows, span()});
   }
   if (!tensor.element.isF32())
     loaded =
-        arith::ExtFOp::create(b, block({rows, keys}, b.getF32Type()), loaded);
-  return arith::AddFOp::create(b, x, loaded);
+        arith::ExtFOp::create(b, block({rows, span()}, b.getF32Type()), loaded);
+  return arith::AddFOp::create(b, x, apart(loaded, 1));
 }
 
 /// i1: which keys of a tile each row sees.
 Value AttentionEmitter::seen(Value key) {
-  SmallVector<int64_t> shape = {rows, keys};
+  SmallVector<int64_t> shape = {rows, span()};
   Value column = iota(shape, 1);
   auto below = [&](Value bound) { // a scalar
     return compare(Predicate::slt, column, splat(sub(bound, key), shape));
   };
   if (!causal && !window)
-    return below(valid);
+    return apart(below(valid), 1);
   // Where each row stands, from this tile's first key on.
   Value number =
       headsOfTile() == 1
           ? iota(shape, 0)
-          : reshape(iota({headsOfTile(), config.rows[2], keys}, 1), shape);
+          : reshape(iota({headsOfTile(), tileRows, span()}, 1), shape);
   Value at = add(number, splat(sub(add(row, shift), key), shape));
   // A row's last key is a valid one.
   Value result = causal ? compare(Predicate::sle, column, at) : below(valid);
@@ -360,19 +310,20 @@ Value AttentionEmitter::seen(Value key) {
     require(Predicate::sgt, -*window);
   if (window && !causal)
     require(Predicate::slt, *window);
-  return result;
+  return apart(result, 1);
 }
 
 //===----------------------------------------------------------------------===//
 // The loop
 //===----------------------------------------------------------------------===//
 
-Value AttentionEmitter::reduce(Value x, bool isMax) {
+Value AttentionEmitter::reduce(Value x, unsigned axis, bool isMax) {
   return tile::ReduceOp::create(
-             b, x, 1,
+             b, x, axis,
              [&](OpBuilder &builder, Location loc, ValueRange l, ValueRange r) {
                Value both =
-                   isMax ? arith::MaximumFOp::create(builder, loc, l[0], r[0])
+                   isMax ? arith::MaxNumFOp::create(builder, loc, l[0], r[0],
+                                                    noNaN)
                                .getResult()
                          : arith::AddFOp::create(builder, loc, l[0], r[0])
                                .getResult();
@@ -381,18 +332,27 @@ Value AttentionEmitter::reduce(Value x, bool isMax) {
       ->getResult(0);
 }
 
-/// Of a logit's distance to its maximum.
+/// Of a logit's distance to its maximum; below 2^-126 it may be zero.
 Value AttentionEmitter::exponential(Value x) {
   if (mask) {
     auto type = cast<RankedTensorType>(x.getType());
     x = arith::MulFOp::create(b, x, constant(type.getShape(), log2e));
   }
-  return math::Exp2Op::create(b, x);
+  return math::Exp2Op::create(b, x, arith::FastMathFlags::afn);
+}
+
+Value AttentionEmitter::finite(Value max) {
+  ArrayRef<int64_t> shape = cast<RankedTensorType>(max.getType()).getShape();
+  Value isNone = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, max,
+                                       constant(shape, -HUGE_VAL));
+  return select(isNone, constant(shape, 0), max);
 }
 
 AttentionEmitter::State AttentionEmitter::start() {
   double unit = mask ? 1 : log2e;
-  State state{f32(-HUGE_VAL), f32(0), constant({rows, size()}, 0)};
+  SmallVector<int64_t> shape = ofTurn({rows});
+  Value none = constant(shape, -HUGE_VAL), zero = constant(shape, 0);
+  State state{none, zero, constant(ofTurn({rows, size()}), 0)};
   if (!sinks)
     return state;
   // The sink is the first logit, and its weight goes nowhere.
@@ -404,21 +364,29 @@ AttentionEmitter::State AttentionEmitter::start() {
   } else {
     Value perHead = load(block({headsOfTile()}, tensor.element), pointer,
                          {{Value(), tensor.strides[0], i32(b, shared)}});
-    logit = reshape(perRow(perHead, config.rows[2]), {rows});
+    logit = reshape(perRow(perHead, tileRows), {rows});
   }
-  state.max = arith::MulFOp::create(b, logit, f32(unit));
-  Value isNone = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, logit,
-                                       f32(-HUGE_VAL));
-  state.sum = select(isNone, f32(0), f32(1));
+  Value max = arith::MulFOp::create(b, repeated(logit), constant(shape, unit));
+  Value isSome = arith::CmpFOp::create(b, arith::CmpFPredicate::UNE, max, none);
+  // Of those that share the keys the first has it.
+  auto onlyWhere = [&](Value isFirst) {
+    isSome = arith::AndIOp::create(b, isSome, isFirst);
+  };
+  if (together > 1)
+    onlyWhere(compare(Predicate::eq, iota(shape, 0), splat(i32(b, 0), shape)));
+  if (part)
+    onlyWhere(splat(compare(Predicate::eq, part, i32(b, 0)), shape));
+  state.max = select(isSome, max, none);
+  state.sum = select(isSome, constant(shape, 1), zero);
   return state;
 }
 
 AttentionEmitter::State AttentionEmitter::visitTile(Value key, bool isMasked,
                                                     State state) {
-  SmallVector<int64_t> shape = {rows, keys};
+  SmallVector<int64_t> shape = ofTurn({rows, keys}), perRows = ofTurn({rows});
   assumeBelow(key, valid);
-  Value keyBlock = loadKeys(key, isMasked);
-  Value valueBlock = loadValues(key, isMasked);
+  Value keyBlock = apart(loadKeys(key, isMasked), 1);
+  Value valueBlock = apart(loadValues(key, isMasked), 0);
   Value x = tile::DotOp::create(b, block(shape, b.getF32Type()), query,
                                 keyBlock, constant(shape, 0), nullptr);
   auto times = [&](Value value, double factor) -> Value {
@@ -443,25 +411,21 @@ AttentionEmitter::State AttentionEmitter::visitTile(Value key, bool isMasked,
     x = select(seen(key), x, constant(shape, -HUGE_VAL));
 
   State next;
-  Value top = reduce(x, /*isMax=*/true);
+  unsigned last = shape.size() - 1;
+  Value top = reduce(x, last, /*isMax=*/true);
   if (!mask) {
-    top = arith::MulFOp::create(b, top, f32(factor));
+    top = arith::MulFOp::create(b, top, constant(perRows, factor));
     x = arith::MulFOp::create(b, x, constant(shape, factor), contract);
   }
-  next.max = arith::MaximumFOp::create(b, state.max, top);
+  next.max = arith::MaxNumFOp::create(b, state.max, top, noNaN);
   // A row that has seen nothing yet has no maximum to take off.
-  Value from = next.max;
-  if (isMasked || mask) {
-    Value isNone = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, next.max,
-                                         f32(-HUGE_VAL));
-    from = select(isNone, f32(0), next.max);
-  }
+  Value from = isMasked || mask ? finite(next.max) : next.max;
   Value weights =
       exponential(arith::SubFOp::create(b, x, perRow(from, keys), contract));
   Value fall = exponential(arith::SubFOp::create(b, state.max, from));
   next.sum = arith::AddFOp::create(
       b, arith::MulFOp::create(b, state.sum, fall, contract),
-      reduce(weights, /*isMax=*/false), contract);
+      reduce(weights, last, /*isMax=*/false), contract);
   Value scaled = arith::MulFOp::create(b, state.acc, perRow(fall, size()));
   Type element = queryType.getElementType();
   if (!element.isF32())
@@ -473,8 +437,14 @@ AttentionEmitter::State AttentionEmitter::visitTile(Value key, bool isMasked,
 
 AttentionEmitter::State AttentionEmitter::visit(Value from, Value to,
                                                 bool isMasked, State state) {
-  auto loop = scf::ForOp::create(b, from, to, i32(b, keys),
+  auto loop = scf::ForOp::create(b, from, to, i32(b, span()),
                                  ValueRange{state.max, state.sum, state.acc});
+  // Waves with keys of their own load them where they multiply them.
+  if (together > 1)
+    loop->setAttr(tile::pipelineName,
+                  tile::PipelineAttr::get(b.getContext(), /*stages=*/0,
+                                          /*slice=*/size(), /*direct=*/0,
+                                          /*hidden=*/0));
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToEnd(loop.getBody());
   ValueRange args = loop.getRegionIterArgs();
@@ -494,7 +464,7 @@ void AttentionEmitter::storeRows(Value v, const Tensor &tensor,
   Value pointer = moved(tensor.pointer, {{sequence, tensor.strides[0]},
                                          {queryHead, tensor.strides[1]}});
   SmallVector<Dim> dims = {{row, tensor.strides[2], small(queries())}};
-  SmallVector<int64_t> shape = {config.rows[2]};
+  SmallVector<int64_t> shape = {tileRows};
   if (headsOfTile() > 1) {
     Value bound = headsOfTile() == shared ? Value() : i32(b, shared);
     dims.insert(dims.begin(), Dim{Value(), tensor.strides[1], bound});
@@ -509,45 +479,63 @@ void AttentionEmitter::storeRows(Value v, const Tensor &tensor,
 
 void AttentionEmitter::finish(State state) {
   Value isNone =
-      arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, state.sum, f32(0));
+      arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, state.sum, constant({rows}, 0));
   OperandRange yielded = region.front().getTerminator()->getOperands();
   for (auto [i, value] : llvm::enumerate(yielded)) {
     if (cast<OpResult>(value).getResultNumber() == 0) {
       Value factor =
-          select(isNone, f32(0), arith::DivFOp::create(b, f32(1), state.sum));
+          select(isNone, constant({rows}, 0), arith::DivFOp::create(b, constant({rows}, 1), state.sum));
       Value result =
           arith::MulFOp::create(b, state.acc, perRow(factor, size()));
       Type element = queryType.getElementType();
       if (!element.isF32())
         result =
             arith::TruncFOp::create(b, block({rows, size()}, element), result);
-      storeRows(result, output(i, space.shape), /*hasColumns=*/true);
+      SmallVector<AffineExpr> shape = space.shape;
+      if (hasTokensFirst(space.alone))
+        std::swap(shape[1], shape[2]);
+      storeRows(result, headsFirst(output(i, shape)), /*hasColumns=*/true);
       continue;
     }
     Value sum = math::Log2Op::create(b, state.sum), max = state.max;
     if (mask)
-      max = arith::MulFOp::create(b, max, f32(log2e));
+      max = arith::MulFOp::create(b, max, constant({rows}, log2e));
     Value lse = arith::MulFOp::create(b, arith::AddFOp::create(b, max, sum),
-                                      f32(1 / log2e));
-    storeRows(select(isNone, f32(-HUGE_VAL), lse),
+                                      constant({rows}, 1 / log2e));
+    storeRows(select(isNone, constant({rows}, -HUGE_VAL), lse),
               output(i, ArrayRef(space.shape).drop_back()),
               /*hasColumns=*/false);
   }
 }
 
-void AttentionEmitter::emit(Value index) {
-  locate(index);
-  query = loadQueries();
-  Range keysOfTile = range();
+/// What a workgroup does for the keys of a range.
+void AttentionEmitter::emitRows(const Range &range) {
+  query = repeated(loadQueries());
   State state = start();
   if (window)
-    state =
-        visit(keysOfTile.begin, least(keysOfTile.wholeBegin, keysOfTile.end),
-              /*isMasked=*/true, state);
-  state = visit(keysOfTile.wholeBegin, keysOfTile.wholeEnd, /*isMasked=*/false,
-                state);
-  state = visit(keysOfTile.wholeEnd, keysOfTile.end, /*isMasked=*/true, state);
-  finish(state);
+    state = visit(range.begin, least(range.wholeBegin, range.end),
+                  /*isMasked=*/true, state);
+  state = visit(range.wholeBegin, range.wholeEnd, /*isMasked=*/false, state);
+  state = visit(range.wholeEnd, range.end, /*isMasked=*/true, state);
+  if (together > 1)
+    state = combine(state);
+  if (part)
+    join(state);
+  else
+    finish(state);
+}
+
+void AttentionEmitter::emit(Value index) {
+  locate(index);
+  Range keysOfTile = range();
+  if (!part)
+    return emitRows(keysOfTile);
+  takePart(keysOfTile);
+  auto branch =
+      scf::IfOp::create(b, compare(Predicate::slt, part, usedParts),
+                        /*withElseRegion=*/false);
+  b.setInsertionPoint(branch.thenBlock()->getTerminator());
+  emitRows(keysOfTile);
 }
 
 std::unique_ptr<Emitter>

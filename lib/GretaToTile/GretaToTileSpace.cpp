@@ -310,12 +310,6 @@ Value SpaceEmitter::inBatch(Value pointer, const TensorLayout &layout,
   return pointer;
 }
 
-/// The operands that greta_tile.load and store share.
-struct SpaceEmitter::Access {
-  SmallVector<Value> offsets, dynamicStrides, bounds;
-  SmallVector<int64_t> strides, bounded;
-};
-
 Value SpaceEmitter::reached(Value offset, Value bound) {
   if (!getConstantIntValue(offset))
     tile::AssumeOp::create(
@@ -387,6 +381,8 @@ void SpaceEmitter::store(unsigned output, Value v) {
   TensorLayout layout =
       TensorLayout::contiguous(space.shape, kernel.getContext());
   Value block = broadcastTo(value(v, identity), shapeOf(identity));
+  if (pointers.caches[output].slots)
+    return storeRows(output, block);
   Access a = access(layout, identity);
   tile::StoreOp::create(
       b, block, inBatch(pointers.outputs[output], layout, identity), a.offsets,

@@ -24,11 +24,14 @@
 using namespace mlir;
 using namespace greta;
 
-SmallVector<Type> SpaceEmitter::scratchTypes(const Space &space,
-                                             const SpaceConfig &config) {
+SmallVector<Type> greta::scratchTypes(const Space &space,
+                                      const SpaceConfig &config) {
   if (config.split == 1)
     return {};
+  if (space.alone)
+    return attentionScratch(space.alone->getContext());
   MatmulOp matmul = space.matmul;
+  // The parts of each GEMM.
   SmallVector<Type> types(space.gemms().size(), matmul.getSumType());
   types.push_back(IntegerType::get(matmul.getContext(), 32));
   return types;
@@ -89,6 +92,18 @@ Value SpaceEmitter::addParts(Value parts, RankedTensorType type) {
   return add(sum, i32(b, looped), config.split - looped);
 }
 
+void greta::goOnAsLast(ImplicitLocOpBuilder &b, Value counter, Value expected) {
+  Value before = tile::AtomicRmwOp::create(
+      b, b.getI32Type(), tile::AtomicKind::Add, tile::MemoryOrder::AcqRel,
+      tile::MemoryScope::Device, counter, i32(b, 1), Value());
+  Value last = arith::SubIOp::create(b, expected, i32(b, 1));
+  Value isLast =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::eq, before, last);
+  auto branch = scf::IfOp::create(b, isLast, /*withElseRegion=*/false);
+  b.setInsertionPoint(branch.thenBlock()->getTerminator());
+  tile::StoreScatteredOp::create(b, i32(b, 0), counter, Value());
+}
+
 /// Leaves the builder where the last workgroup of a tile goes on, with whole
 /// sums.
 void SpaceEmitter::joinParts() {
@@ -115,14 +130,7 @@ void SpaceEmitter::joinParts() {
   }
   Value arrivals =
       tile::PtrAddOp::create(b, pointers.scratch.back(), tileNumber);
-  Value before = tile::AtomicRmwOp::create(
-      b, b.getI32Type(), tile::AtomicKind::Add, tile::MemoryOrder::AcqRel,
-      tile::MemoryScope::Device, arrivals, i32(b, 1), Value());
-  Value isLast = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, before,
-                                       i32(b, config.split - 1));
-  auto branch = scf::IfOp::create(b, isLast, /*withElseRegion=*/false);
-  b.setInsertionPoint(branch.thenBlock()->getTerminator());
-  tile::StoreScatteredOp::create(b, i32(b, 0), arrivals, Value());
+  goOnAsLast(b, arrivals, i32(b, config.split));
   for (auto [gemm, parts] : llvm::zip(gemms, tiles))
     sums[gemm] =
         addParts(parts, cast<RankedTensorType>(sums.lookup(gemm).getType()));

@@ -1,7 +1,7 @@
 """Attention and the updates of a KV cache: the functions, their inputs, and their definition in float64 NumPy.
 
 A name says everything: attention_KIND_TYPE_B_Hq_Hkv_S_T_D with B, S and T dynamic, so that one function serves all of them; fixed_.. the same with static
-extents; paged_KIND_.. has T rows in the longest sequence's pages; update_KIND_TYPE_B_H_S_T_D puts S new rows into a cache of T.
+extents; decode_.. with a static S, whose keys are split over workgroups; paged_KIND_.. and pageddecode_.. have T rows in the longest sequence's pages; update_KIND_TYPE_B_H_S_T_D puts S new rows into a cache of T.
 """
 
 import dataclasses
@@ -27,7 +27,7 @@ class Attention(Case, family="attention"):
     s: int
     t: int
     d: int
-    is_dynamic = True
+    dynamic = "b", "s", "t", "pages"
     operand_types = property(lambda self: {self.dtype})
     has_matrix_product = property(lambda self: self.d % 16 == 0)  # what every instruction's tiles divide
 
@@ -52,12 +52,12 @@ class Attention(Case, family="attention"):
 
     def type(self, *extents, dtype=None):
         """Of a tensor whose extents are numbers, or b, s and t, which may be dynamic."""
-        return tensor(*("?" if e in ("b", "s", "t", "pages") and self.is_dynamic else getattr(self, e) if isinstance(e, str) else e for e in extents), dtype or self.dtype)
+        return tensor(*("?" if e in self.dynamic else getattr(self, e) if isinstance(e, str) else e for e in extents), dtype or self.dtype)
 
 
 @dataclasses.dataclass(frozen=True)
 class Fixed(Attention, family="fixed"):
-    is_dynamic = False
+    dynamic = ()
 
     @property
     def function(self):
@@ -74,6 +74,27 @@ class Paged(Attention, family="paged"):
     @property
     def spec(self):
         return PAGED
+
+
+class Split:
+    """Few queries, whose keys several workgroups share on any target."""
+
+    dynamic = "b", "t", "pages"
+    config = ["greta.config = {split = 40}"]
+
+    @property
+    def function(self):
+        return "_".join(map(str, (self.family, self.kind, self.dtype, self.hq, self.hkv, self.s, self.d)))
+
+
+@dataclasses.dataclass(frozen=True)
+class Decode(Split, Attention, family="decode"):
+    pass
+
+
+@dataclasses.dataclass(frozen=True)
+class PagedDecode(Split, Paged, family="pageddecode"):
+    pass
 
 
 @dataclasses.dataclass(frozen=True)
@@ -97,6 +118,7 @@ class Update(Case, family="update"):
 
 def attributes(case, *others):
     given = [f"window = {WINDOW} : i64"] * case.has("window") + [f"softcap = {SOFTCAP} : f32"] * case.has("softcap") + ["causal"] * case.has("causal")
+    given += getattr(case, "config", [])
     return f" {{{', '.join([*given, *others])}}}" if given or others else ""
 
 
@@ -197,17 +219,23 @@ for kind in ("plain", "causal", "window", "causalwindow", "softcap", "mask", "le
     KINDS[kind] = ATTENTION
 
 
+def heads_first(case, x):
+    """[B, Hq, S, D] of what lies as [B, S, Hq, D] in memory, or the other way round, where the op has its tokens first."""
+    return x.transpose(0, 2, 1, 3) if case.has("tokensfirst") else x
+
+
 def paged_mlir(case, target):
-    q, cache, table, lengths = case.type("b", "hq", "s", "d"), case.type("pages", PAGE, "hkv", "d"), case.type("b", "pages", dtype="i32"), case.type("b", dtype="i32")
+    q = case.type("b", "s", "hq", "d") if case.has("tokensfirst") else case.type("b", "hq", "s", "d")
+    cache, table, lengths = case.type("pages", PAGE, "hkv", "d"), case.type("b", "pages", dtype="i32"), case.type("b", dtype="i32")
     types = f"{q}, {cache}, {cache}, {table}, {lengths}"
     return f"""func.func @{case.function}(%q: {q}, %k: {cache}, %v: {cache}, %table: {table}, %lengths: {lengths}) -> {q} {{
-  %0 = greta.paged_attention %q, %k, %v, %table, %lengths{attributes(case)} : {types} -> {q}
+  %0 = greta.paged_attention %q, %k, %v, %table, %lengths{attributes(case, *['tokens_first'] * case.has('tokensfirst'))} : {types} -> {q}
   return %0 : {q}
 }}"""
 
 
 def paged_inputs(case, rng):
-    yield queries(case, rng, case.b, case.hq, case.s, case.d), case.dtype
+    yield heads_first(case, queries(case, rng, case.b, case.hq, case.s, case.d)), case.dtype
     lengths = some_lengths(case)
     used = rng.permutation(case.b * case.pages + 3)
     table = np.full((case.b, case.pages), 1 << 30)  # beyond the cache: not to be read
@@ -226,7 +254,7 @@ def paged(case, rounded, q, k_cache, v_cache, table, lengths):
     k, v = (x[table].reshape(case.b, -1, case.hkv, case.d).transpose(0, 2, 1, 3) for x in (k_cache, v_cache))
     for n, length in enumerate(lengths):
         k[n, :, length:] = v[n, :, length:] = 0
-    return attend(case, q, k, v, lengths, causal=True)[0]
+    return heads_first(case, attend(case, heads_first(case, q), k, v, lengths, causal=True)[0])
 
 
 PAGED = Kind(paged_mlir, paged_inputs, paged, "attention")

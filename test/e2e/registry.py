@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 
 import attention_ops
+import layer_ops
 import cases
 import epilogues
 import prologues
@@ -71,8 +72,8 @@ def plant(row, pattern, is_gemm):
         row[:] = (np.arange(1, len(row) + 1) % 63).astype(np.uint16).view(np.float16)
 
 
-CASES = cases.RowOp, gemms.Product, tiled.Product, epilogues.Epilogue, prologues.Product, slices.Slice, typed.Product, typed.Conversion, programs.Program, attention_ops.Attention, attention_ops.Fixed, attention_ops.Paged,\
-    attention_ops.Update, Special
+CASES = cases.RowOp, gemms.Product, tiled.Product, epilogues.Epilogue, prologues.Product, slices.Slice, typed.Product, typed.Conversion, programs.Program, attention_ops.Attention, attention_ops.Fixed, attention_ops.Decode,\
+    attention_ops.Paged, attention_ops.PagedDecode, attention_ops.Update, layer_ops.Layer, Special
 FAMILIES = {case.family: case for case in CASES}
 
 

@@ -5,7 +5,7 @@ machine's Vulkan driver and on the host.
 import pytest
 
 import harness
-from attention_ops import Attention, Fixed, Paged, Update
+from attention_ops import Attention, Decode, Fixed, Paged, PagedDecode, Update
 from harness import AMD_FAMILIES, check, check_together, results_on, together
 
 # Kind, type, B, Hq, Hkv, S, T, D.
@@ -35,6 +35,16 @@ CASES = [
     Fixed("causal", "f16", 1, 2, 1, 128, 128, 64),
     Paged("plain", "f16", 4, 4, 2, 5, 70, 64),
     Paged("windowsoftcap", "bf16", 4, 2, 1, 1, 70, 128),
+    Decode("plain", "f16", 1, 8, 2, 1, 1000, 128),
+    Decode("causallengths", "f16", 4, 6, 2, 3, 300, 64),
+    Decode("causal", "f32", 2, 2, 1, 1, 129, 64),
+    Decode("window", "bf16", 1, 4, 4, 2, 333, 128),
+    Decode("all", "f16", 4, 4, 2, 5, 200, 80),
+    Decode("lse", "f16", 2, 2, 1, 1, 200, 256),
+    PagedDecode("plain", "f16", 4, 8, 2, 1, 500, 128),
+    PagedDecode("windowsoftcap", "bf16", 4, 4, 1, 4, 200, 64),
+    PagedDecode("tokensfirst", "f16", 4, 8, 2, 1, 100, 64),
+    Paged("tokensfirst", "f16", 4, 4, 2, 37, 70, 64),
     *(Update(kind, "f16", 4, 2, 5, 40, 64) for kind in ("rows", "kept", "paged")),
     Update("rows", "f32", 2, 1, 1, 7, 8),
     Update("paged", "i8", 1, 1, 30, 40, 24),
@@ -51,6 +61,9 @@ SMALL = [
     Attention("all", "f16", 4, 4, 2, 20, 90, 16),
     Fixed("causallengths", "f16", 4, 4, 1, 1, 40, 16),
     Paged("windowsoftcap", "f16", 4, 2, 1, 5, 70, 16),
+    Decode("all", "f16", 4, 4, 2, 3, 90, 16),
+    PagedDecode("plain", "f16", 4, 4, 1, 1, 90, 32),
+    Paged("tokensfirst", "f16", 4, 4, 2, 5, 70, 16),
     *UPDATES,
 ]
 

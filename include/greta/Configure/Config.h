@@ -19,12 +19,14 @@ struct SpaceConfig {
   bool loop = false;
   int64_t depth = 0;           // of a GEMM; of attention, keys at a time
   int64_t run = 0;             // of it, in a lane; 0: not the skinny schedule
-  int64_t unroll = 1;          // blocks along the depth per turn of its loop
+  int64_t unroll = 1;          // blocks along the depth per turn of its loop;
+                               // of attention, for each of which are waves
   tile::MatrixAttr matrix;     // its instruction; null: SIMT FMAs
   tile::PipelineAttr pipeline; // of its loop over K; null: none
   int64_t group = 1;    // rows of blocks that neighbouring workgroups share
   int64_t chiplets = 1; // that workgroups are dealt to in turn
-  int64_t split = 1;    // ranges of a GEMM's K, each with its own workgroups
+  int64_t split = 1;    // ranges of a GEMM's K, each with its own workgroups;
+                        // of attention's keys, workgroups wanted in all
 };
 
 struct KernelConfig {

@@ -28,6 +28,7 @@
 #include "BlockLayout.h"
 #include "DotLayouts.h"
 #include "greta/Layout/Conversion.h"
+#include "greta/Layout/Waves.h"
 #include "greta/Passes.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"
@@ -55,8 +56,10 @@ public:
 private:
   void expandOps();
   void copyLeaves();
+  void regroupColumns(DotOp dot);
   LogicalResult layOutAccumulator(DotOp dot);
   void layOutOperands(DotOp dot);
+  void assignRegrouped(DotOp dot, const Layout &layout);
   LogicalResult layOutContract(Operation *contract);
   LogicalResult layOutBlock(Value block);
   /// Gives a value its layout, and on from there.
@@ -76,6 +79,8 @@ private:
   llvm::DenseMap<Value, Layout> layouts;
   /// The layouts in which dots and contracts take their operands.
   llvm::DenseMap<OpOperand *, Layout> wanted;
+  /// B of dots whose columns are regrouped, as it is loaded.
+  llvm::DenseMap<Operation *, Value> regrouped;
   /// Those in which contracts leave their results.
   llvm::DenseMap<Value, Layout> made;
 };
@@ -178,6 +183,53 @@ void LayoutAssigner::copyLeaves() {
   llvm::for_each(leaves, copy);
 }
 
+/// The last dimension of a block, taken as rows of `extent` in which columns
+/// are numbered first.
+static Value regroup(OpBuilder &builder, Value value, int64_t extent,
+                     int64_t rows) {
+  auto type = cast<RankedTensorType>(value.getType());
+  SmallVector<int64_t> apart(type.getShape());
+  int64_t last = apart.size() - 1;
+  apart[last] /= rows * extent;
+  apart.append({rows, extent});
+  SmallVector<int64_t> swapped(apart);
+  std::swap(swapped[last + 1], swapped[last + 2]);
+  auto order = llvm::to_vector(llvm::seq<int64_t>(0, apart.size()));
+  std::swap(order[last + 1], order[last + 2]);
+  auto block = [&](ArrayRef<int64_t> shape) {
+    return RankedTensorType::get(shape, type.getElementType());
+  };
+  Location loc = value.getLoc();
+  value = ReshapeOp::create(builder, loc, block(apart), value);
+  value = TransOp::create(builder, loc, block(swapped), value, order);
+  return ReshapeOp::create(builder, loc, type, value);
+}
+
+/// A B that lies along its columns in memory, and is loaded into the registers
+/// that multiply it: a lane takes neighbouring columns, which go to as many
+/// instructions, of which each has a column of every lane.
+void LayoutAssigner::regroupColumns(DotOp dot) {
+  MatrixAttr matrix = dot.getMatrixAttr();
+  PipelineAttr pipeline = pipelineOf(dot);
+  if (!matrix || !pipeline || pipeline.getStages())
+    return;
+  Value b = dot.getB();
+  ArrayRef<int64_t> shape = shapeOf(b);
+  LayoutWishes wishes = wishesOf(b, shape);
+  int64_t columns = toLayout(matrix.getB()).shape()[1];
+  int64_t run = std::min(wishes.run, powerPart(shape.back() / columns));
+  if (wishes.fastest != int64_t(shape.size()) - 1 || run < 2)
+    return;
+  builder.setInsertionPoint(dot);
+  dot.getBMutable().set(regroup(builder, b, run, columns));
+  dot.getAccMutable().set(regroup(builder, dot.getAcc(), run, columns));
+  builder.setInsertionPointAfter(dot);
+  Value ordered = regroup(builder, dot.getResult(), columns, run);
+  Operation *first = ordered.getDefiningOp()->getPrevNode()->getPrevNode();
+  dot.getResult().replaceAllUsesExcept(ordered, first);
+  regrouped[dot] = b;
+}
+
 //===----------------------------------------------------------------------===//
 // Layouts
 //===----------------------------------------------------------------------===//
@@ -233,12 +285,14 @@ static unsigned effort(const Layout &from, const Layout &to) {
 LogicalResult LayoutAssigner::layOutAccumulator(DotOp dot) {
   Value result = dot.getResult();
   // Another dot's layout, which came here through elementwise work, may be of
-  // another instruction.
+  // another instruction; through regrouped columns, written in another way.
   auto known = layouts.find(result);
   MatrixAttr matrix = dot.getMatrixAttr();
-  bool isForeign = known != layouts.end() && matrix &&
-                   known->second.rank() == 2 &&
-                   !known->second.quotient(toLayout(matrix.getAcc()));
+  bool isForeign =
+      known != layouts.end() && matrix &&
+      (regrouped.contains(dot) ||
+       (known->second.rank() == 2 &&
+        !known->second.quotient(toLayout(matrix.getAcc()))));
   if (known == layouts.end() || isForeign) {
     ArrayRef<int64_t> shape = shapeOf(result);
     int64_t acrossN = shape.back() & -shape.back();
@@ -289,24 +343,48 @@ void LayoutAssigner::layOutOperands(DotOp dot) {
     if (isDirect && wishes.fastest == int64_t(shape.size()) - 1 - number)
       run = std::max(run, wishes.run);
   }
-  auto layoutOf = [&](unsigned number, int64_t run) {
-    return greta::operandLayout(dot, number, acc, fastest[number], run);
+  const Layout *like = nullptr;
+  auto layoutOf = [&](unsigned number) {
+    return greta::operandLayout(dot, number, acc, fastest[number], run, like);
   };
   // What another dot left in registers is numbered along K as that left it.
-  if (auto known = layouts.find(dot.getA()); known != layouts.end())
-    if (effort(known->second, layoutOf(0, 0)) <
-        effort(known->second, layoutOf(0, run)))
-      run = 0;
+  if (auto known = layouts.find(dot.getA()); known != layouts.end() && matrix) {
+    unsigned least = effort(known->second, layoutOf(0));
+    int64_t neighbours = std::exchange(run, 0);
+    if (unsigned cost = effort(known->second, layoutOf(0)); cost < least)
+      least = cost;
+    else
+      run = neighbours;
+    like = &known->second;
+    if (effort(known->second, layoutOf(0)) >= least)
+      like = nullptr;
+  }
   for (unsigned number : {0, 1}) {
-    Layout layout = layoutOf(number, run);
+    Layout layout = layoutOf(number);
     wanted[&dot->getOpOperand(number)] = layout;
     // Nothing brings the operands from other lanes, or they stay in registers
     // over a loop's turns: they are loaded there.
     auto loop = dyn_cast<LoopLikeOpInterface>(dot->getParentOp());
-    if (isDirect ||
+    if (regrouped.contains(dot) && number == 1)
+      assignRegrouped(dot, layout);
+    else if (isDirect ||
         (loop && loop.isDefinedOutsideOfLoop(dot.getOperand(number))))
       assign(dot.getOperand(number), layout.registersAlong(rank - 1 - number));
   }
+}
+
+/// Where it is loaded, neighbours in memory are neighbours in registers.
+void LayoutAssigner::assignRegrouped(DotOp dot, const Layout &layout) {
+  Value source = regrouped.lookup(dot), value = dot.getB();
+  std::optional<Layout> known = layout;
+  while (known && value != source) {
+    auto result = cast<OpResult>(value);
+    OpOperand &operand = result.getOwner()->getOpOperand(0);
+    known = tile::operandLayout(result, *known, operand);
+    value = operand.get();
+  }
+  if (known)
+    assign(source, known->registersAlong(known->rank() - 1));
 }
 
 /// The block of which a contract's operands and result are parts; often none
@@ -392,6 +470,7 @@ LogicalResult LayoutAssigner::run() {
     if (shapeOf(block).empty())
       return emitError(block.getLoc())
              << block.getType() << " has no dimension; use a scalar";
+  llvm::for_each(dots, [&](DotOp dot) { regroupColumns(dot); });
   for (DotOp dot : dots)
     if (failed(layOutAccumulator(dot)))
       return failure();

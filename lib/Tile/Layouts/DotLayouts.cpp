@@ -69,6 +69,55 @@ static Layout widenAlongK(const Layout &tile, unsigned kDim, int64_t depth,
   return Layout(reg, lane, {}, tile.rep());
 }
 
+/// The numbers that a layout's registers, then its lanes, have along its last
+/// dimension, repetitions behind the registers.
+static std::array<SmallVector<int32_t>, 2> numbersAlongK(const Layout &layout) {
+  unsigned kDim = layout.rank() - 1;
+  std::array<SmallVector<int32_t>, 2> numbers;
+  for (auto [bases, found] :
+       {std::pair(&layout.reg(), &numbers[0]), {&layout.lane(), &numbers[1]}})
+    for (const Basis &basis : *bases)
+      if (basis[kDim])
+        found->push_back(basis[kDim]);
+  int32_t extent = layout.tile()[kDim];
+  for (int64_t left = powerPart(layout.rep()[kDim]); left > 1; left /= 2) {
+    numbers[0].push_back(extent);
+    extent *= 2;
+  }
+  return numbers;
+}
+
+/// An operand's tile of the instruction with k numbered as in a block that is
+/// there already: none where its registers and lanes cannot make up a tile.
+static std::optional<Layout> numberedLike(const Layout &tile, unsigned kDim,
+                                          const Layout &block) {
+  auto numbers = numbersAlongK(block);
+  Bases bases[2] = {tile.reg(), tile.lane()};
+  int32_t taken = 0, count = 0;
+  for (unsigned group : {0, 1}) {
+    SmallVector<Basis *> alongK;
+    for (Basis &basis : bases[group])
+      if (basis[kDim])
+        alongK.push_back(&basis);
+    llvm::sort(alongK, [&](const Basis *a, const Basis *b) {
+      return (*a)[kDim] < (*b)[kDim];
+    });
+    bool isWhole = group == 0 ? alongK.size() <= numbers[group].size()
+                              : alongK.size() == numbers[group].size();
+    if (!isWhole)
+      return std::nullopt;
+    for (auto [basis, number] : llvm::zip(alongK, numbers[group])) {
+      (*basis)[kDim] = number;
+      taken |= number;
+      ++count;
+    }
+  }
+  // Whole tiles follow each other.
+  if (taken != (1 << count) - 1)
+    return std::nullopt;
+  return Layout(bases[0], bases[1], {}, tile.rep());
+}
+
 /// The accumulator of a matrix instruction: its tile, then waves, then
 /// repetitions. Waves that share rows would have to exchange what goes into
 /// another dot, so in a chain they take rows first.
@@ -207,7 +256,7 @@ PipelineAttr greta::pipelineOf(DotOp dot) {
 
 /// An operand of one matrix.
 static Layout planeOperand(DotOp dot, unsigned operand, const Layout &acc,
-                           int64_t fastest, int64_t run) {
+                           int64_t fastest, int64_t run, const Layout *like) {
   Value value = operand == 0 ? dot.getA() : dot.getB();
   auto type = cast<RankedTensorType>(value.getType());
   ArrayRef<int64_t> shape = type.getShape().take_back(2);
@@ -221,7 +270,9 @@ static Layout planeOperand(DotOp dot, unsigned operand, const Layout &acc,
       bits.push_back({shared, basis[shared] != 0});
     Layout tile = toLayout(operand == 0 ? matrix.getA() : matrix.getB());
     PipelineAttr pipeline = pipelineOf(dot);
-    if (run)
+    if (like)
+      tile = numberedLike(tile, kDim, *like).value_or(tile);
+    else if (run)
       tile =
           widenAlongK(tile, kDim, pipeline ? pipeline.getSlice() : depth, run);
     return spreadTile(tile, shape, bits);
@@ -251,9 +302,9 @@ static Layout planeOperand(DotOp dot, unsigned operand, const Layout &acc,
 }
 
 Layout greta::operandLayout(DotOp dot, unsigned operand, const Layout &acc,
-                            int64_t fastest, int64_t run) {
+                            int64_t fastest, int64_t run, const Layout *like) {
   if (acc.rank() == 2)
-    return planeOperand(dot, operand, acc, fastest, run);
+    return planeOperand(dot, operand, acc, fastest, run, like);
   // The accumulator's matrices, and waves within one.
   auto dropped = [](const Bases &bases) {
     Bases out;
@@ -267,6 +318,6 @@ Layout greta::operandLayout(DotOp dot, unsigned operand, const Layout &acc,
   Bases alongBatch;
   llvm::copy_if(acc.wave(), std::back_inserter(alongBatch),
                 [](const Basis &basis) { return basis[0] != 0; });
-  return inBatch(planeOperand(dot, operand, plane, fastest - 1, run),
+  return inBatch(planeOperand(dot, operand, plane, fastest - 1, run, like),
                  alongBatch, acc.rep()[0]);
 }

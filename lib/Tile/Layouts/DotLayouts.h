@@ -30,9 +30,11 @@ mlir::FailureOr<Layout> accumulatorLayout(tile::DotOp dot,
 /// The dimension along which the operand arrives in runs, `fastest`, is
 /// numbered first there, so that runs stay together. A matrix instruction's K
 /// is numbered so that a lane has up to `run` neighbours, or, where that is 0,
-/// as the instruction has it.
+/// as the instruction has it; or along the last dimension of `like`, if its
+/// registers and lanes can make up the instruction's.
 Layout operandLayout(tile::DotOp dot, unsigned operand, const Layout &acc,
-                     int64_t fastest, int64_t run);
+                     int64_t fastest, int64_t run,
+                     const Layout *like = nullptr);
 
 /// What the loop over K around a dot says of its operands; null: nothing.
 tile::PipelineAttr pipelineOf(tile::DotOp dot);

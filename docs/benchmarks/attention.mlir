@@ -1,0 +1,38 @@
+// Attention on the H200, as a model's layers call it: docs/benchmarks/attention.py runs these and says what the shapes are. A function whose name goes on with
+// __TAG is the one before it with a configuration of its own.
+func.func @full(%q: tensor<?x32x?x128xf16>, %k: tensor<?x32x?x128xf16>, %v: tensor<?x32x?x128xf16>) -> tensor<?x32x?x128xf16> {
+  %0 = greta.attention %q, %k, %v : tensor<?x32x?x128xf16>, tensor<?x32x?x128xf16>, tensor<?x32x?x128xf16> -> tensor<?x32x?x128xf16>
+  return %0 : tensor<?x32x?x128xf16>
+}
+func.func @causal(%q: tensor<?x32x?x128xf16>, %k: tensor<?x32x?x128xf16>, %v: tensor<?x32x?x128xf16>) -> tensor<?x32x?x128xf16> {
+  %0 = greta.attention %q, %k, %v {causal} : tensor<?x32x?x128xf16>, tensor<?x32x?x128xf16>, tensor<?x32x?x128xf16> -> tensor<?x32x?x128xf16>
+  return %0 : tensor<?x32x?x128xf16>
+}
+func.func @full_64(%q: tensor<?x32x?x64xf16>, %k: tensor<?x32x?x64xf16>, %v: tensor<?x32x?x64xf16>) -> tensor<?x32x?x64xf16> {
+  %0 = greta.attention %q, %k, %v : tensor<?x32x?x64xf16>, tensor<?x32x?x64xf16>, tensor<?x32x?x64xf16> -> tensor<?x32x?x64xf16>
+  return %0 : tensor<?x32x?x64xf16>
+}
+func.func @full_bf16(%q: tensor<?x32x?x128xbf16>, %k: tensor<?x32x?x128xbf16>, %v: tensor<?x32x?x128xbf16>) -> tensor<?x32x?x128xbf16> {
+  %0 = greta.attention %q, %k, %v : tensor<?x32x?x128xbf16>, tensor<?x32x?x128xbf16>, tensor<?x32x?x128xbf16> -> tensor<?x32x?x128xbf16>
+  return %0 : tensor<?x32x?x128xbf16>
+}
+func.func @grouped(%q: tensor<?x32x?x128xf16>, %k: tensor<?x8x?x128xf16>, %v: tensor<?x8x?x128xf16>) -> tensor<?x32x?x128xf16> {
+  %0 = greta.attention %q, %k, %v : tensor<?x32x?x128xf16>, tensor<?x8x?x128xf16>, tensor<?x8x?x128xf16> -> tensor<?x32x?x128xf16>
+  return %0 : tensor<?x32x?x128xf16>
+}
+func.func @chunk(%q: tensor<?x32x?x128xf16>, %k: tensor<?x8x?x128xf16>, %v: tensor<?x8x?x128xf16>) -> tensor<?x32x?x128xf16> {
+  %0 = greta.attention %q, %k, %v {causal} : tensor<?x32x?x128xf16>, tensor<?x8x?x128xf16>, tensor<?x8x?x128xf16> -> tensor<?x32x?x128xf16>
+  return %0 : tensor<?x32x?x128xf16>
+}
+func.func @decode(%q: tensor<?x32x1x128xf16>, %k: tensor<?x8x?x128xf16>, %v: tensor<?x8x?x128xf16>, %lengths: tensor<?xi32>) -> tensor<?x32x1x128xf16> {
+  %0 = greta.attention %q, %k, %v lengths(%lengths) {causal} : tensor<?x32x1x128xf16>, tensor<?x8x?x128xf16>, tensor<?x8x?x128xf16>, tensor<?xi32> -> tensor<?x32x1x128xf16>
+  return %0 : tensor<?x32x1x128xf16>
+}
+func.func @paged(%q: tensor<?x32x1x128xf16>, %k: tensor<?x16x8x128xf16>, %v: tensor<?x16x8x128xf16>, %table: tensor<?x?xi32>, %lengths: tensor<?xi32>) -> tensor<?x32x1x128xf16> {
+  %0 = greta.paged_attention %q, %k, %v, %table, %lengths : tensor<?x32x1x128xf16>, tensor<?x16x8x128xf16>, tensor<?x16x8x128xf16>, tensor<?x?xi32>, tensor<?xi32> -> tensor<?x32x1x128xf16>
+  return %0 : tensor<?x32x1x128xf16>
+}
+func.func @update(%cache: tensor<?x16x8x128xf16>, %new: tensor<?x8x128xf16>, %slots: tensor<?xi32>) -> tensor<?x16x8x128xf16> {
+  %0 = greta.paged_kv_update %cache, %new, %slots : tensor<?x16x8x128xf16>, tensor<?x8x128xf16>, tensor<?xi32> -> tensor<?x16x8x128xf16>
+  return %0 : tensor<?x16x8x128xf16>
+}

@@ -1,0 +1,129 @@
+//===- GretaToTileAttention.h - attention as a block program ----*- C++ -*-===//
+//
+// Shared by GretaToTileAttention.cpp, which goes over the keys, and
+// GretaToTileAttentionSplit.cpp, where several do and their results meet.
+//
+//===----------------------------------------------------------------------===//
+#ifndef GRETA_LIB_GRETATOTILE_GRETATOTILEATTENTION_H
+#define GRETA_LIB_GRETATOTILE_GRETATOTILEATTENTION_H
+
+#include "BlockProgram.h"
+
+namespace greta {
+
+constexpr double log2e = 1.4426950408889634;
+
+/// What is inside of an op of the dialect may contract.
+constexpr auto contract = mlir::arith::FastMathFlags::contract;
+
+/// A maximum may be any number where a logit is NaN: the row's weights have the
+/// NaN in any case.
+constexpr auto noNaN = mlir::arith::FastMathFlags::nnan;
+
+class AttentionEmitter : public BlockProgram {
+public:
+  AttentionEmitter(mlir::ImplicitLocOpBuilder &b, KernelOp kernel,
+                   mlir::Region &region, const Space &space,
+                   const SpaceConfig &config, ScalarArguments &scalars,
+                   Pointers pointers);
+  mlir::AffineExpr workgroups() override;
+  void emit(mlir::Value index) override;
+  llvm::SmallVector<mlir::AffineExpr> scratchExtents() override;
+
+private:
+  /// A row's maximum, sum and result: blocks [rows], [rows] and [rows, D], or
+  /// several of each, one after another along a first dimension.
+  struct State {
+    mlir::Value max, sum, acc;
+  };
+  /// The keys that a workgroup visits: all, and those that every row sees.
+  struct Range {
+    mlir::Value begin, wholeBegin, wholeEnd, end;
+  };
+
+  void locate(mlir::Value index);
+  Range range();
+  void emitRows(const Range &range);
+  State start();
+  State visit(mlir::Value from, mlir::Value to, bool isMasked, State state);
+  State visitTile(mlir::Value key, bool isMasked, State state);
+  Tensor headsFirst(Tensor tensor) const;
+  mlir::Value loadQueries();
+  mlir::Value loadKeys(mlir::Value key, bool isMasked);
+  mlir::Value loadValues(mlir::Value key, bool isMasked);
+  mlir::Value addMask(mlir::Value x, mlir::Value key);
+  mlir::Value seen(mlir::Value key);
+  struct Gathered {
+    mlir::Value offsets, inside;
+  };
+  Gathered pagesOf(mlir::Value key);
+  mlir::Value loadPages(const Tensor &cache, mlir::Value key,
+                        bool isTransposed);
+  void finish(State state);
+  void storeRows(mlir::Value block, const Tensor &tensor, bool hasColumns);
+
+  // Keys that several go over (GretaToTileAttentionSplit.cpp).
+  mlir::AffineExpr tiles() const;
+  mlir::AffineExpr parts() const;
+  mlir::Value apart(mlir::Value block, unsigned dim);
+  mlir::Value repeated(mlir::Value block);
+  State combine(State several);
+  State combine(State state, State several);
+  void takePart(Range &whole);
+  void join(State state);
+  struct PartPointers {
+    mlir::Value acc, stats;
+  };
+  int64_t storedRows() const;
+  PartPointers scratchOf(mlir::Value number);
+  void storePart(State state);
+  State loadPart(mlir::Value number);
+
+  mlir::Value reduce(mlir::Value x, unsigned axis, bool isMax);
+  mlir::Value exponential(mlir::Value x);
+  /// What a row's logits are taken off from: where it has seen nothing yet it
+  /// has no maximum.
+  mlir::Value finite(mlir::Value max);
+  /// The shape of a block in the loop: of every tile of keys of a turn.
+  llvm::SmallVector<int64_t> ofTurn(llvm::ArrayRef<int64_t> shape) const {
+    llvm::SmallVector<int64_t> all;
+    if (together > 1)
+      all.push_back(together);
+    llvm::append_range(all, shape);
+    return all;
+  }
+
+  mlir::AffineExpr queries() const { return space.shape[2]; }
+  /// Heads that a workgroup takes, of those that read the same keys.
+  int64_t headsOfTile() const { return config.rows[1]; }
+  int64_t size() const { return queryType.getDimSize(3); }
+  /// Of a query, without what reads the same keys in this workgroup.
+  int64_t headGroups() const {
+    return headsOfTile() > 1 ? keyHeads : queryType.getDimSize(1);
+  }
+  /// Keys of a turn.
+  int64_t span() const { return keys * together; }
+
+  const Space &space;
+  // The op: what it does not have is null.
+  mlir::Value q, k, v, lengths, mask, sinks, table;
+  mlir::RankedTensorType queryType;
+  double scale;
+  bool causal;
+  std::optional<int64_t> window;
+  std::optional<double> softcap;
+  int64_t keyHeads, shared; // query heads that read a key head
+  int64_t tileRows, rows;   // of a tile: of each head, and all
+  int64_t keys, together;   // of a tile; tiles of a turn
+  int64_t waves;
+
+  // This workgroup: its sequence, heads, first row, and where keys end.
+  mlir::Value sequence, queryHead, keyHead, row, valid, shift;
+  mlir::Value query, queryPointer, keyPointer, valuePointer, maskPointer;
+  // Its tile and its part of the keys; of how many that are not empty.
+  mlir::Value tileNumber, part, usedParts;
+};
+
+} // namespace greta
+
+#endif

@@ -1,0 +1,228 @@
+//===- GretaToTileAttentionSplit.cpp - keys that several go over ----------===//
+//
+// Few queries are limited by loading keys and values, which takes the whole
+// device. A workgroup's turn may have several tiles of keys (`unroll`), for
+// each of which there are waves that keep maxima, sums and results of their
+// own; and a tile of queries may have several workgroups, each with a part of
+// the keys (`split`). Where two results of the same rows meet:
+//
+//   m = max(m0, m1), l = 2^(m0-m) l0 + 2^(m1-m) l1, acc alike
+//
+// The waves' results meet behind the loop, the workgroups' in scratch memory:
+// the last workgroup to come adds them up, in their order whoever it is. How
+// many parts there are follows from how many tiles of queries share the device,
+// and how many of them have keys from the number of keys that a workgroup finds:
+//
+//   if part < parts in use
+//     go over the part's keys
+//     if there is one part   store the result
+//     else store m, l, acc;  the last one: combine parts, store the result
+//
+//===----------------------------------------------------------------------===//
+
+#include "GretaToTileAttention.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include <cmath>
+
+using namespace mlir;
+using namespace greta;
+
+using Predicate = arith::CmpIPredicate;
+
+AffineExpr AttentionEmitter::tiles() const {
+  return space.shape[0] * headGroups() * queries().ceilDiv(config.rows[2]);
+}
+
+/// One at least, also where there is no tile.
+AffineExpr AttentionEmitter::parts() const {
+  if (config.split == 1)
+    return getAffineConstantExpr(1, queryType.getContext());
+  return (tiles() + config.split).floorDiv(tiles() + 1);
+}
+
+/// A block of a turn's keys along `dim`, by the tiles that they are.
+Value AttentionEmitter::apart(Value v, unsigned dim) {
+  if (together == 1)
+    return v;
+  SmallVector<int64_t> shape(cast<RankedTensorType>(v.getType()).getShape());
+  shape[dim] = keys;
+  shape.insert(shape.begin() + dim, together);
+  v = reshape(v, shape);
+  if (dim == 0)
+    return v;
+  SmallVector<int64_t> order = {dim};
+  for (int64_t other = 0; other < int64_t(shape.size()); ++other)
+    if (other != dim)
+      order.push_back(other);
+  return transpose(v, order);
+}
+
+/// The same for each of a turn's tiles.
+Value AttentionEmitter::repeated(Value v) {
+  if (together == 1)
+    return v;
+  SmallVector<int64_t> shape(cast<RankedTensorType>(v.getType()).getShape());
+  shape.insert(shape.begin(), 1);
+  v = reshape(v, shape);
+  shape.front() = together;
+  return broadcast(v, shape);
+}
+
+AttentionEmitter::State AttentionEmitter::combine(State several) {
+  int64_t count =
+      cast<RankedTensorType>(several.max.getType()).getDimSize(0);
+  State all;
+  all.max = reduce(several.max, /*axis=*/0, /*isMax=*/true);
+  Value from = perColumn(finite(all.max), count);
+  Value weight = exponential(arith::SubFOp::create(b, several.max, from));
+  auto sum = [&](Value v, Value weight) {
+    return reduce(arith::MulFOp::create(b, v, weight), /*axis=*/0,
+                  /*isMax=*/false);
+  };
+  all.sum = sum(several.sum, weight);
+  all.acc = sum(several.acc, perRow(weight, size()));
+  return all;
+}
+
+AttentionEmitter::State AttentionEmitter::combine(State x, State y) {
+  State both;
+  both.max = arith::MaxNumFOp::create(b, x.max, y.max, noNaN);
+  Value from = finite(both.max);
+  Value ofX = exponential(arith::SubFOp::create(b, x.max, from));
+  Value ofY = exponential(arith::SubFOp::create(b, y.max, from));
+  auto add = [&](Value x, Value ofX, Value y, Value ofY) -> Value {
+    return arith::AddFOp::create(
+        b, arith::MulFOp::create(b, x, ofX, contract),
+        arith::MulFOp::create(b, y, ofY, contract), contract);
+  };
+  both.sum = add(x.sum, ofX, y.sum, ofY);
+  both.acc = add(x.acc, perRow(ofX, size()), y.acc, perRow(ofY, size()));
+  return both;
+}
+
+//===----------------------------------------------------------------------===//
+// Parts
+//===----------------------------------------------------------------------===//
+
+SmallVector<Type> greta::attentionScratch(MLIRContext *context) {
+  Builder b(context);
+  // Results; maxima and sums; counters.
+  return {b.getF32Type(), b.getF32Type(), b.getI32Type()};
+}
+
+/// Rows of a tile that a head's queries can fill: no others are stored.
+int64_t AttentionEmitter::storedRows() const {
+  auto count = dyn_cast<AffineConstantExpr>(queries());
+  return count ? std::min<int64_t>(config.rows[2],
+                                   llvm::PowerOf2Ceil(count.getValue()))
+               : config.rows[2];
+}
+
+SmallVector<AffineExpr> AttentionEmitter::scratchExtents() {
+  if (config.split == 1)
+    return {};
+  AffineExpr stored = workgroups() * (headsOfTile() * storedRows());
+  return {stored * size(), stored * 2, tiles()};
+}
+
+/// What of the keys is this workgroup's.
+void AttentionEmitter::takePart(Range &range) {
+  auto whole = [&](Value x, Value by) -> Value { // x / by, rounded up
+    Value more = add(x, sub(by, i32(b, 1)));
+    return arith::DivUIOp::create(b, more, by);
+  };
+  Value one = i32(b, 1), step = i32(b, span());
+  Value count = most(sub(range.end, range.begin), i32(b, 0));
+  Value turns = whole(count, step);
+  Value turnsOfPart = most(whole(turns, small(parts())), one);
+  usedParts = most(whole(turns, turnsOfPart), one);
+  Value extent = mul(turnsOfPart, step);
+  Value begin = add(range.begin, mul(part, extent));
+  Value end = add(begin, extent);
+  auto within = [&](Value x) { return least(most(x, begin), end); };
+  range = {begin, within(range.wholeBegin), within(range.wholeEnd),
+           least(range.end, end)};
+}
+
+/// The scratch memory of a part: its results, and its maxima and sums.
+AttentionEmitter::PartPointers AttentionEmitter::scratchOf(Value number) {
+  Value index = add(mul(tileNumber, small(parts())), number);
+  int64_t stored = headsOfTile() * storedRows();
+  return {moved(pointers.scratch[0], {{index, fixed(stored * size())}}),
+          moved(pointers.scratch[1], {{index, fixed(stored * 2)}})};
+}
+
+void AttentionEmitter::storePart(State state) {
+  auto [acc, stats] = scratchOf(part);
+  int64_t stored = storedRows();
+  Value sums = tile::PtrAddOp::create(
+      b, stats, i32(b, headsOfTile() * stored));
+  auto storeBlock = [&](Value v, Value pointer, int64_t columns) {
+    Value bound = stored < tileRows ? i32(b, stored) : Value();
+    SmallVector<Dim> dims = {{Value(), fixed(stored * columns), Value()},
+                             {Value(), fixed(columns), bound}};
+    SmallVector<int64_t> shape = {headsOfTile(), tileRows};
+    if (columns > 1) {
+      dims.push_back({Value(), fixed(1), Value()});
+      shape.push_back(columns);
+    }
+    store(reshape(v, shape), pointer, dims);
+  };
+  storeBlock(state.acc, acc, size());
+  storeBlock(state.max, stats, 1);
+  storeBlock(state.sum, sums, 1);
+}
+
+/// A part that is none has seen nothing.
+AttentionEmitter::State AttentionEmitter::loadPart(Value number) {
+  Value isPart = compare(Predicate::slt, number, usedParts);
+  number = least(number, sub(usedParts, i32(b, 1)));
+  auto [acc, stats] = scratchOf(number);
+  Value sums = tile::PtrAddOp::create(b, stats, i32(b, rows));
+  Dim column{Value(), fixed(1), Value()};
+  auto type = [&](ArrayRef<int64_t> shape) {
+    return block(shape, b.getF32Type());
+  };
+  State state{load(type({rows}), stats, column),
+              load(type({rows}), sums, column),
+              load(type({rows, size()}), acc,
+                   {{Value(), fixed(size()), Value()}, column})};
+  state.max = select(splat(isPart, {rows}), state.max,
+                     constant({rows}, -HUGE_VAL));
+  return state;
+}
+
+void AttentionEmitter::join(State state) {
+  Value isAlone = compare(Predicate::eq, usedParts, i32(b, 1));
+  auto branch = scf::IfOp::create(b, isAlone, /*withElseRegion=*/true);
+  b.setInsertionPoint(branch.thenBlock()->getTerminator());
+  finish(state);
+  b.setInsertionPoint(branch.elseBlock()->getTerminator());
+  storePart(state);
+  goOnAsLast(b, tile::PtrAddOp::create(b, pointers.scratch[2], tileNumber),
+             usedParts);
+  tileRows = storedRows();
+  rows = headsOfTile() * tileRows;
+  // As many as registers hold are loaded at a time.
+  constexpr int64_t elements = 2048; // of a wave
+  int64_t count =
+      std::clamp<int64_t>(elements * waves / (rows * size()), 1, 16);
+  State none{constant({rows}, -HUGE_VAL), constant({rows}, 0),
+             constant({rows, size()}, 0)};
+  auto loop =
+      scf::ForOp::create(b, i32(b, 0), usedParts, i32(b, count),
+                         ValueRange{none.max, none.sum, none.acc});
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToEnd(loop.getBody());
+    ValueRange args = loop.getRegionIterArgs();
+    SmallVector<State> loaded;
+    for (int64_t i = 0; i < count; ++i)
+      loaded.push_back(loadPart(add(loop.getInductionVar(), i32(b, i))));
+    State sum{args[0], args[1], args[2]};
+    for (const State &state : loaded)
+      sum = combine(sum, state);
+    scf::YieldOp::create(b, ValueRange{sum.max, sum.sum, sum.acc});
+  }
+  finish({loop.getResult(0), loop.getResult(1), loop.getResult(2)});
+}

@@ -1,0 +1,152 @@
+//===- GretaToTileCache.cpp - results that are new rows of a cache --------===//
+//
+// The new rows of a paged KV cache are a GEMM's columns, or rope's of them, and
+// a kernel that only moves them would read and write all of them once more. So
+// the kernel that computes them stores each where its slot says:
+//
+//   %k = greta.kernel ..                  launch @f_1(.., %cache, %slots)
+//   %u = greta.kernel { paged_kv_update   ->     tied to %cache
+//          %cache, %k, %slots }
+//
+// Here: which results those are, and how they are stored.
+//
+//===----------------------------------------------------------------------===//
+
+#include "GretaToTileCache.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Dominance.h"
+
+using namespace mlir;
+using namespace greta;
+
+/// The kernel's result that `value` is, seen through views that are its only
+/// uses; null: it is another's too.
+static OpResult resultBehindViews(Value value) {
+  while (value.hasOneUse()) {
+    auto result = dyn_cast<OpResult>(value);
+    if (!result)
+      return {};
+    if (isa<KernelOp>(result.getOwner()))
+      return result;
+    if (!isa<tensor::ExpandShapeOp, tensor::CollapseShapeOp>(result.getOwner()))
+      return {};
+    value = result.getOwner()->getOperand(0);
+  }
+  return {};
+}
+
+static PagedKvUpdateOp updateOf(KernelOp kernel) {
+  if (kernel.getSpaces().size() != 1 || kernel.getNumResults() != 1)
+    return {};
+  Value yielded =
+      kernel.getSpaces().front().front().getTerminator()->getOperand(0);
+  return yielded.getDefiningOp<PagedKvUpdateOp>();
+}
+
+SmallVector<CacheUpdate> greta::findCacheUpdates(func::FuncOp function) {
+  DominanceInfo dominance(function);
+  SmallVector<CacheUpdate> updates;
+  function.walk([&](KernelOp kernel) {
+    PagedKvUpdateOp update = updateOf(kernel);
+    if (!update || kernel.getViewsAttr() || !getUpdatedCache(update))
+      return;
+    auto outside = [&](Value argument) -> Value {
+      auto inside = dyn_cast<BlockArgument>(argument);
+      return inside ? kernel.getInputs()[inside.getArgNumber()] : Value();
+    };
+    Value cache = outside(update.getCache()), slots = outside(update.getSlots());
+    Value rows = outside(update.getNewRows());
+    if (!cache || !slots || !rows)
+      return;
+    OpResult result = resultBehindViews(rows);
+    if (!result || !dominance.properlyDominates(cache, result.getOwner()) ||
+        !dominance.properlyDominates(slots, result.getOwner()))
+      return;
+    // The rows of a GEMM, without a batch.
+    auto producer = cast<KernelOp>(result.getOwner());
+    FailureOr<SmallVector<Space>> spaces = analyzeSpaces(producer);
+    if (failed(spaces) || !spaces->front().matmul ||
+        spaces->front().groups.front().size() != 1)
+      return;
+    auto shape = cast<AffineMapAttr>(kernel.getShapes()[0]).getValue();
+    updates.push_back({kernel, result, rows, cache, slots,
+                       shape.getResult(0) * shape.getResult(1)});
+  });
+  return updates;
+}
+
+/// A block of the space's dimensions, each row at its slot.
+void SpaceEmitter::storeRows(unsigned output, Value block) {
+  auto type = cast<RankedTensorType>(block.getType());
+  TensorLayout layout =
+      TensorLayout::contiguous(space.shape, kernel.getContext());
+  Access a = access(layout, identity);
+  Type i32Type = b.getI32Type();
+  auto blockOf = [](ArrayRef<int64_t> shape, Type element) {
+    return RankedTensorType::get(shape, element);
+  };
+  /// Indices along a dimension, of which others have extent 1.
+  auto indices = [&](unsigned dim) -> Value {
+    SmallVector<int64_t> shape(type.getRank(), 1);
+    shape[dim] = type.getDimSize(dim);
+    RankedTensorType along = blockOf(shape, i32Type);
+    return arith::AddIOp::create(
+        b, tile::IotaOp::create(b, along, dim),
+        tile::SplatOp::create(b, along, a.offsets[dim]));
+  };
+  auto splat = [&](Value scalar, Value like) -> Value {
+    auto shape = cast<RankedTensorType>(like.getType()).getShape();
+    return tile::SplatOp::create(b, blockOf(shape, scalar.getType()), scalar);
+  };
+  auto whole = [&](Value part) -> Value {
+    Type element = getElementTypeOrSelf(part);
+    return tile::BroadcastOp::create(b, blockOf(type.getShape(), element),
+                                     part);
+  };
+  auto below = [&](Value index, Value bound) -> Value {
+    return arith::CmpIOp::create(b, arith::CmpIPredicate::ult, index,
+                                 splat(bound, index));
+  };
+  const CacheRows &cache = pointers.caches[output];
+  Value row = indices(0);
+  auto bounded = llvm::zip(a.bounded, a.bounds);
+  Value isRow = splat(arith::ConstantIntOp::create(b, 1, 1), row);
+  Value mask; // of the other dimensions
+  for (auto [dim, bound] : bounded) {
+    Value inside = below(indices(dim), bound);
+    if (dim == 0)
+      isRow = inside;
+    else
+      mask = mask ? arith::AndIOp::create(b, mask, whole(inside)).getResult()
+                  : whole(inside);
+  }
+  Value slot = tile::LoadScatteredOp::create(
+      b, row.getType(), tile::PtrAddOp::create(b, cache.slots, row), isRow,
+      Value());
+  Value isSlot = arith::AndIOp::create(
+      b, isRow, below(slot, scalars.get(b, cache.rows)));
+  // Rows are as long in the cache as here, and nothing is between them.
+  int64_t stride = 1;
+  for (AffineExpr extent : ArrayRef(space.shape).drop_front())
+    stride *= cast<AffineConstantExpr>(extent).getValue();
+  auto wide = blockOf(cast<RankedTensorType>(row.getType()).getShape(),
+                      b.getI64Type());
+  Value far = arith::MulIOp::create(
+      b, arith::ExtSIOp::create(b, wide, slot),
+      splat(arith::ConstantIntOp::create(b, stride, 64), row));
+  Value target = whole(
+      tile::PtrAddOp::create(b, pointers.outputs[output], far));
+  for (int64_t dim = 1; dim < type.getRank(); ++dim) {
+    if (type.getDimSize(dim) == 1 && !a.strides[dim])
+      continue;
+    Value index = indices(dim);
+    Value offset = arith::MulIOp::create(
+        b, index, splat(i32(b, a.strides[dim]), index));
+    target = tile::PtrAddOp::create(b, target, whole(offset));
+  }
+  Value isStored = whole(isSlot);
+  if (mask)
+    isStored = arith::AndIOp::create(b, isStored, mask);
+  tile::StoreScatteredOp::create(b, block, target, isStored);
+}

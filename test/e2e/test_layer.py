@@ -1,0 +1,39 @@
+"""A whole Llama layer, as prefill and as decode, against float64: on the simulated AMD families, on testing's lavapipe and this machine's Vulkan driver, and on
+the host; and in how many launches.
+"""
+
+import pytest
+
+import harness
+import layer_ops
+from harness import AMD_FAMILIES, check, results_on
+from layer_ops import Layer
+
+CASES = [Layer("prefill", "f16", 21), Layer("decode", "f16", 3), Layer("prefill", "bf16", 5), Layer("decode", "bf16", 1)]
+EXAMPLE = harness.ROOT / "examples" / "llama_layer.mlir"
+
+
+def chosen_for(target):
+    return CASES if target == "gfx942" else CASES[:2]
+
+
+@pytest.fixture(scope="session")
+def results(tmp_path_factory):
+    return harness.compiled_once(tmp_path_factory, "layer", chosen_for)
+
+
+@pytest.mark.parametrize("target, case", harness.grid("layer", chosen_for, *AMD_FAMILIES, "vulkan:lavapipe", "vulkan:portable", "host"))
+def test_layer(results, driver_parts, target, case):
+    check(results_on(results, target, driver_parts), case, target=target)
+
+
+def test_example_is_current():
+    assert EXAMPLE.read_text() == layer_ops.example()
+
+
+@pytest.mark.parametrize("target", ["gfx942", "gfx1201", "vulkan:nvidia"])
+@pytest.mark.parametrize("function, most", [("decode", 6), ("prefill", 7)])
+def test_launches(tmp_path, target, function, most):
+    package = harness.compile_package(tmp_path, "layer", EXAMPLE.read_text(), target)
+    for variant in harness.function_of(package, function)["variants"]:
+        assert len(variant["kernels"]) <= most, variant["name"]
