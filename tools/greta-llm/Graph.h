@@ -1,0 +1,48 @@
+// Graph.h: the model's functions, as text of the greta dialect. In: a model and
+// what activations are held in. Out: a module that greta-translate compiles,
+// with these functions, T tokens each:
+//
+//   embed        rows of the embedding and of rope's tables, for any T
+//   layerC_T     a layer of class C (layers whose weights are held alike)
+//   head_T       the last norm and the logits
+//
+// T is a number, or "n" for any. Arguments have the names of the weights, and
+// of the engine's tensors (Engine.cpp), which binds them by name.
+#ifndef GRETA_LLM_GRAPH_H
+#define GRETA_LLM_GRAPH_H
+
+#include "Model.h"
+
+#include <string>
+#include <vector>
+
+namespace greta::llm {
+
+// Tokens in one page of the KV cache.
+constexpr int64_t pageSize = 16;
+
+// How a device holds a weight: rows of the activations' type (vectors: f32), or
+// words of 4 bits, as <name>, <name>_scales and <name>_zeros.
+enum class Held { Rows, Packed };
+Held heldAs(const Model &model, const std::string &name, Element element);
+
+// For people: how many weights of which format become what.
+std::string describeHeld(const Model &model, Element element);
+
+// Layers of a class share functions.
+struct LayerClasses {
+  std::vector<size_t> classOf; // of a layer
+  std::vector<int64_t> first;  // a layer of the class
+};
+LayerClasses classify(const Model &model, Element element);
+
+// Names of functions; 0 tokens are any number.
+std::string layerFunction(size_t layerClass, int64_t tokens);
+std::string headFunction(int64_t tokens);
+
+// `sizes` are the numbers of tokens with functions of their own.
+std::string writeModule(const Model &model, Element element,
+                        const std::vector<int64_t> &sizes);
+
+} // namespace greta::llm
+#endif

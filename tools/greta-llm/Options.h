@@ -1,0 +1,33 @@
+// Options.h: what greta-llm was asked for; one verb is one function, which
+// returns the exit status.
+#ifndef GRETA_LLM_OPTIONS_H
+#define GRETA_LLM_OPTIONS_H
+
+#include "Sampler.h"
+
+#include <string>
+#include <vector>
+
+namespace greta::llm {
+
+struct Options {
+  std::string model, synthetic, package, device, output, targets, type, prompt,
+      text, format = "table";
+  std::vector<int64_t> batches = {1}, prompts = {512}, tokens;
+  int64_t count = 128, context = 0, chunk = 512, repetitions = 5;
+  bool noGraphs = false, printsModule = false, addsSpecial = true,
+       ignoresEnd = false, isQuiet = false;
+  Sampling sampling;
+};
+
+// Of a clock that only goes forward.
+double seconds();
+
+int compile(const Options &options);
+int generate(const Options &options);
+int logits(const Options &options);
+int tokenize(const Options &options);
+int bench(const Options &options);
+
+} // namespace greta::llm
+#endif
