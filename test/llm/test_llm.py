@@ -4,12 +4,14 @@ prompts and token by token; generation that repeats itself; diagnostics of bad f
 
 import dataclasses
 import json
+import re
 import subprocess
 
 import numpy as np
 import pytest
 
 import models
+import texts
 from conftest import BUILD
 from models import ARCHITECTURES
 
@@ -174,6 +176,41 @@ def test_bench(tiny, form):
     else:
         lines = ran.stdout.splitlines()
         assert lines[0].split("|")[1].strip() == "model" and [line.split("|")[5].strip() for line in lines[2:]] == ["pp8", "tg4", "pp8 x3", "tg4 x3"]
+
+
+def test_perplexity(made, tmp_path):
+    """Windows of 24 tokens, of which the later half is predicted, as the definition predicts it."""
+    path, package, _ = made("llama2-safetensors-f32")
+    tokenizer = texts.naive_tokenizer(40)
+    (path / "tokenizer.json").write_text(json.dumps(tokenizer))
+    text = tmp_path / "text"
+    text.write_text(texts.SCRIPTS["latin"])
+    tokens = texts.naive_encode(tokenizer, texts.SCRIPTS["latin"])
+    weights = models.random_weights(ARCHITECTURES["llama2"])
+    surprises = []
+    for first in range(0, len(tokens) - 23, 24):
+        window = tokens[first : first + 24]
+        rows = models.logits(ARCHITECTURES["llama2"], weights, window)[12:23]
+        surprises += list(np.log(np.exp(rows).sum(1)) - rows[np.arange(11), window[13:]])
+    ran = llm("perplexity", package, path, "--device=sim:gfx942", "-f", text, "--window=24", "-q")
+    assert ran.returncode == 0, ran.stderr
+    said = re.fullmatch(r"perplexity (\S+) \+- (\S+) \((\d+) tokens\)\n", ran.stdout)
+    assert int(said[3]) == len(surprises) >= 22
+    assert float(said[1]) == pytest.approx(np.exp(np.mean(surprises)), rel=1e-4)
+    assert float(said[2]) == pytest.approx(np.exp(np.mean(surprises)) * np.std(surprises) / np.sqrt(len(surprises) - 1), rel=1e-3)
+    for words, says in ((["--window=4096"], "tokens; a window has 4096 (--window)"), (["--window=24", "-c", "16"], "the context of 16 tokens is less than a window")):
+        refused = llm("perplexity", package, path, "--device=sim:gfx942", "-f", text, *words)
+        assert refused.returncode == 1 and says in refused.stderr
+
+
+def test_profile(tiny):
+    ran = llm("bench", tiny, "--synthetic=tiny", "--device=sim:gfx942", "-p", "8", "-n", "2", "-r", "1", "--profile")
+    assert ran.returncode == 0, ran.stderr
+    _, prompt, generation = ran.stdout.split(" us in kernels\n")
+    shares = [float(line.split()[-2]) for line in generation.splitlines()[1:]]
+    assert sum(shares) == pytest.approx(100, abs=1)
+    assert {"layer0_n_0", "head_n_0", "lookup_f16"} <= {line.split()[0] for line in prompt.splitlines()[1:-2]}
+    assert re.search(r"^layer0_1_0 +4 ", generation, re.MULTILINE)
 
 
 def test_what_formats_become(made, tmp_path):

@@ -5,7 +5,9 @@
 #include "Engine.h"
 #include "Options.h"
 
+#include <algorithm>
 #include <cmath>
+#include <map>
 
 namespace greta::llm {
 namespace {
@@ -132,6 +134,33 @@ void printCsv(const json &described) {
   }
 }
 
+// Where the time of a measurement goes: per kernel how often, how long, and
+// its share. Launches are timed one by one, so this is not the time of a graph.
+void printProfile(Engine &engine, const Row &row) {
+  engine.profile(true);
+  run(engine, row);
+  std::map<std::string, std::pair<int64_t, double>> kernels;
+  double sum = 0;
+  for (const auto &[kernel, microseconds] : engine.times()) {
+    ++kernels[kernel].first;
+    kernels[kernel].second += microseconds;
+    sum += microseconds;
+  }
+  engine.profile(false);
+  std::vector<std::pair<double, std::string>> order;
+  for (const auto &[kernel, about] : kernels)
+    order.push_back({-about.second, kernel});
+  std::sort(order.begin(), order.end());
+  printf("\n%s: %.1f us in kernels\n%-24s %8s %12s %12s %8s\n",
+         row.test().c_str(), sum, "kernel", "launches", "us each", "us",
+         "share");
+  for (const auto &[time, kernel] : order)
+    printf("%-24s %8lld %12.2f %12.1f %6.1f %%\n", kernel.c_str(),
+           static_cast<long long>(kernels[kernel].first),
+           -time / static_cast<double>(kernels[kernel].first), -time,
+           -time / sum * 100);
+}
+
 } // namespace
 
 int bench(const Options &options) {
@@ -169,6 +198,9 @@ int bench(const Options &options) {
     printCsv(described);
   else
     printTable(rows, described);
+  if (options.profiles)
+    for (const Row &row : rows)
+      printProfile(engine, row);
   return 0;
 }
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <unistd.h>
 
 namespace greta::llm {
@@ -112,6 +113,11 @@ Engine::Engine(const Model &model, const std::string &packagePath,
 std::string Engine::deviceName() const {
   auto info = nlohmann::json::parse(runtime.info(), nullptr, false);
   return info.is_object() ? info.value("name", "") : "";
+}
+
+void Engine::profile(bool on) {
+  stream.profile(on);
+  options.usesGraphs = !on;
 }
 
 //===----------------------------------------------------------------------===//
@@ -267,8 +273,7 @@ void Engine::queueHead(Step &step, const Inputs &inputs, int64_t row,
               {{&logitBuffer, {rows, model.config.vocabulary}}});
 }
 
-void Engine::evaluatePart(const Entry *entries, size_t count) {
-  Step &step = stepFor(static_cast<int64_t>(count));
+void Engine::evaluatePart(Step &step, const Entry *entries, size_t count) {
   Inputs inputs{step.size ? step.size : static_cast<int64_t>(count), pages};
   inputWords.assign(inputs.bytes() / 4, 0);
   auto array = [&](int which) {
@@ -325,11 +330,8 @@ void Engine::evaluatePart(const Entry *entries, size_t count) {
       ++row;
       continue;
     }
-    // One row has a function of its own, or that for any number takes it.
     int64_t rows = static_cast<int64_t>(end - row);
-    Step &last = stepFor(rows);
-    queueHead(last.size == rows ? last : steps.back(), inputs,
-              static_cast<int64_t>(row), rows);
+    queueHead(steps.back(), inputs, static_cast<int64_t>(row), rows);
     read(rows);
     row = end;
   }
@@ -337,12 +339,18 @@ void Engine::evaluatePart(const Entry *entries, size_t count) {
     stream.flush();
 }
 
-const std::vector<float> &Engine::evaluate(const std::vector<Entry> &entries) {
+const std::vector<float> &Engine::evaluate(const std::vector<Entry> &entries,
+                                           std::optional<int64_t> size) {
   logits.clear();
-  size_t chunk = static_cast<size_t>(options.chunk);
-  for (size_t first = 0; first < entries.size(); first += chunk)
-    evaluatePart(entries.data() + first,
-                 std::min(chunk, entries.size() - first));
+  for (size_t first = 0; first < entries.size();) {
+    size_t rest = entries.size() - first;
+    Step &step = stepFor(size && *size ? *size
+                         : size        ? std::numeric_limits<int64_t>::max()
+                                       : static_cast<int64_t>(rest));
+    size_t most = static_cast<size_t>(step.size ? step.size : options.chunk);
+    evaluatePart(step, entries.data() + first, std::min(most, rest));
+    first += std::min(most, rest);
+  }
   return logits;
 }
 

@@ -7,6 +7,8 @@
 
 #include "Weights.h"
 
+#include <optional>
+
 namespace greta::llm {
 
 struct Options;
@@ -42,13 +44,23 @@ public:
   bool reserve(Sequence &sequence, int64_t tokens);
   void release(Sequence &sequence);
   // Evaluates tokens whose pages are reserved. The logits of those that want
-  // them, one row each.
-  const std::vector<float> &evaluate(const std::vector<Entry> &entries);
+  // them, one row each. `size` is that of the functions to take (0: for any
+  // number), so that a token's logits do not depend on what is evaluated with
+  // it; without it the smallest that is enough.
+  const std::vector<float> &evaluate(const std::vector<Entry> &entries,
+                                     std::optional<int64_t> size = {});
+  // The size of functions for so many tokens.
+  int64_t sizeFor(int64_t tokens) { return stepFor(tokens).size; }
   // The same of one sequence's tokens, with the logits of the last.
   const std::vector<float> &append(Sequence &sequence,
                                    const std::vector<int32_t> &tokens);
 
+  // While on, kernels are launched one by one and timed by the device.
+  void profile(bool on);
+  std::vector<std::pair<std::string, double>> times() { return stream.times(); }
+
   int64_t vocabulary() const { return model.config.vocabulary; }
+  int64_t chunk() const { return options.chunk; }
   int64_t capacity() const { return pages * pageSize; }
   int64_t freeTokens() const {
     return static_cast<int64_t>(freePages.size()) * pageSize;
@@ -89,7 +101,7 @@ private:
                                      const Buffer &x, int64_t xRow);
   void queue(Step &step, const Inputs &inputs, bool wantsLogits);
   void queueHead(Step &step, const Inputs &inputs, int64_t row, int64_t rows);
-  void evaluatePart(const Entry *entries, size_t count);
+  void evaluatePart(Step &step, const Entry *entries, size_t count);
   Step &stepFor(int64_t tokens);
 
   const Model &model;

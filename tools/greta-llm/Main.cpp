@@ -141,6 +141,32 @@ int main(int argc, char **argv) {
       ->check(CLI::Range(1, 1000));
   verb->add_flag("--json{json},--csv{csv}", options.format,
                  "machine-readable output");
+  verb->add_flag("--profile", options.profiles,
+                 "then the device's time in each kernel");
+
+  verb = add("perplexity", "how well a model predicts a text", perplexity);
+  addEngine(verb, options);
+  verb->add_option("-f,--file", options.file, "the text")->required();
+  verb->add_option("--window", options.window,
+                   "tokens that are predicted from each other; the later half "
+                   "counts")
+      ->check(CLI::Range(4, 1 << 20));
+
+  verb = add("serve", "answers OpenAI's requests over HTTP", serve);
+  addEngine(verb, options);
+  verb->add_option("--host", options.host,
+                   "address to listen at; other than this machine's own only "
+                   "with --api-key-file");
+  verb->add_option("--port", options.port, "0: any that is free")
+      ->check(CLI::Range(0, 65535));
+  verb->add_option("--parallel", options.parallel,
+                   "sequences that are generated together")
+      ->check(CLI::Range(1, 1024));
+  verb->add_option("--queue", options.queue,
+                   "requests that wait; more are refused")
+      ->check(CLI::Range(1, 65536));
+  verb->add_option("--api-key-file", options.keyFile,
+                   "a file whose first line every request must bring");
 
   if (auto status = parseCommandLine(app, argc, argv))
     return *status;

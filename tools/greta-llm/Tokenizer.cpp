@@ -89,11 +89,13 @@ Pattern::Pattern(const std::string &text) {
     fail("the tokenizer's pattern cannot be read at character " +
          std::to_string(offset) + ": " + text);
   pcre2_jit_compile(code.get(), PCRE2_JIT_COMPLETE);
-  found.reset(pcre2_match_data_create_from_pattern(code.get(), nullptr));
 }
 
 std::optional<std::pair<size_t, size_t>> Pattern::find(const std::string &text,
                                                        size_t from) const {
+  // Of this call alone: texts are split in many threads.
+  std::unique_ptr<pcre2_match_data, Free> found(
+      pcre2_match_data_create_from_pattern(code.get(), nullptr));
   int count =
       pcre2_match(code.get(), reinterpret_cast<PCRE2_SPTR>(text.data()),
                   text.size(), from, PCRE2_NO_UTF_CHECK, found.get(), nullptr);
@@ -348,6 +350,10 @@ bool Tokenizer::isEnd(int32_t token) const {
     if (end == token)
       return true;
   return false;
+}
+
+std::optional<int32_t> Tokenizer::find(const std::string &token) const {
+  return tables->find(token);
 }
 
 size_t Tokenizer::size() const { return tables->tokens.size(); }

@@ -31,6 +31,7 @@ public:
   // part of a character.
   std::string bytesOf(int32_t token) const;
   bool isEnd(int32_t token) const;
+  std::optional<int32_t> find(const std::string &token) const;
   size_t size() const;
 
   struct Tables;

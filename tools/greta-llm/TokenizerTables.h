@@ -26,7 +26,6 @@ private:
     }
   };
   std::unique_ptr<pcre2_code, Free> code;
-  std::unique_ptr<pcre2_match_data, Free> found;
 };
 
 struct AddedToken {
