@@ -343,11 +343,22 @@ static Value gatherPages(ImplicitLocOpBuilder &b, Value cache, Value table,
       });
 }
 
+/// [B, S, H, D] as [B, H, S, D], or the other way round.
+static Value swapHeads(ImplicitLocOpBuilder &b, Value x) {
+  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, b.getLoc(), x);
+  std::swap(sizes[1], sizes[2]);
+  Type element = cast<RankedTensorType>(x.getType()).getElementType();
+  Value init = tensor::EmptyOp::create(b, sizes, element);
+  return linalg::TransposeOp::create(b, x, init, ArrayRef<int64_t>{0, 2, 1, 3})
+      ->getResult(0);
+}
+
 SmallVector<Value> PagedAttentionOp::decompose(OpBuilder &builder) {
   ImplicitLocOpBuilder b(getLoc(), builder);
+  Value q = getTokensFirst() ? swapHeads(b, getQ()) : Value(getQ());
   Value k = gatherPages(b, getKCache(), getTable(), getLengths());
   Value v = gatherPages(b, getVCache(), getTable(), getLengths());
-  Attention attention{getQ(),
+  Attention attention{q,
                       k,
                       v,
                       getLengths(),
@@ -357,7 +368,8 @@ SmallVector<Value> PagedAttentionOp::decompose(OpBuilder &builder) {
                       /*causal=*/true,
                       getWindow(),
                       toDouble(getSoftcap())};
-  return {attention.build(b).first};
+  Value result = attention.build(b).first;
+  return {getTokensFirst() ? swapHeads(b, result) : result};
 }
 
 //===----------------------------------------------------------------------===//

@@ -71,7 +71,7 @@ static LogicalResult checkStatic(Operation *op, StringRef name, Value value,
 /// Query heads, key heads and the head size, whose dimensions in the keys are
 /// given.
 static LogicalResult checkHeads(Operation *op, Value q, StringRef name, Value k,
-                                int64_t headsOfK) {
+                                int64_t headsOfK, int64_t headsOfQ = 1) {
   if (failed(
           checkRank(op, name, k, 4,
                     headsOfK == 1 ? "[B, Hkv, T, D]" : "[P, page, Hkv, D]")) ||
@@ -80,7 +80,7 @@ static LogicalResult checkHeads(Operation *op, Value q, StringRef name, Value k,
       failed(checkStatic(op, name, k, headsOfK, "heads")) ||
       failed(checkDim(op, name, k, 3, typeOf(q).getDimSize(3), "D of 'q'")))
     return failure();
-  int64_t heads = typeOf(q).getDimSize(1);
+  int64_t heads = typeOf(q).getDimSize(headsOfQ);
   int64_t shared = typeOf(k).getDimSize(headsOfK);
   if (heads % shared)
     return op->emitOpError()
@@ -94,10 +94,12 @@ static LogicalResult checkHeads(Operation *op, Value q, StringRef name, Value k,
   return success();
 }
 
-static LogicalResult checkQueries(Operation *op, Value q, Value result) {
+static LogicalResult checkQueries(Operation *op, Value q, Value result,
+                                  int64_t heads = 1) {
   if (failed(checkPlain(op)) || failed(checkFloat(op, "q", q)) ||
-      failed(checkRank(op, "q", q, 4, "[B, Hq, S, D]")) ||
-      failed(checkStatic(op, "q", q, 1, "heads")) ||
+      failed(checkRank(op, "q", q, 4,
+                       heads == 1 ? "[B, Hq, S, D]" : "[B, S, Hq, D]")) ||
+      failed(checkStatic(op, "q", q, heads, "heads")) ||
       failed(checkStatic(op, "q", q, 3, "head size")))
     return failure();
   if (int64_t size = typeOf(q).getDimSize(3); size % 8)
@@ -183,8 +185,9 @@ LogicalResult AttentionOp::verify() {
 }
 
 LogicalResult PagedAttentionOp::verify() {
-  if (failed(checkQueries(*this, getQ(), getResult())) ||
-      failed(checkHeads(*this, getQ(), "k_cache", getKCache(), 2)) ||
+  int64_t heads = getTokensFirst() ? 2 : 1;
+  if (failed(checkQueries(*this, getQ(), getResult(), heads)) ||
+      failed(checkHeads(*this, getQ(), "k_cache", getKCache(), 2, heads)) ||
       failed(checkStatic(*this, "k_cache", getKCache(), 1, "rows in a page")) ||
       failed(checkSameType(*this, "v_cache", getVCache().getType(), "k_cache",
                            getKCache().getType())) ||

@@ -54,7 +54,7 @@ def Greta_PagedAttentionOp : Greta_Op<"paged_attention"> {
     | result | the type of `q` |
 
     `greta.attention`, causal, over the keys `k_cache[table[b, j / page], j % page, h]` for j below the sequence's length. Entries of the
-    table beyond it are not read.
+    table beyond it are not read. With `tokens_first` `q` and the result are `[B, S, Hq, D]`, as projections have them.
 
     Source: W. Kwon et al., "Efficient Memory Management for Large Language Model Serving with PagedAttention", 2023, arXiv:2309.06180.
 
@@ -65,7 +65,7 @@ def Greta_PagedAttentionOp : Greta_Op<"paged_attention"> {
   }];
   let arguments = (ins AnyRankedTensor:$q, AnyRankedTensor:$k_cache, AnyRankedTensor:$v_cache, AnyRankedTensor:$table,
                        AnyRankedTensor:$lengths, OptionalAttr<F32Attr>:$scale, OptionalAttr<I64Attr>:$window,
-                       OptionalAttr<F32Attr>:$softcap);
+                       OptionalAttr<F32Attr>:$softcap, UnitAttr:$tokens_first);
   let results = (outs AnyRankedTensor:$result);
 }
 

@@ -58,7 +58,7 @@ struct Blocks {
 } // namespace
 
 static KernelConfig chooseAttention(const Space &space, const Limits &limits) {
-  auto type = cast<RankedTensorType>(space.alone->getOperand(0).getType());
+  RankedTensorType type = queryTypeOf(space.alone);
   auto keys = cast<RankedTensorType>(space.alone->getOperand(1).getType());
   bool isPaged = isa<PagedAttentionOp>(space.alone);
   int64_t size = type.getDimSize(3);

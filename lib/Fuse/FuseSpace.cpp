@@ -41,6 +41,19 @@ bool greta::isAlone(Operation *op) {
   return isa<AttentionOp, PagedAttentionOp, KvUpdateOp, PagedKvUpdateOp>(op);
 }
 
+bool greta::hasTokensFirst(Operation *op) {
+  auto paged = dyn_cast<PagedAttentionOp>(op);
+  return paged && paged.getTokensFirst();
+}
+
+RankedTensorType greta::queryTypeOf(Operation *attention) {
+  auto type = cast<RankedTensorType>(attention->getOperand(0).getType());
+  SmallVector<int64_t> shape(type.getShape());
+  if (hasTokensFirst(attention))
+    std::swap(shape[1], shape[2]);
+  return type.clone(shape);
+}
+
 bool greta::isSkinny(MatmulOp matmul) {
   ArrayRef<int64_t> shape = matmul.getType().getShape();
   int64_t rows = matmul.getA().getType().getDimSize(matmul.dimM());
@@ -378,6 +391,8 @@ static Space spaceOf(KernelOp kernel, Operation *op) {
   auto rows = cast<BlockArgument>(op->getOperand(isUpdate ? 1 : 0));
   auto shape = cast<AffineMapAttr>(kernel.getShapes()[rows.getArgNumber()]);
   llvm::append_range(space.shape, shape.getValue().getResults());
+  if (hasTokensFirst(op))
+    std::swap(space.shape[1], space.shape[2]);
   for (int64_t dim = 0; dim + 1 < space.rank(); ++dim) {
     if (dim == 0 || !isUpdate)
       space.groups.emplace_back();

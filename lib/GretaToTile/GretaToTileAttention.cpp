@@ -63,6 +63,7 @@ private:
   State start();
   State visit(Value from, Value to, bool isMasked, State state);
   State visitTile(Value key, bool isMasked, State state);
+  Tensor headsFirst(Tensor tensor) const;
   Value loadQueries();
   Value loadKeys(Value key, bool isMasked);
   Value loadValues(Value key, bool isMasked);
@@ -121,7 +122,7 @@ AttentionEmitter::AttentionEmitter(ImplicitLocOpBuilder &b, KernelOp kernel,
     lengths = op.getLengths();
     window = op.getWindow();
     softcap = number(op.getSoftcap());
-    queryType = cast<RankedTensorType>(q.getType());
+    queryType = queryTypeOf(op);
     scale = number(op.getScale()).value_or(1 / std::sqrt(size()));
   };
   if (auto op = dyn_cast<AttentionOp>(space.alone)) {
@@ -166,7 +167,8 @@ void AttentionEmitter::locate(Value index) {
   row = mul(tile, i32(b, config.rows[2]));
   assumeBelow(row, small(queries()));
 
-  Tensor queryTensor = input(q), keyTensor = input(k), valueTensor = input(v);
+  Tensor queryTensor = headsFirst(input(q)), keyTensor = input(k),
+         valueTensor = input(v);
   queryPointer =
       moved(queryTensor.pointer, {{sequence, queryTensor.strides[0]},
                                   {queryHead, queryTensor.strides[1]}});
@@ -232,9 +234,18 @@ AttentionEmitter::Range AttentionEmitter::range() {
 // Blocks
 //===----------------------------------------------------------------------===//
 
+/// Queries, or the result, by [B, Hq, S, D].
+AttentionEmitter::Tensor AttentionEmitter::headsFirst(Tensor tensor) const {
+  if (hasTokensFirst(space.alone)) {
+    std::swap(tensor.shape[1], tensor.shape[2]);
+    std::swap(tensor.strides[1], tensor.strides[2]);
+  }
+  return tensor;
+}
+
 /// [rows, D], in the order of heads.
 Value AttentionEmitter::loadQueries() {
-  Tensor tensor = input(q);
+  Tensor tensor = headsFirst(input(q));
   Dim along{row, tensor.strides[2], small(queries())};
   Dim column{Value(), tensor.strides[3], Value()};
   if (headsOfTile() == 1)
@@ -521,7 +532,10 @@ void AttentionEmitter::finish(State state) {
       if (!element.isF32())
         result =
             arith::TruncFOp::create(b, block({rows, size()}, element), result);
-      storeRows(result, output(i, space.shape), /*hasColumns=*/true);
+      SmallVector<AffineExpr> shape = space.shape;
+      if (hasTokensFirst(space.alone))
+        std::swap(shape[1], shape[2]);
+      storeRows(result, headsFirst(output(i, shape)), /*hasColumns=*/true);
       continue;
     }
     Value sum = math::Log2Op::create(b, state.sum), max = state.max;

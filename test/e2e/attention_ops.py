@@ -197,17 +197,23 @@ for kind in ("plain", "causal", "window", "causalwindow", "softcap", "mask", "le
     KINDS[kind] = ATTENTION
 
 
+def heads_first(case, x):
+    """[B, Hq, S, D] of what lies as [B, S, Hq, D] in memory, or the other way round, where the op has its tokens first."""
+    return x.transpose(0, 2, 1, 3) if case.has("tokensfirst") else x
+
+
 def paged_mlir(case, target):
-    q, cache, table, lengths = case.type("b", "hq", "s", "d"), case.type("pages", PAGE, "hkv", "d"), case.type("b", "pages", dtype="i32"), case.type("b", dtype="i32")
+    q = case.type("b", "s", "hq", "d") if case.has("tokensfirst") else case.type("b", "hq", "s", "d")
+    cache, table, lengths = case.type("pages", PAGE, "hkv", "d"), case.type("b", "pages", dtype="i32"), case.type("b", dtype="i32")
     types = f"{q}, {cache}, {cache}, {table}, {lengths}"
     return f"""func.func @{case.function}(%q: {q}, %k: {cache}, %v: {cache}, %table: {table}, %lengths: {lengths}) -> {q} {{
-  %0 = greta.paged_attention %q, %k, %v, %table, %lengths{attributes(case)} : {types} -> {q}
+  %0 = greta.paged_attention %q, %k, %v, %table, %lengths{attributes(case, *['tokens_first'] * case.has('tokensfirst'))} : {types} -> {q}
   return %0 : {q}
 }}"""
 
 
 def paged_inputs(case, rng):
-    yield queries(case, rng, case.b, case.hq, case.s, case.d), case.dtype
+    yield heads_first(case, queries(case, rng, case.b, case.hq, case.s, case.d)), case.dtype
     lengths = some_lengths(case)
     used = rng.permutation(case.b * case.pages + 3)
     table = np.full((case.b, case.pages), 1 << 30)  # beyond the cache: not to be read
@@ -226,7 +232,7 @@ def paged(case, rounded, q, k_cache, v_cache, table, lengths):
     k, v = (x[table].reshape(case.b, -1, case.hkv, case.d).transpose(0, 2, 1, 3) for x in (k_cache, v_cache))
     for n, length in enumerate(lengths):
         k[n, :, length:] = v[n, :, length:] = 0
-    return attend(case, q, k, v, lengths, causal=True)[0]
+    return heads_first(case, attend(case, heads_first(case, q), k, v, lengths, causal=True)[0])
 
 
 PAGED = Kind(paged_mlir, paged_inputs, paged, "attention")

@@ -35,6 +35,7 @@ CASES = [
     Fixed("causal", "f16", 1, 2, 1, 128, 128, 64),
     Paged("plain", "f16", 4, 4, 2, 5, 70, 64),
     Paged("windowsoftcap", "bf16", 4, 2, 1, 1, 70, 128),
+    Paged("tokensfirst", "f16", 4, 4, 2, 37, 70, 64),
     *(Update(kind, "f16", 4, 2, 5, 40, 64) for kind in ("rows", "kept", "paged")),
     Update("rows", "f32", 2, 1, 1, 7, 8),
     Update("paged", "i8", 1, 1, 30, 40, 24),
@@ -51,6 +52,7 @@ SMALL = [
     Attention("all", "f16", 4, 4, 2, 20, 90, 16),
     Fixed("causallengths", "f16", 4, 4, 1, 1, 40, 16),
     Paged("windowsoftcap", "f16", 4, 2, 1, 5, 70, 16),
+    Paged("tokensfirst", "f16", 4, 4, 2, 5, 70, 16),
     *UPDATES,
 ]
 

@@ -245,8 +245,8 @@ def test_packages(tmp_path, tiny):
     mlir = tmp_path / "f.mlir"
     mlir.write_text("func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {\n  %0 = arith.addf %x, %x : tensor<4xf32>\n  return %0 : tensor<4xf32>\n}\n")
     assert tool(TRANSLATE, "--greta-to-package", "--targets=gfx942", mlir, "-o", tmp_path / "f.greta").returncode == 0
-    refused("has no function 'layer0_n'; it was not compiled for this model", "generate", tmp_path / "f.greta", "--synthetic=tiny", *on)
-    mlir.write_text(mlir.read_text().replace("@f", "@layer0_n"))
+    refused("has no function 'prompt0'; it was not compiled for this model", "generate", tmp_path / "f.greta", "--synthetic=tiny", *on)
+    mlir.write_text(mlir.read_text().replace("@f", "@prompt0"))
     assert tool(TRANSLATE, "--greta-to-package", "--targets=gfx942", mlir, "-o", tmp_path / "f.greta").returncode == 0
     refused("its layers have no KV cache", "generate", tmp_path / "f.greta", "--synthetic=tiny", *on)
 

@@ -64,7 +64,7 @@ double run(Engine &engine, const Row &row) {
     std::vector<Engine::Entry> entries;
     for (Sequence &sequence : sequences)
       entries.push_back({&sequence, tokenAt(i, engine.vocabulary()), true});
-    engine.evaluate(entries);
+    engine.evaluateTokens(entries, row.batch);
   }
   double end = seconds();
   for (Sequence &sequence : sequences)

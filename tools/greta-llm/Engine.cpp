@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <limits>
 #include <unistd.h>
 
 namespace greta::llm {
@@ -67,7 +66,9 @@ Engine::Engine(const Model &model, const std::string &packagePath,
   cos = allocate(chunk * half, 4);
   sin = allocate(chunk * half, 4);
   logitBuffer = allocate(logitRows * c.vocabulary, 4);
-  inputBuffer = runtime.allocate(Inputs{chunk, pages}.bytes());
+  inputBuffer =
+      runtime.allocate(std::max(Inputs{chunk, 1, pages}.bytes(),
+                                Inputs{logitRows, logitRows, pages}.bytes()));
   for (int64_t layer = 0; layer < c.layers; ++layer)
     for (std::vector<greta::Buffer> *cache : {&keys, &values}) {
       size_t bytes =
@@ -133,7 +134,7 @@ greta::Function Engine::load(const std::string &name) {
 }
 
 Element Engine::elementOfPackage() {
-  for (const greta::TensorInfo &info : load(layerFunction(0, 0)).arguments())
+  for (const greta::TensorInfo &info : load(promptFunction(0)).arguments())
     if (info.name == "k_cache")
       return elementNamed(info.dtype);
   fail(packagePath + ": its layers have no KV cache; run greta-llm compile");
@@ -142,14 +143,15 @@ Element Engine::elementOfPackage() {
 Engine::Step Engine::loadStep(int64_t size) {
   Step step{size, {}, {}, {}, false};
   for (size_t i = 0; i < classes.first.size(); ++i)
-    step.layers.push_back(load(layerFunction(i, size)));
+    step.layers.push_back(
+        load(size ? layerFunction(i, size) : promptFunction(i)));
   step.head.push_back(load(headFunction(size)));
   return step;
 }
 
 // A package of another model has other arguments, or other shapes.
 void Engine::checkWeights(const greta::Function &function, int64_t layer) {
-  Inputs inputs{1, pages};
+  Inputs inputs{1, 1, pages};
   for (const greta::TensorInfo &info : function.arguments()) {
     greta::Tensor tensor = bind(info.name, layer, inputs, x[0], 0);
     bool fits = tensor.buffer && tensor.shape.size() == info.shape.size();
@@ -207,9 +209,9 @@ greta::Tensor Engine::bind(const std::string &name, int64_t layer,
   if (name == "slots")
     return input(Slots, {inputs.tokens});
   if (name == "lengths")
-    return input(Lengths, {inputs.tokens});
+    return input(Lengths, {inputs.sequences});
   if (name == "table")
-    return input(Tables, {inputs.tokens, inputs.pages});
+    return input(Tables, {inputs.sequences, inputs.pages});
   if (name == "x")
     return greta::Tensor(&from, {inputs.tokens, c.width},
                          static_cast<size_t>(row * c.width) * 4);
@@ -237,13 +239,6 @@ std::vector<greta::Tensor> Engine::bindAll(const greta::Function &function,
   return tensors;
 }
 
-Engine::Step &Engine::stepFor(int64_t tokens) {
-  for (Step &step : steps)
-    if (step.size >= tokens)
-      return step;
-  return steps.back();
-}
-
 // The layers; what they make is in x[layers % 2].
 void Engine::queue(Step &step, const Inputs &inputs, bool wantsLogits) {
   const Config &c = model.config;
@@ -267,32 +262,35 @@ void Engine::queue(Step &step, const Inputs &inputs, bool wantsLogits) {
 
 void Engine::queueHead(Step &step, const Inputs &inputs, int64_t row,
                        int64_t rows) {
-  Inputs some{rows, inputs.pages};
+  Inputs some{rows, rows, inputs.pages};
   const greta::Function &head = step.head.front();
   head.launch(stream, bindAll(head, -1, some, x[model.config.layers % 2], row),
               {{&logitBuffer, {rows, model.config.vocabulary}}});
 }
 
 void Engine::evaluatePart(Step &step, const Entry *entries, size_t count) {
-  Inputs inputs{step.size ? step.size : static_cast<int64_t>(count), pages};
+  int64_t tokens = step.size ? step.size : static_cast<int64_t>(count);
+  Inputs inputs{tokens, step.size ? tokens : 1, pages};
   inputWords.assign(inputs.bytes() / 4, 0);
   auto array = [&](int which) {
     return inputWords.data() + inputs.offset(which) / 4;
   };
   // Places without a token: no slot, no keys.
-  std::fill_n(array(Slots), inputs.tokens, -1);
+  std::fill_n(array(Slots), tokens, -1);
   bool wantsLogits = false;
   for (size_t i = 0; i < count; ++i) {
     Sequence &sequence = *entries[i].sequence;
     int64_t position = sequence.length++;
     size_t page = static_cast<size_t>(position / pageSize);
+    size_t line = step.size ? i : 0;
     array(Tokens)[i] = entries[i].token;
     array(Positions)[i] = static_cast<int32_t>(position);
     array(Slots)[i] = static_cast<int32_t>(sequence.pages[page] * pageSize +
                                            position % pageSize);
-    array(Lengths)[i] = static_cast<int32_t>(position + 1);
-    std::copy_n(sequence.pages.begin(), page + 1,
-                array(Tables) + static_cast<size_t>(pages) * i);
+    array(Lengths)[line] = static_cast<int32_t>(position + 1);
+    if (step.size || i + 1 == count)
+      std::copy_n(sequence.pages.begin(), page + 1,
+                  array(Tables) + static_cast<size_t>(pages) * line);
     wantsLogits |= entries[i].wantsLogits;
   }
   stream.write(inputBuffer, inputWords.data(), inputs.bytes());
@@ -339,18 +337,27 @@ void Engine::evaluatePart(Step &step, const Entry *entries, size_t count) {
     stream.flush();
 }
 
-const std::vector<float> &Engine::evaluate(const std::vector<Entry> &entries,
-                                           std::optional<int64_t> size) {
+void Engine::evaluate(Step &step, const std::vector<Entry> &entries) {
   logits.clear();
-  for (size_t first = 0; first < entries.size();) {
-    size_t rest = entries.size() - first;
-    Step &step = stepFor(size && *size ? *size
-                         : size        ? std::numeric_limits<int64_t>::max()
-                                       : static_cast<int64_t>(rest));
-    size_t most = static_cast<size_t>(step.size ? step.size : options.chunk);
-    evaluatePart(step, entries.data() + first, std::min(most, rest));
-    first += std::min(most, rest);
-  }
+  size_t most = static_cast<size_t>(step.size ? step.size : options.chunk);
+  for (size_t first = 0; first < entries.size(); first += most)
+    evaluatePart(step, entries.data() + first,
+                 std::min(most, entries.size() - first));
+}
+
+const std::vector<float> &
+Engine::evaluatePrompt(const std::vector<Entry> &entries) {
+  evaluate(steps.back(), entries);
+  return logits;
+}
+
+const std::vector<float> &
+Engine::evaluateTokens(const std::vector<Entry> &entries, int64_t sequences) {
+  // The smallest that is enough, or the largest there is, several times.
+  size_t i = 0;
+  while (i + 2 < steps.size() && steps[i].size < sequences)
+    ++i;
+  evaluate(steps[i], entries);
   return logits;
 }
 
@@ -360,7 +367,8 @@ const std::vector<float> &Engine::append(Sequence &sequence,
   for (int32_t token : tokens)
     entries.push_back({&sequence, token, false});
   entries.back().wantsLogits = true;
-  return evaluate(entries);
+  return tokens.size() > 1 ? evaluatePrompt(entries)
+                           : evaluateTokens(entries, 1);
 }
 
 } // namespace greta::llm

@@ -7,8 +7,6 @@
 
 #include "Weights.h"
 
-#include <optional>
-
 namespace greta::llm {
 
 struct Options;
@@ -16,7 +14,7 @@ struct Options;
 struct EngineOptions {
   std::string device;
   int64_t context = 0;    // tokens of all sequences; 0: what the model says
-  int64_t chunk = 512;    // tokens that are evaluated together at most
+  int64_t chunk = 2048;   // tokens that are evaluated together at most
   bool usesGraphs = true; // of the steps with functions of their own
   bool isQuiet = true;
 
@@ -43,14 +41,13 @@ public:
   // Pages for as many tokens more; false where the cache has no more.
   bool reserve(Sequence &sequence, int64_t tokens);
   void release(Sequence &sequence);
-  // Evaluates tokens whose pages are reserved. The logits of those that want
-  // them, one row each. `size` is that of the functions to take (0: for any
-  // number), so that a token's logits do not depend on what is evaluated with
-  // it; without it the smallest that is enough.
-  const std::vector<float> &evaluate(const std::vector<Entry> &entries,
-                                     std::optional<int64_t> size = {});
-  // The size of functions for so many tokens.
-  int64_t sizeFor(int64_t tokens) { return stepFor(tokens).size; }
+  // Evaluates tokens whose pages are reserved: any number of one sequence, or
+  // one of each of several. The logits of those that want them, one row each.
+  const std::vector<float> &evaluatePrompt(const std::vector<Entry> &entries);
+  // `sequences` chooses the functions, so that a token's logits do not depend
+  // on how many are evaluated with it.
+  const std::vector<float> &evaluateTokens(const std::vector<Entry> &entries,
+                                           int64_t sequences);
   // The same of one sequence's tokens, with the logits of the last.
   const std::vector<float> &append(Sequence &sequence,
                                    const std::vector<int32_t> &tokens);
@@ -70,9 +67,9 @@ public:
   const char *elementName() const { return nameOf(element); }
 
 private:
-  // The functions for some number of tokens.
+  // The functions for a number of sequences' tokens, or for one sequence's.
   struct Step {
-    int64_t size; // 0: any
+    int64_t size; // 0: any number of one sequence
     std::vector<greta::Function> layers;
     std::vector<greta::Function> head;
     greta::Graph graph;
@@ -80,13 +77,12 @@ private:
   };
   // Where the parts of a step's input lie in its buffer.
   struct Inputs {
-    int64_t tokens;
-    int64_t pages;
+    int64_t tokens, sequences, pages;
     size_t offset(int array) const {
       return static_cast<size_t>((tokens + 3) / 4 * 16 * array);
     }
     size_t bytes() const {
-      return offset(4) + static_cast<size_t>(tokens * pages) * 4;
+      return offset(4) + static_cast<size_t>(sequences * pages) * 4;
     }
   };
 
@@ -101,8 +97,8 @@ private:
                                      const Buffer &x, int64_t xRow);
   void queue(Step &step, const Inputs &inputs, bool wantsLogits);
   void queueHead(Step &step, const Inputs &inputs, int64_t row, int64_t rows);
+  void evaluate(Step &step, const std::vector<Entry> &entries);
   void evaluatePart(Step &step, const Entry *entries, size_t count);
-  Step &stepFor(int64_t tokens);
 
   const Model &model;
   EngineOptions options;
@@ -114,7 +110,7 @@ private:
   LayerClasses classes;
   std::unique_ptr<Weights> weights;
   std::vector<greta::Function> embed;
-  std::vector<Step> steps; // in the order of sizes, the one for any at the end
+  std::vector<Step> steps; // in the order of sizes, a prompt's at the end
   greta::Buffer x[2], cos, sin, cosTable, sinTable, inputBuffer, logitBuffer;
   std::vector<greta::Buffer> keys, values;
   int64_t pages, logitRows;

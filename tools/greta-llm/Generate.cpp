@@ -84,7 +84,9 @@ int logits(const Options &options) {
     std::vector<Engine::Entry> entries;
     for (int64_t i = first; i < std::min(count, first + piece); ++i)
       entries.push_back({&sequence, tokens[static_cast<size_t>(i)], true});
-    const std::vector<float> &rows = engine.evaluate(entries);
+    const std::vector<float> &rows = entries.size() > 1
+                                         ? engine.evaluatePrompt(entries)
+                                         : engine.evaluateTokens(entries, 1);
     all.insert(all.end(), rows.begin(), rows.end());
   }
   greta_run::HostTensor tensor{"f32", {count, engine.vocabulary()}, {}};

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdio>
 #include <map>
+#include <set>
 
 namespace greta::llm {
 namespace {
@@ -158,8 +159,8 @@ public:
         kind(element) {}
 
   std::string embed() const;
-  std::string layer(const std::string &name, int64_t layer,
-                    int64_t tokens) const;
+  std::string layer(const std::string &name, int64_t layer, int64_t tokens,
+                    bool isPrompt) const;
   std::string head(const std::string &name, int64_t tokens) const;
 
 private:
@@ -180,13 +181,15 @@ private:
 };
 
 // x times the transposed weight; `stored` is the weight's name in the model.
+// Packed weights are multiplied as they are where the result is f16.
 Value Writer::linear(Function &f, const Value &x, const std::string &weight,
                      const std::string &stored,
                      const std::string &result) const {
   const std::vector<int64_t> &shape = model.weight(stored).shape;
   int64_t rows = shape[0], columns = shape[1];
+  bool isPacked = heldAs(model, stored, kind) == Held::Packed;
   Value w;
-  if (heldAs(model, stored, kind) == Held::Packed) {
+  if (isPacked) {
     int64_t groups = columns / packedGroup;
     Value words = f.argument(weight, {{rows, columns / 8}, "i32"});
     Value scales = f.argument(weight + "_scales", {{rows, groups}, "f16"});
@@ -197,8 +200,10 @@ Value Writer::linear(Function &f, const Value &x, const std::string &weight,
   } else {
     w = f.argument(weight, {shape, element});
   }
-  return f.op("greta.matmul", {x, w}, {{f.tokens, rows}, result},
-              "{transpose_b}");
+  Value y =
+      f.op("greta.matmul", {x, w},
+           {{f.tokens, rows}, isPacked ? "f16" : result}, "{transpose_b}");
+  return f.convert(y, result);
 }
 
 // In f32, rounded to the activations' type.
@@ -211,7 +216,7 @@ Value Writer::norm(Function &f, const Value &x, const std::string &weight,
 }
 
 std::string Writer::layer(const std::string &name, int64_t layer,
-                          int64_t tokens) const {
+                          int64_t tokens, bool isPrompt) const {
   Function f(name, tokens);
   int64_t heads = config.heads, keyHeads = config.keyHeads,
           size = config.headSize;
@@ -220,8 +225,10 @@ std::string Writer::layer(const std::string &name, int64_t layer,
   Value cos = f.argument("cos", {{tokens, size / 2}, "f32"});
   Value sin = f.argument("sin", {{tokens, size / 2}, "f32"});
   Value slots = f.argument("slots", {{tokens}, "i32"});
-  Value table = f.argument("table", {{tokens, any}, "i32"});
-  Value lengths = f.argument("lengths", {{tokens}, "i32"});
+  // A sequence of many tokens, or of one token each.
+  int64_t sequences = isPrompt ? 1 : tokens;
+  Value table = f.argument("table", {{sequences, any}, "i32"});
+  Value lengths = f.argument("lengths", {{sequences}, "i32"});
 
   auto stored = [&](const std::string &weight) {
     return Model::inLayer(layer, weight);
@@ -254,7 +261,8 @@ std::string Writer::layer(const std::string &name, int64_t layer,
     return f.op("greta.paged_kv_update", {cache, rows, slots}, cacheType);
   };
   Value keys = updated("k_cache", k), values = updated("v_cache", v);
-  Value queries = f.expand(q, {tokens, heads, 1, size}, "[[0], [1], [2, 3]]");
+  Value queries = f.expand(q, {sequences, isPrompt ? tokens : 1, heads, size},
+                           "[[0, 1], [2], [3]]");
   char scale[64];
   snprintf(scale, sizeof(scale), "{scale = %.9e : f32",
            1 / std::sqrt(static_cast<double>(size)));
@@ -263,8 +271,8 @@ std::string Writer::layer(const std::string &name, int64_t layer,
     attributes += ", window = " + std::to_string(config.window) + " : i64";
   Value attended =
       f.op("greta.paged_attention", {queries, keys, values, table, lengths},
-           queries.type, attributes + "}");
-  attended = f.collapse(attended, {tokens, heads * size}, "[[0], [1, 2, 3]]");
+           queries.type, attributes + ", tokens_first}");
+  attended = f.collapse(attended, {tokens, heads * size}, "[[0, 1], [2, 3]]");
   Value middle =
       f.elementwise("arith.addf", {x, project(attended, "attn_output", "f32")});
 
@@ -354,10 +362,6 @@ std::string Writer::embed() const {
          text;
 }
 
-std::string suffix(int64_t tokens) {
-  return tokens == 0 ? "_n" : "_" + std::to_string(tokens);
-}
-
 } // namespace
 
 Held heldAs(const Model &model, const std::string &name, Element element) {
@@ -404,23 +408,30 @@ LayerClasses classify(const Model &model, Element element) {
 }
 
 std::string layerFunction(size_t layerClass, int64_t tokens) {
-  return "layer" + std::to_string(layerClass) + suffix(tokens);
+  return "layer" + std::to_string(layerClass) + "_" + std::to_string(tokens);
 }
 
-std::string headFunction(int64_t tokens) { return "head" + suffix(tokens); }
+std::string promptFunction(size_t layerClass) {
+  return "prompt" + std::to_string(layerClass);
+}
+
+std::string headFunction(int64_t tokens) {
+  return "head_" + (tokens ? std::to_string(tokens) : "n");
+}
 
 std::string writeModule(const Model &model, Element element,
                         const std::vector<int64_t> &sizes) {
   Writer writer(model, element);
   LayerClasses classes = classify(model, element);
-  std::string text = writer.embed();
-  std::vector<int64_t> all = sizes;
-  all.push_back(0);
-  for (int64_t size : all) {
-    int64_t tokens = size ? size : any;
+  std::string text = writer.embed() + writer.head(headFunction(0), any);
+  for (size_t c = 0; c < classes.first.size(); ++c)
+    text += writer.layer(promptFunction(c), classes.first[c], any,
+                         /*isPrompt=*/true);
+  for (int64_t size : std::set<int64_t>(sizes.begin(), sizes.end())) {
     for (size_t c = 0; c < classes.first.size(); ++c)
-      text += writer.layer(layerFunction(c, size), classes.first[c], tokens);
-    text += writer.head(headFunction(size), tokens);
+      text += writer.layer(layerFunction(c, size), classes.first[c], size,
+                           /*isPrompt=*/false);
+    text += writer.head(headFunction(size), size);
   }
   return text;
 }

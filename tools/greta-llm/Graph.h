@@ -1,13 +1,15 @@
 // Graph.h: the model's functions, as text of the greta dialect. In: a model and
 // what activations are held in. Out: a module that greta-translate compiles,
-// with these functions, T tokens each:
+// with these functions:
 //
-//   embed        rows of the embedding and of rope's tables, for any T
-//   layerC_T     a layer of class C (layers whose weights are held alike)
-//   head_T       the last norm and the logits
+//   embed        rows of the embedding and of rope's tables, for any number
+//   promptC      a layer of class C (layers whose weights are held alike), for
+//                any number of tokens of one sequence
+//   layerC_T     the same for T tokens of T sequences
+//   head_T       the last norm and the logits of T tokens; head_n of any number
 //
-// T is a number, or "n" for any. Arguments have the names of the weights, and
-// of the engine's tensors (Engine.cpp), which binds them by name.
+// Arguments have the names of the weights, and of the engine's tensors
+// (Engine.cpp), which binds them by name.
 #ifndef GRETA_LLM_GRAPH_H
 #define GRETA_LLM_GRAPH_H
 
@@ -38,6 +40,7 @@ LayerClasses classify(const Model &model, Element element);
 
 // Names of functions; 0 tokens are any number.
 std::string layerFunction(size_t layerClass, int64_t tokens);
+std::string promptFunction(size_t layerClass);
 std::string headFunction(int64_t tokens);
 
 // `sizes` are the numbers of tokens with functions of their own.

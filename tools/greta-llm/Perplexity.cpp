@@ -50,7 +50,7 @@ int perplexity(const Options &options) {
     std::vector<Engine::Entry> entries;
     for (size_t i = 0; i + 1 < window; ++i)
       entries.push_back({&sequence, part[i], i >= window / 2});
-    const std::vector<float> &logits = engine.evaluate(entries);
+    const std::vector<float> &logits = engine.evaluatePrompt(entries);
     for (size_t i = window / 2, row = 0; i + 1 < window; ++i, ++row) {
       double value =
           surprise(logits.data() + row * vocabulary, vocabulary, part[i + 1]);

@@ -25,8 +25,7 @@ Scheduler::Scheduler(Engine &engine, const Tokenizer &tokenizer,
                      int64_t sequences, int64_t queue)
     : engine(engine), tokenizer(tokenizer),
       sequences(static_cast<size_t>(sequences)),
-      queueLimit(static_cast<size_t>(queue)),
-      stepSize(engine.sizeFor(sequences)), free(engine.freeTokens()),
+      queueLimit(static_cast<size_t>(queue)), free(engine.freeTokens()),
       thread([this] { run(); }) {}
 
 void Scheduler::drain() {
@@ -128,7 +127,7 @@ void Scheduler::stepPrompt(Job &job) {
   bool isLast = job.evaluated == tokens.size();
   entries.back().wantsLogits = isLast;
   counts.promptTokens += static_cast<int64_t>(entries.size());
-  const std::vector<float> &logits = engine.evaluate(entries, 0);
+  const std::vector<float> &logits = engine.evaluatePrompt(entries);
   if (!isLast)
     return;
   counts.firstTokenMicroseconds +=
@@ -145,7 +144,8 @@ void Scheduler::stepTokens() {
       entries.push_back({&job->sequence, job->tokens.back(), true});
       jobs.push_back(job.get());
     }
-  const std::vector<float> &logits = engine.evaluate(entries, stepSize);
+  const std::vector<float> &logits =
+      engine.evaluateTokens(entries, static_cast<int64_t>(sequences));
   for (size_t i = 0; i < jobs.size(); ++i)
     take(*jobs[i],
          logits.data() + i * static_cast<size_t>(engine.vocabulary()));

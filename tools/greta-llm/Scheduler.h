@@ -107,7 +107,6 @@ private:
   Engine &engine;
   const Tokenizer &tokenizer;
   const size_t sequences, queueLimit;
-  const int64_t stepSize;
   std::deque<std::unique_ptr<Job>> waiting;
   std::vector<std::unique_ptr<Job>> running;
   std::mutex mutex;

@@ -45,6 +45,11 @@ bool isRowOp(mlir::Operation *op);
 /// and the KV cache's updates.
 bool isAlone(mlir::Operation *op);
 
+/// Whether an attention's queries and result are [B, S, Hq, D] in memory. Its
+/// space is [B, Hq, S, D] always, and so is the type that is given here.
+bool hasTokensFirst(mlir::Operation *op);
+mlir::RankedTensorType queryTypeOf(mlir::Operation *attention);
+
 /// Whether a GEMM is skinny, which the skinny schedule takes: rows,
 /// columns and depth are static.
 bool isSkinny(MatmulOp matmul);

@@ -300,3 +300,19 @@ func.func @paged_update_slots(%c: tensor<2x16x4x64xf16>, %n: tensor<3x4x64xf16>,
   %0 = greta.paged_kv_update %c, %n, %p : tensor<2x16x4x64xf16>, tensor<3x4x64xf16>, tensor<4xi32> -> tensor<2x16x4x64xf16>
   return
 }
+
+// -----
+
+func.func @paged_tokens_first(%q: tensor<2x4x?x64xf16>, %k: tensor<10x16x2x64xf16>, %t: tensor<2x4xi32>, %l: tensor<2xi32>) -> tensor<2x4x?x64xf16> {
+  // expected-error @+1 {{'q' has dynamic heads; give the number in the type}}
+  %0 = greta.paged_attention %q, %k, %k, %t, %l {tokens_first} : tensor<2x4x?x64xf16>, tensor<10x16x2x64xf16>, tensor<10x16x2x64xf16>, tensor<2x4xi32>, tensor<2xi32> -> tensor<2x4x?x64xf16>
+  return %0 : tensor<2x4x?x64xf16>
+}
+
+// -----
+
+func.func @paged_tokens_first_rank(%q: tensor<2x8x64xf16>, %k: tensor<10x16x2x64xf16>, %t: tensor<2x4xi32>, %l: tensor<2xi32>) -> tensor<2x8x64xf16> {
+  // expected-error @+1 {{'q' has rank 3; it is [B, S, Hq, D] of rank 4}}
+  %0 = greta.paged_attention %q, %k, %k, %t, %l {tokens_first} : tensor<2x8x64xf16>, tensor<10x16x2x64xf16>, tensor<10x16x2x64xf16>, tensor<2x4xi32>, tensor<2xi32> -> tensor<2x8x64xf16>
+  return %0 : tensor<2x8x64xf16>
+}

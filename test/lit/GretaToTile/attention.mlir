@@ -46,3 +46,14 @@ func.func @update(%c: tensor<?x2x?x64xf16>, %n: tensor<?x2x?x64xf16>, %p: tensor
   %0 = greta.kv_update %c, %n, %p : tensor<?x2x?x64xf16>, tensor<?x2x?x64xf16>, tensor<?xi32> -> tensor<?x2x?x64xf16>
   return %0 : tensor<?x2x?x64xf16>
 }
+
+// -----
+
+// Queries and result by token: rows of a head are all heads apart.
+// CHECK-LABEL: greta_tile.func @tokens_first_0(
+// CHECK: greta_tile.load {{.*}} strides [512, 1] {{.*}} -> tensor<128x64xf16>
+// CHECK: greta_tile.store {{.*}} strides [512, 1] {{.*}} : tensor<128x64xf16>
+func.func @tokens_first(%q: tensor<1x?x8x64xf16>, %k: tensor<?x16x2x64xf16>, %t: tensor<1x?xi32>, %l: tensor<1xi32>) -> tensor<1x?x8x64xf16> {
+  %0 = greta.paged_attention %q, %k, %k, %t, %l {tokens_first} : tensor<1x?x8x64xf16>, tensor<?x16x2x64xf16>, tensor<?x16x2x64xf16>, tensor<1x?xi32>, tensor<1xi32> -> tensor<1x?x8x64xf16>
+  return %0 : tensor<1x?x8x64xf16>
+}
