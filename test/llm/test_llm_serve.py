@@ -125,6 +125,10 @@ def test_answers_do_not_depend_on_neighbours(server):
         assert list(pool.map(text, bodies)) == alone
     assert server.metric("requests_running") == server.metric("requests_waiting") == 0
     assert server.metric("cache_tokens_free") == server.metric("cache_tokens") == 1024
+    memory = server.metric("memory_in_use_bytes")
+    assert 100_000 < memory <= server.metric("memory_reserved_bytes")
+    list(map(text, bodies[:4]))
+    assert server.metric("memory_in_use_bytes") == memory
 
 
 def test_clients_that_leave(server):

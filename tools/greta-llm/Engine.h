@@ -63,6 +63,7 @@ public:
     return static_cast<int64_t>(freePages.size()) * pageSize;
   }
   std::string deviceName() const;
+  greta_memory memory() const { return runtime.memory(); }
   size_t weightBytes() const { return weights->bytes(); }
   const char *elementName() const { return nameOf(element); }
 

@@ -310,6 +310,11 @@ std::string Server::metrics() const {
       static_cast<double>(scheduler.capacity()));
   add("cache_tokens_free", "gauge", "Of these free.",
       static_cast<double>(scheduler.freeTokens()));
+  greta_memory memory = engine.memory();
+  add("memory_in_use_bytes", "gauge", "Device memory of buffers.",
+      static_cast<double>(memory.in_use));
+  add("memory_reserved_bytes", "gauge", "Device memory that the driver gave.",
+      static_cast<double>(memory.reserved));
   return text;
 }
 
