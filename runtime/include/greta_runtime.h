@@ -119,6 +119,21 @@ GRETA_API void greta_refuse_native_code(void);
 GRETA_API greta_status greta_device_close(greta_device *device);
 GRETA_API greta_status greta_device_info(greta_device *device, char **json);
 
+/* The device's memory, in bytes. Buffers are parts of larger blocks where the
+ * driver does not do that itself; a part is free for the next buffer as soon as
+ * the work that uses it has ended. What the backend does not know is 0. */
+typedef struct greta_memory {
+  uint64_t in_use;       /* by buffers and temporaries, as asked for */
+  uint64_t peak;         /* the most that was in use */
+  uint64_t reserved;     /* what the driver gave */
+  uint64_t largest_free; /* the largest buffer that asks it for nothing */
+  uint64_t total;        /* what the device has */
+} greta_memory;
+GRETA_API greta_status greta_device_memory(greta_device *device,
+                                           greta_memory *memory);
+/* Gives what is reserved and not in use back to the driver. */
+GRETA_API greta_status greta_device_trim(greta_device *device);
+
 /* Buffers in device memory. Reads and writes go through staging memory; a write
  * copies `data` before it returns, a read waits for the stream. */
 GRETA_API greta_status greta_buffer_create(greta_device *device, size_t bytes,

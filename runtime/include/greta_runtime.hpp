@@ -288,6 +288,12 @@ public:
   std::string info() const {
     return detail::text([&](char **s) { return greta_device_info(get(), s); });
   }
+  greta_memory memory() const {
+    greta_memory memory;
+    check(greta_device_memory(get(), &memory));
+    return memory;
+  }
+  void trim() const { check(greta_device_trim(get())); }
   // Closes the device now, to hear what the validation layer has to say about
   // it.
   void close() { check(greta_device_close(handle_.release())); }

@@ -108,6 +108,19 @@ greta_status greta_device_info(greta_device *D, char **Json) {
   });
 }
 
+greta_status greta_device_memory(greta_device *D, greta_memory *Out) {
+  return guarded([&] {
+    Device &Impl = *need(D, "device").Impl;
+    Device::Reserved R = Impl.reserved();
+    need(Out, "memory") = {Impl.use().InUse, Impl.use().Peak, R.Bytes,
+                           R.LargestFree, R.Total};
+  });
+}
+
+greta_status greta_device_trim(greta_device *D) {
+  return guarded([&] { need(D, "device").Impl->trim(); });
+}
+
 greta_status greta_buffer_create(greta_device *D, size_t Bytes,
                                  greta_buffer **Out) {
   return guarded([&] {

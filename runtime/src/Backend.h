@@ -9,6 +9,7 @@
 
 #include "Package.h"
 
+#include <atomic>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 
@@ -16,11 +17,26 @@ namespace greta::rt {
 
 class Stream;
 
+// Bytes of a device's memory that are in use: buffers and temporaries, as they
+// were asked for.
+struct MemoryUse {
+  void add(uint64_t Bytes) {
+    uint64_t Now = InUse += Bytes, Most = Peak;
+    while (Most < Now && !Peak.compare_exchange_weak(Most, Now))
+      ;
+  }
+  std::atomic<uint64_t> InUse{0}, Peak{0};
+};
+
 class Memory {
 public:
-  virtual ~Memory() = default;
+  virtual ~Memory() {
+    if (Counted)
+      Counted->InUse -= Size;
+  }
   uint64_t Address = 0; // device address; a host pointer for the host
   size_t Size = 0;
+  std::shared_ptr<MemoryUse> Counted;
 };
 using MemoryRef = std::shared_ptr<Memory>;
 using KeepList = std::vector<std::shared_ptr<void>>;
@@ -93,7 +109,21 @@ public:
 class Device {
 public:
   virtual ~Device() = default;
-  virtual MemoryRef allocate(size_t Size) = 0;
+  MemoryRef allocate(size_t Size) {
+    MemoryRef M = allocateMemory(Size);
+    Use->add(Size);
+    M->Counted = Use;
+    return M;
+  }
+  const MemoryUse &use() const { return *Use; }
+  // What the driver gave, the largest buffer that asks it for nothing, and what
+  // the device has; as far as the backend knows.
+  struct Reserved {
+    uint64_t Bytes = 0, LargestFree = 0, Total = 0;
+  };
+  virtual Reserved reserved() { return {Use->InUse, 0, 0}; }
+  // Gives what is reserved and not in use back to the driver.
+  virtual void trim() {}
   virtual std::unique_ptr<Stream> createStream() = 0;
   virtual std::unique_ptr<Event> createEvent() = 0;
   virtual KernelRef loadKernel(const Variant &V, const KernelDecl &K,
@@ -110,6 +140,12 @@ public:
   virtual std::array<uint32_t, 3> maxGrid() const = 0;
 
   std::string Spec, Name;
+
+protected:
+  virtual MemoryRef allocateMemory(size_t Size) = 0;
+
+private:
+  std::shared_ptr<MemoryUse> Use = std::make_shared<MemoryUse>();
 };
 
 // Each backend adds what it finds and why it finds nothing, and opens by index.

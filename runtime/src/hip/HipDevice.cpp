@@ -363,7 +363,7 @@ struct HipDevice : Device {
     Spec = C->Spec;
     Name = C->Name;
   }
-  MemoryRef allocate(size_t Size) override {
+  MemoryRef allocateMemory(size_t Size) override {
     return std::make_shared<HipMemory>(C, Size);
   }
   std::unique_ptr<Stream> createStream() override {

@@ -194,7 +194,7 @@ struct HostDevice : Device {
     Spec = "host";
     Name = "CPU";
   }
-  MemoryRef allocate(size_t Size) override {
+  MemoryRef allocateMemory(size_t Size) override {
     return std::make_shared<HostMemory>(Size);
   }
   std::unique_ptr<Stream> createStream() override {

@@ -79,6 +79,7 @@ Core::Core(std::shared_ptr<Instance> I, PhysicalDevice P)
 }
 
 Core::~Core() {
+  Blocks.trim();
   saveCache();
   Fn.DestroyPipelineCache(Handle, Cache, nullptr);
   for (VkQueryPool P : QueryPools)
@@ -111,13 +112,17 @@ void Core::saveCache() {
   writeCache("vulkan-pipelines-" + Physical.cacheKey(), Data);
 }
 
-void Core::outOfMemory(size_t Size) const {
+uint64_t Core::deviceMemory() const {
   VkDeviceSize Largest = 0;
   for (uint32_t H = 0; H < Memory.memoryHeapCount; ++H)
     if (Memory.memoryHeaps[H].flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT)
       Largest = std::max(Largest, Memory.memoryHeaps[H].size);
+  return Largest;
+}
+
+void Core::outOfMemory(size_t Size) const {
   fail(GRETA_ERROR_OUT_OF_MEMORY, Physical.Props.deviceName,
-       " cannot allocate ", Size, " bytes (device memory: ", Largest,
+       " cannot allocate ", Size, " bytes (device memory: ", deviceMemory(),
        " bytes)");
 }
 
@@ -150,22 +155,45 @@ VulkanMemory::VulkanMemory(CoreRef Owner, size_t Bytes, bool HostVisible)
                VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT;
   check(C->Fn.CreateBuffer(C->Handle, &Info, nullptr, &Buffer), "a buffer of ",
         Bytes, " bytes");
+  VkResult Result = bind(HostVisible);
+  if (Result != VK_SUCCESS) {
+    release();
+    if (Result == VK_ERROR_OUT_OF_DEVICE_MEMORY ||
+        Result == VK_ERROR_OUT_OF_HOST_MEMORY)
+      C->outOfMemory(Bytes);
+    if (Result == VK_ERROR_TOO_MANY_OBJECTS)
+      fail(GRETA_ERROR_DEVICE, P.Props.deviceName, " allows ",
+           P.Props.limits.maxMemoryAllocationCount,
+           " allocations at once; destroy buffers, or let tensors share one at "
+           "several offsets");
+    check(Result, "allocating ", Bytes, " bytes");
+  }
+  VkBufferDeviceAddressInfo AddressInfo{
+      VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO};
+  AddressInfo.buffer = Buffer;
+  Address = C->Fn.GetBufferDeviceAddress(C->Handle, &AddressInfo);
+}
+
+VkResult VulkanMemory::bind(bool HostVisible) {
   VkMemoryRequirements Needs;
   C->Fn.GetBufferMemoryRequirements(C->Handle, Buffer, &Needs);
+  if (!HostVisible) {
+    auto Type = C->memoryType(Needs.memoryTypeBits,
+                              VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT);
+    VkResult Result = Type ? C->Blocks.take(Needs, *Type, Place)
+                           : VK_ERROR_OUT_OF_DEVICE_MEMORY;
+    return Result ? Result
+                  : C->Fn.BindBufferMemory(C->Handle, Buffer, Place.In->Memory,
+                                           Place.Offset);
+  }
   constexpr VkMemoryPropertyFlags visible =
       VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT |
       VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
-  std::optional<uint32_t> Type;
-  if (HostVisible) {
-    // Cached memory makes reads back fast; any coherent memory will do.
-    Type = C->memoryType(Needs.memoryTypeBits,
-                         visible | VK_MEMORY_PROPERTY_HOST_CACHED_BIT);
-    if (!Type)
-      Type = C->memoryType(Needs.memoryTypeBits, visible);
-  } else {
-    Type = C->memoryType(Needs.memoryTypeBits,
-                         VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT);
-  }
+  // Cached memory makes reads back fast; any coherent memory will do.
+  auto Type = C->memoryType(Needs.memoryTypeBits,
+                            visible | VK_MEMORY_PROPERTY_HOST_CACHED_BIT);
+  if (!Type)
+    Type = C->memoryType(Needs.memoryTypeBits, visible);
   VkMemoryAllocateFlagsInfo Flags{VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO};
   Flags.flags = VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT;
   VkMemoryAllocateInfo Allocate{VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO};
@@ -178,34 +206,22 @@ VulkanMemory::VulkanMemory(CoreRef Owner, size_t Bytes, bool HostVisible)
   if (Result == VK_SUCCESS)
     Result = C->Fn.BindBufferMemory(C->Handle, Buffer, Allocation, 0);
   void *Pointer = nullptr;
-  if (Result == VK_SUCCESS && HostVisible)
+  if (Result == VK_SUCCESS)
     Result =
         C->Fn.MapMemory(C->Handle, Allocation, 0, VK_WHOLE_SIZE, 0, &Pointer);
-  if (Result != VK_SUCCESS) {
-    C->Fn.DestroyBuffer(C->Handle, Buffer, nullptr);
-    if (Allocation)
-      C->Fn.FreeMemory(C->Handle, Allocation, nullptr);
-    if (Result == VK_ERROR_OUT_OF_DEVICE_MEMORY ||
-        Result == VK_ERROR_OUT_OF_HOST_MEMORY)
-      C->outOfMemory(Bytes);
-    if (Result == VK_ERROR_TOO_MANY_OBJECTS)
-      fail(GRETA_ERROR_DEVICE, P.Props.deviceName, " allows ",
-           P.Props.limits.maxMemoryAllocationCount,
-           " allocations at once; destroy buffers, or let tensors share one at "
-           "several offsets");
-    check(Result, "allocating ", Bytes, " bytes");
-  }
   Mapped = static_cast<char *>(Pointer);
-  VkBufferDeviceAddressInfo AddressInfo{
-      VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO};
-  AddressInfo.buffer = Buffer;
-  Address = C->Fn.GetBufferDeviceAddress(C->Handle, &AddressInfo);
+  return Result;
 }
 
-VulkanMemory::~VulkanMemory() {
+void VulkanMemory::release() {
   C->Fn.DestroyBuffer(C->Handle, Buffer, nullptr);
-  C->Fn.FreeMemory(C->Handle, Allocation, nullptr);
+  if (Place.In)
+    C->Blocks.give(Place);
+  if (Allocation)
+    C->Fn.FreeMemory(C->Handle, Allocation, nullptr);
 }
+
+VulkanMemory::~VulkanMemory() { release(); }
 
 Query::Query(CoreRef Owner) : C(std::move(Owner)) {
   std::lock_guard<std::mutex> Guard(C->Lock);
@@ -235,7 +251,11 @@ VulkanDevice::VulkanDevice(CoreRef Owner, unsigned Index)
   Name = C->Physical.Props.deviceName;
 }
 
-MemoryRef VulkanDevice::allocate(size_t Size) {
+Device::Reserved VulkanDevice::reserved() {
+  return {C->Blocks.reserved(), C->Blocks.largestFree(), C->deviceMemory()};
+}
+
+MemoryRef VulkanDevice::allocateMemory(size_t Size) {
   return std::make_shared<VulkanMemory>(C, Size, /*HostVisible=*/false);
 }
 

@@ -8,6 +8,7 @@
 
 #include "Backend.h"
 #include "Features.h"
+#include "Pool.h"
 
 #include <atomic>
 #include <mutex>
@@ -83,6 +84,7 @@ struct Core {
   ~Core();
   Core(const Core &) = delete;
   [[noreturn]] void outOfMemory(size_t Size) const;
+  uint64_t deviceMemory() const; // bytes of the largest heap of its own
   // Index of a memory type with these properties, if there is one.
   std::optional<uint32_t> memoryType(uint32_t Allowed,
                                      VkMemoryPropertyFlags Wanted) const;
@@ -100,6 +102,7 @@ struct Core {
     std::mutex Lock;
   };
   std::vector<std::unique_ptr<Queue>> Queues; // streams take them in turn
+  Pool Blocks{*this};                         // of device memory, for buffers
   VkPipelineCache Cache = VK_NULL_HANDLE;
   std::atomic<bool> CacheChanged{false};
   std::mutex Lock; // guards what follows
@@ -125,8 +128,13 @@ struct VulkanMemory : Memory {
   ~VulkanMemory() override;
   CoreRef C;
   VkBuffer Buffer = VK_NULL_HANDLE;
-  VkDeviceMemory Allocation = VK_NULL_HANDLE;
+  Pool::Place Place;                          // of device-local memory
+  VkDeviceMemory Allocation = VK_NULL_HANDLE; // of visible memory
   char *Mapped = nullptr;
+
+private:
+  VkResult bind(bool HostVisible);
+  void release();
 };
 
 struct VulkanKernel : Kernel {
@@ -166,7 +174,8 @@ std::unique_ptr<Stream> createStream(CoreRef C);
 class VulkanDevice : public Device {
 public:
   VulkanDevice(CoreRef C, unsigned Index);
-  MemoryRef allocate(size_t Size) override;
+  Reserved reserved() override;
+  void trim() override { C->Blocks.trim(); }
   std::unique_ptr<Stream> createStream() override;
   std::unique_ptr<Event> createEvent() override;
   KernelRef loadKernel(const Variant &V, const KernelDecl &K,
@@ -177,6 +186,9 @@ public:
   uint32_t defaultSubgroupSize() const override;
   void describe(nlohmann::json &Out) override;
   std::array<uint32_t, 3> maxGrid() const override;
+
+protected:
+  MemoryRef allocateMemory(size_t Size) override;
 
 private:
   std::string whyNotSubgroup(const Variant &V) const;

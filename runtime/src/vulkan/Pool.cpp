@@ -1,0 +1,96 @@
+// Pool.cpp: see Pool.h.
+#include "Pool.h"
+#include "Device.h"
+
+#include <algorithm>
+
+namespace greta::rt::vulkan {
+
+// What is larger than half of a block has one of its own.
+static constexpr VkDeviceSize blockBytes = 64u << 20;
+
+VkResult Pool::take(const VkMemoryRequirements &Needs, uint32_t Type,
+                    Place &Out) {
+  std::lock_guard<std::mutex> Guard(Lock);
+  for (Block &B : Blocks)
+    if (B.Type == Type)
+      if (auto Offset = B.Parts.take(Needs.size, Needs.alignment)) {
+        Out = {&B, *Offset};
+        return VK_SUCCESS;
+      }
+  VkDeviceSize Size = Needs.size > blockBytes / 2 ? Needs.size : blockBytes;
+  VkMemoryAllocateFlagsInfo Flags{VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO};
+  Flags.flags = VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT;
+  VkMemoryAllocateInfo Info{VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO};
+  Info.pNext = &Flags;
+  Info.memoryTypeIndex = Type;
+  VkDeviceMemory Memory = VK_NULL_HANDLE;
+  auto allocate = [&](VkDeviceSize Bytes) {
+    Info.allocationSize = Size = Bytes;
+    return C.Fn.AllocateMemory(C.Handle, &Info, nullptr, &Memory);
+  };
+  VkResult Result = allocate(Size);
+  // There may be room without what nobody uses, or for this buffer alone.
+  if (Result == VK_ERROR_OUT_OF_DEVICE_MEMORY) {
+    trimLocked();
+    Result = allocate(Size);
+  }
+  if (Result == VK_ERROR_OUT_OF_DEVICE_MEMORY && Size > Needs.size)
+    Result = allocate(Needs.size);
+  if (Result != VK_SUCCESS)
+    return Result;
+  Block &B = Blocks.emplace_back(Block{Memory, Size, Type, Ranges(Size)});
+  Out = {&B, *B.Parts.take(Needs.size, Needs.alignment)};
+  return VK_SUCCESS;
+}
+
+void Pool::release(std::list<Block>::iterator It) {
+  C.Fn.FreeMemory(C.Handle, It->Memory, nullptr);
+  Blocks.erase(It);
+}
+
+// One empty block stays for the next buffers; that of a large buffer goes.
+void Pool::give(const Place &P) {
+  std::lock_guard<std::mutex> Guard(Lock);
+  P.In->Parts.give(P.Offset);
+  if (!P.In->Parts.empty())
+    return;
+  bool IsSpare = P.In->Size == blockBytes;
+  for (auto It = Blocks.begin(); It != Blocks.end();) {
+    auto Here = It++;
+    bool IsThis = &*Here == P.In;
+    if (IsSpare ? !IsThis && Here->Parts.empty() : IsThis)
+      release(Here);
+  }
+}
+
+void Pool::trimLocked() {
+  for (auto It = Blocks.begin(); It != Blocks.end();) {
+    auto Here = It++;
+    if (Here->Parts.empty())
+      release(Here);
+  }
+}
+
+void Pool::trim() {
+  std::lock_guard<std::mutex> Guard(Lock);
+  trimLocked();
+}
+
+uint64_t Pool::reserved() {
+  std::lock_guard<std::mutex> Guard(Lock);
+  uint64_t Sum = 0;
+  for (const Block &B : Blocks)
+    Sum += B.Size;
+  return Sum;
+}
+
+uint64_t Pool::largestFree() {
+  std::lock_guard<std::mutex> Guard(Lock);
+  uint64_t Largest = 0;
+  for (const Block &B : Blocks)
+    Largest = std::max(Largest, B.Parts.largestFree());
+  return Largest;
+}
+
+} // namespace greta::rt::vulkan

@@ -1,0 +1,226 @@
+"""greta-llm against the definition of its models in float64: every architecture and every format of weights, on lavapipe and on simulated chips, whole
+prompts and token by token; generation that repeats itself; diagnostics of bad files.
+"""
+
+import dataclasses
+import json
+import re
+import subprocess
+
+import numpy as np
+import pytest
+
+import models
+import texts
+from conftest import BUILD
+from models import ARCHITECTURES
+
+LLM = BUILD / "bin" / "greta-llm"
+DEVICES = ("vulkan", "sim:gfx942", "sim:gfx1100")
+TARGETS = "vulkan:portable,gfx942,gfx1100"
+# More than a page of the cache, and than mistral's window.
+TOKENS = [int(t) for t in np.random.default_rng(3).integers(0, models.VOCABULARY, 21)]
+# Of the largest logit of a row. f32 computes in f32 throughout; in f16 and bf16 each of some ten values a layer is rounded, and errors of rows add up
+# like a random walk.
+LIMITS = {"f32": 2e-5, "f16": 8e-3, "bf16": 4e-2}
+
+# Name: (architecture, file's format, what activations are held in)
+CASES = {f"{name}-safetensors-f32": (name, "safetensors-f32", "f32") for name in ("llama2", "llama3", "mistral", "qwen2", "qwen3")}
+CASES |= {f"{name}-gguf-f32": (name, "gguf-f32", "f32") for name in ("llama3", "qwen3")}
+CASES |= {
+    "llama2-safetensors-f16": ("llama2", "safetensors-f16", "f16"),
+    "llama2-safetensors-bf16": ("llama2", "safetensors-bf16", "bf16"),
+    "mistral-gguf-q4_0": ("mistral", "gguf-q4_0", "f16"),
+    "qwen2-gguf-q8_0": ("qwen2", "gguf-q8_0", "f16"),
+}
+CASES |= {f"wide-gguf-{format}": ("wide", f"gguf-{format}", "f16") for format in ("f16", "bf16", "q4_0", "q4_1", "q4_k", "q6_k")}
+
+
+# Tokens that a step has room for, of which a sequence has one: the others stay empty.
+SIZES = {"llama3-safetensors-f32": 3, "llama2-safetensors-bf16": 2}
+
+
+def llm(*words, **options):
+    return subprocess.run([str(w) for w in (LLM, *words)], capture_output=True, text=True, errors="replace", timeout=600, **options)
+
+
+def make_model(folder, name):
+    """(path, the weights that it stands for)"""
+    architecture, file, _ = CASES[name]
+    a = ARCHITECTURES[architecture]
+    weights = models.random_weights(a)
+    kind, format = file.split("-")
+    if kind == "safetensors":
+        models.write_safetensors(folder / name, a, weights, format, parts=2 if name == "llama3-safetensors-f32" else 1)
+        return folder / name, models.rounded(weights, format)
+    path = folder / f"{name}.gguf"
+    return path, models.write_gguf(path, a, weights, format)
+
+
+@pytest.fixture(scope="session")
+def made(tmp_path_factory):
+    """name of a case -> (model, package, the definition's logits), made once."""
+    folder, known = tmp_path_factory.mktemp("llm"), {}
+
+    def make(name):
+        if name not in known:
+            path, weights = make_model(folder, name)
+            package = folder / f"{name}.greta"
+            element = CASES[name][2]
+            compiled = llm("compile", path, f"--targets={TARGETS}", f"--type={element}", f"--batch={SIZES.get(name, 1)}", "-o", package)
+            assert compiled.returncode == 0, compiled.stderr
+            known[name] = path, package, models.logits(ARCHITECTURES[CASES[name][0]], weights, TOKENS)
+        return known[name]
+
+    return make
+
+
+def logits_of(path, package, device, tmp_path, *options):
+    out = tmp_path / "logits.npy"
+    ran = llm("logits", package, path, f"--device={device}", "--tokens=" + ",".join(map(str, TOKENS)), "-o", out, "-q", *options)
+    assert ran.returncode == 0, ran.stderr
+    return np.load(out).astype(np.float64)
+
+
+def assert_close(got, want, element):
+    assert got.shape == want.shape
+    error = (np.abs(got - want).max(axis=1) / np.abs(want).max(axis=1)).max()
+    assert error <= LIMITS[element], f"off by {error:.2e} of a row's largest logit"
+
+
+# Lavapipe compiles for seconds, so it takes a part of the cases; formats that the host expands are the same for every device.
+ON_VULKAN = ("llama2-safetensors-f32", "qwen3-safetensors-f32", "mistral-gguf-q4_0", "llama2-safetensors-bf16")
+ON_ONE = tuple(f"wide-gguf-{format}" for format in ("f16", "bf16", "q4_1", "q4_k", "q6_k"))
+
+
+def takes(device, name):
+    return {"vulkan": name in ON_VULKAN, "sim:gfx942": True, "sim:gfx1100": name not in ON_ONE}[device]
+
+
+GRID = [(name, device) for name in CASES for device in DEVICES if takes(device, name)]
+
+
+@pytest.mark.parametrize("name, device", GRID)
+def test_logits(made, tmp_path, name, device):
+    path, package, want = made(name)
+    element = CASES[name][2]
+    assert_close(logits_of(path, package, device, tmp_path, "--batch=0"), want, element)
+    if name not in ON_ONE:
+        assert_close(logits_of(path, package, device, tmp_path, "--batch=1"), want, element)
+
+
+def test_limits_see():
+    """A definition that is a little wrong is rejected."""
+    a = ARCHITECTURES["llama3"]
+    weights = models.random_weights(a)
+    want = models.logits(a, weights, TOKENS)
+    for wrong in (dict(theta=a.theta * 1.01), dict(rope=None), dict(window=20)):
+        got = models.logits(dataclasses.replace(a, **wrong), weights, TOKENS)
+        with pytest.raises(AssertionError):
+            assert_close(got, want, "f32")
+
+
+@pytest.mark.parametrize("device", DEVICES[1:])
+def test_pieces_and_graphs_change_nothing(made, tmp_path, device):
+    """The same kernels give the same bits, whether graphs replay them or not."""
+    path, package, _ = made("llama2-safetensors-f16")
+    one = logits_of(path, package, device, tmp_path, "--batch=1")
+    assert np.array_equal(one, logits_of(path, package, device, tmp_path, "--batch=1", "--no-graphs"))
+    assert np.array_equal(one, logits_of(path, package, device, tmp_path, "--batch=1"))
+
+
+@pytest.fixture(scope="session")
+def tiny(tmp_path_factory):
+    package = tmp_path_factory.mktemp("tiny") / "tiny.greta"
+    compiled = llm("compile", "--synthetic=tiny", f"--targets={TARGETS}", "--batch=1,2,4", "-o", package)
+    assert compiled.returncode == 0, compiled.stderr
+    return package
+
+
+def generated(package, *options):
+    ran = llm("generate", package, "--synthetic=tiny", "--device=sim:gfx942", "-p", "Once upon a time", "-n", "24", "-q", *options)
+    assert ran.returncode == 0, ran.stderr
+    return ran.stdout
+
+
+def test_generation_repeats_itself(tiny):
+    first = generated(tiny, "--seed=5")
+    assert len(first) > 24
+    assert first == generated(tiny, "--seed=5")
+    assert first == generated(tiny, "--seed=5", "--no-graphs")
+    assert first == generated(tiny, "--seed=5", "--context=256")
+    assert first != generated(tiny, "--seed=6")
+
+
+def test_sampling_options(tiny):
+    greedy = generated(tiny, "--temp=0")
+    assert greedy == generated(tiny, "--temp=0", "--seed=9")
+    # One candidate is the likeliest one, however it was chosen.
+    assert greedy == generated(tiny, "--top-k=1") == generated(tiny, "--top-p=0") == generated(tiny, "--min-p=1")
+    assert greedy != generated(tiny, "--temp=0", "--repeat-penalty=1.8")
+
+
+def test_generation_ends_with_the_context(tiny):
+    ran = llm("generate", tiny, "--synthetic=tiny", "--device=sim:gfx942", "-p", "x" * 20, "-n", "1000", "-c", "32")
+    assert ran.returncode == 0 and "generated 13," in ran.stderr, ran.stderr
+
+
+@pytest.mark.parametrize("form", ["table", "json", "csv"])
+def test_bench(tiny, form):
+    words = ["bench", tiny, "--synthetic=tiny", "--device=sim:gfx942", "-p", "8", "-n", "4", "-r", "2", "--batch=1,3"]
+    ran = llm(*words, *([] if form == "table" else [f"--{form}"]))
+    assert ran.returncode == 0, ran.stderr
+    if form == "json":
+        rows = json.loads(ran.stdout)
+        assert [(r["n_prompt"], r["n_gen"], r["n_batch"]) for r in rows] == [(8, 0, 1), (0, 4, 1), (8, 0, 3), (0, 4, 3)]
+        assert all(r["avg_ts"] > 0 and r["stddev_ts"] >= 0 for r in rows)
+    elif form == "csv":
+        header, *rows = ran.stdout.splitlines()
+        assert "avg_ts" in header.split(",") and len(rows) == 4
+    else:
+        lines = ran.stdout.splitlines()
+        assert lines[0].split("|")[1].strip() == "model" and [line.split("|")[5].strip() for line in lines[2:]] == ["pp8", "tg4", "pp8 x3", "tg4 x3"]
+
+
+def test_perplexity(made, tmp_path):
+    """Windows of 24 tokens, of which the later half is predicted, as the definition predicts it."""
+    path, package, _ = made("llama2-safetensors-f32")
+    tokenizer = texts.naive_tokenizer(40)
+    (path / "tokenizer.json").write_text(json.dumps(tokenizer))
+    text = tmp_path / "text"
+    text.write_text(texts.SCRIPTS["latin"])
+    tokens = texts.naive_encode(tokenizer, texts.SCRIPTS["latin"])
+    weights = models.random_weights(ARCHITECTURES["llama2"])
+    surprises = []
+    for first in range(0, len(tokens) - 23, 24):
+        window = tokens[first : first + 24]
+        rows = models.logits(ARCHITECTURES["llama2"], weights, window)[12:23]
+        surprises += list(np.log(np.exp(rows).sum(1)) - rows[np.arange(11), window[13:]])
+    ran = llm("perplexity", package, path, "--device=sim:gfx942", "-f", text, "--window=24", "-q")
+    assert ran.returncode == 0, ran.stderr
+    said = re.fullmatch(r"perplexity (\S+) \+- (\S+) \((\d+) tokens\)\n", ran.stdout)
+    assert int(said[3]) == len(surprises) >= 22
+    assert float(said[1]) == pytest.approx(np.exp(np.mean(surprises)), rel=1e-4)
+    assert float(said[2]) == pytest.approx(np.exp(np.mean(surprises)) * np.std(surprises) / np.sqrt(len(surprises) - 1), rel=1e-3)
+    for words, says in ((["--window=4096"], "tokens; a window has 4096 (--window)"), (["--window=24", "-c", "16"], "the context of 16 tokens is less than a window")):
+        refused = llm("perplexity", package, path, "--device=sim:gfx942", "-f", text, *words)
+        assert refused.returncode == 1 and says in refused.stderr
+
+
+def test_profile(tiny):
+    ran = llm("bench", tiny, "--synthetic=tiny", "--device=sim:gfx942", "-p", "8", "-n", "2", "-r", "1", "--profile")
+    assert ran.returncode == 0, ran.stderr
+    _, prompt, generation = ran.stdout.split(" us in kernels\n")
+    shares = [float(line.split()[-2]) for line in generation.splitlines()[1:]]
+    assert sum(shares) == pytest.approx(100, abs=1)
+    assert {"prompt0_0", "head_n_0", "lookup_f16"} <= {line.split()[0] for line in prompt.splitlines()[1:-2]}
+    assert re.search(r"^layer0_1_0 +4 ", generation, re.MULTILINE)
+
+
+def test_what_formats_become(made, tmp_path):
+    path, _ = make_model(tmp_path, "wide-gguf-q4_0")
+    said = llm("compile", path, "--targets=vulkan:portable", "-o", tmp_path / "m.greta")
+    assert "8 q4_0 as 4-bit words" in said.stdout and "1 q4_0 expanded to f16" in said.stdout
+    path, _ = make_model(tmp_path, "wide-gguf-q6_k")
+    said = llm("compile", path, "--targets=vulkan:portable", "-o", tmp_path / "m.greta")
+    assert "9 q6_k expanded to f16" in said.stdout

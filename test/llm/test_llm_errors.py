@@ -1,0 +1,264 @@
+"""What is wrong with a model, a package or a request is one line on stderr and exit status 1, and nothing is written."""
+
+import json
+import shutil
+import struct
+
+import numpy as np
+import pytest
+
+import models
+import texts
+from conftest import BUILD
+from harness import TRANSLATE, tool
+from models import ARCHITECTURES
+from test_llm import LLM, llm
+from test_llm_tokenizer import model_with
+
+A = ARCHITECTURES["llama2"]
+WEIGHTS = models.random_weights(A)
+
+
+def refused(says, *words):
+    ran = llm(*words)
+    assert ran.returncode == 1, ran.stdout + ran.stderr
+    assert says in ran.stderr and ran.stderr.startswith("greta-llm: error: ") and ran.stderr.count("\n") == 1, ran.stderr
+    assert ran.stdout == ""
+
+
+def refused_model(says, path):
+    refused(says, "compile", path, "--mlir")
+
+
+def changed(folder, **config):
+    models.write_safetensors(folder, A, WEIGHTS)
+    (folder / "config.json").write_text(json.dumps(models.config(A) | config))
+    return folder
+
+
+@pytest.mark.parametrize(
+    "config, says",
+    [
+        (dict(model_type="gpt_neox"), "the model type 'gpt_neox' is not known; greta-llm runs llama, mistral, qwen2, qwen3"),
+        (dict(hidden_act="gelu"), "the activation is 'gelu'; greta-llm takes silu"),
+        (dict(mlp_bias=True), "the MLP has a bias, which greta-llm does not add"),
+        (dict(attention_bias=True), "the attention's output has a bias"),
+        (dict(quantization_config={}), "the weights are quantised, which greta-llm reads from GGUF"),
+        (dict(num_hidden_layers=None), "lacks the number 'num_hidden_layers'"),
+        (dict(num_hidden_layers=3), "the weight 'blk.2.attn_norm' is missing"),
+        (dict(num_hidden_layers=-1), "the number of layers is -1; it has to be 1 to 4096"),
+        (dict(num_attention_heads=3), "3 heads cannot share the keys of 2"),
+        (dict(num_attention_heads=8, num_key_value_heads=4), "the weight 'blk.0.attn_q' is 64x64; the model's sizes ask for 128x64"),
+        (dict(hidden_size=60), "the width is 60; it has to be 8 to 1048576 and a multiple of 8"),
+        (dict(rope_scaling={"rope_type": "yarn", "factor": 2}), "rope scaling 'yarn' is not known; greta-llm takes default, linear and llama3"),
+    ],
+)
+def test_config(tmp_path, config, says):
+    refused_model(says, changed(tmp_path, **config))
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "nonsense", '{"model_type": 3}'])
+def test_config_json(tmp_path, text):
+    folder = models.write_safetensors(tmp_path, A, WEIGHTS)
+    (folder / "config.json").write_text(text)
+    refused_model("is no JSON object" if text != '{"model_type": 3}' else "the model type '' is not known", folder)
+
+
+def header_of(tensors):
+    text = json.dumps(tensors).encode()
+    return struct.pack("<Q", len(text)) + text
+
+
+@pytest.mark.parametrize(
+    "data, says",
+    [
+        (b"", "is empty or no file that can be mapped"),
+        (b"\1\0\0", "the safetensors header is cut off"),
+        (struct.pack("<Q", 1 << 60) + b"{}", "the safetensors header is cut off"),
+        (struct.pack("<Q", 2) + b"xx", "the safetensors header is no JSON object"),
+        (header_of({"lm_head.weight": {"dtype": "F32"}}), "the safetensors header describes 'lm_head.weight' in a way that cannot be read"),
+        (header_of({"lm_head.weight": {"dtype": "I64", "shape": [2], "data_offsets": [0, 16]}}), "is of I64; greta-llm reads F32, F16 and BF16"),
+        (header_of({"lm_head.weight": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}}), "does not lie within the file as its shape says"),
+        (header_of({"lm_head.weight": {"dtype": "F32", "shape": [1 << 62, 1 << 62], "data_offsets": [0, 0]}}), "does not lie within the file"),
+    ],
+)
+def test_safetensors(tmp_path, data, says):
+    folder = models.write_safetensors(tmp_path, A, WEIGHTS)
+    (folder / "model.safetensors").write_bytes(data)
+    refused_model(says, folder)
+
+
+def test_parts_elsewhere(tmp_path):
+    folder = models.write_safetensors(tmp_path, A, WEIGHTS)
+    index = folder / "model.safetensors.index.json"
+    index.write_text(json.dumps({"weight_map": {"lm_head.weight": "../other"}}))
+    refused_model("'lm_head.weight' is in no file of the folder", folder)
+    index.write_text("{}")
+    refused_model("has no weight_map", folder)
+
+
+def test_missing(tmp_path):
+    refused_model("cannot open: No such file or directory", tmp_path / "none.gguf")
+    refused_model("cannot open: No such file or directory", tmp_path)
+    refused("name one model: a .gguf file, a folder with safetensors, or --synthetic=NAME", "compile", "--mlir")
+    refused("no such model; there are tiny", "compile", "--synthetic=huge", "--mlir")
+    refused("the format 'q3' is not one of", "compile", "--synthetic=tiny:q3", "--mlir")
+    refused("say with --targets", "compile", "--synthetic=tiny")
+
+
+def test_gguf_that_is_cut_off(tmp_path):
+    """Wherever it ends."""
+    whole, path = tmp_path / "whole.gguf", tmp_path / "m.gguf"
+    models.write_gguf(whole, A, WEIGHTS, "q8_0")
+    data = whole.read_bytes()
+    for size in (1, 4, 7, 20, 24, 31, 60, 200, 500, 900, len(data) // 2, len(data) - 1):
+        path.write_bytes(data[:size])
+        begins = ("is no GGUF file", "the GGUF file is cut off: byte ", "the GGUF file is cut off: the tensor '")
+        refused_model(begins[(size > 3) + (size > 900)], path)
+
+
+@pytest.mark.parametrize(
+    "metadata, says",
+    [
+        ({"general.architecture": "bert"}, "the architecture 'bert' is not known"),
+        ({"general.architecture": 3}, "the GGUF metadata lacks the text 'general.architecture'"),
+        ({"llama.block_count": "two"}, "the GGUF metadata lacks the number 'llama.block_count'"),
+        ({"general.alignment": 0}, "the GGUF alignment is 0"),
+        ({"llama.rope.scaling.type": "yarn"}, 'rope scaling "yarn" is not known; greta-llm takes none, linear'),
+    ],
+)
+def test_gguf_metadata(tmp_path, metadata, says):
+    models.write_gguf(tmp_path / "m.gguf", A, WEIGHTS, "f32", models.gguf_metadata(A) | metadata)
+    refused_model(says, tmp_path / "m.gguf")
+
+
+def test_gguf_bytes(tmp_path):
+    path = tmp_path / "m.gguf"
+    meant = b"GGUF" + struct.pack("<IQQ", 3, 0, 1) + models.gguf_string("key")
+    path.write_bytes(b"GGUF" + struct.pack("<IQQ", 9, 0, 0))
+    refused_model("GGUF version 9 is not known; 2 and 3 are", path)
+    path.write_bytes(meant + struct.pack("<I", 77) + bytes(64))
+    refused_model("the GGUF metadata has a value of unknown type 77", path)
+    path.write_bytes(meant + (struct.pack("<IIQ", 9, 9, 1) + struct.pack("<IQ", 9, 1) * 60))
+    refused_model("the GGUF metadata has a value of unknown type 9", path)
+
+    def tensor(rank, extents, kind):
+        config = models.gguf_metadata(A)
+        header = b"".join(models.gguf_string(k) + struct.pack("<I", (v := models.gguf_value(value))[0]) + v[1] for k, value in config.items())
+        about = models.gguf_string("t") + struct.pack("<I", rank) + struct.pack(f"<{len(extents)}Q", *extents) + struct.pack("<IQ", kind, 0)
+        path.write_bytes(b"GGUF" + struct.pack("<IQQ", 3, 1, len(config)) + header + about + bytes(256))
+
+    tensor(7, [1] * 7, 0)
+    refused_model("the tensor 't' has 7 dimensions; 1 to 4 are possible", path)
+    tensor(2, [1 << 40, 1 << 40], 0)
+    refused_model("the tensor 't' has an extent of", path)
+    tensor(1, [32], 6)
+    refused_model("the tensor 't' has the format 6, which greta-llm does not read; it reads F32", path)
+
+
+def test_gguf_rows_that_are_no_blocks(tmp_path):
+    # The MLP's rows are 96 numbers long: no whole block of 256.
+    weights = dict(WEIGHTS)
+    models.write_gguf(tmp_path / "m.gguf", A, weights, "q4_k")
+    refused_model("has rows of 64 numbers, which are no whole q4_k blocks of 256", tmp_path / "m.gguf")
+
+
+def test_gguf_twice_and_rope(tmp_path):
+    path = tmp_path / "m.gguf"
+    models.write_gguf(path, A, WEIGHTS, "f32")
+    data = path.read_bytes()
+    path.write_bytes(data.replace(b"blk.1.attn_q.weight", b"blk.0.attn_q.weight"))
+    refused_model("the tensor 'blk.0.attn_q' is there twice", path)
+    scaled = dict(WEIGHTS, **{"rope_freqs.weight": np.ones((1, 8), np.float32)})
+    models.write_gguf(path, A, scaled, "f16")
+    refused_model("rope_freqs is no list of 8 numbers of f32", path)
+
+
+@pytest.mark.parametrize(
+    "change, says",
+    [
+        (dict(normalizer={"type": "Lowercase"}), "the tokenizer's normalizer 'Lowercase' is not one that greta-llm knows"),
+        (dict(pre_tokenizer={"type": "Whitespace"}), "the tokenizer's pre-tokenizer 'Whitespace'"),
+        (dict(post_processor={"type": "RobertaProcessing"}), "the tokenizer's post-processor 'RobertaProcessing'"),
+        (dict(model={"type": "Unigram"}), "the tokenizer's model 'Unigram'"),
+        (dict(model={"type": "BPE", "vocab": {"a": 0}, "merges": [], "end_of_word_suffix": "</w>"}), "the tokenizer has a end_of_word_suffix"),
+        (dict(model={"type": "BPE", "vocab": {"a": 0}, "merges": ["a b"]}), "the tokenizer joins 'a' and 'b', which are no tokens of it"),
+        (dict(model={"type": "BPE", "vocab": {"a": 0}, "merges": ["ab"]}), "the tokenizer's merge \"ab\" is no pair"),
+        (dict(model={"type": "BPE", "vocab": {"a": -5}}), "the tokenizer has the id -5, the model"),
+        (
+            dict(pre_tokenizer={"type": "Split", "pattern": {"Regex": "("}, "behavior": "Isolated"}),
+            "the tokenizer's pattern cannot be read at character 1",
+        ),
+    ],
+)
+def test_tokenizer(tmp_path, change, says):
+    tokenizer = texts.naive_tokenizer(3)
+    model = model_with(tmp_path, tokenizer)
+    (model / "tokenizer.json").write_text(json.dumps(tokenizer | change))
+    refused(says, "tokenize", model, "text")
+
+
+@pytest.mark.parametrize(
+    "metadata, says",
+    [
+        ({}, "has no tokenizer (tokenizer.json)"),
+        ({"tokenizer.ggml.model": "bert"}, "the tokenizer 'bert' is not known; greta-llm takes gpt2 and llama"),
+        ({"tokenizer.ggml.model": "gpt2", "tokenizer.ggml.tokens": ["a"] * 999}, "the tokenizer has 999 tokens, the model 320"),
+        ({"tokenizer.ggml.model": "gpt2", "tokenizer.ggml.tokens": ["a"], "tokenizer.ggml.pre": "x"}, "takes llama-bpe, qwen2 and gpt-2"),
+        (
+            {"tokenizer.ggml.model": "gpt2", "tokenizer.ggml.tokens": ["a"], "tokenizer.ggml.pre": "gpt-2", "tokenizer.ggml.merges": ["aa"]},
+            "the tokenizer's merge 'aa' is no pair",
+        ),
+        ({"tokenizer.ggml.model": "llama", "tokenizer.ggml.tokens": ["a"]}, "the tokenizer has no score for each token"),
+    ],
+)
+def test_gguf_tokenizer(tmp_path, metadata, says):
+    models.write_gguf(tmp_path / "m.gguf", A, WEIGHTS, "f32", models.gguf_metadata(A) | metadata)
+    refused(says, "tokenize", tmp_path / "m.gguf", "text")
+
+
+@pytest.fixture(scope="session")
+def tiny(tmp_path_factory):
+    package = tmp_path_factory.mktemp("tiny") / "tiny.greta"
+    assert llm("compile", "--synthetic=tiny", "--targets=gfx942", "-o", package).returncode == 0
+    return package
+
+
+def test_requests(tmp_path, tiny):
+    on = ["--synthetic=tiny", "--device=sim:gfx942"]
+    out = tmp_path / "l.npy"
+    refused("there is no token 512; the model has 512", "logits", tiny, *on, "--tokens=512", "-o", out)
+    refused("there is no token -1; the model has 512", "logits", tiny, *on, "--tokens=-1", "-o", out)
+    refused("the prompt has 17 tokens; the context has room for 16 (--context)", "generate", tiny, *on, "-p", "x" * 17, "-c", "16")
+    refused("the prompt has no tokens", "generate", tiny, *on, "-p", "")
+    refused("the context has no room for pp64 (--context)", "bench", tiny, *on, "-p", "64", "-c", "16")
+    refused("cannot be written", "logits", tiny, *on, "--tokens=1", "-o", tmp_path / "no" / "l.npy")
+    assert not out.exists()
+
+
+def test_packages(tmp_path, tiny):
+    on = ["--device=sim:gfx942", "-p", "x", "-c", "16"]
+    refused("No such file or directory", "generate", tmp_path / "none.greta", "--synthetic=tiny", *on)
+    folder = models.write_safetensors(tmp_path / "other", A, WEIGHTS)
+    (folder / "tokenizer.json").write_text(json.dumps(texts.naive_tokenizer(3)))
+    refused("its argument 'token_embd' is not what this model has; run greta-llm compile", "generate", tiny, folder, *on)
+    mlir = tmp_path / "f.mlir"
+    mlir.write_text("func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {\n  %0 = arith.addf %x, %x : tensor<4xf32>\n  return %0 : tensor<4xf32>\n}\n")
+    assert tool(TRANSLATE, "--greta-to-package", "--targets=gfx942", mlir, "-o", tmp_path / "f.greta").returncode == 0
+    refused("has no function 'prompt0'; it was not compiled for this model", "generate", tmp_path / "f.greta", "--synthetic=tiny", *on)
+    mlir.write_text(mlir.read_text().replace("@f", "@prompt0"))
+    assert tool(TRANSLATE, "--greta-to-package", "--targets=gfx942", mlir, "-o", tmp_path / "f.greta").returncode == 0
+    refused("its layers have no KV cache", "generate", tmp_path / "f.greta", "--synthetic=tiny", *on)
+
+
+def test_without_the_compiler(tmp_path):
+    """Where greta-translate is neither beside it nor in PATH."""
+    alone = shutil.copy(LLM, tmp_path)
+    ran = tool(alone, "compile", "--synthetic=tiny", "--targets=gfx942", "-o", tmp_path / "m.greta", env={"LD_LIBRARY_PATH": str(BUILD / "lib"), "PATH": ""})
+    assert ran.returncode == 1 and "greta-translate: cannot be started: No such file" in ran.stderr
+
+
+def test_compiler_says_what_it_refuses(tmp_path):
+    ran = llm("compile", "--synthetic=tiny", "--targets=gfx1", "-o", tmp_path / "m.greta")
+    assert ran.returncode == 1 and "gfx1" in ran.stderr and ran.stderr.count("error:") == 1
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,261 @@
+"""greta-llm serve: OpenAI's requests, whole and as events, many at a time; what is wrong with a request; a queue that is full; clients that leave; the
+end by SIGTERM. On simulated gfx942, with a model of random weights.
+"""
+
+import concurrent.futures
+import http.client
+import json
+import random
+import re
+import signal
+import socket
+import subprocess
+import time
+
+import pytest
+
+import models
+import texts
+from models import ARCHITECTURES
+from test_llm import LLM, llm
+
+DEVICE = "sim:gfx942"
+
+
+class Server:
+    def __init__(self, package, model, *options):
+        command = [LLM, "serve", package, *model, f"--device={DEVICE}", "--port=0", "-q", *options]
+        self.process = subprocess.Popen([str(c) for c in command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        line = self.process.stdout.readline()
+        assert line.startswith("listening at http://127.0.0.1:"), line + self.process.stderr.read()
+        self.port = int(line.rsplit(":", 1)[1])
+
+    def request(self, path, body=None, headers={}, timeout=120):
+        """(status, text)"""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
+        data = body if isinstance(body, (bytes, type(None))) else json.dumps(body)
+        connection.request("POST" if body is not None else "GET", path, data, {"Content-Type": "application/json", **headers})
+        response = connection.getresponse()
+        text = response.read().decode()
+        connection.close()
+        return response.status, text
+
+    def complete(self, **body):
+        status, text = self.request("/v1/completions", body)
+        assert status == 200, text
+        return json.loads(text)
+
+    def metric(self, name):
+        (value,) = [line.split()[1] for line in self.request("/metrics")[1].splitlines() if line.startswith(f"greta_{name} ")]
+        return float(value)
+
+    def end(self):
+        self.process.send_signal(signal.SIGTERM)
+        output, errors = self.process.communicate(timeout=120)
+        assert self.process.returncode == 0, errors
+        assert errors == ""
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory):
+    path = tmp_path_factory.mktemp("serve") / "tiny.greta"
+    made = llm("compile", "--synthetic=tiny", "--targets=gfx942", "--batch=1,4", "-o", path)
+    assert made.returncode == 0, made.stderr
+    return path
+
+
+@pytest.fixture(scope="module")
+def server(package):
+    one = Server(package, ["--synthetic=tiny"], "--parallel=4", "--context=1024", "--chunk=16")
+    yield one
+    one.end()
+
+
+def events(text):
+    assert text.endswith("data: [DONE]\n\n")
+    return [json.loads(line[6:]) for line in text.split("\n\n")[:-2]]
+
+
+def test_completion(server):
+    answer = server.complete(prompt="Once upon", max_tokens=8, seed=3)
+    assert answer["object"] == "text_completion" and answer["id"].startswith("cmpl-")
+    (choice,) = answer["choices"]
+    assert choice["finish_reason"] == "length" and choice["text"]
+    assert answer["usage"] == {"prompt_tokens": 9, "completion_tokens": 8, "total_tokens": 17}
+    assert server.complete(prompt=[ord(c) for c in "Once upon"], max_tokens=8, seed=3)["choices"] == answer["choices"]
+    assert server.complete(prompt=["Once upon"], max_tokens=8, seed=3)["choices"] == answer["choices"]
+    assert server.complete(prompt="Once upon", max_tokens=8, seed=4)["choices"] != answer["choices"]
+
+
+def test_stream(server):
+    body = dict(prompt="Once upon", max_tokens=24, seed=5)
+    whole = server.complete(**body)
+    status, text = server.request("/v1/completions", body | {"stream": True, "stream_options": {"include_usage": True}})
+    assert status == 200
+    pieces = events(text)
+    assert len(pieces) > 4
+    assert "".join(p["choices"][0]["text"] for p in pieces) == whole["choices"][0]["text"]
+    assert [p["choices"][0]["finish_reason"] for p in pieces] == [None] * (len(pieces) - 1) + ["length"]
+    assert pieces[-1]["usage"] == whole["usage"]
+
+
+def test_stop(server):
+    body = dict(prompt="Once upon", max_tokens=24, temperature=0)
+    whole = server.complete(**body)["choices"][0]["text"]
+    word = re.findall("[a-z]{4}", whole)[-1]
+    answer = server.complete(**body, stop=["never", word])["choices"][0]
+    assert answer["finish_reason"] == "stop" and answer["text"] == whole[: whole.index(word)]
+    pieces = events(server.request("/v1/completions", body | {"stream": True, "stop": word})[1])
+    assert "".join(p["choices"][0]["text"] for p in pieces) == whole[: whole.index(word)]
+
+
+def test_answers_do_not_depend_on_neighbours(server):
+    bodies = [
+        dict(prompt=random.Random(i).choices(range(512), k=1 + 7 * i % 50), max_tokens=1 + 5 * i % 24, seed=i, stream=i % 3 == 0, top_k=i % 4 * 10) for i in range(24)
+    ]
+
+    def text(body):
+        status, answer = server.request("/v1/completions", body)
+        assert status == 200, answer
+        choices = [a["choices"][0] for a in (events(answer) if body["stream"] else [json.loads(answer)])]
+        return "".join(c["text"] for c in choices), choices[-1]["finish_reason"]
+
+    alone = [text(body) for body in bodies]
+    with concurrent.futures.ThreadPoolExecutor(16) as pool:
+        assert list(pool.map(text, bodies)) == alone
+    assert server.metric("requests_running") == server.metric("requests_waiting") == 0
+    assert server.metric("cache_tokens_free") == server.metric("cache_tokens") == 1024
+    memory = server.metric("memory_in_use_bytes")
+    assert 100_000 < memory <= server.metric("memory_reserved_bytes")
+    list(map(text, bodies[:4]))
+    assert server.metric("memory_in_use_bytes") == memory
+
+
+def test_clients_that_leave(server):
+    before = server.metric("requests_cancelled_total")
+    for _ in range(6):
+        with socket.create_connection(("127.0.0.1", server.port)) as s:
+            body = json.dumps(dict(prompt="x", max_tokens=900, stream=True)).encode()
+            s.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+            assert s.recv(64).startswith(b"HTTP/1.1 200")
+    deadline = time.monotonic() + 100
+    while server.metric("requests_cancelled_total") < before + 6 and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert server.metric("requests_cancelled_total") == before + 6
+    assert server.metric("cache_tokens_free") == 1024
+    assert server.complete(prompt="x", max_tokens=2)["usage"]["completion_tokens"] == 2
+
+
+@pytest.mark.parametrize(
+    "body, says",
+    [
+        (b"nonsense", "the request is no JSON object"),
+        (b"[]", "the request is no JSON object"),
+        (b'{"prompt": "\xff"}', "the request is no JSON object"),
+        ({}, "'prompt' has to be a text or a list of tokens"),
+        ({"prompt": ""}, "the prompt has no tokens"),
+        ({"prompt": [512]}, "'prompt' has 512, which is no token of the model"),
+        ({"prompt": ["a", "b"]}, "'prompt' has \"a\", which is no token of the model"),
+        ({"prompt": "x", "n": 2}, "'n' has to be 1"),
+        ({"prompt": "x", "max_tokens": 0}, "'max_tokens' has to be a number from 1 to"),
+        ({"prompt": "x", "temperature": "hot"}, "'temperature' has to be a number from 0 to 100"),
+        ({"prompt": "x", "top_p": 1.5}, "'top_p' has to be a number from 0 to 1"),
+        ({"prompt": "x", "stop": [3]}, "'stop' has to be a text, or up to 16 of them"),
+        ({"prompt": "x" * 2000}, "the prompt has 2000 tokens, which leave no room in the context"),
+    ],
+)
+def test_bad_requests(server, body, says):
+    status, text = server.request("/v1/completions", body)
+    error = json.loads(text)["error"]
+    assert status == 400 and says in error["message"] and error["type"] == "invalid_request_error"
+
+
+def test_other_paths(server):
+    assert server.request("/health") == (200, '{"status":"ok"}')
+    assert json.loads(server.request("/v1/models")[1])["data"][0]["id"] == "--synthetic=tiny"
+    status, text = server.request("/v2")
+    assert status == 404 and "there is no GET /v2" in text
+    status, text = server.request("/v1/completions", b"x" * (5 << 20))
+    assert status == 413 and "larger than 4 MiB" in text
+    status, text = server.request("/v1/chat/completions", {"messages": []})
+    assert status == 400 and "the model has no chat template that is known" in text
+
+
+def test_full_queue_and_end(package):
+    """One sequence at a time, one that waits: a third is refused. SIGTERM lets the two finish."""
+    server = Server(package, ["--synthetic=tiny"], "--parallel=1", "--queue=1", "--context=1024")
+    with concurrent.futures.ThreadPoolExecutor(3) as pool:
+        body = dict(prompt="x", max_tokens=120, seed=1)
+        running = pool.submit(server.request, "/v1/completions", body | {"stream": True})
+        while server.metric("requests_running") == 0:
+            time.sleep(0.01)
+        waiting = pool.submit(server.request, "/v1/completions", body)
+        while server.metric("requests_waiting") == 0:
+            time.sleep(0.01)
+        status, text = server.request("/v1/completions", body)
+        assert status == 429 and "the queue is full; try again later" in text
+        assert server.metric("requests_refused_total") == 1
+        server.end()
+        assert running.result()[0] == waiting.result()[0] == 200
+        streamed = "".join(p["choices"][0]["text"] for p in events(running.result()[1]))
+        assert streamed == json.loads(waiting.result()[1])["choices"][0]["text"]
+    assert json.loads(waiting.result()[1])["usage"]["completion_tokens"] == 120
+
+
+def test_key(package, tmp_path):
+    def refused(says, *options):
+        ran = llm("serve", package, "--synthetic=tiny", f"--device={DEVICE}", "-q", "-c", "32", *options)
+        assert ran.returncode == 1 and says in ran.stderr, ran.stderr
+
+    key = tmp_path / "key"
+    key.write_text("\n")
+    refused("others can reach 0.0.0.0; name a file with a key", "--host=0.0.0.0")
+    refused("its first line is empty", f"--api-key-file={key}")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        refused(f"cannot listen at 127.0.0.1:{port}", f"--port={port}")
+    key.write_text("secret\n")
+    server = Server(package, ["--synthetic=tiny"], "-c", "64", f"--api-key-file={key}")
+    body = dict(prompt="x", max_tokens=1)
+    for headers in ({}, {"Authorization": "Bearer secre"}, {"Authorization": "Bearer secret2"}):
+        status, text = server.request("/v1/completions", body, headers)
+        assert status == 401 and "the API key is missing or wrong" in text
+    assert server.request("/v1/completions", body, {"Authorization": "Bearer secret"})[0] == 200
+    assert server.request("/health")[0] == 200
+    server.end()
+
+
+FORMS = {
+    "llama3": ("{{'<|start_header_id|>'}}", "<|start_header_id|>user<|end_header_id|>\n\nhi<|eot_id|><|start_header_id|>assistant<|end_header_id|>\n\n"),
+    "chatml": ("{{'<|im_start|>'}}", "<|im_start|>user\nhi<|im_end|>\n<|im_start|>assistant\n"),
+    "llama2": ("<<SYS>>[INST]", "[INST] hi [/INST]"),
+    "mistral": ("[INST]", "[INST] hi [/INST]"),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_chat(tmp_path, form):
+    template, prompt = FORMS[form]
+    folder = models.write_safetensors(tmp_path / "m", ARCHITECTURES["llama2"], models.random_weights(ARCHITECTURES["llama2"]), "f16")
+    (folder / "config.json").write_text(json.dumps(models.config(ARCHITECTURES["llama2"]) | {"max_position_embeddings": 512}))
+    (folder / "tokenizer.json").write_text(json.dumps(texts.naive_tokenizer(30)))
+    (folder / "tokenizer_config.json").write_text(json.dumps({"chat_template": template}))
+    made = llm("compile", folder, "--targets=gfx942", "-o", tmp_path / "m.greta")
+    assert made.returncode == 0, made.stderr
+    server = Server(tmp_path / "m.greta", [folder])
+    body = dict(max_tokens=6, temperature=0)
+    messages = [{"role": "user", "content": "hi"}]
+    status, text = server.request("/v1/chat/completions", body | {"messages": messages})
+    assert status == 200, text
+    answer = json.loads(text)
+    assert answer["object"] == "chat.completion" and answer["choices"][0]["message"]["role"] == "assistant"
+    # What a template makes of a conversation shows in its continuation.
+    assert answer["choices"][0]["message"]["content"] == server.complete(prompt=prompt, **body)["choices"][0]["text"]
+    pieces = events(server.request("/v1/chat/completions", body | {"messages": messages, "stream": True})[1])
+    assert "".join(p["choices"][0]["delta"]["content"] for p in pieces) == answer["choices"][0]["message"]["content"]
+    longer = [{"role": "system", "content": "be"}, *messages, {"role": "assistant", "content": "ho"}, *messages]
+    assert server.request("/v1/chat/completions", body | {"messages": longer})[0] == 200
+    for bad, says in ((None, "'messages' has to be a list of messages"), ([{"role": "user"}], "a message has to have the texts 'role' and 'content'")):
+        status, text = server.request("/v1/chat/completions", {"messages": bad})
+        assert status == 400 and says in text
+    server.end()

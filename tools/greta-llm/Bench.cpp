@@ -1,0 +1,207 @@
+// Bench.cpp: the verb `bench`. In: a model and a package. Out: tokens per
+// second of prompts (pp) and of generation (tg), with llama-bench's columns, as
+// a table, JSON or CSV. Every measurement includes the way of the tokens to the
+// device and of the logits back.
+#include "Engine.h"
+#include "Options.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+namespace greta::llm {
+namespace {
+
+using nlohmann::json;
+
+struct Row {
+  int64_t prompt, generated, batch;
+  std::vector<double> seconds;
+
+  std::string test() const {
+    std::string name = prompt ? "pp" + std::to_string(prompt)
+                              : "tg" + std::to_string(generated);
+    return batch > 1 ? name + " x" + std::to_string(batch) : name;
+  }
+  double tokens() const {
+    return static_cast<double>((prompt + generated) * batch);
+  }
+};
+
+struct Statistics {
+  double mean = 0, deviation = 0;
+  explicit Statistics(const std::vector<double> &values) {
+    double n = static_cast<double>(values.size());
+    for (double value : values)
+      mean += value / n;
+    for (double value : values)
+      deviation += (value - mean) * (value - mean) / std::max(1.0, n - 1);
+    deviation = std::sqrt(deviation);
+  }
+};
+
+// A token that depends on its place alone, so that every run does the same.
+int32_t tokenAt(int64_t i, int64_t vocabulary) {
+  return static_cast<int32_t>(static_cast<uint64_t>(i) * 2654435761u %
+                              static_cast<uint64_t>(vocabulary));
+}
+
+// `batch` sequences: a prompt each, or single tokens one after another.
+double run(Engine &engine, const Row &row) {
+  std::vector<Sequence> sequences(static_cast<size_t>(row.batch));
+  for (Sequence &sequence : sequences)
+    if (!engine.reserve(sequence, row.prompt + row.generated))
+      fail("the context has no room for " + row.test() + " (--context)");
+  double begin = seconds();
+  if (row.prompt) {
+    std::vector<int32_t> tokens;
+    for (int64_t i = 0; i < row.prompt; ++i)
+      tokens.push_back(tokenAt(i, engine.vocabulary()));
+    for (Sequence &sequence : sequences)
+      engine.append(sequence, tokens);
+  }
+  for (int64_t i = 0; i < row.generated; ++i) {
+    std::vector<Engine::Entry> entries;
+    for (Sequence &sequence : sequences)
+      entries.push_back({&sequence, tokenAt(i, engine.vocabulary()), true});
+    engine.evaluateTokens(entries, row.batch);
+  }
+  double end = seconds();
+  for (Sequence &sequence : sequences)
+    engine.release(sequence);
+  return end - begin;
+}
+
+json describe(const Row &row, const Model &model, const Engine &engine,
+              double parameters) {
+  std::vector<double> rates, nanoseconds;
+  for (double time : row.seconds) {
+    rates.push_back(row.tokens() / time);
+    nanoseconds.push_back(time * 1e9);
+  }
+  Statistics rate(rates), time(nanoseconds);
+  return {{"backends", "GRETA"},
+          {"gpu_info", engine.deviceName()},
+          {"model_filename", model.path},
+          {"model_type", std::string(model.config.architecture->huggingFace) +
+                             " " +
+                             infoOf(model.weight("blk.0.attn_q").format).name},
+          {"model_size", engine.weightBytes()},
+          {"model_n_params", static_cast<int64_t>(parameters)},
+          {"type_k", engine.elementName()},
+          {"type_v", engine.elementName()},
+          {"n_batch", row.batch},
+          {"n_prompt", row.prompt},
+          {"n_gen", row.generated},
+          {"avg_ns", std::llround(time.mean)},
+          {"stddev_ns", std::llround(time.deviation)},
+          {"avg_ts", rate.mean},
+          {"stddev_ts", rate.deviation}};
+}
+
+void printTable(const std::vector<Row> &rows, const json &described) {
+  printf("| %-24s | %10s | %10s | %-20s | %12s | %18s |\n", "model", "size",
+         "params", "backend", "test", "t/s");
+  printf("| %s | %s: | %s: | %s | %s: | %s: |\n", std::string(24, '-').c_str(),
+         std::string(9, '-').c_str(), std::string(9, '-').c_str(),
+         std::string(20, '-').c_str(), std::string(11, '-').c_str(),
+         std::string(17, '-').c_str());
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const json &row = described[i];
+    double size = row["model_size"], parameters = row["model_n_params"];
+    printf(
+        "| %-24s | %6.2f %s | %8.2f %s | %-20.20s | %12s | %9.2f ± %6.2f |\n",
+        row["model_type"].get<std::string>().c_str(),
+        size >= 0x1p30 ? size / 0x1p30 : size / 0x1p20,
+        size >= 0x1p30 ? "GiB" : "MiB",
+        parameters >= 1e9 ? parameters / 1e9 : parameters / 1e6,
+        parameters >= 1e9 ? "B" : "M",
+        row["gpu_info"].get<std::string>().c_str(), rows[i].test().c_str(),
+        row["avg_ts"].get<double>(), row["stddev_ts"].get<double>());
+  }
+}
+
+void printCsv(const json &described) {
+  std::string line;
+  for (auto &[key, value] : described.front().items())
+    line += (line.empty() ? "" : ",") + key;
+  puts(line.c_str());
+  for (const json &row : described) {
+    line.clear();
+    for (auto &[key, value] : row.items())
+      line += (line.empty() ? "" : ",") + value.dump();
+    puts(line.c_str());
+  }
+}
+
+// Where the time of a measurement goes: per kernel how often, how long, and
+// its share. Launches are timed one by one, so this is not the time of a graph.
+void printProfile(Engine &engine, const Row &row) {
+  engine.profile(true);
+  run(engine, row);
+  std::map<std::string, std::pair<int64_t, double>> kernels;
+  double sum = 0;
+  for (const auto &[kernel, microseconds] : engine.times()) {
+    ++kernels[kernel].first;
+    kernels[kernel].second += microseconds;
+    sum += microseconds;
+  }
+  engine.profile(false);
+  std::vector<std::pair<double, std::string>> order;
+  for (const auto &[kernel, about] : kernels)
+    order.push_back({-about.second, kernel});
+  std::sort(order.begin(), order.end());
+  printf("\n%s: %.1f us in kernels\n%-24s %8s %12s %12s %8s\n",
+         row.test().c_str(), sum, "kernel", "launches", "us each", "us",
+         "share");
+  for (const auto &[time, kernel] : order)
+    printf("%-24s %8lld %12.2f %12.1f %6.1f %%\n", kernel.c_str(),
+           static_cast<long long>(kernels[kernel].first),
+           -time / static_cast<double>(kernels[kernel].first), -time,
+           -time / sum * 100);
+}
+
+} // namespace
+
+int bench(const Options &options) {
+  Model model = readModel(options.model, options.synthetic);
+  EngineOptions engineOptions = EngineOptions::of(options);
+  std::vector<Row> rows;
+  int64_t longest = 0;
+  for (int64_t batch : options.batches) {
+    for (int64_t prompt : options.prompts)
+      if (prompt > 0)
+        rows.push_back({prompt, 0, batch, {}});
+    if (options.count > 0)
+      rows.push_back({0, options.count, batch, {}});
+  }
+  for (const Row &row : rows)
+    longest =
+        std::max(longest, (row.prompt + row.generated + pageSize) * row.batch);
+  if (!engineOptions.context)
+    engineOptions.context = longest;
+  Engine engine(model, options.package, engineOptions);
+  double parameters = 0;
+  for (const auto &[name, stored] : model.weights)
+    parameters += static_cast<double>(stored.rows()) *
+                  static_cast<double>(stored.columns());
+  json described = json::array();
+  for (Row &row : rows) {
+    run(engine, row); // kernels are loaded, graphs are made
+    for (int64_t i = 0; i < options.repetitions; ++i)
+      row.seconds.push_back(run(engine, row));
+    described.push_back(describe(row, model, engine, parameters));
+  }
+  if (options.format == "json")
+    puts(described.dump(2).c_str());
+  else if (options.format == "csv")
+    printCsv(described);
+  else
+    printTable(rows, described);
+  if (options.profiles)
+    for (const Row &row : rows)
+      printProfile(engine, row);
+  return 0;
+}
+
+} // namespace greta::llm

@@ -1,0 +1,374 @@
+// Engine.cpp: see Engine.h. A step's input (tokens, positions, slots, lengths
+// and page tables) is one buffer, written once; all else stays on the device,
+// so a step of a given size is a graph that is replayed as it is.
+#include "Engine.h"
+#include "Options.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <unistd.h>
+
+namespace greta::llm {
+
+namespace {
+// The parts of a step's input, in the order of Engine::Inputs.
+enum { Tokens, Positions, Slots, Lengths, Tables };
+
+Element elementNamed(const std::string &name) {
+  return name == "f32"   ? Element::F32
+         : name == "f16" ? Element::F16
+                         : Element::BF16;
+}
+} // namespace
+
+EngineOptions EngineOptions::of(const Options &options) {
+  EngineOptions engine;
+  engine.device = options.device;
+  engine.context = options.context;
+  engine.chunk = options.chunk;
+  engine.usesGraphs = !options.noGraphs;
+  engine.isQuiet = options.isQuiet;
+  return engine;
+}
+
+Engine::Engine(const Model &model, const std::string &packagePath,
+               const EngineOptions &options)
+    : model(model), options(options), packagePath(packagePath),
+      runtime(options.device), package(packagePath), stream(runtime.stream()),
+      element(elementOfPackage()), classes(classify(model, element)) {
+  const Config &c = model.config;
+  embed.push_back(load("embed"));
+  std::vector<int64_t> sizes;
+  for (const std::string &name : package.functions())
+    if (name.rfind("head_", 0) == 0 && name != headFunction(0))
+      sizes.push_back(std::atoll(name.c_str() + 5));
+  std::sort(sizes.begin(), sizes.end());
+  sizes.push_back(0);
+  for (int64_t size : sizes)
+    steps.push_back(loadStep(size));
+
+  int64_t context = options.context ? options.context : c.context;
+  pages = (context + pageSize - 1) / pageSize;
+  int64_t chunk = std::max<int64_t>(options.chunk, 1);
+  logitRows = 16;
+  for (const Step &step : steps) {
+    chunk = std::max(chunk, step.size);
+    logitRows = std::max(logitRows, step.size);
+  }
+  this->options.chunk = chunk;
+  auto allocate = [&](int64_t elements, size_t bytes) {
+    return runtime.allocate(static_cast<size_t>(elements) * bytes);
+  };
+  for (greta::Buffer &buffer : x)
+    buffer = allocate(chunk * c.width, 4);
+  int64_t half = c.headSize / 2;
+  cos = allocate(chunk * half, 4);
+  sin = allocate(chunk * half, 4);
+  logitBuffer = allocate(logitRows * c.vocabulary, 4);
+  inputBuffer =
+      runtime.allocate(std::max(Inputs{chunk, 1, pages}.bytes(),
+                                Inputs{logitRows, logitRows, pages}.bytes()));
+  for (int64_t layer = 0; layer < c.layers; ++layer)
+    for (std::vector<greta::Buffer> *cache : {&keys, &values}) {
+      size_t bytes =
+          static_cast<size_t>(pages * pageSize * c.keyHeads * c.headSize) *
+          bytesOf(element);
+      cache->push_back(runtime.allocate(bytes));
+      // What was never written is multiplied by weights of zero.
+      stream.fill(cache->back(), bytes, 0);
+    }
+  for (int64_t page = pages; page-- > 0;)
+    freePages.push_back(static_cast<int32_t>(page));
+
+  int64_t positions = pages * pageSize;
+  std::vector<float> angles[2];
+  for (int64_t position = 0; position < positions; ++position)
+    for (int64_t i = 0; i < half; ++i) {
+      double angle = static_cast<double>(position) *
+                     std::pow(c.ropeBase, -2.0 * static_cast<double>(i) /
+                                              static_cast<double>(c.headSize)) /
+                     c.ropeFactors[static_cast<size_t>(i)];
+      angles[0].push_back(static_cast<float>(std::cos(angle)));
+      angles[1].push_back(static_cast<float>(std::sin(angle)));
+    }
+  cosTable = allocate(positions * half, 4);
+  sinTable = allocate(positions * half, 4);
+  stream.write(cosTable, angles[0].data(), cosTable.size());
+  stream.write(sinTable, angles[1].data(), sinTable.size());
+
+  weights = std::make_unique<Weights>(
+      model, element, runtime, stream, [&](double share) {
+        if (!this->options.isQuiet && isatty(STDERR_FILENO))
+          fprintf(stderr, "\rloading weights: %3.0f %%%s", share * 100,
+                  share == 1 ? "\n" : "");
+      });
+  checkWeights(embed.front(), -1);
+  for (const Step &step : steps) {
+    for (size_t i = 0; i < step.layers.size(); ++i)
+      checkWeights(step.layers[i], classes.first[i]);
+    checkWeights(step.head.front(), -1);
+  }
+}
+
+std::string Engine::deviceName() const {
+  auto info = nlohmann::json::parse(runtime.info(), nullptr, false);
+  return info.is_object() ? info.value("name", "") : "";
+}
+
+void Engine::profile(bool on) {
+  stream.profile(on);
+  options.usesGraphs = !on;
+}
+
+//===----------------------------------------------------------------------===//
+// The package
+//===----------------------------------------------------------------------===//
+
+greta::Function Engine::load(const std::string &name) {
+  std::vector<std::string> names = package.functions();
+  if (std::find(names.begin(), names.end(), name) == names.end())
+    fail(packagePath + ": has no function '" + name +
+         "'; it was not compiled for this model: run greta-llm compile");
+  return runtime.load(package, name);
+}
+
+Element Engine::elementOfPackage() {
+  for (const greta::TensorInfo &info : load(promptFunction(0)).arguments())
+    if (info.name == "k_cache")
+      return elementNamed(info.dtype);
+  fail(packagePath + ": its layers have no KV cache; run greta-llm compile");
+}
+
+Engine::Step Engine::loadStep(int64_t size) {
+  Step step{size, {}, {}, {}, false};
+  for (size_t i = 0; i < classes.first.size(); ++i)
+    step.layers.push_back(
+        load(size ? layerFunction(i, size) : promptFunction(i)));
+  step.head.push_back(load(headFunction(size)));
+  return step;
+}
+
+// A package of another model has other arguments, or other shapes.
+void Engine::checkWeights(const greta::Function &function, int64_t layer) {
+  Inputs inputs{1, 1, pages};
+  for (const greta::TensorInfo &info : function.arguments()) {
+    greta::Tensor tensor = bind(info.name, layer, inputs, x[0], 0);
+    bool fits = tensor.buffer && tensor.shape.size() == info.shape.size();
+    for (size_t i = 0; fits && i < info.shape.size(); ++i)
+      fits = info.shape[i] == -1 || i == 0 || info.shape[i] == tensor.shape[i];
+    const DeviceTensor *weight =
+        weights->find(layer < 0 ? info.name : Model::inLayer(layer, info.name));
+    if (fits && weight)
+      fits = weight->dtype == info.dtype && weight->shape == info.shape;
+    if (!fits)
+      fail(packagePath + ": its argument '" + info.name +
+           "' is not what this model has; run greta-llm compile");
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Pages
+//===----------------------------------------------------------------------===//
+
+bool Engine::reserve(Sequence &sequence, int64_t tokens) {
+  size_t wanted =
+      static_cast<size_t>((sequence.length + tokens + pageSize - 1) / pageSize);
+  if (wanted > sequence.pages.size() + freePages.size())
+    return false;
+  while (sequence.pages.size() < wanted) {
+    sequence.pages.push_back(freePages.back());
+    freePages.pop_back();
+  }
+  return true;
+}
+
+void Engine::release(Sequence &sequence) {
+  freePages.insert(freePages.end(), sequence.pages.begin(),
+                   sequence.pages.end());
+  sequence = {};
+}
+
+//===----------------------------------------------------------------------===//
+// Steps
+//===----------------------------------------------------------------------===//
+
+// The tensor that an argument's name means in a step.
+greta::Tensor Engine::bind(const std::string &name, int64_t layer,
+                           const Inputs &inputs, const Buffer &from,
+                           int64_t row) {
+  const Config &c = model.config;
+  int64_t half = c.headSize / 2, positions = pages * pageSize;
+  auto input = [&](int array, std::vector<int64_t> shape) {
+    return greta::Tensor(&inputBuffer, std::move(shape), inputs.offset(array));
+  };
+  if (name == "tokens")
+    return input(Tokens, {inputs.tokens});
+  if (name == "positions")
+    return input(Positions, {inputs.tokens});
+  if (name == "slots")
+    return input(Slots, {inputs.tokens});
+  if (name == "lengths")
+    return input(Lengths, {inputs.sequences});
+  if (name == "table")
+    return input(Tables, {inputs.sequences, inputs.pages});
+  if (name == "x")
+    return greta::Tensor(&from, {inputs.tokens, c.width},
+                         static_cast<size_t>(row * c.width) * 4);
+  if (name == "cos" || name == "sin")
+    return greta::Tensor(name == "cos" ? &cos : &sin, {inputs.tokens, half});
+  if (name == "cos_table" || name == "sin_table")
+    return greta::Tensor(name == "cos_table" ? &cosTable : &sinTable,
+                         {positions, half});
+  if (layer >= 0 && (name == "k_cache" || name == "v_cache"))
+    return greta::Tensor(
+        &(name == "k_cache" ? keys : values)[static_cast<size_t>(layer)],
+        {pages, pageSize, c.keyHeads, c.headSize});
+  const DeviceTensor *weight =
+      weights->find(layer < 0 ? name : Model::inLayer(layer, name));
+  return weight ? greta::Tensor(weight->buffer.get(), weight->shape)
+                : greta::Tensor();
+}
+
+std::vector<greta::Tensor> Engine::bindAll(const greta::Function &function,
+                                           int64_t layer, const Inputs &inputs,
+                                           const Buffer &from, int64_t row) {
+  std::vector<greta::Tensor> tensors;
+  for (const greta::TensorInfo &info : function.arguments())
+    tensors.push_back(bind(info.name, layer, inputs, from, row));
+  return tensors;
+}
+
+// The layers; what they make is in x[layers % 2].
+void Engine::queue(Step &step, const Inputs &inputs, bool wantsLogits) {
+  const Config &c = model.config;
+  int64_t tokens = inputs.tokens, half = c.headSize / 2;
+  embed.front().launch(stream, bindAll(embed.front(), -1, inputs, x[0], 0),
+                       {{&x[0], {tokens, c.width}},
+                        {&cos, {tokens, half}},
+                        {&sin, {tokens, half}}});
+  for (int64_t layer = 0; layer < c.layers; ++layer) {
+    size_t i = static_cast<size_t>(layer);
+    const greta::Function &function = step.layers[classes.classOf[i]];
+    std::vector<int64_t> cache = {pages, pageSize, c.keyHeads, c.headSize};
+    function.launch(stream, bindAll(function, layer, inputs, x[layer % 2], 0),
+                    {{&x[(layer + 1) % 2], {tokens, c.width}},
+                     {&keys[i], cache},
+                     {&values[i], cache}});
+  }
+  if (wantsLogits)
+    queueHead(step, inputs, 0, tokens);
+}
+
+void Engine::queueHead(Step &step, const Inputs &inputs, int64_t row,
+                       int64_t rows) {
+  Inputs some{rows, rows, inputs.pages};
+  const greta::Function &head = step.head.front();
+  head.launch(stream, bindAll(head, -1, some, x[model.config.layers % 2], row),
+              {{&logitBuffer, {rows, model.config.vocabulary}}});
+}
+
+void Engine::evaluatePart(Step &step, const Entry *entries, size_t count) {
+  int64_t tokens = step.size ? step.size : static_cast<int64_t>(count);
+  Inputs inputs{tokens, step.size ? tokens : 1, pages};
+  inputWords.assign(inputs.bytes() / 4, 0);
+  auto array = [&](int which) {
+    return inputWords.data() + inputs.offset(which) / 4;
+  };
+  // Places without a token: no slot, no keys.
+  std::fill_n(array(Slots), tokens, -1);
+  bool wantsLogits = false;
+  for (size_t i = 0; i < count; ++i) {
+    Sequence &sequence = *entries[i].sequence;
+    int64_t position = sequence.length++;
+    size_t page = static_cast<size_t>(position / pageSize);
+    size_t line = step.size ? i : 0;
+    array(Tokens)[i] = entries[i].token;
+    array(Positions)[i] = static_cast<int32_t>(position);
+    array(Slots)[i] = static_cast<int32_t>(sequence.pages[page] * pageSize +
+                                           position % pageSize);
+    array(Lengths)[line] = static_cast<int32_t>(position + 1);
+    if (step.size || i + 1 == count)
+      std::copy_n(sequence.pages.begin(), page + 1,
+                  array(Tables) + static_cast<size_t>(pages) * line);
+    wantsLogits |= entries[i].wantsLogits;
+  }
+  stream.write(inputBuffer, inputWords.data(), inputs.bytes());
+
+  size_t vocabulary = static_cast<size_t>(model.config.vocabulary);
+  auto read = [&](int64_t rows) {
+    size_t before = logits.size(),
+           more = static_cast<size_t>(rows) * vocabulary;
+    logits.resize(before + more);
+    stream.read(logitBuffer, logits.data() + before, more * 4);
+  };
+  bool wantsAll = std::all_of(entries, entries + count, [](const Entry &entry) {
+    return entry.wantsLogits;
+  });
+  if (step.size && wantsAll) {
+    // A step that repeats.
+    if (options.usesGraphs && !step.isCaptured) {
+      step.graph = stream.capture([&] { queue(step, inputs, true); });
+      step.isCaptured = true;
+    }
+    if (options.usesGraphs)
+      stream.launch(step.graph);
+    else
+      queue(step, inputs, true);
+    read(static_cast<int64_t>(count));
+    return;
+  }
+  queue(step, inputs, false);
+  for (size_t row = 0; row < count;) {
+    size_t end = row;
+    while (end < count && entries[end].wantsLogits &&
+           end - row < static_cast<size_t>(logitRows))
+      ++end;
+    if (end == row) {
+      ++row;
+      continue;
+    }
+    int64_t rows = static_cast<int64_t>(end - row);
+    queueHead(steps.back(), inputs, static_cast<int64_t>(row), rows);
+    read(rows);
+    row = end;
+  }
+  if (!wantsLogits)
+    stream.flush();
+}
+
+void Engine::evaluate(Step &step, const std::vector<Entry> &entries) {
+  logits.clear();
+  size_t most = static_cast<size_t>(step.size ? step.size : options.chunk);
+  for (size_t first = 0; first < entries.size(); first += most)
+    evaluatePart(step, entries.data() + first,
+                 std::min(most, entries.size() - first));
+}
+
+const std::vector<float> &
+Engine::evaluatePrompt(const std::vector<Entry> &entries) {
+  evaluate(steps.back(), entries);
+  return logits;
+}
+
+const std::vector<float> &
+Engine::evaluateTokens(const std::vector<Entry> &entries, int64_t sequences) {
+  // The smallest that is enough, or the largest there is, several times.
+  size_t i = 0;
+  while (i + 2 < steps.size() && steps[i].size < sequences)
+    ++i;
+  evaluate(steps[i], entries);
+  return logits;
+}
+
+const std::vector<float> &Engine::append(Sequence &sequence,
+                                         const std::vector<int32_t> &tokens) {
+  std::vector<Entry> entries;
+  for (int32_t token : tokens)
+    entries.push_back({&sequence, token, false});
+  entries.back().wantsLogits = true;
+  return tokens.size() > 1 ? evaluatePrompt(entries)
+                           : evaluateTokens(entries, 1);
+}
+
+} // namespace greta::llm

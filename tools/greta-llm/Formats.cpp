@@ -1,0 +1,208 @@
+// Formats.cpp: see Formats.h. The block formats are those of ggml, whose
+// specification is the gguf package's quants.py.
+#include "Formats.h"
+
+#include <cmath>
+#include <cstring>
+
+namespace greta::llm {
+
+static const FormatInfo formats[] = {
+    {Format::F32, "f32", 0, 1, 4},        {Format::F16, "f16", 1, 1, 2},
+    {Format::Q4_0, "q4_0", 2, 32, 18},    {Format::Q4_1, "q4_1", 3, 32, 20},
+    {Format::Q8_0, "q8_0", 8, 32, 34},    {Format::Q4_K, "q4_k", 12, 256, 144},
+    {Format::Q6_K, "q6_k", 14, 256, 210}, {Format::BF16, "bf16", 30, 1, 2},
+};
+
+const FormatInfo &infoOf(Format format) {
+  for (const FormatInfo &info : formats)
+    if (info.format == format)
+      return info;
+  return formats[0];
+}
+
+const FormatInfo *findFormat(const std::string &name) {
+  for (const FormatInfo &info : formats)
+    if (name == info.name)
+      return &info;
+  return nullptr;
+}
+
+const FormatInfo *findGgufFormat(uint32_t number) {
+  for (const FormatInfo &info : formats)
+    if (number == info.gguf)
+      return &info;
+  return nullptr;
+}
+
+const char *nameOf(Element element) {
+  return element == Element::F32   ? "f32"
+         : element == Element::F16 ? "f16"
+                                   : "bf16";
+}
+
+size_t bytesOf(Element element) { return element == Element::F32 ? 4 : 2; }
+
+//===----------------------------------------------------------------------===//
+// Numbers
+//===----------------------------------------------------------------------===//
+
+static uint32_t bitsOf(float value) {
+  uint32_t bits;
+  memcpy(&bits, &value, 4);
+  return bits;
+}
+
+static float floatOf(uint32_t bits) {
+  float value;
+  memcpy(&value, &bits, 4);
+  return value;
+}
+
+float fromF16(uint16_t bits) {
+  uint32_t sign = (bits & 0x8000u) << 16, magnitude = bits & 0x7fffu;
+  if (magnitude >= 0x7c00) // infinity and NaN
+    return floatOf(sign | 0x7f800000u | (magnitude & 0x3ffu) << 13);
+  // Exact also for denormal numbers: a float with 112 less in its exponent.
+  return floatOf(sign | bitsOf(floatOf(magnitude << 13) * 0x1p112f));
+}
+
+uint16_t toF16(float value) {
+  uint32_t bits = bitsOf(value);
+  uint16_t sign = static_cast<uint16_t>(bits >> 16 & 0x8000u);
+  uint32_t magnitude = bits & 0x7fffffffu;
+  if (magnitude > 0x7f800000u)
+    return sign | 0x7e00u;
+  if (magnitude >= 0x477ff000u) // rounds to 65536 or more
+    return sign | 0x7c00u;
+  if (magnitude < 0x38800000u) { // denormal: units of 2^-24
+    float units = floatOf(magnitude) * 0x1p24f;
+    return sign | static_cast<uint16_t>(std::nearbyint(units));
+  }
+  magnitude += 0xfffu + (magnitude >> 13 & 1);
+  return sign | static_cast<uint16_t>((magnitude - 0x38000000u) >> 13);
+}
+
+float fromBF16(uint16_t bits) { return floatOf(uint32_t(bits) << 16); }
+
+uint16_t toBF16(float value) {
+  uint32_t bits = bitsOf(value);
+  if ((bits & 0x7fffffffu) > 0x7f800000u)
+    return static_cast<uint16_t>(bits >> 16 | 0x40);
+  return static_cast<uint16_t>((bits + 0x7fffu + (bits >> 16 & 1)) >> 16);
+}
+
+static uint16_t word(const uint8_t *at) {
+  return static_cast<uint16_t>(at[0] | at[1] << 8);
+}
+
+//===----------------------------------------------------------------------===//
+// Blocks
+//===----------------------------------------------------------------------===//
+
+/// Scale and minimum of one of the eight groups of a Q4_K block: six bits each,
+/// in twelve bytes.
+static void groupOfQ4K(const uint8_t *packed, int group, float &scale,
+                       float &minimum) {
+  if (group < 4) {
+    scale = packed[group] & 63;
+    minimum = packed[group + 4] & 63;
+    return;
+  }
+  scale = (packed[group + 4] & 15) | (packed[group - 4] >> 6) << 4;
+  minimum = (packed[group + 4] >> 4) | (packed[group] >> 6) << 4;
+}
+
+static void expandBlock(Format format, const uint8_t *from, float *to) {
+  float scale = fromF16(word(from));
+  switch (format) {
+  case Format::F32:
+    memcpy(to, from, 4);
+    break;
+  case Format::F16:
+    *to = scale;
+    break;
+  case Format::BF16:
+    *to = fromBF16(word(from));
+    break;
+  case Format::Q8_0:
+    for (int i = 0; i < 32; ++i)
+      to[i] = scale * static_cast<int8_t>(from[2 + i]);
+    break;
+  case Format::Q4_0:
+    for (int i = 0; i < 16; ++i) {
+      to[i] = scale * ((from[2 + i] & 15) - 8);
+      to[i + 16] = scale * ((from[2 + i] >> 4) - 8);
+    }
+    break;
+  case Format::Q4_1: {
+    float minimum = fromF16(word(from + 2));
+    for (int i = 0; i < 16; ++i) {
+      to[i] = scale * (from[4 + i] & 15) + minimum;
+      to[i + 16] = scale * (from[4 + i] >> 4) + minimum;
+    }
+    break;
+  }
+  case Format::Q4_K: {
+    float minima = fromF16(word(from + 2));
+    for (int group = 0; group < 8; ++group) {
+      float each, minimum;
+      groupOfQ4K(from + 4, group, each, minimum);
+      const uint8_t *nibbles = from + 16 + group / 2 * 32;
+      for (int i = 0; i < 32; ++i) {
+        int q = group % 2 ? nibbles[i] >> 4 : nibbles[i] & 15;
+        to[group * 32 + i] = scale * each * q - minima * minimum;
+      }
+    }
+    break;
+  }
+  case Format::Q6_K: {
+    scale = fromF16(word(from + 208));
+    for (int i = 0; i < 256; ++i) {
+      // Halves of 128; in each, four rows of 32 whose low bits share 64 bytes
+      // and whose high bits share 32.
+      int half = i / 128, row = i % 128 / 32, column = i % 32;
+      int low = from[half * 64 + row % 2 * 32 + column] >> (row / 2 * 4) & 15;
+      int high = from[128 + half * 32 + column] >> (row * 2) & 3;
+      int8_t each = static_cast<int8_t>(from[192 + i / 16]);
+      to[i] = scale * each * ((low | high << 4) - 32);
+    }
+    break;
+  }
+  }
+}
+
+void expandRow(Format format, const uint8_t *row, int64_t columns, float *to) {
+  const FormatInfo &info = infoOf(format);
+  for (int64_t i = 0; i < columns; i += info.block, row += info.bytes)
+    expandBlock(format, row, to + i);
+}
+
+void store(const float *from, int64_t count, Element element, uint8_t *to) {
+  if (element == Element::F32) {
+    memcpy(to, from, static_cast<size_t>(count) * 4);
+    return;
+  }
+  for (int64_t i = 0; i < count; ++i) {
+    uint16_t bits = element == Element::F16 ? toF16(from[i]) : toBF16(from[i]);
+    memcpy(to + 2 * i, &bits, 2);
+  }
+}
+
+void packRow(const uint8_t *row, int64_t columns, uint32_t *words,
+             uint16_t *scales) {
+  for (int64_t group = 0; group < columns / packedGroup; ++group, row += 18) {
+    scales[group] = word(row);
+    for (int i = 0; i < 4; ++i) {
+      uint32_t packed = 0;
+      for (int j = 0; j < 8; ++j) {
+        int element = i * 8 + j;
+        uint32_t byte = row[2 + element % 16];
+        packed |= (element < 16 ? byte & 15 : byte >> 4) << 4 * j;
+      }
+      words[group * 4 + i] = packed;
+    }
+  }
+}
+
+} // namespace greta::llm

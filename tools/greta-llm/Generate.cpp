@@ -1,0 +1,113 @@
+// Generate.cpp: the verbs that run a model on one text. `generate` continues
+// it, `logits` writes what the model says after each token, `tokenize` shows
+// the tokens.
+#include "Engine.h"
+#include "Npy.h"
+#include "Options.h"
+#include "Tokenizer.h"
+
+#include <cstring>
+#include <fstream>
+
+namespace greta::llm {
+namespace {
+
+void checkTokens(const std::vector<int32_t> &tokens, const Engine &engine) {
+  if (tokens.empty())
+    fail("the prompt has no tokens");
+  for (int32_t token : tokens)
+    if (token < 0 || token >= engine.vocabulary())
+      fail("there is no token " + std::to_string(token) + "; the model has " +
+           std::to_string(engine.vocabulary()));
+  if (static_cast<int64_t>(tokens.size()) > engine.freeTokens())
+    fail("the prompt has " + std::to_string(tokens.size()) +
+         " tokens; the context has room for " +
+         std::to_string(engine.freeTokens()) + " (--context)");
+}
+
+} // namespace
+
+int generate(const Options &options) {
+  Model model = readModel(options.model, options.synthetic);
+  Tokenizer tokenizer(model);
+  Engine engine(model, options.package, EngineOptions::of(options));
+  std::vector<int32_t> tokens =
+      tokenizer.encode(options.prompt, options.addsSpecial);
+  checkTokens(tokens, engine);
+  Sampler sampler(options.sampling);
+  Sequence sequence;
+  size_t vocabulary = static_cast<size_t>(engine.vocabulary());
+
+  double begin = seconds();
+  engine.reserve(sequence, static_cast<int64_t>(tokens.size()));
+  const float *row = engine.append(sequence, tokens).data();
+  double prompted = seconds();
+  int64_t prompt = static_cast<int64_t>(tokens.size()), made = 0;
+  while (made < options.count) {
+    int32_t token = sampler.choose(row, vocabulary, tokens);
+    if (tokenizer.isEnd(token) && !options.ignoresEnd)
+      break;
+    tokens.push_back(token);
+    ++made;
+    std::string bytes = tokenizer.bytesOf(token);
+    fwrite(bytes.data(), 1, bytes.size(), stdout);
+    fflush(stdout);
+    if (made == options.count || !engine.reserve(sequence, 1))
+      break;
+    row = engine.append(sequence, {token}).data();
+  }
+  double end = seconds();
+  fputc('\n', stdout);
+  if (!options.isQuiet)
+    fprintf(stderr,
+            "%s: prompt %lld tokens, %.1f tokens/s; generated %lld, %.1f "
+            "tokens/s\n",
+            engine.deviceName().c_str(), static_cast<long long>(prompt),
+            static_cast<double>(prompt) / (prompted - begin),
+            static_cast<long long>(made),
+            static_cast<double>(made) / (end - prompted));
+  return 0;
+}
+
+int logits(const Options &options) {
+  Model model = readModel(options.model, options.synthetic);
+  Engine engine(model, options.package, EngineOptions::of(options));
+  std::vector<int32_t> tokens(options.tokens.begin(), options.tokens.end());
+  checkTokens(tokens, engine);
+  Sequence sequence;
+  int64_t count = static_cast<int64_t>(tokens.size());
+  engine.reserve(sequence, count);
+  // Pieces of a size, one after another: how a text comes in must not matter.
+  int64_t piece = options.batches.front() ? options.batches.front() : count;
+  std::vector<float> all;
+  for (int64_t first = 0; first < count; first += piece) {
+    std::vector<Engine::Entry> entries;
+    for (int64_t i = first; i < std::min(count, first + piece); ++i)
+      entries.push_back({&sequence, tokens[static_cast<size_t>(i)], true});
+    const std::vector<float> &rows = entries.size() > 1
+                                         ? engine.evaluatePrompt(entries)
+                                         : engine.evaluateTokens(entries, 1);
+    all.insert(all.end(), rows.begin(), rows.end());
+  }
+  greta_run::HostTensor tensor{"f32", {count, engine.vocabulary()}, {}};
+  tensor.Bytes.resize(all.size() * 4);
+  memcpy(tensor.Bytes.data(), all.data(), tensor.Bytes.size());
+  std::vector<uint8_t> file = greta_run::npyFile(tensor);
+  std::ofstream out(options.output, std::ios::binary);
+  out.write(reinterpret_cast<const char *>(file.data()),
+            static_cast<std::streamsize>(file.size()));
+  out.close();
+  if (!out)
+    fail(options.output + ": cannot be written");
+  return 0;
+}
+
+int tokenize(const Options &options) {
+  Model model = readModel(options.model, options.synthetic);
+  Tokenizer tokenizer(model);
+  nlohmann::json ids = tokenizer.encode(options.text, options.addsSpecial);
+  puts(ids.dump().c_str());
+  return 0;
+}
+
+} // namespace greta::llm

@@ -1,0 +1,269 @@
+// Gguf.cpp: a GGUF file, versions 2 and 3. In: the mapped bytes. Out: the
+// model's sizes from the metadata, its weights where they lie in the file, and
+// the tokenizer's tables. Every length is checked against the file's before it
+// is believed.
+#include "Model.h"
+
+#include <cmath>
+#include <cstring>
+
+namespace greta::llm {
+namespace {
+
+using nlohmann::json;
+
+class Reader {
+public:
+  explicit Reader(const Mapping &file) : file(file) {}
+
+  template <typename T> T number() {
+    T value;
+    memcpy(&value, take(sizeof(T)), sizeof(T));
+    return value;
+  }
+  std::string text() {
+    uint64_t length = number<uint64_t>();
+    const uint8_t *bytes = take(length);
+    return {reinterpret_cast<const char *>(bytes), length};
+  }
+  json value(uint32_t type, int depth = 0);
+  size_t position() const { return at; }
+
+private:
+  const uint8_t *take(uint64_t bytes) {
+    if (bytes > file.size() - at)
+      fail(file.path() + ": the GGUF file is cut off: byte " +
+           std::to_string(at) + " begins something that ends behind the file");
+    const uint8_t *from = file.data() + at;
+    at += bytes;
+    return from;
+  }
+
+  const Mapping &file;
+  size_t at = 0;
+};
+
+json Reader::value(uint32_t type, int depth) {
+  switch (type) {
+  case 0:
+    return number<uint8_t>();
+  case 1:
+    return number<int8_t>();
+  case 2:
+    return number<uint16_t>();
+  case 3:
+    return number<int16_t>();
+  case 4:
+    return number<uint32_t>();
+  case 5:
+    return number<int32_t>();
+  case 6:
+    return number<float>();
+  case 7:
+    return number<uint8_t>() != 0;
+  case 8:
+    return text();
+  case 9: {
+    uint32_t element = number<uint32_t>();
+    uint64_t count = number<uint64_t>();
+    json array = json::array();
+    if (depth > 2)
+      break;
+    // Every element takes a byte at least, so a wrong count ends at the file's.
+    for (uint64_t i = 0; i < count; ++i)
+      array.push_back(value(element, depth + 1));
+    return array;
+  }
+  case 10:
+    return number<uint64_t>();
+  case 11:
+    return number<int64_t>();
+  case 12:
+    return number<double>();
+  }
+  fail(file.path() + ": the GGUF metadata has a value of unknown type " +
+       std::to_string(type));
+}
+
+// The metadata, by key.
+class Metadata {
+public:
+  Metadata(const std::string &path, json values)
+      : path(path), values(std::move(values)) {}
+
+  const json *find(const std::string &key) const {
+    auto it = values.find(key);
+    return it == values.end() ? nullptr : &*it;
+  }
+  std::string text(const std::string &key) const {
+    const json *value = find(key);
+    if (!value || !value->is_string())
+      fail(path + ": the GGUF metadata lacks the text '" + key + "'");
+    return value->get<std::string>();
+  }
+  double number(const std::string &key) const {
+    const json *value = find(key);
+    if (!value || !value->is_number())
+      fail(path + ": the GGUF metadata lacks the number '" + key + "'");
+    return value->get<double>();
+  }
+  double number(const std::string &key, double otherwise) const {
+    return find(key) ? number(key) : otherwise;
+  }
+  int64_t size(const std::string &key) const {
+    double value = number(key);
+    return value >= 0 && value < 1e15 ? static_cast<int64_t>(value) : -1;
+  }
+  const std::string &path;
+
+private:
+  json values;
+};
+
+Config configOf(const Metadata &data) {
+  std::string name = data.text("general.architecture");
+  Config c;
+  c.architecture = findGguf(name);
+  if (!c.architecture)
+    fail(data.path + ": the architecture '" + name +
+         "' is not known; greta-llm runs " + architectureNames());
+  auto size = [&](const char *key) { return data.size(name + key); };
+  c.layers = size(".block_count");
+  c.width = size(".embedding_length");
+  c.hidden = size(".feed_forward_length");
+  c.context = size(".context_length");
+  c.heads = size(".attention.head_count");
+  c.keyHeads = data.find(name + ".attention.head_count_kv")
+                   ? size(".attention.head_count_kv")
+                   : c.heads;
+  c.headSize = data.find(name + ".attention.key_length")
+                   ? size(".attention.key_length")
+                   : c.width / std::max<int64_t>(c.heads, 1);
+  if (data.find(name + ".attention.sliding_window"))
+    c.window = size(".attention.sliding_window");
+  c.epsilon = data.number(name + ".attention.layer_norm_rms_epsilon");
+  c.ropeBase = data.number(name + ".rope.freq_base", 10000);
+  double scale = 1;
+  if (const json *scaling = data.find(name + ".rope.scaling.type");
+      scaling && *scaling != "none") {
+    if (*scaling != "linear")
+      fail(data.path + ": rope scaling " + scaling->dump() +
+           " is not known; greta-llm takes none, linear, and factors in "
+           "rope_freqs");
+    scale = data.number(name + ".rope.scaling.factor", 1);
+  }
+  c.ropeFactors.assign(
+      static_cast<size_t>(std::max<int64_t>(c.headSize, 0)) / 2, scale);
+  c.pairsAreNeighbours = c.architecture->ggufPairs;
+  c.hasBias = c.architecture->hasBias;
+  c.hasHeadNorms = c.architecture->hasHeadNorms;
+  return c;
+}
+
+// "blk.0.attn_q.weight" as "blk.0.attn_q", ".bias" as "_bias".
+std::string shortName(const std::string &name) {
+  size_t dot = name.rfind('.');
+  std::string suffix = dot == std::string::npos ? "" : name.substr(dot);
+  return suffix == ".weight" ? name.substr(0, dot)
+         : suffix == ".bias" ? name.substr(0, dot) + "_bias"
+                             : name;
+}
+
+void readTensors(Model &model, const Mapping &file, Reader &reader,
+                 uint64_t count, uint64_t alignment) {
+  struct Entry {
+    std::string name;
+    Stored stored;
+    uint64_t offset, bytes;
+  };
+  std::vector<Entry> entries;
+  for (uint64_t i = 0; i < count; ++i) {
+    Entry entry;
+    std::string name = reader.text();
+    entry.name = shortName(name);
+    uint32_t rank = reader.number<uint32_t>();
+    if (rank < 1 || rank > 4)
+      fail(file.path() + ": the tensor '" + name + "' has " +
+           std::to_string(rank) + " dimensions; 1 to 4 are possible");
+    uint64_t elements = 1;
+    for (uint32_t dim = 0; dim < rank; ++dim) {
+      uint64_t extent = reader.number<uint64_t>();
+      if (extent == 0 || __builtin_mul_overflow(elements, extent, &elements) ||
+          elements > uint64_t(1) << 48)
+        fail(file.path() + ": the tensor '" + name + "' has an extent of " +
+             std::to_string(extent));
+      entry.stored.shape.insert(entry.stored.shape.begin(),
+                                static_cast<int64_t>(extent));
+    }
+    uint32_t type = reader.number<uint32_t>();
+    entry.offset = reader.number<uint64_t>();
+    const FormatInfo *info = findGgufFormat(type);
+    if (!info)
+      fail(file.path() + ": the tensor '" + name + "' has the format " +
+           std::to_string(type) +
+           ", which greta-llm does not read; it reads F32, F16, BF16, Q4_0, "
+           "Q4_1, Q8_0, Q4_K and Q6_K");
+    entry.stored.format = info->format;
+    entry.bytes = elements / static_cast<uint64_t>(info->block) * info->bytes;
+    entries.push_back(std::move(entry));
+  }
+  uint64_t begin = (reader.position() + alignment - 1) / alignment * alignment;
+  for (Entry &entry : entries) {
+    if (begin > file.size() || entry.offset > file.size() - begin ||
+        entry.bytes > file.size() - begin - entry.offset)
+      fail(file.path() + ": the GGUF file is cut off: the tensor '" +
+           entry.name + "' ends behind the file");
+    entry.stored.data = file.data() + begin + entry.offset;
+    if (!model.weights.emplace(entry.name, entry.stored).second)
+      fail(file.path() + ": the tensor '" + entry.name + "' is there twice");
+  }
+}
+
+} // namespace
+
+void readGguf(Model &model) {
+  model.files.push_back(std::make_unique<Mapping>(model.path));
+  const Mapping &file = *model.files.back();
+  if (file.size() < 4 || memcmp(file.data(), "GGUF", 4) != 0)
+    fail(model.path + ": is no GGUF file");
+  Reader reader(file);
+  reader.number<uint32_t>();
+  uint32_t version = reader.number<uint32_t>();
+  if (version < 2 || version > 3)
+    fail(model.path + ": GGUF version " + std::to_string(version) +
+         " is not known; 2 and 3 are");
+  uint64_t tensors = reader.number<uint64_t>();
+  uint64_t values = reader.number<uint64_t>();
+  json metadata = json::object();
+  for (uint64_t i = 0; i < values; ++i) {
+    std::string key = reader.text();
+    uint32_t type = reader.number<uint32_t>();
+    json value = reader.value(type);
+    if (key.rfind("tokenizer.", 0) == 0)
+      model.tokenizer[key] = value;
+    metadata[key] = std::move(value);
+  }
+  Metadata data(model.path, std::move(metadata));
+  model.config = configOf(data);
+  double alignment = data.number("general.alignment", 32);
+  if (!(alignment >= 1 && alignment <= 65536))
+    fail(model.path + ": the GGUF alignment is " + std::to_string(alignment));
+  readTensors(model, file, reader, tensors, static_cast<uint64_t>(alignment));
+  model.config.vocabulary = model.weight("token_embd").shape.front();
+  auto factors = model.weights.find("rope_freqs");
+  if (factors == model.weights.end())
+    return;
+  std::vector<double> &to = model.config.ropeFactors;
+  const Stored &from = factors->second;
+  if (from.format != Format::F32 ||
+      from.shape != std::vector<int64_t>{static_cast<int64_t>(to.size())})
+    fail(model.path + ": rope_freqs is no list of " +
+         std::to_string(to.size()) + " numbers of f32");
+  for (size_t i = 0; i < to.size(); ++i) {
+    float value;
+    memcpy(&value, from.data + 4 * i, 4);
+    to[i] = value;
+  }
+}
+
+} // namespace greta::llm

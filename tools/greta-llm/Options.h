@@ -1,0 +1,36 @@
+// Options.h: what greta-llm was asked for; one verb is one function, which
+// returns the exit status.
+#ifndef GRETA_LLM_OPTIONS_H
+#define GRETA_LLM_OPTIONS_H
+
+#include "Sampler.h"
+
+#include <string>
+#include <vector>
+
+namespace greta::llm {
+
+struct Options {
+  std::string model, synthetic, package, device, output, targets, type, prompt,
+      text, file, format = "table", host = "127.0.0.1", keyFile;
+  std::vector<int64_t> batches = {1}, prompts = {512}, tokens;
+  int64_t count = 128, context = 0, chunk = 2048, repetitions = 5, window = 512,
+          port = 8080, parallel = 8, queue = 64;
+  bool noGraphs = false, printsModule = false, addsSpecial = true,
+       ignoresEnd = false, isQuiet = false, profiles = false;
+  Sampling sampling;
+};
+
+// Of a clock that only goes forward.
+double seconds();
+
+int compile(const Options &options);
+int generate(const Options &options);
+int logits(const Options &options);
+int tokenize(const Options &options);
+int bench(const Options &options);
+int perplexity(const Options &options);
+int serve(const Options &options);
+
+} // namespace greta::llm
+#endif

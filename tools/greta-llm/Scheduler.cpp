@@ -1,0 +1,228 @@
+// Scheduler.cpp: see Scheduler.h.
+#include "Scheduler.h"
+
+#include <algorithm>
+
+namespace greta::llm {
+
+Answer::Piece Answer::next() {
+  std::unique_lock<std::mutex> lock(mutex);
+  changed.wait(lock, [&] { return !pieces.empty(); });
+  Piece piece = std::move(pieces.front());
+  pieces.pop_front();
+  return piece;
+}
+
+void Answer::push(Piece piece) {
+  {
+    std::lock_guard<std::mutex> lock(mutex);
+    pieces.push_back(std::move(piece));
+  }
+  changed.notify_one();
+}
+
+Scheduler::Scheduler(Engine &engine, const Tokenizer &tokenizer,
+                     int64_t sequences, int64_t queue)
+    : engine(engine), tokenizer(tokenizer),
+      sequences(static_cast<size_t>(sequences)),
+      queueLimit(static_cast<size_t>(queue)), free(engine.freeTokens()),
+      thread([this] { run(); }) {}
+
+void Scheduler::drain() {
+  std::unique_lock<std::mutex> lock(mutex);
+  isEnding = true;
+  changed.notify_one();
+  idle.wait(lock, [&] { return isIdle; });
+}
+
+Scheduler::~Scheduler() {
+  drain();
+  thread.join();
+}
+
+std::shared_ptr<Answer> Scheduler::submit(Request request) {
+  auto answer = std::make_shared<Answer>();
+  answer->promptTokens = static_cast<int64_t>(request.tokens.size());
+  auto job = std::make_unique<Job>(std::move(request), answer);
+  {
+    std::lock_guard<std::mutex> lock(mutex);
+    if (isEnding || waiting.size() >= queueLimit) {
+      ++counts.refused;
+      return nullptr;
+    }
+    waiting.push_back(std::move(job));
+    counts.waiting = static_cast<int64_t>(waiting.size());
+  }
+  changed.notify_one();
+  return answer;
+}
+
+/// Takes what waits, in order; waits where there is nothing to do. False at the
+/// end.
+bool Scheduler::admit() {
+  std::unique_lock<std::mutex> lock(mutex);
+  changed.wait(
+      lock, [&] { return isEnding || !waiting.empty() || !running.empty(); });
+  while (!waiting.empty() && running.size() < sequences) {
+    Job &next = *waiting.front();
+    int64_t tokens =
+        static_cast<int64_t>(next.tokens.size()) + next.request.most;
+    if (!next.answer->isCancelled && !engine.reserve(next.sequence, tokens))
+      break;
+    running.push_back(std::move(waiting.front()));
+    waiting.pop_front();
+  }
+  counts.waiting = static_cast<int64_t>(waiting.size());
+  return !running.empty() || !waiting.empty() || !isEnding;
+}
+
+void Scheduler::run() {
+  bool promptsFirst = true;
+  while (admit()) {
+    for (std::unique_ptr<Job> &job : running)
+      if (job->answer->isCancelled)
+        finish(*job, "");
+    auto isDone = [](const std::unique_ptr<Job> &job) {
+      return job->answer == nullptr;
+    };
+    auto clean = [&] {
+      running.erase(std::remove_if(running.begin(), running.end(), isDone),
+                    running.end());
+      counts.running = static_cast<int64_t>(running.size());
+      free = engine.freeTokens();
+    };
+    clean();
+    auto begins = [](const std::unique_ptr<Job> &job) {
+      return job->evaluated < job->request.tokens.size();
+    };
+    auto prompt = std::find_if(running.begin(), running.end(), begins);
+    bool generates = !std::all_of(running.begin(), running.end(), begins);
+    double begin = seconds();
+    try {
+      if (prompt != running.end() && (promptsFirst || !generates))
+        stepPrompt(**prompt);
+      else if (generates)
+        stepTokens();
+    } catch (const std::exception &problem) {
+      failAll(problem.what());
+    }
+    // In turn, so that a long prompt does not stop those who generate.
+    promptsFirst = !promptsFirst;
+    ++counts.steps;
+    counts.stepMicroseconds += static_cast<int64_t>((seconds() - begin) * 1e6);
+    clean();
+  }
+  std::lock_guard<std::mutex> lock(mutex);
+  isIdle = true;
+  idle.notify_all();
+}
+
+void Scheduler::stepPrompt(Job &job) {
+  const std::vector<int32_t> &tokens = job.request.tokens;
+  size_t end = std::min(tokens.size(),
+                        job.evaluated + static_cast<size_t>(engine.chunk()));
+  std::vector<Engine::Entry> entries;
+  for (; job.evaluated < end; ++job.evaluated)
+    entries.push_back({&job.sequence, tokens[job.evaluated], false});
+  bool isLast = job.evaluated == tokens.size();
+  entries.back().wantsLogits = isLast;
+  counts.promptTokens += static_cast<int64_t>(entries.size());
+  const std::vector<float> &logits = engine.evaluatePrompt(entries);
+  if (!isLast)
+    return;
+  counts.firstTokenMicroseconds +=
+      static_cast<int64_t>((seconds() - job.arrived) * 1e6);
+  ++counts.firstTokens;
+  take(job, logits.data());
+}
+
+void Scheduler::stepTokens() {
+  std::vector<Engine::Entry> entries;
+  std::vector<Job *> jobs;
+  for (std::unique_ptr<Job> &job : running)
+    if (job->evaluated == job->request.tokens.size()) {
+      entries.push_back({&job->sequence, job->tokens.back(), true});
+      jobs.push_back(job.get());
+    }
+  const std::vector<float> &logits =
+      engine.evaluateTokens(entries, static_cast<int64_t>(sequences));
+  for (size_t i = 0; i < jobs.size(); ++i)
+    take(*jobs[i],
+         logits.data() + i * static_cast<size_t>(engine.vocabulary()));
+}
+
+/// How many bytes at the end may be the beginning of a character or of a text
+/// that ends the answer.
+static size_t openBytes(const std::string &text,
+                        const std::vector<std::string> &stops) {
+  size_t open = 0;
+  for (size_t back = 1; back <= 3 && back <= text.size(); ++back) {
+    unsigned char byte = static_cast<unsigned char>(text[text.size() - back]);
+    size_t size = byte < 0xc0 ? 0 : byte < 0xe0 ? 2 : byte < 0xf0 ? 3 : 4;
+    if (size) { // a character begins here
+      open = size > back ? back : 0;
+      break;
+    }
+  }
+  for (const std::string &stop : stops)
+    for (size_t part = std::min(stop.size() - 1, text.size()); part > open;
+         --part)
+      if (text.compare(text.size() - part, part, stop, 0, part) == 0)
+        open = part;
+  return open;
+}
+
+/// The next token of a job, from its logits.
+void Scheduler::take(Job &job, const float *row) {
+  const Request &request = job.request;
+  int64_t made = job.answer->generated;
+  if (made >= request.most)
+    return finish(job, "length");
+  int32_t token = job.sampler.choose(
+      row, static_cast<size_t>(engine.vocabulary()), job.tokens);
+  bool isEnd = std::find(request.ends.begin(), request.ends.end(), token) !=
+               request.ends.end();
+  if (isEnd || tokenizer.isEnd(token))
+    return finish(job, "stop");
+  job.tokens.push_back(token);
+  job.answer->generated = ++made;
+  ++counts.generatedTokens;
+  job.held += tokenizer.bytesOf(token);
+  size_t stop = std::string::npos;
+  for (const std::string &text : request.stops)
+    stop = std::min(stop, job.held.find(text));
+  if (stop != std::string::npos) {
+    job.held.resize(stop);
+    return finish(job, "stop");
+  }
+  if (made == request.most)
+    return finish(job, "length");
+  size_t ready = job.held.size() - openBytes(job.held, request.stops);
+  if (ready) {
+    job.answer->push({job.held.substr(0, ready), "", false});
+    job.held.erase(0, ready);
+  }
+}
+
+/// An empty reason: nobody waits for it.
+void Scheduler::finish(Job &job, const char *reason) {
+  engine.release(job.sequence);
+  ++(*reason ? counts.finished : counts.cancelled);
+  job.answer->push({std::move(job.held), reason, true});
+  job.answer = nullptr;
+}
+
+/// The device failed: who waits is told, and later requests may fare better.
+void Scheduler::failAll(const std::string &why) {
+  fprintf(stderr, "greta-llm: error: %s\n", why.c_str());
+  for (std::unique_ptr<Job> &job : running) {
+    if (!job->answer)
+      continue;
+    engine.release(job->sequence);
+    ++counts.failed;
+    job->answer->push({"", "error", true});
+    job->answer = nullptr;
+  }
+}
+
+} // namespace greta::llm

@@ -1,0 +1,121 @@
+// Scheduler.h: many requests on one engine. In: requests, from any thread. Out:
+// their texts, piece by piece, each as if it were alone.
+//
+// One thread owns the engine. A step evaluates either the next part of one
+// prompt or a token of every sequence that generates, in turn, with the same
+// kernels however many there are, so that an answer does not depend on its
+// neighbours. A request is admitted when the cache has pages for all that it
+// may become, in the order of arrival; what is admitted always finishes.
+#ifndef GRETA_LLM_SCHEDULER_H
+#define GRETA_LLM_SCHEDULER_H
+
+#include "Engine.h"
+#include "Options.h"
+#include "Sampler.h"
+#include "Tokenizer.h"
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <thread>
+
+namespace greta::llm {
+
+struct Request {
+  std::vector<int32_t> tokens;
+  int64_t most = 16; // tokens to generate
+  Sampling sampling;
+  std::vector<std::string> stops; // texts that end it, and are not part of it
+  std::vector<int32_t> ends;      // tokens that do, beside the tokenizer's
+};
+
+// A request's text on its way to whoever asked.
+class Answer {
+public:
+  struct Piece {
+    std::string text;
+    std::string reason; // of the last one: stop, length, error
+    bool isLast = false;
+  };
+  // Waits; the last piece comes once.
+  Piece next();
+  // Nobody reads any more.
+  void cancel() { isCancelled = true; }
+
+  int64_t promptTokens = 0;
+  std::atomic<int64_t> generated{0};
+
+private:
+  friend class Scheduler;
+  void push(Piece piece);
+
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::deque<Piece> pieces;
+  std::atomic<bool> isCancelled{false};
+};
+
+struct Metrics {
+  std::atomic<int64_t> finished{0}, cancelled{0}, refused{0}, failed{0};
+  std::atomic<int64_t> promptTokens{0}, generatedTokens{0}, steps{0};
+  std::atomic<int64_t> waiting{0}, running{0};
+  std::atomic<int64_t> stepMicroseconds{0}, firstTokenMicroseconds{0},
+      firstTokens{0};
+};
+
+class Scheduler {
+public:
+  Scheduler(Engine &engine, const Tokenizer &tokenizer, int64_t sequences,
+            int64_t queue);
+  // Finishes what was taken, then ends.
+  ~Scheduler();
+
+  // Null where the queue is full, or the scheduler is ending.
+  std::shared_ptr<Answer> submit(Request request);
+  // Returns when there is nothing to do; nothing is taken from now on.
+  void drain();
+  // What no cache can hold is refused before it waits.
+  int64_t capacity() const { return engine.capacity(); }
+  const Metrics &metrics() const { return counts; }
+  int64_t freeTokens() const { return free; }
+
+private:
+  struct Job {
+    Job(Request given, std::shared_ptr<Answer> answer)
+        : request(std::move(given)), answer(std::move(answer)),
+          sampler(request.sampling), tokens(request.tokens) {}
+
+    Request request;
+    std::shared_ptr<Answer> answer; // null: finished
+    Sampler sampler;
+    std::vector<int32_t> tokens; // the prompt's and the generated
+    Sequence sequence;
+    size_t evaluated = 0; // tokens of the prompt
+    std::string held;     // text that is not yet pushed
+    double arrived = seconds();
+  };
+
+  void run();
+  bool admit();
+  void stepPrompt(Job &job);
+  void stepTokens();
+  void take(Job &job, const float *row);
+  void finish(Job &job, const char *reason);
+  void failAll(const std::string &why);
+
+  Engine &engine;
+  const Tokenizer &tokenizer;
+  const size_t sequences, queueLimit;
+  std::deque<std::unique_ptr<Job>> waiting;
+  std::vector<std::unique_ptr<Job>> running;
+  std::mutex mutex;
+  std::condition_variable changed, idle;
+  bool isEnding = false, isIdle = false;
+  Metrics counts;
+  std::atomic<int64_t> free;
+  std::thread thread;
+};
+
+} // namespace greta::llm
+#endif
