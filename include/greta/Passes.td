@@ -365,12 +365,15 @@ def GretaTileInterleavePass : Pass<"greta-tile-interleave", "::greta::tile::Func
   let dependentDialects = ["::greta::tile::GretaTileDialect"];
 }
 
-def GretaExpandFloat8Pass : Pass<"greta-expand-float8"> {
-  let summary = "Conversions of 8-bit floats become instructions or integer arithmetic";
+def GretaExpandPass : Pass<"greta-expand"> {
+  let summary = "Arithmetic that a target has no instructions for becomes what it has";
   let description = [{
-    `arith.extf` and `arith.truncf` from and to f8E4M3FN, f8E5M2, f8E4M3FNUZ and f8E5M2FNUZ become the target's instructions, where its row says that it
+    Conversions (`arith.extf`, `arith.truncf`) from and to f8E4M3FN, f8E5M2, f8E4M3FNUZ and f8E5M2FNUZ become the target's instructions, where its row says that it
     has that kind, else integer arithmetic; they round to the nearest, ties to even, and overflow to infinity, or to NaN in types without one. Other
     arithmetic on such types must have been widened before. In a kernel the types themselves become i8 then, as do its pointers.
+
+    In a kernel also: functions of f16 and bf16 are computed in f32, and functions of the math dialect that the target lacks become polynomials and
+    those that it has.
 
     ```mlir
     %1 = arith.extf %0 : f8E5M2 to f16
@@ -381,7 +384,7 @@ def GretaExpandFloat8Pass : Pass<"greta-expand-float8"> {
     ```
   }];
   let options = [Option<"target", "target", "std::string", /*default=*/"\"host\"", "row of the target table, for example gfx942">];
-  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::ROCDL::ROCDLDialect"];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect", "::mlir::ROCDL::ROCDLDialect"];
 }
 
 //===----------------------------------------------------------------------===//

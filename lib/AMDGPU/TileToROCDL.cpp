@@ -292,8 +292,7 @@ static LogicalResult convertKernel(tile::FuncOp kernel, const TargetRow &row) {
     return failure();
   kernel.walk(makeUniform);
   pairElements(kernel, row);
-  if (failed(expandMath(kernel)))
-    return failure();
+  kernel.walk(allowContraction);
   MLIRContext *context = kernel.getContext();
   Builder builder(context);
   LLVMTypeConverter converter(context);

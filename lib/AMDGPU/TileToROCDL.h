@@ -102,10 +102,8 @@ void populateBareMathPatterns(const mlir::LLVMTypeConverter &converter,
 /// (TileToROCDLPairs.cpp).
 void pairElements(mlir::Operation *kernel, const TargetRow &row);
 
-/// Rewrites what the backend has no instructions for, or none that are good,
-/// within arith and math (TileToROCDLMath.cpp). Fails with a diagnostic at an
-/// op that would become a library call.
-llvm::LogicalResult expandMath(mlir::Operation *kernel);
+/// Lets an op of f32 be one with another (TileToROCDLMath.cpp).
+void allowContraction(mlir::Operation *op);
 
 } // namespace greta::rocdl
 

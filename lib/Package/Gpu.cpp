@@ -94,9 +94,9 @@ static void buildPipeline(PassManager &passes, const TargetRow &row,
   passes.addNestedPass<tile::FuncOp>(createGretaTilePlanMemoryPass(plan));
   passes.addNestedPass<tile::FuncOp>(createGretaTileBarriersPass());
   passes.addNestedPass<tile::FuncOp>(createGretaTileInterleavePass());
-  GretaExpandFloat8PassOptions expand;
+  GretaExpandPassOptions expand;
   expand.target = row.name.str();
-  passes.addNestedPass<tile::FuncOp>(createGretaExpandFloat8Pass(expand));
+  passes.addNestedPass<tile::FuncOp>(createGretaExpandPass(expand));
   passes.addNestedPass<tile::FuncOp>(createCSEPass());
 }
 
