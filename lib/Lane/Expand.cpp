@@ -11,6 +11,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/ROCDLDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 namespace greta {
 #define GEN_PASS_DEF_GRETAEXPANDPASS
@@ -29,9 +30,11 @@ struct ExpandPass : greta::impl::GretaExpandPassBase<ExpandPass> {
       return signalPassFailure();
     }
     greta::expandFloat8(getOperation(), (*row)->fp8);
-    if (isa<greta::tile::FuncOp>(getOperation()) &&
-        failed(greta::expandMath(getOperation(), **row)))
-      signalPassFailure();
+    if (!isa<greta::tile::FuncOp>(getOperation()))
+      return;
+    if (failed(greta::expandMath(getOperation(), **row)))
+      return signalPassFailure();
+    greta::expandPacked(getOperation(), **row);
   }
 };
 } // namespace

@@ -19,6 +19,9 @@ void expandFloat8(mlir::Operation *root, Fp8Kind native);
 /// (ExpandMath.cpp). Fails with a diagnostic at what has no expansion.
 llvm::LogicalResult expandMath(mlir::Operation *kernel, const TargetRow &row);
 
+/// Numbers of 4 bits and dots of vectors in a kernel (ExpandPacked.cpp).
+void expandPacked(mlir::Operation *kernel, const TargetRow &row);
+
 } // namespace greta
 
 #endif

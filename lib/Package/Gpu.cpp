@@ -69,6 +69,9 @@ static void buildBlockPipeline(PassManager &passes, const TargetRow &row,
   kernel.addPass(createLoopInvariantCodeMotionPass());
   kernel.addPass(createGretaTileInductionsPass());
   kernel.addPass(createCanonicalizerPass());
+  kernel.addPass(createGretaTileRaiseAccessesPass());
+  kernel.addPass(createCSEPass());
+  kernel.addPass(createLoopInvariantCodeMotionPass());
 }
 
 /// From greta ops or block programs to one lane's program, the same for every
@@ -85,7 +88,9 @@ static void buildPipeline(PassManager &passes, const TargetRow &row,
   GretaTilePipelinePassOptions pipeline;
   pipeline.target = row.name.str();
   passes.addNestedPass<tile::FuncOp>(createGretaTilePipelinePass(pipeline));
-  passes.addPass(createGretaTileDistributePass());
+  GretaTileDistributePassOptions distribute;
+  distribute.target = row.name.str();
+  passes.addPass(createGretaTileDistributePass(distribute));
   // Memory is planned between barriers that are needed in any case, and those
   // that sharing it needs are added.
   GretaTilePlanMemoryPassOptions plan;

@@ -9,6 +9,7 @@
 #include "GretaTile/GretaTile.h"
 #include "greta/SPIRV/TileToSPIRV.h"
 #include "mlir/Dialect/SPIRV/IR/SPIRVDialect.h"
+#include "mlir/IR/Verifier.h"
 #include "mlir/Target/SPIRV/Serialization.h"
 
 using namespace mlir;
@@ -157,7 +158,7 @@ greta::emitSpirv(tile::FuncOp kernel, const TargetRow &row, Artifact artifact) {
   kernel->getContext()->loadDialect<spirv::SPIRVDialect>();
   FailureOr<OwningOpRef<spirv::ModuleOp>> module = convertTileToSPIRV(
       kernel, row.hasFeature("shaderBufferFloat32AtomicAdd"));
-  if (failed(module))
+  if (failed(module) || failed(verify(**module)))
     return failure();
   SpirvObject result;
   Requirements &requirements = result.requirements;

@@ -1,13 +1,15 @@
 //===- TileToSPIRVArith.cpp - arith to SPIR-V -----------------------------===//
 //
-// Element by element. f16 adds, subtracts and multiplies natively, each
-// operation rounded (NoContraction); everything else on f16, and everything on
-// bf16, is computed in f32 and rounded once. f32 may be contracted.
+// Element by element, pairs of f16 together. f16 adds, subtracts and multiplies
+// natively, each operation rounded (NoContraction); everything else on f16, and
+// everything on bf16, is computed in f32 and rounded once. f32 may be
+// contracted.
 //
 //===----------------------------------------------------------------------===//
 
 #include "TileToSPIRVKernel.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -20,6 +22,13 @@ KernelEmitter::elementwise(Operation *op,
                            llvm::function_ref<Value(Parts)> build) {
   int64_t count = countOf(op->getResult(0).getType());
   PartList results;
+  if (isPair(op->getResult(0).getType()) &&
+      isa<arith::AddFOp, arith::SubFOp, arith::MulFOp, math::FmaOp>(op)) {
+    for (Value operand : op->getOperands())
+      results.push_back(getPair(operand));
+    setWords(op->getResult(0), build(results));
+    return success();
+  }
   for (int64_t i = 0; i < count; ++i) {
     SmallVector<Value, 3> operands;
     for (Value operand : op->getOperands()) {

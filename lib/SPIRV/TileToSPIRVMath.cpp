@@ -20,7 +20,8 @@ LogicalResult KernelEmitter::emitMathOp(Operation *op) {
   Type scalar = getElementTypeOrSelf(op->getResult(0).getType());
   // Vulkan counts the bits of 32-bit integers only.
   if (!scalar.isF32() && !isa<math::AbsIOp>(op) &&
-      !(isa<math::CtPopOp>(op) && scalar.isInteger(32)))
+      !(isa<math::CtPopOp>(op) && scalar.isInteger(32)) &&
+      !(isa<math::FmaOp>(op) && scalar.isF16()))
     return unknown(op);
   return elementwise(op, [&](Parts x) -> Value {
     return llvm::TypeSwitch<Operation *, Value>(op)
