@@ -89,22 +89,9 @@ static void buildBarrier(tile::BarrierOp op, ImplicitLocOpBuilder &b) {
   fence(LLVM::AtomicOrdering::acquire);
 }
 
-/// Masks of llvm.amdgcn.sched.group.barrier, AMDGPUUsage.rst.
-static uint32_t scheduleMask(tile::ScheduleKind kind) {
-  switch (kind) {
-  case tile::ScheduleKind::Mma:
-    return 0x8;
-  case tile::ScheduleKind::SharedLoad:
-    return 0x100;
-  case tile::ScheduleKind::SharedStore:
-    return 0x200;
-  case tile::ScheduleKind::Load:
-    return 0x20;
-  case tile::ScheduleKind::Compute:
-    return 0x2;
-  }
-  llvm_unreachable("a kind without a mask");
-}
+/// Masks of llvm.amdgcn.sched.group.barrier, AMDGPUUsage.rst, in the order of
+/// ScheduleKind.
+static constexpr uint32_t scheduleMasks[] = {0x8, 0x100, 0x200, 0x20, 0x2};
 
 /// An operand of a matrix instruction as its intrinsic takes it. Where MFMA is
 /// older than LLVM's bfloat, it takes 16-bit integers.
@@ -213,7 +200,7 @@ void greta::rocdl::populateLanePatterns(const LLVMTypeConverter &converter,
     return {};
   });
   lowerings.add<tile::ScheduleGroupOp>([](auto op, auto, auto &b) -> Value {
-    ROCDL::SchedGroupBarrier::create(b, scheduleMask(op.getKind()),
+    ROCDL::SchedGroupBarrier::create(b, scheduleMasks[int(op.getKind())],
                                      op.getCount(), 0);
     return {};
   });

@@ -21,42 +21,17 @@ using namespace greta;
 using namespace greta::rocdl;
 
 static StringRef syncScope(tile::MemoryScope scope) {
-  switch (scope) {
-  case tile::MemoryScope::Workgroup:
-    return "workgroup";
-  case tile::MemoryScope::Device:
-    return "agent";
-  case tile::MemoryScope::System:
-    return "";
-  }
-  llvm_unreachable("a scope without a name");
+  static constexpr StringLiteral names[] = {"workgroup", "agent", ""};
+  return names[int(scope)];
 }
 
 static LLVM::AtomicBinOp binaryOp(tile::AtomicKind kind) {
-  using Kind = tile::AtomicKind;
-  switch (kind) {
-  case Kind::Add:
-    return LLVM::AtomicBinOp::add;
-  case Kind::FAdd:
-    return LLVM::AtomicBinOp::fadd;
-  case Kind::And:
-    return LLVM::AtomicBinOp::_and;
-  case Kind::Or:
-    return LLVM::AtomicBinOp::_or;
-  case Kind::Xor:
-    return LLVM::AtomicBinOp::_xor;
-  case Kind::Xchg:
-    return LLVM::AtomicBinOp::xchg;
-  case Kind::Max:
-    return LLVM::AtomicBinOp::max;
-  case Kind::Min:
-    return LLVM::AtomicBinOp::min;
-  case Kind::UMax:
-    return LLVM::AtomicBinOp::umax;
-  case Kind::UMin:
-    return LLVM::AtomicBinOp::umin;
-  }
-  llvm_unreachable("a kind without an operation");
+  using Op = LLVM::AtomicBinOp;
+  // In the order of AtomicKind.
+  static constexpr Op ops[] = {Op::add,  Op::fadd, Op::_and, Op::_or,
+                               Op::_xor, Op::xchg, Op::max,  Op::min,
+                               Op::umax, Op::umin};
+  return ops[int(kind)];
 }
 
 void greta::rocdl::populatePointerPatterns(const LLVMTypeConverter &converter,

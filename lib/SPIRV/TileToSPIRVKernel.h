@@ -173,6 +173,23 @@ public:
   mlir::LogicalResult elementwise(mlir::Operation *op,
                                   llvm::function_ref<mlir::Value(Parts)> build);
 
+  /// An op that is one instruction, elements and results of one type.
+  template <typename FromT, typename ToT> struct Row {
+    static mlir::Value emit(KernelEmitter &e, mlir::Operation *op, Parts x) {
+      if (!mlir::isa<FromT>(op))
+        return {};
+      return ToT::create(e.b, mlir::TypeRange(x.front().getType()),
+                         mlir::ValueRange(x));
+    }
+  };
+  /// By the row of the op; null: there is none.
+  template <typename... RowsT>
+  mlir::Value emitByRow(mlir::Operation *op, Parts x) {
+    mlir::Value result;
+    (void)((result = RowsT::emit(*this, op, x)) || ...);
+    return result;
+  }
+
   //===--- Upper bounds of i32 values (TileToSPIRVRange.cpp) --------------===//
   /// No larger than this when read as unsigned.
   uint32_t maximumOf(mlir::Value value) const;

@@ -8,7 +8,6 @@
 
 #include "TileToSPIRVKernel.h"
 #include "mlir/Dialect/Math/IR/Math.h"
-#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 using greta::tospirv::KernelEmitter;
@@ -23,22 +22,15 @@ LogicalResult KernelEmitter::emitMathOp(Operation *op) {
       !(isa<math::CtPopOp>(op) && scalar.isInteger(32)) &&
       !(isa<math::FmaOp>(op) && scalar.isF16()))
     return unknown(op);
-  return elementwise(op, [&](Parts x) -> Value {
-    return llvm::TypeSwitch<Operation *, Value>(op)
-        .Case([&](math::AbsIOp) { return same<spirv::GLSAbsOp>(x[0]); })
-        .Case([&](math::CtPopOp) { return same<spirv::BitCountOp>(x[0]); })
-        .Case([&](math::AbsFOp) { return same<spirv::GLFAbsOp>(x[0]); })
-        .Case([&](math::ExpOp) { return same<spirv::GLExpOp>(x[0]); })
-        .Case([&](math::Exp2Op) { return same<spirv::GLExp2Op>(x[0]); })
-        .Case([&](math::FloorOp) { return same<spirv::GLFloorOp>(x[0]); })
-        .Case(
-            [&](math::FmaOp) { return same<spirv::GLFmaOp>(x[0], x[1], x[2]); })
-        .Case([&](math::LogOp) { return same<spirv::GLLogOp>(x[0]); })
-        .Case([&](math::Log2Op) { return same<spirv::GLLog2Op>(x[0]); })
-        .Case(
-            [&](math::RoundEvenOp) { return same<spirv::GLRoundEvenOp>(x[0]); })
-        .Case([&](math::RsqrtOp) { return same<spirv::GLInverseSqrtOp>(x[0]); })
-        .Case([&](math::SqrtOp) { return same<spirv::GLSqrtOp>(x[0]); })
-        .Default([](auto) { return Value(); });
+  using namespace spirv;
+  return elementwise(op, [&](Parts x) {
+    return emitByRow<
+        Row<math::AbsFOp, GLFAbsOp>, Row<math::AbsIOp, GLSAbsOp>,
+        Row<math::CtPopOp, BitCountOp>, Row<math::ExpOp, GLExpOp>,
+        Row<math::Exp2Op, GLExp2Op>, Row<math::FloorOp, GLFloorOp>,
+        Row<math::FmaOp, GLFmaOp>, Row<math::LogOp, GLLogOp>,
+        Row<math::Log2Op, GLLog2Op>, Row<math::RoundEvenOp, GLRoundEvenOp>,
+        Row<math::RsqrtOp, GLInverseSqrtOp>, Row<math::SqrtOp, GLSqrtOp>>(op,
+                                                                          x);
   });
 }
