@@ -53,15 +53,17 @@ static void buildFusedPipeline(PassManager &passes, const TargetRow &row,
   passes.addNestedPass<func::FuncOp>(
       createGretaConfigurePass(configure, options.tuning));
   passes.addPass(createGretaToTilePass());
-  // Of those that are block programs.
-  passes.addNestedPass<tile::FuncOp>(
-      createGretaTileSetTargetPass(setTarget(row, matrix)));
 }
 
-/// Block programs: for the target, and without what it leaves to do twice.
-static void buildBlockPipeline(PassManager &passes, const TargetRow &row,
-                               bool matrix) {
-  passes.addPass(createGretaTileExplicitArgumentsPass());
+/// From greta ops or block programs to one lane's program, the same for every
+/// GPU.
+static void buildPipeline(PassManager &passes, const TargetRow &row,
+                          bool matrix, bool launches,
+                          const CompileOptions &options) {
+  if (launches)
+    passes.addPass(createGretaTileExplicitArgumentsPass());
+  else
+    buildFusedPipeline(passes, row, matrix, options);
   OpPassManager &kernel = passes.nest<tile::FuncOp>();
   kernel.addPass(createGretaTileSetTargetPass(setTarget(row, matrix)));
   kernel.addPass(createCanonicalizerPass());
@@ -72,17 +74,6 @@ static void buildBlockPipeline(PassManager &passes, const TargetRow &row,
   kernel.addPass(createGretaTileRaiseAccessesPass());
   kernel.addPass(createCSEPass());
   kernel.addPass(createLoopInvariantCodeMotionPass());
-}
-
-/// From greta ops or block programs to one lane's program, the same for every
-/// GPU.
-static void buildPipeline(PassManager &passes, const TargetRow &row,
-                          bool matrix, bool launches,
-                          const CompileOptions &options) {
-  if (launches)
-    buildBlockPipeline(passes, row, matrix);
-  else
-    buildFusedPipeline(passes, row, matrix, options);
   passes.addPass(createGretaTilePromiseArgumentsPass());
   passes.addNestedPass<tile::FuncOp>(createGretaTileAssignLayoutsPass());
   GretaTilePipelinePassOptions pipeline;
