@@ -30,15 +30,7 @@ static StringRef matrixUnit(tile::FuncOp kernel) {
   return unit;
 }
 
-static GretaTileSetTargetPassOptions setTarget(const TargetRow &row,
-                                               bool matrix) {
-  GretaTileSetTargetPassOptions options;
-  options.target = row.name.str();
-  options.matrix = matrix;
-  return options;
-}
-
-/// Fused ops: into kernels, and those to block programs for the target.
+/// Fused ops: into kernels, and those to block programs.
 static void buildFusedPipeline(PassManager &passes, const TargetRow &row,
                                bool matrix, const CompileOptions &options) {
   GretaWidenGemmsPassOptions widen;
@@ -64,8 +56,12 @@ static void buildPipeline(PassManager &passes, const TargetRow &row,
     passes.addPass(createGretaTileExplicitArgumentsPass());
   else
     buildFusedPipeline(passes, row, matrix, options);
+  // For the target, and without what is there to do twice.
   OpPassManager &kernel = passes.nest<tile::FuncOp>();
-  kernel.addPass(createGretaTileSetTargetPass(setTarget(row, matrix)));
+  GretaTileSetTargetPassOptions setTarget;
+  setTarget.target = row.name.str();
+  setTarget.matrix = matrix;
+  kernel.addPass(createGretaTileSetTargetPass(setTarget));
   kernel.addPass(createCanonicalizerPass());
   kernel.addPass(createCSEPass());
   kernel.addPass(createLoopInvariantCodeMotionPass());
