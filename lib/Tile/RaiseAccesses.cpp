@@ -11,8 +11,9 @@
 //     %n)
 //
 // An i32 stride of the program has a sign, one of a strided access has none:
-// it has to be known not to be negative. As products that make an address do
-// not overflow (ptr_add), a lane's part of them is below 2^31 elements then,
+// it has to be known not to be negative, by what the launch computes, or by
+// an `assume`, as Triton's tutorials have it. As products that make an address
+// do not overflow (ptr_add), a lane's part of them is below 2^31 elements then,
 // which for two bytes each is below the 2^32 bytes that lane offsets reach.
 //
 //===----------------------------------------------------------------------===//
@@ -61,21 +62,22 @@ static Value sumOf(ArrayRef<LinearTerm> terms, ImplicitLocOpBuilder &b) {
 }
 
 /// Whether a lane's part of an address is a natural number of 32 bits, in
-/// bytes.
+/// bytes, where the access stands.
 static bool fits(const LinearTerm &stride, int64_t extent, int64_t bytes,
-                 const Facts &facts) {
+                 const Facts &facts, Operation *access) {
+  const int64_t most = UINT32_MAX / (bytes * extent);
   if (stride.factors.empty())
-    return stride.constant >= 0 &&
-           stride.constant <= UINT32_MAX / (bytes * extent);
-  auto range = facts.rangeOf(stride.factors.front());
+    return stride.constant >= 0 && stride.constant <= most;
+  Value factor = stride.factors.front();
+  auto range = facts.rangeOf(factor);
   return stride.constant == 1 && stride.factors.size() == 1 &&
-         stride.factors.front().getType().isInteger(32) && range &&
-         range->first >= 0 &&
-         (bytes <= 2 || range->second <= UINT32_MAX / (bytes * extent));
+         factor.getType().isInteger(32) && range &&
+         (range->first >= 0 || facts.isBelow(/*0*/ Value(), factor, access)) &&
+         (bytes <= 2 || range->second <= most);
 }
 
 static std::optional<Strided> asStrided(Value pointers, Value mask,
-                                        const Facts &facts,
+                                        const Facts &facts, Operation *op,
                                         ImplicitLocOpBuilder &b) {
   auto type = dyn_cast<RankedTensorType>(pointers.getType());
   Type element = getPointee(pointers.getType());
@@ -102,7 +104,7 @@ static std::optional<Strided> asStrided(Value pointers, Value mask,
   }
   int64_t bytes = bytesInMemory(getElementTypeOrSelf(element));
   for (auto [stride, extent] : llvm::zip(along, type.getShape()))
-    if (!fits(stride, extent, bytes, facts))
+    if (!fits(stride, extent, bytes, facts, op))
       return std::nullopt;
 
   Strided access;
@@ -171,7 +173,7 @@ struct RaiseAccessesPass
       if (auto load = dyn_cast<LoadScatteredOp>(op)) {
         std::optional<Value> other = splatOf(load.getOther());
         auto access =
-            other ? asStrided(load.getPointers(), load.getMask(), facts, b)
+            other ? asStrided(load.getPointers(), load.getMask(), facts, op, b)
                   : std::nullopt;
         if (!access)
           continue;
@@ -184,7 +186,8 @@ struct RaiseAccessesPass
         load.erase();
       } else {
         auto store = cast<StoreScatteredOp>(op);
-        auto access = asStrided(store.getPointers(), store.getMask(), facts, b);
+        auto access =
+            asStrided(store.getPointers(), store.getMask(), facts, op, b);
         if (!access)
           continue;
         StoreOp::create(b, store.getValue(), access->base, access->offsets,

@@ -70,3 +70,21 @@ greta_tile.func @others(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>, %m: 
   greta_tile.store_scattered %s2, %q : tensor<64xf32> -> tensor<64x!greta_tile.ptr<f32>>
   greta_tile.return
 }
+
+// An assumption about a stride is enough.
+// CHECK-LABEL: @assumed(
+// CHECK-SAME: %[[N:[^ ,]*]]: i32)
+// CHECK: greta_tile.load %{{.*}}[%c0_i32] strides [-9223372036854775808](%[[N]]) bounds []
+greta_tile.func @assumed(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f16>, %n: i32) attributes {waves = 4 : i32} {
+  %c0 = arith.constant 0 : i32
+  %positive = arith.cmpi sgt, %n, %c0 : i32
+  greta_tile.assume %positive
+  %i = greta_tile.iota 0 : tensor<64xi32>
+  %n_s = greta_tile.splat %n : tensor<64xi32>
+  %strided = arith.muli %i, %n_s : tensor<64xi32>
+  %p = greta_tile.ptr_add %x, %strided : !greta_tile.ptr<f16>, tensor<64xi32>
+  %v = greta_tile.load_scattered %p : tensor<64x!greta_tile.ptr<f16>> -> tensor<64xf16>
+  %q = greta_tile.ptr_add %y, %i : !greta_tile.ptr<f16>, tensor<64xi32>
+  greta_tile.store_scattered %v, %q : tensor<64xf16> -> tensor<64x!greta_tile.ptr<f16>>
+  greta_tile.return
+}
