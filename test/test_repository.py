@@ -42,6 +42,14 @@ def test_no_measured_row_is_of_uncommitted_code():
     assert not [f"{path.name}: {line}" for path in folder.glob("*.csv") for line in path.read_text().splitlines() if "-dirty," in line]
 
 
+def test_passes_verify_what_they_leave():
+    """In production, too: nobody turns a pass manager's verifier off, and what is emitted outside of one is verified."""
+    off = [n for n in tracked(*CPP) if n.startswith(("lib/", "tools/", "dialects/")) and "enableVerifier(" in (ROOT / n).read_text()]
+    assert not off, off
+    for emitter in ("lib/AMDGPU/Hsaco.cpp", "lib/SPIRV/SpirvEmitter.cpp"):
+        assert "failed(verify(*" in (ROOT / emitter).read_text(), emitter
+
+
 def test_files_are_small():
     long = {n: lines for n in tracked(*CPP, ".td", ".py") if (lines := (ROOT / n).read_text().count("\n")) > 650}
     assert not long, "split these: about 600 lines is the limit"

@@ -64,44 +64,14 @@ LogicalResult ContractOp::verify() {
              << operand << " into " << acc
              << "; along 'dims' the result has extent 1 or theirs divided by "
                 "a power of two, elsewhere operands have its extent or 1, and "
-                "both are "
-                "floats or both integers";
+                "both are floats or both integers";
   }
-  return success();
-}
-
-LogicalResult ContractPackedOp::verify() {
-  auto acc = cast<RankedTensorType>(getAcc().getType());
-  int64_t rank = acc.getRank();
-  auto a = cast<RankedTensorType>(getA().getType());
-  auto words = cast<RankedTensorType>(getWords().getType());
-  // Extents along words and weights, and what else it is made of.
-  auto fits = [&](Value value, int64_t numWords, int64_t perWord,
-                  auto isElement) {
-    auto type = cast<RankedTensorType>(value.getType());
-    if (type.getRank() != rank || rank < 3 ||
-        type.getDimSize(rank - 2) != numWords ||
-        type.getDimSize(rank - 1) != perWord ||
-        !isElement(type.getElementType()))
-      return false;
-    for (int64_t dim = 0; dim < rank - 2; ++dim)
-      if (type.getDimSize(dim) != 1 &&
-          type.getDimSize(dim) != acc.getDimSize(dim))
-        return false;
-    return true;
-  };
-  auto isF16 = [](Type type) { return type.isF16(); };
-  auto isF32 = [](Type type) { return type.isF32(); };
-  auto isI32 = [](Type type) { return type.isInteger(32); };
-  int64_t numWords =
-      words.getRank() > 1 ? words.getDimSize(words.getRank() - 2) : 0;
-  if (!fits(getA(), numWords, 8, isF16) ||
-      !fits(getWords(), numWords, 1, isI32) || !fits(getZeros(), 1, 1, isI32) ||
-      !fits(getScales(), 1, 1, isF16) || !fits(getAcc(), 1, 1, isF32))
-    return emitOpError("contracts ")
-           << a << " with " << words
-           << "; it takes [.., W, 8] of f16, [.., W, 1] of i32, zeros of i32 "
-              "and scales of f16 [.., 1, 1] into [.., 1, 1] of f32";
+  auto elementOf = [](Value value) { return getElementTypeOrSelf(value); };
+  if (getNarrow() && !(elementOf(getA()).isF16() && elementOf(getB()).isF16() &&
+                       elementOf(getAcc()).isF32()))
+    return emitOpError("is narrow with ")
+           << elementOf(getA()) << " and " << elementOf(getB()) << " into "
+           << elementOf(getAcc()) << "; sums of f16 into f32 may be";
   return success();
 }
 

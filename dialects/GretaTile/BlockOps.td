@@ -45,32 +45,14 @@ def GretaTile_ContractOp : GretaTile_Op<"contract", [Pure, TypesMatchWith<"the a
 
     Where the result has more than one element along `dims`, each is the sum of a group of neighbours, which a lane holds:
     `greta_tile.contract %x, %x, %c dims [1] : tensor<64x32xf16>, tensor<64x32xf16> -> tensor<64x4xf32>` adds squares of eight.
-  }];
-  let arguments = (ins NumberBlock:$a, NumberBlock:$b, NumberBlock:$acc, DenseI64ArrayAttr:$dims);
-  let results = (outs AnyBlock:$result);
-  let assemblyFormat = "$a `,` $b `,` $acc `dims` $dims attr-dict `:` type($a) `,` type($b) `->` type($result)";
-  let hasVerifier = 1;
-}
 
-def GretaTile_ContractPackedOp : GretaTile_Op<"contract_packed", [Pure, TypesMatchWith<"the accumulator has the result's type",
-    "result", "acc", "$_self">]> {
-  let summary = "contract with weights of 4 bits, eight in a word";
-  let description = [{
-    The last two dimensions are words and the eight weights of each: `a` is `[.., W, 8]` of f16, `words` `[.., W, 1]` of i32, `zeros`
-    (i32, 0 to 15) and `scales` (f16) `[.., 1, 1]`. The result is `acc + scales * sum(a * (weight - zeros))` over both, in f32;
-    a target may round products and sums of up to eight of them to f16.
-
-    ```mlir
-    %r = greta_tile.contract_packed %x, %q, %z, %s, %c : tensor<1x1x32x4x8xf16>, tensor<1x2x32x4x1xi32>, tensor<1x2x32x1x1xi32>,
-           tensor<1x2x32x1x1xf16> -> tensor<1x2x32x1x1xf32>
-    ```
+    With `narrow`, for f16 into f32, a target may round products and sums of up to eight of them to f16.
   }];
-  let arguments = (ins AnyBlock:$a, AnyBlock:$words, AnyBlock:$zeros, AnyBlock:$scales, AnyBlock:$acc);
+  let arguments = (ins NumberBlock:$a, NumberBlock:$b, NumberBlock:$acc, DenseI64ArrayAttr:$dims, UnitAttr:$narrow);
+  let builders = [OpBuilder<(ins "::mlir::Type":$type, "::mlir::Value":$a, "::mlir::Value":$b, "::mlir::Value":$acc,
+      "::llvm::ArrayRef<int64_t>":$dims), [{ build($_builder, $_state, type, a, b, acc, dims, /*narrow=*/false); }]>];
   let results = (outs AnyBlock:$result);
-  let assemblyFormat = [{
-    $a `,` $words `,` $zeros `,` $scales `,` $acc attr-dict `:` type($a) `,` type($words) `,` type($zeros) `,` type($scales)
-    `->` type($result)
-  }];
+  let assemblyFormat = "$a `,` $b `,` $acc `dims` $dims (`narrow` $narrow^)? attr-dict `:` type($a) `,` type($b) `->` type($result)";
   let hasVerifier = 1;
 }
 

@@ -40,6 +40,17 @@ LogicalResult SharedStageOp::verify() {
 }
 
 LogicalResult PtrLoadOp::verify() {
+  Type type = getResult().getType();
+  auto vector = dyn_cast<VectorType>(type);
+  int64_t bytes = bytesInMemory(getElementTypeOrSelf(type)) *
+                  (vector ? vector.getNumElements() : 1);
+  if (getMask() && (getElementTypeOrSelf(type).isInteger(1) || bytes > 16 ||
+                    !llvm::isPowerOf2_64(bytes) ||
+                    int64_t(getAlign()) < std::min<int64_t>(bytes, 4)))
+    return emitOpError("loads ")
+           << type << " aligned to " << getAlign()
+           << " under a mask; that takes 1, 2, 4, 8 or 16 bytes, aligned to "
+              "their number or 4";
   return verifyLaneAccess(*this, getBase().getType(), getResult().getType(),
                           getAlign());
 }
@@ -129,11 +140,9 @@ LogicalResult FragmentFromElementsOp::verify() {
   return verifyElements(*this, getResult().getType(), getValue().getType());
 }
 
-LogicalResult DotPackedOp::verify() {
-  int64_t words = getWords().getType().getNumElements();
-  if (getA().getType().getNumElements() != 8 * words)
-    return emitOpError("multiplies ")
-           << words << " words by " << getA().getType()
-           << "; a word has eight weights";
+LogicalResult VectorDotOp::verify() {
+  if (getA().getType().getNumElements() % 2)
+    return emitOpError("multiplies vectors of ")
+           << getA().getType() << "; it takes an even number of elements";
   return success();
 }

@@ -21,10 +21,16 @@ def GretaTile_PtrLoadOp : GretaTile_Op<"ptr_load", [MemoryEffects<[MemRead]>]> {
   let description = [{
     The offset is unsigned and its bytes stay below 2^32, so that targets may add it to a uniform address as it is; a lane whose address is
     not of this form has a base of its own, by `ptr_add`. `align` is in bytes; a vector of 16 bytes with alignment 16 becomes one access.
+
+    Lanes whose `mask` is false have zero and touch no memory: of 1, 2, 4, 8 or 16 bytes from a uniform base, on targets whose buffers have bounds
+    (AMD). Elsewhere it is a branch of the program.
   }];
-  let arguments = (ins GretaTile_PtrType:$base, I32:$offset, I64Attr:$align);
+  let arguments = (ins GretaTile_PtrType:$base, I32:$offset, Optional<I1>:$mask, I64Attr:$align);
+  let builders = [OpBuilder<(ins "::mlir::Type":$type, "::mlir::Value":$base, "::mlir::Value":$offset, "int64_t":$align), [{
+    build($_builder, $_state, type, base, offset, ::mlir::Value(), align);
+  }]>];
   let results = (outs AnyLaneValue:$result);
-  let assemblyFormat = "$base `[` $offset `]` `align` $align attr-dict `:` type($base) `->` type($result)";
+  let assemblyFormat = "$base `[` $offset `]` (`mask` $mask^)? `align` $align attr-dict `:` type($base) `->` type($result)";
   let hasVerifier = 1;
 }
 
@@ -180,29 +186,16 @@ def GretaTile_ScheduleGroupOp : GretaTile_Op<"schedule_group"> {
 
 def AnyMatrixOperand : AnyTypeOf<[AnyVectorOfNonZeroRank, GretaTile_FragmentType]>;
 
-def GretaTile_DotPackedOp : GretaTile_Op<"dot_packed", [Pure]> {
-  let summary = "One lane's product with weights of 4 bits";
+def GretaTile_VectorDotOp : GretaTile_Op<"vector_dot", [Pure, AllTypesMatch<["a", "b"]>, AllTypesMatch<["acc", "result"]>]> {
+  let summary = "One lane's dot of two vectors of f16, added to an f32";
   let description = [{
-    The sum of `a[8 i + j] * (w - zero)` over the words `i` and their four bits `j`, the lowest first, in f32; a target may round
-    products and sums of up to eight of them to f16. `zero` is 0 to 15.
+    A target may round products and sums of up to eight of them to f16. `greta-expand` makes instructions for two of it, or arithmetic on pairs:
+    `greta_tile.vector_dot %a, %b, %c : vector<32xf16>`.
   }];
-  let arguments = (ins VectorOfRankAndType<[1], [I32]>:$words, I32:$zero, VectorOfRankAndType<[1], [F16]>:$a);
+  let arguments = (ins VectorOfRankAndType<[1], [F16]>:$a, VectorOfRankAndType<[1], [F16]>:$b, F32:$acc);
   let results = (outs F32:$result);
-  let assemblyFormat = "$words `,` $zero `,` $a attr-dict `:` type($words) `,` type($a)";
+  let assemblyFormat = "$a `,` $b `,` $acc attr-dict `:` type($a)";
   let hasVerifier = 1;
-}
-
-def GretaTile_DequantWordOp : GretaTile_Op<"dequant_word", [Pure]> {
-  let summary = "The eight weights of a word as f16";
-  let description = [{
-    `(weight - zero) * scale` for the four bits of a word, the lowest first: `greta_tile.dequant_word %w, %s, %z`. `zero` is 0 to 15.
-  }];
-  let arguments = (ins I32:$word, F16:$scale, I32:$zero);
-  let results = (outs VectorOfLengthAndType<[8], [F16]>:$result);
-  let builders = [OpBuilder<(ins "::mlir::Value":$word, "::mlir::Value":$scale, "::mlir::Value":$zero), [{
-    build($_builder, $_state, ::mlir::VectorType::get(8, $_builder.getF16Type()), word, scale, zero);
-  }]>];
-  let assemblyFormat = "$word `,` $scale `,` $zero attr-dict `:` type($result)";
 }
 
 def GretaTile_MmaOp : GretaTile_Op<"mma", [Pure, TypesMatchWith<"the accumulator has the result's type", "result", "acc", "$_self">]> {

@@ -57,6 +57,17 @@ static LogicalResult rearrange(Value value, Terms &terms) {
 
 static Terms termsOf(Value value);
 
+LinearTerm greta::tile::getScalarTerm(Value scalar) {
+  APInt constant;
+  if (matchPattern(scalar, m_ConstantInt(&constant)))
+    return {constant.getSExtValue(), {}, -1, {}, scalar};
+  // Its constant factor says what the value is a multiple of.
+  auto multiply = scalar.getDefiningOp<arith::MulIOp>();
+  if (multiply && matchPattern(multiply.getRhs(), m_ConstantInt(&constant)))
+    return {constant.getSExtValue(), {multiply.getLhs()}, -1, {}, scalar};
+  return {1, {scalar}, -1, {}, scalar};
+}
+
 /// x times y, where one of them is uniform.
 static std::optional<Terms> product(Terms x, Terms y) {
   if (!isUniform(y))
@@ -69,6 +80,7 @@ static std::optional<Terms> product(Terms x, Terms y) {
       LinearTerm &term = result.emplace_back(a);
       term.constant *= b.constant;
       llvm::append_range(term.factors, b.factors);
+      term.scalar = {};
     }
   return result;
 }
@@ -76,25 +88,22 @@ static std::optional<Terms> product(Terms x, Terms y) {
 /// What an op makes of its operands' terms; none where it is not linear.
 static std::optional<Terms> linearOffset(Value value) {
   APInt constant;
-  if (matchPattern(value, m_ConstantInt(&constant)))
-    return Terms{{constant.getSExtValue(), {}, -1, {}}};
   Operation *op = value.getDefiningOp();
-  if (!isBlock(value)) {
-    // Its constant factor says what the value is a multiple of.
-    if (isa_and_nonnull<arith::MulIOp>(op) &&
-        matchPattern(op->getOperand(1), m_ConstantInt(&constant)))
-      return Terms{{constant.getSExtValue(), {op->getOperand(0)}, -1, {}}};
-    return Terms{{1, {value}, -1, {}}};
-  }
+  if (!isBlock(value))
+    return Terms{getScalarTerm(value)};
+  if (matchPattern(value, m_ConstantInt(&constant)))
+    return Terms{{constant.getSExtValue(), {}, -1, {}, {}}};
   if (auto iota = dyn_cast_or_null<IotaOp>(op))
-    return Terms{{1, {}, iota.getDim(), {}}};
+    return Terms{{1, {}, iota.getDim(), {}, {}}};
   if (auto splat = dyn_cast_or_null<SplatOp>(op))
     return linearOffset(splat.getValue());
   if (isa_and_nonnull<arith::AddIOp, arith::SubIOp>(op)) {
     Terms terms = termsOf(op->getOperand(0));
     for (LinearTerm &term : termsOf(op->getOperand(1))) {
-      if (isa<arith::SubIOp>(op))
+      if (isa<arith::SubIOp>(op)) {
         term.constant = -term.constant;
+        term.scalar = {};
+      }
       terms.push_back(term);
     }
     return terms;
@@ -116,7 +125,7 @@ static std::optional<Terms> linearOffset(Value value) {
 
 static Terms termsOf(Value value) {
   std::optional<Terms> terms = linearOffset(value);
-  return terms ? std::move(*terms) : Terms{{1, {}, -1, value}};
+  return terms ? std::move(*terms) : Terms{{1, {}, -1, value, {}}};
 }
 
 LinearAddress greta::tile::getLinearAddress(Value pointers) {
@@ -141,11 +150,9 @@ LinearAddress greta::tile::getLinearAddress(Value pointers) {
 static std::optional<Value> scalarOf(ArrayRef<LinearTerm> terms) {
   if (terms.empty())
     return Value();
-  const LinearTerm &term = terms.front();
-  if (terms.size() > 1 || !term.isUniform() || term.constant != 1 ||
-      term.factors.size() != 1)
+  if (terms.size() > 1 || !terms.front().scalar)
     return std::nullopt;
-  return term.factors.front();
+  return terms.front().scalar;
 }
 
 /// offset + index < bound, where a comparison is that.

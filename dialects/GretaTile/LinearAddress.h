@@ -21,6 +21,7 @@ struct LinearTerm {
   llvm::SmallVector<mlir::Value, 2> factors; // scalars
   int64_t dim = -1;
   mlir::Value block;
+  mlir::Value scalar; // all of a uniform term, where one value is
 
   bool isUniform() const { return dim < 0 && !block; }
 };
@@ -36,6 +37,9 @@ struct LinearAddress {
 /// Of a pointer or a block of them. i32 offsets may be taken apart because
 /// their sums and products do not overflow (ptr_add).
 LinearAddress getLinearAddress(mlir::Value pointers);
+
+/// A scalar of a program, as one term.
+LinearTerm getScalarTerm(mlir::Value scalar);
 
 /// offset + index along a dimension < bound.
 struct MaskBound {

@@ -281,6 +281,21 @@ def GretaTileInductionsPass : Pass<"greta-tile-inductions", "::greta::tile::Func
   let dependentDialects = ["::greta::tile::GretaTileDialect", "::mlir::arith::ArithDialect"];
 }
 
+def GretaTileRaiseAccessesPass : Pass<"greta-tile-raise-accesses", "::greta::tile::FuncOp"> {
+  let summary = "Accesses through blocks of pointers become strided ones";
+  let description = [{
+    Where an address is one pointer, what is uniform, and for each dimension its index times a stride that is known not to be negative, and where the mask
+    is bounds of indices. Then a mask of rows leaves accesses along a row as wide as they are, and one base serves all lanes.
+
+    ```mlir
+    %v = greta_tile.load_scattered %p mask %m    // %p = %x + (%first + iota 0) * %stride + iota 1, %m: %first + iota 0 < %rows
+    // becomes
+    %v = greta_tile.load %x[%first, %c0] strides [?, 1] (%stride) bounds [0] (%rows)
+    ```
+  }];
+  let dependentDialects = ["::greta::tile::GretaTileDialect", "::mlir::arith::ArithDialect"];
+}
+
 def GretaTilePipelinePass : Pass<"greta-tile-pipeline", "::greta::tile::FuncOp"> {
   let summary = "Keep what a loop loads for its dots in flight";
   let description = [{
@@ -322,6 +337,8 @@ def GretaTileDistributePass : Pass<"greta-tile-distribute", "::mlir::ModuleOp"> 
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect", "::mlir::scf::SCFDialect",
                            "::mlir::vector::VectorDialect"];
+  let options = [Option<"target", "target", "std::string", /*default=*/"\"host\"",
+                        "row of the target table, which says whether loads of a pipelined loop have masks">];
 }
 
 def GretaTileBarriersPass : Pass<"greta-tile-barriers", "::greta::tile::FuncOp"> {
@@ -388,12 +405,15 @@ def GretaTileExpandAtomicsPass : Pass<"greta-tile-expand-atomics", "::greta::til
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
 }
 
-def GretaExpandFloat8Pass : Pass<"greta-expand-float8"> {
-  let summary = "Conversions of 8-bit floats become instructions or integer arithmetic";
+def GretaExpandPass : Pass<"greta-expand"> {
+  let summary = "Arithmetic that a target has no instructions for becomes what it has";
   let description = [{
-    `arith.extf` and `arith.truncf` from and to f8E4M3FN, f8E5M2, f8E4M3FNUZ and f8E5M2FNUZ become the target's instructions, where its row says that it
+    Conversions (`arith.extf`, `arith.truncf`) from and to f8E4M3FN, f8E5M2, f8E4M3FNUZ and f8E5M2FNUZ become the target's instructions, where its row says that it
     has that kind, else integer arithmetic; they round to the nearest, ties to even, and overflow to infinity, or to NaN in types without one. Other
     arithmetic on such types must have been widened before. In a kernel the types themselves become i8 then, as do its pointers.
+
+    In a kernel also: functions of f16 and bf16 are computed in f32, and functions of the math dialect that the target lacks become polynomials and
+    those that it has. Conversions of `vector<8xi4>` to f16 and `greta_tile.vector_dot` become arithmetic on pairs of f16.
 
     ```mlir
     %1 = arith.extf %0 : f8E5M2 to f16
@@ -404,7 +424,8 @@ def GretaExpandFloat8Pass : Pass<"greta-expand-float8"> {
     ```
   }];
   let options = [Option<"target", "target", "std::string", /*default=*/"\"host\"", "row of the target table, for example gfx942">];
-  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::ROCDL::ROCDLDialect"];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect", "::mlir::vector::VectorDialect",
+                           "::mlir::LLVM::LLVMDialect", "::mlir::ROCDL::ROCDLDialect"];
 }
 
 //===----------------------------------------------------------------------===//

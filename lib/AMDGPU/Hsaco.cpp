@@ -20,6 +20,7 @@
 #include "mlir/Dialect/LLVMIR/ROCDLDialect.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/DialectRegistry.h"
+#include "mlir/IR/Verifier.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/ROCDL/ROCDLToLLVMIRTranslation.h"
@@ -82,7 +83,7 @@ static FailureOr<OwningOpRef<ModuleOp>> lowerKernel(tile::FuncOp kernel,
   OwningOpRef<ModuleOp> module =
       ModuleOp::create(kernel.getLoc(), kernel.getName());
   module->push_back(kernel->clone());
-  if (failed(convertTileToROCDL(*module, row.name)))
+  if (failed(convertTileToROCDL(*module, row.name)) || failed(verify(*module)))
     return failure();
   return module;
 }

@@ -296,8 +296,7 @@ static LogicalResult convertKernel(tile::FuncOp kernel, const TargetRow &row) {
     return failure();
   kernel.walk(makeUniform);
   pairElements(kernel, row);
-  if (failed(expandMath(kernel)))
-    return failure();
+  kernel.walk(allowContraction);
   MLIRContext *context = kernel.getContext();
   Builder builder(context);
   LLVMTypeConverter converter(context);
@@ -339,10 +338,13 @@ static LogicalResult convertKernel(tile::FuncOp kernel, const TargetRow &row) {
     info.indirect = scope("others");
     return WalkResult::interrupt();
   });
-  // Any format that is one (7, 4); RDNA: bit 24 is one, no bounds (2 << 28).
-  info.bufferFlags = 7 << 12 | 4 << 15;
-  if (row.hasFeature("buffer_oob_select"))
+  // Any format that is one (7, 4); RDNA: bit 24 is one, no bounds (2 << 28), or
+  // those of bytes (3 << 28).
+  info.bufferFlags = info.boundedFlags = 7 << 12 | 4 << 15;
+  if (row.hasFeature("buffer_oob_select")) {
     info.bufferFlags |= 1 << 24 | 2 << 28;
+    info.boundedFlags |= 1 << 24 | 3 << 28;
+  }
 
   RewritePatternSet patterns(context);
   patterns.add<FuncLowering>(converter, row.name);

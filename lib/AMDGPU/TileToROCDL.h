@@ -11,6 +11,7 @@
 #include "mlir/Conversion/LLVMCommon/Pattern.h"
 #include "mlir/Conversion/LLVMCommon/TypeConverter.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/Transforms/DialectConversion.h"
 #include "llvm/ADT/DenseMap.h"
 
@@ -37,8 +38,8 @@ struct Kernel {
   /// Loads in pipelined loops, and the last step to their base where it fits
   /// into the 32 bits of a buffer load's scalar offset.
   llvm::DenseMap<mlir::Operation *, tile::PtrAddOp> inPipeline;
-  /// The last word of a buffer descriptor without bounds.
-  int32_t bufferFlags = 0;
+  /// The last word of a buffer descriptor without bounds, and with them.
+  int32_t bufferFlags = 0, boundedFlags = 0;
 
   /// An access of shared memory that is not direct.
   template <typename OpT> void setUndirect(OpT access) const {
@@ -51,6 +52,40 @@ struct Kernel {
   }
   /// The scope of these.
   mlir::LLVM::AliasScopeAttr indirect;
+};
+
+/// Patterns that are one function each: what it makes is the op's result, and
+/// null of an op that has none.
+class Lowerings {
+public:
+  Lowerings(const mlir::LLVMTypeConverter &converter,
+            mlir::RewritePatternSet &patterns)
+      : converter(converter), patterns(patterns) {}
+
+  template <typename OpT, typename BuildT> void add(BuildT build) {
+    patterns.insert<Pattern<OpT, BuildT>>(converter, build);
+  }
+
+private:
+  template <typename OpT, typename BuildT>
+  struct Pattern : mlir::ConvertOpToLLVMPattern<OpT> {
+    Pattern(const mlir::LLVMTypeConverter &converter, BuildT build)
+        : mlir::ConvertOpToLLVMPattern<OpT>(converter), build(build) {}
+    llvm::LogicalResult
+    matchAndRewrite(OpT op, typename OpT::Adaptor adaptor,
+                    mlir::ConversionPatternRewriter &rewriter) const override {
+      mlir::ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+      if (mlir::Value result = build(op, adaptor, b))
+        rewriter.replaceOp(op, result);
+      else
+        rewriter.eraseOp(op);
+      return mlir::success();
+    }
+    BuildT build;
+  };
+
+  const mlir::LLVMTypeConverter &converter;
+  mlir::RewritePatternSet &patterns;
 };
 
 /// A pattern that needs to know the kernel's workgroup.
@@ -102,10 +137,8 @@ void populateBareMathPatterns(const mlir::LLVMTypeConverter &converter,
 /// (TileToROCDLPairs.cpp).
 void pairElements(mlir::Operation *kernel, const TargetRow &row);
 
-/// Rewrites what the backend has no instructions for, or none that are good,
-/// within arith and math (TileToROCDLMath.cpp). Fails with a diagnostic at an
-/// op that would become a library call.
-llvm::LogicalResult expandMath(mlir::Operation *kernel);
+/// Lets an op of f32 be one with another (TileToROCDLMath.cpp).
+void allowContraction(mlir::Operation *op);
 
 } // namespace greta::rocdl
 

@@ -7,7 +7,8 @@
 //
 // Loads straight to shared memory are buffer loads everywhere. What is beyond
 // the records of their descriptor, 2^31 - 1 bytes, comes as zeros, and that is
-// where the offsets of masked lanes are.
+// where the offsets of masked lanes are. Loads with a mask do the same with all
+// but the last 16 of 2^32 bytes.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,10 +27,21 @@ struct BufferAddress {
   Value buffer, offset, scalarOffset;
 };
 
+constexpr uint32_t unbounded = 0xffffffff;
+
+/// The lane's offset, or where it is masked off one that is beyond the records.
+Value maskedOffset(Value offset, Value mask, uint32_t records, Location loc,
+                   OpBuilder &builder) {
+  return mask ? LLVM::SelectOp::create(builder, loc, mask, offset,
+                                       constantI32(builder, loc, records))
+                    .getResult()
+              : offset;
+}
+
 /// `step` is the last ptr_add of the base if it becomes the scalar offset.
 BufferAddress bufferAddress(const Kernel &kernel, tile::PtrType pointer,
                             Value base, Value offset, tile::PtrAddOp step,
-                            int64_t records, Location loc,
+                            uint32_t records, Location loc,
                             ConversionPatternRewriter &builder) {
   unsigned bytes = tile::bytesInMemory(pointer.getElementType());
   Value scalarOffset = constantI32(builder, loc, 0);
@@ -43,12 +55,15 @@ BufferAddress bufferAddress(const Kernel &kernel, tile::PtrType pointer,
   }
   Value stride =
       LLVM::ConstantOp::create(builder, loc, builder.getI16Type(), int16_t(0));
-  Value size =
-      LLVM::ConstantOp::create(builder, loc, builder.getI64Type(), records);
+  Value size = LLVM::ConstantOp::create(builder, loc, builder.getI64Type(),
+                                        int64_t(records));
   Value buffer = ROCDL::MakeBufferRsrcOp::create(
       builder, loc,
       LLVM::LLVMPointerType::get(builder.getContext(), bufferSpace), base,
-      stride, size, constantI32(builder, loc, kernel.bufferFlags));
+      stride, size,
+      constantI32(builder, loc,
+                  records == unbounded ? kernel.bufferFlags
+                                       : kernel.boundedFlags));
   if (bytes > 1)
     offset = LLVM::ShlOp::create(
         builder, loc, offset, constantI32(builder, loc, llvm::Log2_32(bytes)),
@@ -72,9 +87,12 @@ struct PtrLoadLowering : KernelPattern<tile::PtrLoadOp> {
       return {};
     Type word = builder.getIntegerType(std::min(bits, 32u));
     Type loaded = bits > 32 ? Type(VectorType::get(bits / 32, word)) : word;
-    BufferAddress at = bufferAddress(
-        kernel, op.getBase().getType(), adaptor.getBase(), adaptor.getOffset(),
-        step, /*records=*/0xffffffff, loc, builder);
+    uint32_t records = adaptor.getMask() ? 0xfffffff0 : unbounded;
+    BufferAddress at =
+        bufferAddress(kernel, op.getBase().getType(), adaptor.getBase(),
+                      adaptor.getOffset(), step, records, loc, builder);
+    at.offset =
+        maskedOffset(at.offset, adaptor.getMask(), records, loc, builder);
     Value value = ROCDL::RawPtrBufferLoadOp::create(
         builder, loc, loaded, at.buffer, at.offset, at.scalarOffset,
         constantI32(builder, loc, 0), ArrayAttr(), ArrayAttr(), ArrayAttr());
@@ -86,9 +104,13 @@ struct PtrLoadLowering : KernelPattern<tile::PtrLoadOp> {
   LogicalResult
   matchAndRewrite(tile::PtrLoadOp op, OpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
-    if (auto known = kernel.inPipeline.find(op);
-        known != kernel.inPipeline.end())
-      if (Value value = bufferLoad(op, adaptor, known->second, rewriter)) {
+    auto known = kernel.inPipeline.find(op);
+    if (known != kernel.inPipeline.end() || op.getMask())
+      if (Value value =
+              bufferLoad(op, adaptor,
+                         known == kernel.inPipeline.end() ? tile::PtrAddOp()
+                                                          : known->second,
+                         rewriter)) {
         rewriter.replaceOp(op, value);
         return success();
       }
@@ -112,9 +134,8 @@ struct PtrLoadSharedLowering : KernelPattern<tile::PtrLoadSharedOp> {
     BufferAddress at = bufferAddress(
         kernel, op.getBase().getType(), adaptor.getBase(), adaptor.getOffset(),
         kernel.inPipeline.lookup(op), /*records=*/INT32_MAX, loc, rewriter);
-    if (Value mask = adaptor.getMask())
-      at.offset = LLVM::SelectOp::create(rewriter, loc, mask, at.offset,
-                                         constantI32(rewriter, loc, INT32_MIN));
+    at.offset = maskedOffset(at.offset, adaptor.getMask(), uint32_t(INT32_MIN),
+                             loc, rewriter);
     Value place = sharedAddress(rewriter, loc, adaptor.getArray(),
                                 adaptor.getIndex(), op.getArray().getType());
     Value none = constantI32(rewriter, loc, 0);

@@ -11,7 +11,7 @@
 // two:
 //
 //   math.fma %x1, %y1, (math.fma %x0, %y0, %s)    all but %s: f16 as f32
-//     →  llvm.amdgcn.fdot2 [%x0, %x1], [%y0, %y1], %s
+//     →  greta_tile.vector_dot [%x0, %x1], [%y0, %y1], %s
 //
 // Everywhere for squares of neighbours in a register, as norms have them; for
 // any two where the target has no matrix unit, as the other operand of a GEMM
@@ -26,6 +26,7 @@
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 
 using namespace mlir;
+namespace tile = greta::tile;
 
 /// The position that `value` has in a vector; -1: it is no element of one.
 static int64_t positionIn(Value &vector, Value value) {
@@ -113,11 +114,8 @@ static void addPairs(math::FmaOp second, bool anyTwo) {
     return vector::FromElementsOp::create(b, type, ValueRange{low, high});
   };
   Value x = together(x0, x1), y = together(y0, y1);
-  Value no = arith::ConstantIntOp::create(b, 0, 1);
-  auto sum = LLVM::CallIntrinsicOp::create(b, b.getF32Type(),
-                                           b.getStringAttr("llvm.amdgcn.fdot2"),
-                                           ValueRange{x, y, first.getC(), no});
-  second.replaceAllUsesWith(sum->getResult(0));
+  second.replaceAllUsesWith(
+      tile::VectorDotOp::create(b, x, y, first.getC()).getResult());
 }
 
 void greta::rocdl::pairElements(Operation *kernel, const TargetRow &row) {

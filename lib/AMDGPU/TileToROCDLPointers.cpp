@@ -20,162 +20,72 @@ using namespace mlir;
 using namespace greta;
 using namespace greta::rocdl;
 
-namespace {
+static StringRef syncScope(tile::MemoryScope scope) {
+  static constexpr StringLiteral names[] = {"workgroup", "agent", ""};
+  return names[int(scope)];
+}
 
-struct PtrAddLowering : ConvertOpToLLVMPattern<tile::PtrAddOp> {
-  using ConvertOpToLLVMPattern::ConvertOpToLLVMPattern;
-  LogicalResult
-  matchAndRewrite(tile::PtrAddOp op, OpAdaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
+static LLVM::AtomicBinOp binaryOp(tile::AtomicKind kind) {
+  using Op = LLVM::AtomicBinOp;
+  // In the order of AtomicKind.
+  static constexpr Op ops[] = {Op::add,  Op::fadd, Op::_and, Op::_or,
+                               Op::_xor, Op::xchg, Op::max,  Op::min,
+                               Op::umax, Op::umin};
+  return ops[int(kind)];
+}
+
+void greta::rocdl::populatePointerPatterns(const LLVMTypeConverter &converter,
+                                           RewritePatternSet &patterns) {
+  Lowerings lowerings(converter, patterns);
+  lowerings.add<tile::PtrAddOp>([](auto op, auto x, auto &b) -> Value {
     // Not `inbounds`: a part of an address may point beside its buffer, but
     // none leaves the address space.
-    Value base = adaptor.getBase();
-    rewriter.replaceOpWithNewOp<LLVM::GEPOp>(
-        op, base.getType(), tile::getPointee(op.getBase().getType()), base,
-        adaptor.getOffset(), LLVM::GEPNoWrapFlags::nusw);
-    return success();
-  }
-};
-
-struct PtrToIntLowering : ConvertOpToLLVMPattern<tile::PtrToIntOp> {
-  using ConvertOpToLLVMPattern::ConvertOpToLLVMPattern;
-  LogicalResult
-  matchAndRewrite(tile::PtrToIntOp op, OpAdaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    rewriter.replaceOpWithNewOp<LLVM::PtrToIntOp>(op, rewriter.getI64Type(),
-                                                  adaptor.getPointers());
-    return success();
-  }
-};
-
-struct IntToPtrLowering : ConvertOpToLLVMPattern<tile::IntToPtrOp> {
-  using ConvertOpToLLVMPattern::ConvertOpToLLVMPattern;
-  LogicalResult
-  matchAndRewrite(tile::IntToPtrOp op, OpAdaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    rewriter.replaceOpWithNewOp<LLVM::IntToPtrOp>(
-        op, getTypeConverter()->convertType(op.getResult().getType()),
-        adaptor.getAddresses());
-    return success();
-  }
-};
-
-struct PtrCastLowering : ConvertOpToLLVMPattern<tile::PtrCastOp> {
-  using ConvertOpToLLVMPattern::ConvertOpToLLVMPattern;
-  LogicalResult
-  matchAndRewrite(tile::PtrCastOp op, OpAdaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    rewriter.replaceOp(op, adaptor.getPointers());
-    return success();
-  }
-};
-
-//===----------------------------------------------------------------------===//
-// Atomics
-//===----------------------------------------------------------------------===//
-
-StringRef syncScope(tile::MemoryScope scope) {
-  switch (scope) {
-  case tile::MemoryScope::Workgroup:
-    return "workgroup";
-  case tile::MemoryScope::Device:
-    return "agent";
-  case tile::MemoryScope::System:
-    return "";
-  }
-  llvm_unreachable("a scope without a name");
-}
-
-LLVM::AtomicBinOp binaryOp(tile::AtomicKind kind) {
-  using Kind = tile::AtomicKind;
-  switch (kind) {
-  case Kind::Add:
-    return LLVM::AtomicBinOp::add;
-  case Kind::FAdd:
-    return LLVM::AtomicBinOp::fadd;
-  case Kind::And:
-    return LLVM::AtomicBinOp::_and;
-  case Kind::Or:
-    return LLVM::AtomicBinOp::_or;
-  case Kind::Xor:
-    return LLVM::AtomicBinOp::_xor;
-  case Kind::Xchg:
-    return LLVM::AtomicBinOp::xchg;
-  case Kind::Max:
-    return LLVM::AtomicBinOp::max;
-  case Kind::Min:
-    return LLVM::AtomicBinOp::min;
-  case Kind::UMax:
-    return LLVM::AtomicBinOp::umax;
-  case Kind::UMin:
-    return LLVM::AtomicBinOp::umin;
-  }
-  llvm_unreachable("a kind without an operation");
-}
-
-struct PtrAtomicRmwLowering : ConvertOpToLLVMPattern<tile::PtrAtomicRmwOp> {
-  using ConvertOpToLLVMPattern::ConvertOpToLLVMPattern;
-  LogicalResult
-  matchAndRewrite(tile::PtrAtomicRmwOp op, OpAdaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    Value address = laneAddress(rewriter, op.getLoc(), adaptor.getBase(),
-                                adaptor.getOffset(), op.getValue().getType());
+    return LLVM::GEPOp::create(
+        b, x.getBase().getType(), tile::getPointee(op.getBase().getType()),
+        x.getBase(), x.getOffset(), LLVM::GEPNoWrapFlags::nusw);
+  });
+  lowerings.add<tile::PtrToIntOp>([](auto, auto x, auto &b) -> Value {
+    return LLVM::PtrToIntOp::create(b, b.getI64Type(), x.getPointers());
+  });
+  lowerings.add<tile::IntToPtrOp>([&](auto op, auto x, auto &b) -> Value {
+    return LLVM::IntToPtrOp::create(
+        b, converter.convertType(op.getResult().getType()), x.getAddresses());
+  });
+  lowerings.add<tile::PtrCastOp>(
+      [](auto, auto x, auto &) { return x.getPointers(); });
+  lowerings.add<tile::PtrAtomicRmwOp>([](auto op, auto x, auto &b) -> Value {
+    Value address = laneAddress(b, op.getLoc(), x.getBase(), x.getOffset(),
+                                op.getValue().getType());
     auto atomic = LLVM::AtomicRMWOp::create(
-        rewriter, op.getLoc(), binaryOp(op.getKind()), address,
-        adaptor.getValue(), LLVM::AtomicOrdering::monotonic,
-        syncScope(op.getScope()));
+        b, binaryOp(op.getKind()), address, x.getValue(),
+        LLVM::AtomicOrdering::monotonic, syncScope(op.getScope()));
     if (op.getScope() != tile::MemoryScope::System)
       for (StringRef promise :
            {"rocdl.no_remote_memory", "rocdl.no_fine_grained_memory",
             "rocdl.ignore_denormal_mode"})
-        atomic->setDiscardableAttr(promise, rewriter.getUnitAttr());
-    rewriter.replaceOp(op, atomic);
-    return success();
-  }
-};
-
-struct PtrAtomicCasLowering : ConvertOpToLLVMPattern<tile::PtrAtomicCasOp> {
-  using ConvertOpToLLVMPattern::ConvertOpToLLVMPattern;
-  LogicalResult
-  matchAndRewrite(tile::PtrAtomicCasOp op, OpAdaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    Value address = laneAddress(rewriter, op.getLoc(), adaptor.getBase(),
-                                adaptor.getOffset(), op.getValue().getType());
+        atomic->setDiscardableAttr(promise, b.getUnitAttr());
+    return atomic;
+  });
+  lowerings.add<tile::PtrAtomicCasOp>([](auto op, auto x, auto &b) -> Value {
+    Value address = laneAddress(b, op.getLoc(), x.getBase(), x.getOffset(),
+                                op.getValue().getType());
     Value both = LLVM::AtomicCmpXchgOp::create(
-        rewriter, op.getLoc(), address, adaptor.getExpected(),
-        adaptor.getValue(), LLVM::AtomicOrdering::monotonic,
-        LLVM::AtomicOrdering::monotonic, syncScope(op.getScope()));
-    rewriter.replaceOpWithNewOp<LLVM::ExtractValueOp>(op, both, 0);
-    return success();
-  }
-};
-
-struct FenceLowering : ConvertOpToLLVMPattern<tile::FenceOp> {
-  using ConvertOpToLLVMPattern::ConvertOpToLLVMPattern;
-  LogicalResult
-  matchAndRewrite(tile::FenceOp op, OpAdaptor,
-                  ConversionPatternRewriter &rewriter) const override {
+        b, address, x.getExpected(), x.getValue(),
+        LLVM::AtomicOrdering::monotonic, LLVM::AtomicOrdering::monotonic,
+        syncScope(op.getScope()));
+    return LLVM::ExtractValueOp::create(b, both, 0);
+  });
+  lowerings.add<tile::FenceOp>([](auto op, auto, auto &b) -> Value {
     auto order = op.getOrder() == tile::MemoryOrder::Acquire
                      ? LLVM::AtomicOrdering::acquire
                  : op.getOrder() == tile::MemoryOrder::Release
                      ? LLVM::AtomicOrdering::release
                      : LLVM::AtomicOrdering::acq_rel;
-    auto fence = rewriter.replaceOpWithNewOp<LLVM::FenceOp>(
-        op, order, syncScope(op.getScope()));
+    auto fence = LLVM::FenceOp::create(b, order, syncScope(op.getScope()));
     fence->setDiscardableAttr(LLVM::LLVMDialect::getMmraAttrName(),
-                              LLVM::MMRATagAttr::get(rewriter.getContext(),
+                              LLVM::MMRATagAttr::get(b.getContext(),
                                                      "amdgpu-synchronize-as",
                                                      "global"));
-    return success();
-  }
-};
-
-} // namespace
-
-void greta::rocdl::populatePointerPatterns(const LLVMTypeConverter &converter,
-                                           RewritePatternSet &patterns) {
-  patterns
-      .add<PtrAddLowering, PtrToIntLowering, IntToPtrLowering, PtrCastLowering,
-           PtrAtomicRmwLowering, PtrAtomicCasLowering, FenceLowering>(
-          converter);
+    return {};
+  });
 }

@@ -180,44 +180,20 @@ Value forEachWord(ImplicitLocOpBuilder &b, Value value,
   return result;
 }
 
-struct ShuffleXorLowering : ConvertOpToLLVMPattern<tile::ShuffleXorOp> {
-  ShuffleXorLowering(const LLVMTypeConverter &converter,
-                     const LaneExchange &exchange)
-      : ConvertOpToLLVMPattern(converter), exchange(exchange) {}
-  LogicalResult
-  matchAndRewrite(tile::ShuffleXorOp op, OpAdaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    WordShuffle shuffle(b, exchange);
-    rewriter.replaceOp(op, forEachWord(b, adaptor.getValue(), [&](Value word) {
-                         return shuffle.byXor(word, op.getMask());
-                       }));
-    return success();
-  }
-  LaneExchange exchange;
-};
-
-struct ShuffleLowering : ConvertOpToLLVMPattern<tile::ShuffleOp> {
-  ShuffleLowering(const LLVMTypeConverter &converter,
-                  const LaneExchange &exchange)
-      : ConvertOpToLLVMPattern(converter), exchange(exchange) {}
-  LogicalResult
-  matchAndRewrite(tile::ShuffleOp op, OpAdaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    WordShuffle shuffle(b, exchange);
-    rewriter.replaceOp(op, forEachWord(b, adaptor.getValue(), [&](Value word) {
-                         return shuffle.fromLane(word, adaptor.getLane());
-                       }));
-    return success();
-  }
-  LaneExchange exchange;
-};
-
 } // namespace
 
 void greta::rocdl::populateShufflePatterns(const LLVMTypeConverter &converter,
                                            RewritePatternSet &patterns,
                                            const LaneExchange &exchange) {
-  patterns.add<ShuffleXorLowering, ShuffleLowering>(converter, exchange);
+  Lowerings lowerings(converter, patterns);
+  lowerings.add<tile::ShuffleXorOp>([exchange](auto op, auto x, auto &b) {
+    return forEachWord(b, x.getValue(), [&](Value word) {
+      return WordShuffle(b, exchange).byXor(word, op.getMask());
+    });
+  });
+  lowerings.add<tile::ShuffleOp>([exchange](auto, auto x, auto &b) {
+    return forEachWord(b, x.getValue(), [&](Value word) {
+      return WordShuffle(b, exchange).fromLane(word, x.getLane());
+    });
+  });
 }

@@ -220,6 +220,9 @@ private:
     mlir::Value words, zeros, scales;
   };
   PackedBlocks loadDequant(DequantOp op, bool inGemm);
+  mlir::Value addPackedProducts(mlir::Value left, const PackedBlocks &blocks,
+                                mlir::Value sum,
+                                llvm::ArrayRef<int64_t> summed);
   struct Packed;
   mlir::Value loadPacked(mlir::Value v, const Packed &packed);
   mlir::Value digit(const Packed &packed);

@@ -25,6 +25,7 @@
 
 #include "GretaToTile.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 
 using namespace mlir;
 using namespace greta;
@@ -132,6 +133,37 @@ Value SpaceEmitter::maskDepth(Value block) {
                                  zero);
 }
 
+/// Products with weights of 4 bits, as sixteenths of whole numbers: sums of
+/// them in f16 overflow only where A itself nearly does. The scale is their
+/// sums'.
+Value SpaceEmitter::addPackedProducts(Value left, const PackedBlocks &blocks,
+                                      Value sum, ArrayRef<int64_t> summed) {
+  auto type = cast<RankedTensorType>(sum.getType());
+  auto splat = [&](RankedTensorType type, double value) -> Value {
+    return arith::ConstantOp::create(
+        b, DenseElementsAttr::get(
+               type, FloatAttr::get(type.getElementType(), value)));
+  };
+  SmallVector<int64_t> shape(
+      cast<RankedTensorType>(blocks.words.getType()).getShape());
+  Value sixteenth =
+      splat(RankedTensorType::get(SmallVector<int64_t>(shape.size(), 1),
+                                  b.getF16Type()),
+            0.0625);
+  shape.back() = 8;
+  Value weights =
+      tile::DequantOp::create(b, RankedTensorType::get(shape, b.getF16Type()),
+                              blocks.words, sixteenth, blocks.zeros);
+  Value products =
+      tile::ContractOp::create(b, type, left, weights, splat(type, 0), summed,
+                               /*narrow=*/true);
+  Value scales = widen(blocks.scales);
+  auto scalesType = cast<RankedTensorType>(scales.getType());
+  scales = arith::MulFOp::create(b, scales, splat(scalesType, 16));
+  return math::FmaOp::create(b, products, broadcastTo(scales, type.getShape()),
+                             sum);
+}
+
 SmallVector<Value> SpaceEmitter::computeSkinny() {
   SmallVector<MatmulOp, 2> gemms = space.gemms();
   MatmulOp op = space.matmul;
@@ -196,8 +228,7 @@ SmallVector<Value> SpaceEmitter::computeSkinny() {
       Value left = value(op.getA(), a);
       for (auto [gemm, blocks, sum] : llvm::zip(gemms, weights[i], next)) {
         if (packedOf(gemm)) {
-          sum = tile::ContractPackedOp::create(
-              b, type, left, blocks.words, blocks.zeros, blocks.scales, sum);
+          sum = addPackedProducts(left, blocks, sum, summed);
           continue;
         }
         Value right = value(gemm.getB(), w);

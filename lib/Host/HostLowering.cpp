@@ -406,7 +406,7 @@ void greta::buildHostPipeline(OpPassManager &pm) {
   func.addPass(arith::createArithEmulateUnsupportedFloats(emulate));
   func.addPass(std::make_unique<Step<roundInBetween>>("HostRound"));
   func.addPass(std::make_unique<Step<convertByF32>>("HostConvert"));
-  func.addPass(createGretaExpandFloat8Pass());
+  func.addPass(createGretaExpandPass());
   arith::ArithExpandOpsPassOptions expand;
   expand.includeBf16 = true;
   func.addPass(arith::createArithExpandOpsPass(expand));

@@ -40,8 +40,8 @@ using namespace greta::tile;
 static bool isBlock(Type type) { return isa<RankedTensorType>(type); }
 static bool isBlock(Value value) { return isBlock(value.getType()); }
 
-Distributor::Distributor(FuncOp kernel)
-    : kernel(kernel), facts(kernel), builder(kernel.getContext()),
+Distributor::Distributor(FuncOp kernel, const TargetRow &row)
+    : kernel(kernel), row(row), facts(kernel), builder(kernel.getContext()),
       prologue(kernel.getContext()) {}
 
 LogicalResult Distributor::run() {
@@ -278,7 +278,6 @@ LogicalResult Distributor::distributeOp(Operation *op) {
       .Case([&](ScanOp o) { return distributeScan(o); })
       .Case([&](DotOp o) { return distributeDot(o); })
       .Case([&](ContractOp o) { return distributeContract(o); })
-      .Case([&](ContractPackedOp o) { return distributeContractPacked(o); })
       .Case([&](DequantOp o) { return distributeDequant(o); })
       .Case([&](ConvertLayoutOp o) { return distributeConvertLayout(o); })
       .Case([&](LocalAllocOp o) { return distributeLocalAlloc(o); })
@@ -563,10 +562,17 @@ LogicalResult Distributor::distributeIota(IotaOp op) {
 namespace {
 struct DistributePass
     : greta::impl::GretaTileDistributePassBase<DistributePass> {
+  using GretaTileDistributePassBase::GretaTileDistributePassBase;
   void runOnOperation() override {
+    llvm::Expected<const TargetRow *> row = lookupTarget(target);
+    if (!row) {
+      getOperation()->emitError(llvm::toString(row.takeError()));
+      return signalPassFailure();
+    }
     for (FuncOp kernel :
          llvm::make_early_inc_range(getOperation().getOps<FuncOp>()))
-      if (failed(kernel.checkTarget()) || failed(Distributor(kernel).run()))
+      if (failed(kernel.checkTarget()) ||
+          failed(Distributor(kernel, **row).run()))
         return signalPassFailure();
   }
 };

@@ -10,6 +10,7 @@
 #include "GretaTile/LinearAddress.h"
 #include "greta/Layout/Conversion.h"
 #include "greta/Layout/SharedMemory.h"
+#include "greta/Target/Target.h"
 #include "greta/Tile/Facts.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
@@ -40,6 +41,12 @@ struct DistributedLayout {
 mlir::Type getOperandType(MatrixAttr matrix, FragmentUse use,
                           mlir::Type element);
 
+/// A number in the accumulator's type, and a product added to an accumulator.
+mlir::Value widen(mlir::OpBuilder &builder, mlir::Location loc,
+                  mlir::Value value, mlir::Type type);
+mlir::Value multiplyAdd(mlir::OpBuilder &builder, mlir::Location loc,
+                        mlir::Value x, mlir::Value y, mlir::Value sum);
+
 /// Where the elements of a local lie.
 SharedPlacement placementOf(LocalType type);
 
@@ -60,7 +67,7 @@ struct ThreadSet {
 /// Rewrites one kernel; the old body is read, a new function is built.
 class Distributor {
 public:
-  explicit Distributor(FuncOp kernel);
+  Distributor(FuncOp kernel, const TargetRow &row);
   mlir::LogicalResult run();
 
 private:
@@ -83,7 +90,6 @@ private:
   mlir::LogicalResult distributeHistogram(HistogramOp op);
   // DistributeContract.cpp
   mlir::LogicalResult distributeContract(ContractOp op);
-  mlir::LogicalResult distributeContractPacked(ContractPackedOp op);
   mlir::LogicalResult distributeDequant(DequantOp op);
   // DistributeDot.cpp
   mlir::LogicalResult distributeDot(DotOp op);
@@ -267,6 +273,7 @@ private:
   mlir::Value sharedAlloc(int64_t size, mlir::Type element);
 
   FuncOp kernel;
+  const TargetRow &row;
   Facts facts;
   FuncOp result;
   mlir::OpBuilder builder;

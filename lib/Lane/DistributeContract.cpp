@@ -6,9 +6,12 @@
 //   %c = greta_tile.contract %x, %w, %acc dims [3]
 //     →  %c0 = math.fma %x0, %w0, %acc0 ; %c0 = math.fma %x1, %w1, %c0 ; ..
 //
-// Narrow elements are widened once for all the chains that use them.
-// greta_tile.contract_packed becomes a greta_tile.dot_packed per register,
-// greta_tile.dequant a greta_tile.dequant_word per word.
+// Narrow elements are widened once for all the chains that use them; where sums
+// may be narrow, a register's elements are multiplied as vectors, by one
+// greta_tile.vector_dot. greta_tile.dequant becomes arithmetic on vectors, a
+// word's eight weights each:
+//
+//   (vector.bitcast %word : vector<8xi4>, as f16 - %zero) * %scale
 //
 //===----------------------------------------------------------------------===//
 
@@ -45,7 +48,6 @@ LogicalResult Distributor::distributeContract(ContractOp op) {
   Location loc = op.getLoc();
   auto sums = cast<RankedTensorType>(op.getResult().getType());
   Type type = sums.getElementType();
-  bool isFloat = isa<FloatType>(type);
   unsigned rank = (*acc)->layout.rank();
   ContractOperand operands[2];
   // Elements along `dims` that one of the result is the sum of.
@@ -79,14 +81,13 @@ LogicalResult Distributor::distributeContract(ContractOp op) {
     }
     for (auto [reg, index] : llvm::enumerate((*layout)->registerIndex)) {
       Value element = lanes(value)[reg];
-      if (isFloat && element.getType() != type)
-        element = arith::ExtFOp::create(builder, loc, type, element);
-      else if (element.getType() != type)
-        element = arith::ExtSIOp::create(builder, loc, type, element);
+      if (!op.getNarrow())
+        element = widen(builder, loc, element, type);
       operand.at[std::vector<int64_t>(index.begin(), index.end())] = element;
     }
   }
   LaneValues out(lanes(op.getAcc()));
+  SmallVector<LaneValues> xs(out.size()), ys(out.size()); // of narrow sums
   SmallVector<int64_t> at(rank, 0); // counts through the summed dimensions
   bool more = true;
   while (more) {
@@ -98,11 +99,12 @@ LogicalResult Distributor::distributeContract(ContractOp op) {
       if (!x || !y)
         return op.emitOpError("has an operand whose registers do not follow "
                               "its result's");
-      if (isFloat)
-        out[reg] = math::FmaOp::create(builder, loc, x, y, out[reg]);
-      else
-        out[reg] = arith::AddIOp::create(
-            builder, loc, arith::MulIOp::create(builder, loc, x, y), out[reg]);
+      if (op.getNarrow()) {
+        xs[reg].push_back(x);
+        ys[reg].push_back(y);
+      } else {
+        out[reg] = multiplyAdd(builder, loc, x, y, out[reg]);
+      }
     }
     more = false;
     for (int64_t dim : llvm::reverse(op.getDims())) {
@@ -113,68 +115,13 @@ LogicalResult Distributor::distributeContract(ContractOp op) {
       at[dim] = 0;
     }
   }
-  values[op.getResult()] = std::move(out);
-  return success();
-}
-
-LogicalResult Distributor::distributeContractPacked(ContractPackedOp op) {
-  auto acc = layoutOf(op, op.getResult());
-  if (failed(acc))
-    return failure();
-  Location loc = op.getLoc();
-  ContractOperand operands[4];
-  for (auto [operand, value] :
-       llvm::zip(operands, op->getOperands().drop_back())) {
-    auto layout = layoutOf(op, value);
-    if (failed(layout))
-      return failure();
-    operand.type = cast<RankedTensorType>(value.getType());
-    unsigned rank = operand.type.getRank();
-    for (unsigned dim = 0; dim < rank; ++dim) {
-      bool fits = dim + 2 >= rank || operand.type.getDimSize(dim) == 1 ||
-                  (*layout)->threadIndex[dim] == (*acc)->threadIndex[dim];
-      for (const ThreadBit &bit : (*layout)->layout.threadBits())
-        fits &= dim + 2 < rank || !bit.basis[dim];
-      if (!fits)
-        return op.emitOpError("has an operand that is not laid out like its "
-                              "result, with words in registers");
+  if (op.getNarrow())
+    for (auto [sum, x, y] : llvm::zip(out, xs, ys)) {
+      auto vector = VectorType::get(x.size(), builder.getF16Type());
+      sum = VectorDotOp::create(
+          builder, loc, vector::FromElementsOp::create(builder, loc, vector, x),
+          vector::FromElementsOp::create(builder, loc, vector, y), sum);
     }
-    for (auto [reg, index] : llvm::enumerate((*layout)->registerIndex))
-      operand.at[std::vector<int64_t>(index.begin(), index.end())] =
-          lanes(value)[reg];
-  }
-  auto &[a, words, zeros, scales] = operands;
-  unsigned rank = words.type.getRank();
-  int64_t numWords = words.type.getDimSize(rank - 2);
-  LaneValues out(lanes(op.getAcc()));
-  // What registers share is put together once.
-  std::map<std::vector<void *>, Value> vectors;
-  auto gather = [&](const ContractOperand &operand, std::vector<int64_t> at,
-                    int64_t perWord) {
-    LaneValues elements;
-    std::vector<void *> key;
-    for (at[rank - 2] = 0; at[rank - 2] < numWords; ++at[rank - 2])
-      for (at[rank - 1] = 0; at[rank - 1] < perWord; ++at[rank - 1]) {
-        elements.push_back(operand.lookup(at));
-        key.push_back(elements.back().getAsOpaquePointer());
-      }
-    Value &vector = vectors[key];
-    if (!vector)
-      vector = vector::FromElementsOp::create(
-          builder, loc,
-          VectorType::get(elements.size(), elements.front().getType()),
-          elements);
-    return vector;
-  };
-  for (auto [reg, index] : llvm::enumerate((*acc)->registerIndex)) {
-    std::vector<int64_t> at(index.begin(), index.end());
-    Value sum = DotPackedOp::create(builder, loc, builder.getF32Type(),
-                                    gather(words, at, 1), zeros.lookup(at),
-                                    gather(a, at, 8));
-    Value scale = arith::ExtFOp::create(builder, loc, builder.getF32Type(),
-                                        scales.lookup(at));
-    out[reg] = math::FmaOp::create(builder, loc, sum, scale, out[reg]);
-  }
   values[op.getResult()] = std::move(out);
   return success();
 }
@@ -205,6 +152,9 @@ LogicalResult Distributor::distributeDequant(DequantOp op) {
       source.at[std::vector<int64_t>(index.begin(), index.end())] = lane;
   }
   LaneValues out;
+  ImplicitLocOpBuilder b(op.getLoc(), builder);
+  auto weights = VectorType::get(8, b.getF16Type());
+  Type i4 = b.getIntegerType(4);
   for (unsigned reg = 0; reg < layout.registerIndex.size(); reg += 8) {
     Value operands[3];
     for (auto [operand, source] : llvm::zip(operands, sources)) {
@@ -218,8 +168,19 @@ LogicalResult Distributor::distributeDequant(DequantOp op) {
                               "its result's");
       operand = known->second;
     }
-    out.push_back(DequantWordOp::create(builder, op.getLoc(), operands[0],
-                                        operands[1], operands[2]));
+    auto [word, scale, zero] = operands;
+    Value words = vector::FromElementsOp::create(
+        b, VectorType::get(1, b.getI32Type()), word);
+    Value numbers = arith::UIToFPOp::create(
+        b, weights,
+        vector::BitCastOp::create(b, VectorType::get(8, i4), words));
+    Value zeros = vector::BroadcastOp::create(
+        b, weights,
+        arith::UIToFPOp::create(b, b.getF16Type(),
+                                arith::TruncIOp::create(b, i4, zero)));
+    Value scales = vector::BroadcastOp::create(b, weights, scale);
+    out.push_back(arith::MulFOp::create(
+        b, arith::SubFOp::create(b, numbers, zeros), scales));
   }
   setVectors(op.getResult(), std::move(out));
   return success();

@@ -26,13 +26,21 @@ Type greta::tile::getOperandType(MatrixAttr matrix, FragmentUse use,
   return VectorType::get(layout.tileRegisters(), element);
 }
 
-/// Widens to the accumulator's type.
-static Value widen(OpBuilder &builder, Location loc, Value value, Type type) {
+Value greta::tile::widen(OpBuilder &builder, Location loc, Value value,
+                         Type type) {
   if (value.getType() == type)
     return value;
   if (isa<FloatType>(type))
     return arith::ExtFOp::create(builder, loc, type, value);
   return arith::ExtSIOp::create(builder, loc, type, value);
+}
+
+Value greta::tile::multiplyAdd(OpBuilder &builder, Location loc, Value x,
+                               Value y, Value sum) {
+  if (isa<FloatType>(sum.getType()))
+    return math::FmaOp::create(builder, loc, x, y, sum);
+  Value product = arith::MulIOp::create(builder, loc, x, y);
+  return arith::AddIOp::create(builder, loc, product, sum);
 }
 
 LogicalResult Distributor::distributeDot(DotOp op) {
@@ -80,11 +88,7 @@ LogicalResult Distributor::distributeDot(DotOp op) {
       Value y = widened(bs, index, rowDim, k);
       if (!x || !y)
         return op.emitOpError("has operands whose K is not in registers");
-      if (isa<FloatType>(type))
-        out[reg] = math::FmaOp::create(builder, loc, x, y, out[reg]);
-      else
-        out[reg] = arith::AddIOp::create(
-            builder, loc, arith::MulIOp::create(builder, loc, x, y), out[reg]);
+      out[reg] = multiplyAdd(builder, loc, x, y, out[reg]);
     }
   values[op.getResult()] = std::move(out);
   return success();

@@ -306,6 +306,9 @@ LogicalResult Distributor::distributeLoad(LoadOp op) {
   };
   // In a pipelined loop one base serves all registers.
   bool oneBase = op->getParentOp()->hasAttr(rolledName);
+  // There AMD's loads have bounds, beyond which lanes that are masked off are:
+  // no branch for blocks that begin outside, no selection.
+  bool isMasked = oneBase && row.isHip() && !element.isInteger(1);
   auto emit = [&] {
     LaneValues out;
     Value other;
@@ -332,15 +335,19 @@ LogicalResult Distributor::distributeLoad(LoadOp op) {
         if (access.registerOffset(reg) != 0)
           offset = arith::AddIOp::create(
               b, offset, access.registerOffsetValue(b, reg, 32));
-        if (mask)
+        if (mask && !isMasked)
           offset = arith::SelectOp::create(b, mask, offset, constant(0));
       } else if (access.registerOffset(reg) != 0) {
         base =
             PtrAddOp::create(b, base, access.registerOffsetValue(b, reg, 64));
       }
+      if (isMasked && access.some)
+        mask = mask ? arith::AndIOp::create(b, access.some, mask).getResult()
+                    : access.some;
       Value loaded =
-          PtrLoadOp::create(b, type, base, offset, alignmentOf(element, width));
-      if (mask) {
+          PtrLoadOp::create(b, type, base, offset, isMasked ? mask : Value(),
+                            alignmentOf(element, width));
+      if (mask && (!isMasked || op.getOther())) {
         if (!other)
           other = otherwise();
         loaded = arith::SelectOp::create(b, mask, loaded, other);
@@ -352,7 +359,7 @@ LogicalResult Distributor::distributeLoad(LoadOp op) {
     return out;
   };
   LaneValues out;
-  if (access.some) {
+  if (access.some && !isMasked) {
     SmallVector<Type> types(layout.registerIndex.size() / width, type);
     auto branch = scf::IfOp::create(b, types, access.some,
                                     /*addThenBlock=*/true,

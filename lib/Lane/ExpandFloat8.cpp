@@ -1,4 +1,4 @@
-//===- ExpandFloat8.cpp - the pass greta-expand-float8 --------------------===//
+//===- ExpandFloat8.cpp - conversions of 8-bit floats ---------------------===//
 //
 // Conversions to and from floats of 8 bits become instructions where the target
 // has them for that kind, else integer arithmetic. They round to the nearest,
@@ -17,21 +17,15 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Expand.h"
 #include "Greta/Greta.h"
 #include "GretaTile/GretaTile.h"
-#include "greta/Passes.h"
-#include "greta/Target/Target.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/ROCDLDialect.h"
 #include "mlir/IR/AttrTypeSubElements.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/TypeUtilities.h"
 #include <cmath>
-
-namespace greta {
-#define GEN_PASS_DEF_GRETAEXPANDFLOAT8PASS
-#include "greta/Passes.h.inc"
-} // namespace greta
 
 using namespace mlir;
 using namespace greta;
@@ -255,35 +249,24 @@ static void replaceTypes(tile::FuncOp kernel) {
   });
 }
 
-namespace {
-struct ExpandFloat8Pass
-    : greta::impl::GretaExpandFloat8PassBase<ExpandFloat8Pass> {
-  using GretaExpandFloat8PassBase::GretaExpandFloat8PassBase;
-  void runOnOperation() override {
-    llvm::Expected<const TargetRow *> row = lookupTarget(target);
-    if (!row) {
-      getOperation()->emitError(llvm::toString(row.takeError()));
-      return signalPassFailure();
-    }
-    bool found = false;
-    getOperation()->walk([&](Operation *op) {
-      if (!isa<arith::ExtFOp, arith::TruncFOp>(op))
-        return;
-      bool widens = isFloat8(getElementTypeOrSelf(op->getOperand(0).getType()));
-      if (!widens && !isFloat8(getElementTypeOrSelf(op->getResult(0))))
-        return;
-      found = true;
-      Expander expander(op, (*row)->fp8);
-      op->getResult(0).replaceAllUsesWith(widens ? expander.widen()
-                                                 : expander.narrow());
-      op->erase();
-    });
-    auto kernel = dyn_cast<tile::FuncOp>(getOperation());
-    if (kernel && (found || llvm::any_of(kernel.getArgumentTypes(), [](Type t) {
-                     auto pointer = dyn_cast<tile::PtrType>(t);
-                     return pointer && isFloat8(pointer.getElementType());
-                   })))
-      replaceTypes(kernel);
-  }
-};
-} // namespace
+void greta::expandFloat8(Operation *root, Fp8Kind native) {
+  bool found = false;
+  root->walk([&](Operation *op) {
+    if (!isa<arith::ExtFOp, arith::TruncFOp>(op))
+      return;
+    bool widens = isFloat8(getElementTypeOrSelf(op->getOperand(0).getType()));
+    if (!widens && !isFloat8(getElementTypeOrSelf(op->getResult(0))))
+      return;
+    found = true;
+    Expander expander(op, native);
+    op->getResult(0).replaceAllUsesWith(widens ? expander.widen()
+                                               : expander.narrow());
+    op->erase();
+  });
+  auto kernel = dyn_cast<tile::FuncOp>(root);
+  if (kernel && (found || llvm::any_of(kernel.getArgumentTypes(), [](Type t) {
+                   auto pointer = dyn_cast<tile::PtrType>(t);
+                   return pointer && isFloat8(pointer.getElementType());
+                 })))
+    replaceTypes(kernel);
+}

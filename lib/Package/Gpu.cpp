@@ -30,15 +30,7 @@ static StringRef matrixUnit(tile::FuncOp kernel) {
   return unit;
 }
 
-static GretaTileSetTargetPassOptions setTarget(const TargetRow &row,
-                                               bool matrix) {
-  GretaTileSetTargetPassOptions options;
-  options.target = row.name.str();
-  options.matrix = matrix;
-  return options;
-}
-
-/// Fused ops: into kernels, and those to block programs for the target.
+/// Fused ops: into kernels, and those to block programs.
 static void buildFusedPipeline(PassManager &passes, const TargetRow &row,
                                bool matrix, const CompileOptions &options) {
   GretaWidenGemmsPassOptions widen;
@@ -53,22 +45,6 @@ static void buildFusedPipeline(PassManager &passes, const TargetRow &row,
   passes.addNestedPass<func::FuncOp>(
       createGretaConfigurePass(configure, options.tuning));
   passes.addPass(createGretaToTilePass());
-  // Of those that are block programs.
-  passes.addNestedPass<tile::FuncOp>(
-      createGretaTileSetTargetPass(setTarget(row, matrix)));
-}
-
-/// Block programs: for the target, and without what it leaves to do twice.
-static void buildBlockPipeline(PassManager &passes, const TargetRow &row,
-                               bool matrix) {
-  passes.addPass(createGretaTileExplicitArgumentsPass());
-  OpPassManager &kernel = passes.nest<tile::FuncOp>();
-  kernel.addPass(createGretaTileSetTargetPass(setTarget(row, matrix)));
-  kernel.addPass(createCanonicalizerPass());
-  kernel.addPass(createCSEPass());
-  kernel.addPass(createLoopInvariantCodeMotionPass());
-  kernel.addPass(createGretaTileInductionsPass());
-  kernel.addPass(createCanonicalizerPass());
 }
 
 /// From greta ops or block programs to one lane's program, the same for every
@@ -77,15 +53,31 @@ static void buildPipeline(PassManager &passes, const TargetRow &row,
                           bool matrix, bool launches,
                           const CompileOptions &options) {
   if (launches)
-    buildBlockPipeline(passes, row, matrix);
+    passes.addPass(createGretaTileExplicitArgumentsPass());
   else
     buildFusedPipeline(passes, row, matrix, options);
+  // For the target, and without what is there to do twice.
+  OpPassManager &kernel = passes.nest<tile::FuncOp>();
+  GretaTileSetTargetPassOptions setTarget;
+  setTarget.target = row.name.str();
+  setTarget.matrix = matrix;
+  kernel.addPass(createGretaTileSetTargetPass(setTarget));
+  kernel.addPass(createCanonicalizerPass());
+  kernel.addPass(createCSEPass());
+  kernel.addPass(createLoopInvariantCodeMotionPass());
+  kernel.addPass(createGretaTileInductionsPass());
+  kernel.addPass(createCanonicalizerPass());
+  kernel.addPass(createGretaTileRaiseAccessesPass());
+  kernel.addPass(createCSEPass());
+  kernel.addPass(createLoopInvariantCodeMotionPass());
   passes.addPass(createGretaTilePromiseArgumentsPass());
   passes.addNestedPass<tile::FuncOp>(createGretaTileAssignLayoutsPass());
   GretaTilePipelinePassOptions pipeline;
   pipeline.target = row.name.str();
   passes.addNestedPass<tile::FuncOp>(createGretaTilePipelinePass(pipeline));
-  passes.addPass(createGretaTileDistributePass());
+  GretaTileDistributePassOptions distribute;
+  distribute.target = row.name.str();
+  passes.addPass(createGretaTileDistributePass(distribute));
   // Memory is planned between barriers that are needed in any case, and those
   // that sharing it needs are added.
   GretaTilePlanMemoryPassOptions plan;
@@ -97,9 +89,9 @@ static void buildPipeline(PassManager &passes, const TargetRow &row,
   GretaTileExpandAtomicsPassOptions atomics;
   atomics.target = row.name.str();
   passes.addNestedPass<tile::FuncOp>(createGretaTileExpandAtomicsPass(atomics));
-  GretaExpandFloat8PassOptions expand;
+  GretaExpandPassOptions expand;
   expand.target = row.name.str();
-  passes.addNestedPass<tile::FuncOp>(createGretaExpandFloat8Pass(expand));
+  passes.addNestedPass<tile::FuncOp>(createGretaExpandPass(expand));
   passes.addNestedPass<tile::FuncOp>(createCSEPass());
 }
 

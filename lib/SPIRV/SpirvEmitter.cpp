@@ -9,6 +9,7 @@
 #include "GretaTile/GretaTile.h"
 #include "greta/SPIRV/TileToSPIRV.h"
 #include "mlir/Dialect/SPIRV/IR/SPIRVDialect.h"
+#include "mlir/IR/Verifier.h"
 #include "mlir/Target/SPIRV/Serialization.h"
 
 using namespace mlir;
@@ -158,7 +159,7 @@ greta::emitSpirv(tile::FuncOp kernel, const TargetRow &row, Artifact artifact) {
   // Outside of a pass nobody has loaded what the conversion builds.
   kernel->getContext()->loadDialect<spirv::SPIRVDialect>();
   FailureOr<OwningOpRef<spirv::ModuleOp>> module = convertTileToSPIRV(kernel);
-  if (failed(module))
+  if (failed(module) || failed(verify(**module)))
     return failure();
   SpirvObject result;
   Requirements &requirements = result.requirements;

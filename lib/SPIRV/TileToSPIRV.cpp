@@ -74,9 +74,20 @@ void KernelEmitter::setWords(Value value, Parts parts) {
 
 PartList KernelEmitter::getWords(Value value) {
   auto known = words.find(value);
-  return known != words.end()
-             ? PartList(known->second.parts)
-             : pack(getElementTypeOrSelf(value.getType()), get(value));
+  if (known == words.end())
+    return pack(getElementTypeOrSelf(value.getType()), get(value));
+  PartList list(known->second.parts);
+  for (Value &word : list)
+    word = bitcast(b.getI32Type(), word); // of a pair
+  return list;
+}
+
+Value KernelEmitter::getPair(Value value) {
+  auto known = words.find(value);
+  if (known != words.end())
+    return bitcast(pairType(), known->second.parts.front());
+  return spirv::CompositeConstructOp::create(b, pairType(),
+                                             ValueRange(get(value)));
 }
 
 PartList KernelEmitter::getCarried(Value value) {

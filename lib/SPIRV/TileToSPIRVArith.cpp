@@ -1,13 +1,15 @@
 //===- TileToSPIRVArith.cpp - arith to SPIR-V -----------------------------===//
 //
-// Element by element. f16 adds, subtracts and multiplies natively, each
-// operation rounded (NoContraction); everything else on f16, and everything on
-// bf16, is computed in f32 and rounded once. f32 and f64 may be contracted.
+// Element by element, pairs of f16 together. f16 adds, subtracts and multiplies
+// natively, each operation rounded (NoContraction); everything else on f16, and
+// everything on bf16, is computed in f32 and rounded once. f32 and f64
+// may be contracted.
 //
 //===----------------------------------------------------------------------===//
 
 #include "TileToSPIRVKernel.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -20,6 +22,13 @@ KernelEmitter::elementwise(Operation *op,
                            llvm::function_ref<Value(Parts)> build) {
   int64_t count = countOf(op->getResult(0).getType());
   PartList results;
+  if (isPair(op->getResult(0).getType()) &&
+      isa<arith::AddFOp, arith::SubFOp, arith::MulFOp, math::FmaOp>(op)) {
+    for (Value operand : op->getOperands())
+      results.push_back(getPair(operand));
+    setWords(op->getResult(0), build(results));
+    return success();
+  }
   for (int64_t i = 0; i < count; ++i) {
     SmallVector<Value, 3> operands;
     for (Value operand : op->getOperands()) {
@@ -211,49 +220,37 @@ Value KernelEmitter::emitFloatArith(Operation *op, Parts x) {
       .Default([](auto) { return Value(); });
 }
 
+/// A comparison by one instruction.
+using Comparison = Value (*)(KernelEmitter &e, Value x, Value y);
+template <typename OpT> static Value by(KernelEmitter &e, Value x, Value y) {
+  return e.compare<OpT>(x, y);
+}
+
 static Value compareFloats(KernelEmitter &e, arith::CmpFPredicate predicate,
                            Value x, Value y) {
   using P = arith::CmpFPredicate;
-  auto negated = [&](Value value) {
-    return e.same<spirv::LogicalNotOp>(value);
-  };
-  auto unordered = [&] {
-    return e.same<spirv::LogicalOrOp>(e.isNaN(x), e.isNaN(y));
-  };
-  switch (predicate) {
-  case P::AlwaysFalse:
-  case P::AlwaysTrue:
+  if (predicate == P::AlwaysFalse || predicate == P::AlwaysTrue)
     return e.constInt(e.b.getI1Type(), predicate == P::AlwaysTrue);
-  case P::OEQ:
-    return e.compare<spirv::FOrdEqualOp>(x, y);
-  case P::OGT:
-    return e.compare<spirv::FOrdGreaterThanOp>(x, y);
-  case P::OGE:
-    return e.compare<spirv::FOrdGreaterThanEqualOp>(x, y);
-  case P::OLT:
-    return e.compare<spirv::FOrdLessThanOp>(x, y);
-  case P::OLE:
-    return e.compare<spirv::FOrdLessThanEqualOp>(x, y);
-  case P::ONE:
-    return e.compare<spirv::FOrdNotEqualOp>(x, y);
-  case P::ORD:
-    return negated(unordered());
-  case P::UEQ:
-    return e.compare<spirv::FUnordEqualOp>(x, y);
-  case P::UGT:
-    return e.compare<spirv::FUnordGreaterThanOp>(x, y);
-  case P::UGE:
-    return e.compare<spirv::FUnordGreaterThanEqualOp>(x, y);
-  case P::ULT:
-    return e.compare<spirv::FUnordLessThanOp>(x, y);
-  case P::ULE:
-    return e.compare<spirv::FUnordLessThanEqualOp>(x, y);
-  case P::UNE:
-    return e.compare<spirv::FUnordNotEqualOp>(x, y);
-  case P::UNO:
-    return unordered();
+  if (predicate == P::ORD || predicate == P::UNO) {
+    Value unordered = e.same<spirv::LogicalOrOp>(e.isNaN(x), e.isNaN(y));
+    return predicate == P::UNO ? unordered
+                               : e.same<spirv::LogicalNotOp>(unordered);
   }
-  llvm_unreachable("covered switch");
+  // From oeq to une.
+  static constexpr Comparison table[] = {by<spirv::FOrdEqualOp>,
+                                         by<spirv::FOrdGreaterThanOp>,
+                                         by<spirv::FOrdGreaterThanEqualOp>,
+                                         by<spirv::FOrdLessThanOp>,
+                                         by<spirv::FOrdLessThanEqualOp>,
+                                         by<spirv::FOrdNotEqualOp>,
+                                         nullptr,
+                                         by<spirv::FUnordEqualOp>,
+                                         by<spirv::FUnordGreaterThanOp>,
+                                         by<spirv::FUnordGreaterThanEqualOp>,
+                                         by<spirv::FUnordLessThanOp>,
+                                         by<spirv::FUnordLessThanEqualOp>,
+                                         by<spirv::FUnordNotEqualOp>};
+  return table[int(predicate) - int(P::OEQ)](e, x, y);
 }
 
 //===----------------------------------------------------------------------===//
@@ -276,29 +273,14 @@ static Value compareInts(KernelEmitter &e, arith::CmpIPredicate predicate,
     x = e.select(x, one, zero);
     y = e.select(y, one, zero);
   }
-  switch (predicate) {
-  case P::eq:
-    return e.compare<spirv::IEqualOp>(x, y);
-  case P::ne:
-    return e.compare<spirv::INotEqualOp>(x, y);
-  case P::slt:
-    return e.compare<spirv::SLessThanOp>(x, y);
-  case P::sle:
-    return e.compare<spirv::SLessThanEqualOp>(x, y);
-  case P::sgt:
-    return e.compare<spirv::SGreaterThanOp>(x, y);
-  case P::sge:
-    return e.compare<spirv::SGreaterThanEqualOp>(x, y);
-  case P::ult:
-    return e.compare<spirv::ULessThanOp>(x, y);
-  case P::ule:
-    return e.compare<spirv::ULessThanEqualOp>(x, y);
-  case P::ugt:
-    return e.compare<spirv::UGreaterThanOp>(x, y);
-  case P::uge:
-    return e.compare<spirv::UGreaterThanEqualOp>(x, y);
-  }
-  llvm_unreachable("covered switch");
+  // From eq to uge.
+  static constexpr Comparison table[] = {
+      by<spirv::IEqualOp>,       by<spirv::INotEqualOp>,
+      by<spirv::SLessThanOp>,    by<spirv::SLessThanEqualOp>,
+      by<spirv::SGreaterThanOp>, by<spirv::SGreaterThanEqualOp>,
+      by<spirv::ULessThanOp>,    by<spirv::ULessThanEqualOp>,
+      by<spirv::UGreaterThanOp>, by<spirv::UGreaterThanEqualOp>};
+  return table[int(predicate)](e, x, y);
 }
 
 /// The ops that i1 has; SPIR-V's booleans are no integers.
@@ -321,29 +303,19 @@ Value KernelEmitter::emitIntArith(Operation *op, Parts x) {
     return llvm::all_of(op->getOperands(),
                         [&](Value value) { return isNonNegative(value); });
   };
+  using namespace spirv;
+  if (Value result = emitByRow<
+          Row<arith::AddIOp, IAddOp>, Row<arith::SubIOp, ISubOp>,
+          Row<arith::MulIOp, IMulOp>, Row<arith::AndIOp, BitwiseAndOp>,
+          Row<arith::OrIOp, BitwiseOrOp>, Row<arith::XOrIOp, BitwiseXorOp>,
+          Row<arith::ShLIOp, ShiftLeftLogicalOp>,
+          Row<arith::ShRUIOp, ShiftRightLogicalOp>,
+          Row<arith::ShRSIOp, ShiftRightArithmeticOp>,
+          Row<arith::DivUIOp, UDivOp>, Row<arith::RemUIOp, UModOp>,
+          Row<arith::MaxSIOp, GLSMaxOp>, Row<arith::MinSIOp, GLSMinOp>,
+          Row<arith::MaxUIOp, GLUMaxOp>, Row<arith::MinUIOp, GLUMinOp>>(op, x))
+    return result;
   return llvm::TypeSwitch<Operation *, Value>(op)
-      .Case<arith::AddIOp>(
-          [&](auto) { return same<spirv::IAddOp>(x[0], x[1]); })
-      .Case<arith::SubIOp>(
-          [&](auto) { return same<spirv::ISubOp>(x[0], x[1]); })
-      .Case<arith::MulIOp>(
-          [&](auto) { return same<spirv::IMulOp>(x[0], x[1]); })
-      .Case<arith::AndIOp>(
-          [&](auto) { return same<spirv::BitwiseAndOp>(x[0], x[1]); })
-      .Case<arith::OrIOp>(
-          [&](auto) { return same<spirv::BitwiseOrOp>(x[0], x[1]); })
-      .Case<arith::XOrIOp>(
-          [&](auto) { return same<spirv::BitwiseXorOp>(x[0], x[1]); })
-      .Case<arith::ShLIOp>(
-          [&](auto) { return same<spirv::ShiftLeftLogicalOp>(x[0], x[1]); })
-      .Case<arith::ShRUIOp>(
-          [&](auto) { return same<spirv::ShiftRightLogicalOp>(x[0], x[1]); })
-      .Case<arith::ShRSIOp>(
-          [&](auto) { return same<spirv::ShiftRightArithmeticOp>(x[0], x[1]); })
-      .Case<arith::DivUIOp>(
-          [&](auto) { return same<spirv::UDivOp>(x[0], x[1]); })
-      .Case<arith::RemUIOp>(
-          [&](auto) { return same<spirv::UModOp>(x[0], x[1]); })
       .Case<arith::DivSIOp>([&](auto) {
         return natural() ? same<spirv::UDivOp>(x[0], x[1])
                          : same<spirv::SDivOp>(x[0], x[1]);
@@ -355,14 +327,6 @@ Value KernelEmitter::emitIntArith(Operation *op, Parts x) {
         Value quotient = same<spirv::SDivOp>(x[0], x[1]);
         return same<spirv::ISubOp>(x[0], same<spirv::IMulOp>(quotient, x[1]));
       })
-      .Case<arith::MaxSIOp>(
-          [&](auto) { return same<spirv::GLSMaxOp>(x[0], x[1]); })
-      .Case<arith::MinSIOp>(
-          [&](auto) { return same<spirv::GLSMinOp>(x[0], x[1]); })
-      .Case<arith::MaxUIOp>(
-          [&](auto) { return same<spirv::GLUMaxOp>(x[0], x[1]); })
-      .Case<arith::MinUIOp>(
-          [&](auto) { return same<spirv::GLUMinOp>(x[0], x[1]); })
       .Default([](auto) { return Value(); });
 }
 

@@ -71,8 +71,6 @@ public:
   void finishModule();
 
   //===--- Groups of ops; `unknown` for ops that are not of the group ----===//
-  mlir::LogicalResult emitDotPacked(tile::DotPackedOp op); // TileToSPIRVVector
-  mlir::LogicalResult emitDequantWord(tile::DequantWordOp op);
   mlir::LogicalResult emitLaneOp(mlir::Operation *op);   // TileToSPIRVMemory
   mlir::LogicalResult emitVectorOp(mlir::Operation *op); // TileToSPIRVVector
   mlir::LogicalResult emitArithOp(mlir::Operation *op);  // TileToSPIRVArith
@@ -90,6 +88,18 @@ public:
   static bool isPacked(mlir::Type type);
   /// The words of a packed value.
   PartList getWords(mlir::Value value);
+  /// Two f16, whose word is a vector of SPIR-V: addition, subtraction,
+  /// multiplication and fma are one instruction for both.
+  static bool isPair(mlir::Type type) {
+    auto vector = mlir::dyn_cast<mlir::VectorType>(type);
+    return vector && vector.getElementType().isF16() && countOf(vector) == 2;
+  }
+  mlir::Type pairType() {
+    return mlir::VectorType::get(2, registerType(b.getF16Type()));
+  }
+  mlir::Value getPair(mlir::Value value);
+  /// Sets the elements of a vector, of two f16 also as a pair.
+  void setElements(mlir::Value value, Parts parts);
   bool hasWords(mlir::Value value) const { return words.contains(value); }
   void setWords(mlir::Value value, Parts parts);
   /// What control flow passes on: words of a packed value, elements of others.
@@ -162,6 +172,23 @@ public:
   /// Applies `build` to each element of the operands and sets the result.
   mlir::LogicalResult elementwise(mlir::Operation *op,
                                   llvm::function_ref<mlir::Value(Parts)> build);
+
+  /// An op that is one instruction, elements and results of one type.
+  template <typename FromT, typename ToT> struct Row {
+    static mlir::Value emit(KernelEmitter &e, mlir::Operation *op, Parts x) {
+      if (!mlir::isa<FromT>(op))
+        return {};
+      return ToT::create(e.b, mlir::TypeRange(x.front().getType()),
+                         mlir::ValueRange(x));
+    }
+  };
+  /// By the row of the op; null: there is none.
+  template <typename... RowsT>
+  mlir::Value emitByRow(mlir::Operation *op, Parts x) {
+    mlir::Value result;
+    (void)((result = RowsT::emit(*this, op, x)) || ...);
+    return result;
+  }
 
   //===--- Upper bounds of i32 values (TileToSPIRVRange.cpp) --------------===//
   /// No larger than this when read as unsigned.

@@ -455,8 +455,6 @@ LogicalResult KernelEmitter::emitLaneOp(Operation *op) {
         }
         return success();
       })
-      .Case<tile::DotPackedOp>([&](auto op) { return emitDotPacked(op); })
-      .Case<tile::DequantWordOp>([&](auto op) { return emitDequantWord(op); })
       .Case<tile::PtrAddOp>([&](auto op) { return emitPtrAdd(op); })
       .Case<tile::PtrToIntOp, tile::IntToPtrOp, tile::PtrCastOp>([&](auto op) {
         set(op, getScalar(op->getOperand(0)));
@@ -465,7 +463,10 @@ LogicalResult KernelEmitter::emitLaneOp(Operation *op) {
       .Case<tile::PtrAtomicRmwOp>([&](auto op) { return emitAtomicRmw(op); })
       .Case<tile::PtrAtomicCasOp>([&](auto op) { return emitAtomicCas(op); })
       .Case<tile::FenceOp>([&](auto op) { return emitFence(op); })
-      .Case<tile::PtrLoadOp>([&](tile::PtrLoadOp op) {
+      .Case<tile::PtrLoadOp>([&](tile::PtrLoadOp op) -> LogicalResult {
+        if (op.getMask())
+          return op.emitOpError("has a mask, which Vulkan's loads have not; "
+                                "put it in a branch");
         return emitAccess(op, op.getBase(), op.getOffset(),
                           op.getResult().getType(), op.getAlign(), Value());
       })

@@ -74,49 +74,31 @@ FailureOr<KernelEmitter::AtomicPlace> KernelEmitter::atomicPlace(OpT op) {
   return AtomicPlace{pointer, *scope};
 }
 
+template <typename OpT>
+static Value atomic(KernelEmitter &e, Value pointer, spirv::Scope scope,
+                    Value value) {
+  Type type = cast<spirv::PointerType>(pointer.getType()).getPointeeType();
+  Value old = e.make<OpT>(type, pointer, scope, spirv::MemorySemantics::None,
+                          e.bitcast(type, value));
+  return e.bitcast(value.getType(), old);
+}
+
 LogicalResult KernelEmitter::emitAtomicRmw(tile::PtrAtomicRmwOp op) {
-  Type type = op.getValue().getType();
   FailureOr<AtomicPlace> place = atomicPlace(op);
   if (failed(place))
     return failure();
-  Value value = getScalar(op.getValue());
-  auto none = spirv::MemorySemantics::None;
-  Type accessed =
-      cast<spirv::PointerType>(place->pointer.getType()).getPointeeType();
-  auto atomic = [&](auto kind) -> Value {
-    using OpT = typename decltype(kind)::type;
-    Value old = make<OpT>(accessed, place->pointer, place->scope, none,
-                          bitcast(accessed, value));
-    return bitcast(type, old);
-  };
-  auto emit = [&]() -> Value {
-    using Kind = tile::AtomicKind;
-    switch (op.getKind()) {
-    case Kind::Add:
-      return atomic(std::common_type<spirv::AtomicIAddOp>());
-    case Kind::FAdd:
-      require(spirv::Capability::AtomicFloat32AddEXT);
-      return atomic(std::common_type<spirv::EXTAtomicFAddOp>());
-    case Kind::And:
-      return atomic(std::common_type<spirv::AtomicAndOp>());
-    case Kind::Or:
-      return atomic(std::common_type<spirv::AtomicOrOp>());
-    case Kind::Xor:
-      return atomic(std::common_type<spirv::AtomicXorOp>());
-    case Kind::Xchg:
-      return atomic(std::common_type<spirv::AtomicExchangeOp>());
-    case Kind::Max:
-      return atomic(std::common_type<spirv::AtomicSMaxOp>());
-    case Kind::Min:
-      return atomic(std::common_type<spirv::AtomicSMinOp>());
-    case Kind::UMax:
-      return atomic(std::common_type<spirv::AtomicUMaxOp>());
-    case Kind::UMin:
-      return atomic(std::common_type<spirv::AtomicUMinOp>());
-    }
-    llvm_unreachable("a kind without an instruction");
-  };
-  set(op, emit());
+  if (op.getKind() == tile::AtomicKind::FAdd)
+    require(spirv::Capability::AtomicFloat32AddEXT);
+  // In the order of AtomicKind.
+  static constexpr Value (*table[])(KernelEmitter &, Value, spirv::Scope,
+                                    Value) = {
+      atomic<spirv::AtomicIAddOp>, atomic<spirv::EXTAtomicFAddOp>,
+      atomic<spirv::AtomicAndOp>,  atomic<spirv::AtomicOrOp>,
+      atomic<spirv::AtomicXorOp>,  atomic<spirv::AtomicExchangeOp>,
+      atomic<spirv::AtomicSMaxOp>, atomic<spirv::AtomicSMinOp>,
+      atomic<spirv::AtomicUMaxOp>, atomic<spirv::AtomicUMinOp>};
+  set(op, table[int(op.getKind())](*this, place->pointer, place->scope,
+                                   getScalar(op.getValue())));
   return success();
 }
 

@@ -109,6 +109,7 @@ LogicalResult OpConverter::convert(Operation *op) {
             return success();
           })
       .Case([&](LLVM::AssumeOp o) {
+        tile::AssumeOp::create(b, o.getCond());
         o.erase();
         return success();
       })

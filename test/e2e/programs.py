@@ -306,6 +306,7 @@ KINDS = {
     ),
     "matmul": text(operands, lambda p, rounded, a, b: a @ b, limit="gemm", precision="f16"),
     "matmul-pointers": text(operands, lambda p, rounded, a, b: a @ b, limit="gemm", precision="f16"),
+    "matmul-masks": text(operands, lambda p, rounded, a, b: a @ b, limit="gemm", precision="f16"),
     "batched-dot": text(
         lambda p, rng: [(rng.standard_normal((*p.shape, 32, 48)), "f16"), (rng.standard_normal((*p.shape, 48, 16)) / 48**0.5, "f16")],
         lambda p, rounded, a, b: a @ b,
@@ -382,7 +383,7 @@ PROGRAMS = [
     *(Program("softmax", rows) for rows in ("1", "5")),
     *(Program("layer-norm", rows) for rows in ("3", "8")),
     *(Program("matmul", shape) for shape in ("64x64x64", "33x100x129", "70x65x1")),
-    *(Program("matmul-pointers", shape) for shape in ("128x192x64", "33x100x129", "70x65x1")),
+    *(Program(kind, shape) for kind in ("matmul-pointers", "matmul-masks") for shape in ("128x192x64", "33x100x129", "70x65x1")),
     Program("batched-dot", "11"),
     *(Program("flash-attention", shape) for shape in ("1x1x1", "2x100x77", "1x64x256")),
     *(Program("bounds", shape) for shape in ("3x7", "9x64", "5x1003")),

@@ -1,4 +1,4 @@
-"""Runs the kernels of lane_kernels.py through greta-tile-to-spirv on this machine's Vulkan driver and on testing's lavapipe, where the
+"""Runs the kernels of lane_kernels.py through greta-expand and greta-tile-to-spirv on this machine's Vulkan driver and on testing's lavapipe, where the
 validation layer listens.
 
 The package is put together here, because greta-translate takes functions, not kernels.
@@ -75,7 +75,7 @@ def describe(kernel, module, binary):
 
 
 def make_package(path, kernels):
-    made = tool(OPT, "-greta-tile-to-spirv", "-", input="".join(k.mlir() for k in kernels))
+    made = tool(OPT, "--pass-pipeline=builtin.module(greta_tile.func(greta-expand{target=vulkan:portable}),greta-tile-to-spirv)", "-", input="".join(k.mlir() for k in kernels))
     assert made.returncode == 0, made.stderr[:4000]
     modules = {m[1]: m[0] for m in re.finditer(r"^  spirv\.module @(\w+).*?^  }$", made.stdout, re.M | re.S)}
     with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as archive:

@@ -103,6 +103,18 @@ class RangeAnalysis : public dataflow::IntegerRangeAnalysis {
 public:
   using IntegerRangeAnalysis::IntegerRangeAnalysis;
 
+  void setToEntryState(dataflow::IntegerValueRangeLattice *lattice) override {
+    auto argument = dyn_cast<BlockArgument>(lattice->getAnchor());
+    auto kernel = argument
+                      ? dyn_cast<FuncOp>(argument.getOwner()->getParentOp())
+                      : nullptr;
+    if (!kernel || !argument.getType().isInteger(32) ||
+        !kernel.getArgAttr(argument.getArgNumber(), nonNegativeName))
+      return IntegerRangeAnalysis::setToEntryState(lattice);
+    propagateIfChanged(lattice, lattice->join(ConstantIntRanges::fromSigned(
+                                    APInt(32, 0), APInt(32, INT32_MAX))));
+  }
+
   LogicalResult visitOperation(
       Operation *op,
       ArrayRef<const dataflow::IntegerValueRangeLattice *> operands,

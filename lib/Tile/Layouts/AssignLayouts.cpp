@@ -60,7 +60,7 @@ private:
   LogicalResult layOutAccumulator(DotOp dot);
   void layOutOperands(DotOp dot);
   void assignRegrouped(DotOp dot, const Layout &layout);
-  LogicalResult layOutContract(Operation *contract);
+  LogicalResult layOutContract(ContractOp contract);
   LogicalResult layOutBlock(Value block);
   /// Gives a value its layout, and on from there.
   void assign(Value value, const Layout &layout);
@@ -389,8 +389,8 @@ void LayoutAssigner::assignRegrouped(DotOp dot, const Layout &layout) {
 
 /// The block of which a contract's operands and result are parts; often none
 /// of them is the whole.
-static SmallVector<int64_t, 4> contractedShape(Operation *contract) {
-  SmallVector<int64_t, 4> shape(shapeOf(contract->getResult(0)));
+static SmallVector<int64_t, 4> contractedShape(ContractOp contract) {
+  SmallVector<int64_t, 4> shape(shapeOf(contract.getResult()));
   for (Value value : contract->getOperands())
     for (auto [whole, extent] : llvm::zip(shape, shapeOf(value)))
       whole = std::max(whole, extent);
@@ -398,16 +398,14 @@ static SmallVector<int64_t, 4> contractedShape(Operation *contract) {
 }
 
 /// Whether a lane holds all that a contract adds up to one element.
-static bool sumsInLanes(Operation *contract, const Layout &layout) {
+static bool sumsInLanes(ContractOp contract, const Layout &layout) {
   Index shape = layout.shape();
-  for (auto [dim, sums] : llvm::enumerate(shapeOf(contract->getResult(0)))) {
+  for (auto [dim, sums] : llvm::enumerate(shapeOf(contract.getResult()))) {
     bool inLane = llvm::none_of(layout.threadBits(), [&](const ThreadBit &bit) {
       return bit.basis[dim] != 0;
     });
     bool isSummed = sums != shape[dim] &&
-                    (isa<ContractPackedOp>(contract) ||
-                     llvm::is_contained(cast<ContractOp>(contract).getDims(),
-                                        int64_t(dim)));
+                    llvm::is_contained(contract.getDims(), int64_t(dim));
     if (isSummed && !inLane &&
         (sums == 1 || layout.contiguity(dim) % (shape[dim] / sums)))
       return false;
@@ -415,10 +413,10 @@ static bool sumsInLanes(Operation *contract, const Layout &layout) {
   return true;
 }
 
-LogicalResult LayoutAssigner::layOutContract(Operation *contract) {
+LogicalResult LayoutAssigner::layOutContract(ContractOp contract) {
   SmallVector<int64_t, 4> shape = contractedShape(contract);
   SmallVector<Value> values(contract->getOperands());
-  values.push_back(contract->getResult(0));
+  values.push_back(contract.getResult());
   // An operand that is the whole may have its layout from another contract.
   FailureOr<Layout> layout = failure();
   for (Value value : values)
@@ -431,7 +429,7 @@ LogicalResult LayoutAssigner::layOutContract(Operation *contract) {
     return failure();
   for (OpOperand &operand : contract->getOpOperands())
     wanted[&operand] = sharedLayout(*layout, shapeOf(operand.get()));
-  made[contract->getResult(0)] = sharedLayout(*layout, shapeOf(values.back()));
+  made[contract.getResult()] = sharedLayout(*layout, shapeOf(values.back()));
   for (Value value : values)
     assign(value, sharedLayout(*layout, shapeOf(value)));
   return success();
@@ -453,13 +451,13 @@ LogicalResult LayoutAssigner::run() {
   copyLeaves();
   facts.emplace(kernel);
   SmallVector<DotOp> dots;
-  SmallVector<Operation *> contracts;
+  SmallVector<ContractOp> contracts;
   SmallVector<Value> blocks;
   kernel.getBody().walk<WalkOrder::PreOrder>([&](Operation *op) {
     if (auto dot = dyn_cast<DotOp>(op))
       dots.push_back(dot);
-    else if (isa<ContractOp, ContractPackedOp>(op))
-      contracts.push_back(op);
+    else if (auto contract = dyn_cast<ContractOp>(op))
+      contracts.push_back(contract);
     llvm::copy_if(op->getResults(), std::back_inserter(blocks), isBlock);
     for (Region &region : op->getRegions())
       for (Block &block : region)
@@ -479,10 +477,10 @@ LogicalResult LayoutAssigner::run() {
     return std::accumulate(shape.begin(), shape.end(), int64_t(1),
                            std::multiplies<>());
   };
-  llvm::stable_sort(contracts, [&](Operation *a, Operation *b) {
+  llvm::stable_sort(contracts, [&](ContractOp a, ContractOp b) {
     return product(contractedShape(a)) > product(contractedShape(b));
   });
-  for (Operation *contract : contracts)
+  for (ContractOp contract : contracts)
     if (failed(layOutContract(contract)))
       return failure();
   SmallVector<Value> bySize(blocks);

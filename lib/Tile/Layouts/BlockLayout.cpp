@@ -67,7 +67,7 @@ ConnectedBlocks::ConnectedBlocks(ArrayRef<Value> values,
 void ConnectedBlocks::visit(Operation *op, Value from) {
   Dims known = dims[from];
   // A contract's operands and results are parts of one block.
-  if (isa<ContractOp, ContractPackedOp>(op)) {
+  if (isa<ContractOp>(op)) {
     for (Value value : op->getOperands())
       reach(value, known);
     return reach(op->getResult(0), known);
@@ -276,16 +276,6 @@ LayoutWishes greta::collectWishes(ArrayRef<Value> values,
     } else if (auto contract = dyn_cast<ContractOp>(op)) {
       if (blocks.contains(contract.getResult()))
         noteContract(contract, blocks, wishes);
-    } else if (auto contract = dyn_cast<ContractPackedOp>(op)) {
-      if (!blocks.contains(contract.getResult()))
-        return;
-      // Words, and the weights of each.
-      int64_t rank = shapeOf(contract.getA()).size();
-      for (int64_t dim : {rank - 2, rank - 1})
-        if (int64_t place = blocks.dimOf(contract.getA(), dim); place >= 0) {
-          wishes.contracted = true;
-          wishes.inRegisters.set(place);
-        }
     } else if (auto dequant = dyn_cast<tile::DequantOp>(op)) {
       int64_t place = blocks.dimOf(dequant.getResult(), dequant.getDim());
       if (place < 0)

@@ -35,25 +35,6 @@ greta_tile.func @mask(%x: !greta_tile.ptr<f32>) attributes {wave_size = 32 : i32
 
 // -----
 
-greta_tile.func @f64(%x: !greta_tile.ptr<f64>, %n: i32) attributes {wave_size = 32 : i32, waves = 1 : i32} {
-  %v = greta_tile.ptr_load %x[%n] align 8 : !greta_tile.ptr<f64> -> f64
-  // expected-error @+1 {{is on f64, of which AMD GPUs have roundings, fma and sqrt; compute it in f32}}
-  %0 = math.exp %v : f64
-  greta_tile.ptr_store %0, %x[%n] align 8 : f64 -> !greta_tile.ptr<f64>
-  greta_tile.return
-}
-
-// -----
-
-greta_tile.func @unknown(%x: !greta_tile.ptr<i32>, %n: i32) attributes {wave_size = 32 : i32, waves = 1 : i32} {
-  // expected-error @+1 {{has neither an instruction nor an expansion on AMD GPUs}}
-  %0 = math.ipowi %n, %n : i32
-  greta_tile.ptr_store %0, %x[%n] align 4 : i32 -> !greta_tile.ptr<i32>
-  greta_tile.return
-}
-
-// -----
-
 greta_tile.func @launched(%x: !greta_tile.ptr<f32>) attributes {wave_size = 32 : i32, waves = 1 : i32} {
   greta_tile.return
 }

@@ -39,3 +39,18 @@ greta_tile.func @plain(%p: !greta_tile.ptr<f32>) attributes {wave_size = 64 : i3
   greta_tile.ptr_store %s, %p[%c0] align 16 : vector<4xf32> -> !greta_tile.ptr<f32>
   greta_tile.return
 }
+
+// Lanes that are masked off load from beyond the records of a descriptor of their own.
+// CHECK-LABEL: llvm.func protected @masked
+// CHECK: %[[RECORDS:.*]] = llvm.mlir.constant(4294967280 : i64)
+// CHECK: rocdl.make.buffer.rsrc {{.*}}, %[[RECORDS]]
+// CHECK: %[[BEYOND:.*]] = llvm.mlir.constant(-16 : i32)
+// CHECK: %[[AT:.*]] = llvm.select %{{.*}}, %{{.*}}, %[[BEYOND]]
+// CHECK: rocdl.raw.ptr.buffer.load %{{.*}}, %[[AT]]
+greta_tile.func @masked(%p: !greta_tile.ptr<f32>, %n: i32) attributes {wave_size = 64 : i32, waves = 1 : i32} {
+  %lane = greta_tile.lane_id
+  %inside = arith.cmpi slt, %lane, %n : i32
+  %v = greta_tile.ptr_load %p[%lane] mask %inside align 4 : !greta_tile.ptr<f32> -> f32
+  greta_tile.ptr_store %v, %p[%lane] align 4 : f32 -> !greta_tile.ptr<f32>
+  greta_tile.return
+}

@@ -116,44 +116,13 @@ greta_tile.func @mma(%x: !greta_tile.ptr<f16>, %w: !greta_tile.ptr<bf16>, %y: !g
   greta_tile.return
 }
 
-// A word's weights as f16: a byte into both halves, the exponent in front, what that adds and the zero taken off, times the scale.
-// CHECK-LABEL: llvm.func protected @dequant_word
-// CHECK: %[[BIAS:.*]] = llvm.fsub %{{.*}}, %{{.*}} : vector<2xf16>
-// CHECK: %[[P:.*]] = llvm.call_intrinsic "llvm.amdgcn.perm"
-// CHECK: %[[N:.*]] = llvm.and %[[P]]
-// CHECK: llvm.or %[[N]]
-// CHECK: %[[D:.*]] = llvm.intr.fma(%{{.*}}, %{{.*}}, %[[BIAS]]) : (vector<2xf16>, vector<2xf16>, vector<2xf16>) -> vector<2xf16>
-// CHECK: llvm.fmul %[[D]], %{{.*}} : vector<2xf16>
-// CHECK-COUNT-3: llvm.call_intrinsic "llvm.amdgcn.perm"
-greta_tile.func @dequant_word(%q: !greta_tile.ptr<i32>, %s: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f16>) attributes {wave_size = 64 : i32, waves = 1 : i32} {
+// CHECK-LABEL: llvm.func protected @vector_dot
+// CHECK: llvm.call_intrinsic "llvm.amdgcn.fdot2"(%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}) : (vector<2xf16>, vector<2xf16>, f32, i1) -> f32
+greta_tile.func @vector_dot(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) attributes {wave_size = 64 : i32, waves = 1 : i32} {
   %c0 = arith.constant 0 : i32
-  %c8 = arith.constant 8 : i32
-  %w = greta_tile.ptr_load %q[%c0] align 4 : !greta_tile.ptr<i32> -> i32
-  %t = greta_tile.ptr_load %s[%c0] align 2 : !greta_tile.ptr<f16> -> f16
-  %d = greta_tile.dequant_word %w, %t, %c8 : vector<8xf16>
-  greta_tile.ptr_store %d, %y[%c0] align 16 : vector<8xf16> -> !greta_tile.ptr<f16>
-  greta_tile.return
-}
-
-// Weights of 4 bits, two at a time: the exponent in front makes f16 of them, the zero is taken off, products are summed in f32.
-// CHECK-LABEL: llvm.func protected @dot_packed
-// CHECK: %[[Z:.*]] = llvm.mul %{{.*}}, %{{.*}} : i32
-// CHECK: llvm.or %[[Z]]
-// CHECK: llvm.shl %[[Z]]
-// CHECK: llvm.and
-// CHECK: llvm.or
-// CHECK: %[[W:.*]] = llvm.fsub %{{.*}} : vector<2xf16>
-// CHECK: %[[X:.*]] = llvm.shufflevector %{{.*}} [0, 4] : vector<8xf16>
-// CHECK: llvm.call_intrinsic "llvm.amdgcn.fdot2"(%[[W]], %[[X]], %{{.*}})
-// CHECK-COUNT-3: llvm.call_intrinsic "llvm.amdgcn.fdot2"
-// CHECK: llvm.fmul %{{.*}} : f32
-greta_tile.func @dot_packed(%x: !greta_tile.ptr<f16>, %q: !greta_tile.ptr<i32>, %y: !greta_tile.ptr<f32>) attributes {wave_size = 64 : i32, waves = 1 : i32} {
-  %c0 = arith.constant 0 : i32
-  %c8 = arith.constant 8 : i32
-  %a = greta_tile.ptr_load %x[%c0] align 16 : !greta_tile.ptr<f16> -> vector<8xf16>
-  %w = greta_tile.ptr_load %q[%c0] align 4 : !greta_tile.ptr<i32> -> i32
-  %v = vector.from_elements %w : vector<1xi32>
-  %d = greta_tile.dot_packed %v, %c8, %a : vector<1xi32>, vector<8xf16>
+  %zero = arith.constant 0.0 : f32
+  %a = greta_tile.ptr_load %x[%c0] align 4 : !greta_tile.ptr<f16> -> vector<2xf16>
+  %d = greta_tile.vector_dot %a, %a, %zero : vector<2xf16>
   greta_tile.ptr_store %d, %y[%c0] align 4 : f32 -> !greta_tile.ptr<f32>
   greta_tile.return
 }

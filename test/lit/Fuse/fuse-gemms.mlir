@@ -33,8 +33,8 @@ func.func @pair(%x: tensor<?x64xf16>, %g: tensor<128x64xf16>, %u: tensor<128x64x
 // CHECK-COUNT-2: greta.matmul
 // CHECK-NOT: greta.kernel
 // TILE-LABEL: greta_tile.func @packed_0
-// TILE: greta_tile.contract_packed %[[A:[^,]*]],
-// TILE-NEXT: greta_tile.contract_packed %[[A]],
+// TILE: greta_tile.contract %[[A:[^,]*]], {{.*}} narrow
+// TILE: greta_tile.contract %[[A]], {{.*}} narrow
 func.func @packed(%x: tensor<2x64xf16>, %q: tensor<32x8xi32>, %s: tensor<32x2xf16>, %z: tensor<32x1xi32>,
                   %r: tensor<32x8xi32>, %t: tensor<32x2xf16>, %y: tensor<32x1xi32>) -> tensor<2x32xf16> {
   %g = greta.dequant %q, %s, %z {group = 32} : tensor<32x8xi32>, tensor<32x2xf16>, tensor<32x1xi32> -> tensor<32x64xf16>

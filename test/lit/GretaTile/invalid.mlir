@@ -423,10 +423,10 @@ greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {wave_size = 64
 // -----
 
 greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {wave_size = 64 : i32, waves = 1 : i32} {
-  %w = arith.constant dense<0> : vector<1xi32>
-  %v = arith.constant dense<0.0> : vector<4xf16>
-  // expected-error @+1 {{multiplies 1 words by 'vector<4xf16>'; a word has eight weights}}
-  %m = greta_tile.dot_packed %w, %i, %v : vector<1xi32>, vector<4xf16>
+  %c = arith.constant 0.0 : f32
+  %v = arith.constant dense<0.0> : vector<3xf16>
+  // expected-error @+1 {{multiplies vectors of 'vector<3xf16>'; it takes an even number of elements}}
+  %m = greta_tile.vector_dot %v, %v, %c : vector<3xf16>
   greta_tile.return
 }
 
@@ -624,8 +624,16 @@ func.func private @f() attributes {p = #greta_tile.pipeline<stages = 1, slice = 
 
 greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {wave_size = 64 : i32, waves = 1 : i32} {
   %z = arith.constant dense<0.0> : tensor<1x64xf32>
-  // expected-error @+1 {{it takes [.., W, 8] of f16, [.., W, 1] of i32, zeros of i32 and scales of f16 [.., 1, 1] into [.., 1, 1] of f32}}
-  %a = greta_tile.contract_packed %z, %z, %z, %z, %z : tensor<1x64xf32>, tensor<1x64xf32>, tensor<1x64xf32>, tensor<1x64xf32> -> tensor<1x64xf32>
+  // expected-error @+1 {{is narrow with 'f32' and 'f32' into 'f32'; sums of f16 into f32 may be}}
+  %a = greta_tile.contract %z, %z, %z dims [1] narrow : tensor<1x64xf32>, tensor<1x64xf32> -> tensor<1x64xf32>
+  greta_tile.return
+}
+
+// -----
+
+greta_tile.func @f(%x: !greta_tile.ptr<f16>, %i: i32, %m: i1) attributes {wave_size = 64 : i32, waves = 1 : i32} {
+  // expected-error @+1 {{loads 'vector<3xf16>' aligned to 2 under a mask; that takes 1, 2, 4, 8 or 16 bytes, aligned to their number or 4}}
+  %a = greta_tile.ptr_load %x[%i] mask %m align 2 : !greta_tile.ptr<f16> -> vector<3xf16>
   greta_tile.return
 }
 

@@ -246,7 +246,10 @@ func.func @decode(%a: tensor<3x33000xf16>, %b: tensor<33x33000xf16>, %bias: tens
 // GPU: %[[D:.*]] = arith.shrui %{{.*}}, %{{.*}} : tensor<1x[[N]]x[[L]]x1x1xi32>
 // GPU: %[[ZERO:.*]] = arith.andi %[[D]]
 // GPU: %[[X:.*]] = greta_tile.load %arg3{{.*}} strides [4096, 0, 32, 8, 1] bounds [] : <f16> -> tensor<1x1x[[L]]x4x8xf16>
-// GPU: greta_tile.contract_packed %[[X]], %[[W]], %[[ZERO]], %[[S]]
+// GPU: %[[B:.*]] = greta_tile.dequant %[[W]], %{{.*}}, %[[ZERO]] : {{.*}} -> tensor<1x[[N]]x[[L]]x4x8xf16>
+// GPU: %[[P:.*]] = greta_tile.contract %[[X]], %[[B]], %{{.*}} dims [3, 4] narrow
+// GPU: arith.extf %[[S]]
+// GPU: math.fma %[[P]]
 func.func @packed(%x: tensor<1x4096xf16>, %q: tensor<14336x512xi32>, %s: tensor<14336x32xf16>, %z: tensor<14336x4xi32>) -> tensor<1x14336xf16> {
   %w = greta.dequant %q, %s, %z {group = 128} : tensor<14336x512xi32>, tensor<14336x32xf16>, tensor<14336x4xi32> -> tensor<14336x4096xf16>
   %0 = greta.matmul %x, %w {transpose_b} : tensor<1x4096xf16>, tensor<14336x4096xf16> -> tensor<1x14336xf16>

@@ -149,23 +149,23 @@ greta_tile.func @contract_groups(%x: !greta_tile.ptr<f16> {greta.divisibility = 
   greta_tile.return
 }
 
-// The words of a run and what they are multiplied with as vectors; the scale is applied to the sum. Elements that four neighbours share
-// are loaded once.
-// CHECK-LABEL: @contract_packed
+// Narrow sums are dots of vectors. A word is a vector of eight numbers. Elements that four neighbours share are loaded once.
+// CHECK-LABEL: @contract_narrow
 // CHECK-DAG: greta_tile.ptr_load {{.*}} -> vector<4xi32>
 // CHECK-DAG: greta_tile.ptr_load {{.*}} -> vector<8xf16>
 // CHECK-DAG: arith.shrui
-// CHECK: %[[D:.*]] = greta_tile.dot_packed %{{.*}}, %{{.*}}, %{{.*}} : vector<4xi32>, vector<32xf16>
-// CHECK: %[[S:.*]] = arith.extf
-// CHECK: math.fma %[[D]], %[[S]]
-greta_tile.func @contract_packed(%x: !greta_tile.ptr<f16> {greta.divisibility = 16 : i64}, %q: !greta_tile.ptr<i32> {greta.divisibility = 16 : i64}, %s: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32> {greta.divisibility = 16 : i64}) attributes {wave_size = 32 : i32, waves = 1 : i32} {
+// CHECK: vector.bitcast %{{.*}} : vector<1xi32> to vector<8xi4>
+// CHECK: greta_tile.vector_dot %{{.*}}, %{{.*}}, %{{.*}} : vector<32xf16>
+// CHECK-NOT: greta_tile.vector_dot
+greta_tile.func @contract_narrow(%x: !greta_tile.ptr<f16> {greta.divisibility = 16 : i64}, %q: !greta_tile.ptr<i32> {greta.divisibility = 16 : i64}, %s: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32> {greta.divisibility = 16 : i64}) attributes {wave_size = 32 : i32, waves = 1 : i32} {
   %z = arith.constant 0 : i32
   %acc = arith.constant dense<0.0> : tensor<1x1x32x1x1xf32>
   %zero = arith.constant dense<8> : tensor<1x1x32x1x1xi32>
   %w = greta_tile.load %q[%z, %z, %z, %z, %z] strides [0, 128, 4, 1, 0] bounds [] : !greta_tile.ptr<i32> -> tensor<1x1x32x4x1xi32>
   %t = greta_tile.load %s[%z, %z, %z, %z, %z] strides [0, 8, 1, 0, 0] bounds [] {divisors = array<i64: 1, 1, 4, 1, 1>} : !greta_tile.ptr<f16> -> tensor<1x1x32x1x1xf16>
   %a = greta_tile.load %x[%z, %z, %z, %z, %z] strides [1024, 0, 32, 8, 1] bounds [] : !greta_tile.ptr<f16> -> tensor<1x1x32x4x8xf16>
-  %c = greta_tile.contract_packed %a, %w, %zero, %t, %acc : tensor<1x1x32x4x8xf16>, tensor<1x1x32x4x1xi32>, tensor<1x1x32x1x1xi32>, tensor<1x1x32x1x1xf16> -> tensor<1x1x32x1x1xf32>
+  %v = greta_tile.dequant %w, %t, %zero : tensor<1x1x32x4x1xi32>, tensor<1x1x32x1x1xf16>, tensor<1x1x32x1x1xi32> -> tensor<1x1x32x4x8xf16>
+  %c = greta_tile.contract %a, %v, %acc dims [3, 4] narrow : tensor<1x1x32x4x8xf16>, tensor<1x1x32x4x8xf16> -> tensor<1x1x32x1x1xf32>
   greta_tile.store %c, %y[%z, %z, %z, %z, %z] strides [0, 0, 1, 0, 0] bounds [] : tensor<1x1x32x1x1xf32> -> !greta_tile.ptr<f32>
   greta_tile.return
 }
@@ -175,8 +175,8 @@ greta_tile.func @contract_packed(%x: !greta_tile.ptr<f16> {greta.divisibility = 
 // CHECK-COUNT-1: greta_tile.ptr_load {{.*}} -> f16
 // CHECK-COUNT-1: greta_tile.ptr_load {{.*}} -> vector<4xi32>
 // CHECK-NOT: greta_tile.ptr_load
-// CHECK-COUNT-4: greta_tile.dequant_word
-// CHECK-NOT: greta_tile.dequant_word
+// CHECK-COUNT-4: arith.uitofp %{{.*}} : vector<8xi4> to vector<8xf16>
+// CHECK-NOT: vector<8xi4>
 // CHECK: greta_tile.ptr_store {{.*}} : vector<8xf16>
 greta_tile.func @dequant(%q: !greta_tile.ptr<i32> {greta.divisibility = 16 : i64}, %s: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f16> {greta.divisibility = 16 : i64}) attributes {wave_size = 32 : i32, waves = 1 : i32} {
   %z = arith.constant 0 : i32

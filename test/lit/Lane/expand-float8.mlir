@@ -1,6 +1,6 @@
-// RUN: greta-opt %s --split-input-file --pass-pipeline='builtin.module(any(greta-expand-float8{target=gfx1100}))' | FileCheck %s --check-prefixes=CHECK,NONE
-// RUN: greta-opt %s --split-input-file --pass-pipeline='builtin.module(any(greta-expand-float8{target=gfx942}))' | FileCheck %s --check-prefixes=CHECK,FNUZ
-// RUN: greta-opt %s --split-input-file --pass-pipeline='builtin.module(any(greta-expand-float8{target=gfx1201}))' | FileCheck %s --check-prefixes=CHECK,OCP
+// RUN: greta-opt %s --split-input-file --pass-pipeline='builtin.module(any(greta-expand{target=gfx1100}))' | FileCheck %s --check-prefixes=CHECK,NONE
+// RUN: greta-opt %s --split-input-file --pass-pipeline='builtin.module(any(greta-expand{target=gfx942}))' | FileCheck %s --check-prefixes=CHECK,FNUZ
+// RUN: greta-opt %s --split-input-file --pass-pipeline='builtin.module(any(greta-expand{target=gfx1201}))' | FileCheck %s --check-prefixes=CHECK,OCP
 
 // E5M2 is the upper half of an f16; instructions give f32.
 // CHECK-LABEL: func.func @e5m2_to_f16(

@@ -136,35 +136,23 @@ greta_tile.func @vectors(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<i32>) att
   greta_tile.return
 }
 
-// GLSL's own where it is good, formulas where it is not; f16 and bf16 through f32.
+// Functions are GLSL's own.
 
 // CHECK-LABEL: spirv.module @functions
 // CHECK: spirv.GL.Exp %{{.*}} : f32
 // CHECK: spirv.GL.InverseSqrt %{{.*}} : f32
-// CHECK-NOT: spirv.GL.Tanh
-// CHECK: spirv.GL.Exp %{{.*}} : f32
-// CHECK: spirv.GL.Exp2 %{{.*}} : f32
-// CHECK-NOT: spirv.GL.Sin
-// CHECK: spirv.GL.RoundEven
-// CHECK-NOT: spirv.GL.Pow
-// CHECK: spirv.FMul
+// CHECK: spirv.GL.RoundEven %{{.*}} : f32
+// CHECK: spirv.GL.Fma %{{.*}}, %{{.*}}, %{{.*}} : f32
 // CHECK: spirv.GL.Log %{{.*}} : f32
-greta_tile.func @functions(%x: !greta_tile.ptr<f16>) attributes {wave_size = 1 : i32, waves = 1 : i32} {
+greta_tile.func @functions(%x: !greta_tile.ptr<f32>) attributes {wave_size = 1 : i32, waves = 1 : i32} {
   %c0 = arith.constant 0 : i32
-  %a = greta_tile.ptr_load %x[%c0] align 2 : !greta_tile.ptr<f16> -> f16
-  %b = math.exp %a : f16
-  %c = math.rsqrt %b : f16
-  %d = math.tanh %c : f16
-  %e = math.erf %d : f16
-  %f = math.sin %e : f16
-  %cube = arith.constant 3.0 : f16
-  %g = math.powf %f, %cube : f16
-  %h = arith.extf %g : f16 to f32
-  %i = arith.truncf %h : f32 to bf16
-  %j = math.log %i : bf16
-  %k = arith.extf %j : bf16 to f32
-  %l = arith.truncf %k : f32 to f16
-  greta_tile.ptr_store %l, %x[%c0] align 2 : f16 -> !greta_tile.ptr<f16>
+  %a = greta_tile.ptr_load %x[%c0] align 4 : !greta_tile.ptr<f32> -> f32
+  %b = math.exp %a : f32
+  %c = math.rsqrt %b : f32
+  %d = math.roundeven %c : f32
+  %e = math.fma %d, %c, %b : f32
+  %f = math.log %e : f32
+  greta_tile.ptr_store %f, %x[%c0] align 4 : f32 -> !greta_tile.ptr<f32>
   greta_tile.return
 }
 

@@ -67,6 +67,16 @@ greta_tile.func @outside(%x: !greta_tile.ptr<f32>) attributes {wave_size = 8 : i
 
 // -----
 
+greta_tile.func @masked(%x: !greta_tile.ptr<f32>, %i: i32) attributes {wave_size = 1 : i32, waves = 1 : i32} {
+  %c8 = arith.constant 8 : i32
+  %m = arith.cmpi slt, %i, %c8 : i32
+  // expected-error @+1 {{has a mask, which Vulkan's loads have not; put it in a branch}}
+  %v = greta_tile.ptr_load %x[%i] mask %m align 4 : !greta_tile.ptr<f32> -> f32
+  greta_tile.return
+}
+
+// -----
+
 greta_tile.func @function(%x: !greta_tile.ptr<f32>, %n: i32) attributes {wave_size = 1 : i32, waves = 1 : i32} {
   // expected-error @+1 {{'math.cttz' op is not known to greta-tile-to-spirv}}
   %c = math.cttz %n : i32

@@ -76,40 +76,28 @@ greta_tile.func @views(%x: !greta_tile.ptr<i32>, %y: !greta_tile.ptr<f16>, %z: !
   greta_tile.return
 }
 
-// Weights of 4 bits, two at a time: the exponent in front makes f16 of them, the zero is taken off; two sums of pairs, then f32.
-// CHECK-LABEL: spirv.func @dot_packed
-// CHECK: spirv.FSub %{{.*}} : vector<2xf16>
-// CHECK: spirv.FMul %{{.*}} : vector<2xf16>
-// CHECK: spirv.FSub %{{.*}} : vector<2xf16>
-// CHECK: spirv.FMul %{{.*}} : vector<2xf16>
-// CHECK: spirv.ShiftRightLogical
-// CHECK-COUNT-2: spirv.GL.Fma %{{.*}} : vector<2xf16>
-// CHECK-COUNT-3: spirv.FAdd %{{.*}} : f32
-// CHECK: spirv.FMul %{{.*}} : f32
-greta_tile.func @dot_packed(%x: !greta_tile.ptr<f16>, %q: !greta_tile.ptr<i32>, %y: !greta_tile.ptr<f32>) attributes {wave_size = 32 : i32, waves = 1 : i32} {
+// Two f16 are one vector, made once, and one instruction; a word is one without any. Their elements are taken out where something asks for them.
+// CHECK-LABEL: spirv.func @pairs
+// CHECK: %[[W:.*]] = spirv.Load "PhysicalStorageBuffer" %{{.*}} : i32
+// CHECK: %[[P:.*]] = spirv.Bitcast %[[W]] : i32 to vector<2xf16>
+// CHECK: %[[S:.*]] = spirv.CompositeConstruct %{{.*}}, %{{.*}} : (f16, f16) -> vector<2xf16>
+// CHECK: %[[D:.*]] = spirv.FSub %[[P]], %[[S]] {no_contraction} : vector<2xf16>
+// CHECK: %[[M:.*]] = spirv.FMul %[[D]], %[[S]] {no_contraction} : vector<2xf16>
+// CHECK: %[[F:.*]] = spirv.GL.Fma %[[M]], %[[P]], %[[S]] : vector<2xf16>
+// CHECK: spirv.CompositeExtract %[[F]][1 : i32]
+// CHECK: spirv.Bitcast %[[M]] : vector<2xf16> to i32
+greta_tile.func @pairs(%q: !greta_tile.ptr<i32>, %s: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f16>) attributes {wave_size = 32 : i32, waves = 1 : i32} {
   %c0 = arith.constant 0 : i32
-  %c8 = arith.constant 8 : i32
-  %a = greta_tile.ptr_load %x[%c0] align 16 : !greta_tile.ptr<f16> -> vector<8xf16>
-  %w = greta_tile.ptr_load %q[%c0] align 4 : !greta_tile.ptr<i32> -> i32
-  %v = vector.from_elements %w : vector<1xi32>
-  %d = greta_tile.dot_packed %v, %c8, %a : vector<1xi32>, vector<8xf16>
-  greta_tile.ptr_store %d, %y[%c0] align 4 : f32 -> !greta_tile.ptr<f32>
-  greta_tile.return
-}
-
-// A word's weights as f16: the difference of both with the exponent in front is exact, the product with the scale is rounded.
-// CHECK-LABEL: spirv.func @dequant_word
-// CHECK: spirv.BitwiseAnd
-// CHECK: spirv.BitwiseOr
-// CHECK: %[[D:.*]] = spirv.FSub %{{.*}} : vector<2xf16>
-// CHECK: spirv.FMul %[[D]], %{{.*}} : vector<2xf16>
-// CHECK-COUNT-3: spirv.ShiftRightLogical
-greta_tile.func @dequant_word(%q: !greta_tile.ptr<i32>, %s: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f16>) attributes {wave_size = 32 : i32, waves = 1 : i32} {
-  %c0 = arith.constant 0 : i32
-  %c8 = arith.constant 8 : i32
   %w = greta_tile.ptr_load %q[%c0] align 4 : !greta_tile.ptr<i32> -> i32
   %t = greta_tile.ptr_load %s[%c0] align 2 : !greta_tile.ptr<f16> -> f16
-  %d = greta_tile.dequant_word %w, %t, %c8 : vector<8xf16>
-  greta_tile.ptr_store %d, %y[%c0] align 16 : vector<8xf16> -> !greta_tile.ptr<f16>
+  %words = vector.from_elements %w : vector<1xi32>
+  %p = vector.bitcast %words : vector<1xi32> to vector<2xf16>
+  %both = vector.broadcast %t : f16 to vector<2xf16>
+  %d = arith.subf %p, %both : vector<2xf16>
+  %m = arith.mulf %d, %both : vector<2xf16>
+  %f = math.fma %m, %p, %both : vector<2xf16>
+  %high = vector.extract %f[1] : f16 from vector<2xf16>
+  greta_tile.ptr_store %high, %s[%c0] align 2 : f16 -> !greta_tile.ptr<f16>
+  greta_tile.ptr_store %m, %y[%c0] align 4 : vector<2xf16> -> !greta_tile.ptr<f16>
   greta_tile.return
 }

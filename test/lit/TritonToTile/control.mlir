@@ -19,6 +19,7 @@
 // CHECK: %[[V9:[a-z0-9_]+]] = arith.constant 0 : i32
 // CHECK: %[[V10:[a-z0-9_]+]] = arith.cmpi eq, %[[V5]], %[[V9]] : i32
 // CHECK: scf.if %[[V10]] {
+// CHECK: greta_tile.assume %[[V3]]
 // CHECK: %[[V11:[a-z0-9_]+]] = arith.constant 0 : i32
 // CHECK: %[[V12:[a-z0-9_]+]] = arith.constant 1 : i32
 // CHECK: %[[V6]] = arith.cmpi eq, %[[V4]], %[[V12]] : i32

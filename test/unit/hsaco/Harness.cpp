@@ -3,12 +3,14 @@
 #include "Harness.h"
 #include "GretaTile/GretaTile.h"
 #include "greta/AMDGPU/Hsaco.h"
+#include "greta/Passes.h"
 #include "greta/Sim/Simulator.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
 #include "llvm/ADT/APFloat.h"
 
 using namespace mlir;
@@ -37,6 +39,14 @@ static std::string compile(const std::string &text, const TargetRow &row) {
   OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(text, context);
   if (!module) {
     ADD_FAILURE() << "does not parse:\n" << text;
+    return "";
+  }
+  PassManager passes(context);
+  GretaExpandPassOptions expand;
+  expand.target = row.name.str();
+  passes.addNestedPass<tile::FuncOp>(createGretaExpandPass(expand));
+  if (failed(passes.run(*module))) {
+    ADD_FAILURE() << "does not expand:\n" << text;
     return "";
   }
   FailureOr<HsacoKernel> object =

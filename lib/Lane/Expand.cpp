@@ -1,0 +1,40 @@
+//===- Expand.cpp - the pass greta-expand ---------------------------------===//
+//
+// What a target has no instruction for becomes what it has; each part of it in
+// a file of its own (Expand.h).
+//
+//===----------------------------------------------------------------------===//
+
+#include "Expand.h"
+#include "GretaTile/GretaTile.h"
+#include "greta/Passes.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/ROCDLDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+namespace greta {
+#define GEN_PASS_DEF_GRETAEXPANDPASS
+#include "greta/Passes.h.inc"
+} // namespace greta
+
+using namespace mlir;
+
+namespace {
+struct ExpandPass : greta::impl::GretaExpandPassBase<ExpandPass> {
+  using GretaExpandPassBase::GretaExpandPassBase;
+  void runOnOperation() override {
+    llvm::Expected<const greta::TargetRow *> row = greta::lookupTarget(target);
+    if (!row) {
+      getOperation()->emitError(llvm::toString(row.takeError()));
+      return signalPassFailure();
+    }
+    greta::expandFloat8(getOperation(), (*row)->fp8);
+    if (!isa<greta::tile::FuncOp>(getOperation()))
+      return;
+    if (failed(greta::expandMath(getOperation(), **row)))
+      return signalPassFailure();
+    greta::expandPacked(getOperation(), **row);
+  }
+};
+} // namespace

@@ -1,0 +1,417 @@
+//===- ExpandMath.cpp - functions by formulas -----------------------------===//
+//
+// In: a kernel at the lane level with ops of arith and math on floats. Out: the
+// same, of functions only those that the target has. In this order:
+//
+//   1. Functions of f16 and bf16, and division of bf16, go through f32: f32
+//      instructions are as fast, and the result is rounded once.
+//   2. Functions that MLIR has polynomials or formulas for become those.
+//   3. The others become formulas of our own. Where Vulkan promises little of
+//      GLSL's function, or there is none:
+//
+//        tanh, erf     minimax polynomials near 0, exponentials elsewhere;
+//                      below 2 ulp
+//        sin, cos      the rest of a division by pi/2, then a polynomial by
+//                      the quadrant; below 2^-22 up to |x| = 100000
+//        expm1, log1p  cancel near 0
+//        powf          exp2(y log2 |x|), and what IEEE has of signs
+//
+// The polynomials are least squares fits, reweighted to the smallest maximum of
+// the relative error.
+//
+// Targets differ in their functions and in whether a fused multiply-add rounds
+// once: Vulkan leaves that open.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Expand.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Math/Transforms/Passes.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/IR/TypeUtilities.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace greta;
+
+//===----------------------------------------------------------------------===//
+// What targets have
+//===----------------------------------------------------------------------===//
+
+/// Functions of f32 with instructions: everywhere, and on AMD; those of LLVM's
+/// own expansions are good to an ulp or so.
+static constexpr StringLiteral native[] = {"absf",  "exp", "exp2", "floor",
+                                           "fma",   "log", "log2", "roundeven",
+                                           "rsqrt", "sqrt"};
+static constexpr StringLiteral nativeOnAmd[] = {"ceil",  "copysign", "isfinite",
+                                                "isinf", "isnan",    "isnormal",
+                                                "log10", "round",    "trunc"};
+/// Of these, what f64 has: everywhere, and on AMD.
+static constexpr StringLiteral onF64[] = {"absf", "ceil",      "floor",
+                                          "fma",  "roundeven", "sqrt"};
+static constexpr StringLiteral onF64OfAmd[] = {"copysign", "isfinite", "isinf",
+                                               "isnan", "trunc"};
+/// Of these, what AMD's f16 has too, exactly.
+static constexpr StringLiteral exact[] = {
+    "absf", "ceil", "copysign", "floor", "round", "roundeven", "trunc"};
+/// Functions that MLIR has polynomials for, and those that it makes of others.
+static constexpr StringLiteral polynomial[] = {"acos",  "asin", "atan",
+                                               "atan2", "cbrt", "erfc"};
+static constexpr StringLiteral composed[] = {
+    "acosh", "asinh", "atanh", "clampf", "cosh", "sinh", "tan"};
+
+/// Name of an op of the math dialect without its dialect, else empty.
+static StringRef mathName(Operation *op) {
+  if (!isa_and_nonnull<math::MathDialect>(op->getDialect()))
+    return "";
+  return op->getName().stripDialect();
+}
+
+/// Element type of an op's first operand, else null.
+static Type operandElement(Operation *op) {
+  return op->getNumOperands() ? getElementTypeOrSelf(op->getOperand(0))
+                              : Type();
+}
+
+//===----------------------------------------------------------------------===//
+// Narrow floats
+//===----------------------------------------------------------------------===//
+
+/// An op on a narrow float that is computed in f32.
+static bool widens(Operation *op, const TargetRow &row) {
+  Type type = operandElement(op);
+  if (!type || (!type.isF16() && !type.isBF16()))
+    return false;
+  if (isa<arith::DivFOp, arith::RemFOp>(op))
+    return type.isBF16();
+  StringRef name = mathName(op);
+  bool isExact = row.isHip() && type.isF16() &&
+                 (name == "fma" || llvm::is_contained(exact, name));
+  return !name.empty() && !isExact;
+}
+
+/// Puts `op` on f32, between conversions.
+static void widen(Operation *op) {
+  OpBuilder builder(op);
+  auto f32Like = [&](Type type) -> Type {
+    if (auto vector = dyn_cast<VectorType>(type))
+      return vector.clone(builder.getF32Type());
+    return builder.getF32Type();
+  };
+  for (OpOperand &operand : op->getOpOperands()) {
+    Type type = operand.get().getType();
+    if (isa<FloatType>(getElementTypeOrSelf(type)))
+      operand.set(arith::ExtFOp::create(builder, op->getLoc(), f32Like(type),
+                                        operand.get()));
+  }
+  Value result = op->getResult(0);
+  Type narrow = result.getType();
+  if (!isa<FloatType>(getElementTypeOrSelf(narrow)))
+    return;
+  result.setType(f32Like(narrow));
+  builder.setInsertionPointAfter(op);
+  auto rounded = arith::TruncFOp::create(builder, op->getLoc(), narrow, result);
+  result.replaceAllUsesExcept(rounded, rounded);
+}
+
+//===----------------------------------------------------------------------===//
+// Formulas
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// An f32, or a vector of them, in the making: lets formulas read as formulas.
+struct Real {
+  ImplicitLocOpBuilder *b;
+  Value value;
+
+  Real make(Value result) const { return {b, result}; }
+  template <typename OpT, typename... Args> Real with(Args... args) const {
+    return make(OpT::create(*b, value, args.value...));
+  }
+  /// The same constant in all elements.
+  Value splat(TypedAttr attr) const {
+    if (auto vector = dyn_cast<VectorType>(value.getType()))
+      attr = DenseElementsAttr::get(vector.clone(attr.getType()),
+                                    ArrayRef<Attribute>(attr));
+    return arith::ConstantOp::create(*b, attr);
+  }
+  Real literal(float number) const {
+    return make(splat(b->getF32FloatAttr(number)));
+  }
+  Value integer(int32_t number) const {
+    return splat(b->getI32IntegerAttr(number));
+  }
+  Type integers() const {
+    auto vector = dyn_cast<VectorType>(value.getType());
+    return vector ? Type(vector.clone(b->getI32Type())) : b->getI32Type();
+  }
+  Value bits() const { return arith::BitcastOp::create(*b, integers(), value); }
+
+  Real operator+(Real y) const { return with<arith::AddFOp>(y); }
+  Real operator-(Real y) const { return with<arith::SubFOp>(y); }
+  Real operator*(Real y) const { return with<arith::MulFOp>(y); }
+  Real operator/(Real y) const { return with<arith::DivFOp>(y); }
+  Real operator+(float y) const { return *this + literal(y); }
+  Real operator-(float y) const { return *this - literal(y); }
+  Real operator*(float y) const { return *this * literal(y); }
+  Real operator-() const { return with<arith::NegFOp>(); }
+  Value is(arith::CmpFPredicate predicate, Real y) const {
+    return arith::CmpFOp::create(*b, predicate, value, y.value);
+  }
+  Value operator<(float y) const {
+    return is(arith::CmpFPredicate::OLT, literal(y));
+  }
+  Value operator==(Real y) const { return is(arith::CmpFPredicate::OEQ, y); }
+  Value operator!=(Real y) const { return is(arith::CmpFPredicate::UNE, y); }
+  Real abs() const { return with<math::AbsFOp>(); }
+  Real exp() const { return with<math::ExpOp>(); }
+  Real exp2() const { return with<math::Exp2Op>(); }
+  Real log() const { return with<math::LogOp>(); }
+  Real log2() const { return with<math::Log2Op>(); }
+  Real floor() const { return with<math::FloorOp>(); }
+  Real roundEven() const { return with<math::RoundEvenOp>(); }
+  Real times(float y, Real z) const { return with<math::FmaOp>(literal(y), z); }
+
+  /// 2^this for results that are neither tiny nor wanted to the last bit.
+  Real fastExp2() const {
+    return make(math::Exp2Op::create(*b, value, arith::FastMathFlags::afn));
+  }
+  /// c[0] + c[1] x + c[2] x^2 + ...
+  Real polynomial(ArrayRef<float> c) const {
+    Real sum = literal(c.back());
+    for (float coefficient : llvm::reverse(c.drop_back()))
+      sum = sum * *this + coefficient;
+    return sum;
+  }
+  Real withSignOf(Real y) const {
+    Value size = arith::AndIOp::create(*b, bits(), integer(0x7fffffff));
+    Value sign = arith::AndIOp::create(*b, y.bits(), integer(1 << 31));
+    return make(arith::BitcastOp::create(*b, value.getType(),
+                                         arith::OrIOp::create(*b, size, sign)));
+  }
+};
+
+Real select(Value condition, Real x, Real y) {
+  return x.make(arith::SelectOp::create(*x.b, condition, x.value, y.value));
+}
+
+/// tanh(x) for |x| < 0.625.
+Real tanhNear(Real x) {
+  Real square = x * x;
+  return x + x * (square * square.polynomial({-0.333332807f, 0.133314416f,
+                                              -0.0537397116f, 0.0206390787f,
+                                              -0.00570497848f}));
+}
+
+Real tanh(Real x) {
+  Real size = x.abs();
+  // The power may overflow: 2 / infinity is the 0 wanted.
+  Real power = (size * 2.88539008f).fastExp2();
+  Real far = x.literal(1) - x.literal(2) / (power + 1);
+  return select(size < 0.625f, tanhNear(x), far.withSignOf(x));
+}
+
+Real erf(Real x) {
+  Real size = x.abs(), square = x * x;
+  Real near =
+      x + x * square.polynomial({0.128379166f, -0.37612626f, 0.112835854f,
+                                 -0.026853811f, 0.00518832775f,
+                                 -0.000801019254f, 7.85385782e-05f});
+  // erfc(t) = 2^(-t p(t)) up to 4, where erf is 1; NaN must survive the clamp.
+  Real clamped = select(size.is(arith::CmpFPredicate::OGT, x.literal(4)),
+                        x.literal(4), size);
+  Real exponent = clamped * clamped.polynomial(
+                                {1.62805259f, 0.917310894f, 0.151650548f,
+                                 -0.03289124f, 0.0045977952f, -0.00030389434f});
+  Real far = x.literal(1) - (-exponent).fastExp2();
+  return select(size < 1.0f, near, far.withSignOf(x));
+}
+
+/// sin(x + quarters * pi / 2).
+Real sine(Real x, int quarters, bool isFused) {
+  Real turns = (x * 0.636619772f).roundEven();
+  Real r = x;
+  if (isFused) {
+    // pi/2 in three floats; what is taken away is rounded once.
+    for (float part : {-0x1.921fb6p+0f, 0x1.777a5cp-25f, 0x1.ee59dap-50f})
+      r = turns.times(part, r);
+  } else {
+    // In three pieces of 8 bits, whose products are exact, and the rest.
+    for (float part :
+         {1.5703125f, 0.00048255920f, 1.2665987e-06f, 9.9209358e-10f})
+      r = r - turns * part;
+  }
+  Real square = r * r;
+  Real sin = r + r * (square * square.polynomial({-0.166666552f, 0.00833215471f,
+                                                  -0.000195140834f}));
+  Real cos = square.polynomial(
+      {1.0f, -0.5f, 0.0416666456f, -0.00138873374f, 2.44348448e-05f});
+  ImplicitLocOpBuilder &b = *x.b;
+  Value quadrant = arith::FPToSIOp::create(b, x.integers(), turns.value);
+  if (quarters)
+    quadrant = arith::AddIOp::create(b, quadrant, x.integer(quarters));
+  auto isSet = [&](int32_t bit) -> Value {
+    return arith::CmpIOp::create(
+        b, arith::CmpIPredicate::ne,
+        arith::AndIOp::create(b, quadrant, x.integer(bit)), x.integer(0));
+  };
+  Real result = select(isSet(1), cos, sin);
+  return select(isSet(2), -result, result);
+}
+
+/// exp(x) - 1 = 2 tanh(x/2) / (1 - tanh(x/2)) near 0.
+Real expm1(Real x) {
+  Real half = tanhNear(x * 0.5f);
+  Real near = (half * 2) / (x.literal(1) - half);
+  return select(x.abs() < 0.5f, near, x.exp() - 1);
+}
+
+/// log(1 + x) = 2 atanh(x / (2 + x)), by its series near 0.
+Real log1p(Real x) {
+  Real ratio = x / (x + 2), square = ratio * ratio;
+  Real near = ratio * square.polynomial({2.0f, 2.0f / 3, 2.0f / 5, 2.0f / 7,
+                                         2.0f / 9, 2.0f / 11});
+  return select(x.abs() < 0.5f, near, (x + 1).log());
+}
+
+/// Halves away from zero; the addend is the largest float below one half, so
+/// that 0.49999997 does not become 1.
+Real round(Real x) { return (x.abs() + 0.49999997f).floor().withSignOf(x); }
+
+/// |x|^y = 2^(y log2 |x|); a negative x needs a whole y, and is the result's
+/// sign where that is odd. x^0 and 1^y are 1, also for a NaN.
+Real pow(Real x, Real y) {
+  ImplicitLocOpBuilder &b = *x.b;
+  Real size = (y * x.abs().log2()).exp2(), half = y * 0.5f;
+  Value isFraction = y.floor() != y;
+  Value isOdd = arith::AndIOp::create(b, y.floor() == y, half.floor() != half);
+  Real result = select(isOdd, size.withSignOf(x), size);
+  Value isInvalid = arith::AndIOp::create(b, x < 0.0f, isFraction);
+  Real nan = x.literal(std::numeric_limits<float>::quiet_NaN());
+  Value isOne = arith::OrIOp::create(b, y == y.literal(0), x == x.literal(1));
+  return select(isOne, x.literal(1), select(isInvalid, nan, result));
+}
+
+/// x^n by squaring.
+Real powInteger(Real x, int64_t n) {
+  std::optional<Real> result;
+  Real power = x;
+  for (uint64_t left = std::abs(n); left; left /= 2) {
+    if (left % 2)
+      result = result ? *result * power : power;
+    if (left > 1)
+      power = power * power;
+  }
+  if (!result)
+    return x.literal(1);
+  return n < 0 ? x.literal(1) / *result : *result;
+}
+
+/// The exponent of a power that is a small constant whole number.
+std::optional<int64_t> wholeExponent(Value value) {
+  constexpr int64_t largest = 64;
+  APFloat real(0.0f);
+  APInt whole;
+  int64_t n;
+  if (matchPattern(value, m_ConstantFloat(&real))) {
+    if (!real.isInteger() || real.isInfinity())
+      return std::nullopt;
+    n = static_cast<int64_t>(real.convertToDouble());
+  } else if (matchPattern(value, m_ConstantInt(&whole))) {
+    n = whole.getSExtValue();
+  } else {
+    return std::nullopt;
+  }
+  return std::abs(n) <= largest ? std::optional(n) : std::nullopt;
+}
+
+} // namespace
+
+/// What `op` is on f32; null where there is no formula.
+static Value formula(Operation *op, const TargetRow &row) {
+  ImplicitLocOpBuilder b(op->getLoc(), op);
+  Real x{&b, op->getOperand(0)};
+  Real y{&b, op->getNumOperands() > 1 ? op->getOperand(1) : Value()};
+  return llvm::TypeSwitch<Operation *, Real>(op)
+      .Case([&](math::TanhOp) { return tanh(x); })
+      .Case([&](math::ErfOp) { return erf(x); })
+      .Case([&](math::SinOp) { return sine(x, 0, row.isHip()); })
+      .Case([&](math::CosOp) { return sine(x, 1, row.isHip()); })
+      .Case([&](math::ExpM1Op) { return expm1(x); })
+      .Case([&](math::Log1pOp) { return log1p(x); })
+      .Case([&](math::Log10Op) { return x.log2() * 0.301029996f; })
+      .Case([&](math::CeilOp) { return -(-x).floor(); })
+      .Case([&](math::TruncOp) { return x.abs().floor().withSignOf(x); })
+      .Case([&](math::RoundOp) { return round(x); })
+      .Case([&](math::CopySignOp) { return x.withSignOf(y); })
+      .Case<math::PowFOp, math::FPowIOp>([&](auto power) {
+        if (std::optional<int64_t> n = wholeExponent(power.getRhs()))
+          return powInteger(x, *n);
+        if (std::is_same_v<decltype(power), math::FPowIOp>)
+          y.value = arith::SIToFPOp::create(b, x.value.getType(), y.value);
+        return pow(x, y);
+      })
+      .Default([&](auto) { return x.make(Value()); })
+      .value;
+}
+
+//===----------------------------------------------------------------------===//
+// The kernel
+//===----------------------------------------------------------------------===//
+
+LogicalResult greta::expandMath(Operation *kernel, const TargetRow &row) {
+  SmallVector<Operation *> narrow;
+  bool isForeign = false;
+  WalkResult walk = kernel->walk([&](Operation *op) {
+    if (widens(op, row))
+      narrow.push_back(op);
+    StringRef name = mathName(op);
+    if (!name.empty() && operandElement(op).isF64() &&
+        !llvm::is_contained(onF64, name) &&
+        !(row.isHip() && llvm::is_contained(onF64OfAmd, name))) {
+      op->emitOpError("is on f64, of which GPUs have roundings, fma and sqrt; "
+                      "compute it in f32");
+      return WalkResult::interrupt();
+    }
+    isForeign |= llvm::is_contained(polynomial, name) ||
+                 llvm::is_contained(composed, name);
+    return WalkResult::advance();
+  });
+  if (walk.wasInterrupted())
+    return failure();
+
+  llvm::for_each(narrow, widen);
+  if (isForeign) {
+    RewritePatternSet patterns(kernel->getContext());
+    populateMathPolynomialApproximationPatterns(patterns, [](StringRef name) {
+      return name.consume_front("math.") &&
+             llvm::is_contained(polynomial, name);
+    });
+    SmallVector<StringRef> names(std::begin(composed), std::end(composed));
+    math::populateExpansionPatterns(patterns, names);
+    if (failed(applyPatternsGreedily(kernel, std::move(patterns))))
+      return kernel->emitOpError("has functions whose expansion does not end");
+  }
+
+  walk = kernel->walk([&](Operation *op) {
+    StringRef name = mathName(op);
+    if (name.empty() || !isa<FloatType>(operandElement(op)) ||
+        llvm::is_contained(native, name) ||
+        (row.isHip() && llvm::is_contained(nativeOnAmd, name)))
+      return WalkResult::advance();
+    Value value = formula(op, row);
+    if (!value) {
+      op->emitOpError("has neither an instruction nor an expansion on ")
+          << row.name;
+      return WalkResult::interrupt();
+    }
+    op->getResult(0).replaceAllUsesWith(value);
+    op->erase();
+    return WalkResult::advance();
+  });
+  return failure(walk.wasInterrupted());
+}

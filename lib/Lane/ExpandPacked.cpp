@@ -1,0 +1,287 @@
+//===- ExpandPacked.cpp - 4-bit numbers and dots of vectors ---------------===//
+//
+// In: conversions of words, as vectors of eight i4, to f16, and
+// greta_tile.vector_dot. Out: arithmetic on pairs, vectors of two f16, which is
+// one register and what targets compute with at a time.
+//
+// A number in the last bits of an f16's mantissa is that number plus a constant
+// that the exponent says, and taking the constant away is exact:
+//
+//   0x6400 | w        1024 + w                from bits 3:0
+//   0x5400 | w        64 + w / 16             from bits 3:0
+//   0x4400 | w << 4   4 + w / 16              from bits 7:4
+//
+// So with one `and` and one `or` numbers e and e + 4 of a word are a pair. What
+// comes next is done on pairs as well, as long as it is the same for all eight:
+// a number of 4 bits that is subtracted is part of the constant, and a factor
+// of 1/16 chooses the second and third line, which need half of the shifts.
+// Where the target permutes bytes in one instruction, neighbours are a pair,
+// and a fused multiply-add takes the sixteen of the upper one away:
+//
+//   %v = arith.uitofp %w : vector<8xi4> to vector<8xf16>
+//   %d = arith.subf %v, %zeros
+//     →  pairs i = 0 .. 3:  (byte i, byte i) & 0x00f0000f | 0x64006400
+//                             * (1, 1/16) - (1024 + zero, 64 + zero)
+//
+//===----------------------------------------------------------------------===//
+
+#include "Expand.h"
+#include "GretaTile/GretaTile.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "mlir/IR/Iterators.h"
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+using namespace greta;
+
+/// AMD permutes bytes (v_perm_b32) and adds two products of f16 to an f32
+/// (v_dot2_f32_f16); SPIR-V has neither.
+static bool permutesBytes(const TargetRow &row) { return row.isHip(); }
+static bool hasDot2(const TargetRow &row) { return row.isHip(); }
+
+namespace {
+/// Builds arithmetic on words and pairs.
+struct PairBuilder : ImplicitLocOpBuilder {
+  using ImplicitLocOpBuilder::ImplicitLocOpBuilder;
+  VectorType pairType = VectorType::get(2, getF16Type());
+
+  Value bits(uint32_t value) {
+    return arith::ConstantOp::create(*this, getI32IntegerAttr(value));
+  }
+  template <typename OpT> Value with(Value word, uint32_t value) {
+    return OpT::create(*this, word, bits(value));
+  }
+  Value asPair(Value word) {
+    Value words = vector::FromElementsOp::create(
+        *this, VectorType::get(1, getI32Type()), word);
+    return vector::BitCastOp::create(*this, pairType, words);
+  }
+  Value pair(Value low, Value high) {
+    return vector::FromElementsOp::create(*this, pairType,
+                                          ValueRange{low, high});
+  }
+  Value at(Value vector, int64_t i) {
+    return createOrFold<vector::ExtractOp>(vector, i);
+  }
+};
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Words to pairs
+//===----------------------------------------------------------------------===//
+
+/// The i32 of whose low bits `value`, an f16, is the number; null: it is none.
+static Value fourBits(Value value, PairBuilder &b) {
+  auto convert = value.getDefiningOp<arith::UIToFPOp>();
+  auto narrow =
+      convert ? convert.getIn().getDefiningOp<arith::TruncIOp>() : nullptr;
+  if (!narrow || !narrow.getType().isInteger(4) ||
+      !narrow.getIn().getType().isInteger(32))
+    return {};
+  APInt mask;
+  auto masked = narrow.getIn().getDefiningOp<arith::AndIOp>();
+  if (masked && matchPattern(masked.getRhs(), m_ConstantInt(&mask)) &&
+      mask == 15)
+    return masked;
+  return b.with<arith::AndIOp>(narrow.getIn(), 15);
+}
+
+/// What op, the only user of `value`, combines it with, the same for all
+/// elements; null: it is not such an op.
+template <typename OpT> static Value combinedWith(Value value) {
+  if (!value.hasOneUse())
+    return {};
+  auto op = dyn_cast<OpT>(*value.user_begin());
+  auto same = op && op.getLhs() == value
+                  ? op.getRhs().template getDefiningOp<vector::BroadcastOp>()
+                  : nullptr;
+  return same && !isa<VectorType>(same.getSource().getType()) ? same.getSource()
+                                                              : Value();
+}
+
+static void expandWord(arith::UIToFPOp op, bool permutes) {
+  PairBuilder b(op.getLoc(), op);
+  Value words = b.createOrFold<vector::BitCastOp>(
+      VectorType::get(1, b.getI32Type()), op.getIn());
+  Value word = b.at(words, 0);
+  // What is done to all eight; each op is taken in when it is understood.
+  Value value = op.getResult();
+  auto take = [&] {
+    Operation *user = *value.user_begin();
+    b.setInsertionPoint(user);
+    value = user->getResult(0);
+  };
+  Value zero;
+  if (Value subtracted = combinedWith<arith::SubFOp>(value)) {
+    b.setInsertionPoint(*value.user_begin());
+    if ((zero = fourBits(subtracted, b)))
+      take();
+  }
+  APFloat factor(0.0f);
+  bool isSixteenth = false;
+  if (Value scale = combinedWith<arith::MulFOp>(value))
+    if (matchPattern(scale, m_ConstantFloat(&factor)) &&
+        factor.convertToDouble() == 0.0625) {
+      isSixteenth = true;
+      take();
+    }
+  auto bias = [&](uint32_t exponents, uint32_t places) {
+    if (!zero)
+      return b.asPair(b.bits(exponents));
+    return b.asPair(
+        b.with<arith::OrIOp>(b.with<arith::MulIOp>(zero, places), exponents));
+  };
+
+  bool inOrder = permutes && !isSixteenth;
+  Value pairs[4];
+  for (auto [i, pair] : llvm::enumerate(pairs)) {
+    if (inOrder) {
+      // Selectors of bytes; 12 is a zero.
+      Value bytes =
+          LLVM::CallIntrinsicOp::create(
+              b, b.getI32Type(), b.getStringAttr("llvm.amdgcn.perm"),
+              ValueRange{word, word, b.bits(0x0c000c00 + i * 0x00010001)})
+              .getResult(0);
+      Value raised = b.asPair(b.with<arith::OrIOp>(
+          b.with<arith::AndIOp>(bytes, 0x00f0000f), 0x64006400));
+      Attribute units[] = {b.getF16FloatAttr(1), b.getF16FloatAttr(0.0625)};
+      Value unit = arith::ConstantOp::create(
+          b, DenseElementsAttr::get(b.pairType, ArrayRef<Attribute>(units)));
+      // -(1024 + zero) and -(64 + zero).
+      pair = math::FmaOp::create(b, raised, unit, bias(0xd400e400, 0x00100001));
+      continue;
+    }
+    bool isUpper = isSixteenth && i % 2;
+    uint32_t exponents = isUpper       ? 0x44004400
+                         : isSixteenth ? 0x54005400
+                                       : 0x64006400;
+    Value bits = word;
+    if (int64_t shift = isSixteenth ? i / 2 * 8 : i * 4)
+      bits = b.with<arith::ShRUIOp>(word, shift);
+    bits = b.with<arith::AndIOp>(bits, isUpper ? 0x00f000f0 : 0x000f000f);
+    pair = arith::SubFOp::create(
+        b, b.asPair(b.with<arith::OrIOp>(bits, exponents)),
+        bias(exponents, isUpper ? 0x00100010 : 0x00010001));
+  }
+
+  while (Value scale = combinedWith<arith::MulFOp>(value)) {
+    take();
+    Value both = vector::BroadcastOp::create(b, b.pairType, scale);
+    for (Value &pair : pairs)
+      pair = arith::MulFOp::create(b, pair, both);
+  }
+  SmallVector<Value> numbers;
+  for (int64_t i = 0; i < 8; ++i)
+    numbers.push_back(inOrder ? b.at(pairs[i / 2], i % 2)
+                              : b.at(pairs[i % 4], i / 4));
+  value.replaceAllUsesWith(
+      vector::FromElementsOp::create(b, op.getType(), numbers));
+}
+
+//===----------------------------------------------------------------------===//
+// Dots of vectors
+//===----------------------------------------------------------------------===//
+
+/// Where element i of a vector comes from: a vector that nobody put together of
+/// scalars and its element, or a scalar and -1.
+static std::pair<Value, int64_t> originOf(Value vector, int64_t i) {
+  while (auto made = vector.getDefiningOp<vector::FromElementsOp>()) {
+    Value element = made.getElements()[i];
+    auto taken = element.getDefiningOp<vector::ExtractOp>();
+    if (!taken || taken.hasDynamicPosition())
+      return {element, -1};
+    vector = taken.getSource();
+    i = taken.getStaticPosition().front();
+  }
+  return {vector, i};
+}
+
+static void expandDot(tile::VectorDotOp op, const TargetRow &row) {
+  PairBuilder b(op.getLoc(), op);
+  int64_t count = op.getA().getType().getNumElements();
+  if (count == 2 && hasDot2(row))
+    return;
+  // Elements of B that are a register together, with those of A.
+  std::map<std::pair<void *, int64_t>, int64_t> places;
+  for (int64_t i = 0; i < count; ++i) {
+    auto [vector, at] = originOf(op.getB(), i);
+    places[{vector.getAsOpaquePointer(), at}] = i;
+  }
+  SmallVector<std::pair<Value, Value>> pairs;
+  auto element = [&](Value vector, int64_t i) {
+    auto [from, at] = originOf(vector, i);
+    return at < 0 ? from : b.at(from, at);
+  };
+  SmallVector<bool> done(count, false);
+  for (int64_t i = 0; i < count; ++i) {
+    if (done[i])
+      continue;
+    auto [vector, at] = originOf(op.getB(), i);
+    auto partner = places.find({vector.getAsOpaquePointer(), 1});
+    bool isPair = vector.getType() == b.pairType && at == 0 &&
+                  partner != places.end() && !done[partner->second];
+    done[i] = true;
+    int64_t other =
+        isPair ? partner->second : llvm::find(done, false) - done.begin();
+    done[other] = true;
+    pairs.push_back(
+        {b.pair(element(op.getA(), i), element(op.getA(), other)),
+         isPair ? vector
+                : b.pair(element(op.getB(), i), element(op.getB(), other))});
+  }
+
+  Value total = op.getAcc();
+  if (hasDot2(row)) {
+    for (auto [x, y] : pairs)
+      total = tile::VectorDotOp::create(b, x, y, total);
+  } else {
+    // Eight products are one sum of f16; the sums take turns.
+    unsigned numSums = llvm::divideCeil(pairs.size(), 8);
+    SmallVector<Value> sums(numSums);
+    for (auto [i, pair] : llvm::enumerate(pairs)) {
+      Value &sum = sums[i % numSums];
+      sum =
+          sum ? math::FmaOp::create(b, pair.first, pair.second, sum).getResult()
+              : arith::MulFOp::create(b, pair.first, pair.second).getResult();
+    }
+    auto add = [&](Value part) {
+      part = arith::ExtFOp::create(b, b.getF32Type(), part);
+      total = matchPattern(total, m_AnyZeroFloat())
+                  ? part
+                  : arith::AddFOp::create(b, total, part).getResult();
+    };
+    for (Value sum : sums)
+      for (int64_t half : {0, 1})
+        add(b.at(sum, half));
+  }
+  op.replaceAllUsesWith(total);
+  op.erase();
+}
+
+void greta::expandPacked(Operation *kernel, const TargetRow &row) {
+  SmallVector<arith::UIToFPOp> words;
+  SmallVector<tile::VectorDotOp> dots;
+  kernel->walk([&](Operation *op) {
+    if (auto convert = dyn_cast<arith::UIToFPOp>(op)) {
+      auto type = dyn_cast<VectorType>(convert.getIn().getType());
+      if (type && type.getElementType().isInteger(4))
+        words.push_back(convert);
+    } else if (auto dot = dyn_cast<tile::VectorDotOp>(op)) {
+      dots.push_back(dot);
+    }
+  });
+  for (arith::UIToFPOp word : words)
+    expandWord(word, permutesBytes(row));
+  for (tile::VectorDotOp dot : dots)
+    expandDot(dot, row);
+  if (words.empty() && dots.empty())
+    return;
+  kernel->walk<WalkOrder::PostOrder, ReverseIterator>([](Operation *op) {
+    if (isOpTriviallyDead(op))
+      op->erase();
+  });
+}

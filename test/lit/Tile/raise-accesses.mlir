@@ -1,0 +1,90 @@
+// RUN: greta-opt %s --pass-pipeline='builtin.module(greta_tile.func(greta-tile-raise-accesses,canonicalize,cse))' | FileCheck %s
+
+// Rows under a mask, each row %n elements from the last: the mask is a bound, and what the first row adds to the address is the offset.
+// CHECK-LABEL: @rows(
+// CHECK-SAME: %[[X:[^ ]*]]: !greta_tile.ptr<f16>, %[[Y:[^ ]*]]: !greta_tile.ptr<f16>, %[[M:[^ ]*]]: i32, %[[N:[^ ]*]]: i32
+// CHECK: %[[FIRST:.*]] = arith.muli
+// CHECK: %[[V:.*]] = greta_tile.load %[[X]][%[[FIRST]], %c0_i32] strides [-9223372036854775808, 1](%[[N]]) bounds [0, 1](%[[M]], %[[N]])
+// CHECK: greta_tile.store %[[V]], %[[Y]][%[[FIRST]], %c0_i32] strides [-9223372036854775808, 1](%[[N]]) bounds [0, 1](%[[M]], %[[N]])
+// CHECK-NOT: scattered
+greta_tile.func @rows(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f16>, %m: i32, %n: i32 {greta.nonnegative}) attributes {waves = 4 : i32} {
+  %c64 = arith.constant 64 : i32
+  %pid = greta_tile.program_id 0
+  %first = arith.muli %pid, %c64 : i32
+  %first_s = greta_tile.splat %first : tensor<64xi32>
+  %i = greta_tile.iota 0 : tensor<64xi32>
+  %row = arith.addi %first_s, %i : tensor<64xi32>
+  %rows = greta_tile.reshape %row : tensor<64xi32> -> tensor<64x1xi32>
+  %n_s = greta_tile.splat %n : tensor<64x1xi32>
+  %m_s = greta_tile.splat %m : tensor<64x1xi32>
+  %inside = arith.cmpi slt, %rows, %m_s : tensor<64x1xi32>
+  %inside_all = greta_tile.broadcast %inside : tensor<64x1xi1> -> tensor<64x32xi1>
+  %starts = arith.muli %rows, %n_s : tensor<64x1xi32>
+  %starts_all = greta_tile.broadcast %starts : tensor<64x1xi32> -> tensor<64x32xi32>
+  %j = greta_tile.iota 0 : tensor<32xi32>
+  %column = greta_tile.reshape %j : tensor<32xi32> -> tensor<1x32xi32>
+  %n_r = greta_tile.splat %n : tensor<1x32xi32>
+  %within = arith.cmpi slt, %column, %n_r : tensor<1x32xi32>
+  %within_all = greta_tile.broadcast %within : tensor<1x32xi1> -> tensor<64x32xi1>
+  %columns = greta_tile.broadcast %column : tensor<1x32xi32> -> tensor<64x32xi32>
+  %offset = arith.addi %starts_all, %columns : tensor<64x32xi32>
+  %p = greta_tile.ptr_add %x, %offset : !greta_tile.ptr<f16>, tensor<64x32xi32>
+  %q = greta_tile.ptr_add %y, %offset : !greta_tile.ptr<f16>, tensor<64x32xi32>
+  %mask = arith.andi %inside_all, %within_all : tensor<64x32xi1>
+  %v = greta_tile.load_scattered %p mask %mask : tensor<64x32x!greta_tile.ptr<f16>> -> tensor<64x32xf16>
+  greta_tile.store_scattered %v, %q mask %mask : tensor<64x32xf16> -> tensor<64x32x!greta_tile.ptr<f16>>
+  greta_tile.return
+}
+
+// A stride that may be negative, indices that wrap around and a mask that is no bound stay what they are. A bound that says nothing of the address
+// leaves it alone.
+// CHECK-LABEL: @others(
+// CHECK-COUNT-3: greta_tile.load_scattered
+// CHECK: %[[BACK:.*]] = greta_tile.ptr_add %{{.*}}, %{{.*}} : !greta_tile.ptr<f32>, i64
+// CHECK: greta_tile.load %[[BACK]][%[[FIRST:.*]]] strides [1] bounds [0](%{{.*}})
+// CHECK: greta_tile.store_scattered
+greta_tile.func @others(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>, %m: i32, %n: i32, %first: i32) attributes {waves = 4 : i32} {
+  %i = greta_tile.iota 0 : tensor<64xi32>
+  %zero = arith.constant dense<0> : tensor<64xi32>
+  %one = arith.constant dense<1> : tensor<64xi32>
+  %n_s = greta_tile.splat %n : tensor<64xi32>
+  %m_s = greta_tile.splat %m : tensor<64xi32>
+  %first_s = greta_tile.splat %first : tensor<64xi32>
+  %strided = arith.muli %i, %n_s : tensor<64xi32>
+  %wrapped = arith.remsi %i, %m_s : tensor<64xi32>
+  %even = arith.andi %i, %one : tensor<64xi32>
+  %is_even = arith.cmpi eq, %even, %zero : tensor<64xi32>
+  %p0 = greta_tile.ptr_add %x, %strided : !greta_tile.ptr<f32>, tensor<64xi32>
+  %p1 = greta_tile.ptr_add %x, %wrapped : !greta_tile.ptr<f32>, tensor<64xi32>
+  %p2 = greta_tile.ptr_add %x, %i : !greta_tile.ptr<f32>, tensor<64xi32>
+  %v0 = greta_tile.load_scattered %p0 : tensor<64x!greta_tile.ptr<f32>> -> tensor<64xf32>
+  %v1 = greta_tile.load_scattered %p1 : tensor<64x!greta_tile.ptr<f32>> -> tensor<64xf32>
+  %v2 = greta_tile.load_scattered %p2 mask %is_even : tensor<64x!greta_tile.ptr<f32>> -> tensor<64xf32>
+  %index = arith.addi %first_s, %i : tensor<64xi32>
+  %inside = arith.cmpi slt, %index, %m_s : tensor<64xi32>
+  %v3 = greta_tile.load_scattered %p2 mask %inside : tensor<64x!greta_tile.ptr<f32>> -> tensor<64xf32>
+  %s0 = arith.addf %v0, %v1 : tensor<64xf32>
+  %s1 = arith.addf %s0, %v2 : tensor<64xf32>
+  %s2 = arith.addf %s1, %v3 : tensor<64xf32>
+  %q = greta_tile.ptr_add %y, %wrapped : !greta_tile.ptr<f32>, tensor<64xi32>
+  greta_tile.store_scattered %s2, %q : tensor<64xf32> -> tensor<64x!greta_tile.ptr<f32>>
+  greta_tile.return
+}
+
+// An assumption about a stride is enough.
+// CHECK-LABEL: @assumed(
+// CHECK-SAME: %[[N:[^ ,]*]]: i32)
+// CHECK: greta_tile.load %{{.*}}[%c0_i32] strides [-9223372036854775808](%[[N]]) bounds []
+greta_tile.func @assumed(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f16>, %n: i32) attributes {waves = 4 : i32} {
+  %c0 = arith.constant 0 : i32
+  %positive = arith.cmpi sgt, %n, %c0 : i32
+  greta_tile.assume %positive
+  %i = greta_tile.iota 0 : tensor<64xi32>
+  %n_s = greta_tile.splat %n : tensor<64xi32>
+  %strided = arith.muli %i, %n_s : tensor<64xi32>
+  %p = greta_tile.ptr_add %x, %strided : !greta_tile.ptr<f16>, tensor<64xi32>
+  %v = greta_tile.load_scattered %p : tensor<64x!greta_tile.ptr<f16>> -> tensor<64xf16>
+  %q = greta_tile.ptr_add %y, %i : !greta_tile.ptr<f16>, tensor<64xi32>
+  greta_tile.store_scattered %v, %q : tensor<64xf16> -> tensor<64x!greta_tile.ptr<f16>>
+  greta_tile.return
+}
