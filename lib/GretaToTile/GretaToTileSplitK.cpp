@@ -96,7 +96,7 @@ void greta::goOnAsLast(ImplicitLocOpBuilder &b, Value counter, Value expected) {
   Value before = tile::AtomicRmwOp::create(
       b, b.getI32Type(), tile::AtomicKind::Add, tile::MemoryOrder::AcqRel,
       tile::MemoryScope::Device, counter, i32(b, 1), Value());
-  Value last = arith::SubIOp::create(b, expected, i32(b, 1));
+  Value last = b.createOrFold<arith::SubIOp>(expected, i32(b, 1));
   Value isLast =
       arith::CmpIOp::create(b, arith::CmpIPredicate::eq, before, last);
   auto branch = scf::IfOp::create(b, isLast, /*withElseRegion=*/false);

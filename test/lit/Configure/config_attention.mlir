@@ -3,8 +3,8 @@
 // RUN: greta-opt --split-input-file --greta-fuse --greta-configure=target=vulkan:nvidia %s | FileCheck %s --check-prefix=NVIDIA
 // RUN: greta-opt --split-input-file --greta-fuse --greta-configure=target=vulkan:portable %s | FileCheck %s --check-prefix=PORTABLE
 
-// GFX942: config = {spaces = [{columns = 64 : i64, depth = 64 : i64, rows = [1, 1, 128]}], waves = 4 : i64}
-// NVIDIA: config = {grid_limit = 65535 : i64, spaces = [{columns = 64 : i64, depth = 64 : i64, rows = [1, 1, 64]}], waves = 4 : i64}
+// GFX942: config = {spaces = [{columns = 64 : i64, depth = 64 : i64, rows = [1, 1, 256]}], waves = 8 : i64}
+// NVIDIA: config = {grid_limit = 65535 : i64, spaces = [{columns = 64 : i64, depth = 64 : i64, rows = [1, 1, 256]}], waves = 8 : i64}
 // PORTABLE: config = {grid_limit = 65535 : i64, spaces = [{columns = 64 : i64, depth = 16 : i64, rows = [1, 1, 16]}], waves = 4 : i64}
 func.func @prefill(%q: tensor<?x8x?x64xf16>, %k: tensor<?x2x?x64xf16>, %v: tensor<?x2x?x64xf16>) -> tensor<?x8x?x64xf16> {
   %0 = greta.attention %q, %k, %v {causal} : tensor<?x8x?x64xf16>, tensor<?x2x?x64xf16>, tensor<?x2x?x64xf16> -> tensor<?x8x?x64xf16>
@@ -13,8 +13,9 @@ func.func @prefill(%q: tensor<?x8x?x64xf16>, %k: tensor<?x2x?x64xf16>, %v: tenso
 
 // -----
 
-// Few queries: heads that read the same keys are one tile.
-// GFX942: rows = [1, 4, 4]}], waves = 1 : i64
+// Few queries: heads that read the same keys are one tile, waves have keys of their own, and workgroups share the keys.
+// GFX942: config = {spaces = [{columns = 64 : i64, depth = 32 : i64, rows = [1, 4, 4], split = 304 : i64, unroll = 4 : i64}], waves = 4 : i64}
+// NVIDIA: depth = 32 : i64, rows = [1, 4, 4], split = 132 : i64, unroll = 4 : i64}], waves = 4 : i64}
 func.func @decode(%q: tensor<?x8x1x64xf16>, %k: tensor<?x2x?x64xf16>, %v: tensor<?x2x?x64xf16>) -> tensor<?x8x1x64xf16> {
   %0 = greta.attention %q, %k, %v {causal} : tensor<?x8x1x64xf16>, tensor<?x2x?x64xf16>, tensor<?x2x?x64xf16> -> tensor<?x8x1x64xf16>
   return %0 : tensor<?x8x1x64xf16>
@@ -27,4 +28,15 @@ func.func @decode(%q: tensor<?x8x1x64xf16>, %k: tensor<?x2x?x64xf16>, %v: tensor
 func.func @update(%c: tensor<?x2x?x128xf16>, %n: tensor<?x2x?x128xf16>, %p: tensor<?xi32>) -> tensor<?x2x?x128xf16> {
   %0 = greta.kv_update %c, %n, %p : tensor<?x2x?x128xf16>, tensor<?x2x?x128xf16>, tensor<?xi32> -> tensor<?x2x?x128xf16>
   return %0 : tensor<?x2x?x128xf16>
+}
+
+// -----
+
+// What is asked for, by those of its targets that have matrix instructions or never had.
+// GFX942: depth = 16 : i64, rows = [1, 1, 64], split = 6 : i64}], waves = 2 : i64}
+// NVIDIA: depth = 32 : i64, rows = [1, 1, 64], split = 6 : i64}], waves = 2 : i64}
+// PORTABLE: depth = 32 : i64, rows = [1, 1, 64], split = 6 : i64}], waves = 2 : i64}
+func.func @asked(%q: tensor<?x2x?x64xf16>, %k: tensor<?x2x?x64xf16>, %v: tensor<?x2x?x64xf16>) -> tensor<?x2x?x64xf16> {
+  %0 = greta.attention %q, %k, %v {greta.config = {tile = [64, 32], waves = 2, split = 6, gfx942 = {tile = [64, 16]}}} : tensor<?x2x?x64xf16>, tensor<?x2x?x64xf16>, tensor<?x2x?x64xf16> -> tensor<?x2x?x64xf16>
+  return %0 : tensor<?x2x?x64xf16>
 }

@@ -1,0 +1,32 @@
+// What attention cannot be asked for.
+// RUN: greta-opt --split-input-file --greta-fuse --greta-configure=target=gfx942 --verify-diagnostics %s
+
+func.func @other(%q: tensor<1x2x8x64xf16>, %k: tensor<1x2x8x64xf16>) -> tensor<1x2x8x64xf16> {
+  // expected-error @+1 {{has a 'greta.config' that is not made of 'tile', an array of integers, 'waves', 'unroll' and 'split', integers below 2^31, which are what attention has}}
+  %0 = greta.attention %q, %k, %k {greta.config = {stages = 2}} : tensor<1x2x8x64xf16>, tensor<1x2x8x64xf16>, tensor<1x2x8x64xf16> -> tensor<1x2x8x64xf16>
+  return %0 : tensor<1x2x8x64xf16>
+}
+
+// -----
+
+func.func @tile(%q: tensor<1x2x8x64xf16>, %k: tensor<1x2x8x64xf16>) -> tensor<1x2x8x64xf16> {
+  // expected-error @+1 {{has a 'greta.config' whose 'tile' is not two powers of two from 16 to 1024, rows and keys}}
+  %0 = greta.attention %q, %k, %k {greta.config = {tile = [48, 16]}} : tensor<1x2x8x64xf16>, tensor<1x2x8x64xf16>, tensor<1x2x8x64xf16> -> tensor<1x2x8x64xf16>
+  return %0 : tensor<1x2x8x64xf16>
+}
+
+// -----
+
+func.func @waves(%q: tensor<1x2x8x64xf16>, %k: tensor<1x2x8x64xf16>) -> tensor<1x2x8x64xf16> {
+  // expected-error @+1 {{has a 'greta.config' whose 'waves' or 'unroll' is no power of two}}
+  %0 = greta.attention %q, %k, %k {greta.config = {waves = 3}} : tensor<1x2x8x64xf16>, tensor<1x2x8x64xf16>, tensor<1x2x8x64xf16> -> tensor<1x2x8x64xf16>
+  return %0 : tensor<1x2x8x64xf16>
+}
+
+// -----
+
+func.func @split(%q: tensor<1x2x8x64xf16>, %k: tensor<1x2x8x64xf16>) -> tensor<1x2x8x64xf16> {
+  // expected-error @+1 {{has a 'greta.config' whose 'split' is not from 1 to 1024}}
+  %0 = greta.attention %q, %k, %k {greta.config = {split = 0}} : tensor<1x2x8x64xf16>, tensor<1x2x8x64xf16>, tensor<1x2x8x64xf16> -> tensor<1x2x8x64xf16>
+  return %0 : tensor<1x2x8x64xf16>
+}
