@@ -122,7 +122,9 @@ int64_t TileModel::registers(const Tile &tile, bool asked) const {
     int64_t bytes = extent * tile.k * problem.bytes;
     // What is computed takes registers, too, before it is stored.
     int64_t bits = std::max(8 * bytes, extent * tile.k * loaded);
-    int64_t copies = asked || alongK || row.isVulkan() ? 1 : holdsTwice(mi) ? 3 : 2;
+    int64_t copies = asked || alongK || row.isVulkan() ? 1
+                     : holdsTwice(mi)                  ? 3
+                                                       : 2;
     return llvm::divideCeil(bits, 128 * threads) * 4 * copies;
   };
   int64_t sums = problem.count * m * n / lanes;
