@@ -43,6 +43,9 @@ using namespace greta;
 static bool permutesBytes(const TargetRow &row) { return row.isHip(); }
 static bool hasDot2(const TargetRow &row) { return row.isHip(); }
 
+/// Nothing here is rounded that could be fused, so targets need not be told.
+static constexpr auto contract = arith::FastMathFlags::contract;
+
 namespace {
 /// Builds arithmetic on words and pairs.
 struct PairBuilder : ImplicitLocOpBuilder {
@@ -74,6 +77,12 @@ struct PairBuilder : ImplicitLocOpBuilder {
 // Words to pairs
 //===----------------------------------------------------------------------===//
 
+/// A conversion of a word's eight numbers.
+static bool isWord(arith::UIToFPOp convert) {
+  auto type = dyn_cast<VectorType>(convert.getIn().getType());
+  return type && type.getElementType().isInteger(4);
+}
+
 /// The i32 of whose low bits `value`, an f16, is the number; null: it is none.
 static Value fourBits(Value value, PairBuilder &b) {
   auto convert = value.getDefiningOp<arith::UIToFPOp>();
@@ -103,32 +112,41 @@ template <typename OpT> static Value combinedWith(Value value) {
                                                               : Value();
 }
 
-static void expandWord(arith::UIToFPOp op, bool permutes) {
-  PairBuilder b(op.getLoc(), op);
-  Value words = b.createOrFold<vector::BitCastOp>(
-      VectorType::get(1, b.getI32Type()), op.getIn());
-  Value word = b.at(words, 0);
-  // What is done to all eight; each op is taken in when it is understood.
+/// Replaces what becomes of a word's numbers as far as it is the same for all
+/// eight; in front of `at`, or where it is null, of the last op that it takes.
+static void expandWord(arith::UIToFPOp op, bool permutes, Operation *at) {
+  PairBuilder b(op.getLoc(), at ? at : op.getOperation());
   Value value = op.getResult();
   auto take = [&] {
     Operation *user = *value.user_begin();
-    b.setInsertionPoint(user);
+    if (!at)
+      b.setInsertionPoint(user);
     value = user->getResult(0);
   };
   Value zero;
   if (Value subtracted = combinedWith<arith::SubFOp>(value)) {
-    b.setInsertionPoint(*value.user_begin());
+    if (!at)
+      b.setInsertionPoint(*value.user_begin());
     if ((zero = fourBits(subtracted, b)))
       take();
   }
   APFloat factor(0.0f);
   bool isSixteenth = false;
-  if (Value scale = combinedWith<arith::MulFOp>(value))
-    if (matchPattern(scale, m_ConstantFloat(&factor)) &&
-        factor.convertToDouble() == 0.0625) {
+  SmallVector<Value> scales;
+  while (Value scale = combinedWith<arith::MulFOp>(value)) {
+    if (scales.empty() && !isSixteenth &&
+        matchPattern(scale, m_ConstantFloat(&factor)) &&
+        factor.convertToDouble() == 0.0625)
       isSixteenth = true;
-      take();
-    }
+    else
+      scales.push_back(scale);
+    take();
+  }
+  for (Value &scale : scales)
+    scale = vector::BroadcastOp::create(b, b.pairType, scale);
+  Value words = b.createOrFold<vector::BitCastOp>(
+      VectorType::get(1, b.getI32Type()), op.getIn());
+  Value word = b.at(words, 0);
   auto bias = [&](uint32_t exponents, uint32_t places) {
     if (!zero)
       return b.asPair(b.bits(exponents));
@@ -153,26 +171,21 @@ static void expandWord(arith::UIToFPOp op, bool permutes) {
           b, DenseElementsAttr::get(b.pairType, ArrayRef<Attribute>(units)));
       // -(1024 + zero) and -(64 + zero).
       pair = math::FmaOp::create(b, raised, unit, bias(0xd400e400, 0x00100001));
-      continue;
+    } else {
+      bool isUpper = isSixteenth && i % 2;
+      uint32_t exponents = isUpper       ? 0x44004400
+                           : isSixteenth ? 0x54005400
+                                         : 0x64006400;
+      Value bits = word;
+      if (int64_t shift = isSixteenth ? i / 2 * 8 : i * 4)
+        bits = b.with<arith::ShRUIOp>(word, shift);
+      bits = b.with<arith::AndIOp>(bits, isUpper ? 0x00f000f0 : 0x000f000f);
+      pair = arith::SubFOp::create(
+          b, b.asPair(b.with<arith::OrIOp>(bits, exponents)),
+          bias(exponents, isUpper ? 0x00100010 : 0x00010001), contract);
     }
-    bool isUpper = isSixteenth && i % 2;
-    uint32_t exponents = isUpper       ? 0x44004400
-                         : isSixteenth ? 0x54005400
-                                       : 0x64006400;
-    Value bits = word;
-    if (int64_t shift = isSixteenth ? i / 2 * 8 : i * 4)
-      bits = b.with<arith::ShRUIOp>(word, shift);
-    bits = b.with<arith::AndIOp>(bits, isUpper ? 0x00f000f0 : 0x000f000f);
-    pair = arith::SubFOp::create(
-        b, b.asPair(b.with<arith::OrIOp>(bits, exponents)),
-        bias(exponents, isUpper ? 0x00100010 : 0x00010001));
-  }
-
-  while (Value scale = combinedWith<arith::MulFOp>(value)) {
-    take();
-    Value both = vector::BroadcastOp::create(b, b.pairType, scale);
-    for (Value &pair : pairs)
-      pair = arith::MulFOp::create(b, pair, both);
+    for (Value scale : scales)
+      pair = arith::MulFOp::create(b, pair, scale, contract);
   }
   SmallVector<Value> numbers;
   for (int64_t i = 0; i < 8; ++i)
@@ -200,88 +213,111 @@ static std::pair<Value, int64_t> originOf(Value vector, int64_t i) {
   return {vector, i};
 }
 
+/// The unexpanded word that a vector of f16 is computed from; null: none.
+static arith::UIToFPOp wordOf(Value vector) {
+  while (isa_and_nonnull<arith::SubFOp, arith::MulFOp>(vector.getDefiningOp()))
+    vector = vector.getDefiningOp()->getOperand(0);
+  auto convert = vector.getDefiningOp<arith::UIToFPOp>();
+  return convert && isWord(convert) ? convert : nullptr;
+}
+
+/// Whether dots of one block are all that a vector is for, so that it may come
+/// into being at the first of them.
+static bool isForDots(Value vector, Block *block) {
+  return llvm::all_of(vector.getUsers(), [&](Operation *taken) {
+    return isa<vector::ExtractOp>(taken) &&
+           llvm::all_of(taken->getUsers(), [&](Operation *made) {
+             return isa<vector::FromElementsOp>(made) &&
+                    llvm::all_of(made->getUsers(), [&](Operation *user) {
+                      return isa<tile::VectorDotOp>(user) &&
+                             user->getBlock() == block;
+                    });
+           });
+  });
+}
+
+/// Element by element of B, in the order in which words are unpacked: what is
+/// a register together is multiplied together.
 static void expandDot(tile::VectorDotOp op, const TargetRow &row) {
   PairBuilder b(op.getLoc(), op);
   int64_t count = op.getA().getType().getNumElements();
   if (count == 2 && hasDot2(row))
     return;
-  // Elements of B that are a register together, with those of A.
-  std::map<std::pair<void *, int64_t>, int64_t> places;
-  for (int64_t i = 0; i < count; ++i) {
-    auto [vector, at] = originOf(op.getB(), i);
-    places[{vector.getAsOpaquePointer(), at}] = i;
-  }
-  SmallVector<std::pair<Value, Value>> pairs;
   auto element = [&](Value vector, int64_t i) {
     auto [from, at] = originOf(vector, i);
     return at < 0 ? from : b.at(from, at);
   };
+  // Without an instruction eight products are one sum of f16; sums take turns.
+  SmallVector<Value> sums(llvm::divideCeil(count, 16));
+  Value total = op.getAcc();
   SmallVector<bool> done(count, false);
-  for (int64_t i = 0; i < count; ++i) {
+  for (int64_t i = 0, number = 0; i < count; ++i) {
     if (done[i])
       continue;
+    // Words are unpacked where they are needed first.
+    Value numbers = originOf(op.getB(), i).first;
+    arith::UIToFPOp word = wordOf(numbers);
+    if (word && isForDots(numbers, op->getBlock()))
+      expandWord(word, permutesBytes(row), op);
     auto [vector, at] = originOf(op.getB(), i);
-    auto partner = places.find({vector.getAsOpaquePointer(), 1});
-    bool isPair = vector.getType() == b.pairType && at == 0 &&
-                  partner != places.end() && !done[partner->second];
+    int64_t other = count;
+    if (vector.getType() == b.pairType && at == 0)
+      for (other = i + 1; other < count; ++other)
+        if (originOf(op.getB(), other) == std::pair(vector, int64_t(1)))
+          break;
+    bool isPair = other < count && !done[other];
     done[i] = true;
-    int64_t other =
-        isPair ? partner->second : llvm::find(done, false) - done.begin();
+    if (!isPair)
+      other = llvm::find(done, false) - done.begin();
     done[other] = true;
-    pairs.push_back(
-        {b.pair(element(op.getA(), i), element(op.getA(), other)),
-         isPair ? vector
-                : b.pair(element(op.getB(), i), element(op.getB(), other))});
-  }
-
-  Value total = op.getAcc();
-  if (hasDot2(row)) {
-    for (auto [x, y] : pairs)
+    Value x = b.pair(element(op.getA(), i), element(op.getA(), other));
+    Value y = isPair ? vector
+                     : b.pair(element(op.getB(), i), element(op.getB(), other));
+    Value &sum = sums[number++ % sums.size()];
+    if (hasDot2(row))
       total = tile::VectorDotOp::create(b, x, y, total);
-  } else {
-    // Eight products are one sum of f16; the sums take turns.
-    unsigned numSums = llvm::divideCeil(pairs.size(), 8);
-    SmallVector<Value> sums(numSums);
-    for (auto [i, pair] : llvm::enumerate(pairs)) {
-      Value &sum = sums[i % numSums];
-      sum =
-          sum ? math::FmaOp::create(b, pair.first, pair.second, sum).getResult()
-              : arith::MulFOp::create(b, pair.first, pair.second).getResult();
-    }
-    auto add = [&](Value part) {
-      part = arith::ExtFOp::create(b, b.getF32Type(), part);
+    else if (sum)
+      sum = math::FmaOp::create(b, x, y, sum);
+    else
+      sum = arith::MulFOp::create(b, x, y, contract);
+  }
+  for (Value sum : sums)
+    for (int64_t half = 0; sum && half < 2; ++half) {
+      Value part = arith::ExtFOp::create(b, b.getF32Type(), b.at(sum, half));
       total = matchPattern(total, m_AnyZeroFloat())
                   ? part
                   : arith::AddFOp::create(b, total, part).getResult();
-    };
-    for (Value sum : sums)
-      for (int64_t half : {0, 1})
-        add(b.at(sum, half));
-  }
+    }
   op.replaceAllUsesWith(total);
   op.erase();
 }
 
 void greta::expandPacked(Operation *kernel, const TargetRow &row) {
-  SmallVector<arith::UIToFPOp> words;
   SmallVector<tile::VectorDotOp> dots;
-  kernel->walk([&](Operation *op) {
-    if (auto convert = dyn_cast<arith::UIToFPOp>(op)) {
-      auto type = dyn_cast<VectorType>(convert.getIn().getType());
-      if (type && type.getElementType().isInteger(4))
-        words.push_back(convert);
-    } else if (auto dot = dyn_cast<tile::VectorDotOp>(op)) {
-      dots.push_back(dot);
+  SmallVector<arith::UIToFPOp> words;
+  // What was unpacked at a dot stands behind some of its dead uses.
+  auto eraseDead = [&] {
+    for (bool again = true; again;) {
+      again = false;
+      kernel->walk<WalkOrder::PostOrder, ReverseIterator>([&](Operation *op) {
+        if (!isOpTriviallyDead(op))
+          return;
+        op->erase();
+        again = true;
+      });
     }
-  });
-  for (arith::UIToFPOp word : words)
-    expandWord(word, permutesBytes(row));
+  };
+  kernel->walk([&](tile::VectorDotOp dot) { dots.push_back(dot); });
   for (tile::VectorDotOp dot : dots)
     expandDot(dot, row);
-  if (words.empty() && dots.empty())
-    return;
-  kernel->walk<WalkOrder::PostOrder, ReverseIterator>([](Operation *op) {
-    if (isOpTriviallyDead(op))
-      op->erase();
+  if (!dots.empty())
+    eraseDead();
+  kernel->walk([&](arith::UIToFPOp convert) {
+    if (isWord(convert))
+      words.push_back(convert);
   });
+  for (arith::UIToFPOp word : words)
+    expandWord(word, permutesBytes(row), nullptr);
+  if (!words.empty())
+    eraseDead();
 }

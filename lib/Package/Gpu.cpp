@@ -30,7 +30,15 @@ static StringRef matrixUnit(tile::FuncOp kernel) {
   return unit;
 }
 
-/// Fused ops: into kernels, and those to block programs.
+static GretaTileSetTargetPassOptions setTarget(const TargetRow &row,
+                                               bool matrix) {
+  GretaTileSetTargetPassOptions options;
+  options.target = row.name.str();
+  options.matrix = matrix;
+  return options;
+}
+
+/// Fused ops: into kernels, and those to block programs for the target.
 static void buildFusedPipeline(PassManager &passes, const TargetRow &row,
                                bool matrix, const CompileOptions &options) {
   GretaWidenGemmsPassOptions widen;
@@ -45,6 +53,28 @@ static void buildFusedPipeline(PassManager &passes, const TargetRow &row,
   passes.addNestedPass<func::FuncOp>(
       createGretaConfigurePass(configure, options.tuning));
   passes.addPass(createGretaToTilePass());
+  // Of those that are block programs.
+  passes.addNestedPass<tile::FuncOp>(
+      createGretaTileSetTargetPass(setTarget(row, matrix)));
+}
+
+/// Block programs: for the target, and without what it leaves to do twice.
+static void buildBlockPipeline(PassManager &passes, const TargetRow &row,
+                               bool matrix) {
+  passes.addPass(createGretaTileExplicitArgumentsPass());
+  OpPassManager &kernel = passes.nest<tile::FuncOp>();
+  kernel.addPass(createGretaTileSetTargetPass(setTarget(row, matrix)));
+  kernel.addPass(createCanonicalizerPass());
+  kernel.addPass(createCSEPass());
+  kernel.addPass(createLoopInvariantCodeMotionPass());
+  kernel.addPass(createGretaTileInductionsPass());
+  kernel.addPass(createCanonicalizerPass());
+  // Where nobody knows that a block begins within its bounds, its loads have
+  // one branch on Vulkan, which costs a main loop more than one for each.
+  if (row.isHip())
+    kernel.addPass(createGretaTileRaiseAccessesPass());
+  kernel.addPass(createCSEPass());
+  kernel.addPass(createLoopInvariantCodeMotionPass());
 }
 
 /// From greta ops or block programs to one lane's program, the same for every
@@ -53,23 +83,9 @@ static void buildPipeline(PassManager &passes, const TargetRow &row,
                           bool matrix, bool launches,
                           const CompileOptions &options) {
   if (launches)
-    passes.addPass(createGretaTileExplicitArgumentsPass());
+    buildBlockPipeline(passes, row, matrix);
   else
     buildFusedPipeline(passes, row, matrix, options);
-  // For the target, and without what is there to do twice.
-  OpPassManager &kernel = passes.nest<tile::FuncOp>();
-  GretaTileSetTargetPassOptions setTarget;
-  setTarget.target = row.name.str();
-  setTarget.matrix = matrix;
-  kernel.addPass(createGretaTileSetTargetPass(setTarget));
-  kernel.addPass(createCanonicalizerPass());
-  kernel.addPass(createCSEPass());
-  kernel.addPass(createLoopInvariantCodeMotionPass());
-  kernel.addPass(createGretaTileInductionsPass());
-  kernel.addPass(createCanonicalizerPass());
-  kernel.addPass(createGretaTileRaiseAccessesPass());
-  kernel.addPass(createCSEPass());
-  kernel.addPass(createLoopInvariantCodeMotionPass());
   passes.addPass(createGretaTilePromiseArgumentsPass());
   passes.addNestedPass<tile::FuncOp>(createGretaTileAssignLayoutsPass());
   GretaTilePipelinePassOptions pipeline;

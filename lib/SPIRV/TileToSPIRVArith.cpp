@@ -165,10 +165,10 @@ Value KernelEmitter::emitCast(Operation *op, Value x) {
 // Floating point
 //===----------------------------------------------------------------------===//
 
-static bool promisesNoNaN(Operation *op) {
+static bool hasFlag(Operation *op, arith::FastMathFlags flag) {
   auto flags = dyn_cast<arith::ArithFastMathInterface>(op);
-  return flags && bitEnumContainsAll(flags.getFastMathFlagsAttr().getValue(),
-                                     arith::FastMathFlags::nnan);
+  return flags &&
+         bitEnumContainsAll(flags.getFastMathFlagsAttr().getValue(), flag);
 }
 
 Value KernelEmitter::emitFloatArith(Operation *op, Parts x) {
@@ -178,14 +178,15 @@ Value KernelEmitter::emitFloatArith(Operation *op, Parts x) {
   auto rounded = [&](Value value) {
     if (native) {
       require(spirv::Capability::RoundingModeRTE);
-      value.getDefiningOp()->setAttr("no_contraction", b.getUnitAttr());
+      if (!hasFlag(op, arith::FastMathFlags::contract))
+        value.getDefiningOp()->setAttr("no_contraction", b.getUnitAttr());
       return value;
     }
     return fromF32(value, scalar);
   };
   // GLSL's FMax and FMin leave open what becomes of NaN.
   auto extremum = [&](Value extreme, bool propagate) {
-    if (promisesNoNaN(op))
+    if (hasFlag(op, arith::FastMathFlags::nnan))
       return extreme;
     Value onFirst = propagate ? x[0] : x[1], onSecond = propagate ? x[1] : x[0];
     Value first = select(isNaN(x[0]), onFirst, extreme);

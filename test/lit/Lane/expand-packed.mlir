@@ -11,15 +11,15 @@
 // AMD: %[[ZEROS:.*]] = arith.muli %{{.*}}, %c1048577_i32
 // AMD: arith.ori %[[ZEROS]]
 // AMD: %[[F:.*]] = math.fma %{{.*}}, %[[SIXTEEN]], %{{.*}} : vector<2xf16>
-// AMD-COUNT-3: math.fma
 // AMD: arith.mulf %[[F]], %{{.*}} : vector<2xf16>
+// AMD-COUNT-3: math.fma
 // VULKAN: %[[N:.*]] = arith.andi %{{.*}}, %c983055_i32
 // VULKAN: %[[P:.*]] = arith.ori %[[N]], %c1677747200_i32
 // VULKAN: arith.muli %{{.*}}, %c65537_i32
-// VULKAN: %[[D:.*]] = arith.subf %{{.*}} : vector<2xf16>
+// VULKAN: %[[D:.*]] = arith.subf {{.*}} : vector<2xf16>
+// VULKAN: arith.mulf %[[D]], {{.*}} : vector<2xf16>
 // VULKAN-COUNT-3: arith.shrui
-// VULKAN: arith.mulf %[[D]], %{{.*}} : vector<2xf16>
-// CHECK-COUNT-3: arith.mulf {{.*}} : vector<2xf16>
+// CHECK: arith.mulf {{.*}} : vector<2xf16>
 // CHECK: vector.from_elements {{.*}} : vector<8xf16>
 // CHECK-NOT: xi4
 greta_tile.func @word(%q: !greta_tile.ptr<i32>, %s: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f16>, %z: i32) attributes {wave_size = 64 : i32, waves = 1 : i32} {
