@@ -85,9 +85,9 @@ static KernelConfig chooseAttention(const Space &space, const Limits &limits) {
     if (mi->accLayout.isKnown() && size % mi->n == 0 && size % mi->k == 0 &&
         (!leastRows || mi->m < leastRows)) {
       leastRows = mi->m;
-      copies = (int64_t(1) << (mi->aLayout.reg.size() +
-                               mi->aLayout.lane.size())) /
-               (mi->m * mi->k * mi->blocks);
+      copies =
+          (int64_t(1) << (mi->aLayout.reg.size() + mi->aLayout.lane.size())) /
+          (mi->m * mi->k * mi->blocks);
     }
   bool hasMatrix = leastRows > 0;
   KernelConfig config;
@@ -98,16 +98,15 @@ static KernelConfig chooseAttention(const Space &space, const Limits &limits) {
   int64_t lanes = lanesOf(config.waves, limits);
   // Of a lane's registers; drivers need fewer beside.
   const RegisterFile &file = limits.row.vgprs;
-  int64_t available = !limits.wide            ? 256
-                      : limits.row.isVulkan() ? file.perWave * 19 / 20
+  int64_t available = !limits.wide               ? 256
+                      : limits.row.isVulkan()    ? file.perWave * 19 / 20
                       : limits.row.agprs.perWave ? file.perWave * 3 / 4
                                                  : file.perWave * 13 / 20;
   // On the H200 twice the rows for a wave are faster where heads have 64
   // elements: 291 and 257 TFLOP/s. Multiply-adds are unrolled: larger tiles are
   // too much code.
   int64_t rowsOfLane = limits.row.isVulkan() && size <= 64 ? 2 : 1;
-  int64_t mostRows =
-      limits.wide && hasMatrix ? lanes * rowsOfLane / 2 : 16;
+  int64_t mostRows = limits.wide && hasMatrix ? lanes * rowsOfLane / 2 : 16;
   int64_t mostKeys = limits.wide && hasMatrix ? 64 : 16;
   SpaceConfig &chosen = config.spaces.emplace_back();
   // Few queries: heads that read the same keys together.
@@ -124,8 +123,8 @@ static KernelConfig chooseAttention(const Space &space, const Limits &limits) {
   // Logits and weights; where some are left out, what they are compared by.
   bool hasMask = space.alone->hasAttr("window") || hasMaskOperand(space.alone);
   int64_t perLogit = 1 + copies + 2 * hasMask;
-  Blocks blocks{mostRows, least, size, type.getElementTypeBitWidth(), copies,
-                perLogit};
+  Blocks blocks{mostRows, least,   size, type.getElementTypeBitWidth(),
+                copies,   perLogit};
   while (blocks.queries > least && blocks.bytes() > limits.ldsBytes)
     blocks.queries /= 2;
   Blocks ofWave = blocks;
