@@ -58,6 +58,17 @@ def flash_attention():
 
 
 @table
+def attention():
+    records = [r for r in newest(rows("h200_attention.csv"), "function", "batch", "queries", "keys") if "__" not in r["function"] or r["function"].endswith("k32w4s132")]
+    body = [
+        [r["function"], r["batch"], f"{r['heads']}/{r['key_heads']}", r["queries"], r["keys"], r["depth"], number(r["median_us"], 1), number(r["tflop_per_s"], 1),
+         number(r["of_copy"], 2), number(r["torch_us"], 1), number(r["torch_flash_us"], 1), r["error_euclidean"], r["commit"]]
+        for r in records
+    ]
+    return markdown(["function", "batch", "heads", "queries", "keys", "D", "us", "TFLOP/s", "of copy", "torch us", "FlashAttention-2 us", "error", "commit"], body)
+
+
+@table
 def pointers():
     body = [
         [r["m"], r["n"], r["k"], r["config"], number(r["median_us"], 1), number(r["tflop_per_s"], 1), r["error_euclidean"], r["commit"]]

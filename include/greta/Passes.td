@@ -82,6 +82,7 @@ def GretaConfigurePass : Pass<"greta-configure", "::mlir::func::FuncOp"> {
     | `group` | for a GEMM: how many rows of blocks neighbouring workgroups share |
     | `chiplets` | for a GEMM: how many chiplets workgroups are dealt to in turn; each gets a contiguous part of the blocks |
     | `split` | for a GEMM with few blocks and a long K: ranges of K with workgroups of their own, the last of which at a block adds them up |
+    | `unroll`, `split` | for attention: tiles of keys per turn, for each of which there are waves; how many workgroups are wanted in all, which share the keys |
     | `matrix` | for a GEMM: the target's instruction with its layouts (`#greta_tile.matrix`); without it, SIMT FMAs |
 
     Only rows of the target table are asked, no names. A configuration that is already there stays. The attribute `greta.config` of a

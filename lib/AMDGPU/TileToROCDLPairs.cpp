@@ -1,7 +1,8 @@
 //===- TileToROCDLPairs.cpp - two elements in a register ------------------===//
 //
 // The lane level works on scalars; gfx9 and later multiply and add two of f16
-// in a register at a time. Before the conversion
+// in a register at a time, CDNA two of f32 in neighbouring ones. Before the
+// conversion
 //
 //   %v = vector.from_elements (arith.mulf %x[0], %w[0]), (.. %x[1], %w[1]), ..
 //     →  %v = arith.mulf %x, %w : vector<8xf16>
@@ -121,7 +122,7 @@ static void addPairs(math::FmaOp second, bool anyTwo) {
 void greta::rocdl::pairElements(Operation *kernel, const TargetRow &row) {
   SmallVector<vector::FromElementsOp> made;
   SmallVector<math::FmaOp> sums;
-  bool hasPairsOfF32 = StringRef(row.name).starts_with("gfx9");
+  bool hasPairsOfF32 = row.hasFeature("packed_f32");
   auto isPaired = [&](Type type) {
     return type.isF16() || (type.isF32() && hasPairsOfF32);
   };

@@ -126,16 +126,13 @@ void KernelConverter::emitBody(ImplicitLocOpBuilder &b) {
   total = getAffineConstantExpr(0, kernel.getContext());
   for (auto [i, region] : llvm::enumerate(kernel.getSpaces())) {
     unsigned numOutputs = region.front().getTerminator()->getNumOperands();
-    size_t numScratch =
-        scratchTypes(spaces[i], config.spaces[i]).size();
-    emitters.push_back(
-        emitterOf(b, region, i,
-                  {inputs,
-                   ValueRange(outputs).slice(nextOutput,
-                                             updated ? 0 : numOutputs),
-                   ValueRange(scratch).slice(nextScratch, numScratch),
-                   ArrayRef(caches).slice(nextOutput,
-                                          updated ? 0 : numOutputs)}));
+    size_t numScratch = scratchTypes(spaces[i], config.spaces[i]).size();
+    emitters.push_back(emitterOf(
+        b, region, i,
+        {inputs,
+         ValueRange(outputs).slice(nextOutput, updated ? 0 : numOutputs),
+         ValueRange(scratch).slice(nextScratch, numScratch),
+         ArrayRef(caches).slice(nextOutput, updated ? 0 : numOutputs)}));
     nextOutput += numOutputs;
     nextScratch += numScratch;
     counts.push_back(emitters.back()->workgroups());
@@ -291,7 +288,8 @@ LogicalResult KernelConverter::run() {
     else
       shapes.push_back(kernel.getShapes()[kernel.getInputs().size() + i]);
   }
-  bool hasTied = llvm::any_of(tied, [](int64_t operand) { return operand >= 0; });
+  bool hasTied =
+      llvm::any_of(tied, [](int64_t operand) { return operand >= 0; });
   for (AffineExpr extent : scratchExtents)
     shapes.push_back(AffineMapAttr::get(mapOf(extent)));
   b.setInsertionPoint(kernel);

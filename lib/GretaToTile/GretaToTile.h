@@ -49,9 +49,9 @@ struct CacheRows {
 class Emitter {
 public:
   struct Pointers {
-    mlir::ValueRange inputs;  // one per argument of the region
-    mlir::ValueRange outputs; // one per yielded value
-    mlir::ValueRange scratch; // of scratchTypes
+    mlir::ValueRange inputs;          // one per argument of the region
+    mlir::ValueRange outputs;         // one per yielded value
+    mlir::ValueRange scratch;         // of scratchTypes
     llvm::ArrayRef<CacheRows> caches; // per yielded value
   };
   virtual ~Emitter() = default;

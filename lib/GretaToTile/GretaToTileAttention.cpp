@@ -78,9 +78,7 @@ AttentionEmitter::AttentionEmitter(ImplicitLocOpBuilder &b, KernelOp kernel,
   shared = queryType.getDimSize(1) / keyHeads;
 }
 
-AffineExpr AttentionEmitter::workgroups() {
-  return tiles() * parts();
-}
+AffineExpr AttentionEmitter::workgroups() { return tiles() * parts(); }
 
 /// Tiles of a head follow each other, so that its keys are in the cache; of a
 /// causal one those with the most keys come first.
@@ -266,8 +264,8 @@ Value AttentionEmitter::addMask(Value x, Value key) {
   Dim column{key, tensor.strides[3], valid};
   Value loaded;
   if (headsOfTile() == 1) {
-    loaded =
-        load(block({rows, span()}, tensor.element), maskPointer, {along, column});
+    loaded = load(block({rows, span()}, tensor.element), maskPointer,
+                  {along, column});
   } else {
     bool isShared = tensor.shape[1] == fixed(1);
     SmallVector<int64_t> shape = {isShared ? 1 : headsOfTile(), tileRows,
@@ -478,13 +476,14 @@ void AttentionEmitter::storeRows(Value v, const Tensor &tensor,
 }
 
 void AttentionEmitter::finish(State state) {
-  Value isNone =
-      arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, state.sum, constant({rows}, 0));
+  Value isNone = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, state.sum,
+                                       constant({rows}, 0));
   OperandRange yielded = region.front().getTerminator()->getOperands();
   for (auto [i, value] : llvm::enumerate(yielded)) {
     if (cast<OpResult>(value).getResultNumber() == 0) {
       Value factor =
-          select(isNone, constant({rows}, 0), arith::DivFOp::create(b, constant({rows}, 1), state.sum));
+          select(isNone, constant({rows}, 0),
+                 arith::DivFOp::create(b, constant({rows}, 1), state.sum));
       Value result =
           arith::MulFOp::create(b, state.acc, perRow(factor, size()));
       Type element = queryType.getElementType();
@@ -531,9 +530,8 @@ void AttentionEmitter::emit(Value index) {
   if (!part)
     return emitRows(keysOfTile);
   takePart(keysOfTile);
-  auto branch =
-      scf::IfOp::create(b, compare(Predicate::slt, part, usedParts),
-                        /*withElseRegion=*/false);
+  auto branch = scf::IfOp::create(b, compare(Predicate::slt, part, usedParts),
+                                  /*withElseRegion=*/false);
   b.setInsertionPoint(branch.thenBlock()->getTerminator());
   emitRows(keysOfTile);
 }

@@ -11,7 +11,8 @@
 // The waves' results meet behind the loop, the workgroups' in scratch memory:
 // the last workgroup to come adds them up, in their order whoever it is. How
 // many parts there are follows from how many tiles of queries share the device,
-// and how many of them have keys from the number of keys that a workgroup finds:
+// and how many of them have keys from the number of keys that a workgroup
+// finds:
 //
 //   if part < parts in use
 //     go over the part's keys
@@ -69,8 +70,7 @@ Value AttentionEmitter::repeated(Value v) {
 }
 
 AttentionEmitter::State AttentionEmitter::combine(State several) {
-  int64_t count =
-      cast<RankedTensorType>(several.max.getType()).getDimSize(0);
+  int64_t count = cast<RankedTensorType>(several.max.getType()).getDimSize(0);
   State all;
   all.max = reduce(several.max, /*axis=*/0, /*isMax=*/true);
   Value from = perColumn(finite(all.max), count);
@@ -91,9 +91,9 @@ AttentionEmitter::State AttentionEmitter::combine(State x, State y) {
   Value ofX = exponential(arith::SubFOp::create(b, x.max, from));
   Value ofY = exponential(arith::SubFOp::create(b, y.max, from));
   auto add = [&](Value x, Value ofX, Value y, Value ofY) -> Value {
-    return arith::AddFOp::create(
-        b, arith::MulFOp::create(b, x, ofX, contract),
-        arith::MulFOp::create(b, y, ofY, contract), contract);
+    return arith::AddFOp::create(b, arith::MulFOp::create(b, x, ofX, contract),
+                                 arith::MulFOp::create(b, y, ofY, contract),
+                                 contract);
   };
   both.sum = add(x.sum, ofX, y.sum, ofY);
   both.acc = add(x.acc, perRow(ofX, size()), y.acc, perRow(ofY, size()));
@@ -155,8 +155,7 @@ AttentionEmitter::PartPointers AttentionEmitter::scratchOf(Value number) {
 void AttentionEmitter::storePart(State state) {
   auto [acc, stats] = scratchOf(part);
   int64_t stored = storedRows();
-  Value sums = tile::PtrAddOp::create(
-      b, stats, i32(b, headsOfTile() * stored));
+  Value sums = tile::PtrAddOp::create(b, stats, i32(b, headsOfTile() * stored));
   auto storeBlock = [&](Value v, Value pointer, int64_t columns) {
     Value bound = stored < tileRows ? i32(b, stored) : Value();
     SmallVector<Dim> dims = {{Value(), fixed(stored * columns), Value()},
@@ -187,8 +186,8 @@ AttentionEmitter::State AttentionEmitter::loadPart(Value number) {
               load(type({rows}), sums, column),
               load(type({rows, size()}), acc,
                    {{Value(), fixed(size()), Value()}, column})};
-  state.max = select(splat(isPart, {rows}), state.max,
-                     constant({rows}, -HUGE_VAL));
+  state.max =
+      select(splat(isPart, {rows}), state.max, constant({rows}, -HUGE_VAL));
   return state;
 }
 
@@ -201,6 +200,7 @@ void AttentionEmitter::join(State state) {
   storePart(state);
   goOnAsLast(b, tile::PtrAddOp::create(b, pointers.scratch[2], tileNumber),
              usedParts);
+  // What follows has the rows that were stored.
   tileRows = storedRows();
   rows = headsOfTile() * tileRows;
   // As many as registers hold are loaded at a time.
@@ -209,9 +209,8 @@ void AttentionEmitter::join(State state) {
       std::clamp<int64_t>(elements * waves / (rows * size()), 1, 16);
   State none{constant({rows}, -HUGE_VAL), constant({rows}, 0),
              constant({rows, size()}, 0)};
-  auto loop =
-      scf::ForOp::create(b, i32(b, 0), usedParts, i32(b, count),
-                         ValueRange{none.max, none.sum, none.acc});
+  auto loop = scf::ForOp::create(b, i32(b, 0), usedParts, i32(b, count),
+                                 ValueRange{none.max, none.sum, none.acc});
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToEnd(loop.getBody());

@@ -55,7 +55,8 @@ SmallVector<CacheUpdate> greta::findCacheUpdates(func::FuncOp function) {
       auto inside = dyn_cast<BlockArgument>(argument);
       return inside ? kernel.getInputs()[inside.getArgNumber()] : Value();
     };
-    Value cache = outside(update.getCache()), slots = outside(update.getSlots());
+    Value cache = outside(update.getCache()),
+          slots = outside(update.getSlots());
     Value rows = outside(update.getNewRows());
     if (!cache || !slots || !rows)
       return;
@@ -66,9 +67,17 @@ SmallVector<CacheUpdate> greta::findCacheUpdates(func::FuncOp function) {
     // The rows of a GEMM, without a batch.
     auto producer = cast<KernelOp>(result.getOwner());
     FailureOr<SmallVector<Space>> spaces = analyzeSpaces(producer);
-    if (failed(spaces) || !spaces->front().matmul ||
-        spaces->front().groups.front().size() != 1)
+    if (failed(spaces))
       return;
+    unsigned first = 0; // result of the space
+    for (auto [space, region] : llvm::zip(*spaces, producer.getSpaces())) {
+      unsigned next = first + region.front().getTerminator()->getNumOperands();
+      MatmulOp matmul = space.matmul;
+      if (first <= result.getResultNumber() &&
+          result.getResultNumber() < next && (!matmul || matmul.getBatchRank()))
+        return;
+      first = next;
+    }
     auto shape = cast<AffineMapAttr>(kernel.getShapes()[0]).getValue();
     updates.push_back({kernel, result, rows, cache, slots,
                        shape.getResult(0) * shape.getResult(1)});
@@ -124,25 +133,25 @@ void SpaceEmitter::storeRows(unsigned output, Value block) {
   Value slot = tile::LoadScatteredOp::create(
       b, row.getType(), tile::PtrAddOp::create(b, cache.slots, row), isRow,
       Value());
-  Value isSlot = arith::AndIOp::create(
-      b, isRow, below(slot, scalars.get(b, cache.rows)));
+  Value isSlot =
+      arith::AndIOp::create(b, isRow, below(slot, scalars.get(b, cache.rows)));
   // Rows are as long in the cache as here, and nothing is between them.
   int64_t stride = 1;
   for (AffineExpr extent : ArrayRef(space.shape).drop_front())
     stride *= cast<AffineConstantExpr>(extent).getValue();
-  auto wide = blockOf(cast<RankedTensorType>(row.getType()).getShape(),
-                      b.getI64Type());
+  auto wide =
+      blockOf(cast<RankedTensorType>(row.getType()).getShape(), b.getI64Type());
   Value far = arith::MulIOp::create(
       b, arith::ExtSIOp::create(b, wide, slot),
       splat(arith::ConstantIntOp::create(b, stride, 64), row));
-  Value target = whole(
-      tile::PtrAddOp::create(b, pointers.outputs[output], far));
+  Value target =
+      whole(tile::PtrAddOp::create(b, pointers.outputs[output], far));
   for (int64_t dim = 1; dim < type.getRank(); ++dim) {
     if (type.getDimSize(dim) == 1 && !a.strides[dim])
       continue;
     Value index = indices(dim);
-    Value offset = arith::MulIOp::create(
-        b, index, splat(i32(b, a.strides[dim]), index));
+    Value offset =
+        arith::MulIOp::create(b, index, splat(i32(b, a.strides[dim]), index));
     target = tile::PtrAddOp::create(b, target, whole(offset));
   }
   Value isStored = whole(isSlot);

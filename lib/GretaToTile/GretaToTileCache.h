@@ -1,4 +1,5 @@
-//===- GretaToTileCache.h - results that are new rows of a cache -*- C++ -*-===//
+//===- GretaToTileCache.h - results that are new rows of a cache -*- C++
+//-*-===//
 #ifndef GRETA_LIB_GRETATOTILE_GRETATOTILECACHE_H
 #define GRETA_LIB_GRETATOTILE_GRETATOTILECACHE_H
 

@@ -288,11 +288,10 @@ LogicalResult LayoutAssigner::layOutAccumulator(DotOp dot) {
   // another instruction; through regrouped columns, written in another way.
   auto known = layouts.find(result);
   MatrixAttr matrix = dot.getMatrixAttr();
-  bool isForeign =
-      known != layouts.end() && matrix &&
-      (regrouped.contains(dot) ||
-       (known->second.rank() == 2 &&
-        !known->second.quotient(toLayout(matrix.getAcc()))));
+  bool isForeign = known != layouts.end() && matrix &&
+                   (regrouped.contains(dot) ||
+                    (known->second.rank() == 2 &&
+                     !known->second.quotient(toLayout(matrix.getAcc()))));
   if (known == layouts.end() || isForeign) {
     ArrayRef<int64_t> shape = shapeOf(result);
     int64_t acrossN = shape.back() & -shape.back();
@@ -343,9 +342,10 @@ void LayoutAssigner::layOutOperands(DotOp dot) {
     if (isDirect && wishes.fastest == int64_t(shape.size()) - 1 - number)
       run = std::max(run, wishes.run);
   }
-  const Layout *like = nullptr;
+  std::optional<Layout> like;
   auto layoutOf = [&](unsigned number) {
-    return greta::operandLayout(dot, number, acc, fastest[number], run, like);
+    return greta::operandLayout(dot, number, acc, fastest[number], run,
+                                like ? &*like : nullptr);
   };
   // What another dot left in registers is numbered along K as that left it.
   if (auto known = layouts.find(dot.getA()); known != layouts.end() && matrix) {
@@ -355,9 +355,9 @@ void LayoutAssigner::layOutOperands(DotOp dot) {
       least = cost;
     else
       run = neighbours;
-    like = &known->second;
+    like = known->second;
     if (effort(known->second, layoutOf(0)) >= least)
-      like = nullptr;
+      like.reset();
   }
   for (unsigned number : {0, 1}) {
     Layout layout = layoutOf(number);
@@ -368,7 +368,7 @@ void LayoutAssigner::layOutOperands(DotOp dot) {
     if (regrouped.contains(dot) && number == 1)
       assignRegrouped(dot, layout);
     else if (isDirect ||
-        (loop && loop.isDefinedOutsideOfLoop(dot.getOperand(number))))
+             (loop && loop.isDefinedOutsideOfLoop(dot.getOperand(number))))
       assign(dot.getOperand(number), layout.registersAlong(rank - 1 - number));
   }
 }
