@@ -123,10 +123,13 @@ greta_status greta_device_trim(greta_device *D) {
 
 greta_status greta_buffer_create(greta_device *D, size_t Bytes,
                                  greta_buffer **Out) {
+  Trace::Call Traced("greta_buffer_create");
   return guarded([&] {
     need(Out, "buffer") = nullptr;
     auto &Impl = need(D, "device").Impl;
     *Out = new greta_buffer{Impl, Impl->allocate(Bytes), Bytes};
+    if (Trace *T = Trace::get())
+      T->memory(Impl->use().InUse);
   });
 }
 
@@ -138,6 +141,7 @@ uint64_t greta_buffer_address(const greta_buffer *B) {
 
 greta_status greta_buffer_write(greta_stream *S, greta_buffer *B, size_t Offset,
                                 const void *Data, size_t Bytes) {
+  Trace::Call Traced("greta_buffer_write");
   return guarded([&] {
     checkSameDevice(need(S, "stream").Device, need(B, "buffer").Device);
     checkRange(*B, Offset, Bytes, "a write");
@@ -151,6 +155,7 @@ greta_status greta_buffer_write(greta_stream *S, greta_buffer *B, size_t Offset,
 
 greta_status greta_buffer_read(greta_stream *S, const greta_buffer *B,
                                size_t Offset, void *Data, size_t Bytes) {
+  Trace::Call Traced("greta_buffer_read");
   return guarded([&] {
     checkSameDevice(need(S, "stream").Device, need(B, "buffer").Device);
     checkRange(*B, Offset, Bytes, "a read");
@@ -159,12 +164,14 @@ greta_status greta_buffer_read(greta_stream *S, const greta_buffer *B,
     if (Bytes)
       S->Impl->read(B->Impl, Offset, &need(static_cast<char *>(Data), "data"),
                     Bytes);
+    S->Traced.resolve();
   });
 }
 
 greta_status greta_buffer_copy(greta_stream *S, greta_buffer *To,
                                size_t ToOffset, const greta_buffer *From,
                                size_t FromOffset, size_t Bytes) {
+  Trace::Call Traced("greta_buffer_copy");
   return guarded([&] {
     checkSameDevice(need(S, "stream").Device, need(To, "buffer").Device);
     checkSameDevice(S->Device, need(From, "buffer").Device);
@@ -180,6 +187,7 @@ greta_status greta_buffer_copy(greta_stream *S, greta_buffer *To,
 
 greta_status greta_buffer_fill(greta_stream *S, greta_buffer *B, size_t Offset,
                                size_t Bytes, uint32_t Word) {
+  Trace::Call Traced("greta_buffer_fill");
   return guarded([&] {
     checkSameDevice(need(S, "stream").Device, need(B, "buffer").Device);
     checkRange(*B, Offset, Bytes, "a fill");
@@ -195,23 +203,32 @@ greta_status greta_stream_create(greta_device *D, greta_stream **Out) {
   return guarded([&] {
     need(Out, "stream") = nullptr;
     auto &Impl = need(D, "device").Impl;
-    *Out = new greta_stream{Impl, Impl->createStream(), false, {}, {}};
+    *Out = new greta_stream{Impl, Impl->createStream(), false, {}, {}, {}};
   });
 }
 
 void greta_stream_destroy(greta_stream *S) {
-  guarded([&] { delete S; });
+  guarded([&] {
+    std::unique_ptr<greta_stream> Owner(S);
+    if (S && Trace::get()) {
+      S->Impl->synchronize();
+      S->Traced.resolve();
+    }
+  });
 }
 
 greta_status greta_stream_flush(greta_stream *S) {
+  Trace::Call Traced("greta_stream_flush");
   return guarded([&] { need(S, "stream").Impl->flush(); });
 }
 
 greta_status greta_stream_synchronize(greta_stream *S) {
+  Trace::Call Traced("greta_stream_synchronize");
   return guarded([&] {
     if (need(S, "stream").Impl->Capturing)
       fail(GRETA_ERROR_INVALID_ARGUMENT, "the stream is recording a graph");
     S->Impl->synchronize();
+    S->Traced.resolve();
   });
 }
 
@@ -295,6 +312,7 @@ greta_status greta_graph_begin(greta_stream *S) {
 }
 
 greta_status greta_graph_end(greta_stream *S, greta_graph **Out) {
+  Trace::Call Traced("greta_graph_end");
   return guarded([&] {
     need(Out, "graph") = nullptr;
     if (!need(S, "stream").Impl->Capturing)
@@ -305,11 +323,13 @@ greta_status greta_graph_end(greta_stream *S, greta_graph **Out) {
 }
 
 greta_status greta_graph_launch(greta_graph *G, greta_stream *S) {
+  Trace::Call Traced("greta_graph_launch");
   return guarded([&] {
     checkSameDevice(need(S, "stream").Device, need(G, "graph").Device);
     if (S->Impl->Capturing)
       fail(GRETA_ERROR_INVALID_ARGUMENT, "a graph cannot record a graph");
-    G->Impl->launch(*S->Impl);
+    S->Traced.launch(*S->Device, *S->Impl, "graph",
+                     [&] { G->Impl->launch(*S->Impl); });
   });
 }
 

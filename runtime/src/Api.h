@@ -5,6 +5,7 @@
 
 #include "Error.h"
 #include "Function.h"
+#include "Trace.h"
 
 #include <new>
 
@@ -27,6 +28,7 @@ struct greta_stream {
   };
   std::vector<Timed> Times;
   std::vector<std::string> Names; // what greta_stream_times handed out
+  greta::rt::TracedStream Traced;
 };
 struct greta_event {
   std::shared_ptr<greta::rt::Device> Device;

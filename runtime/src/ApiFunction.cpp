@@ -111,6 +111,7 @@ const char *greta_package_manifest(const greta_package *P) {
 greta_status greta_function_load(greta_device *D, const greta_package *P,
                                  const char *Name, const char *Variant,
                                  uint32_t Flags, greta_function **Out) {
+  Trace::Call Traced("greta_function_load");
   return guarded([&] {
     need(Out, "function") = nullptr;
     if (Flags &
@@ -180,6 +181,7 @@ greta_status greta_function_launch(const greta_function *F, greta_stream *S,
                                    const greta_tensor *Args, size_t ArgCount,
                                    const greta_tensor *Results,
                                    size_t ResultCount) {
+  Trace::Call Traced("greta_function_launch");
   return guarded([&] {
     const Function &Impl = *need(F, "function").Impl;
     if (need(S, "stream").Device != F->Device)
@@ -200,7 +202,8 @@ greta_status greta_function_launch(const greta_function *F, greta_stream *S,
       clearLog(*S->Impl, Log);
     for (Launch &L : C.Launches) {
       if (!S->Profiling) {
-        S->Impl->launch(std::move(L));
+        S->Traced.launch(*F->Device, *S->Impl, L.Code->Name,
+                         [&] { S->Impl->launch(std::move(L)); });
         continue;
       }
       greta_stream::Timed T{L.Code->Name, F->Device->createEvent(),

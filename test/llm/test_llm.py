@@ -4,6 +4,7 @@ prompts and token by token; generation that repeats itself; diagnostics of bad f
 
 import dataclasses
 import json
+import os
 import re
 import subprocess
 
@@ -215,6 +216,29 @@ def test_profile(tiny):
     assert sum(shares) == pytest.approx(100, abs=1)
     assert {"prompt0_0", "head_n_0", "lookup_f16"} <= {line.split()[0] for line in prompt.splitlines()[1:-2]}
     assert re.search(r"^layer0_1_0 +4 ", generation, re.MULTILINE)
+
+
+def test_trace(tiny, tmp_path):
+    """GRETA_TRACE: every kernel by the device's clock, one after another, within the calls that waited for it; replayed graphs as one."""
+    words = ("generate", tiny, "--synthetic=tiny", "--device=sim:gfx942", "-p", "ab", "-n", "3", "-c", "64", "-q")
+
+    def traced(*options):
+        ran = llm(*words, *options, env=os.environ | {"GRETA_TRACE": str(tmp_path / "trace.json")})
+        assert ran.returncode == 0 and ran.stderr == "", ran.stderr
+        events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+        kernels = [e for e in events if e.get("cat") == "kernel"]
+        for first, second in zip(kernels, kernels[1:]):
+            assert first["dur"] > 0 and first["ts"] + first["dur"] <= second["ts"] + 0.01
+        reads = [e for e in events if e["name"] == "greta_buffer_read"]
+        assert len(reads) == 3 and kernels[-1]["ts"] < reads[-1]["ts"] + reads[-1]["dur"]
+        assert max(e["args"]["bytes in use"] for e in events if e["ph"] == "C") > 100_000
+        return [e["name"] for e in kernels]
+
+    alone = traced("--no-graphs")
+    assert alone[:3] == ["lookup_f16", "lookup_f32", "lookup_f32"] and alone.count("layer0_1_0") == 4 and alone.count("head_1_0") == 2
+    assert traced().count("graph") == 2
+    ran = llm(*words, env=os.environ | {"GRETA_TRACE": str(tmp_path / "no" / "trace.json")})
+    assert ran.returncode == 0 and "cannot write GRETA_TRACE=" in ran.stderr
 
 
 def test_what_formats_become(made, tmp_path):

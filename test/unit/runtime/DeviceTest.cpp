@@ -213,37 +213,6 @@ TEST_P(OnDevice, GraphsReplay) {
   scale(S, 3, 5); // the stream works as before
 }
 
-// What is in use is known at any time; a buffer's memory is free for others
-// when the work that uses it has ended, and does not go back to the driver each
-// time.
-TEST_P(OnDevice, CountsMemory) {
-  Runtime->trim();
-  greta_memory Before = Runtime->memory();
-  greta::Stream S = Runtime->stream();
-  {
-    greta::Buffer A = Runtime->allocate(1 << 20), B = Runtime->allocate(1000);
-    greta_memory With = Runtime->memory();
-    EXPECT_EQ(With.in_use - Before.in_use, (1u << 20) + 1000);
-    EXPECT_GE(With.peak, With.in_use);
-    EXPECT_GE(With.reserved, With.in_use);
-    S.fill(A, 1 << 20, 7);
-  }
-  S.synchronize();
-  greta_memory After = Runtime->memory();
-  EXPECT_EQ(After.in_use, Before.in_use);
-  EXPECT_GE(After.peak, Before.in_use + (1u << 20) + 1000);
-  for (int I = 0; I < 100; ++I) {
-    greta::Buffer A = Runtime->allocate(1 << 16);
-    EXPECT_LE(Runtime->memory().reserved,
-              std::max(After.reserved, After.in_use + (1 << 16)));
-  }
-  Runtime->trim();
-  EXPECT_EQ(Runtime->memory().reserved, Before.reserved);
-  EXPECT_EQ(greta_device_memory(Runtime->get(), nullptr),
-            GRETA_ERROR_INVALID_ARGUMENT);
-  EXPECT_EQ(greta_device_trim(nullptr), GRETA_ERROR_INVALID_ARGUMENT);
-}
-
 TEST_P(OnDevice, TimesKernels) {
   greta::Stream S = Runtime->stream();
   greta::Function F = Runtime->load(*Package, "scale");
@@ -472,40 +441,6 @@ protected:
   }
 };
 INSTANTIATE_TEST_SUITE_P(Devices, VulkanDevice, testing::Values("vulkan"));
-
-// Buffers are parts of a block; a large one has a block of its own, which goes
-// when it does.
-TEST_P(VulkanDevice, BuffersShareBlocks) {
-  Runtime->trim();
-  uint64_t Before = Runtime->memory().reserved;
-  std::vector<greta::Buffer> Many;
-  for (int I = 0; I < 5000; ++I) // more than drivers allow allocations
-    Many.push_back(Runtime->allocate(64));
-  greta_memory With = Runtime->memory();
-  EXPECT_EQ(With.reserved - Before, 64u << 20);
-  EXPECT_GT(With.largest_free, 32u << 20);
-  EXPECT_GT(With.total, 0u);
-  {
-    greta::Buffer Large = Runtime->allocate(80 << 20);
-    EXPECT_GE(Runtime->memory().reserved - With.reserved, 80u << 20);
-  }
-  EXPECT_EQ(Runtime->memory().reserved, With.reserved);
-  {
-    greta::Stream S = Runtime->stream();
-    for (size_t I = 0; I < Many.size(); I += 100)
-      S.fill(Many[I], 64, static_cast<uint32_t>(I));
-    for (size_t I = 0; I < Many.size(); I += 100) {
-      uint32_t Words[16];
-      S.read(Many[I], Words, 64);
-      EXPECT_EQ(std::vector<uint32_t>(Words, Words + 16),
-                std::vector<uint32_t>(16, static_cast<uint32_t>(I)));
-    }
-  }
-  Many.clear();
-  EXPECT_EQ(Runtime->memory().reserved, With.reserved); // a spare one
-  Runtime->trim();
-  EXPECT_EQ(Runtime->memory().reserved, Before);
-}
 
 // Exactly the subgroup sizes of the device run, and a kernel sees the size it
 // was pinned to.

@@ -1,0 +1,85 @@
+// Trace.h: what a program did, as a file for Perfetto or chrome://tracing,
+// where GRETA_TRACE names one. In: calls of the API, kernels between two events
+// of the device, bytes in use. Out: JSON in Chrome's trace format, written when
+// the process ends.
+//
+// Kernels get times of the host's clock by an event of their stream whose time
+// both sides know: the first one that was traced.
+#ifndef GRETA_RUNTIME_TRACE_H
+#define GRETA_RUNTIME_TRACE_H
+
+#include "Backend.h"
+
+#include <mutex>
+
+namespace greta::rt {
+
+class Trace {
+public:
+  // Null unless the environment names a file.
+  static Trace *get();
+
+  // A call on this thread, from here to the end of the scope.
+  class Call {
+  public:
+    explicit Call(const char *Name);
+    ~Call();
+
+  private:
+    const char *Name;
+    double Start = 0;
+  };
+  // Microseconds since the first use.
+  double now() const;
+  void kernel(const std::string &Name, uint64_t Stream, double Start,
+              double Microseconds);
+  void memory(uint64_t InUse);
+
+private:
+  explicit Trace(const char *Path);
+  void write();
+  void add(const char *Category, const std::string &Name, uint64_t Track,
+           double Start, double Microseconds);
+
+  struct Entry {
+    const char *Category; // null: bytes in use, in Duration
+    std::string Name;
+    uint64_t Track;
+    double Start, Duration;
+  };
+  std::string Path;
+  std::mutex Lock;
+  std::vector<Entry> Entries;
+};
+
+// The kernels of one stream whose times are not known yet.
+class TracedStream {
+public:
+  // Runs `Launch` between two events, where a trace is kept.
+  template <typename Body>
+  void launch(Device &D, Stream &S, const std::string &Name, Body Launch) {
+    if (!Trace::get() || S.Capturing)
+      return Launch();
+    begin(D, S, Name);
+    Launch();
+    end(S);
+  }
+  // All that was launched has ended.
+  void resolve();
+
+private:
+  void begin(Device &D, Stream &S, const std::string &Name);
+  void end(Stream &S);
+
+  struct Pending {
+    std::string Name;
+    std::unique_ptr<Event> Start, End;
+  };
+  std::unique_ptr<Event> First; // at FirstTime of the host's clock
+  double FirstTime = 0;
+  uint64_t Number = 0; // of the stream, in the trace
+  std::vector<Pending> Waiting;
+};
+
+} // namespace greta::rt
+#endif
