@@ -172,8 +172,14 @@ static void replacePointers(ModuleOp module) {
 /// The type of a kernel's argument that takes one of Triton's; null where none
 /// does.
 static Type argumentType(Type type) {
-  if (auto descriptor = dyn_cast<DescriptorType>(type))
-    return tile::PtrType::get(descriptor.getBlock().getElementType());
+  if (auto descriptor = dyn_cast<DescriptorType>(type)) {
+    Type element = descriptor.getBlock().getElementType();
+    // Here a sign belongs to what is done with a number.
+    if (element.isUnsignedInteger())
+      element =
+          IntegerType::get(type.getContext(), element.getIntOrFloatBitWidth());
+    return tile::PtrType::get(element);
+  }
   if (isa<tile::PtrType>(type) || tile::isScalarArgument(type))
     return type;
   return {};

@@ -157,13 +157,15 @@ private:
                                             "of torch; make it of its type")
                                  .c_str());
       if (nb::hasattr(owner, "untyped_storage")) {
-        if (!nb::cast<bool>(owner.attr("is_cpu")))
+        // Of the storage: libraries pass what has a tensor's, too.
+        nb::object storage = owner.attr("untyped_storage")();
+        nb::object device = storage.attr("device");
+        if (nb::cast<std::string>(device.attr("type")) != "cpu")
           throw nb::value_error(
               (name(index) + " is a torch tensor on '" +
-               nb::cast<std::string>(owner.attr("device").attr("__str__")()) +
+               nb::cast<std::string>(device.attr("__str__")()) +
                "'; kernels take those of the CPU, and GRETA's arrays")
                   .c_str());
-        nb::object storage = owner.attr("untyped_storage")();
         uint64_t begin = nb::cast<uint64_t>(storage.attr("data_ptr")());
         return {index, address, begin,
                 begin + nb::cast<uint64_t>(storage.attr("nbytes")())};

@@ -189,3 +189,13 @@ tt.func public @passed(%d: !tt.tensordesc<tensor<1x32xf32>>, %d_0: i32, %d_1: i3
   tt.descriptor_scatter %d[%rows, %k], %0 : !tt.tensordesc<1x32xf32>, tensor<16xi32>, i32, tensor<16x32xf32>
   tt.return
 }
+
+// What has no sign in the language has none as a pointer.
+// CHECK-LABEL: greta_tile.func @unsigned_0(
+// CHECK-SAME: !greta_tile.ptr<i8>
+tt.func public @unsigned(%d: !tt.tensordesc<16x32xui8>, %d_0: i32, %d_1: i32, %d_2: i64, %d_3: i64, %k: i32) {
+  // CHECK: greta_tile.load_scattered %{{.*}} : tensor<16x32x!greta_tile.ptr<i8>> -> tensor<16x32xi8>
+  %0 = tt.descriptor_load %d[%k, %k] : !tt.tensordesc<16x32xui8> -> tensor<16x32xi8>
+  tt.descriptor_store %d[%k, %k], %0 : !tt.tensordesc<16x32xui8>, tensor<16x32xi8>
+  tt.return
+}
