@@ -16,7 +16,7 @@ using namespace mlir;
 using namespace greta;
 
 /// Choices that are compiled in place of one that spills.
-static constexpr unsigned mostReplacements = 5;
+static constexpr unsigned mostReplacements = 6;
 
 namespace {
 
@@ -83,13 +83,15 @@ LogicalResult greta::compileForHip(OwningOpRef<ModuleOp> module,
   how.artifact = Artifact::Object;
   std::unique_ptr<Attempt> best = attempt(how);
   for (unsigned i = 0; i < mostReplacements && best->scratch(); ++i) {
-    // Twice as many each time: what is spilled is what the model does not see.
-    how.spareRegisters = std::max(2 * how.spareRegisters,
-                                  std::clamp<int64_t>(best->spills(), 8, 24));
+    how.spareRegisters = how.spareRegisters
+                             ? how.spareRegisters * 3 / 2
+                             : std::clamp<int64_t>(best->spills(), 8, 24);
     std::unique_ptr<Attempt> last = attempt(how);
     if (failed(last->result))
       break;
-    if (last->scratch() >= best->scratch())
+    // Without matrix instructions all would fit.
+    if (last->scratch() >= best->scratch() ||
+        last->variant.id != best->variant.id)
       continue;
     passOver(best->variant, last->variant);
     chosen.spareRegisters = how.spareRegisters;
