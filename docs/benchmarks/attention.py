@@ -141,7 +141,7 @@ def main():
     runtime = Runtime(options.device)
     timer = row_ops.Timer(runtime)
     info = runtime.info()
-    common = dict(date=datetime.date.today().isoformat(), commit=(options.directory / "commit").read_text(), gpu=info.get("name"), driver=info.get("driver"))
+    common = dict(date=datetime.date.today().isoformat(), commit=(options.directory / "commit").read_text().strip(), gpu=info.get("name"), driver=info.get("driver"))
     copy = max([row_ops.runtime_copy(runtime, timer, options), *([row_ops.torch_copy(argparse.Namespace(rounds=options.rounds, reps=10))] if torch else [])])
     print(f"copy {copy:.0f} GB/s")
     packages = [Package(runtime, options.directory / name) for name in options.package]

@@ -476,6 +476,12 @@ LogicalResult KernelEmitter::emitArguments() {
              << "; greta-tile-to-spirv moves f16, bf16, f32, f64, i8, "
              << "i16, i32 and i64";
     types.push_back(pointer ? Type(b.getI64Type()) : argument.getType());
+    if (!types.back().isInteger(32) && !types.back().isInteger(64) &&
+        !types.back().isF32())
+      return kernel.emitOpError("has an argument of type ")
+             << argument.getType()
+             << "; greta-tile-to-spirv takes pointers, i32, i64 and f32: "
+                "greta-tile-explicit-arguments makes them of others";
     unsigned bytes = types.back().getIntOrFloatBitWidth() / 8;
     offsets.push_back(llvm::alignTo(size, bytes));
     size = offsets.back() + bytes;

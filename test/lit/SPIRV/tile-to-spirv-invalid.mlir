@@ -131,3 +131,10 @@ greta_tile.func @counter(%x: !greta_tile.ptr<f32>) attributes {wave_size = 1 : i
   }
   greta_tile.return
 }
+
+// -----
+
+// expected-error @+1 {{has an argument of type 'i1'; greta-tile-to-spirv takes pointers, i32, i64 and f32: greta-tile-explicit-arguments makes them of others}}
+greta_tile.func @scalar(%c: i1) attributes {wave_size = 8 : i32, waves = 1 : i32} {
+  greta_tile.return
+}
