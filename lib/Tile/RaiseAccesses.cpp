@@ -10,6 +10,8 @@
 //     →  %v = load %x[%first, 0] strides [?, 1] (%stride) bounds [0, 1] (%m,
 //     %n)
 //
+// Loads with masks are raised where nobody writes what they load.
+//
 // An i32 stride of the program has a sign, one of a strided access has none:
 // it has to be known not to be negative, by what the launch computes, or by
 // an `assume`, as Triton's tutorials have it. As products that make an address
@@ -22,6 +24,7 @@
 #include "greta/Passes.h"
 #include "greta/Tile/Facts.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/Matchers.h"
 
@@ -44,6 +47,18 @@ struct Strided {
 };
 
 } // namespace
+
+/// Whether nobody writes what is loaded meanwhile: the caller says so, or it is
+/// a dot's operand in a loop.
+static bool isReadonly(LoadScatteredOp load) {
+  if (BlockArgument argument = argumentOf(load.getPointers()))
+    if (load->getParentOfType<FuncOp>().getArgAttr(argument.getArgNumber(),
+                                                   readonlyName))
+      return true;
+  auto loop = load->getParentOfType<scf::ForOp>();
+  return loop && loop->walk([](DotOp) { return WalkResult::interrupt(); })
+                     .wasInterrupted();
+}
 
 /// The sum of uniform terms, with 64 bits; null: nothing.
 static Value sumOf(ArrayRef<LinearTerm> terms, ImplicitLocOpBuilder &b) {
@@ -171,6 +186,10 @@ struct RaiseAccessesPass
     for (Operation *op : accesses) {
       ImplicitLocOpBuilder b(op->getLoc(), op);
       if (auto load = dyn_cast<LoadScatteredOp>(op)) {
+        // Beyond its bounds a strided load reads a row within them and drops
+        // it: of what the kernel may store that would be a race.
+        if (load.getMask() && !isReadonly(load))
+          continue;
         std::optional<Value> other = splatOf(load.getOther());
         auto access =
             other ? asStrided(load.getPointers(), load.getMask(), facts, op, b)

@@ -128,9 +128,6 @@ def group(name, target):
 # Products that take multiply-adds though there is a unit for their types: what their tiles need is not there. {chips: names}
 FALLBACKS = {
     "gfx": ["epilogue_biasneox10_nt_s_17_50_17_f32_f32_auto", "epilogue_pair_nt_s_16_17_1_f32_f32_auto"],  # heads that no instruction's columns divide; 16 rows of K = 1
-    "gfx1": ["epilogue_ropeneox80_nt_d_129_240_129_f16_f16_auto", "epilogue_biasgptj80_nt_s_17_240_17_f16_f16_auto"],  # five instructions' columns
-    # Operands that are transposed in registers, of which gfx11 needs twice as many as gfx12.
-    "gfx11": ["epilogue_biasneox32_tn_d_17_96_1000_bf16_bf16_auto", "epilogue_ropegptj40_nn_s_33_120_40_bf16_bf16_auto", "slice_pair_nn_17_129_33_bf16"],
 }
 
 

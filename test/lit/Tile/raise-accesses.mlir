@@ -2,12 +2,12 @@
 
 // Rows under a mask, each row %n elements from the last: the mask is a bound, and what the first row adds to the address is the offset.
 // CHECK-LABEL: @rows(
-// CHECK-SAME: %[[X:[^ ]*]]: !greta_tile.ptr<f16>, %[[Y:[^ ]*]]: !greta_tile.ptr<f16>, %[[M:[^ ]*]]: i32, %[[N:[^ ]*]]: i32
+// CHECK-SAME: %[[X:[^ ]*]]: !greta_tile.ptr<f16> {greta.readonly}, %[[Y:[^ ]*]]: !greta_tile.ptr<f16>, %[[M:[^ ]*]]: i32, %[[N:[^ ]*]]: i32
 // CHECK: %[[FIRST:.*]] = arith.muli
 // CHECK: %[[V:.*]] = greta_tile.load %[[X]][%[[FIRST]], %c0_i32] strides [-9223372036854775808, 1](%[[N]]) bounds [0, 1](%[[M]], %[[N]])
 // CHECK: greta_tile.store %[[V]], %[[Y]][%[[FIRST]], %c0_i32] strides [-9223372036854775808, 1](%[[N]]) bounds [0, 1](%[[M]], %[[N]])
 // CHECK-NOT: scattered
-greta_tile.func @rows(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f16>, %m: i32, %n: i32 {greta.nonnegative}) attributes {waves = 4 : i32} {
+greta_tile.func @rows(%x: !greta_tile.ptr<f16> {greta.readonly}, %y: !greta_tile.ptr<f16>, %m: i32, %n: i32 {greta.nonnegative}) attributes {waves = 4 : i32} {
   %c64 = arith.constant 64 : i32
   %pid = greta_tile.program_id 0
   %first = arith.muli %pid, %c64 : i32
@@ -43,7 +43,7 @@ greta_tile.func @rows(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f16>, %m: i3
 // CHECK: %[[BACK:.*]] = greta_tile.ptr_add %{{.*}}, %{{.*}} : !greta_tile.ptr<f32>, i64
 // CHECK: greta_tile.load %[[BACK]][%[[FIRST:.*]]] strides [1] bounds [0](%{{.*}})
 // CHECK: greta_tile.store_scattered
-greta_tile.func @others(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>, %m: i32, %n: i32, %first: i32) attributes {waves = 4 : i32} {
+greta_tile.func @others(%x: !greta_tile.ptr<f32> {greta.readonly}, %y: !greta_tile.ptr<f32>, %m: i32, %n: i32, %first: i32) attributes {waves = 4 : i32} {
   %i = greta_tile.iota 0 : tensor<64xi32>
   %zero = arith.constant dense<0> : tensor<64xi32>
   %one = arith.constant dense<1> : tensor<64xi32>
@@ -75,7 +75,7 @@ greta_tile.func @others(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>, %m: 
 // CHECK-LABEL: @assumed(
 // CHECK-SAME: %[[N:[^ ,]*]]: i32)
 // CHECK: greta_tile.load %{{.*}}[%c0_i32] strides [-9223372036854775808](%[[N]]) bounds []
-greta_tile.func @assumed(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f16>, %n: i32) attributes {waves = 4 : i32} {
+greta_tile.func @assumed(%x: !greta_tile.ptr<f16> {greta.readonly}, %y: !greta_tile.ptr<f16>, %n: i32) attributes {waves = 4 : i32} {
   %c0 = arith.constant 0 : i32
   %positive = arith.cmpi sgt, %n, %c0 : i32
   greta_tile.assume %positive
