@@ -10,7 +10,8 @@
 //     →  %v = load %x[%first, 0] strides [?, 1] (%stride) bounds [0, 1] (%m,
 //     %n)
 //
-// Loads with masks are raised where nobody writes what they load.
+// Loads are raised where nobody writes what they load, stores in kernels with
+// dots.
 //
 // An i32 stride of the program has a sign, one of a strided access has none:
 // it has to be known not to be negative, by what the launch computes, or by
@@ -179,7 +180,9 @@ struct RaiseAccessesPass
   void runOnOperation() override {
     Facts facts(getOperation());
     SmallVector<Operation *> accesses;
+    bool hasDot = false;
     getOperation().walk([&](Operation *op) {
+      hasDot |= isa<DotOp>(op);
       if (isa<LoadScatteredOp, StoreScatteredOp>(op))
         accesses.push_back(op);
     });
@@ -187,8 +190,9 @@ struct RaiseAccessesPass
       ImplicitLocOpBuilder b(op->getLoc(), op);
       if (auto load = dyn_cast<LoadScatteredOp>(op)) {
         // Beyond its bounds a strided load reads a row within them and drops
-        // it: of what the kernel may store that would be a race.
-        if (load.getMask() && !isReadonly(load))
+        // it, and copies of an element are loaded by several waves: of what
+        // the kernel may store that would be a race.
+        if (!isReadonly(load))
           continue;
         std::optional<Value> other = splatOf(load.getOther());
         auto access =
@@ -204,7 +208,11 @@ struct RaiseAccessesPass
                                     .getResult());
         load.erase();
       } else {
+        // Copies of what was loaded before are ordered by distribution, of
+        // accesses through pointers alone.
         auto store = cast<StoreScatteredOp>(op);
+        if (!hasDot)
+          continue;
         auto access =
             asStrided(store.getPointers(), store.getMask(), facts, op, b);
         if (!access)

@@ -5,8 +5,7 @@
 // CHECK-SAME: %[[X:[^ ]*]]: !greta_tile.ptr<f16> {greta.readonly}, %[[Y:[^ ]*]]: !greta_tile.ptr<f16>, %[[M:[^ ]*]]: i32, %[[N:[^ ]*]]: i32
 // CHECK: %[[FIRST:.*]] = arith.muli
 // CHECK: %[[V:.*]] = greta_tile.load %[[X]][%[[FIRST]], %c0_i32] strides [-9223372036854775808, 1](%[[N]]) bounds [0, 1](%[[M]], %[[N]])
-// CHECK: greta_tile.store %[[V]], %[[Y]][%[[FIRST]], %c0_i32] strides [-9223372036854775808, 1](%[[N]]) bounds [0, 1](%[[M]], %[[N]])
-// CHECK-NOT: scattered
+// CHECK: greta_tile.store_scattered %[[V]]
 greta_tile.func @rows(%x: !greta_tile.ptr<f16> {greta.readonly}, %y: !greta_tile.ptr<f16>, %m: i32, %n: i32 {greta.nonnegative}) attributes {waves = 4 : i32} {
   %c64 = arith.constant 64 : i32
   %pid = greta_tile.program_id 0
