@@ -108,9 +108,7 @@ def torch_times(shape, sets, options):
         work = lambda i: torch.nn.functional.scaled_dot_product_attention(*ours[i % len(ours)], attn_mask=bias, is_causal=causal, enable_gqa=shape.heads != shape.key_heads)
         try:
             with torch.nn.attention.sdpa_kernel(backends) if backends else torch.no_grad():
-                once = row_ops.torch_microseconds(work, argparse.Namespace(rounds=2, reps=2))
-                reps = max(3, int(options.reps_ms * 1e3 / once))
-                found[f"{name}_us"] = round(row_ops.torch_microseconds(work, argparse.Namespace(rounds=options.rounds, reps=reps)), 2)
+                found[f"{name}_us"] = round(row_ops.torch_timed(work, options), 2)
                 found[f"{name}_tflop_per_s"] = round(shape.flop / found[f"{name}_us"] / 1e6, 1)
         except RuntimeError as error:
             print(f"{name}: {str(error).splitlines()[0]}", file=sys.stderr)
@@ -191,9 +189,7 @@ def main():
                     print(f"WRONG: {label}: error {error}", file=sys.stderr)
                     wrong = True
                     continue
-                launch = lambda i: compiled.launch(operands[i % len(operands)], out)
-                once = row_ops.batches(timer, launch, 2, 1)[0]
-                times = row_ops.batches(timer, launch, max(3, int(options.reps_ms * 1e3 / once)), options.rounds)
+                times = row_ops.timed(timer, lambda i: compiled.launch(operands[i % len(operands)], out), options)
                 median = statistics.median(times)
                 row = common | beside | dict(function=function, batch=shape.batch, heads=shape.heads, key_heads=shape.key_heads, queries=shape.queries, keys=shape.keys)
                 row |= dict(depth=shape.depth, dtype=shape.dtype, variant=compiled.variant, error_euclidean=f"{error:.2e}")

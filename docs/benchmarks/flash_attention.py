@@ -39,9 +39,7 @@ def torch_tflop_per_s(inputs, flop, options, backends):
     q, k, v = (torch.from_numpy(x).cuda()[None] for x in inputs)
     with torch.nn.attention.sdpa_kernel(backends) if backends else torch.no_grad():
         work = lambda i: torch.nn.functional.scaled_dot_product_attention(q, k, v)
-        once = row_ops.torch_microseconds(work, argparse.Namespace(rounds=2, reps=2))
-        reps = max(3, int(options.reps_ms * 1e3 / once))
-        return round(flop / row_ops.torch_microseconds(work, argparse.Namespace(rounds=options.rounds, reps=reps)) / 1e6, 1)
+        return round(flop / row_ops.torch_timed(work, options) / 1e6, 1)
 
 
 def main():
@@ -88,8 +86,7 @@ def main():
                     print(f"WRONG: {label} {heads}x{length}: error {error}", file=sys.stderr)
                     wrong = True
                     continue
-                once = row_ops.batches(timer, lambda i: compiled.launch(operands, out), 2, 1)[0]
-                times = row_ops.batches(timer, lambda i: compiled.launch(operands, out), max(3, int(options.reps_ms * 1e3 / once)), options.rounds)
+                times = row_ops.timed(timer, lambda i: compiled.launch(operands, out), options)
                 median = statistics.median(times)
                 row = common | beside | dict(program=label, heads=heads, queries=length, keys=length, variant=compiled.variant, error_euclidean=f"{error:.2e}")
                 row |= dict(median_us=round(median, 2), min_us=round(min(times), 2), max_us=round(max(times), 2), tflop_per_s=round(flop / median / 1e6, 1))

@@ -70,7 +70,7 @@ class Problem:
             self.expected = pairs[0][0].double() @ pairs[0][1].double().T
             out = torch.empty(m, n, dtype=kind, device="cuda")
             once = self.torch_time(lambda i: torch.mm(pairs[0][0], pairs[0][1].T, out=out), 2)
-            reps = max(3, int(options.reps_ms * 1e3 / once))
+            reps = row_ops.repetitions(once, options)
             self.torch_us = statistics.median([self.torch_time(lambda i: torch.mm(*(pairs[i % len(pairs)][0], pairs[i % len(pairs)][1].T), out=out), reps) for _ in range(options.rounds)])
         else:
             self.rows = slice(0, m, max(1, m // 16))
@@ -141,7 +141,7 @@ def measure(problem, timer, package, config, name, options):
         print(f"WRONG: {name}: errors {euclidean} {maximum}", file=sys.stderr)
         return row | dict(wrong=True)
     once = row_ops.batches(timer, lambda i: function.launch(sets[i % len(sets)], result), 2, 1)[0]
-    reps = max(3, int(options.reps_ms * 1e3 / once))
+    reps = row_ops.repetitions(once, options)
     times = row_ops.batches(timer, lambda i: function.launch(sets[i % len(sets)], result), reps, options.rounds)
     apart = row_ops.batches(timer, lambda i: function.launch(sets[i % len(sets)], results[i % len(sets)]), reps, options.rounds)
     function.destroy()

@@ -127,6 +127,22 @@ def batches(timer, launch, reps, rounds):
     return [timer.microseconds(batch) / reps for _ in range(rounds)]
 
 
+def repetitions(once, options):
+    """How many launches of `once` microseconds make a batch of options.reps_ms milliseconds."""
+    return max(3, int(options.reps_ms * 1e3 / once))
+
+
+def timed(timer, launch, options):
+    """batches() of options.reps_ms milliseconds each."""
+    return batches(timer, launch, repetitions(batches(timer, launch, 2, 1)[0], options), options.rounds)
+
+
+def torch_timed(work, options):
+    """torch_microseconds() in batches of options.reps_ms milliseconds."""
+    once = torch_microseconds(work, argparse.Namespace(rounds=2, reps=2))
+    return torch_microseconds(work, argparse.Namespace(rounds=options.rounds, reps=repetitions(once, options)))
+
+
 def runtime_copy(runtime, timer, options):
     size = COPY_BYTES // options.scale
     a, b = runtime.buffer(np.random.default_rng(0).integers(0, 255, size, np.uint8)), runtime.buffer(size)

@@ -96,7 +96,7 @@ def GretaConfigurePass : Pass<"greta-configure", "::mlir::func::FuncOp"> {
   let options = [Option<"target", "target", "std::string", [{""}], "name or alias of a row of the target table">,
                  Option<"file", "tuning", "std::string", [{""}], "tuning database (docs/tuning.md)">,
                  Option<"matrix", "matrix", "bool", "true", "use the target's matrix instructions">,
-                 Option<"spareRegisters", "spare-registers", "int64_t", "0", "registers of a lane that the tiles of GEMMs leave free">];
+                 Option<"spareRegisters", "spare-registers", "int64_t", "0", "registers of a lane that tiles of GEMMs and attention leave free">];
   let dependentDialects = ["::greta::tile::GretaTileDialect"];
 }
 
@@ -286,7 +286,8 @@ def GretaTileRaiseAccessesPass : Pass<"greta-tile-raise-accesses", "::greta::til
   let summary = "Accesses through blocks of pointers become strided ones";
   let description = [{
     Where an address is one pointer, what is uniform, and for each dimension its index times a stride that is known not to be negative, and where the mask
-    is bounds of indices. Then a mask of rows leaves accesses along a row as wide as they are, and one base serves all lanes.
+    is bounds of indices. Then a mask of rows leaves accesses along a row as wide as they are, and one base serves all lanes. Loads are raised where nobody
+    writes what they load, which `greta.readonly` of the argument says, or that a loop takes them for its dots; stores in kernels with dots.
 
     ```mlir
     %v = greta_tile.load_scattered %p mask %m    // %p = %x + (%first + iota 0) * %stride + iota 1, %m: %first + iota 0 < %rows

@@ -149,8 +149,8 @@ static std::vector<llvm::json::Object> candidatesNear(const Choice &choice,
 /// What a GEMM may be tried with.
 static FailureOr<std::vector<llvm::json::Object>>
 candidatesFor(const Space &space, const Limits &limits, unsigned count) {
-  if (std::optional<Choice> decode = chooseSkinny(space, limits))
-    return candidatesNear(*decode, limits, count, [&](const Choice &choice) {
+  if (std::optional<Choice> skinny = chooseSkinny(space, limits))
+    return candidatesNear(*skinny, limits, count, [&](const Choice &choice) {
       return whyNotSkinny(space, limits, choice);
     });
   std::vector<llvm::json::Object> tiles = tilesFor(space, limits, count);

@@ -200,10 +200,10 @@ static bool suitsMatrix(const Space &space, const Limits &limits,
 FailureOr<Choice> greta::choose(const Space &space, const Limits &limits,
                                 int64_t fixedBlock, MLIRContext *context) {
   if (space.matmul) {
-    std::optional<Choice> decode = chooseSkinny(space, limits);
-    if (decode && !suitsMatrix(space, limits, decode->cycles)) {
+    std::optional<Choice> skinny = chooseSkinny(space, limits);
+    if (skinny && !suitsMatrix(space, limits, skinny->cycles)) {
       FailureOr<Choice> choice =
-          overrideBlocks(space, limits, *decode, [&](const Choice &asked) {
+          overrideBlocks(space, limits, *skinny, [&](const Choice &asked) {
             return whyNotSkinny(space, limits, asked);
           });
       return failed(choice) ? choice : withHeads(space, *choice);

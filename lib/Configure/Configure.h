@@ -64,6 +64,10 @@ chooseTogether(llvm::ArrayRef<Space> spaces, Limits limits,
 /// Replaces a kernel by one for each of its spaces.
 llvm::SmallVector<KernelOp> separateSpaces(KernelOp kernel);
 
+/// How many lanes hold each element of an instruction's operands, where that is
+/// known: two on gfx11, else one.
+int64_t copiesInLanes(const MatrixInstruction &mi);
+
 /// The block program of an op that has its kernel to itself.
 mlir::FailureOr<KernelConfig> chooseAlone(const Space &space,
                                           const Limits &limits);

@@ -85,9 +85,7 @@ static KernelConfig chooseAttention(const Space &space, const Limits &limits) {
     if (mi->accLayout.isKnown() && size % mi->n == 0 && size % mi->k == 0 &&
         (!leastRows || mi->m < leastRows)) {
       leastRows = mi->m;
-      copies =
-          (int64_t(1) << (mi->aLayout.reg.size() + mi->aLayout.lane.size())) /
-          (mi->m * mi->k * mi->blocks);
+      copies = copiesInLanes(*mi);
     }
   bool hasMatrix = leastRows > 0;
   KernelConfig config;

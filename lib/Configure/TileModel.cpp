@@ -75,10 +75,11 @@ int64_t TileModel::ldsBytes(const Tile &tile) const {
          (opaque ? tile.waves * mi.m * mi.n * 4 : 0);
 }
 
-/// Whether two lanes hold the same element of an operand (gfx11).
-bool TileModel::holdsTwice(const MatrixInstruction &mi) const {
-  return mi.aLayout.isKnown() &&
-         (limits.wave << mi.aLayout.reg.size()) > mi.m * mi.k;
+int64_t greta::copiesInLanes(const MatrixInstruction &mi) {
+  if (!mi.aLayout.isKnown())
+    return 1;
+  return (int64_t(1) << (mi.aLayout.reg.size() + mi.aLayout.lane.size())) /
+         (mi.m * mi.k * mi.blocks);
 }
 
 /// 32-bit registers of a lane: accumulators, the operands that are read ahead,
@@ -123,7 +124,7 @@ int64_t TileModel::registers(const Tile &tile, bool asked) const {
     // What is computed takes registers, too, before it is stored.
     int64_t bits = std::max(8 * bytes, extent * tile.k * loaded);
     int64_t copies = asked || alongK || row.isVulkan() ? 1
-                     : holdsTwice(mi)                  ? 3
+                     : copiesInLanes(mi) > 1           ? 3
                                                        : 2;
     return llvm::divideCeil(bits, 128 * threads) * 4 * copies;
   };
@@ -234,10 +235,10 @@ std::optional<std::string> TileModel::whyNot(const Tile &tile,
     // Compilers need some room of their own: most a driver's, which does not
     // say what it spills. Of LLVM's the code is looked at, and the choice made
     // again where this was too little (lib/Package/Hip.cpp).
-    int64_t room = row.isVulkan()      ? 48
-                   : limits.wave == 64 ? 4
-                   : holdsTwice(mi)    ? 32
-                                       : 16;
+    int64_t room = row.isVulkan()          ? 48
+                   : limits.wave == 64     ? 4
+                   : copiesInLanes(mi) > 1 ? 32
+                                           : 16;
     if (!asked)
       most -= room + limits.spareRegisters;
     int64_t needed = registers(tile, asked);

@@ -77,7 +77,6 @@ private:
   };
   LdsTraffic ldsTraffic(const Tile &tile) const;
   double partialSides(const Tile &tile) const;
-  bool holdsTwice(const MatrixInstruction &mi) const;
   int64_t registers(const Tile &tile, bool asked = false) const;
   /// Cycles of the whole GEMM by the limits of a compute unit.
   double cyclesOfLoop(const Tile &tile) const;

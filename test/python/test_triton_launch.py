@@ -37,16 +37,6 @@ def bits(x, out, wide, narrow, flag, BLOCK: tl.constexpr):
     tl.store(out + i, tl.where(flag, v, -v))
 
 
-DEVICES = ("vulkan", "sim:gfx942", "sim:gfx1100")
-
-
-@pytest.fixture(params=DEVICES)
-def device(request):
-    greta.triton.activate(request.param)
-    yield request.param
-    greta.triton.deactivate()
-
-
 @pytest.fixture
 def vulkan():
     greta.triton.activate("vulkan")

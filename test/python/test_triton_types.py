@@ -10,15 +10,7 @@ triton = pytest.importorskip("triton")
 
 import triton.language as tl  # noqa: E402
 
-DEVICES = ("vulkan", "sim:gfx942", "sim:gfx1100")
 COUNT = 96
-
-
-@pytest.fixture(params=DEVICES)
-def device(request):
-    greta.triton.activate(request.param)
-    yield request.param
-    greta.triton.deactivate()
 
 
 @triton.jit
