@@ -14,3 +14,13 @@ DRIVERS = ROOT / "scripts" / "vulkan-drivers"
 def driver_parts():
     """The parts of scripts/vulkan-drivers that are set up: lavapipe, radv."""
     return subprocess.run([DRIVERS, "status"], capture_output=True, text=True, check=True).stdout.split()
+
+
+@pytest.fixture(params=("vulkan", "sim:gfx942", "sim:gfx1100"))
+def triton_device(request):
+    """Triton's active driver is this device's for a test."""
+    import greta  # installed for tests of the Python package only
+
+    greta.triton.activate(request.param)
+    yield request.param
+    greta.triton.deactivate()

@@ -349,7 +349,7 @@ def GretaTileBarriersPass : Pass<"greta-tile-barriers", "::greta::tile::FuncOp">
     Takes one lane's program (`greta-tile-distribute`) and inserts the fewest `greta_tile.barrier`s that order what lanes read and write: between an
     access and one that may meet it in the same stage of the same array, or in bytes that two arrays share (`greta-tile-plan-memory`), around loops
     too. Barriers that stand there count. For `ptr_load_shared` the barrier before what it has loaded is used waits, and leaves in flight what
-    was issued later.
+    was issued later. On Vulkan a barrier in a loop stands in front of loads from global memory that are for the next turn.
 
     ```mlir
     scf.for %i {
@@ -362,6 +362,7 @@ def GretaTileBarriersPass : Pass<"greta-tile-barriers", "::greta::tile::FuncOp">
     ```
   }];
   let dependentDialects = ["::greta::tile::GretaTileDialect"];
+  let options = [Option<"target", "target", "std::string", /*default=*/"\"host\"", "row of the target table, for example gfx942">];
 }
 
 def GretaTilePlanMemoryPass : Pass<"greta-tile-plan-memory", "::greta::tile::FuncOp"> {

@@ -98,9 +98,11 @@ static void buildPipeline(PassManager &passes, const TargetRow &row,
   // that sharing it needs are added.
   GretaTilePlanMemoryPassOptions plan;
   plan.target = row.name.str();
-  passes.addNestedPass<tile::FuncOp>(createGretaTileBarriersPass());
+  GretaTileBarriersPassOptions barriers;
+  barriers.target = row.name.str();
+  passes.addNestedPass<tile::FuncOp>(createGretaTileBarriersPass(barriers));
   passes.addNestedPass<tile::FuncOp>(createGretaTilePlanMemoryPass(plan));
-  passes.addNestedPass<tile::FuncOp>(createGretaTileBarriersPass());
+  passes.addNestedPass<tile::FuncOp>(createGretaTileBarriersPass(barriers));
   passes.addNestedPass<tile::FuncOp>(createGretaTileInterleavePass());
   GretaTileExpandAtomicsPassOptions atomics;
   atomics.target = row.name.str();

@@ -49,7 +49,7 @@ def run(x, y, out, n=None, kernel=add):
     kernel[lambda meta: (triton.cdiv(n, meta["BLOCK"]),)](x, y, out, n, BLOCK=256)
 
 
-def test_torch_tensors(device):
+def test_torch_tensors(triton_device):
     for dtype in (torch.float32, torch.float16, torch.bfloat16, torch.int32, torch.int64, torch.int8, torch.uint8):
         x, y = (torch.randn(300) * 8).to(dtype), (torch.randn(300) * 8).to(dtype)
         out = torch.zeros_like(x)
@@ -57,14 +57,14 @@ def test_torch_tensors(device):
         torch.testing.assert_close(out, x + y, rtol=0, atol=0)
 
 
-def test_numpy_arrays(device):
+def test_numpy_arrays(triton_device):
     x, y = np.arange(300, dtype=np.float32), np.ones(300, np.float32)
     out = np.zeros(300, np.float32)
     run(x, y, out)
     assert (out == x + 1).all()
 
 
-def test_greta_arrays(device):
+def test_greta_arrays(triton_device):
     x, y, out = greta.asarray(np.arange(300.0), "f32"), greta.asarray(np.ones(300), "f32"), greta.empty(300)
     run(x, y, out)
     run(out, y, out)
@@ -87,7 +87,7 @@ def test_mixed_and_dlpack(vulkan):
     assert (out.numpy() == np.arange(50) + 1).all()
 
 
-def test_views_share_a_buffer(device):
+def test_views_share_a_buffer(triton_device):
     base = torch.arange(400, dtype=torch.float32)
     run(base[:100], base[100:200], base[200:300])
     assert (base[200:300] == torch.arange(100) + torch.arange(100, 200)).all()
@@ -112,7 +112,7 @@ def test_only_what_is_written_comes_back(vulkan):
         run(out, out, x)
 
 
-def test_scalars(device):
+def test_scalars(triton_device):
     x = torch.arange(16, dtype=torch.int64)
     out = torch.zeros(16, dtype=torch.int64)
     bits[1,](x, out, 1 << 40, -5, True, BLOCK=16)
@@ -186,7 +186,7 @@ def test_tritons_autotuner(vulkan):
     torch.testing.assert_close(out, x - y, rtol=0, atol=0)
 
 
-def test_descriptors_and_tuples_of_the_host(device):
+def test_descriptors_and_tuples_of_the_host(triton_device):
     from triton.tools.tensor_descriptor import TensorDescriptor
 
     @triton.jit

@@ -22,7 +22,7 @@ def doubles(x, y, out, narrow, n, BLOCK: tl.constexpr):
     tl.store(narrow + i, total.to(tl.float16), mask=i < n)
 
 
-def test_doubles(device):
+def test_doubles(triton_device):
     rng = np.random.default_rng(1)
     x, y = (rng.uniform(0.5, 4, COUNT) for _ in range(2))
     out, narrow = np.zeros(COUNT), np.zeros(COUNT, np.float16)
@@ -40,7 +40,7 @@ def booleans(x, flags, flipped, counted, BLOCK: tl.constexpr):
     tl.store(counted, tl.sum(tl.where(keep, 1, 0), axis=0))
 
 
-def test_booleans(device):
+def test_booleans(triton_device):
     x, flags = torch.randn(64), torch.rand(64) > 0.5
     flipped, counted = torch.zeros(64, dtype=torch.bool), torch.zeros(1, dtype=torch.int32)
     booleans[1,](x, flags, flipped, counted, BLOCK=64)
@@ -55,7 +55,7 @@ def add_all(x, out, PLACES: tl.constexpr, BLOCK: tl.constexpr):
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64, torch.int32, torch.int64])
-def test_atomic_additions(device, dtype):
+def test_atomic_additions(triton_device, dtype):
     # Small whole numbers, which all types add exactly; neighbours share a word.
     x = torch.randint(0, 4, (128,)).to(dtype)
     out = torch.zeros(5, dtype=dtype)
@@ -71,7 +71,7 @@ def exchange(x, expected, new, old, BLOCK: tl.constexpr):
 
 
 @pytest.mark.parametrize("dtype", [torch.int16, torch.float16, torch.float32, torch.float64, torch.int32, torch.int64])
-def test_compare_and_swap(device, dtype):
+def test_compare_and_swap(triton_device, dtype):
     before = torch.randint(0, 2, (64,)).to(dtype)
     x, expected, new = before.clone(), torch.ones_like(before), torch.arange(64).to(dtype)
     old = torch.zeros_like(before)
@@ -85,5 +85,5 @@ def stores_nothing(n):
     tl.device_assert(n > 0)
 
 
-def test_nothing_to_store(device):
+def test_nothing_to_store(triton_device):
     stores_nothing[2,](3)

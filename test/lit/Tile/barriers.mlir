@@ -1,4 +1,5 @@
 // RUN: greta-opt %s --greta-tile-barriers | FileCheck %s
+// RUN: greta-opt %s --greta-tile-barriers=target=vulkan:nvidia | FileCheck %s --check-prefix=VULKAN
 // What is in order already stays as it is.
 // RUN: greta-opt %s --greta-tile-barriers > %t.once
 // RUN: greta-opt %t.once --greta-tile-barriers | diff - %t.once
@@ -328,5 +329,40 @@ greta_tile.func @sums(%n: i32) attributes {wave_size = 32 : i32, waves = 2 : i32
   greta_tile.shared_add %n, %a[%n] : !greta_tile.shared<64 x i32>
   greta_tile.shared_add %n, %a[%n] : !greta_tile.shared<64 x i32>
   %v = greta_tile.shared_load %a[%n] : !greta_tile.shared<64 x i32>
+  greta_tile.return
+}
+
+// Where drivers compile, what the next turn takes is loaded behind the barrier; what this turn takes is not.
+// CHECK-LABEL: @next_turn
+// CHECK: scf.for
+// CHECK-NEXT: greta_tile.barrier
+// CHECK-NEXT: greta_tile.shared_store
+// CHECK-NEXT: greta_tile.ptr_load
+// CHECK-NEXT: greta_tile.ptr_load
+// CHECK-NEXT: greta_tile.barrier
+// CHECK-NEXT: greta_tile.shared_load
+// VULKAN-LABEL: @next_turn
+// VULKAN: scf.for
+// VULKAN-NEXT: greta_tile.barrier
+// VULKAN-NEXT: greta_tile.shared_store
+// VULKAN-NEXT: greta_tile.ptr_load %{{.*}}[%{{.*}}] align 4
+// VULKAN-NEXT: greta_tile.barrier
+// VULKAN-NEXT: greta_tile.ptr_load %{{.*}}[%{{.*}}] align 8
+// VULKAN-NEXT: greta_tile.shared_load
+greta_tile.func @next_turn(%p: !greta_tile.ptr<i32>, %n: i32, %x: i32) attributes {wave_size = 32 : i32, waves = 2 : i32} {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %a = greta_tile.shared_alloc : !array
+  %i = greta_tile.lane_id
+  %j = greta_tile.wave_id
+  %r = scf.for %k = %c0 to %n step %c1 iter_args(%v = %x) -> i32 : i32 {
+    greta_tile.shared_store %v, %a[%i] : !array
+    %this = greta_tile.ptr_load %p[%i] align 4 : !greta_tile.ptr<i32> -> i32
+    %next = greta_tile.ptr_load %p[%j] align 8 : !greta_tile.ptr<i32> -> i32
+    %y = greta_tile.shared_load %a[%j] : !array
+    %z = arith.addi %y, %this : i32
+    greta_tile.ptr_store %z, %p[%j] align 4 : i32 -> !greta_tile.ptr<i32>
+    scf.yield %next : i32
+  }
   greta_tile.return
 }
