@@ -46,14 +46,16 @@ namespace {
 struct Blocks {
   int64_t queries, keys, size, bits;
   int64_t copies;   // that lanes have of an operand's elements
-  int64_t perLogit; // what is computed at a time
+  int64_t perLogit; // what is computed at a time, in f32
 
-  /// Of a lane, in 32 bits: the result and logits; queries, keys and values.
+  /// Of a lane, in 32 bits: the result and logits; queries, keys and values,
+  /// and weights.
   int64_t registers(int64_t lanes, bool ofWave) const {
     int64_t columns = llvm::PowerOf2Ceil(size);
     int64_t wide = queries * (columns + perLogit * keys);
     int64_t narrow =
-        columns * (copies * queries + 2 * (ofWave ? copies : 1) * keys);
+        columns * (copies * queries + 2 * (ofWave ? copies : 1) * keys) +
+        copies * queries * keys;
     return (wide + narrow * bits / 32) / lanes;
   }
   /// Of shared memory, with padding: keys and values pass through it, and
@@ -89,7 +91,11 @@ static KernelConfig chooseAttention(const Space &space, const Limits &limits) {
     }
   bool hasMatrix = leastRows > 0;
   KernelConfig config;
-  config.waves = hasMatrix && limits.wide ? 8 : 4;
+  // On the H200 twice the rows for a wave, and half the waves, are faster where
+  // heads have 64 elements: 301 TFLOP/s; with 8 waves 265, with 16 rows 212.
+  // Multiply-adds are unrolled: larger tiles are too much code.
+  int64_t rowsOfLane = limits.row.isVulkan() && size <= 64 ? 2 : 1;
+  config.waves = hasMatrix && limits.wide ? 8 / rowsOfLane : 4;
   // Lanes stand in a square: eight to a row where columns are odd eighths.
   if (!hasMatrix && size % 16)
     config.waves = std::max<int64_t>(1, 64 / lanesOf(1, limits));
@@ -101,10 +107,6 @@ static KernelConfig chooseAttention(const Space &space, const Limits &limits) {
                       : limits.row.agprs.perWave ? file.perWave * 3 / 4
                                                  : file.perWave * 13 / 20;
   available -= limits.spareRegisters;
-  // On the H200 twice the rows for a wave are faster where heads have 64
-  // elements: 291 and 257 TFLOP/s. Multiply-adds are unrolled: larger tiles are
-  // too much code.
-  int64_t rowsOfLane = limits.row.isVulkan() && size <= 64 ? 2 : 1;
   int64_t mostRows = limits.wide && hasMatrix ? lanes * rowsOfLane / 2 : 16;
   int64_t mostKeys = limits.wide && hasMatrix ? 64 : 16;
   SpaceConfig &chosen = config.spaces.emplace_back();
@@ -119,9 +121,9 @@ static KernelConfig chooseAttention(const Space &space, const Limits &limits) {
   }
   const int64_t least = hasMatrix ? 16 : 8; // what every instruction divides
   mostRows = std::max(mostRows, least);
-  // Logits and weights; where some are left out, what they are compared by.
+  // Logits; where some are left out, what they are compared by.
   bool hasMask = space.alone->hasAttr("window") || hasMaskOperand(space.alone);
-  int64_t perLogit = 1 + copies + 2 * hasMask;
+  int64_t perLogit = 1 + 2 * hasMask;
   Blocks blocks{mostRows, least,   size, type.getElementTypeBitWidth(),
                 copies,   perLogit};
   while (blocks.queries > least && blocks.bytes() > limits.ldsBytes)

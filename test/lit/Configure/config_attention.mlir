@@ -4,7 +4,7 @@
 // RUN: greta-opt --split-input-file --greta-fuse --greta-configure=target=vulkan:portable %s | FileCheck %s --check-prefix=PORTABLE
 
 // GFX942: config = {spaces = [{columns = 64 : i64, depth = 64 : i64, rows = [1, 1, 256]}], waves = 8 : i64}
-// NVIDIA: config = {grid_limit = 65535 : i64, spaces = [{columns = 64 : i64, depth = 64 : i64, rows = [1, 1, 256]}], waves = 8 : i64}
+// NVIDIA: config = {grid_limit = 65535 : i64, spaces = [{columns = 64 : i64, depth = 64 : i64, rows = [1, 1, 128]}], waves = 4 : i64}
 // PORTABLE: config = {grid_limit = 65535 : i64, spaces = [{columns = 64 : i64, depth = 16 : i64, rows = [1, 1, 16]}], waves = 4 : i64}
 func.func @prefill(%q: tensor<?x8x?x64xf16>, %k: tensor<?x2x?x64xf16>, %v: tensor<?x2x?x64xf16>) -> tensor<?x8x?x64xf16> {
   %0 = greta.attention %q, %k, %v {causal} : tensor<?x8x?x64xf16>, tensor<?x2x?x64xf16>, tensor<?x2x?x64xf16> -> tensor<?x8x?x64xf16>
