@@ -427,7 +427,10 @@ AttentionEmitter::State AttentionEmitter::visitTile(Value key, bool isMasked,
   Value scaled = arith::MulFOp::create(b, state.acc, perRow(fall, size()));
   Type element = queryType.getElementType();
   if (!element.isF32())
-    weights = arith::TruncFOp::create(b, block(shape, element), weights);
+    weights =
+        arith::TruncFOp::create(b, block(shape, element), weights, nullptr,
+                                arith::FastMathFlagsAttr::get(
+                                    b.getContext(), arith::FastMathFlags::afn));
   next.acc = tile::DotOp::create(b, scaled.getType(), weights, valueBlock,
                                  scaled, nullptr);
   return next;

@@ -18,6 +18,8 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/SPIRV/IR/SPIRVDialect.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/PatternMatch.h"
+#include "mlir/Transforms/RegionUtils.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -569,6 +571,8 @@ OwningOpRef<spirv::ModuleOp> KernelEmitter::emit() {
   b.setInsertionPointToStart(function.addEntryBlock());
   if (failed(emitArguments()) || failed(emitBlock(kernel.getBody().front())))
     return nullptr;
+  IRRewriter rewriter(b.getContext());
+  (void)runRegionDCE(rewriter, function.getBody());
   finishModule();
   return std::move(module);
 }

@@ -102,6 +102,14 @@ Value KernelEmitter::fromF32(Value value, Type scalar) {
   return make<spirv::FConvertOp>(scalar, value);
 }
 
+static bool hasFlag(Operation *op, arith::FastMathFlags flag) {
+  auto interface = dyn_cast<arith::ArithFastMathInterface>(op);
+  // Casts may have no flags.
+  auto flags =
+      interface ? interface.getFastMathFlagsAttr() : arith::FastMathFlagsAttr();
+  return flags && bitEnumContainsAll(flags.getValue(), flag);
+}
+
 Value KernelEmitter::emitCast(Operation *op, Value x) {
   Type from = getElementTypeOrSelf(op->getOperand(0).getType());
   Type to = getElementTypeOrSelf(op->getResult(0).getType());
@@ -117,9 +125,13 @@ Value KernelEmitter::emitCast(Operation *op, Value x) {
                           : fromF32(wide, to);
       })
       .Case<arith::TruncFOp>([&](auto) {
-        if (!from.isF64() || to.isF16())
-          return fromF32(toF32(x), to);
-        return fromF32(make<spirv::FConvertOp>(b.getF32Type(), x), to);
+        Value wide = from.isF64() && !to.isF16()
+                         ? make<spirv::FConvertOp>(b.getF32Type(), x)
+                         : toF32(x);
+        Value narrow = fromF32(wide, to);
+        if (to.isBF16() && hasFlag(op, arith::FastMathFlags::afn))
+          unrounded[narrow] = wide;
+        return narrow;
       })
       .Case<arith::ExtUIOp>([&](auto) {
         return fromBool ? fromBoolTo(1) : make<spirv::UConvertOp>(type, x);
@@ -164,12 +176,6 @@ Value KernelEmitter::emitCast(Operation *op, Value x) {
 //===----------------------------------------------------------------------===//
 // Floating point
 //===----------------------------------------------------------------------===//
-
-static bool hasFlag(Operation *op, arith::FastMathFlags flag) {
-  auto flags = dyn_cast<arith::ArithFastMathInterface>(op);
-  return flags &&
-         bitEnumContainsAll(flags.getFastMathFlagsAttr().getValue(), flag);
-}
 
 Value KernelEmitter::emitFloatArith(Operation *op, Parts x) {
   Type scalar = getElementTypeOrSelf(op->getResult(0).getType());

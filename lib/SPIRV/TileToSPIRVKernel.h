@@ -266,6 +266,8 @@ public:
   llvm::DenseMap<mlir::Value, uint32_t> maxima;
   llvm::DenseMap<mlir::Attribute, mlir::Value> constants;
   llvm::DenseMap<unsigned, mlir::Value> builtins;
+  /// What bf16 values were before roundings that may be approximate.
+  llvm::DenseMap<mlir::Value, mlir::Value> unrounded;
   mlir::Value zero; // hiddenZero, once it is wanted
   /// base + zext(offset * size) of the current block and those around it.
   using AddressKey = std::pair<mlir::Value, mlir::Value>;

@@ -97,6 +97,30 @@ greta_tile.func @brain(%p: !greta_tile.ptr<f32>) attributes {wave_size = 32 : i3
   greta_tile.return
 }
 
+// Roundings are to the nearest even, bit by bit, but where an approximation is enough: there a member is made of what was not rounded.
+
+// CHECK-LABEL: spirv.module @approximate
+// CHECK: %[[X:.*]] = spirv.Load "PhysicalStorageBuffer"
+// CHECK: spirv.FConvert %[[X]] : f32 to bf16
+// CHECK-NOT: spirv.IsNan
+// CHECK: spirv.KHR.CooperativeMatrixMulAdd
+// CHECK: spirv.IsNan
+greta_tile.func @approximate(%p: !greta_tile.ptr<f32>, %q: !greta_tile.ptr<bf16>) attributes {wave_size = 32 : i32, waves = 1 : i32} {
+  %c0 = arith.constant 0 : i32
+  %zero = arith.constant 0.0 : f32
+  %x = greta_tile.ptr_load %p[%c0] align 4 : !greta_tile.ptr<f32> -> f32
+  %near = arith.truncf %x fastmath<afn> : f32 to bf16
+  %a = greta_tile.fragment_splat %near : bf16 -> !greta_tile.fragment<16x16xbf16, a>
+  %b = greta_tile.fragment_splat %near : bf16 -> !greta_tile.fragment<16x16xbf16, b>
+  %c = greta_tile.fragment_splat %zero : f32 -> !greta_tile.fragment<16x16xf32, acc>
+  %d = greta_tile.mma "coopmat" %a, %b, %c : !greta_tile.fragment<16x16xbf16, a>, !greta_tile.fragment<16x16xbf16, b> -> !greta_tile.fragment<16x16xf32, acc>
+  %f = greta_tile.fragment_elements %d : !greta_tile.fragment<16x16xf32, acc> -> vector<8xf32>
+  %g = vector.extract %f[0] : f32 from vector<8xf32>
+  %h = arith.truncf %g : f32 to bf16
+  greta_tile.ptr_store %h, %q[%c0] align 2 : bf16 -> !greta_tile.ptr<bf16>
+  greta_tile.return
+}
+
 // Integers are signed.
 
 // CHECK-LABEL: spirv.module @integers
