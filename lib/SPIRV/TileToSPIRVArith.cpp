@@ -49,8 +49,14 @@ KernelEmitter::elementwise(Operation *op,
 // Conversions
 //===----------------------------------------------------------------------===//
 
-Value KernelEmitter::roundToBF16(Value value) {
+Value KernelEmitter::roundToBF16(Value value, bool approximately) {
   Value bits = bitcast(b.getI32Type(), value);
+  auto upperHalf = [&](Value bits) {
+    return bitcast(value.getType(),
+                   same<spirv::BitwiseAndOp>(bits, constI32(0xffff0000)));
+  };
+  if (approximately)
+    return upperHalf(same<spirv::IAddOp>(bits, constI32(0x8000)));
   // Half of the last place kept, less one where that place is even.
   Value odd = same<spirv::BitwiseAndOp>(
       same<spirv::ShiftRightLogicalOp>(bits, constI32(16)), constI32(1));
@@ -58,9 +64,7 @@ Value KernelEmitter::roundToBF16(Value value) {
       same<spirv::IAddOp>(same<spirv::IAddOp>(bits, constI32(0x7fff)), odd);
   // A carry must not turn a NaN into a number; its payload's upper part stays.
   Value quiet = same<spirv::BitwiseOrOp>(bits, constI32(0x00400000));
-  Value kept = select(isNaN(value), quiet, rounded);
-  return bitcast(value.getType(),
-                 same<spirv::BitwiseAndOp>(kept, constI32(0xffff0000)));
+  return upperHalf(select(isNaN(value), quiet, rounded));
 }
 
 Value KernelEmitter::hiddenZero() {
@@ -128,10 +132,9 @@ Value KernelEmitter::emitCast(Operation *op, Value x) {
         Value wide = from.isF64() && !to.isF16()
                          ? make<spirv::FConvertOp>(b.getF32Type(), x)
                          : toF32(x);
-        Value narrow = fromF32(wide, to);
-        if (to.isBF16() && hasFlag(op, arith::FastMathFlags::afn))
-          unrounded[narrow] = wide;
-        return narrow;
+        return to.isBF16() && hasFlag(op, arith::FastMathFlags::afn)
+                   ? roundToBF16(wide, /*approximately=*/true)
+                   : fromF32(wide, to);
       })
       .Case<arith::ExtUIOp>([&](auto) {
         return fromBool ? fromBoolTo(1) : make<spirv::UConvertOp>(type, x);

@@ -45,14 +45,9 @@ Type KernelEmitter::matrixType(tile::FragmentType fragment) {
                                            spirv::Scope::Subgroup, use);
 }
 
-/// An element in its register form as a member of a matrix, and back. Drivers
-/// round to either neighbour, which is enough where approximations are.
+/// An element in its register form as a member of a matrix, and back.
 static Value toMember(KernelEmitter &e, Type element, Value value) {
-  if (!element.isBF16())
-    return value;
-  auto approximate = e.unrounded.find(value);
-  return e.make<spirv::FConvertOp>(
-      element, approximate == e.unrounded.end() ? value : approximate->second);
+  return element.isBF16() ? e.make<spirv::FConvertOp>(element, value) : value;
 }
 static Value fromMember(KernelEmitter &e, Type element, Value value) {
   return element.isBF16() ? e.make<spirv::FConvertOp>(e.b.getF32Type(), value)

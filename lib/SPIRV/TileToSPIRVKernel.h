@@ -154,8 +154,10 @@ public:
   mlir::Value inPrologue(llvm::function_ref<mlir::Value()> build);
 
   //===--- Numbers (TileToSPIRVArith.cpp) ---------------------------------===//
-  /// f32 rounded to the nearest bf16, ties to even, as f32.
-  mlir::Value roundToBF16(mlir::Value value);
+  /// f32 rounded to the nearest bf16, ties to even, as f32; approximately: ties
+  /// away from zero, and numbers only. (Drivers' own conversions may round
+  /// towards zero: the H200's does, 580.159.)
+  mlir::Value roundToBF16(mlir::Value value, bool approximately = false);
   /// 0 in 16 bits, which no compiler sees: n (n + 1) is even.
   mlir::Value hiddenZero();
   /// Between a source type's register form and f32, in which everything but
@@ -266,8 +268,6 @@ public:
   llvm::DenseMap<mlir::Value, uint32_t> maxima;
   llvm::DenseMap<mlir::Attribute, mlir::Value> constants;
   llvm::DenseMap<unsigned, mlir::Value> builtins;
-  /// What bf16 values were before roundings that may be approximate.
-  llvm::DenseMap<mlir::Value, mlir::Value> unrounded;
   mlir::Value zero; // hiddenZero, once it is wanted
   /// base + zext(offset * size) of the current block and those around it.
   using AddressKey = std::pair<mlir::Value, mlir::Value>;

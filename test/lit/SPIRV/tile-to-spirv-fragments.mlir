@@ -97,11 +97,12 @@ greta_tile.func @brain(%p: !greta_tile.ptr<f32>) attributes {wave_size = 32 : i3
   greta_tile.return
 }
 
-// Roundings are to the nearest even, bit by bit, but where an approximation is enough: there a member is made of what was not rounded.
+// Roundings are to the nearest even; where an approximation is enough, halves go up and a NaN is not looked for.
 
 // CHECK-LABEL: spirv.module @approximate
-// CHECK: %[[X:.*]] = spirv.Load "PhysicalStorageBuffer"
-// CHECK: spirv.FConvert %[[X]] : f32 to bf16
+// CHECK: %[[UP:.*]] = spirv.IAdd %{{.*}}, %cst32768_i32
+// CHECK-NOT: spirv.IsNan
+// CHECK: spirv.BitwiseAnd %[[UP]]
 // CHECK-NOT: spirv.IsNan
 // CHECK: spirv.KHR.CooperativeMatrixMulAdd
 // CHECK: spirv.IsNan
