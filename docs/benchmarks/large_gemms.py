@@ -69,9 +69,9 @@ class Problem:
             self.rows = slice(0, m)
             self.expected = pairs[0][0].double() @ pairs[0][1].double().T
             out = torch.empty(m, n, dtype=kind, device="cuda")
-            once = self.torch_time(lambda i: torch.mm(pairs[0][0], pairs[0][1].T, out=out), 2)
+            once = row_ops.torch_batch(lambda i: torch.mm(pairs[0][0], pairs[0][1].T, out=out), 2)
             reps = row_ops.repetitions(once, options)
-            self.torch_us = statistics.median([self.torch_time(lambda i: torch.mm(*(pairs[i % len(pairs)][0], pairs[i % len(pairs)][1].T), out=out), reps) for _ in range(options.rounds)])
+            self.torch_us = statistics.median([row_ops.torch_batch(lambda i: torch.mm(*(pairs[i % len(pairs)][0], pairs[i % len(pairs)][1].T), out=out), reps) for _ in range(options.rounds)])
         else:
             self.rows = slice(0, m, max(1, m // 16))
             self.expected = self.load(a[self.rows]).astype(np.float64) @ self.load(b).astype(np.float64).T
@@ -94,16 +94,6 @@ class Problem:
 
     def load(self, bits):
         return bits.astype(np.float32) if self.dtype != "bf16" else (bits.astype(np.uint32) << 16).view(np.float32)
-
-    def torch_time(self, work, reps):
-        start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        work(0)
-        start.record()
-        for i in range(reps):
-            work(i)
-        end.record()
-        torch.cuda.synchronize()
-        return start.elapsed_time(end) * 1e3 / reps
 
     def errors(self):
         """Of the result on the device: over the whole, and the largest over the root of the mean square."""

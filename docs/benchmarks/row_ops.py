@@ -99,13 +99,33 @@ FUNCTIONS = {
 }
 
 
+# Of a GPU that idles the clocks fall, and take half a second of work to come back (H200: a GEMM of 109 us took 800 at first).
+IDLE_SECONDS, WAKING_SECONDS = 0.02, 0.6
+last_work = 0.0
+
+
+def awake(work):
+    """work(), which ends when the GPU has done it; if the GPU has idled, after as much of the same as wakes it."""
+    global last_work
+    begin = time.perf_counter()
+    if begin - last_work > IDLE_SECONDS:
+        while time.perf_counter() - begin < WAKING_SECONDS:
+            work()
+    result = work()
+    last_work = time.perf_counter()
+    return result
+
+
 class Timer:
     def __init__(self, runtime):
         self.runtime = runtime
         self.start, self.end = (runtime.make("event_create", runtime.device) for _ in range(2))
 
     def microseconds(self, work):
-        """GPU time of what `work` queues."""
+        """GPU time of what `work` queues, on a GPU that is awake."""
+        return awake(lambda: self.measure(work))
+
+    def measure(self, work):
         lib, check = self.runtime.lib, self.runtime.check
         check(lib.greta_event_record(self.start, self.runtime.stream))
         work()
@@ -154,18 +174,23 @@ def runtime_copy(runtime, timer, options):
     return 2 * size / best / 1e3
 
 
-def torch_microseconds(work, options):
-    """Of one work(i), all on one stream."""
+def torch_batch(work, reps):
+    """Microseconds of one work(i) of `reps`, all on one stream, on a GPU that is awake."""
     start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-    times = []
-    for _ in range(options.rounds + 1):
+
+    def batch():
         start.record()
-        for i in range(options.reps):
+        for i in range(reps):
             work(i)
         end.record()
         torch.cuda.synchronize()
-        times.append(start.elapsed_time(end) * 1e3 / options.reps)
-    return statistics.median(times[1:])
+        return start.elapsed_time(end) * 1e3 / reps
+
+    return awake(batch)
+
+
+def torch_microseconds(work, options):
+    return statistics.median([torch_batch(work, options.reps) for _ in range(options.rounds + 1)][1:])
 
 
 def torch_copy(options):
