@@ -32,7 +32,11 @@ func.func @paged(%q: tensor<?x32x1x128xf16>, %k: tensor<?x16x8x128xf16>, %v: ten
   %0 = greta.paged_attention %q, %k, %v, %table, %lengths : tensor<?x32x1x128xf16>, tensor<?x16x8x128xf16>, tensor<?x16x8x128xf16>, tensor<?x?xi32>, tensor<?xi32> -> tensor<?x32x1x128xf16>
   return %0 : tensor<?x32x1x128xf16>
 }
-func.func @update(%cache: tensor<?x16x8x128xf16>, %new: tensor<?x8x128xf16>, %slots: tensor<?xi32>) -> tensor<?x16x8x128xf16> {
-  %0 = greta.paged_kv_update %cache, %new, %slots : tensor<?x16x8x128xf16>, tensor<?x8x128xf16>, tensor<?xi32> -> tensor<?x16x8x128xf16>
-  return %0 : tensor<?x16x8x128xf16>
+func.func @decode_e4m3(%q: tensor<?x32x1x128xf16>, %k: tensor<?x8x?x128xf8E4M3FN>, %v: tensor<?x8x?x128xf8E4M3FN>, %lengths: tensor<?xi32>, %ks: tensor<1x8x1xf32>, %vs: tensor<1x8x1xf32>) -> tensor<?x32x1x128xf16> {
+  %0 = greta.attention %q, %k, %v lengths(%lengths) scales(%ks, %vs) {causal} : tensor<?x32x1x128xf16>, tensor<?x8x?x128xf8E4M3FN>, tensor<?x8x?x128xf8E4M3FN>, tensor<?xi32>, tensor<1x8x1xf32>, tensor<1x8x1xf32> -> tensor<?x32x1x128xf16>
+  return %0 : tensor<?x32x1x128xf16>
+}
+func.func @decode_i8(%q: tensor<?x32x1x128xf16>, %k: tensor<?x8x?x128xi8>, %v: tensor<?x8x?x128xi8>, %lengths: tensor<?xi32>, %ks: tensor<?x8x?xf32>, %vs: tensor<?x8x?xf32>) -> tensor<?x32x1x128xf16> {
+  %0 = greta.attention %q, %k, %v lengths(%lengths) scales(%ks, %vs) {causal} : tensor<?x32x1x128xf16>, tensor<?x8x?x128xi8>, tensor<?x8x?x128xi8>, tensor<?xi32>, tensor<?x8x?xf32>, tensor<?x8x?xf32> -> tensor<?x32x1x128xf16>
+  return %0 : tensor<?x32x1x128xf16>
 }

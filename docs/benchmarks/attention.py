@@ -1,10 +1,11 @@
-"""Checks and measures attention and the cache's update against float64 and torch; called by scripts/bench-h200, which sets the library path.
+"""Checks and measures attention against float64 and torch; called by scripts/bench-h200, which sets the library path.
 
 usage: attention.py DIR CSV [--package=attention.greta,..] [--only=NAME,..] [--reps-ms=20] [--rounds=7] [--scale=1]
 The functions are those of attention.mlir; of a package of variants the part before __ says which. Data are random normal. The result is poisoned, computed
 once and compared with float64 in some rows of some heads; a wrong one is not timed, and the run ends with status 1. Time is the GPU's, from events around
 batches of launches one after another into one result; median, minimum and maximum of `rounds` batches. Decoding goes over several sets of keys and values,
-more than any cache holds. torch's scaled_dot_product_attention runs in the same way on the same data, with the back end that it chooses and with
+more than any cache holds; decode_i8 has them in 8 bits with a scale for each token and head, decode_e4m3
+as floats with one for each head. torch's scaled_dot_product_attention runs in the same way on the same data, with the back end that it chooses and with
 FlashAttention-2. TFLOP/s counts what causal rows see; of_copy is what is read, over the copy bandwidth of the same run. --scale divides keys, for a try.
 """
 
@@ -44,6 +45,7 @@ class Shape:
     dtype: str = "f16"
     causal: bool = False
     paged: bool = False
+    stored: str = ""  # keys and values, if otherwise: i8 or e4m3
 
     @property
     def is_decode(self):
@@ -56,7 +58,7 @@ class Shape:
 
     @property
     def bytes(self):
-        return 4 * self.batch * self.key_heads * self.keys * self.depth
+        return 2 * self.batch * self.key_heads * self.keys * {"": 2 * self.depth, "e4m3": self.depth, "i8": self.depth + 4}[self.stored]
 
 
 SHAPES = {
@@ -67,6 +69,8 @@ SHAPES = {
     "grouped": [Shape(1, 32, 8, 8192, 8192)],
     "chunk": [Shape(1, 32, 8, 512, 16384, causal=True)],
     "decode": [Shape(1, 32, 8, 1, 16384, causal=True), Shape(1, 32, 8, 1, 1024, causal=True), Shape(8, 32, 8, 1, 4096, causal=True)],
+    "decode_i8": [Shape(1, 32, 8, 1, 16384, causal=True, stored="i8"), Shape(8, 32, 8, 1, 4096, causal=True, stored="i8")],
+    "decode_e4m3": [Shape(1, 32, 8, 1, 16384, causal=True, stored="e4m3"), Shape(8, 32, 8, 1, 4096, causal=True, stored="e4m3")],
     "paged": [Shape(32, 32, 8, 1, 4096, causal=True, paged=True)],
 }
 
@@ -80,7 +84,24 @@ def rounded(x, dtype):
 
 
 def wide(x):
-    return x.astype(np.float64) if x.dtype == np.float16 else (x.astype(np.uint32) << 16).view(np.float32).astype(np.float64)
+    return x.astype(np.float64) if x.dtype in (np.float16, np.float32) else (x.astype(np.uint32) << 16).view(np.float32).astype(np.float64)
+
+
+CODES = np.arange(127)  # of e4m3's numbers, without a sign
+NUMBERS = np.where(CODES < 8, CODES / 512, (1 + CODES % 8 / 8) * 2.0 ** (CODES // 8 - 7))
+
+
+def in_8_bits(x, stored):
+    """The bytes, their scales, and the numbers that they are."""
+    x = wide(x)
+    if stored == "i8":
+        scale = (np.abs(x).max(axis=-1) / 127).astype(np.float32)
+        codes = np.round(x / scale[..., None]).astype(np.int8)
+        return codes, scale, (codes * scale[..., None]).astype(np.float32)
+    scale = np.exp(np.arange(x.shape[1]) / 8).astype(np.float32).reshape(1, -1, 1)
+    x /= scale[..., None]
+    codes = np.searchsorted((NUMBERS[1:] + NUMBERS[:-1]) / 2, np.abs(x)).astype(np.uint8)
+    return codes | (x < 0).astype(np.uint8) << 7, scale, (np.copysign(NUMBERS[codes], x) * scale[..., None]).astype(np.float32)
 
 
 def reference(shape, q, k, v, rows):
@@ -164,10 +185,15 @@ def main():
                     arrays = [q, k, v, table_of]
                 if shape.is_decode:
                     arrays.append(lengths)
+                if shape.stored:
+                    (arrays[1], k_scale, _), (arrays[2], v_scale, _) = (in_8_bits(x, shape.stored) for x in (k, v))
+                    arrays += [k_scale, v_scale]
                 mine = [runtime.buffer(x) for x in arrays]
                 buffers += mine
                 operands.append(tensors((b, x.shape) for b, x in zip(mine, arrays)))
             q, k, v = sets[0]
+            if shape.stored:
+                k, v = (in_8_bits(x, shape.stored)[2] for x in (k, v))
             result = runtime.buffer(q.nbytes)
             out = tensors([(result, q.shape)])
             rows = np.unique(np.linspace(0, shape.queries - 1, 64).astype(int))

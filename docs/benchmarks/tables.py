@@ -69,6 +69,15 @@ def attention():
 
 
 @table
+def kv_update():
+    body = [
+        [r["function"], r["tokens"], r["variant"], number(r["median_us"], 2), number(r["added_us"], 2), r["error_euclidean"], r["commit"]]
+        for r in newest(rows("h200_kv_update.csv"), "function", "tokens")
+    ]
+    return markdown(["function", "tokens", "variant", "us", "more than the product", "error", "commit"], body)
+
+
+@table
 def pointers():
     body = [
         [r["m"], r["n"], r["k"], r["config"], number(r["median_us"], 1), number(r["tflop_per_s"], 1), r["error_euclidean"], r["commit"]]

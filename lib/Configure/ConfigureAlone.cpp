@@ -74,6 +74,17 @@ static bool hasMaskOperand(Operation *op) {
   return attention && attention.getMask();
 }
 
+/// Whether each key, or each value, has a scale of its own.
+static bool hasScales(Operation *op) {
+  auto has = [&](auto attention) {
+    return differByKey(op, attention.getKScale()) ||
+           differByKey(op, attention.getVScale());
+  };
+  if (auto attention = dyn_cast<AttentionOp>(op))
+    return has(attention);
+  return has(cast<PagedAttentionOp>(op));
+}
+
 static KernelConfig chooseAttention(const Space &space, const Limits &limits) {
   RankedTensorType type = queryTypeOf(space.alone);
   auto keys = cast<RankedTensorType>(space.alone->getOperand(1).getType());
@@ -121,9 +132,10 @@ static KernelConfig chooseAttention(const Space &space, const Limits &limits) {
   }
   const int64_t least = hasMatrix ? 16 : 8; // what every instruction divides
   mostRows = std::max(mostRows, least);
-  // Logits; where some are left out, what they are compared by.
+  // Logits; where some are left out, what they are compared by; where tokens
+  // have scales, these.
   bool hasMask = space.alone->hasAttr("window") || hasMaskOperand(space.alone);
-  int64_t perLogit = 1 + 2 * hasMask;
+  int64_t perLogit = 1 + 2 * hasMask + hasScales(space.alone);
   Blocks blocks{mostRows, least,   size, type.getElementTypeBitWidth(),
                 copies,   perLogit};
   while (blocks.queries > least && blocks.bytes() > limits.ldsBytes)

@@ -42,6 +42,8 @@ bool greta::isAlone(Operation *op) {
 }
 
 bool greta::hasTokensFirst(Operation *op) {
+  if (auto attention = dyn_cast<AttentionOp>(op))
+    return attention.getTokensFirst();
   auto paged = dyn_cast<PagedAttentionOp>(op);
   return paged && paged.getTokensFirst();
 }
@@ -52,6 +54,15 @@ RankedTensorType greta::queryTypeOf(Operation *attention) {
   if (hasTokensFirst(attention))
     std::swap(shape[1], shape[2]);
   return type.clone(shape);
+}
+
+bool greta::differByKey(Operation *attention, Value scales) {
+  if (!scales)
+    return false;
+  auto type = cast<RankedTensorType>(scales.getType());
+  if (isa<PagedAttentionOp>(attention))
+    return type.getDimSize(0) != 1 || type.getDimSize(1) != 1;
+  return type.getDimSize(2) != 1;
 }
 
 bool greta::isSkinny(MatmulOp matmul) {

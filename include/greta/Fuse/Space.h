@@ -50,6 +50,10 @@ bool isAlone(mlir::Operation *op);
 bool hasTokensFirst(mlir::Operation *op);
 mlir::RankedTensorType queryTypeOf(mlir::Operation *attention);
 
+/// Whether an attention's scales of keys, or of values, may differ from key to
+/// key; there may be none.
+bool differByKey(mlir::Operation *attention, mlir::Value scales);
+
 /// Whether a GEMM is skinny, which the skinny schedule takes: rows,
 /// columns and depth are static.
 bool isSkinny(MatmulOp matmul);
