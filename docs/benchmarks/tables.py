@@ -78,6 +78,16 @@ def kv_update():
 
 
 @table
+def attention_backward():
+    body = [
+        [r["function"], f"{r['heads']}/{r['key_heads']}", r["queries"], r["keys"], r["depth"], number(r["median_us"], 1), number(r["tflop_per_s"], 1),
+         number(r["torch_tflop_per_s"], 1), number(r["torch_flash_tflop_per_s"], 1), r["error_euclidean"], r["commit"]]
+        for r in newest(rows("h200_attention_backward.csv"), "function", "queries", "keys")
+    ]
+    return markdown(["function", "heads", "queries", "keys", "D", "us", "TFLOP/s", "torch", "FlashAttention-2", "error", "commit"], body)
+
+
+@table
 def pointers():
     body = [
         [r["m"], r["n"], r["k"], r["config"], number(r["median_us"], 1), number(r["tflop_per_s"], 1), r["error_euclidean"], r["commit"]]

@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Greta/Greta.h"
+#include "greta/Fuse/Space.h"
 #include "greta/Fuse/Symbols.h"
 #include "greta/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -165,8 +166,7 @@ LogicalResult ShapeAnalysis::visitGretaOp(Operation *op) {
       if (failed(same(broadcast.getValue(), i, broadcast.getResult(), dim)))
         return failure();
     return success();
-  } else if (isa<AttentionOp, PagedAttentionOp, KvUpdateOp, PagedKvUpdateOp>(
-                 op)) {
+  } else if (isAlone(op)) {
     return visitAttention(op);
   }
   // What remains are the row ops: the result has the first operand's type, and
@@ -195,13 +195,11 @@ LogicalResult ShapeAnalysis::visitAttention(Operation *op) {
         return failure();
     return success();
   };
-  if (auto attention = dyn_cast<AttentionOp>(op)) {
+  auto visit = [&](auto attention, int64_t heads) -> LogicalResult {
     Value q = attention.getQ(), k = attention.getK();
-    int64_t heads = attention.getTokensFirst() ? 2 : 1, rows = 3 - heads;
+    int64_t rows = 3 - heads;
     if (failed(same(q, 0, k, 0)) ||
-        failed(unifyShapes(op, k, attention.getV())) ||
-        failed(sameScales(attention.getKScale(), k)) ||
-        failed(sameScales(attention.getVScale(), k)))
+        failed(unifyShapes(op, k, attention.getV())))
       return failure();
     if (Value lengths = attention.getLengths();
         lengths && failed(same(lengths, 0, q, 0)))
@@ -214,12 +212,39 @@ LogicalResult ShapeAnalysis::visitAttention(Operation *op) {
             failed(same(mask, dim, q, ofQ)))
           return failure();
     }
+    return success();
+  };
+  // The extents of the queries, as far as the other has dimensions.
+  auto likeQueries = [&](Value value) {
+    int64_t rank =
+        value ? cast<RankedTensorType>(value.getType()).getRank() : 0;
+    for (int64_t dim = 0; dim < rank; ++dim)
+      if (failed(same(value, dim, first, dim)))
+        return failure();
+    return success();
+  };
+  if (auto attention = dyn_cast<AttentionOp>(op)) {
+    int64_t heads = attention.getTokensFirst() ? 2 : 1;
+    if (failed(visit(attention, heads)) ||
+        failed(sameScales(attention.getKScale(), attention.getK())) ||
+        failed(sameScales(attention.getVScale(), attention.getK())))
+      return failure();
     if (Value lse = attention.getLse())
       for (auto [dim, ofQ] :
-           llvm::enumerate(std::array{int64_t(0), heads, rows}))
-        if (failed(same(lse, dim, q, ofQ)))
+           llvm::enumerate(std::array{int64_t(0), heads, 3 - heads}))
+        if (failed(same(lse, dim, first, ofQ)))
           return failure();
     return success();
+  }
+  if (auto backward = dyn_cast<AttentionBackwardOp>(op)) {
+    for (Value value : {Value(backward.getO()), Value(backward.getLse()),
+                        Value(backward.getDO()), Value(backward.getDelta())})
+      if (failed(likeQueries(value)))
+        return failure();
+    if (failed(visit(backward, 1)) ||
+        failed(unifyShapes(op, backward.getK(), backward.getDk())))
+      return failure();
+    return unifyShapes(op, backward.getV(), backward.getDv());
   }
   if (auto paged = dyn_cast<PagedAttentionOp>(op)) {
     if (failed(same(paged.getTable(), 0, paged.getQ(), 0)) ||

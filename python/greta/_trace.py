@@ -99,6 +99,11 @@ class Trace:
 
     def op(self, name: str, operands: Sequence[Value], attributes: str, shape: Shape, type_: str, named: Sequence[tuple[str, int]] = ()) -> Value:
         """An op of the greta dialect; the last operands are those that its syntax names, one or several for a word."""
+        (result,) = self.ops(name, operands, attributes, [(shape, type_)], named)
+        return result
+
+    def ops(self, name: str, operands: Sequence[Value], attributes: str, results: Sequence[tuple[Shape, str]], named: Sequence[tuple[str, int]] = ()) -> list[Value]:
+        """An op of several results."""
         operands = [self.value(operand) for operand in operands]
         attributes = f" {{{attributes}}}" if attributes else ""
         texts, plain = [operand.name for operand in operands], len(operands) - sum(count for _, count in named)
@@ -107,7 +112,9 @@ class Trace:
             names += f" {word}({', '.join(texts[plain : plain + count])})"
             plain += count
         types = ", ".join(operand.mlir for operand in operands)
-        return self.add(f"greta.{name} {names}{attributes} : {types} -> {tensor_type(shape, type_)}", shape, type_)
+        made = [Value(self, f"%r{len(self._lines)}_{i}", *result) for i, result in enumerate(results)]
+        self._lines.append(f"  {', '.join(one.name for one in made)} = greta.{name} {names}{attributes} : {types} -> {', '.join(one.mlir for one in made)}")
+        return made
 
     def text(self, name: str, results: Sequence[Value]) -> str:
         arguments = ", ".join(f"{value.name}: {value.mlir}" for value in self.arguments)

@@ -46,11 +46,12 @@ def _compiled(text: str, target: str) -> Function:
     return function
 
 
-def _call(name: str, write: Callable[[Trace, list[Value]], Value], shapes: Sequence[Shape], arrays: Sequence[Array]) -> Array:
-    """One operator on arrays: `write` writes it for arguments of these shapes."""
+def _call(name: str, write: Callable[[Trace, list[Value]], Value | list[Value]], shapes: Sequence[Shape], arrays: Sequence[Array]) -> Any:
+    """One operator on arrays: `write` writes it for arguments of these shapes. Of several results a tuple."""
     trace = Trace()
     operands = [trace.argument(shape, array.type) for shape, array in zip(shapes, arrays)]
-    text = trace.text(name, [write(trace, operands)])
+    results = write(trace, operands)
+    text = trace.text(name, results if isinstance(results, list) else [results])
     return _compiled(text, targets(find_device()))(*(array.reshape(_fixed(shape, array)) for shape, array in zip(shapes, arrays)))
 
 
@@ -169,19 +170,25 @@ def _attributes(**given: Any) -> str:
     return ", ".join(words)
 
 
-def _like_first(name: str, operands: Sequence[Any], attributes: str = "", named: dict[str, Any] | None = None) -> Any:
-    """An operator whose result is like its first operand; `named` are the operands, or groups of them, that its syntax names."""
-    groups = {word: given if isinstance(given, tuple) else (given,) for word, given in (named or {}).items()}
+def _named(name: str, operands: Sequence[Any], attributes: str, named: dict[str, Any], results: Callable[[list[Value]], list[tuple[Shape, str]]]) -> Any:
+    """An operator with results of these shapes and types, a tuple of several; `named` are the operands, or groups of them, that its syntax names."""
+    groups = {word: given if isinstance(given, tuple) else (given,) for word, given in named.items()}
     operands = [*operands, *(operand for group in groups.values() for operand in group)]
     words = [(word, len(group)) for word, group in groups.items()]
+
+    def write(trace: Trace, values: list[Value]) -> Any:
+        made = trace.ops(name, values, attributes, results(values), words)
+        return made if len(made) > 1 else made[0]
+
     if isinstance(operands[0], Value):
-        return operands[0].trace.op(name, operands, attributes, operands[0].shape, operands[0].type, words)
+        return write(operands[0].trace, operands)
     arrays = [asarray(one) for one in operands]
-
-    def write(trace: Trace, values: list[Value]) -> Value:
-        return trace.op(name, values, attributes, values[0].shape, values[0].type, words)
-
     return _call(name, write, [one.shape for one in arrays], arrays)
+
+
+def _like_first(name: str, operands: Sequence[Any], attributes: str = "", named: dict[str, Any] | None = None) -> Any:
+    """An operator whose result is like its first operand."""
+    return _named(name, operands, attributes, named or {}, lambda values: [(values[0].shape, values[0].type)])
 
 
 def _scales(k_scale: Any, v_scale: Any) -> dict[str, Any]:
@@ -203,14 +210,37 @@ def attention(
     mask: Any = None,
     k_scale: Any = None,
     v_scale: Any = None,
+    with_lse: bool = False,
 ) -> Any:
     """softmax(scale * q @ k^T + mask) @ v of q [B, Hq, S, D] and k, v [B, Hkv, T, D]; Hkv divides Hq, scale is 1 / sqrt(D) if it is not given.
 
     `lengths` [B] in i32 are the valid keys; causal rows are aligned at their end. k and v may be of 8 bits; `k_scale` and `v_scale` in f32, [B or 1, Hkv or 1, T or 1], are what they are multiplied by.
+    With `with_lse` also the logarithm of each row's sum of exponentials [B, Hq, S], in f32.
     """
     named = {name: value for name, value in (("lengths", lengths), ("mask", mask)) if value is not None} | _scales(k_scale, v_scale)
     attributes = _attributes(scale=scale and float(scale), causal=causal, window=window, softcap=softcap and float(softcap))
-    return _like_first("attention", [q, k, v], attributes, named)
+    return _named("attention", [q, k, v], attributes, named, lambda values: [(values[0].shape, values[0].type), (values[0].shape[:3], "f32")][: 1 + with_lse])
+
+
+def attention_backward(
+    q: Any,
+    k: Any,
+    v: Any,
+    o: Any,
+    lse: Any,
+    do: Any,
+    *,
+    scale: float | None = None,
+    causal: bool = False,
+    window: int | None = None,
+    softcap: float | None = None,
+    lengths: Any = None,
+    mask: Any = None,
+) -> Any:
+    """(dq, dk, dv) of attention(q, k, v, .., with_lse=True), which gave o and lse, from the gradient of o."""
+    named = {name: value for name, value in (("lengths", lengths), ("mask", mask)) if value is not None}
+    attributes = _attributes(scale=scale and float(scale), causal=causal, window=window, softcap=softcap and float(softcap))
+    return _named("attention_backward", [q, k, v, o, lse, do], attributes, named, lambda values: [(one.shape, one.type) for one in values[:3]])
 
 
 def paged_attention(

@@ -44,7 +44,10 @@ private:
   llvm::SmallVector<mlir::Value>
   emitPrepared(mlir::Value k, mlir::ValueRange loaded,
                llvm::SmallVectorImpl<mlir::Value> &sums);
+  mlir::Value asStored(const Placed &place, mlir::Value block);
   void emitStores(mlir::ValueRange prepared, mlir::Value stage);
+  /// Operands that are the same in every turn, as they are stored.
+  void emitFixed();
   /// Loads straight to shared memory.
   void emitDirect(mlir::Value k, mlir::Value stage);
   /// The stage `distance` after another.
@@ -55,6 +58,15 @@ private:
   llvm::SmallVector<mlir::Value> emitDots(llvm::ArrayRef<tile::DotOp> dots,
                                           const Parts &parts,
                                           mlir::ValueRange accumulators);
+  /// Where what could stay in registers is in locals, reads follow the products
+  /// that need them, or LLVM has all of them first.
+  bool isShortOfRegisters() const {
+    return !body.fixed.empty() && !body.isCooperative();
+  }
+  void endStretch() {
+    if (isShortOfRegisters())
+      tile::ScheduleOp::create(b);
+  }
   /// Dots whose operands are all in locals, slice by slice.
   llvm::SmallVector<mlir::Value> emitSlices(llvm::ArrayRef<tile::DotOp> dots,
                                             mlir::Value stage, int64_t slice,

@@ -95,6 +95,12 @@ void LoopPipeliner::emitSelects(Value k, IRMapping &mapping) {
     mapping.map(load.getResult(), block);
 }
 
+Value LoopPipeliner::asStored(const Placed &place, Value block) {
+  if (block.getType() == place.stored)
+    return block;
+  return ConvertLayoutOp::create(b, place.stored, block);
+}
+
 /// What the operands are computed as from what was loaded.
 SmallVector<Value> LoopPipeliner::emitPrepared(Value k, ValueRange loaded,
                                                SmallVectorImpl<Value> &sums) {
@@ -111,17 +117,28 @@ SmallVector<Value> LoopPipeliner::emitPrepared(Value k, ValueRange loaded,
     sum = mapping.lookup(entry.second->getResult(0));
   SmallVector<Value> prepared;
   for (auto [operand, place] : llvm::zip(body.operands, placed)) {
-    Value block = mapping.lookupOrDefault(operand.source);
-    if (block.getType() != place.stored)
-      block = ConvertLayoutOp::create(b, place.stored, block);
-    prepared.push_back(block);
+    prepared.push_back(
+        operand.isFixed
+            ? Value()
+            : asStored(place, mapping.lookupOrDefault(operand.source)));
   }
   return prepared;
 }
 
 void LoopPipeliner::emitStores(ValueRange prepared, Value stage) {
   for (auto [place, value] : llvm::zip(placed, prepared))
-    LocalStoreOp::create(b, value, place.local, stage);
+    if (value)
+      LocalStoreOp::create(b, value, place.local, stage);
+}
+
+void LoopPipeliner::emitFixed() {
+  IRMapping mapping;
+  for (Operation *op : body.fixed)
+    b.clone(*op, mapping);
+  for (auto [operand, place] : llvm::zip(body.operands, placed))
+    if (operand.isFixed)
+      LocalStoreOp::create(b, asStored(place, mapping.lookup(operand.source)),
+                           place.local, i32(0));
 }
 
 void LoopPipeliner::emitDirect(Value k, Value stage) {
@@ -171,7 +188,8 @@ Parts LoopPipeliner::emitReads(ArrayRef<DotOp> dots, Value stage, Value at,
       SmallVector<Value> offsets(2, i32(0));
       offsets[operand.kDim] = at;
       parts[number] =
-          LocalLoadOp::create(b, type, placed[number].local, stage, offsets);
+          LocalLoadOp::create(b, type, placed[number].local,
+                              operand.isFixed ? i32(0) : stage, offsets);
     }
   return parts;
 }
@@ -203,8 +221,10 @@ SmallVector<Value> LoopPipeliner::emitSlices(ArrayRef<DotOp> dots, Value stage,
     return slices.getResults();
   }
   // Where a slice lies in a swizzled local must be a constant.
-  for (int64_t at = 0; at < depth; at += slice)
+  for (int64_t at = 0; at < depth; at += slice) {
     sums = emitDots(dots, emitReads(dots, stage, i32(at), slice), sums);
+    endStretch();
+  }
   return sums;
 }
 
@@ -214,10 +234,9 @@ Value LoopPipeliner::emitDot(DotOp dot, Value stage, IRMapping &mapping,
   if (body.isLoaded(dot, 0) && body.isLoaded(dot, 1)) {
     fill();
     const LoadedOperand &operand = body.operandOf(dot, 0);
+    bool inTiles = body.isCooperative() || isShortOfRegisters();
     return emitSlices(dot, stage,
-                      body.isCooperative() ? operand.tileDepth()
-                                           : operand.depth(),
-                      acc)
+                      inTiles ? operand.tileDepth() : operand.depth(), acc)
         .front();
   }
   // What is in registers has no slices.
@@ -228,8 +247,10 @@ Value LoopPipeliner::emitDot(DotOp dot, Value stage, IRMapping &mapping,
   Value operands[2];
   operands[side] = parts[&operand - body.operands.begin()];
   operands[1 - side] = mapping.lookupOrDefault(dot->getOperand(1 - side));
-  return DotOp::create(b, acc.getType(), operands[0], operands[1], acc,
-                       dot.getMatrixAttr());
+  auto product = DotOp::create(b, acc.getType(), operands[0], operands[1], acc,
+                               dot.getMatrixAttr());
+  endStretch();
+  return product;
 }
 
 SmallVector<Value> LoopPipeliner::emitCompute(Value k, Value stage,
