@@ -416,7 +416,8 @@ def GretaExpandPass : Pass<"greta-expand"> {
     arithmetic on such types must have been widened before. In a kernel the types themselves become i8 then, as do its pointers.
 
     In a kernel also: functions of f16 and bf16 are computed in f32, and functions of the math dialect that the target lacks become polynomials and
-    those that it has. Conversions of `vector<8xi4>` to f16 and `greta_tile.vector_dot` become arithmetic on pairs of f16.
+    those that it has. Conversions of `vector<8xi4>` to f16 and `greta_tile.vector_dot` become arithmetic on pairs of f16. Arrays in shared memory become
+    bytes on AMD, in SPIR-V vectors of words and scalars, and what indexes them counts those.
 
     ```mlir
     %1 = arith.extf %0 : f8E5M2 to f16
