@@ -118,6 +118,8 @@ def GretaToTilePass : Pass<"greta-to-tile", "::mlir::ModuleOp"> {
     %0 = greta_tile.launch @f_0 grid affine_map<()[s0] -> (s0)> scalars affine_map<()[s0] -> ()> (%x) ...
     ```
   }];
+  let options = [Option<"units", "units", "int64_t", /*default=*/"0",
+                        "how many workgroups run at a time, at least. Where that is all of a split GEMM's, several add up a large tile">];
   let dependentDialects = ["::greta::tile::GretaTileDialect", "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
                            "::mlir::scf::SCFDialect"];
 }

@@ -149,7 +149,7 @@ public:
   SpaceEmitter(mlir::ImplicitLocOpBuilder &b, KernelOp kernel,
                mlir::Region &region, const Space &space,
                const SpaceConfig &config, ScalarArguments &scalars,
-               Pointers pointers);
+               Pointers pointers, int64_t units);
 
   llvm::SmallVector<mlir::AffineExpr> scratchExtents() override {
     return extents;
@@ -285,6 +285,9 @@ private:
   mlir::Value digit(const Packed &packed);
   mlir::Value nibble(mlir::Value word, mlir::Value number);
   void loadLeaves(mlir::Value v, const Mapping &mapping);
+  /// Which indices along a dimension are below the space's end, as a block of
+  /// `rank` dimensions.
+  mlir::Value isWithin(unsigned number, unsigned rank);
   mlir::Value maskDepth(mlir::Value block);
   /// The block that reduction `index` of `op` combines, masked.
   mlir::Value reductionInput(mlir::Operation *op, unsigned index);
@@ -314,6 +317,7 @@ private:
   bool wantsNegativeInfinity(mlir::Value argument);
 
   const Space &space;
+  const int64_t units; // workgroups that run at a time, at least
   llvm::DenseMap<unsigned, mlir::Value> views; // pointers of arguments that are
   Mapping identity;
   llvm::SmallVector<Dim> dims;

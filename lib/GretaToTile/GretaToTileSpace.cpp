@@ -45,9 +45,9 @@ Value ScalarArguments::get(ImplicitLocOpBuilder &b, AffineExpr expr) {
 SpaceEmitter::SpaceEmitter(ImplicitLocOpBuilder &b, KernelOp kernel,
                            Region &region, const Space &space,
                            const SpaceConfig &config, ScalarArguments &scalars,
-                           Pointers pointers)
+                           Pointers pointers, int64_t units)
     : Emitter(b, kernel, region, config, scalars, pointers), space(space),
-      identity(identityMapping(space.rank())) {
+      units(units), identity(identityMapping(space.rank())) {
   MLIRContext *context = kernel.getContext();
   auto add = [&](Dim::Kind kind, int64_t group, int64_t extent,
                  AffineExpr size) {

@@ -12,13 +12,13 @@
 //     epilogue
 //
 // Of large tiles the parts are more than one compute unit reads in a short
-// time, while those beside it have nothing to do. There the rows are added in
-// slices, by whoever is still there: a workgroup that was not the last looks a
-// few times whether all have arrived. The last arrival takes slice 0, and the
-// counter goes on to give out the others:
+// time, while those beside it have nothing to do. Where all workgroups run at a
+// time, the rows are added in slices, by whoever is still there: a workgroup
+// that was not the last looks a few times whether all have arrived. The last
+// arrival takes slice 0, and the counter goes on to give out the others:
 //
 //   arrived = atomic add 1, count[tile]                 low 16 bits
-//   look up to 8 times: count[tile] >= split
+//   look up to 24 times: count[tile] >= split
 //   taken = arrived                                     of the last one
 //         | atomic add 1, count[tile]                   of who sees it is so
 //         | atomic add 65536, count[tile]               of who goes away
@@ -113,10 +113,14 @@ void greta::goOnAsLast(ImplicitLocOpBuilder &b, Value counter, Value expected) {
 int64_t SpaceEmitter::slicesOfTile() {
   // Fewer elements of all parts are loaded faster than a slice is given out.
   constexpr int64_t least = 8192;
+  // Nobody looks for workgroups that may only begin when it has gone.
+  auto groups = dyn_cast<AffineConstantExpr>(workgroups());
+  if (!groups || groups.getValue() > units || config.run)
+    return 1;
   int64_t slices = 1, rows = dims[0].extent;
   const int64_t loads = rows * blockColumns() * config.split;
-  while (!config.run && 2 * slices <= config.split &&
-         rows % (2 * slices) == 0 && loads >= 2 * slices * least)
+  while (2 * slices <= config.split && rows % (2 * slices) == 0 &&
+         loads >= 2 * slices * least)
     slices *= 2;
   return slices;
 }
@@ -124,7 +128,7 @@ int64_t SpaceEmitter::slicesOfTile() {
 /// Leaves the builder where a workgroup goes on with a slice of the tile, and
 /// gives the slice's number. There are `slices` of them, at most `most`.
 Value SpaceEmitter::goOnWithSlices(Value counter, int64_t most, Value slices) {
-  constexpr int64_t leaves = 1 << 16, looks = 8;
+  constexpr int64_t leaves = 1 << 16, looks = 24;
   using Predicate = arith::CmpIPredicate;
   Type type = b.getI32Type();
   auto update = [&](tile::AtomicKind kind, tile::MemoryOrder order, Value value,

@@ -29,6 +29,7 @@
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace greta;
@@ -122,8 +123,8 @@ static Value place(OpT access, int64_t i, ImplicitLocOpBuilder &b) {
       b, first, arith::ConstantIntOp::create(b, first.getType(), i));
 }
 
-/// `index` times a power of two. Sums, also of bits, pass the factor on to
-/// their operands.
+/// `index * factor`. Sums pass the factor on to their operands, those of bits
+/// where it is a power of two.
 Value SharedExpander::scaled(Value index, int64_t factor) {
   if (factor == 1)
     return index;
@@ -142,7 +143,9 @@ Value SharedExpander::scaled(Value index, int64_t factor) {
       isa<BlockArgument>(index)
           ? times(index, 1)
           : llvm::TypeSwitch<Operation *, Value>(index.getDefiningOp())
-                .Case<arith::AddIOp, arith::XOrIOp>([&](auto sum) {
+                .Case<arith::AddIOp, arith::XOrIOp>([&](auto sum) -> Value {
+                  if (isa<arith::XOrIOp>(sum) && !llvm::isPowerOf2_64(factor))
+                    return times(index, 1);
                   Value x = scaled(sum.getLhs(), factor);
                   Value y = scaled(sum.getRhs(), factor);
                   b.setInsertionPointAfter(sum);

@@ -43,7 +43,9 @@ static void buildFusedPipeline(PassManager &passes, const TargetRow &row,
   configure.spareRegisters = options.spareRegisters;
   passes.addNestedPass<func::FuncOp>(
       createGretaConfigurePass(configure, options.tuning));
-  passes.addPass(createGretaToTilePass());
+  // AMD's last workgroup adds parts alone in less time than it takes to give
+  // out slices that nobody else is there to take.
+  passes.addPass(createGretaToTilePass({row.isHip() ? 0 : row.computeUnits}));
   // What checked functions assert.
   passes.addPass(createGretaTileExplicitArgumentsPass());
   // Of those that are block programs.

@@ -183,7 +183,7 @@ public:
   }
 
   //===--- Ranges of integers (TileToSPIRVRange.cpp) ---------------------===//
-  mlir::ConstantIntRanges rangeOf(mlir::Value value) const;
+  mlir::ConstantIntRanges rangeOf(mlir::Value integer) const;
   bool isNonNegative(mlir::Value value) const;
   /// It is that at most, and not negative.
   void setMaximum(mlir::Value value, const llvm::APInt &maximum);

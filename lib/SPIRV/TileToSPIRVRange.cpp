@@ -14,16 +14,16 @@
 using namespace mlir;
 using greta::tospirv::KernelEmitter;
 
-ConstantIntRanges KernelEmitter::rangeOf(Value value) const {
-  auto known = ranges.find(value);
-  return known != ranges.end()
-             ? known->second
-             : ConstantIntRanges::maxRange(
-                   ConstantIntRanges::getStorageBitwidth(value.getType()));
+ConstantIntRanges KernelEmitter::rangeOf(Value integer) const {
+  auto known = ranges.find(integer);
+  if (known != ranges.end())
+    return known->second;
+  return ConstantIntRanges::maxRange(integer.getType().getIntOrFloatBitWidth());
 }
 
 bool KernelEmitter::isNonNegative(Value value) const {
-  return rangeOf(value).smin().isNonNegative();
+  return isa<IntegerType>(value.getType()) &&
+         rangeOf(value).smin().isNonNegative();
 }
 
 void KernelEmitter::setMaximum(Value value, const APInt &maximum) {

@@ -53,7 +53,7 @@ def split_for(target):
     small = target == "vulkan:lavapipe"
     products = [
         Product("swiglu", "nt", "d", 17 if small else 70, 65, 1000, "f16", "f16", "splitsingle" if small else "splithalves"),
-        Product("bias", "nt", "d", 100, 65, 520, "f16", "f16", "splitslices"),
+        Product("bias", "nt", "s", 60, 40, 520, "f16", "f16", "splitslices"),
         Product("plain", "nn", "d", 100, 17, 129, "f16", "f16", "splitsingle"),
         Product("bias", "nt", "s", 3, 65, 4096, "f16", "f16", "split"),
         Product("plain", "nn", "s", 1, 17, 1000, "f16", "f32", "split"),

@@ -1,7 +1,7 @@
 // A GEMM with few tiles and a long K: workgroups for ranges of K, of which the last at a tile adds them up, or those that are there when it has come.
 // RUN: greta-opt %s --greta-fuse --greta-configure=target=gfx942 | FileCheck %s
 // RUN: greta-opt %s --greta-fuse --greta-configure=target=vulkan:nvidia | FileCheck %s --check-prefix=COOPMAT
-// RUN: greta-opt %s --greta-fuse --greta-configure=target=gfx942 --greta-to-tile --cse | FileCheck %s --check-prefix=TILE
+// RUN: greta-opt %s --greta-fuse --greta-configure=target=gfx942 --greta-to-tile=units=304 --cse | FileCheck %s --check-prefix=TILE
 
 // 32 tiles of 128x128 for 304 compute units, as asked for; the H200's 132 are the model's choice.
 // CHECK-LABEL: func.func @few_tiles
