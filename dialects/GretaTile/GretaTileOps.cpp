@@ -9,6 +9,25 @@ using namespace mlir;
 using namespace greta::tile;
 
 #define GET_OP_CLASSES
+/// `array`, or `array as type` where a value is not an element.
+static ParseResult parseSharedAccess(OpAsmParser &parser, Type &array,
+                                     Type &value) {
+  SharedType shared;
+  if (parser.parseCustomTypeWithFallback(shared))
+    return failure();
+  array = shared;
+  if (succeeded(parser.parseOptionalKeyword("as")))
+    return parser.parseType(value);
+  value = shared.getElementType();
+  return success();
+}
+static void printSharedAccess(OpAsmPrinter &printer, Operation *,
+                              SharedType array, Type value) {
+  printer.printStrippedAttrOrType(array);
+  if (value != array.getElementType())
+    printer << " as " << value;
+}
+
 #include "GretaTile/GretaTileOps.cpp.inc"
 
 LayoutAttr greta::tile::getLayoutOf(Type type) {

@@ -20,12 +20,34 @@ static LogicalResult verifyLaneAccess(Operation *op, PtrType pointer, Type type,
 
 void BarrierOp::build(OpBuilder &, OperationState &) {}
 
+/// Arrays of i8 are bytes, which have any type.
+static bool isBytes(TypedValue<SharedType> array) {
+  return array.getType().getElementType().isInteger(8);
+}
+
+static LogicalResult
+verifySharedAccess(Operation *op, TypedValue<SharedType> array, Type type) {
+  if (type != array.getType().getElementType() && !isBytes(array))
+    return op->emitOpError("moves ")
+           << type << " through " << array.getType()
+           << "; it takes a whole element, or of bytes (i8) any type";
+  return success();
+}
+
+LogicalResult SharedLoadOp::verify() {
+  return verifySharedAccess(*this, getArray(), getResult().getType());
+}
+
+LogicalResult SharedStoreOp::verify() {
+  return verifySharedAccess(*this, getArray(), getValue().getType());
+}
+
 LogicalResult PtrLoadSharedOp::verify() {
   Type element = getElementTypeOrSelf(getArray().getType().getElementType());
-  int64_t bytes = getWidth() * element.getIntOrFloatBitWidth() / 8;
-  if (element != getBase().getType().getElementType())
-    return emitOpError("loads ") << getBase().getType().getElementType()
-                                 << " into an array of " << element;
+  Type loaded = getBase().getType().getElementType();
+  int64_t bytes = getWidth() * loaded.getIntOrFloatBitWidth() / 8;
+  if (element != loaded && !isBytes(getArray()))
+    return emitOpError("loads ") << loaded << " into an array of " << element;
   if (bytes != 4 && bytes != 16)
     return emitOpError("loads ") << bytes << " bytes a lane; it takes 4 or 16";
   return success();
@@ -65,7 +87,8 @@ LogicalResult PtrStoreOp::verify() {
 //===----------------------------------------------------------------------===//
 
 LogicalResult SharedAddOp::verify() {
-  if (!getArray().getType().getElementType().isInteger(32))
+  if (!getArray().getType().getElementType().isInteger(32) &&
+      !isBytes(getArray()))
     return emitOpError("adds to ")
            << getArray().getType() << "; its elements are i32";
   return success();
@@ -92,9 +115,12 @@ static LogicalResult verifyFragmentAccess(Operation *op, SharedType array,
                                           bool transposed) {
   Type element = getElementTypeOrSelf(array.getElementType());
   auto vector = dyn_cast<VectorType>(array.getElementType());
-  int64_t width = vector ? vector.getNumElements() : 1;
+  int64_t bits =
+      element.getIntOrFloatBitWidth() * (vector ? vector.getNumElements() : 1);
   int64_t length = transposed ? fragment.getRows() : fragment.getColumns();
-  if (element != fragment.getElementType() || length % width)
+  Type member = fragment.getElementType();
+  if ((element != member && !isa<IntegerType>(element)) ||
+      length * member.getIntOrFloatBitWidth() % bits)
     return op->emitOpError("moves ")
            << fragment << " through " << array
            << "; its lines are whole elements of the array";

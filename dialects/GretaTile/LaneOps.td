@@ -122,21 +122,31 @@ def GretaTile_SharedStageOp : GretaTile_Op<"shared_stage", [Pure, TypesMatchWith
   let hasVerifier = 1;
 }
 
-def GretaTile_SharedLoadOp : GretaTile_Op<"shared_load", [MemoryEffects<[MemRead]>,
-    TypesMatchWith<"result is the array's element type", "array", "result",
-                   "::llvm::cast<::greta::tile::SharedType>($_self).getElementType()">]> {
+def GretaTile_SharedLoadOp : GretaTile_Op<"shared_load", [MemoryEffects<[MemRead]>]> {
   let summary = "Loads one element of an array in shared memory";
+  let description = [{
+    From bytes, an array of i8, a value of any type: as many of them as the type has, from a multiple of their number on.
+
+    ```mlir
+    %v = greta_tile.shared_load %array[%i] : !greta_tile.shared<256 x vector<4xf32>>
+    %w = greta_tile.shared_load %bytes[%j] : !greta_tile.shared<4096 x i8> as vector<4xf32>
+    ```
+  }];
   let arguments = (ins GretaTile_SharedType:$array, I32:$index);
   let results = (outs AnyLaneValue:$result);
-  let assemblyFormat = "$array `[` $index `]` attr-dict `:` type($array)";
+  let builders = [OpBuilder<(ins "::mlir::Value":$array, "::mlir::Value":$index), [{
+    build($_builder, $_state, ::llvm::cast<::greta::tile::SharedType>(array.getType()).getElementType(), array, index);
+  }]>];
+  let assemblyFormat = "$array `[` $index `]` attr-dict `:` custom<SharedAccess>(type($array), type($result))";
+  let hasVerifier = 1;
 }
 
-def GretaTile_SharedStoreOp : GretaTile_Op<"shared_store", [MemoryEffects<[MemWrite]>,
-    TypesMatchWith<"value is of the array's element type", "array", "value",
-                   "::llvm::cast<::greta::tile::SharedType>($_self).getElementType()">]> {
+def GretaTile_SharedStoreOp : GretaTile_Op<"shared_store", [MemoryEffects<[MemWrite]>]> {
   let summary = "Stores one element of an array in shared memory";
+  let description = "The counterpart of `shared_load`.";
   let arguments = (ins AnyLaneValue:$value, GretaTile_SharedType:$array, I32:$index);
-  let assemblyFormat = "$value `,` $array `[` $index `]` attr-dict `:` type($array)";
+  let assemblyFormat = "$value `,` $array `[` $index `]` attr-dict `:` custom<SharedAccess>(type($array), type($value))";
+  let hasVerifier = 1;
 }
 
 def GretaTile_SharedAddOp : GretaTile_Op<"shared_add", [MemoryEffects<[MemRead, MemWrite]>]> {
@@ -213,7 +223,7 @@ def GretaTile_FragmentLoadOp : GretaTile_Op<"fragment_load", [MemoryEffects<[Mem
   let summary = "Loads a fragment from an array in shared memory";
   let description = [{
     Row r of the matrix begins at array element `index + r * stride`; with `transposed` it is column r. What follows it in memory are its
-    neighbours. The array's elements may be vectors of the matrix's type. All lanes of the wave agree on `index`.
+    neighbours. The array's elements may be vectors of the matrix's type, or integers that hold its bits. All lanes of the wave agree on `index`.
 
     ```mlir
     %f = greta_tile.fragment_load %array[%i] stride 9 transposed : !greta_tile.shared<1440 x vector<8xf16>> -> !greta_tile.fragment<16x8xf16, b>

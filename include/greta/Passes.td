@@ -118,6 +118,8 @@ def GretaToTilePass : Pass<"greta-to-tile", "::mlir::ModuleOp"> {
     %0 = greta_tile.launch @f_0 grid affine_map<()[s0] -> (s0)> scalars affine_map<()[s0] -> ()> (%x) ...
     ```
   }];
+  let options = [Option<"units", "units", "int64_t", /*default=*/"0",
+                        "how many workgroups run at a time, at least. Where that is all of a split GEMM's, several add up a large tile">];
   let dependentDialects = ["::greta::tile::GretaTileDialect", "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
                            "::mlir::scf::SCFDialect"];
 }
@@ -416,7 +418,8 @@ def GretaExpandPass : Pass<"greta-expand"> {
     arithmetic on such types must have been widened before. In a kernel the types themselves become i8 then, as do its pointers.
 
     In a kernel also: functions of f16 and bf16 are computed in f32, and functions of the math dialect that the target lacks become polynomials and
-    those that it has. Conversions of `vector<8xi4>` to f16 and `greta_tile.vector_dot` become arithmetic on pairs of f16.
+    those that it has. Conversions of `vector<8xi4>` to f16 and `greta_tile.vector_dot` become arithmetic on pairs of f16. Arrays in shared memory become
+    bytes on AMD, in SPIR-V vectors of words and scalars, and what indexes them counts those.
 
     ```mlir
     %1 = arith.extf %0 : f8E5M2 to f16

@@ -28,6 +28,7 @@
 #include "mlir/Conversion/LLVMCommon/Pattern.h"
 #include "mlir/Dialect/LLVMIR/ROCDLDialect.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "mlir/IR/Matchers.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -54,12 +55,19 @@ Value greta::rocdl::laneAddress(OpBuilder &builder, Location loc, Value base,
 
 Value greta::rocdl::sharedAddress(OpBuilder &builder, Location loc, Value array,
                                   Value index, tile::SharedType type) {
-  Type storage =
-      LLVM::LLVMArrayType::get(type.getElementType(), type.getSize());
-  return LLVM::GEPOp::create(builder, loc, array.getType(), storage, array,
-                             ArrayRef<LLVM::GEPArg>{0, index},
-                             LLVM::GEPNoWrapFlags::inbounds |
-                                 LLVM::GEPNoWrapFlags::nuw);
+  auto move = [&](Value pointer, Value by) -> Value {
+    return LLVM::GEPOp::create(
+        builder, loc, array.getType(), type.getElementType(), pointer, by,
+        LLVM::GEPNoWrapFlags::inbounds | LLVM::GEPNoWrapFlags::nuw);
+  };
+  // A constant comes last: LLVM would add it to the array's place, and could
+  // not share what else there is to add.
+  APInt constant;
+  auto sum = index.getDefiningOp<LLVM::AddOp>();
+  if (sum && matchPattern(sum.getRhs(), m_ConstantInt(&constant)) &&
+      constant.isNonNegative())
+    return move(move(array, sum.getLhs()), sum.getRhs());
+  return move(array, index);
 }
 
 /// Index of the lane in the workgroup; workgroups have one axis.

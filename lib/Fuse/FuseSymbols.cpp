@@ -473,6 +473,13 @@ ArrayAttr ShapeAnalysis::symbols() {
   return builder.getArrayAttr(pairs);
 }
 
+StringRef greta::operatorName(AffineExpr expr) {
+  // In the order of AffineExprKind.
+  static constexpr StringLiteral names[] = {"+", "*", "mod", "floordiv",
+                                            "ceildiv"};
+  return names[int(expr.getKind())];
+}
+
 static Attribute extentAttribute(AffineExpr expr) {
   Builder builder(expr.getContext());
   if (auto constant = dyn_cast<AffineConstantExpr>(expr))
@@ -480,24 +487,7 @@ static Attribute extentAttribute(AffineExpr expr) {
   if (auto symbol = dyn_cast<AffineSymbolExpr>(expr))
     return builder.getStringAttr("d" + Twine(symbol.getPosition()));
   auto binary = cast<AffineBinaryOpExpr>(expr);
-  StringRef name;
-  switch (expr.getKind()) {
-  case AffineExprKind::Add:
-    name = "+";
-    break;
-  case AffineExprKind::Mul:
-    name = "*";
-    break;
-  case AffineExprKind::FloorDiv:
-    name = "floordiv";
-    break;
-  case AffineExprKind::CeilDiv:
-    name = "ceildiv";
-    break;
-  default:
-    name = "mod";
-  }
-  return builder.getArrayAttr({builder.getStringAttr(name),
+  return builder.getArrayAttr({builder.getStringAttr(operatorName(expr)),
                                extentAttribute(binary.getLHS()),
                                extentAttribute(binary.getRHS())});
 }

@@ -8,17 +8,12 @@
 #define GRETA_LIB_GRETATOTILE_BLOCKPROGRAM_H
 
 #include "GretaToTile.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
 
 namespace greta {
 
 class BlockProgram : public Emitter {
 protected:
-  BlockProgram(mlir::ImplicitLocOpBuilder &b, KernelOp kernel,
-               mlir::Region &region, const SpaceConfig &config,
-               ScalarArguments &scalars, Pointers pointers)
-      : b(b), kernel(kernel), region(region), config(config), scalars(scalars),
-        pointers(pointers) {}
+  using Emitter::Emitter;
 
   /// Where a tensor's elements are.
   struct Tensor {
@@ -53,22 +48,6 @@ protected:
   /// A block repeated along a dimension more, its last or the first of two.
   mlir::Value perRow(mlir::Value block, int64_t columns);
   mlir::Value perColumn(mlir::Value block, int64_t rows);
-  mlir::Value compare(mlir::arith::CmpIPredicate how, mlir::Value x,
-                      mlir::Value y) {
-    return mlir::arith::CmpIOp::create(b, how, x, y);
-  }
-  mlir::Value select(mlir::Value condition, mlir::Value x, mlir::Value y) {
-    return mlir::arith::SelectOp::create(b, condition, x, y);
-  }
-  mlir::Value add(mlir::Value x, mlir::Value y) {
-    return mlir::arith::AddIOp::create(b, x, y);
-  }
-  mlir::Value sub(mlir::Value x, mlir::Value y) {
-    return mlir::arith::SubIOp::create(b, x, y);
-  }
-  mlir::Value mul(mlir::Value x, mlir::Value y) {
-    return mlir::arith::MulIOp::create(b, x, y);
-  }
   mlir::Value least(mlir::Value x, mlir::Value y) {
     return mlir::arith::MinSIOp::create(b, x, y);
   }
@@ -94,13 +73,6 @@ protected:
   mlir::AffineExpr fixed(int64_t value) {
     return mlir::getAffineConstantExpr(value, kernel.getContext());
   }
-
-  mlir::ImplicitLocOpBuilder &b;
-  KernelOp kernel;
-  mlir::Region &region;
-  const SpaceConfig &config;
-  ScalarArguments &scalars;
-  Pointers pointers;
 
 private:
   struct Access;

@@ -33,8 +33,8 @@ namespace {
 class KernelConverter {
 public:
   KernelConverter(KernelOp kernel, StringRef name,
-                  ArrayRef<CacheUpdate> updates)
-      : kernel(kernel), name(name), updates(updates) {}
+                  ArrayRef<CacheUpdate> updates, int64_t units)
+      : kernel(kernel), name(name), updates(updates), units(units) {}
   LogicalResult run();
 
 private:
@@ -61,6 +61,7 @@ private:
   KernelOp kernel;
   std::string name;
   ArrayRef<CacheUpdate> updates; // that take rows from this kernel
+  int64_t units;                 // workgroups that run at a time, at least
   SmallVector<Space> spaces;
   KernelConfig config;
   Value updated; // the operand that the result has the memory of
@@ -114,7 +115,8 @@ KernelConverter::emitterOf(ImplicitLocOpBuilder &b, Region &region,
   const SpaceConfig &chosen = config.spaces[number];
   if (!space.alone)
     return std::make_unique<SpaceEmitter>(b, kernel, region, space, chosen,
-                                          *scalars, pointers);
+                                          *scalars, pointers,
+                                          spaces.size() == 1 ? units : 0);
   auto make = updated ? makeUpdateEmitter
               : isa<AttentionBackwardOp>(space.alone)
                   ? makeAttentionBackwardEmitter
@@ -342,6 +344,7 @@ LogicalResult KernelConverter::run() {
 
 namespace {
 struct GretaToTilePass : greta::impl::GretaToTilePassBase<GretaToTilePass> {
+  using GretaToTilePassBase::GretaToTilePassBase;
   void runOnOperation() override {
     SymbolTable symbols(getOperation());
     SmallVector<std::pair<KernelOp, std::string>> kernels;
@@ -365,7 +368,7 @@ struct GretaToTilePass : greta::impl::GretaToTilePassBase<GretaToTilePass> {
             << name << ", which exists; rename that function";
         return signalPassFailure();
       }
-      if (failed(KernelConverter(kernel, name, updates[kernel]).run()))
+      if (failed(KernelConverter(kernel, name, updates[kernel], units).run()))
         return signalPassFailure();
     }
   }

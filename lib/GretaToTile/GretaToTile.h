@@ -9,6 +9,7 @@
 #include "GretaTile/GretaTile.h"
 #include "greta/Configure/Config.h"
 #include "greta/Fuse/Space.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include <map>
@@ -77,6 +78,44 @@ public:
   /// How many elements there are of each scratch buffer, once the program is
   /// emitted.
   virtual llvm::SmallVector<mlir::AffineExpr> scratchExtents() { return {}; }
+
+protected:
+  Emitter(mlir::ImplicitLocOpBuilder &b, KernelOp kernel, mlir::Region &region,
+          const SpaceConfig &config, ScalarArguments &scalars,
+          Pointers pointers)
+      : b(b), kernel(kernel), region(region), config(config), scalars(scalars),
+        pointers(pointers) {}
+
+  mlir::Value add(mlir::Value x, mlir::Value y) {
+    return mlir::arith::AddIOp::create(b, x, y);
+  }
+  mlir::Value sub(mlir::Value x, mlir::Value y) {
+    return mlir::arith::SubIOp::create(b, x, y);
+  }
+  mlir::Value mul(mlir::Value x, mlir::Value y) {
+    return mlir::arith::MulIOp::create(b, x, y);
+  }
+  /// Of natural numbers.
+  mlir::Value div(mlir::Value x, mlir::Value y) {
+    return mlir::arith::DivUIOp::create(b, x, y);
+  }
+  mlir::Value rem(mlir::Value x, mlir::Value y) {
+    return mlir::arith::RemUIOp::create(b, x, y);
+  }
+  mlir::Value compare(mlir::arith::CmpIPredicate how, mlir::Value x,
+                      mlir::Value y) {
+    return mlir::arith::CmpIOp::create(b, how, x, y);
+  }
+  mlir::Value select(mlir::Value condition, mlir::Value x, mlir::Value y) {
+    return mlir::arith::SelectOp::create(b, condition, x, y);
+  }
+
+  mlir::ImplicitLocOpBuilder &b;
+  KernelOp kernel;
+  mlir::Region &region;
+  const SpaceConfig &config;
+  ScalarArguments &scalars;
+  Pointers pointers;
 };
 
 /// Where all workgroups that share a tile have stored their parts of it: counts
@@ -114,9 +153,11 @@ public:
   SpaceEmitter(mlir::ImplicitLocOpBuilder &b, KernelOp kernel,
                mlir::Region &region, const Space &space,
                const SpaceConfig &config, ScalarArguments &scalars,
-               Pointers pointers);
+               Pointers pointers, int64_t units);
 
-  llvm::SmallVector<mlir::AffineExpr> scratchExtents() override;
+  llvm::SmallVector<mlir::AffineExpr> scratchExtents() override {
+    return extents;
+  }
   mlir::AffineExpr workgroups() override;
   void emit(mlir::Value index) override;
 
@@ -220,7 +261,11 @@ private:
 
   // Split-K (GretaToTileSplitK.cpp).
   void joinParts();
-  mlir::Value addParts(mlir::Value parts, mlir::RankedTensorType type);
+  int64_t slicesOfTile();
+  mlir::Value goOnWithSlices(mlir::Value counter, int64_t most,
+                             mlir::Value slices);
+  mlir::Value addParts(mlir::Value parts, mlir::RankedTensorType type,
+                       int64_t apart);
 
   // Skinny GEMMs (GretaToTileSkinny.cpp).
   void addDepth();
@@ -244,6 +289,9 @@ private:
   mlir::Value digit(const Packed &packed);
   mlir::Value nibble(mlir::Value word, mlir::Value number);
   void loadLeaves(mlir::Value v, const Mapping &mapping);
+  /// Which indices along a dimension are below the space's end, as a block of
+  /// `rank` dimensions.
+  mlir::Value isWithin(unsigned number, unsigned rank);
   mlir::Value maskDepth(mlir::Value block);
   /// The block that reduction `index` of `op` combines, masked.
   mlir::Value reductionInput(mlir::Operation *op, unsigned index);
@@ -272,13 +320,8 @@ private:
   Masked maskedValue(mlir::Value v);
   bool wantsNegativeInfinity(mlir::Value argument);
 
-  mlir::ImplicitLocOpBuilder &b;
-  KernelOp kernel;
-  mlir::Region &region;
   const Space &space;
-  const SpaceConfig &config;
-  ScalarArguments &scalars;
-  Pointers pointers;
+  const int64_t units; // workgroups that run at a time, at least
   llvm::DenseMap<unsigned, mlir::Value> views; // pointers of arguments that are
   Mapping identity;
   llvm::SmallVector<Dim> dims;
@@ -290,7 +333,8 @@ private:
   unsigned depthDim = 0;        // of a skinny GEMM, or an operand
   bool inOperand = false;       // blocks are those of an Operand
   mlir::Value part, tileNumber; // this workgroup's range of K, and its tile
-  mlir::scf::ForOp loop;        // over columns, while its body is being emitted
+  llvm::SmallVector<mlir::AffineExpr> extents; // of scratch memory
+  mlir::scf::ForOp loop; // over columns, while its body is being emitted
   Scope outer, inner;
   std::map<std::pair<mlir::Operation *, unsigned>, mlir::Value> reductions;
   llvm::DenseMap<mlir::Value, unsigned> stages;

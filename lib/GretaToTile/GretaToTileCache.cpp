@@ -100,9 +100,8 @@ void SpaceEmitter::storeRows(unsigned output, Value block) {
     SmallVector<int64_t> shape(type.getRank(), 1);
     shape[dim] = type.getDimSize(dim);
     RankedTensorType along = blockOf(shape, i32Type);
-    return arith::AddIOp::create(
-        b, tile::IotaOp::create(b, along, dim),
-        tile::SplatOp::create(b, along, a.offsets[dim]));
+    return add(tile::IotaOp::create(b, along, dim),
+               tile::SplatOp::create(b, along, a.offsets[dim]));
   };
   auto splat = [&](Value scalar, Value like) -> Value {
     auto shape = cast<RankedTensorType>(like.getType()).getShape();
@@ -114,8 +113,7 @@ void SpaceEmitter::storeRows(unsigned output, Value block) {
                                      part);
   };
   auto below = [&](Value index, Value bound) -> Value {
-    return arith::CmpIOp::create(b, arith::CmpIPredicate::ult, index,
-                                 splat(bound, index));
+    return compare(arith::CmpIPredicate::ult, index, splat(bound, index));
   };
   const CacheRows &cache = pointers.caches[output];
   Value row = indices(0);
@@ -149,17 +147,15 @@ void SpaceEmitter::storeRows(unsigned output, Value block) {
     stride *= cast<AffineConstantExpr>(extent).getValue();
   auto wide =
       blockOf(cast<RankedTensorType>(row.getType()).getShape(), b.getI64Type());
-  Value far = arith::MulIOp::create(
-      b, arith::ExtSIOp::create(b, wide, slot),
-      splat(arith::ConstantIntOp::create(b, stride, 64), row));
+  Value far = mul(arith::ExtSIOp::create(b, wide, slot),
+                  splat(arith::ConstantIntOp::create(b, stride, 64), row));
   Value target =
       whole(tile::PtrAddOp::create(b, pointers.outputs[output], far));
   for (int64_t dim = 1; dim < type.getRank(); ++dim) {
     if (type.getDimSize(dim) == 1 && !a.strides[dim])
       continue;
     Value index = indices(dim);
-    Value offset =
-        arith::MulIOp::create(b, index, splat(i32(b, a.strides[dim]), index));
+    Value offset = mul(index, splat(i32(b, a.strides[dim]), index));
     target = tile::PtrAddOp::create(b, target, whole(offset));
   }
   Value isStored = whole(isSlot);

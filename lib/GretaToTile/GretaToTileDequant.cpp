@@ -97,18 +97,17 @@ Value SpaceEmitter::digit(const Packed &packed) {
     };
     Value index = tile::IotaOp::create(b, type, i);
     if (dim.offset)
-      index = arith::AddIOp::create(b, index, splat(dim.offset));
+      index = add(index, splat(dim.offset));
     if (along.divisor > 1)
       index = arith::ShRUIOp::create(
           b, index, splat(i32(b, llvm::Log2_64(along.divisor))));
     if (along.stride > 1)
-      index = arith::MulIOp::create(b, index, splat(i32(b, along.stride)));
+      index = mul(index, splat(i32(b, along.stride)));
     if (sum) {
       SmallVector<int64_t> whole(packed.shape());
       for (auto [extent, depth] : llvm::zip(whole, packed.alongs))
         extent = depth.isDepth ? extent : 1;
-      index = arith::AddIOp::create(b, broadcastTo(sum, whole),
-                                    broadcastTo(index, whole));
+      index = add(broadcastTo(sum, whole), broadcastTo(index, whole));
     }
     sum = index;
   }
@@ -132,7 +131,7 @@ Value SpaceEmitter::nibble(Value word, Value number) {
     SmallVector<int64_t> shape;
     for (auto [x, y] : llvm::zip(type.getShape(), numbers.getShape()))
       shape.push_back(std::max(x, y));
-    Value shift = arith::MulIOp::create(b, number, splat(numbers, 4));
+    Value shift = mul(number, splat(numbers, 4));
     type = RankedTensorType::get(shape, b.getI32Type());
     word = arith::ShRUIOp::create(b, broadcastTo(word, shape),
                                   broadcastTo(shift, shape));
@@ -147,9 +146,7 @@ Value SpaceEmitter::computeDequantBlock(DequantOp op) {
   const Dim &depth = dims[depthDim], &row = dims[1 - depthDim];
   int64_t group = op.getGroup();
   Value k = depth.offset ? depth.offset : i32(b, 0);
-  auto divided = [&](int64_t by) -> Value {
-    return arith::DivUIOp::create(b, k, i32(b, by));
-  };
+  auto divided = [&](int64_t by) -> Value { return div(k, i32(b, by)); };
   /// `count` elements along the depth, which `each` weights share.
   auto load = [&](Value v, int64_t count, int64_t each) -> Value {
     auto argument = cast<BlockArgument>(v);
@@ -179,11 +176,10 @@ Value SpaceEmitter::computeDequantBlock(DequantOp op) {
   // Eight groups share a word of zeros, and a block has no more.
   Value zeros = load(op.getZeros(), 1, 8 * group);
   auto digits = RankedTensorType::get({groups, 1}, b.getI32Type());
-  Value first = arith::RemUIOp::create(b, divided(group), i32(b, 8));
+  Value first = rem(divided(group), i32(b, 8));
   Value number = tile::SplatOp::create(b, digits, first);
   if (groups > 1)
-    number =
-        arith::AddIOp::create(b, number, tile::IotaOp::create(b, digits, 0));
+    number = add(number, tile::IotaOp::create(b, digits, 0));
   return tile::DequantOp::create(
       b, RankedTensorType::get(shapeOf(identity), b.getF16Type()), words,
       scales, nibble(zeros, number));
@@ -204,8 +200,8 @@ Value SpaceEmitter::computeDequant(DequantOp op, const Mapping &mapping) {
   Value q = nibble(blocks.words, digit(Packed(dims, inGemm, 1)));
   SmallVector<int64_t> shape = shapeOf(mapping);
   auto type = RankedTensorType::get(shape, b.getF32Type());
-  Value difference = arith::SubIOp::create(b, broadcastTo(q, shape),
-                                           broadcastTo(blocks.zeros, shape));
+  Value difference =
+      sub(broadcastTo(q, shape), broadcastTo(blocks.zeros, shape));
   Value product =
       arith::MulFOp::create(b, arith::SIToFPOp::create(b, type, difference),
                             broadcastTo(widen(blocks.scales), shape));

@@ -155,10 +155,10 @@ SpaceEmitter::DepthRange SpaceEmitter::depthRange(AffineExpr depth,
   int64_t size = cast<AffineConstantExpr>(depth).getValue();
   int64_t each =
       llvm::divideCeil(llvm::divideCeil(size, block), config.split) * block;
-  Value begin = arith::MulIOp::create(b, part, i32(b, each));
+  Value begin = mul(part, i32(b, each));
   if (each * config.split == size)
     return {begin, i32(b, each)};
-  Value rest = arith::SubIOp::create(b, i32(b, size), begin);
+  Value rest = sub(i32(b, size), begin);
   return {begin, arith::MinSIOp::create(b, rest, i32(b, each))};
 }
 
@@ -192,13 +192,13 @@ SmallVector<Value> SpaceEmitter::computeLoop() {
   Value row = dims[0].offset ? dims[0].offset : i32(b, 0);
   Value column = dims[1].offset ? dims[1].offset : i32(b, 0);
   if (space.heads)
-    column = arith::MulIOp::create(b, column, i32(b, space.headSize()));
+    column = mul(column, i32(b, space.headSize()));
   // A block's first element is read also where it is masked: there must be one.
   OpBuilder::InsertionGuard guard(b);
   scf::IfOp filled;
   if (!isa<AffineConstantExpr>(depth)) {
-    Value some = arith::CmpIOp::create(b, arith::CmpIPredicate::sgt,
-                                       scalars.get(b, depth), i32(b, 0));
+    Value some =
+        compare(arith::CmpIPredicate::sgt, scalars.get(b, depth), i32(b, 0));
     filled = scf::IfOp::create(b, ValueRange(zeros).getTypes(), some,
                                /*addThenBlock=*/true, /*addElseBlock=*/true);
     b.setInsertionPointToEnd(filled.elseBlock());
@@ -221,8 +221,7 @@ SmallVector<Value> SpaceEmitter::computeLoop() {
   // No part of K is empty.
   if (begin)
     tile::AssumeOp::create(
-        b,
-        arith::CmpIOp::create(b, arith::CmpIPredicate::sgt, length, i32(b, 0)));
+        b, compare(arith::CmpIPredicate::sgt, length, i32(b, 0)));
   auto gemm =
       scf::ForOp::create(b, i32(b, 0), length, i32(b, config.depth), zeros);
   if (filled)
@@ -232,7 +231,7 @@ SmallVector<Value> SpaceEmitter::computeLoop() {
   b.setInsertionPointToEnd(gemm.getBody());
   Value k = gemm.getInductionVar();
   if (begin)
-    k = arith::AddIOp::create(b, begin, k);
+    k = add(begin, k);
   auto emitBlock = [&](Operand &operand, Value v) {
     exchange(operand);
     dims[depthDim].offset = k;

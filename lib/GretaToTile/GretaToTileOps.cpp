@@ -113,22 +113,10 @@ SpaceEmitter::Masked SpaceEmitter::maskedValue(Value v) {
 Value SpaceEmitter::maskColumns(Value block, Value other) {
   Mapping columns = {identity.back()};
   auto type = cast<RankedTensorType>(block.getType());
-  const Dim &dim = dims[columnDim];
   // The pair's dimension has no edge: index by columns alone.
-  Value mask = memoize(&dims, 0, columns, [&] {
-    SmallVector<int64_t> shape(dims.size(), 1);
-    shape[columnDim] = dim.extent;
-    auto indices = RankedTensorType::get(shape, b.getI32Type());
-    Value iota = tile::IotaOp::create(b, indices, columnDim);
-    Value bound = scalars.get(b, dim.size);
-    if (dim.offset)
-      bound = arith::SubIOp::create(b, bound, dim.offset);
-    return arith::CmpIOp::create(b, arith::CmpIPredicate::slt, iota,
-                                 tile::SplatOp::create(b, indices, bound))
-        .getResult();
-  });
-  return arith::SelectOp::create(b, broadcastTo(mask, type.getShape()), block,
-                                 other);
+  Value mask = memoize(&dims, 0, columns,
+                       [&] { return isWithin(columnDim, dims.size()); });
+  return select(broadcastTo(mask, type.getShape()), block, other);
 }
 
 //===----------------------------------------------------------------------===//
@@ -145,7 +133,7 @@ Value SpaceEmitter::combine(Combine kind, Value x, Value y) {
   if (kind == Combine::Max)
     return arith::MaxNumFOp::create(b, x, y, arith::FastMathFlags::nnan);
   if (getElementTypeOrSelf(x.getType()).isInteger())
-    return arith::AddIOp::create(b, x, y);
+    return add(x, y);
   return arith::AddFOp::create(b, x, y);
 }
 

@@ -115,22 +115,25 @@ void SpaceEmitter::loadLeaves(Value v, const Mapping &mapping) {
     loadLeaves(operand.get(), operandMapping(operand, mapping, space.rank()));
 }
 
-/// Zero beyond the depth, whatever was computed from the zeros loaded there.
-Value SpaceEmitter::maskDepth(Value block) {
-  auto type = cast<RankedTensorType>(block.getType());
-  const Dim &dim = dims[depthDim];
-  SmallVector<int64_t> shape(type.getRank(), 1);
-  shape[depthDim] = dim.extent;
+Value SpaceEmitter::isWithin(unsigned number, unsigned rank) {
+  const Dim &dim = dims[number];
+  SmallVector<int64_t> shape(rank, 1);
+  shape[number] = dim.extent;
   auto indices = RankedTensorType::get(shape, b.getI32Type());
   Value bound = scalars.get(b, dim.size);
   if (dim.offset)
-    bound = arith::SubIOp::create(b, bound, dim.offset);
-  Value mask = arith::CmpIOp::create(b, arith::CmpIPredicate::slt,
-                                     tile::IotaOp::create(b, indices, depthDim),
-                                     tile::SplatOp::create(b, indices, bound));
+    bound = sub(bound, dim.offset);
+  return compare(arith::CmpIPredicate::slt,
+                 tile::IotaOp::create(b, indices, number),
+                 tile::SplatOp::create(b, indices, bound));
+}
+
+/// Zero beyond the depth, whatever was computed from the zeros loaded there.
+Value SpaceEmitter::maskDepth(Value block) {
+  auto type = cast<RankedTensorType>(block.getType());
+  Value mask = isWithin(depthDim, type.getRank());
   Value zero = arith::ConstantOp::create(b, b.getZeroAttr(type));
-  return arith::SelectOp::create(b, broadcastTo(mask, type.getShape()), block,
-                                 zero);
+  return select(broadcastTo(mask, type.getShape()), block, zero);
 }
 
 /// Products with weights of 4 bits, as sixteenths of whole numbers: sums of
@@ -208,7 +211,7 @@ SmallVector<Value> SpaceEmitter::computeSkinny() {
       Value step = i32(b, i * dims[depthDim].extent);
       dims[depthDim].offset = first;
       if (i > 0)
-        dims[depthDim].offset = arith::AddIOp::create(b, first, step);
+        dims[depthDim].offset = add(first, step);
       dims[depthDim].masked = masked && i + 1 == count;
     };
     for (int64_t i = 0; i < count; ++i) {
@@ -249,8 +252,7 @@ SmallVector<Value> SpaceEmitter::computeSkinny() {
   auto fromBegin = [&](Value at) -> Value {
     if (config.split == 1)
       return at;
-    return arith::AddIOp::create(
-        b, arith::MulIOp::create(b, part, i32(b, size)), at);
+    return add(mul(part, i32(b, size)), at);
   };
   int64_t step = dims[depthDim].extent * config.unroll;
   int64_t looped = size / step > 1 ? size / step * step : 0;

@@ -16,7 +16,6 @@
 
 #include "GretaTile/LoopAttributes.h"
 #include "GretaToTile.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -46,10 +45,9 @@ Value ScalarArguments::get(ImplicitLocOpBuilder &b, AffineExpr expr) {
 SpaceEmitter::SpaceEmitter(ImplicitLocOpBuilder &b, KernelOp kernel,
                            Region &region, const Space &space,
                            const SpaceConfig &config, ScalarArguments &scalars,
-                           Pointers pointers)
-    : b(b), kernel(kernel), region(region), space(space), config(config),
-      scalars(scalars), pointers(pointers),
-      identity(identityMapping(space.rank())) {
+                           Pointers pointers, int64_t units)
+    : Emitter(b, kernel, region, config, scalars, pointers), space(space),
+      units(units), identity(identityMapping(space.rank())) {
   MLIRContext *context = kernel.getContext();
   auto add = [&](Dim::Kind kind, int64_t group, int64_t extent,
                  AffineExpr size) {
@@ -129,14 +127,11 @@ void SpaceEmitter::locate(Value index) {
     Value count = scalars.get(b, dim.size);
     if (dim.extent == 1)
       return count;
-    count = arith::AddIOp::create(b, count, i32(b, dim.extent - 1));
-    return arith::DivUIOp::create(b, count, i32(b, dim.extent));
+    count = add(count, i32(b, dim.extent - 1));
+    return div(count, i32(b, dim.extent));
   };
   auto place = [&](Dim &dim, Value at) {
-    dim.offset =
-        dim.extent == 1
-            ? at
-            : arith::MulIOp::create(b, at, i32(b, dim.extent)).getResult();
+    dim.offset = dim.extent == 1 ? at : mul(at, i32(b, dim.extent));
     if (dim.moved)
       dim.offset = arith::MinUIOp::create(
           b, dim.offset,
@@ -145,69 +140,61 @@ void SpaceEmitter::locate(Value index) {
   if (!batch.empty()) {
     Value each = i32(b, 1);
     for (const Dim *dim : shared)
-      each = arith::MulIOp::create(b, each, countOf(*dim));
-    Value product = arith::DivUIOp::create(b, index, each);
-    index = arith::RemUIOp::create(b, index, each);
+      each = mul(each, countOf(*dim));
+    Value product = div(index, each);
+    index = rem(index, each);
     for (Dim &dim : llvm::reverse(batch)) {
       dim.offset = product;
       if (&dim == batch.begin())
         break;
       Value count = scalars.get(b, dim.size);
-      dim.offset = arith::RemUIOp::create(b, product, count);
-      product = arith::DivUIOp::create(b, product, count);
+      dim.offset = rem(product, count);
+      product = div(product, count);
     }
   }
   // The parts of a split GEMM follow one another.
   auto takePart = [&](Value tiles) {
     if (config.split == 1)
       return;
-    part = arith::DivUIOp::create(b, index, tiles);
-    tileNumber = index = arith::RemUIOp::create(b, index, tiles);
+    part = div(index, tiles);
+    tileNumber = index = rem(index, tiles);
   };
   // Workgroups that run at a time cover a near square, so that they find
   // blocks of both operands in the cache: columns of `group` rows each, the
   // last group of rows may be smaller.
   if (config.group > 1 && shared.size() == 2) {
     Value rows = countOf(*shared[0]), columns = countOf(*shared[1]);
-    Value all = arith::MulIOp::create(b, rows, columns);
+    Value all = mul(rows, columns);
     // Workgroups go to the chiplets in turn, and each has a cache of its own:
     // give each a part of the order. What does not divide keeps its place.
     if (config.chiplets > 1) {
       Value chiplets = i32(b, config.chiplets);
-      Value each = arith::DivUIOp::create(
-          b, arith::MulIOp::create(b, all, i32(b, config.split)), chiplets);
-      Value moved = arith::AddIOp::create(
-          b,
-          arith::MulIOp::create(b, arith::RemUIOp::create(b, index, chiplets),
-                                each),
-          arith::DivUIOp::create(b, index, chiplets));
+      Value each = div(mul(all, i32(b, config.split)), chiplets);
+      Value moved = add(mul(rem(index, chiplets), each), div(index, chiplets));
       Value divides =
-          arith::CmpIOp::create(b, arith::CmpIPredicate::ult, index,
-                                arith::MulIOp::create(b, each, chiplets));
-      index = arith::SelectOp::create(b, divides, moved, index);
+          compare(arith::CmpIPredicate::ult, index, mul(each, chiplets));
+      index = select(divides, moved, index);
     }
     takePart(all);
-    Value size = arith::MulIOp::create(b, columns, i32(b, config.group));
-    Value first = arith::MulIOp::create(
-        b, arith::DivUIOp::create(b, index, size), i32(b, config.group));
-    Value high = arith::MinUIOp::create(
-        b, arith::SubIOp::create(b, rows, first), i32(b, config.group));
-    Value rest = arith::RemUIOp::create(b, index, size);
-    place(*shared[0], arith::AddIOp::create(
-                          b, first, arith::RemUIOp::create(b, rest, high)));
-    return place(*shared[1], arith::DivUIOp::create(b, rest, high));
+    Value size = mul(columns, i32(b, config.group));
+    Value first = mul(div(index, size), i32(b, config.group));
+    Value high =
+        arith::MinUIOp::create(b, sub(rows, first), i32(b, config.group));
+    Value rest = rem(index, size);
+    place(*shared[0], add(first, rem(rest, high)));
+    return place(*shared[1], div(rest, high));
   }
   Value tiles = i32(b, 1);
   for (Dim *dim : shared)
-    tiles = arith::MulIOp::create(b, tiles, countOf(*dim));
+    tiles = mul(tiles, countOf(*dim));
   takePart(tiles);
   // Columns before (inside of) the rows, whatever their place in the block.
   for (Dim *dim : llvm::reverse(shared)) {
     Value at = index;
     if (dim != shared.front()) {
       Value count = countOf(*dim);
-      at = arith::RemUIOp::create(b, index, count);
-      index = arith::DivUIOp::create(b, index, count);
+      at = rem(index, count);
+      index = div(index, count);
     }
     place(*dim, at);
   }
@@ -304,16 +291,16 @@ Value SpaceEmitter::inBatch(Value pointer, const TensorLayout &layout,
         fixed
             ? arith::ConstantIntOp::create(b, fixed.getValue(), 64).getResult()
             : wide(scalars.get(b, stride));
-    pointer = tile::PtrAddOp::create(
-        b, pointer, arith::MulIOp::create(b, wide(dim.offset), elements));
+    pointer =
+        tile::PtrAddOp::create(b, pointer, mul(wide(dim.offset), elements));
   }
   return pointer;
 }
 
 Value SpaceEmitter::reached(Value offset, Value bound) {
   if (!getConstantIntValue(offset))
-    tile::AssumeOp::create(
-        b, arith::CmpIOp::create(b, arith::CmpIPredicate::slt, offset, bound));
+    tile::AssumeOp::create(b,
+                           compare(arith::CmpIPredicate::slt, offset, bound));
   return bound;
 }
 

@@ -12,6 +12,7 @@
 #include "greta/Layout/SharedMemory.h"
 #include "greta/Target/Target.h"
 #include "greta/Tile/Facts.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "llvm/ADT/DenseMap.h"
@@ -49,6 +50,19 @@ mlir::Value multiplyAdd(mlir::OpBuilder &builder, mlir::Location loc,
 
 /// Where the elements of a local lie.
 SharedPlacement placementOf(LocalType type);
+
+/// `width` elements in one piece: a vector, where there are several.
+inline mlir::Type pieceOf(mlir::Type element, int64_t width) {
+  return width > 1 ? mlir::Type(mlir::VectorType::get(width, element))
+                   : element;
+}
+
+/// x + y, or `OpT` of both, where null is nothing.
+template <typename OpT = mlir::arith::AddIOp>
+mlir::Value accumulate(mlir::ImplicitLocOpBuilder &b, mlir::Value x,
+                       mlir::Value y) {
+  return x && y ? OpT::create(b, x, y).getResult() : x ? x : y;
+}
 
 /// The op's combiner on one element of each block.
 llvm::SmallVector<mlir::Value> combine(mlir::ImplicitLocOpBuilder &b,
@@ -234,7 +248,8 @@ private:
   /// The registers as pieces of one type: a scalar, a vector, or a fragment.
   LaneValues vectors(mlir::Value value, mlir::Type pieceType);
   void setVectors(mlir::Value value, LaneValues list) {
-    pieceValues[value] = std::move(list);
+    bool isPieces = isa<mlir::VectorType, FragmentType>(list.front().getType());
+    (isPieces ? pieceValues : values)[value] = std::move(list);
   }
   LaneValues throughShared(mlir::Value piece);
   /// What a loop carries for a value: the accumulator's pieces where a matrix

@@ -140,15 +140,11 @@ LaneValues Distributor::atomicOfEach(Operation *op, const Scattered &access,
       out.push_back(out[first]);
       continue;
     }
-    Value condition = owner;
-    if (!access.masks.empty())
-      condition =
-          owner ? arith::AndIOp::create(b, owner, access.masks[reg]).getResult()
-                : access.masks[reg];
-    out.push_back(
-        buildWhere(condition, type, b, [&](ImplicitLocOpBuilder &inner) {
-          return build(inner, access, reg);
-        }));
+    Value mask = access.masks.empty() ? Value() : access.masks[reg];
+    out.push_back(buildWhere(accumulate<arith::AndIOp>(b, owner, mask), type, b,
+                             [&](ImplicitLocOpBuilder &inner) {
+                               return build(inner, access, reg);
+                             }));
   }
   if (owner && !op->getResult(0).use_empty())
     out = convertThroughShared(out, *access.layout, *access.layout, b);

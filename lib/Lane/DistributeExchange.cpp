@@ -400,7 +400,7 @@ Value Distributor::sharedThreadOffset(const DistributedLayout &layout,
                  : term;
     else
       term = arith::MulIOp::create(b, term, constant(order.strides[dim]));
-    sum = sum ? arith::AddIOp::create(b, sum, term).getResult() : term;
+    sum = accumulate(b, sum, term);
   }
   return sum;
 }
@@ -419,7 +419,7 @@ Value Distributor::storeShared(ArrayRef<Value> from, int64_t size,
                                ImplicitLocOpBuilder &b) {
   Type element = from.front().getType();
   unsigned width = order.width;
-  Type type = width > 1 ? Type(VectorType::get(width, element)) : element;
+  Type type = pieceOf(element, width);
   Value array = sharedAlloc(size, type);
   Value writes = ownsCopies(src.layout, b);
   Value at = sharedThreadOffset(src, order, b);

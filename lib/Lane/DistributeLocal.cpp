@@ -20,7 +20,6 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
-#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace greta;
@@ -96,9 +95,9 @@ LogicalResult Distributor::distributeLocalAlloc(LocalAllocOp op) {
   int64_t rows = placement.shape[1 - placement.rowDim];
   int64_t size = rows * placement.rowStride / width;
   Type element = type.getBlock().getElementType();
-  Type entry = width > 1 ? Type(VectorType::get(width, element)) : element;
-  locals[op.getResult()] = {sharedAlloc(size * type.getStages(), entry), size,
-                            width};
+  locals[op.getResult()] = {
+      sharedAlloc(size * type.getStages(), pieceOf(element, width)), size,
+      width};
   return success();
 }
 
@@ -195,9 +194,7 @@ LogicalResult Distributor::distributeLocalStore(LocalStoreOp op) {
                   layout.threadIndex[placement.rowDim]);
   index.move(index.mul(scalar(op.getStage()), local.stageSize));
   Type element = getElementTypeOrSelf(op.getValue().getType());
-  Type entry =
-      local.width > 1 ? Type(VectorType::get(local.width, element)) : element;
-  LaneValues list = vectors(op.getValue(), entry);
+  LaneValues list = vectors(op.getValue(), pieceOf(element, local.width));
   uint32_t copies = layout.layout.freeRegisterBits();
   SmallVector<std::pair<Value, Value>> stores; // piece, index
   for (auto [i, piece] : llvm::enumerate(list)) {
@@ -240,9 +237,8 @@ LogicalResult Distributor::distributeLocalLoad(LocalLoadOp op) {
   index.move(index.mul(scalar(op.getStage()), local.stageSize));
   Index fixed(2, 0);
   for (auto [dim, offset] : llvm::enumerate(op.getOffsets())) {
-    APInt constant;
-    if (matchPattern(offset, m_ConstantInt(&constant))) {
-      fixed[dim] = constant.getSExtValue();
+    if (std::optional<int64_t> constant = getConstantIntValue(offset)) {
+      fixed[dim] = *constant;
       continue;
     }
     int64_t extent =
@@ -277,9 +273,6 @@ LogicalResult Distributor::distributeLocalLoad(LocalLoadOp op) {
     else
       out.push_back(SharedLoadOp::create(b, array, at));
   }
-  if (fragment || local.width > 1)
-    setVectors(op.getResult(), std::move(out));
-  else
-    values[op.getResult()] = std::move(out);
+  setVectors(op.getResult(), std::move(out));
   return success();
 }

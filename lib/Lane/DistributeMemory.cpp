@@ -19,7 +19,6 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
-#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace greta;
@@ -59,7 +58,7 @@ struct Access {
               b, at, arith::ConstantIntOp::create(b, index, 32));
         term = scaled(arith::MinSIOp::create(b, at, end), dim);
       }
-      sum = sum ? arith::AddIOp::create(b, sum, term).getResult() : term;
+      sum = accumulate(b, sum, term);
     }
     return sum;
   }
@@ -110,10 +109,9 @@ struct Access {
         stride = arith::ExtSIOp::create(b, type, stride);
       Value part = arith::MulIOp::create(
           b, stride, arith::ConstantIntOp::create(b, index, bits));
-      sum = sum ? arith::AddIOp::create(b, sum, part).getResult() : part;
+      sum = accumulate(b, sum, part);
     }
-    Value constant = arith::ConstantIntOp::create(b, fixed, bits);
-    return sum ? arith::AddIOp::create(b, sum, constant).getResult() : constant;
+    return accumulate(b, sum, arith::ConstantIntOp::create(b, fixed, bits));
   }
 
   /// i1: the register's element is within bounds; null when it always is.
@@ -147,13 +145,6 @@ private:
 };
 
 } // namespace
-
-static std::optional<int64_t> constantOf(Value value) {
-  APInt constant;
-  if (matchPattern(value, m_ConstantInt(&constant)))
-    return constant.getSExtValue();
-  return std::nullopt;
-}
 
 static int64_t divisorOf(LoadOp op, unsigned dim) { return op.getDivisor(dim); }
 static int64_t divisorOf(StoreOp, unsigned) { return 1; }
@@ -216,7 +207,7 @@ static Access makeAccess(OpT op, const DistributedLayout &layout,
   for (unsigned dim = 0; dim < layout.layout.rank(); ++dim)
     access.shifts.push_back(llvm::Log2_64(divisorOf(op, dim)));
   for (auto [dim, offset] : llvm::enumerate(op.getOffsets())) {
-    if (constantOf(offset) == 0)
+    if (getConstantIntValue(offset) == 0)
       continue;
     Value term = arith::ExtSIOp::create(b, i64, divide(value(offset), dim));
     if (Value stride = access.dynamicStrides[dim])
@@ -227,7 +218,7 @@ static Access makeAccess(OpT op, const DistributedLayout &layout,
           b, term, arith::ConstantIntOp::create(b, access.strides[dim], 64));
     Value &sum = uniform[pipeline && pipeline->hasAttr(rolledName) &&
                          !pipeline.isDefinedOutsideOfLoop(offset)];
-    sum = sum ? arith::AddIOp::create(b, sum, term).getResult() : term;
+    sum = accumulate(b, sum, term);
   }
   access.base = value(op.getBase());
   for (Value offset : uniform)
@@ -240,10 +231,9 @@ static Access makeAccess(OpT op, const DistributedLayout &layout,
     if (isa<LoadOp>(op) && !facts.isBelow(offset, bound, op)) {
       Value begins = arith::CmpIOp::create(b, arith::CmpIPredicate::slt,
                                            value(offset), limit);
-      access.some =
-          access.some ? arith::AndIOp::create(b, access.some, begins) : begins;
+      access.some = accumulate<arith::AndIOp>(b, access.some, begins);
     }
-    if (constantOf(offset) != 0)
+    if (getConstantIntValue(offset) != 0)
       limit = arith::SubIOp::create(b, limit, value(offset));
     if (isClamped(dim))
       access.last.push_back(
@@ -255,14 +245,11 @@ static Access makeAccess(OpT op, const DistributedLayout &layout,
   }
   for (unsigned dim = 0; dim < layout.layout.rank(); ++dim) {
     Value term = layout.threadIndex[dim];
-    if (constantOf(term) == 0 || access.strides[dim] == 0 ||
+    if (getConstantIntValue(term) == 0 || access.strides[dim] == 0 ||
         access.isClamped(dim))
       continue;
     term = access.scaled(divide(term, dim), dim);
-    access.laneOffset =
-        access.laneOffset
-            ? arith::AddIOp::create(b, access.laneOffset, term).getResult()
-            : term;
+    access.laneOffset = accumulate(b, access.laneOffset, term);
   }
   if (!access.laneOffset)
     access.laneOffset = arith::ConstantIntOp::create(b, 0, 32);
@@ -294,7 +281,7 @@ LogicalResult Distributor::distributeLoad(LoadOp op) {
       op, layout, facts, b, [&](Value v) { return scalar(v); },
       [&](int64_t dim) { return op.isClamped(dim); });
   unsigned width = access.width;
-  Type type = width > 1 ? Type(VectorType::get(width, element)) : element;
+  Type type = pieceOf(element, width);
   // The block's `other` as what a load brings.
   auto otherwise = [&]() -> Value {
     Value other = op.getOther()
@@ -315,9 +302,9 @@ LogicalResult Distributor::distributeLoad(LoadOp op) {
     // Registers that share an element (and a mask) share its load.
     std::map<std::pair<std::vector<int64_t>, void *>, Value> loads;
     for (unsigned reg = 0; reg < layout.registerIndex.size(); reg += width) {
-      Value base = access.base, offset = access.laneOffset;
-      if (Value clamped = access.clampedOffset(reg))
-        offset = arith::AddIOp::create(b, offset, clamped);
+      Value base = access.base;
+      Value offset =
+          accumulate(b, access.laneOffset, access.clampedOffset(reg));
       Value mask = access.inBounds(reg);
       Value *shared = nullptr;
       if (op.getDivisors()) {
@@ -341,9 +328,8 @@ LogicalResult Distributor::distributeLoad(LoadOp op) {
         base =
             PtrAddOp::create(b, base, access.registerOffsetValue(b, reg, 64));
       }
-      if (isMasked && access.some)
-        mask = mask ? arith::AndIOp::create(b, access.some, mask).getResult()
-                    : access.some;
+      if (isMasked)
+        mask = accumulate<arith::AndIOp>(b, access.some, mask);
       Value loaded =
           PtrLoadOp::create(b, type, base, offset, isMasked ? mask : Value(),
                             alignmentOf(element, width));
@@ -372,10 +358,7 @@ LogicalResult Distributor::distributeLoad(LoadOp op) {
   } else {
     out = emit();
   }
-  if (width > 1)
-    setVectors(op.getResult(), std::move(out));
-  else
-    values[op.getResult()] = std::move(out);
+  setVectors(op.getResult(), std::move(out));
   return success();
 }
 
@@ -410,18 +393,14 @@ LogicalResult Distributor::distributeDirect(LoadOp op, LocalStoreOp store) {
                                                   constant(local.stageSize)));
   Value array = stageOf(store.getLocal().getType(), local, store.getStage(), b);
   for (unsigned reg = 0; reg < layout.registerIndex.size(); reg += width) {
-    Value offset = access.laneOffset;
-    if (Value clamped = access.clampedOffset(reg))
-      offset = arith::AddIOp::create(b, offset, clamped);
+    Value offset = accumulate(b, access.laneOffset, access.clampedOffset(reg));
     if (access.registerOffset(reg) != 0)
       offset = arith::AddIOp::create(b, offset,
                                      access.registerOffsetValue(b, reg, 32));
     int64_t place = placement.offset(layout.registerIndex[reg]) /
                     placement.elementBytes / local.width;
-    Value mask = access.inBounds(reg);
-    if (access.some)
-      mask = mask ? arith::AndIOp::create(b, access.some, mask).getResult()
-                  : access.some;
+    Value mask =
+        accumulate<arith::AndIOp>(b, access.some, access.inBounds(reg));
     PtrLoadSharedOp::create(b, access.base, offset, mask, array,
                             offsetBy(b, first, place), width);
   }
@@ -451,7 +430,7 @@ LogicalResult Distributor::distributeStore(StoreOp op) {
   for (unsigned reg = 0; reg < layout.registerIndex.size(); reg += width)
     if (!(reg % layout.layout.tileRegisters() & copies))
       groups.push_back({reg, access.inBounds(reg)});
-  Type type = width > 1 ? Type(VectorType::get(width, element)) : element;
+  Type type = pieceOf(element, width);
   LaneValues list = vectors(op.getValue(), type);
   auto emit = [&](ArrayRef<Group> run, ImplicitLocOpBuilder &b) {
     for (const Group &group : run) {
@@ -469,12 +448,7 @@ LogicalResult Distributor::distributeStore(StoreOp op) {
       ++n;
     ArrayRef<Group> run = ArrayRef(groups).slice(i, n);
     i += n;
-    Value condition = run.front().mask;
-    if (owner)
-      condition = condition
-                      ? arith::AndIOp::create(b, owner, condition).getResult()
-                      : owner;
-    storeWhere(condition, b,
+    storeWhere(accumulate<arith::AndIOp>(b, owner, run.front().mask), b,
                [&](ImplicitLocOpBuilder &inner) { emit(run, inner); });
   }
   return success();

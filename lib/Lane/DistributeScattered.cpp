@@ -47,9 +47,7 @@ public:
                : arith::ExtSIOp::create(b, b.getI64Type(), value).getResult();
   }
   /// Either may be null, which is nothing to add.
-  Value add(Value x, Value y) {
-    return x && y ? arith::AddIOp::create(b, x, y).getResult() : x ? x : y;
-  }
+  Value add(Value x, Value y) { return accumulate(b, x, y); }
   Value multiply(Value x, Value y) { return arith::MulIOp::create(b, x, y); }
   Value multiply(Value x, int64_t y) {
     return y == 1 ? x : multiply(x, constant(y));
@@ -270,7 +268,7 @@ LogicalResult Distributor::distributeLoadScattered(LoadScatteredOp op) {
     return failure();
   Type element = getElementTypeOrSelf(op.getResult().getType());
   unsigned width = access->width;
-  Type type = width > 1 ? Type(VectorType::get(width, element)) : element;
+  Type type = pieceOf(element, width);
   int64_t align = width * bytesInMemory(element);
   LaneValues others;
   if (op.getOther() && op.getMask())
@@ -329,10 +327,7 @@ LogicalResult Distributor::distributeLoadScattered(LoadScatteredOp op) {
         });
     llvm::append_range(out, branch.getResults());
   }
-  if (width > 1)
-    setVectors(op.getResult(), std::move(out));
-  else
-    values[op.getResult()] = std::move(out);
+  setVectors(op.getResult(), std::move(out));
   return success();
 }
 
@@ -344,7 +339,7 @@ LogicalResult Distributor::distributeStoreScattered(StoreScatteredOp op) {
     return failure();
   Type element = getElementTypeOrSelf(op.getValue().getType());
   unsigned width = access->width;
-  Type type = width > 1 ? Type(VectorType::get(width, element)) : element;
+  Type type = pieceOf(element, width);
   LaneValues stored = vectors(op.getValue(), type);
   Value owner = isFirstOfWorkgroup(b);
   SmallVector<unsigned> registers;
@@ -361,17 +356,13 @@ LogicalResult Distributor::distributeStoreScattered(StoreScatteredOp op) {
     ArrayRef<unsigned> group =
         rest.take_front(countUnderMask(access->masks, rest));
     rest = rest.drop_front(group.size());
-    Value condition = owner;
-    if (!access->masks.empty()) {
-      Value mask = access->masks[group.front()];
-      condition =
-          owner ? arith::AndIOp::create(b, owner, mask).getResult() : mask;
-    }
-    storeWhere(condition, b, [&](ImplicitLocOpBuilder &inner) {
-      for (unsigned reg : group)
-        storeLane(inner, stored[reg / width], access->bases[reg],
-                  access->offset, width * bytesInMemory(element));
-    });
+    Value mask = access->masks.empty() ? Value() : access->masks[group.front()];
+    storeWhere(accumulate<arith::AndIOp>(b, owner, mask), b,
+               [&](ImplicitLocOpBuilder &inner) {
+                 for (unsigned reg : group)
+                   storeLane(inner, stored[reg / width], access->bases[reg],
+                             access->offset, width * bytesInMemory(element));
+               });
   }
   return success();
 }

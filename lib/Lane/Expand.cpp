@@ -12,6 +12,8 @@
 #include "mlir/Dialect/LLVMIR/ROCDLDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/PatternMatch.h"
+#include "mlir/Transforms/RegionUtils.h"
 
 namespace greta {
 #define GEN_PASS_DEF_GRETAEXPANDPASS
@@ -35,6 +37,9 @@ struct ExpandPass : greta::impl::GretaExpandPassBase<ExpandPass> {
     if (failed(greta::expandMath(getOperation(), **row)))
       return signalPassFailure();
     greta::expandPacked(getOperation(), **row);
+    greta::expandShared(getOperation(), **row);
+    IRRewriter rewriter(&getContext());
+    (void)runRegionDCE(rewriter, getOperation()->getRegions());
   }
 };
 } // namespace

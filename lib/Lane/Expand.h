@@ -1,7 +1,8 @@
 //===- Expand.h - what the parts of greta-expand share ----------*- C++ -*-===//
 //
-// In: arithmetic that not every target has instructions for. Out: the same in
-// what the target has. Targets differ by facts of their rows alone.
+// In: arithmetic that not every target has instructions for, and arrays in
+// shared memory. Out: the same in what the target has. Targets differ by facts
+// of their rows alone.
 //
 //===----------------------------------------------------------------------===//
 #ifndef GRETA_LIB_LANE_EXPAND_H
@@ -21,6 +22,10 @@ llvm::LogicalResult expandMath(mlir::Operation *kernel, const TargetRow &row);
 
 /// Numbers of 4 bits and dots of vectors in a kernel (ExpandPacked.cpp).
 void expandPacked(mlir::Operation *kernel, const TargetRow &row);
+
+/// Arrays in shared memory become those of the target's bytes or words, and
+/// what is accessed a place in them (ExpandShared.cpp).
+void expandShared(mlir::Operation *kernel, const TargetRow &row);
 
 } // namespace greta
 

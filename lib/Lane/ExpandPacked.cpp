@@ -33,8 +33,8 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
-#include "mlir/IR/Iterators.h"
 #include "mlir/IR/Matchers.h"
+#include "mlir/Transforms/RegionUtils.h"
 
 using namespace mlir;
 using namespace greta;
@@ -345,23 +345,12 @@ static void expandIntegers(Operation *kernel) {
 void greta::expandPacked(Operation *kernel, const TargetRow &row) {
   SmallVector<tile::VectorDotOp> dots;
   SmallVector<arith::UIToFPOp> words;
-  // What was unpacked at a dot stands behind some of its dead uses.
-  auto eraseDead = [&] {
-    for (bool again = true; again;) {
-      again = false;
-      kernel->walk<WalkOrder::PostOrder, ReverseIterator>([&](Operation *op) {
-        if (!isOpTriviallyDead(op))
-          return;
-        op->erase();
-        again = true;
-      });
-    }
-  };
   kernel->walk([&](tile::VectorDotOp dot) { dots.push_back(dot); });
   for (tile::VectorDotOp dot : dots)
     expandDot(dot, row);
-  if (!dots.empty())
-    eraseDead();
+  // What was unpacked at a dot stands behind some of its dead uses.
+  if (IRRewriter rewriter(kernel->getContext()); !dots.empty())
+    (void)runRegionDCE(rewriter, kernel->getRegions());
   if (!convertsIntegers(row))
     expandIntegers(kernel);
   kernel->walk([&](arith::UIToFPOp convert) {
@@ -370,6 +359,4 @@ void greta::expandPacked(Operation *kernel, const TargetRow &row) {
   });
   for (arith::UIToFPOp word : words)
     expandWord(word, permutesBytes(row), nullptr);
-  if (!words.empty())
-    eraseDead();
 }

@@ -30,34 +30,27 @@ static StringRef matrixUnit(tile::FuncOp kernel) {
   return unit;
 }
 
-static GretaTileSetTargetPassOptions setTarget(const TargetRow &row,
-                                               bool matrix) {
-  GretaTileSetTargetPassOptions options;
-  options.target = row.name.str();
-  options.matrix = matrix;
-  return options;
-}
-
 /// Fused ops: into kernels, and those to block programs for the target.
 static void buildFusedPipeline(PassManager &passes, const TargetRow &row,
                                bool matrix, const CompileOptions &options) {
-  GretaWidenGemmsPassOptions widen;
-  widen.target = row.name.str();
-  widen.matrix = matrix;
-  passes.addNestedPass<func::FuncOp>(createGretaWidenGemmsPass(widen));
+  std::string target = row.name.str();
+  passes.addNestedPass<func::FuncOp>(
+      createGretaWidenGemmsPass({target, matrix}));
   passes.addNestedPass<func::FuncOp>(createGretaFusePass());
   GretaConfigurePassOptions configure;
-  configure.target = row.name.str();
+  configure.target = target;
   configure.matrix = matrix;
   configure.spareRegisters = options.spareRegisters;
   passes.addNestedPass<func::FuncOp>(
       createGretaConfigurePass(configure, options.tuning));
-  passes.addPass(createGretaToTilePass());
+  // AMD's last workgroup adds parts alone in less time than it takes to give
+  // out slices that nobody else is there to take.
+  passes.addPass(createGretaToTilePass({row.isHip() ? 0 : row.computeUnits}));
   // What checked functions assert.
   passes.addPass(createGretaTileExplicitArgumentsPass());
   // Of those that are block programs.
   passes.addNestedPass<tile::FuncOp>(
-      createGretaTileSetTargetPass(setTarget(row, matrix)));
+      createGretaTileSetTargetPass({target, matrix}));
 }
 
 /// Block programs: for the target, and without what it leaves to do twice.
@@ -65,7 +58,7 @@ static void buildBlockPipeline(PassManager &passes, const TargetRow &row,
                                bool matrix) {
   passes.addPass(createGretaTileExplicitArgumentsPass());
   OpPassManager &kernel = passes.nest<tile::FuncOp>();
-  kernel.addPass(createGretaTileSetTargetPass(setTarget(row, matrix)));
+  kernel.addPass(createGretaTileSetTargetPass({row.name.str(), matrix}));
   kernel.addPass(createCanonicalizerPass());
   kernel.addPass(createCSEPass());
   kernel.addPass(createLoopInvariantCodeMotionPass());
@@ -89,29 +82,19 @@ static void buildPipeline(PassManager &passes, const TargetRow &row,
   else
     buildFusedPipeline(passes, row, matrix, options);
   passes.addPass(createGretaTilePromiseArgumentsPass());
+  std::string target = row.name.str();
   passes.addNestedPass<tile::FuncOp>(createGretaTileAssignLayoutsPass());
-  GretaTilePipelinePassOptions pipeline;
-  pipeline.target = row.name.str();
-  passes.addNestedPass<tile::FuncOp>(createGretaTilePipelinePass(pipeline));
-  GretaTileDistributePassOptions distribute;
-  distribute.target = row.name.str();
-  passes.addPass(createGretaTileDistributePass(distribute));
+  passes.addNestedPass<tile::FuncOp>(createGretaTilePipelinePass({target}));
+  passes.addPass(createGretaTileDistributePass({target}));
   // Memory is planned between barriers that are needed in any case, and those
   // that sharing it needs are added.
-  GretaTilePlanMemoryPassOptions plan;
-  plan.target = row.name.str();
-  GretaTileBarriersPassOptions barriers;
-  barriers.target = row.name.str();
-  passes.addNestedPass<tile::FuncOp>(createGretaTileBarriersPass(barriers));
-  passes.addNestedPass<tile::FuncOp>(createGretaTilePlanMemoryPass(plan));
-  passes.addNestedPass<tile::FuncOp>(createGretaTileBarriersPass(barriers));
+  passes.addNestedPass<tile::FuncOp>(createGretaTileBarriersPass({target}));
+  passes.addNestedPass<tile::FuncOp>(createGretaTilePlanMemoryPass({target}));
+  passes.addNestedPass<tile::FuncOp>(createGretaTileBarriersPass({target}));
   passes.addNestedPass<tile::FuncOp>(createGretaTileInterleavePass());
-  GretaTileExpandAtomicsPassOptions atomics;
-  atomics.target = row.name.str();
-  passes.addNestedPass<tile::FuncOp>(createGretaTileExpandAtomicsPass(atomics));
-  GretaExpandPassOptions expand;
-  expand.target = row.name.str();
-  passes.addNestedPass<tile::FuncOp>(createGretaExpandPass(expand));
+  passes.addNestedPass<tile::FuncOp>(
+      createGretaTileExpandAtomicsPass({target}));
+  passes.addNestedPass<tile::FuncOp>(createGretaExpandPass({target}));
   passes.addNestedPass<tile::FuncOp>(createCSEPass());
 }
 

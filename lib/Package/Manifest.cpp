@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "greta/Fuse/Symbols.h"
 #include "greta/Package/Compile.h"
 #include "greta/Package/Package.h"
 #include "llvm/ADT/StringExtras.h"
@@ -22,25 +23,8 @@ static Json expression(AffineExpr expr) {
   if (auto symbol = dyn_cast<AffineSymbolExpr>(expr))
     return "d" + std::to_string(symbol.getPosition());
   auto binary = cast<AffineBinaryOpExpr>(expr);
-  const char *op = "mod";
-  switch (expr.getKind()) {
-  case AffineExprKind::Add:
-    op = "+";
-    break;
-  case AffineExprKind::Mul:
-    op = "*";
-    break;
-  case AffineExprKind::FloorDiv:
-    op = "floordiv";
-    break;
-  case AffineExprKind::CeilDiv:
-    op = "ceildiv";
-    break;
-  default:
-    break;
-  }
-  return Json::array(
-      {op, expression(binary.getLHS()), expression(binary.getRHS())});
+  return Json::array({operatorName(expr).str(), expression(binary.getLHS()),
+                      expression(binary.getRHS())});
 }
 
 static Json expressions(ArrayRef<AffineExpr> exprs) {

@@ -15,56 +15,32 @@
 using namespace mlir;
 using namespace greta;
 
-/// The member of VkPhysicalDevice*Features that allows a capability, null
-/// where Vulkan 1.2 always does. RoundingModeRTE stands for the property that
-/// allows it for f16, which is how it is used.
-static const char *featureOf(spirv::Capability capability) {
-  switch (capability) {
-  case spirv::Capability::PhysicalStorageBufferAddresses:
-    return "bufferDeviceAddress";
-  case spirv::Capability::Int64:
-    return "shaderInt64";
-  case spirv::Capability::Float64:
-    return "shaderFloat64";
-  case spirv::Capability::Int16:
-    return "shaderInt16";
-  case spirv::Capability::Int8:
-    return "shaderInt8";
-  case spirv::Capability::Float16:
-    return "shaderFloat16";
-  case spirv::Capability::RoundingModeRTE:
-    return "shaderRoundingModeRTEFloat16";
-  case spirv::Capability::StorageBuffer16BitAccess:
-    return "storageBuffer16BitAccess";
-  case spirv::Capability::StorageBuffer8BitAccess:
-    return "storageBuffer8BitAccess";
-  case spirv::Capability::VulkanMemoryModel:
-    return "vulkanMemoryModel";
-  case spirv::Capability::CooperativeMatrixKHR:
-    return "cooperativeMatrix";
-  case spirv::Capability::Int64Atomics:
-    return "shaderBufferInt64Atomics";
-  case spirv::Capability::AtomicFloat32AddEXT:
-    return "shaderBufferFloat32AtomicAdd";
-  case spirv::Capability::BFloat16TypeKHR:
-    return "shaderBFloat16Type";
-  case spirv::Capability::BFloat16CooperativeMatrixKHR:
-    return "shaderBFloat16CooperativeMatrix";
-  default:
-    return nullptr;
-  }
-}
+using CapabilityName = std::pair<spirv::Capability, const char *>;
 
-static const char *subgroupOpOf(spirv::Capability capability) {
-  switch (capability) {
-  case spirv::Capability::GroupNonUniform:
-    return "basic";
-  case spirv::Capability::GroupNonUniformShuffle:
-    return "shuffle";
-  default:
-    return nullptr;
-  }
-}
+/// The members of VkPhysicalDevice*Features that allow capabilities; others
+/// Vulkan 1.2 always has. RoundingModeRTE stands for the property that allows
+/// it for f16, which is how it is used.
+static constexpr CapabilityName features[] = {
+    {spirv::Capability::PhysicalStorageBufferAddresses, "bufferDeviceAddress"},
+    {spirv::Capability::Int64, "shaderInt64"},
+    {spirv::Capability::Float64, "shaderFloat64"},
+    {spirv::Capability::Int16, "shaderInt16"},
+    {spirv::Capability::Int8, "shaderInt8"},
+    {spirv::Capability::Float16, "shaderFloat16"},
+    {spirv::Capability::RoundingModeRTE, "shaderRoundingModeRTEFloat16"},
+    {spirv::Capability::StorageBuffer16BitAccess, "storageBuffer16BitAccess"},
+    {spirv::Capability::StorageBuffer8BitAccess, "storageBuffer8BitAccess"},
+    {spirv::Capability::VulkanMemoryModel, "vulkanMemoryModel"},
+    {spirv::Capability::CooperativeMatrixKHR, "cooperativeMatrix"},
+    {spirv::Capability::Int64Atomics, "shaderBufferInt64Atomics"},
+    {spirv::Capability::AtomicFloat32AddEXT, "shaderBufferFloat32AtomicAdd"},
+    {spirv::Capability::BFloat16TypeKHR, "shaderBFloat16Type"},
+    {spirv::Capability::BFloat16CooperativeMatrixKHR,
+     "shaderBFloat16CooperativeMatrix"}};
+
+static constexpr CapabilityName subgroupOps[] = {
+    {spirv::Capability::GroupNonUniform, "basic"},
+    {spirv::Capability::GroupNonUniformShuffle, "shuffle"}};
 
 static int64_t sharedBytesOf(spirv::ModuleOp module) {
   int64_t bytes = 0;
@@ -163,12 +139,16 @@ greta::emitSpirv(tile::FuncOp kernel, const TargetRow &row, Artifact artifact) {
     return failure();
   SpirvObject result;
   Requirements &requirements = result.requirements;
+  auto addNames = [](auto &names, ArrayRef<CapabilityName> table,
+                     spirv::Capability capability) {
+    for (auto [known, name] : table)
+      if (known == capability)
+        names.push_back(name);
+  };
   for (spirv::Capability capability :
        (*module)->getVceTriple()->getCapabilities()) {
-    if (const char *feature = featureOf(capability))
-      requirements.features.push_back(feature);
-    if (const char *op = subgroupOpOf(capability))
-      requirements.subgroupOps.push_back(op);
+    addNames(requirements.features, features, capability);
+    addNames(requirements.subgroupOps, subgroupOps, capability);
   }
   if (failed(readMatrices(kernel, row, requirements)))
     return failure();

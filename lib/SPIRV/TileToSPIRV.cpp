@@ -236,7 +236,7 @@ LogicalResult KernelEmitter::emitOp(Operation *op) {
             return unknown(op);
           });
   if (succeeded(result))
-    noteMaximum(op);
+    noteRange(op);
   return result;
 }
 
@@ -352,9 +352,8 @@ LogicalResult KernelEmitter::emitFor(scf::ForOp op) {
 
   b.setInsertionPointToEnd(blocks.body[0]);
   set(op.getInductionVar(), index);
-  if (counter.isInteger(32) && isNonNegative(op.getLowerBound()) &&
-      isNonNegative(op.getUpperBound()))
-    maxima[op.getInductionVar()] = maximumOf(op.getUpperBound());
+  if (isNonNegative(op.getLowerBound()) && isNonNegative(op.getUpperBound()))
+    setMaximum(op.getInductionVar(), rangeOf(op.getUpperBound()).umax());
   ValueRange carried = ValueRange(blocks.header->getArguments()).drop_front();
   distribute(*this, op.getRegionIterArgs(), carried);
   if (failed(emitBlock(*op.getBody())))
@@ -500,7 +499,7 @@ LogicalResult KernelEmitter::emitArguments() {
       addVariable("args", block, spirv::StorageClass::PushConstant);
   for (auto [i, argument] : llvm::enumerate(arguments)) {
     if (types[i].isInteger(32) && kernel.getArgAttr(i, tile::nonNegativeName))
-      maxima[argument] = std::numeric_limits<int32_t>::max();
+      setMaximum(argument, APInt::getSignedMaxValue(32));
     if (argument.use_empty())
       continue;
     Value index = constI32(i);

@@ -3,8 +3,8 @@
 // A fragment is one value of VK_KHR_cooperative_matrix's type, subgroup scope.
 // It is loaded from and stored to arrays in shared memory as they are: the
 // pointer's type and the matrix's may differ, and the stride counts what the
-// pointer points to, so that an array of vector<8xf16>, which is one of
-// vector<4xi32> here, is read 16 bytes at a time.
+// pointer points to, so that an array of vector<4xi32> is read 16 bytes at a
+// time whatever the matrix's type is.
 //
 // Elements are members of the composite. A matrix is put together by inserting
 // them into one of zeros, because a composite of several constituents is not
@@ -23,7 +23,6 @@
 using namespace mlir;
 using greta::tospirv::KernelEmitter;
 using greta::tospirv::PartList;
-using greta::tospirv::SharedForm;
 
 Type KernelEmitter::matrixType(tile::FragmentType fragment) {
   using Use = spirv::CooperativeMatrixUseKHR;
@@ -59,25 +58,17 @@ LogicalResult KernelEmitter::emitFragmentAccess(Operation *op,
                                                 Value array, Value index,
                                                 int64_t stride, bool transposed,
                                                 Value stored) {
-  SharedForm form =
-      sharedForm(cast<tile::SharedType>(array.getType()).getElementType());
+  Type entry = cast<tile::SharedType>(array.getType()).getElementType();
   int64_t bytes = fragment.getElementType().getIntOrFloatBitWidth() / 8;
   int64_t entryBytes =
-      getElementTypeOrSelf(form.entry).getIntOrFloatBitWidth() / 8 *
-      countOf(form.entry);
+      getElementTypeOrSelf(entry).getIntOrFloatBitWidth() / 8 * countOf(entry);
   int64_t line = transposed ? fragment.getRows() : fragment.getColumns();
   int64_t align = std::min<int64_t>(16, line * bytes);
-  stride *= form.units;
   if (stride * entryBytes % align)
     return op->emitOpError("has lines ")
            << stride * entryBytes << " bytes apart; Vulkan takes multiples of "
            << align << " for " << fragment;
-  Value first = getScalar(index);
-  if (form.units != 1)
-    first = same<spirv::IMulOp>(first, constI32(form.units));
-  Value pointer = make<spirv::AccessChainOp>(
-      spirv::PointerType::get(form.entry, spirv::StorageClass::Workgroup),
-      getScalar(array), ValueRange(first));
+  Value pointer = sharedPointer(array, index);
   auto layout = spirv::CooperativeMatrixLayoutKHRAttr::get(
       b.getContext(), transposed
                           ? spirv::CooperativeMatrixLayoutKHR::ColumnMajor

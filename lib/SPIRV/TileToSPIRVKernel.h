@@ -26,6 +26,7 @@
 #include "GretaTile/GretaTile.h"
 #include "mlir/Dialect/SPIRV/IR/SPIRVOps.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "mlir/Interfaces/InferIntRangeInterface.h"
 #include "llvm/ADT/ScopedHashTable.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -42,17 +43,6 @@ namespace greta::tospirv {
 /// The SPIR-V scalars of one source value, one per vector element.
 using Parts = llvm::ArrayRef<mlir::Value>;
 using PartList = llvm::SmallVector<mlir::Value>;
-
-/// How an element of a shared array lies in memory: `units` array entries of
-/// type `entry`.
-struct SharedForm {
-  mlir::Type entry;
-  int64_t units;
-};
-
-/// Vectors of whole words become vectors of 1, 2 or 4 words; other things stay
-/// scalars.
-SharedForm sharedForm(mlir::Type type);
 
 class KernelEmitter {
 public:
@@ -192,11 +182,12 @@ public:
     return result;
   }
 
-  //===--- Upper bounds of i32 values (TileToSPIRVRange.cpp) --------------===//
-  /// No larger than this when read as unsigned.
-  uint32_t maximumOf(mlir::Value value) const;
-  void noteMaximum(mlir::Operation *op);
+  //===--- Ranges of integers (TileToSPIRVRange.cpp) ---------------------===//
+  mlir::ConstantIntRanges rangeOf(mlir::Value integer) const;
   bool isNonNegative(mlir::Value value) const;
+  /// It is that at most, and not negative.
+  void setMaximum(mlir::Value value, const llvm::APInt &maximum);
+  void noteRange(mlir::Operation *op);
 
   //===--- Memory (TileToSPIRVMemory.cpp)
   //----------------------------------===//
@@ -206,8 +197,8 @@ public:
   mlir::Value lanePointer(mlir::Value base, mlir::Value offset,
                           unsigned elementBytes, int64_t &constantBytes);
   mlir::LogicalResult emitSharedAlloc(tile::SharedAllocOp op);
-  mlir::LogicalResult emitSharedAccess(mlir::Operation *op, mlir::Value array,
-                                       mlir::Value index, mlir::Value stored);
+  /// To an element of an array in shared memory.
+  mlir::Value sharedPointer(mlir::Value array, mlir::Value index);
   mlir::LogicalResult emitShuffle(mlir::Operation *op, mlir::Value value,
                                   llvm::function_ref<mlir::Value(mlir::Value)>);
   /// Elements to 32-bit words and back, little endian. `element` is a source
@@ -265,7 +256,7 @@ public:
     mlir::Operation *last;
   };
   llvm::DenseMap<mlir::Value, Words> words;
-  llvm::DenseMap<mlir::Value, uint32_t> maxima;
+  llvm::DenseMap<mlir::Value, mlir::ConstantIntRanges> ranges;
   llvm::DenseMap<mlir::Attribute, mlir::Value> constants;
   llvm::DenseMap<unsigned, mlir::Value> builtins;
   mlir::Value zero; // hiddenZero, once it is wanted

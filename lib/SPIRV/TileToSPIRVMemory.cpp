@@ -24,7 +24,6 @@ using namespace mlir;
 using greta::tospirv::KernelEmitter;
 using greta::tospirv::PartList;
 using greta::tospirv::Parts;
-using greta::tospirv::SharedForm;
 
 static constexpr int64_t wordBytes = 4;
 static constexpr int64_t widestAccess = 16;
@@ -128,9 +127,9 @@ Value KernelEmitter::lanePointer(Value base, Value offset,
   // x + constant, where the sum is known not to wrap.
   APInt constant;
   auto sum = offset.getDefiningOp<arith::AddIOp>();
-  while (sum && maximumOf(offset) != std::numeric_limits<uint32_t>::max() &&
+  while (sum && isNonNegative(offset) && isNonNegative(sum.getLhs()) &&
          matchPattern(sum.getRhs(), m_ConstantInt(&constant))) {
-    constantBytes += constant.getZExtValue() * elementBytes;
+    constantBytes += constant.getSExtValue() * elementBytes;
     offset = sum.getLhs();
     sum = offset.getDefiningOp<arith::AddIOp>();
   }
@@ -143,7 +142,7 @@ Value KernelEmitter::lanePointer(Value base, Value offset,
   if (Value known = addresses.lookup(key))
     return known;
   Type i64 = b.getI64Type();
-  bool fits = uint64_t(maximumOf(offset)) * elementBytes <=
+  bool fits = rangeOf(offset).umax().getZExtValue() * elementBytes <=
               std::numeric_limits<uint32_t>::max();
   Value bytes = getScalar(offset);
   auto scale = [&](Value value) {
@@ -253,36 +252,16 @@ LogicalResult KernelEmitter::emitAccess(Operation *op, Value base, Value offset,
 // Shared memory
 //===----------------------------------------------------------------------===//
 
-SharedForm greta::tospirv::sharedForm(Type type) {
-  Type element = getElementTypeOrSelf(type);
-  int64_t count = KernelEmitter::countOf(type);
-  MLIRContext *context = type.getContext();
-  if (element.isInteger(1))
-    return {IntegerType::get(context, 32), count};
-  int64_t bytes = bytesOf(element) * count;
-  if (count == 1 || bytes % wordBytes)
-    return {element.isBF16() ? Type(IntegerType::get(context, 16)) : element,
-            count};
-  Type word = bytesOf(element) == wordBytes
-                  ? element
-                  : Type(IntegerType::get(context, 32));
-  int64_t words = bytes / wordBytes;
-  int64_t width = words % 4 == 0 ? 4 : words % 2 == 0 ? 2 : 1;
-  return {width == 1 ? word : Type(VectorType::get(width, word)),
-          words / width};
-}
-
 LogicalResult KernelEmitter::emitSharedAlloc(tile::SharedAllocOp op) {
   auto type = op.getResult().getType();
-  auto vector = dyn_cast<VectorType>(type.getElementType());
-  if ((vector && vector.getRank() != 1) ||
-      !registerType(getElementTypeOrSelf(type.getElementType())))
+  Type entry = type.getElementType(), element = getElementTypeOrSelf(entry);
+  bool isWords = bytesOf(element) == wordBytes && isa<VectorType>(entry) &&
+                 countOf(entry) <= 4;
+  if (element.isInteger(1) || element.isBF16() ||
+      registerType(element) != element || (isa<VectorType>(entry) && !isWords))
     return op.emitOpError("allocates ")
            << type
-           << ", whose elements greta-tile-to-spirv has no registers for";
-  SharedForm form = sharedForm(type.getElementType());
-  if (form.entry.isInteger(16))
-    require(spirv::Capability::Int16);
+           << "; greta-expand makes words or other scalars of the elements";
   // Arrays with one offset are of one element type: the first of them makes a
   // variable that is large enough for all.
   int64_t size = type.getSize();
@@ -296,7 +275,7 @@ LogicalResult KernelEmitter::emitSharedAlloc(tile::SharedAllocOp op) {
       }
       size = std::max(size, other.getResult().getType().getSize());
     }
-  auto array = spirv::ArrayType::get(form.entry, size * form.units);
+  auto array = spirv::ArrayType::get(entry, size);
   std::string name = "shared" + std::to_string(interface.size());
   spirv::GlobalVariableOp variable =
       addVariable(name, array, spirv::StorageClass::Workgroup);
@@ -313,70 +292,11 @@ spirv::MemoryAccessAttr KernelEmitter::sharedAccess() {
                                       spirv::MemoryAccess::NonPrivatePointer);
 }
 
-LogicalResult KernelEmitter::emitSharedAccess(Operation *op, Value array,
-                                              Value index, Value stored) {
-  Type type = cast<tile::SharedType>(array.getType()).getElementType();
-  Type element = getElementTypeOrSelf(type);
-  SharedForm form = sharedForm(type);
-  bool packed = isPacked(type);
-  // 64 bits come in two words, too, where they come in vectors.
-  bool halved = bytesOf(element) == 2 * wordBytes && countOf(type) > 1;
-  Value first = getScalar(index);
-  if (form.units != 1)
-    first = same<spirv::IMulOp>(first, constI32(form.units));
-  auto pointerType =
-      spirv::PointerType::get(form.entry, spirv::StorageClass::Workgroup);
-  int64_t width = countOf(form.entry);
-
-  PartList source;
-  if (stored) {
-    source = packed ? getWords(stored) : PartList(get(stored));
-    if (halved)
-      source = pack(element, source);
-    else if (element.isInteger(1))
-      for (Value &part : source)
-        part = select(part, constI32(1), constI32(0));
-    else if (!packed)
-      for (Value &part : source)
-        part = toMemory(element, part);
-  }
-  PartList loaded;
-  for (int64_t unit = 0; unit < form.units; ++unit) {
-    Value at = unit ? same<spirv::IAddOp>(first, constI32(unit)) : first;
-    Value pointer = make<spirv::AccessChainOp>(pointerType, getScalar(array),
-                                               ValueRange(at));
-    if (stored) {
-      Parts parts = Parts(source).slice(unit * width, width);
-      Value value = width == 1 ? parts.front()
-                               : make<spirv::CompositeConstructOp>(
-                                     form.entry, ValueRange(parts));
-      spirv::StoreOp::create(b, pointer, value)
-          .setMemoryAccessAttr(sharedAccess());
-      continue;
-    }
-    Value value =
-        make<spirv::LoadOp>(form.entry, pointer, sharedAccess(), IntegerAttr());
-    for (int32_t i = 0; i < width; ++i)
-      loaded.push_back(width == 1
-                           ? value
-                           : spirv::CompositeExtractOp::create(b, value, {i}));
-  }
-  if (stored)
-    return success();
-  if (packed) {
-    setWords(op->getResult(0), loaded);
-    return success();
-  }
-  if (halved)
-    loaded = unpack(element, loaded);
-  else if (element.isInteger(1))
-    for (Value &part : loaded)
-      part = compare<spirv::INotEqualOp>(part, constI32(0));
-  else
-    for (Value &part : loaded)
-      part = fromMemory(element, part);
-  set(op->getResult(0), loaded);
-  return success();
+Value KernelEmitter::sharedPointer(Value array, Value index) {
+  Type entry = cast<tile::SharedType>(array.getType()).getElementType();
+  return make<spirv::AccessChainOp>(
+      spirv::PointerType::get(entry, spirv::StorageClass::Workgroup),
+      getScalar(array), ValueRange(getScalar(index)));
 }
 
 //===----------------------------------------------------------------------===//
@@ -482,21 +402,35 @@ LogicalResult KernelEmitter::emitLaneOp(Operation *op) {
         return success();
       })
       .Case<tile::SharedLoadOp>([&](tile::SharedLoadOp op) {
-        return emitSharedAccess(op, op.getArray(), op.getIndex(), Value());
+        Type entry = op.getResult().getType();
+        Value value = make<spirv::LoadOp>(
+            entry, sharedPointer(op.getArray(), op.getIndex()), sharedAccess(),
+            IntegerAttr());
+        PartList parts = {value};
+        if (isa<VectorType>(entry)) {
+          parts.clear();
+          for (int32_t i = 0, n = countOf(entry); i < n; ++i)
+            parts.push_back(spirv::CompositeExtractOp::create(b, value, {i}));
+        }
+        set(op, parts);
+        return success();
       })
       .Case<tile::SharedStoreOp>([&](tile::SharedStoreOp op) {
-        return emitSharedAccess(op, op.getArray(), op.getIndex(),
-                                op.getValue());
+        Type entry = op.getValue().getType();
+        Value pointer = sharedPointer(op.getArray(), op.getIndex());
+        Value value = isa<VectorType>(entry)
+                          ? make<spirv::CompositeConstructOp>(
+                                entry, ValueRange(get(op.getValue())))
+                          : getScalar(op.getValue());
+        spirv::StoreOp::create(b, pointer, value)
+            .setMemoryAccessAttr(sharedAccess());
+        return success();
       })
       .Case<tile::SharedAddOp>([&](tile::SharedAddOp op) {
-        auto type = spirv::PointerType::get(b.getI32Type(),
-                                            spirv::StorageClass::Workgroup);
-        Value pointer =
-            make<spirv::AccessChainOp>(type, getScalar(op.getArray()),
-                                       ValueRange(getScalar(op.getIndex())));
         spirv::AtomicIAddOp::create(
-            b, b.getI32Type(), pointer, spirv::Scope::Workgroup,
-            spirv::MemorySemantics::None, getScalar(op.getValue()));
+            b, i32, sharedPointer(op.getArray(), op.getIndex()),
+            spirv::Scope::Workgroup, spirv::MemorySemantics::None,
+            getScalar(op.getValue()));
         return success();
       })
       // Drivers order instructions themselves.

@@ -53,13 +53,14 @@ def split_for(target):
     small = target == "vulkan:lavapipe"
     products = [
         Product("swiglu", "nt", "d", 17 if small else 70, 65, 1000, "f16", "f16", "splitsingle" if small else "splithalves"),
+        Product("bias", "nt", "s", 60, 40, 520, "f16", "f16", "splitslices"),
         Product("plain", "nn", "d", 100, 17, 129, "f16", "f16", "splitsingle"),
         Product("bias", "nt", "s", 3, 65, 4096, "f16", "f16", "split"),
         Product("plain", "nn", "s", 1, 17, 1000, "f16", "f32", "split"),
         Product("layer", "tt", "s", 17, 33, 129, "f32", "f32", "split"),
         Product("plain", "tn", "d", 17, 33, 1000, "i8", "i32", "splitmany"),
     ]
-    return products[2:] if target in WITHOUT_UNIT else products
+    return products[3:] if target in WITHOUT_UNIT else products
 
 
 # K contiguous and aligned in both operands, as direct loads want it: to 16 bytes or, the last, to 4; odd numbers of blocks, none, and a part of one.

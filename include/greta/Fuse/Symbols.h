@@ -87,6 +87,9 @@ private:
 mlir::LogicalResult attachSymbols(mlir::func::FuncOp function,
                                   ShapeAnalysis &analysis);
 
+/// "+", "*", "mod", "floordiv" or "ceildiv", of an expression of two others.
+llvm::StringRef operatorName(mlir::AffineExpr expr);
+
 /// A shape as an attribute in the form of greta.shapes.
 mlir::ArrayAttr shapeAttribute(mlir::AffineMap shape);
 

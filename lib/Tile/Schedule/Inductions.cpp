@@ -29,32 +29,27 @@ using namespace mlir;
 using namespace greta;
 using namespace greta::tile;
 
-static std::optional<int64_t> constantOf(Value value) {
-  APInt constant;
-  if (matchPattern(value, m_ConstantInt(&constant)))
-    return constant.getSExtValue();
-  return std::nullopt;
-}
-
 /// K, where a number is (K + size - 1) / size.
 static Value roundedUp(Value count, int64_t size) {
   auto divide = count.getDefiningOp();
   if (!isa_and_nonnull<arith::DivSIOp>(divide) ||
-      constantOf(divide->getOperand(1)) != size)
+      getConstantIntValue(divide->getOperand(1)) != size)
     return {};
   auto add = divide->getOperand(0).getDefiningOp<arith::AddIOp>();
-  return add && constantOf(add.getRhs()) == size - 1 ? add.getLhs() : Value();
+  return add && getConstantIntValue(add.getRhs()) == size - 1 ? add.getLhs()
+                                                              : Value();
 }
 
 /// Lets a loop over blocks of a fixed size count elements.
 static void countElements(scf::ForOp loop) {
-  if (constantOf(loop.getLowerBound()) != 0 || constantOf(loop.getStep()) != 1)
+  if (getConstantIntValue(loop.getLowerBound()) != 0 ||
+      getConstantIntValue(loop.getStep()) != 1)
     return;
   Value block = loop.getInductionVar();
   for (Operation *user : block.getUsers()) {
     auto multiply = dyn_cast<arith::MulIOp>(user);
     std::optional<int64_t> size =
-        multiply ? constantOf(multiply.getRhs()) : std::nullopt;
+        multiply ? getConstantIntValue(multiply.getRhs()) : std::nullopt;
     if (!size || *size < 2)
       continue;
     Value elements = roundedUp(loop.getUpperBound(), *size);
@@ -69,7 +64,7 @@ static void countElements(scf::ForOp loop) {
     block.replaceAllUsesExcept(number, number);
     for (Operation *other : llvm::make_early_inc_range(number->getUsers()))
       if (isa<arith::MulIOp>(other) &&
-          constantOf(other->getOperand(1)) == *size)
+          getConstantIntValue(other->getOperand(1)) == *size)
         other->getResult(0).replaceAllUsesWith(block);
     return;
   }
@@ -99,10 +94,11 @@ static std::optional<Growth> growthOf(Value value, scf::ForOp loop) {
       return growthOf(op->getOperand(0), loop);
     return std::nullopt;
   }
-  if (std::optional<int64_t> constant = constantOf(value))
+  if (std::optional<int64_t> constant = getConstantIntValue(value))
     return Growth{*constant, {}};
   if (auto multiply = value.getDefiningOp<arith::MulIOp>())
-    if (std::optional<int64_t> constant = constantOf(multiply.getRhs()))
+    if (std::optional<int64_t> constant =
+            getConstantIntValue(multiply.getRhs()))
       return Growth{*constant, multiply.getLhs()};
   return Growth{1, value};
 }
@@ -137,11 +133,11 @@ static void compute(BlockArgument carried, const Growth &growth,
                        : value;
   };
   Value count = loop.getInductionVar(), lower = loop.getLowerBound();
-  if (constantOf(lower) != 0)
+  if (getConstantIntValue(lower) != 0)
     count = arith::SubIOp::create(b, count, lower);
   // Whole multiples of the step are of the turn's number.
   int64_t constant = growth.constant;
-  auto step = constantOf(loop.getStep());
+  auto step = getConstantIntValue(loop.getStep());
   if (step && constant % *step == 0)
     constant /= *step;
   else

@@ -45,14 +45,14 @@ greta_tile.func @kernel(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f16>, %z: 
   %s = greta_tile.ptr_load %z[%n] align 4 : !greta_tile.ptr<f32> -> f32
   greta_tile.ptr_store %s, %z[%lane] align 4 : f32 -> !greta_tile.ptr<f32>
 
-  // CHECK: %[[AT:.*]] = llvm.getelementptr inbounds|nuw %[[B]][0, %[[WAVE]]] : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, !llvm.array<4 x f32>
+  // CHECK: %[[AT:.*]] = llvm.getelementptr inbounds|nuw %[[B]][%[[WAVE]]] : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, f32
   // CHECK: llvm.store %[[S]], %[[AT]] : f32, !llvm.ptr<3>
   greta_tile.shared_store %s, %b[%wave] : !greta_tile.shared<4 x f32>
   // CHECK: llvm.fence syncscope("workgroup") release {llvm.mmra = #[[LOCAL:.*]]}
   // CHECK: rocdl.s.barrier
   // CHECK: llvm.fence syncscope("workgroup") acquire {llvm.mmra = #[[LOCAL]]}
   greta_tile.barrier
-  // CHECK: %[[AT:.*]] = llvm.getelementptr inbounds|nuw %[[A]][0, %[[LANE]]] : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, !llvm.array<64 x vector<4xf32>>
+  // CHECK: %[[AT:.*]] = llvm.getelementptr inbounds|nuw %[[A]][%[[LANE]]] : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, vector<4xf32>
   // CHECK: llvm.load %[[AT]] : !llvm.ptr<3> -> vector<4xf32>
   %w = greta_tile.shared_load %a[%lane] : !greta_tile.shared<64 x vector<4xf32>>
   greta_tile.shared_store %w, %a[%lane] : !greta_tile.shared<64 x vector<4xf32>>
@@ -135,7 +135,7 @@ greta_tile.func @vector_dot(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) 
 // CHECK-DAG: %[[FIRST:.*]] = llvm.mlir.addressof @overlapping.lds0
 // CHECK-DAG: llvm.mlir.addressof @overlapping.lds1
 // CHECK: %[[INNER:.*]] = llvm.getelementptr inbounds|nuw %{{.*}}[512] : (!llvm.ptr<3>) -> !llvm.ptr<3>, i8
-// CHECK: llvm.getelementptr inbounds|nuw %[[INNER]][0, %{{.*}}] {{.*}}, !llvm.array<64 x f32>
+// CHECK: llvm.getelementptr inbounds|nuw %[[INNER]][%{{.*}}] {{.*}}, f32
 // CHECK: llvm.return
 greta_tile.func @overlapping(%y: !greta_tile.ptr<f32>) attributes {wave_size = 64 : i32, waves = 1 : i32} {
   %a = greta_tile.shared_alloc offset 0 : !greta_tile.shared<64 x vector<4xf32>>

@@ -1,7 +1,7 @@
-// A GEMM with few tiles and a long K: workgroups for ranges of K, the last of which at a tile adds them up.
+// A GEMM with few tiles and a long K: workgroups for ranges of K, of which the last at a tile adds them up, or those that are there when it has come.
 // RUN: greta-opt %s --greta-fuse --greta-configure=target=gfx942 | FileCheck %s
 // RUN: greta-opt %s --greta-fuse --greta-configure=target=vulkan:nvidia | FileCheck %s --check-prefix=COOPMAT
-// RUN: greta-opt %s --greta-fuse --greta-configure=target=gfx942 --greta-to-tile --cse | FileCheck %s --check-prefix=TILE
+// RUN: greta-opt %s --greta-fuse --greta-configure=target=gfx942 --greta-to-tile=units=304 --cse | FileCheck %s --check-prefix=TILE
 
 // 32 tiles of 128x128 for 304 compute units, as asked for; the H200's 132 are the model's choice.
 // CHECK-LABEL: func.func @few_tiles
@@ -21,14 +21,25 @@
 // TILE: greta_tile.store %[[SUM]], %[[MINE]][%c0_i32, %c0_i32] strides [128, 1] bounds []
 // TILE: %[[COUNTER:.*]] = greta_tile.ptr_add %[[ARRIVALS]], %[[TILE]]
 // TILE: %[[BEFORE:.*]] = greta_tile.atomic_rmw add acq_rel device %[[COUNTER]], %c1_i32
-// TILE: %[[LAST:.*]] = arith.cmpi eq, %[[BEFORE]], %c7_i32
-// TILE: scf.if %[[LAST]]
-// TILE: greta_tile.store_scattered %c0_i32, %[[COUNTER]]
-// TILE: scf.for
-// TILE: greta_tile.load
-// TILE: arith.addf {{.*}} tensor<128x128xf32>
+// Whoever sees that all have come takes slices of 16 rows, the last one the first.
+// TILE: scf.while
+// TILE: greta_tile.atomic_rmw or relaxed device %[[COUNTER]], %c0_i32
+// TILE: %[[EARLY:.*]] = arith.cmpi ne, %{{.*}}, %c8_i32
+// TILE: %[[STEP:.*]] = arith.select %{{.*}}, %c1_i32, %c65536_i32
+// TILE: %[[CLAIM:.*]] = greta_tile.atomic_rmw add acquire device %[[COUNTER]], %[[STEP]] mask %[[EARLY]]
+// TILE: arith.select %[[EARLY]], %[[CLAIM]], %[[BEFORE]]
+// TILE: scf.while
+// TILE: ^bb0(%[[SLICE:.*]]: i32, %{{.*}}: i32):
+// TILE: arith.muli %[[SLICE]], %c16_i32
+// TILE: greta_tile.load {{.*}} strides [128, 1] bounds [] : <f32> -> tensor<16x128xf32>
+// TILE: arith.addf {{.*}} tensor<16x128xf32>
 // TILE: arith.truncf
 // TILE: greta_tile.store
+// TILE: greta_tile.atomic_rmw add relaxed device %[[COUNTER]], %c1_i32
+// TILE: %[[COUNT:.*]] = arith.addi %c8_i32, %c14_i32
+// TILE: %[[ALL:.*]] = arith.cmpi eq, %{{.*}}, %[[COUNT]]
+// TILE: scf.if %[[ALL]]
+// TILE: greta_tile.store_scattered %c0_i32, %[[COUNTER]]
 // TILE: greta_tile.launch @few_tiles_0 {{.*}} zeroed [2] shapes
 func.func @few_tiles(%a: tensor<128x14336xf16>, %b: tensor<4096x14336xf16>, %r: tensor<128x4096xf16>) -> tensor<128x4096xf16> {
   %0 = greta.matmul %a, %b {transpose_b, greta.config = {gfx942 = {tile = [128, 128, 32], waves = 8, split = 8}}} : tensor<128x14336xf16>, tensor<4096x14336xf16> -> tensor<128x4096xf16>

@@ -374,6 +374,15 @@ greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {wave_size = 64
 
 // -----
 
+greta_tile.func @f(%v: f32, %i: i32) attributes {wave_size = 64 : i32, waves = 1 : i32} {
+  %s = greta_tile.shared_alloc : !greta_tile.shared<64 x f16>
+  // expected-error @+1 {{moves 'f32' through '!greta_tile.shared<64 x f16>'; it takes a whole element, or of bytes (i8) any type}}
+  greta_tile.shared_store %v, %s[%i] : !greta_tile.shared<64 x f16> as f32
+  greta_tile.return
+}
+
+// -----
+
 greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {wave_size = 64 : i32, waves = 1 : i32} {
   %s = greta_tile.shared_alloc : !greta_tile.shared<64 x f16>
   // expected-error @+1 {{moves '!greta_tile.fragment<16x16xf32, acc>' through '!greta_tile.shared<64 x f16>'; its lines are whole elements of the array}}

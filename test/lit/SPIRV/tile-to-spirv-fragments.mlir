@@ -1,5 +1,5 @@
-// RUN: greta-opt %s -greta-tile-to-spirv | FileCheck %s
-// RUN: %if coopmat-lavapipe %{ greta-opt %s -greta-tile-to-spirv | %python %root/test/validate_spirv.py %}
+// RUN: greta-opt %s --pass-pipeline='builtin.module(greta_tile.func(greta-expand{target=vulkan:nvidia}),greta-tile-to-spirv)' | FileCheck %s
+// RUN: %if coopmat-lavapipe %{ greta-opt %s --pass-pipeline='builtin.module(greta_tile.func(greta-expand{target=vulkan:nvidia}),greta-tile-to-spirv)' | %python %root/test/validate_spirv.py %}
 // REQUIRES: compiler
 
 // Fragments are cooperative matrices of subgroup scope, in the Vulkan memory model: shared memory is read and written as not private, and the
@@ -43,15 +43,14 @@ greta_tile.func @product(%x: !greta_tile.ptr<f16>, %n: i32) attributes {wave_siz
   greta_tile.return
 }
 
-// Elements are members; a matrix is made of them by inserting into one of zeros. An array element of two entries doubles index and stride.
+// Elements are members; a matrix is made of them by inserting into one of zeros. An array element of eight entries multiplies index and
+// stride.
 
 // CHECK-LABEL: spirv.module @elements
-// CHECK-DAG: %[[C1:.*]] = spirv.Constant 1 : i32
-// CHECK-DAG: %[[C2:.*]] = spirv.Constant 2 : i32
-// CHECK-DAG: %[[C4:.*]] = spirv.Constant 4 : i32
-// CHECK: %[[I:.*]] = spirv.IMul %[[C1]], %[[C2]] : i32
-// CHECK: %[[P:.*]] = spirv.AccessChain %{{.*}}[%[[I]]]
-// CHECK: %[[M:.*]] = spirv.KHR.CooperativeMatrixLoad %[[P]], %[[C4]], <RowMajor>
+// CHECK-DAG: %[[C8:.*]] = spirv.Constant 8 : i32
+// CHECK-DAG: %[[C16:.*]] = spirv.Constant 16 : i32
+// CHECK: %[[P:.*]] = spirv.AccessChain %{{.*}}[%[[C8]]]
+// CHECK: %[[M:.*]] = spirv.KHR.CooperativeMatrixLoad %[[P]], %[[C16]], <RowMajor>
 // CHECK: spirv.CompositeExtract %[[M]][3 : i32] : !spirv.coopmatrix<8x8xf32, Subgroup, MatrixAcc>
 // CHECK: spirv.CompositeConstruct %{{.*}} : (f16) -> !spirv.coopmatrix<8x8xf16, Subgroup, MatrixA>
 // CHECK-COUNT-8: spirv.CompositeInsert %{{.*}}, %{{.*}}[{{. : i32}}] : f16 into !spirv.coopmatrix<8x8xf16, Subgroup, MatrixA>

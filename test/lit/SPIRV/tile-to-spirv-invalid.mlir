@@ -138,3 +138,11 @@ greta_tile.func @counter(%x: !greta_tile.ptr<f32>) attributes {wave_size = 1 : i
 greta_tile.func @scalar(%c: i1) attributes {wave_size = 8 : i32, waves = 1 : i32} {
   greta_tile.return
 }
+
+// -----
+
+greta_tile.func @halves() attributes {wave_size = 32 : i32, waves = 1 : i32} {
+  // expected-error @+1 {{'greta_tile.shared_alloc' op allocates '!greta_tile.shared<64 x vector<8xf16>>'; greta-expand makes words or other scalars of the elements}}
+  %s = greta_tile.shared_alloc : !greta_tile.shared<64 x vector<8xf16>>
+  greta_tile.return
+}

@@ -20,11 +20,12 @@
 greta_tile.func @prefetch(%x: !greta_tile.ptr<bf16>, %n: i32) attributes {wave_size = 1 : i32, waves = 64 : i32} {
   %c0 = arith.constant 0 : i32
   %c8 = arith.constant 8 : i32
-  %s = greta_tile.shared_alloc : !greta_tile.shared<64 x vector<8xbf16>>
+  %s = greta_tile.shared_alloc : !greta_tile.shared<64 x vector<4xi32>>
   %t = greta_tile.wave_id
   %v = greta_tile.ptr_load %x[%t] align 16 : !greta_tile.ptr<bf16> -> vector<8xbf16>
   %r = scf.for %i = %c0 to %n step %c8 iter_args(%a = %v) -> (vector<8xbf16>) : i32 {
-    greta_tile.shared_store %a, %s[%t] : !greta_tile.shared<64 x vector<8xbf16>>
+    %w = vector.bitcast %a : vector<8xbf16> to vector<4xi32>
+    greta_tile.shared_store %w, %s[%t] : !greta_tile.shared<64 x vector<4xi32>>
     %b = greta_tile.ptr_load %x[%i] align 16 : !greta_tile.ptr<bf16> -> vector<8xbf16>
     %odd = arith.cmpi slt, %t, %i : i32
     %c = arith.select %odd, %b, %a : vector<8xbf16>

@@ -92,38 +92,32 @@ greta_tile.func @widths(%f32: !greta_tile.ptr<f32>, %f16: !greta_tile.ptr<f16>, 
   greta_tile.return
 }
 
-// Shared arrays: packed vectors as words, bf16 as i16, i1 as i32; a vector<8xf32> takes two entries.
+// Shared arrays: an element is a scalar, or a vector of words.
 
 // CHECK-LABEL: spirv.module @shared
 // CHECK-DAG: spirv.GlobalVariable @[[S0:.*]] : !spirv.ptr<!spirv.array<16 x vector<4xi32>>, Workgroup>
 // CHECK-DAG: : !spirv.ptr<!spirv.array<4 x i16>, Workgroup>
-// CHECK-DAG: : !spirv.ptr<!spirv.array<5 x i32>, Workgroup>
-// CHECK-DAG: : !spirv.ptr<!spirv.array<12 x vector<4xf32>>, Workgroup>
+// CHECK: spirv.Store "Workgroup" %{{.*}} : vector<4xi32>
 // CHECK: spirv.ControlBarrier <Workgroup>, <Workgroup>, <AcquireRelease|WorkgroupMemory>
+// CHECK: spirv.Load "Workgroup" %{{.*}} : vector<4xi32>
 // CHECK: spirv.EntryPoint "GLCompute" @shared, {{.*}}@[[S0]]
 greta_tile.func @shared(%x: !greta_tile.ptr<f32>) attributes {wave_size = 1 : i32, waves = 64 : i32} {
   %c0 = arith.constant 0 : i32
-  %halves = greta_tile.shared_alloc : !greta_tile.shared<16 x vector<8xf16>>
-  %bf = greta_tile.shared_alloc : !greta_tile.shared<4 x bf16>
-  %bits = greta_tile.shared_alloc : !greta_tile.shared<5 x i1>
-  %long = greta_tile.shared_alloc : !greta_tile.shared<6 x vector<8xf32>>
+  %halves = greta_tile.shared_alloc : !greta_tile.shared<16 x vector<4xi32>>
+  %bf = greta_tile.shared_alloc : !greta_tile.shared<4 x i16>
   %i = greta_tile.wave_id
-  %v = arith.constant dense<1.0> : vector<8xf16>
-  %b = arith.constant 2.0 : bf16
-  %t = arith.constant true
-  greta_tile.shared_store %v, %halves[%i] : !greta_tile.shared<16 x vector<8xf16>>
-  greta_tile.shared_store %b, %bf[%c0] : !greta_tile.shared<4 x bf16>
-  greta_tile.shared_store %t, %bits[%c0] : !greta_tile.shared<5 x i1>
+  %v = arith.constant dense<1> : vector<4xi32>
+  %b = arith.constant 2 : i16
+  greta_tile.shared_store %v, %halves[%i] : !greta_tile.shared<16 x vector<4xi32>>
+  greta_tile.shared_store %b, %bf[%c0] : !greta_tile.shared<4 x i16>
   greta_tile.barrier
-  %w = greta_tile.shared_load %halves[%c0] : !greta_tile.shared<16 x vector<8xf16>>
-  %c = greta_tile.shared_load %bf[%c0] : !greta_tile.shared<4 x bf16>
-  %u = greta_tile.shared_load %bits[%c0] : !greta_tile.shared<5 x i1>
-  %wide = arith.extf %w : vector<8xf16> to vector<8xf32>
-  greta_tile.shared_store %wide, %long[%c0] : !greta_tile.shared<6 x vector<8xf32>>
-  %z = greta_tile.shared_load %long[%c0] : !greta_tile.shared<6 x vector<8xf32>>
-  %e = vector.extract %z[7] : f32 from vector<8xf32>
-  %f = arith.extf %c : bf16 to f32
-  %g = arith.select %u, %e, %f : f32
+  %w = greta_tile.shared_load %halves[%c0] : !greta_tile.shared<16 x vector<4xi32>>
+  %c = greta_tile.shared_load %bf[%c0] : !greta_tile.shared<4 x i16>
+  %h = vector.bitcast %w : vector<4xi32> to vector<8xf16>
+  %wide = arith.extf %h : vector<8xf16> to vector<8xf32>
+  %e = vector.extract %wide[7] : f32 from vector<8xf32>
+  %f = arith.sitofp %c : i16 to f32
+  %g = arith.addf %e, %f : f32
   greta_tile.ptr_store %g, %x[%c0] align 4 : f32 -> !greta_tile.ptr<f32>
   greta_tile.return
 }
