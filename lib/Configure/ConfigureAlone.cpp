@@ -102,21 +102,17 @@ static KernelConfig chooseAttention(const Space &space, const Limits &limits) {
     }
   bool hasMatrix = leastRows > 0;
   KernelConfig config;
-  // On the H200 twice the rows for a wave, and half the waves, are faster where
-  // heads have 64 elements: 301 TFLOP/s; with 8 waves 265, with 16 rows 212.
+  const AttentionFacts &facts = limits.row.tiles.attention;
   // Multiply-adds are unrolled: larger tiles are too much code.
-  int64_t rowsOfLane = limits.row.isVulkan() && size <= 64 ? 2 : 1;
+  int64_t rowsOfLane = size <= 64 ? facts.tilesOfSmall : 1;
   config.waves = hasMatrix && limits.wide ? 8 / rowsOfLane : 4;
   // Lanes stand in a square: eight to a row where columns are odd eighths.
   if (!hasMatrix && size % 16)
     config.waves = std::max<int64_t>(1, 64 / lanesOf(1, limits));
   int64_t lanes = lanesOf(config.waves, limits);
-  // Of a lane's registers; drivers need fewer beside.
   const RegisterFile &file = limits.row.vgprs;
-  int64_t available = !limits.wide               ? 256
-                      : limits.row.isVulkan()    ? file.perWave * 19 / 20
-                      : limits.row.agprs.perWave ? file.perWave * 3 / 4
-                                                 : file.perWave * 13 / 20;
+  constexpr int64_t ofCpu = 256;
+  int64_t available = limits.wide ? file.perWave * facts.vgprs : ofCpu;
   available -= limits.spareRegisters;
   int64_t mostRows = limits.wide && hasMatrix ? lanes * rowsOfLane / 2 : 16;
   int64_t mostKeys = limits.wide && hasMatrix ? 64 : 16;
@@ -156,11 +152,10 @@ static KernelConfig chooseAttention(const Space &space, const Limits &limits) {
   int64_t together = std::min<int64_t>(
       4, llvm::bit_floor<uint64_t>(limits.ldsBytes / meeting));
   if (isFew && limits.wide && hasMatrix && together > 1 && fitsWave(0.75)) {
-    // Waves have keys of their own. Drivers order loads as registers allow: on
-    // the H200 32 keys are a quarter faster than 16.
+    // Waves have keys of their own.
     blocks = ofWave;
     ofWave.keys *= 2;
-    if (fitsWave(limits.row.isVulkan() ? 1.05 : 0.375))
+    if (fitsWave(facts.vgprsOfWave))
       blocks = ofWave;
     config.waves = chosen.unroll = together;
   } else if (hasMatrix && !isFew) {
