@@ -184,15 +184,17 @@ def amd_loops():
 
 
 def choices(records):
-    """By M: at how many shapes GRETA's default takes at most 1.1 times AMD's winner's time, and less than it."""
+    """By type and M: at how many shapes GRETA's default takes at most 1.1 times AMD's winner's time, and less than it."""
     edges = (4, 16, 64, 256, 1024, 4096, 10**9)
-    groups = {"all": records}
-    for low, high in zip((0, *edges), edges):
-        groups[f"{low + 1} to {high}" if high < 10**9 else f"over {low}"] = [r for r in records if low < int(r["m"]) <= high]
-    for name, group in groups.items():
+    groups = {}
+    for family in distinct(records, "family"):
+        those = groups[family, "all"] = [r for r in records if r["family"] == family]
+        for low, high in zip((0, *edges), edges):
+            groups[family, f"{low + 1} to {high}" if high < 10**9 else f"over {low}"] = [r for r in those if low < int(r["m"]) <= high]
+    for (family, name), group in groups.items():
         ratios = sorted(float(r["greta_us"]) / float(r["amd_us"]) for r in group)
         share = lambda holds: number(sum(map(holds, ratios)) / len(ratios), 2)
-        yield dict(chip="gfx950", m=name, shapes=len(ratios), at_most_1_1=share(lambda q: q <= 1.1), faster=share(lambda q: q < 1), median=number(ratios[len(ratios) // 2], 2), worst=number(ratios[-1], 2))
+        yield dict(chip="gfx950", family=family, m=name, shapes=len(ratios), at_most_1_1=share(lambda q: q <= 1.1), faster=share(lambda q: q < 1), median=number(ratios[len(ratios) // 2], 2), worst=number(ratios[-1], 2))
 
 
 @table

@@ -188,13 +188,12 @@ static bool suitsMatrix(const Space &space, const Limits &limits,
     return asked->contains("instruction");
   if (const TuningEntry *entry = measuredFor(space, limits))
     return entry->config.get("instruction");
-  // Of chips without limits of their loops nothing is known of skinny GEMMs.
-  if (!limits.wide || (limits.row.isHip() && !limits.row.loop.latency))
+  if (!limits.wide)
     return false;
   double best = HUGE_VAL;
   std::optional<Tile> tile = bestTile(problemOf(space), limits,
                                       instructionsFor(matmul, limits), &best);
-  return tile && best < cycles && (!tile->stages || limits.row.isHip());
+  return tile && best < cycles;
 }
 
 FailureOr<Choice> greta::choose(const Space &space, const Limits &limits,

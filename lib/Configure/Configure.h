@@ -150,8 +150,7 @@ constexpr int64_t meetingBytes = 16;
 
 /// Cycles that `split` parts add to a workgroup's time, where a compute unit
 /// has tiles of this many elements at a time: to meet at a counter in memory,
-/// with fences on both sides, and to move the parts (from the fit that
-/// LoopLimits come from).
+/// with fences on both sides, and to move the parts.
 double splitCycles(const TargetRow &row, int64_t split, double elements);
 
 /// Whether a space's GEMM may be computed in parts along K: neither a batch nor

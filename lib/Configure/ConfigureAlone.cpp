@@ -105,13 +105,10 @@ static OfInstruction instructionOf(Type element, int64_t size,
   return found;
 }
 
-/// Of a lane's registers; drivers need fewer beside.
-static int64_t availableRegisters(const Limits &limits) {
-  const RegisterFile &file = limits.row.vgprs;
-  int64_t available = !limits.wide               ? 256
-                      : limits.row.isVulkan()    ? file.perWave * 19 / 20
-                      : limits.row.agprs.perWave ? file.perWave * 3 / 4
-                                                 : file.perWave * 13 / 20;
+/// The `share` of a lane's registers, which a CPU's driver has no limit of.
+static int64_t availableRegisters(const Limits &limits, double share) {
+  constexpr int64_t ofCpu = 256;
+  int64_t available = limits.wide ? limits.row.vgprs.perWave * share : ofCpu;
   return available - limits.spareRegisters;
 }
 
@@ -125,16 +122,15 @@ static KernelConfig chooseAttention(const Space &space, const Limits &limits) {
   auto [leastRows, copies] = instructionOf(element, size, limits);
   bool hasMatrix = leastRows > 0;
   KernelConfig config;
-  // On the H200 twice the rows for a wave, and half the waves, are faster where
-  // heads have 64 elements: 301 TFLOP/s; with 8 waves 265, with 16 rows 212.
+  const AttentionFacts &facts = limits.row.tiles.attention;
   // Multiply-adds are unrolled: larger tiles are too much code.
-  int64_t rowsOfLane = limits.row.isVulkan() && size <= 64 ? 2 : 1;
+  int64_t rowsOfLane = size <= 64 ? facts.tilesOfSmall : 1;
   config.waves = hasMatrix && limits.wide ? 8 / rowsOfLane : 4;
   // Lanes stand in a square: eight to a row where columns are odd eighths.
   if (!hasMatrix && size % 16)
     config.waves = std::max<int64_t>(1, 64 / lanesOf(1, limits));
   int64_t lanes = lanesOf(config.waves, limits);
-  int64_t available = availableRegisters(limits);
+  int64_t available = availableRegisters(limits, facts.vgprs);
   int64_t mostRows = limits.wide && hasMatrix ? lanes * rowsOfLane / 2 : 16;
   int64_t mostKeys = limits.wide && hasMatrix ? 64 : 16;
   SpaceConfig &chosen = config.spaces.emplace_back();
@@ -173,11 +169,10 @@ static KernelConfig chooseAttention(const Space &space, const Limits &limits) {
   int64_t together = std::min<int64_t>(
       4, llvm::bit_floor<uint64_t>(limits.ldsBytes / meeting));
   if (isFew && limits.wide && hasMatrix && together > 1 && fitsWave(0.75)) {
-    // Waves have keys of their own. Drivers order loads as registers allow: on
-    // the H200 32 keys are a quarter faster than 16.
+    // Waves have keys of their own.
     blocks = ofWave;
     ofWave.keys *= 2;
-    if (fitsWave(limits.row.isVulkan() ? 1.05 : 0.375))
+    if (fitsWave(facts.vgprsOfWave))
       blocks = ofWave;
     config.waves = chosen.unroll = together;
   } else if (hasMatrix && !isFew) {
@@ -203,7 +198,7 @@ static KernelConfig chooseBackward(const Space &space, const Limits &limits) {
   OfInstruction instruction =
       instructionOf(type.getElementType(), size, limits);
   bool hasMatrix = instruction.rows > 0, isWide = limits.wide && hasMatrix;
-  bool isVulkan = limits.row.isVulkan();
+  const AttentionFacts &facts = limits.row.tiles.attention;
   int64_t sums = isOfKeys(space.alone) ? 2 : 1;
   KernelConfig config;
   config.waves = isWide ? 8 : 4;
@@ -212,16 +207,13 @@ static KernelConfig chooseBackward(const Space &space, const Limits &limits) {
   int64_t rows = 16;
   if (hasMatrix) {
     rows = isWide ? config.waves * instruction.rows : rows;
-    // On the H200 twice the rows for a wave are faster where that is little:
-    // 316 and 286 TFLOP/s.
-    int64_t ofWave = isVulkan && sums == 1 && size <= 64 ? 2 : 1;
+    // On the H200 316 TFLOP/s in place of 286; keys have too many sums.
+    int64_t ofWave = sums == 1 && size <= 64 ? facts.tilesOfSmall : 1;
     config.waves = std::clamp<int64_t>(rows / (ofWave * instruction.rows), 1,
                                        config.waves);
   }
-  // Drivers load a dot's operand piece by piece; on the H200 keys and values of
-  // 128 elements meet 252 TFLOP/s with 32 queries a turn, 200 with 16.
-  int64_t available = isVulkan && isWide ? limits.row.vgprs.perWave * 21 / 20
-                                         : availableRegisters(limits);
+  int64_t available =
+      availableRegisters(limits, isWide ? facts.vgprsOfGradients : facts.vgprs);
   bool inShared = false; // own rows
   // Of shared memory: both orders of what the loop goes over, and weights that
   // no lane has where it multiplies them.
@@ -238,14 +230,14 @@ static KernelConfig chooseBackward(const Space &space, const Limits &limits) {
     int64_t columns = llvm::PowerOf2Ceil(size), copies = instruction.copies;
     int64_t atOnce = inShared ? 1 : sums;
     int64_t wide = rows * (atOnce * columns + 2 * others);
-    int64_t loaded = 2 + (isVulkan ? 0 : copies * config.waves);
+    int64_t loaded = 2 + (facts.wholeOperands ? copies * config.waves : 0);
     int64_t narrow =
         copies * rows * ((inShared ? 0 : 2) * columns + atOnce * others) +
         loaded * others * columns;
     return (wide + narrow * bits / 32) / lanesOf(config.waves, limits);
   };
   int64_t others = hasMatrix ? 16 : 8;
-  if (isWide && !isVulkan && registers(others) > available * 4 / 3) {
+  if (isWide && facts.wholeOperands && registers(others) > available * 4 / 3) {
     inShared = true;
     // Where that is not enough either, it is only more code.
     inShared = registers(others) <= available * 4 / 3;

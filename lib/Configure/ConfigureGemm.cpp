@@ -22,13 +22,12 @@ greta::instructionsFor(MatmulOp matmul, const Limits &limits) {
                          limits.matrix, limits.row);
 }
 
-/// Rows of blocks that are done before the next column. Where one L2 serves
-/// all compute units, the blocks in flight should be as square as they can be,
-/// and the groups alike; chiplets have small ones of their own.
+/// Rows of blocks that are done before the next column: the row's, else as many
+/// as make the blocks in flight square, in groups that are alike.
 static int64_t groupOf(const Problem &problem, const Tile &tile,
                        const TargetRow &row) {
-  if (!row.isVulkan())
-    return 8;
+  if (row.tiles.rowsOfGroup)
+    return row.tiles.rowsOfGroup;
   int64_t square = std::max(
       1.0, std::round(std::sqrt(double(row.computeUnits) * tile.n / tile.m)));
   int64_t rows = llvm::divideCeil(problem.m, tile.m);
@@ -53,7 +52,7 @@ forEachInRegisters(const Problem &problem, const Limits &limits,
                    ArrayRef<const MatrixInstruction *> available,
                    llvm::function_ref<void(const Tile &, double)> visit) {
   constexpr int64_t mostRows = 64;
-  if (!limits.row.isVulkan() || !limits.wide || problem.m > mostRows)
+  if (!limits.row.tiles.stream.cacheBytes || problem.m > mostRows)
     return;
   TileModel model(problem, limits);
   int64_t slice =
@@ -94,10 +93,9 @@ void greta::forEachTile(const Problem &problem, const Limits &limits,
                         llvm::function_ref<void(const Tile &, double)> visit) {
   forEachInRegisters(problem, limits, available, visit);
   TileModel model(problem, limits);
-  // Where a loop's limits are known, short turns only wait.
-  const bool isKnown = limits.row.loop.latency;
-  const int64_t leastDepth = isKnown && problem.k >= 32 ? 32 : 1;
-  const int64_t mostDepth = isKnown ? 256 : 128;
+  const TileFacts &facts = limits.row.tiles;
+  // Short turns only wait.
+  const int64_t leastDepth = limits.wide && problem.k >= 32 ? 32 : 1;
   bool direct = model.directBytes() > 0;
   static constexpr int64_t extents[] = {8,   16,  32,  48,  64,  80,  96,
                                         112, 128, 160, 192, 208, 224, 256};
@@ -114,8 +112,8 @@ void greta::forEachTile(const Problem &problem, const Limits &limits,
     for (int64_t waves = 1; waves <= 8; waves *= 2)
       for (int64_t m : extents)
         for (int64_t n : widths)
-          for (int64_t k = std::max<int64_t>(mi->k, leastDepth); k <= mostDepth;
-               k *= 2) {
+          for (int64_t k = std::max<int64_t>(mi->k, leastDepth);
+               k <= facts.deepest; k *= 2) {
             if (!enough(m, problem.m, mi->m) || !enough(n, problem.n, mi->n) ||
                 (k > mi->k && k / 2 >= problem.k))
               continue;
@@ -128,7 +126,7 @@ void greta::forEachTile(const Problem &problem, const Limits &limits,
               continue;
             Tile tile{mi, m, n, k, waves};
             tile.group = groupOf(problem, tile, limits.row);
-            tile.stages = limits.row.isVulkan() ? 1 : 2;
+            tile.stages = facts.stages;
             for (int64_t slice = mi->k; slice <= k; slice *= 2) {
               if (tile.stages == 1 && slice > mi->k)
                 break;
@@ -274,15 +272,14 @@ Problem greta::problemOf(const Space &space) {
 }
 
 /// Where operands are computed, the instructions of a wave that are issued
-/// under one of its GEMMs, one in four cycles on CDNA. RDNA issues both
-/// alike. In slices of less than half a block the GEMMs are too few: there
-/// LLVM does better alone (gfx950, W4A16: 0.76 of the time, 0.57 with groups).
+/// under one of its matrix instructions. In slices of less than half a block
+/// these are too few: there LLVM does better alone (gfx950, W4A16: 0.76 of the
+/// time, 0.57 with groups).
 static int64_t hiddenBy(const Problem &problem, const Tile &tile,
                         const Limits &limits) {
-  constexpr int64_t issue = 4;
-  bool isHidden = limits.row.isHip() && limits.wave == 64 && tile.stages > 1 &&
-                  2 * tile.slice == tile.k && !problem.stored;
-  return isHidden ? std::max<int64_t>(tile.instruction->cycles / issue, 1) - 1
+  int64_t slots = limits.row.tiles.slotsPerIssue;
+  bool isHidden = slots && 2 * tile.slice == tile.k && !problem.stored;
+  return isHidden ? std::max<int64_t>(tile.instruction->cycles / slots, 1) - 1
                   : 0;
 }
 

@@ -80,12 +80,15 @@ FailureOr<Choice> greta::chooseSimt(const Space &space, const Problem &problem,
     return matmul.emitOpError("needs ")
            << bytes << " bytes of shared memory for its smallest block, the "
            << "target has " << limits.ldsBytes << "; take another target";
-  // A lane does one a cycle, of 64 or 128 on a compute unit, and loads.
+  // A lane does one a cycle, and the turn's barriers and loads come beside.
   int64_t m = choice.space.rows.back(), n = choice.space.columns;
   int64_t steps = llvm::divideCeil(problem.k, choice.space.depth);
   double tiles =
       double(llvm::divideCeil(problem.m, m)) * llvm::divideCeil(problem.n, n);
-  double step = problem.count * m * n * choice.space.depth / 96.0 + 300;
+  double perCycle =
+      double(limits.row.simdsPerUnit) * limits.wave / limits.row.waveCycles;
+  double step = problem.count * m * n * choice.space.depth / perCycle +
+                limits.row.tiles.loop.turn;
   double best = HUGE_VAL;
   int64_t most = mostParts(m, n, problem, limits), chosen = 1;
   for (int64_t split = 1; split <= most; split *= 2) {

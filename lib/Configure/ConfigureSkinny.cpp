@@ -2,10 +2,7 @@
 //
 // Up to sixteen rows, a GEMM is limited by loading B once. What counts is
 // that loads are wide, that many are under way, and that what they bring is
-// used for all rows. Measured on the H200 (M = 1, share of the copy; rows of B
-// per lane, waves):   2, 8    2, 4    4, 8    4, 4
-//   f16 14336x4096   1.003   1.018   1.018   1.016
-//   4 bits 57344     0.686   0.698   0.685   0.755
+// used for all rows.
 //
 // B as [N, K]: lanes lie along K, each with a run of 16 bytes, then waves where
 // N alone would leave the device idle, then rows of B. B as [K, N]: lanes along
@@ -168,10 +165,9 @@ std::optional<Choice> greta::chooseSkinny(const Space &space,
   int64_t otherBits = matmul.getA().getType().getElementTypeBitWidth();
   int64_t wide = 128 / bits;
   int64_t waves = std::max<int64_t>(1, limits.shareBlock / limits.wave);
-  bool isMeasured =
-      limits.row.isVulkan() && limits.wide && rows <= 4 && alongDepth;
-  if (isMeasured)
-    waves = std::min<int64_t>(waves, 4);
+  const SkinnyRates &rates = limits.row.tiles.skinny;
+  if (rows <= 4 && alongDepth)
+    waves = std::min<int64_t>(waves, rates.mostWaves);
   if (limits.waves)
     waves = limits.waves;
   auto ceilPower = [](int64_t n) -> int64_t {
@@ -186,8 +182,7 @@ std::optional<Choice> greta::chooseSkinny(const Space &space,
     while (run > 1 && rows * run * otherBits > 32 * loadedRegisters)
       run /= 2;
     lanesAlongDepth = std::min(limits.wave, ceilPower(depth / run));
-    columnsPerLane = isMeasured    ? 4
-                     : rows <= 4   ? 2
+    columnsPerLane = rows <= 4     ? rates.columns
                      : limits.wide ? sumRegisters / 16
                                    : 1;
     columnsPerLane = std::max<int64_t>(pair, columnsPerLane / count);
@@ -261,9 +256,9 @@ std::optional<Choice> greta::chooseSkinny(const Space &space,
     best = cycles;
     choice.space.split = split;
   }
-  // What the multiply-adds of a row issue, with what brings A to them; measured
-  // on the H200 at 14336x4096: 5 us a row of f16, 7.5 us of packed weights.
-  double perWeight = (bits == 4 ? 4.1 : 2.7) * limits.row.waveCycles;
+  // What the multiply-adds of a row issue, with what brings A to them.
+  double perWeight =
+      (bits == 4 ? rates.perPacked : rates.perWeight) * limits.row.waveCycles;
   choice.cycles =
       std::max(best, perWeight * rows * count * batch * columns * depth /
                          (limits.wave * double(limits.simds)));

@@ -16,9 +16,8 @@ double greta::splitCycles(const TargetRow &row, int64_t split,
                           double elements) {
   if (split == 1)
     return 0;
-  // On the H200 1024x1024x1024 takes 5 us more in two parts.
-  double meeting = row.loop.latency ? 3635 : 10000;
-  return meeting + (split + 1) * elements * 4 / 50;
+  const LoopRates &rates = row.tiles.loop;
+  return rates.meeting + (split + 1) * elements * 4 / rates.partBytes;
 }
 
 bool greta::canSplit(const Space &space) {

@@ -65,21 +65,21 @@ private:
   /// Columns of a row that the waves hold side by side.
   int64_t acrossWaves(const Tile &tile) const;
   int64_t ldsBytes(const Tile &tile) const;
-  double wavesPerSimd(const Tile &tile) const;
-  /// Workgroups of the whole GEMM, and each one's steps along K.
+  /// Bytes that a turn reads from shared memory and brings there; what lanes
+  /// read in less than 16 bytes counts as if it were 16.
+  double ldsTraffic(const Tile &tile) const;
+  /// Of what a workgroup's waves spread over.
+  int64_t simds() const {
+    return std::max(1u, row.simdsPerUnit) * row.unitsPerWorkgroup;
+  }
+  /// Workgroups of the whole GEMM, those that a unit gets, and those that it
+  /// holds at a time.
   double workgroups(const Tile &tile) const;
-  double steps(const Tile &tile) const;
-  /// Bytes that a step takes from shared memory and brings there. Reads count
-  /// as 16 bytes a lane; `wide` says that they are.
-  struct LdsTraffic {
-    double reads, stored;
-    bool wide = true;
-  };
-  LdsTraffic ldsTraffic(const Tile &tile) const;
-  double partialSides(const Tile &tile) const;
+  double perUnit(const Tile &tile) const;
+  double resident(const Tile &tile) const;
+  /// Cycles that memory takes for the operands of a GEMM.
+  double memoryCycles(double bytesOfA, double bytesOfB) const;
   int64_t registers(const Tile &tile, bool asked = false) const;
-  /// Cycles of the whole GEMM by the limits of a compute unit.
-  double cyclesOfLoop(const Tile &tile) const;
   /// Cycles of the whole GEMM without shared memory.
   double cyclesInRegisters(const Tile &tile) const;
 

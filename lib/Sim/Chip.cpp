@@ -11,7 +11,7 @@ using namespace greta::sim;
 
 static const Chip table[] = {
     // name       family          fnuz   archId archScr wave simd CUs  LDS
-    {"gfx90a", Family::GFX90A, true, false, false, 64, 4, 104, 65536,
+    {"gfx90a", Family::GFX90A, true, false, false, 64, 4, 110, 65536,
      llvm::ELF::EF_AMDGPU_MACH_AMDGCN_GFX90A},
     {"gfx942", Family::GFX940, true, false, true, 64, 4, 304, 65536,
      llvm::ELF::EF_AMDGPU_MACH_AMDGCN_GFX942},

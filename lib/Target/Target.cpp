@@ -4,6 +4,7 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/MathExtras.h"
+#include <vector>
 
 using namespace llvm;
 using namespace greta;
@@ -52,8 +53,8 @@ bool TargetRow::hasFeature(StringRef feature) const {
 }
 
 ArrayRef<TargetRow> greta::getTargets() {
-  static const SmallVector<TargetRow> rows = [] {
-    SmallVector<TargetRow> all(detail::amdgpuRows());
+  static const std::vector<TargetRow> rows = [] {
+    std::vector<TargetRow> all = detail::amdgpuRows().vec();
     append_range(all, detail::vulkanRows());
     all.push_back(hostRow);
     return all;

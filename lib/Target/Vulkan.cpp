@@ -51,27 +51,29 @@ static const FragmentLayout nvB32x8 = {ArrayRef(nvRegB32x16).take_front(3),
                                        nvLaneB8};
 
 // Cycles from what registers alone issue: 530-600 TFLOP/s at 16x8x16, 420-490
-// at 16x16x16, of 132 SMs with four units each at 1980 MHz.
+// at 16x16x16, of 132 SMs with four units each at 1980 MHz; where nobody
+// measured, 128 SIMT FMAs a cycle.
 static const MatrixInstruction matrixNvidia[] = {
     {"coopmat", 16, 8, 16, 1, "f16", "f16", "f32", 7, nvA, nvB16x8, nv16x8},
     {"coopmat", 16, 8, 16, 1, "f16", "f16", "f16", 7, nvA, nvB16x8, nv16x8},
     {"coopmat", 16, 16, 16, 1, "f16", "f16", "f32", 18, nvA, nvB16x16, nvA},
     {"coopmat", 16, 16, 16, 1, "f16", "f16", "f16", 18, nvA, nvB16x16, nvA},
-    {"coopmat", 16, 8, 8, 1, "f16", "f16", "f32", 0, nv16x8, nvB8x8, nv16x8},
-    {"coopmat", 16, 8, 8, 1, "f16", "f16", "f16", 0, nv16x8, nvB8x8, nv16x8},
+    {"coopmat", 16, 8, 8, 1, "f16", "f16", "f32", 8, nv16x8, nvB8x8, nv16x8},
+    {"coopmat", 16, 8, 8, 1, "f16", "f16", "f16", 8, nv16x8, nvB8x8, nv16x8},
     {"coopmat", 16, 16, 16, 1, "bf16", "bf16", "f32", 18, nvA, nvB16x16, nvA},
-    {"coopmat", 16, 16, 32, 1, "i8", "i8", "i32", 0, nvA16x32, nvB32x16, nvA},
-    {"coopmat", 16, 8, 32, 1, "i8", "i8", "i32", 0, nvA16x32, nvB32x8, nv16x8}};
+    {"coopmat", 16, 16, 32, 1, "i8", "i8", "i32", 64, nvA16x32, nvB32x16, nvA},
+    {"coopmat", 16, 8, 32, 1, "i8", "i8", "i32", 32, nvA16x32, nvB32x8,
+     nv16x8}};
 
-// lavapipe 26.1, measured.
+// lavapipe 26.1, measured, but for the cycles.
 static constexpr FragmentBasis along8Columns[] = {{0, 1}, {0, 2}, {0, 4}};
 static constexpr FragmentBasis along8Rows[] = {{1, 0}, {2, 0}, {4, 0}};
 static constexpr FragmentLayout lvpA = {along8Rows, along8Columns};
 static constexpr FragmentLayout lvpB = {along8Columns, along8Rows};
 static const MatrixInstruction matrixLavapipe[] = {
-    {"coopmat", 8, 8, 8, 1, "f16", "f16", "f32", 0, lvpA, lvpB, lvpA},
-    {"coopmat", 8, 8, 8, 1, "f16", "f16", "f16", 0, lvpA, lvpB, lvpA},
-    {"coopmat", 8, 8, 8, 1, "i8", "i8", "i32", 0, lvpA, lvpB, lvpA}};
+    {"coopmat", 8, 8, 8, 1, "f16", "f16", "f32", 4, lvpA, lvpB, lvpA},
+    {"coopmat", 8, 8, 8, 1, "f16", "f16", "f16", 4, lvpA, lvpB, lvpA},
+    {"coopmat", 8, 8, 8, 1, "i8", "i8", "i32", 4, lvpA, lvpB, lvpA}};
 
 // RADV becomes v_wmma; nobody has read its element layouts yet.
 static const MatrixInstruction matrixRdna[] = {
@@ -147,11 +149,81 @@ struct Unit {
   unsigned computeUnits, simdsPerUnit, maxWavesPerSimd, clockMHz, bandwidthGBs;
 };
 
+/// What drivers compile: matrices come from shared memory as a whole, and the
+/// next block waits in registers. Of the rates, those of the only device that
+/// was measured, the H200: fitted to 165 tiles at 23 shapes (h200_tuning.json
+/// and lib/Configure/Measured.json, by docs/benchmarks/tile_times.py: mean
+/// error 10 %, the tile it takes 2.4 % slower than the best; the model before
+/// 12 and 2.7 %). A latency beside the turn's own work, and workgroups that
+/// overlap, fit better (8 %), but take small tiles, which nobody has measured.
+TileFacts tilesOfDriver() {
+  TileFacts tiles;
+  tiles.stages = 1;
+  tiles.deepest = 128;
+  tiles.spareVgprs = 48; // drivers do not say what they spill
+  tiles.transposed = 1;
+  tiles.rowsOfGroup = 0; // gemm_candidates in docs/benchmarks/README.md
+  // Drivers order loads as registers allow: on the H200 32 keys for a wave are
+  // a quarter faster than 16. Twice the rows for a wave, and half the waves,
+  // reach 301 TFLOP/s where heads have 64 elements; with 8 waves 265, with 16
+  // rows 212. Gradients of keys and values of 128 elements meet 252 TFLOP/s
+  // with 32 queries a turn, 200 with 16.
+  tiles.attention = {0.95, 1.05, 1.05, /*wholeOperands=*/false, 2};
+  LoopRates &loop = tiles.loop;
+  loop.busiest = 0.6;
+  loop.others = 0.3;
+  loop.turn = 1260;
+  loop.latency = 1200;
+  loop.latencyFew = 1400;
+  loop.behind = 0.1;
+  loop.contention = 1;
+  loop.ends = 1100;
+  loop.meeting = 16300;
+  loop.partBytes = 104;
+  return tiles;
+}
+
+/// The H200 beside that, measured (docs/benchmarks/README.md, "Skinny GEMMs").
+TileFacts tilesOfNvidia() {
+  TileFacts tiles = tilesOfDriver();
+  // 14336x4096, M = 16, packed weights, 8, 16 and 32 columns a wave: 166, 203
+  // and 288 cycles a step of 128.
+  StreamRates &stream = tiles.stream;
+  stream.cacheBytes = 32;
+  stream.perWord = 11;
+  stream.latency = 1000;
+  stream.loads = 6;
+  stream.ends = 300;
+  stream.start = 1500;
+  stream.rowBytes = 64;
+  // M = 1, share of the copy, by columns of a lane and waves: 2, 8 0.686; 2, 4
+  // 0.698; 4, 8 0.685; 4, 4 0.755 (57344 columns of 4 bits). For a row of A
+  // 14336x4096 takes 5 us more, of packed weights 7.5.
+  tiles.skinny = {4, 4, 2.7, 4.1};
+  return tiles;
+}
+
+/// A driver's loops with the rates of RDNA's units.
+TileFacts tilesOfRadv() {
+  TileFacts tiles = tilesOfDriver();
+  tiles.loop = greta::detail::tilesOfRdna(/*copies=*/2).loop;
+  return tiles;
+}
+
+/// Lanes are few: packed weights are loaded by words.
+TileFacts tilesOfCpu() {
+  TileFacts tiles = tilesOfDriver();
+  tiles.weightsOfLane = 8;
+  tiles.skinny.mostWaves = 64; // of one lane each
+  return tiles;
+}
+
 TargetRow family(StringRef name, ArrayRef<StringRef> aliases,
                  unsigned subgroupSize, unsigned maxWorkgroupSize,
                  unsigned sharedBytes, unsigned sharedBytesPerUnit,
                  RegisterFile registers, Unit unit,
-                 ArrayRef<MatrixInstruction> matrix, StringRef source) {
+                 ArrayRef<MatrixInstruction> matrix, StringRef source,
+                 TileFacts tiles, unsigned unitsPerWorkgroup = 1) {
   bool subgroups = subgroupSize > 1;
   size_t unused =
       any_of(matrix, [](const auto &inst) { return inst.a == "bf16"; }) ? 0 : 2;
@@ -179,27 +251,35 @@ TargetRow family(StringRef name, ArrayRef<StringRef> aliases,
                     : ArrayRef(portableFeatures),
           subgroups ? ArrayRef(subgroupCapabilities).drop_back(unused)
                     : ArrayRef(portableCapabilities),
-          source};
+          source,
+          tiles,
+          /*waveCycles=*/1,
+          unitsPerWorkgroup};
 }
 } // namespace
 
 static const TargetRow rows[] = {
     // About 1 KB more of shared memory than declared is counted per workgroup.
     family("vulkan:nvidia", namesNvidia, 32, 1024, 49152, 57344, {255, 512, 8},
-           {132, 4, 16, 1980, 4800}, matrixNvidia, "measured, H200"),
+           {132, 4, 16, 1980, 4800}, matrixNvidia, "measured, H200",
+           tilesOfNvidia()),
     family("vulkan:rdna3", {}, 32, 1024, 65536, 65536, {256, 1536, 24},
-           {96, 2, 16, 2500, 960}, matrixRdna, "RADV navi31; the row gfx1100"),
+           {96, 2, 16, 2500, 960}, matrixRdna, "RADV navi31; the row gfx1100",
+           tilesOfRadv(), /*unitsPerWorkgroup=*/2),
     // RADV offers no cooperative matrix there.
     family("vulkan:rdna4", {}, 32, 1024, 65536, 65536, {256, 1536, 24},
-           {64, 2, 16, 2970, 640}, {}, "RADV gfx1201; the row gfx1201"),
+           {64, 2, 16, 2970, 640}, {}, "RADV gfx1201; the row gfx1201",
+           tilesOfRadv(), /*unitsPerWorkgroup=*/2),
     family("vulkan:wave64", namesWave64, 64, 1024, 32768, 65536, {256, 512, 8},
            {64, 4, 8, 1500, 500}, {},
-           "GCN and CDNA through Vulkan: RADV, the row gfx90a"),
+           "GCN and CDNA through Vulkan: RADV, the row gfx90a",
+           tilesOfDriver()),
     // No GPU: one compute unit stands for a CPU core.
     family("vulkan:lavapipe", namesLavapipe, 8, 1024, 32768, 32768, {},
-           {4, 1, 16, 3000, 50}, matrixLavapipe, "measured, lavapipe 26.1"),
+           {4, 1, 16, 3000, 50}, matrixLavapipe, "measured, lavapipe 26.1",
+           tilesOfCpu()),
     // What the specification guarantees; its 128 invocations bind us.
     family("vulkan:portable", {}, 1, 128, 16384, 16384, {},
-           {16, 1, 16, 1000, 100}, {}, "spec")};
+           {16, 1, 16, 1000, 100}, {}, "spec", tilesOfCpu())};
 
 ArrayRef<TargetRow> greta::detail::vulkanRows() { return rows; }

@@ -10,7 +10,8 @@ AITER is a checkout of ROCm/aiter (hsa/ and aiter/configs are enough); the figur
             at which place of the estimate's ranking the measured winner stands, with the memory latency of the chip table and with 700 cycles
   greta     calibration_greta.csv: GRETA's default bf16 GEMM of a shape beside AMD's best, both estimated, and AMD's measured time. AMD's best is the
             measured winner; where AMD measured nothing (gfx942 with 304 compute units), the best estimate of all kernels, whose weights lie shuffled
-  choices   calibration_choices.csv: the same for every bf16 shape that AMD measured on gfx950
+  choices   calibration_choices.csv: the same for every bf16 and fp8 shape that AMD measured on gfx950. AMD's fp8 kernels scale blocks of 128 of K in their
+            loop; GRETA's GEMM beside them has no scales
   numerics  calibration_numerics.csv: kernels run with all checks on small operands, against NumPy (numerics.py)
 
 Estimates are kept in the work folder, and a run that was stopped goes on; measured rows stay there too. Whole: a few processor hours.
@@ -42,6 +43,7 @@ BETWEEN = 4  # microseconds between two kernels that depend on each other, as to
 GEMMS = "32x8192x3584,64x5120x5120,128x2048x7168,256x5120x6400,512x16384x4096,1024x16384x6656,2048x5120x5120,4096x4096x4096,8192x8192x8192,16384x5120x1280"
 UNITS = {"gfx942": 304, "gfx950": 256}  # compute units that GRETA's kernels are estimated for
 BYTES = dict(f32=4, i32=4, f16=2, bf16=2)
+TYPES = {"bf16": ("bf16", "bf16", 2), "fp8": ("f8E4M3FN", "f16", 1)}  # of GRETA's operands and results on gfx950, and bytes of an operand's element
 OLD_LATENCY = 700  # of memory: the table's before calibration
 
 
@@ -215,38 +217,39 @@ class Calibration:
 
     def greta(self):
         self.write("calibration_greta.csv", (row for chip in aiter.CHIPS for shape in self.options.gemms.split(",")
-                                            for row in self.greta_row(chip, aiter.Shape(*map(int, shape.split("x"))))))  # fmt: skip
+                                            for row in self.greta_row(chip, "bf16", aiter.Shape(*map(int, shape.split("x"))))))  # fmt: skip
 
     def choices(self):
-        shapes = sorted({row.shape for row in self.measured if (row.chip, row.family) == ("gfx950", "bf16")}, key=lambda shape: (*vars(shape).values(),))
+        found = {(row.family, row.shape) for row in self.measured if row.chip == "gfx950" and row.family in TYPES}
+        shapes = sorted(found, key=lambda one: (one[0], *vars(one[1]).values()))
         with concurrent.futures.ThreadPoolExecutor(self.options.threads) as pool:
-            rows = [row for part in pool.map(lambda shape: list(self.greta_row("gfx950", shape)), shapes) for row in part]
-        ratios = np.array([row["greta_us"] / row["amd_us"] for row in rows])
+            rows = [row for part in pool.map(lambda one: list(self.greta_row("gfx950", *one)), shapes) for row in part]
         self.write("calibration_choices.csv", rows)
-        print(f"{len(ratios)} shapes: at most 1.1 x AMD's {np.mean(ratios <= 1.1):.3f}, faster {np.mean(ratios < 1):.3f}, median {np.median(ratios):.3f}")
+        for family in TYPES:
+            ratios = np.array([row["greta_us"] / row["amd_us"] for row in rows if row["family"] == family])
+            print(f"{family}, {len(ratios)} shapes: at most 1.1 x AMD's {np.mean(ratios <= 1.1):.3f}, faster {np.mean(ratios < 1):.3f}, median {np.median(ratios):.3f}")
 
-    def greta_row(self, chip, shape):
+    def greta_row(self, chip, family, shape):
         units = UNITS[chip]
-        rows = [row for row in self.measured if (row.chip, row.compute_units, row.family, row.shape) == (chip, units, "bf16", shape)]
+        rows = [row for row in self.measured if (row.chip, row.compute_units, row.family, row.shape) == (chip, units, family, shape)]
         if rows:
             winner = min(rows, key=lambda row: row.us)
-            kernel = self.kernels[chip, "bf16", winner.kernel]
+            kernel = self.kernels[chip, family, winner.kernel]
             choice = [(kernel, aiter.split_of(kernel, shape, winner.split))]
         else:
-            choice = self.candidates(chip, "bf16", shape, shuffled=True)
+            choice = self.candidates(chip, family, shape, shuffled=True)
         results = self.run([(kernel, shape, split, units, 0) for kernel, split in choice])
         us, kernel, split = min(((r["microseconds"], *c) for c, r in zip(choice, results) if "error" not in r), key=lambda a: a[0], default=(None, None, None))
-        config, ours = self.greta_kernel(chip, shape)
-        yield dict(chip=chip, m=shape.m, n=shape.n, k=shape.k, greta_config=config, greta_us=round(ours, 2), amd_kernel=kernel and kernel.code.stem, amd_split=split,
+        config, ours = self.greta_kernel(chip, family, shape)
+        yield dict(chip=chip, family=family, m=shape.m, n=shape.n, k=shape.k, greta_config=config, greta_us=round(ours, 2), amd_kernel=kernel and kernel.code.stem, amd_split=split,
                    amd_us=us and round(us, 2), greta_of_amd=us and round(us / ours, 3), amd_measured_us=rows and round(winner.us, 2) or None)  # fmt: skip
 
-    def greta_kernel(self, chip, shape):
+    def greta_kernel(self, chip, family, shape):
         """Configuration and estimated microseconds of GRETA's default kernels for the GEMM, both operands with K contiguous."""
-        tensor = lambda rows, columns: f"tensor<{rows}x{columns}xbf16>"
-        a, b, d = tensor(shape.m, shape.k), tensor(shape.n, shape.k), tensor(shape.m, shape.n)
-        if shape.out_bytes == 4:
-            d = d.replace("bf16", "f32")
-        folder = self.work / "greta" / "-".join(map(str, (chip, *vars(shape).values())))
+        operand, result, size = TYPES[family]
+        tensor = lambda rows, columns, dtype: f"tensor<{rows}x{columns}x{dtype}>"
+        a, b, d = tensor(shape.m, shape.k, operand), tensor(shape.n, shape.k, operand), tensor(shape.m, shape.n, "f32" if shape.out_bytes == 4 else result)
+        folder = self.work / "greta" / "-".join(map(str, (chip, family, *vars(shape).values())))
         folder.mkdir(parents=True, exist_ok=True)
         source, package = folder / "gemm.mlir", folder / "gemm.greta"
         source.write_text(f"func.func @gemm(%a: {a}, %b: {b}) -> {d} {{\n  %0 = greta.matmul %a, %b {{transpose_b}} : {a}, {b} -> {d}\n  return %0 : {d}\n}}\n")
@@ -256,14 +259,14 @@ class Calibration:
             manifest = json.loads(archive.read("manifest.json"))
             (variant,) = manifest["functions"][0]["variants"]
             objects = {kernel["file"]: archive.read(kernel["file"]) for kernel in variant["kernels"]}
-        sizes = dict(arg=[2 * shape.m * shape.k, 2 * shape.n * shape.k], result=[shape.out_bytes * shape.m * shape.n], temp=[BYTES[temp["dtype"]] * math.prod(temp["shape"]) for temp in variant["temps"]])
+        sizes = dict(arg=[size * shape.m * shape.k, size * shape.n * shape.k], result=[shape.out_bytes * shape.m * shape.n], temp=[BYTES[temp["dtype"]] * math.prod(temp["shape"]) for temp in variant["temps"]])
         total = BETWEEN * (len(variant["kernels"]) - 1)
         for at, kernel in enumerate(variant["kernels"]):
             code = folder / f"{chip}-{at}.hsaco"
             code.write_bytes(objects[kernel["file"]])
             dims = lambda name: f"--{name}=" + ",".join(map(str, kernel[name]))
             buffers = [self.buffer(folder, one, sizes[one["kind"]][one["index"]], variant, kernel) for one in kernel["args"]]
-            key = (chip, "greta", *vars(shape).values(), at, kernel["sha256"])
+            key = (chip, "greta", family, *vars(shape).values(), at, kernel["sha256"])
             self.estimates.run({key: lambda: (code, [f"--kernel={kernel['entry']}", dims("grid"), dims("block"), *buffers])})
             result = self.estimates[key]
             if "error" in result:

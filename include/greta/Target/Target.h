@@ -58,12 +58,81 @@ struct RegisterFile {
   unsigned granule = 1; // allocation unit
 };
 
-/// What bounds a compute unit's loop over K tiles, for the tile model
-/// (lib/Configure/TileModel.cpp).
-struct LoopLimits {
-  unsigned latency = 0;   // cycles from a load to its store to LDS; 0: unknown
-  unsigned directLatency; // of a load straight to LDS
-  unsigned ldsBytes, cacheBytes; // a cycle, of LDS and from the second cache
+/// A loop over K tiles, as the tile model sees it (lib/Configure/TileTime.cpp):
+/// what a compute unit does in a cycle, and what its units do not hide of each
+/// other. All times are cycles. The unit is all that a workgroup's waves spread
+/// over (`unitsPerWorkgroup`).
+struct LoopRates {
+  double issue = 0;        // of a matrix instruction, beside its own cycles
+  double ldsBytes = 128;   // a cycle, that shared memory moves
+  double cacheBytes = 128; // a cycle, that the second cache brings
+  // A turn of a workgroup that has the unit to itself.
+  double busiest = 1;       // part of its busiest unit's time that it takes
+  double others = 0;        // part of the others' time
+  double turn = 0;          // barriers and first reads
+  double turnDirect = 0;    // the same where loads go straight to shared memory
+  double hidden = 0;        // of that, by this part of the matrix time
+  double narrow = 1;        // times longer where lanes share blocks unequally
+  double latency = 0;       // from a load to its store to shared memory
+  double latencyFew = 0;    // more, up to 128 rows: nobody loaded B before
+  double latencyDirect = 0; // of a load straight to shared memory
+  double behind = 0;        // part of the unit's work that loads come behind
+  // Several workgroups on a unit.
+  double contention = 0; // part of the busiest unit's time that each other adds
+  double crowded = 0;    // part of the others' time that a full unit shows
+  // Beside the turns.
+  double ends = 0;       // before and behind a workgroup's loop
+  double partial = 1.04; // times longer for each side with a partial block
+  double meeting = 0;    // of the parts of a split GEMM
+  double partBytes = 64; // a cycle, of parts that are written and read
+};
+
+/// A loop whose operands go from memory to the registers of the matrix
+/// instructions; times are cycles.
+struct StreamRates {
+  double cacheBytes = 0; // a cycle, of the first cache; 0: no such loops
+  double perWord = 0;    // of scales, or of zeros, for a wave's 8 columns
+  double latency = 0;    // of a turn of one wave
+  double loads = 0;      // times longer than its loads alone
+  double ends = 0;       // of a workgroup
+  double start = 0;      // of the launch
+  double sums = 16;      // a cycle, that meet in shared memory
+  double rowBytes = 0;   // of memory's time, for every 512 of a row
+};
+
+/// SIMT FMAs of skinny GEMMs.
+struct SkinnyRates {
+  unsigned columns = 2;   // of a lane, up to four rows
+  unsigned mostWaves = 8; // of a workgroup, likewise
+  double perWeight = 2.7; // issue slots of a wave, for a row
+  double perPacked = 4.1; // the same for weights of 4 bits
+};
+
+/// Tiles of attention.
+struct AttentionFacts {
+  double vgprs = 0.65;        // part of a lane's registers that a tile may take
+  double vgprsOfWave = 0.375; // the same where waves have keys of their own
+  double vgprsOfGradients = 0.65; // the same of gradients
+  bool wholeOperands = true;      // a wave's registers have all of a dot's at a
+                                  // time, not a piece after the other
+  unsigned tilesOfSmall = 1; // an instruction's rows for a wave, times this,
+                             // where heads have up to 64 elements
+};
+
+/// What the choice of tiles needs to know of a chip and of its compiler.
+struct TileFacts {
+  unsigned stages = 2;         // of shared memory
+  unsigned deepest = 256;      // K tile
+  unsigned spareVgprs = 16;    // of a lane, for the compiler
+  unsigned transposed = 2;     // times that a block is there on its way
+  unsigned weightsOfLane = 32; // of 4 bits, that it loads at a time
+  unsigned rowsOfGroup = 8;    // GROUP_M; 0: blocks in flight are square
+  unsigned slotsPerIssue = 0;  // of a wave's instructions that matrix units
+                               // hide, one in so many cycles; 0: none
+  LoopRates loop;
+  StreamRates stream;
+  SkinnyRates skinny;
+  AttentionFacts attention;
 };
 
 struct TargetRow {
@@ -97,8 +166,10 @@ struct TargetRow {
   /// Vulkan: SPIR-V capabilities a module may declare.
   llvm::ArrayRef<llvm::StringRef> capabilities;
   llvm::StringRef source;
-  LoopLimits loop = {};
+  TileFacts tiles = {};
   unsigned waveCycles = 1; // of a SIMD, for an instruction of a wave
+  /// Compute units whose SIMDs and shared memory a workgroup's waves share.
+  unsigned unitsPerWorkgroup = 1;
 
   bool isHip() const { return backend == Backend::Hip; }
   bool isVulkan() const { return backend == Backend::Vulkan; }
@@ -131,6 +202,8 @@ unsigned getOccupancy(const TargetRow &row, unsigned vgprs, unsigned agprs,
 namespace detail {
 llvm::ArrayRef<TargetRow> amdgpuRows();
 llvm::ArrayRef<TargetRow> vulkanRows();
+/// Of the RDNA family, whose lanes hold this many copies of an operand.
+TileFacts tilesOfRdna(unsigned copies);
 } // namespace detail
 } // namespace greta
 

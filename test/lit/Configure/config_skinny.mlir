@@ -7,7 +7,7 @@
 // AMD's chips operands go through shared memory, as those of more rows.
 // NVIDIA: columns = 64 : i64, depth = 256 : i64, {{.*}}pipeline = #greta_tile.pipeline<stages = 0, slice = 64>, rows = [16]
 // RDNA3: rows = [8], run = 8
-// GFX942: columns = 16 : i64, depth = 64 : i64, {{.*}}pipeline = #greta_tile.pipeline<stages = 2, {{.*}}rows = [16]
+// GFX942: columns = 96 : i64, depth = 64 : i64, {{.*}}pipeline = #greta_tile.pipeline<stages = 2, {{.*}}rows = [16]
 func.func @eight(%a: tensor<8x4096xf16>, %b: tensor<14336x4096xf16>) -> tensor<8x14336xf16> {
   %0 = greta.matmul %a, %b {transpose_b} : tensor<8x4096xf16>, tensor<14336x4096xf16> -> tensor<8x14336xf16>
   return %0 : tensor<8x14336xf16>

@@ -1,0 +1,166 @@
+//===- TileTime.cpp - the time that a GEMM takes with a tile --------------===//
+//
+// In: a problem, a tile that fits, a target row. Out: cycles of the whole GEMM.
+//
+// A loop is what a turn of one workgroup asks of a compute unit: matrix
+// instructions, shared memory, the second cache, each in cycles of the whole
+// unit, and how long it takes where the workgroup is alone on the unit. The
+// workgroups that a unit holds share its parts:
+//
+//   turn  = max(alone + contention * (together - 1) * busiest,
+//               together * (busiest + crowded * the other parts))
+//   time  = sum over what a unit gets, `resident` workgroups at a time, of
+//             turns * turn + ends
+//
+// or what memory takes for the operands; of the shorter, `crowded` shows.
+// `alone` is
+//
+//   max(busiest + others + turn, latency + behind * what the unit does)
+//
+// for operands that pass through shared memory: either the unit's busiest part
+// keeps the next block waiting, or memory does. Every coefficient is the row's
+// (LoopRates, StreamRates), with its source; docs/benchmarks/tile_times.py fits
+// them.
+//
+//===----------------------------------------------------------------------===//
+
+#include "TileModel.h"
+#include <cmath>
+
+using namespace mlir;
+using namespace greta;
+
+namespace {
+/// What a turn of a workgroup's loop asks of a compute unit, in cycles of the
+/// whole unit.
+struct Turn {
+  double matrix = 0, shared = 0, cached = 0;
+  double busiest() const { return std::max({matrix, shared, cached}); }
+  double others() const { return matrix + shared + cached - busiest(); }
+};
+} // namespace
+
+/// What `groups` workgroups of a unit take for their loops; `alone` is a turn
+/// of one that has the unit to itself.
+static double cyclesOfLoops(const LoopRates &rates, const Turn &turn,
+                            double alone, double turns, double groups,
+                            double resident,
+                            llvm::function_ref<double(double)> ends) {
+  double total = 0;
+  for (double left = groups; left > 0; left -= resident) {
+    double together = std::min(left, resident);
+    double next =
+        std::max(alone + rates.contention * (together - 1) * turn.busiest(),
+                 together * (rates.busiest * turn.busiest() +
+                             rates.crowded * turn.others()));
+    total += turns * next + ends(together);
+  }
+  return total;
+}
+
+double TileModel::workgroups(const Tile &tile) const {
+  return double(llvm::divideCeil(problem.m, tile.m)) *
+         llvm::divideCeil(problem.n, tile.n) * tile.split * problem.batch;
+}
+
+double TileModel::perUnit(const Tile &tile) const {
+  return std::ceil(workgroups(tile) * row.unitsPerWorkgroup / row.computeUnits);
+}
+
+double TileModel::resident(const Tile &tile) const {
+  double waves = row.maxWavesPerSimd;
+  if (row.vgprs.perSimd)
+    waves = std::min<double>(waves, row.vgprs.perSimd / registers(tile));
+  double byLds = row.ldsBytesPerUnit * row.unitsPerWorkgroup / ldsBytes(tile);
+  return std::max(1.0,
+                  std::min(byLds, std::floor(waves * simds() / tile.waves)));
+}
+
+double TileModel::memoryCycles(double bytesOfA, double bytesOfB) const {
+  return problem.batch * (bytesOfA + problem.count * bytesOfB) /
+         (1000.0 * row.bandwidthGBs) * row.clockMHz;
+}
+
+/// Without shared memory: the first cache brings what waves multiply, and the
+/// scales and zeros of packed weights by words; a wave's next turn comes when
+/// its loads are back.
+double TileModel::cyclesInRegisters(const Tile &tile) const {
+  const StreamRates &rates = row.tiles.stream;
+  const MatrixInstruction &mi = *tile.instruction;
+  auto [m, n] = waveTile(tile);
+  double columns = double(problem.count) * n;
+  double cached = (m * problem.bytes + columns * problem.loaded[1] / 8.0) *
+                  tile.slice / rates.cacheBytes;
+  if (problem.group)
+    cached += 2 * rates.perWord * columns / 8;
+  Turn turn;
+  turn.cached = tile.waves * cached;
+  turn.matrix = tile.waves * (m / mi.m) * (columns / mi.n) *
+                (tile.slice / mi.k) * double(mi.cycles) / simds();
+  double alone = rates.latency + rates.loads * cached;
+  double turns = llvm::divideCeil(problem.k, tile.k);
+  double groups = perUnit(tile);
+  // Workgroups begin as others end.
+  double resident =
+      double(row.vgprs.perSimd) * simds() / (registers(tile) * tile.waves);
+  double loops = turns * std::max(groups * turn.busiest(),
+                                  std::max(1.0, groups / resident) * alone);
+  double sums = tile.slice < tile.k
+                    ? double(tile.k / tile.slice) * columns * m / rates.sums
+                    : 0;
+  // A row's bytes that a workgroup reads at a time.
+  double inRow = std::min(512.0, tile.k * problem.loaded[1] / 8.0);
+  double memory =
+      memoryCycles(0, double(problem.n) * problem.k * problem.loaded[1] / 8 *
+                          (1 + rates.rowBytes / inRow));
+  return std::max(memory, loops) + alone + groups * (sums + rates.ends) +
+         rates.start;
+}
+
+double TileModel::cycles(const Tile &tile) const {
+  if (!tile.stages)
+    return cyclesInRegisters(tile);
+  const LoopRates &rates = row.tiles.loop;
+  const MatrixInstruction &mi = *tile.instruction;
+  const double count = problem.count;
+  Turn turn;
+  turn.matrix = count * (tile.m / mi.m) * (tile.n / mi.n) * (tile.k / mi.k) *
+                (mi.cycles + rates.issue) / simds();
+  turn.shared = ldsTraffic(tile) / rates.ldsBytes;
+  turn.cached = tile.k / 8.0 / rates.cacheBytes *
+                (double(std::min(problem.m, tile.m)) * problem.loaded[0] +
+                 count * std::min(problem.n, tile.n) * problem.loaded[1]);
+  // Few waves have but some of the matrix units, and of the halves of a unit.
+  double share = double(simds()) / std::min(tile.waves, simds());
+  double halves = std::min<double>(share, row.unitsPerWorkgroup);
+  Turn own = {turn.matrix * share, turn.shared * halves, turn.cached * halves};
+  double beside = std::max(0.0, (tile.direct ? rates.turnDirect : rates.turn) -
+                                    rates.hidden * own.matrix);
+  double alone =
+      rates.busiest * own.busiest() + rates.others * own.others() + beside;
+  // Lanes with unequal shares of a block load less than 16 bytes at a time.
+  int64_t lanes = 16 / problem.bytes * tile.waves * limits.wave;
+  if (!tile.direct && (tile.m * tile.k % lanes || tile.n * tile.k % lanes))
+    alone *= rates.narrow;
+  // A third stage has twice the time.
+  double latency =
+      tile.direct ? rates.latencyDirect / (tile.stages - 1) : rates.latency;
+  constexpr int64_t few = 128;
+  if (problem.m <= few)
+    latency += rates.latencyFew;
+  alone =
+      std::max(alone, latency + rates.behind * (own.busiest() + own.others()));
+  double turns =
+      llvm::divideCeil(llvm::divideCeil(problem.k, tile.k), tile.split);
+  double total = cyclesOfLoops(
+      rates, turn, alone, turns, perUnit(tile), resident(tile),
+      [&](double together) {
+        return rates.ends +
+               splitCycles(row, tile.split, tile.m * tile.n * count * together);
+      });
+  for (bool isPartial : {problem.m % tile.m != 0, problem.n % tile.n != 0})
+    total *= isPartial ? rates.partial : 1;
+  double memory = memoryCycles(problem.k / 8.0 * problem.m * problem.loaded[0],
+                               problem.k / 8.0 * problem.n * problem.loaded[1]);
+  return std::max(total, memory) + rates.crowded * std::min(total, memory);
+}
