@@ -131,11 +131,15 @@ void greta::forEachTile(const Problem &problem, const Limits &limits,
               if (tile.stages == 1 && slice > mi->k)
                 break;
               tile.slice = slice;
-              // A third stage pays only with direct loads.
+              // Of equals the first: direct loads, which need no registers. A
+              // third stage pays only with them.
+              static constexpr int64_t ways[] = {1, 0, 2};
               int64_t stages = tile.stages;
-              for (int64_t more = 0; more <= (direct ? 2 : 0); ++more) {
-                tile.direct = more > 0;
-                tile.stages = stages + more / 2;
+              for (int64_t way : ArrayRef(ways)) {
+                if (way && !direct)
+                  continue;
+                tile.direct = way > 0;
+                tile.stages = stages + way / 2;
                 tile.split = 1;
                 if (model.whyNot(tile))
                   continue;
