@@ -1,6 +1,6 @@
 //===- ExpandPacked.cpp - 4-bit numbers and dots of vectors ---------------===//
 //
-// In: conversions of words, as vectors of eight i4, and of bytes to f16, and
+// In: conversions of words, as vectors of eight i4, to f16, and
 // greta_tile.vector_dot. Out: arithmetic on pairs, vectors of two f16, which is
 // one register and what targets compute with at a time.
 //
@@ -10,7 +10,6 @@
 //   0x6400 | w        1024 + w                from bits 3:0
 //   0x5400 | w        64 + w / 16             from bits 3:0
 //   0x4400 | w << 4   4 + w / 16              from bits 7:4
-//   0x6480 ^ b        1024 + 128 + b          of a byte with a sign
 //
 // So with one `and` and one `or` numbers e and e + 4 of a word are a pair. What
 // comes next is done on pairs as well, as long as it is the same for all eight:
@@ -43,9 +42,6 @@ using namespace greta;
 /// (v_dot2_f32_f16); SPIR-V has neither.
 static bool permutesBytes(const TargetRow &row) { return row.isHip(); }
 static bool hasDot2(const TargetRow &row) { return row.isHip(); }
-
-/// NVIDIA converts integers at a fraction of the rate of other arithmetic.
-static bool convertsIntegers(const TargetRow &row) { return row.isHip(); }
 
 /// Nothing here is rounded that could be fused, so targets need not be told.
 static constexpr auto contract = arith::FastMathFlags::contract;
@@ -296,52 +292,6 @@ static void expandDot(tile::VectorDotOp op, const TargetRow &row) {
   op.erase();
 }
 
-/// A conversion of an integer to f16, or of several: `bits`, i16, are the
-/// number's but for the exponent and what `pattern` turns over; then it is
-/// `offset` more.
-static void expandInteger(Operation *op, Value bits, int64_t pattern,
-                          float offset) {
-  ImplicitLocOpBuilder b(op->getLoc(), op);
-  auto constant = [&](Type type, TypedAttr value) -> Value {
-    if (auto vector = dyn_cast<VectorType>(type))
-      value = DenseElementsAttr::get(vector, ArrayRef<Attribute>(value));
-    return arith::ConstantOp::create(b, value);
-  };
-  Type type = op->getResult(0).getType();
-  Value number = arith::XOrIOp::create(
-      b, bits, constant(bits.getType(), b.getI16IntegerAttr(pattern)));
-  number = arith::SubFOp::create(b, arith::BitcastOp::create(b, type, number),
-                                 constant(type, b.getF16FloatAttr(offset)),
-                                 contract);
-  op->getResult(0).replaceAllUsesWith(number);
-  op->erase();
-}
-
-/// Bytes with a sign, and what fits into a mantissa.
-static void expandIntegers(Operation *kernel) {
-  auto converts = [](Operation *op, unsigned bits) {
-    return getElementTypeOrSelf(op->getOperand(0)).isInteger(bits) &&
-           getElementTypeOrSelf(op->getResult(0)).isF16();
-  };
-  kernel->walk([&](arith::SIToFPOp op) {
-    if (!converts(op, 8))
-      return;
-    OpBuilder b(op);
-    Type wide = b.getI16Type();
-    if (auto vector = dyn_cast<VectorType>(op.getIn().getType()))
-      wide = vector.clone(wide);
-    Value bits = arith::ExtUIOp::create(b, op.getLoc(), wide, op.getIn());
-    expandInteger(op, bits, 0x6480, 1024 + 128);
-  });
-  kernel->walk([&](arith::UIToFPOp op) {
-    auto masked = op.getIn().getDefiningOp<arith::AndIOp>();
-    APInt mask;
-    if (converts(op, 16) && masked &&
-        matchPattern(masked.getRhs(), m_ConstantInt(&mask)) && mask.ult(1024))
-      expandInteger(op, op.getIn(), 0x6400, 1024);
-  });
-}
-
 void greta::expandPacked(Operation *kernel, const TargetRow &row) {
   SmallVector<tile::VectorDotOp> dots;
   SmallVector<arith::UIToFPOp> words;
@@ -351,8 +301,6 @@ void greta::expandPacked(Operation *kernel, const TargetRow &row) {
   // What was unpacked at a dot stands behind some of its dead uses.
   if (IRRewriter rewriter(kernel->getContext()); !dots.empty())
     (void)runRegionDCE(rewriter, kernel->getRegions());
-  if (!convertsIntegers(row))
-    expandIntegers(kernel);
   kernel->walk([&](arith::UIToFPOp convert) {
     if (isWord(convert))
       words.push_back(convert);

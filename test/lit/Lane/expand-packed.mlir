@@ -68,22 +68,3 @@ greta_tile.func @dot(%q: !greta_tile.ptr<i32>, %x: !greta_tile.ptr<f16>, %y: !gr
   greta_tile.ptr_store %d, %y[%c0] align 4 : f32 -> !greta_tile.ptr<f32>
   greta_tile.return
 }
-
-// Bytes with a sign: 1152 more is an f16 whose last bits they are. AMD's conversions are as fast as any arithmetic.
-// CHECK-LABEL: greta_tile.func @bytes
-// AMD: arith.sitofp %{{.*}} : i8 to f16
-// VULKAN: %[[WIDE:.*]] = arith.extui %{{.*}} : i8 to i16
-// VULKAN: %[[BITS:.*]] = arith.xori %[[WIDE]], %{{.*}} : i16
-// VULKAN: %[[F:.*]] = arith.bitcast %[[BITS]] : i16 to f16
-// VULKAN: %[[OFFSET:.*]] = arith.constant 1.152000e+03 : f16
-// VULKAN: arith.subf %[[F]], %[[OFFSET]] fastmath<contract> : f16
-// CHECK: arith.sitofp %{{.*}} : i8 to f32
-greta_tile.func @bytes(%q: !greta_tile.ptr<i8>, %y: !greta_tile.ptr<f16>, %z: !greta_tile.ptr<f32>) attributes {wave_size = 64 : i32, waves = 1 : i32} {
-  %c0 = arith.constant 0 : i32
-  %b = greta_tile.ptr_load %q[%c0] align 1 : !greta_tile.ptr<i8> -> i8
-  %f = arith.sitofp %b : i8 to f16
-  greta_tile.ptr_store %f, %y[%c0] align 2 : f16 -> !greta_tile.ptr<f16>
-  %g = arith.sitofp %b : i8 to f32
-  greta_tile.ptr_store %g, %z[%c0] align 4 : f32 -> !greta_tile.ptr<f32>
-  greta_tile.return
-}
