@@ -5,6 +5,7 @@
 #include "Options.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <stdexcept>
 
@@ -97,6 +98,8 @@ json bench(Session &S, const std::vector<std::vector<uint8_t>> &Data,
   };
   // Every set is touched once before anything counts; the second time tells how
   // long a launch is.
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point Begin = Clock::now();
   greta::Graph Warm = Record(Sets);
   timed(S.Runtime, S.Stream, Warm);
   double Once = timed(S.Runtime, S.Stream, Warm) / Sets;
@@ -109,6 +112,8 @@ json bench(Session &S, const std::vector<std::vector<uint8_t>> &Data,
     Launches = (Launches + Sets - 1) / Sets * Sets;
   std::vector<double> Times;
   greta::Graph Graph = Record(Launches);
+  while (Clock::now() - Begin < std::chrono::milliseconds(O.WakeMs))
+    timed(S.Runtime, S.Stream, Graph);
   for (unsigned R = 0; R < O.Reps; ++R)
     Times.push_back(timed(S.Runtime, S.Stream, Graph) / Launches);
 

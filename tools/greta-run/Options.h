@@ -18,6 +18,8 @@ struct Options {
        Inspect = false, NoNativeCode = false;
   unsigned Reps = 50, Launches = 0, Rotate = 0;
   double BatchMs = 2; // where Launches does not say how long one takes
+  // How long a GPU that has idled works before its clocks are what they were.
+  unsigned WakeMs = 600;
   bool Chain = false; // one set of results: no launch overlaps the next
   std::string BenchCopy;
 };

@@ -8,6 +8,7 @@
 #include "Tune.h"
 
 #include <stdexcept>
+#include <utility>
 
 using namespace greta::tune;
 using nlohmann::json;
@@ -99,9 +100,8 @@ Outcome Device::measure(const std::string &bytes, const std::string &variant,
     bench.Reps = options.reps;
     bench.BatchMs = options.batchMs;
     bench.Chain = true; // as layers are
-    if (!state->isWarm) // clocks come up slowly
-      greta_run::bench(session, state->data, bench);
-    state->isWarm = true;
+    if (std::exchange(state->isWarm, true))
+      bench.WakeMs = 0;
     outcome.microseconds =
         greta_run::bench(session, state->data, bench).value("median_us", 0.0);
     if (!(outcome.microseconds > 0))
