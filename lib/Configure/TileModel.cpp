@@ -99,10 +99,14 @@ int64_t TileModel::registers(const Tile &tile, bool asked) const {
   int64_t threads = tile.waves * lanes;
   // Blocks that are transposed on their way are there more than once. What is
   // asked for gets the least.
-  auto block = [&](int64_t extent, int64_t loaded, bool alongK) -> int64_t {
-    int64_t bytes = extent * tile.k * problem.bytes;
-    // What is computed takes registers, too, before it is stored.
-    int64_t bits = std::max(8 * bytes, extent * tile.k * loaded);
+  auto block = [&](int64_t extent, int64_t loaded, bool alongK,
+                   int64_t align) -> int64_t {
+    // What is computed takes registers, too, before it is stored; what is
+    // loaded alone has a register of its own.
+    int64_t each = std::max(8 * problem.bytes, loaded);
+    if (align < 4)
+      each = std::max<int64_t>(each, 32);
+    int64_t bits = extent * tile.k * each;
     int64_t copies = asked || alongK ? 1 : row.tiles.transposed;
     return llvm::divideCeil(bits, 128 * threads) * 4 * copies;
   };
@@ -113,8 +117,9 @@ int64_t TileModel::registers(const Tile &tile, bool asked) const {
   // What goes straight to shared memory takes none.
   if (!tile.direct)
     operands +=
-        block(tile.m, problem.loaded[0], problem.rowsOfA) +
-        problem.count * block(tile.n, problem.loaded[1], problem.rowsOfB);
+        block(tile.m, problem.loaded[0], problem.rowsOfA, problem.alignOfA) +
+        problem.count *
+            block(tile.n, problem.loaded[1], problem.rowsOfB, problem.alignOfB);
   constexpr int64_t others = 24; // addresses and counters
   return sums + others + std::max(tables, operands);
 }
