@@ -57,7 +57,7 @@ struct Input {
 
 /// A tensor of `sizes`, element by element over the loops of `map`; loops that
 /// are not in it are reduced, from `start` on. `body` gets the inputs'
-/// elements, floats as f64, then the reduced value.
+/// elements, floats and i8 as f64, then the reduced value.
 static Value compute(ImplicitLocOpBuilder &b, ArrayRef<OpFoldResult> sizes,
                      AffineMap map, Type element, ArrayRef<Input> inputs,
                      Value start, Body body) {
@@ -84,6 +84,8 @@ static Value compute(ImplicitLocOpBuilder &b, ArrayRef<OpFoldResult> sizes,
                // CPUs convert what is narrower than f32 by f32.
                SmallVector<Value> elements;
                for (Value arg : args.drop_back()) {
+                 if (arg.getType().isInteger(8))
+                   arg = arith::SIToFPOp::create(inner, f64, arg);
                  for (Type type : {Type(inner.getF32Type()), f64})
                    if (isa<FloatType>(arg.getType()) &&
                        arg.getType().getIntOrFloatBitWidth() <
@@ -110,10 +112,28 @@ static AffineMap mapOf(ImplicitLocOpBuilder &b, unsigned loops,
   return AffineMap::get(loops, 0, results, b.getContext());
 }
 
+/// What scales at `indices` multiply: an extent of 1 is for all of them.
+static AffineMap scaleMap(ImplicitLocOpBuilder &b, Value scales,
+                          ArrayRef<AffineExpr> indices) {
+  SmallVector<AffineExpr> results(indices);
+  auto type = cast<RankedTensorType>(scales.getType());
+  for (auto [index, extent] : llvm::zip(results, type.getShape()))
+    if (extent == 1)
+      index = b.getAffineConstantExpr(0);
+  return mapOf(b, 5, results);
+}
+
+static Value product(ImplicitLocOpBuilder &b, ValueRange factors) {
+  Value result = factors.front();
+  for (Value factor : factors.drop_front())
+    result = arith::MulFOp::create(b, result, factor);
+  return result;
+}
+
 namespace {
 /// One attention; what an op does not have is null.
 struct Attention {
-  Value q, k, v, lengths, mask, sinks;
+  Value q, k, v, lengths, mask, sinks, kScale, vScale;
   double scale;
   bool causal;
   std::optional<int64_t> window;
@@ -157,12 +177,14 @@ Value Attention::logits(ImplicitLocOpBuilder &b) {
   AffineExpr n, h, i, j, d;
   bindDims(b.getContext(), n, h, i, j, d);
   AffineExpr shared = h.floorDiv(heads(q) / heads(k));
+  SmallVector<Input> factors{{q, mapOf(b, 5, {n, h, i, d})},
+                             {k, mapOf(b, 5, {n, shared, j, d})}};
+  if (kScale)
+    factors.push_back({kScale, scaleMap(b, kScale, {n, shared, j})});
   Value products = compute(
-      b, sizes, mapOf(b, 5, {n, h, i, j}), b.getF64Type(),
-      {{q, mapOf(b, 5, {n, h, i, d})}, {k, mapOf(b, 5, {n, shared, j, d})}},
-      real(b, 0), [](ImplicitLocOpBuilder &b, ValueRange v) -> Value {
-        Value product = arith::MulFOp::create(b, v[0], v[1]);
-        return arith::AddFOp::create(b, v[2], product,
+      b, sizes, mapOf(b, 5, {n, h, i, j}), b.getF64Type(), factors, real(b, 0),
+      [](ImplicitLocOpBuilder &b, ValueRange v) -> Value {
+        return arith::AddFOp::create(b, v.back(), product(b, v.drop_back()),
                                      arith::FastMathFlags::reassoc);
       });
 
@@ -248,17 +270,19 @@ std::pair<Value, Value> Attention::build(ImplicitLocOpBuilder &b) {
   AffineExpr shared = h.floorDiv(headsOf(q) / headsOf(v));
   // Loops: sequence, head, row, column, key.
   AffineExpr column = j, key = d;
+  SmallVector<Input> factors{{weights, mapOf(b, 5, {n, h, i, key})},
+                             {v, mapOf(b, 5, {n, shared, key, column})}};
+  if (vScale)
+    factors.push_back({vScale, scaleMap(b, vScale, {n, shared, key})});
   Value values =
-      compute(b, sizes, mapOf(b, 5, {n, h, i, column}), f64,
-              {{weights, mapOf(b, 5, {n, h, i, key})},
-               {v, mapOf(b, 5, {n, shared, key, column})}},
+      compute(b, sizes, mapOf(b, 5, {n, h, i, column}), f64, factors,
               real(b, 0), [](ImplicitLocOpBuilder &b, ValueRange v) -> Value {
                 // What no row sees may hold anything.
                 Value none = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ,
                                                    v[0], real(b, 0));
-                Value product = arith::MulFOp::create(b, v[0], v[1]);
-                product = arith::SelectOp::create(b, none, real(b, 0), product);
-                return arith::AddFOp::create(b, v[2], product,
+                Value term = arith::SelectOp::create(b, none, real(b, 0),
+                                                     product(b, v.drop_back()));
+                return arith::AddFOp::create(b, v.back(), term,
                                              arith::FastMathFlags::reassoc);
               });
   Type element = cast<RankedTensorType>(q.getType()).getElementType();
@@ -289,37 +313,34 @@ static double scaleOf(std::optional<APFloat> scale, Value q) {
 
 SmallVector<Value> AttentionOp::decompose(OpBuilder &builder) {
   ImplicitLocOpBuilder b(getLoc(), builder);
-  Attention attention{getQ(),
-                      getK(),
-                      getV(),
-                      getLengths(),
-                      getMask(),
-                      getSinks(),
-                      scaleOf(getScale(), getQ()),
-                      getCausal(),
-                      getWindow(),
-                      toDouble(getSoftcap())};
+  Attention attention{getQ(),       getK(),      getV(),
+                      getLengths(), getMask(),   getSinks(),
+                      getKScale(),  getVScale(), scaleOf(getScale(), getQ()),
+                      getCausal(),  getWindow(), toDouble(getSoftcap())};
   auto [result, lse] = attention.build(b);
   return getLse() ? SmallVector<Value>{result, lse}
                   : SmallVector<Value>{result};
 }
 
-/// [B, Hkv, maxpages * page, D] of a cache; zero beyond a sequence's length.
-static Value gatherPages(ImplicitLocOpBuilder &b, Value cache, Value table,
-                         Value lengths) {
-  auto type = cast<RankedTensorType>(cache.getType());
+/// [B, Hkv, maxpages * page, D] of a cache, or [B, Hkv or 1, maxpages * page]
+/// of its scales; zero beyond a sequence's length.
+static Value gatherPages(ImplicitLocOpBuilder &b, Value gathered, Value cache,
+                         Value table, Value lengths) {
+  auto type = cast<RankedTensorType>(gathered.getType());
   Value pages = tensor::DimOp::create(b, cache, 0);
   Value page = tensor::DimOp::create(b, cache, 1);
   Value keys =
       arith::MulIOp::create(b, tensor::DimOp::create(b, table, 1), page);
-  SmallVector<OpFoldResult> sizes{tensor::getMixedSize(b, b.getLoc(), table, 0),
-                                  b.getIndexAttr(type.getDimSize(2)),
-                                  getAsOpFoldResult(keys),
-                                  b.getIndexAttr(type.getDimSize(3))};
-  AffineMap all = b.getMultiDimIdentityMap(4);
+  SmallVector<OpFoldResult> sizes{
+      tensor::getMixedSize(b, b.getLoc(), table, 0),
+      tensor::getMixedSize(b, b.getLoc(), gathered, 2),
+      getAsOpFoldResult(keys)};
+  if (type.getRank() == 4)
+    sizes.push_back(b.getIndexAttr(type.getDimSize(3)));
+  unsigned rank = type.getRank();
   return compute(
-      b, sizes, all, type.getElementType(),
-      {{lengths, mapOf(b, 4, {b.getAffineDimExpr(0)})}}, Value(),
+      b, sizes, b.getMultiDimIdentityMap(rank), type.getElementType(),
+      {{lengths, mapOf(b, rank, {b.getAffineDimExpr(0)})}}, Value(),
       [&](ImplicitLocOpBuilder &b, ValueRange v) -> Value {
         Value n = linalg::IndexOp::create(b, 0);
         Value j = linalg::IndexOp::create(b, 2);
@@ -333,10 +354,13 @@ static Value gatherPages(ImplicitLocOpBuilder &b, Value cache, Value table,
         valid = arith::AndIOp::create(b, valid, inside);
         entry = arith::SelectOp::create(b, valid, entry, indexConstant(b, 0));
         Value place = arith::RemUIOp::create(b, j, page);
-        Value element = tensor::ExtractOp::create(
-            b, cache,
-            ValueRange{entry, place, linalg::IndexOp::create(b, 1),
-                       linalg::IndexOp::create(b, 3)});
+        SmallVector<Value> indices{entry, place, linalg::IndexOp::create(b, 1)};
+        if (rank == 4)
+          indices.push_back(linalg::IndexOp::create(b, 3));
+        for (auto [index, extent] : llvm::zip(indices, type.getShape()))
+          if (extent == 1)
+            index = indexConstant(b, 0);
+        Value element = tensor::ExtractOp::create(b, gathered, indices);
         Value zero =
             arith::ConstantOp::create(b, b.getZeroAttr(element.getType()));
         return arith::SelectOp::create(b, valid, element, zero);
@@ -356,14 +380,19 @@ static Value swapHeads(ImplicitLocOpBuilder &b, Value x) {
 SmallVector<Value> PagedAttentionOp::decompose(OpBuilder &builder) {
   ImplicitLocOpBuilder b(getLoc(), builder);
   Value q = getTokensFirst() ? swapHeads(b, getQ()) : Value(getQ());
-  Value k = gatherPages(b, getKCache(), getTable(), getLengths());
-  Value v = gatherPages(b, getVCache(), getTable(), getLengths());
+  auto gather = [&](Value pages) {
+    return pages ? gatherPages(b, pages, getKCache(), getTable(), getLengths())
+                 : Value();
+  };
+  Value k = gather(getKCache()), v = gather(getVCache());
   Attention attention{q,
                       k,
                       v,
                       getLengths(),
                       Value(),
                       Value(),
+                      gather(getKScale()),
+                      gather(getVScale()),
                       scaleOf(getScale(), getQ()),
                       /*causal=*/true,
                       getWindow(),

@@ -20,21 +20,27 @@ using namespace greta;
 ParseResult greta::parseGivenTypes(
     OpAsmParser &parser, std::optional<OpAsmParser::UnresolvedOperand> lengths,
     std::optional<OpAsmParser::UnresolvedOperand> mask,
-    std::optional<OpAsmParser::UnresolvedOperand> sinks, Type &q, Type &k,
-    Type &v, Type &lengthsType, Type &maskType, Type &sinksType) {
+    std::optional<OpAsmParser::UnresolvedOperand> sinks,
+    std::optional<OpAsmParser::UnresolvedOperand> kScale,
+    std::optional<OpAsmParser::UnresolvedOperand> vScale, Type &q, Type &k,
+    Type &v, Type &lengthsType, Type &maskType, Type &sinksType,
+    Type &kScaleType, Type &vScaleType) {
   if (parser.parseType(q) || parser.parseComma() || parser.parseType(k) ||
       parser.parseComma() || parser.parseType(v))
     return failure();
   for (auto [given, type] : {std::pair(lengths.has_value(), &lengthsType),
                              std::pair(mask.has_value(), &maskType),
-                             std::pair(sinks.has_value(), &sinksType)})
+                             std::pair(sinks.has_value(), &sinksType),
+                             std::pair(kScale.has_value(), &kScaleType),
+                             std::pair(vScale.has_value(), &vScaleType)})
     if (given && (parser.parseComma() || parser.parseType(*type)))
       return failure();
   return success();
 }
 
 void greta::printGivenTypes(OpAsmPrinter &printer, Operation *op, Value, Value,
-                            Value, Type, Type, Type, Type, Type, Type) {
+                            Value, Value, Value, Type, Type, Type, Type, Type,
+                            Type, Type, Type) {
   llvm::interleaveComma(op->getOperandTypes(), printer);
 }
 
@@ -68,6 +74,37 @@ static LogicalResult checkStatic(Operation *op, StringRef name, Value value,
   return success();
 }
 
+/// Keys or values, all of whose numbers the queries' type has.
+static LogicalResult checkWidened(Operation *op, StringRef name, Value value,
+                                  Type element) {
+  Type found = typeOf(value).getElementType();
+  if (found == element || found.isSignlessInteger(8) || isFloat8(found) ||
+      (element.isF32() && isa<Float16Type, BFloat16Type>(found)))
+    return success();
+  return op->emitOpError() << "'" << name << "' has element type " << found
+                           << "; it is that of 'q', " << element
+                           << ", or i8, a float of 8 bits or, beside f32, f16 "
+                              "or bf16: convert it with arith";
+}
+
+/// The scales of keys or values, each dimension of which is theirs or 1.
+static LogicalResult checkScales(Operation *op, StringRef name, Value scales,
+                                 StringRef scaled, Value values,
+                                 StringRef shape) {
+  if (!scales)
+    return success();
+  if (failed(checkRank(op, name, scales, 3, shape)) ||
+      failed(checkElement(op, name, scales, Float32Type::get(op->getContext()),
+                          "convert it with arith")))
+    return failure();
+  for (int64_t dim : {0, 1, 2})
+    if (typeOf(scales).getDimSize(dim) != 1 &&
+        failed(checkDim(op, name, scales, dim, typeOf(values).getDimSize(dim),
+                        "'" + scaled + "', or be 1")))
+      return failure();
+  return success();
+}
+
 /// Query heads, key heads and the head size, whose dimensions in the keys are
 /// given.
 static LogicalResult checkHeads(Operation *op, Value q, StringRef name, Value k,
@@ -75,8 +112,7 @@ static LogicalResult checkHeads(Operation *op, Value q, StringRef name, Value k,
   if (failed(
           checkRank(op, name, k, 4,
                     headsOfK == 1 ? "[B, Hkv, T, D]" : "[P, page, Hkv, D]")) ||
-      failed(checkElement(op, name, k, typeOf(q).getElementType(),
-                          "it must match 'q'; convert it with arith")) ||
+      failed(checkWidened(op, name, k, typeOf(q).getElementType())) ||
       failed(checkStatic(op, name, k, headsOfK, "heads")) ||
       failed(checkDim(op, name, k, 3, typeOf(q).getDimSize(3), "D of 'q'")))
     return failure();
@@ -151,6 +187,12 @@ LogicalResult AttentionOp::verify() {
                       "the heads of 'k'")) ||
       failed(checkDim(*this, "v", getV(), 2, keys, "T of 'k'")))
     return failure();
+  for (auto [name, scales, scaled, values] :
+       {std::tuple("k_scale", getKScale(), "k", getK()),
+        std::tuple("v_scale", getVScale(), "v", getV())})
+    if (failed(checkScales(*this, name, scales, scaled, values,
+                           "[B or 1, Hkv or 1, T or 1]")))
+      return failure();
   if (getLengths() && failed(checkNumbersPerSequence(
                           *this, "lengths", getLengths(), batch, "B of 'q'")))
     return failure();
@@ -197,6 +239,12 @@ LogicalResult PagedAttentionOp::verify() {
                           IntegerType::get(getContext(), 32),
                           "convert it with arith")))
     return failure();
+  for (auto [name, scales, scaled, values] :
+       {std::tuple("k_scale", getKScale(), "k_cache", getKCache()),
+        std::tuple("v_scale", getVScale(), "v_cache", getVCache())})
+    if (failed(checkScales(*this, name, scales, scaled, values,
+                           "[P or 1, page or 1, Hkv or 1]")))
+      return failure();
   int64_t batch = getQ().getType().getDimSize(0);
   if (failed(checkDim(*this, "table", getTable(), 0, batch, "B of 'q'")))
     return failure();

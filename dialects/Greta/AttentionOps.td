@@ -10,10 +10,11 @@ def Greta_AttentionOp : Greta_Op<"attention", [AttrSizedOperandSegments]> {
     | operand | shape |
     |---|---|
     | `q` | `[B, Hq, S, D]`, f32, f16 or bf16; heads and D static, D a multiple of 8 |
-    | `k`, `v` | `[B, Hkv, T, D]`, the element type of `q`; Hkv divides Hq, query head h reads head h / (Hq / Hkv) |
+    | `k`, `v` | `[B, Hkv, T, D]`; Hkv divides Hq, query head h reads head h / (Hq / Hkv). The element type of `q`, or one whose numbers that type has: i8, floats of 8 bits, f16 and bf16 beside f32 |
     | `lengths` | `[B]`, i32: how many keys of a sequence are valid; without it all T |
     | `mask` | `[B or 1, Hq or 1, S, T]`, f32, f16 or bf16: added to the scaled products |
     | `sinks` | `[Hq]`, f32: a logit per head whose weight goes to no value |
+    | `k_scale`, `v_scale` | `[B or 1, Hkv or 1, T or 1]`, f32: what a key and a value are multiplied by; without them 1 |
     | result | the type of `q` |
     | `lse` | `[B, Hq, S]`, f32: log of the sum of the exponentials; a second result where the op has two |
 
@@ -26,31 +27,39 @@ def Greta_AttentionOp : Greta_Op<"attention", [AttrSizedOperandSegments]> {
     Source: A. Vaswani et al., "Attention Is All You Need", 2017, arXiv:1706.03762; the one pass over the keys: M. Milakov, N. Gimelshein, "Online
     normalizer calculation for softmax", 2018, arXiv:1805.02867; T. Dao, "FlashAttention-2", 2023, arXiv:2307.08691.
 
+    Keys and values of 8 bits are widened on their way to the product; a scale multiplies a column of logits, or of weights, and not the key or
+    the value itself: one for each token and head (i8) costs next to nothing, one for each head, or for all (floats of 8 bits), less.
+
     ```mlir
     %0 = greta.attention %q, %k, %v lengths(%l) {scale = 0.125 : f32, causal} : tensor<?x32x?x64xf16>, tensor<?x8x?x64xf16>,
         tensor<?x8x?x64xf16>, tensor<?xi32> -> tensor<?x32x?x64xf16>
+    %1 = greta.attention %q, %k8, %v8 scales(%ks, %vs) {causal} : tensor<?x32x?x64xf16>, tensor<?x8x?x64xi8>, tensor<?x8x?x64xi8>,
+        tensor<?x8x?xf32>, tensor<?x8x?xf32> -> tensor<?x32x?x64xf16>
     ```
   }];
   let arguments = (ins AnyRankedTensor:$q, AnyRankedTensor:$k, AnyRankedTensor:$v, Optional<AnyRankedTensor>:$lengths,
-                       Optional<AnyRankedTensor>:$mask, Optional<AnyRankedTensor>:$sinks, OptionalAttr<F32Attr>:$scale,
-                       UnitAttr:$causal, OptionalAttr<I64Attr>:$window, OptionalAttr<F32Attr>:$softcap);
+                       Optional<AnyRankedTensor>:$mask, Optional<AnyRankedTensor>:$sinks, Optional<AnyRankedTensor>:$k_scale,
+                       Optional<AnyRankedTensor>:$v_scale, OptionalAttr<F32Attr>:$scale, UnitAttr:$causal, OptionalAttr<I64Attr>:$window, OptionalAttr<F32Attr>:$softcap);
   let results = (outs AnyRankedTensor:$result, Optional<AnyRankedTensor>:$lse);
   let assemblyFormat = [{
-    $q `,` $k `,` $v (`lengths` `(` $lengths^ `)`)? (`mask` `(` $mask^ `)`)? (`sinks` `(` $sinks^ `)`)? attr-dict `:`
-    custom<GivenTypes>(ref($lengths), ref($mask), ref($sinks), type($q), type($k), type($v), type($lengths), type($mask), type($sinks))
+    $q `,` $k `,` $v (`lengths` `(` $lengths^ `)`)? (`mask` `(` $mask^ `)`)? (`sinks` `(` $sinks^ `)`)?
+    (`scales` `(` $k_scale^ `,` $v_scale `)`)? attr-dict `:`
+    custom<GivenTypes>(ref($lengths), ref($mask), ref($sinks), ref($k_scale), ref($v_scale), type($q), type($k), type($v), type($lengths),
+                       type($mask), type($sinks), type($k_scale), type($v_scale))
     `->` type(results)
   }];
 }
 
-def Greta_PagedAttentionOp : Greta_Op<"paged_attention"> {
+def Greta_PagedAttentionOp : Greta_Op<"paged_attention", [AttrSizedOperandSegments]> {
   let summary = "Attention over a KV cache in pages";
   let description = [{
     | operand | shape |
     |---|---|
     | `q` | `[B, Hq, S, D]`, f32, f16 or bf16: the last S tokens of each sequence |
-    | `k_cache`, `v_cache` | `[P, page, Hkv, D]`, the element type of `q` |
+    | `k_cache`, `v_cache` | `[P, page, Hkv, D]`, of the element types that `greta.attention` takes |
     | `table` | `[B, maxpages]`, i32: the pages of each sequence, in order |
     | `lengths` | `[B]`, i32: how many keys each sequence has, those of `q` included |
+    | `k_scale`, `v_scale` | `[P or 1, page or 1, Hkv or 1]`, f32: what a key and a value are multiplied by; without them 1 |
     | result | the type of `q` |
 
     `greta.attention`, causal, over the keys `k_cache[table[b, j / page], j % page, h]` for j below the sequence's length. Entries of the
@@ -64,9 +73,14 @@ def Greta_PagedAttentionOp : Greta_Op<"paged_attention"> {
     ```
   }];
   let arguments = (ins AnyRankedTensor:$q, AnyRankedTensor:$k_cache, AnyRankedTensor:$v_cache, AnyRankedTensor:$table,
-                       AnyRankedTensor:$lengths, OptionalAttr<F32Attr>:$scale, OptionalAttr<I64Attr>:$window,
-                       OptionalAttr<F32Attr>:$softcap, UnitAttr:$tokens_first);
+                       AnyRankedTensor:$lengths, Optional<AnyRankedTensor>:$k_scale, Optional<AnyRankedTensor>:$v_scale,
+                       OptionalAttr<F32Attr>:$scale, OptionalAttr<I64Attr>:$window, OptionalAttr<F32Attr>:$softcap,
+                       UnitAttr:$tokens_first);
   let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = [{
+    $q `,` $k_cache `,` $v_cache `,` $table `,` $lengths (`scales` `(` $k_scale^ `,` $v_scale `)`)? attr-dict `:` type($q) `,`
+    type($k_cache) `,` type($v_cache) `,` type($table) `,` type($lengths) (`,` type($k_scale)^ `,` type($v_scale))? `->` type($result)
+  }];
 }
 
 def Greta_KvUpdateOp : Greta_Op<"kv_update"> {

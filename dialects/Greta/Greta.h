@@ -18,19 +18,21 @@
 namespace greta {
 /// The operand types of an op with optional operands: those of the operands
 /// that are given.
-mlir::ParseResult
-parseGivenTypes(mlir::OpAsmParser &parser,
-                std::optional<mlir::OpAsmParser::UnresolvedOperand> lengths,
-                std::optional<mlir::OpAsmParser::UnresolvedOperand> mask,
-                std::optional<mlir::OpAsmParser::UnresolvedOperand> sinks,
-                mlir::Type &q, mlir::Type &k, mlir::Type &v,
-                mlir::Type &lengthsType, mlir::Type &maskType,
-                mlir::Type &sinksType);
+mlir::ParseResult parseGivenTypes(
+    mlir::OpAsmParser &parser,
+    std::optional<mlir::OpAsmParser::UnresolvedOperand> lengths,
+    std::optional<mlir::OpAsmParser::UnresolvedOperand> mask,
+    std::optional<mlir::OpAsmParser::UnresolvedOperand> sinks,
+    std::optional<mlir::OpAsmParser::UnresolvedOperand> kScale,
+    std::optional<mlir::OpAsmParser::UnresolvedOperand> vScale, mlir::Type &q,
+    mlir::Type &k, mlir::Type &v, mlir::Type &lengthsType, mlir::Type &maskType,
+    mlir::Type &sinksType, mlir::Type &kScaleType, mlir::Type &vScaleType);
 void printGivenTypes(mlir::OpAsmPrinter &printer, mlir::Operation *op,
                      mlir::Value lengths, mlir::Value mask, mlir::Value sinks,
-                     mlir::Type q, mlir::Type k, mlir::Type v,
-                     mlir::Type lengthsType, mlir::Type maskType,
-                     mlir::Type sinksType);
+                     mlir::Value kScale, mlir::Value vScale, mlir::Type q,
+                     mlir::Type k, mlir::Type v, mlir::Type lengthsType,
+                     mlir::Type maskType, mlir::Type sinksType,
+                     mlir::Type kScaleType, mlir::Type vScaleType);
 } // namespace greta
 
 #include "Greta/GretaDialect.h.inc"
@@ -46,6 +48,10 @@ inline mlir::Value getUpdatedCache(mlir::Operation *op) {
   return llvm::isa<KvUpdateOp, PagedKvUpdateOp>(op) ? op->getOperand(0)
                                                     : mlir::Value();
 }
+
+/// A function with this unit attribute is compiled with checks of what tensors
+/// say of places: a launch that meets a wrong one fails (greta_tile.assert).
+constexpr llvm::StringLiteral checkedName = "greta.checked";
 
 /// A float of 8 bits: OCP's or the FNUZ kind, whose one NaN is where -0 would
 /// be.

@@ -188,10 +188,19 @@ LogicalResult ShapeAnalysis::visitAttention(Operation *op) {
   Value first = op->getOperand(0);
   if (failed(unifyShapes(op, first, op->getResult(0))))
     return failure();
+  auto sameScales = [&](Value scales, Value scaled) -> LogicalResult {
+    for (int64_t dim = 0; scales && dim < 3; ++dim)
+      if (cast<RankedTensorType>(scales.getType()).getDimSize(dim) != 1 &&
+          failed(same(scales, dim, scaled, dim)))
+        return failure();
+    return success();
+  };
   if (auto attention = dyn_cast<AttentionOp>(op)) {
     Value q = attention.getQ(), k = attention.getK();
     if (failed(same(q, 0, k, 0)) ||
-        failed(unifyShapes(op, k, attention.getV())))
+        failed(unifyShapes(op, k, attention.getV())) ||
+        failed(sameScales(attention.getKScale(), k)) ||
+        failed(sameScales(attention.getVScale(), k)))
       return failure();
     if (Value lengths = attention.getLengths();
         lengths && failed(same(lengths, 0, q, 0)))
@@ -211,7 +220,9 @@ LogicalResult ShapeAnalysis::visitAttention(Operation *op) {
   }
   if (auto paged = dyn_cast<PagedAttentionOp>(op)) {
     if (failed(same(paged.getTable(), 0, paged.getQ(), 0)) ||
-        failed(same(paged.getLengths(), 0, paged.getQ(), 0)))
+        failed(same(paged.getLengths(), 0, paged.getQ(), 0)) ||
+        failed(sameScales(paged.getKScale(), paged.getKCache())) ||
+        failed(sameScales(paged.getVScale(), paged.getVCache())))
       return failure();
     return unifyShapes(op, paged.getKCache(), paged.getVCache());
   }

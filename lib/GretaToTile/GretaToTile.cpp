@@ -74,6 +74,23 @@ private:
 };
 } // namespace
 
+bool greta::isChecked(Operation *op) {
+  return op->getParentOfType<func::FuncOp>()->hasAttr(checkedName);
+}
+
+void greta::check(ImplicitLocOpBuilder &b, Operation *op,
+                  llvm::function_ref<Value()> condition, StringRef message) {
+  if (isChecked(op))
+    tile::AssertOp::create(b, condition(), message);
+}
+
+Value greta::implied(ImplicitLocOpBuilder &b, Value asked, Value x) {
+  auto type = cast<RankedTensorType>(asked.getType());
+  Value all =
+      tile::SplatOp::create(b, type, arith::ConstantIntOp::create(b, 1, 1));
+  return arith::OrIOp::create(b, arith::XOrIOp::create(b, asked, all), x);
+}
+
 /// Chooses the grid, and gives the number of this workgroup in it.
 Value KernelConverter::linearIndex(ImplicitLocOpBuilder &b) {
   Value x = tile::ProgramIdOp::create(b, 0);

@@ -38,6 +38,18 @@ mlir::AffineExpr strideOf(int64_t spaceDim, const TensorLayout &layout,
 /// An i32 constant.
 mlir::Value i32(mlir::ImplicitLocOpBuilder &b, int64_t value);
 
+/// Whether the function around `op` is (checkedName).
+bool isChecked(mlir::Operation *op);
+
+/// There: the launch fails unless `condition`, a scalar or a block, holds.
+void check(mlir::ImplicitLocOpBuilder &b, mlir::Operation *op,
+           llvm::function_ref<mlir::Value()> condition,
+           llvm::StringRef message);
+
+/// Of every element: `x`, or true where nobody asks.
+mlir::Value implied(mlir::ImplicitLocOpBuilder &b, mlir::Value asked,
+                    mlir::Value x);
+
 /// Where the rows of a result go that updates a cache in place: row t to row
 /// slots[t] of `rows`, others nowhere.
 struct CacheRows {

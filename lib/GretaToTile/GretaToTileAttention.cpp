@@ -20,6 +20,8 @@
 //
 //   window's edge | all see all | diagonal, or the end
 //
+// A scale of keys multiplies x, one of values p, in acc's unit (below).
+//
 // A logit is kept in units of log 2, whose power is one instruction, but with a
 // mask: what is close to the largest float must not overflow.
 //
@@ -55,6 +57,8 @@ AttentionEmitter::AttentionEmitter(ImplicitLocOpBuilder &b, KernelOp kernel,
     lengths = op.getLengths();
     window = op.getWindow();
     softcap = number(op.getSoftcap());
+    kScale = op.getKScale();
+    vScale = op.getVScale();
     queryType = queryTypeOf(op);
     scale = number(op.getScale()).value_or(1 / std::sqrt(size()));
   };
@@ -123,6 +127,10 @@ void AttentionEmitter::locate(Value index) {
         moved(valueTensor.pointer, {{sequence, valueTensor.strides[0]},
                                     {keyHead, valueTensor.strides[1]}});
   }
+  if (kScale)
+    keyScales = scalesOfHead(kScale);
+  if (vScale)
+    valueScales = scalesOfHead(vScale);
   if (mask) {
     Tensor tensor = input(mask);
     SmallVector<Move> moves;
@@ -132,9 +140,14 @@ void AttentionEmitter::locate(Value index) {
       moves.push_back({queryHead, tensor.strides[1]});
     maskPointer = moved(tensor.pointer, moves);
   }
-  if (lengths)
-    valid =
-        least(valid, most(zero, loadScalar(input(lengths).pointer, sequence)));
+  if (lengths) {
+    Value length = loadScalar(input(lengths).pointer, sequence);
+    check(
+        b, kernel, [&] { return compare(Predicate::ule, length, valid); },
+        table ? "paged_attention: 'lengths' is negative, or beyond the table"
+              : "attention: 'lengths' is negative, or beyond the keys");
+    valid = least(valid, most(zero, length));
+  }
   shift = sub(valid, small(queries()));
 }
 
@@ -193,69 +206,6 @@ Value AttentionEmitter::loadQueries() {
       load(block({headsOfTile(), tileRows, size()}, tensor.element),
            queryPointer, {{Value(), tensor.strides[1], bound}, along, column});
   return reshape(loaded, {rows, size()});
-}
-
-/// Offsets in a cache of the rows of a tile of keys, which are valid.
-AttentionEmitter::Gathered AttentionEmitter::pagesOf(Value key) {
-  Tensor cache = input(k), pages = input(table);
-  SmallVector<int64_t> shape = {span()};
-  Value at = add(splat(key, shape), iota(shape, 0));
-  Value isValid = compare(Predicate::slt, at, splat(valid, shape));
-  Value page = splat(small(cache.shape[1]), shape);
-  Value line = moved(pages.pointer, {{sequence, pages.strides[0]}});
-  Value entry = tile::LoadScatteredOp::create(
-      b, at.getType(),
-      tile::PtrAddOp::create(b, line, arith::DivUIOp::create(b, at, page)),
-      isValid, Value());
-  auto offset = [&](Value index, AffineExpr stride) -> Value {
-    auto wide = block(shape, b.getI64Type());
-    return mul(arith::ExtSIOp::create(b, wide, index),
-               splat(large(stride), shape));
-  };
-  Value inside =
-      compare(Predicate::ult, entry, splat(small(cache.shape[0]), shape));
-  return {add(offset(entry, cache.strides[0]),
-              offset(arith::RemUIOp::create(b, at, page), cache.strides[1])),
-          arith::AndIOp::create(b, isValid, inside)};
-}
-
-/// Keys by D, or the other way round.
-Value AttentionEmitter::loadPages(const Tensor &cache, Value key,
-                                  bool isTransposed) {
-  auto [offsets, inside] = pagesOf(key);
-  SmallVector<int64_t> shape = {span(), size()};
-  if (isTransposed)
-    std::swap(shape[0], shape[1]);
-  auto along = [&](Value perKey) {
-    return isTransposed ? perColumn(perKey, size()) : perRow(perKey, size());
-  };
-  Value lines = tile::PtrAddOp::create(b, cache.pointer, along(offsets));
-  Value elements =
-      tile::PtrAddOp::create(b, lines, iota(shape, isTransposed ? 0 : 1));
-  return tile::LoadScatteredOp::create(b, block(shape, cache.element), elements,
-                                       along(inside), Value());
-}
-
-/// D by the keys of a turn.
-Value AttentionEmitter::loadKeys(Value key, bool isMasked) {
-  Tensor tensor = input(k);
-  tensor.pointer = keyPointer;
-  if (table)
-    return loadPages(tensor, key, /*isTransposed=*/true);
-  return load(block({size(), span()}, tensor.element), keyPointer,
-              {{Value(), tensor.strides[3], Value()},
-               {key, tensor.strides[2], isMasked ? valid : Value()}});
-}
-
-/// The keys of a turn by D.
-Value AttentionEmitter::loadValues(Value key, bool isMasked) {
-  Tensor tensor = input(v);
-  tensor.pointer = valuePointer;
-  if (table)
-    return loadPages(tensor, key, /*isTransposed=*/false);
-  return load(block({span(), size()}, tensor.element), valuePointer,
-              {{key, tensor.strides[2], isMasked ? valid : Value()},
-               {Value(), tensor.strides[3], Value()}});
 }
 
 Value AttentionEmitter::addMask(Value x, Value key) {
@@ -350,7 +300,7 @@ AttentionEmitter::State AttentionEmitter::start() {
   double unit = mask ? 1 : log2e;
   SmallVector<int64_t> shape = ofTurn({rows});
   Value none = constant(shape, -HUGE_VAL), zero = constant(shape, 0);
-  State state{none, zero, constant(ofTurn({rows, size()}), 0)};
+  State state{none, zero, constant(ofTurn({rows, size()}), 0), firstUnit()};
   if (!sinks)
     return state;
   // The sink is the first logit, and its weight goes nowhere.
@@ -387,6 +337,8 @@ AttentionEmitter::State AttentionEmitter::visitTile(Value key, bool isMasked,
   Value valueBlock = apart(loadValues(key, isMasked), 0);
   Value x = tile::DotOp::create(b, block(shape, b.getF32Type()), query,
                                 keyBlock, constant(shape, 0), nullptr);
+  if (kScale)
+    x = arith::MulFOp::create(b, x, columnScales(key, isMasked));
   auto times = [&](Value value, double factor) -> Value {
     return arith::MulFOp::create(b, value, constant(shape, factor));
   };
@@ -424,6 +376,9 @@ AttentionEmitter::State AttentionEmitter::visitTile(Value key, bool isMasked,
   next.sum = arith::AddFOp::create(
       b, arith::MulFOp::create(b, state.sum, fall, contract),
       reduce(weights, last, /*isMax=*/false), contract);
+  if (state.unit)
+    std::tie(next.unit, weights, fall) =
+        scaleWeights(state.unit, weights, fall, key, isMasked);
   Value scaled = arith::MulFOp::create(b, state.acc, perRow(fall, size()));
   Type element = queryType.getElementType();
   if (!element.isF32())
@@ -435,8 +390,10 @@ AttentionEmitter::State AttentionEmitter::visitTile(Value key, bool isMasked,
 
 AttentionEmitter::State AttentionEmitter::visit(Value from, Value to,
                                                 bool isMasked, State state) {
-  auto loop = scf::ForOp::create(b, from, to, i32(b, span()),
-                                 ValueRange{state.max, state.sum, state.acc});
+  SmallVector<Value> carried{state.max, state.sum, state.acc};
+  if (state.unit)
+    carried.push_back(state.unit);
+  auto loop = scf::ForOp::create(b, from, to, i32(b, span()), carried);
   // Waves with keys of their own load them where they multiply them.
   if (together > 1)
     loop->setAttr(tile::pipelineName,
@@ -445,11 +402,16 @@ AttentionEmitter::State AttentionEmitter::visit(Value from, Value to,
                                           /*hidden=*/0));
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToEnd(loop.getBody());
-  ValueRange args = loop.getRegionIterArgs();
-  State next =
-      visitTile(loop.getInductionVar(), isMasked, {args[0], args[1], args[2]});
-  scf::YieldOp::create(b, ValueRange{next.max, next.sum, next.acc});
-  return {loop.getResult(0), loop.getResult(1), loop.getResult(2)};
+  auto stateOf = [&](ValueRange values) -> State {
+    return {values[0], values[1], values[2], state.unit ? values[3] : Value()};
+  };
+  State next = visitTile(loop.getInductionVar(), isMasked,
+                         stateOf(loop.getRegionIterArgs()));
+  carried = {next.max, next.sum, next.acc};
+  if (next.unit)
+    carried.push_back(next.unit);
+  scf::YieldOp::create(b, carried);
+  return stateOf(loop.getResults());
 }
 
 //===----------------------------------------------------------------------===//
@@ -509,6 +471,7 @@ void AttentionEmitter::finish(State state) {
 
 /// What a workgroup does for the keys of a range.
 void AttentionEmitter::emitRows(const Range &range) {
+  checkTable(range);
   query = repeated(loadQueries());
   State state = start();
   if (window)
@@ -516,6 +479,8 @@ void AttentionEmitter::emitRows(const Range &range) {
                   /*isMasked=*/true, state);
   state = visit(range.wholeBegin, range.wholeEnd, /*isMasked=*/false, state);
   state = visit(range.wholeEnd, range.end, /*isMasked=*/true, state);
+  if (vScale)
+    state.acc = scaledResult(state);
   if (together > 1)
     state = combine(state);
   if (part)

@@ -1,7 +1,9 @@
 //===- GretaToTileAttention.h - attention as a block program ----*- C++ -*-===//
 //
-// Shared by GretaToTileAttention.cpp, which goes over the keys, and
-// GretaToTileAttentionSplit.cpp, where several do and their results meet.
+// Shared by GretaToTileAttention.cpp, which goes over the keys,
+// GretaToTileAttentionKeys.cpp, which loads them, and
+// GretaToTileAttentionSplit.cpp, where several go over them and their results
+// meet.
 //
 //===----------------------------------------------------------------------===//
 #ifndef GRETA_LIB_GRETATOTILE_GRETATOTILEATTENTION_H
@@ -32,9 +34,11 @@ public:
 
 private:
   /// A row's maximum, sum and result: blocks [rows], [rows] and [rows, D], or
-  /// several of each, one after another along a first dimension.
+  /// several of each, one after another along a first dimension. Where values
+  /// have scales of their own, also what the result is a multiple of so far.
   struct State {
     mlir::Value max, sum, acc;
+    mlir::Value unit = {};
   };
   /// The keys that a workgroup visits: all, and those that every row sees.
   struct Range {
@@ -49,18 +53,33 @@ private:
   State visitTile(mlir::Value key, bool isMasked, State state);
   Tensor headsFirst(Tensor tensor) const;
   mlir::Value loadQueries();
-  mlir::Value loadKeys(mlir::Value key, bool isMasked);
-  mlir::Value loadValues(mlir::Value key, bool isMasked);
   mlir::Value addMask(mlir::Value x, mlir::Value key);
   mlir::Value seen(mlir::Value key);
-  struct Gathered {
-    mlir::Value offsets, inside;
-  };
-  Gathered pagesOf(mlir::Value key);
-  mlir::Value loadPages(const Tensor &cache, mlir::Value key,
-                        bool isTransposed);
   void finish(State state);
   void storeRows(mlir::Value block, const Tensor &tensor, bool hasColumns);
+
+  // Keys, values and their scales (GretaToTileAttentionKeys.cpp).
+  struct Gathered {
+    mlir::Value offsets, isValid, inside;
+  };
+  Gathered pagesOf(const Tensor &gathered, mlir::Value key);
+  mlir::Value loadPages(const Tensor &cache, mlir::Value key,
+                        bool isTransposed);
+  void checkTable(const Range &range);
+  mlir::Value widened(mlir::Value block);
+  mlir::Value loadKeys(mlir::Value key, bool isMasked);
+  mlir::Value loadValues(mlir::Value key, bool isMasked);
+  bool differByKey(mlir::Value scales) const;
+  mlir::Value scalesOfHead(mlir::Value scales);
+  mlir::Value loadScales(mlir::Value scales, mlir::Value pointer,
+                         mlir::Value key, bool isMasked);
+  mlir::Value perTile(mlir::Value block, llvm::ArrayRef<int64_t> shape);
+  mlir::Value columnScales(mlir::Value key, bool isMasked);
+  mlir::Value firstUnit();
+  std::tuple<mlir::Value, mlir::Value, mlir::Value>
+  scaleWeights(mlir::Value unit, mlir::Value weights, mlir::Value fall,
+               mlir::Value key, bool isMasked);
+  mlir::Value scaledResult(const State &state);
 
   // Keys that several go over (GretaToTileAttentionSplit.cpp).
   mlir::AffineExpr tiles() const;
@@ -106,7 +125,7 @@ private:
 
   const Space &space;
   // The op: what it does not have is null.
-  mlir::Value q, k, v, lengths, mask, sinks, table;
+  mlir::Value q, k, v, lengths, mask, sinks, table, kScale, vScale;
   mlir::RankedTensorType queryType;
   double scale;
   bool causal;
@@ -120,6 +139,7 @@ private:
   // This workgroup: its sequence, heads, first row, and where keys end.
   mlir::Value sequence, queryHead, keyHead, row, valid, shift;
   mlir::Value query, queryPointer, keyPointer, valuePointer, maskPointer;
+  mlir::Value keyScales, valueScales; // pointers, or what all keys have
   // Its tile and its part of the keys; of how many that are not empty.
   mlir::Value tileNumber, part, usedParts;
 };

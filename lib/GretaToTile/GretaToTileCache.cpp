@@ -133,8 +133,16 @@ void SpaceEmitter::storeRows(unsigned output, Value block) {
   Value slot = tile::LoadScatteredOp::create(
       b, row.getType(), tile::PtrAddOp::create(b, cache.slots, row), isRow,
       Value());
-  Value isSlot =
-      arith::AndIOp::create(b, isRow, below(slot, scalars.get(b, cache.rows)));
+  Value isInside = below(slot, scalars.get(b, cache.rows));
+  check(
+      b, kernel,
+      [&] {
+        Value isLeftOut = arith::CmpIOp::create(b, arith::CmpIPredicate::slt,
+                                                slot, splat(i32(b, 0), slot));
+        return implied(b, isRow, arith::OrIOp::create(b, isInside, isLeftOut));
+      },
+      "paged_kv_update: an entry of 'slots' is beyond the cache");
+  Value isSlot = arith::AndIOp::create(b, isRow, isInside);
   // Rows are as long in the cache as here, and nothing is between them.
   int64_t stride = 1;
   for (AffineExpr extent : ArrayRef(space.shape).drop_front())

@@ -73,8 +73,16 @@ UpdateEmitter::Places UpdateEmitter::places(const Tensor &rows,
   if (isa<PagedKvUpdateOp>(update)) {
     auto [token, head] = split(row, rows.shape[1]);
     Value slot = numbers(update->getOperand(2), token, mine);
-    Value inside = arith::AndIOp::create(
-        b, mine, below(slot, cache.shape[0] * cache.shape[1]));
+    Value isSlot = below(slot, cache.shape[0] * cache.shape[1]);
+    check(
+        b, kernel,
+        [&] {
+          Value zero = splat(i32(b, 0), shape);
+          Value isLeftOut = compare(arith::CmpIPredicate::slt, slot, zero);
+          return implied(b, mine, arith::OrIOp::create(b, isSlot, isLeftOut));
+        },
+        "paged_kv_update: an entry of 'slots' is beyond the cache");
+    Value inside = arith::AndIOp::create(b, mine, isSlot);
     // Pages follow each other.
     return {offset({{token, rows.strides[0]}, {head, rows.strides[1]}}),
             offset({{slot, cache.strides[1]}, {head, cache.strides[2]}}),
@@ -83,13 +91,17 @@ UpdateEmitter::Places UpdateEmitter::places(const Tensor &rows,
   auto [line, place] = split(row, rows.shape[2]);
   auto [sequence, head] = split(line, rows.shape[1]);
   Value at = add(numbers(update->getOperand(2), sequence, mine), place);
+  Value isRow = below(at, cache.shape[2]);
+  check(
+      b, kernel, [&] { return implied(b, mine, isRow); },
+      "kv_update: 'pos' has rows beyond the cache");
   return {offset({{sequence, rows.strides[0]},
                   {head, rows.strides[1]},
                   {place, rows.strides[2]}}),
           offset({{sequence, cache.strides[0]},
                   {head, cache.strides[1]},
                   {at, cache.strides[2]}}),
-          arith::AndIOp::create(b, mine, below(at, cache.shape[2]))};
+          arith::AndIOp::create(b, mine, isRow)};
 }
 
 void UpdateEmitter::emit(Value index) {

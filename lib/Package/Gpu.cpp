@@ -53,6 +53,8 @@ static void buildFusedPipeline(PassManager &passes, const TargetRow &row,
   passes.addNestedPass<func::FuncOp>(
       createGretaConfigurePass(configure, options.tuning));
   passes.addPass(createGretaToTilePass());
+  // What checked functions assert.
+  passes.addPass(createGretaTileExplicitArgumentsPass());
   // Of those that are block programs.
   passes.addNestedPass<tile::FuncOp>(
       createGretaTileSetTargetPass(setTarget(row, matrix)));

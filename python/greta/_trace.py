@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -96,20 +97,24 @@ class Trace:
         self._lines.append(f"  {value.name} = {line}")
         return value
 
-    def op(self, name: str, operands: Sequence[Value], attributes: str, shape: Shape, type_: str, named: Sequence[str] = ()) -> Value:
-        """An op of the greta dialect; the last operands are those that its syntax names."""
+    def op(self, name: str, operands: Sequence[Value], attributes: str, shape: Shape, type_: str, named: Sequence[tuple[str, int]] = ()) -> Value:
+        """An op of the greta dialect; the last operands are those that its syntax names, one or several for a word."""
         operands = [self.value(operand) for operand in operands]
         attributes = f" {{{attributes}}}" if attributes else ""
-        plain = len(operands) - len(named)
-        names, types = ", ".join(operand.name for operand in operands[:plain]), ", ".join(operand.mlir for operand in operands)
-        names += "".join(f" {word}({operand.name})" for word, operand in zip(named, operands[plain:]))
+        texts, plain = [operand.name for operand in operands], len(operands) - sum(count for _, count in named)
+        names = ", ".join(texts[:plain])
+        for word, count in named:
+            names += f" {word}({', '.join(texts[plain : plain + count])})"
+            plain += count
+        types = ", ".join(operand.mlir for operand in operands)
         return self.add(f"greta.{name} {names}{attributes} : {types} -> {tensor_type(shape, type_)}", shape, type_)
 
     def text(self, name: str, results: Sequence[Value]) -> str:
         arguments = ", ".join(f"{value.name}: {value.mlir}" for value in self.arguments)
         types = ", ".join(value.mlir for value in results)
         body = "\n".join(self._lines)
-        return f"func.func @{name}({arguments}) -> ({types}) {{\n{body}\n  return {', '.join(value.name for value in results)} : {types}\n}}\n"
+        checked = " attributes {greta.checked}" if os.environ.get("GRETA_CHECKED") else ""
+        return f"func.func @{name}({arguments}) -> ({types}){checked} {{\n{body}\n  return {', '.join(value.name for value in results)} : {types}\n}}\n"
 
 
 def argument_of(trace: Trace, array: Any) -> Value:

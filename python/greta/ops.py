@@ -169,35 +169,69 @@ def _attributes(**given: Any) -> str:
     return ", ".join(words)
 
 
-def _like_first(name: str, operands: Sequence[Any], attributes: str = "", named: Sequence[str] = ()) -> Any:
-    """An operator whose result is like its first operand."""
+def _like_first(name: str, operands: Sequence[Any], attributes: str = "", named: dict[str, Any] | None = None) -> Any:
+    """An operator whose result is like its first operand; `named` are the operands, or groups of them, that its syntax names."""
+    groups = {word: given if isinstance(given, tuple) else (given,) for word, given in (named or {}).items()}
+    operands = [*operands, *(operand for group in groups.values() for operand in group)]
+    words = [(word, len(group)) for word, group in groups.items()]
     if isinstance(operands[0], Value):
-        return operands[0].trace.op(name, operands, attributes, operands[0].shape, operands[0].type, named)
+        return operands[0].trace.op(name, operands, attributes, operands[0].shape, operands[0].type, words)
     arrays = [asarray(one) for one in operands]
 
     def write(trace: Trace, values: list[Value]) -> Value:
-        return trace.op(name, values, attributes, values[0].shape, values[0].type, named)
+        return trace.op(name, values, attributes, values[0].shape, values[0].type, words)
 
     return _call(name, write, [one.shape for one in arrays], arrays)
 
 
+def _scales(k_scale: Any, v_scale: Any) -> dict[str, Any]:
+    if (k_scale is None) != (v_scale is None):
+        raise Error("scales are given for keys and for values, or for neither: pass both, an array of one 1 for what has none")
+    return {} if k_scale is None else {"scales": (k_scale, v_scale)}
+
+
 def attention(
-    q: Any, k: Any, v: Any, *, scale: float | None = None, causal: bool = False, window: int | None = None, softcap: float | None = None, lengths: Any = None, mask: Any = None
+    q: Any,
+    k: Any,
+    v: Any,
+    *,
+    scale: float | None = None,
+    causal: bool = False,
+    window: int | None = None,
+    softcap: float | None = None,
+    lengths: Any = None,
+    mask: Any = None,
+    k_scale: Any = None,
+    v_scale: Any = None,
 ) -> Any:
     """softmax(scale * q @ k^T + mask) @ v of q [B, Hq, S, D] and k, v [B, Hkv, T, D]; Hkv divides Hq, scale is 1 / sqrt(D) if it is not given.
 
-    `lengths` [B] in i32 are the valid keys; causal rows are aligned at their end.
+    `lengths` [B] in i32 are the valid keys; causal rows are aligned at their end. k and v may be of 8 bits; `k_scale` and `v_scale` in f32, [B or 1, Hkv or 1, T or 1], are what they are multiplied by.
     """
-    named = {name: value for name, value in (("lengths", lengths), ("mask", mask)) if value is not None}
+    named = {name: value for name, value in (("lengths", lengths), ("mask", mask)) if value is not None} | _scales(k_scale, v_scale)
     attributes = _attributes(scale=scale and float(scale), causal=causal, window=window, softcap=softcap and float(softcap))
+    return _like_first("attention", [q, k, v], attributes, named)
 
-    return _like_first("attention", [q, k, v, *named.values()], attributes, list(named))
 
+def paged_attention(
+    q: Any,
+    k_cache: Any,
+    v_cache: Any,
+    table: Any,
+    lengths: Any,
+    *,
+    scale: float | None = None,
+    window: int | None = None,
+    softcap: float | None = None,
+    k_scale: Any = None,
+    v_scale: Any = None,
+) -> Any:
+    """Causal attention of q [B, Hq, S, D] over caches [P, page, Hkv, D], whose pages of sequence b are table[b] and hold lengths[b] keys.
 
-def paged_attention(q: Any, k_cache: Any, v_cache: Any, table: Any, lengths: Any, *, scale: float | None = None, window: int | None = None, softcap: float | None = None) -> Any:
-    """Causal attention of q [B, Hq, S, D] over caches [P, page, Hkv, D], whose pages of sequence b are table[b] and hold lengths[b] keys."""
+    Caches may be of 8 bits; `k_scale` and `v_scale` in f32, [P or 1, page or 1, Hkv or 1], are what they are multiplied by.
+    """
     attributes = _attributes(scale=scale and float(scale), window=window, softcap=softcap and float(softcap))
-    return _like_first("paged_attention", [q, k_cache, v_cache, table, lengths], attributes)
+    return _like_first("paged_attention", [q, k_cache, v_cache, table, lengths], attributes, _scales(k_scale, v_scale))
 
 
 def kv_update(cache: Any, new: Any, pos: Any) -> Any:

@@ -1,7 +1,7 @@
 """Attention and the updates of a KV cache: the functions, their inputs, and their definition in float64 NumPy.
 
 A name says everything: attention_KIND_TYPE_B_Hq_Hkv_S_T_D with B, S and T dynamic, so that one function serves all of them; fixed_.. the same with static
-extents; decode_.. with a static S, whose keys are split over workgroups; paged_KIND_.. and pageddecode_.. have T rows in the longest sequence's pages; update_KIND_TYPE_B_H_S_T_D puts S new rows into a cache of T.
+extents; KIND may say how keys and values are stored (STORED) and what their scales are for (perall, perhead, pertoken); decode_.. with a static S, whose keys are split over workgroups; paged_KIND_.. and pageddecode_.. have T rows in the longest sequence's pages; update_KIND_TYPE_B_H_S_T_D puts S new rows into a cache of T.
 """
 
 import dataclasses
@@ -10,10 +10,12 @@ import numpy as np
 
 from case import Case, Kind, tensor
 from limits import counts_as_one_row
+from typed import MLIR
 
 WINDOW = 40
 SOFTCAP = 3.0
 PAGE = 16
+STORED = {"e4m3": "f8e4m3fn", "e5m2": "f8e5m2", "fnuz": "f8e4m3fnuz", "i8": "i8", "half": "f16"}
 KINDS = {}
 
 
@@ -47,12 +49,23 @@ class Attention(Case, family="attention"):
     def one_row(self):
         return counts_as_one_row(self.s if self.kind == "lse" else self.d, self.t)
 
+    @property
+    def stored(self):
+        """The element type of keys and values."""
+        return next((dtype for name, dtype in STORED.items() if name in self.kind), self.dtype)
+
+    @property
+    def scales(self):
+        """The extents of their scales, if they have any."""
+        forms = {"perall": (1, 1, 1), "perhead": (1, "hkv", 1), "pertoken": ("b", "hkv", "t")}
+        return next((extents for name, extents in forms.items() if name in self.kind), None)
+
     def has(self, *options):
         return all(option in self.kind or self.kind == "all" for option in options)
 
     def type(self, *extents, dtype=None):
         """Of a tensor whose extents are numbers, or b, s and t, which may be dynamic."""
-        return tensor(*("?" if e in self.dynamic else getattr(self, e) if isinstance(e, str) else e for e in extents), dtype or self.dtype)
+        return tensor(*("?" if e in self.dynamic else getattr(self, e) if isinstance(e, str) else e for e in extents), MLIR.get(dtype, dtype) if dtype else self.dtype)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -70,6 +83,11 @@ class Paged(Attention, family="paged"):
     def pages(self):
         """Of a sequence, at most."""
         return -(-self.t // PAGE)
+
+    @property
+    def scales(self):
+        forms = {"perall": (1, 1, 1), "perhead": (1, 1, "hkv"), "pertoken": ("pages", PAGE, "hkv")}
+        return next((extents for name, extents in forms.items() if name in self.kind), None)
 
     @property
     def spec(self):
@@ -132,11 +150,19 @@ def options(case):
         yield "sinks", case.type("hq", dtype="f32")
 
 
+def scales(case):
+    if case.scales:
+        yield from ((name, case.type(*case.scales, dtype="f32")) for name in ("k_scale", "v_scale"))
+
+
+def given_scales(case):
+    return " scales(%k_scale, %v_scale)" * bool(case.scales)
+
+
 def attention_mlir(case, target):
-    q, k = case.type("b", "hq", "s", "d"), case.type("b", "hkv", "t", "d")
-    more = list(options(case))
-    arguments = [("q", q), ("k", k), ("v", k), *more]
-    given = "".join(f" {name}(%{name})" for name, _ in more)
+    q, k = case.type("b", "hq", "s", "d"), case.type("b", "hkv", "t", "d", dtype=case.stored)
+    arguments = [("q", q), ("k", k), ("v", k), *options(case), *scales(case)]
+    given = "".join(f" {name}(%{name})" for name, _ in options(case)) + given_scales(case)
     results, named, returned = q, "%0", "%0"
     if case.kind == "lse":
         results, named, returned = f"{q}, {case.type('b', 'hq', 's', dtype='f32')}", "%0, %1", "%1"
@@ -156,14 +182,29 @@ def some_lengths(case):
     return np.array([(case.t, 0, 1, -(-case.t // 2))[n % 4] for n in range(case.b)])
 
 
+def stored(case, x, scale):
+    """Numbers as a cache has them; what nobody reads is not a number, or any of i8."""
+    if case.stored != "i8":
+        return x / scale, case.stored
+    return np.nan_to_num(np.clip(np.round(x / scale), -127, 127), nan=77), "i8"
+
+
+def some_scales(case, rng, shape):
+    """Of both, so that numbers have the size of those without: an i8 is some 30 times its scale."""
+    if not case.scales:
+        return np.ones((2, *[1] * len(shape)))
+    return np.exp(rng.standard_normal((2, *shape))) / (30 if case.stored == "i8" else 1)
+
+
 def attention_inputs(case, rng):
     yield queries(case, rng, case.b, case.hq, case.s, case.d), case.dtype
     lengths = some_lengths(case) if case.has("lengths") else np.full(case.b, case.t)
-    for _ in "kv":
+    factors = some_scales(case, rng, [getattr(case, e) if isinstance(e, str) else e for e in case.scales or (1, 1, 1)])
+    for scale in factors:
         x = rng.standard_normal((case.b, case.hkv, case.t, case.d))
         for n, length in enumerate(lengths):
             x[n, :, length:] = np.nan  # nobody reads what is not valid
-        yield x, case.dtype
+        yield stored(case, x, scale[..., None])
     if case.has("lengths"):
         yield lengths, "i32"
     if case.has("mask"):
@@ -176,13 +217,20 @@ def attention_inputs(case, rng):
         yield mask, case.dtype if case.kind == "all" else "f32"
     if case.has("sinks"):
         yield rng.standard_normal(case.hq), "f32"
+    if case.scales:
+        for scale in factors:
+            for n, length in enumerate(lengths):
+                if scale.shape[2] > 1:
+                    scale[n, :, length:] = np.nan
+            yield scale, "f32"
 
 
-def attend(case, q, k, v, lengths=None, mask=None, sinks=None, causal=None):
+def attend(case, q, k, v, lengths=None, mask=None, sinks=None, k_scale=1.0, v_scale=1.0, causal=None):
     """The result and the logarithm of the sums."""
     batch, heads, rows, _ = q.shape
     keys = k.shape[2]
-    k, v = (np.nan_to_num(np.repeat(x, heads // x.shape[1], axis=1)) for x in (k, v))
+    k, v = (np.nan_to_num(x) * np.nan_to_num(np.expand_dims(scale, -1)) for x, scale in ((k, k_scale), (v, v_scale)))
+    k, v = (np.repeat(x, heads // x.shape[1], axis=1) for x in (k, v))
     x = np.einsum("bhsd,bhtd->bhst", q, k) / np.sqrt(q.shape[-1])
     if case.has("softcap"):
         x = SOFTCAP * np.tanh(x / SOFTCAP)
@@ -210,12 +258,14 @@ def attend(case, q, k, v, lengths=None, mask=None, sinks=None, causal=None):
 
 
 def attention(case, rounded, q, k, v, *rest):
-    named = dict(zip((name for name, _ in options(case)), rest, strict=True))
+    named = dict(zip((name for name, _ in [*options(case), *scales(case)]), rest, strict=True))
     return attend(case, q, k, v, **named)[case.kind == "lse"]
 
 
 ATTENTION = Kind(attention_mlir, attention_inputs, attention, "attention")
 for kind in ("plain", "causal", "window", "causalwindow", "softcap", "mask", "lengths", "causallengths", "sinks", "all", "lse"):
+    KINDS[kind] = ATTENTION
+for kind in ("half", "e4m3perhead", "e5m2", "fnuzperall", "i8pertoken", "causali8pertoken", "lengthsi8pertoken", "causallengthse4m3pertoken", "softcapi8perhead"):
     KINDS[kind] = ATTENTION
 
 
@@ -226,10 +276,11 @@ def heads_first(case, x):
 
 def paged_mlir(case, target):
     q = case.type("b", "s", "hq", "d") if case.has("tokensfirst") else case.type("b", "hq", "s", "d")
-    cache, table, lengths = case.type("pages", PAGE, "hkv", "d"), case.type("b", "pages", dtype="i32"), case.type("b", dtype="i32")
-    types = f"{q}, {cache}, {cache}, {table}, {lengths}"
-    return f"""func.func @{case.function}(%q: {q}, %k: {cache}, %v: {cache}, %table: {table}, %lengths: {lengths}) -> {q} {{
-  %0 = greta.paged_attention %q, %k, %v, %table, %lengths{attributes(case, *['tokens_first'] * case.has('tokensfirst'))} : {types} -> {q}
+    cache, table, lengths = case.type("pages", PAGE, "hkv", "d", dtype=case.stored), case.type("b", "pages", dtype="i32"), case.type("b", dtype="i32")
+    arguments = [("q", q), ("k", cache), ("v", cache), ("table", table), ("lengths", lengths), *scales(case)]
+    types = ", ".join(t for _, t in arguments)
+    return f"""func.func @{case.function}({', '.join(f'%{name}: {t}' for name, t in arguments)}) -> {q} {{
+  %0 = greta.paged_attention %q, %k, %v, %table, %lengths{given_scales(case)}{attributes(case, *['tokens_first'] * case.has('tokensfirst'))} : {types} -> {q}
   return %0 : {q}
 }}"""
 
@@ -244,16 +295,20 @@ def paged_inputs(case, rng):
         for j in range(length):
             page = table[n, j // PAGE] = used[n * case.pages + j // PAGE]
             cache[:, page, j % PAGE] = rng.standard_normal((2, case.hkv, case.d))
-    yield from ((x, case.dtype) for x in cache)
+    extents = dict(pages=len(used), hkv=case.hkv)
+    factors = some_scales(case, rng, [extents.get(e, e) for e in case.scales or (1, 1, 1)])
+    yield from (stored(case, x, scale[..., None]) for x, scale in zip(cache, factors, strict=True))
     yield table, "i32"
     yield lengths, "i32"
+    if case.scales:
+        unread = np.isnan(cache[..., 0]) & case.has("pertoken")
+        yield from ((np.where(nobody, np.nan, scale), "f32") for nobody, scale in zip(unread[:, : factors.shape[1], : factors.shape[2]], factors))
 
 
-def paged(case, rounded, q, k_cache, v_cache, table, lengths):
+def paged(case, rounded, q, k_cache, v_cache, table, lengths, k_scale=np.ones((1, 1, 1)), v_scale=np.ones((1, 1, 1))):
     table = np.where((table >= 0) & (table < len(k_cache)), table, 0)
-    k, v = (x[table].reshape(case.b, -1, case.hkv, case.d).transpose(0, 2, 1, 3) for x in (k_cache, v_cache))
-    for n, length in enumerate(lengths):
-        k[n, :, length:] = v[n, :, length:] = 0
+    k, v = (np.nan_to_num(x) * np.nan_to_num(scale)[..., None] for x, scale in ((k_cache, k_scale), (v_cache, v_scale)))
+    k, v = (x[table].reshape(case.b, -1, case.hkv, case.d).transpose(0, 2, 1, 3) for x in (k, v))
     return heads_first(case, attend(case, heads_first(case, q), k, v, lengths, causal=True)[0])
 
 

@@ -107,6 +107,27 @@ def test_attention():
     check(ops.attention(q, k, v, mask=mask, scale=32**-0.5), np.stack([attended(q[b], k[b], v[b], 9, mask=mask[0, 0]) for b in range(2)]), 4e-3)
 
 
+def test_attention_of_quantised_keys():
+    q, k, v = random(2, 4, 5, 32), random(2, 2, 9, 32, seed=1), random(2, 2, 9, 32, seed=2)
+    k_scale, v_scale = (np.abs(x).max(-1, initial=0.0).astype(np.float32) / 127 for x in (k, v))
+    k8, v8 = (np.round(x / scale[..., None]).astype(np.int8) for x, scale in ((k, k_scale), (v, v_scale)))
+    near = [x.astype(float) * scale[..., None] for x, scale in ((k8, k_scale), (v8, v_scale))]
+    want = np.stack([attended(q[b], near[0][b], near[1][b], 9, causal=True) for b in range(2)])
+    check(ops.attention(q, k8, v8, causal=True, k_scale=k_scale, v_scale=v_scale), want, 4e-3)
+
+    one = np.full((1, 1, 1), 0.25, np.float32)
+
+    @greta.function
+    def paged(q, k, v, table, lengths, k_scale, v_scale):
+        return ops.paged_attention(q, k, v, table, lengths, k_scale=k_scale, v_scale=v_scale)
+
+    pages = np.round(4 * random(2, 5, 8, 2, 32, seed=3)).astype(np.int8)
+    table, lengths = np.array([[3, 0], [1, 4]], np.int32), np.array([11, 16], np.int32)
+    flat = lambda cache, b: cache[table[b]].reshape(-1, 2, 32).transpose(1, 0, 2) / 4.0
+    want = np.stack([attended(q[b], flat(pages[0], b), flat(pages[1], b), lengths[b], causal=True) for b in range(2)])
+    check(paged(q, *pages, table, lengths, one, one), want, 4e-3)
+
+
 def test_caches():
     cache, new = random(2, 2, 12, 32), random(2, 2, 3, 32, seed=1)
     want = cache.astype(float)
@@ -162,6 +183,7 @@ def test_function_fuses():
         (lambda: greta.function(lambda x, y: x + y)(random(4, 8), random(8)), "add of tensor<4x8xf16> and tensor<8xf16>"),
         (lambda: greta.function(lambda x: x + random(4, 8))(random(4, 8)), "ndarray is no argument of the function"),
         (lambda: ops.matmul(random(3, 8), random(8, 4), out_dtype="f64"), "f64"),
+        (lambda: ops.attention(*[random(1, 1, 4, 8)] * 3, k_scale=np.ones((1, 1, 1), np.float32)), "scales are given for keys and for values"),
     ],
 )
 def test_wrong_arguments(call, message):

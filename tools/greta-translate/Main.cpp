@@ -44,6 +44,9 @@ int main(int argc, char **argv) {
                  "of a function's kernels write this one");
   app.add_option("--tuning", options.tuning,
                  "tuning database to take GEMMs' tiles from");
+  app.add_flag("--checked", options.checked,
+               "GPU kernels check tables, lengths and slots of KV caches; a "
+               "launch that finds a wrong one fails");
   app.add_option("--grid", options.grid,
                  "of Triton IR: programs along x, y and z over a kernel's "
                  "arguments, \"m ceildiv 64, n\"; arguments of their own "

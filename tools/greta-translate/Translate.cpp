@@ -8,11 +8,13 @@
 
 #include "Translate.h"
 #include "Describe.h"
+#include "Greta/Greta.h"
 #include "Header.h"
 #include "greta/Configure/Tuning.h"
 #include "greta/Package/Compile.h"
 #include "greta/Package/Frontend.h"
 #include "greta/Package/Package.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Support/FileUtilities.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/Path.h"
@@ -193,6 +195,10 @@ static LogicalResult makeWhatIsAsked(const Options &options,
                  {options.isTriton, options.grid, options.numWarps});
   if (failed(functions) || failed(selectFunction(*functions, options)))
     return failure();
+  for (SourceFunction &function : *functions)
+    for (auto func : function.module->getOps<func::FuncOp>())
+      if (options.checked)
+        func->setAttr(checkedName, UnitAttr::get(&context));
   Artifact artifact = options.action == Action::Amdgcn   ? Artifact::Assembly
                       : options.action == Action::LLVMIR ? Artifact::LLVMIR
                                                          : Artifact::Object;

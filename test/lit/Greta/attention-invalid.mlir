@@ -44,7 +44,7 @@ func.func @result_type(%q: tensor<2x8x4x64xf16>, %k: tensor<2x2x16x64xf16>, %v: 
 }
 // -----
 func.func @k_type(%q: tensor<2x8x4x64xf16>, %k: tensor<2x2x16x64xf32>, %v: tensor<2x2x16x64xf32>) {
-  // expected-error @below {{'k' has element type 'f32'; it is 'f16': it must match 'q'; convert it with arith}}
+  // expected-error @below {{'k' has element type 'f32'; it is that of 'q', 'f16', or i8, a float of 8 bits or, beside f32, f16 or bf16: convert it with arith}}
   %0 = greta.attention %q, %k, %v : tensor<2x8x4x64xf16>, tensor<2x2x16x64xf32>, tensor<2x2x16x64xf32> -> tensor<2x8x4x64xf16>
   return
 }
@@ -172,6 +172,30 @@ func.func @sinks_type(%q: tensor<2x8x4x64xf16>, %k: tensor<2x2x16x64xf16>, %v: t
 func.func @sinks_size(%q: tensor<2x8x4x64xf16>, %k: tensor<2x2x16x64xf16>, %v: tensor<2x2x16x64xf16>, %sinks: tensor<2xf32>) {
   // expected-error @below {{'sinks' has 2 elements in dimension 0, not 8; it must match the heads of 'q'}}
   %0 = greta.attention %q, %k, %v sinks(%sinks) : tensor<2x8x4x64xf16>, tensor<2x2x16x64xf16>, tensor<2x2x16x64xf16>, tensor<2xf32> -> tensor<2x8x4x64xf16>
+  return
+}
+// -----
+func.func @scales_type(%q: tensor<2x8x4x64xf16>, %k: tensor<2x2x16x64xi8>, %s: tensor<1x2x1xf16>) {
+  // expected-error @below {{'k_scale' has element type 'f16'; it is 'f32': convert it with arith}}
+  %0 = greta.attention %q, %k, %k scales(%s, %s) : tensor<2x8x4x64xf16>, tensor<2x2x16x64xi8>, tensor<2x2x16x64xi8>, tensor<1x2x1xf16>, tensor<1x2x1xf16> -> tensor<2x8x4x64xf16>
+  return
+}
+// -----
+func.func @scales_rank(%q: tensor<2x8x4x64xf16>, %k: tensor<2x2x16x64xi8>, %s: tensor<2xf32>) {
+  // expected-error @below {{'k_scale' has rank 1; it is [B or 1, Hkv or 1, T or 1] of rank 3: reshape it}}
+  %0 = greta.attention %q, %k, %k scales(%s, %s) : tensor<2x8x4x64xf16>, tensor<2x2x16x64xi8>, tensor<2x2x16x64xi8>, tensor<2xf32>, tensor<2xf32> -> tensor<2x8x4x64xf16>
+  return
+}
+// -----
+func.func @scales_size(%q: tensor<2x8x4x64xf16>, %k: tensor<2x2x16x64xi8>, %s: tensor<1x2x1xf32>, %t: tensor<1x8x1xf32>) {
+  // expected-error @below {{'v_scale' has 8 elements in dimension 1, not 2; it must match 'v', or be 1}}
+  %0 = greta.attention %q, %k, %k scales(%s, %t) : tensor<2x8x4x64xf16>, tensor<2x2x16x64xi8>, tensor<2x2x16x64xi8>, tensor<1x2x1xf32>, tensor<1x8x1xf32> -> tensor<2x8x4x64xf16>
+  return
+}
+// -----
+func.func @paged_scales(%q: tensor<2x8x4x64xf16>, %k: tensor<10x16x2x64xi8>, %t: tensor<2x4xi32>, %l: tensor<2xi32>, %s: tensor<10x8x2xf32>) {
+  // expected-error @below {{'k_scale' has 8 elements in dimension 1, not 16; it must match 'k_cache', or be 1}}
+  %0 = greta.paged_attention %q, %k, %k, %t, %l scales(%s, %s) : tensor<2x8x4x64xf16>, tensor<10x16x2x64xi8>, tensor<10x16x2x64xi8>, tensor<2x4xi32>, tensor<2xi32>, tensor<10x8x2xf32>, tensor<10x8x2xf32> -> tensor<2x8x4x64xf16>
   return
 }
 // -----

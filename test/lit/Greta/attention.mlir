@@ -18,6 +18,18 @@ func.func @options(%q: tensor<2x8x4x64xf16>, %k: tensor<2x2x16x64xf16>, %v: tens
   return %0, %lse : tensor<2x8x4x64xf16>, tensor<2x8x4xf32>
 }
 
+// CHECK-LABEL: func.func @scales(
+// CHECK: greta.attention %arg0, %arg1, %arg1 lengths(%arg2) scales(%arg3, %arg4) {causal} : tensor<2x8x4x64xf16>, tensor<2x2x16x64xi8>, tensor<2x2x16x64xi8>, tensor<2xi32>, tensor<2x2x16xf32>, tensor<1x2x1xf32> -> tensor<2x8x4x64xf16>
+// CHECK: greta.attention %arg0, %arg5, %arg5 : tensor<2x8x4x64xf16>, tensor<2x2x16x64xf8E4M3FN>, tensor<2x2x16x64xf8E4M3FN> -> tensor<2x8x4x64xf16>
+// CHECK: greta.paged_attention %arg0, %arg6, %arg6, %arg7, %arg2 scales(%arg8, %arg9) {window = 4 : i64} : tensor<2x8x4x64xf16>, tensor<?x16x2x64xf8E5M2>, tensor<?x16x2x64xf8E5M2>, tensor<2x?xi32>, tensor<2xi32>, tensor<?x16x2xf32>, tensor<1x1x1xf32> -> tensor<2x8x4x64xf16>
+func.func @scales(%q: tensor<2x8x4x64xf16>, %k: tensor<2x2x16x64xi8>, %l: tensor<2xi32>, %ks: tensor<2x2x16xf32>, %vs: tensor<1x2x1xf32>, %k8: tensor<2x2x16x64xf8E4M3FN>,
+    %pages: tensor<?x16x2x64xf8E5M2>, %t: tensor<2x?xi32>, %ps: tensor<?x16x2xf32>, %one: tensor<1x1x1xf32>) -> (tensor<2x8x4x64xf16>, tensor<2x8x4x64xf16>, tensor<2x8x4x64xf16>) {
+  %0 = greta.attention %q, %k, %k lengths(%l) scales(%ks, %vs) {causal} : tensor<2x8x4x64xf16>, tensor<2x2x16x64xi8>, tensor<2x2x16x64xi8>, tensor<2xi32>, tensor<2x2x16xf32>, tensor<1x2x1xf32> -> tensor<2x8x4x64xf16>
+  %1 = greta.attention %q, %k8, %k8 : tensor<2x8x4x64xf16>, tensor<2x2x16x64xf8E4M3FN>, tensor<2x2x16x64xf8E4M3FN> -> tensor<2x8x4x64xf16>
+  %2 = greta.paged_attention %q, %pages, %pages, %t, %l scales(%ps, %one) {window = 4} : tensor<2x8x4x64xf16>, tensor<?x16x2x64xf8E5M2>, tensor<?x16x2x64xf8E5M2>, tensor<2x?xi32>, tensor<2xi32>, tensor<?x16x2xf32>, tensor<1x1x1xf32> -> tensor<2x8x4x64xf16>
+  return %0, %1, %2 : tensor<2x8x4x64xf16>, tensor<2x8x4x64xf16>, tensor<2x8x4x64xf16>
+}
+
 // CHECK-LABEL: func.func @paged(
 // CHECK: greta.paged_attention %arg0, %arg1, %arg1, %arg2, %arg3 {scale = 0.0879999995 : f32} : tensor<?x32x1x128xf16>, tensor<?x16x8x128xf16>, tensor<?x16x8x128xf16>, tensor<?x?xi32>, tensor<?xi32> -> tensor<?x32x1x128xf16>
 func.func @paged(%q: tensor<?x32x1x128xf16>, %k: tensor<?x16x8x128xf16>, %t: tensor<?x?xi32>, %l: tensor<?xi32>) -> tensor<?x32x1x128xf16> {

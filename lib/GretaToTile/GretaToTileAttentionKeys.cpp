@@ -1,0 +1,208 @@
+//===- GretaToTileAttentionKeys.cpp - keys, values and their scales -------===//
+//
+// What a turn of attention loads: a tile of keys, transposed, and one of
+// values, from tensors or through a table of pages. Those of narrower types
+// become numbers of the queries' type, which are multiplied.
+//
+// Their scales are in f32, and there are far fewer logits than elements: a
+// key's scale multiplies its column of logits, a value's its column of weights.
+// What is the same for all of a head's values multiplies the result. Else a
+// weight is rounded with its scale, which may be too small for f16; so it is
+// relative to the largest scale so far, the unit, and what is added up before a
+// larger one comes falls by as much:
+//
+//   u'  = max(u, max |s|)
+//   acc = a (u / u') acc + (p s / u') v          result = u acc / l
+//
+//===----------------------------------------------------------------------===//
+
+#include "GretaToTileAttention.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+
+using namespace mlir;
+using namespace greta;
+
+using Predicate = arith::CmpIPredicate;
+
+//===----------------------------------------------------------------------===//
+// Pages
+//===----------------------------------------------------------------------===//
+
+/// Offsets in a cache, or in its scales, of a turn's keys; which are valid, and
+/// which of those have a page.
+AttentionEmitter::Gathered AttentionEmitter::pagesOf(const Tensor &gathered,
+                                                     Value key) {
+  Tensor cache = input(k), pages = input(table);
+  SmallVector<int64_t> shape = {span()};
+  Value at = add(splat(key, shape), iota(shape, 0));
+  Value isValid = compare(Predicate::slt, at, splat(valid, shape));
+  Value page = splat(small(cache.shape[1]), shape);
+  Value line = moved(pages.pointer, {{sequence, pages.strides[0]}});
+  Value entry = tile::LoadScatteredOp::create(
+      b, at.getType(),
+      tile::PtrAddOp::create(b, line, arith::DivUIOp::create(b, at, page)),
+      isValid, Value());
+  auto offset = [&](Value index, unsigned dim) -> Value {
+    auto wide = block(shape, b.getI64Type());
+    AffineExpr stride =
+        gathered.shape[dim] == fixed(1) ? fixed(0) : gathered.strides[dim];
+    return mul(arith::ExtSIOp::create(b, wide, index),
+               splat(large(stride), shape));
+  };
+  Value inside =
+      compare(Predicate::ult, entry, splat(small(cache.shape[0]), shape));
+  return {add(offset(entry, 0), offset(arith::RemUIOp::create(b, at, page), 1)),
+          isValid, arith::AndIOp::create(b, isValid, inside)};
+}
+
+/// Of a checked function: before the loops, which stay as they are.
+void AttentionEmitter::checkTable(const Range &range) {
+  if (!table || !isChecked(kernel))
+    return;
+  auto loop = scf::ForOp::create(b, range.begin, range.end, i32(b, span()));
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(loop.getBody());
+  Gathered gathered = pagesOf(input(k), loop.getInductionVar());
+  tile::AssertOp::create(b, implied(b, gathered.isValid, gathered.inside),
+                         "paged_attention: an entry of 'table' names no page");
+}
+
+/// Keys by D, or the other way round.
+Value AttentionEmitter::loadPages(const Tensor &cache, Value key,
+                                  bool isTransposed) {
+  Gathered gathered = pagesOf(cache, key);
+  SmallVector<int64_t> shape = {span(), size()};
+  if (isTransposed)
+    std::swap(shape[0], shape[1]);
+  auto along = [&](Value perKey) {
+    return isTransposed ? perColumn(perKey, size()) : perRow(perKey, size());
+  };
+  Value lines =
+      tile::PtrAddOp::create(b, cache.pointer, along(gathered.offsets));
+  Value elements =
+      tile::PtrAddOp::create(b, lines, iota(shape, isTransposed ? 0 : 1));
+  return tile::LoadScatteredOp::create(b, block(shape, cache.element), elements,
+                                       along(gathered.inside), Value());
+}
+
+//===----------------------------------------------------------------------===//
+// Keys and values
+//===----------------------------------------------------------------------===//
+
+/// In the type of queries, which has all numbers of the loaded one.
+Value AttentionEmitter::widened(Value v) {
+  auto type = cast<RankedTensorType>(v.getType());
+  Type element = queryType.getElementType();
+  if (type.getElementType() == element)
+    return v;
+  auto wide = block(type.getShape(), element);
+  if (type.getElementType().isInteger())
+    return arith::SIToFPOp::create(b, wide, v);
+  return arith::ExtFOp::create(b, wide, v);
+}
+
+/// D by the keys of a turn.
+Value AttentionEmitter::loadKeys(Value key, bool isMasked) {
+  Tensor tensor = input(k);
+  tensor.pointer = keyPointer;
+  if (table)
+    return widened(loadPages(tensor, key, /*isTransposed=*/true));
+  return widened(load(block({size(), span()}, tensor.element), keyPointer,
+                      {{Value(), tensor.strides[3], Value()},
+                       {key, tensor.strides[2], isMasked ? valid : Value()}}));
+}
+
+/// The keys of a turn by D.
+Value AttentionEmitter::loadValues(Value key, bool isMasked) {
+  Tensor tensor = input(v);
+  tensor.pointer = valuePointer;
+  if (table)
+    return widened(loadPages(tensor, key, /*isTransposed=*/false));
+  return widened(load(block({span(), size()}, tensor.element), valuePointer,
+                      {{key, tensor.strides[2], isMasked ? valid : Value()},
+                       {Value(), tensor.strides[3], Value()}}));
+}
+
+//===----------------------------------------------------------------------===//
+// Scales
+//===----------------------------------------------------------------------===//
+
+bool AttentionEmitter::differByKey(Value scales) const {
+  auto type = cast<RankedTensorType>(scales.getType());
+  if (table)
+    return type.getDimSize(0) != 1 || type.getDimSize(1) != 1;
+  return type.getDimSize(2) != 1;
+}
+
+/// Of this workgroup's sequence and head: a pointer to those of its keys, or
+/// the one that they have.
+Value AttentionEmitter::scalesOfHead(Value scales) {
+  Tensor tensor = input(scales);
+  unsigned heads = table ? 2 : 1;
+  SmallVector<Move> moves;
+  if (!table && tensor.shape[0] != fixed(1))
+    moves.push_back({sequence, tensor.strides[0]});
+  if (tensor.shape[heads] != fixed(1))
+    moves.push_back({keyHead, tensor.strides[heads]});
+  Value pointer = moved(tensor.pointer, moves);
+  return differByKey(scales) ? pointer : loadScalar(pointer, i32(b, 0));
+}
+
+/// Those of a turn's keys.
+Value AttentionEmitter::loadScales(Value scales, Value pointer, Value key,
+                                   bool isMasked) {
+  Tensor tensor = input(scales);
+  auto type = block({span()}, tensor.element);
+  if (!table)
+    return load(type, pointer,
+                {{key, tensor.strides[2], isMasked ? valid : Value()}});
+  Gathered gathered = pagesOf(tensor, key);
+  return tile::LoadScatteredOp::create(
+      b, type, tile::PtrAddOp::create(b, pointer, gathered.offsets),
+      gathered.inside, Value());
+}
+
+/// A number of each of a turn's tiles, in a block of `shape` of each.
+Value AttentionEmitter::perTile(Value v, ArrayRef<int64_t> shape) {
+  SmallVector<int64_t> all = ofTurn(shape), ones(all.size(), 1);
+  ones.front() = together;
+  return broadcast(reshape(v, ones), all);
+}
+
+/// What logits are multiplied by.
+Value AttentionEmitter::columnScales(Value key, bool isMasked) {
+  if (!differByKey(kScale))
+    return splat(keyScales, ofTurn({rows, keys}));
+  return apart(perColumn(loadScales(kScale, keyScales, key, isMasked), rows),
+               1);
+}
+
+Value AttentionEmitter::firstUnit() {
+  if (!vScale || !differByKey(vScale))
+    return {};
+  return constant({together}, 0x1p-126); // what can be divided by
+}
+
+/// The next unit; weights in it, and by what the result so far falls.
+std::tuple<Value, Value, Value>
+AttentionEmitter::scaleWeights(Value unit, Value weights, Value fall, Value key,
+                               bool isMasked) {
+  Value scales =
+      reshape(loadScales(vScale, valueScales, key, isMasked), {together, keys});
+  Value largest = reduce(math::AbsFOp::create(b, scales), 1, /*isMax=*/true);
+  Value next = arith::MaxNumFOp::create(b, unit, largest, noNaN);
+  Value relative = arith::DivFOp::create(b, scales, perRow(next, keys));
+  SmallVector<int64_t> ofTile = ofTurn({1, keys});
+  weights = arith::MulFOp::create(
+      b, weights, broadcast(reshape(relative, ofTile), ofTurn({rows, keys})));
+  Value less = arith::DivFOp::create(b, unit, next);
+  return {next, weights, arith::MulFOp::create(b, fall, perTile(less, {rows}))};
+}
+
+/// The result of this workgroup's keys, or of each tile's, as values are.
+Value AttentionEmitter::scaledResult(const State &state) {
+  SmallVector<int64_t> shape = {rows, size()};
+  Value scale = state.unit ? perTile(state.unit, shape)
+                           : splat(valueScales, ofTurn(shape));
+  return arith::MulFOp::create(b, state.acc, scale);
+}
