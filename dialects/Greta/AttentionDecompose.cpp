@@ -311,15 +311,30 @@ static double scaleOf(std::optional<APFloat> scale, Value q) {
   return toDouble(scale).value_or(1 / std::sqrt(size));
 }
 
+/// [B, S, H, D] as [B, H, S, D], or the other way round.
+static Value swapHeads(ImplicitLocOpBuilder &b, Value x) {
+  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, b.getLoc(), x);
+  std::swap(sizes[1], sizes[2]);
+  Type element = cast<RankedTensorType>(x.getType()).getElementType();
+  Value init = tensor::EmptyOp::create(b, sizes, element);
+  return linalg::TransposeOp::create(b, x, init, ArrayRef<int64_t>{0, 2, 1, 3})
+      ->getResult(0);
+}
+
 SmallVector<Value> AttentionOp::decompose(OpBuilder &builder) {
   ImplicitLocOpBuilder b(getLoc(), builder);
-  Attention attention{getQ(),       getK(),      getV(),
-                      getLengths(), getMask(),   getSinks(),
-                      getKScale(),  getVScale(), scaleOf(getScale(), getQ()),
-                      getCausal(),  getWindow(), toDouble(getSoftcap())};
+  auto swapped = [&](Value x) {
+    return getTokensFirst() ? swapHeads(b, x) : x;
+  };
+  Attention attention{swapped(getQ()), getK(),      getV(),
+                      getLengths(),    getMask(),   getSinks(),
+                      getKScale(),     getVScale(), scaleOf(getScale(), getQ()),
+                      getCausal(),     getWindow(), toDouble(getSoftcap())};
   auto [result, lse] = attention.build(b);
-  return getLse() ? SmallVector<Value>{result, lse}
-                  : SmallVector<Value>{result};
+  SmallVector<Value> results{swapped(result)};
+  if (getLse())
+    results.push_back(lse);
+  return results;
 }
 
 /// [B, Hkv, maxpages * page, D] of a cache, or [B, Hkv or 1, maxpages * page]
@@ -365,16 +380,6 @@ static Value gatherPages(ImplicitLocOpBuilder &b, Value gathered, Value cache,
             arith::ConstantOp::create(b, b.getZeroAttr(element.getType()));
         return arith::SelectOp::create(b, valid, element, zero);
       });
-}
-
-/// [B, S, H, D] as [B, H, S, D], or the other way round.
-static Value swapHeads(ImplicitLocOpBuilder &b, Value x) {
-  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, b.getLoc(), x);
-  std::swap(sizes[1], sizes[2]);
-  Type element = cast<RankedTensorType>(x.getType()).getElementType();
-  Value init = tensor::EmptyOp::create(b, sizes, element);
-  return linalg::TransposeOp::create(b, x, init, ArrayRef<int64_t>{0, 2, 1, 3})
-      ->getResult(0);
 }
 
 SmallVector<Value> PagedAttentionOp::decompose(OpBuilder &builder) {

@@ -174,13 +174,15 @@ static LogicalResult checkNumbersPerSequence(Operation *op, StringRef name,
 
 LogicalResult AttentionOp::verify() {
   RankedTensorType q = getQ().getType();
-  if (failed(checkQueries(*this, getQ(), getResult())) ||
-      failed(checkHeads(*this, getQ(), "k", getK(), 1)) ||
-      failed(checkHeads(*this, getQ(), "v", getV(), 1)) ||
+  int64_t headsOfQ = getTokensFirst() ? 2 : 1;
+  if (failed(checkQueries(*this, getQ(), getResult(), headsOfQ)) ||
+      failed(checkHeads(*this, getQ(), "k", getK(), 1, headsOfQ)) ||
+      failed(checkHeads(*this, getQ(), "v", getV(), 1, headsOfQ)) ||
       failed(checkNumbers(*this, getScale(), getWindow(), getSoftcap())))
     return failure();
-  int64_t batch = q.getDimSize(0), heads = q.getDimSize(1);
-  int64_t rows = q.getDimSize(2), keys = getK().getType().getDimSize(2);
+  int64_t batch = q.getDimSize(0), heads = q.getDimSize(headsOfQ);
+  int64_t rows = q.getDimSize(3 - headsOfQ),
+          keys = getK().getType().getDimSize(2);
   if (failed(checkDim(*this, "k", getK(), 0, batch, "B of 'q'")) ||
       failed(checkDim(*this, "v", getV(), 0, batch, "B of 'q'")) ||
       failed(checkDim(*this, "v", getV(), 1, getK().getType().getDimSize(1),
@@ -218,7 +220,7 @@ LogicalResult AttentionOp::verify() {
         failed(checkDim(*this, "sinks", sinks, 0, heads, "the heads of 'q'")))
       return failure();
   if (Value lse = getLse()) {
-    auto type = RankedTensorType::get(q.getShape().drop_back(), f32);
+    auto type = RankedTensorType::get({batch, heads, rows}, f32);
     if (lse.getType() != type)
       return emitOpError() << "'lse' has type " << lse.getType()
                            << "; it must be " << type << ", a number per row";
@@ -306,6 +308,8 @@ AttentionOp::reifyResultShapes(OpBuilder &builder,
   SmallVector<OpFoldResult> sizes =
       tensor::getMixedSizes(builder, getLoc(), getQ());
   shapes.push_back(sizes);
+  if (getTokensFirst())
+    std::swap(sizes[1], sizes[2]);
   if (getLse())
     shapes.push_back(llvm::to_vector(ArrayRef(sizes).drop_back()));
   return success();

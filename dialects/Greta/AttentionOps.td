@@ -27,6 +27,9 @@ def Greta_AttentionOp : Greta_Op<"attention", [AttrSizedOperandSegments]> {
     Source: A. Vaswani et al., "Attention Is All You Need", 2017, arXiv:1706.03762; the one pass over the keys: M. Milakov, N. Gimelshein, "Online
     normalizer calculation for softmax", 2018, arXiv:1805.02867; T. Dao, "FlashAttention-2", 2023, arXiv:2307.08691.
 
+    With `tokens_first` `q` and the result are `[B, S, Hq, D]`, as projections have them. Keys and values that lie so are views: `linalg.transpose` of
+    the operand moves nothing, nor does a slice of the columns of one product for queries, keys and values.
+
     Keys and values of 8 bits are widened on their way to the product; a scale multiplies a column of logits, or of weights, and not the key or
     the value itself: one for each token and head (i8) costs next to nothing, one for each head, or for all (floats of 8 bits), less.
 
@@ -39,7 +42,8 @@ def Greta_AttentionOp : Greta_Op<"attention", [AttrSizedOperandSegments]> {
   }];
   let arguments = (ins AnyRankedTensor:$q, AnyRankedTensor:$k, AnyRankedTensor:$v, Optional<AnyRankedTensor>:$lengths,
                        Optional<AnyRankedTensor>:$mask, Optional<AnyRankedTensor>:$sinks, Optional<AnyRankedTensor>:$k_scale,
-                       Optional<AnyRankedTensor>:$v_scale, OptionalAttr<F32Attr>:$scale, UnitAttr:$causal, OptionalAttr<I64Attr>:$window, OptionalAttr<F32Attr>:$softcap);
+                       Optional<AnyRankedTensor>:$v_scale, OptionalAttr<F32Attr>:$scale, UnitAttr:$causal, OptionalAttr<I64Attr>:$window, OptionalAttr<F32Attr>:$softcap,
+                       UnitAttr:$tokens_first);
   let results = (outs AnyRankedTensor:$result, Optional<AnyRankedTensor>:$lse);
   let assemblyFormat = [{
     $q `,` $k `,` $v (`lengths` `(` $lengths^ `)`)? (`mask` `(` $mask^ `)`)? (`sinks` `(` $sinks^ `)`)?

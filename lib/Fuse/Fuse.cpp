@@ -154,7 +154,7 @@ void Emitter::emitKernel(ArrayRef<Cluster> clusters) {
   SmallVector<Location> locations;
   for (Value input : inputs) {
     std::optional<Place> place;
-    if (isSliced(input))
+    if (isStrided(input))
       place = placeOf(input, shapes);
     operands.push_back(materialize(place ? place->buffer : input));
     views.push_back(place ? Attribute(AffineMapAttr::get(place->view()))

@@ -8,6 +8,7 @@
 
 #include "greta/Fuse/Space.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/AffineMap.h"
 #include "llvm/ADT/DenseMap.h"
@@ -50,8 +51,8 @@ struct Place {
   mlir::AffineMap view() const;
 };
 
-/// Whether some tensor.extract_slice is between a value and its buffer.
-bool isSliced(mlir::Value value);
+/// Whether a slice or a transpose is between a value and its buffer.
+bool isStrided(mlir::Value value);
 
 /// Follows views to the buffer; none where its elements do not lie in regular
 /// distances, or rows not as neighbours.
@@ -60,6 +61,7 @@ std::optional<Place> placeOf(mlir::Value value, const Shapes &shapes);
 /// Reports a slice that no kernel can read where it lies.
 mlir::LogicalResult checkSlice(mlir::tensor::ExtractSliceOp slice,
                                const Shapes &shapes);
+mlir::LogicalResult checkTranspose(mlir::linalg::TransposeOp transpose);
 
 /// Slices of what is computed become computations of slices where that lets
 /// something fuse; those that are left have places.

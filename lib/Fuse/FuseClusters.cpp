@@ -139,7 +139,7 @@ llvm::SetVector<Value> Clusterer::inputs(int cluster) {
 llvm::SetVector<Value> Clusterer::buffers(int cluster) {
   llvm::SetVector<Value> in;
   for (Value value : inputs(cluster))
-    in.insert(isSliced(value) ? placeOf(value, shapes)->buffer : value);
+    in.insert(isStrided(value) ? placeOf(value, shapes)->buffer : value);
   return in;
 }
 

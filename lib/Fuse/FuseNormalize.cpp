@@ -29,7 +29,7 @@ bool greta::isTransparent(Operation *op) {
 
 bool greta::isView(Operation *op) {
   return isa<tensor::ExpandShapeOp, tensor::CollapseShapeOp, tensor::CastOp,
-             tensor::ExtractSliceOp>(op);
+             tensor::ExtractSliceOp, linalg::TransposeOp>(op);
 }
 
 bool greta::isCompute(Operation *op) {
@@ -75,9 +75,8 @@ static LogicalResult checkOp(Operation *op) {
     return success();
   return op->emitOpError(
       "has no kernel; write it with greta ops, elementwise arith and math, "
-      "linalg.broadcast and tensor.expand_shape, collapse_shape or "
-      "extract_slice, "
-      "or compile for the target 'host'");
+      "linalg.broadcast and transpose, and tensor.expand_shape, "
+      "collapse_shape or extract_slice, or compile for the target 'host'");
 }
 
 /// A tensor<T> with a scalar constant's value.
@@ -136,7 +135,7 @@ static void copyResults(func::FuncOp function, Shapes &shapes) {
     Value root = operand.get();
     while (root.getDefiningOp() && isView(root.getDefiningOp()))
       root = root.getDefiningOp()->getOperand(0);
-    bool ownBuffer = root.getDefiningOp() && !isSliced(operand.get()) &&
+    bool ownBuffer = root.getDefiningOp() && !isStrided(operand.get()) &&
                      !isTransparent(root.getDefiningOp()) &&
                      roots.insert(root).second;
     if (ownBuffer)
@@ -292,6 +291,51 @@ static void moveHeads(func::FuncOp function, Shapes &shapes) {
   }
 }
 
+/// What only transposes to [B, S, H, D] is used as is computed so.
+static void storeTokensFirst(func::FuncOp function, Shapes &shapes) {
+  constexpr int64_t order[] = {0, 2, 1, 3};
+  auto swap = [](Value value) {
+    auto type = cast<RankedTensorType>(value.getType());
+    SmallVector<int64_t> shape(type.getShape());
+    std::swap(shape[1], shape[2]);
+    return type.clone(shape);
+  };
+  for (Operation &op : llvm::make_early_inc_range(function.getBody().front())) {
+    auto isTranspose = [&](Operation *user) {
+      auto transpose = dyn_cast<linalg::TransposeOp>(user);
+      return transpose && transpose.getPermutation() == ArrayRef(order);
+    };
+    if (!isa<AttentionOp, PagedAttentionOp>(op) || hasTokensFirst(&op) ||
+        op.getResult(0).use_empty() ||
+        !llvm::all_of(op.getResult(0).getUsers(), isTranspose))
+      continue;
+    OpBuilder builder(&op);
+    Value query = op.getOperand(0);
+    RankedTensorType type = swap(query);
+    SmallVector<AffineExpr> extents(shapes.at(query).getResults());
+    std::swap(extents[1], extents[2]);
+    AffineMap shape = AffineMap::get(0, shapes.at(query).getNumSymbols(),
+                                     extents, op.getContext());
+    Value empty = tensor::EmptyOp::create(
+        builder, op.getLoc(),
+        sizesOf(builder, op.getLoc(), function, type, shape),
+        type.getElementType());
+    Value turned =
+        linalg::TransposeOp::create(builder, op.getLoc(), query, empty, order)
+            ->getResult(0);
+    shapes[empty] = shapes[turned] = shape;
+    op.setOperand(0, turned);
+    op.getResult(0).setType(type);
+    shapes[op.getResult(0)] = shape;
+    op.setAttr("tokens_first", builder.getUnitAttr());
+    for (Operation *user :
+         llvm::make_early_inc_range(op.getResult(0).getUsers())) {
+      user->getResult(0).replaceAllUsesWith(op.getResult(0));
+      user->erase();
+    }
+  }
+}
+
 /// An update writes to its cache; where that must not change, to a copy.
 static void copyUpdatedCaches(Block &block, Shapes &shapes) {
   for (Operation &op : block) {
@@ -325,14 +369,21 @@ LogicalResult greta::normalizeForFusion(func::FuncOp function, Shapes &shapes) {
     if (auto slice = dyn_cast<tensor::ExtractSliceOp>(op))
       if (failed(checkSlice(slice, shapes)))
         return failure();
+    if (auto transpose = dyn_cast<linalg::TransposeOp>(op))
+      if (failed(checkTranspose(transpose)))
+        return failure();
   }
   copyUpdatedCaches(block, shapes);
+  storeTokensFirst(function, shapes);
   replaceBroadcasts(function, shapes);
   normalizeSlices(function, shapes);
   moveHeads(function, shapes);
   eraseDead(block);
-  for (auto empty : block.getOps<tensor::EmptyOp>())
+  for (auto empty : block.getOps<tensor::EmptyOp>()) {
+    if (llvm::all_of(empty->getUsers(), llvm::IsaPred<linalg::TransposeOp>))
+      continue;
     return empty.emitOpError("has no contents, yet they are read; fill it");
+  }
   copyResults(function, shapes);
   copyIntoBuffers(function, shapes);
   splitTransparent(function, shapes);

@@ -1,7 +1,8 @@
 //===- FuseSlices.cpp - greta-fuse: parts of tensors ----------------------===//
 //
-// tensor.extract_slice is a view: a kernel that reads one gets the whole buffer
-// and reads from an offset, in rows as far apart as those of the whole.
+// tensor.extract_slice and linalg.transpose are views: a kernel that reads one
+// gets the whole buffer and reads from an offset, in rows as far apart as those
+// of the whole.
 //
 //   %g = extract_slice %x[0, 0] [M, D] [1, 1]     strides 2D, 1; offset 0
 //   %u = extract_slice %x[0, D] [M, D] [1, 1]     strides 2D, 1; offset D
@@ -39,10 +40,11 @@ AffineMap Place::view() const {
   return AffineMap::get(0, symbols, results, layout.offset.getContext());
 }
 
-bool greta::isSliced(Value value) {
+bool greta::isStrided(Value value) {
   Operation *op = value.getDefiningOp();
   return op && isView(op) &&
-         (isa<tensor::ExtractSliceOp>(op) || isSliced(op->getOperand(0)));
+         (isa<tensor::ExtractSliceOp, linalg::TransposeOp>(op) ||
+          isStrided(op->getOperand(0)));
 }
 
 /// Strides of dimensions that are taken together; extents of 1 have none.
@@ -81,7 +83,10 @@ std::optional<Place> greta::placeOf(Value value, const Shapes &shapes) {
       place->layout.offset = place->layout.offset + stride * offset;
     return place;
   }
-  if (auto expand = dyn_cast<tensor::ExpandShapeOp>(op)) {
+  if (auto transpose = dyn_cast<linalg::TransposeOp>(op)) {
+    for (int64_t from : transpose.getPermutation())
+      strides.push_back(place->layout.strides[from]);
+  } else if (auto expand = dyn_cast<tensor::ExpandShapeOp>(op)) {
     strides.resize(extents.size());
     for (auto [dim, group] :
          llvm::enumerate(expand.getReassociationIndices())) {
@@ -143,6 +148,17 @@ LogicalResult greta::checkSlice(tensor::ExtractSliceOp slice,
              << dim << "; give the size in the type";
   }
   return success();
+}
+
+/// Rows are read as neighbours but by ops that are alone.
+LogicalResult greta::checkTranspose(linalg::TransposeOp transpose) {
+  ArrayRef<int64_t> order = transpose.getPermutation();
+  if (order.empty() || order.back() == int64_t(order.size()) - 1)
+    return success();
+  return transpose.emitOpError("moves the last dimension, whose elements "
+                               "kernels read as neighbours; leave it where it "
+                               "is, or say 'transpose_a' or 'transpose_b' of "
+                               "a GEMM");
 }
 
 //===----------------------------------------------------------------------===//
@@ -434,7 +450,7 @@ void SliceMover::moveAbove(Operation *op) {
 /// A view whose elements have no regular distances is one of a copy.
 void SliceMover::copyUnder(Operation *op) {
   Value source = op->getOperand(0);
-  if (!isSliced(source) || placeOf(op->getResult(0), shapes))
+  if (!isStrided(source) || placeOf(op->getResult(0), shapes))
     return;
   OpBuilder builder(op);
   auto dims = llvm::to_vector(llvm::seq<int64_t>(0, typeOf(source).getRank()));
@@ -462,7 +478,8 @@ void SliceMover::run() {
 }
 
 void greta::normalizeSlices(func::FuncOp function, Shapes &shapes) {
-  if (function.getBody().front().getOps<tensor::ExtractSliceOp>().empty())
+  if (llvm::none_of(function.getBody().front(),
+                    llvm::IsaPred<tensor::ExtractSliceOp, linalg::TransposeOp>))
     return;
   // Sizes of what is computed would be users of it.
   for (auto dim :

@@ -42,6 +42,8 @@ bool greta::isAlone(Operation *op) {
 }
 
 bool greta::hasTokensFirst(Operation *op) {
+  if (auto attention = dyn_cast<AttentionOp>(op))
+    return attention.getTokensFirst();
   auto paged = dyn_cast<PagedAttentionOp>(op);
   return paged && paged.getTokensFirst();
 }

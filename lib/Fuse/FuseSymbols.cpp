@@ -197,6 +197,7 @@ LogicalResult ShapeAnalysis::visitAttention(Operation *op) {
   };
   if (auto attention = dyn_cast<AttentionOp>(op)) {
     Value q = attention.getQ(), k = attention.getK();
+    int64_t heads = attention.getTokensFirst() ? 2 : 1, rows = 3 - heads;
     if (failed(same(q, 0, k, 0)) ||
         failed(unifyShapes(op, k, attention.getV())) ||
         failed(sameScales(attention.getKScale(), k)) ||
@@ -206,16 +207,18 @@ LogicalResult ShapeAnalysis::visitAttention(Operation *op) {
         lengths && failed(same(lengths, 0, q, 0)))
       return failure();
     if (Value mask = attention.getMask()) {
-      if (failed(same(mask, 2, q, 2)) || failed(same(mask, 3, k, 2)))
+      if (failed(same(mask, 2, q, rows)) || failed(same(mask, 3, k, 2)))
         return failure();
-      for (int64_t dim : {0, 1})
+      for (auto [dim, ofQ] : {std::pair<int64_t, int64_t>(0, 0), {1, heads}})
         if (attention.getMask().getType().getDimSize(dim) != 1 &&
-            failed(same(mask, dim, q, dim)))
+            failed(same(mask, dim, q, ofQ)))
           return failure();
     }
-    for (int64_t dim = 0; attention.getLse() && dim < 3; ++dim)
-      if (failed(same(attention.getLse(), dim, q, dim)))
-        return failure();
+    if (Value lse = attention.getLse())
+      for (auto [dim, ofQ] :
+           llvm::enumerate(std::array{int64_t(0), heads, rows}))
+        if (failed(same(lse, dim, q, ofQ)))
+          return failure();
     return success();
   }
   if (auto paged = dyn_cast<PagedAttentionOp>(op)) {
@@ -326,6 +329,14 @@ LogicalResult ShapeAnalysis::visit(Operation *op) {
         return failure();
     return visitReshape(op, expand.getSrc(), expand.getResult(),
                         expand.getReassociationIndices());
+  }
+  if (auto transpose = dyn_cast<linalg::TransposeOp>(op)) {
+    Value made = op->getResult(0);
+    for (auto [dim, from] : llvm::enumerate(transpose.getPermutation()))
+      if (failed(
+              unify(op, extent(made, dim), extent(transpose.getInput(), from))))
+        return failure();
+    return success();
   }
   if (auto slice = dyn_cast<tensor::ExtractSliceOp>(op)) {
     llvm::SmallBitVector dropped = slice.getDroppedDims();
