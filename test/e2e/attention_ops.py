@@ -1,14 +1,15 @@
 """Attention and the updates of a KV cache: the functions, their inputs, and their definition in float64 NumPy.
 
 A name says everything: attention_KIND_TYPE_B_Hq_Hkv_S_T_D with B, S and T dynamic, so that one function serves all of them; fixed_.. the same with static
-extents; KIND may say how keys and values are stored (STORED) and what their scales are for (perall, perhead, pertoken); decode_.. with a static S, whose keys are split over workgroups; paged_KIND_.. and pageddecode_.. have T rows in the longest sequence's pages; update_KIND_TYPE_B_H_S_T_D puts S new rows into a cache of T.
+extents; KIND may say how keys and values are stored (STORED) and what their scales are for (perall, perhead, pertoken); decode_.. with a static S, whose keys are split over workgroups; paged_KIND_.. and pageddecode_.. have T rows in the longest sequence's pages; update_KIND_TYPE_B_H_S_T_D puts S new rows into a cache of T; view_.. reads its
+operands, and is read, as they lie elsewhere.
 """
 
 import dataclasses
 
 import numpy as np
 
-from case import Case, Kind, tensor
+from case import Case, Kind, rounded_to, tensor
 from limits import counts_as_one_row
 from typed import MLIR
 
@@ -134,10 +135,20 @@ class Update(Case, family="update"):
         return UPDATES[self.kind]
 
 
-def attributes(case, *others):
-    given = [f"window = {WINDOW} : i64"] * case.has("window") + [f"softcap = {SOFTCAP} : f32"] * case.has("softcap") + ["causal"] * case.has("causal")
+def attributes(case):
+    given = ["tokens_first"] * case.has("tokensfirst")
+    given += [f"window = {WINDOW} : i64"] * case.has("window") + [f"softcap = {SOFTCAP} : f32"] * case.has("softcap") + ["causal"] * case.has("causal")
     given += getattr(case, "config", [])
-    return f" {{{', '.join([*given, *others])}}}" if given or others else ""
+    return f" {{{', '.join(given)}}}" if given else ""
+
+
+def heads_first(case, x):
+    """[B, Hq, S, D] of what lies as [B, S, Hq, D] in memory, or the other way round, where the op has its tokens first."""
+    return x.transpose(0, 2, 1, 3) if case.has("tokensfirst") else x
+
+
+def query_type(case):
+    return case.type("b", "s", "hq", "d") if case.has("tokensfirst") else case.type("b", "hq", "s", "d")
 
 
 def options(case):
@@ -160,7 +171,7 @@ def given_scales(case):
 
 
 def attention_mlir(case, target):
-    q, k = case.type("b", "hq", "s", "d"), case.type("b", "hkv", "t", "d", dtype=case.stored)
+    q, k = query_type(case), case.type("b", "hkv", "t", "d", dtype=case.stored)
     arguments = [("q", q), ("k", k), ("v", k), *options(case), *scales(case)]
     given = "".join(f" {name}(%{name})" for name, _ in options(case)) + given_scales(case)
     results, named, returned = q, "%0", "%0"
@@ -197,7 +208,7 @@ def some_scales(case, rng, shape):
 
 
 def attention_inputs(case, rng):
-    yield queries(case, rng, case.b, case.hq, case.s, case.d), case.dtype
+    yield heads_first(case, queries(case, rng, case.b, case.hq, case.s, case.d)), case.dtype
     lengths = some_lengths(case) if case.has("lengths") else np.full(case.b, case.t)
     factors = some_scales(case, rng, [getattr(case, e) if isinstance(e, str) else e for e in case.scales or (1, 1, 1)])
     for scale in factors:
@@ -259,28 +270,24 @@ def attend(case, q, k, v, lengths=None, mask=None, sinks=None, k_scale=1.0, v_sc
 
 def attention(case, rounded, q, k, v, *rest):
     named = dict(zip((name for name, _ in [*options(case), *scales(case)]), rest, strict=True))
-    return attend(case, q, k, v, **named)[case.kind == "lse"]
+    y, lse = attend(case, heads_first(case, q), k, v, **named)
+    return lse if case.kind == "lse" else heads_first(case, y)
 
 
 ATTENTION = Kind(attention_mlir, attention_inputs, attention, "attention")
 for kind in ("plain", "causal", "window", "causalwindow", "softcap", "mask", "lengths", "causallengths", "sinks", "all", "lse"):
     KINDS[kind] = ATTENTION
-for kind in ("half", "e4m3perhead", "e5m2", "fnuzperall", "i8pertoken", "causali8pertoken", "lengthsi8pertoken", "causallengthse4m3pertoken", "softcapi8perhead"):
+for kind in ("half", "e4m3perhead", "e5m2", "fnuzperall", "i8pertoken", "causali8pertoken", "lengthsi8pertoken", "causallengthse4m3pertoken", "softcapi8perhead", "tokensfirstcausal"):
     KINDS[kind] = ATTENTION
 
 
-def heads_first(case, x):
-    """[B, Hq, S, D] of what lies as [B, S, Hq, D] in memory, or the other way round, where the op has its tokens first."""
-    return x.transpose(0, 2, 1, 3) if case.has("tokensfirst") else x
-
-
 def paged_mlir(case, target):
-    q = case.type("b", "s", "hq", "d") if case.has("tokensfirst") else case.type("b", "hq", "s", "d")
+    q = query_type(case)
     cache, table, lengths = case.type("pages", PAGE, "hkv", "d", dtype=case.stored), case.type("b", "pages", dtype="i32"), case.type("b", dtype="i32")
     arguments = [("q", q), ("k", cache), ("v", cache), ("table", table), ("lengths", lengths), *scales(case)]
     types = ", ".join(t for _, t in arguments)
     return f"""func.func @{case.function}({', '.join(f'%{name}: {t}' for name, t in arguments)}) -> {q} {{
-  %0 = greta.paged_attention %q, %k, %v, %table, %lengths{given_scales(case)}{attributes(case, *['tokens_first'] * case.has('tokensfirst'))} : {types} -> {q}
+  %0 = greta.paged_attention %q, %k, %v, %table, %lengths{given_scales(case)}{attributes(case)} : {types} -> {q}
   return %0 : {q}
 }}"""
 
@@ -315,11 +322,102 @@ def paged(case, rounded, q, k_cache, v_cache, table, lengths, k_scale=np.ones((1
 PAGED = Kind(paged_mlir, paged_inputs, paged, "attention")
 
 
+@dataclasses.dataclass(frozen=True)
+class View(Attention, family="view"):
+    """Causal attention of views: of the columns of a projection ("columns", S = T), of keys and values side by side by token ("pairs"). One kernel, no copy."""
+
+    dynamic = "s", "t"
+
+    @property
+    def spec(self):
+        return VIEWS[self.kind]
+
+
+def swapped(name, of, heads, rows, d, dtype, size):
+    """Lines that give %name as [B, H, S, D] of [B, S, H, D]."""
+    return f"""  %{name}_init = tensor.empty({size}) : {tensor(*heads, *rows, d, dtype)}
+  %{name} = linalg.transpose ins(%{of} : {tensor(heads[0], *rows, heads[1], d, dtype)}) outs(%{name}_init : {tensor(*heads, *rows, d, dtype)}) permutation = [0, 2, 1, 3]
+"""
+
+
+def columns_mlir(c, target):
+    """[B, S, (Hq + 2 Hkv) D] to [B, S, Hq D]."""
+    all_columns, given = (c.hq + 2 * c.hkv) * c.d, tensor(c.b, "?", c.hq * c.d, c.dtype)
+    whole = tensor(c.b, "?", all_columns, c.dtype)
+    text, first = "", 0
+    for name, heads in (("q", c.hq), ("k", c.hkv), ("v", c.hkv)):
+        part, split = tensor(c.b, "?", heads * c.d, c.dtype), tensor(c.b, "?", heads, c.d, c.dtype)
+        text += f"  %{name}_part = tensor.extract_slice %x[0, 0, {first}] [{c.b}, %s, {heads * c.d}] [1, 1, 1] : {whole} to {part}\n"
+        text += f"  %{name}_split = tensor.expand_shape %{name}_part [[0], [1], [2, 3]] output_shape [{c.b}, %s, {heads}, {c.d}] : {part} into {split}\n"
+        text += swapped(name, f"{name}_split", (c.b, heads), ("?",), c.d, c.dtype, "%s")
+        first += heads * c.d
+    q, k = tensor(c.b, c.hq, "?", c.d, c.dtype), tensor(c.b, c.hkv, "?", c.d, c.dtype)
+    back = tensor(c.b, "?", c.hq, c.d, c.dtype)
+    return f"""func.func @{c.function}(%x: {whole}) -> {given} {{
+  %one = arith.constant 1 : index
+  %s = tensor.dim %x, %one : {whole}
+{text}  %y = greta.attention %q, %k, %v {{causal}} : {q}, {k}, {k} -> {q}
+  %back_init = tensor.empty(%s) : {back}
+  %back = linalg.transpose ins(%y : {q}) outs(%back_init : {back}) permutation = [0, 2, 1, 3]
+  %joined = tensor.collapse_shape %back [[0], [1], [2, 3]] : {back} into {given}
+  return %joined : {given}
+}}"""
+
+
+def columns_inputs(c, rng):
+    yield rng.standard_normal((c.b, c.s, (c.hq + 2 * c.hkv) * c.d)), c.dtype
+
+
+def columns(c, rounded, x):
+    q, k, v = (part.reshape(c.b, c.s, -1, c.d).transpose(0, 2, 1, 3) for part in np.split(x, [c.hq * c.d, (c.hq + c.hkv) * c.d], axis=-1))
+    return attend(c, q, k, v, causal=True)[0].transpose(0, 2, 1, 3).reshape(c.b, c.s, -1)
+
+
+def pairs_mlir(c, target):
+    """q [B, Hq, S, D], keys and values [B, T, 2, Hkv, D]."""
+    q, whole, part = tensor(c.b, c.hq, "?", c.d, c.dtype), tensor(c.b, "?", 2, c.hkv, c.d, c.dtype), tensor(c.b, "?", c.hkv, c.d, c.dtype)
+    k, text = tensor(c.b, c.hkv, "?", c.d, c.dtype), ""
+    for number, name in enumerate("kv"):
+        text += f"  %{name}_part = tensor.extract_slice %x[0, 0, {number}, 0, 0] [{c.b}, %t, 1, {c.hkv}, {c.d}] [1, 1, 1, 1, 1] : {whole} to {part}\n"
+        text += swapped(name, f"{name}_part", (c.b, c.hkv), ("?",), c.d, c.dtype, "%t")
+    return f"""func.func @{c.function}(%q: {q}, %x: {whole}) -> {q} {{
+  %one = arith.constant 1 : index
+  %t = tensor.dim %x, %one : {whole}
+{text}  %y = greta.attention %q, %k, %v {{causal}} : {q}, {k}, {k} -> {q}
+  return %y : {q}
+}}"""
+
+
+def pairs_inputs(c, rng):
+    yield queries(c, rng, c.b, c.hq, c.s, c.d), c.dtype
+    yield rng.standard_normal((c.b, c.t, 2, c.hkv, c.d)), c.dtype
+
+
+def pairs(c, rounded, q, x):
+    k, v = (x[:, :, number].transpose(0, 2, 1, 3) for number in (0, 1))
+    return attend(c, q, k, v, causal=True)[0]
+
+
+VIEWS = {"columns": Kind(columns_mlir, columns_inputs, columns, "attention"), "pairs": Kind(pairs_mlir, pairs_inputs, pairs, "attention")}
+
+
 def update_mlir(case, target):
     cache, new, pos = f"tensor<?x{case.h}x?x{case.d}x{case.dtype}>", f"tensor<?x{case.h}x?x{case.d}x{case.dtype}>", "tensor<?xi32>"
     if case.kind == "paged":
         cache, new = f"tensor<?x{PAGE}x{case.h}x{case.d}x{case.dtype}>", f"tensor<?x{case.h}x{case.d}x{case.dtype}>"
     op = "paged_kv_update" if case.kind == "paged" else "kv_update"
+    if case.kind == "turned":  # the new rows by token
+        by_token = f"tensor<?x?x{case.h}x{case.d}x{case.dtype}>"
+        return f"""func.func @{case.function}(%cache: {cache}, %rows: {by_token}, %pos: {pos}) -> {cache} {{
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %b = tensor.dim %rows, %zero : {by_token}
+  %s = tensor.dim %rows, %one : {by_token}
+  %init = tensor.empty(%b, %s) : {new}
+  %new = linalg.transpose ins(%rows : {by_token}) outs(%init : {new}) permutation = [0, 2, 1, 3]
+  %0 = greta.{op} %cache, %new, %pos : {cache}, {new}, {pos} -> {cache}
+  return %0 : {cache}
+}}"""
     update = f"%0 = greta.{op} %cache, %new, %pos : {cache}, {new}, {pos} -> {cache}"
     if case.kind == "kept":  # the old cache is looked at afterwards: it cannot be in place
         return f"""func.func @{case.function}(%cache: {cache}, %new: {new}, %pos: {pos}) -> ({cache}, {cache}) {{
@@ -344,7 +442,7 @@ def update_inputs(case, rng):
         yield slots, "i32"
         return
     yield rng.standard_normal((case.b, case.h, case.t, case.d)), case.dtype
-    yield rng.standard_normal((case.b, case.h, case.s, case.d)), case.dtype
+    yield rng.standard_normal((case.b, case.s, case.h, case.d) if case.kind == "turned" else (case.b, case.h, case.s, case.d)), case.dtype
     yield np.array([(0, case.t - 1, case.t // 2, -2)[n % 4] for n in range(case.b)]), "i32"
 
 
@@ -355,6 +453,8 @@ def update(case, rounded, cache, new, at):
             if 0 <= slot < len(cache) * PAGE:
                 y[slot // PAGE, slot % PAGE] = new[token]
         return y
+    if case.kind == "turned":
+        new = new.transpose(0, 2, 1, 3)
     for n, first in enumerate(at):
         for i in range(case.s):
             if 0 <= first + i < case.t:
@@ -362,4 +462,53 @@ def update(case, rounded, cache, new, at):
     return [y, 2 * cache] if case.kind == "kept" else y
 
 
-UPDATES = {kind: Kind(update_mlir, update_inputs, update, "exact") for kind in ("rows", "kept", "paged")}
+SCALE = 0.375
+
+
+def quantised_mlir(case, target):
+    """New rows in f16 are divided by a scale and rounded to a cache of 8 bits; those of a projection in its kernel."""
+    is_projected = case.kind == "projected"
+    wide = f"tensor<?x{case.h * case.d}xf32>" if is_projected else f"tensor<?x{case.h}x?x{case.d}xf32>"
+    half, narrow = wide.replace("f32", "f16"), wide.replace("f32", MLIR[case.dtype])
+    cache = f"tensor<?x{PAGE}x{case.h}x{case.d}x{MLIR[case.dtype]}>" if is_projected else narrow
+    weights = tensor(case.h * case.d, case.h * case.d, "f16")
+    computed, new, extent, op = "", "%small", 2, "kv_update"
+    if is_projected:
+        computed = f"  %product = greta.matmul %rows, %weights {{transpose_b}} : {half}, {weights} -> {half}\n"
+        heads = f"tensor<?x{case.h}x{case.d}x{MLIR[case.dtype]}>"
+        last = f"  %heads = tensor.expand_shape %small [[0], [1, 2]] output_shape [%n, {case.h}, {case.d}] : {narrow} into {heads}\n"
+        new, extent, op = "%heads", 0, "paged_kv_update"
+    sizes = "%n" if is_projected else "%b, %n"
+    return f"""func.func @{case.function}(%cache: {cache}, %rows: {half}, {f'%weights: {weights}, ' * is_projected}%at: tensor<?xi32>) -> {cache} {{
+  %zero = arith.constant 0 : index
+  %dim = arith.constant {extent} : index
+  %b = tensor.dim %rows, %zero : {half}
+  %n = tensor.dim %rows, %dim : {half}
+  %scale = arith.constant {SCALE} : f32
+  %scales = tensor.splat %scale[{sizes}] : {wide}
+{computed}  %wide = arith.extf {'%product' if is_projected else '%rows'} : {half} to {wide}
+  %scaled = arith.divf %wide, %scales : {wide}
+  %small = arith.truncf %scaled : {wide} to {narrow}
+{last if is_projected else ''}  %0 = greta.{op} %cache, {new}, %at : {cache}, {heads if is_projected else narrow}, tensor<?xi32> -> {cache}
+  return %0 : {cache}
+}}"""
+
+
+def quantised_inputs(case, rng):
+    """A projection by the identity is exact."""
+    if case.kind == "quantised":
+        (cache, dtype), (rows, _), at = update_inputs(case, rng)
+        yield from ((cache, dtype), (rows, "f16"), at)
+        return
+    (cache, dtype), (rows, _), slots = update_inputs(dataclasses.replace(case, kind="paged"), rng)
+    yield from ((cache, dtype), (rows.reshape(case.s, -1), "f16"), (np.eye(case.h * case.d), "f16"), slots)
+
+
+def quantised(case, rounded, cache, rows, *rest):
+    kind = "paged" if case.kind == "projected" else "rows"
+    new = rows.reshape(case.s, case.h, case.d) if kind == "paged" else rows
+    return update(dataclasses.replace(case, kind=kind), rounded, cache, rounded_to(case.dtype, new / SCALE), rest[-1])
+
+
+UPDATES = {kind: Kind(update_mlir, update_inputs, update, "exact") for kind in ("rows", "kept", "paged", "turned")}
+UPDATES |= {kind: Kind(quantised_mlir, quantised_inputs, quantised, "exact") for kind in ("quantised", "projected")}

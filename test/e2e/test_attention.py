@@ -2,10 +2,13 @@
 machine's Vulkan driver and on the host.
 """
 
+import re
+
+import numpy as np
 import pytest
 
 import harness
-from attention_ops import Attention, Decode, Fixed, Paged, PagedDecode, Update
+from attention_ops import Attention, Decode, Fixed, Paged, PagedDecode, Update, View
 from harness import AMD_FAMILIES, check, check_together, results_on, together
 
 # Kind, type, B, Hq, Hkv, S, T, D.
@@ -45,6 +48,9 @@ CASES = [
     PagedDecode("windowsoftcap", "bf16", 4, 4, 1, 4, 200, 64),
     PagedDecode("tokensfirst", "f16", 4, 8, 2, 1, 100, 64),
     Paged("tokensfirst", "f16", 4, 4, 2, 37, 70, 64),
+    View("columns", "f16", 2, 4, 2, 70, 70, 64),
+    View("pairs", "bf16", 2, 4, 2, 20, 70, 64),
+    Fixed("tokensfirstcausal", "f16", 2, 4, 2, 33, 70, 64),
     Attention("half", "f32", 1, 2, 1, 20, 70, 64),
     Attention("e4m3perhead", "f16", 2, 4, 2, 70, 129, 64),
     Attention("e5m2", "bf16", 1, 2, 1, 33, 100, 128),
@@ -57,9 +63,12 @@ CASES = [
     Decode("lengthsi8pertoken", "bf16", 4, 4, 1, 3, 200, 64),
     PagedDecode("e4m3perhead", "f16", 4, 8, 2, 1, 300, 128),
     PagedDecode("i8pertoken", "f16", 4, 4, 2, 2, 200, 64),
-    *(Update(kind, "f16", 4, 2, 5, 40, 64) for kind in ("rows", "kept", "paged")),
+    *(Update(kind, "f16", 4, 2, 5, 40, 64) for kind in ("rows", "kept", "paged", "turned")),
     Update("rows", "f32", 2, 1, 1, 7, 8),
     Update("paged", "i8", 1, 1, 30, 40, 24),
+    Update("quantised", "f8e4m3fn", 4, 2, 5, 40, 64),
+    Update("projected", "f8e4m3fn", 1, 2, 20, 40, 32),
+    Update("projected", "f8e5m2", 1, 1, 5, 40, 64),
 ]
 
 
@@ -76,6 +85,8 @@ SMALL = [
     Decode("all", "f16", 4, 4, 2, 3, 90, 16),
     PagedDecode("plain", "f16", 4, 4, 1, 1, 90, 32),
     Paged("tokensfirst", "f16", 4, 4, 2, 5, 70, 16),
+    View("columns", "f16", 2, 4, 2, 20, 20, 16),
+    View("pairs", "f16", 2, 4, 2, 9, 40, 16),
     Attention("e4m3perhead", "f16", 2, 4, 2, 20, 45, 16),
     Attention("i8pertoken", "f32", 2, 2, 2, 9, 40, 16),
     Attention("half", "f32", 1, 2, 1, 9, 20, 16),
@@ -137,3 +148,80 @@ def test_what_is_updated_in_place(tmp_path, kind, says):
     shown = harness.tool(harness.RUN, package, "--inspect")
     assert shown.returncode == 0, shown.stderr
     assert ("in place of" in shown.stdout) == bool(says) and says in shown.stdout
+
+
+def test_one_kernel(tmp_path):
+    cases = [View("columns", "f16", 2, 4, 2, 70, 70, 64), View("pairs", "f16", 2, 4, 2, 20, 70, 64), Update("turned", "f16", 1, 2, 5, 40, 64)]
+    cases += [Update("projected", "f8e4m3fn", 1, 2, 20, 40, 32)]  # quantised and stored by the projection's kernel
+    package = harness.compile_package(tmp_path, "views", "\n".join(case.mlir() for case in cases), "gfx942,vulkan:portable")
+    for case in cases:
+        assert [len(variant["kernels"]) for variant in harness.function_of(package, case.function)["variants"]] == [1, 1]
+
+
+# A sequence of two pages of eight places each, of three pages that there are; and what is wrong with it.
+PLACES = dict(table=[[0, 1], [2, 9]], lengths=[3, 12], pos=[0, 7], slots=[3, -1, 24])
+WRONG = [
+    ("paged", dict(), r"paged_attention: an entry of 'table' names no page \(caches.mlir:2\), pid \(\d+, 0, 0\) idx \( *8\)"),
+    ("paged", dict(lengths=[3, 17]), "paged_attention: 'lengths' is negative, or beyond the table"),
+    ("attention", dict(), "attention: 'lengths' is negative, or beyond the keys"),
+    ("rows", dict(), "kv_update: 'pos' has rows beyond the cache"),
+    ("slots", dict(), r"paged_kv_update: an entry of 'slots' is beyond the cache .* idx \( *4\)"),
+    ("stored", dict(), r"paged_kv_update: an entry of 'slots' is beyond the cache .* idx \( *2\D"),
+]
+RIGHT = dict(table=[[0, 1], [2, -1]], lengths=[3, 8], pos=[0, 5], slots=[3, -1, 23])
+
+
+@pytest.fixture(scope="module")
+def checked(tmp_path_factory):
+    caches = """func.func @paged(%q: tensor<2x4x1x32xf16>, %k: tensor<?x8x2x32xf16>, %table: tensor<2x?xi32>, %lengths: tensor<2xi32>) -> tensor<2x4x1x32xf16> {
+  %0 = greta.paged_attention %q, %k, %k, %table, %lengths : tensor<2x4x1x32xf16>, tensor<?x8x2x32xf16>, tensor<?x8x2x32xf16>, tensor<2x?xi32>, tensor<2xi32> -> tensor<2x4x1x32xf16>
+  return %0 : tensor<2x4x1x32xf16>
+}
+func.func @attention(%q: tensor<2x4x5x32xf16>, %k: tensor<2x2x?x32xf16>, %lengths: tensor<2xi32>) -> tensor<2x4x5x32xf16> {
+  %0 = greta.attention %q, %k, %k lengths(%lengths) : tensor<2x4x5x32xf16>, tensor<2x2x?x32xf16>, tensor<2x2x?x32xf16>, tensor<2xi32> -> tensor<2x4x5x32xf16>
+  return %0 : tensor<2x4x5x32xf16>
+}
+func.func @rows(%cache: tensor<2x2x?x32xf16>, %new: tensor<2x2x3x32xf16>, %pos: tensor<2xi32>) -> tensor<2x2x?x32xf16> {
+  %0 = greta.kv_update %cache, %new, %pos : tensor<2x2x?x32xf16>, tensor<2x2x3x32xf16>, tensor<2xi32> -> tensor<2x2x?x32xf16>
+  return %0 : tensor<2x2x?x32xf16>
+}
+func.func @slots(%cache: tensor<?x8x2x32xf16>, %new: tensor<3x2x32xf16>, %slots: tensor<3xi32>) -> tensor<?x8x2x32xf16> {
+  %0 = greta.paged_kv_update %cache, %new, %slots : tensor<?x8x2x32xf16>, tensor<3x2x32xf16>, tensor<3xi32> -> tensor<?x8x2x32xf16>
+  return %0 : tensor<?x8x2x32xf16>
+}
+func.func @stored(%cache: tensor<?x8x2x32xf16>, %x: tensor<3x64xf16>, %w: tensor<64x64xf16>, %slots: tensor<3xi32>) -> tensor<?x8x2x32xf16> {
+  %y = greta.matmul %x, %w {transpose_b} : tensor<3x64xf16>, tensor<64x64xf16> -> tensor<3x64xf16>
+  %new = tensor.expand_shape %y [[0], [1, 2]] output_shape [3, 2, 32] : tensor<3x64xf16> into tensor<3x2x32xf16>
+  %0 = greta.paged_kv_update %cache, %new, %slots : tensor<?x8x2x32xf16>, tensor<3x2x32xf16>, tensor<3xi32> -> tensor<?x8x2x32xf16>
+  return %0 : tensor<?x8x2x32xf16>
+}
+"""
+    directory = tmp_path_factory.mktemp("checked")
+    (directory / "caches.mlir").write_text(caches)
+    made = harness.tool(harness.TRANSLATE, "--greta-to-package", "--checked", "--targets=vulkan:portable,gfx942", directory / "caches.mlir", "-o", directory / "caches.greta")
+    assert made.returncode == 0, made.stderr
+    return directory / "caches.greta"
+
+
+def run_checked(checked, tmp_path, device, function, places):
+    shapes = {"paged": "2x4x1x32 3x8x2x32 table lengths", "attention": "2x4x5x32 2x2x8x32 lengths", "rows": "2x2x8x32 2x2x3x32 pos"}
+    shapes |= {"slots": "3x8x2x32 3x2x32 slots", "stored": "3x8x2x32 3x64 64x64 slots"}
+    for name, numbers in places.items():
+        np.save(tmp_path / f"{name}.npy", np.array(numbers, np.int32))
+    inputs = [f"--input={tmp_path}/{word}.npy" if word in places else f"--input={word}xf16:value:1" for word in shapes[function].split()]
+    return harness.tool(harness.RUN, checked, f"--device={device}", f"--function={function}", *inputs, f"--output={tmp_path}/y.npy")
+
+
+@pytest.mark.parametrize("device", ["vulkan", "sim:gfx942"])
+@pytest.mark.parametrize("function, places, says", WRONG)
+def test_wrong_places_fail_checked_launches(tmp_path, checked, device, function, places, says):
+    ran = run_checked(checked, tmp_path, device, function, PLACES | places)
+    assert ran.returncode == 1
+    assert re.search(f"kernel '{function}_0': assertion failed: {says}", ran.stderr), ran.stderr
+
+
+@pytest.mark.parametrize("device", ["vulkan", "sim:gfx942"])
+@pytest.mark.parametrize("function", sorted({function for function, *_ in WRONG}))
+def test_right_places_pass_checks(tmp_path, checked, device, function):
+    ran = run_checked(checked, tmp_path, device, function, RIGHT)
+    assert ran.returncode == 0, ran.stderr

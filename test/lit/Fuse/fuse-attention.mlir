@@ -44,3 +44,32 @@ func.func @not_returned(%c: tensor<?x16x2x64xf16>, %n: tensor<?x2x64xf16>, %p: t
   %1 = arith.addf %0, %0 : tensor<?x16x2x64xf16>
   return %1 : tensor<?x16x2x64xf16>
 }
+
+// -----
+
+// Keys by token are a view; what is only read by token is stored so.
+// CHECK-DAG: #[[Q:.+]] = affine_map<()[s0] -> (s0 * 768, 768, 64, 1, 0)>
+// CHECK-DAG: #[[K:.+]] = affine_map<()[s0] -> (s0 * 768, 64, 768, 1, 512)>
+// CHECK-LABEL: func.func @by_token(
+// CHECK-SAME: %[[X:.*]]: tensor<1x?x768xf16>
+// CHECK: %[[Y:.*]] = greta.kernel(%[[X]], %[[X]]) {{.*}}views = [#[[Q]], #[[K]]]
+// CHECK: greta.attention {{.*}} {tokens_first} : tensor<1x?x8x64xf16>, tensor<1x2x?x64xf16>, tensor<1x2x?x64xf16> -> tensor<1x?x8x64xf16>
+// CHECK-NOT: greta.kernel
+// CHECK: tensor.collapse_shape %[[Y]]
+func.func @by_token(%x: tensor<1x?x768xf16>) -> tensor<1x?x512xf16> {
+  %c1 = arith.constant 1 : index
+  %t = tensor.dim %x, %c1 : tensor<1x?x768xf16>
+  %qs = tensor.extract_slice %x[0, 0, 0] [1, %t, 512] [1, 1, 1] : tensor<1x?x768xf16> to tensor<1x?x512xf16>
+  %ks = tensor.extract_slice %x[0, 0, 512] [1, %t, 128] [1, 1, 1] : tensor<1x?x768xf16> to tensor<1x?x128xf16>
+  %qt = tensor.expand_shape %qs [[0], [1], [2, 3]] output_shape [1, %t, 8, 64] : tensor<1x?x512xf16> into tensor<1x?x8x64xf16>
+  %kt = tensor.expand_shape %ks [[0], [1], [2, 3]] output_shape [1, %t, 2, 64] : tensor<1x?x128xf16> into tensor<1x?x2x64xf16>
+  %qe = tensor.empty(%t) : tensor<1x8x?x64xf16>
+  %q = linalg.transpose ins(%qt : tensor<1x?x8x64xf16>) outs(%qe : tensor<1x8x?x64xf16>) permutation = [0, 2, 1, 3]
+  %ke = tensor.empty(%t) : tensor<1x2x?x64xf16>
+  %k = linalg.transpose ins(%kt : tensor<1x?x2x64xf16>) outs(%ke : tensor<1x2x?x64xf16>) permutation = [0, 2, 1, 3]
+  %y = greta.attention %q, %k, %k : tensor<1x8x?x64xf16>, tensor<1x2x?x64xf16>, tensor<1x2x?x64xf16> -> tensor<1x8x?x64xf16>
+  %ye = tensor.empty(%t) : tensor<1x?x8x64xf16>
+  %yt = linalg.transpose ins(%y : tensor<1x8x?x64xf16>) outs(%ye : tensor<1x?x8x64xf16>) permutation = [0, 2, 1, 3]
+  %0 = tensor.collapse_shape %yt [[0], [1], [2, 3]] : tensor<1x?x8x64xf16> into tensor<1x?x512xf16>
+  return %0 : tensor<1x?x512xf16>
+}

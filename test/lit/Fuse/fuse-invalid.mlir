@@ -2,8 +2,8 @@
 
 func.func @generic(%x: tensor<4x64xf32>) -> tensor<4x64xf32> {
   %e = tensor.empty() : tensor<4x64xf32>
-  // expected-error@+1 {{has no kernel; write it with greta ops, elementwise arith and math, linalg.broadcast and tensor.expand_shape, collapse_shape or extract_slice, or compile for the target 'host'}}
-  %0 = linalg.transpose ins(%x : tensor<4x64xf32>) outs(%e : tensor<4x64xf32>) permutation = [0, 1]
+  // expected-error@+1 {{has no kernel; write it with greta ops, elementwise arith and math, linalg.broadcast and transpose, and tensor.expand_shape, collapse_shape or extract_slice, or compile for the target 'host'}}
+  %0 = linalg.copy ins(%x : tensor<4x64xf32>) outs(%e : tensor<4x64xf32>) -> tensor<4x64xf32>
   return %0 : tensor<4x64xf32>
 }
 
@@ -102,4 +102,13 @@ func.func @dynamic_size(%x: tensor<4x64xf32>, %y: tensor<?x32xf32>) -> tensor<?x
   // expected-error@+1 {{takes a dynamic part of dimension 0; give the size in the type}}
   %0 = tensor.extract_slice %x[0, 0] [%n, 64] [1, 1] : tensor<4x64xf32> to tensor<?x64xf32>
   return %0 : tensor<?x64xf32>
+}
+
+// -----
+
+func.func @turned_rows(%x: tensor<4x64xf32>) -> tensor<64x4xf32> {
+  %e = tensor.empty() : tensor<64x4xf32>
+  // expected-error@+1 {{moves the last dimension, whose elements kernels read as neighbours; leave it where it is, or say 'transpose_a' or 'transpose_b' of a GEMM}}
+  %0 = linalg.transpose ins(%x : tensor<4x64xf32>) outs(%e : tensor<64x4xf32>) permutation = [1, 0]
+  return %0 : tensor<64x4xf32>
 }

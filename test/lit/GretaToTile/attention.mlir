@@ -77,3 +77,62 @@ func.func @tokens_first(%q: tensor<1x?x8x64xf16>, %k: tensor<?x16x2x64xf16>, %t:
   %0 = greta.paged_attention %q, %k, %k, %t, %l {tokens_first} : tensor<1x?x8x64xf16>, tensor<?x16x2x64xf16>, tensor<?x16x2x64xf16>, tensor<1x?xi32>, tensor<1xi32> -> tensor<1x?x8x64xf16>
   return %0 : tensor<1x?x8x64xf16>
 }
+
+// -----
+
+// Keys of 8 bits are widened as they are loaded. A key's scale multiplies its column of logits; values' scales are relative to the largest so far, which the
+// loop carries, and which the result is a multiple of.
+// CHECK-LABEL: greta_tile.func @quantised_0(
+// CHECK: scf.for {{.*}} -> (tensor<256xf32>, tensor<256xf32>, tensor<256x64xf32>, tensor<1xf32>)
+// CHECK: %[[K:.*]] = greta_tile.load {{.*}} -> tensor<64x64xi8>
+// CHECK: %[[WIDE:.*]] = arith.sitofp %[[K]] : tensor<64x64xi8> to tensor<64x64xf16>
+// CHECK: %[[DOT:.*]] = greta_tile.dot %{{.*}}, %[[WIDE]]
+// CHECK: greta_tile.load {{.*}} -> tensor<64xf32>
+// CHECK: %[[SCALES:.*]] = greta_tile.broadcast {{.*}} -> tensor<256x64xf32>
+// CHECK: arith.mulf %[[DOT]], %[[SCALES]]
+// CHECK: math.absf {{.*}} : tensor<1x64xf32>
+// CHECK: %[[UNIT:.*]] = arith.maxnumf
+// CHECK: arith.divf {{.*}} : tensor<1x64xf32>
+// CHECK: greta_tile.dot {{.*}} tensor<256x64xf16>, tensor<64x64xf16> -> tensor<256x64xf32>
+// CHECK: scf.yield {{.*}}, %[[UNIT]]
+func.func @quantised(%q: tensor<?x8x?x64xf16>, %k: tensor<?x2x?x64xi8>, %s: tensor<?x2x?xf32>) -> tensor<?x8x?x64xf16> {
+  %0 = greta.attention %q, %k, %k scales(%s, %s) : tensor<?x8x?x64xf16>, tensor<?x2x?x64xi8>, tensor<?x2x?x64xi8>, tensor<?x2x?xf32>, tensor<?x2x?xf32> -> tensor<?x8x?x64xf16>
+  return %0 : tensor<?x8x?x64xf16>
+}
+
+// -----
+
+// Scales of heads are loaded before the loop; the values' multiply the result behind it.
+// CHECK-LABEL: greta_tile.func @per_head_0(
+// CHECK: %[[KS:.*]] = greta_tile.load_scattered {{.*}} : !greta_tile.ptr<f32> -> f32
+// CHECK: %[[VS:.*]] = greta_tile.load_scattered {{.*}} : !greta_tile.ptr<f32> -> f32
+// CHECK: scf.for
+// CHECK: arith.extf {{.*}} : tensor<64x64xf8E4M3FN> to tensor<64x64xf16>
+// CHECK: greta_tile.splat %[[KS]] : tensor<256x64xf32>
+// CHECK: greta_tile.splat %[[VS]] : tensor<256x64xf32>
+// CHECK: greta_tile.return
+func.func @per_head(%q: tensor<?x8x?x64xf16>, %k: tensor<?x2x?x64xf8E4M3FN>, %s: tensor<1x2x1xf32>, %t: tensor<1x1x1xf32>) -> tensor<?x8x?x64xf16> {
+  %0 = greta.attention %q, %k, %k scales(%s, %t) : tensor<?x8x?x64xf16>, tensor<?x2x?x64xf8E4M3FN>, tensor<?x2x?x64xf8E4M3FN>, tensor<1x2x1xf32>, tensor<1x1x1xf32> -> tensor<?x8x?x64xf16>
+  return %0 : tensor<?x8x?x64xf16>
+}
+
+// -----
+
+// A checked function asserts what tables, lengths and slots say; the table's entries in a loop in front of the others.
+// CHECK-LABEL: greta_tile.func @checked_0(
+// CHECK: %[[LENGTH:.*]] = arith.cmpi ule
+// CHECK: greta_tile.assert %[[LENGTH]], "paged_attention: 'lengths' is negative, or beyond the table" : i1
+// CHECK: scf.for
+// CHECK-NOT: greta_tile.dot
+// CHECK: greta_tile.assert %{{.*}}, "paged_attention: an entry of 'table' names no page" : tensor<64xi1>
+// CHECK: scf.for
+// CHECK-NOT: greta_tile.assert
+// CHECK: greta_tile.dot
+// CHECK-LABEL: greta_tile.func @checked_1(
+// CHECK: greta_tile.assert %{{.*}}, "paged_kv_update: an entry of 'slots' is beyond the cache" : tensor<32xi1>
+func.func @checked(%q: tensor<1x8x?x64xf16>, %c: tensor<?x16x2x64xf16>, %n: tensor<?x2x64xf16>, %s: tensor<?xi32>, %t: tensor<1x?xi32>, %l: tensor<1xi32>)
+    -> (tensor<1x8x?x64xf16>, tensor<?x16x2x64xf16>) attributes {greta.checked} {
+  %0 = greta.paged_attention %q, %c, %c, %t, %l : tensor<1x8x?x64xf16>, tensor<?x16x2x64xf16>, tensor<?x16x2x64xf16>, tensor<1x?xi32>, tensor<1xi32> -> tensor<1x8x?x64xf16>
+  %1 = greta.paged_kv_update %c, %n, %s : tensor<?x16x2x64xf16>, tensor<?x2x64xf16>, tensor<?xi32> -> tensor<?x16x2x64xf16>
+  return %0, %1 : tensor<1x8x?x64xf16>, tensor<?x16x2x64xf16>
+}
