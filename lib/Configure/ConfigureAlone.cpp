@@ -72,6 +72,21 @@ static bool hasMaskOperand(Operation *op) {
   return attention && attention.getMask();
 }
 
+/// Whether keys or values of one head have scales of their own.
+static bool scalesDifferByKey(Operation *op) {
+  auto differ = [](Value scales, ArrayRef<int64_t> dims) {
+    return scales && llvm::any_of(dims, [&](int64_t dim) {
+             auto type = cast<RankedTensorType>(scales.getType());
+             return type.getDimSize(dim) != 1;
+           });
+  };
+  if (auto attention = dyn_cast<AttentionOp>(op))
+    return differ(attention.getKScale(), {2}) ||
+           differ(attention.getVScale(), {2});
+  auto paged = cast<PagedAttentionOp>(op);
+  return differ(paged.getKScale(), {0, 1}) || differ(paged.getVScale(), {0, 1});
+}
+
 static KernelConfig chooseAttention(const Space &space, const Limits &limits) {
   RankedTensorType type = queryTypeOf(space.alone);
   auto keys = cast<RankedTensorType>(space.alone->getOperand(1).getType());
@@ -119,9 +134,10 @@ static KernelConfig chooseAttention(const Space &space, const Limits &limits) {
   }
   const int64_t least = hasMatrix ? 16 : 8; // what every instruction divides
   mostRows = std::max(mostRows, least);
-  // Logits and weights; where some are left out, what they are compared by.
+  // Logits and weights; where some are left out, what they are compared by;
+  // where tokens have scales, these.
   bool hasMask = space.alone->hasAttr("window") || hasMaskOperand(space.alone);
-  int64_t perLogit = 1 + copies + 2 * hasMask;
+  int64_t perLogit = 1 + copies + 2 * hasMask + scalesDifferByKey(space.alone);
   Blocks blocks{mostRows, least,   size, type.getElementTypeBitWidth(),
                 copies,   perLogit};
   while (blocks.queries > least && blocks.bytes() > limits.ldsBytes)

@@ -55,7 +55,9 @@ AttentionEmitter::AttentionEmitter(ImplicitLocOpBuilder &b, KernelOp kernel,
   auto take = [&](auto op) {
     q = op.getQ();
     lengths = op.getLengths();
-    window = op.getWindow();
+    // Twice a window is an i32, too.
+    if (op.getWindow())
+      window = std::min<int64_t>(*op.getWindow(), 1 << 30);
     softcap = number(op.getSoftcap());
     kScale = op.getKScale();
     vScale = op.getVScale();
@@ -249,15 +251,19 @@ Value AttentionEmitter::seen(Value key) {
           : reshape(iota({headsOfTile(), tileRows, span()}, 1), shape);
   Value at = add(number, splat(sub(add(row, shift), key), shape));
   // A row's last key is a valid one.
-  Value result = causal ? compare(Predicate::sle, column, at) : below(valid);
-  auto require = [&](Predicate how, int64_t distance) {
-    Value bound = add(at, splat(i32(b, distance), shape));
-    result = arith::AndIOp::create(b, result, compare(how, column, bound));
-  };
-  if (window)
-    require(Predicate::sgt, -*window);
-  if (window && !causal)
-    require(Predicate::slt, *window);
+  if (!window)
+    return apart(compare(Predicate::sle, column, at), 1);
+  // Both edges in one comparison: beyond the far one a difference is negative,
+  // which is large without a sign.
+  Value distance = sub(at, column);
+  int64_t width = *window;
+  if (!causal) {
+    distance = add(distance, splat(i32(b, width - 1), shape));
+    width = 2 * width - 1;
+  }
+  Value result = compare(Predicate::ult, distance, splat(i32(b, width), shape));
+  if (!causal)
+    result = arith::AndIOp::create(b, result, below(valid));
   return apart(result, 1);
 }
 
