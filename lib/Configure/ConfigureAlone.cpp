@@ -74,6 +74,36 @@ static bool hasMaskOperand(Operation *op) {
   return attention && attention.getMask();
 }
 
+namespace {
+/// The rows of the smallest instruction, 0: there is none, and the copies that
+/// lanes have of its operands' elements.
+struct OfInstruction {
+  int64_t rows = 0, copies = 1;
+};
+} // namespace
+
+/// For heads of `size` elements.
+static OfInstruction instructionOf(Type element, int64_t size,
+                                   const Limits &limits) {
+  OfInstruction found;
+  for (const MatrixInstruction *mi :
+       instructionsFor(element, element, limits.matrix, limits.row))
+    if (mi->accLayout.isKnown() && size % mi->n == 0 && size % mi->k == 0 &&
+        (!found.rows || mi->m < found.rows))
+      found = {mi->m, copiesInLanes(*mi)};
+  return found;
+}
+
+/// Of a lane's registers; drivers need fewer beside.
+static int64_t availableRegisters(const Limits &limits) {
+  const RegisterFile &file = limits.row.vgprs;
+  int64_t available = !limits.wide               ? 256
+                      : limits.row.isVulkan()    ? file.perWave * 19 / 20
+                      : limits.row.agprs.perWave ? file.perWave * 3 / 4
+                                                 : file.perWave * 13 / 20;
+  return available - limits.spareRegisters;
+}
+
 static KernelConfig chooseAttention(const Space &space, const Limits &limits) {
   RankedTensorType type = queryTypeOf(space.alone);
   auto keys = cast<RankedTensorType>(space.alone->getOperand(1).getType());
@@ -81,14 +111,7 @@ static KernelConfig chooseAttention(const Space &space, const Limits &limits) {
   int64_t size = type.getDimSize(3);
   int64_t shared = type.getDimSize(1) / keys.getDimSize(isPaged ? 2 : 1);
   Type element = type.getElementType();
-  int64_t leastRows = 0, copies = 1; // of an instruction; 0: there is none
-  for (const MatrixInstruction *mi :
-       instructionsFor(element, element, limits.matrix, limits.row))
-    if (mi->accLayout.isKnown() && size % mi->n == 0 && size % mi->k == 0 &&
-        (!leastRows || mi->m < leastRows)) {
-      leastRows = mi->m;
-      copies = copiesInLanes(*mi);
-    }
+  auto [leastRows, copies] = instructionOf(element, size, limits);
   bool hasMatrix = leastRows > 0;
   KernelConfig config;
   // On the H200 twice the rows for a wave, and half the waves, are faster where
@@ -100,13 +123,7 @@ static KernelConfig chooseAttention(const Space &space, const Limits &limits) {
   if (!hasMatrix && size % 16)
     config.waves = std::max<int64_t>(1, 64 / lanesOf(1, limits));
   int64_t lanes = lanesOf(config.waves, limits);
-  // Of a lane's registers; drivers need fewer beside.
-  const RegisterFile &file = limits.row.vgprs;
-  int64_t available = !limits.wide               ? 256
-                      : limits.row.isVulkan()    ? file.perWave * 19 / 20
-                      : limits.row.agprs.perWave ? file.perWave * 3 / 4
-                                                 : file.perWave * 13 / 20;
-  available -= limits.spareRegisters;
+  int64_t available = availableRegisters(limits);
   int64_t mostRows = limits.wide && hasMatrix ? lanes * rowsOfLane / 2 : 16;
   int64_t mostKeys = limits.wide && hasMatrix ? 64 : 16;
   SpaceConfig &chosen = config.spaces.emplace_back();
@@ -137,7 +154,7 @@ static KernelConfig chooseAttention(const Space &space, const Limits &limits) {
   }
   auto fitsWave = [&](double share) {
     return ofWave.registers(lanesOf(1, limits), /*ofWave=*/true) <=
-           share * file.perWave;
+           share * limits.row.vgprs.perWave;
   };
   // Their results of f32 meet in shared memory, with a row's sums.
   int64_t meeting = 4 * ofWave.queries * (size + 8);
@@ -165,11 +182,68 @@ static KernelConfig chooseAttention(const Space &space, const Limits &limits) {
   return config;
 }
 
+/// Rows that a workgroup adds up, as many to a wave as an instruction has: they
+/// stay in its registers with the sums. Then the largest tile of others, of
+/// which shared memory has both orders.
+static KernelConfig chooseBackward(const Space &space, const Limits &limits) {
+  RankedTensorType type = queryTypeOf(space.alone);
+  int64_t size = type.getDimSize(3), bits = type.getElementTypeBitWidth();
+  OfInstruction instruction =
+      instructionOf(type.getElementType(), size, limits);
+  bool hasMatrix = instruction.rows > 0, isWide = limits.wide && hasMatrix;
+  bool isVulkan = limits.row.isVulkan();
+  int64_t sums = isOfKeys(space.alone) ? 2 : 1;
+  KernelConfig config;
+  config.waves = isWide ? 8 : 4;
+  if (!hasMatrix && size % 16)
+    config.waves = std::max<int64_t>(1, 64 / lanesOf(1, limits));
+  int64_t rows = 16;
+  if (hasMatrix) {
+    rows = isWide ? config.waves * instruction.rows : rows;
+    // On the H200 twice the rows for a wave are faster where that is little:
+    // 349 and 294 TFLOP/s.
+    int64_t ofWave = isVulkan && sums == 1 && size <= 64 ? 2 : 1;
+    config.waves = std::clamp<int64_t>(rows / (ofWave * instruction.rows), 1,
+                                       config.waves);
+  }
+  // Drivers load a dot's operand piece by piece; on the H200 keys and values of
+  // 128 elements meet 252 TFLOP/s with 32 queries a turn, 200 with 16.
+  int64_t available = isVulkan && isWide ? limits.row.vgprs.perWave * 21 / 20
+                                         : availableRegisters(limits);
+  auto fits = [&](int64_t others) {
+    // Both orders of what the loop goes over; weights that no lane has where it
+    // multiplies them.
+    int64_t shared =
+        (2 + sums) * others * size + (hasMatrix ? 0 : rows * others);
+    // Sums and logits in f32; own rows, weights, what is on its way, and the
+    // operand of a dot, which each wave has.
+    int64_t columns = llvm::PowerOf2Ceil(size), copies = instruction.copies;
+    int64_t wide = rows * (sums * columns + 2 * others);
+    int64_t loaded = 2 + (isVulkan ? 0 : copies * config.waves);
+    int64_t narrow = copies * rows * (2 * columns + sums * others) +
+                     loaded * others * columns;
+    int64_t registers =
+        (wide + narrow * bits / 32) / lanesOf(config.waves, limits);
+    return shared * bits / 8 * 17 / 16 <= limits.ldsBytes &&
+           registers <= available;
+  };
+  int64_t others = hasMatrix ? 16 : 8;
+  while (others < (isWide ? 64 : 16) && fits(2 * others))
+    others *= 2;
+  SpaceConfig &chosen = config.spaces.emplace_back();
+  chosen.rows = {1, 1, rows};
+  chosen.columns = size;
+  chosen.depth = others;
+  return config;
+}
+
 FailureOr<KernelConfig> greta::chooseAlone(const Space &space,
                                            const Limits &limits) {
   if (getUpdatedCache(space.alone))
     return chooseUpdate(space, limits);
-  KernelConfig config = chooseAttention(space, limits);
+  bool isBackward = isa<AttentionBackwardOp>(space.alone);
+  KernelConfig config = isBackward ? chooseBackward(space, limits)
+                                   : chooseAttention(space, limits);
   // A family's variant without matrix instructions keeps the choice.
   if (limits.matrix.empty() && !limits.row.matrix.empty())
     return config;
@@ -177,7 +251,8 @@ FailureOr<KernelConfig> greta::chooseAlone(const Space &space,
   if (failed(asked))
     return failure();
   if (*asked)
-    if (std::optional<std::string> why = applyConfig(config, *asked))
+    if (std::optional<std::string> why =
+            applyConfig(config, *asked, isBackward))
       return space.alone->emitOpError("has a 'greta.config' ") << *why;
   return config;
 }

@@ -98,12 +98,19 @@ class Trace:
 
     def op(self, name: str, operands: Sequence[Value], attributes: str, shape: Shape, type_: str, named: Sequence[str] = ()) -> Value:
         """An op of the greta dialect; the last operands are those that its syntax names."""
+        (result,) = self.ops(name, operands, attributes, [(shape, type_)], named)
+        return result
+
+    def ops(self, name: str, operands: Sequence[Value], attributes: str, results: Sequence[tuple[Shape, str]], named: Sequence[str] = ()) -> list[Value]:
+        """An op of several results."""
         operands = [self.value(operand) for operand in operands]
         attributes = f" {{{attributes}}}" if attributes else ""
         plain = len(operands) - len(named)
         names, types = ", ".join(operand.name for operand in operands[:plain]), ", ".join(operand.mlir for operand in operands)
         names += "".join(f" {word}({operand.name})" for word, operand in zip(named, operands[plain:]))
-        return self.add(f"greta.{name} {names}{attributes} : {types} -> {tensor_type(shape, type_)}", shape, type_)
+        made = [Value(self, f"%r{len(self._lines)}_{i}", *result) for i, result in enumerate(results)]
+        self._lines.append(f"  {', '.join(one.name for one in made)} = greta.{name} {names}{attributes} : {types} -> {', '.join(one.mlir for one in made)}")
+        return made
 
     def text(self, name: str, results: Sequence[Value]) -> str:
         arguments = ", ".join(f"{value.name}: {value.mlir}" for value in self.arguments)

@@ -46,11 +46,12 @@ def _compiled(text: str, target: str) -> Function:
     return function
 
 
-def _call(name: str, write: Callable[[Trace, list[Value]], Value], shapes: Sequence[Shape], arrays: Sequence[Array]) -> Array:
-    """One operator on arrays: `write` writes it for arguments of these shapes."""
+def _call(name: str, write: Callable[[Trace, list[Value]], Value | list[Value]], shapes: Sequence[Shape], arrays: Sequence[Array]) -> Any:
+    """One operator on arrays: `write` writes it for arguments of these shapes. Of several results a tuple."""
     trace = Trace()
     operands = [trace.argument(shape, array.type) for shape, array in zip(shapes, arrays)]
-    text = trace.text(name, [write(trace, operands)])
+    results = write(trace, operands)
+    text = trace.text(name, results if isinstance(results, list) else [results])
     return _compiled(text, targets(find_device()))(*(array.reshape(_fixed(shape, array)) for shape, array in zip(shapes, arrays)))
 
 
@@ -169,29 +170,70 @@ def _attributes(**given: Any) -> str:
     return ", ".join(words)
 
 
-def _like_first(name: str, operands: Sequence[Any], attributes: str = "", named: Sequence[str] = ()) -> Any:
-    """An operator whose result is like its first operand."""
+def _written(write: Callable[[Trace, list[Value]], Any], name: str, operands: Sequence[Any]) -> Any:
+    """What `write` writes of these operands: in the function that is traced, else as one of its own."""
     if isinstance(operands[0], Value):
-        return operands[0].trace.op(name, operands, attributes, operands[0].shape, operands[0].type, named)
+        return write(operands[0].trace, list(operands))
     arrays = [asarray(one) for one in operands]
-
-    def write(trace: Trace, values: list[Value]) -> Value:
-        return trace.op(name, values, attributes, values[0].shape, values[0].type, named)
-
     return _call(name, write, [one.shape for one in arrays], arrays)
 
 
+def _like_first(name: str, operands: Sequence[Any], attributes: str = "", named: Sequence[str] = ()) -> Any:
+    """An operator whose result is like its first operand."""
+    return _written(lambda trace, values: trace.op(name, values, attributes, values[0].shape, values[0].type, named), name, operands)
+
+
 def attention(
-    q: Any, k: Any, v: Any, *, scale: float | None = None, causal: bool = False, window: int | None = None, softcap: float | None = None, lengths: Any = None, mask: Any = None
+    q: Any,
+    k: Any,
+    v: Any,
+    *,
+    scale: float | None = None,
+    causal: bool = False,
+    window: int | None = None,
+    softcap: float | None = None,
+    lengths: Any = None,
+    mask: Any = None,
+    with_lse: bool = False,
 ) -> Any:
     """softmax(scale * q @ k^T + mask) @ v of q [B, Hq, S, D] and k, v [B, Hkv, T, D]; Hkv divides Hq, scale is 1 / sqrt(D) if it is not given.
 
-    `lengths` [B] in i32 are the valid keys; causal rows are aligned at their end.
+    `lengths` [B] in i32 are the valid keys; causal rows are aligned at their end. With `with_lse` also the logarithm of each row's sum of exponentials [B, Hq, S], in f32.
     """
     named = {name: value for name, value in (("lengths", lengths), ("mask", mask)) if value is not None}
     attributes = _attributes(scale=scale and float(scale), causal=causal, window=window, softcap=softcap and float(softcap))
 
-    return _like_first("attention", [q, k, v, *named.values()], attributes, list(named))
+    def write(trace: Trace, values: list[Value]) -> Any:
+        q = values[0]
+        made = trace.ops("attention", values, attributes, [(q.shape, q.type), (q.shape[:3], "f32")][: 1 + with_lse], list(named))
+        return made if with_lse else made[0]
+
+    return _written(write, "attention", [q, k, v, *named.values()])
+
+
+def attention_backward(
+    q: Any,
+    k: Any,
+    v: Any,
+    o: Any,
+    lse: Any,
+    do: Any,
+    *,
+    scale: float | None = None,
+    causal: bool = False,
+    window: int | None = None,
+    softcap: float | None = None,
+    lengths: Any = None,
+    mask: Any = None,
+) -> Any:
+    """(dq, dk, dv) of attention(q, k, v, .., with_lse=True), which gave o and lse, from the gradient of o."""
+    named = {name: value for name, value in (("lengths", lengths), ("mask", mask)) if value is not None}
+    attributes = _attributes(scale=scale and float(scale), causal=causal, window=window, softcap=softcap and float(softcap))
+
+    def write(trace: Trace, values: list[Value]) -> Any:
+        return trace.ops("attention_backward", values, attributes, [(one.shape, one.type) for one in values[:3]], list(named))
+
+    return _written(write, "attention_backward", [q, k, v, o, lse, do, *named.values()])
 
 
 def paged_attention(q: Any, k_cache: Any, v_cache: Any, table: Any, lengths: Any, *, scale: float | None = None, window: int | None = None, softcap: float | None = None) -> Any:

@@ -178,26 +178,32 @@ def attention_inputs(case, rng):
         yield rng.standard_normal(case.hq), "f32"
 
 
+def visible(case, shape, lengths=None, causal=None):
+    """Which keys rows see, of logits of a shape."""
+    batch, _, rows, keys = shape
+    valid = np.full(batch, keys) if lengths is None else np.minimum(lengths, keys)
+    valid = valid.reshape(-1, 1, 1, 1)
+    i, j = np.arange(rows)[:, None], np.arange(keys)
+    at = i + valid - rows
+    seen = np.broadcast_to(j < valid, shape)
+    is_causal = case.has("causal") if causal is None else causal
+    if is_causal:
+        seen = seen & (j <= at)
+    if case.has("window"):
+        seen = seen & (j > at - WINDOW) & (is_causal | (j < at + WINDOW))
+    return seen
+
+
 def attend(case, q, k, v, lengths=None, mask=None, sinks=None, causal=None):
     """The result and the logarithm of the sums."""
-    batch, heads, rows, _ = q.shape
-    keys = k.shape[2]
+    heads = q.shape[1]
     k, v = (np.nan_to_num(np.repeat(x, heads // x.shape[1], axis=1)) for x in (k, v))
     x = np.einsum("bhsd,bhtd->bhst", q, k) / np.sqrt(q.shape[-1])
     if case.has("softcap"):
         x = SOFTCAP * np.tanh(x / SOFTCAP)
     if mask is not None:
         x = x + mask
-    valid = np.full(batch, keys) if lengths is None else np.minimum(lengths, keys)
-    valid = valid.reshape(-1, 1, 1, 1)
-    i, j = np.arange(rows)[:, None], np.arange(keys)
-    at = i + valid - rows
-    seen = np.broadcast_to(j < valid, x.shape)
-    is_causal = case.has("causal") if causal is None else causal
-    if is_causal:
-        seen = seen & (j <= at)
-    if case.has("window"):
-        seen = seen & (j > at - WINDOW) & (is_causal | (j < at + WINDOW))
+    seen = visible(case, x.shape, lengths, causal)
     x = np.where(seen, x, -np.inf)
     sink = np.full((1, heads, 1, 1), -np.inf) if sinks is None else sinks.reshape(1, -1, 1, 1)
     m = np.maximum(x.max(-1, initial=-np.inf, keepdims=True), sink)

@@ -52,6 +52,8 @@ LIMITS = {
     # Each weight is rounded before it is multiplied, with the maximum that is known by then: about as much again as the result's own rounding.
     # In f32 the last place of a logit, 32 units for those of 16, is as much of its weight.
     "attention": Limit(euclidean=1.75, maximum=2.5, share=0.3, f32=64, f32_per_root=1),
+    # Of all rows as one: what a row rounds it may have left of terms that cancel.
+    "attention gradients": Limit(euclidean=1, maximum=1.75, share=0.3, f32=40, f32_per_root=1),
     # Roundings one after another, of which attention's is one.
     "layer": Limit(fused_norm=True, share=0.8, **CHAIN, **GEMM),
     "fused norm": Limit(fused_norm=True, **CHAIN, **GEMM),

@@ -107,6 +107,26 @@ def test_attention():
     check(ops.attention(q, k, v, mask=mask, scale=32**-0.5), np.stack([attended(q[b], k[b], v[b], 9, mask=mask[0, 0]) for b in range(2)]), 4e-3)
 
 
+def test_attention_backward():
+    q, k, v, do = random(2, 4, 5, 32), random(2, 2, 9, 32, seed=1), random(2, 2, 9, 32, seed=2), random(2, 4, 5, 32, seed=3)
+    lengths = np.array([7, 9], np.int32)
+    o, lse = ops.attention(q, k, v, causal=True, lengths=lengths, with_lse=True)
+    got = ops.attention_backward(q, k, v, o, lse, do, causal=True, lengths=lengths)
+    row, key = np.arange(5)[:, None], np.arange(9)[None, :]
+    want = [np.zeros((2, heads, *one.shape[2:])) for heads, one in ((4, q), (4, k), (4, v))]
+    for b in range(2):
+        qd, kd, vd, dod = wide(q[b], k[b].repeat(2, 0), v[b].repeat(2, 0), do[b])
+        x = np.where(key <= row + lengths[b] - 5, qd @ kd.transpose(0, 2, 1) / 32**0.5, -np.inf)
+        p = np.exp(x - x.max(-1, keepdims=True))
+        p /= p.sum(-1, keepdims=True)
+        np.testing.assert_allclose(lse.numpy()[b], x.max(-1) + np.log(np.exp(x - x.max(-1, keepdims=True)).sum(-1)), rtol=2e-3, atol=2e-3)
+        dp = dod @ vd.transpose(0, 2, 1)
+        dx = p * (dp - (p * dp).sum(-1, keepdims=True)) / 32**0.5
+        want[0][b], want[1][b], want[2][b] = dx @ kd, dx.transpose(0, 2, 1) @ qd, p.transpose(0, 2, 1) @ dod
+    for one, right in zip(got, (want[0], *(one.reshape(2, 2, 2, 9, 32).sum(2) for one in want[1:])), strict=True):
+        check(one, right, 6e-3)
+
+
 def test_caches():
     cache, new = random(2, 2, 12, 32), random(2, 2, 3, 32, seed=1)
     want = cache.astype(float)

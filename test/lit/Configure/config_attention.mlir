@@ -40,3 +40,27 @@ func.func @asked(%q: tensor<?x2x?x64xf16>, %k: tensor<?x2x?x64xf16>, %v: tensor<
   %0 = greta.attention %q, %k, %v {greta.config = {tile = [64, 32], waves = 2, split = 6, gfx942 = {tile = [64, 16]}}} : tensor<?x2x?x64xf16>, tensor<?x2x?x64xf16>, tensor<?x2x?x64xf16> -> tensor<?x2x?x64xf16>
   return %0 : tensor<?x2x?x64xf16>
 }
+
+// -----
+
+// Gradients: queries go over keys, and keys over queries, with twice the sums.
+// GFX942: config = {spaces = [{columns = 128 : i64, depth = 64 : i64, rows = [1, 1, 128]}], waves = 8 : i64}
+// GFX942: config = {spaces = [{columns = 128 : i64, depth = 32 : i64, rows = [1, 1, 128]}], waves = 8 : i64}
+// NVIDIA: columns = 128 : i64, depth = 32 : i64, rows = [1, 1, 128]}], waves = 8 : i64}
+// NVIDIA: columns = 128 : i64, depth = 32 : i64, rows = [1, 1, 128]}], waves = 8 : i64}
+// PORTABLE: columns = 128 : i64, depth = 16 : i64, rows = [1, 1, 16]}], waves = 4 : i64}
+// PORTABLE: columns = 128 : i64, depth = 8 : i64, rows = [1, 1, 16]}], waves = 4 : i64}
+func.func @backward(%q: tensor<?x8x?x128xf16>, %k: tensor<?x2x?x128xf16>, %v: tensor<?x2x?x128xf16>, %o: tensor<?x8x?x128xf16>, %l: tensor<?x8x?xf32>, %do: tensor<?x8x?x128xf16>) -> (tensor<?x8x?x128xf16>, tensor<?x2x?x128xf16>, tensor<?x2x?x128xf16>) {
+  %dq, %dk, %dv = greta.attention_backward %q, %k, %v, %o, %l, %do : tensor<?x8x?x128xf16>, tensor<?x2x?x128xf16>, tensor<?x2x?x128xf16>, tensor<?x8x?x128xf16>, tensor<?x8x?xf32>, tensor<?x8x?x128xf16> -> tensor<?x8x?x128xf16>, tensor<?x2x?x128xf16>, tensor<?x2x?x128xf16>
+  return %dq, %dk, %dv : tensor<?x8x?x128xf16>, tensor<?x2x?x128xf16>, tensor<?x2x?x128xf16>
+}
+
+// -----
+
+// GFX942: depth = 16 : i64, rows = [1, 1, 64]}], waves = 2 : i64}
+// NVIDIA: depth = 32 : i64, rows = [1, 1, 64]}], waves = 2 : i64}
+// PORTABLE: depth = 32 : i64, rows = [1, 1, 64]}], waves = 2 : i64}
+func.func @backward_asked(%q: tensor<?x8x?x64xf16>, %k: tensor<?x2x?x64xf16>, %v: tensor<?x2x?x64xf16>, %o: tensor<?x8x?x64xf16>, %l: tensor<?x8x?xf32>, %do: tensor<?x8x?x64xf16>) -> (tensor<?x8x?x64xf16>) {
+  %dq, %dk, %dv = greta.attention_backward %q, %k, %v, %o, %l, %do {greta.config = {tile = [64, 32], waves = 2, gfx942 = {tile = [64, 16]}}} : tensor<?x8x?x64xf16>, tensor<?x2x?x64xf16>, tensor<?x2x?x64xf16>, tensor<?x8x?x64xf16>, tensor<?x8x?xf32>, tensor<?x8x?x64xf16> -> tensor<?x8x?x64xf16>, tensor<?x2x?x64xf16>, tensor<?x2x?x64xf16>
+  return %dq : tensor<?x8x?x64xf16>
+}

@@ -30,3 +30,19 @@ func.func @split(%q: tensor<1x2x8x64xf16>, %k: tensor<1x2x8x64xf16>) -> tensor<1
   %0 = greta.attention %q, %k, %k {greta.config = {split = 0}} : tensor<1x2x8x64xf16>, tensor<1x2x8x64xf16>, tensor<1x2x8x64xf16> -> tensor<1x2x8x64xf16>
   return %0 : tensor<1x2x8x64xf16>
 }
+
+// -----
+
+func.func @backward(%q: tensor<2x8x4x64xf16>, %l: tensor<2x8x4xf32>) -> tensor<2x8x4x64xf16> {
+  // expected-error @+1 {{has a 'greta.config' that is not made of 'tile' and 'waves', which are what gradients of attention have}}
+  %0, %1, %2 = greta.attention_backward %q, %q, %q, %q, %l, %q {greta.config = {split = 2}} : tensor<2x8x4x64xf16>, tensor<2x8x4x64xf16>, tensor<2x8x4x64xf16>, tensor<2x8x4x64xf16>, tensor<2x8x4xf32>, tensor<2x8x4x64xf16> -> tensor<2x8x4x64xf16>, tensor<2x8x4x64xf16>, tensor<2x8x4x64xf16>
+  return %0 : tensor<2x8x4x64xf16>
+}
+
+// -----
+
+func.func @backward_tile(%q: tensor<2x8x4x64xf16>, %l: tensor<2x8x4xf32>) -> tensor<2x8x4x64xf16> {
+  // expected-error @+1 {{has a 'greta.config' whose 'tile' is not two powers of two from 16 to 1024, what is added up and what the loop goes over}}
+  %0, %1, %2 = greta.attention_backward %q, %q, %q, %q, %l, %q {greta.config = {tile = [8, 64]}} : tensor<2x8x4x64xf16>, tensor<2x8x4x64xf16>, tensor<2x8x4x64xf16>, tensor<2x8x4x64xf16>, tensor<2x8x4xf32>, tensor<2x8x4x64xf16> -> tensor<2x8x4x64xf16>, tensor<2x8x4x64xf16>, tensor<2x8x4x64xf16>
+  return %0 : tensor<2x8x4x64xf16>
+}

@@ -71,6 +71,42 @@ greta_tile.func @control(%x: i32, %n: i32, %y: i32) attributes {wave_size = 64 :
   greta_tile.return
 }
 
+// Loops in a loop: what each of them has begins with a store, so that no turn of the outer one leaves anything there. What is read first stays.
+// CHECK-LABEL: @nested
+// CHECK-DAG: greta_tile.shared_alloc offset 0 : <4096 x vector<4xf32>>
+// CHECK-DAG: greta_tile.shared_alloc offset 0 : <4095 x vector<4xf32>>
+// CHECK: scf.for
+// CHECK: scf.for
+// CHECK: greta_tile.barrier
+// CHECK: greta_tile.barrier
+// CHECK: scf.for
+// CHECK: greta_tile.barrier
+// CHECK: greta_tile.barrier
+greta_tile.func @nested(%n: i32) attributes {wave_size = 64 : i32, waves = 2 : i32} {
+  %a = greta_tile.shared_alloc : !large
+  %b = greta_tile.shared_alloc : !greta_tile.shared<4095 x vector<4xf32>>
+  %x = arith.constant dense<0.0> : vector<4xf32>
+  %i = greta_tile.lane_id
+  %j = greta_tile.wave_id
+  %z = arith.constant 0 : i32
+  %one = arith.constant 1 : i32
+  scf.for %h = %z to %n step %one : i32 {
+    %sum = scf.for %k = %z to %n step %one iter_args(%v = %x) -> (vector<4xf32>) : i32 {
+      greta_tile.shared_store %v, %a[%i] : !large
+      greta_tile.barrier
+      %0 = greta_tile.shared_load %a[%j] : !large
+      scf.yield %0 : vector<4xf32>
+    }
+    %all = scf.for %k = %z to %n step %one iter_args(%v = %sum) -> (vector<4xf32>) : i32 {
+      greta_tile.shared_store %v, %b[%i] : !greta_tile.shared<4095 x vector<4xf32>>
+      greta_tile.barrier
+      %0 = greta_tile.shared_load %b[%j] : !greta_tile.shared<4095 x vector<4xf32>>
+      scf.yield %0 : vector<4xf32>
+    }
+  }
+  greta_tile.return
+}
+
 // 65536 bytes are all there is: sharing them is worth a barrier.
 // CHECK-LABEL: @full
 // CHECK-DAG: %[[BLOCKS:.*]] = greta_tile.shared_alloc offset 0 : <4096 x vector<4xf32>>

@@ -1,0 +1,108 @@
+"""Gradients of attention against float64: on the simulated AMD families with all their checks, on testing's lavapipe (cooperative matrices), on this machine's Vulkan driver
+and on the host; and their definition against finite differences of attention's.
+"""
+
+import numpy as np
+import pytest
+
+import harness
+from attention_backward_ops import Backward
+from attention_ops import attend
+from harness import AMD_FAMILIES, check, check_together, results_on, together
+
+# Kind, type, B, Hq, Hkv, S, T, D.
+CASES = [
+    Backward("sinks", "f16", 1, 2, 1, 1, 1, 64),
+    Backward("plain", "f16", 2, 2, 1, 70, 129, 64),
+    Backward("plain", "f32", 1, 2, 1, 17, 64, 64),
+    Backward("plain", "bf16", 1, 2, 2, 129, 64, 128),
+    Backward("causal", "f16", 1, 2, 1, 129, 129, 64),
+    Backward("causal", "f16", 1, 2, 1, 7, 200, 64),
+    Backward("causal", "f16", 1, 2, 2, 64, 7, 64),
+    Backward("causal", "bf16", 1, 2, 1, 65, 65, 80),
+    Backward("causal", "f16", 1, 1, 1, 33, 50, 256),
+    Backward("window", "f16", 1, 1, 1, 100, 150, 64),
+    Backward("causalwindow", "f16", 1, 2, 1, 130, 200, 64),
+    Backward("softcap", "f16", 1, 1, 1, 20, 70, 64),
+    Backward("mask", "f32", 2, 2, 1, 20, 40, 64),
+    Backward("mask", "f16", 1, 2, 1, 20, 70, 128),
+    Backward("lengths", "f16", 4, 2, 1, 20, 70, 64),
+    Backward("causallengths", "f16", 4, 4, 2, 30, 70, 64),
+    Backward("sinks", "f16", 1, 3, 1, 20, 70, 64),
+    Backward("all", "f16", 4, 4, 2, 40, 90, 64),
+    Backward("all", "bf16", 4, 4, 2, 17, 60, 24),
+    Backward("delta", "f16", 1, 2, 1, 7, 64, 96),
+    Backward("given", "f16", 1, 2, 1, 64, 70, 64),
+    Backward("rows", "f16", 1, 2, 1, 17, 64, 64),
+]
+# What drivers compile quickly for a CPU.
+SMALL = [Backward("causal", "f16", 1, 2, 1, 20, 45, 16), Backward("all", "f16", 4, 2, 1, 20, 45, 16), Backward("plain", "f32", 1, 1, 1, 7, 17, 8)]
+EVERYTHING = "gfx942", "host"
+
+
+def chosen_for(target):
+    """The others share the cases, which take long to compile, among them."""
+    if target.startswith("vulkan"):
+        return SMALL
+    others = [family for family in AMD_FAMILIES if family not in EVERYTHING]
+    return CASES if target in EVERYTHING else CASES[others.index(target) :: len(others)]
+
+
+@pytest.fixture(scope="session")
+def results(tmp_path_factory):
+    """(target, device, launcher) -> results of the cases, compiled and run once."""
+    return harness.compiled_once(tmp_path_factory, "attention_backward", chosen_for)
+
+
+def grid(*targets):
+    return harness.grid("attention_backward", chosen_for, *targets)
+
+
+@pytest.mark.parametrize("target, case", grid(*AMD_FAMILIES, "vulkan:lavapipe"))
+def test_matrix_units(results, driver_parts, target, case):
+    check(results_on(results, target, driver_parts), case, target=target)
+
+
+@pytest.mark.parametrize("target, case", grid("vulkan:portable", "host"))
+def test_multiply_adds(results, driver_parts, target, case):
+    check(results_on(results, target, driver_parts), case)
+
+
+@pytest.mark.parametrize("target", together("attention_backward", *AMD_FAMILIES, "vulkan:lavapipe", "vulkan:portable", "host"))
+def test_together(results, driver_parts, target):
+    check_together(results_on(results, target, driver_parts))
+
+
+def test_two_kernels_and_the_same_again(tmp_path):
+    """Nothing is added up in memory: another run gives the same bits."""
+    case = Backward("causal", "f16", 1, 2, 1, 65, 65, 64)
+    package = harness.compile_package(tmp_path, "backward", case.mlir(), "gfx942")
+    for variant in harness.function_of(package, case.function)["variants"]:
+        assert len(variant["kernels"]) == 2
+    runs = []
+    for _ in range(2):
+        harness.run_tool(tmp_path, package, "sim:gfx942", case)
+        runs.append(np.load(tmp_path / "y.npy"))
+    assert (runs[0].view(np.uint16) == runs[1].view(np.uint16)).all()
+
+
+@pytest.mark.parametrize("kind", ["plain", "causal", "window", "softcap", "mask", "lengths", "all"])
+def test_definition_is_the_slope_of_attention(kind):
+    """Finite differences of attention's definition along random directions."""
+    case = Backward(kind, "f32", 4 if kind in ("lengths", "all") else 1, 4, 2, 9, 13, 8)
+    inputs = [x if x.dtype == np.int32 else x.astype(np.float64) for x in case.inputs()]
+    named = dict(zip((name for name, _ in case.operands), inputs, strict=True))
+    q, k, v, do = (np.nan_to_num(named[name]) for name in ("q", "k", "v", "do"))
+    options = {name: named[name] for name in ("lengths", "mask") if name in named}
+    sinks = np.random.default_rng(2).standard_normal(case.hq) if case.has("sinks") else None
+    o, lse = attend(case, q, k, v, **options, sinks=sinks)
+    named |= dict(q=q, k=k, v=v, o=o, lse=lse)
+    got = dict(zip(case.results, case.spec.reference(case, None, *named.values()), strict=True))
+    rng = np.random.default_rng(1)
+    for number, name in enumerate("qkv"):
+        direction = rng.standard_normal(named[name].shape)
+        ends = []
+        for step in (-1e-5, 1e-5):
+            moved = [x + step * direction if i == number else x for i, x in enumerate((q, k, v))]
+            ends.append((attend(case, *moved, **options, sinks=sinks)[0] * do).sum())
+        np.testing.assert_allclose((got[f"d{name}"] * direction).sum(), (ends[1] - ends[0]) / 2e-5, rtol=1e-6, atol=1e-6)
