@@ -210,30 +210,40 @@ static KernelConfig chooseBackward(const Space &space, const Limits &limits) {
   // 128 elements meet 252 TFLOP/s with 32 queries a turn, 200 with 16.
   int64_t available = isVulkan && isWide ? limits.row.vgprs.perWave * 21 / 20
                                          : availableRegisters(limits);
-  auto fits = [&](int64_t others) {
-    // Both orders of what the loop goes over; weights that no lane has where it
-    // multiplies them.
-    int64_t shared =
-        (2 + sums) * others * size + (hasMatrix ? 0 : rows * others);
-    // Sums and logits in f32; own rows, weights, what is on its way, and the
-    // operand of a dot, which each wave has.
+  bool inShared = false; // own rows
+  // Of shared memory: both orders of what the loop goes over, and weights that
+  // no lane has where it multiplies them.
+  auto bytes = [&](int64_t others) {
+    int64_t elements = (2 + sums) * others * size +
+                       (hasMatrix ? 0 : rows * others) +
+                       (inShared ? 2 * rows * size : 0);
+    return elements * bits / 8 * 17 / 16;
+  };
+  // Sums and logits in f32; own rows, weights, what is on its way, and the
+  // operand of a dot, which each wave has.
+  auto registers = [&](int64_t others) {
     int64_t columns = llvm::PowerOf2Ceil(size), copies = instruction.copies;
     int64_t wide = rows * (sums * columns + 2 * others);
     int64_t loaded = 2 + (isVulkan ? 0 : copies * config.waves);
-    int64_t narrow = copies * rows * (2 * columns + sums * others) +
-                     loaded * others * columns;
-    int64_t registers =
-        (wide + narrow * bits / 32) / lanesOf(config.waves, limits);
-    return shared * bits / 8 * 17 / 16 <= limits.ldsBytes &&
-           registers <= available;
+    int64_t narrow =
+        copies * rows * ((inShared ? 0 : 2) * columns + sums * others) +
+        loaded * others * columns;
+    return (wide + narrow * bits / 32) / lanesOf(config.waves, limits);
   };
   int64_t others = hasMatrix ? 16 : 8;
-  while (others < (isWide ? 64 : 16) && fits(2 * others))
+  if (isWide && !isVulkan && registers(others) > available * 4 / 3) {
+    inShared = true;
+    for (; config.waves > 1 && bytes(others) > limits.ldsBytes; rows /= 2)
+      config.waves /= 2;
+  }
+  while (others < (isWide ? 64 : 16) && bytes(2 * others) <= limits.ldsBytes &&
+         registers(2 * others) <= available)
     others *= 2;
   SpaceConfig &chosen = config.spaces.emplace_back();
   chosen.rows = {1, 1, rows};
   chosen.columns = size;
   chosen.depth = others;
+  chosen.loop = inShared;
   return config;
 }
 

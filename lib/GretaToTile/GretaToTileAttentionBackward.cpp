@@ -273,6 +273,9 @@ AttentionBackwardEmitter::Tile
 AttentionBackwardEmitter::visitTile(Value at, bool isBounded, bool isMasked,
                                     Tile sums) {
   assumeBelow(at, otherRows.count);
+  // In shared memory, where they do not fit in registers.
+  if (config.loop)
+    tile = load(ownRows, own, first, /*isBounded=*/true);
   Tile other = load(otherRows, others, at, isBounded);
   Value rowLse = lse, rowDelta = delta;
   if (ofKeys) {
@@ -347,7 +350,8 @@ AttentionBackwardEmitter::visitHead(const Range &range, Tile sums) {
 AttentionBackwardEmitter::Tile AttentionBackwardEmitter::visitHeads() {
   Value zero = constant({own, size()}, 0);
   Tile sums{zero, zero};
-  tile = load(ownRows, own, first, /*isBounded=*/true);
+  if (!config.loop)
+    tile = load(ownRows, own, first, /*isBounded=*/true);
   Value stands = ofKeys ? sub(first, shift) : add(first, shift);
   Value last = add(stands, i32(b, own - 1));
   if (!ofKeys)

@@ -16,11 +16,12 @@ struct SpaceConfig {
   llvm::SmallVector<int64_t> rows; // per group of row dimensions
   int64_t columns = 1;
   bool flat = false;
-  bool loop = false;
-  int64_t depth = 0;           // of a GEMM; of attention, keys at a time
-  int64_t run = 0;             // of it, in a lane; 0: not the skinny schedule
-  int64_t unroll = 1;          // blocks along the depth per turn of its loop;
-                               // of attention, for each of which are waves
+  bool loop = false;  // along columns; of gradients of attention, own rows are
+                      // loaded in it
+  int64_t depth = 0;  // of a GEMM; of attention, keys at a time
+  int64_t run = 0;    // of it, in a lane; 0: not the skinny schedule
+  int64_t unroll = 1; // blocks along the depth per turn of its loop;
+                      // of attention, for each of which are waves
   tile::MatrixAttr matrix;     // its instruction; null: SIMT FMAs
   tile::PipelineAttr pipeline; // of its loop over K; null: none
   int64_t group = 1;    // rows of blocks that neighbouring workgroups share

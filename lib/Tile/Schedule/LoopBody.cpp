@@ -53,6 +53,7 @@ private:
   void dropWhatIsNeededInTurn();
   void setOperands();
   void partition();
+  void separateFixed();
   bool isGemm();
 
   LoopBody &body;
@@ -261,6 +262,35 @@ void LoopBody::Analysis::partition() {
                  [&](Operation *op) { return !used.contains(op); });
 }
 
+/// What an operand is made of that does not follow from the turn's number is
+/// loaded once, before the loop.
+void LoopBody::Analysis::separateFixed() {
+  OpSet fixed, turning;
+  auto separate = [&](const Origin &origin) {
+    const OpSet *all[] = {&origin.loads, &origin.addresses, &origin.work};
+    bool isFixed = llvm::none_of(all, [&](const OpSet *ops) {
+      return llvm::any_of(*ops, [&](Operation *op) {
+        return llvm::is_contained(op->getOperands(), loop.getInductionVar());
+      });
+    });
+    for (const OpSet *ops : all)
+      (isFixed ? fixed : turning).insert(ops->begin(), ops->end());
+    return isFixed;
+  };
+  for (auto &[contract, origin] : contracts)
+    turning.insert(origin.work.begin(), origin.work.end());
+  for (auto &[operand, origin] : candidates)
+    body.operands[body.places.at(operand)].isFixed = separate(origin);
+  for (Operation &op : *block)
+    if (fixed.contains(&op))
+      body.fixed.push_back(&op);
+  for (SmallVector<Operation *> *ops :
+       {&body.loads, &body.addresses, &body.prepare})
+    llvm::erase_if(*ops, [&](Operation *op) {
+      return fixed.contains(op) && !turning.contains(op);
+    });
+}
+
 bool LoopBody::Analysis::isGemm() {
   if (body.dots.size() != body.carried.size())
     return false;
@@ -292,6 +322,8 @@ void LoopBody::Analysis::run() {
   setOperands();
   partition();
   body.isGemm = isGemm();
+  if (!body.isGemm)
+    separateFixed();
 }
 
 LoopBody::LoopBody(scf::ForOp loop) { Analysis(*this, loop).run(); }

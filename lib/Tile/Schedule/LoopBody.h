@@ -20,6 +20,7 @@ struct LoadedOperand {
   mlir::Value source;
   mlir::RankedTensorType type;
   unsigned kDim;
+  bool isFixed = false; // the same in every turn
 
   int64_t depth() const { return type.getDimSize(kDim); }
   /// Of what the dots' layout repeats along K.
@@ -45,6 +46,8 @@ struct LoopBody {
   /// their addresses need, and what is computed from what was loaded, with the
   /// sums of it.
   llvm::SmallVector<mlir::Operation *> loads, addresses, prepare;
+  /// All that operands are made of which every turn has, apart from those.
+  llvm::SmallVector<mlir::Operation *> fixed;
   /// Contracts that add what is loaded to a carried value, and where that is
   /// carried; where all others are.
   llvm::SmallVector<std::pair<unsigned, tile::ContractOp>> sums;

@@ -61,15 +61,17 @@ static PipelineAttr choosePipeline(const LoopBody &body, const TargetRow &row,
       llvm::any_of(body.dots, [](DotOp dot) { return !dot.getMatrixAttr(); }))
     return {};
   bool isCooperative = body.isCooperative();
-  int64_t bytes = 0, tile = 1;
+  int64_t bytes = 0, fixed = 0, tile = 1;
   for (const LoadedOperand &operand : body.operands) {
-    bytes += sharedBytes(operand.type, isCooperative ? 16 : 0);
+    (operand.isFixed ? fixed : bytes) +=
+        sharedBytes(operand.type, isCooperative ? 16 : 0);
     tile = std::max(tile, operand.tileDepth());
   }
   // Reductions of what is computed need some, too.
   int64_t room = row.ldsBytes;
   if (!body.isGemm)
     room = room * 15 / 16 - bytesOfConversions(body);
+  room -= fixed;
   int64_t stages = isCooperative || 2 * bytes > room ? 1 : 2;
   if (stages * bytes > room)
     return {};

@@ -24,8 +24,9 @@
 // has ended, as many blocks ahead as there are stages. The barrier waits for
 // the next block's loads and leaves the later ones in flight.
 //
-// Turns beyond the end load the last one's blocks again, so that the body has
-// no branch; where there may be no turn, a branch stands around the whole.
+// Operands that are the same in every turn are loaded and stored before the
+// loop. Turns beyond the end load the last one's blocks again, so that the body
+// has no branch; where there may be no turn, a branch stands around the whole.
 //
 //===----------------------------------------------------------------------===//
 
@@ -108,7 +109,7 @@ LogicalResult LoopPipeliner::placeOperands() {
     }
     place.local = LocalAllocOp::create(
         b, LocalType::get(
-               b.getContext(), attr.getStages(),
+               b.getContext(), operand.isFixed ? 1 : attr.getStages(),
                RankedTensorType::get(type.getShape(), type.getElementType()),
                placement));
   }
@@ -341,6 +342,7 @@ LogicalResult LoopPipeliner::run() {
   last = arith::MulIOp::create(b, turns, loop.getStep());
   if (!lower || *lower)
     last = arith::AddIOp::create(b, last, loop.getLowerBound());
+  emitFixed();
   SmallVector<Value> made = attr.getStages() == 1 ? emitSingle() : emitStaged();
   SmallVector<Value> results(loop.getNumResults());
   for (auto [place, value] : llvm::zip(body.carried, made))

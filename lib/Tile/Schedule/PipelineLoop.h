@@ -44,7 +44,10 @@ private:
   llvm::SmallVector<mlir::Value>
   emitPrepared(mlir::Value k, mlir::ValueRange loaded,
                llvm::SmallVectorImpl<mlir::Value> &sums);
+  mlir::Value asStored(const Placed &place, mlir::Value block);
   void emitStores(mlir::ValueRange prepared, mlir::Value stage);
+  /// Operands that are the same in every turn, as they are stored.
+  void emitFixed();
   /// Loads straight to shared memory.
   void emitDirect(mlir::Value k, mlir::Value stage);
   /// The stage `distance` after another.

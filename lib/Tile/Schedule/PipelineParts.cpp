@@ -95,6 +95,12 @@ void LoopPipeliner::emitSelects(Value k, IRMapping &mapping) {
     mapping.map(load.getResult(), block);
 }
 
+Value LoopPipeliner::asStored(const Placed &place, Value block) {
+  if (block.getType() == place.stored)
+    return block;
+  return ConvertLayoutOp::create(b, place.stored, block);
+}
+
 /// What the operands are computed as from what was loaded.
 SmallVector<Value> LoopPipeliner::emitPrepared(Value k, ValueRange loaded,
                                                SmallVectorImpl<Value> &sums) {
@@ -111,17 +117,28 @@ SmallVector<Value> LoopPipeliner::emitPrepared(Value k, ValueRange loaded,
     sum = mapping.lookup(entry.second->getResult(0));
   SmallVector<Value> prepared;
   for (auto [operand, place] : llvm::zip(body.operands, placed)) {
-    Value block = mapping.lookupOrDefault(operand.source);
-    if (block.getType() != place.stored)
-      block = ConvertLayoutOp::create(b, place.stored, block);
-    prepared.push_back(block);
+    prepared.push_back(
+        operand.isFixed
+            ? Value()
+            : asStored(place, mapping.lookupOrDefault(operand.source)));
   }
   return prepared;
 }
 
 void LoopPipeliner::emitStores(ValueRange prepared, Value stage) {
   for (auto [place, value] : llvm::zip(placed, prepared))
-    LocalStoreOp::create(b, value, place.local, stage);
+    if (value)
+      LocalStoreOp::create(b, value, place.local, stage);
+}
+
+void LoopPipeliner::emitFixed() {
+  IRMapping mapping;
+  for (Operation *op : body.fixed)
+    b.clone(*op, mapping);
+  for (auto [operand, place] : llvm::zip(body.operands, placed))
+    if (operand.isFixed)
+      LocalStoreOp::create(b, asStored(place, mapping.lookup(operand.source)),
+                           place.local, i32(0));
 }
 
 void LoopPipeliner::emitDirect(Value k, Value stage) {
@@ -171,7 +188,8 @@ Parts LoopPipeliner::emitReads(ArrayRef<DotOp> dots, Value stage, Value at,
       SmallVector<Value> offsets(2, i32(0));
       offsets[operand.kDim] = at;
       parts[number] =
-          LocalLoadOp::create(b, type, placed[number].local, stage, offsets);
+          LocalLoadOp::create(b, type, placed[number].local,
+                              operand.isFixed ? i32(0) : stage, offsets);
     }
   return parts;
 }
