@@ -10,6 +10,13 @@
 //   l[b, h, i]    = sum over j of e, and of the sink
 //   y[b, h, i, d] = sum over j of e * v[b, h, j, d] / l, zero where l is zero
 //
+// Its gradients have a row's weights p = exp(x - lse), with what its caller has
+// of the sums:
+//
+//   dx[b, h, i, j] = p * (sum over d of do * v - delta), times the cap's slope
+//   dq = scale * dx k,  dk = scale * dx^T q,  dv = p^T do, the latter two over
+//   all query heads of a key head
+//
 // A cache in pages is gathered into [B, Hkv, T, D] first.
 //
 //===----------------------------------------------------------------------===//
@@ -121,9 +128,13 @@ struct Attention {
 
   /// The result, and the logarithm of the sums.
   std::pair<Value, Value> build(ImplicitLocOpBuilder &b);
+  /// Those of queries, keys and values, and delta, which may be there in place
+  /// of the result.
+  SmallVector<Value> gradients(ImplicitLocOpBuilder &b, Value result, Value lse,
+                               Value gradient);
 
 private:
-  Value logits(ImplicitLocOpBuilder &b);
+  Value logits(ImplicitLocOpBuilder &b, Value products);
   /// i1: row i of sequence n, of `rows`, sees key j of `keys`.
   Value sees(ImplicitLocOpBuilder &b, Value n, Value i, Value j, Value rows);
 };
@@ -148,24 +159,45 @@ Value Attention::sees(ImplicitLocOpBuilder &b, Value n, Value i, Value j,
   return seen;
 }
 
-Value Attention::logits(ImplicitLocOpBuilder &b) {
-  auto heads = [](Value x) {
-    return cast<RankedTensorType>(x.getType()).getDimSize(1);
-  };
-  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, b.getLoc(), q);
-  sizes[3] = tensor::getMixedSize(b, b.getLoc(), k, 2);
+static int64_t headsOf(Value x) {
+  return cast<RankedTensorType>(x.getType()).getDimSize(1);
+}
+
+/// [B, Hq, S, T] of a [B, Hq, S, D] and b [B, Hkv, T, D].
+static Value multiplyRows(ImplicitLocOpBuilder &b, Value x, Value y) {
+  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, b.getLoc(), x);
+  sizes[3] = tensor::getMixedSize(b, b.getLoc(), y, 2);
   AffineExpr n, h, i, j, d;
   bindDims(b.getContext(), n, h, i, j, d);
-  AffineExpr shared = h.floorDiv(heads(q) / heads(k));
-  Value products = compute(
+  AffineExpr shared = h.floorDiv(headsOf(x) / headsOf(y));
+  return compute(
       b, sizes, mapOf(b, 5, {n, h, i, j}), b.getF64Type(),
-      {{q, mapOf(b, 5, {n, h, i, d})}, {k, mapOf(b, 5, {n, shared, j, d})}},
+      {{x, mapOf(b, 5, {n, h, i, d})}, {y, mapOf(b, 5, {n, shared, j, d})}},
       real(b, 0), [](ImplicitLocOpBuilder &b, ValueRange v) -> Value {
         Value product = arith::MulFOp::create(b, v[0], v[1]);
         return arith::AddFOp::create(b, v[2], product,
                                      arith::FastMathFlags::reassoc);
       });
+}
 
+static Value isZero(ImplicitLocOpBuilder &b, Value x) {
+  return arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, x, real(b, 0));
+}
+
+/// v[2] + v[0] * v[1]: what no row sees, whose weight v[0] is zero, may hold
+/// anything.
+static Value addSeen(ImplicitLocOpBuilder &b, ValueRange v) {
+  Value product = arith::MulFOp::create(b, v[0], v[1]);
+  product =
+      arith::SelectOp::create(b, isZero(b, v[0]), real(b, 0), product);
+  return arith::AddFOp::create(b, v[2], product, arith::FastMathFlags::reassoc);
+}
+
+Value Attention::logits(ImplicitLocOpBuilder &b, Value products) {
+  SmallVector<OpFoldResult> sizes =
+      tensor::getMixedSizes(b, b.getLoc(), products);
+  AffineExpr n, h, i, j;
+  bindDims(b.getContext(), n, h, i, j);
   AffineMap identity = b.getMultiDimIdentityMap(4);
   SmallVector<Input> inputs{{products, identity}};
   if (mask) {
@@ -201,7 +233,7 @@ Value Attention::logits(ImplicitLocOpBuilder &b) {
 
 std::pair<Value, Value> Attention::build(ImplicitLocOpBuilder &b) {
   Type f64 = b.getF64Type();
-  Value x = logits(b);
+  Value x = logits(b, multiplyRows(b, q, k));
   SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, b.getLoc(), q);
   ArrayRef<OpFoldResult> perRow = ArrayRef(sizes).drop_back();
   SmallVector<OpFoldResult> perKey = tensor::getMixedSizes(b, b.getLoc(), x);
@@ -242,9 +274,6 @@ std::pair<Value, Value> Attention::build(ImplicitLocOpBuilder &b) {
                 [&](ImplicitLocOpBuilder &b, ValueRange v) -> Value {
                   return arith::AddFOp::create(b, v[0], weight(b, v[2], v[1]));
                 });
-  auto headsOf = [](Value x) {
-    return cast<RankedTensorType>(x.getType()).getDimSize(1);
-  };
   AffineExpr shared = h.floorDiv(headsOf(q) / headsOf(v));
   // Loops: sequence, head, row, column, key.
   AffineExpr column = j, key = d;
@@ -252,23 +281,14 @@ std::pair<Value, Value> Attention::build(ImplicitLocOpBuilder &b) {
       compute(b, sizes, mapOf(b, 5, {n, h, i, column}), f64,
               {{weights, mapOf(b, 5, {n, h, i, key})},
                {v, mapOf(b, 5, {n, shared, key, column})}},
-              real(b, 0), [](ImplicitLocOpBuilder &b, ValueRange v) -> Value {
-                // What no row sees may hold anything.
-                Value none = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ,
-                                                   v[0], real(b, 0));
-                Value product = arith::MulFOp::create(b, v[0], v[1]);
-                product = arith::SelectOp::create(b, none, real(b, 0), product);
-                return arith::AddFOp::create(b, v[2], product,
-                                             arith::FastMathFlags::reassoc);
-              });
+              real(b, 0), addSeen);
   Type element = cast<RankedTensorType>(q.getType()).getElementType();
   Value result =
       compute(b, sizes, all, element, {{values, all}, {sum, row}}, Value(),
               [](ImplicitLocOpBuilder &b, ValueRange v) -> Value {
-                Value none = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ,
-                                                   v[1], real(b, 0));
                 Value y = arith::DivFOp::create(b, v[0], v[1]);
-                return arith::SelectOp::create(b, none, real(b, 0), y);
+                return arith::SelectOp::create(b, isZero(b, v[1]), real(b, 0),
+                                               y);
               });
   Value lse = compute(
       b, perRow, rows, b.getF32Type(), {{max, rows}, {sum, rows}}, Value(),
@@ -276,6 +296,101 @@ std::pair<Value, Value> Attention::build(ImplicitLocOpBuilder &b) {
         return arith::AddFOp::create(b, v[0], math::LogOp::create(b, v[1]));
       });
   return {result, lse};
+}
+
+/// [B, Hkv, Hq / Hkv, ..] of [B, Hq, ..].
+static Value groupHeads(ImplicitLocOpBuilder &b, Value x, int64_t groups) {
+  auto type = cast<RankedTensorType>(x.getType());
+  SmallVector<int64_t> shape(type.getShape());
+  shape.insert(shape.begin() + 1, groups);
+  shape[2] /= groups;
+  SmallVector<ReassociationIndices> parts{{0}, {1, 2}};
+  for (int64_t dim = 3; dim < int64_t(shape.size()); ++dim)
+    parts.push_back({dim});
+  return tensor::ExpandShapeOp::create(b, type.clone(shape), x, parts);
+}
+
+SmallVector<Value> Attention::gradients(ImplicitLocOpBuilder &b, Value result,
+                                        Value lse, Value gradient) {
+  Type f64 = b.getF64Type();
+  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, b.getLoc(), q);
+  ArrayRef<OpFoldResult> perRow = ArrayRef(sizes).drop_back();
+  AffineMap all = b.getMultiDimIdentityMap(4);
+  AffineExpr n, h, i, j, d, g;
+  bindDims(b.getContext(), n, h, i, j, d, g);
+  AffineMap row = mapOf(b, 4, {n, h, i});
+
+  Value delta = result;
+  if (cast<RankedTensorType>(result.getType()).getRank() == 4) {
+    Value sums = compute(b, perRow, row, f64, {{gradient, all}, {result, all}},
+                         real(b, 0), addSeen);
+    delta = compute(
+        b, perRow, b.getMultiDimIdentityMap(3), b.getF32Type(),
+        {{sums, b.getMultiDimIdentityMap(3)}}, Value(),
+        [](ImplicitLocOpBuilder &, ValueRange v) -> Value { return v[0]; });
+  }
+  Value products = multiplyRows(b, q, k), x = logits(b, products);
+  SmallVector<OpFoldResult> perKey = tensor::getMixedSizes(b, b.getLoc(), x);
+  Value weights = compute(
+      b, perKey, all, f64, {{x, all}, {lse, row}}, Value(),
+      [](ImplicitLocOpBuilder &b, ValueRange v) -> Value {
+        auto isNone = [&](Value x) {
+          return arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, x,
+                                       minusInfinity(b));
+        };
+        Value none = arith::OrIOp::create(b, isNone(v[0]), isNone(v[1]));
+        Value e = math::ExpOp::create(b, arith::SubFOp::create(b, v[0], v[1]));
+        return arith::SelectOp::create(b, none, real(b, 0), e);
+      });
+  Value slopes = compute(
+      b, perKey, all, f64,
+      {{weights, all},
+       {multiplyRows(b, gradient, v), all},
+       {delta, row},
+       {products, all}},
+      Value(), [&](ImplicitLocOpBuilder &b, ValueRange v) -> Value {
+        Value dx = arith::MulFOp::create(
+            b, v[0], arith::SubFOp::create(b, v[1], v[2]));
+        if (softcap) {
+          Value capped = math::TanhOp::create(
+              b, arith::MulFOp::create(b, v[3], real(b, scale / *softcap)));
+          Value square = arith::MulFOp::create(b, capped, capped);
+          dx = arith::MulFOp::create(
+              b, dx, arith::SubFOp::create(b, real(b, 1), square));
+        }
+        return arith::SelectOp::create(b, isZero(b, v[0]), real(b, 0), dx);
+      });
+
+  // The sums, rounded.
+  auto finish = [&](Value sums, Value like, double factor) {
+    return compute(
+        b, tensor::getMixedSizes(b, b.getLoc(), sums), all,
+        cast<RankedTensorType>(like.getType()).getElementType(), {{sums, all}},
+        Value(), [&](ImplicitLocOpBuilder &b, ValueRange v) -> Value {
+          return arith::MulFOp::create(b, v[0], real(b, factor));
+        });
+  };
+  // Loops: sequence, head, row, column, key.
+  AffineExpr column = j, key = d, shared = h.floorDiv(headsOf(q) / headsOf(k));
+  Value ofQueries = compute(b, sizes, mapOf(b, 5, {n, h, i, column}), f64,
+                            {{slopes, mapOf(b, 5, {n, h, i, key})},
+                             {k, mapOf(b, 5, {n, shared, key, column})}},
+                            real(b, 0), addSeen);
+  // Loops: sequence, key head, key, column, query head of it, row.
+  auto overRows = [&](Value ofKeys, Value rows) {
+    AffineExpr keyInHead = i, query = d, rowOfIt = g;
+    int64_t groups = headsOf(k);
+    return compute(
+        b, tensor::getMixedSizes(b, b.getLoc(), k),
+        mapOf(b, 6, {n, h, keyInHead, column}), f64,
+        {{groupHeads(b, ofKeys, groups),
+          mapOf(b, 6, {n, h, query, rowOfIt, keyInHead})},
+         {groupHeads(b, rows, groups),
+          mapOf(b, 6, {n, h, query, rowOfIt, column})}},
+        real(b, 0), addSeen);
+  };
+  return {finish(ofQueries, q, scale), finish(overRows(slopes, q), k, scale),
+          finish(overRows(weights, gradient), v, 1), delta};
 }
 
 static std::optional<double> toDouble(std::optional<APFloat> value) {
@@ -287,21 +402,35 @@ static double scaleOf(std::optional<APFloat> scale, Value q) {
   return toDouble(scale).value_or(1 / std::sqrt(size));
 }
 
+/// Of an op that has all but the sinks.
+template <typename Op> static Attention attentionOf(Op op) {
+  return {op.getQ(),
+          op.getK(),
+          op.getV(),
+          op.getLengths(),
+          op.getMask(),
+          Value(),
+          scaleOf(op.getScale(), op.getQ()),
+          op.getCausal(),
+          op.getWindow(),
+          toDouble(op.getSoftcap())};
+}
+
 SmallVector<Value> AttentionOp::decompose(OpBuilder &builder) {
   ImplicitLocOpBuilder b(getLoc(), builder);
-  Attention attention{getQ(),
-                      getK(),
-                      getV(),
-                      getLengths(),
-                      getMask(),
-                      getSinks(),
-                      scaleOf(getScale(), getQ()),
-                      getCausal(),
-                      getWindow(),
-                      toDouble(getSoftcap())};
+  Attention attention = attentionOf(*this);
+  attention.sinks = getSinks();
   auto [result, lse] = attention.build(b);
   return getLse() ? SmallVector<Value>{result, lse}
                   : SmallVector<Value>{result};
+}
+
+SmallVector<Value> AttentionBackwardOp::decompose(OpBuilder &builder) {
+  ImplicitLocOpBuilder b(getLoc(), builder);
+  SmallVector<Value> results =
+      attentionOf(*this).gradients(b, getO(), getLse(), getDO());
+  results.resize(getNumResults());
+  return results;
 }
 
 /// [B, Hkv, maxpages * page, D] of a cache; zero beyond a sequence's length.

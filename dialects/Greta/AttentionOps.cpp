@@ -94,8 +94,7 @@ static LogicalResult checkHeads(Operation *op, Value q, StringRef name, Value k,
   return success();
 }
 
-static LogicalResult checkQueries(Operation *op, Value q, Value result,
-                                  int64_t heads = 1) {
+static LogicalResult checkQueries(Operation *op, Value q, int64_t heads = 1) {
   if (failed(checkPlain(op)) || failed(checkFloat(op, "q", q)) ||
       failed(checkRank(op, "q", q, 4,
                        heads == 1 ? "[B, Hq, S, D]" : "[B, S, Hq, D]")) ||
@@ -105,7 +104,13 @@ static LogicalResult checkQueries(Operation *op, Value q, Value result,
   if (int64_t size = typeOf(q).getDimSize(3); size % 8)
     return op->emitOpError() << "'q' has heads of " << size
                              << " elements; D is a multiple of 8: pad the head";
-  return checkSameType(op, "result", result.getType(), "q", q.getType());
+  return success();
+}
+
+/// A value that has the type of another.
+static LogicalResult checkLike(Operation *op, StringRef name, Value value,
+                               StringRef otherName, Value other) {
+  return checkSameType(op, name, value.getType(), otherName, other.getType());
 }
 
 /// The numbers that several ops take.
@@ -136,57 +141,95 @@ static LogicalResult checkNumbersPerSequence(Operation *op, StringRef name,
   return checkDim(op, name, value, 0, sequences, what);
 }
 
-LogicalResult AttentionOp::verify() {
-  RankedTensorType q = getQ().getType();
-  if (failed(checkQueries(*this, getQ(), getResult())) ||
-      failed(checkHeads(*this, getQ(), "k", getK(), 1)) ||
-      failed(checkHeads(*this, getQ(), "v", getV(), 1)) ||
-      failed(checkNumbers(*this, getScale(), getWindow(), getSoftcap())))
+static RankedTensorType numberPerRow(Value q) {
+  return RankedTensorType::get(typeOf(q).getShape().drop_back(),
+                               Float32Type::get(q.getContext()));
+}
+
+static LogicalResult checkNumberPerRow(Operation *op, StringRef name,
+                                       Value value, Value q) {
+  RankedTensorType type = numberPerRow(q);
+  if (value.getType() == type)
+    return success();
+  return op->emitOpError() << "'" << name << "' has type " << value.getType()
+                           << "; it must be " << type << ", a number per row";
+}
+
+/// The operands and numbers that attention and its gradients share.
+template <typename Op> static LogicalResult checkAttention(Op op) {
+  RankedTensorType q = op.getQ().getType();
+  if (failed(checkQueries(op, op.getQ())) ||
+      failed(checkHeads(op, op.getQ(), "k", op.getK(), 1)) ||
+      failed(checkHeads(op, op.getQ(), "v", op.getV(), 1)) ||
+      failed(checkNumbers(op, op.getScale(), op.getWindow(), op.getSoftcap())))
     return failure();
   int64_t batch = q.getDimSize(0), heads = q.getDimSize(1);
-  int64_t rows = q.getDimSize(2), keys = getK().getType().getDimSize(2);
-  if (failed(checkDim(*this, "k", getK(), 0, batch, "B of 'q'")) ||
-      failed(checkDim(*this, "v", getV(), 0, batch, "B of 'q'")) ||
-      failed(checkDim(*this, "v", getV(), 1, getK().getType().getDimSize(1),
+  int64_t rows = q.getDimSize(2), keys = op.getK().getType().getDimSize(2);
+  if (failed(checkDim(op, "k", op.getK(), 0, batch, "B of 'q'")) ||
+      failed(checkDim(op, "v", op.getV(), 0, batch, "B of 'q'")) ||
+      failed(checkDim(op, "v", op.getV(), 1, op.getK().getType().getDimSize(1),
                       "the heads of 'k'")) ||
-      failed(checkDim(*this, "v", getV(), 2, keys, "T of 'k'")))
+      failed(checkDim(op, "v", op.getV(), 2, keys, "T of 'k'")))
     return failure();
-  if (getLengths() && failed(checkNumbersPerSequence(
-                          *this, "lengths", getLengths(), batch, "B of 'q'")))
+  if (op.getLengths() && failed(checkNumbersPerSequence(
+                             op, "lengths", op.getLengths(), batch, "B of 'q'")))
     return failure();
-  if (Value mask = getMask()) {
-    if (failed(checkFloat(*this, "mask", mask)) ||
-        failed(checkRank(*this, "mask", mask, 4, "[B or 1, Hq or 1, S, T]")))
+  Value mask = op.getMask();
+  if (!mask)
+    return success();
+  if (failed(checkFloat(op, "mask", mask)) ||
+      failed(checkRank(op, "mask", mask, 4, "[B or 1, Hq or 1, S, T]")))
+    return failure();
+  for (auto [dim, extent, what] :
+       {std::tuple(0, batch, "B of 'q', or be 1"),
+        std::tuple(1, heads, "the heads of 'q', or be 1")})
+    if (typeOf(mask).getDimSize(dim) != 1 &&
+        failed(checkDim(op, "mask", mask, dim, extent, what)))
       return failure();
-    for (auto [dim, extent, what] :
-         {std::tuple(0, batch, "B of 'q', or be 1"),
-          std::tuple(1, heads, "the heads of 'q', or be 1")})
-      if (typeOf(mask).getDimSize(dim) != 1 &&
-          failed(checkDim(*this, "mask", mask, dim, extent, what)))
-        return failure();
-    if (failed(checkDim(*this, "mask", mask, 2, rows, "S of 'q'")) ||
-        failed(checkDim(*this, "mask", mask, 3, keys, "T of 'k'")))
-      return failure();
-  }
-  Type f32 = Float32Type::get(getContext());
+  if (failed(checkDim(op, "mask", mask, 2, rows, "S of 'q'")))
+    return failure();
+  return checkDim(op, "mask", mask, 3, keys, "T of 'k'");
+}
+
+LogicalResult AttentionOp::verify() {
+  if (failed(checkAttention(*this)) ||
+      failed(checkLike(*this, "result", getResult(), "q", getQ())))
+    return failure();
   if (Value sinks = getSinks())
     if (failed(checkRank(*this, "sinks", sinks, 1, "[Hq]")) ||
-        failed(checkElement(*this, "sinks", sinks, f32,
+        failed(checkElement(*this, "sinks", sinks,
+                            Float32Type::get(getContext()),
                             "convert it with arith")) ||
-        failed(checkDim(*this, "sinks", sinks, 0, heads, "the heads of 'q'")))
+        failed(checkDim(*this, "sinks", sinks, 0,
+                        getQ().getType().getDimSize(1), "the heads of 'q'")))
       return failure();
-  if (Value lse = getLse()) {
-    auto type = RankedTensorType::get(q.getShape().drop_back(), f32);
-    if (lse.getType() != type)
-      return emitOpError() << "'lse' has type " << lse.getType()
-                           << "; it must be " << type << ", a number per row";
-  }
-  return success();
+  return getLse() ? checkNumberPerRow(*this, "lse", getLse(), getQ())
+                  : success();
+}
+
+LogicalResult AttentionBackwardOp::verify() {
+  Value q = getQ();
+  if (failed(checkAttention(*this)))
+    return failure();
+  if (getO().getType() != q.getType() && getO().getType() != numberPerRow(q))
+    return emitOpError() << "'o' has type " << getO().getType()
+                         << "; it is attention's result, " << q.getType()
+                         << ", or the rows' sums of do * o, "
+                         << numberPerRow(q);
+  if (failed(checkNumberPerRow(*this, "lse", getLse(), q)) ||
+      failed(checkLike(*this, "do", getDO(), "q", q)) ||
+      failed(checkLike(*this, "dq", getDq(), "q", q)) ||
+      failed(checkLike(*this, "dk", getDk(), "k", getK())) ||
+      failed(checkLike(*this, "dv", getDv(), "v", getV())))
+    return failure();
+  return getDelta() ? checkNumberPerRow(*this, "delta", getDelta(), q)
+                    : success();
 }
 
 LogicalResult PagedAttentionOp::verify() {
   int64_t heads = getTokensFirst() ? 2 : 1;
-  if (failed(checkQueries(*this, getQ(), getResult(), heads)) ||
+  if (failed(checkQueries(*this, getQ(), heads)) ||
+      failed(checkLike(*this, "result", getResult(), "q", getQ())) ||
       failed(checkHeads(*this, getQ(), "k_cache", getKCache(), 2, heads)) ||
       failed(checkStatic(*this, "k_cache", getKCache(), 1, "rows in a page")) ||
       failed(checkSameType(*this, "v_cache", getVCache().getType(), "k_cache",
@@ -260,6 +303,15 @@ AttentionOp::reifyResultShapes(OpBuilder &builder,
   shapes.push_back(sizes);
   if (getLse())
     shapes.push_back(llvm::to_vector(ArrayRef(sizes).drop_back()));
+  return success();
+}
+LogicalResult
+AttentionBackwardOp::reifyResultShapes(OpBuilder &builder,
+                                       ReifiedRankedShapedTypeDims &shapes) {
+  for (Value operand : {Value(getQ()), Value(getK()), Value(getV())})
+    shapes.push_back(tensor::getMixedSizes(builder, getLoc(), operand));
+  if (getDelta())
+    shapes.push_back(llvm::to_vector(ArrayRef(shapes.front()).drop_back()));
   return success();
 }
 LogicalResult

@@ -42,6 +42,43 @@ def Greta_AttentionOp : Greta_Op<"attention", [AttrSizedOperandSegments]> {
   }];
 }
 
+def Greta_AttentionBackwardOp : Greta_Op<"attention_backward", [AttrSizedOperandSegments]> {
+  let summary = "Gradients of attention";
+  let description = [{
+    | operand | shape |
+    |---|---|
+    | `q`, `k`, `v`, `lengths`, `mask` | those of `greta.attention` |
+    | `o` | its result, the type of `q`; or in its place `delta`, `[B, Hq, S]`, f32 |
+    | `lse` | its log of the sums, `[B, Hq, S]`, f32 |
+    | `do` | the gradient of its result, the type of `q` |
+    | `dq`, `dk`, `dv` | the gradients of `q`, `k` and `v`, in their types |
+    | `delta` | `[B, Hq, S]`, f32: the sum of `do * o` of each row; a fourth result where the op has four |
+
+    With `x` as in `greta.attention`, `p[i, j] = exp(x[i, j] - lse[i])` for the keys that row i sees, else 0, and
+    `dx[i, j] = p[i, j] * (do[i] . v[j] - delta[i])`, times `1 - tanh^2` of what a `softcap` capped:
+    `dv[j] = sum_i p[i, j] do[i]`, `dk[j] = scale * sum_i dx[i, j] q[i]`, `dq[i] = scale * sum_j dx[i, j] k[j]`, in f32 and rounded once; `p` and `dx` may be rounded
+    to the type of `q` before they are multiplied. `dk` and `dv` are sums over all query heads that read a head too, in one order always. Rows whose `lse` is -inf add nothing,
+    and keys beyond the valid ones have gradients of zero. Sinks are in `lse`, so they are no operand; neither they nor `mask` get a gradient.
+
+    `greta-fuse` makes two kernels of it: one for `dq` and `delta`, one for `dk` and `dv` from `delta`.
+
+    Source: T. Dao, "FlashAttention-2", 2023, arXiv:2307.08691, algorithm 2, with the loop over keys in a kernel of its own, so that nothing is added up in memory.
+
+    ```mlir
+    %dq, %dk, %dv = greta.attention_backward %q, %k, %v, %o, %lse, %do {causal} : tensor<?x32x?x64xf16>, tensor<?x8x?x64xf16>, tensor<?x8x?x64xf16>,
+        tensor<?x32x?x64xf16>, tensor<?x32x?xf32>, tensor<?x32x?x64xf16> -> tensor<?x32x?x64xf16>, tensor<?x8x?x64xf16>, tensor<?x8x?x64xf16>
+    ```
+  }];
+  let arguments = (ins AnyRankedTensor:$q, AnyRankedTensor:$k, AnyRankedTensor:$v, AnyRankedTensor:$o, AnyRankedTensor:$lse,
+                       AnyRankedTensor:$d_o, Optional<AnyRankedTensor>:$lengths, Optional<AnyRankedTensor>:$mask,
+                       OptionalAttr<F32Attr>:$scale, UnitAttr:$causal, OptionalAttr<I64Attr>:$window, OptionalAttr<F32Attr>:$softcap);
+  let results = (outs AnyRankedTensor:$dq, AnyRankedTensor:$dk, AnyRankedTensor:$dv, Optional<AnyRankedTensor>:$delta);
+  let assemblyFormat = [{
+    $q `,` $k `,` $v `,` $o `,` $lse `,` $d_o (`lengths` `(` $lengths^ `)`)? (`mask` `(` $mask^ `)`)? attr-dict `:`
+    type(operands) `->` type(results)
+  }];
+}
+
 def Greta_PagedAttentionOp : Greta_Op<"paged_attention"> {
   let summary = "Attention over a KV cache in pages";
   let description = [{

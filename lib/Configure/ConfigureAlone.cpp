@@ -163,11 +163,26 @@ static KernelConfig chooseAttention(const Space &space, const Limits &limits) {
   return config;
 }
 
+/// A tile of what a workgroup adds up, whose rows stay with its waves, and one
+/// of what its loop goes over, of which shared memory has both orders.
+static KernelConfig chooseBackward(const Space &space, const Limits &limits) {
+  RankedTensorType type = queryTypeOf(space.alone);
+  KernelConfig config;
+  config.waves = 4;
+  SpaceConfig &chosen = config.spaces.emplace_back();
+  chosen.rows = {1, 1, 64};
+  chosen.columns = type.getDimSize(3);
+  chosen.depth = 32;
+  return config;
+}
+
 FailureOr<KernelConfig> greta::chooseAlone(const Space &space,
                                            const Limits &limits) {
   if (getUpdatedCache(space.alone))
     return chooseUpdate(space, limits);
-  KernelConfig config = chooseAttention(space, limits);
+  KernelConfig config = isa<AttentionBackwardOp>(space.alone)
+                            ? chooseBackward(space, limits)
+                            : chooseAttention(space, limits);
   // A family's variant without matrix instructions keeps the choice.
   if (limits.matrix.empty() && !limits.row.matrix.empty())
     return config;

@@ -306,6 +306,32 @@ static void copyUpdatedCaches(Block &block, Shapes &shapes) {
   }
 }
 
+/// Gradients of attention in two kernels: that of the queries with delta, and
+/// from delta those of keys and values.
+static void splitGradients(Block &block, Shapes &shapes) {
+  for (auto op : block.getOps<AttentionBackwardOp>()) {
+    bool hasDelta = op.getO().getType().getRank() == 3;
+    bool hasRows = !op.getDq().use_empty() ||
+                   (op.getDelta() && !op.getDelta().use_empty());
+    if (!isOfKeys(op) || (hasDelta && !hasRows))
+      continue;
+    OpBuilder builder(op);
+    SmallVector<Type> types(op->getResultTypes());
+    types.resize(4, op.getLse().getType());
+    auto rows = AttentionBackwardOp::create(
+        builder, op.getLoc(), types, op->getOperands(), op.getProperties(),
+        llvm::to_vector(op->getDiscardableAttrs()));
+    for (auto [made, result] : llvm::zip(rows->getResults(), op->getResults()))
+      shapes[made] = shapes.at(result);
+    shapes[rows.getDelta()] = shapes.at(op.getLse());
+    op.getDq().replaceAllUsesWith(rows.getDq());
+    if (op.getDelta())
+      op.getDelta().replaceAllUsesWith(rows.getDelta());
+    if (!hasDelta)
+      op.getOMutable().assign(rows.getDelta());
+  }
+}
+
 LogicalResult greta::normalizeForFusion(func::FuncOp function, Shapes &shapes) {
   if (!function.getBody().hasOneBlock())
     return function.emitOpError("has control flow; kernels are made of "
@@ -326,6 +352,7 @@ LogicalResult greta::normalizeForFusion(func::FuncOp function, Shapes &shapes) {
       if (failed(checkSlice(slice, shapes)))
         return failure();
   }
+  splitGradients(block, shapes);
   copyUpdatedCaches(block, shapes);
   replaceBroadcasts(function, shapes);
   normalizeSlices(function, shapes);

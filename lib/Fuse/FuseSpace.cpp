@@ -38,7 +38,14 @@ bool greta::isRowOp(Operation *op) {
 }
 
 bool greta::isAlone(Operation *op) {
-  return isa<AttentionOp, PagedAttentionOp, KvUpdateOp, PagedKvUpdateOp>(op);
+  return isa<AttentionOp, AttentionBackwardOp, PagedAttentionOp, KvUpdateOp,
+             PagedKvUpdateOp>(op);
+}
+
+bool greta::isOfKeys(Operation *op) {
+  auto backward = dyn_cast<AttentionBackwardOp>(op);
+  return backward &&
+         !(backward.getDk().use_empty() && backward.getDv().use_empty());
 }
 
 bool greta::hasTokensFirst(Operation *op) {
@@ -383,12 +390,13 @@ static FailureOr<Space> analyzeSpace(KernelOp kernel, Region &region,
 }
 
 /// The space of an op that is alone: an update's rows are one group, the
-/// queries' dimensions are apart.
+/// dimensions of queries or keys are apart.
 static Space spaceOf(KernelOp kernel, Operation *op) {
   Space space;
   space.alone = op;
   bool isUpdate = static_cast<bool>(getUpdatedCache(op));
-  auto rows = cast<BlockArgument>(op->getOperand(isUpdate ? 1 : 0));
+  auto rows =
+      cast<BlockArgument>(op->getOperand(isUpdate || isOfKeys(op) ? 1 : 0));
   auto shape = cast<AffineMapAttr>(kernel.getShapes()[rows.getArgNumber()]);
   llvm::append_range(space.shape, shape.getValue().getResults());
   if (hasTokensFirst(op))

@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Greta/Greta.h"
+#include "greta/Fuse/Space.h"
 #include "greta/Fuse/Symbols.h"
 #include "greta/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -165,8 +166,7 @@ LogicalResult ShapeAnalysis::visitGretaOp(Operation *op) {
       if (failed(same(broadcast.getValue(), i, broadcast.getResult(), dim)))
         return failure();
     return success();
-  } else if (isa<AttentionOp, PagedAttentionOp, KvUpdateOp, PagedKvUpdateOp>(
-                 op)) {
+  } else if (isAlone(op)) {
     return visitAttention(op);
   }
   // What remains are the row ops: the result has the first operand's type, and
@@ -188,7 +188,7 @@ LogicalResult ShapeAnalysis::visitAttention(Operation *op) {
   Value first = op->getOperand(0);
   if (failed(unifyShapes(op, first, op->getResult(0))))
     return failure();
-  if (auto attention = dyn_cast<AttentionOp>(op)) {
+  auto visit = [&](auto attention) -> LogicalResult {
     Value q = attention.getQ(), k = attention.getK();
     if (failed(same(q, 0, k, 0)) ||
         failed(unifyShapes(op, k, attention.getV())))
@@ -204,10 +204,29 @@ LogicalResult ShapeAnalysis::visitAttention(Operation *op) {
             failed(same(mask, dim, q, dim)))
           return failure();
     }
-    for (int64_t dim = 0; attention.getLse() && dim < 3; ++dim)
-      if (failed(same(attention.getLse(), dim, q, dim)))
+    return success();
+  };
+  // The extents of the queries, as far as the other has dimensions.
+  auto likeQueries = [&](Value value) {
+    int64_t rank =
+        value ? cast<RankedTensorType>(value.getType()).getRank() : 0;
+    for (int64_t dim = 0; dim < rank; ++dim)
+      if (failed(same(value, dim, first, dim)))
         return failure();
     return success();
+  };
+  if (auto attention = dyn_cast<AttentionOp>(op))
+    return failed(visit(attention)) ? failure()
+                                    : likeQueries(attention.getLse());
+  if (auto backward = dyn_cast<AttentionBackwardOp>(op)) {
+    for (Value value : {Value(backward.getO()), Value(backward.getLse()),
+                        Value(backward.getDO()), Value(backward.getDelta())})
+      if (failed(likeQueries(value)))
+        return failure();
+    if (failed(visit(backward)) ||
+        failed(unifyShapes(op, backward.getK(), backward.getDk())))
+      return failure();
+    return unifyShapes(op, backward.getV(), backward.getDv());
   }
   if (auto paged = dyn_cast<PagedAttentionOp>(op)) {
     if (failed(same(paged.getTable(), 0, paged.getQ(), 0)) ||

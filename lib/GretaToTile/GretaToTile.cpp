@@ -98,7 +98,10 @@ KernelConverter::emitterOf(ImplicitLocOpBuilder &b, Region &region,
   if (!space.alone)
     return std::make_unique<SpaceEmitter>(b, kernel, region, space, chosen,
                                           *scalars, pointers);
-  auto make = updated ? makeUpdateEmitter : makeAttentionEmitter;
+  auto make = updated ? makeUpdateEmitter
+              : isa<AttentionBackwardOp>(space.alone)
+                  ? makeAttentionBackwardEmitter
+                  : makeAttentionEmitter;
   return make(b, kernel, region, space, chosen, *scalars, pointers);
 }
 

@@ -86,6 +86,12 @@ makeAttentionEmitter(mlir::ImplicitLocOpBuilder &b, KernelOp kernel,
                      const SpaceConfig &config, ScalarArguments &scalars,
                      Emitter::Pointers pointers);
 std::unique_ptr<Emitter>
+makeAttentionBackwardEmitter(mlir::ImplicitLocOpBuilder &b, KernelOp kernel,
+                             mlir::Region &region, const Space &space,
+                             const SpaceConfig &config,
+                             ScalarArguments &scalars,
+                             Emitter::Pointers pointers);
+std::unique_ptr<Emitter>
 makeUpdateEmitter(mlir::ImplicitLocOpBuilder &b, KernelOp kernel,
                   mlir::Region &region, const Space &space,
                   const SpaceConfig &config, ScalarArguments &scalars,

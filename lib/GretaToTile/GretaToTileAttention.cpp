@@ -28,7 +28,6 @@
 #include "GretaToTileAttention.h"
 #include "GretaTile/LoopAttributes.h"
 #include "mlir/Dialect/Math/IR/Math.h"
-#include <cmath>
 
 using namespace mlir;
 using namespace greta;
@@ -39,25 +38,13 @@ AttentionEmitter::AttentionEmitter(ImplicitLocOpBuilder &b, KernelOp kernel,
                                    Region &region, const Space &space,
                                    const SpaceConfig &config,
                                    ScalarArguments &scalars, Pointers pointers)
-    : BlockProgram(b, kernel, region, config, scalars, pointers), space(space),
+    : AttentionProgram(b, kernel, region, config, scalars, pointers), space(space),
       tileRows(config.rows[2]), rows(config.rows[1] * tileRows),
       keys(config.depth), together(config.unroll),
       waves(b.getInsertionBlock()
                 ->getParent()
                 ->getParentOfType<tile::FuncOp>()
                 .getWaves()) {
-  auto number = [](std::optional<APFloat> value) {
-    return value ? std::optional<double>(value->convertToFloat())
-                 : std::nullopt;
-  };
-  auto take = [&](auto op) {
-    q = op.getQ();
-    lengths = op.getLengths();
-    window = op.getWindow();
-    softcap = number(op.getSoftcap());
-    queryType = queryTypeOf(op);
-    scale = number(op.getScale()).value_or(1 / std::sqrt(size()));
-  };
   if (auto op = dyn_cast<AttentionOp>(space.alone)) {
     take(op);
     k = op.getK();
@@ -138,33 +125,35 @@ void AttentionEmitter::locate(Value index) {
   shift = sub(valid, small(queries()));
 }
 
-AttentionEmitter::Range AttentionEmitter::range() {
-  Value zero = i32(b, 0), step = i32(b, span());
-  auto whole = [&](Value x) { // tiles below x, as keys
-    return mul(arith::DivUIOp::create(b, most(x, zero), step), step);
+AttentionProgram::Range
+AttentionProgram::range(Value first, Value last, std::optional<int64_t> before,
+                        std::optional<int64_t> behind, Value limit,
+                        int64_t step) {
+  Value zero = i32(b, 0), extent = i32(b, step);
+  auto whole = [&](Value x) { // tiles below x, as places
+    return mul(arith::DivUIOp::create(b, most(x, zero), extent), extent);
   };
+  auto after = [&](Value x, int64_t distance) {
+    return distance ? add(x, i32(b, distance)) : x;
+  };
+  Value end = limit, wholeEnd = limit;
+  if (behind) {
+    end = least(end, after(last, *behind + 1));
+    wholeEnd = least(wholeEnd, after(first, *behind + 1));
+  }
+  end = most(end, zero);
+  if (!before)
+    return {zero, zero, whole(wholeEnd), end};
+  Value begin = whole(after(first, -*before));
+  // Tiles from the first that begins where the last one's do.
+  Value wholeBegin = most(whole(after(last, step - 1 - *before)), begin);
+  return {begin, wholeBegin, most(whole(wholeEnd), wholeBegin), end};
+}
+
+AttentionEmitter::Range AttentionEmitter::keysOfRows() {
   Value first = add(row, shift); // where the first row stands
   Value last = add(first, i32(b, tileRows - 1));
-  Value end = valid, wholeEnd = valid;
-  if (causal) {
-    end = least(end, add(last, i32(b, 1)));
-    wholeEnd = least(wholeEnd, add(first, i32(b, 1)));
-  }
-  if (!window) {
-    end = most(end, zero);
-    return {zero, zero, whole(wholeEnd), end};
-  }
-  Value width = i32(b, *window);
-  if (!causal) {
-    end = least(end, add(last, width));
-    wholeEnd = least(wholeEnd, add(first, width));
-  }
-  Value begin = whole(add(sub(first, width), i32(b, 1)));
-  // Tiles from the first that the last row sees whole.
-  Value wholeBegin = whole(add(sub(last, width), i32(b, span())));
-  wholeBegin = most(wholeBegin, begin);
-  return {begin, wholeBegin, most(whole(wholeEnd), wholeBegin),
-          most(end, zero)};
+  return range(first, last, keysBefore(), keysBehind(), valid, span());
 }
 
 //===----------------------------------------------------------------------===//
@@ -339,7 +328,7 @@ Value AttentionEmitter::exponential(Value x) {
   return math::Exp2Op::create(b, x, arith::FastMathFlags::afn);
 }
 
-Value AttentionEmitter::finite(Value max) {
+Value AttentionProgram::finite(Value max) {
   ArrayRef<int64_t> shape = cast<RankedTensorType>(max.getType()).getShape();
   Value isNone = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, max,
                                        constant(shape, -HUGE_VAL));
@@ -526,7 +515,7 @@ void AttentionEmitter::emitRows(const Range &range) {
 
 void AttentionEmitter::emit(Value index) {
   locate(index);
-  Range keysOfTile = range();
+  Range keysOfTile = keysOfRows();
   if (!part)
     return emitRows(keysOfTile);
   takePart(keysOfTile);

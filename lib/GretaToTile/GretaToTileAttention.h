@@ -1,13 +1,15 @@
 //===- GretaToTileAttention.h - attention as a block program ----*- C++ -*-===//
 //
-// Shared by GretaToTileAttention.cpp, which goes over the keys, and
-// GretaToTileAttentionSplit.cpp, where several do and their results meet.
+// Shared by GretaToTileAttention.cpp, which goes over the keys,
+// GretaToTileAttentionSplit.cpp, where several do and their results meet, and
+// GretaToTileAttentionBackward.cpp, which has the gradients.
 //
 //===----------------------------------------------------------------------===//
 #ifndef GRETA_LIB_GRETATOTILE_GRETATOTILEATTENTION_H
 #define GRETA_LIB_GRETATOTILE_GRETATOTILEATTENTION_H
 
 #include "BlockProgram.h"
+#include <cmath>
 
 namespace greta {
 
@@ -20,7 +22,59 @@ constexpr auto contract = mlir::arith::FastMathFlags::contract;
 /// NaN in any case.
 constexpr auto noNaN = mlir::arith::FastMathFlags::nnan;
 
-class AttentionEmitter : public BlockProgram {
+/// What an attention and its gradients have in common.
+class AttentionProgram : public BlockProgram {
+protected:
+  using BlockProgram::BlockProgram;
+
+  /// The operands and numbers that all of them have.
+  template <typename Op> void take(Op op) {
+    auto number = [](std::optional<llvm::APFloat> value) {
+      return value ? std::optional<double>(value->convertToFloat())
+                   : std::nullopt;
+    };
+    q = op.getQ();
+    lengths = op.getLengths();
+    window = op.getWindow();
+    softcap = number(op.getSoftcap());
+    queryType = queryTypeOf(op);
+    scale = number(op.getScale()).value_or(1 / std::sqrt(size()));
+  }
+
+  /// How far before and behind where a row stands the keys go that it sees;
+  /// none: without end.
+  std::optional<int64_t> keysBefore() const {
+    return window ? std::optional(*window - 1) : std::nullopt;
+  }
+  std::optional<int64_t> keysBehind() const {
+    return causal ? std::optional<int64_t>(0) : keysBefore();
+  }
+  /// What a tile meets of the other kind, in whole tiles but for the end: all,
+  /// and those that each of it meets whole.
+  struct Range {
+    mlir::Value begin, wholeBegin, wholeEnd, end;
+  };
+  /// Of what lies from `first` to `last`, below `limit`, each of which meets
+  /// others from so far before it to so far behind it.
+  Range range(mlir::Value first, mlir::Value last,
+              std::optional<int64_t> before, std::optional<int64_t> behind,
+              mlir::Value limit, int64_t step);
+  /// What a row's logits are taken off from: where it has seen nothing yet it
+  /// has no maximum.
+  mlir::Value finite(mlir::Value max);
+
+  int64_t size() const { return queryType.getDimSize(3); }
+
+  // The op: what it does not have is null.
+  mlir::Value q, k, v, lengths, mask;
+  mlir::RankedTensorType queryType;
+  double scale;
+  bool causal;
+  std::optional<int64_t> window;
+  std::optional<double> softcap;
+};
+
+class AttentionEmitter : public AttentionProgram {
 public:
   AttentionEmitter(mlir::ImplicitLocOpBuilder &b, KernelOp kernel,
                    mlir::Region &region, const Space &space,
@@ -36,13 +90,10 @@ private:
   struct State {
     mlir::Value max, sum, acc;
   };
-  /// The keys that a workgroup visits: all, and those that every row sees.
-  struct Range {
-    mlir::Value begin, wholeBegin, wholeEnd, end;
-  };
 
   void locate(mlir::Value index);
-  Range range();
+  /// The keys that this workgroup's rows see.
+  Range keysOfRows();
   void emitRows(const Range &range);
   State start();
   State visit(mlir::Value from, mlir::Value to, bool isMasked, State state);
@@ -81,9 +132,6 @@ private:
 
   mlir::Value reduce(mlir::Value x, unsigned axis, bool isMax);
   mlir::Value exponential(mlir::Value x);
-  /// What a row's logits are taken off from: where it has seen nothing yet it
-  /// has no maximum.
-  mlir::Value finite(mlir::Value max);
   /// The shape of a block in the loop: of every tile of keys of a turn.
   llvm::SmallVector<int64_t> ofTurn(llvm::ArrayRef<int64_t> shape) const {
     llvm::SmallVector<int64_t> all;
@@ -96,7 +144,6 @@ private:
   mlir::AffineExpr queries() const { return space.shape[2]; }
   /// Heads that a workgroup takes, of those that read the same keys.
   int64_t headsOfTile() const { return config.rows[1]; }
-  int64_t size() const { return queryType.getDimSize(3); }
   /// Of a query, without what reads the same keys in this workgroup.
   int64_t headGroups() const {
     return headsOfTile() > 1 ? keyHeads : queryType.getDimSize(1);
@@ -105,13 +152,7 @@ private:
   int64_t span() const { return keys * together; }
 
   const Space &space;
-  // The op: what it does not have is null.
-  mlir::Value q, k, v, lengths, mask, sinks, table;
-  mlir::RankedTensorType queryType;
-  double scale;
-  bool causal;
-  std::optional<int64_t> window;
-  std::optional<double> softcap;
+  mlir::Value sinks, table; // null: the op has none
   int64_t keyHeads, shared; // query heads that read a key head
   int64_t tileRows, rows;   // of a tile: of each head, and all
   int64_t keys, together;   // of a tile; tiles of a turn

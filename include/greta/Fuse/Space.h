@@ -45,6 +45,10 @@ bool isRowOp(mlir::Operation *op);
 /// and the KV cache's updates.
 bool isAlone(mlir::Operation *op);
 
+/// Whether a kernel of attention's gradients computes those of keys and values,
+/// so that its space is theirs; else those of the queries.
+bool isOfKeys(mlir::Operation *op);
+
 /// Whether an attention's queries and result are [B, S, Hq, D] in memory. Its
 /// space is [B, Hq, S, D] always, and so is the type that is given here.
 bool hasTokensFirst(mlir::Operation *op);
@@ -96,8 +100,8 @@ struct Space {
   bool isFlat = false;
   bool hasReduction = false;
   bool hasSoftmax = false;
-  /// What has the kernel to itself. The space is then that of the queries, or
-  /// of an update's new rows.
+  /// What has the kernel to itself. The space is then that of the queries, of
+  /// the keys, or of an update's new rows.
   mlir::Operation *alone = nullptr;
   /// Its GEMM, and another one of the same A.
   MatmulOp matmul, second;

@@ -1,0 +1,432 @@
+//===- GretaToTileAttentionBackward.cpp - gradients as block programs -----===//
+//
+// In: greta.attention_backward, in a kernel for the gradient of the queries or
+// in one for those of keys and values, with a tile of what is computed and one
+// of what the loop goes over. Out: the two programs, which are one with the
+// roles exchanged. Of a tile's own rows x and y and of the others' u and w
+//
+//                        x    y    u    w
+//   gradient of queries  q    do   k    v
+//   of keys and values   k    v    q    do
+//
+//   dx, dy = 0
+//   for each tile of others that its rows meet
+//     p   = exp(scale * x u^T, capped, + mask, - lse), 0 where they do not meet
+//     ds  = p * (y w^T - delta), times the slope of the cap
+//     dx += ds u
+//     dy += p w                                  of keys and values alone
+//   store scale * dx, and dy
+//
+// where lse and delta, the sum of do * o, are of the row that is a query's. So a
+// dot's A is always what another left in registers, or stays there, and no two
+// workgroups add to one place. Keys and values go over all query heads that
+// read them. The loop is in up to three parts, as attention's:
+//
+//   diagonal, or window's edge | all meet all | window's edge, or the end
+//
+// A row of queries beyond the end is zero, with its lse and delta, so that it
+// adds nothing; a key beyond the end has a gradient of its own, which is not
+// stored, or stored as zero.
+//
+//===----------------------------------------------------------------------===//
+
+#include "GretaToTileAttention.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+
+using namespace mlir;
+using namespace greta;
+
+using Predicate = arith::CmpIPredicate;
+
+namespace {
+class AttentionBackwardEmitter : public AttentionProgram {
+public:
+  AttentionBackwardEmitter(ImplicitLocOpBuilder &b, KernelOp kernel,
+                           Region &region, const Space &space,
+                           const SpaceConfig &config, ScalarArguments &scalars,
+                           Pointers pointers)
+      : AttentionProgram(b, kernel, region, config, scalars, pointers),
+        space(space), op(cast<AttentionBackwardOp>(space.alone)),
+        ofKeys(isOfKeys(op)), queryDim(ofKeys ? 1 : 0), own(config.rows[2]),
+        others(config.depth) {
+    take(op);
+    k = op.getK();
+    v = op.getV();
+    mask = op.getMask();
+    causal = op.getCausal();
+    shared = queryType.getDimSize(1) / op.getK().getType().getDimSize(1);
+  }
+  AffineExpr workgroups() override {
+    return space.shape[0] * space.shape[1] * space.shape[2].ceilDiv(own);
+  }
+  void emit(Value index) override;
+
+private:
+  /// Two tensors of which rows of one head are taken, and how many there are.
+  struct Rows {
+    Tensor first, second;
+    Value count;
+  };
+  /// Blocks of both, or what is added up of them.
+  struct Tile {
+    Value first, second;
+  };
+  void locate(Value index);
+  Tensor headOf(Value argument, Value head);
+  Rows rowsOf(Value first, Value second, Value head, Value count) {
+    return {headOf(first, head), headOf(second, head), count};
+  }
+  void locateQueries(Value head);
+  Value load(const Tensor &tensor, int64_t extent, Value at, Value bound);
+  Tile load(const Rows &rows, int64_t extent, Value at, bool isBounded);
+  Value sumsOfOwn();
+  Value toUnits(Value lse);
+  Value alongRows(Value numbers);
+  Value addMask(Value logits, Value at);
+  Value meets(Value at);
+  Tile visitTile(Value at, bool isBounded, bool isMasked, Tile sums);
+  Tile visit(Value from, Value to, bool isBounded, bool isMasked, Tile sums);
+  Tile visitHead(const Range &range, Tile sums);
+  Tile visitHeads();
+  Value ofValid(Value sums);
+  void finish(Tile sums);
+
+  /// The loops' carried values, of which those of queries have one.
+  SmallVector<Value> carried(Tile sums) const {
+    return ofKeys ? SmallVector<Value>{sums.first, sums.second}
+                  : SmallVector<Value>{sums.first};
+  }
+  Tile tileOf(ValueRange values) const {
+    return {values[0], ofKeys ? values[1] : Value()};
+  }
+  Type element() const { return queryType.getElementType(); }
+  static ArrayRef<int64_t> shapeOf(Value block) {
+    return cast<RankedTensorType>(block.getType()).getShape();
+  }
+  Value times(Value x, double factor) {
+    return arith::MulFOp::create(b, x, constant(shapeOf(x), factor), contract);
+  }
+  Value narrow(Value x) {
+    if (element().isF32())
+      return x;
+    return arith::TruncFOp::create(b, block(shapeOf(x), element()), x);
+  }
+
+  const Space &space;
+  AttentionBackwardOp op;
+  bool ofKeys;
+  unsigned queryDim;   // of a block of logits
+  int64_t own, others; // rows of a tile
+  int64_t shared;      // query heads that read a key head
+
+  // This workgroup: its sequence and heads, its first row, the valid keys.
+  Value sequence, queryHead, keyHead, first, valid, shift;
+  Rows ownRows, otherRows;
+  Tensor sumsOfRows, deltaOfRows, maskOfHead; // of a query head
+  Tile tile;                                  // of its own rows
+  Value lse, delta;                           // of them, if they are queries
+};
+} // namespace
+
+/// Of a causal one the tiles that meet most come first: the last queries, the
+/// first keys.
+void AttentionBackwardEmitter::locate(Value index) {
+  Value ofHead = small(space.shape[2].ceilDiv(own));
+  Value number = arith::RemUIOp::create(b, index, ofHead);
+  Value rest = arith::DivUIOp::create(b, index, ofHead);
+  if (causal && !ofKeys)
+    number = sub(sub(ofHead, i32(b, 1)), number);
+  Value heads = small(space.shape[1]), by = i32(b, shared);
+  sequence = arith::DivUIOp::create(b, rest, heads);
+  Value head = arith::RemUIOp::create(b, rest, heads);
+  queryHead = ofKeys ? mul(head, by) : head;
+  keyHead = ofKeys ? head : arith::DivUIOp::create(b, head, by).getResult();
+  first = mul(number, i32(b, own));
+  assumeBelow(first, small(space.shape[2]));
+  valid = small(input(k).shape[2]);
+  if (lengths)
+    valid = least(valid, most(i32(b, 0),
+                              loadScalar(input(lengths).pointer, sequence)));
+  shift = sub(valid, small(input(q).shape[2]));
+  (ofKeys ? ownRows : otherRows) = rowsOf(k, v, keyHead, valid);
+}
+
+/// A tensor from where this sequence and a head begin.
+AttentionBackwardEmitter::Tensor
+AttentionBackwardEmitter::headOf(Value argument, Value head) {
+  Tensor tensor = input(argument);
+  SmallVector<Move> moves;
+  for (auto [dim, index] : {std::pair(0, sequence), std::pair(1, head)})
+    if (tensor.shape[dim] != fixed(1))
+      moves.push_back({index, tensor.strides[dim]});
+  tensor.pointer = moved(tensor.pointer, moves);
+  return tensor;
+}
+
+void AttentionBackwardEmitter::locateQueries(Value head) {
+  (ofKeys ? otherRows : ownRows) =
+      rowsOf(q, op.getDO(), head, small(input(q).shape[2]));
+  sumsOfRows = headOf(op.getLse(), head);
+  deltaOfRows = headOf(op.getO(), head);
+  if (mask)
+    maskOfHead = headOf(mask, head);
+}
+
+//===----------------------------------------------------------------------===//
+// Blocks
+//===----------------------------------------------------------------------===//
+
+/// [rows, D], or a number per row.
+Value AttentionBackwardEmitter::load(const Tensor &tensor, int64_t extent,
+                                     Value at, Value bound) {
+  SmallVector<int64_t> shape = {extent};
+  SmallVector<Dim> dims = {{at, tensor.strides[2], bound}};
+  if (tensor.shape.size() == 4) {
+    shape.push_back(size());
+    dims.push_back({Value(), tensor.strides[3], Value()});
+  }
+  return BlockProgram::load(block(shape, tensor.element), tensor.pointer, dims);
+}
+
+AttentionBackwardEmitter::Tile
+AttentionBackwardEmitter::load(const Rows &rows, int64_t extent, Value at,
+                               bool isBounded) {
+  Value bound = isBounded ? rows.count : Value();
+  return {load(rows.first, extent, at, bound),
+          load(rows.second, extent, at, bound)};
+}
+
+/// Delta of own queries: loaded, or of the result, in blocks of their own as
+/// the dots' are laid out for them.
+Value AttentionBackwardEmitter::sumsOfOwn() {
+  Value loaded = load(deltaOfRows, own, first, ownRows.count);
+  if (deltaOfRows.shape.size() == 3)
+    return loaded;
+  Value factor = load(ownRows.second, own, first, ownRows.count);
+  auto wide = [&](Value x) -> Value {
+    if (element().isF32())
+      return x;
+    return arith::ExtFOp::create(b, block(shapeOf(x), b.getF32Type()), x);
+  };
+  Value products =
+      arith::MulFOp::create(b, wide(loaded), wide(factor), contract);
+  return tile::ReduceOp::create(
+             b, products, 1,
+             [](OpBuilder &b, Location loc, ValueRange l, ValueRange r) {
+               Value sum = arith::AddFOp::create(b, loc, l[0], r[0]);
+               return SmallVector<Value>{sum};
+             })
+      ->getResult(0);
+}
+
+/// What logits are taken off from, in units of log 2 where there is no mask:
+/// what is close to the largest float must not overflow.
+Value AttentionBackwardEmitter::toUnits(Value lse) {
+  lse = finite(lse);
+  return mask ? lse : times(lse, log2e);
+}
+
+/// A number per query, repeated along the keys.
+Value AttentionBackwardEmitter::alongRows(Value numbers) {
+  return ofKeys ? perColumn(numbers, own) : perRow(numbers, others);
+}
+
+Value AttentionBackwardEmitter::addMask(Value logits, Value at) {
+  Dim row{first, maskOfHead.strides[queryDim + 2], ownRows.count};
+  Dim column{at, maskOfHead.strides[3 - queryDim], otherRows.count};
+  Value loaded = BlockProgram::load(block({own, others}, maskOfHead.element),
+                                    maskOfHead.pointer, {row, column});
+  if (!maskOfHead.element.isF32())
+    loaded = arith::ExtFOp::create(b, logits.getType(), loaded);
+  return arith::AddFOp::create(b, logits, loaded);
+}
+
+/// i1: which of the others each own row meets.
+Value AttentionBackwardEmitter::meets(Value at) {
+  SmallVector<int64_t> shape = {own, others};
+  Value query = ofKeys ? at : first, firstKey = ofKeys ? first : at;
+  Value key = iota(shape, 1 - queryDim);
+  // Where each query stands, from the first of the keys on.
+  Value stands = add(iota(shape, queryDim),
+                     splat(sub(add(query, shift), firstKey), shape));
+  // A row's last key is a valid one.
+  Value result =
+      causal ? compare(Predicate::sle, key, stands)
+             : compare(Predicate::slt, key, splat(sub(valid, firstKey), shape));
+  auto require = [&](Predicate how, int64_t distance) {
+    Value bound = add(stands, splat(i32(b, distance), shape));
+    result = arith::AndIOp::create(b, result, compare(how, key, bound));
+  };
+  if (window)
+    require(Predicate::sgt, -*window);
+  if (window && !causal)
+    require(Predicate::slt, *window);
+  return result;
+}
+
+//===----------------------------------------------------------------------===//
+// The loops
+//===----------------------------------------------------------------------===//
+
+AttentionBackwardEmitter::Tile
+AttentionBackwardEmitter::visitTile(Value at, bool isBounded, bool isMasked,
+                                    Tile sums) {
+  assumeBelow(at, otherRows.count);
+  Tile other = load(otherRows, others, at, isBounded);
+  Value rowLse = lse, rowDelta = delta;
+  if (ofKeys) {
+    Value bound = isBounded ? otherRows.count : Value();
+    rowLse = toUnits(load(sumsOfRows, others, at, bound));
+    rowDelta = load(deltaOfRows, others, at, bound);
+  }
+  SmallVector<int64_t> shape = {own, others};
+  auto multiply = [&](Value x, Value rows) -> Value {
+    return tile::DotOp::create(b, block(shape, b.getF32Type()), x,
+                               transpose(rows, {1, 0}), constant(shape, 0),
+                               nullptr);
+  };
+  auto minus = [&](Value x, Value numbers) -> Value {
+    return arith::SubFOp::create(b, x, alongRows(numbers), contract);
+  };
+  Value x = multiply(tile.first, other.first), slope;
+  double factor = scale;
+  if (softcap) {
+    x = math::TanhOp::create(b, times(x, scale / *softcap));
+    slope = arith::SubFOp::create(b, constant(shape, 1),
+                                  arith::MulFOp::create(b, x, x, contract),
+                                  contract);
+    factor = *softcap;
+  }
+  if (mask)
+    x = times(minus(addMask(times(x, factor), at), rowLse), log2e);
+  else
+    x = minus(times(x, factor * log2e), rowLse);
+  Value weights = math::Exp2Op::create(b, x, arith::FastMathFlags::afn);
+  if (isMasked)
+    weights = select(meets(at), weights, constant(shape, 0));
+  Value slopes = arith::MulFOp::create(
+      b, weights, minus(multiply(tile.second, other.second), rowDelta));
+  if (slope)
+    slopes = arith::MulFOp::create(b, slopes, slope);
+  auto sum = [&](Value factors, Value rows, Value acc) -> Value {
+    return tile::DotOp::create(b, acc.getType(), narrow(factors), rows, acc,
+                               nullptr);
+  };
+  if (ofKeys)
+    sums.second = sum(weights, other.second, sums.second);
+  sums.first = sum(slopes, other.first, sums.first);
+  return sums;
+}
+
+AttentionBackwardEmitter::Tile
+AttentionBackwardEmitter::visit(Value from, Value to, bool isBounded,
+                                bool isMasked, Tile sums) {
+  auto loop = scf::ForOp::create(b, from, to, i32(b, others), carried(sums));
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToEnd(loop.getBody());
+  Tile next = visitTile(loop.getInductionVar(), isBounded, isMasked,
+                        tileOf(loop.getRegionIterArgs()));
+  scf::YieldOp::create(b, carried(next));
+  return tileOf(loop.getResults());
+}
+
+AttentionBackwardEmitter::Tile
+AttentionBackwardEmitter::visitHead(const Range &range, Tile sums) {
+  // Keys beyond the end are no rows of others, and as own ones are not stored.
+  bool isEndMasked = !ofKeys || keysBefore();
+  if (ofKeys ? keysBehind() : keysBefore())
+    sums = visit(range.begin, least(range.wholeBegin, range.end),
+                 /*isBounded=*/true, /*isMasked=*/true, sums);
+  sums = visit(range.wholeBegin, range.wholeEnd, /*isBounded=*/false,
+               /*isMasked=*/false, sums);
+  return visit(range.wholeEnd, range.end, /*isBounded=*/true, isEndMasked,
+               sums);
+}
+
+AttentionBackwardEmitter::Tile AttentionBackwardEmitter::visitHeads() {
+  Value zero = constant({own, size()}, 0);
+  Tile sums{zero, zero};
+  tile = load(ownRows, own, first, /*isBounded=*/true);
+  Value stands = ofKeys ? sub(first, shift) : add(first, shift);
+  Value last = add(stands, i32(b, own - 1));
+  if (!ofKeys)
+    return visitHead(range(stands, last, keysBefore(), keysBehind(), valid,
+                           others),
+                     sums);
+  // No row sees keys beyond the valid ones.
+  Value count = small(input(q).shape[2]);
+  if (lengths)
+    count = select(compare(Predicate::slt, first, valid), count, i32(b, 0));
+  Range rows =
+      range(stands, last, keysBehind(), keysBefore(), count, others);
+  if (shared == 1) {
+    locateQueries(queryHead);
+    return visitHead(rows, sums);
+  }
+  auto loop = scf::ForOp::create(b, i32(b, 0), i32(b, shared), i32(b, 1),
+                                 carried(sums));
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToEnd(loop.getBody());
+  locateQueries(add(queryHead, loop.getInductionVar()));
+  Tile next = visitHead(rows, tileOf(loop.getRegionIterArgs()));
+  scf::YieldOp::create(b, carried(next));
+  return tileOf(loop.getResults());
+}
+
+//===----------------------------------------------------------------------===//
+// The end
+//===----------------------------------------------------------------------===//
+
+/// Zero for keys beyond the valid ones.
+Value AttentionBackwardEmitter::ofValid(Value sums) {
+  if (!ofKeys || !lengths)
+    return sums;
+  ArrayRef<int64_t> shape = shapeOf(sums);
+  Value isValid = compare(Predicate::slt, iota(shape, 0),
+                          splat(sub(valid, first), shape));
+  return select(isValid, sums, constant(shape, 0));
+}
+
+void AttentionBackwardEmitter::finish(Tile sums) {
+  Value ofRows[] = {sums.first, sums.first, sums.second, delta};
+  OperandRange yielded = region.front().getTerminator()->getOperands();
+  for (auto [i, value] : llvm::enumerate(yielded)) {
+    unsigned number = cast<OpResult>(value).getResultNumber();
+    Value result = ofRows[number];
+    bool hasColumns = number < 3;
+    if (number < 2)
+      result = times(result, scale);
+    if (hasColumns)
+      result = narrow(ofValid(result));
+    Tensor tensor =
+        output(i, ArrayRef(space.shape).take_front(hasColumns ? 4 : 3));
+    Value pointer =
+        moved(tensor.pointer, {{sequence, tensor.strides[0]},
+                               {ofKeys ? keyHead : queryHead,
+                                tensor.strides[1]}});
+    SmallVector<Dim> dims = {
+        {first, tensor.strides[2], small(space.shape[2])}};
+    if (hasColumns)
+      dims.push_back({Value(), tensor.strides[3], Value()});
+    store(result, pointer, dims);
+  }
+}
+
+void AttentionBackwardEmitter::emit(Value index) {
+  locate(index);
+  if (!ofKeys) {
+    locateQueries(queryHead);
+    lse = toUnits(load(sumsOfRows, own, first, ownRows.count));
+    delta = sumsOfOwn();
+  }
+  bool hasLoop = ofKeys || !op.getDq().use_empty();
+  finish(hasLoop ? visitHeads() : Tile());
+}
+
+std::unique_ptr<Emitter> greta::makeAttentionBackwardEmitter(
+    ImplicitLocOpBuilder &b, KernelOp kernel, Region &region,
+    const Space &space, const SpaceConfig &config, ScalarArguments &scalars,
+    Emitter::Pointers pointers) {
+  return std::make_unique<AttentionBackwardEmitter>(
+      b, kernel, region, space, config, scalars, pointers);
+}
