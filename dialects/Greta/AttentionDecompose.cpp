@@ -188,8 +188,7 @@ static Value isZero(ImplicitLocOpBuilder &b, Value x) {
 /// anything.
 static Value addSeen(ImplicitLocOpBuilder &b, ValueRange v) {
   Value product = arith::MulFOp::create(b, v[0], v[1]);
-  product =
-      arith::SelectOp::create(b, isZero(b, v[0]), real(b, 0), product);
+  product = arith::SelectOp::create(b, isZero(b, v[0]), real(b, 0), product);
   return arith::AddFOp::create(b, v[2], product, arith::FastMathFlags::reassoc);
 }
 
@@ -277,19 +276,17 @@ std::pair<Value, Value> Attention::build(ImplicitLocOpBuilder &b) {
   AffineExpr shared = h.floorDiv(headsOf(q) / headsOf(v));
   // Loops: sequence, head, row, column, key.
   AffineExpr column = j, key = d;
-  Value values =
-      compute(b, sizes, mapOf(b, 5, {n, h, i, column}), f64,
-              {{weights, mapOf(b, 5, {n, h, i, key})},
-               {v, mapOf(b, 5, {n, shared, key, column})}},
-              real(b, 0), addSeen);
+  Value values = compute(b, sizes, mapOf(b, 5, {n, h, i, column}), f64,
+                         {{weights, mapOf(b, 5, {n, h, i, key})},
+                          {v, mapOf(b, 5, {n, shared, key, column})}},
+                         real(b, 0), addSeen);
   Type element = cast<RankedTensorType>(q.getType()).getElementType();
-  Value result =
-      compute(b, sizes, all, element, {{values, all}, {sum, row}}, Value(),
-              [](ImplicitLocOpBuilder &b, ValueRange v) -> Value {
-                Value y = arith::DivFOp::create(b, v[0], v[1]);
-                return arith::SelectOp::create(b, isZero(b, v[1]), real(b, 0),
-                                               y);
-              });
+  Value result = compute(
+      b, sizes, all, element, {{values, all}, {sum, row}}, Value(),
+      [](ImplicitLocOpBuilder &b, ValueRange v) -> Value {
+        Value y = arith::DivFOp::create(b, v[0], v[1]);
+        return arith::SelectOp::create(b, isZero(b, v[1]), real(b, 0), y);
+      });
   Value lse = compute(
       b, perRow, rows, b.getF32Type(), {{max, rows}, {sum, rows}}, Value(),
       [](ImplicitLocOpBuilder &b, ValueRange v) -> Value {
@@ -349,8 +346,8 @@ SmallVector<Value> Attention::gradients(ImplicitLocOpBuilder &b, Value result,
        {delta, row},
        {products, all}},
       Value(), [&](ImplicitLocOpBuilder &b, ValueRange v) -> Value {
-        Value dx = arith::MulFOp::create(
-            b, v[0], arith::SubFOp::create(b, v[1], v[2]));
+        Value dx = arith::MulFOp::create(b, v[0],
+                                         arith::SubFOp::create(b, v[1], v[2]));
         if (softcap) {
           Value capped = math::TanhOp::create(
               b, arith::MulFOp::create(b, v[3], real(b, scale / *softcap)));
@@ -363,12 +360,12 @@ SmallVector<Value> Attention::gradients(ImplicitLocOpBuilder &b, Value result,
 
   // The sums, rounded.
   auto finish = [&](Value sums, Value like, double factor) {
-    return compute(
-        b, tensor::getMixedSizes(b, b.getLoc(), sums), all,
-        cast<RankedTensorType>(like.getType()).getElementType(), {{sums, all}},
-        Value(), [&](ImplicitLocOpBuilder &b, ValueRange v) -> Value {
-          return arith::MulFOp::create(b, v[0], real(b, factor));
-        });
+    return compute(b, tensor::getMixedSizes(b, b.getLoc(), sums), all,
+                   cast<RankedTensorType>(like.getType()).getElementType(),
+                   {{sums, all}}, Value(),
+                   [&](ImplicitLocOpBuilder &b, ValueRange v) -> Value {
+                     return arith::MulFOp::create(b, v[0], real(b, factor));
+                   });
   };
   // Loops: sequence, head, row, column, key.
   AffineExpr column = j, key = d, shared = h.floorDiv(headsOf(q) / headsOf(k));
@@ -380,14 +377,13 @@ SmallVector<Value> Attention::gradients(ImplicitLocOpBuilder &b, Value result,
   auto overRows = [&](Value ofKeys, Value rows) {
     AffineExpr keyInHead = i, query = d, rowOfIt = g;
     int64_t groups = headsOf(k);
-    return compute(
-        b, tensor::getMixedSizes(b, b.getLoc(), k),
-        mapOf(b, 6, {n, h, keyInHead, column}), f64,
-        {{groupHeads(b, ofKeys, groups),
-          mapOf(b, 6, {n, h, query, rowOfIt, keyInHead})},
-         {groupHeads(b, rows, groups),
-          mapOf(b, 6, {n, h, query, rowOfIt, column})}},
-        real(b, 0), addSeen);
+    return compute(b, tensor::getMixedSizes(b, b.getLoc(), k),
+                   mapOf(b, 6, {n, h, keyInHead, column}), f64,
+                   {{groupHeads(b, ofKeys, groups),
+                     mapOf(b, 6, {n, h, query, rowOfIt, keyInHead})},
+                    {groupHeads(b, rows, groups),
+                     mapOf(b, 6, {n, h, query, rowOfIt, column})}},
+                   real(b, 0), addSeen);
   };
   return {finish(ofQueries, q, scale), finish(overRows(slopes, q), k, scale),
           finish(overRows(weights, gradient), v, 1), delta};

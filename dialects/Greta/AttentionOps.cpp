@@ -171,8 +171,9 @@ template <typename Op> static LogicalResult checkAttention(Op op) {
                       "the heads of 'k'")) ||
       failed(checkDim(op, "v", op.getV(), 2, keys, "T of 'k'")))
     return failure();
-  if (op.getLengths() && failed(checkNumbersPerSequence(
-                             op, "lengths", op.getLengths(), batch, "B of 'q'")))
+  if (op.getLengths() &&
+      failed(checkNumbersPerSequence(op, "lengths", op.getLengths(), batch,
+                                     "B of 'q'")))
     return failure();
   Value mask = op.getMask();
   if (!mask)

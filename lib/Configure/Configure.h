@@ -76,9 +76,11 @@ mlir::FailureOr<KernelConfig> chooseAlone(const Space &space,
 mlir::FailureOr<mlir::DictionaryAttr> configFor(mlir::Operation *op,
                                                 const TargetRow &row);
 
-/// Takes what `config` has in place of attention's choice; why it cannot be.
+/// Takes what `config` has in place of the choice of attention or of its
+/// gradients; why it cannot be.
 std::optional<std::string> applyConfig(KernelConfig &attention,
-                                       mlir::DictionaryAttr config);
+                                       mlir::DictionaryAttr config,
+                                       bool isBackward);
 
 mlir::FailureOr<Choice> chooseGemm(const Space &space, const Limits &limits,
                                    mlir::MLIRContext *context);

@@ -72,6 +72,36 @@ static bool hasMaskOperand(Operation *op) {
   return attention && attention.getMask();
 }
 
+namespace {
+/// The rows of the smallest instruction, 0: there is none, and the copies that
+/// lanes have of its operands' elements.
+struct OfInstruction {
+  int64_t rows = 0, copies = 1;
+};
+} // namespace
+
+/// For heads of `size` elements.
+static OfInstruction instructionOf(Type element, int64_t size,
+                                   const Limits &limits) {
+  OfInstruction found;
+  for (const MatrixInstruction *mi :
+       instructionsFor(element, element, limits.matrix, limits.row))
+    if (mi->accLayout.isKnown() && size % mi->n == 0 && size % mi->k == 0 &&
+        (!found.rows || mi->m < found.rows))
+      found = {mi->m, copiesInLanes(*mi)};
+  return found;
+}
+
+/// Of a lane's registers; drivers need fewer beside.
+static int64_t availableRegisters(const Limits &limits) {
+  const RegisterFile &file = limits.row.vgprs;
+  int64_t available = !limits.wide               ? 256
+                      : limits.row.isVulkan()    ? file.perWave * 19 / 20
+                      : limits.row.agprs.perWave ? file.perWave * 3 / 4
+                                                 : file.perWave * 13 / 20;
+  return available - limits.spareRegisters;
+}
+
 static KernelConfig chooseAttention(const Space &space, const Limits &limits) {
   RankedTensorType type = queryTypeOf(space.alone);
   auto keys = cast<RankedTensorType>(space.alone->getOperand(1).getType());
@@ -79,14 +109,7 @@ static KernelConfig chooseAttention(const Space &space, const Limits &limits) {
   int64_t size = type.getDimSize(3);
   int64_t shared = type.getDimSize(1) / keys.getDimSize(isPaged ? 2 : 1);
   Type element = type.getElementType();
-  int64_t leastRows = 0, copies = 1; // of an instruction; 0: there is none
-  for (const MatrixInstruction *mi :
-       instructionsFor(element, element, limits.matrix, limits.row))
-    if (mi->accLayout.isKnown() && size % mi->n == 0 && size % mi->k == 0 &&
-        (!leastRows || mi->m < leastRows)) {
-      leastRows = mi->m;
-      copies = copiesInLanes(*mi);
-    }
+  auto [leastRows, copies] = instructionOf(element, size, limits);
   bool hasMatrix = leastRows > 0;
   KernelConfig config;
   config.waves = hasMatrix && limits.wide ? 8 : 4;
@@ -94,13 +117,7 @@ static KernelConfig chooseAttention(const Space &space, const Limits &limits) {
   if (!hasMatrix && size % 16)
     config.waves = std::max<int64_t>(1, 64 / lanesOf(1, limits));
   int64_t lanes = lanesOf(config.waves, limits);
-  // Of a lane's registers; drivers need fewer beside.
-  const RegisterFile &file = limits.row.vgprs;
-  int64_t available = !limits.wide               ? 256
-                      : limits.row.isVulkan()    ? file.perWave * 19 / 20
-                      : limits.row.agprs.perWave ? file.perWave * 3 / 4
-                                                 : file.perWave * 13 / 20;
-  available -= limits.spareRegisters;
+  int64_t available = availableRegisters(limits);
   // On the H200 twice the rows for a wave are faster where heads have 64
   // elements: 291 and 257 TFLOP/s. Multiply-adds are unrolled: larger tiles are
   // too much code.
@@ -135,7 +152,7 @@ static KernelConfig chooseAttention(const Space &space, const Limits &limits) {
   }
   auto fitsWave = [&](double share) {
     return ofWave.registers(lanesOf(1, limits), /*ofWave=*/true) <=
-           share * file.perWave;
+           share * limits.row.vgprs.perWave;
   };
   // Their results of f32 meet in shared memory, with a row's sums.
   int64_t meeting = 4 * ofWave.queries * (size + 8);
@@ -163,16 +180,48 @@ static KernelConfig chooseAttention(const Space &space, const Limits &limits) {
   return config;
 }
 
-/// A tile of what a workgroup adds up, whose rows stay with its waves, and one
-/// of what its loop goes over, of which shared memory has both orders.
+/// Rows that a workgroup adds up, as many to a wave as an instruction has: they
+/// stay in its registers with the sums. Then the largest tile of others, of
+/// which shared memory has both orders.
 static KernelConfig chooseBackward(const Space &space, const Limits &limits) {
   RankedTensorType type = queryTypeOf(space.alone);
+  int64_t size = type.getDimSize(3), bits = type.getElementTypeBitWidth();
+  OfInstruction instruction =
+      instructionOf(type.getElementType(), size, limits);
+  int64_t leastRows = instruction.rows, copies = instruction.copies;
+  bool hasMatrix = leastRows > 0, isWide = limits.wide && hasMatrix;
   KernelConfig config;
-  config.waves = 4;
+  config.waves = isWide ? 8 : 4;
+  if (!hasMatrix && size % 16)
+    config.waves = std::max<int64_t>(1, 64 / lanesOf(1, limits));
+  const int64_t least = hasMatrix ? 16 : 8;
+  int64_t rows = isWide ? config.waves * leastRows : 16, others = least;
+  int64_t sums = isOfKeys(space.alone) ? 2 : 1;
+  auto bytes = [&](int64_t others) {
+    int64_t elements =
+        (2 + sums) * others * size + (hasMatrix ? 0 : rows * others);
+    return elements * bits / 8 * 17 / 16;
+  };
+  while (rows > least && bytes(others) > limits.ldsBytes)
+    rows /= 2;
+  if (hasMatrix)
+    config.waves = std::clamp<int64_t>(rows / leastRows, 1, config.waves);
+  int64_t lanes = lanesOf(config.waves, limits);
+  auto registers = [&](int64_t others) {
+    int64_t columns = llvm::PowerOf2Ceil(size);
+    int64_t wide = rows * (sums * columns + 2 * others);
+    int64_t narrow =
+        copies * rows * (2 * columns + sums * others) + 2 * others * columns;
+    return (wide + narrow * bits / 32) / lanes;
+  };
+  int64_t available = availableRegisters(limits);
+  while (others < (isWide ? 64 : 16) && registers(2 * others) <= available &&
+         bytes(2 * others) <= limits.ldsBytes)
+    others *= 2;
   SpaceConfig &chosen = config.spaces.emplace_back();
-  chosen.rows = {1, 1, 64};
-  chosen.columns = type.getDimSize(3);
-  chosen.depth = 32;
+  chosen.rows = {1, 1, rows};
+  chosen.columns = size;
+  chosen.depth = others;
   return config;
 }
 
@@ -180,9 +229,9 @@ FailureOr<KernelConfig> greta::chooseAlone(const Space &space,
                                            const Limits &limits) {
   if (getUpdatedCache(space.alone))
     return chooseUpdate(space, limits);
-  KernelConfig config = isa<AttentionBackwardOp>(space.alone)
-                            ? chooseBackward(space, limits)
-                            : chooseAttention(space, limits);
+  bool isBackward = isa<AttentionBackwardOp>(space.alone);
+  KernelConfig config = isBackward ? chooseBackward(space, limits)
+                                   : chooseAttention(space, limits);
   // A family's variant without matrix instructions keeps the choice.
   if (limits.matrix.empty() && !limits.row.matrix.empty())
     return config;
@@ -190,7 +239,8 @@ FailureOr<KernelConfig> greta::chooseAlone(const Space &space,
   if (failed(asked))
     return failure();
   if (*asked)
-    if (std::optional<std::string> why = applyConfig(config, *asked))
+    if (std::optional<std::string> why =
+            applyConfig(config, *asked, isBackward))
       return space.alone->emitOpError("has a 'greta.config' ") << *why;
   return config;
 }

@@ -266,7 +266,14 @@ FailureOr<Choice> greta::overrideBlocks(const Space &space,
 }
 
 std::optional<std::string> greta::applyConfig(KernelConfig &attention,
-                                              DictionaryAttr config) {
+                                              DictionaryAttr config,
+                                              bool isBackward) {
+  auto isWhole = [](NamedAttribute entry) {
+    return llvm::is_contained({"tile", "waves"}, entry.getName());
+  };
+  if (isBackward && !llvm::all_of(config, isWhole))
+    return "that is not made of 'tile' and 'waves', which are what gradients "
+           "of attention have";
   auto isPart = [](NamedAttribute entry) {
     return entry.getName() == "tile"
                ? isKnown(entry)
@@ -286,7 +293,9 @@ std::optional<std::string> greta::applyConfig(KernelConfig &attention,
           return n < 16 || n > mostExtent || !llvm::isPowerOf2_64(n);
         }))
       return "whose 'tile' is not two powers of two from 16 to " +
-             std::to_string(mostExtent) + ", rows and keys";
+             std::to_string(mostExtent) +
+             (isBackward ? ", what is added up and what the loop goes over"
+                         : ", rows and keys");
     space.rows[2] = std::max<int64_t>(1, sizes[0] / heads);
     space.depth = sizes[1];
   }

@@ -85,12 +85,10 @@ makeAttentionEmitter(mlir::ImplicitLocOpBuilder &b, KernelOp kernel,
                      mlir::Region &region, const Space &space,
                      const SpaceConfig &config, ScalarArguments &scalars,
                      Emitter::Pointers pointers);
-std::unique_ptr<Emitter>
-makeAttentionBackwardEmitter(mlir::ImplicitLocOpBuilder &b, KernelOp kernel,
-                             mlir::Region &region, const Space &space,
-                             const SpaceConfig &config,
-                             ScalarArguments &scalars,
-                             Emitter::Pointers pointers);
+std::unique_ptr<Emitter> makeAttentionBackwardEmitter(
+    mlir::ImplicitLocOpBuilder &b, KernelOp kernel, mlir::Region &region,
+    const Space &space, const SpaceConfig &config, ScalarArguments &scalars,
+    Emitter::Pointers pointers);
 std::unique_ptr<Emitter>
 makeUpdateEmitter(mlir::ImplicitLocOpBuilder &b, KernelOp kernel,
                   mlir::Region &region, const Space &space,

@@ -38,8 +38,8 @@ AttentionEmitter::AttentionEmitter(ImplicitLocOpBuilder &b, KernelOp kernel,
                                    Region &region, const Space &space,
                                    const SpaceConfig &config,
                                    ScalarArguments &scalars, Pointers pointers)
-    : AttentionProgram(b, kernel, region, config, scalars, pointers), space(space),
-      tileRows(config.rows[2]), rows(config.rows[1] * tileRows),
+    : AttentionProgram(b, kernel, region, config, scalars, pointers),
+      space(space), tileRows(config.rows[2]), rows(config.rows[1] * tileRows),
       keys(config.depth), together(config.unroll),
       waves(b.getInsertionBlock()
                 ->getParent()
@@ -125,10 +125,10 @@ void AttentionEmitter::locate(Value index) {
   shift = sub(valid, small(queries()));
 }
 
-AttentionProgram::Range
-AttentionProgram::range(Value first, Value last, std::optional<int64_t> before,
-                        std::optional<int64_t> behind, Value limit,
-                        int64_t step) {
+AttentionProgram::Range AttentionProgram::range(Value first, Value last,
+                                                std::optional<int64_t> before,
+                                                std::optional<int64_t> behind,
+                                                Value limit, int64_t step) {
   Value zero = i32(b, 0), extent = i32(b, step);
   auto whole = [&](Value x) { // tiles below x, as places
     return mul(arith::DivUIOp::create(b, most(x, zero), extent), extent);

@@ -17,9 +17,9 @@
 //     dy += p w                                  of keys and values alone
 //   store scale * dx, and dy
 //
-// where lse and delta, the sum of do * o, are of the row that is a query's. So a
-// dot's A is always what another left in registers, or stays there, and no two
-// workgroups add to one place. Keys and values go over all query heads that
+// where lse and delta, the sum of do * o, are of the row that is a query's. So
+// a dot's A is always what another left in registers, or stays there, and no
+// two workgroups add to one place. Keys and values go over all query heads that
 // read them. The loop is in up to three parts, as attention's:
 //
 //   diagonal, or window's edge | all meet all | window's edge, or the end
@@ -145,8 +145,8 @@ void AttentionBackwardEmitter::locate(Value index) {
   assumeBelow(first, small(space.shape[2]));
   valid = small(input(k).shape[2]);
   if (lengths)
-    valid = least(valid, most(i32(b, 0),
-                              loadScalar(input(lengths).pointer, sequence)));
+    valid = least(
+        valid, most(i32(b, 0), loadScalar(input(lengths).pointer, sequence)));
   shift = sub(valid, small(input(q).shape[2]));
   (ofKeys ? ownRows : otherRows) = rowsOf(k, v, keyHead, valid);
 }
@@ -188,9 +188,10 @@ Value AttentionBackwardEmitter::load(const Tensor &tensor, int64_t extent,
   return BlockProgram::load(block(shape, tensor.element), tensor.pointer, dims);
 }
 
-AttentionBackwardEmitter::Tile
-AttentionBackwardEmitter::load(const Rows &rows, int64_t extent, Value at,
-                               bool isBounded) {
+AttentionBackwardEmitter::Tile AttentionBackwardEmitter::load(const Rows &rows,
+                                                              int64_t extent,
+                                                              Value at,
+                                                              bool isBounded) {
   Value bound = isBounded ? rows.count : Value();
   return {load(rows.first, extent, at, bound),
           load(rows.second, extent, at, bound)};
@@ -350,15 +351,13 @@ AttentionBackwardEmitter::Tile AttentionBackwardEmitter::visitHeads() {
   Value stands = ofKeys ? sub(first, shift) : add(first, shift);
   Value last = add(stands, i32(b, own - 1));
   if (!ofKeys)
-    return visitHead(range(stands, last, keysBefore(), keysBehind(), valid,
-                           others),
-                     sums);
+    return visitHead(
+        range(stands, last, keysBefore(), keysBehind(), valid, others), sums);
   // No row sees keys beyond the valid ones.
   Value count = small(input(q).shape[2]);
   if (lengths)
     count = select(compare(Predicate::slt, first, valid), count, i32(b, 0));
-  Range rows =
-      range(stands, last, keysBehind(), keysBefore(), count, others);
+  Range rows = range(stands, last, keysBehind(), keysBefore(), count, others);
   if (shared == 1) {
     locateQueries(queryHead);
     return visitHead(rows, sums);
@@ -382,8 +381,8 @@ Value AttentionBackwardEmitter::ofValid(Value sums) {
   if (!ofKeys || !lengths)
     return sums;
   ArrayRef<int64_t> shape = shapeOf(sums);
-  Value isValid = compare(Predicate::slt, iota(shape, 0),
-                          splat(sub(valid, first), shape));
+  Value isValid =
+      compare(Predicate::slt, iota(shape, 0), splat(sub(valid, first), shape));
   return select(isValid, sums, constant(shape, 0));
 }
 
@@ -400,12 +399,10 @@ void AttentionBackwardEmitter::finish(Tile sums) {
       result = narrow(ofValid(result));
     Tensor tensor =
         output(i, ArrayRef(space.shape).take_front(hasColumns ? 4 : 3));
-    Value pointer =
-        moved(tensor.pointer, {{sequence, tensor.strides[0]},
-                               {ofKeys ? keyHead : queryHead,
-                                tensor.strides[1]}});
-    SmallVector<Dim> dims = {
-        {first, tensor.strides[2], small(space.shape[2])}};
+    Value pointer = moved(tensor.pointer,
+                          {{sequence, tensor.strides[0]},
+                           {ofKeys ? keyHead : queryHead, tensor.strides[1]}});
+    SmallVector<Dim> dims = {{first, tensor.strides[2], small(space.shape[2])}};
     if (hasColumns)
       dims.push_back({Value(), tensor.strides[3], Value()});
     store(result, pointer, dims);
@@ -427,6 +424,6 @@ std::unique_ptr<Emitter> greta::makeAttentionBackwardEmitter(
     ImplicitLocOpBuilder &b, KernelOp kernel, Region &region,
     const Space &space, const SpaceConfig &config, ScalarArguments &scalars,
     Emitter::Pointers pointers) {
-  return std::make_unique<AttentionBackwardEmitter>(
-      b, kernel, region, space, config, scalars, pointers);
+  return std::make_unique<AttentionBackwardEmitter>(b, kernel, region, space,
+                                                    config, scalars, pointers);
 }

@@ -4,11 +4,11 @@
 // has an offset; arrays that are never in use together may share bytes.
 //
 // An array is in use from its first access to its last, and all through the
-// outermost loop that has one of them. Two arrays share for nothing where a
-// barrier stands between their uses anyway. Elsewhere sharing costs a barrier,
-// which greta-tile-barriers puts there when it runs again: that is done where
-// more workgroups fit on a compute unit then, or one at all. The loops of both
-// being over, it is no barrier in a loop.
+// loops that have one of them, but for those around all of its accesses: where
+// the first one is a store, a turn of theirs begins anew. Two arrays share for
+// nothing where a barrier stands between their uses anyway. Elsewhere sharing
+// costs a barrier, which greta-tile-barriers puts there when it runs again:
+// that is done where more workgroups fit on a compute unit then, or one at all.
 //
 // On AMD shared memory is bytes. In SPIR-V it is variables, which only arrays
 // of one element type can share.
@@ -18,7 +18,7 @@
 #include "SharedOrder.h"
 #include "greta/Passes.h"
 #include "greta/Target/Target.h"
-#include "mlir/Interfaces/LoopLikeInterface.h"
+#include "llvm/ADT/MapVector.h"
 
 namespace greta {
 #define GEN_PASS_DEF_GRETATILEPLANMEMORYPASS
@@ -100,19 +100,30 @@ void Planner::findUses() {
     if (stage.isAfterAllRegions())
       end[op] = number++;
   });
-  kernel.walk([&](Operation *op) {
-    for (Value operand : op->getOperands()) {
-      if (!isa<SharedType>(operand.getType()))
-        continue;
-      Operation *use = op;
-      for (Operation *at = op; at != kernel; at = at->getParentOp())
-        if (isa<LoopLikeOpInterface>(at))
-          use = at;
-      Array &array = *known.at(getSharedArray(operand));
-      array.first = std::min(array.first, begin[use]);
-      array.last = std::max(array.last, end[use]);
-    }
+  llvm::MapVector<Array *, SmallVector<Operation *>> accesses;
+  kernel.walk<WalkOrder::PreOrder>([&](Operation *op) {
+    for (Value operand : op->getOperands())
+      if (isa<SharedType>(operand.getType()))
+        accesses[known.at(getSharedArray(operand))].push_back(op);
   });
+  for (auto &[array, users] : accesses) {
+    Operation *first = *llvm::find_if_not(
+        users, [](Operation *op) { return isa<SharedStageOp>(op); });
+    // The block that has all of them, each in it or in an op of it.
+    Block *block = first->getBlock();
+    auto isOutside = [&](Operation *op) {
+      return !block->findAncestorOpInBlock(*op);
+    };
+    while (llvm::any_of(users, isOutside))
+      block = block->getParentOp()->getBlock();
+    if (first->getBlock() != block || !isa<SharedStoreOp>(first))
+      block = &kernel.getBody().front();
+    for (Operation *user : users) {
+      Operation *use = block->findAncestorOpInBlock(*user);
+      array->first = std::min(array->first, begin[use]);
+      array->last = std::max(array->last, end[use]);
+    }
+  }
 }
 
 bool Planner::mayShare(const Array &x, const Array &y, bool forBarrier) const {
