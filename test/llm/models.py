@@ -200,11 +200,12 @@ def config(a):
 
 
 def safetensors_bytes(tensors, dtype):
-    """`tensors` are {name: float32}; what safetensors.numpy.save writes."""
+    """`tensors` are {name: float32}, or int32 and float16 as they are; what safetensors.numpy.save writes."""
     header, data = {}, b""
     for name, tensor in tensors.items():
-        raw = tensor.astype(FLOATS[dtype]).tobytes()
-        header[name] = {"dtype": dtype.upper(), "shape": list(tensor.shape), "data_offsets": [len(data), len(data) + len(raw)]}
+        raw = tensor.astype(FLOATS[dtype]).tobytes() if tensor.dtype == np.float32 else tensor.tobytes()
+        kind = dtype.upper() if tensor.dtype == np.float32 else {"int32": "I32", "float16": "F16"}[tensor.dtype.name]
+        header[name] = {"dtype": kind, "shape": list(tensor.shape), "data_offsets": [len(data), len(data) + len(raw)]}
         data += raw
     text = json.dumps(header).encode()
     return struct.pack("<Q", len(text)) + text + data
@@ -226,6 +227,56 @@ def write_safetensors(folder, a, weights, dtype="f32", parts=1):
         (folder / file).write_bytes(safetensors_bytes({name: named[name] for name in mine}, dtype))
     (folder / "model.safetensors.index.json").write_text(json.dumps({"weight_map": places}))
     return folder
+
+
+# AWQ and GPTQ: 4-bit matrices as parts of their own, transposed, with a scale and a zero per group of K.
+
+AWQ_ORDER = [0, 2, 4, 6, 1, 3, 5, 7]
+
+
+def eight_in_words(values, axis, order=range(8)):
+    """[.., 8 n, ..] of 0 to 15 as [.., n, ..] of i32: value order[i] of eight in bits 4 i."""
+    values = np.moveaxis(values.astype(np.uint32), axis, -1)
+    values = values.reshape(*values.shape[:-1], -1, 8)
+    words = sum(values[..., j] << np.uint32(4 * i) for i, j in enumerate(order))
+    return np.ascontiguousarray(np.moveaxis(words.astype(np.uint32), -1, axis)).view(np.int32)
+
+
+def quantised(w, method, group, order=None):
+    """w [N, K] in f32 -> (parts by their suffix, the numbers they stand for). `order`: which group each k is of."""
+    n, k = w.shape
+    groups = np.arange(k) // group if order is None else order
+    q, z, s = np.zeros((k, n), np.int64), np.zeros((k // group, n), np.int64), np.zeros((k // group, n), np.float16)
+    for i in range(k // group):
+        rows = w.T[groups == i]
+        low, high = np.minimum(rows.min(0), 0), np.maximum(rows.max(0), 0)
+        s[i] = np.maximum((high - low) / 15, 1e-4)
+        z[i] = np.rint(-low / s[i].astype(np.float32)).clip(1, 15)
+        q[groups == i] = np.rint(rows / s[i].astype(np.float32) + z[i]).clip(0, 15)
+    meant = ((q - z[groups]) * s[groups].astype(np.float32)).T
+    if method == "awq":
+        parts = {"qweight": eight_in_words(q, 1, AWQ_ORDER), "qzeros": eight_in_words(z, 1, AWQ_ORDER), "scales": s}
+    else:
+        parts = {"qweight": eight_in_words(q, 0), "qzeros": eight_in_words(z - 1, 1), "scales": s, "g_idx": groups.astype(np.int32)}
+    return parts, np.ascontiguousarray(meant, np.float32)
+
+
+def write_quantised(folder, a, weights, method, group, is_ordered=False, **about):
+    """Layers' matrices by `method`, the rest in f16; returns the weights that the files stand for. `is_ordered`: groups are not of neighbours."""
+    folder.mkdir(parents=True, exist_ok=True)
+    how = {"quant_method": method, "bits": 4, "group_size": group} | ({"version": "gemm"} if method == "awq" else {"desc_act": is_ordered}) | about
+    (folder / "config.json").write_text(json.dumps(config(a) | {"quantization_config": how}))
+    named, meant = {}, rounded(weights, "f16")
+    for name, w in weights.items():
+        theirs = hugging_face_name(name)
+        if w.ndim < 2 or not name.startswith("blk."):
+            named[theirs] = w
+            continue
+        order = np.random.default_rng(5).permutation(np.arange(w.shape[1]) // group) if is_ordered else None
+        parts, meant[name] = quantised(w, method, group, order)
+        named |= {theirs.removesuffix("weight") + part: value for part, value in parts.items()}
+    (folder / "model.safetensors").write_bytes(safetensors_bytes(named, "f16"))
+    return meant
 
 
 # GGUF: formats in blocks. Each function rounds rows [N, K] and returns (bytes, the numbers they stand for).

@@ -34,6 +34,7 @@ CASES |= {
     "mistral-gguf-q4_0": ("mistral", "gguf-q4_0", "f16"),
     "qwen2-gguf-q8_0": ("qwen2", "gguf-q8_0", "f16"),
 }
+CASES |= {f"wide-{format}": ("wide", format, "f16") for format in ("awq-64", "gptq-32", "gptq-ordered")}
 CASES |= {f"wide-gguf-{format}": ("wide", f"gguf-{format}", "f16") for format in ("f16", "bf16", "q4_0", "q4_1", "q4_k", "q6_k")}
 
 
@@ -51,6 +52,9 @@ def make_model(folder, name):
     a = ARCHITECTURES[architecture]
     weights = models.random_weights(a)
     kind, format = file.split("-")
+    if kind in ("awq", "gptq"):
+        is_ordered = format == "ordered"
+        return folder / name, models.write_quantised(folder / name, a, weights, kind, 128 if is_ordered else int(format), is_ordered)
     if kind == "safetensors":
         models.write_safetensors(folder / name, a, weights, format, parts=2 if name == "llama3-safetensors-f32" else 1)
         return folder / name, models.rounded(weights, format)
@@ -91,7 +95,7 @@ def assert_close(got, want, element):
 
 # Lavapipe compiles for seconds, so it takes a part of the cases; formats that the host expands are the same for every device.
 ON_VULKAN = ("llama2-safetensors-f32", "qwen3-safetensors-f32", "mistral-gguf-q4_0", "llama2-safetensors-bf16")
-ON_ONE = tuple(f"wide-gguf-{format}" for format in ("f16", "bf16", "q4_1", "q4_k", "q6_k"))
+ON_ONE = (*(f"wide-gguf-{format}" for format in ("f16", "bf16", "q4_1", "q4_k", "q6_k")), "wide-gptq-ordered")
 
 
 def takes(device, name):

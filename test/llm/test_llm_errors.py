@@ -43,7 +43,9 @@ def changed(folder, **config):
         (dict(hidden_act="gelu"), "the activation is 'gelu'; greta-llm takes silu"),
         (dict(mlp_bias=True), "the MLP has a bias, which greta-llm does not add"),
         (dict(attention_bias=True), "the attention's output has a bias"),
-        (dict(quantization_config={}), "the weights are quantised, which greta-llm reads from GGUF"),
+        (dict(quantization_config={}), "the weights are quantised by ''; greta-llm reads awq and gptq, and GGUF files"),
+        (dict(quantization_config=dict(quant_method="awq", bits=8, group_size=64)), "the weights have 8 bits; greta-llm reads awq and gptq with 4"),
+        (dict(quantization_config=dict(quant_method="awq", bits=4, group_size=64, version="gemv")), "the weights are in awq's form 'gemv'; greta-llm reads 'gemm'"),
         (dict(num_hidden_layers=None), "lacks the number 'num_hidden_layers'"),
         (dict(num_hidden_layers=3), "the weight 'blk.2.attn_norm' is missing"),
         (dict(num_hidden_layers=-1), "the number of layers is -1; it has to be 1 to 4096"),
@@ -55,6 +57,28 @@ def changed(folder, **config):
 )
 def test_config(tmp_path, config, says):
     refused_model(says, changed(tmp_path, **config))
+
+
+@pytest.mark.parametrize(
+    "part, change, says",
+    [
+        ("qzeros", lambda x: x[1:], "has no 'qzeros' of I32 that fits its shape"),
+        ("scales", lambda x: x[1:], "has no 'scales' of F16 that fits its shape"),
+        ("qweight", lambda x: x.reshape(-1), "is no matrix"),
+        ("qweight", lambda x: x[:3], "has 24 rows in groups of 32 and 32 columns; they have to be whole groups, and eights"),
+        ("g_idx", lambda x: x + 7, "has a 'g_idx' of 7; there are 2 groups"),
+    ],
+)
+def test_parts_of_quantised_weights(tmp_path, monkeypatch, part, change, says):
+    sound = models.quantised
+
+    def changed_parts(*arguments):
+        parts, meant = sound(*arguments)
+        return parts | {part: change(parts[part])}, meant
+
+    monkeypatch.setattr(models, "quantised", changed_parts)
+    models.write_quantised(tmp_path, A, WEIGHTS, "gptq", 32)
+    refused_model(says, tmp_path)
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "nonsense", '{"model_type": 3}'])

@@ -12,6 +12,7 @@ static const FormatInfo formats[] = {
     {Format::Q4_0, "q4_0", 2, 32, 18},    {Format::Q4_1, "q4_1", 3, 32, 20},
     {Format::Q8_0, "q8_0", 8, 32, 34},    {Format::Q4_K, "q4_k", 12, 256, 144},
     {Format::Q6_K, "q6_k", 14, 256, 210}, {Format::BF16, "bf16", 30, 1, 2},
+    {Format::Int4, "int4", ~0u, 8, 4},
 };
 
 const FormatInfo &infoOf(Format format) {
@@ -156,6 +157,8 @@ static void expandBlock(Format format, const uint8_t *from, float *to) {
     }
     break;
   }
+  case Format::Int4: // in three tensors: expandGrouped
+    break;
   case Format::Q6_K: {
     scale = fromF16(word(from + 208));
     for (int i = 0; i < 256; ++i) {
@@ -191,7 +194,7 @@ void store(const float *from, int64_t count, Element element, uint8_t *to) {
 
 void packRow(const uint8_t *row, int64_t columns, uint32_t *words,
              uint16_t *scales) {
-  for (int64_t group = 0; group < columns / packedGroup; ++group, row += 18) {
+  for (int64_t group = 0; group < columns / groupOfQ4; ++group, row += 18) {
     scales[group] = word(row);
     for (int i = 0; i < 4; ++i) {
       uint32_t packed = 0;
@@ -202,6 +205,89 @@ void packRow(const uint8_t *row, int64_t columns, uint32_t *words,
       }
       words[group * 4 + i] = packed;
     }
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// AWQ and GPTQ
+//===----------------------------------------------------------------------===//
+
+// Files do not align their tensors.
+static uint32_t wordAt(const uint8_t *words, int64_t i) {
+  uint32_t value;
+  memcpy(&value, words + 4 * i, 4);
+  return value;
+}
+
+// Of eight neighbouring columns, the place of one in their word.
+static int placeOf(bool isAwq, int64_t column) {
+  int within = static_cast<int>(column % 8);
+  return isAwq ? within / 2 + within % 2 * 4 : within;
+}
+
+namespace {
+// One row of an Int4 tensor.
+class GroupedRow {
+public:
+  GroupedRow(const Stored &stored, int64_t n)
+      : g(stored.grouped), n(n), rows(stored.rows()),
+        shift(4 * placeOf(g.isAwq, n)) {}
+  int64_t groupOf(int64_t k) const {
+    return g.groupOf ? wordAt(g.groupOf, k) : k / g.group;
+  }
+  int weight(int64_t k) const {
+    return g.isAwq ? wordAt(g.words, k * (rows / 8) + n / 8) >> shift & 15
+                   : wordAt(g.words, k / 8 * rows + n) >> k % 8 * 4 & 15;
+  }
+  int zero(int64_t group) const {
+    int stored = wordAt(g.zeros, group * (rows / 8) + n / 8) >> shift & 15;
+    return stored + g.zeroOffset;
+  }
+  uint16_t scale(int64_t group) const {
+    return word(g.scales + 2 * (group * rows + n));
+  }
+
+private:
+  const Grouped &g;
+  int64_t n, rows;
+  int shift;
+};
+} // namespace
+
+void expandGrouped(const Stored &stored, int64_t n, float *to) {
+  GroupedRow row(stored, n);
+  for (int64_t k = 0; k < stored.columns(); ++k) {
+    int64_t group = row.groupOf(k);
+    to[k] = static_cast<float>(row.weight(k) - row.zero(group)) *
+            fromF16(row.scale(group));
+  }
+}
+
+bool canPackGrouped(const Stored &stored) {
+  const Grouped &g = stored.grouped;
+  if (g.groupOf || (g.group != 32 && g.group != 64 && g.group != 128))
+    return false;
+  for (int64_t n = 0; g.zeroOffset && n < stored.rows(); ++n)
+    for (int64_t group = 0; group < stored.columns() / g.group; ++group)
+      if (GroupedRow(stored, n).zero(group) > 15)
+        return false;
+  return true;
+}
+
+void packGrouped(const Stored &stored, int64_t n, uint32_t *words,
+                 uint16_t *scales, uint32_t *zeros) {
+  GroupedRow row(stored, n);
+  for (int64_t k = 0; k < stored.columns(); k += 8) {
+    words[k / 8] = 0;
+    for (int64_t j = 0; j < 8; ++j)
+      words[k / 8] |= static_cast<uint32_t>(row.weight(k + j)) << 4 * j;
+  }
+  int64_t groups = stored.columns() / stored.grouped.group;
+  for (int64_t group = 0; group < groups; ++group) {
+    scales[group] = row.scale(group);
+    if (group % 8 == 0)
+      zeros[group / 8] = 0;
+    zeros[group / 8] |= static_cast<uint32_t>(row.zero(group)) << group % 8 * 4;
   }
 }
 

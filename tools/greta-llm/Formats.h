@@ -10,7 +10,7 @@
 
 namespace greta::llm {
 
-enum class Format { F32, F16, BF16, Q8_0, Q4_0, Q4_1, Q4_K, Q6_K };
+enum class Format { F32, F16, BF16, Q8_0, Q4_0, Q4_1, Q4_K, Q6_K, Int4 };
 
 // Elements that are stored together, and their bytes.
 struct FormatInfo {
@@ -24,12 +24,27 @@ const FormatInfo &infoOf(Format format);
 const FormatInfo *findFormat(const std::string &name);
 const FormatInfo *findGgufFormat(uint32_t number);
 
+// A matrix [N, K] of 4-bit weights as AWQ and GPTQ files have it, transposed:
+//
+//   AWQ   words [K, N/8], zeros [K/group, N/8]: 0 2 4 6 1 3 5 7 of eight
+//   columns GPTQ  words [K/8, N], zeros [K/group, N/8]: eight in their order
+//
+// scales [K/group, N] of f16; a weight is (q - zero - zeroOffset) * scale.
+struct Grouped {
+  const uint8_t *words = nullptr, *zeros = nullptr, *scales = nullptr;
+  const uint8_t *groupOf = nullptr; // of each k, i32; null: k / group
+  int64_t group = 0;
+  bool isAwq = false;
+  int zeroOffset = 0; // GPTQ's zeros are stored less one
+};
+
 // A tensor of a model file, row-major, the outermost dimension first. Without
 // data it is random, with a deviation that keeps activations of size one.
 struct Stored {
   Format format = Format::F32;
   std::vector<int64_t> shape;
   const uint8_t *data = nullptr;
+  Grouped grouped = {}; // of Int4
 
   int64_t rows() const { return shape.size() > 1 ? shape.front() : 1; }
   int64_t columns() const { return shape.back(); }
@@ -53,11 +68,19 @@ void expandRow(Format format, const uint8_t *row, int64_t columns, float *to);
 void store(const float *from, int64_t count, Element element, uint8_t *to);
 
 // A Q4_0 row as greta.dequant's words (eight weights each, the lowest bits
-// first) and f16 scales. The zero of every group is 8.
-constexpr int64_t packedGroup = 32;
+// first) and f16 scales. The zero of every group of 32 is 8.
+constexpr int64_t groupOfQ4 = 32;
 constexpr uint32_t packedZeros = 0x88888888;
 void packRow(const uint8_t *row, int64_t columns, uint32_t *words,
              uint16_t *scales);
+
+// Of an Int4 tensor: row n as f32, or as greta.dequant's words, scales and
+// zeros. It can be packed if groups are of 32, 64 or 128 neighbours, and zeros
+// from 0 to 15.
+void expandGrouped(const Stored &stored, int64_t n, float *to);
+bool canPackGrouped(const Stored &stored);
+void packGrouped(const Stored &stored, int64_t n, uint32_t *words,
+                 uint16_t *scales, uint32_t *zeros);
 
 } // namespace greta::llm
 #endif

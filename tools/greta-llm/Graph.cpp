@@ -187,22 +187,21 @@ Value Writer::linear(Function &f, const Value &x, const std::string &weight,
                      const std::string &result) const {
   const std::vector<int64_t> &shape = model.weight(stored).shape;
   int64_t rows = shape[0], columns = shape[1];
-  bool isPacked = heldAs(model, stored, kind) == Held::Packed;
+  int64_t group = heldGroup(model, stored, kind);
   Value w;
-  if (isPacked) {
-    int64_t groups = columns / packedGroup;
+  if (group) {
+    int64_t groups = columns / group;
     Value words = f.argument(weight, {{rows, columns / 8}, "i32"});
     Value scales = f.argument(weight + "_scales", {{rows, groups}, "f16"});
     Value zeros =
         f.argument(weight + "_zeros", {{rows, (groups + 7) / 8}, "i32"});
     w = f.op("greta.dequant", {words, scales, zeros}, {shape, "f16"},
-             "{group = " + std::to_string(packedGroup) + "}");
+             "{group = " + std::to_string(group) + "}");
   } else {
     w = f.argument(weight, {shape, element});
   }
-  Value y =
-      f.op("greta.matmul", {x, w},
-           {{f.tokens, rows}, isPacked ? "f16" : result}, "{transpose_b}");
+  Value y = f.op("greta.matmul", {x, w},
+                 {{f.tokens, rows}, group ? "f16" : result}, "{transpose_b}");
   return f.convert(y, result);
 }
 
@@ -364,13 +363,16 @@ std::string Writer::embed() const {
 
 } // namespace
 
-Held heldAs(const Model &model, const std::string &name, Element element) {
+int64_t heldGroup(const Model &model, const std::string &name,
+                  Element element) {
   // The embedding is also looked up, so it is held in rows; a packed copy
   // serves the output where one weight is both.
   const Stored &stored = model.weight(name);
-  bool isPacked = stored.format == Format::Q4_0 && element == Element::F16 &&
-                  name != "token_embd";
-  return isPacked ? Held::Packed : Held::Rows;
+  if (element != Element::F16 || name == "token_embd")
+    return 0;
+  if (stored.format == Format::Int4)
+    return canPackGrouped(stored) ? stored.grouped.group : 0;
+  return stored.format == Format::Q4_0 ? groupOfQ4 : 0;
 }
 
 std::string describeHeld(const Model &model, Element element) {
@@ -379,7 +381,7 @@ std::string describeHeld(const Model &model, Element element) {
     if (stored.shape.size() < 2)
       continue;
     std::string format = infoOf(stored.format).name;
-    bool isPacked = heldAs(model, name, element) == Held::Packed;
+    bool isPacked = heldGroup(model, name, element) != 0;
     ++counts[format + (isPacked ? " as 4-bit words"
                        : format == nameOf(element)
                            ? ""
@@ -393,12 +395,12 @@ std::string describeHeld(const Model &model, Element element) {
 
 LayerClasses classify(const Model &model, Element element) {
   LayerClasses classes;
-  std::map<std::vector<Held>, size_t> known;
+  std::map<std::vector<int64_t>, size_t> known;
   for (int64_t layer = 0; layer < model.config.layers; ++layer) {
-    std::vector<Held> held;
+    std::vector<int64_t> held;
     for (const Weight &weight : layerWeights(model.config))
       held.push_back(
-          heldAs(model, Model::inLayer(layer, weight.name), element));
+          heldGroup(model, Model::inLayer(layer, weight.name), element));
     auto [it, isNew] = known.emplace(std::move(held), known.size());
     if (isNew)
       classes.first.push_back(layer);

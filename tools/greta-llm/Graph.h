@@ -23,10 +23,10 @@ namespace greta::llm {
 // Tokens in one page of the KV cache.
 constexpr int64_t pageSize = 16;
 
-// How a device holds a weight: rows of the activations' type (vectors: f32), or
-// words of 4 bits, as <name>, <name>_scales and <name>_zeros.
-enum class Held { Rows, Packed };
-Held heldAs(const Model &model, const std::string &name, Element element);
+// How a device holds a weight: rows of the activations' type (vectors: f32), 0,
+// or words of 4 bits, as <name>, <name>_scales and <name>_zeros: how many of
+// them share a scale.
+int64_t heldGroup(const Model &model, const std::string &name, Element element);
 
 // For people: how many weights of which format become what.
 std::string describeHeld(const Model &model, Element element);

@@ -102,9 +102,6 @@ Config configOf(const std::string &path, const json &object) {
   if (!c.architecture)
     fail(path + ": the model type '" + type +
          "' is not known; greta-llm runs " + architectureNames());
-  if (fields.find("quantization_config"))
-    fail(path + ": the weights are quantised, which greta-llm reads from GGUF "
-                "files alone");
   if (std::string act = fields.text("hidden_act"); act != "silu")
     fail(path + ": the activation is '" + act + "'; greta-llm takes silu");
   if (fields.flag("mlp_bias"))
@@ -140,7 +137,7 @@ Config configOf(const std::string &path, const json &object) {
 }
 
 // "model.layers.3.self_attn.q_proj.weight" as "blk.3.attn_q"; what is no weight
-// of a known layer has no name.
+// of a known layer has no name. Other parts of a weight keep theirs.
 std::string shortName(std::string name) {
   static const std::pair<const char *, const char *> parts[] = {
       {"embed_tokens", "token_embd"},
@@ -159,7 +156,10 @@ std::string shortName(std::string name) {
   size_t dot = name.rfind('.');
   if (dot == std::string::npos)
     return "";
-  std::string suffix = name.substr(dot) == ".bias" ? "_bias" : "";
+  std::string part = name.substr(dot);
+  std::string suffix = part == ".bias"     ? "_bias"
+                       : part == ".weight" ? ""
+                                           : part;
   name.resize(dot);
   if (name == "lm_head")
     return "output" + suffix;
@@ -180,7 +180,96 @@ std::string shortName(std::string name) {
   return "";
 }
 
-void readTensors(Model &model, const std::string &path) {
+// How AWQ and GPTQ say in config.json what they did.
+struct Quantisation {
+  std::string method; // empty: none
+  int64_t group = 0;  // -1: all of K
+  bool isStoredLessOne = false;
+};
+
+Quantisation quantisationOf(const std::string &path, const json &config) {
+  Quantisation result;
+  const json *about = Fields(path, config).find("quantization_config");
+  if (!about)
+    return result;
+  const json none = json::object();
+  Fields fields(path, about->is_object() ? *about : none);
+  result.method = fields.text("quant_method");
+  if (result.method != "awq" && result.method != "gptq")
+    fail(path + ": the weights are quantised by '" + result.method +
+         "'; greta-llm reads awq and gptq, and GGUF files");
+  if (fields.number("bits") != 4)
+    fail(path + ": the weights have " + std::to_string(fields.size("bits")) +
+         " bits; greta-llm reads awq and gptq with 4");
+  if (std::string version = fields.text("version");
+      result.method == "awq" && !version.empty() && version != "gemm")
+    fail(path + ": the weights are in awq's form '" + version +
+         "'; greta-llm reads 'gemm'");
+  result.group = static_cast<int64_t>(fields.number("group_size"));
+  result.isStoredLessOne =
+      result.method == "gptq" && fields.text("checkpoint_format") != "gptq_v2";
+  return result;
+}
+
+// A tensor that is a part of a quantised weight.
+struct Part {
+  std::vector<int64_t> shape;
+  std::string dtype;
+  const uint8_t *data = nullptr;
+};
+using Parts = std::map<std::string, Part>; // blk.0.attn_q.qweight
+
+// Makes one weight of the parts that the name in `parts` begins.
+void join(Model &model, const Parts &parts, const std::string &name,
+          const Quantisation &how) {
+  auto part = [&](const char *suffix, const char *dtype,
+                  std::vector<int64_t> shape) -> const uint8_t * {
+    auto it = parts.find(name + suffix);
+    if (it == parts.end() || it->second.dtype != dtype ||
+        (!shape.empty() && it->second.shape != shape))
+      fail(model.path + ": the " + how.method + " weight '" + name +
+           "' has no '" + (suffix + 1) + "' of " + dtype +
+           " that fits its shape");
+    return it->second.data;
+  };
+  Stored stored;
+  stored.format = Format::Int4;
+  Grouped &g = stored.grouped;
+  g.isAwq = how.method == "awq";
+  g.zeroOffset = how.isStoredLessOne;
+  g.words = part(".qweight", "I32", {});
+  std::vector<int64_t> words = parts.at(name + ".qweight").shape;
+  if (words.size() != 2 || words[0] > 1 << 24 || words[1] > 1 << 24)
+    fail(model.path + ": the " + how.method + " weight '" + name +
+         "' is no matrix");
+  int64_t k = words[0] * (g.isAwq ? 1 : 8), n = words[1] * (g.isAwq ? 8 : 1);
+  g.group = how.group == -1 ? k : how.group;
+  if (g.group < 1 || k % g.group || n % 8)
+    fail(model.path + ": the " + how.method + " weight '" + name + "' has " +
+         std::to_string(k) + " rows in groups of " + std::to_string(g.group) +
+         " and " + std::to_string(n) +
+         " columns; they have to be whole groups, and eights");
+  int64_t groups = k / g.group;
+  g.zeros = part(".qzeros", "I32", {groups, n / 8});
+  g.scales = part(".scales", "F16", {groups, n});
+  if (parts.count(name + ".g_idx")) {
+    const uint8_t *groupOf = part(".g_idx", "I32", {k});
+    for (int64_t i = 0; i < k; ++i) {
+      int32_t group;
+      memcpy(&group, groupOf + 4 * i, 4);
+      if (group < 0 || group >= groups)
+        fail(model.path + ": the " + how.method + " weight '" + name +
+             "' has a 'g_idx' of " + std::to_string(group) + "; there are " +
+             std::to_string(groups) + " groups");
+      if (group != i / g.group)
+        g.groupOf = groupOf;
+    }
+  }
+  stored.shape = {n, k};
+  model.weights[name] = stored;
+}
+
+void readTensors(Model &model, Parts &quantised, const std::string &path) {
   model.files.push_back(std::make_unique<Mapping>(path));
   const Mapping &file = *model.files.back();
   uint64_t length = 0;
@@ -218,7 +307,11 @@ void readTensors(Model &model, const std::string &path) {
       fail(path + ": the safetensors header describes '" + name +
            "' in a way that cannot be read");
     }
-    const FormatInfo *info = dtype == "F32"    ? findFormat("f32")
+    bool isPart =
+        ours.find('.', ours.rfind("blk.", 0) == 0 ? ours.find('.', 4) + 1
+                                                  : 0) != std::string::npos;
+    const FormatInfo *info = dtype == "F32" || (isPart && dtype == "I32")
+                                 ? findFormat("f32")
                              : dtype == "F16"  ? findFormat("f16")
                              : dtype == "BF16" ? findFormat("bf16")
                                                : nullptr;
@@ -231,7 +324,10 @@ void readTensors(Model &model, const std::string &path) {
       fail(path + ": the tensor '" + name +
            "' does not lie within the file as its shape says");
     stored.data = data + begin;
-    model.weights[ours] = stored;
+    if (isPart)
+      quantised[ours] = {stored.shape, dtype, stored.data};
+    else
+      model.weights[ours] = stored;
   }
 }
 
@@ -259,8 +355,15 @@ void readSafetensors(Model &model) {
   } else {
     parts.insert("model.safetensors");
   }
+  Quantisation how = quantisationOf(configPath, config);
+  Parts quantised;
   for (const std::string &part : parts)
-    readTensors(model, folder / part);
+    readTensors(model, quantised, folder / part);
+  const std::string words = ".qweight";
+  for (const auto &[name, part] : quantised)
+    if (size_t end = name.size() - std::min(words.size(), name.size());
+        !how.method.empty() && name.substr(end) == words)
+      join(model, quantised, name.substr(0, end), how);
   if (Fields(configPath, config).flag("tie_word_embeddings"))
     model.weights.erase("output");
   // One id, or a list; a file for generation has the longer one.

@@ -40,7 +40,7 @@ public:
       : stored(stored),
         pieceRows(std::max<size_t>(
             1, pieceBytes / std::max<size_t>(1, stored.rowBytes()))) {
-    if (stored.data)
+    if (stored.data || stored.format == Format::Int4)
       return;
     Random random(name);
     size_t rows = std::min(pieceRows, static_cast<size_t>(stored.rows()));
@@ -77,6 +77,20 @@ public:
   const uint8_t *at(size_t row) const {
     return stored.data ? stored.data + row * stored.rowBytes() : made.data();
   }
+  // The i-th row of the piece that `row` begins.
+  void expand(size_t row, size_t i, float *to) const {
+    if (stored.format == Format::Int4)
+      return expandGrouped(stored, static_cast<int64_t>(row + i), to);
+    expandRow(stored.format, at(row) + i * stored.rowBytes(), stored.columns(),
+              to);
+  }
+  void pack(size_t row, size_t i, uint32_t *words, uint16_t *scales,
+            uint32_t *zeros) const {
+    if (stored.format == Format::Int4)
+      packGrouped(stored, static_cast<int64_t>(row + i), words, scales, zeros);
+    else
+      packRow(at(row) + i * stored.rowBytes(), stored.columns(), words, scales);
+  }
 
 private:
   const Stored &stored;
@@ -107,55 +121,63 @@ void Weights::add(const std::string &name, const Stored &stored,
   std::vector<uint8_t> piece;
   for (size_t row = 0; row < rows; row += source.perPiece()) {
     size_t count = std::min(source.perPiece(), rows - row);
-    const uint8_t *from = source.at(row);
     if (!isSame) {
       piece.resize(count * rowBytes);
       for (size_t i = 0; i < count; ++i) {
-        expandRow(stored.format, from + i * stored.rowBytes(), stored.columns(),
-                  numbers.data());
+        source.expand(row, i, numbers.data());
         store(numbers.data(), stored.columns(), element,
               piece.data() + i * rowBytes);
       }
-      from = piece.data();
     }
+    const uint8_t *from = isSame ? source.at(row) : piece.data();
     stream.write(buffer, from, count * rowBytes, row * rowBytes);
   }
 }
 
-void Weights::addPacked(const std::string &name, const Stored &stored) {
+void Weights::addPacked(const std::string &name, const Stored &stored,
+                        int64_t group) {
   int64_t columns = stored.columns(), rows = stored.rows(),
-          groups = columns / packedGroup;
+          groups = columns / group, zeroWords = (groups + 7) / 8;
   size_t wordBytes = static_cast<size_t>(columns) / 2,
-         scaleBytes = static_cast<size_t>(groups) * 2;
-  const Buffer &words = make(name, {rows, columns / 8}, "i32",
-                             static_cast<size_t>(rows) * wordBytes);
-  const Buffer &scales = make(name + "_scales", {rows, groups}, "f16",
-                              static_cast<size_t>(rows) * scaleBytes);
-  // Every group's zero is the same, so all weights share the largest buffer.
-  int64_t zeroWords = (groups + 7) / 8;
-  size_t zeroBytes = static_cast<size_t>(rows * zeroWords) * 4;
-  if (!zeros || zeros->size() < zeroBytes) {
-    zeros = std::make_shared<Buffer>(runtime.allocate(zeroBytes));
-    stream.fill(*zeros, zeroBytes, packedZeros);
-    bytes_ += zeroBytes;
+         scaleBytes = static_cast<size_t>(groups) * 2,
+         zeroBytes = static_cast<size_t>(zeroWords) * 4,
+         count = static_cast<size_t>(rows);
+  const Buffer &words =
+      make(name, {rows, columns / 8}, "i32", count * wordBytes);
+  const Buffer &scales =
+      make(name + "_scales", {rows, groups}, "f16", count * scaleBytes);
+  const Buffer *ownZeros = nullptr;
+  if (stored.format == Format::Int4) {
+    ownZeros =
+        &make(name + "_zeros", {rows, zeroWords}, "i32", count * zeroBytes);
+  } else {
+    // Every group's zero is the same, so all weights share the largest buffer.
+    if (!zeros || zeros->size() < count * zeroBytes) {
+      zeros = std::make_shared<Buffer>(runtime.allocate(count * zeroBytes));
+      stream.fill(*zeros, count * zeroBytes, packedZeros);
+      bytes_ += count * zeroBytes;
+    }
+    tensors[name + "_zeros"] = {zeros, {rows, zeroWords}, "i32"};
   }
-  tensors[name + "_zeros"] = {zeros, {rows, zeroWords}, "i32"};
 
   Rows source(name, stored);
-  std::vector<uint32_t> wordPiece;
+  std::vector<uint32_t> wordPiece, zeroPiece;
   std::vector<uint16_t> scalePiece;
-  for (size_t row = 0; row < static_cast<size_t>(rows);
-       row += source.perPiece()) {
-    size_t count = std::min(source.perPiece(), static_cast<size_t>(rows) - row);
-    wordPiece.resize(count * wordBytes / 4);
-    scalePiece.resize(count * scaleBytes / 2);
-    for (size_t i = 0; i < count; ++i)
-      packRow(source.at(row) + i * stored.rowBytes(), columns,
-              wordPiece.data() + i * wordBytes / 4,
-              scalePiece.data() + i * scaleBytes / 2);
-    stream.write(words, wordPiece.data(), count * wordBytes, row * wordBytes);
-    stream.write(scales, scalePiece.data(), count * scaleBytes,
+  for (size_t row = 0; row < count; row += source.perPiece()) {
+    size_t some = std::min(source.perPiece(), count - row);
+    wordPiece.resize(some * wordBytes / 4);
+    scalePiece.resize(some * scaleBytes / 2);
+    zeroPiece.resize(some * zeroBytes / 4);
+    for (size_t i = 0; i < some; ++i)
+      source.pack(row, i, wordPiece.data() + i * wordBytes / 4,
+                  scalePiece.data() + i * scaleBytes / 2,
+                  zeroPiece.data() + i * zeroBytes / 4);
+    stream.write(words, wordPiece.data(), some * wordBytes, row * wordBytes);
+    stream.write(scales, scalePiece.data(), some * scaleBytes,
                  row * scaleBytes);
+    if (ownZeros)
+      stream.write(*ownZeros, zeroPiece.data(), some * zeroBytes,
+                   row * zeroBytes);
   }
 }
 
@@ -176,11 +198,11 @@ Weights::Weights(const Model &model, Element element, Runtime &runtime,
   size_t done = 0;
   for (const auto &[name, isNorm] : names) {
     const Stored &stored = model.weight(name);
-    if (name == "output" && model.isTied() &&
-        heldAs(model, name, element) == Held::Rows)
+    int64_t group = heldGroup(model, name, element);
+    if (name == "output" && model.isTied() && !group)
       tensors[name] = tensors.at("token_embd");
-    else if (heldAs(model, name, element) == Held::Packed)
-      addPacked(name, stored);
+    else if (group)
+      addPacked(name, stored, group);
     else
       add(name, stored, isNorm ? Element::F32 : element);
     progress(static_cast<double>(++done) / static_cast<double>(names.size()));

@@ -30,7 +30,7 @@ public:
 
 private:
   void add(const std::string &name, const Stored &stored, Element element);
-  void addPacked(const std::string &name, const Stored &stored);
+  void addPacked(const std::string &name, const Stored &stored, int64_t group);
   const Buffer &make(const std::string &name, std::vector<int64_t> shape,
                      const std::string &dtype, size_t bytes);
 
