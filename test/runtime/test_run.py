@@ -2,6 +2,7 @@
 
 import json
 import os
+import pathlib
 import subprocess
 
 import make_package
@@ -153,6 +154,21 @@ def test_device_list_says_what_was_probed():
     reasons = {d["spec"]: d.get("reason") for d in devices if not d["available"]}
     assert "/nonexistent/libamdhip64.so" in reasons["hip"] and "/nonexistent/sim.so" in reasons["sim:<gfx>"]
     assert any(d["spec"] == "host" and d["available"] for d in devices)
+
+
+def test_advice():
+    environment = dict(GRETA_HIP_SIM="/nonexistent/sim.so", GRETA_VULKAN_DENY="llvmpipe")
+    found = json.loads(run("--list-devices", "--diagnose", "--json", **environment))
+    advice = found["advice"]
+    assert {d["spec"] for d in found["devices"]} >= {"host", "sim:<gfx>"}
+    assert "sim:<gfx>: install libgreta_hip_sim.so beside the runtime, or name it in GRETA_HIP_SIM" in advice
+    assert any(text.endswith(": unset GRETA_VULKAN_DENY to use it") for text in advice)
+    if not pathlib.Path("/dev/kfd").exists():
+        assert any(text.startswith("hip: this machine has no driver of an AMD GPU (/dev/kfd)") for text in advice)
+    assert all(f"-> {text}" in run("--list-devices", "--diagnose", **environment) for text in advice)
+    if not pathlib.Path("/dev/dri").exists():
+        assert "is the CPU; this machine has no GPU" in run("--list-devices", "--diagnose", launcher=(DRIVERS, "lavapipe"))
+    assert "--diagnose requires --list-devices" in run("--diagnose", status=1)
 
 
 def test_real_hip_library_without_a_gpu():

@@ -5,6 +5,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <vector>
 
 namespace greta_run {
 
@@ -18,6 +19,9 @@ std::string describeFunction(const nlohmann::json &F,
 
 // All functions of a manifest in JSON.
 std::string describeManifest(const std::string &Text);
+
+// What to install or change, by the runtime's list of devices (Diagnose.cpp).
+std::vector<std::string> diagnose(const nlohmann::json &Devices);
 
 } // namespace greta_run
 #endif

@@ -67,8 +67,12 @@ int inspect(const Options &O) {
 
 int listDevices(const Options &O) {
   json All = json::parse(greta::Runtime::devices());
+  std::vector<std::string> Advice;
+  if (O.Diagnose)
+    Advice = diagnose(All);
   if (O.Json) {
-    printf("%s\n", All.dump(2).c_str());
+    json Shown = O.Diagnose ? json{{"devices", All}, {"advice", Advice}} : All;
+    printf("%s\n", Shown.dump(2).c_str());
     return 0;
   }
   for (const json &D : All) {
@@ -102,6 +106,8 @@ int listDevices(const Options &O) {
              (Text.empty() ? Value.dump() : Text).c_str());
     }
   }
+  for (const std::string &Text : Advice)
+    printf("-> %s\n", Text.c_str());
   return 0;
 }
 

@@ -58,8 +58,12 @@ int main(int argc, char **argv) {
   App.add_option("--bench-copy", O.BenchCopy,
                  "also measure a device-to-device copy of BYTES (256M, 1G)");
   App.add_flag("--json", O.Json, "machine-readable output");
-  App.add_flag("--list-devices", O.ListDevices,
-               "what was probed, and why something is missing");
+  auto *List = App.add_flag("--list-devices", O.ListDevices,
+                            "what was probed, and why something is missing");
+  App.add_flag("--diagnose", O.Diagnose,
+               "with --list-devices: what to install or change for more, or "
+               "faster, devices")
+      ->needs(List);
   App.add_flag(
       "--inspect", O.Inspect,
       "functions, variants, registers; with --device what the driver compiled");

@@ -15,7 +15,7 @@ struct Options {
   double Rtol = 0, Atol = 0;
   bool Elementwise = false; // --rtol or --atol was given
   bool Check = false, Bench = false, Json = false, ListDevices = false,
-       Inspect = false, NoNativeCode = false;
+       Diagnose = false, Inspect = false, NoNativeCode = false;
   unsigned Reps = 50, Launches = 0, Rotate = 0;
   double BatchMs = 2; // where Launches does not say how long one takes
   // How long a GPU that has idled works before its clocks are what they were.
