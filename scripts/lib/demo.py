@@ -19,13 +19,29 @@ REPEATS = 5
 LIMIT = 4e-3
 
 
+def places(shapes):
+    """Of a paged cache: each sequence has pages of its own, and as many keys as its new tokens and some before them."""
+    (pages, page), (sequences, width) = shapes["k_cache"][:2], shapes["table"]
+    own = pages // sequences
+    table = np.arange(sequences)[:, None] * own + np.arange(width) % own
+    new = shapes["slots"][0] // sequences
+    lengths = new + 13 * np.arange(sequences)
+    at = (lengths[:, None] - new + np.arange(new)).ravel()
+    slots = table[np.arange(sequences).repeat(new), at // page] * page + at % page
+    return {"table": table, "lengths": lengths, "slots": slots}
+
+
 def make_inputs(function):
-    """Normal activations; weights near one; tables of rotary angles; matrices scaled so that products stay of size one."""
+    """Normal activations; weights near one; tables of rotary angles; matrices scaled so that products stay of size one; places in a cache."""
     rng = np.random.default_rng(2026)
     tokens = TOKENS.get(function["name"], 512)
+    shapes = {a["name"]: [tokens if isinstance(d, str) else d for d in a["shape"]] for a in function["args"]}
+    integers = places(shapes) if "table" in shapes else {}
     for argument in function["args"]:
-        shape = [tokens if isinstance(d, str) else d for d in argument["shape"]]
-        if argument["name"] in ("cos", "sin"):
+        shape = shapes[argument["name"]]
+        if argument["name"] in integers:
+            array = integers[argument["name"]]
+        elif argument["name"] in ("cos", "sin"):
             angle = np.arange(shape[0])[:, None] * 500000.0 ** (-np.arange(shape[1]) / shape[1])
             array = getattr(np, argument["name"])(angle)
         elif len(shape) == 1:
