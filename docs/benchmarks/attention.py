@@ -11,8 +11,6 @@ FlashAttention-2. TFLOP/s counts what causal rows see; of_copy is what is read, 
 
 import argparse
 import dataclasses
-import datetime
-import pathlib
 import statistics
 import sys
 
@@ -20,7 +18,7 @@ import numpy as np
 
 import row_ops  # puts the project's helpers on the path
 import records
-from greta_runtime import Package, Runtime, tensors
+from greta_runtime import Package, tensors
 
 if row_ops.torch:
     from torch.nn.attention.bias import causal_lower_right
@@ -146,21 +144,12 @@ def paged_cache(rng, shape, x):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("directory", type=pathlib.Path)
-    parser.add_argument("csv", type=pathlib.Path)
-    parser.add_argument("--package", type=lambda names: names.split(","), default=["attention.greta"])
+    parser = row_ops.arguments("attention.greta", reps_ms=20)
     parser.add_argument("--only", type=lambda names: names.split(","), default=list(SHAPES))
-    parser.add_argument("--device", default="vulkan")
-    parser.add_argument("--reps-ms", type=float, default=20)
-    parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--scale", type=int, default=1)
     options = parser.parse_args()
 
-    runtime = Runtime(options.device)
-    timer = row_ops.Timer(runtime)
-    info = runtime.info()
-    common = dict(date=datetime.date.today().isoformat(), commit=(options.directory / "commit").read_text().strip(), gpu=info.get("name"), driver=info.get("driver"))
+    runtime, timer, common = row_ops.start(options)
     copy = max([row_ops.runtime_copy(runtime, timer, options), *([row_ops.torch_copy(argparse.Namespace(rounds=options.rounds, reps=10))] if torch else [])])
     print(f"copy {copy:.0f} GB/s")
     packages = [Package(runtime, options.directory / name) for name in options.package]

@@ -8,10 +8,7 @@ torch's backward of scaled_dot_product_attention runs in the same way on the sam
 five products, 2.5 times what attention has, and of those what causal rows see; a kernel alone the products that it has, three and four.
 """
 
-import argparse
 import dataclasses
-import datetime
-import pathlib
 import statistics
 import sys
 
@@ -20,7 +17,7 @@ import numpy as np
 import row_ops
 import records
 from attention import Shape, rounded, torch, wide
-from greta_runtime import Package, Runtime, tensors
+from greta_runtime import Package, tensors
 
 # Weights and their gradients are rounded before they are multiplied, as the result is.
 TOLERANCE = {"f16": 1.5e-3, "bf16": 1.2e-2}
@@ -84,21 +81,12 @@ def torch_times(shape, inputs, gradient, options):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("directory", type=pathlib.Path)
-    parser.add_argument("csv", type=pathlib.Path)
-    parser.add_argument("--package", type=lambda names: names.split(","), default=["attention_backward.greta"])
+    parser = row_ops.arguments("attention_backward.greta", reps_ms=50)
     parser.add_argument("--only", type=lambda names: names.split(","), default=list(SHAPES))
-    parser.add_argument("--device", default="vulkan")
-    parser.add_argument("--reps-ms", type=float, default=50)
-    parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--scale", type=int, default=1)
     options = parser.parse_args()
 
-    runtime = Runtime(options.device)
-    timer = row_ops.Timer(runtime)
-    info = runtime.info()
-    common = dict(date=datetime.date.today().isoformat(), commit=(options.directory / "commit").read_text().strip(), gpu=info.get("name"), driver=info.get("driver"))
+    runtime, timer, common = row_ops.start(options)
     packages = [Package(runtime, options.directory / name) for name in options.package]
     functions = {function["name"]: package for package in packages for function in package.manifest()["functions"]}
     table, wrong = [], False

@@ -7,9 +7,6 @@ launches; median, minimum and maximum of `rounds` batches. torch's scaled_dot_pr
 that it chooses and with FlashAttention-2.
 """
 
-import argparse
-import datetime
-import pathlib
 import statistics
 import sys
 
@@ -17,7 +14,7 @@ import numpy as np
 
 import row_ops  # puts the project's helpers on the path
 import records
-from greta_runtime import Package, Runtime, tensors
+from greta_runtime import Package, tensors
 
 torch = row_ops.torch if row_ops.torch and row_ops.torch.cuda.is_available() else None
 
@@ -43,20 +40,12 @@ def torch_tflop_per_s(inputs, flop, options, backends):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("directory", type=pathlib.Path)
-    parser.add_argument("csv", type=pathlib.Path)
-    parser.add_argument("--package", type=lambda names: names.split(","), default=["flash_attention.greta"])
+    parser = row_ops.arguments("flash_attention.greta", reps_ms=50)
     parser.add_argument("--shapes", type=lambda shapes: [tuple(map(int, shape.split("x"))) for shape in shapes.split(",")], default=[(32, 8192), (32, 4096)])
-    parser.add_argument("--device", default="vulkan")
-    parser.add_argument("--reps-ms", type=float, default=50)
-    parser.add_argument("--rounds", type=int, default=7)
     options = parser.parse_args()
 
-    runtime = Runtime(options.device)
-    timer = row_ops.Timer(runtime)
-    info = runtime.info()
-    common = dict(date=datetime.date.today().isoformat(), commit=(options.directory / "commit").read_text(), gpu=info.get("name"), driver=info.get("driver"), depth=DEPTH)
+    runtime, timer, common = row_ops.start(options)
+    common["depth"] = DEPTH
     packages = [(name.removesuffix(".greta"), Package(runtime, options.directory / name)) for name in options.package]
     table, wrong = [], False
     for heads, length in options.shapes:

@@ -7,9 +7,6 @@ some rows; a wrong one is not timed, and the run ends with status 1. Time is the
 `rounds` batches, over weights of more than any cache holds. added_us is what the projection with rope and both updates takes longer than the product of that run.
 """
 
-import argparse
-import datetime
-import pathlib
 import statistics
 import sys
 
@@ -17,7 +14,7 @@ import numpy as np
 
 import row_ops  # puts the project's helpers on the path
 import records
-from greta_runtime import Package, Runtime, tensors
+from greta_runtime import Package, tensors
 
 PAGE, HEADS, SIZE, PAGES = 16, 8, 128, 2048
 COLUMNS = ["date", "commit", "gpu", "driver", "function", "tokens", "variant", "median_us", "min_us", "max_us", "added_us", "error_euclidean"]
@@ -70,25 +67,17 @@ def expected(name, arguments):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("directory", type=pathlib.Path)
-    parser.add_argument("csv", type=pathlib.Path)
-    parser.add_argument("--package", default="kv_update.greta")
+    parser = row_ops.arguments("kv_update.greta", reps_ms=20)
     parser.add_argument("--only", type=lambda names: names.split(","), default=[name for name, _ in RUNS])
-    parser.add_argument("--device", default="vulkan")
-    parser.add_argument("--reps-ms", type=float, default=20)
-    parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--sets", type=int, default=4)
     options = parser.parse_args()
 
-    runtime = Runtime(options.device)
-    timer = row_ops.Timer(runtime)
-    info = runtime.info()
-    common = dict(date=datetime.date.today().isoformat(), commit=(options.directory / "commit").read_text().strip(), gpu=info.get("name"), driver=info.get("driver"))
-    package = Package(runtime, options.directory / options.package)
+    runtime, timer, common = row_ops.start(options)
+    packages = [Package(runtime, options.directory / name) for name in options.package]
+    functions = {function["name"]: package for package in packages for function in package.manifest()["functions"]}
     table, wrong, products = [], False, {}
     for name, tokens in RUNS:
-        if name not in options.only:
+        if name not in options.only or name not in functions:
             continue
         rng = np.random.default_rng(1)
         arguments, places = inputs(name, tokens, rng)
@@ -102,7 +91,7 @@ def main():
             sets.append((tensors((b, x.shape) for b, x in zip(mine, arguments)), tensors((b, shapes[place]) for b, place in zip(made, places))))
             buffers += [*mine, *(b for b, place in zip(made, places) if place is None)]
             results = made
-        compiled = package.function(name)
+        compiled = functions[name].function(name)
         compiled.launch(*sets[-1])
         runtime.synchronize()
         error = 0.0

@@ -10,7 +10,6 @@ batches. torch's GEMM runs in the same way on the same operands. What lies in la
 """
 
 import argparse
-import datetime
 import pathlib
 import statistics
 import sys
@@ -20,7 +19,7 @@ import numpy as np
 
 import row_ops  # puts the project's helpers on the path
 import records
-from greta_runtime import Package, Runtime, tensors
+from greta_runtime import Package, tensors
 
 torch = row_ops.torch if row_ops.torch and row_ops.torch.cuda.is_available() else None
 
@@ -158,11 +157,9 @@ def main():
     if options.candidates:
         return candidates(options.candidates)
 
-    runtime = Runtime(options.device)
-    timer = row_ops.Timer(runtime)
-    info = runtime.info()
+    runtime, timer, common = row_ops.start(options)
+    common["batch_ms"] = f"{options.reps_ms:g}"
     packages = {name.removesuffix(".greta").removeprefix("large_gemms").strip("_") or "default": Package(runtime, options.directory / name) for name in options.package}
-    common = dict(date=datetime.date.today().isoformat(), commit=(options.directory / "commit").read_text(), gpu=info.get("name"), driver=info.get("driver"), batch_ms=f"{options.reps_ms:g}")
     functions = [(f["name"], config) for config, package in packages.items() for f in package.manifest()["functions"] if f["name"].startswith(options.only)]
     table, problem, key = [], None, None
     for name, config in sorted(functions, key=lambda function: function[0].split("__")[0]):

@@ -243,6 +243,26 @@ def measure(runtime, timer, package, name, variant, options):
     return row
 
 
+def arguments(package, reps_ms):
+    """A parser of what benchmarks take that measure batches of milliseconds: packages in a directory, to a CSV file."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("directory", type=pathlib.Path)
+    parser.add_argument("csv", type=pathlib.Path)
+    parser.add_argument("--package", type=lambda names: names.split(","), default=[package])
+    parser.add_argument("--device", default="vulkan")
+    parser.add_argument("--reps-ms", type=float, default=reps_ms)
+    parser.add_argument("--rounds", type=int, default=7)
+    return parser
+
+
+def start(options):
+    """The device, what times it, and the columns that are the same for the whole run."""
+    runtime = Runtime(options.device)
+    info = runtime.info()
+    commit = (options.directory / "commit").read_text().strip()
+    return runtime, Timer(runtime), dict(date=datetime.date.today().isoformat(), commit=commit, gpu=info.get("name"), driver=info.get("driver"))
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("directory", type=pathlib.Path)
@@ -256,17 +276,14 @@ def main():
     parser.add_argument("--variants", action="store_true")
     options = parser.parse_args()
 
-    runtime = Runtime(options.device)
-    timer = Timer(runtime)
-    info = runtime.info()
+    runtime, timer, common = start(options)
     package = Package(runtime, options.directory / options.package)
     label = options.package.removesuffix(".greta").removeprefix("row_ops")
     copies = [runtime_copy(runtime, timer, options)]
     if torch and torch.cuda.is_available():
         copies.append(torch_copy(options))
     copy = max(copies)
-    print(f"{info.get('name')}; copy {', '.join(f'{c:.0f}' for c in copies)} GB/s")
-    common = dict(date=datetime.date.today().isoformat(), commit=(options.directory / "commit").read_text(), gpu=info.get("name"), driver=info.get("driver"))
+    print(f"{common['gpu']}; copy {', '.join(f'{c:.0f}' for c in copies)} GB/s")
     table = []
     for name in options.only or FUNCTIONS:
         runnable = [v["id"] for v in package.variants(name) if v["runnable"]]

@@ -197,6 +197,15 @@ def _scales(k_scale: Any, v_scale: Any) -> dict[str, Any]:
     return {} if k_scale is None else {"scales": (k_scale, v_scale)}
 
 
+def _given(**operands: Any) -> dict[str, Any]:
+    return {name: value for name, value in operands.items() if value is not None}
+
+
+def _logits(scale: float | None, window: int | None, softcap: float | None, causal: bool = False) -> str:
+    """The attributes that say what becomes of q @ k^T."""
+    return _attributes(scale=scale and float(scale), causal=causal, window=window, softcap=softcap and float(softcap))
+
+
 def attention(
     q: Any,
     k: Any,
@@ -217,8 +226,8 @@ def attention(
     `lengths` [B] in i32 are the valid keys; causal rows are aligned at their end. k and v may be of 8 bits; `k_scale` and `v_scale` in f32, [B or 1, Hkv or 1, T or 1], are what they are multiplied by.
     With `with_lse` also the logarithm of each row's sum of exponentials [B, Hq, S], in f32.
     """
-    named = {name: value for name, value in (("lengths", lengths), ("mask", mask)) if value is not None} | _scales(k_scale, v_scale)
-    attributes = _attributes(scale=scale and float(scale), causal=causal, window=window, softcap=softcap and float(softcap))
+    named = _given(lengths=lengths, mask=mask) | _scales(k_scale, v_scale)
+    attributes = _logits(scale, window, softcap, causal)
     return _named("attention", [q, k, v], attributes, named, lambda values: [(values[0].shape, values[0].type), (values[0].shape[:3], "f32")][: 1 + with_lse])
 
 
@@ -238,9 +247,8 @@ def attention_backward(
     mask: Any = None,
 ) -> Any:
     """(dq, dk, dv) of attention(q, k, v, .., with_lse=True), which gave o and lse, from the gradient of o."""
-    named = {name: value for name, value in (("lengths", lengths), ("mask", mask)) if value is not None}
-    attributes = _attributes(scale=scale and float(scale), causal=causal, window=window, softcap=softcap and float(softcap))
-    return _named("attention_backward", [q, k, v, o, lse, do], attributes, named, lambda values: [(one.shape, one.type) for one in values[:3]])
+    attributes = _logits(scale, window, softcap, causal)
+    return _named("attention_backward", [q, k, v, o, lse, do], attributes, _given(lengths=lengths, mask=mask), lambda values: [(one.shape, one.type) for one in values[:3]])
 
 
 def paged_attention(
@@ -260,8 +268,7 @@ def paged_attention(
 
     Caches may be of 8 bits; `k_scale` and `v_scale` in f32, [P or 1, page or 1, Hkv or 1], are what they are multiplied by.
     """
-    attributes = _attributes(scale=scale and float(scale), window=window, softcap=softcap and float(softcap))
-    return _like_first("paged_attention", [q, k_cache, v_cache, table, lengths], attributes, _scales(k_scale, v_scale))
+    return _like_first("paged_attention", [q, k_cache, v_cache, table, lengths], _logits(scale, window, softcap), _scales(k_scale, v_scale))
 
 
 def kv_update(cache: Any, new: Any, pos: Any) -> Any:

@@ -267,10 +267,13 @@ bool canPackGrouped(const Stored &stored) {
   const Grouped &g = stored.grouped;
   if (g.groupOf || (g.group != 32 && g.group != 64 && g.group != 128))
     return false;
-  for (int64_t n = 0; g.zeroOffset && n < stored.rows(); ++n)
-    for (int64_t group = 0; group < stored.columns() / g.group; ++group)
-      if (GroupedRow(stored, n).zero(group) > 15)
-        return false;
+  // A zero of 16 has no room: 15 that is stored less one.
+  int64_t words = stored.columns() / g.group * (stored.rows() / 8);
+  for (int64_t i = 0; g.zeroOffset && i < words; ++i) {
+    uint32_t zeros = wordAt(g.zeros, i);
+    if (zeros & zeros >> 1 & zeros >> 2 & zeros >> 3 & 0x11111111)
+      return false;
+  }
   return true;
 }
 

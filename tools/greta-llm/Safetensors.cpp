@@ -307,9 +307,9 @@ void readTensors(Model &model, Parts &quantised, const std::string &path) {
       fail(path + ": the safetensors header describes '" + name +
            "' in a way that cannot be read");
     }
-    bool isPart =
-        ours.find('.', ours.rfind("blk.", 0) == 0 ? ours.find('.', 4) + 1
-                                                  : 0) != std::string::npos;
+    std::string suffix = name.substr(name.rfind('.'));
+    bool isPart = suffix != ".weight" && suffix != ".bias";
+    // Words are as long as f32.
     const FormatInfo *info = dtype == "F32" || (isPart && dtype == "I32")
                                  ? findFormat("f32")
                              : dtype == "F16"  ? findFormat("f16")
