@@ -104,7 +104,8 @@ def Greta_PagedAttentionOp : Greta_Op<"paged_attention", [AttrSizedOperandSegmen
     | result | the type of `q` |
 
     `greta.attention`, causal, over the keys `k_cache[table[b, j / page], j % page, h]` for j below the sequence's length. Entries of the
-    table beyond it are not read. With `tokens_first` `q` and the result are `[B, S, Hq, D]`, as projections have them.
+    table beyond it are not read; one that names no page reads some page, and is an error of checked functions. With `tokens_first` `q` and
+    the result are `[B, S, Hq, D]`, as projections have them.
 
     Source: W. Kwon et al., "Efficient Memory Management for Large Language Model Serving with PagedAttention", 2023, arXiv:2309.06180.
 

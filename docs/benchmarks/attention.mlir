@@ -32,6 +32,10 @@ func.func @paged(%q: tensor<?x32x1x128xf16>, %k: tensor<?x16x8x128xf16>, %v: ten
   %0 = greta.paged_attention %q, %k, %v, %table, %lengths : tensor<?x32x1x128xf16>, tensor<?x16x8x128xf16>, tensor<?x16x8x128xf16>, tensor<?x?xi32>, tensor<?xi32> -> tensor<?x32x1x128xf16>
   return %0 : tensor<?x32x1x128xf16>
 }
+func.func @paged_chunk(%q: tensor<?x32x?x128xf16>, %k: tensor<?x16x8x128xf16>, %v: tensor<?x16x8x128xf16>, %table: tensor<?x?xi32>, %lengths: tensor<?xi32>) -> tensor<?x32x?x128xf16> {
+  %0 = greta.paged_attention %q, %k, %v, %table, %lengths : tensor<?x32x?x128xf16>, tensor<?x16x8x128xf16>, tensor<?x16x8x128xf16>, tensor<?x?xi32>, tensor<?xi32> -> tensor<?x32x?x128xf16>
+  return %0 : tensor<?x32x?x128xf16>
+}
 func.func @decode_e4m3(%q: tensor<?x32x1x128xf16>, %k: tensor<?x8x?x128xf8E4M3FN>, %v: tensor<?x8x?x128xf8E4M3FN>, %lengths: tensor<?xi32>, %ks: tensor<1x8x1xf32>, %vs: tensor<1x8x1xf32>) -> tensor<?x32x1x128xf16> {
   %0 = greta.attention %q, %k, %v lengths(%lengths) scales(%ks, %vs) {causal} : tensor<?x32x1x128xf16>, tensor<?x8x?x128xf8E4M3FN>, tensor<?x8x?x128xf8E4M3FN>, tensor<?xi32>, tensor<1x8x1xf32>, tensor<1x8x1xf32> -> tensor<?x32x1x128xf16>
   return %0 : tensor<?x32x1x128xf16>

@@ -70,6 +70,7 @@ SHAPES = {
     "decode_i8": [Shape(1, 32, 8, 1, 16384, causal=True, stored="i8"), Shape(8, 32, 8, 1, 4096, causal=True, stored="i8")],
     "decode_e4m3": [Shape(1, 32, 8, 1, 16384, causal=True, stored="e4m3"), Shape(8, 32, 8, 1, 4096, causal=True, stored="e4m3")],
     "paged": [Shape(32, 32, 8, 1, 4096, causal=True, paged=True)],
+    "paged_chunk": [Shape(1, 32, 8, 512, 16384, causal=True, paged=True), Shape(1, 32, 8, 2048, 4096, causal=True, paged=True)],
 }
 
 
@@ -172,7 +173,7 @@ def main():
                 if shape.paged:
                     (k, table_of), (v, _) = (paged_cache(rng, shape, x) for x in (k, v))
                     arrays = [q, k, v, table_of]
-                if shape.is_decode:
+                if shape.is_decode or shape.paged:
                     arrays.append(lengths)
                 if shape.stored:
                     (arrays[1], k_scale, _), (arrays[2], v_scale, _) = (in_8_bits(x, shape.stored) for x in (k, v))

@@ -305,7 +305,8 @@ def GretaTilePipelinePass : Pass<"greta-tile-pipeline", "::greta::tile::FuncOp">
   let description = [{
     Blocks that a loop loads for its dots go through locals in shared memory, after elementwise work on them; the loads run ahead of the turn that
     multiplies them, under whatever else the body computes. Beyond the end they load the last turn's blocks again, so that the body has no branch. The attribute
-    `greta_tile.pipeline` says how; loops without it are pipelined as the target's shared memory allows, if they write no memory.
+    `greta_tile.pipeline` says how; loops without it are pipelined as the target's shared memory allows, if they write no memory. Numbers that addresses of
+    loads follow from, like entries of a table of pages, are loaded one turn before those.
 
     ```mlir
     scf.for %k iter_args(%c) { %a = load; %b = load; %x = convert_layout %a; %y = convert_layout %b; dot %x, %y, %c }

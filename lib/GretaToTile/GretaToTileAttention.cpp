@@ -105,7 +105,9 @@ void AttentionEmitter::locate(Value index) {
                                   {queryHead, queryTensor.strides[1]}});
   Value zero = i32(b, 0);
   if (table) {
-    valid = small(input(table).shape[1] * keyTensor.shape[1]);
+    // A cache without pages has no keys.
+    valid = select(compare(Predicate::eq, small(keyTensor.shape[0]), zero),
+                   zero, small(input(table).shape[1] * keyTensor.shape[1]));
     keyPointer = moved(keyTensor.pointer, {{keyHead, keyTensor.strides[2]}});
     valuePointer =
         moved(valueTensor.pointer, {{keyHead, valueTensor.strides[2]}});
@@ -329,6 +331,8 @@ AttentionEmitter::State AttentionEmitter::visitTile(Value key, bool isMasked,
                                                     State state) {
   SmallVector<int64_t> shape = ofTurn({rows, keys}), perRows = ofTurn({rows});
   assumeBelow(key, valid);
+  if (table)
+    keysOfTurn = pagesOf(key, isMasked);
   Value keyBlock = apart(loadKeys(key, isMasked), 1);
   Value valueBlock = apart(loadValues(key, isMasked), 0);
   Value x = tile::DotOp::create(b, block(shape, b.getF32Type()), query,

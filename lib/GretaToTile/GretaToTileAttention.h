@@ -111,12 +111,14 @@ private:
   void storeRows(mlir::Value block, const Tensor &tensor, bool hasColumns);
 
   // Keys, values and their scales (GretaToTileAttentionKeys.cpp).
-  struct Gathered {
-    mlir::Value offsets, isValid, inside;
+  /// Of each key of a turn: its number, whether it is valid (null: all are),
+  /// and its entry in the table of pages.
+  struct Paged {
+    mlir::Value at, isValid, entry;
   };
-  Gathered pagesOf(const Tensor &gathered, mlir::Value key);
-  mlir::Value loadPages(const Tensor &cache, mlir::Value key,
-                        bool isTransposed);
+  Paged pagesOf(mlir::Value key, bool isMasked);
+  mlir::Value offsetsIn(const Tensor &gathered, const Paged &paged);
+  mlir::Value loadPages(const Tensor &cache, bool isTransposed);
   void checkTable(const Range &range);
   mlir::Value widened(mlir::Value block);
   mlir::Value loadKeys(mlir::Value key, bool isMasked);
@@ -181,6 +183,7 @@ private:
   mlir::Value sequence, queryHead, keyHead, row, valid, shift;
   mlir::Value query, queryPointer, keyPointer, valuePointer, maskPointer;
   mlir::Value keyScales, valueScales; // pointers, or what all keys have
+  Paged keysOfTurn;                   // through the table
   // Its tile and its part of the keys; of how many that are not empty.
   mlir::Value tileNumber, part, usedParts;
 };

@@ -28,31 +28,41 @@ using Predicate = arith::CmpIPredicate;
 // Pages
 //===----------------------------------------------------------------------===//
 
-/// Offsets in a cache, or in its scales, of a turn's keys; which are valid, and
-/// which of those have a page.
-AttentionEmitter::Gathered AttentionEmitter::pagesOf(const Tensor &gathered,
-                                                     Value key) {
-  Tensor cache = input(k), pages = input(table);
+/// Of a turn's keys. Where all are valid nothing is masked, so that the loop
+/// has no branch on Vulkan.
+AttentionEmitter::Paged AttentionEmitter::pagesOf(Value key, bool isMasked) {
+  Tensor pages = input(table);
   SmallVector<int64_t> shape = {span()};
-  Value at = add(splat(key, shape), iota(shape, 0));
-  Value isValid = compare(Predicate::slt, at, splat(valid, shape));
-  Value page = splat(small(cache.shape[1]), shape);
+  Paged paged;
+  paged.at = add(splat(key, shape), iota(shape, 0));
+  if (isMasked)
+    paged.isValid = compare(Predicate::slt, paged.at, splat(valid, shape));
+  Value page = splat(small(input(k).shape[1]), shape);
   Value line = moved(pages.pointer, {{sequence, pages.strides[0]}});
-  Value entry = tile::LoadScatteredOp::create(
-      b, at.getType(),
-      tile::PtrAddOp::create(b, line, arith::DivUIOp::create(b, at, page)),
-      isValid, Value());
+  paged.entry = tile::LoadScatteredOp::create(
+      b, paged.at.getType(),
+      tile::PtrAddOp::create(b, line,
+                             arith::DivUIOp::create(b, paged.at, page)),
+      paged.isValid, Value());
+  return paged;
+}
+
+/// Offsets of a turn's keys in a cache, or in its scales. What is no page is
+/// some page, as whoever reads it unchecked may not leave the cache.
+Value AttentionEmitter::offsetsIn(const Tensor &gathered, const Paged &paged) {
+  Tensor cache = input(k);
+  SmallVector<int64_t> shape = {span()};
   auto offset = [&](Value index, unsigned dim) -> Value {
     auto wide = block(shape, b.getI64Type());
     AffineExpr stride =
         gathered.shape[dim] == fixed(1) ? fixed(0) : gathered.strides[dim];
-    return mul(arith::ExtSIOp::create(b, wide, index),
+    return mul(arith::ExtUIOp::create(b, wide, index),
                splat(large(stride), shape));
   };
-  Value inside =
-      compare(Predicate::ult, entry, splat(small(cache.shape[0]), shape));
-  return {add(offset(entry, 0), offset(arith::RemUIOp::create(b, at, page), 1)),
-          isValid, arith::AndIOp::create(b, isValid, inside)};
+  Value last = splat(sub(small(cache.shape[0]), i32(b, 1)), shape);
+  Value page = splat(small(cache.shape[1]), shape);
+  return add(offset(arith::MinUIOp::create(b, paged.entry, last), 0),
+             offset(arith::RemUIOp::create(b, paged.at, page), 1));
 }
 
 /// Of a checked function: before the loops, which stay as they are.
@@ -62,27 +72,28 @@ void AttentionEmitter::checkTable(const Range &range) {
   auto loop = scf::ForOp::create(b, range.begin, range.end, i32(b, span()));
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(loop.getBody());
-  Gathered gathered = pagesOf(input(k), loop.getInductionVar());
-  tile::AssertOp::create(b, implied(b, gathered.isValid, gathered.inside),
+  Paged paged = pagesOf(loop.getInductionVar(), /*isMasked=*/true);
+  Value inside = compare(Predicate::ult, paged.entry,
+                         splat(small(input(k).shape[0]), {span()}));
+  tile::AssertOp::create(b, implied(b, paged.isValid, inside),
                          "paged_attention: an entry of 'table' names no page");
 }
 
 /// Keys by D, or the other way round.
-Value AttentionEmitter::loadPages(const Tensor &cache, Value key,
-                                  bool isTransposed) {
-  Gathered gathered = pagesOf(cache, key);
+Value AttentionEmitter::loadPages(const Tensor &cache, bool isTransposed) {
   SmallVector<int64_t> shape = {span(), size()};
   if (isTransposed)
     std::swap(shape[0], shape[1]);
   auto along = [&](Value perKey) {
     return isTransposed ? perColumn(perKey, size()) : perRow(perKey, size());
   };
-  Value lines =
-      tile::PtrAddOp::create(b, cache.pointer, along(gathered.offsets));
+  Value lines = tile::PtrAddOp::create(b, cache.pointer,
+                                       along(offsetsIn(cache, keysOfTurn)));
   Value elements =
       tile::PtrAddOp::create(b, lines, iota(shape, isTransposed ? 0 : 1));
-  return tile::LoadScatteredOp::create(b, block(shape, cache.element), elements,
-                                       along(gathered.inside), Value());
+  return tile::LoadScatteredOp::create(
+      b, block(shape, cache.element), elements,
+      keysOfTurn.isValid ? along(keysOfTurn.isValid) : Value(), Value());
 }
 
 //===----------------------------------------------------------------------===//
@@ -106,7 +117,7 @@ Value AttentionEmitter::loadKeys(Value key, bool isMasked) {
   Tensor tensor = input(k);
   tensor.pointer = keyPointer;
   if (table)
-    return widened(loadPages(tensor, key, /*isTransposed=*/true));
+    return widened(loadPages(tensor, /*isTransposed=*/true));
   return widened(load(block({size(), span()}, tensor.element), keyPointer,
                       {{Value(), tensor.strides[3], Value()},
                        {key, tensor.strides[2], isMasked ? valid : Value()}}));
@@ -117,7 +128,7 @@ Value AttentionEmitter::loadValues(Value key, bool isMasked) {
   Tensor tensor = input(v);
   tensor.pointer = valuePointer;
   if (table)
-    return widened(loadPages(tensor, key, /*isTransposed=*/false));
+    return widened(loadPages(tensor, /*isTransposed=*/false));
   return widened(load(block({span(), size()}, tensor.element), valuePointer,
                       {{key, tensor.strides[2], isMasked ? valid : Value()},
                        {Value(), tensor.strides[3], Value()}}));
@@ -150,10 +161,10 @@ Value AttentionEmitter::loadScales(Value scales, Value pointer, Value key,
   if (!table)
     return load(type, pointer,
                 {{key, tensor.strides[2], isMasked ? valid : Value()}});
-  Gathered gathered = pagesOf(tensor, key);
   return tile::LoadScatteredOp::create(
-      b, type, tile::PtrAddOp::create(b, pointer, gathered.offsets),
-      gathered.inside, Value());
+      b, type,
+      tile::PtrAddOp::create(b, pointer, offsetsIn(tensor, keysOfTurn)),
+      keysOfTurn.isValid, Value());
 }
 
 /// A number of each of a turn's tiles, in a block of `shape` of each.

@@ -76,9 +76,9 @@ bool LoopBody::Analysis::writesMemory() {
       .wasInterrupted();
 }
 
-/// Whether a value follows from the turn's number, from what is outside and,
-/// where there is an `origin`, from blocks that are loaded, by ops without
-/// effects.
+/// Whether a value follows from the turn's number, from what is outside and
+/// from what is loaded, by ops without effects. Loaded blocks go to `origin`;
+/// without one the value is of an address, and what is loaded is part of it.
 bool LoopBody::Analysis::collect(Value value, OpSet &work, Origin *origin) {
   if (auto arg = dyn_cast<BlockArgument>(value))
     return arg.getOwner() != block || arg == loop.getInductionVar();
@@ -91,7 +91,9 @@ bool LoopBody::Analysis::collect(Value value, OpSet &work, Origin *origin) {
       return collect(operand, origin->addresses, nullptr);
     });
   }
-  if (!isMemoryEffectFree(op) || op->getNumRegions() || isa<DotOp>(op))
+  bool isLoad = !origin && isa<LoadOp, LoadScatteredOp>(op);
+  if (!(isLoad || isMemoryEffectFree(op)) || op->getNumRegions() ||
+      isa<DotOp>(op))
     return false;
   work.insert(op);
   return llvm::all_of(op->getOperands(), [&](Value operand) {
@@ -253,7 +255,7 @@ void LoopBody::Analysis::partition() {
   OpSet used(body.compute.begin(), body.compute.end());
   used.insert(block->getTerminator());
   for (Operation *op : llvm::reverse(body.compute))
-    if (isMemoryEffectFree(op) &&
+    if ((isMemoryEffectFree(op) || hasSingleEffect<MemoryEffects::Read>(op)) &&
         llvm::none_of(op->getUsers(), [&](Operation *user) {
           return used.contains(block->findAncestorOpInBlock(*user));
         }))

@@ -3,12 +3,14 @@
 // Software pipelining of loops that load operands of dots, on block tensors
 // with layouts: decides which, and how where the loop does not say
 // (PipelineAttr); PipelineLoop.h does it. A loop of no stages keeps what it
-// loads in the lanes that multiply it, and stays as it is.
+// loads in the lanes that multiply it, and stays as it is. What addresses are
+// loaded from then comes one turn further ahead (PrefetchIndices.h).
 //
 //===----------------------------------------------------------------------===//
 
 #include "GretaTile/LoopAttributes.h"
 #include "PipelineLoop.h"
+#include "PrefetchIndices.h"
 #include "greta/Layout/Conversion.h"
 #include "greta/Passes.h"
 #include "greta/Target/Target.h"
@@ -119,6 +121,8 @@ struct PipelinePass : greta::impl::GretaTilePipelinePassBase<PipelinePass> {
       if (attr && failed(LoopPipeliner(loop, body, attr).run()))
         return signalPassFailure();
     }
+    if (!(*row)->isHost())
+      kernel.walk([](scf::ForOp loop) { prefetchIndices(loop); });
   }
 };
 } // namespace

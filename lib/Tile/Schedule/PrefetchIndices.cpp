@@ -1,0 +1,127 @@
+//===- PrefetchIndices.cpp - what addresses follow from, ahead ------------===//
+
+#include "PrefetchIndices.h"
+#include "GretaTile/GretaTile.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/ADT/SetVector.h"
+
+using namespace mlir;
+using namespace greta;
+using namespace greta::tile;
+
+using Slice = llvm::SetVector<Operation *>;
+
+/// Whether the body leaves global memory as it is: locals are not read ahead.
+static bool writesGlobalMemory(scf::ForOp loop) {
+  return loop.getBody()
+      ->walk([](Operation *op) {
+        bool isHarmless = isMemoryEffectFree(op) ||
+                          isa<AssumeOp, LocalStoreOp>(op) ||
+                          op->hasTrait<OpTrait::HasRecursiveMemoryEffects>() ||
+                          hasSingleEffect<MemoryEffects::Read>(op);
+        return isHarmless ? WalkResult::advance() : WalkResult::interrupt();
+      })
+      .wasInterrupted();
+}
+
+/// Adds what a value follows from, in order; whether that is the turn's number,
+/// what is outside, and nothing that is loaded.
+static bool collect(Value value, scf::ForOp loop, Slice &slice) {
+  if (loop.isDefinedOutsideOfLoop(value) || value == loop.getInductionVar())
+    return true;
+  Operation *op = value.getDefiningOp();
+  if (!op || op->getBlock() != loop.getBody() || !isMemoryEffectFree(op) ||
+      op->getNumRegions())
+    return false;
+  if (slice.contains(op))
+    return true;
+  if (!llvm::all_of(op->getOperands(), [&](Value operand) {
+        return collect(operand, loop, slice);
+      }))
+    return false;
+  slice.insert(op);
+  return true;
+}
+
+/// Whether the address of another load of the body follows from a value.
+static bool isIndex(Value value, scf::ForOp loop) {
+  llvm::SetVector<Operation *> users(value.getUsers().begin(),
+                                     value.getUsers().end());
+  for (unsigned i = 0; i != users.size(); ++i) {
+    Operation *user = users[i];
+    if (user->getBlock() != loop.getBody())
+      continue;
+    if (isa<LoadScatteredOp, LoadOp>(user))
+      return true;
+    if (isMemoryEffectFree(user) && !isa<DotOp>(user))
+      users.insert(user->getUsers().begin(), user->getUsers().end());
+  }
+  return false;
+}
+
+void greta::prefetchIndices(scf::ForOp loop) {
+  if (writesGlobalMemory(loop))
+    return;
+  SmallVector<LoadScatteredOp> loads;
+  SmallVector<Slice> slices;
+  for (auto load : loop.getBody()->getOps<LoadScatteredOp>()) {
+    Slice slice;
+    if (llvm::all_of(
+            load->getOperands(),
+            [&](Value operand) { return collect(operand, loop, slice); }) &&
+        isIndex(load.getResult(), loop)) {
+      loads.push_back(load);
+      slices.push_back(std::move(slice));
+    }
+  }
+  if (loads.empty())
+    return;
+
+  ImplicitLocOpBuilder b(loop.getLoc(), loop);
+  Value number = loop.getInductionVar();
+  auto clone = [&](unsigned i, Value turn) {
+    IRMapping mapping;
+    mapping.map(number, turn);
+    for (Operation *op : slices[i])
+      b.clone(*op, mapping);
+    return cast<LoadScatteredOp>(b.clone(*loads[i], mapping));
+  };
+  auto isTurn = [&](Value turn) {
+    return arith::CmpIOp::create(b, arith::CmpIPredicate::slt, turn,
+                                 loop.getUpperBound());
+  };
+  SmallVector<Value> first, next;
+  Value hasTurns = isTurn(loop.getLowerBound());
+  for (unsigned i = 0; i != loads.size(); ++i) {
+    LoadScatteredOp load = clone(i, loop.getLowerBound());
+    // Before a loop without turns nothing may be loaded.
+    b.setInsertionPoint(load);
+    Value mask = hasTurns;
+    auto type = dyn_cast<RankedTensorType>(load.getType());
+    if (type)
+      mask = SplatOp::create(b, type.clone(b.getI1Type()), mask);
+    if (load.getMask())
+      mask = arith::AndIOp::create(b, load.getMask(), mask);
+    load.getMaskMutable().assign(mask);
+    b.setInsertionPoint(loop);
+    first.push_back(load.getResult());
+  }
+  for (unsigned i = 0; i != loads.size(); ++i) {
+    // Beyond the end they come again.
+    b.setInsertionPoint(loads[i]);
+    Value after = arith::AddIOp::create(b, number, loop.getStep());
+    after = arith::SelectOp::create(b, isTurn(after), after, number);
+    next.push_back(clone(i, after).getResult());
+  }
+  IRRewriter rewriter(b);
+  auto replaced = cast<scf::ForOp>(*loop.replaceWithAdditionalYields(
+      rewriter, first, /*replaceInitOperandUsesInLoop=*/false,
+      [&](OpBuilder &, Location, ArrayRef<BlockArgument>) { return next; }));
+  auto carried = replaced.getRegionIterArgs().take_back(loads.size());
+  for (auto [load, argument] : llvm::zip(loads, carried)) {
+    load.getResult().replaceAllUsesWith(argument);
+    load.erase();
+  }
+}
