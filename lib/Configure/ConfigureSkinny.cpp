@@ -36,10 +36,7 @@ int64_t greta::groupOfWeights(const Space &space) {
 }
 
 bool greta::fitsPacked(const Space &space, int64_t depth) {
-  // A word of zeros is that of eight groups.
-  int64_t group = groupOfWeights(space);
-  return !group ||
-         (llvm::isPowerOf2_64(depth) && depth >= 8 && depth <= 8 * group);
+  return !groupOfWeights(space) || (llvm::isPowerOf2_64(depth) && depth >= 8);
 }
 
 bool greta::fitsSkinny(const Space &space, const SpaceConfig &config) {

@@ -199,10 +199,9 @@ std::optional<std::string> TileModel::whyNot(const Tile &tile,
   if (tile.direct)
     if (auto why = whyNotDirect(problem, tile, limits.wave, directBytes()))
       return why;
-  if (problem.group && (!llvm::isPowerOf2_64(tile.k) || tile.k < 8 ||
-                        tile.k > 8 * problem.group))
+  if (problem.group && (!llvm::isPowerOf2_64(tile.k) || tile.k < 8))
     return "its depth of " + std::to_string(tile.k) +
-           " is, with packed weights, no power of two from 8 to eight groups";
+           " is, with packed weights, no power of two of 8 or more";
   int64_t lds = ldsBytes(tile);
   if (lds > limits.ldsBytes)
     return "it needs " + std::to_string(lds) +

@@ -173,16 +173,28 @@ Value SpaceEmitter::computeDequantBlock(DequantOp op) {
   int64_t groups = std::max<int64_t>(1, depth.extent / group);
   Value words = load(op.getQ(), depth.extent / 8, 8);
   Value scales = load(op.getScales(), groups, group);
-  // Eight groups share a word of zeros, and a block has no more.
-  Value zeros = load(op.getZeros(), 1, 8 * group);
-  auto digits = RankedTensorType::get({groups, 1}, b.getI32Type());
-  Value first = rem(divided(group), i32(b, 8));
-  Value number = tile::SplatOp::create(b, digits, first);
+  auto reshape = [&](Value v, ArrayRef<int64_t> shape) -> Value {
+    return tile::ReshapeOp::create(
+        b, RankedTensorType::get(shape, b.getI32Type()), v);
+  };
+  // Eight groups share a word of zeros: [words, 8, N] where there are more.
+  int64_t numWords = std::max<int64_t>(1, groups / 8);
+  Value zeros = load(op.getZeros(), numWords, 8 * group);
+  SmallVector<int64_t> digits = {std::min<int64_t>(groups, 8), 1};
+  if (numWords > 1) {
+    zeros = reshape(zeros, {numWords, 1, row.extent});
+    digits = {1, 8, 1};
+  }
+  auto type = RankedTensorType::get(digits, b.getI32Type());
+  Value number = tile::SplatOp::create(b, type, rem(divided(group), i32(b, 8)));
   if (groups > 1)
-    number = add(number, tile::IotaOp::create(b, digits, 0));
+    number = add(number, tile::IotaOp::create(b, type, numWords > 1 ? 1 : 0));
+  zeros = nibble(zeros, number);
+  if (numWords > 1)
+    zeros = reshape(zeros, {groups, row.extent});
   return tile::DequantOp::create(
       b, RankedTensorType::get(shapeOf(identity), b.getF16Type()), words,
-      scales, nibble(zeros, number));
+      scales, zeros);
 }
 
 SpaceEmitter::PackedBlocks SpaceEmitter::loadDequant(DequantOp op,

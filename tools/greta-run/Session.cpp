@@ -56,7 +56,8 @@ double tolerance(const std::string &DType) {
 } // namespace
 
 std::string disagreement(const HostTensor &Got, const HostTensor &Want,
-                         const Difference &D, const Options &O) {
+                         const Difference &D, const Options &O,
+                         const std::vector<std::string> &Through) {
   char Text[512];
   bool Integer = Got.DType[0] == 'i';
   if (O.Elementwise || Integer) {
@@ -72,6 +73,8 @@ std::string disagreement(const HostTensor &Got, const HostTensor &Want,
     return Text;
   }
   double Limit = tolerance(Got.DType);
+  for (const std::string &DType : Through)
+    Limit = std::max(Limit, tolerance(DType));
   if (D.RowEuclidean <= 2 * Limit && D.RowMaximum <= 4 * Limit)
     return "";
   snprintf(Text, sizeof(Text),
@@ -82,7 +85,8 @@ std::string disagreement(const HostTensor &Got, const HostTensor &Want,
 }
 
 std::string disagreement(const std::vector<HostTensor> &Got,
-                         const std::vector<HostTensor> &Want) {
+                         const std::vector<HostTensor> &Want,
+                         const std::vector<std::string> &Through) {
   if (Got.size() != Want.size())
     return "there are " + std::to_string(Got.size()) + " results, not " +
            std::to_string(Want.size());
@@ -91,8 +95,8 @@ std::string disagreement(const std::vector<HostTensor> &Got,
     if (Got[I].DType != Want[I].DType || Got[I].Shape != Want[I].Shape)
       return Name + " is " + shapeText(Got[I].Shape) + " of " + Got[I].DType +
              ", not " + shapeText(Want[I].Shape) + " of " + Want[I].DType;
-    std::string Why =
-        disagreement(Got[I], Want[I], compare(Got[I], Want[I], 0, 0), {});
+    std::string Why = disagreement(Got[I], Want[I],
+                                   compare(Got[I], Want[I], 0, 0), {}, Through);
     if (!Why.empty())
       return "wrong " + Name + ": " + Why;
   }

@@ -59,7 +59,8 @@ private:
 };
 } // namespace
 
-/// Random numbers; zeros where they are positions.
+/// Random numbers, small enough for gates' products in f16; zeros where they
+/// are positions.
 static std::string inputFor(const TensorSpec &tensor, const Sizes &sizes,
                             unsigned seed) {
   std::string text;
@@ -68,7 +69,8 @@ static std::string inputFor(const TensorSpec &tensor, const Sizes &sizes,
   text += getDtypeName(tensor.elementType).str();
   if (tensor.elementType.isInteger(32) && tensor.shape.size() < 2)
     return text + ":zeros";
-  return text + ":random:" + std::to_string(seed);
+  text += ":random:" + std::to_string(seed);
+  return isa<FloatType>(tensor.elementType) ? text + ":0.125" : text;
 }
 
 static std::vector<Launch> launchesOf(const FunctionSpec &spec,
