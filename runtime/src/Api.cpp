@@ -203,7 +203,7 @@ greta_status greta_stream_create(greta_device *D, greta_stream **Out) {
   return guarded([&] {
     need(Out, "stream") = nullptr;
     auto &Impl = need(D, "device").Impl;
-    *Out = new greta_stream{Impl, Impl->createStream(), false, {}, {}, {}};
+    *Out = new greta_stream{Impl, Impl->createStream(), false, {}, {}, {}, {}};
   });
 }
 

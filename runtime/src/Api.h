@@ -29,6 +29,7 @@ struct greta_stream {
   std::vector<Timed> Times;
   std::vector<std::string> Names; // what greta_stream_times handed out
   greta::rt::TracedStream Traced;
+  greta::rt::Call Prepared; // what the call at hand queues
 };
 struct greta_event {
   std::shared_ptr<greta::rt::Device> Device;

@@ -17,22 +17,22 @@ uint64_t valueOf(const greta_tensor &T, const TensorDecl &Decl, size_t Index) {
          "' is a scalar; it has a value and nothing else");
   uint64_t Value = 0;
   memcpy(&Value, &need(static_cast<const char *>(T.value), "a scalar's value"),
-         std::max(bitsOf(Decl.DType) / 8, 1u));
+         std::max(Decl.Bits / 8, 1u));
   return Value;
 }
 
-std::vector<TensorArg> tensors(const greta_tensor *T, size_t Count,
-                               const std::vector<TensorDecl> &Decls,
-                               const Device &D, bool NeedBuffers,
-                               const char *What) {
+void takeTensors(const greta_tensor *T, size_t Count,
+                 const std::vector<TensorDecl> &Decls, const Device &D,
+                 bool NeedBuffers, const char *What,
+                 std::vector<TensorArg> &Out) {
   if (Count)
     need(T, What);
-  std::vector<TensorArg> Result;
+  Out.clear();
   for (size_t I = 0; I < Count; ++I) {
     TensorArg A;
     if (I < Decls.size() && Decls[I].IsScalar) {
       A.Value = valueOf(T[I], Decls[I], I);
-      Result.push_back(std::move(A));
+      Out.push_back(A);
       continue;
     }
     if (T[I].value)
@@ -43,15 +43,14 @@ std::vector<TensorArg> tensors(const greta_tensor *T, size_t Count,
       if (B.Device.get() != &D)
         fail(GRETA_ERROR_INVALID_ARGUMENT, What, " ", I, " lies on ",
              B.Device->Spec, ", the function runs on ", D.Spec);
-      A.Buffer = B.Impl;
+      A.Buffer = &B.Impl;
     }
     A.Offset = T[I].offset;
     A.HasShape = T[I].shape || T[I].rank == 0;
     if (T[I].shape)
-      A.Shape.assign(T[I].shape, T[I].shape + T[I].rank);
-    Result.push_back(std::move(A));
+      A.Shape = {T[I].shape, T[I].rank};
+    Out.push_back(A);
   }
-  return Result;
 }
 
 void describe(const TensorDecl &T, greta_tensor_info *Info) {
@@ -167,8 +166,11 @@ greta_status greta_function_result_shape(const greta_function *F,
                                          size_t *Bytes) {
   return guarded([&] {
     const Function &Impl = *need(F, "function").Impl;
-    auto Symbols = Impl.bindSymbols(
-        tensors(Args, Count, Impl.decl().Args, *F->Device, false, "argument"));
+    std::vector<TensorArg> Taken;
+    std::vector<int64_t> Symbols;
+    takeTensors(Args, Count, Impl.decl().Args, *F->Device, false, "argument",
+                Taken);
+    Impl.bindSymbols(Taken, Symbols);
     std::vector<int64_t> Result = Impl.resultShape(Index, Symbols);
     if (!Result.empty())
       std::copy(Result.begin(), Result.end(), &need(Shape, "shape"));
@@ -187,29 +189,31 @@ greta_status greta_function_launch(const greta_function *F, greta_stream *S,
     if (need(S, "stream").Device != F->Device)
       fail(GRETA_ERROR_INVALID_ARGUMENT, "the stream is of ", S->Device->Spec,
            ", the function was loaded for ", F->Device->Spec);
-    auto A =
-        tensors(Args, ArgCount, Impl.decl().Args, *F->Device, true, "argument");
-    auto R = tensors(Results, ResultCount, Impl.decl().Results, *F->Device,
-                     true, "result");
+    Call &C = S->Prepared;
+    takeTensors(Args, ArgCount, Impl.decl().Args, *F->Device, true, "argument",
+                C.Args);
+    takeTensors(Results, ResultCount, Impl.decl().Results, *F->Device, true,
+                "result", C.Results);
     if (S->Profiling && S->Impl->Capturing)
       fail(GRETA_ERROR_INVALID_ARGUMENT,
            "a graph cannot be profiled while it is recorded");
-    Call C = Impl.prepare(*S->Impl, A, R);
+    Impl.prepare(*S->Impl, C);
     for (const Call::Copy &Tied : C.Copies)
-      S->Impl->copy(Tied.To->Buffer, Tied.To->Offset, Tied.From->Buffer,
-                    Tied.From->Offset, Tied.Bytes);
+      S->Impl->copy(*Tied.To->Buffer, Tied.To->Offset, *Tied.From->Buffer,
+                    Tied.From->Offset, Tied.To->Bytes);
     for (const LogOfLaunch &Log : C.Logs)
       clearLog(*S->Impl, Log);
-    for (Launch &L : C.Launches) {
+    for (const Launch &L : C.Launches) {
+      const std::string &Name = (*L.Code)->Name;
       if (!S->Profiling) {
-        S->Traced.launch(*F->Device, *S->Impl, L.Code->Name,
-                         [&] { S->Impl->launch(std::move(L)); });
+        S->Traced.launch(*F->Device, *S->Impl, Name,
+                         [&] { S->Impl->launch(L); });
         continue;
       }
-      greta_stream::Timed T{L.Code->Name, F->Device->createEvent(),
+      greta_stream::Timed T{Name, F->Device->createEvent(),
                             F->Device->createEvent()};
       S->Impl->record(*T.Start);
-      S->Impl->launch(std::move(L));
+      S->Impl->launch(L);
       S->Impl->record(*T.End);
       S->Times.push_back(std::move(T));
     }

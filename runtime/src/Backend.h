@@ -2,8 +2,12 @@
 // argument block per kernel, the same bytes for every GPU backend
 // (docs/package.md, "Argument ABI"); the backends only allocate, order and run.
 //
-// Lifetimes: a stream keeps the `Keep` list of a launch until the work is done,
-// a graph as long as it lives.
+// Lifetimes: a stream keeps the memory and the code of an operation until the
+// work is done, a graph as long as it lives.
+//
+// A launch allocates nothing on the host once a stream has seen one like it:
+// what is passed here points into the caller's, and the lists that a stream
+// keeps are used again.
 #ifndef GRETA_RUNTIME_BACKEND_H
 #define GRETA_RUNTIME_BACKEND_H
 
@@ -28,6 +32,14 @@ struct MemoryUse {
   std::atomic<uint64_t> InUse{0}, Peak{0};
 };
 
+// Some elements of somebody else's.
+template <typename T> struct Span {
+  const T *Data = nullptr;
+  size_t Size = 0;
+  const T *begin() const { return Data; }
+  const T *end() const { return Data + Size; }
+};
+
 class Memory {
 public:
   virtual ~Memory() {
@@ -39,7 +51,28 @@ public:
   std::shared_ptr<MemoryUse> Counted;
 };
 using MemoryRef = std::shared_ptr<Memory>;
-using KeepList = std::vector<std::shared_ptr<void>>;
+
+// What lives until some work is done. What was added of late is known, so that
+// a buffer of many operations is mostly kept once.
+class KeepList {
+public:
+  template <typename T> void add(const std::shared_ptr<T> &Object) {
+    const void *&Last =
+        Recent[reinterpret_cast<uintptr_t>(Object.get()) / 64 % Recent.size()];
+    if (Last == Object.get())
+      return;
+    Last = Object.get();
+    Objects.push_back(Object);
+  }
+  void clear() {
+    Objects.clear();
+    Recent.fill(nullptr);
+  }
+
+private:
+  std::vector<std::shared_ptr<void>> Objects;
+  std::array<const void *, 64> Recent{};
+};
 
 class Event {
 public:
@@ -64,18 +97,19 @@ public:
   virtual void launch(Stream &S) = 0;
 };
 
-// What an operation touches, by whole allocations. Operations of a stream that
-// share nothing one of them writes may overlap.
-struct Uses {
-  std::vector<const Memory *> Reads, Writes;
+// Bytes of a memory that an operation touches. Operations of a stream that
+// share none that one of them writes may overlap.
+struct Use {
+  const MemoryRef *Of;
+  uint64_t Begin, End;
+  bool Writes;
 };
 
 struct Launch {
-  KernelRef Code;
+  const KernelRef *Code;
   std::array<uint32_t, 3> Grid;
-  std::vector<uint8_t> Block; // argument bytes
-  KeepList Keep;
-  Uses Touches;
+  Span<uint8_t> Block; // argument bytes; the block begins at a multiple of 8
+  Span<Use> Uses;
 };
 
 class Stream {
@@ -89,7 +123,7 @@ public:
                     size_t FromOffset, size_t Size) = 0;
   virtual void fill(const MemoryRef &To, size_t Offset, size_t Size,
                     uint32_t Word) = 0;
-  virtual void launch(Launch L) = 0;
+  virtual void launch(const Launch &L) = 0;
   virtual void record(Event &E) = 0;
   virtual void wait(Event &E) = 0;
   virtual void flush() = 0;
@@ -100,10 +134,10 @@ public:
   virtual std::shared_ptr<Graph> endCapture() = 0;
 
   bool Capturing = false;
-  // Temporaries between the kernels of a function, reused by the next launch:
-  // the stream's order protects them. A captured launch gets its own. Those in
-  // `Zeroed` hold zeros between launches.
-  std::vector<MemoryRef> Scratch, Zeroed;
+  // Where the temporaries of every function lie that is launched here: the
+  // stream's order protects them. A captured launch gets memory of its own.
+  // `Zeroed` holds zeros between launches.
+  MemoryRef Scratch, Zeroed;
 };
 
 class Device {

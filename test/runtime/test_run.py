@@ -149,6 +149,12 @@ def test_bench(package):
     assert report["copy"]["gb_per_s"] > 0 and report["variant"] == "vulkan-portable"
 
 
+def test_bench_host(package):
+    flags = ["--input=64x64xf32:random:1", "--bench-host", "--reps=2", "--launches=10", "--json"]
+    host = json.loads(run(package, "--device=vulkan", *flags))["host"]
+    assert host["launches"] == 10 and all(0 < host[what]["min_us"] <= host[what]["median_us"] for what in ("launch", "record", "replay"))
+
+
 def test_device_list_says_what_was_probed():
     devices = json.loads(run("--list-devices", "--json", GRETA_HIP_LIBRARY="/nonexistent/libamdhip64.so", GRETA_HIP_SIM="/nonexistent/sim.so"))
     reasons = {d["spec"]: d.get("reason") for d in devices if not d["available"]}

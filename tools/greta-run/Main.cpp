@@ -45,6 +45,9 @@ int main(int argc, char **argv) {
                "load no host variant: what a package from elsewhere holds for "
                "the CPU is native code");
   App.add_flag("--bench", O.Bench, "measure the function's GPU time");
+  App.add_flag("--bench-host", O.BenchHost,
+               "measure the host's time for each launch: outside of a graph, "
+               "recorded into one, replayed");
   App.add_option("--reps", O.Reps, "measurements taken")
       ->check(CLI::Range(1u, 100000u));
   App.add_option(

@@ -14,8 +14,9 @@ struct Options {
   std::vector<std::string> Inputs, Outputs, Expected;
   double Rtol = 0, Atol = 0;
   bool Elementwise = false; // --rtol or --atol was given
-  bool Check = false, Bench = false, Json = false, ListDevices = false,
-       Diagnose = false, Inspect = false, NoNativeCode = false;
+  bool Check = false, Bench = false, BenchHost = false, Json = false,
+       ListDevices = false, Diagnose = false, Inspect = false,
+       NoNativeCode = false;
   unsigned Reps = 50, Launches = 0, Rotate = 0;
   double BatchMs = 2; // where Launches does not say how long one takes
   // How long a GPU that has idled works before its clocks are what they were.
@@ -61,6 +62,8 @@ int inspect(const Options &O);
 // process.
 nlohmann::json bench(Session &S, const std::vector<std::vector<uint8_t>> &Data,
                      const Options &O);
+// Microseconds of the host for each launch of the session's function.
+nlohmann::json benchHost(Session &S, const Options &O);
 nlohmann::json benchCopy(greta::Runtime &Runtime, const Options &O);
 
 } // namespace greta_run

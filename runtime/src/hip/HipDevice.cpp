@@ -8,8 +8,8 @@
 
 #include <algorithm>
 #include <cstring>
-#include <deque>
 #include <functional>
+#include <list>
 #include <nlohmann/json.hpp>
 
 namespace greta::rt {
@@ -170,7 +170,9 @@ struct HipStream : Stream {
       char *Piece = Staging->Data + Ring.take(N, *this);
       memcpy(Piece, static_cast<const char *>(Data) + Done, N);
       move(at(To, Offset + Done), Piece, N, hipMemcpyHostToDevice);
-      keep({To, Staging});
+      OpenKeep.add(To);
+      OpenKeep.add(Staging);
+      count();
       Done += N;
       if (N == StagingRing::chunkBytes)
         endBatch();
@@ -183,35 +185,39 @@ struct HipStream : Stream {
   }
   void copy(const MemoryRef &To, size_t ToOffset, const MemoryRef &From,
             size_t FromOffset, size_t Size) override {
-    add({To, From}, [this, To = at(To, ToOffset), From = at(From, FromOffset),
-                     Size] { move(To, From, Size, hipMemcpyDeviceToDevice); });
+    kept().add(To);
+    kept().add(From);
+    add([this, To = at(To, ToOffset), From = at(From, FromOffset), Size] {
+      move(To, From, Size, hipMemcpyDeviceToDevice);
+    });
   }
   void fill(const MemoryRef &To, size_t Offset, size_t Size,
             uint32_t Word) override {
-    add({To}, [this, To = at(To, Offset), Size, Word] {
+    kept().add(To);
+    add([this, To = at(To, Offset), Size, Word] {
       C->Lib->check(C->use().hipMemsetD32Async(To, static_cast<int>(Word),
                                                Size / 4, Handle),
                     "a fill");
     });
   }
-  void launch(Launch L) override {
-    auto &K = static_cast<HipKernel &>(*L.Code);
+  void launch(const Launch &L) override {
+    auto &K = static_cast<HipKernel &>(**L.Code);
     for (int D = 0; D < 3; ++D)
       if (uint64_t(L.Grid[D]) * K.Block[D] > UINT32_MAX)
         fail(GRETA_ERROR_UNSUPPORTED, "kernel '", K.Name, "' needs ",
              uint64_t(L.Grid[D]) * K.Block[D], " work-items in dim ", D,
              ", the limit is 4294967295");
-    KeepList Keep = std::move(L.Keep);
-    Keep.push_back(L.Code);
-    add(std::move(Keep),
-        [this, &K, Grid = L.Grid, Block = std::move(L.Block)]() mutable {
-          size_t Size = Block.size();
-          void *Extra[] = {launchBufferPointer, Block.data(), launchBufferSize,
-                           &Size, launchEnd};
-          C->Lib->check(C->use().hipModuleLaunchKernel(
-                            K.Function, Grid[0], Grid[1], Grid[2], K.Block[0],
-                            K.Block[1], K.Block[2], 0, Handle, nullptr, Extra),
-                        "launching '", K.Name, "' on ", C->Spec);
+    kept().add(*L.Code);
+    for (const Use &U : L.Uses)
+      kept().add(*U.Of);
+    if (!Recording) {
+      start(K, L.Grid, L.Block);
+      return count();
+    }
+    Recorded.push_back(
+        [this, &K, Grid = L.Grid,
+         Block = std::vector<uint8_t>(L.Block.begin(), L.Block.end())] {
+          start(K, Grid, {Block.data(), Block.size()});
         });
   }
   void record(Event &E) override {
@@ -243,9 +249,10 @@ struct HipStream : Stream {
   void beginCapture() override { Recording = std::make_shared<HipGraph>(C); }
   std::shared_ptr<Graph> endCapture() override;
 
-  // Counts an operation that was queued into the batch, which keeps `Keep`.
-  void keep(KeepList Keep) {
-    OpenKeep.insert(OpenKeep.end(), Keep.begin(), Keep.end());
+  // What lives as long as the operation that is about to be queued or recorded.
+  KeepList &kept() { return Recording ? Recording->Keep : OpenKeep; }
+  // Counts an operation that was queued into the batch.
+  void count() {
     if (++OpenOps >= maxBatch) {
       endBatch();
       release(0);
@@ -270,15 +277,24 @@ private:
     C->Lib->check(C->use().hipMemcpyAsync(To, From, Size, Kind, Handle),
                   "copying ", Size, " bytes on ", C->Spec);
   }
+  void start(const HipKernel &K, const std::array<uint32_t, 3> &Grid,
+             Span<uint8_t> Block) {
+    size_t Size = Block.Size;
+    void *Extra[] = {launchBufferPointer, const_cast<uint8_t *>(Block.Data),
+                     launchBufferSize, &Size, launchEnd};
+    C->Lib->check(C->use().hipModuleLaunchKernel(
+                      K.Function, Grid[0], Grid[1], Grid[2], K.Block[0],
+                      K.Block[1], K.Block[2], 0, Handle, nullptr, Extra),
+                  "launching '", K.Name, "' on ", C->Spec);
+  }
   // Queues the operation, or records it.
-  template <typename Operation> void add(KeepList Keep, Operation O) {
+  template <typename Operation> void add(Operation O) {
     if (Recording) {
-      Recording->Keep.insert(Recording->Keep.end(), Keep.begin(), Keep.end());
       Recorded.push_back(std::move(O));
       return;
     }
     O();
-    keep(std::move(Keep));
+    count();
   }
   void endBatch() {
     if (!OpenOps)
@@ -291,9 +307,14 @@ private:
     }
     C->Lib->check(C->use().hipEventRecord(FreeEvents.back(), Handle),
                   "ending a batch of operations");
-    InFlight.push_back({FreeEvents.back(), Next++, std::move(OpenKeep)});
+    if (Idle.empty())
+      Idle.emplace_back();
+    InFlight.splice(InFlight.end(), Idle, Idle.begin());
+    Batch &B = InFlight.back();
+    B.Done = FreeEvents.back();
+    B.Number = Next++;
+    std::swap(B.Keep, OpenKeep);
     FreeEvents.pop_back();
-    OpenKeep.clear();
     OpenOps = 0;
   }
   // Releases the batches up to `Done`, which are known to be done, and those
@@ -305,20 +326,22 @@ private:
             C->Lib->hipEventQuery(InFlight.front().Done) == hipSuccess)) {
       Completed = std::max(Completed, InFlight.front().Number);
       FreeEvents.push_back(InFlight.front().Done);
-      InFlight.pop_front();
+      InFlight.front().Keep.clear();
+      Idle.splice(Idle.begin(), InFlight, InFlight.begin());
     }
   }
 
   struct Batch {
-    hipEvent_t Done;
-    uint64_t Number;
+    hipEvent_t Done = nullptr;
+    uint64_t Number = 0;
     KeepList Keep;
   };
   CoreRef C;
   hipStream_t Handle = nullptr;
   KeepList OpenKeep;
   size_t OpenOps = 0;
-  std::deque<Batch> InFlight;
+  std::list<Batch> InFlight;
+  std::list<Batch> Idle; // with empty lists, for the next ones
   std::vector<hipEvent_t> FreeEvents;
   StagingRing Ring;
   std::shared_ptr<HipStaging> Staging;
@@ -354,7 +377,8 @@ std::shared_ptr<Graph> HipStream::endCapture() {
 void HipGraph::launch(Stream &S) {
   auto &H = static_cast<HipStream &>(S);
   C->Lib->check(C->use().hipGraphLaunch(Exec, H.Handle), "launching a graph");
-  H.keep({shared_from_this()});
+  H.OpenKeep.add(shared_from_this());
+  H.count();
   H.kick();
 }
 

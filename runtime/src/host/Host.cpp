@@ -93,13 +93,15 @@ struct HostKernel : Kernel {
     close(FD);
   }
 
-  // The block is the pointers, then the symbols, eight bytes each.
-  void run(const Launch &L) const {
-    std::vector<void *> P(Pointers + 1);
-    std::vector<int64_t> Symbols(L.Block.size() / 8 - Pointers + 1);
-    memcpy(P.data(), L.Block.data(), Pointers * 8);
-    memcpy(Symbols.data(), L.Block.data() + Pointers * 8,
-           L.Block.size() - Pointers * 8);
+  // The block is the pointers, then the symbols, eight bytes each. Copied,
+  // because a kernel may write to what it gets.
+  void run(Span<uint8_t> Block, std::vector<void *> &P,
+           std::vector<int64_t> &Symbols) const {
+    P.resize(Pointers + 1);
+    Symbols.resize(Block.Size / 8 - Pointers + 1);
+    memcpy(P.data(), Block.Data, Pointers * 8);
+    memcpy(Symbols.data(), Block.Data + Pointers * 8,
+           Block.Size - Pointers * 8);
     Entry(P.data(), Symbols.data());
   }
 
@@ -114,7 +116,7 @@ struct HostKernel : Kernel {
 
 struct HostStream : Stream {
   using Op = std::function<void()>;
-  void add(Op O) {
+  template <typename Operation> void add(Operation O) {
     if (Capturing)
       Recorded.push_back(std::move(O));
     else
@@ -139,8 +141,21 @@ struct HostStream : Stream {
         memcpy(at(To, Offset + I), &Word, 4);
     });
   }
-  void launch(Launch L) override {
-    add([L = std::move(L)] { static_cast<HostKernel &>(*L.Code).run(L); });
+  void launch(const Launch &L) override {
+    const auto &K = static_cast<const HostKernel &>(**L.Code);
+    if (!Capturing)
+      return K.run(L.Block, Pointers, Symbols);
+    KeepList Keep;
+    Keep.add(*L.Code);
+    for (const Use &U : L.Uses)
+      Keep.add(*U.Of);
+    Recorded.push_back(
+        [&K, Keep,
+         Block = std::vector<uint8_t>(L.Block.begin(), L.Block.end())] {
+          std::vector<void *> P;
+          std::vector<int64_t> S;
+          K.run({Block.data(), Block.size()}, P, S);
+        });
   }
   void record(Event &E) override {
     auto &H = static_cast<HostEvent &>(E);
@@ -164,6 +179,8 @@ struct HostStream : Stream {
     return G;
   }
   std::vector<Op> Recorded;
+  std::vector<void *> Pointers; // of the launch at hand
+  std::vector<int64_t> Symbols;
 };
 
 // Whether this CPU runs code for the named architecture level.

@@ -3,6 +3,7 @@
 #include "Backend.h"
 #include "Error.h"
 
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <dlfcn.h>
@@ -13,6 +14,7 @@ namespace vulkan {
 namespace {
 
 struct Complaints {
+  std::atomic<bool> Any{false}; // asked at every call: without the lock
   std::mutex Lock;
   std::vector<std::string> Messages;
 };
@@ -27,6 +29,7 @@ VKAPI_ATTR VkBool32 VKAPI_CALL onMessage(
   Complaints &C = complaints();
   std::lock_guard<std::mutex> Guard(C.Lock);
   C.Messages.push_back(Data->pMessage ? Data->pMessage : "(no text)");
+  C.Any = true;
   return VK_FALSE;
 }
 
@@ -162,11 +165,14 @@ std::vector<VkPhysicalDevice> Instance::physicalDevices() const {
 
 std::string takeVulkanComplaints() {
   vulkan::Complaints &C = vulkan::complaints();
+  if (!C.Any)
+    return "";
   std::lock_guard<std::mutex> Guard(C.Lock);
   std::string All;
   for (const std::string &M : C.Messages)
     All += (All.empty() ? "" : " | ") + M;
   C.Messages.clear();
+  C.Any = false;
   return All;
 }
 

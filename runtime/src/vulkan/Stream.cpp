@@ -19,42 +19,77 @@
 #include <algorithm>
 #include <cstring>
 #include <deque>
+#include <list>
 #include <set>
-#include <unordered_set>
 #include <utility>
 
 namespace greta::rt::vulkan {
 namespace {
 
-// What operations since the last barrier touched.
+// What operations since the last barrier touched, by memory and bytes.
 class Hazards {
 public:
   // Whether an operation needs a barrier before it; then counts it as begun.
-  bool begin(const Uses &U) {
+  bool begin(Span<Use> Uses) {
     bool Clash = Unknown;
-    for (const Memory *M : U.Writes)
-      Clash |= Read.count(M) || Written.count(M);
-    for (const Memory *M : U.Reads)
-      Clash |= Written.count(M) != 0;
+    for (const Use &U : Uses)
+      Clash |= clashes(U);
     if (Clash) {
-      Read.clear();
-      Written.clear();
+      for (size_t B : Filled)
+        Buckets[B].clear();
+      Filled.clear();
       Unknown = false;
     }
-    Read.insert(U.Reads.begin(), U.Reads.end());
-    Written.insert(U.Writes.begin(), U.Writes.end());
+    for (const Use &U : Uses)
+      add(U);
     return Clash;
   }
   // Something ran that is not in the books.
   void forget() { Unknown = true; }
 
 private:
-  std::unordered_set<const Memory *> Read, Written;
+  struct Touched {
+    const Memory *Of;
+    uint64_t Begin, End;
+    bool Writes;
+  };
+  // Of so many parts a barrier costs less than to look through them.
+  static constexpr size_t mostParts = 64;
+
+  static size_t bucketOf(const Memory *M) {
+    return reinterpret_cast<uintptr_t>(M) / 64 % 64;
+  }
+  bool clashes(const Use &U) const {
+    const std::vector<Touched> &Bucket = Buckets[bucketOf(&**U.Of)];
+    if (Bucket.size() >= mostParts)
+      return true;
+    for (const Touched &T : Bucket)
+      if (T.Of == &**U.Of && (T.Writes || U.Writes) && T.Begin < U.End &&
+          U.Begin < T.End)
+        return true;
+    return false;
+  }
+  void add(const Use &U) {
+    size_t Index = bucketOf(&**U.Of);
+    std::vector<Touched> &Bucket = Buckets[Index];
+    for (const Touched &T : Bucket)
+      if (T.Of == &**U.Of && T.Begin <= U.Begin && U.End <= T.End &&
+          (T.Writes || !U.Writes))
+        return; // nothing new
+    if (Bucket.empty())
+      Filled.push_back(Index);
+    Bucket.push_back({&**U.Of, U.Begin, U.End, U.Writes});
+  }
+
+  std::array<std::vector<Touched>, 64> Buckets;
+  std::vector<size_t> Filled; // buckets with something in them
   bool Unknown = true;
 };
 
-constexpr size_t maxBatch =
-    128; // operations before a batch is submitted unasked
+// Operations before a batch is submitted unasked, whatever the device does; and
+// before a device is asked whether it has nothing to do, once it was found so
+// again and again: submitting costs more than a short kernel.
+constexpr size_t maxBatch = 128, maxPatience = 32;
 
 } // namespace
 
@@ -92,15 +127,17 @@ struct StreamState {
   std::optional<Error> Loss; // what the stream's thread has not heard of yet
   VkCommandBuffer Open = VK_NULL_HANDLE;
   Hazards Pending;
-  size_t OpenOps = 0;
+  VkPipeline Bound = VK_NULL_HANDLE; // in the open command buffer
+  size_t OpenOps = 0, Patience = 1;
   KeepList OpenKeep;
   std::vector<VkSemaphoreSubmitInfo> OpenWaits;
   struct Batch {
-    VkCommandBuffer Cmd;
-    uint64_t Number;
+    VkCommandBuffer Cmd = VK_NULL_HANDLE;
+    uint64_t Number = 0;
     KeepList Keep;
   };
-  std::deque<Batch> InFlight;
+  std::list<Batch> InFlight;
+  std::list<Batch> Idle; // with empty lists, for the next ones
   std::vector<VkCommandBuffer> Free;
 };
 
@@ -151,6 +188,7 @@ VkCommandBuffer StreamState::open() {
   check(C->Fn.BeginCommandBuffer(Free.back(), &Begin), "vkBeginCommandBuffer");
   Open = Free.back();
   Free.pop_back();
+  Bound = VK_NULL_HANDLE;
   return Open;
 }
 
@@ -195,9 +233,13 @@ void StreamState::submit(VkCommandBuffer Extra, std::shared_ptr<void> Keep) {
   }
   Submitted = Next++;
   if (Keep)
-    OpenKeep.push_back(std::move(Keep));
-  InFlight.push_back({Ended, Submitted, std::move(OpenKeep)});
-  OpenKeep.clear();
+    OpenKeep.add(Keep);
+  if (Idle.empty())
+    Idle.emplace_back();
+  InFlight.splice(InFlight.end(), Idle, Idle.begin());
+  InFlight.back().Cmd = Ended;
+  InFlight.back().Number = Submitted;
+  std::swap(InFlight.back().Keep, OpenKeep);
   OpenWaits.clear();
 }
 
@@ -206,6 +248,7 @@ void StreamState::submit(VkCommandBuffer Extra, std::shared_ptr<void> Keep) {
 void StreamState::waitFor(uint64_t Batch) {
   if (Batch == Next)
     flush();
+  Patience = 1;
   Batch = std::min(Batch, Submitted);
   if (Batch <= Completed)
     return;
@@ -249,7 +292,8 @@ void StreamState::retire() {
       check(C->Fn.ResetCommandBuffer(Cmd, 0), "vkResetCommandBuffer");
       Free.push_back(Cmd);
     }
-    InFlight.pop_front();
+    InFlight.front().Keep.clear();
+    Idle.splice(Idle.begin(), InFlight, InFlight.begin());
   }
 }
 
@@ -318,6 +362,7 @@ struct VulkanGraph : Graph, std::enable_shared_from_this<VulkanGraph> {
   VkCommandPool Pool = VK_NULL_HANDLE;
   VkCommandBuffer Cmd = VK_NULL_HANDLE;
   Hazards Pending;
+  VkPipeline Bound = VK_NULL_HANDLE;
   KeepList Keep;
 };
 
@@ -356,7 +401,7 @@ public:
             size_t FromOffset, size_t Size) override;
   void fill(const MemoryRef &To, size_t Offset, size_t Size,
             uint32_t Word) override;
-  void launch(Launch L) override;
+  void launch(const Launch &L) override;
   void record(Event &E) override;
   void wait(Event &E) override;
   void flush() override;
@@ -370,8 +415,12 @@ public:
 
 private:
   // The command buffer that the next operation goes to, after a barrier if it
-  // needs one; `Keep` lives until it is done.
-  VkCommandBuffer next(KeepList Keep, const Uses &U);
+  // needs one; what it touches lives until it is done.
+  VkCommandBuffer next(Span<Use> Uses);
+  VkCommandBuffer next(std::initializer_list<Use> Uses) {
+    return next({Uses.begin(), Uses.size()});
+  }
+  KeepList &kept() { return Recording ? Recording->Keep : State->OpenKeep; }
   // Space in the staging memory, free for use; of at most a chunk.
   size_t stage(size_t Size);
 
@@ -405,12 +454,12 @@ VulkanStream::~VulkanStream() {
   State->OpenKeep.clear();
 }
 
-VkCommandBuffer VulkanStream::next(KeepList Keep, const Uses &U) {
+VkCommandBuffer VulkanStream::next(Span<Use> Uses) {
   State->reportLoss();
-  KeepList &List = Recording ? Recording->Keep : State->OpenKeep;
   VkCommandBuffer Cmd = Recording ? Recording->Cmd : State->open();
-  List.insert(List.end(), Keep.begin(), Keep.end());
-  if ((Recording ? Recording->Pending : State->Pending).begin(U))
+  for (const Use &U : Uses)
+    kept().add(*U.Of);
+  if ((Recording ? Recording->Pending : State->Pending).begin(Uses))
     State->barrier(Cmd);
   if (!Recording)
     ++State->OpenOps;
@@ -432,7 +481,8 @@ void VulkanStream::write(const MemoryRef &To, size_t Offset, const void *Data,
     size_t At = stage(N);
     memcpy(Staging->Mapped + At, static_cast<const char *>(Data) + Done, N);
     VkBufferCopy Copy{At, Offset + Done, N};
-    VkCommandBuffer Cmd = next({To, Staging}, {{}, {&*To}});
+    VkCommandBuffer Cmd = next({{&To, Offset + Done, Offset + Done + N, true}});
+    kept().add(Staging);
     C->Fn.CmdCopyBuffer(Cmd, Staging->Buffer,
                         static_cast<VulkanMemory &>(*To).Buffer, 1, &Copy);
     Done += N;
@@ -462,7 +512,9 @@ void VulkanStream::read(const MemoryRef &From, size_t Offset, void *Data,
       Finish();
     size_t At = stage(N);
     VkBufferCopy Copy{Offset + Done, At, N};
-    VkCommandBuffer Cmd = next({From, Staging}, {{&*From}, {}});
+    VkCommandBuffer Cmd =
+        next({{&From, Offset + Done, Offset + Done + N, false}});
+    kept().add(Staging);
     C->Fn.CmdCopyBuffer(Cmd, static_cast<VulkanMemory &>(*From).Buffer,
                         Staging->Buffer, 1, &Copy);
     // Makes the copy visible to the host.
@@ -487,7 +539,8 @@ void VulkanStream::copy(const MemoryRef &To, size_t ToOffset,
                         const MemoryRef &From, size_t FromOffset, size_t Size) {
   std::lock_guard<std::mutex> Guard(State->Lock);
   VkBufferCopy Copy{FromOffset, ToOffset, Size};
-  C->Fn.CmdCopyBuffer(next({To, From}, {{&*From}, {&*To}}),
+  C->Fn.CmdCopyBuffer(next({{&From, FromOffset, FromOffset + Size, false},
+                            {&To, ToOffset, ToOffset + Size, true}}),
                       static_cast<VulkanMemory &>(*From).Buffer,
                       static_cast<VulkanMemory &>(*To).Buffer, 1, &Copy);
 }
@@ -495,21 +548,23 @@ void VulkanStream::copy(const MemoryRef &To, size_t ToOffset,
 void VulkanStream::fill(const MemoryRef &To, size_t Offset, size_t Size,
                         uint32_t Word) {
   std::lock_guard<std::mutex> Guard(State->Lock);
-  C->Fn.CmdFillBuffer(next({To}, {{}, {&*To}}),
+  C->Fn.CmdFillBuffer(next({{&To, Offset, Offset + Size, true}}),
                       static_cast<VulkanMemory &>(*To).Buffer, Offset, Size,
                       Word);
 }
 
-void VulkanStream::launch(Launch L) {
+void VulkanStream::launch(const Launch &L) {
   std::lock_guard<std::mutex> Guard(State->Lock);
-  auto &K = static_cast<VulkanKernel &>(*L.Code);
-  L.Keep.push_back(L.Code);
-  VkCommandBuffer Cmd = next(std::move(L.Keep), L.Touches);
-  C->Fn.CmdBindPipeline(Cmd, VK_PIPELINE_BIND_POINT_COMPUTE, K.Pipeline);
-  if (!L.Block.empty())
+  auto &K = static_cast<VulkanKernel &>(**L.Code);
+  VkCommandBuffer Cmd = next(L.Uses);
+  kept().add(*L.Code);
+  VkPipeline &Bound = Recording ? Recording->Bound : State->Bound;
+  if (Bound != K.Pipeline)
+    C->Fn.CmdBindPipeline(Cmd, VK_PIPELINE_BIND_POINT_COMPUTE, K.Pipeline);
+  Bound = K.Pipeline;
+  if (L.Block.Size)
     C->Fn.CmdPushConstants(Cmd, K.Layout, VK_SHADER_STAGE_COMPUTE_BIT, 0,
-                           static_cast<uint32_t>(L.Block.size()),
-                           L.Block.data());
+                           static_cast<uint32_t>(L.Block.Size), L.Block.Data);
   C->Fn.CmdDispatch(Cmd, L.Grid[0], L.Grid[1], L.Grid[2]);
 }
 
@@ -518,7 +573,7 @@ void VulkanStream::record(Event &E) {
   auto &V = static_cast<VulkanEvent &>(E);
   auto Time = std::make_shared<Query>(C);
   VkCommandBuffer Cmd = State->open();
-  State->OpenKeep.push_back(Time);
+  State->OpenKeep.add(Time);
   V.Time = std::move(Time);
   C->Fn.CmdResetQueryPool(Cmd, V.Time->Slot.Handle, V.Time->Slot.Index, 1);
   C->Fn.CmdWriteTimestamp2(Cmd, VK_PIPELINE_STAGE_2_ALL_COMMANDS_BIT,
@@ -545,7 +600,7 @@ void VulkanStream::wait(Event &E) {
   Wait.value = V.Value;
   Wait.stageMask = VK_PIPELINE_STAGE_2_ALL_COMMANDS_BIT;
   State->OpenWaits.push_back(Wait);
-  State->OpenKeep.push_back(V.Owner);
+  State->OpenKeep.add(V.Owner);
 }
 
 void VulkanStream::flush() {
@@ -555,11 +610,13 @@ void VulkanStream::flush() {
 
 void VulkanStream::kick() {
   std::lock_guard<std::mutex> Guard(State->Lock);
-  if (!State->Open)
+  if (!State->Open || State->OpenOps < State->Patience)
     return;
   State->retire();
-  if (State->Completed == State->Submitted || State->OpenOps >= maxBatch)
-    State->flush();
+  if (State->Completed != State->Submitted && State->OpenOps < maxBatch)
+    return;
+  State->flush();
+  State->Patience = std::min(2 * State->Patience, maxPatience);
 }
 
 void VulkanStream::synchronize() {

@@ -159,6 +159,29 @@ TEST_F(VulkanFault, LostBarriersAreMadeUpFor) {
   EXPECT_EQ(Fault.Barriers, 1);
 }
 
+// Operations wait for each other where they share bytes that one of them
+// writes.
+TEST_F(VulkanFault, BarriersOnlyWhereBytesAreShared) {
+  MemoryRef B = memory(256);
+  S->fill(A, 0, 256, 1);
+  S->flush();
+  auto barriers = [&](const std::function<void()> &F) {
+    Fault.Barriers = 0;
+    F();
+    return Fault.Barriers;
+  };
+  EXPECT_EQ(barriers([&] { S->copy(B, 0, A, 0, 128); }), 1); // reads the fill
+  EXPECT_EQ(barriers([&] {
+              S->copy(B, 128, A, 0, 128); // reads what is read
+              S->fill(A, 128, 64, 2);     // nobody touched it since
+            }),
+            0);
+  EXPECT_EQ(barriers([&] { S->fill(A, 64, 64, 3); }), 1);     // it was read
+  EXPECT_EQ(barriers([&] { S->copy(B, 0, A, 124, 8); }), 1);  // 4 bytes of it
+  EXPECT_EQ(barriers([&] { S->copy(B, 8, A, 192, 64); }), 0); // beside it
+  EXPECT_EQ(word(A, 64), 3u);
+}
+
 // A stream hears of work that was lost when another thread had it submitted.
 TEST_F(VulkanFault, TheStreamHearsOfItsLoss) {
   VulkanEvent E;
