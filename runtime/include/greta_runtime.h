@@ -128,6 +128,7 @@ typedef struct greta_memory {
   uint64_t reserved;     /* what the driver gave */
   uint64_t largest_free; /* the largest buffer that asks it for nothing */
   uint64_t total;        /* what the device has */
+  uint64_t free;         /* what the driver could still give, to any process */
 } greta_memory;
 GRETA_API greta_status greta_device_memory(greta_device *device,
                                            greta_memory *memory);
@@ -156,6 +157,74 @@ GRETA_API greta_status greta_buffer_copy(greta_stream *stream, greta_buffer *to,
 GRETA_API greta_status greta_buffer_fill(greta_stream *stream,
                                          greta_buffer *buffer, size_t offset,
                                          size_t bytes, uint32_t word);
+
+/* Memory that the host reaches, too, through greta_buffer_pointer: on the
+ * device where a driver has such memory, else the host's own that the device
+ * reads. What the host writes before a call that queues work is seen by that
+ * work; what work wrote is there once somebody waited for it. */
+GRETA_API greta_status greta_buffer_create_mapped(greta_device *device,
+                                                  size_t bytes,
+                                                  greta_buffer **buffer);
+/* NULL where the host does not reach it. */
+GRETA_API void *greta_buffer_pointer(const greta_buffer *buffer);
+/* The caller's memory as a buffer, without a copy. It stays the caller's and
+ * outlives the buffer's work. Vulkan wants whole pages (of 4096 bytes almost
+ * everywhere; the message says of how many). */
+GRETA_API greta_status greta_buffer_import_pointer(greta_device *device,
+                                                   void *pointer, size_t bytes,
+                                                   greta_buffer **buffer);
+
+/* Memory that two devices, programs or libraries share through a file
+ * descriptor: what greta_buffer_create_shared made is exported by whoever made
+ * it, and imported with the same size. OPAQUE_FD is between devices of one
+ * driver, DMA_BUF among all that know it. Export hands over a new descriptor;
+ * import takes the caller's, also when it fails. */
+typedef enum greta_fd_kind {
+  GRETA_FD_OPAQUE = 1,
+  GRETA_FD_DMA_BUF = 2
+} greta_fd_kind;
+GRETA_API greta_status greta_buffer_create_shared(greta_device *device,
+                                                  greta_fd_kind kind,
+                                                  size_t bytes,
+                                                  greta_buffer **buffer);
+GRETA_API greta_status greta_buffer_export_fd(const greta_buffer *buffer,
+                                              int *fd);
+GRETA_API greta_status greta_buffer_import_fd(greta_device *device,
+                                              greta_fd_kind kind, int fd,
+                                              size_t bytes,
+                                              greta_buffer **buffer);
+
+/* An application's own objects. The runtime does not close them; they outlive
+ * the handle and its work. */
+typedef struct greta_vulkan_device {
+  void *get_instance_proc_addr; /* PFN_vkGetInstanceProcAddr */
+  void *instance;               /* VkInstance, of Vulkan 1.3 */
+  void *physical_device;        /* VkPhysicalDevice */
+  void *device;                 /* VkDevice */
+  uint32_t queue_family;
+  uint32_t queue; /* nobody else submits to it */
+  /* What was enabled when it was created, by Vulkan's names; at least
+   * bufferDeviceAddress, timelineSemaphore and synchronization2. */
+  const char *const *features;
+  size_t feature_count;
+  const char *const *extensions;
+  size_t extension_count;
+} greta_vulkan_device;
+GRETA_API greta_status greta_device_adopt_vulkan(const greta_vulkan_device *own,
+                                                 greta_device **device);
+/* A VkBuffer of the application's device, with the usages storage buffer,
+ * transfer source and destination, and shader device address. */
+GRETA_API greta_status greta_buffer_adopt_vulkan(greta_device *device,
+                                                 uint64_t vk_buffer,
+                                                 size_t bytes,
+                                                 greta_buffer **buffer);
+/* A hipStream_t of the application, and memory that hipMalloc gave it. */
+GRETA_API greta_status greta_stream_adopt_hip(greta_device *device,
+                                              void *hip_stream,
+                                              greta_stream **stream);
+GRETA_API greta_status greta_buffer_adopt_hip(greta_device *device,
+                                              void *pointer, size_t bytes,
+                                              greta_buffer **buffer);
 
 /* Streams. Work starts at the latest at synchronize, read, a waited event or
  * flush. */

@@ -58,6 +58,14 @@ public:
   greta_buffer *get() const { return handle_.get(); }
   size_t size() const { return greta_buffer_size(get()); }
   uint64_t address() const { return greta_buffer_address(get()); }
+  // The host's, of a mapped or imported buffer; else null.
+  void *pointer() const { return greta_buffer_pointer(get()); }
+  // A descriptor of a shared buffer, the caller's to close.
+  int exportFd() const {
+    int fd = -1;
+    check(greta_buffer_export_fd(get(), &fd));
+    return fd;
+  }
   explicit operator bool() const { return handle_ != nullptr; }
 
 private:
@@ -283,6 +291,11 @@ public:
     check(greta_device_open(device.c_str(), &handle));
     handle_.reset(handle);
   }
+  explicit Runtime(const greta_vulkan_device &own) {
+    greta_device *handle = nullptr;
+    check(greta_device_adopt_vulkan(&own, &handle));
+    handle_.reset(handle);
+  }
   static std::string devices() { return detail::text(greta_device_list); }
   greta_device *get() const { return handle_.get(); }
   std::string info() const {
@@ -300,6 +313,26 @@ public:
   Buffer allocate(size_t bytes) const {
     greta_buffer *handle = nullptr;
     check(greta_buffer_create(get(), bytes, &handle));
+    return Buffer(handle);
+  }
+  Buffer allocateMapped(size_t bytes) const {
+    greta_buffer *handle = nullptr;
+    check(greta_buffer_create_mapped(get(), bytes, &handle));
+    return Buffer(handle);
+  }
+  Buffer allocateShared(greta_fd_kind kind, size_t bytes) const {
+    greta_buffer *handle = nullptr;
+    check(greta_buffer_create_shared(get(), kind, bytes, &handle));
+    return Buffer(handle);
+  }
+  Buffer import(void *pointer, size_t bytes) const {
+    greta_buffer *handle = nullptr;
+    check(greta_buffer_import_pointer(get(), pointer, bytes, &handle));
+    return Buffer(handle);
+  }
+  Buffer importFd(greta_fd_kind kind, int fd, size_t bytes) const {
+    greta_buffer *handle = nullptr;
+    check(greta_buffer_import_fd(get(), kind, fd, bytes, &handle));
     return Buffer(handle);
   }
   Stream stream() const {

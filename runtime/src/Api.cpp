@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <nlohmann/json.hpp>
+#include <unistd.h>
 
 using namespace greta::rt;
 
@@ -44,6 +45,26 @@ void checkSameDevice(const std::shared_ptr<Device> &A,
   if (A != B)
     fail(GRETA_ERROR_INVALID_ARGUMENT, "the handles belong to two devices, ",
          A->Spec, " and ", B->Spec);
+}
+
+void checkKind(greta_fd_kind Kind) {
+  if (Kind != GRETA_FD_OPAQUE && Kind != GRETA_FD_DMA_BUF)
+    fail(GRETA_ERROR_INVALID_ARGUMENT, "unknown kind of file descriptor ",
+         static_cast<int>(Kind));
+}
+
+// A buffer of the memory that `Make` makes on the device.
+template <typename Body>
+greta_status makeBuffer(greta_device *D, size_t Bytes, greta_buffer **Out,
+                        Body Make) {
+  Trace::Call Traced("greta_buffer_create");
+  return guarded([&] {
+    need(Out, "buffer") = nullptr;
+    auto &Impl = need(D, "device").Impl;
+    *Out = new greta_buffer{Impl, Make(*Impl), Bytes};
+    if (Trace *T = Trace::get())
+      T->memory(Impl->use().InUse);
+  });
 }
 
 } // namespace
@@ -94,6 +115,14 @@ greta_status greta_device_open(const char *Spec, greta_device **Out) {
   });
 }
 
+greta_status greta_device_adopt_vulkan(const greta_vulkan_device *Own,
+                                       greta_device **Out) {
+  return guarded([&] {
+    need(Out, "device") = nullptr;
+    *Out = new greta_device{adoptVulkan(need(Own, "own")), false};
+  });
+}
+
 void greta_refuse_native_code(void) { refuseNativeCode(); }
 
 greta_status greta_device_close(greta_device *D) {
@@ -113,7 +142,7 @@ greta_status greta_device_memory(greta_device *D, greta_memory *Out) {
     Device &Impl = *need(D, "device").Impl;
     Device::Reserved R = Impl.reserved();
     need(Out, "memory") = {Impl.use().InUse, Impl.use().Peak, R.Bytes,
-                           R.LargestFree, R.Total};
+                           R.LargestFree,    R.Total,         R.Free};
   });
 }
 
@@ -123,17 +152,65 @@ greta_status greta_device_trim(greta_device *D) {
 
 greta_status greta_buffer_create(greta_device *D, size_t Bytes,
                                  greta_buffer **Out) {
-  Trace::Call Traced("greta_buffer_create");
-  return guarded([&] {
-    need(Out, "buffer") = nullptr;
-    auto &Impl = need(D, "device").Impl;
-    *Out = new greta_buffer{Impl, Impl->allocate(Bytes), Bytes};
-    if (Trace *T = Trace::get())
-      T->memory(Impl->use().InUse);
+  return makeBuffer(D, Bytes, Out,
+                    [&](Device &Impl) { return Impl.allocate(Bytes); });
+}
+
+greta_status greta_buffer_create_mapped(greta_device *D, size_t Bytes,
+                                        greta_buffer **Out) {
+  return makeBuffer(D, Bytes, Out,
+                    [&](Device &Impl) { return Impl.allocateMapped(Bytes); });
+}
+
+greta_status greta_buffer_import_pointer(greta_device *D, void *Pointer,
+                                         size_t Bytes, greta_buffer **Out) {
+  return makeBuffer(D, Bytes, Out, [&](Device &Impl) {
+    need(static_cast<char *>(Pointer), "pointer");
+    return Impl.importPointer(Pointer, Bytes);
+  });
+}
+
+greta_status greta_buffer_create_shared(greta_device *D, greta_fd_kind Kind,
+                                        size_t Bytes, greta_buffer **Out) {
+  return makeBuffer(D, Bytes, Out, [&](Device &Impl) {
+    checkKind(Kind);
+    return Impl.allocateShared(Kind, Bytes);
+  });
+}
+
+greta_status greta_buffer_export_fd(const greta_buffer *B, int *Fd) {
+  return guarded([&] { need(Fd, "fd") = need(B, "buffer").Impl->exportFd(); });
+}
+
+greta_status greta_buffer_import_fd(greta_device *D, greta_fd_kind Kind, int Fd,
+                                    size_t Bytes, greta_buffer **Out) {
+  greta_status Status = makeBuffer(D, Bytes, Out, [&](Device &Impl) {
+    checkKind(Kind);
+    return Impl.importFd(Kind, Fd, Bytes);
+  });
+  if (Status != GRETA_OK && Fd >= 0)
+    close(Fd);
+  return Status;
+}
+
+greta_status greta_buffer_adopt_vulkan(greta_device *D, uint64_t Buffer,
+                                       size_t Bytes, greta_buffer **Out) {
+  return makeBuffer(D, Bytes, Out, [&](Device &Impl) {
+    return Impl.adoptVulkan(Buffer, Bytes);
+  });
+}
+
+greta_status greta_buffer_adopt_hip(greta_device *D, void *Pointer,
+                                    size_t Bytes, greta_buffer **Out) {
+  return makeBuffer(D, Bytes, Out, [&](Device &Impl) {
+    return Impl.adoptHip(Pointer, Bytes);
   });
 }
 
 void greta_buffer_destroy(greta_buffer *B) { delete B; }
+void *greta_buffer_pointer(const greta_buffer *B) {
+  return B ? B->Impl->Mapped : nullptr;
+}
 size_t greta_buffer_size(const greta_buffer *B) { return B ? B->Size : 0; }
 uint64_t greta_buffer_address(const greta_buffer *B) {
   return B ? B->Impl->Address : 0;
@@ -204,6 +281,16 @@ greta_status greta_stream_create(greta_device *D, greta_stream **Out) {
     need(Out, "stream") = nullptr;
     auto &Impl = need(D, "device").Impl;
     *Out = new greta_stream{Impl, Impl->createStream(), false, {}, {}, {}, {}};
+  });
+}
+
+greta_status greta_stream_adopt_hip(greta_device *D, void *Stream,
+                                    greta_stream **Out) {
+  return guarded([&] {
+    need(Out, "stream") = nullptr;
+    auto &Impl = need(D, "device").Impl;
+    *Out = new greta_stream{
+        Impl, Impl->adoptHipStream(Stream), false, {}, {}, {}, {}};
   });
 }
 

@@ -11,6 +11,7 @@
 #ifndef GRETA_RUNTIME_BACKEND_H
 #define GRETA_RUNTIME_BACKEND_H
 
+#include "Error.h"
 #include "Package.h"
 
 #include <atomic>
@@ -46,8 +47,14 @@ public:
     if (Counted)
       Counted->InUse -= Size;
   }
-  uint64_t Address = 0; // device address; a host pointer for the host
+  uint64_t Address = 0;   // device address; a host pointer for the host
+  void *Mapped = nullptr; // where the host reaches it
   size_t Size = 0;
+  // A new file descriptor of memory that was made to be shared.
+  virtual int exportFd() const {
+    fail(GRETA_ERROR_INVALID_ARGUMENT,
+         "the buffer was not made by greta_buffer_create_shared");
+  }
   std::shared_ptr<MemoryUse> Counted;
 };
 using MemoryRef = std::shared_ptr<Memory>;
@@ -149,13 +156,37 @@ public:
     M->Counted = Use;
     return M;
   }
+  // Memory that somebody else reaches, too; greta_runtime.h says which. A
+  // backend that has none of a kind says so.
+  virtual MemoryRef allocateMapped(size_t Size) { lacks("mapped memory"); }
+  virtual MemoryRef importPointer(void *Pointer, size_t Size) {
+    lacks("imports of host memory");
+  }
+  virtual MemoryRef allocateShared(greta_fd_kind Kind, size_t Size) {
+    lacks("memory that is shared by file descriptors");
+  }
+  // Takes the descriptor if it returns.
+  virtual MemoryRef importFd(greta_fd_kind Kind, int Fd, size_t Size) {
+    lacks("memory that is shared by file descriptors");
+  }
+  virtual MemoryRef adoptVulkan(uint64_t Buffer, size_t Size) {
+    lacks("VkBuffers");
+  }
+  virtual MemoryRef adoptHip(void *Pointer, size_t Size) {
+    lacks("memory of HIP");
+  }
+  virtual std::unique_ptr<Stream> adoptHipStream(void *Stream) {
+    lacks("streams of HIP");
+  }
+
   const MemoryUse &use() const { return *Use; }
-  // What the driver gave, the largest buffer that asks it for nothing, and what
-  // the device has; as far as the backend knows.
+  // What the driver gave, the largest buffer that asks it for nothing, what the
+  // device has and what the driver could still give; as far as the backend
+  // knows.
   struct Reserved {
-    uint64_t Bytes = 0, LargestFree = 0, Total = 0;
+    uint64_t Bytes = 0, LargestFree = 0, Total = 0, Free = 0;
   };
-  virtual Reserved reserved() { return {Use->InUse, 0, 0}; }
+  virtual Reserved reserved() { return {Use->InUse, 0, 0, 0}; }
   // Gives what is reserved and not in use back to the driver.
   virtual void trim() {}
   virtual std::unique_ptr<Stream> createStream() = 0;
@@ -177,6 +208,9 @@ public:
 
 protected:
   virtual MemoryRef allocateMemory(size_t Size) = 0;
+  [[noreturn]] void lacks(const char *What) const {
+    fail(GRETA_ERROR_UNSUPPORTED, Spec, " (", Name, ") has no ", What);
+  }
 
 private:
   std::shared_ptr<MemoryUse> Use = std::make_shared<MemoryUse>();
@@ -191,6 +225,7 @@ std::shared_ptr<Device> openHost();
 std::shared_ptr<Device> openHip(unsigned Index);
 std::shared_ptr<Device> openSim(const std::string &Chip);
 std::shared_ptr<Device> openVulkan(unsigned Index);
+std::shared_ptr<Device> adoptVulkan(const greta_vulkan_device &Own);
 
 // Host.cpp: from here on no variant for the host is loaded; also when the
 // environment has GRETA_NO_NATIVE.

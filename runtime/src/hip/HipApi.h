@@ -53,9 +53,13 @@ inline void *const launchEnd = reinterpret_cast<void *>(3);
     hipGraphNode_t *, char *, size_t)                                          \
   X(hipError_t, hipGraphLaunch, hipGraphExec_t, hipStream_t)                   \
   X(hipError_t, hipHostFree, void *)                                           \
+  X(hipError_t, hipHostGetDevicePointer, void **, void *, unsigned)            \
   X(hipError_t, hipHostMalloc, void **, size_t, unsigned)                      \
+  X(hipError_t, hipHostRegister, void *, size_t, unsigned)                     \
+  X(hipError_t, hipHostUnregister, void *)                                     \
   X(hipError_t, hipInit, unsigned)                                             \
   X(hipError_t, hipMallocAsync, void **, size_t, hipStream_t)                  \
+  X(hipError_t, hipMemGetInfo, size_t *, size_t *)                             \
   X(hipError_t, hipMemcpyAsync, void *, const void *, size_t, hipMemcpyKind,   \
     hipStream_t)                                                               \
   X(hipError_t, hipMemsetD32Async, hipDeviceptr_t, int, size_t, hipStream_t)   \

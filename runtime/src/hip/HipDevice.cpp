@@ -63,18 +63,49 @@ struct HipMemory : Memory {
   CoreRef C;
 };
 
-// Pinned host memory of the size of the ring.
-struct HipStaging {
-  explicit HipStaging(CoreRef Owner) : C(std::move(Owner)) {
+// Pinned memory of the host, which the device reaches.
+struct PinnedMemory : Memory {
+  PinnedMemory(CoreRef Owner, size_t Bytes) : C(std::move(Owner)) {
+    Size = Bytes;
+    C->Lib->check(
+        C->use().hipHostMalloc(&Mapped, std::max<size_t>(Bytes, 1), 0),
+        "pinned memory of ", Bytes, " bytes on ", C->Spec);
     void *Pointer = nullptr;
-    C->Lib->check(C->use().hipHostMalloc(&Pointer, StagingRing::bytes, 0),
-                  "pinned memory for writes on ", C->Spec);
-    Data = static_cast<char *>(Pointer);
+    hipError_t Result = C->Lib->hipHostGetDevicePointer(&Pointer, Mapped, 0);
+    if (Result != hipSuccess)
+      (void)C->Lib->hipHostFree(Mapped);
+    C->Lib->check(Result, "pinned memory on ", C->Spec);
+    Address = reinterpret_cast<uintptr_t>(Pointer);
   }
-  ~HipStaging() { (void)C->Lib->hipHostFree(Data); }
-  HipStaging(const HipStaging &) = delete;
+  ~PinnedMemory() override { (void)C->Lib->hipHostFree(Mapped); }
   CoreRef C;
-  char *Data;
+};
+
+// The caller's memory of the host.
+struct RegisteredMemory : Memory {
+  RegisteredMemory(CoreRef Owner, void *Host, size_t Bytes)
+      : C(std::move(Owner)) {
+    Size = Bytes;
+    C->Lib->check(C->use().hipHostRegister(Host, Bytes, 0),
+                  "importing host memory of ", Bytes, " bytes on ", C->Spec);
+    Mapped = Host;
+    void *Pointer = nullptr;
+    hipError_t Result = C->Lib->hipHostGetDevicePointer(&Pointer, Host, 0);
+    if (Result != hipSuccess)
+      (void)C->Lib->hipHostUnregister(Host);
+    C->Lib->check(Result, "importing host memory on ", C->Spec);
+    Address = reinterpret_cast<uintptr_t>(Pointer);
+  }
+  ~RegisteredMemory() override { (void)C->Lib->hipHostUnregister(Mapped); }
+  CoreRef C;
+};
+
+// The application's memory of this device.
+struct AdoptedMemory : Memory {
+  AdoptedMemory(void *Pointer, size_t Bytes) {
+    Size = Bytes;
+    Address = reinterpret_cast<uintptr_t>(Pointer);
+  }
 };
 
 char *at(const MemoryRef &M, size_t Offset) {
@@ -152,22 +183,26 @@ struct HipStream : Stream {
         C->use().hipStreamCreateWithFlags(&Handle, hipStreamNonBlocking),
         "hipStreamCreateWithFlags");
   }
+  // An application's stream, which it keeps.
+  HipStream(CoreRef Owner, hipStream_t Own)
+      : C(std::move(Owner)), Handle(Own), IsAdopted(true) {}
   ~HipStream() override {
     (void)C->Lib->hipStreamSynchronize(Handle);
     for (const Batch &B : InFlight)
       (void)C->Lib->hipEventDestroy(B.Done);
     for (hipEvent_t E : FreeEvents)
       (void)C->Lib->hipEventDestroy(E);
-    (void)C->Lib->hipStreamDestroy(Handle);
+    if (!IsAdopted)
+      (void)C->Lib->hipStreamDestroy(Handle);
   }
   // The bytes are taken into pinned memory, so nobody waits for the copy.
   void write(const MemoryRef &To, size_t Offset, const void *Data,
              size_t Size) override {
     if (!Staging)
-      Staging = std::make_shared<HipStaging>(C);
+      Staging = std::make_shared<PinnedMemory>(C, StagingRing::bytes);
     for (size_t Done = 0; Done < Size;) {
       size_t N = std::min(StagingRing::chunkBytes, Size - Done);
-      char *Piece = Staging->Data + Ring.take(N, *this);
+      char *Piece = static_cast<char *>(Staging->Mapped) + Ring.take(N, *this);
       memcpy(Piece, static_cast<const char *>(Data) + Done, N);
       move(at(To, Offset + Done), Piece, N, hipMemcpyHostToDevice);
       OpenKeep.add(To);
@@ -338,13 +373,14 @@ private:
   };
   CoreRef C;
   hipStream_t Handle = nullptr;
+  bool IsAdopted = false;
   KeepList OpenKeep;
   size_t OpenOps = 0;
   std::list<Batch> InFlight;
   std::list<Batch> Idle; // with empty lists, for the next ones
   std::vector<hipEvent_t> FreeEvents;
   StagingRing Ring;
-  std::shared_ptr<HipStaging> Staging;
+  std::shared_ptr<PinnedMemory> Staging;
   // The operations of the graph that is being recorded.
   std::shared_ptr<HipGraph> Recording;
   std::vector<std::function<void()>> Recorded;
@@ -389,6 +425,24 @@ struct HipDevice : Device {
   }
   MemoryRef allocateMemory(size_t Size) override {
     return std::make_shared<HipMemory>(C, Size);
+  }
+  MemoryRef allocateMapped(size_t Size) override {
+    return std::make_shared<PinnedMemory>(C, Size);
+  }
+  MemoryRef importPointer(void *Pointer, size_t Size) override {
+    return std::make_shared<RegisteredMemory>(C, Pointer, Size);
+  }
+  MemoryRef adoptHip(void *Pointer, size_t Size) override {
+    return std::make_shared<AdoptedMemory>(Pointer, Size);
+  }
+  std::unique_ptr<Stream> adoptHipStream(void *Stream) override {
+    return std::make_unique<HipStream>(C, static_cast<hipStream_t>(Stream));
+  }
+  Reserved reserved() override {
+    size_t Free = 0, Total = 0;
+    C->Lib->check(C->use().hipMemGetInfo(&Free, &Total), "the memory of ",
+                  C->Spec);
+    return {use().InUse, 0, Total, Free};
   }
   std::unique_ptr<Stream> createStream() override {
     return std::make_unique<HipStream>(C);

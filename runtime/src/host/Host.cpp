@@ -38,10 +38,17 @@ struct HostMemory : Memory {
     if (!Data)
       fail(GRETA_ERROR_OUT_OF_MEMORY, "host: cannot allocate ", Bytes,
            " bytes");
+    Mapped = Data;
     Address = reinterpret_cast<uintptr_t>(Data);
   }
+  // The caller's.
+  HostMemory(void *Pointer, size_t Bytes) {
+    Size = Bytes;
+    Mapped = Pointer;
+    Address = reinterpret_cast<uintptr_t>(Pointer);
+  }
   ~HostMemory() override { free(Data); }
-  void *Data;
+  void *Data = nullptr;
 };
 
 char *at(const MemoryRef &M, size_t Offset) {
@@ -213,6 +220,19 @@ struct HostDevice : Device {
   }
   MemoryRef allocateMemory(size_t Size) override {
     return std::make_shared<HostMemory>(Size);
+  }
+  MemoryRef allocateMapped(size_t Size) override { return allocate(Size); }
+  MemoryRef importPointer(void *Pointer, size_t Size) override {
+    if (reinterpret_cast<uintptr_t>(Pointer) % alignment)
+      fail(GRETA_ERROR_INVALID_ARGUMENT,
+           "host: imported memory begins at a multiple of ", alignment,
+           " bytes");
+    return std::make_shared<HostMemory>(Pointer, Size);
+  }
+  Reserved reserved() override {
+    size_t Page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+    return {use().InUse, 0, Page * static_cast<size_t>(sysconf(_SC_PHYS_PAGES)),
+            Page * static_cast<size_t>(sysconf(_SC_AVPHYS_PAGES))};
   }
   std::unique_ptr<Stream> createStream() override {
     return std::make_unique<HostStream>();

@@ -125,6 +125,23 @@ Instance::Instance(PFN_vkGetInstanceProcAddr GetProc) {
       GetProc(Handle, "vkDestroyInstance"));
   Owner.reset(Handle, [Destroy](VkInstance I) { Destroy(I, nullptr); });
 
+  load(GetProc);
+  if (Validate) {
+    auto CreateMessenger = reinterpret_cast<PFN_vkCreateDebugUtilsMessengerEXT>(
+        GetProc(Handle, "vkCreateDebugUtilsMessengerEXT"));
+    DestroyMessenger = reinterpret_cast<PFN_vkDestroyDebugUtilsMessengerEXT>(
+        GetProc(Handle, "vkDestroyDebugUtilsMessengerEXT"));
+    check(CreateMessenger(Handle, &Debug, nullptr, &Messenger),
+          "creating the validation messenger");
+  }
+}
+
+Instance::Instance(PFN_vkGetInstanceProcAddr GetProc, VkInstance Own)
+    : Handle(Own) {
+  load(GetProc);
+}
+
+void Instance::load(PFN_vkGetInstanceProcAddr GetProc) {
 #define X(Name)                                                                \
   Name = reinterpret_cast<PFN_vk##Name>(GetProc(Handle, "vk" #Name));          \
   if (!Name)                                                                   \
@@ -134,14 +151,6 @@ Instance::Instance(PFN_vkGetInstanceProcAddr GetProc) {
   GetCooperativeMatrixProperties =
       reinterpret_cast<PFN_getCooperativeMatrixProperties>(
           GetProc(Handle, "vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR"));
-  if (Validate) {
-    auto CreateMessenger = reinterpret_cast<PFN_vkCreateDebugUtilsMessengerEXT>(
-        GetProc(Handle, "vkCreateDebugUtilsMessengerEXT"));
-    DestroyMessenger = reinterpret_cast<PFN_vkDestroyDebugUtilsMessengerEXT>(
-        GetProc(Handle, "vkDestroyDebugUtilsMessengerEXT"));
-    check(CreateMessenger(Handle, &Debug, nullptr, &Messenger),
-          "creating the validation messenger");
-  }
 }
 
 Instance::~Instance() {

@@ -114,6 +114,8 @@ struct StreamState {
   void reportLoss();
   void retire();
   void barrier(VkCommandBuffer Cmd) const;
+  // What was written before is there for the host once it has waited.
+  void toHost(VkCommandBuffer Cmd) const;
 
   CoreRef C;
   std::mutex Lock;
@@ -128,6 +130,7 @@ struct StreamState {
   VkCommandBuffer Open = VK_NULL_HANDLE;
   Hazards Pending;
   VkPipeline Bound = VK_NULL_HANDLE; // in the open command buffer
+  bool ForHost = false; // it writes to memory that the host reaches
   size_t OpenOps = 0, Patience = 1;
   KeepList OpenKeep;
   std::vector<VkSemaphoreSubmitInfo> OpenWaits;
@@ -193,6 +196,9 @@ VkCommandBuffer StreamState::open() {
 }
 
 void StreamState::submit(VkCommandBuffer Extra, std::shared_ptr<void> Keep) {
+  if (Open && ForHost)
+    toHost(Open);
+  ForHost = false;
   VkResult Result = Open ? C->Fn.EndCommandBuffer(Open) : VK_SUCCESS;
   const char *What = "vkEndCommandBuffer";
   if (Result == VK_SUCCESS) {
@@ -313,6 +319,20 @@ void StreamState::barrier(VkCommandBuffer Cmd) const {
   C->Fn.CmdPipelineBarrier2(Cmd, &Info);
 }
 
+void StreamState::toHost(VkCommandBuffer Cmd) const {
+  VkMemoryBarrier2 Barrier{VK_STRUCTURE_TYPE_MEMORY_BARRIER_2};
+  Barrier.srcStageMask = VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT |
+                         VK_PIPELINE_STAGE_2_ALL_TRANSFER_BIT;
+  Barrier.srcAccessMask =
+      VK_ACCESS_2_SHADER_WRITE_BIT | VK_ACCESS_2_TRANSFER_WRITE_BIT;
+  Barrier.dstStageMask = VK_PIPELINE_STAGE_2_HOST_BIT;
+  Barrier.dstAccessMask = VK_ACCESS_2_HOST_READ_BIT;
+  VkDependencyInfo Info{VK_STRUCTURE_TYPE_DEPENDENCY_INFO};
+  Info.memoryBarrierCount = 1;
+  Info.pMemoryBarriers = &Barrier;
+  C->Fn.CmdPipelineBarrier2(Cmd, &Info);
+}
+
 void VulkanEvent::synchronize() {
   if (!Owner)
     fail(GRETA_ERROR_INVALID_ARGUMENT, "the event was never recorded");
@@ -363,6 +383,7 @@ struct VulkanGraph : Graph, std::enable_shared_from_this<VulkanGraph> {
   VkCommandBuffer Cmd = VK_NULL_HANDLE;
   Hazards Pending;
   VkPipeline Bound = VK_NULL_HANDLE;
+  bool ForHost = false; // it writes to memory that the host reaches
   KeepList Keep;
 };
 
@@ -423,6 +444,9 @@ private:
   KeepList &kept() { return Recording ? Recording->Keep : State->OpenKeep; }
   // Space in the staging memory, free for use; of at most a chunk.
   size_t stage(size_t Size);
+  char *staged(size_t At) const {
+    return static_cast<char *>(Staging->Mapped) + At;
+  }
 
   std::shared_ptr<VulkanGraph> Recording;
   std::shared_ptr<VulkanMemory> Staging;
@@ -457,8 +481,11 @@ VulkanStream::~VulkanStream() {
 VkCommandBuffer VulkanStream::next(Span<Use> Uses) {
   State->reportLoss();
   VkCommandBuffer Cmd = Recording ? Recording->Cmd : State->open();
-  for (const Use &U : Uses)
+  for (const Use &U : Uses) {
     kept().add(*U.Of);
+    (Recording ? Recording->ForHost : State->ForHost) |=
+        U.Writes && (*U.Of)->Mapped;
+  }
   if ((Recording ? Recording->Pending : State->Pending).begin(Uses))
     State->barrier(Cmd);
   if (!Recording)
@@ -479,7 +506,7 @@ void VulkanStream::write(const MemoryRef &To, size_t Offset, const void *Data,
   for (size_t Done = 0; Done < Size;) {
     size_t N = std::min(StagingRing::chunkBytes, Size - Done);
     size_t At = stage(N);
-    memcpy(Staging->Mapped + At, static_cast<const char *>(Data) + Done, N);
+    memcpy(staged(At), static_cast<const char *>(Data) + Done, N);
     VkBufferCopy Copy{At, Offset + Done, N};
     VkCommandBuffer Cmd = next({{&To, Offset + Done, Offset + Done + N, true}});
     kept().add(Staging);
@@ -503,7 +530,7 @@ void VulkanStream::read(const MemoryRef &From, size_t Offset, void *Data,
     Part P = Parts.front();
     Parts.pop_front();
     State->waitFor(P.Batch);
-    memcpy(static_cast<char *>(Data) + P.Done, Staging->Mapped + P.At, P.N);
+    memcpy(static_cast<char *>(Data) + P.Done, staged(P.At), P.N);
   };
   for (size_t Done = 0; Done < Size;) {
     size_t N = std::min(StagingRing::chunkBytes, Size - Done);
@@ -517,16 +544,7 @@ void VulkanStream::read(const MemoryRef &From, size_t Offset, void *Data,
     kept().add(Staging);
     C->Fn.CmdCopyBuffer(Cmd, static_cast<VulkanMemory &>(*From).Buffer,
                         Staging->Buffer, 1, &Copy);
-    // Makes the copy visible to the host.
-    VkMemoryBarrier2 Barrier{VK_STRUCTURE_TYPE_MEMORY_BARRIER_2};
-    Barrier.srcStageMask = VK_PIPELINE_STAGE_2_ALL_TRANSFER_BIT;
-    Barrier.srcAccessMask = VK_ACCESS_2_TRANSFER_WRITE_BIT;
-    Barrier.dstStageMask = VK_PIPELINE_STAGE_2_HOST_BIT;
-    Barrier.dstAccessMask = VK_ACCESS_2_HOST_READ_BIT;
-    VkDependencyInfo Info{VK_STRUCTURE_TYPE_DEPENDENCY_INFO};
-    Info.memoryBarrierCount = 1;
-    Info.pMemoryBarriers = &Barrier;
-    C->Fn.CmdPipelineBarrier2(Cmd, &Info);
+    State->ForHost = true;
     State->flush();
     Parts.push_back({At, Done, N, State->Submitted});
     Done += N;
@@ -630,6 +648,8 @@ void VulkanStream::synchronize() {
 std::shared_ptr<Graph> VulkanStream::endCapture() {
   std::shared_ptr<VulkanGraph> G = std::move(Recording);
   Recording = nullptr;
+  if (G->ForHost)
+    State->toHost(G->Cmd);
   check(C->Fn.EndCommandBuffer(G->Cmd), "recording a graph");
   return G;
 }
