@@ -248,6 +248,11 @@ GRETA_API void greta_event_destroy(greta_event *event);
 GRETA_API greta_status greta_event_record(greta_event *event,
                                           greta_stream *stream);
 GRETA_API greta_status greta_event_synchronize(greta_event *event);
+/* Waits `microseconds` at most, with 0 not at all; `happened` says whether the
+ * event has. A read that nobody waits for is a copy to a mapped buffer with an
+ * event behind it. */
+GRETA_API greta_status greta_event_wait(greta_event *event,
+                                        uint64_t microseconds, int *happened);
 GRETA_API greta_status greta_stream_wait_event(greta_stream *stream,
                                                greta_event *event);
 /* Waits for both events. */

@@ -77,6 +77,12 @@ public:
   explicit Event(greta_event *handle) : handle_(handle) {}
   greta_event *get() const { return handle_.get(); }
   void synchronize() { check(greta_event_synchronize(get())); }
+  // Whether it has happened, after so many microseconds at most.
+  bool wait(uint64_t microseconds) {
+    int happened = 0;
+    check(greta_event_wait(get(), microseconds, &happened));
+    return happened != 0;
+  }
   // Microseconds on the device since `start`.
   double since(const Event &start) const {
     double microseconds = 0;

@@ -1,6 +1,7 @@
 // Api.cpp: the C API over devices, buffers, streams, events and graphs.
 #include "Api.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <nlohmann/json.hpp>
@@ -367,6 +368,15 @@ greta_status greta_event_record(greta_event *E, greta_stream *S) {
 
 greta_status greta_event_synchronize(greta_event *E) {
   return guarded([&] { need(E, "event").Impl->synchronize(); });
+}
+
+greta_status greta_event_wait(greta_event *E, uint64_t Microseconds,
+                              int *Happened) {
+  return guarded([&] {
+    constexpr uint64_t most = UINT64_MAX / 1000 - 1;
+    need(Happened, "happened") =
+        need(E, "event").Impl->wait(std::min(Microseconds, most) * 1000);
+  });
 }
 
 greta_status greta_stream_wait_event(greta_stream *S, greta_event *E) {

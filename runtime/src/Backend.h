@@ -84,7 +84,9 @@ private:
 class Event {
 public:
   virtual ~Event() = default;
-  virtual void synchronize() = 0;
+  // Waits for it, so long at most. Whether it has happened.
+  virtual bool wait(uint64_t Nanoseconds) = 0;
+  void synchronize() { wait(UINT64_MAX); }
   // Microseconds from Start to this; both have happened.
   virtual double since(Event &Start) = 0;
 };

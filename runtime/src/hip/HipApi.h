@@ -10,7 +10,11 @@
 namespace greta::rt::hip {
 
 // Fixed underlying types: a library may answer with values not named here.
-enum hipError_t : int { hipSuccess = 0, hipErrorOutOfMemory = 2 };
+enum hipError_t : int {
+  hipSuccess = 0,
+  hipErrorOutOfMemory = 2,
+  hipErrorNotReady = 600
+};
 enum hipMemcpyKind : int {
   hipMemcpyHostToDevice = 1,
   hipMemcpyDeviceToHost = 2,

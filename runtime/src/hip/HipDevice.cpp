@@ -7,10 +7,12 @@
 #include "Staging.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <functional>
 #include <list>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 namespace greta::rt {
 namespace hip {
@@ -121,9 +123,26 @@ struct HipEvent : Event {
     if (!Recorded)
       fail(GRETA_ERROR_INVALID_ARGUMENT, "the event was never recorded");
   }
-  void synchronize() override {
+  // HIP has no wait with an end: it is asked again and again.
+  bool wait(uint64_t Nanoseconds) override {
     needRecorded();
-    C->Lib->check(C->use().hipEventSynchronize(Handle), "waiting for an event");
+    const Library &L = C->use();
+    if (Nanoseconds == UINT64_MAX) {
+      L.check(L.hipEventSynchronize(Handle), "waiting for an event");
+      return true;
+    }
+    auto Begin = std::chrono::steady_clock::now();
+    while (true) {
+      hipError_t Result = L.hipEventQuery(Handle);
+      if (Result != hipErrorNotReady) {
+        L.check(Result, "waiting for an event");
+        return true;
+      }
+      if (std::chrono::steady_clock::now() - Begin >=
+          std::chrono::nanoseconds(Nanoseconds))
+        return false;
+      std::this_thread::sleep_for(std::chrono::microseconds(20));
+    }
   }
   double since(Event &Start) override {
     float Milliseconds = 0;

@@ -56,9 +56,10 @@ char *at(const MemoryRef &M, size_t Offset) {
 }
 
 struct HostEvent : Event {
-  void synchronize() override {
+  bool wait(uint64_t) override {
     if (!Recorded)
       fail(GRETA_ERROR_INVALID_ARGUMENT, "the event was never recorded");
+    return true;
   }
   double since(Event &Start) override {
     return std::chrono::duration<double, std::micro>(

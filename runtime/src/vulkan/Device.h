@@ -191,7 +191,7 @@ struct Query {
 struct StreamState;
 
 struct VulkanEvent : Event {
-  void synchronize() override;
+  bool wait(uint64_t Nanoseconds) override;
   double since(Event &Start) override;
   uint64_t ticks() const;
   std::shared_ptr<StreamState> Owner; // the stream it was recorded in last

@@ -14,6 +14,7 @@
 // it while waiting for the device.
 #include "Device.h"
 #include "Error.h"
+#include "Hazards.h"
 #include "Staging.h"
 
 #include <algorithm>
@@ -25,66 +26,6 @@
 
 namespace greta::rt::vulkan {
 namespace {
-
-// What operations since the last barrier touched, by memory and bytes.
-class Hazards {
-public:
-  // Whether an operation needs a barrier before it; then counts it as begun.
-  bool begin(Span<Use> Uses) {
-    bool Clash = Unknown;
-    for (const Use &U : Uses)
-      Clash |= clashes(U);
-    if (Clash) {
-      for (size_t B : Filled)
-        Buckets[B].clear();
-      Filled.clear();
-      Unknown = false;
-    }
-    for (const Use &U : Uses)
-      add(U);
-    return Clash;
-  }
-  // Something ran that is not in the books.
-  void forget() { Unknown = true; }
-
-private:
-  struct Touched {
-    const Memory *Of;
-    uint64_t Begin, End;
-    bool Writes;
-  };
-  // Of so many parts a barrier costs less than to look through them.
-  static constexpr size_t mostParts = 64;
-
-  static size_t bucketOf(const Memory *M) {
-    return reinterpret_cast<uintptr_t>(M) / 64 % 64;
-  }
-  bool clashes(const Use &U) const {
-    const std::vector<Touched> &Bucket = Buckets[bucketOf(&**U.Of)];
-    if (Bucket.size() >= mostParts)
-      return true;
-    for (const Touched &T : Bucket)
-      if (T.Of == &**U.Of && (T.Writes || U.Writes) && T.Begin < U.End &&
-          U.Begin < T.End)
-        return true;
-    return false;
-  }
-  void add(const Use &U) {
-    size_t Index = bucketOf(&**U.Of);
-    std::vector<Touched> &Bucket = Buckets[Index];
-    for (const Touched &T : Bucket)
-      if (T.Of == &**U.Of && T.Begin <= U.Begin && U.End <= T.End &&
-          (T.Writes || !U.Writes))
-        return; // nothing new
-    if (Bucket.empty())
-      Filled.push_back(Index);
-    Bucket.push_back({&**U.Of, U.Begin, U.End, U.Writes});
-  }
-
-  std::array<std::vector<Touched>, 64> Buckets;
-  std::vector<size_t> Filled; // buckets with something in them
-  bool Unknown = true;
-};
 
 // Operations before a batch is submitted unasked, whatever the device does; and
 // before a device is asked whether it has nothing to do, once it was found so
@@ -105,7 +46,7 @@ struct StreamState {
     if (Open || !OpenWaits.empty())
       submit(VK_NULL_HANDLE, nullptr);
   }
-  void waitFor(uint64_t Batch);
+  bool waitFor(uint64_t Batch, uint64_t Nanoseconds = UINT64_MAX);
   // Submits what an event of another thread needs. A failure is told to that
   // thread, and later to the stream's own.
   void flushFor(uint64_t Batch);
@@ -250,23 +191,26 @@ void StreamState::submit(VkCommandBuffer Extra, std::shared_ptr<void> Keep) {
 }
 
 // What was lost, and what nobody submitted, cannot be waited for: everything
-// before it is then done.
-void StreamState::waitFor(uint64_t Batch) {
+// before it is then done. False when the time is over before.
+bool StreamState::waitFor(uint64_t Batch, uint64_t Nanoseconds) {
   if (Batch == Next)
     flush();
   Patience = 1;
   Batch = std::min(Batch, Submitted);
   if (Batch <= Completed)
-    return;
+    return true;
   VkSemaphoreWaitInfo Info{VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO};
   Info.semaphoreCount = 1;
   Info.pSemaphores = &Timeline;
   Info.pValues = &Batch;
   Lock.unlock();
-  VkResult Result = C->Fn.WaitSemaphores(C->Handle, &Info, UINT64_MAX);
+  VkResult Result = C->Fn.WaitSemaphores(C->Handle, &Info, Nanoseconds);
   Lock.lock();
+  if (Result == VK_TIMEOUT)
+    return false;
   check(Result, "waiting for the device");
   Completed = std::max(Completed, Batch);
+  return true;
 }
 
 void StreamState::flushFor(uint64_t Batch) {
@@ -333,13 +277,13 @@ void StreamState::toHost(VkCommandBuffer Cmd) const {
   C->Fn.CmdPipelineBarrier2(Cmd, &Info);
 }
 
-void VulkanEvent::synchronize() {
+bool VulkanEvent::wait(uint64_t Nanoseconds) {
   if (!Owner)
     fail(GRETA_ERROR_INVALID_ARGUMENT, "the event was never recorded");
   std::lock_guard<std::mutex> Guard(Owner->Lock);
   Owner->flushFor(Value);
   Owner->needDone(Value);
-  Owner->waitFor(Value);
+  return Owner->waitFor(Value, Nanoseconds);
 }
 
 uint64_t VulkanEvent::ticks() const {

@@ -20,6 +20,7 @@ struct Faults {
   DeviceFunctions Real;
   int Ends = 0, Submits = 0, Allocations = 0; // how many calls fail
   int Barriers = 0;
+  bool Late = false;                     // the device never gets done
   std::promise<void> *Waiting = nullptr; // told that somebody waits
   std::shared_future<void> Release;      // what the wait then waits for first
   int Destroyed = 0;
@@ -86,7 +87,9 @@ protected:
         Waiting->set_value();
         Fault.Release.wait();
       }
-      return Fault.Real.WaitSemaphores(D, Info, Timeout);
+      return Fault.Late && Timeout != UINT64_MAX
+                 ? VK_TIMEOUT
+                 : Fault.Real.WaitSemaphores(D, Info, Timeout);
     };
     A = std::make_shared<VulkanMemory>(C, 256, false);
     S = createStream(C);
@@ -214,6 +217,18 @@ TEST_F(VulkanFault, WaitingForAnEventHoldsNoLock) {
   Waiter.get();
   Filler.get();
   EXPECT_EQ(word(A), 2u);
+}
+
+TEST_F(VulkanFault, WaitsEndInTime) {
+  VulkanEvent E;
+  S->fill(A, 0, 256, 1);
+  S->record(E);
+  Fault.Late = true;
+  EXPECT_FALSE(E.wait(0));
+  EXPECT_FALSE(E.wait(1000));
+  Fault.Late = false;
+  EXPECT_TRUE(E.wait(uint64_t(60) << 30));
+  EXPECT_TRUE(E.wait(0));
 }
 
 TEST_F(VulkanFault, TooManyObjectsIsNotOutOfMemory) {
