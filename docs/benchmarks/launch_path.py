@@ -15,7 +15,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "scripts" / "lib"))
 import records  # noqa: E402
 
-COLUMNS = ["date", "commit", "device", "launches", "launch_us", "launch_min_us", "record_us", "record_min_us", "replay_us", "replay_min_us"]
+COLUMNS = ["date", "commit", "device", "launches", "launch_us", "launch_min_us", "record_us", "record_min_us", "replay_us", "replay_min_us", "auto_graph_us", "auto_graph_min_us"]
 
 
 def main():
@@ -30,7 +30,7 @@ def main():
     report = json.loads(subprocess.run([str(c) for c in command], capture_output=True, text=True, check=True).stdout)
     row = dict(date=datetime.date.today().isoformat(), commit=(options.directory / "commit").read_text(), device=report["device"])
     row["launches"] = report["host"]["launches"]
-    for what in ("launch", "record", "replay"):
+    for what in ("launch", "record", "replay", "auto_graph"):
         row |= {f"{what}_us": round(report["host"][what]["median_us"], 4), f"{what}_min_us": round(report["host"][what]["min_us"], 4)}
     print(", ".join(f"{key} {value}" for key, value in row.items()))
     records.append(options.csv, COLUMNS, [row])

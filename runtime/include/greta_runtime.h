@@ -328,6 +328,16 @@ GRETA_API greta_status greta_graph_end(greta_stream *stream,
 GRETA_API greta_status greta_graph_launch(greta_graph *graph,
                                           greta_stream *stream);
 GRETA_API void greta_graph_destroy(greta_graph *graph);
+/* Automatic graphs: where launches, copies and fills of the stream between two
+ * points at which the host waits, writes, flushes or uses an event are the same
+ * twice, they are recorded, and from the third time on replayed as one graph:
+ * same functions, memory, shapes and scalars. The calls of such a sequence are
+ * held back until its last one. The newest few sequences keep their memory
+ * until this is turned off or the stream is destroyed. */
+GRETA_API greta_status greta_stream_set_auto_graph(greta_stream *stream,
+                                                   int on);
+/* How many calls ran as parts of such graphs. */
+GRETA_API uint64_t greta_stream_replayed(const greta_stream *stream);
 
 #ifdef __cplusplus
 }

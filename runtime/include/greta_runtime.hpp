@@ -144,6 +144,9 @@ public:
   void launch(const Graph &graph) {
     check(greta_graph_launch(graph.get(), get()));
   }
+  // What repeats between two waits becomes a graph by itself.
+  void autoGraph(bool on) { check(greta_stream_set_auto_graph(get(), on)); }
+  uint64_t replayed() const { return greta_stream_replayed(get()); }
   void profile(bool on) { check(greta_stream_set_profiling(get(), on)); }
   // (kernel, microseconds) of everything launched since profiling was turned on
   // or last asked.

@@ -225,6 +225,7 @@ greta_status greta_buffer_write(greta_stream *S, greta_buffer *B, size_t Offset,
     checkRange(*B, Offset, Bytes, "a write");
     if (S->Impl->Capturing)
       fail(GRETA_ERROR_INVALID_ARGUMENT, "a graph cannot record host writes");
+    S->endRepeats();
     if (Bytes)
       S->Impl->write(B->Impl, Offset,
                      &need(static_cast<const char *>(Data), "data"), Bytes);
@@ -239,6 +240,7 @@ greta_status greta_buffer_read(greta_stream *S, const greta_buffer *B,
     checkRange(*B, Offset, Bytes, "a read");
     if (S->Impl->Capturing)
       fail(GRETA_ERROR_INVALID_ARGUMENT, "a graph cannot record host reads");
+    S->endRepeats();
     if (Bytes)
       S->Impl->read(B->Impl, Offset, &need(static_cast<char *>(Data), "data"),
                     Bytes);
@@ -258,8 +260,19 @@ greta_status greta_buffer_copy(greta_stream *S, greta_buffer *To,
     if (To == From && ToOffset < FromOffset + Bytes &&
         FromOffset < ToOffset + Bytes && Bytes)
       fail(GRETA_ERROR_INVALID_ARGUMENT, "a copy overlaps itself");
-    if (Bytes)
-      S->Impl->copy(To->Impl, ToOffset, From->Impl, FromOffset, Bytes);
+    if (!Bytes)
+      return;
+    if (S->Repeats && !S->Impl->Capturing) {
+      S->Next.clear();
+      S->Next.Words.push_back(Step::Copy);
+      S->Next.object(To->Impl);
+      S->Next.Words.push_back(ToOffset);
+      S->Next.object(From->Impl);
+      S->Next.Words.insert(S->Next.Words.end(), {FromOffset, Bytes});
+      if (S->Repeats->takes(S->Next))
+        return;
+    }
+    S->Impl->copy(To->Impl, ToOffset, From->Impl, FromOffset, Bytes);
   });
 }
 
@@ -272,8 +285,17 @@ greta_status greta_buffer_fill(greta_stream *S, greta_buffer *B, size_t Offset,
     if (Offset % 4 || Bytes % 4)
       fail(GRETA_ERROR_INVALID_ARGUMENT,
            "a fill needs offset and size in multiples of 4");
-    if (Bytes)
-      S->Impl->fill(B->Impl, Offset, Bytes, Word);
+    if (!Bytes)
+      return;
+    if (S->Repeats && !S->Impl->Capturing) {
+      S->Next.clear();
+      S->Next.Words.push_back(Step::Fill);
+      S->Next.object(B->Impl);
+      S->Next.Words.insert(S->Next.Words.end(), {Offset, Bytes, Word});
+      if (S->Repeats->takes(S->Next))
+        return;
+    }
+    S->Impl->fill(B->Impl, Offset, Bytes, Word);
   });
 }
 
@@ -281,7 +303,8 @@ greta_status greta_stream_create(greta_device *D, greta_stream **Out) {
   return guarded([&] {
     need(Out, "stream") = nullptr;
     auto &Impl = need(D, "device").Impl;
-    *Out = new greta_stream{Impl, Impl->createStream(), false, {}, {}, {}, {}};
+    *Out = new greta_stream{
+        Impl, Impl->createStream(), false, {}, {}, {}, {}, {}, {}};
   });
 }
 
@@ -291,13 +314,15 @@ greta_status greta_stream_adopt_hip(greta_device *D, void *Stream,
     need(Out, "stream") = nullptr;
     auto &Impl = need(D, "device").Impl;
     *Out = new greta_stream{
-        Impl, Impl->adoptHipStream(Stream), false, {}, {}, {}, {}};
+        Impl, Impl->adoptHipStream(Stream), false, {}, {}, {}, {}, {}, {}};
   });
 }
 
 void greta_stream_destroy(greta_stream *S) {
   guarded([&] {
     std::unique_ptr<greta_stream> Owner(S);
+    if (S)
+      S->endRepeats();
     if (S && Trace::get()) {
       S->Impl->synchronize();
       S->Traced.resolve();
@@ -307,7 +332,10 @@ void greta_stream_destroy(greta_stream *S) {
 
 greta_status greta_stream_flush(greta_stream *S) {
   Trace::Call Traced("greta_stream_flush");
-  return guarded([&] { need(S, "stream").Impl->flush(); });
+  return guarded([&] {
+    need(S, "stream").endRepeats();
+    S->Impl->flush();
+  });
 }
 
 greta_status greta_stream_synchronize(greta_stream *S) {
@@ -315,9 +343,25 @@ greta_status greta_stream_synchronize(greta_stream *S) {
   return guarded([&] {
     if (need(S, "stream").Impl->Capturing)
       fail(GRETA_ERROR_INVALID_ARGUMENT, "the stream is recording a graph");
+    S->endRepeats();
     S->Impl->synchronize();
     S->Traced.resolve();
   });
+}
+
+greta_status greta_stream_set_auto_graph(greta_stream *S, int On) {
+  return guarded([&] {
+    need(S, "stream").endRepeats();
+    if (!On)
+      S->Repeats.reset();
+    else if (!S->Repeats)
+      S->Repeats = std::make_unique<Repeats>(
+          *S->Impl, [S](const Step &What) { queueStep(*S, What); });
+  });
+}
+
+uint64_t greta_stream_replayed(const greta_stream *S) {
+  return S && S->Repeats ? S->Repeats->replayed() : 0;
 }
 
 greta_status greta_stream_set_profiling(greta_stream *S, int On) {
@@ -362,6 +406,7 @@ greta_status greta_event_record(greta_event *E, greta_stream *S) {
     checkSameDevice(need(S, "stream").Device, need(E, "event").Device);
     if (S->Impl->Capturing)
       fail(GRETA_ERROR_INVALID_ARGUMENT, "a graph cannot record events");
+    S->endRepeats();
     S->Impl->record(*E->Impl);
   });
 }
@@ -384,6 +429,7 @@ greta_status greta_stream_wait_event(greta_stream *S, greta_event *E) {
     checkSameDevice(need(S, "stream").Device, need(E, "event").Device);
     if (S->Impl->Capturing)
       fail(GRETA_ERROR_INVALID_ARGUMENT, "a graph cannot wait for events");
+    S->endRepeats();
     S->Impl->wait(*E->Impl);
   });
 }
@@ -403,6 +449,7 @@ greta_status greta_graph_begin(greta_stream *S) {
     if (need(S, "stream").Impl->Capturing)
       fail(GRETA_ERROR_INVALID_ARGUMENT,
            "the stream is already recording a graph");
+    S->endRepeats();
     S->Impl->beginCapture();
     S->Impl->Capturing = true;
   });
@@ -425,6 +472,7 @@ greta_status greta_graph_launch(greta_graph *G, greta_stream *S) {
     checkSameDevice(need(S, "stream").Device, need(G, "graph").Device);
     if (S->Impl->Capturing)
       fail(GRETA_ERROR_INVALID_ARGUMENT, "a graph cannot record a graph");
+    S->endRepeats();
     S->Traced.launch(*S->Device, *S->Impl, "graph",
                      [&] { G->Impl->launch(*S->Impl); });
   });

@@ -73,6 +73,63 @@ const TensorDecl &indexed(const std::vector<TensorDecl> &List, size_t Index,
 
 } // namespace
 
+void greta::rt::queueCall(greta_stream &S, const Function &F) {
+  Call &C = S.Prepared;
+  F.prepare(*S.Impl, C);
+  for (const Call::Copy &Tied : C.Copies)
+    S.Impl->copy(*Tied.To->Buffer, Tied.To->Offset, *Tied.From->Buffer,
+                 Tied.From->Offset, Tied.To->Bytes);
+  for (const LogOfLaunch &Log : C.Logs)
+    clearLog(*S.Impl, Log);
+  for (const Launch &L : C.Launches) {
+    const std::string &Name = (*L.Code)->Name;
+    if (!S.Profiling) {
+      S.Traced.launch(*S.Device, *S.Impl, Name, [&] { S.Impl->launch(L); });
+      continue;
+    }
+    greta_stream::Timed T{Name, S.Device->createEvent(),
+                          S.Device->createEvent()};
+    S.Impl->record(*T.Start);
+    S.Impl->launch(L);
+    S.Impl->record(*T.End);
+    S.Times.push_back(std::move(T));
+  }
+  S.Impl->kick();
+  std::string Failed;
+  for (const LogOfLaunch &Log : C.Logs)
+    if (std::string Message = takeLog(*S.Impl, Log);
+        Failed.empty() && !Message.empty())
+      Failed = "kernel '" + Log.Kernel->Entry + "': " + Message;
+  if (!Failed.empty())
+    fail(GRETA_ERROR_ASSERTION, Failed);
+}
+
+void greta::rt::queueStep(greta_stream &S, const Step &What) {
+  StepReader R(What);
+  switch (R.word()) {
+  case Step::Launch: {
+    std::vector<MemoryRef> Memories;
+    Memories.reserve(What.Objects.size()); // the arguments point into it
+    auto F = R.object<const Function>();
+    R.tensors(S.Prepared.Args, Memories);
+    R.tensors(S.Prepared.Results, Memories);
+    return queueCall(S, *F);
+  }
+  case Step::Copy: {
+    auto To = R.object<Memory>();
+    size_t ToOffset = R.word();
+    auto From = R.object<Memory>();
+    size_t FromOffset = R.word();
+    return S.Impl->copy(To, ToOffset, From, FromOffset, R.word());
+  }
+  case Step::Fill: {
+    auto To = R.object<Memory>();
+    size_t Offset = R.word(), Bytes = R.word();
+    return S.Impl->fill(To, Offset, Bytes, static_cast<uint32_t>(R.word()));
+  }
+  }
+}
+
 extern "C" {
 
 greta_status greta_package_open(const char *Path, greta_package **Out) {
@@ -121,7 +178,7 @@ greta_status greta_function_load(greta_device *D, const greta_package *P,
     Options.NativeCode =
         need(D, "device").AllowsNative || (Flags & GRETA_LOAD_NATIVE_CODE);
     *Out = new greta_function{
-        D->Impl, std::make_unique<Function>(D->Impl, need(P, "package").Impl,
+        D->Impl, std::make_shared<Function>(D->Impl, need(P, "package").Impl,
                                             &need(Name, "name"),
                                             Variant ? Variant : "", Options)};
   });
@@ -197,34 +254,25 @@ greta_status greta_function_launch(const greta_function *F, greta_stream *S,
     if (S->Profiling && S->Impl->Capturing)
       fail(GRETA_ERROR_INVALID_ARGUMENT,
            "a graph cannot be profiled while it is recorded");
-    Impl.prepare(*S->Impl, C);
-    for (const Call::Copy &Tied : C.Copies)
-      S->Impl->copy(*Tied.To->Buffer, Tied.To->Offset, *Tied.From->Buffer,
-                    Tied.From->Offset, Tied.To->Bytes);
-    for (const LogOfLaunch &Log : C.Logs)
-      clearLog(*S->Impl, Log);
-    for (const Launch &L : C.Launches) {
-      const std::string &Name = (*L.Code)->Name;
-      if (!S->Profiling) {
-        S->Traced.launch(*F->Device, *S->Impl, Name,
-                         [&] { S->Impl->launch(L); });
-        continue;
+    if (S->Repeats && !S->Impl->Capturing) {
+      if (S->Profiling || Impl.hasLog()) {
+        S->Repeats->end();
+      } else {
+        S->Next.clear();
+        S->Next.Words.push_back(Step::Launch);
+        S->Next.object(F->Impl);
+        S->Next.tensors(C.Args);
+        S->Next.tensors(C.Results);
+        if (S->Repeats->takes(S->Next))
+          return;
+        // Calls that were held back have been queued meanwhile.
+        takeTensors(Args, ArgCount, Impl.decl().Args, *F->Device, true,
+                    "argument", C.Args);
+        takeTensors(Results, ResultCount, Impl.decl().Results, *F->Device, true,
+                    "result", C.Results);
       }
-      greta_stream::Timed T{Name, F->Device->createEvent(),
-                            F->Device->createEvent()};
-      S->Impl->record(*T.Start);
-      S->Impl->launch(L);
-      S->Impl->record(*T.End);
-      S->Times.push_back(std::move(T));
     }
-    S->Impl->kick();
-    std::string Failed;
-    for (const LogOfLaunch &Log : C.Logs)
-      if (std::string Message = takeLog(*S->Impl, Log);
-          Failed.empty() && !Message.empty())
-        Failed = "kernel '" + Log.Kernel->Entry + "': " + Message;
-    if (!Failed.empty())
-      fail(GRETA_ERROR_ASSERTION, Failed);
+    queueCall(*S, Impl);
   });
 }
 

@@ -93,6 +93,11 @@ Function::Function(std::shared_ptr<Device> D, std::shared_ptr<const Package> P,
       Lives[T] = {0, SIZE_MAX};
 }
 
+bool Function::hasLog() const {
+  return std::any_of(Chosen->Kernels.begin(), Chosen->Kernels.end(),
+                     [](const KernelDecl &K) { return K.Log.has_value(); });
+}
+
 static int64_t integerOf(const TensorArg &Scalar, const TensorDecl &Decl) {
   return Decl.DType == "i1"    ? static_cast<int64_t>(Scalar.Value & 1)
          : Decl.DType == "i8"  ? static_cast<int8_t>(Scalar.Value)

@@ -63,6 +63,8 @@ public:
   const FunctionDecl &decl() const { return *Decl; }
   const Variant &variant() const { return *Chosen; }
   const std::vector<KernelRef> &kernels() const { return Kernels; }
+  // Whether kernels print or assert.
+  bool hasLog() const;
 
   // Sets the values of the symbols; every shape is checked against the
   // declaration.

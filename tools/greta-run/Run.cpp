@@ -154,7 +154,7 @@ void print(const json &Report) {
       printf("  %-32s %.2f us\n", K["kernel"].get<std::string>().c_str(),
              K["us"].get<double>());
   if (Report.contains("host"))
-    for (const char *What : {"launch", "record", "replay"})
+    for (const char *What : {"launch", "record", "replay", "auto_graph"})
       printf("host: %s %.3f us (min %.3f)\n", What,
              Report["host"][What]["median_us"].get<double>(),
              Report["host"][What]["min_us"].get<double>());
