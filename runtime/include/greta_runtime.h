@@ -101,10 +101,11 @@ GRETA_API const char *greta_status_name(greta_status status);
 /* Frees a string that the API returned through a char **. */
 GRETA_API void greta_string_free(char *string);
 
-/* Devices. `spec`: "hip[:N]", "vulkan[:N]", "sim:<gfx>", "host"; NULL or ""
- * takes the first that exists of hip, vulkan, host. The list is a JSON array of
- * {spec, name, available, reason, ...}: what was probed, and why not. Opening a
- * device again shares it: what was made from either handle may be mixed. */
+/* Devices. `spec`: "hip[:N]", "vulkan[:N]", "vulkan:UUID" (32 hexadecimal
+ * digits, as the list says them), "sim:<gfx>", "host"; NULL or "" takes the
+ * first that exists of hip, vulkan, host. The list is a JSON array of {spec,
+ * name, available, reason, ...}: what was probed, and why not. Opening a device
+ * again shares it: what was made from either handle may be mixed. */
 GRETA_API greta_status greta_device_list(char **json);
 GRETA_API greta_status greta_device_open(const char *spec,
                                          greta_device **device);
@@ -118,6 +119,13 @@ GRETA_API void greta_refuse_native_code(void);
  * (GRETA_VULKAN_VALIDATE=1); the device is closed either way. */
 GRETA_API greta_status greta_device_close(greta_device *device);
 GRETA_API greta_status greta_device_info(greta_device *device, char **json);
+
+/* Runs the small functions that lie beside the library on the device, every
+ * variant of them that tells something about it, and compares with the host.
+ * JSON: {"ran": variants, "denied": {what: why}}. The first load of a function
+ * does this by itself and keeps the answer (docs/runtime.md, "Health"); this
+ * call always runs them. */
+GRETA_API greta_status greta_device_check(greta_device *device, char **json);
 
 /* The device's memory, in bytes. Buffers are parts of larger blocks where the
  * driver does not do that itself; a part is free for the next buffer as soon as
@@ -153,6 +161,15 @@ GRETA_API greta_status greta_buffer_copy(greta_stream *stream, greta_buffer *to,
                                          size_t to_offset,
                                          const greta_buffer *from,
                                          size_t from_offset, size_t bytes);
+/* Between any two devices, or streams of one: begins when what is queued on
+ * both streams is done, and both go on behind it. Between devices the bytes
+ * pass through the host, which waits for them. */
+GRETA_API greta_status greta_buffer_copy_peer(greta_stream *to_stream,
+                                              greta_buffer *to,
+                                              size_t to_offset,
+                                              greta_stream *from_stream,
+                                              const greta_buffer *from,
+                                              size_t from_offset, size_t bytes);
 /* Fills with a repeated 32-bit word; offset and bytes are multiples of 4. */
 GRETA_API greta_status greta_buffer_fill(greta_stream *stream,
                                          greta_buffer *buffer, size_t offset,

@@ -118,6 +118,12 @@ public:
   void copy(const Buffer &to, const Buffer &from, size_t bytes) {
     check(greta_buffer_copy(get(), to.get(), 0, from.get(), 0, bytes));
   }
+  // From another device, or another stream of this one.
+  void copyPeer(const Buffer &to, Stream &fromStream, const Buffer &from,
+                size_t bytes) {
+    check(greta_buffer_copy_peer(get(), to.get(), 0, fromStream.get(),
+                                 from.get(), 0, bytes));
+  }
   void fill(const Buffer &to, size_t bytes, uint32_t word) {
     check(greta_buffer_fill(get(), to.get(), 0, bytes, word));
   }
@@ -309,6 +315,9 @@ public:
   greta_device *get() const { return handle_.get(); }
   std::string info() const {
     return detail::text([&](char **s) { return greta_device_info(get(), s); });
+  }
+  std::string checkHealth() const {
+    return detail::text([&](char **s) { return greta_device_check(get(), s); });
   }
   greta_memory memory() const {
     greta_memory memory;

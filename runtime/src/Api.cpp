@@ -1,5 +1,6 @@
 // Api.cpp: the C API over devices, buffers, streams, events and graphs.
 #include "Api.h"
+#include "Health.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -134,6 +135,14 @@ greta_status greta_device_info(greta_device *D, char **Json) {
   return guarded([&] {
     nlohmann::json J;
     need(D, "device").Impl->describe(J);
+    need(Json, "json") = copyString(J.dump(2));
+  });
+}
+
+greta_status greta_device_check(greta_device *D, char **Json) {
+  return guarded([&] {
+    HealthReport Report = checkHealth(need(D, "device").Impl);
+    nlohmann::json J = {{"ran", Report.Ran}, {"denied", Report.Denied}};
     need(Json, "json") = copyString(J.dump(2));
   });
 }
@@ -273,6 +282,48 @@ greta_status greta_buffer_copy(greta_stream *S, greta_buffer *To,
         return;
     }
     S->Impl->copy(To->Impl, ToOffset, From->Impl, FromOffset, Bytes);
+  });
+}
+
+greta_status greta_buffer_copy_peer(greta_stream *ToStream, greta_buffer *To,
+                                    size_t ToOffset, greta_stream *FromStream,
+                                    const greta_buffer *From, size_t FromOffset,
+                                    size_t Bytes) {
+  Trace::Call Traced("greta_buffer_copy_peer");
+  return guarded([&] {
+    checkSameDevice(need(ToStream, "to_stream").Device, need(To, "to").Device);
+    checkSameDevice(need(FromStream, "from_stream").Device,
+                    need(From, "from").Device);
+    checkRange(*To, ToOffset, Bytes, "a copy");
+    checkRange(*From, FromOffset, Bytes, "a copy");
+    Stream &In = *ToStream->Impl, &Out = *FromStream->Impl;
+    if (In.Capturing || Out.Capturing)
+      fail(GRETA_ERROR_INVALID_ARGUMENT,
+           "a graph cannot record a copy between streams");
+    if (&In == &Out)
+      fail(GRETA_ERROR_INVALID_ARGUMENT,
+           "a copy between streams takes two; greta_buffer_copy is in one");
+    ToStream->endRepeats();
+    FromStream->endRepeats();
+    if (To->Device == From->Device) {
+      std::unique_ptr<Event> Ready = To->Device->createEvent(),
+                             Taken = To->Device->createEvent();
+      Out.record(*Ready);
+      In.wait(*Ready);
+      In.copy(To->Impl, ToOffset, From->Impl, FromOffset, Bytes);
+      In.record(*Taken);
+      Out.wait(*Taken);
+      return;
+    }
+    // The next piece is read while the last one is written.
+    constexpr size_t piece = size_t(8) << 20;
+    std::vector<char> Piece(std::min(piece, Bytes));
+    for (size_t Done = 0; Done < Bytes;) {
+      size_t N = std::min(piece, Bytes - Done);
+      Out.read(From->Impl, FromOffset + Done, Piece.data(), N);
+      In.write(To->Impl, ToOffset + Done, Piece.data(), N);
+      Done += N;
+    }
   });
 }
 

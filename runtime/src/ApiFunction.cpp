@@ -291,7 +291,7 @@ greta_status greta_function_statistics(greta_function *F, char **Json) {
 greta_status greta_function_variants(greta_device *D, const greta_package *P,
                                      const char *Name, char **Json) {
   return guarded([&] {
-    Device &Dev = *need(D, "device").Impl;
+    const auto &Dev = need(D, "device").Impl;
     const FunctionDecl *F = need(P, "package").Impl->find(&need(Name, "name"));
     if (!F)
       fail(GRETA_ERROR_NOT_FOUND, "the package has no function '", Name, "'");

@@ -15,7 +15,9 @@
 #include "Package.h"
 
 #include <atomic>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <nlohmann/json_fwd.hpp>
 
 namespace greta::rt {
@@ -149,6 +151,9 @@ public:
   MemoryRef Scratch, Zeroed;
 };
 
+// What of a device is not used, and why; Health.h says by which names.
+using Denials = std::map<std::string, std::string>;
+
 class Device {
 public:
   virtual ~Device() = default;
@@ -206,7 +211,14 @@ public:
   // Grid extents that a launch may have.
   virtual std::array<uint32_t, 3> maxGrid() const = 0;
 
+  // A name for cache files, by device and driver version; "" for what needs no
+  // check of its health.
+  virtual std::string cacheKey() const { return ""; }
+
   std::string Spec, Name;
+  std::recursive_mutex HealthLock;
+  std::optional<Denials> Denied; // none: it was not asked for yet
+  bool Believed = false;         // while its check runs
 
 protected:
   virtual MemoryRef allocateMemory(size_t Size) = 0;
@@ -227,6 +239,8 @@ std::shared_ptr<Device> openHost();
 std::shared_ptr<Device> openHip(unsigned Index);
 std::shared_ptr<Device> openSim(const std::string &Chip);
 std::shared_ptr<Device> openVulkan(unsigned Index);
+// The number of the device with this UUID.
+unsigned vulkanIndex(const std::string &Uuid);
 std::shared_ptr<Device> adoptVulkan(const greta_vulkan_device &Own);
 
 // Host.cpp: from here on no variant for the host is loaded; also when the

@@ -3,14 +3,18 @@
 #include "Function.h"
 #include "DType.h"
 #include "Error.h"
+#include "Health.h"
 
 #include <algorithm>
 #include <cstring>
 
 namespace greta::rt {
 
-std::string whyNot(Device &D, const Variant &V, bool NativeCode) {
-  std::string Why = D.whyNot(V);
+std::string whyNot(const std::shared_ptr<Device> &D, const Variant &V,
+                   bool NativeCode) {
+  std::string Why = D->whyNot(V);
+  if (Why.empty())
+    Why = whyUnhealthy(D, V);
   if (!Why.empty() || V.Backend != "host")
     return Why;
   if (nativeCodeIsRefused())
@@ -20,8 +24,9 @@ std::string whyNot(Device &D, const Variant &V, bool NativeCode) {
                       "host, if you trust the package";
 }
 
-const Variant &chooseVariant(Device &D, const FunctionDecl &F,
-                             const std::string &Forced, bool NativeCode) {
+const Variant &chooseVariant(const std::shared_ptr<Device> &D,
+                             const FunctionDecl &F, const std::string &Forced,
+                             bool NativeCode) {
   if (!Forced.empty()) {
     std::string Ids;
     for (const Variant &V : F.Variants) {
@@ -31,7 +36,7 @@ const Variant &chooseVariant(Device &D, const FunctionDecl &F,
       std::string Why = whyNot(D, V, NativeCode);
       if (!Why.empty())
         fail(GRETA_ERROR_UNSUPPORTED, "variant '", V.Id, "' of '", F.Name,
-             "' does not run on ", D.Spec, " (", D.Name, "): ", Why);
+             "' does not run on ", D->Spec, " (", D->Name, "): ", Why);
       return V;
     }
     fail(GRETA_ERROR_NOT_FOUND, "function '", F.Name, "' has no variant '",
@@ -43,8 +48,8 @@ const Variant &chooseVariant(Device &D, const FunctionDecl &F,
   // without.
   const Variant *Best = nullptr;
   auto Rank = [&](const Variant &V) {
-    return (D.madeFor(V) ? 2 : 0) +
-           (V.Requires.SubgroupSize == D.defaultSubgroupSize() ? 1 : 0);
+    return (D->madeFor(V) ? 2 : 0) +
+           (V.Requires.SubgroupSize == D->defaultSubgroupSize() ? 1 : 0);
   };
   std::string Reasons;
   for (const Variant &V : F.Variants) {
@@ -58,8 +63,8 @@ const Variant &chooseVariant(Device &D, const FunctionDecl &F,
   }
   if (Best)
     return *Best;
-  fail(GRETA_ERROR_UNSUPPORTED, "no variant of '", F.Name, "' runs on ", D.Spec,
-       " (", D.Name, "): ", Reasons);
+  fail(GRETA_ERROR_UNSUPPORTED, "no variant of '", F.Name, "' runs on ",
+       D->Spec, " (", D->Name, "): ", Reasons);
 }
 
 Function::Function(std::shared_ptr<Device> D, std::shared_ptr<const Package> P,
@@ -73,7 +78,7 @@ Function::Function(std::shared_ptr<Device> D, std::shared_ptr<const Package> P,
     fail(GRETA_ERROR_NOT_FOUND, "the package has no function '", Name,
          "'; it has ", Names);
   }
-  Chosen = &chooseVariant(*Dev, *Decl, Variant, Options.NativeCode);
+  Chosen = &chooseVariant(Dev, *Decl, Variant, Options.NativeCode);
   for (const KernelDecl &K : Chosen->Kernels) {
     Kernels.push_back(Dev->loadKernel(*Chosen, K, Pkg->Objects.at(K.File),
                                       Options.CaptureStatistics));

@@ -10,12 +10,14 @@ namespace greta::rt {
 // The variant that `D` runs: docs/package.md, "Choice". A non-empty `Forced`
 // names the one to take. Throws with the reason of every variant when none can
 // be run.
-const Variant &chooseVariant(Device &D, const FunctionDecl &F,
-                             const std::string &Forced, bool NativeCode);
+const Variant &chooseVariant(const std::shared_ptr<Device> &D,
+                             const FunctionDecl &F, const std::string &Forced,
+                             bool NativeCode);
 
 // Why `D` cannot or may not run the variant; "" when it does. `NativeCode`: the
 // caller allows variants for the host.
-std::string whyNot(Device &D, const Variant &V, bool NativeCode);
+std::string whyNot(const std::shared_ptr<Device> &D, const Variant &V,
+                   bool NativeCode);
 
 struct LoadOptions {
   bool CaptureStatistics = false, NativeCode = false;

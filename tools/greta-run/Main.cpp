@@ -67,6 +67,12 @@ int main(int argc, char **argv) {
                "with --list-devices: what to install or change for more, or "
                "faster, devices")
       ->needs(List);
+  App.add_option("--smoke", O.Smoke,
+                 "open, check and use the device so many times, 10 unless a "
+                 "number is given; without a package")
+      ->expected(0, 1)
+      ->default_str("10")
+      ->check(CLI::Range(1u, 100000u));
   App.add_flag(
       "--inspect", O.Inspect,
       "functions, variants, registers; with --device what the driver compiled");
@@ -76,9 +82,10 @@ int main(int argc, char **argv) {
     greta_refuse_native_code();
   O.Elementwise = Rtol->count() || Atol->count();
   try {
-    int Status = O.ListDevices ? listDevices(O)
-                 : O.Inspect   ? inspect(O)
-                               : run(O);
+    int Status = O.Smoke         ? smoke(O)
+                 : O.ListDevices ? listDevices(O)
+                 : O.Inspect     ? inspect(O)
+                                 : run(O);
     // What nobody could read is no success.
     if (Status == 0 && fflush(stdout) != 0)
       throw std::system_error(errno, std::generic_category(),

@@ -17,6 +17,7 @@ struct Options {
   bool Check = false, Bench = false, BenchHost = false, Json = false,
        ListDevices = false, Diagnose = false, Inspect = false,
        NoNativeCode = false;
+  unsigned Smoke = 0; // runs
   unsigned Reps = 50, Launches = 0, Rotate = 0;
   double BatchMs = 2; // where Launches does not say how long one takes
   // How long a GPU that has idled works before its clocks are what they were.
@@ -57,6 +58,7 @@ std::string disagreement(const std::vector<HostTensor> &Got,
 int run(const Options &O);
 int listDevices(const Options &O);
 int inspect(const Options &O);
+int smoke(const Options &O);
 
 // GPU times of the session's function, and of a copy of `Bytes` in the same
 // process.

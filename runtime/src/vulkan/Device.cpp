@@ -300,6 +300,15 @@ std::shared_ptr<Device> openVulkan(unsigned Index) {
       std::make_shared<vulkan::Core>(I, All[Index]), Index);
 }
 
+unsigned vulkanIndex(const std::string &Uuid) {
+  std::vector<vulkan::PhysicalDevice> All =
+      vulkan::physicalDevices(*vulkan::Instance::get());
+  for (size_t Index = 0; Index < All.size(); ++Index)
+    if (All[Index].Refused.empty() && All[Index].uuid() == Uuid)
+      return static_cast<unsigned>(Index);
+  fail(GRETA_ERROR_NOT_FOUND, "no usable Vulkan device has the UUID ", Uuid);
+}
+
 std::shared_ptr<Device> adoptVulkan(const greta_vulkan_device &Own) {
   auto GetProc =
       reinterpret_cast<PFN_vkGetInstanceProcAddr>(Own.get_instance_proc_addr);

@@ -221,6 +221,7 @@ public:
   uint32_t defaultSubgroupSize() const override;
   void describe(nlohmann::json &Out) override;
   std::array<uint32_t, 3> maxGrid() const override;
+  std::string cacheKey() const override { return C->Physical.cacheKey(); }
 
 protected:
   MemoryRef allocateMemory(size_t Size) override;

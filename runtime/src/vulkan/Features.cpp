@@ -353,9 +353,12 @@ void PhysicalDevice::restrict(const std::set<std::string> &EnabledFeatures,
     Coopmat.clear();
 }
 
+std::string PhysicalDevice::uuid() const {
+  return hex(V11.deviceUUID, VK_UUID_SIZE);
+}
+
 std::string PhysicalDevice::cacheKey() const {
-  return hex(V11.deviceUUID, VK_UUID_SIZE) + "-" +
-         hex(V11.driverUUID, VK_UUID_SIZE) + "-" +
+  return uuid() + "-" + hex(V11.driverUUID, VK_UUID_SIZE) + "-" +
          std::to_string(Props.driverVersion) + "-" +
          hex(Props.pipelineCacheUUID, 8);
 }
@@ -378,6 +381,7 @@ void PhysicalDevice::describe(nlohmann::json &Out) const {
   Out["backend"] = "vulkan";
   if (!Refused.empty())
     return;
+  Out["uuid"] = uuid();
   Out["family"] = family();
   Out["driver"] = std::string(V12.driverName) + " " + V12.driverInfo;
   Out["subgroup_size"] = {{"default", V11.subgroupSize},

@@ -46,6 +46,7 @@ struct PhysicalDevice {
   // Leaves what was enabled on an application's device.
   void restrict(const std::set<std::string> &EnabledFeatures,
                 const std::set<std::string> &EnabledExtensions);
+  std::string uuid() const; // 32 hexadecimal digits
   // A stable name for cache files: device and driver.
   std::string cacheKey() const;
   // How the names of its families in the target table begin; "" where there is

@@ -15,6 +15,7 @@
 #include "Device.h"
 #include "Error.h"
 #include "Hazards.h"
+#include "Health.h"
 #include "Staging.h"
 
 #include <algorithm>
@@ -27,10 +28,22 @@
 namespace greta::rt::vulkan {
 namespace {
 
-// Operations before a batch is submitted unasked, whatever the device does; and
-// before a device is asked whether it has nothing to do, once it was found so
-// again and again: submitting costs more than a short kernel.
-constexpr size_t maxBatch = 128, maxPatience = 32;
+// Operations before a batch is submitted unasked, whatever the device does.
+size_t mostOperations() {
+  switch (profile()) {
+  case Profile::UltraSafe:
+    return 4;
+  case Profile::Default:
+    return 128;
+  case Profile::Fast:
+    return 512;
+  }
+  return 1;
+}
+
+// Operations before a device is asked whether it has nothing to do, once it was
+// found so again and again: submitting costs more than a short kernel.
+constexpr size_t maxPatience = 32;
 
 } // namespace
 
@@ -73,6 +86,7 @@ struct StreamState {
   VkPipeline Bound = VK_NULL_HANDLE; // in the open command buffer
   bool ForHost = false; // it writes to memory that the host reaches
   size_t OpenOps = 0, Patience = 1;
+  const size_t MaxBatch = mostOperations();
   KeepList OpenKeep;
   std::vector<VkSemaphoreSubmitInfo> OpenWaits;
   struct Batch {
@@ -572,10 +586,11 @@ void VulkanStream::flush() {
 
 void VulkanStream::kick() {
   std::lock_guard<std::mutex> Guard(State->Lock);
-  if (!State->Open || State->OpenOps < State->Patience)
+  if (!State->Open ||
+      State->OpenOps < std::min(State->Patience, State->MaxBatch))
     return;
   State->retire();
-  if (State->Completed != State->Submitted && State->OpenOps < maxBatch)
+  if (State->Completed != State->Submitted && State->OpenOps < State->MaxBatch)
     return;
   State->flush();
   State->Patience = std::min(2 * State->Patience, maxPatience);
