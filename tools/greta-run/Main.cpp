@@ -48,6 +48,14 @@ int main(int argc, char **argv) {
   App.add_flag("--bench-host", O.BenchHost,
                "measure the host's time for each launch: outside of a graph, "
                "recorded into one, replayed");
+  auto *Profile = App.add_flag(
+      "--profile", O.Profile,
+      "each kernel's time, the bytes it touches and its share of what a copy "
+      "of this run moves");
+  App.add_option("--flop", O.Flop,
+                 "with --profile: operations of one launch, for its TFLOP/s")
+      ->needs(Profile)
+      ->check(CLI::PositiveNumber);
   App.add_option("--reps", O.Reps, "measurements taken")
       ->check(CLI::Range(1u, 100000u));
   App.add_option(

@@ -153,6 +153,8 @@ void print(const json &Report) {
     for (const json &K : Report["kernels"])
       printf("  %-32s %.2f us\n", K["kernel"].get<std::string>().c_str(),
              K["us"].get<double>());
+  if (Report.contains("profile"))
+    printProfile(Report["profile"]);
   if (Report.contains("host"))
     for (const char *What : {"launch", "record", "replay", "auto_graph"})
       printf("host: %s %.3f us (min %.3f)\n", What,
@@ -221,6 +223,8 @@ int run(const Options &O) {
     }
     if (O.Bench)
       Report.update(bench(S, Data, O));
+    if (O.Profile)
+      Report["profile"] = profile(S, Package, Data, O, Function);
     if (O.BenchHost)
       Report["host"] = benchHost(S, O);
     if (!O.BenchCopy.empty())
