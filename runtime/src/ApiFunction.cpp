@@ -297,7 +297,7 @@ greta_status greta_function_variants(greta_device *D, const greta_package *P,
       fail(GRETA_ERROR_NOT_FOUND, "the package has no function '", Name, "'");
     nlohmann::json J = nlohmann::json::array();
     for (const Variant &V : F->Variants) {
-      std::string Why = whyNot(Dev, V, D->AllowsNative);
+      std::string Why = whyNot(Dev, *F, V, D->AllowsNative);
       J.push_back({{"id", V.Id}, {"runnable", Why.empty()}, {"reason", Why}});
     }
     need(Json, "json") = copyString(J.dump(2));

@@ -10,11 +10,11 @@
 
 namespace greta::rt {
 
-std::string whyNot(const std::shared_ptr<Device> &D, const Variant &V,
-                   bool NativeCode) {
+std::string whyNot(const std::shared_ptr<Device> &D, const FunctionDecl &F,
+                   const Variant &V, bool NativeCode) {
   std::string Why = D->whyNot(V);
   if (Why.empty())
-    Why = whyUnhealthy(D, V);
+    Why = whyUnhealthy(D, F, V);
   if (!Why.empty() || V.Backend != "host")
     return Why;
   if (nativeCodeIsRefused())
@@ -33,7 +33,7 @@ const Variant &chooseVariant(const std::shared_ptr<Device> &D,
       Ids += (Ids.empty() ? "" : ", ") + V.Id;
       if (V.Id != Forced)
         continue;
-      std::string Why = whyNot(D, V, NativeCode);
+      std::string Why = whyNot(D, F, V, NativeCode);
       if (!Why.empty())
         fail(GRETA_ERROR_UNSUPPORTED, "variant '", V.Id, "' of '", F.Name,
              "' does not run on ", D->Spec, " (", D->Name, "): ", Why);
@@ -53,7 +53,7 @@ const Variant &chooseVariant(const std::shared_ptr<Device> &D,
   };
   std::string Reasons;
   for (const Variant &V : F.Variants) {
-    std::string Why = whyNot(D, V, NativeCode);
+    std::string Why = whyNot(D, F, V, NativeCode);
     if (!Why.empty())
       Reasons += concat(Reasons.empty() ? "" : "; ", V.Id, ": ", Why);
     else if (!Best ||

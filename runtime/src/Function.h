@@ -16,8 +16,8 @@ const Variant &chooseVariant(const std::shared_ptr<Device> &D,
 
 // Why `D` cannot or may not run the variant; "" when it does. `NativeCode`: the
 // caller allows variants for the host.
-std::string whyNot(const std::shared_ptr<Device> &D, const Variant &V,
-                   bool NativeCode);
+std::string whyNot(const std::shared_ptr<Device> &D, const FunctionDecl &F,
+                   const Variant &V, bool NativeCode);
 
 struct LoadOptions {
   bool CaptureStatistics = false, NativeCode = false;

@@ -12,7 +12,6 @@
 #include <cstring>
 #include <mutex>
 #include <nlohmann/json.hpp>
-#include <set>
 
 namespace greta::rt {
 namespace {
@@ -161,29 +160,17 @@ bool needsLittle(const Variant &V) {
   return !V.Requires.SubgroupSize && V.Requires.Coopmat.empty();
 }
 
-// Blames what sets a wrong variant apart from the right ones.
-void blame(const Variant &V, const std::string &Why,
-           const std::set<std::string> &RightFeatures, bool PlainIsRight,
-           Denials &Out) {
-  if (!V.Requires.Coopmat.empty()) {
-    for (const CoopShape &S : V.Requires.Coopmat)
-      Out.emplace(keyOf(S), Why);
-    return;
-  }
-  if (V.Requires.SubgroupSize && PlainIsRight) {
+// Blames what sets a wrong variant apart from the right ones. What is wrong
+// without matrices and subgroups is an element type, or everything.
+void blame(const FunctionDecl &F, const Variant &V, const std::string &Why,
+           bool PlainIsRight, Denials &Out) {
+  const std::string &Type = F.Args[0].DType;
+  for (const CoopShape &S : V.Requires.Coopmat)
+    Out.emplace(keyOf(S), Why);
+  if (needsLittle(V))
+    Out.emplace(Type == "f32" || Type == "i32" ? "device" : Type, Why);
+  else if (V.Requires.Coopmat.empty() && PlainIsRight)
     Out.emplace("subgroups", Why);
-    return;
-  }
-  if (!needsLittle(V))
-    return; // the plain one says what it is
-  bool Any = false;
-  for (const std::string &Feature : V.Requires.Features)
-    if (!RightFeatures.count(Feature)) {
-      Out.emplace(Feature, Why);
-      Any = true;
-    }
-  if (!Any)
-    Out.emplace("device", Why);
 }
 } // namespace
 
@@ -238,11 +225,6 @@ HealthReport checkHealth(const std::shared_ptr<Device> &D,
         Why = concat(F.Name, " (", V.Id, "): ", Why);
       All.push_back({&F, &V, Why});
     }
-  std::set<std::string> RightFeatures;
-  for (const Result &R : All)
-    if (R.Why.empty() && needsLittle(*R.V))
-      RightFeatures.insert(R.V->Requires.Features.begin(),
-                           R.V->Requires.Features.end());
   HealthReport Report;
   Report.Ran = static_cast<unsigned>(All.size());
   for (const Result &R : All) {
@@ -252,7 +234,7 @@ HealthReport checkHealth(const std::shared_ptr<Device> &D,
         std::any_of(All.begin(), All.end(), [&](const Result &Other) {
           return Other.F == R.F && needsLittle(*Other.V) && Other.Why.empty();
         });
-    blame(*R.V, R.Why, RightFeatures, PlainIsRight, Report.Denied);
+    blame(*R.F, *R.V, R.Why, PlainIsRight, Report.Denied);
   }
   return Report;
 }
@@ -297,7 +279,8 @@ static Denials findDenials(const std::shared_ptr<Device> &D, bool Again) {
     fprintf(stderr,
             "greta: %s computes wrong and is used without %s: %s. "
             "GRETA_HEALTH=off uses it nevertheless\n",
-            D->Name.c_str(), Denied.c_str(), Why.c_str());
+            D->Name.c_str(), Denied == "device" ? "anything" : Denied.c_str(),
+            Why.c_str());
   std::string Text = json(Report.Denied).dump();
   writeCache(Name, {Text.begin(), Text.end()});
   return Report.Denied;
@@ -321,7 +304,8 @@ static const Denials &denialsOf(const std::shared_ptr<Device> &D) {
   return D->Denied.emplace(std::move(Found));
 }
 
-std::string whyUnhealthy(const std::shared_ptr<Device> &D, const Variant &V) {
+std::string whyUnhealthy(const std::shared_ptr<Device> &D,
+                         const FunctionDecl &F, const Variant &V) {
   const Requirements &R = V.Requires;
   {
     std::lock_guard<std::recursive_mutex> Guard(D->HealthLock);
@@ -334,10 +318,10 @@ std::string whyUnhealthy(const std::shared_ptr<Device> &D, const Variant &V) {
   const Denials &Denied = denialsOf(D);
   auto Why = [&](const std::string &Key) -> std::string {
     auto Found = Denied.find(Key);
-    return Found == Denied.end()
-               ? ""
-               : concat("the device's ", Key == "device" ? "results" : Key,
-                        " are denied: ", Found->second);
+    return Found == Denied.end() ? ""
+                                 : concat("the device is used without ",
+                                          Key == "device" ? "anything" : Key,
+                                          ": ", Found->second);
   };
   std::string Reason = Why("device");
   if (Reason.empty() && R.SubgroupSize)
@@ -345,9 +329,10 @@ std::string whyUnhealthy(const std::shared_ptr<Device> &D, const Variant &V) {
   for (const CoopShape &S : R.Coopmat)
     if (Reason.empty())
       Reason = Why(keyOf(S));
-  for (const std::string &Feature : R.Features)
-    if (Reason.empty())
-      Reason = Why(Feature);
+  for (const auto *Tensors : {&F.Args, &F.Results, &V.Temps})
+    for (const TensorDecl &T : *Tensors)
+      if (Reason.empty())
+        Reason = Why(T.DType);
   return Reason;
 }
 

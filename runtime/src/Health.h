@@ -1,12 +1,13 @@
 // Health.h: what of a device computes wrong. In: a device and the package of
 // small functions that lies beside the library (runtime/health.mlir). Out: the
-// matrix shapes, features or subgroup operations without which every function
-// is right; no variant that needs them is taken.
+// matrix shapes, element types or subgroup operations without which every
+// function is right; no variant that needs them is taken.
 //
-// The functions run at the first load of any function; the answer is kept in
-// the cache folder, by device and driver version. GRETA_HEALTH: `off` believes
-// the device, `again` runs them once more, anything else is a list of keys,
-// with commas between, that are denied as well.
+// Keys are shapes (keyOf), element types ("f16"), "subgroups", and "device" for
+// all of it. The functions run at the first load of any function; the answer is
+// kept in the cache folder, by device and driver version. GRETA_HEALTH: `off`
+// believes the device, `again` runs them once more, anything else is a list of
+// keys, with commas between, that are denied as well.
 #ifndef GRETA_RUNTIME_HEALTH_H
 #define GRETA_RUNTIME_HEALTH_H
 
@@ -42,7 +43,8 @@ HealthReport checkHealth(const std::shared_ptr<Device> &D);
 
 // Why the variant is not taken on this device by the profile or by what its
 // check found; "" when it is. Runs the check when it has to.
-std::string whyUnhealthy(const std::shared_ptr<Device> &D, const Variant &V);
+std::string whyUnhealthy(const std::shared_ptr<Device> &D,
+                         const FunctionDecl &F, const Variant &V);
 
 } // namespace greta::rt
 #endif

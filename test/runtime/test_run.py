@@ -172,7 +172,7 @@ def test_profile(tmp_path):
     assert [(k["kernel"], k["bytes"]) for k in profile["kernels"]] == [("scale", 800)] * 2
     assert all(k["us"] > 0 and k["of_copy"] > 0 for k in profile["kernels"]) and profile["tflop_per_s"] > 0
     text = run(package, *flags)
-    assert text.count("scale ") == 2 and "of the copy" in text and "TFLOP/s" in text
+    assert text.count("\nscale ") == 2 and "of the copy" in text and "TFLOP/s" in text
 
 
 def test_device_list_says_what_was_probed():
