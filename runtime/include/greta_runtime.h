@@ -196,10 +196,8 @@ GRETA_API greta_status greta_buffer_import_pointer(greta_device *device,
  * it, and imported with the same size. OPAQUE_FD is between devices of one
  * driver, DMA_BUF among all that know it. Export hands over a new descriptor;
  * import takes the caller's, also when it fails. */
-typedef enum greta_fd_kind {
-  GRETA_FD_OPAQUE = 1,
-  GRETA_FD_DMA_BUF = 2
-} greta_fd_kind;
+typedef uint32_t greta_fd_kind;
+enum { GRETA_FD_OPAQUE = 1, GRETA_FD_DMA_BUF = 2 };
 GRETA_API greta_status greta_buffer_create_shared(greta_device *device,
                                                   greta_fd_kind kind,
                                                   size_t bytes,

@@ -52,7 +52,7 @@ void checkSameDevice(const std::shared_ptr<Device> &A,
 void checkKind(greta_fd_kind Kind) {
   if (Kind != GRETA_FD_OPAQUE && Kind != GRETA_FD_DMA_BUF)
     fail(GRETA_ERROR_INVALID_ARGUMENT, "unknown kind of file descriptor ",
-         static_cast<int>(Kind));
+         Kind);
 }
 
 // A buffer of the memory that `Make` makes on the device.

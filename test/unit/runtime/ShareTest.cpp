@@ -144,7 +144,7 @@ TEST_P(Share, FileDescriptors) {
             }).find("no file descriptor: -1"),
             std::string::npos);
   EXPECT_NE(refusal([&] {
-              R->allocateShared(greta_fd_kind(9), 64);
+              R->allocateShared(9, 64);
             }).find("unknown kind of file descriptor 9"),
             std::string::npos);
 }
