@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+import pytest
+
 from conftest import ROOT
 
 CPP = (".cpp", ".h", ".c", ".hpp")
@@ -30,6 +32,14 @@ def test_scripts_parse():
 def test_reference_pages_are_current():
     run = subprocess.run([ROOT / "scripts" / "reference-docs", "--check"], capture_output=True, text=True)
     assert run.returncode == 0, run.stdout[:4000] + run.stderr
+
+
+def test_plots_are_drawn(tmp_path):
+    pytest.importorskip("matplotlib", reason="Triton's requirements have matplotlib")
+    subprocess.run([sys.executable, ROOT / "docs" / "benchmarks" / "plots.py", tmp_path], check=True, capture_output=True)
+    pictures = sorted(p.name for p in tmp_path.iterdir())
+    assert pictures == ["history_compile_time.svg", "history_gemms.svg", "history_memory_bound.svg", "roofline.svg"]
+    assert all((tmp_path / p).read_text().count("<use ") > 20 for p in pictures)  # marks
 
 
 def test_tables_say_what_the_csv_files_say():

@@ -48,6 +48,16 @@ def number(value, digits=0):
 
 
 @table
+def launch_path():
+    body = [
+        [r["device"], number(r["launch_us"], 2), number(r["launch_min_us"], 2), number(r["record_us"], 2), number(r["replay_us"], 3),
+         number(r["auto_graph_us"], 2), r["commit"]]
+        for r in newest(rows("launch_path.csv"), "device")
+    ]
+    return markdown(["device", "launch, us", "fastest", "recorded", "replayed", "with automatic graphs", "commit"], body)
+
+
+@table
 def flash_attention():
     body = [
         [r["heads"], r["queries"], r["keys"], number(r["median_us"], 1), number(r["tflop_per_s"], 1), number(r["torch_tflop_per_s"], 1),

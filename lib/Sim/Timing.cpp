@@ -26,6 +26,31 @@ enum Reason : uint8_t {
   OnUnit,
   Reasons
 };
+/// For people.
+constexpr const char *names[Reasons] = {
+    "global memory", "LDS", "scalar loads", "barrier", "dependency", "unit"};
+const char *unitName(uint8_t port) {
+  switch (port) {
+  case Valu:
+    return "vector ALU";
+  case Trans:
+    return "transcendentals";
+  case Matrix:
+    return "matrix";
+  case Salu:
+    return "scalar ALU";
+  case Jump:
+    return "branch";
+  case Smem:
+    return "scalar memory";
+  case Lds:
+    return "LDS";
+  case Vmem:
+    return "vector memory";
+  default:
+    return "none";
+  }
+}
 constexpr uint64_t Never = ~uint64_t(0);
 struct Pending {
   uint64_t done;
@@ -97,6 +122,7 @@ private:
   void release(unsigned group, uint64_t t);
   void leaveLoop(Runner &w, uint64_t t);
   void finish(Runner &w, uint64_t t);
+  void note(const TimelineEntry &entry);
   uint64_t align(uint64_t t) const {
     return (t + row.slot - 1) / row.slot * row.slot;
   }
@@ -284,8 +310,16 @@ void Replay::release(unsigned group, uint64_t t) {
       uint64_t before = w.next;
       w.next = std::max(w.next, align(g.released));
       stalls[OnBarrier] += w.next - before;
+      note({w.group, unsigned(&w - waves.data()), w.simd, before, w.next,
+            w.next, w.next, 0, 0, names[OnBarrier], nullptr, 0});
       prepare(w);
     }
+}
+
+void Replay::note(const TimelineEntry &entry) {
+  Timeline *to = options.estimate.timeline;
+  if (to && to->entries.size() < Timeline::MaxEntries)
+    to->entries.push_back(entry);
 }
 
 void Replay::finish(Runner &w, uint64_t t) {
@@ -313,6 +347,8 @@ void Replay::issue(Runner &w, Simd &s, uint64_t t) {
   }
   // A loop may have several ways back to its beginning.
   loopIterations += w.loop && e.inst == w.loop.begin;
+  uint64_t from = w.next, ready = w.ready, arrives = 0;
+  Reason reason = w.reason;
   w.next = t + o.pause;
   if (o.priority >= 0)
     w.priority = o.priority;
@@ -353,6 +389,7 @@ void Replay::issue(Runner &w, Simd &s, uint64_t t) {
     s.free[Smem] = t + o.busy;
     w.lists[chip.isGfx12() ? Scalars : Shared].push_back(
         {t + row.scalarLatency, OnScalar});
+    arrives = t + row.scalarLatency;
     break;
   case Lds:
   case Vmem: {
@@ -370,6 +407,7 @@ void Replay::issue(Runner &w, Simd &s, uint64_t t) {
       if (!o.flat)
         break;
     }
+    arrives = at;
     break;
   }
   default:
@@ -378,6 +416,14 @@ void Replay::issue(Runner &w, Simd &s, uint64_t t) {
   if (o.latency)
     for (uint16_t r : o.writes)
       w.registers[r] = done;
+  if (Timeline *to = options.estimate.timeline) {
+    const Inst &inst = program.code()[e.inst];
+    note({w.group, unsigned(&w - waves.data()), w.simd, from, ready, t, w.next,
+          o.busy, arrives, names[reason], unitName(o.port), inst.address});
+    auto [text, isNew] = to->text.try_emplace(inst.address);
+    if (isNew)
+      text->second = program.text(inst);
+  }
   // What a wait has covered need not be kept.
   if (o.wait)
     for (unsigned l = 0; l < Lists; ++l)

@@ -101,10 +101,11 @@ GRETA_API const char *greta_status_name(greta_status status);
 /* Frees a string that the API returned through a char **. */
 GRETA_API void greta_string_free(char *string);
 
-/* Devices. `spec`: "hip[:N]", "vulkan[:N]", "sim:<gfx>", "host"; NULL or ""
- * takes the first that exists of hip, vulkan, host. The list is a JSON array of
- * {spec, name, available, reason, ...}: what was probed, and why not. Opening a
- * device again shares it: what was made from either handle may be mixed. */
+/* Devices. `spec`: "hip[:N]", "vulkan[:N]", "vulkan:UUID" (32 hexadecimal
+ * digits, as the list says them), "sim:<gfx>", "host"; NULL or "" takes the
+ * first that exists of hip, vulkan, host. The list is a JSON array of {spec,
+ * name, available, reason, ...}: what was probed, and why not. Opening a device
+ * again shares it: what was made from either handle may be mixed. */
 GRETA_API greta_status greta_device_list(char **json);
 GRETA_API greta_status greta_device_open(const char *spec,
                                          greta_device **device);
@@ -119,6 +120,13 @@ GRETA_API void greta_refuse_native_code(void);
 GRETA_API greta_status greta_device_close(greta_device *device);
 GRETA_API greta_status greta_device_info(greta_device *device, char **json);
 
+/* Runs the small functions that lie beside the library on the device, every
+ * variant of them that tells something about it, and compares with the host.
+ * JSON: {"ran": variants, "denied": {what: why}}. The first load of a function
+ * does this by itself and keeps the answer (docs/runtime.md, "Health"); this
+ * call always runs them. */
+GRETA_API greta_status greta_device_check(greta_device *device, char **json);
+
 /* The device's memory, in bytes. Buffers are parts of larger blocks where the
  * driver does not do that itself; a part is free for the next buffer as soon as
  * the work that uses it has ended. What the backend does not know is 0. */
@@ -128,6 +136,7 @@ typedef struct greta_memory {
   uint64_t reserved;     /* what the driver gave */
   uint64_t largest_free; /* the largest buffer that asks it for nothing */
   uint64_t total;        /* what the device has */
+  uint64_t free;         /* what the driver could still give, to any process */
 } greta_memory;
 GRETA_API greta_status greta_device_memory(greta_device *device,
                                            greta_memory *memory);
@@ -152,10 +161,85 @@ GRETA_API greta_status greta_buffer_copy(greta_stream *stream, greta_buffer *to,
                                          size_t to_offset,
                                          const greta_buffer *from,
                                          size_t from_offset, size_t bytes);
+/* Between any two devices, or streams of one: begins when what is queued on
+ * both streams is done, and both go on behind it. Between devices the bytes
+ * pass through the host, which waits for them. */
+GRETA_API greta_status greta_buffer_copy_peer(greta_stream *to_stream,
+                                              greta_buffer *to,
+                                              size_t to_offset,
+                                              greta_stream *from_stream,
+                                              const greta_buffer *from,
+                                              size_t from_offset, size_t bytes);
 /* Fills with a repeated 32-bit word; offset and bytes are multiples of 4. */
 GRETA_API greta_status greta_buffer_fill(greta_stream *stream,
                                          greta_buffer *buffer, size_t offset,
                                          size_t bytes, uint32_t word);
+
+/* Memory that the host reaches, too, through greta_buffer_pointer: on the
+ * device where a driver has such memory, else the host's own that the device
+ * reads. What the host writes before a call that queues work is seen by that
+ * work; what work wrote is there once somebody waited for it. */
+GRETA_API greta_status greta_buffer_create_mapped(greta_device *device,
+                                                  size_t bytes,
+                                                  greta_buffer **buffer);
+/* NULL where the host does not reach it. */
+GRETA_API void *greta_buffer_pointer(const greta_buffer *buffer);
+/* The caller's memory as a buffer, without a copy. It stays the caller's and
+ * outlives the buffer's work. Vulkan wants whole pages (of 4096 bytes almost
+ * everywhere; the message says of how many). */
+GRETA_API greta_status greta_buffer_import_pointer(greta_device *device,
+                                                   void *pointer, size_t bytes,
+                                                   greta_buffer **buffer);
+
+/* Memory that two devices, programs or libraries share through a file
+ * descriptor: what greta_buffer_create_shared made is exported by whoever made
+ * it, and imported with the same size. OPAQUE_FD is between devices of one
+ * driver, DMA_BUF among all that know it. Export hands over a new descriptor;
+ * import takes the caller's, also when it fails. */
+typedef uint32_t greta_fd_kind;
+enum { GRETA_FD_OPAQUE = 1, GRETA_FD_DMA_BUF = 2 };
+GRETA_API greta_status greta_buffer_create_shared(greta_device *device,
+                                                  greta_fd_kind kind,
+                                                  size_t bytes,
+                                                  greta_buffer **buffer);
+GRETA_API greta_status greta_buffer_export_fd(const greta_buffer *buffer,
+                                              int *fd);
+GRETA_API greta_status greta_buffer_import_fd(greta_device *device,
+                                              greta_fd_kind kind, int fd,
+                                              size_t bytes,
+                                              greta_buffer **buffer);
+
+/* An application's own objects. The runtime does not close them; they outlive
+ * the handle and its work. */
+typedef struct greta_vulkan_device {
+  void *get_instance_proc_addr; /* PFN_vkGetInstanceProcAddr */
+  void *instance;               /* VkInstance, of Vulkan 1.3 */
+  void *physical_device;        /* VkPhysicalDevice */
+  void *device;                 /* VkDevice */
+  uint32_t queue_family;
+  uint32_t queue; /* nobody else submits to it */
+  /* What was enabled when it was created, by Vulkan's names; at least
+   * bufferDeviceAddress, timelineSemaphore and synchronization2. */
+  const char *const *features;
+  size_t feature_count;
+  const char *const *extensions;
+  size_t extension_count;
+} greta_vulkan_device;
+GRETA_API greta_status greta_device_adopt_vulkan(const greta_vulkan_device *own,
+                                                 greta_device **device);
+/* A VkBuffer of the application's device, with the usages storage buffer,
+ * transfer source and destination, and shader device address. */
+GRETA_API greta_status greta_buffer_adopt_vulkan(greta_device *device,
+                                                 uint64_t vk_buffer,
+                                                 size_t bytes,
+                                                 greta_buffer **buffer);
+/* A hipStream_t of the application, and memory that hipMalloc gave it. */
+GRETA_API greta_status greta_stream_adopt_hip(greta_device *device,
+                                              void *hip_stream,
+                                              greta_stream **stream);
+GRETA_API greta_status greta_buffer_adopt_hip(greta_device *device,
+                                              void *pointer, size_t bytes,
+                                              greta_buffer **buffer);
 
 /* Streams. Work starts at the latest at synchronize, read, a waited event or
  * flush. */
@@ -179,6 +263,11 @@ GRETA_API void greta_event_destroy(greta_event *event);
 GRETA_API greta_status greta_event_record(greta_event *event,
                                           greta_stream *stream);
 GRETA_API greta_status greta_event_synchronize(greta_event *event);
+/* Waits `microseconds` at most, with 0 not at all; `happened` says whether the
+ * event has. A read that nobody waits for is a copy to a mapped buffer with an
+ * event behind it. */
+GRETA_API greta_status greta_event_wait(greta_event *event,
+                                        uint64_t microseconds, int *happened);
 GRETA_API greta_status greta_stream_wait_event(greta_stream *stream,
                                                greta_event *event);
 /* Waits for both events. */
@@ -254,6 +343,16 @@ GRETA_API greta_status greta_graph_end(greta_stream *stream,
 GRETA_API greta_status greta_graph_launch(greta_graph *graph,
                                           greta_stream *stream);
 GRETA_API void greta_graph_destroy(greta_graph *graph);
+/* Automatic graphs: where launches, copies and fills of the stream between two
+ * points at which the host waits, writes, flushes or uses an event are the same
+ * twice, they are recorded, and from the third time on replayed as one graph:
+ * same functions, memory, shapes and scalars. The calls of such a sequence are
+ * held back until its last one. The newest few sequences keep their memory
+ * until this is turned off or the stream is destroyed. */
+GRETA_API greta_status greta_stream_set_auto_graph(greta_stream *stream,
+                                                   int on);
+/* How many calls ran as parts of such graphs. */
+GRETA_API uint64_t greta_stream_replayed(const greta_stream *stream);
 
 #ifdef __cplusplus
 }

@@ -58,6 +58,14 @@ public:
   greta_buffer *get() const { return handle_.get(); }
   size_t size() const { return greta_buffer_size(get()); }
   uint64_t address() const { return greta_buffer_address(get()); }
+  // The host's, of a mapped or imported buffer; else null.
+  void *pointer() const { return greta_buffer_pointer(get()); }
+  // A descriptor of a shared buffer, the caller's to close.
+  int exportFd() const {
+    int fd = -1;
+    check(greta_buffer_export_fd(get(), &fd));
+    return fd;
+  }
   explicit operator bool() const { return handle_ != nullptr; }
 
 private:
@@ -69,6 +77,12 @@ public:
   explicit Event(greta_event *handle) : handle_(handle) {}
   greta_event *get() const { return handle_.get(); }
   void synchronize() { check(greta_event_synchronize(get())); }
+  // Whether it has happened, after so many microseconds at most.
+  bool wait(uint64_t microseconds) {
+    int happened = 0;
+    check(greta_event_wait(get(), microseconds, &happened));
+    return happened != 0;
+  }
   // Microseconds on the device since `start`.
   double since(const Event &start) const {
     double microseconds = 0;
@@ -104,6 +118,12 @@ public:
   void copy(const Buffer &to, const Buffer &from, size_t bytes) {
     check(greta_buffer_copy(get(), to.get(), 0, from.get(), 0, bytes));
   }
+  // From another device, or another stream of this one.
+  void copyPeer(const Buffer &to, Stream &fromStream, const Buffer &from,
+                size_t bytes) {
+    check(greta_buffer_copy_peer(get(), to.get(), 0, fromStream.get(),
+                                 from.get(), 0, bytes));
+  }
   void fill(const Buffer &to, size_t bytes, uint32_t word) {
     check(greta_buffer_fill(get(), to.get(), 0, bytes, word));
   }
@@ -130,6 +150,9 @@ public:
   void launch(const Graph &graph) {
     check(greta_graph_launch(graph.get(), get()));
   }
+  // What repeats between two waits becomes a graph by itself.
+  void autoGraph(bool on) { check(greta_stream_set_auto_graph(get(), on)); }
+  uint64_t replayed() const { return greta_stream_replayed(get()); }
   void profile(bool on) { check(greta_stream_set_profiling(get(), on)); }
   // (kernel, microseconds) of everything launched since profiling was turned on
   // or last asked.
@@ -283,10 +306,18 @@ public:
     check(greta_device_open(device.c_str(), &handle));
     handle_.reset(handle);
   }
+  explicit Runtime(const greta_vulkan_device &own) {
+    greta_device *handle = nullptr;
+    check(greta_device_adopt_vulkan(&own, &handle));
+    handle_.reset(handle);
+  }
   static std::string devices() { return detail::text(greta_device_list); }
   greta_device *get() const { return handle_.get(); }
   std::string info() const {
     return detail::text([&](char **s) { return greta_device_info(get(), s); });
+  }
+  std::string checkHealth() const {
+    return detail::text([&](char **s) { return greta_device_check(get(), s); });
   }
   greta_memory memory() const {
     greta_memory memory;
@@ -300,6 +331,26 @@ public:
   Buffer allocate(size_t bytes) const {
     greta_buffer *handle = nullptr;
     check(greta_buffer_create(get(), bytes, &handle));
+    return Buffer(handle);
+  }
+  Buffer allocateMapped(size_t bytes) const {
+    greta_buffer *handle = nullptr;
+    check(greta_buffer_create_mapped(get(), bytes, &handle));
+    return Buffer(handle);
+  }
+  Buffer allocateShared(greta_fd_kind kind, size_t bytes) const {
+    greta_buffer *handle = nullptr;
+    check(greta_buffer_create_shared(get(), kind, bytes, &handle));
+    return Buffer(handle);
+  }
+  Buffer import(void *pointer, size_t bytes) const {
+    greta_buffer *handle = nullptr;
+    check(greta_buffer_import_pointer(get(), pointer, bytes, &handle));
+    return Buffer(handle);
+  }
+  Buffer importFd(greta_fd_kind kind, int fd, size_t bytes) const {
+    greta_buffer *handle = nullptr;
+    check(greta_buffer_import_fd(get(), kind, fd, bytes, &handle));
     return Buffer(handle);
   }
   Stream stream() const {

@@ -1,9 +1,12 @@
 // Api.cpp: the C API over devices, buffers, streams, events and graphs.
 #include "Api.h"
+#include "Health.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <nlohmann/json.hpp>
+#include <unistd.h>
 
 using namespace greta::rt;
 
@@ -44,6 +47,26 @@ void checkSameDevice(const std::shared_ptr<Device> &A,
   if (A != B)
     fail(GRETA_ERROR_INVALID_ARGUMENT, "the handles belong to two devices, ",
          A->Spec, " and ", B->Spec);
+}
+
+void checkKind(greta_fd_kind Kind) {
+  if (Kind != GRETA_FD_OPAQUE && Kind != GRETA_FD_DMA_BUF)
+    fail(GRETA_ERROR_INVALID_ARGUMENT, "unknown kind of file descriptor ",
+         Kind);
+}
+
+// A buffer of the memory that `Make` makes on the device.
+template <typename Body>
+greta_status makeBuffer(greta_device *D, size_t Bytes, greta_buffer **Out,
+                        Body Make) {
+  Trace::Call Traced("greta_buffer_create");
+  return guarded([&] {
+    need(Out, "buffer") = nullptr;
+    auto &Impl = need(D, "device").Impl;
+    *Out = new greta_buffer{Impl, Make(*Impl), Bytes};
+    if (Trace *T = Trace::get())
+      T->memory(Impl->use().InUse);
+  });
 }
 
 } // namespace
@@ -94,6 +117,14 @@ greta_status greta_device_open(const char *Spec, greta_device **Out) {
   });
 }
 
+greta_status greta_device_adopt_vulkan(const greta_vulkan_device *Own,
+                                       greta_device **Out) {
+  return guarded([&] {
+    need(Out, "device") = nullptr;
+    *Out = new greta_device{adoptVulkan(need(Own, "own")), false};
+  });
+}
+
 void greta_refuse_native_code(void) { refuseNativeCode(); }
 
 greta_status greta_device_close(greta_device *D) {
@@ -108,12 +139,20 @@ greta_status greta_device_info(greta_device *D, char **Json) {
   });
 }
 
+greta_status greta_device_check(greta_device *D, char **Json) {
+  return guarded([&] {
+    HealthReport Report = checkHealth(need(D, "device").Impl);
+    nlohmann::json J = {{"ran", Report.Ran}, {"denied", Report.Denied}};
+    need(Json, "json") = copyString(J.dump(2));
+  });
+}
+
 greta_status greta_device_memory(greta_device *D, greta_memory *Out) {
   return guarded([&] {
     Device &Impl = *need(D, "device").Impl;
     Device::Reserved R = Impl.reserved();
     need(Out, "memory") = {Impl.use().InUse, Impl.use().Peak, R.Bytes,
-                           R.LargestFree, R.Total};
+                           R.LargestFree,    R.Total,         R.Free};
   });
 }
 
@@ -123,17 +162,65 @@ greta_status greta_device_trim(greta_device *D) {
 
 greta_status greta_buffer_create(greta_device *D, size_t Bytes,
                                  greta_buffer **Out) {
-  Trace::Call Traced("greta_buffer_create");
-  return guarded([&] {
-    need(Out, "buffer") = nullptr;
-    auto &Impl = need(D, "device").Impl;
-    *Out = new greta_buffer{Impl, Impl->allocate(Bytes), Bytes};
-    if (Trace *T = Trace::get())
-      T->memory(Impl->use().InUse);
+  return makeBuffer(D, Bytes, Out,
+                    [&](Device &Impl) { return Impl.allocate(Bytes); });
+}
+
+greta_status greta_buffer_create_mapped(greta_device *D, size_t Bytes,
+                                        greta_buffer **Out) {
+  return makeBuffer(D, Bytes, Out,
+                    [&](Device &Impl) { return Impl.allocateMapped(Bytes); });
+}
+
+greta_status greta_buffer_import_pointer(greta_device *D, void *Pointer,
+                                         size_t Bytes, greta_buffer **Out) {
+  return makeBuffer(D, Bytes, Out, [&](Device &Impl) {
+    need(static_cast<char *>(Pointer), "pointer");
+    return Impl.importPointer(Pointer, Bytes);
+  });
+}
+
+greta_status greta_buffer_create_shared(greta_device *D, greta_fd_kind Kind,
+                                        size_t Bytes, greta_buffer **Out) {
+  return makeBuffer(D, Bytes, Out, [&](Device &Impl) {
+    checkKind(Kind);
+    return Impl.allocateShared(Kind, Bytes);
+  });
+}
+
+greta_status greta_buffer_export_fd(const greta_buffer *B, int *Fd) {
+  return guarded([&] { need(Fd, "fd") = need(B, "buffer").Impl->exportFd(); });
+}
+
+greta_status greta_buffer_import_fd(greta_device *D, greta_fd_kind Kind, int Fd,
+                                    size_t Bytes, greta_buffer **Out) {
+  greta_status Status = makeBuffer(D, Bytes, Out, [&](Device &Impl) {
+    checkKind(Kind);
+    return Impl.importFd(Kind, Fd, Bytes);
+  });
+  if (Status != GRETA_OK && Fd >= 0)
+    close(Fd);
+  return Status;
+}
+
+greta_status greta_buffer_adopt_vulkan(greta_device *D, uint64_t Buffer,
+                                       size_t Bytes, greta_buffer **Out) {
+  return makeBuffer(D, Bytes, Out, [&](Device &Impl) {
+    return Impl.adoptVulkan(Buffer, Bytes);
+  });
+}
+
+greta_status greta_buffer_adopt_hip(greta_device *D, void *Pointer,
+                                    size_t Bytes, greta_buffer **Out) {
+  return makeBuffer(D, Bytes, Out, [&](Device &Impl) {
+    return Impl.adoptHip(Pointer, Bytes);
   });
 }
 
 void greta_buffer_destroy(greta_buffer *B) { delete B; }
+void *greta_buffer_pointer(const greta_buffer *B) {
+  return B ? B->Impl->Mapped : nullptr;
+}
 size_t greta_buffer_size(const greta_buffer *B) { return B ? B->Size : 0; }
 uint64_t greta_buffer_address(const greta_buffer *B) {
   return B ? B->Impl->Address : 0;
@@ -147,6 +234,7 @@ greta_status greta_buffer_write(greta_stream *S, greta_buffer *B, size_t Offset,
     checkRange(*B, Offset, Bytes, "a write");
     if (S->Impl->Capturing)
       fail(GRETA_ERROR_INVALID_ARGUMENT, "a graph cannot record host writes");
+    S->endRepeats();
     if (Bytes)
       S->Impl->write(B->Impl, Offset,
                      &need(static_cast<const char *>(Data), "data"), Bytes);
@@ -161,6 +249,7 @@ greta_status greta_buffer_read(greta_stream *S, const greta_buffer *B,
     checkRange(*B, Offset, Bytes, "a read");
     if (S->Impl->Capturing)
       fail(GRETA_ERROR_INVALID_ARGUMENT, "a graph cannot record host reads");
+    S->endRepeats();
     if (Bytes)
       S->Impl->read(B->Impl, Offset, &need(static_cast<char *>(Data), "data"),
                     Bytes);
@@ -180,8 +269,61 @@ greta_status greta_buffer_copy(greta_stream *S, greta_buffer *To,
     if (To == From && ToOffset < FromOffset + Bytes &&
         FromOffset < ToOffset + Bytes && Bytes)
       fail(GRETA_ERROR_INVALID_ARGUMENT, "a copy overlaps itself");
-    if (Bytes)
-      S->Impl->copy(To->Impl, ToOffset, From->Impl, FromOffset, Bytes);
+    if (!Bytes)
+      return;
+    if (S->Repeats && !S->Impl->Capturing) {
+      S->Next.clear();
+      S->Next.Words.push_back(Step::Copy);
+      S->Next.object(To->Impl);
+      S->Next.Words.push_back(ToOffset);
+      S->Next.object(From->Impl);
+      S->Next.Words.insert(S->Next.Words.end(), {FromOffset, Bytes});
+      if (S->Repeats->takes(S->Next))
+        return;
+    }
+    S->Impl->copy(To->Impl, ToOffset, From->Impl, FromOffset, Bytes);
+  });
+}
+
+greta_status greta_buffer_copy_peer(greta_stream *ToStream, greta_buffer *To,
+                                    size_t ToOffset, greta_stream *FromStream,
+                                    const greta_buffer *From, size_t FromOffset,
+                                    size_t Bytes) {
+  Trace::Call Traced("greta_buffer_copy_peer");
+  return guarded([&] {
+    checkSameDevice(need(ToStream, "to_stream").Device, need(To, "to").Device);
+    checkSameDevice(need(FromStream, "from_stream").Device,
+                    need(From, "from").Device);
+    checkRange(*To, ToOffset, Bytes, "a copy");
+    checkRange(*From, FromOffset, Bytes, "a copy");
+    Stream &In = *ToStream->Impl, &Out = *FromStream->Impl;
+    if (In.Capturing || Out.Capturing)
+      fail(GRETA_ERROR_INVALID_ARGUMENT,
+           "a graph cannot record a copy between streams");
+    if (&In == &Out)
+      fail(GRETA_ERROR_INVALID_ARGUMENT,
+           "a copy between streams takes two; greta_buffer_copy is in one");
+    ToStream->endRepeats();
+    FromStream->endRepeats();
+    if (To->Device == From->Device) {
+      std::unique_ptr<Event> Ready = To->Device->createEvent(),
+                             Taken = To->Device->createEvent();
+      Out.record(*Ready);
+      In.wait(*Ready);
+      In.copy(To->Impl, ToOffset, From->Impl, FromOffset, Bytes);
+      In.record(*Taken);
+      Out.wait(*Taken);
+      return;
+    }
+    // The next piece is read while the last one is written.
+    constexpr size_t piece = size_t(8) << 20;
+    std::vector<char> Piece(std::min(piece, Bytes));
+    for (size_t Done = 0; Done < Bytes;) {
+      size_t N = std::min(piece, Bytes - Done);
+      Out.read(From->Impl, FromOffset + Done, Piece.data(), N);
+      In.write(To->Impl, ToOffset + Done, Piece.data(), N);
+      Done += N;
+    }
   });
 }
 
@@ -194,8 +336,17 @@ greta_status greta_buffer_fill(greta_stream *S, greta_buffer *B, size_t Offset,
     if (Offset % 4 || Bytes % 4)
       fail(GRETA_ERROR_INVALID_ARGUMENT,
            "a fill needs offset and size in multiples of 4");
-    if (Bytes)
-      S->Impl->fill(B->Impl, Offset, Bytes, Word);
+    if (!Bytes)
+      return;
+    if (S->Repeats && !S->Impl->Capturing) {
+      S->Next.clear();
+      S->Next.Words.push_back(Step::Fill);
+      S->Next.object(B->Impl);
+      S->Next.Words.insert(S->Next.Words.end(), {Offset, Bytes, Word});
+      if (S->Repeats->takes(S->Next))
+        return;
+    }
+    S->Impl->fill(B->Impl, Offset, Bytes, Word);
   });
 }
 
@@ -203,13 +354,26 @@ greta_status greta_stream_create(greta_device *D, greta_stream **Out) {
   return guarded([&] {
     need(Out, "stream") = nullptr;
     auto &Impl = need(D, "device").Impl;
-    *Out = new greta_stream{Impl, Impl->createStream(), false, {}, {}, {}};
+    *Out = new greta_stream{
+        Impl, Impl->createStream(), false, {}, {}, {}, {}, {}, {}};
+  });
+}
+
+greta_status greta_stream_adopt_hip(greta_device *D, void *Stream,
+                                    greta_stream **Out) {
+  return guarded([&] {
+    need(Out, "stream") = nullptr;
+    auto &Impl = need(D, "device").Impl;
+    *Out = new greta_stream{
+        Impl, Impl->adoptHipStream(Stream), false, {}, {}, {}, {}, {}, {}};
   });
 }
 
 void greta_stream_destroy(greta_stream *S) {
   guarded([&] {
     std::unique_ptr<greta_stream> Owner(S);
+    if (S)
+      S->endRepeats();
     if (S && Trace::get()) {
       S->Impl->synchronize();
       S->Traced.resolve();
@@ -219,7 +383,10 @@ void greta_stream_destroy(greta_stream *S) {
 
 greta_status greta_stream_flush(greta_stream *S) {
   Trace::Call Traced("greta_stream_flush");
-  return guarded([&] { need(S, "stream").Impl->flush(); });
+  return guarded([&] {
+    need(S, "stream").endRepeats();
+    S->Impl->flush();
+  });
 }
 
 greta_status greta_stream_synchronize(greta_stream *S) {
@@ -227,9 +394,25 @@ greta_status greta_stream_synchronize(greta_stream *S) {
   return guarded([&] {
     if (need(S, "stream").Impl->Capturing)
       fail(GRETA_ERROR_INVALID_ARGUMENT, "the stream is recording a graph");
+    S->endRepeats();
     S->Impl->synchronize();
     S->Traced.resolve();
   });
+}
+
+greta_status greta_stream_set_auto_graph(greta_stream *S, int On) {
+  return guarded([&] {
+    need(S, "stream").endRepeats();
+    if (!On)
+      S->Repeats.reset();
+    else if (!S->Repeats)
+      S->Repeats = std::make_unique<Repeats>(
+          *S->Impl, [S](const Step &What) { queueStep(*S, What); });
+  });
+}
+
+uint64_t greta_stream_replayed(const greta_stream *S) {
+  return S && S->Repeats ? S->Repeats->replayed() : 0;
 }
 
 greta_status greta_stream_set_profiling(greta_stream *S, int On) {
@@ -274,6 +457,7 @@ greta_status greta_event_record(greta_event *E, greta_stream *S) {
     checkSameDevice(need(S, "stream").Device, need(E, "event").Device);
     if (S->Impl->Capturing)
       fail(GRETA_ERROR_INVALID_ARGUMENT, "a graph cannot record events");
+    S->endRepeats();
     S->Impl->record(*E->Impl);
   });
 }
@@ -282,11 +466,21 @@ greta_status greta_event_synchronize(greta_event *E) {
   return guarded([&] { need(E, "event").Impl->synchronize(); });
 }
 
+greta_status greta_event_wait(greta_event *E, uint64_t Microseconds,
+                              int *Happened) {
+  return guarded([&] {
+    constexpr uint64_t most = UINT64_MAX / 1000 - 1;
+    need(Happened, "happened") =
+        need(E, "event").Impl->wait(std::min(Microseconds, most) * 1000);
+  });
+}
+
 greta_status greta_stream_wait_event(greta_stream *S, greta_event *E) {
   return guarded([&] {
     checkSameDevice(need(S, "stream").Device, need(E, "event").Device);
     if (S->Impl->Capturing)
       fail(GRETA_ERROR_INVALID_ARGUMENT, "a graph cannot wait for events");
+    S->endRepeats();
     S->Impl->wait(*E->Impl);
   });
 }
@@ -306,6 +500,7 @@ greta_status greta_graph_begin(greta_stream *S) {
     if (need(S, "stream").Impl->Capturing)
       fail(GRETA_ERROR_INVALID_ARGUMENT,
            "the stream is already recording a graph");
+    S->endRepeats();
     S->Impl->beginCapture();
     S->Impl->Capturing = true;
   });
@@ -328,6 +523,7 @@ greta_status greta_graph_launch(greta_graph *G, greta_stream *S) {
     checkSameDevice(need(S, "stream").Device, need(G, "graph").Device);
     if (S->Impl->Capturing)
       fail(GRETA_ERROR_INVALID_ARGUMENT, "a graph cannot record a graph");
+    S->endRepeats();
     S->Traced.launch(*S->Device, *S->Impl, "graph",
                      [&] { G->Impl->launch(*S->Impl); });
   });

@@ -5,6 +5,7 @@
 
 #include "Error.h"
 #include "Function.h"
+#include "Repeat.h"
 #include "Trace.h"
 
 #include <new>
@@ -29,6 +30,15 @@ struct greta_stream {
   std::vector<Timed> Times;
   std::vector<std::string> Names; // what greta_stream_times handed out
   greta::rt::TracedStream Traced;
+  greta::rt::Call Prepared; // what the call at hand queues
+  // With automatic graphs: what repeats, and the call at hand.
+  std::unique_ptr<greta::rt::Repeats> Repeats;
+  greta::rt::Step Next;
+  // Before what no graph has in it.
+  void endRepeats() {
+    if (Repeats)
+      Repeats->end();
+  }
 };
 struct greta_event {
   std::shared_ptr<greta::rt::Device> Device;
@@ -43,7 +53,7 @@ struct greta_package {
 };
 struct greta_function {
   std::shared_ptr<greta::rt::Device> Device;
-  std::unique_ptr<const greta::rt::Function> Impl;
+  std::shared_ptr<const greta::rt::Function> Impl;
 };
 
 namespace greta::rt {
@@ -85,6 +95,11 @@ template <typename T> T &need(T *Pointer, const char *What) {
     fail(GRETA_ERROR_INVALID_ARGUMENT, What, " is null");
   return *Pointer;
 }
+
+// Queues a call, whose arguments and results are in S.Prepared.
+void queueCall(greta_stream &S, const Function &F);
+// Queues a step that a stream took before.
+void queueStep(greta_stream &S, const Step &What);
 
 char *copyString(const std::string &Text);
 

@@ -17,22 +17,22 @@ uint64_t valueOf(const greta_tensor &T, const TensorDecl &Decl, size_t Index) {
          "' is a scalar; it has a value and nothing else");
   uint64_t Value = 0;
   memcpy(&Value, &need(static_cast<const char *>(T.value), "a scalar's value"),
-         std::max(bitsOf(Decl.DType) / 8, 1u));
+         std::max(Decl.Bits / 8, 1u));
   return Value;
 }
 
-std::vector<TensorArg> tensors(const greta_tensor *T, size_t Count,
-                               const std::vector<TensorDecl> &Decls,
-                               const Device &D, bool NeedBuffers,
-                               const char *What) {
+void takeTensors(const greta_tensor *T, size_t Count,
+                 const std::vector<TensorDecl> &Decls, const Device &D,
+                 bool NeedBuffers, const char *What,
+                 std::vector<TensorArg> &Out) {
   if (Count)
     need(T, What);
-  std::vector<TensorArg> Result;
+  Out.clear();
   for (size_t I = 0; I < Count; ++I) {
     TensorArg A;
     if (I < Decls.size() && Decls[I].IsScalar) {
       A.Value = valueOf(T[I], Decls[I], I);
-      Result.push_back(std::move(A));
+      Out.push_back(A);
       continue;
     }
     if (T[I].value)
@@ -43,15 +43,14 @@ std::vector<TensorArg> tensors(const greta_tensor *T, size_t Count,
       if (B.Device.get() != &D)
         fail(GRETA_ERROR_INVALID_ARGUMENT, What, " ", I, " lies on ",
              B.Device->Spec, ", the function runs on ", D.Spec);
-      A.Buffer = B.Impl;
+      A.Buffer = &B.Impl;
     }
     A.Offset = T[I].offset;
     A.HasShape = T[I].shape || T[I].rank == 0;
     if (T[I].shape)
-      A.Shape.assign(T[I].shape, T[I].shape + T[I].rank);
-    Result.push_back(std::move(A));
+      A.Shape = {T[I].shape, T[I].rank};
+    Out.push_back(A);
   }
-  return Result;
 }
 
 void describe(const TensorDecl &T, greta_tensor_info *Info) {
@@ -73,6 +72,63 @@ const TensorDecl &indexed(const std::vector<TensorDecl> &List, size_t Index,
 }
 
 } // namespace
+
+void greta::rt::queueCall(greta_stream &S, const Function &F) {
+  Call &C = S.Prepared;
+  F.prepare(*S.Impl, C);
+  for (const Call::Copy &Tied : C.Copies)
+    S.Impl->copy(*Tied.To->Buffer, Tied.To->Offset, *Tied.From->Buffer,
+                 Tied.From->Offset, Tied.To->Bytes);
+  for (const LogOfLaunch &Log : C.Logs)
+    clearLog(*S.Impl, Log);
+  for (const Launch &L : C.Launches) {
+    const std::string &Name = (*L.Code)->Name;
+    if (!S.Profiling) {
+      S.Traced.launch(*S.Device, *S.Impl, Name, [&] { S.Impl->launch(L); });
+      continue;
+    }
+    greta_stream::Timed T{Name, S.Device->createEvent(),
+                          S.Device->createEvent()};
+    S.Impl->record(*T.Start);
+    S.Impl->launch(L);
+    S.Impl->record(*T.End);
+    S.Times.push_back(std::move(T));
+  }
+  S.Impl->kick();
+  std::string Failed;
+  for (const LogOfLaunch &Log : C.Logs)
+    if (std::string Message = takeLog(*S.Impl, Log);
+        Failed.empty() && !Message.empty())
+      Failed = "kernel '" + Log.Kernel->Entry + "': " + Message;
+  if (!Failed.empty())
+    fail(GRETA_ERROR_ASSERTION, Failed);
+}
+
+void greta::rt::queueStep(greta_stream &S, const Step &What) {
+  StepReader R(What);
+  switch (R.word()) {
+  case Step::Launch: {
+    std::vector<MemoryRef> Memories;
+    Memories.reserve(What.Objects.size()); // the arguments point into it
+    auto F = R.object<const Function>();
+    R.tensors(S.Prepared.Args, Memories);
+    R.tensors(S.Prepared.Results, Memories);
+    return queueCall(S, *F);
+  }
+  case Step::Copy: {
+    auto To = R.object<Memory>();
+    size_t ToOffset = R.word();
+    auto From = R.object<Memory>();
+    size_t FromOffset = R.word();
+    return S.Impl->copy(To, ToOffset, From, FromOffset, R.word());
+  }
+  case Step::Fill: {
+    auto To = R.object<Memory>();
+    size_t Offset = R.word(), Bytes = R.word();
+    return S.Impl->fill(To, Offset, Bytes, static_cast<uint32_t>(R.word()));
+  }
+  }
+}
 
 extern "C" {
 
@@ -122,7 +178,7 @@ greta_status greta_function_load(greta_device *D, const greta_package *P,
     Options.NativeCode =
         need(D, "device").AllowsNative || (Flags & GRETA_LOAD_NATIVE_CODE);
     *Out = new greta_function{
-        D->Impl, std::make_unique<Function>(D->Impl, need(P, "package").Impl,
+        D->Impl, std::make_shared<Function>(D->Impl, need(P, "package").Impl,
                                             &need(Name, "name"),
                                             Variant ? Variant : "", Options)};
   });
@@ -167,8 +223,11 @@ greta_status greta_function_result_shape(const greta_function *F,
                                          size_t *Bytes) {
   return guarded([&] {
     const Function &Impl = *need(F, "function").Impl;
-    auto Symbols = Impl.bindSymbols(
-        tensors(Args, Count, Impl.decl().Args, *F->Device, false, "argument"));
+    std::vector<TensorArg> Taken;
+    std::vector<int64_t> Symbols;
+    takeTensors(Args, Count, Impl.decl().Args, *F->Device, false, "argument",
+                Taken);
+    Impl.bindSymbols(Taken, Symbols);
     std::vector<int64_t> Result = Impl.resultShape(Index, Symbols);
     if (!Result.empty())
       std::copy(Result.begin(), Result.end(), &need(Shape, "shape"));
@@ -187,40 +246,33 @@ greta_status greta_function_launch(const greta_function *F, greta_stream *S,
     if (need(S, "stream").Device != F->Device)
       fail(GRETA_ERROR_INVALID_ARGUMENT, "the stream is of ", S->Device->Spec,
            ", the function was loaded for ", F->Device->Spec);
-    auto A =
-        tensors(Args, ArgCount, Impl.decl().Args, *F->Device, true, "argument");
-    auto R = tensors(Results, ResultCount, Impl.decl().Results, *F->Device,
-                     true, "result");
+    Call &C = S->Prepared;
+    takeTensors(Args, ArgCount, Impl.decl().Args, *F->Device, true, "argument",
+                C.Args);
+    takeTensors(Results, ResultCount, Impl.decl().Results, *F->Device, true,
+                "result", C.Results);
     if (S->Profiling && S->Impl->Capturing)
       fail(GRETA_ERROR_INVALID_ARGUMENT,
            "a graph cannot be profiled while it is recorded");
-    Call C = Impl.prepare(*S->Impl, A, R);
-    for (const Call::Copy &Tied : C.Copies)
-      S->Impl->copy(Tied.To->Buffer, Tied.To->Offset, Tied.From->Buffer,
-                    Tied.From->Offset, Tied.Bytes);
-    for (const LogOfLaunch &Log : C.Logs)
-      clearLog(*S->Impl, Log);
-    for (Launch &L : C.Launches) {
-      if (!S->Profiling) {
-        S->Traced.launch(*F->Device, *S->Impl, L.Code->Name,
-                         [&] { S->Impl->launch(std::move(L)); });
-        continue;
+    if (S->Repeats && !S->Impl->Capturing) {
+      if (S->Profiling || Impl.hasLog()) {
+        S->Repeats->end();
+      } else {
+        S->Next.clear();
+        S->Next.Words.push_back(Step::Launch);
+        S->Next.object(F->Impl);
+        S->Next.tensors(C.Args);
+        S->Next.tensors(C.Results);
+        if (S->Repeats->takes(S->Next))
+          return;
+        // Calls that were held back have been queued meanwhile.
+        takeTensors(Args, ArgCount, Impl.decl().Args, *F->Device, true,
+                    "argument", C.Args);
+        takeTensors(Results, ResultCount, Impl.decl().Results, *F->Device, true,
+                    "result", C.Results);
       }
-      greta_stream::Timed T{L.Code->Name, F->Device->createEvent(),
-                            F->Device->createEvent()};
-      S->Impl->record(*T.Start);
-      S->Impl->launch(std::move(L));
-      S->Impl->record(*T.End);
-      S->Times.push_back(std::move(T));
     }
-    S->Impl->kick();
-    std::string Failed;
-    for (const LogOfLaunch &Log : C.Logs)
-      if (std::string Message = takeLog(*S->Impl, Log);
-          Failed.empty() && !Message.empty())
-        Failed = "kernel '" + Log.Kernel->Entry + "': " + Message;
-    if (!Failed.empty())
-      fail(GRETA_ERROR_ASSERTION, Failed);
+    queueCall(*S, Impl);
   });
 }
 
@@ -239,13 +291,13 @@ greta_status greta_function_statistics(greta_function *F, char **Json) {
 greta_status greta_function_variants(greta_device *D, const greta_package *P,
                                      const char *Name, char **Json) {
   return guarded([&] {
-    Device &Dev = *need(D, "device").Impl;
+    const auto &Dev = need(D, "device").Impl;
     const FunctionDecl *F = need(P, "package").Impl->find(&need(Name, "name"));
     if (!F)
       fail(GRETA_ERROR_NOT_FOUND, "the package has no function '", Name, "'");
     nlohmann::json J = nlohmann::json::array();
     for (const Variant &V : F->Variants) {
-      std::string Why = whyNot(Dev, V, D->AllowsNative);
+      std::string Why = whyNot(Dev, *F, V, D->AllowsNative);
       J.push_back({{"id", V.Id}, {"runnable", Why.empty()}, {"reason", Why}});
     }
     need(Json, "json") = copyString(J.dump(2));

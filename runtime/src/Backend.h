@@ -2,15 +2,22 @@
 // argument block per kernel, the same bytes for every GPU backend
 // (docs/package.md, "Argument ABI"); the backends only allocate, order and run.
 //
-// Lifetimes: a stream keeps the `Keep` list of a launch until the work is done,
-// a graph as long as it lives.
+// Lifetimes: a stream keeps the memory and the code of an operation until the
+// work is done, a graph as long as it lives.
+//
+// A launch allocates nothing on the host once a stream has seen one like it:
+// what is passed here points into the caller's, and the lists that a stream
+// keeps are used again.
 #ifndef GRETA_RUNTIME_BACKEND_H
 #define GRETA_RUNTIME_BACKEND_H
 
+#include "Error.h"
 #include "Package.h"
 
 #include <atomic>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <nlohmann/json_fwd.hpp>
 
 namespace greta::rt {
@@ -28,23 +35,60 @@ struct MemoryUse {
   std::atomic<uint64_t> InUse{0}, Peak{0};
 };
 
+// Some elements of somebody else's.
+template <typename T> struct Span {
+  const T *Data = nullptr;
+  size_t Size = 0;
+  const T *begin() const { return Data; }
+  const T *end() const { return Data + Size; }
+};
+
 class Memory {
 public:
   virtual ~Memory() {
     if (Counted)
       Counted->InUse -= Size;
   }
-  uint64_t Address = 0; // device address; a host pointer for the host
+  uint64_t Address = 0;   // device address; a host pointer for the host
+  void *Mapped = nullptr; // where the host reaches it
   size_t Size = 0;
+  // A new file descriptor of memory that was made to be shared.
+  virtual int exportFd() const {
+    fail(GRETA_ERROR_INVALID_ARGUMENT,
+         "the buffer was not made by greta_buffer_create_shared");
+  }
   std::shared_ptr<MemoryUse> Counted;
 };
 using MemoryRef = std::shared_ptr<Memory>;
-using KeepList = std::vector<std::shared_ptr<void>>;
+
+// What lives until some work is done. What was added of late is known, so that
+// a buffer of many operations is mostly kept once.
+class KeepList {
+public:
+  template <typename T> void add(const std::shared_ptr<T> &Object) {
+    const void *&Last =
+        Recent[reinterpret_cast<uintptr_t>(Object.get()) / 64 % Recent.size()];
+    if (Last == Object.get())
+      return;
+    Last = Object.get();
+    Objects.push_back(Object);
+  }
+  void clear() {
+    Objects.clear();
+    Recent.fill(nullptr);
+  }
+
+private:
+  std::vector<std::shared_ptr<void>> Objects;
+  std::array<const void *, 64> Recent{};
+};
 
 class Event {
 public:
   virtual ~Event() = default;
-  virtual void synchronize() = 0;
+  // Waits for it, so long at most. Whether it has happened.
+  virtual bool wait(uint64_t Nanoseconds) = 0;
+  void synchronize() { wait(UINT64_MAX); }
   // Microseconds from Start to this; both have happened.
   virtual double since(Event &Start) = 0;
 };
@@ -64,18 +108,19 @@ public:
   virtual void launch(Stream &S) = 0;
 };
 
-// What an operation touches, by whole allocations. Operations of a stream that
-// share nothing one of them writes may overlap.
-struct Uses {
-  std::vector<const Memory *> Reads, Writes;
+// Bytes of a memory that an operation touches. Operations of a stream that
+// share none that one of them writes may overlap.
+struct Use {
+  const MemoryRef *Of;
+  uint64_t Begin, End;
+  bool Writes;
 };
 
 struct Launch {
-  KernelRef Code;
+  const KernelRef *Code;
   std::array<uint32_t, 3> Grid;
-  std::vector<uint8_t> Block; // argument bytes
-  KeepList Keep;
-  Uses Touches;
+  Span<uint8_t> Block; // argument bytes; the block begins at a multiple of 8
+  Span<Use> Uses;
 };
 
 class Stream {
@@ -89,7 +134,7 @@ public:
                     size_t FromOffset, size_t Size) = 0;
   virtual void fill(const MemoryRef &To, size_t Offset, size_t Size,
                     uint32_t Word) = 0;
-  virtual void launch(Launch L) = 0;
+  virtual void launch(const Launch &L) = 0;
   virtual void record(Event &E) = 0;
   virtual void wait(Event &E) = 0;
   virtual void flush() = 0;
@@ -100,11 +145,14 @@ public:
   virtual std::shared_ptr<Graph> endCapture() = 0;
 
   bool Capturing = false;
-  // Temporaries between the kernels of a function, reused by the next launch:
-  // the stream's order protects them. A captured launch gets its own. Those in
-  // `Zeroed` hold zeros between launches.
-  std::vector<MemoryRef> Scratch, Zeroed;
+  // Where the temporaries of every function lie that is launched here: the
+  // stream's order protects them. A captured launch gets memory of its own.
+  // `Zeroed` holds zeros between launches.
+  MemoryRef Scratch, Zeroed;
 };
+
+// What of a device is not used, and why; Health.h says by which names.
+using Denials = std::map<std::string, std::string>;
 
 class Device {
 public:
@@ -115,13 +163,37 @@ public:
     M->Counted = Use;
     return M;
   }
+  // Memory that somebody else reaches, too; greta_runtime.h says which. A
+  // backend that has none of a kind says so.
+  virtual MemoryRef allocateMapped(size_t Size) { lacks("mapped memory"); }
+  virtual MemoryRef importPointer(void *Pointer, size_t Size) {
+    lacks("imports of host memory");
+  }
+  virtual MemoryRef allocateShared(greta_fd_kind Kind, size_t Size) {
+    lacks("memory that is shared by file descriptors");
+  }
+  // Takes the descriptor if it returns.
+  virtual MemoryRef importFd(greta_fd_kind Kind, int Fd, size_t Size) {
+    lacks("memory that is shared by file descriptors");
+  }
+  virtual MemoryRef adoptVulkan(uint64_t Buffer, size_t Size) {
+    lacks("VkBuffers");
+  }
+  virtual MemoryRef adoptHip(void *Pointer, size_t Size) {
+    lacks("memory of HIP");
+  }
+  virtual std::unique_ptr<Stream> adoptHipStream(void *Stream) {
+    lacks("streams of HIP");
+  }
+
   const MemoryUse &use() const { return *Use; }
-  // What the driver gave, the largest buffer that asks it for nothing, and what
-  // the device has; as far as the backend knows.
+  // What the driver gave, the largest buffer that asks it for nothing, what the
+  // device has and what the driver could still give; as far as the backend
+  // knows.
   struct Reserved {
-    uint64_t Bytes = 0, LargestFree = 0, Total = 0;
+    uint64_t Bytes = 0, LargestFree = 0, Total = 0, Free = 0;
   };
-  virtual Reserved reserved() { return {Use->InUse, 0, 0}; }
+  virtual Reserved reserved() { return {Use->InUse, 0, 0, 0}; }
   // Gives what is reserved and not in use back to the driver.
   virtual void trim() {}
   virtual std::unique_ptr<Stream> createStream() = 0;
@@ -139,10 +211,20 @@ public:
   // Grid extents that a launch may have.
   virtual std::array<uint32_t, 3> maxGrid() const = 0;
 
+  // A name for cache files, by device and driver version; "" for what needs no
+  // check of its health.
+  virtual std::string cacheKey() const { return ""; }
+
   std::string Spec, Name;
+  std::recursive_mutex HealthLock;
+  std::optional<Denials> Denied; // none: it was not asked for yet
+  bool Believed = false;         // while its check runs
 
 protected:
   virtual MemoryRef allocateMemory(size_t Size) = 0;
+  [[noreturn]] void lacks(const char *What) const {
+    fail(GRETA_ERROR_UNSUPPORTED, Spec, " (", Name, ") has no ", What);
+  }
 
 private:
   std::shared_ptr<MemoryUse> Use = std::make_shared<MemoryUse>();
@@ -157,6 +239,9 @@ std::shared_ptr<Device> openHost();
 std::shared_ptr<Device> openHip(unsigned Index);
 std::shared_ptr<Device> openSim(const std::string &Chip);
 std::shared_ptr<Device> openVulkan(unsigned Index);
+// The number of the device with this UUID.
+unsigned vulkanIndex(const std::string &Uuid);
+std::shared_ptr<Device> adoptVulkan(const greta_vulkan_device &Own);
 
 // Host.cpp: from here on no variant for the host is loaded; also when the
 // environment has GRETA_NO_NATIVE.

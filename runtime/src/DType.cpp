@@ -19,25 +19,34 @@ unsigned bitsOf(const std::string &DType) {
   return 0;
 }
 
+size_t tensorBytes(unsigned Bits, const int64_t *Shape, size_t Rank) {
+  int64_t Sum = Bits;
+  bool Overflow = false;
+  for (size_t D = 0; D < Rank; ++D)
+    Overflow |= __builtin_mul_overflow(Sum, Shape[D], &Sum);
+  if (Overflow || Sum > INT64_MAX - 7)
+    fail(GRETA_ERROR_INVALID_ARGUMENT, "a tensor of shape ",
+         shapeText(Shape, Rank), " and elements of ", Bits,
+         " bits is larger than the address space");
+  return static_cast<size_t>((Sum + 7) / 8);
+}
+
 size_t tensorBytes(const std::string &DType,
                    const std::vector<int64_t> &Shape) {
-  int64_t Bits = bitsOf(DType);
-  bool Overflow = false;
-  for (int64_t Dim : Shape)
-    Overflow |= __builtin_mul_overflow(Bits, Dim, &Bits);
-  if (Overflow || Bits > INT64_MAX - 7)
-    fail(GRETA_ERROR_INVALID_ARGUMENT, "a tensor of shape ", shapeText(Shape),
-         " and type ", DType, " is larger than the address space");
-  return static_cast<size_t>((Bits + 7) / 8);
+  return tensorBytes(bitsOf(DType), Shape.data(), Shape.size());
+}
+
+std::string shapeText(const int64_t *Shape, size_t Rank) {
+  if (!Rank)
+    return "scalar";
+  std::string Text;
+  for (size_t D = 0; D < Rank; ++D)
+    Text += (D ? "x" : "") + std::to_string(Shape[D]);
+  return Text;
 }
 
 std::string shapeText(const std::vector<int64_t> &Shape) {
-  if (Shape.empty())
-    return "scalar";
-  std::string Text;
-  for (int64_t Dim : Shape)
-    Text += (Text.empty() ? "" : "x") + std::to_string(Dim);
-  return Text;
+  return shapeText(Shape.data(), Shape.size());
 }
 
 } // namespace greta::rt

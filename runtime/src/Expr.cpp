@@ -66,49 +66,47 @@ uint32_t Expr::parseNode(const nlohmann::json &J,
   return static_cast<uint32_t>(Nodes.size() - 1);
 }
 
-int64_t Expr::evaluate(const std::vector<int64_t> &Values) const {
-  std::vector<int64_t> Result(Nodes.size());
-  for (size_t I = 0; I < Nodes.size(); ++I) {
-    const Node &N = Nodes[I];
-    int64_t A = 0, B = 0;
-    if (N.Kind > Op::Symbol) {
-      A = Result[N.A];
-      B = Result[N.B];
-    }
-    bool Overflow = false;
-    int64_t &R = Result[I];
-    switch (N.Kind) {
-    case Op::Constant:
-      R = N.Value;
-      break;
-    case Op::Symbol:
-      R = Values.at(static_cast<size_t>(N.Value));
-      break;
-    case Op::Add:
-      Overflow = __builtin_add_overflow(A, B, &R);
-      break;
-    case Op::Mul:
-      Overflow = __builtin_mul_overflow(A, B, &R);
-      break;
-    case Op::FloorDiv:
-    case Op::CeilDiv:
-    case Op::Mod:
-      if (B == 0)
-        fail(GRETA_ERROR_INVALID_ARGUMENT,
-             "division by zero in a manifest expression");
-      // Operands are never negative, so C++'s truncation is the floor.
-      R = N.Kind == Op::Mod ? A % B
-                            : A / B + (N.Kind == Op::CeilDiv && A % B != 0);
-      break;
-    }
-    if (Overflow)
-      fail(GRETA_ERROR_INVALID_ARGUMENT,
-           "64-bit overflow in a manifest expression (", A, " and ", B, ")");
-    if (R < 0)
-      fail(GRETA_ERROR_INVALID_ARGUMENT, "negative value ", R,
-           " in a manifest expression");
+int64_t Expr::evaluate(uint32_t Index,
+                       const std::vector<int64_t> &Values) const {
+  const Node &N = Nodes[Index];
+  if (N.Kind == Op::Constant)
+    return N.Value;
+  int64_t A = 0, B = 0, R = 0;
+  if (N.Kind > Op::Symbol) {
+    A = evaluate(N.A, Values);
+    B = evaluate(N.B, Values);
   }
-  return Result.back();
+  bool Overflow = false;
+  switch (N.Kind) {
+  case Op::Constant:
+    break;
+  case Op::Symbol:
+    R = Values.at(static_cast<size_t>(N.Value));
+    break;
+  case Op::Add:
+    Overflow = __builtin_add_overflow(A, B, &R);
+    break;
+  case Op::Mul:
+    Overflow = __builtin_mul_overflow(A, B, &R);
+    break;
+  case Op::FloorDiv:
+  case Op::CeilDiv:
+  case Op::Mod:
+    if (B == 0)
+      fail(GRETA_ERROR_INVALID_ARGUMENT,
+           "division by zero in a manifest expression");
+    // Operands are never negative, so C++'s truncation is the floor.
+    R = N.Kind == Op::Mod ? A % B
+                          : A / B + (N.Kind == Op::CeilDiv && A % B != 0);
+    break;
+  }
+  if (Overflow)
+    fail(GRETA_ERROR_INVALID_ARGUMENT,
+         "64-bit overflow in a manifest expression (", A, " and ", B, ")");
+  if (R < 0)
+    fail(GRETA_ERROR_INVALID_ARGUMENT, "negative value ", R,
+         " in a manifest expression");
+  return R;
 }
 
 } // namespace greta::rt

@@ -20,7 +20,9 @@ public:
 
   // Evaluates with one value per symbol. Overflow, division by zero and a
   // negative result are errors.
-  int64_t evaluate(const std::vector<int64_t> &Values) const;
+  int64_t evaluate(const std::vector<int64_t> &Values) const {
+    return evaluate(static_cast<uint32_t>(Nodes.size() - 1), Values);
+  }
 
   bool isConstant() const {
     return Nodes.size() == 1 && Nodes[0].Kind == Op::Constant;
@@ -57,6 +59,8 @@ private:
   uint32_t parseNode(const nlohmann::json &J,
                      const std::vector<std::string> &Symbols,
                      const std::string &Where, unsigned Depth);
+  // Of one node; expressions are trees of bounded depth.
+  int64_t evaluate(uint32_t Index, const std::vector<int64_t> &Values) const;
 
   std::vector<Node> Nodes; // operands first; the last is the root
 };

@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <filesystem>
 #include <fstream>
@@ -13,6 +14,15 @@
 
 namespace greta::rt {
 namespace fs = std::filesystem;
+
+std::string ownFolder() {
+  Dl_info Info;
+  if (!dladdr(reinterpret_cast<void *>(&ownFolder), &Info) || !Info.dli_fname)
+    return ".";
+  std::string Path = Info.dli_fname;
+  size_t Slash = Path.rfind('/');
+  return Slash == std::string::npos ? "." : Path.substr(0, Slash);
+}
 
 bool readFile(const std::string &Path, std::vector<uint8_t> &Bytes) {
   std::ifstream In(Path, std::ios::binary);

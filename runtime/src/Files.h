@@ -8,6 +8,9 @@
 
 namespace greta::rt {
 
+// The folder that this library was loaded from.
+std::string ownFolder();
+
 // Reads a file; false when it is not there or cannot be read.
 bool readFile(const std::string &Path, std::vector<uint8_t> &Bytes);
 

@@ -3,13 +3,18 @@
 #include "Function.h"
 #include "DType.h"
 #include "Error.h"
+#include "Health.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace greta::rt {
 
-std::string whyNot(Device &D, const Variant &V, bool NativeCode) {
-  std::string Why = D.whyNot(V);
+std::string whyNot(const std::shared_ptr<Device> &D, const FunctionDecl &F,
+                   const Variant &V, bool NativeCode) {
+  std::string Why = D->whyNot(V);
+  if (Why.empty())
+    Why = whyUnhealthy(D, F, V);
   if (!Why.empty() || V.Backend != "host")
     return Why;
   if (nativeCodeIsRefused())
@@ -19,18 +24,19 @@ std::string whyNot(Device &D, const Variant &V, bool NativeCode) {
                       "host, if you trust the package";
 }
 
-const Variant &chooseVariant(Device &D, const FunctionDecl &F,
-                             const std::string &Forced, bool NativeCode) {
+const Variant &chooseVariant(const std::shared_ptr<Device> &D,
+                             const FunctionDecl &F, const std::string &Forced,
+                             bool NativeCode) {
   if (!Forced.empty()) {
     std::string Ids;
     for (const Variant &V : F.Variants) {
       Ids += (Ids.empty() ? "" : ", ") + V.Id;
       if (V.Id != Forced)
         continue;
-      std::string Why = whyNot(D, V, NativeCode);
+      std::string Why = whyNot(D, F, V, NativeCode);
       if (!Why.empty())
         fail(GRETA_ERROR_UNSUPPORTED, "variant '", V.Id, "' of '", F.Name,
-             "' does not run on ", D.Spec, " (", D.Name, "): ", Why);
+             "' does not run on ", D->Spec, " (", D->Name, "): ", Why);
       return V;
     }
     fail(GRETA_ERROR_NOT_FOUND, "function '", F.Name, "' has no variant '",
@@ -42,12 +48,12 @@ const Variant &chooseVariant(Device &D, const FunctionDecl &F,
   // without.
   const Variant *Best = nullptr;
   auto Rank = [&](const Variant &V) {
-    return (D.madeFor(V) ? 2 : 0) +
-           (V.Requires.SubgroupSize == D.defaultSubgroupSize() ? 1 : 0);
+    return (D->madeFor(V) ? 2 : 0) +
+           (V.Requires.SubgroupSize == D->defaultSubgroupSize() ? 1 : 0);
   };
   std::string Reasons;
   for (const Variant &V : F.Variants) {
-    std::string Why = whyNot(D, V, NativeCode);
+    std::string Why = whyNot(D, F, V, NativeCode);
     if (!Why.empty())
       Reasons += concat(Reasons.empty() ? "" : "; ", V.Id, ": ", Why);
     else if (!Best ||
@@ -57,8 +63,8 @@ const Variant &chooseVariant(Device &D, const FunctionDecl &F,
   }
   if (Best)
     return *Best;
-  fail(GRETA_ERROR_UNSUPPORTED, "no variant of '", F.Name, "' runs on ", D.Spec,
-       " (", D.Name, "): ", Reasons);
+  fail(GRETA_ERROR_UNSUPPORTED, "no variant of '", F.Name, "' runs on ",
+       D->Spec, " (", D->Name, "): ", Reasons);
 }
 
 Function::Function(std::shared_ptr<Device> D, std::shared_ptr<const Package> P,
@@ -72,12 +78,29 @@ Function::Function(std::shared_ptr<Device> D, std::shared_ptr<const Package> P,
     fail(GRETA_ERROR_NOT_FOUND, "the package has no function '", Name,
          "'; it has ", Names);
   }
-  Chosen = &chooseVariant(*Dev, *Decl, Variant, Options.NativeCode);
+  Chosen = &chooseVariant(Dev, *Decl, Variant, Options.NativeCode);
   for (const KernelDecl &K : Chosen->Kernels) {
     Kernels.push_back(Dev->loadKernel(*Chosen, K, Pkg->Objects.at(K.File),
                                       Options.CaptureStatistics));
     Kernels.back()->Name = K.Entry;
   }
+  Lives.resize(Chosen->Temps.size());
+  for (size_t K = 0; K < Kernels.size(); ++K) {
+    for (const KernelArg &A : Chosen->Kernels[K].Args)
+      if (A.Which == KernelArg::Temp)
+        Lives[A.Index] = {std::min(Lives[A.Index].First, K), K};
+    // A log is cleared before the first kernel and read after the last.
+    if (const auto &Log = Chosen->Kernels[K].Log)
+      Lives[Log->Temp] = {0, SIZE_MAX};
+  }
+  for (size_t T = 0; T < Lives.size(); ++T)
+    if (Chosen->Temps[T].IsZeroed)
+      Lives[T] = {0, SIZE_MAX};
+}
+
+bool Function::hasLog() const {
+  return std::any_of(Chosen->Kernels.begin(), Chosen->Kernels.end(),
+                     [](const KernelDecl &K) { return K.Log.has_value(); });
 }
 
 static int64_t integerOf(const TensorArg &Scalar, const TensorDecl &Decl) {
@@ -88,42 +111,34 @@ static int64_t integerOf(const TensorArg &Scalar, const TensorDecl &Decl) {
                                : static_cast<int64_t>(Scalar.Value);
 }
 
-std::vector<int64_t>
-Function::bindSymbols(const std::vector<TensorArg> &Args) const {
+void Function::bindSymbols(const std::vector<TensorArg> &Args,
+                           std::vector<int64_t> &Symbols) const {
   if (Args.size() != Decl->Args.size())
     fail(GRETA_ERROR_INVALID_ARGUMENT, "function '", Decl->Name, "' takes ",
          Decl->Args.size(), " arguments, ", Args.size(), " given");
   for (size_t I = 0; I < Args.size(); ++I)
-    if (Args[I].Shape.size() != Decl->Args[I].Shape.size())
+    if (Args[I].Shape.Size != Decl->Args[I].Shape.size())
       fail(GRETA_ERROR_INVALID_ARGUMENT, "argument ", I, " '",
-           Decl->Args[I].Name, "' has rank ", Args[I].Shape.size(), " (",
-           shapeText(Args[I].Shape), "), declared with rank ",
-           Decl->Args[I].Shape.size());
-  std::vector<int64_t> Symbols;
+           Decl->Args[I].Name, "' has rank ", Args[I].Shape.Size, " (",
+           shapeText(Args[I].Shape.Data, Args[I].Shape.Size),
+           "), declared with rank ", Decl->Args[I].Shape.size());
+  Symbols.clear();
   for (const FunctionDecl::Symbol &S : Decl->Symbols)
-    Symbols.push_back(S.Dim ? Args[S.Arg].Shape[*S.Dim]
+    Symbols.push_back(S.Dim ? Args[S.Arg].Shape.Data[*S.Dim]
                             : integerOf(Args[S.Arg], Decl->Args[S.Arg]));
   for (size_t I = 0; I < Args.size(); ++I)
-    for (size_t D = 0; D < Args[I].Shape.size(); ++D) {
-      int64_t Got = Args[I].Shape[D];
+    for (size_t D = 0; D < Args[I].Shape.Size; ++D) {
+      int64_t Got = Args[I].Shape.Data[D];
       if (Got < 0)
         fail(GRETA_ERROR_INVALID_ARGUMENT, "argument ", I, " '",
              Decl->Args[I].Name, "': dim ", D, " is negative");
       int64_t Want = Decl->Args[I].Shape[D].evaluate(Symbols);
       if (Got != Want)
         fail(GRETA_ERROR_INVALID_ARGUMENT, "argument ", I, " '",
-             Decl->Args[I].Name, "' has shape ", shapeText(Args[I].Shape),
-             ": dim ", D, " is ", Got, ", the function needs ", Want);
+             Decl->Args[I].Name, "' has shape ",
+             shapeText(Args[I].Shape.Data, Args[I].Shape.Size), ": dim ", D,
+             " is ", Got, ", the function needs ", Want);
     }
-  return Symbols;
-}
-
-static std::vector<int64_t> evaluate(const std::vector<Expr> &Shape,
-                                     const std::vector<int64_t> &Symbols) {
-  std::vector<int64_t> Result;
-  for (const Expr &E : Shape)
-    Result.push_back(E.evaluate(Symbols));
-  return Result;
 }
 
 std::vector<int64_t>
@@ -131,81 +146,120 @@ Function::resultShape(size_t Index, const std::vector<int64_t> &Symbols) const {
   if (Index >= Decl->Results.size())
     fail(GRETA_ERROR_INVALID_ARGUMENT, "function '", Decl->Name, "' has ",
          Decl->Results.size(), " results, number ", Index, " asked for");
-  return evaluate(Decl->Results[Index].Shape, Symbols);
-}
-
-std::vector<MemoryRef>
-Function::temporaries(Stream &S, const std::vector<int64_t> &Symbols) const {
-  std::vector<MemoryRef> Temps(Chosen->Temps.size());
-  for (size_t I = 0; I < Temps.size(); ++I) {
-    const TensorDecl &T = Chosen->Temps[I];
-    std::vector<MemoryRef> &Pool = T.IsZeroed ? S.Zeroed : S.Scratch;
-    if (!S.Capturing && I < Pool.size())
-      Temps[I] = Pool[I];
-    size_t Bytes = tensorBytes(T.DType, evaluate(T.Shape, Symbols));
-    if (Temps[I] && Temps[I]->Size >= Bytes)
-      continue;
-    Temps[I] = Dev->allocate(Bytes);
-    if (T.IsZeroed)
-      clear(Temps[I]);
-    if (S.Capturing)
-      continue;
-    Pool.resize(std::max(Pool.size(), I + 1));
-    Pool[I] = Temps[I];
-  }
-  return Temps;
-}
-
-// On a stream of its own: in a capture it would be part of the graph.
-void Function::clear(const MemoryRef &Memory) const {
-  if (!Memory->Size)
-    return;
-  std::unique_ptr<Stream> S = Dev->createStream();
-  S->fill(Memory, 0, Memory->Size / 4 * 4, 0);
-  S->synchronize();
+  std::vector<int64_t> Shape;
+  for (const Expr &E : Decl->Results[Index].Shape)
+    Shape.push_back(E.evaluate(Symbols));
+  return Shape;
 }
 
 namespace {
-void checkBuffer(const TensorArg &T, const TensorDecl &Decl,
-                 const std::vector<int64_t> &Shape, const char *What,
+uint64_t bytesOf(const TensorDecl &Decl, const std::vector<int64_t> &Symbols) {
+  std::array<int64_t, 16> Dims; // a manifest has no more
+  for (size_t D = 0; D < Decl.Shape.size(); ++D)
+    Dims[D] = Decl.Shape[D].evaluate(Symbols);
+  return tensorBytes(Decl.Bits, Dims.data(), Decl.Shape.size());
+}
+
+void checkBuffer(const TensorArg &T, const TensorDecl &Decl, const char *What,
                  size_t I) {
-  size_t Bytes = tensorBytes(Decl.DType, Shape);
   if (!T.Buffer)
     fail(GRETA_ERROR_INVALID_ARGUMENT, What, " ", I, " '", Decl.Name,
          "' has no buffer");
   if (T.Offset % Decl.Align != 0)
     fail(GRETA_ERROR_INVALID_ARGUMENT, What, " ", I, " '", Decl.Name,
          "': offset ", T.Offset, " is not a multiple of ", Decl.Align);
-  if (T.Offset > T.Buffer->Size || Bytes > T.Buffer->Size - T.Offset)
+  uint64_t Size = (*T.Buffer)->Size;
+  if (T.Offset > Size || T.Bytes > Size - T.Offset)
     fail(GRETA_ERROR_INVALID_ARGUMENT, What, " ", I, " '", Decl.Name,
-         "' needs ", Bytes, " bytes from offset ", T.Offset,
-         ", its buffer has ", T.Buffer->Size);
+         "' needs ", T.Bytes, " bytes from offset ", T.Offset,
+         ", its buffer has ", Size);
 }
 
 // Appends at the value's natural alignment.
 template <typename T> void append(std::vector<uint8_t> &Block, T Value) {
-  Block.resize((Block.size() + sizeof(T) - 1) / sizeof(T) * sizeof(T));
-  Block.resize(Block.size() + sizeof(T));
-  memcpy(Block.data() + Block.size() - sizeof(T), &Value, sizeof(T));
+  size_t At = (Block.size() + sizeof(T) - 1) / sizeof(T) * sizeof(T);
+  Block.resize(At + sizeof(T));
+  memcpy(Block.data() + At, &Value, sizeof(T));
 }
 } // namespace
 
+// Temporaries that no kernel needs at the same time share their bytes. Those
+// that hold zeros between launches do not, nor do logs.
+void Function::placeTemporaries(Stream &S, Call &C) const {
+  constexpr uint64_t alignment = 256;
+  C.Temps.clear();
+  uint64_t Ends[2] = {0, 0};
+  for (size_t I = 0; I < Lives.size(); ++I) {
+    const TensorDecl &T = Chosen->Temps[I];
+    Call::Place P{0, bytesOf(T, C.Symbols)};
+    for (size_t J = 0; J < I;) {
+      const Call::Place &Other = C.Temps[J];
+      bool Clash = Chosen->Temps[J].IsZeroed == T.IsZeroed &&
+                   Lives[J].First <= Lives[I].Last &&
+                   Lives[I].First <= Lives[J].Last &&
+                   Other.Offset < P.Offset + P.Bytes &&
+                   P.Offset < Other.Offset + Other.Bytes;
+      if (Clash)
+        P.Offset = (Other.Offset + Other.Bytes + alignment - 1) / alignment *
+                   alignment;
+      J = Clash ? 0 : J + 1;
+    }
+    C.Temps.push_back(P);
+    Ends[T.IsZeroed] =
+        std::max(Ends[T.IsZeroed], P.Offset + std::max<uint64_t>(P.Bytes, 1));
+  }
+  auto Grow = [&](MemoryRef &Memory, uint64_t Bytes) {
+    if (!Bytes || (Memory && Memory->Size >= Bytes))
+      return false;
+    Memory = Dev->allocate(Bytes);
+    return true;
+  };
+  if (S.Capturing)
+    C.Scratch = C.Zeroed = nullptr;
+  Grow(S.Capturing ? C.Scratch : S.Scratch, Ends[0]);
+  MemoryRef &Zeroed = S.Capturing ? C.Zeroed : S.Zeroed;
+  if (Grow(Zeroed, Ends[1]))
+    clear(Zeroed);
+}
+
+// On a stream of its own: in a capture it would be part of the graph.
+void Function::clear(const MemoryRef &Memory) const {
+  std::unique_ptr<Stream> S = Dev->createStream();
+  S->fill(Memory, 0, Memory->Size / 4 * 4, 0);
+  S->synchronize();
+}
+
+void Function::checkResult(Call &C, size_t Index) const {
+  const TensorDecl &D = Decl->Results[Index];
+  TensorArg &R = C.Results[Index];
+  bool Same = R.Shape.Size == D.Shape.size();
+  for (size_t I = 0; Same && I < R.Shape.Size; ++I)
+    Same = R.Shape.Data[I] == D.Shape[I].evaluate(C.Symbols);
+  if (R.HasShape && !Same)
+    fail(GRETA_ERROR_INVALID_ARGUMENT, "result ", Index, " '", D.Name,
+         "' is given as ", shapeText(R.Shape.Data, R.Shape.Size),
+         ", the function computes ", shapeText(resultShape(Index, C.Symbols)));
+  R.Bytes = bytesOf(D, C.Symbols);
+  checkBuffer(R, D, "result", Index);
+}
+
 // A result that is tied to an argument is that memory, or memory of its own,
 // which gets a copy of the argument.
-void Function::copyTied(Call &C, size_t Index,
-                        const std::vector<TensorArg> &Args,
-                        const TensorArg &Result, size_t Bytes) const {
+void Function::copyTied(Call &C, size_t Index) const {
   const TensorDecl &Tied = Decl->Results[Index];
-  if (Decl->InPlace && Args[*Tied.Tied].Buffer == Result.Buffer &&
-      Args[*Tied.Tied].Offset == Result.Offset)
+  const TensorArg &Result = C.Results[Index], &From = C.Args[*Tied.Tied];
+  auto HasBuffer = [&](const TensorArg &A) {
+    return A.Buffer && *A.Buffer == *Result.Buffer;
+  };
+  bool IsArgument = HasBuffer(From) && From.Offset == Result.Offset;
+  if (Decl->InPlace && IsArgument)
     return;
-  for (size_t I = 0; Bytes && I < Args.size(); ++I) {
-    const TensorArg &A = Args[I];
-    if (A.Buffer != Result.Buffer)
+  for (size_t I = 0; Result.Bytes && I < C.Args.size(); ++I) {
+    const TensorArg &A = C.Args[I];
+    if (!HasBuffer(A))
       continue;
-    size_t Length = tensorBytes(Decl->Args[I].DType, A.Shape);
-    bool Overlaps =
-        A.Offset < Result.Offset + Bytes && Result.Offset < A.Offset + Length;
+    bool Overlaps = A.Offset < Result.Offset + Result.Bytes &&
+                    Result.Offset < A.Offset + A.Bytes;
     if (Overlaps && (I != Tied.Tied || A.Offset != Result.Offset))
       fail(GRETA_ERROR_INVALID_ARGUMENT, "result ", Index, " '", Tied.Name,
            "' overlaps argument ", I, " '", Decl->Args[I].Name,
@@ -213,97 +267,118 @@ void Function::copyTied(Call &C, size_t Index,
            Decl->Args[*Tied.Tied].Name,
            "': pass the memory of that one, or memory of its own");
   }
-  const TensorArg &From = Args[*Tied.Tied];
-  if (Bytes && (From.Buffer != Result.Buffer || From.Offset != Result.Offset))
-    C.Copies.push_back({&Result, &From, Bytes});
+  if (Result.Bytes && !IsArgument)
+    C.Copies.push_back({&Result, &From});
 }
 
-Call Function::prepare(Stream &S, const std::vector<TensorArg> &Args,
-                       const std::vector<TensorArg> &Results) const {
-  std::vector<int64_t> Symbols = bindSymbols(Args);
-  if (Results.size() != Decl->Results.size())
+void Function::prepare(Stream &S, Call &C) const {
+  bindSymbols(C.Args, C.Symbols);
+  if (C.Results.size() != Decl->Results.size())
     fail(GRETA_ERROR_INVALID_ARGUMENT, "function '", Decl->Name, "' has ",
-         Decl->Results.size(), " results, ", Results.size(), " given");
-  Call C;
-  KeepList Keep;
-  for (size_t I = 0; I < Args.size(); ++I) {
+         Decl->Results.size(), " results, ", C.Results.size(), " given");
+  C.Copies.clear();
+  C.Launches.clear();
+  C.Logs.clear();
+  C.Blocks.clear();
+  C.Uses.clear();
+  for (size_t I = 0; I < C.Args.size(); ++I) {
+    TensorArg &A = C.Args[I];
     if (Decl->Args[I].IsScalar)
       continue;
-    checkBuffer(Args[I], Decl->Args[I], Args[I].Shape, "argument", I);
-    Keep.push_back(Args[I].Buffer);
+    A.Bytes = tensorBytes(Decl->Args[I].Bits, A.Shape.Data, A.Shape.Size);
+    checkBuffer(A, Decl->Args[I], "argument", I);
   }
-  for (size_t I = 0; I < Results.size(); ++I) {
-    std::vector<int64_t> Shape = resultShape(I, Symbols);
-    if (Results[I].HasShape && Results[I].Shape != Shape)
-      fail(GRETA_ERROR_INVALID_ARGUMENT, "result ", I, " '",
-           Decl->Results[I].Name, "' is given as ", shapeText(Results[I].Shape),
-           ", the function computes ", shapeText(Shape));
-    checkBuffer(Results[I], Decl->Results[I], Shape, "result", I);
-    Keep.push_back(Results[I].Buffer);
+  for (size_t I = 0; I < C.Results.size(); ++I) {
+    checkResult(C, I);
     if (Decl->Results[I].Tied)
-      copyTied(C, I, Args, Results[I],
-               tensorBytes(Decl->Results[I].DType, Shape));
+      copyTied(C, I);
   }
-  std::vector<MemoryRef> Temps = temporaries(S, Symbols);
-  Keep.insert(Keep.end(), Temps.begin(), Temps.end());
+  placeTemporaries(S, C);
+  for (size_t I = 0; I < Kernels.size(); ++I)
+    addKernel(S, C, I);
+  // The lists stay where they are from here on.
+  const uint8_t *Block = C.Blocks.data();
+  const Use *Uses = C.Uses.data();
+  for (Launch &L : C.Launches) {
+    L.Block.Data = Block;
+    L.Uses.Data = Uses;
+    Block += (L.Block.Size + 7) / 8 * 8;
+    Uses += L.Uses.Size;
+  }
+}
 
-  for (size_t I = 0; I < Kernels.size(); ++I) {
-    const KernelDecl &K = Chosen->Kernels[I];
-    Launch L{Kernels[I], {}, {}, Keep, {}};
-    bool Empty = false;
-    for (int D = 0; D < 3; ++D) {
-      int64_t Count = K.Grid[D].evaluate(Symbols);
-      if (Count > Dev->maxGrid()[D])
-        fail(GRETA_ERROR_UNSUPPORTED, "kernel '", K.Entry, "' needs ", Count,
-             " workgroups in dim ", D, ", ", Dev->Spec, " allows ",
-             Dev->maxGrid()[D]);
-      L.Grid[D] = static_cast<uint32_t>(Count);
-      Empty |= Count == 0;
-    }
-    for (const KernelArg &A : K.Args) {
-      if (A.Which == KernelArg::I32) {
-        int64_t Value = A.Value.evaluate(Symbols);
-        if (Value > INT32_MAX)
-          fail(GRETA_ERROR_INVALID_ARGUMENT, "kernel '", K.Entry,
-               "': the value ", Value, " of an i32 argument is out of range");
-        append(L.Block, static_cast<int32_t>(Value));
-        continue;
-      }
-      if (A.Which == KernelArg::I64) {
-        append(L.Block, A.Value.evaluate(Symbols));
-        continue;
-      }
-      if (A.Which == KernelArg::Scalar) {
-        uint64_t Value = Args[A.Index].Value;
-        if (A.ScalarBytes == 4)
-          append(L.Block, static_cast<uint32_t>(Value));
-        else
-          append(L.Block, Value);
-        continue;
-      }
-      const TensorArg *T = A.Which == KernelArg::Temp  ? nullptr
-                           : A.Which == KernelArg::Arg ? &Args[A.Index]
-                                                       : &Results[A.Index];
-      const Memory &M = T ? *T->Buffer : *Temps[A.Index];
-      append(L.Block, M.Address + (T ? T->Offset : 0));
-      bool IsRead =
-          A.Which == KernelArg::Arg && Decl->Args[A.Index].Access == "read";
-      (IsRead ? L.Touches.Reads : L.Touches.Writes).push_back(&M);
-    }
-    if (Chosen->Backend == "host")
-      for (int64_t Value : Symbols)
-        append(L.Block, Value);
-    if (Empty)
-      continue;
-    C.Launches.push_back(std::move(L));
-    if (!K.Log)
-      continue;
-    if (S.Capturing)
-      fail(GRETA_ERROR_UNSUPPORTED, "function '", Decl->Name,
-           "' prints or asserts, which no graph records; launch it");
-    C.Logs.push_back({Temps[K.Log->Temp], &K});
+void Function::addKernel(Stream &S, Call &C, size_t Index) const {
+  const KernelDecl &K = Chosen->Kernels[Index];
+  Launch L{&Kernels[Index], {}, {}, {}};
+  bool Empty = false;
+  for (int D = 0; D < 3; ++D) {
+    int64_t Count = K.Grid[D].evaluate(C.Symbols);
+    if (Count > Dev->maxGrid()[D])
+      fail(GRETA_ERROR_UNSUPPORTED, "kernel '", K.Entry, "' needs ", Count,
+           " workgroups in dim ", D, ", ", Dev->Spec, " allows ",
+           Dev->maxGrid()[D]);
+    L.Grid[D] = static_cast<uint32_t>(Count);
+    Empty |= Count == 0;
   }
-  return C;
+  if (Empty)
+    return;
+  std::vector<uint8_t> &Block = C.Blocks;
+  Block.resize((Block.size() + 7) / 8 * 8);
+  size_t Begin = Block.size(), FirstUse = C.Uses.size();
+  for (const KernelArg &A : K.Args) {
+    if (A.Which == KernelArg::I32) {
+      int64_t Value = A.Value.evaluate(C.Symbols);
+      if (Value > INT32_MAX)
+        fail(GRETA_ERROR_INVALID_ARGUMENT, "kernel '", K.Entry, "': the value ",
+             Value, " of an i32 argument is out of range");
+      append(Block, static_cast<int32_t>(Value));
+    } else if (A.Which == KernelArg::I64) {
+      append(Block, A.Value.evaluate(C.Symbols));
+    } else if (A.Which == KernelArg::Scalar) {
+      uint64_t Value = C.Args[A.Index].Value;
+      if (A.ScalarBytes == 4)
+        append(Block, static_cast<uint32_t>(Value));
+      else
+        append(Block, Value);
+    } else {
+      C.Uses.push_back(useOf(S, C, A));
+      append(Block, (*C.Uses.back().Of)->Address + C.Uses.back().Begin);
+      // Memory that is no value may be reached from any part of it.
+      if (Decl->InPlace && A.Which != KernelArg::Temp) {
+        C.Uses.back().Begin = 0;
+        C.Uses.back().End = (*C.Uses.back().Of)->Size;
+      }
+    }
+  }
+  if (Chosen->Backend == "host")
+    for (int64_t Value : C.Symbols)
+      append(Block, Value);
+  L.Block.Size = Block.size() - Begin;
+  L.Uses.Size = C.Uses.size() - FirstUse;
+  C.Launches.push_back(L);
+  if (!K.Log)
+    return;
+  if (S.Capturing)
+    fail(GRETA_ERROR_UNSUPPORTED, "function '", Decl->Name,
+         "' prints or asserts, which no graph records; launch it");
+  const Use Words = useOf(S, C, {KernelArg::Temp, K.Log->Temp, {}, 0});
+  C.Logs.push_back({*Words.Of, Words.Begin, &K});
+}
+
+// The part of a memory that an argument of a kernel is.
+Use Function::useOf(Stream &S, const Call &C, const KernelArg &A) const {
+  if (A.Which == KernelArg::Temp) {
+    const Call::Place &P = C.Temps[A.Index];
+    bool IsZeroed = Chosen->Temps[A.Index].IsZeroed;
+    const MemoryRef &Own = IsZeroed ? C.Zeroed : C.Scratch,
+                    &Shared = IsZeroed ? S.Zeroed : S.Scratch;
+    return {S.Capturing ? &Own : &Shared, P.Offset, P.Offset + P.Bytes, true};
+  }
+  const TensorArg &T =
+      A.Which == KernelArg::Arg ? C.Args[A.Index] : C.Results[A.Index];
+  bool IsRead =
+      A.Which == KernelArg::Arg && Decl->Args[A.Index].Access == "read";
+  return {T.Buffer, T.Offset, T.Offset + T.Bytes, !IsRead};
 }
 
 } // namespace greta::rt

@@ -10,34 +10,49 @@ namespace greta::rt {
 // The variant that `D` runs: docs/package.md, "Choice". A non-empty `Forced`
 // names the one to take. Throws with the reason of every variant when none can
 // be run.
-const Variant &chooseVariant(Device &D, const FunctionDecl &F,
-                             const std::string &Forced, bool NativeCode);
+const Variant &chooseVariant(const std::shared_ptr<Device> &D,
+                             const FunctionDecl &F, const std::string &Forced,
+                             bool NativeCode);
 
 // Why `D` cannot or may not run the variant; "" when it does. `NativeCode`: the
 // caller allows variants for the host.
-std::string whyNot(Device &D, const Variant &V, bool NativeCode);
+std::string whyNot(const std::shared_ptr<Device> &D, const FunctionDecl &F,
+                   const Variant &V, bool NativeCode);
 
 struct LoadOptions {
   bool CaptureStatistics = false, NativeCode = false;
 };
 
 struct TensorArg {
-  uint64_t Value = 0; // the bytes of a scalar, which has nothing else
-  MemoryRef Buffer;   // may be null when only shapes are asked for
+  uint64_t Value = 0;                // the bytes of a scalar, which is all
+  const MemoryRef *Buffer = nullptr; // may be null when only shapes are asked
   size_t Offset = 0;
-  std::vector<int64_t> Shape;
+  Span<int64_t> Shape;
   bool HasShape = true;
+  uint64_t Bytes = 0; // by its shape, which prepare() computes
 };
 
-// What a call queues: copies, then launches.
+// A call: in what it is given, out what it queues, copies, then launches. It is
+// filled again and again without an allocation.
 struct Call {
+  std::vector<TensorArg> Args, Results;
+
   struct Copy {
     const TensorArg *To, *From;
-    size_t Bytes;
   };
   std::vector<Copy> Copies; // of arguments to results that are tied to them
   std::vector<Launch> Launches;
   std::vector<LogOfLaunch> Logs; // of the launches that print or assert
+
+  // What the above points into.
+  std::vector<int64_t> Symbols;
+  std::vector<uint8_t> Blocks;
+  std::vector<Use> Uses;
+  struct Place {
+    uint64_t Offset, Bytes;
+  };
+  std::vector<Place> Temps;  // in Scratch or Zeroed
+  MemoryRef Scratch, Zeroed; // of a launch that a graph records
 };
 
 // Loaded once, it does not change: streams of several threads share it.
@@ -50,21 +65,26 @@ public:
   const FunctionDecl &decl() const { return *Decl; }
   const Variant &variant() const { return *Chosen; }
   const std::vector<KernelRef> &kernels() const { return Kernels; }
+  // Whether kernels print or assert.
+  bool hasLog() const;
 
-  // The values of the symbols; every shape is checked against the declaration.
-  std::vector<int64_t> bindSymbols(const std::vector<TensorArg> &Args) const;
+  // Sets the values of the symbols; every shape is checked against the
+  // declaration.
+  void bindSymbols(const std::vector<TensorArg> &Args,
+                   std::vector<int64_t> &Symbols) const;
   std::vector<int64_t> resultShape(size_t Index,
                                    const std::vector<int64_t> &Symbols) const;
-  // What one call on `S` queues, in order. All is built before the first is
-  // queued, so that a bad value leaves nothing half done.
-  Call prepare(Stream &S, const std::vector<TensorArg> &Args,
-               const std::vector<TensorArg> &Results) const;
+  // What one call on `S` queues, in order, from C's arguments and results. All
+  // is built before the first is queued, so that a bad value leaves nothing
+  // half done.
+  void prepare(Stream &S, Call &C) const;
 
 private:
-  void copyTied(Call &C, size_t Index, const std::vector<TensorArg> &Args,
-                const TensorArg &Result, size_t Bytes) const;
-  std::vector<MemoryRef> temporaries(Stream &S,
-                                     const std::vector<int64_t> &Symbols) const;
+  void checkResult(Call &C, size_t Index) const;
+  void copyTied(Call &C, size_t Index) const;
+  void addKernel(Stream &S, Call &C, size_t Index) const;
+  Use useOf(Stream &S, const Call &C, const KernelArg &A) const;
+  void placeTemporaries(Stream &S, Call &C) const;
   void clear(const MemoryRef &Memory) const;
 
   std::shared_ptr<Device> Dev;
@@ -72,6 +92,11 @@ private:
   const FunctionDecl *Decl;
   const Variant *Chosen;
   std::vector<KernelRef> Kernels;
+  // Of each temporary: the first and the last kernel that touches it.
+  struct Life {
+    size_t First = SIZE_MAX, Last = 0;
+  };
+  std::vector<Life> Lives;
 };
 
 } // namespace greta::rt

@@ -103,16 +103,16 @@ std::string readLog(const LogDecl &Decl, const std::vector<uint32_t> &Words,
 }
 
 void clearLog(Stream &S, const LogOfLaunch &Log) {
-  S.fill(Log.Words, 0, sizeof(uint32_t), 0);
+  S.fill(Log.Words, Log.Offset, sizeof(uint32_t), 0);
 }
 
 std::string takeLog(Stream &S, const LogOfLaunch &Log) {
   const LogDecl &Decl = *Log.Kernel->Log;
   uint32_t Taken = 0;
-  S.read(Log.Words, 0, &Taken, sizeof(Taken));
+  S.read(Log.Words, Log.Offset, &Taken, sizeof(Taken));
   std::vector<uint32_t> Words(std::min<size_t>(Taken, Decl.Words - 1));
   if (!Words.empty())
-    S.read(Log.Words, sizeof(Taken), Words.data(),
+    S.read(Log.Words, Log.Offset + sizeof(Taken), Words.data(),
            Words.size() * sizeof(uint32_t));
   std::string Lines, Failed = readLog(Decl, Words, Taken, Lines);
   fwrite(Lines.data(), 1, Lines.size(), stdout);

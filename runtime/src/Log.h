@@ -7,9 +7,10 @@
 
 namespace greta::rt {
 
-// One launch's log; the words are the temporary's.
+// One launch's log; the words are the temporary's, from `Offset` bytes on.
 struct LogOfLaunch {
   MemoryRef Words;
+  uint64_t Offset;
   const KernelDecl *Kernel;
 };
 

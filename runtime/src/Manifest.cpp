@@ -106,6 +106,7 @@ TensorDecl scalar(const Reader &R) {
   T.Access = "read";
   T.DType = R.at("dtype").oneOf(
       {"i1", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"});
+  T.Bits = bitsOf(T.DType);
   return T;
 }
 
@@ -119,6 +120,7 @@ TensorDecl tensor(const Reader &R, const std::vector<std::string> &Symbols,
       T.Align = R.at("align").integer(1, 16);
   }
   T.DType = dtype(R.at("dtype"));
+  T.Bits = bitsOf(T.DType);
   for (const Reader &Dim : R.at("shape").list(0, 16)) {
     T.Shape.push_back(Dim.expr(Symbols));
     const Expr &E = T.Shape.back();

@@ -17,6 +17,7 @@ namespace greta::rt {
 
 struct TensorDecl {
   std::string Name, DType, Access;
+  unsigned Bits = 0; // of an element; 0 for i1
   std::vector<Expr> Shape;
   std::vector<int64_t> StaticShape; // -1 where the dim is not a constant
   bool IsScalar = false;            // an argument that is a value

@@ -29,6 +29,11 @@ bool indexed(const std::string &Spec, const std::string &Kind,
   return true;
 }
 
+bool isUuid(const std::string &Text) {
+  return Text.size() == 32 &&
+         Text.find_first_not_of("0123456789abcdef") == std::string::npos;
+}
+
 // The device of this name that is open, or a new one: who opens a device twice
 // may mix what was made from either.
 std::shared_ptr<Device>
@@ -75,6 +80,8 @@ std::shared_ptr<Device> openDevice(const std::string &Spec) {
     return shared(Spec, openHost);
   if (indexed(Spec, "hip", Index))
     return shared(concat("hip:", Index), [&] { return openHip(Index); });
+  if (Spec.compare(0, 7, "vulkan:") == 0 && isUuid(Spec.substr(7)))
+    return openDevice(concat("vulkan:", vulkanIndex(Spec.substr(7))));
   if (indexed(Spec, "vulkan", Index))
     return shared(concat("vulkan:", Index), [&] { return openVulkan(Index); });
   if (Spec.compare(0, 4, "sim:") == 0)

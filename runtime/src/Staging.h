@@ -28,9 +28,10 @@ public:
   // filling. Waits for whoever used them before.
   template <typename T> size_t take(size_t Size, T &Stream) {
     Size = (Size + 15) / 16 * 16;
-    size_t Begin = Head + Size <= bytes ? Head : 0;
     while (!InUse.empty() && InUse.front().Batch <= Stream.Completed)
       InUse.pop_front();
+    // With nothing in use it begins again, in bytes that caches still have.
+    size_t Begin = !InUse.empty() && Head + Size <= bytes ? Head : 0;
     // Entries are in the order of their batches: whoever waits for one has
     // waited for all before it.
     for (size_t I = InUse.size(); I-- > 0;) {

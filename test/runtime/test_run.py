@@ -149,6 +149,32 @@ def test_bench(package):
     assert report["copy"]["gb_per_s"] > 0 and report["variant"] == "vulkan-portable"
 
 
+def test_bench_host(package):
+    flags = ["--input=64x64xf32:random:1", "--bench-host", "--reps=2", "--launches=10", "--json"]
+    host = json.loads(run(package, "--device=vulkan", *flags))["host"]
+    assert host["launches"] == 10 and all(0 < host[what]["min_us"] <= host[what]["median_us"] for what in ("launch", "record", "replay", "auto_graph"))
+
+
+def test_profile(tmp_path):
+    """Two kernels with a temporary between them, whose bytes count for both."""
+
+    def twice(manifest):
+        variant = manifest["functions"][0]["variants"][0]
+        variant["temps"] = [{"dtype": "f32", "shape": ["m", "n"]}]
+        first, second = variant["kernels"][0], json.loads(json.dumps(variant["kernels"][0]))
+        first["args"][1] = {"kind": "temp", "index": 0}
+        second["args"][0] = {"kind": "temp", "index": 0}
+        variant["kernels"] = [first, second]
+
+    package = make_package.make(tmp_path / "twice.greta", twice)
+    flags = ["--device=vulkan", "--input=10x10xf32:random:1", "--profile", "--flop=300", "--bench-copy=1M"]
+    profile = json.loads(run(package, *flags, "--json"))["profile"]
+    assert [(k["kernel"], k["bytes"]) for k in profile["kernels"]] == [("scale", 800)] * 2
+    assert all(k["us"] > 0 and k["of_copy"] > 0 for k in profile["kernels"]) and profile["tflop_per_s"] > 0
+    text = run(package, *flags)
+    assert text.count("\nscale ") == 2 and "of the copy" in text and "TFLOP/s" in text
+
+
 def test_device_list_says_what_was_probed():
     devices = json.loads(run("--list-devices", "--json", GRETA_HIP_LIBRARY="/nonexistent/libamdhip64.so", GRETA_HIP_SIM="/nonexistent/sim.so"))
     reasons = {d["spec"]: d.get("reason") for d in devices if not d["available"]}

@@ -29,7 +29,7 @@ def code(tmp_path_factory):
     folder = tmp_path_factory.mktemp("sim")
     (folder / "k.cl").write_text(SOURCE)
     out = folder / "k.hsaco"
-    subprocess.run([clang, "-target", "amdgcn-amd-amdhsa", "-mcpu=gfx1100", "-x", "cl", "-cl-std=CL2.0", "-O2", "-nogpulib", folder / "k.cl", "-o", out],
+    subprocess.run([clang, "-target", "amdgcn-amd-amdhsa", "-mcpu=gfx1100", "-x", "cl", "-cl-std=CL2.0", "-O2", "-g", "-nogpulib", folder / "k.cl", "-o", out],
                    check=True, capture_output=True)
     return out
 
@@ -47,6 +47,32 @@ def test_runs_a_kernel(code, tmp_path):
     assert r.stdout.count("wave 0 exec ") == 3
     assert re.search(r"compute unit: 1 workgroups \(the grid\), 1.0 waves per SIMD, \d+ cycles, bound by ", r.stdout)
     assert re.search(r"launch: \d+ cycles, [\d.]+ us", r.stdout)
+
+
+def test_timeline(code, tmp_path):
+    np.ones(128, np.float32).tofile(tmp_path / "x.bin")
+    shutil.copy(tmp_path / "x.bin", tmp_path / "y.bin")
+    options = [code, "--grid=2", "--block=64", f"--arg=inout:{tmp_path}/y.bin", f"--arg=in:{tmp_path}/x.bin", "--arg=f32:0.5", "--arg=i64:128", "--estimate", "--json"]
+    r = run(*options, f"--timeline={tmp_path}/t.json")
+    assert r.returncode == 0, r.stderr
+    events = json.loads((tmp_path / "t.json").read_text())["traceEvents"]
+    slices = [e for e in events if e["ph"] == "X"]
+    waves = {e["tid"] for e in slices if e["pid"] == 1}
+    cycles = json.loads(r.stdout)["cycles"]
+    assert len(waves) == 2 and all(e["ts"] + e["dur"] <= cycles + 8 for e in slices if e["pid"] == 1)
+    for wave in waves:  # one thing at a time, and every instruction once
+        mine = sorted((e["ts"], e["dur"], e["name"]) for e in slices if e["pid"] == 1 and e["tid"] == wave)
+        assert all(a[0] + a[1] <= b[0] for a, b in zip(mine, mine[1:]))
+        names = [name for _, _, name in mine]
+        assert names.count("global_store_b32") == 1 and "wait: global memory" in names
+    store = next(e for e in slices if e["name"] == "global_store_b32")
+    assert store["args"]["line"] == "k.cl:4" and store["args"]["assembly"].startswith("global_store_b32 v") and store["args"]["address"].startswith("0x")
+    tracks = {e["args"]["name"] for e in events if e["ph"] == "M"}
+    assert "wave 1 (workgroup 0, SIMD 1)" in tracks and "SIMD 1 vector memory" in tracks
+    loads = [e for e in events if e["name"].startswith("global_load") and e["ph"] in "be"]
+    assert len(loads) == 2 * len(waves) * 2  # x and y, begun and ended
+    r = run(*options, "--timeline=/nonexistent/t.json")
+    assert r.returncode == 1 and "cannot write '/nonexistent/t.json'" in r.stderr
 
 
 def test_estimate_runs_only_what_it_needs(code, tmp_path):
@@ -96,6 +122,7 @@ def test_estimate_options(code):
         (["--estimate", "--scale=speed:2"], "'speed:2' is not latency or lds-rate"),
         (["--one-wave"], "need --stats or --estimate"),
         (["--json"], "need --stats or --estimate"),
+        (["--timeline=t.json"], "need --stats or --estimate"),
         (["--arg=zero:many"], "needs a number of bytes"),
         (["--arg=align:3"], "needs a power of two"),
         ([], "bytes of arguments given"),

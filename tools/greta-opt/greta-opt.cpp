@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "DrawLayouts.h"
 #include "Greta/Greta.h"
 #include "GretaTile/GretaTile.h"
 #include "greta/Host/Host.h"
@@ -46,6 +47,7 @@ int main(int argc, char **argv) {
       "greta-to-host", "greta ops on tensors to the LLVM dialect for a CPU",
       greta::buildHostPipeline);
   greta::registerGretaPasses();
+  registerDrawLayouts();
   mlir::registerTransformsPasses();
   mlir::registerLinalgPasses();
   llvm::cl::SetVersionPrinter(

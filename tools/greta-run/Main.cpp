@@ -45,6 +45,17 @@ int main(int argc, char **argv) {
                "load no host variant: what a package from elsewhere holds for "
                "the CPU is native code");
   App.add_flag("--bench", O.Bench, "measure the function's GPU time");
+  App.add_flag("--bench-host", O.BenchHost,
+               "measure the host's time for each launch: outside of a graph, "
+               "recorded into one, replayed");
+  auto *Profile = App.add_flag(
+      "--profile", O.Profile,
+      "each kernel's time, the bytes it touches and its share of what a copy "
+      "of this run moves");
+  App.add_option("--flop", O.Flop,
+                 "with --profile: operations of one launch, for its TFLOP/s")
+      ->needs(Profile)
+      ->check(CLI::PositiveNumber);
   App.add_option("--reps", O.Reps, "measurements taken")
       ->check(CLI::Range(1u, 100000u));
   App.add_option(
@@ -64,6 +75,12 @@ int main(int argc, char **argv) {
                "with --list-devices: what to install or change for more, or "
                "faster, devices")
       ->needs(List);
+  App.add_option("--smoke", O.Smoke,
+                 "open, check and use the device so many times, 10 unless a "
+                 "number is given; without a package")
+      ->expected(0, 1)
+      ->default_str("10")
+      ->check(CLI::Range(1u, 100000u));
   App.add_flag(
       "--inspect", O.Inspect,
       "functions, variants, registers; with --device what the driver compiled");
@@ -73,9 +90,10 @@ int main(int argc, char **argv) {
     greta_refuse_native_code();
   O.Elementwise = Rtol->count() || Atol->count();
   try {
-    int Status = O.ListDevices ? listDevices(O)
-                 : O.Inspect   ? inspect(O)
-                               : run(O);
+    int Status = O.Smoke         ? smoke(O)
+                 : O.ListDevices ? listDevices(O)
+                 : O.Inspect     ? inspect(O)
+                                 : run(O);
     // What nobody could read is no success.
     if (Status == 0 && fflush(stdout) != 0)
       throw std::system_error(errno, std::generic_category(),

@@ -14,8 +14,12 @@ struct Options {
   std::vector<std::string> Inputs, Outputs, Expected;
   double Rtol = 0, Atol = 0;
   bool Elementwise = false; // --rtol or --atol was given
-  bool Check = false, Bench = false, Json = false, ListDevices = false,
-       Diagnose = false, Inspect = false, NoNativeCode = false;
+  bool Check = false, Bench = false, BenchHost = false, Json = false,
+       ListDevices = false, Diagnose = false, Inspect = false,
+       NoNativeCode = false;
+  unsigned Smoke = 0; // runs
+  bool Profile = false;
+  double Flop = 0; // of one launch, for --profile
   unsigned Reps = 50, Launches = 0, Rotate = 0;
   double BatchMs = 2; // where Launches does not say how long one takes
   // How long a GPU that has idled works before its clocks are what they were.
@@ -58,11 +62,20 @@ std::string disagreement(const std::vector<HostTensor> &Got,
 int run(const Options &O);
 int listDevices(const Options &O);
 int inspect(const Options &O);
+int smoke(const Options &O);
 
 // GPU times of the session's function, and of a copy of `Bytes` in the same
 // process.
 nlohmann::json bench(Session &S, const std::vector<std::vector<uint8_t>> &Data,
                      const Options &O);
+// Where the time of the session's function, `Name` of the package, goes; and
+// that as a table.
+nlohmann::json profile(Session &S, const greta::Package &Package,
+                       const std::vector<std::vector<uint8_t>> &Data,
+                       const Options &O, const std::string &Name);
+void printProfile(const nlohmann::json &J);
+// Microseconds of the host for each launch of the session's function.
+nlohmann::json benchHost(Session &S, const Options &O);
 nlohmann::json benchCopy(greta::Runtime &Runtime, const Options &O);
 
 } // namespace greta_run

@@ -153,6 +153,13 @@ void print(const json &Report) {
     for (const json &K : Report["kernels"])
       printf("  %-32s %.2f us\n", K["kernel"].get<std::string>().c_str(),
              K["us"].get<double>());
+  if (Report.contains("profile"))
+    printProfile(Report["profile"]);
+  if (Report.contains("host"))
+    for (const char *What : {"launch", "record", "replay", "auto_graph"})
+      printf("host: %s %.3f us (min %.3f)\n", What,
+             Report["host"][What]["median_us"].get<double>(),
+             Report["host"][What]["min_us"].get<double>());
   if (Report.contains("copy"))
     printf("copy: %.1f GB/s (read + written, %zu bytes)\n",
            Report["copy"]["gb_per_s"].get<double>(),
@@ -216,6 +223,10 @@ int run(const Options &O) {
     }
     if (O.Bench)
       Report.update(bench(S, Data, O));
+    if (O.Profile)
+      Report["profile"] = profile(S, Package, Data, O, Function);
+    if (O.BenchHost)
+      Report["host"] = benchHost(S, O);
     if (!O.BenchCopy.empty())
       Report["copy"] = benchCopy(Runtime, O);
     for (size_t I = 0; I < O.Outputs.size(); ++I)

@@ -39,6 +39,9 @@ int main(int argc, char **argv) {
   app.add_flag("--estimate", options.estimate,
                "the estimate alone, running only the workgroups it needs: "
                "outputs are incomplete and not written");
+  app.add_option("--timeline", options.timeline,
+                 "with --stats or --estimate: waves, units and waits of the "
+                 "estimate into this file, for Perfetto");
   app.add_flag("--json", options.json,
                "counts and estimate as one line of JSON");
   app.add_flag("--one-wave", options.oneWave,

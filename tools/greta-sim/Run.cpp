@@ -295,9 +295,11 @@ static Error simulate(const greta_sim::Options &options) {
   const std::string &input = options.input;
   if (!options.stats && !options.estimate &&
       (options.oneWave || options.json || options.cuWorkgroups ||
-       options.computeUnits || !options.scale.empty()))
-    return createStringError("--one-wave, --json, --scale, --cu-workgroups and "
-                             "--compute-units need --stats or --estimate");
+       options.computeUnits || !options.scale.empty() ||
+       !options.timeline.empty()))
+    return createStringError(
+        "--one-wave, --json, --scale, --timeline, --cu-workgroups and "
+        "--compute-units need --stats or --estimate");
   auto checks = parseChecks(options.check);
   if (!checks)
     return createStringError("--check=" + options.check + ": " +
@@ -358,6 +360,9 @@ static Error simulate(const greta_sim::Options &options) {
   config.estimate = options.stats || options.estimate ? &estimate : nullptr;
   config.estimateOnly = options.estimate;
   config.estimateOptions = *estimateOptions;
+  Timeline timeline;
+  if (!options.timeline.empty())
+    config.estimateOptions.timeline = &timeline;
   std::vector<std::string> warnings;
   config.warnings = &warnings;
   Error failed = (*device)->launch(*kernel, config);
@@ -381,6 +386,10 @@ static Error simulate(const greta_sim::Options &options) {
     }
     out.keep();
   }
+  if (!options.timeline.empty())
+    if (Error e = greta_sim::writeTimeline(options.timeline, timeline,
+                                           (*file)->getMemBufferRef()))
+      return e;
   if (options.json) {
     printJson(config.stats, estimate);
     return Error::success();

@@ -25,6 +25,7 @@
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -177,6 +178,27 @@ struct CycleEstimate {
 };
 
 /// What an estimate assumes instead of the chip table's figures; 0 keeps those.
+/// What the replay of a compute unit did: an instruction that a wave issued, or
+/// a wait of a wave for others.
+struct TimelineEntry {
+  unsigned workgroup, wave, simd; ///< waves by number, from 0
+  uint64_t from;      ///< the cycle at which the wave could have issued
+  uint64_t ready;     ///< its operands were there
+  uint64_t issued;    ///< its unit took it
+  uint64_t until;     ///< the wave could go on
+  uint64_t busy;      ///< cycles of the unit
+  uint64_t arrives;   ///< of a memory operation; else 0
+  const char *waited; ///< for what, between `from` and `ready`
+  const char *unit;   ///< null: no instruction
+  uint64_t address;   ///< of the instruction
+};
+struct Timeline {
+  std::vector<TimelineEntry> entries;
+  std::map<uint64_t, std::string> text; ///< assembly, by address
+  /// What comes later is left out.
+  static constexpr size_t MaxEntries = 200000;
+};
+
 struct EstimateOptions {
   /// Latencies in cycles.
   unsigned ldsLatency = 0, scalarLatency = 0, cacheLatency = 0,
@@ -191,6 +213,8 @@ struct EstimateOptions {
   /// Replays one wave alone on its SIMD, as llvm-mca does: nothing is said
   /// about the launch.
   bool oneWave = false;
+  /// Where the replay is noted down.
+  Timeline *timeline = nullptr;
 };
 
 struct LaunchConfig {

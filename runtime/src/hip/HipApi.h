@@ -10,7 +10,11 @@
 namespace greta::rt::hip {
 
 // Fixed underlying types: a library may answer with values not named here.
-enum hipError_t : int { hipSuccess = 0, hipErrorOutOfMemory = 2 };
+enum hipError_t : int {
+  hipSuccess = 0,
+  hipErrorOutOfMemory = 2,
+  hipErrorNotReady = 600
+};
 enum hipMemcpyKind : int {
   hipMemcpyHostToDevice = 1,
   hipMemcpyDeviceToHost = 2,
@@ -53,9 +57,13 @@ inline void *const launchEnd = reinterpret_cast<void *>(3);
     hipGraphNode_t *, char *, size_t)                                          \
   X(hipError_t, hipGraphLaunch, hipGraphExec_t, hipStream_t)                   \
   X(hipError_t, hipHostFree, void *)                                           \
+  X(hipError_t, hipHostGetDevicePointer, void **, void *, unsigned)            \
   X(hipError_t, hipHostMalloc, void **, size_t, unsigned)                      \
+  X(hipError_t, hipHostRegister, void *, size_t, unsigned)                     \
+  X(hipError_t, hipHostUnregister, void *)                                     \
   X(hipError_t, hipInit, unsigned)                                             \
   X(hipError_t, hipMallocAsync, void **, size_t, hipStream_t)                  \
+  X(hipError_t, hipMemGetInfo, size_t *, size_t *)                             \
   X(hipError_t, hipMemcpyAsync, void *, const void *, size_t, hipMemcpyKind,   \
     hipStream_t)                                                               \
   X(hipError_t, hipMemsetD32Async, hipDeviceptr_t, int, size_t, hipStream_t)   \

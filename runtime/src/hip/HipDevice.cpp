@@ -7,10 +7,12 @@
 #include "Staging.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
-#include <deque>
 #include <functional>
+#include <list>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 namespace greta::rt {
 namespace hip {
@@ -63,18 +65,49 @@ struct HipMemory : Memory {
   CoreRef C;
 };
 
-// Pinned host memory of the size of the ring.
-struct HipStaging {
-  explicit HipStaging(CoreRef Owner) : C(std::move(Owner)) {
+// Pinned memory of the host, which the device reaches.
+struct PinnedMemory : Memory {
+  PinnedMemory(CoreRef Owner, size_t Bytes) : C(std::move(Owner)) {
+    Size = Bytes;
+    C->Lib->check(
+        C->use().hipHostMalloc(&Mapped, std::max<size_t>(Bytes, 1), 0),
+        "pinned memory of ", Bytes, " bytes on ", C->Spec);
     void *Pointer = nullptr;
-    C->Lib->check(C->use().hipHostMalloc(&Pointer, StagingRing::bytes, 0),
-                  "pinned memory for writes on ", C->Spec);
-    Data = static_cast<char *>(Pointer);
+    hipError_t Result = C->Lib->hipHostGetDevicePointer(&Pointer, Mapped, 0);
+    if (Result != hipSuccess)
+      (void)C->Lib->hipHostFree(Mapped);
+    C->Lib->check(Result, "pinned memory on ", C->Spec);
+    Address = reinterpret_cast<uintptr_t>(Pointer);
   }
-  ~HipStaging() { (void)C->Lib->hipHostFree(Data); }
-  HipStaging(const HipStaging &) = delete;
+  ~PinnedMemory() override { (void)C->Lib->hipHostFree(Mapped); }
   CoreRef C;
-  char *Data;
+};
+
+// The caller's memory of the host.
+struct RegisteredMemory : Memory {
+  RegisteredMemory(CoreRef Owner, void *Host, size_t Bytes)
+      : C(std::move(Owner)) {
+    Size = Bytes;
+    C->Lib->check(C->use().hipHostRegister(Host, Bytes, 0),
+                  "importing host memory of ", Bytes, " bytes on ", C->Spec);
+    Mapped = Host;
+    void *Pointer = nullptr;
+    hipError_t Result = C->Lib->hipHostGetDevicePointer(&Pointer, Host, 0);
+    if (Result != hipSuccess)
+      (void)C->Lib->hipHostUnregister(Host);
+    C->Lib->check(Result, "importing host memory on ", C->Spec);
+    Address = reinterpret_cast<uintptr_t>(Pointer);
+  }
+  ~RegisteredMemory() override { (void)C->Lib->hipHostUnregister(Mapped); }
+  CoreRef C;
+};
+
+// The application's memory of this device.
+struct AdoptedMemory : Memory {
+  AdoptedMemory(void *Pointer, size_t Bytes) {
+    Size = Bytes;
+    Address = reinterpret_cast<uintptr_t>(Pointer);
+  }
 };
 
 char *at(const MemoryRef &M, size_t Offset) {
@@ -90,9 +123,26 @@ struct HipEvent : Event {
     if (!Recorded)
       fail(GRETA_ERROR_INVALID_ARGUMENT, "the event was never recorded");
   }
-  void synchronize() override {
+  // HIP has no wait with an end: it is asked again and again.
+  bool wait(uint64_t Nanoseconds) override {
     needRecorded();
-    C->Lib->check(C->use().hipEventSynchronize(Handle), "waiting for an event");
+    const Library &L = C->use();
+    if (Nanoseconds == UINT64_MAX) {
+      L.check(L.hipEventSynchronize(Handle), "waiting for an event");
+      return true;
+    }
+    auto Begin = std::chrono::steady_clock::now();
+    while (true) {
+      hipError_t Result = L.hipEventQuery(Handle);
+      if (Result != hipErrorNotReady) {
+        L.check(Result, "waiting for an event");
+        return true;
+      }
+      if (std::chrono::steady_clock::now() - Begin >=
+          std::chrono::nanoseconds(Nanoseconds))
+        return false;
+      std::this_thread::sleep_for(std::chrono::microseconds(20));
+    }
   }
   double since(Event &Start) override {
     float Milliseconds = 0;
@@ -152,25 +202,31 @@ struct HipStream : Stream {
         C->use().hipStreamCreateWithFlags(&Handle, hipStreamNonBlocking),
         "hipStreamCreateWithFlags");
   }
+  // An application's stream, which it keeps.
+  HipStream(CoreRef Owner, hipStream_t Own)
+      : C(std::move(Owner)), Handle(Own), IsAdopted(true) {}
   ~HipStream() override {
     (void)C->Lib->hipStreamSynchronize(Handle);
     for (const Batch &B : InFlight)
       (void)C->Lib->hipEventDestroy(B.Done);
     for (hipEvent_t E : FreeEvents)
       (void)C->Lib->hipEventDestroy(E);
-    (void)C->Lib->hipStreamDestroy(Handle);
+    if (!IsAdopted)
+      (void)C->Lib->hipStreamDestroy(Handle);
   }
   // The bytes are taken into pinned memory, so nobody waits for the copy.
   void write(const MemoryRef &To, size_t Offset, const void *Data,
              size_t Size) override {
     if (!Staging)
-      Staging = std::make_shared<HipStaging>(C);
+      Staging = std::make_shared<PinnedMemory>(C, StagingRing::bytes);
     for (size_t Done = 0; Done < Size;) {
       size_t N = std::min(StagingRing::chunkBytes, Size - Done);
-      char *Piece = Staging->Data + Ring.take(N, *this);
+      char *Piece = static_cast<char *>(Staging->Mapped) + Ring.take(N, *this);
       memcpy(Piece, static_cast<const char *>(Data) + Done, N);
       move(at(To, Offset + Done), Piece, N, hipMemcpyHostToDevice);
-      keep({To, Staging});
+      OpenKeep.add(To);
+      OpenKeep.add(Staging);
+      count();
       Done += N;
       if (N == StagingRing::chunkBytes)
         endBatch();
@@ -183,35 +239,39 @@ struct HipStream : Stream {
   }
   void copy(const MemoryRef &To, size_t ToOffset, const MemoryRef &From,
             size_t FromOffset, size_t Size) override {
-    add({To, From}, [this, To = at(To, ToOffset), From = at(From, FromOffset),
-                     Size] { move(To, From, Size, hipMemcpyDeviceToDevice); });
+    kept().add(To);
+    kept().add(From);
+    add([this, To = at(To, ToOffset), From = at(From, FromOffset), Size] {
+      move(To, From, Size, hipMemcpyDeviceToDevice);
+    });
   }
   void fill(const MemoryRef &To, size_t Offset, size_t Size,
             uint32_t Word) override {
-    add({To}, [this, To = at(To, Offset), Size, Word] {
+    kept().add(To);
+    add([this, To = at(To, Offset), Size, Word] {
       C->Lib->check(C->use().hipMemsetD32Async(To, static_cast<int>(Word),
                                                Size / 4, Handle),
                     "a fill");
     });
   }
-  void launch(Launch L) override {
-    auto &K = static_cast<HipKernel &>(*L.Code);
+  void launch(const Launch &L) override {
+    auto &K = static_cast<HipKernel &>(**L.Code);
     for (int D = 0; D < 3; ++D)
       if (uint64_t(L.Grid[D]) * K.Block[D] > UINT32_MAX)
         fail(GRETA_ERROR_UNSUPPORTED, "kernel '", K.Name, "' needs ",
              uint64_t(L.Grid[D]) * K.Block[D], " work-items in dim ", D,
              ", the limit is 4294967295");
-    KeepList Keep = std::move(L.Keep);
-    Keep.push_back(L.Code);
-    add(std::move(Keep),
-        [this, &K, Grid = L.Grid, Block = std::move(L.Block)]() mutable {
-          size_t Size = Block.size();
-          void *Extra[] = {launchBufferPointer, Block.data(), launchBufferSize,
-                           &Size, launchEnd};
-          C->Lib->check(C->use().hipModuleLaunchKernel(
-                            K.Function, Grid[0], Grid[1], Grid[2], K.Block[0],
-                            K.Block[1], K.Block[2], 0, Handle, nullptr, Extra),
-                        "launching '", K.Name, "' on ", C->Spec);
+    kept().add(*L.Code);
+    for (const Use &U : L.Uses)
+      kept().add(*U.Of);
+    if (!Recording) {
+      start(K, L.Grid, L.Block);
+      return count();
+    }
+    Recorded.push_back(
+        [this, &K, Grid = L.Grid,
+         Block = std::vector<uint8_t>(L.Block.begin(), L.Block.end())] {
+          start(K, Grid, {Block.data(), Block.size()});
         });
   }
   void record(Event &E) override {
@@ -243,9 +303,10 @@ struct HipStream : Stream {
   void beginCapture() override { Recording = std::make_shared<HipGraph>(C); }
   std::shared_ptr<Graph> endCapture() override;
 
-  // Counts an operation that was queued into the batch, which keeps `Keep`.
-  void keep(KeepList Keep) {
-    OpenKeep.insert(OpenKeep.end(), Keep.begin(), Keep.end());
+  // What lives as long as the operation that is about to be queued or recorded.
+  KeepList &kept() { return Recording ? Recording->Keep : OpenKeep; }
+  // Counts an operation that was queued into the batch.
+  void count() {
     if (++OpenOps >= maxBatch) {
       endBatch();
       release(0);
@@ -270,15 +331,24 @@ private:
     C->Lib->check(C->use().hipMemcpyAsync(To, From, Size, Kind, Handle),
                   "copying ", Size, " bytes on ", C->Spec);
   }
+  void start(const HipKernel &K, const std::array<uint32_t, 3> &Grid,
+             Span<uint8_t> Block) {
+    size_t Size = Block.Size;
+    void *Extra[] = {launchBufferPointer, const_cast<uint8_t *>(Block.Data),
+                     launchBufferSize, &Size, launchEnd};
+    C->Lib->check(C->use().hipModuleLaunchKernel(
+                      K.Function, Grid[0], Grid[1], Grid[2], K.Block[0],
+                      K.Block[1], K.Block[2], 0, Handle, nullptr, Extra),
+                  "launching '", K.Name, "' on ", C->Spec);
+  }
   // Queues the operation, or records it.
-  template <typename Operation> void add(KeepList Keep, Operation O) {
+  template <typename Operation> void add(Operation O) {
     if (Recording) {
-      Recording->Keep.insert(Recording->Keep.end(), Keep.begin(), Keep.end());
       Recorded.push_back(std::move(O));
       return;
     }
     O();
-    keep(std::move(Keep));
+    count();
   }
   void endBatch() {
     if (!OpenOps)
@@ -291,9 +361,14 @@ private:
     }
     C->Lib->check(C->use().hipEventRecord(FreeEvents.back(), Handle),
                   "ending a batch of operations");
-    InFlight.push_back({FreeEvents.back(), Next++, std::move(OpenKeep)});
+    if (Idle.empty())
+      Idle.emplace_back();
+    InFlight.splice(InFlight.end(), Idle, Idle.begin());
+    Batch &B = InFlight.back();
+    B.Done = FreeEvents.back();
+    B.Number = Next++;
+    std::swap(B.Keep, OpenKeep);
     FreeEvents.pop_back();
-    OpenKeep.clear();
     OpenOps = 0;
   }
   // Releases the batches up to `Done`, which are known to be done, and those
@@ -305,23 +380,26 @@ private:
             C->Lib->hipEventQuery(InFlight.front().Done) == hipSuccess)) {
       Completed = std::max(Completed, InFlight.front().Number);
       FreeEvents.push_back(InFlight.front().Done);
-      InFlight.pop_front();
+      InFlight.front().Keep.clear();
+      Idle.splice(Idle.begin(), InFlight, InFlight.begin());
     }
   }
 
   struct Batch {
-    hipEvent_t Done;
-    uint64_t Number;
+    hipEvent_t Done = nullptr;
+    uint64_t Number = 0;
     KeepList Keep;
   };
   CoreRef C;
   hipStream_t Handle = nullptr;
+  bool IsAdopted = false;
   KeepList OpenKeep;
   size_t OpenOps = 0;
-  std::deque<Batch> InFlight;
+  std::list<Batch> InFlight;
+  std::list<Batch> Idle; // with empty lists, for the next ones
   std::vector<hipEvent_t> FreeEvents;
   StagingRing Ring;
-  std::shared_ptr<HipStaging> Staging;
+  std::shared_ptr<PinnedMemory> Staging;
   // The operations of the graph that is being recorded.
   std::shared_ptr<HipGraph> Recording;
   std::vector<std::function<void()>> Recorded;
@@ -354,7 +432,8 @@ std::shared_ptr<Graph> HipStream::endCapture() {
 void HipGraph::launch(Stream &S) {
   auto &H = static_cast<HipStream &>(S);
   C->Lib->check(C->use().hipGraphLaunch(Exec, H.Handle), "launching a graph");
-  H.keep({shared_from_this()});
+  H.OpenKeep.add(shared_from_this());
+  H.count();
   H.kick();
 }
 
@@ -365,6 +444,24 @@ struct HipDevice : Device {
   }
   MemoryRef allocateMemory(size_t Size) override {
     return std::make_shared<HipMemory>(C, Size);
+  }
+  MemoryRef allocateMapped(size_t Size) override {
+    return std::make_shared<PinnedMemory>(C, Size);
+  }
+  MemoryRef importPointer(void *Pointer, size_t Size) override {
+    return std::make_shared<RegisteredMemory>(C, Pointer, Size);
+  }
+  MemoryRef adoptHip(void *Pointer, size_t Size) override {
+    return std::make_shared<AdoptedMemory>(Pointer, Size);
+  }
+  std::unique_ptr<Stream> adoptHipStream(void *Stream) override {
+    return std::make_unique<HipStream>(C, static_cast<hipStream_t>(Stream));
+  }
+  Reserved reserved() override {
+    size_t Free = 0, Total = 0;
+    C->Lib->check(C->use().hipMemGetInfo(&Free, &Total), "the memory of ",
+                  C->Spec);
+    return {use().InUse, 0, Total, Free};
   }
   std::unique_ptr<Stream> createStream() override {
     return std::make_unique<HipStream>(C);

@@ -1,5 +1,6 @@
 // HipLibrary.cpp: see HipLibrary.h.
 #include "HipLibrary.h"
+#include "Files.h"
 
 #include <cstdlib>
 #include <cstring>
@@ -27,16 +28,6 @@ void *openFirst(const std::vector<std::string> &Candidates,
     Reasons += concat(Reasons.empty() ? "" : "; ", dlerror());
   }
   fail(GRETA_ERROR_NOT_FOUND, Reasons);
-}
-
-// The folder that this library was loaded from.
-std::string ownFolder() {
-  Dl_info Info;
-  if (!dladdr(reinterpret_cast<void *>(&ownFolder), &Info) || !Info.dli_fname)
-    return ".";
-  std::string Path = Info.dli_fname;
-  size_t Slash = Path.rfind('/');
-  return Slash == std::string::npos ? "." : Path.substr(0, Slash);
 }
 
 } // namespace

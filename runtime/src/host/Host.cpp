@@ -38,10 +38,17 @@ struct HostMemory : Memory {
     if (!Data)
       fail(GRETA_ERROR_OUT_OF_MEMORY, "host: cannot allocate ", Bytes,
            " bytes");
+    Mapped = Data;
     Address = reinterpret_cast<uintptr_t>(Data);
   }
+  // The caller's.
+  HostMemory(void *Pointer, size_t Bytes) {
+    Size = Bytes;
+    Mapped = Pointer;
+    Address = reinterpret_cast<uintptr_t>(Pointer);
+  }
   ~HostMemory() override { free(Data); }
-  void *Data;
+  void *Data = nullptr;
 };
 
 char *at(const MemoryRef &M, size_t Offset) {
@@ -49,9 +56,10 @@ char *at(const MemoryRef &M, size_t Offset) {
 }
 
 struct HostEvent : Event {
-  void synchronize() override {
+  bool wait(uint64_t) override {
     if (!Recorded)
       fail(GRETA_ERROR_INVALID_ARGUMENT, "the event was never recorded");
+    return true;
   }
   double since(Event &Start) override {
     return std::chrono::duration<double, std::micro>(
@@ -93,13 +101,15 @@ struct HostKernel : Kernel {
     close(FD);
   }
 
-  // The block is the pointers, then the symbols, eight bytes each.
-  void run(const Launch &L) const {
-    std::vector<void *> P(Pointers + 1);
-    std::vector<int64_t> Symbols(L.Block.size() / 8 - Pointers + 1);
-    memcpy(P.data(), L.Block.data(), Pointers * 8);
-    memcpy(Symbols.data(), L.Block.data() + Pointers * 8,
-           L.Block.size() - Pointers * 8);
+  // The block is the pointers, then the symbols, eight bytes each. Copied,
+  // because a kernel may write to what it gets.
+  void run(Span<uint8_t> Block, std::vector<void *> &P,
+           std::vector<int64_t> &Symbols) const {
+    P.resize(Pointers + 1);
+    Symbols.resize(Block.Size / 8 - Pointers + 1);
+    memcpy(P.data(), Block.Data, Pointers * 8);
+    memcpy(Symbols.data(), Block.Data + Pointers * 8,
+           Block.Size - Pointers * 8);
     Entry(P.data(), Symbols.data());
   }
 
@@ -114,7 +124,7 @@ struct HostKernel : Kernel {
 
 struct HostStream : Stream {
   using Op = std::function<void()>;
-  void add(Op O) {
+  template <typename Operation> void add(Operation O) {
     if (Capturing)
       Recorded.push_back(std::move(O));
     else
@@ -139,8 +149,21 @@ struct HostStream : Stream {
         memcpy(at(To, Offset + I), &Word, 4);
     });
   }
-  void launch(Launch L) override {
-    add([L = std::move(L)] { static_cast<HostKernel &>(*L.Code).run(L); });
+  void launch(const Launch &L) override {
+    const auto &K = static_cast<const HostKernel &>(**L.Code);
+    if (!Capturing)
+      return K.run(L.Block, Pointers, Symbols);
+    KeepList Keep;
+    Keep.add(*L.Code);
+    for (const Use &U : L.Uses)
+      Keep.add(*U.Of);
+    Recorded.push_back(
+        [&K, Keep,
+         Block = std::vector<uint8_t>(L.Block.begin(), L.Block.end())] {
+          std::vector<void *> P;
+          std::vector<int64_t> S;
+          K.run({Block.data(), Block.size()}, P, S);
+        });
   }
   void record(Event &E) override {
     auto &H = static_cast<HostEvent &>(E);
@@ -164,6 +187,8 @@ struct HostStream : Stream {
     return G;
   }
   std::vector<Op> Recorded;
+  std::vector<void *> Pointers; // of the launch at hand
+  std::vector<int64_t> Symbols;
 };
 
 // Whether this CPU runs code for the named architecture level.
@@ -196,6 +221,19 @@ struct HostDevice : Device {
   }
   MemoryRef allocateMemory(size_t Size) override {
     return std::make_shared<HostMemory>(Size);
+  }
+  MemoryRef allocateMapped(size_t Size) override { return allocate(Size); }
+  MemoryRef importPointer(void *Pointer, size_t Size) override {
+    if (reinterpret_cast<uintptr_t>(Pointer) % alignment)
+      fail(GRETA_ERROR_INVALID_ARGUMENT,
+           "host: imported memory begins at a multiple of ", alignment,
+           " bytes");
+    return std::make_shared<HostMemory>(Pointer, Size);
+  }
+  Reserved reserved() override {
+    size_t Page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+    return {use().InUse, 0, Page * static_cast<size_t>(sysconf(_SC_PHYS_PAGES)),
+            Page * static_cast<size_t>(sysconf(_SC_AVPHYS_PAGES))};
   }
   std::unique_ptr<Stream> createStream() override {
     return std::make_unique<HostStream>();

@@ -1,4 +1,4 @@
-// Device.cpp: opening a device, memory, queries, and whether a variant can run.
+// Device.cpp: opening a device, queries, and whether a variant can run.
 #include "Device.h"
 #include "Coopmat.h"
 #include "Error.h"
@@ -53,6 +53,36 @@ Core::Core(std::shared_ptr<Instance> I, PhysicalDevice P)
       Inst->GetDeviceProcAddr(Handle, "vkDestroyDevice"));
   Owner.reset(Handle, [Destroy](VkDevice D) { Destroy(D, nullptr); });
 
+  loadFunctions();
+  for (uint32_t Q = 0; Q < QueueCount; ++Q) {
+    Queues.push_back(std::make_unique<Queue>());
+    Fn.GetDeviceQueue(Handle, QueueFamily, Q, &Queues.back()->Handle);
+  }
+  loadCache();
+}
+
+Core::Core(std::shared_ptr<Instance> I, PhysicalDevice P,
+           const greta_vulkan_device &Own)
+    : Inst(std::move(I)), Physical(std::move(P)),
+      Handle(static_cast<VkDevice>(Own.device)), QueueFamily(Own.queue_family) {
+  uint32_t Count = 0;
+  Inst->GetPhysicalDeviceQueueFamilyProperties(Physical.Handle, &Count,
+                                               nullptr);
+  std::vector<VkQueueFamilyProperties> Families(Count);
+  Inst->GetPhysicalDeviceQueueFamilyProperties(Physical.Handle, &Count,
+                                               Families.data());
+  if (QueueFamily >= Count || Own.queue >= Families[QueueFamily].queueCount ||
+      !(Families[QueueFamily].queueFlags & VK_QUEUE_COMPUTE_BIT))
+    fail(GRETA_ERROR_INVALID_ARGUMENT, Physical.Props.deviceName,
+         " has no compute queue ", Own.queue, " of family ", QueueFamily);
+  TimestampBits = Families[QueueFamily].timestampValidBits;
+  loadFunctions();
+  Queues.push_back(std::make_unique<Queue>());
+  Fn.GetDeviceQueue(Handle, QueueFamily, Own.queue, &Queues.back()->Handle);
+  loadCache();
+}
+
+void Core::loadFunctions() {
 #define X(Name)                                                                \
   Fn.Name = reinterpret_cast<PFN_vk##Name>(                                    \
       Inst->GetDeviceProcAddr(Handle, "vk" #Name));                            \
@@ -60,22 +90,24 @@ Core::Core(std::shared_ptr<Instance> I, PhysicalDevice P)
     fail(GRETA_ERROR_DEVICE, "the driver has no vk" #Name);
   GRETA_VULKAN_DEVICE_FUNCTIONS(X)
 #undef X
+  auto Load = [&](auto &Function, const char *Name) {
+    Function = reinterpret_cast<std::decay_t<decltype(Function)>>(
+        Inst->GetDeviceProcAddr(Handle, Name));
+  };
   if (Physical.Features.count("pipelineExecutableInfo")) {
-    Fn.GetPipelineExecutableProperties =
-        reinterpret_cast<PFN_vkGetPipelineExecutablePropertiesKHR>(
-            Inst->GetDeviceProcAddr(Handle,
-                                    "vkGetPipelineExecutablePropertiesKHR"));
-    Fn.GetPipelineExecutableStatistics =
-        reinterpret_cast<PFN_vkGetPipelineExecutableStatisticsKHR>(
-            Inst->GetDeviceProcAddr(Handle,
-                                    "vkGetPipelineExecutableStatisticsKHR"));
+    Load(Fn.GetPipelineExecutableProperties,
+         "vkGetPipelineExecutablePropertiesKHR");
+    Load(Fn.GetPipelineExecutableStatistics,
+         "vkGetPipelineExecutableStatisticsKHR");
   }
+  if (Physical.Extensions.count("VK_KHR_external_memory_fd")) {
+    Load(Fn.GetMemoryFd, "vkGetMemoryFdKHR");
+    Load(Fn.GetMemoryFdProperties, "vkGetMemoryFdPropertiesKHR");
+  }
+  if (Physical.Extensions.count("VK_EXT_external_memory_host"))
+    Load(Fn.GetMemoryHostPointerProperties,
+         "vkGetMemoryHostPointerPropertiesEXT");
   Inst->GetPhysicalDeviceMemoryProperties(Physical.Handle, &Memory);
-  for (uint32_t Q = 0; Q < QueueCount; ++Q) {
-    Queues.push_back(std::make_unique<Queue>());
-    Fn.GetDeviceQueue(Handle, QueueFamily, Q, &Queues.back()->Handle);
-  }
-  loadCache();
 }
 
 Core::~Core() {
@@ -112,117 +144,6 @@ void Core::saveCache() {
   writeCache("vulkan-pipelines-" + Physical.cacheKey(), Data);
 }
 
-uint64_t Core::deviceMemory() const {
-  VkDeviceSize Largest = 0;
-  for (uint32_t H = 0; H < Memory.memoryHeapCount; ++H)
-    if (Memory.memoryHeaps[H].flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT)
-      Largest = std::max(Largest, Memory.memoryHeaps[H].size);
-  return Largest;
-}
-
-void Core::outOfMemory(size_t Size) const {
-  fail(GRETA_ERROR_OUT_OF_MEMORY, Physical.Props.deviceName,
-       " cannot allocate ", Size, " bytes (device memory: ", deviceMemory(),
-       " bytes)");
-}
-
-std::optional<uint32_t> Core::memoryType(uint32_t Allowed,
-                                         VkMemoryPropertyFlags Wanted) const {
-  for (uint32_t T = 0; T < Memory.memoryTypeCount; ++T)
-    if ((Allowed >> T & 1) &&
-        (Memory.memoryTypes[T].propertyFlags & Wanted) == Wanted)
-      return T;
-  return std::nullopt;
-}
-
-VulkanMemory::VulkanMemory(CoreRef Owner, size_t Bytes, bool HostVisible)
-    : C(std::move(Owner)) {
-  Size = Bytes;
-  // Kernels may read whole 16-byte words at the end.
-  VkDeviceSize Rounded = (std::max<size_t>(Bytes, 1) + 15) / 16 * 16;
-  const auto &P = C->Physical;
-  VkDeviceSize Heap = 0;
-  for (uint32_t H = 0; H < C->Memory.memoryHeapCount; ++H)
-    Heap = std::max(Heap, C->Memory.memoryHeaps[H].size);
-  // Not maxMemoryAllocationSize: drivers give more than they name there.
-  if (Rounded < Bytes || Rounded > P.V13.maxBufferSize || Rounded > Heap)
-    C->outOfMemory(Bytes);
-  VkBufferCreateInfo Info{VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO};
-  Info.size = Rounded;
-  Info.usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT |
-               VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
-               VK_BUFFER_USAGE_TRANSFER_DST_BIT |
-               VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT;
-  check(C->Fn.CreateBuffer(C->Handle, &Info, nullptr, &Buffer), "a buffer of ",
-        Bytes, " bytes");
-  VkResult Result = bind(HostVisible);
-  if (Result != VK_SUCCESS) {
-    release();
-    if (Result == VK_ERROR_OUT_OF_DEVICE_MEMORY ||
-        Result == VK_ERROR_OUT_OF_HOST_MEMORY)
-      C->outOfMemory(Bytes);
-    if (Result == VK_ERROR_TOO_MANY_OBJECTS)
-      fail(GRETA_ERROR_DEVICE, P.Props.deviceName, " allows ",
-           P.Props.limits.maxMemoryAllocationCount,
-           " allocations at once; destroy buffers, or let tensors share one at "
-           "several offsets");
-    check(Result, "allocating ", Bytes, " bytes");
-  }
-  VkBufferDeviceAddressInfo AddressInfo{
-      VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO};
-  AddressInfo.buffer = Buffer;
-  Address = C->Fn.GetBufferDeviceAddress(C->Handle, &AddressInfo);
-}
-
-VkResult VulkanMemory::bind(bool HostVisible) {
-  VkMemoryRequirements Needs;
-  C->Fn.GetBufferMemoryRequirements(C->Handle, Buffer, &Needs);
-  if (!HostVisible) {
-    auto Type = C->memoryType(Needs.memoryTypeBits,
-                              VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT);
-    VkResult Result = Type ? C->Blocks.take(Needs, *Type, Place)
-                           : VK_ERROR_OUT_OF_DEVICE_MEMORY;
-    return Result ? Result
-                  : C->Fn.BindBufferMemory(C->Handle, Buffer, Place.In->Memory,
-                                           Place.Offset);
-  }
-  constexpr VkMemoryPropertyFlags visible =
-      VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT |
-      VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
-  // Cached memory makes reads back fast; any coherent memory will do.
-  auto Type = C->memoryType(Needs.memoryTypeBits,
-                            visible | VK_MEMORY_PROPERTY_HOST_CACHED_BIT);
-  if (!Type)
-    Type = C->memoryType(Needs.memoryTypeBits, visible);
-  VkMemoryAllocateFlagsInfo Flags{VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO};
-  Flags.flags = VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT;
-  VkMemoryAllocateInfo Allocate{VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO};
-  Allocate.pNext = &Flags;
-  Allocate.allocationSize = Needs.size;
-  Allocate.memoryTypeIndex = Type.value_or(0);
-  VkResult Result =
-      Type ? C->Fn.AllocateMemory(C->Handle, &Allocate, nullptr, &Allocation)
-           : VK_ERROR_OUT_OF_DEVICE_MEMORY;
-  if (Result == VK_SUCCESS)
-    Result = C->Fn.BindBufferMemory(C->Handle, Buffer, Allocation, 0);
-  void *Pointer = nullptr;
-  if (Result == VK_SUCCESS)
-    Result =
-        C->Fn.MapMemory(C->Handle, Allocation, 0, VK_WHOLE_SIZE, 0, &Pointer);
-  Mapped = static_cast<char *>(Pointer);
-  return Result;
-}
-
-void VulkanMemory::release() {
-  C->Fn.DestroyBuffer(C->Handle, Buffer, nullptr);
-  if (Place.In)
-    C->Blocks.give(Place);
-  if (Allocation)
-    C->Fn.FreeMemory(C->Handle, Allocation, nullptr);
-}
-
-VulkanMemory::~VulkanMemory() { release(); }
-
 Query::Query(CoreRef Owner) : C(std::move(Owner)) {
   std::lock_guard<std::mutex> Guard(C->Lock);
   if (C->FreeQueries.empty()) {
@@ -249,14 +170,6 @@ VulkanDevice::VulkanDevice(CoreRef Owner, unsigned Index)
     : C(std::move(Owner)) {
   Spec = "vulkan:" + std::to_string(Index);
   Name = C->Physical.Props.deviceName;
-}
-
-Device::Reserved VulkanDevice::reserved() {
-  return {C->Blocks.reserved(), C->Blocks.largestFree(), C->deviceMemory()};
-}
-
-MemoryRef VulkanDevice::allocateMemory(size_t Size) {
-  return std::make_shared<VulkanMemory>(C, Size, /*HostVisible=*/false);
 }
 
 std::unique_ptr<Stream> VulkanDevice::createStream() {
@@ -385,6 +298,38 @@ std::shared_ptr<Device> openVulkan(unsigned Index) {
   }
   return std::make_shared<vulkan::VulkanDevice>(
       std::make_shared<vulkan::Core>(I, All[Index]), Index);
+}
+
+unsigned vulkanIndex(const std::string &Uuid) {
+  std::vector<vulkan::PhysicalDevice> All =
+      vulkan::physicalDevices(*vulkan::Instance::get());
+  for (size_t Index = 0; Index < All.size(); ++Index)
+    if (All[Index].Refused.empty() && All[Index].uuid() == Uuid)
+      return static_cast<unsigned>(Index);
+  fail(GRETA_ERROR_NOT_FOUND, "no usable Vulkan device has the UUID ", Uuid);
+}
+
+std::shared_ptr<Device> adoptVulkan(const greta_vulkan_device &Own) {
+  auto GetProc =
+      reinterpret_cast<PFN_vkGetInstanceProcAddr>(Own.get_instance_proc_addr);
+  if (!GetProc || !Own.instance || !Own.physical_device || !Own.device)
+    fail(GRETA_ERROR_INVALID_ARGUMENT,
+         "an application's Vulkan device is given by vkGetInstanceProcAddr, "
+         "VkInstance, VkPhysicalDevice and VkDevice");
+  auto I = std::make_shared<vulkan::Instance>(
+      GetProc, static_cast<VkInstance>(Own.instance));
+  for (vulkan::PhysicalDevice &P : vulkan::physicalDevices(*I)) {
+    if (P.Handle != Own.physical_device)
+      continue;
+    if (!P.Refused.empty())
+      fail(GRETA_ERROR_UNSUPPORTED, P.Props.deviceName, ": ", P.Refused);
+    P.restrict({Own.features, Own.features + Own.feature_count},
+               {Own.extensions, Own.extensions + Own.extension_count});
+    return std::make_shared<vulkan::VulkanDevice>(
+        std::make_shared<vulkan::Core>(I, P, Own), 0);
+  }
+  fail(GRETA_ERROR_NOT_FOUND,
+       "the instance does not have this physical device");
 }
 
 void listVulkan(nlohmann::json &Out) {

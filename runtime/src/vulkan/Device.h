@@ -68,6 +68,11 @@ struct DeviceFunctions {
       nullptr;
   PFN_vkGetPipelineExecutableStatisticsKHR GetPipelineExecutableStatistics =
       nullptr;
+  // VK_KHR_external_memory_fd and VK_EXT_external_memory_host; null without.
+  PFN_vkGetMemoryFdKHR GetMemoryFd = nullptr;
+  PFN_vkGetMemoryFdPropertiesKHR GetMemoryFdProperties = nullptr;
+  PFN_vkGetMemoryHostPointerPropertiesEXT GetMemoryHostPointerProperties =
+      nullptr;
 };
 
 // A layout as probed on this device with this subgroup size. `Why` says why
@@ -81,10 +86,14 @@ struct ProbedLayout {
 // The VkDevice itself; everything made from it holds it.
 struct Core {
   Core(std::shared_ptr<Instance> I, PhysicalDevice P);
+  // On an application's device; P has what was enabled there.
+  Core(std::shared_ptr<Instance> I, PhysicalDevice P,
+       const greta_vulkan_device &Own);
   ~Core();
   Core(const Core &) = delete;
   [[noreturn]] void outOfMemory(size_t Size) const;
   uint64_t deviceMemory() const; // bytes of the largest heap of its own
+  uint64_t freeMemory() const;   // of that heap; 0 where nobody knows
   // Index of a memory type with these properties, if there is one.
   std::optional<uint32_t> memoryType(uint32_t Allowed,
                                      VkMemoryPropertyFlags Wanted) const;
@@ -117,23 +126,44 @@ struct Core {
   std::optional<std::vector<ProbedLayout>> Layouts;
 
 private:
+  void loadFunctions();
   void loadCache();
   void saveCache();
 };
 using CoreRef = std::shared_ptr<Core>;
 
 struct VulkanMemory : Memory {
-  // Device-local, or visible to the host (Mapped is set).
-  VulkanMemory(CoreRef C, size_t Bytes, bool HostVisible);
+  // Memory that comes from elsewhere or goes there.
+  struct External {
+    VkExternalMemoryHandleTypeFlagBits Type;
+    void *Pointer; // the host's, to be imported
+    int Fd;        // to be imported; with neither, memory to be exported
+  };
+
+  // Device-local, or visible to the host (Mapped is set) and, if that is
+  // wanted, on the device where it has such memory.
+  VulkanMemory(CoreRef C, size_t Bytes, bool HostVisible,
+               bool PreferDevice = false);
+  VulkanMemory(CoreRef C, size_t Bytes, const External &From);
+  // An application's buffer, which it keeps.
+  VulkanMemory(CoreRef C, size_t Bytes, VkBuffer Own);
   ~VulkanMemory() override;
+  int exportFd() const override;
   CoreRef C;
   VkBuffer Buffer = VK_NULL_HANDLE;
   Pool::Place Place;                          // of device-local memory
-  VkDeviceMemory Allocation = VK_NULL_HANDLE; // of visible memory
-  char *Mapped = nullptr;
+  VkDeviceMemory Allocation = VK_NULL_HANDLE; // of other memory
+  VkExternalMemoryHandleTypeFlagBits Exported{};
+  bool IsAdopted = false;
 
 private:
-  VkResult bind(bool HostVisible);
+  void create(const void *Next);
+  void findAddress();
+  void checkBound(VkResult Result);
+  VkResult bind(bool HostVisible, bool PreferDevice);
+  VkResult bindExternal(const External &From);
+  VkResult allocate(const VkMemoryRequirements &Needs,
+                    std::optional<uint32_t> Type, const void *Next);
   void release();
 };
 
@@ -161,7 +191,7 @@ struct Query {
 struct StreamState;
 
 struct VulkanEvent : Event {
-  void synchronize() override;
+  bool wait(uint64_t Nanoseconds) override;
   double since(Event &Start) override;
   uint64_t ticks() const;
   std::shared_ptr<StreamState> Owner; // the stream it was recorded in last
@@ -176,6 +206,11 @@ public:
   VulkanDevice(CoreRef C, unsigned Index);
   Reserved reserved() override;
   void trim() override { C->Blocks.trim(); }
+  MemoryRef allocateMapped(size_t Size) override;
+  MemoryRef importPointer(void *Pointer, size_t Size) override;
+  MemoryRef allocateShared(greta_fd_kind Kind, size_t Size) override;
+  MemoryRef importFd(greta_fd_kind Kind, int Fd, size_t Size) override;
+  MemoryRef adoptVulkan(uint64_t Buffer, size_t Size) override;
   std::unique_ptr<Stream> createStream() override;
   std::unique_ptr<Event> createEvent() override;
   KernelRef loadKernel(const Variant &V, const KernelDecl &K,
@@ -186,11 +221,13 @@ public:
   uint32_t defaultSubgroupSize() const override;
   void describe(nlohmann::json &Out) override;
   std::array<uint32_t, 3> maxGrid() const override;
+  std::string cacheKey() const override { return C->Physical.cacheKey(); }
 
 protected:
   MemoryRef allocateMemory(size_t Size) override;
 
 private:
+  VkExternalMemoryHandleTypeFlagBits handleType(greta_fd_kind Kind) const;
   std::string whyNotSubgroup(const Variant &V) const;
   CoreRef C;
 };

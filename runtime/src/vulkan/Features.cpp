@@ -173,6 +173,8 @@ PhysicalDevice query(const Instance &I, VkPhysicalDevice Handle) {
   P.V12.pNext = &P.V13;
   I.GetPhysicalDeviceProperties2(Handle, &Props);
 
+  P.HostImport.sType =
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_EXTERNAL_MEMORY_HOST_PROPERTIES_EXT;
   uint32_t Count = 0;
   I.EnumerateDeviceExtensionProperties(Handle, nullptr, &Count, nullptr);
   std::vector<VkExtensionProperties> All(Count);
@@ -181,10 +183,17 @@ PhysicalDevice query(const Instance &I, VkPhysicalDevice Handle) {
        {"VK_KHR_cooperative_matrix", "VK_KHR_shader_bfloat16",
         "VK_EXT_shader_float8", "VK_EXT_shader_atomic_float",
         "VK_KHR_workgroup_memory_explicit_layout",
-        "VK_KHR_pipeline_executable_properties"})
+        "VK_KHR_pipeline_executable_properties", "VK_KHR_external_memory_fd",
+        "VK_EXT_external_memory_dma_buf", "VK_EXT_external_memory_host",
+        "VK_EXT_memory_budget"})
     for (const VkExtensionProperties &E : All)
       if (!strcmp(E.extensionName, Used))
         P.Extensions.insert(Used);
+
+  if (P.Extensions.count("VK_EXT_external_memory_host")) {
+    Props.pNext = &P.HostImport;
+    I.GetPhysicalDeviceProperties2(Handle, &Props);
+  }
 
   P.CoopmatDenied = deniedByUser(P.Props.deviceName, /*Coopmat=*/true);
   for (const auto &Row : coopmatDeny)
@@ -324,9 +333,32 @@ std::vector<std::string> subgroupOps(VkSubgroupFeatureFlags Flags) {
   return Result;
 }
 
+void PhysicalDevice::restrict(const std::set<std::string> &EnabledFeatures,
+                              const std::set<std::string> &EnabledExtensions) {
+  auto Keep = [](std::set<std::string> &Mine,
+                 const std::set<std::string> &Enabled) {
+    for (auto It = Mine.begin(); It != Mine.end();)
+      It = Enabled.count(*It) ? std::next(It) : Mine.erase(It);
+  };
+  bool Rounds = Features.count(roundingProperty);
+  Keep(Features, EnabledFeatures);
+  if (Rounds) // is nothing to enable
+    Features.insert(roundingProperty);
+  Keep(Extensions, EnabledExtensions);
+  for (const char *Name : needed)
+    if (!Features.count(Name))
+      fail(GRETA_ERROR_UNSUPPORTED, Props.deviceName,
+           ": the application's device was created without ", Name);
+  if (!Features.count("cooperativeMatrix"))
+    Coopmat.clear();
+}
+
+std::string PhysicalDevice::uuid() const {
+  return hex(V11.deviceUUID, VK_UUID_SIZE);
+}
+
 std::string PhysicalDevice::cacheKey() const {
-  return hex(V11.deviceUUID, VK_UUID_SIZE) + "-" +
-         hex(V11.driverUUID, VK_UUID_SIZE) + "-" +
+  return uuid() + "-" + hex(V11.driverUUID, VK_UUID_SIZE) + "-" +
          std::to_string(Props.driverVersion) + "-" +
          hex(Props.pipelineCacheUUID, 8);
 }
@@ -349,6 +381,7 @@ void PhysicalDevice::describe(nlohmann::json &Out) const {
   Out["backend"] = "vulkan";
   if (!Refused.empty())
     return;
+  Out["uuid"] = uuid();
   Out["family"] = family();
   Out["driver"] = std::string(V12.driverName) + " " + V12.driverInfo;
   Out["subgroup_size"] = {{"default", V11.subgroupSize},

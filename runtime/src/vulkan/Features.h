@@ -37,11 +37,16 @@ struct PhysicalDevice {
   VkPhysicalDeviceVulkan11Properties V11{};
   VkPhysicalDeviceVulkan12Properties V12{};
   VkPhysicalDeviceVulkan13Properties V13{};
+  VkPhysicalDeviceExternalMemoryHostPropertiesEXT HostImport{};
   std::set<std::string> Extensions; // those the runtime uses and the device has
   std::set<std::string> Features;   // supported, by Vulkan's member names
   std::vector<CoopShape> Coopmat;   // subgroup scope
   bool CoopmatDenied = false;
 
+  // Leaves what was enabled on an application's device.
+  void restrict(const std::set<std::string> &EnabledFeatures,
+                const std::set<std::string> &EnabledExtensions);
+  std::string uuid() const; // 32 hexadecimal digits
   // A stable name for cache files: device and driver.
   std::string cacheKey() const;
   // How the names of its families in the target table begin; "" where there is

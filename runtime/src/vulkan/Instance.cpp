@@ -3,6 +3,7 @@
 #include "Backend.h"
 #include "Error.h"
 
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <dlfcn.h>
@@ -13,6 +14,7 @@ namespace vulkan {
 namespace {
 
 struct Complaints {
+  std::atomic<bool> Any{false}; // asked at every call: without the lock
   std::mutex Lock;
   std::vector<std::string> Messages;
 };
@@ -27,6 +29,7 @@ VKAPI_ATTR VkBool32 VKAPI_CALL onMessage(
   Complaints &C = complaints();
   std::lock_guard<std::mutex> Guard(C.Lock);
   C.Messages.push_back(Data->pMessage ? Data->pMessage : "(no text)");
+  C.Any = true;
   return VK_FALSE;
 }
 
@@ -122,6 +125,23 @@ Instance::Instance(PFN_vkGetInstanceProcAddr GetProc) {
       GetProc(Handle, "vkDestroyInstance"));
   Owner.reset(Handle, [Destroy](VkInstance I) { Destroy(I, nullptr); });
 
+  load(GetProc);
+  if (Validate) {
+    auto CreateMessenger = reinterpret_cast<PFN_vkCreateDebugUtilsMessengerEXT>(
+        GetProc(Handle, "vkCreateDebugUtilsMessengerEXT"));
+    DestroyMessenger = reinterpret_cast<PFN_vkDestroyDebugUtilsMessengerEXT>(
+        GetProc(Handle, "vkDestroyDebugUtilsMessengerEXT"));
+    check(CreateMessenger(Handle, &Debug, nullptr, &Messenger),
+          "creating the validation messenger");
+  }
+}
+
+Instance::Instance(PFN_vkGetInstanceProcAddr GetProc, VkInstance Own)
+    : Handle(Own) {
+  load(GetProc);
+}
+
+void Instance::load(PFN_vkGetInstanceProcAddr GetProc) {
 #define X(Name)                                                                \
   Name = reinterpret_cast<PFN_vk##Name>(GetProc(Handle, "vk" #Name));          \
   if (!Name)                                                                   \
@@ -131,14 +151,6 @@ Instance::Instance(PFN_vkGetInstanceProcAddr GetProc) {
   GetCooperativeMatrixProperties =
       reinterpret_cast<PFN_getCooperativeMatrixProperties>(
           GetProc(Handle, "vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR"));
-  if (Validate) {
-    auto CreateMessenger = reinterpret_cast<PFN_vkCreateDebugUtilsMessengerEXT>(
-        GetProc(Handle, "vkCreateDebugUtilsMessengerEXT"));
-    DestroyMessenger = reinterpret_cast<PFN_vkDestroyDebugUtilsMessengerEXT>(
-        GetProc(Handle, "vkDestroyDebugUtilsMessengerEXT"));
-    check(CreateMessenger(Handle, &Debug, nullptr, &Messenger),
-          "creating the validation messenger");
-  }
 }
 
 Instance::~Instance() {
@@ -162,11 +174,14 @@ std::vector<VkPhysicalDevice> Instance::physicalDevices() const {
 
 std::string takeVulkanComplaints() {
   vulkan::Complaints &C = vulkan::complaints();
+  if (!C.Any)
+    return "";
   std::lock_guard<std::mutex> Guard(C.Lock);
   std::string All;
   for (const std::string &M : C.Messages)
     All += (All.empty() ? "" : " | ") + M;
   C.Messages.clear();
+  C.Any = false;
   return All;
 }
 

@@ -31,6 +31,7 @@ template <typename... Parts> void check(VkResult Result, const Parts &...What) {
   X(GetDeviceProcAddr)                                                         \
   X(GetPhysicalDeviceFeatures2)                                                \
   X(GetPhysicalDeviceMemoryProperties)                                         \
+  X(GetPhysicalDeviceMemoryProperties2)                                        \
   X(GetPhysicalDeviceProperties)                                               \
   X(GetPhysicalDeviceProperties2)                                              \
   X(GetPhysicalDeviceQueueFamilyProperties)
@@ -41,10 +42,13 @@ public:
   // no loader.
   static std::shared_ptr<Instance> get();
   explicit Instance(PFN_vkGetInstanceProcAddr GetProc);
+  // An application's, which it keeps.
+  Instance(PFN_vkGetInstanceProcAddr GetProc, VkInstance Own);
   ~Instance();
   Instance(const Instance &) = delete;
 
   std::vector<VkPhysicalDevice> physicalDevices() const;
+  VkInstance handle() const { return Handle; }
 
 #define X(Name) PFN_vk##Name Name = nullptr;
   GRETA_VULKAN_INSTANCE_FUNCTIONS(X)
@@ -52,6 +56,8 @@ public:
   PFN_getCooperativeMatrixProperties GetCooperativeMatrixProperties = nullptr;
 
 private:
+  void load(PFN_vkGetInstanceProcAddr GetProc);
+
   VkInstance Handle = VK_NULL_HANDLE;
   std::shared_ptr<void> Owner; // closes Handle, also when construction fails
   VkDebugUtilsMessengerEXT Messenger = VK_NULL_HANDLE;

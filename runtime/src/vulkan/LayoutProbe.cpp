@@ -55,17 +55,18 @@ std::vector<uint32_t> runProbe(const CoreRef &C, const KernelRef &K,
       append(Input, M.DType, Rows ? R : Col);
   std::vector<uint32_t> Output(1 + Lanes * Stride);
   size_t Bytes = Output.size() * 4;
-  auto In =
-      std::make_shared<VulkanMemory>(C, Input.size(), /*HostVisible=*/false);
-  auto Out = std::make_shared<VulkanMemory>(C, Bytes, /*HostVisible=*/false);
+  MemoryRef In = std::make_shared<VulkanMemory>(C, Input.size(),
+                                                /*HostVisible=*/false),
+            Out =
+                std::make_shared<VulkanMemory>(C, Bytes, /*HostVisible=*/false);
   std::unique_ptr<Stream> S = createStream(C);
   S->write(In, 0, Input.data(), Input.size());
   S->fill(Out, 0, Bytes, untouched);
-  Launch L{K, {1, 1, 1}, std::vector<uint8_t>(16), {In, Out}};
-  memcpy(L.Block.data(), &In->Address, 8);
-  memcpy(L.Block.data() + 8, &Out->Address, 8);
-  L.Touches = {{In.get()}, {Out.get()}};
-  S->launch(std::move(L));
+  uint8_t Block[16];
+  memcpy(Block, &In->Address, 8);
+  memcpy(Block + 8, &Out->Address, 8);
+  Use Uses[] = {{&In, 0, In->Size, false}, {&Out, 0, Bytes, true}};
+  S->launch({&K, {1, 1, 1}, {Block, 16}, {Uses, 2}});
   S->read(Out, 0, Output.data(), Bytes);
   return Output;
 }

@@ -14,47 +14,36 @@
 // it while waiting for the device.
 #include "Device.h"
 #include "Error.h"
+#include "Hazards.h"
+#include "Health.h"
 #include "Staging.h"
 
 #include <algorithm>
 #include <cstring>
 #include <deque>
+#include <list>
 #include <set>
-#include <unordered_set>
 #include <utility>
 
 namespace greta::rt::vulkan {
 namespace {
 
-// What operations since the last barrier touched.
-class Hazards {
-public:
-  // Whether an operation needs a barrier before it; then counts it as begun.
-  bool begin(const Uses &U) {
-    bool Clash = Unknown;
-    for (const Memory *M : U.Writes)
-      Clash |= Read.count(M) || Written.count(M);
-    for (const Memory *M : U.Reads)
-      Clash |= Written.count(M) != 0;
-    if (Clash) {
-      Read.clear();
-      Written.clear();
-      Unknown = false;
-    }
-    Read.insert(U.Reads.begin(), U.Reads.end());
-    Written.insert(U.Writes.begin(), U.Writes.end());
-    return Clash;
+// Operations before a batch is submitted unasked, whatever the device does.
+size_t mostOperations() {
+  switch (profile()) {
+  case Profile::UltraSafe:
+    return 4;
+  case Profile::Default:
+    return 128;
+  case Profile::Fast:
+    return 512;
   }
-  // Something ran that is not in the books.
-  void forget() { Unknown = true; }
+  return 1;
+}
 
-private:
-  std::unordered_set<const Memory *> Read, Written;
-  bool Unknown = true;
-};
-
-constexpr size_t maxBatch =
-    128; // operations before a batch is submitted unasked
+// Operations before a device is asked whether it has nothing to do, once it was
+// found so again and again: submitting costs more than a short kernel.
+constexpr size_t maxPatience = 32;
 
 } // namespace
 
@@ -70,7 +59,7 @@ struct StreamState {
     if (Open || !OpenWaits.empty())
       submit(VK_NULL_HANDLE, nullptr);
   }
-  void waitFor(uint64_t Batch);
+  bool waitFor(uint64_t Batch, uint64_t Nanoseconds = UINT64_MAX);
   // Submits what an event of another thread needs. A failure is told to that
   // thread, and later to the stream's own.
   void flushFor(uint64_t Batch);
@@ -79,6 +68,8 @@ struct StreamState {
   void reportLoss();
   void retire();
   void barrier(VkCommandBuffer Cmd) const;
+  // What was written before is there for the host once it has waited.
+  void toHost(VkCommandBuffer Cmd) const;
 
   CoreRef C;
   std::mutex Lock;
@@ -92,15 +83,19 @@ struct StreamState {
   std::optional<Error> Loss; // what the stream's thread has not heard of yet
   VkCommandBuffer Open = VK_NULL_HANDLE;
   Hazards Pending;
-  size_t OpenOps = 0;
+  VkPipeline Bound = VK_NULL_HANDLE; // in the open command buffer
+  bool ForHost = false; // it writes to memory that the host reaches
+  size_t OpenOps = 0, Patience = 1;
+  const size_t MaxBatch = mostOperations();
   KeepList OpenKeep;
   std::vector<VkSemaphoreSubmitInfo> OpenWaits;
   struct Batch {
-    VkCommandBuffer Cmd;
-    uint64_t Number;
+    VkCommandBuffer Cmd = VK_NULL_HANDLE;
+    uint64_t Number = 0;
     KeepList Keep;
   };
-  std::deque<Batch> InFlight;
+  std::list<Batch> InFlight;
+  std::list<Batch> Idle; // with empty lists, for the next ones
   std::vector<VkCommandBuffer> Free;
 };
 
@@ -151,10 +146,14 @@ VkCommandBuffer StreamState::open() {
   check(C->Fn.BeginCommandBuffer(Free.back(), &Begin), "vkBeginCommandBuffer");
   Open = Free.back();
   Free.pop_back();
+  Bound = VK_NULL_HANDLE;
   return Open;
 }
 
 void StreamState::submit(VkCommandBuffer Extra, std::shared_ptr<void> Keep) {
+  if (Open && ForHost)
+    toHost(Open);
+  ForHost = false;
   VkResult Result = Open ? C->Fn.EndCommandBuffer(Open) : VK_SUCCESS;
   const char *What = "vkEndCommandBuffer";
   if (Result == VK_SUCCESS) {
@@ -195,29 +194,37 @@ void StreamState::submit(VkCommandBuffer Extra, std::shared_ptr<void> Keep) {
   }
   Submitted = Next++;
   if (Keep)
-    OpenKeep.push_back(std::move(Keep));
-  InFlight.push_back({Ended, Submitted, std::move(OpenKeep)});
-  OpenKeep.clear();
+    OpenKeep.add(Keep);
+  if (Idle.empty())
+    Idle.emplace_back();
+  InFlight.splice(InFlight.end(), Idle, Idle.begin());
+  InFlight.back().Cmd = Ended;
+  InFlight.back().Number = Submitted;
+  std::swap(InFlight.back().Keep, OpenKeep);
   OpenWaits.clear();
 }
 
 // What was lost, and what nobody submitted, cannot be waited for: everything
-// before it is then done.
-void StreamState::waitFor(uint64_t Batch) {
+// before it is then done. False when the time is over before.
+bool StreamState::waitFor(uint64_t Batch, uint64_t Nanoseconds) {
   if (Batch == Next)
     flush();
+  Patience = 1;
   Batch = std::min(Batch, Submitted);
   if (Batch <= Completed)
-    return;
+    return true;
   VkSemaphoreWaitInfo Info{VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO};
   Info.semaphoreCount = 1;
   Info.pSemaphores = &Timeline;
   Info.pValues = &Batch;
   Lock.unlock();
-  VkResult Result = C->Fn.WaitSemaphores(C->Handle, &Info, UINT64_MAX);
+  VkResult Result = C->Fn.WaitSemaphores(C->Handle, &Info, Nanoseconds);
   Lock.lock();
+  if (Result == VK_TIMEOUT)
+    return false;
   check(Result, "waiting for the device");
   Completed = std::max(Completed, Batch);
+  return true;
 }
 
 void StreamState::flushFor(uint64_t Batch) {
@@ -249,7 +256,8 @@ void StreamState::retire() {
       check(C->Fn.ResetCommandBuffer(Cmd, 0), "vkResetCommandBuffer");
       Free.push_back(Cmd);
     }
-    InFlight.pop_front();
+    InFlight.front().Keep.clear();
+    Idle.splice(Idle.begin(), InFlight, InFlight.begin());
   }
 }
 
@@ -269,13 +277,27 @@ void StreamState::barrier(VkCommandBuffer Cmd) const {
   C->Fn.CmdPipelineBarrier2(Cmd, &Info);
 }
 
-void VulkanEvent::synchronize() {
+void StreamState::toHost(VkCommandBuffer Cmd) const {
+  VkMemoryBarrier2 Barrier{VK_STRUCTURE_TYPE_MEMORY_BARRIER_2};
+  Barrier.srcStageMask = VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT |
+                         VK_PIPELINE_STAGE_2_ALL_TRANSFER_BIT;
+  Barrier.srcAccessMask =
+      VK_ACCESS_2_SHADER_WRITE_BIT | VK_ACCESS_2_TRANSFER_WRITE_BIT;
+  Barrier.dstStageMask = VK_PIPELINE_STAGE_2_HOST_BIT;
+  Barrier.dstAccessMask = VK_ACCESS_2_HOST_READ_BIT;
+  VkDependencyInfo Info{VK_STRUCTURE_TYPE_DEPENDENCY_INFO};
+  Info.memoryBarrierCount = 1;
+  Info.pMemoryBarriers = &Barrier;
+  C->Fn.CmdPipelineBarrier2(Cmd, &Info);
+}
+
+bool VulkanEvent::wait(uint64_t Nanoseconds) {
   if (!Owner)
     fail(GRETA_ERROR_INVALID_ARGUMENT, "the event was never recorded");
   std::lock_guard<std::mutex> Guard(Owner->Lock);
   Owner->flushFor(Value);
   Owner->needDone(Value);
-  Owner->waitFor(Value);
+  return Owner->waitFor(Value, Nanoseconds);
 }
 
 uint64_t VulkanEvent::ticks() const {
@@ -318,6 +340,8 @@ struct VulkanGraph : Graph, std::enable_shared_from_this<VulkanGraph> {
   VkCommandPool Pool = VK_NULL_HANDLE;
   VkCommandBuffer Cmd = VK_NULL_HANDLE;
   Hazards Pending;
+  VkPipeline Bound = VK_NULL_HANDLE;
+  bool ForHost = false; // it writes to memory that the host reaches
   KeepList Keep;
 };
 
@@ -356,7 +380,7 @@ public:
             size_t FromOffset, size_t Size) override;
   void fill(const MemoryRef &To, size_t Offset, size_t Size,
             uint32_t Word) override;
-  void launch(Launch L) override;
+  void launch(const Launch &L) override;
   void record(Event &E) override;
   void wait(Event &E) override;
   void flush() override;
@@ -370,10 +394,17 @@ public:
 
 private:
   // The command buffer that the next operation goes to, after a barrier if it
-  // needs one; `Keep` lives until it is done.
-  VkCommandBuffer next(KeepList Keep, const Uses &U);
+  // needs one; what it touches lives until it is done.
+  VkCommandBuffer next(Span<Use> Uses);
+  VkCommandBuffer next(std::initializer_list<Use> Uses) {
+    return next({Uses.begin(), Uses.size()});
+  }
+  KeepList &kept() { return Recording ? Recording->Keep : State->OpenKeep; }
   // Space in the staging memory, free for use; of at most a chunk.
   size_t stage(size_t Size);
+  char *staged(size_t At) const {
+    return static_cast<char *>(Staging->Mapped) + At;
+  }
 
   std::shared_ptr<VulkanGraph> Recording;
   std::shared_ptr<VulkanMemory> Staging;
@@ -405,12 +436,15 @@ VulkanStream::~VulkanStream() {
   State->OpenKeep.clear();
 }
 
-VkCommandBuffer VulkanStream::next(KeepList Keep, const Uses &U) {
+VkCommandBuffer VulkanStream::next(Span<Use> Uses) {
   State->reportLoss();
-  KeepList &List = Recording ? Recording->Keep : State->OpenKeep;
   VkCommandBuffer Cmd = Recording ? Recording->Cmd : State->open();
-  List.insert(List.end(), Keep.begin(), Keep.end());
-  if ((Recording ? Recording->Pending : State->Pending).begin(U))
+  for (const Use &U : Uses) {
+    kept().add(*U.Of);
+    (Recording ? Recording->ForHost : State->ForHost) |=
+        U.Writes && (*U.Of)->Mapped;
+  }
+  if ((Recording ? Recording->Pending : State->Pending).begin(Uses))
     State->barrier(Cmd);
   if (!Recording)
     ++State->OpenOps;
@@ -430,9 +464,10 @@ void VulkanStream::write(const MemoryRef &To, size_t Offset, const void *Data,
   for (size_t Done = 0; Done < Size;) {
     size_t N = std::min(StagingRing::chunkBytes, Size - Done);
     size_t At = stage(N);
-    memcpy(Staging->Mapped + At, static_cast<const char *>(Data) + Done, N);
+    memcpy(staged(At), static_cast<const char *>(Data) + Done, N);
     VkBufferCopy Copy{At, Offset + Done, N};
-    VkCommandBuffer Cmd = next({To, Staging}, {{}, {&*To}});
+    VkCommandBuffer Cmd = next({{&To, Offset + Done, Offset + Done + N, true}});
+    kept().add(Staging);
     C->Fn.CmdCopyBuffer(Cmd, Staging->Buffer,
                         static_cast<VulkanMemory &>(*To).Buffer, 1, &Copy);
     Done += N;
@@ -453,7 +488,7 @@ void VulkanStream::read(const MemoryRef &From, size_t Offset, void *Data,
     Part P = Parts.front();
     Parts.pop_front();
     State->waitFor(P.Batch);
-    memcpy(static_cast<char *>(Data) + P.Done, Staging->Mapped + P.At, P.N);
+    memcpy(static_cast<char *>(Data) + P.Done, staged(P.At), P.N);
   };
   for (size_t Done = 0; Done < Size;) {
     size_t N = std::min(StagingRing::chunkBytes, Size - Done);
@@ -462,19 +497,12 @@ void VulkanStream::read(const MemoryRef &From, size_t Offset, void *Data,
       Finish();
     size_t At = stage(N);
     VkBufferCopy Copy{Offset + Done, At, N};
-    VkCommandBuffer Cmd = next({From, Staging}, {{&*From}, {}});
+    VkCommandBuffer Cmd =
+        next({{&From, Offset + Done, Offset + Done + N, false}});
+    kept().add(Staging);
     C->Fn.CmdCopyBuffer(Cmd, static_cast<VulkanMemory &>(*From).Buffer,
                         Staging->Buffer, 1, &Copy);
-    // Makes the copy visible to the host.
-    VkMemoryBarrier2 Barrier{VK_STRUCTURE_TYPE_MEMORY_BARRIER_2};
-    Barrier.srcStageMask = VK_PIPELINE_STAGE_2_ALL_TRANSFER_BIT;
-    Barrier.srcAccessMask = VK_ACCESS_2_TRANSFER_WRITE_BIT;
-    Barrier.dstStageMask = VK_PIPELINE_STAGE_2_HOST_BIT;
-    Barrier.dstAccessMask = VK_ACCESS_2_HOST_READ_BIT;
-    VkDependencyInfo Info{VK_STRUCTURE_TYPE_DEPENDENCY_INFO};
-    Info.memoryBarrierCount = 1;
-    Info.pMemoryBarriers = &Barrier;
-    C->Fn.CmdPipelineBarrier2(Cmd, &Info);
+    State->ForHost = true;
     State->flush();
     Parts.push_back({At, Done, N, State->Submitted});
     Done += N;
@@ -487,7 +515,8 @@ void VulkanStream::copy(const MemoryRef &To, size_t ToOffset,
                         const MemoryRef &From, size_t FromOffset, size_t Size) {
   std::lock_guard<std::mutex> Guard(State->Lock);
   VkBufferCopy Copy{FromOffset, ToOffset, Size};
-  C->Fn.CmdCopyBuffer(next({To, From}, {{&*From}, {&*To}}),
+  C->Fn.CmdCopyBuffer(next({{&From, FromOffset, FromOffset + Size, false},
+                            {&To, ToOffset, ToOffset + Size, true}}),
                       static_cast<VulkanMemory &>(*From).Buffer,
                       static_cast<VulkanMemory &>(*To).Buffer, 1, &Copy);
 }
@@ -495,21 +524,23 @@ void VulkanStream::copy(const MemoryRef &To, size_t ToOffset,
 void VulkanStream::fill(const MemoryRef &To, size_t Offset, size_t Size,
                         uint32_t Word) {
   std::lock_guard<std::mutex> Guard(State->Lock);
-  C->Fn.CmdFillBuffer(next({To}, {{}, {&*To}}),
+  C->Fn.CmdFillBuffer(next({{&To, Offset, Offset + Size, true}}),
                       static_cast<VulkanMemory &>(*To).Buffer, Offset, Size,
                       Word);
 }
 
-void VulkanStream::launch(Launch L) {
+void VulkanStream::launch(const Launch &L) {
   std::lock_guard<std::mutex> Guard(State->Lock);
-  auto &K = static_cast<VulkanKernel &>(*L.Code);
-  L.Keep.push_back(L.Code);
-  VkCommandBuffer Cmd = next(std::move(L.Keep), L.Touches);
-  C->Fn.CmdBindPipeline(Cmd, VK_PIPELINE_BIND_POINT_COMPUTE, K.Pipeline);
-  if (!L.Block.empty())
+  auto &K = static_cast<VulkanKernel &>(**L.Code);
+  VkCommandBuffer Cmd = next(L.Uses);
+  kept().add(*L.Code);
+  VkPipeline &Bound = Recording ? Recording->Bound : State->Bound;
+  if (Bound != K.Pipeline)
+    C->Fn.CmdBindPipeline(Cmd, VK_PIPELINE_BIND_POINT_COMPUTE, K.Pipeline);
+  Bound = K.Pipeline;
+  if (L.Block.Size)
     C->Fn.CmdPushConstants(Cmd, K.Layout, VK_SHADER_STAGE_COMPUTE_BIT, 0,
-                           static_cast<uint32_t>(L.Block.size()),
-                           L.Block.data());
+                           static_cast<uint32_t>(L.Block.Size), L.Block.Data);
   C->Fn.CmdDispatch(Cmd, L.Grid[0], L.Grid[1], L.Grid[2]);
 }
 
@@ -518,7 +549,7 @@ void VulkanStream::record(Event &E) {
   auto &V = static_cast<VulkanEvent &>(E);
   auto Time = std::make_shared<Query>(C);
   VkCommandBuffer Cmd = State->open();
-  State->OpenKeep.push_back(Time);
+  State->OpenKeep.add(Time);
   V.Time = std::move(Time);
   C->Fn.CmdResetQueryPool(Cmd, V.Time->Slot.Handle, V.Time->Slot.Index, 1);
   C->Fn.CmdWriteTimestamp2(Cmd, VK_PIPELINE_STAGE_2_ALL_COMMANDS_BIT,
@@ -545,7 +576,7 @@ void VulkanStream::wait(Event &E) {
   Wait.value = V.Value;
   Wait.stageMask = VK_PIPELINE_STAGE_2_ALL_COMMANDS_BIT;
   State->OpenWaits.push_back(Wait);
-  State->OpenKeep.push_back(V.Owner);
+  State->OpenKeep.add(V.Owner);
 }
 
 void VulkanStream::flush() {
@@ -555,11 +586,14 @@ void VulkanStream::flush() {
 
 void VulkanStream::kick() {
   std::lock_guard<std::mutex> Guard(State->Lock);
-  if (!State->Open)
+  if (!State->Open ||
+      State->OpenOps < std::min(State->Patience, State->MaxBatch))
     return;
   State->retire();
-  if (State->Completed == State->Submitted || State->OpenOps >= maxBatch)
-    State->flush();
+  if (State->Completed != State->Submitted && State->OpenOps < State->MaxBatch)
+    return;
+  State->flush();
+  State->Patience = std::min(2 * State->Patience, maxPatience);
 }
 
 void VulkanStream::synchronize() {
@@ -573,6 +607,8 @@ void VulkanStream::synchronize() {
 std::shared_ptr<Graph> VulkanStream::endCapture() {
   std::shared_ptr<VulkanGraph> G = std::move(Recording);
   Recording = nullptr;
+  if (G->ForHost)
+    State->toHost(G->Cmd);
   check(C->Fn.EndCommandBuffer(G->Cmd), "recording a graph");
   return G;
 }

@@ -98,6 +98,26 @@ TEST_F(Async, ObjectsLiveUntilTheirWorkIsDone) {
   EXPECT_EQ(allocations(), Before);
 }
 
+// An event can be asked, and waited for so long at most.
+TEST_F(Async, EventsAreAskedWithoutAWait) {
+  greta::Stream S = R.stream();
+  greta::Buffer A = R.allocate(256), Host = R.allocateMapped(256);
+  S.write(A, X.data(), 256);
+  S.synchronize();
+  greta::Event Done = R.event();
+  hold(true);
+  S.copy(Host, A, 256);
+  S.record(Done);
+  EXPECT_FALSE(Done.wait(0));
+  EXPECT_FALSE(Done.wait(1000));
+  hold(false);
+  EXPECT_TRUE(Done.wait(60000000));
+  EXPECT_TRUE(Done.wait(0));
+  EXPECT_EQ(static_cast<float *>(Host.pointer())[63], 1.0f); // what was read
+  EXPECT_EQ(greta_event_wait(Done.get(), 0, nullptr),
+            GRETA_ERROR_INVALID_ARGUMENT);
+}
+
 // A stream that nobody waits for gives back what its finished work used.
 TEST_F(Async, FinishedWorkIsReleased) {
   greta::Stream S = R.stream();

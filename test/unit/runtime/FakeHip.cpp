@@ -191,6 +191,18 @@ int hipHostMalloc(void **Out, size_t Bytes, unsigned) {
   return allocate(Out, Bytes);
 }
 int hipHostFree(void *Memory) { return release(Memory); }
+int hipHostGetDevicePointer(void **Out, void *Host, unsigned) {
+  *Out = Host;
+  return Success;
+}
+int hipHostRegister(void *, size_t, unsigned) { return Success; }
+int hipHostUnregister(void *) { return Success; }
+int hipMemGetInfo(size_t *Free, size_t *Total) {
+  std::lock_guard<std::mutex> Guard(state().Lock);
+  *Total = arenaBytes;
+  *Free = arenaBytes - state().Used;
+  return Success;
+}
 
 int hipStreamCreateWithFlags(Stream **Out, unsigned) {
   *Out = new Stream();

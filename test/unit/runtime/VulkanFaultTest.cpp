@@ -20,6 +20,7 @@ struct Faults {
   DeviceFunctions Real;
   int Ends = 0, Submits = 0, Allocations = 0; // how many calls fail
   int Barriers = 0;
+  bool Late = false;                     // the device never gets done
   std::promise<void> *Waiting = nullptr; // told that somebody waits
   std::shared_future<void> Release;      // what the wait then waits for first
   int Destroyed = 0;
@@ -86,7 +87,9 @@ protected:
         Waiting->set_value();
         Fault.Release.wait();
       }
-      return Fault.Real.WaitSemaphores(D, Info, Timeout);
+      return Fault.Late && Timeout != UINT64_MAX
+                 ? VK_TIMEOUT
+                 : Fault.Real.WaitSemaphores(D, Info, Timeout);
     };
     A = std::make_shared<VulkanMemory>(C, 256, false);
     S = createStream(C);
@@ -159,6 +162,29 @@ TEST_F(VulkanFault, LostBarriersAreMadeUpFor) {
   EXPECT_EQ(Fault.Barriers, 1);
 }
 
+// Operations wait for each other where they share bytes that one of them
+// writes.
+TEST_F(VulkanFault, BarriersOnlyWhereBytesAreShared) {
+  MemoryRef B = memory(256);
+  S->fill(A, 0, 256, 1);
+  S->flush();
+  auto barriers = [&](const std::function<void()> &F) {
+    Fault.Barriers = 0;
+    F();
+    return Fault.Barriers;
+  };
+  EXPECT_EQ(barriers([&] { S->copy(B, 0, A, 0, 128); }), 1); // reads the fill
+  EXPECT_EQ(barriers([&] {
+              S->copy(B, 128, A, 0, 128); // reads what is read
+              S->fill(A, 128, 64, 2);     // nobody touched it since
+            }),
+            0);
+  EXPECT_EQ(barriers([&] { S->fill(A, 64, 64, 3); }), 1);     // it was read
+  EXPECT_EQ(barriers([&] { S->copy(B, 0, A, 124, 8); }), 1);  // 4 bytes of it
+  EXPECT_EQ(barriers([&] { S->copy(B, 8, A, 192, 64); }), 0); // beside it
+  EXPECT_EQ(word(A, 64), 3u);
+}
+
 // A stream hears of work that was lost when another thread had it submitted.
 TEST_F(VulkanFault, TheStreamHearsOfItsLoss) {
   VulkanEvent E;
@@ -191,6 +217,18 @@ TEST_F(VulkanFault, WaitingForAnEventHoldsNoLock) {
   Waiter.get();
   Filler.get();
   EXPECT_EQ(word(A), 2u);
+}
+
+TEST_F(VulkanFault, WaitsEndInTime) {
+  VulkanEvent E;
+  S->fill(A, 0, 256, 1);
+  S->record(E);
+  Fault.Late = true;
+  EXPECT_FALSE(E.wait(0));
+  EXPECT_FALSE(E.wait(1000));
+  Fault.Late = false;
+  EXPECT_TRUE(E.wait(uint64_t(60) << 30));
+  EXPECT_TRUE(E.wait(0));
 }
 
 TEST_F(VulkanFault, TooManyObjectsIsNotOutOfMemory) {

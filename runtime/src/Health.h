@@ -1,0 +1,50 @@
+// Health.h: what of a device computes wrong. In: a device and the package of
+// small functions that lies beside the library (runtime/health.mlir). Out: the
+// matrix shapes, element types or subgroup operations without which every
+// function is right; no variant that needs them is taken.
+//
+// Keys are shapes (keyOf), element types ("f16"), "subgroups", and "device" for
+// all of it. The functions run at the first load of any function; the answer is
+// kept in the cache folder, by device and driver version. GRETA_HEALTH: `off`
+// believes the device, `again` runs them once more, anything else is a list of
+// keys, with commas between, that are denied as well.
+#ifndef GRETA_RUNTIME_HEALTH_H
+#define GRETA_RUNTIME_HEALTH_H
+
+#include "Backend.h"
+
+namespace greta::rt {
+
+// How much is risked, by GRETA_PROFILE.
+enum class Profile {
+  UltraSafe, // neither subgroup operations nor cooperative matrices, and small
+             // submits: for drivers that reset the device when one takes long
+  Default,
+  Fast // large submits; devices are believed
+};
+Profile profile();
+
+// The key of a shape: "16x16x16 f16 f16 f32 f32", types of A, B, C and result.
+std::string keyOf(const CoopShape &Shape);
+
+struct HealthReport {
+  unsigned Ran = 0; // variants
+  Denials Denied;
+};
+
+// Runs every variant of the package's functions that tells something about the
+// device: those for it, those with matrix shapes, those that need least.
+HealthReport checkHealth(const std::shared_ptr<Device> &D,
+                         const std::shared_ptr<const Package> &P);
+
+// The same with the package beside the library; nothing is run where there is
+// none.
+HealthReport checkHealth(const std::shared_ptr<Device> &D);
+
+// Why the variant is not taken on this device by the profile or by what its
+// check found; "" when it is. Runs the check when it has to.
+std::string whyUnhealthy(const std::shared_ptr<Device> &D,
+                         const FunctionDecl &F, const Variant &V);
+
+} // namespace greta::rt
+#endif

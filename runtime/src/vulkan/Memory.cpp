@@ -1,0 +1,303 @@
+// Memory.cpp: memory of a Vulkan device: buffers of its own, those that the
+// host reaches, and what is imported, exported or an application's.
+#include "Device.h"
+#include "Error.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace greta::rt::vulkan {
+
+uint64_t Core::deviceMemory() const {
+  VkDeviceSize Largest = 0;
+  for (uint32_t H = 0; H < Memory.memoryHeapCount; ++H)
+    if (Memory.memoryHeaps[H].flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT)
+      Largest = std::max(Largest, Memory.memoryHeaps[H].size);
+  return Largest;
+}
+
+uint64_t Core::freeMemory() const {
+  if (!Physical.Extensions.count("VK_EXT_memory_budget"))
+    return 0;
+  VkPhysicalDeviceMemoryBudgetPropertiesEXT Budget{
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_BUDGET_PROPERTIES_EXT};
+  VkPhysicalDeviceMemoryProperties2 Properties{
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_PROPERTIES_2};
+  Properties.pNext = &Budget;
+  Inst->GetPhysicalDeviceMemoryProperties2(Physical.Handle, &Properties);
+  for (uint32_t H = 0; H < Memory.memoryHeapCount; ++H)
+    if (Memory.memoryHeaps[H].size == deviceMemory() &&
+        Memory.memoryHeaps[H].flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT)
+      return Budget.heapBudget[H] -
+             std::min(Budget.heapBudget[H], Budget.heapUsage[H]);
+  return 0;
+}
+
+void Core::outOfMemory(size_t Size) const {
+  fail(GRETA_ERROR_OUT_OF_MEMORY, Physical.Props.deviceName,
+       " cannot allocate ", Size, " bytes (device memory: ", deviceMemory(),
+       " bytes)");
+}
+
+std::optional<uint32_t> Core::memoryType(uint32_t Allowed,
+                                         VkMemoryPropertyFlags Wanted) const {
+  for (uint32_t T = 0; T < Memory.memoryTypeCount; ++T)
+    if ((Allowed >> T & 1) &&
+        (Memory.memoryTypes[T].propertyFlags & Wanted) == Wanted)
+      return T;
+  return std::nullopt;
+}
+
+VulkanMemory::VulkanMemory(CoreRef Owner, size_t Bytes, bool HostVisible,
+                           bool PreferDevice)
+    : C(std::move(Owner)) {
+  Size = Bytes;
+  create(nullptr);
+  checkBound(bind(HostVisible, PreferDevice));
+}
+
+VulkanMemory::VulkanMemory(CoreRef Owner, size_t Bytes, const External &From)
+    : C(std::move(Owner)) {
+  Size = Bytes;
+  VkExternalMemoryBufferCreateInfo Info{
+      VK_STRUCTURE_TYPE_EXTERNAL_MEMORY_BUFFER_CREATE_INFO};
+  Info.handleTypes = From.Type;
+  create(&Info);
+  checkBound(bindExternal(From));
+  Mapped = From.Pointer;
+  if (!From.Pointer && From.Fd < 0)
+    Exported = From.Type;
+}
+
+VulkanMemory::VulkanMemory(CoreRef Owner, size_t Bytes, VkBuffer Own)
+    : C(std::move(Owner)), Buffer(Own), IsAdopted(true) {
+  Size = Bytes;
+  findAddress();
+}
+
+void VulkanMemory::create(const void *Next) {
+  size_t Bytes = Size;
+  // Kernels may read whole 16-byte words at the end.
+  VkDeviceSize Rounded = (std::max<size_t>(Bytes, 1) + 15) / 16 * 16;
+  const auto &P = C->Physical;
+  VkDeviceSize Heap = 0;
+  for (uint32_t H = 0; H < C->Memory.memoryHeapCount; ++H)
+    Heap = std::max(Heap, C->Memory.memoryHeaps[H].size);
+  // Not maxMemoryAllocationSize: drivers give more than they name there.
+  if (Rounded < Bytes || Rounded > P.V13.maxBufferSize || Rounded > Heap)
+    C->outOfMemory(Bytes);
+  VkBufferCreateInfo Info{VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO};
+  Info.pNext = Next;
+  Info.size = Rounded;
+  Info.usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT |
+               VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
+               VK_BUFFER_USAGE_TRANSFER_DST_BIT |
+               VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT;
+  check(C->Fn.CreateBuffer(C->Handle, &Info, nullptr, &Buffer), "a buffer of ",
+        Bytes, " bytes");
+}
+
+void VulkanMemory::checkBound(VkResult Result) {
+  if (Result == VK_SUCCESS)
+    return findAddress();
+  release();
+  if (Result == VK_ERROR_OUT_OF_DEVICE_MEMORY ||
+      Result == VK_ERROR_OUT_OF_HOST_MEMORY)
+    C->outOfMemory(Size);
+  const VkPhysicalDeviceProperties &P = C->Physical.Props;
+  if (Result == VK_ERROR_TOO_MANY_OBJECTS)
+    fail(GRETA_ERROR_DEVICE, P.deviceName, " allows ",
+         P.limits.maxMemoryAllocationCount,
+         " allocations at once; destroy buffers, or let tensors share one at "
+         "several offsets");
+  if (Result == VK_ERROR_INVALID_EXTERNAL_HANDLE)
+    fail(GRETA_ERROR_INVALID_ARGUMENT, P.deviceName,
+         " cannot import this memory as a buffer of ", Size, " bytes");
+  check(Result, "allocating ", Size, " bytes");
+}
+
+void VulkanMemory::findAddress() {
+  VkBufferDeviceAddressInfo Info{VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO};
+  Info.buffer = Buffer;
+  Address = C->Fn.GetBufferDeviceAddress(C->Handle, &Info);
+}
+
+VkResult VulkanMemory::allocate(const VkMemoryRequirements &Needs,
+                                std::optional<uint32_t> Type,
+                                const void *Next) {
+  VkMemoryAllocateFlagsInfo Flags{VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO};
+  Flags.pNext = Next;
+  Flags.flags = VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT;
+  VkMemoryAllocateInfo Info{VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO};
+  Info.pNext = &Flags;
+  Info.allocationSize = Needs.size;
+  Info.memoryTypeIndex = Type.value_or(0);
+  VkResult Result =
+      Type ? C->Fn.AllocateMemory(C->Handle, &Info, nullptr, &Allocation)
+           : VK_ERROR_OUT_OF_DEVICE_MEMORY;
+  return Result ? Result
+                : C->Fn.BindBufferMemory(C->Handle, Buffer, Allocation, 0);
+}
+
+VkResult VulkanMemory::bind(bool HostVisible, bool PreferDevice) {
+  VkMemoryRequirements Needs;
+  C->Fn.GetBufferMemoryRequirements(C->Handle, Buffer, &Needs);
+  if (!HostVisible) {
+    auto Type = C->memoryType(Needs.memoryTypeBits,
+                              VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT);
+    VkResult Result = Type ? C->Blocks.take(Needs, *Type, Place)
+                           : VK_ERROR_OUT_OF_DEVICE_MEMORY;
+    return Result ? Result
+                  : C->Fn.BindBufferMemory(C->Handle, Buffer, Place.In->Memory,
+                                           Place.Offset);
+  }
+  constexpr VkMemoryPropertyFlags visible =
+      VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT |
+      VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
+  // Cached memory makes reads back fast; any coherent memory will do, also when
+  // that of the device is used up.
+  VkResult Result = VK_ERROR_OUT_OF_DEVICE_MEMORY;
+  for (VkMemoryPropertyFlags Wish :
+       {PreferDevice ? VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT
+                     : VK_MEMORY_PROPERTY_HOST_CACHED_BIT,
+        VK_MEMORY_PROPERTY_HOST_CACHED_BIT, VkMemoryPropertyFlagBits(0)})
+    if (Result == VK_ERROR_OUT_OF_DEVICE_MEMORY)
+      Result = allocate(
+          Needs, C->memoryType(Needs.memoryTypeBits, visible | Wish), nullptr);
+  if (Result == VK_SUCCESS)
+    Result =
+        C->Fn.MapMemory(C->Handle, Allocation, 0, VK_WHOLE_SIZE, 0, &Mapped);
+  return Result;
+}
+
+VkResult VulkanMemory::bindExternal(const External &From) {
+  VkMemoryRequirements Needs;
+  C->Fn.GetBufferMemoryRequirements(C->Handle, Buffer, &Needs);
+  uint32_t Types = Needs.memoryTypeBits;
+  VkMemoryDedicatedAllocateInfo Dedicated{
+      VK_STRUCTURE_TYPE_MEMORY_DEDICATED_ALLOCATE_INFO};
+  Dedicated.buffer = Buffer;
+  if (From.Pointer) {
+    VkDeviceSize Unit = C->Physical.HostImport.minImportedHostPointerAlignment;
+    Needs.size = (Needs.size + Unit - 1) / Unit * Unit;
+    VkMemoryHostPointerPropertiesEXT Properties{
+        VK_STRUCTURE_TYPE_MEMORY_HOST_POINTER_PROPERTIES_EXT};
+    VkResult Result = C->Fn.GetMemoryHostPointerProperties(
+        C->Handle, From.Type, From.Pointer, &Properties);
+    if (Result != VK_SUCCESS)
+      return Result;
+    VkImportMemoryHostPointerInfoEXT Import{
+        VK_STRUCTURE_TYPE_IMPORT_MEMORY_HOST_POINTER_INFO_EXT};
+    Import.handleType = From.Type;
+    Import.pHostPointer = From.Pointer;
+    return allocate(Needs, C->memoryType(Types & Properties.memoryTypeBits, 0),
+                    &Import);
+  }
+  if (From.Fd < 0) {
+    VkExportMemoryAllocateInfo Export{
+        VK_STRUCTURE_TYPE_EXPORT_MEMORY_ALLOCATE_INFO};
+    Export.pNext = &Dedicated;
+    Export.handleTypes = From.Type;
+    return allocate(Needs,
+                    C->memoryType(Types, VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT),
+                    &Export);
+  }
+  if (From.Type == VK_EXTERNAL_MEMORY_HANDLE_TYPE_DMA_BUF_BIT_EXT) {
+    VkMemoryFdPropertiesKHR Properties{
+        VK_STRUCTURE_TYPE_MEMORY_FD_PROPERTIES_KHR};
+    VkResult Result =
+        C->Fn.GetMemoryFdProperties(C->Handle, From.Type, From.Fd, &Properties);
+    if (Result != VK_SUCCESS)
+      return Result;
+    Types &= Properties.memoryTypeBits;
+  }
+  VkImportMemoryFdInfoKHR Import{VK_STRUCTURE_TYPE_IMPORT_MEMORY_FD_INFO_KHR};
+  Import.pNext = &Dedicated;
+  Import.handleType = From.Type;
+  Import.fd = From.Fd;
+  return allocate(Needs,
+                  C->memoryType(Types, VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT),
+                  &Import);
+}
+
+int VulkanMemory::exportFd() const {
+  if (!Exported)
+    return Memory::exportFd();
+  VkMemoryGetFdInfoKHR Info{VK_STRUCTURE_TYPE_MEMORY_GET_FD_INFO_KHR};
+  Info.memory = Allocation;
+  Info.handleType = Exported;
+  int Fd = -1;
+  check(C->Fn.GetMemoryFd(C->Handle, &Info, &Fd), "exporting a buffer");
+  return Fd;
+}
+
+void VulkanMemory::release() {
+  if (IsAdopted)
+    return;
+  C->Fn.DestroyBuffer(C->Handle, Buffer, nullptr);
+  if (Place.In)
+    C->Blocks.give(Place);
+  if (Allocation)
+    C->Fn.FreeMemory(C->Handle, Allocation, nullptr);
+}
+
+VulkanMemory::~VulkanMemory() { release(); }
+
+Device::Reserved VulkanDevice::reserved() {
+  return {C->Blocks.reserved(), C->Blocks.largestFree(), C->deviceMemory(),
+          C->freeMemory()};
+}
+
+MemoryRef VulkanDevice::allocateMemory(size_t Size) {
+  return std::make_shared<VulkanMemory>(C, Size, /*HostVisible=*/false);
+}
+
+MemoryRef VulkanDevice::allocateMapped(size_t Size) {
+  return std::make_shared<VulkanMemory>(C, Size, /*HostVisible=*/true,
+                                        /*PreferDevice=*/true);
+}
+
+MemoryRef VulkanDevice::importPointer(void *Pointer, size_t Size) {
+  if (!C->Fn.GetMemoryHostPointerProperties)
+    lacks("VK_EXT_external_memory_host");
+  VkDeviceSize Unit = C->Physical.HostImport.minImportedHostPointerAlignment;
+  if (reinterpret_cast<uintptr_t>(Pointer) % Unit)
+    fail(GRETA_ERROR_INVALID_ARGUMENT, Name,
+         ": imported memory begins at a multiple of ", Unit, " bytes");
+  return std::make_shared<VulkanMemory>(
+      C, Size,
+      VulkanMemory::External{
+          VK_EXTERNAL_MEMORY_HANDLE_TYPE_HOST_ALLOCATION_BIT_EXT, Pointer, -1});
+}
+
+VkExternalMemoryHandleTypeFlagBits
+VulkanDevice::handleType(greta_fd_kind Kind) const {
+  if (!C->Fn.GetMemoryFd)
+    lacks("VK_KHR_external_memory_fd");
+  if (Kind == GRETA_FD_OPAQUE)
+    return VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT;
+  if (!C->Physical.Extensions.count("VK_EXT_external_memory_dma_buf"))
+    lacks("VK_EXT_external_memory_dma_buf");
+  return VK_EXTERNAL_MEMORY_HANDLE_TYPE_DMA_BUF_BIT_EXT;
+}
+
+MemoryRef VulkanDevice::allocateShared(greta_fd_kind Kind, size_t Size) {
+  return std::make_shared<VulkanMemory>(
+      C, Size, VulkanMemory::External{handleType(Kind), nullptr, -1});
+}
+
+MemoryRef VulkanDevice::importFd(greta_fd_kind Kind, int Fd, size_t Size) {
+  if (Fd < 0)
+    fail(GRETA_ERROR_INVALID_ARGUMENT, "no file descriptor: ", Fd);
+  return std::make_shared<VulkanMemory>(
+      C, Size, VulkanMemory::External{handleType(Kind), nullptr, Fd});
+}
+
+MemoryRef VulkanDevice::adoptVulkan(uint64_t Buffer, size_t Size) {
+  VkBuffer Own;
+  static_assert(sizeof(Own) == sizeof(Buffer));
+  memcpy(&Own, &Buffer, sizeof(Own));
+  return std::make_shared<VulkanMemory>(C, Size, Own);
+}
+
+} // namespace greta::rt::vulkan

@@ -1,0 +1,160 @@
+// LaunchTest.cpp: what a launch costs the host: no allocation once a stream has
+// seen one like it; and where the temporaries of functions lie.
+#include "TestPackage.h"
+#include "greta_runtime.hpp"
+
+#include <cstdlib>
+#include <gtest/gtest.h>
+#include <new>
+
+using namespace greta_test;
+
+// Sanitizers have an operator new of their own, which stays in use there.
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define GRETA_SANITIZED
+#endif
+#endif
+
+#ifndef GRETA_SANITIZED
+// Of this thread: drivers have their own.
+static thread_local size_t Allocations = 0;
+
+void *operator new(size_t Bytes) {
+  ++Allocations;
+  if (void *P = malloc(Bytes ? Bytes : 1))
+    return P;
+  throw std::bad_alloc();
+}
+void operator delete(void *P) noexcept { free(P); }
+void operator delete(void *P, size_t) noexcept { free(P); }
+#endif
+
+namespace {
+
+class Launches : public testing::TestWithParam<const char *> {
+protected:
+  void SetUp() override {
+    try {
+      R = std::make_unique<greta::Runtime>(GetParam());
+    } catch (const greta::Error &E) {
+      GTEST_SKIP() << E.what();
+    }
+  }
+  void TearDown() override {
+    if (R)
+      R->close();
+  }
+  std::unique_ptr<greta::Runtime> R;
+};
+
+INSTANTIATE_TEST_SUITE_P(Devices, Launches,
+                         testing::Values("host", "vulkan", "sim:gfx942", "hip"),
+                         [](const auto &Info) {
+                           std::string Name = Info.param;
+                           return Name.substr(0, Name.find(':'));
+                         });
+
+#ifndef GRETA_SANITIZED
+// The counter of this file is the one in use.
+TEST(Allocations, AreCounted) {
+  size_t Before = Allocations;
+  auto P = std::make_unique<int>(1);
+  EXPECT_EQ(Allocations, Before + *P);
+}
+
+TEST_P(Launches, AllocateNothing) {
+  // The others' drivers allocate in a launch.
+  if (std::string Name = GetParam(); Name != "host" && Name != "vulkan")
+    return;
+  if (getenv("GRETA_VULKAN_VALIDATE"))
+    return; // so does the layer
+  Bytes Data = package();
+  greta::Package P(Data.data(), Data.size());
+  greta::Stream S = R->stream();
+  bool IsHost = std::string(GetParam()) == "host";
+  greta::Function F = R->load(P, "scale"),
+                  G = R->load(P, IsHost ? "scale" : "twice_scaled");
+  greta::Buffer A = R->allocate(4096), B = R->allocate(4096);
+  S.fill(A, 4096, 0);
+  int64_t Shape[] = {1, 64};
+  auto Tensor = [&](const greta::Buffer &Of, size_t Offset) {
+    return greta_tensor{Of.get(), Offset, Shape, 2, nullptr};
+  };
+  auto Turn = [&] {
+    for (size_t I = 0; I < 300; ++I) {
+      greta_tensor In = Tensor(I % 2 ? A : B, I % 8 * 256),
+                   Out = Tensor(I % 2 ? B : A, I % 8 * 256);
+      const greta::Function &Which = I % 3 ? F : G;
+      greta::check(
+          greta_function_launch(Which.get(), S.get(), &In, 1, &Out, 1));
+    }
+    S.synchronize();
+  };
+  // Lists grow until they are as long as they have to be.
+  for (int I = 0; I < 4; ++I)
+    Turn();
+  size_t Before = Allocations;
+  Turn();
+  EXPECT_EQ(Allocations, Before);
+}
+#endif
+
+// scale four times, y = 16 x + 15, with a temporary between each two.
+Bytes fourTimes() {
+  nlohmann::json M = manifest(), F;
+  for (const nlohmann::json &G : M["functions"])
+    if (G["name"] == "twice_scaled")
+      F = G;
+  for (nlohmann::json &V : F["variants"]) {
+    nlohmann::json First = V["kernels"][0], Last = V["kernels"][1];
+    nlohmann::json Middle = First, Next = First;
+    Middle["args"][0] = First["args"][1];
+    Middle["args"][1]["index"] = 1;
+    Middle["args"][1]["kind"] = "temp";
+    Next["args"][0] = Middle["args"][1];
+    Next["args"][1] = {{"kind", "temp"}, {"index", 2}};
+    Last["args"][0] = Next["args"][1];
+    V["kernels"] = {First, Middle, Next, Last};
+    V["temps"] = {V["temps"][0], V["temps"][0], V["temps"][0]};
+  }
+  F["name"] = "four_times";
+  M["functions"].push_back(F);
+  return package(M);
+}
+
+// The first and the third temporary are never needed at the same time, and the
+// functions of a stream share their bytes.
+TEST_P(Launches, ShareTemporaries) {
+  if (std::string(GetParam()) == "host")
+    return; // its variants have one kernel
+  Bytes Data = fourTimes();
+  greta::Package P(Data.data(), Data.size());
+  greta::Stream S = R->stream();
+  greta::Function Four = R->load(P, "four_times"),
+                  Two = R->load(P, "twice_scaled");
+  constexpr int64_t count = 1024;
+  greta::Buffer A = R->allocate(count * 4), B = R->allocate(count * 4);
+  std::vector<float> X(count), Y(count);
+  for (size_t I = 0; I < X.size(); ++I)
+    X[I] = static_cast<float>(I);
+  S.write(A, X.data(), count * 4);
+  uint64_t Before = R->memory().in_use;
+  for (int Times : {4, 2, 4}) {
+    (Times == 4 ? Four : Two).launch(S, {{&A, {1, count}}}, {{&B, {1, count}}});
+    S.read(B, Y.data(), count * 4);
+    float Factor = Times == 4 ? 16 : 4;
+    for (size_t I = 0; I < X.size(); ++I)
+      ASSERT_EQ(Y[I], Factor * X[I] + Factor - 1);
+    EXPECT_EQ(R->memory().in_use - Before, 2 * count * 4);
+  }
+  // A graph has its own.
+  greta::Graph G = S.capture(
+      [&] { Four.launch(S, {{&A, {1, count}}}, {{&B, {1, count}}}); });
+  EXPECT_EQ(R->memory().in_use - Before, 4 * count * 4);
+  S.launch(G);
+  S.read(B, Y.data(), count * 4);
+  EXPECT_EQ(Y[7], 16.0f * 7 + 15);
+}
+
+} // namespace

@@ -1,0 +1,83 @@
+// PeerTest.cpp: devices by UUID, and copies between devices and streams.
+#include "TestPackage.h"
+#include "greta_runtime.hpp"
+
+#include <gtest/gtest.h>
+
+using namespace greta_test;
+
+namespace {
+
+constexpr size_t words = 3 << 20; // two pieces
+
+std::vector<std::unique_ptr<greta::Runtime>> devices() {
+  std::vector<std::unique_ptr<greta::Runtime>> All;
+  for (const char *Spec : {"host", "vulkan", "sim:gfx942", "hip"}) {
+    try {
+      All.push_back(std::make_unique<greta::Runtime>(Spec));
+    } catch (const greta::Error &) {
+    }
+  }
+  return All;
+}
+
+TEST(Peer, CopiesBetweenAnyTwoDevices) {
+  std::vector<uint32_t> Data(words), Got(words);
+  for (size_t I = 0; I < words; ++I)
+    Data[I] = static_cast<uint32_t>(I * 2654435761u);
+  auto All = devices();
+  ASSERT_GE(All.size(), 2u);
+  for (const auto &From : All)
+    for (const auto &To : All) {
+      greta::Stream Out = From->stream(), In = To->stream();
+      greta::Buffer A = From->allocate(words * 4), B = To->allocate(words * 4);
+      Out.write(A, Data.data(), words * 4);
+      In.copyPeer(B, Out, A, words * 4);
+      Out.fill(A, words * 4, 0); // behind the copy
+      In.read(B, Got.data(), words * 4);
+      EXPECT_EQ(Got, Data) << From->info() << To->info();
+    }
+}
+
+TEST(Peer, RefusesWhatIsNoCopyBetweenStreams) {
+  greta::Runtime Host("host");
+  greta::Stream A = Host.stream(), B = Host.stream();
+  greta::Buffer Buffer = Host.allocate(64);
+  auto Refusal = [&](greta::Stream &To, greta::Stream &From, size_t Bytes) {
+    try {
+      To.copyPeer(Buffer, From, Buffer, Bytes);
+    } catch (const greta::Error &E) {
+      return std::string(E.what());
+    }
+    return std::string();
+  };
+  EXPECT_NE(Refusal(A, A, 4).find("takes two"), std::string::npos);
+  EXPECT_NE(Refusal(A, B, 65).find("leaves the buffer"), std::string::npos);
+  A.capture([&] {
+    EXPECT_NE(Refusal(A, B, 4).find("a graph cannot record a copy between"),
+              std::string::npos);
+  });
+}
+
+TEST(Peer, OpensByUuid) {
+  std::string Uuid;
+  for (const nlohmann::json &D :
+       nlohmann::json::parse(greta::Runtime::devices()))
+    if (D.value("spec", "") == "vulkan:0" && D.value("available", false))
+      Uuid = D["uuid"];
+  if (Uuid.empty())
+    GTEST_SKIP() << "no Vulkan device";
+  EXPECT_EQ(Uuid.size(), 32u);
+  greta::Runtime R("vulkan:" + Uuid);
+  EXPECT_EQ(nlohmann::json::parse(R.info())["spec"], "vulkan:0");
+  try {
+    greta::Runtime None("vulkan:0123456789abcdef0123456789abcdef");
+    FAIL();
+  } catch (const greta::Error &E) {
+    EXPECT_EQ(E.status(), GRETA_ERROR_NOT_FOUND);
+    EXPECT_NE(std::string(E.what()).find("has the UUID 0123"),
+              std::string::npos);
+  }
+}
+
+} // namespace

@@ -1,0 +1,270 @@
+// ShareTest.cpp: memory that the host reaches, that comes from the caller, that
+// two devices share, and an application's own objects.
+#include "TestPackage.h"
+#include "greta_runtime.hpp"
+#include "vulkan/Device.h"
+
+#include <cstdlib>
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+#include <numeric>
+#include <unistd.h>
+
+using namespace greta_test;
+
+namespace {
+
+constexpr int64_t count = 1024;
+
+class Share : public testing::TestWithParam<const char *> {
+protected:
+  void SetUp() override {
+    try {
+      R = std::make_unique<greta::Runtime>(GetParam());
+    } catch (const greta::Error &E) {
+      GTEST_SKIP() << E.what();
+    }
+  }
+  void TearDown() override {
+    if (R)
+      R->close();
+  }
+  bool isVulkan() const { return std::string(GetParam()) == "vulkan"; }
+  static std::string refusal(const std::function<void()> &F) {
+    try {
+      F();
+    } catch (const greta::Error &E) {
+      return E.what();
+    }
+    return "";
+  }
+  // y = 2 x + 1 of floats of the host, which `In` and `Out` hold.
+  void checkScale(greta::Runtime &On, greta::Stream &S, const greta::Buffer &In,
+                  const greta::Buffer &Out) {
+    auto *X = static_cast<float *>(In.pointer()),
+         *Y = static_cast<float *>(Out.pointer());
+    greta::Function F = On.load(P, "scale");
+    greta::Graph G = S.capture(
+        [&] { F.launch(S, {{&In, {1, count}}}, {{&Out, {1, count}}}); });
+    for (float First : {1.0f, 5.0f, 9.0f}) {
+      std::iota(X, X + count, First);
+      if (First == 9)
+        S.launch(G);
+      else
+        F.launch(S, {{&In, {1, count}}}, {{&Out, {1, count}}});
+      S.synchronize();
+      for (int64_t I = 0; I < count; ++I)
+        ASSERT_EQ(Y[I], 2 * (First + static_cast<float>(I)) + 1);
+    }
+  }
+  Bytes Data = package();
+  greta::Package P{Data.data(), Data.size()};
+  std::unique_ptr<greta::Runtime> R;
+};
+
+INSTANTIATE_TEST_SUITE_P(Devices, Share,
+                         testing::Values("host", "vulkan", "sim:gfx942", "hip"),
+                         [](const auto &Info) {
+                           std::string Name = Info.param;
+                           return Name.substr(0, Name.find(':'));
+                         });
+
+TEST_P(Share, MappedBuffers) {
+  greta::Stream S = R->stream();
+  greta::Buffer In = R->allocateMapped(count * 4),
+                Out = R->allocateMapped(count * 4);
+  ASSERT_NE(In.pointer(), nullptr);
+  checkScale(*R, S, In, Out);
+  if (std::string(GetParam()) != "host") { // where all memory is mapped
+    EXPECT_EQ(R->allocate(64).pointer(), nullptr);
+  }
+}
+
+TEST_P(Share, ImportedPointers) {
+  constexpr size_t page = 4096;
+  std::unique_ptr<void, decltype(&free)> Mine(
+      std::aligned_alloc(page, 2 * count * 4), &free);
+  auto *Floats = static_cast<float *>(Mine.get());
+  static_assert(count * 4 % page == 0);
+  greta::Stream S = R->stream();
+  {
+    greta::Buffer In = R->import(Floats, count * 4),
+                  Out = R->import(Floats + count, count * 4);
+    EXPECT_EQ(In.pointer(), Floats);
+    checkScale(*R, S, In, Out);
+  }
+  EXPECT_EQ(Floats[count], 19.0f); // it is still the caller's
+  greta_buffer *B = nullptr;
+  EXPECT_EQ(greta_buffer_import_pointer(R->get(), nullptr, 64, &B),
+            GRETA_ERROR_INVALID_ARGUMENT);
+  std::string Text = refusal([&] { R->import(Floats + 1, 64); });
+  if (isVulkan())
+    EXPECT_NE(Text.find("begins at a multiple of"), std::string::npos) << Text;
+}
+
+// What one device writes, another handle of the same memory reads.
+TEST_P(Share, FileDescriptors) {
+  if (!isVulkan()) {
+    std::string Text = refusal([&] { R->allocateShared(GRETA_FD_OPAQUE, 64); });
+    EXPECT_NE(Text.find("has no memory that is shared"), std::string::npos)
+        << Text;
+    int Pipe[2];
+    ASSERT_EQ(pipe(Pipe), 0);
+    EXPECT_NE(refusal([&] { R->importFd(GRETA_FD_OPAQUE, Pipe[0], 64); }), "");
+    char Byte;
+    EXPECT_EQ(read(Pipe[0], &Byte, 1), -1); // it was taken and closed
+    close(Pipe[1]);
+    return;
+  }
+  greta::Stream S = R->stream();
+  std::vector<uint32_t> Words(count);
+  unsigned Shared = 0;
+  for (greta_fd_kind Kind : {GRETA_FD_OPAQUE, GRETA_FD_DMA_BUF}) {
+    greta::Buffer A;
+    try {
+      A = R->allocateShared(Kind, count * 4);
+    } catch (const greta::Error &E) {
+      EXPECT_NE(std::string(E.what()).find("has no VK_"), std::string::npos)
+          << E.what();
+      continue;
+    }
+    greta::Buffer B = R->importFd(Kind, A.exportFd(), count * 4);
+    S.fill(A, count * 4, 77);
+    S.synchronize();
+    S.read(B, Words.data(), count * 4);
+    EXPECT_EQ(Words, std::vector<uint32_t>(count, 77));
+    ++Shared;
+  }
+  EXPECT_GE(Shared, 1u);
+  greta::Buffer Own = R->allocate(64);
+  EXPECT_NE(refusal([&] { Own.exportFd(); }).find("create_shared"),
+            std::string::npos);
+  EXPECT_NE(refusal([&] {
+              R->importFd(GRETA_FD_OPAQUE, -1, 64);
+            }).find("no file descriptor: -1"),
+            std::string::npos);
+  EXPECT_NE(refusal([&] {
+              R->allocateShared(9, 64);
+            }).find("unknown kind of file descriptor 9"),
+            std::string::npos);
+}
+
+TEST_P(Share, KnowsWhatIsFree) {
+  greta_memory M = R->memory();
+  EXPECT_LE(M.free, M.total);
+  if (!isVulkan()) // there it is an extension
+    EXPECT_GT(M.free, 0u);
+}
+
+TEST_P(Share, HipObjects) {
+  if (isVulkan() || std::string(GetParam()) == "host") {
+    greta_stream *S = nullptr;
+    greta_buffer *B = nullptr;
+    EXPECT_EQ(greta_stream_adopt_hip(R->get(), nullptr, &S),
+              GRETA_ERROR_UNSUPPORTED);
+    EXPECT_EQ(greta_buffer_adopt_hip(R->get(), nullptr, 64, &B),
+              GRETA_ERROR_UNSUPPORTED);
+    return;
+  }
+  // Memory and a stream of the library that an application may have opened too.
+  const char *Path = std::string(GetParam()) == "hip" ? GRETA_TEST_FAKE_HIP
+                                                      : getenv("GRETA_HIP_SIM");
+  void *Library = dlopen(Path, RTLD_NOW | RTLD_NOLOAD);
+  ASSERT_NE(Library, nullptr);
+  auto Function = [&](const char *Name) { return dlsym(Library, Name); };
+  auto Create = reinterpret_cast<int (*)(void **, unsigned)>(
+      Function("hipStreamCreateWithFlags"));
+  auto Destroy =
+      reinterpret_cast<int (*)(void *)>(Function("hipStreamDestroy"));
+  void *Own = nullptr;
+  ASSERT_EQ(Create(&Own, 1), 0);
+  {
+    greta_stream *Handle = nullptr;
+    greta::check(greta_stream_adopt_hip(R->get(), Own, &Handle));
+    greta::Stream S(Handle);
+    greta::Buffer In = R->allocateMapped(count * 4),
+                  Out = R->allocateMapped(count * 4);
+    checkScale(*R, S, In, Out);
+    greta_buffer *Adopted = nullptr;
+    greta::check(greta_buffer_adopt_hip(R->get(),
+                                        reinterpret_cast<void *>(Out.address()),
+                                        count * 4, &Adopted));
+    greta::Buffer Same(Adopted);
+    uint32_t Word = 0;
+    S.fill(Same, 4, 5);
+    S.read(Out, &Word, 4);
+    EXPECT_EQ(Word, 5u);
+  }
+  EXPECT_EQ(Destroy(Own), 0); // it was left to us
+  dlclose(Library);
+}
+
+// Launches on a VkDevice and into a VkBuffer that are the application's.
+TEST(AdoptedVulkan, RunsOnAnApplicationsDevice) {
+  using namespace greta::rt::vulkan;
+  std::shared_ptr<Core> Application;
+  try {
+    std::shared_ptr<Instance> I = Instance::get();
+    for (PhysicalDevice &P : physicalDevices(*I))
+      if (P.Refused.empty() && !Application)
+        Application = std::make_shared<Core>(I, P);
+  } catch (const greta::rt::Error &E) {
+    GTEST_SKIP() << E.what();
+  }
+  if (!Application)
+    GTEST_SKIP() << "no Vulkan device";
+  std::vector<const char *> Features, Extensions;
+  for (const std::string &F : Application->Physical.Features)
+    Features.push_back(F.c_str());
+  for (const std::string &E : Application->Physical.Extensions)
+    Extensions.push_back(E.c_str());
+  greta_vulkan_device Own{};
+  Own.get_instance_proc_addr =
+      dlsym(dlopen("libvulkan.so.1", RTLD_NOW), "vkGetInstanceProcAddr");
+  Own.physical_device = Application->Physical.Handle;
+  Own.device = Application->Handle;
+  Own.queue_family = Application->QueueFamily;
+  Own.features = Features.data();
+  Own.extensions = Extensions.data();
+  Own.extension_count = Extensions.size();
+  auto Refusal = [&] {
+    greta_device *D = nullptr;
+    EXPECT_NE(greta_device_adopt_vulkan(&Own, &D), GRETA_OK);
+    return std::string(greta_last_error());
+  };
+  EXPECT_NE(Refusal().find("is given by vkGetInstanceProcAddr"),
+            std::string::npos);
+  Own.instance = Application->Inst->handle();
+  EXPECT_NE(Refusal().find("was created without"), std::string::npos);
+  Own.feature_count = Features.size();
+  Own.queue = 1000;
+  EXPECT_NE(Refusal().find("has no compute queue 1000"), std::string::npos);
+  Own.queue = 0;
+  Own.physical_device = &Own;
+  EXPECT_NE(Refusal().find("does not have this physical device"),
+            std::string::npos);
+  Own.physical_device = Application->Physical.Handle;
+
+  Bytes Data = package();
+  greta::Package P(Data.data(), Data.size());
+  VulkanMemory Theirs(Application, count * 4, /*HostVisible=*/true);
+  {
+    greta::Runtime R(Own);
+    greta_buffer *Handle = nullptr;
+    uint64_t Buffer = 0;
+    memcpy(&Buffer, &Theirs.Buffer, sizeof(Buffer));
+    greta::check(
+        greta_buffer_adopt_vulkan(R.get(), Buffer, count * 4, &Handle));
+    greta::Buffer Out(Handle), In = R.allocate(count * 4);
+    greta::Stream S = R.stream();
+    std::vector<float> X(count, 3.0f), Y(count);
+    S.write(In, X.data(), count * 4);
+    R.load(P, "scale").launch(S, {{&In, {1, count}}}, {{&Out, {1, count}}});
+    S.read(Out, Y.data(), count * 4);
+    EXPECT_EQ(Y, std::vector<float>(count, 7.0f));
+    R.close();
+  }
+  EXPECT_EQ(static_cast<float *>(Theirs.Mapped)[count - 1], 7.0f);
+}
+
+} // namespace
