@@ -52,8 +52,9 @@ void addSampling(CLI::App *verb, Sampling &sampling) {
       ->check(CLI::Range(0.0, 100.0));
   verb->add_option("--top-k", sampling.topK, "the likeliest; 0: all")
       ->check(CLI::NonNegativeNumber);
-  verb->add_option("--top-p", sampling.topP,
-                   "the fewest that together are this likely")
+  verb->add_option(
+          "--top-p", sampling.topP,
+          "those whose likelier ones are less likely than this together")
       ->check(CLI::Range(0.0, 1.0));
   verb->add_option("--min-p", sampling.minP,
                    "as likely as this share of the likeliest at least")
@@ -63,7 +64,7 @@ void addSampling(CLI::App *verb, Sampling &sampling) {
       ->check(CLI::Range(0.01, 100.0));
   verb->add_option("--repeat-last-n", sampling.repeatWindow,
                    "how many tokens are recent")
-      ->check(CLI::NonNegativeNumber);
+      ->check(CLI::Range(int64_t(0), rememberedTokens));
 }
 
 } // namespace

@@ -440,7 +440,9 @@ int serve(const Options &options) {
   signal(SIGPIPE, SIG_IGN);
   Model model = readModel(options.model, options.synthetic);
   Tokenizer tokenizer(model);
-  Engine engine(model, options.package, EngineOptions::of(options));
+  EngineOptions engineOptions = EngineOptions::of(options);
+  engineOptions.sequences = options.parallel;
+  Engine engine(model, options.package, engineOptions);
   return Server(options, model, engine, tokenizer).run();
 }
 
