@@ -233,13 +233,17 @@ def test_trace(tiny, tmp_path):
         kernels = [e for e in events if e.get("cat") == "kernel"]
         for first, second in zip(kernels, kernels[1:]):
             assert first["dur"] > 0 and first["ts"] + first["dur"] <= second["ts"] + 0.01
-        reads = [e for e in events if e["name"] == "greta_buffer_read"]
-        assert len(reads) == 3 and kernels[-1]["ts"] < reads[-1]["ts"] + reads[-1]["dur"]
+        waits = [e for e in events if e["name"] == "greta_event_synchronize"]
+        assert len(waits) == 3 and kernels[-1]["ts"] < waits[-1]["ts"] + waits[-1]["dur"]
+        # Reading a token comes behind queueing the step after it.
+        queued = [e["ts"] for e in events if e["name"] == "greta_stream_flush"]
+        assert len(queued) == 3 and all(flush < wait["ts"] for flush, wait in zip(queued[1:], waits))
         assert max(e["args"]["bytes in use"] for e in events if e["ph"] == "C") > 100_000
         return [e["name"] for e in kernels]
 
     alone = traced("--no-graphs")
     assert alone[:3] == ["lookup_f16", "lookup_f32", "lookup_f32"] and alone.count("layer0_1_0") == 4 and alone.count("head_1_0") == 2
+    assert alone[-2:] == ["sample_parts", "sample_choose"] and alone.count("sample_choose") == 3
     assert traced().count("graph") == 2
     ran = llm(*words, env=os.environ | {"GRETA_TRACE": str(tmp_path / "no" / "trace.json")})
     assert ran.returncode == 0 and "cannot write GRETA_TRACE=" in ran.stderr
