@@ -144,6 +144,7 @@ int main(int argc, char **argv) {
                  "machine-readable output");
   verb->add_flag("--profile", options.profiles,
                  "then the device's time in each kernel");
+  addSampling(verb, options.sampling);
 
   verb = add("perplexity", "how well a model predicts a text", perplexity);
   addEngine(verb, options);
