@@ -132,7 +132,7 @@ class Load:
             except (OSError, http.client.HTTPException, ValueError):
                 # A request that is open when the server is killed is lost, and nothing else.
                 if is_away or self.is_away.is_set() or generation is not self.server.process:
-                    self.note("lost with the killed server")
+                    self.note("lost while the server was away")
                     time.sleep(0.2)
                 else:
                     self.problems.append(traceback.format_exc())

@@ -22,7 +22,7 @@ def test_load(tmp_path):
     options = ["--parallel=6", "--queue=4", "--context=2048", "--chunk=16", "-q"]
     counts, _, _ = llm_load.run([LLM, "serve", package, "--synthetic=tiny", f"--device={DEVICE}", *options], seconds=6, clients=16, kinds=10)
     assert counts["finished"] >= 10 and counts["finished behind SIGTERM"] >= 1
-    assert {"left", "malformed", "other paths", "refused by a full queue", "lost with the killed server"} <= counts.keys()
+    assert {"left", "malformed", "other paths", "refused by a full queue", "lost while the server was away"} <= counts.keys()
 
 
 def test_load_sees_a_wrong_answer(tmp_path):

@@ -103,7 +103,7 @@ int main(int argc, char **argv) {
   addEngine(verb, options);
   verb->add_option("-p,--prompt", options.prompt, "the text")->required();
   verb->add_option("-n", options.count, "tokens to generate at most")
-      ->check(CLI::NonNegativeNumber);
+      ->check(CLI::PositiveNumber);
   verb->add_flag("--ignore-eos", options.ignoresEnd,
                  "go on where the model would end");
   verb->add_flag("!--no-special", options.addsSpecial,
