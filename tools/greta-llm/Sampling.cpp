@@ -133,15 +133,11 @@ public:
            p.elementwise("math.log", {waited}) * row.number(Noise);
   }
 
-  static Block flat(Program &p, const Block &x) {
-    return p.reshape(x, {part * partsTogether});
-  }
+  Block flat(const Block &x) { return p.reshape(x, {part * partsTogether}); }
   std::pair<Block, Block> best(const Block &keys, const Block &tokens) {
-    return p.argmax(flat(p, keys), flat(p, tokens), 0);
+    return p.argmax(flat(keys), flat(tokens), 0);
   }
-  Block sum(const char *op, const Block &x) {
-    return p.reduce(op, flat(p, x), 0);
-  }
+  Block sum(const char *op, const Block &x) { return p.reduce(op, flat(x), 0); }
 
   Program &p;
   const Row &row;
@@ -262,7 +258,7 @@ std::string chooseKernel(int64_t vocabulary, int64_t pageSize) {
     Block top = p.reduce("arith.maxnumf", tops, 0);
     Block total = p.reduce(
         "arith.addf", p.load(sums + at, isPart, 0) * c.weights(tops, top), 0);
-    Block nucleus = row.number(TopP) * total;
+    Block topP = row.number(TopP), nucleus = topP * total;
     Block blockIndex = p.iota(0, {mostBlocks});
     Block blockAt = row.line * mostBlocks + blockIndex;
     Block isBlock = blockIndex < blockCount;
@@ -286,7 +282,9 @@ std::string chooseKernel(int64_t vocabulary, int64_t pageSize) {
           };
           Block isRead = p.convert("arith.extui", competes(tops), "i32");
           Block numbered = p.scan("arith.addi", isRead, 0);
-          Block toRead = p.reduce("arith.addi", isRead, 0);
+          Block isLimited = (topK < vocabulary) | (topP < 1) | (logit < bound);
+          Block toRead = p.select(isLimited, p.reduce("arith.addi", isRead, 0),
+                                  p.integer(0));
           Block none = p.number(0, logit), nobody = p.number(unset, logit);
           Program::Blocks found = p.loop(
               p.integer(0), toRead, partsTogether,
@@ -321,7 +319,7 @@ std::string chooseKernel(int64_t vocabulary, int64_t pageSize) {
                         p.select(isBetter, key, so[2]),
                         p.select(isBetter, best, so[3])};
               });
-          // Alone at the top, it is its own successor.
+          // Alone at the top, or not to be asked: it is its own successor.
           Block isFirst = found[3] == candidate;
           Block isAllowed =
               (logit >= bound) & (found[0] < topK) & (found[1] < nucleus);
