@@ -124,8 +124,8 @@ public:
     check(greta_buffer_copy_peer(get(), to.get(), 0, fromStream.get(),
                                  from.get(), 0, bytes));
   }
-  void fill(const Buffer &to, size_t bytes, uint32_t word) {
-    check(greta_buffer_fill(get(), to.get(), 0, bytes, word));
+  void fill(const Buffer &to, size_t bytes, uint32_t word, size_t offset = 0) {
+    check(greta_buffer_fill(get(), to.get(), offset, bytes, word));
   }
   void record(Event &event) { check(greta_event_record(event.get(), get())); }
   void wait(Event &event) {

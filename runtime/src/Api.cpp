@@ -463,6 +463,7 @@ greta_status greta_event_record(greta_event *E, greta_stream *S) {
 }
 
 greta_status greta_event_synchronize(greta_event *E) {
+  Trace::Call Traced("greta_event_synchronize");
   return guarded([&] { need(E, "event").Impl->synchronize(); });
 }
 

@@ -1,5 +1,6 @@
 """What is wrong with a model, a package or a request is one line on stderr and exit status 1, and nothing is written."""
 
+import dataclasses
 import json
 import shutil
 import struct
@@ -119,6 +120,13 @@ def test_parts_elsewhere(tmp_path):
     refused_model("'lm_head.weight' is in no file of the folder", folder)
     index.write_text("{}")
     refused_model("has no weight_map", folder)
+
+
+def test_large_vocabulary(tmp_path, monkeypatch):
+    monkeypatch.setattr(models, "VOCABULARY", 262145)
+    small = dataclasses.replace(A, width=8, hidden=8, heads=1, key_heads=1, head_size=8, layers=1)
+    models.write_safetensors(tmp_path, small, models.random_weights(small), "f16")
+    refused_model("the vocabulary has 262145 tokens; the device chooses from up to 262144", tmp_path)
 
 
 def test_missing(tmp_path):

@@ -1,7 +1,7 @@
 // Bench.cpp: the verb `bench`. In: a model and a package. Out: tokens per
 // second of prompts (pp) and of generation (tg), with llama-bench's columns, as
-// a table, JSON or CSV. Every measurement includes the way of the tokens to the
-// device and of the logits back.
+// a table, JSON or CSV. Every measurement includes the way of prompts to the
+// device and of tokens back, and the choice of each token.
 #include "Engine.h"
 #include "Options.h"
 
@@ -46,30 +46,38 @@ int32_t tokenAt(int64_t i, int64_t vocabulary) {
                               static_cast<uint64_t>(vocabulary));
 }
 
-// `batch` sequences: a prompt each, or single tokens one after another.
-double run(Engine &engine, const Row &row) {
+// `batch` sequences: a prompt each with the token behind it, or one token and
+// those behind it.
+double run(Engine &engine, const Row &row, const Sampling &sampling) {
   std::vector<Sequence> sequences(static_cast<size_t>(row.batch));
+  std::vector<int32_t> tokens;
+  for (int64_t i = 0; i < std::max<int64_t>(row.prompt, 1); ++i)
+    tokens.push_back(tokenAt(i, engine.vocabulary()));
+  int64_t left = row.generated + 1;
   for (Sequence &sequence : sequences)
-    if (!engine.reserve(sequence, row.prompt + row.generated))
+    if (!engine.reserve(sequence, static_cast<int64_t>(tokens.size()) + left))
       fail("the context has no room for " + row.test() + " (--context)");
-  double begin = seconds();
-  if (row.prompt) {
-    std::vector<int32_t> tokens;
-    for (int64_t i = 0; i < row.prompt; ++i)
-      tokens.push_back(tokenAt(i, engine.vocabulary()));
-    for (Sequence &sequence : sequences)
-      engine.append(sequence, tokens);
+  Engine::Chosen last;
+  double start = seconds();
+  for (int64_t place = 0; place < row.batch; ++place) {
+    Sequence &sequence = sequences[static_cast<size_t>(place)];
+    engine.append(sequence, tokens.data(), tokens.size());
+    last = engine.begin(place, sequence, tokens, sampling, left);
   }
-  for (int64_t i = 0; i < row.generated; ++i) {
-    std::vector<Engine::Entry> entries;
-    for (Sequence &sequence : sequences)
-      entries.push_back({&sequence, tokenAt(i, engine.vocabulary()), true});
-    engine.evaluateTokens(entries, row.batch);
+  if (row.generated) {
+    last[0];
+    start = seconds();
+    for (int64_t i = 0; i < row.generated; ++i) {
+      Engine::Chosen next = engine.step();
+      last[0]; // the device is a step ahead
+      last = next;
+    }
   }
+  last[0];
   double end = seconds();
   for (Sequence &sequence : sequences)
     engine.release(sequence);
-  return end - begin;
+  return end - start;
 }
 
 json describe(const Row &row, const Model &model, const Engine &engine,
@@ -136,9 +144,10 @@ void printCsv(const json &described) {
 
 // Where the time of a measurement goes: per kernel how often, how long, and
 // its share. Launches are timed one by one, so this is not the time of a graph.
-void printProfile(Engine &engine, const Row &row) {
+void printProfile(Engine &engine, const Row &row, const Sampling &sampling) {
+  engine.makePlaces(row.batch);
   engine.profile(true);
-  run(engine, row);
+  run(engine, row, sampling);
   std::map<std::string, std::pair<int64_t, double>> kernels;
   double sum = 0;
   for (const auto &[kernel, microseconds] : engine.times()) {
@@ -176,8 +185,8 @@ int bench(const Options &options) {
       rows.push_back({0, options.count, batch, {}});
   }
   for (const Row &row : rows)
-    longest =
-        std::max(longest, (row.prompt + row.generated + pageSize) * row.batch);
+    longest = std::max(longest,
+                       (row.prompt + row.generated + 2 * pageSize) * row.batch);
   if (!engineOptions.context)
     engineOptions.context = longest;
   Engine engine(model, options.package, engineOptions);
@@ -187,14 +196,15 @@ int bench(const Options &options) {
                   static_cast<double>(stored.columns());
   json described = json::array();
   for (Row &row : rows) {
+    engine.makePlaces(row.batch);
     // Kernels are loaded, graphs are made, and the clocks of a GPU that has
     // idled come back.
     constexpr double waking = 0.6;
     for (double begin = seconds();
-         run(engine, row), seconds() - begin < waking;)
+         run(engine, row, options.sampling), seconds() - begin < waking;)
       ;
     for (int64_t i = 0; i < options.repetitions; ++i)
-      row.seconds.push_back(run(engine, row));
+      row.seconds.push_back(run(engine, row, options.sampling));
     described.push_back(describe(row, model, engine, parameters));
   }
   if (options.format == "json")
@@ -205,7 +215,7 @@ int bench(const Options &options) {
     printTable(rows, described);
   if (options.profiles)
     for (const Row &row : rows)
-      printProfile(engine, row);
+      printProfile(engine, row, options.sampling);
   return 0;
 }
 

@@ -19,6 +19,9 @@ struct ChatForm {
 // Null where the model has no template of a known form.
 const ChatForm *chatFormOf(const Model &model);
 
+// chat.html: a page to chat with.
+extern const char chatPage[];
+
 struct Message {
   std::string role, content;
 };

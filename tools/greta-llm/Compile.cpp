@@ -75,6 +75,10 @@ int compile(const Options &options) {
                     : options.type == "f16"  ? Element::F16
                     : options.type == "bf16" ? Element::BF16
                                              : model.element();
+  if (model.config.vocabulary > largestVocabulary)
+    fail("the vocabulary has " + std::to_string(model.config.vocabulary) +
+         " tokens; the device chooses from up to " +
+         std::to_string(largestVocabulary));
   std::string module = writeModule(model, element, options.batches);
   if (options.printsModule) {
     fputs(module.c_str(), stdout);

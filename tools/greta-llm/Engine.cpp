@@ -1,6 +1,5 @@
-// Engine.cpp: see Engine.h. A step's input (tokens, positions, slots, lengths
-// and page tables) is one buffer, written once; all else stays on the device,
-// so a step of a given size is a graph that is replayed as it is.
+// Engine.cpp: see Engine.h. The input of some tokens (tokens, positions, slots,
+// lengths and page tables) is one buffer, which the host writes for prompts.
 #include "Engine.h"
 #include "Options.h"
 
@@ -12,9 +11,6 @@
 namespace greta::llm {
 
 namespace {
-// The parts of a step's input, in the order of Engine::Inputs.
-enum { Tokens, Positions, Slots, Lengths, Tables };
-
 Element elementNamed(const std::string &name) {
   return name == "f32"   ? Element::F32
          : name == "f16" ? Element::F16
@@ -39,6 +35,7 @@ Engine::Engine(const Model &model, const std::string &packagePath,
       element(elementOfPackage()), classes(classify(model, element)) {
   const Config &c = model.config;
   embed.push_back(load("embed"));
+  sample.push_back(load("sample"));
   std::vector<int64_t> sizes;
   for (const std::string &name : package.functions())
     if (name.rfind("head_", 0) == 0 && name != headFunction(0))
@@ -66,9 +63,7 @@ Engine::Engine(const Model &model, const std::string &packagePath,
   cos = allocate(chunk * half, 4);
   sin = allocate(chunk * half, 4);
   logitBuffer = allocate(logitRows * c.vocabulary, 4);
-  inputBuffer =
-      runtime.allocate(std::max(Inputs{chunk, 1, pages}.bytes(),
-                                Inputs{logitRows, logitRows, pages}.bytes()));
+  inputBuffer = runtime.allocate(inputsOf(chunk).bytes());
   for (int64_t layer = 0; layer < c.layers; ++layer)
     for (std::vector<greta::Buffer> *cache : {&keys, &values}) {
       size_t bytes =
@@ -103,12 +98,14 @@ Engine::Engine(const Model &model, const std::string &packagePath,
           fprintf(stderr, "\rloading weights: %3.0f %%%s", share * 100,
                   share == 1 ? "\n" : "");
       });
-  checkWeights(embed.front(), -1);
+  checkArguments(embed.front(), -1);
+  checkArguments(sample.front(), -1);
   for (const Step &step : steps) {
     for (size_t i = 0; i < step.layers.size(); ++i)
-      checkWeights(step.layers[i], classes.first[i]);
-    checkWeights(step.head.front(), -1);
+      checkArguments(step.layers[i], classes.first[i]);
+    checkArguments(step.head.front(), -1);
   }
+  makePlaces(options.sequences);
 }
 
 std::string Engine::deviceName() const {
@@ -141,7 +138,7 @@ Element Engine::elementOfPackage() {
 }
 
 Engine::Step Engine::loadStep(int64_t size) {
-  Step step{size, {}, {}, {}, false};
+  Step step{size, {}, {}};
   for (size_t i = 0; i < classes.first.size(); ++i)
     step.layers.push_back(
         load(size ? layerFunction(i, size) : promptFunction(i)));
@@ -150,8 +147,8 @@ Engine::Step Engine::loadStep(int64_t size) {
 }
 
 // A package of another model has other arguments, or other shapes.
-void Engine::checkWeights(const greta::Function &function, int64_t layer) {
-  Inputs inputs{1, 1, pages};
+void Engine::checkArguments(const greta::Function &function, int64_t layer) {
+  Inputs inputs = inputsOf(1);
   for (const greta::TensorInfo &info : function.arguments()) {
     greta::Tensor tensor = bind(info.name, layer, inputs, x[0], 0);
     bool fits = tensor.buffer && tensor.shape.size() == info.shape.size();
@@ -193,6 +190,10 @@ void Engine::release(Sequence &sequence) {
 // Steps
 //===----------------------------------------------------------------------===//
 
+Engine::Inputs Engine::inputsOf(int64_t count) const {
+  return {&inputBuffer, (count + 3) / 4 * 4, 0, count, 1, pages};
+}
+
 // The tensor that an argument's name means in a step.
 greta::Tensor Engine::bind(const std::string &name, int64_t layer,
                            const Inputs &inputs, const Buffer &from,
@@ -200,7 +201,7 @@ greta::Tensor Engine::bind(const std::string &name, int64_t layer,
   const Config &c = model.config;
   int64_t half = c.headSize / 2, positions = pages * pageSize;
   auto input = [&](int array, std::vector<int64_t> shape) {
-    return greta::Tensor(&inputBuffer, std::move(shape), inputs.offset(array));
+    return greta::Tensor(inputs.buffer, std::move(shape), inputs.offset(array));
   };
   if (name == "tokens")
     return input(Tokens, {inputs.tokens});
@@ -212,6 +213,12 @@ greta::Tensor Engine::bind(const std::string &name, int64_t layer,
     return input(Lengths, {inputs.sequences});
   if (name == "table")
     return input(Tables, {inputs.sequences, inputs.pages});
+  if (name == "logits")
+    return greta::Tensor(&logitBuffer, {inputs.tokens, c.vocabulary});
+  if (name == "places")
+    return greta::Tensor(&places.numbers, {inputs.tokens});
+  if (name == "rows")
+    return greta::Tensor(&places.rows, {inputs.tokens, SamplingWords});
   if (name == "x")
     return greta::Tensor(&from, {inputs.tokens, c.width},
                          static_cast<size_t>(row * c.width) * 4);
@@ -240,7 +247,7 @@ std::vector<greta::Tensor> Engine::bindAll(const greta::Function &function,
 }
 
 // The layers; what they make is in x[layers % 2].
-void Engine::queue(Step &step, const Inputs &inputs, bool wantsLogits) {
+void Engine::queueLayers(const Step &step, const Inputs &inputs) {
   const Config &c = model.config;
   int64_t tokens = inputs.tokens, half = c.headSize / 2;
   embed.front().launch(stream, bindAll(embed.front(), -1, inputs, x[0], 0),
@@ -256,119 +263,72 @@ void Engine::queue(Step &step, const Inputs &inputs, bool wantsLogits) {
                      {&keys[i], cache},
                      {&values[i], cache}});
   }
-  if (wantsLogits)
-    queueHead(step, inputs, 0, tokens);
 }
 
-void Engine::queueHead(Step &step, const Inputs &inputs, int64_t row,
+void Engine::queueHead(const Step &step, const Inputs &inputs, int64_t row,
                        int64_t rows) {
-  Inputs some{rows, rows, inputs.pages};
+  Inputs some = inputs;
+  some.tokens = rows;
   const greta::Function &head = step.head.front();
   head.launch(stream, bindAll(head, -1, some, x[model.config.layers % 2], row),
               {{&logitBuffer, {rows, model.config.vocabulary}}});
 }
 
-void Engine::evaluatePart(Step &step, const Entry *entries, size_t count) {
-  int64_t tokens = step.size ? step.size : static_cast<int64_t>(count);
-  Inputs inputs{tokens, step.size ? tokens : 1, pages};
+int32_t Engine::slotOf(const Sequence &sequence, int64_t position) {
+  size_t page = static_cast<size_t>(position / pageSize);
+  return static_cast<int32_t>(sequence.pages[page] * pageSize +
+                              position % pageSize);
+}
+
+void Engine::append(Sequence &sequence, const int32_t *tokens, size_t count) {
+  size_t chunk = static_cast<size_t>(options.chunk);
+  for (size_t begin = 0; begin < count; begin += chunk)
+    appendPart(sequence, tokens + begin, std::min(chunk, count - begin));
+}
+
+void Engine::appendPart(Sequence &sequence, const int32_t *tokens,
+                        size_t count) {
+  appended = static_cast<int64_t>(count);
+  Inputs inputs = inputsOf(appended);
   inputWords.assign(inputs.bytes() / 4, 0);
   auto array = [&](int which) {
     return inputWords.data() + inputs.offset(which) / 4;
   };
-  // Places without a token: no slot, no keys.
-  std::fill_n(array(Slots), tokens, -1);
-  bool wantsLogits = false;
+  std::copy_n(tokens, count, array(Tokens));
   for (size_t i = 0; i < count; ++i) {
-    Sequence &sequence = *entries[i].sequence;
     int64_t position = sequence.length++;
-    size_t page = static_cast<size_t>(position / pageSize);
-    size_t line = step.size ? i : 0;
-    array(Tokens)[i] = entries[i].token;
     array(Positions)[i] = static_cast<int32_t>(position);
-    array(Slots)[i] = static_cast<int32_t>(sequence.pages[page] * pageSize +
-                                           position % pageSize);
-    array(Lengths)[line] = static_cast<int32_t>(position + 1);
-    if (step.size || i + 1 == count)
-      std::copy_n(sequence.pages.begin(), page + 1,
-                  array(Tables) + static_cast<size_t>(pages) * line);
-    wantsLogits |= entries[i].wantsLogits;
+    array(Slots)[i] = slotOf(sequence, position);
   }
+  array(Lengths)[0] = static_cast<int32_t>(sequence.length);
+  std::copy(sequence.pages.begin(), sequence.pages.end(), array(Tables));
   stream.write(inputBuffer, inputWords.data(), inputs.bytes());
-
-  size_t vocabulary = static_cast<size_t>(model.config.vocabulary);
-  auto read = [&](int64_t rows) {
-    size_t before = logits.size(),
-           more = static_cast<size_t>(rows) * vocabulary;
-    logits.resize(before + more);
-    stream.read(logitBuffer, logits.data() + before, more * 4);
-  };
-  bool wantsAll = std::all_of(entries, entries + count, [](const Entry &entry) {
-    return entry.wantsLogits;
-  });
-  if (step.size && wantsAll) {
-    // A step that repeats.
-    if (options.usesGraphs && !step.isCaptured) {
-      step.graph = stream.capture([&] { queue(step, inputs, true); });
-      step.isCaptured = true;
-    }
-    if (options.usesGraphs)
-      stream.launch(step.graph);
-    else
-      queue(step, inputs, true);
-    read(static_cast<int64_t>(count));
-    return;
-  }
-  queue(step, inputs, false);
-  for (size_t row = 0; row < count;) {
-    size_t end = row;
-    while (end < count && entries[end].wantsLogits &&
-           end - row < static_cast<size_t>(logitRows))
-      ++end;
-    if (end == row) {
-      ++row;
-      continue;
-    }
-    int64_t rows = static_cast<int64_t>(end - row);
-    queueHead(steps.back(), inputs, static_cast<int64_t>(row), rows);
-    read(rows);
-    row = end;
-  }
-  if (!wantsLogits)
-    stream.flush();
+  queueLayers(steps.back(), inputs);
 }
 
-void Engine::evaluate(Step &step, const std::vector<Entry> &entries) {
+void Engine::readLogits(int64_t rows) {
+  size_t before = logits.size(),
+         more = static_cast<size_t>(rows * model.config.vocabulary);
+  logits.resize(before + more);
+  stream.read(logitBuffer, logits.data() + before, more * 4);
+}
+
+const std::vector<float> &Engine::evaluate(Sequence &sequence,
+                                           const int32_t *tokens, size_t count,
+                                           size_t first) {
   logits.clear();
-  size_t most = static_cast<size_t>(step.size ? step.size : options.chunk);
-  for (size_t first = 0; first < entries.size(); first += most)
-    evaluatePart(step, entries.data() + first,
-                 std::min(most, entries.size() - first));
-}
-
-const std::vector<float> &
-Engine::evaluatePrompt(const std::vector<Entry> &entries) {
-  evaluate(steps.back(), entries);
+  for (size_t begin = 0; begin < count;) {
+    size_t part = std::min(count - begin, static_cast<size_t>(options.chunk));
+    appendPart(sequence, tokens + begin, part);
+    int64_t row = static_cast<int64_t>(std::max(first, begin) - begin);
+    begin += part;
+    for (int64_t rows; row < appended; row += rows) {
+      rows = std::min(appended - row, logitRows);
+      queueHead(steps.back(), inputsOf(appended), row, rows);
+      readLogits(rows);
+    }
+  }
   return logits;
-}
-
-const std::vector<float> &
-Engine::evaluateTokens(const std::vector<Entry> &entries, int64_t sequences) {
-  // The smallest that is enough, or the largest there is, several times.
-  size_t i = 0;
-  while (i + 2 < steps.size() && steps[i].size < sequences)
-    ++i;
-  evaluate(steps[i], entries);
-  return logits;
-}
-
-const std::vector<float> &Engine::append(Sequence &sequence,
-                                         const std::vector<int32_t> &tokens) {
-  std::vector<Entry> entries;
-  for (int32_t token : tokens)
-    entries.push_back({&sequence, token, false});
-  entries.back().wantsLogits = true;
-  return tokens.size() > 1 ? evaluatePrompt(entries)
-                           : evaluateTokens(entries, 1);
 }
 
 } // namespace greta::llm

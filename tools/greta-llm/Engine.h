@@ -1,10 +1,15 @@
 // Engine.h: a model on a device. In: a model, the package that was compiled for
-// it, and tokens of sequences. Out: logits. Sequences keep their keys and
-// values in pages of one cache that all share, so any of them may be evaluated
-// together.
+// it, and tokens of sequences. Out: logits, or the tokens that the device chose
+// by itself. Sequences keep their keys and values in pages of one cache that
+// all share, so any of them may be evaluated together.
+//
+// A sequence that generates has a place. What a step of all places begins with
+// is on the device, where the step before it left it, so steps are queued one
+// behind the other and the host reads their tokens when it likes.
 #ifndef GRETA_LLM_ENGINE_H
 #define GRETA_LLM_ENGINE_H
 
+#include "Sampling.h"
 #include "Weights.h"
 
 namespace greta::llm {
@@ -15,6 +20,7 @@ struct EngineOptions {
   std::string device;
   int64_t context = 0;    // tokens of all sequences; 0: what the model says
   int64_t chunk = 2048;   // tokens that are evaluated together at most
+  int64_t sequences = 1;  // that generate together
   bool usesGraphs = true; // of the steps with functions of their own
   bool isQuiet = true;
 
@@ -32,25 +38,42 @@ public:
   Engine(const Model &model, const std::string &packagePath,
          const EngineOptions &options);
 
-  // A token behind its sequence's others.
-  struct Entry {
-    Sequence *sequence;
-    int32_t token;
-    bool wantsLogits;
-  };
   // Pages for as many tokens more; false where the cache has no more.
   bool reserve(Sequence &sequence, int64_t tokens);
   void release(Sequence &sequence);
-  // Evaluates tokens whose pages are reserved: any number of one sequence, or
-  // one of each of several. The logits of those that want them, one row each.
-  const std::vector<float> &evaluatePrompt(const std::vector<Entry> &entries);
-  // `sequences` chooses the functions, so that a token's logits do not depend
-  // on how many are evaluated with it.
-  const std::vector<float> &evaluateTokens(const std::vector<Entry> &entries,
-                                           int64_t sequences);
-  // The same of one sequence's tokens, with the logits of the last.
-  const std::vector<float> &append(Sequence &sequence,
-                                   const std::vector<int32_t> &tokens);
+
+  // Queues tokens behind a sequence's others; their pages are reserved.
+  void append(Sequence &sequence, const int32_t *tokens, size_t count);
+  // The same, and the logits of those from `first` on, a row each.
+  const std::vector<float> &evaluate(Sequence &sequence, const int32_t *tokens,
+                                     size_t count, size_t first);
+  // One token with the functions that generation takes. Nothing generates.
+  const std::vector<float> &evaluateOne(Sequence &sequence, int32_t token);
+
+  // Room for so many sequences that generate; those before are forgotten.
+  void makePlaces(int64_t sequences);
+  // The tokens that places have at some point, when the device has come there.
+  class Chosen {
+  public:
+    int32_t operator[](int64_t place);
+
+  private:
+    friend Engine;
+    struct State;
+    std::shared_ptr<State> state;
+  };
+  // Queues the choice of a sequence's first token, behind the end of its
+  // prompt, which was appended last. Pages for the prompt and `left` tokens are
+  // reserved, but for the last one's.
+  Chosen begin(int64_t place, const Sequence &sequence,
+               const std::vector<int32_t> &prompt, const Sampling &sampling,
+               int64_t left);
+  // Queues the next token of each place that wants more.
+  Chosen step();
+  // The place's sequence wants none.
+  void end(int64_t place);
+  // After an error: what the places hold is not known.
+  void forgetPlaces() { placesAreClear = false; }
 
   // While on, kernels are launched one by one and timed by the device.
   void profile(bool on);
@@ -73,33 +96,51 @@ private:
     int64_t size; // 0: any number of one sequence
     std::vector<greta::Function> layers;
     std::vector<greta::Function> head;
-    greta::Graph graph;
-    bool isCaptured = false;
   };
-  // Where the parts of a step's input lie in its buffer.
+  // The arrays of an input, in the order in which they lie in its buffer.
+  enum { Tokens, Positions, Slots, Lengths, Tables };
+  // Where the input of some tokens lies: `tokens` of the `total` numbers that
+  // each array of a buffer has, from `first` on.
   struct Inputs {
-    int64_t tokens, sequences, pages;
+    const Buffer *buffer;
+    int64_t total, first, tokens, sequences, pages;
     size_t offset(int array) const {
-      return static_cast<size_t>((tokens + 3) / 4 * 16 * array);
+      int64_t columns = array == Tables ? pages : 1;
+      return static_cast<size_t>(array * total + first * columns) * 4;
     }
     size_t bytes() const {
-      return offset(4) + static_cast<size_t>(sequences * pages) * 4;
+      return static_cast<size_t>(Tables * total + sequences * pages) * 4;
     }
   };
 
   greta::Function load(const std::string &name);
   Element elementOfPackage();
-  void checkWeights(const greta::Function &function, int64_t layer);
+  void checkArguments(const greta::Function &function, int64_t layer);
   Step loadStep(int64_t size);
   greta::Tensor bind(const std::string &name, int64_t layer,
                      const Inputs &inputs, const Buffer &x, int64_t xRow);
   std::vector<greta::Tensor> bindAll(const greta::Function &function,
                                      int64_t layer, const Inputs &inputs,
                                      const Buffer &x, int64_t xRow);
-  void queue(Step &step, const Inputs &inputs, bool wantsLogits);
-  void queueHead(Step &step, const Inputs &inputs, int64_t row, int64_t rows);
-  void evaluate(Step &step, const std::vector<Entry> &entries);
-  void evaluatePart(Step &step, const Entry *entries, size_t count);
+  Inputs inputsOf(int64_t count) const; // of a prompt's tokens
+  Inputs inputsOfPlaces() const;
+  static int32_t slotOf(const Sequence &sequence, int64_t position);
+  void appendPart(Sequence &sequence, const int32_t *tokens, size_t count);
+  void readLogits(int64_t rows);
+  void queueLayers(const Step &step, const Inputs &inputs);
+  void queueHead(const Step &step, const Inputs &inputs, int64_t row,
+                 int64_t rows);
+  void queueStep(int64_t batch);
+  void queueSample(int64_t rows, size_t numbers);
+  void runStep(int64_t batch);
+  void clearPlaces();
+  Chosen readTokens();
+  // A place's line of the arrays: functions take a batch of them at a time.
+  int64_t lineOf(int64_t place) const {
+    int64_t size = places.step->size;
+    return place / size * pitch() + place % size;
+  }
+  int64_t pitch() const { return (places.step->size + 3) / 4 * 4; }
 
   const Model &model;
   EngineOptions options;
@@ -110,13 +151,25 @@ private:
   Element element;
   LayerClasses classes;
   std::unique_ptr<Weights> weights;
-  std::vector<greta::Function> embed;
+  std::vector<greta::Function> embed, sample;
   std::vector<Step> steps; // in the order of sizes, a prompt's at the end
   greta::Buffer x[2], cos, sin, cosTable, sinTable, inputBuffer, logitBuffer;
   std::vector<greta::Buffer> keys, values;
-  int64_t pages, logitRows;
+  int64_t pages, logitRows, appended = 0;
   std::vector<int32_t> freePages, inputWords;
   std::vector<float> logits;
+
+  // Places are evaluated in batches of as many as the step's functions take.
+  struct Places {
+    const Step *step = nullptr;
+    int64_t lines = 0; // of the arrays of `input`, and of `rows`
+    greta::Buffer input, rows, numbers;
+    std::vector<int64_t> left;         // tokens that a place's sequence wants
+    std::vector<greta::Graph> batches; // recorded when first used
+  };
+  Places places;
+  bool placesAreClear = false;
+  std::vector<std::shared_ptr<Chosen::State>> reads;
 };
 
 } // namespace greta::llm

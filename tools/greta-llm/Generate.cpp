@@ -6,7 +6,9 @@
 #include "Options.h"
 #include "Tokenizer.h"
 
+#include <algorithm>
 #include <cstring>
+#include <deque>
 #include <fstream>
 
 namespace greta::llm {
@@ -34,27 +36,30 @@ int generate(const Options &options) {
   std::vector<int32_t> tokens =
       tokenizer.encode(options.prompt, options.addsSpecial);
   checkTokens(tokens, engine);
-  Sampler sampler(options.sampling);
-  Sequence sequence;
-  size_t vocabulary = static_cast<size_t>(engine.vocabulary());
-
-  double begin = seconds();
-  engine.reserve(sequence, static_cast<int64_t>(tokens.size()));
-  const float *row = engine.append(sequence, tokens).data();
-  double prompted = seconds();
   int64_t prompt = static_cast<int64_t>(tokens.size()), made = 0;
-  while (made < options.count) {
-    int32_t token = sampler.choose(row, vocabulary, tokens);
+  // The last token needs no place in the context.
+  int64_t most = std::min(options.count, engine.freeTokens() - prompt + 1);
+  Sequence sequence;
+  engine.reserve(sequence, prompt + std::max<int64_t>(most - 1, 0));
+
+  double begin = seconds(), prompted = begin;
+  engine.append(sequence, tokens.data(), tokens.size());
+  // The device is a step ahead of the text.
+  std::deque<Engine::Chosen> ahead;
+  for (int64_t queued = 0; made < most; ++made) {
+    for (; queued < most && ahead.size() < 2; ++queued)
+      ahead.push_back(
+          queued ? engine.step()
+                 : engine.begin(0, sequence, tokens, options.sampling, most));
+    int32_t token = ahead.front()[0];
+    ahead.pop_front();
+    if (!made)
+      prompted = seconds();
     if (tokenizer.isEnd(token) && !options.ignoresEnd)
       break;
-    tokens.push_back(token);
-    ++made;
     std::string bytes = tokenizer.bytesOf(token);
     fwrite(bytes.data(), 1, bytes.size(), stdout);
     fflush(stdout);
-    if (made == options.count || !engine.reserve(sequence, 1))
-      break;
-    row = engine.append(sequence, {token}).data();
   }
   double end = seconds();
   fputc('\n', stdout);
@@ -81,12 +86,11 @@ int logits(const Options &options) {
   int64_t piece = options.batches.front() ? options.batches.front() : count;
   std::vector<float> all;
   for (int64_t first = 0; first < count; first += piece) {
-    std::vector<Engine::Entry> entries;
-    for (int64_t i = first; i < std::min(count, first + piece); ++i)
-      entries.push_back({&sequence, tokens[static_cast<size_t>(i)], true});
-    const std::vector<float> &rows = entries.size() > 1
-                                         ? engine.evaluatePrompt(entries)
-                                         : engine.evaluateTokens(entries, 1);
+    const int32_t *begin = tokens.data() + first;
+    size_t size = static_cast<size_t>(std::min(piece, count - first));
+    const std::vector<float> &rows =
+        size > 1 ? engine.evaluate(sequence, begin, size, 0)
+                 : engine.evaluateOne(sequence, *begin);
     all.insert(all.end(), rows.begin(), rows.end());
   }
   greta_run::HostTensor tensor{"f32", {count, engine.vocabulary()}, {}};

@@ -1,5 +1,7 @@
 // Graph.cpp: see Graph.h.
 #include "Graph.h"
+#include "Program.h"
+#include "Sampling.h"
 
 #include <cmath>
 #include <cstdio>
@@ -294,34 +296,24 @@ std::string Writer::head(const std::string &name, int64_t tokens) const {
 // Rows of tables by index: a block program, because the dialect has no op that
 // looks up.
 std::string lookupKernel(const std::string &element) {
-  bool isNarrow = element != "f32";
-  std::string pointer = "!greta_tile.ptr<" + element + ">";
-  return "greta_tile.func @lookup_" + element + "(%table: " + pointer +
-         R"(, %index: !greta_tile.ptr<i32>, %y: !greta_tile.ptr<f32>, %columns: i32)
-    attributes {waves = 4 : i32} {
-  %row = greta_tile.program_id 0
-  %block = greta_tile.program_id 1
-  %width = arith.constant 1024 : i32
-  %column = arith.muli %block, %width : i32
-  %at = greta_tile.ptr_add %index, %row : !greta_tile.ptr<i32>, i32
-  %from = greta_tile.load_scattered %at : !greta_tile.ptr<i32> -> i32
-  %wide_from = arith.extsi %from : i32 to i64
-  %wide_row = arith.extsi %row : i32 to i64
-  %stride = arith.extsi %columns : i32 to i64
-  %source = arith.muli %wide_from, %stride : i64
-  %target = arith.muli %wide_row, %stride : i64
-  %line = greta_tile.ptr_add %table, %source : )" +
-         pointer + R"(, i64
-  %to = greta_tile.ptr_add %y, %target : !greta_tile.ptr<f32>, i64
-  %v = greta_tile.load %line[%column] strides [1] bounds [0] (%columns) : )" +
-         pointer + " -> tensor<1024x" + element + ">\n" +
-         (isNarrow ? "  %w = arith.extf %v : tensor<1024x" + element +
-                         "> to tensor<1024xf32>\n"
-                   : "") +
-         "  greta_tile.store " + (isNarrow ? "%w" : "%v") +
-         ", %to[%column] strides [1] bounds [0] (%columns) : "
-         "tensor<1024xf32> -> !greta_tile.ptr<f32>\n"
-         "  greta_tile.return\n}\n";
+  constexpr int64_t width = 1024;
+  Program p("lookup_" + element, 4);
+  Block table = p.argument("table", element);
+  Block index = p.argument("index", "i32");
+  Block y = p.argument("y", "f32");
+  Block columns = p.argument("columns", "i32", /*isPointer=*/false);
+  Block row = p.programId(0);
+  Block column = p.programId(1) * width + p.iota(0, {width});
+  Block isThere = column < columns;
+  auto wide = [&](const Block &x) {
+    return p.convert("arith.extsi", x, "i64");
+  };
+  Block source = table + wide(p.load(index + row)) * wide(columns);
+  Block target = y + wide(row) * wide(columns);
+  Block value = p.load(source + column, isThere, 0);
+  p.store(element == "f32" ? value : p.convert("arith.extf", value, "f32"),
+          target + column, isThere);
+  return p.finish();
 }
 
 std::string Writer::embed() const {
@@ -425,7 +417,8 @@ std::string writeModule(const Model &model, Element element,
                         const std::vector<int64_t> &sizes) {
   Writer writer(model, element);
   LayerClasses classes = classify(model, element);
-  std::string text = writer.embed() + writer.head(headFunction(0), any);
+  std::string text = writer.embed() + writer.head(headFunction(0), any) +
+                     writeSampling(model.config.vocabulary, pageSize);
   for (size_t c = 0; c < classes.first.size(); ++c)
     text += writer.layer(promptFunction(c), classes.first[c], any,
                          /*isPrompt=*/true);

@@ -3,6 +3,7 @@
 // with these functions:
 //
 //   embed        rows of the embedding and of rope's tables, for any number
+//   sample       the next tokens of any number of sequences (Sampling.h)
 //   promptC      a layer of class C (layers whose weights are held alike), for
 //                any number of tokens of one sequence
 //   layerC_T     the same for T tokens of T sequences

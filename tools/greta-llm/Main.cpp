@@ -52,8 +52,9 @@ void addSampling(CLI::App *verb, Sampling &sampling) {
       ->check(CLI::Range(0.0, 100.0));
   verb->add_option("--top-k", sampling.topK, "the likeliest; 0: all")
       ->check(CLI::NonNegativeNumber);
-  verb->add_option("--top-p", sampling.topP,
-                   "the fewest that together are this likely")
+  verb->add_option(
+          "--top-p", sampling.topP,
+          "those whose likelier ones are less likely than this together")
       ->check(CLI::Range(0.0, 1.0));
   verb->add_option("--min-p", sampling.minP,
                    "as likely as this share of the likeliest at least")
@@ -63,7 +64,7 @@ void addSampling(CLI::App *verb, Sampling &sampling) {
       ->check(CLI::Range(0.01, 100.0));
   verb->add_option("--repeat-last-n", sampling.repeatWindow,
                    "how many tokens are recent")
-      ->check(CLI::NonNegativeNumber);
+      ->check(CLI::Range(int64_t(0), rememberedTokens));
 }
 
 } // namespace
@@ -102,7 +103,7 @@ int main(int argc, char **argv) {
   addEngine(verb, options);
   verb->add_option("-p,--prompt", options.prompt, "the text")->required();
   verb->add_option("-n", options.count, "tokens to generate at most")
-      ->check(CLI::NonNegativeNumber);
+      ->check(CLI::PositiveNumber);
   verb->add_flag("--ignore-eos", options.ignoresEnd,
                  "go on where the model would end");
   verb->add_flag("!--no-special", options.addsSpecial,
@@ -143,6 +144,7 @@ int main(int argc, char **argv) {
                  "machine-readable output");
   verb->add_flag("--profile", options.profiles,
                  "then the device's time in each kernel");
+  addSampling(verb, options.sampling);
 
   verb = add("perplexity", "how well a model predicts a text", perplexity);
   addEngine(verb, options);

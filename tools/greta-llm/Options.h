@@ -3,7 +3,7 @@
 #ifndef GRETA_LLM_OPTIONS_H
 #define GRETA_LLM_OPTIONS_H
 
-#include "Sampler.h"
+#include "Sampling.h"
 
 #include <string>
 #include <vector>

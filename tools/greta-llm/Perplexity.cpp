@@ -47,10 +47,8 @@ int perplexity(const Options &options) {
       part.front() = first.front();
     Sequence sequence;
     engine.reserve(sequence, options.window);
-    std::vector<Engine::Entry> entries;
-    for (size_t i = 0; i + 1 < window; ++i)
-      entries.push_back({&sequence, part[i], i >= window / 2});
-    const std::vector<float> &logits = engine.evaluatePrompt(entries);
+    const std::vector<float> &logits =
+        engine.evaluate(sequence, part.data(), window - 1, window / 2);
     for (size_t i = window / 2, row = 0; i + 1 < window; ++i, ++row) {
       double value =
           surprise(logits.data() + row * vocabulary, vocabulary, part[i + 1]);

@@ -25,8 +25,11 @@ Scheduler::Scheduler(Engine &engine, const Tokenizer &tokenizer,
                      int64_t sequences, int64_t queue)
     : engine(engine), tokenizer(tokenizer),
       sequences(static_cast<size_t>(sequences)),
-      queueLimit(static_cast<size_t>(queue)), free(engine.freeTokens()),
-      thread([this] { run(); }) {}
+      queueLimit(static_cast<size_t>(queue)), free(engine.freeTokens()) {
+  for (int64_t place = 0; place < sequences; ++place)
+    freePlaces.push_back(place);
+  thread = std::thread([this] { run(); });
+}
 
 void Scheduler::drain() {
   std::unique_lock<std::mutex> lock(mutex);
@@ -43,7 +46,7 @@ Scheduler::~Scheduler() {
 std::shared_ptr<Answer> Scheduler::submit(Request request) {
   auto answer = std::make_shared<Answer>();
   answer->promptTokens = static_cast<int64_t>(request.tokens.size());
-  auto job = std::make_unique<Job>(std::move(request), answer);
+  auto job = std::make_shared<Job>(std::move(request), answer);
   {
     std::lock_guard<std::mutex> lock(mutex);
     if (isEnding || waiting.size() >= queueLimit) {
@@ -66,9 +69,13 @@ bool Scheduler::admit() {
   while (!waiting.empty() && running.size() < sequences) {
     Job &next = *waiting.front();
     int64_t tokens =
-        static_cast<int64_t>(next.tokens.size()) + next.request.most;
+        static_cast<int64_t>(next.request.tokens.size()) + next.request.most;
     if (!next.answer->isCancelled && !engine.reserve(next.sequence, tokens))
       break;
+    // The lowest place: fewer batches of places have something to do.
+    auto place = std::min_element(freePlaces.begin(), freePlaces.end());
+    next.place = *place;
+    freePlaces.erase(place);
     running.push_back(std::move(waiting.front()));
     waiting.pop_front();
   }
@@ -77,37 +84,28 @@ bool Scheduler::admit() {
 }
 
 void Scheduler::run() {
-  bool promptsFirst = true;
   while (admit()) {
-    for (std::unique_ptr<Job> &job : running)
-      if (job->answer->isCancelled)
-        finish(*job, "");
-    auto isDone = [](const std::unique_ptr<Job> &job) {
-      return job->answer == nullptr;
-    };
+    double begin = seconds();
     auto clean = [&] {
-      running.erase(std::remove_if(running.begin(), running.end(), isDone),
+      running.erase(std::remove_if(running.begin(), running.end(),
+                                   [](const std::shared_ptr<Job> &job) {
+                                     return job->answer == nullptr;
+                                   }),
                     running.end());
       counts.running = static_cast<int64_t>(running.size());
       free = engine.freeTokens();
     };
-    clean();
-    auto begins = [](const std::unique_ptr<Job> &job) {
-      return job->evaluated < job->request.tokens.size();
-    };
-    auto prompt = std::find_if(running.begin(), running.end(), begins);
-    bool generates = !std::all_of(running.begin(), running.end(), begins);
-    double begin = seconds();
     try {
-      if (prompt != running.end() && (promptsFirst || !generates))
-        stepPrompt(**prompt);
-      else if (generates)
-        stepTokens();
+      for (std::shared_ptr<Job> &job : running)
+        if (job->answer->isCancelled)
+          finish(*job, "");
+      clean();
+      bool isQueued = queueNext();
+      while (ahead.size() > (isQueued ? 1 : 0))
+        takeStep();
     } catch (const std::exception &problem) {
       failAll(problem.what());
     }
-    // In turn, so that a long prompt does not stop those who generate.
-    promptsFirst = !promptsFirst;
     ++counts.steps;
     counts.stepMicroseconds += static_cast<int64_t>((seconds() - begin) * 1e6);
     clean();
@@ -117,38 +115,52 @@ void Scheduler::run() {
   idle.notify_all();
 }
 
-void Scheduler::stepPrompt(Job &job) {
-  const std::vector<int32_t> &tokens = job.request.tokens;
-  size_t end = std::min(tokens.size(),
-                        job.evaluated + static_cast<size_t>(engine.chunk()));
-  std::vector<Engine::Entry> entries;
-  for (; job.evaluated < end; ++job.evaluated)
-    entries.push_back({&job.sequence, tokens[job.evaluated], false});
-  bool isLast = job.evaluated == tokens.size();
-  entries.back().wantsLogits = isLast;
-  counts.promptTokens += static_cast<int64_t>(entries.size());
-  const std::vector<float> &logits = engine.evaluatePrompt(entries);
-  if (!isLast)
-    return;
-  counts.firstTokenMicroseconds +=
-      static_cast<int64_t>((seconds() - job.arrived) * 1e6);
-  ++counts.firstTokens;
-  take(job, logits.data());
+/// Work for the device: a part of a prompt, or a token of all that generate, in
+/// turn, so that a long prompt does not stop these. False: there is none.
+bool Scheduler::queueNext() {
+  auto begins = [](const std::shared_ptr<Job> &job) {
+    return job->evaluated < job->request.tokens.size();
+  };
+  Step step;
+  for (const std::shared_ptr<Job> &job : running)
+    if (!begins(job) && job->queued < job->request.most)
+      step.jobs.push_back(job);
+  auto prompt = std::find_if(running.begin(), running.end(), begins);
+  promptsFirst = !promptsFirst;
+  if (prompt != running.end() && (promptsFirst || step.jobs.empty())) {
+    queuePrompt(*prompt);
+    return true;
+  }
+  if (step.jobs.empty())
+    return false;
+  step.chosen = engine.step();
+  for (const std::shared_ptr<Job> &job : step.jobs)
+    ++job->queued;
+  ahead.push_back(std::move(step));
+  return true;
 }
 
-void Scheduler::stepTokens() {
-  std::vector<Engine::Entry> entries;
-  std::vector<Job *> jobs;
-  for (std::unique_ptr<Job> &job : running)
-    if (job->evaluated == job->request.tokens.size()) {
-      entries.push_back({&job->sequence, job->tokens.back(), true});
-      jobs.push_back(job.get());
-    }
-  const std::vector<float> &logits =
-      engine.evaluateTokens(entries, static_cast<int64_t>(sequences));
-  for (size_t i = 0; i < jobs.size(); ++i)
-    take(*jobs[i],
-         logits.data() + i * static_cast<size_t>(engine.vocabulary()));
+void Scheduler::queuePrompt(const std::shared_ptr<Job> &job) {
+  const Request &request = job->request;
+  size_t count = std::min(request.tokens.size() - job->evaluated,
+                          static_cast<size_t>(engine.chunk()));
+  engine.append(job->sequence, request.tokens.data() + job->evaluated, count);
+  job->evaluated += count;
+  counts.promptTokens += static_cast<int64_t>(count);
+  if (job->evaluated < request.tokens.size())
+    return;
+  job->queued = 1;
+  ahead.push_back({engine.begin(job->place, job->sequence, request.tokens,
+                                request.sampling, request.most),
+                   {job}});
+}
+
+void Scheduler::takeStep() {
+  Step step = std::move(ahead.front());
+  ahead.pop_front();
+  for (const std::shared_ptr<Job> &job : step.jobs)
+    if (job->answer)
+      take(*job, step.chosen[job->place]);
 }
 
 /// How many bytes at the end may be the beginning of a character or of a text
@@ -172,19 +184,19 @@ static size_t openBytes(const std::string &text,
   return open;
 }
 
-/// The next token of a job, from its logits.
-void Scheduler::take(Job &job, const float *row) {
+/// The next token of a job.
+void Scheduler::take(Job &job, int32_t token) {
   const Request &request = job.request;
   int64_t made = job.answer->generated;
-  if (made >= request.most)
-    return finish(job, "length");
-  int32_t token = job.sampler.choose(
-      row, static_cast<size_t>(engine.vocabulary()), job.tokens);
+  if (!made) {
+    counts.firstTokenMicroseconds +=
+        static_cast<int64_t>((seconds() - job.arrived) * 1e6);
+    ++counts.firstTokens;
+  }
   bool isEnd = std::find(request.ends.begin(), request.ends.end(), token) !=
                request.ends.end();
   if (isEnd || tokenizer.isEnd(token))
     return finish(job, "stop");
-  job.tokens.push_back(token);
   job.answer->generated = ++made;
   ++counts.generatedTokens;
   job.held += tokenizer.bytesOf(token);
@@ -206,7 +218,9 @@ void Scheduler::take(Job &job, const float *row) {
 
 /// An empty reason: nobody waits for it.
 void Scheduler::finish(Job &job, const char *reason) {
+  engine.end(job.place);
   engine.release(job.sequence);
+  freePlaces.push_back(job.place);
   ++(*reason ? counts.finished : counts.cancelled);
   job.answer->push({std::move(job.held), reason, true});
   job.answer = nullptr;
@@ -215,10 +229,13 @@ void Scheduler::finish(Job &job, const char *reason) {
 /// The device failed: who waits is told, and later requests may fare better.
 void Scheduler::failAll(const std::string &why) {
   fprintf(stderr, "greta-llm: error: %s\n", why.c_str());
-  for (std::unique_ptr<Job> &job : running) {
+  ahead.clear();
+  engine.forgetPlaces();
+  for (std::shared_ptr<Job> &job : running) {
     if (!job->answer)
       continue;
     engine.release(job->sequence);
+    freePlaces.push_back(job->place);
     ++counts.failed;
     job->answer->push({"", "error", true});
     job->answer = nullptr;

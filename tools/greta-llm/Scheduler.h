@@ -4,14 +4,16 @@
 // One thread owns the engine. A step evaluates either the next part of one
 // prompt or a token of every sequence that generates, in turn, with the same
 // kernels however many there are, so that an answer does not depend on its
-// neighbours. A request is admitted when the cache has pages for all that it
-// may become, in the order of arrival; what is admitted always finishes.
+// neighbours. Steps are queued one ahead of the tokens that are read, so the
+// device does not wait: a sequence that ends by what it says has then made a
+// token too many, which is dropped. A request is admitted when the cache has
+// pages for all that it may become, in the order of arrival; what is admitted
+// always finishes.
 #ifndef GRETA_LLM_SCHEDULER_H
 #define GRETA_LLM_SCHEDULER_H
 
 #include "Engine.h"
 #include "Options.h"
-#include "Sampler.h"
 #include "Tokenizer.h"
 
 #include <atomic>
@@ -83,32 +85,40 @@ public:
 private:
   struct Job {
     Job(Request given, std::shared_ptr<Answer> answer)
-        : request(std::move(given)), answer(std::move(answer)),
-          sampler(request.sampling), tokens(request.tokens) {}
+        : request(std::move(given)), answer(std::move(answer)) {}
 
     Request request;
     std::shared_ptr<Answer> answer; // null: finished
-    Sampler sampler;
-    std::vector<int32_t> tokens; // the prompt's and the generated
     Sequence sequence;
+    int64_t place = -1;
     size_t evaluated = 0; // tokens of the prompt
+    int64_t queued = 0;   // tokens that the device has made, or will
     std::string held;     // text that is not yet pushed
     double arrived = seconds();
+  };
+  // Tokens on their way, and whose they are.
+  struct Step {
+    Engine::Chosen chosen;
+    std::vector<std::shared_ptr<Job>> jobs;
   };
 
   void run();
   bool admit();
-  void stepPrompt(Job &job);
-  void stepTokens();
-  void take(Job &job, const float *row);
+  bool queueNext();
+  void queuePrompt(const std::shared_ptr<Job> &job);
+  void takeStep();
+  void take(Job &job, int32_t token);
   void finish(Job &job, const char *reason);
   void failAll(const std::string &why);
 
   Engine &engine;
   const Tokenizer &tokenizer;
   const size_t sequences, queueLimit;
-  std::deque<std::unique_ptr<Job>> waiting;
-  std::vector<std::unique_ptr<Job>> running;
+  std::deque<std::shared_ptr<Job>> waiting;
+  std::vector<std::shared_ptr<Job>> running;
+  std::deque<Step> ahead;
+  std::vector<int64_t> freePlaces;
+  bool promptsFirst = true;
   std::mutex mutex;
   std::condition_variable changed, idle;
   bool isEnding = false, isIdle = false;

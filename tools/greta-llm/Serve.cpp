@@ -1,6 +1,7 @@
 // Serve.cpp: the verb `serve`: OpenAI's completions and chat over HTTP, on the
 // scheduler. In: requests as JSON. Out: answers as JSON, whole or as events
-// while they are made; /metrics in Prometheus' form; /health.
+// while they are made; /metrics in Prometheus' form; /health; at / a page to
+// chat with.
 //
 // SIGTERM and SIGINT end the server when open requests have their answers.
 #include "Chat.h"
@@ -338,7 +339,9 @@ void Server::route() {
     for (size_t i = 0; i < wanted.size(); ++i)
       differs |=
           static_cast<unsigned>(wanted[i] ^ (i < given.size() ? given[i] : 0));
-    if (key.empty() || !differs || request.path == "/health")
+    // The page has no secrets, and asks for the key itself.
+    bool isOpen = request.path == "/health" || request.path == "/";
+    if (key.empty() || !differs || isOpen)
       return httplib::Server::HandlerResponse::Unhandled;
     refuse(response, 401, "the API key is missing or wrong");
     return httplib::Server::HandlerResponse::Handled;
@@ -370,13 +373,24 @@ void Server::route() {
   };
   post("/v1/completions", false);
   post("/v1/chat/completions", true);
-  http.Get("/v1/models", [this](const httplib::Request &,
-                                httplib::Response &response) {
-    json one = {{"id", model.path}, {"object", "model"}, {"owned_by", "greta"}};
-    response.set_content(
-        dump({{"object", "list"}, {"data", json::array({one})}}),
-        "application/json");
+  http.Get("/", [](const httplib::Request &, httplib::Response &response) {
+    response.set_header("Content-Security-Policy",
+                        "default-src 'none'; style-src 'unsafe-inline'; "
+                        "script-src 'unsafe-inline'; connect-src 'self'; "
+                        "base-uri 'none'; form-action 'none'; "
+                        "frame-ancestors 'none'");
+    response.set_content(chatPage, "text/html; charset=utf-8");
   });
+  http.Get("/v1/models",
+           [this](const httplib::Request &, httplib::Response &response) {
+             json one = {{"id", model.path},
+                         {"object", "model"},
+                         {"owned_by", "greta"},
+                         {"has_chat_template", form != nullptr}};
+             response.set_content(
+                 dump({{"object", "list"}, {"data", json::array({one})}}),
+                 "application/json");
+           });
   http.Get("/health",
            [](const httplib::Request &, httplib::Response &response) {
              response.set_content("{\"status\":\"ok\"}", "application/json");
@@ -400,12 +414,19 @@ int Server::run() {
     fail("others can reach " + options.host +
          "; name a file with a key that they have to bring (--api-key-file)");
   route();
-  int port = static_cast<int>(options.port);
+  int port = static_cast<int>(options.port), listening = -1;
+  http.set_socket_options([&](socket_t socket) {
+    int on = 1;
+    setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+    listening = socket;
+  });
   if (port == 0)
     port = http.bind_to_any_port(options.host);
   else if (!http.bind_to_port(options.host, port))
     port = -1;
-  if (port < 0)
+  // The library lets five connections wait to be accepted; of more, some would
+  // be reset half a minute later.
+  if (port < 0 || listen(listening, SOMAXCONN) != 0)
     fail("cannot listen at " + options.host + ":" +
          std::to_string(options.port));
   sigset_t ending;
@@ -440,7 +461,9 @@ int serve(const Options &options) {
   signal(SIGPIPE, SIG_IGN);
   Model model = readModel(options.model, options.synthetic);
   Tokenizer tokenizer(model);
-  Engine engine(model, options.package, EngineOptions::of(options));
+  EngineOptions engineOptions = EngineOptions::of(options);
+  engineOptions.sequences = options.parallel;
+  Engine engine(model, options.package, engineOptions);
   return Server(options, model, engine, tokenizer).run();
 }
 

@@ -1,0 +1,276 @@
+"""Load on greta-llm serve: what scripts/llm-load runs for minutes and test_llm_load.py for seconds.
+
+Clients ask what was answered alone before, whole or as events, leave in the middle, send what is no request, and meet a full queue. The server is
+killed and started again halfway, and is sent SIGTERM while requests are open. Every finished answer has to be the one that was given alone; memory
+has to stay flat.
+"""
+
+import collections
+import http.client
+import json
+import random
+import signal
+import socket
+import subprocess
+import threading
+import time
+import traceback
+
+MALFORMED = [
+    b"nonsense\r\n\r\n",
+    b"GET / HTTP/9.9\r\n\r\n",
+    b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999999999999\r\n\r\n",
+    b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: 400\r\n\r\nshort",
+    b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+    b"GET /" + b"a" * 100_000 + b" HTTP/1.1\r\n\r\n",
+    b"GET / HTTP/1.1\r\n" + b"X: y\r\n" * 10_000 + b"\r\n",
+    b"\0\xff\x80" * 1000,
+    b"",
+]
+BODIES = [
+    b"{",
+    b"[1]",
+    b'{"prompt": "\xff"}',
+    b'{"prompt": 3}',
+    b'{"prompt": [-1]}',
+    b'{"prompt": "x", "max_tokens": -1}',
+    b'{"prompt": "x", "temperature": 1e99}',
+    b'{"prompt": "x", "stop": [[]]}',
+    b"[" * 100_000,
+]
+
+
+class Server:
+    """greta-llm serve as a process, again and again at one port."""
+
+    def __init__(self, command, environment=None):
+        self.command, self.environment, self.port = [str(c) for c in command], environment, 0
+        self.start()
+
+    def start(self):
+        command = [*self.command, f"--port={self.port}"]
+        # Behind a kill the port may be taken for a moment.
+        for _ in range(100):
+            self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=self.environment)
+            line = self.process.stdout.readline()
+            if line.startswith("listening at "):
+                self.port = int(line.rsplit(":", 1)[1])
+                return
+            errors = self.process.communicate()[1]
+            if "cannot listen" not in errors:
+                break
+            time.sleep(0.1)
+        raise AssertionError(f"{command} does not start: {line}{errors}")
+
+    def connect(self, timeout=120):
+        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
+
+    def request(self, path, data=None):
+        """(status, text)"""
+        connection = self.connect()
+        connection.request("POST" if data is not None else "GET", path, data)
+        response = connection.getresponse()
+        text = response.read().decode(errors="replace")
+        connection.close()
+        return response.status, text
+
+    def metric(self, name):
+        (value,) = [line.split()[1] for line in self.request("/metrics")[1].splitlines() if line.startswith(f"greta_{name} ")]
+        return float(value)
+
+    def resident(self):
+        with open(f"/proc/{self.process.pid}/status") as status:
+            return next(int(line.split()[1]) for line in status if line.startswith("VmRSS"))
+
+    def wait(self, status):
+        errors = self.process.communicate(timeout=300)[1]
+        assert self.process.returncode == status, f"ended with {self.process.returncode}:\n{errors}"
+        assert errors == "", errors
+
+
+def body_of(i):
+    """A request that depends on its number alone."""
+    rng = random.Random(i)
+    body = {"prompt": rng.choices(range(512), k=rng.randint(1, 60)), "max_tokens": rng.randint(1, 48), "seed": i, "stream": i % 2 == 0}
+    kinds = [{"temperature": 0}, {}, {"top_k": 20, "top_p": 0.9}, {"min_p": 0.1, "repeat_penalty": 1.3}, {"temperature": 1.5, "stop": ["na", "zek"]}]
+    return body | kinds[i % len(kinds)]
+
+
+def text_of(answer, is_stream):
+    """(text, why it ended) of an answer that is whole; None where it was cut off or is an error."""
+    if not is_stream:
+        choice = json.loads(answer)["choices"][0]
+        return choice["text"], choice["finish_reason"]
+    if not answer.endswith("data: [DONE]\n\n"):
+        return None
+    choices = [json.loads(event[6:])["choices"][0] for event in answer.split("\n\n")[:-2]]
+    return "".join(c["text"] for c in choices), choices[-1]["finish_reason"]
+
+
+class Load:
+    def __init__(self, server, clients, kinds):
+        self.server, self.count = server, clients
+        self.counts, self.lock, self.problems = collections.Counter(), threading.Lock(), []
+        self.is_over, self.is_away = threading.Event(), threading.Event()
+        self.alone = {}
+        for i in range(kinds):
+            body = body_of(i)
+            status, text = server.request("/v1/completions", json.dumps(body))
+            assert status == 200, text
+            self.alone[i] = text_of(text, body["stream"])
+
+    def note(self, what):
+        with self.lock:
+            self.counts[what] += 1
+
+    def client(self, number):
+        rng = random.Random(number)
+        while not self.is_over.is_set():
+            generation, is_away = self.server.process, self.is_away.is_set()
+            try:
+                self.act(rng)
+            except (OSError, http.client.HTTPException, ValueError):
+                # A request that is open when the server is killed is lost, and nothing else.
+                if is_away or self.is_away.is_set() or generation is not self.server.process:
+                    self.note("lost while the server was away")
+                    time.sleep(0.2)
+                else:
+                    self.problems.append(traceback.format_exc())
+                    return
+            except AssertionError as problem:
+                self.problems.append(str(problem))
+                return
+
+    def act(self, rng):
+        kind = rng.random()
+        if kind < 0.7:
+            return self.complete(rng)
+        if kind < 0.85:
+            return self.leave(rng)
+        if kind < 0.95:
+            return self.disturb(rng)
+        status, text = self.server.request(rng.choice(["/metrics", "/health", "/v1/models", "/nowhere"]))
+        assert status in (200, 404), text
+        self.note("other paths")
+
+    def complete(self, rng):
+        i = rng.randrange(len(self.alone))
+        body = body_of(i)
+        status, text = self.server.request("/v1/completions", json.dumps(body))
+        if status == 429:
+            self.note("refused by a full queue")
+            time.sleep(rng.random() * 0.2)
+            return
+        assert status == 200, text
+        got = text_of(text, body["stream"])
+        if got is None:
+            raise ConnectionError("a stream was cut off")
+        assert got == self.alone[i], f"request {i}: {got!r} in place of {self.alone[i]!r}"
+        self.note("finished")
+
+    def leave(self, rng):
+        """Goes away while the answer is made, sometimes before it begins."""
+        connection = self.server.connect()
+        connection.request("POST", "/v1/completions", json.dumps(body_of(rng.randrange(len(self.alone))) | {"max_tokens": 400, "stream": True}))
+        if rng.random() < 0.8:
+            response = connection.getresponse()
+            response.read(rng.randrange(1, 400))
+        connection.close()
+        self.note("left")
+
+    def disturb(self, rng):
+        if rng.random() < 0.5:
+            status, text = self.server.request("/v1/completions", rng.choice(BODIES))
+            assert status == 400 and "error" in json.loads(text), text
+        else:
+            try:
+                with socket.create_connection(("127.0.0.1", self.server.port), timeout=120) as s:
+                    s.sendall(rng.choice(MALFORMED))
+                    s.shutdown(socket.SHUT_WR)
+                    while s.recv(65536):
+                        pass
+            except OSError:
+                pass  # it did not want to read all
+        self.note("malformed")
+
+    def settle(self):
+        """Nothing runs and nothing waits: all of the cache is free."""
+        deadline = time.monotonic() + 120
+        while self.server.metric("requests_running") + self.server.metric("requests_waiting") and time.monotonic() < deadline:
+            time.sleep(0.1)
+        assert self.server.metric("cache_tokens_free") == self.server.metric("cache_tokens")
+
+    def begin(self):
+        self.is_over.clear()
+        self.threads = [threading.Thread(target=self.client, args=(number,), daemon=True) for number in range(self.count)]
+        for thread in self.threads:
+            thread.start()
+
+    def watch(self, seconds):
+        """KB that the server holds, over time."""
+        sizes, end = [], time.monotonic() + seconds
+        while time.monotonic() < end and not self.problems:
+            sizes.append(self.server.resident())
+            time.sleep(min(1, seconds / 20))
+        return sizes
+
+    def finish(self):
+        self.is_over.set()
+        for thread in self.threads:
+            thread.join(1 if self.problems else 300)
+        assert not self.problems, self.problems[0]
+
+    def kill(self):
+        self.is_away.set()
+        self.server.process.kill()
+        self.server.process.communicate()
+        self.server.start()
+        self.is_away.clear()
+
+    def stop(self):
+        """SIGTERM while as many streams as may be are open: they end as they would have."""
+        bodies, results = [body_of(i) | {"stream": True} for i in range(4)], {}
+
+        def ask(i):
+            results[i] = self.server.request("/v1/completions", json.dumps(bodies[i]))
+
+        threads = [threading.Thread(target=ask, args=(i,)) for i in range(len(bodies))]
+        taken = self.server.metric("first_tokens_total")
+        for thread in threads:
+            thread.start()
+        while self.server.metric("first_tokens_total") == taken:
+            time.sleep(0.01)
+        self.server.process.send_signal(signal.SIGTERM)
+        for thread in threads:
+            thread.join(300)
+        self.server.wait(0)
+        finished = 0
+        for i, (status, text) in results.items():
+            # Who came behind the signal was refused.
+            assert status in (200, 429), text
+            if status == 200:
+                assert text_of(text, True) == self.alone[i]
+                finished += 1
+        assert finished
+        self.counts["finished behind SIGTERM"] = finished
+
+
+def run(command, seconds, clients, environment=None, kinds=24):
+    """Counts of what happened, and the server's size in KB a fifth into its second life and at the end."""
+    server = Server(command, environment)
+    try:
+        load = Load(server, clients, kinds)
+        load.begin()
+        load.watch(seconds / 2)
+        load.kill()  # with all clients at work
+        sizes = load.watch(seconds / 2)
+        load.finish()
+        load.settle()
+        in_use = server.metric("memory_in_use_bytes")
+        for i in range(8):
+            assert text_of(server.request("/v1/completions", json.dumps(body_of(i)))[1], body_of(i)["stream"]) == load.alone[i]
+        assert server.metric("memory_in_use_bytes") == in_use
+        load.stop()
+    finally:
+        server.process.kill()
+    return dict(load.counts), sizes[len(sizes) // 5], sizes[-1]

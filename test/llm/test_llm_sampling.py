@@ -1,0 +1,149 @@
+"""The choice of tokens on devices against its definition (sampling.py), and the definition against the probabilities that it stands for."""
+
+import subprocess
+
+import numpy as np
+import pytest
+
+import models
+import sampling
+from conftest import BUILD
+from sampling import Sampling
+from test_llm import DEVICES, TARGETS, llm
+
+PAGE, PAGES, HISTORY, WORDS = 16, 20, 16, 16 + 256
+# A place for each, and one that is empty in the middle.
+SAMPLINGS = [
+    Sampling(),
+    Sampling(temperature=0),
+    Sampling(temperature=1, top_k=0, top_p=1, min_p=0, seed=2**63 + 12345),
+    Sampling(temperature=0.01, seed=3),
+    Sampling(top_k=1),
+    None,
+    Sampling(temperature=1.3, top_k=0, top_p=0.6, min_p=0, seed=4),
+    Sampling(temperature=2, top_k=300, top_p=1, min_p=0, seed=5),
+    Sampling(top_k=0, top_p=1, min_p=0.2, seed=6),
+    Sampling(top_k=0, top_p=0, min_p=0),
+    Sampling(top_k=0, top_p=1, min_p=1),
+    Sampling(temperature=0, penalty=1.7, window=64),
+    Sampling(penalty=1.2, window=256, seed=7),
+    Sampling(temperature=0.7, top_k=0, top_p=0.9, min_p=0, penalty=0.5, window=3, seed=8),
+]
+
+
+@pytest.fixture(scope="session")
+def packages(tmp_path_factory):
+    """vocabulary -> a package with the function `sample` alone"""
+    folder, known = tmp_path_factory.mktemp("sampling"), {}
+
+    def make(vocabulary):
+        if vocabulary not in known:
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(models, "VOCABULARY", vocabulary)
+                a = models.ARCHITECTURES["llama3"]
+                model = models.write_safetensors(folder / str(vocabulary), a, models.random_weights(a))
+            printed = llm("compile", model, "--mlir")
+            assert printed.returncode == 0, printed.stderr
+            text = "greta_tile.func @sample_parts" + printed.stdout.split("greta_tile.func @sample_parts")[1].split("func.func @prompt0")[0]
+            module, known[vocabulary] = folder / f"{vocabulary}.mlir", folder / f"{vocabulary}.greta"
+            module.write_text(text)
+            command = [BUILD / "bin" / "greta-translate", "--greta-to-package", f"--targets={TARGETS}", module, "-o", known[vocabulary]]
+            subprocess.run(command, check=True, timeout=300)
+        return known[vocabulary]
+
+    return make
+
+
+def logits_of(vocabulary, kind, rng):
+    if kind == "flat":
+        return rng.normal(0, 0.5, vocabulary).astype(np.float32)
+    if kind == "peaked":
+        x = rng.normal(0, 2, vocabulary)
+        x[rng.integers(0, vocabulary, 12)] += rng.uniform(6, 9, 12)
+        return x.astype(np.float32)
+    # Few values, many ties.
+    return rng.integers(-2, 2, vocabulary).astype(np.float32)
+
+
+def as_row(s, left, tokens):
+    row = np.zeros(WORDS, np.int32)
+    if s is None:
+        return row
+    greedy = s.temperature <= 0
+    f32 = lambda x: np.float32(x).view(np.int32)
+    row[:6] = [left, len(tokens) - 1, sampling.ALL if greedy else s.top_k or sampling.ALL, s.window, *np.array([s.seed], np.uint64).view(np.int32)]
+    with np.errstate(divide="ignore"):
+        row[6:12] = [
+            f32(1 if greedy else 1 / s.temperature),
+            f32(not greedy),
+            f32(-np.inf if greedy else s.temperature * np.log(s.min_p)),
+            f32(2 if greedy or s.top_p >= 1 else s.top_p),
+            f32(s.penalty),
+            f32(1 / s.penalty),
+        ]
+    for i in range(max(0, len(tokens) - 256), len(tokens)):
+        row[HISTORY + i % 256] = tokens[i]
+    return row
+
+
+def run(package, device, folder, inputs):
+    words = []
+    for name, value in inputs.items():
+        np.save(folder / f"{name}.npy", value)
+        words.append(f"--input={folder / name}.npy")
+    words += [f"--output={folder}/out{i}.npy" for i in range(6)]
+    ran = subprocess.run([BUILD / "bin" / "greta-run", package, f"--device={device}", "--function=sample", *words], capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr
+    return dict(zip(("logits", "rows", "tokens", "positions", "slots", "lengths"), (np.load(folder / f"out{i}.npy") for i in range(6))))
+
+
+@pytest.mark.parametrize("kind", ["flat", "peaked", "ties"])
+@pytest.mark.parametrize("vocabulary, device", [(320, device) for device in DEVICES] + [(9000, device) for device in DEVICES] + [(151936, "vulkan")])
+def test_choice(packages, tmp_path, vocabulary, device, kind):
+    """Token, position, slot and length as the next step needs them, for places of every kind at once."""
+    rng = np.random.default_rng([vocabulary, ord(kind[0])])
+    count = len(SAMPLINGS)
+    logits = np.stack([logits_of(vocabulary, kind, rng) for _ in SAMPLINGS])
+    logits[3, :5] = [np.nan, np.inf, -np.inf, 7, np.nan]
+    texts = [rng.integers(0, min(vocabulary, 400), n).tolist() for n in rng.integers(1, PAGE * PAGES - 2, count)]
+    lefts = [1 + i % 3 for i in range(count)]
+    places = rng.permutation(count).astype(np.int32)
+    of = dict(zip(places.tolist(), range(count)))  # of a place the row of logits
+    rows = np.stack([as_row(SAMPLINGS[of[p]], lefts[of[p]], texts[of[p]]) for p in range(count)])
+    table = rng.permutation(count * PAGES).reshape(count, PAGES).astype(np.int32)
+    old = {name: np.full(count, value, np.int32) for name, value in (("tokens", -5), ("positions", -6), ("slots", -7), ("lengths", -8))}
+    got = run(packages(vocabulary), device, tmp_path, {"logits": logits, "places": places, "table": table, "rows": rows, **old})
+    compared = 0
+    for i, place in enumerate(places):
+        s, text, n = SAMPLINGS[i], texts[i], len(texts[i])
+        state = [int(got[name][place]) for name in ("tokens", "positions", "slots", "lengths")]
+        if s is None:
+            assert state == [-5, -6, -7, -8] and np.array_equal(got["rows"][place], rows[place])
+            continue
+        token = state[0]
+        if not sampling.is_close(logits[i].copy(), s, text):
+            assert token == sampling.choose(logits[i].copy(), s, text), s
+            compared += 1
+        goes_on = lefts[i] > 1
+        assert state[1:] == ([n, table[place, n // PAGE] * PAGE + n % PAGE, n + 1] if goes_on else [0, -1, 0])
+        want = rows[place].copy()
+        want[:2] = lefts[i] - 1, n
+        want[HISTORY + n % 256] = token
+        assert np.array_equal(got["rows"][place], want)
+    assert compared >= count - 3
+
+
+def test_definition_draws_what_softmax_says():
+    """20,000 draws among five tokens: each as often as it should, within four standard deviations; what is not allowed never."""
+    logits, count = np.array([1.0, 0.5, -1.0, 2.0, 0.0], np.float32), 20_000
+    for s, allowed in ((Sampling(temperature=0.9, top_k=0, top_p=1, min_p=0), range(5)), (Sampling(temperature=1, top_k=3, top_p=1, min_p=0), (0, 1, 3))):
+        noise = np.stack([sampling.gumbel(1, position, np.arange(5)) for position in range(1, count + 1)])
+        keys = logits / s.temperature + np.where(np.isin(np.arange(5), allowed), noise, -np.inf)
+        drawn = np.bincount(keys.argmax(1), minlength=5)
+        p = np.where(np.isin(np.arange(5), allowed), np.exp(logits / s.temperature), 0)
+        p /= p.sum()
+        assert (np.abs(drawn - count * p) <= 4 * np.sqrt(count * p * (1 - p))).all()
+        assert [sampling.choose(logits.copy(), s, [0] * position) for position in range(1, 50)] == [
+            int(np.argmax(logits / s.temperature + np.where(np.isin(np.arange(5), allowed), sampling.gumbel(0, position, np.arange(5)), -np.inf)))
+            for position in range(1, 50)
+        ]
