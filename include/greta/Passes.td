@@ -331,7 +331,8 @@ def GretaTileDistributePass : Pass<"greta-tile-distribute", "::mlir::ModuleOp"> 
   let summary = "Kernels on block tensors become one lane's program";
   let description = [{
     Every block tensor has a layout (`greta-tile-assign-layouts`). It becomes as many scalars as the layout has registers;
-    loads and stores become lane accesses of up to 16 bytes, reductions and `convert_layout` shuffles and shared memory.
+    loads and stores become lane accesses of up to 16 bytes, reductions and `convert_layout` shuffles and shared memory, in parts where a whole
+    block is more than a workgroup of the target has.
 
     ```mlir
     %s = arith.addf %a, %b : tensor<1x64xf32, #l>      // #l: 32 lanes, 2 registers
@@ -343,7 +344,7 @@ def GretaTileDistributePass : Pass<"greta-tile-distribute", "::mlir::ModuleOp"> 
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect", "::mlir::scf::SCFDialect",
                            "::mlir::vector::VectorDialect"];
   let options = [Option<"target", "target", "std::string", /*default=*/"\"host\"",
-                        "row of the target table, which says whether loads of a pipelined loop have masks">];
+                        "row of the target table, which says how much shared memory there is and whether loads of a pipelined loop have masks">];
 }
 
 def GretaTileBarriersPass : Pass<"greta-tile-barriers", "::greta::tile::FuncOp"> {

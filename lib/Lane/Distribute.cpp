@@ -11,7 +11,8 @@
 // How values are held is in DistributeValues.cpp, memory accesses are in
 // DistributeMemory.cpp, through blocks of pointers in DistributeScattered.cpp
 // and DistributeAtomics.cpp, reductions and conversions in
-// DistributeExchange.cpp, scans in DistributeScan.cpp, other movement in
+// DistributeExchange.cpp, what of it passes through shared memory in
+// DistributeShared.cpp, scans in DistributeScan.cpp, other movement in
 // DistributeMove.cpp, products in DistributeDot.cpp.
 // Accesses to shared memory stand as if lanes ran in step: greta-tile-barriers
 // puts them in order.
@@ -20,6 +21,7 @@
 
 #include "Distribute.h"
 #include "greta/Passes.h"
+#include "greta/Tile/SharedMemory.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -40,11 +42,11 @@ using namespace greta::tile;
 static bool isBlock(Type type) { return isa<RankedTensorType>(type); }
 static bool isBlock(Value value) { return isBlock(value.getType()); }
 
-Distributor::Distributor(FuncOp kernel, const TargetRow &row)
-    : kernel(kernel), row(row), facts(kernel), builder(kernel.getContext()),
-      prologue(kernel.getContext()) {}
+Distributor::Distributor(FuncOp kernel, const TargetRow &row, int64_t mostBytes)
+    : kernel(kernel), row(row), mostBytes(mostBytes), facts(kernel),
+      builder(kernel.getContext()), prologue(kernel.getContext()) {}
 
-LogicalResult Distributor::run() {
+FailureOr<FuncOp> Distributor::run() {
   builder.setInsertionPoint(kernel);
   result = FuncOp::create(builder, kernel.getLoc(), kernel.getSymName(),
                           kernel.getFunctionType(), kernel.getNumWaves(),
@@ -75,8 +77,7 @@ LogicalResult Distributor::run() {
     if (isOpTriviallyDead(op))
       op->erase();
   });
-  kernel.erase();
-  return success();
+  return result;
 }
 
 //===----------------------------------------------------------------------===//
@@ -571,9 +572,29 @@ struct DistributePass
     }
     for (FuncOp kernel :
          llvm::make_early_inc_range(getOperation().getOps<FuncOp>()))
-      if (failed(kernel.checkTarget()) ||
-          failed(Distributor(kernel, **row).run()))
+      if (failed(kernel.checkTarget()) || failed(distribute(kernel, **row)))
         return signalPassFailure();
+  }
+
+  /// What changes its layout passes through shared memory whole, or, where a
+  /// workgroup has not so much, in ever smaller parts.
+  static LogicalResult distribute(FuncOp kernel, const TargetRow &row) {
+    constexpr int64_t leastBytes = 2048;
+    int64_t mostBytes = std::numeric_limits<int64_t>::max();
+    while (true) {
+      Distributor distributor(kernel, row, mostBytes);
+      FailureOr<FuncOp> lane = distributor.run();
+      if (failed(lane))
+        return failure();
+      int64_t excess = leastSharedBytes(*lane, row) - row.ldsBytes;
+      int64_t largest = std::min(distributor.largestMove, mostBytes);
+      if (row.isHost() || excess <= 0 || largest <= leastBytes) {
+        kernel.erase();
+        return success();
+      }
+      mostBytes = std::max(largest - excess, largest / 2);
+      lane->erase();
+    }
   }
 };
 } // namespace

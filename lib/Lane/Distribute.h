@@ -81,8 +81,13 @@ struct ThreadSet {
 /// Rewrites one kernel; the old body is read, a new function is built.
 class Distributor {
 public:
-  Distributor(FuncOp kernel, const TargetRow &row);
-  mlir::LogicalResult run();
+  /// What changes its layout through shared memory takes at most so many bytes
+  /// of it at a time.
+  Distributor(FuncOp kernel, const TargetRow &row, int64_t mostBytes);
+  /// The lane's program, beside the kernel.
+  mlir::FailureOr<FuncOp> run();
+  /// What the largest of these would take as a whole.
+  int64_t largestMove = 0;
 
 private:
   mlir::LogicalResult distributeBlock(mlir::Block &block);
@@ -199,35 +204,55 @@ private:
   LaneValues convertInWave(const Conversion &plan,
                            llvm::ArrayRef<mlir::Value> from,
                            mlir::ImplicitLocOpBuilder &b);
+  // DistributeShared.cpp
   LaneValues convertThroughShared(llvm::ArrayRef<mlir::Value> from,
                                   const DistributedLayout &src,
                                   const DistributedLayout &dst,
                                   mlir::ImplicitLocOpBuilder &b);
-
   LaneValues reshapeThroughShared(llvm::ArrayRef<mlir::Value> from,
                                   const DistributedLayout &src,
                                   const DistributedLayout &dst,
                                   mlir::ImplicitLocOpBuilder &b);
   /// Where an array in shared memory has the elements of a block: `width`
   /// neighbours along `fastest` are one entry; entries between neighbours along
-  /// the other dimensions.
+  /// the other dimensions. Of `size` entries `part` are there at a time.
   struct SharedOrder {
     unsigned fastest, width;
     llvm::SmallVector<int64_t> strides;
+    bool isPadded = false;
+    int64_t size = 0, part = 0;
+    llvm::SmallVector<int64_t> parts(llvm::ArrayRef<int64_t> shape) const;
     /// Entries from the thread's first register to another.
     int64_t offset(const DistributedLayout &layout, unsigned reg) const;
+    int64_t lastPart(const DistributedLayout &layout) const;
   };
   static SharedOrder rowMajor(const Layout &layout, unsigned width);
+  /// How many entries may be in shared memory at a time.
+  int64_t entriesAtATime(mlir::Type element, const SharedOrder &order);
   /// The entry of the thread's first register.
   mlir::Value sharedThreadOffset(const DistributedLayout &layout,
                                  const SharedOrder &order,
                                  mlir::ImplicitLocOpBuilder &b);
-  /// An array of `size` entries that has a block's elements.
-  mlir::Value storeShared(llvm::ArrayRef<mlir::Value> from, int64_t size,
+  /// That entry as one in a part, and which part; null: the first.
+  struct SharedThread {
+    mlir::Value entry, part;
+    int64_t lastPart;
+  };
+  SharedThread sharedThread(const DistributedLayout &layout,
+                            const SharedOrder &order,
+                            mlir::ImplicitLocOpBuilder &b);
+  /// i1: the thread's part is that one.
+  mlir::Value isPart(const SharedThread &thread, int64_t part,
+                     mlir::ImplicitLocOpBuilder &b);
+  void storePart(llvm::ArrayRef<mlir::Value> from, mlir::Value array,
+                 int64_t part, const DistributedLayout &src,
+                 const SharedOrder &order, mlir::ImplicitLocOpBuilder &b);
+  /// An array that has a whole block's elements.
+  mlir::Value storeShared(llvm::ArrayRef<mlir::Value> from,
                           const DistributedLayout &src,
                           const SharedOrder &order,
                           mlir::ImplicitLocOpBuilder &b);
-  LaneValues moveThroughShared(llvm::ArrayRef<mlir::Value> from, int64_t size,
+  LaneValues moveThroughShared(llvm::ArrayRef<mlir::Value> from,
                                const DistributedLayout &src,
                                const SharedOrder &srcOrder,
                                const DistributedLayout &dst,
@@ -289,6 +314,7 @@ private:
 
   FuncOp kernel;
   const TargetRow &row;
+  int64_t mostBytes;
   Facts facts;
   FuncOp result;
   mlir::OpBuilder builder;

@@ -2,8 +2,8 @@
 //
 // What crosses lanes and waves. A reduction combines a lane's registers in a
 // tree, then lanes by XOR shuffles, then waves through shared memory. A layout
-// conversion is renamed registers, shuffles or a trip through shared memory, as
-// the layout library plans it.
+// conversion is renamed registers, shuffles or a trip through shared memory
+// (DistributeShared.cpp), as the layout library plans it.
 //
 // With waves of one lane (a target without subgroup operations) every thread is
 // a wave and the same code goes through shared memory for all of them.
@@ -320,142 +320,6 @@ LaneValues Distributor::convertInWave(const Conversion &plan,
       candidates.resize(candidates.size() / 2);
     }
     out.push_back(candidates.front());
-  }
-  return out;
-}
-
-/// Row-major through shared memory, the dimension along which both sides hold
-/// the longest runs fastest, in vectors of the common run length; rows are
-/// padded by one vector, and at least by a bank, against conflicts.
-LaneValues Distributor::convertThroughShared(ArrayRef<Value> from,
-                                             const DistributedLayout &src,
-                                             const DistributedLayout &dst,
-                                             ImplicitLocOpBuilder &b) {
-  unsigned rank = src.layout.rank();
-  Type element = from.front().getType();
-  unsigned bits = element.getIntOrFloatBitWidth();
-  unsigned fastest = rank - 1, width = 1;
-  for (unsigned dim = 0; dim < rank; ++dim) {
-    unsigned run =
-        std::min({src.layout.contiguity(dim), dst.layout.contiguity(dim),
-                  std::max(1u, 128 / bits)});
-    if (run > width) {
-      width = run;
-      fastest = dim;
-    }
-  }
-  Index shape = src.layout.shape();
-  SmallVector<int64_t> strides(rank, 0);
-  int64_t size = shape[fastest] / width;
-  if (size > 1)
-    size += std::max(1u, 32 / (std::max(bits, 8u) * width));
-  for (unsigned dim = rank; dim-- > 0;) {
-    if (dim == fastest)
-      continue;
-    strides[dim] = size;
-    size *= shape[dim];
-  }
-  SharedOrder order{fastest, width, std::move(strides)};
-  return moveThroughShared(from, size, src, order, dst, order, b);
-}
-
-Distributor::SharedOrder Distributor::rowMajor(const Layout &layout,
-                                               unsigned width) {
-  Index shape = layout.shape();
-  SharedOrder order{unsigned(shape.size()) - 1, width, {}};
-  order.strides.resize(shape.size());
-  int64_t stride = 1;
-  for (unsigned dim = shape.size(); dim-- > 0;) {
-    order.strides[dim] = stride / width;
-    stride *= shape[dim];
-  }
-  return order;
-}
-
-/// Both sides row-major, so that an element keeps its place.
-LaneValues Distributor::reshapeThroughShared(ArrayRef<Value> from,
-                                             const DistributedLayout &src,
-                                             const DistributedLayout &dst,
-                                             ImplicitLocOpBuilder &b) {
-  unsigned srcLast = src.layout.rank() - 1, dstLast = dst.layout.rank() - 1;
-  unsigned bits = from.front().getType().getIntOrFloatBitWidth();
-  unsigned width =
-      std::min({src.layout.contiguity(srcLast), dst.layout.contiguity(dstLast),
-                std::max(1u, 128 / bits)});
-  return moveThroughShared(from, src.layout.numElements() / width, src,
-                           rowMajor(src.layout, width), dst,
-                           rowMajor(dst.layout, width), b);
-}
-
-Value Distributor::sharedThreadOffset(const DistributedLayout &layout,
-                                      const SharedOrder &order,
-                                      ImplicitLocOpBuilder &b) {
-  Value sum;
-  for (unsigned dim = 0; dim < layout.layout.rank(); ++dim) {
-    Value term = layout.threadIndex[dim];
-    if (dim == order.fastest)
-      term = order.width > 1
-                 ? arith::DivUIOp::create(b, term, constant(order.width))
-                       .getResult()
-                 : term;
-    else
-      term = arith::MulIOp::create(b, term, constant(order.strides[dim]));
-    sum = accumulate(b, sum, term);
-  }
-  return sum;
-}
-
-int64_t Distributor::SharedOrder::offset(const DistributedLayout &layout,
-                                         unsigned reg) const {
-  int64_t offset = 0;
-  for (auto [dim, at] : llvm::enumerate(layout.registerIndex[reg]))
-    offset += dim == fastest ? at / width : at * strides[dim];
-  return offset;
-}
-
-Value Distributor::storeShared(ArrayRef<Value> from, int64_t size,
-                               const DistributedLayout &src,
-                               const SharedOrder &order,
-                               ImplicitLocOpBuilder &b) {
-  Type element = from.front().getType();
-  unsigned width = order.width;
-  Type type = pieceOf(element, width);
-  Value array = sharedAlloc(size, type);
-  Value writes = ownsCopies(src.layout, b);
-  Value at = sharedThreadOffset(src, order, b);
-  uint32_t copies = src.layout.freeRegisterBits();
-  storeWhere(writes, b, [&](ImplicitLocOpBuilder &inner) {
-    for (unsigned reg = 0; reg < from.size(); reg += width) {
-      if (reg % src.layout.tileRegisters() & copies)
-        continue;
-      Value value = from[reg];
-      if (width > 1)
-        value = vector::FromElementsOp::create(inner, cast<VectorType>(type),
-                                               from.slice(reg, width));
-      SharedStoreOp::create(inner, value, array,
-                            offsetBy(inner, at, order.offset(src, reg)));
-    }
-  });
-  return array;
-}
-
-LaneValues Distributor::moveThroughShared(ArrayRef<Value> from, int64_t size,
-                                          const DistributedLayout &src,
-                                          const SharedOrder &srcOrder,
-                                          const DistributedLayout &dst,
-                                          const SharedOrder &dstOrder,
-                                          ImplicitLocOpBuilder &b) {
-  Value array = storeShared(from, size, src, srcOrder, b);
-  Value at = sharedThreadOffset(dst, dstOrder, b);
-  unsigned width = dstOrder.width;
-  LaneValues out(dst.registerIndex.size());
-  for (unsigned reg = 0; reg < out.size(); reg += width) {
-    Value value = SharedLoadOp::create(
-        b, array, offsetBy(b, at, dstOrder.offset(dst, reg)));
-    for (unsigned i = 0; i < width; ++i)
-      out[reg + i] = width > 1
-                         ? vector::ExtractOp::create(b, value, i).getResult()
-                         : value;
   }
   return out;
 }

@@ -128,8 +128,7 @@ LogicalResult Distributor::distributeGather(GatherOp op) {
     return failure();
   ImplicitLocOpBuilder b(op.getLoc(), builder);
   SharedOrder order = rowMajor((*src)->layout, 1);
-  Value array = storeShared(lanes(op.getValue()), (*src)->layout.numElements(),
-                            **src, order, b);
+  Value array = storeShared(lanes(op.getValue()), **src, order, b);
   // The other dimensions are the thread's own.
   unsigned axis = op.getAxis();
   Value last = constant((*src)->layout.shape()[axis] - 1);
@@ -160,7 +159,7 @@ LogicalResult Distributor::distributeHistogram(HistogramOp op) {
   int64_t bins = (*dst)->layout.numElements();
   SharedOrder order = rowMajor((*dst)->layout, 1);
   LaneValues zeros((*dst)->registerIndex.size(), constant(0));
-  Value array = storeShared(zeros, bins, **dst, order, b);
+  Value array = storeShared(zeros, **dst, order, b);
   LaneValues numbers(lanes(op.getValue())), masks;
   if (op.getMask())
     llvm::append_range(masks, lanes(op.getMask()));

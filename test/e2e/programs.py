@@ -118,6 +118,10 @@ def rearrange(p, rounded, x):
     return np.concatenate([turned, turned], 2).reshape(-1, 3072)
 
 
+def large_blocks(p, rounded, x, w, z):
+    return [x.transpose(0, 2, 1) @ w, 2 * z.sum(1)]
+
+
 def sort_mlir(p, name="sort", kept=64, order="sgt"):
     """A bitonic argsort of 64 different keys as Triton writes it: a block of six dimensions of 2, in which a key's partner is the XOR of both with the key.
     Of the sorted ones the first are kept."""
@@ -356,6 +360,9 @@ KINDS = {
     ),
     "histogram": text(integers(-20, 300, 1000), histogram, limit="exact", precision="i32"),
     "rearrange": text(lambda p, rng: [(rng.integers(-500, 500, (*p.shape, 8, 12, 16)), "f16")], rearrange, limit="exact", precision="f16"),
+    "large-blocks": text(
+        lambda p, rng: [(rng.integers(-9, 9, size), "f32") for size in ((*p.shape, 64, 320), (64, 4), (*p.shape, 36, 512))], large_blocks, limit="exact"
+    ),
     "bit-count": text(
         integers(-(2**31), 2**31, 100),
         lambda p, rounded, x: np.unpackbits(x.view(np.uint8), axis=1).reshape(*x.shape, 32).sum(2, dtype=np.int32),
@@ -394,7 +401,7 @@ PROGRAMS = [
     *(Program("split-sums", shape) for shape in ("16x64", "35x200")),
     *(Program("last-block-sum", n) for n in ("7", "2500")),
     *(Program("atomic-histogram", n) for n in ("5", "1300")),
-    *(Program(kind, "2") for kind in ("cumulative-sum", "recurrence", "pick", "histogram", "rearrange", "bit-count", "sort")),
+    *(Program(kind, "2") for kind in ("cumulative-sum", "recurrence", "pick", "histogram", "rearrange", "large-blocks", "bit-count", "sort")),
     Program("argmax", "6"),
     *(Program("collatz", n) for n in ("3", "300")),
     Program("list-sum", "16"),

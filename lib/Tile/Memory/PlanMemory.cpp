@@ -17,7 +17,7 @@
 
 #include "SharedOrder.h"
 #include "greta/Passes.h"
-#include "greta/Target/Target.h"
+#include "greta/Tile/SharedMemory.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"
 #include "llvm/ADT/MapVector.h"
 
@@ -49,12 +49,12 @@ class Planner {
 public:
   Planner(FuncOp kernel, const TargetRow &row);
   LogicalResult run();
+  /// Places all arrays, of which each has `stages` at most; the bytes in all.
+  int64_t place(bool forBarrier, int64_t stages = INT64_MAX);
 
 private:
   void findUses();
   bool mayShare(const Array &x, const Array &y, bool forBarrier) const;
-  /// Places all arrays, of which each has `stages` at most; the bytes in all.
-  int64_t place(bool forBarrier, int64_t stages = INT64_MAX);
   LogicalResult fail(int64_t total);
   unsigned occupancy(int64_t bytes) {
     return getOccupancy(row, /*vgprs=*/1, /*agprs=*/0, /*sgprs=*/1, bytes,
@@ -63,7 +63,8 @@ private:
 
   FuncOp kernel;
   const TargetRow &row;
-  SharedOrder order;
+  /// Of the barriers that are there.
+  std::optional<SharedOrder> order;
   SmallVector<Array> arrays; // the largest first
 };
 
@@ -73,7 +74,7 @@ private:
 static constexpr int64_t granule = 16;
 
 Planner::Planner(FuncOp kernel, const TargetRow &row)
-    : kernel(kernel), row(row), order(kernel, DirectWait::Own) {
+    : kernel(kernel), row(row) {
   for (auto alloc : kernel.getBody().getOps<SharedAllocOp>()) {
     SharedType type = alloc.getResult().getType();
     // In SPIR-V a truth value is a word.
@@ -141,8 +142,8 @@ bool Planner::mayShare(const Array &x, const Array &y, bool forBarrier) const {
     return false;
   if (x.first <= y.last && y.first <= x.last)
     return false;
-  return forBarrier || (!order.unordered.contains({x.alloc, y.alloc}) &&
-                        !order.unordered.contains({y.alloc, x.alloc}));
+  return forBarrier || (!order->unordered.contains({x.alloc, y.alloc}) &&
+                        !order->unordered.contains({y.alloc, x.alloc}));
 }
 
 int64_t Planner::place(bool forBarrier, int64_t stages) {
@@ -196,6 +197,7 @@ LogicalResult Planner::fail(int64_t total) {
 }
 
 LogicalResult Planner::run() {
+  order.emplace(kernel, DirectWait::Own);
   int64_t total = place(/*forBarrier=*/false);
   if (int64_t less = place(/*forBarrier=*/true);
       total > row.ldsBytes || occupancy(less) > occupancy(total))
@@ -207,6 +209,10 @@ LogicalResult Planner::run() {
   for (Array &array : arrays)
     array.alloc.setOffset(array.offset);
   return success();
+}
+
+int64_t greta::tile::leastSharedBytes(FuncOp kernel, const TargetRow &row) {
+  return Planner(kernel, row).place(/*forBarrier=*/true);
 }
 
 namespace {

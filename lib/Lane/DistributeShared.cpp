@@ -1,0 +1,308 @@
+//===- DistributeShared.cpp - blocks on their way through shared memory ---===//
+//
+// In: a lane's registers of a block. Out: stores to an array in shared memory
+// and, for a layout conversion or a reshape, the loads by which each lane finds
+// its registers of the other layout there.
+//
+// Where an element lies is an entry of the array, the thread's part plus the
+// register's. A block that is too large for the array passes in parts, one
+// after another through the same entries:
+//
+//   entry = part * order.part + place        both of thread and register add
+//
+// so a register's part is known, up to what the thread adds to it. Registers
+// that only some threads store now do so in a branch, and what a thread loads
+// in the wrong part it drops.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Distribute.h"
+#include "greta/Layout/Waves.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace greta;
+using namespace greta::tile;
+
+//===----------------------------------------------------------------------===//
+// Where elements lie
+//===----------------------------------------------------------------------===//
+
+/// Entries of the parts that a block of `shape` may be cut into: so many
+/// neighbours along one dimension with all that is within, powers of two, so
+/// that thread and register still say which part for themselves. A padded row
+/// is not cut.
+SmallVector<int64_t>
+Distributor::SharedOrder::parts(ArrayRef<int64_t> shape) const {
+  SmallVector<int64_t> found{size};
+  for (auto [dim, stride] : llvm::enumerate(strides)) {
+    int64_t entries = dim == fastest ? shape[dim] / width : shape[dim];
+    int64_t step = dim == fastest ? 1 : stride;
+    if (dim == fastest && isPadded)
+      continue;
+    for (int64_t count = powerPart(entries); count; count /= 2)
+      found.push_back(step * count);
+  }
+  return found;
+}
+
+int64_t Distributor::SharedOrder::offset(const DistributedLayout &layout,
+                                         unsigned reg) const {
+  int64_t offset = 0;
+  for (auto [dim, at] : llvm::enumerate(layout.registerIndex[reg]))
+    offset += dim == fastest ? at / width : at * strides[dim];
+  return offset;
+}
+
+/// The highest part that a thread alone decides.
+int64_t
+Distributor::SharedOrder::lastPart(const DistributedLayout &layout) const {
+  int64_t last = 0;
+  for (const ThreadBit &bit : layout.layout.threadBits())
+    for (auto [dim, at] : llvm::enumerate(bit.basis))
+      last += dim == fastest ? at / width : at * strides[dim];
+  return last / part;
+}
+
+Distributor::SharedOrder Distributor::rowMajor(const Layout &layout,
+                                               unsigned width) {
+  Index shape = layout.shape();
+  SharedOrder order{unsigned(shape.size()) - 1, width, {}};
+  order.strides.resize(shape.size());
+  int64_t stride = 1;
+  for (unsigned dim = shape.size(); dim-- > 0;) {
+    order.strides[dim] = stride / width;
+    stride *= shape[dim];
+  }
+  order.size = order.part = stride / width;
+  return order;
+}
+
+Value Distributor::sharedThreadOffset(const DistributedLayout &layout,
+                                      const SharedOrder &order,
+                                      ImplicitLocOpBuilder &b) {
+  Value sum;
+  for (unsigned dim = 0; dim < layout.layout.rank(); ++dim) {
+    Value term = layout.threadIndex[dim];
+    if (dim == order.fastest)
+      term = order.width > 1
+                 ? arith::DivUIOp::create(b, term, constant(order.width))
+                       .getResult()
+                 : term;
+    else
+      term = arith::MulIOp::create(b, term, constant(order.strides[dim]));
+    sum = accumulate(b, sum, term);
+  }
+  return sum;
+}
+
+//===----------------------------------------------------------------------===//
+// Conversions
+//===----------------------------------------------------------------------===//
+
+/// Row-major through shared memory, the dimension along which both sides hold
+/// the longest runs fastest, in vectors of the common run length; rows are
+/// padded by one vector, and at least by a bank, against conflicts.
+LaneValues Distributor::convertThroughShared(ArrayRef<Value> from,
+                                             const DistributedLayout &src,
+                                             const DistributedLayout &dst,
+                                             ImplicitLocOpBuilder &b) {
+  unsigned rank = src.layout.rank();
+  unsigned bits = from.front().getType().getIntOrFloatBitWidth();
+  unsigned fastest = rank - 1, width = 1;
+  for (unsigned dim = 0; dim < rank; ++dim) {
+    unsigned run =
+        std::min({src.layout.contiguity(dim), dst.layout.contiguity(dim),
+                  std::max(1u, 128 / bits)});
+    if (run > width) {
+      width = run;
+      fastest = dim;
+    }
+  }
+  Index shape = src.layout.shape();
+  auto nested = [&](unsigned outermost, bool isPadded) {
+    SharedOrder order{fastest, width, SmallVector<int64_t>(rank, 0)};
+    order.size = shape[fastest] / width;
+    order.isPadded = isPadded && order.size > 1;
+    if (order.isPadded)
+      order.size += std::max(1u, 32 / (std::max(bits, 8u) * width));
+    auto add = [&](unsigned dim) {
+      order.strides[dim] = order.size;
+      order.size *= shape[dim];
+    };
+    for (unsigned dim = rank; dim-- > 0;)
+      if (dim != fastest && dim != outermost)
+        add(dim);
+    if (outermost != fastest)
+      add(outermost);
+    order.part = order.size;
+    return order;
+  };
+  SharedOrder order = nested(/*outermost=*/fastest, /*isPadded=*/true);
+  int64_t most = entriesAtATime(from.front().getType(), order);
+  // Parts along the dimension that fewest threads tell apart; only where rows
+  // are too long themselves, parts of rows.
+  std::optional<SharedOrder> best;
+  auto cost = [&](const SharedOrder &order) {
+    return order.size / order.part *
+           (2 + order.lastPart(src) + order.lastPart(dst));
+  };
+  for (bool isPadded : {true, false}) {
+    if (best || most == order.size)
+      break;
+    for (unsigned dim = 0; dim < rank; ++dim) {
+      SharedOrder cut = nested(dim, isPadded);
+      for (int64_t part : cut.parts(shape)) {
+        cut.part = part;
+        if (part <= most && (!best || cost(cut) < cost(*best)))
+          best = cut;
+      }
+    }
+  }
+  if (best)
+    order = *best;
+  return moveThroughShared(from, src, order, dst, order, b);
+}
+
+/// Both sides row-major, so that an element keeps its place.
+LaneValues Distributor::reshapeThroughShared(ArrayRef<Value> from,
+                                             const DistributedLayout &src,
+                                             const DistributedLayout &dst,
+                                             ImplicitLocOpBuilder &b) {
+  unsigned srcLast = src.layout.rank() - 1, dstLast = dst.layout.rank() - 1;
+  unsigned bits = from.front().getType().getIntOrFloatBitWidth();
+  unsigned width =
+      std::min({src.layout.contiguity(srcLast), dst.layout.contiguity(dstLast),
+                std::max(1u, 128 / bits)});
+  SharedOrder srcOrder = rowMajor(src.layout, width);
+  SharedOrder dstOrder = rowMajor(dst.layout, width);
+  int64_t most = entriesAtATime(from.front().getType(), srcOrder), part = 0;
+  SmallVector<int64_t> parts = dstOrder.parts(dst.layout.shape());
+  for (int64_t entries : srcOrder.parts(src.layout.shape()))
+    if (entries <= most && llvm::is_contained(parts, entries))
+      part = std::max(part, entries);
+  // Both sides may have no parts in common but a few elements.
+  constexpr int64_t mostParts = 64;
+  if (part * mostParts >= srcOrder.size)
+    srcOrder.part = dstOrder.part = part;
+  return moveThroughShared(from, src, srcOrder, dst, dstOrder, b);
+}
+
+int64_t Distributor::entriesAtATime(Type element, const SharedOrder &order) {
+  int64_t bytes = bytesInMemory(element) * order.width;
+  largestMove = std::max(largestMove, order.size * bytes);
+  return order.size * bytes > mostBytes ? mostBytes / bytes : order.size;
+}
+
+//===----------------------------------------------------------------------===//
+// Stores and loads
+//===----------------------------------------------------------------------===//
+
+/// The thread's entry within a part, and the part where not all threads are in
+/// the first.
+Distributor::SharedThread
+Distributor::sharedThread(const DistributedLayout &layout,
+                          const SharedOrder &order, ImplicitLocOpBuilder &b) {
+  Value at = sharedThreadOffset(layout, order, b);
+  int64_t last = order.lastPart(layout);
+  if (!last)
+    return {at, {}, 0};
+  Value size = constant(order.part);
+  return {arith::RemUIOp::create(b, at, size),
+          arith::DivUIOp::create(b, at, size), last};
+}
+
+void Distributor::storePart(ArrayRef<Value> from, Value array, int64_t part,
+                            const DistributedLayout &src,
+                            const SharedOrder &order, ImplicitLocOpBuilder &b) {
+  Type type = cast<SharedType>(array.getType()).getElementType();
+  unsigned width = order.width;
+  Value writes = ownsCopies(src.layout, b);
+  SharedThread thread = sharedThread(src, order, b);
+  // The registers by what threads have to add to their part.
+  llvm::MapVector<int64_t, SmallVector<unsigned>> registers;
+  uint32_t copies = src.layout.freeRegisterBits();
+  for (unsigned reg = 0; reg < from.size(); reg += width) {
+    int64_t missing = part - order.offset(src, reg) / order.part;
+    if (!(reg % src.layout.tileRegisters() & copies) && missing >= 0 &&
+        missing <= thread.lastPart)
+      registers[missing].push_back(reg);
+  }
+  for (auto &[missing, list] : registers) {
+    Value stores = writes;
+    if (thread.part) {
+      Value isHere = isPart(thread, missing, b);
+      stores = accumulate<arith::AndIOp>(b, isHere, writes);
+    }
+    storeWhere(stores, b, [&](ImplicitLocOpBuilder &inner) {
+      for (unsigned reg : list) {
+        Value value = from[reg];
+        if (width > 1)
+          value = vector::FromElementsOp::create(inner, cast<VectorType>(type),
+                                                 from.slice(reg, width));
+        SharedStoreOp::create(
+            inner, value, array,
+            offsetBy(inner, thread.entry, order.offset(src, reg) % order.part));
+      }
+    });
+  }
+}
+
+Value Distributor::isPart(const SharedThread &thread, int64_t part,
+                          ImplicitLocOpBuilder &b) {
+  return arith::CmpIOp::create(b, arith::CmpIPredicate::eq, thread.part,
+                               constant(part));
+}
+
+Value Distributor::storeShared(ArrayRef<Value> from,
+                               const DistributedLayout &src,
+                               const SharedOrder &order,
+                               ImplicitLocOpBuilder &b) {
+  Value array =
+      sharedAlloc(order.part, pieceOf(from.front().getType(), order.width));
+  storePart(from, array, /*part=*/0, src, order, b);
+  return array;
+}
+
+LaneValues Distributor::moveThroughShared(ArrayRef<Value> from,
+                                          const DistributedLayout &src,
+                                          const SharedOrder &srcOrder,
+                                          const DistributedLayout &dst,
+                                          const SharedOrder &dstOrder,
+                                          ImplicitLocOpBuilder &b) {
+  unsigned width = dstOrder.width;
+  Value array =
+      sharedAlloc(srcOrder.part, pieceOf(from.front().getType(), width));
+  LaneValues out(dst.registerIndex.size());
+  auto unpack = [&](unsigned reg) {
+    Value value = out[reg];
+    for (unsigned i = 0; i < width && width > 1; ++i)
+      out[reg + i] = vector::ExtractOp::create(b, value, i);
+  };
+  for (int64_t part = 0; part < dstOrder.size / dstOrder.part; ++part) {
+    storePart(from, array, part, src, srcOrder, b);
+    SharedThread thread = sharedThread(dst, dstOrder, b);
+    for (unsigned reg = 0; reg < out.size(); reg += width) {
+      int64_t at = dstOrder.offset(dst, reg);
+      int64_t missing = part - at / dstOrder.part;
+      if (missing < 0 || missing > thread.lastPart)
+        continue;
+      Value value = SharedLoadOp::create(
+          b, array, offsetBy(b, thread.entry, at % dstOrder.part));
+      if (missing)
+        value = arith::SelectOp::create(b, isPart(thread, missing, b), value,
+                                        out[reg]);
+      out[reg] = value;
+      if (!thread.lastPart)
+        unpack(reg);
+    }
+  }
+  if (dstOrder.lastPart(dst))
+    for (unsigned reg = 0; reg < out.size(); reg += width)
+      unpack(reg);
+  return out;
+}
