@@ -1,4 +1,4 @@
-//===- ExpandFloat8.cpp - conversions of 8-bit floats ---------------------===//
+//===- ExpandFloat8.cpp - 8-bit floats by their bits ----------------------===//
 //
 // Conversions to and from floats of 8 bits become instructions where the target
 // has them for that kind, else integer arithmetic. They round to the nearest,
@@ -10,7 +10,8 @@
 // power of two. Narrowing rounds by adding just less than half of the last
 // place kept, or, below the smallest exponent, by adding a number whose last
 // place is that of the result. Nowhere does a denormal of the wide type count,
-// which a GPU may take for zero.
+// which a GPU may take for zero. Of other arithmetic there is the absolute
+// value.
 //
 // In a kernel (greta_tile.func) the 8-bit types themselves then become i8,
 // which all code generators know.
@@ -22,6 +23,7 @@
 #include "GretaTile/GretaTile.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/ROCDLDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/AttrTypeSubElements.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/TypeUtilities.h"
@@ -218,6 +220,28 @@ Value Expander::narrow() {
   return finish(result);
 }
 
+/// |x| without the sign's bit, which alone is NaN in types that have no -0.
+static Value absolute(math::AbsFOp op) {
+  ImplicitLocOpBuilder b(op.getLoc(), op);
+  Type type = op.getType(), bits = b.getI8Type();
+  if (auto vector = dyn_cast<VectorType>(type))
+    bits = vector.clone(bits);
+  auto constant = [&](int64_t value) -> Value {
+    TypedAttr attr = b.getI8IntegerAttr(static_cast<int8_t>(value));
+    if (auto vector = dyn_cast<VectorType>(bits))
+      attr = DenseElementsAttr::get(vector, ArrayRef<Attribute>(attr));
+    return arith::ConstantOp::create(b, attr);
+  };
+  Value code = arith::BitcastOp::create(b, bits, op.getOperand());
+  Value size = arith::AndIOp::create(b, code, constant(0x7f));
+  if (Format(cast<FloatType>(getElementTypeOrSelf(type))).isFnuz) {
+    Value isNan = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, code,
+                                        constant(0x80));
+    size = arith::SelectOp::create(b, isNan, code, size);
+  }
+  return arith::BitcastOp::create(b, type, size);
+}
+
 /// Values of 8-bit floats become i8.
 static void replaceTypes(tile::FuncOp kernel) {
   auto i8 = IntegerType::get(kernel.getContext(), 8);
@@ -252,6 +276,13 @@ static void replaceTypes(tile::FuncOp kernel) {
 void greta::expandFloat8(Operation *root, Fp8Kind native) {
   bool found = false;
   root->walk([&](Operation *op) {
+    if (auto abs = dyn_cast<math::AbsFOp>(op);
+        abs && isFloat8(getElementTypeOrSelf(abs.getType()))) {
+      found = true;
+      abs.replaceAllUsesWith(absolute(abs));
+      abs.erase();
+      return;
+    }
     if (!isa<arith::ExtFOp, arith::TruncFOp>(op))
       return;
     bool widens = isFloat8(getElementTypeOrSelf(op->getOperand(0).getType()));

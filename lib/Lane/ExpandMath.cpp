@@ -15,6 +15,7 @@
 //                      the quadrant; below 2^-22 up to |x| = 100000
 //        expm1, log1p  cancel near 0
 //        powf          exp2(y log2 |x|), and what IEEE has of signs
+//        ctlz          the bits that are not at or below the highest one
 //
 // The polynomials are least squares fits, reweighted to the smallest maximum of
 // the relative error.
@@ -329,6 +330,37 @@ std::optional<int64_t> wholeExponent(Value value) {
   return std::abs(n) <= largest ? std::optional(n) : std::nullopt;
 }
 
+/// Zeros above the highest bit: with all bits below it set, those that are not.
+/// Vulkan counts the bits of 32-bit integers.
+Value leadingZeros(ImplicitLocOpBuilder &b, Value x) {
+  Type i32 = b.getI32Type();
+  auto constant = [&](Type type, int64_t value) -> Value {
+    return arith::ConstantOp::create(b, b.getIntegerAttr(type, value));
+  };
+  int64_t width = x.getType().getIntOrFloatBitWidth();
+  if (width == 64) {
+    Value shift = constant(x.getType(), 32);
+    Value upper =
+        arith::TruncIOp::create(b, i32, arith::ShRUIOp::create(b, x, shift));
+    Value lower = arith::TruncIOp::create(b, i32, x);
+    Value behind =
+        arith::AddIOp::create(b, leadingZeros(b, lower), constant(i32, 32));
+    Value isEmpty = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, upper,
+                                          constant(i32, 0));
+    Value count =
+        arith::SelectOp::create(b, isEmpty, behind, leadingZeros(b, upper));
+    return arith::ExtUIOp::create(b, x.getType(), count);
+  }
+  Value set = width < 32 ? Value(arith::ExtUIOp::create(b, i32, x)) : x;
+  for (int64_t shift = 1; shift < width; shift *= 2)
+    set = arith::OrIOp::create(
+        b, set, arith::ShRUIOp::create(b, set, constant(i32, shift)));
+  Value count = arith::SubIOp::create(b, constant(i32, width),
+                                      math::CtPopOp::create(b, set));
+  return width < 32 ? Value(arith::TruncIOp::create(b, x.getType(), count))
+                    : count;
+}
+
 } // namespace
 
 /// What `op` is on f32; null where there is no formula.
@@ -398,6 +430,13 @@ LogicalResult greta::expandMath(Operation *kernel, const TargetRow &row) {
   }
 
   walk = kernel->walk([&](Operation *op) {
+    if (auto zeros = dyn_cast<math::CountLeadingZerosOp>(op);
+        zeros && row.isVulkan() && zeros.getType().isInteger()) {
+      ImplicitLocOpBuilder b(op->getLoc(), op);
+      zeros.replaceAllUsesWith(leadingZeros(b, zeros.getOperand()));
+      zeros.erase();
+      return WalkResult::advance();
+    }
     StringRef name = mathName(op);
     if (name.empty() || !isa<FloatType>(operandElement(op)) ||
         llvm::is_contained(native, name) ||

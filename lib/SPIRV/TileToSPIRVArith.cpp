@@ -3,13 +3,14 @@
 // Element by element, pairs of f16 together. f16 adds, subtracts and multiplies
 // natively, each operation rounded (NoContraction); everything else on f16, and
 // everything on bf16, is computed in f32 and rounded once. f32 and f64
-// may be contracted.
+// may be contracted, but for sums of sums with constants.
 //
 //===----------------------------------------------------------------------===//
 
 #include "TileToSPIRVKernel.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/Matchers.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -180,13 +181,29 @@ Value KernelEmitter::emitCast(Operation *op, Value x) {
 // Floating point
 //===----------------------------------------------------------------------===//
 
+/// (x + 1) - 2 and the like: drivers add the constants, although it is by that
+/// sum that a program rounds x.
+static bool addsConstants(Operation *op) {
+  auto isSum = [](Operation *op) {
+    return isa_and_nonnull<arith::AddFOp, arith::SubFOp>(op) &&
+           llvm::any_of(op->getOperands(), [](Value operand) {
+             return matchPattern(operand, m_Constant());
+           });
+  };
+  return isSum(op) && llvm::any_of(op->getOperands(), [&](Value operand) {
+           return isSum(operand.getDefiningOp());
+         });
+}
+
 Value KernelEmitter::emitFloatArith(Operation *op, Parts x) {
   Type scalar = getElementTypeOrSelf(op->getResult(0).getType());
   bool native = scalar.isF16();
+  bool isFixed = !scalar.isBF16() && addsConstants(op);
   // Rounded after each operation, in whatever type that was.
   auto rounded = [&](Value value) {
-    if (native) {
+    if (native)
       require(spirv::Capability::RoundingModeRTE);
+    if (native || isFixed) {
       if (!hasFlag(op, arith::FastMathFlags::contract))
         value.getDefiningOp()->setAttr("no_contraction", b.getUnitAttr());
       return value;

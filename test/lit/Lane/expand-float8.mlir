@@ -82,3 +82,25 @@ greta_tile.func @kernel(%x: !greta_tile.ptr<f8E5M2>, %y: !greta_tile.ptr<f32>) a
   greta_tile.ptr_store %3, %y[%i] align 4 : f32 -> !greta_tile.ptr<f32>
   greta_tile.return
 }
+
+// -----
+
+// An absolute value loses its sign's bit; where that alone is NaN, it stays.
+// CHECK-LABEL: greta_tile.func @absolute
+// CHECK: %[[X:.*]] = greta_tile.ptr_load %arg0
+// CHECK: %[[SIZE:.*]] = arith.andi %[[X]], %c127_i8 : i8
+// CHECK: greta_tile.ptr_store %[[SIZE]], %arg0
+// CHECK: %[[Y:.*]] = greta_tile.ptr_load %arg1
+// CHECK: %[[PLAIN:.*]] = arith.andi %[[Y]], %c127_i8
+// CHECK: %[[NAN:.*]] = arith.cmpi eq, %[[Y]], %c-128_i8
+// CHECK: arith.select %[[NAN]], %[[Y]], %[[PLAIN]] : i8
+greta_tile.func @absolute(%x: !greta_tile.ptr<f8E4M3FN>, %y: !greta_tile.ptr<f8E5M2FNUZ>) attributes {wave_size = 64 : i32, waves = 1 : i32} {
+  %i = arith.constant 0 : i32
+  %0 = greta_tile.ptr_load %x[%i] align 1 : !greta_tile.ptr<f8E4M3FN> -> f8E4M3FN
+  %1 = math.absf %0 : f8E4M3FN
+  greta_tile.ptr_store %1, %x[%i] align 1 : f8E4M3FN -> !greta_tile.ptr<f8E4M3FN>
+  %2 = greta_tile.ptr_load %y[%i] align 1 : !greta_tile.ptr<f8E5M2FNUZ> -> f8E5M2FNUZ
+  %3 = math.absf %2 : f8E5M2FNUZ
+  greta_tile.ptr_store %3, %y[%i] align 1 : f8E5M2FNUZ -> !greta_tile.ptr<f8E5M2FNUZ>
+  greta_tile.return
+}

@@ -89,3 +89,29 @@ greta_tile.func @functions(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f16>) a
   greta_tile.ptr_store %22, %y[%lane] align 2 : f16 -> !greta_tile.ptr<f16>
   greta_tile.return
 }
+
+// Vulkan counts bits of words, so zeros above the highest bit are those that are left when all below it are set.
+// CHECK-LABEL: greta_tile.func @zeros
+// AMD-COUNT-3: math.ctlz
+// VULKAN-NOT: math.ctlz
+// VULKAN: %[[SHIFTED:.*]] = arith.shrui %[[X:.*]], %c1_i32 : i32
+// VULKAN: arith.ori %[[X]], %[[SHIFTED]]
+// VULKAN: %[[BITS:.*]] = math.ctpop %{{.*}} : i32
+// VULKAN: arith.subi %c32_i32{{[^,]*}}, %[[BITS]]
+// VULKAN: arith.subi %c16_i32{{[^,]*}}, %{{.*}}
+// VULKAN: arith.trunci %{{.*}} : i32 to i16
+// VULKAN-COUNT-2: math.ctpop %{{.*}} : i32
+// VULKAN: arith.extui %{{.*}} : i32 to i64
+greta_tile.func @zeros(%x: !greta_tile.ptr<i32>, %y: !greta_tile.ptr<i16>, %z: !greta_tile.ptr<i64>) attributes {wave_size = 32 : i32, waves = 1 : i32} {
+  %lane = greta_tile.lane_id
+  %0 = greta_tile.ptr_load %x[%lane] align 4 : !greta_tile.ptr<i32> -> i32
+  %1 = math.ctlz %0 : i32
+  greta_tile.ptr_store %1, %x[%lane] align 4 : i32 -> !greta_tile.ptr<i32>
+  %2 = greta_tile.ptr_load %y[%lane] align 2 : !greta_tile.ptr<i16> -> i16
+  %3 = math.ctlz %2 : i16
+  greta_tile.ptr_store %3, %y[%lane] align 2 : i16 -> !greta_tile.ptr<i16>
+  %4 = greta_tile.ptr_load %z[%lane] align 8 : !greta_tile.ptr<i64> -> i64
+  %5 = math.ctlz %4 : i64
+  greta_tile.ptr_store %5, %z[%lane] align 8 : i64 -> !greta_tile.ptr<i64>
+  greta_tile.return
+}

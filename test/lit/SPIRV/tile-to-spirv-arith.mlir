@@ -176,3 +176,20 @@ greta_tile.func @halves(%x: !greta_tile.ptr<i32>, %n: i32) attributes {wave_size
   greta_tile.ptr_store %s, %x[%lane] align 4 : i32 -> !greta_tile.ptr<i32>
   greta_tile.return
 }
+
+// Adding a large constant and taking it away rounds: no driver may add the two. Other sums may be contracted.
+
+// CHECK-LABEL: spirv.module @sums
+// CHECK: %[[SUM:.*]] = spirv.FAdd %{{.*}}, %{{.*}} : f32
+// CHECK: %[[ROUNDED:.*]] = spirv.FSub %[[SUM]], %{{.*}} {no_contraction} : f32
+// CHECK: spirv.FAdd %[[ROUNDED]], %{{[^ ]*}} : f32
+greta_tile.func @sums(%x: !greta_tile.ptr<f32>) attributes {wave_size = 1 : i32, waves = 1 : i32} {
+  %c0 = arith.constant 0 : i32
+  %large = arith.constant 8388608.0 : f32
+  %a = greta_tile.ptr_load %x[%c0] align 4 : !greta_tile.ptr<f32> -> f32
+  %b = arith.addf %a, %large : f32
+  %c = arith.subf %b, %large : f32
+  %d = arith.addf %c, %a : f32
+  greta_tile.ptr_store %d, %x[%c0] align 4 : f32 -> !greta_tile.ptr<f32>
+  greta_tile.return
+}
