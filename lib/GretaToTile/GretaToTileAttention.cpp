@@ -103,7 +103,6 @@ void AttentionEmitter::locate(Value index) {
   queryPointer =
       moved(queryTensor.pointer, {{sequence, queryTensor.strides[0]},
                                   {queryHead, queryTensor.strides[1]}});
-  Value zero = i32(b, 0);
   if (table) {
     // A cache without pages has no keys.
     valid = select(compare(Predicate::eq, small(keyTensor.shape[0]), zero),
@@ -132,15 +131,21 @@ void AttentionEmitter::locate(Value index) {
       moves.push_back({queryHead, tensor.strides[1]});
     maskPointer = moved(tensor.pointer, moves);
   }
-  if (lengths) {
-    Value length = loadScalar(input(lengths).pointer, sequence);
-    check(
-        b, kernel, [&] { return compare(Predicate::ule, length, valid); },
-        table ? "paged_attention: 'lengths' is negative, or beyond the table"
-              : "attention: 'lengths' is negative, or beyond the keys");
-    valid = least(valid, most(zero, length));
-  }
+  valid = validKeys(
+      sequence, valid,
+      table ? "paged_attention: 'lengths' is negative, or beyond the table"
+            : "attention: 'lengths' is negative, or beyond the keys");
   shift = sub(valid, small(queries()));
+}
+
+Value AttentionProgram::validKeys(Value sequence, Value all,
+                                  StringRef problem) {
+  if (!lengths)
+    return all;
+  Value length = loadScalar(input(lengths).pointer, sequence);
+  check(
+      b, kernel, [&] { return compare(Predicate::ule, length, all); }, problem);
+  return least(all, most(i32(b, 0), length));
 }
 
 AttentionProgram::Range AttentionProgram::range(Value first, Value last,
@@ -178,13 +183,20 @@ AttentionEmitter::Range AttentionEmitter::keysOfRows() {
 // Blocks
 //===----------------------------------------------------------------------===//
 
-/// Queries, or the result, by [B, Hq, S, D].
-AttentionEmitter::Tensor AttentionEmitter::headsFirst(Tensor tensor) const {
-  if (hasTokensFirst(space.alone)) {
+AttentionProgram::Tensor AttentionProgram::headsFirst(Tensor tensor) const {
+  if (isTokensFirst) {
     std::swap(tensor.shape[1], tensor.shape[2]);
     std::swap(tensor.strides[1], tensor.strides[2]);
   }
   return tensor;
+}
+
+AttentionProgram::Tensor
+AttentionProgram::outputOfHeads(unsigned number, ArrayRef<AffineExpr> shape) {
+  SmallVector<AffineExpr> inMemory(shape);
+  if (isTokensFirst)
+    std::swap(inMemory[1], inMemory[2]);
+  return headsFirst(output(number, inMemory));
 }
 
 /// [rows, D], in the order of heads.
@@ -455,10 +467,7 @@ void AttentionEmitter::finish(State state) {
       if (!element.isF32())
         result =
             arith::TruncFOp::create(b, block({rows, size()}, element), result);
-      SmallVector<AffineExpr> shape = space.shape;
-      if (hasTokensFirst(space.alone))
-        std::swap(shape[1], shape[2]);
-      storeRows(result, headsFirst(output(i, shape)), /*hasColumns=*/true);
+      storeRows(result, outputOfHeads(i, space.shape), /*hasColumns=*/true);
       continue;
     }
     Value sum = math::Log2Op::create(b, state.sum), max = state.max;

@@ -35,6 +35,7 @@ protected:
                    : std::nullopt;
     };
     q = op.getQ();
+    isTokensFirst = hasTokensFirst(op);
     lengths = op.getLengths();
     // Twice a window is an i32, too.
     if (op.getWindow())
@@ -62,6 +63,13 @@ protected:
   Range range(mlir::Value first, mlir::Value last,
               std::optional<int64_t> before, std::optional<int64_t> behind,
               mlir::Value limit, int64_t step);
+  /// [B, H, S, D] of a tensor that the op has with its tokens first, or back.
+  Tensor headsFirst(Tensor tensor) const;
+  /// What the region yields at a place, one of such tensors.
+  Tensor outputOfHeads(unsigned number, llvm::ArrayRef<mlir::AffineExpr> shape);
+  /// The valid keys of a sequence, of all that there are.
+  mlir::Value validKeys(mlir::Value sequence, mlir::Value all,
+                        llvm::StringRef problem);
   /// What a row's logits are taken off from: where it has seen nothing yet it
   /// has no maximum.
   mlir::Value finite(mlir::Value max);
@@ -72,7 +80,7 @@ protected:
   mlir::Value q, k, v, lengths, mask;
   mlir::RankedTensorType queryType;
   double scale;
-  bool causal;
+  bool causal, isTokensFirst;
   std::optional<int64_t> window;
   std::optional<double> softcap;
 };
@@ -103,7 +111,6 @@ private:
   State start();
   State visit(mlir::Value from, mlir::Value to, bool isMasked, State state);
   State visitTile(mlir::Value key, bool isMasked, State state);
-  Tensor headsFirst(Tensor tensor) const;
   mlir::Value loadQueries();
   mlir::Value addMask(mlir::Value x, mlir::Value key);
   mlir::Value seen(mlir::Value key);

@@ -54,7 +54,8 @@ public:
     v = op.getV();
     mask = op.getMask();
     causal = op.getCausal();
-    shared = queryType.getDimSize(1) / op.getK().getType().getDimSize(1);
+    shared = queryType.getDimSize(1) /
+             op.getK().getType().getDimSize(isTokensFirst ? 2 : 1);
   }
   AffineExpr workgroups() override {
     return space.shape[0] * space.shape[1] * space.shape[2].ceilDiv(own);
@@ -72,9 +73,11 @@ private:
     Value first, second;
   };
   void locate(Value index);
-  Tensor headOf(Value argument, Value head);
-  Rows rowsOf(Value first, Value second, Value head, Value count) {
-    return {headOf(first, head), headOf(second, head), count};
+  Tensor headOf(Tensor tensor, Value head);
+  Rows rowsOf(Value first, Value second, Value head) {
+    Tensor ofFirst = headsFirst(input(first));
+    return {headOf(ofFirst, head), headOf(headsFirst(input(second)), head),
+            small(ofFirst.shape[2])};
   }
   void locateQueries(Value head);
   Value load(const Tensor &tensor, int64_t extent, Value at, Value bound);
@@ -124,7 +127,7 @@ private:
   int64_t shared;      // query heads that read a key head
 
   // This workgroup: its sequence and heads, its first row, the valid keys.
-  Value sequence, queryHead, keyHead, first, valid, shift;
+  Value sequence, queryHead, keyHead, first, queries, valid, shift;
   Rows ownRows, otherRows;
   Tensor sumsOfRows, deltaOfRows, maskOfHead; // of a query head
   Tile tile;                                  // of its own rows
@@ -147,18 +150,18 @@ void AttentionBackwardEmitter::locate(Value index) {
   keyHead = ofKeys ? head : arith::DivUIOp::create(b, head, by).getResult();
   first = mul(number, i32(b, own));
   assumeBelow(first, small(space.shape[2]));
-  valid = small(input(k).shape[2]);
-  if (lengths)
-    valid = least(
-        valid, most(i32(b, 0), loadScalar(input(lengths).pointer, sequence)));
-  shift = sub(valid, small(input(q).shape[2]));
-  (ofKeys ? ownRows : otherRows) = rowsOf(k, v, keyHead, valid);
+  Rows keys = rowsOf(k, v, keyHead);
+  keys.count = valid = validKeys(
+      sequence, keys.count,
+      "attention_backward: 'lengths' is negative, or beyond the keys");
+  queries = small(headsFirst(input(q)).shape[2]);
+  shift = sub(valid, queries);
+  (ofKeys ? ownRows : otherRows) = keys;
 }
 
 /// A tensor from where this sequence and a head begin.
-AttentionBackwardEmitter::Tensor
-AttentionBackwardEmitter::headOf(Value argument, Value head) {
-  Tensor tensor = input(argument);
+AttentionBackwardEmitter::Tensor AttentionBackwardEmitter::headOf(Tensor tensor,
+                                                                  Value head) {
   SmallVector<Move> moves;
   for (auto [dim, index] : {std::pair(0, sequence), std::pair(1, head)})
     if (tensor.shape[dim] != fixed(1))
@@ -168,12 +171,13 @@ AttentionBackwardEmitter::headOf(Value argument, Value head) {
 }
 
 void AttentionBackwardEmitter::locateQueries(Value head) {
-  (ofKeys ? otherRows : ownRows) =
-      rowsOf(q, op.getDO(), head, small(input(q).shape[2]));
-  sumsOfRows = headOf(op.getLse(), head);
-  deltaOfRows = headOf(op.getO(), head);
+  (ofKeys ? otherRows : ownRows) = rowsOf(q, op.getDO(), head);
+  sumsOfRows = headOf(input(op.getLse()), head);
+  Tensor delta = input(op.getO());
+  deltaOfRows =
+      headOf(delta.shape.size() == 4 ? headsFirst(delta) : delta, head);
   if (mask)
-    maskOfHead = headOf(mask, head);
+    maskOfHead = headOf(input(mask), head);
 }
 
 //===----------------------------------------------------------------------===//
@@ -365,7 +369,7 @@ AttentionBackwardEmitter::Tile AttentionBackwardEmitter::visitHeads(Tile sums) {
     return visitHead(
         range(stands, last, keysBefore(), keysBehind(), valid, others), sums);
   // No row sees keys beyond the valid ones.
-  Value count = small(input(q).shape[2]);
+  Value count = queries;
   if (lengths)
     count = select(compare(Predicate::slt, first, valid), count, i32(b, 0));
   Range rows = range(stands, last, keysBehind(), keysBefore(), count, others);
@@ -411,8 +415,8 @@ void AttentionBackwardEmitter::finish(Tile sums) {
       result = times(result, scale);
     if (hasColumns)
       result = narrow(ofValid(result), arith::FastMathFlags::none);
-    Tensor tensor =
-        output(i, ArrayRef(space.shape).take_front(hasColumns ? 4 : 3));
+    Tensor tensor = hasColumns ? outputOfHeads(i, space.shape)
+                               : output(i, ArrayRef(space.shape).drop_back());
     Value pointer = moved(tensor.pointer,
                           {{sequence, tensor.strides[0]},
                            {ofKeys ? keyHead : queryHead, tensor.strides[1]}});

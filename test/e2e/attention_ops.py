@@ -346,17 +346,28 @@ def swapped(name, of, heads, rows, d, dtype, size):
 """
 
 
+def split_heads(c, name, of, heads):
+    """Lines that give %name as [B, H, S, D] of [B, S, H D]."""
+    part, split = tensor(c.b, "?", heads * c.d, c.dtype), tensor(c.b, "?", heads, c.d, c.dtype)
+    text = f"  %{name}_split = tensor.expand_shape %{of} [[0], [1], [2, 3]] output_shape [{c.b}, %s, {heads}, {c.d}] : {part} into {split}\n"
+    return text + swapped(name, f"{name}_split", (c.b, heads), ("?",), c.d, c.dtype, "%s")
+
+
+def columns_of_heads(c, of, whole, parts):
+    """Lines that give each (name, heads) as [B, H, S, D] of columns that follow each other."""
+    text, first = "", 0
+    for name, heads in parts:
+        text += f"  %{name}_part = tensor.extract_slice %{of}[0, 0, {first}] [{c.b}, %s, {heads * c.d}] [1, 1, 1] : {whole} to {tensor(c.b, '?', heads * c.d, c.dtype)}\n"
+        text += split_heads(c, name, f"{name}_part", heads)
+        first += heads * c.d
+    return text
+
+
 def columns_mlir(c, target):
     """[B, S, (Hq + 2 Hkv) D] to [B, S, Hq D]."""
     all_columns, given = (c.hq + 2 * c.hkv) * c.d, tensor(c.b, "?", c.hq * c.d, c.dtype)
     whole = tensor(c.b, "?", all_columns, c.dtype)
-    text, first = "", 0
-    for name, heads in (("q", c.hq), ("k", c.hkv), ("v", c.hkv)):
-        part, split = tensor(c.b, "?", heads * c.d, c.dtype), tensor(c.b, "?", heads, c.d, c.dtype)
-        text += f"  %{name}_part = tensor.extract_slice %x[0, 0, {first}] [{c.b}, %s, {heads * c.d}] [1, 1, 1] : {whole} to {part}\n"
-        text += f"  %{name}_split = tensor.expand_shape %{name}_part [[0], [1], [2, 3]] output_shape [{c.b}, %s, {heads}, {c.d}] : {part} into {split}\n"
-        text += swapped(name, f"{name}_split", (c.b, heads), ("?",), c.d, c.dtype, "%s")
-        first += heads * c.d
+    text = columns_of_heads(c, "x", whole, (("q", c.hq), ("k", c.hkv), ("v", c.hkv)))
     q, k = tensor(c.b, c.hq, "?", c.d, c.dtype), tensor(c.b, c.hkv, "?", c.d, c.dtype)
     back = tensor(c.b, "?", c.hq, c.d, c.dtype)
     return f"""func.func @{c.function}(%x: {whole}) -> {given} {{
