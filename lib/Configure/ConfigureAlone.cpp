@@ -5,7 +5,9 @@
 //
 // Attention takes the largest tile of queries, then of keys, whose blocks leave
 // a lane some of its registers: queries, logits and the result are kept, keys
-// and values come and go. An update's workgroup takes some rows of 8 elements a
+// and values come and go. Where not even the least tile of keys does, or what
+// it spilled asks for more (lib/Package/Hip.cpp), queries are read from shared
+// memory where they are multiplied. An update's workgroup takes some rows of 8 elements a
 // lane.
 //
 // Few queries are limited by loading keys. Those of heads that read the same
@@ -45,23 +47,24 @@ namespace {
 /// A tile of queries and one of keys, of heads of `size` elements.
 struct Blocks {
   int64_t queries, keys, size, bits;
-  int64_t copies;   // that lanes have of an operand's elements
-  int64_t perLogit; // what is computed at a time, in f32
+  int64_t copies;        // that lanes have of an operand's elements
+  int64_t perLogit;      // what is computed at a time, in f32
+  bool inShared = false; // queries
 
   /// Of a lane, in 32 bits: the result and logits; queries, keys and values,
   /// and weights.
   int64_t registers(int64_t lanes, bool ofWave) const {
     int64_t columns = llvm::PowerOf2Ceil(size);
     int64_t wide = queries * (columns + perLogit * keys);
-    int64_t narrow =
-        columns * (copies * queries + 2 * (ofWave ? copies : 1) * keys) +
-        copies * queries * keys;
+    int64_t ofQueries = inShared ? 0 : copies * queries;
+    int64_t narrow = columns * (ofQueries + 2 * (ofWave ? copies : 1) * keys) +
+                     copies * queries * keys;
     return (wide + narrow * bits / 32) / lanes;
   }
   /// Of shared memory, with padding: keys and values pass through it, and
   /// weights of f32, whose operands no lane has where it sums.
   int64_t bytes() const {
-    int64_t elements = 2 * keys * size;
+    int64_t elements = (2 * keys + (inShared ? queries : 0)) * size;
     if (bits == 32)
       elements += queries * keys;
     return elements * bits / 8 * 17 / 16;
@@ -154,6 +157,16 @@ static KernelConfig chooseAttention(const Space &space, const Limits &limits) {
   while (blocks.queries > least && blocks.bytes() > limits.ldsBytes)
     blocks.queries /= 2;
   Blocks ofWave = blocks;
+  // Where no tile of keys leaves registers for queries.
+  bool isWide = limits.wide && hasMatrix;
+  if (isWide && !isFew && facts.wholeOperands &&
+      blocks.registers(lanes, /*ofWave=*/false) > available) {
+    blocks.inShared = true;
+    while (blocks.queries > leastRows && blocks.bytes() > limits.ldsBytes) {
+      blocks.queries /= 2;
+      lanes /= 2;
+    }
+  }
   for (Blocks more = blocks; more.keys < mostKeys; blocks = more) {
     more.keys *= 2;
     if (more.registers(lanes, /*ofWave=*/false) > available ||
@@ -189,6 +202,7 @@ static KernelConfig chooseAttention(const Space &space, const Limits &limits) {
   chosen.rows = {1, heads, std::max<int64_t>(1, blocks.queries / heads)};
   chosen.columns = size;
   chosen.depth = blocks.keys;
+  chosen.loop = blocks.inShared;
   return config;
 }
 

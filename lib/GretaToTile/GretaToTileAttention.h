@@ -63,6 +63,12 @@ protected:
   Range range(mlir::Value first, mlir::Value last,
               std::optional<int64_t> before, std::optional<int64_t> behind,
               mlir::Value limit, int64_t step);
+  /// In one loop over a range: the block, or what is `masked` of it in tiles
+  /// that are not met whole, at the begin or the end, in a branch of the
+  /// workgroup.
+  mlir::Value maskPartial(mlir::Value block, mlir::Value at, const Range &range,
+                          bool atBegin, bool atEnd,
+                          llvm::function_ref<mlir::Value()> masked);
   /// [B, H, S, D] of a tensor that the op has with its tokens first, or back.
   Tensor headsFirst(Tensor tensor) const;
   /// What the region yields at a place, one of such tensors.
@@ -107,7 +113,7 @@ private:
   void locate(mlir::Value index);
   /// The keys that this workgroup's rows see.
   Range keysOfRows();
-  void emitRows(const Range &range);
+  void emitRows();
   State start();
   State visit(mlir::Value from, mlir::Value to, bool isMasked, State state);
   State visitTile(mlir::Value key, bool isMasked, State state);
@@ -188,6 +194,7 @@ private:
 
   // This workgroup: its sequence, heads, first row, and where keys end.
   mlir::Value sequence, queryHead, keyHead, row, valid, shift;
+  Range keysOfTile;
   mlir::Value query, queryPointer, keyPointer, valuePointer, maskPointer;
   mlir::Value keyScales, valueScales; // pointers, or what all keys have
   Paged keysOfTurn;                   // through the table
