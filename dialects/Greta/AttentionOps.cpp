@@ -314,12 +314,14 @@ LogicalResult PagedAttentionOp::verify() {
                                  "B of 'q'");
 }
 
-/// What both updates check: a cache of four dimensions, new rows of its type.
+/// What both updates check: a cache of four dimensions with rows of a static
+/// size, new rows of its type.
 static LogicalResult checkUpdate(Operation *op, Value cache, StringRef shape,
                                  Value rows, int64_t rank, StringRef rowsShape,
                                  Value result) {
   if (failed(checkPlain(op)) ||
       failed(checkRank(op, "cache", cache, 4, shape)) ||
+      failed(checkStatic(op, "cache", cache, 3, "row size")) ||
       failed(checkRank(op, "new", rows, rank, rowsShape)) ||
       failed(checkElement(op, "new", rows, typeOf(cache).getElementType(),
                           "it must match 'cache'; convert it with arith")))

@@ -7,8 +7,8 @@
 // a lane some of its registers: queries, logits and the result are kept, keys
 // and values come and go. Where not even the least tile of keys does, or what
 // it spilled asks for more (lib/Package/Hip.cpp), queries are read from shared
-// memory where they are multiplied. An update's workgroup takes some rows of 8 elements a
-// lane.
+// memory where they are multiplied. An update's workgroup takes some rows of 8
+// elements a lane.
 //
 // Few queries are limited by loading keys. Those of heads that read the same
 // keys are one tile; the waves of a workgroup have keys of their own, which go
@@ -93,6 +93,7 @@ namespace {
 /// lanes have of its operands' elements.
 struct OfInstruction {
   int64_t rows = 0, copies = 1;
+  bool isCooperative = false; // drivers load its operands
 };
 } // namespace
 
@@ -104,7 +105,7 @@ static OfInstruction instructionOf(Type element, int64_t size,
        instructionsFor(element, element, limits.matrix, limits.row))
     if (mi->accLayout.isKnown() && size % mi->n == 0 && size % mi->k == 0 &&
         (!found.rows || mi->m < found.rows))
-      found = {mi->m, copiesInLanes(*mi)};
+      found = {mi->m, copiesInLanes(*mi), mi->name == "coopmat"};
   return found;
 }
 
@@ -122,7 +123,8 @@ static KernelConfig chooseAttention(const Space &space, const Limits &limits) {
   int64_t size = type.getDimSize(3);
   int64_t shared = type.getDimSize(1) / keys.getDimSize(isPaged ? 2 : 1);
   Type element = type.getElementType();
-  auto [leastRows, copies] = instructionOf(element, size, limits);
+  auto [leastRows, copies, isCooperative] =
+      instructionOf(element, size, limits);
   bool hasMatrix = leastRows > 0;
   KernelConfig config;
   const AttentionFacts &facts = limits.row.tiles.attention;
@@ -138,9 +140,10 @@ static KernelConfig chooseAttention(const Space &space, const Limits &limits) {
   int64_t mostKeys = limits.wide && hasMatrix ? 64 : 16;
   SpaceConfig &chosen = config.spaces.emplace_back();
   // Few queries: heads that read the same keys together.
-  int64_t few = type.getDimSize(2), heads = 1;
-  bool isFew = !type.isDynamicDim(2) && few <= 16;
+  int64_t heads = 1, few = 1; // where there are none, too
+  bool isFew = !type.isDynamicDim(2) && type.getDimSize(2) <= 16;
   if (isFew) {
+    few = std::max<int64_t>(few, type.getDimSize(2));
     heads = llvm::PowerOf2Ceil(shared);
     mostRows = std::min<int64_t>(mostRows, llvm::PowerOf2Ceil(few) * heads);
     config.waves = std::min<int64_t>(config.waves, 4);
@@ -159,7 +162,7 @@ static KernelConfig chooseAttention(const Space &space, const Limits &limits) {
   Blocks ofWave = blocks;
   // Where no tile of keys leaves registers for queries.
   bool isWide = limits.wide && hasMatrix;
-  if (isWide && !isFew && facts.wholeOperands &&
+  if (isWide && !isFew && facts.wholeOperands && !isCooperative &&
       blocks.registers(lanes, /*ofWave=*/false) > available) {
     blocks.inShared = true;
     while (blocks.queries > leastRows && blocks.bytes() > limits.ldsBytes) {
