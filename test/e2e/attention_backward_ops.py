@@ -12,11 +12,10 @@ import numpy as np
 from attention_ops import SOFTCAP, Attention, View, attend, attributes, columns_of_heads, heads_first, options, queries, some_lengths, split_heads, visible
 from case import Kind, rounded_to, tensor
 
-KINDS = {}
-
 
 @dataclasses.dataclass(frozen=True)
 class Backward(Attention, family="backward"):
+    spec = property(lambda self: BACKWARD)
     precision = property(lambda self: self.dtype)
     one_row = True  # a row that sees one key has a gradient of zero, and of others that cancel everything but what rounding left is gone
 
@@ -113,8 +112,6 @@ def backward(case, rounded, *inputs):
 
 
 BACKWARD = Kind(backward_mlir, backward_inputs, backward, "attention gradients", kernels=2)
-for kind in ("plain", "causal", "window", "causalwindow", "softcap", "mask", "lengths", "causallengths", "sinks", "all", "delta", "given", "rows", "tokensfirst", "tokensfirstcausal"):
-    KINDS[kind] = BACKWARD
 
 
 @dataclasses.dataclass(frozen=True)

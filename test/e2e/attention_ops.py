@@ -17,7 +17,6 @@ WINDOW = 40
 SOFTCAP = 3.0
 PAGE = 16
 STORED = {"e4m3": "f8e4m3fn", "e5m2": "f8e5m2", "fnuz": "f8e4m3fnuz", "i8": "i8", "half": "f16"}
-KINDS = {}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,6 +32,10 @@ class Attention(Case, family="attention"):
     dynamic = "b", "s", "t", "pages"
     operand_types = property(lambda self: {self.dtype})
     has_matrix_product = property(lambda self: self.d % 16 == 0)  # what every instruction's tiles divide
+
+    @property
+    def spec(self):
+        return ATTENTION
 
     @property
     def function(self):
@@ -281,10 +284,6 @@ def attention(case, rounded, q, k, v, *rest):
 
 
 ATTENTION = Kind(attention_mlir, attention_inputs, attention, "attention")
-for kind in ("plain", "causal", "window", "causalwindow", "softcap", "mask", "lengths", "causallengths", "sinks", "all", "lse"):
-    KINDS[kind] = ATTENTION
-for kind in ("half", "e4m3perhead", "e5m2", "fnuzperall", "i8pertoken", "causali8pertoken", "lengthsi8pertoken", "causallengthse4m3pertoken", "softcapi8perhead", "tokensfirstcausal"):
-    KINDS[kind] = ATTENTION
 
 
 def paged_mlir(case, target):
@@ -315,7 +314,7 @@ def paged_inputs(case, rng):
     yield lengths, "i32"
     if case.scales:
         unread = np.isnan(cache[..., 0]) & case.has("pertoken")
-        yield from ((np.where(nobody, np.nan, scale), "f32") for nobody, scale in zip(unread[:, : factors.shape[1], : factors.shape[2]], factors))
+        yield from ((np.where(nobody, np.nan, scale), "f32") for nobody, scale in zip(unread[:, : factors.shape[1], : factors.shape[2], : factors.shape[3]], factors))
 
 
 def paged(case, rounded, q, k_cache, v_cache, table, lengths, k_scale=np.ones((1, 1, 1)), v_scale=np.ones((1, 1, 1))):
