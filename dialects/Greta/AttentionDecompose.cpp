@@ -455,13 +455,20 @@ SmallVector<Value> AttentionOp::decompose(OpBuilder &builder) {
 
 SmallVector<Value> AttentionBackwardOp::decompose(OpBuilder &builder) {
   ImplicitLocOpBuilder b(getLoc(), builder);
-  Attention attention{getQ(),       getK(),      getV(),
-                      getLengths(), getMask(),   Value(),
-                      Value(),      Value(),     scaleOf(getScale(), getQ()),
-                      getCausal(),  getWindow(), toDouble(getSoftcap())};
+  auto swapped = [&](Value x) {
+    bool hasHeads = cast<RankedTensorType>(x.getType()).getRank() == 4;
+    return getTokensFirst() && hasHeads ? swapHeads(b, x) : x;
+  };
+  Attention attention{
+      swapped(getQ()), swapped(getK()), swapped(getV()),
+      getLengths(),    getMask(),       Value(),
+      Value(),         Value(),         scaleOf(getScale(), getQ()),
+      getCausal(),     getWindow(),     toDouble(getSoftcap())};
   SmallVector<Value> results =
-      attention.gradients(b, getO(), getLse(), getDO());
+      attention.gradients(b, swapped(getO()), getLse(), swapped(getDO()));
   results.resize(getNumResults());
+  for (Value &result : results)
+    result = swapped(result);
   return results;
 }
 

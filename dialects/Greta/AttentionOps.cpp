@@ -105,13 +105,12 @@ static LogicalResult checkScales(Operation *op, StringRef name, Value scales,
   return success();
 }
 
-/// Query heads, key heads and the head size, whose dimensions in the keys are
-/// given.
+/// Query heads, key heads and the head size, where heads are in the keys'
+/// `shape` and in the queries'.
 static LogicalResult checkHeads(Operation *op, Value q, StringRef name, Value k,
-                                int64_t headsOfK, int64_t headsOfQ = 1) {
-  if (failed(
-          checkRank(op, name, k, 4,
-                    headsOfK == 1 ? "[B, Hkv, T, D]" : "[P, page, Hkv, D]")) ||
+                                StringRef shape, int64_t headsOfK,
+                                int64_t headsOfQ) {
+  if (failed(checkRank(op, name, k, 4, shape)) ||
       failed(checkWidened(op, name, k, typeOf(q).getElementType())) ||
       failed(checkStatic(op, name, k, headsOfK, "heads")) ||
       failed(checkDim(op, name, k, 3, typeOf(q).getDimSize(3), "D of 'q'")))
@@ -130,7 +129,7 @@ static LogicalResult checkHeads(Operation *op, Value q, StringRef name, Value k,
   return success();
 }
 
-static LogicalResult checkQueries(Operation *op, Value q, int64_t heads = 1) {
+static LogicalResult checkQueries(Operation *op, Value q, int64_t heads) {
   if (failed(checkPlain(op)) || failed(checkFloat(op, "q", q)) ||
       failed(checkRank(op, "q", q, 4,
                        heads == 1 ? "[B, Hq, S, D]" : "[B, S, Hq, D]")) ||
@@ -177,7 +176,7 @@ static LogicalResult checkNumbersPerSequence(Operation *op, StringRef name,
   return checkDim(op, name, value, 0, sequences, what);
 }
 
-static RankedTensorType numberPerRow(Value q, int64_t headsOfQ = 1) {
+static RankedTensorType numberPerRow(Value q, int64_t headsOfQ) {
   RankedTensorType type = typeOf(q);
   return RankedTensorType::get({type.getDimSize(0), type.getDimSize(headsOfQ),
                                 type.getDimSize(3 - headsOfQ)},
@@ -185,8 +184,7 @@ static RankedTensorType numberPerRow(Value q, int64_t headsOfQ = 1) {
 }
 
 static LogicalResult checkNumberPerRow(Operation *op, StringRef name,
-                                       Value value, Value q,
-                                       int64_t headsOfQ = 1) {
+                                       Value value, Value q, int64_t headsOfQ) {
   RankedTensorType type = numberPerRow(q, headsOfQ);
   if (value.getType() == type)
     return success();
@@ -194,23 +192,27 @@ static LogicalResult checkNumberPerRow(Operation *op, StringRef name,
                            << "; it must be " << type << ", a number per row";
 }
 
-/// The operands and numbers that attention and its gradients share.
+/// The operands and numbers that attention and its gradients share; where heads
+/// are in queries and in keys.
 template <typename Op>
-static LogicalResult checkAttention(Op op, int64_t headsOfQ = 1) {
-  RankedTensorType q = op.getQ().getType();
+static LogicalResult checkAttention(Op op, int64_t headsOfQ, int64_t headsOfK) {
+  RankedTensorType q = op.getQ().getType(), k = op.getK().getType();
+  StringRef shape = headsOfK == 1 ? "[B, Hkv, T, D]" : "[B, T, Hkv, D]";
   if (failed(checkQueries(op, op.getQ(), headsOfQ)) ||
-      failed(checkHeads(op, op.getQ(), "k", op.getK(), 1, headsOfQ)) ||
-      failed(checkHeads(op, op.getQ(), "v", op.getV(), 1, headsOfQ)) ||
+      failed(checkHeads(op, op.getQ(), "k", op.getK(), shape, headsOfK,
+                        headsOfQ)) ||
+      failed(checkHeads(op, op.getQ(), "v", op.getV(), shape, headsOfK,
+                        headsOfQ)) ||
       failed(checkNumbers(op, op.getScale(), op.getWindow(), op.getSoftcap())))
     return failure();
   int64_t batch = q.getDimSize(0), heads = q.getDimSize(headsOfQ);
-  int64_t rows = q.getDimSize(3 - headsOfQ),
-          keys = op.getK().getType().getDimSize(2);
+  int64_t rows = q.getDimSize(3 - headsOfQ);
+  int64_t keysDim = 3 - headsOfK, keys = k.getDimSize(keysDim);
   if (failed(checkDim(op, "k", op.getK(), 0, batch, "B of 'q'")) ||
       failed(checkDim(op, "v", op.getV(), 0, batch, "B of 'q'")) ||
-      failed(checkDim(op, "v", op.getV(), 1, op.getK().getType().getDimSize(1),
+      failed(checkDim(op, "v", op.getV(), headsOfK, k.getDimSize(headsOfK),
                       "the heads of 'k'")) ||
-      failed(checkDim(op, "v", op.getV(), 2, keys, "T of 'k'")))
+      failed(checkDim(op, "v", op.getV(), keysDim, keys, "T of 'k'")))
     return failure();
   if (op.getLengths() &&
       failed(checkNumbersPerSequence(op, "lengths", op.getLengths(), batch,
@@ -235,7 +237,7 @@ static LogicalResult checkAttention(Op op, int64_t headsOfQ = 1) {
 
 LogicalResult AttentionOp::verify() {
   int64_t headsOfQ = getTokensFirst() ? 2 : 1;
-  if (failed(checkAttention(*this, headsOfQ)) ||
+  if (failed(checkAttention(*this, headsOfQ, /*headsOfK=*/1)) ||
       failed(checkLike(*this, "result", getResult(), "q", getQ())))
     return failure();
   for (auto [name, scales, scaled, values] :
@@ -263,22 +265,24 @@ LogicalResult AttentionBackwardOp::verify() {
   for (auto [name, value] :
        {std::pair("k", Value(getK())), std::pair("v", Value(getV()))})
     if (failed(checkElement(*this, name, value, element,
-                            "it must match 'q'; convert it with arith")))
+                            "gradients are of numbers of the type of 'q', not "
+                            "of a quantised cache; convert it with arith")))
       return failure();
-  if (failed(checkAttention(*this)))
+  int64_t heads = getTokensFirst() ? 2 : 1;
+  if (failed(checkAttention(*this, heads, heads)))
     return failure();
-  if (getO().getType() != q.getType() && getO().getType() != numberPerRow(q))
+  RankedTensorType perRow = numberPerRow(q, heads);
+  if (getO().getType() != q.getType() && getO().getType() != perRow)
     return emitOpError() << "'o' has type " << getO().getType()
                          << "; it is attention's result, " << q.getType()
-                         << ", or the rows' sums of do * o, "
-                         << numberPerRow(q);
-  if (failed(checkNumberPerRow(*this, "lse", getLse(), q)) ||
+                         << ", or the rows' sums of do * o, " << perRow;
+  if (failed(checkNumberPerRow(*this, "lse", getLse(), q, heads)) ||
       failed(checkLike(*this, "do", getDO(), "q", q)) ||
       failed(checkLike(*this, "dq", getDq(), "q", q)) ||
       failed(checkLike(*this, "dk", getDk(), "k", getK())) ||
       failed(checkLike(*this, "dv", getDv(), "v", getV())))
     return failure();
-  return getDelta() ? checkNumberPerRow(*this, "delta", getDelta(), q)
+  return getDelta() ? checkNumberPerRow(*this, "delta", getDelta(), q, heads)
                     : success();
 }
 
@@ -286,7 +290,8 @@ LogicalResult PagedAttentionOp::verify() {
   int64_t heads = getTokensFirst() ? 2 : 1;
   if (failed(checkQueries(*this, getQ(), heads)) ||
       failed(checkLike(*this, "result", getResult(), "q", getQ())) ||
-      failed(checkHeads(*this, getQ(), "k_cache", getKCache(), 2, heads)) ||
+      failed(checkHeads(*this, getQ(), "k_cache", getKCache(),
+                        "[P, page, Hkv, D]", /*headsOfK=*/2, heads)) ||
       failed(checkStatic(*this, "k_cache", getKCache(), 1, "rows in a page")) ||
       failed(checkSameType(*this, "v_cache", getVCache().getType(), "k_cache",
                            getKCache().getType())) ||
@@ -309,12 +314,14 @@ LogicalResult PagedAttentionOp::verify() {
                                  "B of 'q'");
 }
 
-/// What both updates check: a cache of four dimensions, new rows of its type.
+/// What both updates check: a cache of four dimensions with rows of a static
+/// size, new rows of its type.
 static LogicalResult checkUpdate(Operation *op, Value cache, StringRef shape,
                                  Value rows, int64_t rank, StringRef rowsShape,
                                  Value result) {
   if (failed(checkPlain(op)) ||
       failed(checkRank(op, "cache", cache, 4, shape)) ||
+      failed(checkStatic(op, "cache", cache, 3, "row size")) ||
       failed(checkRank(op, "new", rows, rank, rowsShape)) ||
       failed(checkElement(op, "new", rows, typeOf(cache).getElementType(),
                           "it must match 'cache'; convert it with arith")))

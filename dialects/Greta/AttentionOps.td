@@ -70,7 +70,11 @@ def Greta_AttentionBackwardOp : Greta_Op<"attention_backward", [AttrSizedOperand
     `dx[i, j] = p[i, j] * (do[i] . v[j] - delta[i])`, times `1 - tanh^2` of what a `softcap` capped:
     `dv[j] = sum_i p[i, j] do[i]`, `dk[j] = scale * sum_i dx[i, j] q[i]`, `dq[i] = scale * sum_j dx[i, j] k[j]`, in f32 and rounded once; `p` and `dx` may be rounded
     to the type of `q` before they are multiplied. `dk` and `dv` are sums over all query heads that read a head too, in one order always. Rows whose `lse` is -inf add nothing,
-    and keys beyond the valid ones have gradients of zero. Sinks are in `lse`, so they are no operand; neither they nor `mask` get a gradient.
+    and keys beyond the valid ones have gradients of zero. Sinks are in `lse`, so they are no operand; neither they nor `mask` get a gradient. Keys and values have the type of `q`:
+    what a cache of 8 bits was quantised from has gradients, the quantised numbers have none.
+
+    With `tokens_first` `q`, `k`, `v`, `o`, `do` and the three gradients are `[B, S or T, heads, D]`, as projections have them. Operands that lie so are views without it too, as those of `greta.attention` are,
+    and gradients that are only transposed are stored transposed.
 
     `greta-fuse` makes two kernels of it: one for `dq` and `delta`, one for `dk` and `dv` from `delta`.
 
@@ -83,7 +87,8 @@ def Greta_AttentionBackwardOp : Greta_Op<"attention_backward", [AttrSizedOperand
   }];
   let arguments = (ins AnyRankedTensor:$q, AnyRankedTensor:$k, AnyRankedTensor:$v, AnyRankedTensor:$o, AnyRankedTensor:$lse,
                        AnyRankedTensor:$d_o, Optional<AnyRankedTensor>:$lengths, Optional<AnyRankedTensor>:$mask,
-                       OptionalAttr<F32Attr>:$scale, UnitAttr:$causal, OptionalAttr<I64Attr>:$window, OptionalAttr<F32Attr>:$softcap);
+                       OptionalAttr<F32Attr>:$scale, UnitAttr:$causal, OptionalAttr<I64Attr>:$window, OptionalAttr<F32Attr>:$softcap,
+                       UnitAttr:$tokens_first);
   let results = (outs AnyRankedTensor:$dq, AnyRankedTensor:$dk, AnyRankedTensor:$dv, Optional<AnyRankedTensor>:$delta);
   let assemblyFormat = [{
     $q `,` $k `,` $v `,` $o `,` $lse `,` $d_o (`lengths` `(` $lengths^ `)`)? (`mask` `(` $mask^ `)`)? attr-dict `:`

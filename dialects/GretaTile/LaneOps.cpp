@@ -144,7 +144,8 @@ LogicalResult FragmentSplatOp::verify() {
   return success();
 }
 
-/// A lane's share: the fragment's elements over the lanes of a wave.
+/// A lane's share: the fragment's elements over the lanes of a wave, or more
+/// where several lanes have the same ones.
 static LogicalResult verifyElements(Operation *op, FragmentType fragment,
                                     Type elements) {
   auto vector = cast<VectorType>(elements);
@@ -152,7 +153,7 @@ static LogicalResult verifyElements(Operation *op, FragmentType fragment,
   auto kernel = op->getParentOfType<FuncOp>();
   if (vector.getElementType() != fragment.getElementType() ||
       (kernel && kernel.getWaveSize() &&
-       vector.getNumElements() * kernel.getNumLanes() != size))
+       (vector.getNumElements() * kernel.getNumLanes()) % size))
     return op->emitOpError("has ")
            << vector << " for a lane's elements of " << fragment;
   return success();

@@ -75,7 +75,7 @@ def GretaConfigurePass : Pass<"greta-configure", "::mlir::func::FuncOp"> {
     | `rows` | rows per workgroup, for every group of row dimensions; absent when the space is `flat` |
     | `columns` | extent of a block along the columns (of a pair's half, with rope) |
     | `flat` | the whole space is one row |
-    | `loop` | the workgroup goes over the columns in several blocks; without it, every block of columns has its own workgroup |
+    | `loop` | the workgroup goes over the columns in several blocks; without it, every block of columns has its own workgroup. Of attention and its gradients: own rows (queries, or keys and values) lie in shared memory and not in registers, and one loop goes over all that they meet |
     | `depth` | for a GEMM: extent of a block along K; for attention: keys of a tile |
     | `run`, `unroll` | for a skinny GEMM: elements along K in a lane, and blocks per turn of the loop |
     | `pipeline` | for a GEMM: how its loop over K moves its operands (`#greta_tile.pipeline`) |

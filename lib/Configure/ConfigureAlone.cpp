@@ -5,8 +5,10 @@
 //
 // Attention takes the largest tile of queries, then of keys, whose blocks leave
 // a lane some of its registers: queries, logits and the result are kept, keys
-// and values come and go. An update's workgroup takes some rows of 8 elements a
-// lane.
+// and values come and go. Where not even the least tile of keys does, or what
+// it spilled asks for more (lib/Package/Hip.cpp), queries are read from shared
+// memory where they are multiplied. An update's workgroup takes some rows of 8
+// elements a lane.
 //
 // Few queries are limited by loading keys. Those of heads that read the same
 // keys are one tile; the waves of a workgroup have keys of their own, which go
@@ -45,23 +47,24 @@ namespace {
 /// A tile of queries and one of keys, of heads of `size` elements.
 struct Blocks {
   int64_t queries, keys, size, bits;
-  int64_t copies;   // that lanes have of an operand's elements
-  int64_t perLogit; // what is computed at a time, in f32
+  int64_t copies;        // that lanes have of an operand's elements
+  int64_t perLogit;      // what is computed at a time, in f32
+  bool inShared = false; // queries
 
   /// Of a lane, in 32 bits: the result and logits; queries, keys and values,
   /// and weights.
   int64_t registers(int64_t lanes, bool ofWave) const {
     int64_t columns = llvm::PowerOf2Ceil(size);
     int64_t wide = queries * (columns + perLogit * keys);
-    int64_t narrow =
-        columns * (copies * queries + 2 * (ofWave ? copies : 1) * keys) +
-        copies * queries * keys;
+    int64_t ofQueries = inShared ? 0 : copies * queries;
+    int64_t narrow = columns * (ofQueries + 2 * (ofWave ? copies : 1) * keys) +
+                     copies * queries * keys;
     return (wide + narrow * bits / 32) / lanes;
   }
   /// Of shared memory, with padding: keys and values pass through it, and
   /// weights of f32, whose operands no lane has where it sums.
   int64_t bytes() const {
-    int64_t elements = 2 * keys * size;
+    int64_t elements = (2 * keys + (inShared ? queries : 0)) * size;
     if (bits == 32)
       elements += queries * keys;
     return elements * bits / 8 * 17 / 16;
@@ -90,6 +93,7 @@ namespace {
 /// lanes have of its operands' elements.
 struct OfInstruction {
   int64_t rows = 0, copies = 1;
+  bool isCooperative = false; // drivers load its operands
 };
 } // namespace
 
@@ -101,7 +105,7 @@ static OfInstruction instructionOf(Type element, int64_t size,
        instructionsFor(element, element, limits.matrix, limits.row))
     if (mi->accLayout.isKnown() && size % mi->n == 0 && size % mi->k == 0 &&
         (!found.rows || mi->m < found.rows))
-      found = {mi->m, copiesInLanes(*mi)};
+      found = {mi->m, copiesInLanes(*mi), mi->name == "coopmat"};
   return found;
 }
 
@@ -119,7 +123,8 @@ static KernelConfig chooseAttention(const Space &space, const Limits &limits) {
   int64_t size = type.getDimSize(3);
   int64_t shared = type.getDimSize(1) / keys.getDimSize(isPaged ? 2 : 1);
   Type element = type.getElementType();
-  auto [leastRows, copies] = instructionOf(element, size, limits);
+  auto [leastRows, copies, isCooperative] =
+      instructionOf(element, size, limits);
   bool hasMatrix = leastRows > 0;
   KernelConfig config;
   const AttentionFacts &facts = limits.row.tiles.attention;
@@ -135,9 +140,10 @@ static KernelConfig chooseAttention(const Space &space, const Limits &limits) {
   int64_t mostKeys = limits.wide && hasMatrix ? 64 : 16;
   SpaceConfig &chosen = config.spaces.emplace_back();
   // Few queries: heads that read the same keys together.
-  int64_t few = type.getDimSize(2), heads = 1;
-  bool isFew = !type.isDynamicDim(2) && few <= 16;
+  int64_t heads = 1, few = 1; // where there are none, too
+  bool isFew = !type.isDynamicDim(2) && type.getDimSize(2) <= 16;
   if (isFew) {
+    few = std::max<int64_t>(few, type.getDimSize(2));
     heads = llvm::PowerOf2Ceil(shared);
     mostRows = std::min<int64_t>(mostRows, llvm::PowerOf2Ceil(few) * heads);
     config.waves = std::min<int64_t>(config.waves, 4);
@@ -154,6 +160,16 @@ static KernelConfig chooseAttention(const Space &space, const Limits &limits) {
   while (blocks.queries > least && blocks.bytes() > limits.ldsBytes)
     blocks.queries /= 2;
   Blocks ofWave = blocks;
+  // Where no tile of keys leaves registers for queries.
+  bool isWide = limits.wide && hasMatrix;
+  if (isWide && !isFew && facts.wholeOperands && !isCooperative &&
+      blocks.registers(lanes, /*ofWave=*/false) > available) {
+    blocks.inShared = true;
+    while (blocks.queries > leastRows && blocks.bytes() > limits.ldsBytes) {
+      blocks.queries /= 2;
+      lanes /= 2;
+    }
+  }
   for (Blocks more = blocks; more.keys < mostKeys; blocks = more) {
     more.keys *= 2;
     if (more.registers(lanes, /*ofWave=*/false) > available ||
@@ -189,6 +205,7 @@ static KernelConfig chooseAttention(const Space &space, const Limits &limits) {
   chosen.rows = {1, heads, std::max<int64_t>(1, blocks.queries / heads)};
   chosen.columns = size;
   chosen.depth = blocks.keys;
+  chosen.loop = blocks.inShared;
   return config;
 }
 

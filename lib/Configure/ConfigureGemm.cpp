@@ -345,6 +345,7 @@ FailureOr<Choice> greta::chooseGemm(const Space &space, const Limits &limits,
       tile::PipelineAttr::get(context, (*tile)->stages, (*tile)->slice, direct,
                               hiddenBy(problem, **tile, limits));
   choice.space.matrix =
-      matrixAttr(context, *(*tile)->instruction, limits.row, (*tile)->opaque);
+      matrixAttr(context, *(*tile)->instruction, limits.row,
+                 (*tile)->opaque || !(*tile)->instruction->hasReadLayouts());
   return withHeads(choice);
 }

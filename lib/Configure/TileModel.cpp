@@ -46,7 +46,7 @@ int64_t TileModel::ldsBytes(const Tile &tile) const {
   // layout pass through shared memory, a wave's matrix at a time.
   int64_t rows = (problem.rowsOfA ? tile.m : tile.k) +
                  problem.count * (problem.rowsOfB ? tile.n : tile.k);
-  bool opaque = tile.opaque || !mi.accLayout.isKnown();
+  bool opaque = tile.opaque || !mi.hasReadLayouts();
   // A norm's rows pass through an array of their own, which on AMD lies where
   // the blocks were.
   if (problem.isNorm)
@@ -77,8 +77,8 @@ int64_t TileModel::registers(const Tile &tile, bool asked) const {
            40;
   auto fragment = [&](int64_t extent, unsigned tileExtent,
                       const FragmentLayout &layout) {
-    int64_t elements = layout.isKnown() ? int64_t(1) << layout.reg.size()
-                                        : tileExtent * mi.k / lanes;
+    int64_t elements = mi.hasReadLayouts() ? int64_t(1) << layout.reg.size()
+                                           : tileExtent * mi.k / lanes;
     int64_t registers = elements * problem.bytes / 4;
     // Of a whole block only what the next GEMMs need is read ahead, 16
     // bytes a lane.
@@ -187,7 +187,7 @@ std::optional<std::string> TileModel::whyNot(const Tile &tile,
     return "it has no multiple of " + std::to_string(weights) +
            " weights for each lane";
   if (!tile.stages) {
-    if (tile.opaque || !mi.accLayout.isKnown() || !problem.splits ||
+    if (tile.opaque || !mi.hasReadLayouts() || !problem.splits ||
         !problem.rowsOfA || !problem.rowsOfB)
       return "without stages it needs rows along K, a stored A, no batch or "
              "heads, and an instruction whose layouts are known";

@@ -291,47 +291,71 @@ static void moveHeads(func::FuncOp function, Shapes &shapes) {
   }
 }
 
+/// The operands and results of attention, or of its gradients, that have their
+/// tokens first where the op has.
+static std::pair<SmallVector<OpOperand *>, ResultRange>
+orderedBy(Operation &op) {
+  bool isBackward = isa<AttentionBackwardOp>(op);
+  SmallVector<OpOperand *> operands;
+  for (OpOperand &operand : op.getOpOperands().take_front(isBackward ? 6 : 1))
+    if (cast<RankedTensorType>(operand.get().getType()).getRank() == 4)
+      operands.push_back(&operand);
+  return {operands, op.getResults().take_front(isBackward ? 3 : 1)};
+}
+
 /// What only transposes to [B, S, H, D] is used as is computed so.
 static void storeTokensFirst(func::FuncOp function, Shapes &shapes) {
   constexpr int64_t order[] = {0, 2, 1, 3};
-  auto swap = [](Value value) {
+  auto isTranspose = [&](Operation *user) {
+    auto transpose = dyn_cast<linalg::TransposeOp>(user);
+    return transpose && transpose.getPermutation() == ArrayRef(order);
+  };
+  auto swapType = [](Value value) {
     auto type = cast<RankedTensorType>(value.getType());
     SmallVector<int64_t> shape(type.getShape());
     std::swap(shape[1], shape[2]);
     return type.clone(shape);
   };
+  auto swapShape = [&](Value value) {
+    AffineMap map = shapes.at(value);
+    SmallVector<AffineExpr> extents(map.getResults());
+    std::swap(extents[1], extents[2]);
+    return AffineMap::get(0, map.getNumSymbols(), extents, map.getContext());
+  };
   for (Operation &op : llvm::make_early_inc_range(function.getBody().front())) {
-    auto isTranspose = [&](Operation *user) {
-      auto transpose = dyn_cast<linalg::TransposeOp>(user);
-      return transpose && transpose.getPermutation() == ArrayRef(order);
-    };
-    if (!isa<AttentionOp, PagedAttentionOp>(op) || hasTokensFirst(&op) ||
-        op.getResult(0).use_empty() ||
-        !llvm::all_of(op.getResult(0).getUsers(), isTranspose))
+    if (!isa<AttentionOp, AttentionBackwardOp, PagedAttentionOp>(op) ||
+        hasTokensFirst(&op))
+      continue;
+    auto [operands, results] = orderedBy(op);
+    bool isUsed =
+        llvm::any_of(results, [](Value result) { return !result.use_empty(); });
+    if (!isUsed || !llvm::all_of(results, [&](Value result) {
+          return llvm::all_of(result.getUsers(), isTranspose);
+        }))
       continue;
     OpBuilder builder(&op);
-    Value query = op.getOperand(0);
-    RankedTensorType type = swap(query);
-    SmallVector<AffineExpr> extents(shapes.at(query).getResults());
-    std::swap(extents[1], extents[2]);
-    AffineMap shape = AffineMap::get(0, shapes.at(query).getNumSymbols(),
-                                     extents, op.getContext());
-    Value empty = tensor::EmptyOp::create(
-        builder, op.getLoc(),
-        sizesOf(builder, op.getLoc(), function, type, shape),
-        type.getElementType());
-    Value turned =
-        linalg::TransposeOp::create(builder, op.getLoc(), query, empty, order)
-            ->getResult(0);
-    shapes[empty] = shapes[turned] = shape;
-    op.setOperand(0, turned);
-    op.getResult(0).setType(type);
-    shapes[op.getResult(0)] = shape;
+    for (OpOperand *operand : operands) {
+      Value value = operand->get();
+      RankedTensorType type = swapType(value);
+      AffineMap shape = swapShape(value);
+      Value empty = tensor::EmptyOp::create(
+          builder, op.getLoc(),
+          sizesOf(builder, op.getLoc(), function, type, shape),
+          type.getElementType());
+      Value turned =
+          linalg::TransposeOp::create(builder, op.getLoc(), value, empty, order)
+              ->getResult(0);
+      shapes[empty] = shapes[turned] = shape;
+      operand->set(turned);
+    }
     op.setAttr("tokens_first", builder.getUnitAttr());
-    for (Operation *user :
-         llvm::make_early_inc_range(op.getResult(0).getUsers())) {
-      user->getResult(0).replaceAllUsesWith(op.getResult(0));
-      user->erase();
+    for (Value result : results) {
+      shapes[result] = swapShape(result);
+      result.setType(swapType(result));
+      for (Operation *user : llvm::make_early_inc_range(result.getUsers())) {
+        user->getResult(0).replaceAllUsesWith(result);
+        user->erase();
+      }
     }
   }
 }

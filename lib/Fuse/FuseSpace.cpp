@@ -51,6 +51,8 @@ bool greta::isOfKeys(Operation *op) {
 bool greta::hasTokensFirst(Operation *op) {
   if (auto attention = dyn_cast<AttentionOp>(op))
     return attention.getTokensFirst();
+  if (auto backward = dyn_cast<AttentionBackwardOp>(op))
+    return backward.getTokensFirst();
   auto paged = dyn_cast<PagedAttentionOp>(op);
   return paged && paged.getTokensFirst();
 }

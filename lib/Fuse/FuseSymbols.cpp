@@ -195,7 +195,8 @@ LogicalResult ShapeAnalysis::visitAttention(Operation *op) {
         return failure();
     return success();
   };
-  auto visit = [&](auto attention, int64_t heads) -> LogicalResult {
+  auto visit = [&](auto attention, int64_t heads,
+                   int64_t headsOfK) -> LogicalResult {
     Value q = attention.getQ(), k = attention.getK();
     int64_t rows = 3 - heads;
     if (failed(same(q, 0, k, 0)) ||
@@ -205,7 +206,8 @@ LogicalResult ShapeAnalysis::visitAttention(Operation *op) {
         lengths && failed(same(lengths, 0, q, 0)))
       return failure();
     if (Value mask = attention.getMask()) {
-      if (failed(same(mask, 2, q, rows)) || failed(same(mask, 3, k, 2)))
+      if (failed(same(mask, 2, q, rows)) ||
+          failed(same(mask, 3, k, 3 - headsOfK)))
         return failure();
       for (auto [dim, ofQ] : {std::pair<int64_t, int64_t>(0, 0), {1, heads}})
         if (attention.getMask().getType().getDimSize(dim) != 1 &&
@@ -214,34 +216,30 @@ LogicalResult ShapeAnalysis::visitAttention(Operation *op) {
     }
     return success();
   };
-  // The extents of the queries, as far as the other has dimensions.
-  auto likeQueries = [&](Value value) {
-    int64_t rank =
-        value ? cast<RankedTensorType>(value.getType()).getRank() : 0;
-    for (int64_t dim = 0; dim < rank; ++dim)
-      if (failed(same(value, dim, first, dim)))
+  auto perRow = [&](Value numbers, int64_t heads) {
+    for (auto [dim, ofQ] :
+         llvm::enumerate(std::array{int64_t(0), heads, 3 - heads}))
+      if (numbers && failed(same(numbers, dim, first, ofQ)))
         return failure();
     return success();
   };
   if (auto attention = dyn_cast<AttentionOp>(op)) {
     int64_t heads = attention.getTokensFirst() ? 2 : 1;
-    if (failed(visit(attention, heads)) ||
+    if (failed(visit(attention, heads, 1)) ||
         failed(sameScales(attention.getKScale(), attention.getK())) ||
         failed(sameScales(attention.getVScale(), attention.getK())))
       return failure();
-    if (Value lse = attention.getLse())
-      for (auto [dim, ofQ] :
-           llvm::enumerate(std::array{int64_t(0), heads, 3 - heads}))
-        if (failed(same(lse, dim, first, ofQ)))
-          return failure();
-    return success();
+    return perRow(attention.getLse(), heads);
   }
   if (auto backward = dyn_cast<AttentionBackwardOp>(op)) {
-    for (Value value : {Value(backward.getO()), Value(backward.getLse()),
-                        Value(backward.getDO()), Value(backward.getDelta())})
-      if (failed(likeQueries(value)))
-        return failure();
-    if (failed(visit(backward, 1)) ||
+    int64_t heads = backward.getTokensFirst() ? 2 : 1;
+    Value o = backward.getO();
+    if (failed(o.getType() == first.getType() ? unifyShapes(op, o, first)
+                                              : perRow(o, heads)) ||
+        failed(unifyShapes(op, backward.getDO(), first)) ||
+        failed(perRow(backward.getLse(), heads)) ||
+        failed(perRow(backward.getDelta(), heads)) ||
+        failed(visit(backward, heads, heads)) ||
         failed(unifyShapes(op, backward.getK(), backward.getDk())))
       return failure();
     return unifyShapes(op, backward.getV(), backward.getDv());

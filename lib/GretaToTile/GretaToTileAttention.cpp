@@ -20,6 +20,9 @@
 //
 //   window's edge | all see all | diagonal, or the end
 //
+// Where queries lie in shared memory it is one loop, as they would be stored
+// for each, with a branch around the comparisons.
+//
 // A scale of keys multiplies x, one of values p, in acc's unit (below).
 //
 // A logit is kept in units of log 2, whose power is one instruction, but with a
@@ -103,9 +106,9 @@ void AttentionEmitter::locate(Value index) {
   queryPointer =
       moved(queryTensor.pointer, {{sequence, queryTensor.strides[0]},
                                   {queryHead, queryTensor.strides[1]}});
-  Value zero = i32(b, 0);
   if (table) {
     // A cache without pages has no keys.
+    Value zero = i32(b, 0);
     valid = select(compare(Predicate::eq, small(keyTensor.shape[0]), zero),
                    zero, small(input(table).shape[1] * keyTensor.shape[1]));
     keyPointer = moved(keyTensor.pointer, {{keyHead, keyTensor.strides[2]}});
@@ -132,15 +135,21 @@ void AttentionEmitter::locate(Value index) {
       moves.push_back({queryHead, tensor.strides[1]});
     maskPointer = moved(tensor.pointer, moves);
   }
-  if (lengths) {
-    Value length = loadScalar(input(lengths).pointer, sequence);
-    check(
-        b, kernel, [&] { return compare(Predicate::ule, length, valid); },
-        table ? "paged_attention: 'lengths' is negative, or beyond the table"
-              : "attention: 'lengths' is negative, or beyond the keys");
-    valid = least(valid, most(zero, length));
-  }
+  valid = validKeys(
+      sequence, valid,
+      table ? "paged_attention: 'lengths' is negative, or beyond the table"
+            : "attention: 'lengths' is negative, or beyond the keys");
   shift = sub(valid, small(queries()));
+}
+
+Value AttentionProgram::validKeys(Value sequence, Value all,
+                                  StringRef problem) {
+  if (!lengths)
+    return all;
+  Value length = loadScalar(input(lengths).pointer, sequence);
+  check(
+      b, kernel, [&] { return compare(Predicate::ule, length, all); }, problem);
+  return least(all, most(i32(b, 0), length));
 }
 
 AttentionProgram::Range AttentionProgram::range(Value first, Value last,
@@ -178,13 +187,42 @@ AttentionEmitter::Range AttentionEmitter::keysOfRows() {
 // Blocks
 //===----------------------------------------------------------------------===//
 
-/// Queries, or the result, by [B, Hq, S, D].
-AttentionEmitter::Tensor AttentionEmitter::headsFirst(Tensor tensor) const {
-  if (hasTokensFirst(space.alone)) {
+Value AttentionProgram::maskPartial(Value block, Value at, const Range &range,
+                                    bool atBegin, bool atEnd,
+                                    llvm::function_ref<Value()> masked) {
+  Value isPartial;
+  if (atBegin)
+    isPartial = compare(Predicate::slt, at, range.wholeBegin);
+  if (atEnd) {
+    Value isLast = compare(Predicate::sge, at, range.wholeEnd);
+    isPartial = isPartial ? arith::OrIOp::create(b, isPartial, isLast) : isLast;
+  }
+  if (!isPartial)
+    return block;
+  auto branch = scf::IfOp::create(b, block.getType(), isPartial,
+                                  /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToEnd(branch.thenBlock());
+  scf::YieldOp::create(b, masked());
+  b.setInsertionPointToEnd(branch.elseBlock());
+  scf::YieldOp::create(b, block);
+  return branch.getResult(0);
+}
+
+AttentionProgram::Tensor AttentionProgram::headsFirst(Tensor tensor) const {
+  if (isTokensFirst) {
     std::swap(tensor.shape[1], tensor.shape[2]);
     std::swap(tensor.strides[1], tensor.strides[2]);
   }
   return tensor;
+}
+
+AttentionProgram::Tensor
+AttentionProgram::outputOfHeads(unsigned number, ArrayRef<AffineExpr> shape) {
+  SmallVector<AffineExpr> inMemory(shape);
+  if (isTokensFirst)
+    std::swap(inMemory[1], inMemory[2]);
+  return headsFirst(output(number, inMemory));
 }
 
 /// [rows, D], in the order of heads.
@@ -333,6 +371,9 @@ AttentionEmitter::State AttentionEmitter::visitTile(Value key, bool isMasked,
   assumeBelow(key, valid);
   if (table)
     keysOfTurn = pagesOf(key, isMasked);
+  // In shared memory, where they do not fit in registers.
+  if (config.loop)
+    query = loadQueries();
   Value keyBlock = apart(loadKeys(key, isMasked), 1);
   Value valueBlock = apart(loadValues(key, isMasked), 0);
   Value x = tile::DotOp::create(b, block(shape, b.getF32Type()), query,
@@ -357,8 +398,14 @@ AttentionEmitter::State AttentionEmitter::visitTile(Value key, bool isMasked,
     x = addMask(x, key);
   else
     factor *= log2e;
-  if (isMasked)
-    x = select(seen(key), x, constant(shape, -HUGE_VAL));
+  auto masked = [&] {
+    return select(seen(key), x, constant(shape, -HUGE_VAL));
+  };
+  if (config.loop)
+    x = maskPartial(x, key, keysOfTile, /*atBegin=*/window.has_value(),
+                    /*atEnd=*/true, masked);
+  else if (isMasked)
+    x = masked();
 
   State next;
   unsigned last = shape.size() - 1;
@@ -455,10 +502,7 @@ void AttentionEmitter::finish(State state) {
       if (!element.isF32())
         result =
             arith::TruncFOp::create(b, block({rows, size()}, element), result);
-      SmallVector<AffineExpr> shape = space.shape;
-      if (hasTokensFirst(space.alone))
-        std::swap(shape[1], shape[2]);
-      storeRows(result, headsFirst(output(i, shape)), /*hasColumns=*/true);
+      storeRows(result, outputOfHeads(i, space.shape), /*hasColumns=*/true);
       continue;
     }
     Value sum = math::Log2Op::create(b, state.sum), max = state.max;
@@ -472,16 +516,23 @@ void AttentionEmitter::finish(State state) {
   }
 }
 
-/// What a workgroup does for the keys of a range.
-void AttentionEmitter::emitRows(const Range &range) {
+/// What a workgroup does for its keys.
+void AttentionEmitter::emitRows() {
+  const Range &range = keysOfTile;
   checkTable(range);
-  query = repeated(loadQueries());
+  if (!config.loop)
+    query = repeated(loadQueries());
   State state = start();
-  if (window)
-    state = visit(range.begin, least(range.wholeBegin, range.end),
-                  /*isMasked=*/true, state);
-  state = visit(range.wholeBegin, range.wholeEnd, /*isMasked=*/false, state);
-  state = visit(range.wholeEnd, range.end, /*isMasked=*/true, state);
+  auto visitAll = [&] {
+    if (config.loop)
+      return visit(range.begin, range.end, /*isMasked=*/true, state);
+    if (window)
+      state = visit(range.begin, least(range.wholeBegin, range.end),
+                    /*isMasked=*/true, state);
+    state = visit(range.wholeBegin, range.wholeEnd, /*isMasked=*/false, state);
+    return visit(range.wholeEnd, range.end, /*isMasked=*/true, state);
+  };
+  state = visitAll();
   if (vScale)
     state.acc = scaledResult(state);
   if (together > 1)
@@ -494,14 +545,14 @@ void AttentionEmitter::emitRows(const Range &range) {
 
 void AttentionEmitter::emit(Value index) {
   locate(index);
-  Range keysOfTile = keysOfRows();
+  keysOfTile = keysOfRows();
   if (!part)
-    return emitRows(keysOfTile);
+    return emitRows();
   takePart(keysOfTile);
   auto branch = scf::IfOp::create(b, compare(Predicate::slt, part, usedParts),
                                   /*withElseRegion=*/false);
   b.setInsertionPoint(branch.thenBlock()->getTerminator());
-  emitRows(keysOfTile);
+  emitRows();
 }
 
 std::unique_ptr<Emitter>

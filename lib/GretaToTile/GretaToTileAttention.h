@@ -35,6 +35,7 @@ protected:
                    : std::nullopt;
     };
     q = op.getQ();
+    isTokensFirst = hasTokensFirst(op);
     lengths = op.getLengths();
     // Twice a window is an i32, too.
     if (op.getWindow())
@@ -62,6 +63,19 @@ protected:
   Range range(mlir::Value first, mlir::Value last,
               std::optional<int64_t> before, std::optional<int64_t> behind,
               mlir::Value limit, int64_t step);
+  /// In one loop over a range: the block, or what is `masked` of it in tiles
+  /// that are not met whole, at the begin or the end, in a branch of the
+  /// workgroup.
+  mlir::Value maskPartial(mlir::Value block, mlir::Value at, const Range &range,
+                          bool atBegin, bool atEnd,
+                          llvm::function_ref<mlir::Value()> masked);
+  /// [B, H, S, D] of a tensor that the op has with its tokens first, or back.
+  Tensor headsFirst(Tensor tensor) const;
+  /// What the region yields at a place, one of such tensors.
+  Tensor outputOfHeads(unsigned number, llvm::ArrayRef<mlir::AffineExpr> shape);
+  /// The valid keys of a sequence, of all that there are.
+  mlir::Value validKeys(mlir::Value sequence, mlir::Value all,
+                        llvm::StringRef problem);
   /// What a row's logits are taken off from: where it has seen nothing yet it
   /// has no maximum.
   mlir::Value finite(mlir::Value max);
@@ -72,7 +86,7 @@ protected:
   mlir::Value q, k, v, lengths, mask;
   mlir::RankedTensorType queryType;
   double scale;
-  bool causal;
+  bool causal, isTokensFirst;
   std::optional<int64_t> window;
   std::optional<double> softcap;
 };
@@ -99,11 +113,10 @@ private:
   void locate(mlir::Value index);
   /// The keys that this workgroup's rows see.
   Range keysOfRows();
-  void emitRows(const Range &range);
+  void emitRows();
   State start();
   State visit(mlir::Value from, mlir::Value to, bool isMasked, State state);
   State visitTile(mlir::Value key, bool isMasked, State state);
-  Tensor headsFirst(Tensor tensor) const;
   mlir::Value loadQueries();
   mlir::Value addMask(mlir::Value x, mlir::Value key);
   mlir::Value seen(mlir::Value key);
@@ -181,6 +194,7 @@ private:
 
   // This workgroup: its sequence, heads, first row, and where keys end.
   mlir::Value sequence, queryHead, keyHead, row, valid, shift;
+  Range keysOfTile;
   mlir::Value query, queryPointer, keyPointer, valuePointer, maskPointer;
   mlir::Value keyScales, valueScales; // pointers, or what all keys have
   Paged keysOfTurn;                   // through the table

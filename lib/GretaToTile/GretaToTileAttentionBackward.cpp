@@ -24,6 +24,8 @@
 //
 //   diagonal, or window's edge | all meet all | window's edge, or the end
 //
+// Where own rows lie in shared memory it is one loop, over all heads, too.
+//
 // A row of queries beyond the end is zero, with its lse and delta, so that it
 // adds nothing; a key beyond the end has a gradient of its own, which is not
 // stored, or stored as zero.
@@ -54,7 +56,8 @@ public:
     v = op.getV();
     mask = op.getMask();
     causal = op.getCausal();
-    shared = queryType.getDimSize(1) / op.getK().getType().getDimSize(1);
+    shared = queryType.getDimSize(1) /
+             op.getK().getType().getDimSize(isTokensFirst ? 2 : 1);
   }
   AffineExpr workgroups() override {
     return space.shape[0] * space.shape[1] * space.shape[2].ceilDiv(own);
@@ -72,9 +75,11 @@ private:
     Value first, second;
   };
   void locate(Value index);
-  Tensor headOf(Value argument, Value head);
-  Rows rowsOf(Value first, Value second, Value head, Value count) {
-    return {headOf(first, head), headOf(second, head), count};
+  Tensor headOf(Tensor tensor, Value head);
+  Rows rowsOf(Value first, Value second, Value head) {
+    Tensor ofFirst = headsFirst(input(first));
+    return {headOf(ofFirst, head), headOf(headsFirst(input(second)), head),
+            small(ofFirst.shape[2])};
   }
   void locateQueries(Value head);
   Value load(const Tensor &tensor, int64_t extent, Value at, Value bound);
@@ -82,11 +87,14 @@ private:
   Value sumsOfOwn();
   Value toUnits(Value lse);
   Value alongRows(Value numbers);
-  Value addMask(Value logits, Value at);
+  Value loadMask(Value at);
   Value meets(Value at);
-  Tile visitTile(Value at, bool isBounded, bool isMasked, Tile sums);
+  Value ofMet(Value weights, Value at);
+  using Masking = llvm::function_ref<Value(Value weights)>;
+  Tile visitTile(Value at, bool isBounded, Masking masked, Tile sums);
   Tile visit(Value from, Value to, bool isBounded, bool isMasked, Tile sums);
   Tile visitHead(const Range &range, Tile sums);
+  Tile visitTogether(const Range &range, Tile sums);
   Tile visitHeads(Tile sums);
   Value ofValid(Value sums);
   void finish(Tile sums);
@@ -124,7 +132,7 @@ private:
   int64_t shared;      // query heads that read a key head
 
   // This workgroup: its sequence and heads, its first row, the valid keys.
-  Value sequence, queryHead, keyHead, first, valid, shift;
+  Value sequence, queryHead, keyHead, first, queries, valid, shift;
   Rows ownRows, otherRows;
   Tensor sumsOfRows, deltaOfRows, maskOfHead; // of a query head
   Tile tile;                                  // of its own rows
@@ -147,18 +155,18 @@ void AttentionBackwardEmitter::locate(Value index) {
   keyHead = ofKeys ? head : arith::DivUIOp::create(b, head, by).getResult();
   first = mul(number, i32(b, own));
   assumeBelow(first, small(space.shape[2]));
-  valid = small(input(k).shape[2]);
-  if (lengths)
-    valid = least(
-        valid, most(i32(b, 0), loadScalar(input(lengths).pointer, sequence)));
-  shift = sub(valid, small(input(q).shape[2]));
-  (ofKeys ? ownRows : otherRows) = rowsOf(k, v, keyHead, valid);
+  Rows keys = rowsOf(k, v, keyHead);
+  keys.count = valid = validKeys(
+      sequence, keys.count,
+      "attention_backward: 'lengths' is negative, or beyond the keys");
+  queries = small(headsFirst(input(q)).shape[2]);
+  shift = sub(valid, queries);
+  (ofKeys ? ownRows : otherRows) = keys;
 }
 
 /// A tensor from where this sequence and a head begin.
-AttentionBackwardEmitter::Tensor
-AttentionBackwardEmitter::headOf(Value argument, Value head) {
-  Tensor tensor = input(argument);
+AttentionBackwardEmitter::Tensor AttentionBackwardEmitter::headOf(Tensor tensor,
+                                                                  Value head) {
   SmallVector<Move> moves;
   for (auto [dim, index] : {std::pair(0, sequence), std::pair(1, head)})
     if (tensor.shape[dim] != fixed(1))
@@ -168,12 +176,13 @@ AttentionBackwardEmitter::headOf(Value argument, Value head) {
 }
 
 void AttentionBackwardEmitter::locateQueries(Value head) {
-  (ofKeys ? otherRows : ownRows) =
-      rowsOf(q, op.getDO(), head, small(input(q).shape[2]));
-  sumsOfRows = headOf(op.getLse(), head);
-  deltaOfRows = headOf(op.getO(), head);
+  (ofKeys ? otherRows : ownRows) = rowsOf(q, op.getDO(), head);
+  sumsOfRows = headOf(input(op.getLse()), head);
+  Tensor delta = input(op.getO());
+  deltaOfRows =
+      headOf(delta.shape.size() == 4 ? headsFirst(delta) : delta, head);
   if (mask)
-    maskOfHead = headOf(mask, head);
+    maskOfHead = headOf(input(mask), head);
 }
 
 //===----------------------------------------------------------------------===//
@@ -236,14 +245,15 @@ Value AttentionBackwardEmitter::alongRows(Value numbers) {
   return ofKeys ? perColumn(numbers, own) : perRow(numbers, others);
 }
 
-Value AttentionBackwardEmitter::addMask(Value logits, Value at) {
+/// What is added to logits.
+Value AttentionBackwardEmitter::loadMask(Value at) {
   Dim row{first, maskOfHead.strides[queryDim + 2], ownRows.count};
   Dim column{at, maskOfHead.strides[3 - queryDim], otherRows.count};
   Value loaded = BlockProgram::load(block({own, others}, maskOfHead.element),
                                     maskOfHead.pointer, {row, column});
-  if (!maskOfHead.element.isF32())
-    loaded = arith::ExtFOp::create(b, logits.getType(), loaded);
-  return arith::AddFOp::create(b, logits, loaded);
+  if (maskOfHead.element.isF32())
+    return loaded;
+  return arith::ExtFOp::create(b, block({own, others}, b.getF32Type()), loaded);
 }
 
 /// i1: which of the others each own row meets.
@@ -273,14 +283,21 @@ Value AttentionBackwardEmitter::meets(Value at) {
 // The loops
 //===----------------------------------------------------------------------===//
 
+/// Weights, 0 where they do not meet.
+Value AttentionBackwardEmitter::ofMet(Value weights, Value at) {
+  return select(meets(at), weights, constant({own, others}, 0));
+}
+
 AttentionBackwardEmitter::Tile
-AttentionBackwardEmitter::visitTile(Value at, bool isBounded, bool isMasked,
+AttentionBackwardEmitter::visitTile(Value at, bool isBounded, Masking masked,
                                     Tile sums) {
   assumeBelow(at, otherRows.count);
   // In shared memory, where they do not fit in registers.
   if (config.loop)
     tile = load(ownRows, own, first, /*isBounded=*/true);
   Tile other = load(otherRows, others, at, isBounded);
+  // Loaded before the products, which hide how long that takes.
+  Value added = mask ? loadMask(at) : Value();
   Value rowLse = lse, rowDelta = delta;
   if (ofKeys) {
     Value bound = isBounded ? otherRows.count : Value();
@@ -306,12 +323,11 @@ AttentionBackwardEmitter::visitTile(Value at, bool isBounded, bool isMasked,
     factor = *softcap;
   }
   if (mask)
-    x = times(minus(addMask(times(x, factor), at), rowLse), log2e);
+    x = times(minus(arith::AddFOp::create(b, times(x, factor), added), rowLse),
+              log2e);
   else
     x = minus(times(x, factor * log2e), rowLse);
-  Value weights = math::Exp2Op::create(b, x, arith::FastMathFlags::afn);
-  if (isMasked)
-    weights = select(meets(at), weights, constant(shape, 0));
+  Value weights = masked(math::Exp2Op::create(b, x, arith::FastMathFlags::afn));
   auto sum = [&](Value factors, Value rows, Value acc) -> Value {
     return tile::DotOp::create(b, acc.getType(),
                                narrow(factors, arith::FastMathFlags::afn), rows,
@@ -337,8 +353,11 @@ AttentionBackwardEmitter::visit(Value from, Value to, bool isBounded,
   auto loop = scf::ForOp::create(b, from, to, i32(b, others), carried(sums));
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToEnd(loop.getBody());
-  Tile next = visitTile(loop.getInductionVar(), isBounded, isMasked,
-                        tileOf(loop.getRegionIterArgs(), sums));
+  Value at = loop.getInductionVar();
+  Tile next = visitTile(
+      at, isBounded,
+      [&](Value weights) { return isMasked ? ofMet(weights, at) : weights; },
+      tileOf(loop.getRegionIterArgs(), sums));
   scf::YieldOp::create(b, carried(next));
   return tileOf(loop.getResults(), sums);
 }
@@ -356,19 +375,52 @@ AttentionBackwardEmitter::visitHead(const Range &range, Tile sums) {
                sums);
 }
 
+/// One loop over all tiles of all heads, before which own rows are stored once;
+/// a branch of the workgroup masks those that do not meet whole.
+AttentionBackwardEmitter::Tile
+AttentionBackwardEmitter::visitTogether(const Range &range, Tile sums) {
+  int64_t heads = ofKeys ? shared : 1;
+  Value step = i32(b, others), count = i32(b, heads);
+  Value begin = arith::DivUIOp::create(b, range.begin, step);
+  Value end =
+      arith::DivUIOp::create(b, add(range.end, i32(b, others - 1)), step);
+  auto loop = scf::ForOp::create(b, mul(begin, count), mul(end, count),
+                                 i32(b, 1), carried(sums));
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToEnd(loop.getBody());
+  Value turn = loop.getInductionVar();
+  if (ofKeys)
+    locateQueries(add(queryHead, arith::RemUIOp::create(b, turn, count)));
+  Value at = mul(arith::DivUIOp::create(b, turn, count), step);
+  Tile next = visitTile(
+      at, /*isBounded=*/true,
+      [&](Value weights) {
+        return maskPartial(weights, at, range,
+                           (ofKeys ? keysBehind() : keysBefore()).has_value(),
+                           !ofKeys || keysBefore(),
+                           [&] { return ofMet(weights, at); });
+      },
+      tileOf(loop.getRegionIterArgs(), sums));
+  scf::YieldOp::create(b, carried(next));
+  return tileOf(loop.getResults(), sums);
+}
+
 AttentionBackwardEmitter::Tile AttentionBackwardEmitter::visitHeads(Tile sums) {
   if (!config.loop)
     tile = load(ownRows, own, first, /*isBounded=*/true);
   Value stands = ofKeys ? sub(first, shift) : add(first, shift);
   Value last = add(stands, i32(b, own - 1));
-  if (!ofKeys)
-    return visitHead(
-        range(stands, last, keysBefore(), keysBehind(), valid, others), sums);
+  if (!ofKeys) {
+    Range keys = range(stands, last, keysBefore(), keysBehind(), valid, others);
+    return config.loop ? visitTogether(keys, sums) : visitHead(keys, sums);
+  }
   // No row sees keys beyond the valid ones.
-  Value count = small(input(q).shape[2]);
+  Value count = queries;
   if (lengths)
     count = select(compare(Predicate::slt, first, valid), count, i32(b, 0));
   Range rows = range(stands, last, keysBehind(), keysBefore(), count, others);
+  if (config.loop)
+    return visitTogether(rows, sums);
   if (shared == 1) {
     locateQueries(queryHead);
     return visitHead(rows, sums);
@@ -411,8 +463,8 @@ void AttentionBackwardEmitter::finish(Tile sums) {
       result = times(result, scale);
     if (hasColumns)
       result = narrow(ofValid(result), arith::FastMathFlags::none);
-    Tensor tensor =
-        output(i, ArrayRef(space.shape).take_front(hasColumns ? 4 : 3));
+    Tensor tensor = hasColumns ? outputOfHeads(i, space.shape)
+                               : output(i, ArrayRef(space.shape).drop_back());
     Value pointer = moved(tensor.pointer,
                           {{sequence, tensor.strides[0]},
                            {ofKeys ? keyHead : queryHead, tensor.strides[1]}});

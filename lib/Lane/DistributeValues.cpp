@@ -23,6 +23,16 @@ static void setAfter(OpBuilder &builder, Value value) {
     builder.setInsertionPointToStart(cast<BlockArgument>(value).getOwner());
 }
 
+/// What a lane has of a fragment of a value, some of it perhaps as others do.
+static VectorType elementsOf(FragmentType fragment, Value value,
+                             int64_t lanes) {
+  int64_t count = fragment.getRows() * fragment.getColumns() / lanes;
+  for (const Basis &basis : toLayout(getLayoutOf(value.getType())).lane())
+    if (llvm::all_of(basis, [](int32_t step) { return step == 0; }))
+      count *= 2;
+  return VectorType::get(count, fragment.getElementType());
+}
+
 ArrayRef<Value> Distributor::lanes(Value value) {
   if (auto known = values.find(value); known != values.end())
     return known->second;
@@ -34,13 +44,10 @@ ArrayRef<Value> Distributor::lanes(Value value) {
       llvm::append_range(out, throughShared(piece));
       continue;
     }
-    if (auto fragment = dyn_cast<FragmentType>(piece.getType())) {
-      int64_t count =
-          fragment.getRows() * fragment.getColumns() / kernel.getNumLanes();
+    if (auto fragment = dyn_cast<FragmentType>(piece.getType()))
       piece = FragmentElementsOp::create(
           builder, piece.getLoc(),
-          VectorType::get(count, fragment.getElementType()), piece);
-    }
+          elementsOf(fragment, value, kernel.getNumLanes()), piece);
     int64_t count = cast<VectorType>(piece.getType()).getNumElements();
     for (int64_t i = 0; i < count; ++i)
       out.push_back(
@@ -106,9 +113,7 @@ LaneValues Distributor::vectors(Value value, Type type) {
   auto vector = dyn_cast<VectorType>(type);
   auto fragment = dyn_cast<FragmentType>(type);
   if (fragment)
-    vector = VectorType::get(fragment.getRows() * fragment.getColumns() /
-                                 kernel.getNumLanes(),
-                             fragment.getElementType());
+    vector = elementsOf(fragment, value, kernel.getNumLanes());
   LaneValues out;
   int64_t size = vector.getNumElements();
   // What a loop does not change is put together in front of it.

@@ -75,11 +75,37 @@ static const MatrixInstruction matrixLavapipe[] = {
     {"coopmat", 8, 8, 8, 1, "f16", "f16", "f16", 4, lvpA, lvpB, lvpA},
     {"coopmat", 8, 8, 8, 1, "i8", "i8", "i32", 4, lvpA, lvpB, lvpA}};
 
-// RADV becomes v_wmma; nobody has read its element layouts yet.
-static const MatrixInstruction matrixRdna[] = {
-    {"coopmat", 16, 16, 16, 1, "f16", "f16", "f32", 32, {}, {}, {}},
-    {"coopmat", 16, 16, 16, 1, "f16", "f16", "f16", 32, {}, {}, {}},
-    {"coopmat", 16, 16, 16, 1, "i8", "i8", "i32", 32, {}, {}, {}}};
+// RADV becomes v_wmma, whose layouts (the row gfx1100) are to be expected of
+// its elements: lanes 16 to 31 have the operands of lanes 0 to 15, and every
+// other row of the sums.
+static constexpr FragmentBasis along16Columns[] = {
+    {0, 1}, {0, 2}, {0, 4}, {0, 8}};
+static constexpr FragmentBasis along16Rows[] = {{1, 0}, {2, 0}, {4, 0}, {8, 0}};
+static constexpr FragmentBasis rdnaLaneA[] = {
+    {1, 0}, {2, 0}, {4, 0}, {8, 0}, {0, 0}};
+static constexpr FragmentBasis rdnaLaneB[] = {
+    {0, 1}, {0, 2}, {0, 4}, {0, 8}, {0, 0}};
+static constexpr FragmentBasis rdnaAccReg[] = {{2, 0}, {4, 0}, {8, 0}};
+static constexpr FragmentBasis rdnaAccLane[] = {
+    {0, 1}, {0, 2}, {0, 4}, {0, 8}, {1, 0}};
+static MatrixInstruction expectedOfRdna(StringRef in, StringRef acc) {
+  return {"coopmat",
+          16,
+          16,
+          16,
+          1,
+          in,
+          in,
+          acc,
+          32,
+          {along16Columns, rdnaLaneA},
+          {along16Rows, rdnaLaneB},
+          {rdnaAccReg, rdnaAccLane},
+          /*isExpected=*/true};
+}
+static const MatrixInstruction matrixRdna[] = {expectedOfRdna("f16", "f32"),
+                                               expectedOfRdna("f16", "f16"),
+                                               expectedOfRdna("i8", "i32")};
 
 //===----------------------------------------------------------------------===//
 // Features and capabilities
@@ -203,10 +229,14 @@ TileFacts tilesOfNvidia() {
   return tiles;
 }
 
-/// A driver's loops with the rates of RDNA's units.
+/// A driver's loops with the rates of RDNA's units, and attention's tiles as
+/// its registers have room for by RADV's own count: 128 rows by 16 keys of 128
+/// elements spill nothing, by 32 keys 47 (navi31).
 TileFacts tilesOfRadv() {
   TileFacts tiles = tilesOfDriver();
-  tiles.loop = greta::detail::tilesOfRdna(/*copies=*/2).loop;
+  const TileFacts ofRdna = greta::detail::tilesOfRdna(/*copies=*/2);
+  tiles.loop = ofRdna.loop;
+  tiles.attention = ofRdna.attention;
   return tiles;
 }
 

@@ -1,21 +1,21 @@
 """Gradients of attention: the functions, their inputs, and their definition in float64 NumPy.
 
 backward_KIND_TYPE_B_Hq_Hkv_S_T_D has B, S and T dynamic; a kind is a list of options as those of attention (attention_ops.py), and "delta" gives delta as a fourth result, "given"
-takes it in place of attention's result and gives the gradients of keys and values alone, "rows" gives that of the queries.
+takes it in place of attention's result and gives the gradients of keys and values alone, "rows" gives that of the queries. backwardview_.. reads and writes columns of a
+projection as they lie.
 """
 
 import dataclasses
 
 import numpy as np
 
-from attention_ops import SOFTCAP, Attention, attend, attributes, options, queries, some_lengths, visible
-from case import Kind, rounded_to
-
-KINDS = {}
+from attention_ops import SOFTCAP, Attention, View, attend, attributes, columns_of_heads, heads_first, options, queries, some_lengths, split_heads, visible
+from case import Kind, rounded_to, tensor
 
 
 @dataclasses.dataclass(frozen=True)
 class Backward(Attention, family="backward"):
+    spec = property(lambda self: BACKWARD)
     precision = property(lambda self: self.dtype)
     one_row = True  # a row that sees one key has a gradient of zero, and of others that cancel everything but what rounding left is gone
 
@@ -30,7 +30,8 @@ class Backward(Attention, family="backward"):
     @property
     def operands(self):
         """(name, type) of those that the op has, in order."""
-        q, k, numbers = self.type("b", "hq", "s", "d"), self.type("b", "hkv", "t", "d"), self.type("b", "hq", "s", dtype="f32")
+        q, k = (self.type("b", *heads_and_tokens[:: -1 if self.has("tokensfirst") else 1], "d") for heads_and_tokens in (("hq", "s"), ("hkv", "t")))
+        numbers = self.type("b", "hq", "s", dtype="f32")
         yield from [("q", q), ("k", k), ("v", k), ("o", numbers if self.kind == "given" else q), ("lse", numbers), ("do", q)]
         yield from ((name, given) for name, given in options(self) if name != "sinks")  # those are in lse
 
@@ -68,6 +69,9 @@ def backward_inputs(case, rng):
         o, lse = attend(case, q, k, v, **named, sinks=sinks)
     if case.kind == "given":
         o = (rounded_to(case.dtype, o) * rounded_to(case.dtype, gradient)).sum(-1)
+    if case.kind != "given":
+        o = heads_first(case, o)
+    q, k, v, gradient = (heads_first(case, x) for x in (q, k, v, gradient))
     yield from [(q, case.dtype), (k, case.dtype), (v, case.dtype), (o, "f32" if case.kind == "given" else case.dtype), (lse, "f32"), (gradient, case.dtype)]
     if "lengths" in named:
         yield named["lengths"], "i32"
@@ -102,10 +106,70 @@ def gradients(case, q, k, v, o, lse, do, *rest):
 
 
 def backward(case, rounded, *inputs):
-    made = gradients(case, *inputs)
-    return [made[name] for name in case.results]
+    by_heads = [heads_first(case, x) if number in (0, 1, 2, 3, 5) and x.ndim == 4 else x for number, x in enumerate(inputs)]
+    made = gradients(case, *by_heads)
+    return [made[name] if name == "delta" else heads_first(case, made[name]) for name in case.results]
 
 
 BACKWARD = Kind(backward_mlir, backward_inputs, backward, "attention gradients", kernels=2)
-for kind in ("plain", "causal", "window", "causalwindow", "softcap", "mask", "lengths", "causallengths", "sinks", "all", "delta", "given", "rows"):
-    KINDS[kind] = BACKWARD
+
+
+@dataclasses.dataclass(frozen=True)
+class BackwardView(View, family="backwardview"):
+    """Gradients of causal attention of the columns of a projection, S = T, as columns: two kernels, no copy."""
+
+    one_row = True
+
+    @property
+    def spec(self):
+        return COLUMNS
+
+
+def columns_mlir(c, target):
+    """[B, S, (Hq + 2 Hkv) D], and o and its gradient [B, S, Hq D], to three of [B, S, H D]."""
+    of_q, of_k = (tensor(c.b, "?", heads * c.d, c.dtype) for heads in (c.hq, c.hkv))
+    q, k = (tensor(c.b, heads, "?", c.d, c.dtype) for heads in (c.hq, c.hkv))
+    whole, lse = tensor(c.b, "?", (c.hq + 2 * c.hkv) * c.d, c.dtype), tensor(c.b, c.hq, "?", "f32")
+    text = columns_of_heads(c, "x", whole, (("q", c.hq), ("k", c.hkv), ("v", c.hkv)))
+    text += split_heads(c, "o", "o_columns", c.hq) + split_heads(c, "do", "do_columns", c.hq)
+    back = ""
+    for name, heads, given, wide in (("dq", c.hq, q, of_q), ("dk", c.hkv, k, of_k), ("dv", c.hkv, k, of_k)):
+        by_token = tensor(c.b, "?", heads, c.d, c.dtype)
+        back += f"""  %{name}_init = tensor.empty(%s) : {by_token}
+  %{name}_back = linalg.transpose ins(%{name} : {given}) outs(%{name}_init : {by_token}) permutation = [0, 2, 1, 3]
+  %{name}_columns = tensor.collapse_shape %{name}_back [[0], [1], [2, 3]] : {by_token} into {wide}
+"""
+    return f"""func.func @{c.function}(%x: {whole}, %o_columns: {of_q}, %lse: {lse}, %do_columns: {of_q}) -> ({of_q}, {of_k}, {of_k}) {{
+  %one = arith.constant 1 : index
+  %s = tensor.dim %x, %one : {whole}
+{text}  %dq, %dk, %dv = greta.attention_backward %q, %k, %v, %o, %lse, %do {{causal}} : {q}, {k}, {k}, {q}, {lse}, {q} -> {q}, {k}, {k}
+{back}  return %dq_columns, %dk_columns, %dv_columns : {of_q}, {of_k}, {of_k}
+}}"""
+
+
+def by_heads(c, x, heads):
+    return x.reshape(c.b, c.s, heads, c.d).transpose(0, 2, 1, 3)
+
+
+def by_columns(c, x):
+    return x.transpose(0, 2, 1, 3).reshape(c.b, c.s, -1)
+
+
+def columns_inputs(c, rng):
+    x = rounded_to(c.dtype, rng.standard_normal((c.b, c.s, (c.hq + 2 * c.hkv) * c.d)))
+    o, lse = attend(c, *heads_of(c, x), causal=True)
+    yield from [(x, c.dtype), (by_columns(c, o), c.dtype), (lse, "f32"), (rng.standard_normal((c.b, c.s, c.hq * c.d)), c.dtype)]
+
+
+def heads_of(c, x):
+    parts = np.split(x, [c.hq * c.d, (c.hq + c.hkv) * c.d], axis=-1)
+    return [by_heads(c, part, heads) for part, heads in zip(parts, (c.hq, c.hkv, c.hkv), strict=True)]
+
+
+def columns(c, rounded, x, o, lse, do):
+    like = Backward("causal", c.dtype, c.b, c.hq, c.hkv, c.s, c.t, c.d)
+    made = gradients(like, *heads_of(c, x), by_heads(c, o, c.hq), lse, by_heads(c, do, c.hq))
+    return [by_columns(c, made[name]) for name in ("dq", "dk", "dv")]
+
+
+COLUMNS = Kind(columns_mlir, columns_inputs, columns, "attention gradients", kernels=2)

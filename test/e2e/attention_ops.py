@@ -17,7 +17,6 @@ WINDOW = 40
 SOFTCAP = 3.0
 PAGE = 16
 STORED = {"e4m3": "f8e4m3fn", "e5m2": "f8e5m2", "fnuz": "f8e4m3fnuz", "i8": "i8", "half": "f16"}
-KINDS = {}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,6 +32,10 @@ class Attention(Case, family="attention"):
     dynamic = "b", "s", "t", "pages"
     operand_types = property(lambda self: {self.dtype})
     has_matrix_product = property(lambda self: self.d % 16 == 0)  # what every instruction's tiles divide
+
+    @property
+    def spec(self):
+        return ATTENTION
 
     @property
     def function(self):
@@ -281,10 +284,6 @@ def attention(case, rounded, q, k, v, *rest):
 
 
 ATTENTION = Kind(attention_mlir, attention_inputs, attention, "attention")
-for kind in ("plain", "causal", "window", "causalwindow", "softcap", "mask", "lengths", "causallengths", "sinks", "all", "lse"):
-    KINDS[kind] = ATTENTION
-for kind in ("half", "e4m3perhead", "e5m2", "fnuzperall", "i8pertoken", "causali8pertoken", "lengthsi8pertoken", "causallengthse4m3pertoken", "softcapi8perhead", "tokensfirstcausal"):
-    KINDS[kind] = ATTENTION
 
 
 def paged_mlir(case, target):
@@ -315,7 +314,7 @@ def paged_inputs(case, rng):
     yield lengths, "i32"
     if case.scales:
         unread = np.isnan(cache[..., 0]) & case.has("pertoken")
-        yield from ((np.where(nobody, np.nan, scale), "f32") for nobody, scale in zip(unread[:, : factors.shape[1], : factors.shape[2]], factors))
+        yield from ((np.where(nobody, np.nan, scale), "f32") for nobody, scale in zip(unread[:, : factors.shape[1], : factors.shape[2], : factors.shape[3]], factors))
 
 
 def paged(case, rounded, q, k_cache, v_cache, table, lengths, k_scale=np.ones((1, 1, 1)), v_scale=np.ones((1, 1, 1))):
@@ -346,17 +345,28 @@ def swapped(name, of, heads, rows, d, dtype, size):
 """
 
 
+def split_heads(c, name, of, heads):
+    """Lines that give %name as [B, H, S, D] of [B, S, H D]."""
+    part, split = tensor(c.b, "?", heads * c.d, c.dtype), tensor(c.b, "?", heads, c.d, c.dtype)
+    text = f"  %{name}_split = tensor.expand_shape %{of} [[0], [1], [2, 3]] output_shape [{c.b}, %s, {heads}, {c.d}] : {part} into {split}\n"
+    return text + swapped(name, f"{name}_split", (c.b, heads), ("?",), c.d, c.dtype, "%s")
+
+
+def columns_of_heads(c, of, whole, parts):
+    """Lines that give each (name, heads) as [B, H, S, D] of columns that follow each other."""
+    text, first = "", 0
+    for name, heads in parts:
+        text += f"  %{name}_part = tensor.extract_slice %{of}[0, 0, {first}] [{c.b}, %s, {heads * c.d}] [1, 1, 1] : {whole} to {tensor(c.b, '?', heads * c.d, c.dtype)}\n"
+        text += split_heads(c, name, f"{name}_part", heads)
+        first += heads * c.d
+    return text
+
+
 def columns_mlir(c, target):
     """[B, S, (Hq + 2 Hkv) D] to [B, S, Hq D]."""
     all_columns, given = (c.hq + 2 * c.hkv) * c.d, tensor(c.b, "?", c.hq * c.d, c.dtype)
     whole = tensor(c.b, "?", all_columns, c.dtype)
-    text, first = "", 0
-    for name, heads in (("q", c.hq), ("k", c.hkv), ("v", c.hkv)):
-        part, split = tensor(c.b, "?", heads * c.d, c.dtype), tensor(c.b, "?", heads, c.d, c.dtype)
-        text += f"  %{name}_part = tensor.extract_slice %x[0, 0, {first}] [{c.b}, %s, {heads * c.d}] [1, 1, 1] : {whole} to {part}\n"
-        text += f"  %{name}_split = tensor.expand_shape %{name}_part [[0], [1], [2, 3]] output_shape [{c.b}, %s, {heads}, {c.d}] : {part} into {split}\n"
-        text += swapped(name, f"{name}_split", (c.b, heads), ("?",), c.d, c.dtype, "%s")
-        first += heads * c.d
+    text = columns_of_heads(c, "x", whole, (("q", c.hq), ("k", c.hkv), ("v", c.hkv)))
     q, k = tensor(c.b, c.hq, "?", c.d, c.dtype), tensor(c.b, c.hkv, "?", c.d, c.dtype)
     back = tensor(c.b, "?", c.hq, c.d, c.dtype)
     return f"""func.func @{c.function}(%x: {whole}) -> {given} {{

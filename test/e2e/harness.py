@@ -36,6 +36,14 @@ def compile_package(directory, name, source, targets):
     return package
 
 
+def vgpr_spills(directory, cases, target):
+    """{function: the vector registers that each of its kernels spills} by the default choice of tiles."""
+    (directory / "spills.mlir").write_text("\n".join(case.mlir() for case in cases))
+    made = tool(TRANSLATE, "--report=json", f"--targets={target}", directory / "spills.mlir")
+    assert made.returncode == 0, made.stderr
+    return {f["name"]: [kernel["stats"]["vgpr_spills"] for kernel in v["kernels"]] for f in json.loads(made.stdout)["functions"] for v in f["variants"]}
+
+
 def manifest(package):
     with zipfile.ZipFile(package) as archive:
         return json.loads(archive.read("manifest.json"))

@@ -16,8 +16,8 @@ struct SpaceConfig {
   llvm::SmallVector<int64_t> rows; // per group of row dimensions
   int64_t columns = 1;
   bool flat = false;
-  bool loop = false;  // along columns; of gradients of attention, own rows are
-                      // loaded in it
+  bool loop = false;  // along columns; of attention's loops, its own rows lie
+                      // in shared memory
   int64_t depth = 0;  // of a GEMM; of attention, keys at a time
   int64_t run = 0;    // of it, in a lane; 0: not the skinny schedule
   int64_t unroll = 1; // blocks along the depth per turn of its loop;

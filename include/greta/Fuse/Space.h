@@ -49,8 +49,9 @@ bool isAlone(mlir::Operation *op);
 /// so that its space is theirs; else those of the queries.
 bool isOfKeys(mlir::Operation *op);
 
-/// Whether an attention's queries and result are [B, S, Hq, D] in memory. Its
-/// space is [B, Hq, S, D] always, and so is the type that is given here.
+/// Whether an attention's queries and result, and all that its gradients have,
+/// are [B, S, H, D] in memory. Its space is [B, H, S, D] always, and so is the
+/// type of queries that is given here.
 bool hasTokensFirst(mlir::Operation *op);
 mlir::RankedTensorType queryTypeOf(mlir::Operation *attention);
 

@@ -49,6 +49,10 @@ struct MatrixInstruction {
   llvm::StringRef a, b, acc; // dtypes as in the manifest
   unsigned cycles;           // between issues on one SIMD; 0: not known
   FragmentLayout aLayout, bLayout, accLayout;
+  /// Nobody has read these layouts from a device: what does without them does.
+  bool isExpected = false;
+
+  bool hasReadLayouts() const { return accLayout.isKnown() && !isExpected; }
 };
 
 /// Registers of one kind, per lane, in units of 32 bits (SGPRs: per wave).

@@ -68,30 +68,41 @@ static unsigned addReads(Value value, Operation &first,
   return count;
 }
 
+/// All from `first` on that a value is made of.
+static void addSources(Value value, Operation &first,
+                       llvm::SmallDenseSet<Operation *> &sources) {
+  Operation *op = value.getDefiningOp();
+  if (op && op->getBlock() == first.getBlock() &&
+      !op->isBeforeInBlock(&first) && sources.insert(op).second)
+    for (Value operand : op->getOperands())
+      addSources(operand, first, sources);
+}
+
 /// Accesses with MMAs between them: reads of shared memory, which feed what
 /// comes next, then stores, then loads. Reads that feed these very MMAs
-/// come a few MMAs ahead.
+/// come a few MMAs ahead; loads that do come before all of them.
 static void interleave(ScheduleOp op) {
   OpBuilder builder(op);
   constexpr unsigned numKinds = 5;
   std::array<unsigned, numKinds> count = {};
   Operation *first = nullptr;
   SmallVector<MmaOp> mmas;
+  SmallVector<Operation *> loads;
   Block *block = op->getBlock();
   for (auto it = op->getIterator(); it != block->begin();) {
     Operation &before = *--it;
-    if (isa<BarrierOp, ScheduleGroupOp>(before))
+    if (isa<BarrierOp, ScheduleGroupOp>(before) || before.getNumRegions())
       break;
     first = &before;
     if (auto mma = dyn_cast<MmaOp>(before))
       mmas.push_back(mma);
+    if (isa<PtrLoadOp, PtrLoadSharedOp>(before))
+      loads.push_back(&before);
     std::optional<ScheduleKind> kind =
         llvm::TypeSwitch<Operation *, std::optional<ScheduleKind>>(&before)
             .Case([](MmaOp) { return ScheduleKind::Mma; })
             .Case([](SharedLoadOp) { return ScheduleKind::SharedLoad; })
             .Case([](SharedStoreOp) { return ScheduleKind::SharedStore; })
-            .Case<PtrLoadOp, PtrLoadSharedOp>(
-                [](auto) { return ScheduleKind::Load; })
             .Default([](Operation *) { return std::nullopt; });
     if (kind)
       ++count[static_cast<unsigned>(*kind)];
@@ -99,6 +110,12 @@ static void interleave(ScheduleOp op) {
   auto left = [&](ScheduleKind kind) -> unsigned & {
     return count[static_cast<unsigned>(kind)];
   };
+  llvm::SmallDenseSet<Operation *> sources;
+  for (MmaOp mma : mmas)
+    for (Value operand : mma->getOperands())
+      addSources(operand, *first, sources);
+  left(ScheduleKind::Load) = llvm::count_if(
+      loads, [&](Operation *load) { return !sources.contains(load); });
   auto take = [&](ScheduleKind kind, unsigned wanted) {
     unsigned n = std::min(wanted, left(kind));
     if (n)

@@ -2,10 +2,12 @@
 // RUN: greta-opt --split-input-file --greta-fuse --greta-configure=target=gfx942 %s | FileCheck %s --check-prefix=GFX942
 // RUN: greta-opt --split-input-file --greta-fuse --greta-configure=target=vulkan:nvidia %s | FileCheck %s --check-prefix=NVIDIA
 // RUN: greta-opt --split-input-file --greta-fuse --greta-configure=target=vulkan:portable %s | FileCheck %s --check-prefix=PORTABLE
+// RUN: greta-opt --split-input-file --greta-fuse --greta-configure=target=vulkan:rdna3 %s | FileCheck %s --check-prefix=RDNA3
 
 // GFX942: config = {spaces = [{columns = 64 : i64, depth = 64 : i64, rows = [1, 1, 256]}], waves = 8 : i64}
 // NVIDIA: config = {grid_limit = 65535 : i64, spaces = [{columns = 64 : i64, depth = 64 : i64, rows = [1, 1, 128]}], waves = 4 : i64}
 // PORTABLE: config = {grid_limit = 65535 : i64, spaces = [{columns = 64 : i64, depth = 16 : i64, rows = [1, 1, 16]}], waves = 4 : i64}
+// RDNA3: depth = 64 : i64, rows = [1, 1, 128]}], waves = 8 : i64}
 func.func @prefill(%q: tensor<?x8x?x64xf16>, %k: tensor<?x2x?x64xf16>, %v: tensor<?x2x?x64xf16>) -> tensor<?x8x?x64xf16> {
   %0 = greta.attention %q, %k, %v {causal} : tensor<?x8x?x64xf16>, tensor<?x2x?x64xf16>, tensor<?x2x?x64xf16> -> tensor<?x8x?x64xf16>
   return %0 : tensor<?x8x?x64xf16>
@@ -63,4 +65,13 @@ func.func @backward(%q: tensor<?x8x?x128xf16>, %k: tensor<?x2x?x128xf16>, %v: te
 func.func @backward_asked(%q: tensor<?x8x?x64xf16>, %k: tensor<?x2x?x64xf16>, %v: tensor<?x2x?x64xf16>, %o: tensor<?x8x?x64xf16>, %l: tensor<?x8x?xf32>, %do: tensor<?x8x?x64xf16>) -> (tensor<?x8x?x64xf16>) {
   %dq, %dk, %dv = greta.attention_backward %q, %k, %v, %o, %l, %do {greta.config = {tile = [64, 32], waves = 2, gfx942 = {tile = [64, 16]}}} : tensor<?x8x?x64xf16>, tensor<?x2x?x64xf16>, tensor<?x2x?x64xf16>, tensor<?x8x?x64xf16>, tensor<?x8x?xf32>, tensor<?x8x?x64xf16> -> tensor<?x8x?x64xf16>, tensor<?x2x?x64xf16>, tensor<?x2x?x64xf16>
   return %dq : tensor<?x8x?x64xf16>
+}
+
+// -----
+
+// No query at all.
+// GFX942: rows = [1, 4, 4], {{.*}} waves = 4 : i64}
+func.func @none(%q: tensor<2x8x0x64xf16>, %k: tensor<2x2x?x64xf16>) -> tensor<2x8x0x64xf16> {
+  %0 = greta.attention %q, %k, %k : tensor<2x8x0x64xf16>, tensor<2x2x?x64xf16>, tensor<2x2x?x64xf16> -> tensor<2x8x0x64xf16>
+  return %0 : tensor<2x8x0x64xf16>
 }

@@ -61,3 +61,25 @@ func.func @delta(%q: tensor<?x8x?x64xf16>, %k: tensor<?x2x?x64xf16>, %v: tensor<
   %dq, %dk, %dv, %delta = greta.attention_backward %q, %k, %v, %o, %l, %do : tensor<?x8x?x64xf16>, tensor<?x2x?x64xf16>, tensor<?x2x?x64xf16>, tensor<?x8x?x64xf16>, tensor<?x8x?xf32>, tensor<?x8x?x64xf16> -> tensor<?x8x?x64xf16>, tensor<?x2x?x64xf16>, tensor<?x2x?x64xf16>, tensor<?x8x?xf32>
   return %dq, %dk, %delta : tensor<?x8x?x64xf16>, tensor<?x2x?x64xf16>, tensor<?x8x?xf32>
 }
+
+// -----
+
+// Gradients that are only read by token are stored so, each kernel's by themselves; what it reads is a view.
+// CHECK-DAG: #[[TURNED:.+]] = affine_map<()[s0, s1{{.*}}] -> ({{.*}}, 64, {{.*}}, 1, 0)>
+// CHECK-LABEL: func.func @by_token(
+// CHECK: %[[ROWS:.*]]:2 = greta.kernel
+// CHECK: greta.attention_backward {{.*}} {tokens_first} : tensor<?x?x8x64xf16>, tensor<?x?x2x64xf16>, {{.*}} -> tensor<?x?x8x64xf16>, tensor<?x?x2x64xf16>, tensor<?x?x2x64xf16>, tensor<?x8x?xf32>
+// CHECK: greta.kernel
+// CHECK: greta.attention_backward {{.*}}%{{.*}} : tensor<?x8x?x64xf16>, {{.*}} -> tensor<?x8x?x64xf16>, tensor<?x2x?x64xf16>, tensor<?x2x?x64xf16>
+// CHECK-NOT: greta.kernel
+// CHECK: return %[[ROWS]]#0
+func.func @by_token(%q: tensor<?x8x?x64xf16>, %k: tensor<?x2x?x64xf16>, %v: tensor<?x2x?x64xf16>, %o: tensor<?x8x?x64xf16>, %l: tensor<?x8x?xf32>, %do: tensor<?x8x?x64xf16>) -> (tensor<?x?x8x64xf16>, tensor<?x2x?x64xf16>) {
+  %c0 = arith.constant 0 : index
+  %c2 = arith.constant 2 : index
+  %b = tensor.dim %q, %c0 : tensor<?x8x?x64xf16>
+  %s = tensor.dim %q, %c2 : tensor<?x8x?x64xf16>
+  %dq, %dk, %dv = greta.attention_backward %q, %k, %v, %o, %l, %do : tensor<?x8x?x64xf16>, tensor<?x2x?x64xf16>, tensor<?x2x?x64xf16>, tensor<?x8x?x64xf16>, tensor<?x8x?xf32>, tensor<?x8x?x64xf16> -> tensor<?x8x?x64xf16>, tensor<?x2x?x64xf16>, tensor<?x2x?x64xf16>
+  %e = tensor.empty(%b, %s) : tensor<?x?x8x64xf16>
+  %0 = linalg.transpose ins(%dq : tensor<?x8x?x64xf16>) outs(%e : tensor<?x?x8x64xf16>) permutation = [0, 2, 1, 3]
+  return %0, %dk : tensor<?x?x8x64xf16>, tensor<?x2x?x64xf16>
+}

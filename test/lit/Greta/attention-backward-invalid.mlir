@@ -50,7 +50,19 @@ func.func @delta(%q: tensor<2x8x4x64xf16>, %k: tensor<2x2x16x64xf16>, %v: tensor
 }
 // -----
 func.func @quantised(%q: tensor<2x8x4x64xf16>, %k: tensor<2x2x16x64xi8>, %l: tensor<2x8x4xf32>) {
-  // expected-error @below {{'k' has element type 'i8'; it is 'f16': it must match 'q'; convert it with arith}}
+  // expected-error @below {{'k' has element type 'i8'; it is 'f16': gradients are of numbers of the type of 'q', not of a quantised cache; convert it with arith}}
   %0, %1, %2 = greta.attention_backward %q, %k, %k, %q, %l, %q : tensor<2x8x4x64xf16>, tensor<2x2x16x64xi8>, tensor<2x2x16x64xi8>, tensor<2x8x4x64xf16>, tensor<2x8x4xf32>, tensor<2x8x4x64xf16> -> tensor<2x8x4x64xf16>, tensor<2x2x16x64xi8>, tensor<2x2x16x64xi8>
+  return
+}
+// -----
+func.func @tokens_first(%q: tensor<2x4x8x64xf16>, %k: tensor<2x16x3x64xf16>, %l: tensor<2x8x4xf32>) {
+  // expected-error @below {{'k' has 3 heads, which do not divide 8}}
+  %0, %1, %2 = greta.attention_backward %q, %k, %k, %q, %l, %q {tokens_first} : tensor<2x4x8x64xf16>, tensor<2x16x3x64xf16>, tensor<2x16x3x64xf16>, tensor<2x4x8x64xf16>, tensor<2x8x4xf32>, tensor<2x4x8x64xf16> -> tensor<2x4x8x64xf16>, tensor<2x16x3x64xf16>, tensor<2x16x3x64xf16>
+  return
+}
+// -----
+func.func @tokens_first_rank(%q: tensor<2x4x8x64xf16>, %k: tensor<16x3x64xf16>, %l: tensor<2x8x4xf32>) {
+  // expected-error @below {{'k' has rank 3; it is [B, T, Hkv, D] of rank 4: reshape it}}
+  %0, %1, %2 = greta.attention_backward %q, %k, %k, %q, %l, %q {tokens_first} : tensor<2x4x8x64xf16>, tensor<16x3x64xf16>, tensor<16x3x64xf16>, tensor<2x4x8x64xf16>, tensor<2x8x4xf32>, tensor<2x4x8x64xf16> -> tensor<2x4x8x64xf16>, tensor<16x3x64xf16>, tensor<16x3x64xf16>
   return
 }

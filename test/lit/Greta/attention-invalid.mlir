@@ -340,3 +340,15 @@ func.func @paged_tokens_first_rank(%q: tensor<2x8x64xf16>, %k: tensor<10x16x2x64
   %0 = greta.paged_attention %q, %k, %k, %t, %l {tokens_first} : tensor<2x8x64xf16>, tensor<10x16x2x64xf16>, tensor<10x16x2x64xf16>, tensor<2x4xi32>, tensor<2xi32> -> tensor<2x8x64xf16>
   return %0 : tensor<2x8x64xf16>
 }
+// -----
+func.func @dynamic_rows(%c: tensor<2x2x16x?xf16>, %n: tensor<2x2x3x?xf16>, %p: tensor<2xi32>) {
+  // expected-error @below {{'cache' has dynamic row size; give the number in the type}}
+  %0 = greta.kv_update %c, %n, %p : tensor<2x2x16x?xf16>, tensor<2x2x3x?xf16>, tensor<2xi32> -> tensor<2x2x16x?xf16>
+  return
+}
+// -----
+func.func @no_rows(%c: tensor<4x16x2x0xf16>, %n: tensor<3x2x0xf16>, %s: tensor<3xi32>) {
+  // expected-error @below {{'cache' has no row size; there is at least one}}
+  %0 = greta.paged_kv_update %c, %n, %s : tensor<4x16x2x0xf16>, tensor<3x2x0xf16>, tensor<3xi32> -> tensor<4x16x2x0xf16>
+  return
+}
