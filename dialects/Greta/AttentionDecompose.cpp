@@ -1,8 +1,8 @@
 //===- AttentionDecompose.cpp - what attention means ----------------------===//
 //
-// The definitions of attention and of the KV cache's updates in linalg, arith,
-// math and tensor ops: the reference and the `host` target. All of a row's
-// products are there at once, in f64, and the result is rounded:
+// The definitions of attention in linalg, arith, math and tensor ops: the
+// reference and the `host` target. All of a row's products are there at once,
+// in f64, and the result is rounded:
 //
 //   x[b, h, i, j] = the product of query and key, capped, masked; -inf where
 //                   row i does not see key j
@@ -539,100 +539,4 @@ SmallVector<Value> PagedAttentionOp::decompose(OpBuilder &builder) {
                       toDouble(getSoftcap())};
   Value result = attention.build(b).first;
   return {getTokensFirst() ? swapHeads(b, result) : result};
-}
-
-//===----------------------------------------------------------------------===//
-// Updates, row by row, so that bufferisation does them in place
-//===----------------------------------------------------------------------===//
-
-/// `next` of every number below `count`, each from what the one before left.
-static Value
-loopOver(ImplicitLocOpBuilder &b, Value count, Value start,
-         llvm::function_ref<Value(ImplicitLocOpBuilder &, Value, Value)> next) {
-  auto loop = scf::ForOp::create(b, indexConstant(b, 0), count,
-                                 indexConstant(b, 1), start);
-  ImplicitLocOpBuilder inner(b.getLoc(), loop.getBody(), loop.getBody()->end());
-  scf::YieldOp::create(
-      inner, next(inner, loop.getInductionVar(), loop.getRegionIterArg(0)));
-  return loop.getResult(0);
-}
-
-/// `cache` with `rows` of `sizes` at `offsets` where that is `inside`.
-static Value replaceRows(ImplicitLocOpBuilder &b, Value inside, Value cache,
-                         llvm::function_ref<Value(ImplicitLocOpBuilder &)> rows,
-                         ArrayRef<OpFoldResult> offsets,
-                         ArrayRef<OpFoldResult> sizes) {
-  auto branch =
-      scf::IfOp::create(b, cache.getType(), inside, /*withElseRegion=*/true);
-  auto at = [&](Block *block) {
-    return ImplicitLocOpBuilder(b.getLoc(), block, block->end());
-  };
-  ImplicitLocOpBuilder then = at(branch.thenBlock());
-  SmallVector<OpFoldResult> strides(sizes.size(), b.getIndexAttr(1));
-  Value updated = tensor::InsertSliceOp::create(then, rows(then), cache,
-                                                offsets, sizes, strides);
-  scf::YieldOp::create(then, updated);
-  ImplicitLocOpBuilder otherwise = at(branch.elseBlock());
-  scf::YieldOp::create(otherwise, cache);
-  return branch.getResult(0);
-}
-
-SmallVector<Value> KvUpdateOp::decompose(OpBuilder &builder) {
-  ImplicitLocOpBuilder b(getLoc(), builder);
-  Value sequences = tensor::DimOp::create(b, getNewRows(), 0);
-  Value rows = tensor::DimOp::create(b, getNewRows(), 2);
-  Value places = tensor::DimOp::create(b, getCache(), 2);
-  OpFoldResult zero = b.getIndexAttr(0), one = b.getIndexAttr(1);
-  SmallVector<OpFoldResult> sizes =
-      tensor::getMixedSizes(b, b.getLoc(), getNewRows());
-  sizes[0] = sizes[2] = one;
-  auto updateRow = [&](ImplicitLocOpBuilder &b, Value n, Value i, Value cache) {
-    Value at = arith::AddIOp::create(
-        b, toIndex(b, tensor::ExtractOp::create(b, getPos(), n)), i);
-    // Unsigned: what lies before the cache is far beyond it.
-    return replaceRows(
-        b, compare(b, arith::CmpIPredicate::ult, at, places), cache,
-        [&](ImplicitLocOpBuilder &b) -> Value {
-          return tensor::ExtractSliceOp::create(
-              b, getNewRows(), ArrayRef<OpFoldResult>{n, zero, i, zero}, sizes,
-              ArrayRef<OpFoldResult>{one, one, one, one});
-        },
-        {n, zero, at, zero}, sizes);
-  };
-  return {loopOver(b, sequences, getCache(),
-                   [&](ImplicitLocOpBuilder &b, Value n, Value cache) {
-                     return loopOver(
-                         b, rows, cache,
-                         [&](ImplicitLocOpBuilder &b, Value i, Value cache) {
-                           return updateRow(b, n, i, cache);
-                         });
-                   })};
-}
-
-SmallVector<Value> PagedKvUpdateOp::decompose(OpBuilder &builder) {
-  ImplicitLocOpBuilder b(getLoc(), builder);
-  Value page = tensor::DimOp::create(b, getCache(), 1);
-  Value slots =
-      arith::MulIOp::create(b, tensor::DimOp::create(b, getCache(), 0), page);
-  Value tokens = tensor::DimOp::create(b, getNewRows(), 0);
-  OpFoldResult zero = b.getIndexAttr(0), one = b.getIndexAttr(1);
-  SmallVector<OpFoldResult> row =
-      tensor::getMixedSizes(b, b.getLoc(), getNewRows());
-  row[0] = one;
-  return {loopOver(
-      b, tokens, getCache(),
-      [&](ImplicitLocOpBuilder &b, Value token, Value cache) {
-        Value slot =
-            toIndex(b, tensor::ExtractOp::create(b, getSlots(), token));
-        OpFoldResult number = arith::DivUIOp::create(b, slot, page).getResult();
-        OpFoldResult place = arith::RemUIOp::create(b, slot, page).getResult();
-        return replaceRows(
-            b, compare(b, arith::CmpIPredicate::ult, slot, slots), cache,
-            [&](ImplicitLocOpBuilder &b) -> Value {
-              return tensor::ExtractSliceOp::create(
-                  b, getNewRows(), ArrayRef<OpFoldResult>{token, zero, zero},
-                  row, ArrayRef<OpFoldResult>{one, one, one});
-            },
-            {number, place, zero, zero}, {one, one, row[1], row[2]});
-      })};
 }

@@ -1,10 +1,15 @@
-//===- DimFacts.cpp - what is known of a row of integers ------------------===//
+//===- DimFacts.cpp - what is known along each dimension ------------------===//
 
 #include "greta/Tile/DimFacts.h"
+#include "greta/Tile/Facts.h"
 #include <algorithm>
 #include <numeric>
 
 using namespace greta;
+using greta::tile::ValueFacts;
+using llvm::raw_ostream;
+using llvm::SmallVector;
+using llvm::StringRef;
 
 int64_t DimFacts::divisibilityOf(int64_t group) const {
   int64_t within = std::gcd(group, contiguity);
@@ -138,4 +143,38 @@ DimFacts facts::rescale(const DimFacts &a, int64_t from, int64_t to) {
   DimFacts all = DimFacts::uniform(a.divisibilityOf(1), a.constancy);
   DimFacts bytes = multiply(all, DimFacts::uniform(from, a.constancy), false);
   return divideSigned(bytes, DimFacts::uniform(to, a.constancy), to);
+}
+
+int64_t ValueFacts::divisibility() const {
+  int64_t all = 1;
+  for (const DimFacts &dim : dims)
+    all = std::max(all, dim.divisibilityOf(1));
+  return all;
+}
+
+ValueFacts ValueFacts::join(const ValueFacts &a, const ValueFacts &b) {
+  if (!a.isInitialized())
+    return b;
+  if (!b.isInitialized())
+    return a;
+  SmallVector<DimFacts, 4> dims;
+  for (auto [x, y] : llvm::zip_equal(a.dims, b.dims))
+    dims.push_back(facts::join(x, y));
+  return ValueFacts(std::move(dims));
+}
+
+void ValueFacts::print(raw_ostream &os) const {
+  auto list = [&](StringRef name, int64_t DimFacts::*member) {
+    os << name << " [";
+    llvm::interleaveComma(dims, os, [&](const DimFacts &dim) {
+      if (dim.*member == DimFacts::most)
+        os << "any";
+      else
+        os << dim.*member;
+    });
+    os << "]";
+  };
+  list("contiguity", &DimFacts::contiguity);
+  list(", divisibility", &DimFacts::divisibility);
+  list(", constancy", &DimFacts::constancy);
 }

@@ -53,40 +53,6 @@ ValueFacts ValueFacts::uniform(Type type, int64_t divisibility) {
   return ValueFacts(std::move(dims));
 }
 
-int64_t ValueFacts::divisibility() const {
-  int64_t all = 1;
-  for (const DimFacts &dim : dims)
-    all = std::max(all, dim.divisibilityOf(1));
-  return all;
-}
-
-ValueFacts ValueFacts::join(const ValueFacts &a, const ValueFacts &b) {
-  if (!a.isInitialized())
-    return b;
-  if (!b.isInitialized())
-    return a;
-  SmallVector<DimFacts, 4> dims;
-  for (auto [x, y] : llvm::zip_equal(a.dims, b.dims))
-    dims.push_back(facts::join(x, y));
-  return ValueFacts(std::move(dims));
-}
-
-void ValueFacts::print(raw_ostream &os) const {
-  auto list = [&](StringRef name, int64_t DimFacts::*member) {
-    os << name << " [";
-    llvm::interleaveComma(dims, os, [&](const DimFacts &dim) {
-      if (dim.*member == DimFacts::most)
-        os << "any";
-      else
-        os << dim.*member;
-    });
-    os << "]";
-  };
-  list("contiguity", &DimFacts::contiguity);
-  list(", divisibility", &DimFacts::divisibility);
-  list(", constancy", &DimFacts::constancy);
-}
-
 //===----------------------------------------------------------------------===//
 // Ranges
 //===----------------------------------------------------------------------===//

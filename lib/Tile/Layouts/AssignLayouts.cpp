@@ -387,32 +387,6 @@ void LayoutAssigner::assignRegrouped(DotOp dot, const Layout &layout) {
     assign(source, known->registersAlong(known->rank() - 1));
 }
 
-/// The block of which a contract's operands and result are parts; often none
-/// of them is the whole.
-static SmallVector<int64_t, 4> contractedShape(ContractOp contract) {
-  SmallVector<int64_t, 4> shape(shapeOf(contract.getResult()));
-  for (Value value : contract->getOperands())
-    for (auto [whole, extent] : llvm::zip(shape, shapeOf(value)))
-      whole = std::max(whole, extent);
-  return shape;
-}
-
-/// Whether a lane holds all that a contract adds up to one element.
-static bool sumsInLanes(ContractOp contract, const Layout &layout) {
-  Index shape = layout.shape();
-  for (auto [dim, sums] : llvm::enumerate(shapeOf(contract.getResult()))) {
-    bool inLane = llvm::none_of(layout.threadBits(), [&](const ThreadBit &bit) {
-      return bit.basis[dim] != 0;
-    });
-    bool isSummed = sums != shape[dim] &&
-                    llvm::is_contained(contract.getDims(), int64_t(dim));
-    if (isSummed && !inLane &&
-        (sums == 1 || layout.contiguity(dim) % (shape[dim] / sums)))
-      return false;
-  }
-  return true;
-}
-
 LogicalResult LayoutAssigner::layOutContract(ContractOp contract) {
   SmallVector<int64_t, 4> shape = contractedShape(contract);
   SmallVector<Value> values(contract->getOperands());

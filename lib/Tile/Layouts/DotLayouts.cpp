@@ -321,3 +321,28 @@ Layout greta::operandLayout(DotOp dot, unsigned operand, const Layout &acc,
   return inBatch(planeOperand(dot, operand, plane, fastest - 1, run, like),
                  alongBatch, acc.rep()[0]);
 }
+
+SmallVector<int64_t, 4> greta::contractedShape(ContractOp contract) {
+  SmallVector<int64_t, 4> shape(contract.getType().getShape());
+  for (Value value : contract->getOperands())
+    for (auto [whole, extent] :
+         llvm::zip(shape, cast<RankedTensorType>(value.getType()).getShape()))
+      whole = std::max(whole, extent);
+  return shape;
+}
+
+bool greta::sumsInLanes(ContractOp contract, const Layout &layout) {
+  Index shape = layout.shape();
+  for (auto [number, sums] : llvm::enumerate(contract.getType().getShape())) {
+    size_t dim = number;
+    bool inLane = llvm::none_of(layout.threadBits(), [&](const ThreadBit &bit) {
+      return bit.basis[dim] != 0;
+    });
+    bool isSummed = sums != shape[dim] &&
+                    llvm::is_contained(contract.getDims(), int64_t(dim));
+    if (isSummed && !inLane &&
+        (sums == 1 || layout.contiguity(dim) % (shape[dim] / sums)))
+      return false;
+  }
+  return true;
+}

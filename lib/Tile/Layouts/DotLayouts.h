@@ -1,4 +1,4 @@
-//===- DotLayouts.h - layouts around a dot ----------------------*- C++ -*-===//
+//===- DotLayouts.h - layouts of dots and contracts -------------*- C++ -*-===//
 //
 // The layouts of a dot's accumulator and operands (AssignLayouts.cpp gives all
 // other blocks theirs).
@@ -35,6 +35,13 @@ mlir::FailureOr<Layout> accumulatorLayout(tile::DotOp dot,
 Layout operandLayout(tile::DotOp dot, unsigned operand, const Layout &acc,
                      int64_t fastest, int64_t run,
                      const Layout *like = nullptr);
+
+/// The block of which a contract's operands and result are parts; often none
+/// of them is the whole.
+llvm::SmallVector<int64_t, 4> contractedShape(tile::ContractOp contract);
+
+/// Whether a lane holds all that a contract adds up to one element.
+bool sumsInLanes(tile::ContractOp contract, const Layout &layout);
 
 /// What the loop over K around a dot says of its operands; null: nothing.
 tile::PipelineAttr pipelineOf(tile::DotOp dot);

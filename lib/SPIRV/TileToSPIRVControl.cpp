@@ -1,0 +1,220 @@
+//===- TileToSPIRVControl.cpp - control flow ------------------------------===//
+//
+// Loops and conditionals become structured ones whose results leave through
+// spirv.mlir.merge, that is OpPhi; a vector carried by a loop becomes as many
+// of them as it has elements.
+//
+//===----------------------------------------------------------------------===//
+
+#include "TileToSPIRVKernel.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/SPIRV/IR/SPIRVDialect.h"
+
+using namespace mlir;
+using greta::tospirv::KernelEmitter;
+using greta::tospirv::PartList;
+
+/// What `operands` are in registers, one after another.
+static PartList flatten(KernelEmitter &emitter, ValueRange operands) {
+  PartList all;
+  for (Value operand : operands)
+    llvm::append_range(all, emitter.getCarried(operand));
+  return all;
+}
+
+/// Hands `parts` out to `results`, each as many as it has.
+static void distribute(KernelEmitter &emitter, ValueRange results,
+                       ValueRange parts) {
+  for (Value result : results) {
+    size_t count = emitter.carriedTypes(result.getType()).size();
+    PartList own(parts.take_front(count));
+    if (KernelEmitter::isPacked(result.getType()))
+      emitter.setWords(result, own);
+    else
+      emitter.set(result, own);
+    parts = parts.drop_front(count);
+  }
+}
+
+/// Drivers unroll loops of known length whole; RADV does so with 64 turns,
+/// finds the loads of several loops over a row equal, and keeps the row in
+/// registers that it does not have.
+static spirv::LoopControl loopControl(scf::ForOp op) {
+  constexpr unsigned mostUnrolled = 16;
+  std::optional<APInt> turns = op.getStaticTripCount();
+  return turns && turns->ugt(mostUnrolled) ? spirv::LoopControl::DontUnroll
+                                           : spirv::LoopControl::None;
+}
+
+namespace {
+/// The blocks of a structured loop: `header` takes what a turn begins with, the
+/// loop's own blocks come behind it.
+struct LoopBlocks {
+  Block *header, *latch, *merge;
+  SmallVector<Block *, 2> body;
+};
+} // namespace
+
+static LoopBlocks addLoopBlocks(KernelEmitter &emitter, spirv::LoopOp loop,
+                                ValueRange start, unsigned count) {
+  ImplicitLocOpBuilder &b = emitter.b;
+  Region &region = loop.getBody();
+  LoopBlocks blocks;
+  b.createBlock(&region);
+  blocks.header = b.createBlock(&region);
+  for (unsigned i = 0; i < count; ++i)
+    blocks.body.push_back(b.createBlock(&region));
+  blocks.latch = b.createBlock(&region);
+  blocks.merge = b.createBlock(&region);
+  for (Value value : start)
+    blocks.header->addArgument(value.getType(), loop.getLoc());
+  b.setInsertionPointToEnd(&region.front());
+  spirv::BranchOp::create(b, blocks.header, start);
+  return blocks;
+}
+
+/// Ends a loop's body with `next` for the next turn, and with `first`, which
+/// is built in the latch.
+static void closeTurn(KernelEmitter &emitter, const LoopBlocks &blocks,
+                      PartList next, llvm::function_ref<Value()> first) {
+  ImplicitLocOpBuilder &b = emitter.b;
+  // MLIR's serializer writes id 0 for a back edge's value that is the result
+  // of a structured op: such values pass through an argument of the latch.
+  PartList passed;
+  for (Value &value : next) {
+    if (!isa_and_nonnull<spirv::SelectionOp, spirv::LoopOp>(
+            value.getDefiningOp()))
+      continue;
+    passed.push_back(value);
+    value = blocks.latch->addArgument(value.getType(), b.getLoc());
+  }
+  spirv::BranchOp::create(b, blocks.latch, passed);
+  b.setInsertionPointToEnd(blocks.latch);
+  if (first)
+    next.insert(next.begin(), first());
+  spirv::BranchOp::create(b, blocks.header, next);
+}
+
+LogicalResult KernelEmitter::emitFor(scf::ForOp op) {
+  Type counter = op.getInductionVar().getType();
+  if (!counter.isInteger(32) && !counter.isInteger(64))
+    return op.emitOpError("counts in ")
+           << counter << "; greta-tile-to-spirv takes loops over i32 and i64";
+  PartList start = flatten(*this, op.getInitArgs());
+  SmallVector<Type> types(ValueRange(start).getTypes());
+  start.insert(start.begin(), getScalar(op.getLowerBound()));
+
+  auto loop = spirv::LoopOp::create(b, types, loopControl(op));
+  OpBuilder::InsertionGuard guard(b);
+  LoopBlocks blocks = addLoopBlocks(*this, loop, start, 1);
+
+  b.setInsertionPointToEnd(blocks.header);
+  Value index = blocks.header->getArgument(0);
+  Value upper = getScalar(op.getUpperBound());
+  Value more = op.getUnsignedCmp() ? compare<spirv::ULessThanOp>(index, upper)
+                                   : compare<spirv::SLessThanOp>(index, upper);
+  spirv::BranchConditionalOp::create(b, more, blocks.body[0], ValueRange(),
+                                     blocks.merge, ValueRange());
+
+  b.setInsertionPointToEnd(blocks.body[0]);
+  set(op.getInductionVar(), index);
+  if (isNonNegative(op.getLowerBound()) && isNonNegative(op.getUpperBound()))
+    setMaximum(op.getInductionVar(), rangeOf(op.getUpperBound()).umax());
+  ValueRange carried = ValueRange(blocks.header->getArguments()).drop_front();
+  distribute(*this, op.getRegionIterArgs(), carried);
+  if (failed(emitBlock(*op.getBody())))
+    return failure();
+  b.setLoc(op.getLoc());
+  closeTurn(*this, blocks,
+            flatten(*this, op.getBody()->getTerminator()->getOperands()), [&] {
+              return same<spirv::IAddOp>(index, getScalar(op.getStep()));
+            });
+
+  b.setInsertionPointToEnd(blocks.merge);
+  spirv::MergeOp::create(b, carried);
+  b.setInsertionPointAfter(loop);
+  distribute(*this, op.getResults(), loop.getResults());
+  return success();
+}
+
+LogicalResult KernelEmitter::emitWhile(scf::WhileOp op) {
+  PartList start = flatten(*this, op.getInits());
+  SmallVector<Type> types;
+  for (Type type : op.getResultTypes())
+    llvm::append_range(types, carriedTypes(type));
+  auto loop = spirv::LoopOp::create(b, types, spirv::LoopControl::None);
+  OpBuilder::InsertionGuard guard(b);
+  LoopBlocks blocks = addLoopBlocks(*this, loop, start, 2);
+
+  // The header has the loop's merge and branches on, so that what computes the
+  // condition may branch itself.
+  b.setInsertionPointToEnd(blocks.header);
+  spirv::BranchOp::create(b, blocks.body[0], ValueRange());
+
+  b.setInsertionPointToEnd(blocks.body[0]);
+  distribute(*this, op.getBeforeArguments(), blocks.header->getArguments());
+  if (failed(emitBlock(*op.getBeforeBody())))
+    return failure();
+  scf::ConditionOp condition = op.getConditionOp();
+  b.setLoc(condition.getLoc());
+  PartList passed = flatten(*this, condition.getArgs());
+  spirv::BranchConditionalOp::create(b, getScalar(condition.getCondition()),
+                                     blocks.body[1], ValueRange(), blocks.merge,
+                                     ValueRange());
+
+  b.setInsertionPointToEnd(blocks.body[1]);
+  distribute(*this, op.getAfterArguments(), passed);
+  if (failed(emitBlock(*op.getAfterBody())))
+    return failure();
+  b.setLoc(op.getLoc());
+  closeTurn(*this, blocks, flatten(*this, op.getYieldOp().getOperands()), {});
+
+  b.setInsertionPointToEnd(blocks.merge);
+  spirv::MergeOp::create(b, passed);
+  b.setInsertionPointAfter(loop);
+  distribute(*this, op.getResults(), loop.getResults());
+  return success();
+}
+
+LogicalResult KernelEmitter::emitIf(scf::IfOp op) {
+  SmallVector<Type> types;
+  for (Type type : op.getResultTypes())
+    llvm::append_range(types, carriedTypes(type));
+  auto selection =
+      spirv::SelectionOp::create(b, types, spirv::SelectionControl::None);
+  OpBuilder::InsertionGuard guard(b);
+  Region &region = selection.getBody();
+  Block *header = b.createBlock(&region);
+  Block *thenBlock = b.createBlock(&region);
+  Block *elseBlock =
+      op.getElseRegion().empty() ? nullptr : b.createBlock(&region);
+  Block *merge = b.createBlock(&region);
+  for (Type type : types)
+    merge->addArgument(type, op.getLoc());
+
+  b.setInsertionPointToEnd(header);
+  spirv::BranchConditionalOp::create(
+      b, getScalar(op.getCondition()), thenBlock, ValueRange(),
+      elseBlock ? elseBlock : merge, ValueRange());
+  auto emitArm = [&](Block *block, Block *source) -> LogicalResult {
+    b.setInsertionPointToEnd(block);
+    if (failed(emitBlock(*source)))
+      return failure();
+    b.setLoc(op.getLoc());
+    spirv::BranchOp::create(
+        b, merge, flatten(*this, source->getTerminator()->getOperands()));
+    return success();
+  };
+  if (failed(emitArm(thenBlock, op.thenBlock())) ||
+      (elseBlock && failed(emitArm(elseBlock, op.elseBlock()))))
+    return failure();
+  b.setInsertionPointToEnd(merge);
+  spirv::MergeOp::create(b, merge->getArguments());
+  b.setInsertionPointAfter(selection);
+  distribute(*this, op.getResults(), selection.getResults());
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// The module
+//===----------------------------------------------------------------------===//

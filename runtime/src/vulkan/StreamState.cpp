@@ -1,0 +1,215 @@
+// StreamState.cpp: batches of a stream, from recording to what they kept.
+#include "StreamState.h"
+#include "Health.h"
+
+#include <utility>
+
+namespace greta::rt::vulkan {
+
+// Operations before a batch is submitted unasked, whatever the device does.
+static size_t mostOperations() {
+  switch (profile()) {
+  case Profile::UltraSafe:
+    return 4;
+  case Profile::Default:
+    return 128;
+  case Profile::Fast:
+    return 512;
+  }
+  return 1;
+}
+
+StreamState::StreamState(CoreRef Owner)
+    : C(std::move(Owner)), MaxBatch(mostOperations()) {
+  {
+    std::lock_guard<std::mutex> Guard(C->Lock);
+    Queue = C->Queues[C->NextQueue++ % C->Queues.size()].get();
+  }
+  VkSemaphoreTypeCreateInfo Type{VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO};
+  Type.semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE;
+  VkSemaphoreCreateInfo Info{VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO};
+  Info.pNext = &Type;
+  check(C->Fn.CreateSemaphore(C->Handle, &Info, nullptr, &Timeline),
+        "vkCreateSemaphore");
+  VkCommandPoolCreateInfo PoolInfo{VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO};
+  PoolInfo.flags = VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT;
+  PoolInfo.queueFamilyIndex = C->QueueFamily;
+  VkResult Result =
+      C->Fn.CreateCommandPool(C->Handle, &PoolInfo, nullptr, &Pool);
+  if (Result != VK_SUCCESS) {
+    C->Fn.DestroySemaphore(C->Handle, Timeline, nullptr);
+    check(Result, "vkCreateCommandPool");
+  }
+}
+
+StreamState::~StreamState() {
+  C->Fn.DestroyCommandPool(C->Handle, Pool, nullptr);
+  C->Fn.DestroySemaphore(C->Handle, Timeline, nullptr);
+}
+
+VkCommandBuffer StreamState::open() {
+  if (Open)
+    return Open;
+  retire();
+  if (Free.empty()) {
+    VkCommandBufferAllocateInfo Info{
+        VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO};
+    Info.commandPool = Pool;
+    Info.level = VK_COMMAND_BUFFER_LEVEL_PRIMARY;
+    Info.commandBufferCount = 1;
+    VkCommandBuffer Cmd;
+    check(C->Fn.AllocateCommandBuffers(C->Handle, &Info, &Cmd),
+          "vkAllocateCommandBuffers");
+    Free.push_back(Cmd);
+  }
+  VkCommandBufferBeginInfo Begin{VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
+  Begin.flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT;
+  check(C->Fn.BeginCommandBuffer(Free.back(), &Begin), "vkBeginCommandBuffer");
+  Open = Free.back();
+  Free.pop_back();
+  Bound = VK_NULL_HANDLE;
+  return Open;
+}
+
+void StreamState::submit(VkCommandBuffer Extra, std::shared_ptr<void> Keep) {
+  if (Open && ForHost)
+    toHost(Open);
+  ForHost = false;
+  VkResult Result = Open ? C->Fn.EndCommandBuffer(Open) : VK_SUCCESS;
+  const char *What = "vkEndCommandBuffer";
+  if (Result == VK_SUCCESS) {
+    VkCommandBufferSubmitInfo Cmds[2] = {
+        {VK_STRUCTURE_TYPE_COMMAND_BUFFER_SUBMIT_INFO},
+        {VK_STRUCTURE_TYPE_COMMAND_BUFFER_SUBMIT_INFO}};
+    uint32_t Count = 0;
+    for (VkCommandBuffer Cmd : {Open, Extra})
+      if (Cmd)
+        Cmds[Count++].commandBuffer = Cmd;
+    VkSemaphoreSubmitInfo Signal{VK_STRUCTURE_TYPE_SEMAPHORE_SUBMIT_INFO};
+    Signal.semaphore = Timeline;
+    Signal.value = Next;
+    Signal.stageMask = VK_PIPELINE_STAGE_2_ALL_COMMANDS_BIT;
+    VkSubmitInfo2 Info{VK_STRUCTURE_TYPE_SUBMIT_INFO_2};
+    Info.waitSemaphoreInfoCount = static_cast<uint32_t>(OpenWaits.size());
+    Info.pWaitSemaphoreInfos = OpenWaits.data();
+    Info.commandBufferInfoCount = Count;
+    Info.pCommandBufferInfos = Cmds;
+    Info.signalSemaphoreInfoCount = 1;
+    Info.pSignalSemaphoreInfos = &Signal;
+    std::lock_guard<std::mutex> Guard(Queue->Lock);
+    Result = C->Fn.QueueSubmit2(Queue->Handle, 1, &Info, VK_NULL_HANDLE);
+    What = "vkQueueSubmit2";
+  }
+  VkCommandBuffer Ended = Open;
+  size_t Operations = OpenOps + (Extra ? 1 : 0);
+  Open = VK_NULL_HANDLE;
+  OpenOps = 0;
+  if (Result != VK_SUCCESS) {
+    // The batch is lost, and with it the barriers it had. What it was to wait
+    // for, and what keeps that alive, is left to the next batch.
+    Lost.insert(Next++);
+    Pending.forget();
+    if (Ended)
+      Free.push_back(Ended); // vkBeginCommandBuffer resets it
+    check(Result, What, " (operations lost: ", Operations, ")");
+  }
+  Submitted = Next++;
+  if (Keep)
+    OpenKeep.add(Keep);
+  if (Idle.empty())
+    Idle.emplace_back();
+  InFlight.splice(InFlight.end(), Idle, Idle.begin());
+  InFlight.back().Cmd = Ended;
+  InFlight.back().Number = Submitted;
+  std::swap(InFlight.back().Keep, OpenKeep);
+  OpenWaits.clear();
+}
+
+// What was lost, and what nobody submitted, cannot be waited for: everything
+// before it is then done. False when the time is over before.
+bool StreamState::waitFor(uint64_t Batch, uint64_t Nanoseconds) {
+  if (Batch == Next)
+    flush();
+  Patience = 1;
+  Batch = std::min(Batch, Submitted);
+  if (Batch <= Completed)
+    return true;
+  VkSemaphoreWaitInfo Info{VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO};
+  Info.semaphoreCount = 1;
+  Info.pSemaphores = &Timeline;
+  Info.pValues = &Batch;
+  Lock.unlock();
+  VkResult Result = C->Fn.WaitSemaphores(C->Handle, &Info, Nanoseconds);
+  Lock.lock();
+  if (Result == VK_TIMEOUT)
+    return false;
+  check(Result, "waiting for the device");
+  Completed = std::max(Completed, Batch);
+  return true;
+}
+
+void StreamState::flushFor(uint64_t Batch) {
+  try {
+    if (Batch == Next)
+      flush();
+  } catch (const Error &E) {
+    Loss = E;
+    throw;
+  }
+}
+
+void StreamState::needDone(uint64_t Batch) const {
+  if (Lost.count(Batch))
+    fail(GRETA_ERROR_DEVICE,
+         "the work before the event could not be submitted and is lost");
+}
+
+void StreamState::reportLoss() {
+  if (std::optional<Error> E = std::exchange(Loss, std::nullopt))
+    throw *E;
+}
+
+void StreamState::retire() {
+  check(C->Fn.GetSemaphoreCounterValue(C->Handle, Timeline, &Completed),
+        "vkGetSemaphoreCounterValue");
+  while (!InFlight.empty() && InFlight.front().Number <= Completed) {
+    if (VkCommandBuffer Cmd = InFlight.front().Cmd) {
+      check(C->Fn.ResetCommandBuffer(Cmd, 0), "vkResetCommandBuffer");
+      Free.push_back(Cmd);
+    }
+    InFlight.front().Keep.clear();
+    Idle.splice(Idle.begin(), InFlight, InFlight.begin());
+  }
+}
+
+void StreamState::barrier(VkCommandBuffer Cmd) const {
+  VkMemoryBarrier2 Barrier{VK_STRUCTURE_TYPE_MEMORY_BARRIER_2};
+  Barrier.srcStageMask = Barrier.dstStageMask =
+      VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT |
+      VK_PIPELINE_STAGE_2_ALL_TRANSFER_BIT;
+  Barrier.srcAccessMask =
+      VK_ACCESS_2_SHADER_WRITE_BIT | VK_ACCESS_2_TRANSFER_WRITE_BIT;
+  Barrier.dstAccessMask =
+      VK_ACCESS_2_SHADER_READ_BIT | VK_ACCESS_2_SHADER_WRITE_BIT |
+      VK_ACCESS_2_TRANSFER_READ_BIT | VK_ACCESS_2_TRANSFER_WRITE_BIT;
+  VkDependencyInfo Info{VK_STRUCTURE_TYPE_DEPENDENCY_INFO};
+  Info.memoryBarrierCount = 1;
+  Info.pMemoryBarriers = &Barrier;
+  C->Fn.CmdPipelineBarrier2(Cmd, &Info);
+}
+
+void StreamState::toHost(VkCommandBuffer Cmd) const {
+  VkMemoryBarrier2 Barrier{VK_STRUCTURE_TYPE_MEMORY_BARRIER_2};
+  Barrier.srcStageMask = VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT |
+                         VK_PIPELINE_STAGE_2_ALL_TRANSFER_BIT;
+  Barrier.srcAccessMask =
+      VK_ACCESS_2_SHADER_WRITE_BIT | VK_ACCESS_2_TRANSFER_WRITE_BIT;
+  Barrier.dstStageMask = VK_PIPELINE_STAGE_2_HOST_BIT;
+  Barrier.dstAccessMask = VK_ACCESS_2_HOST_READ_BIT;
+  VkDependencyInfo Info{VK_STRUCTURE_TYPE_DEPENDENCY_INFO};
+  Info.memoryBarrierCount = 1;
+  Info.pMemoryBarriers = &Barrier;
+  C->Fn.CmdPipelineBarrier2(Cmd, &Info);
+}
+
+} // namespace greta::rt::vulkan

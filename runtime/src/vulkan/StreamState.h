@@ -1,0 +1,70 @@
+// StreamState.h: what a stream has recorded and submitted: in come operations
+// and submissions, out go numbers of the timeline to wait for.
+#ifndef GRETA_RUNTIME_VULKAN_STREAM_STATE_H
+#define GRETA_RUNTIME_VULKAN_STREAM_STATE_H
+
+#include "Device.h"
+#include "Error.h"
+#include "Hazards.h"
+
+#include <list>
+#include <optional>
+#include <set>
+
+namespace greta::rt::vulkan {
+
+// What events share with their stream, so that it outlives the handle.
+struct StreamState {
+  explicit StreamState(CoreRef Owner);
+  ~StreamState();
+
+  // All of these are called with Lock held; waitFor lets go of it meanwhile.
+  VkCommandBuffer open();
+  void submit(VkCommandBuffer Extra, std::shared_ptr<void> Keep);
+  void flush() {
+    if (Open || !OpenWaits.empty())
+      submit(VK_NULL_HANDLE, nullptr);
+  }
+  bool waitFor(uint64_t Batch, uint64_t Nanoseconds = UINT64_MAX);
+  // Submits what an event of another thread needs. A failure is told to that
+  // thread, and later to the stream's own.
+  void flushFor(uint64_t Batch);
+  // Throws if the batch was lost.
+  void needDone(uint64_t Batch) const;
+  void reportLoss();
+  void retire();
+  void barrier(VkCommandBuffer Cmd) const;
+  // What was written before is there for the host once it has waited.
+  void toHost(VkCommandBuffer Cmd) const;
+
+  CoreRef C;
+  std::mutex Lock;
+  Core::Queue *Queue;
+  VkSemaphore Timeline = VK_NULL_HANDLE;
+  VkCommandPool Pool = VK_NULL_HANDLE;
+  uint64_t Next = 1;         // the timeline value that the open batch will have
+  uint64_t Submitted = 0;    // of the last submission
+  uint64_t Completed = 0;    // of the last one seen to be done
+  std::set<uint64_t> Lost;   // of batches that could not be submitted
+  std::optional<Error> Loss; // what the stream's thread has not heard of yet
+  VkCommandBuffer Open = VK_NULL_HANDLE;
+  Hazards Pending;
+  VkPipeline Bound = VK_NULL_HANDLE; // in the open command buffer
+  bool ForHost = false; // it writes to memory that the host reaches
+  size_t OpenOps = 0, Patience = 1;
+  const size_t MaxBatch;
+  KeepList OpenKeep;
+  std::vector<VkSemaphoreSubmitInfo> OpenWaits;
+  struct Batch {
+    VkCommandBuffer Cmd = VK_NULL_HANDLE;
+    uint64_t Number = 0;
+    KeepList Keep;
+  };
+  std::list<Batch> InFlight;
+  std::list<Batch> Idle; // with empty lists, for the next ones
+  std::vector<VkCommandBuffer> Free;
+};
+
+} // namespace greta::rt::vulkan
+
+#endif // GRETA_RUNTIME_VULKAN_STREAM_STATE_H
