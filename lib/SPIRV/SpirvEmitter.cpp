@@ -1,7 +1,9 @@
 //===- SpirvEmitter.cpp - one kernel to a SPIR-V binary -------------------===//
 //
 // The module is serialized as it is: no optimizer of SPIR-V runs over it, the
-// drivers have their own and spirv-opt is known to break what comes here.
+// drivers have their own and spirv-opt is known to break what comes here. For
+// targets with number extrema FMin and FMax become NMin and NMax, which MLIR
+// does not have.
 //
 //===----------------------------------------------------------------------===//
 
@@ -11,6 +13,7 @@
 #include "mlir/Dialect/SPIRV/IR/SPIRVDialect.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Target/SPIRV/Serialization.h"
+#include <spirv/unified1/GLSL.std.450.h>
 
 using namespace mlir;
 using namespace greta;
@@ -130,11 +133,27 @@ static LogicalResult readMatrices(tile::FuncOp kernel, const TargetRow &row,
   return failure(walk.wasInterrupted());
 }
 
+/// GLSL's FMin and FMax leave open what becomes of NaN; of NMin and NMax the
+/// result is the other operand, as hardware has it, and as arith.maxnumf.
+static void chooseNumbers(llvm::MutableArrayRef<uint32_t> words) {
+  constexpr unsigned header = 5, number = 4; // of the instruction in its set
+  for (size_t at = header; at < words.size(); at += words[at] >> 16) {
+    if ((words[at] & 0xffff) != uint32_t(spirv::Opcode::OpExtInst))
+      continue;
+    uint32_t &instruction = words[at + number];
+    if (instruction == GLSLstd450FMin)
+      instruction = GLSLstd450NMin;
+    else if (instruction == GLSLstd450FMax)
+      instruction = GLSLstd450NMax;
+  }
+}
+
 FailureOr<SpirvObject>
 greta::emitSpirv(tile::FuncOp kernel, const TargetRow &row, Artifact artifact) {
   // Outside of a pass nobody has loaded what the conversion builds.
   kernel->getContext()->loadDialect<spirv::SPIRVDialect>();
-  FailureOr<OwningOpRef<spirv::ModuleOp>> module = convertTileToSPIRV(kernel);
+  FailureOr<OwningOpRef<spirv::ModuleOp>> module =
+      convertTileToSPIRV(kernel, row.hasNumberExtrema);
   if (failed(module) || failed(verify(**module)))
     return failure();
   SpirvObject result;
@@ -166,6 +185,8 @@ greta::emitSpirv(tile::FuncOp kernel, const TargetRow &row, Artifact artifact) {
   SmallVector<uint32_t, 0> words;
   if (failed(spirv::serialize(**module, words)))
     return kernel.emitOpError("was translated, but not serialized, to SPIR-V");
+  if (row.hasNumberExtrema)
+    chooseNumbers(words);
   result.object.assign(reinterpret_cast<const char *>(words.data()),
                        words.size() * sizeof(uint32_t));
   return result;

@@ -28,8 +28,9 @@ namespace greta {
 #include "greta/Passes.h.inc"
 } // namespace greta
 
-KernelEmitter::KernelEmitter(tile::FuncOp kernel)
-    : kernel(kernel), b(kernel.getLoc(), kernel.getContext()) {}
+KernelEmitter::KernelEmitter(tile::FuncOp kernel, bool hasNumberExtrema)
+    : kernel(kernel), hasNumberExtrema(hasNumberExtrema),
+      b(kernel.getLoc(), kernel.getContext()) {}
 
 //===----------------------------------------------------------------------===//
 // Values and constants
@@ -368,10 +369,11 @@ OwningOpRef<spirv::ModuleOp> KernelEmitter::emit() {
 }
 
 FailureOr<OwningOpRef<spirv::ModuleOp>>
-greta::convertTileToSPIRV(tile::FuncOp kernel) {
+greta::convertTileToSPIRV(tile::FuncOp kernel, bool hasNumberExtrema) {
   if (failed(kernel.checkTarget()))
     return failure();
-  OwningOpRef<spirv::ModuleOp> module = KernelEmitter(kernel).emit();
+  OwningOpRef<spirv::ModuleOp> module =
+      KernelEmitter(kernel, hasNumberExtrema).emit();
   if (!module)
     return failure();
   return module;

@@ -212,7 +212,8 @@ Value KernelEmitter::emitFloatArith(Operation *op, Parts x) {
   };
   // GLSL's FMax and FMin leave open what becomes of NaN.
   auto extremum = [&](Value extreme, bool propagate) {
-    if (hasFlag(op, arith::FastMathFlags::nnan))
+    if (hasFlag(op, arith::FastMathFlags::nnan) ||
+        (hasNumberExtrema && !propagate))
       return extreme;
     Value onFirst = propagate ? x[0] : x[1], onSecond = propagate ? x[1] : x[0];
     Value first = select(isNaN(x[0]), onFirst, extreme);

@@ -46,7 +46,7 @@ using PartList = llvm::SmallVector<mlir::Value>;
 
 class KernelEmitter {
 public:
-  explicit KernelEmitter(tile::FuncOp kernel);
+  KernelEmitter(tile::FuncOp kernel, bool hasNumberExtrema);
 
   /// Translates the kernel; null after a diagnostic.
   mlir::OwningOpRef<mlir::spirv::ModuleOp> emit();
@@ -238,6 +238,7 @@ public:
   //===--- State
   //------------------------------------------------------------===//
   tile::FuncOp kernel;
+  const bool hasNumberExtrema; // of a number and NaN, see TileToSPIRV.h
   mlir::ImplicitLocOpBuilder b;
   mlir::OwningOpRef<mlir::spirv::ModuleOp> module;
   mlir::spirv::FuncOp function;

@@ -174,6 +174,8 @@ struct TargetRow {
   unsigned waveCycles = 1; // of a SIMD, for an instruction of a wave
   /// Compute units whose SIMDs and shared memory a workgroup's waves share.
   unsigned unitsPerWorkgroup = 1;
+  /// Vulkan: of NMax and NMin of a number and NaN its drivers make the number.
+  bool hasNumberExtrema = false;
 
   bool isHip() const { return backend == Backend::Hip; }
   bool isVulkan() const { return backend == Backend::Vulkan; }

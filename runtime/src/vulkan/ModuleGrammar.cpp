@@ -159,7 +159,8 @@ constexpr ExtendedInstruction extended[] = {
     {GLSLstd450FMin, 2, true},      {GLSLstd450UMin, 2, false},
     {GLSLstd450SMin, 2, false},     {GLSLstd450FMax, 2, true},
     {GLSLstd450UMax, 2, false},     {GLSLstd450SMax, 2, false},
-    {GLSLstd450Fma, 3, true},
+    {GLSLstd450Fma, 3, true},       {GLSLstd450NMin, 2, true},
+    {GLSLstd450NMax, 2, true},
 };
 
 constexpr CapabilityRow capabilities[] = {
