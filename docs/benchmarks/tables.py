@@ -88,6 +88,16 @@ def kv_update():
 
 
 @table
+def tutorials():
+    body = [
+        [r["kernel"], r["shape"], r["block"], r["num_warps"], number(r["median_us"], 1), f"{number(r['rate'], 1)} {r['unit']}", number(r["of_triton"], 2), number(r["of_greta"], 2),
+         r["error_euclidean"], r["commit"]]
+        for r in newest(rows("h200_tutorials.csv"), "kernel", "shape", "block", "num_warps")
+    ]
+    return markdown(["kernel", "shape", "block", "warps", "us", "", "of Triton's", "of the operator", "error", "commit"], body)
+
+
+@table
 def attention_backward():
     body = [
         [r["function"], f"{r['heads']}/{r['key_heads']}", r["queries"], r["keys"], r["depth"], number(r["median_us"], 1), number(r["tflop_per_s"], 1),
