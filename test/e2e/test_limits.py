@@ -157,7 +157,7 @@ def shifted_columns(case):
 
 def nan_for_a_number(case):
     results = finished(case, right(case))
-    results[0].reshape(-1)[7] = np.nan
+    results[0].flat[7] = np.nan
     return results
 
 
