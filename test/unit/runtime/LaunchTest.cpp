@@ -1,7 +1,7 @@
 // LaunchTest.cpp: what a launch costs the host: no allocation once a stream has
 // seen one like it; and where the temporaries of functions lie.
+#include "EveryDevice.h"
 #include "TestPackage.h"
-#include "greta_runtime.hpp"
 
 #include <cstdlib>
 #include <gtest/gtest.h>
@@ -32,28 +32,9 @@ void operator delete(void *P, size_t) noexcept { free(P); }
 
 namespace {
 
-class Launches : public testing::TestWithParam<const char *> {
-protected:
-  void SetUp() override {
-    try {
-      R = std::make_unique<greta::Runtime>(GetParam());
-    } catch (const greta::Error &E) {
-      GTEST_SKIP() << E.what();
-    }
-  }
-  void TearDown() override {
-    if (R)
-      R->close();
-  }
-  std::unique_ptr<greta::Runtime> R;
-};
+class Launches : public EveryDevice {};
 
-INSTANTIATE_TEST_SUITE_P(Devices, Launches,
-                         testing::Values("host", "vulkan", "sim:gfx942", "hip"),
-                         [](const auto &Info) {
-                           std::string Name = Info.param;
-                           return Name.substr(0, Name.find(':'));
-                         });
+INSTANTIATE_TEST_SUITE_P(Devices, Launches, everyDevice(), deviceName);
 
 #ifndef GRETA_SANITIZED
 // The counter of this file is the one in use.

@@ -1,13 +1,14 @@
 // MemoryTest.cpp: parts of a block, against a table of bytes; what devices say
 // about their memory.
+#include "EveryDevice.h"
 #include "Ranges.h"
 #include "TestPackage.h"
-#include "greta_runtime.hpp"
 
 #include <gtest/gtest.h>
 #include <map>
 #include <random>
 
+using namespace greta_test;
 using greta::rt::Ranges;
 
 TEST(Ranges, TakesTheSmallestPartThatIsEnough) {
@@ -69,58 +70,38 @@ TEST(Ranges, AgreesWithATableOfBytes) {
 }
 
 namespace {
-class DeviceMemory : public testing::TestWithParam<const char *> {
-protected:
-  void SetUp() override {
-    try {
-      Runtime = std::make_unique<greta::Runtime>(GetParam());
-    } catch (const greta::Error &E) {
-      GTEST_SKIP() << E.what();
-    }
-  }
-  // The validation layer has nothing to say.
-  void TearDown() override {
-    if (Runtime)
-      Runtime->close();
-  }
-  std::unique_ptr<greta::Runtime> Runtime;
-};
+class DeviceMemory : public EveryDevice {};
 } // namespace
 
-INSTANTIATE_TEST_SUITE_P(Devices, DeviceMemory,
-                         testing::Values("host", "vulkan", "sim:gfx942", "hip"),
-                         [](const auto &Info) {
-                           std::string Name = Info.param;
-                           return Name.substr(0, Name.find(':'));
-                         });
+INSTANTIATE_TEST_SUITE_P(Devices, DeviceMemory, everyDevice(), deviceName);
 
 // What is in use is known at any time; a buffer's memory is free for others
 // when the work that uses it has ended, and does not go back to the driver each
 // time.
 TEST_P(DeviceMemory, CountsMemory) {
-  Runtime->trim();
-  greta_memory Before = Runtime->memory();
-  greta::Stream S = Runtime->stream();
+  R->trim();
+  greta_memory Before = R->memory();
+  greta::Stream S = R->stream();
   {
-    greta::Buffer A = Runtime->allocate(1 << 20), B = Runtime->allocate(1000);
-    greta_memory With = Runtime->memory();
+    greta::Buffer A = R->allocate(1 << 20), B = R->allocate(1000);
+    greta_memory With = R->memory();
     EXPECT_EQ(With.in_use - Before.in_use, (1u << 20) + 1000);
     EXPECT_GE(With.peak, With.in_use);
     EXPECT_GE(With.reserved, With.in_use);
     S.fill(A, 1 << 20, 7);
   }
   S.synchronize();
-  greta_memory After = Runtime->memory();
+  greta_memory After = R->memory();
   EXPECT_EQ(After.in_use, Before.in_use);
   EXPECT_GE(After.peak, Before.in_use + (1u << 20) + 1000);
   for (int I = 0; I < 100; ++I) {
-    greta::Buffer A = Runtime->allocate(1 << 16);
-    EXPECT_LE(Runtime->memory().reserved,
+    greta::Buffer A = R->allocate(1 << 16);
+    EXPECT_LE(R->memory().reserved,
               std::max(After.reserved, After.in_use + (1 << 16)));
   }
-  Runtime->trim();
-  EXPECT_EQ(Runtime->memory().reserved, Before.reserved);
-  EXPECT_EQ(greta_device_memory(Runtime->get(), nullptr),
+  R->trim();
+  EXPECT_EQ(R->memory().reserved, Before.reserved);
+  EXPECT_EQ(greta_device_memory(R->get(), nullptr),
             GRETA_ERROR_INVALID_ARGUMENT);
   EXPECT_EQ(greta_device_trim(nullptr), GRETA_ERROR_INVALID_ARGUMENT);
 }
@@ -130,22 +111,22 @@ TEST_P(DeviceMemory, CountsMemory) {
 TEST_P(DeviceMemory, BuffersShareBlocks) {
   if (std::string(GetParam()) != "vulkan")
     return; // the others' drivers do that
-  Runtime->trim();
-  uint64_t Before = Runtime->memory().reserved;
+  R->trim();
+  uint64_t Before = R->memory().reserved;
   std::vector<greta::Buffer> Many;
   for (int I = 0; I < 5000; ++I) // more than drivers allow allocations
-    Many.push_back(Runtime->allocate(64));
-  greta_memory With = Runtime->memory();
+    Many.push_back(R->allocate(64));
+  greta_memory With = R->memory();
   EXPECT_EQ(With.reserved - Before, 64u << 20);
   EXPECT_GT(With.largest_free, 32u << 20);
   EXPECT_GT(With.total, 0u);
   {
-    greta::Buffer Large = Runtime->allocate(80 << 20);
-    EXPECT_GE(Runtime->memory().reserved - With.reserved, 80u << 20);
+    greta::Buffer Large = R->allocate(80 << 20);
+    EXPECT_GE(R->memory().reserved - With.reserved, 80u << 20);
   }
-  EXPECT_EQ(Runtime->memory().reserved, With.reserved);
+  EXPECT_EQ(R->memory().reserved, With.reserved);
   {
-    greta::Stream S = Runtime->stream();
+    greta::Stream S = R->stream();
     for (size_t I = 0; I < Many.size(); I += 100)
       S.fill(Many[I], 64, static_cast<uint32_t>(I));
     for (size_t I = 0; I < Many.size(); I += 100) {
@@ -156,7 +137,7 @@ TEST_P(DeviceMemory, BuffersShareBlocks) {
     }
   }
   Many.clear();
-  EXPECT_EQ(Runtime->memory().reserved, With.reserved); // a spare one
-  Runtime->trim();
-  EXPECT_EQ(Runtime->memory().reserved, Before);
+  EXPECT_EQ(R->memory().reserved, With.reserved); // a spare one
+  R->trim();
+  EXPECT_EQ(R->memory().reserved, Before);
 }

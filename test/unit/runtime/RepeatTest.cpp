@@ -1,7 +1,7 @@
 // RepeatTest.cpp: automatic graphs: what repeats is replayed, and nothing a
 // program can see is different from what it is without them.
+#include "EveryDevice.h"
 #include "TestPackage.h"
-#include "greta_runtime.hpp"
 
 #include <gtest/gtest.h>
 #include <random>
@@ -12,20 +12,16 @@ namespace {
 
 constexpr int64_t count = 64;
 
-class Repeat : public testing::TestWithParam<const char *> {
+class Repeat : public EveryDevice {
 protected:
   void SetUp() override {
-    try {
-      R = std::make_unique<greta::Runtime>(GetParam());
-    } catch (const greta::Error &E) {
-      GTEST_SKIP() << E.what();
-    }
-    F = std::make_unique<greta::Function>(R->load(P, "scale"));
+    EveryDevice::SetUp();
+    if (R)
+      F = std::make_unique<greta::Function>(R->load(P, "scale"));
   }
   void TearDown() override {
     F.reset();
-    if (R)
-      R->close();
+    EveryDevice::TearDown();
   }
   void scale(greta::Stream &S, const greta::Buffer &In,
              const greta::Buffer &Out) {
@@ -40,16 +36,10 @@ protected:
   greta::Buffer buffer() { return R->allocate(count * 4); }
   Bytes Data = package();
   greta::Package P{Data.data(), Data.size()};
-  std::unique_ptr<greta::Runtime> R;
   std::unique_ptr<greta::Function> F;
 };
 
-INSTANTIATE_TEST_SUITE_P(Devices, Repeat,
-                         testing::Values("host", "vulkan", "sim:gfx942", "hip"),
-                         [](const auto &Info) {
-                           std::string Name = Info.param;
-                           return Name.substr(0, Name.find(':'));
-                         });
+INSTANTIATE_TEST_SUITE_P(Devices, Repeat, everyDevice(), deviceName);
 
 TEST_P(Repeat, ReplaysWhatIsTheSame) {
   greta::Stream S = R->stream();

@@ -1,7 +1,7 @@
 // ShareTest.cpp: memory that the host reaches, that comes from the caller, that
 // two devices share, and an application's own objects.
+#include "EveryDevice.h"
 #include "TestPackage.h"
-#include "greta_runtime.hpp"
 #include "vulkan/Device.h"
 
 #include <cstdlib>
@@ -16,19 +16,8 @@ namespace {
 
 constexpr int64_t count = 1024;
 
-class Share : public testing::TestWithParam<const char *> {
+class Share : public EveryDevice {
 protected:
-  void SetUp() override {
-    try {
-      R = std::make_unique<greta::Runtime>(GetParam());
-    } catch (const greta::Error &E) {
-      GTEST_SKIP() << E.what();
-    }
-  }
-  void TearDown() override {
-    if (R)
-      R->close();
-  }
   bool isVulkan() const { return std::string(GetParam()) == "vulkan"; }
   static std::string refusal(const std::function<void()> &F) {
     try {
@@ -59,15 +48,9 @@ protected:
   }
   Bytes Data = package();
   greta::Package P{Data.data(), Data.size()};
-  std::unique_ptr<greta::Runtime> R;
 };
 
-INSTANTIATE_TEST_SUITE_P(Devices, Share,
-                         testing::Values("host", "vulkan", "sim:gfx942", "hip"),
-                         [](const auto &Info) {
-                           std::string Name = Info.param;
-                           return Name.substr(0, Name.find(':'));
-                         });
+INSTANTIATE_TEST_SUITE_P(Devices, Share, everyDevice(), deviceName);
 
 TEST_P(Share, MappedBuffers) {
   greta::Stream S = R->stream();

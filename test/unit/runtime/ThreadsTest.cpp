@@ -1,8 +1,8 @@
 // ThreadsTest.cpp: what greta_runtime.h promises to threads: one device,
 // package and function and one buffer of weights for all, a stream for each,
 // events between them. The preset tsan runs it under ThreadSanitizer.
+#include "EveryDevice.h"
 #include "TestPackage.h"
-#include "greta_runtime.hpp"
 
 #include <atomic>
 #include <gtest/gtest.h>
@@ -15,15 +15,8 @@ namespace {
 constexpr int threads = 4;
 constexpr int64_t count = 1000;
 
-class Threads : public testing::TestWithParam<const char *> {
+class Threads : public EveryDevice {
 protected:
-  void SetUp() override {
-    try {
-      R = std::make_unique<greta::Runtime>(GetParam());
-    } catch (const greta::Error &E) {
-      GTEST_SKIP() << E.what();
-    }
-  }
   // Runs `F` in several threads at once.
   template <typename Function> void inThreads(Function F) {
     std::vector<std::thread> All;
@@ -43,15 +36,9 @@ protected:
   }
   Bytes Data = package();
   greta::Package P{Data.data(), Data.size()};
-  std::unique_ptr<greta::Runtime> R;
 };
 
-INSTANTIATE_TEST_SUITE_P(Devices, Threads,
-                         testing::Values("host", "vulkan", "sim:gfx942", "hip"),
-                         [](const auto &Info) {
-                           std::string Name = Info.param;
-                           return Name.substr(0, Name.find(':'));
-                         });
+INSTANTIATE_TEST_SUITE_P(Devices, Threads, everyDevice(), deviceName);
 
 TEST_P(Threads, ShareWeightsAndFunctions) {
   greta::Function F = R->load(P, "scale");
