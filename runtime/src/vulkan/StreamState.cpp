@@ -6,6 +6,11 @@
 
 namespace greta::rt::vulkan {
 
+// Where kernels and copies run.
+static constexpr VkPipelineStageFlags2 deviceStages =
+    VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT |
+    VK_PIPELINE_STAGE_2_ALL_TRANSFER_BIT;
+
 // Operations before a batch is submitted unasked, whatever the device does.
 static size_t mostOperations() {
   switch (profile()) {
@@ -182,34 +187,29 @@ void StreamState::retire() {
   }
 }
 
-void StreamState::barrier(VkCommandBuffer Cmd) const {
+void StreamState::makeVisible(VkCommandBuffer Cmd, VkPipelineStageFlags2 Stages,
+                              VkAccessFlags2 Access) const {
   VkMemoryBarrier2 Barrier{VK_STRUCTURE_TYPE_MEMORY_BARRIER_2};
-  Barrier.srcStageMask = Barrier.dstStageMask =
-      VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT |
-      VK_PIPELINE_STAGE_2_ALL_TRANSFER_BIT;
+  Barrier.srcStageMask = deviceStages;
   Barrier.srcAccessMask =
       VK_ACCESS_2_SHADER_WRITE_BIT | VK_ACCESS_2_TRANSFER_WRITE_BIT;
-  Barrier.dstAccessMask =
-      VK_ACCESS_2_SHADER_READ_BIT | VK_ACCESS_2_SHADER_WRITE_BIT |
-      VK_ACCESS_2_TRANSFER_READ_BIT | VK_ACCESS_2_TRANSFER_WRITE_BIT;
+  Barrier.dstStageMask = Stages;
+  Barrier.dstAccessMask = Access;
   VkDependencyInfo Info{VK_STRUCTURE_TYPE_DEPENDENCY_INFO};
   Info.memoryBarrierCount = 1;
   Info.pMemoryBarriers = &Barrier;
   C->Fn.CmdPipelineBarrier2(Cmd, &Info);
 }
 
+void StreamState::barrier(VkCommandBuffer Cmd) const {
+  makeVisible(Cmd, deviceStages,
+              VK_ACCESS_2_SHADER_READ_BIT | VK_ACCESS_2_SHADER_WRITE_BIT |
+                  VK_ACCESS_2_TRANSFER_READ_BIT |
+                  VK_ACCESS_2_TRANSFER_WRITE_BIT);
+}
+
 void StreamState::toHost(VkCommandBuffer Cmd) const {
-  VkMemoryBarrier2 Barrier{VK_STRUCTURE_TYPE_MEMORY_BARRIER_2};
-  Barrier.srcStageMask = VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT |
-                         VK_PIPELINE_STAGE_2_ALL_TRANSFER_BIT;
-  Barrier.srcAccessMask =
-      VK_ACCESS_2_SHADER_WRITE_BIT | VK_ACCESS_2_TRANSFER_WRITE_BIT;
-  Barrier.dstStageMask = VK_PIPELINE_STAGE_2_HOST_BIT;
-  Barrier.dstAccessMask = VK_ACCESS_2_HOST_READ_BIT;
-  VkDependencyInfo Info{VK_STRUCTURE_TYPE_DEPENDENCY_INFO};
-  Info.memoryBarrierCount = 1;
-  Info.pMemoryBarriers = &Barrier;
-  C->Fn.CmdPipelineBarrier2(Cmd, &Info);
+  makeVisible(Cmd, VK_PIPELINE_STAGE_2_HOST_BIT, VK_ACCESS_2_HOST_READ_BIT);
 }
 
 } // namespace greta::rt::vulkan

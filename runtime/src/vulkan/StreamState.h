@@ -33,6 +33,9 @@ struct StreamState {
   void needDone(uint64_t Batch) const;
   void reportLoss();
   void retire();
+  // What kernels and copies have written is there for `Access` in `Stages`.
+  void makeVisible(VkCommandBuffer Cmd, VkPipelineStageFlags2 Stages,
+                   VkAccessFlags2 Access) const;
   void barrier(VkCommandBuffer Cmd) const;
   // What was written before is there for the host once it has waited.
   void toHost(VkCommandBuffer Cmd) const;
