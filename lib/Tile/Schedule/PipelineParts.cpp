@@ -61,7 +61,8 @@ void LoopPipeliner::emitSelects(Value k, IRMapping &mapping) {
   SmallVector<Value> blocks;
   for (LoadScatteredOp load : loads) {
     auto type = cast<RankedTensorType>(load.getResult().getType());
-    for (const MaskBound &bound : *getMaskBounds(load.getMask())) {
+    auto bounds = getMaskBounds(load.getMask());
+    for (const MaskBound &bound : *bounds) {
       Value within = turn.lookupOrDefault(bound.bound);
       if (bound.offset)
         within = arith::SubIOp::create(b, within,
