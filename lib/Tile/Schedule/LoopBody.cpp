@@ -17,6 +17,18 @@ static bool hasBlocks(Operation *op) {
          llvm::any_of(op->getResults(), isBlock);
 }
 
+bool greta::writesMemory(scf::ForOp loop, bool exceptLocals) {
+  return loop.getBody()
+      ->walk([&](Operation *op) {
+        bool isHarmless = isMemoryEffectFree(op) || isa<AssumeOp>(op) ||
+                          (exceptLocals && isa<LocalStoreOp>(op)) ||
+                          op->hasTrait<OpTrait::HasRecursiveMemoryEffects>() ||
+                          hasSingleEffect<MemoryEffects::Read>(op);
+        return isHarmless ? WalkResult::advance() : WalkResult::interrupt();
+      })
+      .wasInterrupted();
+}
+
 int64_t LoadedOperand::tileDepth() const {
   return toLayout(getLayoutOf(type)).tile()[kDim];
 }
@@ -44,7 +56,6 @@ public:
 
 private:
   bool inBody(Operation *op) { return op && op->getBlock() == block; }
-  bool writesMemory();
   bool collect(Value value, OpSet &work, Origin *origin);
   void addCandidate(OpOperand &operand);
   void addSum(BlockArgument carried);
@@ -63,18 +74,6 @@ private:
   llvm::MapVector<OpOperand *, Origin> candidates;
   llvm::MapVector<Operation *, Origin> contracts;
 };
-
-/// What is read ahead may not be written meanwhile.
-bool LoopBody::Analysis::writesMemory() {
-  return loop.getBody()
-      ->walk([](Operation *op) {
-        bool isHarmless = isMemoryEffectFree(op) || isa<AssumeOp>(op) ||
-                          op->hasTrait<OpTrait::HasRecursiveMemoryEffects>() ||
-                          hasSingleEffect<MemoryEffects::Read>(op);
-        return isHarmless ? WalkResult::advance() : WalkResult::interrupt();
-      })
-      .wasInterrupted();
-}
 
 /// Whether a value follows from the turn's number, from what is outside and
 /// from what is loaded, by ops without effects. Loaded blocks go to `origin`;
@@ -311,7 +310,7 @@ bool LoopBody::Analysis::isGemm() {
 }
 
 void LoopBody::Analysis::run() {
-  if (writesMemory())
+  if (writesMemory(loop))
     return;
   for (auto dot : block->getOps<DotOp>())
     for (unsigned side : {0u, 1u})

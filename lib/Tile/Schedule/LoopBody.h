@@ -14,6 +14,10 @@
 
 namespace greta {
 
+/// Whether a loop's body writes what is read ahead of its turn: any memory, or
+/// any but locals.
+bool writesMemory(mlir::scf::ForOp loop, bool exceptLocals = false);
+
 /// An operand of dots that follows from what the body loads and from the turn's
 /// number: its value before and its type after it is laid out for the dots.
 struct LoadedOperand {

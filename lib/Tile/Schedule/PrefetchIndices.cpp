@@ -1,7 +1,7 @@
 //===- PrefetchIndices.cpp - what addresses follow from, ahead ------------===//
 
 #include "PrefetchIndices.h"
-#include "GretaTile/GretaTile.h"
+#include "LoopBody.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -12,19 +12,6 @@ using namespace greta;
 using namespace greta::tile;
 
 using Slice = llvm::SetVector<Operation *>;
-
-/// Whether the body leaves global memory as it is: locals are not read ahead.
-static bool writesGlobalMemory(scf::ForOp loop) {
-  return loop.getBody()
-      ->walk([](Operation *op) {
-        bool isHarmless = isMemoryEffectFree(op) ||
-                          isa<AssumeOp, LocalStoreOp>(op) ||
-                          op->hasTrait<OpTrait::HasRecursiveMemoryEffects>() ||
-                          hasSingleEffect<MemoryEffects::Read>(op);
-        return isHarmless ? WalkResult::advance() : WalkResult::interrupt();
-      })
-      .wasInterrupted();
-}
 
 /// Adds what a value follows from, in order; whether that is the turn's number,
 /// what is outside, and nothing that is loaded.
@@ -62,7 +49,7 @@ static bool isIndex(Value value, scf::ForOp loop) {
 }
 
 void greta::prefetchIndices(scf::ForOp loop) {
-  if (writesGlobalMemory(loop))
+  if (writesMemory(loop, /*exceptLocals=*/true))
     return;
   SmallVector<LoadScatteredOp> loads;
   SmallVector<Slice> slices;
