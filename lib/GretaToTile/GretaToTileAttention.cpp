@@ -523,16 +523,15 @@ void AttentionEmitter::emitRows() {
   if (!config.loop)
     query = repeated(loadQueries());
   State state = start();
-  auto visitAll = [&] {
-    if (config.loop)
-      return visit(range.begin, range.end, /*isMasked=*/true, state);
+  if (config.loop) {
+    state = visit(range.begin, range.end, /*isMasked=*/true, state);
+  } else {
     if (window)
       state = visit(range.begin, least(range.wholeBegin, range.end),
                     /*isMasked=*/true, state);
     state = visit(range.wholeBegin, range.wholeEnd, /*isMasked=*/false, state);
-    return visit(range.wholeEnd, range.end, /*isMasked=*/true, state);
-  };
-  state = visitAll();
+    state = visit(range.wholeEnd, range.end, /*isMasked=*/true, state);
+  }
   if (vScale)
     state.acc = scaledResult(state);
   if (together > 1)

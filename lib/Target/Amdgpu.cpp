@@ -24,6 +24,7 @@
 using namespace llvm;
 using namespace greta;
 using greta::detail::tilesOfRdna;
+using greta::detail::wmmaOfRdna3;
 
 //===----------------------------------------------------------------------===//
 // Layouts of matrix operands
@@ -114,22 +115,6 @@ MatrixInstruction mfma32(StringRef name, StringRef in, StringRef acc,
           {acc32Reg, acc32Lane}};
 }
 
-MatrixInstruction wmma11(StringRef name, StringRef in, StringRef acc,
-                         unsigned cycles) {
-  return {name,
-          16,
-          16,
-          16,
-          1,
-          in,
-          in,
-          acc,
-          cycles,
-          {alongColumns, wmma11LaneA},
-          {alongRows, wmma11LaneB},
-          {wmma11AccReg, wmma11AccLane}};
-}
-
 MatrixInstruction wmma12(StringRef name, StringRef in, StringRef acc,
                          unsigned cycles) {
   return {name,
@@ -215,9 +200,9 @@ static const MatrixInstruction matrixGfx950[] = {
 
 // RDNA3 ISA, 7.9 "Wave matrix multiply accumulate". No f32 operands.
 static const MatrixInstruction matrixGfx11[] = {
-    wmma11("wmma.f32.16x16x16.f16", "f16", "f32", 32),
-    wmma11("wmma.f32.16x16x16.bf16", "bf16", "f32", 32),
-    wmma11("wmma.i32.16x16x16.iu8", "i8", "i32", 32)};
+    wmmaOfRdna3("wmma.f32.16x16x16.f16", "f16", "f32", 32),
+    wmmaOfRdna3("wmma.f32.16x16x16.bf16", "bf16", "f32", 32),
+    wmmaOfRdna3("wmma.i32.16x16x16.iu8", "i8", "i32", 32)};
 
 // RDNA4 ISA, 7.12 "Wave matrix multiply accumulate". No f32 operands.
 static const MatrixInstruction matrixGfx12[] = {
@@ -377,6 +362,22 @@ TargetRow rdna(Chip chip, unsigned vgprsPerSimd, unsigned vgprGranule,
           /*unitsPerWorkgroup=*/2};
 }
 } // namespace
+
+MatrixInstruction greta::detail::wmmaOfRdna3(StringRef name, StringRef in,
+                                             StringRef acc, unsigned cycles) {
+  return {name,
+          16,
+          16,
+          16,
+          1,
+          in,
+          in,
+          acc,
+          cycles,
+          {alongColumns, wmma11LaneA},
+          {alongRows, wmma11LaneB},
+          {wmma11AccReg, wmma11AccLane}};
+}
 
 TileFacts greta::detail::tilesOfRdna(unsigned copies) {
   TileFacts tiles;

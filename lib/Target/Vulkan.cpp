@@ -75,33 +75,12 @@ static const MatrixInstruction matrixLavapipe[] = {
     {"coopmat", 8, 8, 8, 1, "f16", "f16", "f16", 4, lvpA, lvpB, lvpA},
     {"coopmat", 8, 8, 8, 1, "i8", "i8", "i32", 4, lvpA, lvpB, lvpA}};
 
-// RADV becomes v_wmma, whose layouts (the row gfx1100) are to be expected of
-// its elements: lanes 16 to 31 have the operands of lanes 0 to 15, and every
-// other row of the sums.
-static constexpr FragmentBasis along16Columns[] = {
-    {0, 1}, {0, 2}, {0, 4}, {0, 8}};
-static constexpr FragmentBasis along16Rows[] = {{1, 0}, {2, 0}, {4, 0}, {8, 0}};
-static constexpr FragmentBasis rdnaLaneA[] = {
-    {1, 0}, {2, 0}, {4, 0}, {8, 0}, {0, 0}};
-static constexpr FragmentBasis rdnaLaneB[] = {
-    {0, 1}, {0, 2}, {0, 4}, {0, 8}, {0, 0}};
-static constexpr FragmentBasis rdnaAccReg[] = {{2, 0}, {4, 0}, {8, 0}};
-static constexpr FragmentBasis rdnaAccLane[] = {
-    {0, 1}, {0, 2}, {0, 4}, {0, 8}, {1, 0}};
+// RADV makes v_wmma of them, whose layouts are to be expected of elements.
 static MatrixInstruction expectedOfRdna(StringRef in, StringRef acc) {
-  return {"coopmat",
-          16,
-          16,
-          16,
-          1,
-          in,
-          in,
-          acc,
-          32,
-          {along16Columns, rdnaLaneA},
-          {along16Rows, rdnaLaneB},
-          {rdnaAccReg, rdnaAccLane},
-          /*isExpected=*/true};
+  MatrixInstruction instruction =
+      greta::detail::wmmaOfRdna3("coopmat", in, acc, /*cycles=*/32);
+  instruction.isExpected = true;
+  return instruction;
 }
 static const MatrixInstruction matrixRdna[] = {expectedOfRdna("f16", "f32"),
                                                expectedOfRdna("f16", "f16"),

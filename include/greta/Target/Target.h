@@ -208,6 +208,9 @@ unsigned getOccupancy(const TargetRow &row, unsigned vgprs, unsigned agprs,
 namespace detail {
 llvm::ArrayRef<TargetRow> amdgpuRows();
 llvm::ArrayRef<TargetRow> vulkanRows();
+/// 16x16x16 with RDNA3's layouts.
+MatrixInstruction wmmaOfRdna3(llvm::StringRef name, llvm::StringRef in,
+                              llvm::StringRef acc, unsigned cycles);
 /// Of the RDNA family, whose lanes hold this many copies of an operand.
 TileFacts tilesOfRdna(unsigned copies);
 } // namespace detail
