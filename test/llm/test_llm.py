@@ -166,19 +166,22 @@ def test_generation_ends_with_the_context(tiny):
 
 @pytest.mark.parametrize("form", ["table", "json", "csv"])
 def test_bench(tiny, form):
-    words = ["bench", tiny, "--synthetic=tiny", "--device=sim:gfx942", "-p", "8", "-n", "4", "-r", "2", "--batch=1,3", "--top-k=3"]
+    words = ["bench", tiny, "--synthetic=tiny", "--device=sim:gfx942", "-p", "8", "-n", "4", "-r", "2", "-d", "0,20", "--batch=1,3", "--top-k=3"]
     ran = llm(*words, *([] if form == "table" else [f"--{form}"]))
     assert ran.returncode == 0, ran.stderr
     if form == "json":
         rows = json.loads(ran.stdout)
-        assert [(r["n_prompt"], r["n_gen"], r["n_batch"]) for r in rows] == [(8, 0, 1), (0, 4, 1), (8, 0, 3), (0, 4, 3)]
+        wanted = [(*tokens, depth, batch) for batch in (1, 3) for depth in (0, 20) for tokens in ((8, 0), (0, 4))]
+        assert [(r["n_prompt"], r["n_gen"], r["n_depth"], r["n_batch"]) for r in rows] == wanted
         assert all(r["avg_ts"] > 0 and r["stddev_ts"] >= 0 for r in rows)
     elif form == "csv":
         header, *rows = ran.stdout.splitlines()
-        assert "avg_ts" in header.split(",") and len(rows) == 4
+        assert "avg_ts" in header.split(",") and len(rows) == 8
     else:
         lines = ran.stdout.splitlines()
-        assert lines[0].split("|")[1].strip() == "model" and [line.split("|")[5].strip() for line in lines[2:]] == ["pp8", "tg4", "pp8 x3", "tg4 x3"]
+        assert lines[0].split("|")[1].strip() == "model"
+        tests = ["pp8", "tg4", "pp8 @ d20", "tg4 @ d20", "pp8 x3", "tg4 x3", "pp8 @ d20 x3", "tg4 @ d20 x3"]
+        assert [line.split("|")[5].strip() for line in lines[2:]] == tests
 
 
 def test_perplexity(made, tmp_path):

@@ -1,7 +1,8 @@
 // Bench.cpp: the verb `bench`. In: a model and a package. Out: tokens per
 // second of prompts (pp) and of generation (tg), with llama-bench's columns, as
 // a table, JSON or CSV. Every measurement includes the way of prompts to the
-// device and of tokens back, and the choice of each token.
+// device and of tokens back, and the choice of each token. A depth is a number
+// of tokens that sequences have before the measurement begins.
 #include "Engine.h"
 #include "Options.h"
 
@@ -15,14 +16,19 @@ namespace {
 using nlohmann::json;
 
 struct Row {
-  int64_t prompt, generated, batch;
+  int64_t prompt, generated, depth, batch;
   std::vector<double> seconds;
 
   std::string test() const {
     std::string name = prompt ? "pp" + std::to_string(prompt)
                               : "tg" + std::to_string(generated);
+    if (depth)
+      name += " @ d" + std::to_string(depth);
     return batch > 1 ? name + " x" + std::to_string(batch) : name;
   }
+  // What is appended to the sequence at its depth.
+  int64_t appended() const { return std::max<int64_t>(prompt, 1); }
+  int64_t context() const { return depth + appended() + generated + 1; }
   double tokens() const {
     return static_cast<double>((prompt + generated) * batch);
   }
@@ -46,39 +52,60 @@ int32_t tokenAt(int64_t i, int64_t vocabulary) {
                               static_cast<uint64_t>(vocabulary));
 }
 
-// `batch` sequences: a prompt each with the token behind it, or one token and
-// those behind it.
-double run(Engine &engine, const Row &row, const Sampling &sampling) {
-  std::vector<Sequence> sequences(static_cast<size_t>(row.batch));
-  std::vector<int32_t> tokens;
-  for (int64_t i = 0; i < std::max<int64_t>(row.prompt, 1); ++i)
-    tokens.push_back(tokenAt(i, engine.vocabulary()));
-  int64_t left = row.generated + 1;
-  for (Sequence &sequence : sequences)
-    if (!engine.reserve(sequence, static_cast<int64_t>(tokens.size()) + left))
-      fail("the context has no room for " + row.test() + " (--context)");
-  Engine::Chosen last;
-  double start = seconds();
-  for (int64_t place = 0; place < row.batch; ++place) {
-    Sequence &sequence = sequences[static_cast<size_t>(place)];
-    engine.append(sequence, tokens.data(), tokens.size());
-    last = engine.begin(place, sequence, tokens, sampling, left);
-  }
-  if (row.generated) {
-    last[0];
-    start = seconds();
-    for (int64_t i = 0; i < row.generated; ++i) {
-      Engine::Chosen next = engine.step();
-      last[0]; // the device is a step ahead
-      last = next;
+// The sequences of a row, at its depth, over and over: what a measurement adds
+// to them is forgotten by the next one.
+class Runner {
+public:
+  Runner(Engine &engine, const Row &row, const Sampling &sampling)
+      : engine(engine), row(row), sampling(sampling),
+        sequences(static_cast<size_t>(row.batch)) {
+    for (int64_t i = 0; i < row.depth + row.appended(); ++i)
+      tokens.push_back(tokenAt(i, engine.vocabulary()));
+    engine.makePlaces(row.batch);
+    for (Sequence &sequence : sequences) {
+      if (!engine.reserve(sequence, row.context()))
+        fail("the context has no room for " + row.test() + " (--context)");
+      engine.append(sequence, tokens.data(), static_cast<size_t>(row.depth));
     }
   }
-  last[0];
-  double end = seconds();
-  for (Sequence &sequence : sequences)
-    engine.release(sequence);
-  return end - start;
-}
+  ~Runner() {
+    for (Sequence &sequence : sequences)
+      engine.release(sequence);
+  }
+
+  // Seconds for a prompt each with the token behind it, or for the tokens
+  // behind the first one.
+  double operator()() {
+    int64_t left = row.generated + 1;
+    Engine::Chosen last;
+    double start = seconds();
+    for (int64_t place = 0; place < row.batch; ++place) {
+      Sequence &sequence = sequences[static_cast<size_t>(place)];
+      sequence.length = row.depth;
+      engine.append(sequence, tokens.data() + row.depth,
+                    static_cast<size_t>(row.appended()));
+      last = engine.begin(place, sequence, tokens, sampling, left);
+    }
+    if (row.generated) {
+      last[0];
+      start = seconds();
+      for (int64_t i = 0; i < row.generated; ++i) {
+        Engine::Chosen next = engine.step();
+        last[0]; // the device is a step ahead
+        last = next;
+      }
+    }
+    last[0];
+    return seconds() - start;
+  }
+
+private:
+  Engine &engine;
+  const Row &row;
+  const Sampling &sampling;
+  std::vector<Sequence> sequences;
+  std::vector<int32_t> tokens;
+};
 
 json describe(const Row &row, const Model &model, const Engine &engine,
               double parameters) {
@@ -101,6 +128,7 @@ json describe(const Row &row, const Model &model, const Engine &engine,
           {"n_batch", row.batch},
           {"n_prompt", row.prompt},
           {"n_gen", row.generated},
+          {"n_depth", row.depth},
           {"avg_ns", std::llround(time.mean)},
           {"stddev_ns", std::llround(time.deviation)},
           {"avg_ts", rate.mean},
@@ -145,9 +173,9 @@ void printCsv(const json &described) {
 // Where the time of a measurement goes: per kernel how often, how long, and
 // its share. Launches are timed one by one, so this is not the time of a graph.
 void printProfile(Engine &engine, const Row &row, const Sampling &sampling) {
-  engine.makePlaces(row.batch);
+  Runner run(engine, row, sampling);
   engine.profile(true);
-  run(engine, row, sampling);
+  run();
   std::map<std::string, std::pair<int64_t, double>> kernels;
   double sum = 0;
   for (const auto &[kernel, microseconds] : engine.times()) {
@@ -177,16 +205,18 @@ int bench(const Options &options) {
   EngineOptions engineOptions = EngineOptions::of(options);
   std::vector<Row> rows;
   int64_t longest = 0;
-  for (int64_t batch : options.batches) {
-    for (int64_t prompt : options.prompts)
-      if (prompt > 0)
-        rows.push_back({prompt, 0, batch, {}});
-    if (options.count > 0)
-      rows.push_back({0, options.count, batch, {}});
-  }
+  for (int64_t batch : options.batches)
+    for (int64_t depth : options.depths) {
+      for (int64_t prompt : options.prompts)
+        if (prompt > 0)
+          rows.push_back({prompt, 0, depth, batch, {}});
+      if (options.count > 0)
+        rows.push_back({0, options.count, depth, batch, {}});
+    }
+  if (rows.empty())
+    fail("nothing to measure: say -p or -n with more than 0 tokens");
   for (const Row &row : rows)
-    longest = std::max(longest,
-                       (row.prompt + row.generated + 2 * pageSize) * row.batch);
+    longest = std::max(longest, (row.context() + pageSize) * row.batch);
   if (!engineOptions.context)
     engineOptions.context = longest;
   Engine engine(model, options.package, engineOptions);
@@ -196,15 +226,14 @@ int bench(const Options &options) {
                   static_cast<double>(stored.columns());
   json described = json::array();
   for (Row &row : rows) {
-    engine.makePlaces(row.batch);
+    Runner run(engine, row, options.sampling);
     // Kernels are loaded, graphs are made, and the clocks of a GPU that has
     // idled come back.
     constexpr double waking = 0.6;
-    for (double begin = seconds();
-         run(engine, row, options.sampling), seconds() - begin < waking;)
+    for (double begin = seconds(); run(), seconds() - begin < waking;)
       ;
     for (int64_t i = 0; i < options.repetitions; ++i)
-      row.seconds.push_back(run(engine, row, options.sampling));
+      row.seconds.push_back(run());
     described.push_back(describe(row, model, engine, parameters));
   }
   if (options.format == "json")

@@ -135,6 +135,10 @@ int main(int argc, char **argv) {
       ->check(CLI::NonNegativeNumber);
   verb->add_option("-n", options.count, "tokens to generate")
       ->check(CLI::NonNegativeNumber);
+  verb->add_option("-d,--n-depth", options.depths,
+                   "numbers of tokens that a sequence has before")
+      ->delimiter(',')
+      ->check(CLI::NonNegativeNumber);
   verb->add_option("--batch", options.batches, "sequences at the same time")
       ->delimiter(',')
       ->check(CLI::Range(1, 1024));

@@ -13,7 +13,7 @@ namespace greta::llm {
 struct Options {
   std::string model, synthetic, package, device, output, targets, type, prompt,
       text, file, format = "table", host = "127.0.0.1", keyFile;
-  std::vector<int64_t> batches = {1}, prompts = {512}, tokens;
+  std::vector<int64_t> batches = {1}, prompts = {512}, depths = {0}, tokens;
   int64_t count = 128, context = 0, chunk = 2048, repetitions = 5, window = 512,
           port = 8080, parallel = 8, queue = 64;
   bool noGraphs = false, printsModule = false, addsSpecial = true,
