@@ -254,7 +254,8 @@ FailureOr<HsacoKernel> greta::emitHsaco(tile::FuncOp kernel,
     stats->loop = *loop;
   }
   result.stats = *stats;
-  if (stats->scratchBytes || stats->vgprSpills || stats->sgprSpills)
+  // Scalars that lie in lanes of a vector register cost no memory.
+  if (stats->scratchBytes || stats->vgprSpills)
     kernel.emitWarning("kernel '")
         << kernel.getName() << "' spills " << stats->vgprSpills
         << " vector and " << stats->sgprSpills << " scalar registers on "

@@ -1,14 +1,14 @@
 // Sampling.cpp: see Sampling.h. Two kernels:
 //
-// `sample_parts` finds in each 1024 logits the largest and the sum of weights,
-// exp((l - largest) / temperature), and in each four of these parts the best
-// candidate, as if every token were allowed.
+// `sample_parts` finds in each part of 64 logits the largest, and in each block
+// of 16 parts the largest, the sum of weights, exp((l - largest) /
+// temperature), and the best candidate, as if every token were allowed.
 // `sample_choose`, one workgroup a sequence, takes the best of all candidates
 // and sums over the tokens that are likelier. If it is not allowed, neither is
 // what is less likely, and the best of the likelier ones is the next candidate.
 // Parts whose largest logit is below are not read, so this is short, and mostly
 // over at once. Where probabilities are flat and top_k is small, the top_k-th
-// of the parts' largest logits bounds what is read.
+// of the blocks' largest logits bounds what is read.
 #include "Sampling.h"
 #include "Program.h"
 
@@ -58,16 +58,25 @@ std::vector<int32_t> samplingRow(const Sampling &sampling, int64_t left,
 
 namespace {
 
-constexpr int64_t part = 1024, partsTogether = 4;
-constexpr int64_t mostParts = largestVocabulary / part;
-constexpr int64_t mostBlocks = mostParts / partsTogether;
+constexpr int64_t part = 64, partsOfBlock = 16, block = part * partsOfBlock;
+// Parts that `sample_choose` reads at once.
+constexpr int64_t partsTogether = 64;
 // Logits are brought within these, so that they can be subtracted; NaN becomes
 // the least.
 constexpr double least = -3.0e38, most = 3.0e38;
 // Less than what any token has to say.
 constexpr double unset = -3.4e38;
 
-const std::vector<int64_t> parts = {mostParts}, lines = {partsTogether, part};
+// Of a vocabulary; blocks have sizes that are powers of two.
+struct Sizes {
+  explicit Sizes(int64_t vocabulary)
+      : vocabulary(vocabulary), blockCount((vocabulary + block - 1) / block) {
+    while (blocks < blockCount)
+      blocks *= 2;
+    parts = blocks * partsOfBlock;
+  }
+  int64_t vocabulary, blockCount, blocks = 8, parts;
+};
 
 // xorshift and multiply: each bit depends on all.
 Block mixed(Block x) {
@@ -133,11 +142,12 @@ public:
            p.elementwise("math.log", {waited}) * row.number(Noise);
   }
 
-  Block flat(const Block &x) { return p.reshape(x, {part * partsTogether}); }
+  // The largest key and its token.
   std::pair<Block, Block> best(const Block &keys, const Block &tokens) {
     return p.argmax(flat(keys), flat(tokens), 0);
   }
   Block sum(const char *op, const Block &x) { return p.reduce(op, flat(x), 0); }
+  Block flat(const Block &x) { return p.reshape(x, {x.shape[0] * x.shape[1]}); }
 
   Program &p;
   const Row &row;
@@ -145,19 +155,20 @@ public:
   Block base, inverse, position, first, second;
 };
 
-std::string partsKernel(int64_t vocabulary) {
-  Program p("sample_parts", 8);
+std::string partsKernel(const Sizes &sizes) {
+  Program p("sample_parts", 4);
   Block places = p.argument("places", "i32");
   Block rows = p.argument("rows", "i32");
   Block logits = p.argument("logits", "f32");
-  Block largest = p.argument("largest", "f32");
+  Block partTops = p.argument("part_tops", "f32");
+  Block blockTops = p.argument("block_tops", "f32");
   Block sums = p.argument("sums", "f32");
   Block bestKeys = p.argument("best_keys", "f32");
   Block bestTokens = p.argument("best_tokens", "i32");
   Row row(p, places, rows);
   p.when(row.left > 0, [&] {
-    Choice c(p, row, logits, vocabulary);
-    Block block = p.programId(1), begin = block * (part * partsTogether);
+    Choice c(p, row, logits, sizes.vocabulary);
+    Block number = p.programId(1), begin = number * block;
     Block penalty = row.number(Penalty);
     p.when(p.compare("ne", "one", penalty, p.number(1, penalty)), [&] {
       // Of the last tokens those that are in this block, in place. All are read
@@ -168,7 +179,7 @@ std::string partsKernel(int64_t vocabulary) {
       Block age = (last - slot) & (rememberedTokens - 1);
       Block isRecent = (age < row.word(Window)) & (age <= last);
       Block token = p.load(row.words + History + slot, isRecent, -1);
-      Block isHere = (token >= begin) & (token < begin + part * partsTogether);
+      Block isHere = (token >= begin) & (token < begin + block);
       Block at = c.base + token;
       Block old = p.load(at, isHere, 0);
       Block changed =
@@ -178,65 +189,65 @@ std::string partsKernel(int64_t vocabulary) {
                  p.castPointer(c.base, "i32") + token, isHere);
       p.barrier();
     });
+    std::vector<int64_t> lines = {partsOfBlock, part};
     Block tokens = p.iota(0, lines) * part + p.iota(1, lines) + begin;
     Block logit = c.logitsOf(tokens);
-    Block top = p.reduce("arith.maxnumf", logit, 1);
-    Block tops = p.broadcast(p.reshape(top, {partsTogether, 1}), lines);
-    Block sum = p.reduce("arith.addf", c.weights(logit, tops), 1);
+    Block tops = p.reduce("arith.maxnumf", logit, 1);
+    Block top = p.reduce("arith.maxnumf", tops, 0);
+    Block sum = c.sum("arith.addf", c.weights(logit, top));
     auto [key, token] = c.best(c.keys(logit, tokens), tokens);
-    Block at = row.line * mostParts + block * partsTogether +
-               p.iota(0, {partsTogether});
-    p.store(top, largest + at);
+    p.store(tops, partTops + (row.line * sizes.parts + number * partsOfBlock +
+                              p.iota(0, {partsOfBlock})));
+    Block at = row.line * sizes.blocks + number;
+    p.store(top, blockTops + at);
     p.store(sum, sums + at);
-    Block where = row.line * mostBlocks + block;
-    p.store(key, bestKeys + where);
-    p.store(token, bestTokens + where);
+    p.store(key, bestKeys + at);
+    p.store(token, bestTokens + at);
   });
   return p.finish();
 }
 
-// The `count`-th of some numbers, from the largest on, bit by bit of an integer
-// that is ordered as they are.
-Block nthLargest(Program &p, const Block &numbers, const Block &count) {
-  auto ordered = [&](const Block &bits) {
-    Block sign = p.elementwise("arith.shrsi", {bits, p.number(31, bits)});
-    return bits ^ (sign & 0x7fffffff);
+// The `count`-th of some numbers, from the largest on: of those that have fewer
+// than so many larger ones the smallest. They are loaded as a column and as a
+// row, each for the lanes that need it.
+Block nthLargest(Program &p, const Sizes &sizes, const Block &numbers,
+                 const Block &count) {
+  std::vector<int64_t> pairs = {sizes.blocks, sizes.blocks};
+  auto loaded = [&](int axis) {
+    std::vector<int64_t> shape = {1, 1};
+    shape[static_cast<size_t>(axis)] = sizes.blocks;
+    Block index = p.iota(axis, shape);
+    return p.load(numbers + index, index < sizes.blockCount, least);
   };
-  Block all = ordered(p.convert("arith.bitcast", numbers, "i32"));
-  Block lowest = p.integer(std::numeric_limits<int32_t>::min());
-  Block found =
-      p.loop(p.integer(0), p.integer(32), 1, {lowest},
-             [&](Block i, Program::Blocks carried) -> Program::Blocks {
-               Block bit = p.elementwise("arith.shli",
-                                         {p.integer(1), p.integer(31) - i});
-               Block tried = carried[0] + bit;
-               Block above = p.convert("arith.extui", all >= tried, "i32");
-               Block isBelow = p.reduce("arith.addi", above, 0) >= count;
-               return {p.select(isBelow, tried, carried[0])};
-             })[0];
-  return p.convert("arith.bitcast", ordered(found), "f32");
+  Block row = loaded(1);
+  Block isLarger = p.broadcast(loaded(0), pairs) > p.broadcast(row, pairs);
+  Block larger =
+      p.reduce("arith.addi", p.convert("arith.extui", isLarger, "i32"), 0);
+  Block own = p.reshape(row, {sizes.blocks});
+  return p.reduce("arith.minnumf",
+                  p.select(larger < count, own, p.number(most, own)), 0);
 }
 
-std::string chooseKernel(int64_t vocabulary, int64_t pageSize) {
+std::string chooseKernel(const Sizes &sizes, int64_t pageSize) {
   Program p("sample_choose", 16);
   Block places = p.argument("places", "i32");
-  Block logits = p.argument("logits", "f32");
-  Block largest = p.argument("largest", "f32");
+  Block table = p.argument("table", "i32");
+  Block partTops = p.argument("part_tops", "f32");
+  Block blockTops = p.argument("block_tops", "f32");
   Block sums = p.argument("sums", "f32");
   Block bestKeys = p.argument("best_keys", "f32");
   Block bestTokens = p.argument("best_tokens", "i32");
-  Block table = p.argument("table", "i32");
-  Block rows = p.argument("rows", "i32");
-  Block tokens = p.argument("tokens", "i32");
   Block positions = p.argument("positions", "i32");
   Block slots = p.argument("slots", "i32");
   Block lengths = p.argument("lengths", "i32");
+  Block rows = p.argument("rows", "i32");
+  Block tokens = p.argument("tokens", "i32");
+  Block logits = p.argument("logits", "f32");
+  Block lists = p.argument("lists", "i32");
   Block pages = p.argument("pages", "i32", /*isPointer=*/false);
-  int64_t partCount = (vocabulary + part - 1) / part;
-  int64_t blockCount = (partCount + partsTogether - 1) / partsTogether;
   Row row(p, places, rows);
   p.when(row.left > 0, [&] {
-    Choice c(p, row, logits, vocabulary);
+    Choice c(p, row, logits, sizes.vocabulary);
     // What else the next step begins with; behind the last token there is none.
     Block goesOn = row.left > 1;
     Block page = p.load(
@@ -252,18 +263,21 @@ std::string chooseKernel(int64_t vocabulary, int64_t pageSize) {
     p.store(p.select(goesOn, c.position + 1, p.integer(0)),
             lengths + row.place);
 
-    Block index = p.iota(0, parts);
-    Block at = row.line * mostParts + index, isPart = index < partCount;
-    Block tops = p.load(largest + at, isPart, least);
-    Block top = p.reduce("arith.maxnumf", tops, 0);
-    Block total = p.reduce(
-        "arith.addf", p.load(sums + at, isPart, 0) * c.weights(tops, top), 0);
+    Block index = p.iota(0, {sizes.parts});
+    Block partsOfRow = row.line * sizes.parts;
+    Block tops = p.load(partTops + (partsOfRow + index),
+                        index < sizes.blockCount * partsOfBlock, least);
+    Block blocksOfRow = row.line * sizes.blocks;
+    Block number = p.iota(0, {sizes.blocks}), at = blocksOfRow + number;
+    Block isBlock = number < sizes.blockCount;
+    Block blockTop = p.load(blockTops + at, isBlock, least);
+    Block top = p.reduce("arith.maxnumf", blockTop, 0);
+    Block total =
+        p.reduce("arith.addf",
+                 p.load(sums + at, isBlock, 0) * c.weights(blockTop, top), 0);
     Block topP = row.number(TopP), nucleus = topP * total;
-    Block blockIndex = p.iota(0, {mostBlocks});
-    Block blockAt = row.line * mostBlocks + blockIndex;
-    Block isBlock = blockIndex < blockCount;
-    Block firstCandidate = p.argmax(p.load(bestKeys + blockAt, isBlock, unset),
-                                    p.load(bestTokens + blockAt, isBlock, 0), 0)
+    Block firstCandidate = p.argmax(p.load(bestKeys + at, isBlock, unset),
+                                    p.load(bestTokens + at, isBlock, 0), 0)
                                .second;
     Block topK = row.word(TopK);
     // Nothing below is allowed.
@@ -271,7 +285,10 @@ std::string chooseKernel(int64_t vocabulary, int64_t pageSize) {
         "arith.maxnumf",
         {top + row.number(MinDistance),
          p.choose(
-             topK <= partCount, [&] { return nthLargest(p, tops, topK); },
+             topK <= sizes.blockCount,
+             [&] {
+               return nthLargest(p, sizes, blockTops + blocksOfRow, topK);
+             },
              [&] { return p.number(least, top); })});
 
     Block token = p.repeat(
@@ -280,45 +297,52 @@ std::string chooseKernel(int64_t vocabulary, int64_t pageSize) {
           auto competes = [&](const Block &l) {
             return (l > logit) & (l >= bound);
           };
-          Block isRead = p.convert("arith.extui", competes(tops), "i32");
-          Block numbered = p.scan("arith.addi", isRead, 0);
-          Block isLimited = (topK < vocabulary) | (topP < 1) | (logit < bound);
-          Block toRead = p.select(isLimited, p.reduce("arith.addi", isRead, 0),
-                                  p.integer(0));
+          Block isLimited =
+              (topK < sizes.vocabulary) | (topP < 1) | (logit < bound);
+          // Which parts are read, and behind the list how many these are.
+          Block list = lists + row.line * (sizes.parts + 1);
+          auto listed = [&] {
+            Block isRead = competes(tops);
+            Block numbered = p.scan("arith.addi",
+                                    p.convert("arith.extui", isRead, "i32"), 0);
+            Block end = p.splat(p.integer(sizes.parts), numbered.shape);
+            p.barrier();
+            p.store(index, list + (numbered - 1), isRead);
+            p.store(numbered, list + end, index == sizes.parts - 1);
+            p.barrier();
+            return p.load(list + sizes.parts);
+          };
+          Block toRead =
+              p.choose(isLimited, listed, [&] { return p.integer(0); });
           Block none = p.number(0, logit), nobody = p.number(unset, logit);
-          Program::Blocks found = p.loop(
-              p.integer(0), toRead, partsTogether,
-              {p.integer(0), none, nobody, candidate},
-              [&](Block done, Program::Blocks so) -> Program::Blocks {
-                // The next parts to read, by their numbers among these; what is
-                // beyond the last one lies beyond the vocabulary.
-                std::vector<int64_t> all = {partsTogether, mostParts};
-                auto alike = [&](const Block &x) {
-                  return p.broadcast(p.reshape(x, {1, mostParts}), all);
-                };
-                Block wanted = p.iota(0, all) + done + 1;
-                Block isNext =
-                    (alike(numbered) == wanted) & (alike(isRead) == 1);
-                Block which =
-                    p.select(isNext, p.iota(1, all), p.integer(mostParts));
-                Block begin = p.reduce("arith.minsi", which, 1) * part;
-                Block token =
-                    p.broadcast(p.reshape(begin, {partsTogether, 1}), lines) +
-                    p.iota(1, lines);
-                Block read = c.logitsOf(token);
-                Block isIn = competes(read);
-                Block one = p.convert("arith.extui", isIn, "i32");
-                // At least one competes in each part that is read, so what does
-                // not is never the best.
-                Block l = p.select(isIn, read, nobody);
-                Block weight = c.weights(l, top);
-                auto [key, best] = c.best(c.keys(l, token), token);
-                Block isBetter = key > so[2];
-                return {so[0] + c.sum("arith.addi", one),
-                        so[1] + c.sum("arith.addf", weight),
-                        p.select(isBetter, key, so[2]),
-                        p.select(isBetter, best, so[3])};
-              });
+          Program::Blocks found =
+              p.loop(p.integer(0), toRead, partsTogether,
+                     {p.integer(0), none, nobody, candidate},
+                     [&](Block done, Program::Blocks so) -> Program::Blocks {
+                       std::vector<int64_t> lines = {partsTogether, part};
+                       Block next = p.iota(0, {partsTogether, 1}) + done;
+                       // What is beyond the last one lies beyond the
+                       // vocabulary.
+                       Block which = p.load(list + next, next < toRead, 0);
+                       Block begin = p.select(next < toRead, which,
+                                              p.number(sizes.parts, which)) *
+                                     part;
+                       Block token =
+                           p.broadcast(begin, lines) + p.iota(1, lines);
+                       Block read = c.logitsOf(token);
+                       Block isIn = competes(read);
+                       Block one = p.convert("arith.extui", isIn, "i32");
+                       // At least one competes in each part that is read, so
+                       // what does not is never the best.
+                       Block l = p.select(isIn, read, nobody);
+                       Block weight = c.weights(l, top);
+                       auto [key, best] = c.best(c.keys(l, token), token);
+                       Block isBetter = key > so[2];
+                       return {so[0] + c.sum("arith.addi", one),
+                               so[1] + c.sum("arith.addf", weight),
+                               p.select(isBetter, key, so[2]),
+                               p.select(isBetter, best, so[3])};
+                     });
           // Alone at the top, or not to be asked: it is its own successor.
           Block isFirst = found[3] == candidate;
           Block isAllowed =
@@ -343,42 +367,48 @@ std::string writeSampling(int64_t vocabulary, int64_t pageSize) {
   auto line = [](int64_t columns, const char *element) {
     return "tensor<?x" + std::to_string(columns) + "x" + element + ">";
   };
-  int64_t blocks =
-      (vocabulary + part * partsTogether - 1) / (part * partsTogether);
-  std::string logits = line(vocabulary, "f32");
-  std::string rows = line(SamplingWords, "i32");
-  std::string found = line(mostParts, "f32");
-  std::string keys = line(mostBlocks, "f32"), best = line(mostBlocks, "i32");
-  std::string list = "tensor<?xi32>", table = "tensor<?x?xi32>";
-  std::string perRow = map("r, " + number(mostParts));
-  std::string perBlock = map("r, " + number(mostBlocks));
-  std::string ofPlaces = ": " + list + " {greta.shape = " + map("t") + "}";
-  std::string results =
-      rows + ", " + list + ", " + list + ", " + list + ", " + list;
-  return partsKernel(vocabulary) + chooseKernel(vocabulary, pageSize) +
-         "func.func @sample(%logits: " + logits + ", %places: " + list +
-         " {greta.shape = " + map("r") + "}, %table: " + table +
-         ", %rows: " + rows +
-         " {greta.shape = " + map("t, " + number(SamplingWords)) +
-         "}, %tokens" + ofPlaces + ", %positions" + ofPlaces + ", %slots" +
-         ofPlaces + ", %lengths" + ofPlaces + ")\n    -> (" + logits + ", " +
-         results + ") {\n" +
-         "  %l, %largest, %sums, %keys, %best = greta_tile.launch "
-         "@sample_parts grid " +
-         map("r, " + number(blocks)) + " scalars " + map("") +
-         " (%places, %rows, %logits) tied [2, -1, -1, -1, -1] shapes [" +
-         perRow + ", " + perRow + ", " + perBlock + ", " + perBlock + "] : (" +
-         list + ", " + rows + ", " + logits + ") -> (" + logits + ", " + found +
-         ", " + found + ", " + keys + ", " + best + ")\n" +
-         "  %0:5 = greta_tile.launch @sample_choose grid " + map("r") +
-         " scalars " + map("p") +
-         " (%places, %l, %largest, %sums, %keys, %best, %table, %rows, "
-         "%tokens, %positions, %slots, %lengths) tied [7, 8, 9, 10, 11] "
-         "shapes [] : (" +
-         list + ", " + logits + ", " + found + ", " + found + ", " + keys +
-         ", " + best + ", " + table + ", " + results + ") -> (" + results +
-         ")\n  return %l, %0#0, %0#1, %0#2, %0#3, %0#4 : " + logits + ", " +
-         results + "\n}\n";
+  Sizes sizes(vocabulary);
+  auto aliased = [](const char *name, const std::string &type) {
+    return std::string("!") + name + " = " + type + "\n";
+  };
+  return partsKernel(sizes) + chooseKernel(sizes, pageSize) +
+         aliased("logits", line(vocabulary, "f32")) +
+         aliased("rows", line(SamplingWords, "i32")) +
+         aliased("parts", line(sizes.parts, "f32")) +
+         aliased("blocks", line(sizes.blocks, "f32")) +
+         aliased("best", line(sizes.blocks, "i32")) +
+         aliased("lists", line(sizes.parts + 1, "i32")) +
+         aliased("list", "tensor<?xi32>") +
+         aliased("table", "tensor<?x?xi32>") + "#of_places = " + map("t") +
+         "\n#part = " + map("r, " + number(sizes.parts)) +
+         "\n#list = " + map("r, " + number(sizes.parts + 1)) +
+         "\n#block = " + map("r, " + number(sizes.blocks)) + "\n" +
+         "func.func @sample(%logits: !logits, %places: !list {greta.shape = " +
+         map("r") + "}, %table: !table, %rows: !rows {greta.shape = " +
+         map("t, " + number(SamplingWords)) + R"(},
+    %tokens: !list {greta.shape = #of_places},
+    %positions: !list {greta.shape = #of_places},
+    %slots: !list {greta.shape = #of_places},
+    %lengths: !list {greta.shape = #of_places})
+    -> (!logits, !rows, !list, !list, !list, !list) {
+  %l, %parts, %tops, %sums, %keys, %best = greta_tile.launch @sample_parts grid )" +
+         map("r, " + number(sizes.blockCount)) + " scalars " + map("") + R"(
+      (%places, %rows, %logits) tied [2, -1, -1, -1, -1, -1]
+      shapes [#part, #block, #block, #block, #block]
+      : (!list, !rows, !logits)
+      -> (!logits, !parts, !blocks, !blocks, !blocks, !best)
+  %0:6 = greta_tile.launch @sample_choose grid )" +
+         map("r") + " scalars " + map("p") + R"(
+      (%places, %table, %parts, %tops, %sums, %keys, %best,
+       %positions, %slots, %lengths, %rows, %tokens, %l)
+      tied [7, 8, 9, 10, 11, -1] shapes [#list]
+      : (!list, !table, !parts, !blocks, !blocks, !blocks, !best,
+         !list, !list, !list, !rows, !list, !logits)
+      -> (!list, !list, !list, !rows, !list, !lists)
+  return %l, %0#3, %0#4, %0#0, %0#1, %0#2
+      : !logits, !rows, !list, !list, !list, !list
+}
+)";
 }
 
 } // namespace greta::llm
