@@ -49,7 +49,10 @@ typedef enum greta_status {
   GRETA_ERROR_OUT_OF_MEMORY = 5,
   GRETA_ERROR_DEVICE = 6, /* the driver reported a failure */
   GRETA_ERROR_INTERNAL = 7,
-  GRETA_ERROR_ASSERTION = 8 /* of a program that was launched */
+  GRETA_ERROR_ASSERTION = 8, /* of a program that was launched */
+  /* Nothing runs there any more, and every call says so: destroy all that was
+   * made from it and open it again. */
+  GRETA_ERROR_DEVICE_LOST = 9
 } greta_status;
 
 typedef struct greta_device greta_device;
@@ -101,11 +104,11 @@ GRETA_API const char *greta_status_name(greta_status status);
 /* Frees a string that the API returned through a char **. */
 GRETA_API void greta_string_free(char *string);
 
-/* Devices. `spec`: "hip[:N]", "vulkan[:N]", "vulkan:UUID" (32 hexadecimal
- * digits, as the list says them), "sim:<gfx>", "host"; NULL or "" takes the
- * first that exists of hip, vulkan, host. The list is a JSON array of {spec,
- * name, available, reason, ...}: what was probed, and why not. Opening a device
- * again shares it: what was made from either handle may be mixed. */
+/* Devices. `spec`: "hip[:N]", "vulkan[:N]", "hip:UUID", "vulkan:UUID" (32
+ * hexadecimal digits, as the list says them), "sim:<gfx>", "host"; NULL or ""
+ * takes the first that exists of hip, vulkan, host. The list is a JSON array of
+ * {spec, name, available, reason, ...}: what was probed, and why not. Opening a
+ * device again shares it: what was made from either handle may be mixed. */
 GRETA_API greta_status greta_device_list(char **json);
 GRETA_API greta_status greta_device_open(const char *spec,
                                          greta_device **device);
@@ -247,7 +250,19 @@ GRETA_API greta_status greta_stream_create(greta_device *device,
                                            greta_stream **stream);
 GRETA_API void greta_stream_destroy(greta_stream *stream);
 GRETA_API greta_status greta_stream_flush(greta_stream *stream);
+/* What is queued from here on starts together, at the next flush, wait or read
+ * (or earlier, where it is much): a graph and the copy behind it are one
+ * submission to the driver. Where a driver starts operations by itself, as HIP
+ * does, it changes nothing. */
+GRETA_API greta_status greta_stream_hold(greta_stream *stream);
 GRETA_API greta_status greta_stream_synchronize(greta_stream *stream);
+/* Calls function(data) in a thread of the runtime when what was queued before
+ * is done; what is queued behind it waits until it has returned. It is called
+ * once, also where that work failed, and uses neither the stream nor anything
+ * that waits for a device. */
+GRETA_API greta_status greta_stream_call_host(greta_stream *stream,
+                                              void (*function)(void *data),
+                                              void *data);
 /* While on, every kernel is timed on the GPU; greta_stream_times waits and
  * hands over what was timed since. With `times` NULL it only stores the count.
  * Not while a graph is captured. */
@@ -335,8 +350,11 @@ GRETA_API greta_status greta_function_variants(greta_device *device,
                                                const greta_package *package,
                                                const char *name, char **json);
 
-/* Graphs: between begin and end, launches, copies and fills of the stream are
- * recorded instead of run. */
+/* Graphs: between begin and end, launches, copies and fills of the stream, and
+ * launches of other graphs, are recorded instead of run. A graph that another
+ * one launches is a part of it, and lives as long. What a graph's operations
+ * take is fixed when they are recorded, scalars too; what changes from launch
+ * to launch lies in buffers. */
 GRETA_API greta_status greta_graph_begin(greta_stream *stream);
 GRETA_API greta_status greta_graph_end(greta_stream *stream,
                                        greta_graph **graph);

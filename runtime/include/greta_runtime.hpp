@@ -132,7 +132,21 @@ public:
     check(greta_stream_wait_event(get(), event.get()));
   }
   void flush() { check(greta_stream_flush(get())); }
+  // Until the next flush or wait nothing starts, and then all at once.
+  void hold() { check(greta_stream_hold(get())); }
   void synchronize() { check(greta_stream_synchronize(get())); }
+  // Calls `body` when what was queued before is done, and what is queued behind
+  // it waits for that.
+  template <typename Body> void callHost(Body body) {
+    auto owned = std::make_unique<Body>(std::move(body));
+    check(greta_stream_call_host(
+        get(),
+        [](void *data) {
+          (*std::unique_ptr<Body>(static_cast<Body *>(data)))();
+        },
+        owned.get()));
+    owned.release();
+  }
   // What `body` queues on this stream, recorded instead of run.
   template <typename Body> Graph capture(Body body) {
     check(greta_graph_begin(get()));

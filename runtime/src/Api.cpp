@@ -93,6 +93,8 @@ const char *greta_status_name(greta_status Status) {
     return "out of memory";
   case GRETA_ERROR_DEVICE:
     return "device error";
+  case GRETA_ERROR_DEVICE_LOST:
+    return "device lost";
   case GRETA_ERROR_ASSERTION:
     return "assertion failed";
   case GRETA_ERROR_INTERNAL:
@@ -389,6 +391,13 @@ greta_status greta_stream_flush(greta_stream *S) {
   });
 }
 
+greta_status greta_stream_hold(greta_stream *S) {
+  return guarded([&] {
+    need(S, "stream").endRepeats();
+    S->Impl->hold();
+  });
+}
+
 greta_status greta_stream_synchronize(greta_stream *S) {
   Trace::Call Traced("greta_stream_synchronize");
   return guarded([&] {
@@ -397,6 +406,20 @@ greta_status greta_stream_synchronize(greta_stream *S) {
     S->endRepeats();
     S->Impl->synchronize();
     S->Traced.resolve();
+  });
+}
+
+greta_status greta_stream_call_host(greta_stream *S, void (*F)(void *),
+                                    void *Data) {
+  Trace::Call Traced("greta_stream_call_host");
+  return guarded([&] {
+    if (!F)
+      fail(GRETA_ERROR_INVALID_ARGUMENT, "function is null");
+    if (need(S, "stream").Impl->Capturing)
+      fail(GRETA_ERROR_INVALID_ARGUMENT,
+           "a graph cannot record functions of the host");
+    S->endRepeats();
+    S->Impl->callHost(F, Data);
   });
 }
 
@@ -523,7 +546,7 @@ greta_status greta_graph_launch(greta_graph *G, greta_stream *S) {
   return guarded([&] {
     checkSameDevice(need(S, "stream").Device, need(G, "graph").Device);
     if (S->Impl->Capturing)
-      fail(GRETA_ERROR_INVALID_ARGUMENT, "a graph cannot record a graph");
+      return G->Impl->launch(*S->Impl);
     S->endRepeats();
     S->Traced.launch(*S->Device, *S->Impl, "graph",
                      [&] { G->Impl->launch(*S->Impl); });

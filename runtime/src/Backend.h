@@ -105,6 +105,7 @@ using KernelRef = std::shared_ptr<Kernel>;
 class Graph {
 public:
   virtual ~Graph() = default;
+  // Where the stream is recording a graph, becomes a part of that.
   virtual void launch(Stream &S) = 0;
 };
 
@@ -138,8 +139,12 @@ public:
   virtual void record(Event &E) = 0;
   virtual void wait(Event &E) = 0;
   virtual void flush() = 0;
+  // Nothing starts before the next flush or wait, and then all at once.
+  virtual void hold() {}
   // A good moment to start what is queued, if the device has nothing to do.
   virtual void kick() {}
+  // Calls F(Data) behind what was queued; what is queued later waits for it.
+  virtual void callHost(void (*F)(void *), void *Data) = 0;
   virtual void synchronize() = 0;
   virtual void beginCapture() = 0;
   virtual std::shared_ptr<Graph> endCapture() = 0;
@@ -240,6 +245,7 @@ std::shared_ptr<Device> openHip(unsigned Index);
 std::shared_ptr<Device> openSim(const std::string &Chip);
 std::shared_ptr<Device> openVulkan(unsigned Index);
 // The number of the device with this UUID.
+unsigned hipIndex(const std::string &Uuid);
 unsigned vulkanIndex(const std::string &Uuid);
 std::shared_ptr<Device> adoptVulkan(const greta_vulkan_device &Own);
 

@@ -78,6 +78,8 @@ std::shared_ptr<Device> openDevice(const std::string &Spec) {
   unsigned Index = 0;
   if (Spec == "host")
     return shared(Spec, openHost);
+  if (Spec.compare(0, 4, "hip:") == 0 && isUuid(Spec.substr(4)))
+    return openDevice(concat("hip:", hipIndex(Spec.substr(4))));
   if (indexed(Spec, "hip", Index))
     return shared(concat("hip:", Index), [&] { return openHip(Index); });
   if (Spec.compare(0, 7, "vulkan:") == 0 && isUuid(Spec.substr(7)))

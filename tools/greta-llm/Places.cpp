@@ -156,6 +156,7 @@ Engine::Chosen Engine::step() {
       --places.left[place];
       isWanted[place / static_cast<size_t>(size)] = true;
     }
+  stream.hold(); // the step and the copy of its tokens start as one
   for (size_t batch = 0; batch < isWanted.size(); ++batch)
     if (isWanted[batch])
       runStep(static_cast<int64_t>(batch));

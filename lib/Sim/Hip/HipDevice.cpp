@@ -257,6 +257,15 @@ hipError_t hipDeviceGetName(char *name, int len, hipDevice_t device) {
   name[len - 1] = 0;
   return hipSuccess;
 }
+hipError_t hipDeviceGetUuid(hipUUID *uuid, hipDevice_t device) {
+  ENTER();
+  if (!uuid || device)
+    return hipErrorInvalidValue;
+  // The chip's name: one of each kind.
+  std::strncpy(uuid->bytes, state.device->chip().str().c_str(),
+               sizeof(uuid->bytes));
+  return hipSuccess;
+}
 hipError_t hipGetDeviceProperties(hipDeviceProp_t *prop, int device) {
   ENTER();
   if (!prop || device)

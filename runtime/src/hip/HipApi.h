@@ -31,6 +31,10 @@ using hipGraphNode_t = struct HipGraphNodeHandle *;
 using hipGraph_t = struct HipGraphHandle *;
 using hipModule_t = struct HipModuleHandle *;
 using hipStream_t = struct HipStreamHandle *;
+using hipStreamCallback_t = void (*)(hipStream_t, hipError_t, void *);
+struct hipUUID {
+  char bytes[16];
+};
 
 // Keys of hipModuleLaunchKernel's last parameter, HIP_LAUNCH_PARAM_* there:
 // the arguments come as one block of bytes.
@@ -41,6 +45,7 @@ inline void *const launchEnd = reinterpret_cast<void *>(3);
 // X(result, name, parameters...) of every function: a library without one of
 // them is refused.
 #define GRETA_HIP_FUNCTIONS(X)                                                 \
+  X(hipError_t, hipDeviceGetUuid, hipUUID *, int)                              \
   X(hipError_t, hipEventCreate, hipEvent_t *)                                  \
   X(hipError_t, hipEventCreateWithFlags, hipEvent_t *, unsigned)               \
   X(hipError_t, hipEventDestroy, hipEvent_t)                                   \
@@ -75,6 +80,8 @@ inline void *const launchEnd = reinterpret_cast<void *>(3);
   X(hipError_t, hipModuleLoadData, hipModule_t *, const void *)                \
   X(hipError_t, hipModuleUnload, hipModule_t)                                  \
   X(hipError_t, hipSetDevice, int)                                             \
+  X(hipError_t, hipStreamAddCallback, hipStream_t, hipStreamCallback_t,        \
+    void *, unsigned)                                                          \
   X(hipError_t, hipStreamBeginCapture, hipStream_t, hipStreamCaptureMode)      \
   X(hipError_t, hipStreamCreateWithFlags, hipStream_t *, unsigned)             \
   X(hipError_t, hipStreamDestroy, hipStream_t)                                 \

@@ -179,6 +179,8 @@ struct HipKernel : Kernel {
   std::array<uint32_t, 3> Block;
 };
 
+struct HipStream;
+
 struct HipGraph : Graph, std::enable_shared_from_this<HipGraph> {
   explicit HipGraph(CoreRef Owner) : C(std::move(Owner)) {}
   ~HipGraph() override {
@@ -191,6 +193,8 @@ struct HipGraph : Graph, std::enable_shared_from_this<HipGraph> {
   CoreRef C;
   hipGraph_t Handle = nullptr;
   hipGraphExec_t Exec = nullptr;
+  // On whatever stream: another graph may launch this one.
+  std::vector<std::function<void(HipStream &)>> Operations;
   KeepList Keep;
 };
 
@@ -241,17 +245,16 @@ struct HipStream : Stream {
             size_t FromOffset, size_t Size) override {
     kept().add(To);
     kept().add(From);
-    add([this, To = at(To, ToOffset), From = at(From, FromOffset), Size] {
-      move(To, From, Size, hipMemcpyDeviceToDevice);
-    });
+    add([To = at(To, ToOffset), From = at(From, FromOffset), Size](
+            HipStream &S) { S.move(To, From, Size, hipMemcpyDeviceToDevice); });
   }
   void fill(const MemoryRef &To, size_t Offset, size_t Size,
             uint32_t Word) override {
     kept().add(To);
-    add([this, To = at(To, Offset), Size, Word] {
-      C->Lib->check(C->use().hipMemsetD32Async(To, static_cast<int>(Word),
-                                               Size / 4, Handle),
-                    "a fill");
+    add([To = at(To, Offset), Size, Word](HipStream &S) {
+      S.C->Lib->check(S.C->use().hipMemsetD32Async(To, static_cast<int>(Word),
+                                                   Size / 4, S.Handle),
+                      "a fill");
     });
   }
   void launch(const Launch &L) override {
@@ -268,11 +271,10 @@ struct HipStream : Stream {
       start(K, L.Grid, L.Block);
       return count();
     }
-    Recorded.push_back(
-        [this, &K, Grid = L.Grid,
-         Block = std::vector<uint8_t>(L.Block.begin(), L.Block.end())] {
-          start(K, Grid, {Block.data(), Block.size()});
-        });
+    Recording->Operations.push_back(
+        [&K, Grid = L.Grid,
+         Block = std::vector<uint8_t>(L.Block.begin(), L.Block.end())](
+            HipStream &S) { S.start(K, Grid, {Block.data(), Block.size()}); });
   }
   void record(Event &E) override {
     auto &H = static_cast<HipEvent &>(E);
@@ -287,6 +289,23 @@ struct HipStream : Stream {
                   "hipStreamWaitEvent");
   }
   void flush() override {}
+  void callHost(void (*F)(void *), void *Data) override {
+    struct Call {
+      void (*F)(void *);
+      void *Data;
+    };
+    auto Made = std::make_unique<Call>(Call{F, Data});
+    C->Lib->check(C->use().hipStreamAddCallback(
+                      Handle,
+                      [](hipStream_t, hipError_t, void *Pointer) {
+                        std::unique_ptr<Call> Made(
+                            static_cast<Call *>(Pointer));
+                        Made->F(Made->Data);
+                      },
+                      Made.get(), 0),
+                  "hipStreamAddCallback");
+    (void)Made.release();
+  }
   // What ran to its end is released, and there is always an event on its way
   // that says when the rest has.
   void kick() override {
@@ -344,10 +363,10 @@ private:
   // Queues the operation, or records it.
   template <typename Operation> void add(Operation O) {
     if (Recording) {
-      Recorded.push_back(std::move(O));
+      Recording->Operations.push_back(std::move(O));
       return;
     }
-    O();
+    O(*this);
     count();
   }
   void endBatch() {
@@ -400,9 +419,7 @@ private:
   std::vector<hipEvent_t> FreeEvents;
   StagingRing Ring;
   std::shared_ptr<PinnedMemory> Staging;
-  // The operations of the graph that is being recorded.
   std::shared_ptr<HipGraph> Recording;
-  std::vector<std::function<void()>> Recorded;
   friend HipGraph;
 };
 
@@ -411,14 +428,12 @@ private:
 std::shared_ptr<Graph> HipStream::endCapture() {
   std::shared_ptr<HipGraph> G = std::move(Recording);
   Recording = nullptr;
-  std::vector<std::function<void()>> Operations = std::move(Recorded);
-  Recorded.clear();
   const Library &L = C->use();
   L.check(L.hipStreamBeginCapture(Handle, hipStreamCaptureModeThreadLocal),
           "recording a graph");
   try {
-    for (auto &O : Operations)
-      O();
+    for (const auto &Operation : G->Operations)
+      Operation(*this);
   } catch (...) {
     (void)L.hipStreamEndCapture(Handle, &G->Handle);
     throw;
@@ -431,6 +446,14 @@ std::shared_ptr<Graph> HipStream::endCapture() {
 
 void HipGraph::launch(Stream &S) {
   auto &H = static_cast<HipStream &>(S);
+  if (H.Recording) {
+    H.kept().add(shared_from_this());
+    H.Recording->Operations.push_back([this](HipStream &On) {
+      for (const auto &Operation : Operations)
+        Operation(On);
+    });
+    return;
+  }
   C->Lib->check(C->use().hipGraphLaunch(Exec, H.Handle), "launching a graph");
   H.OpenKeep.add(shared_from_this());
   H.count();
@@ -488,6 +511,7 @@ struct HipDevice : Device {
            {"name", Name},
            {"backend", "hip"},
            {"arch", C->Arch},
+           {"uuid", C->Lib->uuid(C->Index)},
            {"driver", C->Lib->Path}};
   }
   std::array<uint32_t, 3> maxGrid() const override {
@@ -504,6 +528,14 @@ std::shared_ptr<Device> open(std::shared_ptr<Library> Lib, int Index,
 
 } // namespace
 } // namespace hip
+
+unsigned hipIndex(const std::string &Uuid) {
+  auto Lib = hip::Library::real();
+  for (int Index = 0, Count = Lib->deviceCount(); Index < Count; ++Index)
+    if (Lib->uuid(Index) == Uuid)
+      return static_cast<unsigned>(Index);
+  fail(GRETA_ERROR_NOT_FOUND, "no HIP device has the UUID ", Uuid);
+}
 
 std::shared_ptr<Device> openHip(unsigned Index) {
   auto Lib = hip::Library::real();

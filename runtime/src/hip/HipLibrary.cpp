@@ -163,6 +163,16 @@ std::string Library::arch(int Device) const {
        " does not name its architecture");
 }
 
+std::string Library::uuid(int Device) const {
+  hipUUID Uuid{};
+  check(hipDeviceGetUuid(&Uuid, Device), "the UUID of HIP device ", Device);
+  std::string Digits;
+  for (char Byte : Uuid.bytes)
+    for (int Shift : {4, 0})
+      Digits += "0123456789abcdef"[(Byte >> Shift) & 15];
+  return Digits;
+}
+
 std::string Library::marketingName(int Device) const {
   std::vector<char> Bytes(propertyBytes);
   readProperties(Device, Bytes.data());

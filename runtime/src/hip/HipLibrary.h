@@ -42,6 +42,7 @@ public:
   // "gfx942" of "gfx942:sramecc+:xnack-".
   std::string arch(int Device) const;
   std::string marketingName(int Device) const;
+  std::string uuid(int Device) const; // 32 hexadecimal digits
 
 #define X(Result, Name, ...) Result (*Name)(__VA_ARGS__) = nullptr;
   GRETA_HIP_FUNCTIONS(X)

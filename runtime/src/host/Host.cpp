@@ -172,14 +172,19 @@ struct HostStream : Stream {
   }
   void wait(Event &E) override { E.synchronize(); }
   void flush() override {}
+  void callHost(void (*F)(void *), void *Data) override { F(Data); }
   void synchronize() override {}
   void beginCapture() override { Recorded.clear(); }
   std::shared_ptr<Graph> endCapture() override {
-    struct HostGraph : Graph {
+    struct HostGraph : Graph, std::enable_shared_from_this<HostGraph> {
       std::vector<Op> Ops;
-      void launch(Stream &) override {
+      void run() const {
         for (const Op &O : Ops)
           O();
+      }
+      void launch(Stream &S) override {
+        static_cast<HostStream &>(S).add(
+            [Self = shared_from_this()] { Self->run(); });
       }
     };
     auto G = std::make_shared<HostGraph>();

@@ -110,6 +110,17 @@ void Core::loadFunctions() {
   Inst->GetPhysicalDeviceMemoryProperties(Physical.Handle, &Memory);
 }
 
+VkSemaphore Core::createTimeline() const {
+  VkSemaphoreTypeCreateInfo Type{VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO};
+  Type.semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE;
+  VkSemaphoreCreateInfo Info{VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO};
+  Info.pNext = &Type;
+  VkSemaphore Timeline = VK_NULL_HANDLE;
+  check(Fn.CreateSemaphore(Handle, &Info, nullptr, &Timeline),
+        "vkCreateSemaphore");
+  return Timeline;
+}
+
 Core::~Core() {
   Blocks.trim();
   saveCache();

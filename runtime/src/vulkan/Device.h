@@ -56,6 +56,7 @@ namespace greta::rt::vulkan {
   X(MapMemory)                                                                 \
   X(QueueSubmit2)                                                              \
   X(ResetCommandBuffer)                                                        \
+  X(SignalSemaphore)                                                           \
   X(WaitSemaphores)
 
 // The functions of one VkDevice.
@@ -92,6 +93,7 @@ struct Core {
   ~Core();
   Core(const Core &) = delete;
   [[noreturn]] void outOfMemory(size_t Size) const;
+  VkSemaphore createTimeline() const;
   uint64_t deviceMemory() const; // bytes of the largest heap of its own
   uint64_t freeMemory() const;   // of that heap; 0 where nobody knows
   // Index of a memory type with these properties, if there is one.
@@ -114,7 +116,8 @@ struct Core {
   Pool Blocks{*this};                         // of device memory, for buffers
   VkPipelineCache Cache = VK_NULL_HANDLE;
   std::atomic<bool> CacheChanged{false};
-  std::mutex Lock; // guards what follows
+  std::atomic<bool> IsLost{false}; // and stays so
+  std::mutex Lock;                 // guards what follows
   size_t NextQueue = 0;
   struct QueryPool {
     VkQueryPool Handle;

@@ -49,8 +49,9 @@ void failed(VkResult Result, const std::string &What) {
     fail(GRETA_ERROR_OUT_OF_MEMORY, What, ": out of ",
          Result == VK_ERROR_OUT_OF_HOST_MEMORY ? "host" : "device", " memory");
   if (Result == VK_ERROR_DEVICE_LOST)
-    fail(GRETA_ERROR_DEVICE, What,
-         ": the device was lost (a kernel crashed or ran too long)");
+    fail(GRETA_ERROR_DEVICE_LOST, What,
+         ": the device was lost (a kernel crashed or ran too long); destroy "
+         "all that was made from it and open it again");
   fail(GRETA_ERROR_DEVICE, What, " failed with VkResult ",
        static_cast<int>(Result));
 }

@@ -13,6 +13,7 @@
 // stream submit what it holds back; StreamState::Lock is for that. Nobody holds
 // it while waiting for the device.
 #include "Device.h"
+#include "HostCalls.h"
 #include "Staging.h"
 #include "StreamState.h"
 
@@ -76,9 +77,15 @@ struct VulkanGraph : Graph, std::enable_shared_from_this<VulkanGraph> {
     C->Fn.DestroyCommandPool(C->Handle, Pool, nullptr);
   }
   void launch(Stream &S) override;
+  VkCommandBuffer open();
+  void close(const StreamState &State);
+  void append(const std::shared_ptr<VulkanGraph> &Other,
+              const StreamState &State);
   CoreRef C;
   VkCommandPool Pool = VK_NULL_HANDLE;
-  VkCommandBuffer Cmd = VK_NULL_HANDLE;
+  // Its own, and those of graphs that it launches, in order.
+  std::vector<VkCommandBuffer> Cmds;
+  VkCommandBuffer Open = VK_NULL_HANDLE; // being recorded, behind those
   Hazards Pending;
   VkPipeline Bound = VK_NULL_HANDLE;
   bool ForHost = false; // it writes to memory that the host reaches
@@ -90,6 +97,11 @@ VulkanGraph::VulkanGraph(CoreRef Owner) : C(std::move(Owner)) {
   PoolInfo.queueFamilyIndex = C->QueueFamily;
   check(C->Fn.CreateCommandPool(C->Handle, &PoolInfo, nullptr, &Pool),
         "vkCreateCommandPool");
+}
+
+VkCommandBuffer VulkanGraph::open() {
+  if (Open)
+    return Open;
   VkCommandBufferAllocateInfo Info{
       VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO};
   Info.commandPool = Pool;
@@ -98,13 +110,30 @@ VulkanGraph::VulkanGraph(CoreRef Owner) : C(std::move(Owner)) {
   VkCommandBufferBeginInfo Begin{VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
   // It may be launched again before the last launch is done.
   Begin.flags = VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT;
-  VkResult Result = C->Fn.AllocateCommandBuffers(C->Handle, &Info, &Cmd);
-  if (Result == VK_SUCCESS)
-    Result = C->Fn.BeginCommandBuffer(Cmd, &Begin);
-  if (Result != VK_SUCCESS) {
-    C->Fn.DestroyCommandPool(C->Handle, Pool, nullptr);
-    check(Result, "recording a graph");
-  }
+  VkCommandBuffer Cmd = VK_NULL_HANDLE;
+  check(C->Fn.AllocateCommandBuffers(C->Handle, &Info, &Cmd),
+        "recording a graph");
+  check(C->Fn.BeginCommandBuffer(Cmd, &Begin), "recording a graph");
+  Bound = VK_NULL_HANDLE;
+  return Open = Cmd;
+}
+
+void VulkanGraph::close(const StreamState &State) {
+  if (!Open)
+    return;
+  if (std::exchange(ForHost, false))
+    State.toHost(Open);
+  Cmds.push_back(std::exchange(Open, VK_NULL_HANDLE));
+  check(C->Fn.EndCommandBuffer(Cmds.back()), "recording a graph");
+}
+
+// What the other has recorded runs behind what this one has.
+void VulkanGraph::append(const std::shared_ptr<VulkanGraph> &Other,
+                         const StreamState &State) {
+  close(State);
+  Cmds.insert(Cmds.end(), Other->Cmds.begin(), Other->Cmds.end());
+  Keep.add(Other);
+  Pending.forget();
 }
 
 class VulkanStream : public Stream {
@@ -124,10 +153,13 @@ public:
   void record(Event &E) override;
   void wait(Event &E) override;
   void flush() override;
+  void hold() override;
   void kick() override;
+  void callHost(void (*F)(void *), void *Data) override;
   void synchronize() override;
   void beginCapture() override { Recording = std::make_shared<VulkanGraph>(C); }
   std::shared_ptr<Graph> endCapture() override;
+  void launch(const std::shared_ptr<VulkanGraph> &G);
 
   CoreRef C;
   std::shared_ptr<StreamState> State;
@@ -149,15 +181,21 @@ private:
   std::shared_ptr<VulkanGraph> Recording;
   std::shared_ptr<VulkanMemory> Staging;
   StagingRing Ring;
+  std::unique_ptr<HostCalls> Calls; // goes before State
 };
 
 void VulkanGraph::launch(Stream &S) {
-  StreamState &State = *static_cast<VulkanStream &>(S).State;
-  std::lock_guard<std::mutex> Guard(State.Lock);
-  State.reportLoss();
-  State.retire();
-  State.submit(Cmd, shared_from_this());
-  State.Pending.forget();
+  static_cast<VulkanStream &>(S).launch(shared_from_this());
+}
+
+void VulkanStream::launch(const std::shared_ptr<VulkanGraph> &G) {
+  std::lock_guard<std::mutex> Guard(State->Lock);
+  if (Recording)
+    return Recording->append(G, *State);
+  State->reportLoss();
+  State->append(G->Cmds, G);
+  if (!State->Held)
+    State->flush();
 }
 
 // Unfinished work still uses what the stream keeps. What cannot be submitted is
@@ -178,7 +216,7 @@ VulkanStream::~VulkanStream() {
 
 VkCommandBuffer VulkanStream::next(Span<Use> Uses) {
   State->reportLoss();
-  VkCommandBuffer Cmd = Recording ? Recording->Cmd : State->open();
+  VkCommandBuffer Cmd = Recording ? Recording->open() : State->open();
   for (const Use &U : Uses) {
     kept().add(*U.Of);
     (Recording ? Recording->ForHost : State->ForHost) |=
@@ -324,16 +362,34 @@ void VulkanStream::flush() {
   State->flush();
 }
 
+void VulkanStream::hold() {
+  std::lock_guard<std::mutex> Guard(State->Lock);
+  State->Held = true;
+}
+
 void VulkanStream::kick() {
   std::lock_guard<std::mutex> Guard(State->Lock);
-  if (!State->Open ||
-      State->OpenOps < std::min(State->Patience, State->MaxBatch))
+  size_t Least = State->Held ? State->MaxBatch : State->Patience;
+  if (!State->Open || State->OpenOps < std::min(Least, State->MaxBatch))
     return;
   State->retire();
   if (State->Completed != State->Submitted && State->OpenOps < State->MaxBatch)
     return;
   State->flush();
   State->Patience = std::min(2 * State->Patience, maxPatience);
+}
+
+void VulkanStream::callHost(void (*F)(void *), void *Data) {
+  std::lock_guard<std::mutex> Guard(State->Lock);
+  State->reportLoss();
+  State->flush();
+  if (!Calls)
+    Calls = std::make_unique<HostCalls>(C, State->Timeline);
+  VkSemaphoreSubmitInfo Wait{VK_STRUCTURE_TYPE_SEMAPHORE_SUBMIT_INFO};
+  Wait.semaphore = Calls->Timeline;
+  Wait.value = Calls->add(State->Submitted, F, Data);
+  Wait.stageMask = VK_PIPELINE_STAGE_2_ALL_COMMANDS_BIT;
+  State->OpenWaits.push_back(Wait);
 }
 
 void VulkanStream::synchronize() {
@@ -347,9 +403,7 @@ void VulkanStream::synchronize() {
 std::shared_ptr<Graph> VulkanStream::endCapture() {
   std::shared_ptr<VulkanGraph> G = std::move(Recording);
   Recording = nullptr;
-  if (G->ForHost)
-    State->toHost(G->Cmd);
-  check(C->Fn.EndCommandBuffer(G->Cmd), "recording a graph");
+  G->close(*State);
   return G;
 }
 

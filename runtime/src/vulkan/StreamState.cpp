@@ -30,12 +30,7 @@ StreamState::StreamState(CoreRef Owner)
     std::lock_guard<std::mutex> Guard(C->Lock);
     Queue = C->Queues[C->NextQueue++ % C->Queues.size()].get();
   }
-  VkSemaphoreTypeCreateInfo Type{VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO};
-  Type.semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE;
-  VkSemaphoreCreateInfo Info{VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO};
-  Info.pNext = &Type;
-  check(C->Fn.CreateSemaphore(C->Handle, &Info, nullptr, &Timeline),
-        "vkCreateSemaphore");
+  Timeline = C->createTimeline();
   VkCommandPoolCreateInfo PoolInfo{VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO};
   PoolInfo.flags = VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT;
   PoolInfo.queueFamilyIndex = C->QueueFamily;
@@ -76,58 +71,81 @@ VkCommandBuffer StreamState::open() {
   return Open;
 }
 
-void StreamState::submit(VkCommandBuffer Extra, std::shared_ptr<void> Keep) {
-  if (Open && ForHost)
+// The open command buffer is complete.
+void StreamState::close() {
+  if (!Open)
+    return;
+  if (std::exchange(ForHost, false))
     toHost(Open);
-  ForHost = false;
-  VkResult Result = Open ? C->Fn.EndCommandBuffer(Open) : VK_SUCCESS;
-  const char *What = "vkEndCommandBuffer";
-  if (Result == VK_SUCCESS) {
-    VkCommandBufferSubmitInfo Cmds[2] = {
-        {VK_STRUCTURE_TYPE_COMMAND_BUFFER_SUBMIT_INFO},
-        {VK_STRUCTURE_TYPE_COMMAND_BUFFER_SUBMIT_INFO}};
-    uint32_t Count = 0;
-    for (VkCommandBuffer Cmd : {Open, Extra})
-      if (Cmd)
-        Cmds[Count++].commandBuffer = Cmd;
-    VkSemaphoreSubmitInfo Signal{VK_STRUCTURE_TYPE_SEMAPHORE_SUBMIT_INFO};
-    Signal.semaphore = Timeline;
-    Signal.value = Next;
-    Signal.stageMask = VK_PIPELINE_STAGE_2_ALL_COMMANDS_BIT;
-    VkSubmitInfo2 Info{VK_STRUCTURE_TYPE_SUBMIT_INFO_2};
-    Info.waitSemaphoreInfoCount = static_cast<uint32_t>(OpenWaits.size());
-    Info.pWaitSemaphoreInfos = OpenWaits.data();
-    Info.commandBufferInfoCount = Count;
-    Info.pCommandBufferInfos = Cmds;
-    Info.signalSemaphoreInfoCount = 1;
-    Info.pSignalSemaphoreInfos = &Signal;
+  VkCommandBuffer Cmd = std::exchange(Open, VK_NULL_HANDLE);
+  OwnCmds.push_back(Cmd);
+  VkResult Result = C->Fn.EndCommandBuffer(Cmd);
+  if (Result != VK_SUCCESS)
+    lose(Result, "vkEndCommandBuffer");
+  OpenCmds.push_back({VK_STRUCTURE_TYPE_COMMAND_BUFFER_SUBMIT_INFO});
+  OpenCmds.back().commandBuffer = Cmd;
+}
+
+void StreamState::append(const std::vector<VkCommandBuffer> &Graph,
+                         const std::shared_ptr<void> &Keep) {
+  if (!Open)
+    retire();
+  close();
+  for (VkCommandBuffer Cmd : Graph) {
+    OpenCmds.push_back({VK_STRUCTURE_TYPE_COMMAND_BUFFER_SUBMIT_INFO});
+    OpenCmds.back().commandBuffer = Cmd;
+  }
+  OpenKeep.add(Keep);
+  ++OpenOps;
+  Pending.forget();
+}
+
+// The batch is lost, and with it the barriers it had. What it was to wait for,
+// and what keeps that alive, is left to the next batch.
+void StreamState::lose(VkResult Result, const char *What) {
+  Lost.insert(Next++);
+  Pending.forget();
+  OpenCmds.clear();
+  // vkBeginCommandBuffer resets them.
+  Free.insert(Free.end(), OwnCmds.begin(), OwnCmds.end());
+  OwnCmds.clear();
+  learn(Result);
+  failed(Result,
+         concat(What, " (operations lost: ", std::exchange(OpenOps, 0), ")"));
+}
+
+void StreamState::submit() {
+  Held = false;
+  close();
+  VkSemaphoreSubmitInfo Signal{VK_STRUCTURE_TYPE_SEMAPHORE_SUBMIT_INFO};
+  Signal.semaphore = Timeline;
+  Signal.value = Next;
+  Signal.stageMask = VK_PIPELINE_STAGE_2_ALL_COMMANDS_BIT;
+  VkSubmitInfo2 Info{VK_STRUCTURE_TYPE_SUBMIT_INFO_2};
+  Info.waitSemaphoreInfoCount = static_cast<uint32_t>(OpenWaits.size());
+  Info.pWaitSemaphoreInfos = OpenWaits.data();
+  Info.commandBufferInfoCount = static_cast<uint32_t>(OpenCmds.size());
+  Info.pCommandBufferInfos = OpenCmds.data();
+  Info.signalSemaphoreInfoCount = 1;
+  Info.pSignalSemaphoreInfos = &Signal;
+  VkResult Result;
+  {
     std::lock_guard<std::mutex> Guard(Queue->Lock);
     Result = C->Fn.QueueSubmit2(Queue->Handle, 1, &Info, VK_NULL_HANDLE);
-    What = "vkQueueSubmit2";
   }
-  VkCommandBuffer Ended = Open;
-  size_t Operations = OpenOps + (Extra ? 1 : 0);
-  Open = VK_NULL_HANDLE;
+  if (Result != VK_SUCCESS)
+    lose(Result, "vkQueueSubmit2");
+  OpenCmds.clear();
+  OpenWaits.clear();
   OpenOps = 0;
-  if (Result != VK_SUCCESS) {
-    // The batch is lost, and with it the barriers it had. What it was to wait
-    // for, and what keeps that alive, is left to the next batch.
-    Lost.insert(Next++);
-    Pending.forget();
-    if (Ended)
-      Free.push_back(Ended); // vkBeginCommandBuffer resets it
-    check(Result, What, " (operations lost: ", Operations, ")");
-  }
   Submitted = Next++;
-  if (Keep)
-    OpenKeep.add(Keep);
   if (Idle.empty())
     Idle.emplace_back();
   InFlight.splice(InFlight.end(), Idle, Idle.begin());
-  InFlight.back().Cmd = Ended;
   InFlight.back().Number = Submitted;
+  InFlight.back().Cmds.assign(OwnCmds.begin(), OwnCmds.end());
+  OwnCmds.clear();
   std::swap(InFlight.back().Keep, OpenKeep);
-  OpenWaits.clear();
 }
 
 // What was lost, and what nobody submitted, cannot be waited for: everything
@@ -136,6 +154,7 @@ bool StreamState::waitFor(uint64_t Batch, uint64_t Nanoseconds) {
   if (Batch == Next)
     flush();
   Patience = 1;
+  needDevice();
   Batch = std::min(Batch, Submitted);
   if (Batch <= Completed)
     return true;
@@ -148,6 +167,7 @@ bool StreamState::waitFor(uint64_t Batch, uint64_t Nanoseconds) {
   Lock.lock();
   if (Result == VK_TIMEOUT)
     return false;
+  learn(Result);
   check(Result, "waiting for the device");
   Completed = std::max(Completed, Batch);
   return true;
@@ -163,25 +183,41 @@ void StreamState::flushFor(uint64_t Batch) {
   }
 }
 
+void StreamState::learn(VkResult Result) {
+  if (Result == VK_ERROR_DEVICE_LOST)
+    C->IsLost = true;
+}
+
+// Drivers differ in what they answer once a device is lost.
+void StreamState::needDevice() const {
+  if (C->IsLost)
+    failed(VK_ERROR_DEVICE_LOST, C->Physical.Props.deviceName);
+}
+
 void StreamState::needDone(uint64_t Batch) const {
+  needDevice();
   if (Lost.count(Batch))
     fail(GRETA_ERROR_DEVICE,
          "the work before the event could not be submitted and is lost");
 }
 
 void StreamState::reportLoss() {
+  needDevice();
   if (std::optional<Error> E = std::exchange(Loss, std::nullopt))
     throw *E;
 }
 
 void StreamState::retire() {
-  check(C->Fn.GetSemaphoreCounterValue(C->Handle, Timeline, &Completed),
-        "vkGetSemaphoreCounterValue");
+  VkResult Result =
+      C->Fn.GetSemaphoreCounterValue(C->Handle, Timeline, &Completed);
+  learn(Result);
+  check(Result, "vkGetSemaphoreCounterValue");
   while (!InFlight.empty() && InFlight.front().Number <= Completed) {
-    if (VkCommandBuffer Cmd = InFlight.front().Cmd) {
+    for (VkCommandBuffer Cmd : InFlight.front().Cmds) {
       check(C->Fn.ResetCommandBuffer(Cmd, 0), "vkResetCommandBuffer");
       Free.push_back(Cmd);
     }
+    InFlight.front().Cmds.clear();
     InFlight.front().Keep.clear();
     Idle.splice(Idle.begin(), InFlight, InFlight.begin());
   }

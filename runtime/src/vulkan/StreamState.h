@@ -20,16 +20,18 @@ struct StreamState {
 
   // All of these are called with Lock held; waitFor lets go of it meanwhile.
   VkCommandBuffer open();
-  void submit(VkCommandBuffer Extra, std::shared_ptr<void> Keep);
+  // A graph's commands behind what is open; `Keep` lives until they are done.
+  void append(const std::vector<VkCommandBuffer> &Graph,
+              const std::shared_ptr<void> &Keep);
   void flush() {
-    if (Open || !OpenWaits.empty())
-      submit(VK_NULL_HANDLE, nullptr);
+    if (Open || !OpenCmds.empty() || !OpenWaits.empty())
+      submit();
   }
   bool waitFor(uint64_t Batch, uint64_t Nanoseconds = UINT64_MAX);
   // Submits what an event of another thread needs. A failure is told to that
   // thread, and later to the stream's own.
   void flushFor(uint64_t Batch);
-  // Throws if the batch was lost.
+  // Throws if the device is lost, and if the batch is.
   void needDone(uint64_t Batch) const;
   void reportLoss();
   void retire();
@@ -51,6 +53,10 @@ struct StreamState {
   std::set<uint64_t> Lost;   // of batches that could not be submitted
   std::optional<Error> Loss; // what the stream's thread has not heard of yet
   VkCommandBuffer Open = VK_NULL_HANDLE;
+  // Of the open batch, before Open: all that it submits, and which are its own.
+  std::vector<VkCommandBufferSubmitInfo> OpenCmds;
+  std::vector<VkCommandBuffer> OwnCmds;
+  bool Held = false; // a graph waits for what comes behind it
   Hazards Pending;
   VkPipeline Bound = VK_NULL_HANDLE; // in the open command buffer
   bool ForHost = false; // it writes to memory that the host reaches
@@ -59,13 +65,20 @@ struct StreamState {
   KeepList OpenKeep;
   std::vector<VkSemaphoreSubmitInfo> OpenWaits;
   struct Batch {
-    VkCommandBuffer Cmd = VK_NULL_HANDLE;
+    std::vector<VkCommandBuffer> Cmds;
     uint64_t Number = 0;
     KeepList Keep;
   };
   std::list<Batch> InFlight;
   std::list<Batch> Idle; // with empty lists, for the next ones
   std::vector<VkCommandBuffer> Free;
+
+private:
+  void close();
+  void submit();
+  [[noreturn]] void lose(VkResult Result, const char *What);
+  void learn(VkResult Result);
+  void needDevice() const;
 };
 
 } // namespace greta::rt::vulkan

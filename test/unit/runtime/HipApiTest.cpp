@@ -40,6 +40,8 @@ SAME_HANDLE(hipGraphNode_t)
 SAME_HANDLE(hipGraph_t)
 SAME_HANDLE(hipModule_t)
 SAME_HANDLE(hipStream_t)
+SAME_HANDLE(hipStreamCallback_t)
+SAME_TYPE(ours::hipUUID, ::hipUUID)
 
 template <typename Result, typename... Parameters>
 using AmdFunction =

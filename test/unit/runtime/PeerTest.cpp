@@ -59,19 +59,21 @@ TEST(Peer, RefusesWhatIsNoCopyBetweenStreams) {
   });
 }
 
-TEST(Peer, OpensByUuid) {
-  std::string Uuid;
+class Uuids : public testing::TestWithParam<std::string> {};
+
+TEST_P(Uuids, OpenDevices) {
+  std::string Kind = GetParam(), Uuid;
   for (const nlohmann::json &D :
        nlohmann::json::parse(greta::Runtime::devices()))
-    if (D.value("spec", "") == "vulkan:0" && D.value("available", false))
+    if (D.value("spec", "") == Kind + ":0" && D.value("available", false))
       Uuid = D["uuid"];
   if (Uuid.empty())
-    GTEST_SKIP() << "no Vulkan device";
+    GTEST_SKIP() << "no device of " << Kind;
   EXPECT_EQ(Uuid.size(), 32u);
-  greta::Runtime R("vulkan:" + Uuid);
-  EXPECT_EQ(nlohmann::json::parse(R.info())["spec"], "vulkan:0");
+  greta::Runtime R(Kind + ":" + Uuid);
+  EXPECT_EQ(nlohmann::json::parse(R.info())["spec"], Kind + ":0");
   try {
-    greta::Runtime None("vulkan:0123456789abcdef0123456789abcdef");
+    greta::Runtime None(Kind + ":0123456789abcdef0123456789abcdef");
     FAIL();
   } catch (const greta::Error &E) {
     EXPECT_EQ(E.status(), GRETA_ERROR_NOT_FOUND);
@@ -79,5 +81,8 @@ TEST(Peer, OpensByUuid) {
               std::string::npos);
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(Kinds, Uuids, testing::Values("vulkan", "hip"),
+                         [](const auto &I) { return I.param; });
 
 } // namespace

@@ -21,6 +21,9 @@ struct Faults {
   int Ends = 0, Submits = 0, Allocations = 0; // how many calls fail
   int Barriers = 0;
   bool Late = false;                     // the device never gets done
+  bool Lost = false;                     // the device is lost
+  int Waits = 0;                         // how often somebody waited
+  int Submitted = 0;                     // how often something was submitted
   std::promise<void> *Waiting = nullptr; // told that somebody waits
   std::shared_future<void> Release;      // what the wait then waits for first
   int Destroyed = 0;
@@ -67,6 +70,7 @@ protected:
     };
     C->Fn.QueueSubmit2 = [](VkQueue Q, uint32_t N, const VkSubmitInfo2 *Info,
                             VkFence F) {
+      ++Fault.Submitted;
       return Fault.Submits-- > 0 ? VK_ERROR_OUT_OF_DEVICE_MEMORY
                                  : Fault.Real.QueueSubmit2(Q, N, Info, F);
     };
@@ -83,6 +87,9 @@ protected:
     };
     C->Fn.WaitSemaphores = [](VkDevice D, const VkSemaphoreWaitInfo *Info,
                               uint64_t Timeout) {
+      ++Fault.Waits;
+      if (Fault.Lost)
+        return VK_ERROR_DEVICE_LOST;
       if (std::promise<void> *Waiting = std::exchange(Fault.Waiting, nullptr)) {
         Waiting->set_value();
         Fault.Release.wait();
@@ -229,6 +236,65 @@ TEST_F(VulkanFault, WaitsEndInTime) {
   Fault.Late = false;
   EXPECT_TRUE(E.wait(uint64_t(60) << 30));
   EXPECT_TRUE(E.wait(0));
+}
+
+// Whoever waits hears of it, and from then on nobody asks the driver.
+TEST_F(VulkanFault, LostDevicesStayLost) {
+  VulkanEvent E;
+  S->fill(A, 0, 256, 1);
+  S->record(E);
+  std::unique_ptr<Stream> Other = createStream(C);
+  Fault.Lost = true;
+  auto SaysLost = [](const std::function<void()> &F) {
+    std::string Text = message(F, GRETA_ERROR_DEVICE_LOST);
+    EXPECT_NE(Text.find("the device was lost (a kernel crashed or ran too "
+                        "long); destroy all that was made from it"),
+              std::string::npos)
+        << Text;
+  };
+  SaysLost([&] { S->synchronize(); });
+  Fault.Waits = Fault.Submitted = 0;
+  uint32_t Word = 0;
+  SaysLost([&] { S->synchronize(); });
+  SaysLost([&] { S->read(A, 0, &Word, 4); });
+  SaysLost([&] { S->fill(A, 0, 256, 2); });
+  SaysLost([&] { S->callHost([](void *) {}, nullptr); });
+  SaysLost([&] { Other->copy(A, 0, A, 128, 128); });
+  SaysLost([&] { E.synchronize(); });
+  SaysLost([&] { Other->wait(E); });
+  S.reset();
+  EXPECT_EQ(Fault.Waits, 0);
+  EXPECT_EQ(Fault.Submitted, 0);
+  Fault.Lost = false;
+}
+
+// A held graph is one submission with what comes behind it.
+TEST_F(VulkanFault, HeldGraphsAreSubmittedWithTheRest) {
+  S->beginCapture();
+  S->fill(A, 0, 256, 1);
+  std::shared_ptr<Graph> Inner = S->endCapture();
+  S->beginCapture();
+  Inner->launch(*S);
+  S->fill(A, 128, 4, 2);
+  std::shared_ptr<Graph> G = S->endCapture();
+  Inner = nullptr;
+  for (bool Holds : {false, true}) {
+    S->fill(A, 0, 256, 0);
+    S->synchronize();
+    Fault.Submitted = 0;
+    if (Holds)
+      S->hold();
+    VulkanEvent E;
+    G->launch(*S);
+    S->copy(A, 4, A, 128, 4);
+    S->record(E);
+    S->flush();
+    EXPECT_EQ(Fault.Submitted, Holds ? 1 : 2);
+    E.synchronize();
+    EXPECT_EQ(word(A), 1u);
+    EXPECT_EQ(word(A, 4), 2u);
+    EXPECT_EQ(word(A, 252), 1u);
+  }
 }
 
 TEST_F(VulkanFault, TooManyObjectsIsNotOutOfMemory) {
