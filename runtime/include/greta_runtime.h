@@ -194,6 +194,23 @@ GRETA_API greta_status greta_buffer_import_pointer(greta_device *device,
                                                    void *pointer, size_t bytes,
                                                    greta_buffer **buffer);
 
+/* DLPack: another library's tensor as a buffer, and a buffer as a tensor for
+ * it, without a copy; `DLManagedTensor` is dlpack.h's. Imported are row-major
+ * tensors of the host (at most so many pages as they touch are seen), of the
+ * device by HIP's pointers, and by VkBuffers on an application's device; the
+ * tensor begins at `offset` of the buffer, which deletes it when the last work
+ * that uses it is done. Where the import fails the tensor stays the caller's.
+ * What the host reaches is exported as its memory, else HIP's pointer or the
+ * VkBuffer; the tensor keeps the memory until its deleter is called. Work is
+ * not waited for: the caller puts both libraries' in order. */
+struct DLManagedTensor;
+GRETA_API greta_status
+greta_buffer_import_dlpack(greta_device *device, struct DLManagedTensor *tensor,
+                           greta_buffer **buffer, size_t *offset);
+GRETA_API greta_status greta_buffer_export_dlpack(
+    const greta_buffer *buffer, size_t offset, const char *dtype,
+    const int64_t *shape, uint32_t rank, struct DLManagedTensor **tensor);
+
 /* Memory that two devices, programs or libraries share through a file
  * descriptor: what greta_buffer_create_shared made is exported by whoever made
  * it, and imported with the same size. OPAQUE_FD is between devices of one

@@ -66,6 +66,16 @@ public:
     check(greta_buffer_export_fd(get(), &fd));
     return fd;
   }
+  // A tensor of DLPack, the caller's to delete or to hand on.
+  DLManagedTensor *exportDLPack(const std::string &dtype,
+                                const std::vector<int64_t> &shape,
+                                size_t offset = 0) const {
+    DLManagedTensor *tensor = nullptr;
+    check(greta_buffer_export_dlpack(get(), offset, dtype.c_str(), shape.data(),
+                                     static_cast<uint32_t>(shape.size()),
+                                     &tensor));
+    return tensor;
+  }
   explicit operator bool() const { return handle_ != nullptr; }
 
 private:
@@ -361,6 +371,13 @@ public:
     greta_buffer *handle = nullptr;
     check(greta_buffer_import_pointer(get(), pointer, bytes, &handle));
     return Buffer(handle);
+  }
+  // Takes a tensor of DLPack; where it begins in the buffer comes second.
+  std::pair<Buffer, size_t> importDLPack(DLManagedTensor *tensor) const {
+    greta_buffer *handle = nullptr;
+    size_t offset = 0;
+    check(greta_buffer_import_dlpack(get(), tensor, &handle, &offset));
+    return {Buffer(handle), offset};
   }
   Buffer importFd(greta_fd_kind kind, int fd, size_t bytes) const {
     greta_buffer *handle = nullptr;

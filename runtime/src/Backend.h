@@ -52,6 +52,8 @@ public:
   uint64_t Address = 0;   // device address; a host pointer for the host
   void *Mapped = nullptr; // where the host reaches it
   size_t Size = 0;
+  // What the driver calls it.
+  virtual void *handle() const { return reinterpret_cast<void *>(Address); }
   // A new file descriptor of memory that was made to be shared.
   virtual int exportFd() const {
     fail(GRETA_ERROR_INVALID_ARGUMENT,
@@ -174,6 +176,10 @@ public:
   virtual MemoryRef importPointer(void *Pointer, size_t Size) {
     lacks("imports of host memory");
   }
+  // Which begins at a multiple of this.
+  virtual size_t pointerUnit() const { return 1; }
+  // DLPack's type of the device, and its number.
+  virtual std::pair<int32_t, int32_t> dlpackDevice() const = 0;
   virtual MemoryRef allocateShared(greta_fd_kind Kind, size_t Size) {
     lacks("memory that is shared by file descriptors");
   }

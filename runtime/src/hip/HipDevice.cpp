@@ -2,6 +2,7 @@
 // GRETA's simulator, one code path.
 #include "Backend.h"
 #include "CodeObject.h"
+#include "DLPack.h"
 #include "Error.h"
 #include "HipLibrary.h"
 #include "Staging.h"
@@ -473,6 +474,9 @@ struct HipDevice : Device {
   }
   MemoryRef importPointer(void *Pointer, size_t Size) override {
     return std::make_shared<RegisteredMemory>(C, Pointer, Size);
+  }
+  std::pair<int32_t, int32_t> dlpackDevice() const override {
+    return {kDLROCM, C->Index};
   }
   MemoryRef adoptHip(void *Pointer, size_t Size) override {
     return std::make_shared<AdoptedMemory>(Pointer, Size);

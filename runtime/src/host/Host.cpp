@@ -3,6 +3,7 @@
 // from there through dlopen, so nothing is written to disk. Streams run at
 // once.
 #include "Backend.h"
+#include "DLPack.h"
 #include "Elf.h"
 #include "Error.h"
 #include "Files.h"
@@ -234,6 +235,10 @@ struct HostDevice : Device {
            "host: imported memory begins at a multiple of ", alignment,
            " bytes");
     return std::make_shared<HostMemory>(Pointer, Size);
+  }
+  size_t pointerUnit() const override { return alignment; }
+  std::pair<int32_t, int32_t> dlpackDevice() const override {
+    return {kDLCPU, 0};
   }
   Reserved reserved() override {
     size_t Page = static_cast<size_t>(sysconf(_SC_PAGESIZE));

@@ -178,7 +178,7 @@ Query::~Query() {
 }
 
 VulkanDevice::VulkanDevice(CoreRef Owner, unsigned Index)
-    : C(std::move(Owner)) {
+    : C(std::move(Owner)), Index(Index) {
   Spec = "vulkan:" + std::to_string(Index);
   Name = C->Physical.Props.deviceName;
 }

@@ -7,6 +7,7 @@
 #define GRETA_RUNTIME_VULKAN_DEVICE_H
 
 #include "Backend.h"
+#include "DLPack.h"
 #include "Features.h"
 #include "Pool.h"
 
@@ -152,6 +153,7 @@ struct VulkanMemory : Memory {
   VulkanMemory(CoreRef C, size_t Bytes, VkBuffer Own);
   ~VulkanMemory() override;
   int exportFd() const override;
+  void *handle() const override { return reinterpret_cast<void *>(Buffer); }
   CoreRef C;
   VkBuffer Buffer = VK_NULL_HANDLE;
   Pool::Place Place;                          // of device-local memory
@@ -211,6 +213,10 @@ public:
   void trim() override { C->Blocks.trim(); }
   MemoryRef allocateMapped(size_t Size) override;
   MemoryRef importPointer(void *Pointer, size_t Size) override;
+  size_t pointerUnit() const override;
+  std::pair<int32_t, int32_t> dlpackDevice() const override {
+    return {kDLVulkan, static_cast<int32_t>(Index)};
+  }
   MemoryRef allocateShared(greta_fd_kind Kind, size_t Size) override;
   MemoryRef importFd(greta_fd_kind Kind, int Fd, size_t Size) override;
   MemoryRef adoptVulkan(uint64_t Buffer, size_t Size) override;
@@ -233,6 +239,7 @@ private:
   VkExternalMemoryHandleTypeFlagBits handleType(greta_fd_kind Kind) const;
   std::string whyNotSubgroup(const Variant &V) const;
   CoreRef C;
+  unsigned Index;
 };
 
 // Whether compute pipelines can be made to run with this subgroup size, all

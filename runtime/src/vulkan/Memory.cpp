@@ -257,6 +257,11 @@ MemoryRef VulkanDevice::allocateMapped(size_t Size) {
                                         /*PreferDevice=*/true);
 }
 
+size_t VulkanDevice::pointerUnit() const {
+  return std::max<VkDeviceSize>(
+      C->Physical.HostImport.minImportedHostPointerAlignment, 1);
+}
+
 MemoryRef VulkanDevice::importPointer(void *Pointer, size_t Size) {
   if (!C->Fn.GetMemoryHostPointerProperties)
     lacks("VK_EXT_external_memory_host");
