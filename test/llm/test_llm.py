@@ -210,13 +210,23 @@ def test_perplexity(made, tmp_path):
 
 
 def test_profile(tiny):
-    ran = llm("bench", tiny, "--synthetic=tiny", "--device=sim:gfx942", "-p", "8", "-n", "2", "-r", "1", "--profile")
+    """Of each kernel times, and by its tensors bytes and operations: the tiny model is 64 wide, with 512 tokens and an MLP of 192."""
+    ran = llm("bench", tiny, "--synthetic=tiny", "--device=sim:gfx942", "-p", "8", "-n", "2", "-r", "1", "-d", "16", "--profile", "--peak=1e6")
     assert ran.returncode == 0, ran.stderr
-    _, prompt, generation = ran.stdout.split(" us in kernels\n")
-    shares = [float(line.split()[-2]) for line in generation.splitlines()[1:]]
-    assert sum(shares) == pytest.approx(100, abs=1)
-    assert {"prompt0_0", "head_n_0", "lookup_f16"} <= {line.split()[0] for line in prompt.splitlines()[1:-2]}
-    assert re.search(r"^layer0_1_0 +4 ", generation, re.MULTILINE)
+
+    def table(text):
+        return {line.split()[0]: [float(x) for x in line.replace("%", "").split()[1:]] for line in text.splitlines()[1:] if "%" in line}
+
+    _, prompt, generation = (table(part) for part in ran.stdout.split(" us in kernels;"))
+    assert sum(row[3] for row in generation.values()) == pytest.approx(100, abs=1)
+    assert {"prompt0_0", "head_n_0", "lookup_f16"} <= prompt.keys()
+    assert generation["layer0_1_0"][0] == 4 and len(generation["lookup_f16"]) == 4
+    for row in (row for kernels in (prompt, generation) for row in kernels.values() if len(row) > 4):
+        launches, each, total, _, megabytes, rate, megaflop, speed, limit = row
+        assert total == pytest.approx(launches * each, rel=0.01) and rate == pytest.approx(megabytes / each * 1e3, abs=0.1 + 1 / each)
+        assert limit == pytest.approx(megaflop / each * 1e8, rel=0.5) or megaflop < 0.1
+    assert generation["head_1_1"][4] == pytest.approx((512 * 64 * 2 + 64 * 2 + 512 * 4) / 1e6, abs=1e-3)
+    assert prompt["prompt0_5"][6] == pytest.approx(8 * 2 * 2 * 64 * 192 / 1e6, abs=0.06)
 
 
 def test_trace(tiny, tmp_path):

@@ -3,36 +3,17 @@
 // a table, JSON or CSV. Every measurement includes the way of prompts to the
 // device and of tokens back, and the choice of each token. A depth is a number
 // of tokens that sequences have before the measurement begins.
+#include "Bench.h"
 #include "Engine.h"
 #include "Options.h"
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 
 namespace greta::llm {
 namespace {
 
 using nlohmann::json;
-
-struct Row {
-  int64_t prompt, generated, depth, batch;
-  std::vector<double> seconds;
-
-  std::string test() const {
-    std::string name = prompt ? "pp" + std::to_string(prompt)
-                              : "tg" + std::to_string(generated);
-    if (depth)
-      name += " @ d" + std::to_string(depth);
-    return batch > 1 ? name + " x" + std::to_string(batch) : name;
-  }
-  // What is appended to the sequence at its depth.
-  int64_t appended() const { return std::max<int64_t>(prompt, 1); }
-  int64_t context() const { return depth + appended() + generated + 1; }
-  double tokens() const {
-    return static_cast<double>((prompt + generated) * batch);
-  }
-};
 
 struct Statistics {
   double mean = 0, deviation = 0;
@@ -170,32 +151,14 @@ void printCsv(const json &described) {
   }
 }
 
-// Where the time of a measurement goes: per kernel how often, how long, and
-// its share. Launches are timed one by one, so this is not the time of a graph.
-void printProfile(Engine &engine, const Row &row, const Sampling &sampling) {
-  Runner run(engine, row, sampling);
+// A measurement once more, kernel by kernel.
+void profile(Engine &engine, const Row &row, const Options &options) {
+  Runner run(engine, row, options.sampling);
   engine.profile(true);
   run();
-  std::map<std::string, std::pair<int64_t, double>> kernels;
-  double sum = 0;
-  for (const auto &[kernel, microseconds] : engine.times()) {
-    ++kernels[kernel].first;
-    kernels[kernel].second += microseconds;
-    sum += microseconds;
-  }
+  std::vector<std::pair<std::string, double>> times = engine.times();
   engine.profile(false);
-  std::vector<std::pair<double, std::string>> order;
-  for (const auto &[kernel, about] : kernels)
-    order.push_back({-about.second, kernel});
-  std::sort(order.begin(), order.end());
-  printf("\n%s: %.1f us in kernels\n%-24s %8s %12s %12s %8s\n",
-         row.test().c_str(), sum, "kernel", "launches", "us each", "us",
-         "share");
-  for (const auto &[time, kernel] : order)
-    printf("%-24s %8lld %12.2f %12.1f %6.1f %%\n", kernel.c_str(),
-           static_cast<long long>(kernels[kernel].first),
-           -time / static_cast<double>(kernels[kernel].first), -time,
-           -time / sum * 100);
+  printProfile(engine, row, times, options.peak);
 }
 
 } // namespace
@@ -244,7 +207,7 @@ int bench(const Options &options) {
     printTable(rows, described);
   if (options.profiles)
     for (const Row &row : rows)
-      printProfile(engine, row, options.sampling);
+      profile(engine, row, options);
   return 0;
 }
 

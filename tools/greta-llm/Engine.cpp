@@ -118,6 +118,58 @@ void Engine::profile(bool on) {
   options.usesGraphs = !on;
 }
 
+double Engine::copyBandwidth() {
+  constexpr size_t bytes = size_t(64) << 20;
+  constexpr int copies = 8, turns = 5;
+  greta::Buffer from = runtime.allocate(bytes), to = runtime.allocate(bytes);
+  stream.fill(from, bytes, 0x9e3779b9);
+  greta::Graph graph = stream.capture([&] {
+    for (int i = 0; i < copies; ++i)
+      stream.copy(to, from, bytes);
+  });
+  greta::Event start = runtime.event(), end = runtime.event();
+  double best = 0;
+  for (int i = 0; i < turns; ++i) {
+    stream.record(start);
+    stream.launch(graph);
+    stream.record(end);
+    best = std::max(best, 1 / end.since(start));
+  }
+  return best * 1e6 * 2 * copies * static_cast<double>(bytes);
+}
+
+std::map<std::string, std::string> Engine::variants() const {
+  std::map<std::string, std::string> all = {
+      {"embed", embed.front().variant()}, {"sample", sample.front().variant()}};
+  for (const Step &step : steps) {
+    for (size_t i = 0; i < step.layers.size(); ++i)
+      all[step.size ? layerFunction(i, step.size) : promptFunction(i)] =
+          step.layers[i].variant();
+    all[headFunction(step.size)] = step.head.front().variant();
+  }
+  return all;
+}
+
+std::pair<size_t, int64_t> Engine::weightSize(const std::string &function,
+                                              const std::string &name) const {
+  std::string whole = name;
+  for (size_t i = 0; i < classes.first.size(); ++i) {
+    std::string prompt = promptFunction(i), layer = layerFunction(i, 1);
+    layer.pop_back(); // the number of tokens
+    if (function == prompt || function.rfind(layer, 0) == 0)
+      whole = Model::inLayer(classes.first[i], name);
+  }
+  const DeviceTensor *weight = weights->find(whole);
+  if (!weight)
+    return {0, 0};
+  auto stored = model.weights.find(
+      whole == "output" && model.isTied() ? "token_embd" : whole);
+  bool isMatrix =
+      stored != model.weights.end() && stored->second.shape.size() > 1;
+  return {weight->buffer->size(),
+          isMatrix ? stored->second.rows() * stored->second.columns() : 0};
+}
+
 //===----------------------------------------------------------------------===//
 // The package
 //===----------------------------------------------------------------------===//

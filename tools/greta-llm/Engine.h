@@ -78,7 +78,17 @@ public:
   // While on, kernels are launched one by one and timed by the device.
   void profile(bool on);
   std::vector<std::pair<std::string, double>> times() { return stream.times(); }
+  // Bytes a second, read and written, of a copy on the device.
+  double copyBandwidth();
+  std::string manifest() const { return package.manifest(); }
+  // Of each function that is used the variant's id.
+  std::map<std::string, std::string> variants() const;
+  // Of an argument of a function: its bytes, and the elements of a matrix; 0
+  // where it is no weight.
+  std::pair<size_t, int64_t> weightSize(const std::string &function,
+                                        const std::string &name) const;
 
+  const Config &config() const { return model.config; }
   int64_t vocabulary() const { return model.config.vocabulary; }
   int64_t chunk() const { return options.chunk; }
   int64_t capacity() const { return pages * pageSize; }

@@ -147,7 +147,12 @@ int main(int argc, char **argv) {
   verb->add_flag("--json{json},--csv{csv}", options.format,
                  "machine-readable output");
   verb->add_flag("--profile", options.profiles,
-                 "then the device's time in each kernel");
+                 "then of each kernel time, bytes, operations and how near the "
+                 "device's limits it is");
+  verb->add_option("--peak", options.peak,
+                   "FLOP/s that the device can do, a limit of --profile beside "
+                   "what it copies: 990e12")
+      ->check(CLI::PositiveNumber);
   addSampling(verb, options.sampling);
 
   verb = add("perplexity", "how well a model predicts a text", perplexity);
