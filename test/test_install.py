@@ -89,6 +89,22 @@ def test_example_on_device(package, tmp_path, device):
     runs_example(tmp_path / "example", package, device)
 
 
+@pytest.mark.parametrize("device", ["vulkan", "sim:gfx942"])
+def test_compute_example(tmp_path, device):
+    """The shipped package's functions by name and shape, as a graph."""
+    flags = [f"-I{ROOT}/runtime/include", f"-L{BUILD}/lib", "-lgreta_runtime", f"-Wl,-rpath,{BUILD}/lib"]
+    tool("c++", "-std=c++17", "-Wall", "-Wextra", "-Werror", EXAMPLE.parent / "compute.cpp", *flags, "-o", tmp_path / "compute")
+    assert tool(tmp_path / "compute", device) == "0 of 1152 results are wrong\n"
+
+
+def test_compute_example_without_the_shipped_package(prefix, tmp_path):
+    """A runtime-only installation has no compiler to make it: that is said."""
+    tool("cmake", "-S", EXAMPLE.parent, "-B", tmp_path, f"-DCMAKE_PREFIX_PATH={prefix}", "-DCMAKE_C_COMPILER=cc", "-DCMAKE_CXX_COMPILER=c++")
+    tool("cmake", "--build", tmp_path, "--target", "compute")
+    ran = subprocess.run([tmp_path / "compute", "host"], capture_output=True, text=True)
+    assert ran.returncode == 1 and "greta_compute.greta" in ran.stderr and "No such file" in ran.stderr
+
+
 def test_readme_shows_lines_of_the_example():
     lines = lambda text: "\n".join(map(str.strip, text.splitlines()))
     shown = blocks(section("From C"), "c")

@@ -196,7 +196,7 @@ GRETA_API greta_status greta_buffer_import_pointer(greta_device *device,
 
 /* DLPack: another library's tensor as a buffer, and a buffer as a tensor for
  * it, without a copy; `DLManagedTensor` is dlpack.h's. Imported are row-major
- * tensors of the host (at most so many pages as they touch are seen), of the
+ * tensors of the host (the whole pages under them, where a driver wants whole pages), of the
  * device by HIP's pointers, and by VkBuffers on an application's device; the
  * tensor begins at `offset` of the buffer, which deletes it when the last work
  * that uses it is done. Where the import fails the tensor stays the caller's.
@@ -311,10 +311,21 @@ GRETA_API greta_status greta_package_open(const char *path,
                                           greta_package **package);
 GRETA_API greta_status greta_package_from_memory(const void *data, size_t bytes,
                                                  greta_package **package);
+/* The package of common functions that lies beside the library
+ * (docs/runtime.md, "From CUDA's libraries"). */
+GRETA_API greta_status greta_package_open_shipped(greta_package **package);
 GRETA_API void greta_package_destroy(greta_package *package);
 GRETA_API size_t greta_package_function_count(const greta_package *package);
 GRETA_API const char *greta_package_function_name(const greta_package *package,
                                                   size_t index);
+/* The function of this name, or else the first whose name goes on with '_'
+ * behind it and whose arguments may have these shapes (their buffers may be
+ * NULL here). Valid while the package is. */
+GRETA_API greta_status greta_package_find(const greta_package *package,
+                                          const char *name,
+                                          const greta_tensor *arguments,
+                                          size_t argument_count,
+                                          const char **function);
 /* The manifest's text; valid while the package is. */
 GRETA_API const char *greta_package_manifest(const greta_package *package);
 

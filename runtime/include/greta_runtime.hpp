@@ -208,6 +208,12 @@ public:
     check(greta_package_from_memory(data, bytes, &handle));
     handle_.reset(handle);
   }
+  // That of common functions, which lies beside the library.
+  static Package shipped() {
+    greta_package *handle = nullptr;
+    check(greta_package_open_shipped(&handle));
+    return Package(handle);
+  }
   greta_package *get() const { return handle_.get(); }
   std::string manifest() const { return greta_package_manifest(get()); }
   std::vector<std::string> functions() const {
@@ -218,6 +224,7 @@ public:
   }
 
 private:
+  explicit Package(greta_package *handle) : handle_(handle) {}
   detail::Handle<greta_package, greta_package_destroy> handle_;
 };
 
@@ -415,13 +422,18 @@ private:
   std::unique_ptr<greta_device, Close> handle_;
 };
 
-// Operations by name: each is one function of the package, loaded at first use.
-// The tensors are what the function declares; a function of another name is
-// called by passing it.
+// Operations by name and shape, from a package made ahead or the one that is
+// shipped with the runtime. Each is one function of the package, loaded at
+// first use: the one of the name, or else the first of the names that go on
+// with '_' whose arguments have these shapes ("rms_norm", [8, 4096] and [4096]:
+// rms_norm_f16_4096).
 class Compute {
 public:
   Compute(const Runtime &runtime, const Package &package)
       : runtime_(runtime), package_(package) {}
+  explicit Compute(const Runtime &runtime)
+      : runtime_(runtime), shipped_(new Package(Package::shipped())),
+        package_(*shipped_) {}
 
   // c = a x b
   void gemm(Stream &stream, const Tensor &a, const Tensor &b, const Tensor &c,
@@ -440,14 +452,26 @@ public:
   void call(Stream &stream, const std::string &function,
             const std::vector<Tensor> &arguments,
             const std::vector<Tensor> &results) {
-    auto it = loaded_.find(function);
+    find(function, arguments).launch(stream, arguments, results);
+  }
+  // What `call` launches.
+  const Function &find(const std::string &function,
+                       const std::vector<Tensor> &arguments) {
+    std::vector<greta_tensor> raw;
+    for (const Tensor &argument : arguments)
+      raw.push_back(argument.raw());
+    const char *name = nullptr;
+    check(greta_package_find(package_.get(), function.c_str(), raw.data(),
+                             raw.size(), &name));
+    auto it = loaded_.find(name);
     if (it == loaded_.end())
-      it = loaded_.emplace(function, runtime_.load(package_, function)).first;
-    it->second.launch(stream, arguments, results);
+      it = loaded_.emplace(name, runtime_.load(package_, name)).first;
+    return it->second;
   }
 
 private:
   const Runtime &runtime_;
+  std::unique_ptr<const Package> shipped_; // null where package_ is another
   const Package &package_;
   std::map<std::string, Function> loaded_;
 };

@@ -1,6 +1,7 @@
 // ApiFunction.cpp: the C API over packages and functions.
 #include "Api.h"
 #include "DType.h"
+#include "Files.h"
 
 #include <algorithm>
 #include <cstring>
@@ -51,6 +52,20 @@ void takeTensors(const greta_tensor *T, size_t Count,
       A.Shape = {T[I].shape, T[I].rank};
     Out.push_back(A);
   }
+}
+
+// Whether the dims that do not change are these arguments'.
+bool mayTake(const FunctionDecl &F, const greta_tensor *Args, size_t Count) {
+  auto Fits = [](const TensorDecl &Decl, const greta_tensor &T) {
+    if (Decl.IsScalar || T.rank != Decl.StaticShape.size() || !T.shape)
+      return Decl.IsScalar || (!T.rank && Decl.StaticShape.empty());
+    return std::equal(T.shape, T.shape + T.rank, Decl.StaticShape.begin(),
+                      [](int64_t Is, int64_t Wanted) {
+                        return Wanted == -1 || Is == Wanted;
+                      });
+  };
+  return Count == F.Args.size() &&
+         std::equal(F.Args.begin(), F.Args.end(), Args, Fits);
 }
 
 void describe(const TensorDecl &T, greta_tensor_info *Info) {
@@ -148,6 +163,13 @@ greta_status greta_package_from_memory(const void *Data, size_t Bytes,
   });
 }
 
+greta_status greta_package_open_shipped(greta_package **Out) {
+  return guarded([&] {
+    need(Out, "package") = nullptr;
+    *Out = new greta_package{openPackage(ownFolder() + "/greta_compute.greta")};
+  });
+}
+
 void greta_package_destroy(greta_package *P) { delete P; }
 
 size_t greta_package_function_count(const greta_package *P) {
@@ -158,6 +180,27 @@ const char *greta_package_function_name(const greta_package *P, size_t Index) {
   return P && Index < P->Impl->Functions.size()
              ? P->Impl->Functions[Index].Name.c_str()
              : nullptr;
+}
+
+greta_status greta_package_find(const greta_package *P, const char *Name,
+                                const greta_tensor *Args, size_t ArgCount,
+                                const char **Out) {
+  return guarded([&] {
+    need(Out, "function") = nullptr;
+    if (ArgCount)
+      need(Args, "arguments");
+    const Package &Impl = *need(P, "package").Impl;
+    std::string Prefix = &need(Name, "name");
+    const FunctionDecl *Found = Impl.find(Prefix);
+    for (const FunctionDecl &F : Impl.Functions)
+      if (!Found && F.Name.compare(0, Prefix.size() + 1, Prefix + "_") == 0 &&
+          mayTake(F, Args, ArgCount))
+        Found = &F;
+    if (!Found)
+      fail(GRETA_ERROR_NOT_FOUND, "the package has no function '", Prefix,
+           "', and none whose name begins with it for these shapes");
+    *Out = Found->Name.c_str();
+  });
 }
 
 const char *greta_package_manifest(const greta_package *P) {

@@ -564,20 +564,4 @@ TEST(Devices, TwoDevicesDoNotMix) {
           GRETA_ERROR_INVALID_ARGUMENT);
 }
 
-TEST(Compute, CallsByName) {
-  greta::Runtime R("host");
-  Bytes Data = package();
-  greta::Package P(Data.data(), Data.size());
-  greta::Compute C(R, P);
-  greta::Stream S = R.stream();
-  greta::Buffer A = R.allocate(64), B = R.allocate(64);
-  S.fill(A, 64, 0x40000000); // 2.0f
-  C.call(S, "scale", {{&A, {1, 16}}}, {{&B, {1, 16}}});
-  std::vector<float> Y(16);
-  S.read(B, Y.data(), 64);
-  EXPECT_EQ(Y, std::vector<float>(16, 5.0f));
-  message([&] { C.gemm(S, {&A, {1, 16}}, {&A, {1, 16}}, {&B, {1, 16}}); },
-          GRETA_ERROR_NOT_FOUND);
-}
-
 } // namespace
