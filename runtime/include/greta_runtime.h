@@ -196,13 +196,13 @@ GRETA_API greta_status greta_buffer_import_pointer(greta_device *device,
 
 /* DLPack: another library's tensor as a buffer, and a buffer as a tensor for
  * it, without a copy; `DLManagedTensor` is dlpack.h's. Imported are row-major
- * tensors of the host (the whole pages under them, where a driver wants whole pages), of the
- * device by HIP's pointers, and by VkBuffers on an application's device; the
- * tensor begins at `offset` of the buffer, which deletes it when the last work
- * that uses it is done. Where the import fails the tensor stays the caller's.
- * What the host reaches is exported as its memory, else HIP's pointer or the
- * VkBuffer; the tensor keeps the memory until its deleter is called. Work is
- * not waited for: the caller puts both libraries' in order. */
+ * tensors of the host (with the pages around them, where a driver wants whole
+ * ones), of the device by HIP's pointers, and by VkBuffers on an application's
+ * device; the tensor begins at `offset` of the buffer, which deletes it when
+ * the last work that uses it is done. Where the import fails the tensor stays
+ * the caller's. What the host reaches is exported as its memory, else HIP's
+ * pointer or the VkBuffer; the tensor keeps the memory until its deleter is
+ * called. Work is not waited for: the caller puts both libraries' in order. */
 struct DLManagedTensor;
 GRETA_API greta_status
 greta_buffer_import_dlpack(greta_device *device, struct DLManagedTensor *tensor,
