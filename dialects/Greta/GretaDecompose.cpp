@@ -356,10 +356,16 @@ SmallVector<Value> DequantOp::decompose(OpBuilder &builder) {
   Value empty = tensor::EmptyOp::create(b, shapes[0], b.getF16Type());
   utils::IteratorType iterators[] = {utils::IteratorType::parallel,
                                      utils::IteratorType::parallel};
+  SmallVector<Value> operands{getQ(), getScales()};
+  SmallVector<AffineMap> maps{map(8), map(group)};
+  if (getZeros()) {
+    operands.push_back(getZeros());
+    maps.push_back(map(8 * group));
+  }
+  maps.push_back(b.getMultiDimIdentityMap(2));
   return {generic(
-      b, {getQ(), getScales(), getZeros()}, empty,
-      {map(8), map(group), map(8 * group), b.getMultiDimIdentityMap(2)},
-      iterators, [&](ImplicitLocOpBuilder &b, ValueRange v) -> Value {
+      b, operands, empty, maps, iterators,
+      [&](ImplicitLocOpBuilder &b, ValueRange v) -> Value {
         Value at = arith::IndexCastOp::create(b, b.getI32Type(),
                                               linalg::IndexOp::create(b, 1));
         // Four bits of a word: those of the weight (or group) modulo eight.
@@ -375,8 +381,11 @@ SmallVector<Value> DequantOp::decompose(OpBuilder &builder) {
                                        arith::ShRUIOp::create(b, word, shift),
                                        arith::ConstantIntOp::create(b, 15, 32));
         };
-        Value difference =
-            arith::SubIOp::create(b, nibble(v[0], 1), nibble(v[2], group));
+        Value zero =
+            getZeros()
+                ? nibble(v[2], group)
+                : Value(arith::ConstantIntOp::create(b, defaultZero, 32));
+        Value difference = arith::SubIOp::create(b, nibble(v[0], 1), zero);
         return arith::MulFOp::create(
             b, arith::SIToFPOp::create(b, b.getF32Type(), difference), v[1]);
       })};

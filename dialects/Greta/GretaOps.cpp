@@ -226,6 +226,8 @@ LogicalResult DequantOp::verify() {
       {"zeros", getZeros(), (groups + 7) / 8, "[N, ceil(K/group/8)]", false},
       {"result", getResult(), k, "[N, K]", true}};
   for (const auto &[name, value, columns, shape, isFloat] : operands) {
+    if (!value)
+      continue;
     auto type = cast<RankedTensorType>(value.getType());
     if (isFloat ? !type.getElementType().isF16()
                 : !type.getElementType().isSignlessInteger(32))

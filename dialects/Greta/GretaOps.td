@@ -171,7 +171,7 @@ def Greta_DequantOp : Greta_Op<"dequant"> {
     |---|---|
     | `q` | `[N, K/8]`, i32: eight weights of 4 bits, the lowest bits first |
     | `scales` | `[N, K/group]`, f16 |
-    | `zeros` | `[N, ceil(K/group/8)]`, i32: packed like `q` |
+    | `zeros` | `[N, ceil(K/group/8)]`, i32: packed like `q`. Without it every zero is 8, as in GGUF's Q4_0 |
     | result | `[N, K]`, f16 |
 
     `y[n, k] = (q[n, k] - zeros[n, k / group]) * scales[n, k / group]`, with weights and zeros from 0 to 15, rounded once.
@@ -186,7 +186,11 @@ def Greta_DequantOp : Greta_Op<"dequant"> {
         : tensor<14336x512xi32>, tensor<14336x32xf16>, tensor<14336x4xi32> -> tensor<14336x4096xf16>
     ```
   }];
-  let arguments = (ins AnyRankedTensor:$q, AnyRankedTensor:$scales, AnyRankedTensor:$zeros, I64Attr:$group);
+  let arguments = (ins AnyRankedTensor:$q, AnyRankedTensor:$scales, Optional<AnyRankedTensor>:$zeros, I64Attr:$group);
+  let extraClassDeclaration = [{
+    /// The zero of weights that have none of their own.
+    static constexpr int64_t defaultZero = 8;
+  }];
   let results = (outs AnyRankedTensor:$result);
 }
 

@@ -175,10 +175,12 @@ static Choice chooseFlat(const Space &space, const Limits &limits,
 /// Whether a skinny GEMM, which takes `cycles` by SIMT FMAs, goes
 /// to matrix instructions: where what is asked for or was measured names one,
 /// else where operands may go to its registers straight from memory and the
-/// model has that faster. GEMMs that share a launch do not.
+/// model has that faster. Of GEMMs that share a launch all do as the first.
 static bool suitsMatrix(const Space &space, const Limits &limits,
                         double cycles) {
-  if (limits.columns || space.heads || space.groups.size() > 1)
+  if (limits.columns && limits.waves)
+    return limits.tile;
+  if (space.heads || space.groups.size() > 1)
     return false;
   MatmulOp matmul = space.matmul;
   FailureOr<DictionaryAttr> asked = configFor(matmul, limits.row);

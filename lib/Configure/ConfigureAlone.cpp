@@ -13,8 +13,7 @@
 // Few queries are limited by loading keys. Those of heads that read the same
 // keys are one tile; the waves of a workgroup have keys of their own, which go
 // straight to their registers, and the keys are split over as many workgroups
-// as give every SIMD a wave (on the H200 28.7 microseconds for 16384 keys of
-// eight heads, with twice as many 34.5).
+// as give every SIMD a wave.
 //
 //===----------------------------------------------------------------------===//
 
@@ -182,8 +181,13 @@ static KernelConfig chooseAttention(const Space &space, const Limits &limits) {
   };
   // Their results of f32 meet in shared memory, with a row's sums.
   int64_t meeting = 4 * ofWave.queries * (size + 8);
-  int64_t together = std::min<int64_t>(
-      4, llvm::bit_floor<uint64_t>(limits.ldsBytes / meeting));
+  int64_t tiles = type.isDynamicDim(0)
+                      ? INT32_MAX
+                      : type.getDimSize(0) * (type.getDimSize(1) / shared);
+  bool isNarrow = isPaged && facts.wavesOfPages && 4 * tiles <= limits.simds;
+  int64_t together =
+      std::min<int64_t>(isNarrow ? facts.wavesOfPages : 4,
+                        llvm::bit_floor<uint64_t>(limits.ldsBytes / meeting));
   if (isFew && limits.wide && hasMatrix && together > 1 && fitsWave(0.75)) {
     // Waves have keys of their own.
     blocks = ofWave;
@@ -191,7 +195,7 @@ static KernelConfig chooseAttention(const Space &space, const Limits &limits) {
     // Keys and values that are converted would be there twice: on the H200
     // decoding 16384 of i8 takes 65 us with 32 a wave, 35 with 16.
     bool isConverted = keys.getElementType() != element;
-    if (!isConverted && fitsWave(facts.vgprsOfWave))
+    if (!isConverted && !isNarrow && fitsWave(facts.vgprsOfWave))
       blocks = ofWave;
     config.waves = chosen.unroll = together;
   } else if (hasMatrix && !isFew) {

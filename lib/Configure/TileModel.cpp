@@ -196,6 +196,8 @@ std::optional<std::string> TileModel::whyNot(const Tile &tile,
       return "without stages its blocks must divide K, and its waves be shared "
              "out to slices";
   }
+  if (tile.stages && mi.isSwapped)
+    return "its instruction takes operands from registers, without stages";
   if (tile.direct)
     if (auto why = whyNotDirect(problem, tile, limits.wave, directBytes()))
       return why;

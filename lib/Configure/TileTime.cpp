@@ -81,18 +81,32 @@ double TileModel::memoryCycles(double bytesOfA, double bytesOfB) const {
          (1000.0 * row.bandwidthGBs) * row.clockMHz;
 }
 
-/// Without shared memory: the first cache brings what waves multiply, and the
-/// scales and zeros of packed weights by words; a wave's next turn comes when
-/// its loads are back.
+/// Cache lines that a wave's loads of a slice touch, 16 bytes a lane at a time:
+/// the lanes along K lie so far apart as a lane has bytes of a row.
+static double linesOfSlice(const MatrixInstruction &mi, double rows,
+                           double bytesOfRow) {
+  constexpr double lineBytes = 128, loadBytes = 16;
+  int64_t lanes = 1;
+  for (const FragmentBasis &basis : mi.aLayout.lane)
+    lanes *= basis.column ? 2 : 1;
+  return rows * std::ceil(bytesOfRow / (lanes * loadBytes)) *
+         std::ceil(bytesOfRow / lineBytes);
+}
+
+/// Without shared memory: the first cache brings what waves multiply by lines,
+/// and the scales and zeros of packed weights by words; a wave's next turn
+/// comes when its loads are back.
 double TileModel::cyclesInRegisters(const Tile &tile) const {
   const StreamRates &rates = row.tiles.stream;
   const MatrixInstruction &mi = *tile.instruction;
   auto [m, n] = waveTile(tile);
   double columns = double(problem.count) * n;
-  double cached = (m * problem.bytes + columns * problem.loaded[1] / 8.0) *
-                  tile.slice / rates.cacheBytes;
+  double cached =
+      rates.line *
+      (linesOfSlice(mi, m, tile.slice * problem.bytes) +
+       linesOfSlice(mi, columns, tile.slice * problem.loaded[1] / 8.0));
   if (problem.group)
-    cached += 2 * rates.perWord * columns / 8;
+    cached += (1 + problem.hasZeros) * rates.perWord * columns / 8;
   Turn turn;
   turn.cached = tile.waves * cached;
   turn.matrix = tile.waves * (m / mi.m) * (columns / mi.n) *

@@ -22,6 +22,7 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/SmallSet.h"
 
 using namespace mlir;
 using namespace greta;
@@ -49,6 +50,7 @@ private:
   SmallVector<Value> outputs(int cluster);
   llvm::SetVector<Value> inputs(int cluster);
   llvm::SetVector<Value> buffers(int cluster);
+  bool fits(const llvm::SetVector<Value> &buffers, size_t parts);
   bool sharesLaunch(int cluster, int other);
   bool reaches(int from, int to, llvm::SmallDenseSet<int> &visited);
   bool holds(int cluster);
@@ -143,6 +145,17 @@ llvm::SetVector<Value> Clusterer::buffers(int cluster) {
   return in;
 }
 
+/// Whether a launch of `parts` clusters can have these buffers.
+bool Clusterer::fits(const llvm::SetVector<Value> &buffers, size_t parts) {
+  llvm::SmallSet<unsigned, 4> symbols;
+  for (Value buffer : buffers)
+    shapes.at(buffer).walkExprs([&](AffineExpr expr) {
+      if (auto symbol = dyn_cast<AffineSymbolExpr>(expr))
+        symbols.insert(symbol.getPosition());
+    });
+  return fitsArguments(buffers.size(), symbols.size(), parts);
+}
+
 bool Clusterer::reaches(int from, int to, llvm::SmallDenseSet<int> &visited) {
   if (from == to)
     return true;
@@ -206,8 +219,9 @@ bool Clusterer::holds(int cluster) {
   if (candidate.ops.size() > 1 && llvm::any_of(candidate.ops, isAlone))
     return false;
   SmallVector<Value> yielded = outputs(cluster);
-  if (buffers(cluster).size() + yielded.size() > maxBuffers &&
-      candidate.ops.size() > 1)
+  llvm::SetVector<Value> used = buffers(cluster);
+  used.insert_range(yielded);
+  if (candidate.ops.size() > 1 && !fits(used, /*parts=*/1))
     return false;
   for (Value value : yielded)
     if (shapes.at(value) != candidate.shape)
@@ -467,7 +481,7 @@ KernelPlan Clusterer::schedule() {
     for (Launch &launch : launches) {
       llvm::SetVector<Value> joined = launch.buffers;
       joined.set_union(own);
-      if (launch.level == level && joined.size() <= maxBuffers &&
+      if (launch.level == level && fits(joined, launch.clusters.size() + 1) &&
           (!isMatmul || launch.clusters.size() < maxGemms) &&
           sharesLaunch(launch.clusters.front(), cluster))
         home = &launch;

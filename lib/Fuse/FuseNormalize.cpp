@@ -218,6 +218,16 @@ static bool makesTiles(RopeOp rope) {
   return std::lcm<int64_t>(rope.getX().getType().getDimSize(2), 16) <= 256;
 }
 
+/// Whether the GEMM takes packed weights straight to the registers of matrix
+/// instructions, in which columns are no heads: with fewer rows multiply-adds
+/// are as fast, with more rows the weights are unpacked once.
+static bool takesPackedWeights(MatmulOp matmul) {
+  constexpr int64_t least = 5, most = 64;
+  int64_t rows = matmul.getA().getType().getDimSize(matmul.dimM());
+  return matmul.getB().getDefiningOp<DequantOp>() && rows >= least &&
+         rows <= most;
+}
+
 /// Whether `value`, which is viewed as heads, is a GEMM, or elementwise work
 /// on one, that nobody else looks at.
 static bool isGemmAlone(Value value) {
@@ -225,6 +235,8 @@ static bool isGemmAlone(Value value) {
   if (!op || !value.hasOneUse())
     return false;
   if (auto matmul = dyn_cast<MatmulOp>(op)) {
+    if (takesPackedWeights(matmul))
+      return false;
     // Skinny GEMMs compute B themselves, where the columns are no heads.
     Operation *b = matmul.getB().getDefiningOp();
     return !isSkinny(matmul) || !b || !isElementwise(b);

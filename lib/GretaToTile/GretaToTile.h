@@ -288,6 +288,7 @@ private:
   mlir::Value loadPacked(mlir::Value v, const Packed &packed);
   mlir::Value digit(const Packed &packed);
   mlir::Value nibble(mlir::Value word, mlir::Value number);
+  mlir::Value defaultZeros();
   void loadLeaves(mlir::Value v, const Mapping &mapping);
   /// Which indices along a dimension are below the space's end, as a block of
   /// `rank` dimensions.

@@ -139,6 +139,15 @@ Value SpaceEmitter::nibble(Value word, Value number) {
   return arith::AndIOp::create(b, word, splat(type, 15));
 }
 
+/// One zero for all of a block.
+Value SpaceEmitter::defaultZeros() {
+  auto type = RankedTensorType::get(SmallVector<int64_t>(dims.size(), 1),
+                                    b.getI32Type());
+  return arith::ConstantOp::create(
+      b, DenseElementsAttr::get(type,
+                                b.getI32IntegerAttr(DequantOp::defaultZero)));
+}
+
 /// In a GEMM's loop over K, where blocks are [K, N] and their depth is
 /// groups or a part of one: a word for every eight weights, scales and zeros
 /// once for what shares them.
@@ -173,6 +182,13 @@ Value SpaceEmitter::computeDequantBlock(DequantOp op) {
   int64_t groups = std::max<int64_t>(1, depth.extent / group);
   Value words = load(op.getQ(), depth.extent / 8, 8);
   Value scales = load(op.getScales(), groups, group);
+  auto combine = [&](Value zeros) -> Value {
+    return tile::DequantOp::create(
+        b, RankedTensorType::get(shapeOf(identity), b.getF16Type()), words,
+        scales, zeros);
+  };
+  if (!op.getZeros())
+    return combine(defaultZeros());
   auto reshape = [&](Value v, ArrayRef<int64_t> shape) -> Value {
     return tile::ReshapeOp::create(
         b, RankedTensorType::get(shape, b.getI32Type()), v);
@@ -192,9 +208,7 @@ Value SpaceEmitter::computeDequantBlock(DequantOp op) {
   zeros = nibble(zeros, number);
   if (numWords > 1)
     zeros = reshape(zeros, {groups, row.extent});
-  return tile::DequantOp::create(
-      b, RankedTensorType::get(shapeOf(identity), b.getF16Type()), words,
-      scales, zeros);
+  return combine(zeros);
 }
 
 SpaceEmitter::PackedBlocks SpaceEmitter::loadDequant(DequantOp op,
@@ -202,6 +216,8 @@ SpaceEmitter::PackedBlocks SpaceEmitter::loadDequant(DequantOp op,
   int64_t group = op.getGroup();
   Value words = loadPacked(op.getQ(), Packed(dims, inGemm, 8));
   Value scales = loadPacked(op.getScales(), Packed(dims, inGemm, group));
+  if (!op.getZeros())
+    return {words, defaultZeros(), scales};
   Value zeros = loadPacked(op.getZeros(), Packed(dims, inGemm, 8 * group));
   return {words, nibble(zeros, digit(Packed(dims, inGemm, group))), scales};
 }

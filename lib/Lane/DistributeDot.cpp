@@ -20,9 +20,16 @@ Type greta::tile::getOperandType(MatrixAttr matrix, FragmentUse use,
                     : use == FragmentUse::B ? matrix.getB()
                                             : matrix.getAcc();
   Layout layout = toLayout(attr);
-  if (matrix.isCooperative())
-    return FragmentType::get(element.getContext(), layout.tile()[0],
-                             layout.tile()[1], element, use);
+  if (matrix.isCooperative()) {
+    int64_t rows = layout.tile()[0], columns = layout.tile()[1];
+    if (matrix.getSwapped()) {
+      std::swap(rows, columns);
+      use = use == FragmentUse::A   ? FragmentUse::B
+            : use == FragmentUse::B ? FragmentUse::A
+                                    : use;
+    }
+    return FragmentType::get(element.getContext(), rows, columns, element, use);
+  }
   return VectorType::get(layout.tileRegisters(), element);
 }
 

@@ -61,6 +61,8 @@ static const FragmentLayout *findLayout(const TargetRow &row,
                                         tile::FragmentType fragment) {
   StringRef dtype = getDtypeName(fragment.getElementType());
   for (const MatrixInstruction &inst : row.matrix) {
+    if (inst.isSwapped)
+      continue;
     bool isA = fragment.getUse() == tile::FragmentUse::A;
     bool isB = fragment.getUse() == tile::FragmentUse::B;
     const FragmentLayout &layout = isA   ? inst.aLayout

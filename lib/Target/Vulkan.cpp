@@ -34,6 +34,11 @@ static constexpr FragmentLayout nv16x8 = {nvReg16x8, nvLaneA};
 static constexpr FragmentLayout nvB16x16 = {nvRegB16x16, nvLaneB};
 static const FragmentLayout nvB16x8 = {ArrayRef(nvRegB16x16).take_front(2),
                                        nvLaneB};
+// The transposed product of 8 rows: A as the device's B is, B as its A.
+static const FragmentLayout nvSwappedA = {ArrayRef(nvReg16x16).take_front(2),
+                                          nvLaneA};
+static constexpr FragmentBasis nvReg8x16[] = {{1, 0}, {0, 8}};
+static constexpr FragmentLayout nv8x16 = {nvReg8x16, nvLaneB};
 static const FragmentLayout nvB8x8 = {ArrayRef(nvRegB16x16).take_front(1),
                                       nvLaneB};
 // i8: twice the columns of A and rows of B.
@@ -54,6 +59,8 @@ static const FragmentLayout nvB32x8 = {ArrayRef(nvRegB32x16).take_front(3),
 // at 16x16x16, of 132 SMs with four units each at 1980 MHz; where nobody
 // measured, 128 SIMT FMAs a cycle.
 static const MatrixInstruction matrixNvidia[] = {
+    {"coopmat", 8, 16, 16, 1, "f16", "f16", "f32", 7, nvSwappedA, nvB16x16,
+     nv8x16, /*isExpected=*/false, /*isSwapped=*/true},
     {"coopmat", 16, 8, 16, 1, "f16", "f16", "f32", 7, nvA, nvB16x8, nv16x8},
     {"coopmat", 16, 8, 16, 1, "f16", "f16", "f16", 7, nvA, nvB16x8, nv16x8},
     {"coopmat", 16, 16, 16, 1, "f16", "f16", "f32", 18, nvA, nvB16x16, nvA},
@@ -191,20 +198,24 @@ TileFacts tilesOfDriver() {
 /// The H200 beside that, measured (docs/benchmarks/README.md, "Skinny GEMMs").
 TileFacts tilesOfNvidia() {
   TileFacts tiles = tilesOfDriver();
-  // 14336x4096, M = 16, packed weights, 8, 16 and 32 columns a wave: 166, 203
-  // and 288 cycles a step of 128.
+  // Fitted to 54 times of packed weights, 2 to 64 rows (docs/tuning.md): off by
+  // a quarter.
   StreamRates &stream = tiles.stream;
-  stream.cacheBytes = 32;
-  stream.perWord = 11;
-  stream.latency = 1000;
-  stream.loads = 6;
-  stream.ends = 300;
-  stream.start = 1500;
+  stream.line = 1.1;
+  stream.perWord = 2;
+  stream.latency = 760;
+  stream.loads = 14.4;
+  stream.ends = 100;
+  stream.start = 2500;
   stream.rowBytes = 64;
   // M = 1, share of the copy, by columns of a lane and waves: 2, 8 0.686; 2, 4
   // 0.698; 4, 8 0.685; 4, 4 0.755 (57344 columns of 4 bits). For a row of A
   // 14336x4096 takes 5 us more, of packed weights 7.5.
   tiles.skinny = {4, 4, 2.7, 4.1};
+  // One token of Llama 3 8B, 64 and 8192 keys: 19 and 38 us with four waves of
+  // 32 keys each, 16 and 34 with two of 16 and twice the workgroups. Keys that
+  // lie together, 16384: 28 and 35; 32 sequences of 4096: 0.79 and 0.6 of copy.
+  tiles.attention.wavesOfPages = 2;
   return tiles;
 }
 

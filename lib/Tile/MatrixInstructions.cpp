@@ -39,13 +39,13 @@ static StringRef dtypeOf(Type element) {
 SmallVector<const MatrixInstruction *>
 greta::instructionsFor(Type aType, Type bType,
                        ArrayRef<MatrixInstruction> available,
-                       const TargetRow &row) {
+                       const TargetRow &row, bool inRegisters) {
   StringRef a = dtypeOf(aType), b = dtypeOf(bType);
   SmallVector<const MatrixInstruction *> found;
   for (const MatrixInstruction &instruction : available)
     if (instruction.a == a && instruction.b == b &&
         instruction.acc == (a == "i8" ? "i32" : "f32") &&
-        instruction.blocks == 1 &&
+        instruction.blocks == 1 && (inRegisters || !instruction.isSwapped) &&
         (row.isVulkan() || instruction.accLayout.isKnown()))
       found.push_back(&instruction);
   return found;
@@ -91,6 +91,12 @@ tile::MatrixAttr greta::matrixAttr(MLIRContext *context,
                                  someLayout(context, mi.m, mi.n, wave));
   // Neighbours in a lane's registers should be neighbours in a row. A fragment
   // has its place among the operands in its type.
+  if (mi.isSwapped)
+    return tile::MatrixAttr::get(context, name, /*swapped=*/true,
+                                 /*opaque=*/false,
+                                 toAttr(context, mi.aLayout, false),
+                                 toAttr(context, mi.bLayout, false),
+                                 toAttr(context, mi.accLayout, false));
   bool swapped = !mi.accLayout.reg.empty() &&
                  mi.accLayout.reg.front().row != 0 && mi.name != "coopmat";
   if (swapped && mi.a != mi.b)

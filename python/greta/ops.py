@@ -142,15 +142,16 @@ def matmul(a: Any, b: Any, transpose_a: bool = False, transpose_b: bool = False,
 
 
 def dequant(q: Any, scales: Any, zeros: Any, group: int) -> Any:
-    """Weights [N, K] in f16 from eight of 4 bits in each i32 of q [N, K / 8]: (q - zeros) * scales, per group of K."""
+    """Weights [N, K] in f16 from eight of 4 bits in each i32 of q [N, K / 8]: (q - zeros) * scales, per group of K. Without zeros (None) each is 8."""
 
     def write(trace: Trace, operands: list[Value]) -> Value:
         rows, words = operands[0].shape
         return trace.op("dequant", operands, f"group = {group}", (rows, None if words is None else 8 * words), "f16")
 
+    given = [one for one in (q, scales, zeros) if one is not None]
     if isinstance(q, Value):
-        return write(q.trace, [q, scales, zeros])
-    arrays = [asarray(one) for one in (q, scales, zeros)]
+        return write(q.trace, given)
+    arrays = [asarray(one) for one in given]
     return _call("dequant", write, [array.shape for array in arrays], arrays)
 
 

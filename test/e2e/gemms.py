@@ -198,55 +198,71 @@ def batch(p, rounded, a, b, r):
     return rounded(p.multiply(a, b)) + r
 
 
+def group_of(p):
+    """Of "w432", or "w4s32", whose zeros are all 8."""
+    return next(group for group in (128, 64, 32) if p.kind.endswith(str(group)))
+
+
+def has_zeros(p):
+    return not p.kind.startswith(("w4s", "dequants"))
+
+
+def dequant_text(p):
+    """The arguments of packed weights, and the line that unpacks them."""
+    q, scales, zeros, b, group = w4_types(p)
+    arguments = {"%q": q, "%scales": scales} | ({"%zeros": zeros} if has_zeros(p) else {})
+    line = f"  %b = greta.dequant {', '.join(arguments)} {{group = {group}}} : {', '.join(arguments.values())} -> {b}\n"
+    return ", ".join(f"{name}: {type}" for name, type in arguments.items()), line
+
+
 def w4_types(p):
-    group = int(p.kind[2:])
+    group = group_of(p)
     return tensor(p.n, p.k // 8, "i32"), tensor(p.n, p.k // group, "f16"), tensor(p.n, -(-p.k // group // 8), "i32"), tensor(p.n, p.k, "f16"), group
 
 
 def w4_mlir(p, target):
     a, y = tensor(p.m, p.k, "f16"), tensor(p.m, p.n, "f16")
-    q, scales, zeros, b, group = w4_types(p)
-    return f"""func.func @$NAME(%a: {a}, %q: {q}, %scales: {scales}, %zeros: {zeros}) -> {y} {{
-  %b = greta.dequant %q, %scales, %zeros {{group = {group}}} : {q}, {scales}, {zeros} -> {b}
-  %0 = {matmul(p, y)}
+    weights, dequant = dequant_text(p)
+    return f"""func.func @$NAME(%a: {a}, {weights}) -> {y} {{
+{dequant}  %0 = {matmul(p, y)}
   return %0 : {y}
 }}"""
 
 
 def w4_inputs(p, rng):
-    group = int(p.kind[2:])
     yield varied_rows(rng, (p.m, p.k)), "f16"
-    yield from packed_inputs(p, rng, group)
+    yield from packed_inputs(p, rng, group_of(p))
 
 
 def packed_inputs(p, rng, group):
     words = lambda *shape: rng.integers(-(2**31), 2**31, shape)
     yield words(p.n, p.k // 8), "i32"
     yield rng.uniform(0.5, 1.5, (p.n, p.k // group)) / (4 * np.sqrt(p.k)), "f16"
-    yield words(p.n, -(-p.k // group // 8)), "i32"
+    if has_zeros(p):
+        yield words(p.n, -(-p.k // group // 8)), "i32"
 
 
 def nibbles(words, count):
     return ((words[:, :, None] >> np.arange(0, 32, 4)) & 15).reshape(len(words), -1)[:, :count].astype(np.float64)
 
 
-def dequantised(p, rounded, q, scales, zeros):
+def dequantised(p, rounded, q, scales, zeros=None):
     group = p.k // scales.shape[1]
-    zero = nibbles(zeros, p.k // group)
-    weights = (nibbles(q, p.k) - zero.repeat(group, axis=1)) * scales.repeat(group, axis=1)
+    zero = 8 if zeros is None else nibbles(zeros, p.k // group).repeat(group, axis=1)
+    weights = (nibbles(q, p.k) - zero) * scales.repeat(group, axis=1)
     return weights if rounded.packed else rounded_to("f16", weights)
 
 
-def w4(p, rounded, a, q, scales, zeros):
-    return p.multiply(a, dequantised(p, rounded, q, scales, zeros))
+def w4(p, rounded, a, *weights):
+    return p.multiply(a, dequantised(p, rounded, *weights))
 
 
 def alone_mlir(p, target):
     """dequant in a kernel of its own."""
-    q, scales, zeros, b, group = w4_types(dataclasses.replace(p, kind=p.kind.replace("dequant", "w4")))
-    return f"""func.func @$NAME(%q: {q}, %scales: {scales}, %zeros: {zeros}) -> {b} {{
-  %b = greta.dequant %q, %scales, %zeros {{group = {group}}} : {q}, {scales}, {zeros} -> {b}
-  return %b : {b}
+    p = dataclasses.replace(p, kind=p.kind.replace("dequant", "w4"))
+    (weights, dequant), b = dequant_text(p), w4_types(p)[3]
+    return f"""func.func @$NAME({weights}) -> {b} {{
+{dequant}  return %b : {b}
 }}"""
 
 
@@ -258,6 +274,8 @@ KINDS = {
     "w8": Kind(w8_mlir, w8_inputs, w8, "gemm chain"),
 }
 for group in (32, 64, 128):
+    KINDS[f"w4s{group}"] = Kind(w4_mlir, w4_inputs, w4, "gemm chain", PACKED)
+    KINDS[f"dequants{group}"] = Kind(alone_mlir, lambda p, rng, group=group: packed_inputs(p, rng, group), dequantised, "exact")
     KINDS[f"w4{group}"] = Kind(w4_mlir, w4_inputs, w4, "gemm chain", PACKED)
     KINDS[f"dequant{group}"] = Kind(alone_mlir, lambda p, rng, group=group: packed_inputs(p, rng, group), dequantised, "exact")
 
@@ -279,6 +297,8 @@ WIDE = (
     + [Product("layer", "nt", m, 33, 1000, t) for t in ("f16", "bf16") for m in (1, 3)]
     + [Product("w8", layout, m, 33, k, t) for t in ("f16", "bf16", "f32") for layout, m in (("nt", 1), ("nt", 16), ("nn", 2)) for k in (129, 1008)]
     + [Product(f"w4{g}", "nt", m, n, k, "f16") for g in (32, 64, 128) for m in (1, 2, 3, 16) for n, k in ((33, 1152), (130, 4096))]
+    + [Product(f"w4s{g}", "nt", m, 130, 4096, "f16") for g, m in ((32, 1), (32, 8), (64, 3), (128, 16))]
+    + [Product("dequants32", "nt", 1, 33, 1152, "f16"), *(Product("ropeneoxw4128", "nt", m, 192, 4096, "f16") for m in (8, 16))]
     + [Product(f"dequant{g}", "nt", 1, n, k, "f16") for g in (32, 64, 128) for n, k in ((33, 1152), (7, 8192), (3, 128))]
     + [Product("norm", layout, m, 130, k, t) for t in FLOATS for layout, m, k in (("nt", 1, 17), ("nt", 16, 1000), ("nn", 3, 129))]
     + [Product(kind, "nt", 3, 33, 1152, "f16") for kind in ("normw8", "normw432", "normw4128")]
@@ -292,6 +312,7 @@ NARROW = (
     + [Product("plain", "nt", 16, 130, 4096, "f16"), Product("plain", "nn", 1, 200, 1000, "f16"), Product("plain", "tt", 2, 33, 1000, "f16"), Product("plain", "nt", 2, 33, 1000, "i8"), Product("plain", "nn", 4, 8, 4, "i8")]
     + [Product("layer", "nt", 3, 33, 1000, "f16"), Product("w8", "nt", 2, 33, 1008, "f16"), Product("w8", "nt", 1, 33, 129, "bf16"), Product("w8", "nn", 2, 33, 1008, "bf16")]
     + [Product(f"w4{g}", "nt", m, 33, 1152, "f16") for g in (32, 128) for m in (1, 3)]
+    + [Product("w4s32", "nt", 8, 33, 1152, "f16"), Product("dequants64", "nt", 1, 33, 1152, "f16"), Product("ropeneoxw4128", "nt", 8, 192, 1152, "f16")]
     + [Product("w464", "nt", 16, 33, 1152, "f16"), Product("w432", "nt", 1, 130, 4096, "f16"), Product("dequant128", "nt", 1, 33, 1152, "f16")]
     + [Product("norm", "nt", 1, 130, 1000, "f16"), Product("norm", "nn", 3, 33, 129, "bf16"), Product("norm", "nt", 2, 33, 17, "f32")]
     + [Product("normw4128", "nt", 3, 33, 1152, "f16")]

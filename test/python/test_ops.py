@@ -83,6 +83,9 @@ def test_weights_of_four_bits():
     check(ops.dequant(q, scales, z, group), want, 1e-3)
     x = random(3, k)
     check(ops.dequant_matmul(x, q, scales, z, group), x.astype(float) @ want.T, 1e-2)
+    want = (weights - 8) * scales.astype(float).repeat(group, 1)
+    check(ops.dequant(q, scales, None, group), want, 1e-3)
+    check(ops.dequant_matmul(x, q, scales, None, group), x.astype(float) @ want.T, 1e-2)
 
 
 def attended(q, k, v, keys, causal=False, mask=0.0):

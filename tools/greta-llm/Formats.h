@@ -70,7 +70,6 @@ void store(const float *from, int64_t count, Element element, uint8_t *to);
 // A Q4_0 row as greta.dequant's words (eight weights each, the lowest bits
 // first) and f16 scales. The zero of every group of 32 is 8.
 constexpr int64_t groupOfQ4 = 32;
-constexpr uint32_t packedZeros = 0x88888888;
 void packRow(const uint8_t *row, int64_t columns, uint32_t *words,
              uint16_t *scales);
 

@@ -195,9 +195,11 @@ Value Writer::linear(Function &f, const Value &x, const std::string &weight,
     int64_t groups = columns / group;
     Value words = f.argument(weight, {{rows, columns / 8}, "i32"});
     Value scales = f.argument(weight + "_scales", {{rows, groups}, "f16"});
-    Value zeros =
-        f.argument(weight + "_zeros", {{rows, (groups + 7) / 8}, "i32"});
-    w = f.op("greta.dequant", {words, scales, zeros}, {shape, "f16"},
+    std::vector<Value> packed{words, scales};
+    if (model.weight(stored).format == Format::Int4)
+      packed.push_back(
+          f.argument(weight + "_zeros", {{rows, (groups + 7) / 8}, "i32"}));
+    w = f.op("greta.dequant", packed, {shape, "f16"},
              "{group = " + std::to_string(group) + "}");
   } else {
     w = f.argument(weight, {shape, element});

@@ -146,19 +146,9 @@ void Weights::addPacked(const std::string &name, const Stored &stored,
       make(name, {rows, columns / 8}, "i32", count * wordBytes);
   const Buffer &scales =
       make(name + "_scales", {rows, groups}, "f16", count * scaleBytes);
-  const Buffer *ownZeros = nullptr;
-  if (stored.format == Format::Int4) {
-    ownZeros =
-        &make(name + "_zeros", {rows, zeroWords}, "i32", count * zeroBytes);
-  } else {
-    // Every group's zero is the same, so all weights share the largest buffer.
-    if (!zeros || zeros->size() < count * zeroBytes) {
-      zeros = std::make_shared<Buffer>(runtime.allocate(count * zeroBytes));
-      stream.fill(*zeros, count * zeroBytes, packedZeros);
-      bytes_ += count * zeroBytes;
-    }
-    tensors[name + "_zeros"] = {zeros, {rows, zeroWords}, "i32"};
-  }
+  const Buffer *zeros = nullptr;
+  if (stored.format == Format::Int4)
+    zeros = &make(name + "_zeros", {rows, zeroWords}, "i32", count * zeroBytes);
 
   Rows source(name, stored);
   std::vector<uint32_t> wordPiece, zeroPiece;
@@ -175,9 +165,8 @@ void Weights::addPacked(const std::string &name, const Stored &stored,
     stream.write(words, wordPiece.data(), some * wordBytes, row * wordBytes);
     stream.write(scales, scalePiece.data(), some * scaleBytes,
                  row * scaleBytes);
-    if (ownZeros)
-      stream.write(*ownZeros, zeroPiece.data(), some * zeroBytes,
-                   row * zeroBytes);
+    if (zeros)
+      stream.write(*zeros, zeroPiece.data(), some * zeroBytes, row * zeroBytes);
   }
 }
 

@@ -37,7 +37,6 @@ private:
   Runtime &runtime;
   Stream &stream;
   std::map<std::string, DeviceTensor> tensors;
-  std::shared_ptr<Buffer> zeros; // of all packed weights
   size_t bytes_ = 0;
 };
 

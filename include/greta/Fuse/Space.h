@@ -29,9 +29,19 @@ using Mapping = llvm::SmallVector<int64_t, 4>;
 Mapping operandMapping(mlir::OpOperand &operand, const Mapping &mapping,
                        int64_t rank);
 
-/// Buffers of a launch: with its scalars they share the 128 bytes of Vulkan's
+/// Buffers of any launch: with its scalars they share the 128 bytes of Vulkan's
 /// push constants.
 inline constexpr size_t maxBuffers = 12;
+
+/// Whether a launch of `parts` spaces side by side can have so many buffers,
+/// in whose shapes are `symbols` dynamic extents. Scalars are these, where each
+/// part begins, and how the grid is folded; or they are the slots and pages of a
+/// cache that the launch updates.
+inline bool fitsArguments(size_t buffers, size_t symbols, size_t parts) {
+  constexpr size_t bytes = 128;
+  size_t scalars = symbols + parts + 1;
+  return buffers <= maxBuffers || 8 * buffers + 4 * scalars <= bytes;
+}
 
 /// One result element from the operands' elements at the same index: arith and
 /// math on tensors, and copies.

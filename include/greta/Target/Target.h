@@ -51,6 +51,9 @@ struct MatrixInstruction {
   FragmentLayout aLayout, bLayout, accLayout;
   /// Nobody has read these layouts from a device: what does without them does.
   bool isExpected = false;
+  /// The device's instruction makes the transposed product: A and B change
+  /// places. For operands that come in registers.
+  bool isSwapped = false;
 
   bool hasReadLayouts() const { return accLayout.isKnown() && !isExpected; }
 };
@@ -94,14 +97,14 @@ struct LoopRates {
 /// A loop whose operands go from memory to the registers of the matrix
 /// instructions; times are cycles.
 struct StreamRates {
-  double cacheBytes = 0; // a cycle, of the first cache; 0: no such loops
-  double perWord = 0;    // of scales, or of zeros, for a wave's 8 columns
-  double latency = 0;    // of a turn of one wave
-  double loads = 0;      // times longer than its loads alone
-  double ends = 0;       // of a workgroup
-  double start = 0;      // of the launch
-  double sums = 16;      // a cycle, that meet in shared memory
-  double rowBytes = 0;   // of memory's time, for every 512 of a row
+  double line = 0;     // for each cache line of a wave's load; 0: no such loops
+  double perWord = 0;  // of scales, or of zeros, for a wave's 8 columns
+  double latency = 0;  // of a turn of one wave
+  double loads = 0;    // times longer than its loads alone
+  double ends = 0;     // of a workgroup
+  double start = 0;    // of the launch
+  double sums = 16;    // a cycle, that meet in shared memory
+  double rowBytes = 0; // of memory's time, for every 512 of a row
 };
 
 /// SIMT FMAs of skinny GEMMs.
@@ -121,6 +124,9 @@ struct AttentionFacts {
                                   // time, not a piece after the other
   unsigned tilesOfSmall = 1; // an instruction's rows for a wave, times this,
                              // where heads have up to 64 elements
+  // Waves of a workgroup that have the fewest keys each, where these lie in
+  // pages and tiles of queries leave most SIMDs idle; 0: as elsewhere.
+  unsigned wavesOfPages = 0;
 };
 
 /// What the choice of tiles needs to know of a chip and of its compiler.

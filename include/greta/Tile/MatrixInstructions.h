@@ -12,11 +12,12 @@
 namespace greta {
 
 /// Those of `available` for operands of these element types, with the widest
-/// sums. Without known layouts only drivers can load operands.
+/// sums. Without known layouts only drivers can load operands; some are only
+/// for operands that come in registers.
 llvm::SmallVector<const MatrixInstruction *>
 instructionsFor(mlir::Type a, mlir::Type b,
                 llvm::ArrayRef<MatrixInstruction> available,
-                const TargetRow &row);
+                const TargetRow &row, bool inRegisters = false);
 
 /// The instruction and where a wave of the target holds its operands; `opaque`
 /// takes layouts that are known for unknown.

@@ -163,6 +163,36 @@ func.func @few_packed(%x: tensor<1x64xf16>, %q: tensor<512x8xi32>, %s: tensor<51
   return %2 : tensor<1x4x128xf16>
 }
 
+// With 5 to 64 rows packed weights go straight to the registers of matrix instructions, which know no heads: rope has a kernel of its own.
+// CHECK-LABEL: func.func @some_packed
+// CHECK: greta.kernel
+// CHECK: greta.dequant
+// CHECK-NOT: greta.heads
+// CHECK: greta.yield
+// CHECK: greta.kernel
+// CHECK: greta.rope
+func.func @some_packed(%x: tensor<8x64xf16>, %q: tensor<512x8xi32>, %s: tensor<512x2xf16>, %cos: tensor<8x64xf32>, %sin: tensor<8x64xf32>) -> tensor<8x4x128xf16> {
+  %w = greta.dequant %q, %s {group = 32} : tensor<512x8xi32>, tensor<512x2xf16> -> tensor<512x64xf16>
+  %0 = greta.matmul %x, %w {transpose_b} : tensor<8x64xf16>, tensor<512x64xf16> -> tensor<8x512xf16>
+  %1 = tensor.expand_shape %0 [[0], [1, 2]] output_shape [8, 4, 128] : tensor<8x512xf16> into tensor<8x4x128xf16>
+  %2 = greta.rope %1, %cos, %sin {style = "neox"} : tensor<8x4x128xf16>, tensor<8x64xf32>, tensor<8x64xf32> -> tensor<8x4x128xf16>
+  return %2 : tensor<8x4x128xf16>
+}
+
+// Thirteen buffers fit beside few scalars into 128 bytes of push constants: static extents have none.
+// CHECK-LABEL: func.func @many_buffers
+// CHECK: greta.kernel
+// CHECK-NOT: greta.kernel
+func.func @many_buffers(%x: tensor<1x64xf16>, %q0: tensor<512x8xi32>, %s0: tensor<512x2xf16>, %z0: tensor<512x1xi32>, %q1: tensor<256x8xi32>, %s1: tensor<256x2xf16>, %z1: tensor<256x1xi32>, %q2: tensor<128x8xi32>, %s2: tensor<128x2xf16>, %z2: tensor<128x1xi32>) -> (tensor<1x512xf16>, tensor<1x256xf16>, tensor<1x128xf16>) {
+  %w0 = greta.dequant %q0, %s0, %z0 {group = 32} : tensor<512x8xi32>, tensor<512x2xf16>, tensor<512x1xi32> -> tensor<512x64xf16>
+  %0 = greta.matmul %x, %w0 {transpose_b} : tensor<1x64xf16>, tensor<512x64xf16> -> tensor<1x512xf16>
+  %w1 = greta.dequant %q1, %s1, %z1 {group = 32} : tensor<256x8xi32>, tensor<256x2xf16>, tensor<256x1xi32> -> tensor<256x64xf16>
+  %1 = greta.matmul %x, %w1 {transpose_b} : tensor<1x64xf16>, tensor<256x64xf16> -> tensor<1x256xf16>
+  %w2 = greta.dequant %q2, %s2, %z2 {group = 32} : tensor<128x8xi32>, tensor<128x2xf16>, tensor<128x1xi32> -> tensor<128x64xf16>
+  %2 = greta.matmul %x, %w2 {transpose_b} : tensor<1x64xf16>, tensor<128x64xf16> -> tensor<1x128xf16>
+  return %0, %1, %2 : tensor<1x512xf16>, tensor<1x256xf16>, tensor<1x128xf16>
+}
+
 // CHECK-LABEL: func.func @few_bytes
 // CHECK: arith.sitofp
 // CHECK: greta.matmul

@@ -24,6 +24,18 @@ func.func @packed(%x: tensor<?x4096xf16>, %q: tensor<4096x512xi32>, %s: tensor<4
 
 // -----
 
+// Without zeros each is 8: nothing is loaded for them.
+// CHECK-LABEL: greta_tile.func @symmetric_0
+// CHECK-DAG: %[[EIGHT:.*]] = arith.constant dense<8> : tensor<1x1xi32>
+// CHECK: greta_tile.dequant %{{.*}}, %{{.*}}, %[[EIGHT]]
+func.func @symmetric(%x: tensor<?x4096xf16>, %q: tensor<4096x512xi32>, %s: tensor<4096x128xf16>) -> tensor<?x4096xf16> {
+  %w = greta.dequant %q, %s {group = 32} : tensor<4096x512xi32>, tensor<4096x128xf16> -> tensor<4096x4096xf16>
+  %0 = greta.matmul %x, %w {transpose_b} : tensor<?x4096xf16>, tensor<4096x4096xf16> -> tensor<?x4096xf16>
+  return %0 : tensor<?x4096xf16>
+}
+
+// -----
+
 // The scale of a column is loaded before the loop; what is computed is zero beyond K.
 // CHECK-LABEL: greta_tile.func @bytes_0
 // CHECK: %[[S:.*]] = greta_tile.load %arg1{{.*}} -> tensor<1x[[N:[0-9]+]]xf16>

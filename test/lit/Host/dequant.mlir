@@ -18,3 +18,12 @@ func.func @dequant(%q: tensor<?x24xi32>, %s: tensor<?x3xf16>, %z: tensor<?x1xi32
   %0 = greta.dequant %q, %s, %z {group = 64} : tensor<?x24xi32>, tensor<?x3xf16>, tensor<?x1xi32> -> tensor<?x192xf16>
   return %0 : tensor<?x192xf16>
 }
+
+// CHECK-LABEL: func.func @symmetric(
+// CHECK: linalg.generic {indexing_maps = [#[[Q]], #[[S]], #{{.*}}], iterator_types = ["parallel", "parallel"]}
+// CHECK-COUNT-1: arith.andi %{{.*}}, %c15_i32
+// CHECK: arith.subi %{{.*}}, %c8_i32
+func.func @symmetric(%q: tensor<?x24xi32>, %s: tensor<?x3xf16>) -> tensor<?x192xf16> {
+  %0 = greta.dequant %q, %s {group = 64} : tensor<?x24xi32>, tensor<?x3xf16> -> tensor<?x192xf16>
+  return %0 : tensor<?x192xf16>
+}
