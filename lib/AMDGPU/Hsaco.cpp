@@ -18,9 +18,11 @@
 #include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/ROCDLDialect.h"
+#include "mlir/Dialect/LLVMIR/Transforms/Passes.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/IR/Verifier.h"
+#include "mlir/Pass/PassManager.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/ROCDL/ROCDLToLLVMIRTranslation.h"
@@ -177,6 +179,12 @@ FailureOr<HsacoKernel> greta::emitHsaco(tile::FuncOp kernel,
   FailureOr<OwningOpRef<ModuleOp>> lowered = lowerKernel(kernel, row);
   if (failed(lowered))
     return failure();
+  if (options.lineTables) {
+    PassManager passes(kernel.getContext());
+    passes.addPass(LLVM::createDIScopeForLLVMFuncOpPass());
+    if (failed(passes.run(**lowered)))
+      return failure();
+  }
   DialectRegistry registry;
   registerBuiltinDialectTranslation(registry);
   registerLLVMDialectTranslation(registry);

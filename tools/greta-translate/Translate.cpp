@@ -202,8 +202,13 @@ static LogicalResult makeWhatIsAsked(const Options &options,
   Artifact artifact = options.action == Action::Amdgcn   ? Artifact::Assembly
                       : options.action == Action::LLVMIR ? Artifact::LLVMIR
                                                          : Artifact::Object;
-  FailureOr<SmallVector<CompiledFunction, 1>> compiled = compileFunctions(
-      *functions, *rows, {artifact, &timing, tuning ? &*tuning : nullptr});
+  CompileOptions how;
+  how.artifact = artifact;
+  how.timing = &timing;
+  how.tuning = tuning ? &*tuning : nullptr;
+  how.lineTables = options.lineTables;
+  FailureOr<SmallVector<CompiledFunction, 1>> compiled =
+      compileFunctions(*functions, *rows, how);
   if (failed(compiled))
     return failure();
   if (reports)

@@ -24,6 +24,8 @@ struct CompileOptions {
   const TuningDatabase *tuning = nullptr;
   /// Registers of a lane that tiles leave free.
   int64_t spareRegisters = 0;
+  /// AMD code objects say which lines of the source they come from.
+  bool lineTables = false;
 
   mlir::TimingScope nest(llvm::StringRef step) const {
     return timing ? timing->nest(step) : mlir::TimingScope();
