@@ -124,7 +124,7 @@ def chat(tmp_path_factory):
     models.write_safetensors(folder / "m", a, models.random_weights(a), "f16")
     (folder / "m" / "config.json").write_text(json.dumps(models.config(a) | {"max_position_embeddings": 1024}))
     (folder / "m" / "tokenizer.json").write_text(json.dumps(texts.naive_tokenizer(30)))
-    (folder / "m" / "tokenizer_config.json").write_text(json.dumps({"chat_template": "{{'<|im_start|>'}}"}))
+    (folder / "m" / "tokenizer_config.json").write_text(json.dumps({"chat_template": "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}<|im_start|>assistant\n"}))
     made = llm("compile", folder / "m", "--targets=gfx942", "-o", folder / "m.greta")
     assert made.returncode == 0, made.stderr
     return folder / "m.greta", folder / "m"

@@ -178,7 +178,7 @@ def test_other_paths(server):
     status, text = server.request("/v1/completions", b"x" * (5 << 20))
     assert status == 413 and "larger than 4 MiB" in text
     status, text = server.request("/v1/chat/completions", {"messages": []})
-    assert status == 400 and "the model has no chat template that is known" in text
+    assert status == 400 and "the model has no chat template; use /v1/completions" in text
 
 
 def test_full_queue_and_end(package):
@@ -225,36 +225,106 @@ def test_key(package, tmp_path):
     server.end()
 
 
-FORMS = {
-    "llama3": ("{{'<|start_header_id|>'}}", "<|start_header_id|>user<|end_header_id|>\n\nhi<|eot_id|><|start_header_id|>assistant<|end_header_id|>\n\n"),
-    "chatml": ("{{'<|im_start|>'}}", "<|im_start|>user\nhi<|im_end|>\n<|im_start|>assistant\n"),
-    "llama2": ("<<SYS>>[INST]", "[INST] hi [/INST]"),
-    "mistral": ("[INST]", "[INST] hi [/INST]"),
+# Chat templates as models have them, and what becomes of a system's, a user's, an assistant's and a user's message.
+CHATS = {
+    "llama3": (
+        "{{- bos_token }}{%- for message in messages %}{{- '<|start_header_id|>' + message['role'] + '<|end_header_id|>\n\n' + message['content'] | trim"
+        " + '<|eot_id|>' }}{%- endfor %}{%- if add_generation_prompt %}{{- '<|start_header_id|>assistant<|end_header_id|>\n\n' }}{%- endif %}",
+        "<s><|start_header_id|>system<|end_header_id|>\n\nbe<|eot_id|><|start_header_id|>user<|end_header_id|>\n\nhi<|eot_id|>"
+        "<|start_header_id|>assistant<|end_header_id|>\n\nho<|eot_id|><|start_header_id|>user<|end_header_id|>\n\nhi<|eot_id|>"
+        "<|start_header_id|>assistant<|end_header_id|>\n\n",
+    ),
+    "qwen": (
+        "{%- if messages[0].role == 'system' %}\n    {{- '<|im_start|>system\n' + messages[0].content + '<|im_end|>\n' }}\n{%- else %}\n"
+        "    {{- '<|im_start|>system\nYou help.<|im_end|>\n' }}\n{%- endif %}\n{%- for message in messages %}\n"
+        "    {%- if message.role != 'system' or not loop.first %}\n        {{- '<|im_start|>' + message.role + '\n' + message.content + '<|im_end|>' + '\n' }}\n"
+        "    {%- endif %}\n{%- endfor %}\n{%- if add_generation_prompt %}\n    {{- '<|im_start|>assistant\n' }}\n{%- endif %}\n",
+        "<|im_start|>system\nbe<|im_end|>\n<|im_start|>user\nhi<|im_end|>\n<|im_start|>assistant\nho<|im_end|>\n<|im_start|>user\nhi<|im_end|>\n"
+        "<|im_start|>assistant\n",
+    ),
+    "mistral": (
+        "{%- if messages[0]['role'] == 'system' %}{%- set system_message = messages[0]['content'] %}{%- set loop_messages = messages[1:] %}{%- else %}"
+        "{%- set loop_messages = messages %}{%- endif %}{{- bos_token }}{%- for message in loop_messages %}"
+        "{%- if (message['role'] == 'user') != (loop.index0 % 2 == 0) %}{{- raise_exception('roles must alternate') }}{%- endif %}"
+        "{%- if message['role'] == 'user' %}{%- if loop.first and system_message is defined %}"
+        "{{- ' [INST] ' + system_message + '\n\n' + message['content'] + ' [/INST]' }}{%- else %}{{- ' [INST] ' + message['content'] + ' [/INST]' }}"
+        "{%- endif %}{%- elif message['role'] == 'assistant' %}{{- ' ' + message['content'] + eos_token }}{%- endif %}{%- endfor %}",
+        "<s> [INST] be\n\nhi [/INST] ho</s> [INST] hi [/INST]",
+    ),
 }
+USER = {"role": "user", "content": "hi"}
+MESSAGES = [{"role": "system", "content": "be"}, USER, {"role": "assistant", "content": "ho"}, USER]
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_chat(tmp_path, form):
-    template, prompt = FORMS[form]
-    folder = models.write_safetensors(tmp_path / "m", ARCHITECTURES["llama2"], models.random_weights(ARCHITECTURES["llama2"]), "f16")
-    (folder / "config.json").write_text(json.dumps(models.config(ARCHITECTURES["llama2"]) | {"max_position_embeddings": 512}))
+def with_template(folder, template, name="tokenizer_config.json"):
+    """A small model, whose template is there."""
+    a = ARCHITECTURES["llama2"]
+    folder = models.write_safetensors(folder, a, models.random_weights(a), "f16")
+    (folder / "config.json").write_text(json.dumps(models.config(a) | {"max_position_embeddings": 512}))
     (folder / "tokenizer.json").write_text(json.dumps(texts.naive_tokenizer(30)))
-    (folder / "tokenizer_config.json").write_text(json.dumps({"chat_template": template}))
+    about = {"bos_token": "<s>", "eos_token": {"content": "</s>"}}
+    if name == "chat_template.jinja":
+        (folder / name).write_text(template)
+    else:
+        about["chat_template"] = template
+    (folder / "tokenizer_config.json").write_text(json.dumps(about))
+    return folder
+
+
+def tokens(*words):
+    ran = llm("tokenize", *words)
+    assert ran.returncode == 0, ran.stderr
+    return json.loads(ran.stdout)
+
+
+@pytest.mark.parametrize("name", ["tokenizer_config.json", "chat_template.jinja", "named"])
+@pytest.mark.parametrize("chat", CHATS)
+def test_chat_templates(tmp_path, chat, name):
+    """The model's own program makes the prompt, wherever it lies."""
+    template, prompt = CHATS[chat]
+    if name == "named":
+        template = [{"name": "tool_use", "template": "no"}, {"name": "default", "template": template}]
+    folder = with_template(tmp_path / "m", template, name)
+    assert tokens(folder, "--chat", json.dumps(MESSAGES)) == tokens(folder, "--no-special", prompt)
+
+
+def test_chat_templates_like_transformers():
+    """The expected prompts are what Jinja says, set up as transformers does."""
+    jinja2 = pytest.importorskip("jinja2")
+    environment = jinja2.Environment(trim_blocks=True, lstrip_blocks=True)
+    for template, prompt in CHATS.values():
+        assert environment.from_string(template).render(messages=MESSAGES, add_generation_prompt=True, bos_token="<s>", eos_token="</s>") == prompt
+
+
+def test_wrong_chats(tmp_path):
+    def refused(folder, says, messages=json.dumps(MESSAGES)):
+        ran = llm("tokenize", folder, "--chat", messages)
+        assert ran.returncode == 1 and says in ran.stderr and ran.stderr.count("\n") == 1, ran.stderr
+
+    folder = with_template(tmp_path / "m", CHATS["mistral"][0])
+    refused(folder, "--chat takes a list of messages in JSON", "hi")
+    refused(folder, "roles must alternate", json.dumps([USER, USER]))
+    refused(with_template(tmp_path / "n", "{% for %}"), "the model's chat template cannot be read: ")
+    refused(with_template(tmp_path / "o", ""), "the model has no chat template")
+
+
+def test_chat(tmp_path):
+    template, prompt = CHATS["mistral"]
+    folder = with_template(tmp_path / "m", template)
     made = llm("compile", folder, "--targets=gfx942", "-o", tmp_path / "m.greta")
     assert made.returncode == 0, made.stderr
     server = Server(tmp_path / "m.greta", [folder])
     body = dict(max_tokens=6, temperature=0)
-    messages = [{"role": "user", "content": "hi"}]
-    status, text = server.request("/v1/chat/completions", body | {"messages": messages})
+    status, text = server.request("/v1/chat/completions", body | {"messages": MESSAGES})
     assert status == 200, text
     answer = json.loads(text)
     assert answer["object"] == "chat.completion" and answer["choices"][0]["message"]["role"] == "assistant"
     # What a template makes of a conversation shows in its continuation.
-    assert answer["choices"][0]["message"]["content"] == server.complete(prompt=prompt, **body)["choices"][0]["text"]
-    pieces = events(server.request("/v1/chat/completions", body | {"messages": messages, "stream": True})[1])
+    assert answer["choices"][0]["message"]["content"] == server.complete(prompt=tokens(folder, "--no-special", prompt), **body)["choices"][0]["text"]
+    pieces = events(server.request("/v1/chat/completions", body | {"messages": MESSAGES, "stream": True})[1])
     assert "".join(p["choices"][0]["delta"]["content"] for p in pieces) == answer["choices"][0]["message"]["content"]
-    longer = [{"role": "system", "content": "be"}, *messages, {"role": "assistant", "content": "ho"}, *messages]
-    assert server.request("/v1/chat/completions", body | {"messages": longer})[0] == 200
+    status, text = server.request("/v1/chat/completions", {"messages": [USER, USER]})
+    assert status == 400 and "the model's chat template refuses the messages: " in text and "roles must alternate" in text
     for bad, says in ((None, "'messages' has to be a list of messages"), ([{"role": "user"}], "a message has to have the texts 'role' and 'content'")):
         status, text = server.request("/v1/chat/completions", {"messages": bad})
         assert status == 400 and says in text

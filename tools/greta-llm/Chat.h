@@ -1,32 +1,37 @@
-// Chat.h: conversations as prompts. A model's template is a program in Jinja;
-// here it is not run but recognised by its markers, as one of the forms that
-// the architectures have.
+// Chat.h: conversations as prompts. A model's chat template is a program in
+// Jinja; minja runs it. In: the model, and a conversation's messages. Out: the
+// text whose continuation is the assistant's answer.
 #ifndef GRETA_LLM_CHAT_H
 #define GRETA_LLM_CHAT_H
 
 #include "Model.h"
 
+#include <memory>
+
 namespace greta::llm {
 
-struct ChatForm {
-  const char *name;
-  const char *marker;         // in the template
-  const char *begin, *middle; // around a message's role
-  const char *end;            // behind a message, and in an answer its end
-  bool joinsSystem;           // the system's message is part of the first
-};
+class ChatTemplate {
+public:
+  explicit ChatTemplate(const Model &model);
+  ~ChatTemplate();
 
-// Null where the model has no template of a known form.
-const ChatForm *chatFormOf(const Model &model);
+  // Why there is no prompt for any conversation; "" if there may be.
+  const std::string &problem() const { return problem_; }
+  // With the special tokens that the model wants. Throws what the template says
+  // about messages that it does not take.
+  std::string prompt(const nlohmann::json &messages) const;
+  // The token that ends an answer, by its text; "" where the model does not
+  // say.
+  const std::string &end() const { return end_; }
+
+private:
+  struct Program;
+  std::unique_ptr<Program> program;
+  std::string problem_, end_;
+};
 
 // chat.html: a page to chat with.
 extern const char chatPage[];
-
-struct Message {
-  std::string role, content;
-};
-// The text whose continuation is the assistant's answer.
-std::string promptOf(const ChatForm &form, std::vector<Message> messages);
 
 } // namespace greta::llm
 #endif

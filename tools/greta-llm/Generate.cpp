@@ -1,6 +1,7 @@
 // Generate.cpp: the verbs that run a model on one text. `generate` continues
 // it, `logits` writes what the model says after each token, `tokenize` shows
 // the tokens.
+#include "Chat.h"
 #include "Engine.h"
 #include "Npy.h"
 #include "Options.h"
@@ -109,7 +110,16 @@ int logits(const Options &options) {
 int tokenize(const Options &options) {
   Model model = readModel(options.model, options.synthetic);
   Tokenizer tokenizer(model);
-  nlohmann::json ids = tokenizer.encode(options.text, options.addsSpecial);
+  nlohmann::json ids;
+  if (options.isChat) {
+    auto messages = nlohmann::json::parse(options.text, nullptr, false);
+    if (!messages.is_array())
+      fail("--chat takes a list of messages in JSON: "
+           "[{\"role\": \"user\", \"content\": \"hi\"}]");
+    ids = tokenizer.encode(ChatTemplate(model).prompt(messages), false);
+  } else {
+    ids = tokenizer.encode(options.text, options.addsSpecial);
+  }
   puts(ids.dump().c_str());
   return 0;
 }

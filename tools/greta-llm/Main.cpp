@@ -125,6 +125,9 @@ int main(int argc, char **argv) {
   verb = add("tokenize", "a text's tokens, as JSON", tokenize);
   addModel(verb, options);
   verb->add_option("text", options.text, "the text");
+  verb->add_flag("--chat", options.isChat,
+                 "the text is a list of messages in JSON, of which the model's "
+                 "chat template makes the prompt");
   verb->add_flag("!--no-special", options.addsSpecial,
                  "no tokens around the text");
 

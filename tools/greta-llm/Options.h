@@ -18,7 +18,7 @@ struct Options {
           port = 8080, parallel = 8, queue = 64;
   double peak = 0;
   bool noGraphs = false, printsModule = false, addsSpecial = true,
-       ignoresEnd = false, isQuiet = false, profiles = false;
+       ignoresEnd = false, isQuiet = false, profiles = false, isChat = false;
   Sampling sampling;
 };
 

@@ -7,6 +7,8 @@
 #include <cmath>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <set>
 
 namespace greta::llm {
@@ -381,6 +383,10 @@ void readSafetensors(Model &model) {
     model.tokenizer = readJson(folder / "tokenizer.json");
   if (fs::exists(folder / "tokenizer_config.json"))
     model.tokenizerConfig = readJson(folder / "tokenizer_config.json");
+  // Newer models have the template in a file of its own.
+  if (std::ifstream file(folder / "chat_template.jinja"); file)
+    model.tokenizerConfig["chat_template"] =
+        std::string(std::istreambuf_iterator<char>(file), {});
 }
 
 } // namespace greta::llm

@@ -66,7 +66,7 @@ public:
   Server(const Options &options, const Model &model, Engine &engine,
          const Tokenizer &tokenizer)
       : options(options), model(model), engine(engine), tokenizer(tokenizer),
-        form(chatFormOf(model)),
+        chat(model),
         scheduler(engine, tokenizer, options.parallel, options.queue) {}
 
   int run();
@@ -89,7 +89,7 @@ private:
   const Model &model;
   Engine &engine;
   const Tokenizer &tokenizer;
-  const ChatForm *form;
+  const ChatTemplate chat;
   Scheduler scheduler;
   std::string key;
   httplib::Server http;
@@ -133,11 +133,9 @@ std::vector<int32_t> Server::promptTokens(const json &body) const {
 }
 
 std::string Server::chatPrompt(const json &body) const {
-  if (!form)
-    throw Refusal(400, "the model has no chat template that is known; use "
-                       "/v1/completions");
-  std::vector<Message> messages;
-  json given = body.value("messages", json());
+  if (!chat.problem().empty())
+    throw Refusal(400, chat.problem() + "; use /v1/completions");
+  json given = body.value("messages", json()), messages = json::array();
   if (!given.is_array() || given.empty())
     throw Refusal(400, "'messages' has to be a list of messages");
   for (const json &message : given) {
@@ -145,10 +143,14 @@ std::string Server::chatPrompt(const json &body) const {
         !message.value("content", json()).is_string())
       throw Refusal(400, "a message has to have the texts 'role' and "
                          "'content'");
-    messages.push_back({message["role"].get<std::string>(),
-                        message["content"].get<std::string>()});
+    messages.push_back(
+        {{"role", message["role"]}, {"content", message["content"]}});
   }
-  return promptOf(*form, messages);
+  try {
+    return chat.prompt(messages);
+  } catch (const std::exception &why) {
+    throw Refusal(400, why.what());
+  }
 }
 
 Request Server::read(const json &body, bool isChat) const {
@@ -158,9 +160,9 @@ Request Server::read(const json &body, bool isChat) const {
   if (numberOf(body, "n", 1, 1, 1024) != 1)
     throw Refusal(400, "'n' has to be 1");
   request.tokens =
-      isChat ? tokenizer.encode(chatPrompt(body), true) : promptTokens(body);
-  if (isChat)
-    if (auto end = tokenizer.find(form->end))
+      isChat ? tokenizer.encode(chatPrompt(body), false) : promptTokens(body);
+  if (isChat && !chat.end().empty())
+    if (auto end = tokenizer.find(chat.end()))
       request.ends.push_back(*end);
   if (request.tokens.empty())
     throw Refusal(400, "the prompt has no tokens");
@@ -386,7 +388,7 @@ void Server::route() {
              json one = {{"id", model.path},
                          {"object", "model"},
                          {"owned_by", "greta"},
-                         {"has_chat_template", form != nullptr}};
+                         {"has_chat_template", chat.problem().empty()}};
              response.set_content(
                  dump({{"object", "list"}, {"data", json::array({one})}}),
                  "application/json");
