@@ -265,6 +265,8 @@ def test_requests(tmp_path, tiny):
     refused("the prompt has no tokens", "generate", tiny, *on, "-p", "")
     refused("the context has no room for pp64 (--context)", "bench", tiny, *on, "-p", "64", "-c", "16")
     refused("the context has no room for tg4 @ d64 (--context)", "bench", tiny, *on, "-p", "0", "-n", "4", "-d", "64", "-c", "48")
+    refused("--n-depth: Value -1 not in range 0 to 16777216", "bench", tiny, *on, "-d", "-1")
+    refused("say what to do: compile, generate, logits, tokenize, bench, perplexity or serve (--help)")
     refused("nothing to measure: say -p or -n with more than 0 tokens", "bench", tiny, *on, "-p", "0", "-n", "0")
     refused("cannot be written", "logits", tiny, *on, "--tokens=1", "-o", tmp_path / "no" / "l.npy")
     assert not out.exists()

@@ -77,18 +77,20 @@ Engine::Engine(const Model &model, const std::string &packagePath,
     freePages.push_back(static_cast<int32_t>(page));
 
   int64_t positions = pages * pageSize;
+  cosTable = allocate(positions * half, 4);
+  sinTable = allocate(positions * half, 4);
+  std::vector<double> turns; // of an angle from one position to the next
+  for (int64_t i = 0; i < half; ++i)
+    turns.push_back(std::pow(c.ropeBase, -2.0 * static_cast<double>(i) /
+                                             static_cast<double>(c.headSize)) /
+                    c.ropeFactors[static_cast<size_t>(i)]);
   std::vector<float> angles[2];
   for (int64_t position = 0; position < positions; ++position)
-    for (int64_t i = 0; i < half; ++i) {
-      double angle = static_cast<double>(position) *
-                     std::pow(c.ropeBase, -2.0 * static_cast<double>(i) /
-                                              static_cast<double>(c.headSize)) /
-                     c.ropeFactors[static_cast<size_t>(i)];
+    for (double turn : turns) {
+      double angle = static_cast<double>(position) * turn;
       angles[0].push_back(static_cast<float>(std::cos(angle)));
       angles[1].push_back(static_cast<float>(std::sin(angle)));
     }
-  cosTable = allocate(positions * half, 4);
-  sinTable = allocate(positions * half, 4);
   stream.write(cosTable, angles[0].data(), cosTable.size());
   stream.write(sinTable, angles[1].data(), sinTable.size());
 

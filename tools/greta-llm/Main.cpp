@@ -1,6 +1,7 @@
 // Main.cpp: greta-llm's command line. Whatever goes wrong ends as one line on
 // stderr and exit status 1.
 #include "CommandLine.h"
+#include "Mapping.h"
 #include "Options.h"
 
 #include <cerrno>
@@ -51,7 +52,7 @@ void addSampling(CLI::App *verb, Sampling &sampling) {
                    "0: always the most likely token")
       ->check(CLI::Range(0.0, 100.0));
   verb->add_option("--top-k", sampling.topK, "the likeliest; 0: all")
-      ->check(CLI::NonNegativeNumber);
+      ->check(CLI::Range(0, 1 << 24));
   verb->add_option(
           "--top-p", sampling.topP,
           "those whose likelier ones are less likely than this together")
@@ -73,7 +74,9 @@ int main(int argc, char **argv) {
   Options options;
   int (*chosen)(const Options &) = nullptr;
   CLI::App app{"Compiles and runs language models.", "greta-llm"};
-  app.require_subcommand(1);
+  app.require_subcommand(0, 1);
+  // Of prompts and sequences, in tokens.
+  const CLI::Range lengths(0, 1 << 24);
   auto add = [&](const char *name, const char *what,
                  int (*verb)(const Options &)) {
     CLI::App *one = app.add_subcommand(name, what);
@@ -103,7 +106,7 @@ int main(int argc, char **argv) {
   addEngine(verb, options);
   verb->add_option("-p,--prompt", options.prompt, "the text")->required();
   verb->add_option("-n", options.count, "tokens to generate at most")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(1, 1 << 24));
   verb->add_flag("--ignore-eos", options.ignoresEnd,
                  "go on where the model would end");
   verb->add_flag("!--no-special", options.addsSpecial,
@@ -135,13 +138,12 @@ int main(int argc, char **argv) {
   addEngine(verb, options);
   verb->add_option("-p,--prompts", options.prompts, "lengths of prompts")
       ->delimiter(',')
-      ->check(CLI::NonNegativeNumber);
-  verb->add_option("-n", options.count, "tokens to generate")
-      ->check(CLI::NonNegativeNumber);
+      ->check(lengths);
+  verb->add_option("-n", options.count, "tokens to generate")->check(lengths);
   verb->add_option("-d,--n-depth", options.depths,
                    "numbers of tokens that a sequence has before")
       ->delimiter(',')
-      ->check(CLI::NonNegativeNumber);
+      ->check(lengths);
   verb->add_option("--batch", options.batches, "sequences at the same time")
       ->delimiter(',')
       ->check(CLI::Range(1, 1024));
@@ -185,6 +187,9 @@ int main(int argc, char **argv) {
   if (auto status = parseCommandLine(app, argc, argv))
     return *status;
   try {
+    if (!chosen)
+      fail("say what to do: compile, generate, logits, tokenize, bench, "
+           "perplexity or serve (--help)");
     int status = chosen(options);
     if (status == 0 && fflush(stdout) != 0)
       throw std::system_error(errno, std::generic_category(),
