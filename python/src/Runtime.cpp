@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "DLPack.h"
 #include "Describe.h"
 #include "Session.h"
 
@@ -36,6 +37,30 @@ static nb::tuple shapeOf(const Array &array) {
   for (int64_t extent : array.shape)
     shape.append(extent);
   return nb::tuple(shape);
+}
+
+/// The array as a tensor of DLPack, with NumPy's type.
+static DLManagedTensor *exported(const Array &array) {
+  std::string kind = nb::cast<std::string>(array.dtype.attr("kind"));
+  std::string type = kind == "b"   ? "i1"
+                     : kind == "u" ? "u" + array.type.substr(1)
+                                   : array.type;
+  return array.buffer->exportDLPack(type, array.shape, array.offset);
+}
+
+/// A capsule deletes the tensor unless somebody has taken it, who then renames
+/// the capsule.
+static nb::object capsuleOf(DLManagedTensor *tensor) {
+  PyObject *capsule = PyCapsule_New(tensor, "dltensor", [](PyObject *self) {
+    if (!PyCapsule_IsValid(self, "dltensor"))
+      return;
+    auto *left =
+        static_cast<DLManagedTensor *>(PyCapsule_GetPointer(self, "dltensor"));
+    left->deleter(left);
+  });
+  if (!capsule)
+    tensor->deleter(tensor);
+  return nb::steal(capsule);
 }
 
 static void bindArrays(nb::module_ &m) {
@@ -104,6 +129,22 @@ static void bindArrays(nb::module_ &m) {
             });
           },
           "data"_a)
+      .def(
+          "__dlpack__",
+          [](const Array &a, const nb::kwargs &) {
+            a.session->queue->run(
+                [](greta::Stream &stream) { stream.synchronize(); });
+            return capsuleOf(exported(a));
+          },
+          "The same memory for another library, when the work before is done")
+      .def("__dlpack_device__",
+           [](const Array &a) {
+             DLManagedTensor *tensor = exported(a);
+             DLDevice device = tensor->dl_tensor.device;
+             tensor->deleter(tensor);
+             return nb::make_tuple(static_cast<int>(device.device_type),
+                                   device.device_id);
+           })
       .def("copy_from", [](Array &a, const Array &from) {
         checkSize(a, from.bytes());
         if (from.session != a.session)

@@ -202,7 +202,8 @@ GRETA_API greta_status greta_buffer_import_pointer(greta_device *device,
  * the last work that uses it is done. Where the import fails the tensor stays
  * the caller's. What the host reaches is exported as its memory, else HIP's
  * pointer or the VkBuffer; the tensor keeps the memory until its deleter is
- * called. Work is not waited for: the caller puts both libraries' in order. */
+ * called; `dtype` is a package's, or u8, u16, u32, u64, i1. Work is not waited
+ * for: the caller puts both libraries' in order. */
 struct DLManagedTensor;
 GRETA_API greta_status
 greta_buffer_import_dlpack(greta_device *device, struct DLManagedTensor *tensor,

@@ -11,16 +11,19 @@ using namespace greta::rt;
 
 namespace {
 
-// DLPack's type codes: integers, floats, bfloat16, and since 1.1 8-bit floats.
+// DLPack's type codes: integers with and without a sign, floats, bfloat16,
+// bool, and since 1.1 8-bit floats.
 struct Type {
   const char *Name;
   uint8_t Code, Bits;
 };
 constexpr Type types[] = {
-    {"i8", 0, 8},      {"i16", 0, 16},        {"i32", 0, 32},
-    {"i64", 0, 64},    {"f16", 2, 16},        {"f32", 2, 32},
-    {"f64", 2, 64},    {"bf16", 4, 16},       {"f8e4m3fn", 10, 8},
-    {"f8e5m2", 12, 8}, {"f8e4m3fnuz", 11, 8}, {"f8e5m2fnuz", 13, 8}};
+    {"i1", 6, 8},          {"i8", 0, 8},         {"i16", 0, 16},
+    {"i32", 0, 32},        {"i64", 0, 64},       {"u8", 1, 8},
+    {"u16", 1, 16},        {"u32", 1, 32},       {"u64", 1, 64},
+    {"f16", 2, 16},        {"f32", 2, 32},       {"f64", 2, 64},
+    {"bf16", 4, 16},       {"f8e4m3fn", 10, 8},  {"f8e5m2", 12, 8},
+    {"f8e4m3fnuz", 11, 8}, {"f8e5m2fnuz", 13, 8}};
 
 // What a buffer's tensor holds until somebody deletes it.
 struct Exported {

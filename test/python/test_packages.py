@@ -109,6 +109,22 @@ def test_arrays_from_others():
         greta.asarray(np.zeros(3, np.complex64))
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, np.int8, np.uint16, np.int64, np.bool_])
+def test_dlpack(dtype):
+    """Arrays that the host reaches are taken without a copy, and stay as long as somebody has them; others are not the host's."""
+    host = (np.arange(12).reshape(3, 4) % 2).astype(dtype)
+    array = greta.asarray(host, device="host")
+    taken = np.from_dlpack(array[1:])
+    assert taken.dtype == host.dtype and (taken == host[1:]).all()
+    array.zero_()
+    del array
+    assert not taken.any()
+    assert greta.asarray(host, device="host").__dlpack_device__() == (1, 0)
+    assert greta.asarray(host, device="vulkan").__dlpack_device__()[0] == 7
+    with pytest.raises((BufferError, RuntimeError)):
+        np.from_dlpack(greta.asarray(host, device="vulkan"))
+
+
 @pytest.mark.parametrize("name,dtype", [("f16", "float16"), ("fp16", "float16"), ("bf16", "bfloat16"), ("i32", "int32"), ("u8", "uint8"), ("fp8e5", "float8_e5m2")])
 def test_names_of_types(name, dtype):
     assert greta.empty((2, 3), name).dtype.name == dtype
