@@ -289,3 +289,33 @@ def test_poll(triton_device):
     out = torch.zeros(1, dtype=torch.int8)
     kernel[(3,)](torch.full((1,), 7, dtype=torch.int32), out)
     assert out.item() == 1
+
+
+@triton.jit
+def follow(addresses, out, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    row = tl.program_id(0)
+    source = tl.load(addresses + row).to(tl.pointer_type(tl.float32))
+    tl.store(out + row * BLOCK + i, tl.load(source + i))
+
+
+def test_addresses_in_memory(triton_device):
+    """Pointers to pointers: of GRETA's arrays."""
+    rows = [greta.asarray(np.arange(64, dtype=np.float32) + 100 * row) for row in range(3)]
+    out = torch.zeros(3, 64)
+    follow[(3,)](torch.tensor([row.data_ptr() for row in rows]), out, BLOCK=64)
+    np.testing.assert_array_equal(out.numpy(), np.stack([greta.to_numpy(row) for row in rows]))
+
+
+def test_addresses_of_the_host_are_an_error():
+    program = """
+import torch, greta, sys
+sys.path.insert(0, sys.argv[1])
+from test_triton_launch import follow
+greta.triton.activate("sim:gfx942")
+x = torch.ones(64)
+follow[(1,)](torch.tensor([x.data_ptr()]), torch.zeros(64), BLOCK=64)
+"""
+    done = subprocess.run([sys.executable, "-c", program, os.path.dirname(__file__)], capture_output=True, text=True)
+    assert done.returncode != 0
+    assert "kernel 'follow_0': read of" in done.stderr and "out of bounds" in done.stderr
