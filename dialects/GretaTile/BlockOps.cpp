@@ -31,6 +31,9 @@ LogicalResult DotOp::verify() {
            << a << " by " << b << " into " << c
            << "; it takes [M,K] by [K,N] into [M,N], or a batch of them, "
               "[B,M,K] by [B,K,N] into [B,M,N]";
+  if (getStep() && getMatrix())
+    return emitOpError("has 'step' beside 'matrix'; steps along K are those of "
+                       "multiply-adds, an instruction has its own");
   return success();
 }
 

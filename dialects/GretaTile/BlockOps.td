@@ -27,9 +27,13 @@ def GretaTile_DotOp : GretaTile_Op<"dot", [Pure, TypesMatchWith<"the accumulator
     `greta_tile.dot %a, %b, %c : tensor<64x16xf16>, tensor<16x64xf16> -> tensor<64x64xf32>` is c + a b; with a leading
     dimension each is a batch: `tensor<4x64x16xf16>, tensor<4x16x64xf16> -> tensor<4x64x64xf32>`. Products are formed and summed in
     the accumulator's type. With `matrix` an instruction does it tile by tile, which orders the sum as it likes; without, it is a
-    chain of fused multiply-adds along K.
+    chain of fused multiply-adds along K. With `step` that chain is a loop: operands, in any layout, pass through shared memory, from which a
+    lane takes what it multiplies by `step` of K at a time.
   }];
-  let arguments = (ins NumberBlock:$a, NumberBlock:$b, NumberBlock:$acc, OptionalAttr<GretaTile_MatrixAttr>:$matrix);
+  let arguments = (ins NumberBlock:$a, NumberBlock:$b, NumberBlock:$acc, OptionalAttr<GretaTile_MatrixAttr>:$matrix,
+                       OptionalAttr<ConfinedAttr<I32Attr, [IntPositive]>>:$step);
+  let builders = [OpBuilder<(ins "::mlir::Type":$type, "::mlir::Value":$a, "::mlir::Value":$b, "::mlir::Value":$acc, "MatrixAttr":$matrix),
+      [{ build($_builder, $_state, type, a, b, acc, matrix, /*step=*/nullptr); }]>];
   let results = (outs AnyBlock:$result);
   let assemblyFormat = "$a `,` $b `,` $acc attr-dict `:` type($a) `,` type($b) `->` type($result)";
   let hasVerifier = 1;

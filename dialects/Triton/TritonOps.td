@@ -24,6 +24,7 @@ def ScalarLike : Like<[AnyFloat, AnySignlessInteger, TT_PtrType], "scalar or blo
 def NumberBlock : Block<[AnyFloat, AnySignlessInteger]>;
 def AnyBlock : Block<[AnyFloat, AnySignlessInteger, TT_PtrType]>;
 def I32Block : Block<[I32]>;
+def RowBlock : Block<[I16, I32]>;
 
 /// The type of what `pointers` point to.
 class PointeeOf<string pointers, string value>
@@ -336,6 +337,15 @@ def TT_AtomicLoadOp : TT_Op<"atomic_load"> {
     custom<Keyword>($sem) `,` custom<Keyword>($scope) `,` $pointers (`,` $mask^)? attr-dict `:` functional-type(operands, $result)
   }];
 }
+def TT_AtomicPollOp : TT_Op<"atomic_poll"> {
+  let summary = "Waits until memory has the expected number; false where the time was over";
+  let arguments = (ins StrAttr:$sem, StrAttr:$scope, PtrLike:$pointers, NumberLike:$expected, Optional<I64>:$timeout);
+  let results = (outs BoolLike_:$result);
+  let assemblyFormat = [{
+    custom<Keyword>($sem) `,` custom<Keyword>($scope) `,` $pointers `,` $expected (`timeout` $timeout^)? attr-dict
+    `:` type($pointers) `,` type($expected) `->` type($result)
+  }];
+}
 def TT_AtomicStoreOp : TT_Op<"atomic_store", [OptionalMaskOf<"pointers">, PointeeOf<"pointers", "value">]> {
   let summary = "Stores in one step, in order with other atomics";
   let arguments = (ins StrAttr:$sem, StrAttr:$scope, PtrLike:$pointers, NumberLike:$value, Optional<BoolLike_>:$mask);
@@ -374,13 +384,13 @@ def TT_DescriptorReduceOp : TT_Op<"descriptor_reduce"> {
 }
 def TT_DescriptorGatherOp : TT_Op<"descriptor_gather"> {
   let summary = "Loads the rows that a block names, from a column on";
-  let arguments = (ins TT_DescriptorType:$desc, I32Block:$rows, I32:$column);
+  let arguments = (ins TT_DescriptorType:$desc, RowBlock:$rows, I32:$column);
   let results = (outs NumberBlock:$result);
   let assemblyFormat = "$desc `[` $rows `,` $column `]` attr-dict `:` functional-type(operands, $result)";
 }
 def TT_DescriptorScatterOp : TT_Op<"descriptor_scatter"> {
   let summary = "Stores the rows that a block names, from a column on";
-  let arguments = (ins TT_DescriptorType:$desc, I32Block:$rows, I32:$column, NumberBlock:$value);
+  let arguments = (ins TT_DescriptorType:$desc, RowBlock:$rows, I32:$column, NumberBlock:$value);
   let assemblyFormat = "$desc `[` $rows `,` $column `]` `,` $value attr-dict `:` type(operands)";
 }
 

@@ -115,6 +115,13 @@ private:
   mlir::LogicalResult distributeMatrixDot(DotOp op, const DistributedLayout &a,
                                           const DistributedLayout &b,
                                           const DistributedLayout &c);
+  struct SteppedOperand;
+  SteppedOperand steppedOperand(mlir::Value block, const DistributedLayout &src,
+                                const Layout &acc, unsigned own, unsigned kDim,
+                                int64_t depth, int64_t step);
+  mlir::LogicalResult distributeSteppedDot(DotOp op, const DistributedLayout &a,
+                                           const DistributedLayout &b,
+                                           const DistributedLayout &c);
   // DistributeLocal.cpp
   mlir::LogicalResult distributeLocalAlloc(LocalAllocOp op);
   mlir::LogicalResult distributeLocalStore(LocalStoreOp op);
@@ -214,23 +221,23 @@ private:
                                   const DistributedLayout &dst,
                                   mlir::ImplicitLocOpBuilder &b);
   /// Where an array in shared memory has the elements of a block: `width`
-  /// neighbours along `fastest` are one entry; entries between neighbours along
-  /// the other dimensions. Of `size` entries `part` are there at a time.
+  /// neighbours along `fastest` are one entry; entries from one to the next
+  /// along each dimension. Of `size` entries `part` are there at a time.
   struct SharedOrder {
     unsigned fastest, width;
     llvm::SmallVector<int64_t> strides;
     bool isPadded = false;
     int64_t size = 0, part = 0;
     llvm::SmallVector<int64_t> parts(llvm::ArrayRef<int64_t> shape) const;
-    /// Entries from the thread's first register to another.
-    int64_t offset(const DistributedLayout &layout, unsigned reg) const;
+    /// Entries from the thread's first element to the one at `index` from it.
+    int64_t offset(const Index &index) const;
     int64_t lastPart(const DistributedLayout &layout) const;
   };
   static SharedOrder rowMajor(const Layout &layout, unsigned width);
   /// How many entries may be in shared memory at a time.
   int64_t entriesAtATime(mlir::Type element, const SharedOrder &order);
-  /// The entry of the thread's first register.
-  mlir::Value sharedThreadOffset(const DistributedLayout &layout,
+  /// The entry of the thread's first element.
+  mlir::Value sharedThreadOffset(llvm::ArrayRef<mlir::Value> threadIndex,
                                  const SharedOrder &order,
                                  mlir::ImplicitLocOpBuilder &b);
   /// That entry as one in a part, and which part; null: the first.

@@ -1,13 +1,23 @@
 //===- DistributeDot.cpp - products of one lane ---------------------------===//
 //
 // A dot is a chain of multiply-adds, or one greta_tile.mma per tile of its
-// accumulator and step along K.
+// accumulator and step along K. With `step` the chain is a loop, whose turns
+// find their operands in shared memory:
+//
+//   %c = greta_tile.dot %a, %b, %acc {step = 2} : tensor<..x64xf32>, ..
+//     →  shared_store of %a and %b
+//        scf.for %turn = 0 to 32 iter_args(%c0 = %acc0, ..)
+//          %a0 = shared_load .. ; %b0 = shared_load ..
+//          math.fma %a0, %b0, %c0 ..
 //
 //===----------------------------------------------------------------------===//
 
 #include "Distribute.h"
+#include "GretaTile/LoopAttributes.h"
+#include "greta/Layout/Waves.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
@@ -58,6 +68,8 @@ LogicalResult Distributor::distributeDot(DotOp op) {
     return failure();
   if (op.getMatrixAttr())
     return distributeMatrixDot(op, **a, **b, **c);
+  if (op.getStep())
+    return distributeSteppedDot(op, **a, **b, **c);
   // Rows of A are where rows of the accumulator are, columns of B likewise,
   // and matrices of a batch in both.
   unsigned columnDim = (*c)->layout.rank() - 1, rowDim = columnDim - 1;
@@ -97,6 +109,130 @@ LogicalResult Distributor::distributeDot(DotOp op) {
         return op.emitOpError("has operands whose K is not in registers");
       out[reg] = multiplyAdd(builder, loc, x, y, out[reg]);
     }
+  values[op.getResult()] = std::move(out);
+  return success();
+}
+
+/// An operand of a dot in steps. K is outermost in shared memory: what a step
+/// takes lies together, and a part is a range of K.
+struct Distributor::SteppedOperand {
+  const DistributedLayout &src;
+  unsigned kDim;
+  SharedOrder order;
+  Value array;
+  int64_t perStep;               // entries
+  Value thread;                  // the entry of its first element
+  Value entry;                   // the same in this step
+  std::map<Index, Value> loaded; // in this step, widened
+};
+
+/// Vectors are runs that the block's registers and what a lane reads have in
+/// common, along K or along the accumulator's dimension `own`.
+Distributor::SteppedOperand
+Distributor::steppedOperand(Value block, const DistributedLayout &src,
+                            const Layout &acc, unsigned own, unsigned kDim,
+                            int64_t depth, int64_t step) {
+  Type element = getElementTypeOrSelf(block.getType());
+  unsigned most = std::max<int64_t>(1, 16 / bytesInMemory(element));
+  unsigned alongK =
+      std::min({src.layout.contiguity(kDim), unsigned(step), most});
+  unsigned across = std::min({src.layout.contiguity(own),
+                              acc.registersAlong(own).contiguity(own), most});
+  SharedOrder order{alongK > across ? kDim : own, std::max(alongK, across),
+                    SmallVector<int64_t>(acc.rank())};
+  Index shape = src.layout.shape();
+  order.part = 1;
+  auto add = [&](unsigned dim, int64_t extent) {
+    order.strides[dim] = order.part;
+    order.part *= dim == order.fastest ? extent / order.width : extent;
+  };
+  add(own, shape[own]);
+  if (acc.rank() == 3)
+    add(0, shape[0]);
+  add(kDim, depth);
+  order.size = order.part * (shape[kDim] / depth);
+  Value array = sharedAlloc(order.part, pieceOf(element, order.width));
+  int64_t perStep = order.strides[kDim] * step;
+  if (order.fastest == kDim)
+    perStep /= order.width;
+  return {src, kDim, order, array, perStep, {}, {}, {}};
+}
+
+LogicalResult Distributor::distributeSteppedDot(DotOp op,
+                                                const DistributedLayout &a,
+                                                const DistributedLayout &b,
+                                                const DistributedLayout &c) {
+  ImplicitLocOpBuilder outer(op.getLoc(), builder);
+  unsigned columnDim = c.layout.rank() - 1, rowDim = columnDim - 1;
+  // As much of K at a time as there is room for.
+  int64_t k = a.layout.shape()[columnDim], depth = k, bytes = 0;
+  for (Value block : {op.getA(), op.getB()}) {
+    auto type = cast<RankedTensorType>(block.getType());
+    bytes = std::max(bytes, type.getNumElements() / k *
+                                bytesInMemory(type.getElementType()));
+  }
+  largestMove = std::max(largestMove, k * bytes);
+  if (depth * bytes > mostBytes)
+    depth = powerPart(k);
+  while (depth > 1 && depth * bytes > mostBytes)
+    depth /= 2;
+  int64_t step =
+      std::min<int64_t>(llvm::bit_floor(*op.getStep()), powerPart(depth));
+  SteppedOperand operands[] = {
+      steppedOperand(op.getA(), a, c.layout, rowDim, columnDim, depth, step),
+      steppedOperand(op.getB(), b, c.layout, columnDim, rowDim, depth, step)};
+  for (SteppedOperand &operand : operands) {
+    auto thread = c.threadIndex;
+    thread[operand.kDim] = constant(0);
+    operand.thread = sharedThreadOffset(thread, operand.order, outer);
+  }
+  LaneValues blocks[] = {LaneValues(lanes(op.getA())),
+                         LaneValues(lanes(op.getB()))};
+  LaneValues out(lanes(op.getAcc()));
+  Type type = out.front().getType();
+  for (int64_t part = 0; part < k / depth; ++part) {
+    for (auto [operand, block] : llvm::zip(operands, blocks))
+      storePart(block, operand.array, part, operand.src, operand.order, outer);
+    auto loop = scf::ForOp::create(outer, constant(0), constant(depth / step),
+                                   constant(1), out);
+    loop->setAttr(rolledName, outer.getUnitAttr());
+    ImplicitLocOpBuilder inner(op.getLoc(), outer);
+    inner.setInsertionPointToEnd(loop.getBody());
+    for (SteppedOperand &operand : operands) {
+      Value ahead = arith::MulIOp::create(inner, loop.getInductionVar(),
+                                          constant(operand.perStep));
+      operand.entry = arith::AddIOp::create(inner, operand.thread, ahead);
+      operand.loaded.clear();
+    }
+    auto load = [&](SteppedOperand &operand, Index at, int64_t k) {
+      const SharedOrder &order = operand.order;
+      at[operand.kDim] = k;
+      if (Value known = operand.loaded[at])
+        return known;
+      Index first = at;
+      first[order.fastest] -= first[order.fastest] % order.width;
+      Value piece = SharedLoadOp::create(
+          inner, operand.array,
+          offsetBy(inner, operand.entry, order.offset(first)));
+      for (unsigned i = 0; i < order.width; ++i, ++first[order.fastest]) {
+        Value element =
+            order.width > 1
+                ? vector::ExtractOp::create(inner, piece, i).getResult()
+                : piece;
+        operand.loaded[first] = widen(inner, op.getLoc(), element, type);
+      }
+      return operand.loaded[at];
+    };
+    LaneValues sums(loop.getRegionIterArgs());
+    for (int64_t k = 0; k < step; ++k)
+      for (auto [sum, index] : llvm::zip(sums, c.registerIndex)) {
+        Value x = load(operands[0], index, k);
+        sum = multiplyAdd(inner, op.getLoc(), x, load(operands[1], index, k),
+                          sum);
+      }
+    scf::YieldOp::create(inner, sums);
+    out = LaneValues(loop.getResults());
+  }
   values[op.getResult()] = std::move(out);
   return success();
 }

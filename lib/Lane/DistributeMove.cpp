@@ -134,15 +134,14 @@ LogicalResult Distributor::distributeGather(GatherOp op) {
   Value last = constant((*src)->layout.shape()[axis] - 1);
   Value stride = constant(order.strides[axis]);
   order.strides[axis] = 0;
-  order.fastest = order.strides.size(); // strides count along all dimensions
-  Value own = sharedThreadOffset(**dst, order, b);
+  Value own = sharedThreadOffset((*dst)->threadIndex, order, b);
   LaneValues out;
   for (auto [reg, index] : llvm::enumerate(lanes(op.getIndex()))) {
     Value inside = arith::MinUIOp::create(b, index, last);
     Value at = arith::MulIOp::create(b, inside, stride);
     at = arith::AddIOp::create(b, own, at);
     out.push_back(SharedLoadOp::create(
-        b, array, offsetBy(b, at, order.offset(**dst, reg))));
+        b, array, offsetBy(b, at, order.offset((*dst)->registerIndex[reg]))));
   }
   values[op.getResult()] = std::move(out);
   return success();
@@ -179,11 +178,11 @@ LogicalResult Distributor::distributeHistogram(HistogramOp op) {
       });
     }
   });
-  Value at = sharedThreadOffset(**dst, order, b);
+  Value at = sharedThreadOffset((*dst)->threadIndex, order, b);
   LaneValues out;
   for (unsigned reg = 0; reg < zeros.size(); ++reg)
     out.push_back(SharedLoadOp::create(
-        b, array, offsetBy(b, at, order.offset(**dst, reg))));
+        b, array, offsetBy(b, at, order.offset((*dst)->registerIndex[reg]))));
   values[op.getResult()] = std::move(out);
   return success();
 }

@@ -41,20 +41,18 @@ Distributor::SharedOrder::parts(ArrayRef<int64_t> shape) const {
   SmallVector<int64_t> found{size};
   for (auto [dim, stride] : llvm::enumerate(strides)) {
     int64_t entries = dim == fastest ? shape[dim] / width : shape[dim];
-    int64_t step = dim == fastest ? 1 : stride;
     if (dim == fastest && isPadded)
       continue;
     for (int64_t count = powerPart(entries); count; count /= 2)
-      found.push_back(step * count);
+      found.push_back(stride * count);
   }
   return found;
 }
 
-int64_t Distributor::SharedOrder::offset(const DistributedLayout &layout,
-                                         unsigned reg) const {
+int64_t Distributor::SharedOrder::offset(const Index &index) const {
   int64_t offset = 0;
-  for (auto [dim, at] : llvm::enumerate(layout.registerIndex[reg]))
-    offset += dim == fastest ? at / width : at * strides[dim];
+  for (auto [dim, at] : llvm::enumerate(index))
+    offset += (dim == fastest ? at / width : at) * strides[dim];
   return offset;
 }
 
@@ -63,8 +61,7 @@ int64_t
 Distributor::SharedOrder::lastPart(const DistributedLayout &layout) const {
   int64_t last = 0;
   for (const ThreadBit &bit : layout.layout.threadBits())
-    for (auto [dim, at] : llvm::enumerate(bit.basis))
-      last += dim == fastest ? at / width : at * strides[dim];
+    last += offset(Index(bit.basis.begin(), bit.basis.end()));
   return last / part;
 }
 
@@ -72,9 +69,9 @@ Distributor::SharedOrder Distributor::rowMajor(const Layout &layout,
                                                unsigned width) {
   Index shape = layout.shape();
   SharedOrder order{unsigned(shape.size()) - 1, width, {}};
-  order.strides.resize(shape.size());
-  int64_t stride = 1;
-  for (unsigned dim = shape.size(); dim-- > 0;) {
+  order.strides.resize(shape.size(), 1);
+  int64_t stride = shape.back();
+  for (unsigned dim = shape.size() - 1; dim-- > 0;) {
     order.strides[dim] = stride / width;
     stride *= shape[dim];
   }
@@ -82,18 +79,15 @@ Distributor::SharedOrder Distributor::rowMajor(const Layout &layout,
   return order;
 }
 
-Value Distributor::sharedThreadOffset(const DistributedLayout &layout,
+Value Distributor::sharedThreadOffset(ArrayRef<Value> threadIndex,
                                       const SharedOrder &order,
                                       ImplicitLocOpBuilder &b) {
   Value sum;
-  for (unsigned dim = 0; dim < layout.layout.rank(); ++dim) {
-    Value term = layout.threadIndex[dim];
-    if (dim == order.fastest)
-      term = order.width > 1
-                 ? arith::DivUIOp::create(b, term, constant(order.width))
-                       .getResult()
-                 : term;
-    else
+  for (auto [dim, index] : llvm::enumerate(threadIndex)) {
+    Value term = index;
+    if (dim == order.fastest && order.width > 1)
+      term = arith::DivUIOp::create(b, term, constant(order.width));
+    if (order.strides[dim] != 1)
       term = arith::MulIOp::create(b, term, constant(order.strides[dim]));
     sum = accumulate(b, sum, term);
   }
@@ -125,7 +119,7 @@ LaneValues Distributor::convertThroughShared(ArrayRef<Value> from,
   }
   Index shape = src.layout.shape();
   auto nested = [&](unsigned outermost, bool isPadded) {
-    SharedOrder order{fastest, width, SmallVector<int64_t>(rank, 0)};
+    SharedOrder order{fastest, width, SmallVector<int64_t>(rank, 1)};
     order.size = shape[fastest] / width;
     order.isPadded = isPadded && order.size > 1;
     if (order.isPadded)
@@ -207,7 +201,7 @@ int64_t Distributor::entriesAtATime(Type element, const SharedOrder &order) {
 Distributor::SharedThread
 Distributor::sharedThread(const DistributedLayout &layout,
                           const SharedOrder &order, ImplicitLocOpBuilder &b) {
-  Value at = sharedThreadOffset(layout, order, b);
+  Value at = sharedThreadOffset(layout.threadIndex, order, b);
   int64_t last = order.lastPart(layout);
   if (!last)
     return {at, {}, 0};
@@ -227,7 +221,7 @@ void Distributor::storePart(ArrayRef<Value> from, Value array, int64_t part,
   llvm::MapVector<int64_t, SmallVector<unsigned>> registers;
   uint32_t copies = src.layout.freeRegisterBits();
   for (unsigned reg = 0; reg < from.size(); reg += width) {
-    int64_t missing = part - order.offset(src, reg) / order.part;
+    int64_t missing = part - order.offset(src.registerIndex[reg]) / order.part;
     if (!(reg % src.layout.tileRegisters() & copies) && missing >= 0 &&
         missing <= thread.lastPart)
       registers[missing].push_back(reg);
@@ -244,9 +238,9 @@ void Distributor::storePart(ArrayRef<Value> from, Value array, int64_t part,
         if (width > 1)
           value = vector::FromElementsOp::create(inner, cast<VectorType>(type),
                                                  from.slice(reg, width));
-        SharedStoreOp::create(
-            inner, value, array,
-            offsetBy(inner, thread.entry, order.offset(src, reg) % order.part));
+        int64_t at = order.offset(src.registerIndex[reg]) % order.part;
+        SharedStoreOp::create(inner, value, array,
+                              offsetBy(inner, thread.entry, at));
       }
     });
   }
@@ -287,7 +281,7 @@ LaneValues Distributor::moveThroughShared(ArrayRef<Value> from,
     storePart(from, array, part, src, srcOrder, b);
     SharedThread thread = sharedThread(dst, dstOrder, b);
     for (unsigned reg = 0; reg < out.size(); reg += width) {
-      int64_t at = dstOrder.offset(dst, reg);
+      int64_t at = dstOrder.offset(dst.registerIndex[reg]);
       int64_t missing = part - at / dstOrder.part;
       if (missing < 0 || missing > thread.lastPart)
         continue;

@@ -140,12 +140,21 @@ LogicalResult OpConverter::convert(DescriptorStoreOp op) {
                op.getValue());
 }
 
+/// Numbers of rows of 16 bits, which may be negative, in 32.
+static Value wideRows(Value rows, ImplicitLocOpBuilder &b) {
+  Type wide = tile::withElementType(rows.getType(), b.getI32Type());
+  return rows.getType() == wide
+             ? rows
+             : arith::ExtSIOp::create(b, wide, rows).getResult();
+}
+
 LogicalResult OpConverter::convert(DescriptorGatherOp op) {
-  return load(op, op.getDesc(), {op.getRows(), op.getColumn()});
+  return load(op, op.getDesc(), {wideRows(op.getRows(), b), op.getColumn()});
 }
 
 LogicalResult OpConverter::convert(DescriptorScatterOp op) {
-  return store(op, op.getDesc(), {op.getRows(), op.getColumn()}, op.getValue());
+  return store(op, op.getDesc(), {wideRows(op.getRows(), b), op.getColumn()},
+               op.getValue());
 }
 
 LogicalResult OpConverter::convert(DescriptorReduceOp op) {

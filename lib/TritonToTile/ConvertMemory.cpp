@@ -1,6 +1,7 @@
 //===- ConvertMemory.cpp - Triton IR's pointers, accesses and atomics -----===//
 
 #include "TritonToTile.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/StringSwitch.h"
 
@@ -144,7 +145,7 @@ LogicalResult OpConverter::convert(AtomicCasOp op) {
 /// Adding nothing to the bits is a load that other atomics cannot overtake.
 FailureOr<Value> OpConverter::atomicLoad(Operation *op, Value pointers,
                                          Value mask, Value other, Order order) {
-  Type type = op->getResult(0).getType();
+  Type type = tile::getPointee(pointers.getType());
   unsigned width = getElementTypeOrSelf(type).getIntOrFloatBitWidth();
   if (width != 32 && width != 64)
     return op->emitOpError("loads values of ")
@@ -169,6 +170,31 @@ LogicalResult OpConverter::convert(AtomicLoadOp op) {
   FailureOr<Value> value =
       atomicLoad(op, op.getPointers(), realMask(op.getMask()), {}, *order);
   return failed(value) ? failure() : replace(op, *value);
+}
+
+/// A loop of loads by the whole program, which ends with the right one.
+LogicalResult OpConverter::convert(AtomicPollOp op) {
+  if (op.getTimeout() || isa<RankedTensorType>(op.getPointers().getType()))
+    return op.emitOpError("polls ")
+           << (op.getTimeout() ? "for a time, and kernels have no clock"
+                               : "a block of pointers")
+           << "; poll one pointer without a timeout";
+  FailureOr<Order> order = readOrder(op, op.getSem(), op.getScope());
+  if (failed(order))
+    return failure();
+  OpBuilder::InsertionGuard guard(b);
+  auto loop = scf::WhileOp::create(b, TypeRange(), ValueRange());
+  b.createBlock(&loop.getBefore());
+  FailureOr<Value> value = atomicLoad(op, op.getPointers(), {}, {}, *order);
+  if (failed(value))
+    return failure();
+  Value differs = arith::CmpIOp::create(b, arith::CmpIPredicate::ne, *value,
+                                        op.getExpected());
+  scf::ConditionOp::create(b, differs, ValueRange());
+  b.createBlock(&loop.getAfter());
+  scf::YieldOp::create(b);
+  b.setInsertionPointAfter(loop);
+  return replace(op, {constantOf(b.getI1Type(), 1.0, b)});
 }
 
 /// An exchange of which nobody wants the old value.

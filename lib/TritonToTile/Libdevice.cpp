@@ -112,6 +112,11 @@ static Value asFloat(ValueRange x, LocBuilder &b) {
   return bitsAs(b.getF32Type(), x[0], b);
 }
 
+template <Value (*Bessel)(Value, bool, LocBuilder &), bool IsOdd>
+static Value bessel(ValueRange x, LocBuilder &b) {
+  return Bessel(x[0], IsOdd, b);
+}
+
 static const llvm::StringMap<Function> &table() {
   static const llvm::StringMap<Function> functions = {
       // clang-format off
@@ -148,6 +153,10 @@ static const llvm::StringMap<Function> &table() {
       {"finite", {1, isFinite}}, {"isfinited", {1, isFinite}}, {"isfinite", {1, isFinite}}, {"signbit", {1, signBit}}, {"signbitd", {1, signBit}},
       {"min", {2, binary<arith::MinSIOp>}}, {"max", {2, binary<arith::MaxSIOp>}}, {"umin", {2, binary<arith::MinUIOp>}}, {"umax", {2, binary<arith::MaxUIOp>}},
       {"clz", {1, unary<math::CountLeadingZerosOp>}}, {"popc", {1, unary<math::CtPopOp>}},
+      {"j0", {1, bessel<besselFirst, false>}}, {"j1", {1, bessel<besselFirst, true>}},
+      {"y0", {1, bessel<besselSecond, false>}}, {"y1", {1, bessel<besselSecond, true>}},
+      {"cyl_bessel_i0", {1, bessel<besselModified, false>}}, {"cyl_bessel_i1", {1, bessel<besselModified, true>}},
+      {"i0", {1, bessel<besselModified, false>}}, {"i1", {1, bessel<besselModified, true>}},
       {"float_as_int", {1, asInt}}, {"float_as_uint", {1, asInt}}, {"int_as_float", {1, asFloat}}, {"uint_as_float", {1, asFloat}},
       // clang-format on
   };

@@ -56,8 +56,8 @@ LogicalResult OpConverter::convert(Operation *op) {
             CatOp, GatherOp, HistogramOp, ReduceOp, ScanOp, MapElementwiseOp>(
           [&](auto o) { return convert(o); })
       .Case<AddPtrOp, PtrToIntOp, IntToPtrOp, BitcastOp, LoadOp, StoreOp,
-            AtomicRmwOp, AtomicCasOp, AtomicLoadOp, AtomicStoreOp>(
-          [&](auto o) { return convert(o); })
+            AtomicRmwOp, AtomicCasOp, AtomicLoadOp, AtomicPollOp,
+            AtomicStoreOp>([&](auto o) { return convert(o); })
       .Case<DescriptorLoadOp, DescriptorStoreOp, DescriptorReduceOp,
             DescriptorGatherOp, DescriptorScatterOp>(
           [&](auto o) { return convert(o); })

@@ -28,6 +28,14 @@ mlir::Value expandLibraryFunction(mlir::StringRef symbol,
                                   mlir::ValueRange operands,
                                   mlir::ImplicitLocOpBuilder &b);
 
+/// J, Y and I of order 0, or 1 where they are odd.
+mlir::Value besselFirst(mlir::Value x, bool isOdd,
+                        mlir::ImplicitLocOpBuilder &b);
+mlir::Value besselSecond(mlir::Value x, bool isOdd,
+                         mlir::ImplicitLocOpBuilder &b);
+mlir::Value besselModified(mlir::Value x, bool isOdd,
+                           mlir::ImplicitLocOpBuilder &b);
+
 /// A constant in every element of a type.
 mlir::Value constantOf(mlir::Type type, double value,
                        mlir::ImplicitLocOpBuilder &b);
@@ -80,6 +88,7 @@ private:
   llvm::LogicalResult convert(AtomicRmwOp op);
   llvm::LogicalResult convert(AtomicCasOp op);
   llvm::LogicalResult convert(AtomicLoadOp op);
+  llvm::LogicalResult convert(AtomicPollOp op);
   llvm::LogicalResult convert(AtomicStoreOp op);
   struct Order {
     tile::MemoryOrder semantics;

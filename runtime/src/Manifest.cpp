@@ -336,9 +336,9 @@ KernelDecl kernel(const Reader &R, const FunctionDecl &F, const Variant &V,
   for (const Reader &A : R.at("args").list())
     K.Args.push_back(kernelArg(A, F, V, Symbols));
   uint32_t Bytes = argumentOffsets(K.Args).back();
-  if (V.Backend == "vulkan" && Bytes > 128)
+  if (V.Backend == "vulkan" && Bytes > 256)
     R.at("args").bad("the argument block has ", Bytes,
-                     " bytes, Vulkan guarantees 128");
+                     " bytes, push constants hold 256");
   if (R.has("log"))
     K.Log = log(R.at("log"), V);
   return K;

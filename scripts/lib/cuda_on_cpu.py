@@ -7,6 +7,7 @@ import contextlib
 import types
 
 import torch
+import torch.utils._triton
 
 PROPERTIES = types.SimpleNamespace(
     name="GRETA", major=0, minor=0, multi_processor_count=4, total_memory=1 << 34, warp_size=32, max_threads_per_multi_processor=1024, shared_memory_per_block=32768, L2_cache_size=1 << 20
@@ -37,6 +38,7 @@ def install(capability=(0, 0), synchronize=lambda: None):
     torch.cuda.get_device_properties = lambda device=None: PROPERTIES
     torch.cuda.synchronize = lambda device=None: synchronize()
     torch.cuda.device = lambda device: contextlib.nullcontext()
+    torch.utils._triton.has_triton = lambda: True
     torch.cuda.default_generators = (torch.default_generator,)
     torch.utils.rename_privateuse1_backend("greta")
     torch.cuda.get_amp_supported_dtype = lambda: [torch.float16, torch.bfloat16]

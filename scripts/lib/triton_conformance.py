@@ -5,6 +5,7 @@ not. Every case is a line of JSON in the record when it is done, so that a run t
 """
 
 import collections
+import faulthandler
 import json
 import os
 import random
@@ -90,10 +91,13 @@ def pytest_runtest_setup(item):
 
     signal.signal(signal.SIGALRM, stop)
     signal.alarm(LIMIT)
+    # A driver that compiles hears no signal: the worker ends, and pytest-xdist has another one go on.
+    faulthandler.dump_traceback_later(LIMIT + 5, exit=True)
 
 
 def pytest_runtest_teardown(item):
     signal.alarm(0)
+    faulthandler.cancel_dump_traceback_later()
 
 
 class Recorder:

@@ -24,7 +24,13 @@ import triton
 import cuda_on_cpu
 import greta
 
-LIBRARIES = {"liger-kernel": "triton_libraries_liger", "flag-gems": "triton_libraries_gems", "fla-core": "triton_libraries_fla"}
+LIBRARIES = {
+    "liger-kernel": "triton_libraries_liger",
+    "flag-gems": "triton_libraries_gems",
+    "fla-core": "triton_libraries_fla",
+    "mamba-ssm": "triton_libraries_mamba",
+    "torchao": "triton_libraries_torchao",
+}
 DTYPES = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32}
 # Of the largest number in a result: both sides round once or twice, and add in orders of their own.
 TOLERANCES = {torch.float16: 4e-3, torch.bfloat16: 3e-2, torch.float32: 4e-5}

@@ -363,6 +363,9 @@ KINDS = {
     "large-blocks": text(
         lambda p, rng: [(rng.integers(-9, 9, size), "f32") for size in ((*p.shape, 64, 320), (64, 4), (*p.shape, 36, 512))], large_blocks, limit="exact"
     ),
+    "long-dot": text(
+        lambda p, rng: [(rng.integers(-9, 9, (*p.shape, *size)), "f32") for size in ((32, 80), (80, 64))], lambda p, rounded, x, y: x @ (y - 1) + 2, limit="exact"
+    ),
     "bit-count": text(
         integers(-(2**31), 2**31, 100),
         lambda p, rounded, x: np.unpackbits(x.view(np.uint8), axis=1).reshape(*x.shape, 32).sum(2, dtype=np.int32),
@@ -392,6 +395,7 @@ PROGRAMS = [
     *(Program("matmul", shape) for shape in ("64x64x64", "33x100x129", "70x65x1")),
     *(Program(kind, shape) for kind in ("matmul-pointers", "matmul-masks") for shape in ("128x192x64", "33x100x129", "70x65x1")),
     Program("batched-dot", "11"),
+    Program("long-dot", "3"),
     *(Program("flash-attention", shape) for shape in ("1x1x1", "2x100x77", "1x64x256")),
     *(Program("bounds", shape) for shape in ("3x7", "9x64", "5x1003")),
     *(Program("octets", rows) for rows in ("1", "301")),

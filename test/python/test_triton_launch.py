@@ -13,6 +13,7 @@ torch = pytest.importorskip("torch")
 triton = pytest.importorskip("triton")
 
 import triton.language as tl  # noqa: E402
+from triton.language.extra import libdevice  # noqa: E402
 
 import greta.language as gl  # noqa: E402
 
@@ -257,3 +258,64 @@ print(x.sum().item(), triton.runtime.driver.active.get_current_device())
         ran = subprocess.run([sys.executable, program], env=environment, capture_output=True, text=True)
         assert ran.stdout.split() == ["90.0", "sim:gfx1201"], ran.stderr
     assert len(list((tmp_path / "cache").rglob("*.greta"))) == 1
+
+
+BESSEL = {"j0": "bessel_j0", "j1": "bessel_j1", "y0": "bessel_y0", "y1": "bessel_y1", "cyl_bessel_i0": "i0", "cyl_bessel_i1": "i1"}
+
+
+@pytest.mark.parametrize("name", BESSEL)
+def test_bessel_functions(name, triton_device):
+    @triton.jit
+    def kernel(x, out, NAME: tl.constexpr, BLOCK: tl.constexpr):
+        i = tl.arange(0, BLOCK)
+        tl.store(out + i, getattr(libdevice, NAME)(tl.load(x + i)))
+
+    x = torch.linspace(-12, 12, 256)
+    out = torch.empty_like(x)
+    kernel[(1,)](x, out, NAME=name, BLOCK=256)
+    expected = getattr(torch.special, BESSEL[name])(x.double()).float()
+    torch.testing.assert_close(out.isnan(), expected.isnan())
+    error = (out - expected).abs() / expected.abs().clamp(min=1)
+    assert error.nan_to_num().max() < 2e-6
+
+
+def test_poll(triton_device):
+    @triton.jit
+    def kernel(flag, out):
+        tl.store(out, tl.atomic_poll(flag, 7))
+
+    if not hasattr(tl, "atomic_poll"):
+        pytest.skip("newer than this Triton")
+    out = torch.zeros(1, dtype=torch.int8)
+    kernel[(3,)](torch.full((1,), 7, dtype=torch.int32), out)
+    assert out.item() == 1
+
+
+@triton.jit
+def follow(addresses, out, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    row = tl.program_id(0)
+    source = tl.load(addresses + row).to(tl.pointer_type(tl.float32))
+    tl.store(out + row * BLOCK + i, tl.load(source + i))
+
+
+def test_addresses_in_memory(triton_device):
+    """Pointers to pointers: of GRETA's arrays."""
+    rows = [greta.asarray(np.arange(64, dtype=np.float32) + 100 * row) for row in range(3)]
+    out = torch.zeros(3, 64)
+    follow[(3,)](torch.tensor([row.data_ptr() for row in rows]), out, BLOCK=64)
+    np.testing.assert_array_equal(out.numpy(), np.stack([greta.to_numpy(row) for row in rows]))
+
+
+def test_addresses_of_the_host_are_an_error():
+    program = """
+import torch, greta, sys
+sys.path.insert(0, sys.argv[1])
+from test_triton_launch import follow
+greta.triton.activate("sim:gfx942")
+x = torch.ones(64)
+follow[(1,)](torch.tensor([x.data_ptr()]), torch.zeros(64), BLOCK=64)
+"""
+    done = subprocess.run([sys.executable, "-c", program, os.path.dirname(__file__)], capture_output=True, text=True)
+    assert done.returncode != 0
+    assert "kernel 'follow_0': read of" in done.stderr and "out of bounds" in done.stderr

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 SCRIPTS = pathlib.Path(__file__).resolve().parent.parent.parent / "scripts"
-SAMPLE = {"liger-kernel": ("liger_kernel", "^(rms_norm|swiglu|cross_entropy)$"), "flag-gems": ("flag_gems", "^(abs|softmax|sum_dim|sort|index_select)$"), "fla-core": ("fla", "^fused_recurrent_hgrn$")}
+SAMPLE = {"liger-kernel": ("liger_kernel", "^(rms_norm|swiglu|cross_entropy)$"), "flag-gems": ("flag_gems", "^(abs|softmax|sum_dim|sort|index_select)$"), "fla-core": ("fla", "^fused_recurrent_hgrn$"), "mamba-ssm": ("mamba_ssm", "^(chunk_products|selective_state_update)$"), "torchao": ("torchao", "^mixed_mm$")}
 INSTALLED = {library: only for library, (package, only) in SAMPLE.items() if importlib.util.find_spec(package)}
 
 if INSTALLED:

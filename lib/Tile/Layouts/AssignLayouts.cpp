@@ -320,6 +320,17 @@ LogicalResult LayoutAssigner::layOutAccumulator(DotOp dot) {
   return success();
 }
 
+/// How many K a turn of a lane's multiply-adds takes; 0: all, without a loop.
+/// 4096 of 8 bytes each are the 32 KiB of an RDNA or CDNA instruction cache.
+/// Beyond them operands fill no registers, either.
+static int64_t stepAlongK(DotOp dot, const Layout &acc) {
+  constexpr int64_t mostInTurn = 4096;
+  int64_t sums = acc.numRegisters(), depth = shapeOf(dot.getA()).back();
+  if (sums * depth <= mostInTurn)
+    return 0;
+  return llvm::bit_floor<uint64_t>(std::max<int64_t>(1, mostInTurn / sums));
+}
+
 /// What a dot's operands are laid out as beside its accumulator.
 void LayoutAssigner::layOutOperands(DotOp dot) {
   const Layout acc = layouts.at(dot.getResult());
@@ -359,6 +370,11 @@ void LayoutAssigner::layOutOperands(DotOp dot) {
     if (effort(known->second, layoutOf(0)) >= least)
       like.reset();
   }
+  if (!matrix && !pipeline)
+    if (int64_t step = stepAlongK(dot, acc)) {
+      dot.setStep(step);
+      return;
+    }
   for (unsigned number : {0, 1}) {
     Layout layout = layoutOf(number);
     wanted[&dot->getOpOperand(number)] = layout;

@@ -273,6 +273,10 @@ std::string VulkanDevice::whyNot(const Variant &V) {
     if (Shared > L.maxComputeSharedMemorySize)
       return concat(Shared, " bytes of shared memory, the limit is ",
                     L.maxComputeSharedMemorySize);
+    uint32_t Arguments = argumentOffsets(K.Args).back();
+    if (Arguments > L.maxPushConstantsSize)
+      return concat(Arguments, " bytes of arguments, the limit is ",
+                    L.maxPushConstantsSize);
     uint32_t Threads = K.Block[0] * K.Block[1] * K.Block[2];
     if (Threads > L.maxComputeWorkGroupInvocations)
       return concat(Threads, " invocations a workgroup, the limit is ",

@@ -312,6 +312,20 @@ greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {wave_size = 64
 
 // -----
 
+#mfma = #greta_tile.matrix<"mfma.f32.16x16x16f16",
+  a = <{reg = [[0, 1], [0, 2]], lane = [[1, 0], [2, 0], [4, 0], [8, 0], [0, 4], [0, 8]], wave = [], rep = [1, 1]}>,
+  b = <{reg = [[1, 0], [2, 0]], lane = [[0, 1], [0, 2], [0, 4], [0, 8], [4, 0], [8, 0]], wave = [], rep = [1, 1]}>,
+  acc = <{reg = [[1, 0], [2, 0]], lane = [[0, 1], [0, 2], [0, 4], [0, 8], [4, 0], [8, 0]], wave = [], rep = [1, 1]}>>
+greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {wave_size = 64 : i32, waves = 1 : i32} {
+  %a = arith.constant dense<0.0> : tensor<16x16xf16>
+  %z = arith.constant dense<0.0> : tensor<16x16xf32>
+  // expected-error @+1 {{has 'step' beside 'matrix'; steps along K are those of multiply-adds, an instruction has its own}}
+  %d = greta_tile.dot %a, %a, %z {matrix = #mfma, step = 4 : i32} : tensor<16x16xf16>, tensor<16x16xf16> -> tensor<16x16xf32>
+  greta_tile.return
+}
+
+// -----
+
 greta_tile.func @f(%x: !greta_tile.ptr<f32>, %i: i32) attributes {wave_size = 64 : i32, waves = 1 : i32} {
   %z = arith.constant dense<0.0> : tensor<1x64xf32>
   // expected-error @+1 {{has dims 2; they increase and are below the rank 2}}

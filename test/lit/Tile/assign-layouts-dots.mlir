@@ -18,3 +18,22 @@ greta_tile.func @two_instructions(%x: !greta_tile.ptr<i32>, %y: !greta_tile.ptr<
   greta_tile.store %m, %y[%z, %z] strides [16, 1] bounds [] : tensor<16x16xi32> -> !greta_tile.ptr<i32>
   greta_tile.return
 }
+
+// 8192 multiply-adds in a lane are more than a turn's 4096: the dot takes its operands in steps of 16, as they are laid out. Half as many stay a chain.
+// CHECK-LABEL: @steps
+// CHECK-NOT: greta_tile.convert_layout
+// CHECK: greta_tile.dot {{.*}} {step = 16 : i32} : tensor<128x32xi16
+// CHECK: greta_tile.convert_layout
+// CHECK: greta_tile.dot %{{[^{]*}} : tensor<128x16xi16
+greta_tile.func @steps(%x: !greta_tile.ptr<i16>, %y: !greta_tile.ptr<i32>) attributes {waves = 1 : i32} {
+  %z = arith.constant 0 : i32
+  %none = arith.constant dense<0> : tensor<128x128xi32>
+  %a = greta_tile.load %x[%z, %z] strides [32, 1] bounds [] : !greta_tile.ptr<i16> -> tensor<128x32xi16>
+  %b = greta_tile.load %x[%z, %z] strides [128, 1] bounds [] : !greta_tile.ptr<i16> -> tensor<32x128xi16>
+  %d = greta_tile.dot %a, %b, %none : tensor<128x32xi16>, tensor<32x128xi16> -> tensor<128x128xi32>
+  %e = greta_tile.load %x[%z, %z] strides [16, 1] bounds [] : !greta_tile.ptr<i16> -> tensor<128x16xi16>
+  %f = greta_tile.load %x[%z, %z] strides [128, 1] bounds [] : !greta_tile.ptr<i16> -> tensor<16x128xi16>
+  %g = greta_tile.dot %e, %f, %d : tensor<128x16xi16>, tensor<16x128xi16> -> tensor<128x128xi32>
+  greta_tile.store %g, %y[%z, %z] strides [128, 1] bounds [] : tensor<128x128xi32> -> !greta_tile.ptr<i32>
+  greta_tile.return
+}

@@ -104,6 +104,24 @@ tt.func public @kind(%p: !tt.ptr<i32>, %n: i32) {
 
 // -----
 
+tt.func public @poll_for_a_time(%p: !tt.ptr<i32>, %n: i32, %t: i64) {
+  // expected-error @below {{polls for a time, and kernels have no clock; poll one pointer without a timeout}}
+  %0 = tt.atomic_poll acquire, gpu, %p, %n timeout %t : !tt.ptr<i32>, i32 -> i1
+  tt.return
+}
+
+// -----
+
+tt.func public @poll_block(%p: !tt.ptr<i32>, %n: i32) {
+  %q = tt.splat %p : !tt.ptr<i32> -> tensor<4x!tt.ptr<i32>>
+  %m = tt.splat %n : i32 -> tensor<4xi32>
+  // expected-error @below {{polls a block of pointers; poll one pointer without a timeout}}
+  %0 = tt.atomic_poll acquire, gpu, %q, %m : tensor<4x!tt.ptr<i32>>, tensor<4xi32> -> tensor<4xi1>
+  tt.return
+}
+
+// -----
+
 tt.func public @rounding(%p: !tt.ptr<f32>, %f: f32) {
   // expected-error @below {{rounds by 'rs'; floats round to the nearest (rtne) or towards zero (rtz)}}
   %0 = tt.fp_to_fp %f, rounding = rs : f32 -> f16

@@ -88,6 +88,17 @@ tt.func public @atomics(%p: !tt.ptr<f32>, %q: !tt.ptr<i32>, %n: i32, %b: i1) {
   tt.return
 }
 
+// The whole program loads until the number is the right one.
+// CHECK-LABEL: greta_tile.func @poll_0(
+// CHECK: scf.while : () -> () {
+// CHECK: %[[NOW:.*]] = greta_tile.atomic_rmw or acquire device
+// CHECK: %[[DIFFERS:.*]] = arith.cmpi ne, %[[NOW]], %{{.*}} : i32
+// CHECK: scf.condition(%[[DIFFERS]])
+tt.func public @poll(%p: !tt.ptr<i32>, %n: i32) {
+  %0 = tt.atomic_poll acquire, gpu, %p, %n : !tt.ptr<i32>, i32 -> i1
+  tt.return
+}
+
 // Booleans lie in bytes; floats are compared as bits.
 // CHECK-LABEL: greta_tile.func @bits_0(
 // CHECK-SAME: %[[FLAG:.*]]: !greta_tile.ptr<i8>, %[[F:.*]]: !greta_tile.ptr<f32>
