@@ -115,11 +115,17 @@ static int64_t availableRegisters(const Limits &limits, double share) {
   return available - limits.spareRegisters;
 }
 
+/// Of a block that has a head's elements in each row: whole tiles of every
+/// instruction, and lanes in a square without any.
+static int64_t columnsOf(RankedTensorType queries) {
+  return llvm::alignTo(queries.getDimSize(3), 16);
+}
+
 static KernelConfig chooseAttention(const Space &space, const Limits &limits) {
   RankedTensorType type = queryTypeOf(space.alone);
   auto keys = cast<RankedTensorType>(space.alone->getOperand(1).getType());
   bool isPaged = isa<PagedAttentionOp>(space.alone);
-  int64_t size = type.getDimSize(3);
+  int64_t size = columnsOf(type);
   int64_t shared = type.getDimSize(1) / keys.getDimSize(isPaged ? 2 : 1);
   Type element = type.getElementType();
   auto [leastRows, copies, isCooperative] =
@@ -130,9 +136,6 @@ static KernelConfig chooseAttention(const Space &space, const Limits &limits) {
   // Multiply-adds are unrolled: larger tiles are too much code.
   int64_t rowsOfLane = size <= 64 ? facts.tilesOfSmall : 1;
   config.waves = hasMatrix && limits.wide ? 8 / rowsOfLane : 4;
-  // Lanes stand in a square: eight to a row where columns are odd eighths.
-  if (!hasMatrix && size % 16)
-    config.waves = std::max<int64_t>(1, 64 / lanesOf(1, limits));
   int64_t lanes = lanesOf(config.waves, limits);
   int64_t available = availableRegisters(limits, facts.vgprs);
   int64_t mostRows = limits.wide && hasMatrix ? lanes * rowsOfLane / 2 : 16;
@@ -218,7 +221,7 @@ static KernelConfig chooseAttention(const Space &space, const Limits &limits) {
 /// which shared memory has both orders.
 static KernelConfig chooseBackward(const Space &space, const Limits &limits) {
   RankedTensorType type = queryTypeOf(space.alone);
-  int64_t size = type.getDimSize(3), bits = type.getElementTypeBitWidth();
+  int64_t size = columnsOf(type), bits = type.getElementTypeBitWidth();
   OfInstruction instruction =
       instructionOf(type.getElementType(), size, limits);
   bool hasMatrix = instruction.rows > 0, isWide = limits.wide && hasMatrix;
@@ -226,8 +229,6 @@ static KernelConfig chooseBackward(const Space &space, const Limits &limits) {
   int64_t sums = isOfKeys(space.alone) ? 2 : 1;
   KernelConfig config;
   config.waves = isWide ? 8 : 4;
-  if (!hasMatrix && size % 16)
-    config.waves = std::max<int64_t>(1, 64 / lanesOf(1, limits));
   int64_t rows = 16;
   if (hasMatrix) {
     rows = isWide ? config.waves * instruction.rows : rows;
