@@ -7,7 +7,9 @@
 //   %v = vector.from_elements (arith.mulf %x[0], %w[0]), (.. %x[1], %w[1]), ..
 //     →  %v = arith.mulf %x, %w : vector<8xf16>
 //
-// where each operand is all of one vector in its order, or one scalar. Products
+// where each operand is all of one vector in its order, or one scalar. In a
+// block with matrix instructions neighbours of f32 that do the same become one
+// op of a pair, wherever they come from. Products
 // of f16 that are added up one after another in f32 become the instruction for
 // two:
 //

@@ -7,11 +7,14 @@
 //   m, l, acc = -inf, 0, 0                    a row's maximum, sum, result
 //   for each tile of keys
 //     x     = scale * q k^T, capped; + mask; -inf where a row does not see it
-//     m'    = max(m, max x)
+//     m'    = max x where exp(max x - m) is more than 2^8, else m
 //     p     = exp(x - m'), a = exp(m - m')
 //     l     = a l + sum p
 //     acc   = a acc + p v
 //   result = acc / l; zero where l is
+//
+// So a weight p is at most 2^8, and after the first tiles hardly any maximum
+// moves: where none of a wave's does, it rescales nothing.
 //
 // Rows and keys are numbered by the op's definition: row i stands at key
 // i + n - S, n the sequence's valid keys. Tiles that no row sees are not
@@ -365,7 +368,7 @@ AttentionEmitter::State AttentionEmitter::start() {
   return state;
 }
 
-/// Powers of two that a weight may have: far from what f16 cannot hold.
+/// A weight is at most so many powers of two, far from what f16 cannot hold.
 constexpr double slack = 8;
 
 AttentionEmitter::State AttentionEmitter::visitTile(Value key, bool isMasked,
@@ -417,8 +420,6 @@ AttentionEmitter::State AttentionEmitter::visitTile(Value key, bool isMasked,
     top = arith::MulFOp::create(b, top, constant(perRows, factor));
     x = arith::MulFOp::create(b, x, constant(shape, factor), contract);
   }
-  // Weights may be some powers of two: a maximum that grows by less stays, and
-  // so does all that has been added up.
   double most = mask ? slack / log2e : slack;
   Value bound = arith::AddFOp::create(b, state.max, constant(perRows, most));
   Value grows = arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, top, bound);
