@@ -98,6 +98,7 @@ def run(target, cases):
                 harness.check(harness.run_cases(device, package, [case.name], launcher), case)
             except AssertionError as problem:
                 wrong[case.name] = str(problem)[:500]
+        print(f"  {case.name}: {'wrong' if case.name in wrong else 'right'}", file=sys.stderr, flush=True)
     return wrong
 
 
