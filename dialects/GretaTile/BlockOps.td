@@ -39,6 +39,18 @@ def GretaTile_DotOp : GretaTile_Op<"dot", [Pure, TypesMatchWith<"the accumulator
   let hasVerifier = 1;
 }
 
+def GretaTile_RescaleOp : GretaTile_Op<"rescale", !listconcat([Pure, AllTypesMatch<["value", "factor", "result"]>,
+    AllShapesMatch<["value", "where"]>], ElementwiseMappable.traits)> {
+  let summary = "A block times factors that mostly are one";
+  let description = [{
+    `greta_tile.rescale %x, %f where %moved : tensor<128x64xf32>` is x times f, which is one wherever `moved`, of i1, is not set. Where the
+    target lets a wave vote, one in which nothing is set leaves its registers as they are.
+  }];
+  let arguments = (ins NumberBlock:$value, NumberBlock:$factor, StaticShapeTensorOf<[I1]>:$where);
+  let results = (outs NumberBlock:$result);
+  let assemblyFormat = "$value `,` $factor `where` $where attr-dict `:` type($result) `,` type($where)";
+}
+
 def GretaTile_ContractOp : GretaTile_Op<"contract", [Pure, TypesMatchWith<"the accumulator has the result's type", "result",
     "acc", "$_self">]> {
   let summary = "Adds up the products of two blocks along dimensions that a lane holds";

@@ -180,6 +180,14 @@ def GretaTile_ShuffleOp : GretaTile_Op<"shuffle", [Pure, TypesMatchWith<"result 
   let assemblyFormat = "$value `,` $lane attr-dict `:` type($value)";
 }
 
+def GretaTile_AnyOp : GretaTile_Op<"any", [Pure]> {
+  let summary = "Whether a condition holds in a lane of the wave";
+  let description = "All lanes of a wave have the same result. What depends on it is expected to be rare.";
+  let arguments = (ins I1:$condition);
+  let results = (outs I1:$result);
+  let assemblyFormat = "$condition attr-dict";
+}
+
 def GretaTile_ScheduleKind : I32EnumAttr<"ScheduleKind", "what a scheduler may order", [
     I32EnumAttrCase<"Mma", 0, "mma">, I32EnumAttrCase<"SharedLoad", 1, "shared_load">,
     I32EnumAttrCase<"SharedStore", 2, "shared_store">, I32EnumAttrCase<"Load", 3, "load">,

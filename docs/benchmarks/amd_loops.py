@@ -1,4 +1,4 @@
-"""The main loops of our f16 GEMMs on AMD chips, beside Triton's: nothing here needs a GPU.
+"""The main loops of our f16 GEMMs on AMD chips, beside Triton's, and of attention: nothing here needs a GPU.
 
     build/venv/bin/python docs/benchmarks/amd_loops.py [--csv=FILE] [--config=TEXT] [--size=4096] [--no-simulator] [--no-triton] [--no-others] [CHIP...]
 
@@ -9,6 +9,7 @@ One GEMM of SIZE x SIZE x SIZE, both operands with K contiguous, is compiled in 
   density    matrix instructions over all instructions; alu: vector and scalar ALU instructions per matrix instruction
   busy       share of time the matrix units are busy in the loop in the simulator's issue model, with every wave that a compute unit holds,
              and what bounds it; busy_low and busy_high: the same with LDS rate or latencies halved or doubled
+Attention (heads of 64 and 128 elements) has the same figures but busy, in the loop over tiles that every row sees whole.
 Registers, spills and shared memory are the code object's own figures. Triton's rows (scripts/setup --triton) are its best tile of
 issue_model.py's by busy (without the simulator by share, or by density). Other compilers' code was looked at once, with the same counts (OTHERS).
 """
@@ -44,14 +45,21 @@ OTHERS = [
 KINDS = [(r"v_(mfma|smfmac|wmma|swmmac)", "matrix"), (r"v_", "alu"), (r"s_(wait|barrier|nop|delay|setprio|clause|sched|sleep)", "hint"), (r"s_", "alu")]
 
 
-def compiled(folder, chip, size, config):
-    """Code object, what the manifest says about its kernel, processor seconds."""
+def product(size, config):
     t = f"tensor<{size}x{size}xf16>"
     attribute = f", greta.config = {{{config}}}" if config else ""
-    source, package = folder / "product.mlir", folder / "product.greta"
-    source.write_text(
-        f"func.func @product(%a: {t}, %b: {t}) -> {t} {{\n  %0 = greta.matmul %a, %b {{transpose_b{attribute}}} : {t}, {t} -> {t}\n  return %0 : {t}\n}}\n"
-    )
+    return f"func.func @product(%a: {t}, %b: {t}) -> {t} {{\n  %0 = greta.matmul %a, %b {{transpose_b{attribute}}} : {t}, {t} -> {t}\n  return %0 : {t}\n}}\n"
+
+
+def attention(size):
+    t = f"tensor<?x32x?x{size}xf16>"
+    return f"func.func @attention(%q: {t}, %k: {t}, %v: {t}) -> {t} {{\n  %0 = greta.attention %q, %k, %v : {t}, {t}, {t} -> {t}\n  return %0 : {t}\n}}\n"
+
+
+def compiled(folder, chip, text):
+    """Code object, what the manifest says about its kernel, processor seconds."""
+    source, package = folder / "function.mlir", folder / "function.greta"
+    source.write_text(text)
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     tool(ROOT / "build/bin/greta-translate", "--greta-to-package", f"--targets={chip}", source, "-o", package, timeout=60)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -115,9 +123,16 @@ def simulated(code, launch):
     return dict(busy=round(loop["share"], 3), busy_low=low, busy_high=high, waves_per_simd=loop["waves"], bound=loop["bound"])
 
 
+def attention_rows(folder, chip):
+    for size in (64, 128):
+        code, kernel, seconds = compiled(folder, chip, attention(size))
+        tile = "x".join(str(kernel["config"][name]) for name in ("rows", "depth", "columns"))
+        yield look(code, chip) | dict(kernel=f"greta attention D = {size}", block=kernel["block"][0], tile=tile, compile_s=round(seconds, 2))
+
+
 def rows(options, folder):
     for chip in options.chips:
-        code, kernel, seconds = compiled(folder, chip, options.size, options.config)
+        code, kernel, seconds = compiled(folder, chip, product(options.size, options.config))
         tile = "x".join(str(kernel["config"][name]) for name in ("rows", "columns", "depth"))
         ours = dict(kernel="greta" + (f" {{{options.config}}}" if options.config else ""), block=kernel["block"][0], tile=tile, compile_s=round(seconds, 2))
         launch = [f"--grid={kernel['grid'][0]}", f"--block={kernel['block'][0]}", *[f"--arg=zero:{2 * options.size**2}"] * 3]
@@ -130,6 +145,7 @@ def rows(options, folder):
                     loop = simulated(code, issue_model.launch(case, issue_model.GRID)) if options.simulator else {}
                     others.append(look(code, chip) | dict(kernel="Triton", block=block, tile="x".join(map(str, tile)), lds=lds) | loop)
             yield max(others, key=lambda other: (other["spills"] == 0, other.get("busy") or other.get("share") or other["density"]))
+        yield from attention_rows(folder, chip)
         if options.others:
             yield from (dict(zip(("chip", "kernel", "tile", "share", "density", "alu"), row)) for row in OTHERS if row[0] == chip)
 

@@ -203,6 +203,17 @@ def amd_loops():
     return markdown(["chip", "tile", "Triton's", "share", "Triton's", "busy", "Triton's", "bound by", "density", "Triton's", "VGPRs", "waves a SIMD"], body)
 
 
+@table
+def amd_attention():
+    """Main loops of attention."""
+    body = [
+        [r["chip"], r["kernel"].split()[-1], r["tile"], number(r["share"], 3), r["instructions"], r["matrix"], number(r["alu"], 2), r["vgprs"], r["spills"]]
+        for r in rows("amd_loops.csv")
+        if r["kernel"].startswith("greta attention")
+    ]
+    return markdown(["chip", "D", "queries x keys x D", "share", "instructions", "of the matrix unit", "ALU for each", "VGPRs", "spills"], body)
+
+
 def choices(records):
     """By type and M: at how many shapes GRETA's default takes at most 1.1 times AMD's winner's time, and less than it."""
     edges = (4, 16, 64, 256, 1024, 4096, 10**9)

@@ -296,6 +296,7 @@ static LogicalResult convertKernel(tile::FuncOp kernel, const TargetRow &row) {
     return failure();
   kernel.walk(makeUniform);
   pairElements(kernel, row);
+  combineHalves(kernel, row);
   kernel.walk(allowContraction);
   MLIRContext *context = kernel.getContext();
   Builder builder(context);

@@ -129,6 +129,9 @@ void populateShufflePatterns(const mlir::LLVMTypeConverter &converter,
                              mlir::RewritePatternSet &patterns,
                              const LaneExchange &exchange);
 
+/// What combines the halves of a wave (TileToROCDLShuffle.cpp).
+void combineHalves(mlir::Operation *kernel, const TargetRow &row);
+
 /// Functions whose flags ask for the bare instruction (TileToROCDLMath.cpp).
 void populateBareMathPatterns(const mlir::LLVMTypeConverter &converter,
                               mlir::RewritePatternSet &patterns);

@@ -203,6 +203,14 @@ void greta::rocdl::populateLanePatterns(const LLVMTypeConverter &converter,
                               "workgroup");
     return Value();
   });
+  lowerings.add<tile::AnyOp>([&](auto op, auto x, auto &b) -> Value {
+    Type mask = b.getIntegerType(kernel.waveSize);
+    Value lanes = ROCDL::BallotOp::create(b, mask, x.getCondition());
+    Value none = LLVM::ConstantOp::create(b, mask, 0);
+    Value any = LLVM::ICmpOp::create(b, LLVM::ICmpPredicate::ne, lanes, none);
+    Value rare = LLVM::ConstantOp::create(b, b.getI1Type(), false);
+    return LLVM::ExpectOp::create(b, any, rare);
+  });
   lowerings.add<tile::BarrierOp>([](auto op, auto, auto &b) -> Value {
     buildBarrier(op, b);
     return {};

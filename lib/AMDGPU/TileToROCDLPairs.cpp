@@ -7,7 +7,9 @@
 //   %v = vector.from_elements (arith.mulf %x[0], %w[0]), (.. %x[1], %w[1]), ..
 //     →  %v = arith.mulf %x, %w : vector<8xf16>
 //
-// where each operand is all of one vector in its order, or one scalar. Products
+// where each operand is all of one vector in its order, or one scalar. In a
+// block with matrix instructions neighbours of f32 that do the same become one
+// op of a pair, wherever they come from. Products
 // of f16 that are added up one after another in f32 become the instruction for
 // two:
 //
@@ -119,6 +121,55 @@ static void addPairs(math::FmaOp second, bool anyTwo) {
       tile::VectorDotOp::create(b, x, y, first.getC()).getResult());
 }
 
+/// One operand of two ops that are alike.
+static Value pairOf(Value first, Value second, ImplicitLocOpBuilder &b) {
+  auto type = VectorType::get(2, first.getType());
+  if (first == second)
+    return vector::BroadcastOp::create(b, type, first);
+  Value vector;
+  if (positionIn(vector, first) == 0 && positionIn(vector, second) == 1 &&
+      vector.getType() == type)
+    return vector;
+  return vector::FromElementsOp::create(b, type, ValueRange{first, second});
+}
+
+/// Whether two ops that follow each other are the same arithmetic of f32.
+static bool areAlike(Operation *first, Operation *second) {
+  return second &&
+         isa<arith::MulFOp, arith::AddFOp, arith::SubFOp, math::FmaOp>(first) &&
+         first->getResult(0).getType().isF32() &&
+         first->getName() == second->getName() &&
+         first->getAttrDictionary() == second->getAttrDictionary() &&
+         !first->use_empty() && !second->use_empty() &&
+         !llvm::is_contained(second->getOperands(), first->getResult(0));
+}
+
+/// Where it takes the time of matrix instructions: neighbours of the program as
+/// one op of a pair.
+static void pairNeighbours(Block *block) {
+  if (block->getOps<tile::MmaOp>().empty())
+    return;
+  for (Operation *op = &block->front(); op;) {
+    Operation *first = op, *second = op->getNextNode();
+    op = second;
+    if (!areAlike(first, second))
+      continue;
+    op = second->getNextNode();
+    ImplicitLocOpBuilder b(first->getLoc(), second);
+    SmallVector<Value, 3> operands;
+    for (auto [x, y] : llvm::zip(first->getOperands(), second->getOperands()))
+      operands.push_back(pairOf(x, y, b));
+    OperationState state(first->getLoc(), first->getName(), operands,
+                         operands.front().getType(), first->getAttrs());
+    Value pair = b.create(state)->getResult(0);
+    for (auto [i, member] : llvm::enumerate(ArrayRef{first, second})) {
+      member->getResult(0).replaceAllUsesWith(
+          vector::ExtractOp::create(b, pair, i));
+      member->erase();
+    }
+  }
+}
+
 void greta::rocdl::pairElements(Operation *kernel, const TargetRow &row) {
   SmallVector<vector::FromElementsOp> made;
   SmallVector<math::FmaOp> sums;
@@ -142,6 +193,8 @@ void greta::rocdl::pairElements(Operation *kernel, const TargetRow &row) {
       from.erase();
     }
   }
+  if (hasPairsOfF32)
+    kernel->walk(pairNeighbours);
   for (math::FmaOp second : sums)
     addPairs(second, row.matrix.empty());
 }

@@ -11,6 +11,9 @@
 //               else ds_bpermute
 //   33..63      as 32; on gfx950 the rest follows
 //
+// What combines a value with that of the other half of the wave, in either
+// order, takes both from v_permlane32_swap as it leaves them.
+//
 // A DPP move costs one instruction or none (it merges with the arithmetic that
 // uses it); ds_* go through the LDS unit without touching memory.
 //
@@ -18,6 +21,7 @@
 
 #include "TileToROCDL.h"
 #include "mlir/Conversion/LLVMCommon/Pattern.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/ROCDLDialect.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 
@@ -35,6 +39,18 @@ enum DppControl : uint32_t {
   rowHalfMirror = 0x141,
   rowXmask = 0x160,
 };
+
+/// v_permlane32_swap of a register with itself: its low half twice, and its
+/// high half twice.
+std::pair<Value, Value> bothHalves(ImplicitLocOpBuilder &b, Value word) {
+  Type i32Type = b.getI32Type();
+  Type pair =
+      LLVM::LLVMStructType::getLiteral(b.getContext(), {i32Type, i32Type});
+  Value halves = ROCDL::Permlane32SwapOp::create(
+      b, pair, word, word, /*fi=*/false, /*boundControl=*/false);
+  return {LLVM::ExtractValueOp::create(b, halves, 0),
+          LLVM::ExtractValueOp::create(b, halves, 1)};
+}
 
 class WordShuffle {
 public:
@@ -130,16 +146,9 @@ private:
         /*boundControl=*/false);
   }
 
-  /// v_permlane32_swap of a register with itself gives its low half twice and
-  /// its high half twice; each lane takes the half that it is not in.
+  /// Each lane takes the half that it is not in.
   Value swapHalves(Value word) {
-    Type i32Type = b.getI32Type();
-    Type pair =
-        LLVM::LLVMStructType::getLiteral(b.getContext(), {i32Type, i32Type});
-    Value halves = ROCDL::Permlane32SwapOp::create(
-        b, pair, word, word, /*fi=*/false, /*boundControl=*/false);
-    Value low = LLVM::ExtractValueOp::create(b, halves, 0);
-    Value high = LLVM::ExtractValueOp::create(b, halves, 1);
+    auto [low, high] = bothHalves(b, word);
     Value inLow =
         LLVM::ICmpOp::create(b, LLVM::ICmpPredicate::ult, laneId(), i32(32));
     return LLVM::SelectOp::create(b, inLow, high, low);
@@ -181,6 +190,28 @@ Value forEachWord(ImplicitLocOpBuilder &b, Value value,
 }
 
 } // namespace
+
+void greta::rocdl::combineHalves(Operation *kernel, const TargetRow &row) {
+  if (!row.hasFeature("permlane32_swap"))
+    return;
+  kernel->walk([](tile::ShuffleXorOp shuffle) {
+    Value value = shuffle.getValue();
+    Operation *user = shuffle->hasOneUse() ? *shuffle->user_begin() : nullptr;
+    if (shuffle.getMask() != 32 || !user ||
+        value.getType().getIntOrFloatBitWidth() != 32 ||
+        !user->hasTrait<OpTrait::IsCommutative>() ||
+        user->getNumOperands() != 2 ||
+        !llvm::is_contained(user->getOperands(), value))
+      return;
+    ImplicitLocOpBuilder b(user->getLoc(), user);
+    auto [low, high] =
+        bothHalves(b, b.createOrFold<arith::BitcastOp>(b.getI32Type(), value));
+    user->setOperands(
+        {b.createOrFold<arith::BitcastOp>(value.getType(), low),
+         b.createOrFold<arith::BitcastOp>(value.getType(), high)});
+    shuffle.erase();
+  });
+}
 
 void greta::rocdl::populateShufflePatterns(const LLVMTypeConverter &converter,
                                            RewritePatternSet &patterns,

@@ -115,11 +115,19 @@ static int64_t availableRegisters(const Limits &limits, double share) {
   return available - limits.spareRegisters;
 }
 
+/// Of a block that has a head's elements in each row: whole tiles of every
+/// instruction, and lanes in a square without any. Large heads take powers of
+/// two more: 264 as 272 spilled up to 195 registers on gfx942, as 320 none.
+static int64_t columnsOf(RankedTensorType queries) {
+  int64_t size = queries.getDimSize(3);
+  return llvm::alignTo(size, size <= 256 ? 16 : 64);
+}
+
 static KernelConfig chooseAttention(const Space &space, const Limits &limits) {
   RankedTensorType type = queryTypeOf(space.alone);
   auto keys = cast<RankedTensorType>(space.alone->getOperand(1).getType());
   bool isPaged = isa<PagedAttentionOp>(space.alone);
-  int64_t size = type.getDimSize(3);
+  int64_t size = columnsOf(type);
   int64_t shared = type.getDimSize(1) / keys.getDimSize(isPaged ? 2 : 1);
   Type element = type.getElementType();
   auto [leastRows, copies, isCooperative] =
@@ -130,9 +138,6 @@ static KernelConfig chooseAttention(const Space &space, const Limits &limits) {
   // Multiply-adds are unrolled: larger tiles are too much code.
   int64_t rowsOfLane = size <= 64 ? facts.tilesOfSmall : 1;
   config.waves = hasMatrix && limits.wide ? 8 / rowsOfLane : 4;
-  // Lanes stand in a square: eight to a row where columns are odd eighths.
-  if (!hasMatrix && size % 16)
-    config.waves = std::max<int64_t>(1, 64 / lanesOf(1, limits));
   int64_t lanes = lanesOf(config.waves, limits);
   int64_t available = availableRegisters(limits, facts.vgprs);
   int64_t mostRows = limits.wide && hasMatrix ? lanes * rowsOfLane / 2 : 16;
@@ -147,6 +152,7 @@ static KernelConfig chooseAttention(const Space &space, const Limits &limits) {
     mostRows = std::min<int64_t>(mostRows, llvm::PowerOf2Ceil(few) * heads);
     config.waves = std::min<int64_t>(config.waves, 4);
     lanes = lanesOf(config.waves, limits);
+    mostKeys = std::min<int64_t>(mostKeys, facts.keysOfFew);
   }
   const int64_t least = hasMatrix ? 16 : 8; // what every instruction divides
   mostRows = std::max(mostRows, least);
@@ -218,7 +224,7 @@ static KernelConfig chooseAttention(const Space &space, const Limits &limits) {
 /// which shared memory has both orders.
 static KernelConfig chooseBackward(const Space &space, const Limits &limits) {
   RankedTensorType type = queryTypeOf(space.alone);
-  int64_t size = type.getDimSize(3), bits = type.getElementTypeBitWidth();
+  int64_t size = columnsOf(type), bits = type.getElementTypeBitWidth();
   OfInstruction instruction =
       instructionOf(type.getElementType(), size, limits);
   bool hasMatrix = instruction.rows > 0, isWide = limits.wide && hasMatrix;
@@ -226,8 +232,6 @@ static KernelConfig chooseBackward(const Space &space, const Limits &limits) {
   int64_t sums = isOfKeys(space.alone) ? 2 : 1;
   KernelConfig config;
   config.waves = isWide ? 8 : 4;
-  if (!hasMatrix && size % 16)
-    config.waves = std::max<int64_t>(1, 64 / lanesOf(1, limits));
   int64_t rows = 16;
   if (hasMatrix) {
     rows = isWide ? config.waves * instruction.rows : rows;

@@ -7,11 +7,14 @@
 //   m, l, acc = -inf, 0, 0                    a row's maximum, sum, result
 //   for each tile of keys
 //     x     = scale * q k^T, capped; + mask; -inf where a row does not see it
-//     m'    = max(m, max x)
+//     m'    = max x where exp(max x - m) is more than 2^8, else m
 //     p     = exp(x - m'), a = exp(m - m')
 //     l     = a l + sum p
 //     acc   = a acc + p v
 //   result = acc / l; zero where l is
+//
+// So a weight p is at most 2^8, and after the first tiles hardly any maximum
+// moves: where none of a wave's does, it rescales nothing.
 //
 // Rows and keys are numbered by the op's definition: row i stands at key
 // i + n - S, n the sequence's valid keys. Tiles that no row sees are not
@@ -229,7 +232,7 @@ AttentionProgram::outputOfHeads(unsigned number, ArrayRef<AffineExpr> shape) {
 Value AttentionEmitter::loadQueries() {
   Tensor tensor = headsFirst(input(q));
   Dim along{row, tensor.strides[2], small(queries())};
-  Dim column{Value(), tensor.strides[3], Value()};
+  Dim column = columns(tensor.strides[3]);
   if (headsOfTile() == 1)
     return load(block({rows, size()}, tensor.element), queryPointer,
                 {along, column});
@@ -365,6 +368,9 @@ AttentionEmitter::State AttentionEmitter::start() {
   return state;
 }
 
+/// A weight is at most so many powers of two, far from what f16 cannot hold.
+constexpr double slack = 8;
+
 AttentionEmitter::State AttentionEmitter::visitTile(Value key, bool isMasked,
                                                     State state) {
   SmallVector<int64_t> shape = ofTurn({rows, keys}), perRows = ofTurn({rows});
@@ -414,19 +420,31 @@ AttentionEmitter::State AttentionEmitter::visitTile(Value key, bool isMasked,
     top = arith::MulFOp::create(b, top, constant(perRows, factor));
     x = arith::MulFOp::create(b, x, constant(shape, factor), contract);
   }
-  next.max = arith::MaxNumFOp::create(b, state.max, top, noNaN);
+  double most = mask ? slack / log2e : slack;
+  Value bound = arith::AddFOp::create(b, state.max, constant(perRows, most));
+  Value grows = arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, top, bound);
+  next.max = select(grows, top, state.max);
   // A row that has seen nothing yet has no maximum to take off.
   Value from = isMasked || mask ? finite(next.max) : next.max;
+  Value fall = exponential(arith::SubFOp::create(b, state.max, from));
+  Value ofAcc = fall, relative;
+  if (state.unit) {
+    std::tie(next.unit, relative, ofAcc) =
+        scalesOfTurn(state.unit, fall, key, isMasked);
+    grows = arith::CmpFOp::create(b, arith::CmpFPredicate::UNE, ofAcc,
+                                  constant(perRows, 1));
+  }
+  // First, so that the exponentials stand beside the second product.
+  Value scaled =
+      tile::RescaleOp::create(b, state.acc.getType(), state.acc,
+                              perRow(ofAcc, size()), perRow(grows, size()));
   Value weights =
       exponential(arith::SubFOp::create(b, x, perRow(from, keys), contract));
-  Value fall = exponential(arith::SubFOp::create(b, state.max, from));
   next.sum = arith::AddFOp::create(
       b, arith::MulFOp::create(b, state.sum, fall, contract),
       reduce(weights, last, /*isMax=*/false), contract);
-  if (state.unit)
-    std::tie(next.unit, weights, fall) =
-        scaleWeights(state.unit, weights, fall, key, isMasked);
-  Value scaled = arith::MulFOp::create(b, state.acc, perRow(fall, size()));
+  if (relative)
+    weights = arith::MulFOp::create(b, weights, relative);
   Type element = queryType.getElementType();
   if (!element.isF32())
     weights =
@@ -481,7 +499,7 @@ void AttentionEmitter::storeRows(Value v, const Tensor &tensor,
     shape.insert(shape.begin(), headsOfTile());
   }
   if (hasColumns) {
-    dims.push_back({Value(), tensor.strides[3], Value()});
+    dims.push_back(columns(tensor.strides[3]));
     shape.push_back(size());
   }
   store(reshape(v, shape), pointer, dims);

@@ -42,7 +42,7 @@ protected:
       window = std::min<int64_t>(*op.getWindow(), 1 << 30);
     softcap = number(op.getSoftcap());
     queryType = queryTypeOf(op);
-    scale = number(op.getScale()).value_or(1 / std::sqrt(size()));
+    scale = number(op.getScale()).value_or(1 / std::sqrt(elements()));
   }
 
   /// How far before and behind where a row stands the keys go that it sees;
@@ -80,7 +80,14 @@ protected:
   /// has no maximum.
   mlir::Value finite(mlir::Value max);
 
-  int64_t size() const { return queryType.getDimSize(3); }
+  /// Of a head, and of a block's rows: whole tiles of an instruction, zero
+  /// behind the head.
+  int64_t elements() const { return queryType.getDimSize(3); }
+  int64_t size() const { return config.columns; }
+  Dim columns(mlir::AffineExpr stride) {
+    return {mlir::Value(), stride,
+            size() == elements() ? mlir::Value() : i32(b, elements())};
+  }
 
   // The op: what it does not have is null.
   mlir::Value q, k, v, lengths, mask;
@@ -143,8 +150,8 @@ private:
   mlir::Value columnScales(mlir::Value key, bool isMasked);
   mlir::Value firstUnit();
   std::tuple<mlir::Value, mlir::Value, mlir::Value>
-  scaleWeights(mlir::Value unit, mlir::Value weights, mlir::Value fall,
-               mlir::Value key, bool isMasked);
+  scalesOfTurn(mlir::Value unit, mlir::Value fall, mlir::Value key,
+               bool isMasked);
   mlir::Value scaledResult(const State &state);
 
   // Keys that several go over (GretaToTileAttentionSplit.cpp).

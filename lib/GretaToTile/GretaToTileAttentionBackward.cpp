@@ -196,7 +196,7 @@ Value AttentionBackwardEmitter::load(const Tensor &tensor, int64_t extent,
   SmallVector<Dim> dims = {{at, tensor.strides[2], bound}};
   if (tensor.shape.size() == 4) {
     shape.push_back(size());
-    dims.push_back({Value(), tensor.strides[3], Value()});
+    dims.push_back(columns(tensor.strides[3]));
   }
   return BlockProgram::load(block(shape, tensor.element), tensor.pointer, dims);
 }
@@ -470,7 +470,7 @@ void AttentionBackwardEmitter::finish(Tile sums) {
                            {ofKeys ? keyHead : queryHead, tensor.strides[1]}});
     SmallVector<Dim> dims = {{first, tensor.strides[2], small(space.shape[2])}};
     if (hasColumns)
-      dims.push_back({Value(), tensor.strides[3], Value()});
+      dims.push_back(columns(tensor.strides[3]));
     store(result, pointer, dims);
   }
 }

@@ -89,11 +89,16 @@ Value AttentionEmitter::loadPages(const Tensor &cache, bool isTransposed) {
   };
   Value lines = tile::PtrAddOp::create(b, cache.pointer,
                                        along(offsetsIn(cache, keysOfTurn)));
-  Value elements =
-      tile::PtrAddOp::create(b, lines, iota(shape, isTransposed ? 0 : 1));
-  return tile::LoadScatteredOp::create(
-      b, block(shape, cache.element), elements,
-      keysOfTurn.isValid ? along(keysOfTurn.isValid) : Value(), Value());
+  Value column = iota(shape, isTransposed ? 0 : 1);
+  Value mask = keysOfTurn.isValid ? along(keysOfTurn.isValid) : Value();
+  if (size() != elements()) {
+    Value isElement =
+        compare(Predicate::slt, column, splat(i32(b, elements()), shape));
+    mask = mask ? arith::AndIOp::create(b, mask, isElement) : isElement;
+  }
+  return tile::LoadScatteredOp::create(b, block(shape, cache.element),
+                                       tile::PtrAddOp::create(b, lines, column),
+                                       mask, Value());
 }
 
 //===----------------------------------------------------------------------===//
@@ -119,7 +124,7 @@ Value AttentionEmitter::loadKeys(Value key, bool isMasked) {
   if (table)
     return widened(loadPages(tensor, /*isTransposed=*/true));
   return widened(load(block({size(), span()}, tensor.element), keyPointer,
-                      {{Value(), tensor.strides[3], Value()},
+                      {columns(tensor.strides[3]),
                        {key, tensor.strides[2], isMasked ? valid : Value()}}));
 }
 
@@ -131,7 +136,7 @@ Value AttentionEmitter::loadValues(Value key, bool isMasked) {
     return widened(loadPages(tensor, /*isTransposed=*/false));
   return widened(load(block({span(), size()}, tensor.element), valuePointer,
                       {{key, tensor.strides[2], isMasked ? valid : Value()},
-                       {Value(), tensor.strides[3], Value()}}));
+                       columns(tensor.strides[3])}));
 }
 
 //===----------------------------------------------------------------------===//
@@ -188,20 +193,20 @@ Value AttentionEmitter::firstUnit() {
   return constant({together}, 0x1p-126); // what can be divided by
 }
 
-/// The next unit; weights in it, and by what the result so far falls.
-std::tuple<Value, Value, Value>
-AttentionEmitter::scaleWeights(Value unit, Value weights, Value fall, Value key,
-                               bool isMasked) {
+/// The next unit; what weights are in it, and by what the result so far falls.
+std::tuple<Value, Value, Value> AttentionEmitter::scalesOfTurn(Value unit,
+                                                               Value fall,
+                                                               Value key,
+                                                               bool isMasked) {
   Value scales =
       reshape(loadScales(vScale, valueScales, key, isMasked), {together, keys});
   Value largest = reduce(math::AbsFOp::create(b, scales), 1, /*isMax=*/true);
   Value next = arith::MaxNumFOp::create(b, unit, largest, noNaN);
   Value relative = arith::DivFOp::create(b, scales, perRow(next, keys));
   SmallVector<int64_t> ofTile = ofTurn({1, keys});
-  weights = arith::MulFOp::create(
-      b, weights, broadcast(reshape(relative, ofTile), ofTurn({rows, keys})));
   Value less = arith::DivFOp::create(b, unit, next);
-  return {next, weights, arith::MulFOp::create(b, fall, perTile(less, {rows}))};
+  return {next, broadcast(reshape(relative, ofTile), ofTurn({rows, keys})),
+          arith::MulFOp::create(b, fall, perTile(less, {rows}))};
 }
 
 /// The result of this workgroup's keys, or of each tile's, as values are.

@@ -276,6 +276,7 @@ LogicalResult Distributor::distributeOp(Operation *op) {
       .Case([&](GatherOp o) { return distributeGather(o); })
       .Case([&](HistogramOp o) { return distributeHistogram(o); })
       .Case([&](ReduceOp o) { return distributeReduce(o); })
+      .Case([&](RescaleOp o) { return distributeRescale(o); })
       .Case([&](ScanOp o) { return distributeScan(o); })
       .Case([&](DotOp o) { return distributeDot(o); })
       .Case([&](ContractOp o) { return distributeContract(o); })

@@ -184,6 +184,7 @@ private:
                                     mlir::ImplicitLocOpBuilder &b);
   // DistributeExchange.cpp
   mlir::LogicalResult distributeReduce(ReduceOp op);
+  mlir::LogicalResult distributeRescale(RescaleOp op);
   /// Registers laid out like `src`, where they may not be what any value has,
   /// as the layout of a value asks for them.
   mlir::FailureOr<LaneValues> converted(mlir::Operation *op,

@@ -1,9 +1,10 @@
 //===- DistributeExchange.cpp - reductions and layout conversions ---------===//
 //
 // What crosses lanes and waves. A reduction combines a lane's registers in a
-// tree, then lanes by XOR shuffles, then waves through shared memory. A layout
-// conversion is renamed registers, shuffles or a trip through shared memory
-// (DistributeShared.cpp), as the layout library plans it.
+// tree, then lanes by XOR shuffles, then waves through shared memory. AMD's
+// waves vote whether anything is rescaled. A layout conversion is renamed
+// registers, shuffles or a trip through shared memory (DistributeShared.cpp),
+// as the layout library plans it.
 //
 // With waves of one lane (a target without subgroup operations) every thread is
 // a wave and the same code goes through shared memory for all of them.
@@ -13,6 +14,7 @@
 #include "Distribute.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/IRMapping.h"
 
@@ -49,6 +51,31 @@ Distributor::commonLayout(Operation *op, ValueRange blocks) {
   return first;
 }
 
+/// A level of a tree. AMD has the extremum of three in one instruction; where
+/// pairs are added in one, neighbours stay side by side.
+static SmallVector<SmallVector<Value>>
+combineSome(ImplicitLocOpBuilder &b, Region &combiner,
+            ArrayRef<SmallVector<Value>> level, const TargetRow &row) {
+  Operation &first = combiner.front().front();
+  bool isExtremum = isa<arith::MaxNumFOp, arith::MinNumFOp, arith::MaximumFOp,
+                        arith::MinimumFOp, arith::MaxSIOp, arith::MinSIOp,
+                        arith::MaxUIOp, arith::MinUIOp>(first);
+  bool isPaired = isa<arith::AddFOp>(first) && level.size() % 4 == 0 &&
+                  row.hasFeature("packed_f32");
+  size_t together = isExtremum && row.isHip() ? 3 : 2;
+  size_t apart = isPaired ? 2 : 1;
+  SmallVector<SmallVector<Value>> next;
+  for (; !level.empty();
+       level = level.drop_front(std::min(level.size(), together * apart)))
+    for (size_t i = 0; i < std::min(apart, level.size()); ++i) {
+      SmallVector<Value> sum = level[i];
+      for (size_t j = 1; j < together && i + j * apart < level.size(); ++j)
+        sum = combine(b, combiner, sum, level[i + j * apart]);
+      next.push_back(sum);
+    }
+  return next;
+}
+
 LogicalResult Distributor::distributeReduce(ReduceOp op) {
   auto src = commonLayout(op, op.getValues());
   if (failed(src))
@@ -68,14 +95,8 @@ LogicalResult Distributor::distributeReduce(ReduceOp op) {
       for (Value value : op.getValues())
         elements.push_back(lanes(value)[reg]);
     }
-    while (level.size() > 1) {
-      size_t half = level.size() / 2;
-      for (size_t i = 0; i < half; ++i)
-        level[i] = combine(b, op.getCombiner(), level[2 * i], level[2 * i + 1]);
-      if (level.size() % 2)
-        level[half++] = level.back();
-      level.resize(half);
-    }
+    while (level.size() > 1)
+      level = combineSome(b, op.getCombiner(), level, row);
     Elements value = level.front();
     for (unsigned bit = 0; bit < 32; ++bit)
       if (plan->lanes >> bit & 1)
@@ -101,6 +122,37 @@ LogicalResult Distributor::distributeReduce(ReduceOp op) {
     if (failed(setConverted(op, result, inOrder, dropped)))
       return failure();
   }
+  return success();
+}
+
+LogicalResult Distributor::distributeRescale(RescaleOp op) {
+  if (failed(layoutOf(op, op.getResult())))
+    return failure();
+  ImplicitLocOpBuilder b(op.getLoc(), builder);
+  LaneValues list(lanes(op.getValue())), factors(lanes(op.getFactor()));
+  auto multiply = [&] {
+    LaneValues products;
+    for (auto [value, factor] : llvm::zip(list, factors))
+      products.push_back(arith::MulFOp::create(b, value, factor));
+    return products;
+  };
+  if (!row.isHip()) {
+    values[op.getResult()] = multiply();
+    return success();
+  }
+  ArrayRef<Value> conditions = lanes(op.getWhere());
+  Value isMoved;
+  for (Value condition :
+       llvm::SetVector<Value>(conditions.begin(), conditions.end()))
+    isMoved = accumulate<arith::OrIOp>(b, isMoved, condition);
+  auto branch = scf::IfOp::create(b, ValueRange(list).getTypes(),
+                                  AnyOp::create(b, isMoved),
+                                  /*addThenBlock=*/true, /*addElseBlock=*/true);
+  b.setInsertionPointToEnd(branch.elseBlock());
+  scf::YieldOp::create(b, list);
+  b.setInsertionPointToEnd(branch.thenBlock());
+  scf::YieldOp::create(b, multiply());
+  values[op.getResult()] = LaneValues(branch.getResults());
   return success();
 }
 

@@ -135,9 +135,11 @@ public:
     int64_t swizzle = distance[row] / placement.rowsPerPhase %
                       placement.phases * placement.vector;
     int64_t reach = placement.vector * placement.phases;
-    int64_t low = (distance[column] ^ swizzle) % reach;
-    int64_t high = distance[column] - distance[column] % reach;
-    int64_t fixed = (distance[row] * placement.rowStride + high) / width;
+    // What a swizzle moves as a whole has its elements side by side.
+    int64_t within = distance[column] % placement.vector;
+    int64_t low = (distance[column] ^ swizzle) % reach - within;
+    int64_t rest = distance[column] - distance[column] % reach + within;
+    int64_t fixed = (distance[row] * placement.rowStride + rest) / width;
     Value &swizzled = columns[low];
     if (!swizzled) {
       Value moved = columnPart;

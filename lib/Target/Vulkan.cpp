@@ -221,12 +221,14 @@ TileFacts tilesOfNvidia() {
 
 /// A driver's loops with the rates of RDNA's units, and attention's tiles as
 /// its registers have room for by RADV's own count: 128 rows by 16 keys of 128
-/// elements spill nothing, by 32 keys 47 (navi31).
+/// elements spill nothing, by 32 keys 47 (navi31). Of few queries the same with
+/// 32 and 64 keys: nothing, and 55.
 TileFacts tilesOfRadv() {
   TileFacts tiles = tilesOfDriver();
   const TileFacts ofRdna = greta::detail::tilesOfRdna(/*copies=*/2);
   tiles.loop = ofRdna.loop;
   tiles.attention = ofRdna.attention;
+  tiles.attention.keysOfFew = 32;
   return tiles;
 }
 

@@ -19,6 +19,8 @@ CASES = [
     Backward("causallengths", "f16", 2, 4, 2, 40, 70, 128),
     Backward("causal", "f16", 1, 2, 1, 129, 129, 64),
     Backward("causal", "f16", 1, 1, 1, 33, 50, 256),
+    Backward("causal", "f32", 1, 2, 1, 17, 30, 256),
+    Backward("all", "bf16", 4, 2, 1, 20, 40, 40),
     Backward("causal", "f16", 1, 2, 1, 7, 200, 64),
     Backward("causal", "f16", 1, 2, 2, 64, 7, 64),
     Backward("causal", "bf16", 1, 2, 1, 65, 65, 80),

@@ -7,10 +7,11 @@ import zipfile
 import pytest
 
 import harness
-from attention_ops import Attention, Paged
+from attention_ops import Attention, Decode, Paged
 
 CASES = [Attention(kind, "f16", 1, 8, 2, 1, 1, size) for kind in ("causal", "window", "causali8pertoken") for size in (64, 128)]
 CASES += [Attention("softcap", "f16", 1, 8, 2, 1, 1, 128), Paged("plain", "f16", 4, 8, 2, 5, 70, 128)]
+CASES += [Decode("causallengths", "f16", 4, 8, 2, 1, 70, size) for size in (64, 128)]
 
 
 def without_layouts(package, path):

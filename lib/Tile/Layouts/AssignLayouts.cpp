@@ -291,7 +291,7 @@ LogicalResult LayoutAssigner::layOutAccumulator(DotOp dot) {
   bool isForeign = known != layouts.end() && matrix &&
                    (regrouped.contains(dot) ||
                     (known->second.rank() == 2 &&
-                     !known->second.quotient(toLayout(matrix.getAcc()))));
+                     !known->second.quotient(accumulatorTile(dot))));
   if (known == layouts.end() || isForeign) {
     ArrayRef<int64_t> shape = shapeOf(result);
     int64_t acrossN = shape.back() & -shape.back();

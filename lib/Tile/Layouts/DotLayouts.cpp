@@ -118,13 +118,90 @@ static std::optional<Layout> numberedLike(const Layout &tile, unsigned kDim,
   return Layout(bases[0], bases[1], {}, tile.rep());
 }
 
+/// The dot whose A is made of a value by ops that need no data to move.
+static DotOp dotOfRows(Value value) {
+  for (OpOperand &use : value.getUses()) {
+    Operation *user = use.getOwner();
+    if (auto dot = dyn_cast<DotOp>(user)) {
+      if (use.getOperandNumber() == 0)
+        return dot;
+    } else if (OpTrait::hasElementwiseMappableTraits(user)) {
+      if (DotOp dot = dotOfRows(user->getResult(0)))
+        return dot;
+    }
+  }
+  return {};
+}
+
+/// The dot of which a dot's A is made by such ops.
+static DotOp dotBehindRows(Value value) {
+  Operation *op = value.getDefiningOp();
+  if (!op || isa<DotOp>(op))
+    return cast_or_null<DotOp>(op);
+  if (OpTrait::hasElementwiseMappableTraits(op))
+    for (Value operand : op->getOperands())
+      if (DotOp dot = dotBehindRows(operand))
+        return dot;
+  return {};
+}
+
+bool greta::isChained(DotOp dot) {
+  return dotOfRows(dot.getResult()) || dotBehindRows(dot.getA());
+}
+
+/// The numbers that bases have along a dimension, ascending.
+static SmallVector<int32_t> numbersAlong(const Bases &bases, unsigned dim) {
+  SmallVector<int32_t> numbers;
+  for (const Basis &basis : bases)
+    if (basis[dim])
+      numbers.push_back(basis[dim]);
+  llvm::sort(numbers);
+  return numbers;
+}
+
+/// A tile of the accumulator or of B. Where what a dot leaves in registers is
+/// another's A, its columns are those that make it that operand as it is, so
+/// that neighbours along the other's K are neighbours in memory, too.
+static Layout withColumnsOfChain(DotOp dot, const Layout &tile) {
+  MatrixAttr matrix = dot.getMatrixAttr();
+  DotOp next = dotOfRows(dot.getResult());
+  if (!next || !next.getMatrixAttr() || matrix.isCooperative())
+    return tile;
+  Layout acc = toLayout(matrix.getAcc());
+  Layout operand = toLayout(next.getMatrixAttr().getA());
+  SmallVector<int32_t> lanes = numbersAlong(acc.lane(), 1),
+                       lanesOfNext = numbersAlong(operand.lane(), 1),
+                       registers = numbersAlong(acc.reg(), 1),
+                       registersOfNext = numbersAlong(operand.reg(), 1);
+  if (lanes.size() != lanesOfNext.size() ||
+      registers.size() < registersOfNext.size())
+    return tile;
+  for (int32_t step = operand.tile()[1];
+       registersOfNext.size() < registers.size(); step *= 2)
+    registersOfNext.push_back(step);
+  llvm::SmallDenseMap<int32_t, int32_t> columns{{0, 0}};
+  for (auto [before, now] : llvm::zip(lanes, lanesOfNext))
+    columns[before] = now;
+  for (auto [before, now] : llvm::zip(registers, registersOfNext))
+    columns[before] = now;
+  Bases reg = tile.reg(), lane = tile.lane();
+  for (Bases *bases : {&reg, &lane})
+    for (Basis &basis : *bases)
+      basis[1] = columns.at(basis[1]);
+  return Layout(reg, lane, {}, tile.rep());
+}
+
+Layout greta::accumulatorTile(DotOp dot) {
+  return withColumnsOfChain(dot, toLayout(dot.getMatrixAttr().getAcc()));
+}
+
 /// The accumulator of a matrix instruction: its tile, then waves, then
 /// repetitions. Waves that share rows would have to exchange what goes into
 /// another dot, so in a chain they take rows first.
 static FailureOr<Layout> matrixLayout(DotOp dot, ArrayRef<int64_t> shape,
                                       FuncOp kernel, int64_t waves,
                                       bool chained) {
-  Layout tile = toLayout(dot.getMatrixAttr().getAcc());
+  Layout tile = accumulatorTile(dot);
   int64_t m = shape[0], n = shape[1];
   if (tile.numLanes() != static_cast<unsigned>(kernel.getNumLanes()) ||
       m % tile.tile()[0] || n % tile.tile()[1])
@@ -177,37 +254,6 @@ static FailureOr<Layout> rectangleLayout(DotOp dot, ArrayRef<int64_t> shape,
            << "no layout for an accumulator of " << m << "x" << n << " over "
            << waves << " waves of " << lanes << " lanes: " << error;
   return layout;
-}
-
-/// The dot whose A is made of a value by ops that need no data to move.
-static DotOp dotOfRows(Value value) {
-  for (OpOperand &use : value.getUses()) {
-    Operation *user = use.getOwner();
-    if (auto dot = dyn_cast<DotOp>(user)) {
-      if (use.getOperandNumber() == 0)
-        return dot;
-    } else if (OpTrait::hasElementwiseMappableTraits(user)) {
-      if (DotOp dot = dotOfRows(user->getResult(0)))
-        return dot;
-    }
-  }
-  return {};
-}
-
-/// The dot of which a dot's A is made by such ops.
-static DotOp dotBehindRows(Value value) {
-  Operation *op = value.getDefiningOp();
-  if (!op || isa<DotOp>(op))
-    return cast_or_null<DotOp>(op);
-  if (OpTrait::hasElementwiseMappableTraits(op))
-    for (Value operand : op->getOperands())
-      if (DotOp dot = dotBehindRows(operand))
-        return dot;
-  return {};
-}
-
-bool greta::isChained(DotOp dot) {
-  return dotOfRows(dot.getResult()) || dotBehindRows(dot.getA());
 }
 
 /// The bases of a plane in three dimensions.
@@ -275,6 +321,8 @@ static Layout planeOperand(DotOp dot, unsigned operand, const Layout &acc,
     else if (run)
       tile =
           widenAlongK(tile, kDim, pipeline ? pipeline.getSlice() : depth, run);
+    if (operand == 1)
+      tile = withColumnsOfChain(dot, tile);
     return spreadTile(tile, shape, bits);
   }
   auto keep = [&](const Bases &bases, bool dropZero) {

@@ -15,6 +15,10 @@ namespace greta {
 /// by ops that need no data to move.
 bool isChained(tile::DotOp dot);
 
+/// The tile of a matrix dot's accumulator; in a chain its columns are numbered
+/// as the next dot's instruction has K.
+Layout accumulatorTile(tile::DotOp dot);
+
 /// The layout of an accumulator of `shape` [M, N]: a matrix instruction's tile,
 /// then waves, then repetitions; for multiply-adds a rectangle for each lane,
 /// and threads within the last `acrossN` columns of N. In a chain each

@@ -88,6 +88,7 @@ static void interleave(ScheduleOp op) {
   Operation *first = nullptr;
   SmallVector<MmaOp> mmas;
   SmallVector<Operation *> loads;
+  bool isPutTogether = false;
   Block *block = op->getBlock();
   for (auto it = op->getIterator(); it != block->begin();) {
     Operation &before = *--it;
@@ -98,6 +99,9 @@ static void interleave(ScheduleOp op) {
       mmas.push_back(mma);
     if (isa<PtrLoadOp, PtrLoadSharedOp>(before))
       loads.push_back(&before);
+    if (auto store = dyn_cast<SharedStoreOp>(before))
+      isPutTogether |=
+          store.getValue().getDefiningOp<vector::FromElementsOp>() != nullptr;
     std::optional<ScheduleKind> kind =
         llvm::TypeSwitch<Operation *, std::optional<ScheduleKind>>(&before)
             .Case([](MmaOp) { return ScheduleKind::Mma; })
@@ -155,6 +159,9 @@ static void interleave(ScheduleOp op) {
       left(ScheduleKind::SharedStore) + left(ScheduleKind::Load);
   if (!justInTime)
     accesses += left(ScheduleKind::SharedLoad);
+  // MMAs that wait for their reads in any case should not wait for what stores
+  // put together, too.
+  bool hidesWork = justInTime && isPutTogether;
   unsigned asked = 0;
   // MMAs, with their reads before them where they have some.
   constexpr unsigned ahead = 4;
@@ -177,7 +184,8 @@ static void interleave(ScheduleOp op) {
   };
   auto mix = [&](ScheduleKind kind) {
     while (left(kind)) {
-      unsigned due = ++done * early / accesses;
+      unsigned due =
+          (++done * early + (hidesWork ? accesses - 1 : 0)) / accesses;
       multiply(due - mixed);
       mixed = due;
       take(kind, 1);

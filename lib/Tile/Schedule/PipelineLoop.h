@@ -63,8 +63,9 @@ private:
   bool isShortOfRegisters() const {
     return !body.fixed.empty() && !body.isCooperative();
   }
-  void endStretch() {
-    if (isShortOfRegisters())
+  /// The first one has the next turn's loads and stores to hide.
+  void endStretch(bool isFirst = false) {
+    if (isShortOfRegisters() || (isFirst && !body.isCooperative()))
       tile::ScheduleOp::create(b);
   }
   /// Dots whose operands are all in locals, slice by slice.
@@ -77,7 +78,7 @@ private:
                                              llvm::function_ref<void()> fill);
   mlir::Value emitDot(tile::DotOp dot, mlir::Value stage,
                       mlir::IRMapping &mapping,
-                      llvm::function_ref<void()> fill);
+                      llvm::function_ref<bool()> fill);
   /// Where the turn so many after another begins.
   mlir::Value turnAfter(mlir::Value k, int64_t turns);
   /// There, or where the last one begins.

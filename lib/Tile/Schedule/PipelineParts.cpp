@@ -230,7 +230,7 @@ SmallVector<Value> LoopPipeliner::emitSlices(ArrayRef<DotOp> dots, Value stage,
 }
 
 Value LoopPipeliner::emitDot(DotOp dot, Value stage, IRMapping &mapping,
-                             llvm::function_ref<void()> fill) {
+                             llvm::function_ref<bool()> fill) {
   Value acc = mapping.lookupOrDefault(dot.getAcc());
   if (body.isLoaded(dot, 0) && body.isLoaded(dot, 1)) {
     fill();
@@ -244,13 +244,13 @@ Value LoopPipeliner::emitDot(DotOp dot, Value stage, IRMapping &mapping,
   unsigned side = body.isLoaded(dot, 0) ? 0 : 1;
   const LoadedOperand &operand = body.operandOf(dot, side);
   Parts parts = emitReads(dot, stage, i32(0), operand.depth());
-  fill();
+  bool isFirst = fill();
   Value operands[2];
   operands[side] = parts[&operand - body.operands.begin()];
   operands[1 - side] = mapping.lookupOrDefault(dot->getOperand(1 - side));
   auto product = DotOp::create(b, acc.getType(), operands[0], operands[1], acc,
                                dot.getMatrixAttr());
-  endStretch();
+  endStretch(isFirst);
   return product;
 }
 
@@ -269,8 +269,10 @@ SmallVector<Value> LoopPipeliner::emitCompute(Value k, Value stage,
       continue;
     }
     mapping.map(dot.getResult(), emitDot(dot, stage, mapping, [&] {
-                  if (!std::exchange(isFilled, true))
-                    fill();
+                  if (std::exchange(isFilled, true))
+                    return false;
+                  fill();
+                  return true;
                 }));
   }
   SmallVector<Value> results;

@@ -125,4 +125,25 @@ greta_tile.func @halves(%x: !greta_tile.ptr<i32>) attributes {wave_size = 64 : i
   greta_tile.ptr_store %b, %x[%lane] align 4 : i32 -> !greta_tile.ptr<i32>
   greta_tile.return
 }
+
+// -----
+
+// Combined with its own, in either order: both halves as they come.
+// GFX950-LABEL: llvm.func protected @both
+// GFX950: %[[BITS:.*]] = llvm.bitcast %{{.*}} : f32 to i32
+// GFX950: %[[HALVES:.*]] = rocdl.permlane32.swap %[[BITS]], %[[BITS]], false, false
+// GFX950: %[[LOW:.*]] = llvm.extractvalue %[[HALVES]][0]
+// GFX950: %[[HIGH:.*]] = llvm.extractvalue %[[HALVES]][1]
+// GFX950: %[[X:.*]] = llvm.bitcast %[[LOW]] : i32 to f32
+// GFX950: %[[Y:.*]] = llvm.bitcast %[[HIGH]] : i32 to f32
+// GFX950-NOT: llvm.select
+// GFX950: llvm.fadd %[[X]], %[[Y]]
+greta_tile.func @both(%x: !greta_tile.ptr<f32>) attributes {wave_size = 64 : i32, waves = 1 : i32} {
+  %lane = greta_tile.lane_id
+  %v = greta_tile.ptr_load %x[%lane] align 4 : !greta_tile.ptr<f32> -> f32
+  %a = greta_tile.shuffle_xor %v, 32 : f32
+  %b = arith.addf %v, %a : f32
+  greta_tile.ptr_store %b, %x[%lane] align 4 : f32 -> !greta_tile.ptr<f32>
+  greta_tile.return
+}
 // end wave64

@@ -25,6 +25,33 @@ func.func @decode(%q: tensor<?x8x1x64xf16>, %k: tensor<?x2x?x64xf16>, %v: tensor
 
 // -----
 
+// Blocks have whole tiles of instructions; beyond 256 elements 64 more at a time.
+// GFX942: columns = 80 : i64, depth = 64 : i64, rows = [1, 1, 256]}], waves = 8 : i64}
+// PORTABLE: columns = 80 : i64,
+func.func @odd(%q: tensor<?x2x?x72xf16>, %k: tensor<?x2x?x72xf16>, %v: tensor<?x2x?x72xf16>) -> tensor<?x2x?x72xf16> {
+  %0 = greta.attention %q, %k, %v : tensor<?x2x?x72xf16>, tensor<?x2x?x72xf16>, tensor<?x2x?x72xf16> -> tensor<?x2x?x72xf16>
+  return %0 : tensor<?x2x?x72xf16>
+}
+
+// -----
+
+// GFX942: columns = 320 : i64,
+func.func @large(%q: tensor<?x2x?x264xf16>, %k: tensor<?x2x?x264xf16>, %v: tensor<?x2x?x264xf16>) -> tensor<?x2x?x264xf16> {
+  %0 = greta.attention %q, %k, %v : tensor<?x2x?x264xf16>, tensor<?x2x?x264xf16>, tensor<?x2x?x264xf16> -> tensor<?x2x?x264xf16>
+  return %0 : tensor<?x2x?x264xf16>
+}
+
+// -----
+
+// Of few queries RADV's registers hold what 32 keys need.
+// RDNA3: columns = 128 : i64, depth = 32 : i64, rows = [1, 4, 4]
+func.func @decode_128(%q: tensor<?x8x1x128xf16>, %k: tensor<?x2x?x128xf16>, %v: tensor<?x2x?x128xf16>) -> tensor<?x8x1x128xf16> {
+  %0 = greta.attention %q, %k, %v {causal} : tensor<?x8x1x128xf16>, tensor<?x2x?x128xf16>, tensor<?x2x?x128xf16> -> tensor<?x8x1x128xf16>
+  return %0 : tensor<?x8x1x128xf16>
+}
+
+// -----
+
 // GFX942: config = {spaces = [{columns = 128 : i64, rows = [16]}], waves = 4 : i64}
 // PORTABLE: config = {grid_limit = 65535 : i64, spaces = [{columns = 128 : i64, rows = [4]}], waves = 2 : i64}
 func.func @update(%c: tensor<?x2x?x128xf16>, %n: tensor<?x2x?x128xf16>, %p: tensor<?xi32>) -> tensor<?x2x?x128xf16> {

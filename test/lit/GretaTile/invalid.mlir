@@ -742,3 +742,13 @@ func.func @counters(%x: tensor<4xf32>) -> tensor<4xi32> {
   %0 = greta_tile.launch @k grid affine_map<() -> (1)> scalars affine_map<() -> ()> (%x) zeroed [0] shapes [affine_map<() -> (4)>] : (tensor<4xf32>) -> tensor<4xi32>
   return %0 : tensor<4xi32>
 }
+
+// -----
+
+greta_tile.func @rescale(%x: !greta_tile.ptr<f32>) attributes {wave_size = 64 : i32, waves = 1 : i32} {
+  %a = arith.constant dense<1.0> : tensor<8x64xf32>
+  %c = arith.constant dense<true> : tensor<8x32xi1>
+  // expected-error @+1 {{'greta_tile.rescale' op failed to verify that all of {value, where} have same shape}}
+  %r = greta_tile.rescale %a, %a where %c : tensor<8x64xf32>, tensor<8x32xi1>
+  greta_tile.return
+}

@@ -23,6 +23,21 @@ func.func @causal(%q: tensor<?x8x?x64xf16>, %k: tensor<?x2x?x64xf16>, %v: tensor
 
 // -----
 
+// Of 72 elements blocks have 80, of which the last are no memory's; a maximum stays where weights would be small enough, and what is added up is rescaled where one moves.
+// CHECK-LABEL: greta_tile.func @odd_0(
+// CHECK: greta_tile.load {{.*}} bounds [0, 1](%{{.*}}, %c72_i32) : <f16> -> tensor<256x80xf16>
+// CHECK: greta_tile.load {{.*}} bounds [0](%c72_i32) : <f16> -> tensor<80x64xf16>
+// CHECK: %[[GROWS:.*]] = arith.cmpf ogt, %[[TOP:.*]], %{{.*}} : tensor<256xf32>
+// CHECK: %[[MAX:.*]] = arith.select %[[GROWS]], %[[TOP]],
+// CHECK: greta_tile.rescale {{.*}} : tensor<256x80xf32>, tensor<256x80xi1>
+// CHECK: greta_tile.store {{.*}} bounds [0, 1]({{.*}}, %c72_i32) : tensor<256x80xf16>
+func.func @odd(%q: tensor<?x2x?x72xf16>, %k: tensor<?x2x?x72xf16>, %v: tensor<?x2x?x72xf16>) -> tensor<?x2x?x72xf16> {
+  %0 = greta.attention %q, %k, %v : tensor<?x2x?x72xf16>, tensor<?x2x?x72xf16>, tensor<?x2x?x72xf16> -> tensor<?x2x?x72xf16>
+  return %0 : tensor<?x2x?x72xf16>
+}
+
+// -----
+
 // Four heads that read the same keys are a tile of rows. A key's place comes from the table, and is some page whatever the entry says. Keys that are all valid have no masks. A turn has a tile of keys for each wave, whose results meet behind
 // the loop; then workgroups have parts of the keys: a part alone is the result, of several the last workgroup there adds up the rows that are queries.
 // CHECK-LABEL: greta_tile.func @paged_0(
