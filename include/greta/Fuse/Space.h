@@ -35,8 +35,8 @@ inline constexpr size_t maxBuffers = 12;
 
 /// Whether a launch of `parts` spaces side by side can have so many buffers,
 /// in whose shapes are `symbols` dynamic extents. Scalars are these, where each
-/// part begins, and how the grid is folded; or they are the slots and pages of a
-/// cache that the launch updates.
+/// part begins, and how the grid is folded; or they are the slots and pages of
+/// a cache that the launch updates.
 inline bool fitsArguments(size_t buffers, size_t symbols, size_t parts) {
   constexpr size_t bytes = 128;
   size_t scalars = symbols + parts + 1;
