@@ -282,8 +282,8 @@ LogicalResult KernelEmitter::emitArguments() {
   }
   if (size > mostBytes)
     return kernel.emitOpError("has ")
-           << size << " bytes of arguments; push constants hold "
-           << mostBytes << ": split the kernel";
+           << size << " bytes of arguments; push constants hold " << mostBytes
+           << ": split the kernel";
   auto block =
       spirv::StructType::get(types, offsets, {},
                              {spirv::StructType::StructDecorationInfo(

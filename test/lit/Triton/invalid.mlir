@@ -9,8 +9,8 @@ tt.func public @block_pointer(%p: !tt.ptr<f32>) {
 // -----
 
 tt.func public @newer(%p: !tt.ptr<i32>) {
-  // expected-error @below {{'tt.atomic_poll' is no op of the Triton IR of 3.6 to 3.9: print the kernel with one of these}}
-  tt.atomic_poll acquire, gpu, %p : !tt.ptr<i32>
+  // expected-error @below {{'tt.atomic_wait' is no op of the Triton IR of 3.6 to 3.9: print the kernel with one of these}}
+  tt.atomic_wait acquire, gpu, %p : !tt.ptr<i32>
   tt.return
 }
 
