@@ -127,7 +127,7 @@ struct AttentionFacts {
   // Waves of a workgroup that have the fewest keys each, where these lie in
   // pages and tiles of queries leave most SIMDs idle; 0: as elsewhere.
   unsigned wavesOfPages = 0;
-  unsigned keysOfFew = 64;   // at most, of a turn of few queries
+  unsigned keysOfFew = 64; // at most, of a turn of few queries
 };
 
 /// What the choice of tiles needs to know of a chip and of its compiler.
