@@ -193,8 +193,8 @@ void greta::rocdl::pairElements(Operation *kernel, const TargetRow &row) {
       from.erase();
     }
   }
-  if (hasPairsOfF32)
-    kernel->walk(pairNeighbours);
   for (math::FmaOp second : sums)
     addPairs(second, row.matrix.empty());
+  if (hasPairsOfF32)
+    kernel->walk(pairNeighbours);
 }

@@ -3,9 +3,9 @@
 // RUN: greta-opt --split-input-file --greta-fuse --greta-configure=target=vulkan:rdna3 %s | FileCheck %s --check-prefix=RDNA3
 // RUN: greta-opt --split-input-file --greta-fuse --greta-configure=target=gfx942 %s | FileCheck %s --check-prefix=GFX942
 
-// Eight rows of SIMT FMAs issue for longer than memory takes; layouts that nobody knows keep them. On the H200 the instruction is that of the
-// transposed product, with A as the device's B, and waves lie along K; on AMD's chips operands go through shared memory, as those of more rows.
-// NVIDIA: columns = 32 : i64, depth = 256 : i64, matrix = #greta_tile.matrix<"coopmat" swapped = true, {{.*}}pipeline = #greta_tile.pipeline<stages = 0, slice = 64>, rows = [8]
+// Eight rows of SIMT FMAs issue for longer than memory takes; layouts that nobody knows keep them. On the H200 four waves lie along K, two along N; on
+// AMD's chips operands go through shared memory, as those of more rows.
+// NVIDIA: columns = 64 : i64, depth = 256 : i64, {{.*}}pipeline = #greta_tile.pipeline<stages = 0, slice = 64>, rows = [16]
 // RDNA3: rows = [8], run = 8
 // GFX942: columns = 96 : i64, depth = 64 : i64, {{.*}}pipeline = #greta_tile.pipeline<stages = 2, {{.*}}rows = [16]
 func.func @eight(%a: tensor<8x4096xf16>, %b: tensor<14336x4096xf16>) -> tensor<8x14336xf16> {
@@ -24,12 +24,12 @@ func.func @four(%a: tensor<4x4096xf16>, %b: tensor<14336x4096xf16>) -> tensor<4x
 
 // -----
 
-// Packed weights of 16 rows: the lanes of a row of A share a cache line. Measured (Measured.json).
-// NVIDIA: columns = 32 : i64, depth = 256 : i64, {{.*}}pipeline = #greta_tile.pipeline<stages = 0, slice = 64>, rows = [16]
-func.func @packed(%a: tensor<16x4096xf16>, %q: tensor<14336x512xi32>, %scales: tensor<14336x32xf16>, %zeros: tensor<14336x4xi32>) -> tensor<16x14336xf16> {
+// Packed weights: a slice is one load of 16 bytes a lane; the instruction is that of the transposed product, with A as the device's B.
+// NVIDIA: columns = 32 : i64, depth = 512 : i64, matrix = #greta_tile.matrix<"coopmat" swapped = true, {{.*}}pipeline = #greta_tile.pipeline<stages = 0, slice = 128>, rows = [8]
+func.func @packed(%a: tensor<8x4096xf16>, %q: tensor<14336x512xi32>, %scales: tensor<14336x32xf16>, %zeros: tensor<14336x4xi32>) -> tensor<8x14336xf16> {
   %b = greta.dequant %q, %scales, %zeros {group = 128} : tensor<14336x512xi32>, tensor<14336x32xf16>, tensor<14336x4xi32> -> tensor<14336x4096xf16>
-  %0 = greta.matmul %a, %b {transpose_b} : tensor<16x4096xf16>, tensor<14336x4096xf16> -> tensor<16x14336xf16>
-  return %0 : tensor<16x14336xf16>
+  %0 = greta.matmul %a, %b {transpose_b} : tensor<8x4096xf16>, tensor<14336x4096xf16> -> tensor<8x14336xf16>
+  return %0 : tensor<8x14336xf16>
 }
 
 // -----
