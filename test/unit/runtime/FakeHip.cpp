@@ -184,7 +184,7 @@ int hipGetDeviceProperties(void *Properties, int) {
 }
 
 int hipDeviceGetUuid(void *Uuid, int) {
-  memcpy(Uuid, "\x01\xfe of the fake", 16);
+  memcpy(Uuid, "\x01\xfe of the fake!", 16);
   return Success;
 }
 
