@@ -79,56 +79,39 @@ constexpr unsigned log2of(unsigned value) {
   return value <= 1 ? 0 : 1 + log2of(value / 2);
 }
 
+/// `edge` rows by as many columns.
+MatrixInstruction square(unsigned edge, unsigned k, StringRef name,
+                         StringRef in, StringRef acc, unsigned cycles,
+                         FragmentLayout a, FragmentLayout b, FragmentLayout c) {
+  return {name, edge, edge, k, /*blocks=*/1, in, in, acc, cycles, a, b, c};
+}
+
 /// 16x16xK with E = K / 4 elements of A per lane.
 template <uint8_t E>
 MatrixInstruction mfma16(StringRef name, StringRef in, StringRef acc,
                          unsigned cycles) {
-  return {name,
-          16,
-          16,
-          4u * E,
-          1,
-          in,
-          in,
-          acc,
-          cycles,
-          {ArrayRef(alongColumns).take_front(log2of(E)), lane16A<E>},
-          {ArrayRef(alongRows).take_front(log2of(E)), lane16B<E>},
-          {acc16Reg, acc16Lane}};
+  return square(16, 4u * E, name, in, acc, cycles,
+                {ArrayRef(alongColumns).take_front(log2of(E)), lane16A<E>},
+                {ArrayRef(alongRows).take_front(log2of(E)), lane16B<E>},
+                {acc16Reg, acc16Lane});
 }
 
 /// 32x32xK with E = K / 2 elements of A per lane.
 template <uint8_t E>
 MatrixInstruction mfma32(StringRef name, StringRef in, StringRef acc,
                          unsigned cycles) {
-  return {name,
-          32,
-          32,
-          2u * E,
-          1,
-          in,
-          in,
-          acc,
-          cycles,
-          {ArrayRef(alongColumns).take_front(log2of(E)), lane32A<E>},
-          {ArrayRef(alongRows).take_front(log2of(E)), lane32B<E>},
-          {acc32Reg, acc32Lane}};
+  return square(32, 2u * E, name, in, acc, cycles,
+                {ArrayRef(alongColumns).take_front(log2of(E)), lane32A<E>},
+                {ArrayRef(alongRows).take_front(log2of(E)), lane32B<E>},
+                {acc32Reg, acc32Lane});
 }
 
 MatrixInstruction wmma12(StringRef name, StringRef in, StringRef acc,
                          unsigned cycles) {
-  return {name,
-          16,
-          16,
-          16,
-          1,
-          in,
-          in,
-          acc,
-          cycles,
-          {ArrayRef(alongColumns).take_front(3), wmma12LaneA},
-          {ArrayRef(alongRows).take_front(3), wmma12LaneB},
-          {wmma12AccReg, wmma12AccLane}};
+  return square(16, 16, name, in, acc, cycles,
+                {ArrayRef(alongColumns).take_front(3), wmma12LaneA},
+                {ArrayRef(alongRows).take_front(3), wmma12LaneB},
+                {wmma12AccReg, wmma12AccLane});
 }
 /// The instruction with another type for B.
 MatrixInstruction mixed(MatrixInstruction instruction, StringRef b) {
@@ -365,18 +348,8 @@ TargetRow rdna(Chip chip, unsigned vgprsPerSimd, unsigned vgprGranule,
 
 MatrixInstruction greta::detail::wmmaOfRdna3(StringRef name, StringRef in,
                                              StringRef acc, unsigned cycles) {
-  return {name,
-          16,
-          16,
-          16,
-          1,
-          in,
-          in,
-          acc,
-          cycles,
-          {alongColumns, wmma11LaneA},
-          {alongRows, wmma11LaneB},
-          {wmma11AccReg, wmma11AccLane}};
+  return square(16, 16, name, in, acc, cycles, {alongColumns, wmma11LaneA},
+                {alongRows, wmma11LaneB}, {wmma11AccReg, wmma11AccLane});
 }
 
 TileFacts greta::detail::tilesOfRdna(unsigned copies) {
