@@ -89,21 +89,18 @@ tile::MatrixAttr greta::matrixAttr(MLIRContext *context,
                                  someLayout(context, mi.m, mi.k, wave),
                                  someLayout(context, mi.k, mi.n, wave),
                                  someLayout(context, mi.m, mi.n, wave));
-  // Neighbours in a lane's registers should be neighbours in a row. A fragment
-  // has its place among the operands in its type.
-  if (mi.isSwapped)
-    return tile::MatrixAttr::get(context, name, /*swapped=*/true,
-                                 /*opaque=*/false,
-                                 toAttr(context, mi.aLayout, false),
-                                 toAttr(context, mi.bLayout, false),
-                                 toAttr(context, mi.accLayout, false));
-  bool swapped = !mi.accLayout.reg.empty() &&
-                 mi.accLayout.reg.front().row != 0 && mi.name != "coopmat";
-  if (swapped && mi.a != mi.b)
+  // Neighbours in a lane's registers should be neighbours in a row; then the
+  // layouts are transposed here, and in the table where that says `isSwapped`.
+  // A fragment has its place among the operands in its type.
+  bool transposed = !mi.accLayout.reg.empty() &&
+                    mi.accLayout.reg.front().row != 0 && mi.name != "coopmat";
+  if (transposed && mi.a != mi.b)
     name = StringAttr::get(context, withSwappedTypes(mi, row).name);
-  const FragmentLayout &left = swapped ? mi.bLayout : mi.aLayout;
-  const FragmentLayout &right = swapped ? mi.aLayout : mi.bLayout;
-  return tile::MatrixAttr::get(
-      context, name, swapped, /*opaque=*/false, toAttr(context, left, swapped),
-      toAttr(context, right, swapped), toAttr(context, mi.accLayout, swapped));
+  const FragmentLayout &left = transposed ? mi.bLayout : mi.aLayout;
+  const FragmentLayout &right = transposed ? mi.aLayout : mi.bLayout;
+  return tile::MatrixAttr::get(context, name, transposed || mi.isSwapped,
+                               /*opaque=*/false,
+                               toAttr(context, left, transposed),
+                               toAttr(context, right, transposed),
+                               toAttr(context, mi.accLayout, transposed));
 }
