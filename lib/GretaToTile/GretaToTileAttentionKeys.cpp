@@ -219,11 +219,10 @@ std::tuple<Value, Value, Value> AttentionEmitter::scalesOfTurn(Value unit,
 /// The result of this workgroup's keys, or of each tile's, as values are.
 Value AttentionEmitter::scaledResult(const State &state) {
   SmallVector<int64_t> shape = {rows, size()};
-  Value scale = state.unit ? perTile(state.unit, shape)
-                           : splat(valueScales, ofTurn(shape));
-  Value result = arith::MulFOp::create(b, state.acc, scale);
-  if (state.unit)
-    result =
-        arith::MulFOp::create(b, result, constant(ofTurn(shape), 1 / headroom));
-  return result;
+  if (!state.unit)
+    return arith::MulFOp::create(b, state.acc,
+                                 splat(valueScales, ofTurn(shape)));
+  Value unit =
+      arith::MulFOp::create(b, state.unit, constant({together}, 1 / headroom));
+  return arith::MulFOp::create(b, state.acc, perTile(unit, shape));
 }
