@@ -320,17 +320,6 @@ LogicalResult LayoutAssigner::layOutAccumulator(DotOp dot) {
   return success();
 }
 
-/// How many K a turn of a lane's multiply-adds takes; 0: all, without a loop.
-/// 4096 of 8 bytes each are the 32 KiB of an RDNA or CDNA instruction cache.
-/// Beyond them operands fill no registers, either.
-static int64_t stepAlongK(DotOp dot, const Layout &acc) {
-  constexpr int64_t mostInTurn = 4096;
-  int64_t sums = acc.numRegisters(), depth = shapeOf(dot.getA()).back();
-  if (sums * depth <= mostInTurn)
-    return 0;
-  return llvm::bit_floor<uint64_t>(std::max<int64_t>(1, mostInTurn / sums));
-}
-
 /// What a dot's operands are laid out as beside its accumulator.
 void LayoutAssigner::layOutOperands(DotOp dot) {
   const Layout acc = layouts.at(dot.getResult());

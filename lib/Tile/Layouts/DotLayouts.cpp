@@ -394,3 +394,13 @@ bool greta::sumsInLanes(ContractOp contract, const Layout &layout) {
   }
   return true;
 }
+
+int64_t greta::stepAlongK(DotOp dot, const Layout &acc) {
+  constexpr int64_t mostInTurn = 4096;
+  int64_t sums = acc.numRegisters(),
+          depth =
+              cast<RankedTensorType>(dot.getA().getType()).getShape().back();
+  if (sums * depth <= mostInTurn)
+    return 0;
+  return llvm::bit_floor<uint64_t>(std::max<int64_t>(1, mostInTurn / sums));
+}
