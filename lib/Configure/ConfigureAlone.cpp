@@ -13,7 +13,7 @@
 // Few queries are limited by loading keys. Those of heads that read the same
 // keys are one tile; the waves of a workgroup have keys of their own, which go
 // straight to their registers, and the keys are split over as many workgroups
-// as give every SIMD a wave.
+// as give every SIMD its waves.
 //
 //===----------------------------------------------------------------------===//
 
@@ -96,12 +96,14 @@ struct OfInstruction {
 };
 } // namespace
 
-/// For heads of `size` elements.
+/// For heads of `size` elements; `inRegisters`: operands come there, as those
+/// of few queries do.
 static OfInstruction instructionOf(Type element, int64_t size,
-                                   const Limits &limits) {
+                                   const Limits &limits,
+                                   bool inRegisters = false) {
   OfInstruction found;
-  for (const MatrixInstruction *mi :
-       instructionsFor(element, element, limits.matrix, limits.row))
+  for (const MatrixInstruction *mi : instructionsFor(
+           element, element, limits.matrix, limits.row, inRegisters))
     if (mi->accLayout.isKnown() && size % mi->n == 0 && size % mi->k == 0 &&
         (!found.rows || mi->m < found.rows))
       found = {mi->m, copiesInLanes(*mi), mi->name == "coopmat"};
@@ -130,8 +132,15 @@ static KernelConfig chooseAttention(const Space &space, const Limits &limits) {
   int64_t size = columnsOf(type);
   int64_t shared = type.getDimSize(1) / keys.getDimSize(isPaged ? 2 : 1);
   Type element = type.getElementType();
+  // Few queries: heads that read the same keys together.
+  bool isFew = !type.isDynamicDim(2) && type.getDimSize(2) <= 16;
+  int64_t heads = isFew ? llvm::PowerOf2Ceil(shared) : 1;
+  int64_t rowsOfFew = heads;
+  if (isFew) // there may be none
+    rowsOfFew *= llvm::PowerOf2Ceil(std::max<int64_t>(1, type.getDimSize(2)));
+  bool isSmall = isFew && rowsOfFew <= 8;
   auto [leastRows, copies, isCooperative] =
-      instructionOf(element, size, limits);
+      instructionOf(element, size, limits, /*inRegisters=*/isSmall);
   bool hasMatrix = leastRows > 0;
   KernelConfig config;
   const AttentionFacts &facts = limits.row.tiles.attention;
@@ -143,24 +152,21 @@ static KernelConfig chooseAttention(const Space &space, const Limits &limits) {
   int64_t mostRows = limits.wide && hasMatrix ? lanes * rowsOfLane / 2 : 16;
   int64_t mostKeys = limits.wide && hasMatrix ? 64 : 16;
   SpaceConfig &chosen = config.spaces.emplace_back();
-  // Few queries: heads that read the same keys together.
-  int64_t heads = 1, few = 1; // where there are none, too
-  bool isFew = !type.isDynamicDim(2) && type.getDimSize(2) <= 16;
   if (isFew) {
-    few = std::max<int64_t>(few, type.getDimSize(2));
-    heads = llvm::PowerOf2Ceil(shared);
-    mostRows = std::min<int64_t>(mostRows, llvm::PowerOf2Ceil(few) * heads);
+    mostRows = std::min(mostRows, rowsOfFew);
     config.waves = std::min<int64_t>(config.waves, 4);
     lanes = lanesOf(config.waves, limits);
     mostKeys = std::min<int64_t>(mostKeys, facts.keysOfFew);
   }
-  const int64_t least = hasMatrix ? 16 : 8; // what every instruction divides
+  // What every instruction divides.
+  const int64_t leastKeys = hasMatrix ? 16 : 8;
+  const int64_t least = isSmall && leastRows <= 8 ? 8 : leastKeys;
   mostRows = std::max(mostRows, least);
   // Logits; where some are left out, what they are compared by; where tokens
   // have scales, these.
   bool hasMask = space.alone->hasAttr("window") || hasMaskOperand(space.alone);
   int64_t perLogit = 1 + 2 * hasMask + hasScales(space.alone);
-  Blocks blocks{mostRows, least,   size, type.getElementTypeBitWidth(),
+  Blocks blocks{mostRows, leastKeys, size, type.getElementTypeBitWidth(),
                 copies,   perLogit};
   while (blocks.queries > least && blocks.bytes() > limits.ldsBytes)
     blocks.queries /= 2;
@@ -187,21 +193,15 @@ static KernelConfig chooseAttention(const Space &space, const Limits &limits) {
   };
   // Their results of f32 meet in shared memory, with a row's sums.
   int64_t meeting = 4 * ofWave.queries * (size + 8);
-  int64_t tiles = type.isDynamicDim(0)
-                      ? INT32_MAX
-                      : type.getDimSize(0) * (type.getDimSize(1) / shared);
-  bool isNarrow = isPaged && facts.wavesOfPages && 4 * tiles <= limits.simds;
-  int64_t together =
-      std::min<int64_t>(isNarrow ? facts.wavesOfPages : 4,
-                        llvm::bit_floor<uint64_t>(limits.ldsBytes / meeting));
+  int64_t together = std::min<int64_t>(
+      4, llvm::bit_floor<uint64_t>(limits.ldsBytes / meeting));
   if (isFew && limits.wide && hasMatrix && together > 1 && fitsWave(0.75)) {
     // Waves have keys of their own.
     blocks = ofWave;
     ofWave.keys *= 2;
-    // Keys and values that are converted would be there twice: on the H200
-    // decoding 16384 of i8 takes 65 us with 32 a wave, 35 with 16.
-    bool isConverted = keys.getElementType() != element;
-    if (!isConverted && !isNarrow && fitsWave(facts.vgprsOfWave))
+    // On the H200 8 sequences of 4096 keys of i8 take 81 us with 32 a wave, 43
+    // with 16; of f8E4M3FN 78 and 163.
+    if (!keys.getElementType().isInteger() && fitsWave(facts.vgprsOfWave))
       blocks = ofWave;
     config.waves = chosen.unroll = together;
   } else if (hasMatrix && !isFew) {
@@ -210,8 +210,8 @@ static KernelConfig chooseAttention(const Space &space, const Limits &limits) {
         std::clamp<int64_t>(blocks.queries / leastRows, 1, config.waves);
   }
   if (isFew)
-    chosen.split =
-        std::clamp<int64_t>(limits.simds / config.waves, 1, mostSplit);
+    chosen.split = std::clamp<int64_t>(
+        facts.wavesOfFew * limits.simds / config.waves, 1, mostSplit);
   chosen.rows = {1, heads, std::max<int64_t>(1, blocks.queries / heads)};
   chosen.columns = size;
   chosen.depth = blocks.keys;

@@ -24,7 +24,8 @@
 //   window's edge | all see all | diagonal, or the end
 //
 // Where queries lie in shared memory it is one loop, as they would be stored
-// for each, with a branch around the comparisons.
+// for each, with a branch around the comparisons; of few queries and paged keys
+// it is one, too.
 //
 // A scale of keys multiplies x, one of values p, in acc's unit (below).
 //
@@ -376,7 +377,7 @@ AttentionEmitter::State AttentionEmitter::visitTile(Value key, bool isMasked,
   SmallVector<int64_t> shape = ofTurn({rows, keys}), perRows = ofTurn({rows});
   assumeBelow(key, valid);
   if (table)
-    keysOfTurn = pagesOf(key, isMasked);
+    keysOfTurn = pagesOf(key, isMasked, /*repeatsLast=*/isOneLoop());
   // In shared memory, where they do not fit in registers.
   if (config.loop)
     query = loadQueries();
@@ -541,7 +542,7 @@ void AttentionEmitter::emitRows() {
   if (!config.loop)
     query = repeated(loadQueries());
   State state = start();
-  if (config.loop) {
+  if (isOneLoop()) {
     state = visit(range.begin, range.end, /*isMasked=*/true, state);
   } else {
     if (window)

@@ -136,7 +136,7 @@ private:
   struct Paged {
     mlir::Value at, isValid, entry;
   };
-  Paged pagesOf(mlir::Value key, bool isMasked);
+  Paged pagesOf(mlir::Value key, bool isMasked, bool repeatsLast);
   mlir::Value offsetsIn(const Tensor &gathered, const Paged &paged);
   mlir::Value loadPages(const Tensor &cache, bool isTransposed);
   void checkTable(const Range &range);
@@ -189,6 +189,9 @@ private:
   int64_t headGroups() const {
     return headsOfTile() > 1 ? keyHeads : queryType.getDimSize(1);
   }
+  /// Whether what no row sees is masked in every tile. Each loop would begin by
+  /// waiting for memory, and for a few rows' logits that costs more.
+  bool isOneLoop() const { return config.loop || (table && together > 1); }
   /// Keys of a turn.
   int64_t span() const { return keys * together; }
 

@@ -29,13 +29,17 @@ using Predicate = arith::CmpIPredicate;
 //===----------------------------------------------------------------------===//
 
 /// Of a turn's keys. Where all are valid nothing is masked, so that the loop
-/// has no branch on Vulkan.
-AttentionEmitter::Paged AttentionEmitter::pagesOf(Value key, bool isMasked) {
+/// has no branch on Vulkan; nor where the last valid key comes again in place
+/// of those that are not.
+AttentionEmitter::Paged AttentionEmitter::pagesOf(Value key, bool isMasked,
+                                                  bool repeatsLast) {
   Tensor pages = input(table);
   SmallVector<int64_t> shape = {span()};
   Paged paged;
   paged.at = add(splat(key, shape), iota(shape, 0));
-  if (isMasked)
+  if (repeatsLast)
+    paged.at = least(paged.at, splat(sub(valid, i32(b, 1)), shape));
+  else if (isMasked)
     paged.isValid = compare(Predicate::slt, paged.at, splat(valid, shape));
   Value page = splat(small(input(k).shape[1]), shape);
   Value line = moved(pages.pointer, {{sequence, pages.strides[0]}});
@@ -72,7 +76,8 @@ void AttentionEmitter::checkTable(const Range &range) {
   auto loop = scf::ForOp::create(b, range.begin, range.end, i32(b, span()));
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(loop.getBody());
-  Paged paged = pagesOf(loop.getInductionVar(), /*isMasked=*/true);
+  Paged paged = pagesOf(loop.getInductionVar(), /*isMasked=*/true,
+                        /*repeatsLast=*/false);
   Value inside = compare(Predicate::ult, paged.entry,
                          splat(small(input(k).shape[0]), {span()}));
   tile::AssertOp::create(b, implied(b, paged.isValid, inside),

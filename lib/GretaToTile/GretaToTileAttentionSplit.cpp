@@ -34,11 +34,15 @@ AffineExpr AttentionEmitter::tiles() const {
   return space.shape[0] * headGroups() * queries().ceilDiv(config.rows[2]);
 }
 
-/// One at least, also where there is no tile.
+/// `count`, or 1 where that is 0.
+static AffineExpr atLeastOne(AffineExpr count) {
+  return count +
+         getAffineConstantExpr(1, count.getContext()).floorDiv(count + 1);
+}
+
 AffineExpr AttentionEmitter::parts() const {
-  if (config.split == 1)
-    return getAffineConstantExpr(1, queryType.getContext());
-  return (tiles() + config.split).floorDiv(tiles() + 1);
+  auto split = getAffineConstantExpr(config.split, queryType.getContext());
+  return atLeastOne(split.floorDiv(atLeastOne(tiles())));
 }
 
 /// A block of a turn's keys along `dim`, by the tiles that they are.
@@ -75,12 +79,15 @@ AttentionEmitter::State AttentionEmitter::combine(State several) {
   all.max = reduce(several.max, /*axis=*/0, /*isMax=*/true);
   Value from = perColumn(finite(all.max), count);
   Value weight = exponential(arith::SubFOp::create(b, several.max, from));
-  auto sum = [&](Value v, Value weight) {
-    return reduce(arith::MulFOp::create(b, v, weight), /*axis=*/0,
-                  /*isMax=*/false);
-  };
-  all.sum = sum(several.sum, weight);
-  all.acc = sum(several.acc, perRow(weight, size()));
+  all.sum = reduce(arith::MulFOp::create(b, several.sum, weight), /*axis=*/0,
+                   /*isMax=*/false);
+  // Each lane adds up elements of its own: a reduction would leave every wave
+  // with all of them.
+  Value sum = tile::ContractOp::create(
+      b, block({1, rows, size()}, b.getF32Type()), several.acc,
+      reshape(weight, {count, rows, 1}), constant({1, rows, size()}, 0),
+      /*dims=*/b.getDenseI64ArrayAttr({0}));
+  all.acc = reshape(sum, {rows, size()});
   return all;
 }
 

@@ -108,8 +108,13 @@ Layout Layout::coarsen(unsigned dim, int64_t factor) const {
 
 Layout Layout::registersAlong(unsigned dim) const {
   Bases reg = reg_;
-  std::stable_partition(reg.begin(), reg.end(),
-                        [&](const Basis &basis) { return basis[dim] != 0; });
+  auto behind =
+      std::stable_partition(reg.begin(), reg.end(), [&](const Basis &basis) {
+        return basis[dim] != 0;
+      });
+  std::stable_sort(reg.begin(), behind, [&](const Basis &x, const Basis &y) {
+    return x[dim] < y[dim];
+  });
   return Layout(reg, lane_, wave_, rep_);
 }
 

@@ -37,8 +37,12 @@ static const MatrixInstruction *chooseInstruction(DotOp dot, unsigned waves,
   int64_t batch = acc.getNumElements() / (m * n);
   const MatrixInstruction *best = nullptr;
   std::tuple<uint64_t, uint64_t, uint64_t> bestWorth;
-  for (const MatrixInstruction *mi : instructionsFor(
-           a.getElementType(), b.getElementType(), row.matrix, row)) {
+  PipelineAttr pipeline = pipelineOf(dot);
+  // Its 8 rows no other instruction has.
+  bool inRegisters = m < 16 && pipeline && !pipeline.getStages();
+  for (const MatrixInstruction *mi :
+       instructionsFor(a.getElementType(), b.getElementType(), row.matrix, row,
+                       inRegisters)) {
     bool isSum =
         acc.getElementType().isF32() ? mi->acc == "f32" : mi->acc == "i32";
     // Operands come out of registers, so it must be known who has what.

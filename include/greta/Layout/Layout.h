@@ -197,7 +197,7 @@ public:
   Layout coarsen(unsigned dim, int64_t factor) const;
 
   /// The same elements in every lane, the registers of a tile in an order that
-  /// has those along `dim` first.
+  /// has those along `dim` first, ascending.
   Layout registersAlong(unsigned dim) const;
 
   /// The layout with dimension `dim` of size 1. Its bases' entries become zero;

@@ -124,9 +124,7 @@ struct AttentionFacts {
                                   // time, not a piece after the other
   unsigned tilesOfSmall = 1; // an instruction's rows for a wave, times this,
                              // where heads have up to 64 elements
-  // Waves of a workgroup that have the fewest keys each, where these lie in
-  // pages and tiles of queries leave most SIMDs idle; 0: as elsewhere.
-  unsigned wavesOfPages = 0;
+  unsigned wavesOfFew = 1; // for each SIMD, where queries are few
   unsigned keysOfFew = 64; // at most, of a turn of few queries
 };
 

@@ -17,7 +17,7 @@ func.func @prefill(%q: tensor<?x8x?x64xf16>, %k: tensor<?x2x?x64xf16>, %v: tenso
 
 // Few queries: heads that read the same keys are one tile, waves have keys of their own, and workgroups share the keys.
 // GFX942: config = {spaces = [{columns = 64 : i64, depth = 32 : i64, rows = [1, 4, 4], split = 304 : i64, unroll = 4 : i64}], waves = 4 : i64}
-// NVIDIA: depth = 32 : i64, rows = [1, 4, 4], split = 132 : i64, unroll = 4 : i64}], waves = 4 : i64}
+// NVIDIA: depth = 32 : i64, rows = [1, 4, 2], split = 264 : i64, unroll = 4 : i64}], waves = 4 : i64}
 func.func @decode(%q: tensor<?x8x1x64xf16>, %k: tensor<?x2x?x64xf16>, %v: tensor<?x2x?x64xf16>) -> tensor<?x8x1x64xf16> {
   %0 = greta.attention %q, %k, %v {causal} : tensor<?x8x1x64xf16>, tensor<?x2x?x64xf16>, tensor<?x2x?x64xf16> -> tensor<?x8x1x64xf16>
   return %0 : tensor<?x8x1x64xf16>

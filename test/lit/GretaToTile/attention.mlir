@@ -38,7 +38,7 @@ func.func @odd(%q: tensor<?x2x?x72xf16>, %k: tensor<?x2x?x72xf16>, %v: tensor<?x
 
 // -----
 
-// Four heads that read the same keys are a tile of rows. A key's place comes from the table, and is some page whatever the entry says. Keys that are all valid have no masks. A turn has a tile of keys for each wave, whose results meet behind
+// Four heads that read the same keys are a tile of rows. A key's place comes from the table, and is some page whatever the entry says. In place of what is not valid the last valid key comes again, so that nothing is masked but logits. A turn has a tile of keys for each wave, whose results meet behind
 // the loop; then workgroups have parts of the keys: a part alone is the result, of several the last workgroup there adds up the rows that are queries.
 // CHECK-LABEL: greta_tile.func @paged_0(
 // CHECK-SAME: %[[RESULTS:[a-z0-9]+]]: !greta_tile.ptr<f32>, %[[SUMS:[a-z0-9]+]]: !greta_tile.ptr<f32>, %[[COUNTERS:[a-z0-9]+]]: !greta_tile.ptr<i32>,
@@ -51,7 +51,7 @@ func.func @odd(%q: tensor<?x2x?x72xf16>, %k: tensor<?x2x?x72xf16>, %v: tensor<?x
 // CHECK: greta_tile.load_scattered %{{[0-9]+}} : tensor<64x128x!greta_tile.ptr<f16>> -> tensor<64x128xf16>
 // CHECK: greta_tile.dot {{.*}} tensor<4x16x64xf16>, tensor<4x64x32xf16> -> tensor<4x16x32xf32>
 // CHECK: } {greta_tile.pipeline = #greta_tile.pipeline<stages = 0, slice = 64>}
-// CHECK: greta_tile.reduce {arith.addf} {{.*}} axis 0 : tensor<4x16x64xf32> -> tensor<16x64xf32>
+// CHECK: greta_tile.contract {{.*}} dims [0] : tensor<4x16x64xf32>, tensor<4x16x1xf32> -> tensor<1x16x64xf32>
 // CHECK: %[[ALONE:.*]] = arith.cmpi eq, %[[USED:.*]], %c1_i32
 // CHECK: scf.if %[[ALONE]]
 // CHECK: greta_tile.store {{.*}} : tensor<4x4x64xf16> -> <f16>

@@ -63,3 +63,24 @@ greta_tile.func @known() attributes {waves = 2 : i32, wave_size = 8 : i32} {
 greta_tile.func @many() attributes {waves = 32 : i32} {
   greta_tile.return
 }
+
+// -----
+
+// 8 rows are multiplied transposed where operands come in registers.
+// NVIDIA: @few
+// NVIDIA: greta_tile.dot {{.*}} : tensor<8x16xf16>, tensor<16x16xf16> -> tensor<8x16xf32>
+// NVIDIA: greta_tile.dot {{.*}} {matrix = #greta_tile.matrix<"coopmat" swapped = true, {{.*}} : tensor<8x16xf16>
+greta_tile.func @few(%p: !greta_tile.ptr<f32> {greta.divisibility = 16 : i64}) attributes {waves = 1 : i32} {
+  %z = arith.constant 0 : i32
+  %one = arith.constant 1 : i32
+  %a = arith.constant dense<1.0> : tensor<8x16xf16>
+  %b = arith.constant dense<1.0> : tensor<16x16xf16>
+  %c = arith.constant dense<0.0> : tensor<8x16xf32>
+  %0 = greta_tile.dot %a, %b, %c : tensor<8x16xf16>, tensor<16x16xf16> -> tensor<8x16xf32>
+  %1 = scf.for %i = %z to %one step %one iter_args(%sum = %0) -> (tensor<8x16xf32>) : i32 {
+    %next = greta_tile.dot %a, %b, %sum : tensor<8x16xf16>, tensor<16x16xf16> -> tensor<8x16xf32>
+    scf.yield %next : tensor<8x16xf32>
+  } {greta_tile.pipeline = #greta_tile.pipeline<stages = 0, slice = 16>}
+  greta_tile.store %1, %p[%z, %z] strides [16, 1] bounds [] : tensor<8x16xf32> -> !greta_tile.ptr<f32>
+  greta_tile.return
+}
