@@ -180,7 +180,7 @@ static bool suitsMatrix(const Space &space, const Limits &limits,
                         double cycles) {
   if (limits.columns && limits.waves)
     return limits.tile;
-  if (space.heads || space.groups.size() > 1)
+  if (space.groups.size() > 1 && !space.heads)
     return false;
   MatmulOp matmul = space.matmul;
   FailureOr<DictionaryAttr> asked = configFor(matmul, limits.row);
