@@ -423,13 +423,13 @@ AttentionEmitter::State AttentionEmitter::visitTile(Value key, bool isMasked,
   unsigned last = shape.size() - 1;
   Value top = reduce(x, last, /*isMax=*/true);
   if (factor != 1) {
-    top = arith::MulFOp::create(b, top, constant(perRows, factor), contract);
+    top = arith::MulFOp::create(b, top, constant(perRows, factor));
     x = arith::MulFOp::create(b, x, constant(shape, factor), contract);
   }
   auto powers = [&](double count) {
     return constant(perRows, mask ? count / log2e : count);
   };
-  top = arith::SubFOp::create(b, top, powers(headroom), contract);
+  top = arith::SubFOp::create(b, top, powers(headroom));
   Value bound = arith::AddFOp::create(b, state.max, powers(slack));
   Value grows = arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, top, bound);
   next.max = select(grows, top, state.max);
