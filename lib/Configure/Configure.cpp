@@ -180,7 +180,7 @@ static bool suitsMatrix(const Space &space, const Limits &limits,
                         double cycles) {
   if (limits.columns && limits.waves)
     return limits.tile;
-  if (space.heads || space.groups.size() > 1)
+  if (space.groups.size() > 1 && !space.heads)
     return false;
   MatmulOp matmul = space.matmul;
   FailureOr<DictionaryAttr> asked = configFor(matmul, limits.row);
@@ -193,8 +193,10 @@ static bool suitsMatrix(const Space &space, const Limits &limits,
   if (!limits.wide)
     return false;
   double best = HUGE_VAL;
-  std::optional<Tile> tile = bestTile(problemOf(space), limits,
-                                      instructionsFor(matmul, limits), &best);
+  Problem problem = problemOf(space);
+  problem.n = std::max(problem.n, limits.columns);
+  std::optional<Tile> tile =
+      bestTile(problem, limits, instructionsFor(matmul, limits), &best);
   return tile && best < cycles;
 }
 

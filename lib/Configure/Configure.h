@@ -153,8 +153,11 @@ constexpr int64_t meetingBytes = 16;
 /// with fences on both sides, and to move the parts.
 double splitCycles(const TargetRow &row, int64_t split, double elements);
 
-/// Whether a space's GEMM may be computed in parts along K: neither a batch nor
-/// heads, and A as it is stored, as parts of rows have no norm.
+/// Whether waves of a workgroup may sum parts of K: a known one, no batch, and
+/// A as it is stored, as parts of rows have no norm; with heads B, too.
+bool hasParts(const Space &space);
+
+/// Whether workgroups may: that, no heads, and room for the parts' buffers.
 bool canSplit(const Space &space);
 
 /// Whether each part of a GEMM with `split` in its configuration has blocks.

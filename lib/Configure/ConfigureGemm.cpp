@@ -258,6 +258,7 @@ Problem greta::problemOf(const Space &space) {
       !matmul.getTransposeA(),
       matmul.getTransposeB(),
       int64_t(space.gemms().size()),
+      hasParts(space),
       canSplit(space),
       batch,
       head,

@@ -197,9 +197,10 @@ std::optional<Choice> greta::chooseSkinny(const Space &space,
   }
   int64_t lanesAlongColumns = limits.wave / lanesAlongDepth;
   int64_t runs = depth / run;
+  // With those of GEMMs that share the launch.
+  int64_t together = std::max(columns, limits.columns);
   auto wavesAcross = [&]() -> int64_t {
-    return llvm::divideCeil(std::max(columns, limits.columns),
-                            columnsPerLane * lanesAlongColumns);
+    return llvm::divideCeil(together, columnsPerLane * lanesAlongColumns);
   };
   auto wavesNeeded = [&]() -> int64_t { return batch * wavesAcross(); };
   if (alongDepth)
@@ -235,7 +236,7 @@ std::optional<Choice> greta::chooseSkinny(const Space &space,
   // Parts of the depth fill a device that waves along it do not.
   double busy = double(wavesNeeded()) * wavesAlongDepth /
                 (double(limits.simds) * wavesPerSimd);
-  double loading = double(batch) * columns * depth * bits / 8 /
+  double loading = double(batch) * together * depth * bits / 8 /
                    (1000.0 * limits.row.bandwidthGBs) * limits.row.clockMHz;
   double best = HUGE_VAL;
   constexpr int64_t most = 64;
@@ -257,7 +258,7 @@ std::optional<Choice> greta::chooseSkinny(const Space &space,
   double perWeight =
       (bits == 4 ? rates.perPacked : rates.perWeight) * limits.row.waveCycles;
   choice.cycles =
-      std::max(best, perWeight * rows * count * batch * columns * depth /
+      std::max(best, perWeight * rows * count * batch * together * depth /
                          (limits.wave * double(limits.simds)));
   return choice;
 }

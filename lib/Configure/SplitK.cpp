@@ -20,15 +20,20 @@ double greta::splitCycles(const TargetRow &row, int64_t split,
   return rates.meeting + (split + 1) * elements * 4 / rates.partBytes;
 }
 
+bool greta::hasParts(const Space &space) {
+  MatmulOp matmul = space.matmul;
+  return !ShapedType::isDynamic(matmul.getDepth()) && !matmul.getBatchRank() &&
+         isa<BlockArgument>(matmul.getA()) &&
+         (!space.heads || isa<BlockArgument>(matmul.getB()));
+}
+
 bool greta::canSplit(const Space &space) {
   MatmulOp matmul = space.matmul;
   // Buffers of the parts come in addition here.
   auto kernel = matmul->getParentOfType<KernelOp>();
   size_t buffers = kernel->getNumOperands() + kernel->getNumResults() +
                    space.gemms().size() + 1;
-  return !ShapedType::isDynamic(matmul.getDepth()) && !matmul.getBatchRank() &&
-         isa<BlockArgument>(matmul.getA()) && !space.heads &&
-         buffers <= maxBuffers;
+  return hasParts(space) && !space.heads && buffers <= maxBuffers;
 }
 
 bool greta::fitsSplit(const Space &space, const SpaceConfig &config) {

@@ -187,10 +187,10 @@ std::optional<std::string> TileModel::whyNot(const Tile &tile,
     return "it has no multiple of " + std::to_string(weights) +
            " weights for each lane";
   if (!tile.stages) {
-    if (tile.opaque || !mi.hasReadLayouts() || !problem.splits ||
+    if (tile.opaque || !mi.hasReadLayouts() || !problem.parts ||
         !problem.rowsOfA || !problem.rowsOfB)
-      return "without stages it needs rows along K, a stored A, no batch or "
-             "heads, and an instruction whose layouts are known";
+      return "without stages it needs rows along K, a stored A, with heads a "
+             "stored B, no batch, and an instruction whose layouts are known";
     int64_t parts = tile.k / tile.slice;
     if (problem.k % tile.k || tile.waves % parts || !llvm::isPowerOf2_64(parts))
       return "without stages its blocks must divide K, and its waves be shared "

@@ -19,10 +19,11 @@ struct Problem {
   int64_t bytes;         // of an element of A and B
   bool rowsOfA, rowsOfB; // stored with neighbours along K
   int64_t count;         // GEMMs of the same A
-  bool splits;    // K may be: no guess, no batch or head, A as it is stored
-  int64_t batch;  // of each
-  int64_t head;   // columns that tiles take whole; 1: any
-  int64_t within; // columns that waves stay within; 0: any
+  bool parts;            // of K may be summed by waves (hasParts)
+  bool splits;           // by workgroups (canSplit)
+  int64_t batch;         // of each
+  int64_t head;          // columns that tiles take whole; 1: any
+  int64_t within;        // columns that waves stay within; 0: any
   /// Bytes up to 16 that the rows of A and of B in memory are multiples of.
   int64_t alignOfA, alignOfB;
   bool isNorm;                                // A is one

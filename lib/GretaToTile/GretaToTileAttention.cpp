@@ -7,14 +7,16 @@
 //   m, l, acc = -inf, 0, 0                    a row's maximum, sum, result
 //   for each tile of keys
 //     x     = scale * q k^T, capped; + mask; -inf where a row does not see it
-//     m'    = max x where exp(max x - m) is more than 2^8, else m
+//     m'    = max x - 7 log 2 where exp(that - m) is more than 2^8, else m
 //     p     = exp(x - m'), a = exp(m - m')
 //     l     = a l + sum p
 //     acc   = a acc + p v
 //   result = acc / l; zero where l is
 //
-// So a weight p is at most 2^8, and after the first tiles hardly any maximum
-// moves: where none of a wave's does, it rescales nothing.
+// So a weight p is at most 2^15, and after the first tiles hardly any maximum
+// moves: where none of a wave's does, it rescales nothing. The largest is 2^7
+// or more, so that f16 has more of the small ones as normal numbers (gfx90a's
+// matrix unit takes others for zero).
 //
 // Rows and keys are numbered by the op's definition: row i stands at key
 // i + n - S, n the sequence's valid keys. Tiles that no row sees are not
@@ -336,6 +338,10 @@ Value AttentionProgram::finite(Value max) {
   return select(isNone, constant(shape, 0), max);
 }
 
+/// The largest weight of a row has so many powers of two, or as many more as
+/// its maximum may lag behind: together far from what f16 cannot hold.
+constexpr double headroom = 7, slack = 8;
+
 AttentionEmitter::State AttentionEmitter::start() {
   double unit = mask ? 1 : log2e;
   SmallVector<int64_t> shape = ofTurn({rows});
@@ -355,6 +361,7 @@ AttentionEmitter::State AttentionEmitter::start() {
     logit = reshape(perRow(perHead, tileRows), {rows});
   }
   Value max = arith::MulFOp::create(b, repeated(logit), constant(shape, unit));
+  max = arith::SubFOp::create(b, max, constant(shape, headroom * unit / log2e));
   Value isSome = arith::CmpFOp::create(b, arith::CmpFPredicate::UNE, max, none);
   // Of those that share the keys the first has it.
   auto onlyWhere = [&](Value isFirst) {
@@ -365,12 +372,9 @@ AttentionEmitter::State AttentionEmitter::start() {
   if (part)
     onlyWhere(splat(compare(Predicate::eq, part, i32(b, 0)), shape));
   state.max = select(isSome, max, none);
-  state.sum = select(isSome, constant(shape, 1), zero);
+  state.sum = select(isSome, constant(shape, std::exp2(headroom)), zero);
   return state;
 }
-
-/// A weight is at most so many powers of two, far from what f16 cannot hold.
-constexpr double slack = 8;
 
 AttentionEmitter::State AttentionEmitter::visitTile(Value key, bool isMasked,
                                                     State state) {
@@ -397,14 +401,16 @@ AttentionEmitter::State AttentionEmitter::visitTile(Value key, bool isMasked,
     x = math::TanhOp::create(b, times(x, scale / *softcap));
     factor = *softcap;
   }
-  if (mask || factor <= 0) {
+  if (!mask)
+    factor *= log2e;
+  // Before a branch around comparisons, too: LLVM 22 may leave out the wait
+  // states between a matrix instruction and what reads its result behind one.
+  if (mask || factor <= 0 || config.loop) {
     x = times(x, factor);
     factor = 1;
   }
   if (mask)
     x = addMask(x, key);
-  else
-    factor *= log2e;
   auto masked = [&] {
     return select(seen(key), x, constant(shape, -HUGE_VAL));
   };
@@ -417,12 +423,15 @@ AttentionEmitter::State AttentionEmitter::visitTile(Value key, bool isMasked,
   State next;
   unsigned last = shape.size() - 1;
   Value top = reduce(x, last, /*isMax=*/true);
-  if (!mask) {
+  if (factor != 1) {
     top = arith::MulFOp::create(b, top, constant(perRows, factor));
     x = arith::MulFOp::create(b, x, constant(shape, factor), contract);
   }
-  double most = mask ? slack / log2e : slack;
-  Value bound = arith::AddFOp::create(b, state.max, constant(perRows, most));
+  auto powers = [&](double count) {
+    return constant(perRows, mask ? count / log2e : count);
+  };
+  top = arith::SubFOp::create(b, top, powers(headroom));
+  Value bound = arith::AddFOp::create(b, state.max, powers(slack));
   Value grows = arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, top, bound);
   next.max = select(grows, top, state.max);
   // A row that has seen nothing yet has no maximum to take off.

@@ -110,6 +110,10 @@ private:
             like.second ? values.back() : Value()};
   }
   Type element() const { return queryType.getElementType(); }
+  /// Weights and slopes are so much larger than they are, so that f16 has more
+  /// of the small ones as normal numbers (gfx90a's matrix unit takes others for
+  /// zero), and slopes up to 4094.
+  double headroom() const { return element().isF16() ? 16 : 1; }
   static ArrayRef<int64_t> shapeOf(Value block) {
     return cast<RankedTensorType>(block.getType()).getShape();
   }
@@ -234,10 +238,16 @@ Value AttentionBackwardEmitter::sumsOfOwn() {
 }
 
 /// What logits are taken off from, in units of log 2 where there is no mask:
-/// what is close to the largest float must not overflow.
+/// what is close to the largest float must not overflow. Less what makes
+/// weights larger by `headroom`.
 Value AttentionBackwardEmitter::toUnits(Value lse) {
   lse = finite(lse);
-  return mask ? lse : times(lse, log2e);
+  Value units = mask ? lse : times(lse, log2e);
+  if (headroom() == 1)
+    return units;
+  double more = std::log2(headroom()) / (mask ? log2e : 1);
+  return arith::SubFOp::create(b, units, constant(shapeOf(units), more),
+                               contract);
 }
 
 /// A number per query, repeated along the keys.
@@ -459,8 +469,9 @@ void AttentionBackwardEmitter::finish(Tile sums) {
     if (!result)
       continue;
     bool hasColumns = number < 3;
-    if (number < 2)
-      result = times(result, scale);
+    if (double factor = (number < 2 ? scale : 1) / headroom();
+        hasColumns && factor != 1)
+      result = times(result, factor);
     if (hasColumns)
       result = narrow(ofValid(result), arith::FastMathFlags::none);
     Tensor tensor = hasColumns ? outputOfHeads(i, space.shape)

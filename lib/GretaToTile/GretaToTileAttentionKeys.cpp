@@ -198,11 +198,6 @@ Value AttentionEmitter::firstUnit() {
   return constant({together}, 0x1p-126); // what can be divided by
 }
 
-/// Weights are held larger than they are, so that f16 has more of the small
-/// ones as normal numbers (gfx90a's matrix unit takes others for zero): with a
-/// weight's own 2^8 at most 2^14.
-static constexpr double headroom = 64;
-
 /// The next unit; what weights are in it, and by what the result so far falls.
 std::tuple<Value, Value, Value> AttentionEmitter::scalesOfTurn(Value unit,
                                                                Value fall,
@@ -213,8 +208,6 @@ std::tuple<Value, Value, Value> AttentionEmitter::scalesOfTurn(Value unit,
   Value largest = reduce(math::AbsFOp::create(b, scales), 1, /*isMax=*/true);
   Value next = arith::MaxNumFOp::create(b, unit, largest, noNaN);
   Value relative = arith::DivFOp::create(b, scales, perRow(next, keys));
-  relative =
-      arith::MulFOp::create(b, relative, constant({together, keys}, headroom));
   SmallVector<int64_t> ofTile = ofTurn({1, keys});
   Value less = arith::DivFOp::create(b, unit, next);
   return {next, broadcast(reshape(relative, ofTile), ofTurn({rows, keys})),
@@ -224,10 +217,7 @@ std::tuple<Value, Value, Value> AttentionEmitter::scalesOfTurn(Value unit,
 /// The result of this workgroup's keys, or of each tile's, as values are.
 Value AttentionEmitter::scaledResult(const State &state) {
   SmallVector<int64_t> shape = {rows, size()};
-  if (!state.unit)
-    return arith::MulFOp::create(b, state.acc,
-                                 splat(valueScales, ofTurn(shape)));
-  Value unit =
-      arith::MulFOp::create(b, state.unit, constant({together}, 1 / headroom));
-  return arith::MulFOp::create(b, state.acc, perTile(unit, shape));
+  Value scale = state.unit ? perTile(state.unit, shape)
+                           : splat(valueScales, ofTurn(shape));
+  return arith::MulFOp::create(b, state.acc, scale);
 }

@@ -349,6 +349,16 @@ void Checker::State::hazardBefore(Wave &w, WaveState &s, const Inst &i) {
   }
 }
 
+/// Whether a branch was taken from before the one that ends its block, which
+/// LLVM counts on that way, too; a taken branch takes longer than both.
+static bool skipsBranch(const Wave &w, const Inst &i) {
+  size_t next = size_t(&i - w.program->code()) + 1;
+  if (i.unit != Unit::Branch || w.pc == next || next >= w.program->size())
+    return false;
+  const Inst &last = w.program->code()[next];
+  return last.op && last.op->name == "s_branch";
+}
+
 void Checker::State::hazardAfter(Wave &w, WaveState &s, const Inst &i) {
   const HazardOp &h = hazardOp(w, i);
   if (!w.chip->isGfx9()) {
@@ -356,7 +366,7 @@ void Checker::State::hazardAfter(Wave &w, WaveState &s, const Inst &i) {
       s.lastMatrix = h.matrix ? &h : nullptr;
     return;
   }
-  s.state += h.nop;
+  s.state += h.nop + skipsBranch(w, i);
   if (i.unit == Unit::Salu && i.dst[0].kind == Operand::Sgpr &&
       i.dst[0].index == slot::M0)
     s.m0Write = s.state;

@@ -6,6 +6,7 @@ operands, and is read, as they lie elsewhere.
 """
 
 import dataclasses
+import math
 
 import numpy as np
 
@@ -47,7 +48,8 @@ class Attention(Case, family="attention"):
 
     @property
     def depth(self):
-        return self.t
+        """Of sums of weights; a logit is a sum as well, and four times of what D over 64 adds to its walk is as much of its weight."""
+        return (math.sqrt(self.t) + 4 * max(0, math.sqrt(self.d) - 8)) ** 2
 
     @property
     def one_row(self):

@@ -72,6 +72,7 @@ SCHEDULES = {
     "registers": Schedule((1, 4, 4), 4, 0, 4),
     "registersodd": Schedule((3, 2, 2), 2, 0, 2, group=2),
     "registersslices": Schedule((2, 2, 8), 4, 0, 4, split=2),
+    "registersheads": Schedule((1, 4, 8), 4, 0, 4),
     "splithalves": Schedule((2, 2, 4), 4, 2, 2, group=2, split=4),
     "splitslices": Schedule((8, 8, 2), 8, 2, 1, split=4),  # a sum of several workgroups
     "splitsingle": Schedule((2, 1, 2), 1, 1, 1, split=3),

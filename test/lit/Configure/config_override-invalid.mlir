@@ -209,7 +209,7 @@ func.func @direct_far(%a: tensor<64x16777216xf16>, %b: tensor<64x16777216xf16>) 
 // -----
 
 func.func @registers_of_columns(%a: tensor<64x64xf16>, %b: tensor<64x64xf16>) -> tensor<64x64xf16> {
-  // expected-error @+1 {{that does not fit: without stages it needs rows along K, a stored A, no batch or heads, and an instruction whose layouts are known}}
+  // expected-error @+1 {{that does not fit: without stages it needs rows along K, a stored A, with heads a stored B, no batch, and an instruction whose layouts are known}}
   %0 = greta.matmul %a, %b {greta.config = {instruction = [16, 16, 16], tile = [16, 64, 64], waves = 4, stages = 0, slice = 64}} : tensor<64x64xf16>, tensor<64x64xf16> -> tensor<64x64xf16>
   return %0 : tensor<64x64xf16>
 }

@@ -4,7 +4,8 @@
 // CHECK-LABEL: greta_tile.func @queries_0(
 // CHECK: scf.for
 // CHECK: %[[Q:.*]] = greta_tile.load {{.*}} -> tensor<64x256xf16>
-// CHECK: %[[X:.*]] = greta_tile.dot %[[Q]],
+// CHECK: %[[DOT:.*]] = greta_tile.dot %[[Q]],
+// CHECK: %[[X:.*]] = arith.mulf %[[DOT]],
 // CHECK: %[[BEHIND:.*]] = arith.cmpi sge, %arg{{.*}} : i32
 // CHECK: %[[SEEN:.*]] = scf.if %[[BEHIND]]
 // CHECK: arith.cmpi sle, {{.*}} : tensor<64x16xi32>

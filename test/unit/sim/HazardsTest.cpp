@@ -293,6 +293,11 @@ TEST(HazardsMore, AcrossBranches) {
   };
   EXPECT_TRUE(contains(with("s_nop 4\n"), "v4 is read before the matrix"));
   EXPECT_EQ(with("s_nop 5\n"), "");
+  // Taken from before the one that ends the block, it counts for both.
+  text.replace(text.find("%s_branch"), 9, "%s_cbranch_scc0 back\ns_branch");
+  text = "s_cmp_lg_u32 s2, s2\n" + text;
+  EXPECT_TRUE(contains(with("s_nop 3\n"), "v4 is read before the matrix"));
+  EXPECT_EQ(with("s_nop 4\n"), "");
 }
 
 struct WmmaRule {
