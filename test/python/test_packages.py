@@ -32,7 +32,7 @@ def vulkan():
 def package(tmp_path_factory):
     from greta import _compiler
 
-    succeeded, data, messages = _compiler.compile(SOURCE, "gfx942,gfx1100,vulkan,host")
+    succeeded, data, messages = _compiler.compile([(SOURCE, "")], "gfx942,gfx1100,vulkan,host")
     assert succeeded and not messages
     path = tmp_path_factory.mktemp("package") / "k.greta"
     greta.Package(data).save(path)
