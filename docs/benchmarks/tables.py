@@ -58,6 +58,15 @@ def launch_path():
 
 
 @table
+def launch_overhead():
+    body = [
+        [r["device"], r["triton"], number(r["total_us"], 1), number(r["triton_us"], 1), number(r["launcher_us"], 2), r["commit"]]
+        for r in newest(rows("launch_overhead.csv"), "device", "triton")
+    ]
+    return markdown(["device", "Triton", "a launch, us", "Triton's part", "the launcher", "commit"], body)
+
+
+@table
 def flash_attention():
     body = [
         [r["heads"], r["queries"], r["keys"], number(r["median_us"], 1), number(r["tflop_per_s"], 1), number(r["torch_tflop_per_s"], 1),

@@ -213,7 +213,7 @@ def GretaTileSetTargetPass : Pass<"greta-tile-set-target", "::greta::tile::FuncO
   let summary = "Give a block program the waves and matrix instructions of a target";
   let description = [{
     A kernel without `wave_size` gets the target's; where waves cannot exchange values (`vulkan:portable`), lanes take the place of
-    waves, 32 for each. Its dots without `matrix` get the instruction for their types whose tiles make up the block, and stay SIMT FMAs where the target has none.
+    waves, 32 for each, and waves of fewer than 32 lanes (`vulkan:lavapipe`) are more where blocks are large, until a lane has 64 elements or there are 32 lanes for each. Its dots without `matrix` get the instruction for their types whose tiles make up the block, and stay SIMT FMAs where the target has none.
 
     ```mlir
     greta_tile.func @k(..) attributes {waves = 4 : i32} { %d = greta_tile.dot %a, %b, %c : tensor<64x32xf16>, tensor<32x64xf16> -> tensor<64x64xf32> .. }

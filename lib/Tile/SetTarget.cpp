@@ -20,8 +20,36 @@ using namespace greta;
 using namespace greta::tile;
 
 /// Lanes for each of a program's waves where lanes cannot exchange values and
-/// each is its own wave.
+/// each is its own wave; where waves are narrower than that, there are more of
+/// them for large blocks.
 static constexpr unsigned portableLanes = 32;
+
+/// Elements of a kernel's largest block that a lane of a narrow wave has at
+/// most, while a workgroup has no more than so many lanes. A lane's program is
+/// straight code, which llvmpipe compiles in time that grows faster than it
+/// does (docs/conformance.md); small blocks run fastest in few lanes.
+static constexpr int64_t elementsOfNarrowLane = 64;
+static constexpr unsigned lanesOfNarrowWaves = 256;
+
+/// The waves of a kernel on the target: as many as the program names, where
+/// waves are narrow up to portableLanes of lanes for each.
+static unsigned wavesOn(const TargetRow &row, FuncOp kernel) {
+  unsigned named = kernel.getWaves();
+  unsigned most = named * std::max(1u, portableLanes / row.waveSize);
+  if (row.waveSize == 1)
+    return most;
+  int64_t largest = 0;
+  kernel.walk([&](Operation *op) {
+    for (Type type : op->getResultTypes())
+      if (auto block = dyn_cast<RankedTensorType>(type))
+        largest = std::max(largest, block.getNumElements());
+  });
+  unsigned waves = named;
+  while (2 * waves <= most && 2 * waves * row.waveSize <= lanesOfNarrowWaves &&
+         largest > elementsOfNarrowLane * waves * row.waveSize)
+    waves *= 2;
+  return waves;
+}
 
 /// Of the instructions whose tiles make up the block the one that keeps most
 /// waves busy, then the fastest, then the one that does most at once; null
@@ -84,9 +112,8 @@ struct SetTargetPass : greta::impl::GretaTileSetTargetPassBase<SetTargetPass> {
     // The number of waves says how work is split, never what is computed: there
     // are as many as the target has at most, and where lanes stand for waves it
     // may be any.
-    unsigned waves =
-        kernel.getWaves() * (row.waveSize == 1 ? portableLanes : 1);
-    waves = std::min<unsigned>(waves, row.maxWorkgroupSize / row.waveSize);
+    unsigned waves = std::min<unsigned>(wavesOn(row, kernel),
+                                        row.maxWorkgroupSize / row.waveSize);
     kernel.setWaves(waves);
     kernel.setWaveSize(row.waveSize);
     if (matrix)

@@ -18,7 +18,12 @@ class CompileError(Error):
 
 def compile_source(text: str, targets: str, *, name: str = "source", triton: bool = False, grid: str = "", num_warps: int = 0, form: Form = Form.Package) -> bytes:
     """MLIR of GRETA's dialects, or Triton IR, as a package or in another form."""
-    succeeded, result, messages = _compiler.compile(text, targets, name, triton, grid, num_warps, form)
+    return compile_sources([(text, grid)], targets, name=name, triton=triton, num_warps=num_warps, form=form)
+
+
+def compile_sources(sources: Sequence[tuple[str, str]], targets: str, **options: Any) -> bytes:
+    """Texts with their grids, in one package."""
+    succeeded, result, messages = _compiler.compile(sources, targets, **options)
     if not succeeded:
         raise CompileError(messages.strip())
     return result
@@ -109,9 +114,9 @@ class Assembly(Mapping[str, Any]):
 
 
 class Compiled(Package):
-    """A package with what led to it: `.save(path)`, `.asm[...]`, `.report()`, and its functions."""
+    """A package with what led to it: `.save(path)`, `.asm[...]`, `.report()`, and its functions. Of several specialisations `.asm` has one by name of the function."""
 
-    def __init__(self, data: bytes, asm: Assembly):
+    def __init__(self, data: bytes, asm: Assembly | dict[str, Assembly]):
         super().__init__(data)
         self.asm = asm
 
@@ -122,7 +127,7 @@ class Compiled(Package):
 
 def compile(
     fn: Any,
-    signature: str | Mapping[str, str],
+    signature: str | Mapping[str, Any],
     targets: str | Sequence[str],
     grid: str | Callable[[dict[str, Any]], Any] | Sequence[int] | None = None,
     **options: Any,
@@ -130,13 +135,19 @@ def compile(
     """One of Triton's kernels as a package; neither torch nor a GPU is needed.
 
     `signature` has the type of each parameter in their order: "*fp16:16, *fp16:16, i32, 1024" are two pointers to multiples of 16 bytes, an integer
-    and the value of a constexpr. `grid` is how many programs there are over the kernel's integers, as a function of them
+    and the value of a constexpr. A dictionary will do, by name of the parameter; or one from names of functions to such signatures, each a
+    specialisation of the kernel, side by side in the package. `grid` is how many programs there are over the kernel's integers, as a function of them
     (lambda m: (triton.cdiv(m["n"], m["BLOCK"]),)) or in words ("n ceildiv 1024"); without it the function takes grid_x, grid_y and grid_z.
     `options` are a launch's: num_warps=4, num_stages=2.
     """
-    from .triton.source import ahead_of_time
+    from .triton.source import ahead_of_time, specialisations
 
     names = [one.strip() for one in targets.split(",")] if isinstance(targets, str) else list(targets)
-    text, name, num_warps, arguments = ahead_of_time(fn, signature, names, options)
-    settings: dict[str, Any] = dict(name=f"{name}.ttir", triton=True, grid=grid_text(grid, arguments), num_warps=num_warps)
-    return Compiled(compile_source(text, ",".join(names), **settings), Assembly(text, names, **settings))
+    several = specialisations(fn, signature)
+    sources, assemblies = [], {}
+    for function, one in (several or {None: signature}).items():
+        text, name, num_warps, arguments = ahead_of_time(fn, one, names, options, function)
+        settings: dict[str, Any] = dict(name=f"{name}.ttir", triton=True, num_warps=num_warps)
+        sources.append((text, grid_text(grid, arguments)))
+        assemblies[name] = Assembly(text, names, grid=sources[-1][1], **settings)
+    return Compiled(compile_sources(sources, ",".join(names), **settings), assemblies if several else assemblies[name])

@@ -23,7 +23,6 @@ static std::string tileText(ArrayRef<SourceFunction> functions) {
 }
 
 static FailureOr<std::string> compile(const Request &request,
-                                      llvm::SourceMgr &sources,
                                       MLIRContext &context,
                                       llvm::raw_ostream &messages) {
   auto fail = [&](llvm::Error error) {
@@ -34,26 +33,33 @@ static FailureOr<std::string> compile(const Request &request,
       parseTargets(request.targets);
   if (!rows)
     return fail(rows.takeError());
-  TimingScope timing;
-  FailureOr<std::vector<SourceFunction>> functions =
-      readSource(sources, &context, timing,
-                 {request.isTriton, request.grid, request.numWarps});
-  if (failed(functions))
-    return failure();
-  if (request.form == Form::Tile)
-    return tileText(*functions);
   CompileOptions options;
   options.artifact = request.form == Form::LLVMIR     ? Artifact::LLVMIR
                      : request.form == Form::Assembly ? Artifact::Assembly
                                                       : Artifact::Object;
-  FailureOr<SmallVector<CompiledFunction, 1>> compiled =
-      compileFunctions(*functions, *rows, options);
-  if (failed(compiled))
-    return failure();
-  if (request.form != Form::Package)
-    return compiled->front().variants.front().kernels.front().object;
-  llvm::Expected<std::string> archive =
-      archivePackage(describePackage(*compiled));
+  TimingScope timing;
+  std::vector<CompiledFunction> all;
+  for (const auto &[text, grid] : request.sources) {
+    // Messages show the lines of the source that they are about.
+    llvm::SourceMgr source;
+    source.AddNewSourceBuffer(
+        llvm::MemoryBuffer::getMemBuffer(text, request.name), llvm::SMLoc());
+    SourceMgrDiagnosticHandler handler(source, &context, messages);
+    FailureOr<std::vector<SourceFunction>> functions = readSource(
+        source, &context, timing, {request.isTriton, grid, request.numWarps});
+    if (failed(functions))
+      return failure();
+    if (request.form == Form::Tile)
+      return tileText(*functions);
+    FailureOr<SmallVector<CompiledFunction, 1>> compiled =
+        compileFunctions(*functions, *rows, options);
+    if (failed(compiled))
+      return failure();
+    if (request.form != Form::Package)
+      return compiled->front().variants.front().kernels.front().object;
+    llvm::move(*compiled, std::back_inserter(all));
+  }
+  llvm::Expected<std::string> archive = archivePackage(describePackage(all));
   if (!archive)
     return fail(archive.takeError());
   return std::move(*archive);
@@ -64,15 +70,9 @@ Outcome greta::python::compile(const Request &request) {
   registerCompilerDialects(registry);
   MLIRContext context(registry, MLIRContext::Threading::DISABLED);
   context.printOpOnDiagnostic(false);
-  llvm::SourceMgr sources;
-  sources.AddNewSourceBuffer(
-      llvm::MemoryBuffer::getMemBuffer(request.text, request.name),
-      llvm::SMLoc());
   Outcome outcome;
   llvm::raw_string_ostream messages(outcome.messages);
-  SourceMgrDiagnosticHandler handler(sources, &context, messages);
-  FailureOr<std::string> result =
-      ::compile(request, sources, context, messages);
+  FailureOr<std::string> result = ::compile(request, context, messages);
   outcome.succeeded = succeeded(result);
   if (outcome.succeeded)
     outcome.result = std::move(*result);

@@ -1,6 +1,6 @@
 //===- Compiler.h - the compiler, for the module _compiler ----------------===//
 //
-// In: a source, MLIR of greta's dialects or Triton IR, and what to make of it.
+// In: sources, MLIR of greta's dialects or Triton IR, and what to make of them.
 // Out: a package, or the text or object of one stage, and what the compiler
 // said. The seam between Compiler.cpp, which is MLIR's world without
 // exceptions, and CompilerModule.cpp, which is Python's.
@@ -10,6 +10,8 @@
 #define GRETA_PYTHON_COMPILER_H
 
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace greta::python {
 
@@ -22,10 +24,12 @@ enum class Form {
 };
 
 struct Request {
-  std::string text, name; // the source, and what messages call it
-  std::string targets;    // "gfx942,vulkan"; of forms but packages one
+  /// Texts, and the grids of Triton's kernels; empty: grid_x, grid_y, grid_z.
+  /// A package holds the functions of all of them, whose names differ.
+  std::vector<std::pair<std::string, std::string>> sources;
+  std::string name;    // what messages call the sources
+  std::string targets; // "gfx942,vulkan"; of forms but packages one
   bool isTriton = false;
-  std::string grid; // of Triton's kernels; empty: grid_x, grid_y, grid_z
   unsigned numWarps = 0;
   Form form = Form::Package;
 };

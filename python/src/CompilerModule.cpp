@@ -3,7 +3,9 @@
 #include "Compiler.h"
 
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
 namespace nb = nanobind;
 using namespace greta::python;
@@ -20,15 +22,12 @@ NB_MODULE(_compiler, m) {
   m.def("build_id", &buildId, "Differs between any two builds");
   m.def(
       "compile",
-      [](std::string text, std::string targets, std::string name, bool triton,
-         std::string grid, unsigned numWarps, Form form) {
-        Request request{std::move(text),
-                        std::move(name),
-                        std::move(targets),
-                        triton,
-                        std::move(grid),
-                        numWarps,
-                        form};
+      [](std::vector<std::pair<std::string, std::string>> sources,
+         std::string targets, std::string name, bool triton, unsigned numWarps,
+         Form form) {
+        Request request{std::move(sources), std::move(name),
+                        std::move(targets), triton,
+                        numWarps,           form};
         Outcome outcome;
         {
           nb::gil_scoped_release release;
@@ -39,7 +38,8 @@ NB_MODULE(_compiler, m) {
             nb::bytes(outcome.result.data(), outcome.result.size()),
             outcome.messages);
       },
-      "text"_a, "targets"_a, "name"_a = "source", "triton"_a = false,
-      "grid"_a = "", "num_warps"_a = 0, "form"_a = Form::Package,
-      "Whether it succeeded, the result, and what the compiler said");
+      "sources"_a, "targets"_a, "name"_a = "source", "triton"_a = false,
+      "num_warps"_a = 0, "form"_a = Form::Package,
+      "Of texts and their grids: whether it succeeded, the result, and what "
+      "the compiler said");
 }

@@ -1,6 +1,8 @@
 """greta without Triton: devices, arrays and packages."""
 
 import json
+import subprocess
+import sys
 
 import ml_dtypes
 import numpy as np
@@ -32,7 +34,7 @@ def vulkan():
 def package(tmp_path_factory):
     from greta import _compiler
 
-    succeeded, data, messages = _compiler.compile(SOURCE, "gfx942,gfx1100,vulkan,host")
+    succeeded, data, messages = _compiler.compile([(SOURCE, "")], "gfx942,gfx1100,vulkan,host")
     assert succeeded and not messages
     path = tmp_path_factory.mktemp("package") / "k.greta"
     greta.Package(data).save(path)
@@ -57,6 +59,11 @@ def test_devices():
         if not name.startswith("sim:"):
             assert greta.set_device(name).spec == name
     assert greta.device("vulkan") is greta.device("vulkan:0")
+
+
+def test_devices_while_one_is_simulated():
+    code = "import greta; greta.set_device('sim:gfx942'); assert {'sim:gfx942', 'sim:gfx1100'} <= set(greta.devices())"
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 @pytest.mark.parametrize("name", ["cuda", "vulkan:99", "sim:gfx1", "hip:99"])

@@ -83,6 +83,21 @@ def test_grids(package):
         greta.compile(axpy, SIGNATURE, "gfx942", grid=lambda m: (m["n"] if m["n"] > 3 else 1,))
 
 
+def test_specialisations():
+    """Of one kernel, side by side in one package."""
+    signatures = {"axpy_f16": SIGNATURE, "axpy_f32": {"x": "*fp32:16", "y": "*fp32:16", "a": "fp32", "n": "i32", "BLOCK": "64", "KIND": "subtract"}}
+    package = greta.compile(axpy, signatures, ["gfx942", "vulkan"], grid=grid)
+    grids = [one["variants"][0]["kernels"][0]["grid"] for one in package.manifest["functions"]]
+    assert grids == [[["floordiv", ["+", "d2", 127], 128], 1, 1], [["floordiv", ["+", "d2", 63], 64], 1, 1]]
+    assert "@axpy_f32" in package.asm["axpy_f32"]["ttir"] and "axpy_f16" in package.asm["axpy_f16"]["amdgcn", "gfx942"]
+    greta.set_device("sim:gfx942")
+    for function, type_, expected in (("axpy_f16", "f16", 3), ("axpy_f32", "f32", 1)):
+        x, y = greta.asarray(np.full(100, 2.0), type_), greta.asarray(np.ones(100), type_)
+        assert (getattr(package, function)(x, y, 1.0, 100).numpy() == expected).all()
+    with pytest.raises(greta.Error, match="'axpy-f16' is no name of a function"):
+        greta.compile(axpy, {"axpy-f16": SIGNATURE}, "gfx942")
+
+
 def test_signatures():
     greta.set_device("vulkan")
     x = np.arange(40, dtype=np.float32)

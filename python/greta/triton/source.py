@@ -79,19 +79,34 @@ def make_ir(source: Any, target: Any, backend: Any, options: Any) -> Any:
     return backend.make_ttir(module), context
 
 
-def ahead_of_time(fn: Any, signature: str | Mapping[str, str], targets: Sequence[str], options: Mapping[str, Any]) -> tuple[str, str, int, dict[str, Any]]:
-    """The kernel's text, its name, its warps, and its arguments as a grid takes them."""
+def kernel_of(fn: Any) -> Any:
     check_version()
     import triton
-    from triton.backends.compiler import GPUTarget
-    from triton.compiler import ASTSource
-
-    from .compiler import GretaBackend, GretaOptions
 
     while not isinstance(fn, triton.runtime.JITFunction) and hasattr(fn, "fn"):
         fn = fn.fn  # heuristics and autotune: the signature has what they would choose
     if not isinstance(fn, triton.runtime.JITFunction):
         raise Error(f"{fn!r} is no kernel; decorate it with @triton.jit or @greta.jit")
+    return fn
+
+
+def specialisations(fn: Any, signature: Any) -> Mapping[str, Any]:
+    """The signatures by name of their functions, where that is what `signature` has; nothing where it is one."""
+    if not isinstance(signature, Mapping) or set(signature) & set(kernel_of(fn).arg_names):
+        return {}
+    if wrong := [name for name in signature if not name.isidentifier()]:
+        raise Error(f"'{wrong[0]}' is no name of a function; specialisations are signatures by name")
+    return signature
+
+
+def ahead_of_time(fn: Any, signature: str | Mapping[str, str], targets: Sequence[str], options: Mapping[str, Any], function: str | None) -> tuple[str, str, int, dict[str, Any]]:
+    """The kernel's text, in which it has the name `function`, its name, its warps, and its arguments as a grid takes them."""
+    fn = kernel_of(fn)
+    from triton.backends.compiler import GPUTarget
+    from triton.compiler import ASTSource
+
+    from .compiler import GretaBackend, GretaOptions
+
     if unknown := set(options) - set(GretaOptions.__dataclass_fields__):
         raise Error(f"no launch has the option {', '.join(sorted(unknown))}; there are num_warps, num_stages and those of Triton's back ends")
     types, constants, attributes = parse_signature(fn, signature)
@@ -100,4 +115,7 @@ def ahead_of_time(fn: Any, signature: str | Mapping[str, str], targets: Sequence
     parsed = backend.parse_options(dict(options))
     module, _context = make_ir(ASTSource(fn, types, constants, attributes), target, backend, parsed)
     arguments = {name: constants.get((index,)) for index, (name, kind) in enumerate(types.items()) if kind == "constexpr" or kind[0] in "iu"}
-    return str(module), module.get_entry_func_name(), parsed.num_warps, arguments
+    text, name = str(module), module.get_entry_func_name()
+    if function:
+        text, name = text.replace(f"tt.func public @{name}(", f"tt.func public @{function}(", 1), function
+    return text, name, parsed.num_warps, arguments

@@ -81,7 +81,7 @@ std::shared_ptr<Library> Library::simulator(const std::string &Chip) {
   std::lock_guard<std::mutex> Guard(Lock);
   std::shared_ptr<Library> L = Current.lock();
   if (L) {
-    if (CurrentChip != Chip)
+    if (!Chip.empty() && CurrentChip != Chip)
       fail(GRETA_ERROR_UNSUPPORTED, "sim:", CurrentChip,
            " is open; one chip can be simulated at a time, close it first");
     return L;

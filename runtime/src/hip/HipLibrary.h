@@ -25,7 +25,7 @@ public:
   // Throws NotFound with what was tried. Loaded once per process.
   static std::shared_ptr<Library> real();
   // With the chip set; one simulated chip at a time, as the simulator is one
-  // machine.
+  // machine. Without a chip to ask what there is, while one is open, too.
   static std::shared_ptr<Library> simulator(const std::string &Chip);
 
   // Throws unless Result is success; the pieces of `What`, joined, say what was

@@ -3,10 +3,13 @@
 // RUN: greta-opt %s --split-input-file --pass-pipeline='builtin.module(greta_tile.func(greta-tile-set-target{target=gfx942 matrix=false}))' | FileCheck %s --check-prefix=SIMT
 // RUN: greta-opt %s --split-input-file --pass-pipeline='builtin.module(greta_tile.func(greta-tile-set-target{target=vulkan:nvidia}))' | FileCheck %s --check-prefixes=CHECK,NVIDIA
 // RUN: greta-opt %s --split-input-file --pass-pipeline='builtin.module(greta_tile.func(greta-tile-set-target{target=vulkan:portable}))' | FileCheck %s --check-prefixes=CHECK,PORTABLE
+// RUN: greta-opt %s --split-input-file --pass-pipeline='builtin.module(greta_tile.func(greta-tile-set-target{target=vulkan:lavapipe}))' | FileCheck %s --check-prefixes=CHECK,NARROW
 
 // GFX942: @dots{{.*}} {wave_size = 64 : i32, waves = 4 : i32}
 // NVIDIA: @dots{{.*}} {wave_size = 32 : i32, waves = 4 : i32}
 // PORTABLE: @dots{{.*}} {wave_size = 1 : i32, waves = 128 : i32}
+// Waves of 8 lanes until one has 64 of the largest block's 4,096 elements.
+// NARROW: @dots{{.*}} {wave_size = 8 : i32, waves = 8 : i32}
 greta_tile.func @dots(%p: !greta_tile.ptr<f32> {greta.divisibility = 16 : i64}) attributes {waves = 4 : i32} {
   %z = arith.constant 0 : i32
   // A tile for each wave; of the fastest the largest that there is.
