@@ -180,7 +180,8 @@ static bool suitsMatrix(const Space &space, const Limits &limits,
                         double cycles) {
   if (limits.columns && limits.waves)
     return limits.tile;
-  if (space.groups.size() > 1 && !space.heads)
+  // Heads split the columns, which computed operands do not expect.
+  if (space.heads ? !hasParts(space) : space.groups.size() > 1)
     return false;
   MatmulOp matmul = space.matmul;
   FailureOr<DictionaryAttr> asked = configFor(matmul, limits.row);

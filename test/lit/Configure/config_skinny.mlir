@@ -50,3 +50,15 @@ func.func @asked(%a: tensor<3x256xf16>, %b: tensor<64x256xf16>) -> tensor<3x64xf
       : tensor<3x256xf16>, tensor<64x256xf16> -> tensor<3x64xf16>
   return %0 : tensor<3x64xf16>
 }
+
+// -----
+
+// Heads, too: whole ones are a tile's columns; the shape was measured on the H200.
+// NVIDIA: columns = 64 : i64, depth = 256 : i64, matrix = #greta_tile.matrix<"coopmat"{{.*}}pipeline = #greta_tile.pipeline<stages = 0, slice = 128>, rows = [16, 1]
+// GFX942: rows = [8, 1], run = 8
+func.func @heads(%x: tensor<8x4096xf16>, %w: tensor<4096x4096xf16>, %cos: tensor<8x64xf32>, %sin: tensor<8x64xf32>) -> tensor<8x32x128xf16> {
+  %y = greta.matmul %x, %w {transpose_b} : tensor<8x4096xf16>, tensor<4096x4096xf16> -> tensor<8x4096xf16>
+  %heads = tensor.expand_shape %y [[0], [1, 2]] output_shape [8, 32, 128] : tensor<8x4096xf16> into tensor<8x32x128xf16>
+  %0 = greta.rope %heads, %cos, %sin {style = "neox"} : tensor<8x32x128xf16>, tensor<8x64xf32>, tensor<8x64xf32> -> tensor<8x32x128xf16>
+  return %0 : tensor<8x32x128xf16>
+}
