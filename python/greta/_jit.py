@@ -72,10 +72,38 @@ def jit(fn: Callable[..., Any] | None = None, **options: Any) -> Any:
 
 
 def autotune(configs: list[Any], key: list[str], **options: Any) -> Callable[[Any], Any]:
-    """As triton.autotune, measured on GRETA's device in use."""
+    """As triton.autotune, measured on GRETA's device in use, with a progress bar on a terminal where tqdm is installed."""
     from .testing import do_bench
 
-    return triton.autotune(configs, key, **{"do_bench": do_bench, **options})
+    decorate = triton.autotune(configs, key, **{"do_bench": do_bench, **options})
+    return lambda fn: _with_progress(decorate(fn))
+
+
+def _with_progress(tuner: Any) -> Any:
+    try:
+        from tqdm import tqdm
+    except ImportError:
+        return tuner
+    prune, bench = tuner.prune_configs, tuner._bench
+    bar = None
+
+    def prune_and_begin(arguments: Any) -> Any:
+        nonlocal bar
+        left = prune(arguments)
+        # Not where a search is over within a second or nobody looks.
+        bar = tqdm(total=len(left), desc=f"autotuning {tuner.base_fn.__name__}", leave=False, delay=1, disable=None)
+        return left
+
+    def bench_and_advance(*args: Any, **kwargs: Any) -> Any:
+        result = bench(*args, **kwargs)
+        if bar is not None:
+            bar.update()
+            if bar.n == bar.total:
+                bar.close()
+        return result
+
+    tuner.prune_configs, tuner._bench = prune_and_begin, bench_and_advance
+    return tuner
 
 
 heuristics = triton.heuristics

@@ -175,6 +175,33 @@ def test_autotune_and_heuristics():
     assert {64, 128} <= set(chosen)
 
 
+def test_autotuning_shows_how_far_it_is(vulkan, monkeypatch):
+    bars = []
+
+    class Bar:
+        def __init__(self, total, desc, **_):
+            self.total, self.desc, self.n, self.closed = total, desc, 0, False
+            bars.append(self)
+
+        def update(self):
+            self.n += 1
+
+        def close(self):
+            self.closed = True
+
+    monkeypatch.setattr("tqdm.tqdm", Bar)
+
+    @greta.autotune([greta.Config({"BLOCK": block}) for block in (32, 64, 128)], key=["n"])
+    @greta.jit
+    def fill(out, n, BLOCK: gl.constexpr):
+        i = gl.program_id(0) * BLOCK + gl.arange(0, BLOCK)
+        gl.store(out + i, 1.0, mask=i < n)
+
+    out = greta.empty(100)
+    fill[lambda meta: (triton.cdiv(100, meta["BLOCK"]),)](out, 100)
+    assert (out.numpy() == 1).all() and [(bar.total, bar.n, bar.closed, bar.desc) for bar in bars] == [(3, 3, True, "autotuning fill")]
+
+
 def test_tritons_autotuner(vulkan):
     @triton.autotune([triton.Config({"BLOCK": 64}), triton.Config({"BLOCK": 256})], key=["n"])
     @triton.jit

@@ -80,6 +80,7 @@ def make_ir(source: Any, target: Any, backend: Any, options: Any) -> Any:
 
 
 def kernel_of(fn: Any) -> Any:
+    """The function that Triton compiles, without what was decorated around it."""
     check_version()
     import triton
 
