@@ -8,6 +8,7 @@ from typing import Any
 
 from . import _compiler, _runtime
 from ._compiler import Form
+from ._devices import is_checked
 from ._package import Package
 from ._runtime import Error
 
@@ -16,9 +17,9 @@ class CompileError(Error):
     """What the compiler says of a source, with the line it is about."""
 
 
-def compile_source(text: str, targets: str, *, name: str = "source", triton: bool = False, grid: str = "", num_warps: int = 0, form: Form = Form.Package) -> bytes:
+def compile_source(text: str, targets: str, *, name: str = "source", triton: bool = False, grid: str = "", num_warps: int = 0, form: Form = Form.Package, line_tables: bool = False) -> bytes:
     """MLIR of GRETA's dialects, or Triton IR, as a package or in another form."""
-    succeeded, result, messages = _compiler.compile(text, targets, name, triton, grid, num_warps, form)
+    succeeded, result, messages = _compiler.compile(text, targets, name, triton, grid, num_warps, form, line_tables)
     if not succeeded:
         raise CompileError(messages.strip())
     return result
@@ -138,5 +139,5 @@ def compile(
 
     names = [one.strip() for one in targets.split(",")] if isinstance(targets, str) else list(targets)
     text, name, num_warps, arguments = ahead_of_time(fn, signature, names, options)
-    settings: dict[str, Any] = dict(name=f"{name}.ttir", triton=True, grid=grid_text(grid, arguments), num_warps=num_warps)
+    settings: dict[str, Any] = dict(name=f"{name}.ttir", triton=True, grid=grid_text(grid, arguments), num_warps=num_warps, line_tables=is_checked())
     return Compiled(compile_source(text, ",".join(names), **settings), Assembly(text, names, **settings))

@@ -43,6 +43,7 @@ static FailureOr<std::string> compile(const Request &request,
   if (request.form == Form::Tile)
     return tileText(*functions);
   CompileOptions options;
+  options.lineTables = request.lineTables;
   options.artifact = request.form == Form::LLVMIR     ? Artifact::LLVMIR
                      : request.form == Form::Assembly ? Artifact::Assembly
                                                       : Artifact::Object;

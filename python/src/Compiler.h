@@ -28,6 +28,7 @@ struct Request {
   std::string grid; // of Triton's kernels; empty: grid_x, grid_y, grid_z
   unsigned numWarps = 0;
   Form form = Form::Package;
+  bool lineTables = false; // of AMD code objects
 };
 
 struct Outcome {

@@ -21,14 +21,15 @@ NB_MODULE(_compiler, m) {
   m.def(
       "compile",
       [](std::string text, std::string targets, std::string name, bool triton,
-         std::string grid, unsigned numWarps, Form form) {
+         std::string grid, unsigned numWarps, Form form, bool lineTables) {
         Request request{std::move(text),
                         std::move(name),
                         std::move(targets),
                         triton,
                         std::move(grid),
                         numWarps,
-                        form};
+                        form,
+                        lineTables};
         Outcome outcome;
         {
           nb::gil_scoped_release release;
@@ -41,5 +42,6 @@ NB_MODULE(_compiler, m) {
       },
       "text"_a, "targets"_a, "name"_a = "source", "triton"_a = false,
       "grid"_a = "", "num_warps"_a = 0, "form"_a = Form::Package,
+      "line_tables"_a = false,
       "Whether it succeeded, the result, and what the compiler said");
 }
