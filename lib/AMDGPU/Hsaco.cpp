@@ -27,7 +27,11 @@
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/ROCDL/ROCDLToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Analysis/ValueTracking.h"
 #include "llvm/IR/CFG.h"
+#include "llvm/IR/DebugInfoMetadata.h"
 #include "llvm/IR/DiagnosticInfo.h"
 #include "llvm/IR/DiagnosticPrinter.h"
 #include "llvm/IR/IRBuilder.h"
@@ -40,9 +44,12 @@
 #include "llvm/IR/Module.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/Path.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
+#include <map>
 #include <mutex>
+#include <set>
 
 extern "C" {
 void LLVMInitializeAMDGPUTargetInfo();
@@ -88,6 +95,32 @@ static FailureOr<OwningOpRef<ModuleOp>> lowerKernel(tile::FuncOp kernel,
   if (failed(convertTileToROCDL(*module, row.name)) || failed(verify(*module)))
     return failure();
   return module;
+}
+
+/// The location without names, and without calls of which one side is unknown:
+/// MLIR's pass that makes debug information takes neither.
+static LocationAttr plainLocation(LocationAttr loc) {
+  if (auto named = dyn_cast<NameLoc>(loc))
+    return plainLocation(named.getChildLoc());
+  auto call = dyn_cast<CallSiteLoc>(loc);
+  if (!call)
+    return loc.findInstanceOf<FileLineColLoc>();
+  LocationAttr callee = plainLocation(call.getCallee());
+  LocationAttr caller = plainLocation(call.getCaller());
+  return callee && caller
+             ? LocationAttr(CallSiteLoc::get(callee, Location(caller)))
+         : callee ? callee
+                  : caller;
+}
+
+static LogicalResult addLineTables(ModuleOp module) {
+  module.walk([](Operation *op) {
+    LocationAttr plain = plainLocation(op->getLoc());
+    op->setLoc(plain ? Location(plain) : UnknownLoc::get(op->getContext()));
+  });
+  PassManager passes(module.getContext());
+  passes.addPass(LLVM::createDIScopeForLLVMFuncOpPass());
+  return passes.run(module);
 }
 
 /// Sets what MLIR has no words for.
@@ -160,6 +193,62 @@ static void keepBeforeBranches(llvm::Module &module) {
     }
 }
 
+/// Where accesses come from and which arguments they reach memory through, for
+/// the simulator's checks: the constant greta.accesses has a line of text for
+/// each place,
+///   /home/me/k.py:12:8 0,3
+/// for arguments 0 and 3, or '*' where a pointer comes from elsewhere, and the
+/// section greta_access_pcs the addresses of instructions, each with a line's
+/// number: debug locations are lost where code generation moves accesses.
+static void noteAccesses(llvm::Module &module, StringRef kernel) {
+  llvm::LLVMContext &context = module.getContext();
+  llvm::MapVector<std::string, std::set<std::string>,
+                  std::map<std::string, unsigned>>
+      places;
+  llvm::MDBuilder builder(context);
+  llvm::Function &function = *module.getFunction(kernel);
+  // Clauses are bundles, inside of which nothing has an address.
+  function.addFnAttr("amdgpu-hard-clause-length-limit", "1");
+  for (llvm::Instruction &inst : llvm::instructions(function)) {
+    const llvm::DILocation *place = inst.getDebugLoc();
+    if (!inst.mayReadOrWriteMemory() || !place || !place->getLine())
+      continue;
+    SmallVector<const llvm::Value *> objects;
+    for (llvm::Value *operand : inst.operands())
+      if (operand->getType()->isPointerTy() &&
+          !llvm::isa<llvm::Function>(operand))
+        llvm::getUnderlyingObjects(operand, objects, nullptr, /*MaxLookup=*/0);
+    if (objects.empty())
+      continue;
+    SmallString<128> file(place->getDirectory());
+    llvm::sys::path::append(file, place->getFilename());
+    auto [line, isNew] = places.insert({(file + ":" + Twine(place->getLine()) +
+                                         ":" + Twine(place->getColumn()))
+                                            .str(),
+                                        {}});
+    for (const llvm::Value *object : objects) {
+      auto *argument = llvm::dyn_cast<llvm::Argument>(object);
+      line->second.insert(argument ? std::to_string(argument->getArgNo())
+                                   : "*");
+    }
+    inst.setMetadata(
+        llvm::LLVMContext::MD_pcsections,
+        builder.createPCSections(
+            {{"greta_access_pcs",
+              {llvm::ConstantInt::get(llvm::Type::getInt32Ty(context),
+                                      line - places.begin())}}}));
+  }
+  std::string text;
+  for (const auto &[place, arguments] : places)
+    text += place + " " + llvm::join(arguments, ",") + "\n";
+  llvm::Constant *data = llvm::ConstantDataArray::getString(context, text);
+  auto *note = new llvm::GlobalVariable(
+      module, data->getType(), /*isConstant=*/true,
+      llvm::GlobalValue::ExternalLinkage, data, "greta.accesses", nullptr,
+      llvm::GlobalValue::NotThreadLocal, /*AddressSpace=*/4);
+  note->setVisibility(llvm::GlobalValue::ProtectedVisibility);
+}
+
 static LogicalResult generateCode(llvm::Module &module,
                                   llvm::TargetMachine &machine,
                                   llvm::CodeGenFileType type,
@@ -179,12 +268,8 @@ FailureOr<HsacoKernel> greta::emitHsaco(tile::FuncOp kernel,
   FailureOr<OwningOpRef<ModuleOp>> lowered = lowerKernel(kernel, row);
   if (failed(lowered))
     return failure();
-  if (options.lineTables) {
-    PassManager passes(kernel.getContext());
-    passes.addPass(LLVM::createDIScopeForLLVMFuncOpPass());
-    if (failed(passes.run(**lowered)))
-      return failure();
-  }
+  if (options.lineTables && failed(addLineTables(**lowered)))
+    return failure();
   DialectRegistry registry;
   registerBuiltinDialectTranslation(registry);
   registerLLVMDialectTranslation(registry);
@@ -220,6 +305,8 @@ FailureOr<HsacoKernel> greta::emitHsaco(tile::FuncOp kernel,
   scope = options.nest("optimize");
   optimize(*module, *machine);
   keepBeforeBranches(*module);
+  if (options.lineTables)
+    noteAccesses(*module, kernel.getName());
   HsacoKernel result;
   if (options.artifact == Artifact::LLVMIR) {
     llvm::raw_string_ostream(result.object) << *module;

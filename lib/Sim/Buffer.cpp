@@ -146,10 +146,10 @@ struct Lanes {
 };
 
 uint8_t *locate(Wave &w, const Inst &i, u64 a, unsigned bytes, unsigned l,
-                Access access) {
+                Access access, const void *stored = nullptr) {
   uint8_t *p = w.global(i, a, bytes, int(l), access != Access::Read);
   if (p && w.checker)
-    w.checker->global(w, i, l, a, bytes, access);
+    w.checker->global(w, i, l, a, bytes, rewritten(access, p, stored, bytes));
   return p;
 }
 
@@ -218,7 +218,7 @@ void store(Wave &w, const Inst &i) {
       if (!in)
         continue;
       u32 x = i.param & High ? data[l] >> 16 : data[l];
-      uint8_t *p = locate(w, i, a.address[l], bytes, l, Access::Write);
+      uint8_t *p = locate(w, i, a.address[l], bytes, l, Access::Write, &x);
       if (!p)
         return;
       std::memcpy(p, &x, bytes);
@@ -227,7 +227,8 @@ void store(Wave &w, const Inst &i) {
     for (unsigned k = 0; k < bytes / 4; ++k) {
       if (!a.wordInRange(l, k))
         continue;
-      uint8_t *p = locate(w, i, a.word(l, k), 4, l, Access::Write);
+      uint8_t *p = locate(w, i, a.word(l, k), 4, l, Access::Write,
+                          &data[k * MaxLanes + l]);
       if (!p)
         return;
       std::memcpy(p, &data[k * MaxLanes + l], 4);

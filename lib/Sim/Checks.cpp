@@ -7,8 +7,8 @@
 using namespace greta::sim;
 using llvm::Twine;
 
-Checker::Checker(Workgroup &group, unsigned checks)
-    : state(std::make_unique<State>(group, checks)) {}
+Checker::Checker(Workgroup &group, unsigned checks, ProgramChecker *programs)
+    : state(std::make_unique<State>(group, checks, programs)) {}
 Checker::~Checker() = default;
 
 void Checker::reset() {
@@ -17,9 +17,9 @@ void Checker::reset() {
   s.waves.resize(n);
   for (WaveState &w : s.waves) {
     w.defined.fill(0);
-    w.scalar.reset();
+    w.undefined.fill(~0u);
     for (unsigned k = slot::VCC; k < slot::Count; ++k)
-      w.scalar[k] = true;
+      w.undefined[k] = 0;
     w.issued.fill(0);
     w.done.fill(0);
     w.pending.fill(0);
@@ -55,7 +55,7 @@ void Checker::defineVector(Wave &w, unsigned r) {
 }
 void Checker::defineScalar(Wave &w, unsigned first, unsigned count) {
   for (unsigned k = 0; k < count; ++k)
-    state->waves[w.id].scalar[first + k] = true;
+    state->waves[w.id].undefined[first + k] = 0;
 }
 
 static bool isMemory(Unit u) {
@@ -79,6 +79,11 @@ static std::string nameOf(const Operand &o) {
 
 //===- uninit -------------------------------------------------------------===//
 
+/// Whether a buffer store goes to memory: swizzled resources are scratch.
+static bool isLinear(const Wave &w, const Inst &i) {
+  return !(w.s[i.src[2].index + 1] >> 30);
+}
+
 void Checker::State::uninitBefore(Wave &w, WaveState &s, const Inst &i) {
   if (!isMemory(i.unit))
     return;
@@ -92,17 +97,17 @@ void Checker::State::uninitBefore(Wave &w, WaveState &s, const Inst &i) {
     bool data = !isLoad && i.numSrc > 1 && k == (first ? 0 : 1);
     // Work items spill undefined values, and LDS keeps track of its own.
     if (data && (i.unit == Unit::Lds || i.unit == Unit::Scratch ||
-                 i.unit == Unit::Buffer))
+                 (i.unit == Unit::Buffer && !(programs && isLinear(w, i)))))
       continue;
     if ((i.op->flags & CrossLane) && k)
       continue;
     uint64_t missing = w.exec & ~definedLanes(s, o);
     if (i.unit == Unit::Smem ? o.kind == Operand::Sgpr && missing : missing) {
       int lane = o.isVgpr() ? llvm::countr_zero(missing) : -1;
-      return w.fault(i,
-                     Twine("uninitialised ") + nameOf(o) +
-                         (data ? " is stored" : " is used as an address") +
-                         (s.origin.empty() ? "" : s.origin),
+      const char *use = data ? " is stored" : " is used as an address";
+      if (programs && !s.origin.empty())
+        return w.fault(i, Twine(s.origin) + use + " (" + nameOf(o) + ")", lane);
+      return w.fault(i, Twine("uninitialised ") + nameOf(o) + use + s.origin,
                      lane);
     }
   }
@@ -112,7 +117,13 @@ uint64_t greta::sim::resultLanes(const WaveState &s, const Wave &w,
                                  const Inst &i, bool low) {
   if (i.op && (i.op->flags & Select)) {
     uint64_t m = w.mask(i.src[2]);
-    return (definedLanes(s, i.src[0]) & ~m) | (definedLanes(s, i.src[1]) & m);
+    uint64_t known = ~uint64_t(0);
+    if (const Operand &o = i.src[2]; o.kind == Operand::Sgpr)
+      known = ~(uint64_t(w.wave32 ? 0 : s.undefined[o.index + 1]) << 32 |
+                s.undefined[o.index]);
+    return ((definedLanes(s, i.src[0]) & ~m) |
+            (definedLanes(s, i.src[1]) & m)) &
+           known;
   }
   bool merge = i.op && (i.op->flags & (Merge | Pk16 | Result16));
   uint64_t m = merge ? 0 : ~uint64_t(0);
@@ -135,7 +146,7 @@ void Checker::State::uninitAfter(Wave &w, WaveState &s, const Inst &i) {
             (s.defined[o.index + k] & ~lanes) | (m & lanes);
     } else if (o.kind == Operand::Sgpr) {
       for (unsigned k = 0; k < words && o.index + k < slot::Count; ++k)
-        s.scalar[o.index + k] = m != 0;
+        s.undefined[o.index + k] = m ? 0 : ~0u;
     }
   };
   if (!i.dst[0] || crossAfter(w, s, i))
@@ -151,10 +162,20 @@ void Checker::State::uninitAfter(Wave &w, WaveState &s, const Inst &i) {
     break;
   }
   case Unit::Lds:
+  case Unit::Global:
+  case Unit::Flat:
+  case Unit::Buffer:
     for (unsigned k = 0; k < i.dst[0].words; ++k) {
       Operand o = i.dst[0];
       o.index = uint16_t(o.index + k);
-      define(o, 1, w.exec, sawLds ? ~undefinedWord[k & 3] : all);
+      define(o, 1, w.exec, sawMemory ? ~undefinedWord[k & 3] : all);
+    }
+    break;
+  case Unit::Smem:
+    for (unsigned k = 0; k < i.dst[0].words; ++k) {
+      Operand o = i.dst[0];
+      o.index = uint16_t(o.index + k);
+      define(o, 1, all, undefinedScalar >> k & 1 ? 0 : all);
     }
     break;
   case Unit::Matrix: {
@@ -177,6 +198,10 @@ void Checker::State::uninitAfter(Wave &w, WaveState &s, const Inst &i) {
     }
     uint64_t m = resultLanes(s, w, i, true);
     uint64_t high = resultLanes(s, w, i, false);
+    uint64_t compared =
+        i.dst[0].kind == Operand::Sgpr && programs && !s.origin.empty()
+            ? w.exec & ~(m & high)
+            : 0;
     if (i.dst[0].kind == Operand::Sgpr)
       m = all;
     // A 16-bit write leaves a register that was half defined as it is.
@@ -186,6 +211,11 @@ void Checker::State::uninitAfter(Wave &w, WaveState &s, const Inst &i) {
     if (i.dst[0].isVgpr() && i.dst[0].words > 1)
       define(i.dst[0], i.dst[0].words, w.exec, high);
     define(i.dst[0], i.dst[0].isVgpr() ? 1 : i.dst[0].words, w.exec, m);
+    if (compared) {
+      s.undefined[i.dst[0].index] = uint32_t(compared);
+      if (!w.wave32)
+        s.undefined[i.dst[0].index + 1] = uint32_t(compared >> 32);
+    }
     define(i.dst[1], i.dst[1].words, w.exec, all);
     break;
   }
@@ -360,10 +390,13 @@ void Checker::before(Wave &w, const Inst &i) {
   if (s.checks & CheckUninit) {
     s.uninitBefore(w, ws, i);
     s.crossBefore(w, ws, i);
-    if (i.unit == Unit::Lds) {
+    if (s.programs)
+      s.scalarBefore(w, ws, i);
+    if (isMemory(i.unit)) {
       std::memset(s.undefinedWord, 0, sizeof(s.undefinedWord));
       std::memset(s.wordsSeen, 0, sizeof(s.wordsSeen));
-      s.sawLds = false;
+      s.sawMemory = false;
+      s.undefinedScalar = 0;
     }
   }
 }
@@ -375,6 +408,8 @@ void Checker::after(Wave &w, const Inst &i) {
     s.waitsAfter(w, ws, i);
   if (s.checks & CheckHazards)
     s.hazardAfter(w, ws, i);
-  if (s.checks & CheckUninit)
+  if (s.checks & CheckUninit) {
     s.uninitAfter(w, ws, i);
+    s.scalarAfter(w, ws, i);
+  }
 }

@@ -15,6 +15,8 @@
 //   waits   a register, or LDS that a direct-to-LDS load fills, is used before
 //           the s_waitcnt that covers the load
 //   hazards wait states the hardware does not insert (ChecksHazards.cpp)
+//   programs what a launch's programs do to memory (Programs.h); registers that
+//           hold what nobody wrote are undefined then, too
 //   align   accesses that only the unaligned access mode allows
 //
 //===----------------------------------------------------------------------===//
@@ -26,13 +28,17 @@
 
 namespace greta::sim {
 
+class ProgramChecker;
+
 /// Rewrite: a write of what is there already, which is no race: compilers let
 /// waves that hold copies of a value all store it.
 enum class Access : uint8_t { Read, Write, Rewrite, Atomic, AtomicRead };
 
 class Checker {
 public:
-  Checker(Workgroup &group, unsigned checks);
+  /// `programs` is there with CheckPrograms.
+  Checker(Workgroup &group, unsigned checks,
+          ProgramChecker *programs = nullptr);
   ~Checker();
   /// A new workgroup starts: forgets everything.
   void reset();
@@ -47,6 +53,11 @@ public:
            unsigned bytes, Access access);
   void global(Wave &w, const Inst &i, unsigned lane, uint64_t address,
               unsigned bytes, Access access);
+
+  /// Whether an access outside of every allocation is beyond an argument; then
+  /// that is its fault.
+  bool isBeyondArgument(Wave &w, const Inst &i, int lane, uint64_t address,
+                        unsigned bytes, bool write);
 
   /// Barriers: a wave arrives; all have; a wave goes on.
   void signal(Wave &w, const Inst &i);

@@ -159,7 +159,7 @@ bool Checker::State::crossAfter(Wave &w, WaveState &s, const Inst &i) {
         uint64_t &x = s.defined[d.index + k];
         x = (x & ~lanes) | (m & lanes);
       } else if (d.kind == Operand::Sgpr && d.index + k < slot::Count) {
-        s.scalar[d.index + k] = m != 0;
+        s.undefined[d.index + k] = m ? 0 : ~0u;
       }
   };
   switch (kind) {

@@ -1,5 +1,6 @@
 //===- ChecksMemory.cpp - races and uninitialised LDS ---------------------===//
 #include "ChecksState.h"
+#include "Programs.h"
 #include "greta/Sim/Simulator.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -56,6 +57,50 @@ static bool isDirectToLds(const Inst &i) {
   return i.unit == Unit::Global || i.unit == Unit::Buffer;
 }
 
+/// Notes which words of a read nobody wrote; `defined` has a flag for each
+/// byte, null: all are written. Scalar reads have no lane.
+void Checker::State::markRead(Wave &w, const Inst &i, unsigned lane,
+                              const uint8_t *defined, unsigned bytes,
+                              uint64_t address, bool isLds) {
+  bool isScalar = lane == ~0u;
+  // Atomics of less than a word move the bytes beside, too.
+  bool isAtomic = !isLds && (i.has(Coherent) || (i.op->flags & Returns));
+  sawMemory = true;
+  for (unsigned k = 0; k < bytes; k += 4) {
+    bool all = true;
+    if (defined && k + 4 <= bytes) { // nearly always: at once
+      uint32_t flags;
+      std::memcpy(&flags, defined + k, 4);
+      all = isAtomic ? flags != 0 : flags == 0x01010101;
+    }
+    for (unsigned b = k; defined && k + 4 > bytes && b < bytes; ++b)
+      all &= defined[b];
+    unsigned word = isScalar ? wordsSeen[0]++ : wordsSeen[lane]++ & 3;
+    if (all)
+      continue;
+    if (!undefinedScalar && !undefinedWord[0] && !undefinedWord[word & 3]) {
+      std::string what = isLds ? "LDS address " + std::to_string(address + k)
+                               : programs->describe(address + k);
+      waves[w.id].origin = programs ? "uninitialised memory: " + what +
+                                          ", which nobody wrote, is read at " +
+                                          programs->place(i) + " and"
+                                    : "; the value comes from " + what +
+                                          ", never written, read at 0x" +
+                                          llvm::utohexstr(i.address);
+    }
+    if (isScalar)
+      undefinedScalar |= 1u << word;
+    else
+      undefinedWord[word] |= uint64_t(1) << lane;
+  }
+}
+
+bool Checker::isBeyondArgument(Wave &w, const Inst &i, int lane,
+                               uint64_t address, unsigned bytes, bool write) {
+  return state->programs &&
+         !state->programs->inBounds(w, i, lane, address, bytes, write);
+}
+
 void Checker::lds(Wave &w, const Inst &i, unsigned lane, uint32_t address,
                   unsigned bytes, Access kind) {
   State &s = *state;
@@ -76,27 +121,7 @@ void Checker::lds(Wave &w, const Inst &i, unsigned lane, uint32_t address,
     if (kind == Access::Write) {
       std::memset(defined, 1, bytes);
     } else {
-      s.sawLds = true;
-      for (unsigned k = 0; k < bytes; k += 4) {
-        bool all = true;
-        if (k + 4 <= bytes) { // nearly always: at once
-          uint32_t flags;
-          std::memcpy(&flags, defined + k, 4);
-          all = flags == 0x01010101;
-        } else {
-          for (unsigned b = k; b < bytes; ++b)
-            all &= defined[b];
-        }
-        unsigned word = s.wordsSeen[lane]++ & 3;
-        if (!all) {
-          if (!s.undefinedWord[0] && !s.undefinedWord[word])
-            s.waves[w.id].origin = "; the value comes from LDS address " +
-                                   std::to_string(address + k) +
-                                   ", never written, read at 0x" +
-                                   llvm::utohexstr(i.address);
-          s.undefinedWord[word] |= uint64_t(1) << lane;
-        }
-      }
+      s.markRead(w, i, lane, defined, bytes, address, /*isLds=*/true);
       if (kind == Access::Atomic)
         std::memset(defined, 1, bytes);
     }
@@ -116,7 +141,19 @@ void Checker::global(Wave &w, const Inst &i, unsigned lane, uint64_t address,
   State &s = *state;
   if (s.checks & CheckAlign)
     s.alignment(w, i, lane, address, bytes, false);
-  if (!(s.checks & CheckRaces) || s.waves.size() < 2)
+  bool read = kind == Access::Read || kind == Access::AtomicRead;
+  if (s.programs) {
+    if (!s.programs->inBounds(w, i, int(lane), address, bytes, !read) ||
+        !s.programs->inOrder(w, i, int(lane), address, bytes, kind))
+      return;
+    const Region *r = w.lastRegion;
+    uint8_t *defined = r->defined ? r->defined + (address - r->base) : nullptr;
+    if (s.checks & CheckUninit && (read || kind == Access::Atomic))
+      s.markRead(w, i, lane, defined, bytes, address, /*isLds=*/false);
+    if (defined && !read)
+      std::memset(defined, 1, bytes);
+  }
+  if (!(s.checks & CheckRaces) || s.waves.size() < 2 || kind == Access::Rewrite)
     return;
   if (i.has(Coherent))
     kind = kind == Access::Read ? Access::AtomicRead : Access::Atomic;

@@ -5,7 +5,7 @@
 #include "Checks.h"
 #include "llvm/ADT/DenseMap.h"
 #include <array>
-#include <bitset>
+#include <optional>
 
 namespace greta::sim {
 
@@ -45,8 +45,8 @@ struct RowHazard {
 };
 
 struct WaveState {
-  std::array<uint64_t, row::Temp> defined; ///< lanes of each row
-  std::bitset<slot::Count> scalar;
+  std::array<uint64_t, row::Temp> defined;     ///< lanes of each row
+  std::array<uint32_t, slot::Count> undefined; ///< bits of scalars
   std::array<uint32_t, Counters> issued, done;
   /// Sequence number of the load each register waits for; 0: none.
   std::array<uint32_t, row::Temp> pending;
@@ -82,10 +82,11 @@ struct Checker::State {
       globalShadow;                   ///< 256-byte pages
   std::vector<uint32_t> barrierClock; ///< of those who have arrived
   std::vector<uint32_t> passedClock;  ///< of the latest completed barrier
-  // The LDS read under way: undefined lanes by word.
+  // The read under way: undefined lanes by word.
   uint64_t undefinedWord[4] = {};
   uint8_t wordsSeen[MaxLanes] = {};
-  bool sawLds = false;
+  uint32_t undefinedScalar = 0; ///< words of a scalar load
+  bool sawMemory = false;
   /// LDS words direct-to-LDS loads write: wave plus one, number of the load.
   struct Delivery {
     uint8_t wave = 0;
@@ -96,7 +97,18 @@ struct Checker::State {
   uint64_t crossWritten = 0, crossDefined = 0;
   std::vector<uint8_t> crossKinds; ///< Cross, by index in the program
 
-  State(Workgroup &g, unsigned c) : group(g), checks(c) {}
+  ProgramChecker *programs;
+  /// Undefined bits of what the scalar instruction under way writes; none: all
+  /// its sources are defined.
+  struct ScalarResult {
+    uint32_t undefined[2] = {};
+    uint64_t exec = 0;
+    bool scc = false;
+  };
+  std::optional<ScalarResult> scalarResult;
+
+  State(Workgroup &g, unsigned c, ProgramChecker *p)
+      : group(g), checks(c), programs(p) {}
 
   void access(Wave &w, const Inst &i, unsigned lane, uint64_t address,
               Shadow &s, uint8_t bytes, Access kind, bool lds);
@@ -109,11 +121,16 @@ struct Checker::State {
   void waitsAfter(Wave &w, WaveState &s, const Inst &i);
   void uninitBefore(Wave &w, WaveState &s, const Inst &i);
   void uninitAfter(Wave &w, WaveState &s, const Inst &i);
+  void scalarBefore(Wave &w, WaveState &s, const Inst &i);
+  void scalarAfter(Wave &w, WaveState &s, const Inst &i);
+  void decides(Wave &w, const WaveState &s, const Inst &i, const char *what);
   void missed(Wave &w, WaveState &s, const Inst &i);
   void crossBefore(Wave &w, WaveState &s, const Inst &i);
   bool crossAfter(Wave &w, WaveState &s, const Inst &i);
   void delivered(Wave &w, const Inst &i, unsigned lane, uint32_t address,
                  unsigned bytes, Access kind);
+  void markRead(Wave &w, const Inst &i, unsigned lane, const uint8_t *defined,
+                unsigned bytes, uint64_t address, bool isLds);
   void alignment(Wave &w, const Inst &i, unsigned lane, uint64_t address,
                  unsigned bytes, bool lds);
 };
@@ -128,7 +145,7 @@ inline uint64_t definedLanes(const WaveState &s, const Operand &o) {
       m &= s.defined[o.index + k];
   } else if (o.kind == Operand::Sgpr) {
     for (unsigned k = 0; k < o.words; ++k)
-      if (!s.scalar[o.index + k])
+      if (s.undefined[o.index + k])
         return 0;
   }
   return m;

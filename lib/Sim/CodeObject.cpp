@@ -9,6 +9,7 @@
 #include "Chip.h"
 #include "Memory.h"
 #include "Program.h"
+#include "Source.h"
 #include "greta/Sim/Simulator.h"
 #include "llvm/BinaryFormat/ELF.h"
 #include "llvm/BinaryFormat/MsgPackDocument.h"
@@ -416,6 +417,13 @@ Expected<std::shared_ptr<Module>> Device::load(ArrayRef<uint8_t> hsaco) {
     m->image = nullptr;
     return std::move(e);
   }
+  StringRef accesses;
+  auto note = m->global("greta.accesses");
+  if (note)
+    accesses = StringRef(static_cast<char *>(note->first), note->second);
+  else
+    consumeError(note.takeError());
+  m->lines = Source::read(std::move(buffer), std::move(*object), accesses);
   m->code = std::make_unique<Program>(
       *findChip(chipName),
       ArrayRef<uint8_t>(m->image + m->textBegin, m->textEnd - m->textBegin),

@@ -2,8 +2,10 @@
 #include "Chip.h"
 #include "Memory.h"
 #include "Program.h"
+#include "Source.h"
 #include "greta/Sim/Simulator.h"
 #include "llvm/ADT/StringSwitch.h"
+#include <cstring>
 
 using namespace greta::sim;
 using namespace llvm;
@@ -30,11 +32,12 @@ Expected<unsigned> greta::sim::parseChecks(StringRef text) {
                       .Case("waits", CheckWaits)
                       .Case("hazards", CheckHazards)
                       .Case("align", CheckAlign)
+                      .Case("programs", CheckPrograms)
                       .Default(-1);
     if (one < 0)
       return createStringError("unknown check '" + p +
                                "' (all, none, or some of bounds, uninit, "
-                               "races, waits, hazards, align)");
+                               "races, waits, hazards, align, programs)");
     checks |= unsigned(one);
   }
   return checks;
@@ -64,9 +67,24 @@ uint32_t Device::ldsBytesPerWorkgroup() const {
   return findChip(chipName)->ldsBytes;
 }
 
-void *Device::allocate(uint64_t bytes) {
+void *Device::allocate(uint64_t bytes, bool isFresh) {
   std::lock_guard<std::mutex> lock(memory->mutex());
-  return memory->allocate(bytes);
+  return memory->allocate(bytes, /*code=*/false, isFresh);
+}
+void Device::wrote(void *p, uint64_t bytes, const void *from) {
+  std::lock_guard<std::mutex> lock(memory->mutex());
+  auto flags = [&](const void *at) {
+    uint64_t address = reinterpret_cast<uint64_t>(at);
+    const Region *r = memory->find(address);
+    return r && r->defined ? r->defined + (address - r->base) : nullptr;
+  };
+  uint8_t *to = flags(p);
+  if (!to)
+    return;
+  if (const uint8_t *source = from ? flags(from) : nullptr)
+    std::memmove(to, source, bytes);
+  else
+    std::memset(to, 1, bytes);
 }
 Error Device::free(void *p) {
   std::lock_guard<std::mutex> lock(memory->mutex());

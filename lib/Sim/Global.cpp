@@ -20,6 +20,9 @@ uint8_t *Wave::globalSlow(const Inst &i, uint64_t address, unsigned bytes,
     lastRegion = r;
     return reinterpret_cast<uint8_t *>(address);
   }
+  if (checker &&
+      checker->isBeyondArgument(*this, i, lane, address, bytes, write))
+    return nullptr;
   std::string where;
   const Region *near = r ? r : wg->memory->nearest(address);
   if (near) {
@@ -82,7 +85,7 @@ void addresses(const Wave &w, const Inst &i, const Operand &va,
 /// accesses accordingly; atomics are checked.
 template <Segment S>
 uint8_t *locate(Wave &w, const Inst &i, u64 a, unsigned bytes, unsigned l,
-                Access access) {
+                Access access, const void *stored = nullptr) {
   if (S == FlatSegment && a - SharedAperture < (u64(1) << 32)) {
     uint8_t *p = w.lds(i, a - SharedAperture, bytes, int(l));
     if (p && w.checker)
@@ -91,7 +94,7 @@ uint8_t *locate(Wave &w, const Inst &i, u64 a, unsigned bytes, unsigned l,
   }
   uint8_t *p = w.global(i, a, bytes, int(l), access != Access::Read);
   if (p && LLVM_UNLIKELY(w.checker != nullptr))
-    w.checker->global(w, i, l, a, bytes, access);
+    w.checker->global(w, i, l, a, bytes, rewritten(access, p, stored, bytes));
   return p;
 }
 
@@ -167,7 +170,7 @@ template <Segment S> void store(Wave &w, const Inst &i) {
                        true))
         return;
     } else {
-      uint8_t *p = locate<S>(w, i, a[l], bytes, l, Access::Write);
+      uint8_t *p = locate<S>(w, i, a[l], bytes, l, Access::Write, x);
       if (!p)
         return;
       std::memcpy(p, x, bytes);

@@ -10,6 +10,7 @@
 #include "Float.h"
 #include "Memory.h"
 #include "Program.h"
+#include "Programs.h"
 #include "Timing.h"
 #include "Workgroup.h"
 #include "greta/Sim/Simulator.h"
@@ -57,6 +58,7 @@ private:
   std::vector<uint8_t *> scratch; ///< per worker
   std::atomic<uint64_t> next{0};
   std::atomic<uint64_t> failed{~uint64_t(0)}; ///< first workgroup to fail
+  std::unique_ptr<ProgramChecker> programs;   ///< with CheckPrograms
   std::mutex errorLock;
   std::string error;
   std::map<uint32_t, std::string> warnings; ///< by address
@@ -256,6 +258,7 @@ void Launch::work(unsigned worker) {
   Workgroup g;
   LaunchStats stats;
   g.memory = device.memory.get();
+  g.source = kernel.module().source();
   g.programBase = reinterpret_cast<uint64_t>(kernel.module().image);
   g.scratchBytes = info.scratchBytes;
   g.ldsBytes = ldsBytes;
@@ -276,7 +279,7 @@ void Launch::work(unsigned worker) {
       (reinterpret_cast<uintptr_t>(rows.get()) + 63) & ~uintptr_t(63));
   std::unique_ptr<Checker> checker;
   if (config.checks)
-    checker = std::make_unique<Checker>(g, config.checks);
+    checker = std::make_unique<Checker>(g, config.checks, programs.get());
   for (unsigned k = 0; k < wavesPerGroup; ++k) {
     g.waves[k].v =
         reinterpret_cast<uint32_t (*)[MaxLanes]>(aligned + rowWords * k);
@@ -313,6 +316,8 @@ void Launch::work(unsigned worker) {
     std::memset(g.lds.data(), 0xfb, g.lds.size());
     if (checker)
       checker->reset();
+    if (programs)
+      programs->begin(g.id, uint32_t(at));
     for (unsigned k = 0; k < wavesPerGroup; ++k)
       startWave(g, k,
                 scratch[worker] ? scratch[worker] + waveScratch * k : nullptr);
@@ -440,9 +445,12 @@ Error Launch::run() {
     *config.estimate = CycleEstimate();
     chooseSample();
   }
-  if (config.trace)
-    threads = 1;
   MemoryMap &memory = *device.memory;
+  if (config.checks & CheckPrograms)
+    programs = std::make_unique<ProgramChecker>(
+        memory, kernel.module().source(), config.extents);
+  if (config.trace || programs)
+    threads = 1;
   std::vector<void *> blocks;
   scope_exit cleanup([&] {
     for (void *p : blocks)

@@ -15,11 +15,13 @@ static auto lowerBound(std::vector<Region> &regions, uint64_t base) {
 }
 
 MemoryMap::~MemoryMap() {
-  for (const Region &r : regions)
+  for (const Region &r : regions) {
     std::free(r.block);
+    std::free(r.defined);
+  }
 }
 
-void *MemoryMap::allocate(uint64_t bytes, bool code) {
+void *MemoryMap::allocate(uint64_t bytes, bool code, bool isFresh) {
   if (bytes > (uint64_t(1) << 46))
     return nullptr;
   uint64_t total = (bytes + 2 * Guard + Guard - 1) / Guard * Guard;
@@ -31,6 +33,8 @@ void *MemoryMap::allocate(uint64_t bytes, bool code) {
   r.base = reinterpret_cast<uint64_t>(block) + Guard;
   r.size = bytes;
   r.code = code;
+  if (isFresh)
+    r.defined = static_cast<uint8_t *>(std::calloc(bytes + 1, 1));
   regions.insert(lowerBound(regions, r.base), r);
   return reinterpret_cast<void *>(r.base);
 }
@@ -41,6 +45,7 @@ bool MemoryMap::release(void *p) {
       !it->block)
     return false;
   std::free(it->block);
+  std::free(it->defined);
   regions.erase(it);
   return true;
 }

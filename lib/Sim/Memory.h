@@ -14,6 +14,8 @@ struct Region {
   uint64_t base = 0, size = 0;
   void *block = nullptr; ///< what to free; null when the caller owns it
   bool code = false;     ///< a loaded code object
+  /// Of each byte whether it was ever written; null: all of them.
+  uint8_t *defined = nullptr;
 };
 
 /// Allocations sorted by address. Neighbours are at least a guard apart, so an
@@ -21,7 +23,7 @@ struct Region {
 class MemoryMap {
 public:
   ~MemoryMap();
-  void *allocate(uint64_t bytes, bool code = false);
+  void *allocate(uint64_t bytes, bool code = false, bool isFresh = false);
   bool release(void *p);
   bool add(void *p, uint64_t bytes);
   bool remove(void *p);

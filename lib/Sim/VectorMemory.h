@@ -2,9 +2,18 @@
 #ifndef GRETA_SIM_VECTORMEMORY_H
 #define GRETA_SIM_VECTORMEMORY_H
 
+#include "Checks.h"
 #include <cstdint>
+#include <cstring>
 
 namespace greta::sim {
+
+/// A write of the bytes that are there already is no conflict.
+inline Access rewritten(Access access, const uint8_t *there, const void *stored,
+                        unsigned bytes) {
+  return stored && std::memcmp(there, stored, bytes) == 0 ? Access::Rewrite
+                                                          : access;
+}
 
 /// Parameter of a load or store: bytes and what becomes of short ones.
 enum : uint32_t {

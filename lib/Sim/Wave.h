@@ -18,6 +18,7 @@ namespace greta::sim {
 
 class Checker;
 class Program;
+class Source;
 struct Workgroup;
 struct LaunchStats;
 struct GroupTrace;
@@ -152,6 +153,7 @@ struct Workgroup {
   uint32_t scratchBytes = 0; ///< per lane
   const MemoryMap *memory = nullptr;
   uint64_t programBase = 0;
+  Source *source = nullptr; ///< null: nobody knows the lines
   std::string error;
   bool failed = false;
   std::map<uint32_t, std::string> warnings; ///< by the instruction's address

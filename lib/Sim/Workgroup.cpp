@@ -8,6 +8,7 @@
 #include "Checks.h"
 #include "Float.h"
 #include "Program.h"
+#include "Source.h"
 #include "Stats.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/raw_ostream.h"
@@ -45,10 +46,17 @@ void Wave::fault(const Inst &i, const llvm::Twine &what, int lane) {
     return;
   wg->failed = true;
   llvm::raw_string_ostream os(wg->error);
-  os << what << nameOf(*program, i) << ", workgroup (" << wg->id[0] << ","
+  llvm::DILineInfo at =
+      wg->source ? wg->source->place(i.address) : llvm::DILineInfo();
+  if (at.Line)
+    os << at.FileName << ":" << at.Line << ":" << at.Column << ": ";
+  os << what << nameOf(*program, i)
+     << (at.Line ? ", program (" : ", workgroup (") << wg->id[0] << ","
      << wg->id[1] << "," << wg->id[2] << "), wave " << id;
   if (lane >= 0)
     os << ", lane " << lane;
+  if (at.Line)
+    os << Source::excerpt(at);
 }
 
 /// Completes the barrier when everyone who still runs has arrived.

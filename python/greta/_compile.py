@@ -8,6 +8,7 @@ from typing import Any
 
 from . import _compiler, _runtime
 from ._compiler import Form
+from ._devices import is_checked
 from ._package import Package
 from ._runtime import Error
 
@@ -16,9 +17,9 @@ class CompileError(Error):
     """What the compiler says of a source, with the line it is about."""
 
 
-def compile_source(text: str, targets: str, *, name: str = "source", triton: bool = False, grid: str = "", num_warps: int = 0, form: Form = Form.Package) -> bytes:
+def compile_source(text: str, targets: str, *, name: str = "source", triton: bool = False, grid: str = "", num_warps: int = 0, form: Form = Form.Package, line_tables: bool = False) -> bytes:
     """MLIR of GRETA's dialects, or Triton IR, as a package or in another form."""
-    return compile_sources([(text, grid)], targets, name=name, triton=triton, num_warps=num_warps, form=form)
+    return compile_sources([(text, grid)], targets, name=name, triton=triton, num_warps=num_warps, form=form, line_tables=line_tables)
 
 
 def compile_sources(sources: Sequence[tuple[str, str]], targets: str, **options: Any) -> bytes:
@@ -147,7 +148,7 @@ def compile(
     sources, assemblies = [], {}
     for function, one in (several or {None: signature}).items():
         text, name, num_warps, arguments = ahead_of_time(fn, one, names, options, function)
-        settings: dict[str, Any] = dict(name=f"{name}.ttir", triton=True, num_warps=num_warps)
+        settings: dict[str, Any] = dict(name=f"{name}.ttir", triton=True, num_warps=num_warps, line_tables=is_checked())
         sources.append((text, grid_text(grid, arguments)))
         assemblies[name] = Assembly(text, names, grid=sources[-1][1], **settings)
     return Compiled(compile_sources(sources, ",".join(names), **settings), assemblies if several else assemblies[name])

@@ -84,6 +84,11 @@ def targets(chosen: Device) -> str:
     raise Error(f"there is no device '{chosen.spec}'")
 
 
+def is_checked() -> bool:
+    """Whether GRETA_CHECK asks for checks: what is compiled then knows its lines, and simulated devices watch programs."""
+    return os.environ.get("GRETA_CHECK", "0") not in ("", "0")
+
+
 def synchronize() -> None:
     """Waits until the device in use has done everything."""
     device().synchronize()

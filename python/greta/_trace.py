@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from ._arrays import package_type
+from ._devices import is_checked
 from ._runtime import Error
 
 Shape = tuple[int | None, ...]  # None: any length
@@ -120,7 +120,7 @@ class Trace:
         arguments = ", ".join(f"{value.name}: {value.mlir}" for value in self.arguments)
         types = ", ".join(value.mlir for value in results)
         body = "\n".join(self._lines)
-        checked = " attributes {greta.checked}" if os.environ.get("GRETA_CHECKED") else ""
+        checked = " attributes {greta.checked}" if is_checked() else ""
         return f"func.func @{name}({arguments}) -> ({types}){checked} {{\n{body}\n  return {', '.join(value.name for value in results)} : {types}\n}}\n"
 
 

@@ -34,6 +34,7 @@ static FailureOr<std::string> compile(const Request &request,
   if (!rows)
     return fail(rows.takeError());
   CompileOptions options;
+  options.lineTables = request.lineTables;
   options.artifact = request.form == Form::LLVMIR     ? Artifact::LLVMIR
                      : request.form == Form::Assembly ? Artifact::Assembly
                                                       : Artifact::Object;

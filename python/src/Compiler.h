@@ -32,6 +32,7 @@ struct Request {
   bool isTriton = false;
   unsigned numWarps = 0;
   Form form = Form::Package;
+  bool lineTables = false; // of AMD code objects
 };
 
 struct Outcome {

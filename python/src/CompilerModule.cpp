@@ -24,10 +24,11 @@ NB_MODULE(_compiler, m) {
       "compile",
       [](std::vector<std::pair<std::string, std::string>> sources,
          std::string targets, std::string name, bool triton, unsigned numWarps,
-         Form form) {
+         Form form, bool lineTables) {
         Request request{std::move(sources), std::move(name),
                         std::move(targets), triton,
-                        numWarps,           form};
+                        numWarps,           form,
+                        lineTables};
         Outcome outcome;
         {
           nb::gil_scoped_release release;
@@ -39,7 +40,7 @@ NB_MODULE(_compiler, m) {
             outcome.messages);
       },
       "sources"_a, "targets"_a, "name"_a = "source", "triton"_a = false,
-      "num_warps"_a = 0, "form"_a = Form::Package,
+      "num_warps"_a = 0, "form"_a = Form::Package, "line_tables"_a = false,
       "Of texts and their grids: whether it succeeded, the result, and what "
       "the compiler said");
 }

@@ -29,6 +29,7 @@ namespace {
 struct HostView {
   uint64_t address;
   uint64_t begin, end; // of the memory that it is a part of
+  uint64_t reach;      // the end of what it shows
   bool isReadOnly;
   nb::object dtype, owner;
 };
@@ -49,6 +50,7 @@ struct Stretch {
 struct HostPointer {
   size_t argument;
   uint64_t address, begin, end;
+  uint64_t reach; // where the argument itself ends
 };
 
 size_t bytesOf(const std::string &type) {
@@ -71,7 +73,9 @@ public:
             (name(index) + " lies on " + array.device->spec +
              ", the kernel runs on another device; copy it with asarray")
                 .c_str());
-      place(index, array.buffer->get(), array.offset, array.buffer->size());
+      place(index, array.buffer->get(), array.offset,
+            session->isChecked ? array.offset + array.bytes()
+                               : array.buffer->size());
       return;
     }
     pointers.push_back(findMemory(index, value));
@@ -97,8 +101,10 @@ public:
                      stretch.offsetOf(stretch.begin));
       for (const HostPointer &pointer : pointers) {
         const Stretch &stretch = stretchOf(pointer);
-        place(pointer.argument, stretch.copy.get(),
-              stretch.offsetOf(pointer.address), stretch.offsetOf(stretch.end));
+        place(
+            pointer.argument, stretch.copy.get(),
+            stretch.offsetOf(pointer.address),
+            stretch.offsetOf(session->isChecked ? pointer.reach : stretch.end));
       }
       for (const TensorInfo &result : loaded.results)
         results.push_back(tensors[result.tied]);
@@ -123,7 +129,8 @@ private:
     return "argument '" + loaded.arguments[index].name + "'";
   }
 
-  /// The kernel may reach to the end of the buffer, wherever it begins.
+  /// The kernel may reach to the end of the buffer, wherever it begins; in a
+  /// checked launch to the end of the argument.
   void place(size_t index, greta_buffer *buffer, size_t offset, size_t end) {
     size_t room = end > offset ? end - offset : 0;
     lengths[index] = room / bytesOf(loaded.arguments[index].dtype);
@@ -137,6 +144,19 @@ private:
                        });
   }
 
+  /// Bytes from a tensor's first element to the end of its last.
+  static uint64_t extentOf(nb::handle tensor) {
+    auto sizes = nb::cast<std::vector<int64_t>>(tensor.attr("shape"));
+    auto strides = nb::cast<std::vector<int64_t>>(tensor.attr("stride")());
+    int64_t last = 0;
+    for (size_t d = 0; d < sizes.size(); ++d) {
+      if (sizes[d] == 0)
+        return 0;
+      last += (sizes[d] - 1) * strides[d];
+    }
+    return (last + 1) * nb::cast<uint64_t>(tensor.attr("element_size")());
+  }
+
   HostPointer findMemory(size_t index, nb::handle value) const {
     if (nb::isinstance<HostView>(value)) {
       const HostView &view = nb::cast<const HostView &>(value);
@@ -144,7 +164,7 @@ private:
         throw nb::value_error(
             (name(index) + " is read-only, and the kernel writes to it")
                 .c_str());
-      return {index, view.address, view.begin, view.end};
+      return {index, view.address, view.begin, view.end, view.reach};
     }
     if (nb::hasattr(value, "data_ptr")) {
       uint64_t address = nb::cast<uint64_t>(value.attr("data_ptr")());
@@ -167,8 +187,9 @@ private:
                "'; kernels take those of the CPU, and GRETA's arrays")
                   .c_str());
         uint64_t begin = nb::cast<uint64_t>(storage.attr("data_ptr")());
-        return {index, address, begin,
-                begin + nb::cast<uint64_t>(storage.attr("nbytes")())};
+        uint64_t end = begin + nb::cast<uint64_t>(storage.attr("nbytes")());
+        return {index, address, begin, end,
+                session->isChecked ? address + extentOf(owner) : end};
       }
     }
     throw nb::type_error(
@@ -261,12 +282,14 @@ void greta::python::bindLauncher(nb::module_ &m) {
       .def(
           "__init__",
           [](HostView *self, uint64_t address, uint64_t begin, uint64_t end,
-             bool isReadOnly, nb::object dtype, nb::object owner) {
-            new (self)
-                HostView{address,          begin,           end, isReadOnly,
-                         std::move(dtype), std::move(owner)};
+             uint64_t reach, bool isReadOnly, nb::object dtype,
+             nb::object owner) {
+            new (self) HostView{address,         begin,      end,
+                                reach,           isReadOnly, std::move(dtype),
+                                std::move(owner)};
           },
-          "address"_a, "begin"_a, "end"_a, "readonly"_a, "dtype"_a, "owner"_a)
+          "address"_a, "begin"_a, "end"_a, "reach"_a, "readonly"_a, "dtype"_a,
+          "owner"_a)
       .def("data_ptr", [](const HostView &view) { return view.address; })
       .def_ro("dtype", &HostView::dtype)
       .def_ro("owner", &HostView::owner);

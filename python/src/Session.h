@@ -59,6 +59,8 @@ struct Session {
   Buffer takeMemory(size_t bytes);
   void giveBack(Buffer buffer);
 
+  /// Whether launches are checked: GRETA_CHECK, where the device is simulated.
+  const bool isChecked;
   const uint64_t id; // no other session of the process has it
   greta::Runtime runtime;
   std::shared_ptr<Queue> queue; // the one in use

@@ -119,11 +119,19 @@ struct Use {
   bool Writes;
 };
 
+// The memory that an argument of a kernel is, for a device that checks it.
+struct Extent {
+  uint64_t Address = 0, Bytes = 0;
+  uint64_t ElementBytes = 0; // 0: it is no tensor
+  std::string Name;
+};
+
 struct Launch {
   const KernelRef *Code;
   std::array<uint32_t, 3> Grid;
   Span<uint8_t> Block; // argument bytes; the block begins at a multiple of 8
   Span<Use> Uses;
+  Span<Extent> Extents; // of the arguments in order, or none
 };
 
 class Stream {
@@ -219,6 +227,8 @@ public:
   // The subgroup size that this device takes by itself; 0 where there is none.
   virtual uint32_t defaultSubgroupSize() const { return 0; }
   virtual void describe(nlohmann::json &Out) = 0;
+  // Whether it checks what kernels do with their arguments.
+  virtual bool wantsExtents() const { return false; }
   // Grid extents that a launch may have.
   virtual std::array<uint32_t, 3> maxGrid() const = 0;
 

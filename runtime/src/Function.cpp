@@ -281,6 +281,7 @@ void Function::prepare(Stream &S, Call &C) const {
   C.Logs.clear();
   C.Blocks.clear();
   C.Uses.clear();
+  C.Extents.clear();
   for (size_t I = 0; I < C.Args.size(); ++I) {
     TensorArg &A = C.Args[I];
     if (Decl->Args[I].IsScalar)
@@ -299,17 +300,20 @@ void Function::prepare(Stream &S, Call &C) const {
   // The lists stay where they are from here on.
   const uint8_t *Block = C.Blocks.data();
   const Use *Uses = C.Uses.data();
+  const Extent *Extents = C.Extents.data();
   for (Launch &L : C.Launches) {
     L.Block.Data = Block;
     L.Uses.Data = Uses;
     Block += (L.Block.Size + 7) / 8 * 8;
     Uses += L.Uses.Size;
+    L.Extents.Data = Extents;
+    Extents += L.Extents.Size;
   }
 }
 
 void Function::addKernel(Stream &S, Call &C, size_t Index) const {
   const KernelDecl &K = Chosen->Kernels[Index];
-  Launch L{&Kernels[Index], {}, {}, {}};
+  Launch L{&Kernels[Index], {}, {}, {}, {}};
   bool Empty = false;
   for (int D = 0; D < 3; ++D) {
     int64_t Count = K.Grid[D].evaluate(C.Symbols);
@@ -325,7 +329,10 @@ void Function::addKernel(Stream &S, Call &C, size_t Index) const {
   std::vector<uint8_t> &Block = C.Blocks;
   Block.resize((Block.size() + 7) / 8 * 8);
   size_t Begin = Block.size(), FirstUse = C.Uses.size();
+  bool Checked = Dev->wantsExtents();
   for (const KernelArg &A : K.Args) {
+    if (Checked)
+      C.Extents.emplace_back();
     if (A.Which == KernelArg::I32) {
       int64_t Value = A.Value.evaluate(C.Symbols);
       if (Value > INT32_MAX)
@@ -343,6 +350,8 @@ void Function::addKernel(Stream &S, Call &C, size_t Index) const {
     } else {
       C.Uses.push_back(useOf(S, C, A));
       append(Block, (*C.Uses.back().Of)->Address + C.Uses.back().Begin);
+      if (Checked)
+        C.Extents.back() = extentOf(A, C.Uses.back());
       // Memory that is no value may be reached from any part of it.
       if (Decl->InPlace && A.Which != KernelArg::Temp) {
         C.Uses.back().Begin = 0;
@@ -355,6 +364,7 @@ void Function::addKernel(Stream &S, Call &C, size_t Index) const {
       append(Block, Value);
   L.Block.Size = Block.size() - Begin;
   L.Uses.Size = C.Uses.size() - FirstUse;
+  L.Extents.Size = Checked ? K.Args.size() : 0;
   C.Launches.push_back(L);
   if (!K.Log)
     return;
@@ -363,6 +373,15 @@ void Function::addKernel(Stream &S, Call &C, size_t Index) const {
          "' prints or asserts, which no graph records; launch it");
   const Use Words = useOf(S, C, {KernelArg::Temp, K.Log->Temp, {}, 0});
   C.Logs.push_back({*Words.Of, Words.Begin, &K});
+}
+
+Extent Function::extentOf(const KernelArg &A, const Use &U) const {
+  const TensorDecl &T = A.Which == KernelArg::Arg      ? Decl->Args[A.Index]
+                        : A.Which == KernelArg::Result ? Decl->Results[A.Index]
+                                                       : Chosen->Temps[A.Index];
+  return {(*U.Of)->Address + U.Begin, U.End - U.Begin,
+          std::max<uint64_t>(T.Bits / 8, 1),
+          T.Tied ? Decl->Args[*T.Tied].Name : T.Name};
 }
 
 // The part of a memory that an argument of a kernel is.

@@ -48,6 +48,7 @@ struct Call {
   std::vector<int64_t> Symbols;
   std::vector<uint8_t> Blocks;
   std::vector<Use> Uses;
+  std::vector<Extent> Extents; // where the device checks them
   struct Place {
     uint64_t Offset, Bytes;
   };
@@ -84,6 +85,7 @@ private:
   void copyTied(Call &C, size_t Index) const;
   void addKernel(Stream &S, Call &C, size_t Index) const;
   Use useOf(Stream &S, const Call &C, const KernelArg &A) const;
+  Extent extentOf(const KernelArg &A, const Use &U) const;
   void placeTemporaries(Stream &S, Call &C) const;
   void clear(const MemoryRef &Memory) const;
 

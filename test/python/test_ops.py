@@ -167,7 +167,7 @@ def test_caches():
 
 def test_checked_caches(request, monkeypatch):
     """What is dropped otherwise is an error then; the host does not check."""
-    monkeypatch.setenv("GRETA_CHECKED", "1")
+    monkeypatch.setenv("GRETA_CHECK", "1")
     pages, rows = random(4, 8, 2, 32), random(3, 2, 32, seed=1)
     ops.paged_kv_update(pages, rows, np.array([11, -1, 31], np.int32)).numpy()
     if request.node.callspec.params["device"] != "host":

@@ -31,10 +31,11 @@ int main(int argc, char **argv) {
                  "bytes")
       ->allow_extra_args(false);
   app.add_option("--lds", options.lds, "bytes of dynamic LDS");
-  app.add_option("--check", options.check,
-                 "all (default), none, or some of "
-                 "bounds,uninit,races,waits,hazards, and align, which is not "
-                 "among all");
+  app.add_option(
+      "--check", options.check,
+      "all (default), none, or some of "
+      "bounds,uninit,races,waits,hazards, and align,programs, which are not "
+      "among all");
   app.add_flag("--stats", options.stats, "counts and an estimate of cycles");
   app.add_flag("--estimate", options.estimate,
                "the estimate alone, running only the workgroups it needs: "

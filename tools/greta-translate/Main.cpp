@@ -49,7 +49,7 @@ int main(int argc, char **argv) {
                "launch that finds a wrong one fails");
   app.add_flag("--line-tables", options.lineTables,
                "AMD code objects say which lines of the source they come from; "
-               "their code stays the same");
+               "their code stays the same, but for clauses of loads");
   app.add_option("--grid", options.grid,
                  "of Triton IR: programs along x, y and z over a kernel's "
                  "arguments, \"m ceildiv 64, n\"; arguments of their own "

@@ -44,7 +44,9 @@ struct Dim3 {
 /// Checks a launch makes. Accesses outside every allocation are refused
 /// whatever is chosen; Bounds adds the exact per-allocation report for scratch
 /// and LDS. Align is not among All: it reports what is slow and what only the
-/// unaligned access mode allows, which is the one AMD's drivers set.
+/// unaligned access mode allows, which is the one AMD's drivers set. Programs
+/// (lib/Sim/Programs.h) runs workgroups one after another; memory that is
+/// allocated for it knows what was written.
 enum Check : unsigned {
   CheckNone = 0,
   CheckBounds = 1,
@@ -53,10 +55,11 @@ enum Check : unsigned {
   CheckWaits = 8,
   CheckHazards = 16,
   CheckAll = 31,
-  CheckAlign = 32
+  CheckAlign = 32,
+  CheckPrograms = 64
 };
 /// Parses a comma-separated list of all, none, bounds, uninit, races, waits,
-/// hazards, align.
+/// hazards, align, programs.
 llvm::Expected<unsigned> parseChecks(llvm::StringRef text);
 
 struct KernelArgument {
@@ -76,8 +79,17 @@ struct KernelInfo {
   std::vector<KernelArgument> args;
 };
 
+/// What an argument of a launch points to, for CheckPrograms.
+struct ArgumentExtent {
+  uint64_t address = 0, bytes = 0;
+  uint64_t elementBytes = 0; ///< 0: it is no tensor
+  std::string name;
+  bool isTensor() const { return elementBytes; }
+};
+
 class Module;
 class Program;
+class Source;
 
 class Kernel {
 public:
@@ -107,6 +119,8 @@ public:
   /// Decodes a kernel ahead of its first launch; reports unknown instructions
   /// only when they are reached.
   Program *program() const { return code.get(); }
+  /// Null where the code object has no line table.
+  Source *source() const { return lines.get(); }
 
 private:
   friend class Device;
@@ -123,6 +137,7 @@ private:
   uint8_t *image = nullptr; ///< segments at their virtual addresses
   uint64_t imageBytes = 0, textBegin = 0, textEnd = 0;
   std::unique_ptr<Program> code;
+  std::unique_ptr<Source> lines;
 };
 
 /// Counts of one launch (LaunchConfig::stats).
@@ -223,6 +238,8 @@ struct LaunchConfig {
   llvm::ArrayRef<uint8_t> kernarg; ///< explicit arguments, packed by the ABI
   uint32_t dynamicLds = 0;
   unsigned checks = CheckAll;
+  /// Of each explicit argument in order; empty: nobody knows.
+  llvm::ArrayRef<ArgumentExtent> extents;
   /// Instructions one wave may execute before the launch ends with an error.
   uint64_t instructionBudget = 2000000000ull;
   unsigned threads = 0; ///< worker threads; 0: one per core
@@ -253,11 +270,14 @@ public:
   uint32_t ldsBytesPerWorkgroup() const;
 
   /// Zero bytes give a valid, unreadable address. Null when memory is out.
-  void *allocate(uint64_t bytes);
+  /// `isFresh`: CheckPrograms reports what is read of it before it is written.
+  void *allocate(uint64_t bytes, bool isFresh = false);
   llvm::Error free(void *p);
   /// Makes host memory visible to kernels without owning it.
   llvm::Error registerHost(void *p, uint64_t bytes);
   llvm::Error unregisterHost(void *p);
+  /// The host wrote `bytes` bytes at p, or copied them from `from`.
+  void wrote(void *p, uint64_t bytes, const void *from = nullptr);
   /// The allocation that holds p: base and size, or {nullptr, 0}.
   std::pair<void *, uint64_t> allocationOf(const void *p) const;
 

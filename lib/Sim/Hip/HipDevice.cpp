@@ -10,6 +10,7 @@ using namespace greta::sim::hip;
 
 thread_local hipError_t State::last = hipSuccess;
 thread_local std::string State::message;
+thread_local std::vector<ArgumentExtent> State::arguments;
 
 State &State::get() {
   static State *state = new State(); // outlives every static of the program
@@ -37,6 +38,9 @@ hipError_t State::choose(const char *chip) {
       return report(hipErrorInvalidValue, parsed.takeError());
     checks = *parsed;
   }
+  const char *wanted = std::getenv("GRETA_CHECK");
+  if (wanted && *wanted && llvm::StringRef(wanted) != "0")
+    checks |= CheckAll | CheckPrograms;
   return hipSuccess;
 }
 
@@ -116,8 +120,10 @@ static hipError_t copy(hipStream_t stream, void *to, const void *from,
   if (hipError_t e = range(state, from, bytes, "copy"); e != hipSuccess)
     return e;
   return submit(stream, [=] {
-    if (bytes)
+    if (bytes) {
       std::memmove(to, from, bytes);
+      State::get().device->wrote(to, bytes, from);
+    }
     return hipSuccess;
   });
 }
@@ -132,11 +138,12 @@ static hipError_t fill(hipStream_t stream, void *to, uint32_t value,
   return submit(stream, [=] {
     for (size_t k = 0; k < count; ++k)
       std::memcpy(static_cast<char *>(to) + k * width, &value, width);
+    State::get().device->wrote(to, count * width);
     return hipSuccess;
   });
 }
 
-static hipError_t allocate(void **p, size_t bytes) {
+static hipError_t allocate(void **p, size_t bytes, bool isFresh = false) {
   State &state = State::get();
   if (!p)
     return hipErrorInvalidValue;
@@ -144,7 +151,9 @@ static hipError_t allocate(void **p, size_t bytes) {
   if (!bytes)
     return hipSuccess;
   size_t limit = size_t(16) << 30;
-  *p = bytes > limit ? nullptr : state.device->allocate(bytes);
+  *p = bytes > limit ? nullptr
+                     : state.device->allocate(
+                           bytes, isFresh && (state.checks & CheckPrograms));
   if (!*p)
     return state.report(hipErrorOutOfMemory,
                         "out of memory: " + std::to_string(bytes) + " bytes");
@@ -204,6 +213,19 @@ int greta_hip_sim_set_checks(const char *text) {
   }
   state.checks = *parsed;
   return 0;
+}
+/// Whether launches want to know what their arguments are.
+int greta_hip_sim_wants_arguments(void) {
+  State &state = State::get();
+  std::lock_guard<std::recursive_mutex> guard(state.lock);
+  return (state.checks & CheckPrograms) != 0;
+}
+/// Says what the explicit arguments of this thread's next launch point to.
+void greta_hip_sim_set_arguments(const greta_hip_sim_argument *arguments,
+                                 size_t count) {
+  State::arguments.clear();
+  for (const greta_hip_sim_argument &a : llvm::ArrayRef(arguments, count))
+    State::arguments.push_back({a.address, a.bytes, a.element_bytes, a.name});
 }
 /// The text of this thread's latest error; valid until its next call.
 const char *greta_hip_sim_last_error(void) { return State::message.c_str(); }
@@ -376,7 +398,7 @@ hipError_t hipMemGetInfo(size_t *free, size_t *total) {
 hipError_t hipMalloc(void **p, size_t bytes) {
   ENTER();
   REFUSE(refuseWhileCapturing("hipMalloc"));
-  return allocate(p, bytes);
+  return allocate(p, bytes, /*isFresh=*/true);
 }
 hipError_t hipFree(void *p) {
   ENTER();
@@ -387,7 +409,7 @@ hipError_t hipMallocAsync(void **p, size_t bytes, hipStream_t stream) {
   ENTER();
   if (hipError_t e = needUncaptured(stream, "hipMallocAsync"); e != hipSuccess)
     return e;
-  return allocate(p, bytes);
+  return allocate(p, bytes, /*isFresh=*/true);
 }
 hipError_t hipFreeAsync(void *p, hipStream_t stream) {
   ENTER();

@@ -83,10 +83,11 @@ static llvm::Expected<std::vector<uint8_t>> copyImage(const void *image) {
 
 static hipError_t launch(const Kernel *kernel, const LaunchConfig &shape,
                          std::vector<uint8_t> bytes, hipStream_t stream) {
-  return submit(stream, [=] {
+  return submit(stream, [=, extents = std::exchange(State::arguments, {})] {
     State &state = State::get();
     LaunchConfig config = shape;
     config.kernarg = bytes;
+    config.extents = extents;
     config.checks = state.checks;
     std::vector<std::string> warnings;
     config.warnings = &warnings;

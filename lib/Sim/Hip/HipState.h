@@ -52,6 +52,8 @@ struct State {
   /// Of the calling thread, as in HIP.
   static thread_local hipError_t last;
   static thread_local std::string message;
+  /// What the next launch's arguments are, if its caller says so.
+  static thread_local std::vector<ArgumentExtent> arguments;
   uint64_t allocated = 0;
   std::set<std::shared_ptr<Capture>> captures;
 
@@ -77,6 +79,13 @@ struct State {
 hipError_t submit(hipStream_t stream, Operation op);
 
 } // namespace greta::sim::hip
+
+/// An argument as the runtime describes it; of what is no tensor element_bytes
+/// is 0.
+struct greta_hip_sim_argument {
+  uint64_t address, bytes, element_bytes;
+  const char *name;
+};
 
 /// HIP's opaque handles.
 struct ihipStream_t {

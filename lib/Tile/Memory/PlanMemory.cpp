@@ -175,8 +175,21 @@ int64_t Planner::place(bool forBarrier, int64_t stages) {
 }
 
 LogicalResult Planner::fail(int64_t total) {
-  auto error = kernel.emitOpError("needs ")
-               << total << " bytes where a workgroup of " << row.name << " has "
+  // At the line of the source that the largest array is for.
+  Operation *access = arrays.front().alloc;
+  kernel.walk<WalkOrder::PreOrder>([&](Operation *op) {
+    bool isAccess = !isa<SharedStageOp>(op) &&
+                    llvm::any_of(op->getOperands(), [&](Value operand) {
+                      return isa<SharedType>(operand.getType()) &&
+                             getSharedArray(operand) == arrays.front().alloc;
+                    });
+    if (isAccess)
+      access = op;
+    return isAccess ? WalkResult::interrupt() : WalkResult::advance();
+  });
+  auto error = access->emitError("kernel '")
+               << kernel.getName() << "' needs " << total
+               << " bytes where a workgroup of " << row.name << " has "
                << row.ldsBytes << " of shared memory; its largest arrays take";
   int64_t stages = 1;
   for (auto [i, array] : llvm::enumerate(arrays)) {
@@ -193,7 +206,9 @@ LogicalResult Planner::fail(int64_t total) {
       return error << ": with " << stages << (stages > 1 ? " stages" : " stage")
                    << " it needs " << fewer;
   }
-  return error << ": choose a smaller tile";
+  int64_t part = llvm::PowerOf2Ceil(llvm::divideCeil(total, row.ldsBytes));
+  return error << ": choose a smaller tile, one with 1/" << part
+               << " of the elements fits";
 }
 
 LogicalResult Planner::run() {

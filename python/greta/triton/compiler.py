@@ -14,6 +14,7 @@ from typing import Any
 from triton._C.libtriton import ir, passes
 from triton.backends.compiler import BaseBackend, GPUTarget
 
+from .._devices import is_checked
 from . import check_version
 
 
@@ -40,6 +41,7 @@ class GretaOptions:
     instrumentation_mode: str = ""
     fpsan_homomorphic_casts: bool = False
     ir_override: str | None = None
+    check: bool = False
     # NVIDIA's and AMD's.
     maxnreg: int | None = None
     launch_pdl: bool = False
@@ -102,7 +104,7 @@ class GretaBackend(BaseBackend):
         known = {name: value for name, value in opts.items() if name in GretaOptions.__dataclass_fields__ and value is not None}
         if isinstance(known.get("extern_libs"), dict):
             known["extern_libs"] = tuple(known["extern_libs"].items())
-        return GretaOptions(**{"arch": self.target.arch, "warp_size": self.target.warp_size, **known})
+        return GretaOptions(**{"arch": self.target.arch, "warp_size": self.target.warp_size, **known, "check": is_checked()})
 
     def pack_metadata(self, metadata: Any) -> tuple[Any, ...]:
         return (metadata.num_warps, metadata.num_ctas, metadata.shared)
@@ -132,7 +134,7 @@ class GretaBackend(BaseBackend):
         name = module.get_entry_func_name()
         metadata.update(name=name, shared=0, global_scratch_size=0, global_scratch_align=1, profile_scratch_size=0, profile_scratch_align=1)
         try:
-            return compile_source(str(module), self.target.arch, name=f"{name}.ttir", triton=True, num_warps=options.num_warps)
+            return compile_source(str(module), self.target.arch, name=f"{name}.ttir", triton=True, num_warps=options.num_warps, line_tables=options.check)
         except CompileError as error:
             raise ConfigurationError(str(error)) from None
 

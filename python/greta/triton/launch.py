@@ -82,7 +82,7 @@ def as_pointer(value: Any) -> Any:
     while isinstance(whole.base, np.ndarray):
         whole = whole.base
     begin, end = byte_bounds(whole)
-    return _runtime.HostView(array.__array_interface__["data"][0], begin, end, not array.flags.writeable, as_dtype(array.dtype), array)
+    return _runtime.HostView(array.__array_interface__["data"][0], begin, end, byte_bounds(array)[1], not array.flags.writeable, as_dtype(array.dtype), array)
 
 
 def binder_of_arrays(bind: Callable[..., Any]) -> Callable[..., Any]:

@@ -13,7 +13,8 @@ namespace greta::rt::hip {
 enum hipError_t : int {
   hipSuccess = 0,
   hipErrorOutOfMemory = 2,
-  hipErrorNotReady = 600
+  hipErrorNotReady = 600,
+  hipErrorLaunchFailure = 719
 };
 enum hipMemcpyKind : int {
   hipMemcpyHostToDevice = 1,

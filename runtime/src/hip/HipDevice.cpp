@@ -269,13 +269,17 @@ struct HipStream : Stream {
     for (const Use &U : L.Uses)
       kept().add(*U.Of);
     if (!Recording) {
-      start(K, L.Grid, L.Block);
+      start(K, L.Grid, L.Block, L.Extents);
       return count();
     }
     Recording->Operations.push_back(
         [&K, Grid = L.Grid,
-         Block = std::vector<uint8_t>(L.Block.begin(), L.Block.end())](
-            HipStream &S) { S.start(K, Grid, {Block.data(), Block.size()}); });
+         Block = std::vector<uint8_t>(L.Block.begin(), L.Block.end()),
+         Extents = std::vector<Extent>(L.Extents.begin(), L.Extents.end())](
+            HipStream &S) {
+          S.start(K, Grid, {Block.data(), Block.size()},
+                  {Extents.data(), Extents.size()});
+        });
   }
   void record(Event &E) override {
     auto &H = static_cast<HipEvent &>(E);
@@ -352,7 +356,9 @@ private:
                   "copying ", Size, " bytes on ", C->Spec);
   }
   void start(const HipKernel &K, const std::array<uint32_t, 3> &Grid,
-             Span<uint8_t> Block) {
+             Span<uint8_t> Block, Span<Extent> Extents) {
+    if (Extents.Size)
+      C->Lib->setArguments(Extents);
     size_t Size = Block.Size;
     void *Extra[] = {launchBufferPointer, const_cast<uint8_t *>(Block.Data),
                      launchBufferSize, &Size, launchEnd};
@@ -518,6 +524,7 @@ struct HipDevice : Device {
            {"uuid", C->Lib->uuid(C->Index)},
            {"driver", C->Lib->Path}};
   }
+  bool wantsExtents() const override { return C->Lib->wantsArguments(); }
   std::array<uint32_t, 3> maxGrid() const override {
     return {INT32_MAX, 65535, 65535};
   }

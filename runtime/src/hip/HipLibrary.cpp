@@ -51,6 +51,11 @@ Library::Library(void *Handle, std::string Opened) : Path(std::move(Opened)) {
       dlsym(Handle, "greta_hip_sim_set_chip"));
   Chips =
       reinterpret_cast<decltype(Chips)>(dlsym(Handle, "greta_hip_sim_chips"));
+  SetArguments = reinterpret_cast<decltype(SetArguments)>(
+      dlsym(Handle, "greta_hip_sim_set_arguments"));
+  if (SetArguments)
+    WantsArguments = reinterpret_cast<decltype(WantsArguments)>(
+        dlsym(Handle, "greta_hip_sim_wants_arguments"));
 }
 
 // HIP keeps threads and exit handlers, so neither library is ever closed.
@@ -116,10 +121,20 @@ std::shared_ptr<Library> Library::simulator(const std::string &Chip) {
 
 void Library::failed(hipError_t Result, const std::string &What) const {
   std::string Detail = LastError && LastError() ? LastError() : "";
+  // What a kernel did wrong the simulator says itself.
+  if (Result == hipErrorLaunchFailure && !Detail.empty())
+    fail(GRETA_ERROR_DEVICE, What, ": ", Detail);
   fail(Result == hipErrorOutOfMemory ? GRETA_ERROR_OUT_OF_MEMORY
                                      : GRETA_ERROR_DEVICE,
        What, ": ", hipGetErrorString(Result), " (", static_cast<int>(Result),
        ")", Detail.empty() ? "" : ": ", Detail);
+}
+
+void Library::setArguments(Span<Extent> Extents) const {
+  std::vector<Argument> Arguments;
+  for (const Extent &E : Extents)
+    Arguments.push_back({E.Address, E.Bytes, E.ElementBytes, E.Name.c_str()});
+  SetArguments(Arguments.data(), Arguments.size());
 }
 
 std::vector<std::string> Library::chips() const {

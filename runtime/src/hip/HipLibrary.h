@@ -8,10 +8,14 @@
 //   const char *greta_hip_sim_last_error(void)     optional: what was wrong
 //   with a kernel, one sentence const char *greta_hip_sim_chips(void) optional:
 //   the names it knows, with a space behind each
+//   int greta_hip_sim_wants_arguments(void)        optional: whether it checks
+//   what programs do with their arguments
+//   void greta_hip_sim_set_arguments(..)           optional: what those of the
+//   thread's next launch are
 #ifndef GRETA_RUNTIME_HIP_LIBRARY_H
 #define GRETA_RUNTIME_HIP_LIBRARY_H
 
-#include "Error.h"
+#include "Backend.h"
 #include "hip/HipApi.h"
 
 #include <memory>
@@ -37,6 +41,9 @@ public:
   }
   // The simulator's; none where it does not say.
   std::vector<std::string> chips() const;
+  // Before each launch of a simulator that checks programs.
+  bool wantsArguments() const { return WantsArguments && WantsArguments(); }
+  void setArguments(Span<Extent> Extents) const;
   // At least one; throws NotFound with what the library says.
   int deviceCount() const;
   // "gfx942" of "gfx942:sramecc+:xnack-".
@@ -59,6 +66,12 @@ private:
   const char *(*LastError)() = nullptr;
   int (*SetChip)(const char *) = nullptr;
   const char *(*Chips)() = nullptr;
+  int (*WantsArguments)() = nullptr;
+  struct Argument { // as the simulator takes it
+    uint64_t Address, Bytes, ElementBytes;
+    const char *Name;
+  };
+  void (*SetArguments)(const Argument *, size_t) = nullptr;
 };
 
 } // namespace greta::rt::hip
