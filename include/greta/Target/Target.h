@@ -124,8 +124,8 @@ struct AttentionFacts {
                                   // time, not a piece after the other
   unsigned tilesOfSmall = 1; // an instruction's rows for a wave, times this,
                              // where heads have up to 64 elements
-  unsigned wavesOfFew = 1; // for each SIMD, where queries are few
-  unsigned keysOfFew = 64; // at most, of a turn of few queries
+  unsigned wavesOfFew = 1;   // for each SIMD, where queries are few
+  unsigned keysOfFew = 64;   // at most, of a turn of few queries
 };
 
 /// What the choice of tiles needs to know of a chip and of its compiler.
