@@ -209,7 +209,10 @@ std::tuple<Value, Value, Value> AttentionEmitter::scalesOfTurn(Value unit,
   Value next = arith::MaxNumFOp::create(b, unit, largest, noNaN);
   Value relative = arith::DivFOp::create(b, scales, perRow(next, keys));
   SmallVector<int64_t> ofTile = ofTurn({1, keys});
-  Value less = arith::DivFOp::create(b, unit, next);
+  // Exactly 1 where the unit stays, which a quotient need not be.
+  Value stays = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, unit, next);
+  Value less = select(stays, constant({together}, 1),
+                      arith::DivFOp::create(b, unit, next));
   return {next, broadcast(reshape(relative, ofTile), ofTurn({rows, keys})),
           arith::MulFOp::create(b, fall, perTile(less, {rows}))};
 }

@@ -60,6 +60,7 @@ CASES = [
     Attention("fnuzperall", "f32", 1, 2, 1, 20, 40, 64),
     Attention("causali8pertoken", "f16", 2, 4, 2, 129, 129, 64),
     Attention("i8pertoken", "bf16", 2, 2, 2, 20, 70, 80),
+    Attention("softcapsinksfnuzpertoken", "f32", 1, 4, 2, 1, 4096, 64),
     Attention("softcapi8perhead", "f16", 1, 2, 1, 20, 70, 64),
     Paged("i8pertoken", "f16", 4, 4, 2, 5, 70, 64),
     Decode("causallengthse4m3pertoken", "f16", 4, 8, 2, 1, 500, 128),
