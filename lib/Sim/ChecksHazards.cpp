@@ -356,7 +356,7 @@ static bool skipsBranch(const Wave &w, const Inst &i) {
   if (i.unit != Unit::Branch || w.pc == next || next >= w.program->size())
     return false;
   const Inst &last = w.program->code()[next];
-  return last.op && last.op->name == "s_branch";
+  return last.op && StringRef(last.op->name) == "s_branch";
 }
 
 void Checker::State::hazardAfter(Wave &w, WaveState &s, const Inst &i) {
