@@ -14,19 +14,20 @@ namespace {
 class Programs : public testing::TestWithParam<const char *> {
 protected:
   /// What a launch of programs of one wave says; `o` is an argument of `count`
-  /// elements in an allocation of twice that.
+  /// elements in an allocation that has as many on both sides.
   std::string run(const std::string &body, uint32_t programs, size_t count = 64,
                   bool isWritten = true) {
     Bench b(GetParam(), "kernel void k(global int *o) {\n"
                         "  uint i = __builtin_amdgcn_workitem_id_x();\n"
                         "  uint p = __builtin_amdgcn_workgroup_id_x();\n" +
                             body + "}");
-    int *o = static_cast<int *>(
-        b.device->allocate(2 * count * sizeof(int), /*isFresh=*/true));
+    size_t bytes = 3 * count * sizeof(int);
+    void *memory = b.device->allocate(bytes, /*isFresh=*/true);
     if (isWritten) {
-      std::memset(static_cast<void *>(o), 0, 2 * count * sizeof(int));
-      b.device->wrote(o, 2 * count * sizeof(int));
+      std::memset(memory, 0, bytes);
+      b.device->wrote(memory, bytes);
     }
+    int *o = static_cast<int *>(memory) + count;
     ArgumentExtent extent{reinterpret_cast<uint64_t>(o), count * sizeof(int),
                           sizeof(int), "o"};
     b.config.extents = extent;
@@ -43,6 +44,9 @@ TEST_P(Programs, ViewsHaveBounds) {
                "out-of-bounds write of element 64 of 'o', 4 bytes beyond its "
                "end: 'o' has 256 bytes (64 elements)");
   EXPECT_EQ(run("o[i + 32] = i;", 1), "");
+  expectReport(run("o[(int)i - 1] = i;", 1),
+               "out-of-bounds write of element -1 of 'o', 4 bytes before its "
+               "begin");
 }
 
 TEST_P(Programs, DifferentValuesRace) {

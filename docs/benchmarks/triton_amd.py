@@ -1,0 +1,108 @@
+"""Kernels of python/tutorials as AMD code objects, by GRETA and by Triton's own AMD back end, in one process; nothing here needs a GPU.
+
+    build/venv/bin/python docs/benchmarks/triton_amd.py [--csv=FILE] [CHIP...]
+
+Both start from the same Python source, tile and number of warps, and both are told what a launch with multiples of 16 says (Triton also that memory is below 2 GB). Of each:
+  compile_s   processor seconds from the source to the code object, nothing cached, least of three
+  vgprs, spills, lds   the code object's own figures
+  instructions, density, alu, share   of the loop with the most matrix instructions, as in amd_loops.py; of kernels without any, instructions of the whole
+A row is a kernel on a chip; Triton's columns begin with triton_. Needs the Python package in build/venv and Triton (scripts/setup --triton).
+"""
+
+import argparse
+import csv
+import json
+import os
+import pathlib
+import re
+import tempfile
+import time
+
+import amd_loops
+import tutorials
+from issue_model import CHIPS, LLVM, tool
+
+FIGURES = ["compile_s", "vgprs", "spills", "lds", "instructions", "density", "alu", "share"]
+FIELDS = ["chip", "kernel", "block", "num_warps", *FIGURES, *(f"triton_{name}" for name in FIGURES)]
+ROUNDS = 3
+
+
+def cases(chip):
+    is_cdna = chip.startswith("gfx9")
+    tiles = [(128, 128, 64, 4), (128, 128, 64, 8), (128, 64, 64, 4)] if is_cdna else [(128, 64, 32, 4), (64, 64, 32, 4), (128, 128, 32, 8)]
+    rows = [(128, 64, 4), (128, 64, 8)] if is_cdna else [(64, 32, 4), (128, 32, 8)]
+    yield from (tutorials.softmax(8192, columns, warps) for columns in (1024, 8192) for warps in (4, 8))
+    yield from (tutorials.layer_norm(16384, n, warps) for n in (1024, 8192) for warps in (4, 8))
+    yield from (tutorials.matmul(4096, *tile) for tile in tiles)
+    yield from (tutorials.attention(32, 4096, causal, *tile) for causal in (False, True) for tile in rows)
+
+
+def by_triton(case, chip):
+    from triton import compile
+    from triton.backends.compiler import GPUTarget
+    from triton.compiler import ASTSource
+
+    from greta.triton.source import parse_signature
+
+    kernel = tutorials.kernel_of(case)
+    types, constants, attributes = parse_signature(kernel, tutorials.words(case))
+    for at, name in enumerate(kernel.arg_names):
+        if types.get(name, "").startswith("*"):
+            attributes = attributes | {(at,): [*attributes.get((at,), []), ["tt.pointer_range", 32]]}
+    source = ASTSource(kernel, types, constants, attributes)
+    target = GPUTarget("hip", chip, 64 if chip.startswith("gfx9") else 32)
+    return compile(source, target=target, options=dict(num_warps=case.num_warps)).asm["hsaco"]
+
+
+def by_greta(case, chip):
+    import greta
+
+    return greta.compile(tutorials.kernel_of(case), tutorials.words(case), targets=chip, grid=list(case.grid), num_warps=case.num_warps).asm["hsaco"]
+
+
+def figures(compile, case, chip, folder):
+    seconds = []
+    for _ in range(ROUNDS):
+        begin = time.process_time() + os.times().children_user
+        code = compile(case, chip)
+        seconds.append(time.process_time() + os.times().children_user - begin)
+    path = folder / "code.hsaco"
+    path.write_bytes(code)
+    text = tool(LLVM / "llvm-objdump", "-d", path)
+    if re.search(r"\tv_(mfma|wmma)", text):
+        found = amd_loops.look(path, chip)
+    else:
+        notes = tool(LLVM / "llvm-readelf", "--notes", path)
+        number = lambda key: int(re.search(rf"\.{key}:\s*(\d+)", notes)[1])
+        found = dict(vgprs=number("vgpr_count"), spills=number("vgpr_spill_count") + number("sgpr_spill_count"), lds=number("group_segment_fixed_size"))
+        found |= dict(instructions=len(re.findall(r"^\t[vsdgb]\w+_", text, re.M)))
+    return dict(compile_s=round(min(seconds), 3)) | {name: found[name] for name in FIGURES if name in found}
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("chips", nargs="*", default=CHIPS)
+    parser.add_argument("--csv")
+    options = parser.parse_args()
+    os.environ["TRITON_ALWAYS_COMPILE"] = "1"
+    table = []
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        os.environ["TRITON_CACHE_DIR"] = f"{name}/cache"
+        for chip in options.chips:
+            for case in cases(chip):
+                row = dict(chip=chip, kernel=case.name.split("__")[0], block=case.name.split("__")[2], num_warps=case.num_warps)
+                row["kernel"] += " causal" if case.name.split("__")[1].endswith("causal") else ""
+                row |= figures(by_greta, case, chip, folder)
+                row |= {f"triton_{key}": value for key, value in figures(by_triton, case, chip, folder).items()}
+                print(json.dumps(row), flush=True)
+                table.append(row)
+    if options.csv:
+        with open(options.csv, "w", newline="") as file:
+            writer = csv.DictWriter(file, FIELDS, lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(table)
+
+
+if __name__ == "__main__":
+    main()
