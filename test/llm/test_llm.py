@@ -225,6 +225,10 @@ def test_profile(tiny):
         launches, each, total, _, megabytes, rate, megaflop, speed, limit = row
         assert total == pytest.approx(launches * each, rel=0.01) and rate == pytest.approx(megabytes / each * 1e3, abs=0.1 + 1 / each)
         assert limit == pytest.approx(megaflop / each * 1e8, rel=0.5) or megaflop < 0.1
+    limited = llm("bench", tiny, "--synthetic=tiny", "--device=sim:gfx942", "-p", "8", "-n", "0", "-r", "1", "--profile", "--bandwidth=1e6")
+    assert "; memory moves 0.0 GB/s" in limited.stdout
+    for each, megabytes, limit in ((row[1], row[4], row[8]) for row in table(limited.stdout.split(" us in kernels;")[1]).values() if len(row) > 4):
+        assert limit == pytest.approx(megabytes / each * 1e8, rel=0.1) or megabytes < 0.01
     assert generation["head_1_1"][4] == pytest.approx((512 * 64 * 2 + 64 * 2 + 512 * 4) / 1e6, abs=1e-3)
     assert prompt["prompt0_5"][6] == pytest.approx(8 * 2 * 2 * 64 * 192 / 1e6, abs=0.06)
 

@@ -158,7 +158,7 @@ void profile(Engine &engine, const Row &row, const Options &options) {
   run();
   std::vector<std::pair<std::string, double>> times = engine.times();
   engine.profile(false);
-  printProfile(engine, row, times, options.peak);
+  printProfile(engine, row, times, options);
 }
 
 } // namespace

@@ -2,6 +2,8 @@
 #ifndef GRETA_LLM_BENCH_H
 #define GRETA_LLM_BENCH_H
 
+#include "Options.h"
+
 #include <algorithm>
 #include <cstdint>
 #include <string>
@@ -34,10 +36,10 @@ struct Row {
 
 // Of each kernel, by the times of its launches in microseconds: how often, how
 // long, its share, what it moves and computes, and how near that is to what the
-// device copies and, if `peak` is not 0, to so many FLOP/s.
+// device copies, or to --bandwidth, and, if there is one, to --peak.
 void printProfile(Engine &engine, const Row &row,
                   const std::vector<std::pair<std::string, double>> &times,
-                  double peak);
+                  const Options &options);
 
 } // namespace greta::llm
 #endif

@@ -158,6 +158,10 @@ int main(int argc, char **argv) {
                    "FLOP/s that the device can do, a limit of --profile beside "
                    "what it copies: 990e12")
       ->check(CLI::PositiveNumber);
+  verb->add_option("--bandwidth", options.bandwidth,
+                   "bytes/s that the device's memory moves, a limit of "
+                   "--profile in place of what it copies: 4.2e12")
+      ->check(CLI::PositiveNumber);
   addSampling(verb, options.sampling);
 
   verb = add("perplexity", "how well a model predicts a text", perplexity);

@@ -115,7 +115,7 @@ std::map<std::string, Work> allWork(const Engine &engine, const Row &row) {
 
 void printProfile(Engine &engine, const Row &row,
                   const std::vector<std::pair<std::string, double>> &times,
-                  double peak) {
+                  const Options &options) {
   std::map<std::string, std::pair<int64_t, double>> kernels;
   double sum = 0;
   for (const auto &[kernel, microseconds] : times) {
@@ -128,9 +128,14 @@ void printProfile(Engine &engine, const Row &row,
     order.push_back({-about.second, kernel});
   std::sort(order.begin(), order.end());
   std::map<std::string, Work> work = allWork(engine, row);
-  double bandwidth = engine.copyBandwidth();
-  printf("\n%s: %.1f us in kernels; a copy moves %.1f GB/s\n",
-         row.test().c_str(), sum, bandwidth / 1e9);
+  double bandwidth = options.bandwidth;
+  const char *source = "memory";
+  if (bandwidth <= 0) {
+    bandwidth = engine.copyBandwidth();
+    source = "a copy";
+  }
+  printf("\n%s: %.1f us in kernels; %s moves %.1f GB/s\n", row.test().c_str(),
+         sum, source, bandwidth / 1e9);
   printf("%-24s %8s %12s %12s %8s %10s %9s %10s %9s %8s\n", "kernel",
          "launches", "us each", "us", "share", "MB", "GB/s", "MFLOP", "GFLOP/s",
          "of limit");
@@ -142,8 +147,8 @@ void printProfile(Engine &engine, const Row &row,
     const Work &w = work[kernel];
     if (w.bytes > 0) {
       double limit = w.bytes / bandwidth;
-      if (peak > 0)
-        limit = std::max(limit, w.flop / peak);
+      if (options.peak > 0)
+        limit = std::max(limit, w.flop / options.peak);
       printf(" %10.3f %9.1f %10.1f %9.1f %6.1f %%", w.bytes / 1e6,
              w.bytes / each / 1e3, w.flop / 1e6, w.flop / each / 1e3,
              limit * 1e6 / each * 100);
