@@ -42,6 +42,8 @@ static AffineExpr atLeastOne(AffineExpr count) {
 
 AffineExpr AttentionEmitter::parts() const {
   auto split = getAffineConstantExpr(config.split, queryType.getContext());
+  if (config.split == 1) // as one at least is, but no division at every launch
+    return split;
   return atLeastOne(split.floorDiv(atLeastOne(tiles())));
 }
 
