@@ -108,13 +108,10 @@ Layout Layout::coarsen(unsigned dim, int64_t factor) const {
 
 Layout Layout::registersAlong(unsigned dim) const {
   Bases reg = reg_;
-  auto behind =
-      std::stable_partition(reg.begin(), reg.end(), [&](const Basis &basis) {
-        return basis[dim] != 0;
-      });
-  std::stable_sort(reg.begin(), behind, [&](const Basis &x, const Basis &y) {
-    return x[dim] < y[dim];
-  });
+  // Zeros last.
+  auto place = [&](const Basis &basis) { return uint32_t(basis[dim]) - 1; };
+  llvm::stable_sort(
+      reg, [&](const Basis &x, const Basis &y) { return place(x) < place(y); });
   return Layout(reg, lane_, wave_, rep_);
 }
 
