@@ -63,15 +63,14 @@ void Checker::State::markRead(Wave &w, const Inst &i, unsigned lane,
                               const uint8_t *defined, unsigned bytes,
                               uint64_t address, bool isLds) {
   bool isScalar = lane == ~0u;
-  // Atomics of less than a word move the bytes beside, too.
-  bool isAtomic = !isLds && (i.has(Coherent) || (i.op->flags & Returns));
+  bool movesWords = !isLds && isAtomic(i);
   sawMemory = true;
   for (unsigned k = 0; k < bytes; k += 4) {
     bool all = true;
     if (defined && k + 4 <= bytes) { // nearly always: at once
       uint32_t flags;
       std::memcpy(&flags, defined + k, 4);
-      all = isAtomic ? flags != 0 : flags == 0x01010101;
+      all = movesWords ? flags != 0 : flags == 0x01010101;
     }
     for (unsigned b = k; defined && k + 4 > bytes && b < bytes; ++b)
       all &= defined[b];

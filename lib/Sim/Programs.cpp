@@ -85,9 +85,7 @@ bool ProgramChecker::inBounds(Wave &w, const Inst &i, int lane,
                               uint64_t address, unsigned bytes, bool write) {
   const SourceAccess *access = source ? source->access(i.address) : nullptr;
   llvm::ArrayRef<unsigned> among = all;
-  // Atomics of less than a word are made of those of a word.
-  bool isAtomic = i.has(Coherent) || (i.op->flags & Returns);
-  unsigned unit = i.unit == Unit::Smem || isAtomic ? 4 : 1;
+  unsigned unit = i.unit == Unit::Smem || isAtomic(i) ? 4 : 1;
   if (access) {
     if (access->elsewhere)
       return true;
