@@ -15,7 +15,6 @@ issue_model.py's by busy (without the simulator by share, or by density). Other 
 """
 
 import argparse
-import csv
 import json
 import os
 import pathlib
@@ -25,7 +24,7 @@ import tempfile
 import zipfile
 
 import issue_model
-from issue_model import CHIPS, LLVM, ROOT, tool
+from issue_model import CHIPS, LLVM, ROOT, records, tool
 
 FIELDS = ["chip", "kernel", "block", "tile", "instructions", "matrix", "density", "alu", "matrix_cycles", "llvm_mca", "share", "vgprs", "spills", "lds", "compile_s"]
 FIELDS += ["waves_per_simd", "busy", "busy_low", "busy_high", "bound"]
@@ -103,6 +102,12 @@ def matrix_cycles(body, chip):
     return cycles
 
 
+def metadata(code):
+    notes = tool(LLVM / "llvm-readelf", "--notes", code)
+    number = lambda key: int(re.search(rf"\.{key}:\s*(\d+)", notes)[1])
+    return dict(vgprs=number("vgpr_count"), spills=number("vgpr_spill_count") + number("sgpr_spill_count"), lds=number("group_segment_fixed_size"))
+
+
 def look(code, chip):
     """What the loop and the code object's metadata say."""
     begin, end, body = hot_loop(code)
@@ -112,9 +117,7 @@ def look(code, chip):
         row["matrix_cycles"] = matrix_cycles(body, chip)
         row["llvm_mca"] = issue_model.llvm_mca(code, chip, begin, end)
         row["share"] = round(row["matrix_cycles"] / row["llvm_mca"], 3) if row["llvm_mca"] else None
-    notes = tool(LLVM / "llvm-readelf", "--notes", code)
-    number = lambda key: int(re.search(rf"\.{key}:\s*(\d+)", notes)[1])
-    return row | dict(vgprs=number("vgpr_count"), spills=number("vgpr_spill_count") + number("sgpr_spill_count"), lds=number("group_segment_fixed_size"))
+    return row | metadata(code)
 
 
 def simulated(code, launch):
@@ -167,10 +170,7 @@ def main():
             print(json.dumps(row), flush=True)
             table.append(row)
     if options.csv:
-        with open(options.csv, "w", newline="") as file:
-            writer = csv.DictWriter(file, FIELDS, lineterminator="\n")
-            writer.writeheader()
-            writer.writerows(table)
+        records.write(options.csv, FIELDS, table)
 
 
 if __name__ == "__main__":

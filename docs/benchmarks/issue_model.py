@@ -10,7 +10,6 @@ compiled as ours are: sizes are constants that the tile divides, so nothing is m
 model's numbers alone.
 """
 
-import csv
 import json
 import os
 import pathlib
@@ -20,6 +19,9 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "scripts" / "lib"))
+import records  # noqa: E402
+
 LLVM = pathlib.Path("/usr/lib/llvm-22/bin")
 CHIPS = ["gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201"]
 ITERATIONS = 32  # of the main loop, and more where it is unrolled
@@ -177,10 +179,7 @@ def main():
         print(json.dumps(row), flush=True)
         table.append(row)
     if out:
-        with open(out, "w", newline="") as f:
-            writer = csv.DictWriter(f, FIELDS, lineterminator="\n")
-            writer.writeheader()
-            writer.writerows(table)
+        records.write(out, FIELDS, table)
 
 
 if __name__ == "__main__":

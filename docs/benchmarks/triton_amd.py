@@ -10,7 +10,6 @@ A row is a kernel on a chip; Triton's columns begin with triton_. Needs the Pyth
 """
 
 import argparse
-import csv
 import json
 import os
 import pathlib
@@ -19,6 +18,7 @@ import tempfile
 import time
 
 import amd_loops
+import records
 import tutorials
 from issue_model import CHIPS, LLVM, tool
 
@@ -38,7 +38,7 @@ def cases(chip):
 
 
 def by_triton(case, chip):
-    from triton import compile
+    import triton
     from triton.backends.compiler import GPUTarget
     from triton.compiler import ASTSource
 
@@ -51,7 +51,7 @@ def by_triton(case, chip):
             attributes = attributes | {(at,): [*attributes.get((at,), []), ["tt.pointer_range", 32]]}
     source = ASTSource(kernel, types, constants, attributes)
     target = GPUTarget("hip", chip, 64 if chip.startswith("gfx9") else 32)
-    return compile(source, target=target, options=dict(num_warps=case.num_warps)).asm["hsaco"]
+    return triton.compile(source, target=target, options=dict(num_warps=case.num_warps)).asm["hsaco"]
 
 
 def by_greta(case, chip):
@@ -60,11 +60,11 @@ def by_greta(case, chip):
     return greta.compile(tutorials.kernel_of(case), tutorials.words(case), targets=chip, grid=list(case.grid), num_warps=case.num_warps).asm["hsaco"]
 
 
-def figures(compile, case, chip, folder):
+def figures(make, case, chip, folder):
     seconds = []
     for _ in range(ROUNDS):
         begin = time.process_time() + os.times().children_user
-        code = compile(case, chip)
+        code = make(case, chip)
         seconds.append(time.process_time() + os.times().children_user - begin)
     path = folder / "code.hsaco"
     path.write_bytes(code)
@@ -72,10 +72,7 @@ def figures(compile, case, chip, folder):
     if re.search(r"\tv_(mfma|wmma)", text):
         found = amd_loops.look(path, chip)
     else:
-        notes = tool(LLVM / "llvm-readelf", "--notes", path)
-        number = lambda key: int(re.search(rf"\.{key}:\s*(\d+)", notes)[1])
-        found = dict(vgprs=number("vgpr_count"), spills=number("vgpr_spill_count") + number("sgpr_spill_count"), lds=number("group_segment_fixed_size"))
-        found |= dict(instructions=len(re.findall(r"^\t[vsdgb]\w+_", text, re.M)))
+        found = amd_loops.metadata(path) | dict(instructions=len(re.findall(r"^\t[vsdgb]\w+_", text, re.M)))
     return dict(compile_s=round(min(seconds), 3)) | {name: found[name] for name in FIGURES if name in found}
 
 
@@ -98,10 +95,7 @@ def main():
                 print(json.dumps(row), flush=True)
                 table.append(row)
     if options.csv:
-        with open(options.csv, "w", newline="") as file:
-            writer = csv.DictWriter(file, FIELDS, lineterminator="\n")
-            writer.writeheader()
-            writer.writerows(table)
+        records.write(options.csv, FIELDS, table)
 
 
 if __name__ == "__main__":
