@@ -43,7 +43,10 @@ struct LogResource : public mlir::SideEffects::Resource::Base<LogResource> {
 
 /// What callers promise of an argument (FuncOp).
 inline constexpr llvm::StringLiteral divisibilityName = "greta.divisibility";
-/// The same of a pointer, a unit attribute: while the kernel runs nobody writes
+/// Of a pointer, a unit attribute: what it reaches begins there and is less than
+/// 2^31 bytes.
+inline constexpr llvm::StringLiteral pointerRangeName = "greta.pointer_range";
+/// Of a pointer, a unit attribute: while the kernel runs nobody writes
 /// what it reaches.
 inline constexpr llvm::StringLiteral readonlyName = "greta.readonly";
 

@@ -24,13 +24,15 @@ def GretaTile_PtrLoadOp : GretaTile_Op<"ptr_load", [MemoryEffects<[MemRead]>]> {
 
     Lanes whose `mask` is false have zero and touch no memory: of 1, 2, 4, 8 or 16 bytes from a uniform base, on targets whose buffers have bounds
     (AMD). Elsewhere it is a branch of the program.
+
+    Where it `wraps`, the offset is as said, but a sum modulo 2^32 of parts that need not be: targets leave it whole.
   }];
-  let arguments = (ins GretaTile_PtrType:$base, I32:$offset, Optional<I1>:$mask, I64Attr:$align);
+  let arguments = (ins GretaTile_PtrType:$base, I32:$offset, Optional<I1>:$mask, I64Attr:$align, UnitAttr:$wraps);
   let builders = [OpBuilder<(ins "::mlir::Type":$type, "::mlir::Value":$base, "::mlir::Value":$offset, "int64_t":$align), [{
     build($_builder, $_state, type, base, offset, ::mlir::Value(), align);
   }]>];
   let results = (outs AnyLaneValue:$result);
-  let assemblyFormat = "$base `[` $offset `]` (`mask` $mask^)? `align` $align attr-dict `:` type($base) `->` type($result)";
+  let assemblyFormat = "$base `[` $offset (`wraps` $wraps^)? `]` (`mask` $mask^)? `align` $align attr-dict `:` type($base) `->` type($result)";
   let hasVerifier = 1;
 }
 

@@ -5,6 +5,40 @@
 using namespace mlir;
 using namespace greta::tile;
 
+/// op(ptr_add(p, x)) → ptr_add(op(p), op(x)), and op(splat(p)) → splat(p).
+template <typename OpT>
+static LogicalResult pushIntoPointers(OpT op, PatternRewriter &rewriter) {
+  auto type = cast<RankedTensorType>(op.getType());
+  Operation *source = op.getValue().getDefiningOp();
+  if (!isa<PtrType>(type.getElementType()) ||
+      !isa_and_nonnull<PtrAddOp, SplatOp>(source))
+    return failure();
+  if (auto splat = dyn_cast<SplatOp>(source)) {
+    rewriter.replaceOpWithNewOp<SplatOp>(op, type, splat.getValue());
+    return success();
+  }
+  auto move = [&](Value operand) -> Value {
+    auto from = dyn_cast<RankedTensorType>(operand.getType());
+    return from ? OpT::create(rewriter, op.getLoc(),
+                              type.clone(from.getElementType()), operand)
+                      .getResult()
+                : operand;
+  };
+  auto add = cast<PtrAddOp>(source);
+  Value base = move(add.getBase());
+  rewriter.replaceOpWithNewOp<PtrAddOp>(op, base, move(add.getOffset()));
+  return success();
+}
+
+LogicalResult BroadcastOp::canonicalize(BroadcastOp op,
+                                        PatternRewriter &rewriter) {
+  return pushIntoPointers(op, rewriter);
+}
+
+LogicalResult ReshapeOp::canonicalize(ReshapeOp op, PatternRewriter &rewriter) {
+  return pushIntoPointers(op, rewriter);
+}
+
 LogicalResult BroadcastOp::verify() {
   auto from = cast<RankedTensorType>(getValue().getType());
   auto to = cast<RankedTensorType>(getResult().getType());

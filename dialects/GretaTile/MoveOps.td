@@ -6,23 +6,29 @@ include "GretaTile/OpBase.td"
 
 def GretaTile_BroadcastOp : GretaTile_Op<"broadcast", [Pure, LayoutTransfer]> {
   let summary = "Repeats a block along its dimensions of extent 1";
-  let description = "`greta_tile.broadcast %s : tensor<4x1xf32> -> tensor<4x1024xf32>`; ranks are equal.";
+  let description = [{
+    `greta_tile.broadcast %s : tensor<4x1xf32> -> tensor<4x1024xf32>`; ranks are equal.
+
+    Of pointers it becomes one of what they were moved by, so that an address keeps the scalar that it begins at.
+  }];
   let arguments = (ins AnyBlock:$value);
   let results = (outs AnyBlock:$result);
   let assemblyFormat = "$value attr-dict `:` type($value) `->` type($result)";
   let hasVerifier = 1;
+  let hasCanonicalizeMethod = 1;
 }
 
 def GretaTile_ReshapeOp : GretaTile_Op<"reshape", [Pure, DeclareOpInterfaceMethods<LayoutTransferOpInterface, ["operandDims"]>]> {
   let summary = "The elements of a block, in row-major order, under another shape";
   let description = [{
     Splits, merges, drops and inserts dimensions: `greta_tile.reshape %x : tensor<64x256xf32> -> tensor<64x2x2x64xf32>`. Where the algebra has the
-    operand's layout under the new shape nothing moves; else the elements pass through shared memory.
+    operand's layout under the new shape nothing moves; else the elements pass through shared memory. Of pointers as `broadcast`.
   }];
   let arguments = (ins AnyBlock:$value);
   let results = (outs AnyBlock:$result);
   let assemblyFormat = "$value attr-dict `:` type($value) `->` type($result)";
   let hasVerifier = 1;
+  let hasCanonicalizeMethod = 1;
 }
 
 def GretaTile_TransOp : GretaTile_Op<"trans", [Pure, DeclareOpInterfaceMethods<LayoutTransferOpInterface, ["operandDims"]>]> {

@@ -2,7 +2,7 @@
 
     build/venv/bin/python docs/benchmarks/triton_amd.py [--csv=FILE] [CHIP...]
 
-Both start from the same Python source, tile and number of warps, and both are told what a launch with multiples of 16 says (Triton also that memory is below 2 GB). Of each:
+Both start from the same Python source, tile and number of warps, and both are told what a launch with multiples of 16 and tensors below 2 GB says. Of each:
   compile_s   processor seconds from the source to the code object, nothing cached, least of three
   vgprs, spills, lds   the code object's own figures
   instructions, density, alu, share   of the loop with the most matrix instructions, as in amd_loops.py; of kernels without any, instructions of the whole
@@ -42,13 +42,14 @@ def by_triton(case, chip):
     from triton.backends.compiler import GPUTarget
     from triton.compiler import ASTSource
 
+    from greta.triton.compiler import POINTER_RANGE
     from greta.triton.source import parse_signature
 
     kernel = tutorials.kernel_of(case)
     types, constants, attributes = parse_signature(kernel, tutorials.words(case))
     for at, name in enumerate(kernel.arg_names):
         if types.get(name, "").startswith("*"):
-            attributes = attributes | {(at,): [*attributes.get((at,), []), ["tt.pointer_range", 32]]}
+            attributes = attributes | {(at,): [*attributes.get((at,), []), POINTER_RANGE]}
     source = ASTSource(kernel, types, constants, attributes)
     target = GPUTarget("hip", chip, 64 if chip.startswith("gfx9") else 32)
     return triton.compile(source, target=target, options=dict(num_warps=case.num_warps)).asm["hsaco"]
@@ -57,7 +58,7 @@ def by_triton(case, chip):
 def by_greta(case, chip):
     import greta
 
-    return greta.compile(tutorials.kernel_of(case), tutorials.words(case), targets=chip, grid=list(case.grid), num_warps=case.num_warps).asm["hsaco"]
+    return greta.compile(tutorials.kernel_of(case), tutorials.words(case), targets=chip, grid=list(case.grid), pointer_range=32, num_warps=case.num_warps).asm["hsaco"]
 
 
 def figures(make, case, chip, folder):

@@ -323,7 +323,7 @@ static LogicalResult convertKernel(tile::FuncOp kernel, const TargetRow &row) {
     loop->setAttr("llvm.loop_annotation", annotation);
     loop.walk([&](Operation *op) {
       if (auto load = dyn_cast<tile::PtrLoadOp>(op);
-          load && isUniform(load.getBase()))
+          load && isUniform(load.getBase()) && !load.getWraps())
         info.inPipeline[op] = scalarStep(loop, load.getBase());
       else if (auto load = dyn_cast<tile::PtrLoadSharedOp>(op))
         info.inPipeline[op] = scalarStep(loop, load.getBase());

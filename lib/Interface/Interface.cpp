@@ -85,6 +85,8 @@ FunctionSpec greta::getFunctionSpec(func::FuncOp func) {
         describe(func.getArgumentTypes()[i], shapes[i],
                  name ? name.getValue().str() : "arg" + std::to_string(i)));
     spec.args.back().alignment = alignmentOf(func.getArgument(i));
+    if (func.getArgAttr(i, tile::pointerRangeName))
+      spec.args.back().maxBytes = INT32_MAX;
   }
   auto results = func.getBody().front().getTerminator()->getOperands();
   for (auto [i, type] : llvm::enumerate(func.getResultTypes())) {

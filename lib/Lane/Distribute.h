@@ -138,13 +138,18 @@ private:
   struct Scattered {
     const DistributedLayout *layout = nullptr; // null: one pointer
     LaneValues bases;                          // of each register
-    mlir::Value offset;                        // i32, elements, of all of them
+    LaneValues offsets;                        // i32, elements, likewise
     LaneValues masks;                          // of each register; empty: all
     unsigned width = 1;                        // neighbours in one access
+    /// One argument is all registers' base; parts of their offsets may wrap.
+    bool isSmall = false;
     /// What a load may read in place of what is masked off; empty: nothing.
-    LaneValues safeBases;
-    mlir::Value safeOffset;
+    LaneValues safeBases, safeOffsets;
   };
+  /// Whether a masked load of this address is one of the target's.
+  bool hasMaskedLoads(const Scattered &access) const {
+    return access.isSmall && row.isHip();
+  }
   mlir::FailureOr<Scattered> scatter(mlir::Operation *op, mlir::Value pointers,
                                      mlir::Value mask, bool isWide,
                                      mlir::ImplicitLocOpBuilder &b);

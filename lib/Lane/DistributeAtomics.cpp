@@ -48,7 +48,7 @@ LogicalResult Distributor::distributeAtomicRmw(AtomicRmwOp op) {
       op, op.getPointers(), op.getMask(), op.getOrder(), op.getScope(),
       [&](ImplicitLocOpBuilder &b, const Scattered &access, unsigned reg) {
         return PtrAtomicRmwOp::create(b, op.getKind(), op.getScope(),
-                                      access.bases[reg], access.offset,
+                                      access.bases[reg], access.offsets[reg],
                                       list[reg]);
       });
 }
@@ -59,7 +59,7 @@ LogicalResult Distributor::distributeAtomicCas(AtomicCasOp op) {
       op, op.getPointers(), op.getMask(), op.getOrder(), op.getScope(),
       [&](ImplicitLocOpBuilder &b, const Scattered &access, unsigned reg) {
         return PtrAtomicCasOp::create(b, op.getScope(), access.bases[reg],
-                                      access.offset, expected[reg], list[reg]);
+                                      access.offsets[reg], expected[reg], list[reg]);
       });
 }
 

@@ -16,6 +16,10 @@
 // and not negative, so that targets add it to a uniform address; else the
 // lane's base is moved by 64 bits.
 //
+// Of an argument that promises to reach less than 2^31 bytes the offset is a
+// sum of 32 bits, uniform parts included, which may wrap on the way: no lane
+// has an address of its own, and AMD's buffer loads take masks without a branch.
+//
 //===----------------------------------------------------------------------===//
 
 #include "Distribute.h"
@@ -31,20 +35,25 @@ using namespace greta::tile;
 
 namespace {
 
-/// Sums and products of offsets, with 64 bits.
+/// Sums and products of offsets, with 64 or (modulo 2^32) 32 bits.
 class OffsetBuilder {
 public:
-  OffsetBuilder(ImplicitLocOpBuilder &b,
+  OffsetBuilder(ImplicitLocOpBuilder &b, unsigned bits,
                 llvm::function_ref<Value(Value)> scalar)
-      : b(b), scalar(scalar) {}
+      : b(b), bits(bits), scalar(scalar) {}
 
   Value constant(int64_t value) {
-    return arith::ConstantIntOp::create(b, value, 64);
+    return arith::ConstantOp::create(
+        b, b.getIntegerAttr(b.getIntegerType(bits),
+                            APInt(64, value, true).trunc(bits)));
   }
-  Value widen(Value value) {
-    return value.getType().isInteger(64)
-               ? value
-               : arith::ExtSIOp::create(b, b.getI64Type(), value).getResult();
+  Value fit(Value value) {
+    unsigned width = value.getType().getIntOrFloatBitWidth();
+    Type type = b.getIntegerType(bits);
+    if (width < bits)
+      return arith::ExtSIOp::create(b, type, value);
+    return width == bits ? value
+                         : arith::TruncIOp::create(b, type, value).getResult();
   }
   /// Either may be null, which is nothing to add.
   Value add(Value x, Value y) { return accumulate(b, x, y); }
@@ -56,8 +65,8 @@ public:
   Value coefficient(const LinearTerm &term) {
     Value result;
     for (Value factor : term.factors) {
-      Value wide = widen(scalar(factor));
-      result = result ? multiply(result, wide) : wide;
+      Value fitting = fit(scalar(factor));
+      result = result ? multiply(result, fitting) : fitting;
     }
     return result ? multiply(result, term.constant) : constant(term.constant);
   }
@@ -67,16 +76,37 @@ public:
 
 private:
   ImplicitLocOpBuilder &b;
+  unsigned bits;
   llvm::function_ref<Value(Value)> scalar;
 };
 
 /// What an index along a dimension is multiplied by.
 struct Stride {
   int64_t fixed = 0;
-  Value dynamic; // i64
+  Value dynamic; // of as many bits as the sums
 };
 
 } // namespace
+
+/// Whether a pointer is an argument that promises to reach less than 2^31
+/// bytes, moved by what is added to `steps`; then `pointer` becomes it.
+static bool reachesLittle(Value &pointer, SmallVectorImpl<Value> &steps) {
+  BlockArgument argument = argumentOf(pointer);
+  auto func = argument ? dyn_cast<FuncOp>(argument.getOwner()->getParentOp())
+                       : FuncOp();
+  if (!func || !func.getArgAttr(argument.getArgNumber(), pointerRangeName) ||
+      argument.getType() != pointer.getType())
+    return false;
+  for (Value at = pointer; at != argument;) {
+    auto add = at.getDefiningOp<PtrAddOp>();
+    if (!add)
+      return false;
+    steps.push_back(add.getOffset());
+    at = add.getBase();
+  }
+  pointer = argument;
+  return true;
+}
 
 /// The dimensions along which a load's mask bounds indices, if none of its
 /// elements of index 0 there is masked off and all else of an address is the
@@ -111,9 +141,9 @@ Distributor::scatter(Operation *op, Value pointers, Value mask, bool isWide,
   Scattered access;
   if (mask)
     access.masks = LaneValues(lanes(mask));
-  access.offset = constant(0);
   if (!isa<RankedTensorType>(pointers.getType())) {
     access.bases = {scalar(pointers)};
+    access.offsets = {constant(0)};
     return access;
   }
   auto found = layoutOf(op, pointers);
@@ -129,10 +159,16 @@ Distributor::scatter(Operation *op, Value pointers, Value mask, bool isWide,
         std::min<int64_t>(layout.layout.contiguity(dim),
                           facts.vectorWidth(pointers, mask, dim)));
 
+  SmallVector<Value> steps;
+  access.isSmall = address.hasUniformBase() &&
+                   reachesLittle(address.base, steps);
+  unsigned bits = access.isSmall ? 32 : 64;
   auto scalarOf = [&](Value value) { return scalar(value); };
-  OffsetBuilder sums(b, scalarOf);
+  OffsetBuilder sums(b, bits, scalarOf);
   SmallVector<Stride> strides(layout.layout.rank());
   Value uniform;
+  for (Value step : steps)
+    uniform = sums.add(uniform, sums.fit(scalar(step)));
   for (const LinearTerm &term : address.terms) {
     if (term.isUniform())
       uniform = sums.add(uniform, sums.coefficient(term));
@@ -143,7 +179,7 @@ Distributor::scatter(Operation *op, Value pointers, Value mask, bool isWide,
           sums.add(strides[term.dim].dynamic, sums.coefficient(term));
   }
   Value base = address.hasUniformBase() ? scalar(address.base) : Value();
-  if (base)
+  if (base && !access.isSmall)
     base = sums.move(base, uniform);
 
   // As targets add offsets of 32 bits.
@@ -160,33 +196,36 @@ Distributor::scatter(Operation *op, Value pointers, Value mask, bool isWide,
     isNarrow = isNarrow && largest < end;
   }
   // With index 0 along some dimensions.
-  auto locate = [&](const llvm::SmallBitVector &zero, LaneValues &bases) {
-    // The lane's part.
-    Value offset = constant(0), wide;
+  auto locate = [&](const llvm::SmallBitVector &zero, LaneValues &bases,
+                    LaneValues &offsets) {
+    // The lane's part: in 32 bits, or in as many as its base is moved by.
+    Value narrow, lane;
     for (auto [dim, stride] : llvm::enumerate(strides)) {
       Value index = layout.threadIndex[dim];
       if (zero[dim] || matchPattern(index, m_Zero()))
         continue;
-      if (isNarrow && stride.fixed) {
+      if (isNarrow && !access.isSmall && stride.fixed) {
         Value term =
             stride.fixed == 1
                 ? index
                 : arith::MulIOp::create(b, index, constant(stride.fixed))
                       .getResult();
-        offset = offset == constant(0) ? term
-                                       : arith::AddIOp::create(b, offset, term);
-      } else if (!isNarrow) {
-        index = sums.widen(index);
-        if (stride.fixed)
-          wide = sums.add(wide, sums.multiply(index, stride.fixed));
-        if (stride.dynamic)
-          wide = sums.add(wide, sums.multiply(index, stride.dynamic));
+        narrow = sums.add(narrow, term);
+        continue;
       }
+      index = sums.fit(index);
+      if (stride.fixed)
+        lane = sums.add(lane, sums.multiply(index, stride.fixed));
+      if (stride.dynamic)
+        lane = sums.add(lane, sums.multiply(index, stride.dynamic));
     }
+    if (!narrow)
+      narrow = constant(0);
     // And the registers'.
     for (unsigned reg = 0; reg < layout.registerIndex.size(); ++reg) {
       if (reg % access.width) {
         bases.push_back({});
+        offsets.push_back({});
         continue;
       }
       int64_t fixed = 0;
@@ -200,22 +239,28 @@ Distributor::scatter(Operation *op, Value pointers, Value mask, bool isWide,
       }
       if (fixed)
         moved = sums.add(moved, sums.constant(fixed));
-      Value pointer = sums.move(base ? base : lanes(address.base)[reg], moved);
-      Value lane = wide;
+      Value mine = lane;
       for (const LinearTerm &term : address.terms)
         if (term.block)
-          lane =
-              sums.add(lane, sums.multiply(sums.widen(lanes(term.block)[reg]),
-                                           term.constant));
-      bases.push_back(sums.move(pointer, lane));
+          mine = sums.add(mine, sums.multiply(sums.fit(lanes(term.block)[reg]),
+                                              term.constant));
+      if (access.isSmall) {
+        // What changes in a loop comes last.
+        Value sum = sums.add(sums.add(mine, moved), uniform);
+        bases.push_back(base);
+        offsets.push_back(sum ? sum : narrow);
+        continue;
+      }
+      Value pointer = sums.move(base ? base : lanes(address.base)[reg], moved);
+      bases.push_back(sums.move(pointer, mine));
+      offsets.push_back(narrow);
     }
-    return offset;
   };
   unsigned rank = layout.layout.rank();
-  access.offset = locate(llvm::SmallBitVector(rank), access.bases);
-  if (auto load = dyn_cast<LoadScatteredOp>(op))
+  locate(llvm::SmallBitVector(rank), access.bases, access.offsets);
+  if (auto load = dyn_cast<LoadScatteredOp>(op); load && !hasMaskedLoads(access))
     if (llvm::SmallBitVector zero = safeDims(load); zero.any())
-      access.safeOffset = locate(zero, access.safeBases);
+      locate(zero, access.safeBases, access.safeOffsets);
   return access;
 }
 
@@ -226,13 +271,14 @@ static Value asBytes(ImplicitLocOpBuilder &b, Value base) {
 }
 
 static Value loadLane(ImplicitLocOpBuilder &b, Type type, Value base,
-                      Value offset, int64_t align) {
+                      Value offset, Value mask, int64_t align, bool wraps) {
   if (!getElementTypeOrSelf(type).isInteger(1))
-    return PtrLoadOp::create(b, type, base, offset, align);
+    return PtrLoadOp::create(b, type, base, offset, mask, align, wraps);
   Type bytes = b.getI8Type();
   if (auto vector = dyn_cast<VectorType>(type))
     bytes = vector.clone(bytes);
-  Value loaded = PtrLoadOp::create(b, bytes, asBytes(b, base), offset, align);
+  Value loaded = PtrLoadOp::create(b, bytes, asBytes(b, base), offset, mask,
+                                   align, wraps);
   Value zero = arith::ConstantOp::create(b, b.getZeroAttr(bytes));
   return arith::CmpIOp::create(b, arith::CmpIPredicate::ne, loaded, zero);
 }
@@ -271,7 +317,9 @@ LogicalResult Distributor::distributeLoadScattered(LoadScatteredOp op) {
   Type type = pieceOf(element, width);
   int64_t align = width * bytesInMemory(element);
   LaneValues others;
-  if (op.getOther() && op.getMask())
+  bool isZero = op.getOther() && (matchPattern(op.getOther(), m_Zero()) ||
+                                  matchPattern(op.getOther(), m_PosZeroFloat()));
+  if (op.getOther() && op.getMask() && !isZero)
     others = vectors(op.getOther(), type);
   Value zero;
   SmallVector<unsigned> registers;
@@ -286,8 +334,9 @@ LogicalResult Distributor::distributeLoadScattered(LoadScatteredOp op) {
       ImplicitLocOpBuilder inner(op.getLoc(), at);
       LaneValues loaded;
       for (unsigned reg : group)
-        loaded.push_back(
-            loadLane(inner, type, access->bases[reg], access->offset, align));
+        loaded.push_back(loadLane(inner, type, access->bases[reg],
+                                  access->offsets[reg], Value(), align,
+                                  access->isSmall));
       return loaded;
     };
     if (access->masks.empty()) {
@@ -297,15 +346,27 @@ LogicalResult Distributor::distributeLoadScattered(LoadScatteredOp op) {
     if (others.empty() && !zero)
       zero = arith::ConstantOp::create(prologue, op.getLoc(),
                                        cast<TypedAttr>(b.getZeroAttr(type)));
-    if (access->safeOffset) {
-      Value mask = access->masks[group.front()];
-      auto select = [&](Value x, Value y) {
-        return b.createOrFold<arith::SelectOp>(mask, x, y);
-      };
+    Value mask = access->masks[group.front()];
+    auto select = [&](Value x, Value y) {
+      return b.createOrFold<arith::SelectOp>(mask, x, y);
+    };
+    if (hasMaskedLoads(*access)) {
+      for (unsigned reg : group) {
+        Value loaded =
+            loadLane(b, type, access->bases[reg], access->offsets[reg], mask,
+                     align, access->isSmall);
+        out.push_back(others.empty() || op->hasAttr(aheadName)
+                          ? loaded
+                          : select(loaded, others[reg / width]));
+      }
+      continue;
+    }
+    if (!access->safeOffsets.empty()) {
       for (unsigned reg : group) {
         Value loaded = loadLane(
             b, type, select(access->bases[reg], access->safeBases[reg]),
-            select(access->offset, access->safeOffset), align);
+            select(access->offsets[reg], access->safeOffsets[reg]), Value(),
+            align, access->isSmall);
         out.push_back(
             op->hasAttr(aheadName)
                 ? loaded
@@ -314,7 +375,7 @@ LogicalResult Distributor::distributeLoadScattered(LoadScatteredOp op) {
       continue;
     }
     auto branch = scf::IfOp::create(
-        b, access->masks[group.front()],
+        b, mask,
         [&](OpBuilder &at, Location loc) {
           scf::YieldOp::create(at, loc, load(at));
         },
@@ -361,7 +422,8 @@ LogicalResult Distributor::distributeStoreScattered(StoreScatteredOp op) {
                [&](ImplicitLocOpBuilder &inner) {
                  for (unsigned reg : group)
                    storeLane(inner, stored[reg / width], access->bases[reg],
-                             access->offset, width * bytesInMemory(element));
+                             access->offsets[reg],
+                             width * bytesInMemory(element));
                });
   }
   return success();

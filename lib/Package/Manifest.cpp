@@ -55,6 +55,8 @@ static Json tensor(const TensorSpec &spec, const char *access) {
     json["zeroed"] = true;
   if (spec.alignment != TensorSpec().alignment)
     json["align"] = spec.alignment;
+  if (spec.maxBytes)
+    json["max_bytes"] = *spec.maxBytes;
   return json;
 }
 

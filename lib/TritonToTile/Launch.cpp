@@ -148,6 +148,8 @@ LogicalResult triton::addLaunch(tile::FuncOp kernel, StringRef name,
           number, tile::divisibilityName,
           b.getI64IntegerAttr(promised ? std::max(promised.getInt(), bytes)
                                        : bytes));
+      if (kernel.getArgAttr(number, tile::pointerRangeName))
+        func.setArgAttr(number, tile::pointerRangeName, b.getUnitAttr());
     }
   Block *body = func.addEntryBlock();
   b.setInsertionPointToEnd(body);

@@ -261,8 +261,11 @@ private:
     auto divisibility = func.getArgAttrOfType<IntegerAttr>(
         argument.getArgNumber(), "tt.divisibility");
     if (divisibility)
-      kept.append("greta.divisibility",
+      kept.append(tile::divisibilityName,
                   b.getI64IntegerAttr(divisibility.getInt()));
+    // Its only value: offsets of 32 bits.
+    if (func.getArgAttr(argument.getArgNumber(), "tt.pointer_range"))
+      kept.append(tile::pointerRangeName, b.getUnitAttr());
     attrs.push_back(kept.getDictionary(b.getContext()));
     return success();
   }

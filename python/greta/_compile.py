@@ -131,6 +131,7 @@ def compile(
     signature: str | Mapping[str, Any],
     targets: str | Sequence[str],
     grid: str | Callable[[dict[str, Any]], Any] | Sequence[int] | None = None,
+    pointer_range: int = 64,
     **options: Any,
 ) -> Compiled:
     """One of Triton's kernels as a package; neither torch nor a GPU is needed.
@@ -139,7 +140,8 @@ def compile(
     and the value of a constexpr. A dictionary will do, by name of the parameter; or one from names of functions to such signatures, each a
     specialisation of the kernel, side by side in the package. `grid` is how many programs there are over the kernel's integers, as a function of them
     (lambda m: (triton.cdiv(m["n"], m["BLOCK"]),)) or in words ("n ceildiv 1024"); without it the function takes grid_x, grid_y and grid_z.
-    `options` are a launch's: num_warps=4, num_stages=2.
+    With `pointer_range=32` every tensor has less than 2 GiB, which each launch checks, and addresses are offsets of 32 bits: on AMD that is what
+    launches from Python compile, where their tensors are such. `options` are a launch's: num_warps=4, num_stages=2.
     """
     from .triton.source import ahead_of_time, specialisations
 
@@ -147,7 +149,7 @@ def compile(
     several = specialisations(fn, signature)
     sources, assemblies = [], {}
     for function, one in (several or {None: signature}).items():
-        text, name, num_warps, arguments = ahead_of_time(fn, one, names, options, function)
+        text, name, num_warps, arguments = ahead_of_time(fn, one, names, options, function, pointer_range)
         settings: dict[str, Any] = dict(name=f"{name}.ttir", triton=True, num_warps=num_warps, line_tables=is_checked())
         sources.append((text, grid_text(grid, arguments)))
         assemblies[name] = Assembly(text, names, grid=sources[-1][1], **settings)

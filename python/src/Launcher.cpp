@@ -291,6 +291,9 @@ void greta::python::bindLauncher(nb::module_ &m) {
           "address"_a, "begin"_a, "end"_a, "reach"_a, "readonly"_a, "dtype"_a,
           "owner"_a)
       .def("data_ptr", [](const HostView &view) { return view.address; })
+      .def(
+          "ptr_range", [](const HostView &view) { return view.end - view.begin; },
+          "Bytes of the memory that it is a part of")
       .def_ro("dtype", &HostView::dtype)
       .def_ro("owner", &HostView::owner);
   nb::class_<Launcher>(m, "Launcher", "Launches kernels of one signature")

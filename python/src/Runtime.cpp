@@ -106,6 +106,9 @@ static void bindArrays(nb::module_ &m) {
       .def_prop_ro("nbytes", &Array::bytes)
       .def("data_ptr", &Array::address, "Where it lies, for the device")
       .def(
+          "ptr_range", [](const Array &a) { return a.buffer->size(); },
+          "Bytes of the buffer that it is in")
+      .def(
           "lies_on",
           [](const Array &a, Device &device) {
             return device.isOpen() && a.session == device.session();

@@ -168,6 +168,9 @@ void checkBuffer(const TensorArg &T, const TensorDecl &Decl, const char *What,
   if (T.Offset % Decl.Align != 0)
     fail(GRETA_ERROR_INVALID_ARGUMENT, What, " ", I, " '", Decl.Name,
          "': offset ", T.Offset, " is not a multiple of ", Decl.Align);
+  if (T.Bytes > Decl.MaxBytes)
+    fail(GRETA_ERROR_INVALID_ARGUMENT, What, " ", I, " '", Decl.Name, "' has ",
+         T.Bytes, " bytes; its kernels reach at most ", Decl.MaxBytes);
   uint64_t Size = (*T.Buffer)->Size;
   if (T.Offset > Size || T.Bytes > Size - T.Offset)
     fail(GRETA_ERROR_INVALID_ARGUMENT, What, " ", I, " '", Decl.Name,

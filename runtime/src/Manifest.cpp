@@ -118,6 +118,8 @@ TensorDecl tensor(const Reader &R, const std::vector<std::string> &Symbols,
     T.Access = R.at("access").oneOf({"read", "write", "readwrite"});
     if (R.has("align"))
       T.Align = R.at("align").integer(1, 16);
+    if (R.has("max_bytes"))
+      T.MaxBytes = R.at("max_bytes").integer(0, INT64_MAX);
   }
   T.DType = dtype(R.at("dtype"));
   T.Bits = bitsOf(T.DType);

@@ -24,6 +24,7 @@ struct TensorDecl {
   std::optional<size_t> Tied;       // a result: the argument that it begins as
   bool IsZeroed = false;            // a temporary: zeros between launches
   uint64_t Align = 16;              // bytes; it begins at a multiple
+  uint64_t MaxBytes = UINT64_MAX;   // what its kernels reach
 };
 
 struct KernelArg {

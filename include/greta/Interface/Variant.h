@@ -29,6 +29,7 @@ struct TensorSpec {
   std::optional<unsigned> tied; // a result: the argument that it begins as
   bool isZeroed = false;  // a temporary: zeros before and after every launch
   int64_t alignment = 16; // in bytes, of where it begins
+  std::optional<int64_t> maxBytes;
 };
 
 /// A function's symbol: the extent of one dimension of one argument, or without

@@ -63,6 +63,18 @@ class GretaOptions:
         return hashlib.sha256(repr(self).encode()).hexdigest()
 
 
+# As Triton's AMD back end writes it: what a pointer reaches is below 2^31 bytes, and offsets have 32 bits.
+POINTER_RANGE = ["tt.pointer_range", 32]
+
+
+def _reach(tensor: Any) -> int:
+    """Bytes of the memory that a tensor, or what wraps one, is in."""
+    if hasattr(tensor, "ptr_range"):
+        return tensor.ptr_range()
+    storage = getattr(getattr(tensor, "base", tensor), "untyped_storage", None)
+    return storage().nbytes() if storage else 1 << 31
+
+
 @functools.lru_cache(None)
 def _build_id() -> str:
     from .. import _compiler
@@ -99,6 +111,19 @@ class GretaBackend(BaseBackend):
 
     def hash(self) -> str:
         return f"greta-{_build_id()}-{self.target.arch}"
+
+    @property
+    def supports_native_tensor_specialization(self) -> bool:
+        # Triton's own says nothing of a tensor's memory.
+        return not self.target.arch.startswith("gfx")
+
+    @staticmethod
+    def get_tensor_specialization(arg: Any, **kwargs: Any) -> str:
+        return BaseBackend.get_tensor_specialization(arg, **kwargs) + ("S" if _reach(arg) < 1 << 31 else "")
+
+    @staticmethod
+    def parse_attr(desc: str) -> list[list[Any]]:
+        return BaseBackend.parse_attr(desc) + ([POINTER_RANGE] if "S" in desc else [])
 
     def parse_options(self, opts: dict[str, Any]) -> GretaOptions:
         known = {name: value for name, value in opts.items() if name in GretaOptions.__dataclass_fields__ and value is not None}

@@ -100,17 +100,23 @@ def specialisations(fn: Any, signature: Any) -> Mapping[str, Any]:
     return signature
 
 
-def ahead_of_time(fn: Any, signature: str | Mapping[str, str], targets: Sequence[str], options: Mapping[str, Any], function: str | None) -> tuple[str, str, int, dict[str, Any]]:
+def ahead_of_time(fn: Any, signature: str | Mapping[str, str], targets: Sequence[str], options: Mapping[str, Any], function: str | None, pointer_range: int) -> tuple[str, str, int, dict[str, Any]]:
     """The kernel's text, in which it has the name `function`, its name, its warps, and its arguments as a grid takes them."""
     fn = kernel_of(fn)
     from triton.backends.compiler import GPUTarget
     from triton.compiler import ASTSource
 
-    from .compiler import GretaBackend, GretaOptions
+    from .compiler import POINTER_RANGE, GretaBackend, GretaOptions
 
     if unknown := set(options) - set(GretaOptions.__dataclass_fields__):
         raise Error(f"no launch has the option {', '.join(sorted(unknown))}; there are num_warps, num_stages and those of Triton's back ends")
     types, constants, attributes = parse_signature(fn, signature)
+    if pointer_range not in (32, 64):
+        raise Error(f"pointer_range is {pointer_range}; it is 64, or 32 where every tensor has less than 2 GiB")
+    if pointer_range == 32:
+        for index, kind in enumerate(types.values()):
+            if kind.startswith("*"):
+                attributes.setdefault((index,), []).append(POINTER_RANGE)
     target = GPUTarget("greta", ",".join(targets), 32)
     backend = GretaBackend(target)
     parsed = backend.parse_options(dict(options))
