@@ -95,9 +95,11 @@ private:
   mlir::LogicalResult distributeFor(mlir::Operation *op);
   mlir::LogicalResult distributeWhile(mlir::Operation *op);
   mlir::LogicalResult distributeIf(mlir::Operation *op);
+  // DistributeElementwise.cpp
   mlir::LogicalResult distributeElementwise(mlir::Operation *op);
   mlir::LogicalResult distributeConstant(mlir::Operation *op);
   mlir::LogicalResult distributeIota(IotaOp op);
+  std::optional<Index> constantGroup(mlir::Value value);
   // DistributeMove.cpp
   mlir::LogicalResult distributeConvertLayout(ConvertLayoutOp op);
   mlir::LogicalResult distributeBroadcast(BroadcastOp op);

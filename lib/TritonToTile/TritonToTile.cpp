@@ -142,6 +142,10 @@ LogicalResult OpConverter::run() {
     for (NamedAttribute attr : llvm::to_vector(op->getDiscardableAttrs()))
       if (attr.getName().getValue().starts_with("tt."))
         op->removeDiscardableAttr(attr.getName());
+    // Triton's exponentials are its devices' instructions.
+    if (isa<math::ExpOp, math::Exp2Op>(op))
+      op->setAttr("fastmath", arith::FastMathFlagsAttr::get(
+                                  op->getContext(), arith::FastMathFlags::afn));
   });
   llvm::append_range(ops, descriptors);
   for (Operation *op : ops)
