@@ -5,12 +5,14 @@
 Both start from the same Python source, tile and number of warps, and both are told what a launch with multiples of 16 and tensors below 2 GB says. Of each:
   compile_s   processor seconds from the source to the code object, nothing cached, least of three
   vgprs, spills, lds   the code object's own figures
-  instructions, density, alu, share   of the loop with the most matrix instructions, as in amd_loops.py; of kernels without any, instructions of the whole
+  instructions, density, alu, share, busy   of the loop with the most matrix instructions, as in amd_loops.py; of
+    kernels without any, instructions of the whole
 A row is a kernel on a chip; Triton's columns begin with triton_. Needs the Python package in build/venv and Triton (scripts/setup --triton).
 """
 
 import argparse
 import json
+import math
 import os
 import pathlib
 import re
@@ -18,11 +20,12 @@ import tempfile
 import time
 
 import amd_loops
+import numpy as np
 import records
 import tutorials
 from issue_model import CHIPS, LLVM, tool
 
-FIGURES = ["compile_s", "vgprs", "spills", "lds", "instructions", "density", "alu", "share"]
+FIGURES = ["compile_s", "vgprs", "spills", "lds", "instructions", "density", "alu", "share", "busy"]
 FIELDS = ["chip", "kernel", "block", "num_warps", *FIGURES, *(f"triton_{name}" for name in FIGURES)]
 ROUNDS = 3
 
@@ -52,26 +55,43 @@ def by_triton(case, chip):
             attributes = attributes | {(at,): [*attributes.get((at,), []), POINTER_RANGE]}
     source = ASTSource(kernel, types, constants, attributes)
     target = GPUTarget("hip", chip, 64 if chip.startswith("gfx9") else 32)
-    return triton.compile(source, target=target, options=dict(num_warps=case.num_warps)).asm["hsaco"]
+    made = triton.compile(source, target=target, options=dict(num_warps=case.num_warps))
+    return made.asm["hsaco"], made.metadata.shared, 2  # scratch pointers
 
 
 def by_greta(case, chip):
     import greta
 
-    return greta.compile(tutorials.kernel_of(case), tutorials.words(case), targets=chip, grid=list(case.grid), pointer_range=32, num_warps=case.num_warps).asm["hsaco"]
+    made = greta.compile(tutorials.kernel_of(case), tutorials.words(case), targets=chip, grid=list(case.grid), pointer_range=32, num_warps=case.num_warps)
+    return made.asm["hsaco"], 0, 0
+
+
+def launch_of(case, chip, lds, hidden):
+    """greta-sim's options: memory of zeros, numbers as they are, and what the launcher adds."""
+    def options(argument):
+        if isinstance(argument, tuple):
+            return f"--arg=zero:{math.prod(n for n in argument if isinstance(n, int)) * 4}"
+        if isinstance(argument, np.ndarray):
+            return f"--arg=zero:{argument.nbytes}"
+        return f"--arg=f32:{argument}" if isinstance(argument, np.floating) else f"--arg=i32:{argument}"
+
+    given = [case.out[0] if isinstance(argument, str) else argument for argument in case.arguments(lambda *shape: shape)]
+    grid = ",".join(str(extent) for extent in case.grid)
+    block = case.num_warps * (64 if chip.startswith("gfx9") else 32)
+    return [f"--grid={grid}", f"--block={block}", f"--lds={lds}", *(options(argument) for argument in given if argument != 1), *["--arg=null"] * hidden]
 
 
 def figures(make, case, chip, folder):
     seconds = []
     for _ in range(ROUNDS):
         begin = time.process_time() + os.times().children_user
-        code = make(case, chip)
+        code, lds, hidden = make(case, chip)
         seconds.append(time.process_time() + os.times().children_user - begin)
     path = folder / "code.hsaco"
     path.write_bytes(code)
     text = tool(LLVM / "llvm-objdump", "-d", path)
     if re.search(r"\tv_(mfma|wmma)", text):
-        found = amd_loops.look(path, chip)
+        found = amd_loops.look(path, chip) | amd_loops.simulated(path, launch_of(case, chip, lds, hidden))
     else:
         found = amd_loops.metadata(path) | dict(instructions=len(re.findall(r"^\t[vsdgb]\w+_", text, re.M)))
     return dict(compile_s=round(min(seconds), 3)) | {name: found[name] for name in FIGURES if name in found}

@@ -122,6 +122,41 @@ def test_wrong_signatures(signature, message):
         greta.compile(axpy, signature, "gfx942")
 
 
+@triton.jit
+def windows(x, y, out, stride, n, rows, BLOCK: tl.constexpr):
+    """Offsets whose parts are negative, with a mask and without, alone and in a loop; rows that begin again."""
+    i = tl.arange(0, BLOCK)
+    total = tl.load(x + (n - 1) - i) + tl.load(x - 3 + i, mask=i >= 3, other=7.0)
+    moved = x + stride
+    for k in range(rows):
+        total += tl.load(moved - stride + k * stride + (BLOCK - 1 - i))
+        total += tl.load(y + ((i + 5) % rows)[:, None] * stride - 2 + tl.arange(0, 4)[None, :], mask=(tl.arange(0, 4) >= 2)[None, :]).sum(1)
+        moved += 0
+    tl.store(out + i, total)
+
+
+@pytest.mark.parametrize("pointer_range", [32, 64])
+@pytest.mark.parametrize("device", ["vulkan", "sim:gfx90a", "sim:gfx942", "sim:gfx1100", "sim:gfx1201"])
+def test_pointer_range(device, pointer_range):
+    block, rows, stride = 64, 5, 100
+    kernel = greta.compile(windows, f"*fp32, *fp32, *fp32, i32, i32, i32, {block}", targets="vulkan" if device == "vulkan" else device[4:], grid=(1,), pointer_range=pointer_range)
+    assert ("offen" in kernel.asm["amdgcn"] if device != "vulkan" else True) or pointer_range == 64
+    greta.set_device(device)
+    x, y = (np.random.default_rng(seed).integers(-8, 8, rows * stride).astype(np.float32) for seed in (0, 1))
+    i, n = np.arange(block), rows * stride
+    want = x[n - 1 - i] + np.where(i >= 3, x[i - 3], 7)
+    for k in range(rows):
+        row = (i + 5) % rows * stride
+        want += x[k * stride + block - 1 - i] + y[row] + y[row + 1]
+    got = kernel.windows(x, y, np.zeros(block, np.float32), np.int32(stride), np.int32(n), np.int32(rows))
+    np.testing.assert_array_equal(greta.to_numpy(got), want)
+
+
+def test_wrong_pointer_range():
+    with pytest.raises(greta.Error, match="pointer_range is 16; it is 64, or 32 where"):
+        greta.compile(axpy, SIGNATURE, targets="gfx942", pointer_range=16)
+
+
 def test_wrong_targets_options_and_kernels():
     with pytest.raises(greta.Error, match="gfx1"):
         greta.compile(axpy, SIGNATURE, "gfx1")

@@ -362,6 +362,7 @@ TEST_P(OnGpu, OverlapsInPlace) {
   nlohmann::json M = manifest();
   M["functions"][3]["in_place"] = true;
   M["functions"][3]["args"][0]["align"] = 4;
+  M["functions"][3]["args"][0]["max_bytes"] = 400;
   Bytes Data = package(M);
   greta::Package Own(Data.data(), Data.size());
   greta::Stream S = Runtime->stream();
@@ -378,6 +379,11 @@ TEST_P(OnGpu, OverlapsInPlace) {
   EXPECT_NE(message([&] { F.launch(S, {{&A, {100}, 2}, N}, {{&A, {100}, 2}}); },
                     GRETA_ERROR_INVALID_ARGUMENT)
                 .find("offset 2 is not a multiple of 4"),
+            std::string::npos);
+  greta::Tensor More = greta::Tensor::scalar(int32_t(101));
+  EXPECT_NE(message([&] { F.launch(S, {{&A, {101}}, More}, {{&A, {101}}}); },
+                    GRETA_ERROR_INVALID_ARGUMENT)
+                .find("has 404 bytes; its kernels reach at most 400"),
             std::string::npos);
 }
 

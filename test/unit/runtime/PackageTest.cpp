@@ -200,6 +200,7 @@ TEST(Package, RefusesEachBadValue) {
       {"/functions/3/results/0/shape/0", "[\"+\", \"n\", 1]",
        "is no tensor of the result's"},
       {"/functions/3/args/0/align", "0", "not an integer from 1 to 16"},
+      {"/functions/3/args/0/max_bytes", "-1", "not an integer from 0"},
       {"/functions/3/in_place", "1", "neither true nor false"},
       {"/functions/3/results/1",
        R"({"name": "z", "dtype": "f32", "shape": ["n"], "access": "readwrite",
