@@ -29,7 +29,7 @@ namespace {
 struct HostView {
   uint64_t address;
   uint64_t begin, end; // of the memory that it is a part of
-  uint64_t reach;      // the end of what it shows
+  uint64_t low, reach; // of what it shows
   bool isReadOnly;
   nb::object dtype, owner;
 };
@@ -164,6 +164,12 @@ private:
         throw nb::value_error(
             (name(index) + " is read-only, and the kernel writes to it")
                 .c_str());
+      if (session->isChecked && view.low < view.address)
+        throw nb::value_error(
+            (name(index) +
+             " has elements before its first one, by a negative stride, and "
+             "GRETA_CHECK checks from there on; pass a copy, x.copy()")
+                .c_str());
       return {index, view.address, view.begin, view.end, view.reach};
     }
     if (nb::hasattr(value, "data_ptr")) {
@@ -282,14 +288,14 @@ void greta::python::bindLauncher(nb::module_ &m) {
       .def(
           "__init__",
           [](HostView *self, uint64_t address, uint64_t begin, uint64_t end,
-             uint64_t reach, bool isReadOnly, nb::object dtype,
+             uint64_t low, uint64_t reach, bool isReadOnly, nb::object dtype,
              nb::object owner) {
-            new (self) HostView{address,         begin,      end,
-                                reach,           isReadOnly, std::move(dtype),
-                                std::move(owner)};
+            new (self) HostView{
+                address,          begin,           end, low, reach, isReadOnly,
+                std::move(dtype), std::move(owner)};
           },
-          "address"_a, "begin"_a, "end"_a, "reach"_a, "readonly"_a, "dtype"_a,
-          "owner"_a)
+          "address"_a, "begin"_a, "end"_a, "low"_a, "reach"_a, "readonly"_a,
+          "dtype"_a, "owner"_a)
       .def("data_ptr", [](const HostView &view) { return view.address; })
       .def(
           "ptr_range", [](const HostView &view) { return view.end - view.begin; },

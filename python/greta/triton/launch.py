@@ -78,11 +78,16 @@ def as_pointer(value: Any) -> Any:
     if hasattr(value, "data_ptr") or not (isinstance(value, np.ndarray) or hasattr(value, "__dlpack__")):
         return value
     array = on_host(value)
+    if not array.dtype.isnative:
+        raise Error(f"an array of '{array.dtype.str}' has its bytes in the other order than this machine; pass x.astype(x.dtype.newbyteorder('='))")
+    if not array.flags.aligned:
+        raise Error(f"an array's elements of {array.itemsize} bytes do not lie at multiples of {array.itemsize} bytes (strides {array.strides}); pass a copy, x.copy()")
     whole = array
     while isinstance(whole.base, np.ndarray):
         whole = whole.base
     begin, end = byte_bounds(whole)
-    return _runtime.HostView(array.__array_interface__["data"][0], begin, end, byte_bounds(array)[1], not array.flags.writeable, as_dtype(array.dtype), array)
+    low, reach = byte_bounds(array)
+    return _runtime.HostView(array.__array_interface__["data"][0], begin, end, low, reach, not array.flags.writeable, as_dtype(array.dtype), array)
 
 
 def binder_of_arrays(bind: Callable[..., Any]) -> Callable[..., Any]:
