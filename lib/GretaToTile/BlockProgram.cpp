@@ -1,9 +1,157 @@
 //===- BlockProgram.cpp - kernels that are block programs -----------------===//
 
 #include "BlockProgram.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Utils/IndexingUtils.h"
 
 using namespace mlir;
 using namespace greta;
+
+//===----------------------------------------------------------------------===//
+// What all emitters emit
+//===----------------------------------------------------------------------===//
+
+Value Emitter::i64(int64_t value) {
+  return arith::ConstantIntOp::create(b, value, 64);
+}
+
+Value Emitter::large(Value i32) {
+  Type wide = b.getI64Type();
+  if (auto type = dyn_cast<RankedTensorType>(i32.getType()))
+    wide = type.clone(wide);
+  return arith::ExtSIOp::create(b, wide, i32);
+}
+
+Value Emitter::large(AffineExpr expr) {
+  if (auto constant = dyn_cast<AffineConstantExpr>(expr))
+    return i64(constant.getValue());
+  auto binary = dyn_cast<AffineBinaryOpExpr>(expr);
+  if (binary && expr.getKind() == AffineExprKind::Mul)
+    return mul(large(binary.getLHS()), large(binary.getRHS()));
+  if (binary && expr.getKind() == AffineExprKind::Add)
+    return add(large(binary.getLHS()), large(binary.getRHS()));
+  return large(scalars.get(b, expr));
+}
+
+Value Emitter::constant(RankedTensorType type, double value) {
+  Type element = type.getElementType();
+  Attribute number = isa<FloatType>(element)
+                         ? Attribute(b.getFloatAttr(element, value))
+                         : b.getIntegerAttr(element, int64_t(value));
+  return arith::ConstantOp::create(b, DenseElementsAttr::get(type, number));
+}
+
+Value Emitter::splat(Value scalar, ArrayRef<int64_t> shape) {
+  return tile::SplatOp::create(b, block(shape, scalar.getType()), scalar);
+}
+
+Value Emitter::iota(ArrayRef<int64_t> shape, unsigned dim) {
+  return tile::IotaOp::create(b, block(shape, b.getI32Type()), dim);
+}
+
+Value Emitter::reshape(Value v, ArrayRef<int64_t> shape) {
+  if (shapeOf(v) == shape)
+    return v;
+  return tile::ReshapeOp::create(b, block(shape, getElementTypeOrSelf(v)), v);
+}
+
+Value Emitter::broadcast(Value v, ArrayRef<int64_t> shape) {
+  if (shapeOf(v) == shape)
+    return v;
+  return tile::BroadcastOp::create(b, block(shape, getElementTypeOrSelf(v)), v);
+}
+
+Value Emitter::transpose(Value v, ArrayRef<int64_t> order) {
+  auto shape = applyPermutation(shapeOf(v), order);
+  return tile::TransOp::create(b, block(shape, getElementTypeOrSelf(v)), v,
+                               order);
+}
+
+Value Emitter::extend(Value v) {
+  if (getElementTypeOrSelf(v).isF32())
+    return v;
+  return arith::ExtFOp::create(b, block(shapeOf(v), b.getF32Type()), v);
+}
+
+Value Emitter::narrow(Value v, Type element, Flags flags) {
+  if (getElementTypeOrSelf(v) == element)
+    return v;
+  arith::FastMathFlagsAttr attr;
+  if (flags != Flags::none)
+    attr = arith::FastMathFlagsAttr::get(b.getContext(), flags);
+  return arith::TruncFOp::create(b, block(shapeOf(v), element), v, nullptr,
+                                 attr);
+}
+
+Value Emitter::reduce(Value v, unsigned dim,
+                      llvm::function_ref<Value(Value, Value)> combine) {
+  auto emitCombiner = [&](OpBuilder &, Location, ValueRange x, ValueRange y) {
+    return SmallVector<Value>{combine(x.front(), y.front())};
+  };
+  return tile::ReduceOp::create(b, v, dim, emitCombiner)->getResult(0);
+}
+
+void Emitter::addDim(Access &access, Value offset, AffineExpr stride) {
+  access.offsets.push_back(offset ? offset : i32(b, 0));
+  auto constant = dyn_cast<AffineConstantExpr>(stride);
+  access.strides.push_back(constant ? constant.getValue()
+                                    : ShapedType::kDynamic);
+  if (!constant)
+    access.dynamicStrides.push_back(scalars.get(b, stride));
+}
+
+tile::LoadOp Emitter::load(RankedTensorType type, Value pointer,
+                           const Access &a, Value other) {
+  return tile::LoadOp::create(b, type, pointer, a.offsets, a.dynamicStrides,
+                              a.bounds, other, a.strides, a.bounded, a.clamped);
+}
+
+void Emitter::store(Value v, Value pointer, const Access &a) {
+  tile::StoreOp::create(b, v, pointer, a.offsets, a.dynamicStrides, a.bounds,
+                        a.strides, a.bounded);
+}
+
+bool Emitter::isChecked() {
+  return kernel->getParentOfType<func::FuncOp>()->hasAttr(checkedName);
+}
+
+void Emitter::check(llvm::function_ref<Value()> condition, StringRef message) {
+  if (isChecked())
+    tile::AssertOp::create(b, condition(), message);
+}
+
+Value Emitter::implied(Value asked, Value x) {
+  Value all = splat(arith::ConstantIntOp::create(b, 1, 1), shapeOf(asked));
+  return arith::OrIOp::create(b, arith::XOrIOp::create(b, asked, all), x);
+}
+
+Value Emitter::orLeftOut(Value isInside, Value slot) {
+  Value zero = splat(i32(b, 0), shapeOf(slot));
+  Value isLeftOut = compare(Predicate::slt, slot, zero);
+  return arith::OrIOp::create(b, isInside, isLeftOut);
+}
+
+void Emitter::goOnIf(Value condition) {
+  auto branch = scf::IfOp::create(b, condition, /*withElseRegion=*/false);
+  b.setInsertionPoint(branch.thenBlock()->getTerminator());
+}
+
+scf::ForOp Emitter::loopOver(
+    Value from, Value to, int64_t step, ValueRange carried,
+    llvm::function_ref<SmallVector<Value>(Value, ValueRange)> turn) {
+  auto loop = scf::ForOp::create(b, from, to, i32(b, step), carried);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(loop.getBody());
+  SmallVector<Value> next =
+      turn(loop.getInductionVar(), loop.getRegionIterArgs());
+  if (!carried.empty())
+    scf::YieldOp::create(b, next);
+  return loop;
+}
+
+//===----------------------------------------------------------------------===//
+// Kernels that are block programs
+//===----------------------------------------------------------------------===//
 
 BlockProgram::Tensor BlockProgram::input(Value argument) {
   unsigned number = cast<BlockArgument>(argument).getArgNumber();
@@ -24,21 +172,6 @@ BlockProgram::Tensor BlockProgram::output(unsigned number,
           cast<tile::PtrType>(pointer.getType()).getElementType()};
 }
 
-Value BlockProgram::large(Value i32) {
-  return arith::ExtSIOp::create(b, b.getI64Type(), i32);
-}
-
-Value BlockProgram::large(AffineExpr expr) {
-  if (auto constant = dyn_cast<AffineConstantExpr>(expr))
-    return arith::ConstantIntOp::create(b, constant.getValue(), 64);
-  auto binary = dyn_cast<AffineBinaryOpExpr>(expr);
-  if (binary && expr.getKind() == AffineExprKind::Mul)
-    return mul(large(binary.getLHS()), large(binary.getRHS()));
-  if (binary && expr.getKind() == AffineExprKind::Add)
-    return add(large(binary.getLHS()), large(binary.getRHS()));
-  return large(small(expr));
-}
-
 Value BlockProgram::moved(Value pointer, ArrayRef<Move> moves) {
   for (auto [index, stride] : moves)
     pointer =
@@ -50,43 +183,6 @@ Value BlockProgram::loadScalar(Value pointer, Value index) {
   Type element = cast<tile::PtrType>(pointer.getType()).getElementType();
   return tile::LoadScatteredOp::create(
       b, element, tile::PtrAddOp::create(b, pointer, index), Value(), Value());
-}
-
-Value BlockProgram::splat(Value scalar, ArrayRef<int64_t> shape) {
-  return tile::SplatOp::create(b, block(shape, scalar.getType()), scalar);
-}
-
-Value BlockProgram::iota(ArrayRef<int64_t> shape, unsigned dim) {
-  return tile::IotaOp::create(b, block(shape, b.getI32Type()), dim);
-}
-
-Value BlockProgram::constant(ArrayRef<int64_t> shape, double value) {
-  auto attr = b.getF32FloatAttr(value);
-  return arith::ConstantOp::create(
-      b, DenseElementsAttr::get(block(shape, b.getF32Type()), attr));
-}
-
-Value BlockProgram::reshape(Value v, ArrayRef<int64_t> shape) {
-  auto type = cast<RankedTensorType>(v.getType());
-  if (type.getShape() == shape)
-    return v;
-  return tile::ReshapeOp::create(b, block(shape, type.getElementType()), v);
-}
-
-Value BlockProgram::broadcast(Value v, ArrayRef<int64_t> shape) {
-  auto type = cast<RankedTensorType>(v.getType());
-  if (type.getShape() == shape)
-    return v;
-  return tile::BroadcastOp::create(b, block(shape, type.getElementType()), v);
-}
-
-Value BlockProgram::transpose(Value v, ArrayRef<int64_t> order) {
-  auto type = cast<RankedTensorType>(v.getType());
-  SmallVector<int64_t> shape;
-  for (int64_t dim : order)
-    shape.push_back(type.getDimSize(dim));
-  return tile::TransOp::create(b, block(shape, type.getElementType()), v,
-                               order);
 }
 
 Value BlockProgram::perRow(Value v, int64_t columns) {
@@ -102,39 +198,12 @@ Value BlockProgram::perColumn(Value v, int64_t rows) {
   return broadcast(reshape(v, {1, count}), {rows, count});
 }
 
-/// What greta_tile.load and store share.
-struct BlockProgram::Access {
-  SmallVector<Value> offsets, dynamicStrides, bounds;
-  SmallVector<int64_t> strides, bounded;
-};
-
 BlockProgram::Access BlockProgram::access(ArrayRef<Dim> dims) {
   Access result;
   for (auto [i, dim] : llvm::enumerate(dims)) {
-    result.offsets.push_back(dim.offset ? dim.offset : i32(b, 0));
-    if (auto constant = dyn_cast<AffineConstantExpr>(dim.stride)) {
-      result.strides.push_back(constant.getValue());
-    } else {
-      result.strides.push_back(ShapedType::kDynamic);
-      result.dynamicStrides.push_back(small(dim.stride));
-    }
-    if (dim.bound) {
-      result.bounded.push_back(i);
-      result.bounds.push_back(dim.bound);
-    }
+    addDim(result, dim.offset, dim.stride);
+    if (dim.bound)
+      setBound(result, i, dim.bound);
   }
   return result;
-}
-
-Value BlockProgram::load(RankedTensorType type, Value pointer,
-                         ArrayRef<Dim> dims) {
-  Access a = access(dims);
-  return tile::LoadOp::create(b, type, pointer, a.offsets, a.dynamicStrides,
-                              a.bounds, Value(), a.strides, a.bounded);
-}
-
-void BlockProgram::store(Value v, Value pointer, ArrayRef<Dim> dims) {
-  Access a = access(dims);
-  tile::StoreOp::create(b, v, pointer, a.offsets, a.dynamicStrides, a.bounds,
-                        a.strides, a.bounded);
 }

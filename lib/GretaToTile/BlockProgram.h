@@ -1,7 +1,7 @@
 //===- BlockProgram.h - kernels that are block programs ---------*- C++ -*-===//
 //
 // Shared by the ops that have a kernel to themselves (GretaToTileAttention.cpp,
-// GretaToTileUpdate.cpp): their tensors, and short names for what they emit.
+// GretaToTileUpdate.cpp): their tensors.
 //
 //===----------------------------------------------------------------------===//
 #ifndef GRETA_LIB_GRETATOTILE_BLOCKPROGRAM_H
@@ -25,35 +25,17 @@ protected:
   /// What the region yields at a place; its shape is given.
   Tensor output(unsigned number, llvm::ArrayRef<mlir::AffineExpr> shape);
 
-  /// An expression as an i32, and computed with 64 bits.
+  /// An expression as an i32.
   mlir::Value small(mlir::AffineExpr expr) { return scalars.get(b, expr); }
-  mlir::Value large(mlir::AffineExpr expr);
-  mlir::Value large(mlir::Value i32);
   /// `pointer` moved by some i32 indices, each times a stride.
   using Move = std::pair<mlir::Value, mlir::AffineExpr>;
   mlir::Value moved(mlir::Value pointer, llvm::ArrayRef<Move> moves);
   /// One element.
   mlir::Value loadScalar(mlir::Value pointer, mlir::Value index);
 
-  mlir::RankedTensorType block(llvm::ArrayRef<int64_t> shape,
-                               mlir::Type element) {
-    return mlir::RankedTensorType::get(shape, element);
-  }
-  mlir::Value splat(mlir::Value scalar, llvm::ArrayRef<int64_t> shape);
-  mlir::Value iota(llvm::ArrayRef<int64_t> shape, unsigned dim);
-  mlir::Value constant(llvm::ArrayRef<int64_t> shape, double value);
-  mlir::Value reshape(mlir::Value block, llvm::ArrayRef<int64_t> shape);
-  mlir::Value broadcast(mlir::Value block, llvm::ArrayRef<int64_t> shape);
-  mlir::Value transpose(mlir::Value block, llvm::ArrayRef<int64_t> order);
   /// A block repeated along a dimension more, its last or the first of two.
   mlir::Value perRow(mlir::Value block, int64_t columns);
   mlir::Value perColumn(mlir::Value block, int64_t rows);
-  mlir::Value least(mlir::Value x, mlir::Value y) {
-    return mlir::arith::MinSIOp::create(b, x, y);
-  }
-  mlir::Value most(mlir::Value x, mlir::Value y) {
-    return mlir::arith::MaxSIOp::create(b, x, y);
-  }
   void assumeBelow(mlir::Value offset, mlir::Value bound) {
     tile::AssumeOp::create(
         b, compare(mlir::arith::CmpIPredicate::slt, offset, bound));
@@ -66,16 +48,16 @@ protected:
     mlir::AffineExpr stride;
     mlir::Value bound;
   };
+  using Emitter::load, Emitter::store;
   mlir::Value load(mlir::RankedTensorType type, mlir::Value pointer,
-                   llvm::ArrayRef<Dim> dims);
-  void store(mlir::Value block, mlir::Value pointer, llvm::ArrayRef<Dim> dims);
-
-  mlir::AffineExpr fixed(int64_t value) {
-    return mlir::getAffineConstantExpr(value, kernel.getContext());
+                   llvm::ArrayRef<Dim> dims) {
+    return load(type, pointer, access(dims));
+  }
+  void store(mlir::Value block, mlir::Value pointer, llvm::ArrayRef<Dim> dims) {
+    store(block, pointer, access(dims));
   }
 
 private:
-  struct Access;
   Access access(llvm::ArrayRef<Dim> dims);
 };
 

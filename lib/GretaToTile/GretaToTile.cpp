@@ -39,9 +39,7 @@ public:
 
 private:
   void emitBody(ImplicitLocOpBuilder &b);
-  std::unique_ptr<Emitter> emitterOf(ImplicitLocOpBuilder &b, Region &region,
-                                     unsigned number,
-                                     Emitter::Pointers pointers);
+  std::unique_ptr<Emitter> emitterOf(const EmitterContext &context);
   Value linearIndex(ImplicitLocOpBuilder &b);
   const CacheUpdate *updateOf(unsigned result) const {
     auto found = llvm::find_if(updates, [&](const CacheUpdate &update) {
@@ -75,23 +73,6 @@ private:
 };
 } // namespace
 
-bool greta::isChecked(Operation *op) {
-  return op->getParentOfType<func::FuncOp>()->hasAttr(checkedName);
-}
-
-void greta::check(ImplicitLocOpBuilder &b, Operation *op,
-                  llvm::function_ref<Value()> condition, StringRef message) {
-  if (isChecked(op))
-    tile::AssertOp::create(b, condition(), message);
-}
-
-Value greta::implied(ImplicitLocOpBuilder &b, Value asked, Value x) {
-  auto type = cast<RankedTensorType>(asked.getType());
-  Value all =
-      tile::SplatOp::create(b, type, arith::ConstantIntOp::create(b, 1, 1));
-  return arith::OrIOp::create(b, arith::XOrIOp::create(b, asked, all), x);
-}
-
 /// Chooses the grid, and gives the number of this workgroup in it.
 Value KernelConverter::linearIndex(ImplicitLocOpBuilder &b) {
   Value x = tile::ProgramIdOp::create(b, 0);
@@ -109,19 +90,15 @@ Value KernelConverter::linearIndex(ImplicitLocOpBuilder &b) {
 }
 
 std::unique_ptr<Emitter>
-KernelConverter::emitterOf(ImplicitLocOpBuilder &b, Region &region,
-                           unsigned number, Emitter::Pointers pointers) {
-  const Space &space = spaces[number];
-  const SpaceConfig &chosen = config.spaces[number];
-  if (!space.alone)
-    return std::make_unique<SpaceEmitter>(b, kernel, region, space, chosen,
-                                          *scalars, pointers,
+KernelConverter::emitterOf(const EmitterContext &context) {
+  Operation *alone = context.space.alone;
+  if (!alone)
+    return std::make_unique<SpaceEmitter>(context,
                                           spaces.size() == 1 ? units : 0);
-  auto make = updated ? makeUpdateEmitter
-              : isa<AttentionBackwardOp>(space.alone)
-                  ? makeAttentionBackwardEmitter
-                  : makeAttentionEmitter;
-  return make(b, kernel, region, space, chosen, *scalars, pointers);
+  if (updated)
+    return makeUpdateEmitter(context);
+  return isa<AttentionBackwardOp>(alone) ? makeAttentionBackwardEmitter(context)
+                                         : makeAttentionEmitter(context);
 }
 
 void KernelConverter::emitBody(ImplicitLocOpBuilder &b) {
@@ -149,12 +126,13 @@ void KernelConverter::emitBody(ImplicitLocOpBuilder &b) {
   for (auto [i, region] : llvm::enumerate(kernel.getSpaces())) {
     unsigned numOutputs = region.front().getTerminator()->getNumOperands();
     size_t numScratch = scratchTypes(spaces[i], config.spaces[i]).size();
+    unsigned numStored = updated ? 0 : numOutputs;
+    EmitterContext::Pointers pointers{
+        inputs, ValueRange(outputs).slice(nextOutput, numStored),
+        ValueRange(scratch).slice(nextScratch, numScratch),
+        ArrayRef(caches).slice(nextOutput, numStored)};
     emitters.push_back(emitterOf(
-        b, region, i,
-        {inputs,
-         ValueRange(outputs).slice(nextOutput, updated ? 0 : numOutputs),
-         ValueRange(scratch).slice(nextScratch, numScratch),
-         ArrayRef(caches).slice(nextOutput, updated ? 0 : numOutputs)}));
+        {b, kernel, region, spaces[i], config.spaces[i], *scalars, pointers}));
     nextOutput += numOutputs;
     nextScratch += numScratch;
     counts.push_back(emitters.back()->workgroups());

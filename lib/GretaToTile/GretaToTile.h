@@ -39,18 +39,6 @@ mlir::AffineExpr strideOf(int64_t spaceDim, const TensorLayout &layout,
 /// An i32 constant.
 mlir::Value i32(mlir::ImplicitLocOpBuilder &b, int64_t value);
 
-/// Whether the function around `op` is (checkedName).
-bool isChecked(mlir::Operation *op);
-
-/// There: the launch fails unless `condition`, a scalar or a block, holds.
-void check(mlir::ImplicitLocOpBuilder &b, mlir::Operation *op,
-           llvm::function_ref<mlir::Value()> condition,
-           llvm::StringRef message);
-
-/// Of every element: `x`, or true where nobody asks.
-mlir::Value implied(mlir::ImplicitLocOpBuilder &b, mlir::Value asked,
-                    mlir::Value x);
-
 /// Where the rows of a result go that updates a cache in place: row t to row
 /// slots[t] of `rows`, others nowhere.
 struct CacheRows {
@@ -58,15 +46,35 @@ struct CacheRows {
   mlir::AffineExpr rows;
 };
 
-/// Emits what one workgroup does for a region of a kernel.
-class Emitter {
-public:
+/// What is inside of one op of the dialect may contract: its definition rounds
+/// once, at the end.
+constexpr auto contract = mlir::arith::FastMathFlags::contract;
+
+constexpr double log2e = 1.4426950408889634;
+
+/// A region of a kernel, and where its program is emitted.
+struct EmitterContext {
   struct Pointers {
     mlir::ValueRange inputs;          // one per argument of the region
     mlir::ValueRange outputs;         // one per yielded value
     mlir::ValueRange scratch;         // of scratchTypes
     llvm::ArrayRef<CacheRows> caches; // per yielded value
   };
+
+  mlir::ImplicitLocOpBuilder &b;
+  KernelOp kernel;
+  mlir::Region &region;
+  const Space &space;
+  const SpaceConfig &config;
+  ScalarArguments &scalars;
+  Pointers pointers;
+};
+
+/// Emits what one workgroup does for a region of a kernel. Here too: short
+/// names for what all of them emit (BlockProgram.cpp).
+class Emitter : protected EmitterContext {
+public:
+  explicit Emitter(const EmitterContext &context) : EmitterContext(context) {}
   virtual ~Emitter() = default;
 
   /// Workgroups of the region over the function's symbols.
@@ -80,11 +88,9 @@ public:
   virtual llvm::SmallVector<mlir::AffineExpr> scratchExtents() { return {}; }
 
 protected:
-  Emitter(mlir::ImplicitLocOpBuilder &b, KernelOp kernel, mlir::Region &region,
-          const SpaceConfig &config, ScalarArguments &scalars,
-          Pointers pointers)
-      : b(b), kernel(kernel), region(region), config(config), scalars(scalars),
-        pointers(pointers) {}
+  using Flags = mlir::arith::FastMathFlags;
+  using Predicate = mlir::arith::CmpIPredicate;
+  using FPredicate = mlir::arith::CmpFPredicate;
 
   mlir::Value add(mlir::Value x, mlir::Value y) {
     return mlir::arith::AddIOp::create(b, x, y);
@@ -102,27 +108,127 @@ protected:
   mlir::Value rem(mlir::Value x, mlir::Value y) {
     return mlir::arith::RemUIOp::create(b, x, y);
   }
-  mlir::Value compare(mlir::arith::CmpIPredicate how, mlir::Value x,
-                      mlir::Value y) {
+  mlir::Value minU(mlir::Value x, mlir::Value y) {
+    return mlir::arith::MinUIOp::create(b, x, y);
+  }
+  mlir::Value least(mlir::Value x, mlir::Value y) {
+    return mlir::arith::MinSIOp::create(b, x, y);
+  }
+  mlir::Value most(mlir::Value x, mlir::Value y) {
+    return mlir::arith::MaxSIOp::create(b, x, y);
+  }
+  mlir::Value both(mlir::Value x, mlir::Value y) {
+    return mlir::arith::AndIOp::create(b, x, y);
+  }
+  mlir::Value fadd(mlir::Value x, mlir::Value y, Flags flags = Flags::none) {
+    return mlir::arith::AddFOp::create(b, x, y, flags);
+  }
+  mlir::Value fsub(mlir::Value x, mlir::Value y, Flags flags = Flags::none) {
+    return mlir::arith::SubFOp::create(b, x, y, flags);
+  }
+  mlir::Value fmul(mlir::Value x, mlir::Value y, Flags flags = Flags::none) {
+    return mlir::arith::MulFOp::create(b, x, y, flags);
+  }
+  mlir::Value fdiv(mlir::Value x, mlir::Value y, Flags flags = Flags::none) {
+    return mlir::arith::DivFOp::create(b, x, y, flags);
+  }
+  mlir::Value compare(Predicate how, mlir::Value x, mlir::Value y) {
     return mlir::arith::CmpIOp::create(b, how, x, y);
+  }
+  mlir::Value compare(FPredicate how, mlir::Value x, mlir::Value y) {
+    return mlir::arith::CmpFOp::create(b, how, x, y);
   }
   mlir::Value select(mlir::Value condition, mlir::Value x, mlir::Value y) {
     return mlir::arith::SelectOp::create(b, condition, x, y);
   }
 
-  mlir::ImplicitLocOpBuilder &b;
-  KernelOp kernel;
-  mlir::Region &region;
-  const SpaceConfig &config;
-  ScalarArguments &scalars;
-  Pointers pointers;
-};
+  mlir::AffineExpr fixed(int64_t value) {
+    return mlir::getAffineConstantExpr(value, kernel.getContext());
+  }
+  /// An i64: a constant, an i32 (or a block), or an expression computed with 64
+  /// bits.
+  mlir::Value i64(int64_t value);
+  mlir::Value large(mlir::Value i32);
+  mlir::Value large(mlir::AffineExpr expr);
 
-/// Where all workgroups that share a tile have stored their parts of it: counts
-/// this one at `counter`, and leaves the builder where only the last of
-/// `expected` goes on, which sees what the others have stored.
-void goOnAsLast(mlir::ImplicitLocOpBuilder &b, mlir::Value counter,
-                mlir::Value expected);
+  // Blocks.
+  mlir::RankedTensorType block(llvm::ArrayRef<int64_t> shape,
+                               mlir::Type element) {
+    return mlir::RankedTensorType::get(shape, element);
+  }
+  static llvm::ArrayRef<int64_t> shapeOf(mlir::Value block) {
+    return mlir::cast<mlir::RankedTensorType>(block.getType()).getShape();
+  }
+  /// The same number everywhere; of f32 where a shape is given.
+  mlir::Value constant(mlir::RankedTensorType type, double value);
+  mlir::Value constant(llvm::ArrayRef<int64_t> shape, double value) {
+    return constant(block(shape, b.getF32Type()), value);
+  }
+  mlir::Value splat(mlir::Value scalar, llvm::ArrayRef<int64_t> shape);
+  mlir::Value iota(llvm::ArrayRef<int64_t> shape, unsigned dim);
+  mlir::Value reshape(mlir::Value block, llvm::ArrayRef<int64_t> shape);
+  mlir::Value broadcast(mlir::Value block, llvm::ArrayRef<int64_t> shape);
+  mlir::Value transpose(mlir::Value block, llvm::ArrayRef<int64_t> order);
+  /// In f32, and in `element`; itself where it is.
+  mlir::Value extend(mlir::Value block);
+  mlir::Value narrow(mlir::Value block, mlir::Type element,
+                     Flags flags = Flags::none);
+  /// Combined along a dimension, which goes away.
+  mlir::Value
+  reduce(mlir::Value block, unsigned dim,
+         llvm::function_ref<mlir::Value(mlir::Value, mlir::Value)> combine);
+
+  // Memory.
+  mlir::Value advance(mlir::Value pointer, mlir::Value elements) {
+    return tile::PtrAddOp::create(b, pointer, elements);
+  }
+  mlir::Value gather(mlir::Type type, mlir::Value pointers, mlir::Value mask) {
+    return tile::LoadScatteredOp::create(b, type, pointers, mask,
+                                         mlir::Value());
+  }
+  /// The operands that greta_tile.load and store share.
+  struct Access {
+    llvm::SmallVector<mlir::Value> offsets, dynamicStrides, bounds;
+    llvm::SmallVector<int64_t> strides, bounded, clamped;
+  };
+  /// A dimension more of one, at an offset (null: 0) with a stride.
+  void addDim(Access &access, mlir::Value offset, mlir::AffineExpr stride);
+  static void setBound(Access &access, int64_t dim, mlir::Value bound) {
+    access.bounded.push_back(dim);
+    access.bounds.push_back(bound);
+  }
+  Access wholeBlock(llvm::ArrayRef<int64_t> shape);
+  tile::LoadOp load(mlir::RankedTensorType type, mlir::Value pointer,
+                    const Access &access, mlir::Value other = {});
+  void store(mlir::Value block, mlir::Value pointer, const Access &access);
+
+  // What callers are asked for.
+  /// Whether the function is (checkedName).
+  bool isChecked();
+  /// There: the launch fails unless `condition`, a scalar or a block, holds.
+  void check(llvm::function_ref<mlir::Value()> condition,
+             llvm::StringRef message);
+  /// Of every element: `x`, or true where nobody asks.
+  mlir::Value implied(mlir::Value asked, mlir::Value x);
+  /// Of every slot: inside, or negative, which goes nowhere.
+  mlir::Value orLeftOut(mlir::Value isInside, mlir::Value slot);
+
+  // Control flow.
+  /// Leaves the builder where only those go on for whom `condition` holds.
+  void goOnIf(mlir::Value condition);
+  /// Where all workgroups that share a tile have stored their parts of it:
+  /// counts this one at `counter`, and leaves the builder where only the last
+  /// of `expected` goes on, which sees what the others have stored.
+  void goOnAsLast(mlir::Value counter, mlir::Value expected);
+  /// A loop whose turns make of its counter and what it carries what it carries
+  /// on.
+  mlir::scf::ForOp
+  loopOver(mlir::Value from, mlir::Value to, int64_t step,
+           mlir::ValueRange carried,
+           llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::Value,
+                                                             mlir::ValueRange)>
+               turn);
+};
 
 /// The elements of the scratch memory of a space whose work is split, a buffer
 /// each; the last has counters, which are zero between launches.
@@ -131,29 +237,16 @@ llvm::SmallVector<mlir::Type> scratchTypes(const Space &space,
 llvm::SmallVector<mlir::Type> attentionScratch(mlir::MLIRContext *context);
 
 /// Those of ops that have a kernel to themselves.
+std::unique_ptr<Emitter> makeAttentionEmitter(const EmitterContext &context);
 std::unique_ptr<Emitter>
-makeAttentionEmitter(mlir::ImplicitLocOpBuilder &b, KernelOp kernel,
-                     mlir::Region &region, const Space &space,
-                     const SpaceConfig &config, ScalarArguments &scalars,
-                     Emitter::Pointers pointers);
-std::unique_ptr<Emitter> makeAttentionBackwardEmitter(
-    mlir::ImplicitLocOpBuilder &b, KernelOp kernel, mlir::Region &region,
-    const Space &space, const SpaceConfig &config, ScalarArguments &scalars,
-    Emitter::Pointers pointers);
-std::unique_ptr<Emitter>
-makeUpdateEmitter(mlir::ImplicitLocOpBuilder &b, KernelOp kernel,
-                  mlir::Region &region, const Space &space,
-                  const SpaceConfig &config, ScalarArguments &scalars,
-                  Emitter::Pointers pointers);
+makeAttentionBackwardEmitter(const EmitterContext &context);
+std::unique_ptr<Emitter> makeUpdateEmitter(const EmitterContext &context);
 
 /// Of everything else. Block tensors have the dimensions
 /// that Space describes; a value that lacks a dimension has extent 1 there.
 class SpaceEmitter : public Emitter {
 public:
-  SpaceEmitter(mlir::ImplicitLocOpBuilder &b, KernelOp kernel,
-               mlir::Region &region, const Space &space,
-               const SpaceConfig &config, ScalarArguments &scalars,
-               Pointers pointers, int64_t units);
+  SpaceEmitter(const EmitterContext &context, int64_t units);
 
   llvm::SmallVector<mlir::AffineExpr> scratchExtents() override {
     return extents;
@@ -186,21 +279,20 @@ private:
   bool isSplit(const Dim &dim) const;
   bool hasColumns(const Mapping &mapping) const;
   bool isMapped(const Dim &dim, const Mapping &mapping) const;
+  using Emitter::shapeOf;
   llvm::SmallVector<int64_t> shapeOf(const Mapping &mapping) const;
   mlir::RankedTensorType blockType(const Mapping &mapping, mlir::Type element);
   void locate(mlir::Value index);
   void locateViews();
-  /// The operands that greta_tile.load and store share.
-  struct Access {
-    llvm::SmallVector<mlir::Value> offsets, dynamicStrides, bounds;
-    llvm::SmallVector<int64_t> strides, bounded;
-  };
+  /// As an i64, of what is computed with 32 bits.
+  mlir::Value elements(mlir::AffineExpr count);
   /// `bound`, having said that the block at `offset` begins within it: the grid
   /// and the loops end there.
   mlir::Value reached(mlir::Value offset, mlir::Value bound);
   Access access(const TensorLayout &layout, const Mapping &mapping);
   mlir::Value inBatch(mlir::Value pointer, const TensorLayout &layout,
                       const Mapping &mapping);
+  using Emitter::load, Emitter::store;
   mlir::Value load(mlir::BlockArgument argument, const Mapping &mapping);
   void store(unsigned output, mlir::Value value);
   void storeRows(unsigned output, mlir::Value block);
@@ -301,6 +393,7 @@ private:
   mlir::Value combine(Combine kind, mlir::Value x, mlir::Value y);
   mlir::Value neutral(Combine kind, mlir::RankedTensorType type);
   /// Combines along a dimension, which stays with extent 1.
+  using Emitter::reduce;
   mlir::Value reduce(Combine kind, mlir::Value block, unsigned dim);
   /// A row value of `op` that follows from one of its reductions, over all
   /// columns; `part` tells it from others of the op.
@@ -314,14 +407,10 @@ private:
   /// `v` in f32, repeated to the whole block.
   mlir::Value wide(mlir::Value v, const Mapping &mapping);
   mlir::Value widen(mlir::Value block);
-  mlir::Value narrow(mlir::Value block, mlir::Type element);
-  mlir::Value broadcastTo(mlir::Value block, llvm::ArrayRef<int64_t> shape);
-  mlir::Value constant(mlir::RankedTensorType type, double value);
   mlir::Value maskColumns(mlir::Value block, mlir::Value other);
   Masked maskedValue(mlir::Value v);
   bool wantsNegativeInfinity(mlir::Value argument);
 
-  const Space &space;
   const int64_t units; // workgroups that run at a time, at least
   llvm::DenseMap<unsigned, mlir::Value> views; // pointers of arguments that are
   Mapping identity;

@@ -43,19 +43,13 @@
 using namespace mlir;
 using namespace greta;
 
-using Predicate = arith::CmpIPredicate;
-
-AttentionEmitter::AttentionEmitter(ImplicitLocOpBuilder &b, KernelOp kernel,
-                                   Region &region, const Space &space,
-                                   const SpaceConfig &config,
-                                   ScalarArguments &scalars, Pointers pointers)
-    : AttentionProgram(b, kernel, region, config, scalars, pointers),
-      space(space), tileRows(config.rows[2]), rows(config.rows[1] * tileRows),
-      keys(config.depth), together(config.unroll),
-      waves(b.getInsertionBlock()
-                ->getParent()
-                ->getParentOfType<tile::FuncOp>()
-                .getWaves()) {
+AttentionEmitter::AttentionEmitter(const EmitterContext &context)
+    : AttentionProgram(context), tileRows(config.rows[2]),
+      rows(config.rows[1] * tileRows), keys(config.depth),
+      together(config.unroll), waves(b.getInsertionBlock()
+                                         ->getParent()
+                                         ->getParentOfType<tile::FuncOp>()
+                                         .getWaves()) {
   auto takeAll = [&](auto op) {
     take(op);
     kScale = op.getKScale();
@@ -89,20 +83,20 @@ void AttentionEmitter::locate(Value index) {
   tileNumber = index;
   if (config.split > 1) {
     Value count = small(parts());
-    part = arith::RemUIOp::create(b, index, count);
-    tileNumber = arith::DivUIOp::create(b, index, count);
+    part = rem(index, count);
+    tileNumber = div(index, count);
   }
   Value ofHead = small(queries().ceilDiv(tileRows));
-  Value tile = arith::RemUIOp::create(b, tileNumber, ofHead);
-  Value rest = arith::DivUIOp::create(b, tileNumber, ofHead);
+  Value tile = rem(tileNumber, ofHead);
+  Value rest = div(tileNumber, ofHead);
   if (causal)
     tile = sub(sub(ofHead, i32(b, 1)), tile);
   Value groups = i32(b, headGroups());
-  sequence = arith::DivUIOp::create(b, rest, groups);
-  Value group = arith::RemUIOp::create(b, rest, groups);
+  sequence = div(rest, groups);
+  Value group = rem(rest, groups);
   bool takesAll = headsOfTile() > 1;
   Value by = i32(b, shared);
-  keyHead = takesAll ? group : arith::DivUIOp::create(b, group, by).getResult();
+  keyHead = takesAll ? group : div(group, by);
   queryHead = takesAll ? mul(group, by) : group;
   row = mul(tile, i32(b, tileRows));
   assumeBelow(row, small(queries()));
@@ -153,8 +147,7 @@ Value AttentionProgram::validKeys(Value sequence, Value all,
   if (!lengths)
     return all;
   Value length = loadScalar(input(lengths).pointer, sequence);
-  check(
-      b, kernel, [&] { return compare(Predicate::ule, length, all); }, problem);
+  check([&] { return compare(Predicate::ule, length, all); }, problem);
   return least(all, most(i32(b, 0), length));
 }
 
@@ -164,7 +157,7 @@ AttentionProgram::Range AttentionProgram::range(Value first, Value last,
                                                 Value limit, int64_t step) {
   Value zero = i32(b, 0), extent = i32(b, step);
   auto whole = [&](Value x) { // tiles below x, as places
-    return mul(arith::DivUIOp::create(b, most(x, zero), extent), extent);
+    return mul(div(most(x, zero), extent), extent);
   };
   auto after = [&](Value x, int64_t distance) {
     return distance ? add(x, i32(b, distance)) : x;
@@ -265,10 +258,7 @@ Value AttentionEmitter::addMask(Value x, Value key) {
     shape[0] = headsOfTile();
     loaded = reshape(broadcast(loaded, shape), {rows, span()});
   }
-  if (!tensor.element.isF32())
-    loaded =
-        arith::ExtFOp::create(b, block({rows, span()}, b.getF32Type()), loaded);
-  return arith::AddFOp::create(b, x, apart(loaded, 1));
+  return fadd(x, apart(extend(loaded), 1));
 }
 
 /// i1: which keys of a tile each row sees.
@@ -299,7 +289,7 @@ Value AttentionEmitter::seen(Value key) {
       compare(Predicate::ult, sub(at, column), splat(i32(b, width), shape));
   // A causal row's last key is a valid one.
   if (!causal)
-    result = arith::AndIOp::create(b, result, below(valid));
+    result = both(result, below(valid));
   return apart(result, 1);
 }
 
@@ -307,34 +297,18 @@ Value AttentionEmitter::seen(Value key) {
 // The loop
 //===----------------------------------------------------------------------===//
 
-Value AttentionEmitter::reduce(Value x, unsigned axis, bool isMax) {
-  return tile::ReduceOp::create(
-             b, x, axis,
-             [&](OpBuilder &builder, Location loc, ValueRange l, ValueRange r) {
-               Value both =
-                   isMax ? arith::MaxNumFOp::create(builder, loc, l[0], r[0],
-                                                    noNaN)
-                               .getResult()
-                         : arith::AddFOp::create(builder, loc, l[0], r[0])
-                               .getResult();
-               return SmallVector<Value>{both};
-             })
-      ->getResult(0);
-}
-
 /// Of a logit's distance to its maximum; below 2^-126 it may be zero.
 Value AttentionEmitter::exponential(Value x) {
   if (mask) {
     auto type = cast<RankedTensorType>(x.getType());
-    x = arith::MulFOp::create(b, x, constant(type.getShape(), log2e));
+    x = fmul(x, constant(type.getShape(), log2e));
   }
-  return math::Exp2Op::create(b, x, arith::FastMathFlags::afn);
+  return math::Exp2Op::create(b, x, Flags::afn);
 }
 
 Value AttentionProgram::finite(Value max) {
   ArrayRef<int64_t> shape = cast<RankedTensorType>(max.getType()).getShape();
-  Value isNone = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, max,
-                                       constant(shape, -HUGE_VAL));
+  Value isNone = compare(FPredicate::OEQ, max, constant(shape, -HUGE_VAL));
   return select(isNone, constant(shape, 0), max);
 }
 
@@ -360,13 +334,11 @@ AttentionEmitter::State AttentionEmitter::start() {
                          {{Value(), tensor.strides[0], i32(b, shared)}});
     logit = reshape(perRow(perHead, tileRows), {rows});
   }
-  Value max = arith::MulFOp::create(b, repeated(logit), constant(shape, unit));
-  max = arith::SubFOp::create(b, max, constant(shape, headroom * unit / log2e));
-  Value isSome = arith::CmpFOp::create(b, arith::CmpFPredicate::UNE, max, none);
+  Value max = fmul(repeated(logit), constant(shape, unit));
+  max = fsub(max, constant(shape, headroom * unit / log2e));
+  Value isSome = compare(FPredicate::UNE, max, none);
   // Of those that share the keys the first has it.
-  auto onlyWhere = [&](Value isFirst) {
-    isSome = arith::AndIOp::create(b, isSome, isFirst);
-  };
+  auto onlyWhere = [&](Value isFirst) { isSome = both(isSome, isFirst); };
   if (together > 1)
     onlyWhere(compare(Predicate::eq, iota(shape, 0), splat(i32(b, 0), shape)));
   if (part)
@@ -390,9 +362,9 @@ AttentionEmitter::State AttentionEmitter::visitTile(Value key, bool isMasked,
   Value x = tile::DotOp::create(b, block(shape, b.getF32Type()), query,
                                 keyBlock, constant(shape, 0), nullptr);
   if (kScale)
-    x = arith::MulFOp::create(b, x, columnScales(key, isMasked));
+    x = fmul(x, columnScales(key, isMasked));
   auto times = [&](Value value, double factor) -> Value {
-    return arith::MulFOp::create(b, value, constant(shape, factor));
+    return fmul(value, constant(shape, factor));
   };
   // Logits are x times a factor, which comes in with the maximum: their order
   // is x's where it is positive.
@@ -422,45 +394,37 @@ AttentionEmitter::State AttentionEmitter::visitTile(Value key, bool isMasked,
 
   State next;
   unsigned last = shape.size() - 1;
-  Value top = reduce(x, last, /*isMax=*/true);
+  Value top = maxOf(x, last);
   if (factor != 1) {
-    top = arith::MulFOp::create(b, top, constant(perRows, factor));
-    x = arith::MulFOp::create(b, x, constant(shape, factor), contract);
+    top = fmul(top, constant(perRows, factor));
+    x = fmul(x, constant(shape, factor), contract);
   }
   auto powers = [&](double count) {
     return constant(perRows, mask ? count / log2e : count);
   };
-  top = arith::SubFOp::create(b, top, powers(headroom));
-  Value bound = arith::AddFOp::create(b, state.max, powers(slack));
-  Value grows = arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, top, bound);
+  top = fsub(top, powers(headroom));
+  Value bound = fadd(state.max, powers(slack));
+  Value grows = compare(FPredicate::OGT, top, bound);
   next.max = select(grows, top, state.max);
   // A row that has seen nothing yet has no maximum to take off.
   Value from = isMasked || mask ? finite(next.max) : next.max;
-  Value fall = exponential(arith::SubFOp::create(b, state.max, from));
+  Value fall = exponential(fsub(state.max, from));
   Value ofAcc = fall, relative;
   if (state.unit) {
     std::tie(next.unit, relative, ofAcc) =
         scalesOfTurn(state.unit, fall, key, isMasked);
-    grows = arith::CmpFOp::create(b, arith::CmpFPredicate::UNE, ofAcc,
-                                  constant(perRows, 1));
+    grows = compare(FPredicate::UNE, ofAcc, constant(perRows, 1));
   }
   // First, so that the exponentials stand beside the second product.
   Value scaled =
       tile::RescaleOp::create(b, state.acc.getType(), state.acc,
                               perRow(ofAcc, size()), perRow(grows, size()));
-  Value weights =
-      exponential(arith::SubFOp::create(b, x, perRow(from, keys), contract));
-  next.sum = arith::AddFOp::create(
-      b, arith::MulFOp::create(b, state.sum, fall, contract),
-      reduce(weights, last, /*isMax=*/false), contract);
+  Value weights = exponential(fsub(x, perRow(from, keys), contract));
+  next.sum =
+      fadd(fmul(state.sum, fall, contract), sumOf(weights, last), contract);
   if (relative)
-    weights = arith::MulFOp::create(b, weights, relative);
-  Type element = queryType.getElementType();
-  if (!element.isF32())
-    weights =
-        arith::TruncFOp::create(b, block(shape, element), weights, nullptr,
-                                arith::FastMathFlagsAttr::get(
-                                    b.getContext(), arith::FastMathFlags::afn));
+    weights = fmul(weights, relative);
+  weights = narrow(weights, queryType.getElementType(), Flags::afn);
   next.acc = tile::DotOp::create(b, scaled.getType(), weights, valueBlock,
                                  scaled, nullptr);
   return next;
@@ -471,24 +435,23 @@ AttentionEmitter::State AttentionEmitter::visit(Value from, Value to,
   SmallVector<Value> carried{state.max, state.sum, state.acc};
   if (state.unit)
     carried.push_back(state.unit);
-  auto loop = scf::ForOp::create(b, from, to, i32(b, span()), carried);
+  auto stateOf = [&](ValueRange values) -> State {
+    return {values[0], values[1], values[2], state.unit ? values[3] : Value()};
+  };
+  auto loop =
+      loopOver(from, to, span(), carried, [&](Value key, ValueRange args) {
+        State next = visitTile(key, isMasked, stateOf(args));
+        SmallVector<Value> values{next.max, next.sum, next.acc};
+        if (next.unit)
+          values.push_back(next.unit);
+        return values;
+      });
   // Waves with keys of their own load them where they multiply them.
   if (together > 1)
     loop->setAttr(tile::pipelineName,
                   tile::PipelineAttr::get(b.getContext(), /*stages=*/0,
                                           /*slice=*/size(), /*direct=*/0,
                                           /*hidden=*/0));
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToEnd(loop.getBody());
-  auto stateOf = [&](ValueRange values) -> State {
-    return {values[0], values[1], values[2], state.unit ? values[3] : Value()};
-  };
-  State next = visitTile(loop.getInductionVar(), isMasked,
-                         stateOf(loop.getRegionIterArgs()));
-  carried = {next.max, next.sum, next.acc};
-  if (next.unit)
-    carried.push_back(next.unit);
-  scf::YieldOp::create(b, carried);
   return stateOf(loop.getResults());
 }
 
@@ -516,28 +479,21 @@ void AttentionEmitter::storeRows(Value v, const Tensor &tensor,
 }
 
 void AttentionEmitter::finish(State state) {
-  Value isNone = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, state.sum,
-                                       constant({rows}, 0));
+  Value isNone = compare(FPredicate::OEQ, state.sum, constant({rows}, 0));
   OperandRange yielded = region.front().getTerminator()->getOperands();
   for (auto [i, value] : llvm::enumerate(yielded)) {
     if (cast<OpResult>(value).getResultNumber() == 0) {
-      Value factor =
-          select(isNone, constant({rows}, 0),
-                 arith::DivFOp::create(b, constant({rows}, 1), state.sum));
-      Value result =
-          arith::MulFOp::create(b, state.acc, perRow(factor, size()));
-      Type element = queryType.getElementType();
-      if (!element.isF32())
-        result =
-            arith::TruncFOp::create(b, block({rows, size()}, element), result);
+      Value factor = select(isNone, constant({rows}, 0),
+                            fdiv(constant({rows}, 1), state.sum));
+      Value result = fmul(state.acc, perRow(factor, size()));
+      result = narrow(result, queryType.getElementType());
       storeRows(result, outputOfHeads(i, space.shape), /*hasColumns=*/true);
       continue;
     }
     Value sum = math::Log2Op::create(b, state.sum), max = state.max;
     if (mask)
-      max = arith::MulFOp::create(b, max, constant({rows}, log2e));
-    Value lse = arith::MulFOp::create(b, arith::AddFOp::create(b, max, sum),
-                                      constant({rows}, 1 / log2e));
+      max = fmul(max, constant({rows}, log2e));
+    Value lse = fmul(fadd(max, sum), constant({rows}, 1 / log2e));
     storeRows(select(isNone, constant({rows}, -HUGE_VAL), lse),
               output(i, ArrayRef(space.shape).drop_back()),
               /*hasColumns=*/false);
@@ -576,17 +532,11 @@ void AttentionEmitter::emit(Value index) {
   if (!part)
     return emitRows();
   takePart(keysOfTile);
-  auto branch = scf::IfOp::create(b, compare(Predicate::slt, part, usedParts),
-                                  /*withElseRegion=*/false);
-  b.setInsertionPoint(branch.thenBlock()->getTerminator());
+  goOnIf(compare(Predicate::slt, part, usedParts));
   emitRows();
 }
 
 std::unique_ptr<Emitter>
-greta::makeAttentionEmitter(ImplicitLocOpBuilder &b, KernelOp kernel,
-                            Region &region, const Space &space,
-                            const SpaceConfig &config, ScalarArguments &scalars,
-                            Emitter::Pointers pointers) {
-  return std::make_unique<AttentionEmitter>(b, kernel, region, space, config,
-                                            scalars, pointers);
+greta::makeAttentionEmitter(const EmitterContext &context) {
+  return std::make_unique<AttentionEmitter>(context);
 }

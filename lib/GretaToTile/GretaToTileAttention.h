@@ -14,11 +14,6 @@
 
 namespace greta {
 
-constexpr double log2e = 1.4426950408889634;
-
-/// What is inside of an op of the dialect may contract.
-constexpr auto contract = mlir::arith::FastMathFlags::contract;
-
 /// A maximum may be any number where a logit is NaN: the row's weights have the
 /// NaN in any case.
 constexpr auto noNaN = mlir::arith::FastMathFlags::nnan;
@@ -76,6 +71,15 @@ protected:
   /// The valid keys of a sequence, of all that there are.
   mlir::Value validKeys(mlir::Value sequence, mlir::Value all,
                         llvm::StringRef problem);
+  mlir::Value maxOf(mlir::Value block, unsigned dim) {
+    return reduce(block, dim, [&](mlir::Value x, mlir::Value y) {
+      return mlir::arith::MaxNumFOp::create(b, x, y, noNaN);
+    });
+  }
+  mlir::Value sumOf(mlir::Value block, unsigned dim) {
+    return reduce(block, dim,
+                  [&](mlir::Value x, mlir::Value y) { return fadd(x, y); });
+  }
   /// What a row's logits are taken off from: where it has seen nothing yet it
   /// has no maximum.
   mlir::Value finite(mlir::Value max);
@@ -100,10 +104,7 @@ protected:
 
 class AttentionEmitter : public AttentionProgram {
 public:
-  AttentionEmitter(mlir::ImplicitLocOpBuilder &b, KernelOp kernel,
-                   mlir::Region &region, const Space &space,
-                   const SpaceConfig &config, ScalarArguments &scalars,
-                   Pointers pointers);
+  explicit AttentionEmitter(const EmitterContext &context);
   mlir::AffineExpr workgroups() override;
   void emit(mlir::Value index) override;
   llvm::SmallVector<mlir::AffineExpr> scratchExtents() override;
@@ -171,7 +172,6 @@ private:
   void storePart(State state);
   State loadPart(mlir::Value number);
 
-  mlir::Value reduce(mlir::Value x, unsigned axis, bool isMax);
   mlir::Value exponential(mlir::Value x);
   /// The shape of a block in the loop: of every tile of keys of a turn.
   llvm::SmallVector<int64_t> ofTurn(llvm::ArrayRef<int64_t> shape) const {
@@ -195,7 +195,6 @@ private:
   /// Keys of a turn.
   int64_t span() const { return keys * together; }
 
-  const Space &space;
   mlir::Value sinks, table, kScale, vScale; // null: the op has none
   int64_t keyHeads, shared;                 // query heads that read a key head
   int64_t tileRows, rows;                   // of a tile: of each head, and all

@@ -38,17 +38,11 @@
 using namespace mlir;
 using namespace greta;
 
-using Predicate = arith::CmpIPredicate;
-
 namespace {
 class AttentionBackwardEmitter : public AttentionProgram {
 public:
-  AttentionBackwardEmitter(ImplicitLocOpBuilder &b, KernelOp kernel,
-                           Region &region, const Space &space,
-                           const SpaceConfig &config, ScalarArguments &scalars,
-                           Pointers pointers)
-      : AttentionProgram(b, kernel, region, config, scalars, pointers),
-        space(space), op(cast<AttentionBackwardOp>(space.alone)),
+  explicit AttentionBackwardEmitter(const EmitterContext &context)
+      : AttentionProgram(context), op(cast<AttentionBackwardOp>(space.alone)),
         ofKeys(isOfKeys(op)), queryDim(ofKeys ? 1 : 0), own(config.rows[2]),
         others(config.depth) {
     take(op);
@@ -99,36 +93,32 @@ private:
   Value ofValid(Value sums);
   void finish(Tile sums);
 
-  /// The loops' carried values: what is added up of both, or of one.
-  static SmallVector<Value> carried(Tile sums) {
-    SmallVector<Value> values{sums.first, sums.second};
-    llvm::erase(values, Value());
-    return values;
-  }
-  static Tile tileOf(ValueRange values, Tile like) {
-    return {like.first ? values.front() : Value(),
-            like.second ? values.back() : Value()};
+  /// A loop that carries what is added up of both, or of one.
+  Tile loopOf(Value from, Value to, int64_t step, Tile sums,
+              llvm::function_ref<Tile(Value at, Tile sums)> turn) {
+    auto valuesOf = [](Tile sums) {
+      SmallVector<Value> values{sums.first, sums.second};
+      llvm::erase(values, Value());
+      return values;
+    };
+    auto tileOf = [&](ValueRange values) -> Tile {
+      return {sums.first ? values.front() : Value(),
+              sums.second ? values.back() : Value()};
+    };
+    return tileOf(loopOver(from, to, step, valuesOf(sums),
+                           [&](Value at, ValueRange args) {
+                             return valuesOf(turn(at, tileOf(args)));
+                           })
+                      .getResults());
   }
   Type element() const { return queryType.getElementType(); }
   /// Weights and slopes are so much larger than they are, so that f16 has more
   /// of the small ones as normal numbers (gfx90a's matrix unit takes others for
   /// zero), and slopes up to 4094.
   double headroom() const { return element().isF16() ? 16 : 1; }
-  static ArrayRef<int64_t> shapeOf(Value block) {
-    return cast<RankedTensorType>(block.getType()).getShape();
-  }
   Value times(Value x, double factor) {
-    return arith::MulFOp::create(b, x, constant(shapeOf(x), factor), contract);
+    return fmul(x, constant(shapeOf(x), factor), contract);
   }
-  Value narrow(Value x, arith::FastMathFlags how) {
-    if (element().isF32())
-      return x;
-    return arith::TruncFOp::create(
-        b, block(shapeOf(x), element()), x, nullptr,
-        arith::FastMathFlagsAttr::get(b.getContext(), how));
-  }
-
-  const Space &space;
   AttentionBackwardOp op;
   bool ofKeys;
   unsigned queryDim;   // of a block of logits
@@ -148,15 +138,15 @@ private:
 /// first keys.
 void AttentionBackwardEmitter::locate(Value index) {
   Value ofHead = small(space.shape[2].ceilDiv(own));
-  Value number = arith::RemUIOp::create(b, index, ofHead);
-  Value rest = arith::DivUIOp::create(b, index, ofHead);
+  Value number = rem(index, ofHead);
+  Value rest = div(index, ofHead);
   if (causal && !ofKeys)
     number = sub(sub(ofHead, i32(b, 1)), number);
   Value heads = small(space.shape[1]), by = i32(b, shared);
-  sequence = arith::DivUIOp::create(b, rest, heads);
-  Value head = arith::RemUIOp::create(b, rest, heads);
+  sequence = div(rest, heads);
+  Value head = rem(rest, heads);
   queryHead = ofKeys ? mul(head, by) : head;
-  keyHead = ofKeys ? head : arith::DivUIOp::create(b, head, by).getResult();
+  keyHead = ofKeys ? head : div(head, by);
   first = mul(number, i32(b, own));
   assumeBelow(first, small(space.shape[2]));
   Rows keys = rowsOf(k, v, keyHead);
@@ -221,20 +211,7 @@ Value AttentionBackwardEmitter::sumsOfOwn() {
   if (deltaOfRows.shape.size() == 3)
     return loaded;
   Value factor = load(ownRows.second, own, first, ownRows.count);
-  auto wide = [&](Value x) -> Value {
-    if (element().isF32())
-      return x;
-    return arith::ExtFOp::create(b, block(shapeOf(x), b.getF32Type()), x);
-  };
-  Value products =
-      arith::MulFOp::create(b, wide(loaded), wide(factor), contract);
-  return tile::ReduceOp::create(
-             b, products, 1,
-             [](OpBuilder &b, Location loc, ValueRange l, ValueRange r) {
-               Value sum = arith::AddFOp::create(b, loc, l[0], r[0]);
-               return SmallVector<Value>{sum};
-             })
-      ->getResult(0);
+  return sumOf(fmul(extend(loaded), extend(factor), contract), 1);
 }
 
 /// What logits are taken off from, in units of log 2 where there is no mask:
@@ -246,8 +223,7 @@ Value AttentionBackwardEmitter::toUnits(Value lse) {
   if (headroom() == 1)
     return units;
   double more = std::log2(headroom()) / (mask ? log2e : 1);
-  return arith::SubFOp::create(b, units, constant(shapeOf(units), more),
-                               contract);
+  return fsub(units, constant(shapeOf(units), more), contract);
 }
 
 /// A number per query, repeated along the keys.
@@ -259,11 +235,8 @@ Value AttentionBackwardEmitter::alongRows(Value numbers) {
 Value AttentionBackwardEmitter::loadMask(Value at) {
   Dim row{first, maskOfHead.strides[queryDim + 2], ownRows.count};
   Dim column{at, maskOfHead.strides[3 - queryDim], otherRows.count};
-  Value loaded = BlockProgram::load(block({own, others}, maskOfHead.element),
-                                    maskOfHead.pointer, {row, column});
-  if (maskOfHead.element.isF32())
-    return loaded;
-  return arith::ExtFOp::create(b, block({own, others}, b.getF32Type()), loaded);
+  return extend(BlockProgram::load(block({own, others}, maskOfHead.element),
+                                   maskOfHead.pointer, {row, column}));
 }
 
 /// i1: which of the others each own row meets.
@@ -280,7 +253,7 @@ Value AttentionBackwardEmitter::meets(Value at) {
              : compare(Predicate::slt, key, splat(sub(valid, firstKey), shape));
   auto require = [&](Predicate how, int64_t distance) {
     Value bound = add(stands, splat(i32(b, distance), shape));
-    result = arith::AndIOp::create(b, result, compare(how, key, bound));
+    result = both(result, compare(how, key, bound));
   };
   if (window)
     require(Predicate::sgt, -*window);
@@ -321,34 +294,31 @@ AttentionBackwardEmitter::visitTile(Value at, bool isBounded, Masking masked,
                                nullptr);
   };
   auto minus = [&](Value x, Value numbers) -> Value {
-    return arith::SubFOp::create(b, x, alongRows(numbers), contract);
+    return fsub(x, alongRows(numbers), contract);
   };
   Value x = multiply(tile.first, other.first), slope;
   double factor = scale;
   if (softcap) {
     x = math::TanhOp::create(b, times(x, scale / *softcap));
-    slope = arith::SubFOp::create(b, constant(shape, 1),
-                                  arith::MulFOp::create(b, x, x, contract),
-                                  contract);
+    slope = fsub(constant(shape, 1), fmul(x, x, contract), contract);
     factor = *softcap;
   }
   if (mask)
-    x = times(minus(arith::AddFOp::create(b, times(x, factor), added), rowLse),
-              log2e);
+    x = times(minus(fadd(times(x, factor), added), rowLse), log2e);
   else
     x = minus(times(x, factor * log2e), rowLse);
-  Value weights = masked(math::Exp2Op::create(b, x, arith::FastMathFlags::afn));
+  Value weights = masked(math::Exp2Op::create(b, x, Flags::afn));
   auto sum = [&](Value factors, Value rows, Value acc) -> Value {
     return tile::DotOp::create(b, acc.getType(),
-                               narrow(factors, arith::FastMathFlags::afn), rows,
+                               narrow(factors, element(), Flags::afn), rows,
                                acc, nullptr);
   };
   Value slopes;
   if (sums.first) {
-    slopes = arith::MulFOp::create(
-        b, weights, minus(multiply(tile.second, other.second), rowDelta));
+    slopes =
+        fmul(weights, minus(multiply(tile.second, other.second), rowDelta));
     if (slope)
-      slopes = arith::MulFOp::create(b, slopes, slope);
+      slopes = fmul(slopes, slope);
   }
   if (sums.second)
     sums.second = sum(weights, other.second, sums.second);
@@ -360,16 +330,12 @@ AttentionBackwardEmitter::visitTile(Value at, bool isBounded, Masking masked,
 AttentionBackwardEmitter::Tile
 AttentionBackwardEmitter::visit(Value from, Value to, bool isBounded,
                                 bool isMasked, Tile sums) {
-  auto loop = scf::ForOp::create(b, from, to, i32(b, others), carried(sums));
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToEnd(loop.getBody());
-  Value at = loop.getInductionVar();
-  Tile next = visitTile(
-      at, isBounded,
-      [&](Value weights) { return isMasked ? ofMet(weights, at) : weights; },
-      tileOf(loop.getRegionIterArgs(), sums));
-  scf::YieldOp::create(b, carried(next));
-  return tileOf(loop.getResults(), sums);
+  return loopOf(from, to, others, sums, [&](Value at, Tile sums) {
+    auto masked = [&](Value weights) {
+      return isMasked ? ofMet(weights, at) : weights;
+    };
+    return visitTile(at, isBounded, masked, sums);
+  });
 }
 
 AttentionBackwardEmitter::Tile
@@ -391,28 +357,21 @@ AttentionBackwardEmitter::Tile
 AttentionBackwardEmitter::visitTogether(const Range &range, Tile sums) {
   int64_t heads = ofKeys ? shared : 1;
   Value step = i32(b, others), count = i32(b, heads);
-  Value begin = arith::DivUIOp::create(b, range.begin, step);
-  Value end =
-      arith::DivUIOp::create(b, add(range.end, i32(b, others - 1)), step);
-  auto loop = scf::ForOp::create(b, mul(begin, count), mul(end, count),
-                                 i32(b, 1), carried(sums));
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToEnd(loop.getBody());
-  Value turn = loop.getInductionVar();
-  if (ofKeys)
-    locateQueries(add(queryHead, arith::RemUIOp::create(b, turn, count)));
-  Value at = mul(arith::DivUIOp::create(b, turn, count), step);
-  Tile next = visitTile(
-      at, /*isBounded=*/true,
-      [&](Value weights) {
-        return maskPartial(weights, at, range,
-                           (ofKeys ? keysBehind() : keysBefore()).has_value(),
-                           !ofKeys || keysBefore(),
-                           [&] { return ofMet(weights, at); });
-      },
-      tileOf(loop.getRegionIterArgs(), sums));
-  scf::YieldOp::create(b, carried(next));
-  return tileOf(loop.getResults(), sums);
+  Value begin = div(range.begin, step);
+  Value end = div(add(range.end, i32(b, others - 1)), step);
+  return loopOf(
+      mul(begin, count), mul(end, count), 1, sums, [&](Value turn, Tile sums) {
+        if (ofKeys)
+          locateQueries(add(queryHead, rem(turn, count)));
+        Value at = mul(div(turn, count), step);
+        auto masked = [&](Value weights) {
+          return maskPartial(weights, at, range,
+                             (ofKeys ? keysBehind() : keysBefore()).has_value(),
+                             !ofKeys || keysBefore(),
+                             [&] { return ofMet(weights, at); });
+        };
+        return visitTile(at, /*isBounded=*/true, masked, sums);
+      });
 }
 
 AttentionBackwardEmitter::Tile AttentionBackwardEmitter::visitHeads(Tile sums) {
@@ -435,14 +394,10 @@ AttentionBackwardEmitter::Tile AttentionBackwardEmitter::visitHeads(Tile sums) {
     locateQueries(queryHead);
     return visitHead(rows, sums);
   }
-  auto loop = scf::ForOp::create(b, i32(b, 0), i32(b, shared), i32(b, 1),
-                                 carried(sums));
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToEnd(loop.getBody());
-  locateQueries(add(queryHead, loop.getInductionVar()));
-  Tile next = visitHead(rows, tileOf(loop.getRegionIterArgs(), sums));
-  scf::YieldOp::create(b, carried(next));
-  return tileOf(loop.getResults(), sums);
+  return loopOf(i32(b, 0), i32(b, shared), 1, sums, [&](Value head, Tile sums) {
+    locateQueries(add(queryHead, head));
+    return visitHead(rows, sums);
+  });
 }
 
 //===----------------------------------------------------------------------===//
@@ -473,7 +428,7 @@ void AttentionBackwardEmitter::finish(Tile sums) {
         hasColumns && factor != 1)
       result = times(result, factor);
     if (hasColumns)
-      result = narrow(ofValid(result), arith::FastMathFlags::none);
+      result = narrow(ofValid(result), element());
     Tensor tensor = hasColumns ? outputOfHeads(i, space.shape)
                                : output(i, ArrayRef(space.shape).drop_back());
     Value pointer = moved(tensor.pointer,
@@ -505,10 +460,7 @@ void AttentionBackwardEmitter::emit(Value index) {
   }
 }
 
-std::unique_ptr<Emitter> greta::makeAttentionBackwardEmitter(
-    ImplicitLocOpBuilder &b, KernelOp kernel, Region &region,
-    const Space &space, const SpaceConfig &config, ScalarArguments &scalars,
-    Emitter::Pointers pointers) {
-  return std::make_unique<AttentionBackwardEmitter>(b, kernel, region, space,
-                                                    config, scalars, pointers);
+std::unique_ptr<Emitter>
+greta::makeAttentionBackwardEmitter(const EmitterContext &context) {
+  return std::make_unique<AttentionBackwardEmitter>(context);
 }

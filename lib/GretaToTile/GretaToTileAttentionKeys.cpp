@@ -22,8 +22,6 @@
 using namespace mlir;
 using namespace greta;
 
-using Predicate = arith::CmpIPredicate;
-
 //===----------------------------------------------------------------------===//
 // Pages
 //===----------------------------------------------------------------------===//
@@ -43,11 +41,8 @@ AttentionEmitter::Paged AttentionEmitter::pagesOf(Value key, bool isMasked,
     paged.isValid = compare(Predicate::slt, paged.at, splat(valid, shape));
   Value page = splat(small(input(k).shape[1]), shape);
   Value line = moved(pages.pointer, {{sequence, pages.strides[0]}});
-  paged.entry = tile::LoadScatteredOp::create(
-      b, paged.at.getType(),
-      tile::PtrAddOp::create(b, line,
-                             arith::DivUIOp::create(b, paged.at, page)),
-      paged.isValid, Value());
+  paged.entry = gather(paged.at.getType(), advance(line, div(paged.at, page)),
+                       paged.isValid);
   return paged;
 }
 
@@ -65,23 +60,23 @@ Value AttentionEmitter::offsetsIn(const Tensor &gathered, const Paged &paged) {
   };
   Value last = splat(sub(small(cache.shape[0]), i32(b, 1)), shape);
   Value page = splat(small(cache.shape[1]), shape);
-  return add(offset(arith::MinUIOp::create(b, paged.entry, last), 0),
-             offset(arith::RemUIOp::create(b, paged.at, page), 1));
+  return add(offset(minU(paged.entry, last), 0),
+             offset(rem(paged.at, page), 1));
 }
 
 /// Of a checked function: before the loops, which stay as they are.
 void AttentionEmitter::checkTable(const Range &range) {
-  if (!table || !isChecked(kernel))
+  if (!table || !isChecked())
     return;
-  auto loop = scf::ForOp::create(b, range.begin, range.end, i32(b, span()));
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(loop.getBody());
-  Paged paged = pagesOf(loop.getInductionVar(), /*isMasked=*/true,
-                        /*repeatsLast=*/false);
-  Value inside = compare(Predicate::ult, paged.entry,
-                         splat(small(input(k).shape[0]), {span()}));
-  tile::AssertOp::create(b, implied(b, paged.isValid, inside),
-                         "paged_attention: an entry of 'table' names no page");
+  loopOver(range.begin, range.end, span(), {}, [&](Value key, ValueRange) {
+    Paged paged = pagesOf(key, /*isMasked=*/true, /*repeatsLast=*/false);
+    Value inside = compare(Predicate::ult, paged.entry,
+                           splat(small(input(k).shape[0]), {span()}));
+    tile::AssertOp::create(
+        b, implied(paged.isValid, inside),
+        "paged_attention: an entry of 'table' names no page");
+    return SmallVector<Value>();
+  });
 }
 
 /// Keys by D, or the other way round.
@@ -92,18 +87,15 @@ Value AttentionEmitter::loadPages(const Tensor &cache, bool isTransposed) {
   auto along = [&](Value perKey) {
     return isTransposed ? perColumn(perKey, size()) : perRow(perKey, size());
   };
-  Value lines = tile::PtrAddOp::create(b, cache.pointer,
-                                       along(offsetsIn(cache, keysOfTurn)));
+  Value lines = advance(cache.pointer, along(offsetsIn(cache, keysOfTurn)));
   Value column = iota(shape, isTransposed ? 0 : 1);
   Value mask = keysOfTurn.isValid ? along(keysOfTurn.isValid) : Value();
   if (size() != elements()) {
     Value isElement =
         compare(Predicate::slt, column, splat(i32(b, elements()), shape));
-    mask = mask ? arith::AndIOp::create(b, mask, isElement) : isElement;
+    mask = mask ? both(mask, isElement) : isElement;
   }
-  return tile::LoadScatteredOp::create(b, block(shape, cache.element),
-                                       tile::PtrAddOp::create(b, lines, column),
-                                       mask, Value());
+  return gather(block(shape, cache.element), advance(lines, column), mask);
 }
 
 //===----------------------------------------------------------------------===//
@@ -171,10 +163,8 @@ Value AttentionEmitter::loadScales(Value scales, Value pointer, Value key,
   if (!table)
     return load(type, pointer,
                 {{key, tensor.strides[2], isMasked ? valid : Value()}});
-  return tile::LoadScatteredOp::create(
-      b, type,
-      tile::PtrAddOp::create(b, pointer, offsetsIn(tensor, keysOfTurn)),
-      keysOfTurn.isValid, Value());
+  return gather(type, advance(pointer, offsetsIn(tensor, keysOfTurn)),
+                keysOfTurn.isValid);
 }
 
 /// A number of each of a turn's tiles, in a block of `shape` of each.
@@ -205,16 +195,15 @@ std::tuple<Value, Value, Value> AttentionEmitter::scalesOfTurn(Value unit,
                                                                bool isMasked) {
   Value scales =
       reshape(loadScales(vScale, valueScales, key, isMasked), {together, keys});
-  Value largest = reduce(math::AbsFOp::create(b, scales), 1, /*isMax=*/true);
+  Value largest = maxOf(math::AbsFOp::create(b, scales), 1);
   Value next = arith::MaxNumFOp::create(b, unit, largest, noNaN);
-  Value relative = arith::DivFOp::create(b, scales, perRow(next, keys));
+  Value relative = fdiv(scales, perRow(next, keys));
   SmallVector<int64_t> ofTile = ofTurn({1, keys});
   // Exactly 1 where the unit stays, which a quotient need not be.
-  Value stays = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, unit, next);
-  Value less = select(stays, constant({together}, 1),
-                      arith::DivFOp::create(b, unit, next));
+  Value stays = compare(FPredicate::OEQ, unit, next);
+  Value less = select(stays, constant({together}, 1), fdiv(unit, next));
   return {next, broadcast(reshape(relative, ofTile), ofTurn({rows, keys})),
-          arith::MulFOp::create(b, fall, perTile(less, {rows}))};
+          fmul(fall, perTile(less, {rows}))};
 }
 
 /// The result of this workgroup's keys, or of each tile's, as values are.
@@ -222,5 +211,5 @@ Value AttentionEmitter::scaledResult(const State &state) {
   SmallVector<int64_t> shape = {rows, size()};
   Value scale = state.unit ? perTile(state.unit, shape)
                            : splat(valueScales, ofTurn(shape));
-  return arith::MulFOp::create(b, state.acc, scale);
+  return fmul(state.acc, scale);
 }

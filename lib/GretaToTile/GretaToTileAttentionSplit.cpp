@@ -22,13 +22,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "GretaToTileAttention.h"
-#include "mlir/Dialect/Math/IR/Math.h"
-#include <cmath>
 
 using namespace mlir;
 using namespace greta;
-
-using Predicate = arith::CmpIPredicate;
 
 AffineExpr AttentionEmitter::tiles() const {
   return space.shape[0] * headGroups() * queries().ceilDiv(config.rows[2]);
@@ -78,11 +74,10 @@ Value AttentionEmitter::repeated(Value v) {
 AttentionEmitter::State AttentionEmitter::combine(State several) {
   int64_t count = cast<RankedTensorType>(several.max.getType()).getDimSize(0);
   State all;
-  all.max = reduce(several.max, /*axis=*/0, /*isMax=*/true);
+  all.max = maxOf(several.max, 0);
   Value from = perColumn(finite(all.max), count);
-  Value weight = exponential(arith::SubFOp::create(b, several.max, from));
-  all.sum = reduce(arith::MulFOp::create(b, several.sum, weight), /*axis=*/0,
-                   /*isMax=*/false);
+  Value weight = exponential(fsub(several.max, from));
+  all.sum = sumOf(fmul(several.sum, weight), 0);
   // Each lane adds up elements of its own: a reduction would leave every wave
   // with all of them.
   Value sum = tile::ContractOp::create(
@@ -94,19 +89,17 @@ AttentionEmitter::State AttentionEmitter::combine(State several) {
 }
 
 AttentionEmitter::State AttentionEmitter::combine(State x, State y) {
-  State both;
-  both.max = arith::MaxNumFOp::create(b, x.max, y.max, noNaN);
-  Value from = finite(both.max);
-  Value ofX = exponential(arith::SubFOp::create(b, x.max, from));
-  Value ofY = exponential(arith::SubFOp::create(b, y.max, from));
-  auto add = [&](Value x, Value ofX, Value y, Value ofY) -> Value {
-    return arith::AddFOp::create(b, arith::MulFOp::create(b, x, ofX, contract),
-                                 arith::MulFOp::create(b, y, ofY, contract),
-                                 contract);
+  State result;
+  result.max = arith::MaxNumFOp::create(b, x.max, y.max, noNaN);
+  Value from = finite(result.max);
+  Value ofX = exponential(fsub(x.max, from));
+  Value ofY = exponential(fsub(y.max, from));
+  auto sum = [&](Value x, Value ofX, Value y, Value ofY) -> Value {
+    return fadd(fmul(x, ofX, contract), fmul(y, ofY, contract), contract);
   };
-  both.sum = add(x.sum, ofX, y.sum, ofY);
-  both.acc = add(x.acc, perRow(ofX, size()), y.acc, perRow(ofY, size()));
-  return both;
+  result.sum = sum(x.sum, ofX, y.sum, ofY);
+  result.acc = sum(x.acc, perRow(ofX, size()), y.acc, perRow(ofY, size()));
+  return result;
 }
 
 //===----------------------------------------------------------------------===//
@@ -138,7 +131,7 @@ SmallVector<AffineExpr> AttentionEmitter::scratchExtents() {
 void AttentionEmitter::takePart(Range &range) {
   auto whole = [&](Value x, Value by) -> Value { // x / by, rounded up
     Value more = add(x, sub(by, i32(b, 1)));
-    return arith::DivUIOp::create(b, more, by);
+    return div(more, by);
   };
   Value one = i32(b, 1), step = i32(b, span());
   Value count = most(sub(range.end, range.begin), i32(b, 0));
@@ -164,7 +157,7 @@ AttentionEmitter::PartPointers AttentionEmitter::scratchOf(Value number) {
 void AttentionEmitter::storePart(State state) {
   auto [acc, stats] = scratchOf(part);
   int64_t stored = storedRows();
-  Value sums = tile::PtrAddOp::create(b, stats, i32(b, headsOfTile() * stored));
+  Value sums = advance(stats, i32(b, headsOfTile() * stored));
   auto storeBlock = [&](Value v, Value pointer, int64_t columns) {
     Value bound = stored < tileRows ? i32(b, stored) : Value();
     SmallVector<Dim> dims = {{Value(), fixed(stored * columns), Value()},
@@ -186,7 +179,7 @@ AttentionEmitter::State AttentionEmitter::loadPart(Value number) {
   Value isPart = compare(Predicate::slt, number, usedParts);
   number = least(number, sub(usedParts, i32(b, 1)));
   auto [acc, stats] = scratchOf(number);
-  Value sums = tile::PtrAddOp::create(b, stats, i32(b, rows));
+  Value sums = advance(stats, i32(b, rows));
   Dim column{Value(), fixed(1), Value()};
   auto type = [&](ArrayRef<int64_t> shape) {
     return block(shape, b.getF32Type());
@@ -207,8 +200,7 @@ void AttentionEmitter::join(State state) {
   finish(state);
   b.setInsertionPoint(branch.elseBlock()->getTerminator());
   storePart(state);
-  goOnAsLast(b, tile::PtrAddOp::create(b, pointers.scratch[2], tileNumber),
-             usedParts);
+  goOnAsLast(advance(pointers.scratch[2], tileNumber), usedParts);
   // What follows has the rows that were stored.
   tileRows = storedRows();
   rows = headsOfTile() * tileRows;
@@ -218,19 +210,16 @@ void AttentionEmitter::join(State state) {
       std::clamp<int64_t>(elements * waves / (rows * size()), 1, 16);
   State none{constant({rows}, -HUGE_VAL), constant({rows}, 0),
              constant({rows, size()}, 0)};
-  auto loop = scf::ForOp::create(b, i32(b, 0), usedParts, i32(b, count),
-                                 ValueRange{none.max, none.sum, none.acc});
-  {
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToEnd(loop.getBody());
-    ValueRange args = loop.getRegionIterArgs();
-    SmallVector<State> loaded;
-    for (int64_t i = 0; i < count; ++i)
-      loaded.push_back(loadPart(add(loop.getInductionVar(), i32(b, i))));
-    State sum{args[0], args[1], args[2]};
-    for (const State &state : loaded)
-      sum = combine(sum, state);
-    scf::YieldOp::create(b, ValueRange{sum.max, sum.sum, sum.acc});
-  }
+  auto loop =
+      loopOver(i32(b, 0), usedParts, count, {none.max, none.sum, none.acc},
+               [&](Value first, ValueRange args) {
+                 SmallVector<State> loaded;
+                 for (int64_t i = 0; i < count; ++i)
+                   loaded.push_back(loadPart(add(first, i32(b, i))));
+                 State sum{args[0], args[1], args[2]};
+                 for (const State &state : loaded)
+                   sum = combine(sum, state);
+                 return SmallVector<Value>{sum.max, sum.sum, sum.acc};
+               });
   finish({loop.getResult(0), loop.getResult(1), loop.getResult(2)});
 }

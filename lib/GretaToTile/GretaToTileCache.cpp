@@ -13,7 +13,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "GretaToTileCache.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Dominance.h"
 
@@ -86,80 +85,56 @@ SmallVector<CacheUpdate> greta::findCacheUpdates(func::FuncOp function) {
 }
 
 /// A block of the space's dimensions, each row at its slot.
-void SpaceEmitter::storeRows(unsigned output, Value block) {
-  auto type = cast<RankedTensorType>(block.getType());
+void SpaceEmitter::storeRows(unsigned output, Value stored) {
+  auto type = cast<RankedTensorType>(stored.getType());
   TensorLayout layout =
       TensorLayout::contiguous(space.shape, kernel.getContext());
   Access a = access(layout, identity);
-  Type i32Type = b.getI32Type();
-  auto blockOf = [](ArrayRef<int64_t> shape, Type element) {
-    return RankedTensorType::get(shape, element);
-  };
   /// Indices along a dimension, of which others have extent 1.
   auto indices = [&](unsigned dim) -> Value {
     SmallVector<int64_t> shape(type.getRank(), 1);
     shape[dim] = type.getDimSize(dim);
-    RankedTensorType along = blockOf(shape, i32Type);
-    return add(tile::IotaOp::create(b, along, dim),
-               tile::SplatOp::create(b, along, a.offsets[dim]));
+    return add(iota(shape, dim), splat(a.offsets[dim], shape));
   };
-  auto splat = [&](Value scalar, Value like) -> Value {
-    auto shape = cast<RankedTensorType>(like.getType()).getShape();
-    return tile::SplatOp::create(b, blockOf(shape, scalar.getType()), scalar);
+  auto splatLike = [&](Value scalar, Value like) {
+    return splat(scalar, shapeOf(like));
   };
-  auto whole = [&](Value part) -> Value {
-    Type element = getElementTypeOrSelf(part);
-    return tile::BroadcastOp::create(b, blockOf(type.getShape(), element),
-                                     part);
-  };
-  auto below = [&](Value index, Value bound) -> Value {
-    return compare(arith::CmpIPredicate::ult, index, splat(bound, index));
+  auto whole = [&](Value part) { return broadcast(part, type.getShape()); };
+  auto below = [&](Value index, Value bound) {
+    return compare(Predicate::ult, index, splatLike(bound, index));
   };
   const CacheRows &cache = pointers.caches[output];
   Value row = indices(0);
   auto bounded = llvm::zip(a.bounded, a.bounds);
-  Value isRow = splat(arith::ConstantIntOp::create(b, 1, 1), row);
+  Value isRow = splatLike(arith::ConstantIntOp::create(b, 1, 1), row);
   Value mask; // of the other dimensions
   for (auto [dim, bound] : bounded) {
     Value inside = below(indices(dim), bound);
     if (dim == 0)
       isRow = inside;
     else
-      mask = mask ? arith::AndIOp::create(b, mask, whole(inside)).getResult()
-                  : whole(inside);
+      mask = mask ? both(mask, whole(inside)) : whole(inside);
   }
-  Value slot = tile::LoadScatteredOp::create(
-      b, row.getType(), tile::PtrAddOp::create(b, cache.slots, row), isRow,
-      Value());
+  Value slot = gather(row.getType(), advance(cache.slots, row), isRow);
   Value isInside = below(slot, scalars.get(b, cache.rows));
-  check(
-      b, kernel,
-      [&] {
-        Value isLeftOut = arith::CmpIOp::create(b, arith::CmpIPredicate::slt,
-                                                slot, splat(i32(b, 0), slot));
-        return implied(b, isRow, arith::OrIOp::create(b, isInside, isLeftOut));
-      },
-      "paged_kv_update: an entry of 'slots' is beyond the cache");
-  Value isSlot = arith::AndIOp::create(b, isRow, isInside);
+  check([&] { return implied(isRow, orLeftOut(isInside, slot)); },
+        "paged_kv_update: an entry of 'slots' is beyond the cache");
+  Value isSlot = both(isRow, isInside);
   // Rows are as long in the cache as here, and nothing is between them.
   int64_t stride = 1;
   for (AffineExpr extent : ArrayRef(space.shape).drop_front())
     stride *= cast<AffineConstantExpr>(extent).getValue();
-  auto wide =
-      blockOf(cast<RankedTensorType>(row.getType()).getShape(), b.getI64Type());
-  Value far = mul(arith::ExtSIOp::create(b, wide, slot),
-                  splat(arith::ConstantIntOp::create(b, stride, 64), row));
-  Value target =
-      whole(tile::PtrAddOp::create(b, pointers.outputs[output], far));
+  Value far = mul(large(slot), splatLike(i64(stride), row));
+  Value target = whole(advance(pointers.outputs[output], far));
   for (int64_t dim = 1; dim < type.getRank(); ++dim) {
     if (type.getDimSize(dim) == 1 && !a.strides[dim])
       continue;
     Value index = indices(dim);
-    Value offset = mul(index, splat(i32(b, a.strides[dim]), index));
-    target = tile::PtrAddOp::create(b, target, whole(offset));
+    Value offset = mul(index, splatLike(i32(b, a.strides[dim]), index));
+    target = advance(target, whole(offset));
   }
   Value isStored = whole(isSlot);
   if (mask)
-    isStored = arith::AndIOp::create(b, isStored, mask);
-  tile::StoreScatteredOp::create(b, block, target, isStored);
+    isStored = both(isStored, mask);
+  tile::StoreScatteredOp::create(b, stored, target, isStored);
 }

@@ -13,7 +13,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "GretaToTile.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -63,24 +62,20 @@ Value SpaceEmitter::loadPacked(Value v, const Packed &packed) {
   auto tensor = cast<RankedTensorType>(v.getType());
   TensorLayout layout = layoutOf(argument);
   int64_t rowStride = rowStrideOf(layout);
-  SmallVector<Value> offsets, bounds;
-  SmallVector<int64_t> strides, bounded, divisors;
+  SmallVector<int64_t> divisors;
+  Access a;
   for (auto [i, dim, along] : llvm::enumerate(dims, packed.alongs)) {
     bool moves = along.rows || along.isDepth;
-    offsets.push_back(moves && dim.offset ? dim.offset : i32(b, 0));
-    strides.push_back(along.rows ? along.rows * rowStride : along.stride);
+    addDim(a, moves ? dim.offset : Value(),
+           fixed(along.rows ? along.rows * rowStride : along.stride));
     divisors.push_back(along.divisor);
-    if (moves && dim.masked) {
-      bounded.push_back(i);
-      bounds.push_back(reached(offsets.back(), scalars.get(b, dim.size)));
-    }
+    if (moves && dim.masked)
+      setBound(a, i, reached(a.offsets.back(), scalars.get(b, dim.size)));
   }
-  auto type = RankedTensorType::get(packed.shape(), tensor.getElementType());
-  auto load =
-      tile::LoadOp::create(b, type, pointerOf(argument), offsets, ValueRange(),
-                           bounds, Value(), strides, bounded);
-  load.setDivisors(divisors);
-  return load;
+  auto type = block(packed.shape(), tensor.getElementType());
+  tile::LoadOp loaded = load(type, pointerOf(argument), a);
+  loaded.setDivisors(divisors);
+  return loaded;
 }
 
 /// The index along the depth, modulo eight: which four bits of a word.
@@ -91,61 +86,48 @@ Value SpaceEmitter::digit(const Packed &packed) {
       continue;
     SmallVector<int64_t> shape(dims.size(), 1);
     shape[i] = along.extent;
-    auto type = RankedTensorType::get(shape, b.getI32Type());
-    auto splat = [&](Value value) -> Value {
-      return tile::SplatOp::create(b, type, value);
-    };
-    Value index = tile::IotaOp::create(b, type, i);
+    auto like = [&](Value value) { return splat(value, shape); };
+    Value index = iota(shape, i);
     if (dim.offset)
-      index = add(index, splat(dim.offset));
+      index = add(index, like(dim.offset));
     if (along.divisor > 1)
       index = arith::ShRUIOp::create(
-          b, index, splat(i32(b, llvm::Log2_64(along.divisor))));
+          b, index, like(i32(b, llvm::Log2_64(along.divisor))));
     if (along.stride > 1)
-      index = mul(index, splat(i32(b, along.stride)));
+      index = mul(index, like(i32(b, along.stride)));
     if (sum) {
       SmallVector<int64_t> whole(packed.shape());
       for (auto [extent, depth] : llvm::zip(whole, packed.alongs))
         extent = depth.isDepth ? extent : 1;
-      index = add(broadcastTo(sum, whole), broadcastTo(index, whole));
+      index = add(broadcast(sum, whole), broadcast(index, whole));
     }
     sum = index;
   }
   if (!sum)
     return sum;
-  auto type = cast<RankedTensorType>(sum.getType());
-  Value seven = arith::ConstantOp::create(
-      b, DenseElementsAttr::get(type, b.getI32IntegerAttr(7)));
-  return arith::AndIOp::create(b, sum, seven);
+  return both(sum, constant(cast<RankedTensorType>(sum.getType()), 7));
 }
 
 /// Four bits of every word.
 Value SpaceEmitter::nibble(Value word, Value number) {
-  auto splat = [&](RankedTensorType type, int32_t value) -> Value {
-    return arith::ConstantOp::create(
-        b, DenseElementsAttr::get(type, b.getI32IntegerAttr(value)));
-  };
   auto type = cast<RankedTensorType>(word.getType());
   if (number) {
     auto numbers = cast<RankedTensorType>(number.getType());
     SmallVector<int64_t> shape;
     for (auto [x, y] : llvm::zip(type.getShape(), numbers.getShape()))
       shape.push_back(std::max(x, y));
-    Value shift = mul(number, splat(numbers, 4));
-    type = RankedTensorType::get(shape, b.getI32Type());
-    word = arith::ShRUIOp::create(b, broadcastTo(word, shape),
-                                  broadcastTo(shift, shape));
+    Value shift = mul(number, constant(numbers, 4));
+    type = block(shape, b.getI32Type());
+    word = arith::ShRUIOp::create(b, broadcast(word, shape),
+                                  broadcast(shift, shape));
   }
-  return arith::AndIOp::create(b, word, splat(type, 15));
+  return both(word, constant(type, 15));
 }
 
 /// One zero for all of a block.
 Value SpaceEmitter::defaultZeros() {
-  auto type = RankedTensorType::get(SmallVector<int64_t>(dims.size(), 1),
-                                    b.getI32Type());
-  return arith::ConstantOp::create(
-      b, DenseElementsAttr::get(type,
-                                b.getI32IntegerAttr(DequantOp::defaultZero)));
+  return constant(block(SmallVector<int64_t>(dims.size(), 1), b.getI32Type()),
+                  DequantOp::defaultZero);
 }
 
 /// In a GEMM's loop over K, where blocks are [K, N] and their depth is
@@ -157,54 +139,41 @@ Value SpaceEmitter::computeDequantBlock(DequantOp op) {
   Value k = depth.offset ? depth.offset : i32(b, 0);
   auto divided = [&](int64_t by) -> Value { return div(k, i32(b, by)); };
   /// `count` elements along the depth, which `each` weights share.
-  auto load = [&](Value v, int64_t count, int64_t each) -> Value {
+  auto loadShared = [&](Value v, int64_t count, int64_t each) -> Value {
     auto argument = cast<BlockArgument>(v);
     auto tensor = cast<RankedTensorType>(v.getType());
-    TensorLayout layout = layoutOf(argument);
-    int64_t stride = rowStrideOf(layout);
-    SmallVector<int64_t> shape = {count, row.extent}, bounded, clamped;
-    SmallVector<Value> bounds;
-    Value first = divided(each), below = row.offset ? row.offset : i32(b, 0);
-    if (depth.masked && count > 1) {
-      bounded.push_back(0);
-      bounds.push_back(reached(first, i32(b, tensor.getDimSize(1))));
-    }
+    Access a;
+    addDim(a, divided(each), fixed(1));
+    addDim(a, row.offset, fixed(rowStrideOf(layoutOf(argument))));
+    if (depth.masked && count > 1)
+      setBound(a, 0, reached(a.offsets[0], i32(b, tensor.getDimSize(1))));
     if (row.masked) {
-      bounded.push_back(1);
-      clamped.push_back(1);
-      bounds.push_back(reached(below, scalars.get(b, row.size)));
+      a.clamped.push_back(1);
+      setBound(a, 1, reached(a.offsets[1], scalars.get(b, row.size)));
     }
-    return tile::LoadOp::create(
-        b, RankedTensorType::get(shape, tensor.getElementType()),
-        pointerOf(argument), ValueRange{first, below}, ValueRange(), bounds,
-        Value(), ArrayRef<int64_t>{1, stride}, bounded, clamped);
+    return load(block({count, row.extent}, tensor.getElementType()),
+                pointerOf(argument), a);
   };
   int64_t groups = std::max<int64_t>(1, depth.extent / group);
-  Value words = load(op.getQ(), depth.extent / 8, 8);
-  Value scales = load(op.getScales(), groups, group);
+  Value words = loadShared(op.getQ(), depth.extent / 8, 8);
+  Value scales = loadShared(op.getScales(), groups, group);
   auto combine = [&](Value zeros) -> Value {
-    return tile::DequantOp::create(
-        b, RankedTensorType::get(shapeOf(identity), b.getF16Type()), words,
-        scales, zeros);
+    return tile::DequantOp::create(b, block(shapeOf(identity), b.getF16Type()),
+                                   words, scales, zeros);
   };
   if (!op.getZeros())
     return combine(defaultZeros());
-  auto reshape = [&](Value v, ArrayRef<int64_t> shape) -> Value {
-    return tile::ReshapeOp::create(
-        b, RankedTensorType::get(shape, b.getI32Type()), v);
-  };
   // Eight groups share a word of zeros: [words, 8, N] where there are more.
   int64_t numWords = std::max<int64_t>(1, groups / 8);
-  Value zeros = load(op.getZeros(), numWords, 8 * group);
+  Value zeros = loadShared(op.getZeros(), numWords, 8 * group);
   SmallVector<int64_t> digits = {std::min<int64_t>(groups, 8), 1};
   if (numWords > 1) {
     zeros = reshape(zeros, {numWords, 1, row.extent});
     digits = {1, 8, 1};
   }
-  auto type = RankedTensorType::get(digits, b.getI32Type());
-  Value number = tile::SplatOp::create(b, type, rem(divided(group), i32(b, 8)));
+  Value number = splat(rem(divided(group), i32(b, 8)), digits);
   if (groups > 1)
-    number = add(number, tile::IotaOp::create(b, type, numWords > 1 ? 1 : 0));
+    number = add(number, iota(digits, numWords > 1 ? 1 : 0));
   zeros = nibble(zeros, number);
   if (numWords > 1)
     zeros = reshape(zeros, {groups, row.extent});
@@ -227,11 +196,9 @@ Value SpaceEmitter::computeDequant(DequantOp op, const Mapping &mapping) {
   PackedBlocks blocks = loadDequant(op, inGemm);
   Value q = nibble(blocks.words, digit(Packed(dims, inGemm, 1)));
   SmallVector<int64_t> shape = shapeOf(mapping);
-  auto type = RankedTensorType::get(shape, b.getF32Type());
-  Value difference =
-      sub(broadcastTo(q, shape), broadcastTo(blocks.zeros, shape));
-  Value product =
-      arith::MulFOp::create(b, arith::SIToFPOp::create(b, type, difference),
-                            broadcastTo(widen(blocks.scales), shape));
+  auto type = block(shape, b.getF32Type());
+  Value difference = sub(broadcast(q, shape), broadcast(blocks.zeros, shape));
+  Value product = fmul(arith::SIToFPOp::create(b, type, difference),
+                       broadcast(widen(blocks.scales), shape));
   return narrow(product, b.getF16Type());
 }

@@ -16,7 +16,6 @@
 
 #include "GretaTile/LoopAttributes.h"
 #include "GretaToTile.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
 
 using namespace mlir;
 using namespace greta;
@@ -34,49 +33,39 @@ Value SpaceEmitter::loadMatrix(Value v, bool transposed, Value row,
       stored.getResult(isB ? matmul.dimKOfB() : matmul.dimKOfA());
   AffineExpr sizes[2] = {isB ? depth : dims[0].size, // as [rows, columns]
                          isB ? dims[1].size * space.headSize() : depth};
-  int64_t block[2] = {isB ? config.depth : dims[0].extent,
-                      isB ? blockColumns() : config.depth};
-  SmallVector<Value> offsets = {row, column}, dynamicStrides, bounds;
-  SmallVector<int64_t> strides(2), bounded;
+  int64_t extents[2] = {isB ? config.depth : dims[0].extent,
+                        isB ? blockColumns() : config.depth};
   // Along `fast` elements are neighbours.
   unsigned fast = transposed ? 0 : 1;
-  AffineExpr stride = layout.strides[tensor.getRank() - 2];
-  strides[fast] = 1;
-  if (auto constant = dyn_cast<AffineConstantExpr>(stride)) {
-    strides[1 - fast] = constant.getValue();
-  } else {
-    strides[1 - fast] = ShapedType::kDynamic;
-    dynamicStrides.push_back(scalars.get(b, stride));
-  }
+  Access a;
+  for (auto [dim, offset] : llvm::enumerate(ArrayRef{row, column}))
+    addDim(a, offset,
+           dim == fast ? fixed(1) : layout.strides[tensor.getRank() - 2]);
   // What lies beyond M or N goes into GEMMs that nobody keeps.
-  SmallVector<int64_t> clamped;
   unsigned kDim = isB ? 0 : 1;
   for (unsigned dim = 0; dim < 2; ++dim)
-    if (sizes[dim].getLargestKnownDivisor() % block[dim] &&
+    if (sizes[dim].getLargestKnownDivisor() % extents[dim] &&
         (dim == kDim || !dims[isB].moved)) {
-      bounded.push_back(dim);
-      bounds.push_back(reached(offsets[dim], scalars.get(b, sizes[dim])));
+      setBound(a, dim, reached(a.offsets[dim], scalars.get(b, sizes[dim])));
       if (dim != kDim && dim != fast)
-        clamped.push_back(dim);
+        a.clamped.push_back(dim);
     }
   // The leading dimensions of A are the space's; B may have none of them.
   Mapping mapping = identityMapping(tensor.getRank());
   if (batch.empty() || (isB && !matmul.hasBatchedB()))
     mapping.clear();
-  SmallVector<int64_t> shape = {block[0], block[1]};
+  SmallVector<int64_t> shape = {extents[0], extents[1]};
   // A as [parts, M, K / parts]; parts are whole.
   if (int64_t parts = partsOfDepth(); parts > 1 && !isB) {
-    shape = {parts, block[0], block[1] / parts};
-    offsets.insert(offsets.begin(), i32(b, 0));
-    strides.insert(strides.begin(), shape[2]);
-    for (SmallVector<int64_t> *dims : {&bounded, &clamped})
+    shape = {parts, extents[0], extents[1] / parts};
+    a.offsets.insert(a.offsets.begin(), i32(b, 0));
+    a.strides.insert(a.strides.begin(), shape[2]);
+    for (SmallVector<int64_t> *dims : {&a.bounded, &a.clamped})
       for (int64_t &dim : *dims)
         ++dim;
   }
-  return tile::LoadOp::create(
-      b, RankedTensorType::get(shape, tensor.getElementType()),
-      inBatch(pointerOf(argument), layout, mapping), offsets, dynamicStrides,
-      bounds, Value(), strides, bounded, clamped);
+  return load(block(shape, tensor.getElementType()),
+              inBatch(pointerOf(argument), layout, mapping), a);
 }
 
 /// Without stages in shared memory, the slices of a block, each of which some
@@ -88,7 +77,7 @@ int64_t SpaceEmitter::partsOfDepth() const {
 }
 
 SpaceEmitter::Operand SpaceEmitter::operandOf(MatmulOp op, unsigned number) {
-  AffineExpr size = getAffineConstantExpr(op.getDepth(), b.getContext());
+  AffineExpr size = fixed(op.getDepth());
   bool masked = size.getLargestKnownDivisor() % config.depth != 0;
   Dim depth{Dim::Depth, -1, config.depth, size, masked, Value(), /*unit=*/1};
   Operand operand;
@@ -128,8 +117,7 @@ Value SpaceEmitter::weighted(RmsNormOp norm, const Mapping &mapping) {
     x = widen(x);
     w = widen(w);
   }
-  return narrow(arith::MulFOp::create(b, x, broadcastTo(w, shapeOf(mapping))),
-                element);
+  return narrow(fmul(x, broadcast(w, shapeOf(mapping))), element);
 }
 
 /// The squares of a norm's block, added to the sums that their lane has.
@@ -143,8 +131,8 @@ Value SpaceEmitter::addSquares(RmsNormOp norm, const Mapping &mapping,
 
 /// A block of a computed operand, zero beyond the depth.
 Value SpaceEmitter::emitOperand(Value v) {
-  Value block = broadcastTo(value(v, identity), shapeOf(identity));
-  return dims[depthDim].masked ? maskDepth(block) : block;
+  Value computed = broadcast(value(v, identity), shapeOf(identity));
+  return dims[depthDim].masked ? maskDepth(computed) : computed;
 }
 
 /// Whole blocks, as many for one part as for another, but for the last.
@@ -159,7 +147,7 @@ SpaceEmitter::DepthRange SpaceEmitter::depthRange(AffineExpr depth,
   if (each * config.split == size)
     return {begin, i32(b, each)};
   Value rest = sub(i32(b, size), begin);
-  return {begin, arith::MinSIOp::create(b, rest, i32(b, each))};
+  return {begin, least(rest, i32(b, each))};
 }
 
 /// The GEMM in the accumulators' type; the first one asked for brings all.
@@ -178,16 +166,16 @@ SmallVector<Value> SpaceEmitter::computeLoop() {
   int64_t parts = partsOfDepth();
   if (parts > 1)
     extents.insert(extents.begin(), parts);
-  auto type = RankedTensorType::get(extents, op.getSumType());
+  auto type = block(extents, op.getSumType());
   // A dynamic K is that of operands as they are stored.
-  AffineExpr depth = getAffineConstantExpr(op.getDepth(), b.getContext());
+  AffineExpr depth = fixed(op.getDepth());
   if (ShapedType::isDynamic(op.getDepth()))
     depth = shapeOfArgument(cast<BlockArgument>(op.getA()).getArgNumber())
                 .getResult(op.dimKOfA());
   Value zero = arith::ConstantOp::create(b, b.getZeroAttr(type));
   SmallVector<Value> zeros(gemms.size(), zero);
   // There may be nothing to load.
-  if (depth == getAffineConstantExpr(0, kernel.getContext()))
+  if (depth == fixed(0))
     return zeros;
   Value row = dims[0].offset ? dims[0].offset : i32(b, 0);
   Value column = dims[1].offset ? dims[1].offset : i32(b, 0);
@@ -197,8 +185,7 @@ SmallVector<Value> SpaceEmitter::computeLoop() {
   OpBuilder::InsertionGuard guard(b);
   scf::IfOp filled;
   if (!isa<AffineConstantExpr>(depth)) {
-    Value some =
-        compare(arith::CmpIPredicate::sgt, scalars.get(b, depth), i32(b, 0));
+    Value some = compare(Predicate::sgt, scalars.get(b, depth), i32(b, 0));
     filled = scf::IfOp::create(b, ValueRange(zeros).getTypes(), some,
                                /*addThenBlock=*/true, /*addElseBlock=*/true);
     b.setInsertionPointToEnd(filled.elseBlock());
@@ -210,9 +197,8 @@ SmallVector<Value> SpaceEmitter::computeLoop() {
   if (norm)
     zeros.push_back(
         neutral(Combine::Add,
-                RankedTensorType::get(
-                    {dims[0].extent, std::max<int64_t>(1, config.depth / 8)},
-                    b.getF32Type())));
+                block({dims[0].extent, std::max<int64_t>(1, config.depth / 8)},
+                      b.getF32Type())));
   Operand operandA;
   bool isComputedA = !isa<BlockArgument>(op.getA());
   if (isComputedA)
@@ -220,8 +206,7 @@ SmallVector<Value> SpaceEmitter::computeLoop() {
   auto [begin, length] = depthRange(depth, config.depth);
   // No part of K is empty.
   if (begin)
-    tile::AssumeOp::create(
-        b, compare(arith::CmpIPredicate::sgt, length, i32(b, 0)));
+    tile::AssumeOp::create(b, compare(Predicate::sgt, length, i32(b, 0)));
   auto gemm =
       scf::ForOp::create(b, i32(b, 0), length, i32(b, config.depth), zeros);
   if (filled)
@@ -254,15 +239,8 @@ SmallVector<Value> SpaceEmitter::computeLoop() {
       Operand operand = operandOf(each, 1);
       right = emitBlock(operand, each.getB());
     }
-    if (parts > 1) {
-      auto whole = cast<RankedTensorType>(right.getType());
-      right = tile::ReshapeOp::create(
-          b,
-          RankedTensorType::get(
-              {parts, config.depth / parts, whole.getDimSize(1)},
-              whole.getElementType()),
-          right);
-    }
+    if (parts > 1)
+      right = reshape(right, {parts, config.depth / parts, shapeOf(right)[1]});
     next.push_back(
         tile::DotOp::create(b, type, left, right, sum, config.matrix));
   }
@@ -279,19 +257,16 @@ SmallVector<Value> SpaceEmitter::computeLoop() {
   b.setInsertionPointAfter(gemm);
   if (parts > 1)
     for (Value &sum : results)
-      sum = tile::ReshapeOp::create(
-          b,
-          RankedTensorType::get(ArrayRef(extents).drop_front(),
-                                type.getElementType()),
-          reduce(Combine::Add, sum, 0));
+      sum =
+          reshape(reduce(Combine::Add, sum, 0), ArrayRef(extents).drop_front());
   if (!norm)
     return results;
   Value squares = results.pop_back_val();
-  auto rows = RankedTensorType::get({dims[0].extent, 1}, b.getF32Type());
+  auto rows = block({dims[0].extent, 1}, b.getF32Type());
   squares = reduce(Combine::Add, squares, 1);
   Value scale = scaleOf(norm, tile::ConvertLayoutOp::create(b, rows, squares),
                         norm.getEps());
   for (Value &sum : results)
-    sum = arith::MulFOp::create(b, sum, broadcastTo(scale, type.getShape()));
+    sum = fmul(sum, broadcast(scale, type.getShape()));
   return results;
 }

@@ -12,7 +12,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "GretaToTile.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/IRMapping.h"
 #include <cmath>
@@ -20,55 +19,21 @@
 using namespace mlir;
 using namespace greta;
 
-static constexpr double log2e = 1.4426950408889634;
-
-/// What is inside of one op of the dialect may contract: its definition rounds
-/// once, at the end.
-static constexpr auto contract = arith::FastMathFlags::contract;
-
 //===----------------------------------------------------------------------===//
 // Small pieces
 //===----------------------------------------------------------------------===//
 
-Value SpaceEmitter::constant(RankedTensorType type, double value) {
-  APFloat number(value);
-  bool lossy;
-  number.convert(cast<FloatType>(type.getElementType()).getFloatSemantics(),
-                 APFloat::rmNearestTiesToEven, &lossy);
-  return arith::ConstantOp::create(b, DenseElementsAttr::get(type, number));
-}
-
-Value SpaceEmitter::broadcastTo(Value block, ArrayRef<int64_t> shape) {
-  auto type = cast<RankedTensorType>(block.getType());
-  if (type.getShape() == shape)
-    return block;
-  return tile::BroadcastOp::create(
-      b, RankedTensorType::get(shape, type.getElementType()), block);
-}
-
-Value SpaceEmitter::widen(Value block) {
-  auto type = cast<RankedTensorType>(block.getType());
-  if (type.getElementType().isF32())
-    return block;
+Value SpaceEmitter::widen(Value v) {
+  if (getElementTypeOrSelf(v).isF32())
+    return v;
   for (Scope *scope : {&outer, &inner})
-    if (Value known = scope->widened.lookup(block))
+    if (Value known = scope->widened.lookup(v))
       return known;
-  Value result = arith::ExtFOp::create(
-      b, RankedTensorType::get(type.getShape(), b.getF32Type()), block);
-  (loop ? inner : outer).widened[block] = result;
-  return result;
-}
-
-Value SpaceEmitter::narrow(Value block, Type element) {
-  auto type = cast<RankedTensorType>(block.getType());
-  if (type.getElementType() == element)
-    return block;
-  return arith::TruncFOp::create(
-      b, RankedTensorType::get(type.getShape(), element), block);
+  return (loop ? inner : outer).widened[v] = extend(v);
 }
 
 Value SpaceEmitter::wide(Value v, const Mapping &mapping) {
-  return broadcastTo(widen(value(v, mapping)), shapeOf(identity));
+  return broadcast(widen(value(v, mapping)), shapeOf(identity));
 }
 
 /// Elements that the reductions of a row op combine.
@@ -116,7 +81,7 @@ Value SpaceEmitter::maskColumns(Value block, Value other) {
   // The pair's dimension has no edge: index by columns alone.
   Value mask = memoize(&dims, 0, columns,
                        [&] { return isWithin(columnDim, dims.size()); });
-  return select(broadcastTo(mask, type.getShape()), block, other);
+  return select(broadcast(mask, type.getShape()), block, other);
 }
 
 //===----------------------------------------------------------------------===//
@@ -131,23 +96,18 @@ SpaceEmitter::Combine SpaceEmitter::reductionKind(Operation *op,
 Value SpaceEmitter::combine(Combine kind, Value x, Value y) {
   // A NaN that the maximum drops comes back through the exponentials.
   if (kind == Combine::Max)
-    return arith::MaxNumFOp::create(b, x, y, arith::FastMathFlags::nnan);
+    return arith::MaxNumFOp::create(b, x, y, Flags::nnan);
   if (getElementTypeOrSelf(x.getType()).isInteger())
     return add(x, y);
-  return arith::AddFOp::create(b, x, y);
+  return fadd(x, y);
 }
 
-Value SpaceEmitter::reduce(Combine kind, Value block, unsigned dim) {
-  auto type = cast<RankedTensorType>(block.getType());
-  auto reduced = tile::ReduceOp::create(
-      b, block, dim, [&](OpBuilder &, Location, ValueRange x, ValueRange y) {
-        return SmallVector<Value>{combine(kind, x.front(), y.front())};
-      });
-  SmallVector<int64_t> shape(type.getShape());
+Value SpaceEmitter::reduce(Combine kind, Value v, unsigned dim) {
+  SmallVector<int64_t> shape(shapeOf(v));
   shape[dim] = 1;
   return tile::ReshapeOp::create(
-      b, RankedTensorType::get(shape, type.getElementType()),
-      reduced->getResult(0));
+      b, block(shape, getElementTypeOrSelf(v)),
+      reduce(v, dim, [&](Value x, Value y) { return combine(kind, x, y); }));
 }
 
 Value SpaceEmitter::neutral(Combine kind, RankedTensorType type) {
@@ -160,14 +120,14 @@ Value SpaceEmitter::reductionInput(Operation *op, unsigned index) {
   bool neutralBeyond = !dims[columnDim].masked;
   Value result;
   if (isa<RmsNormOp>(op)) {
-    result = arith::MulFOp::create(b, x, x, contract);
+    result = fmul(x, x, contract);
     neutralBeyond |= beyond == Masked::Zero;
   } else if (auto norm = dyn_cast<LayerNormOp>(op)) {
     result = x;
     neutralBeyond |= index == 0 && beyond == Masked::Zero;
     if (index == 1) {
-      Value centred = arith::SubFOp::create(b, x, meanOf(op), contract);
-      result = arith::MulFOp::create(b, centred, centred, contract);
+      Value centred = fsub(x, meanOf(op), contract);
+      result = fmul(centred, centred, contract);
     }
   } else {
     result = index == 0 ? x : exponentials(cast<SoftmaxOp>(op));
@@ -183,24 +143,22 @@ Value SpaceEmitter::rowValue(Operation *op, unsigned part, unsigned reduction,
                              llvm::function_ref<Value(Value)> compute) {
   Value row = memoize(op, part, {},
                       [&] { return compute(reductions.at({op, reduction})); });
-  return broadcastTo(row, shapeOf(identity));
+  return broadcast(row, shapeOf(identity));
 }
 
 /// sum / D
 Value SpaceEmitter::meanOf(Operation *op) {
   return rowValue(op, 0, 0, [&](Value sum) -> Value {
     auto type = cast<RankedTensorType>(sum.getType());
-    return arith::MulFOp::create(b, sum, constant(type, 1.0 / rowLength(op)));
+    return fmul(sum, constant(type, 1.0 / rowLength(op)));
   });
 }
 
 /// rsqrt(sum / D + eps)
 Value SpaceEmitter::scaleOf(Operation *op, Value sum, APFloat eps) {
   auto type = cast<RankedTensorType>(sum.getType());
-  Value mean =
-      arith::MulFOp::create(b, sum, constant(type, 1.0 / rowLength(op)));
-  Value shifted =
-      arith::AddFOp::create(b, mean, constant(type, eps.convertToFloat()));
+  Value mean = fmul(sum, constant(type, 1.0 / rowLength(op)));
+  Value shifted = fadd(mean, constant(type, eps.convertToFloat()));
   return math::RsqrtOp::create(b, shifted);
 }
 
@@ -214,12 +172,11 @@ Value SpaceEmitter::exponentials(SoftmaxOp op) {
   return memoize(op.getOperation(), 0, identity, [&]() -> Value {
     Value x = wide(op.getX(), identity);
     Value max = rowValue(op, 0, 0, [](Value reduced) { return reduced; });
-    Value shifted = arith::SubFOp::create(b, x, max);
+    Value shifted = fsub(x, max);
     auto type = cast<RankedTensorType>(x.getType());
     // At most 1, so results below the normal numbers may be flushed.
-    return math::Exp2Op::create(
-        b, arith::MulFOp::create(b, shifted, constant(type, log2e)),
-        arith::FastMathFlags::afn);
+    return math::Exp2Op::create(b, fmul(shifted, constant(type, log2e)),
+                                Flags::afn);
   });
 }
 
@@ -238,9 +195,9 @@ Value SpaceEmitter::compute(Value v, const Mapping &mapping) {
         b, DenseElementsAttr::get(blockType(mapping, element),
                                   elements.getSplatValue<Attribute>()));
   }
-  if (auto broadcast = dyn_cast<BroadcastOp>(op)) {
+  if (isa<BroadcastOp>(op)) {
     OpOperand &operand = op->getOpOperand(0);
-    return broadcastTo(
+    return broadcast(
         value(operand.get(), operandMapping(operand, mapping, space.rank())),
         shapeOf(mapping));
   }
@@ -284,9 +241,7 @@ Value SpaceEmitter::computeElementwise(Operation *op, const Mapping &mapping) {
 }
 
 Value SpaceEmitter::computeRowOp(Operation *op) {
-  auto mul = [&](Value x, Value y) -> Value {
-    return arith::MulFOp::create(b, x, y, contract);
-  };
+  auto mul = [&](Value x, Value y) -> Value { return fmul(x, y, contract); };
   Type element = getElementTypeOrSelf(op->getResult(0).getType());
   Mapping vector = {identity.back()};
   Value result;
@@ -294,26 +249,24 @@ Value SpaceEmitter::computeRowOp(Operation *op) {
     Value y = mul(wide(norm.getX(), identity), scaleOf(op, 0, norm.getEps()));
     result = mul(y, wide(norm.getW(), vector));
   } else if (auto norm = dyn_cast<LayerNormOp>(op)) {
-    Value y = arith::SubFOp::create(b, wide(norm.getX(), identity), meanOf(op),
-                                    contract);
+    Value y = fsub(wide(norm.getX(), identity), meanOf(op), contract);
     y = mul(mul(y, scaleOf(op, 1, norm.getEps())), wide(norm.getW(), vector));
-    result = arith::AddFOp::create(b, y, wide(norm.getB(), vector), contract);
+    result = fadd(y, wide(norm.getB(), vector), contract);
   } else if (auto softmax = dyn_cast<SoftmaxOp>(op)) {
     Value inverse = rowValue(op, 1, 1, [&](Value sum) -> Value {
       auto type = cast<RankedTensorType>(sum.getType());
-      return arith::DivFOp::create(b, constant(type, 1.0), sum);
+      return fdiv(constant(type, 1.0), sum);
     });
     result = mul(exponentials(softmax), inverse);
   } else if (auto swiglu = dyn_cast<SwigluOp>(op)) {
     Value x = wide(swiglu.getGate(), identity);
     auto type = cast<RankedTensorType>(x.getType());
     // Added to 1, so small results may be flushed.
-    Value e = math::Exp2Op::create(b, mul(x, constant(type, -log2e)),
-                                   arith::FastMathFlags::afn);
-    Value d = arith::AddFOp::create(b, constant(type, 1.0), e);
+    Value e =
+        math::Exp2Op::create(b, mul(x, constant(type, -log2e)), Flags::afn);
+    Value d = fadd(constant(type, 1.0), e);
     // A reciprocal is within an ulp, and 0 for infinity as it should be.
-    Value silu = arith::DivFOp::create(
-        b, x, d, arith::FastMathFlags::arcp | arith::FastMathFlags::afn);
+    Value silu = fdiv(x, d, Flags::arcp | Flags::afn);
     result = mul(silu, wide(swiglu.getUp(), identity));
   } else if (auto rope = dyn_cast<RopeOp>(op)) {
     result = computeRope(rope);
@@ -332,16 +285,14 @@ Value SpaceEmitter::computeRope(RopeOp op) {
   Value x = widen(value(op.getX(), identity));
   SmallVector<int64_t> shape = shapeOf(identity), along(shape.size(), 1);
   auto table = [&](Value v) {
-    return broadcastTo(value(v, {0, space.rank()}), shape);
+    return broadcast(value(v, {0, space.rank()}), shape);
   };
-  auto mul = [&](Value p, Value q) -> Value {
-    return arith::MulFOp::create(b, p, q, contract);
-  };
+  auto mul = [&](Value p, Value q) -> Value { return fmul(p, q, contract); };
   along[pairDim] = 2;
-  auto indices = RankedTensorType::get(along, b.getI32Type());
-  Value isFirst = arith::CmpIOp::create(
-      b, arith::CmpIPredicate::eq, tile::IotaOp::create(b, indices, pairDim),
-      arith::ConstantOp::create(b, b.getZeroAttr(indices)));
+  auto indices = block(along, b.getI32Type());
+  Value isFirst =
+      compare(Predicate::eq, tile::IotaOp::create(b, indices, pairDim),
+              arith::ConstantOp::create(b, b.getZeroAttr(indices)));
   // The partner: pairs go last, where they part, change places and meet.
   SmallVector<int64_t> pairLast, back, last;
   for (int64_t dim = 0, rank = shape.size(); dim < rank; ++dim) {
@@ -353,16 +304,15 @@ Value SpaceEmitter::computeRope(RopeOp op) {
   back[pairDim] = shape.size() - 1;
   for (int64_t dim : pairLast)
     last.push_back(shape[dim]);
-  auto pairs = RankedTensorType::get(last, b.getF32Type());
-  auto half = RankedTensorType::get(ArrayRef(last).drop_back(), b.getF32Type());
+  auto pairs = block(last, b.getF32Type());
+  auto half = block(ArrayRef(last).drop_back(), b.getF32Type());
   auto halves = tile::SplitOp::create(
       b, half, half, tile::TransOp::create(b, pairs, x, pairLast));
   Value turnedPairs =
       tile::JoinOp::create(b, pairs, halves.getSecond(), halves.getFirst());
   Value partner = tile::TransOp::create(b, x.getType(), turnedPairs, back);
   Value product = mul(partner, table(op.getSin()));
-  Value turned =
-      arith::SelectOp::create(b, broadcastTo(isFirst, shape),
-                              arith::NegFOp::create(b, product), product);
-  return arith::AddFOp::create(b, mul(x, table(op.getCos())), turned, contract);
+  Value turned = select(broadcast(isFirst, shape),
+                        arith::NegFOp::create(b, product), product);
+  return fadd(mul(x, table(op.getCos())), turned, contract);
 }

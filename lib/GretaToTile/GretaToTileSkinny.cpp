@@ -24,14 +24,12 @@
 //===----------------------------------------------------------------------===//
 
 #include "GretaToTile.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 
 using namespace mlir;
 using namespace greta;
 
 void SpaceEmitter::addDepth() {
-  MLIRContext *context = kernel.getContext();
   int64_t depth = MatmulOp(space.matmul).getDepth();
   depthDim = dims.size();
   int64_t head = space.headSize();
@@ -45,7 +43,7 @@ void SpaceEmitter::addDepth() {
       dim.step = head;
   }
   auto add = [&](Dim::Kind kind, int64_t extent, int64_t size, int64_t unit) {
-    dims.push_back({kind, -1, extent, getAffineConstantExpr(size, context),
+    dims.push_back({kind, -1, extent, fixed(size),
                     /*masked=*/false, Value(), unit});
   };
   add(Dim::Depth, config.depth / config.run, depth / config.run, config.run);
@@ -67,12 +65,10 @@ Value SpaceEmitter::loadDepth(BlockArgument argument, const Mapping &mapping) {
     layout.strides.insert(layout.strides.begin() + n,
                           column * space.headSize());
   }
-  SmallVector<Value> offsets, dynamicStrides, bounds;
-  SmallVector<int64_t> strides, bounded, clamped;
+  Access a;
   for (auto [i, dim] : llvm::enumerate(dims)) {
     if (!isMapped(dim, mapping)) {
-      offsets.push_back(i32(b, 0));
-      strides.push_back(0);
+      addDim(a, Value(), fixed(0));
       continue;
     }
     int64_t id = dim.unit                 ? depthId()
@@ -80,26 +76,16 @@ Value SpaceEmitter::loadDepth(BlockArgument argument, const Mapping &mapping) {
                                           : space.rank() - 1;
     int64_t unit =
         dim.kind == Dim::Group ? 1 : std::max<int64_t>({1, dim.unit, dim.step});
-    AffineExpr stride = strideOf(id, layout, mapping) * unit;
-    offsets.push_back(dim.offset ? dim.offset : i32(b, 0));
-    if (auto constant = dyn_cast<AffineConstantExpr>(stride)) {
-      strides.push_back(constant.getValue());
-    } else {
-      strides.push_back(ShapedType::kDynamic);
-      dynamicStrides.push_back(scalars.get(b, stride));
-    }
+    addDim(a, dim.offset, strideOf(id, layout, mapping) * unit);
     if (dim.masked) {
-      bounded.push_back(i);
-      bounds.push_back(reached(offsets.back(), scalars.get(b, dim.size)));
+      setBound(a, i, reached(a.offsets.back(), scalars.get(b, dim.size)));
       // What lies beyond M or N goes into GEMMs that nobody keeps.
-      if (inOperand && dim.kind != Dim::Depth && strides.back() != 1)
-        clamped.push_back(i);
+      if (inOperand && dim.kind != Dim::Depth && a.strides.back() != 1)
+        a.clamped.push_back(i);
     }
   }
   Value pointer = inBatch(pointerOf(argument), layout, mapping);
-  return tile::LoadOp::create(b, blockType(mapping, tensor.getElementType()),
-                              pointer, offsets, dynamicStrides, bounds, Value(),
-                              strides, bounded, clamped);
+  return load(blockType(mapping, tensor.getElementType()), pointer, a);
 }
 
 /// Loads everything that `v` is computed from: loads of several blocks come
@@ -119,13 +105,10 @@ Value SpaceEmitter::isWithin(unsigned number, unsigned rank) {
   const Dim &dim = dims[number];
   SmallVector<int64_t> shape(rank, 1);
   shape[number] = dim.extent;
-  auto indices = RankedTensorType::get(shape, b.getI32Type());
   Value bound = scalars.get(b, dim.size);
   if (dim.offset)
     bound = sub(bound, dim.offset);
-  return compare(arith::CmpIPredicate::slt,
-                 tile::IotaOp::create(b, indices, number),
-                 tile::SplatOp::create(b, indices, bound));
+  return compare(Predicate::slt, iota(shape, number), splat(bound, shape));
 }
 
 /// Zero beyond the depth, whatever was computed from the zeros loaded there.
@@ -133,7 +116,7 @@ Value SpaceEmitter::maskDepth(Value block) {
   auto type = cast<RankedTensorType>(block.getType());
   Value mask = isWithin(depthDim, type.getRank());
   Value zero = arith::ConstantOp::create(b, b.getZeroAttr(type));
-  return select(broadcastTo(mask, type.getShape()), block, zero);
+  return select(broadcast(mask, type.getShape()), block, zero);
 }
 
 /// Products with weights of 4 bits, as sixteenths of whole numbers: sums of
@@ -142,28 +125,19 @@ Value SpaceEmitter::maskDepth(Value block) {
 Value SpaceEmitter::addPackedProducts(Value left, const PackedBlocks &blocks,
                                       Value sum, ArrayRef<int64_t> summed) {
   auto type = cast<RankedTensorType>(sum.getType());
-  auto splat = [&](RankedTensorType type, double value) -> Value {
-    return arith::ConstantOp::create(
-        b, DenseElementsAttr::get(
-               type, FloatAttr::get(type.getElementType(), value)));
-  };
   SmallVector<int64_t> shape(
       cast<RankedTensorType>(blocks.words.getType()).getShape());
-  Value sixteenth =
-      splat(RankedTensorType::get(SmallVector<int64_t>(shape.size(), 1),
-                                  b.getF16Type()),
-            0.0625);
+  Value sixteenth = constant(
+      block(SmallVector<int64_t>(shape.size(), 1), b.getF16Type()), 0.0625);
   shape.back() = 8;
-  Value weights =
-      tile::DequantOp::create(b, RankedTensorType::get(shape, b.getF16Type()),
-                              blocks.words, sixteenth, blocks.zeros);
-  Value products =
-      tile::ContractOp::create(b, type, left, weights, splat(type, 0), summed,
-                               /*narrow=*/true);
+  Value weights = tile::DequantOp::create(
+      b, block(shape, b.getF16Type()), blocks.words, sixteenth, blocks.zeros);
+  Value products = tile::ContractOp::create(b, type, left, weights,
+                                            constant(type, 0), summed,
+                                            /*narrow=*/true);
   Value scales = widen(blocks.scales);
-  auto scalesType = cast<RankedTensorType>(scales.getType());
-  scales = arith::MulFOp::create(b, scales, splat(scalesType, 16));
-  return math::FmaOp::create(b, products, broadcastTo(scales, type.getShape()),
+  scales = fmul(scales, constant(shapeOf(scales), 16));
+  return math::FmaOp::create(b, products, broadcast(scales, type.getShape()),
                              sum);
 }
 
@@ -190,7 +164,7 @@ SmallVector<Value> SpaceEmitter::computeSkinny() {
   shape[depthDim] = dims[depthDim].extent;
   for (unsigned dim = depthDim + 1; dim < dims.size(); ++dim)
     summed.push_back(dim);
-  auto type = RankedTensorType::get(shape, element);
+  auto type = block(shape, element);
   // Weights that are multiplied as they are packed.
   auto packedOf = [](MatmulOp gemm) -> DequantOp {
     if (!gemm.getType().getElementType().isF16())
@@ -262,8 +236,7 @@ SmallVector<Value> SpaceEmitter::computeSkinny() {
     SmallVector<int64_t> squares = shapeOf(a);
     for (int64_t dim : summed)
       squares[dim] = 1;
-    next.push_back(
-        neutral(Combine::Add, RankedTensorType::get(squares, b.getF32Type())));
+    next.push_back(neutral(Combine::Add, block(squares, b.getF32Type())));
   }
   if (looped) {
     loop = scf::ForOp::create(b, i32(b, 0), i32(b, looped), i32(b, step), next);
@@ -287,8 +260,7 @@ SmallVector<Value> SpaceEmitter::computeSkinny() {
   if (norm) {
     Value scale = scaleOf(norm, next.pop_back_val(), norm.getEps());
     for (Value &sum : next)
-      sum =
-          arith::MulFOp::create(b, sum, broadcastTo(scale, shapeOf(identity)));
+      sum = fmul(sum, broadcast(scale, shapeOf(identity)));
   }
   return next;
 }

@@ -16,7 +16,6 @@
 
 #include "GretaTile/LoopAttributes.h"
 #include "GretaToTile.h"
-#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace greta;
@@ -42,51 +41,47 @@ Value ScalarArguments::get(ImplicitLocOpBuilder &b, AffineExpr expr) {
   return arguments.back();
 }
 
-SpaceEmitter::SpaceEmitter(ImplicitLocOpBuilder &b, KernelOp kernel,
-                           Region &region, const Space &space,
-                           const SpaceConfig &config, ScalarArguments &scalars,
-                           Pointers pointers, int64_t units)
-    : Emitter(b, kernel, region, config, scalars, pointers), space(space),
-      units(units), identity(identityMapping(space.rank())) {
-  MLIRContext *context = kernel.getContext();
+SpaceEmitter::SpaceEmitter(const EmitterContext &context, int64_t units)
+    : Emitter(context), units(units), identity(identityMapping(space.rank())) {
+  MLIRContext *mlir = kernel.getContext();
   auto add = [&](Dim::Kind kind, int64_t group, int64_t extent,
                  AffineExpr size) {
-    bool masked = extent > 1 && size.getLargestKnownDivisor() % extent != 0;
-    if (auto constant = dyn_cast<AffineConstantExpr>(size))
-      masked = constant.getValue() % extent != 0;
+    auto constant = dyn_cast<AffineConstantExpr>(size);
+    bool masked =
+        constant ? constant.getValue() % extent != 0
+                 : extent > 1 && size.getLargestKnownDivisor() % extent != 0;
     // The last block of a GEMM's side moves in from the edge where that
     // keeps accesses aligned: two workgroups then write the same results, and
     // no block needs clamps or masks.
     constexpr int64_t aligned = 16;
-    auto fixed = dyn_cast<AffineConstantExpr>(size);
     int64_t unit = group == 1 ? space.headSize() : 1;
-    bool moved = masked && config.pipeline && fixed &&
-                 fixed.getValue() > extent &&
-                 (fixed.getValue() - extent) * unit % aligned == 0;
+    bool moved = masked && config.pipeline && constant &&
+                 constant.getValue() > extent &&
+                 (constant.getValue() - extent) * unit % aligned == 0;
     dims.push_back({kind, group, extent, size, masked && !moved, Value(), 0});
     dims.back().moved = moved;
   };
   if (config.flat) {
-    add(Dim::Group, -1, 1, getAffineConstantExpr(1, context));
-    add(Dim::Column, -1, config.columns, space.size(context));
+    add(Dim::Group, -1, 1, fixed(1));
+    add(Dim::Column, -1, config.columns, space.size(mlir));
     columnDim = 1;
     return;
   }
   for (unsigned group = 0; group < space.groups.size(); ++group) {
-    AffineExpr rows = space.rows(group, context);
+    AffineExpr rows = space.rows(group, mlir);
     if (space.matmul && !space.heads && group + 1 < space.groups.size())
       batch.push_back(
           {Dim::Group, group, 1, rows, /*masked=*/false, Value(), 0});
     else
       add(Dim::Group, group, config.rows[group], rows);
   }
-  AffineExpr two = getAffineConstantExpr(2, context);
+  AffineExpr two = fixed(2);
   if (space.pairs == Space::Pairs::Halves) {
     pairDim = dims.size();
     add(Dim::Pair, -1, 2, two);
   }
   columnDim = dims.size();
-  add(Dim::Column, -1, config.columns, space.columns(context));
+  add(Dim::Column, -1, config.columns, space.columns(mlir));
   if (space.pairs == Space::Pairs::Neighbours) {
     pairDim = dims.size();
     add(Dim::Pair, -1, 2, two);
@@ -102,7 +97,7 @@ bool SpaceEmitter::isSplit(const Dim &dim) const {
 }
 
 AffineExpr SpaceEmitter::workgroups() {
-  AffineExpr count = getAffineConstantExpr(config.split, kernel.getContext());
+  AffineExpr count = fixed(config.split);
   for (const Dim &dim : dims) {
     if (!isSplit(dim))
       continue;
@@ -117,8 +112,7 @@ AffineExpr SpaceEmitter::workgroups() {
 void SpaceEmitter::locate(Value index) {
   SmallVector<Dim *> shared;
   for (Dim &dim : dims)
-    if (isSplit(dim) && dim.size.ceilDiv(dim.extent) !=
-                            getAffineConstantExpr(1, kernel.getContext()))
+    if (isSplit(dim) && dim.size.ceilDiv(dim.extent) != fixed(1))
       shared.push_back(&dim);
   auto countOf = [&](const Dim &dim) -> Value {
     AffineExpr blocks = dim.size.ceilDiv(dim.extent);
@@ -133,8 +127,8 @@ void SpaceEmitter::locate(Value index) {
   auto place = [&](Dim &dim, Value at) {
     dim.offset = dim.extent == 1 ? at : mul(at, i32(b, dim.extent));
     if (dim.moved)
-      dim.offset = arith::MinUIOp::create(
-          b, dim.offset,
+      dim.offset = minU(
+          dim.offset,
           i32(b, cast<AffineConstantExpr>(dim.size).getValue() - dim.extent));
   };
   if (!batch.empty()) {
@@ -171,15 +165,13 @@ void SpaceEmitter::locate(Value index) {
       Value chiplets = i32(b, config.chiplets);
       Value each = div(mul(all, i32(b, config.split)), chiplets);
       Value moved = add(mul(rem(index, chiplets), each), div(index, chiplets));
-      Value divides =
-          compare(arith::CmpIPredicate::ult, index, mul(each, chiplets));
+      Value divides = compare(Predicate::ult, index, mul(each, chiplets));
       index = select(divides, moved, index);
     }
     takePart(all);
     Value size = mul(columns, i32(b, config.group));
     Value first = mul(div(index, size), i32(b, config.group));
-    Value high =
-        arith::MinUIOp::create(b, sub(rows, first), i32(b, config.group));
+    Value high = minU(sub(rows, first), i32(b, config.group));
     Value rest = rem(index, size);
     place(*shared[0], add(first, rem(rest, high)));
     return place(*shared[1], div(rest, high));
@@ -231,7 +223,7 @@ SmallVector<int64_t> SpaceEmitter::shapeOf(const Mapping &mapping) const {
 }
 
 RankedTensorType SpaceEmitter::blockType(const Mapping &mapping, Type element) {
-  return RankedTensorType::get(shapeOf(mapping), element);
+  return block(shapeOf(mapping), element);
 }
 
 AffineMap SpaceEmitter::shapeOfArgument(unsigned index) {
@@ -249,19 +241,18 @@ Value SpaceEmitter::pointerOf(BlockArgument argument) {
   return view ? view : pointers.inputs[number];
 }
 
+Value SpaceEmitter::elements(AffineExpr count) {
+  auto constant = dyn_cast<AffineConstantExpr>(count);
+  return constant ? i64(constant.getValue()) : large(scalars.get(b, count));
+}
+
 void SpaceEmitter::locateViews() {
   for (BlockArgument argument : region.getArguments()) {
     AffineExpr offset = layoutOf(argument).offset;
-    if (argument.use_empty() ||
-        offset == getAffineConstantExpr(0, kernel.getContext()))
+    if (argument.use_empty() || offset == fixed(0))
       continue;
-    auto fixed = dyn_cast<AffineConstantExpr>(offset);
-    Value elements =
-        fixed
-            ? arith::ConstantIntOp::create(b, fixed.getValue(), 64).getResult()
-            : arith::ExtSIOp::create(b, b.getI64Type(), scalars.get(b, offset));
     views[argument.getArgNumber()] =
-        tile::PtrAddOp::create(b, pointerOf(argument), elements);
+        advance(pointerOf(argument), elements(offset));
   }
 }
 
@@ -282,59 +273,39 @@ Value SpaceEmitter::inBatch(Value pointer, const TensorLayout &layout,
     int64_t last = space.groups[dim.group].back();
     if (!llvm::is_contained(mapping, last))
       continue;
-    auto wide = [&](Value value) -> Value {
-      return arith::ExtSIOp::create(b, b.getI64Type(), value);
-    };
-    AffineExpr stride = strideOf(last, layout, mapping);
-    auto fixed = dyn_cast<AffineConstantExpr>(stride);
-    Value elements =
-        fixed
-            ? arith::ConstantIntOp::create(b, fixed.getValue(), 64).getResult()
-            : wide(scalars.get(b, stride));
-    pointer =
-        tile::PtrAddOp::create(b, pointer, mul(wide(dim.offset), elements));
+    Value stride = elements(strideOf(last, layout, mapping));
+    pointer = advance(pointer, mul(large(dim.offset), stride));
   }
   return pointer;
 }
 
 Value SpaceEmitter::reached(Value offset, Value bound) {
   if (!getConstantIntValue(offset))
-    tile::AssumeOp::create(b,
-                           compare(arith::CmpIPredicate::slt, offset, bound));
+    tile::AssumeOp::create(b, compare(Predicate::slt, offset, bound));
   return bound;
 }
 
 SpaceEmitter::Access SpaceEmitter::access(const TensorLayout &layout,
                                           const Mapping &mapping) {
   Access result;
-  AffineExpr one = getAffineConstantExpr(1, kernel.getContext());
   bool isHalf = llvm::is_contained(mapping, space.rank());
   for (auto [i, dim] : llvm::enumerate(dims)) {
     if (!isMapped(dim, mapping)) {
-      result.offsets.push_back(i32(b, 0));
-      result.strides.push_back(0);
+      addDim(result, Value(), fixed(0));
       continue;
     }
-    AffineExpr stride = one;
+    AffineExpr stride = fixed(1);
     if (dim.kind == Dim::Group)
       stride = strideOf(space.groups[dim.group].back(), layout, mapping);
     else if (space.pairs == Space::Pairs::Neighbours && !isHalf)
-      stride = dim.kind == Dim::Column ? one * 2 : one;
+      stride = fixed(dim.kind == Dim::Column ? 2 : 1);
     else if (dim.kind == Dim::Pair)
       stride = space.columns(kernel.getContext());
 
-    result.offsets.push_back(dim.offset ? dim.offset : i32(b, 0));
-    if (auto constant = dyn_cast<AffineConstantExpr>(stride)) {
-      result.strides.push_back(constant.getValue());
-    } else {
-      result.strides.push_back(ShapedType::kDynamic);
-      result.dynamicStrides.push_back(scalars.get(b, stride));
-    }
-    if (dim.masked) {
-      result.bounded.push_back(i);
-      result.bounds.push_back(
-          reached(result.offsets.back(), scalars.get(b, dim.size)));
-    }
+    addDim(result, dim.offset, stride);
+    if (dim.masked)
+      setBound(result, i,
+               reached(result.offsets.back(), scalars.get(b, dim.size)));
   }
   return result;
 }
@@ -359,21 +330,17 @@ Value SpaceEmitter::load(BlockArgument argument, const Mapping &mapping) {
     }
   }
   Value pointer = inBatch(pointerOf(argument), layout, mapping);
-  return tile::LoadOp::create(b, blockType(mapping, element), pointer,
-                              a.offsets, a.dynamicStrides, a.bounds, other,
-                              a.strides, a.bounded);
+  return load(blockType(mapping, element), pointer, a, other);
 }
 
 void SpaceEmitter::store(unsigned output, Value v) {
   TensorLayout layout =
       TensorLayout::contiguous(space.shape, kernel.getContext());
-  Value block = broadcastTo(value(v, identity), shapeOf(identity));
+  Value stored = broadcast(value(v, identity), shapeOf(identity));
   if (pointers.caches[output].slots)
-    return storeRows(output, block);
+    return storeRows(output, stored);
   Access a = access(layout, identity);
-  tile::StoreOp::create(
-      b, block, inBatch(pointers.outputs[output], layout, identity), a.offsets,
-      a.dynamicStrides, a.bounds, a.strides, a.bounded);
+  store(stored, inBatch(pointers.outputs[output], layout, identity), a);
 }
 
 //===----------------------------------------------------------------------===//

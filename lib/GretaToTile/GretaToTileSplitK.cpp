@@ -54,6 +54,14 @@ SmallVector<Type> greta::scratchTypes(const Space &space,
   return types;
 }
 
+/// Of a block that has memory of its own, row by row.
+Emitter::Access Emitter::wholeBlock(ArrayRef<int64_t> shape) {
+  Access access;
+  access.offsets.assign(shape.size(), i32(b, 0));
+  access.strides = computeStrides(shape);
+  return access;
+}
+
 /// The sum of a block of each part, the first one at `parts`, in their order.
 /// As many as registers hold are loaded at a time, in a loop where they are
 /// more; the registers of a whole part are free again.
@@ -65,48 +73,39 @@ Value SpaceEmitter::addParts(Value parts, RankedTensorType type,
   const int64_t together = std::clamp<int64_t>(
       std::max(registers * func.getBlockSize(), apart) / type.getNumElements(),
       1, 8);
-  SmallVector<Value> zeros(type.getRank(), i32(b, 0));
-  SmallVector<int64_t> strides = computeStrides(type.getShape());
+  Access a = wholeBlock(type.getShape());
   auto addSome = [&](Value sum, Value first, int64_t count) {
     SmallVector<Value> loaded;
     for (int64_t i = 0; i < count; ++i) {
       Value number = add(first, i32(b, i));
-      Value offset = mul(number, i32(b, apart));
-      loaded.push_back(tile::LoadOp::create(
-          b, type, tile::PtrAddOp::create(b, parts, offset), zeros,
-          ValueRange(), ValueRange(), Value(), strides, ArrayRef<int64_t>()));
+      loaded.push_back(
+          load(type, advance(parts, mul(number, i32(b, apart))), a));
     }
     for (Value part : loaded)
-      sum = isa<FloatType>(type.getElementType())
-                ? arith::AddFOp::create(b, sum, part).getResult()
-                : add(sum, part);
+      sum = combine(Combine::Add, sum, part);
     return sum;
   };
   int64_t looped =
       config.split > together ? config.split / together * together : 0;
   Value sum = arith::ConstantOp::create(b, b.getZeroAttr(type));
   if (looped) {
-    auto loop = scf::ForOp::create(b, i32(b, 0), i32(b, looped),
-                                   i32(b, together), ValueRange{sum});
+    auto loop =
+        loopOver(i32(b, 0), i32(b, looped), together, sum,
+                 [&](Value first, ValueRange sums) {
+                   return SmallVector<Value>{addSome(sums[0], first, together)};
+                 });
     loop->setAttr(tile::rolledName, b.getUnitAttr());
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToEnd(loop.getBody());
-    scf::YieldOp::create(
-        b, addSome(loop.getRegionIterArg(0), loop.getInductionVar(), together));
     sum = loop.getResult(0);
   }
   return addSome(sum, i32(b, looped), config.split - looped);
 }
 
-void greta::goOnAsLast(ImplicitLocOpBuilder &b, Value counter, Value expected) {
+void Emitter::goOnAsLast(Value counter, Value expected) {
   Value before = tile::AtomicRmwOp::create(
       b, b.getI32Type(), tile::AtomicKind::Add, tile::MemoryOrder::AcqRel,
       tile::MemoryScope::Device, counter, i32(b, 1), Value());
   Value last = b.createOrFold<arith::SubIOp>(expected, i32(b, 1));
-  Value isLast =
-      arith::CmpIOp::create(b, arith::CmpIPredicate::eq, before, last);
-  auto branch = scf::IfOp::create(b, isLast, /*withElseRegion=*/false);
-  b.setInsertionPoint(branch.thenBlock()->getTerminator());
+  goOnIf(compare(Predicate::eq, before, last));
   tile::StoreScatteredOp::create(b, i32(b, 0), counter, Value());
 }
 
@@ -129,7 +128,6 @@ int64_t SpaceEmitter::slicesOfTile() {
 /// gives the slice's number. There are `slices` of them, at most `most`.
 Value SpaceEmitter::goOnWithSlices(Value counter, int64_t most, Value slices) {
   constexpr int64_t leaves = 1 << 16, looks = 24;
-  using Predicate = arith::CmpIPredicate;
   Type type = b.getI32Type();
   auto update = [&](tile::AtomicKind kind, tile::MemoryOrder order, Value value,
                     Value mask = {}) -> Value {
@@ -140,11 +138,11 @@ Value SpaceEmitter::goOnWithSlices(Value counter, int64_t most, Value slices) {
     return update(tile::AtomicKind::Add, order, value, mask);
   };
   auto low = [&](Value value) -> Value {
-    return arith::AndIOp::create(b, value, i32(b, leaves - 1));
+    return both(value, i32(b, leaves - 1));
   };
   auto sliceOf = [&](Value taken) -> Value {
     Value number = sub(low(taken), i32(b, config.split - 1));
-    return arith::MinUIOp::create(b, number, i32(b, most));
+    return minU(number, i32(b, most));
   };
   Value split = i32(b, config.split), one = i32(b, 1);
   Value arrived = count(tile::MemoryOrder::AcqRel, one);
@@ -154,7 +152,7 @@ Value SpaceEmitter::goOnWithSlices(Value counter, int64_t most, Value slices) {
       [&](OpBuilder &, Location, ValueRange args) {
         Value some = compare(Predicate::slt, low(args[1]), split);
         Value more = compare(Predicate::slt, args[0], i32(b, looks));
-        scf::ConditionOp::create(b, arith::AndIOp::create(b, some, more), args);
+        scf::ConditionOp::create(b, both(some, more), args);
       },
       [&](OpBuilder &, Location, ValueRange args) {
         Value now =
@@ -187,9 +185,7 @@ Value SpaceEmitter::goOnWithSlices(Value counter, int64_t most, Value slices) {
       add(low(left),
           arith::ShRUIOp::create(b, left, i32(b, llvm::Log2_32(leaves))));
   Value all = add(slices, i32(b, 2 * config.split - 2));
-  auto branch = scf::IfOp::create(b, compare(Predicate::eq, others, all),
-                                  /*withElseRegion=*/false);
-  b.setInsertionPoint(branch.thenBlock()->getTerminator());
+  goOnIf(compare(Predicate::eq, others, all));
   tile::StoreScatteredOp::create(b, i32(b, 0), counter, Value());
   b.setInsertionPointToStart(body);
   return body->getArgument(0);
@@ -200,31 +196,22 @@ Value SpaceEmitter::goOnWithSlices(Value counter, int64_t most, Value slices) {
 void SpaceEmitter::joinParts() {
   computeMatmul(space.matmul);
   SmallVector<MatmulOp, 2> gemms = space.gemms();
-  auto wide = [&](Value value) -> Value {
-    return arith::ExtSIOp::create(b, b.getI64Type(), value);
-  };
   SmallVector<Value> tiles; // each GEMM's parts of this tile
-  Value first =
-      mul(wide(tileNumber), arith::ConstantIntOp::create(b, config.split, 64));
+  Value first = mul(large(tileNumber), i64(config.split));
   auto type = cast<RankedTensorType>(sums.lookup(gemms.front()).getType());
   const int64_t size = type.getNumElements();
   AffineExpr groups = workgroups();
   extents.assign(gemms.size(), groups * size);
   extents.push_back(groups.floorDiv(config.split));
   for (auto [gemm, parts] : llvm::zip(gemms, pointers.scratch)) {
-    Value elements = arith::ConstantIntOp::create(b, size, 64);
-    tiles.push_back(tile::PtrAddOp::create(b, parts, mul(first, elements)));
-    Value mine =
-        tile::PtrAddOp::create(b, tiles.back(), mul(wide(part), elements));
-    tile::StoreOp::create(b, sums.lookup(gemm), mine,
-                          SmallVector<Value>(type.getRank(), i32(b, 0)),
-                          ValueRange(), ValueRange(),
-                          computeStrides(type.getShape()), ArrayRef<int64_t>());
+    Value elements = i64(size);
+    tiles.push_back(advance(parts, mul(first, elements)));
+    store(sums.lookup(gemm), advance(tiles.back(), mul(large(part), elements)),
+          wholeBlock(type.getShape()));
   }
-  Value counter =
-      tile::PtrAddOp::create(b, pointers.scratch.back(), tileNumber);
+  Value counter = advance(pointers.scratch.back(), tileNumber);
   if (int64_t slices = slicesOfTile(); slices == 1) {
-    goOnAsLast(b, counter, i32(b, config.split));
+    goOnAsLast(counter, i32(b, config.split));
   } else {
     Dim &rows = dims[0];
     rows.extent /= slices;
@@ -236,7 +223,7 @@ void SpaceEmitter::joinParts() {
       Value left = sub(scalars.get(b, rows.size), rows.offset);
       left = add(left, i32(b, rows.extent - 1));
       left = div(left, i32(b, rows.extent));
-      count = arith::MinUIOp::create(b, left, count);
+      count = minU(left, count);
       rows.masked = rows.size.getLargestKnownDivisor() % rows.extent != 0;
     }
     Value slice = goOnWithSlices(counter, slices, count);
@@ -244,9 +231,8 @@ void SpaceEmitter::joinParts() {
     rows.offset = add(rows.offset, row);
     Value begin = mul(slice, i32(b, size / slices));
     for (Value &parts : tiles)
-      parts = tile::PtrAddOp::create(b, parts, begin);
-    type = RankedTensorType::get({rows.extent, type.getDimSize(1)},
-                                 type.getElementType());
+      parts = advance(parts, begin);
+    type = block({rows.extent, type.getDimSize(1)}, type.getElementType());
   }
   for (auto [gemm, parts] : llvm::zip(gemms, tiles))
     sums[gemm] = addParts(parts, type, size);

@@ -15,11 +15,8 @@ using namespace greta;
 namespace {
 class UpdateEmitter : public BlockProgram {
 public:
-  UpdateEmitter(ImplicitLocOpBuilder &b, KernelOp kernel, Region &region,
-                const Space &space, const SpaceConfig &config,
-                ScalarArguments &scalars, Pointers pointers)
-      : BlockProgram(b, kernel, region, config, scalars, pointers),
-        space(space), update(space.alone) {}
+  explicit UpdateEmitter(const EmitterContext &context)
+      : BlockProgram(context), update(space.alone) {}
 
   AffineExpr workgroups() override {
     return space.rows(0, kernel.getContext()).ceilDiv(config.rows[0]);
@@ -35,24 +32,20 @@ private:
   Value numbers(Value table, Value index, Value mask);
   Value offset(ArrayRef<std::pair<Value, AffineExpr>> terms);
 
-  const Space &space;
   Operation *update;
 };
 } // namespace
 
 /// The positions or slots of rows.
 Value UpdateEmitter::numbers(Value table, Value index, Value mask) {
-  Value pointers = tile::PtrAddOp::create(b, input(table).pointer, index);
-  return tile::LoadScatteredOp::create(b, index.getType(), pointers, mask,
-                                       Value());
+  return gather(index.getType(), advance(input(table).pointer, index), mask);
 }
 
 Value UpdateEmitter::offset(ArrayRef<std::pair<Value, AffineExpr>> terms) {
   SmallVector<int64_t> shape = {config.rows[0]};
   Value sum;
   for (auto [index, stride] : terms) {
-    Value wide = arith::ExtSIOp::create(b, block(shape, b.getI64Type()), index);
-    Value term = mul(wide, splat(large(stride), shape));
+    Value term = mul(large(index), splat(large(stride), shape));
     sum = sum ? add(sum, term) : term;
   }
   return sum;
@@ -62,27 +55,20 @@ UpdateEmitter::Places UpdateEmitter::places(const Tensor &rows,
                                             const Tensor &cache, Value row) {
   SmallVector<int64_t> shape = {config.rows[0]};
   auto below = [&](Value x, AffineExpr bound) {
-    return compare(arith::CmpIPredicate::ult, x, splat(small(bound), shape));
+    return compare(Predicate::ult, x, splat(small(bound), shape));
   };
   auto split = [&](Value x, AffineExpr count) {
     Value by = splat(small(count), shape);
-    return std::pair<Value, Value>(arith::DivUIOp::create(b, x, by),
-                                   arith::RemUIOp::create(b, x, by));
+    return std::pair(div(x, by), rem(x, by));
   };
   Value mine = below(row, space.rows(0, kernel.getContext()));
   if (isa<PagedKvUpdateOp>(update)) {
     auto [token, head] = split(row, rows.shape[1]);
     Value slot = numbers(update->getOperand(2), token, mine);
     Value isSlot = below(slot, cache.shape[0] * cache.shape[1]);
-    check(
-        b, kernel,
-        [&] {
-          Value zero = splat(i32(b, 0), shape);
-          Value isLeftOut = compare(arith::CmpIPredicate::slt, slot, zero);
-          return implied(b, mine, arith::OrIOp::create(b, isSlot, isLeftOut));
-        },
-        "paged_kv_update: an entry of 'slots' is beyond the cache");
-    Value inside = arith::AndIOp::create(b, mine, isSlot);
+    check([&] { return implied(mine, orLeftOut(isSlot, slot)); },
+          "paged_kv_update: an entry of 'slots' is beyond the cache");
+    Value inside = both(mine, isSlot);
     // Pages follow each other.
     return {offset({{token, rows.strides[0]}, {head, rows.strides[1]}}),
             offset({{slot, cache.strides[1]}, {head, cache.strides[2]}}),
@@ -92,16 +78,15 @@ UpdateEmitter::Places UpdateEmitter::places(const Tensor &rows,
   auto [sequence, head] = split(line, rows.shape[1]);
   Value at = add(numbers(update->getOperand(2), sequence, mine), place);
   Value isRow = below(at, cache.shape[2]);
-  check(
-      b, kernel, [&] { return implied(b, mine, isRow); },
-      "kv_update: 'pos' has rows beyond the cache");
+  check([&] { return implied(mine, isRow); },
+        "kv_update: 'pos' has rows beyond the cache");
   return {offset({{sequence, rows.strides[0]},
                   {head, rows.strides[1]},
                   {place, rows.strides[2]}}),
           offset({{sequence, cache.strides[0]},
                   {head, cache.strides[1]},
                   {at, cache.strides[2]}}),
-          arith::AndIOp::create(b, mine, isRow)};
+          both(mine, isRow)};
 }
 
 void UpdateEmitter::emit(Value index) {
@@ -114,26 +99,18 @@ void UpdateEmitter::emit(Value index) {
   Value column = iota({count, width}, 1);
   Value mask = perRow(inside, width);
   if (rows.shape.back() != fixed(width))
-    mask = arith::AndIOp::create(
-        b, mask,
-        compare(arith::CmpIPredicate::slt, column,
-                splat(small(rows.shape.back()), {count, width})));
+    mask = both(mask, compare(Predicate::slt, column,
+                              splat(small(rows.shape.back()), {count, width})));
   auto elements = [&](const Tensor &tensor, Value offsets) -> Value {
-    Value lines =
-        tile::PtrAddOp::create(b, tensor.pointer, perRow(offsets, width));
-    return tile::PtrAddOp::create(b, lines, column);
+    Value lines = advance(tensor.pointer, perRow(offsets, width));
+    return advance(lines, column);
   };
   Value moved =
-      tile::LoadScatteredOp::create(b, block({count, width}, rows.element),
-                                    elements(rows, from), mask, Value());
+      gather(block({count, width}, rows.element), elements(rows, from), mask);
   tile::StoreScatteredOp::create(b, moved, elements(cache, to), mask);
 }
 
 std::unique_ptr<Emitter>
-greta::makeUpdateEmitter(ImplicitLocOpBuilder &b, KernelOp kernel,
-                         Region &region, const Space &space,
-                         const SpaceConfig &config, ScalarArguments &scalars,
-                         Emitter::Pointers pointers) {
-  return std::make_unique<UpdateEmitter>(b, kernel, region, space, config,
-                                         scalars, pointers);
+greta::makeUpdateEmitter(const EmitterContext &context) {
+  return std::make_unique<UpdateEmitter>(context);
 }
