@@ -18,7 +18,6 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/IRMapping.h"
-#include "llvm/ADT/SetVector.h"
 
 namespace greta {
 #define GEN_PASS_DEF_GRETAFUSEPASS
@@ -129,22 +128,7 @@ void Emitter::emitKernel(ArrayRef<Cluster> clusters) {
   llvm::SetVector<Value> inputs;
   SmallVector<Value> outputs;
   for (const Cluster &cluster : clusters) {
-    llvm::SmallPtrSet<Operation *, 8> members(cluster.ops.begin(),
-                                              cluster.ops.end());
-    std::function<void(Value)> add = [&](Value value) {
-      Operation *op = value.getDefiningOp();
-      if (op && members.contains(op))
-        return;
-      if (op && isTransparent(op)) {
-        for (Value operand : op->getOperands())
-          add(operand);
-        return;
-      }
-      inputs.insert(value);
-    };
-    for (Operation *op : cluster.ops)
-      for (Value operand : op->getOperands())
-        add(operand);
+    inputs.insert_range(cluster.inputs);
     llvm::append_range(outputs, cluster.outputs);
   }
 

@@ -12,6 +12,7 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/AffineMap.h"
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/SmallVector.h"
 #include <optional>
 
@@ -77,7 +78,9 @@ mlir::LogicalResult normalizeForFusion(mlir::func::FuncOp function,
 struct Cluster {
   llvm::SmallVector<mlir::Operation *> ops;
   mlir::AffineMap shape;
-  /// Values of `ops` that others use.
+  /// Once it is planned: the values that `ops` take from elsewhere, and those
+  /// of theirs that others use.
+  llvm::SetVector<mlir::Value> inputs;
   llvm::SmallVector<mlir::Value> outputs;
 };
 

@@ -21,7 +21,6 @@
 #include "greta/Fuse/Space.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/IRMapping.h"
-#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/SmallSet.h"
 
 using namespace mlir;
@@ -44,6 +43,10 @@ private:
     int cluster;
     bool throughView;
   };
+  bool isIn(Operation *op, int cluster) const {
+    auto it = clusterOf.find(op);
+    return it != clusterOf.end() && it->second == cluster;
+  }
   SmallVector<Source> sources(Operation *op);
   void addSources(Value value, bool throughView, SmallVectorImpl<Source> &out);
   bool isUsedOutside(Value value, int cluster);
@@ -103,8 +106,7 @@ bool Clusterer::isUsedOutside(Value value, int cluster) {
   return llvm::any_of(value.getUsers(), [&](Operation *user) {
     if (isTransparent(user))
       return isUsedOutside(user->getResult(0), cluster);
-    auto it = clusterOf.find(user);
-    return it == clusterOf.end() || it->second != cluster;
+    return !isIn(user, cluster);
   });
 }
 
@@ -127,8 +129,7 @@ llvm::SetVector<Value> Clusterer::inputs(int cluster) {
         add(operand);
       return;
     }
-    auto it = op ? clusterOf.find(op) : clusterOf.end();
-    if (it == clusterOf.end() || it->second != cluster)
+    if (!isIn(op, cluster))
       in.insert(value);
   };
   for (Operation *op : clusters[cluster].ops)
@@ -175,8 +176,7 @@ bool Clusterer::holdsOperands(ArrayRef<MatmulOp> gemms, int cluster) {
     Operation *op = value.getDefiningOp();
     if (op && isTransparent(op))
       return false;
-    auto it = op ? clusterOf.find(op) : clusterOf.end();
-    return it == clusterOf.end() || it->second != cluster;
+    return !isIn(op, cluster);
   };
   // Heads split the space's columns, which computed blocks of B do not expect,
   // but for packed weights and skinny GEMMs.
@@ -250,10 +250,7 @@ bool Clusterer::holds(int cluster) {
 
   auto isInside = [&](Value value) {
     Operation *op = value.getDefiningOp();
-    if (isTransparent(op))
-      return true;
-    auto it = clusterOf.find(op);
-    return it != clusterOf.end() && it->second == cluster;
+    return isTransparent(op) || isIn(op, cluster);
   };
   if (failed(walkDemands(yielded, candidate.shape.getNumResults(), isInside,
                          [](Value, const Mapping &) {})))
@@ -329,7 +326,7 @@ void Clusterer::place(Operation *op) {
   if (home >= 0)
     return;
   clusterOf[op] = clusters.size();
-  clusters.push_back({{op}, shapeOf(op), {}});
+  clusters.push_back({{op}, shapeOf(op), {}, {}});
 }
 
 /// What was repeated in all of its consumers is gone.
@@ -358,7 +355,7 @@ bool Clusterer::tryRepeat(int from, int into) {
 
   IRMapping mapping;
   int repeated = clusters.size();
-  clusters.push_back({{}, clusters[from].shape, {}});
+  clusters.push_back({{}, clusters[from].shape, {}, {}});
   for (Operation *op : ops) {
     OpBuilder builder(op);
     builder.setInsertionPointAfter(op);
@@ -387,8 +384,7 @@ bool Clusterer::tryRepeat(int from, int into) {
   std::function<bool(Operation *)> leadsInto = [&](Operation *user) {
     if (isTransparent(user))
       return llvm::all_of(user->getUsers(), leadsInto);
-    auto it = clusterOf.find(user);
-    return it != clusterOf.end() && it->second == into;
+    return isIn(user, into);
   };
   for (Operation *op : ops)
     for (OpOperand &use :
@@ -472,6 +468,7 @@ KernelPlan Clusterer::schedule() {
   };
   SmallVector<Launch> launches;
   for (auto [level, cluster] : order) {
+    clusters[cluster].inputs = inputs(cluster);
     clusters[cluster].outputs = outputs(cluster);
     bool isMatmul = llvm::any_of(
         clusters[cluster].ops, [](Operation *op) { return isa<MatmulOp>(op); });

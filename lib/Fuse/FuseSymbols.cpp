@@ -87,16 +87,19 @@ unsigned ShapeAnalysis::index(Value value) {
   return id;
 }
 
-LogicalResult ShapeAnalysis::unify(Operation *op, unsigned a, unsigned b) {
+void ShapeAnalysis::unify(unsigned a, unsigned b) {
   a = leader(a);
   b = leader(b);
-  if (a == b)
-    return success();
+  if (a == b || !isConsistent)
+    return;
   Extent &kept = extents[a], &gone = extents[b];
-  if (kept.size && gone.size && *kept.size != *gone.size)
-    return op->emitOpError("has extents of ")
-           << *kept.size << " and " << *gone.size
-           << " where both must be the same; make the types agree";
+  if (kept.size && gone.size && *kept.size != *gone.size) {
+    visited->emitOpError("has extents of ")
+        << *kept.size << " and " << *gone.size
+        << " where both must be the same; make the types agree";
+    isConsistent = false;
+    return;
+  }
   if (!kept.size)
     kept.size = gone.size;
   if (!kept.derived)
@@ -104,25 +107,21 @@ LogicalResult ShapeAnalysis::unify(Operation *op, unsigned a, unsigned b) {
   if (!kept.stated)
     kept.stated = gone.stated;
   gone.parent = a;
-  return success();
 }
 
-LogicalResult ShapeAnalysis::unifyShapes(Operation *op, Value a, Value b) {
+void ShapeAnalysis::unifyShapes(Value a, Value b) {
   auto type = dyn_cast<RankedTensorType>(a.getType());
   auto other = dyn_cast<RankedTensorType>(b.getType());
   if (!type || !other || type.getRank() != other.getRank())
-    return success();
+    return;
   for (int64_t dim = 0; dim < type.getRank(); ++dim)
-    if (failed(unify(op, extent(a, dim), extent(b, dim))))
-      return failure();
-  return success();
+    unify(a, dim, b, dim);
 }
 
 /// `whole` has one dimension for each group of dimensions of `parts`, of which
 /// it is the product.
-LogicalResult
-ShapeAnalysis::visitReshape(Operation *op, Value whole, Value parts,
-                            ArrayRef<ReassociationIndices> groups) {
+void ShapeAnalysis::visitReshape(Value whole, Value parts,
+                                 ArrayRef<ReassociationIndices> groups) {
   for (auto [dim, group] : llvm::enumerate(groups)) {
     unsigned product = extent(parts, group.front());
     for (int64_t part : ArrayRef(group).drop_front()) {
@@ -130,139 +129,110 @@ ShapeAnalysis::visitReshape(Operation *op, Value whole, Value parts,
       extents[next].derived = {AffineExprKind::Mul, product, factor};
       product = next;
     }
-    if (failed(unify(op, extent(whole, dim), product)))
-      return failure();
+    unify(extent(whole, dim), product);
   }
-  return success();
 }
 
-LogicalResult ShapeAnalysis::visitGretaOp(Operation *op) {
-  auto same = [&](Value a, int64_t dim, Value b, int64_t otherDim) {
-    return unify(op, extent(a, dim), extent(b, otherDim));
-  };
+void ShapeAnalysis::visitGretaOp(Operation *op) {
   if (auto rope = dyn_cast<RopeOp>(op)) {
-    if (failed(same(rope.getX(), 0, rope.getCos(), 0)) ||
-        failed(same(rope.getX(), 0, rope.getSin(), 0)))
-      return failure();
+    unify(rope.getX(), 0, rope.getCos(), 0);
+    unify(rope.getX(), 0, rope.getSin(), 0);
   } else if (auto matmul = dyn_cast<MatmulOp>(op)) {
+    Value a = matmul.getA(), b = matmul.getB(), result = matmul.getResult();
     int64_t batch = matmul.getBatchRank();
-    for (int64_t dim = 0; dim < batch; ++dim)
-      if (failed(same(matmul.getA(), dim, matmul.getResult(), dim)) ||
-          (matmul.hasBatchedB() &&
-           failed(same(matmul.getA(), dim, matmul.getB(), dim))))
-        return failure();
-    if (failed(same(matmul.getA(), matmul.dimKOfA(), matmul.getB(),
-                    matmul.dimKOfB())) ||
-        failed(same(matmul.getA(), matmul.dimM(), matmul.getResult(), batch)))
-      return failure();
-    return same(matmul.getB(), matmul.dimN(), matmul.getResult(), batch + 1);
+    for (int64_t dim = 0; dim < batch; ++dim) {
+      unify(a, dim, result, dim);
+      if (matmul.hasBatchedB())
+        unify(a, dim, b, dim);
+    }
+    unify(a, matmul.dimKOfA(), b, matmul.dimKOfB());
+    unify(a, matmul.dimM(), result, batch);
+    unify(b, matmul.dimN(), result, batch + 1);
   } else if (isa<DequantOp>(op)) {
     for (Value operand : op->getOperands())
-      if (failed(same(operand, 0, op->getResult(0), 0)))
-        return failure();
-    return success();
+      unify(operand, 0, op->getResult(0), 0);
   } else if (auto broadcast = dyn_cast<BroadcastOp>(op)) {
     for (auto [i, dim] : llvm::enumerate(broadcast.getDims()))
-      if (failed(same(broadcast.getValue(), i, broadcast.getResult(), dim)))
-        return failure();
-    return success();
+      unify(broadcast.getValue(), i, broadcast.getResult(), dim);
   } else if (isAlone(op)) {
-    return visitAttention(op);
+    visitAttention(op);
   }
   // What remains are the row ops: the result has the first operand's type, and
   // so has every operand of its rank.
   if (!isa<RmsNormOp, LayerNormOp, SoftmaxOp, RopeOp, SwigluOp>(op))
-    return success();
+    return;
   for (Value operand : op->getOperands())
-    if (operand.getType() == op->getResult(0).getType() &&
-        failed(unifyShapes(op, operand, op->getResult(0))))
-      return failure();
-  return success();
+    if (operand.getType() == op->getResult(0).getType())
+      unifyShapes(operand, op->getResult(0));
 }
 
 /// The ops around the KV cache: the first operand has the result's shape.
-LogicalResult ShapeAnalysis::visitAttention(Operation *op) {
-  auto same = [&](Value a, int64_t dim, Value b, int64_t otherDim) {
-    return unify(op, extent(a, dim), extent(b, otherDim));
-  };
+void ShapeAnalysis::visitAttention(Operation *op) {
   Value first = op->getOperand(0);
-  if (failed(unifyShapes(op, first, op->getResult(0))))
-    return failure();
-  auto sameScales = [&](Value scales, Value scaled) -> LogicalResult {
-    for (int64_t dim = 0; scales && dim < 3; ++dim)
-      if (cast<RankedTensorType>(scales.getType()).getDimSize(dim) != 1 &&
-          failed(same(scales, dim, scaled, dim)))
-        return failure();
-    return success();
+  unifyShapes(first, op->getResult(0));
+  // But for dimensions that are 1, which stand for all.
+  auto unifyOrOne = [&](Value a, int64_t dim, Value b, int64_t other) {
+    if (cast<RankedTensorType>(a.getType()).getDimSize(dim) != 1)
+      unify(a, dim, b, other);
   };
-  auto visit = [&](auto attention, int64_t heads,
-                   int64_t headsOfK) -> LogicalResult {
+  auto visitScales = [&](Value scales, Value scaled) {
+    for (int64_t dim = 0; scales && dim < 3; ++dim)
+      unifyOrOne(scales, dim, scaled, dim);
+  };
+  auto visit = [&](auto attention, int64_t heads, int64_t headsOfK) {
     Value q = attention.getQ(), k = attention.getK();
-    int64_t rows = 3 - heads;
-    if (failed(same(q, 0, k, 0)) ||
-        failed(unifyShapes(op, k, attention.getV())))
-      return failure();
-    if (Value lengths = attention.getLengths();
-        lengths && failed(same(lengths, 0, q, 0)))
-      return failure();
+    unify(q, 0, k, 0);
+    unifyShapes(k, attention.getV());
+    if (Value lengths = attention.getLengths())
+      unify(lengths, 0, q, 0);
     if (Value mask = attention.getMask()) {
-      if (failed(same(mask, 2, q, rows)) ||
-          failed(same(mask, 3, k, 3 - headsOfK)))
-        return failure();
-      for (auto [dim, ofQ] : {std::pair<int64_t, int64_t>(0, 0), {1, heads}})
-        if (attention.getMask().getType().getDimSize(dim) != 1 &&
-            failed(same(mask, dim, q, ofQ)))
-          return failure();
+      unify(mask, 2, q, 3 - heads);
+      unify(mask, 3, k, 3 - headsOfK);
+      unifyOrOne(mask, 0, q, 0);
+      unifyOrOne(mask, 1, q, heads);
     }
-    return success();
   };
   auto perRow = [&](Value numbers, int64_t heads) {
     for (auto [dim, ofQ] :
          llvm::enumerate(std::array{int64_t(0), heads, 3 - heads}))
-      if (numbers && failed(same(numbers, dim, first, ofQ)))
-        return failure();
-    return success();
+      if (numbers)
+        unify(numbers, dim, first, ofQ);
   };
   if (auto attention = dyn_cast<AttentionOp>(op)) {
     int64_t heads = attention.getTokensFirst() ? 2 : 1;
-    if (failed(visit(attention, heads, 1)) ||
-        failed(sameScales(attention.getKScale(), attention.getK())) ||
-        failed(sameScales(attention.getVScale(), attention.getK())))
-      return failure();
-    return perRow(attention.getLse(), heads);
-  }
-  if (auto backward = dyn_cast<AttentionBackwardOp>(op)) {
+    visit(attention, heads, 1);
+    visitScales(attention.getKScale(), attention.getK());
+    visitScales(attention.getVScale(), attention.getK());
+    perRow(attention.getLse(), heads);
+  } else if (auto backward = dyn_cast<AttentionBackwardOp>(op)) {
     int64_t heads = backward.getTokensFirst() ? 2 : 1;
     Value o = backward.getO();
-    if (failed(o.getType() == first.getType() ? unifyShapes(op, o, first)
-                                              : perRow(o, heads)) ||
-        failed(unifyShapes(op, backward.getDO(), first)) ||
-        failed(perRow(backward.getLse(), heads)) ||
-        failed(perRow(backward.getDelta(), heads)) ||
-        failed(visit(backward, heads, heads)) ||
-        failed(unifyShapes(op, backward.getK(), backward.getDk())))
-      return failure();
-    return unifyShapes(op, backward.getV(), backward.getDv());
-  }
-  if (auto paged = dyn_cast<PagedAttentionOp>(op)) {
-    if (failed(same(paged.getTable(), 0, paged.getQ(), 0)) ||
-        failed(same(paged.getLengths(), 0, paged.getQ(), 0)) ||
-        failed(sameScales(paged.getKScale(), paged.getKCache())) ||
-        failed(sameScales(paged.getVScale(), paged.getVCache())))
-      return failure();
-    return unifyShapes(op, paged.getKCache(), paged.getVCache());
-  }
-  if (auto update = dyn_cast<KvUpdateOp>(op)) {
+    if (o.getType() == first.getType())
+      unifyShapes(o, first);
+    else
+      perRow(o, heads);
+    unifyShapes(backward.getDO(), first);
+    perRow(backward.getLse(), heads);
+    perRow(backward.getDelta(), heads);
+    visit(backward, heads, heads);
+    unifyShapes(backward.getK(), backward.getDk());
+    unifyShapes(backward.getV(), backward.getDv());
+  } else if (auto paged = dyn_cast<PagedAttentionOp>(op)) {
+    unify(paged.getTable(), 0, paged.getQ(), 0);
+    unify(paged.getLengths(), 0, paged.getQ(), 0);
+    visitScales(paged.getKScale(), paged.getKCache());
+    visitScales(paged.getVScale(), paged.getVCache());
+    unifyShapes(paged.getKCache(), paged.getVCache());
+  } else if (auto update = dyn_cast<KvUpdateOp>(op)) {
     for (int64_t dim : {0, 1, 3})
-      if (failed(same(update.getNewRows(), dim, first, dim)))
-        return failure();
-    return same(update.getPos(), 0, first, 0);
+      unify(update.getNewRows(), dim, first, dim);
+    unify(update.getPos(), 0, first, 0);
+  } else {
+    auto paged = cast<PagedKvUpdateOp>(op);
+    for (int64_t dim : {1, 2})
+      unify(paged.getNewRows(), dim, first, dim + 1);
+    unify(paged.getSlots(), 0, paged.getNewRows(), 0);
   }
-  auto update = cast<PagedKvUpdateOp>(op);
-  for (int64_t dim : {1, 2})
-    if (failed(same(update.getNewRows(), dim, first, dim + 1)))
-      return failure();
-  return same(update.getSlots(), 0, update.getNewRows(), 0);
 }
 
 /// The extents that a map over the symbols gives a tensor.
@@ -307,103 +277,77 @@ LogicalResult ShapeAnalysis::readShapes() {
   return success();
 }
 
-LogicalResult ShapeAnalysis::visit(Operation *op) {
-  if (auto launch = dyn_cast<tile::LaunchOp>(op)) {
-    visitLaunch(launch);
-    return success();
-  }
+void ShapeAnalysis::visit(Operation *op) {
+  visited = op;
+  if (auto launch = dyn_cast<tile::LaunchOp>(op))
+    return visitLaunch(launch);
   if (isa_and_nonnull<GretaDialect>(op->getDialect()))
     return visitGretaOp(op);
   if (auto dim = dyn_cast<tensor::DimOp>(op)) {
     std::optional<int64_t> position = dim.getConstantIndex();
     auto type = dyn_cast<RankedTensorType>(dim.getSource().getType());
-    if (position && type && (*position < 0 || *position >= type.getRank()))
-      return op->emitOpError("asks for dimension ")
-             << *position << " of a tensor of rank " << type.getRank()
-             << "; dimensions count from 0";
-    return success();
-  }
-  if (auto empty = dyn_cast<tensor::EmptyOp>(op)) {
+    if (position && type && (*position < 0 || *position >= type.getRank())) {
+      op->emitOpError("asks for dimension ")
+          << *position << " of a tensor of rank " << type.getRank()
+          << "; dimensions count from 0";
+      isConsistent = false;
+    }
+  } else if (auto empty = dyn_cast<tensor::EmptyOp>(op)) {
     for (int64_t dim = 0; dim < empty.getType().getRank(); ++dim)
-      if (empty.getType().isDynamicDim(dim) &&
-          failed(
-              unify(op, extent(empty, dim), index(empty.getDynamicSize(dim)))))
-        return failure();
-    return success();
-  }
-  if (auto splat = dyn_cast<tensor::SplatOp>(op)) {
+      if (empty.getType().isDynamicDim(dim))
+        unify(extent(empty, dim), index(empty.getDynamicSize(dim)));
+  } else if (auto splat = dyn_cast<tensor::SplatOp>(op)) {
     auto type = cast<RankedTensorType>(splat.getType());
     unsigned next = 0;
     for (int64_t dim = 0; dim < type.getRank(); ++dim)
-      if (type.isDynamicDim(dim) &&
-          failed(unify(op, extent(splat, dim),
-                       index(splat.getDynamicSizes()[next++]))))
-        return failure();
-    return success();
-  }
-  if (auto collapse = dyn_cast<tensor::CollapseShapeOp>(op))
-    return visitReshape(op, collapse.getResult(), collapse.getSrc(),
-                        collapse.getReassociationIndices());
-  if (auto expand = dyn_cast<tensor::ExpandShapeOp>(op)) {
+      if (type.isDynamicDim(dim))
+        unify(extent(splat, dim), index(splat.getDynamicSizes()[next++]));
+  } else if (auto collapse = dyn_cast<tensor::CollapseShapeOp>(op)) {
+    visitReshape(collapse.getResult(), collapse.getSrc(),
+                 collapse.getReassociationIndices());
+  } else if (auto expand = dyn_cast<tensor::ExpandShapeOp>(op)) {
     for (auto [dim, size] : llvm::enumerate(expand.getMixedOutputShape()))
-      if (auto value = dyn_cast<Value>(size);
-          value &&
-          failed(unify(op, extent(expand.getResult(), dim), index(value))))
-        return failure();
-    return visitReshape(op, expand.getSrc(), expand.getResult(),
-                        expand.getReassociationIndices());
-  }
-  if (auto transpose = dyn_cast<linalg::TransposeOp>(op)) {
-    Value made = op->getResult(0);
+      if (auto value = dyn_cast<Value>(size))
+        unify(extent(expand.getResult(), dim), index(value));
+    visitReshape(expand.getSrc(), expand.getResult(),
+                 expand.getReassociationIndices());
+  } else if (auto transpose = dyn_cast<linalg::TransposeOp>(op)) {
     for (auto [dim, from] : llvm::enumerate(transpose.getPermutation()))
-      if (failed(
-              unify(op, extent(made, dim), extent(transpose.getInput(), from))))
-        return failure();
-    return success();
-  }
-  if (auto slice = dyn_cast<tensor::ExtractSliceOp>(op)) {
+      unify(op->getResult(0), dim, transpose.getInput(), from);
+  } else if (auto slice = dyn_cast<tensor::ExtractSliceOp>(op)) {
     llvm::SmallBitVector dropped = slice.getDroppedDims();
     unsigned next = 0;
     for (auto [dim, size] : llvm::enumerate(slice.getMixedSizes())) {
       if (dropped.test(dim))
         continue;
       unsigned kept = extent(slice.getResult(), next++);
-      if (auto value = dyn_cast<Value>(size);
-          value && failed(unify(op, kept, index(value))))
-        return failure();
+      if (auto value = dyn_cast<Value>(size))
+        unify(kept, index(value));
     }
-    return success();
-  }
-  if (auto cast = dyn_cast<tensor::CastOp>(op))
-    return unifyShapes(op, cast.getSource(), cast.getResult());
-  if (auto broadcast = dyn_cast<linalg::BroadcastOp>(op)) {
-    int64_t next = 0;
-    for (int64_t dim = 0; dim < broadcast.getInit().getType().getRank(); ++dim)
-      if (!llvm::is_contained(broadcast.getDimensions(), dim) &&
-          failed(unify(op, extent(broadcast.getInput(), next++),
-                       extent(broadcast.getInit(), dim))))
-        return failure();
-  }
-  if (auto destination = dyn_cast<DestinationStyleOpInterface>(op)) {
+  } else if (auto cast = dyn_cast<tensor::CastOp>(op)) {
+    unifyShapes(cast.getSource(), cast.getResult());
+  } else if (auto destination = dyn_cast<DestinationStyleOpInterface>(op)) {
+    if (auto broadcast = dyn_cast<linalg::BroadcastOp>(op)) {
+      int64_t next = 0;
+      for (int64_t dim = 0; dim < broadcast.getInit().getType().getRank();
+           ++dim)
+        if (!llvm::is_contained(broadcast.getDimensions(), dim))
+          unify(broadcast.getInput(), next++, broadcast.getInit(), dim);
+    }
     for (OpResult result : op->getResults())
-      if (failed(unifyShapes(op, result,
-                             destination.getTiedOpOperand(result)->get())))
-        return failure();
-    return success();
-  }
-  if (OpTrait::hasElementwiseMappableTraits(op))
+      unifyShapes(result, destination.getTiedOpOperand(result)->get());
+  } else if (OpTrait::hasElementwiseMappableTraits(op)) {
     for (Value operand : op->getOperands())
-      if (failed(unifyShapes(op, operand, op->getResult(0))))
-        return failure();
-  return success();
+      unifyShapes(operand, op->getResult(0));
+  }
 }
 
 LogicalResult ShapeAnalysis::run() {
   if (failed(readShapes()))
     return failure();
   WalkResult result = function.walk([&](Operation *op) {
-    return succeeded(visit(op)) ? WalkResult::advance()
-                                : WalkResult::interrupt();
+    visit(op);
+    return isConsistent ? WalkResult::advance() : WalkResult::interrupt();
   });
   if (result.wasInterrupted())
     return failure();

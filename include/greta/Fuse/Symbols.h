@@ -60,21 +60,26 @@ private:
   unsigned leader(unsigned id);
   unsigned extent(mlir::Value tensor, int64_t dim);
   unsigned index(mlir::Value value);
-  mlir::LogicalResult unify(mlir::Operation *op, unsigned a, unsigned b);
-  mlir::LogicalResult unifyShapes(mlir::Operation *op, mlir::Value a,
-                                  mlir::Value b);
-  mlir::LogicalResult visit(mlir::Operation *op);
-  mlir::LogicalResult visitGretaOp(mlir::Operation *op);
-  mlir::LogicalResult visitAttention(mlir::Operation *op);
+  /// Says that extents are equal; with a diagnostic at the op that is visited
+  /// where they cannot be.
+  void unify(unsigned a, unsigned b);
+  void unify(mlir::Value a, int64_t dim, mlir::Value b, int64_t otherDim) {
+    unify(extent(a, dim), extent(b, otherDim));
+  }
+  void unifyShapes(mlir::Value a, mlir::Value b);
+  void visit(mlir::Operation *op);
+  void visitGretaOp(mlir::Operation *op);
+  void visitAttention(mlir::Operation *op);
   void visitLaunch(tile::LaunchOp launch);
   mlir::LogicalResult readShapes();
   void state(mlir::Value tensor, mlir::AffineMap shape);
-  mlir::LogicalResult
-  visitReshape(mlir::Operation *op, mlir::Value whole, mlir::Value parts,
-               llvm::ArrayRef<llvm::SmallVector<int64_t, 2>>);
+  void visitReshape(mlir::Value whole, mlir::Value parts,
+                    llvm::ArrayRef<llvm::SmallVector<int64_t, 2>>);
   mlir::AffineExpr expression(unsigned id);
 
   mlir::func::FuncOp function;
+  mlir::Operation *visited = nullptr;
+  bool isConsistent = true;
   std::vector<Extent> extents;
   llvm::DenseMap<std::pair<mlir::Value, int64_t>, unsigned> ids;
   /// Of each symbol the argument, and which of its dimensions; none: its value.
