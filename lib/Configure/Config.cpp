@@ -6,35 +6,44 @@
 using namespace mlir;
 using namespace greta;
 
+namespace {
+/// An integer of a space's entry, and what it is where the entry has none.
+struct IntegerField {
+  StringLiteral name;
+  int64_t SpaceConfig::*member;
+  int64_t least;
+};
+} // namespace
+
+static constexpr IntegerField integerFields[] = {
+    {"columns", &SpaceConfig::columns, 0},
+    {"depth", &SpaceConfig::depth, 0},
+    {"run", &SpaceConfig::run, 0},
+    {"unroll", &SpaceConfig::unroll, 1},
+    {"group", &SpaceConfig::group, 1},
+    {"chiplets", &SpaceConfig::chiplets, 1},
+    {"split", &SpaceConfig::split, 1}};
+
 DictionaryAttr greta::toAttribute(MLIRContext *context,
                                   const KernelConfig &config) {
   Builder builder(context);
   SmallVector<Attribute> spaces;
   for (const SpaceConfig &space : config.spaces) {
     NamedAttrList entries;
+    for (const IntegerField &field : integerFields)
+      if (int64_t value = space.*field.member;
+          value > field.least || (space.run && field.name == "unroll"))
+        entries.set(field.name, builder.getI64IntegerAttr(value));
     if (!space.flat)
       entries.set("rows", builder.getI64ArrayAttr(space.rows));
-    entries.set("columns", builder.getI64IntegerAttr(space.columns));
     if (space.flat)
       entries.set("flat", builder.getUnitAttr());
     if (space.loop)
       entries.set("loop", builder.getUnitAttr());
-    if (space.depth)
-      entries.set("depth", builder.getI64IntegerAttr(space.depth));
-    if (space.run)
-      entries.set("run", builder.getI64IntegerAttr(space.run));
-    if (space.run || space.unroll > 1)
-      entries.set("unroll", builder.getI64IntegerAttr(space.unroll));
     if (space.matrix)
       entries.set("matrix", space.matrix);
     if (space.pipeline)
       entries.set("pipeline", space.pipeline);
-    if (space.group > 1)
-      entries.set("group", builder.getI64IntegerAttr(space.group));
-    if (space.chiplets > 1)
-      entries.set("chiplets", builder.getI64IntegerAttr(space.chiplets));
-    if (space.split > 1)
-      entries.set("split", builder.getI64IntegerAttr(space.split));
     spaces.push_back(entries.getDictionary(context));
   }
   NamedAttrList entries;
@@ -80,17 +89,13 @@ FailureOr<KernelConfig> greta::getConfig(KernelOp kernel) {
     auto dictionary = dyn_cast<DictionaryAttr>(entry);
     SpaceConfig space;
     if (dictionary) {
-      space.columns = integerIn(dictionary, "columns");
-      space.depth = integerIn(dictionary, "depth");
-      space.run = integerIn(dictionary, "run");
-      space.unroll = std::max<int64_t>(1, integerIn(dictionary, "unroll"));
+      for (const IntegerField &field : integerFields)
+        space.*field.member =
+            std::max(field.least, integerIn(dictionary, field.name));
       space.flat = dictionary.contains("flat");
       space.loop = dictionary.contains("loop");
       space.matrix = dictionary.getAs<tile::MatrixAttr>("matrix");
       space.pipeline = dictionary.getAs<tile::PipelineAttr>("pipeline");
-      space.group = std::max<int64_t>(1, integerIn(dictionary, "group"));
-      space.chiplets = std::max<int64_t>(1, integerIn(dictionary, "chiplets"));
-      space.split = std::max<int64_t>(1, integerIn(dictionary, "split"));
       if (auto rows = dictionary.getAs<ArrayAttr>("rows"))
         for (Attribute extent : rows)
           if (auto integer = dyn_cast<IntegerAttr>(extent))

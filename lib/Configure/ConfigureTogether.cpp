@@ -11,7 +11,6 @@
 
 #include "Configure.h"
 #include "mlir/IR/Builders.h"
-#include "mlir/IR/IRMapping.h"
 
 using namespace mlir;
 using namespace greta;
@@ -53,82 +52,38 @@ greta::chooseTogether(ArrayRef<Space> spaces, Limits limits,
   return std::optional<KernelConfig>(std::move(config));
 }
 
-namespace {
-/// A kernel of some of what another one has, and other operands.
-class KernelBuilder {
-public:
-  KernelBuilder(KernelOp from) : from(from), b(from) {}
-
-  /// The old kernel's arguments among what `ops`, of one space, use.
-  void addInputs(ArrayRef<Operation *> ops) {
-    llvm::SmallDenseSet<Value> used;
-    for (Operation *op : ops)
-      used.insert(op->operand_begin(), op->operand_end());
-    for (auto [i, argument] :
-         llvm::enumerate(ops.front()->getBlock()->getArguments()))
-      if (used.contains(argument))
-        addInput(argument, i);
-  }
-  AffineMap shapeOf(unsigned i) {
-    return cast<AffineMapAttr>(from.getShapes()[i]).getValue();
-  }
-  /// Creates the kernel; `mapping` and the builder are for its body then.
-  KernelOp create(TypeRange results, ArrayRef<AffineMap> resultShapes) {
-    for (AffineMap shape : resultShapes)
-      shapes.push_back(AffineMapAttr::get(shape));
-    auto kernel =
-        KernelOp::create(b, from.getLoc(), results, operands,
-                         b.getArrayAttr(shapes), viewsAttribute(views), nullptr,
-                         /*spacesCount=*/1);
-    Block &block = kernel.getSpaces().front().emplaceBlock();
-    for (auto [inner, type] : llvm::zip(inners, types))
-      mapping.map(inner, block.addArgument(type, from.getLoc()));
-    b.setInsertionPointToEnd(&block);
-    return kernel;
-  }
-
-  KernelOp from;
-  OpBuilder b;
-  IRMapping mapping;
-
-private:
-  /// The old region's `inner` becomes an operand, whole or a view.
-  void addInput(Value inner, unsigned i) {
-    AffineMap view = from.getView(i);
-    inners.push_back(inner);
-    operands.push_back(from.getInputs()[i]);
-    shapes.push_back(AffineMapAttr::get(shapeOf(i)));
-    types.push_back(inner.getType());
-    views.push_back(view ? Attribute(AffineMapAttr::get(view))
-                         : b.getUnitAttr());
-  }
-
-  SmallVector<Value> inners, operands;
-  SmallVector<Type> types;
-  SmallVector<Attribute> shapes, views;
-};
-} // namespace
-
 SmallVector<KernelOp> greta::separateSpaces(KernelOp kernel) {
   SmallVector<KernelOp> kernels;
-  unsigned next = 0;
+  OpBuilder b(kernel);
+  unsigned nextShape = kernel.getInputs().size(), nextResult = 0;
   for (Region &space : kernel.getSpaces()) {
-    SmallVector<Operation *> ops;
-    for (Operation &op : space.front())
-      ops.push_back(&op);
-    KernelBuilder builder(kernel);
-    builder.addInputs(ops);
-    unsigned count = ops.back()->getNumOperands();
-    SmallVector<AffineMap> shapes;
-    for (unsigned i = 0; i < count; ++i)
-      shapes.push_back(builder.shapeOf(kernel.getInputs().size() + next + i));
-    ResultRange results = kernel.getResults().slice(next, count);
-    kernels.push_back(builder.create(results.getTypes(), shapes));
-    for (Operation *op : ops)
-      builder.b.clone(*op, builder.mapping);
-    for (auto [old, now] : llvm::zip(results, kernels.back().getResults()))
-      old.replaceAllUsesWith(now);
-    next += count;
+    // Of the operands it has those that it uses.
+    Block &block = space.front();
+    SmallVector<Value> operands;
+    SmallVector<Attribute> shapes, views;
+    for (auto [i, argument] : llvm::enumerate(block.getArguments())) {
+      if (argument.use_empty())
+        continue;
+      AffineMap view = kernel.getView(i);
+      operands.push_back(kernel.getInputs()[i]);
+      shapes.push_back(kernel.getShapes()[i]);
+      views.push_back(view ? Attribute(AffineMapAttr::get(view))
+                           : b.getUnitAttr());
+    }
+    block.eraseArguments(
+        [](BlockArgument argument) { return argument.use_empty(); });
+    unsigned count = block.getTerminator()->getNumOperands();
+    llvm::append_range(shapes,
+                       kernel.getShapes().getValue().slice(nextShape, count));
+    ResultRange results = kernel.getResults().slice(nextResult, count);
+    kernels.push_back(KernelOp::create(b, kernel.getLoc(), results.getTypes(),
+                                       operands, b.getArrayAttr(shapes),
+                                       viewsAttribute(views), nullptr,
+                                       /*spacesCount=*/1));
+    kernels.back().getSpaces().front().takeBody(space);
+    results.replaceAllUsesWith(kernels.back().getResults());
+    nextShape += count;
+    nextResult += count;
   }
   kernel.erase();
   return kernels;
