@@ -47,6 +47,8 @@ Distributor::Distributor(FuncOp kernel, const TargetRow &row, int64_t mostBytes)
       builder(kernel.getContext()), prologue(kernel.getContext()) {}
 
 FailureOr<FuncOp> Distributor::run() {
+  if (failed(checkLayouts()))
+    return failure();
   builder.setInsertionPoint(kernel);
   result = FuncOp::create(builder, kernel.getLoc(), kernel.getSymName(),
                           kernel.getFunctionType(), kernel.getNumWaves(),
@@ -191,40 +193,54 @@ Value Distributor::fromBits(ArrayRef<std::pair<ThreadBit, int32_t>> bits) {
   return sum;
 }
 
-FailureOr<const DistributedLayout *> Distributor::layoutOf(Operation *op,
-                                                           Value value) {
-  LayoutAttr attr = getLayoutOf(value.getType());
-  if (!attr) {
-    op->emitOpError("has a block tensor without a layout, ")
-        << value.getType() << "; run greta-tile-assign-layouts first";
-    return failure();
-  }
-  return distributed(op, attr);
+LogicalResult Distributor::checkLayout(Operation *op, LayoutAttr attr) {
+  Layout layout = toLayout(attr);
+  if (int64_t(layout.numWaves()) != kernel.getNumWaves() ||
+      int64_t(layout.numLanes()) != kernel.getNumLanes())
+    return op->emitOpError("has a layout of ")
+           << layout.numWaves() << " waves of " << layout.numLanes()
+           << " lanes in a kernel of " << kernel.getNumWaves() << " waves of "
+           << kernel.getNumLanes();
+  for (unsigned dim = 0; dim < layout.rank(); ++dim)
+    if (!layout.registersAdd(dim))
+      return op->emitOpError("has a layout whose registers and lanes share "
+                             "bits of dimension ")
+             << dim;
+  return success();
+}
+
+LogicalResult Distributor::checkLayouts() {
+  auto check = [&](Operation *op) -> WalkResult {
+    for (Type type : op->getResultTypes()) {
+      if (!isBlock(type))
+        continue;
+      LayoutAttr attr = getLayoutOf(type);
+      if (!attr)
+        return op->emitOpError("has a block tensor without a layout, ")
+               << type << "; run greta-tile-assign-layouts first";
+      if (failed(checkLayout(op, attr)))
+        return failure();
+    }
+    return success();
+  };
+  return failure(kernel.walk(check).wasInterrupted());
 }
 
 FailureOr<const DistributedLayout *> Distributor::distributed(Operation *op,
                                                               LayoutAttr attr) {
+  if (failed(checkLayout(op, attr)))
+    return failure();
+  return &distributed(attr);
+}
+
+const DistributedLayout &Distributor::distributed(LayoutAttr attr) {
   std::unique_ptr<DistributedLayout> &slot = layouts[attr];
   if (slot)
-    return slot.get();
+    return *slot;
   auto entry = std::make_unique<DistributedLayout>();
   entry->layout = toLayout(attr);
   const Layout &layout = entry->layout;
-  if (int64_t(layout.numWaves()) != kernel.getNumWaves() ||
-      int64_t(layout.numLanes()) != kernel.getNumLanes()) {
-    op->emitOpError("has a layout of ")
-        << layout.numWaves() << " waves of " << layout.numLanes()
-        << " lanes in a kernel of " << kernel.getNumWaves() << " waves of "
-        << kernel.getNumLanes();
-    return failure();
-  }
   for (unsigned dim = 0; dim < layout.rank(); ++dim) {
-    if (!layout.registersAdd(dim)) {
-      op->emitOpError("has a layout whose registers and lanes share bits of "
-                      "dimension ")
-          << dim;
-      return failure();
-    }
     SmallVector<std::pair<ThreadBit, int32_t>> bits;
     for (const ThreadBit &bit : layout.threadBits())
       if (bit.basis[dim])
@@ -234,7 +250,7 @@ FailureOr<const DistributedLayout *> Distributor::distributed(Operation *op,
   for (unsigned r = 0; r < layout.numRegisters(); ++r)
     entry->registerIndex.push_back(layout.registerIndex(r));
   slot = std::move(entry);
-  return slot.get();
+  return *slot;
 }
 
 Value Distributor::sharedAlloc(int64_t size, Type element) {
@@ -286,11 +302,9 @@ LogicalResult Distributor::distributeOp(Operation *op) {
       .Case([&](LocalStoreOp o) { return distributeLocalStore(o); })
       .Case([&](LocalLoadOp o) { return distributeLocalLoad(o); })
       .Case([&](SplatOp o) -> LogicalResult {
-        auto layout = layoutOf(o, o.getResult());
-        if (failed(layout))
-          return failure();
+        const DistributedLayout &layout = layoutOf(o.getResult());
         values[o.getResult()] =
-            LaneValues((*layout)->registerIndex.size(), scalar(o.getValue()));
+            LaneValues(layout.registerIndex.size(), scalar(o.getValue()));
         return success();
       })
       .Case([](AssumeOp) { return success(); })
@@ -431,10 +445,8 @@ LogicalResult Distributor::distributeIf(Operation *op) {
     unsigned count = 1;
     Type type = res.getType();
     if (isBlock(res)) {
-      auto layout = layoutOf(op, res);
-      if (failed(layout))
-        return failure();
-      count = (*layout)->registerIndex.size();
+      const DistributedLayout &layout = layoutOf(res);
+      count = layout.registerIndex.size();
       type = getElementTypeOrSelf(type);
       // As what comes from outside is held.
       for (Region &region : branch->getRegions()) {

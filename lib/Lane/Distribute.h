@@ -277,10 +277,19 @@ private:
   /// The layout that all of some blocks have.
   mlir::FailureOr<const DistributedLayout *>
   commonLayout(mlir::Operation *op, mlir::ValueRange blocks);
-  /// Emits that a value has no layout, or one that is not this kernel's, and
-  /// fails.
-  mlir::FailureOr<const DistributedLayout *> layoutOf(mlir::Operation *op,
-                                                      mlir::Value value);
+  /// Fails with a diagnostic where a block has no layout, or one that is not
+  /// this kernel's.
+  mlir::LogicalResult checkLayouts();
+  mlir::LogicalResult checkLayout(mlir::Operation *op, LayoutAttr layout);
+  const DistributedLayout &layoutOf(mlir::Value block) {
+    return distributed(getLayoutOf(block.getType()));
+  }
+  mlir::FailureOr<const DistributedLayout *> layoutOf(mlir::Operation *,
+                                                      mlir::Value block) {
+    return &layoutOf(block);
+  }
+  const DistributedLayout &distributed(LayoutAttr layout);
+  /// Of one that no value has.
   mlir::FailureOr<const DistributedLayout *> distributed(mlir::Operation *op,
                                                          LayoutAttr layout);
   /// The registers as scalars.

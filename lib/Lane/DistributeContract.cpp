@@ -42,21 +42,17 @@ struct ContractOperand {
 } // namespace
 
 LogicalResult Distributor::distributeContract(ContractOp op) {
-  auto acc = layoutOf(op, op.getResult());
-  if (failed(acc))
-    return failure();
+  const DistributedLayout &acc = layoutOf(op.getResult());
   Location loc = op.getLoc();
   auto sums = cast<RankedTensorType>(op.getResult().getType());
   Type type = sums.getElementType();
-  unsigned rank = (*acc)->layout.rank();
+  unsigned rank = acc.layout.rank();
   ContractOperand operands[2];
   // Elements along `dims` that one of the result is the sum of.
   SmallVector<int64_t> extents(rank, 1);
   for (auto [operand, value] :
        llvm::zip(operands, ValueRange{op.getA(), op.getB()})) {
-    auto layout = layoutOf(op, value);
-    if (failed(layout))
-      return failure();
+    const DistributedLayout &layout = layoutOf(value);
     operand.type = cast<RankedTensorType>(value.getType());
     for (unsigned dim = 0; dim < rank; ++dim) {
       int64_t extent = operand.type.getDimSize(dim);
@@ -65,7 +61,7 @@ LogicalResult Distributor::distributeContract(ContractOp op) {
       extents[dim] = std::max(extents[dim], part);
       // Lanes hold the same rows and columns, and all of a sum.
       bool fits = summed || extent == 1 ||
-                  (*layout)->threadIndex[dim] == (*acc)->threadIndex[dim];
+                  layout.threadIndex[dim] == acc.threadIndex[dim];
       auto follows = [&](const Bases &from, const Bases &to) {
         return llvm::all_of(llvm::zip(from, to), [&](auto bases) {
           auto &[whole, sum] = bases;
@@ -73,13 +69,13 @@ LogicalResult Distributor::distributeContract(ContractOp op) {
         });
       };
       if (summed)
-        fits = follows((*layout)->layout.lane(), (*acc)->layout.lane()) &&
-               follows((*layout)->layout.wave(), (*acc)->layout.wave());
+        fits = follows(layout.layout.lane(), acc.layout.lane()) &&
+               follows(layout.layout.wave(), acc.layout.wave());
       if (!fits)
         return op.emitOpError("has an operand that is not laid out like its "
                               "result, with 'dims' in registers");
     }
-    for (auto [reg, index] : llvm::enumerate((*layout)->registerIndex)) {
+    for (auto [reg, index] : llvm::enumerate(layout.registerIndex)) {
       Value element = lanes(value)[reg];
       if (!op.getNarrow())
         element = widen(builder, loc, element, type);
@@ -91,7 +87,7 @@ LogicalResult Distributor::distributeContract(ContractOp op) {
   SmallVector<int64_t> at(rank, 0); // counts through the summed dimensions
   bool more = true;
   while (more) {
-    for (auto [reg, index] : llvm::enumerate((*acc)->registerIndex)) {
+    for (auto [reg, index] : llvm::enumerate(acc.registerIndex)) {
       std::vector<int64_t> position(index.begin(), index.end());
       for (int64_t dim : op.getDims())
         position[dim] = position[dim] * extents[dim] + at[dim];
@@ -127,10 +123,7 @@ LogicalResult Distributor::distributeContract(ContractOp op) {
 }
 
 LogicalResult Distributor::distributeDequant(DequantOp op) {
-  auto found = layoutOf(op, op.getResult());
-  if (failed(found))
-    return failure();
-  const DistributedLayout &layout = **found;
+  const DistributedLayout &layout = layoutOf(op.getResult());
   auto type = cast<RankedTensorType>(op.getResult().getType());
   unsigned dim = op.getDim();
   if (layout.layout.contiguity(dim) % 8)
@@ -142,13 +135,11 @@ LogicalResult Distributor::distributeDequant(DequantOp op) {
     SmallVector<int64_t> factors;
   } sources[3];
   for (auto [source, value] : llvm::zip(sources, op->getOperands())) {
-    auto part = layoutOf(op, value);
-    if (failed(part))
-      return failure();
+    const DistributedLayout &part = layoutOf(value);
     auto shape = cast<RankedTensorType>(value.getType()).getShape();
     for (auto [whole, extent] : llvm::zip(type.getShape(), shape))
       source.factors.push_back(whole / extent);
-    for (auto [index, lane] : llvm::zip((*part)->registerIndex, lanes(value)))
+    for (auto [index, lane] : llvm::zip(part.registerIndex, lanes(value)))
       source.at[std::vector<int64_t>(index.begin(), index.end())] = lane;
   }
   LaneValues out;

@@ -61,23 +61,21 @@ Value greta::tile::multiplyAdd(OpBuilder &builder, Location loc, Value x,
 }
 
 LogicalResult Distributor::distributeDot(DotOp op) {
-  auto a = layoutOf(op, op.getA());
-  auto b = layoutOf(op, op.getB());
-  auto c = layoutOf(op, op.getResult());
-  if (failed(a) || failed(b) || failed(c))
-    return failure();
+  const DistributedLayout &a = layoutOf(op.getA());
+  const DistributedLayout &b = layoutOf(op.getB());
+  const DistributedLayout &c = layoutOf(op.getResult());
   if (op.getMatrixAttr())
-    return distributeMatrixDot(op, **a, **b, **c);
+    return distributeMatrixDot(op, a, b, c);
   if (op.getStep())
-    return distributeSteppedDot(op, **a, **b, **c);
+    return distributeSteppedDot(op, a, b, c);
   // Rows of A are where rows of the accumulator are, columns of B likewise,
   // and matrices of a batch in both.
-  unsigned columnDim = (*c)->layout.rank() - 1, rowDim = columnDim - 1;
+  unsigned columnDim = c.layout.rank() - 1, rowDim = columnDim - 1;
   auto follows = [&](const DistributedLayout &operand, unsigned dim) {
-    return operand.threadIndex[dim] == (*c)->threadIndex[dim];
+    return operand.threadIndex[dim] == c.threadIndex[dim];
   };
-  if (!follows(**a, rowDim) || !follows(**b, columnDim) ||
-      (rowDim && (!follows(**a, 0) || !follows(**b, 0))))
+  if (!follows(a, rowDim) || !follows(b, columnDim) ||
+      (rowDim && (!follows(a, 0) || !follows(b, 0))))
     return op.emitOpError("has operands that are not laid out for its "
                           "accumulator; convert_layout first");
   Location loc = op.getLoc();
@@ -90,7 +88,7 @@ LogicalResult Distributor::distributeDot(DotOp op) {
       at[index] = lanes(operand)[reg];
     return at;
   };
-  auto as = gather(op.getA(), **a), bs = gather(op.getB(), **b);
+  auto as = gather(op.getA(), a), bs = gather(op.getB(), b);
   // Widened where it is used first: all of it before the sums would fill the
   // registers (gfx1030: 110 spilled for 20 sums a lane of bf16).
   auto widened = [&](auto &side, Index at, unsigned kDim, int64_t k) -> Value {
@@ -102,7 +100,7 @@ LogicalResult Distributor::distributeDot(DotOp op) {
   };
   LaneValues out(lanes(op.getAcc()));
   for (int64_t k = 0; k < depth; ++k)
-    for (auto [reg, index] : llvm::enumerate((*c)->registerIndex)) {
+    for (auto [reg, index] : llvm::enumerate(c.registerIndex)) {
       Value x = widened(as, index, columnDim, k);
       Value y = widened(bs, index, rowDim, k);
       if (!x || !y)

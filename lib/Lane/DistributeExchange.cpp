@@ -15,7 +15,6 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/IRMapping.h"
 
 using namespace mlir;
@@ -39,16 +38,12 @@ SmallVector<Value> greta::tile::combine(ImplicitLocOpBuilder &b,
 
 FailureOr<const DistributedLayout *>
 Distributor::commonLayout(Operation *op, ValueRange blocks) {
-  auto first = layoutOf(op, blocks.front());
-  for (Value block : blocks) {
-    auto other = layoutOf(op, block);
-    if (failed(first) || failed(other))
-      return failure();
-    if (*other != *first)
+  const DistributedLayout &first = layoutOf(blocks.front());
+  for (Value block : blocks)
+    if (&layoutOf(block) != &first)
       return op->emitOpError("combines blocks of several layouts; "
                              "convert_layout first");
-  }
-  return first;
+  return &first;
 }
 
 /// A level of a tree. AMD has the extremum of three in one instruction; where
@@ -126,8 +121,6 @@ LogicalResult Distributor::distributeReduce(ReduceOp op) {
 }
 
 LogicalResult Distributor::distributeRescale(RescaleOp op) {
-  if (failed(layoutOf(op, op.getResult())))
-    return failure();
   ImplicitLocOpBuilder b(op.getLoc(), builder);
   LaneValues list(lanes(op.getValue())), factors(lanes(op.getFactor()));
   auto multiply = [&] {

@@ -19,7 +19,6 @@
 #include "Distribute.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
 using namespace greta;
@@ -184,10 +183,7 @@ private:
 LogicalResult Distributor::distributeLocalStore(LocalStoreOp op) {
   if (op.getDirect())
     return distributeDirect(op.getValue().getDefiningOp<LoadOp>(), op);
-  auto found = layoutOf(op, op.getValue());
-  if (failed(found))
-    return failure();
-  const DistributedLayout &layout = **found;
+  const DistributedLayout &layout = layoutOf(op.getValue());
   SharedPlacement placement = placementOf(op.getLocal().getType());
   LocalArray local = locals.at(op.getLocal());
   ImplicitLocOpBuilder b(op.getLoc(), builder);
@@ -213,10 +209,7 @@ LogicalResult Distributor::distributeLocalStore(LocalStoreOp op) {
 }
 
 LogicalResult Distributor::distributeLocalLoad(LocalLoadOp op) {
-  auto found = layoutOf(op, op.getResult());
-  if (failed(found))
-    return failure();
-  const DistributedLayout &layout = **found;
+  const DistributedLayout &layout = layoutOf(op.getResult());
   SharedPlacement placement = placementOf(op.getLocal().getType());
   LocalArray local = locals.at(op.getLocal());
   ImplicitLocOpBuilder b(op.getLoc(), builder);

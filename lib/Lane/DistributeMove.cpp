@@ -25,10 +25,8 @@ static LaneValues pick(ArrayRef<Value> from, ArrayRef<unsigned> registers) {
 LogicalResult Distributor::setConverted(Operation *op, Value result,
                                         ArrayRef<Value> from,
                                         const Layout &layout) {
-  auto dst = layoutOf(op, result);
-  if (failed(dst))
-    return failure();
-  auto out = converted(op, from, layout, **dst);
+  const DistributedLayout &dst = layoutOf(result);
+  auto out = converted(op, from, layout, dst);
   if (failed(out))
     return failure();
   values[result] = std::move(*out);
@@ -36,61 +34,52 @@ LogicalResult Distributor::setConverted(Operation *op, Value result,
 }
 
 LogicalResult Distributor::distributeConvertLayout(ConvertLayoutOp op) {
-  auto src = layoutOf(op, op.getValue());
-  if (failed(src))
-    return failure();
-  return setConverted(op, op.getResult(), lanes(op.getValue()), (*src)->layout);
+  const DistributedLayout &src = layoutOf(op.getValue());
+  return setConverted(op, op.getResult(), lanes(op.getValue()), src.layout);
 }
 
 LogicalResult Distributor::distributeBroadcast(BroadcastOp op) {
-  auto src = layoutOf(op, op.getValue());
-  auto dst = layoutOf(op, op.getResult());
-  if (failed(src) || failed(dst))
-    return failure();
+  const DistributedLayout &src = layoutOf(op.getValue());
+  const DistributedLayout &dst = layoutOf(op.getResult());
   LaneValues from(lanes(op.getValue()));
-  auto map = relabel((*src)->layout, (*dst)->layout);
+  auto map = relabel(src.layout, dst.layout);
   if (!map) {
     // First as the result has it, but for the copies.
-    Layout one =
-        sharedLayout((*dst)->layout, op.getValue().getType().getShape());
+    Layout one = sharedLayout(dst.layout, op.getValue().getType().getShape());
     auto target = distributed(op, toAttr(op.getContext(), one));
     if (failed(target))
       return failure();
-    auto moved = converted(op, from, (*src)->layout, **target);
+    auto moved = converted(op, from, src.layout, **target);
     if (failed(moved))
       return failure();
     from = std::move(*moved);
-    map = relabel(one, (*dst)->layout);
+    map = relabel(one, dst.layout);
   }
   values[op.getResult()] = pick(from, *map);
   return success();
 }
 
 LogicalResult Distributor::distributeReshape(ReshapeOp op) {
-  auto src = layoutOf(op, op.getValue());
-  auto dst = layoutOf(op, op.getResult());
-  if (failed(src) || failed(dst))
-    return failure();
+  const DistributedLayout &src = layoutOf(op.getValue());
+  const DistributedLayout &dst = layoutOf(op.getResult());
   SmallVector<unsigned> registers;
   std::optional<Layout> layout =
-      (*src)->layout.reshape(op.getResult().getType().getShape(), &registers);
+      src.layout.reshape(op.getResult().getType().getShape(), &registers);
   if (layout)
     return setConverted(op, op.getResult(),
                         pick(lanes(op.getValue()), registers), *layout);
   ImplicitLocOpBuilder b(op.getLoc(), builder);
   values[op.getResult()] =
       moveNumbers(lanes(op.getValue()), b, [&](ArrayRef<Value> from) {
-        return reshapeThroughShared(from, **src, **dst, b);
+        return reshapeThroughShared(from, src, dst, b);
       });
   return success();
 }
 
 LogicalResult Distributor::distributeTrans(TransOp op) {
-  auto src = layoutOf(op, op.getValue());
-  if (failed(src))
-    return failure();
+  const DistributedLayout &src = layoutOf(op.getValue());
   SmallVector<unsigned> registers, order(op.getOrder());
-  Layout layout = (*src)->layout.permuteDims(order, &registers);
+  Layout layout = src.layout.permuteDims(order, &registers);
   return setConverted(op, op.getResult(), pick(lanes(op.getValue()), registers),
                       layout);
 }
@@ -106,14 +95,14 @@ LogicalResult Distributor::distributeJoin(JoinOp op) {
 }
 
 LogicalResult Distributor::distributeSplit(SplitOp op) {
-  auto src = layoutOf(op, op.getValue());
+  const DistributedLayout &src = layoutOf(op.getValue());
   auto dst = commonLayout(op, op.getResults());
-  if (failed(src) || failed(dst))
+  if (failed(dst))
     return failure();
   auto pairs = distributed(op, toAttr(op.getContext(), (*dst)->layout.join()));
   if (failed(pairs))
     return failure();
-  auto from = converted(op, lanes(op.getValue()), (*src)->layout, **pairs);
+  auto from = converted(op, lanes(op.getValue()), src.layout, **pairs);
   if (failed(from))
     return failure();
   for (auto [reg, value] : llvm::enumerate(*from))
@@ -122,16 +111,16 @@ LogicalResult Distributor::distributeSplit(SplitOp op) {
 }
 
 LogicalResult Distributor::distributeGather(GatherOp op) {
-  auto src = layoutOf(op, op.getValue());
+  const DistributedLayout &src = layoutOf(op.getValue());
   auto dst = commonLayout(op, {op.getIndex(), op.getResult()});
-  if (failed(src) || failed(dst))
+  if (failed(dst))
     return failure();
   ImplicitLocOpBuilder b(op.getLoc(), builder);
-  SharedOrder order = rowMajor((*src)->layout, 1);
-  Value array = storeShared(lanes(op.getValue()), **src, order, b);
+  SharedOrder order = rowMajor(src.layout, 1);
+  Value array = storeShared(lanes(op.getValue()), src, order, b);
   // The other dimensions are the thread's own.
   unsigned axis = op.getAxis();
-  Value last = constant((*src)->layout.shape()[axis] - 1);
+  Value last = constant(src.layout.shape()[axis] - 1);
   Value stride = constant(order.strides[axis]);
   order.strides[axis] = 0;
   Value own = sharedThreadOffset((*dst)->threadIndex, order, b);
@@ -150,15 +139,15 @@ LogicalResult Distributor::distributeGather(GatherOp op) {
 LogicalResult Distributor::distributeHistogram(HistogramOp op) {
   SmallVector<Value> operands(op.getOperands());
   auto src = commonLayout(op, operands);
-  auto dst = layoutOf(op, op.getResult());
-  if (failed(src) || failed(dst))
+  const DistributedLayout &dst = layoutOf(op.getResult());
+  if (failed(src))
     return failure();
   ImplicitLocOpBuilder b(op.getLoc(), builder);
   const Layout &from = (*src)->layout;
-  int64_t bins = (*dst)->layout.numElements();
-  SharedOrder order = rowMajor((*dst)->layout, 1);
-  LaneValues zeros((*dst)->registerIndex.size(), constant(0));
-  Value array = storeShared(zeros, **dst, order, b);
+  int64_t bins = dst.layout.numElements();
+  SharedOrder order = rowMajor(dst.layout, 1);
+  LaneValues zeros(dst.registerIndex.size(), constant(0));
+  Value array = storeShared(zeros, dst, order, b);
   LaneValues numbers(lanes(op.getValue())), masks;
   if (op.getMask())
     llvm::append_range(masks, lanes(op.getMask()));
@@ -178,11 +167,11 @@ LogicalResult Distributor::distributeHistogram(HistogramOp op) {
       });
     }
   });
-  Value at = sharedThreadOffset((*dst)->threadIndex, order, b);
+  Value at = sharedThreadOffset(dst.threadIndex, order, b);
   LaneValues out;
   for (unsigned reg = 0; reg < zeros.size(); ++reg)
     out.push_back(SharedLoadOp::create(
-        b, array, offsetBy(b, at, order.offset((*dst)->registerIndex[reg]))));
+        b, array, offsetBy(b, at, order.offset(dst.registerIndex[reg]))));
   values[op.getResult()] = std::move(out);
   return success();
 }

@@ -40,8 +40,7 @@ bool Distributor::hasCopiesInWaves(Operation *access) {
   Value pointers = pointersOf(access);
   if (!isa<RankedTensorType>(pointers.getType()))
     return true;
-  auto layout = layoutOf(access, pointers);
-  return succeeded(layout) && (*layout)->layout.freeWaveBits();
+  return layoutOf(pointers).layout.freeWaveBits();
 }
 
 void Distributor::orderCopies(Operation *access) {

@@ -19,10 +19,8 @@
 #include "Distribute.h"
 #include "greta/Layout/Waves.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "llvm/ADT/MapVector.h"
-#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace greta;
