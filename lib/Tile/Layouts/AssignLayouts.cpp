@@ -87,14 +87,6 @@ private:
 
 } // namespace
 
-static bool isBlock(Value value) {
-  return isa<RankedTensorType>(value.getType());
-}
-
-static ArrayRef<int64_t> shapeOf(Value value) {
-  return cast<RankedTensorType>(value.getType()).getShape();
-}
-
 /// Each element of a block as many times as it has neighbours of a block of
 /// `shape`, where no power of two of them share it.
 static Value repeated(OpBuilder &builder, Value value,

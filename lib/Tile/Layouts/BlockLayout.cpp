@@ -14,14 +14,6 @@ using namespace greta::tile;
 // Wishes
 //===----------------------------------------------------------------------===//
 
-static bool isBlock(Value value) {
-  return isa<RankedTensorType>(value.getType());
-}
-
-static ArrayRef<int64_t> shapeOf(Value value) {
-  return cast<RankedTensorType>(value.getType()).getShape();
-}
-
 namespace {
 
 /// The blocks that elementwise work, broadcasts, reductions, reshapes and loops

@@ -31,6 +31,14 @@ struct LayoutWishes {
   tile::ReshapeOp reshaped; // what an accumulator is taken apart by
 };
 
+inline bool isBlock(mlir::Value value) {
+  return mlir::isa<mlir::RankedTensorType>(value.getType());
+}
+
+inline llvm::ArrayRef<int64_t> shapeOf(mlir::Value block) {
+  return mlir::cast<mlir::RankedTensorType>(block.getType()).getShape();
+}
+
 /// The values that a loop or a branch carries in one place with `value`, and a
 /// dot's accumulator with its result.
 llvm::SmallVector<mlir::Value> carriedTogether(mlir::Value value);

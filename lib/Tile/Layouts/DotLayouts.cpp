@@ -37,6 +37,18 @@ static Layout spreadTile(const Layout &tile, ArrayRef<int64_t> shape,
   return Layout(tile.reg(), tile.lane(), waves, rep);
 }
 
+/// The bases that move along a dimension, the nearest first.
+static SmallVector<Basis *> basesAlong(Bases &bases, unsigned dim) {
+  SmallVector<Basis *> along;
+  for (Basis &basis : bases)
+    if (basis[dim])
+      along.push_back(&basis);
+  llvm::sort(along, [&](const Basis *a, const Basis *b) {
+    return (*a)[dim] < (*b)[dim];
+  });
+  return along;
+}
+
 /// An operand's tile of the instruction, several times along K so that a lane
 /// has up to `run` neighbours: k runs through a lane's registers first, then
 /// through the lanes. The instructions that share them take other k than they
@@ -46,14 +58,7 @@ static Layout widenAlongK(const Layout &tile, unsigned kDim, int64_t depth,
   Bases reg = tile.reg(), lane = tile.lane();
   int32_t next = 1;
   auto number = [&](Bases &bases) {
-    SmallVector<Basis *> alongK;
-    for (Basis &basis : bases)
-      if (basis[kDim])
-        alongK.push_back(&basis);
-    llvm::sort(alongK, [&](const Basis *a, const Basis *b) {
-      return (*a)[kDim] < (*b)[kDim];
-    });
-    for (Basis *basis : alongK) {
+    for (Basis *basis : basesAlong(bases, kDim)) {
       (*basis)[kDim] = next;
       next *= 2;
     }
@@ -95,13 +100,7 @@ static std::optional<Layout> numberedLike(const Layout &tile, unsigned kDim,
   Bases bases[2] = {tile.reg(), tile.lane()};
   int32_t taken = 0, count = 0;
   for (unsigned group : {0, 1}) {
-    SmallVector<Basis *> alongK;
-    for (Basis &basis : bases[group])
-      if (basis[kDim])
-        alongK.push_back(&basis);
-    llvm::sort(alongK, [&](const Basis *a, const Basis *b) {
-      return (*a)[kDim] < (*b)[kDim];
-    });
+    SmallVector<Basis *> alongK = basesAlong(bases[group], kDim);
     bool isWhole = group == 0 ? alongK.size() <= numbers[group].size()
                               : alongK.size() == numbers[group].size();
     if (!isWhole)
@@ -150,13 +149,9 @@ bool greta::isChained(DotOp dot) {
 }
 
 /// The numbers that bases have along a dimension, ascending.
-static SmallVector<int32_t> numbersAlong(const Bases &bases, unsigned dim) {
-  SmallVector<int32_t> numbers;
-  for (const Basis &basis : bases)
-    if (basis[dim])
-      numbers.push_back(basis[dim]);
-  llvm::sort(numbers);
-  return numbers;
+static SmallVector<int32_t> numbersAlong(Bases bases, unsigned dim) {
+  return llvm::map_to_vector(basesAlong(bases, dim),
+                             [&](const Basis *basis) { return (*basis)[dim]; });
 }
 
 /// A tile of the accumulator or of B. Where what a dot leaves in registers is
