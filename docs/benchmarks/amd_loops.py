@@ -122,6 +122,8 @@ def look(code, chip):
 
 def simulated(code, launch):
     loop = issue_model.main_loop(code, *launch)
+    if not loop:
+        return {}
     low, high = issue_model.share_range(code, launch)
     return dict(busy=round(loop["share"], 3), busy_low=low, busy_high=high, waves_per_simd=loop["waves"], bound=loop["bound"])
 

@@ -98,9 +98,11 @@ def compiled_by_triton(folder, chip):
 
 
 def main_loop(code, *options):
-    """What greta-sim estimates for the main loop of a launch, as it is without SCALES."""
+    """What greta-sim estimates for the main loop of a launch, as it is without SCALES; None where it finds none."""
     result = json.loads(tool(ROOT / "build/bin/greta-sim", code, "--check=none", "--estimate", "--json", *options))
-    loop = result["loop"]
+    loop = result.get("loop")
+    if not loop:
+        return None
     return dict(begin=loop["begin"], end=loop["end"], cycles=round(loop["cycles"], 1), matrix=round(loop["matrix_cycles"], 1), share=loop["matrix_busy"],
                 waves=round(result["waves_per_simd"], 1), bound=result["bound"])
 

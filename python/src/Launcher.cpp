@@ -298,8 +298,13 @@ void greta::python::bindLauncher(nb::module_ &m) {
           "dtype"_a, "owner"_a)
       .def("data_ptr", [](const HostView &view) { return view.address; })
       .def(
-          "ptr_range", [](const HostView &view) { return view.end - view.begin; },
-          "Bytes of the memory that it is a part of")
+          "ptr_range",
+          [](const HostView &view) {
+            return view.address == view.begin ? view.end - view.begin
+                                              : UINT64_MAX;
+          },
+          "Bytes of the memory that it begins; the most where it begins none, "
+          "because a kernel's offsets may be negative then")
       .def_ro("dtype", &HostView::dtype)
       .def_ro("owner", &HostView::owner);
   nb::class_<Launcher>(m, "Launcher", "Launches kernels of one signature")

@@ -106,8 +106,12 @@ static void bindArrays(nb::module_ &m) {
       .def_prop_ro("nbytes", &Array::bytes)
       .def("data_ptr", &Array::address, "Where it lies, for the device")
       .def(
-          "ptr_range", [](const Array &a) { return a.buffer->size(); },
-          "Bytes of the buffer that it is in")
+          "ptr_range",
+          [](const Array &a) {
+            return a.offset == 0 ? a.buffer->size() : UINT64_MAX;
+          },
+          "Bytes of the buffer that it begins; the most where it begins none, "
+          "because a kernel's offsets may be negative then")
       .def(
           "lies_on",
           [](const Array &a, Device &device) {
