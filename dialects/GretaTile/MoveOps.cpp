@@ -5,13 +5,24 @@
 using namespace mlir;
 using namespace greta::tile;
 
-/// op(ptr_add(p, x)) → ptr_add(op(p), op(x)), and op(splat(p)) → splat(p).
+/// op(ptr_add(p, x)) → ptr_add(op(p), op(x)), and op(splat(p)) → splat(p), of
+/// what an argument that reaches little began. Others' rows are pointers of 64
+/// bits that are computed before a loop.
 template <typename OpT>
 static LogicalResult pushIntoPointers(OpT op, PatternRewriter &rewriter) {
   auto type = cast<RankedTensorType>(op.getType());
   Operation *source = op.getValue().getDefiningOp();
   if (!isa<PtrType>(type.getElementType()) ||
       !isa_and_nonnull<PtrAddOp, SplatOp>(source))
+    return failure();
+  Value pointer = op.getValue();
+  while (isa_and_nonnull<PtrAddOp, SplatOp, BroadcastOp, ReshapeOp>(
+      pointer.getDefiningOp()))
+    pointer = pointer.getDefiningOp()->getOperand(0);
+  BlockArgument argument = argumentOf(pointer);
+  if (!argument ||
+      !cast<FuncOp>(argument.getOwner()->getParentOp())
+           .getArgAttr(argument.getArgNumber(), pointerRangeName))
     return failure();
   if (auto splat = dyn_cast<SplatOp>(source)) {
     rewriter.replaceOpWithNewOp<SplatOp>(op, type, splat.getValue());

@@ -9,7 +9,7 @@ def GretaTile_BroadcastOp : GretaTile_Op<"broadcast", [Pure, LayoutTransfer]> {
   let description = [{
     `greta_tile.broadcast %s : tensor<4x1xf32> -> tensor<4x1024xf32>`; ranks are equal.
 
-    Of pointers it becomes one of what they were moved by, so that an address keeps the scalar that it begins at.
+    Of pointers with `greta.pointer_range` it becomes one of what they were moved by, so that an address keeps the scalar that it begins at.
   }];
   let arguments = (ins AnyBlock:$value);
   let results = (outs AnyBlock:$result);
