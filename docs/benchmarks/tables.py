@@ -205,11 +205,11 @@ def triton_amd():
     beside = lambda r, key, digits=None: [number(r[k], digits) if digits else r[k] for k in (key, f"triton_{key}")]
     body = [
         [r["chip"], r["kernel"].replace("_kernel", ""), r["block"], r["num_warps"], *beside(r, "compile_s", 2), *beside(r, "vgprs"), *beside(r, "spills"),
-         *beside(r, "density", 2), *beside(r, "alu", 1), *beside(r, "share", 2)]
+         *beside(r, "density", 2), *beside(r, "alu", 1), *beside(r, "share", 2), *beside(r, "busy", 2)]
         for r in rows("triton_amd.csv")
     ]
     header = ["chip", "kernel", "block", "warps"]
-    for name in ("compile s", "VGPRs", "spills", "density", "ALU", "share"):
+    for name in ("compile s", "VGPRs", "spills", "density", "ALU", "share", "busy"):
         header += [name, "Triton's"]
     return markdown(header, body)
 
