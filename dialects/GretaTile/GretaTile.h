@@ -43,8 +43,8 @@ struct LogResource : public mlir::SideEffects::Resource::Base<LogResource> {
 
 /// What callers promise of an argument (FuncOp).
 inline constexpr llvm::StringLiteral divisibilityName = "greta.divisibility";
-/// Of a pointer, a unit attribute: what it reaches begins there and is less than
-/// 2^31 bytes.
+/// Of a pointer, a unit attribute: what it reaches begins there and is less
+/// than 2^31 bytes.
 inline constexpr llvm::StringLiteral pointerRangeName = "greta.pointer_range";
 /// Of a pointer, a unit attribute: while the kernel runs nobody writes
 /// what it reaches.

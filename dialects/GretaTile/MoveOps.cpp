@@ -20,9 +20,8 @@ static LogicalResult pushIntoPointers(OpT op, PatternRewriter &rewriter) {
       pointer.getDefiningOp()))
     pointer = pointer.getDefiningOp()->getOperand(0);
   BlockArgument argument = argumentOf(pointer);
-  if (!argument ||
-      !cast<FuncOp>(argument.getOwner()->getParentOp())
-           .getArgAttr(argument.getArgNumber(), pointerRangeName))
+  if (!argument || !cast<FuncOp>(argument.getOwner()->getParentOp())
+                        .getArgAttr(argument.getArgNumber(), pointerRangeName))
     return failure();
   if (auto splat = dyn_cast<SplatOp>(source)) {
     rewriter.replaceOpWithNewOp<SplatOp>(op, type, splat.getValue());

@@ -59,7 +59,8 @@ LogicalResult Distributor::distributeAtomicCas(AtomicCasOp op) {
       op, op.getPointers(), op.getMask(), op.getOrder(), op.getScope(),
       [&](ImplicitLocOpBuilder &b, const Scattered &access, unsigned reg) {
         return PtrAtomicCasOp::create(b, op.getScope(), access.bases[reg],
-                                      access.offsets[reg], expected[reg], list[reg]);
+                                      access.offsets[reg], expected[reg],
+                                      list[reg]);
       });
 }
 

@@ -63,8 +63,9 @@ LogicalResult Distributor::distributeElementwise(Operation *op) {
     elements.push_back(getElementTypeOrSelf(type));
   SmallVector<LaneValues, 3> sources;
   for (Value operand : op->getOperands())
-    sources.push_back(isa<RankedTensorType>(operand.getType()) ? LaneValues(lanes(operand))
-                                       : LaneValues(count, scalar(operand)));
+    sources.push_back(isa<RankedTensorType>(operand.getType())
+                          ? LaneValues(lanes(operand))
+                          : LaneValues(count, scalar(operand)));
   // What facts have as the same in all of a group's elements, such as a mask
   // whose bound is a multiple, needs computing once.
   std::map<Index, unsigned> groups;

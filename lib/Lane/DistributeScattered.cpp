@@ -18,7 +18,8 @@
 //
 // Of an argument that promises to reach less than 2^31 bytes the offset is a
 // sum of 32 bits, uniform parts included, which may wrap on the way: no lane
-// has an address of its own, and AMD's buffer loads take masks without a branch.
+// has an address of its own, and AMD's buffer loads take masks without a
+// branch.
 //
 //===----------------------------------------------------------------------===//
 
@@ -160,8 +161,8 @@ Distributor::scatter(Operation *op, Value pointers, Value mask, bool isWide,
                           facts.vectorWidth(pointers, mask, dim)));
 
   SmallVector<Value> steps;
-  access.isSmall = address.hasUniformBase() &&
-                   reachesLittle(address.base, steps);
+  access.isSmall =
+      address.hasUniformBase() && reachesLittle(address.base, steps);
   unsigned bits = access.isSmall ? 32 : 64;
   auto scalarOf = [&](Value value) { return scalar(value); };
   OffsetBuilder sums(b, bits, scalarOf);
@@ -258,7 +259,8 @@ Distributor::scatter(Operation *op, Value pointers, Value mask, bool isWide,
   };
   unsigned rank = layout.layout.rank();
   locate(llvm::SmallBitVector(rank), access.bases, access.offsets);
-  if (auto load = dyn_cast<LoadScatteredOp>(op); load && !hasMaskedLoads(access))
+  if (auto load = dyn_cast<LoadScatteredOp>(op);
+      load && !hasMaskedLoads(access))
     if (llvm::SmallBitVector zero = safeDims(load); zero.any())
       locate(zero, access.safeBases, access.safeOffsets);
   return access;
@@ -277,8 +279,8 @@ static Value loadLane(ImplicitLocOpBuilder &b, Type type, Value base,
   Type bytes = b.getI8Type();
   if (auto vector = dyn_cast<VectorType>(type))
     bytes = vector.clone(bytes);
-  Value loaded = PtrLoadOp::create(b, bytes, asBytes(b, base), offset, mask,
-                                   align, wraps);
+  Value loaded =
+      PtrLoadOp::create(b, bytes, asBytes(b, base), offset, mask, align, wraps);
   Value zero = arith::ConstantOp::create(b, b.getZeroAttr(bytes));
   return arith::CmpIOp::create(b, arith::CmpIPredicate::ne, loaded, zero);
 }
@@ -317,8 +319,9 @@ LogicalResult Distributor::distributeLoadScattered(LoadScatteredOp op) {
   Type type = pieceOf(element, width);
   int64_t align = width * bytesInMemory(element);
   LaneValues others;
-  bool isZero = op.getOther() && (matchPattern(op.getOther(), m_Zero()) ||
-                                  matchPattern(op.getOther(), m_PosZeroFloat()));
+  bool isZero =
+      op.getOther() && (matchPattern(op.getOther(), m_Zero()) ||
+                        matchPattern(op.getOther(), m_PosZeroFloat()));
   if (op.getOther() && op.getMask() && !isZero)
     others = vectors(op.getOther(), type);
   Value zero;
