@@ -61,6 +61,9 @@ namespace greta::tile {
 /// is not plainly one.
 mlir::BlockArgument argumentOf(mlir::Value pointer);
 
+/// Whether a kernel's argument promises `pointerRangeName`; null does not.
+bool hasPointerRange(mlir::BlockArgument argument);
+
 } // namespace greta::tile
 
 namespace greta::tile {

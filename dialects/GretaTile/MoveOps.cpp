@@ -19,9 +19,7 @@ static LogicalResult pushIntoPointers(OpT op, PatternRewriter &rewriter) {
   while (isa_and_nonnull<PtrAddOp, SplatOp, BroadcastOp, ReshapeOp>(
       pointer.getDefiningOp()))
     pointer = pointer.getDefiningOp()->getOperand(0);
-  BlockArgument argument = argumentOf(pointer);
-  if (!argument || !cast<FuncOp>(argument.getOwner()->getParentOp())
-                        .getArgAttr(argument.getArgNumber(), pointerRangeName))
+  if (!hasPointerRange(argumentOf(pointer)))
     return failure();
   if (auto splat = dyn_cast<SplatOp>(source)) {
     rewriter.replaceOpWithNewOp<SplatOp>(op, type, splat.getValue());

@@ -28,6 +28,11 @@ BlockArgument greta::tile::argumentOf(Value pointer) {
              : BlockArgument();
 }
 
+bool greta::tile::hasPointerRange(BlockArgument argument) {
+  return argument && cast<FuncOp>(argument.getOwner()->getParentOp())
+                         .getArgAttr(argument.getArgNumber(), pointerRangeName);
+}
+
 LogicalResult PtrAddOp::inferReturnTypes(MLIRContext *, std::optional<Location>,
                                          ValueRange operands, DictionaryAttr,
                                          OpaqueProperties, RegionRange,

@@ -93,10 +93,7 @@ struct Stride {
 /// bytes, moved by what is added to `steps`; then `pointer` becomes it.
 static bool reachesLittle(Value &pointer, SmallVectorImpl<Value> &steps) {
   BlockArgument argument = argumentOf(pointer);
-  auto func = argument ? dyn_cast<FuncOp>(argument.getOwner()->getParentOp())
-                       : FuncOp();
-  if (!func || !func.getArgAttr(argument.getArgNumber(), pointerRangeName) ||
-      argument.getType() != pointer.getType())
+  if (!hasPointerRange(argument) || argument.getType() != pointer.getType())
     return false;
   for (Value at = pointer; at != argument;) {
     auto add = at.getDefiningOp<PtrAddOp>();
