@@ -1,6 +1,6 @@
 // A GEMM as in Triton's tutorial, from blocks of pointers that step along K under masks, and greta.matmul at the same tile: 128 x 128, 64 of K at a time, eight waves, workgroups in
 // groups of eight rows of tiles. docs/benchmarks/large_gemms.py measures both: A is [M, K], B [N, K].
-greta_tile.func @pointers_kernel(%a: !greta_tile.ptr<f16>, %b: !greta_tile.ptr<f16>, %c: !greta_tile.ptr<f16>, %m: i32 {greta.divisibility = 16 : i64}, %n: i32 {greta.divisibility = 16 : i64}, %k: i32 {greta.divisibility = 16 : i64}) attributes {waves = 8 : i32} {
+greta_tile.func @pointers_kernel(%a: !greta_tile.ptr<f16> {greta.pointer_range}, %b: !greta_tile.ptr<f16> {greta.pointer_range}, %c: !greta_tile.ptr<f16> {greta.pointer_range}, %m: i32 {greta.divisibility = 16 : i64}, %n: i32 {greta.divisibility = 16 : i64}, %k: i32 {greta.divisibility = 16 : i64}) attributes {waves = 8 : i32} {
   %zero = arith.constant 0 : i32
   %one = arith.constant 1 : i32
   %c8 = arith.constant 8 : i32

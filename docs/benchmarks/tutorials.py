@@ -116,7 +116,7 @@ def write(directory, targets="vulkan:nvidia"):
 
     directory.mkdir(parents=True, exist_ok=True)
     for case in CASES:
-        package = greta.compile(kernel_of(case), words(case), targets=targets, grid=list(case.grid), num_warps=case.num_warps)
+        package = greta.compile(kernel_of(case), words(case), targets=targets, grid=list(case.grid), num_warps=case.num_warps, pointer_range=32)
         package.save(str(directory / f"{case.name}.greta"))
         print(case.name, flush=True)
 

@@ -84,6 +84,36 @@ LaneValues Distributor::throughShared(Value piece) {
   return out;
 }
 
+/// A vector of scalars. Selections by one condition become one of vectors, so
+/// that what was loaded together stays together.
+static Value joined(ArrayRef<Value> scalars, VectorType type, Location loc,
+                    OpBuilder &b) {
+  auto select = scalars.front().getDefiningOp<arith::SelectOp>();
+  if (select && llvm::all_of(scalars, [&](Value scalar) {
+        auto other = scalar.getDefiningOp<arith::SelectOp>();
+        return other && other.getCondition() == select.getCondition();
+      })) {
+    auto of = [&](unsigned operand) {
+      auto parts = llvm::map_to_vector(scalars, [&](Value scalar) {
+        return scalar.getDefiningOp()->getOperand(operand);
+      });
+      return joined(parts, type, loc, b);
+    };
+    Value yes = of(1), no = of(2);
+    return arith::SelectOp::create(b, loc, select.getCondition(), yes, no);
+  }
+  auto taken = scalars.front().getDefiningOp<vector::ExtractOp>();
+  if (taken && taken.getSource().getType() == type &&
+      llvm::all_of(llvm::seq<int64_t>(0, scalars.size()), [&](int64_t i) {
+        auto other = scalars[i].getDefiningOp<vector::ExtractOp>();
+        return other && other.getSource() == taken.getSource() &&
+               !other.hasDynamicPosition() &&
+               other.getStaticPosition().front() == i;
+      }))
+    return taken.getSource();
+  return vector::FromElementsOp::create(b, loc, type, scalars);
+}
+
 LaneValues Distributor::vectors(Value value, Type type) {
   if (auto known = pieceValues.find(value); known != pieceValues.end()) {
     const LaneValues &list = known->second;
@@ -132,7 +162,7 @@ LaneValues Distributor::vectors(Value value, Type type) {
       out.push_back(FragmentSplatOp::create(builder, loc, type, group.front()));
       continue;
     }
-    Value piece = vector::FromElementsOp::create(builder, loc, vector, group);
+    Value piece = joined(group, vector, loc, builder);
     if (fragment)
       piece = FragmentFromElementsOp::create(builder, loc, type, piece);
     out.push_back(piece);

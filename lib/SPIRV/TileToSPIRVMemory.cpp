@@ -11,7 +11,11 @@
 //
 // with a 32-bit product where the offset is known to be small enough: RADV
 // makes of it a scalar base, a 32-bit lane offset and an immediate. Offsets
-// without a bound are extended before they are multiplied.
+// without a bound are extended before they are multiplied. Behind an argument
+// that promises less than 2 GiB it is their sign that extends them, which those
+// of accessed elements do not have: lavapipe loads from uniform addresses where
+// no lane is active, too, and just before the argument is memory more often
+// than 4 Gi elements behind it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -121,6 +125,15 @@ Value KernelEmitter::fromMemory(Type element, Value value) {
 // Global memory
 //===----------------------------------------------------------------------===//
 
+/// Whether a pointer is an argument that promises to reach less than 2^31
+/// bytes.
+static bool promisesRange(Value base) {
+  while (auto cast = base.getDefiningOp<greta::tile::PtrCastOp>())
+    base = cast->getOperand(0);
+  BlockArgument argument = greta::tile::argumentOf(base);
+  return argument == base && greta::tile::hasPointerRange(argument);
+}
+
 Value KernelEmitter::lanePointer(Value base, Value offset,
                                  unsigned elementBytes,
                                  int64_t &constantBytes) {
@@ -142,16 +155,21 @@ Value KernelEmitter::lanePointer(Value base, Value offset,
   if (Value known = addresses.lookup(key))
     return known;
   Type i64 = b.getI64Type();
+  bool isSigned = promisesRange(base);
   bool fits = rangeOf(offset).umax().getZExtValue() * elementBytes <=
-              std::numeric_limits<uint32_t>::max();
+              (isSigned ? uint64_t(std::numeric_limits<int32_t>::max())
+                        : std::numeric_limits<uint32_t>::max());
   Value bytes = getScalar(offset);
   auto scale = [&](Value value) {
     Value shift = constI32(llvm::Log2_32(elementBytes));
     return elementBytes == 1 ? value
                              : same<spirv::ShiftLeftLogicalOp>(value, shift);
   };
-  bytes = fits ? make<spirv::UConvertOp>(i64, scale(bytes))
-               : scale(make<spirv::UConvertOp>(i64, bytes));
+  if (fits)
+    bytes = make<spirv::UConvertOp>(i64, scale(bytes));
+  else
+    bytes = scale(isSigned ? make<spirv::SConvertOp>(i64, bytes)
+                           : make<spirv::UConvertOp>(i64, bytes));
   address = same<spirv::IAddOp>(address, bytes);
   addresses.insert(key, address);
   return address;

@@ -141,7 +141,7 @@ def compile(
     specialisation of the kernel, side by side in the package. `grid` is how many programs there are over the kernel's integers, as a function of them
     (lambda m: (triton.cdiv(m["n"], m["BLOCK"]),)) or in words ("n ceildiv 1024"); without it the function takes grid_x, grid_y and grid_z.
     With `pointer_range=32` every tensor has less than 2 GiB, which each launch checks, nothing before its pointer is read or written, and addresses are
-    offsets of 32 bits: that is what launches on AMD compile for tensors that begin their memory and are that small. `options` are a launch's: num_warps=4, num_stages=2.
+    offsets of 32 bits: that is what launches from Python compile for tensors that begin their memory and are that small. `options` are a launch's: num_warps=4, num_stages=2.
     """
     from .triton.source import ahead_of_time, specialisations
 

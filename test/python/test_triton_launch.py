@@ -72,14 +72,14 @@ def test_greta_arrays(triton_device):
     assert (out.numpy() == np.arange(300) + 2).all()
 
 
-@pytest.mark.parametrize("device, reach", [("sim:gfx942", True), ("vulkan", False)])
-def test_launches_say_that_tensors_are_small(device, reach):
-    """On AMD offsets have 32 bits then; who is told so pays for asking."""
+@pytest.mark.parametrize("device", ["sim:gfx942", "vulkan"])
+def test_launches_say_that_tensors_are_small(device):
+    """Offsets have 32 bits then."""
     greta.triton.activate(device)
     try:
         x = torch.ones(300)
         kernel = add[(2,)](x, x, torch.zeros(300), 300, BLOCK=256)
-        assert ("tt.pointer_range" in kernel.asm["ttir"]) == reach
+        assert "tt.pointer_range" in kernel.asm["ttir"]
         wide = greta.triton.compiler._reach(torch.empty(1, device="meta").as_strided((1 << 30,), (1,)))
         assert wide == 4
         assert greta.triton.compiler._reach(greta.triton.launch.as_pointer(np.zeros(300, np.float32)[:100])) == 1200

@@ -116,9 +116,8 @@ class GretaBackend(BaseBackend):
 
     @property
     def supports_native_tensor_specialization(self) -> bool:
-        # Triton's own says nothing of a tensor's memory; asking costs a launch 0.3 us a tensor, and on Vulkan the promise breaks a kernel
-        # (docs/tile-language.md, "Known limits").
-        return not self.target.arch.startswith("gfx")
+        # Triton's own says nothing of a tensor's memory; asking costs a launch 0.3 us a tensor and gives offsets of 32 bits.
+        return False
 
     @staticmethod
     def get_tensor_specialization(arg: Any, **kwargs: Any) -> str:

@@ -69,3 +69,21 @@ greta_tile.func @doubles(%p: !greta_tile.ptr<f64>, %h: !greta_tile.ptr<f16>, %n:
   greta_tile.ptr_store %half, %h[%n] align 2 : f16 -> !greta_tile.ptr<f16>
   greta_tile.return
 }
+
+// -----
+
+// Offsets behind an argument that promises less than 2 GiB keep their sign, so
+// that one of a lane that is not active stays near the argument.
+// CHECK: spirv.module @promised
+greta_tile.func @promised(%p: !greta_tile.ptr<f32> {greta.pointer_range}, %q: !greta_tile.ptr<f32>, %b: !greta_tile.ptr<i1> {greta.pointer_range}, %n: i32) attributes {waves = 1 : i32, wave_size = 8 : i32} {
+  // CHECK: %[[SIGNED:.*]] = spirv.SConvert %[[N:.*]] : i32 to i64
+  // CHECK: spirv.ShiftLeftLogical %[[SIGNED]]
+  %v = greta_tile.ptr_load %p[%n wraps] align 4 : !greta_tile.ptr<f32> -> f32
+  // CHECK: spirv.UConvert %[[N]] : i32 to i64
+  greta_tile.ptr_store %v, %q[%n] align 4 : f32 -> !greta_tile.ptr<f32>
+  // CHECK: spirv.SConvert %[[N]] : i32 to i64
+  %c = greta_tile.ptr_cast %b : !greta_tile.ptr<i1> -> !greta_tile.ptr<i8>
+  %w = greta_tile.ptr_load %c[%n wraps] align 1 : !greta_tile.ptr<i8> -> i8
+  greta_tile.ptr_store %w, %c[%n] align 1 : i8 -> !greta_tile.ptr<i8>
+  greta_tile.return
+}
