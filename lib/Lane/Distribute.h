@@ -145,8 +145,8 @@ private:
     unsigned width = 1;                        // neighbours in one access
     /// One argument is all registers' base; parts of their offsets may wrap.
     bool isSmall = false;
-    /// What a load may read in place of what is masked off; empty: nothing.
-    LaneValues safeBases, safeOffsets;
+    /// Where an element is masked off there is one that a load may read.
+    bool isSafe = false;
   };
   /// Whether a masked load of this address is one of the target's.
   bool hasMaskedLoads(const Scattered &access) const {

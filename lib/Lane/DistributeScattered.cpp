@@ -193,73 +193,79 @@ Distributor::scatter(Operation *op, Value pointers, Value mask, bool isWide,
       largest += stride.fixed * (layout.layout.shape()[dim] - 1);
     isNarrow = isNarrow && largest < end;
   }
-  // With index 0 along some dimensions.
-  auto locate = [&](const llvm::SmallBitVector &zero, LaneValues &bases,
-                    LaneValues &offsets) {
-    // The lane's part: in 32 bits, or in as many as its base is moved by.
-    Value narrow, lane;
-    for (auto [dim, stride] : llvm::enumerate(strides)) {
-      Value index = layout.threadIndex[dim];
-      if (zero[dim] || matchPattern(index, m_Zero()))
-        continue;
-      if (isNarrow && !access.isSmall && stride.fixed) {
-        Value term =
-            stride.fixed == 1
-                ? index
-                : arith::MulIOp::create(b, index, constant(stride.fixed))
-                      .getResult();
-        narrow = sums.add(narrow, term);
-        continue;
-      }
-      index = sums.fit(index);
-      if (stride.fixed)
-        lane = sums.add(lane, sums.multiply(index, stride.fixed));
-      if (stride.dynamic)
-        lane = sums.add(lane, sums.multiply(index, stride.dynamic));
-    }
-    if (!narrow)
-      narrow = constant(0);
-    // And the registers'.
-    for (unsigned reg = 0; reg < layout.registerIndex.size(); ++reg) {
-      if (reg % access.width) {
-        bases.push_back({});
-        offsets.push_back({});
-        continue;
-      }
-      int64_t fixed = 0;
-      Value moved = base ? Value() : uniform;
-      for (auto [dim, index] : llvm::enumerate(layout.registerIndex[reg])) {
-        if (zero[dim])
-          continue;
-        fixed += index * strides[dim].fixed;
-        if (index && strides[dim].dynamic)
-          moved = sums.add(moved, sums.multiply(strides[dim].dynamic, index));
-      }
-      if (fixed)
-        moved = sums.add(moved, sums.constant(fixed));
-      Value mine = lane;
-      for (const LinearTerm &term : address.terms)
-        if (term.block)
-          mine = sums.add(mine, sums.multiply(sums.fit(lanes(term.block)[reg]),
-                                              term.constant));
-      if (access.isSmall) {
-        // What changes in a loop comes last.
-        Value sum = sums.add(sums.add(mine, moved), uniform);
-        bases.push_back(base);
-        offsets.push_back(sum ? sum : narrow);
-        continue;
-      }
-      Value pointer = sums.move(base ? base : lanes(address.base)[reg], moved);
-      bases.push_back(sums.move(pointer, mine));
-      offsets.push_back(narrow);
-    }
-  };
-  unsigned rank = layout.layout.rank();
-  locate(llvm::SmallBitVector(rank), access.bases, access.offsets);
+  // What is masked off has index 0 along the dimensions that its mask bounds.
+  llvm::SmallBitVector safe(layout.layout.rank());
   if (auto load = dyn_cast<LoadScatteredOp>(op);
       load && !hasMaskedLoads(access))
-    if (llvm::SmallBitVector zero = safeDims(load); zero.any())
-      locate(zero, access.safeBases, access.safeOffsets);
+    safe = safeDims(load);
+  access.isSafe = safe.any();
+  // The lane's part: in 32 bits, or in as many as its base is moved by. Of each
+  // the second is along those dimensions.
+  std::array<Value, 2> narrow, lane;
+  for (auto [dim, stride] : llvm::enumerate(strides)) {
+    Value index = layout.threadIndex[dim];
+    if (matchPattern(index, m_Zero()))
+      continue;
+    if (isNarrow && !access.isSmall && stride.fixed) {
+      Value term = stride.fixed == 1
+                       ? index
+                       : arith::MulIOp::create(b, index, constant(stride.fixed))
+                             .getResult();
+      narrow[safe[dim]] = sums.add(narrow[safe[dim]], term);
+      continue;
+    }
+    index = sums.fit(index);
+    Value &sum = lane[safe[dim]];
+    if (stride.fixed)
+      sum = sums.add(sum, sums.multiply(index, stride.fixed));
+    if (stride.dynamic)
+      sum = sums.add(sum, sums.multiply(index, stride.dynamic));
+  }
+  // And the registers'.
+  for (unsigned reg = 0; reg < layout.registerIndex.size(); ++reg) {
+    if (reg % access.width) {
+      access.bases.push_back({});
+      access.offsets.push_back({});
+      continue;
+    }
+    std::array<int64_t, 2> fixed = {0, 0};
+    Value moved = base ? Value() : uniform, inside = lane[1];
+    for (auto [dim, index] : llvm::enumerate(layout.registerIndex[reg])) {
+      fixed[safe[dim]] += index * strides[dim].fixed;
+      Value &sum = safe[dim] ? inside : moved;
+      if (index && strides[dim].dynamic)
+        sum = sums.add(sum, sums.multiply(strides[dim].dynamic, index));
+    }
+    if (fixed[0])
+      moved = sums.add(moved, sums.constant(fixed[0]));
+    if (fixed[1])
+      inside = sums.add(inside, sums.constant(fixed[1]));
+    Value mine = lane[0], offset = narrow[0];
+    for (const LinearTerm &term : address.terms)
+      if (term.block)
+        mine = sums.add(mine, sums.multiply(sums.fit(lanes(term.block)[reg]),
+                                            term.constant));
+    auto orZero = [&](Value part) -> Value {
+      if (!part)
+        return part;
+      Value zero = arith::ConstantOp::create(b, b.getZeroAttr(part.getType()));
+      return arith::SelectOp::create(b, access.masks[reg], part, zero);
+    };
+    inside = orZero(inside);
+    offset = sums.add(offset, orZero(narrow[1]));
+    if (!offset)
+      offset = constant(0);
+    if (access.isSmall) {
+      // What changes in a loop comes last, and is the same of many registers.
+      Value sum = sums.add(sums.add(mine, moved), sums.add(uniform, inside));
+      access.bases.push_back(base);
+      access.offsets.push_back(sum ? sum : offset);
+      continue;
+    }
+    Value pointer = sums.move(base ? base : lanes(address.base)[reg], moved);
+    access.bases.push_back(sums.move(pointer, sums.add(mine, inside)));
+    access.offsets.push_back(offset);
+  }
   return access;
 }
 
@@ -361,12 +367,11 @@ LogicalResult Distributor::distributeLoadScattered(LoadScatteredOp op) {
       }
       continue;
     }
-    if (!access->safeOffsets.empty()) {
+    if (access->isSafe) {
       for (unsigned reg : group) {
-        Value loaded = loadLane(
-            b, type, select(access->bases[reg], access->safeBases[reg]),
-            select(access->offsets[reg], access->safeOffsets[reg]), Value(),
-            align, access->isSmall);
+        Value loaded =
+            loadLane(b, type, access->bases[reg], access->offsets[reg], Value(),
+                     align, access->isSmall);
         out.push_back(
             op->hasAttr(aheadName)
                 ? loaded
