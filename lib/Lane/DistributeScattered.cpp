@@ -221,7 +221,12 @@ Distributor::scatter(Operation *op, Value pointers, Value mask, bool isWide,
     if (stride.dynamic)
       sum = sums.add(sum, sums.multiply(index, stride.dynamic));
   }
-  // And the registers'.
+  // And the registers'. Sums that do not differ between them come first, of
+  // what changes in a loop, too.
+  bool isOneInside = true;
+  for (unsigned reg = 0; reg < layout.registerIndex.size(); reg += access.width)
+    for (unsigned dim : safe.set_bits())
+      isOneInside = isOneInside && !layout.registerIndex[reg][dim];
   for (unsigned reg = 0; reg < layout.registerIndex.size(); ++reg) {
     if (reg % access.width) {
       access.bases.push_back({});
@@ -256,14 +261,17 @@ Distributor::scatter(Operation *op, Value pointers, Value mask, bool isWide,
     if (!offset)
       offset = constant(0);
     if (access.isSmall) {
-      // What changes in a loop comes last, and is the same of many registers.
-      Value sum = sums.add(sums.add(mine, moved), sums.add(uniform, inside));
+      Value sum = sums.add(mine, moved);
+      sum = isOneInside ? sums.add(sum, sums.add(uniform, inside))
+                        : sums.add(sums.add(sum, uniform), inside);
       access.bases.push_back(base);
       access.offsets.push_back(sum ? sum : offset);
       continue;
     }
     Value pointer = sums.move(base ? base : lanes(address.base)[reg], moved);
-    access.bases.push_back(sums.move(pointer, sums.add(mine, inside)));
+    access.bases.push_back(isOneInside
+                               ? sums.move(pointer, sums.add(mine, inside))
+                               : sums.move(sums.move(pointer, mine), inside));
     access.offsets.push_back(offset);
   }
   return access;
