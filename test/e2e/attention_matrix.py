@@ -3,12 +3,14 @@
     PYTHONPATH=scripts/lib build/venv/bin/python test/e2e/attention_matrix.py gfx942,gfx1100,vulkan:lavapipe,host --pairs --sizes
 
 compiles and runs cases for each target (simulated, on testing's lavapipe, on this machine's driver, on the host). `--pairs`: for each op so many that any two values of two axes meet in one of them; axes are the type, the form
-of keys and values, S, T, D, the batch, the heads of keys, the queries that share one, and each option, which is given or not. `--sizes`: every S beside every T, D and type, attention without options and gradients with all of them.
+of keys and values, S, T, D, the batch, the heads of keys, the queries that share one, and each option, which is given or not. `--sizes`: every S beside every T, D and type, attention without options and gradients with all of them. `--drawn=N` runs N cases
+drawn from the product of all axes, of the ops in turn.
 S, T and D meet as far as `--most` products of a head allow (the values that never do are printed); `--ops` and `--only-sizes` leave ops and sizes of heads out.
 """
 
 import argparse
 import itertools
+import math
 import pathlib
 import sys
 import tempfile
@@ -147,6 +149,8 @@ def main():
     parser.add_argument("targets")
     parser.add_argument("--pairs", action="store_true")
     parser.add_argument("--sizes", action="store_true")
+    parser.add_argument("--drawn", type=int, default=0, help="cases of the whole product, in turn of the ops")
+    parser.add_argument("--seed", type=int, default=1, help="of what is drawn")
     parser.add_argument("--most", type=int, default=1 << 31, help="products of a query head")
     parser.add_argument("--ops", type=lambda names: names.split(","), default=[cls.__name__ for cls in OPTIONS])
     parser.add_argument("--only-sizes", type=lambda sizes: tuple(map(int, sizes.split(","))))
@@ -159,6 +163,9 @@ def main():
             parts |= {f"{cls.__name__} in pairs": pairs(cls, sizes, args.most) for cls in OPTIONS if cls.__name__ in args.ops}
         if args.sizes:
             parts["every size"] = [case for case in every_size(sizes, args.most) if type(case).__name__ in args.ops], []
+        if args.drawn:
+            drawn_cases = sample(target, args.seed, args.most, args.drawn, more=True)
+            parts["drawn"] = [case for case in drawn_cases if type(case).__name__ in args.ops and math.prod((case.b, case.hq, case.s, case.t)) <= MOST_LOGITS], []
         for name, (cases, never) in parts.items():
             wrong = run(target, cases)
             failed |= bool(wrong)
