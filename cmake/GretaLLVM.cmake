@@ -27,11 +27,30 @@ target_link_libraries(greta_llvm INTERFACE "$<IF:${greta_wants_archives},${greta
 target_link_options(greta_llvm INTERFACE
                     "$<${greta_wants_archives}:LINKER:--gc-sections,--strip-all,--defsym=_Z18getPollyPluginInfov=0>")
 
-# greta_library(NAME sources... [DEPENDS tablegen targets...] [LINK libraries...]): a static library of the compiler.
+# Four fifths of a compiler source's compile time is MLIR's headers: they are compiled once, for all libraries whose flags agree.
+file(WRITE ${CMAKE_BINARY_DIR}/greta_pch.cpp "")
+add_library(greta_pch STATIC ${CMAKE_BINARY_DIR}/greta_pch.cpp)
+target_link_libraries(greta_pch PUBLIC greta_llvm)
+target_precompile_headers(greta_pch PRIVATE
+  <mlir/Conversion/LLVMCommon/Pattern.h> <mlir/Dialect/Arith/IR/Arith.h> <mlir/Dialect/Func/IR/FuncOps.h>
+  <mlir/Dialect/LLVMIR/LLVMDialect.h> <mlir/Dialect/LLVMIR/ROCDLDialect.h> <mlir/Dialect/Linalg/IR/Linalg.h>
+  <mlir/Dialect/Math/IR/Math.h> <mlir/Dialect/SCF/IR/SCF.h> <mlir/Dialect/SPIRV/IR/SPIRVOps.h> <mlir/Dialect/Tensor/IR/Tensor.h>
+  <mlir/Dialect/Vector/IR/VectorOps.h> <mlir/IR/ImplicitLocOpBuilder.h> <mlir/IR/Matchers.h> <mlir/IR/PatternMatch.h>
+  <mlir/Pass/PassManager.h> <llvm/ADT/MapVector.h> <llvm/ADT/SetVector.h> <llvm/ADT/StringSwitch.h> <llvm/ADT/TypeSwitch.h>)
+# Clang writes times into precompiled headers, which ccache would take for changes.
+if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+  target_compile_options(greta_llvm INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:SHELL:-Xclang -fno-pch-timestamp>")
+endif()
+
+# greta_library(NAME sources... [DEPENDS tablegen targets...] [LINK libraries...] [OWN_FLAGS]): a static library of the compiler.
+# OWN_FLAGS: its compile options differ from the other libraries', so it takes no precompiled headers.
 function(greta_library name)
-  cmake_parse_arguments(ARG "" "" "DEPENDS;LINK" ${ARGN})
+  cmake_parse_arguments(ARG "OWN_FLAGS" "" "DEPENDS;LINK" ${ARGN})
   add_library(${name} STATIC ${ARG_UNPARSED_ARGUMENTS})
   target_link_libraries(${name} PUBLIC greta_llvm ${ARG_LINK})
+  if(NOT ARG_OWN_FLAGS)
+    target_precompile_headers(${name} REUSE_FROM greta_pch)
+  endif()
   if(ARG_DEPENDS)
     add_dependencies(${name} ${ARG_DEPENDS})
   endif()

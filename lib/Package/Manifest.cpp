@@ -34,7 +34,7 @@ static Json expressions(ArrayRef<AffineExpr> exprs) {
   return list;
 }
 
-static Json tensor(const TensorSpec &spec, const char *access) {
+static Json tensorJson(const TensorSpec &spec, const char *access) {
   Json json;
   if (!spec.name.empty())
     json["name"] = spec.name;
@@ -239,10 +239,10 @@ static Json functionJson(const CompiledFunction &function, Members &members) {
   }
   json["args"] = Json::array();
   for (const TensorSpec &arg : spec.args)
-    json["args"].push_back(tensor(arg, "read"));
+    json["args"].push_back(tensorJson(arg, "read"));
   json["results"] = Json::array();
   for (const TensorSpec &result : spec.results)
-    json["results"].push_back(tensor(result, "write"));
+    json["results"].push_back(tensorJson(result, "write"));
   json["variants"] = Json::array();
   for (const CompiledVariant &variant : function.variants) {
     Json one;
@@ -252,7 +252,7 @@ static Json functionJson(const CompiledFunction &function, Members &members) {
     one["requires"] = requirements(variant);
     one["temps"] = Json::array();
     for (const TensorSpec &temp : variant.temps)
-      one["temps"].push_back(tensor(temp, nullptr));
+      one["temps"].push_back(tensorJson(temp, nullptr));
     one["kernels"] = Json::array();
     for (const CompiledKernel &kernel : variant.kernels)
       one["kernels"].push_back(kernelJson(function, variant, kernel, members));

@@ -147,15 +147,17 @@ Value KernelEmitter::lanePointer(Value base, Value offset,
     sum = offset.getDefiningOp<arith::AddIOp>();
   }
   Value address = getScalar(base);
+  bool isSigned = promisesRange(base);
   if (matchPattern(offset, m_ConstantInt(&constant))) {
-    constantBytes += constant.getZExtValue() * elementBytes;
+    constantBytes += (isSigned ? constant.getSExtValue()
+                               : int64_t(constant.getZExtValue())) *
+                     elementBytes;
     return address;
   }
   AddressKey key(base, offset);
   if (Value known = addresses.lookup(key))
     return known;
   Type i64 = b.getI64Type();
-  bool isSigned = promisesRange(base);
   bool fits = rangeOf(offset).umax().getZExtValue() * elementBytes <=
               (isSigned ? uint64_t(std::numeric_limits<int32_t>::max())
                         : std::numeric_limits<uint32_t>::max());
