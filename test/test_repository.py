@@ -1,5 +1,8 @@
 """Rules the repository keeps about itself: formatting, script syntax, file size, generated pages and tables."""
 
+import csv
+import datetime
+import re
 import subprocess
 import sys
 
@@ -47,9 +50,58 @@ def test_tables_say_what_the_csv_files_say():
     assert run.returncode == 0, run.stdout[:4000] + run.stderr
 
 
+BENCHMARKS = ROOT / "docs" / "benchmarks"
+
+
+def measured_rows():
+    return [(path.name, row) for path in sorted(BENCHMARKS.glob("*.csv")) for row in csv.DictReader(path.read_text().splitlines())]
+
+
 def test_no_measured_row_is_of_uncommitted_code():
-    folder = ROOT / "docs" / "benchmarks"
-    assert not [f"{path.name}: {line}" for path in folder.glob("*.csv") for line in path.read_text().splitlines() if "-dirty," in line]
+    assert not [f"{path.name}: {line}" for path in BENCHMARKS.iterdir() if path.is_file() for line in path.read_text().splitlines() if re.search(r"[0-9a-f]-dirty", line)]
+
+
+def is_date(text):
+    try:
+        return datetime.date.fromisoformat(text) <= datetime.date.today() + datetime.timedelta(days=1)
+    except (TypeError, ValueError):
+        return False
+
+
+def where_from(name, row):
+    """What a row lacks of what says where it is from; nothing if it has all."""
+    if not is_date(row.get("date")):
+        return "date"
+    if not re.fullmatch(r"[0-9a-f]{7,}(\+[0-9a-f]{7,})?", row.get("commit") or ""):
+        return "commit"
+    if name.startswith("h200") and "H200" not in (row.get("gpu") or ""):
+        return "gpu"
+    if name.startswith("launch_") and not row.get("device"):
+        return "device"
+    return ""
+
+
+def test_measured_rows_say_where_they_are_from():
+    assert not {(name, lacks) for name, row in measured_rows() if (lacks := where_from(name, row))}
+
+
+def test_a_row_without_origin_is_seen():
+    row = dict(date="2026-11-22", commit="3cf6854", gpu="NVIDIA H200", device="llvmpipe")
+    assert not where_from("h200.csv", row) and not where_from("launch_path.csv", row) and not where_from("h200.csv", row | dict(commit="f67efb9+b43344e"))
+    for wrong, lacks in ((dict(date=""), "date"), (dict(date="22.11."), "date"), (dict(commit=""), "commit"), (dict(commit="3cf6854-dirty"), "commit"), (dict(gpu=""), "gpu"), (dict(gpu=None), "gpu")):
+        assert where_from("h200.csv", row | wrong) == lacks
+    assert where_from("launch_path.csv", row | dict(device="")) == "device" and where_from("simulator.csv", dict(mode="checks on")) == "date"
+
+
+def test_measured_commits_are_in_the_history():
+    """But for those that the page of benchmarks names; a shallow clone cannot tell."""
+    if (ROOT / ".git" / "shallow").exists():
+        pytest.skip("a shallow clone has no history")
+    commits = {commit for _, row in measured_rows() for commit in row["commit"].split("+")}
+    asked = subprocess.run(["git", "rev-list", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
+    lost = {commit for commit in commits if not any(full.startswith(commit) for full in asked)}
+    named = re.search(r"\*\*Commits that are in no history\.\*\*(.*)", (BENCHMARKS / "README.md").read_text())[1]
+    assert lost == set(re.findall(r"\b[0-9a-f]{7}\b", named))
 
 
 def test_passes_verify_what_they_leave():

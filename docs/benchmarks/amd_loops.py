@@ -26,7 +26,7 @@ import zipfile
 import issue_model
 from issue_model import CHIPS, LLVM, ROOT, records, tool
 
-FIELDS = ["chip", "kernel", "block", "tile", "instructions", "matrix", "density", "alu", "matrix_cycles", "llvm_mca", "share", "vgprs", "spills", "lds", "compile_s"]
+FIELDS = ["date", "commit", "chip", "kernel", "block", "tile", "instructions", "matrix", "density", "alu", "matrix_cycles", "llvm_mca", "share", "vgprs", "spills", "lds", "compile_s"]
 FIELDS += ["waves_per_simd", "busy", "busy_low", "busy_high", "bound"]
 # Multiply-adds of f16 a cycle and SIMD, from the CDNA 2, 3 and 4 guides' peak rates.
 RATE = {"gfx90a": 128, "gfx942": 256, "gfx950": 512}
@@ -165,12 +165,13 @@ def main():
     parser.add_argument("--no-triton", dest="triton", action="store_false")
     parser.add_argument("--no-others", dest="others", action="store_false")
     options = parser.parse_args()
-    table = []
+    records.build("greta-translate", "greta-sim")
+    origin, table = records.origin(), []
     with tempfile.TemporaryDirectory() as name:
         os.environ.setdefault("TRITON_CACHE_DIR", f"{name}/cache")
         for row in rows(options, pathlib.Path(name)):
             print(json.dumps(row), flush=True)
-            table.append(row)
+            table.append(origin | row)
     if options.csv:
         records.write(options.csv, FIELDS, table)
 

@@ -7,8 +7,6 @@ the shortest wall-clock time.
 """
 
 import argparse
-import csv
-import datetime
 import os
 import pathlib
 import re
@@ -19,6 +17,9 @@ import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "scripts" / "lib"))
+import records  # noqa: E402
+
 TRANSLATE = ROOT / "build" / "bin" / "greta-translate"
 TARGETS = ("gfx942", "gfx1100", "gfx1201", "vulkan:portable", "vulkan", "host")
 COLUMNS = ["date", "commit", "cpu", "function", "target", "median_ms", "min_ms", "max_ms", "wall_ms", "budget_ms"]
@@ -51,8 +52,8 @@ def main():
     parser.add_argument("--reps", type=int, default=7)
     parser.add_argument("--check", action="store_true")
     options = parser.parse_args()
-    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
-    common = dict(date=datetime.date.today().isoformat(), commit=commit, cpu=cpu_name())
+    records.build("greta-translate")
+    common = records.origin() | dict(cpu=cpu_name())
     table = []
     with tempfile.TemporaryDirectory() as directory:
         for source in sorted((ROOT / "examples").glob("*.mlir")):
@@ -65,10 +66,7 @@ def main():
                 over = "  OVER" if row["median_ms"] > row["budget_ms"] else ""
                 print(f"{source.stem:20} {target:16} {row['median_ms']:7.1f} ms (min {row['min_ms']:.1f}, budget {row['budget_ms']}){over}", flush=True)
     if options.csv:
-        with options.csv.open("w", newline="") as file:
-            writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
-            writer.writeheader()
-            writer.writerows(table)
+        records.write(options.csv, COLUMNS, table)
     return 1 if options.check and any(row["median_ms"] > row["budget_ms"] for row in table) else 0
 
 

@@ -28,7 +28,7 @@ ITERATIONS = 32  # of the main loop, and more where it is unrolled
 GRID = (64, 16)  # workgroups: more than a large chip holds
 LLVM_LATENCIES = "--latency=lds:20,scalar:20,cache:320,memory:320"  # SISchedule.td, 4-cycle units
 SCALES = [f"--scale={name}:{factor}" for name in ("lds-rate", "latency") for factor in (0.5, 2)]
-FIELDS = ["chip", "kernel", "matrix_cycles", "llvm_mca", "model_llvm_latencies", "of_mca", "model_one_wave", "share_mca", "share_one_wave",
+FIELDS = ["date", "commit", "chip", "kernel", "matrix_cycles", "llvm_mca", "model_llvm_latencies", "of_mca", "model_one_wave", "share_mca", "share_one_wave",
           "waves_per_simd", "share_all_waves", "share_low", "share_high", "bound"]
 
 try:
@@ -176,10 +176,11 @@ def main():
     chips = [a for a in sys.argv[1:] if not a.startswith("--")] or CHIPS
     if not triton:
         print("Triton is not installed (scripts/setup --triton): its kernels are left out", file=sys.stderr)
-    table = []
+    records.build("greta-sim")
+    origin, table = records.origin(), []
     for row in rows(chips):
         print(json.dumps(row), flush=True)
-        table.append(row)
+        table.append(origin | row)
     if out:
         records.write(out, FIELDS, table)
 

@@ -19,7 +19,7 @@ from greta_runtime import Package, tensors
 PAGE, HEADS, SIZE, PAGES = 16, 8, 128, 2048
 COLUMNS = ["date", "commit", "gpu", "driver", "function", "tokens", "variant", "median_us", "min_us", "max_us", "added_us", "error_euclidean"]
 # Name, tokens: kv_update of so many sequences, one token each; the others of tokens in pages.
-RUNS = [("rows", 32), ("pages", 32), ("pages", 512), ("product_8", 8), ("fused_8", 8), ("product", 512), ("fused", 512)]
+RUNS = [("rows", 32), ("pages", 32), ("pages", 512), ("product_8", 8), ("fused_8", 8), ("product", 512), ("fused", 512), ("product", 2048), ("fused", 2048)]
 
 
 def angles(tokens):

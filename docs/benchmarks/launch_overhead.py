@@ -6,10 +6,8 @@ and --csv adds a row to a table.
 """
 
 import argparse
-import datetime
 import pathlib
 import statistics
-import subprocess
 import sys
 import time
 
@@ -70,8 +68,7 @@ def main():
     total, frontend, alone = measure([launch, launch_nothing, lambda: launcher(1, 1, 1, device, compiled.function, None, None, None, None, *arguments)], options.launches)
     print(f"device {options.device}: total {total:.1f} us, Triton {frontend:.1f} us, launcher {alone:.1f} us")
     if options.csv:
-        commit = subprocess.run(["git", "describe", "--always", "--exclude=*", "--dirty"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
-        row = dict(date=datetime.date.today().isoformat(), commit=commit, device=options.device, triton=triton.__version__, launches=options.launches)
+        row = records.origin() | dict(device=options.device, triton=triton.__version__, launches=options.launches)
         row |= dict(total_us=round(total, 2), triton_us=round(frontend, 2), launcher_us=round(alone, 2))
         records.append(options.csv, COLUMNS, [row])
 

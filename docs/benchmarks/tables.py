@@ -222,19 +222,19 @@ def amd_loops():
         if r["kernel"] == "greta":
             other = triton.get(r["chip"], {})
             tiles = [r["tile"], other.get("tile")]
-            body.append([r["chip"], *tiles, number(r["share"], 3), number(other.get("share"), 3), busy(r), busy(other), r["bound"], number(r["density"], 2), number(other.get("density"), 2), r["vgprs"], r["waves_per_simd"]])
-    return markdown(["chip", "tile", "Triton's", "share", "Triton's", "busy", "Triton's", "bound by", "density", "Triton's", "VGPRs", "waves a SIMD"], body)
+            body.append([r["chip"], *tiles, number(r["share"], 3), number(other.get("share"), 3), busy(r), busy(other), r["bound"], number(r["density"], 2), number(other.get("density"), 2), r["vgprs"], r["waves_per_simd"], r["commit"]])
+    return markdown(["chip", "tile", "Triton's", "share", "Triton's", "busy", "Triton's", "bound by", "density", "Triton's", "VGPRs", "waves a SIMD", "commit"], body)
 
 
 @table
 def amd_attention():
     """Main loops of attention."""
     body = [
-        [r["chip"], r["kernel"].split()[-1], r["tile"], number(r["share"], 3), r["instructions"], r["matrix"], number(r["alu"], 2), r["vgprs"], r["spills"]]
+        [r["chip"], r["kernel"].split()[-1], r["tile"], number(r["share"], 3), r["instructions"], r["matrix"], number(r["alu"], 2), r["vgprs"], r["spills"], r["commit"]]
         for r in rows("amd_loops.csv")
         if r["kernel"].startswith("greta attention")
     ]
-    return markdown(["chip", "D", "queries x keys x D", "share", "instructions", "of the matrix unit", "ALU for each", "VGPRs", "spills"], body)
+    return markdown(["chip", "D", "queries x keys x D", "share", "instructions", "of the matrix unit", "ALU for each", "VGPRs", "spills", "commit"], body)
 
 
 def choices(records):
@@ -253,13 +253,13 @@ def choices(records):
 
 @table
 def calibration():
-    """Every file that calibration/calibrate.py has written, whole but for the shapes of `choices`."""
+    """Every file that calibration/calibrate.py has written, whole but for the shapes of `choices`; commits stand above."""
     parts = []
     for path in sorted(FOLDER.glob("calibration*.csv")):
         records = rows(path.name)
-        if path.stem == "calibration_choices":
-            records = list(choices(records))
-        parts.append(f"`{path.name}`:\n\n" + markdown([column.replace("_", " ") for column in records[0]], [record.values() for record in records]))
+        commits = ", ".join(distinct(records, "commit"))
+        records = list(choices(records)) if path.stem == "calibration_choices" else [{k: v for k, v in r.items() if k not in ("date", "commit")} for r in records]
+        parts.append(f"`{path.name}` ({commits}):\n\n" + markdown([column.replace("_", " ") for column in records[0]], [record.values() for record in records]))
     return "\n".join(parts)
 
 
@@ -273,8 +273,8 @@ def compile_time():
 
 @table
 def simulator():
-    body = [[r["mode"], r["size"], r["wave_instructions"], number(r["median_ms"], 1), number(float(r["wave_instructions"]) / float(r["median_ms"]) / 1e3, 1)] for r in rows("simulator.csv")]
-    return markdown(["mode", "M = N = K", "wave instructions", "ms, median", "million wave instructions a second"], body)
+    body = [[r["mode"], r["size"], r["wave_instructions"], number(r["median_ms"], 1), number(float(r["wave_instructions"]) / float(r["median_ms"]) / 1e3, 1), r["commit"]] for r in rows("simulator.csv")]
+    return markdown(["mode", "M = N = K", "wave instructions", "ms, median", "million wave instructions a second", "commit"], body)
 
 
 def write(text):

@@ -26,7 +26,7 @@ import tutorials
 from issue_model import CHIPS, LLVM, tool
 
 FIGURES = ["compile_s", "vgprs", "spills", "lds", "instructions", "density", "alu", "share", "busy"]
-FIELDS = ["chip", "kernel", "block", "num_warps", *FIGURES, *(f"triton_{name}" for name in FIGURES)]
+FIELDS = ["date", "commit", "chip", "kernel", "block", "num_warps", *FIGURES, *(f"triton_{name}" for name in FIGURES)]
 ROUNDS = 3
 
 
@@ -103,7 +103,9 @@ def main():
     parser.add_argument("--csv")
     options = parser.parse_args()
     os.environ["TRITON_ALWAYS_COMPILE"] = "1"
-    table = []
+    records.build("all")  # of which the package takes libraries
+    records.install()
+    origin, table = records.origin(), []
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         os.environ["TRITON_CACHE_DIR"] = f"{name}/cache"
@@ -114,7 +116,7 @@ def main():
                 row |= figures(by_greta, case, chip, folder)
                 row |= {f"triton_{key}": value for key, value in figures(by_triton, case, chip, folder).items()}
                 print(json.dumps(row), flush=True)
-                table.append(row)
+                table.append(origin | row)
     if options.csv:
         records.write(options.csv, FIELDS, table)
 

@@ -1,11 +1,43 @@
-"""Benchmark results as CSV files that grow by a run at a time."""
+"""Benchmark results as CSV files: some grow by a run at a time, some hold the newest run alone. Every row has the date and the commit of its run."""
 
 import csv
+import datetime
+import pathlib
+import subprocess
 import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+def origin():
+    """The date of today and the commit of this checkout, which ends in -dirty where tracked files have changes. Who measures with build/ builds it first."""
+    commit = subprocess.run(["git", "describe", "--always", "--exclude=*", "--dirty"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
+    return dict(date=datetime.date.today().isoformat(), commit=commit)
+
+
+def build(*targets):
+    """Builds what is measured, so that build/ holds the commit that `origin` names."""
+    subprocess.run(["ninja", "-C", ROOT / "build", *targets], check=True, stdout=subprocess.DEVNULL)
+
+
+def install():
+    """The same for the Python package of this interpreter."""
+    command = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check", "install", "--no-build-isolation", "--no-deps", "--force-reinstall", ROOT]
+    subprocess.run(command, check=True)
+
+
+def is_repeatable(path, rows):
+    """Whether a commit has what was measured; a run of a tree with changes is not recorded: nobody could repeat it."""
+    is_dirty = any("-dirty" in str(row["commit"]) for row in rows)
+    if is_dirty:
+        print(f"not recorded in {path}: the tree had changes that no commit has", file=sys.stderr)
+    return not is_dirty
 
 
 def write(path, columns, rows):
     """The file anew, of `rows` (dicts)."""
+    if not is_repeatable(path, rows):
+        return
     with open(path, "w", newline="") as file:
         writer = csv.DictWriter(file, columns, lineterminator="\n")
         writer.writeheader()
@@ -13,10 +45,8 @@ def write(path, columns, rows):
 
 
 def append(path, columns, rows):
-    """Appends `rows` (dicts) to the file, which gets a header when it is new and new columns where it lacks them. A run of a tree with
-    changes is left out: nobody could repeat it."""
-    if any(str(row.get("commit", "")).endswith("-dirty") for row in rows):
-        print(f"not recorded in {path}: the tree had changes that no commit has", file=sys.stderr)
+    """Appends `rows` (dicts) to the file, which gets a header when it is new and new columns where it lacks them."""
+    if not is_repeatable(path, rows):
         return
     old = []
     if path.exists():

@@ -20,7 +20,6 @@ Estimates are kept in the work folder, and a run that was stopped goes on; measu
 import argparse
 import collections
 import concurrent.futures
-import csv
 import json
 import math
 import pathlib
@@ -35,6 +34,9 @@ import gemm
 import numerics
 import numpy as np
 from simulator import ROOT, Estimates
+
+sys.path.insert(0, str(ROOT / "scripts" / "lib"))
+import records  # noqa: E402
 
 CLOCK = {"gfx942": 2100, "gfx950": 2400}  # MHz, as lib/Sim/TimingTable.cpp
 RANGES = ((0, 10), (10, 20), (20, 50), (50, 200), (200, np.inf))  # microseconds
@@ -61,6 +63,8 @@ def spearman(a, b):
 class Calibration:
     def __init__(self, options):
         self.options = options
+        records.build("greta-translate", "greta-sim")
+        self.origin = records.origin()
         self.work = pathlib.Path(options.work)
         self.work.mkdir(parents=True, exist_ok=True)
         checkout = pathlib.Path(options.aiter)
@@ -75,10 +79,7 @@ class Calibration:
         if not rows:
             print(f"{name}: not enough measured rows", file=sys.stderr)
             return
-        with open(pathlib.Path(self.options.tables) / name, "w", newline="") as file:
-            writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
-            writer.writeheader()
-            writer.writerows(rows)
+        records.write(pathlib.Path(self.options.tables) / name, [*self.origin, *rows[0]], [self.origin | row for row in rows])
         for row in rows:
             print(json.dumps(row), flush=True)
 
