@@ -85,7 +85,7 @@ greta_tile.func @promised(%p: !greta_tile.ptr<f32> {greta.pointer_range}, %q: !g
   %c = greta_tile.ptr_cast %b : !greta_tile.ptr<i1> -> !greta_tile.ptr<i8>
   %w = greta_tile.ptr_load %c[%n wraps] align 1 : !greta_tile.ptr<i8> -> i8
   greta_tile.ptr_store %w, %c[%n] align 1 : i8 -> !greta_tile.ptr<i8>
-  // CHECK: spirv.IAdd %{{.*}}, %cst_neg4_i64 : i64
+  // CHECK: spirv.IAdd %{{.*}}, %cst-4_i64 : i64
   %before = arith.constant -1 : i32
   %u = greta_tile.ptr_load %p[%before] align 4 : !greta_tile.ptr<f32> -> f32
   greta_tile.ptr_store %u, %q[%n] align 4 : f32 -> !greta_tile.ptr<f32>
