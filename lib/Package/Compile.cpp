@@ -113,13 +113,16 @@ greta::compileVariants(OwningOpRef<ModuleOp> module, const TargetRow &row,
 FailureOr<SmallVector<CompiledFunction, 1>>
 greta::compileFunctions(std::vector<SourceFunction> &functions,
                         ArrayRef<const TargetRow *> rows,
-                        const CompileOptions &options) {
+                        const CompileOptions &options,
+                        function_ref<void(StringRef, StringRef)> begins) {
   SmallVector<CompiledFunction, 1> compiled;
   for (SourceFunction &function : functions) {
     TimingScope functionScope = options.nest(function.spec.name);
     CompiledFunction &result = compiled.emplace_back();
     result.spec = function.spec;
     for (const TargetRow *row : rows) {
+      if (begins)
+        begins(function.spec.name, row->name);
       TimingScope scope = functionScope.nest(row->name);
       CompileOptions own = options;
       own.timing = &scope;

@@ -91,6 +91,35 @@ static LogicalResult checkNesting(StringRef text, Location start) {
   return success();
 }
 
+/// The registered op of the same dialect whose name is nearest to an unknown
+/// one, "" if none is near.
+static StringRef nearestOp(MLIRContext *context, StringRef unknown) {
+  StringRef best;
+  unsigned least = std::max<size_t>(2, unknown.size() / 5) + 1;
+  for (RegisteredOperationName op : context->getRegisteredOperations()) {
+    StringRef name = op.getStringRef();
+    if (op.getDialectNamespace() != unknown.split('.').first)
+      continue;
+    unsigned distance = name.edit_distance(unknown, true, least);
+    if (distance < least) {
+      least = distance;
+      best = name;
+    }
+  }
+  return best;
+}
+
+/// The parser says of an op that no dialect has only that it is unknown.
+static void suggestOp(MLIRContext *context, Diagnostic &diagnostic) {
+  std::string text = diagnostic.str();
+  StringRef name = text;
+  if (!name.consume_front("custom op '"))
+    return;
+  StringRef near = nearestOp(context, name.split('\'').first);
+  if (!near.empty())
+    diagnostic << "; did you mean '" << near << "'?";
+}
+
 /// MLIR's parsers and verifiers trust some of what they read: an empty group of
 /// tensor.expand_shape is a null pointer to them. A crash there is an error of
 /// the source; whatever they were building is lost with it.
@@ -100,6 +129,7 @@ static LogicalResult parseSource(llvm::SourceMgr &sources, Block &parsed,
   bool explained = false;
   ScopedDiagnosticHandler handler(context, [&](Diagnostic &diagnostic) {
     explained |= diagnostic.getSeverity() == DiagnosticSeverity::Error;
+    suggestOp(context, diagnostic);
     return failure(); // it goes on to whoever prints it
   });
   llvm::CrashRecoveryContext::Enable();

@@ -141,6 +141,11 @@ class Array(_DeviceArray):
             offset += start * self.stride(axis)
         return Array(self, kept, offset * self.itemsize)
 
+    def _has_no_arithmetic(self, *_: Any) -> Any:
+        raise TypeError("arrays have no arithmetic of their own: write a function of arrays, decorate it with @greta.function, which compiles it for the device, and call it")
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = __matmul__ = __rmatmul__ = __neg__ = __pow__ = _has_no_arithmetic
+
     def __len__(self) -> int:
         return self.shape[0]
 

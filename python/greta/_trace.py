@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import linecache
+import os
+import re
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,6 +16,17 @@ from ._devices import is_checked
 from ._runtime import Error
 
 Shape = tuple[int | None, ...]  # None: any length
+
+
+_PACKAGE_FOLDER = os.path.dirname(__file__) + os.sep
+
+
+def _caller() -> tuple[str, int]:
+    """The file and line that called into this package."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE_FOLDER):
+        frame = frame.f_back
+    return frame.f_code.co_filename, frame.f_lineno
 
 
 def tensor_type(shape: Shape, type_: str) -> str:
@@ -79,6 +94,7 @@ class Trace:
     def __init__(self) -> None:
         self.arguments: list[Value] = []
         self._lines: list[str] = []
+        self._callers: list[tuple[str, int]] = []  # that wrote each line
 
     def argument(self, shape: Shape, type_: str) -> Value:
         self.arguments.append(Value(self, f"%a{len(self.arguments)}", shape, type_))
@@ -95,6 +111,7 @@ class Trace:
     def add(self, line: str, shape: Shape, type_: str) -> Value:
         value = Value(self, f"%{len(self._lines)}", shape, type_)
         self._lines.append(f"  {value.name} = {line}")
+        self._callers.append(_caller())
         return value
 
     def op(self, name: str, operands: Sequence[Value], attributes: str, shape: Shape, type_: str, named: Sequence[tuple[str, int]] = ()) -> Value:
@@ -114,7 +131,19 @@ class Trace:
         types = ", ".join(operand.mlir for operand in operands)
         made = [Value(self, f"%r{len(self._lines)}_{i}", *result) for i, result in enumerate(results)]
         self._lines.append(f"  {', '.join(one.name for one in made)} = greta.{name} {names}{attributes} : {types} -> {', '.join(one.mlir for one in made)}")
+        self._callers.append(_caller())
         return made
+
+    def located(self, message: str) -> str:
+        """A compiler's message about `text`, at the line of Python that wrote the line it names."""
+        found = re.match(r"source:(\d+):\d+: ", message)
+        index = int(found[1]) - 2 if found else -1  # behind the line with the function's name
+        if found is None or not 0 <= index < len(self._callers):
+            return message
+        file, line = self._callers[index]
+        what, _, shown = message[found.end() :].partition("\n")
+        source = linecache.getline(file, line).rstrip()
+        return "\n".join(part for part in (f"{file}:{line}: {what}", source, shown) if part)
 
     def text(self, name: str, results: Sequence[Value]) -> str:
         arguments = ", ".join(f"{value.name}: {value.mlir}" for value in self.arguments)

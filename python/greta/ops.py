@@ -15,7 +15,7 @@ from typing import Any
 
 from . import _compiler
 from ._arrays import Array, asarray, package_type
-from ._compile import compile_source
+from ._compile import CompileError, compile_source
 from ._devices import device as find_device
 from ._devices import targets
 from ._package import Function, Package
@@ -46,13 +46,21 @@ def _compiled(text: str, target: str) -> Function:
     return function
 
 
+def _compiled_from(trace: Trace, text: str) -> Function:
+    """The function that was traced, for the device in use. What the compiler refuses is said of the line of Python."""
+    try:
+        return _compiled(text, targets(find_device()))
+    except CompileError as error:
+        raise CompileError(trace.located(str(error))) from None
+
+
 def _call(name: str, write: Callable[[Trace, list[Value]], Value | list[Value]], shapes: Sequence[Shape], arrays: Sequence[Array]) -> Any:
     """One operator on arrays: `write` writes it for arguments of these shapes. Of several results a tuple."""
     trace = Trace()
     operands = [trace.argument(shape, array.type) for shape, array in zip(shapes, arrays)]
     results = write(trace, operands)
     text = trace.text(name, results if isinstance(results, list) else [results])
-    return _compiled(text, targets(find_device()))(*(array.reshape(_fixed(shape, array)) for shape, array in zip(shapes, arrays)))
+    return _compiled_from(trace, text)(*(array.reshape(_fixed(shape, array)) for shape, array in zip(shapes, arrays)))
 
 
 def _fixed(shape: Shape, array: Array) -> tuple[int, ...]:
@@ -299,7 +307,7 @@ class function:
         results = self._fn(*values, **constants)
         several = isinstance(results, (tuple, list))
         text = trace.text(self._fn.__name__.strip("_<>") or "function", [trace.value(one) for one in (results if several else (results,))])
-        given = _compiled(text, targets(find_device()))(*(one for one in arrays if isinstance(one, Array)))
+        given = _compiled_from(trace, text)(*(one for one in arrays if isinstance(one, Array)))
         return given if not several or isinstance(given, tuple) else (given,)
 
 

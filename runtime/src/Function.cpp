@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <set>
 
 namespace greta::rt {
 
@@ -22,6 +23,27 @@ std::string whyNot(const std::shared_ptr<Device> &D, const FunctionDecl &F,
   return NativeCode ? ""
                     : "it is native code; ask for the device by its name, "
                       "host, if you trust the package";
+}
+
+// What a package lacks if none of a function's variants is for a device of this
+// kind, "" if one is.
+static std::string whyNoneIsFor(const Device &D, const FunctionDecl &F) {
+  bool IsSim = D.Spec.rfind("sim:", 0) == 0;
+  std::string Kind = IsSim ? "hip" : D.Spec.substr(0, D.Spec.find(':'));
+  std::set<std::string> Targets;
+  for (const Variant &V : F.Variants) {
+    if (V.Backend == Kind)
+      return "";
+    Targets.insert(V.Backend == "hip" ? V.Requires.Arch : V.Backend);
+  }
+  std::string All;
+  for (const std::string &Target : Targets)
+    All += (All.empty() ? "" : ", ") + Target;
+  return concat("the package is for ", All, "; compile it with --targets=",
+                IsSim           ? D.Spec.substr(4)
+                : Kind == "hip" ? "CHIP, the name of this chip,"
+                                : Kind,
+                " as well");
 }
 
 const Variant &chooseVariant(const std::shared_ptr<Device> &D,
@@ -63,6 +85,9 @@ const Variant &chooseVariant(const std::shared_ptr<Device> &D,
   }
   if (Best)
     return *Best;
+  std::string Lacks = whyNoneIsFor(*D, F);
+  if (!Lacks.empty())
+    Reasons = Lacks;
   fail(GRETA_ERROR_UNSUPPORTED, "no variant of '", F.Name, "' runs on ",
        D->Spec, " (", D->Name, "): ", Reasons);
 }

@@ -12,6 +12,7 @@
 #include <cstring>
 #include <mutex>
 #include <nlohmann/json.hpp>
+#include <unistd.h>
 
 namespace greta::rt {
 namespace {
@@ -267,6 +268,12 @@ static Denials findDenials(const std::shared_ptr<Device> &D, bool Again) {
     if (J.is_object())
       return J.get<Denials>();
   }
+  // It takes seconds; on a terminal somebody waits.
+  if (isatty(STDERR_FILENO))
+    fprintf(stderr,
+            "\r\033[Kgreta: checking that %s computes right, once for each "
+            "version of its driver\n",
+            D->Name.c_str());
   HealthReport Report;
   try {
     Report = checkHealth(D);

@@ -1,5 +1,6 @@
 """Wrong files and command lines, a row per message: exit status 1, one diagnostic, nothing written."""
 
+import re
 import struct
 
 import numpy as np
@@ -9,7 +10,7 @@ import harness
 from test_errors import GOOD, INPUTS, one_diagnostic
 
 RUN, TRANSLATE = harness.RUN, harness.TRANSLATE
-TUNE = harness.BUILD / "bin" / "greta-tune"
+TUNE, LLM = (harness.BUILD / "bin" / name for name in ("greta-tune", "greta-llm"))
 HOST = ["good.greta", "--device=host"]
 TWO = GOOD + GOOD.replace("@rms_norm", "@other")
 MATMUL = "func.func @m(%a: tensor<?x64xf16>, %b: tensor<64x64xf16>) -> tensor<?x64xf16> {\n%0 = greta.matmul %a, %b : tensor<?x64xf16>, tensor<64x64xf16> -> tensor<?x64xf16>\nreturn %0 : tensor<?x64xf16>\n}\n"
@@ -24,6 +25,7 @@ def npy(header, data=b"", version=1, size=None):
 FILES = {
     "good.mlir": GOOD.encode(),
     "matmul.mlir": MATMUL.encode(),
+    "misspelt.mlir": GOOD.replace("greta.rms_norm", "greta.rmsnorm").encode(),
     "deep.mlir": b"func.func @f() {" + b"(" * 100000,
     "empty_group.mlir": b"func.func @f(%x: tensor<4x8xf32>) -> tensor<4x1x8xf32> {\n%0 = tensor.expand_shape %x [[], [1, 2]] output_shape [4, 1, 8] : tensor<4x8xf32> into tensor<4x1x8xf32>\nreturn %0 : tensor<4x1x8xf32>\n}\n",
     "huge.mlir": MATMUL.replace("64x64xf16", "2147483648x64xf16").replace("%a: tensor<?x64", "%a: tensor<?x2147483648").replace(": tensor<?x64xf16>, tensor", ": tensor<?x2147483648xf16>, tensor").encode(),
@@ -79,11 +81,23 @@ ROWS = {
     "too many expectations": ([RUN, *HOST, *INPUTS, "--expect=3x64xf32:zeros", "--expect=3x64xf32:zeros"], "the function has 1 results, 2 --expect given"),
     "expected shape": ([RUN, *HOST, *INPUTS, "--expect=4x64xf32:zeros"], "result 'r0' has shape 3x64, expected 4x64"),
     "expected type": ([RUN, *HOST, *INPUTS, "--expect=unsigned.npy"], "is f32, the file holds u16; write --expect=f32:FILE"),
-    "wrong result": ([RUN, *HOST, *INPUTS, "--expect=3x64xf32:zeros", "--output=y.npy"], "--expect: result 'r0': the worst row is off by"),
+    "wrong result": ([RUN, *HOST, *INPUTS, "--expect=3x64xf32:zeros", "--output=y.npy"], "--expect failed: result 'r0': the worst row is off by"),
     "unsigned for floats": (first_input("unsigned.npy"), "is u16, argument 'x' is f32; write --input=f32:FILE"),
     "unknown type": (first_input("3x64xf33:random:1"), "unknown element type 'f33'"),
     "negative extent": (first_input("-3x64xf32:random:1"), "a negative dim"),
     "unknown numbers": (first_input("3x64xf32:value"), "expected random:SEED\\[:SIGMA\\] \\(integers: random:SEED\\[:LO:HI\\]\\), value:V or zeros"),
+    "a fill that is not": (first_input("3x64xf32:rand:1"), "'rand': expected random:SEED.*value:V or zeros after the type"),
+    "no fill": (first_input("3x64xf32"), "say what to fill it with: random:SEED, value:V or zeros"),
+    "misspelt option": ([RUN, *HOST, *INPUTS, "--chek"], "unknown option '--chek'; did you mean '--check'\\?$"),
+    "misspelt option with a value": ([TRANSLATE, "--target-s=host", "good.mlir"], "unknown option '--target-s'; did you mean '--targets'\\?$"),
+    "option of a group": ([TRANSLATE, "--greta-to-spriv", "good.mlir"], "unknown option '--greta-to-spriv'; did you mean '--greta-to-spirv'\\?$"),
+    "unknown option": ([RUN, *HOST, "--frobnicate"], "unknown option '--frobnicate'; greta-run --help lists all options$"),
+    "one argument too many": ([RUN, *HOST, "other.greta"], "unexpected argument 'other.greta'; greta-run --help lists all options$"),
+    "misspelt command": ([LLM, "generat", "m.greta"], "unknown command 'generat'; did you mean 'generate'\\? The commands are compile, generate, .*serve$"),
+    "unknown command": ([LLM, "chat", "m.greta", "m.gguf", "--port=1"], "unknown command 'chat'; the commands are compile, generate, .*serve$"),
+    "misspelt option of a command": ([LLM, "serve", "--prot=1"], "unknown option '--prot'; did you mean '--port'\\?$"),
+    "misspelt op": ([TRANSLATE, "--greta-to-package", "--targets=host", "misspelt.mlir", "-o", "out"], "custom op 'greta.rmsnorm' is unknown.*; did you mean 'greta.rms_norm'\\?$"),
+    "a package for other devices": ([RUN, "good.greta", "--device=sim:gfx942", *INPUTS], "no variant of 'rms_norm' runs on sim:gfx942 .*: the package is for host; compile it with --targets=gfx942 as well$"),
     "nibbles of a scalar": (first_input("i4:bytes.npy"), "packed i4 needs a dim"),
     "no .npy file": (first_input("text.npy"), "text.npy: not a .npy file"),
     ".npy version": (first_input("version.npy"), ".npy format version 9 is not supported"),
@@ -127,3 +141,23 @@ def test_message(tmp_path, packages, name):
     command, pattern = ROWS[name]
     one_diagnostic(harness.tool(*command, cwd=tmp_path, errors="replace"), pattern)
     assert sorted(p.name for p in tmp_path.iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    "command, says",
+    [
+        ([RUN], ["--reps UINT:UINT in [1 - 100000]=50", "--rotate .*=0", "GRETA_CHECK=1"]),
+        ([TRANSLATE], ["gfx90a gfx942", "--output TEXT=-"]),
+        ([TUNE], ["--candidates .*=16", "--reps .*=20"]),
+        ([LLM], ["compile .*", "--synthetic=tiny"]),
+        ([LLM, "generate"], ["-n INT:INT in [1 - 16777216]=128", "--temp,--temperature .*=0.8", "--context .*=0 .*the context length"]),
+        ([LLM, "serve"], ["--port .*=8080", "--parallel .*=8", "--queue .*=64", "--chunk .*=2048", "--host TEXT=127.0.0.1"]),
+    ],
+    ids=["greta-run", "greta-translate", "greta-tune", "greta-llm", "generate", "serve"],
+)
+def test_help_has_defaults(command, says):
+    ran = harness.tool(*command, "--help")
+    assert ran.returncode == 0 and ran.stderr == ""
+    text = " ".join(ran.stdout.split())
+    for pattern in says:
+        assert re.search(pattern.replace("[", r"\["), text), (pattern, ran.stdout)

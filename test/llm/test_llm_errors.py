@@ -136,6 +136,7 @@ def test_missing(tmp_path):
     refused("no such model; there are tiny", "compile", "--synthetic=huge", "--mlir")
     refused("the format 'q3' is not one of", "compile", "--synthetic=tiny:q3", "--mlir")
     refused("say with --targets", "compile", "--synthetic=tiny")
+    refused("a language model has no form for the host; compile for vulkan", "compile", "--synthetic=tiny", "--targets=vulkan,host", "-o", "none.greta")
 
 
 def test_gguf_that_is_cut_off(tmp_path):
@@ -266,7 +267,9 @@ def test_requests(tmp_path, tiny):
     refused("the context has no room for pp64 (--context)", "bench", tiny, *on, "-p", "64", "-c", "16")
     refused("the context has no room for tg4 @ d64 (--context)", "bench", tiny, *on, "-p", "0", "-n", "4", "-d", "64", "-c", "48")
     refused("--n-depth: Value -1 not in range 0 to 16777216", "bench", tiny, *on, "-d", "-1")
-    refused("say what to do: compile, generate, logits, tokenize, bench, perplexity or serve (--help)")
+    refused("pp4096: the model's context has 2048 tokens", "bench", tiny, *on, "-p", "4096")
+    refused("tg128 @ d4096: the model's context has 2048 tokens", "bench", tiny, *on, "-p", "0", "-d", "4096")
+    refused("no command given; the commands are compile, generate, logits, tokenize, bench, perplexity, serve (--help)")
     refused("nothing to measure: say -p or -n with more than 0 tokens", "bench", tiny, *on, "-p", "0", "-n", "0")
     refused("cannot be written", "logits", tiny, *on, "--tokens=1", "-o", tmp_path / "no" / "l.npy")
     assert not out.exists()

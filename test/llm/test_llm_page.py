@@ -210,11 +210,13 @@ def test_errors_are_shown(browser, server):
 
 
 @needs_chromium
-def test_without_a_template_and_with_a_key(browser, tmp_path):
+def test_without_a_template_and_with_a_key(browser, chat, tmp_path):
     """A server with a key: the page asks for it. Its model has no template: the page says so, and continues texts."""
-    assert llm("compile", "--synthetic=tiny", "--targets=gfx942", "-o", tmp_path / "tiny.greta").returncode == 0
+    package, model = chat
+    plain = shutil.copytree(model, tmp_path / "m")
+    (plain / "tokenizer_config.json").unlink()
     (tmp_path / "key").write_text("secret\n")
-    server = Server(tmp_path / "tiny.greta", ["--synthetic=tiny"], "-c", "512", f"--api-key-file={tmp_path / 'key'}")
+    server = Server(package, [plain], "-c", "512", f"--api-key-file={tmp_path / 'key'}")
     browser.open(f"http://127.0.0.1:{server.port}/")
     assert browser.js("document.querySelector('#problem').textContent") == "the API key is missing or wrong"
     browser.set("key", "secret")

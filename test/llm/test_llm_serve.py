@@ -172,13 +172,19 @@ def test_bad_requests(server, body, says):
 
 def test_other_paths(server):
     assert server.request("/health") == (200, '{"status":"ok"}')
-    assert json.loads(server.request("/v1/models")[1])["data"][0]["id"] == "--synthetic=tiny"
+    assert json.loads(server.request("/v1/models")[1])["data"][0]["id"] == "synthetic-tiny"
     status, text = server.request("/v2")
     assert status == 404 and "there is no GET /v2" in text
     status, text = server.request("/v1/completions", b"x" * (5 << 20))
     assert status == 413 and "larger than 4 MiB" in text
-    status, text = server.request("/v1/chat/completions", {"messages": []})
-    assert status == 400 and "the model has no chat template; use /v1/completions" in text
+
+
+def test_synthetic_models_chat(server):
+    """The first thing that a new user opens is a chat."""
+    status, text = server.request("/v1/chat/completions", {"messages": [{"role": "user", "content": "hi"}], "max_tokens": 4, "temperature": 0})
+    assert status == 200, text
+    alone = server.request("/v1/completions", {"prompt": "user: hi\nassistant:", "max_tokens": 4, "temperature": 0})[1]
+    assert json.loads(text)["choices"][0]["message"]["content"] == json.loads(alone)["choices"][0]["text"]
 
 
 def test_full_queue_and_end(package):

@@ -117,7 +117,7 @@ def test_estimate_options(code):
         (["--arg=f64:1"], "unknown kind"),
         (["--grid=1,2,3,4"], "--grid: At Most 3"),
         (["--lds=many"], "--lds = many"),
-        (["--frobnicate"], "not expected: --frobnicate"),
+        (["--frobnicate"], "unknown option '--frobnicate'; greta-sim --help lists all"),
         (["--estimate", "--latency=l3:5"], "'l3:5' is not one of lds, scalar, cache, memory"),
         (["--estimate", "--scale=speed:2"], "'speed:2' is not latency or lds-rate"),
         (["--one-wave"], "need --stats or --estimate"),

@@ -1,25 +1,20 @@
-// CommandLine.h: the ends of every tool's command line. `NAME VERSION` for
-// --version; a mistake is one line on stderr and exit status 1.
+// CommandLine.h: what the command lines of all tools share. `NAME VERSION` for
+// --version; a mistake is one line on stderr and exit status 1, with the name
+// that was probably meant.
 #ifndef GRETA_TOOLS_COMMAND_LINE_H
 #define GRETA_TOOLS_COMMAND_LINE_H
 
 #include <CLI/CLI.hpp>
-#include <cstdio>
 #include <optional>
 
-// The exit status where the program ends here: --help, --version, a mistake.
-inline std::optional<int> parseCommandLine(CLI::App &App, int Count,
-                                           char **Arguments) {
-  App.set_version_flag("--version", App.get_name() + " " GRETA_VERSION);
-  try {
-    App.parse(Count, Arguments);
-    return std::nullopt;
-  } catch (const CLI::Success &End) {
-    return App.exit(End);
-  } catch (const CLI::ParseError &Mistake) {
-    fprintf(stderr, "%s: error: %s\n", App.get_name().c_str(), Mistake.what());
-    return 1;
-  }
-}
+// A command line whose --help shows the default of every option that is added.
+class CommandLine : public CLI::App {
+public:
+  CommandLine(const std::string &Description, const std::string &Name);
+
+  // Parses the arguments. Returns the exit status if the program ends here:
+  // after --help, --version or a mistake.
+  std::optional<int> parseArguments(int Count, char **Arguments);
+};
 
 #endif

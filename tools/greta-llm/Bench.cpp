@@ -6,6 +6,7 @@
 #include "Bench.h"
 #include "Engine.h"
 #include "Options.h"
+#include "Progress.h"
 
 #include <algorithm>
 #include <cmath>
@@ -116,39 +117,48 @@ json describe(const Row &row, const Model &model, const Engine &engine,
           {"stddev_ts", rate.deviation}};
 }
 
-void printTable(const std::vector<Row> &rows, const json &described) {
+void printHead() {
   printf("| %-24s | %10s | %10s | %-20s | %12s | %18s |\n", "model", "size",
          "params", "backend", "test", "t/s");
   printf("| %s | %s: | %s: | %s | %s: | %s: |\n", std::string(24, '-').c_str(),
          std::string(9, '-').c_str(), std::string(9, '-').c_str(),
          std::string(20, '-').c_str(), std::string(11, '-').c_str(),
          std::string(17, '-').c_str());
-  for (size_t i = 0; i < rows.size(); ++i) {
-    const json &row = described[i];
-    double size = row["model_size"], parameters = row["model_n_params"];
-    printf(
-        "| %-24s | %6.2f %s | %8.2f %s | %-20.20s | %12s | %9.2f ± %6.2f |\n",
-        row["model_type"].get<std::string>().c_str(),
-        size >= 0x1p30 ? size / 0x1p30 : size / 0x1p20,
-        size >= 0x1p30 ? "GiB" : "MiB",
-        parameters >= 1e9 ? parameters / 1e9 : parameters / 1e6,
-        parameters >= 1e9 ? "B" : "M",
-        row["gpu_info"].get<std::string>().c_str(), rows[i].test().c_str(),
-        row["avg_ts"].get<double>(), row["stddev_ts"].get<double>());
-  }
 }
 
-void printCsv(const json &described) {
+void printRow(const std::string &test, const json &row) {
+  double size = row["model_size"], parameters = row["model_n_params"];
+  printf("| %-24s | %6.2f %s | %8.2f %s | %-20.20s | %12s | %9.2f ± %6.2f |\n",
+         row["model_type"].get<std::string>().c_str(),
+         size >= 0x1p30 ? size / 0x1p30 : size / 0x1p20,
+         size >= 0x1p30 ? "GiB" : "MiB",
+         parameters >= 1e9 ? parameters / 1e9 : parameters / 1e6,
+         parameters >= 1e9 ? "B" : "M",
+         row["gpu_info"].get<std::string>().c_str(), test.c_str(),
+         row["avg_ts"].get<double>(), row["stddev_ts"].get<double>());
+}
+
+// A line of CSV: the names of a row's columns, or its values.
+void printCsv(const json &row, bool names) {
   std::string line;
-  for (auto &[key, value] : described.front().items())
-    line += (line.empty() ? "" : ",") + key;
+  for (auto &[key, value] : row.items())
+    line += (line.empty() ? "" : ",") + (names ? key : value.dump());
   puts(line.c_str());
-  for (const json &row : described) {
-    line.clear();
-    for (auto &[key, value] : row.items())
-      line += (line.empty() ? "" : ",") + value.dump();
-    puts(line.c_str());
+}
+
+// Each row as soon as it is measured; JSON is one list, at the end.
+void print(const Row &row, const json &described, const std::string &format,
+           bool isFirst) {
+  if (format == "csv") {
+    if (isFirst)
+      printCsv(described, true);
+    printCsv(described, false);
+  } else if (format == "table") {
+    if (isFirst)
+      printHead();
+    printRow(row.test(), described);
   }
+  fflush(stdout);
 }
 
 // A measurement once more, kernel by kernel.
@@ -178,8 +188,12 @@ int bench(const Options &options) {
     }
   if (rows.empty())
     fail("nothing to measure: say -p or -n with more than 0 tokens");
-  for (const Row &row : rows)
+  for (const Row &row : rows) {
+    if (std::max(row.prompt, row.depth) > model.config.context)
+      fail(row.test() + ": the model's context has " +
+           std::to_string(model.config.context) + " tokens");
     longest = std::max(longest, (row.context() + pageSize) * row.batch);
+  }
   if (!engineOptions.context)
     engineOptions.context = longest;
   Engine engine(model, options.package, engineOptions);
@@ -188,23 +202,29 @@ int bench(const Options &options) {
     parameters += static_cast<double>(stored.rows()) *
                   static_cast<double>(stored.columns());
   json described = json::array();
-  for (Row &row : rows) {
+  Progress progress(options.isQuiet);
+  for (size_t i = 0; i < rows.size(); ++i) {
+    Row &row = rows[i];
+    std::string what = row.test() + " (" + std::to_string(i + 1) + " of " +
+                       std::to_string(rows.size()) + ")";
+    progress.say(what + ": warming up");
     Runner run(engine, row, options.sampling);
     // Kernels are loaded, graphs are made, and the clocks of a GPU that has
     // idled come back.
     constexpr double waking = 0.6;
     for (double begin = seconds(); run(), seconds() - begin < waking;)
       ;
-    for (int64_t i = 0; i < options.repetitions; ++i)
+    for (int64_t r = 0; r < options.repetitions; ++r) {
+      progress.say(what + ": run " + std::to_string(r + 1) + " of " +
+                   std::to_string(options.repetitions));
       row.seconds.push_back(run());
+    }
     described.push_back(describe(row, model, engine, parameters));
+    progress.clear();
+    print(row, described.back(), options.format, i == 0);
   }
   if (options.format == "json")
     puts(described.dump(2).c_str());
-  else if (options.format == "csv")
-    printCsv(described);
-  else
-    printTable(rows, described);
   if (options.profiles)
     for (const Row &row : rows)
       profile(engine, row, options);

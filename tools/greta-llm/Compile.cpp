@@ -10,6 +10,7 @@
 #include <cstring>
 #include <filesystem>
 #include <spawn.h>
+#include <sstream>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -67,6 +68,14 @@ int translate(const std::string &module, const Options &options) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
 }
 
+bool namesHost(const std::string &targets) {
+  std::istringstream list(targets);
+  for (std::string target; std::getline(list, target, ',');)
+    if (target == "host")
+      return true;
+  return false;
+}
+
 } // namespace
 
 int compile(const Options &options) {
@@ -84,12 +93,16 @@ int compile(const Options &options) {
     fputs(module.c_str(), stdout);
     return 0;
   }
+  if (namesHost(options.targets))
+    fail("--targets=" + options.targets +
+         ": a language model has no form for the host; compile for vulkan, "
+         "which Mesa's lavapipe runs on the CPU");
   if (options.targets.empty() || options.output.empty())
     fail("say with --targets=gfx942,vulkan for what to compile, and with -o "
          "where to write the package");
   int status = translate(module, options);
   if (status == 0 && !options.isQuiet)
-    printf("%s: activations in %s, matrices: %s\n", options.output.c_str(),
+    printf("%s: activations in %s; %s\n", options.output.c_str(),
            nameOf(element), describeHeld(model, element).c_str());
   return status;
 }

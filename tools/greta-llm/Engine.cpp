@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <unistd.h>
 
 namespace greta::llm {
 
@@ -30,9 +29,10 @@ EngineOptions EngineOptions::of(const Options &options) {
 
 Engine::Engine(const Model &model, const std::string &packagePath,
                const EngineOptions &options)
-    : model(model), options(options), packagePath(packagePath),
-      runtime(options.device), package(packagePath), stream(runtime.stream()),
-      element(elementOfPackage()), classes(classify(model, element)) {
+    : model(model), options(options), progress(options.isQuiet),
+      packagePath(packagePath), runtime(options.device), package(packagePath),
+      stream(runtime.stream()), element(elementOfPackage()),
+      classes(classify(model, element)) {
   const Config &c = model.config;
   embed.push_back(load("embed"));
   sample.push_back(load("sample"));
@@ -96,9 +96,8 @@ Engine::Engine(const Model &model, const std::string &packagePath,
 
   weights = std::make_unique<Weights>(
       model, element, runtime, stream, [&](double share) {
-        if (!this->options.isQuiet && isatty(STDERR_FILENO))
-          fprintf(stderr, "\rloading weights: %3.0f %%%s", share * 100,
-                  share == 1 ? "\n" : "");
+        progress.say("loading weights: " +
+                     std::to_string(std::lround(share * 100)) + " %");
       });
   checkArguments(embed.front(), -1);
   checkArguments(sample.front(), -1);
@@ -108,6 +107,7 @@ Engine::Engine(const Model &model, const std::string &packagePath,
     checkArguments(step.head.front(), -1);
   }
   makePlaces(options.sequences);
+  progress.clear();
 }
 
 std::string Engine::deviceName() const {
@@ -181,6 +181,7 @@ greta::Function Engine::load(const std::string &name) {
   if (std::find(names.begin(), names.end(), name) == names.end())
     fail(packagePath + ": has no function '" + name +
          "'; it was not compiled for this model: run greta-llm compile");
+  progress.say("loading kernels: " + name);
   return runtime.load(package, name);
 }
 

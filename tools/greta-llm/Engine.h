@@ -9,6 +9,7 @@
 #ifndef GRETA_LLM_ENGINE_H
 #define GRETA_LLM_ENGINE_H
 
+#include "Progress.h"
 #include "Sampling.h"
 #include "Weights.h"
 
@@ -154,6 +155,7 @@ private:
 
   const Model &model;
   EngineOptions options;
+  Progress progress; // while the constructor loads
   std::string packagePath;
   greta::Runtime runtime;
   greta::Package package;

@@ -64,6 +64,7 @@ int generate(const Options &options) {
   }
   double end = seconds();
   fputc('\n', stdout);
+  fflush(stdout); // the statistics begin a line of their own
   if (!options.isQuiet)
     fprintf(stderr,
             "%s: prompt %lld tokens, %.1f tokens/s; generated %lld, %.1f "

@@ -30,10 +30,11 @@ struct Value {
   Type type;
 };
 
-std::string joined(const std::vector<std::string> &parts) {
+std::string joined(const std::vector<std::string> &parts,
+                   const char *separator = ", ") {
   std::string result;
   for (const std::string &part : parts)
-    result += (result.empty() ? "" : ", ") + part;
+    result += (result.empty() ? "" : separator) + part;
   return result;
 }
 
@@ -376,15 +377,17 @@ std::string describeHeld(const Model &model, Element element) {
       continue;
     std::string format = infoOf(stored.format).name;
     bool isPacked = heldGroup(model, name, element) != 0;
-    ++counts[format + (isPacked ? " as 4-bit words"
-                       : format == nameOf(element)
-                           ? ""
-                           : std::string(" expanded to ") + nameOf(element))];
+    ++counts[" in " + format +
+             (isPacked ? ", kept in 4 bits"
+              : format == nameOf(element)
+                  ? ""
+                  : std::string(", expanded to ") + nameOf(element))];
   }
   std::vector<std::string> parts;
   for (const auto &[what, count] : counts)
-    parts.push_back(std::to_string(count) + " " + what);
-  return joined(parts);
+    parts.push_back(std::to_string(count) +
+                    (count == 1 ? " matrix" : " matrices") + what);
+  return joined(parts, "; ");
 }
 
 LayerClasses classify(const Model &model, Element element) {

@@ -1,5 +1,5 @@
-// Main.cpp: greta-llm's command line. Whatever goes wrong ends as one line on
-// stderr and exit status 1.
+// Main.cpp: greta-llm's command line. An error is one line on stderr and exit
+// status 1.
 #include "CommandLine.h"
 #include "Mapping.h"
 #include "Options.h"
@@ -24,47 +24,56 @@ void addModel(CLI::App *verb, Options &options) {
                    "and tokenizer.json");
   verb->add_option("--synthetic", options.synthetic,
                    "random weights in place of a model: tiny, llama3-1b or "
-                   "llama3-8b, and after a colon f32, f16, bf16 or q4_0");
+                   "llama3-8b, optionally with :f32, :f16, :bf16 or :q4_0");
 }
 
-// What every verb takes that runs a package.
+// The options of every verb that runs a package.
 void addEngine(CLI::App *verb, Options &options) {
-  verb->add_option("package", options.package, "what greta-llm compile made")
+  verb->add_option("package", options.package,
+                   "the package that greta-llm compile wrote")
       ->required();
   addModel(verb, options);
   verb->add_option("--device", options.device,
-                   "hip[:N], vulkan[:N] or sim:<gfx>; the first that exists "
-                   "unless given");
+                   "hip[:N], vulkan[:N] or sim:<gfx>; without it the first "
+                   "that exists");
   verb->add_option("-c,--context", options.context,
-                   "tokens that the KV cache holds; the model's unless given")
+                   "tokens in the KV cache, shared by all sequences; 0: the "
+                   "context length that the model was made for")
       ->check(CLI::Range(int64_t(0), int64_t(1) << 24));
   verb->add_option("--chunk", options.chunk,
-                   "tokens of a prompt that are evaluated together")
+                   "most tokens of a prompt in one evaluation; less takes less "
+                   "memory")
       ->check(CLI::Range(1, 16384));
   verb->add_flag("--no-graphs", options.noGraphs,
                  "launch every kernel instead of replaying graphs");
-  verb->add_flag("-q,--quiet", options.isQuiet, "no progress, no times");
+  verb->add_flag("-q,--quiet", options.isQuiet,
+                 "print no progress and no times");
 }
 
 void addSampling(CLI::App *verb, Sampling &sampling) {
-  verb->add_option("--seed", sampling.seed, "of the random numbers");
+  verb->add_option("--seed", sampling.seed,
+                   "seed of the random numbers; the same seed gives the same "
+                   "text");
   verb->add_option("--temp,--temperature", sampling.temperature,
-                   "0: always the most likely token")
+                   "divides the logits; 0: always the most likely token")
       ->check(CLI::Range(0.0, 100.0));
-  verb->add_option("--top-k", sampling.topK, "the likeliest; 0: all")
+  verb->add_option("--top-k", sampling.topK,
+                   "sample from so many of the likeliest tokens; 0: from all")
       ->check(CLI::Range(0, 1 << 24));
   verb->add_option(
           "--top-p", sampling.topP,
-          "those whose likelier ones are less likely than this together")
+          "sample from the likeliest tokens that reach this probability "
+          "together; 1: from all")
       ->check(CLI::Range(0.0, 1.0));
   verb->add_option("--min-p", sampling.minP,
-                   "as likely as this share of the likeliest at least")
+                   "sample from tokens with at least this share of the "
+                   "likeliest token's probability; 0: from all")
       ->check(CLI::Range(0.0, 1.0));
   verb->add_option("--repeat-penalty", sampling.repeatPenalty,
                    "divides the logits of recent tokens; 1: none")
       ->check(CLI::Range(0.01, 100.0));
   verb->add_option("--repeat-last-n", sampling.repeatWindow,
-                   "how many tokens are recent")
+                   "tokens that count as recent for --repeat-penalty")
       ->check(CLI::Range(int64_t(0), rememberedTokens));
 }
 
@@ -73,9 +82,14 @@ void addSampling(CLI::App *verb, Sampling &sampling) {
 int main(int argc, char **argv) {
   Options options;
   int (*chosen)(const Options &) = nullptr;
-  CLI::App app{"Compiles and runs language models.", "greta-llm"};
+  CommandLine app{"Compiles and runs language models.", "greta-llm"};
+  app.footer("greta-llm COMMAND --help lists a command's options. A first try, "
+             "without a model file:\n"
+             "  greta-llm compile --synthetic=tiny --targets=vulkan -o "
+             "tiny.greta\n"
+             "  greta-llm serve tiny.greta --synthetic=tiny");
   app.require_subcommand(0, 1);
-  // Of prompts and sequences, in tokens.
+  // Prompts and sequences, in tokens.
   const CLI::Range lengths(0, 1 << 24);
   auto add = [&](const char *name, const char *what,
                  int (*verb)(const Options &)) {
@@ -84,116 +98,130 @@ int main(int argc, char **argv) {
     return one;
   };
 
-  CLI::App *verb = add("compile", "a package of a model's kernels", compile);
+  CLI::App *verb =
+      add("compile", "compile a model's kernels to a package", compile);
   addModel(verb, options);
-  verb->add_option("--targets", options.targets,
-                   "as greta-translate has them: gfx942,gfx1100,vulkan");
-  verb->add_option("-o,--output", options.output, "the package");
-  verb->add_option("--type", options.type,
-                   "what activations and unpacked weights are held in; the "
-                   "model's type unless given")
+  verb->add_option(
+      "--targets", options.targets,
+      "GPUs to compile for: gfx942,gfx1100,vulkan (greta-translate "
+      "--help lists all)");
+  verb->add_option("-o,--output", options.output, "the package to write");
+  verb->add_option(
+          "--type", options.type,
+          "element type of activations and of weights that are not "
+          "packed; without it the type of the model's weights, f16 for "
+          "quantised ones")
       ->check(CLI::IsMember({"f32", "f16", "bf16"}));
   verb->add_option("--batch", options.batches,
-                   "numbers of tokens that get kernels of their own (1,2,4,8): "
-                   "how many sequences are generated together")
+                   "how many sequences generate together: each number listed "
+                   "gets kernels of its own, for serve for example 1,2,4,8")
       ->delimiter(',')
       ->check(CLI::Range(1, 256));
   verb->add_flag("--mlir", options.printsModule,
                  "print the functions instead of compiling them");
-  verb->add_flag("-q,--quiet", options.isQuiet, "no summary");
+  verb->add_flag("-q,--quiet", options.isQuiet,
+                 "print no progress and no summary");
 
-  verb = add("generate", "continues a text", generate);
+  verb = add("generate", "continue a text", generate);
   addEngine(verb, options);
-  verb->add_option("-p,--prompt", options.prompt, "the text")->required();
-  verb->add_option("-n", options.count, "tokens to generate at most")
+  verb->add_option("-p,--prompt", options.prompt, "the text to continue")
+      ->required();
+  verb->add_option("-n", options.count, "most tokens to generate")
       ->check(CLI::Range(1, 1 << 24));
   verb->add_flag("--ignore-eos", options.ignoresEnd,
                  "go on where the model would end");
   verb->add_flag("!--no-special", options.addsSpecial,
-                 "no tokens around the prompt");
+                 "leave out the tokens that the model wants around a prompt");
   addSampling(verb, options.sampling);
 
-  verb = add("logits", "what the model says after each token", logits);
+  verb = add("logits", "write the logits after each token to a file", logits);
   addEngine(verb, options);
-  verb->add_option("--tokens", options.tokens, "ids")
+  verb->add_option("--tokens", options.tokens, "token ids: 1,2,3")
       ->required()
       ->delimiter(',');
   verb->add_option("--batch", options.batches,
-                   "tokens that are evaluated together; 0: all")
+                   "tokens in one evaluation; 0: all")
       ->check(CLI::Range(0, 4096));
   verb->add_option("-o,--output", options.output,
                    "a .npy file, [tokens, vocabulary] of f32")
       ->required();
 
-  verb = add("tokenize", "a text's tokens, as JSON", tokenize);
+  verb = add("tokenize", "print a text's tokens as JSON", tokenize);
   addModel(verb, options);
   verb->add_option("text", options.text, "the text");
-  verb->add_flag("--chat", options.isChat,
-                 "the text is a list of messages in JSON, of which the model's "
-                 "chat template makes the prompt");
+  verb->add_flag(
+      "--chat", options.isChat,
+      "the text is a list of messages in JSON, which the model's chat "
+      "template turns into the prompt");
   verb->add_flag("!--no-special", options.addsSpecial,
-                 "no tokens around the text");
+                 "leave out the tokens that the model wants around a text");
 
-  verb = add("bench", "tokens per second", bench);
+  verb = add("bench", "measure tokens per second", bench);
   addEngine(verb, options);
-  verb->add_option("-p,--prompts", options.prompts, "lengths of prompts")
+  verb->add_option("-p,--prompts", options.prompts,
+                   "lengths of prompts, in tokens")
       ->delimiter(',')
       ->check(lengths);
-  verb->add_option("-n", options.count, "tokens to generate")->check(lengths);
+  verb->add_option("-n", options.count, "tokens to generate; 0: none")
+      ->check(lengths);
   verb->add_option("-d,--n-depth", options.depths,
-                   "numbers of tokens that a sequence has before")
+                   "tokens in the cache before a measurement begins")
       ->delimiter(',')
       ->check(lengths);
-  verb->add_option("--batch", options.batches, "sequences at the same time")
+  verb->add_option("--batch", options.batches, "sequences at once")
       ->delimiter(',')
       ->check(CLI::Range(1, 1024));
-  verb->add_option("-r", options.repetitions, "measurements taken")
+  verb->add_option("-r", options.repetitions, "measurements of each row")
       ->check(CLI::Range(1, 1000));
   verb->add_flag("--json{json},--csv{csv}", options.format,
-                 "machine-readable output");
-  verb->add_flag("--profile", options.profiles,
-                 "then of each kernel time, bytes, operations and how near the "
-                 "device's limits it is");
-  verb->add_option("--peak", options.peak,
-                   "FLOP/s that the device can do, a limit of --profile beside "
-                   "what it copies: 990e12")
+                 "machine-readable output, at the end");
+  verb->add_flag(
+      "--profile", options.profiles,
+      "also list each kernel's time, bytes, operations, and share of "
+      "the device's limits");
+  verb->add_option(
+          "--peak", options.peak,
+          "FLOP/s of the device, a limit for --profile: 990e12; 0: not "
+          "known")
       ->check(CLI::PositiveNumber);
   verb->add_option("--bandwidth", options.bandwidth,
-                   "bytes/s that the device's memory moves, a limit of "
-                   "--profile in place of what it copies: 4.2e12")
+                   "bytes/s of the device's memory, a limit for --profile: "
+                   "4.2e12; 0: what a copy reaches")
       ->check(CLI::PositiveNumber);
   addSampling(verb, options.sampling);
 
-  verb = add("perplexity", "how well a model predicts a text", perplexity);
+  verb =
+      add("perplexity", "measure how well a model predicts a text", perplexity);
   addEngine(verb, options);
   verb->add_option("-f,--file", options.file, "the text")->required();
   verb->add_option("--window", options.window,
-                   "tokens that are predicted from each other; the later half "
-                   "counts")
+                   "tokens in one window; the tokens of its second half count")
       ->check(CLI::Range(4, 1 << 20));
 
-  verb = add("serve", "answers OpenAI's requests over HTTP", serve);
+  verb = add("serve", "answer OpenAI's requests over HTTP, with a page to chat",
+             serve);
   addEngine(verb, options);
   verb->add_option("--host", options.host,
-                   "address to listen at; other than this machine's own only "
-                   "with --api-key-file");
-  verb->add_option("--port", options.port, "0: any that is free")
+                   "address to listen at; other machines reach it only with "
+                   "--api-key-file");
+  verb->add_option("--port", options.port, "port; 0: any that is free")
       ->check(CLI::Range(0, 65535));
   verb->add_option("--parallel", options.parallel,
-                   "sequences that are generated together")
+                   "slots: sequences that generate together")
       ->check(CLI::Range(1, 1024));
   verb->add_option("--queue", options.queue,
-                   "requests that wait; more are refused")
+                   "requests that may wait for a slot; more are refused")
       ->check(CLI::Range(1, 65536));
   verb->add_option("--api-key-file", options.keyFile,
-                   "a file whose first line every request must bring");
+                   "a file whose first line is the key that every request must "
+                   "bring");
 
-  if (auto status = parseCommandLine(app, argc, argv))
+  if (auto status = app.parseArguments(argc, argv))
     return *status;
   try {
     if (!chosen)
-      fail("say what to do: compile, generate, logits, tokenize, bench, "
-           "perplexity or serve (--help)");
+      fail("no command given; the commands are compile, generate, logits, "
+           "tokenize, bench, perplexity, serve (--help)");
     int status = chosen(options);
     if (status == 0 && fflush(stdout) != 0)
       throw std::system_error(errno, std::generic_category(),

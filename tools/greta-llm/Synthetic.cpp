@@ -40,7 +40,16 @@ void makeSynthetic(Model &model, const std::string &name) {
   if (!format || (format->block > 1 && format->format != Format::Q4_0))
     fail("--synthetic=" + name + ": the format '" + formatName +
          "' is not one of f32, f16, bf16, q4_0");
-  model.path = "--synthetic=" + name;
+  // "synthetic-tiny", "synthetic-tiny-q4_0": the name that a server shows.
+  model.path = "synthetic-" + wanted +
+               (colon == std::string::npos ? "" : "-" + formatName);
+  // A conversation as a script, without special tokens, which the made-up
+  // vocabulary does not have.
+  model.tokenizerConfig["chat_template"] =
+      "{% for message in messages %}"
+      "{{ message.role }}: {{ message.content }}\n"
+      "{% endfor %}"
+      "{% if add_generation_prompt %}assistant:{% endif %}";
   Config &c = model.config;
   c.architecture = findHuggingFace(preset->huggingFace);
   c.layers = preset->layers;

@@ -8,10 +8,22 @@ namespace greta_run {
 namespace {
 using nlohmann::json;
 
+// An expression of the manifest (docs/package.md, "Expressions") in infix:
+// ["ceildiv", "d0", 4] is "d0 ceildiv 4".
+std::string expression(const json &E, bool IsInner = false) {
+  if (E.is_string())
+    return E.get<std::string>();
+  if (!E.is_array() || E.size() != 3 || !E[0].is_string())
+    return E.dump();
+  std::string Text = expression(E[1], true) + " " + E[0].get<std::string>() +
+                     " " + expression(E[2], true);
+  return IsInner ? "(" + Text + ")" : Text;
+}
+
 std::string shape(const json &Dims) {
   std::string Text;
   for (const json &D : Dims)
-    Text += (D.is_string() ? D.get<std::string>() : D.dump()) + "x";
+    Text += expression(D, true) + "x";
   return Text;
 }
 
@@ -25,9 +37,17 @@ std::string tensor(const json &T) {
   return Text;
 }
 
+// [[..], 1, 1] -> "(d0 ceildiv 4, 1, 1)"
+std::string extents(const json &Dims) {
+  std::string Text;
+  for (const json &D : Dims)
+    Text += (Text.empty() ? "" : ", ") + expression(D);
+  return "(" + Text + ")";
+}
+
 std::string describeKernel(const json &K) {
   std::string Text = "    " + K["entry"].get<std::string>() + ": block " +
-                     K["block"].dump() + ", grid " + K["grid"].dump() +
+                     extents(K["block"]) + ", grid " + extents(K["grid"]) +
                      ", LDS " + K.value("lds_bytes", json(0)).dump() + "\n";
   if (K.contains("config"))
     Text += "      config: " + flat(K["config"]) + "\n";

@@ -1,5 +1,5 @@
-// Main.cpp: greta-run's command line. Whatever goes wrong ends as one line on
-// stderr and exit status 1, with nothing written.
+// Main.cpp: greta-run's command line. An error is one line on stderr and exit
+// status 1, with nothing written.
 #include "CommandLine.h"
 #include "Options.h"
 
@@ -11,20 +11,22 @@ using namespace greta_run;
 
 int main(int argc, char **argv) {
   Options O;
-  CLI::App App{"Runs, checks, times and inspects GRETA packages.", "greta-run"};
+  CommandLine App{"Runs, checks, times and inspects GRETA packages.",
+                  "greta-run"};
   App.add_option("package", O.Package, "the .greta file");
   App.add_option("--device", O.Device,
-                 "hip[:N], vulkan[:N], sim:<gfx> or host; the first that "
-                 "exists unless given");
+                 "hip[:N], vulkan[:N], sim:<gfx> or host; without it the first "
+                 "that exists");
   App.add_option("--function", O.Function,
-                 "which function to run; may be left out when there is one");
+                 "the function to run; not needed if the package has one");
   App.add_option("--variant", O.Variant,
                  "run this variant instead of the one the device prefers");
   App.add_option("--input", O.Inputs,
-                 "one per argument: x.npy, bf16:x.npy (uint16 data), "
+                 "one per argument. A file: x.npy, bf16:x.npy (uint16 data). "
+                 "Generated: "
                  "4096xf16:random:SEED[:SIGMA], "
                  "8xi32:random:SEED[:LO:HI], 3xf32:value:V, 3xf32:zeros; a "
-                 "scalar is i32:1003, f32:0.5 and so on")
+                 "scalar: i32:1003, f32:0.5")
       ->allow_extra_args(false);
   App.add_option("--output", O.Outputs, "one .npy file per result")
       ->allow_extra_args(false);
@@ -33,17 +35,21 @@ int main(int argc, char **argv) {
       ->allow_extra_args(false);
   auto *Rtol =
       App.add_option("--rtol", O.Rtol,
-                     "|got - want| <= atol + rtol * |want| for every element")
+                     "with --check or --expect: |got - want| <= atol + rtol * "
+                     "|want| for every element")
           ->check(CLI::NonNegativeNumber);
   auto *Atol =
       App.add_option(
              "--atol", O.Atol,
-             "see --rtol; with neither, docs/numerics.md's limits per row hold")
+             "see --rtol; with neither, the limits are docs/numerics.md's, per "
+             "row")
           ->check(CLI::NonNegativeNumber);
-  App.add_flag("--check", O.Check, "compare with the package's host variant");
+  App.add_flag(
+      "--check", O.Check,
+      "compare with the package's host variant, and say passed or failed");
   App.add_flag("--no-native-code", O.NoNativeCode,
-               "load no host variant: what a package from elsewhere holds for "
-               "the CPU is native code");
+               "load no host variant: it is native code, which a package from "
+               "elsewhere should not bring");
   App.add_flag("--bench", O.Bench, "measure the function's GPU time");
   App.add_flag("--bench-host", O.BenchHost,
                "measure the host's time for each launch: outside of a graph, "
@@ -56,35 +62,39 @@ int main(int argc, char **argv) {
                  "with --profile: operations of one launch, for its TFLOP/s")
       ->needs(Profile)
       ->check(CLI::PositiveNumber);
-  App.add_option("--reps", O.Reps, "measurements taken")
+  App.add_option("--reps", O.Reps, "measurements, whose median counts")
       ->check(CLI::Range(1u, 100000u));
-  App.add_option(
-         "--launches", O.Launches,
-         "launches in one measurement; enough for about 2 ms unless given")
-      ->check(CLI::Range(1u, 100000u));
+  App.add_option("--launches", O.Launches,
+                 "launches in one measurement; 0: as many as take about 2 ms")
+      ->check(CLI::Range(0u, 100000u));
   App.add_option("--rotate", O.Rotate,
-                 "sets of buffers used in turn; enough to exceed the caches "
-                 "unless given")
-      ->check(CLI::Range(1u, 4096u));
+                 "sets of buffers used in turn; 0: as many as exceed the "
+                 "caches")
+      ->check(CLI::Range(0u, 4096u));
   App.add_option("--bench-copy", O.BenchCopy,
                  "also measure a device-to-device copy of BYTES (256M, 1G)");
   App.add_flag("--json", O.Json, "machine-readable output");
   auto *List = App.add_flag("--list-devices", O.ListDevices,
-                            "what was probed, and why something is missing");
+                            "list the devices, and why one is missing");
   App.add_flag("--diagnose", O.Diagnose,
-               "with --list-devices: what to install or change for more, or "
-               "faster, devices")
+               "with --list-devices: what to install or change to get more or "
+               "faster devices")
       ->needs(List);
   App.add_option("--smoke", O.Smoke,
-                 "open, check and use the device so many times, 10 unless a "
-                 "number is given; without a package")
+                 "open, check and use the device so many times (--smoke alone: "
+                 "10); takes no package")
       ->expected(0, 1)
       ->default_str("10")
       ->check(CLI::Range(1u, 100000u));
   App.add_flag(
       "--inspect", O.Inspect,
-      "functions, variants, registers; with --device what the driver compiled");
-  if (auto Status = parseCommandLine(App, argc, argv))
+      "list functions, variants and registers; with --device also what the "
+      "driver compiled");
+  App.footer("Environment: GRETA_CHECK=1 lets sim: devices check the bounds, "
+             "races and uninitialised reads of kernels;\n"
+             "GRETA_HEALTH, GRETA_VULKAN_VALIDATE, GRETA_TRACE and others: "
+             "docs/runtime.md");
+  if (auto Status = App.parseArguments(argc, argv))
     return *Status;
   if (O.NoNativeCode)
     greta_refuse_native_code();

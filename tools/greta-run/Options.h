@@ -52,6 +52,8 @@ struct Session {
 std::string disagreement(const HostTensor &Got, const HostTensor &Want,
                          const Difference &D, const Options &O,
                          const std::vector<std::string> &Through = {});
+// The limits that a comparison with `Want` keeps, as text.
+std::string limitsOf(const HostTensor &Want, const Options &O);
 // The first of some results that is not the one wanted, and why, by
 // docs/numerics.md's limits; empty: all are.
 std::string disagreement(const std::vector<HostTensor> &Got,

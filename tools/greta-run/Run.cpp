@@ -2,7 +2,9 @@
 // the host variant.
 #include "Npy.h"
 #include "Options.h"
+#include "Progress.h"
 
+#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -23,8 +25,8 @@ using nlohmann::json;
 }
 
 // All files or none: everything is written beside its target first, then
-// renamed. What is no regular file, a device, a FIFO or a symlink, stays what
-// it is and is written through at the end.
+// renamed. A path that is a device, a FIFO or a symlink stays what it is and is
+// written through at the end.
 class OutputFiles {
 public:
   ~OutputFiles() {
@@ -101,10 +103,11 @@ void compareResult(const std::string &What, const std::string &Name,
   Difference D = compare(Got, Want, O.Rtol, O.Atol);
   Report[Name] = {{"max_abs", D.MaxAbs},
                   {"row_euclidean", D.RowEuclidean},
-                  {"row_maximum", D.RowMaximum}};
+                  {"row_maximum", D.RowMaximum},
+                  {"limits", limitsOf(Got, O)}};
   std::string Why = disagreement(Got, Want, D, O);
   if (!Why.empty())
-    bad(What + ": result '" + Name + "': " + Why);
+    bad(What + " failed: result '" + Name + "': " + Why);
 }
 
 std::string theFunction(const greta::Package &P, const Options &O) {
@@ -131,17 +134,23 @@ std::vector<HostTensor> onHost(const greta::Package &P,
 }
 
 void print(const json &Report) {
-  printf("%s on %s: variant %s\n",
+  printf("%s on %s: variant %s, first launch %.2f ms\n",
          Report["function"].get<std::string>().c_str(),
          Report["device"].get<std::string>().c_str(),
-         Report["variant"].get<std::string>().c_str());
+         Report["variant"].get<std::string>().c_str(),
+         Report["first_launch_ms"].get<double>());
+  for (const json &R : Report["results"])
+    printf("%s: %s of %s\n", R["name"].get<std::string>().c_str(),
+           R["shape"].get<std::string>().c_str(),
+           R["dtype"].get<std::string>().c_str());
   for (const char *What : {"check", "expect"})
     if (Report.contains(What))
       for (const auto &[Name, D] : Report[What].items())
-        printf(
-            "%s %s: max abs %.3g, worst row %.3g (Euclidean) %.3g (maximum)\n",
-            What, Name.c_str(), D["max_abs"].get<double>(),
-            D["row_euclidean"].get<double>(), D["row_maximum"].get<double>());
+        printf("%s %s: passed: max abs %.3g, worst row %.3g (Euclidean) %.3g "
+               "(maximum); limit: %s\n",
+               What, Name.c_str(), D["max_abs"].get<double>(),
+               D["row_euclidean"].get<double>(), D["row_maximum"].get<double>(),
+               D["limits"].get<std::string>().c_str());
   if (Report.contains("median_us"))
     printf("%.2f us a launch (median of %u; min %.2f, max %.2f), %.1f GB/s of "
            "arguments and results, %u buffer sets\n",
@@ -188,9 +197,12 @@ int run(const Options &O) {
   std::vector<Input> Inputs;
   for (const std::string &Text : O.Inputs)
     Inputs.push_back(parseInput(Text));
+  Progress Busy;
+  Busy.say("opening the device");
   greta::Runtime Runtime(O.Device);
   OutputFiles Files;
   {
+    Busy.say("loading " + Function);
     Session S(Runtime, Package, Function, O.Variant, Inputs);
     std::vector<greta::TensorInfo> Results = S.Function.results();
     if (!O.Outputs.empty() && O.Outputs.size() != Results.size())
@@ -199,28 +211,44 @@ int run(const Options &O) {
     if (!O.Expected.empty() && O.Expected.size() != Results.size())
       bad("the function has " + std::to_string(Results.size()) + " results, " +
           std::to_string(O.Expected.size()) + " --expect given");
+    Busy.say("making the inputs");
     std::vector<std::vector<uint8_t>> Data;
     for (const Input &In : Inputs)
       Data.push_back(In.Make());
     S.write(Data);
+    S.Stream.synchronize();
+    Busy.say("running " + Function);
+    auto Begin = std::chrono::steady_clock::now();
     S.launch();
+    S.Stream.synchronize();
+    std::chrono::duration<double, std::milli> First =
+        std::chrono::steady_clock::now() - Begin;
     std::vector<HostTensor> Got = S.read();
     json Device = json::parse(Runtime.info());
     Report = {{"function", Function},
               {"variant", S.Function.variant()},
               {"device", Device["name"]},
-              {"spec", Device["spec"]}};
+              {"spec", Device["spec"]},
+              {"first_launch_ms", First.count()},
+              {"results", json::array()}};
+    for (size_t I = 0; I < Got.size(); ++I)
+      Report["results"].push_back({{"name", Results[I].name},
+                                   {"shape", shapeText(Got[I].Shape)},
+                                   {"dtype", Got[I].DType}});
     for (size_t I = 0; I < O.Expected.size(); ++I) {
       Input E = parseInput(O.Expected[I]);
       compareResult("--expect", Results[I].name, Got[I],
                     {E.DType, E.Shape, E.Make()}, O, Report["expect"]);
     }
     if (O.Check) {
+      Busy.say("checking against the host variant");
       std::vector<HostTensor> Want = onHost(Package, Function, Inputs, Data);
       for (size_t I = 0; I < Want.size(); ++I)
         compareResult("--check", Results[I].name, Got[I], Want[I], O,
                       Report["check"]);
     }
+    if (O.Bench || O.BenchHost || O.Profile || !O.BenchCopy.empty())
+      Busy.say("measuring");
     if (O.Bench)
       Report.update(bench(S, Data, O));
     if (O.Profile)
@@ -232,8 +260,10 @@ int run(const Options &O) {
     for (size_t I = 0; I < O.Outputs.size(); ++I)
       Files.add(O.Outputs[I], npyFile(Got[I]));
   }
+  Busy.say("closing the device");
   Runtime.close();
   Files.commit();
+  Busy.clear();
   if (O.Json)
     printf("%s\n", Report.dump(2).c_str());
   else

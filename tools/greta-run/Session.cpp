@@ -55,6 +55,19 @@ double tolerance(const std::string &DType) {
 
 } // namespace
 
+std::string limitsOf(const HostTensor &Want, const Options &O) {
+  char Text[128];
+  if (O.Elementwise)
+    snprintf(Text, sizeof(Text), "%g + %g * |want| for every element", O.Atol,
+             O.Rtol);
+  else if (Want.DType[0] == 'i')
+    return "equal";
+  else
+    snprintf(Text, sizeof(Text), "worst row %.3g (Euclidean) %.3g (maximum)",
+             2 * tolerance(Want.DType), 4 * tolerance(Want.DType));
+  return Text;
+}
+
 std::string disagreement(const HostTensor &Got, const HostTensor &Want,
                          const Difference &D, const Options &O,
                          const std::vector<std::string> &Through) {

@@ -253,8 +253,10 @@ Input generated(const std::string &Text,
       });
     };
   } else {
-    bad(Text, "expected random:SEED[:SIGMA] (integers: random:SEED[:LO:HI]), "
-              "value:V or zeros after the type");
+    bad(Text,
+        "'" + Parts[1] +
+            "': expected random:SEED[:SIGMA] (integers: random:SEED[:LO:HI]), "
+            "value:V or zeros after the type");
   }
   return In;
 }
@@ -363,13 +365,27 @@ static std::optional<Input> scalar(const std::string &Text,
   return In;
 }
 
+// Whether a text is a shape with an element type, "512x4096xf16".
+static bool isShape(const std::string &Text) {
+  std::vector<std::string> Dims = split(Text, 'x');
+  bool Known = Dims.size() > 1 && bitsOf(Dims.back());
+  Dims.pop_back();
+  for (const std::string &Dim : Dims)
+    Known = Known && !Dim.empty() &&
+            Dim.find_first_not_of("0123456789") == std::string::npos;
+  return Known;
+}
+
 Input parseInput(const std::string &Text) {
   std::vector<std::string> Parts = split(Text, ':');
   if (std::optional<Input> Scalar = scalar(Text, Parts))
     return *Scalar;
-  if (Parts.size() > 1 &&
-      (Parts[1] == "random" || Parts[1] == "value" || Parts[1] == "zeros"))
+  if (Parts.size() > 1 && (Parts[1] == "random" || Parts[1] == "value" ||
+                           Parts[1] == "zeros" || isShape(Parts[0])))
     return generated(Text, Parts);
+  if (isShape(Text))
+    bad(Text, "say what to fill it with: random:SEED, value:V or zeros after "
+              "the type");
   Input In;
   In.Text = Text;
   std::string Path = Text, As;

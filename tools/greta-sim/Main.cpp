@@ -7,9 +7,10 @@
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
   greta_sim::Options options;
-  CLI::App app{"Runs a kernel of an AMD code object on the CPU, checks it and "
-               "estimates its cycles (docs/simulator.md).",
-               "greta-sim"};
+  CommandLine app{
+      "Runs a kernel of an AMD code object on the CPU, checks it and "
+      "estimates its cycles (docs/simulator.md).",
+      "greta-sim"};
   auto extents = [&](const char *name, std::vector<uint32_t> &to,
                      const char *description) {
     app.add_option(name, to, description)
@@ -21,7 +22,7 @@ int main(int argc, char **argv) {
   };
   app.add_option("code", options.input, "the code object")->required();
   app.add_option("--kernel", options.kernel,
-                 "may be left out when there is one");
+                 "the kernel to run; not needed if there is one");
   extents("--grid", options.grid, "workgroups");
   extents("--block", options.block, "work items of a workgroup");
   app.add_option("--arg", options.arguments,
@@ -33,7 +34,7 @@ int main(int argc, char **argv) {
   app.add_option("--lds", options.lds, "bytes of dynamic LDS");
   app.add_option(
       "--check", options.check,
-      "all (default), none, or some of "
+      "all, none, or some of "
       "bounds,uninit,races,waits,hazards, and align,programs, which are not "
       "among all");
   app.add_flag("--stats", options.stats, "counts and an estimate of cycles");
@@ -54,18 +55,18 @@ int main(int argc, char **argv) {
                  "all latencies, and the LDS's bytes a cycle, times these: "
                  "latency:0.5,lds-rate:2");
   app.add_option("--compute-units", options.computeUnits,
-                 "of the chip; the table's unless given")
-      ->check(CLI::Range(1u, 65536u));
+                 "compute units of the chip; 0: those of the chip's table")
+      ->check(CLI::Range(0u, 65536u));
   app.add_option("--cu-workgroups", options.cuWorkgroups,
-                 "workgroups per compute unit; what fits unless given")
-      ->check(CLI::Range(1u, 4096u));
+                 "workgroups per compute unit; 0: as many as fit")
+      ->check(CLI::Range(0u, 4096u));
   app.add_option("--trace", options.trace,
-                 "print the first N instructions of workgroup 0");
+                 "print the first N instructions of workgroup 0; 0: none");
   app.add_option("--threads", options.threads,
-                 "worker threads; one per core unless given")
-      ->check(CLI::Range(1u, 4096u));
+                 "worker threads; 0: one per core")
+      ->check(CLI::Range(0u, 4096u));
   app.add_option("--budget", options.budget, "instructions a wave may execute");
-  if (auto status = parseCommandLine(app, argc, argv))
+  if (auto status = app.parseArguments(argc, argv))
     return *status;
   return greta_sim::run(options);
 }

@@ -9,16 +9,19 @@ using namespace greta::translate;
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
   Options options;
-  CLI::App app{"GRETA's compiler: one package for many targets, or the code of "
-               "one target in the form asked for.",
-               "greta-translate"};
+  CommandLine app{
+      "GRETA's compiler: one package for many targets, or the code of "
+      "one target in the form asked for.",
+      "greta-translate"};
   app.add_option("source", options.input,
-                 "functions in MLIR, or the package of --package-to-header; "
-                 "stdin unless given");
-  app.add_option("-o,--output", options.output,
-                 "where to write; stdout unless given");
+                 "functions in MLIR or Triton IR, or the package of "
+                 "--package-to-header; -: stdin");
+  app.add_option("-o,--output", options.output, "the file to write; -: stdout");
   app.add_option("--targets,--target", options.targets,
-                 "gfx942,vulkan,host: several for a package, else one");
+                 "gfx942,vulkan,host: several for a package, else one. AMD: "
+                 "gfx90a gfx942 gfx950 gfx1030 gfx1100 to gfx1103 gfx1150 "
+                 "gfx1151 gfx1200 gfx1201; vulkan, or one of its families "
+                 "(vulkan:nvidia); host");
   CLI::Option_group *actions = app.add_option_group("What to make");
   actions->require_option(0, 1);
   auto make = [&](const char *name, Action action, const char *description) {
@@ -41,28 +44,30 @@ int main(int argc, char **argv) {
        "a C header that holds a package");
   app.add_option("--function", options.function, "compile this function only");
   app.add_option("--kernel", options.kernel,
-                 "of a function's kernels write this one");
+                 "write this kernel of the function, counted from 0");
   app.add_option("--tuning", options.tuning,
-                 "tuning database to take GEMMs' tiles from");
+                 "tuning database of greta-tune, for the tiles of GEMMs");
   app.add_flag("--checked", options.checked,
-               "GPU kernels check tables, lengths and slots of KV caches; a "
-               "launch that finds a wrong one fails");
+               "GPU kernels check the tables, lengths and slots of KV caches; "
+               "the launch fails if one is wrong");
   app.add_flag("--line-tables", options.lineTables,
-               "AMD code objects say which lines of the source they come from; "
-               "their code stays the same, but for clauses of loads");
+               "AMD code objects name the source lines that they come from; "
+               "the code stays the same except for clauses of loads");
   app.add_option("--grid", options.grid,
-                 "of Triton IR: programs along x, y and z over a kernel's "
-                 "arguments, \"m ceildiv 64, n\"; arguments of their own "
-                 "unless given");
+                 "Triton IR: programs along x, y and z as expressions over the "
+                 "kernel's arguments, \"m ceildiv 64, n\"; without it the "
+                 "function takes three more arguments, grid_x, grid_y, grid_z");
   app.add_option("--num-warps", options.numWarps,
-                 "of Triton IR: waves of a program; 4 unless the text says");
+                 "Triton IR: waves of a program; 0: what the text says, else "
+                 "4");
   std::string report;
   app.add_flag("--report{text}", report,
                "print every kernel's configuration, registers and main loop; "
-               "may stand alone")
+               "with or without a form to write")
       ->check(CLI::IsMember({"text", "json"}));
-  app.add_flag("--timing", options.timing, "say on stderr where the time went");
-  if (auto status = parseCommandLine(app, argc, argv))
+  app.add_flag("--timing", options.timing,
+               "print the time of each pass on stderr");
+  if (auto status = app.parseArguments(argc, argv))
     return *status;
   if (!report.empty())
     options.report = report == "json" ? Report::Json : Report::Text;

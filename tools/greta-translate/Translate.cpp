@@ -10,6 +10,7 @@
 #include "Describe.h"
 #include "Greta/Greta.h"
 #include "Header.h"
+#include "Progress.h"
 #include "greta/Configure/Tuning.h"
 #include "greta/Package/Compile.h"
 #include "greta/Package/Frontend.h"
@@ -190,6 +191,11 @@ static LogicalResult makeWhatIsAsked(const Options &options,
   // The source's line is shown; the op's dump would bury it.
   context.printOpOnDiagnostic(false);
   SourceMgrDiagnosticHandler handler(sources, &context);
+  Progress progress;
+  ScopedDiagnosticHandler clearing(&context, [&](Diagnostic &) {
+    progress.clear();
+    return failure(); // the handler above prints it
+  });
   FailureOr<std::vector<SourceFunction>> functions =
       readSource(sources, &context, timing,
                  {options.isTriton, options.grid, options.numWarps});
@@ -207,8 +213,14 @@ static LogicalResult makeWhatIsAsked(const Options &options,
   how.timing = &timing;
   how.tuning = tuning ? &*tuning : nullptr;
   how.lineTables = options.lineTables;
+  size_t done = 0, all = functions->size() * rows->size();
+  auto begins = [&](StringRef function, StringRef target) {
+    progress.say(llvm::formatv("compiling {0} for {1} ({2} of {3})", function,
+                               target, ++done, all));
+  };
   FailureOr<SmallVector<CompiledFunction, 1>> compiled =
-      compileFunctions(*functions, *rows, how);
+      compileFunctions(*functions, *rows, how, begins);
+  progress.clear();
   if (failed(compiled))
     return failure();
   if (reports)

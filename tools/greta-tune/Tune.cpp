@@ -219,7 +219,12 @@ Place Tuner::placeFor(StringRef function, const TargetRow &row) {
   else if (family.row == &row)
     place.device = device;
   else
-    place.why = device->name() + " takes the variant " + family.variant;
+    place.why = family.row
+                    ? device->name() + " takes the variant " + family.variant +
+                          " of the target " + family.row->name.str()
+                    : device->name() + " takes the variant " + family.variant +
+                          ", which uses no matrix instructions: its tiles "
+                          "cannot be chosen";
   return place;
 }
 
@@ -385,7 +390,8 @@ bool Tuner::tuneGemm(StringRef function, const TargetRow &row,
   size_t known = total - configs.size();
   const TuningKey &key = gemm.key;
   note(key.target + ", " + key.op + " " + shapeOf(key) + " on " + place.name() +
-       ": " + Twine(total) + " candidates, " + Twine(known) + " known");
+       ": " + Twine(total) + " candidates, " + Twine(known) + " known" +
+       (configs.empty() ? "" : "; compiling the others"));
   double best = bestOf(entry);
   std::vector<Compiled> compiled = compileAll(function, row, key, configs);
   auto runs = llvm::find_if(

@@ -31,10 +31,13 @@ compileVariants(mlir::OwningOpRef<mlir::ModuleOp> module, const TargetRow &row,
                 llvm::SmallVectorImpl<CompiledVariant> &variants);
 
 /// Compiles everything for every target, functions in the order of the source.
-llvm::FailureOr<llvm::SmallVector<CompiledFunction, 1>>
-compileFunctions(std::vector<SourceFunction> &functions,
-                 llvm::ArrayRef<const TargetRow *> rows,
-                 const CompileOptions &options);
+/// Calls `begins` with the name of a function and of a target before it
+/// compiles the one for the other.
+llvm::FailureOr<llvm::SmallVector<CompiledFunction, 1>> compileFunctions(
+    std::vector<SourceFunction> &functions,
+    llvm::ArrayRef<const TargetRow *> rows, const CompileOptions &options,
+    llvm::function_ref<void(llvm::StringRef, llvm::StringRef)> begins =
+        nullptr);
 
 } // namespace greta
 

@@ -1,0 +1,132 @@
+// CommandLine.cpp: see CommandLine.h.
+#include "CommandLine.h"
+
+#include <algorithm>
+#include <cstdio>
+
+namespace {
+
+// How many letters have to be added, removed or replaced to turn one word into
+// the other.
+size_t distance(const std::string &A, const std::string &B) {
+  std::vector<size_t> Row(B.size() + 1);
+  for (size_t J = 0; J <= B.size(); ++J)
+    Row[J] = J;
+  for (size_t I = 0; I < A.size(); ++I) {
+    size_t Diagonal = Row[0];
+    Row[0] = I + 1;
+    for (size_t J = 0; J < B.size(); ++J) {
+      size_t Replaced = Diagonal + (A[I] != B[J]);
+      Diagonal = Row[J + 1];
+      Row[J + 1] = std::min({Replaced, Row[J] + 1, Row[J + 1] + 1});
+    }
+  }
+  return Row.back();
+}
+
+// "; did you mean 'X'?" with the name nearest to a word, behind its prefix, or
+// "" if none is near. A word of three letters or more is near to the names that
+// it begins.
+std::string didYouMean(const std::string &Word,
+                       const std::vector<std::string> &Names,
+                       const std::string &Prefix = "") {
+  const std::string *Best = nullptr;
+  size_t Least = std::max<size_t>(1, Word.size() / 3) + 1;
+  for (const std::string &Name : Names) {
+    bool Begins = Word.size() > 2 && Name.compare(0, Word.size(), Word) == 0;
+    size_t D = Begins ? 1 : distance(Word, Name);
+    if (D < Least) {
+      Least = D;
+      Best = &Name;
+    }
+  }
+  return Best ? "; did you mean '" + Prefix + *Best + "'?" : "";
+}
+
+// Every long option of a command and of its groups, without the dashes.
+void addOptions(CLI::App &Command, std::vector<std::string> &Names) {
+  for (const CLI::Option *Option : Command.get_options())
+    for (const std::string &Name : Option->get_lnames())
+      Names.push_back(Name);
+  for (CLI::App *Group :
+       Command.get_subcommands([](CLI::App *) { return true; }))
+    if (Group->get_name().empty())
+      addOptions(*Group, Names);
+}
+
+// Lists as users write them: "[1,2]" is "1,2", and nothing is said of "[]".
+void tidyDefaults(CLI::App &Command) {
+  for (CLI::Option *Option :
+       Command.get_options([](CLI::Option *) { return true; })) {
+    std::string Text = Option->get_default_str();
+    if (Text.size() > 1 && Text.front() == '[' && Text.back() == ']')
+      Option->default_str(Text.substr(1, Text.size() - 2));
+  }
+  for (CLI::App *Part :
+       Command.get_subcommands([](CLI::App *) { return true; }))
+    tidyDefaults(*Part);
+}
+
+// What is wrong with the command line. A word that nobody knows is named even
+// if something else is missing: it is probably the missing one, misspelt.
+std::string explain(CLI::App &App, const CLI::ParseError &Mistake) {
+  std::vector<std::string> Unknown = App.remaining(true);
+  if (Unknown.empty())
+    return Mistake.what();
+  const std::string &Word = Unknown.front();
+  std::vector<std::string> Verbs, Options;
+  for (CLI::App *Verb : App.get_subcommands([](CLI::App *) { return true; }))
+    if (!Verb->get_name().empty())
+      Verbs.push_back(Verb->get_name());
+  std::vector<CLI::App *> Chosen = App.get_subcommands();
+  Chosen.erase(
+      std::remove_if(Chosen.begin(), Chosen.end(),
+                     [](CLI::App *Verb) { return Verb->get_name().empty(); }),
+      Chosen.end());
+  CLI::App &Command = Chosen.empty() ? App : *Chosen.front();
+  std::string Help = App.get_name() +
+                     (Chosen.empty() ? "" : " " + Command.get_name()) +
+                     " --help lists all options";
+  if (Word.size() > 1 && Word[0] == '-') {
+    addOptions(Command, Options);
+    size_t Begin = std::min(Word.find_first_not_of('-'), Word.size());
+    std::string Name = Word.substr(Begin, Word.find('=') - Begin);
+    std::string Meant = didYouMean(Name, Options, "--");
+    return "unknown option '" + Word.substr(0, Word.find('=')) + "'" +
+           (Meant.empty() ? "; " + Help : Meant);
+  }
+  if (Verbs.empty() || !Chosen.empty())
+    return "unexpected argument '" + Word + "'; " + Help;
+  std::string All;
+  for (const std::string &Verb : Verbs)
+    All += (All.empty() ? "" : ", ") + Verb;
+  std::string Meant = didYouMean(Word, Verbs);
+  return "unknown command '" + Word + "'" +
+         (Meant.empty() ? "; the commands are "
+                        : Meant + " The commands are ") +
+         All;
+}
+
+} // namespace
+
+CommandLine::CommandLine(const std::string &Description,
+                         const std::string &Name)
+    : CLI::App(Description, Name) {
+  set_version_flag("--version", Name + " " GRETA_VERSION);
+  option_defaults()->always_capture_default();
+  get_formatter()->column_width(36);
+}
+
+std::optional<int> CommandLine::parseArguments(int Count, char **Arguments) {
+  tidyDefaults(*this);
+  try {
+    parse(Count, Arguments);
+    return std::nullopt;
+  } catch (const CLI::Success &End) {
+    return exit(End);
+  } catch (const CLI::ParseError &Mistake) {
+    fprintf(stderr, "%s: error: %s\n", get_name().c_str(),
+            explain(*this, Mistake).c_str());
+    return 1;
+  }
+}
