@@ -3,6 +3,7 @@
 import csv
 import datetime
 import re
+import re
 import subprocess
 import sys
 
@@ -35,6 +36,29 @@ def test_scripts_parse():
 def test_reference_pages_are_current():
     run = subprocess.run([ROOT / "scripts" / "reference-docs", "--check"], capture_output=True, text=True)
     assert run.returncode == 0, run.stdout[:4000] + run.stderr
+
+
+def heading_anchor(heading):
+    """The name that a heading has in a link, as GitHub makes it."""
+    return re.sub(r"[^\w\- ]", "", re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading).lower()).replace(" ", "-")
+
+
+def test_links_lead_somewhere():
+    """Every link of a page to a file of the repository, and to a heading of it; every page of docs/ that code, tests and messages name."""
+    broken = []
+    for page in tracked(".md"):
+        text = re.sub(r"```.*?```|`[^`\n]*`", "", (ROOT / page).read_text(), flags=re.DOTALL)
+        for target in re.findall(r"\]\(([^)\s]+)\)", text):
+            path, _, anchor = target.partition("#")
+            if re.match(r"[a-z]+:", target):
+                continue
+            file = (ROOT / page).parent / path if path else ROOT / page
+            headings = re.findall(r"^#+ (.*)$", file.read_text(), re.MULTILINE) if anchor and file.suffix == ".md" and file.exists() else []
+            if not file.exists() or (anchor and anchor not in map(heading_anchor, headings)):
+                broken.append(f"{page}: {target}")
+    for name in tracked(*CPP, ".md", ".py", ".td", ".txt", ".test", ".toml"):
+        broken += [f"{name}: {path}" for path in re.findall(r"\bdocs/[\w/-]+\.md\b", (ROOT / name).read_text(errors="replace")) if not (ROOT / path).exists()]
+    assert not broken, "\n".join(broken)
 
 
 def test_plots_are_drawn(tmp_path):

@@ -3,6 +3,7 @@
 import concurrent.futures
 import json
 import os
+import pty
 import stat
 import subprocess
 
@@ -100,6 +101,43 @@ def test_expectation(tmp_path, package):
 def test_check_against_host(package, device):
     run = harness.tool(harness.RUN, package, f"--device={device}", f"--function={CASES[1].function}", "--input=3x1000xf16:random:1", "--input=1000xf16:random:2", "--check")
     assert run.returncode == 0, run.stdout + run.stderr
+
+
+def test_check_says_passed_with_its_limit(package):
+    run = harness.tool(harness.RUN, package, "--device=vulkan", f"--function={CASES[0].function}", "--input=3x1000xf32:random:1", "--input=1000xf32:random:2", "--check")
+    first, result, check = run.stdout.splitlines()
+    assert "first launch" in first and first.endswith(" ms") and result == "r0: 3x1000 of f32"
+    assert check.startswith("check r0: passed: max abs ") and check.endswith("limit: worst row 2e-05 (Euclidean) 4e-05 (maximum)")
+
+
+def said_on_a_terminal(*command):
+    """What a tool writes to stderr when that is a terminal."""
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen([str(word) for word in command], stdout=subprocess.DEVNULL, stderr=theirs)
+    os.close(theirs)
+    said = b""
+    try:
+        while piece := os.read(ours, 4096):
+            said += piece
+    except OSError:  # the other side is closed
+        pass
+    os.close(ours)
+    assert process.wait(timeout=300) == 0, said
+    return said.decode()
+
+
+def test_progress_is_for_terminals(tmp_path, package):
+    """Each line replaces the one before, and nothing is left; elsewhere nothing is written."""
+    mlir = tmp_path / "norm.mlir"
+    mlir.write_text(CASES[0].mlir())
+    runs = {
+        "running " + CASES[0].function: [harness.RUN, package, "--device=vulkan", f"--function={CASES[0].function}", "--input=3x1000xf32:random:1", "--input=1000xf32:random:2"],
+        f"compiling {CASES[0].function} for gfx942 (1 of 2)": [harness.TRANSLATE, "--greta-to-package", "--targets=gfx942,host", mlir, "-o", tmp_path / "norm.greta"],
+    }
+    for shown, command in runs.items():
+        said = said_on_a_terminal(*command)
+        assert f"\r\x1b[K{shown}" in said and said.endswith("\r\x1b[K") and "\n" not in said.replace("once for each version of its driver\r\n", "")
+        assert harness.tool(*command).stderr == ""
 
 
 def test_same_seed_same_numbers(tmp_path, package):

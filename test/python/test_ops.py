@@ -222,3 +222,35 @@ def test_function_fuses():
 def test_wrong_arguments(call, message):
     with pytest.raises(greta.Error, match=message):
         call()
+
+
+def message_of(call):
+    """What a call is refused with. A caught exception that somebody keeps would hold the arrays of its frames, and their device open."""
+    try:
+        call()
+    except greta.Error as error:
+        return str(error)
+    raise AssertionError("nothing was refused")
+
+
+def test_errors_are_of_a_line_of_python():
+    """The compiler's messages name the line that called the operator, in a decorated function as on arrays."""
+
+    @greta.function
+    def wrong(x, w):
+        doubled = x + x
+        return ops.rms_norm(doubled, w)
+
+    x, w = random(3, 64), random(32)
+    for call, code in ((lambda: wrong(x, w), "return ops.rms_norm(doubled, w)"), (lambda: ops.rms_norm(x, w), "ops.rms_norm(x, w)")):
+        first, second, *_ = message_of(call).splitlines()
+        assert first.startswith(f"{__file__}:") and "error: " in first and code in second, (first, second)
+        number = int(first.removeprefix(f"{__file__}:").partition(":")[0])
+        assert code in open(__file__).read().splitlines()[number - 1]
+
+
+def test_arrays_hint_at_functions():
+    a = greta.asarray(random(4))
+    for wrong in (lambda: a + a, lambda: 2 * a, lambda: a @ a, lambda: -a):
+        with pytest.raises(TypeError, match="@greta.function"):
+            wrong()

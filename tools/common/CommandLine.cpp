@@ -6,22 +6,23 @@
 
 namespace {
 
-// How many letters have to be added, removed or replaced to turn one word into
-// the other.
+// How many letters have to be added, removed, replaced or exchanged with their
+// neighbour to turn one word into the other.
 size_t distance(const std::string &A, const std::string &B) {
-  std::vector<size_t> Row(B.size() + 1);
-  for (size_t J = 0; J <= B.size(); ++J)
-    Row[J] = J;
-  for (size_t I = 0; I < A.size(); ++I) {
-    size_t Diagonal = Row[0];
-    Row[0] = I + 1;
-    for (size_t J = 0; J < B.size(); ++J) {
-      size_t Replaced = Diagonal + (A[I] != B[J]);
-      Diagonal = Row[J + 1];
-      Row[J + 1] = std::min({Replaced, Row[J] + 1, Row[J + 1] + 1});
+  // At I, J: of the first I letters of A and the first J of B.
+  std::vector<std::vector<size_t>> At(A.size() + 1,
+                                      std::vector<size_t>(B.size() + 1));
+  for (size_t I = 0; I <= A.size(); ++I)
+    for (size_t J = 0; J <= B.size(); ++J) {
+      size_t &Least = At[I][J] = std::max(I, J);
+      if (!I || !J)
+        continue;
+      Least = std::min({At[I - 1][J - 1] + (A[I - 1] != B[J - 1]),
+                        At[I - 1][J] + 1, At[I][J - 1] + 1});
+      if (I > 1 && J > 1 && A[I - 1] == B[J - 2] && A[I - 2] == B[J - 1])
+        Least = std::min(Least, At[I - 2][J - 2] + 1);
     }
-  }
-  return Row.back();
+  return At[A.size()][B.size()];
 }
 
 // "; did you mean 'X'?" with the name nearest to a word, behind its prefix, or
