@@ -121,6 +121,24 @@ def test_views_share_a_buffer(triton_device):
     assert (one == 2 * torch.arange(10)).all()
 
 
+def test_a_wrapper_that_does_not_say_where_it_begins(triton_device):
+    """As flag-gems' buffers: the memory of a tensor at a place of their own."""
+
+    class Buffer:
+        def __init__(self, base, first):
+            self.base_, self.first, self.dtype = base, first, base.dtype
+
+        def data_ptr(self):
+            return self.base_.data_ptr() + self.first * self.base_.element_size()
+
+        def untyped_storage(self):
+            return self.base_.untyped_storage()
+
+    base = torch.arange(300, dtype=torch.float32)
+    run(Buffer(base, 0), Buffer(base, 100), Buffer(base, 200), 100)
+    assert (base[200:] == torch.arange(100) + torch.arange(100, 200)).all() and (base[:200] == torch.arange(200)).all()
+
+
 def test_only_what_is_written_comes_back(vulkan):
     x = np.arange(64, dtype=np.float32)
     x.flags.writeable = False

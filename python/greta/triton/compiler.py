@@ -72,7 +72,7 @@ def _reach(tensor: Any) -> int:
     if hasattr(tensor, "ptr_range"):
         return tensor.ptr_range()
     tensor = getattr(tensor, "base", tensor)
-    if not hasattr(tensor, "untyped_storage") or tensor.storage_offset():
+    if not hasattr(tensor, "storage_offset") or tensor.storage_offset():  # some libraries' wrappers have a storage and say nothing of where they begin
         return 1 << 31
     return tensor.untyped_storage().nbytes()
 
