@@ -111,7 +111,8 @@ def backward(case, rounded, *inputs):
     return [made[name] if name == "delta" else heads_first(case, made[name]) for name in case.results]
 
 
-BACKWARD = Kind(backward_mlir, backward_inputs, backward, "attention gradients", kernels=2)
+FORMS = "attention gradients on gfx90a", "attention gradients on the host"
+BACKWARD = Kind(backward_mlir, backward_inputs, backward, "attention gradients", FORMS, kernels=2)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -172,4 +173,4 @@ def columns(c, rounded, x, o, lse, do):
     return [by_columns(c, made[name]) for name in ("dq", "dk", "dv")]
 
 
-COLUMNS = Kind(columns_mlir, columns_inputs, columns, "attention gradients", kernels=2)
+COLUMNS = Kind(columns_mlir, columns_inputs, columns, "attention gradients", FORMS, kernels=2)

@@ -287,7 +287,8 @@ def attention(case, rounded, q, k, v, *rest):
     return lse if case.kind == "lse" else heads_first(case, y)
 
 
-ATTENTION = Kind(attention_mlir, attention_inputs, attention, "attention")
+FORMS = ("attention on the host",)
+ATTENTION = Kind(attention_mlir, attention_inputs, attention, "attention", FORMS)
 
 
 def paged_mlir(case, target):
@@ -328,7 +329,7 @@ def paged(case, rounded, q, k_cache, v_cache, table, lengths, k_scale=np.ones((1
     return heads_first(case, attend(case, heads_first(case, q), k, v, lengths, causal=True)[0])
 
 
-PAGED = Kind(paged_mlir, paged_inputs, paged, "attention")
+PAGED = Kind(paged_mlir, paged_inputs, paged, "attention", FORMS)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -418,7 +419,7 @@ def pairs(c, rounded, q, x):
     return attend(c, q, k, v, causal=True)[0]
 
 
-VIEWS = {"columns": Kind(columns_mlir, columns_inputs, columns, "attention"), "pairs": Kind(pairs_mlir, pairs_inputs, pairs, "attention")}
+VIEWS = {"columns": Kind(columns_mlir, columns_inputs, columns, "attention", FORMS), "pairs": Kind(pairs_mlir, pairs_inputs, pairs, "attention", FORMS)}
 
 
 def update_mlir(case, target):

@@ -170,7 +170,7 @@ def run_tool(directory, package, device, case, *flags, launcher=()):
     ran = tool(*launcher, RUN, package, f"--device={device}", f"--function={case.function}", *operands, f"--output={directory}/y.npy", *flags)
     assert ran.returncode == 0, ran.stdout + ran.stderr
     result = np.load(directory / "y.npy")
-    return ran, limits.judge(case, list(case.references(inputs)), [result.view(DTYPES["bf16"]) if result.dtype == np.uint16 else result], device)
+    return ran, limits.judge(case, list(case.references(inputs)), [result.view(DTYPES["bf16"]) if result.dtype == np.uint16 else result], device.removeprefix("sim:"))
 
 
 def check_together(results):

@@ -324,7 +324,7 @@ def of(cases, *ops, types=HALVES):
 ROUNDED = of(ROW_OPS + CHAINS + GEMMS + GEMM_CHAINS + NORMS + PACKED)
 SINGLE = of(ROW_OPS + CHAINS + GEMMS + GEMM_CHAINS + NORMS + PACKED, types=("f32",))
 DEFECTS = {
-    "toward zero": (truncated, ROUNDED),
+    "toward zero": (truncated, ROUNDED + [c for c in of(ATTENTION + GRADIENTS) if c.kind != "all"]),  # of which most gradients are zero
     "one more rounding": (one_more, ROUNDED),
     "two more roundings": (two_more, ROUNDED),
     "f32 by way of f16": (through_f16, SINGLE),
@@ -368,8 +368,6 @@ DEFECTS = {
 NOT_TOLD = {
     # Half of f32's last place; right sums, exponentials and square roots of other orders and units are off by 1 to 12 of them.
     "toward zero, f32": (truncated, SINGLE, AMD),
-    # Weights and slopes are rounded before they are multiplied, so that right kernels have no more elements in common with the rounded reference.
-    "toward zero, attention": (truncated, of(ATTENTION + GRADIENTS), AMD),
     # Vulkan rounds products of packed weights, and sums of eight of them, to f16 in an order that drivers choose: of a right kernel's elements as
     # few as 21 % are the rounded ones.
     "toward zero, packed on Vulkan": (truncated, PACKED, VULKAN),
@@ -415,7 +413,8 @@ def test_few_columns_count_as_one_row(columns, depth, is_one):
 def test_right_results_are_accepted(case):
     """In every form, on the device that may take it."""
     for name, results in references(case):
-        verdict = judged(case, finished(case, results), LIMITS[name].only)
+        only = LIMITS[name].only
+        verdict = judged(case, finished(case, results), only if isinstance(only, str) else only[0])
         assert "problem" not in verdict, verdict
 
 

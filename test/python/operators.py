@@ -68,6 +68,15 @@ INTEGERS = BOTH | {
     "to_long": ("(x.to(tl.int64) * 3 + y).to(x.dtype)", lambda x, y: (x.astype(np.int64) * 3 + y.astype(np.int64)).astype(x.dtype)),
 }
 TABLES = {"float": FLOATS, "integer": INTEGERS}
+# What sums in the type of their terms add up, and along which axis.
+SUMS = {
+    "broadcast_row": (lambda x, y: (y, 0)),
+    "sum_rows": (lambda x, y: (x, 1)),
+    "cumsum": (lambda x, y: (x, 1)),
+    "cumsum_reversed": (lambda x, y: (x, 0)),
+}
+# The size near which a result is computed where it may itself be near zero.
+NEAR = {"log": 1, "log2": 1, "sin": 1, "cos": 1, "fma": 8, "sub": 0}
 
 
 def wrap(value, like):
