@@ -136,7 +136,7 @@ def test_clients_that_leave(server):
     for _ in range(6):
         with socket.create_connection(("127.0.0.1", server.port)) as s:
             body = json.dumps(dict(prompt="x", max_tokens=900, stream=True)).encode()
-            s.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+            s.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
             assert s.recv(64).startswith(b"HTTP/1.1 200")
     deadline = time.monotonic() + 100
     while server.metric("requests_cancelled_total") < before + 6 and time.monotonic() < deadline:
@@ -149,25 +149,47 @@ def test_clients_that_leave(server):
 @pytest.mark.parametrize(
     "body, says",
     [
-        (b"nonsense", "the request is no JSON object"),
+        (b"nonsense", "the request: is no JSON"),
         (b"[]", "the request is no JSON object"),
-        (b'{"prompt": "\xff"}', "the request is no JSON object"),
+        (b'{"prompt": "\xff"}', "the request: is no JSON"),
+        (b'{"prompt": ' + b"[" * 100_000 + b"]" * 100_000 + b"}", "the request: the JSON is nested more than 64 deep"),
         ({}, "'prompt' has to be a text or a list of tokens"),
         ({"prompt": ""}, "the prompt has no tokens"),
         ({"prompt": [512]}, "'prompt' has 512, which is no token of the model"),
         ({"prompt": ["a", "b"]}, "'prompt' has \"a\", which is no token of the model"),
-        ({"prompt": "x", "n": 2}, "'n' has to be 1"),
-        ({"prompt": "x", "max_tokens": 0}, "'max_tokens' has to be a number from 1 to"),
+        ({"prompt": "x", "n": 2}, "'n': 2 is not supported"),
+        ({"prompt": "x", "logprobs": 2}, "'logprobs': 2 is not supported"),
+        ({"prompt": "x", "tools": [{"type": "function"}]}, "'tools': [{\"type\":\"function\"}] is not supported"),
+        ({"prompt": "x", "max_token": 3}, "'max_token' is no field of this API"),
+        ({"prompt": "x", "messages": []}, "'messages' is no field of this API"),
+        ({"prompt": "x", "stream": "yes"}, "'stream' has to be true or false"),
+        ({"prompt": "x", "stream_options": "all"}, "'stream_options' has to be an object"),
+        ({"prompt": "x", "stream_options": {"all": True}}, "'stream_options': 'all' is not supported"),
+        ({"prompt": "x", "model": 3}, "'model' has to be a text"),
+        ({"prompt": "x", "seed": -1}, "'seed' has to be a whole number from 0 to"),
+        ({"prompt": "x", "max_tokens": 0}, "'max_tokens' has to be a whole number from 1 to"),
         ({"prompt": "x", "temperature": "hot"}, "'temperature' has to be a number from 0 to 100"),
         ({"prompt": "x", "top_p": 1.5}, "'top_p' has to be a number from 0 to 1"),
         ({"prompt": "x", "stop": [3]}, "'stop' has to be a text, or up to 16 of them"),
         ({"prompt": "x" * 2000}, "the prompt has 2000 tokens, which leave no room in the context"),
+        ({"prompt": "x" * 1_000_000}, "the prompt has 1000000 bytes, for which the context of 1024 tokens has no room"),
     ],
 )
 def test_bad_requests(server, body, says):
     status, text = server.request("/v1/completions", body)
     error = json.loads(text)["error"]
     assert status == 400 and says in error["message"] and error["type"] == "invalid_request_error"
+
+
+def test_fields_that_change_nothing(server):
+    body = dict(prompt="x", max_tokens=3, seed=1)
+    neutral = dict(model="any", user="me", n=1, best_of=1, echo=False, suffix=None, logprobs=None, logit_bias={}, frequency_penalty=0, presence_penalty=0.0, stop=None, tools=[])
+    assert server.complete(**body, **neutral, tool_choice="none", response_format={"type": "text"})["choices"] == server.complete(**body)["choices"]
+
+
+def test_a_seed_is_drawn(server):
+    drawn = [server.complete(prompt="x", max_tokens=12, seed=seed)["choices"][0]["text"] for seed in (None, None, None, 7, 7)]
+    assert len(set(drawn[:3])) > 1 and drawn[3] == drawn[4]
 
 
 def test_other_paths(server):
@@ -329,9 +351,23 @@ def test_chat(tmp_path):
     assert answer["choices"][0]["message"]["content"] == server.complete(prompt=tokens(folder, "--no-special", prompt), **body)["choices"][0]["text"]
     pieces = events(server.request("/v1/chat/completions", body | {"messages": MESSAGES, "stream": True})[1])
     assert "".join(p["choices"][0]["delta"]["content"] for p in pieces) == answer["choices"][0]["message"]["content"]
+    assert [p["choices"][0]["delta"].get("role") for p in pieces] == ["assistant"] + [None] * (len(pieces) - 1)
+    # The same in parts, and with what a client copies from an answer.
+    parts = [m | {"content": [{"type": "text", "text": m["content"][:1]}, {"type": "text", "text": m["content"][1:]}], "refusal": None, "tool_calls": []} for m in MESSAGES]
+    assert json.loads(server.request("/v1/chat/completions", body | {"messages": parts})[1])["choices"] == answer["choices"]
+    # Without max_tokens an answer may take the room that is left.
+    status, text = server.request("/v1/chat/completions", {"messages": MESSAGES, "stop": ["</s>", "never"], "seed": 3})
+    usage, choice = json.loads(text)["usage"], json.loads(text)["choices"][0]
+    assert choice["finish_reason"] == "stop" or usage["total_tokens"] == 512
     status, text = server.request("/v1/chat/completions", {"messages": [USER, USER]})
     assert status == 400 and "the model's chat template refuses the messages: " in text and "roles must alternate" in text
-    for bad, says in ((None, "'messages' has to be a list of messages"), ([{"role": "user"}], "a message has to have the texts 'role' and 'content'")):
+    for bad, says in (
+        (None, "'messages' has to be a list of messages"),
+        ([{"role": "user"}], "a message has to have 'content'"),
+        ([{"content": "hi"}], "a message has to have the text 'role'"),
+        ([{"role": "user", "content": [{"type": "image_url"}]}], "a part of a message's 'content' has to be"),
+        ([USER | {"audio": {"id": "1"}}], "a message's 'audio' is not supported"),
+    ):
         status, text = server.request("/v1/chat/completions", {"messages": bad})
         assert status == 400 and says in text
     server.end()

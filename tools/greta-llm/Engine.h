@@ -41,6 +41,9 @@ public:
 
   // Pages for as many tokens more; false where the cache has no more.
   bool reserve(Sequence &sequence, int64_t tokens);
+  // The same for a sequence that generates at a place, and more at once where
+  // the cache has them.
+  bool extend(int64_t place, Sequence &sequence, int64_t tokens, int64_t more);
   void release(Sequence &sequence);
 
   // Queues tokens behind a sequence's others; their pages are reserved.
@@ -64,13 +67,15 @@ public:
     std::shared_ptr<State> state;
   };
   // Queues the choice of a sequence's first token, behind the end of its
-  // prompt, which was appended last. Pages for the prompt and `left` tokens are
-  // reserved, but for the last one's.
+  // prompt, which was appended last.
   Chosen begin(int64_t place, const Sequence &sequence,
                const std::vector<int32_t> &prompt, const Sampling &sampling,
                int64_t left);
-  // Queues the next token of each place that wants more.
+  // Queues the next token of each place that wants more. Pages are reserved for
+  // the token that it begins with and the one that it leaves.
   Chosen step();
+  // Uses everything that a step needs once, so that drivers have compiled it.
+  void warmUp();
   // The place's sequence wants none.
   void end(int64_t place);
   // After an error: what the places hold is not known.
@@ -92,6 +97,8 @@ public:
   const Config &config() const { return model.config; }
   int64_t vocabulary() const { return model.config.vocabulary; }
   int64_t chunk() const { return options.chunk; }
+  // Sequences that a step of all places takes together.
+  int64_t batch() const { return places.step->size; }
   int64_t capacity() const { return pages * pageSize; }
   int64_t freeTokens() const {
     return static_cast<int64_t>(freePages.size()) * pageSize;
@@ -145,6 +152,7 @@ private:
   void queueSample(int64_t rows, size_t numbers);
   void runStep(int64_t batch);
   void clearPlaces();
+  void writeTable(int64_t place, const Sequence &sequence);
   Chosen readTokens();
   // A place's line of the arrays: functions take a batch of them at a time.
   int64_t lineOf(int64_t place) const {

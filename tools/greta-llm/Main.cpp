@@ -212,6 +212,9 @@ int main(int argc, char **argv) {
   verb->add_option("--queue", options.queue,
                    "requests that may wait for a slot; more are refused")
       ->check(CLI::Range(1, 65536));
+  verb->add_option("--grace", options.grace,
+                   "seconds that open requests have after SIGTERM")
+      ->check(CLI::Range(0, 86400));
   verb->add_option("--api-key-file", options.keyFile,
                    "a file whose first line is the key that every request must "
                    "bring");

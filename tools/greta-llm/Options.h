@@ -15,7 +15,7 @@ struct Options {
       text, file, format = "table", host = "127.0.0.1", keyFile;
   std::vector<int64_t> batches = {1}, prompts = {512}, depths = {0}, tokens;
   int64_t count = 128, context = 0, chunk = 2048, repetitions = 5, window = 512,
-          port = 8080, parallel = 8, queue = 64;
+          port = 8080, parallel = 8, queue = 64, grace = 20;
   double peak = 0, bandwidth = 0;
   bool noGraphs = false, printsModule = false, addsSpecial = true,
        ignoresEnd = false, isQuiet = false, profiles = false, isChat = false;

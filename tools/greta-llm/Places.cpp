@@ -129,6 +129,41 @@ Engine::Chosen Engine::readTokens() {
   return chosen;
 }
 
+void Engine::writeTable(int64_t place, const Sequence &sequence) {
+  Inputs inputs = inputsOfPlaces();
+  inputs.first = lineOf(place);
+  stream.write(places.input, sequence.pages.data(), sequence.pages.size() * 4,
+               inputs.offset(Tables));
+}
+
+bool Engine::extend(int64_t place, Sequence &sequence, int64_t tokens,
+                    int64_t more) {
+  int64_t size = static_cast<int64_t>(sequence.pages.size()) * pageSize;
+  if (size >= sequence.length + tokens)
+    return true;
+  if (!reserve(sequence, more) && !reserve(sequence, tokens))
+    return false;
+  writeTable(place, sequence);
+  return true;
+}
+
+void Engine::warmUp() {
+  int64_t count = static_cast<int64_t>(places.left.size());
+  for (int64_t place = 0; place < count; place += places.step->size) {
+    Sequence sequence;
+    const std::vector<int32_t> prompt = {0};
+    reserve(sequence, 4);
+    append(sequence, prompt.data(), prompt.size());
+    Chosen chosen = begin(place, sequence, prompt, Sampling(), 3);
+    for (int i = 0; i < 2; ++i)
+      chosen = step();
+    (void)chosen[place];
+    end(place);
+    release(sequence);
+  }
+  forgetPlaces();
+}
+
 Engine::Chosen Engine::begin(int64_t place, const Sequence &sequence,
                              const std::vector<int32_t> &prompt,
                              const Sampling &sampling, int64_t left) {
@@ -139,10 +174,7 @@ Engine::Chosen Engine::begin(int64_t place, const Sequence &sequence,
   std::vector<int32_t> row = samplingRow(sampling, left, prompt);
   stream.write(places.rows, row.data(), row.size() * 4,
                static_cast<size_t>(line) * row.size() * 4);
-  Inputs inputs = inputsOfPlaces();
-  inputs.first = line;
-  stream.write(places.input, sequence.pages.data(), sequence.pages.size() * 4,
-               inputs.offset(Tables));
+  writeTable(place, sequence);
   queueSample(1, static_cast<size_t>(places.lines + line * 4) * 4);
   places.left[static_cast<size_t>(place)] = left - 1;
   return readTokens();

@@ -2,23 +2,23 @@
 #include "Scheduler.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace greta::llm {
 
-Answer::Piece Answer::next() {
-  std::unique_lock<std::mutex> lock(mutex);
-  changed.wait(lock, [&] { return !pieces.empty(); });
-  Piece piece = std::move(pieces.front());
-  pieces.pop_front();
-  return piece;
+namespace {
+// Tokens for which pages are reserved beyond those that are needed.
+constexpr int64_t growth = 64;
+} // namespace
+
+std::vector<Answer::Piece> Answer::take() {
+  std::lock_guard<std::mutex> lock(mutex);
+  return std::exchange(pieces, {});
 }
 
 void Answer::push(Piece piece) {
-  {
-    std::lock_guard<std::mutex> lock(mutex);
-    pieces.push_back(std::move(piece));
-  }
-  changed.notify_one();
+  std::lock_guard<std::mutex> lock(mutex);
+  pieces.push_back(std::move(piece));
 }
 
 Scheduler::Scheduler(Engine &engine, const Tokenizer &tokenizer,
@@ -28,18 +28,30 @@ Scheduler::Scheduler(Engine &engine, const Tokenizer &tokenizer,
       queueLimit(static_cast<size_t>(queue)), free(engine.freeTokens()) {
   for (int64_t place = 0; place < sequences; ++place)
     freePlaces.push_back(place);
+  running.reserve(this->sequences);
   thread = std::thread([this] { run(); });
 }
 
-void Scheduler::drain() {
+void Scheduler::drain(double seconds) {
   std::unique_lock<std::mutex> lock(mutex);
   isEnding = true;
+  if (why.empty())
+    why = "the server is ending";
   changed.notify_one();
+  if (idle.wait_for(lock, std::chrono::duration<double>(seconds),
+                    [&] { return isIdle; }))
+    return;
+  isCut = true;
   idle.wait(lock, [&] { return isIdle; });
 }
 
+std::string Scheduler::problem() const {
+  std::lock_guard<std::mutex> lock(mutex);
+  return why;
+}
+
 Scheduler::~Scheduler() {
-  drain();
+  drain(0);
   thread.join();
 }
 
@@ -66,15 +78,26 @@ bool Scheduler::admit() {
   std::unique_lock<std::mutex> lock(mutex);
   changed.wait(
       lock, [&] { return isEnding || !waiting.empty() || !running.empty(); });
-  while (!waiting.empty() && running.size() < sequences) {
-    Job &next = *waiting.front();
-    int64_t tokens =
-        static_cast<int64_t>(next.request.tokens.size()) + next.request.most;
-    if (!next.answer->isCancelled && !engine.reserve(next.sequence, tokens))
-      break;
+  if (isCut) {
+    lock.unlock();
+    failAll("the server is ending");
+    return false;
+  }
+  // Who left frees his place in the queue.
+  for (auto it = waiting.begin(); it != waiting.end();) {
+    if (!(*it)->answer->isCancelled) {
+      ++it;
+      continue;
+    }
+    ++counts.cancelled;
+    end(**it, {"", "", true});
+    it = waiting.erase(it);
+  }
+  while (!waiting.empty() && running.size() < sequences &&
+         reserve(*waiting.front())) {
     // The lowest place: fewer batches of places have something to do.
     auto place = std::min_element(freePlaces.begin(), freePlaces.end());
-    next.place = *place;
+    waiting.front()->place = *place;
     freePlaces.erase(place);
     running.push_back(std::move(waiting.front()));
     waiting.pop_front();
@@ -83,8 +106,48 @@ bool Scheduler::admit() {
   return !running.empty() || !waiting.empty() || !isEnding;
 }
 
+/// Pages to begin with: for the prompt, what was said before, and some more.
+bool Scheduler::reserve(Job &job) {
+  return engine.reserve(job.sequence,
+                        job.promptSize() +
+                            std::min(job.request.most, job.said + growth));
+}
+
+/// Pages for the next token of all that generate, of those that arrived first
+/// to begin with.
+void Scheduler::grow() {
+  for (size_t i = 0; i < running.size(); ++i) {
+    Job &job = *running[i];
+    // A step leaves where the next one begins, so it needs that page, too.
+    int64_t needed = std::min(job.queued + 1, job.request.most);
+    int64_t more = std::min(needed + growth, job.request.most);
+    while (job.answer && !job.isInPrompt() &&
+           !engine.extend(job.place, job.sequence, needed, more)) {
+      auto last = std::find_if(
+          running.rbegin(), running.rend(),
+          [](const std::shared_ptr<Job> &one) { return one->answer; });
+      preempt(**last);
+    }
+  }
+}
+
+void Scheduler::preempt(Job &job) {
+  auto again = std::make_shared<Job>(std::move(job.request), job.answer);
+  again->said = job.said;
+  again->held = std::move(job.held);
+  again->arrived = job.arrived;
+  engine.end(job.place);
+  engine.release(job.sequence);
+  freePlaces.push_back(job.place);
+  job.answer = nullptr;
+  ++counts.preempted;
+  std::lock_guard<std::mutex> lock(mutex);
+  waiting.push_front(std::move(again));
+  counts.waiting = static_cast<int64_t>(waiting.size());
+}
+
 void Scheduler::run() {
-  while (admit()) {
+  for (bool goesOn = true; goesOn;) {
     double begin = seconds();
     auto clean = [&] {
       running.erase(std::remove_if(running.begin(), running.end(),
@@ -96,13 +159,25 @@ void Scheduler::run() {
       free = engine.freeTokens();
     };
     try {
+      goesOn = admit();
+      begin = seconds();
       for (std::shared_ptr<Job> &job : running)
         if (job->answer->isCancelled)
           finish(*job, "");
+      grow();
       clean();
       bool isQueued = queueNext();
       while (ahead.size() > (isQueued ? 1 : 0))
         takeStep();
+    } catch (const greta::Error &problem) {
+      if (problem.status() == GRETA_ERROR_DEVICE_LOST) {
+        // For good: nothing that this process asks for will be done.
+        std::lock_guard<std::mutex> lock(mutex);
+        isEnding = true;
+        why = std::string("the device is lost: ") + problem.what();
+        deviceIsLost = true;
+      }
+      failAll(problem.what());
     } catch (const std::exception &problem) {
       failAll(problem.what());
     }
@@ -119,7 +194,7 @@ void Scheduler::run() {
 /// turn, so that a long prompt does not stop these. False: there is none.
 bool Scheduler::queueNext() {
   auto begins = [](const std::shared_ptr<Job> &job) {
-    return job->evaluated < job->request.tokens.size();
+    return job->isInPrompt();
   };
   Step step;
   for (const std::shared_ptr<Job> &job : running)
@@ -186,9 +261,11 @@ static size_t openBytes(const std::string &text,
 
 /// The next token of a job.
 void Scheduler::take(Job &job, int32_t token) {
+  // What was said before its pages were taken back is not said again.
+  if (job.made++ < job.said)
+    return;
   const Request &request = job.request;
-  int64_t made = job.answer->generated;
-  if (!made) {
+  if (!job.said) {
     counts.firstTokenMicroseconds +=
         static_cast<int64_t>((seconds() - job.arrived) * 1e6);
     ++counts.firstTokens;
@@ -197,7 +274,7 @@ void Scheduler::take(Job &job, int32_t token) {
                request.ends.end();
   if (isEnd || tokenizer.isEnd(token))
     return finish(job, "stop");
-  job.answer->generated = ++made;
+  job.answer->generated = job.said = job.made;
   ++counts.generatedTokens;
   job.held += tokenizer.bytesOf(token);
   size_t stop = std::string::npos;
@@ -207,12 +284,13 @@ void Scheduler::take(Job &job, int32_t token) {
     job.held.resize(stop);
     return finish(job, "stop");
   }
-  if (made == request.most)
+  if (job.said == request.most)
     return finish(job, "length");
   size_t ready = job.held.size() - openBytes(job.held, request.stops);
   if (ready) {
     job.answer->push({job.held.substr(0, ready), "", false});
     job.held.erase(0, ready);
+    request.wake(false);
   }
 }
 
@@ -222,13 +300,18 @@ void Scheduler::finish(Job &job, const char *reason) {
   engine.release(job.sequence);
   freePlaces.push_back(job.place);
   ++(*reason ? counts.finished : counts.cancelled);
-  job.answer->push({std::move(job.held), reason, true});
-  job.answer = nullptr;
+  end(job, {std::move(job.held), reason, true});
 }
 
-/// The device failed: who waits is told, and later requests may fare better.
-void Scheduler::failAll(const std::string &why) {
-  fprintf(stderr, "greta-llm: error: %s\n", why.c_str());
+void Scheduler::end(Job &job, Answer::Piece piece) {
+  job.answer->push(std::move(piece));
+  job.answer = nullptr;
+  job.request.wake(true);
+}
+
+/// Everyone who waits is told.
+void Scheduler::failAll(const std::string &problem) {
+  fprintf(stderr, "greta-llm: error: %s\n", problem.c_str());
   ahead.clear();
   engine.forgetPlaces();
   for (std::shared_ptr<Job> &job : running) {
@@ -237,9 +320,17 @@ void Scheduler::failAll(const std::string &why) {
     engine.release(job->sequence);
     freePlaces.push_back(job->place);
     ++counts.failed;
-    job->answer->push({"", "error", true});
-    job->answer = nullptr;
+    end(*job, {"", "error", true});
   }
+  running.clear();
+  std::lock_guard<std::mutex> lock(mutex);
+  for (std::shared_ptr<Job> &job : waiting) {
+    engine.release(job->sequence);
+    ++counts.failed;
+    end(*job, {"", "error", true});
+  }
+  waiting.clear();
+  counts.waiting = counts.running = 0;
 }
 
 } // namespace greta::llm

@@ -6,9 +6,14 @@
 // kernels however many there are, so that an answer does not depend on its
 // neighbours. Steps are queued one ahead of the tokens that are read, so the
 // device does not wait: a sequence that ends by what it says has then made a
-// token too many, which is dropped. A request is admitted when the cache has
-// pages for all that it may become, in the order of arrival; what is admitted
-// always finishes.
+// token too many, which is dropped.
+//
+// A request is admitted, in the order of arrival, when the cache has pages for
+// its prompt and some tokens, and takes more as it grows. When the cache is out
+// of pages, the request that arrived last gives its own up, and begins anew as
+// soon as they fit again: sampling depends on nothing but the request, so it
+// says the same once more, of which its client hears only what is new. The
+// request that arrived first is never stopped, so every request finishes.
 #ifndef GRETA_LLM_SCHEDULER_H
 #define GRETA_LLM_SCHEDULER_H
 
@@ -19,7 +24,9 @@
 #include <atomic>
 #include <condition_variable>
 #include <deque>
+#include <functional>
 #include <mutex>
+#include <optional>
 #include <thread>
 
 namespace greta::llm {
@@ -30,6 +37,8 @@ struct Request {
   Sampling sampling;
   std::vector<std::string> stops; // texts that end it, and are not part of it
   std::vector<int32_t> ends;      // tokens that do, beside the tokenizer's
+  // Called when there is a piece, on the scheduler's thread.
+  std::function<void(bool isLast)> wake;
 };
 
 // A request's text on its way to whoever asked.
@@ -40,8 +49,8 @@ public:
     std::string reason; // of the last one: stop, length, error
     bool isLast = false;
   };
-  // Waits; the last piece comes once.
-  Piece next();
+  // What there is by now; the last piece comes once.
+  std::vector<Piece> take();
   // Nobody reads any more.
   void cancel() { isCancelled = true; }
 
@@ -53,13 +62,13 @@ private:
   void push(Piece piece);
 
   std::mutex mutex;
-  std::condition_variable changed;
-  std::deque<Piece> pieces;
+  std::vector<Piece> pieces;
   std::atomic<bool> isCancelled{false};
 };
 
 struct Metrics {
-  std::atomic<int64_t> finished{0}, cancelled{0}, refused{0}, failed{0};
+  std::atomic<int64_t> finished{0}, cancelled{0}, refused{0}, failed{0},
+      preempted{0};
   std::atomic<int64_t> promptTokens{0}, generatedTokens{0}, steps{0};
   std::atomic<int64_t> waiting{0}, running{0};
   std::atomic<int64_t> stepMicroseconds{0}, firstTokenMicroseconds{0},
@@ -73,10 +82,15 @@ public:
   // Finishes what was taken, then ends.
   ~Scheduler();
 
-  // Null where the queue is full, or the scheduler is ending.
+  // Null where the queue is full, or problem() says why nothing is taken.
   std::shared_ptr<Answer> submit(Request request);
-  // Returns when there is nothing to do; nothing is taken from now on.
-  void drain();
+  // Takes nothing from now on. Returns when all that was taken has its answer;
+  // what has none after so many seconds fails.
+  void drain(double seconds);
+  // Why nothing is taken any more: the server ends, or the device is lost. ""
+  // as long as all is well.
+  std::string problem() const;
+  bool isLost() const { return deviceIsLost; }
   // What no cache can hold is refused before it waits.
   int64_t capacity() const { return engine.capacity(); }
   const Metrics &metrics() const { return counts; }
@@ -86,6 +100,10 @@ private:
   struct Job {
     Job(Request given, std::shared_ptr<Answer> answer)
         : request(std::move(given)), answer(std::move(answer)) {}
+    int64_t promptSize() const {
+      return static_cast<int64_t>(request.tokens.size());
+    }
+    bool isInPrompt() const { return evaluated < request.tokens.size(); }
 
     Request request;
     std::shared_ptr<Answer> answer; // null: finished
@@ -93,6 +111,8 @@ private:
     int64_t place = -1;
     size_t evaluated = 0; // tokens of the prompt
     int64_t queued = 0;   // tokens that the device has made, or will
+    int64_t made = 0;     // of these, how many the host has read
+    int64_t said = 0;     // tokens whose text is pushed or held
     std::string held;     // text that is not yet pushed
     double arrived = seconds();
   };
@@ -104,11 +124,15 @@ private:
 
   void run();
   bool admit();
+  bool reserve(Job &job);
+  void grow();
+  void preempt(Job &job);
   bool queueNext();
   void queuePrompt(const std::shared_ptr<Job> &job);
   void takeStep();
   void take(Job &job, int32_t token);
   void finish(Job &job, const char *reason);
+  void end(Job &job, Answer::Piece piece);
   void failAll(const std::string &why);
 
   Engine &engine;
@@ -119,9 +143,11 @@ private:
   std::deque<Step> ahead;
   std::vector<int64_t> freePlaces;
   bool promptsFirst = true;
-  std::mutex mutex;
+  mutable std::mutex mutex; // of `waiting` and what follows
   std::condition_variable changed, idle;
-  bool isEnding = false, isIdle = false;
+  bool isEnding = false, isIdle = false, isCut = false;
+  std::string why; // nothing is taken
+  std::atomic<bool> deviceIsLost{false};
   Metrics counts;
   std::atomic<int64_t> free;
   std::thread thread;
