@@ -60,11 +60,10 @@ public:
 };
 } // namespace
 
-LogicalResult greta::tile::structureBranches(FunctionOpInterface func) {
-  if (func.isExternal() || func.getFunctionBody().hasOneBlock())
+LogicalResult greta::tile::structureBranches(Region &body) {
+  if (body.empty() || body.hasOneBlock())
     return success();
-  DominanceInfo dominance(func);
+  DominanceInfo dominance(body.getParentOp());
   Lifting lifting;
-  return success(
-      succeeded(transformCFGToSCF(func.getFunctionBody(), lifting, dominance)));
+  return success(succeeded(transformCFGToSCF(body, lifting, dominance)));
 }

@@ -2,13 +2,13 @@
 #ifndef GRETATILE_STRUCTURE_H
 #define GRETATILE_STRUCTURE_H
 
-#include "mlir/Interfaces/FunctionInterfaces.h"
+#include "mlir/IR/Region.h"
 
 namespace greta::tile {
 
-/// Makes one block of a function: its branches become scf. Fails where a loop
-/// never ends.
-llvm::LogicalResult structureBranches(mlir::FunctionOpInterface func);
+/// Makes one block of a function's or another op's body: its branches become
+/// scf. Fails where a loop never ends.
+llvm::LogicalResult structureBranches(mlir::Region &body);
 
 } // namespace greta::tile
 

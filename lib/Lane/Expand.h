@@ -10,6 +10,7 @@
 
 #include "greta/Target/Target.h"
 #include "mlir/IR/Operation.h"
+#include <optional>
 
 namespace greta {
 
@@ -19,6 +20,28 @@ void expandFloat8(mlir::Operation *root, Fp8Kind native);
 /// Functions of the math dialect in a kernel, and arithmetic on narrow floats
 /// (ExpandMath.cpp). Fails with a diagnostic at what has no expansion.
 llvm::LogicalResult expandMath(mlir::Operation *kernel, const TargetRow &row);
+
+/// What a function of f64 is in f64 arithmetic (ExpandWideMath.cpp); null where
+/// there is no formula.
+mlir::Value expandWideMath(mlir::Operation *op);
+
+/// The exponent of a power that is a small constant whole number.
+std::optional<int64_t> wholeExponent(mlir::Value value);
+
+/// x^n by squaring.
+template <typename RealT> RealT powInteger(RealT x, int64_t n) {
+  std::optional<RealT> result;
+  RealT power = x;
+  for (uint64_t left = std::abs(n); left; left /= 2) {
+    if (left % 2)
+      result = result ? *result * power : power;
+    if (left > 1)
+      power = power * power;
+  }
+  if (!result)
+    return x.literal(1);
+  return n < 0 ? x.literal(1) / *result : *result;
+}
 
 /// Numbers of 4 bits and dots of vectors in a kernel (ExpandPacked.cpp).
 void expandPacked(mlir::Operation *kernel, const TargetRow &row);

@@ -17,6 +17,8 @@
 //        powf          exp2(y log2 |x|), and what IEEE has of signs
 //        ctlz          the bits that are not at or below the highest one
 //
+// Functions of f64 are formulas of f64 (ExpandWideMath.cpp).
+//
 // The polynomials are least squares fits, reweighted to the smallest maximum of
 // the relative error.
 //
@@ -297,39 +299,6 @@ Real pow(Real x, Real y) {
   return select(isOne, x.literal(1), select(isInvalid, nan, result));
 }
 
-/// x^n by squaring.
-Real powInteger(Real x, int64_t n) {
-  std::optional<Real> result;
-  Real power = x;
-  for (uint64_t left = std::abs(n); left; left /= 2) {
-    if (left % 2)
-      result = result ? *result * power : power;
-    if (left > 1)
-      power = power * power;
-  }
-  if (!result)
-    return x.literal(1);
-  return n < 0 ? x.literal(1) / *result : *result;
-}
-
-/// The exponent of a power that is a small constant whole number.
-std::optional<int64_t> wholeExponent(Value value) {
-  constexpr int64_t largest = 64;
-  APFloat real(0.0f);
-  APInt whole;
-  int64_t n;
-  if (matchPattern(value, m_ConstantFloat(&real))) {
-    if (!real.isInteger() || real.isInfinity())
-      return std::nullopt;
-    n = static_cast<int64_t>(real.convertToDouble());
-  } else if (matchPattern(value, m_ConstantInt(&whole))) {
-    n = whole.getSExtValue();
-  } else {
-    return std::nullopt;
-  }
-  return std::abs(n) <= largest ? std::optional(n) : std::nullopt;
-}
-
 /// Zeros above the highest bit: with all bits below it set, those that are not.
 /// Vulkan counts the bits of 32-bit integers.
 Value leadingZeros(ImplicitLocOpBuilder &b, Value x) {
@@ -362,6 +331,23 @@ Value leadingZeros(ImplicitLocOpBuilder &b, Value x) {
 }
 
 } // namespace
+
+std::optional<int64_t> greta::wholeExponent(Value value) {
+  constexpr int64_t largest = 64;
+  APFloat real(0.0f);
+  APInt whole;
+  int64_t n;
+  if (matchPattern(value, m_ConstantFloat(&real))) {
+    if (!real.isInteger() || real.isInfinity())
+      return std::nullopt;
+    n = static_cast<int64_t>(real.convertToDouble());
+  } else if (matchPattern(value, m_ConstantInt(&whole))) {
+    n = whole.getSExtValue();
+  } else {
+    return std::nullopt;
+  }
+  return std::abs(n) <= largest ? std::optional(n) : std::nullopt;
+}
 
 /// What `op` is on f32; null where there is no formula.
 static Value formula(Operation *op, const TargetRow &row) {
@@ -405,9 +391,15 @@ LogicalResult greta::expandMath(Operation *kernel, const TargetRow &row) {
     if (!name.empty() && operandElement(op).isF64() &&
         !llvm::is_contained(onF64, name) &&
         !(row.isHip() && llvm::is_contained(onF64OfAmd, name))) {
-      op->emitOpError("is on f64, of which GPUs have roundings, fma and sqrt; "
-                      "compute it in f32");
-      return WalkResult::interrupt();
+      Value value = expandWideMath(op);
+      if (!value) {
+        op->emitOpError("is on f64, and has no expansion there; compute it in "
+                        "f32");
+        return WalkResult::interrupt();
+      }
+      op->getResult(0).replaceAllUsesWith(value);
+      op->erase();
+      return WalkResult::advance();
     }
     isForeign |= llvm::is_contained(polynomial, name) ||
                  llvm::is_contained(composed, name);

@@ -25,7 +25,7 @@ struct StructurePass : greta::impl::GretaTileStructurePassBase<StructurePass> {
     for (auto func : getOperation().getOps<FunctionOpInterface>()) {
       auto helper = dyn_cast<func::FuncOp>(func.getOperation());
       if ((isa<greta::tile::FuncOp>(func) || (helper && helper.isPrivate())) &&
-          failed(greta::tile::structureBranches(func)))
+          failed(greta::tile::structureBranches(func.getFunctionBody())))
         return signalPassFailure();
     }
   }

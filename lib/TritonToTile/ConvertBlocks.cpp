@@ -1,9 +1,6 @@
 //===- ConvertBlocks.cpp - ops of Triton IR that make and move blocks -----===//
 
 #include "TritonToTile.h"
-#include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace greta;
@@ -178,107 +175,4 @@ LogicalResult OpConverter::convert(HistogramOp op) {
   if (width > 32)
     return replace(op, {arith::ExtUIOp::create(b, op.getType(), counts)});
   return replace(op, {arith::TruncIOp::create(b, op.getType(), counts)});
-}
-
-//===----------------------------------------------------------------------===//
-// Ops with regions
-//===----------------------------------------------------------------------===//
-
-/// Copies the constants that a region takes from around it; it takes nothing
-/// else.
-LogicalResult OpConverter::isolate(Operation *op) {
-  Region &region = op->getRegion(0);
-  OpBuilder inside = OpBuilder::atBlockBegin(&region.front());
-  WalkResult result = region.walk([&](Operation *user) -> WalkResult {
-    for (OpOperand &operand : user->getOpOperands()) {
-      if (region.isAncestor(operand.get().getParentRegion()))
-        continue;
-      Operation *source = operand.get().getDefiningOp();
-      if (!source || !source->hasTrait<OpTrait::ConstantLike>())
-        return op->emitOpError("combines elements with a value from outside of "
-                               "its function; it takes their values alone");
-      operand.set(inside.clone(*source)->getResult(0));
-    }
-    return WalkResult::advance();
-  });
-  return failure(result.wasInterrupted());
-}
-
-LogicalResult OpConverter::convert(ReduceOp op) {
-  if (failed(isolate(op)))
-    return failure();
-  auto reduce = tile::ReduceOp::create(b, op->getResultTypes(), op.getValues(),
-                                       op.getAxis());
-  reduce.getCombiner().takeBody(op.getCombiner());
-  return replace(op, reduce.getResults());
-}
-
-LogicalResult OpConverter::convert(ScanOp op) {
-  if (failed(isolate(op)))
-    return failure();
-  auto scan = tile::ScanOp::create(b, op->getResultTypes(), op.getValues(),
-                                   op.getAxis(), op.getReverse());
-  scan.getCombiner().takeBody(op.getCombiner());
-  return replace(op, scan.getResults());
-}
-
-/// The program on scalars runs on blocks: both ways of an if, then a choice.
-/// With `pack` it has so many neighbours' elements as arguments, which blocks
-/// do not tell apart.
-LogicalResult OpConverter::convert(MapElementwiseOp op) {
-  if (op.getPack() != 1 || !op.getBody().hasOneBlock() ||
-      op.getBody().getNumArguments() != op.getValues().size() ||
-      op.getResults().empty())
-    return op.emitOpError("maps a function with returns in branches, or on ")
-           << op.getPack()
-           << " elements at once; give it one return and pack = 1";
-  ArrayRef<int64_t> shape =
-      cast<RankedTensorType>(op.getResultTypes()[0]).getShape();
-  Block &scalars = op.getBody().front();
-  IRMapping blocks;
-  blocks.map(scalars.getArguments(), op.getValues());
-  auto blockOf = [&](Value value) {
-    Value block = blocks.lookupOrDefault(value);
-    return isa<RankedTensorType>(block.getType()) ? block : splat(block, shape);
-  };
-  std::function<LogicalResult(Block &)> map = [&](Block &from) {
-    for (Operation &scalar : from.without_terminator()) {
-      if (auto choice = dyn_cast<scf::IfOp>(scalar)) {
-        for (Region &way : choice->getRegions())
-          if (!way.empty() && failed(map(way.front())))
-            return failure();
-        for (auto [i, result] : llvm::enumerate(choice.getResults()))
-          blocks.map(result, arith::SelectOp::create(
-                                 b, blockOf(choice.getCondition()),
-                                 blockOf(choice.thenYield().getOperand(i)),
-                                 blockOf(choice.elseYield().getOperand(i))));
-        continue;
-      }
-      if (!OpTrait::hasElementwiseMappableTraits(&scalar) &&
-          !scalar.hasTrait<OpTrait::ConstantLike>()) {
-        scalar.emitError("'") << scalar.getName()
-                              << "' has no meaning for every element of a "
-                                 "block at once";
-        return failure();
-      }
-      if (scalar.hasTrait<OpTrait::ConstantLike>()) {
-        b.clone(scalar, blocks);
-        continue;
-      }
-      OperationState state(scalar.getLoc(), scalar.getName());
-      for (Value operand : scalar.getOperands())
-        state.operands.push_back(blockOf(operand));
-      for (Type type : scalar.getResultTypes())
-        state.types.push_back(RankedTensorType::get(shape, type));
-      state.attributes = scalar.getAttrs();
-      blocks.map(scalar.getResults(), b.create(state)->getResults());
-    }
-    return success();
-  };
-  if (failed(map(scalars)))
-    return failure();
-  SmallVector<Value> results;
-  for (Value value : scalars.getTerminator()->getOperands())
-    results.push_back(blockOf(value));
-  return replace(op, results);
 }

@@ -24,30 +24,39 @@ struct OpConverter::Descriptor {
   bool fillsWithNan = false;  // what loads give beyond the shape, else zero
 };
 
+SmallVector<Value> triton::descriptorParts(UnrealizedConversionCastOp desc,
+                                           unsigned rank) {
+  auto argument = cast<BlockArgument>(desc.getOperand(0));
+  return SmallVector<Value>(ValueRange(argument.getOwner()->getArguments())
+                                .drop_front(argument.getArgNumber())
+                                .take_front(1 + 2 * rank));
+}
+
 FailureOr<OpConverter::Descriptor>
 OpConverter::describe(Operation *op, Value desc, size_t rank) {
   Descriptor result;
-  if (auto make = desc.getDefiningOp<MakeTensorDescriptorOp>()) {
+  auto isNan = [](IntegerAttr padding) {
     constexpr int32_t nan = 2;
+    return padding && padding.getInt() == nan;
+  };
+  if (auto make = desc.getDefiningOp<MakeTensorDescriptorOp>()) {
     result.base = make->getOperand(0);
     result.shape = llvm::to_vector(make.getShape());
     result.strides = llvm::to_vector(make.getStrides());
-    result.fillsWithNan = make.getPadding() == nan;
+    result.fillsWithNan = isNan(make.getPaddingAttr());
   } else if (auto cast = desc.getDefiningOp<UnrealizedConversionCastOp>()) {
-    auto argument = dyn_cast<BlockArgument>(cast.getOperand(0));
-    result.base = argument;
-    auto behind = ValueRange(argument.getOwner()->getArguments())
-                      .drop_front(argument.getArgNumber() + 1);
-    for (Value value : behind.take_front(2 * rank)) {
+    result.fillsWithNan = isNan(cast->getAttrOfType<IntegerAttr>(paddingName));
+    SmallVector<Value> parts = descriptorParts(cast, rank);
+    result.base = parts[0];
+    for (Value value : ArrayRef(parts).drop_front()) {
       if (result.shape.size() < rank && value.getType().isInteger(32))
         result.shape.push_back(value);
       else if (value.getType().isInteger(64))
         result.strides.push_back(value);
     }
   } else {
-    return op->emitOpError(
-        "uses a descriptor that a loop or an if hands on; make "
-        "it where it is used");
+    return op->emitOpError("uses a descriptor that neither this kernel nor its "
+                           "caller made");
   }
   auto block = cast<DescriptorType>(desc.getType()).getBlock();
   if (result.shape.size() != rank || result.strides.size() != rank ||
@@ -159,12 +168,19 @@ LogicalResult OpConverter::convert(DescriptorScatterOp op) {
 
 LogicalResult OpConverter::convert(DescriptorReduceOp op) {
   auto type = cast<RankedTensorType>(op.getValue().getType());
-  if (type.getShape() !=
-      cast<DescriptorType>(op.getDesc().getType()).getBlock().getShape())
+  RankedTensorType block =
+      cast<DescriptorType>(op.getDesc().getType()).getBlock();
+  if (type.getShape() != block.getShape())
     return op.emitOpError("combines ")
            << type << " with blocks of another shape in memory";
   bool isFloat = isa<FloatType>(type.getElementType());
-  StringRef name = isFloat && op.getKind() == "add" ? "fadd" : op.getKind();
+  std::string name = op.getKind().str();
+  if (isFloat && name == "add")
+    name = "fadd";
+  // The block alone says that numbers have no sign.
+  if (block.getElementType().isUnsignedInteger() &&
+      (name == "max" || name == "min"))
+    name = "u" + name;
   std::optional<tile::AtomicKind> kind = tile::symbolizeAtomicKind(name);
   if (!kind || (isFloat && kind != tile::AtomicKind::FAdd))
     return op.emitOpError("combines ")

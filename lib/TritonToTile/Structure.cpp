@@ -1,9 +1,9 @@
 //===- Structure.cpp - Triton IR without branches and calls ---------------===//
 //
-// A `return` in the middle of a kernel leaves blocks and branches in its
-// function, which become scf.if. Then every function is one block, and inlining
-// a call is copying it. Calls may pass descriptors, so they are gone before ops
-// are converted.
+// A `return` in the middle of a kernel, or of a function that is mapped over a
+// block, leaves blocks and branches, which become scf.if. Then every function
+// is one block, and inlining a call is copying it. Calls may pass descriptors,
+// so they are gone before ops are converted.
 //
 //===----------------------------------------------------------------------===//
 
@@ -57,9 +57,13 @@ static LogicalResult inlineCall(CallOp call, SymbolTable &symbols,
 }
 
 LogicalResult triton::structureFunctions(ModuleOp module) {
-  for (auto func : module.getOps<FuncOp>())
-    if (failed(tile::structureBranches(func)))
-      return failure();
+  WalkResult structured = module.walk([](Operation *op) {
+    bool hasBranches = isa<FuncOp, MapElementwiseOp>(op);
+    return WalkResult(hasBranches ? tile::structureBranches(op->getRegion(0))
+                                  : success());
+  });
+  if (structured.wasInterrupted())
+    return failure();
   SymbolTable symbols(module);
   for (auto func : module.getOps<FuncOp>()) {
     if (!func.isPublic() || func.isExternal())

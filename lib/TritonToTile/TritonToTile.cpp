@@ -102,9 +102,8 @@ LogicalResult OpConverter::convert(Operation *op) {
       .Case<MakeTensorDescriptorOp, UnrealizedConversionCastOp>(
           [&](auto o) -> LogicalResult {
             if (!o->use_empty())
-              return o.emitOpError(
-                  "passes a descriptor through a loop or an if; "
-                  "make it where it is used");
+              return o.emitOpError("makes a descriptor that no load or store "
+                                   "of a descriptor takes");
             o.erase();
             return success();
           })
@@ -179,7 +178,7 @@ static Type argumentType(Type type) {
   if (auto descriptor = dyn_cast<DescriptorType>(type)) {
     Type element = descriptor.getBlock().getElementType();
     // Here a sign belongs to what is done with a number.
-    if (element.isUnsignedInteger())
+    if (element.isInteger())
       element =
           IntegerType::get(type.getContext(), element.getIntOrFloatBitWidth());
     return tile::PtrType::get(element);
@@ -236,6 +235,8 @@ private:
         b.getI32IntegerAttr(waves()), /*wave_size=*/IntegerAttr(),
         /*arg_attrs=*/ArrayAttr(), /*res_attrs=*/ArrayAttr());
     kernel.getBody().takeBody(func.getBody());
+    if (failed(handOnDescriptors(kernel.getBody())))
+      return failure();
     OpConverter converter(kernel.getBody());
     if (failed(converter.run()))
       return failure();
@@ -257,6 +258,9 @@ private:
       argument.setType(taken);
       auto cast = UnrealizedConversionCastOp::create(b, type, argument);
       argument.replaceAllUsesExcept(cast.getResult(0), cast);
+      if (Attribute padding =
+              func.getArgAttr(argument.getArgNumber(), "tt.padding"))
+        cast->setAttr(paddingName, padding);
     }
     if (auto name = func.getArgAttrOfType<StringAttr>(argument.getArgNumber(),
                                                       "greta.name"))

@@ -6,6 +6,7 @@
 #include "Triton/Triton.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/IRMapping.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 
 namespace greta::triton {
@@ -18,6 +19,19 @@ llvm::LogicalResult structureFunctions(mlir::ModuleOp module);
 /// pass describes it.
 llvm::LogicalResult addLaunch(tile::FuncOp kernel, mlir::StringRef name,
                               mlir::StringRef grid);
+
+/// Descriptors that loops, ifs and choices of a kernel's body hand on become
+/// what they consist of, and are made again where they are used.
+llvm::LogicalResult handOnDescriptors(mlir::Region &body);
+
+/// What the descriptor that an argument of a kernel is pads with, in words of
+/// tt.make_tensor_descriptor.
+inline constexpr llvm::StringLiteral paddingName = "padding";
+
+/// What a descriptor that is an argument of a kernel consists of: the argument,
+/// and those behind it.
+llvm::SmallVector<mlir::Value>
+descriptorParts(mlir::UnrealizedConversionCastOp desc, unsigned rank);
 
 /// What the source calls an argument.
 std::string sourceName(mlir::BlockArgument argument);
@@ -68,15 +82,31 @@ private:
   llvm::LogicalResult convert(CatOp op);
   llvm::LogicalResult convert(GatherOp op);
   llvm::LogicalResult convert(HistogramOp op);
-  llvm::LogicalResult convert(ReduceOp op);
-  llvm::LogicalResult convert(ScanOp op);
-  llvm::LogicalResult convert(MapElementwiseOp op);
-  llvm::LogicalResult isolate(mlir::Operation *op);
   mlir::Value reshape(mlir::Value block, llvm::ArrayRef<int64_t> shape);
   /// A block that repeats `line` along all dimensions of `shape` but one.
   mlir::Value spread(mlir::Value line, unsigned dim,
                      llvm::ArrayRef<int64_t> shape);
   mlir::Value splat(mlir::Value scalar, llvm::ArrayRef<int64_t> shape);
+
+  // ConvertRegions.cpp
+  llvm::LogicalResult convert(ReduceOp op);
+  llvm::LogicalResult convert(ScanOp op);
+  llvm::LogicalResult convert(MapElementwiseOp op);
+  mlir::FailureOr<llvm::SmallVector<mlir::StringAttr>>
+  flagAsserts(mlir::Operation *op, llvm::SmallVectorImpl<mlir::Value> &values);
+  /// Gives `op` the first results of `made`, and asserts of the others.
+  llvm::LogicalResult
+  replaceCombining(mlir::Operation *op, mlir::Operation *made,
+                   llvm::ArrayRef<mlir::StringAttr> messages);
+  void unpack(mlir::Value block, unsigned pack,
+              llvm::MutableArrayRef<mlir::Value> parts);
+  mlir::Value repack(llvm::ArrayRef<mlir::Value> parts);
+  llvm::LogicalResult mapOp(mlir::Operation &scalar,
+                            llvm::ArrayRef<int64_t> shape,
+                            mlir::IRMapping &blocks);
+  llvm::LogicalResult mapBlock(mlir::Block &scalars,
+                               llvm::ArrayRef<int64_t> shape,
+                               mlir::IRMapping &blocks);
 
   // ConvertMemory.cpp
   llvm::LogicalResult convert(AddPtrOp op);

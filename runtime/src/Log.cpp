@@ -87,7 +87,7 @@ std::string readLog(const LogDecl &Decl, const std::vector<uint32_t> &Words,
       print(Site, Record, Lines);
     } else if (Failed++ == 0) {
       size_t Index = std::min<size_t>(Record[headerWords], Site.Elements - 1);
-      First = concat("assertion failed: ", Site.Text,
+      First = concat("device-side assert failed: ", Site.Text,
                      Site.Where.empty() ? "" : " (" + Site.Where + ")", ", ",
                      program(Record), indexText(Site.Shape, Index));
     }

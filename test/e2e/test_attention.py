@@ -234,7 +234,7 @@ def run_checked(checked, tmp_path, device, function, places):
 def test_wrong_places_fail_checked_launches(tmp_path, checked, device, function, places, says):
     ran = run_checked(checked, tmp_path, device, function, PLACES | places)
     assert ran.returncode == 1
-    assert re.search(f"kernel '{function}_0': assertion failed: {says}", ran.stderr), ran.stderr
+    assert re.search(f"kernel '{function}_0': device-side assert failed: {says}", ran.stderr), ran.stderr
 
 
 @pytest.mark.parametrize("device", ["vulkan", "sim:gfx942"])

@@ -100,7 +100,7 @@ def test_log(tmp_path, log, device):
     assert [line for line in lines if line.startswith("pid (1, 0, 0)")] == ["pid (1, 0, 0) " + line for line in LINES]
     assert sum(line.startswith("pid (0, 0, 0)") for line in lines) == len(LINES)
     assert ran.returncode == 1
-    assert "kernel 'log_kernel': assertion failed: x must be positive (log.mlir:16), pid (1, 0, 0) idx (0, 0)" in ran.stderr
+    assert "kernel 'log_kernel': device-side assert failed: x must be positive (log.mlir:16), pid (1, 0, 0) idx (0, 0)" in ran.stderr
     assert "more" not in ran.stderr
 
 

@@ -274,7 +274,7 @@ def test_debug(tmp_path):
             ran = tool(RUN, package, f"--device={device}", "--input=16xf32:value:0.25", f"--input=i32:{n}", f"--output={tmp_path}/x.npy")
             assert f"pid (0, 0, 0) idx (15) x is: (operand 0) 0.25\npid (0, 0, 0) idx () x is: (operand 1) {n}\n" in ran.stdout
             assert ran.returncode == (n < 0)
-            assert ("assertion failed: n must be positive (kernels.py:304), pid (0, 0, 0) idx ()" in ran.stderr) == (n < 0)
+            assert ("device-side assert failed: n must be positive (kernels.py:304), pid (0, 0, 0) idx ()" in ran.stderr) == (n < 0)
 
 
 @pytest.mark.parametrize("name", LAUNCHES)

@@ -88,6 +88,8 @@ def _run_passes(module: Any) -> Any:
     manager = ir.pass_manager(module.context)
     manager.enable_debug()
     passes.common.add_inliner(manager)
+    if hasattr(passes.ttir, "add_rewrite_tensor_pointer"):  # block pointers, which Triton 3.6 and 3.7 have
+        passes.ttir.add_rewrite_tensor_pointer(manager)
     passes.common.add_canonicalizer(manager)
     passes.ttir.add_combine(manager)
     passes.ttir.add_reorder_broadcast(manager)

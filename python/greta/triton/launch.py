@@ -54,11 +54,35 @@ def _flat_values(signature: Iterable[Any], values: Iterable[Any]) -> Iterator[An
         if isinstance(one, tuple):
             yield from _flat_values(one, value)
         elif one.startswith("tensordesc"):
-            if value.padding == "nan":
-                raise Error("a descriptor made on the host pads with zeros here; make one that pads with nan in the kernel")
             yield from (as_pointer(value.base), *value.shape, *value.strides)
         else:
             yield value
+
+
+def _padded_with_nan(signature: Iterable[Any], values: Iterable[Any], path: tuple[int, ...] = ()) -> Iterator[tuple[int, ...]]:
+    """Where the descriptors are that pad with NaN."""
+    for index, (one, value) in enumerate(zip(signature, values)):
+        if isinstance(one, tuple):
+            yield from _padded_with_nan(one, value, (*path, index))
+        elif one.startswith("tensordesc") and value.padding == "nan":
+            yield (*path, index)
+
+
+def _compile_padded(source: Any, metadata: Any, paths: Iterable[tuple[int, ...]]) -> Any:
+    """The function of a kernel whose descriptors at these places pad with NaN, which Triton's signatures do not say."""
+    from triton.compiler import ASTSource, compile
+
+    from .compiler import GretaOptions
+
+    if not isinstance(source, ASTSource):
+        raise Error("a kernel that is given as Triton IR takes descriptors that pad with zeros; make one that pads with nan in the kernel")
+    attributes = dict(source.attrs)
+    for path in paths:
+        attributes[path] = [*attributes.get(path, []), ["tt.padding", 2]]
+    options = {name: getattr(metadata, name) for name in GretaOptions.__dataclass_fields__ if hasattr(metadata, name)}
+    compiled = compile(ASTSource(source.fn, source.signature, source.constants, attributes), target=metadata.target, options=options)
+    compiled._init_handles()
+    return compiled.function
 
 
 def launcher(source: Any, metadata: Any) -> Callable[..., None]:
@@ -67,8 +91,16 @@ def launcher(source: Any, metadata: Any) -> Callable[..., None]:
     launch = _runtime.Launcher(list(_flat_types(signature)))
     if not any(isinstance(one, tuple) or one.startswith("tensordesc") for one in signature):
         return launch
-    # Tuples and descriptors are several arguments.
-    return lambda *args: launch(*args[:9], *_flat_values(signature, args[9:]))
+    padded: dict[tuple[tuple[int, ...], ...], Any] = {}
+
+    def launch_flat(*args: Any) -> None:
+        """Tuples and descriptors are several arguments."""
+        function = args[4]
+        if paths := tuple(_padded_with_nan(signature, args[9:])):
+            function = padded.get(paths) or padded.setdefault(paths, _compile_padded(source, metadata, paths))
+        launch(*args[:4], function, *args[5:9], *_flat_values(signature, args[9:]))
+
+    return launch_flat
 
 
 def as_pointer(value: Any) -> Any:
@@ -155,10 +187,10 @@ class Utils:
 
 
 def _registers(package: bytes) -> tuple[int, int]:
-    """Registers and spills, where the code object says."""
+    """Registers and spills, where the code object says; kernels divide by registers, so one where it does not."""
     manifest = json.loads(_runtime.Package(package).manifest)
     stats = manifest["functions"][0]["variants"][0]["kernels"][0].get("stats", {})
-    return stats.get("vgprs", 0), stats.get("vgpr_spills", 0)
+    return stats.get("vgprs") or 1, stats.get("vgpr_spills", 0)
 
 
 class DeviceInterface:

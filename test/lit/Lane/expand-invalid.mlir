@@ -10,8 +10,8 @@ func.func @f(%x: f8E5M2) -> f16 {
 
 greta_tile.func @f64(%x: !greta_tile.ptr<f64>, %n: i32) attributes {wave_size = 32 : i32, waves = 1 : i32} {
   %v = greta_tile.ptr_load %x[%n] align 8 : !greta_tile.ptr<f64> -> f64
-  // expected-error @+1 {{is on f64, of which GPUs have roundings, fma and sqrt; compute it in f32}}
-  %0 = math.exp %v : f64
+  // expected-error @+1 {{is on f64, and has no expansion there; compute it in f32}}
+  %0, %1 = math.sincos %v : f64
   greta_tile.ptr_store %0, %x[%n] align 8 : f64 -> !greta_tile.ptr<f64>
   greta_tile.return
 }

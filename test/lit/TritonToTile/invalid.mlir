@@ -55,11 +55,39 @@ tt.func public @captures(%p: !tt.ptr<f32>, %f: f32) {
 
 tt.func public @pack(%p: !tt.ptr<f32>, %f: f32) {
   %x = tt.splat %f : f32 -> tensor<4xf32>
-  // expected-error @below {{maps a function with returns in branches, or on 2 elements at once; give it one return and pack = 1}}
-  %0 = "tt.map_elementwise"(%x) <{pack = 2 : i32}> ({
+  // expected-error @below {{maps a function of 2 elements on 1 blocks, 4 elements at once}}
+  %0 = "tt.map_elementwise"(%x) <{pack = 4 : i32}> ({
   ^bb0(%a: f32, %b: f32):
     tt.map_elementwise.return %a, %b : f32, f32
   }) : (tensor<4xf32>) -> tensor<4xf32>
+  tt.return
+}
+
+// -----
+
+tt.func public @neighbours(%p: !tt.ptr<f32>, %f: f32) {
+  %x = tt.splat %f : f32 -> tensor<1xf32>
+  // expected-error @below {{maps a function of 2 neighbours on 'tensor<1xf32>'}}
+  %0 = "tt.map_elementwise"(%x) <{pack = 2 : i32}> ({
+  ^bb0(%a: f32, %b: f32):
+    tt.map_elementwise.return %a, %b : f32, f32
+  }) : (tensor<1xf32>) -> tensor<1xf32>
+  tt.return
+}
+
+// -----
+
+tt.func public @asserts_in_a_branch(%p: !tt.ptr<f32>, %f: f32) {
+  %x = tt.splat %f : f32 -> tensor<4xf32>
+  %0 = "tt.reduce"(%x) <{axis = 0 : i32}> ({
+  ^bb0(%a: f32, %b: f32):
+    %c = arith.cmpf olt, %a, %b : f32
+    scf.if %c {
+      // expected-error @below {{asserts in a branch of a function that combines elements; make the branch part of the condition}}
+      tt.assert %c, "x" : i1
+    }
+    tt.reduce.return %a : f32
+  }) : (tensor<4xf32>) -> f32
   tt.return
 }
 
@@ -174,23 +202,12 @@ tt.func public @line(%p: !tt.ptr<f32>, %f: f32, %i: i8) {
 
 // -----
 
-tt.func public @handed_on(%p: !tt.ptr<f32>, %n: i32, %s: i64) {
+tt.func public @padded_otherwise(%p: !tt.ptr<f32>, %n: i32, %s: i64) {
   %d = tt.make_tensor_descriptor %p, [%n], [%s] : <f32>, <16xf32>
+  // expected-error @below {{a descriptor pads otherwise than another one of this kernel, in which a loop or an if hands descriptors on; pad alike, or make each where it is used}}
+  %f = tt.make_tensor_descriptor %p, [%n], [%s] {padding = 2 : i32} : <f32>, <16xf32>
   %0 = scf.for %i = %n to %n step %n iter_args(%e = %d) -> (!tt.tensordesc<16xf32>) : i32 {
-    // expected-error @below {{uses a descriptor that a loop or an if hands on; make it where it is used}}
-    %1 = tt.descriptor_load %e[%i] : !tt.tensordesc<16xf32> -> tensor<16xf32>
-    scf.yield %e : !tt.tensordesc<16xf32>
-  }
-  tt.return
-}
-
-// -----
-
-tt.func public @loop_of_descriptors(%p: !tt.ptr<f32>, %n: i32, %s: i64) {
-  // expected-error @below {{passes a descriptor through a loop or an if; make it where it is used}}
-  %d = tt.make_tensor_descriptor %p, [%n], [%s] : <f32>, <16xf32>
-  %0 = scf.for %i = %n to %n step %n iter_args(%e = %d) -> (!tt.tensordesc<16xf32>) : i32 {
-    scf.yield %e : !tt.tensordesc<16xf32>
+    scf.yield %f : !tt.tensordesc<16xf32>
   }
   tt.return
 }

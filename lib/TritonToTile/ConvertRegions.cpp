@@ -1,0 +1,241 @@
+//===- ConvertRegions.cpp - Triton IR's ops with functions of scalars -----===//
+//
+// Reductions and scans take a function of two elements, map_elementwise one of
+// one or more. The former keep theirs; what it asserts, which a combiner here
+// does not, is combined beside the elements and asserted of the result:
+//
+//   combine(x, y):                  combine(x, f, y, g):
+//     assert c(x, y)         ->       return op(x, y), f | g | !c(x, y)
+//     return op(x, y)               assert the combined flags are 0
+//
+// The latter runs on whole blocks: both ways of an if, then a choice.
+//
+//===----------------------------------------------------------------------===//
+
+#include "TritonToTile.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace greta;
+using namespace greta::triton;
+
+//===----------------------------------------------------------------------===//
+// Reductions and scans
+//===----------------------------------------------------------------------===//
+
+/// Copies the constants that a region takes from around it; it takes nothing
+/// else.
+static LogicalResult isolate(Operation *op) {
+  Region &region = op->getRegion(0);
+  OpBuilder inside = OpBuilder::atBlockBegin(&region.front());
+  WalkResult result = region.walk([&](Operation *user) -> WalkResult {
+    for (OpOperand &operand : user->getOpOperands()) {
+      if (region.isAncestor(operand.get().getParentRegion()))
+        continue;
+      Operation *source = operand.get().getDefiningOp();
+      if (!source || !source->hasTrait<OpTrait::ConstantLike>())
+        return op->emitOpError("combines elements with a value from outside of "
+                               "its function; it takes their values alone");
+      operand.set(inside.clone(*source)->getResult(0));
+    }
+    return WalkResult::advance();
+  });
+  return failure(result.wasInterrupted());
+}
+
+/// One flag for each assertion of a combiner, 1 where it failed, beside the
+/// `values` that it combines. Gives the messages.
+FailureOr<SmallVector<StringAttr>>
+OpConverter::flagAsserts(Operation *op, SmallVectorImpl<Value> &values) {
+  Block &body = op->getRegion(0).front();
+  SmallVector<StringAttr> messages;
+  SmallVector<tile::AssertOp> asserts;
+  op->getRegion(0).walk([&](tile::AssertOp one) { asserts.push_back(one); });
+  OpBuilder::InsertionGuard guard(b);
+  Type i32 = b.getI32Type();
+  for (tile::AssertOp one : asserts) {
+    if (one->getBlock() != &body)
+      return one.emitOpError("asserts in a branch of a function that combines "
+                             "elements; make the branch part of the condition");
+    unsigned numValues = values.size();
+    auto block = cast<RankedTensorType>(values[0].getType());
+    b.setInsertionPoint(op);
+    values.push_back(constantOf(block.clone(i32), 0.0, b));
+    Value first = body.insertArgument(numValues, i32, one.getLoc());
+    Value second = body.addArgument(i32, one.getLoc());
+    b.setInsertionPoint(one);
+    Value isTrue = arith::ExtUIOp::create(b, i32, one.getCondition());
+    Value isFalse = arith::XOrIOp::create(b, isTrue, constantOf(i32, 1.0, b));
+    Value flag = arith::OrIOp::create(b, arith::OrIOp::create(b, first, second),
+                                      isFalse);
+    body.getTerminator()->insertOperands(numValues, flag);
+    messages.push_back(one.getMessageAttr());
+    one.erase();
+  }
+  return messages;
+}
+
+LogicalResult OpConverter::replaceCombining(Operation *op, Operation *made,
+                                            ArrayRef<StringAttr> messages) {
+  unsigned numResults = op->getNumResults();
+  for (auto [i, message] : llvm::enumerate(messages)) {
+    Value flags = made->getResult(numResults + i);
+    Value isGood = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, flags,
+                                         constantOf(flags.getType(), 0.0, b));
+    tile::AssertOp::create(b, isGood, message);
+  }
+  return replace(op, made->getResults().take_front(numResults));
+}
+
+/// The types of results with those of flags behind them.
+static SmallVector<Type> typesWithFlags(Operation *op, size_t numFlags) {
+  SmallVector<Type> types(op->getResultTypes());
+  Type flag =
+      tile::withElementType(types[0], IntegerType::get(op->getContext(), 32));
+  types.append(numFlags, flag);
+  return types;
+}
+
+LogicalResult OpConverter::convert(ReduceOp op) {
+  SmallVector<Value> values = op.getValues();
+  FailureOr<SmallVector<StringAttr>> messages = flagAsserts(op, values);
+  if (failed(messages) || failed(isolate(op)))
+    return failure();
+  auto reduce = tile::ReduceOp::create(b, typesWithFlags(op, messages->size()),
+                                       values, op.getAxis());
+  reduce.getCombiner().takeBody(op.getCombiner());
+  return replaceCombining(op, reduce, *messages);
+}
+
+LogicalResult OpConverter::convert(ScanOp op) {
+  SmallVector<Value> values = op.getValues();
+  FailureOr<SmallVector<StringAttr>> messages = flagAsserts(op, values);
+  if (failed(messages) || failed(isolate(op)))
+    return failure();
+  auto scan = tile::ScanOp::create(b, typesWithFlags(op, messages->size()),
+                                   values, op.getAxis(), op.getReverse());
+  scan.getCombiner().takeBody(op.getCombiner());
+  return replaceCombining(op, scan, *messages);
+}
+
+//===----------------------------------------------------------------------===//
+// Functions mapped over blocks
+//===----------------------------------------------------------------------===//
+
+/// A block of one dimension as `pack` blocks: those elements that are the
+/// first, second, .. of their `pack` neighbours.
+void OpConverter::unpack(Value block, unsigned pack,
+                         MutableArrayRef<Value> parts) {
+  if (pack == 1) {
+    parts[0] = block;
+    return;
+  }
+  auto type = cast<RankedTensorType>(block.getType());
+  int64_t half = type.getDimSize(0) / 2;
+  auto split = tile::SplitOp::create(
+      b, {type.clone({half}), type.clone({half})}, reshape(block, {half, 2}));
+  SmallVector<Value> side(pack / 2);
+  for (unsigned i : {0, 1}) {
+    unpack(split->getResult(i), pack / 2, side);
+    for (auto [j, part] : llvm::enumerate(side))
+      parts[2 * j + i] = part;
+  }
+}
+
+Value OpConverter::repack(ArrayRef<Value> parts) {
+  if (parts.size() == 1)
+    return parts[0];
+  SmallVector<Value> sides[2];
+  for (auto [i, part] : llvm::enumerate(parts))
+    sides[i % 2].push_back(part);
+  Value even = repack(sides[0]), odd = repack(sides[1]);
+  auto type = cast<RankedTensorType>(even.getType());
+  int64_t half = type.getDimSize(0);
+  Value pairs = tile::JoinOp::create(b, type.clone({half, 2}), even, odd);
+  return reshape(pairs, {2 * half});
+}
+
+/// An op of scalars on blocks of `shape`; `blocks` has those of its operands.
+LogicalResult OpConverter::mapOp(Operation &scalar, ArrayRef<int64_t> shape,
+                                 IRMapping &blocks) {
+  auto blockOf = [&](Value value) {
+    Value block = blocks.lookupOrDefault(value);
+    return isa<RankedTensorType>(block.getType()) ? block : splat(block, shape);
+  };
+  if (auto choice = dyn_cast<scf::IfOp>(scalar)) {
+    for (Region &way : choice->getRegions())
+      if (!way.empty() && failed(mapBlock(way.front(), shape, blocks)))
+        return failure();
+    for (auto [i, result] : llvm::enumerate(choice.getResults()))
+      blocks.map(result, arith::SelectOp::create(
+                             b, blockOf(choice.getCondition()),
+                             blockOf(choice.thenYield().getOperand(i)),
+                             blockOf(choice.elseYield().getOperand(i))));
+    return success();
+  }
+  if (scalar.hasTrait<OpTrait::ConstantLike>()) {
+    b.clone(scalar, blocks);
+    return success();
+  }
+  if (!OpTrait::hasElementwiseMappableTraits(&scalar))
+    return scalar.emitError("'")
+           << scalar.getName()
+           << "' has no meaning for every element of a block at once";
+  OperationState state(scalar.getLoc(), scalar.getName());
+  for (Value operand : scalar.getOperands())
+    state.operands.push_back(blockOf(operand));
+  for (Type type : scalar.getResultTypes())
+    state.types.push_back(RankedTensorType::get(shape, type));
+  state.attributes = scalar.getAttrs();
+  blocks.map(scalar.getResults(), b.create(state)->getResults());
+  return success();
+}
+
+LogicalResult OpConverter::mapBlock(Block &scalars, ArrayRef<int64_t> shape,
+                                    IRMapping &blocks) {
+  for (Operation &scalar : scalars.without_terminator())
+    if (failed(mapOp(scalar, shape, blocks)))
+      return failure();
+  return success();
+}
+
+/// With `pack` the function has so many neighbours of every block.
+LogicalResult OpConverter::convert(MapElementwiseOp op) {
+  unsigned pack = op.getPack(), numValues = op.getValues().size();
+  Block &scalars = op.getBody().front();
+  if (op.getResults().empty() || !llvm::isPowerOf2_32(pack) ||
+      scalars.getNumArguments() != numValues * pack ||
+      scalars.getTerminator()->getNumOperands() != op.getNumResults() * pack)
+    return op.emitOpError("maps a function of ")
+           << scalars.getNumArguments() << " elements on " << numValues
+           << " blocks, " << pack << " elements at once";
+  auto type = cast<RankedTensorType>(op.getResultTypes()[0]);
+  int64_t count = type.getNumElements();
+  if (count < pack)
+    return op.emitOpError("maps a function of ")
+           << pack << " neighbours on " << type;
+  SmallVector<int64_t> shape(type.getShape());
+  if (pack > 1)
+    shape = {count / pack};
+  IRMapping blocks;
+  SmallVector<Value> parts(pack);
+  for (auto [i, value] : llvm::enumerate(op.getValues())) {
+    unpack(pack > 1 ? reshape(value, {count}) : value, pack, parts);
+    for (auto [j, part] : llvm::enumerate(parts))
+      blocks.map(scalars.getArgument(i * pack + j), part);
+  }
+  if (failed(mapBlock(scalars, shape, blocks)))
+    return failure();
+  SmallVector<Value> results;
+  for (unsigned i = 0; i < op.getNumResults(); ++i) {
+    for (unsigned j = 0; j < pack; ++j) {
+      Value part = blocks.lookupOrDefault(
+          scalars.getTerminator()->getOperand(i * pack + j));
+      parts[j] =
+          isa<RankedTensorType>(part.getType()) ? part : splat(part, shape);
+    }
+    results.push_back(reshape(repack(parts), type.getShape()));
+  }
+  return replace(op, results);
+}
