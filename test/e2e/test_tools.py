@@ -138,6 +138,7 @@ def test_progress_is_for_terminals(tmp_path, package):
         said = said_on_a_terminal(*command)
         assert f"\r\x1b[K{shown}" in said and said.endswith("\r\x1b[K") and "\n" not in said.replace("once for each version of its driver\r\n", "")
         assert harness.tool(*command).stderr == ""
+    assert said_on_a_terminal(*command, "--quiet") == ""
 
 
 def test_same_seed_same_numbers(tmp_path, package):

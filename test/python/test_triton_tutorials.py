@@ -2,12 +2,15 @@
 
 import importlib
 import os
+import re
 import subprocess
+import sys
 
 import pytest
 
 import greta
 from conftest import BUILD, ROOT
+from harness import tool
 
 pytest.importorskip("torch")
 pytest.importorskip("triton")
@@ -55,3 +58,19 @@ def test_package_in_c(tutorials, tmp_path, device):
     program = tutorials("packages_in_c").build(prefix, tmp_path)
     ran = subprocess.run([program, device], capture_output=True, text=True, env=os.environ)
     assert ran.stdout == "0 of 1000 results are not 2 * x + 1\n", ran.stderr
+
+
+def test_first_kernel(tmp_path):
+    """docs/first-kernel.md, as a reader goes through it: the program, the mistake that is found, the package that greta-run runs."""
+    page = (ROOT / "docs" / "first-kernel.md").read_text()
+    program, ahead = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    (tmp_path / "add.py").write_text(program + ahead)
+    ran = tool(sys.executable, "add.py", cwd=tmp_path)
+    assert ran.stdout == "[1. 2. 3.] 1000.0\n", ran.stderr
+    (command,) = re.findall(r"^build/bin/greta-run (.*)$", page, re.MULTILINE)
+    ran = tool(BUILD / "bin" / "greta-run", *command.split(), cwd=tmp_path)
+    assert ran.returncode == 0 and "add on " in ran.stdout and (tmp_path / "sum.npy").exists(), ran.stderr
+    (tmp_path / "add.py").write_text(program.replace("a + b, mask=i < n", "a + b, mask=i <= n"))
+    ran = tool(sys.executable, "add.py", cwd=tmp_path, env={**os.environ, "GRETA_CHECK": "1"})
+    (message,) = re.findall(r"add.py:8:5: (out-of-bounds .*); \.\.\.", page)
+    assert ran.returncode == 1 and f"add.py:8:5: {message}; " in ran.stderr, ran.stderr

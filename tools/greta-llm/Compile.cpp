@@ -31,6 +31,8 @@ int translate(const std::string &module, const Options &options) {
   std::vector<std::string> words = {
       program, "--greta-to-package", "--targets=" + options.targets, "-",
       "-o",    options.output};
+  if (options.isQuiet)
+    words.push_back("--quiet");
   std::vector<char *> arguments;
   for (std::string &word : words)
     arguments.push_back(word.data());

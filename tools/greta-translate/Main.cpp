@@ -67,6 +67,7 @@ int main(int argc, char **argv) {
       ->check(CLI::IsMember({"text", "json"}));
   app.add_flag("--timing", options.timing,
                "print the time of each pass on stderr");
+  app.add_flag("-q,--quiet", options.isQuiet, "show no progress on a terminal");
   if (auto status = app.parseArguments(argc, argv))
     return *status;
   if (!report.empty())

@@ -191,7 +191,7 @@ static LogicalResult makeWhatIsAsked(const Options &options,
   // The source's line is shown; the op's dump would bury it.
   context.printOpOnDiagnostic(false);
   SourceMgrDiagnosticHandler handler(sources, &context);
-  Progress progress;
+  Progress progress(options.isQuiet);
   ScopedDiagnosticHandler clearing(&context, [&](Diagnostic &) {
     progress.clear();
     return failure(); // the handler above prints it

@@ -15,7 +15,7 @@ struct Options {
   std::string input = "-", output = "-", targets, function, tuning;
   std::optional<unsigned> kernel;
   Report report = Report::None;
-  bool timing = false, checked = false, lineTables = false;
+  bool timing = false, checked = false, lineTables = false, isQuiet = false;
   // Of Triton IR.
   bool isTriton = false;
   std::string grid;
