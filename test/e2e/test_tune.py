@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import os
 import signal
 import subprocess
 
@@ -276,3 +277,12 @@ def test_on_a_device(source, tmp_path, driver_parts):
     assert entry["target"] == "vulkan:lavapipe" and "llvmpipe" in entry["device"]
     assert [c["us"] > 0 for c in entry["candidates"]] == [True, True]
     assert "vulkan:nvidia left out" in run.stderr
+
+
+def test_a_device_without_matrix_instructions(source, tmp_path):
+    """Each family is left out with that reason, and nothing is tuned."""
+    plain = {**os.environ, "GRETA_VULKAN_DENY": "NVIDIA:coopmat,AMD:coopmat,Intel:coopmat"}  # Debian's lavapipe has none anyway
+    run = harness.tool(TUNE, source(24, 16, 16), "--targets=vulkan", "--candidates=1", "-o", tmp_path / "db.json", env=plain)
+    left_out = [line for line in run.stderr.splitlines() if " left out: " in line]
+    assert run.returncode == 1 and "nothing was tuned" in run.stderr
+    assert left_out and all("takes the variant vulkan-" in line and line.endswith(", which uses no matrix instructions: its tiles cannot be chosen") for line in left_out), run.stderr
