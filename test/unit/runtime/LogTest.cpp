@@ -57,11 +57,13 @@ TEST(Log, ShowsEveryValue) {
 TEST(Log, SaysWhichAssertionFailedFirst) {
   std::string Lines;
   EXPECT_EQ(readLog(log(), {3, 1, 2, 3, 13, 3, 0, 0, 0, 99}, 10, Lines),
-            "device-side assert failed: x > 0 (k.py:7), pid (1, 2, 3) idx (1, 5); and 1 "
+            "device-side assert failed: x > 0 (k.py:7), pid (1, 2, 3) idx (1, "
+            "5); and 1 "
             "more");
   // An index that no element has.
-  EXPECT_EQ(readLog(log(), {3, 0, 0, 0, 99}, 5, Lines),
-            "device-side assert failed: x > 0 (k.py:7), pid (0, 0, 0) idx (3, 7)");
+  EXPECT_EQ(
+      readLog(log(), {3, 0, 0, 0, 99}, 5, Lines),
+      "device-side assert failed: x > 0 (k.py:7), pid (0, 0, 0) idx (3, 7)");
   EXPECT_EQ(Lines, "");
 }
 
