@@ -3,6 +3,7 @@
 import itertools
 import json
 import os
+import pty
 import subprocess
 import sys
 import zipfile
@@ -25,6 +26,22 @@ AMD_CHIPS = (*AMD_FAMILIES, *AMD_SIBLINGS)
 
 def tool(*command, **options):
     return subprocess.run([str(c) for c in command], capture_output=True, text=True, timeout=600, **options)
+
+
+def said_on_a_terminal(*command):
+    """What a tool writes to stderr when that is a terminal."""
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen([str(word) for word in command], stdout=subprocess.DEVNULL, stderr=theirs)
+    os.close(theirs)
+    said = b""
+    try:
+        while piece := os.read(ours, 4096):
+            said += piece
+    except OSError:  # the other side is closed
+        pass
+    os.close(ours)
+    assert process.wait(timeout=300) == 0, said
+    return said.decode()
 
 
 def compile_package(directory, name, source, targets):

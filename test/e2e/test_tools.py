@@ -3,7 +3,6 @@
 import concurrent.futures
 import json
 import os
-import pty
 import stat
 import subprocess
 
@@ -110,22 +109,6 @@ def test_check_says_passed_with_its_limit(package):
     assert check.startswith("check r0: passed: max abs ") and check.endswith("limit: worst row 2e-05 (Euclidean) 4e-05 (maximum)")
 
 
-def said_on_a_terminal(*command):
-    """What a tool writes to stderr when that is a terminal."""
-    ours, theirs = pty.openpty()
-    process = subprocess.Popen([str(word) for word in command], stdout=subprocess.DEVNULL, stderr=theirs)
-    os.close(theirs)
-    said = b""
-    try:
-        while piece := os.read(ours, 4096):
-            said += piece
-    except OSError:  # the other side is closed
-        pass
-    os.close(ours)
-    assert process.wait(timeout=300) == 0, said
-    return said.decode()
-
-
 def test_progress_is_for_terminals(tmp_path, package):
     """Each line replaces the one before, and nothing is left; elsewhere nothing is written."""
     mlir = tmp_path / "norm.mlir"
@@ -135,10 +118,10 @@ def test_progress_is_for_terminals(tmp_path, package):
         f"compiling {CASES[0].function} for gfx942 (1 of 2)": [harness.TRANSLATE, "--greta-to-package", "--targets=gfx942,host", mlir, "-o", tmp_path / "norm.greta"],
     }
     for shown, command in runs.items():
-        said = said_on_a_terminal(*command)
+        said = harness.said_on_a_terminal(*command)
         assert f"\r\x1b[K{shown}" in said and said.endswith("\r\x1b[K") and "\n" not in said.replace("once for each version of its driver\r\n", "")
         assert harness.tool(*command).stderr == ""
-    assert said_on_a_terminal(*command, "--quiet") == ""
+    assert harness.said_on_a_terminal(*command, "--quiet") == ""
 
 
 def test_same_seed_same_numbers(tmp_path, package):

@@ -14,6 +14,7 @@ import pytest
 import models
 import texts
 from conftest import BUILD
+from harness import said_on_a_terminal
 from models import ARCHITECTURES
 
 LLM = BUILD / "bin" / "greta-llm"
@@ -162,6 +163,14 @@ def test_sampling_options(tiny):
 def test_generation_ends_with_the_context(tiny):
     ran = llm("generate", tiny, "--synthetic=tiny", "--device=sim:gfx942", "-p", "x" * 20, "-n", "1000", "-c", "32")
     assert ran.returncode == 0 and "generated 13," in ran.stderr, ran.stderr
+
+
+def test_progress_is_for_terminals(tiny):
+    words = (LLM, "bench", tiny, "--synthetic=tiny", "--device=sim:gfx942", "-p", "8", "-n", "0", "-r", "2")
+    said = said_on_a_terminal(*words)
+    for shown in ("loading kernels: embed", "loading weights: 100 %", "pp8 (1 of 1): warming up", "pp8 (1 of 1): run 2 of 2"):
+        assert f"\r\x1b[K{shown}\r\x1b[K" in said, said
+    assert said_on_a_terminal(*words, "-q") == ""
 
 
 @pytest.mark.parametrize("form", ["table", "json", "csv"])
