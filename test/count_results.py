@@ -50,11 +50,13 @@ def is_machine(kind):
     return bool(glob.glob(kind["path"]) if "path" in kind else os.environ.get(kind["environment"]))
 
 
-def may_be_skipped(case, expected):
-    return any(
-        is_machine(expected["machines"][skip["machine"]]) and fnmatch.fnmatchcase(case.name, skip["cases"]) and fnmatch.fnmatchcase(case.message, skip.get("message", "*"))
-        for skip in expected["skips"]
-    )
+def rule_of(case, expected):
+    """The first rule by which a case may be skipped on this machine; null if there is none. A rule without a machine holds everywhere."""
+    for rule in expected["skips"]:
+        is_here = "machine" not in rule or is_machine(expected["machines"][rule["machine"]])
+        if is_here and fnmatch.fnmatchcase(case.name, rule["cases"]) and fnmatch.fnmatchcase(case.message, rule.get("message", "*")):
+            return rule
+    return None
 
 
 def judge(name, status, cases, expected, filtered):
@@ -63,8 +65,13 @@ def judge(name, status, cases, expected, filtered):
     failed = [case.name for case in cases if case.result == "failed"]
     if status != "0" and not failed and not (filtered and name == "pytest" and status == NO_TESTS_COLLECTED):
         failed.append(f"{name}: ended with status {status}")
-    unexpected = [case for case in cases if case.result == "skipped" and not may_be_skipped(case, expected)]
+    rules = [(case, rule_of(case, expected)) for case in cases if case.result == "skipped"]
+    unexpected = [case for case, rule in rules if not rule]
     failed += [f"{case.name}: skipped, which test/suites.toml does not allow here: {case.message}" for case in unexpected]
+    for rule in expected["skips"]:
+        times = sum(one is rule for _, one in rules)
+        if times > rule.get("most", len(cases)):
+            failed.append(f"{name}: {times} cases are skipped ({rule['reason']}); test/suites.toml expects at most {rule['most']}")
     floor = expected["floors"].get(name)
     if cases and floor is None:
         failed.append(f"{name}: has no floor in test/suites.toml")

@@ -11,6 +11,7 @@ RULES = {
         {"cases": "a.allowed*", "machine": "here", "reason": ""},
         {"cases": "a.only_there", "machine": "elsewhere", "reason": ""},
         {"cases": "*", "message": "no network*", "machine": "offline", "reason": ""},
+        {"cases": "*", "message": "no such form*", "most": 1, "reason": "others have it"},
     ],
 }
 GOOD = '<testcase classname="a" name="good" time="1.5"/>'
@@ -41,6 +42,8 @@ def count(folder, capsys, suites, filtered=False):
         (("0", GOOD + skipped("only_there", "no GPU")), "2 passed, 1 failed, 0 skipped", "FAILED a.only_there: skipped, which test/suites.toml does not allow here: no GPU"),
         (("0", GOOD + skipped("x", "no network")), "2 passed, 1 failed, 0 skipped", "FAILED a.x: skipped, which test/suites.toml does not allow here: no network"),
         (("0", GOOD + '<testcase classname="a" name="off" status="notrun"/>'), "2 passed, 1 failed, 0 skipped", "FAILED a.off: skipped, which test/suites.toml does not allow here: "),
+        (("0", GOOD + skipped("x", "no such form")), "2 passed, 0 failed, 1 skipped", None),
+        (("0", skipped("x", "no such form") * 2), "1 passed, 1 failed, 2 skipped", "FAILED one: 2 cases are skipped (others have it); test/suites.toml expects at most 1"),
         (("0", ""), "1 passed, 1 failed, 0 skipped", "FAILED one: 0 cases; test/suites.toml expects 1"),
     ],
 )

@@ -9,6 +9,7 @@ import collections
 import http.client
 import json
 import random
+import re
 import signal
 import socket
 import subprocess
@@ -185,14 +186,17 @@ class Load:
             status, text = self.server.request("/v1/completions", rng.choice(BODIES))
             assert status == 400 and "error" in json.loads(text), text
         else:
+            sent, answer = rng.choice(MALFORMED), b""
             try:
                 with socket.create_connection(("127.0.0.1", self.server.port), timeout=120) as s:
-                    s.sendall(rng.choice(MALFORMED))
+                    s.sendall(sent)
                     s.shutdown(socket.SHUT_WR)
-                    while s.recv(65536):
-                        pass
+                    while part := s.recv(65536):
+                        answer += part
             except OSError:
                 pass  # it did not want to read all
+            # A refusal, or nothing; it ends in bounded time, as all clients do.
+            assert not answer or re.match(rb"HTTP/1\.[01] [45]\d\d ", answer), f"{sent[:80]!r} is answered by {answer[:200]!r}"
         self.note("malformed")
 
     def settle(self):

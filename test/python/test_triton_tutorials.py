@@ -18,8 +18,7 @@ pytest.importorskip("triton")
 FOLDER = ROOT / "python" / "tutorials"
 DEVICES = ("vulkan", "sim:gfx942", "sim:gfx1100")
 KERNELS = ("vector_add", "softmax", "matmul", "dropout", "layer_norm", "attention", "grouped_matmul", "block_scaled_matmul", "persistent_matmul")
-# gfx11's layouts of a product's operands do not follow attention's second product yet.
-CASES = [(name, device) for name in KERNELS for device in DEVICES if (name, device) != ("attention", "sim:gfx1100")]
+CASES = [(name, device) for name in KERNELS for device in DEVICES]
 pytestmark = pytest.mark.xdist_group("tutorials")
 
 

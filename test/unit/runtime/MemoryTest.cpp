@@ -110,7 +110,7 @@ TEST_P(DeviceMemory, CountsMemory) {
 // when it does.
 TEST_P(DeviceMemory, BuffersShareBlocks) {
   if (std::string(GetParam()) != "vulkan")
-    return; // the others' drivers do that
+    GTEST_SKIP() << "no such form: this driver divides blocks itself";
   R->trim();
   uint64_t Before = R->memory().reserved;
   std::vector<greta::Buffer> Many;
