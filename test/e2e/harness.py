@@ -28,10 +28,10 @@ def tool(*command, **options):
     return subprocess.run([str(c) for c in command], capture_output=True, text=True, timeout=600, **options)
 
 
-def said_on_a_terminal(*command):
+def said_on_a_terminal(*command, **options):
     """What a tool writes to stderr when that is a terminal."""
     ours, theirs = pty.openpty()
-    process = subprocess.Popen([str(word) for word in command], stdout=subprocess.DEVNULL, stderr=theirs)
+    process = subprocess.Popen([str(word) for word in command], stdout=subprocess.DEVNULL, stderr=theirs, **options)
     os.close(theirs)
     said = b""
     try:

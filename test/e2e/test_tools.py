@@ -124,6 +124,14 @@ def test_progress_is_for_terminals(tmp_path, package):
     assert harness.said_on_a_terminal(*command, "--quiet") == ""
 
 
+def test_health_check_is_announced(tmp_path, package):
+    """The first use of a device takes seconds, and a terminal is told why; the second says nothing of it."""
+    run = [harness.RUN, package, "--device=vulkan", f"--function={CASES[0].function}", "--input=3x1000xf32:random:1", "--input=1000xf32:random:2"]
+    fresh = {**os.environ, "XDG_CACHE_HOME": str(tmp_path)}
+    said = [" computes right, once for each version of its driver\r\n" in harness.said_on_a_terminal(*run, env=fresh) for _ in range(2)]
+    assert said == [True, False]
+
+
 def test_same_seed_same_numbers(tmp_path, package):
     for name in "ab":
         flags = ["--input=3x1000xf32:random:7", "--input=1000xf32:random:8", f"--output={tmp_path}/{name}.npy"]
