@@ -252,10 +252,10 @@ static bool isElementInMemory(Type type) {
 }
 
 /// One push-constant block with every argument at its natural alignment;
-/// docs/package.md says so. Vulkan 1.4 guarantees 256 bytes; of a device of 1.3
-/// the runtime asks whether it has more than the 128 guaranteed there.
+/// docs/package.md says so. Where a device has fewer push constants, the
+/// runtime makes the kernel read the block from memory.
 LogicalResult KernelEmitter::emitArguments() {
-  constexpr unsigned mostBytes = 256;
+  constexpr unsigned mostBytes = 4096;
   Block::BlockArgListType arguments = kernel.getBody().getArguments();
   if (arguments.empty())
     return success();
@@ -282,8 +282,8 @@ LogicalResult KernelEmitter::emitArguments() {
   }
   if (size > mostBytes)
     return kernel.emitOpError("has ")
-           << size << " bytes of arguments; push constants hold " << mostBytes
-           << ": split the kernel";
+           << size << " bytes of arguments; a package's kernel has at most "
+           << mostBytes;
   auto block =
       spirv::StructType::get(types, offsets, {},
                              {spirv::StructType::StructDecorationInfo(

@@ -15,7 +15,8 @@ namespace greta::rt {
 namespace {
 using nlohmann::json;
 
-constexpr size_t maxList = 4096;   // functions, variants, kernels, arguments
+constexpr size_t maxList = 4096; // functions, variants, kernels, arguments
+constexpr uint32_t maxArgumentBytes = 4096;
 constexpr size_t maxSymbols = 256; // of a function; each name is looked up here
 constexpr uint32_t maxLogWords = 1 << 22; // of a log, and elements of a value
 
@@ -338,9 +339,9 @@ KernelDecl kernel(const Reader &R, const FunctionDecl &F, const Variant &V,
   for (const Reader &A : R.at("args").list())
     K.Args.push_back(kernelArg(A, F, V, Symbols));
   uint32_t Bytes = argumentOffsets(K.Args).back();
-  if (V.Backend == "vulkan" && Bytes > 256)
-    R.at("args").bad("the argument block has ", Bytes,
-                     " bytes, push constants hold 256");
+  if (Bytes > maxArgumentBytes)
+    R.at("args").bad("the argument block has ", Bytes, " bytes, ",
+                     maxArgumentBytes, " is the most");
   if (R.has("log"))
     K.Log = log(R.at("log"), V);
   return K;

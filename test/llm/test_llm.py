@@ -34,6 +34,7 @@ CASES |= {
     "llama2-safetensors-bf16": ("llama2", "safetensors-bf16", "bf16"),
     "mistral-gguf-q4_0": ("mistral", "gguf-q4_0", "f16"),
     "qwen2-gguf-q8_0": ("qwen2", "gguf-q8_0", "f16"),
+    "qwen2-gguf-q4_0": ("qwen2", "gguf-q4_0", "f16"),
 }
 CASES |= {f"wide-{format}": ("wide", format, "f16") for format in ("awq-64", "gptq-32", "gptq-ordered")}
 CASES |= {f"wide-gguf-{format}": ("wide", f"gguf-{format}", "f16") for format in ("f16", "bf16", "q4_0", "q4_1", "q4_k", "q6_k")}

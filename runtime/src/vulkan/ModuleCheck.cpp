@@ -357,6 +357,7 @@ void ModuleChecker::insideFunction() {
   case OpPhi:
     need(Flow.Blocks.size() > 1, "in the entry block");
     need(AtStart, "behind other instructions of its block");
+    need(!isLogicalPointer(Type), "a pointer that is no address");
     Phis.push_back({At, Flow.Blocks.size() - 1});
     return;
   case OpVariable:

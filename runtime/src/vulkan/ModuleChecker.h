@@ -86,6 +86,9 @@ private:
   bool isBool(uint32_t Type) const;
   bool isScalarInt(uint32_t Type) const;
   bool isPointer(uint32_t Type) const;
+  // To what has no address: only the variable, and access chains from it, have
+  // such a value.
+  bool isLogicalPointer(uint32_t Type) const;
   bool sameShape(uint32_t A, uint32_t B) const;
   // The value of a 32-bit integer constant.
   uint32_t constant(uint32_t Id) const;

@@ -334,7 +334,7 @@ void ModuleChecker::checkOther() {
              (lanes(Operand(0)) == 1 || sameShape(Operand(0), Type)),
          "a condition that is no bool");
     need(Operand(1) == Type && Operand(2) == Type && lanes(Type) &&
-             !Types.at(Type).Open,
+             !Types.at(Type).Open && !isLogicalPointer(Type),
          "operands of other types");
     return;
   case OpExtInst: {

@@ -72,6 +72,10 @@ bool ModuleChecker::isPointer(uint32_t T) const {
   return code(T) == OpTypePointer;
 }
 
+bool ModuleChecker::isLogicalPointer(uint32_t T) const {
+  return isPointer(T) && parameter(T, 0) != StorageClassPhysicalStorageBuffer;
+}
+
 bool ModuleChecker::sameShape(uint32_t A, uint32_t B) const {
   if (A == B)
     return true;
@@ -103,6 +107,7 @@ void ModuleChecker::checkTypeInstruction() {
   auto Holds = [&](uint32_t T) -> const TypeFacts & {
     const TypeFacts &Element = Types.at(T);
     need(Element.Size, "of a type without a size");
+    need(!isLogicalPointer(T), "of pointers that are no addresses");
     F.Depth = std::max(F.Depth, Element.Depth + 1);
     F.Laid &= Element.Laid;
     return Element;
@@ -244,6 +249,7 @@ void ModuleChecker::checkConstant() {
   uint32_t C = code(Type);
   const TypeFacts &F = Types.at(Type);
   need(F.Size && !F.Open, "of a type that has no values");
+  need(!isLogicalPointer(Type), "a pointer that is no address");
   checkValueSize();
   switch (Op) {
   case OpConstantTrue:

@@ -94,13 +94,6 @@ greta_tile.func @half_word(%x: !greta_tile.ptr<f32>, %n: i32) attributes {wave_s
 
 // -----
 
-// expected-error @+1 {{'greta_tile.func' op has 264 bytes of arguments; push constants hold 256: split the kernel}}
-greta_tile.func @many(%0: !greta_tile.ptr<f32>, %1: !greta_tile.ptr<f32>, %2: !greta_tile.ptr<f32>, %3: !greta_tile.ptr<f32>, %4: !greta_tile.ptr<f32>, %5: !greta_tile.ptr<f32>, %6: !greta_tile.ptr<f32>, %7: !greta_tile.ptr<f32>, %8: !greta_tile.ptr<f32>, %9: !greta_tile.ptr<f32>, %10: !greta_tile.ptr<f32>, %11: !greta_tile.ptr<f32>, %12: !greta_tile.ptr<f32>, %13: !greta_tile.ptr<f32>, %14: !greta_tile.ptr<f32>, %15: !greta_tile.ptr<f32>, %16: !greta_tile.ptr<f32>, %17: !greta_tile.ptr<f32>, %18: !greta_tile.ptr<f32>, %19: !greta_tile.ptr<f32>, %20: !greta_tile.ptr<f32>, %21: !greta_tile.ptr<f32>, %22: !greta_tile.ptr<f32>, %23: !greta_tile.ptr<f32>, %24: !greta_tile.ptr<f32>, %25: !greta_tile.ptr<f32>, %26: !greta_tile.ptr<f32>, %27: !greta_tile.ptr<f32>, %28: !greta_tile.ptr<f32>, %29: !greta_tile.ptr<f32>, %30: !greta_tile.ptr<f32>, %31: !greta_tile.ptr<f32>, %32: !greta_tile.ptr<f32>) attributes {wave_size = 1 : i32, waves = 1 : i32} {
-  greta_tile.return
-}
-
-// -----
-
 greta_tile.func @element(%x: !greta_tile.ptr<f32>, %n: i32) attributes {wave_size = 1 : i32, waves = 1 : i32} {
   %v = arith.constant dense<1.0> : vector<2xf32>
   // expected-error @+1 {{'vector.extract' op has a position that is not one constant}}

@@ -201,6 +201,7 @@ TEST(Module, RefusesWrongTypes) {
        "not defined before its use"},
       {OpTypeStruct, 0, 2, OpTypeVoid, 0, 1, "of a type without a size"},
       {OpFAdd, 0, 3, OpStore, 0, 2, "not defined before its use"},
+      {OpTypePointer, 6, 3, OpTypePointer, 4, 1, "that are no addresses"},
   };
   Words Good = words(fixture("scale.spv"));
   for (const auto &C : Cases) {
@@ -210,6 +211,26 @@ TEST(Module, RefusesWrongTypes) {
     std::string Where =
         "opcode " + std::to_string(C.Op) + " word " + std::to_string(C.At);
     expectSays(complaint(W), C.Says, Where.c_str());
+  }
+}
+
+// Push constants may be moved to memory (ArgumentBuffer.h), so pointers to them
+// come from the variable alone.
+TEST(Module, RefusesPointersThatAreNoAddresses) {
+  for (uint32_t Op : {OpUndef, OpConstantNull}) {
+    Words W = words(fixture("scale.spv"));
+    uint32_t New = W[3]++;
+    for (int Nth : {4, 6}) { // to push constants, to an input
+      Words Made = W;
+      uint32_t Type = W[find(W, OpTypePointer, Nth) + 1];
+      uint32_t Value[] = {3 << 16 | Op, Type, New};
+      Made.insert(Made.begin() + long(find(W, OpFunction, 0)), Value,
+                  Value + 3);
+      expectSays(complaint(Made), "a pointer that is no address", "");
+    }
+    uint32_t Physical[] = {3 << 16 | Op, W[find(W, OpTypePointer, 1) + 1], New};
+    W.insert(W.begin() + long(find(W, OpFunction, 0)), Physical, Physical + 3);
+    EXPECT_EQ(complaint(W), "");
   }
 }
 
