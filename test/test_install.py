@@ -69,6 +69,27 @@ def test_exports_the_api_alone(prefix):
     assert "[libgreta_runtime.so.0]" in tool("readelf", "--dynamic", library)
 
 
+def declarations(header):
+    """What a program is compiled against: each function, type and constant on a line, without comments."""
+    text = re.sub(r"/\*.*?\*/|^#.*?(?<!\\)$", "", header, flags=re.DOTALL | re.MULTILINE).split('extern "C" {')[1]
+    lines, depth = [""], 0
+    for character in text.rsplit("}", 1)[0]:
+        depth += {"{": 1, "}": -1}.get(character, 0)
+        lines[-1] += character
+        if character == ";" and not depth:
+            lines.append("")
+    return [" ".join(line.split()) for line in lines if line.strip()]
+
+
+def test_the_abi_is_the_committed_one():
+    """runtime/abi.txt has it. A line that is new is added there; one that goes or changes breaks programs that are linked with this
+    soname, unless it is a struct with struct_size that grows at its end (test/unit/runtime/AbiTest.cpp has offsets and sizes)."""
+    declared = declarations((ROOT / "runtime" / "include" / "greta_runtime.h").read_text())
+    committed = (ROOT / "runtime" / "abi.txt").read_text().splitlines()
+    assert sum(line.startswith("GRETA_API") for line in declared) > 70
+    assert declared == committed
+
+
 def test_example_with_cmake(prefix, package, tmp_path):
     tool("cmake", "-S", EXAMPLE.parent, "-B", tmp_path, f"-DCMAKE_PREFIX_PATH={prefix}", "-DCMAKE_C_COMPILER=cc")
     tool("cmake", "--build", tmp_path)

@@ -3,7 +3,6 @@
 import csv
 import datetime
 import re
-import re
 import subprocess
 import sys
 
@@ -134,6 +133,12 @@ def test_passes_verify_what_they_leave():
     assert not off, off
     for emitter in ("lib/AMDGPU/Hsaco.cpp", "lib/SPIRV/SpirvEmitter.cpp"):
         assert "failed(verify(*" in (ROOT / emitter).read_text(), emitter
+
+
+def test_one_function_of_the_runtime_reads_the_environment():
+    """environment() of Process.cpp, which gives nothing to a process with more rights than its caller (SECURITY.md)."""
+    readers = {n: re.findall(r"\b\w*getenv\b|\benviron\b", (ROOT / n).read_text()) for n in tracked(*CPP) if n.startswith("runtime/")}
+    assert {n: found for n, found in readers.items() if found} == {"runtime/src/Process.cpp": ["secure_getenv"]}
 
 
 def test_files_are_small():

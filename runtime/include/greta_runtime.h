@@ -23,6 +23,20 @@
  * graphs may be destroyed as soon as the calls that use them returned; the
  * runtime keeps what unfinished work needs. A device is closed when all that
  * was made from it is destroyed.
+ *
+ * ABI. A program that was linked with libgreta_runtime.so.0 runs with every
+ * later libgreta_runtime.so.0:
+ *   - no function, constant or status goes away or means something else; what a
+ *     status names may become more precise, so programs take one that they do
+ *     not know as a failure;
+ *   - structs that begin with struct_size may grow at their end. The caller
+ *     writes sizeof(the struct) there, and zeros what it does not use. The
+ *     library reads and writes no more than that; bytes that it does not know
+ *     and that are not zero are GRETA_ERROR_UNSUPPORTED;
+ *   - other structs, and what the handles' functions take, stay as they are;
+ *   - JSON gains keys, and messages change.
+ * What breaks this is libgreta_runtime.so.1. The version below is the header's,
+ * greta_version() the library's.
  */
 #ifndef GRETA_RUNTIME_H
 #define GRETA_RUNTIME_H
@@ -40,6 +54,17 @@
 extern "C" {
 #endif
 
+#define GRETA_RUNTIME_VERSION_MAJOR 0
+#define GRETA_RUNTIME_VERSION_MINOR 1
+#define GRETA_RUNTIME_VERSION_PATCH 0
+/* For comparisons, also by the preprocessor. */
+#define GRETA_RUNTIME_MAKE_VERSION(major, minor, patch)                        \
+  ((major) * 1000000 + (minor) * 1000 + (patch))
+#define GRETA_RUNTIME_VERSION                                                  \
+  GRETA_RUNTIME_MAKE_VERSION(GRETA_RUNTIME_VERSION_MAJOR,                      \
+                             GRETA_RUNTIME_VERSION_MINOR,                      \
+                             GRETA_RUNTIME_VERSION_PATCH)
+
 typedef enum greta_status {
   GRETA_OK = 0,
   GRETA_ERROR_INVALID_ARGUMENT = 1, /* wrong shape, null handle, out of range */
@@ -51,7 +76,8 @@ typedef enum greta_status {
   GRETA_ERROR_INTERNAL = 7,
   GRETA_ERROR_ASSERTION = 8, /* of a program that was launched */
   /* Nothing runs there any more, and every call says so: destroy all that was
-   * made from it and open it again. */
+   * made from it and open it again, which may come first. Memory of the host
+   * that the device gave (mapped buffers) may be gone when it is opened. */
   GRETA_ERROR_DEVICE_LOST = 9
 } greta_status;
 
@@ -78,6 +104,7 @@ typedef struct greta_tensor {
 /* What a function declares for one argument or result; -1 in `shape` is a
  * dynamic dim. Valid while the function is. */
 typedef struct greta_tensor_info {
+  size_t struct_size;
   const char *name;
   const char *dtype;  /* f32 f16 bf16 f64 i8 i16 i32 i64 f8e4m3fn f8e4m3fnuz
                          f8e5m2 f8e5m2fnuz i4; a scalar i1 i8 i16 i32 i64 f16
@@ -90,19 +117,32 @@ typedef struct greta_tensor_info {
 } greta_tensor_info;
 
 /* GPU time of one kernel of a profiled stream. `kernel` is valid until the
- * function that owns it is destroyed. */
+ * function that owns it is destroyed, and at least until the stream's times are
+ * asked for again or it is destroyed. */
 typedef struct greta_kernel_time {
   const char *kernel;
   double microseconds;
 } greta_kernel_time;
 
-GRETA_API const char *greta_version(void);
+GRETA_API const char *greta_version(void); /* "0.1.0" */
 /* The message of the last failure on this thread; "" when nothing failed yet.
  */
 GRETA_API const char *greta_last_error(void);
 GRETA_API const char *greta_status_name(greta_status status);
 /* Frees a string that the API returned through a char **. */
 GRETA_API void greta_string_free(char *string);
+
+/* What is no failure of a call: that a device is checked, or computes wrong and
+ * is used without something. `callback` gets it instead of stderr, which by
+ * itself gets the warnings, and all where it is a terminal; with NULL it is as
+ * at the start. It is called on the thread of whatever call has something to
+ * say, one at a time, uses nothing of this library, and is called no more once
+ * it was replaced. What kernels print goes to standard output. */
+typedef uint32_t greta_log_level;
+enum { GRETA_LOG_INFO = 1, GRETA_LOG_WARNING = 2 };
+typedef void (*greta_log_callback)(greta_log_level level, const char *message,
+                                   void *user);
+GRETA_API void greta_set_log_callback(greta_log_callback callback, void *user);
 
 /* Devices. `spec`: "hip[:N]", "vulkan[:N]", "hip:UUID", "vulkan:UUID" (32
  * hexadecimal digits, as the list says them), "sim:<gfx>", "host"; NULL or ""
@@ -134,6 +174,7 @@ GRETA_API greta_status greta_device_check(greta_device *device, char **json);
  * driver does not do that itself; a part is free for the next buffer as soon as
  * the work that uses it has ended. What the backend does not know is 0. */
 typedef struct greta_memory {
+  size_t struct_size;
   uint64_t in_use;       /* by buffers and temporaries, as asked for */
   uint64_t peak;         /* the most that was in use */
   uint64_t reserved;     /* what the driver gave */
@@ -212,27 +253,43 @@ GRETA_API greta_status greta_buffer_export_dlpack(
     const greta_buffer *buffer, size_t offset, const char *dtype,
     const int64_t *shape, uint32_t rank, struct DLManagedTensor **tensor);
 
-/* Memory that two devices, programs or libraries share through a file
- * descriptor: what greta_buffer_create_shared made is exported by whoever made
- * it, and imported with the same size. OPAQUE_FD is between devices of one
- * driver, DMA_BUF among all that know it. Export hands over a new descriptor;
- * import takes the caller's, also when it fails. */
+/* Memory that programs, libraries or devices share through a file descriptor:
+ * what greta_buffer_create_shared made is exported by whoever made it.
+ * GRETA_FD_OPAQUE is memory of one physical device and one driver, opened as
+ * often as one likes, in Vulkan or CUDA: to another device the descriptor means
+ * other memory and no driver says so, so import compares the UUIDs.
+ * GRETA_FD_DMA_BUF is for all devices that know it, and nothing is compared.
+ * Export fills `memory`, with a new descriptor; import takes the caller's, also
+ * when it fails, unless the struct itself cannot be read. A struct may be sent
+ * to another process as it is, and the descriptor by the means of the system.
+ */
 typedef uint32_t greta_fd_kind;
 enum { GRETA_FD_OPAQUE = 1, GRETA_FD_DMA_BUF = 2 };
+typedef struct greta_shared_memory {
+  size_t struct_size;
+  uint64_t bytes; /* the whole buffer's */
+  /* As VkPhysicalDeviceIDProperties and cudaDeviceProp have them. Of another
+   * exporter that does not know its driver's, as CUDA, driver_uuid is zero and
+   * not compared. */
+  uint8_t device_uuid[16];
+  uint8_t driver_uuid[16];
+  greta_fd_kind kind;
+  int32_t fd;
+} greta_shared_memory;
 GRETA_API greta_status greta_buffer_create_shared(greta_device *device,
                                                   greta_fd_kind kind,
                                                   size_t bytes,
                                                   greta_buffer **buffer);
 GRETA_API greta_status greta_buffer_export_fd(const greta_buffer *buffer,
-                                              int *fd);
+                                              greta_shared_memory *memory);
 GRETA_API greta_status greta_buffer_import_fd(greta_device *device,
-                                              greta_fd_kind kind, int fd,
-                                              size_t bytes,
+                                              const greta_shared_memory *memory,
                                               greta_buffer **buffer);
 
 /* An application's own objects. The runtime does not close them; they outlive
  * the handle and its work. */
 typedef struct greta_vulkan_device {
+  size_t struct_size;
   void *get_instance_proc_addr; /* PFN_vkGetInstanceProcAddr */
   void *instance;               /* VkInstance, of Vulkan 1.3 */
   void *physical_device;        /* VkPhysicalDevice */
@@ -277,7 +334,10 @@ GRETA_API greta_status greta_stream_synchronize(greta_stream *stream);
 /* Calls function(data) in a thread of the runtime when what was queued before
  * is done; what is queued behind it waits until it has returned. It is called
  * once, also where that work failed, and uses neither the stream nor anything
- * that waits for a device. */
+ * that waits for a device. On Vulkan streams share the device's few queues in
+ * turn, so while the function runs, work of other streams that was queued later
+ * may wait, too: let it be short, and hand long work to a thread of your own.
+ */
 GRETA_API greta_status greta_stream_call_host(greta_stream *stream,
                                               void (*function)(void *data),
                                               void *data);

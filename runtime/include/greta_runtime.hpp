@@ -42,6 +42,13 @@ template <auto Destroy> struct Deleter {
 template <typename T, auto Destroy>
 using Handle = std::unique_ptr<T, Deleter<Destroy>>;
 
+// A struct that says its size, all zero.
+template <typename T> T sized() {
+  T value{};
+  value.struct_size = sizeof(T);
+  return value;
+}
+
 // Calls a C function that returns a string to be freed.
 template <typename Call> std::string text(Call call) {
   char *string = nullptr;
@@ -60,11 +67,11 @@ public:
   uint64_t address() const { return greta_buffer_address(get()); }
   // The host's, of a mapped or imported buffer; else null.
   void *pointer() const { return greta_buffer_pointer(get()); }
-  // A descriptor of a shared buffer, the caller's to close.
-  int exportFd() const {
-    int fd = -1;
-    check(greta_buffer_export_fd(get(), &fd));
-    return fd;
+  // A shared buffer's descriptor, the caller's to close, and what it is.
+  greta_shared_memory exportFd() const {
+    auto memory = detail::sized<greta_shared_memory>();
+    check(greta_buffer_export_fd(get(), &memory));
+    return memory;
   }
   // A tensor of DLPack, the caller's to delete or to hand on.
   DLManagedTensor *exportDLPack(const std::string &dtype,
@@ -283,7 +290,7 @@ public:
   std::pair<std::vector<int64_t>, size_t>
   resultShape(size_t index, const std::vector<Tensor> &arguments) const {
     std::vector<greta_tensor> raw = rawTensors(arguments);
-    greta_tensor_info info;
+    auto info = detail::sized<greta_tensor_info>();
     check(greta_function_result(get(), index, &info));
     std::vector<int64_t> shape(info.rank);
     size_t bytes = 0;
@@ -308,7 +315,7 @@ private:
   std::vector<TensorInfo> describe(size_t count, Query query) const {
     std::vector<TensorInfo> all;
     for (size_t i = 0; i < count; ++i) {
-      greta_tensor_info info;
+      auto info = detail::sized<greta_tensor_info>();
       check(query(get(), i, &info));
       all.push_back({info.name,
                      info.dtype,
@@ -351,7 +358,7 @@ public:
     return detail::text([&](char **s) { return greta_device_check(get(), s); });
   }
   greta_memory memory() const {
-    greta_memory memory;
+    auto memory = detail::sized<greta_memory>();
     check(greta_device_memory(get(), &memory));
     return memory;
   }
@@ -386,9 +393,10 @@ public:
     check(greta_buffer_import_dlpack(get(), tensor, &handle, &offset));
     return {Buffer(handle), offset};
   }
-  Buffer importFd(greta_fd_kind kind, int fd, size_t bytes) const {
+  // Takes the descriptor.
+  Buffer importFd(const greta_shared_memory &memory) const {
     greta_buffer *handle = nullptr;
-    check(greta_buffer_import_fd(get(), kind, fd, bytes, &handle));
+    check(greta_buffer_import_fd(get(), &memory, &handle));
     return Buffer(handle);
   }
   Stream stream() const {

@@ -1,6 +1,7 @@
 // Api.cpp: the C API over devices, buffers, streams, events and graphs.
 #include "Api.h"
 #include "Health.h"
+#include "Process.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -44,6 +45,9 @@ void checkRange(const greta_buffer &B, size_t Offset, size_t Bytes,
 
 void checkSameDevice(const std::shared_ptr<Device> &A,
                      const std::shared_ptr<Device> &B) {
+  for (const std::shared_ptr<Device> &D : {A, B})
+    if (D->isLost()) // perhaps the other one is the same, opened again
+      failLost(D->Spec);
   if (A != B)
     fail(GRETA_ERROR_INVALID_ARGUMENT, "the handles belong to two devices, ",
          A->Spec, " and ", B->Spec);
@@ -103,6 +107,10 @@ const char *greta_status_name(greta_status Status) {
   return "unknown status";
 }
 
+void greta_set_log_callback(greta_log_callback Callback, void *User) {
+  setLogCallback(Callback, User);
+}
+
 greta_status greta_device_list(char **Json) {
   return guarded([&] {
     nlohmann::json J;
@@ -123,7 +131,7 @@ greta_status greta_device_adopt_vulkan(const greta_vulkan_device *Own,
                                        greta_device **Out) {
   return guarded([&] {
     need(Out, "device") = nullptr;
-    *Out = new greta_device{adoptVulkan(need(Own, "own")), false};
+    *Out = new greta_device{adoptVulkan(taken(Own, "own")), false};
   });
 }
 
@@ -153,8 +161,10 @@ greta_status greta_device_memory(greta_device *D, greta_memory *Out) {
   return guarded([&] {
     Device &Impl = *need(D, "device").Impl;
     Device::Reserved R = Impl.reserved();
-    need(Out, "memory") = {Impl.use().InUse, Impl.use().Peak, R.Bytes,
-                           R.LargestFree,    R.Total,         R.Free};
+    give(Out,
+         {0, Impl.use().InUse, Impl.use().Peak, R.Bytes, R.LargestFree, R.Total,
+          R.Free},
+         "memory");
   });
 }
 
@@ -190,18 +200,30 @@ greta_status greta_buffer_create_shared(greta_device *D, greta_fd_kind Kind,
   });
 }
 
-greta_status greta_buffer_export_fd(const greta_buffer *B, int *Fd) {
-  return guarded([&] { need(Fd, "fd") = need(B, "buffer").Impl->exportFd(); });
+greta_status greta_buffer_export_fd(const greta_buffer *B,
+                                    greta_shared_memory *Out) {
+  return guarded([&] {
+    checkSize(Out, "memory");
+    greta_shared_memory Made{};
+    Made.bytes = need(B, "buffer").Size;
+    B->Impl->exportFd(Made);
+    give(Out, Made, "memory");
+  });
 }
 
-greta_status greta_buffer_import_fd(greta_device *D, greta_fd_kind Kind, int Fd,
-                                    size_t Bytes, greta_buffer **Out) {
-  greta_status Status = makeBuffer(D, Bytes, Out, [&](Device &Impl) {
-    checkKind(Kind);
-    return Impl.importFd(Kind, Fd, Bytes);
-  });
-  if (Status != GRETA_OK && Fd >= 0)
-    close(Fd);
+greta_status greta_buffer_import_fd(greta_device *D,
+                                    const greta_shared_memory *From,
+                                    greta_buffer **Out) {
+  greta_shared_memory Memory{};
+  Memory.fd = -1;
+  greta_status Status = guarded([&] { Memory = taken(From, "memory"); });
+  if (Status == GRETA_OK)
+    Status = makeBuffer(D, Memory.bytes, Out, [&](Device &Impl) {
+      checkKind(Memory.kind);
+      return Impl.importFd(Memory);
+    });
+  if (Memory.fd >= 0)
+    close(Memory.fd);
   return Status;
 }
 
@@ -453,12 +475,11 @@ greta_status greta_stream_times(greta_stream *S, greta_kernel_time *Times,
       fail(GRETA_ERROR_INVALID_ARGUMENT, "room for ", Room,
            " times, there are ", *Count);
     S->Impl->synchronize();
-    S->Names.clear();
-    for (auto &T : S->Times)
-      S->Names.push_back(T.Kernel);
-    for (size_t I = 0; I < S->Times.size(); ++I)
-      Times[I] = {S->Names[I].c_str(),
-                  S->Times[I].End->since(*S->Times[I].Start)};
+    S->Named.clear();
+    for (const greta_stream::Timed &T : S->Times) {
+      *Times++ = {T.Kernel->Name.c_str(), T.End->since(*T.Start)};
+      S->Named.push_back(T.Kernel);
+    }
     S->Times.clear();
   });
 }

@@ -8,6 +8,8 @@
 #include "Repeat.h"
 #include "Trace.h"
 
+#include <algorithm>
+#include <cstring>
 #include <new>
 
 struct greta_device {
@@ -24,11 +26,12 @@ struct greta_stream {
   std::unique_ptr<greta::rt::Stream> Impl;
   bool Profiling = false;
   struct Timed {
-    std::string Kernel;
+    greta::rt::KernelRef Kernel; // it may be the last to know
     std::unique_ptr<greta::rt::Event> Start, End;
   };
   std::vector<Timed> Times;
-  std::vector<std::string> Names; // what greta_stream_times handed out
+  // Whose names greta_stream_times handed out last.
+  std::vector<greta::rt::KernelRef> Named;
   greta::rt::TracedStream Traced;
   greta::rt::Call Prepared; // what the call at hand queues
   // With automatic graphs: what repeats, and the call at hand.
@@ -94,6 +97,35 @@ template <typename T> T &need(T *Pointer, const char *What) {
   if (!Pointer)
     fail(GRETA_ERROR_INVALID_ARGUMENT, What, " is null");
   return *Pointer;
+}
+
+// Structs whose `struct_size` says how much of them the caller knows
+// (greta_runtime.h, "ABI"). One that grows gets its first size here.
+template <typename T> constexpr size_t firstSize = sizeof(T);
+
+template <typename T> void checkSize(const T *Struct, const char *What) {
+  if (size_t Size = need(Struct, What).struct_size; Size < firstSize<T>)
+    fail(GRETA_ERROR_INVALID_ARGUMENT, What, "'s struct_size is ", Size,
+         "; sizeof says ", sizeof(T));
+}
+// Hands over what the caller knows of; what only a newer header has is zero.
+template <typename T> void give(T *Out, T Value, const char *What) {
+  checkSize(Out, What);
+  Value.struct_size = Out->struct_size;
+  memset(Out, 0, Value.struct_size);
+  memcpy(Out, &Value, std::min(Value.struct_size, sizeof(T)));
+}
+// What an older header lacks is zero; what a newer one says is not understood.
+template <typename T> T taken(const T *In, const char *What) {
+  checkSize(In, What);
+  auto *Bytes = reinterpret_cast<const char *>(In);
+  for (size_t I = sizeof(T); I < In->struct_size; ++I)
+    if (Bytes[I])
+      fail(GRETA_ERROR_UNSUPPORTED, What,
+           " says what this version of the library does not know");
+  T Value{};
+  memcpy(&Value, In, std::min(In->struct_size, sizeof(T)));
+  return Value;
 }
 
 // Queues a call, whose arguments and results are in S.Prepared.

@@ -69,13 +69,11 @@ bool mayTake(const FunctionDecl &F, const greta_tensor *Args, size_t Count) {
 }
 
 void describe(const TensorDecl &T, greta_tensor_info *Info) {
-  need(Info, "info") = {T.Name.c_str(),
-                        T.DType.c_str(),
-                        T.Access.c_str(),
-                        static_cast<uint32_t>(T.StaticShape.size()),
-                        T.StaticShape.data(),
-                        T.IsScalar,
-                        T.Tied ? static_cast<int32_t>(*T.Tied) : -1};
+  give(Info,
+       {0, T.Name.c_str(), T.DType.c_str(), T.Access.c_str(),
+        static_cast<uint32_t>(T.StaticShape.size()), T.StaticShape.data(),
+        T.IsScalar, T.Tied ? static_cast<int32_t>(*T.Tied) : -1},
+       "info");
 }
 
 const TensorDecl &indexed(const std::vector<TensorDecl> &List, size_t Index,
@@ -102,7 +100,7 @@ void greta::rt::queueCall(greta_stream &S, const Function &F) {
       S.Traced.launch(*S.Device, *S.Impl, Name, [&] { S.Impl->launch(L); });
       continue;
     }
-    greta_stream::Timed T{Name, S.Device->createEvent(),
+    greta_stream::Timed T{*L.Code, S.Device->createEvent(),
                           S.Device->createEvent()};
     S.Impl->record(*T.Start);
     S.Impl->launch(L);

@@ -54,8 +54,8 @@ public:
   size_t Size = 0;
   // What the driver calls it.
   virtual void *handle() const { return reinterpret_cast<void *>(Address); }
-  // A new file descriptor of memory that was made to be shared.
-  virtual int exportFd() const {
+  // Of memory that was made to be shared: a new descriptor, and what it is.
+  virtual void exportFd(greta_shared_memory &Out) const {
     fail(GRETA_ERROR_INVALID_ARGUMENT,
          "the buffer was not made by greta_buffer_create_shared");
   }
@@ -191,8 +191,8 @@ public:
   virtual MemoryRef allocateShared(greta_fd_kind Kind, size_t Size) {
     lacks("memory that is shared by file descriptors");
   }
-  // Takes the descriptor if it returns.
-  virtual MemoryRef importFd(greta_fd_kind Kind, int Fd, size_t Size) {
+  // The descriptor stays the caller's.
+  virtual MemoryRef importFd(const greta_shared_memory &From) {
     lacks("memory that is shared by file descriptors");
   }
   virtual MemoryRef adoptVulkan(uint64_t Buffer, size_t Size) {
@@ -204,6 +204,9 @@ public:
   virtual std::unique_ptr<Stream> adoptHipStream(void *Stream) {
     lacks("streams of HIP");
   }
+
+  // Whether nothing runs there any more.
+  virtual bool isLost() const { return false; }
 
   const MemoryUse &use() const { return *Use; }
   // What the driver gave, the largest buffer that asks it for nothing, what the

@@ -28,7 +28,7 @@ constexpr Type types[] = {
 // What a buffer's tensor holds until somebody deletes it.
 struct Exported {
   DLManagedTensor Tensor{};
-  std::shared_ptr<Device> Device;
+  std::shared_ptr<greta::rt::Device> Device;
   MemoryRef Memory;
   std::vector<int64_t> Shape;
 

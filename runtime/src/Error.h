@@ -30,6 +30,15 @@ template <typename... Parts> std::string concat(const Parts &...Piece) {
   return OS.str();
 }
 
+inline std::string hex(const uint8_t *Bytes, size_t Size) {
+  std::string S;
+  for (size_t I = 0; I < Size; ++I) {
+    S += "0123456789abcdef"[Bytes[I] >> 4];
+    S += "0123456789abcdef"[Bytes[I] & 15];
+  }
+  return S;
+}
+
 // A text from a file, for a message: short, on one line, nothing that a
 // terminal takes for more than letters.
 inline std::string printable(const std::string &Text) {
@@ -43,6 +52,12 @@ inline std::string printable(const std::string &Text) {
 template <typename... Parts>
 [[noreturn]] void fail(greta_status Code, const Parts &...Piece) {
   throw Error(Code, concat(Piece...));
+}
+
+[[noreturn]] inline void failLost(const std::string &What) {
+  fail(GRETA_ERROR_DEVICE_LOST, What,
+       ": the device was lost (a kernel crashed or ran too long); destroy all "
+       "that was made from it and open it again");
 }
 
 } // namespace greta::rt

@@ -1,6 +1,7 @@
 // Files.cpp: see Files.h.
 #include "Files.h"
 #include "Package.h"
+#include "Process.h"
 
 #include <cerrno>
 #include <cstdio>
@@ -77,9 +78,8 @@ static bool isPrivate(const char *Path) {
 
 std::string cacheDirectory() {
   fs::path Dir;
-  // Nothing that another user may choose, where the process has more rights.
-  const char *Xdg = secure_getenv("XDG_CACHE_HOME");
-  const char *Home = secure_getenv("HOME");
+  const char *Xdg = environment("XDG_CACHE_HOME");
+  const char *Home = environment("HOME");
   if (Xdg && *Xdg)
     Dir = Xdg;
   else if (Home && *Home)

@@ -4,15 +4,14 @@
 #include "Error.h"
 #include "Files.h"
 #include "Function.h"
+#include "Process.h"
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
 #include <nlohmann/json.hpp>
-#include <unistd.h>
 
 namespace greta::rt {
 namespace {
@@ -176,7 +175,7 @@ void blame(const FunctionDecl &F, const Variant &V, const std::string &Why,
 } // namespace
 
 Profile profile() {
-  const char *Value = getenv("GRETA_PROFILE");
+  const char *Value = environment("GRETA_PROFILE");
   std::string Name = Value ? Value : "";
   if (Name.empty() || Name == "default")
     return Profile::Default;
@@ -218,7 +217,9 @@ HealthReport checkHealth(const std::shared_ptr<Device> &D,
       try {
         Why = run(D, P, F, V.Id);
       } catch (const Error &E) {
-        if (E.code() == GRETA_ERROR_OUT_OF_MEMORY)
+        // Which says nothing about what the variant computes.
+        if (E.code() == GRETA_ERROR_OUT_OF_MEMORY ||
+            E.code() == GRETA_ERROR_DEVICE_LOST)
           throw;
         Why = E.what();
       }
@@ -268,26 +269,22 @@ static Denials findDenials(const std::shared_ptr<Device> &D, bool Again) {
     if (J.is_object())
       return J.get<Denials>();
   }
-  // It takes seconds; on a terminal somebody waits.
-  if (isatty(STDERR_FILENO))
-    fprintf(stderr,
-            "\r\033[Kgreta: checking that %s computes right, once for each "
-            "version of its driver\n",
-            D->Name.c_str());
+  // It takes seconds.
+  report(GRETA_LOG_INFO,
+         concat("checking that ", D->Name,
+                " computes right, once for each version of its driver"));
   HealthReport Report;
   try {
     Report = checkHealth(D);
   } catch (const Error &E) { // says nothing about what it computes
-    fprintf(stderr, "greta: %s was not checked: %s\n", D->Name.c_str(),
-            E.what());
+    report(GRETA_LOG_WARNING, concat(D->Name, " was not checked: ", E.what()));
     return {};
   }
   for (const auto &[Denied, Why] : Report.Denied)
-    fprintf(stderr,
-            "greta: %s computes wrong and is used without %s: %s. "
-            "GRETA_HEALTH=off uses it nevertheless\n",
-            D->Name.c_str(), Denied == "device" ? "anything" : Denied.c_str(),
-            Why.c_str());
+    report(GRETA_LOG_WARNING,
+           concat(D->Name, " computes wrong and is used without ",
+                  Denied == "device" ? "anything" : Denied, ": ", Why,
+                  ". GRETA_HEALTH=off uses it nevertheless"));
   std::string Text = json(Report.Denied).dump();
   writeCache(Name, {Text.begin(), Text.end()});
   return Report.Denied;
@@ -297,7 +294,7 @@ static const Denials &denialsOf(const std::shared_ptr<Device> &D) {
   std::lock_guard<std::recursive_mutex> Guard(D->HealthLock);
   if (D->Denied)
     return *D->Denied;
-  const char *Value = getenv("GRETA_HEALTH");
+  const char *Value = environment("GRETA_HEALTH");
   std::string Wish = Value ? Value : "";
   if (Wish == "off" || profile() == Profile::Fast)
     return D->Denied.emplace();

@@ -35,7 +35,7 @@ bool isUuid(const std::string &Text) {
 }
 
 // The device of this name that is open, or a new one: who opens a device twice
-// may mix what was made from either.
+// may mix what was made from either. Beside one that was lost a new one opens.
 std::shared_ptr<Device>
 shared(const std::string &Name,
        const std::function<std::shared_ptr<Device>()> &OpenNew) {
@@ -45,7 +45,7 @@ shared(const std::string &Name,
   auto Found = All.find(Name);
   std::shared_ptr<Device> D =
       Found == All.end() ? nullptr : Found->second.lock();
-  if (!D) {
+  if (!D || D->isLost()) {
     D = OpenNew();
     All[Name] = D;
   }

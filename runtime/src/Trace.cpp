@@ -1,9 +1,9 @@
 // Trace.cpp: see Trace.h.
 #include "Trace.h"
+#include "Process.h"
 
 #include <atomic>
 #include <chrono>
-#include <cstdio>
 #include <cstdlib>
 
 namespace greta::rt {
@@ -20,15 +20,29 @@ static uint64_t threadNumber() {
   return Mine;
 }
 
-Trace::Trace(const char *Path) : Path(Path) { origin(); }
+// What is kept in memory until it is written.
+static constexpr size_t mostEntries = 16384, mostPending = 1024;
+
+Trace::Trace(FILE *Out) : Out(Out) {
+  origin();
+  fputs("{\"traceEvents\":[\n"
+        "{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":1,\"args\":{\"name\":"
+        "\"host\"}},\n"
+        "{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":2,\"args\":{\"name\":"
+        "\"device\"}}",
+        Out);
+}
 
 // It is never destroyed: streams may end after the file is written.
 Trace *Trace::get() {
   static Trace *Only = [] {
-    const char *Path = getenv("GRETA_TRACE");
-    Trace *Made = Path && *Path ? new Trace(Path) : nullptr;
+    const char *Path = environment("GRETA_TRACE");
+    FILE *Out = Path && *Path ? fopen(Path, "we") : nullptr;
+    if (Path && *Path && !Out)
+      report(GRETA_LOG_WARNING, concat("cannot write GRETA_TRACE=", Path));
+    Trace *Made = Out ? new Trace(Out) : nullptr;
     if (Made)
-      atexit([] { get()->write(); });
+      atexit([] { get()->finish(); });
     return Made;
   }();
   return Only;
@@ -43,7 +57,11 @@ double Trace::now() const {
 void Trace::add(const char *Category, const std::string &Name, uint64_t Track,
                 double Start, double Microseconds) {
   std::lock_guard<std::mutex> Guard(Lock);
+  if (!Out)
+    return;
   Entries.push_back({Category, Name, Track, Start, Microseconds});
+  if (Entries.size() >= mostEntries)
+    write();
 }
 
 void Trace::kernel(const std::string &Name, uint64_t Stream, double Start,
@@ -67,18 +85,6 @@ Trace::Call::~Call() {
 
 // Names are those of the API and of kernels, which need no escapes.
 void Trace::write() {
-  std::lock_guard<std::mutex> Guard(Lock);
-  FILE *Out = fopen(Path.c_str(), "w");
-  if (!Out) {
-    fprintf(stderr, "greta: cannot write GRETA_TRACE=%s\n", Path.c_str());
-    return;
-  }
-  fputs("{\"traceEvents\":[\n"
-        "{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":1,\"args\":{\"name\":"
-        "\"host\"}},\n"
-        "{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":2,\"args\":{\"name\":"
-        "\"device\"}}",
-        Out);
   for (const Entry &E : Entries) {
     if (!E.Category)
       fprintf(Out,
@@ -92,8 +98,15 @@ void Trace::write() {
               E.Category, E.Name.c_str(), *E.Category == 'k' ? 2 : 1,
               static_cast<unsigned long long>(E.Track), E.Start, E.Duration);
   }
+  Entries.clear();
+}
+
+void Trace::finish() {
+  std::lock_guard<std::mutex> Guard(Lock);
+  write();
   fputs("\n]}\n", Out);
   fclose(Out);
+  Out = nullptr;
 }
 
 void TracedStream::begin(Device &D, Stream &S, const std::string &Name) {
@@ -104,6 +117,10 @@ void TracedStream::begin(Device &D, Stream &S, const std::string &Name) {
     FirstTime = Trace::get()->now();
     static std::atomic<uint64_t> Next{0};
     Number = Next++;
+  }
+  if (Waiting.size() >= mostPending) {
+    S.synchronize();
+    resolve();
   }
   Waiting.push_back({Name, D.createEvent(), D.createEvent()});
   S.record(*Waiting.back().Start);

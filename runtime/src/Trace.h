@@ -1,7 +1,7 @@
 // Trace.h: what a program did, as a file for Perfetto or chrome://tracing,
 // where GRETA_TRACE names one. In: calls of the API, kernels between two events
-// of the device, bytes in use. Out: JSON in Chrome's trace format, written when
-// the process ends.
+// of the device, bytes in use. Out: JSON in Chrome's trace format, written
+// piece by piece, the last one when the process ends.
 //
 // Kernels get times of the host's clock by an event of their stream whose time
 // both sides know: the first one that was traced.
@@ -10,6 +10,7 @@
 
 #include "Backend.h"
 
+#include <cstdio>
 #include <mutex>
 
 namespace greta::rt {
@@ -36,8 +37,9 @@ public:
   void memory(uint64_t InUse);
 
 private:
-  explicit Trace(const char *Path);
-  void write();
+  explicit Trace(FILE *Out);
+  void write();  // what is there, with Lock held
+  void finish(); // nothing is kept from here on
   void add(const char *Category, const std::string &Name, uint64_t Track,
            double Start, double Microseconds);
 
@@ -47,12 +49,13 @@ private:
     uint64_t Track;
     double Start, Duration;
   };
-  std::string Path;
   std::mutex Lock;
+  FILE *Out; // null once it is finished
   std::vector<Entry> Entries;
 };
 
-// The kernels of one stream whose times are not known yet.
+// The kernels of one stream whose times are not known yet. A stream that nobody
+// synchronizes is, where they become many.
 class TracedStream {
 public:
   // Runs `Launch` between two events, where a trace is kept.

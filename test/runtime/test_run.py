@@ -155,6 +155,17 @@ def test_bench_host(package):
     assert host["launches"] == 10 and all(0 < host[what]["min_us"] <= host[what]["median_us"] for what in ("launch", "record", "replay", "auto_graph"))
 
 
+def test_long_traces(tmp_path, package):
+    """More than is kept in memory: what is written piece by piece is one file."""
+    trace = tmp_path / "trace.json"
+    flags = ["--input=64x64xf32:random:1", "--bench-host", "--reps=4", "--launches=3000", "--json"]
+    run(package, "--device=vulkan", *flags, GRETA_TRACE=str(trace))
+    events = json.loads(trace.read_text())["traceEvents"]
+    calls = [e for e in events if e.get("cat") == "call"]
+    assert len(calls) > 20000
+    assert {e["ph"] for e in events} == {"M", "X", "C"}
+
+
 def test_profile(tmp_path):
     """Two kernels with a temporary between them, whose bytes count for both."""
 

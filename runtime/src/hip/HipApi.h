@@ -13,7 +13,12 @@ namespace greta::rt::hip {
 enum hipError_t : int {
   hipSuccess = 0,
   hipErrorOutOfMemory = 2,
+  hipErrorECCNotCorrectable = 214,
   hipErrorNotReady = 600,
+  hipErrorIllegalAddress = 700,
+  hipErrorLaunchTimeOut = 702,
+  hipErrorContextIsDestroyed = 709,
+  hipErrorAssert = 710,
   hipErrorLaunchFailure = 719
 };
 enum hipMemcpyKind : int {

@@ -4,7 +4,7 @@
 #include "CodeObject.h"
 #include "DLPack.h"
 #include "Error.h"
-#include "HipLibrary.h"
+#include "HipMemory.h"
 #include "Staging.h"
 
 #include <algorithm>
@@ -19,107 +19,18 @@ namespace greta::rt {
 namespace hip {
 namespace {
 
-// A device of a library; everything made from it holds it.
-struct Core {
-  Core(std::shared_ptr<Library> L, int Index, std::string Spec)
-      : Lib(std::move(L)), Index(Index), Spec(std::move(Spec)),
-        Name(Lib->marketingName(Index)), Arch(Lib->arch(Index)) {
-    Lib->check(use().hipStreamCreateWithFlags(&Memory, hipStreamNonBlocking),
-               "hipStreamCreateWithFlags");
-  }
-  ~Core() { (void)Lib->hipStreamDestroy(Memory); }
-  Core(const Core &) = delete;
-  // HIP's current device is per thread.
-  const Library &use() const {
-    Lib->check(Lib->hipSetDevice(Index), Spec);
-    return *Lib;
-  }
-  std::shared_ptr<Library> Lib;
-  int Index;
-  std::string Spec, Name, Arch;
-  // Where memory is allocated and freed, in stream order: hipFree would wait
-  // for all work of the device.
-  hipStream_t Memory = nullptr;
-};
-using CoreRef = std::shared_ptr<Core>;
-
-struct HipMemory : Memory {
-  HipMemory(CoreRef Owner, size_t Bytes) : C(std::move(Owner)) {
-    Size = Bytes;
-    // Kernels may read whole 16-byte words at the end.
-    size_t Rounded = (Bytes + 31) / 16 * 16;
-    if (Rounded < Bytes)
-      fail(GRETA_ERROR_OUT_OF_MEMORY, C->Spec, " cannot allocate ", Bytes,
-           " bytes");
-    void *Pointer = nullptr;
-    hipError_t Result = C->use().hipMallocAsync(&Pointer, Rounded, C->Memory);
-    // Any stream may use it from now on. Nothing but allocations runs here.
-    if (Result == hipSuccess)
-      Result = C->Lib->hipStreamSynchronize(C->Memory);
-    C->Lib->check(Result, C->Spec, " cannot allocate ", Bytes, " bytes");
-    Address = reinterpret_cast<uintptr_t>(Pointer);
-  }
-  // Streams and graphs keep what their work uses, so nobody does any more.
-  ~HipMemory() override {
-    (void)C->Lib->hipFreeAsync(reinterpret_cast<void *>(Address), C->Memory);
-  }
-  CoreRef C;
-};
-
-// Pinned memory of the host, which the device reaches.
-struct PinnedMemory : Memory {
-  PinnedMemory(CoreRef Owner, size_t Bytes) : C(std::move(Owner)) {
-    Size = Bytes;
-    C->Lib->check(
-        C->use().hipHostMalloc(&Mapped, std::max<size_t>(Bytes, 1), 0),
-        "pinned memory of ", Bytes, " bytes on ", C->Spec);
-    void *Pointer = nullptr;
-    hipError_t Result = C->Lib->hipHostGetDevicePointer(&Pointer, Mapped, 0);
-    if (Result != hipSuccess)
-      (void)C->Lib->hipHostFree(Mapped);
-    C->Lib->check(Result, "pinned memory on ", C->Spec);
-    Address = reinterpret_cast<uintptr_t>(Pointer);
-  }
-  ~PinnedMemory() override { (void)C->Lib->hipHostFree(Mapped); }
-  CoreRef C;
-};
-
-// The caller's memory of the host.
-struct RegisteredMemory : Memory {
-  RegisteredMemory(CoreRef Owner, void *Host, size_t Bytes)
-      : C(std::move(Owner)) {
-    Size = Bytes;
-    C->Lib->check(C->use().hipHostRegister(Host, Bytes, 0),
-                  "importing host memory of ", Bytes, " bytes on ", C->Spec);
-    Mapped = Host;
-    void *Pointer = nullptr;
-    hipError_t Result = C->Lib->hipHostGetDevicePointer(&Pointer, Host, 0);
-    if (Result != hipSuccess)
-      (void)C->Lib->hipHostUnregister(Host);
-    C->Lib->check(Result, "importing host memory on ", C->Spec);
-    Address = reinterpret_cast<uintptr_t>(Pointer);
-  }
-  ~RegisteredMemory() override { (void)C->Lib->hipHostUnregister(Mapped); }
-  CoreRef C;
-};
-
-// The application's memory of this device.
-struct AdoptedMemory : Memory {
-  AdoptedMemory(void *Pointer, size_t Bytes) {
-    Size = Bytes;
-    Address = reinterpret_cast<uintptr_t>(Pointer);
-  }
-};
-
 char *at(const MemoryRef &M, size_t Offset) {
   return reinterpret_cast<char *>(M->Address) + Offset;
 }
 
 struct HipEvent : Event {
   explicit HipEvent(CoreRef Owner) : C(std::move(Owner)) {
-    C->Lib->check(C->use().hipEventCreate(&Handle), "hipEventCreate");
+    C->check(C->use().hipEventCreate(&Handle), "hipEventCreate");
   }
-  ~HipEvent() override { (void)C->Lib->hipEventDestroy(Handle); }
+  ~HipEvent() override {
+    if (const Library *L = C->living())
+      (void)L->hipEventDestroy(Handle);
+  }
   void needRecorded() const {
     if (!Recorded)
       fail(GRETA_ERROR_INVALID_ARGUMENT, "the event was never recorded");
@@ -129,14 +40,14 @@ struct HipEvent : Event {
     needRecorded();
     const Library &L = C->use();
     if (Nanoseconds == UINT64_MAX) {
-      L.check(L.hipEventSynchronize(Handle), "waiting for an event");
+      C->check(L.hipEventSynchronize(Handle), "waiting for an event");
       return true;
     }
     auto Begin = std::chrono::steady_clock::now();
     while (true) {
       hipError_t Result = L.hipEventQuery(Handle);
       if (Result != hipErrorNotReady) {
-        L.check(Result, "waiting for an event");
+        C->check(Result, "waiting for an event");
         return true;
       }
       if (std::chrono::steady_clock::now() - Begin >=
@@ -147,10 +58,9 @@ struct HipEvent : Event {
   }
   double since(Event &Start) override {
     float Milliseconds = 0;
-    C->Lib->check(
-        C->use().hipEventElapsedTime(
-            &Milliseconds, static_cast<HipEvent &>(Start).Handle, Handle),
-        "hipEventElapsedTime");
+    C->check(C->use().hipEventElapsedTime(
+                 &Milliseconds, static_cast<HipEvent &>(Start).Handle, Handle),
+             "hipEventElapsedTime");
     return Milliseconds * 1000.0;
   }
   CoreRef C;
@@ -163,8 +73,8 @@ struct HipKernel : Kernel {
             const std::vector<uint8_t> &Object)
       : C(std::move(Owner)), Block(K.Block) {
     const Library &L = C->use();
-    L.check(L.hipModuleLoadData(&Module, Object.data()), "loading '", K.File,
-            "' on ", C->Spec);
+    C->check(L.hipModuleLoadData(&Module, Object.data()), "loading '", K.File,
+             "' on ", C->Spec);
     hipError_t Result =
         L.hipModuleGetFunction(&Function, Module, K.Entry.c_str());
     if (Result != hipSuccess) {
@@ -173,7 +83,10 @@ struct HipKernel : Kernel {
            "'");
     }
   }
-  ~HipKernel() override { (void)C->Lib->hipModuleUnload(Module); }
+  ~HipKernel() override {
+    if (const Library *L = C->living())
+      (void)L->hipModuleUnload(Module);
+  }
   CoreRef C;
   hipModule_t Module = nullptr;
   hipFunction_t Function = nullptr;
@@ -185,10 +98,11 @@ struct HipStream;
 struct HipGraph : Graph, std::enable_shared_from_this<HipGraph> {
   explicit HipGraph(CoreRef Owner) : C(std::move(Owner)) {}
   ~HipGraph() override {
-    if (Exec)
-      (void)C->Lib->hipGraphExecDestroy(Exec);
-    if (Handle)
-      (void)C->Lib->hipGraphDestroy(Handle);
+    const Library *L = C->living();
+    if (L && Exec)
+      (void)L->hipGraphExecDestroy(Exec);
+    if (L && Handle)
+      (void)L->hipGraphDestroy(Handle);
   }
   void launch(Stream &S) override;
   CoreRef C;
@@ -203,21 +117,22 @@ struct HipGraph : Graph, std::enable_shared_from_this<HipGraph> {
 // ends with an event: when it has happened, what the batch kept is released.
 struct HipStream : Stream {
   explicit HipStream(CoreRef Owner) : C(std::move(Owner)) {
-    C->Lib->check(
-        C->use().hipStreamCreateWithFlags(&Handle, hipStreamNonBlocking),
-        "hipStreamCreateWithFlags");
+    C->check(C->use().hipStreamCreateWithFlags(&Handle, hipStreamNonBlocking),
+             "hipStreamCreateWithFlags");
   }
   // An application's stream, which it keeps.
   HipStream(CoreRef Owner, hipStream_t Own)
       : C(std::move(Owner)), Handle(Own), IsAdopted(true) {}
   ~HipStream() override {
-    (void)C->Lib->hipStreamSynchronize(Handle);
+    const Library *L = C->living();
+    if (!L || L->isLoss(L->hipStreamSynchronize(Handle)))
+      return;
     for (const Batch &B : InFlight)
-      (void)C->Lib->hipEventDestroy(B.Done);
+      (void)L->hipEventDestroy(B.Done);
     for (hipEvent_t E : FreeEvents)
-      (void)C->Lib->hipEventDestroy(E);
+      (void)L->hipEventDestroy(E);
     if (!IsAdopted)
-      (void)C->Lib->hipStreamDestroy(Handle);
+      (void)L->hipStreamDestroy(Handle);
   }
   // The bytes are taken into pinned memory, so nobody waits for the copy.
   void write(const MemoryRef &To, size_t Offset, const void *Data,
@@ -253,9 +168,9 @@ struct HipStream : Stream {
             uint32_t Word) override {
     kept().add(To);
     add([To = at(To, Offset), Size, Word](HipStream &S) {
-      S.C->Lib->check(S.C->use().hipMemsetD32Async(To, static_cast<int>(Word),
-                                                   Size / 4, S.Handle),
-                      "a fill");
+      S.C->check(S.C->use().hipMemsetD32Async(To, static_cast<int>(Word),
+                                              Size / 4, S.Handle),
+                 "a fill");
     });
   }
   void launch(const Launch &L) override {
@@ -283,15 +198,14 @@ struct HipStream : Stream {
   }
   void record(Event &E) override {
     auto &H = static_cast<HipEvent &>(E);
-    C->Lib->check(C->use().hipEventRecord(H.Handle, Handle),
-                  "recording an event");
+    C->check(C->use().hipEventRecord(H.Handle, Handle), "recording an event");
     H.Recorded = true;
   }
   void wait(Event &E) override {
     auto &H = static_cast<HipEvent &>(E);
     H.needRecorded();
-    C->Lib->check(C->use().hipStreamWaitEvent(Handle, H.Handle, 0),
-                  "hipStreamWaitEvent");
+    C->check(C->use().hipStreamWaitEvent(Handle, H.Handle, 0),
+             "hipStreamWaitEvent");
   }
   void flush() override {}
   void callHost(void (*F)(void *), void *Data) override {
@@ -300,15 +214,14 @@ struct HipStream : Stream {
       void *Data;
     };
     auto Made = std::make_unique<Call>(Call{F, Data});
-    C->Lib->check(C->use().hipStreamAddCallback(
-                      Handle,
-                      [](hipStream_t, hipError_t, void *Pointer) {
-                        std::unique_ptr<Call> Made(
-                            static_cast<Call *>(Pointer));
-                        Made->F(Made->Data);
-                      },
-                      Made.get(), 0),
-                  "hipStreamAddCallback");
+    C->check(C->use().hipStreamAddCallback(
+                 Handle,
+                 [](hipStream_t, hipError_t, void *Pointer) {
+                   std::unique_ptr<Call> Made(static_cast<Call *>(Pointer));
+                   Made->F(Made->Data);
+                 },
+                 Made.get(), 0),
+             "hipStreamAddCallback");
     (void)Made.release();
   }
   // What ran to its end is released, and there is always an event on its way
@@ -319,7 +232,7 @@ struct HipStream : Stream {
       endBatch();
   }
   void synchronize() override {
-    C->Lib->check(C->use().hipStreamSynchronize(Handle), "work on ", C->Spec);
+    C->check(C->use().hipStreamSynchronize(Handle), "work on ", C->Spec);
     release(Next++);
     OpenKeep.clear();
     OpenOps = 0;
@@ -341,8 +254,7 @@ struct HipStream : Stream {
       endBatch();
     for (const Batch &B : InFlight)
       if (B.Number == Number)
-        C->Lib->check(C->use().hipEventSynchronize(B.Done), "work on ",
-                      C->Spec);
+        C->check(C->use().hipEventSynchronize(B.Done), "work on ", C->Spec);
     release(std::min(Number, Next - 1));
   }
   uint64_t Next = 1;
@@ -352,8 +264,8 @@ private:
   static constexpr size_t maxBatch = 128;
 
   void move(void *To, const void *From, size_t Size, hipMemcpyKind Kind) {
-    C->Lib->check(C->use().hipMemcpyAsync(To, From, Size, Kind, Handle),
-                  "copying ", Size, " bytes on ", C->Spec);
+    C->check(C->use().hipMemcpyAsync(To, From, Size, Kind, Handle), "copying ",
+             Size, " bytes on ", C->Spec);
   }
   void start(const HipKernel &K, const std::array<uint32_t, 3> &Grid,
              Span<uint8_t> Block, Span<Extent> Extents) {
@@ -362,10 +274,10 @@ private:
     size_t Size = Block.Size;
     void *Extra[] = {launchBufferPointer, const_cast<uint8_t *>(Block.Data),
                      launchBufferSize, &Size, launchEnd};
-    C->Lib->check(C->use().hipModuleLaunchKernel(
-                      K.Function, Grid[0], Grid[1], Grid[2], K.Block[0],
-                      K.Block[1], K.Block[2], 0, Handle, nullptr, Extra),
-                  "launching '", K.Name, "' on ", C->Spec);
+    C->check(C->use().hipModuleLaunchKernel(
+                 K.Function, Grid[0], Grid[1], Grid[2], K.Block[0], K.Block[1],
+                 K.Block[2], 0, Handle, nullptr, Extra),
+             "launching '", K.Name, "' on ", C->Spec);
   }
   // Queues the operation, or records it.
   template <typename Operation> void add(Operation O) {
@@ -381,12 +293,12 @@ private:
       return;
     if (FreeEvents.empty()) {
       hipEvent_t E;
-      C->Lib->check(C->use().hipEventCreateWithFlags(&E, hipEventDisableTiming),
-                    "hipEventCreateWithFlags");
+      C->check(C->use().hipEventCreateWithFlags(&E, hipEventDisableTiming),
+               "hipEventCreateWithFlags");
       FreeEvents.push_back(E);
     }
-    C->Lib->check(C->use().hipEventRecord(FreeEvents.back(), Handle),
-                  "ending a batch of operations");
+    C->check(C->use().hipEventRecord(FreeEvents.back(), Handle),
+             "ending a batch of operations");
     if (Idle.empty())
       Idle.emplace_back();
     InFlight.splice(InFlight.end(), Idle, Idle.begin());
@@ -403,7 +315,7 @@ private:
     Completed = std::max(Completed, Done);
     while (!InFlight.empty() &&
            (InFlight.front().Number <= Done ||
-            C->Lib->hipEventQuery(InFlight.front().Done) == hipSuccess)) {
+            C->use().hipEventQuery(InFlight.front().Done) == hipSuccess)) {
       Completed = std::max(Completed, InFlight.front().Number);
       FreeEvents.push_back(InFlight.front().Done);
       InFlight.front().Keep.clear();
@@ -436,8 +348,8 @@ std::shared_ptr<Graph> HipStream::endCapture() {
   std::shared_ptr<HipGraph> G = std::move(Recording);
   Recording = nullptr;
   const Library &L = C->use();
-  L.check(L.hipStreamBeginCapture(Handle, hipStreamCaptureModeThreadLocal),
-          "recording a graph");
+  C->check(L.hipStreamBeginCapture(Handle, hipStreamCaptureModeThreadLocal),
+           "recording a graph");
   try {
     for (const auto &Operation : G->Operations)
       Operation(*this);
@@ -445,9 +357,9 @@ std::shared_ptr<Graph> HipStream::endCapture() {
     (void)L.hipStreamEndCapture(Handle, &G->Handle);
     throw;
   }
-  L.check(L.hipStreamEndCapture(Handle, &G->Handle), "recording a graph");
-  L.check(L.hipGraphInstantiate(&G->Exec, G->Handle, nullptr, nullptr, 0),
-          "hipGraphInstantiate");
+  C->check(L.hipStreamEndCapture(Handle, &G->Handle), "recording a graph");
+  C->check(L.hipGraphInstantiate(&G->Exec, G->Handle, nullptr, nullptr, 0),
+           "hipGraphInstantiate");
   return G;
 }
 
@@ -461,7 +373,7 @@ void HipGraph::launch(Stream &S) {
     });
     return;
   }
-  C->Lib->check(C->use().hipGraphLaunch(Exec, H.Handle), "launching a graph");
+  C->check(C->use().hipGraphLaunch(Exec, H.Handle), "launching a graph");
   H.OpenKeep.add(shared_from_this());
   H.count();
   H.kick();
@@ -490,10 +402,10 @@ struct HipDevice : Device {
   std::unique_ptr<Stream> adoptHipStream(void *Stream) override {
     return std::make_unique<HipStream>(C, static_cast<hipStream_t>(Stream));
   }
+  bool isLost() const override { return C->IsLost; }
   Reserved reserved() override {
     size_t Free = 0, Total = 0;
-    C->Lib->check(C->use().hipMemGetInfo(&Free, &Total), "the memory of ",
-                  C->Spec);
+    C->check(C->use().hipMemGetInfo(&Free, &Total), "the memory of ", C->Spec);
     return {use().InUse, 0, Total, Free};
   }
   std::unique_ptr<Stream> createStream() override {

@@ -1,8 +1,8 @@
 // HipLibrary.cpp: see HipLibrary.h.
 #include "HipLibrary.h"
 #include "Files.h"
+#include "Process.h"
 
-#include <cstdlib>
 #include <cstring>
 #include <dlfcn.h>
 #include <mutex>
@@ -53,6 +53,8 @@ Library::Library(void *Handle, std::string Opened) : Path(std::move(Opened)) {
       reinterpret_cast<decltype(Chips)>(dlsym(Handle, "greta_hip_sim_chips"));
   SetArguments = reinterpret_cast<decltype(SetArguments)>(
       dlsym(Handle, "greta_hip_sim_set_arguments"));
+  DeviceReset =
+      reinterpret_cast<decltype(DeviceReset)>(dlsym(Handle, "hipDeviceReset"));
   if (SetArguments)
     WantsArguments = reinterpret_cast<decltype(WantsArguments)>(
         dlsym(Handle, "greta_hip_sim_wants_arguments"));
@@ -65,7 +67,7 @@ std::shared_ptr<Library> Library::real() {
   std::lock_guard<std::mutex> Guard(Lock);
   if (!Loaded) {
     // GRETA_HIP_LIBRARY names another one, and then only that.
-    const char *Named = secure_getenv("GRETA_HIP_LIBRARY");
+    const char *Named = environment("GRETA_HIP_LIBRARY");
     std::vector<std::string> Candidates = {
         "libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5",
         "libamdhip64.so"};
@@ -93,7 +95,7 @@ std::shared_ptr<Library> Library::simulator(const std::string &Chip) {
   }
   if (!Handle) {
     std::vector<std::string> Candidates;
-    const char *Named = secure_getenv("GRETA_HIP_SIM");
+    const char *Named = environment("GRETA_HIP_SIM");
     if (Named && *Named)
       Candidates = {Named};
     else
@@ -121,6 +123,9 @@ std::shared_ptr<Library> Library::simulator(const std::string &Chip) {
 
 void Library::failed(hipError_t Result, const std::string &What) const {
   std::string Detail = LastError && LastError() ? LastError() : "";
+  if (isLoss(Result))
+    failLost(concat(What, ": ", hipGetErrorString(Result), " (",
+                    static_cast<int>(Result), ")"));
   // What a kernel did wrong the simulator says itself.
   if (Result == hipErrorLaunchFailure && !Detail.empty())
     fail(GRETA_ERROR_DEVICE, What, ": ", Detail);
@@ -128,6 +133,26 @@ void Library::failed(hipError_t Result, const std::string &What) const {
                                      : GRETA_ERROR_DEVICE,
        What, ": ", hipGetErrorString(Result), " (", static_cast<int>(Result),
        ")", Detail.empty() ? "" : ": ", Detail);
+}
+
+// The simulator goes on after a kernel's fault.
+bool Library::isLoss(hipError_t Result) const {
+  switch (Result) {
+  case hipErrorECCNotCorrectable:
+  case hipErrorIllegalAddress:
+  case hipErrorLaunchTimeOut:
+  case hipErrorContextIsDestroyed:
+  case hipErrorAssert:
+  case hipErrorLaunchFailure:
+    return !SetChip;
+  default:
+    return false;
+  }
+}
+
+bool Library::reset(int Device) const {
+  return DeviceReset && hipSetDevice(Device) == hipSuccess &&
+         DeviceReset() == hipSuccess;
 }
 
 void Library::setArguments(Span<Extent> Extents) const {
@@ -181,11 +206,7 @@ std::string Library::arch(int Device) const {
 std::string Library::uuid(int Device) const {
   hipUUID Uuid{};
   check(hipDeviceGetUuid(&Uuid, Device), "the UUID of HIP device ", Device);
-  std::string Digits;
-  for (char Byte : Uuid.bytes)
-    for (int Shift : {4, 0})
-      Digits += "0123456789abcdef"[(Byte >> Shift) & 15];
-  return Digits;
+  return hex(reinterpret_cast<const uint8_t *>(Uuid.bytes), sizeof(Uuid.bytes));
 }
 
 std::string Library::marketingName(int Device) const {

@@ -39,6 +39,11 @@ public:
     if (Result != hipSuccess)
       failed(Result, concat(What...));
   }
+  // Whether the device takes no work after this error.
+  bool isLoss(hipError_t Result) const;
+  // Makes a lost device as good as new, with nothing of what it had; whether
+  // it is.
+  bool reset(int Device) const;
   // The simulator's; none where it does not say.
   std::vector<std::string> chips() const;
   // Before each launch of a simulator that checks programs.
@@ -63,6 +68,7 @@ private:
 
   // Takes a hipDeviceProp_t *, whose layout differs between releases.
   hipError_t (*Properties)(void *, int) = nullptr;
+  hipError_t (*DeviceReset)() = nullptr;
   const char *(*LastError)() = nullptr;
   int (*SetChip)(const char *) = nullptr;
   const char *(*Chips)() = nullptr;

@@ -7,6 +7,7 @@
 #include "Elf.h"
 #include "Error.h"
 #include "Files.h"
+#include "Process.h"
 
 #include <atomic>
 #include <chrono>
@@ -279,10 +280,7 @@ struct HostDevice : Device {
 
 static std::atomic<bool> NativeRefused{false};
 void refuseNativeCode() { NativeRefused = true; }
-bool nativeCodeIsRefused() {
-  const char *Value = getenv("GRETA_NO_NATIVE");
-  return NativeRefused || (Value && *Value && strcmp(Value, "0") != 0);
-}
+bool nativeCodeIsRefused() { return NativeRefused || isOn("GRETA_NO_NATIVE"); }
 
 std::shared_ptr<Device> openHost() { return std::make_shared<HostDevice>(); }
 

@@ -121,6 +121,29 @@ VkSemaphore Core::createTimeline() const {
   return Timeline;
 }
 
+VkResult Core::wait(VkSemaphore Timeline, uint64_t Value,
+                    uint64_t Nanoseconds) const {
+  // Not every driver wakes those that wait for a device that is lost, so they
+  // look again from time to time.
+  constexpr uint64_t most = 500'000'000;
+  VkSemaphoreWaitInfo Info{VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO};
+  Info.semaphoreCount = 1;
+  Info.pSemaphores = &Timeline;
+  Info.pValues = &Value;
+  while (!IsLost) {
+    uint64_t Now = std::min(Nanoseconds, most);
+    VkResult Result = Fn.WaitSemaphores(Handle, &Info, Now);
+    learn(Result);
+    if (Result != VK_TIMEOUT || Now == Nanoseconds)
+      return Result;
+    if (Nanoseconds != UINT64_MAX)
+      Nanoseconds -= Now;
+    uint64_t Reached = 0;
+    learn(Fn.GetSemaphoreCounterValue(Handle, Timeline, &Reached));
+  }
+  return VK_ERROR_DEVICE_LOST;
+}
+
 Core::~Core() {
   Blocks.trim();
   saveCache();
@@ -156,14 +179,15 @@ void Core::saveCache() {
 }
 
 Query::Query(CoreRef Owner) : C(std::move(Owner)) {
+  C->needDevice();
   std::lock_guard<std::mutex> Guard(C->Lock);
   if (C->FreeQueries.empty()) {
     VkQueryPoolCreateInfo Info{VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO};
     Info.queryType = VK_QUERY_TYPE_TIMESTAMP;
     Info.queryCount = 256;
     VkQueryPool Pool;
-    check(C->Fn.CreateQueryPool(C->Handle, &Info, nullptr, &Pool),
-          "vkCreateQueryPool");
+    C->check(C->Fn.CreateQueryPool(C->Handle, &Info, nullptr, &Pool),
+             "vkCreateQueryPool");
     C->QueryPools.push_back(Pool);
     for (uint32_t Q = 0; Q < Info.queryCount; ++Q)
       C->FreeQueries.push_back({Pool, Q});
@@ -273,10 +297,6 @@ std::string VulkanDevice::whyNot(const Variant &V) {
     if (Shared > L.maxComputeSharedMemorySize)
       return concat(Shared, " bytes of shared memory, the limit is ",
                     L.maxComputeSharedMemorySize);
-    uint32_t Arguments = argumentOffsets(K.Args).back();
-    if (Arguments > L.maxPushConstantsSize)
-      return concat(Arguments, " bytes of arguments, the limit is ",
-                    L.maxPushConstantsSize);
     uint32_t Threads = K.Block[0] * K.Block[1] * K.Block[2];
     if (Threads > L.maxComputeWorkGroupInvocations)
       return concat(Threads, " invocations a workgroup, the limit is ",

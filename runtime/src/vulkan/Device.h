@@ -2,7 +2,8 @@
 //
 // Kernels get device addresses through push constants, so there are no
 // descriptors: a buffer is memory with an address, a launch is pipeline + push
-// constants + dispatch.
+// constants + dispatch. Arguments that are more than the device has push
+// constants for lie in memory of the stream or the graph (ArgumentBuffer.h).
 #ifndef GRETA_RUNTIME_VULKAN_DEVICE_H
 #define GRETA_RUNTIME_VULKAN_DEVICE_H
 
@@ -93,6 +94,26 @@ struct Core {
        const greta_vulkan_device &Own);
   ~Core();
   Core(const Core &) = delete;
+  // Every answer of the driver goes through these: whoever hears first that the
+  // device is lost, nobody asks the driver any more.
+  void learn(VkResult Result) const {
+    if (Result == VK_ERROR_DEVICE_LOST)
+      IsLost = true;
+  }
+  template <typename... Parts>
+  void check(VkResult Result, const Parts &...What) const {
+    learn(Result);
+    vulkan::check(Result, What...);
+  }
+  // Drivers differ in what they answer once a device is lost.
+  void needDevice() const {
+    if (IsLost)
+      failLost(Physical.Props.deviceName);
+  }
+  // Waits until the timeline has come to Value, so long at most; whether it has
+  // (or VK_TIMEOUT). Ends when the device is lost, whoever hears of it.
+  VkResult wait(VkSemaphore Timeline, uint64_t Value,
+                uint64_t Nanoseconds) const;
   [[noreturn]] void outOfMemory(size_t Size) const;
   VkSemaphore createTimeline() const;
   uint64_t deviceMemory() const; // bytes of the largest heap of its own
@@ -117,8 +138,8 @@ struct Core {
   Pool Blocks{*this};                         // of device memory, for buffers
   VkPipelineCache Cache = VK_NULL_HANDLE;
   std::atomic<bool> CacheChanged{false};
-  std::atomic<bool> IsLost{false}; // and stays so
-  std::mutex Lock;                 // guards what follows
+  mutable std::atomic<bool> IsLost{false}; // and stays so
+  std::mutex Lock;                         // guards what follows
   size_t NextQueue = 0;
   struct QueryPool {
     VkQueryPool Handle;
@@ -152,7 +173,7 @@ struct VulkanMemory : Memory {
   // An application's buffer, which it keeps.
   VulkanMemory(CoreRef C, size_t Bytes, VkBuffer Own);
   ~VulkanMemory() override;
-  int exportFd() const override;
+  void exportFd(greta_shared_memory &Out) const override;
   void *handle() const override { return reinterpret_cast<void *>(Buffer); }
   CoreRef C;
   VkBuffer Buffer = VK_NULL_HANDLE;
@@ -162,6 +183,9 @@ struct VulkanMemory : Memory {
   bool IsAdopted = false;
 
 private:
+  // What the others begin with: where they throw, ~VulkanMemory gives back what
+  // there is.
+  VulkanMemory(CoreRef C, size_t Bytes);
   void create(const void *Next);
   void findAddress();
   void checkBound(VkResult Result);
@@ -169,7 +193,6 @@ private:
   VkResult bindExternal(const External &From);
   VkResult allocate(const VkMemoryRequirements &Needs,
                     std::optional<uint32_t> Type, const void *Next);
-  void release();
 };
 
 struct VulkanKernel : Kernel {
@@ -182,6 +205,8 @@ struct VulkanKernel : Kernel {
   VkPipelineLayout Layout = VK_NULL_HANDLE;
   VkPipeline Pipeline = VK_NULL_HANDLE;
   bool Captured = false;
+  // Its push constants are the address of its arguments, which are too many.
+  bool FromBuffer = false;
 };
 
 // A VK_QUERY_TYPE_TIMESTAMP query of its own, returned to the device when
@@ -209,6 +234,7 @@ std::unique_ptr<Stream> createStream(CoreRef C);
 class VulkanDevice : public Device {
 public:
   VulkanDevice(CoreRef C, unsigned Index);
+  bool isLost() const override { return C->IsLost; }
   Reserved reserved() override;
   void trim() override { C->Blocks.trim(); }
   MemoryRef allocateMapped(size_t Size) override;
@@ -218,7 +244,7 @@ public:
     return {kDLVulkan, static_cast<int32_t>(Index)};
   }
   MemoryRef allocateShared(greta_fd_kind Kind, size_t Size) override;
-  MemoryRef importFd(greta_fd_kind Kind, int Fd, size_t Size) override;
+  MemoryRef importFd(const greta_shared_memory &From) override;
   MemoryRef adoptVulkan(uint64_t Buffer, size_t Size) override;
   std::unique_ptr<Stream> createStream() override;
   std::unique_ptr<Event> createEvent() override;

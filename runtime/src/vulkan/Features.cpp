@@ -1,5 +1,6 @@
 // Features.cpp: see Features.h.
 #include "Features.h"
+#include "Process.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -129,7 +130,7 @@ constexpr struct {
 // GRETA_VULKAN_DENY=name[,name:coopmat]: devices whose name contains `name` are
 // not used, or used without cooperative matrices.
 bool deniedByUser(const std::string &Device, bool Coopmat) {
-  const char *Value = getenv("GRETA_VULKAN_DENY");
+  const char *Value = environment("GRETA_VULKAN_DENY");
   std::string List = Value ? Value : "";
   const std::string Suffix = ":coopmat";
   for (size_t Begin = 0; Begin < List.size();) {
@@ -246,15 +247,6 @@ int rank(const PhysicalDevice &P) {
   default:
     return 4;
   }
-}
-
-std::string hex(const uint8_t *Bytes, size_t Size) {
-  std::string S;
-  for (size_t I = 0; I < Size; ++I) {
-    S += "0123456789abcdef"[Bytes[I] >> 4];
-    S += "0123456789abcdef"[Bytes[I] & 15];
-  }
-  return S;
 }
 
 } // namespace

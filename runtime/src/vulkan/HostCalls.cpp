@@ -38,16 +38,12 @@ void HostCalls::run() {
     Call Next = Calls.front();
     Calls.pop_front();
     Guard.unlock();
-    VkSemaphoreWaitInfo Wait{VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO};
-    Wait.semaphoreCount = 1;
-    Wait.pSemaphores = &Of;
-    Wait.pValues = &Next.Behind;
-    (void)C->Fn.WaitSemaphores(C->Handle, &Wait, UINT64_MAX);
+    (void)C->wait(Of, Next.Behind, UINT64_MAX);
     Next.F(Next.Data);
     VkSemaphoreSignalInfo Signal{VK_STRUCTURE_TYPE_SEMAPHORE_SIGNAL_INFO};
     Signal.semaphore = Timeline;
     Signal.value = ++Done;
-    (void)C->Fn.SignalSemaphore(C->Handle, &Signal);
+    C->learn(C->Fn.SignalSemaphore(C->Handle, &Signal));
     Guard.lock();
   }
 }

@@ -2,6 +2,7 @@
 #include "Instance.h"
 #include "Backend.h"
 #include "Error.h"
+#include "Process.h"
 
 #include <atomic>
 #include <cstdlib>
@@ -33,10 +34,7 @@ VKAPI_ATTR VkBool32 VKAPI_CALL onMessage(
   return VK_FALSE;
 }
 
-bool validating() {
-  const char *Value = secure_getenv("GRETA_VULKAN_VALIDATE");
-  return Value && *Value && strcmp(Value, "0") != 0;
-}
+bool validating() { return isOn("GRETA_VULKAN_VALIDATE"); }
 
 } // namespace
 
@@ -49,9 +47,7 @@ void failed(VkResult Result, const std::string &What) {
     fail(GRETA_ERROR_OUT_OF_MEMORY, What, ": out of ",
          Result == VK_ERROR_OUT_OF_HOST_MEMORY ? "host" : "device", " memory");
   if (Result == VK_ERROR_DEVICE_LOST)
-    fail(GRETA_ERROR_DEVICE_LOST, What,
-         ": the device was lost (a kernel crashed or ran too long); destroy "
-         "all that was made from it and open it again");
+    failLost(What);
   fail(GRETA_ERROR_DEVICE, What, " failed with VkResult ",
        static_cast<int>(Result));
 }

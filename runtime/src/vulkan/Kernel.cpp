@@ -1,5 +1,6 @@
 // Kernel.cpp: a SPIR-V module as a compute pipeline with its subgroup size
 // pinned.
+#include "ArgumentBuffer.h"
 #include "Device.h"
 #include "Error.h"
 
@@ -11,19 +12,25 @@ VulkanKernel::VulkanKernel(CoreRef Owner, uint32_t SubgroupSize,
                            const std::vector<uint32_t> &Words,
                            bool CaptureStatistics)
     : C(std::move(Owner)) {
+  C->needDevice();
   uint32_t Bytes = argumentOffsets(K.Args).back();
+  FromBuffer = Bytes > C->Physical.Props.limits.maxPushConstantsSize;
+  const std::vector<uint32_t> Code =
+      FromBuffer ? argumentsFromBuffer(Words) : Words;
+  if (FromBuffer)
+    Bytes = sizeof(uint64_t);
   VkPushConstantRange Range{VK_SHADER_STAGE_COMPUTE_BIT, 0, Bytes};
   VkPipelineLayoutCreateInfo LayoutInfo{
       VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO};
   LayoutInfo.pushConstantRangeCount = Bytes ? 1 : 0;
   LayoutInfo.pPushConstantRanges = &Range;
-  check(C->Fn.CreatePipelineLayout(C->Handle, &LayoutInfo, nullptr, &Layout),
-        "vkCreatePipelineLayout");
+  C->check(C->Fn.CreatePipelineLayout(C->Handle, &LayoutInfo, nullptr, &Layout),
+           "vkCreatePipelineLayout");
 
   VkShaderModuleCreateInfo ModuleInfo{
       VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO};
-  ModuleInfo.codeSize = Words.size() * 4;
-  ModuleInfo.pCode = Words.data();
+  ModuleInfo.codeSize = Code.size() * 4;
+  ModuleInfo.pCode = Code.data();
   VkShaderModule Module = VK_NULL_HANDLE;
   VkResult Result =
       C->Fn.CreateShaderModule(C->Handle, &ModuleInfo, nullptr, &Module);
@@ -61,8 +68,8 @@ VulkanKernel::VulkanKernel(CoreRef Owner, uint32_t SubgroupSize,
   }
   if (Result != VK_SUCCESS) {
     C->Fn.DestroyPipelineLayout(C->Handle, Layout, nullptr);
-    check(Result, "compiling kernel '", K.Entry, "' of '", K.File, "' on ",
-          C->Physical.Props.deviceName);
+    C->check(Result, "compiling kernel '", K.Entry, "' of '", K.File, "' on ",
+             C->Physical.Props.deviceName);
   }
 }
 
@@ -77,7 +84,7 @@ void VulkanKernel::statistics(nlohmann::json &Out) const {
   VkPipelineInfoKHR Info{VK_STRUCTURE_TYPE_PIPELINE_INFO_KHR};
   Info.pipeline = Pipeline;
   uint32_t Count = 0;
-  check(
+  C->check(
       C->Fn.GetPipelineExecutableProperties(C->Handle, &Info, &Count, nullptr),
       "pipeline executables");
   std::vector<VkPipelineExecutablePropertiesKHR> Executables(
@@ -87,9 +94,9 @@ void VulkanKernel::statistics(nlohmann::json &Out) const {
               {},
               {},
               0});
-  check(C->Fn.GetPipelineExecutableProperties(C->Handle, &Info, &Count,
-                                              Executables.data()),
-        "pipeline executables");
+  C->check(C->Fn.GetPipelineExecutableProperties(C->Handle, &Info, &Count,
+                                                 Executables.data()),
+           "pipeline executables");
   Out = nlohmann::json::array();
   for (uint32_t E = 0; E < Count; ++E) {
     VkPipelineExecutableInfoKHR Which{
@@ -97,8 +104,9 @@ void VulkanKernel::statistics(nlohmann::json &Out) const {
     Which.pipeline = Pipeline;
     Which.executableIndex = E;
     uint32_t N = 0;
-    check(C->Fn.GetPipelineExecutableStatistics(C->Handle, &Which, &N, nullptr),
-          "pipeline statistics");
+    C->check(
+        C->Fn.GetPipelineExecutableStatistics(C->Handle, &Which, &N, nullptr),
+        "pipeline statistics");
     std::vector<VkPipelineExecutableStatisticKHR> Stats(
         N, {VK_STRUCTURE_TYPE_PIPELINE_EXECUTABLE_STATISTIC_KHR,
             nullptr,
@@ -106,9 +114,9 @@ void VulkanKernel::statistics(nlohmann::json &Out) const {
             {},
             {},
             {}});
-    check(C->Fn.GetPipelineExecutableStatistics(C->Handle, &Which, &N,
-                                                Stats.data()),
-          "pipeline statistics");
+    C->check(C->Fn.GetPipelineExecutableStatistics(C->Handle, &Which, &N,
+                                                   Stats.data()),
+             "pipeline statistics");
     nlohmann::json J = {{"name", Executables[E].name},
                         {"subgroup_size", Executables[E].subgroupSize}};
     for (const VkPipelineExecutableStatisticKHR &S : Stats) {

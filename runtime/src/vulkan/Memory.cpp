@@ -5,6 +5,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <fcntl.h>
+#include <unistd.h>
+#include <utility>
 
 namespace greta::rt::vulkan {
 
@@ -48,17 +51,20 @@ std::optional<uint32_t> Core::memoryType(uint32_t Allowed,
   return std::nullopt;
 }
 
+VulkanMemory::VulkanMemory(CoreRef Owner, size_t Bytes) : C(std::move(Owner)) {
+  C->needDevice();
+  Size = Bytes;
+}
+
 VulkanMemory::VulkanMemory(CoreRef Owner, size_t Bytes, bool HostVisible,
                            bool PreferDevice)
-    : C(std::move(Owner)) {
-  Size = Bytes;
+    : VulkanMemory(std::move(Owner), Bytes) {
   create(nullptr);
   checkBound(bind(HostVisible, PreferDevice));
 }
 
 VulkanMemory::VulkanMemory(CoreRef Owner, size_t Bytes, const External &From)
-    : C(std::move(Owner)) {
-  Size = Bytes;
+    : VulkanMemory(std::move(Owner), Bytes) {
   VkExternalMemoryBufferCreateInfo Info{
       VK_STRUCTURE_TYPE_EXTERNAL_MEMORY_BUFFER_CREATE_INFO};
   Info.handleTypes = From.Type;
@@ -70,8 +76,9 @@ VulkanMemory::VulkanMemory(CoreRef Owner, size_t Bytes, const External &From)
 }
 
 VulkanMemory::VulkanMemory(CoreRef Owner, size_t Bytes, VkBuffer Own)
-    : C(std::move(Owner)), Buffer(Own), IsAdopted(true) {
-  Size = Bytes;
+    : VulkanMemory(std::move(Owner), Bytes) {
+  Buffer = Own;
+  IsAdopted = true;
   findAddress();
 }
 
@@ -93,14 +100,13 @@ void VulkanMemory::create(const void *Next) {
                VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
                VK_BUFFER_USAGE_TRANSFER_DST_BIT |
                VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT;
-  check(C->Fn.CreateBuffer(C->Handle, &Info, nullptr, &Buffer), "a buffer of ",
-        Bytes, " bytes");
+  C->check(C->Fn.CreateBuffer(C->Handle, &Info, nullptr, &Buffer),
+           "a buffer of ", Bytes, " bytes");
 }
 
 void VulkanMemory::checkBound(VkResult Result) {
   if (Result == VK_SUCCESS)
     return findAddress();
-  release();
   if (Result == VK_ERROR_OUT_OF_DEVICE_MEMORY ||
       Result == VK_ERROR_OUT_OF_HOST_MEMORY)
     C->outOfMemory(Size);
@@ -113,7 +119,7 @@ void VulkanMemory::checkBound(VkResult Result) {
   if (Result == VK_ERROR_INVALID_EXTERNAL_HANDLE)
     fail(GRETA_ERROR_INVALID_ARGUMENT, P.deviceName,
          " cannot import this memory as a buffer of ", Size, " bytes");
-  check(Result, "allocating ", Size, " bytes");
+  C->check(Result, "allocating ", Size, " bytes");
 }
 
 void VulkanMemory::findAddress() {
@@ -161,9 +167,12 @@ VkResult VulkanMemory::bind(bool HostVisible, bool PreferDevice) {
        {PreferDevice ? VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT
                      : VK_MEMORY_PROPERTY_HOST_CACHED_BIT,
         VK_MEMORY_PROPERTY_HOST_CACHED_BIT, VkMemoryPropertyFlagBits(0)})
-    if (Result == VK_ERROR_OUT_OF_DEVICE_MEMORY)
+    if (Result == VK_ERROR_OUT_OF_DEVICE_MEMORY) {
+      // Of the last attempt, if only binding failed.
+      C->Fn.FreeMemory(C->Handle, std::exchange(Allocation, nullptr), nullptr);
       Result = allocate(
           Needs, C->memoryType(Needs.memoryTypeBits, visible | Wish), nullptr);
+    }
   if (Result == VK_SUCCESS)
     Result =
         C->Fn.MapMemory(C->Handle, Allocation, 0, VK_WHOLE_SIZE, 0, &Mapped);
@@ -214,24 +223,32 @@ VkResult VulkanMemory::bindExternal(const External &From) {
   VkImportMemoryFdInfoKHR Import{VK_STRUCTURE_TYPE_IMPORT_MEMORY_FD_INFO_KHR};
   Import.pNext = &Dedicated;
   Import.handleType = From.Type;
-  Import.fd = From.Fd;
-  return allocate(Needs,
-                  C->memoryType(Types, VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT),
-                  &Import);
+  // The driver takes a descriptor if it gives memory, also where the rest
+  // fails.
+  Import.fd = fcntl(From.Fd, F_DUPFD_CLOEXEC, 0);
+  VkResult Result =
+      allocate(Needs, C->memoryType(Types, VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT),
+               &Import);
+  if (!Allocation && Import.fd >= 0)
+    close(Import.fd);
+  return Result;
 }
 
-int VulkanMemory::exportFd() const {
+void VulkanMemory::exportFd(greta_shared_memory &Out) const {
   if (!Exported)
-    return Memory::exportFd();
+    return Memory::exportFd(Out);
   VkMemoryGetFdInfoKHR Info{VK_STRUCTURE_TYPE_MEMORY_GET_FD_INFO_KHR};
   Info.memory = Allocation;
   Info.handleType = Exported;
-  int Fd = -1;
-  check(C->Fn.GetMemoryFd(C->Handle, &Info, &Fd), "exporting a buffer");
-  return Fd;
+  C->check(C->Fn.GetMemoryFd(C->Handle, &Info, &Out.fd), "exporting a buffer");
+  Out.kind = Exported == VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT
+                 ? GRETA_FD_OPAQUE
+                 : GRETA_FD_DMA_BUF;
+  memcpy(Out.device_uuid, C->Physical.V11.deviceUUID, VK_UUID_SIZE);
+  memcpy(Out.driver_uuid, C->Physical.V11.driverUUID, VK_UUID_SIZE);
 }
 
-void VulkanMemory::release() {
+VulkanMemory::~VulkanMemory() {
   if (IsAdopted)
     return;
   C->Fn.DestroyBuffer(C->Handle, Buffer, nullptr);
@@ -240,8 +257,6 @@ void VulkanMemory::release() {
   if (Allocation)
     C->Fn.FreeMemory(C->Handle, Allocation, nullptr);
 }
-
-VulkanMemory::~VulkanMemory() { release(); }
 
 Device::Reserved VulkanDevice::reserved() {
   return {C->Blocks.reserved(), C->Blocks.largestFree(), C->deviceMemory(),
@@ -291,11 +306,28 @@ MemoryRef VulkanDevice::allocateShared(greta_fd_kind Kind, size_t Size) {
       C, Size, VulkanMemory::External{handleType(Kind), nullptr, -1});
 }
 
-MemoryRef VulkanDevice::importFd(greta_fd_kind Kind, int Fd, size_t Size) {
-  if (Fd < 0)
-    fail(GRETA_ERROR_INVALID_ARGUMENT, "no file descriptor: ", Fd);
+MemoryRef VulkanDevice::importFd(const greta_shared_memory &From) {
+  if (From.fd < 0)
+    fail(GRETA_ERROR_INVALID_ARGUMENT, "no file descriptor: ", From.fd);
+  // Drivers take another device's descriptor for memory of their own.
+  auto Differs = [](const uint8_t *A, const uint8_t *B) {
+    return memcmp(A, B, VK_UUID_SIZE) != 0;
+  };
+  const VkPhysicalDeviceVulkan11Properties &P = C->Physical.V11;
+  constexpr uint8_t unknown[VK_UUID_SIZE] = {};
+  if (From.kind == GRETA_FD_OPAQUE &&
+      (Differs(From.device_uuid, P.deviceUUID) ||
+       (Differs(From.driver_uuid, unknown) &&
+        Differs(From.driver_uuid, P.driverUUID))))
+    fail(GRETA_ERROR_INVALID_ARGUMENT, Spec, " (", Name, ", ",
+         C->Physical.uuid(),
+         ") cannot import the opaque file descriptor of another device or "
+         "driver (",
+         hex(From.device_uuid, VK_UUID_SIZE),
+         "); GRETA_FD_DMA_BUF, or greta_buffer_copy_peer, is for that");
   return std::make_shared<VulkanMemory>(
-      C, Size, VulkanMemory::External{handleType(Kind), nullptr, Fd});
+      C, From.bytes,
+      VulkanMemory::External{handleType(From.kind), nullptr, From.fd});
 }
 
 MemoryRef VulkanDevice::adoptVulkan(uint64_t Buffer, size_t Size) {

@@ -3,6 +3,7 @@
 #include "Device.h"
 
 #include <algorithm>
+#include <new>
 
 namespace greta::rt::vulkan {
 
@@ -39,8 +40,16 @@ VkResult Pool::take(const VkMemoryRequirements &Needs, uint32_t Type,
     Result = allocate(Needs.size);
   if (Result != VK_SUCCESS)
     return Result;
-  Block &B = Blocks.emplace_back(Block{Memory, Size, Type, Ranges(Size)});
-  Out = {&B, *B.Parts.take(Needs.size, Needs.alignment)};
+  try {
+    std::list<Block> Made;
+    Made.push_back({Memory, Size, Type, Ranges(Size)});
+    Out = {&Made.back(), *Made.back().Parts.take(Needs.size, Needs.alignment)};
+    Blocks.splice(Blocks.end(), Made);
+  } catch (const std::bad_alloc &) { // there is no entry for it
+    Out = {};
+    C.Fn.FreeMemory(C.Handle, Memory, nullptr);
+    return VK_ERROR_OUT_OF_HOST_MEMORY;
+  }
   return VK_SUCCESS;
 }
 

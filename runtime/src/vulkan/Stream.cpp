@@ -48,11 +48,11 @@ uint64_t VulkanEvent::ticks() const {
     Owner->needDone(Value);
   }
   uint64_t Ticks = 0;
-  check(C.Fn.GetQueryPoolResults(C.Handle, Time->Slot.Handle, Time->Slot.Index,
-                                 1, sizeof(Ticks), &Ticks, sizeof(Ticks),
-                                 VK_QUERY_RESULT_64_BIT |
-                                     VK_QUERY_RESULT_WAIT_BIT),
-        "reading a timestamp");
+  C.check(C.Fn.GetQueryPoolResults(
+              C.Handle, Time->Slot.Handle, Time->Slot.Index, 1, sizeof(Ticks),
+              &Ticks, sizeof(Ticks),
+              VK_QUERY_RESULT_64_BIT | VK_QUERY_RESULT_WAIT_BIT),
+          "reading a timestamp");
   return Ticks;
 }
 
@@ -81,6 +81,8 @@ struct VulkanGraph : Graph, std::enable_shared_from_this<VulkanGraph> {
   void close(const StreamState &State);
   void append(const std::shared_ptr<VulkanGraph> &Other,
               const StreamState &State);
+  // The address of memory that holds these arguments as long as the graph.
+  uint64_t keepArguments(Span<uint8_t> Block);
   CoreRef C;
   VkCommandPool Pool = VK_NULL_HANDLE;
   // Its own, and those of graphs that it launches, in order.
@@ -90,13 +92,16 @@ struct VulkanGraph : Graph, std::enable_shared_from_this<VulkanGraph> {
   VkPipeline Bound = VK_NULL_HANDLE;
   bool ForHost = false; // it writes to memory that the host reaches
   KeepList Keep;
+  std::shared_ptr<VulkanMemory> Arguments; // the last piece, mapped
+  size_t ArgumentBytes = 0;                // taken of it
 };
 
 VulkanGraph::VulkanGraph(CoreRef Owner) : C(std::move(Owner)) {
+  C->needDevice();
   VkCommandPoolCreateInfo PoolInfo{VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO};
   PoolInfo.queueFamilyIndex = C->QueueFamily;
-  check(C->Fn.CreateCommandPool(C->Handle, &PoolInfo, nullptr, &Pool),
-        "vkCreateCommandPool");
+  C->check(C->Fn.CreateCommandPool(C->Handle, &PoolInfo, nullptr, &Pool),
+           "vkCreateCommandPool");
 }
 
 VkCommandBuffer VulkanGraph::open() {
@@ -111,9 +116,9 @@ VkCommandBuffer VulkanGraph::open() {
   // It may be launched again before the last launch is done.
   Begin.flags = VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT;
   VkCommandBuffer Cmd = VK_NULL_HANDLE;
-  check(C->Fn.AllocateCommandBuffers(C->Handle, &Info, &Cmd),
-        "recording a graph");
-  check(C->Fn.BeginCommandBuffer(Cmd, &Begin), "recording a graph");
+  C->check(C->Fn.AllocateCommandBuffers(C->Handle, &Info, &Cmd),
+           "recording a graph");
+  C->check(C->Fn.BeginCommandBuffer(Cmd, &Begin), "recording a graph");
   Bound = VK_NULL_HANDLE;
   return Open = Cmd;
 }
@@ -124,7 +129,7 @@ void VulkanGraph::close(const StreamState &State) {
   if (std::exchange(ForHost, false))
     State.toHost(Open);
   Cmds.push_back(std::exchange(Open, VK_NULL_HANDLE));
-  check(C->Fn.EndCommandBuffer(Cmds.back()), "recording a graph");
+  C->check(C->Fn.EndCommandBuffer(Cmds.back()), "recording a graph");
 }
 
 // What the other has recorded runs behind what this one has.
@@ -134,6 +139,22 @@ void VulkanGraph::append(const std::shared_ptr<VulkanGraph> &Other,
   Cmds.insert(Cmds.end(), Other->Cmds.begin(), Other->Cmds.end());
   Keep.add(Other);
   Pending.forget();
+}
+
+uint64_t VulkanGraph::keepArguments(Span<uint8_t> Block) {
+  constexpr size_t pieceBytes = 64u << 10;
+  size_t Begin = (ArgumentBytes + 15) / 16 * 16;
+  if (!Arguments || Begin + Block.Size > Arguments->Size) {
+    Arguments = std::make_shared<VulkanMemory>(
+        C, std::max(pieceBytes, Block.Size), /*HostVisible=*/true,
+        /*PreferDevice=*/true);
+    Keep.add(Arguments);
+    Begin = 0;
+  }
+  memcpy(static_cast<char *>(Arguments->Mapped) + Begin, Block.Data,
+         Block.Size);
+  ArgumentBytes = Begin + Block.Size;
+  return Arguments->Address + Begin;
 }
 
 class VulkanStream : public Stream {
@@ -174,6 +195,9 @@ private:
   KeepList &kept() { return Recording ? Recording->Keep : State->OpenKeep; }
   // Space in the staging memory, free for use; of at most a chunk.
   size_t stage(size_t Size);
+  // The address of memory that holds these arguments until the operation that
+  // comes next is done.
+  uint64_t keepArguments(Span<uint8_t> Block);
   char *staged(size_t At) const {
     return static_cast<char *>(Staging->Mapped) + At;
   }
@@ -234,6 +258,14 @@ size_t VulkanStream::stage(size_t Size) {
     Staging = std::make_shared<VulkanMemory>(C, StagingRing::bytes,
                                              /*HostVisible=*/true);
   return Ring.take(Size, *State);
+}
+
+uint64_t VulkanStream::keepArguments(Span<uint8_t> Block) {
+  if (Recording)
+    return Recording->keepArguments(Block);
+  size_t At = stage(Block.Size);
+  memcpy(staged(At), Block.Data, Block.Size);
+  return Staging->Address + At;
 }
 
 void VulkanStream::write(const MemoryRef &To, size_t Offset, const void *Data,
@@ -310,15 +342,24 @@ void VulkanStream::fill(const MemoryRef &To, size_t Offset, size_t Size,
 void VulkanStream::launch(const Launch &L) {
   std::lock_guard<std::mutex> Guard(State->Lock);
   auto &K = static_cast<VulkanKernel &>(**L.Code);
+  Span<uint8_t> Push = L.Block;
+  uint64_t Address = 0;
+  if (K.FromBuffer) {
+    Address =
+        keepArguments(L.Block); // before the batch is open: it may have to wait
+    Push = {reinterpret_cast<const uint8_t *>(&Address), sizeof(Address)};
+  }
   VkCommandBuffer Cmd = next(L.Uses);
   kept().add(*L.Code);
+  if (K.FromBuffer && !Recording)
+    kept().add(Staging);
   VkPipeline &Bound = Recording ? Recording->Bound : State->Bound;
   if (Bound != K.Pipeline)
     C->Fn.CmdBindPipeline(Cmd, VK_PIPELINE_BIND_POINT_COMPUTE, K.Pipeline);
   Bound = K.Pipeline;
-  if (L.Block.Size)
+  if (Push.Size)
     C->Fn.CmdPushConstants(Cmd, K.Layout, VK_SHADER_STAGE_COMPUTE_BIT, 0,
-                           static_cast<uint32_t>(L.Block.Size), L.Block.Data);
+                           static_cast<uint32_t>(Push.Size), Push.Data);
   C->Fn.CmdDispatch(Cmd, L.Grid[0], L.Grid[1], L.Grid[2]);
 }
 

@@ -26,6 +26,7 @@ static size_t mostOperations() {
 
 StreamState::StreamState(CoreRef Owner)
     : C(std::move(Owner)), MaxBatch(mostOperations()) {
+  C->needDevice();
   {
     std::lock_guard<std::mutex> Guard(C->Lock);
     Queue = C->Queues[C->NextQueue++ % C->Queues.size()].get();
@@ -38,7 +39,7 @@ StreamState::StreamState(CoreRef Owner)
       C->Fn.CreateCommandPool(C->Handle, &PoolInfo, nullptr, &Pool);
   if (Result != VK_SUCCESS) {
     C->Fn.DestroySemaphore(C->Handle, Timeline, nullptr);
-    check(Result, "vkCreateCommandPool");
+    C->check(Result, "vkCreateCommandPool");
   }
 }
 
@@ -58,13 +59,14 @@ VkCommandBuffer StreamState::open() {
     Info.level = VK_COMMAND_BUFFER_LEVEL_PRIMARY;
     Info.commandBufferCount = 1;
     VkCommandBuffer Cmd;
-    check(C->Fn.AllocateCommandBuffers(C->Handle, &Info, &Cmd),
-          "vkAllocateCommandBuffers");
+    C->check(C->Fn.AllocateCommandBuffers(C->Handle, &Info, &Cmd),
+             "vkAllocateCommandBuffers");
     Free.push_back(Cmd);
   }
   VkCommandBufferBeginInfo Begin{VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
   Begin.flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT;
-  check(C->Fn.BeginCommandBuffer(Free.back(), &Begin), "vkBeginCommandBuffer");
+  C->check(C->Fn.BeginCommandBuffer(Free.back(), &Begin),
+           "vkBeginCommandBuffer");
   Open = Free.back();
   Free.pop_back();
   Bound = VK_NULL_HANDLE;
@@ -109,7 +111,7 @@ void StreamState::lose(VkResult Result, const char *What) {
   // vkBeginCommandBuffer resets them.
   Free.insert(Free.end(), OwnCmds.begin(), OwnCmds.end());
   OwnCmds.clear();
-  learn(Result);
+  C->learn(Result);
   failed(Result,
          concat(What, " (operations lost: ", std::exchange(OpenOps, 0), ")"));
 }
@@ -154,21 +156,16 @@ bool StreamState::waitFor(uint64_t Batch, uint64_t Nanoseconds) {
   if (Batch == Next)
     flush();
   Patience = 1;
-  needDevice();
+  C->needDevice();
   Batch = std::min(Batch, Submitted);
   if (Batch <= Completed)
     return true;
-  VkSemaphoreWaitInfo Info{VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO};
-  Info.semaphoreCount = 1;
-  Info.pSemaphores = &Timeline;
-  Info.pValues = &Batch;
   Lock.unlock();
-  VkResult Result = C->Fn.WaitSemaphores(C->Handle, &Info, Nanoseconds);
+  VkResult Result = C->wait(Timeline, Batch, Nanoseconds);
   Lock.lock();
   if (Result == VK_TIMEOUT)
     return false;
-  learn(Result);
-  check(Result, "waiting for the device");
+  C->check(Result, "waiting for the device");
   Completed = std::max(Completed, Batch);
   return true;
 }
@@ -183,41 +180,29 @@ void StreamState::flushFor(uint64_t Batch) {
   }
 }
 
-void StreamState::learn(VkResult Result) {
-  if (Result == VK_ERROR_DEVICE_LOST)
-    C->IsLost = true;
-}
-
-// Drivers differ in what they answer once a device is lost.
-void StreamState::needDevice() const {
-  if (C->IsLost)
-    failed(VK_ERROR_DEVICE_LOST, C->Physical.Props.deviceName);
-}
-
 void StreamState::needDone(uint64_t Batch) const {
-  needDevice();
+  C->needDevice();
   if (Lost.count(Batch))
     fail(GRETA_ERROR_DEVICE,
          "the work before the event could not be submitted and is lost");
 }
 
 void StreamState::reportLoss() {
-  needDevice();
+  C->needDevice();
   if (std::optional<Error> E = std::exchange(Loss, std::nullopt))
     throw *E;
 }
 
 void StreamState::retire() {
-  VkResult Result =
-      C->Fn.GetSemaphoreCounterValue(C->Handle, Timeline, &Completed);
-  learn(Result);
-  check(Result, "vkGetSemaphoreCounterValue");
+  C->check(C->Fn.GetSemaphoreCounterValue(C->Handle, Timeline, &Completed),
+           "vkGetSemaphoreCounterValue");
   while (!InFlight.empty() && InFlight.front().Number <= Completed) {
-    for (VkCommandBuffer Cmd : InFlight.front().Cmds) {
-      check(C->Fn.ResetCommandBuffer(Cmd, 0), "vkResetCommandBuffer");
-      Free.push_back(Cmd);
+    // In one list at any time, also where a reset fails.
+    for (auto &Cmds = InFlight.front().Cmds; !Cmds.empty(); Cmds.pop_back()) {
+      C->check(C->Fn.ResetCommandBuffer(Cmds.back(), 0),
+               "vkResetCommandBuffer");
+      Free.push_back(Cmds.back());
     }
-    InFlight.front().Cmds.clear();
     InFlight.front().Keep.clear();
     Idle.splice(Idle.begin(), InFlight, InFlight.begin());
   }

@@ -77,8 +77,6 @@ private:
   void close();
   void submit();
   [[noreturn]] void lose(VkResult Result, const char *What);
-  void learn(VkResult Result);
-  void needDevice() const;
 };
 
 } // namespace greta::rt::vulkan

@@ -134,4 +134,77 @@ TEST_F(Async, FinishedWorkIsReleased) {
   EXPECT_LT(Most, 20u);
 }
 
+// Errors that end the device are lost devices: every call says so, and nobody
+// asks the driver any more. Beside the old handles it opens again; what they
+// had is not given back to the driver, which may have given it to others.
+TEST_F(Async, LostDevicesStayLostAndOpenAgain) {
+  constexpr int illegalAddress = 700, invalidValue = 1;
+  auto breaks = fake<void(int)>("fake_hip_break");
+  auto calls = fake<int()>("fake_hip_calls");
+  auto status = [](auto F) {
+    try {
+      F();
+    } catch (const greta::Error &E) {
+      return E.status();
+    }
+    return GRETA_OK;
+  };
+  greta::Function F = R.load(P, "scale");
+  {
+    greta::Stream S = R.stream(), Other = R.stream();
+    greta::Buffer A = R.allocate(256), B = R.allocate(256),
+                  Mapped = R.allocateMapped(256);
+    greta::Event E = R.event();
+    S.write(A, X.data(), 256);
+    F.launch(S, {{&A, {1, 64}}}, {{&B, {1, 64}}});
+    S.record(E);
+    greta::Graph G = S.capture([&] { S.fill(A, 256, 0); });
+    S.synchronize();
+
+    breaks(invalidValue); // that is an error of one call
+    EXPECT_EQ(status([&] { S.synchronize(); }), GRETA_ERROR_DEVICE);
+    breaks(0);
+    S.synchronize();
+
+    breaks(illegalAddress);
+    EXPECT_EQ(status([&] { S.synchronize(); }), GRETA_ERROR_DEVICE_LOST);
+    EXPECT_NE(std::string(greta_last_error()).find("open it again"),
+              std::string::npos);
+    int Asked = calls();
+    auto IsLost = [&](auto Call) {
+      EXPECT_EQ(status(Call), GRETA_ERROR_DEVICE_LOST);
+    };
+    IsLost([&] { S.synchronize(); });
+    IsLost([&] { Other.fill(A, 256, 1); });
+    IsLost([&] { Other.write(A, X.data(), 256); });
+    IsLost([&] { Other.read(A, X.data(), 256); });
+    IsLost([&] { F.launch(Other, {{&A, {1, 64}}}, {{&B, {1, 64}}}); });
+    IsLost([&] { Other.launch(G); });
+    IsLost([&] { E.synchronize(); });
+    IsLost([&] { E.wait(10); });
+    IsLost([&] { R.allocate(256); });
+    IsLost([&] { R.stream(); });
+    IsLost([&] { R.load(P, "scale"); });
+    EXPECT_EQ(calls(), Asked);
+
+    greta::Runtime Again("hip");
+    greta::Stream Fresh = Again.stream();
+    greta::Buffer C = Again.allocate(256), D = Again.allocate(256);
+    Fresh.write(C, X.data(), 256);
+    Again.load(P, "scale").launch(Fresh, {{&C, {1, 64}}}, {{&D, {1, 64}}});
+    Fresh.read(D, X.data(), 256);
+    EXPECT_EQ(X, std::vector<float>(64, 3.0f));
+    IsLost([&] { S.fill(A, 256, 1); });
+    IsLost([&] { Fresh.fill(A, 256, 1); }); // of the old one
+    Mapped = greta::Buffer();
+    Fresh.fill(C, 256, 7);
+    uint32_t Word = 0;
+    Fresh.read(C, &Word, 4);
+    EXPECT_EQ(Word, 7u);
+  }
+  EXPECT_EQ(faults(), 0);
+  greta::Runtime Last("hip"); // after the second one is closed
+  Last.stream().synchronize();
+}
+
 } // namespace

@@ -228,6 +228,20 @@ TEST_P(OnDevice, TimesKernels) {
     EXPECT_GT(Microseconds, 0.0);
   }
   EXPECT_TRUE(S.times().empty());
+  // The names are the function's, not the call's; where it is gone they last
+  // until the next call.
+  greta_kernel_time First, Second;
+  size_t Count = 1;
+  F.launch(S, {{&A, {1, 1 << 14}}}, {{&B, {1, 1 << 14}}});
+  greta::check(greta_stream_times(S.get(), &First, &Count));
+  Count = 1;
+  {
+    greta::Function Gone = Runtime->load(*Package, "scale");
+    Gone.launch(S, {{&A, {1, 1 << 14}}}, {{&B, {1, 1 << 14}}});
+  }
+  greta::check(greta_stream_times(S.get(), &Second, &Count));
+  EXPECT_STREQ(First.kernel, "scale");
+  EXPECT_STREQ(Second.kernel, "scale");
 }
 
 TEST_P(OnDevice, RefusesWrongCalls) {

@@ -4,8 +4,11 @@
 // Each stream is a thread that runs its operations in order, later than the
 // calls. The tests can stop all of them (fake_hip_hold). An operation that
 // touches memory, a module or a graph that is gone by the time it runs is a
-// fault (fake_hip_faults). There is one kernel, `scale`: y = 2 * x + 1. Written
+// fault (fake_hip_faults). They can also break the device (fake_hip_break):
+// then what asks it for work, memory or news says so until it is reset, which
+// ends all that it had. There is one kernel, `scale`: y = 2 * x + 1. Written
 // against HIP's binary interface, without its headers.
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -45,7 +48,11 @@ struct State {
   std::condition_variable Changed;
   bool Held = false;
   int Faults = 0;
-  char *Arena = nullptr; // addresses are never used twice
+  int Broken = 0; // what calls return since the device broke
+  int Calls = 0;  // of the device, since it broke
+  std::vector<Stream *> Streams;
+  std::vector<void *> Handles; // so that nobody takes lost ones for leaks
+  char *Arena = nullptr;       // addresses are never used twice
   size_t Used = 0;
   std::map<char *, size_t> Alive;
 };
@@ -60,6 +67,20 @@ State &state() {
     return New;
   }();
   return *S;
+}
+
+// What a call returns that the device answers.
+int answer() {
+  std::lock_guard<std::mutex> Guard(state().Lock);
+  if (state().Broken)
+    ++state().Calls;
+  return state().Broken;
+}
+
+template <typename T> T *made(T *New) {
+  std::lock_guard<std::mutex> Guard(state().Lock);
+  state().Handles.push_back(New);
+  return New;
 }
 
 // What `Data` is if nobody freed it, else null. Memory of the caller's is his.
@@ -169,6 +190,16 @@ size_t fake_hip_allocations() {
   return state().Alive.size();
 }
 
+void fake_hip_break(int Status) {
+  std::lock_guard<std::mutex> Guard(state().Lock);
+  state().Broken = Status;
+  state().Calls = 0;
+}
+int fake_hip_calls() {
+  std::lock_guard<std::mutex> Guard(state().Lock);
+  return state().Calls;
+}
+
 int hipInit(unsigned) { return Success; }
 int hipGetDeviceCount(int *Count) {
   *Count = 1;
@@ -189,9 +220,13 @@ int hipDeviceGetUuid(void *Uuid, int) {
 }
 
 int hipMallocAsync(void **Out, size_t Bytes, Stream *) {
-  return allocate(Out, Bytes);
+  int Status = answer();
+  return Status ? Status : allocate(Out, Bytes);
 }
-int hipFreeAsync(void *Memory, Stream *) { return release(Memory); }
+int hipFreeAsync(void *Memory, Stream *) {
+  int Status = answer();
+  return Status ? Status : release(Memory);
+}
 int hipHostMalloc(void **Out, size_t Bytes, unsigned) {
   return allocate(Out, Bytes);
 }
@@ -210,11 +245,19 @@ int hipMemGetInfo(size_t *Free, size_t *Total) {
 }
 
 int hipStreamCreateWithFlags(Stream **Out, unsigned) {
-  *Out = new Stream();
+  if (int Status = answer())
+    return Status;
+  *Out = made(new Stream());
+  {
+    std::lock_guard<std::mutex> Guard(state().Lock);
+    state().Streams.push_back(*Out);
+  }
   (*Out)->Worker = std::thread(work, *Out);
   return Success;
 }
 int hipStreamSynchronize(Stream *Which) {
+  if (int Status = answer())
+    return Status;
   std::unique_lock<std::mutex> Guard(state().Lock);
   size_t Want = Which->Queued;
   state().Changed.wait(Guard, [&] { return Which->Ran >= Want; });
@@ -224,6 +267,8 @@ int hipStreamDestroy(Stream *Which) {
   {
     std::lock_guard<std::mutex> Guard(state().Lock);
     Which->Ending = true;
+    auto &All = state().Streams;
+    All.erase(std::remove(All.begin(), All.end(), Which), All.end());
     state().Changed.notify_all();
   }
   Which->Worker.join();
@@ -232,8 +277,8 @@ int hipStreamDestroy(Stream *Which) {
 }
 
 int hipEventCreateWithFlags(Handle<Event> **Out, unsigned) {
-  *Out = new Handle<Event>();
-  return Success;
+  *Out = made(new Handle<Event>());
+  return answer();
 }
 int hipEventCreate(Handle<Event> **Out) {
   return hipEventCreateWithFlags(Out, 0);
@@ -243,6 +288,8 @@ int hipEventDestroy(Handle<Event> *Which) {
   return Success;
 }
 int hipEventRecord(Handle<Event> *Which, Stream *On) {
+  if (int Status = answer())
+    return Status;
   {
     std::lock_guard<std::mutex> Guard(state().Lock);
     *Which = {}; // whoever waits for an earlier point goes on waiting for it
@@ -255,10 +302,14 @@ int hipEventRecord(Handle<Event> *Which, Stream *On) {
   return Success;
 }
 int hipEventQuery(Handle<Event> *Which) {
+  if (int Status = answer())
+    return Status;
   std::lock_guard<std::mutex> Guard(state().Lock);
   return Which->Object->Recorded && !Which->Object->Done ? NotReady : Success;
 }
 int hipEventSynchronize(Handle<Event> *Which) {
+  if (int Status = answer())
+    return Status;
   std::unique_lock<std::mutex> Guard(state().Lock);
   std::shared_ptr<Event> E = Which->Object;
   state().Changed.wait(Guard, [&] { return !E->Recorded || E->Done; });
@@ -279,6 +330,8 @@ int hipStreamWaitEvent(Stream *, Handle<Event> *Which, unsigned) {
 }
 
 int hipMemcpyAsync(void *To, const void *From, size_t Bytes, int, Stream *On) {
+  if (int Status = answer())
+    return Status;
   submit(On, [=] {
     if (alive(To, Bytes) && alive(From, Bytes))
       memcpy(To, From, Bytes);
@@ -286,6 +339,8 @@ int hipMemcpyAsync(void *To, const void *From, size_t Bytes, int, Stream *On) {
   return Success;
 }
 int hipMemsetD32Async(void *To, int Word, size_t Count, Stream *On) {
+  if (int Status = answer())
+    return Status;
   submit(On, [=] {
     if (alive(To, Count * 4))
       for (size_t I = 0; I < Count; ++I)
@@ -296,13 +351,15 @@ int hipMemsetD32Async(void *To, int Word, size_t Count, Stream *On) {
 
 int hipStreamAddCallback(Stream *On, void (*F)(Stream *, int, void *),
                          void *Data, unsigned) {
+  if (int Status = answer())
+    return Status;
   submit(On, [=] { F(On, Success, Data); });
   return Success;
 }
 
 int hipModuleLoadData(Handle<Module> **Out, const void *) {
-  *Out = new Handle<Module>();
-  return Success;
+  *Out = made(new Handle<Module>());
+  return answer();
 }
 int hipModuleUnload(Handle<Module> *Which) {
   std::lock_guard<std::mutex> Guard(state().Lock);
@@ -317,6 +374,8 @@ int hipModuleGetFunction(Handle<Module> **Out, Handle<Module> *Which,
 int hipModuleLaunchKernel(Handle<Module> *Which, unsigned, unsigned, unsigned,
                           unsigned, unsigned, unsigned, unsigned, Stream *On,
                           void **, void **Extra) {
+  if (int Status = answer())
+    return Status;
   // Pointer and size of the arguments, in this order.
   const char *Data = static_cast<const char *>(Extra[1]);
   std::vector<char> Block(Data, Data + *static_cast<size_t *>(Extra[3]));
@@ -327,6 +386,25 @@ int hipModuleLaunchKernel(Handle<Module> *Which, unsigned, unsigned, unsigned,
     else
       scale(Block);
   });
+  return Success;
+}
+
+// Its memory goes, too, and its streams end with what is queued undone.
+int hipDeviceReset() {
+  State &S = state();
+  std::vector<Stream *> Streams;
+  {
+    std::lock_guard<std::mutex> Guard(S.Lock);
+    for (Stream *Each : S.Streams)
+      Each->Queue.clear();
+    Streams = S.Streams;
+    for (auto &[Base, Size] : S.Alive)
+      madvise(Base, Size, MADV_DONTNEED);
+    S.Alive.clear();
+    S.Broken = 0;
+  }
+  for (Stream *Each : Streams)
+    hipStreamDestroy(Each);
   return Success;
 }
 
@@ -344,7 +422,7 @@ int hipStreamEndCapture(Stream *On, Handle<Graph> **Out) {
 }
 int hipGraphInstantiate(Handle<Graph> **Out, Handle<Graph> *From, void *,
                         char *, size_t) {
-  *Out = new Handle<Graph>();
+  *Out = made(new Handle<Graph>());
   (*Out)->Object->All = From->Object->All;
   return Success;
 }
@@ -355,6 +433,8 @@ int hipGraphDestroy(Handle<Graph> *Which) {
 }
 int hipGraphExecDestroy(Handle<Graph> *Which) { return hipGraphDestroy(Which); }
 int hipGraphLaunch(Handle<Graph> *Which, Stream *On) {
+  if (int Status = answer())
+    return Status;
   submit(On, [Graph = std::weak_ptr<struct Graph>(Which->Object)] {
     if (auto G = Graph.lock())
       for (const Operation &O : G->All)

@@ -61,6 +61,13 @@ TEST(HipApi, HasTheValuesOfAmdsHeader) {
 #define EXPECT_SAME(Name) EXPECT_EQ(int(ours::Name), int(::Name))
   EXPECT_SAME(hipSuccess);
   EXPECT_SAME(hipErrorOutOfMemory);
+  EXPECT_SAME(hipErrorECCNotCorrectable);
+  EXPECT_SAME(hipErrorNotReady);
+  EXPECT_SAME(hipErrorIllegalAddress);
+  EXPECT_SAME(hipErrorLaunchTimeOut);
+  EXPECT_SAME(hipErrorContextIsDestroyed);
+  EXPECT_SAME(hipErrorAssert);
+  EXPECT_SAME(hipErrorLaunchFailure);
   EXPECT_SAME(hipMemcpyHostToDevice);
   EXPECT_SAME(hipMemcpyDeviceToHost);
   EXPECT_SAME(hipMemcpyDeviceToDevice);

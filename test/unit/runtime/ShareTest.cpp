@@ -6,6 +6,7 @@
 
 #include <cstdlib>
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <numeric>
 #include <unistd.h>
@@ -93,7 +94,11 @@ TEST_P(Share, FileDescriptors) {
         << Text;
     int Pipe[2];
     ASSERT_EQ(pipe(Pipe), 0);
-    EXPECT_NE(refusal([&] { R->importFd(GRETA_FD_OPAQUE, Pipe[0], 64); }), "");
+    auto Memory = greta::detail::sized<greta_shared_memory>();
+    Memory.kind = GRETA_FD_OPAQUE;
+    Memory.fd = Pipe[0];
+    Memory.bytes = 64;
+    EXPECT_NE(refusal([&] { R->importFd(Memory); }), "");
     char Byte;
     EXPECT_EQ(read(Pipe[0], &Byte, 1), -1); // it was taken and closed
     close(Pipe[1]);
@@ -111,21 +116,50 @@ TEST_P(Share, FileDescriptors) {
           << E.what();
       continue;
     }
-    greta::Buffer B = R->importFd(Kind, A.exportFd(), count * 4);
+    greta_shared_memory Memory = A.exportFd();
+    EXPECT_EQ(Memory.kind, Kind);
+    EXPECT_EQ(Memory.bytes, count * 4u);
+    greta::Buffer B = R->importFd(Memory);
+    EXPECT_EQ(fcntl(Memory.fd, F_GETFD), -1); // it was taken
     S.fill(A, count * 4, 77);
     S.synchronize();
     S.read(B, Words.data(), count * 4);
     EXPECT_EQ(Words, std::vector<uint32_t>(count, 77));
     ++Shared;
+    // To another device, or another driver of this one, an opaque descriptor
+    // means other memory. Who does not know the driver (CUDA) says nothing.
+    auto Altered = [&](auto Change) {
+      greta_shared_memory Other = A.exportFd();
+      Change(Other);
+      std::string Text = refusal([&] { R->importFd(Other); });
+      EXPECT_EQ(fcntl(Other.fd, F_GETFD), -1);
+      return Text;
+    };
+    bool IsOpaque = Kind == GRETA_FD_OPAQUE;
+    for (auto Text : {Altered([](auto &M) { M.device_uuid[15] ^= 1; }),
+                      Altered([](auto &M) { M.driver_uuid[0] ^= 1; })})
+      EXPECT_EQ(Text.find("of another device or driver") != std::string::npos,
+                IsOpaque)
+          << Text;
+    EXPECT_EQ(Altered([](auto &M) {
+                memset(M.driver_uuid, 0, sizeof(M.driver_uuid));
+              }),
+              "");
   }
   EXPECT_GE(Shared, 1u);
   greta::Buffer Own = R->allocate(64);
   EXPECT_NE(refusal([&] { Own.exportFd(); }).find("create_shared"),
             std::string::npos);
   EXPECT_NE(refusal([&] {
-              R->importFd(GRETA_FD_OPAQUE, -1, 64);
+              auto None = greta::detail::sized<greta_shared_memory>();
+              None.kind = GRETA_FD_OPAQUE;
+              None.fd = -1;
+              R->importFd(None);
             }).find("no file descriptor: -1"),
             std::string::npos);
+  greta_buffer *Nothing = nullptr;
+  EXPECT_EQ(greta_buffer_import_fd(R->get(), nullptr, &Nothing),
+            GRETA_ERROR_INVALID_ARGUMENT);
   EXPECT_NE(refusal([&] {
               R->allocateShared(9, 64);
             }).find("unknown kind of file descriptor 9"),
@@ -201,7 +235,7 @@ TEST(AdoptedVulkan, RunsOnAnApplicationsDevice) {
     Features.push_back(F.c_str());
   for (const std::string &E : Application->Physical.Extensions)
     Extensions.push_back(E.c_str());
-  greta_vulkan_device Own{};
+  auto Own = greta::detail::sized<greta_vulkan_device>();
   Own.get_instance_proc_addr =
       dlsym(dlopen("libvulkan.so.1", RTLD_NOW), "vkGetInstanceProcAddr");
   Own.physical_device = Application->Physical.Handle;

@@ -3,6 +3,7 @@
 #include "Error.h"
 #include "vulkan/StreamState.h"
 
+#include <atomic>
 #include <cstring>
 #include <dlfcn.h>
 #include <functional>
@@ -19,10 +20,12 @@ namespace {
 struct Faults {
   DeviceFunctions Real;
   int Ends = 0, Submits = 0, Allocations = 0; // how many calls fail
+  VkResult AllocationSays = VK_ERROR_TOO_MANY_OBJECTS;
+  int Binds = 0, Resets = 0; // how many calls fail
+  int Allocated = 0;         // that nobody freed
   int Barriers = 0;
   bool Late = false;                     // the device never gets done
   bool Lost = false;                     // the device is lost
-  int Waits = 0;                         // how often somebody waited
   int Submitted = 0;                     // how often something was submitted
   std::promise<void> *Waiting = nullptr; // told that somebody waits
   std::shared_future<void> Release;      // what the wait then waits for first
@@ -32,6 +35,10 @@ struct Faults {
   PFN_vkDestroyDevice DestroyDevice;
   PFN_vkDestroyInstance DestroyInstance;
 } Fault;
+// Of several threads: how often somebody waited, and whether the device is lost
+// to whoever asks how far it has come.
+std::atomic<int> Waits{0};
+std::atomic<bool> LostToCounters{false};
 
 std::string message(const std::function<void()> &F, greta_status Status) {
   try {
@@ -63,6 +70,7 @@ protected:
     if (!C)
       GTEST_SKIP() << "no Vulkan device";
     Fault = {};
+    LostToCounters = false;
     Fault.Real = C->Fn;
     C->Fn.EndCommandBuffer = [](VkCommandBuffer Cmd) {
       return Fault.Ends-- > 0 ? VK_ERROR_OUT_OF_HOST_MEMORY
@@ -77,8 +85,30 @@ protected:
     C->Fn.AllocateMemory = [](VkDevice D, const VkMemoryAllocateInfo *Info,
                               const VkAllocationCallbacks *A,
                               VkDeviceMemory *M) {
-      return Fault.Allocations-- > 0 ? VK_ERROR_TOO_MANY_OBJECTS
-                                     : Fault.Real.AllocateMemory(D, Info, A, M);
+      if (Fault.Allocations-- > 0)
+        return Fault.AllocationSays;
+      ++Fault.Allocated;
+      return Fault.Real.AllocateMemory(D, Info, A, M);
+    };
+    C->Fn.FreeMemory = [](VkDevice D, VkDeviceMemory M,
+                          const VkAllocationCallbacks *A) {
+      Fault.Allocated -= M != VK_NULL_HANDLE;
+      Fault.Real.FreeMemory(D, M, A);
+    };
+    C->Fn.BindBufferMemory = [](VkDevice D, VkBuffer B, VkDeviceMemory M,
+                                VkDeviceSize Offset) {
+      return Fault.Binds-- > 0 ? VK_ERROR_OUT_OF_DEVICE_MEMORY
+                               : Fault.Real.BindBufferMemory(D, B, M, Offset);
+    };
+    C->Fn.ResetCommandBuffer = [](VkCommandBuffer Cmd,
+                                  VkCommandBufferResetFlags Flags) {
+      return Fault.Resets-- == 1 ? VK_ERROR_OUT_OF_HOST_MEMORY
+                                 : Fault.Real.ResetCommandBuffer(Cmd, Flags);
+    };
+    C->Fn.GetSemaphoreCounterValue = [](VkDevice D, VkSemaphore S,
+                                        uint64_t *Value) {
+      return LostToCounters ? VK_ERROR_DEVICE_LOST
+                            : Fault.Real.GetSemaphoreCounterValue(D, S, Value);
     };
     C->Fn.CmdPipelineBarrier2 = [](VkCommandBuffer Cmd,
                                    const VkDependencyInfo *Info) {
@@ -87,16 +117,15 @@ protected:
     };
     C->Fn.WaitSemaphores = [](VkDevice D, const VkSemaphoreWaitInfo *Info,
                               uint64_t Timeout) {
-      ++Fault.Waits;
+      ++Waits;
       if (Fault.Lost)
         return VK_ERROR_DEVICE_LOST;
       if (std::promise<void> *Waiting = std::exchange(Fault.Waiting, nullptr)) {
         Waiting->set_value();
         Fault.Release.wait();
       }
-      return Fault.Late && Timeout != UINT64_MAX
-                 ? VK_TIMEOUT
-                 : Fault.Real.WaitSemaphores(D, Info, Timeout);
+      return Fault.Late ? VK_TIMEOUT
+                        : Fault.Real.WaitSemaphores(D, Info, Timeout);
     };
     A = std::make_shared<VulkanMemory>(C, 256, false);
     S = createStream(C);
@@ -253,7 +282,8 @@ TEST_F(VulkanFault, LostDevicesStayLost) {
         << Text;
   };
   SaysLost([&] { S->synchronize(); });
-  Fault.Waits = Fault.Submitted = 0;
+  Waits = 0;
+  Fault.Submitted = 0;
   uint32_t Word = 0;
   SaysLost([&] { S->synchronize(); });
   SaysLost([&] { S->read(A, 0, &Word, 4); });
@@ -263,16 +293,129 @@ TEST_F(VulkanFault, LostDevicesStayLost) {
   SaysLost([&] { E.synchronize(); });
   SaysLost([&] { Other->wait(E); });
   S.reset();
-  EXPECT_EQ(Fault.Waits, 0);
+  EXPECT_EQ(Waits, 0);
   EXPECT_EQ(Fault.Submitted, 0);
   Fault.Lost = false;
   // The driver, which has lost nothing, may still be at work on what E keeps.
-  VkSemaphoreWaitInfo Wait{VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO};
+  VkSemaphoreWaitInfo Wait{};
+  Wait.sType = VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO;
   Wait.semaphoreCount = 1;
   Wait.pSemaphores = &E.Owner->Timeline;
   Wait.pValues = &E.Value;
   EXPECT_EQ(Fault.Real.WaitSemaphores(C->Handle, &Wait, UINT64_MAX),
             VK_SUCCESS);
+}
+
+// Whichever call of the driver says it first.
+TEST_F(VulkanFault, AnyCallMayLearnOfTheLoss) {
+  auto SaysLost = [](const std::function<void()> &F) {
+    message(F, GRETA_ERROR_DEVICE_LOST);
+  };
+  Fault.Allocations = 1;
+  Fault.AllocationSays = VK_ERROR_DEVICE_LOST;
+  SaysLost([&] { memory(64u << 20); });
+  Waits = 0;
+  Fault.Submitted = 0;
+  SaysLost([&] { memory(256); });
+  SaysLost([&] { S->fill(A, 0, 256, 1); });
+  SaysLost([&] { createStream(C); });
+  SaysLost([&] { S->beginCapture(); });
+  SaysLost([&] { Query Q(C); });
+  EXPECT_EQ(Waits + Fault.Submitted, 0);
+
+  C->IsLost = false;
+  VulkanEvent E;
+  S->fill(A, 0, 256, 1);
+  S->record(E);
+  E.synchronize();
+  C->Fn.GetQueryPoolResults =
+      [](VkDevice, VkQueryPool, uint32_t, uint32_t, size_t, void *,
+         VkDeviceSize, VkQueryResultFlags) { return VK_ERROR_DEVICE_LOST; };
+  SaysLost([&] { E.since(E); });
+  SaysLost([&] { memory(256); });
+  C->IsLost = false;
+  S->synchronize();
+}
+
+// A device that is lost opens again while handles of it are still there.
+TEST_F(VulkanFault, LostDevicesOpenAgain) {
+  std::shared_ptr<Device> Old = openDevice("vulkan");
+  EXPECT_EQ(openDevice("vulkan"), Old);
+  MemoryRef Theirs = Old->allocate(256);
+  static_cast<VulkanMemory &>(*Theirs).C->IsLost = true;
+  EXPECT_TRUE(Old->isLost());
+  std::shared_ptr<Device> New = openDevice("vulkan");
+  EXPECT_NE(New, Old);
+  EXPECT_EQ(openDevice("vulkan"), New);
+  MemoryRef Ours = New->allocate(256);
+  std::unique_ptr<Stream> On = New->createStream();
+  On->fill(Ours, 0, 256, 5);
+  uint32_t Word = 0;
+  On->read(Ours, 0, &Word, 4);
+  EXPECT_EQ(Word, 5u);
+  message([&] { Old->allocate(256); }, GRETA_ERROR_DEVICE_LOST);
+}
+
+// What one attempt allocated is given back before the next.
+TEST_F(VulkanFault, FailedBindsLeakNothing) {
+  C->Blocks.trim();
+  int Before = Fault.Allocated;
+  Fault.Binds = 2;
+  std::make_shared<VulkanMemory>(C, 256, /*HostVisible=*/true, true);
+  EXPECT_EQ(Fault.Allocated, Before);
+  for (bool HostVisible : {false, true}) {
+    Fault.Binds = 9;
+    message([&] { VulkanMemory(C, 256, HostVisible); },
+            GRETA_ERROR_OUT_OF_MEMORY);
+    Fault.Binds = 0;
+    C->Blocks.trim();
+    EXPECT_EQ(Fault.Allocated, Before);
+  }
+}
+
+// A command buffer is in one list only, also where it cannot be reset.
+TEST_F(VulkanFault, FailedResetsLoseNoCommandBuffer) {
+  S->beginCapture();
+  S->fill(A, 128, 4, 2);
+  std::shared_ptr<Graph> G = S->endCapture();
+  VulkanEvent E;
+  S->hold();
+  S->fill(A, 0, 128, 1);
+  G->launch(*S);
+  S->fill(A, 132, 4, 3);
+  S->record(E);
+  S->flush();
+  E.synchronize();
+  Fault.Resets = 2; // the second one fails
+  message([&] { S->synchronize(); }, GRETA_ERROR_OUT_OF_MEMORY);
+  S->synchronize();
+  const std::vector<VkCommandBuffer> &Free = E.Owner->Free;
+  EXPECT_GE(Free.size(), 2u);
+  EXPECT_EQ(std::set<VkCommandBuffer>(Free.begin(), Free.end()).size(),
+            Free.size());
+}
+
+// A driver that does not wake those who wait for a device that is lost.
+TEST_F(VulkanFault, NobodyWaitsForALostDeviceForEver) {
+  std::promise<void> Called;
+  S->fill(A, 0, 256, 1);
+  Fault.Late = true;
+  S->callHost(
+      [](void *P) { static_cast<std::promise<void> *>(P)->set_value(); },
+      &Called);
+  auto Waiter = std::async(std::launch::async, [&] {
+    return message([&] { S->synchronize(); }, GRETA_ERROR_DEVICE_LOST);
+  });
+  LostToCounters = true;
+  EXPECT_EQ(Called.get_future().wait_for(std::chrono::seconds(60)),
+            std::future_status::ready);
+  Waiter.get();
+  // The driver has lost nothing.
+  Fault.Late = LostToCounters = false;
+  auto Idle = reinterpret_cast<PFN_vkDeviceWaitIdle>(
+      Inst->GetDeviceProcAddr(C->Handle, "vkDeviceWaitIdle"));
+  EXPECT_EQ(Idle(C->Handle), VK_SUCCESS);
+  S.reset();
 }
 
 // A held graph is one submission with what comes behind it.
