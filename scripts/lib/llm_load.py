@@ -1,6 +1,7 @@
 """Load on greta-llm serve: what scripts/llm-load runs for minutes and test_llm_load.py for seconds.
 
-Clients ask what was answered alone before, whole or as events, leave in the middle, send what is no request, and meet a full queue. The server is
+Clients ask what was answered alone before, whole or as events, leave in the middle, send what is no request or more than there may be, hold
+connections open without a request, and meet a full queue. The server is
 killed and started again halfway, and is sent SIGTERM while requests are open. Every finished answer has to be the one that was given alone; memory
 has to stay flat.
 """
@@ -27,6 +28,9 @@ MALFORMED = [
     b"GET / HTTP/1.1\r\n" + b"X: y\r\n" * 10_000 + b"\r\n",
     b"\0\xff\x80" * 1000,
     b"",
+    b"POST /v1/completions HTTP/1.1\r\nHost: evil.example\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}",
+    b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n" + b"10000\r\n%b\r\n" % bytes(65536) * 80,
+    b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Encoding: gzip\r\nContent-Length: 65536\r\n\r\n" + bytes(65536),
 ]
 BODIES = [
     b"{",
@@ -38,6 +42,9 @@ BODIES = [
     b'{"prompt": "x", "temperature": 1e99}',
     b'{"prompt": "x", "stop": [[]]}',
     b"[" * 100_000,
+    b'{"prompt": ' + b"[" * 100_000 + b"]" * 100_000 + b"}",
+    b'{"prompt": "' + b"x" * 1_000_000 + b'"}',
+    b'{"prompt": "x", "max_token": 1}',
 ]
 
 JSON = {"Content-Type": "application/json"}
@@ -150,8 +157,10 @@ class Load:
             return self.complete(rng)
         if kind < 0.85:
             return self.leave(rng)
-        if kind < 0.95:
+        if kind < 0.94:
             return self.disturb(rng)
+        if kind < 0.95:
+            return self.hold(rng)
         status, text = self.server.request(rng.choice(["/metrics", "/health", "/v1/models", "/nowhere"]))
         assert status in (200, 404), text
         self.note("other paths")
@@ -174,8 +183,8 @@ class Load:
     def leave(self, rng):
         """Goes away while the answer is made, sometimes before it begins."""
         connection = self.server.connect()
-        connection.request("POST", "/v1/completions", json.dumps(body_of(rng.randrange(len(self.alone))) | {"max_tokens": 400, "stream": True}), JSON)
-        if rng.random() < 0.8:
+        connection.request("POST", "/v1/completions", json.dumps(body_of(rng.randrange(len(self.alone))) | {"max_tokens": 400, "stream": rng.random() < 0.7}), JSON)
+        if rng.random() < 0.6:
             response = connection.getresponse()
             response.read(rng.randrange(1, 400))
         connection.close()
@@ -198,6 +207,24 @@ class Load:
             # A refusal, or nothing; it ends in bounded time, as all clients do.
             assert not answer or re.match(rb"HTTP/1\.[01] [45]\d\d ", answer), f"{sent[:80]!r} is answered by {answer[:200]!r}"
         self.note("malformed")
+
+    def hold(self, rng):
+        """Connections that say nothing, or a byte now and then."""
+        streams = []
+        try:
+            for i in range(rng.randrange(1, 40)):
+                streams.append(socket.create_connection(("127.0.0.1", self.server.port), timeout=120))
+                if i % 2:
+                    streams[-1].sendall(b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n")
+            for _ in range(4):
+                time.sleep(0.5)
+                for stream in streams[1::2]:
+                    stream.sendall(b" ")
+        except OSError:
+            pass  # it closed what waited too long
+        for stream in streams:
+            stream.close()
+        self.note("held connections open")
 
     def settle(self):
         """Nothing runs and nothing waits: all of the cache is free."""

@@ -5,6 +5,7 @@ end by SIGTERM. On simulated gfx942, with a model of random weights.
 import concurrent.futures
 import http.client
 import json
+import os
 import random
 import re
 import signal
@@ -20,11 +21,13 @@ from models import ARCHITECTURES
 from test_llm import LLM, llm
 
 DEVICE = "sim:gfx942"
+# Another build's server, with a sanitizer in it.
+SERVER = os.environ.get("GRETA_TEST_SERVER", LLM)
 
 
 class Server:
-    def __init__(self, package, model, *options):
-        command = [LLM, "serve", package, *model, f"--device={DEVICE}", "--port=0", "-q", *options]
+    def __init__(self, package, model, *options, is_quiet=True):
+        command = [SERVER, "serve", package, *model, f"--device={DEVICE}", "--port=0", *(["-q"] if is_quiet else []), *options]
         self.process = subprocess.Popen([str(c) for c in command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         line = self.process.stdout.readline()
         assert line.startswith("listening at http://127.0.0.1:"), line + self.process.stderr.read()

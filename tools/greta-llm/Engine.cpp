@@ -45,7 +45,12 @@ Engine::Engine(const Model &model, const std::string &packagePath,
   for (int64_t size : sizes)
     steps.push_back(loadStep(size));
 
-  int64_t context = options.context ? options.context : c.context;
+  weights = std::make_unique<Weights>(
+      model, element, runtime, stream, [&](double share) {
+        progress.say("loading weights: " +
+                     std::to_string(std::lround(share * 100)) + " %");
+      });
+  int64_t context = options.context ? options.context : contextThatFits();
   pages = (context + pageSize - 1) / pageSize;
   int64_t chunk = std::max<int64_t>(options.chunk, 1);
   logitRows = 16;
@@ -76,7 +81,11 @@ Engine::Engine(const Model &model, const std::string &packagePath,
   for (int64_t page = pages; page-- > 0;)
     freePages.push_back(static_cast<int32_t>(page));
 
-  int64_t positions = pages * pageSize;
+  positions = pages * pageSize;
+  // Sequences that share the cache are none of them longer than the context.
+  if (options.sequences > 1)
+    positions =
+        std::min(positions, (c.context + pageSize - 1) / pageSize * pageSize);
   cosTable = allocate(positions * half, 4);
   sinTable = allocate(positions * half, 4);
   std::vector<double> turns; // of an angle from one position to the next
@@ -94,11 +103,6 @@ Engine::Engine(const Model &model, const std::string &packagePath,
   stream.write(cosTable, angles[0].data(), cosTable.size());
   stream.write(sinTable, angles[1].data(), sinTable.size());
 
-  weights = std::make_unique<Weights>(
-      model, element, runtime, stream, [&](double share) {
-        progress.say("loading weights: " +
-                     std::to_string(std::lround(share * 100)) + " %");
-      });
   checkArguments(embed.front(), -1);
   checkArguments(sample.front(), -1);
   for (const Step &step : steps) {
@@ -108,6 +112,20 @@ Engine::Engine(const Model &model, const std::string &packagePath,
   }
   makePlaces(options.sequences);
   progress.clear();
+}
+
+/// The whole context for every sequence, or as much as half of the memory holds
+/// that the weights leave free.
+int64_t Engine::contextThatFits() const {
+  const Config &c = model.config;
+  greta_memory memory = runtime.memory();
+  if (!memory.free) // not known
+    return c.context;
+  size_t layer =
+      static_cast<size_t>(2 * c.keyHeads * c.headSize) * bytesOf(element);
+  auto fits = static_cast<int64_t>(memory.free / 2 /
+                                   (static_cast<size_t>(c.layers) * layer));
+  return std::max(std::min(c.context * options.sequences, fits), pageSize);
 }
 
 std::string Engine::deviceName() const {
@@ -254,7 +272,7 @@ greta::Tensor Engine::bind(const std::string &name, int64_t layer,
                            const Inputs &inputs, const Buffer &from,
                            int64_t row) {
   const Config &c = model.config;
-  int64_t half = c.headSize / 2, positions = pages * pageSize;
+  int64_t half = c.headSize / 2;
   auto input = [&](int array, std::vector<int64_t> shape) {
     return greta::Tensor(inputs.buffer, std::move(shape), inputs.offset(array));
   };

@@ -19,7 +19,7 @@ struct Options;
 
 struct EngineOptions {
   std::string device;
-  int64_t context = 0;    // tokens of all sequences; 0: what the model says
+  int64_t context = 0;    // tokens of all sequences; 0: what fits
   int64_t chunk = 2048;   // tokens that are evaluated together at most
   int64_t sequences = 1;  // that generate together
   bool usesGraphs = true; // of the steps with functions of their own
@@ -133,6 +133,7 @@ private:
 
   greta::Function load(const std::string &name);
   Element elementOfPackage();
+  int64_t contextThatFits() const;
   void checkArguments(const greta::Function &function, int64_t layer);
   Step loadStep(int64_t size);
   greta::Tensor bind(const std::string &name, int64_t layer,
@@ -175,7 +176,7 @@ private:
   std::vector<Step> steps; // in the order of sizes, a prompt's at the end
   greta::Buffer x[2], cos, sin, cosTable, sinTable, inputBuffer, logitBuffer;
   std::vector<greta::Buffer> keys, values;
-  int64_t pages, logitRows, appended = 0;
+  int64_t pages, positions, logitRows, appended = 0;
   std::vector<int32_t> freePages, inputWords;
   std::vector<float> logits;
 

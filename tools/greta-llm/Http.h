@@ -107,6 +107,16 @@ private:
        isSuspended = false, isLast = false, isAborted = false, isOver = false;
 };
 
+// A connection. It waits until it has a request, and again behind an answer.
+struct HttpClient {
+  int fd;
+  std::atomic<double> deadline;      // seconds(); 0: none
+  double since;                      // when it began to wait
+  bool isEvicted = false;            //
+  std::shared_ptr<Exchange> current; // being answered
+  Exchange *receiving = nullptr;     // its body is being read
+};
+
 class HttpServer {
 public:
   // `handle` answers; what it throws is the answer, too.

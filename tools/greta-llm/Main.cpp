@@ -38,7 +38,8 @@ void addEngine(CLI::App *verb, Options &options) {
                    "that exists");
   verb->add_option("-c,--context", options.context,
                    "tokens in the KV cache, shared by all sequences; 0: the "
-                   "context length that the model was made for")
+                   "model's context length for each of them, or what half of "
+                   "the free memory holds")
       ->check(CLI::Range(int64_t(0), int64_t(1) << 24));
   verb->add_option("--chunk", options.chunk,
                    "most tokens of a prompt in one evaluation; less takes less "
@@ -218,6 +219,9 @@ int main(int argc, char **argv) {
   verb->add_option("--api-key-file", options.keyFile,
                    "a file whose first line is the key that every request must "
                    "bring");
+
+  // For this program alone: Chat.cpp.
+  add("render", "run a chat template", renderTemplate)->group("");
 
   if (auto status = app.parseArguments(argc, argv))
     return *status;
