@@ -2,7 +2,6 @@
 prompts and token by token; generation that repeats itself; diagnostics of bad files.
 """
 
-import dataclasses
 import json
 import os
 import re
@@ -22,9 +21,11 @@ DEVICES = ("vulkan", "sim:gfx942", "sim:gfx1100")
 TARGETS = "vulkan:portable,gfx942,gfx1100"
 # More than a page of the cache, and than mistral's window.
 TOKENS = [int(t) for t in np.random.default_rng(3).integers(0, models.VOCABULARY, 21)]
-# Of the largest logit of a row. f32 computes in f32 throughout; in f16 and bf16 each of some ten values a layer is rounded, and errors of rows add up
-# like a random walk.
-LIMITS = {"f32": 2e-5, "f16": 8e-3, "bf16": 4e-2}
+# Of a row's largest logit, and of all logits, Euclidean. f32 computes in f32 throughout; in f16 and bf16 each of some ten values a layer is rounded, and errors
+# of rows add up like a random walk. Right kernels: f32 1.7e-6 and 9e-7, f16 4.1e-3 and 1.9e-3, bf16 1.7e-2 and 1.1e-2. test_llm_limits.py shows what these reject.
+# Vulkan's skinny GEMMs of packed weights add up in f16 (docs/numerics.md): 7.2e-3 and 2.8e-3.
+LIMITS = {"f32": (5e-6, 2e-6), "f16": (6e-3, 2.5e-3), "bf16": (2.5e-2, 1.5e-2), "packed f16": (9e-3, 3.6e-3)}
+PACKED = "mistral-gguf-q4_0", "wide-awq-64", "wide-gptq-32", "wide-gguf-q4_0"
 
 # Name: (architecture, file's format, what activations are held in)
 CASES = {f"{name}-safetensors-f32": (name, "safetensors-f32", "f32") for name in ("llama2", "llama3", "mistral", "qwen2", "qwen3")}
@@ -89,10 +90,19 @@ def logits_of(path, package, device, tmp_path, *options):
     return np.load(out).astype(np.float64)
 
 
-def assert_close(got, want, element):
+def problem(got, want, element):
+    """What is wrong with logits; nothing if they are right."""
     assert got.shape == want.shape
-    error = (np.abs(got - want).max(axis=1) / np.abs(want).max(axis=1)).max()
-    assert error <= LIMITS[element], f"off by {error:.2e} of a row's largest logit"
+    worst, whole = (np.abs(got - want).max(axis=1) / np.abs(want).max(axis=1)).max(), np.linalg.norm(got - want) / np.linalg.norm(want)
+    of_row, of_all = LIMITS[element]
+    if not worst <= of_row:
+        return f"off by {worst:.2e} of a row's largest logit, more than {of_row}"
+    return "" if whole <= of_all else f"off by {whole:.2e} of all, more than {of_all}"
+
+
+def assert_close(got, want, element):
+    said = problem(got, want, element)
+    assert not said, said
 
 
 # Token by token, too: architectures, and formats with functions of their own. Lavapipe compiles for seconds, so there it is a part of them.
@@ -106,19 +116,10 @@ def test_logits(made, tmp_path, name, device):
     path, package, want = made(name)
     element = CASES[name][2]
     assert_close(logits_of(path, package, device, tmp_path, "--batch=0"), want, element)
+    if device == "vulkan" and name in PACKED:
+        element = "packed f16"
     if name in BY_TOKEN_ON_VULKAN if device == "vulkan" else name not in EXPANDED:
         assert_close(logits_of(path, package, device, tmp_path, "--batch=1"), want, element)
-
-
-def test_limits_see():
-    """A definition that is a little wrong is rejected."""
-    a = ARCHITECTURES["llama3"]
-    weights = models.random_weights(a)
-    want = models.logits(a, weights, TOKENS)
-    for wrong in (dict(theta=a.theta * 1.01), dict(rope=None), dict(window=20)):
-        got = models.logits(dataclasses.replace(a, **wrong), weights, TOKENS)
-        with pytest.raises(AssertionError):
-            assert_close(got, want, "f32")
 
 
 @pytest.mark.parametrize("device", DEVICES[1:])
@@ -227,6 +228,10 @@ def test_profile(tiny):
     def table(text):
         return {line.split()[0]: [float(x) for x in line.replace("%", "").split()[1:]] for line in text.splitlines()[1:] if "%" in line}
 
+    def of_limit(percent, millions, digits, each):
+        """A share of a limit of 10^6 a second, as exactly as the columns are printed: microseconds have two digits, shares one."""
+        assert 1e8 * (millions - digits) / (each + 0.005) - 0.05 <= percent <= 1e8 * (millions + digits) / (each - 0.005) + 0.05
+
     _, prompt, generation = (table(part) for part in ran.stdout.split(" us in kernels;"))
     assert sum(row[3] for row in generation.values()) == pytest.approx(100, abs=1)
     assert {"prompt0_0", "head_n_0", "lookup_f16"} <= prompt.keys()
@@ -234,11 +239,11 @@ def test_profile(tiny):
     for row in (row for kernels in (prompt, generation) for row in kernels.values() if len(row) > 4):
         launches, each, total, _, megabytes, rate, megaflop, speed, limit = row
         assert total == pytest.approx(launches * each, rel=0.01) and rate == pytest.approx(megabytes / each * 1e3, abs=0.1 + 1 / each)
-        assert limit == pytest.approx(megaflop / each * 1e8, rel=0.5) or megaflop < 0.1
+        of_limit(limit, megaflop, 0.05, each)
     limited = llm("bench", tiny, "--synthetic=tiny", "--device=sim:gfx942", "-p", "8", "-n", "0", "-r", "1", "--profile", "--bandwidth=1e6")
     assert "; memory moves 0.0 GB/s" in limited.stdout
     for each, megabytes, limit in ((row[1], row[4], row[8]) for row in table(limited.stdout.split(" us in kernels;")[1]).values() if len(row) > 4):
-        assert limit == pytest.approx(megabytes / each * 1e8, rel=0.1) or megabytes < 0.01
+        of_limit(limit, megabytes, 0.0005, each)
     assert generation["head_1_1"][4] == pytest.approx((512 * 64 * 2 + 64 * 2 + 512 * 4) / 1e6, abs=1e-3)
     assert prompt["prompt0_5"][6] == pytest.approx(8 * 2 * 2 * 64 * 192 / 1e6, abs=0.06)
 

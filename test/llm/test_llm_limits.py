@@ -1,0 +1,133 @@
+"""What test_llm.py's limits reject: models whose definition is a little wrong, in NumPy. No compiler, no device."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+import defects
+import models
+from greta_runtime import DTYPES
+from models import ARCHITECTURES
+from test_llm import LIMITS, TOKENS, problem
+
+
+def changed(**fields):
+    """Another architecture with the same weights."""
+    return lambda a, weights: models.logits(dataclasses.replace(a, **fields), weights, TOKENS)
+
+
+def with_weights(change):
+    """`change(architecture, weights)` in place."""
+
+    def define(a, weights):
+        mine = {name: w.copy() for name, w in weights.items()}
+        change(a, mine)
+        return models.logits(a, mine, TOKENS)
+
+    return define
+
+
+def each(weights, *words):
+    """The names of weights that have one of the words."""
+    return [name for name in weights if any(word in name for word in words)]
+
+
+def no_bias(a, weights):
+    for name in each(weights, "bias"):
+        weights[name][:] = 0
+
+
+def no_head_norms(a, weights):
+    for name in each(weights, "_q_norm", "_k_norm"):
+        weights[name][:] = 1
+
+
+def no_norm_weights(a, weights):
+    weights[f"blk.{a.layers - 1}.attn_norm.weight"][:] = 1
+
+
+def gate_for_up(a, weights):
+    gate, up = (f"blk.0.ffn_{name}.weight" for name in ("gate", "up"))
+    weights[gate], weights[up] = weights[up], weights[gate]
+
+
+def heads_in_turn(a, weights):
+    """Query heads share key heads h % Hkv in place of h // group: queries and what they attend are in that order."""
+    order = np.arange(a.heads).reshape(a.key_heads, -1).T.reshape(-1)
+    for i in range(a.layers):
+        for name in each(weights, f"blk.{i}.attn_q.weight", f"blk.{i}.attn_q.bias"):
+            w = weights[name]
+            weights[name] = w.reshape(a.heads, a.head_size, -1)[order].reshape(w.shape)
+        out = weights[f"blk.{i}.attn_output.weight"]
+        weights[f"blk.{i}.attn_output.weight"] = out.reshape(len(out), a.heads, a.head_size)[:, order].reshape(out.shape)
+
+
+def pairs_in_another_order(a, weights):
+    """Rope's pairs side by side in place of in halves."""
+    for name in each(weights, "attn_q.", "attn_k."):
+        heads = a.heads if "attn_q." in name else a.key_heads
+        weights[name] = models.interleaved(weights[name].reshape(len(weights[name]), -1), heads).reshape(weights[name].shape)
+
+
+def logits_ten_percent_larger(a, weights):
+    for name in each(weights, "attn_q_norm") or each(weights, "attn_q."):
+        weights[name] *= 1.1
+
+
+def a_group_of_weights_scaled(a, weights):
+    """As by the scale of the next group: 32 of the inputs by 1.25."""
+    weights["blk.0.ffn_down.weight"][:, :32] *= 1.25
+
+
+def a_token_for_another(a, weights):
+    weights["token_embd.weight"][TOKENS[5]] = weights["token_embd.weight"][TOKENS[6]]
+
+
+WRONG = {
+    "the base of rope doubled": (lambda a, w: changed(theta=2 * a.theta)(a, w), lambda a: True),
+    "rope scaled, or not": (lambda a, w: changed(rope=None if a.rope else models.LLAMA3_ROPE)(a, w), lambda a: True),
+    "a window of one key more or less": (lambda a, w: changed(window=a.window + 1 if a.window else len(TOKENS) - 1)(a, w), lambda a: True),
+    "a layer left out": (lambda a, w: changed(layers=a.layers - 1)(a, w), lambda a: True),
+    "no biases": (with_weights(no_bias), lambda a: a.bias),
+    "no norms of heads": (with_weights(no_head_norms), lambda a: a.head_norms),
+    "no weights of a norm": (with_weights(no_norm_weights), lambda a: True),
+    "gate for up": (with_weights(gate_for_up), lambda a: True),
+    "heads in turn": (with_weights(heads_in_turn), lambda a: 1 < a.key_heads < a.heads),
+    "rope's pairs in another order": (with_weights(pairs_in_another_order), lambda a: not a.head_norms),
+    "logits 10 % larger": (with_weights(logits_ten_percent_larger), lambda a: True),
+    "a group's scale": (with_weights(a_group_of_weights_scaled), lambda a: True),
+    "a token for another": (with_weights(a_token_for_another), lambda a: True),
+}
+# Wrong results that are within the roundings of a whole model.
+TOO_SMALL = {"f32": set(), "f16": {"in a narrower type"}, "packed f16": {"in a narrower type"}, "bf16": {"one percent more"}}
+CASES = [(name, architecture) for name, (_, has) in WRONG.items() for architecture, a in ARCHITECTURES.items() if has(a)]
+
+
+def definition(architecture):
+    a = ARCHITECTURES[architecture]
+    weights = models.random_weights(a)
+    return a, weights, models.logits(a, weights, TOKENS)
+
+
+@pytest.mark.parametrize("element", LIMITS)
+@pytest.mark.parametrize("name, architecture", CASES)
+def test_wrong_definitions_are_rejected(name, architecture, element):
+    a, weights, want = definition(architecture)
+    assert problem(WRONG[name][0](a, weights), want, element)
+
+
+@pytest.mark.parametrize("element", LIMITS)
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_wrong_results_are_rejected(architecture, element):
+    _, _, want = definition(architecture)
+    unseen = defects.unseen(lambda result: problem(np.asarray(result, np.float64), want, element), want, DTYPES[element.split()[-1]])
+    assert set(unseen) == TOO_SMALL[element]
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_what_roundings_hide(architecture):
+    """The base of rope off by 1 %: f32 sees it; in f16 and bf16 right kernels are off by more."""
+    a, weights, want = definition(architecture)
+    wrong = changed(theta=1.01 * a.theta)(a, weights)
+    assert problem(wrong, want, "f32") and not problem(wrong, want, "bf16")
