@@ -5,7 +5,7 @@ usage: numerics.py --write DIR      the cases as DIR/numerics_*.mlir and their n
 GEMMs of every type x transposes x M, N, K of 1, 17, 129 and 1000, what follows the product and whether M is dynamic rotating; and the cases of
 test/e2e: row ops and chains of every width, their special values, slices, few rows, computed operands, epilogues, batches and 8-bit floats, in
 every variant that the device takes, judged by test/e2e/limits.py. Appends a line per variant, type, kind of function and limit to CSV: how many
-cases, how many failed, the largest error as a share of what docs/numerics.md allows, and of all their elements the share that equals the
+cases, how many failed, the largest error as a share of what docs/internals/numerics.md allows, and of all their elements the share that equals the
 correctly rounded result (none in f32). A case that fails is printed and ends the run with status 1.
 """
 

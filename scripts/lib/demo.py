@@ -15,7 +15,7 @@ from greta_runtime import DTYPES, Package, Runtime, tensors
 
 TOKENS = {"matmul": 16, "prefill": 16}
 REPEATS = 5
-# Both sides may be off by docs/numerics.md's 1e-3 for f16, twice in a function that rounds twice.
+# Both sides may be off by docs/internals/numerics.md's 1e-3 for f16, twice in a function that rounds twice.
 LIMIT = 4e-3
 
 

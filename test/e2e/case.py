@@ -53,12 +53,12 @@ class Kind:
     inputs: object  # (case, rng) -> (array, element type) ..
     reference: object  # (case, rounded, *inputs in float64) -> the result or a list of them, not rounded at the end
     limit: str = "gemm"  # of limits.LIMITS
-    forms: tuple = ()  # limits too: what else docs/numerics.md lets a kernel compute
+    forms: tuple = ()  # limits too: what else docs/internals/numerics.md lets a kernel compute
     kernels: int = 1  # what it must compile to on a GPU
 
 
 def without_denormals(array):
-    """gfx90a's matrix unit takes f16's denormals for zero (docs/numerics.md); cases of special values have them."""
+    """gfx90a's matrix unit takes f16's denormals for zero (docs/internals/numerics.md); cases of special values have them."""
     return np.where(np.abs(array.astype(np.float64)) < 2.0**-14, 0, array).astype(array.dtype)
 
 

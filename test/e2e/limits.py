@@ -1,4 +1,4 @@
-"""What a right result is (docs/numerics.md): the one table of limits, and the one judge that the tests, worker.py and docs/benchmarks/numerics.py
+"""What a right result is (docs/internals/numerics.md): the one table of limits, and the one judge that the tests, worker.py and docs/benchmarks/numerics.py
 ask. NumPy alone, so that test_limits.py can show what the judge rejects without a compiler.
 
 A result is compared with its definition in float64 by three measures:

@@ -69,7 +69,7 @@ def plant(row, pattern, is_gemm):
         row[-1] = np.inf
     elif pattern == "half masked":
         row[len(row) // 2 :] = -np.inf
-    elif pattern == "denormal" and row.dtype == np.float16 and not is_gemm:  # which others keep is the device's choice (docs/numerics.md)
+    elif pattern == "denormal" and row.dtype == np.float16 and not is_gemm:  # which others keep is the device's choice (docs/internals/numerics.md)
         row[:] = (np.arange(1, len(row) + 1) % 63).astype(np.uint16).view(np.float16)
 
 

@@ -1,5 +1,5 @@
 """What the judge of limits.py rejects: deliberately wrong results of every kind, made in NumPy, and what it must accept: right ones, in every
-form that docs/numerics.md allows and with sums in another order. No compiler, no device.
+form that docs/internals/numerics.md allows and with sums in another order. No compiler, no device.
 """
 
 import functools

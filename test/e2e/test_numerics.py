@@ -1,4 +1,4 @@
-"""Numerics of every op, element type and shape against float64 (docs/numerics.md), in every variant that a device takes:
+"""Numerics of every op, element type and shape against float64 (docs/internals/numerics.md), in every variant that a device takes:
 on this machine's Vulkan driver (lavapipe where there is no GPU), on testing's lavapipe under its validation layer, on the CPU (`host`),
 and a smaller set on the simulated AMD chips.
 """

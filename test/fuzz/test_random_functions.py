@@ -1,4 +1,4 @@
-"""Random functions for a moment; docs/fuzzing.md records a long run."""
+"""Random functions for a moment; docs/internals/fuzzing.md records a long run."""
 
 import collections
 

@@ -1,4 +1,4 @@
-"""Random block programs for a moment; docs/fuzzing.md records long runs."""
+"""Random block programs for a moment; docs/internals/fuzzing.md records long runs."""
 
 import random_programs
 

@@ -23,7 +23,7 @@ TARGETS = "vulkan:portable,gfx942,gfx1100"
 TOKENS = [int(t) for t in np.random.default_rng(3).integers(0, models.VOCABULARY, 21)]
 # Of a row's largest logit, and of all logits, Euclidean. f32 computes in f32 throughout; in f16 and bf16 each of some ten values a layer is rounded, and errors
 # of rows add up like a random walk. Right kernels: f32 1.7e-6 and 9e-7, f16 4.1e-3 and 1.9e-3, bf16 1.7e-2 and 1.1e-2. test_llm_limits.py shows what these reject.
-# Vulkan's skinny GEMMs of packed weights add up in f16 (docs/numerics.md): 7.2e-3 and 2.8e-3.
+# Vulkan's skinny GEMMs of packed weights add up in f16 (docs/internals/numerics.md): 7.2e-3 and 2.8e-3.
 LIMITS = {"f32": (5e-6, 2e-6), "f16": (6e-3, 2.5e-3), "bf16": (2.5e-2, 1.5e-2), "packed f16": (9e-3, 3.6e-3)}
 PACKED = "mistral-gguf-q4_0", "wide-awq-64", "wide-gptq-32", "wide-gguf-q4_0"
 

@@ -1,4 +1,4 @@
-"""greta.ops and greta.function against NumPy in float64, by the limits of docs/numerics.md; every check is shown wrong results, too."""
+"""greta.ops and greta.function against NumPy in float64, by the limits of docs/internals/numerics.md; every check is shown wrong results, too."""
 
 import ml_dtypes
 import numpy as np
@@ -32,7 +32,7 @@ def wide(*arrays):
 
 
 def check(got, want, *limit, depth=0, one_row=False, forms=()):
-    """`limit` names one of limits.LIMITS, or one for each kind of device; `forms` are (limit, result) of what else may be computed (docs/numerics.md)."""
+    """`limit` names one of limits.LIMITS, or one for each kind of device; `forms` are (limit, result) of what else may be computed (docs/internals/numerics.md)."""
     assert isinstance(got, greta.Array) and got.shape == want.shape
     actual, variant = got.numpy(), greta.device().spec.removeprefix("sim:")
     result = limits.Result(PRECISIONS[actual.dtype], depth, one_row or limits.counts_as_one_row(want.shape[-1], depth or 2))

@@ -60,8 +60,8 @@ def test_package_in_c(tutorials, tmp_path, device):
 
 
 def test_first_kernel(tmp_path):
-    """docs/first-kernel.md, as a reader goes through it: the program, the mistake that is found, the package that greta-run runs."""
-    page = (ROOT / "docs" / "first-kernel.md").read_text()
+    """docs/guide/first-kernel.md, as a reader goes through it: the program, the mistake that is found, the package that greta-run runs."""
+    page = (ROOT / "docs" / "guide" / "first-kernel.md").read_text()
     program, ahead = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     (tmp_path / "add.py").write_text(program + ahead)
     ran = tool(sys.executable, "add.py", cwd=tmp_path)

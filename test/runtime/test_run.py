@@ -30,7 +30,7 @@ def run(*arguments, launcher=(), status=0, cwd=None, **environment):
 
 
 def word(seed, k):
-    """w(k) of docs/runtime.md."""
+    """w(k) of docs/guide/runtime.md."""
     z = (seed + k + 1) * 0x9E3779B97F4A7C15 & MASK
     z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9 & MASK
     z = (z ^ (z >> 27)) * 0x94D049BB133111EB & MASK

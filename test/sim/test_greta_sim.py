@@ -151,7 +151,7 @@ def test_not_a_code_object(tmp_path):
 
 @pytest.mark.skipif(not shutil.which("llvm-mca", path="/usr/lib/llvm-22/bin"), reason="needs llvm-mca")
 def test_issue_model_agrees_with_llvm_mca(tmp_path, monkeypatch):
-    """The main loop of the hand-scheduled GEMM, one wave with LLVM's latencies; all waves keep the matrix units as busy as docs/simulator.md says."""
+    """The main loop of the hand-scheduled GEMM, one wave with LLVM's latencies; all waves keep the matrix units as busy as docs/internals/simulator.md says."""
     monkeypatch.syspath_prepend(ROOT / "docs" / "benchmarks")
     import issue_model
 
