@@ -93,6 +93,9 @@ inline int64_t bytesInMemory(mlir::Type element) {
 
 /// On an argument of a kernel: an integer that is not negative.
 constexpr llvm::StringLiteral nonNegativeName = "greta.nonnegative";
+/// On an i32 argument of a kernel, an integer: the largest value for which its
+/// lanes' 32-bit offsets hold. The runtime checks those that launches compute.
+constexpr llvm::StringLiteral largestName = "greta.largest";
 
 /// Whether a map from symbols to extents says what a type says of them.
 bool keepsExtents(mlir::RankedTensorType type, mlir::AffineMap shape);

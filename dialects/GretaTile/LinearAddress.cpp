@@ -108,8 +108,14 @@ static std::optional<Terms> linearOffset(Value value) {
     }
     return terms;
   }
-  if (isa_and_nonnull<arith::MulIOp>(op))
-    return product(termsOf(op->getOperand(0)), termsOf(op->getOperand(1)));
+  if (isa_and_nonnull<arith::MulIOp>(op)) {
+    auto terms =
+        product(termsOf(op->getOperand(0)), termsOf(op->getOperand(1)));
+    if (terms && getElementTypeOrSelf(value).isInteger(64))
+      for (LinearTerm &term : *terms)
+        term.isWide = true;
+    return terms;
+  }
   if (auto extend = dyn_cast_or_null<arith::ExtSIOp>(op)) {
     Terms terms = termsOf(extend.getIn());
     if (!extend.getIn().getType().isInteger(1) && !hasBlock(terms))

@@ -21,7 +21,8 @@ struct LinearTerm {
   llvm::SmallVector<mlir::Value, 2> factors; // scalars
   int64_t dim = -1;
   mlir::Value block;
-  mlir::Value scalar; // all of a uniform term, where one value is
+  mlir::Value scalar;  // all of a uniform term, where one value is
+  bool isWide = false; // a product of 64 bits, which may pass 2^31
 
   bool isUniform() const { return dim < 0 && !block; }
 };

@@ -235,10 +235,10 @@ struct GretaTileToROCDL
 
 } // namespace
 
-/// The ptr_add of a load's base if its bytes stay below 2^31: it adds the
+/// The ptr_add of a load's base if its bytes are at most `most`: it adds the
 /// loop's counter, up to `bound`, times a constant.
 static tile::PtrAddOp scalarStep(scf::ForOp loop,
-                                 TypedValue<tile::PtrType> base) {
+                                 TypedValue<tile::PtrType> base, int64_t most) {
   auto step = base.getDefiningOp<tile::PtrAddOp>();
   if (!step || !step.getOffset().getType().isInteger(64) ||
       loop.isDefinedOutsideOfLoop(step.getOffset()))
@@ -256,7 +256,7 @@ static tile::PtrAddOp scalarStep(scf::ForOp loop,
   // min(counter + something, last block): at most the loop's bound.
   auto wide = offset.getDefiningOp<arith::ExtSIOp>();
   bool clamped = wide && wide.getIn().getDefiningOp<arith::MinSIOp>();
-  if (!bound || !clamped || *bound < 0 || *bound * factor > INT32_MAX)
+  if (!bound || !clamped || *bound < 0 || (factor && *bound > most / factor))
     return {};
   return step;
 }
@@ -324,9 +324,10 @@ static LogicalResult convertKernel(tile::FuncOp kernel, const TargetRow &row) {
     loop.walk([&](Operation *op) {
       if (auto load = dyn_cast<tile::PtrLoadOp>(op);
           load && isUniform(load.getBase()) && !load.getWraps())
-        info.inPipeline[op] = scalarStep(loop, load.getBase());
+        info.inPipeline[op] = scalarStep(loop, load.getBase(), INT32_MAX);
       else if (auto load = dyn_cast<tile::PtrLoadSharedOp>(op))
-        info.inPipeline[op] = scalarStep(loop, load.getBase());
+        info.inPipeline[op] =
+            scalarStep(loop, load.getBase(), (int64_t(1) << 30) - 1);
     });
   });
   kernel.walk([&](tile::PtrLoadSharedOp) {

@@ -200,8 +200,12 @@ chooseTile(const Space &space, const Problem &problem, const Limits &limits) {
   return *isAsked ? std::optional<Tile>(asked) : best;
 }
 
-/// Bits that an element of an operand is computed from.
-static int64_t loadedBits(Value value, RankedTensorType operand) {
+/// Bits that an element of an operand is computed from. What several ops use
+/// is loaded once.
+static int64_t loadedBits(Value value, RankedTensorType operand,
+                          llvm::SmallDenseSet<Value> &seen) {
+  if (!seen.insert(value).second)
+    return 0;
   auto type = cast<RankedTensorType>(value.getType());
   if (isa<BlockArgument>(value))
     return type.getShape() == operand.getShape() ? type.getElementTypeBitWidth()
@@ -210,7 +214,7 @@ static int64_t loadedBits(Value value, RankedTensorType operand) {
     return 4;
   int64_t bits = 0;
   for (Value source : value.getDefiningOp()->getOperands())
-    bits += loadedBits(source, operand);
+    bits += loadedBits(source, operand, seen);
   return bits;
 }
 
@@ -268,6 +272,16 @@ Problem greta::problemOf(const Space &space) {
       keptBy(matmul.getB(),
              matmul.getTransposeB() ? alongK : n.getLargestKnownDivisor()),
       isa_and_nonnull<RmsNormOp>(matmul.getA().getDefiningOp())};
+  // A launch checks rows whose distance it computes.
+  auto rowOf = [&](Value operand) {
+    auto argument = dyn_cast<BlockArgument>(operand);
+    if (!argument)
+      return int64_t(0);
+    TensorLayout layout = TensorLayout::of(kernel, argument.getArgNumber());
+    return constantOf(layout.strides.end()[-2]).value_or(0);
+  };
+  problem.rowOfA = rowOf(matmul.getA());
+  problem.rowOfB = rowOf(matmul.getB());
   problem.group = groupOfWeights(space);
   matmul->getBlock()->walk([&](DequantOp dequant) {
     problem.hasZeros |= dequant.getZeros() != nullptr;
@@ -275,8 +289,9 @@ Problem greta::problemOf(const Space &space) {
   problem.bytesOut = tile::bytesInMemory(matmul.getType().getElementType());
   for (unsigned number : {0u, 1u}) {
     Value operand = matmul->getOperand(number);
+    llvm::SmallDenseSet<Value> seen;
     problem.loaded[number] =
-        loadedBits(operand, cast<RankedTensorType>(operand.getType()));
+        loadedBits(operand, cast<RankedTensorType>(operand.getType()), seen);
   }
   problem.stored = llvm::all_of(space.gemms(), [](MatmulOp gemm) {
     return isa<BlockArgument>(gemm.getA()) && isa<BlockArgument>(gemm.getB());

@@ -152,8 +152,12 @@ static std::optional<std::string> whyNotDirect(const Problem &problem,
       tile.n * tile.k % turn)
     return "its 'direct' loads, " + std::to_string(turn) +
            " numbers at a time, are not whole blocks of whole rows";
-  if (std::max(tile.m, tile.n) * problem.k * problem.bytes > INT32_MAX)
-    return "its 'direct' loads reach 2^31 bytes from the first row";
+  // As greta-tile-distribute has it.
+  constexpr int64_t most = int64_t(1) << 30;
+  int64_t reach =
+      std::max((tile.m - 1) * problem.rowOfA, (tile.n - 1) * problem.rowOfB);
+  if ((reach + tile.k) * problem.bytes > most)
+    return "its 'direct' loads reach 2^30 bytes from the first row";
   return std::nullopt;
 }
 

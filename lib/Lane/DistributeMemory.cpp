@@ -4,7 +4,9 @@
 // neighbours in memory, as wide as layout, alignment and strides allow, at most
 // 16 bytes. Its address has a uniform part (block offsets and the registers'
 // offsets, added to the pointer with 64 bits) and a part that depends on the
-// lane (32 bits), which is the same for all groups.
+// lane (32 bits), which is the same for all groups. Where a block's elements
+// lie further apart than 32 bits of bytes reach, each lane moves the pointer by
+// 64 bits instead. A launch keeps the strides that it computes below that.
 //
 // Lanes that are out of bounds load element 0 of the block and then select: a
 // branch of their own in a hot loop costs more. Where facts do not prove that
@@ -37,7 +39,8 @@ struct Access {
   SmallVector<int64_t> strides;      // kDynamic where dynamicStrides has it
   SmallVector<Value> dynamicStrides; // per dim, null where static
   Value base;                        // moved to the block's first element
-  Value laneOffset;                  // i32, elements
+  Value laneOffset;                  // elements, i32 or where isWide i64
+  bool isWide = false;               // the block is larger than 32 bits reach
   unsigned width = 1;                // elements per lane access
   SmallVector<int64_t> shifts;       // log2 of the divisors, per dim
   SmallVector<std::pair<unsigned, Value>> limits; // dim, bound minus offset
@@ -56,7 +59,7 @@ struct Access {
         if (index)
           at = arith::AddIOp::create(
               b, at, arith::ConstantIntOp::create(b, index, 32));
-        term = scaled(arith::MinSIOp::create(b, at, end), dim);
+        term = scaled(divided(arith::MinSIOp::create(b, at, end), dim), dim);
       }
       sum = accumulate(b, sum, term);
     }
@@ -65,16 +68,41 @@ struct Access {
   bool isClamped(unsigned dim) const {
     return llvm::any_of(last, [&](auto &entry) { return entry.first == dim; });
   }
-  /// index * stride of a dimension.
+  /// Block, thread and register move different bits of an index, so that each
+  /// part may be divided alone.
+  Value divided(Value index, unsigned dim) {
+    if (!shifts[dim])
+      return index;
+    return arith::ShRUIOp::create(
+        b, index, arith::ConstantIntOp::create(b, shifts[dim], 32));
+  }
+  /// index * stride of a dimension, with as many bits as the lane's offset.
   Value scaled(Value index, unsigned dim) {
-    if (Value stride = dynamicStrides[dim])
+    if (isWide)
+      index = arith::ExtSIOp::create(b, b.getI64Type(), index);
+    if (Value stride = dynamicStrides[dim]) {
+      if (isWide)
+        stride = arith::ExtSIOp::create(b, b.getI64Type(), stride);
       return arith::MulIOp::create(b, index, stride);
+    }
     return strides[dim] == 1
                ? index
-               : arith::MulIOp::create(
-                     b, index,
-                     arith::ConstantIntOp::create(b, strides[dim], 32))
+               : arith::MulIOp::create(b, index,
+                                       arith::ConstantIntOp::create(
+                                           b, strides[dim], isWide ? 64 : 32))
                      .getResult();
+  }
+
+  /// Of a block that is larger than 32 bits reach: the address of a register's
+  /// element, or where that is masked off, of the block's first element.
+  Value farAddress(ImplicitLocOpBuilder &b, unsigned reg, Value mask) {
+    Value offset = accumulate(b, laneOffset, clampedOffset(reg));
+    if (registerOffset(reg) != 0)
+      offset = accumulate(b, offset, registerOffsetValue(b, reg, 64));
+    if (mask)
+      offset = arith::SelectOp::create(b, mask, offset,
+                                       arith::ConstantIntOp::create(b, 0, 64));
+    return PtrAddOp::create(b, base, offset);
   }
 
   /// Uniform element offset of a register: null if it is not static.
@@ -146,6 +174,12 @@ private:
 
 } // namespace
 
+/// The bytes of a block that 32 bits may reach: a pipelined loop on AMD adds as
+/// many at most, and the records of buffers end 16 bytes before 2^32. Those of
+/// direct loads end at 2^31.
+static constexpr int64_t mostReach = INT32_MAX - 15;
+static constexpr int64_t mostDirectReach = int64_t(1) << 30;
+
 static int64_t divisorOf(LoadOp op, unsigned dim) { return op.getDivisor(dim); }
 static int64_t divisorOf(StoreOp, unsigned) { return 1; }
 
@@ -155,12 +189,14 @@ static int64_t alignmentOf(Type element, unsigned width) {
 }
 
 /// The width of one lane access: limited by the layout's run of registers along
-/// the dimension of stride 1, and by what facts know of it.
+/// the dimension of stride 1, and by what facts know of it. Clamped neighbours
+/// are the same element.
 template <typename OpT>
-static unsigned accessWidth(OpT op, const Layout &layout, const Facts &facts) {
+static unsigned accessWidth(OpT op, const Access &access, const Facts &facts) {
+  const Layout &layout = access.layout.layout;
   int64_t width = 1;
   for (auto [dim, stride] : llvm::enumerate(op.getStrides()))
-    if (stride == 1)
+    if (stride == 1 && !access.isClamped(dim))
       width = std::max(width, std::min<int64_t>(layout.contiguity(dim),
                                                 facts.vectorWidth(op, dim)));
   return width;
@@ -179,13 +215,60 @@ static bool isWithin(const Facts &facts, Operation *op, Value offset,
          facts.isBelow(offset, bound, op);
 }
 
+/// Whether the bytes from a block's first element to behind its last may be
+/// more than `most`. Where that depends on strides which launches compute, the
+/// largest ones for which they are not become promises of `kernel`'s arguments.
+template <typename OpT>
+static bool reachesBeyond(int64_t most, OpT op, const Layout &layout,
+                          const Facts &facts, FuncOp kernel) {
+  auto block =
+      cast<RankedTensorType>(isa<LoadOp>(op) ? op->getResult(0).getType()
+                                             : op->getOperand(0).getType());
+  const uint64_t bytes = bytesInMemory(block.getElementType());
+  // An access moves up to 16 bytes.
+  uint64_t reach = 16, known = 0;
+  SmallVector<std::pair<Value, uint64_t>> unknown; // stride, bytes of one
+  unsigned nextDynamic = 0;
+  for (auto [dim, stride] : llvm::enumerate(op.getStrides())) {
+    uint64_t steps = bytes * ((llvm::PowerOf2Ceil(layout.shape()[dim]) - 1) /
+                              divisorOf(op, dim));
+    if (stride != ShapedType::kDynamic) {
+      reach = llvm::SaturatingMultiplyAdd(steps, uint64_t(stride), reach);
+      continue;
+    }
+    Value factor = op.getDynamicStrides()[nextDynamic++];
+    auto range = facts.rangeOf(factor);
+    known = llvm::SaturatingMultiplyAdd(
+        steps, range ? uint64_t(range->second) : UINT64_MAX, known);
+    if (steps)
+      unknown.push_back({factor, steps});
+  }
+  if (reach > uint64_t(most))
+    return true;
+  if (llvm::SaturatingAdd(reach, known) <= uint64_t(most))
+    return false;
+  for (auto [stride, steps] : unknown)
+    if (auto argument = dyn_cast<BlockArgument>(stride);
+        argument && isa<FuncOp>(argument.getOwner()->getParentOp())) {
+      int64_t largest = (most - reach) / unknown.size() / steps;
+      unsigned number = argument.getArgNumber();
+      if (auto before =
+              kernel.getArgAttrOfType<IntegerAttr>(number, largestName))
+        largest = std::min(largest, before.getInt());
+      kernel.setArgAttr(number, largestName,
+                        Builder(op.getContext()).getI64IntegerAttr(largest));
+    }
+  return false;
+}
+
 /// Builds the address parts; `value` maps the op's scalar operands.
 template <typename OpT, typename MapT>
-static Access makeAccess(OpT op, const DistributedLayout &layout,
-                         const Facts &facts, ImplicitLocOpBuilder &b,
-                         MapT value,
-                         llvm::function_ref<bool(int64_t)> isClamped) {
+static Access
+makeAccess(OpT op, const DistributedLayout &layout, const Facts &facts,
+           ImplicitLocOpBuilder &b, MapT value,
+           llvm::function_ref<bool(int64_t)> isClamped, bool isWide) {
   Access access(b, layout, op.getStrides());
+  access.isWide = isWide;
   unsigned nextDynamic = 0;
   for (int64_t stride : op.getStrides())
     access.dynamicStrides.push_back(
@@ -196,20 +279,13 @@ static Access makeAccess(OpT op, const DistributedLayout &layout,
   // What changes in a pipelined loop is added last.
   auto pipeline = dyn_cast<scf::ForOp>(op->getParentOp());
   Value uniform[2];
-  // Block, thread and register move different bits of an index, so that each
-  // part may be divided alone.
-  auto divide = [&](Value index, unsigned dim) -> Value {
-    if (!access.shifts[dim])
-      return index;
-    return arith::ShRUIOp::create(
-        b, index, arith::ConstantIntOp::create(b, access.shifts[dim], 32));
-  };
   for (unsigned dim = 0; dim < layout.layout.rank(); ++dim)
     access.shifts.push_back(llvm::Log2_64(divisorOf(op, dim)));
   for (auto [dim, offset] : llvm::enumerate(op.getOffsets())) {
     if (getConstantIntValue(offset) == 0)
       continue;
-    Value term = arith::ExtSIOp::create(b, i64, divide(value(offset), dim));
+    Value term =
+        arith::ExtSIOp::create(b, i64, access.divided(value(offset), dim));
     if (Value stride = access.dynamicStrides[dim])
       term = arith::MulIOp::create(b, term,
                                    arith::ExtSIOp::create(b, i64, stride));
@@ -248,12 +324,13 @@ static Access makeAccess(OpT op, const DistributedLayout &layout,
     if (getConstantIntValue(term) == 0 || access.strides[dim] == 0 ||
         access.isClamped(dim))
       continue;
-    term = access.scaled(divide(term, dim), dim);
+    term = access.scaled(access.divided(term, dim), dim);
     access.laneOffset = accumulate(b, access.laneOffset, term);
   }
   if (!access.laneOffset)
-    access.laneOffset = arith::ConstantIntOp::create(b, 0, 32);
-  access.width = accessWidth(op, layout.layout, facts);
+    access.laneOffset =
+        arith::ConstantIntOp::create(b, 0, access.isWide ? 64 : 32);
+  access.width = accessWidth(op, access, facts);
   return access;
 }
 
@@ -279,7 +356,8 @@ LogicalResult Distributor::distributeLoad(LoadOp op) {
   Type element = getElementTypeOrSelf(op.getResult().getType());
   Access access = makeAccess(
       op, layout, facts, b, [&](Value v) { return scalar(v); },
-      [&](int64_t dim) { return op.isClamped(dim); });
+      [&](int64_t dim) { return op.isClamped(dim); },
+      reachesBeyond(mostReach, op, layout.layout, facts, result));
   unsigned width = access.width;
   Type type = pieceOf(element, width);
   // The block's `other` as what a load brings.
@@ -295,16 +373,17 @@ LogicalResult Distributor::distributeLoad(LoadOp op) {
   bool oneBase = op->getParentOp()->hasAttr(rolledName);
   // There AMD's loads have bounds, beyond which lanes that are masked off are:
   // no branch for blocks that begin outside, no selection.
-  bool isMasked = oneBase && row.isHip() && !element.isInteger(1);
+  bool isMasked =
+      oneBase && row.isHip() && !element.isInteger(1) && !access.isWide;
   auto emit = [&] {
     LaneValues out;
     Value other;
     // Registers that share an element (and a mask) share its load.
     std::map<std::pair<std::vector<int64_t>, void *>, Value> loads;
     for (unsigned reg = 0; reg < layout.registerIndex.size(); reg += width) {
-      Value base = access.base;
-      Value offset =
-          accumulate(b, access.laneOffset, access.clampedOffset(reg));
+      Value base = access.base, offset;
+      if (!access.isWide)
+        offset = accumulate(b, access.laneOffset, access.clampedOffset(reg));
       Value mask = access.inBounds(reg);
       Value *shared = nullptr;
       if (op.getDivisors()) {
@@ -318,7 +397,10 @@ LogicalResult Distributor::distributeLoad(LoadOp op) {
           continue;
         }
       }
-      if (mask || oneBase) {
+      if (access.isWide) {
+        base = access.farAddress(b, reg, mask);
+        offset = constant(0);
+      } else if (mask || oneBase) {
         if (access.registerOffset(reg) != 0)
           offset = arith::AddIOp::create(
               b, offset, access.registerOffsetValue(b, reg, 32));
@@ -378,9 +460,12 @@ LogicalResult Distributor::distributeDirect(LoadOp op, LocalStoreOp store) {
     return store.emitOpError("is 'direct' but its layout does not fill the "
                              "local in order");
   ImplicitLocOpBuilder b(store.getLoc(), builder);
+  if (reachesBeyond(mostDirectReach, op, layout.layout, facts, result))
+    return store.emitOpError("is 'direct' but the rows of its block lie more "
+                             "than 2^30 bytes apart; load it otherwise");
   Access access = makeAccess(
       op, layout, facts, b, [&](Value v) { return scalar(v); },
-      [&](int64_t dim) { return op.isClamped(dim); });
+      [&](int64_t dim) { return op.isClamped(dim); }, /*isWide=*/false);
   if (access.width < width)
     return store.emitOpError("is 'direct' but its loads are not known to have ")
            << width << " neighbours in memory";
@@ -416,7 +501,8 @@ LogicalResult Distributor::distributeStore(StoreOp op) {
   Type element = getElementTypeOrSelf(op.getValue().getType());
   Access access = makeAccess(
       op, layout, facts, b, [&](Value v) { return scalar(v); },
-      [](int64_t) { return false; });
+      [](int64_t) { return false; },
+      reachesBeyond(mostReach, op, layout.layout, facts, result));
   unsigned width = access.width;
   Value owner = ownsCopies(layout.layout, b);
 
@@ -435,9 +521,13 @@ LogicalResult Distributor::distributeStore(StoreOp op) {
   auto emit = [&](ArrayRef<Group> run, ImplicitLocOpBuilder &b) {
     for (const Group &group : run) {
       Value base = access.base, offset = access.laneOffset;
-      if (access.registerOffset(group.reg) != 0)
+      if (access.isWide) {
+        base = access.farAddress(b, group.reg, /*mask=*/Value());
+        offset = constant(0);
+      } else if (access.registerOffset(group.reg) != 0) {
         base = PtrAddOp::create(b, base,
                                 access.registerOffsetValue(b, group.reg, 64));
+      }
       Value value = list[group.reg / width];
       PtrStoreOp::create(b, value, base, offset, alignmentOf(element, width));
     }

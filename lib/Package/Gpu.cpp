@@ -184,8 +184,12 @@ LogicalResult greta::compileForGpu(OwningOpRef<ModuleOp> module,
       if (!launch.getTiedOperand(i))
         kernel.args.push_back(buffers.place(tensor));
     for (AffineExpr scalar : launch.getScalars().getResults()) {
-      Type type = code.getArgumentTypes()[kernel.args.size()];
+      unsigned number = kernel.args.size();
+      Type type = code.getArgumentTypes()[number];
       kernel.args.push_back({KernelArg::Scalar, 0, scalar, type.isInteger(64)});
+      if (auto largest =
+              code.getArgAttrOfType<IntegerAttr>(number, tile::largestName))
+        kernel.args.back().largest = largest.getInt();
     }
     kernel.grid = llvm::to_vector<3>(launch.getGrid().getResults());
     kernel.config = launch.getConfigAttr();

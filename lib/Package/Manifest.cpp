@@ -68,9 +68,13 @@ static Json kernelArg(const KernelArg &arg) {
     return {{"kind", "result"}, {"index", arg.index}};
   case KernelArg::Temp:
     return {{"kind", "temp"}, {"index", arg.index}};
-  case KernelArg::Scalar:
-    return {{"kind", arg.isWide ? "i64" : "i32"},
-            {"value", expression(arg.value)}};
+  case KernelArg::Scalar: {
+    Json json = {{"kind", arg.isWide ? "i64" : "i32"},
+                 {"value", expression(arg.value)}};
+    if (arg.largest)
+      json["max"] = *arg.largest;
+    return json;
+  }
   }
   llvm_unreachable("an argument without a kind");
 }

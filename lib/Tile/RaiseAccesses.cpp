@@ -17,7 +17,8 @@
 // it has to be known not to be negative, by what the launch computes, or by
 // an `assume`, as Triton's tutorials have it. As products that make an address
 // do not overflow (ptr_add), a lane's part of them is below 2^31 elements then,
-// which for two bytes each is below the 2^32 bytes that lane offsets reach.
+// which for two bytes each is below the 2^32 bytes that lane offsets reach. Of
+// a product of 64 bits the stride's range has to say so.
 //
 //===----------------------------------------------------------------------===//
 
@@ -89,7 +90,7 @@ static bool fits(const LinearTerm &stride, int64_t extent, int64_t bytes,
   return stride.constant == 1 && stride.factors.size() == 1 &&
          factor.getType().isInteger(32) && range &&
          (range->first >= 0 || facts.isBelow(/*0*/ Value(), factor, access)) &&
-         (bytes <= 2 || range->second <= most);
+         ((bytes <= 2 && !stride.isWide) || range->second <= most);
 }
 
 static std::optional<Strided> asStrided(Value pointers, Value mask,

@@ -366,6 +366,10 @@ void Function::addKernel(Stream &S, Call &C, size_t Index) const {
       if (Value > INT32_MAX)
         fail(GRETA_ERROR_INVALID_ARGUMENT, "kernel '", K.Entry, "': the value ",
              Value, " of an i32 argument is out of range");
+      if (Value > A.Most)
+        fail(GRETA_ERROR_UNSUPPORTED, "kernel '", K.Entry, "': rows are ",
+             Value, " elements apart, of which its 32-bit offsets reach ",
+             A.Most, "; compile the function with that extent static");
       append(Block, static_cast<int32_t>(Value));
     } else if (A.Which == KernelArg::I64) {
       append(Block, A.Value.evaluate(C.Symbols));

@@ -212,6 +212,8 @@ KernelArg kernelArg(const Reader &R, const FunctionDecl &F, const Variant &V,
   if (Kind == "i32" || Kind == "i64") {
     A.Which = Kind == "i32" ? KernelArg::I32 : KernelArg::I64;
     A.Value = R.at("value").expr(Symbols);
+    if (Kind == "i32" && R.has("max"))
+      A.Most = R.at("max").integer(0, INT32_MAX);
     return A;
   }
   A.Which = Kind == "arg"      ? KernelArg::Arg

@@ -32,6 +32,7 @@ struct KernelArg {
   size_t Index = 0;         // of an argument, result or temporary
   Expr Value;               // of an I32 or I64
   uint32_t ScalarBytes = 0; // of a Scalar, which is an argument's value
+  int64_t Most = INT32_MAX; // of an I32
   // In the argument block.
   uint32_t bytes() const {
     return Which == I32 ? 4 : Which == Scalar ? ScalarBytes : 8;

@@ -53,6 +53,7 @@ struct KernelArg {
   unsigned index = 0;     // of the argument, result or temporary
   mlir::AffineExpr value; // of a scalar that the launch computes
   bool isWide = false;    // it is an i64, else an i32
+  std::optional<int64_t> largest = std::nullopt; // that an i32 may be
 };
 
 /// The loop with the most matrix instructions.

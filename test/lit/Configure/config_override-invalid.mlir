@@ -201,7 +201,7 @@ func.func @direct_turns(%a: tensor<64x64xf16>, %b: tensor<64x64xf16>) -> tensor<
 // -----
 
 func.func @direct_far(%a: tensor<64x16777216xf16>, %b: tensor<64x16777216xf16>) -> tensor<64x64xf16> {
-  // expected-error @+1 {{has a 'greta.config' that does not fit: its 'direct' loads reach 2^31 bytes from the first row}}
+  // expected-error @+1 {{has a 'greta.config' that does not fit: its 'direct' loads reach 2^30 bytes from the first row}}
   %0 = greta.matmul %a, %b {transpose_b, greta.config = {instruction = [16, 16, 16], tile = [64, 64, 64], waves = 4, stages = 3, slice = 32, direct}} : tensor<64x16777216xf16>, tensor<64x16777216xf16> -> tensor<64x64xf16>
   return %0 : tensor<64x64xf16>
 }
