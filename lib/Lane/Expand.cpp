@@ -31,7 +31,7 @@ struct ExpandPass : greta::impl::GretaExpandPassBase<ExpandPass> {
       getOperation()->emitError(llvm::toString(row.takeError()));
       return signalPassFailure();
     }
-    greta::expandFloat8(getOperation(), (*row)->fp8);
+    greta::expandFloat8(getOperation(), **row);
     if (!isa<greta::tile::FuncOp>(getOperation()))
       return;
     if (failed(greta::expandMath(getOperation(), **row)))

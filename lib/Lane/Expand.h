@@ -14,8 +14,9 @@
 
 namespace greta {
 
-/// Conversions from and to floats of 8 bits (ExpandFloat8.cpp).
-void expandFloat8(mlir::Operation *root, Fp8Kind native);
+/// Conversions from and to floats of 8 bits, and on Vulkan from f64 to those of
+/// 16 (ExpandFloat8.cpp).
+void expandFloat8(mlir::Operation *root, const TargetRow &row);
 
 /// Functions of the math dialect in a kernel, and arithmetic on narrow floats
 /// (ExpandMath.cpp). Fails with a diagnostic at what has no expansion.

@@ -13,6 +13,9 @@
 // which a GPU may take for zero. Of other arithmetic there is the absolute
 // value.
 //
+// An f64 is narrowed by its own bits: through f32 it would be rounded twice. So
+// are f64 to f16 and bf16 on Vulkan, whose drivers go through f32.
+//
 // In a kernel (greta_tile.func) the 8-bit types themselves then become i8,
 // which all code generators know.
 //
@@ -92,6 +95,13 @@ private:
            native == (isFnuz ? Fp8Kind::Fnuz : Fp8Kind::Ocp);
   }
   Value widenTo(Value code, const Format &from, FloatType to);
+  /// The last bits of `code` as a number of the result's type.
+  Value finish(Value code) {
+    Type bits = like(
+        b.getIntegerType(getElementTypeOrSelf(type).getIntOrFloatBitWidth()));
+    return arith::BitcastOp::create(b, type,
+                                    arith::TruncIOp::create(b, bits, code));
+  }
 
   ImplicitLocOpBuilder b;
   Value source;
@@ -163,46 +173,43 @@ Value Expander::widen() {
 
 Value Expander::narrow() {
   Type to = getElementTypeOrSelf(type);
-  Type f32 = like(b.getF32Type()), i32 = like(b.getI32Type());
+  bool isDouble = getElementTypeOrSelf(source.getType()).isF64();
+  FloatType from = isDouble ? FloatType(b.getF64Type()) : b.getF32Type();
+  Type floats = like(from), integers = like(b.getIntegerType(from.getWidth()));
   Value number = source;
-  unsigned width =
-      getElementTypeOrSelf(source.getType()).getIntOrFloatBitWidth();
-  if (width < 32)
-    number = arith::ExtFOp::create(b, f32, source);
-  else if (width > 32)
-    number = arith::TruncFOp::create(b, f32, source);
-  auto finish = [&](Value code) {
-    return arith::BitcastOp::create(
-        b, type, arith::TruncIOp::create(b, like(b.getI8Type()), code));
-  };
-  if (isNative(to)) {
+  if (number.getType() != floats)
+    number = arith::ExtFOp::create(b, floats, source);
+  if (isNative(to) && !isDouble) {
     Value old = arith::ConstantOp::create(b, b.getI32IntegerAttr(0));
     bool isE4M3 = isa<Float8E4M3FNType, Float8E4M3FNUZType>(to);
     if (isE4M3)
-      return finish(ROCDL::CvtPkFp8F32Op::create(b, i32, number, number, old,
-                                                 /*wordSel=*/false));
-    return finish(ROCDL::CvtPkBf8F32Op::create(b, i32, number, number, old,
+      return finish(ROCDL::CvtPkFp8F32Op::create(b, integers, number, number,
+                                                 old, /*wordSel=*/false));
+    return finish(ROCDL::CvtPkBf8F32Op::create(b, integers, number, number, old,
                                                /*wordSel=*/false));
   }
-  Format format(cast<FloatType>(to)), wide(cast<FloatType>(b.getF32Type()));
+  Format format(cast<FloatType>(to)), wide(from);
   int64_t drop = wide.mantissa - format.mantissa;
-  Value bits = arith::BitcastOp::create(b, i32, number);
-  Value sign = with<arith::AndIOp>(with<arith::ShRUIOp>(bits, 24), 0x80);
-  Value size = with<arith::AndIOp>(bits, 0x7fffffff);
+  Value bits = arith::BitcastOp::create(b, integers, number);
+  int64_t signBit = int64_t(1) << (format.bits - 1);
+  Value sign = with<arith::AndIOp>(
+      with<arith::ShRUIOp>(bits, wide.bits - format.bits), signBit);
+  Value size = with<arith::AndIOp>(
+      bits, static_cast<int64_t>(~uint64_t(0) >> (65 - wide.bits)));
   // Half of the last place kept, less one where that place is even.
   Value odd = with<arith::AndIOp>(with<arith::ShRUIOp>(size, drop), 1);
   Value code = arith::AddIOp::create(
       b, with<arith::AddIOp>(size, (int64_t(1) << (drop - 1)) - 1), odd);
   code = with<arith::SubIOp>(with<arith::ShRUIOp>(code, drop),
                              (wide.bias - format.bias) << format.mantissa);
-  // Of 2^23 units the last place is one.
+  // Of 2^23 units (f64: 2^52) the last place is one.
   double unit =
       std::ldexp(1.0, wide.mantissa + 1 - format.bias - format.mantissa);
-  Value anchor = constantOf(f32, b.getF32FloatAttr(unit));
-  Value small =
-      arith::AddFOp::create(b, arith::BitcastOp::create(b, f32, size), anchor);
-  small = arith::SubIOp::create(b, arith::BitcastOp::create(b, i32, small),
-                                arith::BitcastOp::create(b, i32, anchor));
+  Value anchor = constantOf(floats, FloatAttr::get(from, unit));
+  Value small = arith::AddFOp::create(
+      b, arith::BitcastOp::create(b, floats, size), anchor);
+  small = arith::SubIOp::create(b, arith::BitcastOp::create(b, integers, small),
+                                arith::BitcastOp::create(b, integers, anchor));
   code = select(isBelow(size, (wide.bias - format.bias + 1) << wide.mantissa),
                 small, code);
   Value isLarge = arith::CmpIOp::create(b, arith::CmpIPredicate::sgt, code,
@@ -210,8 +217,9 @@ Value Expander::narrow() {
   code = select(isLarge, constant(code, format.infinity()), code);
   // What exceeds infinity is no number.
   if (format.hasInfinity)
-    code =
-        select(isBelow(size, wide.infinity() + 1), code, constant(code, 0x7e));
+    code = select(isBelow(size, wide.infinity() + 1), code,
+                  constant(code, format.infinity() |
+                                     int64_t(1) << (format.mantissa - 1)));
   Value result = arith::OrIOp::create(b, code, sign);
   if (format.isFnuz)
     result = select(arith::CmpIOp::create(b, arith::CmpIPredicate::eq, code,
@@ -273,7 +281,15 @@ static void replaceTypes(tile::FuncOp kernel) {
   });
 }
 
-void greta::expandFloat8(Operation *root, Fp8Kind native) {
+/// A conversion that Vulkan's drivers make in two steps.
+static bool roundsTwice(Operation *op, const TargetRow &row) {
+  Type to = getElementTypeOrSelf(op->getResult(0).getType());
+  return row.isVulkan() && isa<arith::TruncFOp>(op) &&
+         getElementTypeOrSelf(op->getOperand(0).getType()).isF64() &&
+         (to.isF16() || to.isBF16());
+}
+
+void greta::expandFloat8(Operation *root, const TargetRow &row) {
   bool found = false;
   root->walk([&](Operation *op) {
     if (auto abs = dyn_cast<math::AbsFOp>(op);
@@ -286,10 +302,12 @@ void greta::expandFloat8(Operation *root, Fp8Kind native) {
     if (!isa<arith::ExtFOp, arith::TruncFOp>(op))
       return;
     bool widens = isFloat8(getElementTypeOrSelf(op->getOperand(0).getType()));
-    if (!widens && !isFloat8(getElementTypeOrSelf(op->getResult(0))))
+    bool is8Bit =
+        widens || isFloat8(getElementTypeOrSelf(op->getResult(0).getType()));
+    if (!is8Bit && !roundsTwice(op, row))
       return;
-    found = true;
-    Expander expander(op, native);
+    found |= is8Bit;
+    Expander expander(op, row.fp8);
     op->getResult(0).replaceAllUsesWith(widens ? expander.widen()
                                                : expander.narrow());
     op->erase();
