@@ -14,7 +14,7 @@
 //        sin, cos      the rest of a division by pi/2, then a polynomial by
 //                      the quadrant; below 2^-22 up to |x| = 100000
 //        expm1, log1p  cancel near 0
-//        powf          exp2(y log2 |x|), and what IEEE has of signs
+//        powf          exp2(y log2 |x|), and IEEE's special cases
 //        ctlz          the bits that are not at or below the highest one
 //
 // Functions of f64 are formulas of f64 (ExpandWideMath.cpp).
@@ -285,18 +285,73 @@ Real log1p(Real x) {
 /// that 0.49999997 does not become 1.
 Real round(Real x) { return (x.abs() + 0.49999997f).floor().withSignOf(x); }
 
-/// |x|^y = 2^(y log2 |x|); a negative x needs a whole y, and is the result's
-/// sign where that is odd. x^0 and 1^y are 1, also for a NaN.
-Real pow(Real x, Real y) {
+/// log2 |x|, given the bits of |x|; of denormals, which a GPU may take for
+/// zero, by the integer that they are.
+Real log2OfSize(Real size, Value bits) {
+  ImplicitLocOpBuilder &b = *size.b;
+  Real units =
+      size.make(arith::SIToFPOp::create(b, size.value.getType(), bits));
+  Value isSmall = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, bits,
+                                        size.integer(0x00800000));
+  return select(isSmall, units.log2() - 149.0f, size.log2());
+}
+
+/// |x|^y = 2^(y log2 |x|), what is 0, 1, infinite or no number apart, as C's
+/// pow has it: a negative finite x needs a whole y, and is the result's sign
+/// where that is odd. x^0 and 1^y are 1, also for a NaN. An `isOdd` is of
+/// integers, which are all whole.
+Real pow(Real x, Real y, Value isOdd = {}) {
+  using P = arith::CmpFPredicate;
   ImplicitLocOpBuilder &b = *x.b;
-  Real size = (y * x.abs().log2()).exp2(), half = y * 0.5f;
-  Value isFraction = y.floor() != y;
-  Value isOdd = arith::AndIOp::create(b, y.floor() == y, half.floor() != half);
-  Real result = select(isOdd, size.withSignOf(x), size);
-  Value isInvalid = arith::AndIOp::create(b, x < 0.0f, isFraction);
+  auto both = [&](Value p, Value q) -> Value {
+    return arith::AndIOp::create(b, p, q);
+  };
+  Value bits = arith::AndIOp::create(b, x.bits(), x.integer(0x7fffffff));
+  Real size = x.make(arith::BitcastOp::create(b, x.value.getType(), bits));
+  Real infinity = x.literal(std::numeric_limits<float>::infinity());
+  Real one = x.literal(1), zero = x.literal(0);
   Real nan = x.literal(std::numeric_limits<float>::quiet_NaN());
-  Value isOne = arith::OrIOp::create(b, y == y.literal(0), x == x.literal(1));
-  return select(isOne, x.literal(1), select(isInvalid, nan, result));
+  Value isFinite = size.is(P::OLT, infinity);
+
+  Real result = (y * log2OfSize(size, bits)).exp2();
+  // Of 0, 1 and infinity nothing depends on what a target's functions say.
+  auto isBits = [&](int32_t number) -> Value {
+    return arith::CmpIOp::create(b, arith::CmpIPredicate::eq, bits,
+                                 x.integer(number));
+  };
+  Value isZero = isBits(0);
+  Value growsInY = size.is(P::OGT, one), isPositive = y.is(P::OGT, zero);
+  Value isExtreme = arith::OrIOp::create(b, isZero, isBits(0x7f800000));
+  isExtreme = arith::OrIOp::create(b, isExtreme, y.abs() == infinity);
+  Value isLarge =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::eq, growsInY, isPositive);
+  result = select(isExtreme, select(isLarge, infinity, zero), result);
+  result = select(isBits(0x3f800000), one, result);
+
+  Value isInvalid;
+  if (!isOdd) {
+    Value isFraction = y.floor() != y;
+    Real half = y * 0.5f;
+    isOdd = both(y.floor() == y, half.floor() != half);
+    isInvalid = both(both(x < 0.0f, isFinite), isFraction);
+  }
+  result = select(isOdd, result.withSignOf(x), result);
+  if (isInvalid)
+    result = select(isInvalid, nan, result);
+  Value isNaN = x.is(P::UNO, y);
+  Value isOne = arith::OrIOp::create(b, y == zero, x == one);
+  return select(isOne, one, select(isNaN, nan, result));
+}
+
+/// Whether the last bit of an integer, or of each of a vector, is set.
+Value isOddInteger(ImplicitLocOpBuilder &b, Value n) {
+  Type type = n.getType();
+  TypedAttr one = b.getIntegerAttr(getElementTypeOrSelf(type), 1);
+  if (auto vector = dyn_cast<VectorType>(type))
+    one = DenseElementsAttr::get(vector, ArrayRef<Attribute>(one));
+  Value unit = arith::ConstantOp::create(b, one);
+  Value last = arith::AndIOp::create(b, n, unit);
+  return arith::CmpIOp::create(b, arith::CmpIPredicate::eq, last, unit);
 }
 
 /// Zeros above the highest bit: with all bits below it set, those that are not.
@@ -336,17 +391,15 @@ std::optional<int64_t> greta::wholeExponent(Value value) {
   constexpr int64_t largest = 64;
   APFloat real(0.0f);
   APInt whole;
-  int64_t n;
   if (matchPattern(value, m_ConstantFloat(&real))) {
-    if (!real.isInteger() || real.isInfinity())
+    if (!real.isInteger() || std::abs(real.convertToDouble()) > largest)
       return std::nullopt;
-    n = static_cast<int64_t>(real.convertToDouble());
-  } else if (matchPattern(value, m_ConstantInt(&whole))) {
-    n = whole.getSExtValue();
-  } else {
-    return std::nullopt;
+    return static_cast<int64_t>(real.convertToDouble());
   }
-  return std::abs(n) <= largest ? std::optional(n) : std::nullopt;
+  if (!matchPattern(value, m_ConstantInt(&whole)) || whole.sgt(largest) ||
+      whole.slt(-largest))
+    return std::nullopt;
+  return whole.getSExtValue();
 }
 
 /// What `op` is on f32; null where there is no formula.
@@ -369,9 +422,11 @@ static Value formula(Operation *op, const TargetRow &row) {
       .Case<math::PowFOp, math::FPowIOp>([&](auto power) {
         if (std::optional<int64_t> n = wholeExponent(power.getRhs()))
           return powInteger(x, *n);
-        if (std::is_same_v<decltype(power), math::FPowIOp>)
-          y.value = arith::SIToFPOp::create(b, x.value.getType(), y.value);
-        return pow(x, y);
+        if (!std::is_same_v<decltype(power), math::FPowIOp>)
+          return pow(x, y);
+        Value whole = y.value;
+        y.value = arith::SIToFPOp::create(b, x.value.getType(), whole);
+        return pow(x, y, isOddInteger(b, whole));
       })
       .Default([&](auto) { return x.make(Value()); })
       .value;

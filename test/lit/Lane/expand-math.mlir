@@ -53,6 +53,18 @@ greta_tile.func @cube(%x: !greta_tile.ptr<f32>) attributes {wave_size = 32 : i32
   greta_tile.return
 }
 
+// An exponent beyond 64 is no chain of products, whatever integer it is.
+// CHECK-LABEL: greta_tile.func @huge_power
+// CHECK: math.exp2
+greta_tile.func @huge_power(%x: !greta_tile.ptr<f32>) attributes {wave_size = 32 : i32, waves = 1 : i32} {
+  %lane = greta_tile.lane_id
+  %huge = arith.constant 1.0e+30 : f32
+  %v = greta_tile.ptr_load %x[%lane] align 4 : !greta_tile.ptr<f32> -> f32
+  %p = math.powf %v, %huge : f32
+  greta_tile.ptr_store %p, %x[%lane] align 4 : f32 -> !greta_tile.ptr<f32>
+  greta_tile.return
+}
+
 // What is left has instructions on the target.
 // CHECK-LABEL: greta_tile.func @functions
 // AMD-NOT: math.{{(sin|cos|tan|pow|atan|asin|acos|sinh|cosh|tanh|erf|expm1|log1p)}}
