@@ -119,24 +119,24 @@ Value SpaceEmitter::maskDepth(Value block) {
   return select(broadcast(mask, type.getShape()), block, zero);
 }
 
-/// Products with weights of 4 bits, as sixteenths of whole numbers: sums of
-/// them in f16 overflow only where A itself nearly does. The scale is their
+/// Products with weights of 4 bits, as 128ths of whole numbers: no sum of eight
+/// of them overflows f16, as each is at most 15/128 of an A. The scale is their
 /// sums'.
 Value SpaceEmitter::addPackedProducts(Value left, const PackedBlocks &blocks,
                                       Value sum, ArrayRef<int64_t> summed) {
   auto type = cast<RankedTensorType>(sum.getType());
   SmallVector<int64_t> shape(
       cast<RankedTensorType>(blocks.words.getType()).getShape());
-  Value sixteenth = constant(
-      block(SmallVector<int64_t>(shape.size(), 1), b.getF16Type()), 0.0625);
+  Value unit = constant(
+      block(SmallVector<int64_t>(shape.size(), 1), b.getF16Type()), 1.0 / 128);
   shape.back() = 8;
-  Value weights = tile::DequantOp::create(
-      b, block(shape, b.getF16Type()), blocks.words, sixteenth, blocks.zeros);
+  Value weights = tile::DequantOp::create(b, block(shape, b.getF16Type()),
+                                          blocks.words, unit, blocks.zeros);
   Value products = tile::ContractOp::create(b, type, left, weights,
                                             constant(type, 0), summed,
                                             /*narrow=*/true);
   Value scales = widen(blocks.scales);
-  scales = fmul(scales, constant(shapeOf(scales), 16));
+  scales = fmul(scales, constant(shapeOf(scales), 128));
   return math::FmaOp::create(b, products, broadcast(scales, type.getShape()),
                              sum);
 }

@@ -8,13 +8,13 @@
 // that the exponent says, and taking the constant away is exact:
 //
 //   0x6400 | w        1024 + w                from bits 3:0
-//   0x5400 | w        64 + w / 16             from bits 3:0
-//   0x4400 | w << 4   4 + w / 16              from bits 7:4
+//   0x4800 | w        8 + w / 128             from bits 3:0
+//   0x3800 | w << 4   0.5 + w / 128           from bits 7:4
 //
 // So with one `and` and one `or` numbers e and e + 4 of a word are a pair. What
 // comes next is done on pairs as well, as long as it is the same for all eight:
 // a number of 4 bits that is subtracted is part of the constant, and a factor
-// of 1/16 chooses the second and third line, which need half of the shifts.
+// of 1/128 chooses the second and third line, which need half of the shifts.
 // Where the target permutes bytes in one instruction, neighbours are a pair,
 // and a fused multiply-add takes the sixteen of the upper one away:
 //
@@ -131,13 +131,13 @@ static void expandWord(arith::UIToFPOp op, bool permutes, Operation *at) {
       take();
   }
   APFloat factor(0.0f);
-  bool isSixteenth = false;
+  bool isScaled = false;
   SmallVector<Value> scales;
   while (Value scale = combinedWith<arith::MulFOp>(value)) {
-    if (scales.empty() && !isSixteenth &&
+    if (scales.empty() && !isScaled &&
         matchPattern(scale, m_ConstantFloat(&factor)) &&
-        factor.convertToDouble() == 0.0625)
-      isSixteenth = true;
+        factor.convertToDouble() == 1.0 / 128)
+      isScaled = true;
     else
       scales.push_back(scale);
     take();
@@ -154,7 +154,7 @@ static void expandWord(arith::UIToFPOp op, bool permutes, Operation *at) {
         b.with<arith::OrIOp>(b.with<arith::MulIOp>(zero, places), exponents));
   };
 
-  bool inOrder = permutes && !isSixteenth;
+  bool inOrder = permutes && !isScaled;
   Value pairs[4];
   for (auto [i, pair] : llvm::enumerate(pairs)) {
     if (inOrder) {
@@ -172,12 +172,12 @@ static void expandWord(arith::UIToFPOp op, bool permutes, Operation *at) {
       // -(1024 + zero) and -(64 + zero).
       pair = math::FmaOp::create(b, raised, unit, bias(0xd400e400, 0x00100001));
     } else {
-      bool isUpper = isSixteenth && i % 2;
-      uint32_t exponents = isUpper       ? 0x44004400
-                           : isSixteenth ? 0x54005400
-                                         : 0x64006400;
+      bool isUpper = isScaled && i % 2;
+      uint32_t exponents = isUpper    ? 0x38003800
+                           : isScaled ? 0x48004800
+                                      : 0x64006400;
       Value bits = word;
-      if (int64_t shift = isSixteenth ? i / 2 * 8 : i * 4)
+      if (int64_t shift = isScaled ? i / 2 * 8 : i * 4)
         bits = b.with<arith::ShRUIOp>(word, shift);
       bits = b.with<arith::AndIOp>(bits, isUpper ? 0x00f000f0 : 0x000f000f);
       pair = arith::SubFOp::create(

@@ -39,12 +39,12 @@ greta_tile.func @word(%q: !greta_tile.ptr<i32>, %s: !greta_tile.ptr<f16>, %y: !g
   greta_tile.return
 }
 
-// Sixteenths need one shift. Elements that are a register together are multiplied together; the sum is the instruction's, or one of pairs.
+// 128ths need one shift. Elements that are a register together are multiplied together; the sum is the instruction's, or one of pairs.
 // CHECK-LABEL: greta_tile.func @dot
 // CHECK: arith.andi %{{.*}}, %c983055_i32
-// CHECK: arith.ori %{{.*}}, %c1409307648_i32
+// CHECK: arith.ori %{{.*}}, %c1207977984_i32
 // CHECK: arith.andi %{{.*}}, %c15728880_i32
-// CHECK: arith.ori %{{.*}}, %c1140868096_i32
+// CHECK: arith.ori %{{.*}}, %c939538432_i32
 // CHECK: arith.shrui
 // CHECK-NOT: arith.shrui
 // AMD-COUNT-4: greta_tile.vector_dot {{.*}} : vector<2xf16>
@@ -56,13 +56,13 @@ greta_tile.func @word(%q: !greta_tile.ptr<i32>, %s: !greta_tile.ptr<f16>, %y: !g
 greta_tile.func @dot(%q: !greta_tile.ptr<i32>, %x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) attributes {wave_size = 64 : i32, waves = 1 : i32} {
   %c0 = arith.constant 0 : i32
   %zero = arith.constant 0.0 : f32
-  %sixteenth = arith.constant 0.0625 : f16
+  %unit = arith.constant 7.8125e-03 : f16
   %w = greta_tile.ptr_load %q[%c0] align 4 : !greta_tile.ptr<i32> -> i32
   %a = greta_tile.ptr_load %x[%c0] align 16 : !greta_tile.ptr<f16> -> vector<8xf16>
   %words = vector.from_elements %w : vector<1xi32>
   %numbers = vector.bitcast %words : vector<1xi32> to vector<8xi4>
   %v = arith.uitofp %numbers : vector<8xi4> to vector<8xf16>
-  %factors = vector.broadcast %sixteenth : f16 to vector<8xf16>
+  %factors = vector.broadcast %unit : f16 to vector<8xf16>
   %m = arith.mulf %v, %factors : vector<8xf16>
   %d = greta_tile.vector_dot %a, %m, %zero : vector<8xf16>
   greta_tile.ptr_store %d, %y[%c0] align 4 : f32 -> !greta_tile.ptr<f32>
