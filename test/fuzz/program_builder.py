@@ -6,9 +6,10 @@ import numpy as np
 
 INPUT, OUTPUT, COUNTERS = 1 << 13, 1 << 12, 64  # words: of the input, of a program's part of the output, of what all programs add to
 GRID = (2, 2)
+FAR_ROWS = 8  # of scratch memory whose rows may lie gigabytes apart
 MAX_ELEMENTS = 512
 EXTENTS = (1, 2, 2, 4, 4, 8, 16, 32, 64, 3, 6, 12, 24, 96)
-DTYPES = {"i1": np.bool_, "i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64, "f16": np.float16, "f32": np.float32}
+DTYPES = {"i1": np.bool_, "i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64, "f16": np.float16, "f32": np.float32, "f64": np.float64}
 
 
 def mlir_type(shape, dtype):
@@ -260,16 +261,20 @@ class Builder:
     def words(self):
         return OUTPUT * math.prod(GRID) + COUNTERS
 
-    def text(self):
+    def text(self, far=None):
+        """With `far`, as many elements apart are the rows of scratch memory that the kernel has beside its buffers."""
         body = "\n".join(f"  {line}" for line in self.lines)
         x, y = f"tensor<{INPUT}xi32>", f"tensor<{self.words}xi32>"
-        return f"""greta_tile.func @{self.name}_kernel(%x: !greta_tile.ptr<i32>, %y: !greta_tile.ptr<i32>, %n: i32) attributes {{waves = {self.waves} : i32}} {{
+        scratch = ", %far: !greta_tile.ptr<i32>" if far else ""
+        body, results = (body.replace("@FAR@", str(far)), f"({y}, tensor<?xi32>)") if far else (body, y)
+        tied, shapes = ("[1, -1]", f"[affine_map<()[n] -> ({FAR_ROWS} * {far})>]") if far else ("[1]", "[]")
+        return f"""greta_tile.func @{self.name}_kernel(%x: !greta_tile.ptr<i32>, %y: !greta_tile.ptr<i32>, %n: i32{scratch}) attributes {{waves = {self.waves} : i32}} {{
 {body}
   greta_tile.return
 }}
 func.func @{self.name}(%x: {x}, %y: {y}, %n: i32) -> {y} {{
-  %0 = greta_tile.launch @{self.name}_kernel grid affine_map<()[n] -> {GRID}> scalars affine_map<()[n] -> ()> (%x, %y, %n) tied [1] shapes [] : ({x}, {y}, i32) -> {y}
-  return %0 : {y}
+  %0{":2" if far else ""} = greta_tile.launch @{self.name}_kernel grid affine_map<()[n] -> {GRID}> scalars affine_map<()[n] -> ()> (%x, %y, %n) tied {tied} shapes {shapes} : ({x}, {y}, i32) -> {results}
+  return %0{"#0" if far else ""} : {y}
 }}
 """
 

@@ -21,6 +21,7 @@ import tempfile
 
 import numpy as np
 
+from number_steps import Numbers, far_stride
 from program_builder import MAX_ELEMENTS, Builder, Value, mlir_type
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -33,7 +34,7 @@ TIMEOUT = 300  # seconds, of a compilation or of a batch that runs
 REFUSALS = ("bytes of shared memory",)
 
 
-class Program(Builder):
+class Program(Numbers, Builder):
     """Some steps, each of which takes blocks that are there and leaves others; then some are stored."""
 
     def __init__(self, name, rng):
@@ -46,6 +47,7 @@ class Program(Builder):
     def step(self):
         kinds = dict(arithmetic=5, shift=1, select=2, divide=1, narrow=2, wide=1, number=2, reshape_any=2, trans=2, broadcast=2, join=1, split=1, cat=1, gather=1, histogram=1)
         kinds |= dict(reduce=2, argmax=1, scan=2, recurrence=1, dot=2, load_scattered=2, store_scattered=1, atomic=1, fresh=1, loop=1, branch=1, turns=1)
+        kinds |= dict(narrowed=1, double=1, power=1, clamped=1, reversed_load=1, far=0.3)
         getattr(self, self.rng.choices(list(kinds), list(kinds.values()))[0])()
 
     def fresh(self):
@@ -385,6 +387,10 @@ def program(seed, index):
     return Program(f"f{index}", random.Random(f"{seed}:{index}"))
 
 
+def text_for(program, target):
+    return program.text(far_stride(target) if program.uses_far else None)
+
+
 def device_of(target):
     return "vulkan" if target.startswith("vulkan") else f"sim:{target}"
 
@@ -422,7 +428,7 @@ def run_batch(seed, target, indices):
     with tempfile.TemporaryDirectory() as directory:
         source, package = pathlib.Path(directory) / "p.mlir", pathlib.Path(directory) / "p.greta"
         while left:
-            source.write_text("".join(program(seed, k).text() for k in left))
+            source.write_text("".join(text_for(program(seed, k), target) for k in left))
             status, _, errors = run_process([ROOT / "build/bin/greta-translate", "--greta-to-package", f"--targets={target}", source, "-o", package])
             if status == 0:
                 break
@@ -475,7 +481,7 @@ def main():
         return run_here(options.seed, target, package, json.loads(indices))
     if options.print:
         for index in range(options.first, options.first + options.count):
-            print(program(options.seed, index).text())
+            print(text_for(program(options.seed, index), options.targets.split(",")[0]))
         return 0
     counts = collections.Counter()
     for target, index, what, detail in run_all(options.seed, options.count, options.targets.split(","), options.first, options.batch, options.jobs):
