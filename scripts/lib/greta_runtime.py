@@ -32,6 +32,7 @@ class Tensor(ctypes.Structure):
 
 class TensorInfo(ctypes.Structure):
     _fields_ = [
+        ("struct_size", ctypes.c_size_t),
         ("name", ctypes.c_char_p),
         ("dtype", ctypes.c_char_p),
         ("access", ctypes.c_char_p),
@@ -140,7 +141,7 @@ class Function:
         """[(shape, dtype, bytes)] of the results for these argument tensors."""
         results = []
         for index in range(self.runtime.lib.greta_function_result_count(self.handle)):
-            info = TensorInfo()
+            info = TensorInfo(struct_size=ctypes.sizeof(TensorInfo))
             self.runtime.check(self.runtime.lib.greta_function_result(self.handle, ctypes.c_size_t(index), ctypes.byref(info)))
             shape, size = (ctypes.c_int64 * max(info.rank, 1))(), ctypes.c_size_t()
             self.runtime.check(
