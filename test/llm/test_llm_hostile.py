@@ -193,12 +193,15 @@ def test_slow_silent_and_idle_connections(server):
 
 
 def left(server, body, count=5):
-    """So many send a request and go; what remains of them a moment later."""
+    """So many send a request and go, two of them while it runs; what remains of them a moment later."""
     before = server.metric("requests_cancelled_total")
-    for _ in range(count):
-        with connect(server) as stream:
-            stream.sendall(request(body=body))
-            time.sleep(0.05)
+    with contextlib.ExitStack() as stack:
+        for i in range(1, count + 1):
+            stack.enter_context(connect(server)).sendall(request(body=body))
+            deadline = time.monotonic() + 60
+            while server.metric("requests_running") < min(i, 2) or server.metric("requests_waiting") < i - 2:
+                assert time.monotonic() < deadline
+                time.sleep(0.02)
     are_gone(server, before + count)
 
 

@@ -173,11 +173,14 @@ int Exchange::settle() {
       lock.lock();
     }
   }
-  if (source && (isStream || isProbed))
-    return queueStream();
-  fill();
-  if (isLast)
-    return queue(status, pending);
+  bool streams = source && (isStream || isProbed);
+  if (!streams)
+    fill();
+  if (streams || isLast) {
+    // The library's lock of a response comes before this one: in read().
+    lock.unlock();
+    return streams ? queueStream() : queue(status, pending);
+  }
   isSuspended = true;
   MHD_suspend_connection(connection);
   return MHD_YES;
