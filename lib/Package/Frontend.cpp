@@ -239,6 +239,7 @@ greta::readSource(llvm::SourceMgr &sources, MLIRContext *context,
   if (failed(checkSizes(*module)) ||
       failed(importTriton(*module, state, options)))
     return failure();
+  DictionaryAttr metadata;
   bool calls = false;
   SmallVector<StringRef> names;
   for (Operation &op : *module->getBody()) {
@@ -258,6 +259,17 @@ greta::readSource(llvm::SourceMgr &sources, MLIRContext *context,
     if (!func.isPublic())
       continue;
     names.push_back(func.getSymName());
+    if (Attribute given = func->removeAttr(metadataName)) {
+      auto entries = dyn_cast<DictionaryAttr>(given);
+      if (metadata || !entries ||
+          llvm::any_of(entries, [](NamedAttribute entry) {
+            return !isa<StringAttr>(entry.getValue());
+          }))
+        return func.emitError()
+               << metadataName
+               << " has to be a dictionary of strings, on one function";
+      metadata = entries;
+    }
   }
   if (names.empty()) {
     emitError(start, "no public function to compile");
@@ -301,6 +313,7 @@ greta::readSource(llvm::SourceMgr &sources, MLIRContext *context,
     SourceFunction &function = functions.emplace_back();
     function.spec = getFunctionSpec(func);
     function.module = withKernels(func, symbols);
+    function.metadata = metadata;
   }
   return functions;
 }

@@ -265,12 +265,15 @@ static Json functionJson(const CompiledFunction &function, Members &members) {
   return json;
 }
 
-PackageContents greta::describePackage(ArrayRef<CompiledFunction> functions) {
+PackageContents greta::describePackage(ArrayRef<CompiledFunction> functions,
+                                       DictionaryAttr metadata) {
   PackageContents contents;
   Members members(contents.members);
   Json json;
   json["schema"] = 1;
   json["compiler"] = {{"greta", GRETA_VERSION}, {"llvm", LLVM_VERSION_STRING}};
+  if (metadata)
+    json["metadata"] = attribute(metadata);
   json["functions"] = Json::array();
   for (const CompiledFunction &function : functions)
     json["functions"].push_back(functionJson(function, members));

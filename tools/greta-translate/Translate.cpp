@@ -59,17 +59,19 @@ static LogicalResult selectFunction(std::vector<SourceFunction> &functions,
 }
 
 /// As greta-run --inspect prints it of a package.
-static void printReport(ArrayRef<CompiledFunction> functions, Report report) {
-  std::string manifest = describePackage(functions).manifest;
+static void printReport(ArrayRef<CompiledFunction> functions,
+                        DictionaryAttr metadata, Report report) {
+  std::string manifest = describePackage(functions, metadata).manifest;
   llvm::outs() << (report == Report::Json
                        ? manifest
                        : greta_run::describeManifest(manifest));
 }
 
 static LogicalResult writePackage(ArrayRef<CompiledFunction> functions,
+                                  DictionaryAttr metadata,
                                   const Options &options) {
   llvm::Expected<std::string> archive =
-      archivePackage(describePackage(functions));
+      archivePackage(describePackage(functions, metadata));
   if (!archive)
     return error(llvm::toString(archive.takeError()));
   return writeFile(options.output, *archive);
@@ -224,12 +226,12 @@ static LogicalResult makeWhatIsAsked(const Options &options,
   if (failed(compiled))
     return failure();
   if (reports)
-    printReport(*compiled, options.report);
+    printReport(*compiled, functions->front().metadata, options.report);
   if (options.action == Action::None)
     return success();
   TimingScope writing = timing.nest("write");
   if (options.action == Action::Package)
-    return writePackage(*compiled, options);
+    return writePackage(*compiled, functions->front().metadata, options);
   return writeCode(*compiled, artifact != Artifact::Object, options);
 }
 

@@ -15,7 +15,12 @@ namespace greta {
 struct SourceFunction {
   mlir::OwningOpRef<mlir::ModuleOp> module;
   FunctionSpec spec;
+  mlir::DictionaryAttr metadata; // of the whole source; null: none
 };
+
+/// An attribute of one public function: a dictionary of strings, which becomes
+/// the package's `metadata`.
+constexpr llvm::StringLiteral metadataName = "greta.metadata";
 
 /// What a source of Triton IR leaves open.
 struct TritonOptions {

@@ -14,7 +14,8 @@ struct PackageContents {
 };
 
 /// Names the objects and describes everything. Equal objects become one member.
-PackageContents describePackage(llvm::ArrayRef<CompiledFunction> functions);
+PackageContents describePackage(llvm::ArrayRef<CompiledFunction> functions,
+                                mlir::DictionaryAttr metadata = {});
 
 /// The archive's bytes; the same contents give the same bytes.
 llvm::Expected<std::string> archivePackage(const PackageContents &contents);
