@@ -122,6 +122,15 @@ def test_logits(made, tmp_path, name, device):
         assert_close(logits_of(path, package, device, tmp_path, "--batch=1"), want, element)
 
 
+def test_one_package_for_both_files_of_a_model(made, tmp_path):
+    """llama's GGUF files have rope's pairs in another order; the loader puts them right, so the bits are the same."""
+    path, package, _ = made("llama2-safetensors-f16")
+    a = ARCHITECTURES["llama2"]
+    models.write_gguf(tmp_path / "m.gguf", a, models.rounded(models.random_weights(a), "f16"), "f16")
+    want = logits_of(path, package, "sim:gfx942", tmp_path, "--batch=0")
+    assert np.array_equal(logits_of(tmp_path / "m.gguf", package, "sim:gfx942", tmp_path, "--batch=0"), want)
+
+
 @pytest.mark.parametrize("device", DEVICES[1:])
 def test_pieces_and_graphs_change_nothing(made, tmp_path, device):
     """The same kernels give the same bits, whether graphs replay them or not."""

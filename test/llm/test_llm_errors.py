@@ -2,6 +2,8 @@
 
 import dataclasses
 import json
+import os
+import re
 import shutil
 import struct
 
@@ -18,6 +20,7 @@ from test_llm_tokenizer import model_with
 
 A = ARCHITECTURES["llama2"]
 WEIGHTS = models.random_weights(A)
+QWEN3_WEIGHTS = models.random_weights(dataclasses.replace(A, head_norms=True))
 
 
 def refused(says, *words):
@@ -42,8 +45,33 @@ def changed(folder, **config):
     [
         (dict(model_type="gpt_neox"), "the model type 'gpt_neox' is not known; greta-llm runs llama, mistral, qwen2, qwen3"),
         (dict(hidden_act="gelu"), "the activation is 'gelu'; greta-llm takes silu"),
-        (dict(mlp_bias=True), "the MLP has a bias, which greta-llm does not add"),
-        (dict(attention_bias=True), "the attention's output has a bias"),
+        (dict(mlp_bias=True), "the field 'mlp_bias' is true; greta-llm runs models where it is false"),
+        (dict(attention_bias=True), "the field 'attention_bias' is true; greta-llm runs models where it is false"),
+        (dict(partial_rotary_factor=0.5), "the field 'partial_rotary_factor' is 0.5; greta-llm runs models where it is 1"),
+        (dict(final_logit_softcapping=30.0), "the field 'final_logit_softcapping' (30.0) is not known to greta-llm, and may change what the model computes"),
+        (dict(num_experts=8), "the field 'num_experts' (8) is not known to greta-llm"),
+        (dict(sliding_window=7), "has a 'sliding_window', which this model type does not use"),
+        (dict(layer_types=["sliding_attention"]), "'layer_types' is no list of 'full_attention' and 'sliding_attention' for each layer"),
+        (dict(model_type="mistral", sliding_window=7, layer_types=["full_attention", "sliding_attention"]), "'layer_types' gives 1 of 2 layers a window"),
+        (dict(model_type="mistral", sliding_window=-7), "the window is -1; it has to be 0 to"),
+        (dict(model_type="qwen3", sliding_window=7, use_sliding_window=True), "lacks the number 'max_window_layers'"),
+        (dict(model_type="qwen3", sliding_window=7, use_sliding_window=True, max_window_layers=1), "'max_window_layers' gives 1 of 2 layers a window"),
+        (dict(model_type="qwen3", sliding_window=7, use_sliding_window="yes"), "'use_sliding_window' is neither true nor false"),
+        (dict(head_dim=1 << 34), "the size of a head is 17179869184; it has to be 8 to 1024"),
+        (dict(rms_norm_eps=-1.0), "the norms' epsilon is -1.000000; it has to be a positive number"),
+        (dict(rms_norm_eps=float("nan")), "is no JSON"),
+        (dict(rope_theta=0), "rope's base is 0.000000; it has to be a positive number"),
+        (dict(rope_scaling={"rope_type": "linear"}), "lacks the number 'factor'"),
+        (dict(rope_scaling={"rope_type": "linear", "factor": 0}), "a factor of rope is 0.000000; it has to be a positive number"),
+        (dict(rope_scaling=models.LLAMA3_ROPE | {"high_freq_factor": 1.0}), "the second greater than the first"),
+        (dict(rope_scaling={"rope_type": "default", "mrope_section": [16]}), "the field 'mrope_section' ([16]) is not known"),
+        (dict(rope_scaling={"rope_type": "linear", "type": "llama3", "factor": 2}), "rope's 'type' is 'llama3', its 'rope_type' 'linear'"),
+        (dict(rope_scaling=2), "what it says about rope is no object"),
+        (dict(rope_scaling={"type": "linear", "factor": 2}, rope_parameters={"rope_theta": 1e4}), "'rope_parameters' and 'rope_scaling' differ"),
+        (dict(eos_token_id=[2, 320]), "'eos_token_id' is no token of the model"),
+        (dict(quantization_config=3), "'quantization_config' is no object"),
+        (dict(quantization_config=dict(quant_method="gptq", bits=4, group_size=64, dynamic={"x": 1})), "the field 'dynamic' ({\"x\":1}) is not known"),
+        (dict(quantization_config=dict(quant_method="gptq", bits=4, group_size=64, checkpoint_format="marlin")), "the weights are in gptq's form 'marlin'"),
         (dict(quantization_config={}), "the weights are quantised by ''; greta-llm reads awq and gptq, and GGUF files"),
         (dict(quantization_config=dict(quant_method="awq", bits=8, group_size=64)), "the weights have 8 bits; greta-llm reads awq and gptq with 4"),
         (dict(quantization_config=dict(quant_method="awq", bits=4, group_size=64, version="gemv")), "the weights are in awq's form 'gemv'; greta-llm reads 'gemm'"),
@@ -82,11 +110,52 @@ def test_parts_of_quantised_weights(tmp_path, monkeypatch, part, change, says):
     refused_model(says, tmp_path)
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "nonsense", '{"model_type": 3}'])
-def test_config_json(tmp_path, text):
+DEEP = "[" * 100_000 + "]" * 100_000
+
+
+@pytest.mark.parametrize(
+    "text, says",
+    [
+        ("", "is empty or no file that can be mapped"),
+        ("{", "is no JSON"),
+        ("[]", "is no JSON object"),
+        ("nonsense", "is no JSON"),
+        ('{"model_type": 3}', "'model_type' is no text"),
+        ('{"x": ' + DEEP + "}", "the JSON is nested more than 64 deep"),
+    ],
+    ids=["empty", "cut", "list", "words", "number", "deep"],
+)
+def test_config_json(tmp_path, text, says):
     folder = models.write_safetensors(tmp_path, A, WEIGHTS)
     (folder / "config.json").write_text(text)
-    refused_model("is no JSON object" if text != '{"model_type": 3}' else "the model type '' is not known", folder)
+    refused_model(says, folder)
+
+
+def test_pipes(tmp_path):
+    """Nobody writes to them, so opening one would wait for ever."""
+    os.mkfifo(tmp_path / "m.gguf")
+    refused_model("is empty or no file that can be mapped", tmp_path / "m.gguf")
+    for name in ("config.json", "model.safetensors"):
+        folder = models.write_safetensors(tmp_path / name, A, WEIGHTS)
+        (folder / name).unlink()
+        os.mkfifo(folder / name)
+        refused_model("is empty or no file that can be mapped", folder)
+
+
+def test_windows_that_are_understood(tmp_path):
+    """Qwen's fields say which layers have one: here all, or none."""
+
+    def windows(**config):
+        folder = changed(tmp_path, model_type="qwen3", **config)
+        (folder / "model.safetensors").write_bytes(models.safetensors_bytes({models.hugging_face_name(n): w for n, w in QWEN3_WEIGHTS.items()}, "f32"))
+        ran = llm("compile", folder, "--mlir")
+        assert ran.returncode == 0, ran.stderr
+        return set(re.findall(r"window = (\d+)", ran.stdout))
+
+    assert windows(sliding_window=7, use_sliding_window=False, max_window_layers=0) == set()
+    assert windows(sliding_window=7, use_sliding_window=True, max_window_layers=2) == set()
+    assert windows(sliding_window=7, use_sliding_window=True, max_window_layers=0) == {"7"}
+    assert windows(sliding_window=7, use_sliding_window=True, max_window_layers=0, layer_types=["full_attention"] * 2) == set()
 
 
 def header_of(tensors):
@@ -100,7 +169,16 @@ def header_of(tensors):
         (b"", "is empty or no file that can be mapped"),
         (b"\1\0\0", "the safetensors header is cut off"),
         (struct.pack("<Q", 1 << 60) + b"{}", "the safetensors header is cut off"),
-        (struct.pack("<Q", 2) + b"xx", "the safetensors header is no JSON object"),
+        (struct.pack("<Q", 2) + b"xx", "the safetensors header: is no JSON"),
+        (header_of([]), "the safetensors header is no JSON object"),
+        (header_of({"model.norm.weight": {"dtype": "F16", "shape": [1] * 5, "data_offsets": [0, 2]}}) + bytes(2), "does not lie within the file"),
+        (header_of({"model.norm.weight": {"dtype": "F16", "shape": [1e300], "data_offsets": [0, 2]}}) + bytes(2), "does not lie within the file"),
+        (header_of({"model.vision.weight": {"dtype": "F16", "shape": [1], "data_offsets": [0, 2]}}) + bytes(2), "the tensor 'model.vision.weight' is not one that greta-llm knows"),
+        (
+            header_of({f"model.layers.{i}.input_layernorm.weight": {"dtype": "F16", "shape": [2], "data_offsets": [2 * i, 2 * i + 4]} for i in range(2)}) + bytes(8),
+            "tensors overlap: one begins at byte 2, where another goes to 4",
+        ),
+        pytest.param(struct.pack("<Q", 200_006) + f'{{"x":{DEEP}}}'.encode(), "the JSON is nested more than 64 deep", id="deep"),
         (header_of({"lm_head.weight": {"dtype": "F32"}}), "the safetensors header describes 'lm_head.weight' in a way that cannot be read"),
         (header_of({"lm_head.weight": {"dtype": "I64", "shape": [2], "data_offsets": [0, 16]}}), "is of I64; greta-llm reads F32, F16 and BF16"),
         (header_of({"lm_head.weight": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}}), "does not lie within the file as its shape says"),
@@ -111,6 +189,35 @@ def test_safetensors(tmp_path, data, says):
     folder = models.write_safetensors(tmp_path, A, WEIGHTS)
     (folder / "model.safetensors").write_bytes(data)
     refused_model(says, folder)
+
+
+def test_weights_that_nobody_uses(tmp_path):
+    bias = {"model.layers.0.self_attn.o_proj.bias": np.zeros(A.width, np.float32)}
+
+    def with_bias(value):
+        named = {models.hugging_face_name(n): w for n, w in WEIGHTS.items()} | {name: w + np.float32(value) for name, w in bias.items()}
+        (tmp_path / "model.safetensors").write_bytes(models.safetensors_bytes(named, "f16"))
+
+    models.write_safetensors(tmp_path, A, WEIGHTS)
+    with_bias(0)  # as quantisers write it
+    assert llm("compile", tmp_path, "--mlir").returncode == 0
+    with_bias(1)
+    refused_model("the weight 'blk.0.attn_output_bias' is not one that greta-llm uses", tmp_path)
+
+
+def test_a_tensor_in_two_parts(tmp_path):
+    folder = models.write_safetensors(tmp_path, A, WEIGHTS)
+    data = (folder / "model.safetensors").read_bytes()
+    for part in ("a", "b"):
+        (folder / f"{part}.safetensors").write_bytes(data)
+    (folder / "model.safetensors.index.json").write_text(json.dumps({"weight_map": {"x": "a.safetensors", "y": "b.safetensors"}}))
+    refused_model("is in another part, too", folder)
+
+
+def test_untied_without_an_output(tmp_path):
+    weights = {name: w for name, w in WEIGHTS.items() if name != "output.weight"}
+    models.write_safetensors(tmp_path, A, weights)
+    refused_model("the weight 'lm_head' is missing, and 'tie_word_embeddings' is false", tmp_path)
 
 
 def test_parts_elsewhere(tmp_path):
@@ -157,7 +264,19 @@ def test_gguf_that_is_cut_off(tmp_path):
         ({"general.architecture": 3}, "the GGUF metadata lacks the text 'general.architecture'"),
         ({"llama.block_count": "two"}, "the GGUF metadata lacks the number 'llama.block_count'"),
         ({"general.alignment": 0}, "the GGUF alignment is 0"),
-        ({"llama.rope.scaling.type": "yarn"}, 'rope scaling "yarn" is not known; greta-llm takes none, linear'),
+        ({"general.alignment": 24}, "the GGUF alignment is 24"),
+        ({"split.count": 2}, "is one part of a model in several GGUF files"),
+        ({"llama.rope.scaling.type": "yarn"}, "rope scaling 'yarn' is not known; greta-llm takes none, linear"),
+        ({"llama.rope.scaling.type": "linear"}, "lacks the number 'llama.rope.scaling.factor'"),
+        ({"llama.rope.scaling.type": "linear", "llama.rope.scaling.factor": 0.0}, "a factor of rope is 0.000000"),
+        ({"llama.rope.freq_base": float("nan")}, "rope's base is nan; it has to be a positive number"),
+        ({"llama.attention.layer_norm_rms_epsilon": float("nan")}, "the norms' epsilon is nan"),
+        ({"llama.attention.key_length": 1 << 28}, "the size of a head is 268435456"),
+        ({"llama.attention.value_length": 8}, "'llama.attention.value_length' is 8; a head's keys have 16"),
+        ({"llama.rope.dimension_count": 8}, "'llama.rope.dimension_count' is 8; a head's keys have 16"),
+        ({"llama.expert_count": 8}, "the field 'expert_count' is 8; greta-llm runs models where it is 0"),
+        ({"llama.logit_scale": 2.0}, "the field 'logit_scale' (2.0) is not known to greta-llm"),
+        ({"llama.attention.sliding_window": [1, 2]}, "lacks the number 'llama.attention.sliding_window'"),
     ],
 )
 def test_gguf_metadata(tmp_path, metadata, says):
@@ -173,7 +292,16 @@ def test_gguf_bytes(tmp_path):
     path.write_bytes(meant + struct.pack("<I", 77) + bytes(64))
     refused_model("the GGUF metadata has a value of unknown type 77", path)
     path.write_bytes(meant + (struct.pack("<IIQ", 9, 9, 1) + struct.pack("<IQ", 9, 1) * 60))
-    refused_model("the GGUF metadata has a value of unknown type 9", path)
+    refused_model("the GGUF metadata has an array of unknown type 9", path)
+    path.write_bytes(meant + struct.pack("<IIQ", 9, 4, 1 << 61) + bytes(64))
+    refused_model("says that 2305843009213693952 things follow", path)
+    path.write_bytes(b"GGUF" + struct.pack("<IQQ", 3, 0, 1 << 60) + bytes(64))
+    refused_model("says that 1152921504606846976 things follow", path)
+    path.write_bytes(b"GGUF" + struct.pack("<IQQ", 3, 0, 1 << 17) + bytes(1 << 21))
+    refused_model("the GGUF metadata has 131072 values; greta-llm reads up to 65536", path)
+    key = models.gguf_string("key") + struct.pack("<IB", 0, 7)
+    path.write_bytes(b"GGUF" + struct.pack("<IQQ", 3, 0, 2) + key + key)
+    refused_model("the GGUF metadata has 'key' twice", path)
 
     def tensor(rank, extents, kind):
         config = models.gguf_metadata(A)
@@ -185,6 +313,8 @@ def test_gguf_bytes(tmp_path):
     refused_model("the tensor 't' has 7 dimensions; 1 to 4 are possible", path)
     tensor(2, [1 << 40, 1 << 40], 0)
     refused_model("the tensor 't' has an extent of", path)
+    tensor(1, [32], (1 << 32) - 1)
+    refused_model("the tensor 't' has the format 4294967295, which greta-llm does not read", path)
     tensor(1, [32], 6)
     refused_model("the tensor 't' has the format 6, which greta-llm does not read; it reads F32", path)
 
@@ -202,6 +332,14 @@ def test_gguf_twice_and_rope(tmp_path):
     data = path.read_bytes()
     path.write_bytes(data.replace(b"blk.1.attn_q.weight", b"blk.0.attn_q.weight"))
     refused_model("the tensor 'blk.0.attn_q' is there twice", path)
+    place = data.index(b"blk.0.attn_q.weight") + len("blk.0.attn_q.weight") + 4 + 16 + 4
+    (offset,) = struct.unpack_from("<Q", data, place)
+    path.write_bytes(data[:place] + struct.pack("<Q", offset + 4) + data[place + 8 :])
+    refused_model(f"the tensor 'blk.0.attn_q' begins at {offset + 4}, which is no multiple of 32", path)
+    path.write_bytes(data[:place] + struct.pack("<Q", offset + 32) + data[place + 8 :])
+    refused_model("the tensors 'blk.0.attn_q' and 'blk.0.attn_k' overlap", path)
+    models.write_gguf(path, A, WEIGHTS | {"blk.0.ffn_gate_inp.weight": np.ones((2, 64), np.float32)}, "f32")
+    refused_model("the weight 'blk.0.ffn_gate_inp' is not one that greta-llm uses", path)
     scaled = dict(WEIGHTS, **{"rope_freqs.weight": np.ones((1, 8), np.float32)})
     models.write_gguf(path, A, scaled, "f16")
     refused_model("rope_freqs is no list of 8 numbers of f32", path)
@@ -218,6 +356,10 @@ def test_gguf_twice_and_rope(tmp_path):
         (dict(model={"type": "BPE", "vocab": {"a": 0}, "merges": ["a b"]}), "the tokenizer joins 'a' and 'b', which are no tokens of it"),
         (dict(model={"type": "BPE", "vocab": {"a": 0}, "merges": ["ab"]}), "the tokenizer's merge \"ab\" is no pair"),
         (dict(model={"type": "BPE", "vocab": {"a": -5}}), "the tokenizer has the id -5, the model"),
+        (
+            dict(pre_tokenizer={"type": "Split", "pattern": {"Regex": r"\C"}, "behavior": "Isolated"}),
+            "the tokenizer's pattern cannot be read at character 2",
+        ),
         (
             dict(pre_tokenizer={"type": "Split", "pattern": {"Regex": "("}, "behavior": "Isolated"}),
             "the tokenizer's pattern cannot be read at character 1",
@@ -242,7 +384,14 @@ def test_tokenizer(tmp_path, change, says):
             {"tokenizer.ggml.model": "gpt2", "tokenizer.ggml.tokens": ["a"], "tokenizer.ggml.pre": "gpt-2", "tokenizer.ggml.merges": ["aa"]},
             "the tokenizer's merge 'aa' is no pair",
         ),
+        # llama.cpp's own pattern for files that name none, of which no model was trained with it.
+        ({"tokenizer.ggml.model": "gpt2", "tokenizer.ggml.tokens": ["a"], "tokenizer.ggml.pre": "default"}, "the tokenizer's pattern 'default' is not known"),
         ({"tokenizer.ggml.model": "llama", "tokenizer.ggml.tokens": ["a"]}, "the tokenizer has no score for each token"),
+        (
+            {"tokenizer.ggml.model": "llama", "tokenizer.ggml.tokens": ["a"], "tokenizer.ggml.scores": [float("nan")]},
+            "the tokenizer's score of token 0 is no finite number",
+        ),
+        ({"tokenizer.ggml.model": "llama", "tokenizer.ggml.tokens": ["a" * 1025]}, "the tokenizer's token 0 has 1025 bytes; up to 1024 are possible"),
     ],
 )
 def test_gguf_tokenizer(tmp_path, metadata, says):
@@ -280,7 +429,7 @@ def test_packages(tmp_path, tiny):
     refused("No such file or directory", "generate", tmp_path / "none.greta", "--synthetic=tiny", *on)
     folder = models.write_safetensors(tmp_path / "other", A, WEIGHTS)
     (folder / "tokenizer.json").write_text(json.dumps(texts.naive_tokenizer(3)))
-    refused("its argument 'token_embd' is not what this model has; run greta-llm compile", "generate", tiny, folder, *on)
+    refused("was compiled for another model (MLP width: 192 in the package, 96 in the model; vocabulary: 512 in the package, 320 in", "generate", tiny, folder, *on)
     mlir = tmp_path / "f.mlir"
     mlir.write_text("func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {\n  %0 = arith.addf %x, %x : tensor<4xf32>\n  return %0 : tensor<4xf32>\n}\n")
     assert tool(TRANSLATE, "--greta-to-package", "--targets=gfx942", mlir, "-o", tmp_path / "f.greta").returncode == 0
@@ -288,6 +437,29 @@ def test_packages(tmp_path, tiny):
     mlir.write_text(mlir.read_text().replace("@f", "@prompt0"))
     assert tool(TRANSLATE, "--greta-to-package", "--targets=gfx942", mlir, "-o", tmp_path / "f.greta").returncode == 0
     refused("its layers have no KV cache", "generate", tmp_path / "f.greta", "--synthetic=tiny", *on)
+
+
+def test_packages_of_models_with_the_same_shapes(tmp_path):
+    """Nothing but a number, or tensors that the package does not ask for, tells them apart."""
+    on = ["--device=sim:gfx942", "--tokens=1", "-o", tmp_path / "l.npy"]
+
+    def package(model):
+        out = tmp_path / "m.greta"
+        assert llm("compile", model, "--targets=gfx942", "-o", out).returncode == 0
+        return out
+
+    mistral = changed(tmp_path / "a", model_type="mistral", sliding_window=64)
+    epsilon = changed(tmp_path / "b", model_type="mistral", sliding_window=64, rms_norm_eps=1e-6)
+    window = changed(tmp_path / "c", model_type="mistral", sliding_window=None)
+    ours = package(mistral)
+    refused("was compiled for another model (epsilon: 1e-05 in the package, 1e-06 in the model); run greta-llm compile", "logits", ours, epsilon, *on)
+    refused("was compiled for another model (window: 64 in the package, none in the model)", "logits", ours, window, *on)
+    biased = dataclasses.replace(A, kind="qwen2", bias=True)
+    models.write_safetensors(tmp_path / "d", biased, models.random_weights(biased))
+    refused("(biases of queries, keys and values: no in the package, yes in the model)", "logits", package(changed(tmp_path / "e")), tmp_path / "d", *on)
+    # Rope's angles are the model's, whichever package runs it.
+    other = changed(tmp_path / "f", model_type="mistral", sliding_window=64, rope_theta=5e5)
+    assert llm("logits", package(mistral), other, *on, "-q").returncode == 0
 
 
 def test_without_the_compiler(tmp_path):

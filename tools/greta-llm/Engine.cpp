@@ -1,6 +1,7 @@
 // Engine.cpp: see Engine.h. The input of some tokens (tokens, positions, slots,
 // lengths and page tables) is one buffer, which the host writes for prompts.
 #include "Engine.h"
+#include "Json.h"
 #include "Options.h"
 
 #include <algorithm>
@@ -34,6 +35,7 @@ Engine::Engine(const Model &model, const std::string &packagePath,
       stream(runtime.stream()), element(elementOfPackage()),
       classes(classify(model, element)) {
   const Config &c = model.config;
+  checkFacts();
   embed.push_back(load("embed"));
   sample.push_back(load("sample"));
   std::vector<int64_t> sizes;
@@ -208,6 +210,36 @@ Element Engine::elementOfPackage() {
     if (info.name == "k_cache")
       return elementNamed(info.dtype);
   fail(packagePath + ": its layers have no KV cache; run greta-llm compile");
+}
+
+// Shapes are not enough: models that differ in a number alone have the same.
+void Engine::checkFacts() {
+  nlohmann::json manifest = parseJson(package.manifest(), packagePath);
+  auto made = manifest.find("metadata");
+  if (made == manifest.end() || !made->is_object())
+    fail(packagePath + ": does not say which model it was compiled for; run "
+                       "greta-llm compile");
+  std::map<std::string, std::string> model = factsOf(this->model, element);
+  std::string differing;
+  auto compare = [&](const std::string &name, const std::string &ofPackage,
+                     const std::string &ofModel) {
+    if (ofPackage != ofModel)
+      differing += (differing.empty() ? "" : "; ") + name + ": " + ofPackage +
+                   " in the package, " + ofModel + " in the model";
+  };
+  for (const auto &[name, value] : made->items())
+    if (!model.count(name))
+      compare(name, value.is_string() ? value.get<std::string>() : "unknown",
+              "none");
+  for (const auto &[name, value] : model)
+    compare(name,
+            made->contains(name) && (*made)[name].is_string()
+                ? (*made)[name].get<std::string>()
+                : "none",
+            value);
+  if (!differing.empty())
+    fail(packagePath + ": was compiled for another model (" + differing +
+         "); run greta-llm compile");
 }
 
 Engine::Step Engine::loadStep(int64_t size) {

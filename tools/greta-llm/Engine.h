@@ -134,6 +134,7 @@ private:
   greta::Function load(const std::string &name);
   Element elementOfPackage();
   int64_t contextThatFits() const;
+  void checkFacts();
   void checkArguments(const greta::Function &function, int64_t layer);
   Step loadStep(int64_t size);
   greta::Tensor bind(const std::string &name, int64_t layer,

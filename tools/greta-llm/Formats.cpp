@@ -30,8 +30,9 @@ const FormatInfo *findFormat(const std::string &name) {
 }
 
 const FormatInfo *findGgufFormat(uint32_t number) {
+  // Int4 is in three tensors of safetensors, and has no number.
   for (const FormatInfo &info : formats)
-    if (number == info.gguf)
+    if (number == info.gguf && info.format != Format::Int4)
       return &info;
   return nullptr;
 }

@@ -45,12 +45,24 @@ struct Stored {
   std::vector<int64_t> shape;
   const uint8_t *data = nullptr;
   Grouped grouped = {}; // of Int4
+  // Rows of queries and keys as llama's GGUF files have them: in each group of
+  // so many rows, rope's pairs are neighbours, not a half apart. 0: they are
+  // in the order of the functions.
+  int64_t pairedRows = 0;
 
   int64_t rows() const { return shape.size() > 1 ? shape.front() : 1; }
   int64_t columns() const { return shape.back(); }
   size_t rowBytes() const {
     const FormatInfo &info = infoOf(format);
     return static_cast<size_t>(columns() / info.block) * info.bytes;
+  }
+  // Where the file has the row that functions take as this one.
+  size_t rowInFile(size_t row) const {
+    size_t group = static_cast<size_t>(pairedRows), half = group / 2;
+    if (!group)
+      return row;
+    size_t within = row % group;
+    return row - within + within % half * 2 + within / half;
   }
 };
 

@@ -2,15 +2,21 @@
 // model's sizes from the metadata, its weights where they lie in the file, and
 // the tokenizer's tables. Every length is checked against the file's before it
 // is believed.
+#include "Description.h"
 #include "Model.h"
 
-#include <cmath>
+#include <algorithm>
 #include <cstring>
+#include <iterator>
 
 namespace greta::llm {
 namespace {
 
 using nlohmann::json;
+
+// A vocabulary's tables have a few hundred thousand.
+constexpr uint64_t largestArray = 1u << 22;
+constexpr uint64_t largestMetadata = 1u << 16; // a file has some fifty
 
 class Reader {
 public:
@@ -26,7 +32,15 @@ public:
     const uint8_t *bytes = take(length);
     return {reinterpret_cast<const char *>(bytes), length};
   }
-  json value(uint32_t type, int depth = 0);
+  // An array is null unless `keepsArray`.
+  json value(uint32_t type, bool keepsArray);
+  // Fails before memory is taken for things that cannot be in the file.
+  void expect(uint64_t count, uint64_t bytesOfEach) const {
+    if (count > (file.size() - at) / bytesOfEach)
+      fail(file.path() + ": the GGUF file is cut off: byte " +
+           std::to_string(at) + " says that " + std::to_string(count) +
+           " things follow");
+  }
   size_t position() const { return at; }
 
 private:
@@ -43,7 +57,13 @@ private:
   size_t at = 0;
 };
 
-json Reader::value(uint32_t type, int depth) {
+// Bytes of a value of each type, of a text or array at least so many.
+size_t leastBytes(uint32_t type) {
+  constexpr size_t bytes[] = {1, 1, 2, 2, 4, 4, 4, 1, 8, 12, 8, 8, 8};
+  return type < std::size(bytes) ? bytes[type] : 0;
+}
+
+json Reader::value(uint32_t type, bool keepsArray) {
   switch (type) {
   case 0:
     return number<uint8_t>();
@@ -66,12 +86,26 @@ json Reader::value(uint32_t type, int depth) {
   case 9: {
     uint32_t element = number<uint32_t>();
     uint64_t count = number<uint64_t>();
+    size_t least = leastBytes(element);
+    if (!least || element == 9)
+      fail(file.path() + ": the GGUF metadata has an array of unknown type " +
+           std::to_string(element));
+    expect(count, least);
+    if (!keepsArray) {
+      if (element != 8)
+        take(count * least);
+      for (uint64_t i = 0; element == 8 && i < count; ++i)
+        take(number<uint64_t>());
+      return json();
+    }
+    if (count > largestArray)
+      fail(file.path() + ": the GGUF metadata has an array of " +
+           std::to_string(count) + " values; greta-llm reads up to " +
+           std::to_string(largestArray));
     json array = json::array();
-    if (depth > 2)
-      break;
-    // Every element takes a byte at least, so a wrong count ends at the file's.
+    array.get_ref<json::array_t &>().reserve(count);
     for (uint64_t i = 0; i < count; ++i)
-      array.push_back(value(element, depth + 1));
+      array.push_back(value(element, false));
     return array;
   }
   case 10:
@@ -114,6 +148,14 @@ public:
     double value = number(key);
     return value >= 0 && value < 1e15 ? static_cast<int64_t>(value) : -1;
   }
+  // The values whose keys begin so, without the beginning.
+  json below(const std::string &prefix) const {
+    json some = json::object();
+    for (const auto &[key, value] : values.items())
+      if (key.rfind(prefix, 0) == 0)
+        some[key.substr(prefix.size())] = value;
+    return some;
+  }
   const std::string &path;
 
 private:
@@ -127,6 +169,7 @@ Config configOf(const Metadata &data) {
   if (!c.architecture)
     fail(data.path + ": the architecture '" + name +
          "' is not known; greta-llm runs " + architectureNames());
+  checkFields(Description::Gguf, data.path, data.below(name + "."));
   auto size = [&](const char *key) { return data.size(name + key); };
   c.layers = size(".block_count");
   c.width = size(".embedding_length");
@@ -139,22 +182,31 @@ Config configOf(const Metadata &data) {
   c.headSize = data.find(name + ".attention.key_length")
                    ? size(".attention.key_length")
                    : c.width / std::max<int64_t>(c.heads, 1);
+  for (const char *key : {".attention.value_length", ".rope.dimension_count"})
+    if (data.find(name + key) && size(key) != c.headSize)
+      fail(data.path + ": '" + name + key + "' is " +
+           std::to_string(size(key)) + "; a head's keys have " +
+           std::to_string(c.headSize));
   if (data.find(name + ".attention.sliding_window"))
     c.window = size(".attention.sliding_window");
+  if (c.window && c.architecture->window == Architecture::IfAsked)
+    fail(data.path + ": '" + name + ".attention.sliding_window' is " +
+         std::to_string(c.window) +
+         "; which layers it is for is not in the file");
   c.epsilon = data.number(name + ".attention.layer_norm_rms_epsilon");
   c.ropeBase = data.number(name + ".rope.freq_base", 10000);
   double scale = 1;
   if (const json *scaling = data.find(name + ".rope.scaling.type");
       scaling && *scaling != "none") {
     if (*scaling != "linear")
-      fail(data.path + ": rope scaling " + scaling->dump() +
-           " is not known; greta-llm takes none, linear, and factors in "
+      fail(data.path + ": rope scaling '" +
+           (scaling->is_string() ? scaling->get<std::string>() : "") +
+           "' is not known; greta-llm takes none, linear, and factors in "
            "rope_freqs");
-    scale = data.number(name + ".rope.scaling.factor", 1);
+    scale = data.number(name + ".rope.scaling.factor");
   }
-  c.ropeFactors.assign(
-      static_cast<size_t>(std::max<int64_t>(c.headSize, 0)) / 2, scale);
-  c.pairsAreNeighbours = c.architecture->ggufPairs;
+  checkSizes(data.path, c);
+  c.ropeFactors.assign(static_cast<size_t>(c.headSize) / 2, scale);
   c.hasBias = c.architecture->hasBias;
   c.hasHeadNorms = c.architecture->hasHeadNorms;
   return c;
@@ -177,6 +229,7 @@ void readTensors(Model &model, const Mapping &file, Reader &reader,
     uint64_t offset, bytes;
   };
   std::vector<Entry> entries;
+  reader.expect(count, 8 + 4 + 8 + 4 + 8);
   for (uint64_t i = 0; i < count; ++i) {
     Entry entry;
     std::string name = reader.text();
@@ -213,10 +266,28 @@ void readTensors(Model &model, const Mapping &file, Reader &reader,
         entry.bytes > file.size() - begin - entry.offset)
       fail(file.path() + ": the GGUF file is cut off: the tensor '" +
            entry.name + "' ends behind the file");
+    if (entry.offset % alignment)
+      fail(file.path() + ": the tensor '" + entry.name + "' begins at " +
+           std::to_string(entry.offset) + ", which is no multiple of " +
+           std::to_string(alignment));
     entry.stored.data = file.data() + begin + entry.offset;
     if (!model.weights.emplace(entry.name, entry.stored).second)
       fail(file.path() + ": the tensor '" + entry.name + "' is there twice");
   }
+  std::sort(entries.begin(), entries.end(),
+            [](const Entry &a, const Entry &b) { return a.offset < b.offset; });
+  for (size_t i = 1; i < entries.size(); ++i)
+    if (entries[i].offset - entries[i - 1].offset < entries[i - 1].bytes)
+      fail(file.path() + ": the tensors '" + entries[i - 1].name + "' and '" +
+           entries[i].name + "' overlap");
+}
+
+// Tables of a vocabulary, which the tokenizer reads.
+bool isTable(const std::string &key) {
+  constexpr const char *tables[] = {"tokens", "scores", "token_type", "merges"};
+  return std::any_of(std::begin(tables), std::end(tables), [&](auto *table) {
+    return key == std::string("tokenizer.ggml.") + table;
+  });
 }
 
 } // namespace
@@ -234,22 +305,44 @@ void readGguf(Model &model) {
          " is not known; 2 and 3 are");
   uint64_t tensors = reader.number<uint64_t>();
   uint64_t values = reader.number<uint64_t>();
+  reader.expect(values, 8 + 4 + 1);
+  if (values > largestMetadata)
+    fail(model.path + ": the GGUF metadata has " + std::to_string(values) +
+         " values; greta-llm reads up to " + std::to_string(largestMetadata));
   json metadata = json::object();
   for (uint64_t i = 0; i < values; ++i) {
     std::string key = reader.text();
     uint32_t type = reader.number<uint32_t>();
-    json value = reader.value(type);
-    if (key.rfind("tokenizer.", 0) == 0)
-      model.tokenizer[key] = value;
-    metadata[key] = std::move(value);
+    bool isTokenizer = key.rfind("tokenizer.", 0) == 0;
+    json value = reader.value(type, isTable(key));
+    json &all = isTokenizer ? model.tokenizer : metadata;
+    if (all.contains(key))
+      fail(model.path + ": the GGUF metadata has '" + key + "' twice");
+    // No array of the architecture's is known.
+    if (type == 9 && !isTokenizer)
+      value = "an array";
+    all[key] = std::move(value);
   }
   Metadata data(model.path, std::move(metadata));
+  if (data.number("split.count", 1) > 1)
+    fail(model.path + ": is one part of a model in several GGUF files, which "
+                      "greta-llm does not read; merge them");
   model.config = configOf(data);
   double alignment = data.number("general.alignment", 32);
-  if (!(alignment >= 1 && alignment <= 65536))
+  uint64_t multiple = alignment >= 1 && alignment <= 65536
+                          ? static_cast<uint64_t>(alignment)
+                          : 0;
+  if (!multiple || multiple & (multiple - 1))
     fail(model.path + ": the GGUF alignment is " + std::to_string(alignment));
-  readTensors(model, file, reader, tensors, static_cast<uint64_t>(alignment));
+  readTensors(model, file, reader, tensors, multiple);
   model.config.vocabulary = model.weight("token_embd").shape.front();
+  for (int64_t layer = 0;
+       model.config.architecture->ggufPairs && layer < model.config.layers;
+       ++layer)
+    for (const char *name : {"attn_q", "attn_k"})
+      if (auto it = model.weights.find(Model::inLayer(layer, name));
+          it != model.weights.end())
+        it->second.pairedRows = model.config.headSize;
   auto factors = model.weights.find("rope_freqs");
   if (factors == model.weights.end())
     return;

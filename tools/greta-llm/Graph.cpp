@@ -253,9 +253,7 @@ std::string Writer::layer(const std::string &name, int64_t layer,
   auto rotated = [&](Value y, const std::string &weight) {
     if (config.hasHeadNorms)
       y = norm(f, y, weight + "_norm", size);
-    return f.op("greta.rope", {y, cos, sin}, y.type,
-                config.pairsAreNeighbours ? "{style = \"gptj\"}"
-                                          : "{style = \"neox\"}");
+    return f.op("greta.rope", {y, cos, sin}, y.type, "{style = \"neox\"}");
   };
   Value q = rotated(headsOf("attn_q", heads), "attn_q");
   Value k = rotated(headsOf("attn_k", keyHeads), "attn_k");
@@ -320,20 +318,24 @@ std::string lookupKernel(const std::string &element) {
 }
 
 std::string Writer::embed() const {
+  std::vector<std::string> facts; // the package's metadata
+  for (const auto &[name, value] : factsOf(model, kind))
+    facts.push_back("\"" + name + "\" = \"" + value + "\"");
   // Symbols: tokens, positions, and the length of rope's tables.
   std::string shape = " {greta.shape = affine_map<()[t, c] -> (t)>}";
   Type tokenType{{any}, "i32"};
   Type tableType{{config.vocabulary, config.width}, element};
   Type ropeType{{any, config.headSize / 2}, "f32"};
-  std::string text = "func.func @embed(%tokens: " + tokenType.text() +
-                     ", %positions: " + tokenType.text() + shape +
-                     ", %token_embd: " + tableType.text() +
-                     ", %cos_table: " + ropeType.text() +
-                     ", %sin_table: " + ropeType.text() +
-                     " {greta.shape = affine_map<()[t, c] -> (c, " +
-                     std::to_string(config.headSize / 2) + ")>})\n    -> (" +
-                     Type{{any, config.width}, "f32"}.text() + ", " +
-                     ropeType.text() + ", " + ropeType.text() + ") {\n";
+  std::string text =
+      "func.func @embed(%tokens: " + tokenType.text() +
+      ", %positions: " + tokenType.text() + shape +
+      ", %token_embd: " + tableType.text() +
+      ", %cos_table: " + ropeType.text() + ", %sin_table: " + ropeType.text() +
+      " {greta.shape = affine_map<()[t, c] -> (c, " +
+      std::to_string(config.headSize / 2) + ")>})\n    -> (" +
+      Type{{any, config.width}, "f32"}.text() + ", " + ropeType.text() + ", " +
+      ropeType.text() + ") attributes {greta.metadata = {" + joined(facts) +
+      "}} {\n";
   auto lookup = [&](const char *result, const char *table, const Type &type,
                     const char *index) {
     std::string columns = std::to_string(type.shape[1]);
@@ -404,6 +406,59 @@ LayerClasses classify(const Model &model, Element element) {
     classes.classOf.push_back(it->second);
   }
   return classes;
+}
+
+// How functions take the matrices with these names, and in which of them.
+static std::string describeMatrices(
+    const Model &model, Element element,
+    const std::vector<std::pair<std::string, std::string>> &names) {
+  std::map<std::string, std::vector<std::string>> held;
+  for (const auto &[shown, stored] : names) {
+    int64_t group = heldGroup(model, stored, element);
+    bool hasZeros = model.weight(stored).format == Format::Int4;
+    held[!group ? nameOf(element)
+                : "4 bits in groups of " + std::to_string(group) +
+                      (hasZeros ? " with zeros" : "")]
+        .push_back(shown);
+  }
+  std::vector<std::string> parts;
+  for (const auto &[how, which] : held)
+    parts.push_back(held.size() == 1 ? how : how + " (" + joined(which) + ")");
+  return joined(parts);
+}
+
+std::map<std::string, std::string> factsOf(const Model &model,
+                                           Element element) {
+  const Config &c = model.config;
+  char epsilon[32];
+  snprintf(epsilon, sizeof(epsilon), "%.6g",
+           static_cast<double>(static_cast<float>(c.epsilon)));
+  std::map<std::string, std::string> facts = {
+      // Counts up when functions change their meaning, not their arguments.
+      {"functions", "2"},
+      {"layers", std::to_string(c.layers)},
+      {"width", std::to_string(c.width)},
+      {"MLP width", std::to_string(c.hidden)},
+      {"vocabulary", std::to_string(c.vocabulary)},
+      {"heads", std::to_string(c.heads)},
+      {"key heads", std::to_string(c.keyHeads)},
+      {"head size", std::to_string(c.headSize)},
+      {"window", c.window ? std::to_string(c.window) : "none"},
+      {"epsilon", epsilon},
+      {"biases of queries, keys and values", c.hasBias ? "yes" : "no"},
+      {"norms of queries and keys", c.hasHeadNorms ? "yes" : "no"},
+      {"output", describeMatrices(model, element, {{"output", "output"}})}};
+  LayerClasses classes = classify(model, element);
+  for (size_t i = 0; i < classes.first.size(); ++i) {
+    std::vector<std::pair<std::string, std::string>> names;
+    for (const Weight &weight : layerWeights(c))
+      if (weight.shape.size() > 1)
+        names.push_back(
+            {weight.name, Model::inLayer(classes.first[i], weight.name)});
+    facts["matrices of layers of class " + std::to_string(i)] =
+        describeMatrices(model, element, names);
+  }
+  return facts;
 }
 
 std::string layerFunction(size_t layerClass, int64_t tokens) {

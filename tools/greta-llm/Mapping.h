@@ -7,14 +7,17 @@
 #include <cstdint>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 
 namespace greta::llm {
 
-// What the user gave is wrong: one line on stderr and exit status 1.
-[[noreturn]] inline void fail(const std::string &message) {
-  throw std::runtime_error(message);
-}
+// What the user gave is wrong: one line on stderr and exit status 1. Control
+// characters, which names in files may have, become question marks.
+[[noreturn]] void fail(std::string message);
 
+// A regular file: opening a pipe or a device might wait for ever. If the file
+// is cut while it is mapped, reading what is gone ends the process with one
+// line on stderr.
 class Mapping {
 public:
   explicit Mapping(const std::string &path);
@@ -25,6 +28,9 @@ public:
   const std::string &path() const { return path_; }
   const uint8_t *data() const { return data_; }
   size_t size() const { return size_; }
+  std::string_view text() const {
+    return {reinterpret_cast<const char *>(data_), size_};
+  }
 
 private:
   std::string path_;

@@ -26,6 +26,9 @@ struct Architecture {
   bool hasBias;            // of queries, keys and values
   bool hasHeadNorms;       // of queries and keys
   bool ggufPairs;          // GGUF files have rope's pairs as neighbours
+  // When a config.json's `sliding_window` counts: never, always, or in the
+  // layers from `max_window_layers` on if `use_sliding_window` says so.
+  enum Window { Never, Always, IfAsked } window;
 };
 
 struct Config {
@@ -36,7 +39,6 @@ struct Config {
   // Rope's angle of pair i turns by base^(-2i / headSize) / ropeFactors[i] a
   // token.
   std::vector<double> ropeFactors;
-  bool pairsAreNeighbours = false;
   int64_t window = 0; // keys that a token sees; 0: all
   bool hasBias = false, hasHeadNorms = false;
 };
@@ -82,7 +84,10 @@ void makeSynthetic(Model &model, const std::string &name);
 const Architecture *findHuggingFace(const std::string &name);
 const Architecture *findGguf(const std::string &name);
 std::string architectureNames();
-// Checks sizes, and every weight's shape and format.
+// Checks everything but the vocabulary and rope's factors, before memory is
+// taken for them.
+void checkSizes(const std::string &path, const Config &config);
+// Checks the rest: every weight's shape and format, and that each is used.
 void checkModel(const Model &model);
 
 } // namespace greta::llm

@@ -2,13 +2,16 @@
 // model.safetensors or the parts that model.safetensors.index.json names, and
 // tokenizer.json where there is one. Out: sizes, weights under GGUF's names,
 // and the tokenizer's JSON.
+#include "Description.h"
+#include "Json.h"
 #include "Model.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <iterator>
+#include <limits>
 #include <set>
 
 namespace greta::llm {
@@ -17,7 +20,7 @@ namespace {
 using nlohmann::json;
 
 json readJson(const std::string &path) {
-  json value = json::parse(readText(path), nullptr, /*allow_exceptions=*/false);
+  json value = parseJson(Mapping(path).text(), path);
   if (!value.is_object())
     fail(path + ": is no JSON object");
   return value;
@@ -44,18 +47,23 @@ public:
   }
   int64_t size(const char *key) const {
     double value = number(key);
-    return value >= 0 && value < 1e15 ? static_cast<int64_t>(value) : -1;
+    bool isWhole = value >= 0 && value < 1e15 && value == std::floor(value);
+    return isWhole ? static_cast<int64_t>(value) : -1;
   }
   int64_t size(const char *key, int64_t otherwise) const {
     return find(key) ? size(key) : otherwise;
   }
   bool flag(const char *key) const {
     const json *value = find(key);
-    return value && value->is_boolean() && value->get<bool>();
+    if (value && !value->is_boolean())
+      fail(path + ": '" + key + "' is neither true nor false");
+    return value && value->get<bool>();
   }
   std::string text(const char *key) const {
     const json *value = find(key);
-    return value && value->is_string() ? value->get<std::string>() : "";
+    if (value && !value->is_string())
+      fail(path + ": '" + key + "' is no text");
+    return value ? value->get<std::string>() : "";
   }
 
 private:
@@ -66,26 +74,32 @@ private:
 // How much slower each pair turns than base^(-2i/D) says.
 std::vector<double> ropeFactors(const std::string &path, const json &rope,
                                 const Config &c) {
-  std::vector<double> factors(
-      static_cast<size_t>(std::max<int64_t>(c.headSize, 0)) / 2, 1.0);
+  std::vector<double> factors(static_cast<size_t>(c.headSize) / 2, 1.0);
   Fields fields(path, rope);
   std::string type =
       fields.text(fields.find("rope_type") ? "rope_type" : "type");
+  if (fields.find("type") && fields.text("type") != type)
+    fail(path + ": rope's 'type' is '" + fields.text("type") +
+         "', its 'rope_type' '" + type + "'");
   if (type.empty() || type == "default")
     return factors;
   if (type != "linear" && type != "llama3")
     fail(path + ": rope scaling '" + type +
          "' is not known; greta-llm takes default, linear and llama3");
   double factor = fields.number("factor");
+  if (type == "linear") {
+    std::fill(factors.begin(), factors.end(), factor);
+    return factors;
+  }
+  // Short waves stay, long ones are stretched, between them it is a mixture.
+  double low = fields.number("low_freq_factor"),
+         high = fields.number("high_freq_factor"),
+         trained = fields.number("original_max_position_embeddings");
+  if (!(low > 0 && high > low && trained > 0))
+    fail(path + ": rope's low_freq_factor, high_freq_factor and "
+                "original_max_position_embeddings have to be positive, the "
+                "second greater than the first");
   for (size_t i = 0; i < factors.size(); ++i) {
-    if (type == "linear") {
-      factors[i] = factor;
-      continue;
-    }
-    // Short waves stay, long ones are stretched, between them it is a mixture.
-    double low = fields.number("low_freq_factor"),
-           high = fields.number("high_freq_factor"),
-           trained = fields.number("original_max_position_embeddings");
     double wave = 2 * M_PI *
                   std::pow(c.ropeBase, 2.0 * static_cast<double>(i) /
                                            static_cast<double>(c.headSize));
@@ -96,6 +110,45 @@ std::vector<double> ropeFactors(const std::string &path, const json &rope,
   return factors;
 }
 
+// How many keys a token sees, which must be the same in all layers; 0: all.
+int64_t windowOf(const std::string &path, const Fields &fields,
+                 const Config &c) {
+  Architecture::Window kind = c.architecture->window;
+  const json *types = fields.find("layer_types");
+  int64_t window = fields.size("sliding_window", 0);
+  bool isAsked =
+      kind == Architecture::Always ||
+      (kind == Architecture::IfAsked && fields.flag("use_sliding_window"));
+  if (kind == Architecture::Never &&
+      (window || fields.flag("use_sliding_window")))
+    fail(path + ": has a 'sliding_window', which this model type does not use");
+  int64_t windowed = c.layers; // layers that have it
+  if (types) {
+    auto count = [&](const char *type) {
+      return std::count(types->begin(), types->end(), json(type));
+    };
+    windowed = count("sliding_attention");
+    if (!types->is_array() || types->size() != static_cast<size_t>(c.layers) ||
+        windowed + count("full_attention") != c.layers)
+      fail(path + ": 'layer_types' is no list of 'full_attention' and "
+                  "'sliding_attention' for each layer");
+  } else if (isAsked && kind == Architecture::IfAsked) {
+    int64_t first = fields.size("max_window_layers");
+    if (first < 0)
+      fail(path + ": 'max_window_layers' is no number of layers");
+    windowed = c.layers - std::min(first, c.layers);
+  }
+  if (!isAsked || !window || !windowed)
+    return 0;
+  if (windowed < c.layers)
+    fail(path + ": '" + (types ? "layer_types" : "max_window_layers") +
+         "' gives " + std::to_string(windowed) + " of " +
+         std::to_string(c.layers) +
+         " layers a window; greta-llm runs models where all layers have one, "
+         "or none");
+  return window;
+}
+
 Config configOf(const std::string &path, const json &object) {
   Fields fields(path, object);
   Config c;
@@ -104,10 +157,9 @@ Config configOf(const std::string &path, const json &object) {
   if (!c.architecture)
     fail(path + ": the model type '" + type +
          "' is not known; greta-llm runs " + architectureNames());
+  checkFields(Description::Config, path, object);
   if (std::string act = fields.text("hidden_act"); act != "silu")
     fail(path + ": the activation is '" + act + "'; greta-llm takes silu");
-  if (fields.flag("mlp_bias"))
-    fail(path + ": the MLP has a bias, which greta-llm does not add");
   c.layers = fields.size("num_hidden_layers");
   c.width = fields.size("hidden_size");
   c.hidden = fields.size("intermediate_size");
@@ -117,24 +169,23 @@ Config configOf(const std::string &path, const json &object) {
   c.keyHeads = fields.size("num_key_value_heads", c.heads);
   c.headSize = fields.size("head_dim", c.width / std::max<int64_t>(c.heads, 1));
   c.epsilon = fields.number("rms_norm_eps");
-  // Qwen says with a flag of its own whether its window is in use.
-  if (!fields.find("use_sliding_window") || fields.flag("use_sliding_window"))
-    c.window = fields.size("sliding_window", 0);
   c.hasBias = c.architecture->hasBias;
   c.hasHeadNorms = c.architecture->hasHeadNorms;
-  if (fields.flag("attention_bias"))
-    fail(path + ": the attention's output has a bias, which greta-llm does not "
-                "add");
   // Since transformers 5 everything about rope is in one object.
-  const json *rope = fields.find("rope_parameters");
-  if (!rope)
-    rope = fields.find("rope_scaling");
+  const json *rope = fields.find("rope_parameters"),
+             *scaling = fields.find("rope_scaling");
+  if (rope && scaling && *rope != *scaling)
+    fail(path + ": 'rope_parameters' and 'rope_scaling' differ");
   const json none = json::object();
-  Fields ropeFields(path, rope && rope->is_object() ? *rope : none);
-  c.ropeBase =
-      ropeFields.number("rope_theta", fields.number("rope_theta", 10000));
-  c.ropeFactors =
-      ropeFactors(path, rope && rope->is_object() ? *rope : none, c);
+  const json &about = rope ? *rope : scaling ? *scaling : none;
+  if (!about.is_object())
+    fail(path + ": what it says about rope is no object");
+  checkFields(Description::Rope, path, about);
+  c.ropeBase = Fields(path, about)
+                   .number("rope_theta", fields.number("rope_theta", 10000));
+  checkSizes(path, c);
+  c.window = windowOf(path, fields, c);
+  c.ropeFactors = ropeFactors(path, about, c);
   return c;
 }
 
@@ -194,12 +245,14 @@ Quantisation quantisationOf(const std::string &path, const json &config) {
   const json *about = Fields(path, config).find("quantization_config");
   if (!about)
     return result;
-  const json none = json::object();
-  Fields fields(path, about->is_object() ? *about : none);
+  if (!about->is_object())
+    fail(path + ": 'quantization_config' is no object");
+  Fields fields(path, *about);
   result.method = fields.text("quant_method");
   if (result.method != "awq" && result.method != "gptq")
     fail(path + ": the weights are quantised by '" + result.method +
          "'; greta-llm reads awq and gptq, and GGUF files");
+  checkFields(Description::Quantisation, path, *about);
   if (fields.number("bits") != 4)
     fail(path + ": the weights have " + std::to_string(fields.size("bits")) +
          " bits; greta-llm reads awq and gptq with 4");
@@ -207,9 +260,13 @@ Quantisation quantisationOf(const std::string &path, const json &config) {
       result.method == "awq" && !version.empty() && version != "gemm")
     fail(path + ": the weights are in awq's form '" + version +
          "'; greta-llm reads 'gemm'");
-  result.group = static_cast<int64_t>(fields.number("group_size"));
-  result.isStoredLessOne =
-      result.method == "gptq" && fields.text("checkpoint_format") != "gptq_v2";
+  result.group =
+      fields.number("group_size") == -1 ? -1 : fields.size("group_size");
+  std::string form = fields.text("checkpoint_format");
+  if (!form.empty() && form != "gptq" && form != "gptq_v2")
+    fail(path + ": the weights are in gptq's form '" + form +
+         "'; greta-llm reads 'gptq' and 'gptq_v2'");
+  result.isStoredLessOne = result.method == "gptq" && form != "gptq_v2";
   return result;
 }
 
@@ -268,7 +325,9 @@ void join(Model &model, const Parts &parts, const std::string &name,
     }
   }
   stored.shape = {n, k};
-  model.weights[name] = stored;
+  if (!model.weights.emplace(name, stored).second)
+    fail(model.path + ": the weight '" + name +
+         "' is there as it is and quantised");
 }
 
 void readTensors(Model &model, Parts &quantised, const std::string &path) {
@@ -279,32 +338,51 @@ void readTensors(Model &model, Parts &quantised, const std::string &path) {
     memcpy(&length, file.data(), 8);
   if (file.size() < 8 || length > file.size() - 8)
     fail(path + ": the safetensors header is cut off");
-  const char *text = reinterpret_cast<const char *>(file.data()) + 8;
-  json header = json::parse(text, text + length, nullptr, false);
+  // The format's own limit.
+  if (length > 100'000'000)
+    fail(path + ": the safetensors header has " + std::to_string(length) +
+         " bytes; 100 MB are possible");
+  json header = parseJson(file.text().substr(8, length),
+                          path + ": the safetensors header");
   if (!header.is_object())
     fail(path + ": the safetensors header is no JSON object");
   const uint8_t *data = file.data() + 8 + length;
   uint64_t bytes = file.size() - 8 - length;
+  std::vector<std::pair<uint64_t, uint64_t>> places; // of the tensors
   for (auto &[name, about] : header.items()) {
-    std::string ours = shortName(name);
-    if (ours.empty())
+    if (name == "__metadata__")
       continue;
+    std::string ours = shortName(name);
+    // Old files have rope's table, which follows from config.json.
+    constexpr std::string_view table = ".rotary_emb.inv_freq";
+    if (ours.empty() && name.size() > table.size() &&
+        name.substr(name.size() - table.size()) == table)
+      continue;
+    if (ours.empty())
+      fail(path + ": the tensor '" + name +
+           "' is not one that greta-llm knows");
     Stored stored;
     uint64_t begin = 0, end = 0, elements = 1;
     bool isPossible = true;
     std::string dtype;
     try {
       dtype = about.at("dtype").get<std::string>();
+      auto whole = [](const json &value) {
+        // Converting another type would be undefined, or round.
+        return value.is_number_unsigned()
+                   ? value.get<uint64_t>()
+                   : std::numeric_limits<uint64_t>::max();
+      };
+      isPossible = about.at("shape").size() <= 4;
       for (const json &extent : about.at("shape")) {
-        stored.shape.push_back(extent.get<int64_t>());
-        isPossible = isPossible && stored.shape.back() >= 1 &&
-                     !__builtin_mul_overflow(
-                         elements, static_cast<uint64_t>(stored.shape.back()),
-                         &elements) &&
+        uint64_t size = whole(extent);
+        isPossible = isPossible && size >= 1 &&
+                     !__builtin_mul_overflow(elements, size, &elements) &&
                      elements <= uint64_t(1) << 48;
+        stored.shape.push_back(static_cast<int64_t>(size));
       }
-      begin = about.at("data_offsets").at(0).get<uint64_t>();
-      end = about.at("data_offsets").at(1).get<uint64_t>();
+      begin = whole(about.at("data_offsets").at(0));
+      end = whole(about.at("data_offsets").at(1));
     } catch (const json::exception &) {
       fail(path + ": the safetensors header describes '" + name +
            "' in a way that cannot be read");
@@ -326,11 +404,37 @@ void readTensors(Model &model, Parts &quantised, const std::string &path) {
       fail(path + ": the tensor '" + name +
            "' does not lie within the file as its shape says");
     stored.data = data + begin;
-    if (isPart)
-      quantised[ours] = {stored.shape, dtype, stored.data};
-    else
-      model.weights[ours] = stored;
+    places.push_back({begin, end});
+    bool isNew =
+        isPart ? quantised.insert({ours, {stored.shape, dtype, stored.data}})
+                     .second
+               : model.weights.emplace(ours, stored).second;
+    if (!isNew)
+      fail(path + ": the tensor '" + name + "' is in another part, too");
   }
+  std::sort(places.begin(), places.end());
+  for (size_t i = 1; i < places.size(); ++i)
+    if (places[i].first < places[i - 1].second)
+      fail(path + ": tensors overlap: one begins at byte " +
+           std::to_string(places[i].first) + ", where another goes to " +
+           std::to_string(places[i - 1].second));
+}
+
+// The tokens that end a text: one id, or a list.
+void addEnds(Model &model, const std::string &path, const json &about) {
+  const json *given = Fields(path, about).find("eos_token_id");
+  if (!given)
+    return;
+  auto add = [&](const json &id) {
+    if (!id.is_number_unsigned() ||
+        id.get<uint64_t>() >= static_cast<uint64_t>(model.config.vocabulary))
+      fail(path + ": 'eos_token_id' is no token of the model");
+    model.ends.push_back(id.get<int32_t>());
+  };
+  if (given->is_array())
+    std::for_each(given->begin(), given->end(), add);
+  else
+    add(*given);
 }
 
 } // namespace
@@ -362,31 +466,35 @@ void readSafetensors(Model &model) {
   for (const std::string &part : parts)
     readTensors(model, quantised, folder / part);
   const std::string words = ".qweight";
+  std::set<std::string> joined;
   for (const auto &[name, part] : quantised)
     if (size_t end = name.size() - std::min(words.size(), name.size());
-        !how.method.empty() && name.substr(end) == words)
+        !how.method.empty() && name.substr(end) == words) {
       join(model, quantised, name.substr(0, end), how);
-  if (Fields(configPath, config).flag("tie_word_embeddings"))
+      for (const char *suffix : {".qweight", ".qzeros", ".scales", ".g_idx"})
+        joined.insert(name.substr(0, end) + suffix);
+    }
+  for (const auto &[name, part] : quantised)
+    if (!joined.count(name))
+      fail(model.path + ": the tensor '" + name +
+           "' is not a part of any weight that greta-llm knows");
+  Fields fields(configPath, config);
+  if (fields.flag("tie_word_embeddings"))
     model.weights.erase("output");
-  // One id, or a list; a file for generation has the longer one.
-  std::string generation = folder / "generation_config.json";
-  for (const json &about :
-       {config, fs::exists(generation) ? readJson(generation) : json()}) {
-    if (!about.contains("eos_token_id"))
-      continue;
-    const json &given = about["eos_token_id"];
-    for (const json &id : given.is_array() ? given : json::array({given}))
-      if (id.is_number_integer())
-        model.ends.push_back(id.get<int32_t>());
-  }
+  else if (fields.find("tie_word_embeddings") && model.isTied())
+    fail(model.path + ": the weight 'lm_head' is missing, and "
+                      "'tie_word_embeddings' is false");
+  addEnds(model, configPath, config);
+  // A file for generation has the longer list.
+  if (std::string path = folder / "generation_config.json"; fs::exists(path))
+    addEnds(model, path, readJson(path));
   if (fs::exists(folder / "tokenizer.json"))
     model.tokenizer = readJson(folder / "tokenizer.json");
   if (fs::exists(folder / "tokenizer_config.json"))
     model.tokenizerConfig = readJson(folder / "tokenizer_config.json");
   // Newer models have the template in a file of its own.
-  if (std::ifstream file(folder / "chat_template.jinja"); file)
-    model.tokenizerConfig["chat_template"] =
-        std::string(std::istreambuf_iterator<char>(file), {});
+  if (std::string path = folder / "chat_template.jinja"; fs::exists(path))
+    model.tokenizerConfig["chat_template"] = Mapping(path).text();
 }
 
 } // namespace greta::llm

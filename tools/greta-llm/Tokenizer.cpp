@@ -1,8 +1,12 @@
 // Tokenizer.cpp: see Tokenizer.h.
 #include "TokenizerTables.h"
 
+#include <algorithm>
 #include <array>
+#include <climits>
 #include <cstdlib>
+#include <cstring>
+#include <numeric>
 #include <queue>
 #include <utf8proc.h>
 
@@ -40,10 +44,12 @@ size_t characterSize(unsigned char lead) {
 
 void replaceAll(std::string &text, const std::string &from,
                 const std::string &to) {
-  for (size_t at = 0;
-       !from.empty() && (at = text.find(from, at)) != std::string::npos;
-       at += to.size())
-    text.replace(at, from.size(), to);
+  std::string result;
+  size_t done = 0;
+  for (size_t at; (at = text.find(from, done)) != std::string::npos;
+       done = at + from.size())
+    result.append(text, done, at - done).append(to);
+  text = result.append(text, done);
 }
 
 /// Text that is no UTF-8 gets U+FFFD in place of what is wrong.
@@ -63,16 +69,49 @@ static std::string repaired(const std::string &text) {
   return result;
 }
 
+/// Unicode's NFC. utf8proc orders the marks behind a letter in quadratic time,
+/// so they come to it in their order.
 static std::string composed(const std::string &text) {
-  utf8proc_uint8_t *made = nullptr;
-  utf8proc_ssize_t size = utf8proc_map(
-      reinterpret_cast<const utf8proc_uint8_t *>(text.data()),
-      static_cast<utf8proc_ssize_t>(text.size()), &made,
-      static_cast<utf8proc_option_t>(UTF8PROC_STABLE | UTF8PROC_COMPOSE));
-  std::unique_ptr<utf8proc_uint8_t, decltype(&free)> owner(made, free);
-  if (size < 0)
+  if (std::all_of(text.begin(), text.end(),
+                  [](unsigned char c) { return c < 0x80; }))
     return text;
-  return {reinterpret_cast<char *>(made), static_cast<size_t>(size)};
+  constexpr auto options = static_cast<utf8proc_option_t>(
+      UTF8PROC_STABLE | UTF8PROC_COMPOSE | UTF8PROC_DECOMPOSE);
+  auto bytes = reinterpret_cast<const utf8proc_uint8_t *>(text.data());
+  std::vector<utf8proc_int32_t> codes;
+  codes.reserve(text.size());
+  for (size_t at = 0; at < text.size();) {
+    utf8proc_int32_t code, parts[64];
+    utf8proc_ssize_t size = utf8proc_iterate(
+        bytes + at, static_cast<utf8proc_ssize_t>(text.size() - at), &code);
+    utf8proc_ssize_t count =
+        size > 0 ? utf8proc_decompose_char(code, parts, 64, options, nullptr)
+                 : -1;
+    if (count < 0 || count > 64)
+      return text;
+    codes.insert(codes.end(), parts, parts + count);
+    at += static_cast<size_t>(size);
+  }
+  auto classOf = [](utf8proc_int32_t code) {
+    return utf8proc_get_property(code)->combining_class;
+  };
+  auto isStarter = [&](utf8proc_int32_t code) { return classOf(code) == 0; };
+  for (auto from = codes.begin(); from != codes.end();) {
+    from = std::find_if_not(from, codes.end(), isStarter);
+    auto to = std::find_if(from, codes.end(), isStarter);
+    std::vector<std::pair<uint64_t, utf8proc_int32_t>> marks;
+    for (auto it = from; it != to; ++it)
+      marks.push_back({uint64_t(classOf(*it)) << 32 | marks.size(), *it});
+    std::sort(marks.begin(), marks.end());
+    for (const auto &[order, code] : marks)
+      *from++ = code;
+  }
+  utf8proc_ssize_t count = utf8proc_normalize_utf32(
+      codes.data(), static_cast<utf8proc_ssize_t>(codes.size()), options);
+  std::string result;
+  for (utf8proc_ssize_t i = 0; i < count; ++i)
+    result += utf8(static_cast<uint32_t>(codes[static_cast<size_t>(i)]));
+  return result;
 }
 
 //===----------------------------------------------------------------------===//
@@ -82,9 +121,11 @@ static std::string composed(const std::string &text) {
 Pattern::Pattern(const std::string &text) {
   int error;
   PCRE2_SIZE offset;
+  // \C, which matches a part of a character, would leave no UTF-8 behind.
   code.reset(pcre2_compile(reinterpret_cast<PCRE2_SPTR>(text.data()),
-                           text.size(), PCRE2_UTF | PCRE2_UCP, &error, &offset,
-                           nullptr));
+                           text.size(),
+                           PCRE2_UTF | PCRE2_UCP | PCRE2_NEVER_BACKSLASH_C,
+                           &error, &offset, nullptr));
   if (!code)
     fail("the tokenizer's pattern cannot be read at character " +
          std::to_string(offset) + ": " + text);
@@ -117,7 +158,7 @@ static std::vector<std::string> split(const std::string &text,
     if (!match)
       break;
     auto [begin, end] = *match;
-    if (end == begin) { // nothing: look from the next character on
+    if (end <= begin) { // nothing: look from the next character on
       from = begin + characterSize(static_cast<unsigned char>(text[begin]));
       continue;
     }
@@ -135,6 +176,13 @@ static std::vector<std::string> split(const std::string &text,
 // Encoding
 //===----------------------------------------------------------------------===//
 
+// Integers in the order of finite scores, the highest first.
+static int64_t rankOf(float score) {
+  int32_t bits;
+  memcpy(&bits, &score, sizeof(bits));
+  return bits < 0 ? bits & INT32_MAX : -int64_t(bits);
+}
+
 std::optional<Tokenizer::Tables::Merge>
 Tokenizer::Tables::mergeOf(int32_t left, int32_t right) const {
   if (scores.empty()) {
@@ -145,11 +193,55 @@ Tokenizer::Tables::mergeOf(int32_t left, int32_t right) const {
                      tokens[static_cast<size_t>(right)]);
   if (!joined)
     return std::nullopt;
-  // The order of floats is that of these integers.
-  return Merge{
-      static_cast<int64_t>(
-          -static_cast<double>(scores[static_cast<size_t>(*joined)]) * 0x1p20),
-      *joined};
+  return Merge{rankOf(scores[static_cast<size_t>(*joined)]), *joined};
+}
+
+void Tokenizer::Tables::finish() {
+  std::sort(added.begin(), added.end(),
+            [](const AddedToken &a, const AddedToken &b) {
+              return a.text != b.text ? a.text < b.text : a.id < b.id;
+            });
+  for (const AddedToken &token : added)
+    ++addedFrom[static_cast<unsigned char>(token.text[0]) + 1];
+  std::partial_sum(std::begin(addedFrom), std::end(addedFrom),
+                   std::begin(addedFrom));
+  for (size_t byte = 0; byte < byteTokens.size(); ++byte) {
+    char name[8];
+    snprintf(name, sizeof(name), "<0x%02X>", static_cast<unsigned>(byte));
+    byteTokens[byte] = find(name);
+  }
+}
+
+const AddedToken *Tokenizer::Tables::longestAdded(const std::string &text,
+                                                  size_t at) const {
+  // [first, last) share the first `size` bytes with the text; of equal texts
+  // the first counts.
+  size_t first = addedFrom[static_cast<unsigned char>(text[at])],
+         last = addedFrom[static_cast<unsigned char>(text[at]) + 1];
+  const AddedToken *longest = nullptr;
+  for (size_t size = 1; first < last; ++size) {
+    if (added[first].text.size() == size)
+      longest = &added[first];
+    while (first < last && added[first].text.size() == size)
+      ++first;
+    if (first == last || at + size == text.size())
+      break;
+    auto begin = added.begin() + static_cast<std::ptrdiff_t>(first),
+         end = added.begin() + static_cast<std::ptrdiff_t>(last);
+    unsigned char next = static_cast<unsigned char>(text[at + size]);
+    auto byteOf = [&](const AddedToken &token) {
+      return static_cast<unsigned char>(token.text[size]);
+    };
+    begin = std::partition_point(begin, end, [&](const AddedToken &token) {
+      return byteOf(token) < next;
+    });
+    end = std::partition_point(begin, end, [&](const AddedToken &token) {
+      return byteOf(token) == next;
+    });
+    first = static_cast<size_t>(begin - added.begin());
+    last = static_cast<size_t>(end - added.begin());
+  }
+  return longest;
 }
 
 void Tokenizer::Tables::encodePiece(const std::string &piece,
@@ -180,12 +272,9 @@ void Tokenizer::Tables::encodePiece(const std::string &piece,
       push(*token);
     } else {
       std::vector<int32_t> bytes;
-      for (unsigned char byte : character) {
-        char name[8];
-        snprintf(name, sizeof(name), "<0x%02X>", byte);
-        if (auto known = fallsBackToBytes ? find(name) : std::nullopt)
-          bytes.push_back(*known);
-      }
+      for (unsigned char byte : character)
+        if (fallsBackToBytes && byteTokens[byte])
+          bytes.push_back(*byteTokens[byte]);
       isUnknown = bytes.size() != character.size();
       if (!isUnknown)
         for (int32_t byte : bytes)
@@ -275,6 +364,10 @@ void Tokenizer::Tables::encodeText(std::string text, bool isFirst,
 
 std::vector<int32_t> Tokenizer::encode(const std::string &given,
                                        bool addsSpecial) const {
+  // Positions are numbers of 32 bits.
+  if (given.size() > size_t(1) << 28)
+    fail("the text has " + std::to_string(given.size()) +
+         " bytes; up to 2^28 become tokens");
   std::string text = repaired(given);
   std::vector<int32_t> result;
   if (addsSpecial)
@@ -284,11 +377,7 @@ std::vector<int32_t> Tokenizer::encode(const std::string &given,
     return isspace(static_cast<unsigned char>(text[at])) != 0;
   };
   for (size_t at = 0; at < text.size();) {
-    const AddedToken *longest = nullptr;
-    for (const AddedToken &token : tables->added)
-      if (text.compare(at, token.text.size(), token.text) == 0 &&
-          (!longest || token.text.size() > longest->text.size()))
-        longest = &token;
+    const AddedToken *longest = tables->longestAdded(text, at);
     if (!longest) {
       ++at;
       continue;

@@ -3,6 +3,9 @@
 // and is not known here is an error, not a wrong tokenizer.
 #include "TokenizerTables.h"
 
+#include <cfloat>
+#include <cmath>
+
 namespace greta::llm {
 
 using nlohmann::json;
@@ -25,7 +28,6 @@ const struct {
      R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)",
      true, false},
     {"gpt-2", gpt2Pattern, false, false},
-    {"default", gpt2Pattern, false, false},
 };
 
 // Ids come from files: each is checked before it becomes an index.
@@ -37,13 +39,17 @@ int32_t checkedId(const Model &model, const json &value) {
   return static_cast<int32_t>(id);
 }
 
-// The list or object at a path of keys, empty where there is none.
-json at(const json &object, std::initializer_list<const char *> keys) {
+// The value at a path of keys, null where there is none.
+const json &at(const json &object, std::initializer_list<const char *> keys) {
+  static const json none;
   const json *value = &object;
   for (const char *key : keys) {
-    if (!value->is_object() || !value->contains(key))
-      return json();
-    value = &(*value)[key];
+    if (!value->is_object())
+      return none;
+    auto it = value->find(key);
+    if (it == value->end())
+      return none;
+    value = &*it;
   }
   return *value;
 }
@@ -53,7 +59,7 @@ std::string text(const json &value) {
 }
 
 bool flag(const json &object, const char *key, bool otherwise) {
-  json value = at(object, {key});
+  const json &value = at(object, {key});
   return value.is_boolean() ? value.get<bool>() : otherwise;
 }
 
@@ -76,6 +82,10 @@ private:
          "' is not one that greta-llm knows");
   }
   void setToken(const std::string &token, int32_t id) {
+    if (token.size() > largestToken)
+      fail(model.path + ": the tokenizer's token " + std::to_string(id) +
+           " has " + std::to_string(token.size()) + " bytes; up to " +
+           std::to_string(largestToken) + " are possible");
     if (tables.tokens.size() <= static_cast<size_t>(id))
       tables.tokens.resize(static_cast<size_t>(id) + 1);
     tables.tokens[static_cast<size_t>(id)] = token;
@@ -188,7 +198,7 @@ void TableReader::postProcessor(const json &value) {
 
 void TableReader::fromHuggingFace() {
   const json &file = model.tokenizer;
-  json merging = at(file, {"model"});
+  const json &merging = at(file, {"model"});
   std::string type = text(at(merging, {"type"}));
   if ((!type.empty() && type != "BPE") || !at(merging, {"vocab"}).is_object())
     unknown("model", merging);
@@ -196,7 +206,7 @@ void TableReader::fromHuggingFace() {
     if (!text(at(merging, {affix})).empty())
       fail(model.path + ": the tokenizer has a " + std::string(affix) +
            ", which greta-llm does not know");
-  for (auto &[token, id] : merging["vocab"].items())
+  for (auto &[token, id] : at(merging, {"vocab"}).items())
     setToken(token, checkedId(model, id));
   int64_t rank = 0;
   for (const json &merge : at(merging, {"merges"})) {
@@ -225,7 +235,7 @@ void TableReader::fromHuggingFace() {
   normalizer(at(file, {"normalizer"}));
   preTokenizer(at(file, {"pre_tokenizer"}));
   postProcessor(at(file, {"post_processor"}));
-  json end = at(model.tokenizerConfig, {"eos_token"});
+  const json &end = at(model.tokenizerConfig, {"eos_token"});
   if (auto id = tables.find(text(end.is_object() ? at(end, {"content"}) : end)))
     tables.ends.push_back(*id);
 }
@@ -237,8 +247,8 @@ void TableReader::fromHuggingFace() {
 void TableReader::fromGguf() {
   const json &data = model.tokenizer;
   std::string kind = text(at(data, {"tokenizer.ggml.model"}));
-  json tokens = at(data, {"tokenizer.ggml.tokens"}),
-       types = at(data, {"tokenizer.ggml.token_type"});
+  const json &tokens = at(data, {"tokenizer.ggml.tokens"}),
+             &types = at(data, {"tokenizer.ggml.token_type"});
   if ((kind != "gpt2" && kind != "llama") || !tokens.is_array())
     fail(model.path + ": the tokenizer '" + kind +
          "' is not known; greta-llm takes gpt2 and llama");
@@ -281,11 +291,16 @@ void TableReader::fromGguf() {
       addMerge(both.substr(0, space), both.substr(space + 1), rank++);
     }
   } else {
-    json scores = at(data, {"tokenizer.ggml.scores"});
+    const json &scores = at(data, {"tokenizer.ggml.scores"});
     if (!scores.is_array() || scores.size() != tokens.size())
       fail(model.path + ": the tokenizer has no score for each token");
-    for (const json &score : scores)
-      tables.scores.push_back(score.is_number() ? score.get<float>() : 0);
+    for (const json &score : scores) {
+      double value = score.is_number() ? score.get<double>() : NAN;
+      if (!(std::abs(value) <= FLT_MAX))
+        fail(model.path + ": the tokenizer's score of token " +
+             std::to_string(tables.scores.size()) + " is no finite number");
+      tables.scores.push_back(static_cast<float>(value));
+    }
     tables.spacesAreBars = tables.fallsBackToBytes = true;
     if (flag(data, "tokenizer.ggml.add_space_prefix", true))
       tables.prepends = Prepend::Always;
@@ -298,7 +313,7 @@ void TableReader::fromGguf() {
         checkedId(model, at(data, {"tokenizer.ggml.eos_token_id"})));
   for (const char *end :
        {"tokenizer.ggml.eos_token_id", "tokenizer.ggml.eot_token_id"})
-    if (json id = at(data, {end}); !id.is_null())
+    if (const json &id = at(data, {end}); !id.is_null())
       tables.ends.push_back(checkedId(model, id));
 }
 
@@ -332,6 +347,7 @@ Tokenizer::Tokenizer(const Model &model) : tables(std::make_unique<Tables>()) {
     reader.fromHuggingFace();
   for (int32_t end : model.ends)
     tables->ends.push_back(end);
+  tables->finish();
 }
 
 } // namespace greta::llm

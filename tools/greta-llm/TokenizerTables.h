@@ -5,10 +5,16 @@
 
 #include "Tokenizer.h"
 
+#include <array>
+
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 
 namespace greta::llm {
+
+// No vocabulary that is known has tokens of a tenth of it. Texts are compared
+// with added tokens byte by byte, so it bounds the time that each byte takes.
+constexpr size_t largestToken = 1024;
 
 // A regular expression over UTF-8 text.
 class Pattern {
@@ -39,7 +45,8 @@ enum class Prepend { Never, First, Always };
 struct Tokenizer::Tables {
   std::vector<std::string> tokens; // as the vocabulary spells them
   std::unordered_map<std::string, int32_t> ids;
-  std::vector<AddedToken> added;
+  std::vector<AddedToken> added; // sorted by text, by `finish`
+  size_t addedFrom[257] = {};    // the first that begins with a byte
   std::unordered_map<int32_t, bool> isSpecial; // of added tokens
 
   // Before merging.
@@ -61,6 +68,7 @@ struct Tokenizer::Tables {
   std::vector<float> scores;
   bool takesWholePieces = false; // a piece that is a token is one
   bool fallsBackToBytes = false; // an unknown character is <0x..> per byte
+  std::array<std::optional<int32_t>, 256> byteTokens; // <0x00> to <0xFF>
   std::optional<int32_t> unknown;
   bool fusesUnknown = false;
 
@@ -72,6 +80,10 @@ struct Tokenizer::Tables {
            static_cast<uint32_t>(right);
   }
   std::optional<Merge> mergeOf(int32_t left, int32_t right) const;
+  // Makes what is looked up out of what was read.
+  void finish();
+  // The longest added token that `text` has at `at`; none: null.
+  const AddedToken *longestAdded(const std::string &text, size_t at) const;
   std::optional<int32_t> find(const std::string &token) const {
     auto it = ids.find(token);
     return it == ids.end() ? std::nullopt : std::optional<int32_t>(it->second);

@@ -73,7 +73,7 @@ public:
   }
 
   size_t perPiece() const { return pieceRows; }
-  // `row` begins a piece.
+  // `row` begins a piece, whose rows lie one behind the other.
   const uint8_t *at(size_t row) const {
     return stored.data ? stored.data + row * stored.rowBytes() : made.data();
   }
@@ -81,18 +81,23 @@ public:
   void expand(size_t row, size_t i, float *to) const {
     if (stored.format == Format::Int4)
       return expandGrouped(stored, static_cast<int64_t>(row + i), to);
-    expandRow(stored.format, at(row) + i * stored.rowBytes(), stored.columns(),
-              to);
+    expandRow(stored.format, bytesOfRow(row, i), stored.columns(), to);
   }
   void pack(size_t row, size_t i, uint32_t *words, uint16_t *scales,
             uint32_t *zeros) const {
     if (stored.format == Format::Int4)
       packGrouped(stored, static_cast<int64_t>(row + i), words, scales, zeros);
     else
-      packRow(at(row) + i * stored.rowBytes(), stored.columns(), words, scales);
+      packRow(bytesOfRow(row, i), stored.columns(), words, scales);
   }
 
 private:
+  const uint8_t *bytesOfRow(size_t row, size_t i) const {
+    return stored.data
+               ? stored.data + stored.rowInFile(row + i) * stored.rowBytes()
+               : made.data() + i * stored.rowBytes();
+  }
+
   const Stored &stored;
   size_t pieceRows;
   std::vector<uint8_t> made;
@@ -116,7 +121,8 @@ void Weights::add(const std::string &name, const Stored &stored,
   const Buffer &buffer =
       make(name, stored.shape, nameOf(element), rows * rowBytes);
   Rows source(name, stored);
-  bool isSame = findFormat(nameOf(element))->format == stored.format;
+  bool isSame = findFormat(nameOf(element))->format == stored.format &&
+                !stored.pairedRows;
   std::vector<float> numbers(columns);
   std::vector<uint8_t> piece;
   for (size_t row = 0; row < rows; row += source.perPiece()) {

@@ -1,0 +1,63 @@
+// MappingTest.cpp: files that end early, are no files, or hold JSON without
+// end.
+#include "Mapping.h"
+#include "Json.h"
+
+#include <filesystem>
+#include <fstream>
+#include <gtest/gtest.h>
+
+using namespace greta::llm;
+
+namespace {
+
+std::string refusal(const std::string &text, JsonLimits limits = {}) {
+  try {
+    parseJson(text, "it", limits);
+  } catch (const std::runtime_error &problem) {
+    return problem.what();
+  }
+  return "";
+}
+
+TEST(Json, DepthAndValuesAreBounded) {
+  std::string open(64, '['), close(64, ']');
+  EXPECT_EQ(refusal(open + close), "");
+  EXPECT_EQ(refusal("[" + open + close + "]"),
+            "it: the JSON is nested more than 64 deep");
+  EXPECT_EQ(refusal(std::string(1u << 20, '{')),
+            "it: the JSON is nested more than 64 deep");
+  EXPECT_EQ(refusal("[1,2,3]", {64, 3}), "");
+  EXPECT_EQ(refusal("[1,2,3,4]", {64, 3}),
+            "it: the JSON has more than 3 values");
+}
+
+TEST(Json, BracketsInTextsAreTexts) {
+  EXPECT_EQ(refusal("[\"" + std::string(100, '[') + "\\\"[\", 1]"), "");
+  EXPECT_EQ(refusal("[\"" + std::string(100, '[')), "it: is no JSON");
+  EXPECT_EQ(refusal("]]]]" + std::string(60, '[')), "it: is no JSON");
+}
+
+TEST(Fail, SaysOneLine) {
+  try {
+    fail("a\nb\x1b[2J\x7f");
+  } catch (const std::runtime_error &problem) {
+    EXPECT_STREQ(problem.what(), "a?b?[2J?");
+  }
+}
+
+TEST(MappingDeathTest, AFileThatIsCutEndsTheProcessWithALine) {
+  std::string path = testing::TempDir() + "greta-cut";
+  std::ofstream(path) << std::string(1u << 16, 'x');
+  auto cut = [&] {
+    Mapping mapping(path);
+    std::filesystem::resize_file(path, 4096);
+    volatile uint8_t last = mapping.data()[mapping.size() - 1];
+    (void)last;
+  };
+  EXPECT_EXIT(cut(), testing::ExitedWithCode(1),
+              "greta-llm: error: a model file was cut while it was read");
+  std::filesystem::remove(path);
+}
+
+} // namespace

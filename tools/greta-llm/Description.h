@@ -1,0 +1,22 @@
+// Description.h: which fields of a model's description greta-llm understands.
+// A field that may change what the model computes and that nobody reads would
+// give wrong answers without a word, so only fields of this table are taken.
+#ifndef GRETA_LLM_DESCRIPTION_H
+#define GRETA_LLM_DESCRIPTION_H
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace greta::llm {
+
+// Where the fields stand: in config.json, in its objects about rope and about
+// quantisation, or in GGUF's metadata under the architecture's name.
+enum class Description { Config, Rope, Quantisation, Gguf };
+
+// Fails with the name of a field that the table does not have, or that has
+// another value than greta-llm can honour. A null counts as absent.
+void checkFields(Description where, const std::string &path,
+                 const nlohmann::json &fields);
+
+} // namespace greta::llm
+#endif
