@@ -1,4 +1,5 @@
 //===- Decoder.cpp - machine code to split assembly lines -----------------===//
+#include "DecodingGuard.h"
 #include "Program.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/MC/MCAsmInfo.h"
@@ -11,6 +12,7 @@
 #include "llvm/MC/MCSubtargetInfo.h"
 #include "llvm/MC/MCTargetOptions.h"
 #include "llvm/MC/TargetRegistry.h"
+#include "llvm/Support/CrashRecoveryContext.h"
 #include "llvm/Support/Endian.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Support/raw_ostream.h"
@@ -27,6 +29,12 @@ using namespace greta::sim;
 using namespace llvm;
 
 struct Decoder::State {
+  static Expected<std::unique_ptr<State>> make(const Chip &chip, bool wave32);
+  /// Bytes consumed, and the line; 0 when undecodable.
+  unsigned disassemble(ArrayRef<uint8_t> bytes, uint64_t address,
+                       std::string &line);
+
+  bool wave32;
   std::unique_ptr<MCRegisterInfo> registers;
   std::unique_ptr<MCAsmInfo> assembly;
   std::unique_ptr<MCInstrInfo> instructions;
@@ -36,12 +44,37 @@ struct Decoder::State {
   std::unique_ptr<MCInstPrinter> printer;
 };
 
-Decoder::Decoder(const Chip &chip)
-    : chip(chip), state(std::make_unique<State>()) {}
+static std::mutex &guarding() {
+  static std::mutex one;
+  return one;
+}
+
+DecodingGuard::DecodingGuard() : lock(guarding()) {
+  CrashRecoveryContext::Enable();
+}
+
+DecodingGuard::~DecodingGuard() { CrashRecoveryContext::Disable(); }
+
+bool DecodingGuard::survives(function_ref<void()> work) {
+  CrashRecoveryContext recovery;
+  return recovery.RunSafely(work);
+}
+
+Decoder::Decoder(const Chip &chip) : chip(chip) {}
 Decoder::~Decoder() = default;
 
 Expected<std::unique_ptr<Decoder>> Decoder::create(const Chip &chip,
                                                    bool wave32) {
+  auto state = State::make(chip, wave32);
+  if (!state)
+    return state.takeError();
+  std::unique_ptr<Decoder> d(new Decoder(chip));
+  d->state = std::move(*state);
+  return std::move(d);
+}
+
+Expected<std::unique_ptr<Decoder::State>> Decoder::State::make(const Chip &chip,
+                                                               bool wave32) {
   static std::once_flag once;
   std::call_once(once, [] {
     LLVMInitializeAMDGPUTargetInfo();
@@ -53,8 +86,9 @@ Expected<std::unique_ptr<Decoder>> Decoder::create(const Chip &chip,
   const Target *target = TargetRegistry::lookupTarget(triple, message);
   if (!target)
     return createStringError("this LLVM has no AMDGPU target: " + message);
-  std::unique_ptr<Decoder> d(new Decoder(chip));
-  State &s = *d->state;
+  auto made = std::make_unique<State>();
+  State &s = *made;
+  s.wave32 = wave32;
   MCTargetOptions options;
   s.registers.reset(target->createMCRegInfo(triple));
   s.assembly.reset(target->createMCAsmInfo(*s.registers, triple, options));
@@ -76,7 +110,24 @@ Expected<std::unique_ptr<Decoder>> Decoder::create(const Chip &chip,
                                   *s.assembly, *s.instructions, *s.registers));
   if (!s.disassembler || !s.printer)
     return createStringError("LLVM was built without the AMDGPU disassembler");
-  return std::move(d);
+  return std::move(made);
+}
+
+unsigned Decoder::State::disassemble(ArrayRef<uint8_t> bytes, uint64_t address,
+                                     std::string &line) {
+  MCInst inst;
+  // A printer that asks for an operand too many finds one that is invalid, not
+  // what the stack held before.
+  for (int i = 0; i < 16; ++i)
+    inst.addOperand(MCOperand());
+  inst.clear();
+  uint64_t size = 0;
+  if (disassembler->getInstruction(inst, size, bytes, address, nulls()) !=
+      MCDisassembler::Success)
+    return 0;
+  raw_string_ostream os(line);
+  printer->printInst(&inst, address, "", *subtarget, os);
+  return unsigned(size);
 }
 
 /// Encodings no assembler makes for which LLVM has undefined behaviour: SDWA
@@ -123,8 +174,6 @@ static bool isMistakenForLiteral(const Chip &chip, ArrayRef<uint8_t> bytes) {
 
 unsigned Decoder::decode(ArrayRef<uint8_t> bytes, uint64_t address,
                          std::string &line) {
-  MCInst inst;
-  uint64_t size = 0;
   line.clear();
   // LLVM has undefined behaviour as well for a literal constant that is not
   // all there: let it read zeros, and look at the size.
@@ -144,12 +193,18 @@ unsigned Decoder::decode(ArrayRef<uint8_t> bytes, uint64_t address,
     changed[4] = 0xfe;
     from = changed;
   }
-  auto status =
-      state->disassembler->getInstruction(inst, size, from, address, nulls());
-  if (status != MCDisassembler::Success || !size || size > bytes.size())
+  unsigned size = 0;
+  std::string text;
+  if (!DecodingGuard::survives(
+          [&] { size = state->disassemble(from, address, text); })) {
+    // LLVM was at work on its state, which stays as it is, unused.
+    State *faulted = state.release();
+    state = cantFail(State::make(chip, faulted->wave32));
     return 0;
-  raw_string_ostream os(line);
-  state->printer->printInst(&inst, address, "", *state->subtarget, os);
+  }
+  if (!size || size > bytes.size())
+    return 0;
+  line = std::move(text);
   for (size_t at = 0; isChanged; at += 4) {
     at = line.find("0xfe", at);
     if (at == std::string::npos)
@@ -161,7 +216,7 @@ unsigned Decoder::decode(ArrayRef<uint8_t> bytes, uint64_t address,
   if (pattern != std::string::npos)
     line.replace(pattern, line.find(')', pattern) + 1 - pattern,
                  std::to_string(support::endian::read16le(from.data())));
-  return unsigned(size);
+  return size;
 }
 
 /// Splits at `separator` outside brackets, parentheses and quotes.

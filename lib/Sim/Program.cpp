@@ -1,5 +1,6 @@
 //===- Program.cpp - the decoded text of a code object --------------------===//
 #include "Program.h"
+#include "DecodingGuard.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Endian.h"
 
@@ -23,6 +24,7 @@ Error Program::prepare(bool wave32) {
   index.assign(bytes.size() / 4 + 1, -1);
   insts.reserve(bytes.size() / 6);
   Binder binder(*this);
+  DecodingGuard guard;
   std::string line;
   for (uint64_t at = 0; at + 4 <= bytes.size();) {
     unsigned size = (*decoder)->decode(bytes.slice(at), base + at, line);
@@ -42,6 +44,7 @@ Error Program::prepare(bool wave32) {
 std::string Program::text(const Inst &i) const {
   auto decoder = Decoder::create(target, wave32);
   std::string line;
+  DecodingGuard guard;
   if (!decoder)
     return toString(decoder.takeError());
   uint64_t at = i.address - base;
