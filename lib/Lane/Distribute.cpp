@@ -512,10 +512,12 @@ struct DistributePass
   static LogicalResult distribute(FuncOp kernel, const TargetRow &row) {
     constexpr int64_t leastBytes = 2048;
     int64_t mostBytes = std::numeric_limits<int64_t>::max();
+    if (failed(checkBlockSizes(kernel, row)))
+      return failure();
     while (true) {
       Distributor distributor(kernel, row, mostBytes);
       FailureOr<FuncOp> lane = distributor.run();
-      if (failed(lane))
+      if (failed(lane) || failed(checkLaneSize(kernel, *lane, row)))
         return failure();
       int64_t excess = leastSharedBytes(*lane, row) - row.ldsBytes;
       int64_t largest = std::min(distributor.largestMove, mostBytes);

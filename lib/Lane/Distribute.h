@@ -367,6 +367,12 @@ private:
   llvm::DenseMap<mlir::Type, mlir::Value> scratch;
 };
 
+/// Errors for blocks of which a lane would hold too many registers, and for a
+/// lane's program that is too long (DistributeSize.cpp).
+llvm::LogicalResult checkBlockSizes(FuncOp kernel, const TargetRow &row);
+llvm::LogicalResult checkLaneSize(FuncOp kernel, FuncOp lane,
+                                  const TargetRow &row);
+
 } // namespace greta::tile
 
 #endif

@@ -35,10 +35,10 @@ greta_tile.func @whole(%x: !greta_tile.ptr<f32>) attributes {wave_size = 8 : i32
 // CHECK: greta_tile.barrier
 // CHECK: scf.for
 // CHECK-NOT: scf.for
-#wide = #greta_tile.layout<{reg = [[0, 1], [0, 2]], lane = [[0, 4], [0, 8], [0, 16]], wave = [], rep = [288, 1]}>
-#thin = #greta_tile.layout<{reg = [], lane = [[1, 0], [2, 0], [4, 0]], wave = [], rep = [4, 1]}>
-#sums = #greta_tile.layout<{reg = [], lane = [[1, 0], [2, 0], [4, 0]], wave = [], rep = [36, 1]}>
-greta_tile.func @parts(%x: !greta_tile.ptr<f32>) attributes {wave_size = 8 : i32, waves = 1 : i32} {
+#wide = #greta_tile.layout<{reg = [[0, 1], [0, 2]], lane = [[0, 4], [0, 8], [0, 16]], wave = [[1, 0], [2, 0]], rep = [72, 1]}>
+#thin = #greta_tile.layout<{reg = [], lane = [[1, 0], [2, 0], [4, 0]], wave = [[8, 0], [16, 0]], rep = [1, 1]}>
+#sums = #greta_tile.layout<{reg = [], lane = [[1, 0], [2, 0], [4, 0]], wave = [[8, 0], [16, 0]], rep = [9, 1]}>
+greta_tile.func @parts(%x: !greta_tile.ptr<f32>) attributes {wave_size = 8 : i32, waves = 4 : i32} {
   %z = arith.constant 0 : i32
   %none = arith.constant dense<0.0> : tensor<288x1xf32, #sums>
   %a = greta_tile.load %x[%z, %z] strides [32, 1] bounds [] : !greta_tile.ptr<f32> -> tensor<288x32xf32, #wide>

@@ -1,0 +1,95 @@
+//===- DistributeSize.cpp - programs too large for a lane -----------------===//
+//
+// In: a kernel whose blocks have layouts, or the lane's program that was made
+// of it. Out: an error at the op that asks most, where compilers would take
+// minutes, or all memory. Up to there spills are allowed.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Distribute.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace mlir;
+using namespace greta;
+using namespace greta::tile;
+
+/// 32-bit registers of one block that a lane holds at most. Attention's heads
+/// of 576 elements take as many where lanes are few, and spill; LLVM takes
+/// minutes for softmax of a row in 1024.
+static constexpr int64_t mostRegisters = 768;
+
+/// Instructions of a lane's program, each of a loop once.
+static constexpr int64_t mostInstructions = 65536;
+
+/// 32-bit registers of a block that a lane holds; 0 for a block without layout,
+/// which is another error. Pointers and wide integers make addresses, which
+/// are taken apart.
+static int64_t registersOf(RankedTensorType block) {
+  LayoutAttr layout = getLayoutOf(block);
+  Type element = block.getElementType();
+  if (!layout || !element.isIntOrFloat())
+    return 0;
+  int64_t bits = element.getIntOrFloatBitWidth();
+  if (element.isInteger())
+    bits = std::min<int64_t>(bits, 32);
+  return llvm::divideCeil(toLayout(layout).numRegisters() * bits, 32);
+}
+
+static LogicalResult outOfResources(Operation *op, StringRef what,
+                                    int64_t required, int64_t limit,
+                                    FuncOp kernel, const TargetRow &row) {
+  int64_t times = llvm::PowerOf2Ceil(llvm::divideCeil(required, limit));
+  InFlightDiagnostic error =
+      op->emitOpError("is out of resources: ")
+      << what << ", Required: " << required << ", limit of " << row.name << ": "
+      << limit << "; blocks of 1/" << times << " of the elements would fit";
+  if (kernel.getNumWaves() * kernel.getNumLanes() * times <=
+      row.maxWorkgroupSize)
+    error << ", or " << times << " times the waves (num_warps)";
+  return error;
+}
+
+LogicalResult greta::tile::checkBlockSizes(FuncOp kernel,
+                                           const TargetRow &row) {
+  Operation *worst = nullptr;
+  int64_t most = mostRegisters;
+  kernel.walk([&](Operation *op) {
+    // What these make comes into registers where others use it.
+    if (isa<SplatOp, ConvertLayoutOp>(op) ||
+        op->hasTrait<OpTrait::ConstantLike>())
+      return;
+    for (Type type : op->getResultTypes())
+      if (auto block = dyn_cast<RankedTensorType>(type))
+        if (int64_t registers = registersOf(block); registers > most) {
+          worst = op;
+          most = registers;
+        }
+  });
+  return worst ? outOfResources(worst, "registers a lane for one block", most,
+                                mostRegisters, kernel, row)
+               : success();
+}
+
+LogicalResult greta::tile::checkLaneSize(FuncOp kernel, FuncOp lane,
+                                         const TargetRow &row) {
+  // Instructions are where the op is that they were made of.
+  llvm::MapVector<Location, int64_t> counts;
+  int64_t all = 0;
+  lane.walk([&](Operation *op) {
+    ++counts[op->getLoc()];
+    ++all;
+  });
+  if (all <= mostInstructions)
+    return success();
+  auto worst = llvm::max_element(
+      counts, [](const auto &x, const auto &y) { return x.second < y.second; });
+  Operation *op = kernel;
+  kernel.walk([&](Operation *from) {
+    if (from->getLoc() == worst->first)
+      op = from;
+  });
+  std::string what =
+      llvm::formatv("instructions a lane, {0} of them here", worst->second);
+  return outOfResources(op, what, all, mostInstructions, kernel, row);
+}
