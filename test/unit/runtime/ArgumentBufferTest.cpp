@@ -47,11 +47,10 @@ TEST(ArgumentBuffer, WritesAModuleOfOneAddress) {
   std::ofstream(Path, std::ios::binary)
       .write(reinterpret_cast<const char *>(Object.data()),
              static_cast<std::streamsize>(Object.size()));
-  if (*GRETA_TEST_SPIRV_VAL)
-    EXPECT_EQ(
-        system(
-            (GRETA_TEST_SPIRV_VAL " --target-env vulkan1.2 " + Path).c_str()),
-        0);
+  std::string Command = GRETA_TEST_SPIRV_VAL " --target-env vulkan1.2 " + Path;
+  if (*GRETA_TEST_SPIRV_VAL) {
+    EXPECT_EQ(system(Command.c_str()), 0);
+  }
 }
 
 // A module that reads no argument has nothing to change.

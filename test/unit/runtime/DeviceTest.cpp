@@ -61,8 +61,9 @@ protected:
   }
   // What the validation layer says at the end counts too.
   void TearDown() override {
-    if (Runtime)
+    if (Runtime) {
       EXPECT_NO_THROW(Runtime->close());
+    }
   }
   static std::string Spec() { return GetParam(); }
   // scale(x) for an m x n ramp.

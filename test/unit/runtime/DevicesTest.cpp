@@ -14,8 +14,9 @@ TEST(Devices, ListSaysWhatIsMissing) {
   for (const auto &D : All) {
     std::string Spec = D["spec"];
     Kinds[Spec.substr(0, Spec.find(':'))] = true;
-    if (!D["available"].get<bool>())
+    if (!D["available"].get<bool>()) {
       EXPECT_FALSE(D["reason"].get<std::string>().empty()) << Spec;
+    }
   }
   EXPECT_EQ(Kinds.size(), 4u);
 }

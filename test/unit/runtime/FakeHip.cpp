@@ -416,6 +416,7 @@ int hipStreamBeginCapture(Stream *On, int) {
 int hipStreamEndCapture(Stream *On, Handle<Graph> **Out) {
   std::lock_guard<std::mutex> Guard(state().Lock);
   *Out = new Handle<Graph>();
+  state().Handles.push_back(*Out);
   (*Out)->Object->All = std::move(*On->Capture);
   On->Capture.reset();
   return Success;

@@ -82,8 +82,9 @@ TEST_P(Share, ImportedPointers) {
   EXPECT_EQ(greta_buffer_import_pointer(R->get(), nullptr, 64, &B),
             GRETA_ERROR_INVALID_ARGUMENT);
   std::string Text = refusal([&] { R->import(Floats + 1, 64); });
-  if (isVulkan())
+  if (isVulkan()) {
     EXPECT_NE(Text.find("begins at a multiple of"), std::string::npos) << Text;
+  }
 }
 
 // What one device writes, another handle of the same memory reads.
@@ -169,8 +170,9 @@ TEST_P(Share, FileDescriptors) {
 TEST_P(Share, KnowsWhatIsFree) {
   greta_memory M = R->memory();
   EXPECT_LE(M.free, M.total);
-  if (!isVulkan()) // there it is an extension
+  if (!isVulkan()) { // there it is an extension
     EXPECT_GT(M.free, 0u);
+  }
 }
 
 TEST_P(Share, HipObjects) {
