@@ -55,8 +55,8 @@ def test_links_lead_somewhere():
             headings = re.findall(r"^#+ (.*)$", file.read_text(), re.MULTILINE) if anchor and file.suffix == ".md" and file.exists() else []
             if not file.exists() or (anchor and anchor not in map(heading_anchor, headings)):
                 broken.append(f"{page}: {target}")
-    for name in tracked(".md", ".py", ".txt", ".test", ".toml"):
-        broken += [f"{name}: {path}" for path in re.findall(r"\bdocs/[\w/-]+\.md\b", "" if name.startswith("docs/reference") else (ROOT / name).read_text(errors="replace")) if not (ROOT / path).exists()]
+    for name in tracked(*CPP, ".md", ".py", ".td", ".txt", ".test", ".toml"):
+        broken += [f"{name}: {path}" for path in re.findall(r"\bdocs/[\w/-]+\.md\b", (ROOT / name).read_text(errors="replace")) if not (ROOT / path).exists()]
     assert not broken, "\n".join(broken)
 
 

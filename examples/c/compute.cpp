@@ -1,6 +1,6 @@
 // A layer of GEMMs as a graph, with the functions that are shipped beside the
 // runtime: what CUDA programs take cuBLAS and CUDA Graphs for
-// (docs/runtime.md).
+// (docs/guide/runtime.md).
 //
 //   c++ -std=c++17 compute.cpp $(pkg-config --cflags --libs greta-runtime) -o
 //   compute

@@ -94,7 +94,7 @@ def GretaConfigurePass : Pass<"greta-configure", "::mlir::func::FuncOp"> {
 
   }];
   let options = [Option<"target", "target", "std::string", [{""}], "name or alias of a row of the target table">,
-                 Option<"file", "tuning", "std::string", [{""}], "tuning database (docs/tuning.md)">,
+                 Option<"file", "tuning", "std::string", [{""}], "tuning database (docs/guide/tuning.md)">,
                  Option<"matrix", "matrix", "bool", "true", "use the target's matrix instructions">,
                  Option<"spareRegisters", "spare-registers", "int64_t", "0", "registers of a lane that tiles of GEMMs and attention leave free">];
   let dependentDialects = ["::greta::tile::GretaTileDialect"];

@@ -6,7 +6,7 @@
 // the atomics of scopes within the device say: without that LLVM makes loops of
 // floating-point additions, since the bus may not have them. The instructions
 // of some chips flush subnormal numbers, which they are allowed to
-// (docs/numerics.md).
+// (docs/internals/numerics.md).
 //
 // Fences order global memory alone; shared memory is the barriers' business.
 //

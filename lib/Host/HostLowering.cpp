@@ -246,7 +246,7 @@ static LogicalResult passTensorsByPointer(func::FuncOp func) {
   func.setType(b.getFunctionType(body.getArgumentTypes(), {}));
   func.removeArgAttrsAttr();
   func.removeResAttrsAttr();
-  // docs/package.md: a result overlaps nothing.
+  // docs/internals/package.md: a result overlaps nothing.
   for (unsigned i = 0; i < results; ++i)
     func.setArgAttr(args + i, "llvm.noalias", b.getUnitAttr());
   return success();

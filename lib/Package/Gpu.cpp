@@ -1,9 +1,9 @@
 //===- Gpu.cpp - a function for a GPU target ------------------------------===//
 //
-// Runs the pipeline of docs/architecture.md on one function for one row of the
-// target table and reads the manifest's facts off the result: which tensors are
-// arguments, results or temporaries, and each launch's grid and scalars. hip
-// and vulkan rows differ only in who emits the object.
+// Runs the pipeline of docs/internals/architecture.md on one function for one
+// row of the target table and reads the manifest's facts off the result: which
+// tensors are arguments, results or temporaries, and each launch's grid and
+// scalars. hip and vulkan rows differ only in who emits the object.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,6 +1,7 @@
 //===- Manifest.cpp - what is in a package, as JSON -----------------------===//
 //
-// docs/package.md is the schema; this file writes it and nothing else does.
+// docs/internals/package.md is the schema; this file writes it and nothing else
+// does.
 //
 //===----------------------------------------------------------------------===//
 

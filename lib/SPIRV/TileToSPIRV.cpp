@@ -252,8 +252,8 @@ static bool isElementInMemory(Type type) {
 }
 
 /// One push-constant block with every argument at its natural alignment;
-/// docs/package.md says so. Where a device has fewer push constants, the
-/// runtime makes the kernel read the block from memory.
+/// docs/internals/package.md says so. Where a device has fewer push constants,
+/// the runtime makes the kernel read the block from memory.
 LogicalResult KernelEmitter::emitArguments() {
   constexpr unsigned mostBytes = 4096;
   Block::BlockArgListType arguments = kernel.getBody().getArguments();

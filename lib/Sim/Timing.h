@@ -5,7 +5,7 @@
 // replays the streams of the workgroups that share a compute unit: every SIMD
 // offers each of its waves, in turn, one issue per slot and unit, registers and
 // counters hold a wave back, LDS and vector memory are queues of the compute
-// unit. docs/simulator.md has the model and its sources.
+// unit. docs/internals/simulator.md has the model and its sources.
 //
 //===----------------------------------------------------------------------===//
 #ifndef GRETA_SIM_TIMING_H
@@ -39,7 +39,8 @@ struct GroupTrace {
 /// the same pace.
 constexpr size_t MaxTrace = size_t(1) << 19;
 
-/// One chip's issue model; sources in Timing table and docs/simulator.md.
+/// One chip's issue model; sources in Timing table and
+/// docs/internals/simulator.md.
 struct TimingRow {
   const char *name;
   uint16_t clockMHz, memoryGBs;

@@ -9,9 +9,9 @@
 //   f64    CDNA: full rate; RDNA: a sixteenth (product pages)
 //   LDS, caches   latencies of the order that public microbenchmarks report
 //          (Chips and Cheese on MI300X, RDNA3, RDNA4); LLVM gives vector memory
-//          320 cycles. They are assumptions: docs/simulator.md. CDNA's memory:
-//          500 cycles, with which more of AMD's measured winners are among
-//          the first three candidates than with 700
+//          320 cycles. They are assumptions: docs/internals/simulator.md.
+//          CDNA's memory: 500 cycles, with which more of AMD's measured winners
+//          are among the first three candidates than with 700
 //          (docs/benchmarks/calibration_winners.csv)
 //   widths   vector cache 64 bytes a cycle on CDNA2, 128 from CDNA3 on, and 16
 //          addresses (ROCm Compute Profiler: 61.3 TB/s on 228 CUs at 2.1 GHz);

@@ -12,9 +12,7 @@ using namespace greta;
 static constexpr StringRef hostAliases[] = {"cpu"};
 
 static const TargetRow hostRow = {
-    /*name=*/"host",
-    Backend::Host,
-    hostAliases,
+    /*name=*/"host", Backend::Host, hostAliases,
     /*waveSize=*/1,
     /*maxWorkgroupSize=*/1,
     /*ldsBytes=*/0,
@@ -29,12 +27,12 @@ static const TargetRow hostRow = {
     /*xcds=*/1,
     /*clockMHz=*/0,
     /*bandwidthGBs=*/0,
-    /*directToLdsBytes=*/{},
-    Fp8Kind::None,
+    /*directToLdsBytes=*/{}, Fp8Kind::None,
     /*matrix=*/{},
     /*features=*/{},
     /*capabilities=*/{},
-    /*source=*/"docs/package.md, host: one kernel that covers the function"};
+    /*source=*/
+    "docs/internals/package.md, host: one kernel that covers the function"};
 
 StringRef greta::getBackendName(Backend backend) {
   switch (backend) {

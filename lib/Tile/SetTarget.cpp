@@ -27,7 +27,8 @@ static constexpr unsigned portableLanes = 32;
 /// Elements of a kernel's largest block that a lane of a narrow wave has at
 /// most, while a workgroup has no more than so many lanes. A lane's program is
 /// straight code, which llvmpipe compiles in time that grows faster than it
-/// does (docs/conformance.md); small blocks run fastest in few lanes.
+/// does (docs/experiments/conformance.md); small blocks run fastest in few
+/// lanes.
 static constexpr int64_t elementsOfNarrowLane = 64;
 static constexpr unsigned lanesOfNarrowWaves = 256;
 

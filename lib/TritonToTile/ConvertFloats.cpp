@@ -129,6 +129,6 @@ LogicalResult OpConverter::convert(ExternElementwiseOp op) {
   if (!value || value.getType() != op.getType())
     return op.emitOpError("calls '")
            << op.getSymbol() << "' of a device library; of libdevice there is "
-           << "what arith and math have, docs/triton.md has the list";
+           << "what arith and math have, docs/guide/triton.md has the list";
   return replace(op, {value});
 }

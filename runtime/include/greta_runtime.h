@@ -1,9 +1,9 @@
 /* greta_runtime.h: the C API of GRETA's runtime.
  *
- * Loads packages (docs/package.md), picks the variant a device can run, and
- * launches it. Handles are opaque. Every function that can fail returns a
- * greta_status; greta_last_error() then has one sentence that says what was
- * wrong. No C++ exception leaves the library.
+ * Loads packages (docs/internals/package.md), picks the variant a device can
+ * run, and launches it. Handles are opaque. Every function that can fail
+ * returns a greta_status; greta_last_error() then has one sentence that says
+ * what was wrong. No C++ exception leaves the library.
  *
  * Threads. Every handle may be used from any thread. Which uses may happen at
  * once:
@@ -90,9 +90,10 @@ typedef struct greta_package greta_package;
 typedef struct greta_function greta_function;
 
 /* A row-major, contiguous tensor inside a buffer: `offset` is in bytes and a
- * multiple of 16, unless the manifest says otherwise (docs/package.md). Of a
- * scalar argument `value` points to it, as C has it (i1 is a byte, f16 and bf16
- * are their bits), and all else is 0; the call copies it. */
+ * multiple of 16, unless the manifest says otherwise
+ * (docs/internals/package.md). Of a scalar argument `value` points to it, as C
+ * has it (i1 is a byte, f16 and bf16 are their bits), and all else is 0; the
+ * call copies it. */
 typedef struct greta_tensor {
   greta_buffer *buffer;
   size_t offset;
@@ -166,8 +167,8 @@ GRETA_API greta_status greta_device_info(greta_device *device, char **json);
 /* Runs the small functions that lie beside the library on the device, every
  * variant of them that tells something about it, and compares with the host.
  * JSON: {"ran": variants, "denied": {what: why}}. The first load of a function
- * does this by itself and keeps the answer (docs/runtime.md, "Health"); this
- * call always runs them. */
+ * does this by itself and keeps the answer (docs/guide/runtime.md, "Health");
+ * this call always runs them. */
 GRETA_API greta_status greta_device_check(greta_device *device, char **json);
 
 /* The device's memory, in bytes. Buffers are parts of larger blocks where the
@@ -373,7 +374,7 @@ GRETA_API greta_status greta_package_open(const char *path,
 GRETA_API greta_status greta_package_from_memory(const void *data, size_t bytes,
                                                  greta_package **package);
 /* The package of common functions that lies beside the library
- * (docs/runtime.md, "From CUDA's libraries"). */
+ * (docs/guide/runtime.md, "From CUDA's libraries"). */
 GRETA_API greta_status greta_package_open_shipped(greta_package **package);
 GRETA_API void greta_package_destroy(greta_package *package);
 GRETA_API size_t greta_package_function_count(const greta_package *package);
@@ -391,8 +392,8 @@ GRETA_API greta_status greta_package_find(const greta_package *package,
 GRETA_API const char *greta_package_manifest(const greta_package *package);
 
 /* Functions: the variant of a package function that runs on this device.
- * `variant` NULL lets the runtime choose (docs/package.md); a name forces that
- * one, and it is an error when the device cannot run it. */
+ * `variant` NULL lets the runtime choose (docs/internals/package.md); a name
+ * forces that one, and it is an error when the device cannot run it. */
 enum {
   GRETA_LOAD_CAPTURE_STATISTICS = 1, /* ask the driver for its statistics */
   GRETA_LOAD_NATIVE_CODE = 2         /* variants for the host are allowed */

@@ -1,6 +1,7 @@
 // Backend.h: what a backend provides. Function.cpp turns a launch into one
 // argument block per kernel, the same bytes for every GPU backend
-// (docs/package.md, "Argument ABI"); the backends only allocate, order and run.
+// (docs/internals/package.md, "Argument ABI"); the backends only allocate,
+// order and run.
 //
 // Lifetimes: a stream keeps the memory and the code of an operation until the
 // work is done, a graph as long as it lives.

@@ -1,5 +1,5 @@
 // Expr.h: the manifest's integer expressions over a function's symbols
-// (docs/package.md, "Expressions").
+// (docs/internals/package.md, "Expressions").
 #ifndef GRETA_RUNTIME_EXPR_H
 #define GRETA_RUNTIME_EXPR_H
 

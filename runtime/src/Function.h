@@ -7,9 +7,9 @@
 
 namespace greta::rt {
 
-// The variant that `D` runs: docs/package.md, "Choice". A non-empty `Forced`
-// names the one to take. Throws with the reason of every variant when none can
-// be run.
+// The variant that `D` runs: docs/internals/package.md, "Choice". A non-empty
+// `Forced` names the one to take. Throws with the reason of every variant when
+// none can be run.
 const Variant &chooseVariant(const std::shared_ptr<Device> &D,
                              const FunctionDecl &F, const std::string &Forced,
                              bool NativeCode);

@@ -1,5 +1,6 @@
 // Log.h: what kernels print and which of their assertions fail. A launch leaves
-// both in a temporary (docs/package.md, "Log"), which is read when it ended.
+// both in a temporary (docs/internals/package.md, "Log"), which is read when it
+// ended.
 #ifndef GRETA_RUNTIME_LOG_H
 #define GRETA_RUNTIME_LOG_H
 

@@ -1,6 +1,6 @@
 // Package.h: a package as checked data. Everything here was validated against
-// docs/package.md when the package was opened, so the rest of the runtime may
-// index without looking again.
+// docs/internals/package.md when the package was opened, so the rest of the
+// runtime may index without looking again.
 #ifndef GRETA_RUNTIME_PACKAGE_H
 #define GRETA_RUNTIME_PACKAGE_H
 
@@ -65,7 +65,7 @@ struct Requirements {
 };
 
 // Where each argument lies in a kernel's argument block, and last the block's
-// size: docs/package.md, "Argument ABI".
+// size: docs/internals/package.md, "Argument ABI".
 std::vector<uint32_t> argumentOffsets(const std::vector<KernelArg> &Args);
 
 // Values that a kernel prints: integers as i or u, their bits and with sign or

@@ -8,7 +8,8 @@ namespace greta_run {
 namespace {
 using nlohmann::json;
 
-// An expression of the manifest (docs/package.md, "Expressions") in infix:
+// An expression of the manifest (docs/internals/package.md, "Expressions") in
+// infix:
 // ["ceildiv", "d0", 4] is "d0 ceildiv 4".
 std::string expression(const json &E, bool IsInner = false) {
   if (E.is_string())

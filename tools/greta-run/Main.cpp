@@ -38,12 +38,11 @@ int main(int argc, char **argv) {
                      "with --check or --expect: |got - want| <= atol + rtol * "
                      "|want| for every element")
           ->check(CLI::NonNegativeNumber);
-  auto *Atol =
-      App.add_option(
-             "--atol", O.Atol,
-             "see --rtol; with neither, the limits are docs/numerics.md's, per "
-             "row")
-          ->check(CLI::NonNegativeNumber);
+  auto *Atol = App.add_option("--atol", O.Atol,
+                              "see --rtol; with neither, the limits are "
+                              "docs/internals/numerics.md's, per "
+                              "row")
+                   ->check(CLI::NonNegativeNumber);
   App.add_flag(
       "--check", O.Check,
       "compare with the package's host variant, and say passed or failed");
@@ -93,7 +92,7 @@ int main(int argc, char **argv) {
   App.footer("Environment: GRETA_CHECK=1 lets sim: devices check the bounds, "
              "races and uninitialised reads of kernels;\n"
              "GRETA_HEALTH, GRETA_VULKAN_VALIDATE, GRETA_TRACE and others: "
-             "docs/runtime.md");
+             "docs/guide/runtime.md");
   if (auto Status = App.parseArguments(argc, argv))
     return *Status;
   if (O.NoNativeCode)

@@ -48,14 +48,14 @@ struct Session {
 };
 
 // Why a result is not the one wanted, by --rtol and --atol or
-// docs/numerics.md's limits; empty: it is.
+// docs/internals/numerics.md's limits; empty: it is.
 std::string disagreement(const HostTensor &Got, const HostTensor &Want,
                          const Difference &D, const Options &O,
                          const std::vector<std::string> &Through = {});
 // The limits that a comparison with `Want` keeps, as text.
 std::string limitsOf(const HostTensor &Want, const Options &O);
 // The first of some results that is not the one wanted, and why, by
-// docs/numerics.md's limits; empty: all are.
+// docs/internals/numerics.md's limits; empty: all are.
 std::string disagreement(const std::vector<HostTensor> &Got,
                          const std::vector<HostTensor> &Want,
                          const std::vector<std::string> &Through = {});

@@ -14,7 +14,8 @@ namespace greta_run {
 namespace {
 using nlohmann::json;
 
-// An expression of the manifest (docs/package.md), which the runtime checked.
+// An expression of the manifest (docs/internals/package.md), which the runtime
+// checked.
 int64_t evaluate(const json &E, const std::map<std::string, int64_t> &Symbols) {
   if (E.is_number())
     return E.get<int64_t>();

@@ -44,8 +44,9 @@ greta::Tensor scalarOf(const Input &In) {
   return Scalar;
 }
 
-// docs/numerics.md: the error of one rounding, per row. Two computations may
-// each be off by it; the maximum norm allows a function that rounds twice.
+// docs/internals/numerics.md: the error of one rounding, per row. Two
+// computations may each be off by it; the maximum norm allows a function that
+// rounds twice.
 double tolerance(const std::string &DType) {
   return DType == "f32" || DType == "f64" ? 1e-5
          : DType == "f16"                 ? 1e-3

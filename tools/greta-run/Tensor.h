@@ -49,9 +49,9 @@ private:
   std::vector<float> Table; // of Small
 };
 
-// docs/numerics.md: a result with fewer columns than these counts as one row.
-// The rule is a product's; a package does not say what made a result, so here
-// it holds for all.
+// docs/internals/numerics.md: a result with fewer columns than these counts as
+// one row. The rule is a product's; a package does not say what made a result,
+// so here it holds for all.
 constexpr int64_t FewColumns = 32;
 
 struct Difference {

@@ -9,7 +9,7 @@ int main(int argc, char **argv) {
   greta_sim::Options options;
   CommandLine app{
       "Runs a kernel of an AMD code object on the CPU, checks it and "
-      "estimates its cycles (docs/simulator.md).",
+      "estimates its cycles (docs/internals/simulator.md).",
       "greta-sim"};
   auto extents = [&](const char *name, std::vector<uint32_t> &to,
                      const char *description) {

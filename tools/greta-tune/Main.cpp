@@ -7,7 +7,7 @@ int main(int argc, char **argv) {
   greta::tune::Options options;
   CommandLine app{
       "Measures the tiles that GEMMs may have, and writes the best "
-      "to a tuning database (docs/tuning.md). Started again, it goes "
+      "to a tuning database (docs/guide/tuning.md). Started again, it goes "
       "on where it was.",
       "greta-tune"};
   app.add_option("source", options.input, "functions in MLIR")->required();

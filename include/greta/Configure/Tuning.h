@@ -1,7 +1,7 @@
 //===- Tuning.h - the tuning database ---------------------------*- C++ -*-===//
 //
 // What was measured of GEMMs' configurations: greta-tune writes it,
-// greta-configure takes what fits. docs/tuning.md has the file's schema.
+// greta-configure takes what fits. docs/guide/tuning.md has the file's schema.
 //
 //===----------------------------------------------------------------------===//
 #ifndef GRETA_CONFIGURE_TUNING_H

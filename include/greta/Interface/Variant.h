@@ -1,8 +1,8 @@
 //===- Variant.h - what a code generator hands to the package ---*- C++ -*-===//
 //
 // One function compiled for one device kind, as plain data: the members are the
-// manifest's (docs/package.md). Expressions are affine and over symbols only:
-// symbol k is the function's k-th.
+// manifest's (docs/internals/package.md). Expressions are affine and over
+// symbols only: symbol k is the function's k-th.
 //
 //===----------------------------------------------------------------------===//
 #ifndef GRETA_INTERFACE_VARIANT_H

@@ -9,7 +9,7 @@
 namespace greta {
 
 struct PackageContents {
-  std::string manifest;                       // JSON text, docs/package.md
+  std::string manifest; // JSON text, docs/internals/package.md
   std::map<std::string, std::string> members; // objects/<name> → bytes
 };
 

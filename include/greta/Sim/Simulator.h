@@ -155,8 +155,8 @@ struct LaunchStats {
 /// What the issue model says about a launch (LaunchConfig::estimate): the
 /// instruction streams of as many workgroups as one compute unit holds, taken
 /// evenly from the grid, replayed with their waves spread over its SIMDs.
-/// docs/simulator.md says what is modelled and from which sources. Everything
-/// is in clock cycles and the same in every run.
+/// docs/internals/simulator.md says what is modelled and from which sources.
+/// Everything is in clock cycles and the same in every run.
 struct CycleEstimate {
   /// What limits the compute unit: the unit that is busy most, or, when none is
   /// busy for 60 % of the time, what the waves wait for.

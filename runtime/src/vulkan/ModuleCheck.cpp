@@ -424,8 +424,8 @@ void ModuleChecker::finish() {
     finishPushConstants(parameter(typeOf(PushConstants), 1));
 }
 
-// Docs/package.md's argument ABI: a member for each argument, at its natural
-// alignment.
+// Docs/internals/package.md's argument ABI: a member for each argument, at its
+// natural alignment.
 void ModuleChecker::finishPushConstants(uint32_t Struct) {
   uint32_t Members = count(Struct) - 2;
   if (Members != K.Args.size())

@@ -9,7 +9,7 @@ tt.func public @asm(%p: !tt.ptr<f32>, %x: f32) {
 // -----
 
 tt.func public @library(%p: !tt.ptr<f32>, %x: f32) {
-  // expected-error @below {{calls '__nv_tgammaf' of a device library; of libdevice there is what arith and math have, docs/triton.md has the list}}
+  // expected-error @below {{calls '__nv_tgammaf' of a device library; of libdevice there is what arith and math have, docs/guide/triton.md has the list}}
   %0 = tt.extern_elementwise %x {libname = "", libpath = "", pure = true, symbol = "__nv_tgammaf"} : (f32) -> f32
   tt.return
 }

@@ -1,5 +1,5 @@
-// PackageTest.cpp: the package reader takes what docs/package.md allows and
-// refuses everything else with one message.
+// PackageTest.cpp: the package reader takes what docs/internals/package.md
+// allows and refuses everything else with one message.
 #include "Package.h"
 #include "DType.h"
 #include "Error.h"
