@@ -77,7 +77,7 @@ std::string explain(CLI::App &App, const CLI::ParseError &Mistake) {
   const std::string &Word = Unknown.front();
   std::vector<std::string> Verbs, Options;
   for (CLI::App *Verb : App.get_subcommands([](CLI::App *) { return true; }))
-    if (!Verb->get_name().empty())
+    if (!Verb->get_name().empty() && !Verb->get_group().empty()) // not hidden
       Verbs.push_back(Verb->get_name());
   std::vector<CLI::App *> Chosen = App.get_subcommands();
   Chosen.erase(
