@@ -14,7 +14,8 @@ def GretaTile_FuncOp : GretaTile_Op<"func", [FunctionOpInterface, IsolatedFromAb
     serves all; `wave_size` 1 stands for a target without shuffles, where every exchange goes through shared memory.
 
     What callers promise is on arguments: `greta.divisibility`, a multiple of what a pointer is in bytes or a scalar in units, and `greta.readonly` of a
-    pointer: while the kernel runs nobody writes what it reaches.
+    pointer: while the kernel runs nobody writes what it reaches. `greta.noalias` of a pointer says that no other argument reaches what it reaches, unless
+    the kernel writes through neither.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<FunctionType>:$function_type,
                        ConfinedAttr<I32Attr, [IntPositive]>:$waves,

@@ -288,8 +288,8 @@ def GretaTileRaiseAccessesPass : Pass<"greta-tile-raise-accesses", "::greta::til
   let summary = "Accesses through blocks of pointers become strided ones";
   let description = [{
     Where an address is one pointer, what is uniform, and for each dimension its index times a stride that is known not to be negative, and where the mask
-    is bounds of indices. Then a mask of rows leaves accesses along a row as wide as they are, and one base serves all lanes. Loads are raised where nobody
-    writes what they load, which `greta.readonly` of the argument says, or that a loop takes them for its dots; stores in kernels with dots.
+    is bounds of indices. Then a mask of rows leaves accesses along a row as wide as they are, and one base serves all lanes. Loads are raised where the
+    kernel does not write what they load and a loop takes them for its dots, or their argument is `greta.readonly`; stores are raised in kernels with dots.
 
     ```mlir
     %v = greta_tile.load_scattered %p mask %m    // %p = %x + (%first + iota 0) * %stride + iota 1, %m: %first + iota 0 < %rows

@@ -44,6 +44,7 @@ static bool isBlock(Value value) { return isBlock(value.getType()); }
 
 Distributor::Distributor(FuncOp kernel, const TargetRow &row, int64_t mostBytes)
     : kernel(kernel), row(row), mostBytes(mostBytes), facts(kernel),
+      order(kernel, facts), waits(order.findWaits()),
       builder(kernel.getContext()), prologue(kernel.getContext()) {}
 
 FailureOr<FuncOp> Distributor::run() {
@@ -70,6 +71,7 @@ FailureOr<FuncOp> Distributor::run() {
   builder.setInsertionPointToEnd(&to);
   LogicalResult status = distributeBlock(from);
   marker->erase();
+  markUnordered();
   if (failed(status)) {
     result.erase();
     return failure();
@@ -270,17 +272,13 @@ LogicalResult Distributor::distributeBlock(Block &block) {
 }
 
 LogicalResult Distributor::distributeOp(Operation *op) {
+  if (waits.contains(op))
+    waitFor(op);
   return TypeSwitch<Operation *, LogicalResult>(op)
       .Case([&](LoadOp o) { return distributeLoad(o); })
       .Case([&](StoreOp o) { return distributeStore(o); })
-      .Case([&](LoadScatteredOp o) {
-        orderCopies(o);
-        return distributeLoadScattered(o);
-      })
-      .Case([&](StoreScatteredOp o) {
-        orderCopies(o);
-        return distributeStoreScattered(o);
-      })
+      .Case([&](LoadScatteredOp o) { return distributeLoadScattered(o); })
+      .Case([&](StoreScatteredOp o) { return distributeStoreScattered(o); })
       .Case([&](AtomicRmwOp o) { return distributeAtomicRmw(o); })
       .Case([&](AtomicCasOp o) { return distributeAtomicCas(o); })
       .Case([&](IotaOp o) { return distributeIota(o); })

@@ -11,7 +11,7 @@
 #include "greta/Layout/Conversion.h"
 #include "greta/Layout/SharedMemory.h"
 #include "greta/Target/Target.h"
-#include "greta/Tile/Facts.h"
+#include "greta/Tile/AccessOrder.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
@@ -157,8 +157,8 @@ private:
                                      mlir::ImplicitLocOpBuilder &b);
   llvm::SmallBitVector safeDims(LoadScatteredOp op);
   // DistributeOrder.cpp
-  bool hasCopiesInWaves(mlir::Operation *access);
-  void orderCopies(mlir::Operation *access);
+  void waitFor(mlir::Operation *access);
+  void markUnordered();
   // DistributeAtomics.cpp
   using AtomicBuilder = llvm::function_ref<mlir::Value(
       mlir::ImplicitLocOpBuilder &b, const Scattered &access, unsigned reg)>;
@@ -340,6 +340,8 @@ private:
   const TargetRow &row;
   int64_t mostBytes;
   Facts facts;
+  AccessOrder order;
+  llvm::DenseSet<mlir::Operation *> waits;
   FuncOp result;
   mlir::OpBuilder builder;
   /// Where values that everything may use are built: thread ids, indices.

@@ -48,6 +48,7 @@ static void buildFusedPipeline(PassManager &passes, const TargetRow &row,
   passes.addPass(createGretaToTilePass({row.isHip() ? 0 : row.computeUnits}));
   // What checked functions assert.
   passes.addPass(createGretaTileExplicitArgumentsPass());
+  passes.addPass(createGretaTilePromiseArgumentsPass());
   // Of those that are block programs.
   passes.addNestedPass<tile::FuncOp>(
       createGretaTileSetTargetPass({target, matrix}));
@@ -57,6 +58,7 @@ static void buildFusedPipeline(PassManager &passes, const TargetRow &row,
 static void buildBlockPipeline(PassManager &passes, const TargetRow &row,
                                bool matrix) {
   passes.addPass(createGretaTileExplicitArgumentsPass());
+  passes.addPass(createGretaTilePromiseArgumentsPass());
   OpPassManager &kernel = passes.nest<tile::FuncOp>();
   kernel.addPass(createGretaTileSetTargetPass({row.name.str(), matrix}));
   kernel.addPass(createCanonicalizerPass());
@@ -81,7 +83,6 @@ static void buildPipeline(PassManager &passes, const TargetRow &row,
     buildBlockPipeline(passes, row, matrix);
   else
     buildFusedPipeline(passes, row, matrix, options);
-  passes.addPass(createGretaTilePromiseArgumentsPass());
   std::string target = row.name.str();
   passes.addNestedPass<tile::FuncOp>(createGretaTileAssignLayoutsPass());
   passes.addNestedPass<tile::FuncOp>(createGretaTilePipelinePass({target}));

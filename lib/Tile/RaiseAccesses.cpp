@@ -10,8 +10,9 @@
 //     →  %v = load %x[%first, 0] strides [?, 1] (%stride) bounds [0, 1] (%m,
 //     %n)
 //
-// Loads are raised where nobody writes what they load, stores in kernels with
-// dots.
+// Loads are raised where the kernel does not write what they load
+// (AccessOrder.h) and a loop takes them for its dots, or their argument is
+// readonly; stores are raised in kernels with dots.
 //
 // An i32 stride of the program has a sign, one of a strided access has none:
 // it has to be known not to be negative, by what the launch computes, or by
@@ -24,7 +25,7 @@
 
 #include "GretaTile/LinearAddress.h"
 #include "greta/Passes.h"
-#include "greta/Tile/Facts.h"
+#include "greta/Tile/AccessOrder.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
@@ -50,9 +51,9 @@ struct Strided {
 
 } // namespace
 
-/// Whether nobody writes what is loaded meanwhile: the caller says so, or it is
-/// a dot's operand in a loop.
-static bool isReadonly(LoadScatteredOp load) {
+/// Whether a load's argument is readonly, or a loop around it has a dot, where
+/// masks that are bounds are worth most.
+static bool isWorthRaising(LoadScatteredOp load) {
   if (BlockArgument argument = argumentOf(load.getPointers()))
     if (load->getParentOfType<FuncOp>().getArgAttr(argument.getArgNumber(),
                                                    readonlyName))
@@ -132,7 +133,8 @@ static std::optional<Strided> asStrided(Value pointers, Value mask,
   access.offsets.assign(type.getRank(), zero);
   for (const MaskBound &bound : *bounds) {
     if (llvm::is_contained(access.bounded, bound.dim) ||
-        !bound.bound.getType().isInteger(32))
+        !bound.bound.getType().isInteger(32) ||
+        (bound.offset && !bound.offset.getType().isInteger(32)))
       return std::nullopt;
     access.bounded.push_back(bound.dim);
     access.bounds.push_back(bound.bound);
@@ -180,20 +182,23 @@ struct RaiseAccessesPass
     : greta::impl::GretaTileRaiseAccessesPassBase<RaiseAccessesPass> {
   void runOnOperation() override {
     Facts facts(getOperation());
+    AccessOrder order(getOperation(), facts);
+    llvm::DenseSet<Operation *> written;
     SmallVector<Operation *> accesses;
     bool hasDot = false;
     getOperation().walk([&](Operation *op) {
       hasDot |= isa<DotOp>(op);
       if (isa<LoadScatteredOp, StoreScatteredOp>(op))
         accesses.push_back(op);
+      if (isa<LoadScatteredOp>(op) && order.isWritten(op))
+        written.insert(op);
     });
     for (Operation *op : accesses) {
       ImplicitLocOpBuilder b(op->getLoc(), op);
       if (auto load = dyn_cast<LoadScatteredOp>(op)) {
         // Beyond its bounds a strided load reads a row within them and drops
-        // it, and copies of an element are loaded by several waves: of what
-        // the kernel may store that would be a race.
-        if (!isReadonly(load))
+        // it, which would be a race with a lane that stores there.
+        if (!isWorthRaising(load) || written.contains(op))
           continue;
         std::optional<Value> other = splatOf(load.getOther());
         auto access =
@@ -209,8 +214,6 @@ struct RaiseAccessesPass
                                     .getResult());
         load.erase();
       } else {
-        // Copies of what was loaded before are ordered by distribution, of
-        // accesses through pointers alone.
         auto store = cast<StoreScatteredOp>(op);
         if (!hasDot)
           continue;

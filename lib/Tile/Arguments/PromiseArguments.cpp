@@ -2,7 +2,9 @@
 //
 // In: kernels and the launches that run them. Out: of every argument what all
 // launches keep, as `greta.divisibility`, for the facts analysis: where buffers
-// begin (alignmentOf), scalars are expressions of the function's symbols.
+// begin (alignmentOf), scalars are expressions of the function's symbols. Where
+// arguments of a function are values, no tensor that a launch writes overlaps
+// another of its tensors: `greta.noalias`.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,7 +29,10 @@ struct PromiseArgumentsPass
   void runOnOperation() override {
     SymbolTable symbols(getOperation());
     llvm::MapVector<FuncOp, SmallVector<int64_t>> multiples;
+    llvm::DenseSet<FuncOp> inPlace;
     getOperation().walk([&](LaunchOp launch) {
+      if (launch->getParentOfType<func::FuncOp>()->hasAttr(inPlaceName))
+        inPlace.insert(symbols.lookup<FuncOp>(launch.getKernel()));
       SmallVector<int64_t> all;
       for (Value operand : launch->getOperands())
         all.push_back(isa<RankedTensorType>(operand.getType())
@@ -45,9 +50,13 @@ struct PromiseArgumentsPass
     });
     Builder b(&getContext());
     for (auto &[kernel, all] : multiples)
-      for (auto [i, multiple] : llvm::enumerate(all))
+      for (auto [i, multiple] : llvm::enumerate(all)) {
         if (multiple > 1 && !kernel.getArgAttr(i, divisibilityName))
           kernel.setArgAttr(i, divisibilityName, b.getI64IntegerAttr(multiple));
+        if (isa<PtrType>(kernel.getArgumentTypes()[i]) &&
+            !inPlace.contains(kernel))
+          kernel.setArgAttr(i, noaliasName, b.getUnitAttr());
+      }
   }
 };
 } // namespace

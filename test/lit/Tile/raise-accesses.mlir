@@ -87,3 +87,34 @@ greta_tile.func @assumed(%x: !greta_tile.ptr<f16> {greta.readonly}, %y: !greta_t
   greta_tile.store_scattered %v, %q : tensor<64xf16> -> tensor<64x!greta_tile.ptr<f16>>
   greta_tile.return
 }
+
+// A loop with a dot keeps a load of what it also writes, and raises one of what no other argument reaches.
+// CHECK-LABEL: @in_place(
+// CHECK: scf.for
+// CHECK: greta_tile.load_scattered
+// CHECK: greta_tile.load %
+// CHECK: greta_tile.dot
+// CHECK: greta_tile.store %
+greta_tile.func @in_place(%c: !greta_tile.ptr<f16>, %a: !greta_tile.ptr<f16> {greta.noalias}, %n: i32) attributes {waves = 4 : i32} {
+  %z = arith.constant 0 : i32
+  %one = arith.constant 1 : i32
+  %c1024 = arith.constant 1024 : i32
+  %none = arith.constant dense<0.0> : tensor<32x32xf32>
+  %row = greta_tile.iota 0 : tensor<32x32xi32>
+  %column = greta_tile.iota 1 : tensor<32x32xi32>
+  %width = arith.constant dense<32> : tensor<32x32xi32>
+  %line = arith.muli %row, %width : tensor<32x32xi32>
+  %at = arith.addi %line, %column : tensor<32x32xi32>
+  %p = greta_tile.ptr_add %c, %at : !greta_tile.ptr<f16>, tensor<32x32xi32>
+  scf.for %t = %z to %n step %one : i32 {
+    %x = greta_tile.load_scattered %p : tensor<32x32x!greta_tile.ptr<f16>> -> tensor<32x32xf16>
+    %far = arith.muli %t, %c1024 : i32
+    %moved = greta_tile.ptr_add %a, %far : !greta_tile.ptr<f16>, i32
+    %q = greta_tile.ptr_add %moved, %at : !greta_tile.ptr<f16>, tensor<32x32xi32>
+    %y = greta_tile.load_scattered %q : tensor<32x32x!greta_tile.ptr<f16>> -> tensor<32x32xf16>
+    %d = greta_tile.dot %x, %y, %none : tensor<32x32xf16>, tensor<32x32xf16> -> tensor<32x32xf32>
+    %h = arith.truncf %d : tensor<32x32xf32> to tensor<32x32xf16>
+    greta_tile.store_scattered %h, %p : tensor<32x32xf16> -> tensor<32x32x!greta_tile.ptr<f16>>
+  }
+  greta_tile.return
+}

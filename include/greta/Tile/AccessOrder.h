@@ -1,0 +1,105 @@
+//===- AccessOrder.h - which accesses wait for which ------------*- C++ -*-===//
+//
+// A block program reads and writes global memory as if one thread ran it
+// (docs/internals/tile-language.md, Memory). Lanes share the work, so a lane
+// may read what another has yet to write. This analysis answers two questions
+// about the accesses of a kernel, through pointers or by strides, loads, stores
+// and atomics alike: may two of them meet in memory, and if so, does the same
+// lane do both for every element? Accesses that meet in different lanes need a
+// barrier between them.
+//
+//   %x = load_scattered %p      layout of a dot's operand
+//   store_scattered %y, %p      layout of its result: must wait
+//
+//===----------------------------------------------------------------------===//
+#ifndef GRETA_TILE_ACCESSORDER_H
+#define GRETA_TILE_ACCESSORDER_H
+
+#include "greta/Tile/Facts.h"
+#include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SetVector.h"
+#include <map>
+
+namespace greta::tile {
+
+class AccessOrder {
+public:
+  AccessOrder(FuncOp kernel, const Facts &facts);
+
+  /// Whether the kernel may write what `load` reads, through the same pointer.
+  bool isWritten(mlir::Operation *load) const;
+
+  /// The accesses in front of which all lanes have to wait. Every block has a
+  /// layout.
+  llvm::DenseSet<mlir::Operation *> findWaits();
+
+  /// Whether accesses through an argument need no order with any other of the
+  /// kernel. Every block has a layout.
+  bool isUnordered(mlir::BlockArgument argument) const;
+
+private:
+  /// Uniform factors in a fixed order, the dimension whose index they multiply
+  /// (-1: none), and the block that does (null: none).
+  struct Term {
+    llvm::SmallVector<mlir::Value, 2> factors;
+    int64_t dim = -1;
+    mlir::Value block;
+    bool operator<(const Term &other) const;
+    bool operator==(const Term &other) const;
+  };
+  /// A sum in bytes: what each term is multiplied by.
+  using Sum = std::map<Term, int64_t>;
+  struct Access {
+    mlir::Operation *op;
+    bool reads, writes, isAtomic;
+    mlir::Type element;
+    llvm::SmallVector<int64_t> shape;
+    LayoutAttr layout; // null: one element
+    /// The pointers that the address may come from.
+    llvm::SmallSetVector<mlir::Value, 1> roots;
+    /// The address from its only root on; none: nobody knows.
+    std::optional<Sum> place;
+  };
+  /// An access that some lanes may still be at, and the outermost loop that has
+  /// gone to its next iteration since; null: none.
+  using Pending = std::pair<const Access *, mlir::Operation *>;
+  using State = llvm::SmallSetVector<Pending, 8>;
+
+  void addAccess(mlir::Operation *op);
+  void setPlace(Access &access);
+  Sum sumOf(mlir::Value scalar);
+  static Sum product(const Sum &x, const Sum &y);
+  static void add(Sum &to, const Sum &sum, int64_t factor);
+
+  static bool shareRoot(const Access &a, const Access &b);
+  bool mayMeet(const Access &a, const Access &b,
+               mlir::Operation *crossed) const;
+  bool mayMeetElsewhere(const Access &a, const Access &b) const;
+  std::optional<bool> areDisjoint(const Access &a, const Access &b,
+                                  mlir::Operation *crossed) const;
+  bool hasSameLanes(const Access &a, const Access &b,
+                    mlir::Operation *crossed) const;
+  bool addressesAlike(const Access &a, const Access &b,
+                      mlir::Operation *crossed) const;
+  bool conflict(const Access &a, const Access &b,
+                mlir::Operation *crossed) const {
+    return mayMeet(a, b, crossed) && !hasSameLanes(a, b, crossed);
+  }
+
+  void visit(mlir::Block &block, State &state);
+  void visit(const Access &access, State &state);
+  void visitLoop(mlir::Operation *loop, State &state);
+
+  FuncOp kernel;
+  const Facts &facts;
+  llvm::MapVector<mlir::Operation *, Access> accesses;
+  llvm::DenseMap<mlir::Value, Sum> sums;
+  /// What comes round each loop.
+  llvm::DenseMap<mlir::Operation *, State> rounds;
+  llvm::DenseSet<mlir::Operation *> waits;
+};
+
+} // namespace greta::tile
+
+#endif
