@@ -8,6 +8,9 @@ using namespace greta::tile;
 
 using Terms = SmallVector<LinearTerm, 4>;
 
+/// Sums of more terms are not taken apart.
+static constexpr size_t mostTerms = 32;
+
 static bool isBlock(Value value) {
   return isa<RankedTensorType>(value.getType());
 }
@@ -55,7 +58,22 @@ static LogicalResult rearrange(Value value, Terms &terms) {
   return success();
 }
 
-static Terms termsOf(Value value);
+namespace {
+/// Takes values apart, each once.
+class TermFinder {
+public:
+  Terms termsOf(Value value);
+  LinearAddress addressOf(Value pointers);
+  std::optional<SmallVector<MaskBound, 2>> boundsOf(Value mask);
+
+private:
+  std::optional<Terms> linearOffset(Value value);
+  std::optional<MaskBound> getBound(arith::CmpIOp compare);
+
+  llvm::DenseMap<Value, Terms> known;
+  llvm::DenseMap<Value, std::optional<SmallVector<MaskBound, 2>>> knownBounds;
+};
+} // namespace
 
 LinearTerm greta::tile::getScalarTerm(Value scalar) {
   APInt constant;
@@ -85,8 +103,21 @@ static std::optional<Terms> product(Terms x, Terms y) {
   return result;
 }
 
+/// Terms along one dimension, or of one block, become one.
+static void add(Terms &terms, const LinearTerm &term) {
+  auto same = llvm::find_if(terms, [&](const LinearTerm &other) {
+    return !other.isUniform() && other.dim == term.dim &&
+           other.block == term.block && other.factors == term.factors &&
+           other.isWide == term.isWide;
+  });
+  if (same == terms.end())
+    terms.push_back(term);
+  else
+    same->constant = uint64_t(same->constant) + uint64_t(term.constant);
+}
+
 /// What an op makes of its operands' terms; none where it is not linear.
-static std::optional<Terms> linearOffset(Value value) {
+std::optional<Terms> TermFinder::linearOffset(Value value) {
   APInt constant;
   Operation *op = value.getDefiningOp();
   if (!isBlock(value))
@@ -104,8 +135,10 @@ static std::optional<Terms> linearOffset(Value value) {
         term.constant = -term.constant;
         term.scalar = {};
       }
-      terms.push_back(term);
+      add(terms, term);
     }
+    if (terms.size() > mostTerms)
+      return std::nullopt;
     return terms;
   }
   if (isa_and_nonnull<arith::MulIOp>(op)) {
@@ -129,27 +162,34 @@ static std::optional<Terms> linearOffset(Value value) {
   return std::nullopt;
 }
 
-static Terms termsOf(Value value) {
+Terms TermFinder::termsOf(Value value) {
+  if (auto found = known.find(value); found != known.end())
+    return found->second;
   std::optional<Terms> terms = linearOffset(value);
-  return terms ? std::move(*terms) : Terms{{1, {}, -1, value, {}}};
+  return known[value] =
+             terms ? std::move(*terms) : Terms{{1, {}, -1, value, {}}};
 }
 
-LinearAddress greta::tile::getLinearAddress(Value pointers) {
+LinearAddress TermFinder::addressOf(Value pointers) {
   LinearAddress result{pointers, {}};
   if (!isBlock(pointers))
     return result;
   if (auto add = pointers.getDefiningOp<PtrAddOp>()) {
-    result = getLinearAddress(add.getBase());
+    result = addressOf(add.getBase());
     llvm::append_range(result.terms, termsOf(add.getOffset()));
   } else if (auto splat = pointers.getDefiningOp<SplatOp>()) {
     result.base = splat.getValue();
   } else if (Value source = getRearranged(pointers)) {
-    LinearAddress address = getLinearAddress(source);
+    LinearAddress address = addressOf(source);
     if (address.hasUniformBase() &&
         succeeded(rearrange(pointers, address.terms)))
       return address;
   }
   return result;
+}
+
+LinearAddress greta::tile::getLinearAddress(Value pointers) {
+  return TermFinder().addressOf(pointers);
 }
 
 /// The one scalar that terms are; none where they are something else.
@@ -162,7 +202,7 @@ static std::optional<Value> scalarOf(ArrayRef<LinearTerm> terms) {
 }
 
 /// offset + index < bound, where a comparison is that.
-static std::optional<MaskBound> getBound(arith::CmpIOp compare) {
+std::optional<MaskBound> TermFinder::getBound(arith::CmpIOp compare) {
   Value less = compare.getLhs(), more = compare.getRhs();
   if (compare.getPredicate() == arith::CmpIPredicate::sgt)
     std::swap(less, more);
@@ -182,33 +222,45 @@ static std::optional<MaskBound> getBound(arith::CmpIOp compare) {
   return MaskBound{dim, *offset, *bound};
 }
 
-std::optional<SmallVector<MaskBound, 2>>
-greta::tile::getMaskBounds(Value mask) {
-  using Bounds = SmallVector<MaskBound, 2>;
+static std::optional<SmallVector<MaskBound, 2>>
+rearrange(Value mask, std::optional<SmallVector<MaskBound, 2>> bounds) {
   Operation *op = mask.getDefiningOp();
+  if (!bounds || isa<ConvertLayoutOp>(op))
+    return bounds;
+  SmallVector<int64_t> dims =
+      operandDims(op->getOpOperand(0), cast<OpResult>(mask));
+  for (MaskBound &bound : *bounds) {
+    auto place = llvm::find(dims, bound.dim);
+    if (place == dims.end())
+      return std::nullopt;
+    bound.dim = place - dims.begin();
+  }
+  return bounds;
+}
+
+std::optional<SmallVector<MaskBound, 2>> TermFinder::boundsOf(Value mask) {
+  using Bounds = SmallVector<MaskBound, 2>;
+  if (auto found = knownBounds.find(mask); found != knownBounds.end())
+    return found->second;
+  Operation *op = mask.getDefiningOp();
+  std::optional<Bounds> bounds;
   if (auto compare = dyn_cast_or_null<arith::CmpIOp>(op)) {
     if (std::optional<MaskBound> bound = getBound(compare))
-      return Bounds{*bound};
+      bounds = Bounds{*bound};
   } else if (isa_and_nonnull<arith::AndIOp>(op)) {
-    auto bounds = getMaskBounds(op->getOperand(0));
-    auto others = getMaskBounds(op->getOperand(1));
-    if (!bounds || !others)
-      return std::nullopt;
-    llvm::append_range(*bounds, *others);
-    return bounds;
+    bounds = boundsOf(op->getOperand(0));
+    auto others = bounds ? boundsOf(op->getOperand(1)) : std::nullopt;
+    if (!others || bounds->size() + others->size() > mostTerms)
+      bounds = std::nullopt;
+    else
+      llvm::append_range(*bounds, *others);
   } else if (Value source = getRearranged(mask)) {
-    auto bounds = getMaskBounds(source);
-    if (!bounds || isa<ConvertLayoutOp>(op))
-      return bounds;
-    SmallVector<int64_t> dims =
-        operandDims(op->getOpOperand(0), cast<OpResult>(mask));
-    for (MaskBound &bound : *bounds) {
-      auto place = llvm::find(dims, bound.dim);
-      if (place == dims.end())
-        return std::nullopt;
-      bound.dim = place - dims.begin();
-    }
-    return bounds;
+    bounds = rearrange(mask, boundsOf(source));
   }
-  return std::nullopt;
+  return knownBounds[mask] = bounds;
+}
+
+std::optional<SmallVector<MaskBound, 2>>
+greta::tile::getMaskBounds(Value mask) {
+  return TermFinder().boundsOf(mask);
 }

@@ -42,7 +42,8 @@ LinearAddress getLinearAddress(mlir::Value pointers);
 /// A scalar of a program, as one term.
 LinearTerm getScalarTerm(mlir::Value scalar);
 
-/// offset + index along a dimension < bound.
+/// offset + index along a dimension < bound. Either may have fewer bits than
+/// the comparison, which is of their values.
 struct MaskBound {
   unsigned dim;
   mlir::Value offset; // a scalar; null: 0

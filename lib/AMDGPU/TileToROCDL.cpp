@@ -262,19 +262,28 @@ static tile::PtrAddOp scalarStep(scf::ForOp loop,
 }
 
 /// Whether all lanes have the same value, plainly: it is made of arguments,
-/// constants, ids of workgroup and wave, and loops' counters.
-static bool isUniform(Value value) {
+/// constants, ids of workgroup and wave, and loops' counters. Values in `seen`
+/// are taken for such.
+static bool isUniform(Value value, llvm::DenseSet<Value> &seen) {
+  if (!seen.insert(value).second)
+    return true;
+  auto isUniformToo = [&](Value from) { return isUniform(from, seen); };
   if (auto argument = dyn_cast<BlockArgument>(value)) {
     Operation *parent = argument.getOwner()->getParentOp();
     auto loop = dyn_cast<scf::ForOp>(parent);
     return isa<tile::FuncOp>(parent) ||
            (loop && argument == loop.getInductionVar() &&
-            isUniform(loop.getLowerBound()) && isUniform(loop.getStep()));
+            isUniformToo(loop.getLowerBound()) && isUniformToo(loop.getStep()));
   }
   Operation *op = value.getDefiningOp();
   return !isa<tile::LaneIdOp, tile::ShuffleOp, tile::ShuffleXorOp>(op) &&
          !op->getNumRegions() && isMemoryEffectFree(op) &&
-         llvm::all_of(op->getOperands(), isUniform);
+         llvm::all_of(op->getOperands(), isUniformToo);
+}
+
+static bool isUniform(Value value) {
+  llvm::DenseSet<Value> seen;
+  return isUniform(value, seen);
 }
 
 /// All lanes agree on a while loop's condition, a scalar of the block program;

@@ -52,25 +52,29 @@ bool greta::fitsSkinny(const Space &space, const SpaceConfig &config) {
 }
 
 /// Bits of the narrowest element of B's shape that B is computed from.
-static unsigned storedBits(Value value, size_t rank) {
+static unsigned storedBits(Value value, size_t rank,
+                           llvm::DenseMap<Value, unsigned> &known) {
   auto type = cast<RankedTensorType>(value.getType());
   if (isa<BlockArgument>(value))
     return type.getElementTypeBitWidth();
   if (value.getDefiningOp<DequantOp>())
     return 4;
+  if (unsigned bits = known.lookup(value))
+    return bits;
   unsigned bits = 32;
   for (Value operand : value.getDefiningOp()->getOperands())
     if (cast<RankedTensorType>(operand.getType()).getRank() ==
         static_cast<int64_t>(rank))
-      bits = std::min(bits, storedBits(operand, rank));
-  return bits;
+      bits = std::min(bits, storedBits(operand, rank, known));
+  return known[value] = bits;
 }
 
 /// The same of what is loaded for any of the GEMMs.
 static int64_t storedBits(const Space &space) {
   unsigned bits = 32;
+  llvm::DenseMap<Value, unsigned> known;
   for (MatmulOp gemm : space.gemms())
-    bits = std::min(bits, storedBits(gemm.getB(), 2));
+    bits = std::min(bits, storedBits(gemm.getB(), 2, known));
   return bits;
 }
 

@@ -98,9 +98,10 @@ bool greta::isComputedOperand(MatmulOp matmul, unsigned number,
   bool isFixed =
       !ShapedType::isDynamic(matmul.getDepth()) && !matmul.getBatchRank();
   SmallVector<Value> worklist = {matmul->getOperand(number)};
+  llvm::SmallDenseSet<Value> seen;
   while (!worklist.empty()) {
     Value value = worklist.pop_back_val();
-    if (isLeaf(value))
+    if (isLeaf(value) || !seen.insert(value).second)
       continue;
     Operation *op = value.getDefiningOp();
     if (!isFixed)

@@ -14,6 +14,7 @@
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include <map>
 #include <memory>
+#include <set>
 
 namespace greta {
 
@@ -381,7 +382,9 @@ private:
   mlir::Value digit(const Packed &packed);
   mlir::Value nibble(mlir::Value word, mlir::Value number);
   mlir::Value defaultZeros();
-  void loadLeaves(mlir::Value v, const Mapping &mapping);
+  /// Values by their mappings.
+  using Seen = std::set<std::pair<const void *, Mapping>>;
+  void loadLeaves(mlir::Value v, const Mapping &mapping, Seen &seen);
   /// Which indices along a dimension are below the space's end, as a block of
   /// `rank` dimensions.
   mlir::Value isWithin(unsigned number, unsigned rank);
@@ -409,6 +412,7 @@ private:
   mlir::Value widen(mlir::Value block);
   mlir::Value maskColumns(mlir::Value block, mlir::Value other);
   Masked maskedValue(mlir::Value v);
+  llvm::DenseMap<mlir::Value, Masked> maskedValues;
   bool wantsNegativeInfinity(mlir::Value argument);
 
   const int64_t units; // workgroups that run at a time, at least

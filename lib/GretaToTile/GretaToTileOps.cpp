@@ -61,18 +61,20 @@ bool SpaceEmitter::wantsNegativeInfinity(Value v) {
 
 /// What is known of a value where there are no columns.
 SpaceEmitter::Masked SpaceEmitter::maskedValue(Value v) {
-  if (isa<BlockArgument>(v))
-    return wantsNegativeInfinity(v) ? Masked::NegativeInfinity : Masked::Zero;
+  if (auto known = maskedValues.find(v); known != maskedValues.end())
+    return known->second;
+  Masked masked = Masked::Unknown;
   Operation *op = v.getDefiningOp();
-  if (isa<arith::ExtFOp, arith::TruncFOp>(op))
-    return maskedValue(op->getOperand(0));
-  if (isa<arith::AddFOp, arith::SubFOp>(op)) {
-    bool zeros = llvm::all_of(op->getOperands(), [&](Value operand) {
-      return maskedValue(operand) == Masked::Zero;
-    });
-    return zeros ? Masked::Zero : Masked::Unknown;
-  }
-  return Masked::Unknown;
+  if (!op)
+    masked = wantsNegativeInfinity(v) ? Masked::NegativeInfinity : Masked::Zero;
+  else if (isa<arith::ExtFOp, arith::TruncFOp>(op))
+    masked = maskedValue(op->getOperand(0));
+  else if (isa<arith::AddFOp, arith::SubFOp>(op) &&
+           llvm::all_of(op->getOperands(), [&](Value operand) {
+             return maskedValue(operand) == Masked::Zero;
+           }))
+    masked = Masked::Zero;
+  return maskedValues[v] = masked;
 }
 
 Value SpaceEmitter::maskColumns(Value block, Value other) {

@@ -90,7 +90,9 @@ Value SpaceEmitter::loadDepth(BlockArgument argument, const Mapping &mapping) {
 
 /// Loads everything that `v` is computed from: loads of several blocks come
 /// before the first use of one.
-void SpaceEmitter::loadLeaves(Value v, const Mapping &mapping) {
+void SpaceEmitter::loadLeaves(Value v, const Mapping &mapping, Seen &seen) {
+  if (!seen.insert({v.getAsOpaquePointer(), mapping}).second)
+    return;
   if (isa<BlockArgument>(v)) {
     value(v, mapping);
     return;
@@ -98,7 +100,8 @@ void SpaceEmitter::loadLeaves(Value v, const Mapping &mapping) {
   if (v.getDefiningOp<DequantOp>())
     return;
   for (OpOperand &operand : v.getDefiningOp()->getOpOperands())
-    loadLeaves(operand.get(), operandMapping(operand, mapping, space.rank()));
+    loadLeaves(operand.get(), operandMapping(operand, mapping, space.rank()),
+               seen);
 }
 
 Value SpaceEmitter::isWithin(unsigned number, unsigned rank) {
@@ -190,14 +193,15 @@ SmallVector<Value> SpaceEmitter::computeSkinny() {
     };
     for (int64_t i = 0; i < count; ++i) {
       enter(i);
+      Seen seen;
       for (MatmulOp gemm : gemms) {
         DequantOp packed = packedOf(gemm);
         weights[i].push_back(packed ? loadDequant(packed, /*inGemm=*/true)
                                     : PackedBlocks());
         if (!packed)
-          loadLeaves(gemm.getB(), w);
+          loadLeaves(gemm.getB(), w, seen);
       }
-      loadLeaves(op.getA(), a);
+      loadLeaves(op.getA(), a, seen);
       std::swap(inner, scopes[i]);
     }
     for (int64_t i = 0; i < count; ++i) {

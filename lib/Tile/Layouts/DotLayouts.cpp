@@ -117,35 +117,47 @@ static std::optional<Layout> numberedLike(const Layout &tile, unsigned kDim,
   return Layout(bases[0], bases[1], {}, tile.rep());
 }
 
-/// The dot whose A is made of a value by ops that need no data to move.
-static DotOp dotOfRows(Value value) {
+using ValueSet = llvm::SmallDenseSet<Value, 16>;
+
+/// The dot whose A is made of a value by ops that need no data to move. Values
+/// in `seen` lead to none.
+static DotOp dotOfRows(Value value, ValueSet &seen) {
+  if (!seen.insert(value).second)
+    return {};
   for (OpOperand &use : value.getUses()) {
     Operation *user = use.getOwner();
     if (auto dot = dyn_cast<DotOp>(user)) {
       if (use.getOperandNumber() == 0)
         return dot;
     } else if (OpTrait::hasElementwiseMappableTraits(user)) {
-      if (DotOp dot = dotOfRows(user->getResult(0)))
+      if (DotOp dot = dotOfRows(user->getResult(0), seen))
         return dot;
     }
   }
   return {};
 }
 
+static DotOp dotOfRows(Value value) {
+  ValueSet seen;
+  return dotOfRows(value, seen);
+}
+
 /// The dot of which a dot's A is made by such ops.
-static DotOp dotBehindRows(Value value) {
+static DotOp dotBehindRows(Value value, ValueSet &seen) {
   Operation *op = value.getDefiningOp();
   if (!op || isa<DotOp>(op))
     return cast_or_null<DotOp>(op);
   if (OpTrait::hasElementwiseMappableTraits(op))
     for (Value operand : op->getOperands())
-      if (DotOp dot = dotBehindRows(operand))
-        return dot;
+      if (seen.insert(operand).second)
+        if (DotOp dot = dotBehindRows(operand, seen))
+          return dot;
   return {};
 }
 
 bool greta::isChained(DotOp dot) {
-  return dotOfRows(dot.getResult()) || dotBehindRows(dot.getA());
+  ValueSet seen;
+  return dotOfRows(dot.getResult()) || dotBehindRows(dot.getA(), seen);
 }
 
 /// The numbers that bases have along a dimension, ascending.
