@@ -128,9 +128,37 @@ std::optional<int64_t> LoopPipeliner::length() {
   return std::max<int64_t>(*upper - *lower, 0);
 }
 
-/// min(k, last): beyond the end the last block comes again and is not used.
-Value LoopPipeliner::clamped(Value k) {
-  return arith::MinSIOp::create(b, k, last);
+/// Counters that end near the largest number of their type may not be added to.
+void LoopPipeliner::chooseClamp() {
+  Facts facts(loop->getParentOfType<FuncOp>());
+  auto lower = facts.rangeOf(loop.getLowerBound()),
+       upper = facts.rangeOf(loop.getUpperBound()),
+       step = facts.rangeOf(loop.getStep());
+  if (!lower || !upper || !step)
+    return;
+  int64_t most =
+      llvm::maxIntN(loop.getInductionVar().getType().getIntOrFloatBitWidth());
+  int64_t ahead, end;
+  if (llvm::MulOverflow<int64_t>(step->second, attr.getStages(), ahead) ||
+      ahead > most)
+    return;
+  if (!llvm::AddOverflow<int64_t>(upper->second, ahead, end) && end <= most)
+    clamp = Clamp::Signed;
+  else if (lower->first >= 0)
+    clamp = Clamp::Unsigned;
+}
+
+Value LoopPipeliner::clampedAfter(Value k, int64_t turns) {
+  if (clamp == Clamp::Signed)
+    return arith::MinSIOp::create(b, turnAfter(k, turns), last);
+  if (clamp == Clamp::Unsigned)
+    return arith::MinUIOp::create(b, turnAfter(k, turns), last);
+  for (; turns; --turns) {
+    Value left = arith::SubIOp::create(b, last, k);
+    k = arith::AddIOp::create(b, k,
+                              arith::MinUIOp::create(b, left, loop.getStep()));
+  }
+  return k;
 }
 
 Value LoopPipeliner::turnAfter(Value k, int64_t turns) {
@@ -172,7 +200,7 @@ SmallVector<Value> LoopPipeliner::emitSingle() {
   SmallVector<Value> prepared =
       emitPrepared(k, carried.drop_front(count + numSums), ofLoaded);
   emitStores(prepared, zero);
-  SmallVector<Value> next = emitLoads(clamped(turnAfter(k, 1)));
+  SmallVector<Value> next = emitLoads(clampedAfter(k, 1));
   carried = carried.take_front(count);
   SmallVector<Value> results =
       body.isGemm ? emitSlices(body.dots, zero, attr.getSlice(), carried)
@@ -185,7 +213,7 @@ LoopPipeliner::Flow LoopPipeliner::emitStep(Value k, Value stage, Flow flow) {
   int64_t slice = attr.getSlice(), stages = attr.getStages();
   bool direct = attr.getDirect();
   Value next = advanced(stage, 1);
-  auto after = [&](int64_t turns) { return clamped(turnAfter(k, turns)); };
+  auto after = [&](int64_t turns) { return clampedAfter(k, turns); };
   Value ahead = direct ? Value() : after(stages - 1), further = after(stages);
   // Without direct loads the block in registers goes to the stage that the last
   // barrier has freed.
@@ -257,7 +285,7 @@ SmallVector<Value> LoopPipeliner::emitStaged() {
   llvm::append_range(inits, sums);
   Value first = loop.getLowerBound();
   for (int64_t block = 0; block < stages; ++block) {
-    Value k = block ? clamped(turnAfter(first, block)) : first;
+    Value k = block ? clampedAfter(first, block) : first;
     if (direct) {
       emitDirect(k, i32(block));
     } else if (block + 1 < stages) {
@@ -337,8 +365,13 @@ LogicalResult LoopPipeliner::run() {
   Value end = loop.getUpperBound();
   if (!lower || *lower)
     end = arith::SubIOp::create(b, end, loop.getLowerBound());
-  Value turns = arith::DivSIOp::create(
-      b, arith::SubIOp::create(b, end, number(1)), loop.getStep());
+  // From a negative number the distance may be none of the type.
+  chooseClamp();
+  Value distance = arith::SubIOp::create(b, end, number(1));
+  Value turns =
+      clamp == Clamp::Any
+          ? arith::DivUIOp::create(b, distance, loop.getStep()).getResult()
+          : arith::DivSIOp::create(b, distance, loop.getStep()).getResult();
   last = arith::MulIOp::create(b, turns, loop.getStep());
   if (!lower || *lower)
     last = arith::AddIOp::create(b, last, loop.getLowerBound());

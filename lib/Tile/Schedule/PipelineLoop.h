@@ -81,8 +81,10 @@ private:
                       llvm::function_ref<bool()> fill);
   /// Where the turn so many after another begins.
   mlir::Value turnAfter(mlir::Value k, int64_t turns);
-  /// There, or where the last one begins.
-  mlir::Value clamped(mlir::Value k);
+  /// There, or where the last one begins: beyond the end the last block comes
+  /// again and is not used.
+  mlir::Value clampedAfter(mlir::Value k, int64_t turns);
+  void chooseClamp();
   llvm::SmallVector<mlir::Value> emitSingle();
   /// What passes from block to block with several stages.
   struct Flow {
@@ -111,6 +113,9 @@ private:
   mlir::ImplicitLocOpBuilder b;
   llvm::SmallVector<Placed> placed; // of each operand
   mlir::Value last;                 // where the last turn begins
+  /// Whether a counter that is some turns ahead is still a signed number, an
+  /// unsigned one, or neither for all that is known.
+  enum class Clamp { Signed, Unsigned, Any } clamp = Clamp::Any;
 };
 
 } // namespace greta

@@ -64,9 +64,17 @@ void LoopPipeliner::emitSelects(Value k, IRMapping &mapping) {
     auto bounds = getMaskBounds(load.getMask());
     for (const MaskBound &bound : *bounds) {
       Value within = turn.lookupOrDefault(bound.bound);
-      if (bound.offset)
-        within = arith::SubIOp::create(b, within,
-                                       turn.lookupOrDefault(bound.offset));
+      if (bound.offset) {
+        Value offset = turn.lookupOrDefault(bound.offset);
+        Type type = within.getType().getIntOrFloatBitWidth() <
+                            offset.getType().getIntOrFloatBitWidth()
+                        ? offset.getType()
+                        : within.getType();
+        for (Value *value : {&within, &offset})
+          if (value->getType() != type)
+            *value = arith::ExtSIOp::create(b, type, *value);
+        within = arith::SubIOp::create(b, within, offset);
+      }
       Value extent = arith::ConstantIntOp::create(b, within.getType(),
                                                   type.getDimSize(bound.dim));
       Value ends =

@@ -2,6 +2,7 @@
 
 #include "PrefetchIndices.h"
 #include "LoopBody.h"
+#include "greta/Tile/Facts.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -75,12 +76,13 @@ void greta::prefetchIndices(scf::ForOp loop) {
       b.clone(*op, mapping);
     return cast<LoadScatteredOp>(b.clone(*loads[i], mapping));
   };
-  auto isTurn = [&](Value turn) {
-    return arith::CmpIOp::create(b, arith::CmpIPredicate::slt, turn,
-                                 loop.getUpperBound());
-  };
   SmallVector<Value> first, next;
-  Value hasTurns = isTurn(loop.getLowerBound());
+  Value hasTurns = arith::CmpIOp::create(
+      b, arith::CmpIPredicate::slt, loop.getLowerBound(), loop.getUpperBound());
+  // Where counters may be negative, the next one may be no number of the type.
+  auto lowest =
+      Facts(loop->getParentOfType<FuncOp>()).rangeOf(loop.getLowerBound());
+  bool isNatural = lowest && lowest->first >= 0;
   for (unsigned i = 0; i != loads.size(); ++i) {
     LoadScatteredOp load = clone(i, loop.getLowerBound());
     // Before a loop without turns nothing may be loaded.
@@ -99,7 +101,13 @@ void greta::prefetchIndices(scf::ForOp loop) {
     // Beyond the end they come again.
     b.setInsertionPoint(loads[i]);
     Value after = arith::AddIOp::create(b, number, loop.getStep());
-    after = arith::SelectOp::create(b, isTurn(after), after, number);
+    Value isTurn =
+        isNatural ? arith::CmpIOp::create(b, arith::CmpIPredicate::ult, after,
+                                          loop.getUpperBound())
+                  : arith::CmpIOp::create(
+                        b, arith::CmpIPredicate::ult, loop.getStep(),
+                        arith::SubIOp::create(b, loop.getUpperBound(), number));
+    after = arith::SelectOp::create(b, isTurn, after, number);
     next.push_back(clone(i, after).getResult());
   }
   IRRewriter rewriter(b);

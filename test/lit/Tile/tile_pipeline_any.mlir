@@ -19,7 +19,7 @@
 // CHECK-NEXT: greta_tile.load %arg2
 // CHECK-NEXT: scf.for %[[K:[a-z0-9]+]] = %c0_i32 to %arg4 step %c32_i32 iter_args(%[[M:[a-z0-9]+]] = %{{[^,]*}}, %[[L:[a-z0-9]+]] = %{{[^,]*}}, %[[A:[a-z0-9]+]] = %
 // NVIDIA-COUNT-2: greta_tile.local_store %{{.*}}, %{{.*}}[%c0_i32]
-// NVIDIA: %[[NEXT:[0-9]+]] = arith.minsi
+// NVIDIA: %[[NEXT:[0-9]+]] = arith.minui
 // NVIDIA-NEXT: %[[WITHIN:[0-9]+]] = arith.cmpi sge, %[[NEXT]], %c0_i32
 // NVIDIA-NEXT: greta_tile.assume %[[WITHIN]]
 // NVIDIA-NEXT: %[[BELOW:[0-9]+]] = arith.cmpi slt, %[[NEXT]], %arg4
@@ -80,14 +80,16 @@ greta_tile.func @attention(%q: !greta_tile.ptr<f16> {greta.divisibility = 16 : i
 
 // -----
 
-// Pointers of the turn, from any number on in steps of any size; the last turn's again beyond the end. Some scalars are another's, some the turn's own.
+// Pointers of the turn, from any number on in steps of any size; the last turn's again beyond the end, which may be the largest number: what is left is added at most. Some scalars are another's, some the turn's own.
 // CHECK-LABEL: @pointers
-// CHECK: %[[TURNS:[0-9]+]] = arith.divsi %{{[0-9]+}}, %arg5
+// CHECK: %[[TURNS:[0-9]+]] = arith.divui %{{[0-9]+}}, %arg5
 // CHECK: %[[FROM:[0-9]+]] = arith.muli %[[TURNS]], %arg5
 // CHECK: %[[LAST:[0-9]+]] = arith.addi %[[FROM]], %arg3
 // CHECK-COUNT-2: greta_tile.load_scattered
 // CHECK: scf.for %[[K:[a-z0-9]+]] = %arg3 to %arg4 step %arg5
-// CHECK: arith.minsi %{{[0-9]+}}, %[[LAST]]
+// CHECK: %[[LEFT:[0-9]+]] = arith.subi %[[LAST]], %[[K]]
+// CHECK: %[[STEP:[0-9]+]] = arith.minui %[[LEFT]], %arg5
+// CHECK: arith.addi %[[K]], %[[STEP]]
 // CHECK-COUNT-2: greta_tile.load_scattered
 // CHECK-NOT: greta_tile.load_scattered
 // CHECK: greta_tile.dot
