@@ -285,6 +285,11 @@ def list_sum(p, rounded, nodes, heads):
     return sums
 
 
+def kept_local(p, rounded, x, z):
+    blocks = [z[4 * k : 4 * k + 32] for i in range(3) for k in range(i, i + 4)]
+    return 12 * x + sum(block + block.T for block in blocks)
+
+
 def integers(low, high, *shape):
     return lambda p, rng: [(rng.integers(low, high, (*p.shape, *shape)), "i32")]
 
@@ -366,6 +371,7 @@ KINDS = {
     "long-dot": text(
         lambda p, rng: [(rng.integers(-9, 9, (*p.shape, *size)), "f32") for size in ((32, 80), (80, 64))], lambda p, rounded, x, y: x @ (y - 1) + 2, limit="exact"
     ),
+    "kept-local": text(lambda p, rng: [(rng.integers(-9, 10, (rows, 32)), "f32") for rows in (32, 64)], kept_local, limit="exact"),
     "bit-count": text(
         integers(-(2**31), 2**31, 100),
         lambda p, rounded, x: np.unpackbits(x.view(np.uint8), axis=1).reshape(*x.shape, 32).sum(2, dtype=np.int32),
@@ -409,6 +415,7 @@ PROGRAMS = [
     Program("argmax", "6"),
     *(Program("collatz", n) for n in ("3", "300")),
     Program("list-sum", "16"),
+    Program("kept-local", "1"),
     Program("top-k", "3"),
     *(Program("grid", sizes) for sizes in ("1003x3x1x2x1", "64x1x0x1x0", "500x5x2x7x0")),
     *(Program("split-k", shape) for shape in ("33x40x300", "1x32x65")),

@@ -5,7 +5,8 @@
 //
 // An array is in use from its first access to its last, and all through the
 // loops that have one of them, but for those around all of its accesses: where
-// the first one is a store, a turn of theirs begins anew. Two arrays share for
+// the first one is a store that each turn of theirs executes, a turn begins
+// anew. Two arrays share for
 // nothing where a barrier stands between their uses anyway. Elsewhere sharing
 // costs a barrier, which greta-tile-barriers puts there when it runs again:
 // that is done where more workgroups fit on a compute unit then, or one at all.
@@ -18,6 +19,8 @@
 #include "SharedOrder.h"
 #include "greta/Passes.h"
 #include "greta/Tile/SharedMemory.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"
 #include "llvm/ADT/MapVector.h"
 
@@ -73,6 +76,25 @@ private:
 /// Where arrays begin: what the widest access of a lane asks for.
 static constexpr int64_t granule = 16;
 
+/// Whether some lanes of every workgroup go into a branch: its condition asks
+/// for the lane or the wave, which no condition of a block program does.
+static bool isBranchOfLanes(Operation *op) {
+  auto branch = dyn_cast<scf::IfOp>(op);
+  if (!branch)
+    return false;
+  SetVector<Value> seen;
+  seen.insert(branch.getCondition());
+  for (size_t i = 0; i < seen.size(); ++i) {
+    Operation *made = seen[i].getDefiningOp();
+    if (isa_and_nonnull<LaneIdOp, WaveIdOp>(made))
+      return true;
+    if (isa_and_nonnull<arith::ArithDialect>(made ? made->getDialect()
+                                                  : nullptr))
+      seen.insert(made->operand_begin(), made->operand_end());
+  }
+  return false;
+}
+
 Planner::Planner(FuncOp kernel, const TargetRow &row)
     : kernel(kernel), row(row) {
   for (auto alloc : kernel.getBody().getOps<SharedAllocOp>()) {
@@ -118,6 +140,10 @@ void Planner::findUses() {
     };
     while (llvm::any_of(users, isOutside))
       block = block->getParentOp()->getBlock();
+    bool isAlwaysStored = isa<SharedStoreOp>(first);
+    for (Operation *at = first->getParentOp(); at != block->getParentOp();
+         at = at->getParentOp())
+      isAlwaysStored &= isBranchOfLanes(at);
     // The innermost loop is one use.
     auto loopOf = [](Operation *op) {
       return op->getParentOfType<LoopLikeOpInterface>();
@@ -127,7 +153,7 @@ void Planner::findUses() {
     });
     if (LoopLikeOpInterface loop = loopOf(first); loop && !isInLoop)
       block = loop->getBlock();
-    if (!isa<SharedStoreOp>(first))
+    if (!isAlwaysStored)
       block = &kernel.getBody().front();
     for (Operation *user : users) {
       Operation *use = block->findAncestorOpInBlock(*user);

@@ -122,3 +122,74 @@ greta_tile.func @full() attributes {wave_size = 64 : i32, waves = 2 : i32} {
   greta_tile.shared_store %0, %b[%i] : !greta_tile.shared<64 x vector<4xf32>>
   greta_tile.return
 }
+
+// What only some turns of a loop store lives as long as the loop, in which another array may not have its bytes. A branch of lanes is one of every turn.
+// CHECK-LABEL: @kept
+// CHECK-DAG: greta_tile.shared_alloc offset 0 : <5000 x i32>
+// CHECK-DAG: greta_tile.shared_alloc offset 20000 : <4000 x i32>
+// CHECK-LABEL: @lanes
+// CHECK-DAG: greta_tile.shared_alloc offset 0 : <5000 x i32>
+// CHECK-DAG: greta_tile.shared_alloc offset 0 : <4000 x i32>
+!first = !greta_tile.shared<5000 x i32>
+!second = !greta_tile.shared<4000 x i32>
+greta_tile.func @kept(%x: i32, %n: i32) attributes {wave_size = 64 : i32, waves = 2 : i32} {
+  %a = greta_tile.shared_alloc : !first
+  %b = greta_tile.shared_alloc : !second
+  %i = greta_tile.lane_id
+  %j = greta_tile.wave_id
+  %z = arith.constant 0 : i32
+  %one = arith.constant 1 : i32
+  %sum = scf.for %k = %z to %n step %one iter_args(%v = %x) -> (i32) : i32 {
+    %first = arith.cmpi eq, %k, %z : i32
+    scf.if %first {
+      greta_tile.shared_store %v, %a[%i] : !first
+    }
+    greta_tile.barrier
+    %0 = scf.for %p = %z to %n step %one iter_args(%pv = %x) -> (i32) : i32 {
+      %pl = greta_tile.shared_load %a[%j] : !first
+      %ps = arith.addi %pv, %pl : i32
+      scf.yield %ps : i32
+    }
+    greta_tile.barrier
+    greta_tile.shared_store %0, %b[%i] : !second
+    greta_tile.barrier
+    %1 = scf.for %q = %z to %n step %one iter_args(%qv = %x) -> (i32) : i32 {
+      %ql = greta_tile.shared_load %b[%j] : !second
+      %qs = arith.addi %qv, %ql : i32
+      scf.yield %qs : i32
+    }
+    scf.yield %1 : i32
+  }
+  greta_tile.return
+}
+greta_tile.func @lanes(%x: i32, %n: i32) attributes {wave_size = 64 : i32, waves = 2 : i32} {
+  %a = greta_tile.shared_alloc : !first
+  %b = greta_tile.shared_alloc : !second
+  %i = greta_tile.lane_id
+  %j = greta_tile.wave_id
+  %z = arith.constant 0 : i32
+  %one = arith.constant 1 : i32
+  %sum = scf.for %k = %z to %n step %one iter_args(%v = %x) -> (i32) : i32 {
+    %first = arith.cmpi eq, %j, %z : i32
+    scf.if %first {
+      greta_tile.shared_store %v, %a[%i] : !first
+    }
+    greta_tile.barrier
+    %0 = scf.for %p = %z to %n step %one iter_args(%pv = %x) -> (i32) : i32 {
+      %pl = greta_tile.shared_load %a[%j] : !first
+      %ps = arith.addi %pv, %pl : i32
+      scf.yield %ps : i32
+    }
+    greta_tile.barrier
+    greta_tile.shared_store %0, %b[%i] : !second
+    greta_tile.barrier
+    %1 = scf.for %q = %z to %n step %one iter_args(%qv = %x) -> (i32) : i32 {
+      %ql = greta_tile.shared_load %b[%j] : !second
+      %qs = arith.addi %qv, %ql : i32
+      scf.yield %qs : i32
+    }
+    greta_tile.barrier
+    scf.yield %1 : i32
+  }
+  greta_tile.return
+}
