@@ -198,7 +198,8 @@ static bool addsConstants(Operation *op) {
 Value KernelEmitter::emitFloatArith(Operation *op, Parts x) {
   Type scalar = getElementTypeOrSelf(op->getResult(0).getType());
   bool native = scalar.isF16();
-  bool isFixed = !scalar.isBF16() && addsConstants(op);
+  // Formulas of f64 functions take parts of constants away one by one.
+  bool isFixed = scalar.isF64() || (!scalar.isBF16() && addsConstants(op));
   // Rounded after each operation, in whatever type that was.
   auto rounded = [&](Value value) {
     if (native)

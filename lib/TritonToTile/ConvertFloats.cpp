@@ -101,8 +101,21 @@ LogicalResult OpConverter::convert(MulhiUIOp op) {
                  {plus(plus(times(x1, y1), shiftRight(middle, 32)), carry)});
 }
 
+/// In f64 and rounded once: an f64 has more than twice the bits of an f32, so
+/// the first rounding never spoils the second. Division and roots of f32 are
+/// off by some units in the last place on most devices.
+template <typename OpT, typename... Values>
+static Value preciseF32(ImplicitLocOpBuilder &b, Type type, Values... values) {
+  if (!getElementTypeOrSelf(type).isF32())
+    return OpT::create(b, values...);
+  Type wide = tile::withElementType(type, b.getF64Type());
+  return arith::TruncFOp::create(
+      b, type, OpT::create(b, arith::ExtFOp::create(b, wide, values)...));
+}
+
 LogicalResult OpConverter::convert(PreciseDivFOp op) {
-  return replace(op, {arith::DivFOp::create(b, op.getX(), op.getY())});
+  return replace(
+      op, {preciseF32<arith::DivFOp>(b, op.getType(), op.getX(), op.getY())});
 }
 
 LogicalResult OpConverter::convert(ApproxDivFOp op) {
@@ -110,7 +123,7 @@ LogicalResult OpConverter::convert(ApproxDivFOp op) {
 }
 
 LogicalResult OpConverter::convert(PreciseSqrtOp op) {
-  return replace(op, {math::SqrtOp::create(b, op.getX())});
+  return replace(op, {preciseF32<math::SqrtOp>(b, op.getType(), op.getX())});
 }
 
 LogicalResult OpConverter::convert(ClampFOp op) {

@@ -55,7 +55,7 @@ class GretaOptions:
 
     def __post_init__(self) -> None:
         if self.num_warps <= 0 or self.num_warps & (self.num_warps - 1):
-            raise ValueError(f"num_warps is {self.num_warps}; it is a power of two")
+            raise AssertionError(f"num_warps is {self.num_warps}; it must be a power of 2")  # as Triton's back ends say it
         if self.num_ctas != 1:
             raise ValueError(f"num_ctas is {self.num_ctas}; GRETA's devices have no clusters, so it is 1")
 

@@ -1,6 +1,7 @@
 // Kernel.cpp: a SPIR-V module as a compute pipeline with its subgroup size
 // pinned.
 #include "ArgumentBuffer.h"
+#include "Denormals.h"
 #include "Device.h"
 #include "Error.h"
 
@@ -15,8 +16,8 @@ VulkanKernel::VulkanKernel(CoreRef Owner, uint32_t SubgroupSize,
   C->needDevice();
   uint32_t Bytes = argumentOffsets(K.Args).back();
   FromBuffer = Bytes > C->Physical.Props.limits.maxPushConstantsSize;
-  const std::vector<uint32_t> Code =
-      FromBuffer ? argumentsFromBuffer(Words) : Words;
+  const std::vector<uint32_t> Code = keepDenormals(
+      FromBuffer ? argumentsFromBuffer(Words) : Words, C->Physical.V12);
   if (FromBuffer)
     Bytes = sizeof(uint64_t);
   VkPushConstantRange Range{VK_SHADER_STAGE_COMPUTE_BIT, 0, Bytes};

@@ -3,6 +3,7 @@
 // with what is wrong.
 #include "Error.h"
 #include "TestPackage.h"
+#include "vulkan/Denormals.h"
 #include "vulkan/ModuleCheck.h"
 #include "vulkan/ModuleFlow.h"
 #include "vulkan/Spirv.h"
@@ -67,6 +68,63 @@ std::string complaint(const Words &W, const Kernel &S = scale()) {
 void expectSays(const std::string &Got, const char *Says, const char *Where) {
   EXPECT_NE(Got.find(Says), std::string::npos)
       << Where << ": wanted '" << Says << "', got '" << Got << "'";
+}
+
+// The widths for which a module asks that denormals are kept.
+std::vector<uint32_t> keptWidths(const Words &W) {
+  std::vector<uint32_t> Widths;
+  bool Has = false;
+  for (size_t I = 5; I < W.size(); I += W[I] >> 16) {
+    Has |=
+        (W[I] & 0xffff) == OpCapability && W[I + 1] == CapabilityDenormPreserve;
+    if ((W[I] & 0xffff) == OpExecutionMode &&
+        W[I + 2] == ExecutionModeDenormPreserve)
+      Widths.push_back(W[I + 3]);
+  }
+  EXPECT_EQ(Has, !Widths.empty());
+  return Widths;
+}
+
+TEST(Module, KeepsDenormalsWhereTheDeviceDoes) {
+  using Independence = VkShaderFloatControlsIndependence;
+  using Widths = std::vector<uint32_t>;
+  Words Original = words(fixture("scale.spv"));
+  auto Kept = [&](Independence I, bool Has16, bool Has32, bool Has64) {
+    VkPhysicalDeviceVulkan12Properties Device{};
+    Device.denormBehaviorIndependence = I;
+    Device.shaderDenormPreserveFloat16 = Has16;
+    Device.shaderDenormPreserveFloat32 = Has32;
+    Device.shaderDenormPreserveFloat64 = Has64;
+    Words W = keepDenormals(Original, Device);
+    Widths Result = keptWidths(W);
+    EXPECT_EQ(W.size(),
+              Original.size() + 4 * Result.size() + 2 * !Result.empty());
+    std::sort(Result.begin(), Result.end());
+    return Result;
+  };
+  auto All = VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_ALL;
+  auto Only32 = VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_32_BIT_ONLY;
+  auto None = VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_NONE;
+  EXPECT_EQ(Kept(All, true, true, true), (Widths{16, 32, 64}));
+  EXPECT_EQ(Kept(All, false, true, false), (Widths{32}));
+  EXPECT_EQ(Kept(All, false, false, false), (Widths{}));
+  EXPECT_EQ(Kept(Only32, true, true, false), (Widths{32}));
+  EXPECT_EQ(Kept(Only32, true, false, true), (Widths{16, 64}));
+  EXPECT_EQ(Kept(None, true, true, true), (Widths{16, 32, 64}));
+  EXPECT_EQ(Kept(None, true, true, false), (Widths{}));
+  VkPhysicalDeviceVulkan12Properties Nan{};
+  Nan.shaderSignedZeroInfNanPreserveFloat64 = true;
+  Words WithNan = keepDenormals(Original, Nan);
+  size_t Mode = find(WithNan, OpExecutionMode, 0);
+  EXPECT_EQ(WithNan[Mode + 2], uint32_t(ExecutionModeSignedZeroInfNanPreserve));
+  EXPECT_EQ(WithNan[Mode + 3], 64u);
+  EXPECT_EQ(WithNan[6], uint32_t(CapabilitySignedZeroInfNanPreserve));
+  // Without the mode in its version a module stays what it is.
+  Words Old = Original;
+  Old[1] = 0x10300;
+  VkPhysicalDeviceVulkan12Properties Device{};
+  Device.shaderDenormPreserveFloat32 = true;
+  EXPECT_EQ(keepDenormals(Old, Device), Old);
 }
 
 TEST(Module, TakesTheFixtures) {
