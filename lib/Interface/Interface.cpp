@@ -87,6 +87,8 @@ FunctionSpec greta::getFunctionSpec(func::FuncOp func) {
     spec.args.back().alignment = alignmentOf(func.getArgument(i));
     if (func.getArgAttr(i, tile::pointerRangeName))
       spec.args.back().maxBytes = INT32_MAX;
+    spec.args.back().holdsAddresses =
+        func.getArgAttr(i, addressesName) != nullptr;
   }
   auto results = func.getBody().front().getTerminator()->getOperands();
   for (auto [i, type] : llvm::enumerate(func.getResultTypes())) {

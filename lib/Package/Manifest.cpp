@@ -58,6 +58,8 @@ static Json tensorJson(const TensorSpec &spec, const char *access) {
     json["align"] = spec.alignment;
   if (spec.maxBytes)
     json["max_bytes"] = *spec.maxBytes;
+  if (spec.holdsAddresses)
+    json["addresses"] = true;
   return json;
 }
 

@@ -14,6 +14,7 @@
 #include "greta/Interface/Launches.h"
 #include "mlir/AsmParser/AsmParser.h"
 #include "mlir/IR/Diagnostics.h"
+#include "mlir/Interfaces/LoopLikeInterface.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -47,6 +48,41 @@ static bool isWritten(Value pointer) {
             reach(block.getArguments());
       }
     }
+  return false;
+}
+
+/// Whether numbers that a kernel loads through this pointer become pointers.
+static bool holdsAddresses(Value pointer) {
+  llvm::SetVector<Value> reached; // pointers, and numbers that were loaded
+  reached.insert(pointer);
+  for (size_t i = 0; i < reached.size(); ++i) {
+    bool isPointer =
+        isa<tile::PtrType>(getElementTypeOrSelf(reached[i].getType()));
+    auto reach = [&](ValueRange values) {
+      for (Value value : values) {
+        Type element = getElementTypeOrSelf(value.getType());
+        if (isPointer ? isa<tile::PtrType>(element) : element.isInteger(64))
+          reached.insert(value);
+      }
+    };
+    for (Operation *user : reached[i].getUsers()) {
+      if (!isPointer && isa<tile::IntToPtrOp>(user))
+        return true;
+      if (auto load = dyn_cast<tile::LoadScatteredOp>(user)) {
+        if (isPointer &&
+            getElementTypeOrSelf(load.getResult().getType()).isInteger(64))
+          reached.insert(load.getResult());
+        continue;
+      }
+      reach(user->getResults());
+      if (user->hasTrait<OpTrait::IsTerminator>())
+        reach(user->getParentOp()->getResults());
+      for (Operation *receiver : {user, user->getParentOp()})
+        if (isa<LoopLikeOpInterface>(receiver))
+          for (Region &region : receiver->getRegions())
+            reach(region.getArguments());
+    }
+  }
   return false;
 }
 
@@ -150,6 +186,8 @@ LogicalResult triton::addLaunch(tile::FuncOp kernel, StringRef name,
                                        : bytes));
       if (kernel.getArgAttr(number, tile::pointerRangeName))
         func.setArgAttr(number, tile::pointerRangeName, b.getUnitAttr());
+      if (holdsAddresses(argument))
+        func.setArgAttr(number, addressesName, b.getUnitAttr());
     }
   Block *body = func.addEntryBlock();
   b.setInsertionPointToEnd(body);

@@ -18,6 +18,8 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 #include <optional>
+#include <sys/mman.h>
+#include <unistd.h>
 
 using namespace greta;
 using namespace greta::python;
@@ -61,9 +63,11 @@ size_t bytesOf(const std::string &type) {
 
 class Launch {
 public:
-  Launch(const std::shared_ptr<Session> &session, const Loaded &loaded)
-      : session(session), loaded(loaded), tensors(loaded.arguments.size()),
-        lengths(tensors.size()), numbers(tensors.size()) {}
+  Launch(const std::shared_ptr<Session> &session, const Loaded &loaded,
+         const std::vector<size_t> &addresses)
+      : session(session), loaded(loaded), addresses(addresses),
+        tensors(loaded.arguments.size()), lengths(tensors.size()),
+        numbers(tensors.size()) {}
 
   void setPointer(size_t index, nb::handle value) {
     if (nb::isinstance<Array>(value)) {
@@ -79,6 +83,8 @@ public:
       return;
     }
     pointers.push_back(findMemory(index, value));
+    if (std::find(addresses.begin(), addresses.end(), index) != addresses.end())
+      checkAddresses(pointers.back(), value);
   }
 
   void setScalar(size_t index, nb::handle value) {
@@ -203,6 +209,29 @@ private:
             .c_str());
   }
 
+  /// An address of the host's memory in memory would be followed on the device,
+  /// where a GPU ends in a fault or hangs.
+  void checkAddresses(const HostPointer &pointer, nb::handle value) const {
+    uint64_t end = nb::hasattr(value, "stride")
+                       ? pointer.address + extentOf(value)
+                       : pointer.reach;
+    const auto *words = static_cast<const uint64_t *>(bytesAt(pointer.address));
+    size_t count = (end - pointer.address) / sizeof(uint64_t);
+    for (size_t i = 0; i < count; ++i)
+      if (words[i] && !session->holds(words[i]) && isMemoryOfHost(words[i]))
+        throw nb::value_error(
+            (name(pointer.argument) + " has at element " + std::to_string(i) +
+             " an address of the host's memory, which the kernel would follow "
+             "on the device; put data_ptr() of GRETA's arrays there")
+                .c_str());
+  }
+
+  static bool isMemoryOfHost(uint64_t address) {
+    static const uint64_t page = sysconf(_SC_PAGESIZE);
+    unsigned char resident;
+    return mincore(bytesAt(address / page * page), 1, &resident) == 0;
+  }
+
   Stretch &stretchOf(const HostPointer &pointer) {
     return *std::find_if(
         stretches.begin(), stretches.end(), [&](const Stretch &stretch) {
@@ -231,6 +260,7 @@ private:
 
   const std::shared_ptr<Session> &session;
   const Loaded &loaded;
+  const std::vector<size_t> &addresses;
   std::vector<greta_tensor> tensors;
   std::vector<int64_t> lengths, numbers;
   std::vector<HostPointer> pointers;
@@ -254,7 +284,7 @@ public:
       enter(metadata);
     const std::shared_ptr<Session> &session = device.session();
     const Loaded &loaded = function.on(session);
-    Launch launch(session, loaded);
+    Launch launch(session, loaded, function.addresses);
     size_t taken = 0, count = loaded.arguments.size();
     for (size_t i = 0; i < arguments.size() && i < kinds.size(); ++i) {
       if (kinds[i] == Kind::Constant)

@@ -298,6 +298,8 @@ static void bindPackages(nb::module_ &m) {
       .def(nb::init<std::shared_ptr<greta::Package>, std::string>(),
            "package"_a, "name"_a)
       .def_ro("name", &PackageFunction::name)
+      .def_rw("addresses", &PackageFunction::addresses,
+              "The arguments that hold addresses, which kernels follow")
       .def(
           "variant",
           [](PackageFunction &f, Device &device) {

@@ -78,6 +78,27 @@ void Session::giveBack(Buffer buffer) {
     spare.erase(spare.begin());
 }
 
+std::shared_ptr<Buffer> Session::allocate(size_t bytes) {
+  Buffer made = runtime.allocate(bytes);
+  uint64_t begin = made.address(), end = begin + made.size();
+  // An array keeps its session, so that is there when its memory goes.
+  auto drop = [this, begin](Buffer *buffer) {
+    std::lock_guard<std::mutex> guard(arraysLock);
+    arrays.erase(begin);
+    delete buffer;
+  };
+  std::shared_ptr<Buffer> buffer(new Buffer(std::move(made)), drop);
+  std::lock_guard<std::mutex> guard(arraysLock);
+  arrays[begin] = end;
+  return buffer;
+}
+
+bool Session::holds(uint64_t address) {
+  std::lock_guard<std::mutex> guard(arraysLock);
+  auto behind = arrays.upper_bound(address);
+  return behind != arrays.begin() && address < std::prev(behind)->second;
+}
+
 void Device::close() {
   if (opened)
     opened->functions.clear();
@@ -109,8 +130,7 @@ Array::Array(std::shared_ptr<Device> place, std::vector<int64_t> extents,
     : device(std::move(place)), session(device->session()),
       shape(std::move(extents)), dtype(std::move(dtype)), type(std::move(type)),
       itemSize(itemSize) {
-  buffer =
-      std::make_shared<Buffer>(session->runtime.allocate(checkedBytes(*this)));
+  buffer = session->allocate(checkedBytes(*this));
 }
 
 Array::Array(const Array &of, std::vector<int64_t> extents, size_t offset)

@@ -14,6 +14,7 @@
 
 #include "greta_runtime.hpp"
 
+#include <map>
 #include <memory>
 #include <mutex>
 #include <nanobind/nanobind.h>
@@ -59,6 +60,11 @@ struct Session {
   Buffer takeMemory(size_t bytes);
   void giveBack(Buffer buffer);
 
+  /// Memory for an array, which `holds` knows while it lives.
+  std::shared_ptr<Buffer> allocate(size_t bytes);
+  /// Whether an address is in the memory of an array.
+  bool holds(uint64_t address);
+
   /// Whether launches are checked: GRETA_CHECK, where the device is simulated.
   const bool isChecked;
   const uint64_t id; // no other session of the process has it
@@ -68,6 +74,8 @@ struct Session {
 
 private:
   std::vector<Buffer> spare;
+  std::map<uint64_t, uint64_t> arrays; // their ends by where they begin
+  std::mutex arraysLock;
 };
 
 class Device {
@@ -126,6 +134,8 @@ public:
 
   const std::shared_ptr<greta::Package> package;
   const std::string name;
+  std::vector<size_t>
+      addresses; // arguments that hold some, which kernels follow
 
 private:
   std::vector<std::weak_ptr<Session>> sessions;

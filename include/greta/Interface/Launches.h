@@ -19,6 +19,8 @@ inline bool launchesKernels(mlir::func::FuncOp func) {
 
 /// On a function whose arguments are memory and not values: they may overlap.
 inline constexpr llvm::StringLiteral inPlaceName = "greta.in_place";
+/// On a function's argument: kernels follow addresses that it holds.
+inline constexpr llvm::StringLiteral addressesName = "greta.addresses";
 
 /// In bytes, where a tensor begins: what the runtime gives each, unless the
 /// function's argument has a `greta.divisibility` of its own.

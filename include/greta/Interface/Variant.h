@@ -30,6 +30,7 @@ struct TensorSpec {
   bool isZeroed = false;  // a temporary: zeros before and after every launch
   int64_t alignment = 16; // in bytes, of where it begins
   std::optional<int64_t> maxBytes;
+  bool holdsAddresses = false; // that kernels follow
 };
 
 /// A function's symbol: the extent of one dimension of one argument, or without

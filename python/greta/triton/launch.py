@@ -163,7 +163,9 @@ def take_arrays() -> None:
 
 def load_kernel(name: str, data: bytes, device: Device) -> _runtime.Function:
     """The kernel in this package, loaded on the device; what it refuses is a configuration to pass over."""
-    function = _runtime.Function(_runtime.Package(data), name)
+    package = _runtime.Package(data)
+    function = _runtime.Function(package, name)
+    function.addresses = [i for i, argument in enumerate(json.loads(package.manifest)["functions"][0]["args"]) if argument.get("addresses")]
     try:
         function.variant(device)
     except Error as error:

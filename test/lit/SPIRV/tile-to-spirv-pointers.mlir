@@ -61,7 +61,7 @@ greta_tile.func @doubles(%p: !greta_tile.ptr<f64>, %h: !greta_tile.ptr<f16>, %n:
   %x = greta_tile.ptr_load %p[%n] align 8 : !greta_tile.ptr<f64> -> f64
   // CHECK: %[[ROOT:.*]] = spirv.GL.Sqrt %[[X]] : f64
   %root = math.sqrt %x : f64
-  // CHECK: %[[SUM:.*]] = spirv.FAdd %[[ROOT]], %[[X]] : f64
+  // CHECK: %[[SUM:.*]] = spirv.FAdd %[[ROOT]], %[[X]] {no_contraction} : f64
   %sum = arith.addf %root, %x : f64
   greta_tile.ptr_store %sum, %p[%n] align 8 : f64 -> !greta_tile.ptr<f64>
   // CHECK: spirv.FConvert %[[SUM]] : f64 to f16

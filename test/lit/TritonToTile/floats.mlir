@@ -65,9 +65,14 @@ tt.func public @round(%p: !tt.ptr<f32>, %f: f32, %h: f16, %g: bf16) {
 // CHECK: %[[V27:[a-z0-9_]+]] = arith.shrui %[[V19]], %[[V26]] : i64
 // CHECK: %[[V28:[a-z0-9_]+]] = arith.addi %[[V25]], %[[V27]] : i64
 // CHECK: %[[V29:[a-z0-9_]+]] = arith.addi %[[V28]], %[[V24]] : i64
-// CHECK: %[[V30:[a-z0-9_]+]] = arith.divf %[[V31:[a-z0-9_]+]], %[[V31]] : f32
+// CHECK: arith.extf %[[V31:[a-z0-9_]+]] : f32 to f64
+// CHECK: arith.extf %[[V31]] : f32 to f64
+// CHECK: %[[WIDE:[a-z0-9_]+]] = arith.divf %{{.*}} : f64
+// CHECK: %[[V30:[a-z0-9_]+]] = arith.truncf %[[WIDE]] : f64 to f32
 // CHECK: %[[V32:[a-z0-9_]+]] = arith.divf %[[V31]], %[[V31]] : f32
-// CHECK: %[[V33:[a-z0-9_]+]] = math.sqrt %[[V31]] : f32
+// CHECK: arith.extf %[[V31]] : f32 to f64
+// CHECK: %[[ROOT:[a-z0-9_]+]] = math.sqrt %{{.*}} : f64
+// CHECK: %[[V33:[a-z0-9_]+]] = arith.truncf %[[ROOT]] : f64 to f32
 // CHECK: %[[V34:[a-z0-9_]+]] = arith.maxnumf %[[V31]], %[[V31]] : f32
 // CHECK: %[[V35:[a-z0-9_]+]] = arith.minnumf %[[V34]], %[[V31]] : f32
 // CHECK: %[[V36:[a-z0-9_]+]] = arith.maximumf %[[V31]], %[[V31]] : f32
