@@ -286,9 +286,36 @@ static Value compareFloats(KernelEmitter &e, arith::CmpFPredicate predicate,
 // Integers
 //===----------------------------------------------------------------------===//
 
+/// Compares an integer extended to 64 bits with a constant that its own type
+/// holds in that type: one instruction less on devices without 64-bit
+/// integers, and lavapipe of Mesa 22.3 gets the wide comparison wrong.
+static void narrowComparison(KernelEmitter &e, arith::CmpIPredicate &predicate,
+                             Value &x, Value &y) {
+  APInt constant;
+  auto literal = y.getDefiningOp<spirv::ConstantOp>();
+  if (!literal || !x.getType().isInteger(64) ||
+      !matchPattern(y, m_ConstantInt(&constant)))
+    return;
+  bool isSigned = x.getDefiningOp<spirv::SConvertOp>();
+  if (!isSigned && !x.getDefiningOp<spirv::UConvertOp>())
+    return;
+  Value narrow = x.getDefiningOp()->getOperand(0);
+  unsigned bits = narrow.getType().getIntOrFloatBitWidth();
+  if (bits >= 64 ||
+      !(isSigned ? constant.isSignedIntN(bits) : constant.isIntN(bits)))
+    return;
+  // A zero-extended value is not negative, so signs do not count.
+  using P = arith::CmpIPredicate;
+  if (!isSigned && predicate >= P::slt && predicate <= P::sge)
+    predicate = P(int(predicate) + int(P::ult) - int(P::slt));
+  x = narrow;
+  y = e.constInt(narrow.getType(), constant.trunc(bits).getSExtValue());
+}
+
 static Value compareInts(KernelEmitter &e, arith::CmpIPredicate predicate,
                          Value x, Value y) {
   using P = arith::CmpIPredicate;
+  narrowComparison(e, predicate, x, y);
   if (x.getType().isInteger(1)) {
     // Booleans have equality only; the others compare them as numbers, true
     // being -1 where signs count.

@@ -156,9 +156,8 @@ class MemorySteps:
         wide = self.rng.random() < 0.5
         limits = [self.rng.choice((self.scalars[0], self.constant(self.rng.randint(1, 40)))) for _ in operands]
         if wide:
-            # Not constants: docs/internals/fuzzing.md has one that is wrong on Vulkan.
-            limits = [self.scalars[0] for _ in operands]
-            limits = [self.op(f"arith.extsi {v.name} : i32 to i64", (v,), (), "i64", lambda a: np.int64(a)) for v in limits]
+            extended = self.op(f"arith.extsi {self.scalars[0].name} : i32 to i64", (self.scalars[0],), (), "i64", lambda a: np.int64(a))
+            limits = [self.rng.choice((extended, self.constant(self.rng.randint(1, 40), (), "i64"))) for _ in operands]
 
         def operand(number, shape, done):
             other, along = number, 1 - number  # the dimension of M or N, and of K
