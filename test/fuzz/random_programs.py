@@ -1,6 +1,6 @@
 """Random block programs, compiled for several targets, run there and compared with their evaluation in NumPy, element by element.
 
-usage: random_programs.py [--seed N] [--first K] [--count N] [--targets vulkan:portable,gfx942,...] [--batch N] [--jobs N] [--print]
+usage: random_programs.py [--seed N] [--first K] [--count N] [--targets vulkan:portable,gfx942,...] [--batch N] [--jobs N] [--seconds N] [--print]
 
 Program k of a seed depends on both alone. It takes blocks of i32 through a dozen ops of the language: elementwise work, accesses by strides and through
 pointers with masks, movement, reductions, scans, dots, atomics, loops, branches and while loops, other types on the way, and those of memory_steps.py. All of it is
@@ -18,6 +18,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import time
 
 import numpy as np
 
@@ -460,11 +461,16 @@ def run_batch(seed, target, indices):
     return target, outcomes
 
 
-def run_all(seed, count, targets=TARGETS, first=0, batch=20, jobs=2):
-    """(target, index, what, detail) of every program on every target."""
+def run_all(seed, count, targets=TARGETS, first=0, batch=20, jobs=2, seconds=None):
+    """(target, index, what, detail) of every program on every target; after `seconds` no batch is begun."""
     parts = [range(k, min(k + batch, first + count)) for k in range(first, first + count, batch)]
+    end = time.monotonic() + seconds if seconds else float("inf")
+
+    def in_time(target, part):
+        return run_batch(seed, target, part) if time.monotonic() < end else (target, {})
+
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-        for done in concurrent.futures.as_completed([pool.submit(run_batch, seed, target, part) for part in parts for target in targets]):
+        for done in concurrent.futures.as_completed([pool.submit(in_time, target, part) for part in parts for target in targets]):
             target, outcomes = done.result()
             yield from ((target, index, what, detail) for index, (what, detail) in sorted(outcomes.items()))
 
@@ -477,6 +483,7 @@ def main():
     parser.add_argument("--targets", default=",".join(TARGETS))
     parser.add_argument("--batch", type=int, default=50)
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--seconds", type=float, help="begin no batch after this time")
     parser.add_argument("--print", action="store_true", help="the programs' texts alone")
     parser.add_argument("--run", nargs=3, metavar=("TARGET", "PACKAGE", "INDICES"), help="used by the script itself")
     options = parser.parse_args()
@@ -488,7 +495,7 @@ def main():
             print(text_for(program(options.seed, index), options.targets.split(",")[0]))
         return 0
     counts = collections.Counter()
-    for target, index, what, detail in run_all(options.seed, options.count, options.targets.split(","), options.first, options.batch, options.jobs):
+    for target, index, what, detail in run_all(options.seed, options.count, options.targets.split(","), options.first, options.batch, options.jobs, options.seconds):
         counts[target, what] += 1
         if what not in ("right", "refused"):
             print(f"program {index} of seed {options.seed} on {target}: {what}: {detail}", flush=True)
