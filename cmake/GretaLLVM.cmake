@@ -37,9 +37,10 @@ target_precompile_headers(greta_pch PRIVATE
   <mlir/Dialect/Math/IR/Math.h> <mlir/Dialect/SCF/IR/SCF.h> <mlir/Dialect/SPIRV/IR/SPIRVOps.h> <mlir/Dialect/Tensor/IR/Tensor.h>
   <mlir/Dialect/Vector/IR/VectorOps.h> <mlir/IR/ImplicitLocOpBuilder.h> <mlir/IR/Matchers.h> <mlir/IR/PatternMatch.h>
   <mlir/Pass/PassManager.h> <llvm/ADT/MapVector.h> <llvm/ADT/SetVector.h> <llvm/ADT/StringSwitch.h> <llvm/ADT/TypeSwitch.h>)
-# Clang writes times into precompiled headers, which ccache would take for changes.
+# Clang writes times into precompiled headers, which ccache would take for changes, and forgets there where libstdc++ switches its own warnings
+# off: without the macro libstdc++ marks nothing as deprecated.
 if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
-  target_compile_options(greta_llvm INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:SHELL:-Xclang -fno-pch-timestamp>")
+  target_compile_options(greta_llvm INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:SHELL:-Xclang -fno-pch-timestamp -Xclang -fno-deprecated-macro>")
 endif()
 
 # greta_library(NAME sources... [DEPENDS tablegen targets...] [LINK libraries...] [OWN_FLAGS]): a static library of the compiler.

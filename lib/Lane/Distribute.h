@@ -297,7 +297,8 @@ private:
   /// The registers as pieces of one type: a scalar, a vector, or a fragment.
   LaneValues vectors(mlir::Value value, mlir::Type pieceType);
   void setVectors(mlir::Value value, LaneValues list) {
-    bool isPieces = isa<mlir::VectorType, FragmentType>(list.front().getType());
+    bool isPieces =
+        llvm::isa<mlir::VectorType, FragmentType>(list.front().getType());
     (isPieces ? pieceValues : values)[value] = std::move(list);
   }
   LaneValues throughShared(mlir::Value piece);

@@ -224,7 +224,9 @@ void Distributor::storePart(ArrayRef<Value> from, Value array, int64_t part,
         missing <= thread.lastPart)
       registers[missing].push_back(reg);
   }
-  for (auto &[missing, list] : registers) {
+  for (const auto &entry : registers) {
+    int64_t missing = entry.first;
+    const auto &list = entry.second;
     Value stores = writes;
     if (thread.part) {
       Value isHere = isPart(thread, missing, b);

@@ -33,7 +33,7 @@ import greta_runtime  # noqa: E402
 TARGETS = ("vulkan:portable", "gfx90a", "gfx942", "gfx1100", "gfx1201")
 TIMEOUT = 300  # seconds, of a compilation or of a batch that runs
 # Limits that a program may meet.
-REFUSALS = ("bytes of shared memory",)
+REFUSALS = ("of shared memory",)
 
 
 class Program(MemorySteps, Numbers, Builder):
