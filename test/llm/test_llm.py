@@ -287,7 +287,7 @@ def test_trace(tiny, tmp_path):
 def test_what_formats_become(made, tmp_path):
     path, _ = make_model(tmp_path, "wide-gguf-q4_0")
     said = llm("compile", path, "--targets=vulkan:portable", "-o", tmp_path / "m.greta")
-    assert "8 q4_0 as 4-bit words" in said.stdout and "1 q4_0 expanded to f16" in said.stdout
+    assert "8 matrices in q4_0, kept in 4 bits" in said.stdout and "1 matrix in q4_0, expanded to f16" in said.stdout
     path, _ = make_model(tmp_path, "wide-gguf-q6_k")
     said = llm("compile", path, "--targets=vulkan:portable", "-o", tmp_path / "m.greta")
-    assert "9 q6_k expanded to f16" in said.stdout
+    assert "9 matrices in q6_k, expanded to f16" in said.stdout

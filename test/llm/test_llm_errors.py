@@ -191,6 +191,14 @@ def test_safetensors(tmp_path, data, says):
     refused_model(says, folder)
 
 
+def test_long_safetensors_header(tmp_path):
+    folder = models.write_safetensors(tmp_path, A, WEIGHTS)
+    with open(folder / "model.safetensors", "wb") as file:
+        file.write(struct.pack("<Q", 200_000_000))
+        file.truncate(200_000_008)  # a hole: nothing is written
+    refused_model("the safetensors header has 200000000 bytes; 100 MB are possible", folder)
+
+
 def test_weights_that_nobody_uses(tmp_path):
     bias = {"model.layers.0.self_attn.o_proj.bias": np.zeros(A.width, np.float32)}
 

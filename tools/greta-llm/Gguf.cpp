@@ -37,17 +37,18 @@ public:
   // Fails before memory is taken for things that cannot be in the file.
   void expect(uint64_t count, uint64_t bytesOfEach) const {
     if (count > (file.size() - at) / bytesOfEach)
-      fail(file.path() + ": the GGUF file is cut off: byte " +
-           std::to_string(at) + " says that " + std::to_string(count) +
-           " things follow");
+      cutOff("says that " + std::to_string(count) + " things follow");
   }
   size_t position() const { return at; }
 
 private:
+  [[noreturn]] void cutOff(const std::string &why) const {
+    fail(file.path() + ": the GGUF file is cut off: byte " +
+         std::to_string(at) + " " + why);
+  }
   const uint8_t *take(uint64_t bytes) {
     if (bytes > file.size() - at)
-      fail(file.path() + ": the GGUF file is cut off: byte " +
-           std::to_string(at) + " begins something that ends behind the file");
+      cutOff("begins something that ends behind the file");
     const uint8_t *from = file.data() + at;
     at += bytes;
     return from;

@@ -473,7 +473,7 @@ HttpServer::HttpServer(const std::string &host, int port, std::string key,
       MHD_OPTION_END);
   if (!daemon) {
     close(fd);
-    throw std::runtime_error("the HTTP server cannot be started");
+    throw std::runtime_error("libmicrohttpd did not start");
   }
   for (int i = 0; i < 2; ++i)
     threads.emplace_back([this] { work(); });
