@@ -27,8 +27,8 @@ def install():
 
 
 def is_repeatable(path, rows):
-    """Whether a commit has what was measured; a run of a tree with changes is not recorded: nobody could repeat it."""
-    is_dirty = any("-dirty" in str(row["commit"]) for row in rows)
+    """Whether a commit has what was measured. The repository's tables take no run of a tree with changes, which nobody could repeat; files elsewhere do."""
+    is_dirty = ROOT in pathlib.Path(path).resolve().parents and any("-dirty" in str(row["commit"]) for row in rows)
     if is_dirty:
         print(f"not recorded in {path}: the tree had changes that no commit has", file=sys.stderr)
     return not is_dirty
