@@ -72,7 +72,7 @@ def test_exports_the_api_alone(prefix):
 
 
 def declarations(header):
-    """What a program is compiled against: each function, type and constant on a line, without comments."""
+    """Returns the declarations that a program is compiled against: each function, type and constant on a line, without comments."""
     text = re.sub(r"/\*.*?\*/|^#.*?(?<!\\)$", "", header, flags=re.DOTALL | re.MULTILINE).split('extern "C" {')[1]
     lines, depth = [""], 0
     for character in text.rsplit("}", 1)[0]:

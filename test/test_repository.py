@@ -92,7 +92,7 @@ def is_date(text):
 
 
 def where_from(name, row):
-    """What a row lacks of what says where it is from; nothing if it has all."""
+    """Names the field of its origin that a row lacks; nothing if it has all."""
     if not is_date(row.get("date")):
         return "date"
     if not re.fullmatch(r"[0-9a-f]{7,}(\+[0-9a-f]{7,})?", row.get("commit") or ""):

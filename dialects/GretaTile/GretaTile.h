@@ -49,8 +49,8 @@ inline constexpr llvm::StringLiteral pointerRangeName = "greta.pointer_range";
 /// Of a pointer, a unit attribute: while the kernel runs nobody writes
 /// what it reaches.
 inline constexpr llvm::StringLiteral readonlyName = "greta.readonly";
-/// Of a pointer, a unit attribute: no other argument reaches what it
-/// reaches, unless neither is written through.
+/// A unit attribute of a pointer: no other argument reaches its memory, unless
+/// the kernel writes through neither.
 inline constexpr llvm::StringLiteral noaliasName = "greta.noalias";
 
 } // namespace greta::tile

@@ -93,8 +93,8 @@ struct Access {
                      .getResult();
   }
 
-  /// Of a block that is larger than 32 bits reach: the address of a register's
-  /// element, or where that is masked off, of the block's first element.
+  /// The address of a register's element in a block that 32 bits do not span;
+  /// the address of the block's first element where the mask is off.
   Value farAddress(ImplicitLocOpBuilder &b, unsigned reg, Value mask) {
     Value offset = accumulate(b, laneOffset, clampedOffset(reg));
     if (registerOffset(reg) != 0)

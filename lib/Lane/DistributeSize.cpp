@@ -55,7 +55,7 @@ LogicalResult greta::tile::checkBlockSizes(FuncOp kernel,
   Operation *worst = nullptr;
   int64_t most = mostRegisters;
   kernel.walk([&](Operation *op) {
-    // What these make comes into registers where others use it.
+    // These ops' results take registers only where others use them.
     if (isa<SplatOp, ConvertLayoutOp>(op) ||
         op->hasTrait<OpTrait::ConstantLike>())
       return;

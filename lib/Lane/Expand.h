@@ -22,8 +22,8 @@ void expandFloat8(mlir::Operation *root, const TargetRow &row);
 /// (ExpandMath.cpp). Fails with a diagnostic at what has no expansion.
 llvm::LogicalResult expandMath(mlir::Operation *kernel, const TargetRow &row);
 
-/// What a function of f64 is in f64 arithmetic (ExpandWideMath.cpp); null where
-/// there is no formula.
+/// Replaces a function of f64 by f64 arithmetic (ExpandWideMath.cpp). Returns
+/// null where there is no formula.
 mlir::Value expandWideMath(mlir::Operation *op);
 
 /// The exponent of a power that is a small constant whole number.

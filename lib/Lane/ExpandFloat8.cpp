@@ -202,7 +202,7 @@ Value Expander::narrow() {
       b, with<arith::AddIOp>(size, (int64_t(1) << (drop - 1)) - 1), odd);
   code = with<arith::SubIOp>(with<arith::ShRUIOp>(code, drop),
                              (wide.bias - format.bias) << format.mantissa);
-  // Of 2^23 units (f64: 2^52) the last place is one.
+  // The last place of 2^23 units (f64: 2^52) is one unit.
   double unit =
       std::ldexp(1.0, wide.mantissa + 1 - format.bias - format.mantissa);
   Value anchor = constantOf(floats, FloatAttr::get(from, unit));

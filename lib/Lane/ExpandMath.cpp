@@ -314,7 +314,7 @@ Real pow(Real x, Real y, Value isOdd = {}) {
   Value isFinite = size.is(P::OLT, infinity);
 
   Real result = (y * log2OfSize(size, bits)).exp2();
-  // Of 0, 1 and infinity nothing depends on what a target's functions say.
+  // The results for 0, 1 and infinity do not depend on a target's functions.
   auto isBits = [&](int32_t number) -> Value {
     return arith::CmpIOp::create(b, arith::CmpIPredicate::eq, bits,
                                  x.integer(number));

@@ -238,7 +238,7 @@ Parts split(Wide x) {
   return {k, f - (half - s * (half + z * z.polynomial(series)))};
 }
 
-/// What logarithms are of numbers that have none.
+/// Logarithms of zero, negative numbers, infinity and NaN.
 Wide logOutside(Wide x, Wide log) {
   Wide infinity = x.literal(std::numeric_limits<double>::infinity());
   Wide nan = x.literal(std::numeric_limits<double>::quiet_NaN());
@@ -368,7 +368,7 @@ Wide atan2(Wide y, Wide x) {
   Wide height = y.abs(), width = x.abs();
   Wide infinity = x.literal(std::numeric_limits<double>::infinity());
   Wide ratio = height / width;
-  // Where both are 0, or infinite.
+  // Both lengths are 0, or both are infinite.
   ratio = select(both(x, height == 0, width == 0), x.literal(0), ratio);
   ratio = select(both(x, height == infinity, width == infinity), x.literal(1),
                  ratio);
@@ -407,7 +407,7 @@ Wide erfcFar(Wide x) {
        -0x1.55bc7cd207075p-22, 0x1.fc9485c8eaca0p-25,  0x1.1f30f56a976ebp-25,
        -0x1.7f4af6a49098dp-27, -0x1.662b6bc9c5edfp-29, 0x1.be8da565bf0aep-30,
        0x1.df5ed4ad6b4d1p-35,  -0x1.2d97cb47fa79bp-33, 0x1.cb4b6756f39a8p-37});
-  // Of x^2 what an f64 keeps and what it loses.
+  // The part of x^2 that an f64 keeps, and the part that it loses.
   Value upper =
       arith::AndIOp::create(*x.b, size.bits(), x.integer(~((1LL << 27) - 1)));
   Wide high = x.fromBits(upper);

@@ -24,11 +24,11 @@ llvm::LogicalResult addLaunch(tile::FuncOp kernel, mlir::StringRef name,
 /// what they consist of, and are made again where they are used.
 llvm::LogicalResult handOnDescriptors(mlir::Region &body);
 
-/// What the descriptor that an argument of a kernel is pads with, in words of
+/// Names the padding of a kernel's argument that is a descriptor, as in
 /// tt.make_tensor_descriptor.
 inline constexpr llvm::StringLiteral paddingName = "padding";
 
-/// What a descriptor that is an argument of a kernel consists of: the argument,
+/// Returns the parts of a kernel's argument that is a descriptor: the argument
 /// and those behind it.
 llvm::SmallVector<mlir::Value>
 descriptorParts(mlir::UnrealizedConversionCastOp desc, unsigned rank);

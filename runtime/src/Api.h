@@ -115,7 +115,8 @@ template <typename T> void give(T *Out, T Value, const char *What) {
   memset(Out, 0, Value.struct_size);
   memcpy(Out, &Value, std::min(Value.struct_size, sizeof(T)));
 }
-// What an older header lacks is zero; what a newer one says is not understood.
+// Members that an older header lacks are zero; members of a newer one are not
+// read.
 template <typename T> T taken(const T *In, const char *What) {
   checkSize(In, What);
   auto *Bytes = reinterpret_cast<const char *>(In);

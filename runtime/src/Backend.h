@@ -55,7 +55,8 @@ public:
   size_t Size = 0;
   // What the driver calls it.
   virtual void *handle() const { return reinterpret_cast<void *>(Address); }
-  // Of memory that was made to be shared: a new descriptor, and what it is.
+  // Makes a new descriptor of memory that was made to be shared, and describes
+  // it.
   virtual void exportFd(greta_shared_memory &Out) const {
     fail(GRETA_ERROR_INVALID_ARGUMENT,
          "the buffer was not made by greta_buffer_create_shared");

@@ -25,8 +25,8 @@ std::string whyNot(const std::shared_ptr<Device> &D, const FunctionDecl &F,
                       "host, if you trust the package";
 }
 
-// What a package lacks if none of a function's variants is for a device of this
-// kind, "" if one is.
+// Says that no variant of a function is for a device of this kind, and how to
+// compile one; "" if there is one.
 static std::string whyNoneIsFor(const Device &D, const FunctionDecl &F) {
   bool IsSim = D.Spec.rfind("sim:", 0) == 0;
   std::string Kind = IsSim ? "hip" : D.Spec.substr(0, D.Spec.find(':'));

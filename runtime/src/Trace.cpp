@@ -20,7 +20,7 @@ static uint64_t threadNumber() {
   return Mine;
 }
 
-// What is kept in memory until it is written.
+// The most that memory keeps before it is written.
 static constexpr size_t mostEntries = 16384, mostPending = 1024;
 
 Trace::Trace(FILE *Out) : Out(Out) {

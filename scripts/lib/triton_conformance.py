@@ -61,7 +61,7 @@ def pytest_configure(config):
         greta.triton.activate(config.getoption("--greta-device"))
         # Some tests ask what an NVIDIA GPU has, whatever the back end is: as much as any.
         cuda_on_cpu.install(capability=(9, 0), synchronize=greta.synchronize)
-        # Where CUDA seems to be there, Triton's driver for it seems so, too; and tests ask torch for the device by which kernels are kept.
+        # Triton takes its CUDA driver for active wherever torch sees CUDA, and tests ask torch for the device by which kernels are cached.
         triton.backends.backends["nvidia"].driver.is_active = classmethod(lambda _: False)
         torch.cpu.current_device = lambda: triton.runtime.driver.active.get_current_device()
     # Workers of pytest-xdist have to collect alike, those that follow one that crashed, too.

@@ -29,7 +29,7 @@ def tool(*command, **options):
 
 
 def said_on_a_terminal(*command, **options):
-    """What a tool writes to stderr when that is a terminal."""
+    """Returns a tool's stderr when stderr is a terminal."""
     ours, theirs = pty.openpty()
     process = subprocess.Popen([str(word) for word in command], stdout=subprocess.DEVNULL, stderr=theirs, **options)
     os.close(theirs)

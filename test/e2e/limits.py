@@ -54,7 +54,7 @@ LIMITS = {
     # In f32 the last place of a logit, 32 units for those of 16, is as much of its weight. The host's weights are f64.
     "attention": Limit(euclidean=1.75, maximum=2.5, share=0.58, only=("gfx", "vulkan"), **ATTENTION),
     "attention on the host": Limit(only="host"),
-    # Of all rows as one: what a row rounds it may have left of terms that cancel. gfx90a's matrix unit takes denormals for zero.
+    # All rows are judged as one, because a row's rounding may be all that is left of terms that cancel. gfx90a's matrix unit takes denormals for zero.
     "attention gradients": Limit(share=0.57, only=("gfx94", "gfx95", "gfx1", "vulkan"), **GRADIENTS),
     "attention gradients on gfx90a": Limit(share=0.3, only="gfx90a", **GRADIENTS),
     "attention gradients on the host": Limit(only="host", **GRADIENTS),
@@ -139,7 +139,7 @@ def judge_form(name, case, actual, expected):
 
 @dataclasses.dataclass(frozen=True)
 class Result:
-    """What `judge` asks of a case, for a result that belongs to none."""
+    """The fields of a case that `judge` reads, for a result that belongs to no case."""
 
     precision: str
     depth: int = 0

@@ -1,4 +1,4 @@
-"""What the judge of limits.py rejects of attention and its gradients. Both are computed here in NumPy as kernels compute them, tile by tile, with
+"""The judge of limits.py rejects wrong attention and gradients. Both are computed here in NumPy as kernels compute them, tile by tile, with
 weights rounded to the element type: right kernels of every tile are accepted, and each defect of one is rejected. No compiler, no device.
 """
 
@@ -216,7 +216,7 @@ DEFECTS = {
     "gradients without the first key": (dropped(key=0, row=slice(None)), BACKWARD),
     "gradients without the last row": (dropped(key=slice(None), row=-1), BACKWARD),
 }
-# What no limit can tell from a right kernel, each accepted, or this table is too long.
+# Defects that no limit can tell from a right kernel. Each must be accepted, so that the table grows no longer than it has to.
 NOT_TOLD = {
     # A kernel that rounds no weights and its result twice has more elements in common with the rounded reference than one that rounds weights.
     "one more rounding beside exact weights": (lambda case: finished(case, [rounded_again(case, y) for y in forward(case, weights=None)]), FORWARD, CDNA3),

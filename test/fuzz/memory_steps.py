@@ -44,7 +44,7 @@ class MemorySteps:
         return self.emit(f"{head} : i32 {{\n{self.inner(lines)}\n  }}", [(carried.shape, carried.dtype)] if carried else [], run)
 
     def late_start(self, length):
-        """Where a loop of so many numbers may begin: also where it ends with the largest, and with the least."""
+        """A start for a loop of so many numbers; some loops end at the largest number, some begin at the least."""
         return self.rng.choice((0, 0, 3, LATEST - length, LATEST - length - 5, -(2**31), -length // 2))
 
     # In place
@@ -52,7 +52,7 @@ class MemorySteps:
     MAPS = ("rows", "rows", "columns", "gaps", "reverse", "factor", "xor")
 
     def map_of(self, kind, shape):
-        """Where a map has the elements of a block: for strides, or as numbers of the program."""
+        """The offsets of a block's elements in a map: as strides, or as numbers of the program."""
         size = math.prod(shape)
         strides = [math.prod(shape[d + 1 :]) for d in range(len(shape))]
         if kind == "columns":
@@ -136,7 +136,7 @@ class MemorySteps:
         self.keep(value)
 
     def mixed(self, block):
-        """Of the block, or of a dot with it, whose layouts are others."""
+        """A function of the block: elementwise, or a dot, whose layouts differ from the block's."""
         if block.shape not in ((16, 16), (32, 16)) or self.rng.random() < 0.4:
             return self.elementwise("arith.muli", block, self.constant(3, block.shape), np.multiply)
         a, b = self.cast("sitofp", self.small(block, -9, 9), "f16"), self.cast("sitofp", self.small(self.load((16, 16)), -9, 9), "f16")
@@ -221,7 +221,7 @@ class MemorySteps:
     # Shared memory
 
     def kept(self):
-        """What one turn of a loop, or each, stores in a local, and later turns load, beside blocks that pass through shared memory."""
+        """One iteration of a loop, or each, stores a local that later iterations load, beside blocks that pass through shared memory."""
         shape = self.rng.choice(((16, 16), (32, 16), (64, 32)))
         x, chosen, inner = self.load(shape), self.rng.choice((0, 0, None)), self.rng.randint(1, 3)
         local = f"<1 x {mlir_type(shape, 'i32')}, <dim = 1, stride = {shape[1]}, vector = 4, rows = 1, phases = 1>>"

@@ -113,7 +113,7 @@ class Numbers:
         return number
 
     def power(self):
-        """What kind of number a power is: NaN, or infinite, zero or another, and its sign."""
+        """The kind of number that a power is (NaN, infinite, zero or another) and its sign."""
         x = self.block()
         base = self.edges(x, 3)
         exponent = self.edges(self.like(x), 6) if self.rng.random() < 0.6 else self.constant(self.rng.choice((2, -3, 0, 0.5, -2.5, 64, 65, 1e30, -1e30)), x.shape, "f32")

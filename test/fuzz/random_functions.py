@@ -319,7 +319,7 @@ HARMLESS = ("refused", "large", "agrees", "agrees as a whole")
 
 
 def too_many_as_a_whole(outcomes):
-    """What is wrong with how many functions agree as a whole alone; nothing if they are few."""
+    """Complains if too many functions agree only as a whole; "" if they are few."""
     ran, whole = sum(bool(o.ran) for o in outcomes), sum(o.what == "agrees as a whole" for o in outcomes)
     return f"{whole} of {ran} functions agree as a whole only" if whole > max(2, AS_A_WHOLE * ran) else ""
 

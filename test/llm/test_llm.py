@@ -21,7 +21,7 @@ DEVICES = ("vulkan", "sim:gfx942", "sim:gfx1100")
 TARGETS = "vulkan:portable,gfx942,gfx1100"
 # More than a page of the cache, and than mistral's window.
 TOKENS = [int(t) for t in np.random.default_rng(3).integers(0, models.VOCABULARY, 21)]
-# Of a row's largest logit, and of all logits, Euclidean. f32 computes in f32 throughout; in f16 and bf16 each of some ten values a layer is rounded, and errors
+# Limits relative to a row's largest logit, and to all logits by the Euclidean norm. f32 computes in f32 throughout; in f16 and bf16 each of some ten values a layer is rounded, and errors
 # of rows add up like a random walk. Right kernels: f32 1.7e-6 and 9e-7, f16 4.1e-3 and 1.9e-3, bf16 1.7e-2 and 1.1e-2. test_llm_limits.py shows what these reject.
 # Vulkan's skinny GEMMs of packed weights add up in f16 (docs/internals/numerics.md): 7.2e-3 and 2.8e-3.
 LIMITS = {"f32": (5e-6, 2e-6), "f16": (6e-3, 2.5e-3), "bf16": (2.5e-2, 1.5e-2), "packed f16": (9e-3, 3.6e-3)}
@@ -91,7 +91,7 @@ def logits_of(path, package, device, tmp_path, *options):
 
 
 def problem(got, want, element):
-    """What is wrong with logits; nothing if they are right."""
+    """Says how logits are wrong; nothing if they are right."""
     assert got.shape == want.shape
     worst, whole = (np.abs(got - want).max(axis=1) / np.abs(want).max(axis=1)).max(), np.linalg.norm(got - want) / np.linalg.norm(want)
     of_row, of_all = LIMITS[element]

@@ -121,7 +121,7 @@ def test_json_nested_without_end(server, field):
 )
 def test_heads(server, headers, status):
     got, answer = send(server, request(**headers))
-    # What is too large may be answered by the end of the connection alone.
+    # The server may close the connection without an answer if a request is too large.
     assert got == status or (got == 0 and status in (413, 431)), answer
     if status != 200:
         assert not answer or b"\r\nconnection: close\r\n" in answer.lower()

@@ -1,4 +1,4 @@
-"""What test_llm.py's limits reject: models whose definition is a little wrong, in NumPy. No compiler, no device."""
+"""The limits of test_llm.py reject models whose definition is a little wrong, in NumPy. No compiler, no device."""
 
 import dataclasses
 

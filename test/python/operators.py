@@ -68,7 +68,7 @@ INTEGERS = BOTH | {
     "to_long": ("(x.to(tl.int64) * 3 + y).to(x.dtype)", lambda x, y: (x.astype(np.int64) * 3 + y.astype(np.int64)).astype(x.dtype)),
 }
 TABLES = {"float": FLOATS, "integer": INTEGERS}
-# What sums in the type of their terms add up, and along which axis.
+# The terms of sums in their own type, and the axis of each sum.
 SUMS = {
     "broadcast_row": (lambda x, y: (y, 0)),
     "sum_rows": (lambda x, y: (x, 1)),

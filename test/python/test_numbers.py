@@ -26,7 +26,7 @@ def convert(x, y, dtype: tl.constexpr, N: tl.constexpr):
 
 
 def around_middles(kind):
-    """Of neighbours of a type, their middle and the next f64 on both sides of it, and f64 that f32 rounds to the middle."""
+    """For neighbours of a type: their middle, the next f64 on both sides of it, and f64 that f32 rounds to the middle."""
     last = 448.0 if kind is ml_dtypes.float8_e4m3fn else float(ml_dtypes.finfo(kind).max)
     numbers = np.unique(np.abs(np.geomspace(float(ml_dtypes.finfo(kind).smallest_subnormal), last, 100)).astype(kind).astype(float))
     middles = (numbers[:-1] + numbers[1:]) / 2

@@ -247,7 +247,7 @@ def test_wrong_arguments(call, message):
 
 
 def message_of(call):
-    """What a call is refused with. A caught exception that somebody keeps would hold the arrays of its frames, and their device open."""
+    """Returns the error that refuses a call. A caught exception that somebody keeps would hold the arrays of its frames, and their device open."""
     try:
         call()
     except greta.Error as error:

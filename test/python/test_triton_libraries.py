@@ -63,7 +63,7 @@ def test_sample(ran, driver_parts, library, device):
 
 
 def problem_of(dtype, right):
-    """What the comparison says of a result in place of `right`, both NumPy's in float64."""
+    """Returns the comparison's verdict on a result in place of `right`; both are NumPy's, in float64."""
 
     def problem(result):
         try:

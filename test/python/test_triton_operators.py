@@ -30,7 +30,7 @@ SAMPLED = (4, 64)
 CASES = [("vulkan", type_, shape, name) for type_, (kind, _) in TYPES.items() for shape in SHAPES for name in TABLES[kind]]
 CASES += [(chip, type_, SAMPLED, None) for chip in CHIPS for type_ in TYPES]
 NORMAL_F16 = 2.0**-14
-# What a sum of so many roundings cannot be told from.
+# Defects that a sum of so many roundings cannot be told from.
 TOO_SMALL = {"one percent more", "in a narrower type"}
 # Few operators at a time: what a driver compiles grows faster than they do.
 AT_ONCE = 14
@@ -79,7 +79,7 @@ def folder(tmp_path_factory):
 
 
 def problem(type_, name, x, y, want, got):
-    """What is wrong with one operator's result: an element is off by more than one rounding and what f32 adds. Sums in the type of their terms round at
+    """Says how one operator's result is wrong: an element is off by more than one rounding and what f32 adds. Sums in the type of their terms round at
     each level of a tree of additions, at random."""
     if TYPES[type_][0] == "integer":
         return "" if (got == want).all() else "wrong integers"

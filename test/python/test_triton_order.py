@@ -17,7 +17,7 @@ import triton  # noqa: E402
 import triton.language as tl  # noqa: E402
 
 IS_INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
-# Of each kind of target one: no matrices, MFMA, WMMA of two generations, multiply-adds alone.
+# One target of each kind: no matrices, MFMA, WMMA of two generations, multiply-adds alone.
 DEVICES = ("interpreter",) if IS_INTERPRETED else ("vulkan", "sim:gfx942", "sim:gfx1030", "sim:gfx1100", "sim:gfx1201")
 
 
@@ -136,7 +136,7 @@ def test_one_buffer_for_two_arguments(launch):
 
 @triton.jit
 def chase(x, index, out, count, N: tl.constexpr):
-    """Where a load reads follows from data, and other lanes have stored there."""
+    """A load's addresses follow from data, and other lanes have stored there."""
     i = tl.arange(0, N)
     at = tl.load(index + i)
     for t in range(0, count):

@@ -1,4 +1,4 @@
-// Of each turn of a loop y gains four times what the first turn has stored in shared memory, and blocks of z with their transposes, which pass through shared memory, too.
+// In each iteration y gains four times the block that the first iteration stored in shared memory, and blocks of z with their transposes, which pass through shared memory, too.
 greta_tile.func @kept_local_kernel(%x: !greta_tile.ptr<f32>, %z: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>, %n: i32) attributes {waves = 4 : i32} {
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32

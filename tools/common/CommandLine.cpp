@@ -68,8 +68,8 @@ void tidyDefaults(CLI::App &Command) {
     tidyDefaults(*Part);
 }
 
-// What is wrong with the command line. A word that nobody knows is named even
-// if something else is missing: it is probably the missing one, misspelt.
+// Explains a mistake in the command line. An unknown word is named even if
+// something else is missing: it is probably the missing one, misspelt.
 std::string explain(CLI::App &App, const CLI::ParseError &Mistake) {
   std::vector<std::string> Unknown = App.remaining(true);
   if (Unknown.empty())

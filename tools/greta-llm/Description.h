@@ -9,8 +9,8 @@
 
 namespace greta::llm {
 
-// Where the fields stand: in config.json, in its objects about rope and about
-// quantisation, or in GGUF's metadata under the architecture's name.
+// The place of the fields: config.json, its objects about rope and about
+// quantisation, or GGUF's metadata under the architecture's name.
 enum class Description { Config, Rope, Quantisation, Gguf };
 
 // Fails with the name of a field that the table does not have, or that has

@@ -76,7 +76,7 @@ void Exchange::leave() {
     call();
 }
 
-/// Of what the source has.
+/// Takes the next pieces from the source.
 void Exchange::fill() {
   if (isLast || !source)
     return;

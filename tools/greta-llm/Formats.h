@@ -56,7 +56,7 @@ struct Stored {
     const FormatInfo &info = infoOf(format);
     return static_cast<size_t>(columns() / info.block) * info.bytes;
   }
-  // Where the file has the row that functions take as this one.
+  // The row of the file that functions take as this one.
   size_t rowInFile(size_t row) const {
     size_t group = static_cast<size_t>(pairedRows), half = group / 2;
     if (!group)

@@ -39,9 +39,9 @@ struct LayerClasses {
 };
 LayerClasses classify(const Model &model, Element element);
 
-// What of a model the functions are compiled for, by name: two models with the
-// same facts run with the same package. Rope's angles are not among them: they
-// come from the model as tables.
+// The facts of a model that its functions are compiled for, by name: two models
+// with the same facts run with the same package. Rope's angles are not among
+// them: they come from the model as tables.
 std::map<std::string, std::string> factsOf(const Model &model, Element element);
 
 // Names of functions; 0 tokens are any number.

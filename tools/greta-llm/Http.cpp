@@ -27,7 +27,7 @@ std::string lower(std::string text) {
   return text;
 }
 
-// Of "name:port" or "[::1]:port" the name, without brackets.
+// The name in "name:port" or "[::1]:port", without brackets.
 std::string hostName(const std::string &authority) {
   if (!authority.empty() && authority[0] == '[')
     return authority.substr(1, authority.find(']') - 1);
@@ -198,7 +198,7 @@ bool HttpServer::isOwnHost(const std::string &authority) const {
   return ownHosts.count(lower(hostName(authority))) != 0;
 }
 
-/// What is wrong with a request before its body comes; "" if nothing is.
+/// Says why a request is refused before its body comes; "" if it is not.
 std::string HttpServer::checkHead(Exchange &exchange,
                                   MHD_Connection *connection,
                                   int &status) const {
@@ -210,7 +210,7 @@ std::string HttpServer::checkHead(Exchange &exchange,
     return "the request has more than " + std::to_string(limits.headers) +
            " headers";
   }
-  // Where the body ends must not be a matter of opinion.
+  // Two lengths, or a length and a coding, would leave the body's end open.
   std::vector<std::string> lengths = all("Content-Length"),
                            codings = all("Transfer-Encoding");
   if (lengths.size() + codings.size() > 1)

@@ -27,7 +27,7 @@ struct MHD_Daemon;
 
 namespace greta::llm {
 
-// What is wrong with a request, and the HTTP status that says so.
+// A refused request: the reason, and the HTTP status of the answer.
 struct Refusal : std::runtime_error {
   Refusal(int status, const std::string &what)
       : std::runtime_error(what), status(status) {}

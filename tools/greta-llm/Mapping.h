@@ -11,7 +11,7 @@
 
 namespace greta::llm {
 
-// What the user gave is wrong: one line on stderr and exit status 1. Control
+// Reports the user's mistake: one line on stderr and exit status 1. Control
 // characters, which names in files may have, become question marks.
 [[noreturn]] void fail(std::string message);
 

@@ -32,7 +32,7 @@ int tokenize(const Options &options);
 int bench(const Options &options);
 int perplexity(const Options &options);
 int serve(const Options &options);
-// What Chat.cpp starts to run a template.
+// The hidden command that Chat.cpp starts to run a template.
 int renderTemplate(const Options &options);
 
 } // namespace greta::llm

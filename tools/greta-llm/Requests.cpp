@@ -18,7 +18,8 @@ const std::set<std::string> known = {
     "top_p",          "min_p",  "top_k",          "stop",       "seed",
     "repeat_penalty", "user",   "metadata"};
 
-// What this server does not do, and the values that do not ask for it.
+// Fields of features that this server lacks, with the values that do not ask
+// for the feature.
 const std::map<std::string, std::vector<json>> neutral = {
     {"n", {1}},
     {"best_of", {1}},
@@ -99,7 +100,7 @@ std::string contentOf(const json &content) {
 
 // A message as chat templates take it.
 json messageOf(const json &given) {
-  // What a template may read, beside role and content.
+  // The fields of a message that a template may read.
   static const std::set<std::string> passed = {
       "role",       "content",      "name",
       "tool_calls", "tool_call_id", "reasoning_content"};

@@ -261,7 +261,7 @@ static size_t openBytes(const std::string &text,
 
 /// The next token of a job.
 void Scheduler::take(Job &job, int32_t token) {
-  // What was said before its pages were taken back is not said again.
+  // A job that began anew does not repeat tokens that it has already sent.
   if (job.made++ < job.said)
     return;
   const Request &request = job.request;

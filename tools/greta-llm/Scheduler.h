@@ -49,7 +49,7 @@ public:
     std::string reason; // of the last one: stop, length, error
     bool isLast = false;
   };
-  // What there is by now; the last piece comes once.
+  // Takes the pieces that are ready; the last piece comes once.
   std::vector<Piece> take();
   // Nobody reads any more.
   void cancel() { isCancelled = true; }

@@ -271,7 +271,7 @@ void Server::describeItself() const {
             static_cast<long long>(options.parallel));
 }
 
-/// What is open is finished, what comes meanwhile is refused.
+/// Finishes open requests and refuses new ones.
 int Server::finish(HttpServer &http) {
   double end = seconds() + static_cast<double>(options.grace);
   http.quiesce();

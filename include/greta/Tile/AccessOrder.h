@@ -95,7 +95,7 @@ private:
   const Facts &facts;
   llvm::MapVector<mlir::Operation *, Access> accesses;
   llvm::DenseMap<mlir::Value, Sum> sums;
-  /// What comes round each loop.
+  /// The state that each loop's back edge carries.
   llvm::DenseMap<mlir::Operation *, State> rounds;
   llvm::DenseSet<mlir::Operation *> waits;
 };

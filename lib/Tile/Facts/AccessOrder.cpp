@@ -121,7 +121,7 @@ AccessOrder::Sum AccessOrder::sumOf(Value scalar) {
   return sums[scalar] = sum;
 }
 
-/// What a pointer comes from: arguments, and pointers made in other ways.
+/// Collects the origins of a pointer: arguments, and pointers made otherwise.
 static void collectRoots(Value pointer, llvm::SmallSetVector<Value, 1> &roots) {
   llvm::SetVector<Value> seen;
   seen.insert(pointer);
@@ -385,8 +385,8 @@ bool AccessOrder::addressesAlike(const Access &a, const Access &b,
     return false;
   if (!crossed)
     return true;
-  // What changes with the loop moves the block by whole blocks of memory, or
-  // not at all: then the address alone says which index it is.
+  // An iteration moves the block by whole blocks of memory or not at all: then
+  // the address alone says which index it is.
   llvm::SmallVector<std::pair<int64_t, int64_t>> strides;
   bool isFixed = isFixedIn(a.roots.front(), crossed), isStatic = true;
   int64_t step = 0;

@@ -79,7 +79,7 @@ void greta::prefetchIndices(scf::ForOp loop) {
   SmallVector<Value> first, next;
   Value hasTurns = arith::CmpIOp::create(
       b, arith::CmpIPredicate::slt, loop.getLowerBound(), loop.getUpperBound());
-  // Where counters may be negative, the next one may be no number of the type.
+  // The next counter may be no number of the type if counters may be negative.
   auto lowest =
       Facts(loop->getParentOfType<FuncOp>()).rangeOf(loop.getLowerBound());
   bool isNatural = lowest && lowest->first >= 0;

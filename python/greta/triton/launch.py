@@ -60,7 +60,7 @@ def _flat_values(signature: Iterable[Any], values: Iterable[Any]) -> Iterator[An
 
 
 def _padded_with_nan(signature: Iterable[Any], values: Iterable[Any], path: tuple[int, ...] = ()) -> Iterator[tuple[int, ...]]:
-    """Where the descriptors are that pad with NaN."""
+    """Yields the paths of the descriptors that pad with NaN."""
     for index, (one, value) in enumerate(zip(signature, values)):
         if isinstance(one, tuple):
             yield from _padded_with_nan(one, value, (*path, index))

@@ -54,7 +54,7 @@ struct Core {
   std::shared_ptr<Library> Lib;
   int Index;
   std::string Spec, Name, Arch;
-  // Where memory is allocated and freed, in stream order: hipFree would wait
+  // Memory is allocated and freed in this stream's order: hipFree would wait
   // for all work of the device.
   hipStream_t Memory = nullptr;
   mutable std::atomic<bool> IsLost{false};

@@ -39,12 +39,12 @@ private:
 
   const std::vector<uint32_t> &In;
   std::vector<uint32_t> Out;
-  // Of the module as it comes.
+  // Ids of the module before the rewrite.
   std::unordered_set<uint32_t> Pointers;     // types, to push constants
   std::unordered_map<uint32_t, bool> IsWide; // types, of more than 4 bytes
   uint32_t Variable = 0, PointerType = 0, Int = 0;
   std::unordered_set<uint32_t> Values; // of a type in Pointers, so far
-  // What is new.
+  // Ids that the rewrite adds.
   uint32_t Zero = 0, Struct = 0, StructPointer = 0, MemberPointer = 0,
            NewVariable = 0, Member = 0, NewInt = 0;
   bool Decorated = false, InFunction = false, Loaded = false;

@@ -183,8 +183,8 @@ struct VulkanMemory : Memory {
   bool IsAdopted = false;
 
 private:
-  // What the others begin with: where they throw, ~VulkanMemory gives back what
-  // there is.
+  // The other constructors delegate to this one: if they throw, ~VulkanMemory
+  // gives back what they have made.
   VulkanMemory(CoreRef C, size_t Bytes);
   void create(const void *Next);
   void findAddress();

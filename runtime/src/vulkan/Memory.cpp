@@ -168,7 +168,7 @@ VkResult VulkanMemory::bind(bool HostVisible, bool PreferDevice) {
                      : VK_MEMORY_PROPERTY_HOST_CACHED_BIT,
         VK_MEMORY_PROPERTY_HOST_CACHED_BIT, VkMemoryPropertyFlagBits(0)})
     if (Result == VK_ERROR_OUT_OF_DEVICE_MEMORY) {
-      // Of the last attempt, if only binding failed.
+      // The last attempt's allocation, if only binding failed.
       C->Fn.FreeMemory(C->Handle, std::exchange(Allocation, nullptr), nullptr);
       Result = allocate(
           Needs, C->memoryType(Needs.memoryTypeBits, visible | Wish), nullptr);

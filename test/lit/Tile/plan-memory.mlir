@@ -123,7 +123,7 @@ greta_tile.func @full() attributes {wave_size = 64 : i32, waves = 2 : i32} {
   greta_tile.return
 }
 
-// What only some turns of a loop store lives as long as the loop, in which another array may not have its bytes. A branch of lanes is one of every turn.
+// An array that only some iterations of a loop store lives as long as the loop, and no other array has its bytes there. A branch of lanes is part of every iteration.
 // CHECK-LABEL: @kept
 // CHECK-DAG: greta_tile.shared_alloc offset 0 : <5000 x i32>
 // CHECK-DAG: greta_tile.shared_alloc offset 20000 : <4000 x i32>

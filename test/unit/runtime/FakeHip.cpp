@@ -69,7 +69,7 @@ State &state() {
   return *S;
 }
 
-// What a call returns that the device answers.
+// The status of a call that reaches the device.
 int answer() {
   std::lock_guard<std::mutex> Guard(state().Lock);
   if (state().Broken)

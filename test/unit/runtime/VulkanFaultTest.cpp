@@ -35,8 +35,8 @@ struct Faults {
   PFN_vkDestroyDevice DestroyDevice;
   PFN_vkDestroyInstance DestroyInstance;
 } Fault;
-// Of several threads: how often somebody waited, and whether the device is lost
-// to whoever asks how far it has come.
+// Several threads use these: the number of waits, and whether reading a
+// semaphore's counter reports that the device is lost.
 std::atomic<int> Waits{0};
 std::atomic<bool> LostToCounters{false};
 
@@ -356,7 +356,7 @@ TEST_F(VulkanFault, LostDevicesOpenAgain) {
   message([&] { Old->allocate(256); }, GRETA_ERROR_DEVICE_LOST);
 }
 
-// What one attempt allocated is given back before the next.
+// Each attempt gives its allocation back before the next one.
 TEST_F(VulkanFault, FailedBindsLeakNothing) {
   C->Blocks.trim();
   int Before = Fault.Allocated;
