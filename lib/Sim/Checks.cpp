@@ -58,6 +58,10 @@ void Checker::defineScalar(Wave &w, unsigned first, unsigned count) {
     state->waves[w.id].undefined[first + k] = 0;
 }
 
+void Checker::undefineScalar(Wave &w, unsigned slot) {
+  state->waves[w.id].undefined[slot] = ~0u;
+}
+
 static bool isMemory(Unit u) {
   return u == Unit::Global || u == Unit::Flat || u == Unit::Scratch ||
          u == Unit::Buffer || u == Unit::Lds || u == Unit::Smem;

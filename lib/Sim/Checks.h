@@ -51,6 +51,7 @@ public:
   /// Registers the kernel starts with.
   void defineVector(Wave &w, unsigned row);
   void defineScalar(Wave &w, unsigned first, unsigned count);
+  void undefineScalar(Wave &w, unsigned slot);
 
   void before(Wave &w, const Inst &i);
   void after(Wave &w, const Inst &i);

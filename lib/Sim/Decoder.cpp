@@ -172,6 +172,40 @@ static bool isMistakenForLiteral(const Chip &chip, ArrayRef<uint8_t> bytes) {
          support::endian::read32le(bytes.data() + 4) == 0xff;
 }
 
+/// LLVM takes the literal constant of a mixed-precision multiply-add for a half
+/// and prints 16 bits of it, though an operand that is a float has all 32. The
+/// operands it stands in are written anew from the encoding.
+static void restoreMixedLiteral(ArrayRef<uint8_t> bytes, std::string &line) {
+  StringRef text = StringRef(line).ltrim();
+  constexpr unsigned Literal = 0xff;
+  if (bytes.size() != 12 ||
+      !(text.starts_with("v_fma_mix") || text.starts_with("v_mad_mix")) ||
+      text.split(' ').first.ends_with("_dpp"))
+    return;
+  uint32_t low = support::endian::read32le(bytes.data()),
+           high = support::endian::read32le(bytes.data() + 4);
+  std::string literal =
+      "0x" + utohexstr(support::endian::read32le(bytes.data() + 8),
+                       /*LowerCase=*/true);
+  SmallVector<StringRef, 4> operands; // the first is the destination
+  text.split(operands, ", ", /*MaxSplit=*/3);
+  std::string made;
+  for (auto [at, operand] : enumerate(operands)) {
+    made += at ? ", " : "";
+    if (at == 0 || (high >> (9 * (at - 1)) & 0x1ff) != Literal) {
+      made += operand;
+      continue;
+    }
+    bool isNegative = high >> (28 + at) & 1, isAbsolute = low >> (7 + at) & 1;
+    made += isAbsolute   ? (isNegative ? "-|" : "|") + literal + "|"
+            : isNegative ? "neg(" + literal + ")"
+                         : literal;
+    if (at == 3) // and what follows the last operand
+      made += operand.drop_front(std::min(operand.find(' '), operand.size()));
+  }
+  line = made;
+}
+
 unsigned Decoder::decode(ArrayRef<uint8_t> bytes, uint64_t address,
                          std::string &line) {
   line.clear();
@@ -211,6 +245,7 @@ unsigned Decoder::decode(ArrayRef<uint8_t> bytes, uint64_t address,
       break;
     line.replace(at, 4, "0xff");
   }
+  restoreMixedLiteral(from.take_front(size), line);
   // The symbolic pattern of ds_swizzle leaves bits out: back to the number.
   size_t pattern = line.find("swizzle(");
   if (pattern != std::string::npos)

@@ -42,6 +42,7 @@ private:
   void fillHidden(const KernelArgument &a, uint8_t *p);
   void work(unsigned worker);
   void startWave(Workgroup &g, unsigned index, uint8_t *scratch);
+  uint32_t workgroupInfo(unsigned wave) const;
   void chooseSample();
   void estimate();
 
@@ -171,22 +172,25 @@ void Launch::startWave(Workgroup &g, unsigned index, uint8_t *memory) {
   uint32_t items = uint32_t(config.block.count());
   uint32_t first = index * w.lanes;
   uint32_t count = std::min<uint32_t>(items - first, w.lanes);
+  // ENABLE_VGPR_WORKITEM_ID: which of y and z there are beside x. Those that
+  // are not are zeros where all share a register: LLVM masks nothing then.
+  unsigned dims = 1 + std::min(kernel.rsrc2 >> 11 & 3, 2u);
+  bool packed = !chip.isGfx10();
   for (unsigned l = 0; l < count; ++l) {
-    uint32_t id = first + l;
-    uint32_t x = id % config.block.x, y = id / config.block.x % config.block.y,
-             z = id / config.block.x / config.block.y;
-    if (chip.isGfx10()) { // a register each
-      w.v[0][l] = x;
-      w.v[1][l] = y;
-      w.v[2][l] = z;
-    } else {
-      w.v[0][l] = x | y << 10 | z << 20;
+    uint32_t id = first + l, word = 0;
+    for (unsigned d = 0; d < dims; ++d) {
+      uint32_t size = d == 0 ? config.block.x : config.block.y;
+      uint32_t at = d == 2 ? id : id % size;
+      id /= size;
+      word |= at << 10 * d;
+      if (!packed)
+        w.v[d][l] = at;
     }
+    if (packed)
+      w.v[0][l] = word;
   }
   w.setExec(count == 64 ? ~uint64_t(0) : (uint64_t(1) << count) - 1);
-  // ENABLE_VGPR_WORKITEM_ID: which of y and z there are beside x.
-  unsigned idRows = chip.isGfx10() ? 1 + (kernel.rsrc2 >> 11 & 3) : 1;
-  for (unsigned r = 0; checker && r < idRows; ++r)
+  for (unsigned r = 0; checker && r < (packed ? 1 : dims); ++r)
     checker->defineVector(w, r);
 
   w.s[slot::SharedBase + 1] = uint32_t(SharedAperture >> 32);
@@ -236,22 +240,42 @@ void Launch::startWave(Workgroup &g, unsigned index, uint8_t *memory) {
     put(x);
   }
   n = std::max<unsigned>(n, kernel.rsrc2 >> 1 & 31);
-  for (unsigned d = 0; d < 3; ++d)
-    if ((kernel.rsrc2 >> (7 + d) & 1) && !chip.architectedIds)
+  bool enabled[3];
+  for (unsigned d = 0; d < 3; ++d) {
+    enabled[d] = kernel.rsrc2 >> (7 + d) & 1;
+    if (enabled[d] && !chip.architectedIds)
       put(g.id[d]);
+  }
   if (kernel.rsrc2 >> 10 & 1)
-    put(0);
+    put(workgroupInfo(index));
   if ((kernel.rsrc2 & 1) && !chip.archFlatScratch)
     put(0); // offset of the wave's scratch: its base is in the descriptor
+  bool hasYZ = enabled[1] || enabled[2];
   if (chip.architectedIds) {
     w.s[slot::TTMP + 9] = g.id[0];
-    w.s[slot::TTMP + 7] = g.id[1] | g.id[2] << 16;
-    w.s[slot::TTMP + 8] = index << 25;
+    if (hasYZ)
+      w.s[slot::TTMP + 7] = g.id[1] | g.id[2] << 16;
+    w.s[slot::TTMP + 8] = index << 25 | uint32_t(hasYZ) << 30;
   }
   if (checker) {
     checker->defineScalar(w, 0, std::min(n, 106u));
     checker->defineScalar(w, slot::TTMP, 16);
+    if (chip.architectedIds && !hasYZ)
+      checker->undefineScalar(w, slot::TTMP + 7);
   }
+}
+
+/// TG_SIZE, what LLVM calls workgroup info: waves of the workgroup in bits 0-5,
+/// in bit 31 whether this is the first. RDNA 2 and 3, CDNA 3 and 4 (the ISA
+/// manuals' tables of a compute wave's SGPRs; Mesa for RDNA 2) have the wave's
+/// number in bits 20-24. Before, the ordered-append term in bits 6-16 counts
+/// the waves, as Mesa uses it; RDNA 4 has the number in TTMP8 alone.
+uint32_t Launch::workgroupInfo(unsigned wave) const {
+  uint32_t size = wavesPerGroup & 63;
+  if (chip.isGfx12())
+    return size;
+  unsigned at = chip.family == Family::GFX90A ? 6 : 20;
+  return uint32_t(wave == 0) << 31 | wave << at | size;
 }
 
 void Launch::work(unsigned worker) {

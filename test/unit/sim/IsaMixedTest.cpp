@@ -148,6 +148,84 @@ TEST_P(Mixed, MultiplyAdds) {
   }
 }
 
+/// A literal constant has 32 bits, of which a float takes all and a half those
+/// that op_sel says. LLVM's assembler refuses most of them, so they are encoded
+/// here (RDNA ISA manuals, "VOP3P").
+class MixedLiterals : public Mixed {};
+TEST_P(MixedLiterals, AreWords) {
+  struct Form {
+    unsigned to, at, select, isHalf, absolute, negative;
+    u32 literal;
+  };
+  // -log2(e); 10, and one whose low half is f16's 1: LLVM prints those as
+  // lit(); a half that looks like a small negative integer.
+  static const u32 literals[] = {0xbfb8aa3b, 0x41200000, 0xbfb83c00, 0x4120fff0,
+                                 0x3c00c500};
+  std::vector<Form> forms;
+  std::vector<std::string> lines;
+  for (unsigned to = 0; to < 3; ++to)
+    for (unsigned at = 0; at < 3; ++at)
+      for (u32 literal : literals)
+        for (unsigned n = 0; n < 16; ++n) {
+          Form f{to,
+                 at,
+                 (n & 1) << at,
+                 (n >> 1 & 1) << at,
+                 (n >> 2 & 1) << at,
+                 (n >> 3 & 1) << at,
+                 literal};
+          u32 low = 0xcc200000 + (to << 16) | 8 | f.absolute << 8 |
+                    f.select << 11 | (f.isHalf >> 2 & 1) << 14,
+              high = (f.isHalf & 3) << 27 | f.negative << 29;
+          for (unsigned s = 0; s < 3; ++s)
+            high |= (s == at ? 0xff : 0x100 + 12 + 4 * s) << (9 * s);
+          forms.push_back(f);
+          lines.push_back(".long " + std::to_string(low) + ", " +
+                          std::to_string(high) + ", " +
+                          std::to_string(literal));
+        }
+  Bench b(GetParam(), true, lines);
+  for (unsigned k = 0; k < lines.size(); ++k) {
+    const Form &f = forms[k];
+    for (unsigned r : {8u, 12u, 16u, 20u})
+      for (unsigned l = 0; l < b.lanes; ++l)
+        b.row(r)[l] = drawFloat(random);
+    b.run(k);
+    for (unsigned l = 0; l < b.lanes; ++l) {
+      float in[3];
+      for (unsigned s = 0; s < 3; ++s) {
+        u32 x = s == f.at ? f.literal : b.row(12 + 4 * s)[l];
+        in[s] = f.isHalf >> s & 1 ? float(H(f.select >> s & 1 ? x >> 16 : x))
+                                  : F(x);
+        if (f.absolute >> s & 1)
+          in[s] = std::fabs(in[s]);
+        if (f.negative >> s & 1)
+          in[s] = -in[s];
+      }
+      float r = std::fma(in[0], in[1], in[2]);
+      u32 got = b.row(8)[l];
+      if (f.to == 0) {
+        ASSERT_TRUE(sameFloat(got, u32(bits(r)))) << lines[k];
+        continue;
+      }
+      u32 half = got >> (f.to == 1 ? 0 : 16) & 0xffff;
+      ASSERT_TRUE(half == u32(halfBits(r)) || (H(half) != H(half) && r != r))
+          << lines[k];
+    }
+  }
+}
+
+/// gfx9 has no literal constants there.
+std::vector<const char *> chipsOfLiterals() {
+  std::vector<const char *> chips;
+  for (const char *chip : everyChip())
+    if (chip[3] != '9')
+      chips.push_back(chip);
+  return chips;
+}
+INSTANTIATE_TEST_SUITE_P(Chips, MixedLiterals,
+                         testing::ValuesIn(chipsOfLiterals()),
+                         [](const auto &info) { return info.param; });
 INSTANTIATE_TEST_SUITE_P(Chips, Mixed, testing::ValuesIn(everyChip()),
                          [](const auto &info) { return info.param; });
 
