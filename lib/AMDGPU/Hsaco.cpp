@@ -14,6 +14,7 @@
 #include "greta/AMDGPU/Hsaco.h"
 #include "GretaTile/GretaTile.h"
 #include "greta/AMDGPU/TileToROCDL.h"
+#include "greta/AMDGPU/WaitStates.h"
 #include "greta/Link/Lld.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -30,6 +31,10 @@
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Analysis/ValueTracking.h"
+#include "llvm/CodeGen/MachineFunctionPass.h"
+#include "llvm/CodeGen/MachineModuleInfo.h"
+#include "llvm/CodeGen/Passes.h"
+#include "llvm/CodeGen/TargetPassConfig.h"
 #include "llvm/IR/CFG.h"
 #include "llvm/IR/DebugInfoMetadata.h"
 #include "llvm/IR/DiagnosticInfo.h"
@@ -249,14 +254,30 @@ static void noteAccesses(llvm::Module &module, StringRef kernel) {
   note->setVisibility(llvm::GlobalValue::ProtectedVisibility);
 }
 
+/// TargetMachine::addPassesToEmitFile, with a pass of ours in it.
 static LogicalResult generateCode(llvm::Module &module,
                                   llvm::TargetMachine &machine,
+                                  const TargetRow &row,
                                   llvm::CodeGenFileType type,
                                   SmallVectorImpl<char> &output) {
   llvm::raw_svector_ostream os(output);
   llvm::legacy::PassManager passes;
-  if (machine.addPassesToEmitFile(passes, os, nullptr, type))
+  llvm::TargetPassConfig *config = machine.createPassConfig(passes);
+  auto *functions = new llvm::MachineModuleInfoWrapperPass(&machine);
+  config->setDisableVerify(true);
+  // RDNA's hardware waits by itself.
+  if (row.waveSize == 64)
+    config->insertPass(&llvm::PostRAHazardRecognizerID, createWaitStatesPass());
+  passes.add(config);
+  passes.add(functions);
+  if (config->addISelPasses())
     return failure();
+  config->addMachinePasses();
+  config->setInitialized();
+  if (machine.addAsmPrinter(passes, os, nullptr, type,
+                            functions->getMMI().getContext()))
+    return failure();
+  passes.add(llvm::createFreeMachineFunctionPass());
   passes.run(module);
   return success();
 }
@@ -316,7 +337,7 @@ FailureOr<HsacoKernel> greta::emitHsaco(tile::FuncOp kernel,
   scope = options.nest("generate code");
   bool assembly = options.artifact == Artifact::Assembly;
   SmallVector<char, 0> code;
-  if (failed(generateCode(*module, *machine,
+  if (failed(generateCode(*module, *machine, row,
                           assembly ? llvm::CodeGenFileType::AssemblyFile
                                    : llvm::CodeGenFileType::ObjectFile,
                           code)) ||
