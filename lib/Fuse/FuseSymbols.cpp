@@ -25,6 +25,10 @@ namespace greta {
 using namespace mlir;
 using namespace greta;
 
+/// Of an extent's expression: it is written out where the package's reader
+/// finds it.
+static constexpr unsigned mostOperations = 256;
+
 unsigned ShapeAnalysis::fresh() {
   unsigned id = extents.size();
   extents.push_back({id, std::nullopt, std::nullopt, std::nullopt, {}});
@@ -377,7 +381,23 @@ LogicalResult ShapeAnalysis::run() {
   return success();
 }
 
+/// Takes the operations of an expression, written out, off `budget`; whether
+/// it was enough.
+static bool fits(AffineExpr expr, unsigned &budget) {
+  auto binary = dyn_cast<AffineBinaryOpExpr>(expr);
+  return !binary || (budget-- && fits(binary.getLHS(), budget) &&
+                     fits(binary.getRHS(), budget));
+}
+
 AffineExpr ShapeAnalysis::expression(unsigned id) {
+  // Symbols are still being defined, so what is known holds for this call.
+  llvm::DenseMap<unsigned, AffineExpr> known;
+  return expression(id, known);
+}
+
+AffineExpr
+ShapeAnalysis::expression(unsigned id,
+                          llvm::DenseMap<unsigned, AffineExpr> &known) {
   id = leader(id);
   MLIRContext *context = function.getContext();
   if (extents[id].size)
@@ -388,11 +408,22 @@ AffineExpr ShapeAnalysis::expression(unsigned id) {
     return extents[id].stated;
   if (!extents[id].derived || extents[id].visiting)
     return AffineExpr();
+  if (auto it = known.find(id); it != known.end())
+    return it->second;
   auto [kind, left, right] = *extents[id].derived;
   extents[id].visiting = true;
-  AffineExpr a = expression(left), b = expression(right);
+  AffineExpr a = expression(left, known);
+  AffineExpr b = a ? expression(right, known) : AffineExpr();
   extents[id].visiting = false;
-  return a && b ? getAffineBinaryOpExpr(kind, a, b) : AffineExpr();
+  if (!a || !b)
+    return AffineExpr();
+  AffineExpr expr = getAffineBinaryOpExpr(kind, a, b);
+  unsigned budget = mostOperations;
+  if (!fits(expr, budget)) {
+    isLarge = true;
+    expr = AffineExpr();
+  }
+  return known[id] = expr;
 }
 
 AffineMap ShapeAnalysis::shapeOf(Value tensor) {
@@ -462,6 +493,11 @@ LogicalResult greta::attachSymbols(func::FuncOp function,
       return function.emitOpError("returns a ")
              << result.get().getType() << "; results are ranked tensors";
     AffineMap shape = analysis.shapeOf(result.get());
+    if (!shape && analysis.hasLargeExtent())
+      return function.emitOpError("has result ")
+             << result.getOperandNumber() << " with an extent of more than "
+             << mostOperations
+             << " operations; make it a dimension of an argument";
     if (!shape)
       return function.emitOpError("has result ")
              << result.getOperandNumber()

@@ -42,6 +42,9 @@ public:
   /// [[argument, dim], ...]; an integer scalar is [argument].
   mlir::ArrayAttr symbols();
 
+  /// Whether an extent was left out because its expression is too large.
+  bool hasLargeExtent() const { return isLarge; }
+
 private:
   /// A class of equal extents; what defines it is kept by the leader.
   struct Extent {
@@ -76,10 +79,12 @@ private:
   void visitReshape(mlir::Value whole, mlir::Value parts,
                     llvm::ArrayRef<llvm::SmallVector<int64_t, 2>>);
   mlir::AffineExpr expression(unsigned id);
+  mlir::AffineExpr
+  expression(unsigned id, llvm::DenseMap<unsigned, mlir::AffineExpr> &known);
 
   mlir::func::FuncOp function;
   mlir::Operation *visited = nullptr;
-  bool isConsistent = true;
+  bool isConsistent = true, isLarge = false;
   std::vector<Extent> extents;
   llvm::DenseMap<std::pair<mlir::Value, int64_t>, unsigned> ids;
   /// Of each symbol the argument, and which of its dimensions; none: its value.

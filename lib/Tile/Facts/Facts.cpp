@@ -426,7 +426,10 @@ std::optional<std::pair<int64_t, int64_t>> Facts::rangeOf(Value value) const {
 
 /// Whether a condition holds where `at` stands: a branch around it asks, or it
 /// was assumed before. `and` of two implies both.
-static bool holds(Value condition, Operation *at) {
+static bool holds(Value condition, Operation *at,
+                  llvm::SmallDenseSet<Value> &seen) {
+  if (!seen.insert(condition).second)
+    return false;
   for (Operation *user : condition.getUsers()) {
     if (auto branch = dyn_cast<scf::IfOp>(user);
         branch && branch.getThenRegion().isAncestor(at->getParentRegion()))
@@ -435,10 +438,14 @@ static bool holds(Value condition, Operation *at) {
       if (Operation *beside = user->getBlock()->findAncestorOpInBlock(*at);
           beside && user->isBeforeInBlock(beside))
         return true;
-    if (isa<arith::AndIOp>(user) && holds(user->getResult(0), at))
+    if (isa<arith::AndIOp>(user) && holds(user->getResult(0), at, seen))
       return true;
   }
   return false;
+}
+static bool holds(Value condition, Operation *at) {
+  llvm::SmallDenseSet<Value> seen;
+  return holds(condition, at, seen);
 }
 
 bool Facts::isBelow(Value value, Value bound, Operation *at) const {

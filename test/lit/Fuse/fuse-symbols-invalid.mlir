@@ -27,6 +27,26 @@ func.func @unknown(%n: tensor<index>) -> tensor<?xf32> {
 
 // -----
 
+// 2^9 factors, less one, are as many operations.
+// expected-error@+1 {{has result 0 with an extent of more than 256 operations; make it a dimension of an argument}}
+func.func @large(%x: tensor<?xf32>) -> tensor<?xf32> {
+  %c0 = arith.constant 0 : index
+  %0 = tensor.dim %x, %c0 : tensor<?xf32>
+  %1 = arith.muli %0, %0 : index
+  %2 = arith.muli %1, %1 : index
+  %3 = arith.muli %2, %2 : index
+  %4 = arith.muli %3, %3 : index
+  %5 = arith.muli %4, %4 : index
+  %6 = arith.muli %5, %5 : index
+  %7 = arith.muli %6, %6 : index
+  %8 = arith.muli %7, %7 : index
+  %9 = arith.muli %8, %8 : index
+  %y = tensor.empty(%9) : tensor<?xf32>
+  return %y : tensor<?xf32>
+}
+
+// -----
+
 func.func @no_such_dimension(%x: tensor<?x64xf16>) -> tensor<?xf16> {
   %c2 = arith.constant 2 : index
   // expected-error@+1 {{asks for dimension 2 of a tensor of rank 2; dimensions count from 0}}
