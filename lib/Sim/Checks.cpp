@@ -22,12 +22,13 @@ void Checker::reset() {
       w.undefined[k] = 0;
     w.issued.fill(0);
     w.done.fill(0);
-    w.pending.fill(0);
+    w.pending.fill({});
+    w.earlier.clear();
     w.scalarPending.fill(0);
-    w.pendingLds.fill(0);
     w.lastFlat.fill(0);
     w.anyPending = false;
     w.missedBarrier = 0;
+    w.guards.clear();
     w.clock.assign(n, 0);
     if (s.checks & CheckHazards)
       w.rows.assign(row::Temp, RowHazard());
@@ -236,6 +237,39 @@ static void finish(WaveState &s, Counter c, uint32_t left) {
   s.done[c] = std::max(s.done[c], done);
 }
 
+static bool isBack(const WaveState &s, const PendingLoad &p) {
+  // A flat load may come from LDS: both counters have to cover it.
+  return p.sequence <= s.done[p.counter] && p.lds <= s.done[CountLds];
+}
+
+/// The load of some of these lanes that is still under way.
+const PendingLoad *Checker::State::pendingLoad(WaveState &s, unsigned row,
+                                               uint64_t lanes) {
+  if (const PendingLoad &p = s.pending[row]; (p.lanes & lanes) && !isBack(s, p))
+    return &p;
+  for (const auto &[other, p] : s.earlier)
+    if (other == row && (p.lanes & lanes) && !isBack(s, p))
+      return &p;
+  return nullptr;
+}
+
+/// Lanes whose registers the instruction may read or write.
+static uint64_t lanesOf(const Wave &w, const Inst &i) {
+  constexpr uint64_t All = ~uint64_t(0);
+  if (i.has(Dpp))
+    return i.has(FetchInactive) ? All : w.exec;
+  if (i.unit == Unit::Matrix)
+    return All;
+  if (!i.op || !(i.op->flags & CrossLane))
+    return w.exec;
+  llvm::StringRef name = i.op->name;
+  if (name == "v_readfirstlane_b32")
+    return w.exec ? w.exec & -w.exec : 1;
+  if (name == "v_readlane_b32" || name == "v_writelane_b32")
+    return uint64_t(1) << (w.scalar(i.src[1]) & (w.lanes - 1u));
+  return name.starts_with("v_perm") || name.contains("_fi_") ? All : w.exec;
+}
+
 void Checker::State::waitsBefore(Wave &w, WaveState &s, const Inst &i) {
   if (i.op && (i.op->flags & WaitCount)) {
     uint32_t n = uint32_t(i.imm);
@@ -295,25 +329,21 @@ void Checker::State::waitsBefore(Wave &w, WaveState &s, const Inst &i) {
   }
   if (!s.anyPending)
     return;
+  const uint64_t lanes = lanesOf(w, i);
   auto check = [&](const Operand &o, bool write) {
     static const char *const names[] = {"vector memory", "LDS",
                                         "scalar memory"};
     for (unsigned k = 0; k < o.words; ++k) {
       unsigned r = o.index + k;
-      unsigned c = CountSmem;
-      uint32_t sequence = 0;
+      unsigned c = Counters;
       if (o.kind == Operand::Vgpr && r < row::Temp) {
-        sequence = s.pending[r];
-        c = s.pendingCounter[r];
-        // A flat load may come from LDS: both counters have to cover it.
-        if (sequence <= s.done[c] && s.pendingLds[r] > s.done[CountLds]) {
-          sequence = s.pendingLds[r];
-          c = CountLds;
-        }
-      } else if (o.kind == Operand::Sgpr && r < slot::Count) {
-        sequence = s.scalarPending[r];
+        if (const PendingLoad *p = pendingLoad(s, r, lanes))
+          c = p->sequence > s.done[p->counter] ? p->counter : CountLds;
+      } else if (o.kind == Operand::Sgpr && r < slot::Count &&
+                 s.scalarPending[r] > s.done[CountSmem]) {
+        c = CountSmem;
       }
-      if (sequence && sequence > s.done[c]) {
+      if (c < Counters) {
         Operand at = o;
         at.index = uint16_t(r);
         w.fault(i, Twine(nameOf(at)) + " is " + (write ? "written" : "read") +
@@ -363,9 +393,13 @@ void Checker::State::waitsAfter(Wave &w, WaveState &s, const Inst &i) {
     for (unsigned k = 0; k < o.words; ++k) {
       unsigned r = o.index + k;
       if (o.kind == Operand::Vgpr && r < row::Temp) {
-        s.pending[r] = s.issued[c];
-        s.pendingCounter[r] = c;
-        s.pendingLds[r] = flat ? s.issued[CountLds] : 0;
+        if (const PendingLoad &p = s.pending[r];
+            (p.lanes & ~w.exec) && !isBack(s, p)) {
+          llvm::erase_if(s.earlier,
+                         [&](const auto &e) { return isBack(s, e.second); });
+          s.earlier.push_back({r, p});
+        }
+        s.pending[r] = {w.exec, s.issued[c], flat ? s.issued[CountLds] : 0, c};
       } else if (o.kind == Operand::Sgpr && r < slot::Count && c == CountSmem) {
         s.scalarPending[r] = s.issued[c];
       }
@@ -386,6 +420,9 @@ void Checker::before(Wave &w, const Inst &i) {
     s.waitsBefore(w, ws, i);
   if (s.checks & CheckHazards)
     s.hazardBefore(w, ws, i);
+  if (i.unit == Unit::Branch && (i.op->flags & OnExec) &&
+      (s.checks & CheckRaces))
+    s.guard(w, ws, i);
   // Only memory shows it: whole-wave code turns every lane on now and then.
   if (LLVM_UNLIKELY(ws.missedBarrier & w.exec) && isMemory(i.unit) &&
       i.unit != Unit::Scratch && i.unit != Unit::Smem &&

@@ -11,7 +11,8 @@
 //           is no error.
 //   races   two waves touch a word, one writes, and no barrier orders them
 //           (vector clocks; a barrier joins the clocks of all waves). Lanes
-//           that miss a barrier their wave passes, and run on.
+//           that go on behind a barrier which their wave passed only because
+//           other lanes were on.
 //   waits   a register, or LDS that a direct-to-LDS load fills, is used before
 //           the s_waitcnt that covers the load
 //   hazards wait states the hardware does not insert (ChecksHazards.cpp)

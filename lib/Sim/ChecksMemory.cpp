@@ -231,12 +231,29 @@ void Checker::signal(Wave &w, const Inst &i) {
   ws.backAtBarrier.resize(ws.clock[w.id] + 1);
   ws.backAtBarrier.back() = ws.done[CountLoad];
   ++ws.clock[w.id];
-  // Lanes, like waves, that have ended do not count. One that is off now and
-  // runs later has missed the barrier.
+  // A barrier counts waves, whatever lanes are on, and compilers turn lanes on
+  // again before it or behind it. Lanes miss it where the wave comes to it only
+  // because others are on. Those that are off for good have ended.
   if (s.checks & CheckRaces) {
-    ws.missedBarrier = ~w.exec;
+    ws.missedBarrier = 0;
+    for (const auto &[branch, guarded] : ws.guards)
+      if (guarded.begin <= i.address && i.address < guarded.end)
+        ws.missedBarrier |= guarded.off & ~w.exec;
     ws.barrierAddress = i.address;
   }
+}
+
+/// Notes which code a branch on EXEC lets the wave run, that it would not with
+/// every lane off: what a forward s_cbranch_execz does not skip, and a loop
+/// that s_cbranch_execnz goes back to.
+void Checker::State::guard(const Wave &w, WaveState &s, const Inst &i) {
+  bool whenNone = llvm::StringRef(i.op->name) == "s_cbranch_execz";
+  uint32_t target = uint32_t(i.imm2), next = i.address + i.bytes;
+  bool forward = target >= next;
+  uint64_t off = w.exec ? ~w.exec & w.fullMask : 0;
+  if (forward == whenNone)
+    s.guards[i.address] = {forward ? next : target, forward ? target : next,
+                           off};
 }
 
 void Checker::State::missed(Wave &w, WaveState &s, const Inst &i) {

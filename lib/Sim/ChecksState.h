@@ -44,19 +44,34 @@ struct RowHazard {
   bool trans = false, partial = false;
 };
 
+/// A load that a vector register waits for.
+struct PendingLoad {
+  uint64_t lanes = 0; ///< that it writes; none: there is no such load
+  uint32_t sequence = 0;
+  uint32_t lds = 0; ///< of a flat load, its number in the LDS counter
+  Counter counter = CountLoad;
+};
+
+/// Code that a wave runs because some of its lanes are on, while others wait at
+/// its end.
+struct Guarded {
+  uint32_t begin = 0, end = 0;
+  uint64_t off = 0;
+};
+
 struct WaveState {
   std::array<uint64_t, row::Temp> defined;     ///< lanes of each row
   std::array<uint32_t, slot::Count> undefined; ///< bits of scalars
   std::array<uint32_t, Counters> issued, done;
-  /// Sequence number of the load each register waits for; 0: none.
-  std::array<uint32_t, row::Temp> pending;
-  std::array<uint8_t, row::Temp> pendingCounter;
+  /// The latest load of each register, and earlier ones of other lanes.
+  std::array<PendingLoad, row::Temp> pending;
+  llvm::SmallVector<std::pair<unsigned, PendingLoad>, 0> earlier;
+  /// Sequence number of the load each scalar register waits for; 0: none.
   std::array<uint32_t, slot::Count> scalarPending;
-  /// Flat loads: the number in the LDS counter, which they count in too.
-  std::array<uint32_t, row::Temp> pendingLds;
   std::array<uint32_t, Counters> lastFlat;
   bool anyPending = false;
-  uint64_t missedBarrier = 0; ///< lanes that were off at the latest barrier
+  uint64_t missedBarrier = 0; ///< lanes that the latest barrier was not for
+  llvm::DenseMap<uint32_t, Guarded> guards; ///< by the branch's address
   uint32_t barrierAddress = 0;
   std::vector<uint32_t> clock; ///< vector clock over the waves
   /// Loads known to be back when the wave came to a barrier, by its own clock.
@@ -119,12 +134,14 @@ struct Checker::State {
   const HazardOp &hazardOp(const Wave &w, const Inst &i);
   void waitsBefore(Wave &w, WaveState &s, const Inst &i);
   void waitsAfter(Wave &w, WaveState &s, const Inst &i);
+  const PendingLoad *pendingLoad(WaveState &s, unsigned row, uint64_t lanes);
   void uninitBefore(Wave &w, WaveState &s, const Inst &i);
   void uninitAfter(Wave &w, WaveState &s, const Inst &i);
   void scalarBefore(Wave &w, WaveState &s, const Inst &i);
   void scalarAfter(Wave &w, WaveState &s, const Inst &i);
   void decides(Wave &w, const WaveState &s, const Inst &i, const char *what);
   void missed(Wave &w, WaveState &s, const Inst &i);
+  void guard(const Wave &w, WaveState &s, const Inst &i);
   void crossBefore(Wave &w, WaveState &s, const Inst &i);
   bool crossAfter(Wave &w, WaveState &s, const Inst &i);
   void delivered(Wave &w, const Inst &i, unsigned lane, uint32_t address,

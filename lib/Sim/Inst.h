@@ -148,6 +148,7 @@ enum OpFlag : uint32_t {
   Select = 512,    ///< src[2] is a mask that picks src[0] or src[1]
   Merge = 1024,    ///< parts of the sources: defined when one of them is
   Returns = 2048,  ///< an atomic that can return the old value
+  OnExec = 4096,   ///< a branch that asks whether any lane is on
 };
 
 enum WaitKind : uint32_t {

@@ -86,9 +86,9 @@ const TensorDecl &indexed(const std::vector<TensorDecl> &List, size_t Index,
 
 } // namespace
 
-void greta::rt::queueCall(greta_stream &S, const Function &F) {
+namespace {
+void queuePrepared(greta_stream &S) {
   Call &C = S.Prepared;
-  F.prepare(*S.Impl, C);
   for (const Call::Copy &Tied : C.Copies)
     S.Impl->copy(*Tied.To->Buffer, Tied.To->Offset, *Tied.From->Buffer,
                  Tied.From->Offset, Tied.To->Bytes);
@@ -115,6 +115,19 @@ void greta::rt::queueCall(greta_stream &S, const Function &F) {
       Failed = "kernel '" + Log.Kernel->Entry + "': " + Message;
   if (!Failed.empty())
     fail(GRETA_ERROR_ASSERTION, Failed);
+}
+} // namespace
+
+void greta::rt::queueCall(greta_stream &S, const Function &F) {
+  F.prepare(*S.Impl, S.Prepared);
+  try {
+    queuePrepared(S);
+  } catch (...) {
+    MemoryRef &Zeroed = S.Impl->Zeroed;
+    if (Zeroed && !S.Impl->Capturing && !S.Impl->restoreZeros(Zeroed))
+      Zeroed = nullptr;
+    throw;
+  }
 }
 
 void greta::rt::queueStep(greta_stream &S, const Step &What) {

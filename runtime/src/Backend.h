@@ -110,7 +110,13 @@ class Graph {
 public:
   virtual ~Graph() = default;
   // Where the stream is recording a graph, becomes a part of that.
-  virtual void launch(Stream &S) = 0;
+  void launch(Stream &S);
+
+  // What the recorded launches find zeros in, and leave zeros in.
+  std::vector<MemoryRef> Zeroed;
+
+protected:
+  virtual void start(Stream &S) = 0;
 };
 
 // Bytes of a memory that an operation touches. Operations of a stream that
@@ -159,14 +165,49 @@ public:
   virtual void callHost(void (*F)(void *), void *Data) = 0;
   virtual void synchronize() = 0;
   virtual void beginCapture() = 0;
-  virtual std::shared_ptr<Graph> endCapture() = 0;
+  std::shared_ptr<Graph> endCapture() {
+    std::vector<MemoryRef> Zeroed;
+    Zeroed.swap(RecordedZeroed);
+    std::shared_ptr<Graph> G = endRecording();
+    G->Zeroed = std::move(Zeroed);
+    return G;
+  }
+  // After a launch that failed, whose kernels left what they were at: memory
+  // that is to hold zeros gets them again. False on a device that is lost.
+  bool restoreZeros(const MemoryRef &Memory) {
+    try {
+      fill(Memory, 0, Memory->Size / 4 * 4, 0);
+      return true;
+    } catch (const Error &) {
+      return false;
+    }
+  }
 
   bool Capturing = false;
   // Where the temporaries of every function lie that is launched here: the
   // stream's order protects them. A captured launch gets memory of its own.
   // `Zeroed` holds zeros between launches.
   MemoryRef Scratch, Zeroed;
+  // What captured launches have instead.
+  std::vector<MemoryRef> RecordedZeroed;
+
+protected:
+  virtual std::shared_ptr<Graph> endRecording() = 0;
 };
+
+inline void Graph::launch(Stream &S) {
+  if (S.Capturing)
+    S.RecordedZeroed.insert(S.RecordedZeroed.end(), Zeroed.begin(),
+                            Zeroed.end());
+  try {
+    start(S);
+  } catch (...) {
+    for (const MemoryRef &Memory : Zeroed)
+      if (!S.Capturing)
+        S.restoreZeros(Memory);
+    throw;
+  }
+}
 
 // What of a device is not used, and why; Health.h says by which names.
 using Denials = std::map<std::string, std::string>;

@@ -246,8 +246,11 @@ void Function::placeTemporaries(Stream &S, Call &C) const {
     C.Scratch = C.Zeroed = nullptr;
   Grow(S.Capturing ? C.Scratch : S.Scratch, Ends[0]);
   MemoryRef &Zeroed = S.Capturing ? C.Zeroed : S.Zeroed;
-  if (Grow(Zeroed, Ends[1]))
-    clear(Zeroed);
+  if (!Grow(Zeroed, Ends[1]))
+    return;
+  clear(Zeroed);
+  if (S.Capturing)
+    S.RecordedZeroed.push_back(Zeroed);
 }
 
 // On a stream of its own: in a capture it would be part of the graph.

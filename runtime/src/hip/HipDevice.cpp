@@ -104,7 +104,7 @@ struct HipGraph : Graph, std::enable_shared_from_this<HipGraph> {
     if (L && Handle)
       (void)L->hipGraphDestroy(Handle);
   }
-  void launch(Stream &S) override;
+  void start(Stream &S) override;
   CoreRef C;
   hipGraph_t Handle = nullptr;
   hipGraphExec_t Exec = nullptr;
@@ -238,7 +238,7 @@ struct HipStream : Stream {
     OpenOps = 0;
   }
   void beginCapture() override { Recording = std::make_shared<HipGraph>(C); }
-  std::shared_ptr<Graph> endCapture() override;
+  std::shared_ptr<Graph> endRecording() override;
 
   // What lives as long as the operation that is about to be queued or recorded.
   KeepList &kept() { return Recording ? Recording->Keep : OpenKeep; }
@@ -344,7 +344,7 @@ private:
 
 // HIP refuses to allocate, free or wait while it captures, so it captures only
 // here, what was recorded until now: nothing of the caller's can come between.
-std::shared_ptr<Graph> HipStream::endCapture() {
+std::shared_ptr<Graph> HipStream::endRecording() {
   std::shared_ptr<HipGraph> G = std::move(Recording);
   Recording = nullptr;
   const Library &L = C->use();
@@ -363,7 +363,7 @@ std::shared_ptr<Graph> HipStream::endCapture() {
   return G;
 }
 
-void HipGraph::launch(Stream &S) {
+void HipGraph::start(Stream &S) {
   auto &H = static_cast<HipStream &>(S);
   if (H.Recording) {
     H.kept().add(shared_from_this());

@@ -177,14 +177,14 @@ struct HostStream : Stream {
   void callHost(void (*F)(void *), void *Data) override { F(Data); }
   void synchronize() override {}
   void beginCapture() override { Recorded.clear(); }
-  std::shared_ptr<Graph> endCapture() override {
+  std::shared_ptr<Graph> endRecording() override {
     struct HostGraph : Graph, std::enable_shared_from_this<HostGraph> {
       std::vector<Op> Ops;
       void run() const {
         for (const Op &O : Ops)
           O();
       }
-      void launch(Stream &S) override {
+      void start(Stream &S) override {
         static_cast<HostStream &>(S).add(
             [Self = shared_from_this()] { Self->run(); });
       }

@@ -76,7 +76,7 @@ struct VulkanGraph : Graph, std::enable_shared_from_this<VulkanGraph> {
   ~VulkanGraph() override {
     C->Fn.DestroyCommandPool(C->Handle, Pool, nullptr);
   }
-  void launch(Stream &S) override;
+  void start(Stream &S) override;
   VkCommandBuffer open();
   void close(const StreamState &State);
   void append(const std::shared_ptr<VulkanGraph> &Other,
@@ -179,7 +179,7 @@ public:
   void callHost(void (*F)(void *), void *Data) override;
   void synchronize() override;
   void beginCapture() override { Recording = std::make_shared<VulkanGraph>(C); }
-  std::shared_ptr<Graph> endCapture() override;
+  std::shared_ptr<Graph> endRecording() override;
   void launch(const std::shared_ptr<VulkanGraph> &G);
 
   CoreRef C;
@@ -208,7 +208,7 @@ private:
   std::unique_ptr<HostCalls> Calls; // goes before State
 };
 
-void VulkanGraph::launch(Stream &S) {
+void VulkanGraph::start(Stream &S) {
   static_cast<VulkanStream &>(S).launch(shared_from_this());
 }
 
@@ -441,7 +441,7 @@ void VulkanStream::synchronize() {
   State->reportLoss();
 }
 
-std::shared_ptr<Graph> VulkanStream::endCapture() {
+std::shared_ptr<Graph> VulkanStream::endRecording() {
   std::shared_ptr<VulkanGraph> G = std::move(Recording);
   Recording = nullptr;
   G->close(*State);

@@ -142,4 +142,52 @@ TEST_P(Launches, ShareTemporaries) {
   EXPECT_EQ(Y[7], 16.0f * 7 + 15);
 }
 
+// Reads what it finds in a temporary that holds zeros, leaves other numbers
+// there, and then writes to nowhere, which the simulator reports and survives.
+Bytes failing() {
+  nlohmann::json M = manifest(), F;
+  for (const nlohmann::json &G : M["functions"])
+    if (G["name"] == "twice_scaled")
+      F = G;
+  for (nlohmann::json &V : F["variants"]) {
+    V["temps"][0]["zeroed"] = true;
+    nlohmann::json Fill = V["kernels"][0], Read = V["kernels"][1], Fail = Fill;
+    for (nlohmann::json &A : Fail["args"])
+      if (A["kind"] == "temp")
+        A = {{"kind", "i64"}, {"value", 0}};
+    V["kernels"] = {Read, Fill, Fail};
+  }
+  F["name"] = "failing";
+  M["functions"].push_back(F);
+  return package(M);
+}
+
+TEST(FailedLaunches, LeaveZeros) {
+  Bytes Data = failing();
+  greta::Package P(Data.data(), Data.size());
+  greta::Runtime R("sim:gfx942");
+  greta::Stream S = R.stream();
+  greta::Function F = R.load(P, "failing");
+  constexpr int64_t count = 256;
+  greta::Buffer A = R.allocate(count * 4), B = R.allocate(count * 4);
+  std::vector<float> X(count, 5.0f), Y(count);
+  S.write(A, X.data(), count * 4);
+  auto Launch = [&] { F.launch(S, {{&A, {1, count}}}, {{&B, {1, count}}}); };
+  auto ExpectZerosIn = [&](auto &&Run, const char *What) {
+    for (int Time = 0; Time < 3; ++Time) {
+      EXPECT_THROW(Run(), greta::Error) << What;
+      std::fill(Y.begin(), Y.end(), 0.0f);
+      S.read(B, Y.data(), count * 4);
+      for (float Found : Y)
+        ASSERT_EQ(Found, 1.0f) << What << ", time " << Time;
+    }
+  };
+  ExpectZerosIn(Launch, "launch");
+  greta::Graph G = S.capture(Launch);
+  ExpectZerosIn([&] { S.launch(G); }, "graph");
+  greta::Graph Outer = S.capture([&] { S.launch(G); });
+  ExpectZerosIn([&] { S.launch(Outer); }, "graph in a graph");
+  ExpectZerosIn([&] { S.launch(G); }, "the inner graph alone");
+}
+
 } // namespace

@@ -32,12 +32,6 @@ end:)",
             "");
 }
 
-const char skipped[] = R"(
- v_lshlrev_b32 v1, 2, v0
- v_cmp_gt_u32 vcc, 32, v0
- s_and_saveexec_b64 s[4:5], vcc
- %s_mov_b64 exec, s[4:5]
- %ds_write_b32 v1, v0)";
 std::string placed(const char *text, const char *first, const char *second) {
   std::string s = text;
   for (const char *part : {first, second})
@@ -45,20 +39,99 @@ std::string placed(const char *text, const char *first, const char *second) {
   return s;
 }
 
+// A branch that lanes decide leads past the barrier, or back to it.
 TEST(ChecksMore, LanesThatMissABarrier) {
-  std::string e = runAssembly("gfx942", placed(skipped, "s_barrier\n ", ""));
+  const char skipped[] = R"(
+ v_lshlrev_b32 v1, 2, v0
+ v_cmp_gt_u32 vcc, 32, v0
+ s_and_saveexec_b64 s[4:5], vcc
+ s_cbranch_execz behind
+ %behind:
+ s_mov_b64 exec, s[4:5]
+ %ds_write_b32 v1, v0)";
+  std::string e = runAssembly("gfx942", placed(skipped, "s_barrier\n", ""));
   EXPECT_TRUE(contains(e, "divergent barrier") && contains(e, "lane 32") &&
               contains(e, "kernel 'k'") && contains(e, "ds_write_b32"))
       << e;
   EXPECT_EQ(runAssembly("gfx942", placed(skipped, "", "s_barrier\n ")), "");
+  // Half of the lanes leave a loop after the first of two turns.
+  const char loop[] = R"(
+ v_lshlrev_b32 v1, 2, v0
+ v_lshrrev_b32 v2, 5, v0
+ s_mov_b64 s[4:5], exec
+again:
+ %v_subrev_u32 v2, 1, v2
+ v_cmp_eq_u32 vcc, 0, v2
+ s_and_b64 exec, exec, vcc
+ s_cbranch_execnz again
+ s_mov_b64 exec, s[4:5]
+ %ds_write_b32 v1, v0)";
+  e = runAssembly("gfx942", placed(loop, "s_barrier\n ", ""));
+  EXPECT_TRUE(contains(e, "divergent barrier") && contains(e, "lane 0")) << e;
+  EXPECT_EQ(runAssembly("gfx942", placed(loop, "", "s_barrier\n ")), "");
   // Lanes that are off for good have ended.
   EXPECT_EQ(runAssembly("gfx942", R"(
  v_lshlrev_b32 v1, 2, v0
  v_cmp_gt_u32 vcc, 32, v0
  s_and_b64 exec, exec, vcc
+ s_cbranch_execz end
  s_barrier
- ds_write_b32 v1, v0)"),
+ ds_write_b32 v1, v0
+end:)"),
             "");
+}
+
+// A barrier counts waves: lanes may be off at it if the wave comes there with
+// any, none or all of them on, as in code of RADV's compiler.
+TEST(ChecksMore, BarriersIgnoreExec) {
+  EXPECT_EQ(runAssembly("gfx1100", R"(
+ v_lshlrev_b32 v1, 2, v0
+ v_cmp_gt_u32 vcc_lo, 16, v0
+ s_and_saveexec_b32 s4, vcc_lo
+ ds_store_b32 v1, v0
+ s_waitcnt lgkmcnt(0)
+ s_barrier
+ s_mov_b32 exec_lo, s4
+ v_xor_b32 v1, 0x80, v1
+ ds_store_b32 v1, v0 offset:256)",
+                        CheckAll, {64, 1, 1}),
+            "");
+  EXPECT_EQ(runAssembly("gfx1100", R"(
+ v_lshlrev_b32 v1, 2, v0
+ v_cmp_gt_u32 vcc_lo, 16, v0
+ s_and_saveexec_b32 s4, vcc_lo
+ s_cbranch_execz behind
+ ds_store_b32 v1, v0
+behind:
+ s_waitcnt lgkmcnt(0)
+ s_barrier
+ s_mov_b32 exec_lo, s4
+ ds_store_b32 v1, v0 offset:256)",
+                        CheckAll, {64, 1, 1}),
+            "");
+}
+
+// The same bugs as LLVM compiles them, and twins whose lanes agree.
+TEST(ChecksMore, CompiledDivergentBarriers) {
+  for (const char *chip : every)
+    for (const char *body :
+         {"if (o[i] < %) {" BARRIER "}",
+          "for (int n = o[i] < %; n >= 0; --n) {" BARRIER "}"})
+      for (const char *bound : {"20", "32"}) {
+        std::string text = body;
+        text.replace(text.find('%'), 1, bound);
+        Bench b(chip, "kernel void k(global int *o) { uint i = "
+                      "__builtin_amdgcn_workitem_id_x();" +
+                          text + " o[i] = i; }");
+        int *o = b.buffer<int>(32);
+        for (int k = 0; k < 32; ++k)
+          o[k] = k;
+        std::string e = b.arg(o).launch({1, 1, 1}, {32, 1, 1});
+        if (bound == std::string("32"))
+          EXPECT_EQ(e, "") << chip << text;
+        else
+          EXPECT_TRUE(contains(e, "divergent barrier")) << chip << text << e;
+      }
 }
 
 //===- races --------------------------------------------------------------===//
@@ -179,6 +252,54 @@ TEST(ChecksMore, FullCountersStall) {
       EXPECT_TRUE(contains(e, "v10 is read before")) << e;
     else
       EXPECT_EQ(e, "");
+  }
+}
+
+// A load writes the lanes that were on, and only theirs are to be waited for.
+TEST(ChecksMore, LoadsHaveLanes) {
+  auto run = [](const std::string &body) {
+    return runAssembly("gfx1030", R"(
+ s_load_dwordx2 s[2:3], s[0:1], 0x0
+ v_lshlrev_b32 v2, 2, v0
+ s_waitcnt lgkmcnt(0)
+ s_mov_b32 exec_lo, 0xffff
+ global_load_dword v1, v2, s[2:3]
+ s_not_b32 exec_lo, exec_lo
+ )" + body,
+                       CheckAll, {32, 1, 1});
+  };
+  const char *const clean[] = {
+      "v_mov_b32 v1, 0", "v_add_nc_u32 v3, v1, v2",
+      "v_readfirstlane_b32 s4, v1", "v_readlane_b32 s4, v1, 16",
+      "v_writelane_b32 v1, s4, 31",
+      "v_mov_b32_dpp v3, v1 quad_perm:[1,0,3,2] row_mask:0xf bank_mask:0xf",
+      // Both loads are waited for, in their order.
+      "global_load_dword v1, v2, s[2:3]\n s_waitcnt vmcnt(1)\n"
+      " s_not_b32 exec_lo, exec_lo\n v_mov_b32 v3, v1",
+      "global_load_dword v1, v2, s[2:3]\n s_waitcnt vmcnt(0)\n"
+      " s_mov_b32 exec_lo, -1\n v_mov_b32 v3, v1"};
+  for (const char *body : clean)
+    EXPECT_EQ(run(body), "") << body;
+  std::pair<const char *, const char *> planted[] = {
+      {"s_mov_b32 exec_lo, 0x18000\n v_mov_b32 v1, 0", "v1 is written before"},
+      {"s_not_b32 exec_lo, exec_lo\n v_mov_b32 v3, v1", "v1 is read before"},
+      {"v_readlane_b32 s4, v1, 15", "v1 is read before"},
+      {"v_writelane_b32 v1, s4, 0", "v1 is written before"},
+      {"v_mov_b32_dpp v3, v1 quad_perm:[1,0,3,2] row_mask:0xf bank_mask:0xf "
+       "fi:1",
+       "v1 is read before"},
+      {"s_mov_b32 exec_lo, 1\n v_readfirstlane_b32 s4, v1",
+       "v1 is read before"},
+      {"global_load_dword v1, v2, s[2:3]\n s_waitcnt vmcnt(1)\n"
+       " v_mov_b32 v3, v1",
+       "v1 is read before"},
+      {"global_load_dword v1, v2, s[2:3]\n s_not_b32 exec_lo, exec_lo\n"
+       " v_mov_b32 v3, v1",
+       "v1 is read before"}};
+  for (auto [body, report] : planted) {
+    std::string e = run(body);
+    EXPECT_TRUE(contains(e, report) && contains(e, "vector memory load"))
+        << body << e;
   }
 }
 
