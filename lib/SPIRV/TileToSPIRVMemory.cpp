@@ -23,6 +23,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/TypeSwitch.h"
+#include <numeric>
 
 using namespace mlir;
 using greta::tospirv::KernelEmitter;
@@ -295,6 +296,12 @@ LogicalResult KernelEmitter::emitSharedAlloc(tile::SharedAllocOp op) {
       }
       size = std::max(size, other.getResult().getType().getSize());
     }
+  // Drivers place variables one behind the other, each aligned for its element
+  // alone, and matrix loads need 16 bytes: every variable is whole 16 bytes.
+  constexpr int64_t matrixAlignment = 16;
+  int64_t entryBytes = bytesOf(element) * countOf(entry);
+  size = llvm::alignTo(size,
+                       matrixAlignment / std::gcd(matrixAlignment, entryBytes));
   auto array = spirv::ArrayType::get(entry, size);
   std::string name = "shared" + std::to_string(interface.size());
   spirv::GlobalVariableOp variable =

@@ -92,11 +92,12 @@ greta_tile.func @widths(%f32: !greta_tile.ptr<f32>, %f16: !greta_tile.ptr<f16>, 
   greta_tile.return
 }
 
-// Shared arrays: an element is a scalar, or a vector of words.
+// Shared arrays: an element is a scalar, or a vector of words. Each array is a multiple of 16 bytes,
+// so that the next one is aligned for matrix loads.
 
 // CHECK-LABEL: spirv.module @shared
 // CHECK-DAG: spirv.GlobalVariable @[[S0:.*]] : !spirv.ptr<!spirv.array<16 x vector<4xi32>>, Workgroup>
-// CHECK-DAG: : !spirv.ptr<!spirv.array<4 x i16>, Workgroup>
+// CHECK-DAG: : !spirv.ptr<!spirv.array<8 x i16>, Workgroup>
 // CHECK: spirv.Store "Workgroup" %{{.*}} : vector<4xi32>
 // CHECK: spirv.ControlBarrier <Workgroup>, <Workgroup>, <AcquireRelease|WorkgroupMemory>
 // CHECK: spirv.Load "Workgroup" %{{.*}} : vector<4xi32>
