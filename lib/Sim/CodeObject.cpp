@@ -72,6 +72,7 @@ Error Loader::segments() {
   if (!m.image)
     return bad("code object: out of memory");
   m.imageBytes = end;
+  m.base = reinterpret_cast<uint64_t>(m.image);
   std::memset(m.image, 0, end);
   for (const auto &h : *headers) {
     if (h.p_type != ELF::PT_LOAD)

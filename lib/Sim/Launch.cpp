@@ -41,7 +41,8 @@ private:
   void fillArguments();
   void fillHidden(const KernelArgument &a, uint8_t *p);
   void work(unsigned worker);
-  void startWave(Workgroup &g, unsigned index, uint8_t *scratch);
+  void startWave(Workgroup &g, unsigned worker, unsigned index,
+                 uint8_t *scratch);
   uint32_t workgroupInfo(unsigned wave) const;
   void chooseSample();
   void estimate();
@@ -142,7 +143,8 @@ void Launch::fillArguments() {
   write64le(p + 40, reinterpret_cast<uint64_t>(arguments));
 }
 
-void Launch::startWave(Workgroup &g, unsigned index, uint8_t *memory) {
+void Launch::startWave(Workgroup &g, unsigned worker, unsigned index,
+                       uint8_t *memory) {
   Wave &w = g.waves[index];
   auto *rows = w.v;
   Checker *checker = w.checker;
@@ -239,6 +241,8 @@ void Launch::startWave(Workgroup &g, unsigned index, uint8_t *memory) {
       std::memcpy(&x, arguments + (from + k) * 4, 4);
     put(x);
   }
+  for (uint32_t x : config.userSgprs)
+    put(x);
   n = std::max<unsigned>(n, kernel.rsrc2 >> 1 & 31);
   bool enabled[3];
   for (unsigned d = 0; d < 3; ++d) {
@@ -248,8 +252,12 @@ void Launch::startWave(Workgroup &g, unsigned index, uint8_t *memory) {
   }
   if (kernel.rsrc2 >> 10 & 1)
     put(workgroupInfo(index));
+  // Offset of the wave's scratch: the base in HSA's descriptor is the wave's
+  // own, that of other drivers is one for all waves.
   if ((kernel.rsrc2 & 1) && !chip.archFlatScratch)
-    put(0); // offset of the wave's scratch: its base is in the descriptor
+    put(config.userSgprs.empty() ? 0
+                                 : (worker * wavesPerGroup + index) *
+                                       info.scratchBytes * info.waveSize);
   bool hasYZ = enabled[1] || enabled[2];
   if (chip.architectedIds) {
     w.s[slot::TTMP + 9] = g.id[0];
@@ -283,7 +291,7 @@ void Launch::work(unsigned worker) {
   LaunchStats stats;
   g.memory = device.memory.get();
   g.source = kernel.module().source();
-  g.programBase = reinterpret_cast<uint64_t>(kernel.module().image);
+  g.programBase = kernel.module().base;
   g.scratchBytes = info.scratchBytes;
   g.ldsBytes = ldsBytes;
   g.lds.resize(ldsBytes + 16);
@@ -331,9 +339,9 @@ void Launch::work(unsigned worker) {
       w.timeline = timeline;
       w.stats = config.stats || timeline ? &stats : nullptr;
     }
-    g.id[0] = uint32_t(at % config.grid.x);
-    g.id[1] = uint32_t(at / config.grid.x % config.grid.y);
-    g.id[2] = uint32_t(at / config.grid.x / config.grid.y);
+    g.id[0] = uint32_t(at % config.grid.x) + config.first[0];
+    g.id[1] = uint32_t(at / config.grid.x % config.grid.y) + config.first[1];
+    g.id[2] = uint32_t(at / config.grid.x / config.grid.y) + config.first[2];
     g.arrived = 0;
     g.generation = 0;
     // LDS starts with what others left there: nothing a kernel may rely on.
@@ -343,7 +351,7 @@ void Launch::work(unsigned worker) {
     if (programs)
       programs->begin(g.id, uint32_t(at));
     for (unsigned k = 0; k < wavesPerGroup; ++k)
-      startWave(g, k,
+      startWave(g, worker, k,
                 scratch[worker] ? scratch[worker] + waveScratch * k : nullptr);
     RunOptions options;
     options.checked = config.checks;

@@ -87,6 +87,20 @@ struct ArgumentExtent {
   bool isTensor() const { return elementBytes; }
 };
 
+/// Code that a driver's own compiler made and put into memory, without a code
+/// object: what a command processor is told of it, in registers.
+struct MachineCode {
+  std::string name;   ///< for reports
+  uint64_t entry = 0; ///< its address, as the code itself sees it
+  /// The memory from there on; the text ends where the padding begins that
+  /// compilers put behind it (s_code_end), or with the memory.
+  llvm::ArrayRef<uint8_t> memory;
+  /// COMPUTE_PGM_RSRC1 to 3: they say the LDS too.
+  uint32_t rsrc1 = 0, rsrc2 = 0, rsrc3 = 0;
+  bool wave32 = false;
+  uint32_t scratchBytes = 0; ///< of a work item
+};
+
 class Module;
 class Program;
 class Source;
@@ -119,6 +133,7 @@ public:
   /// Decodes a kernel ahead of its first launch; reports unknown instructions
   /// only when they are reached.
   Program *program() const { return code.get(); }
+  llvm::ArrayRef<uint8_t> text() const;
   /// Null where the code object has no line table.
   Source *source() const { return lines.get(); }
 
@@ -134,7 +149,9 @@ private:
     uint64_t offset, size;
   };
   std::vector<Symbol> symbols;
-  uint8_t *image = nullptr; ///< segments at their virtual addresses
+  uint8_t *image = nullptr;  ///< segments at their virtual addresses
+  uint64_t base = 0;         ///< the image's address, as its code sees it
+  std::vector<uint8_t> copy; ///< the image of MachineCode
   uint64_t imageBytes = 0, textBegin = 0, textEnd = 0;
   std::unique_ptr<Program> code;
   std::unique_ptr<Source> lines;
@@ -233,8 +250,11 @@ struct EstimateOptions {
 };
 
 struct LaunchConfig {
-  Dim3 grid;                       ///< workgroups
-  Dim3 block;                      ///< work items
+  Dim3 grid;              ///< workgroups
+  Dim3 block;             ///< work items
+  uint32_t first[3] = {}; ///< id of the first workgroup
+  /// The user SGPRs of a kernel of MachineCode, from s0 on.
+  llvm::ArrayRef<uint32_t> userSgprs;
   llvm::ArrayRef<uint8_t> kernarg; ///< explicit arguments, packed by the ABI
   uint32_t dynamicLds = 0;
   unsigned checks = CheckAll;
@@ -282,6 +302,8 @@ public:
   std::pair<void *, uint64_t> allocationOf(const void *p) const;
 
   llvm::Expected<std::shared_ptr<Module>> load(llvm::ArrayRef<uint8_t> hsaco);
+  /// A module of one kernel. It keeps a copy of the text.
+  llvm::Expected<std::shared_ptr<Module>> load(const MachineCode &code);
   llvm::Error launch(const Kernel &kernel, const LaunchConfig &config);
 
 private:

@@ -1,0 +1,129 @@
+//===- Machine.cpp - the card: its chip, its clock and its thread ---------===//
+//
+// Submissions of all queues are worked through one after another, each when the
+// fences that it waits for are signaled. The kernel that is played here takes a
+// wait for submitted fences only, so there is always one that can go on.
+//
+//===----------------------------------------------------------------------===//
+#include "CommandProcessor.h"
+#include "Radeon.h"
+#include "llvm/Support/raw_ostream.h"
+#include <climits>
+#include <cstdlib>
+#include <cstring>
+#include <sys/resource.h>
+#include <unistd.h>
+
+using namespace greta::radeon;
+using namespace llvm;
+
+void greta::radeon::say(const Twine &text) {
+  std::string line = ("virtual Radeon: " + text + "\n").str();
+  ssize_t written = write(STDERR_FILENO, line.data(), line.size());
+  (void)written;
+}
+
+/// Every buffer is an open file, and 1024 of them are few.
+static void raiseFileLimit() {
+  rlimit limit;
+  if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur == limit.rlim_max)
+    return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+Machine *Machine::get() {
+  static Machine *machine = []() -> Machine * {
+    const char *name = std::getenv("GRETA_VIRTUAL_RADEON");
+    if (!name || !*name)
+      return nullptr;
+    auto refuse = [](const Twine &why) {
+      say(why);
+      _exit(2);
+      return nullptr;
+    };
+    const Chip *chip = findChip(name);
+    if (!chip) {
+      std::string names;
+      for (const Chip &c : chips())
+        names += std::string(names.empty() ? "" : " ") + c.name;
+      return refuse(Twine("GRETA_VIRTUAL_RADEON: no chip '") + name +
+                    "'; there are " + names);
+    }
+    unsigned checks = sim::CheckAll;
+    if (const char *text = std::getenv("GRETA_SIM_CHECKS")) {
+      auto parsed = sim::parseChecks(text);
+      if (!parsed)
+        return refuse("GRETA_SIM_CHECKS: " + toString(parsed.takeError()));
+      checks = *parsed;
+    }
+    // Workgroups and what they may use of arguments are not known here.
+    checks &= ~unsigned(sim::CheckPrograms);
+    auto device = sim::Device::create(chip->gfx);
+    if (!device)
+      return refuse(toString(device.takeError()));
+    raiseFileLimit();
+    // It lives as long as the process: its thread may work until the end.
+    auto *m = new Machine(*chip, std::move(*device));
+    m->chosenChecks = checks;
+    m->traced = std::getenv("GRETA_VIRTUAL_RADEON_TRACE");
+    return m;
+  }();
+  return machine;
+}
+
+Machine::Machine(const Chip &chip, std::unique_ptr<sim::Device> device)
+    : card(chip), simulator(std::move(device)) {}
+
+uint64_t Machine::gttBytes() const {
+  uint64_t host = uint64_t(sysconf(_SC_PHYS_PAGES)) * PageBytes;
+  return host / 2 / PageBytes * PageBytes;
+}
+
+void Machine::submit(Submission s) {
+  std::lock_guard<std::mutex> locked(lock);
+  last = s.done;
+  queue.push_back(std::move(s));
+  if (!started) {
+    started = true;
+    std::thread([this] { work(); }).detach();
+  }
+  arrived.notify_one();
+}
+
+bool Machine::waitIdle(int64_t deadline) {
+  FencePtr fence;
+  {
+    std::lock_guard<std::mutex> locked(lock);
+    fence = last;
+  }
+  return !fence || fence->wait(deadline);
+}
+
+void Machine::work() {
+  while (true) {
+    Submission s;
+    {
+      std::unique_lock<std::mutex> locked(lock);
+      arrived.wait(locked, [&] { return !queue.empty(); });
+      s = std::move(queue.front());
+      queue.pop_front();
+    }
+    for (const FencePtr &fence : s.waits)
+      fence->wait(INT64_MAX);
+    for (const IndirectBuffer &buffer : s.buffers) {
+      if (s.context->lost)
+        break;
+      if (Error e = s.processor->run(buffer.address, buffer.dwords)) {
+        say(toString(std::move(e)));
+        s.context->lost = true;
+      }
+    }
+    if (s.fenceBuffer && !s.context->lost) {
+      ssize_t written = pwrite(s.fenceBuffer->file, &s.number, sizeof(s.number),
+                               off_t(s.fenceOffset));
+      (void)written;
+    }
+    s.done->signal();
+  }
+}
