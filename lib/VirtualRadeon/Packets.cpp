@@ -60,6 +60,9 @@ enum Opcode : unsigned {
 };
 } // namespace
 
+/// More indirect buffers than any submission has.
+static constexpr unsigned MostChained = 1 << 20;
+
 static uint64_t join(uint32_t low, uint32_t high) {
   return uint64_t(high) << 32 | low;
 }
@@ -97,8 +100,7 @@ Error CommandProcessor::stream(Stream s, unsigned depth) {
   if (!start)
     return start.takeError();
   const uint32_t *words = reinterpret_cast<const uint32_t *>(*start);
-  // Streams chain without an end to how often; a loop of them would be one
-  // submission without an end, as on the hardware.
+  unsigned chained = 0;
   for (uint32_t at = 0; at < s.dwords;) {
     uint32_t header = words[at];
     unsigned type = header >> 30, count = header >> 16 & 0x3fff;
@@ -123,6 +125,8 @@ Error CommandProcessor::stream(Stream s, unsigned depth) {
     if (isChained) {
       s = next;
       at = 0;
+      if (++chained == MostChained)
+        return createStringError("indirect buffers chain in a circle");
       auto target =
           memory(s.address, uint64_t(s.dwords) * 4, "indirect buffer");
       if (!target)
@@ -144,8 +148,8 @@ Error CommandProcessor::packet(unsigned opcode, uint32_t header, Words body) {
     if (body.size() >= dwords)
       return Error::success();
     return createStringError(
-        "packet with opcode 0x%02x has %zu dwords, not %zu", opcode,
-        body.size(), dwords);
+        "opcode 0x%02x: the packet is too short, %zu dwords and not %zu",
+        opcode, body.size(), dwords);
   };
   if (machine.isTraced())
     say("packet 0x" + Twine::utohexstr(opcode) + ", " + Twine(body.size()) +
@@ -364,8 +368,9 @@ Error CommandProcessor::dmaData(Words body) {
   if (target == 2 || !bytes) // nowhere: a prefetch
     return Error::success();
   if ((target != 0 && target != 3) || source == 1)
-    return createStringError("DMA_DATA from %u to %u is not simulated", source,
-                             target);
+    return createStringError(
+        "DMA_DATA has source %u and target %u, which are not simulated", source,
+        target);
   // What the memory's bandwidth allows: twice the bytes go over the bus.
   double gigabytes = double(machine.chip().memoryMHz) *
                      machine.chip().memoryBits / 8 / 1000 * 2;
@@ -435,14 +440,15 @@ Error CommandProcessor::waitMemory(Words body) {
     return at.takeError();
   // The program may write it (an event that the host sets).
   auto *word = reinterpret_cast<const std::atomic<uint32_t> *>(*at);
-  for (unsigned tries = 0; tries < 100000; ++tries) {
+  for (unsigned tries = 0; tries <= 10 * machine.hangMilliseconds; ++tries) {
     if (compares(body[0] & 7, word->load() & body[4], body[3]))
       return Error::success();
     std::this_thread::sleep_for(std::chrono::microseconds(100));
   }
   return createStringError("WAIT_REG_MEM: the value at 0x%llx did not come in "
-                           "10 seconds",
-                           (unsigned long long)join(body[1], body[2]));
+                           "%u ms",
+                           (unsigned long long)join(body[1] & ~3u, body[2]),
+                           machine.hangMilliseconds);
 }
 
 Error CommandProcessor::atomic(Words body) {

@@ -72,6 +72,8 @@ public:
   void pass(uint64_t counts) { ticks += counts; }
 
   std::atomic<uint64_t> usedVram{0}, usedGtt{0};
+  /// How long a packet waits for a value in memory, before it counts as a hang.
+  unsigned hangMilliseconds = 10000;
   uint64_t gttBytes() const;
 
 private:
