@@ -13,6 +13,7 @@ import random
 import re
 import signal
 import socket
+import statistics
 import subprocess
 import threading
 import time
@@ -289,7 +290,8 @@ class Load:
 
 
 def run(command, seconds, clients, environment=None, kinds=24):
-    """Counts of what happened, and the server's size in KB a fifth into its second life and at the end."""
+    """Counts of what happened, and the server's size in KB in the second and the last fifth of its second life: medians, because each body of a megabyte
+    comes and goes."""
     server = Server(command, environment)
     try:
         load = Load(server, clients, kinds)
@@ -306,4 +308,5 @@ def run(command, seconds, clients, environment=None, kinds=24):
         load.stop()
     finally:
         server.process.kill()
-    return dict(load.counts), sizes[len(sizes) // 5], sizes[-1]
+    fifth = len(sizes) // 5
+    return dict(load.counts), int(statistics.median(sizes[fifth : 2 * fifth])), int(statistics.median(sizes[-fifth:])), max(sizes)

@@ -2,9 +2,11 @@
 are answered. One server for most cases, and a few of their own; raw sockets on the loopback device, on simulated gfx942.
 """
 
+import concurrent.futures
 import contextlib
 import gzip
 import json
+import random
 import re
 import signal
 import socket
@@ -168,6 +170,32 @@ def test_large_bodies(server):
     assert status == 400 and time.monotonic() - begin < 20
 
 
+def resident(server):
+    """MiB now."""
+    with open(f"/proc/{server.process.pid}/status") as status:
+        return next(int(line.split()[1]) for line in status if line.startswith("VmRSS")) / 1024
+
+
+@pytest.mark.skipif(SERVER != LLM, reason="a sanitizer keeps what was freed")
+def test_memory_of_what_was_answered_goes_back(package):
+    """Large texts of many sizes on many connections, most of them refused: the process is as large as before."""
+    server = Server(package, ["--synthetic=tiny"], "--parallel=2", "--queue=8", "--context=4096")
+
+    def ask(i):
+        rng = random.Random(i)
+        for _ in range(12):
+            size = rng.randrange(1 << 17, 1 << 21)
+            body = rng.choice([{"prompt": "x" * size}, {"prompt": [1] * (size // 8)}, {"prompt": "hi", "user": "x" * size, "max_tokens": 2}, {"x" * size: 1}])
+            assert send(server, request(body=body))[0] in (200, 400, 429)
+
+    assert send(server, request())[0] == 200
+    before = resident(server)
+    with concurrent.futures.ThreadPoolExecutor(16) as pool:
+        list(pool.map(ask, range(16)))
+    assert resident(server) - before < 8
+    server.end()
+
+
 def test_slow_silent_and_idle_connections(server):
     """More of each kind than connections may wait: the oldest are closed, and nobody else notices."""
     streams = [connect(server) for _ in range(300)]
@@ -261,20 +289,13 @@ def test_the_youngest_begins_anew(package):
     """A cache with room for two to begin, and for one and a half to end: the answers are those given alone."""
     server = Server(package, ["--synthetic=tiny"], "--parallel=4", "--context=176", "--chunk=16")
     bodies = [{"prompt": [i + 3] * (i + 1), "max_tokens": 90, "seed": i, "stream": i % 2 == 0, "stop": ["never"]} for i in range(3)]
-
-    def text(body):
-        status, answer = server.request("/v1/completions", body)
-        assert status == 200, answer
-        choices = [a["choices"][0] for a in (events(answer) if body["stream"] else [json.loads(answer)])]
-        return "".join(c["text"] for c in choices), choices[-1]["finish_reason"]
-
-    alone = [text(body) for body in bodies]
+    alone = [server.text(body) for body in bodies]
     assert server.metric("requests_preempted_total") == 0
     generated = server.metric("generated_tokens_total")
     together = [None] * len(bodies)
 
     def ask(i):
-        together[i] = text(bodies[i])
+        together[i] = server.text(bodies[i])
 
     threads = [threading.Thread(target=ask, args=(i,)) for i in range(len(bodies))]
     for thread in threads:

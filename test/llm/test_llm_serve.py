@@ -48,6 +48,13 @@ class Server:
         assert status == 200, text
         return json.loads(text)
 
+    def text(self, body):
+        """(text, why it ended), whole or as events."""
+        status, answer = self.request("/v1/completions", body)
+        assert status == 200, answer
+        choices = [a["choices"][0] for a in (events(answer) if body["stream"] else [json.loads(answer)])]
+        return "".join(c["text"] for c in choices), choices[-1]["finish_reason"]
+
     def metric(self, name):
         (value,) = [line.split()[1] for line in self.request("/metrics")[1].splitlines() if line.startswith(f"greta_{name} ")]
         return float(value)
@@ -116,21 +123,14 @@ def test_answers_do_not_depend_on_neighbours(server):
     bodies = [
         dict(prompt=random.Random(i).choices(range(512), k=1 + 7 * i % 50), max_tokens=1 + 5 * i % 24, seed=i, stream=i % 3 == 0, top_k=i % 4 * 10) for i in range(24)
     ]
-
-    def text(body):
-        status, answer = server.request("/v1/completions", body)
-        assert status == 200, answer
-        choices = [a["choices"][0] for a in (events(answer) if body["stream"] else [json.loads(answer)])]
-        return "".join(c["text"] for c in choices), choices[-1]["finish_reason"]
-
-    alone = [text(body) for body in bodies]
+    alone = [server.text(body) for body in bodies]
     with concurrent.futures.ThreadPoolExecutor(16) as pool:
-        assert list(pool.map(text, bodies)) == alone
+        assert list(pool.map(server.text, bodies)) == alone
     assert server.metric("requests_running") == server.metric("requests_waiting") == 0
     assert server.metric("cache_tokens_free") == server.metric("cache_tokens") == 1024
     memory = server.metric("memory_in_use_bytes")
     assert 100_000 < memory <= server.metric("memory_reserved_bytes")
-    list(map(text, bodies[:4]))
+    list(map(server.text, bodies[:4]))
     assert server.metric("memory_in_use_bytes") == memory
 
 

@@ -11,6 +11,7 @@
 
 #include <csignal>
 #include <ctime>
+#include <malloc.h>
 #include <unistd.h>
 
 namespace greta::llm {
@@ -319,9 +320,21 @@ int Server::run() {
   _exit(1);
 }
 
+/// What clients send goes back to the system when it is answered. By itself the
+/// C library keeps a heap for each thread, and after the first large text is
+/// freed it puts the next ones into these, where they leave holes.
+void returnMemory() {
+#ifdef __GLIBC__
+  mallopt(M_ARENA_MAX, 2);
+  mallopt(M_MMAP_THRESHOLD, 64 << 10);
+  mallopt(M_TRIM_THRESHOLD, 1 << 20);
+#endif
+}
+
 } // namespace
 
 int serve(const Options &options) {
+  returnMemory();
   // Before there are threads, so that none of them is interrupted.
   sigset_t ending;
   sigemptyset(&ending);
