@@ -25,7 +25,7 @@ Expected<unsigned> greta::sim::parseChecks(StringRef text) {
     p = p.trim();
     int64_t one = StringSwitch<int64_t>(p)
                       .Case("all", CheckAll)
-                      .Cases({"none", ""}, CheckNone)
+                      .Case("none", CheckNone)
                       .Case("bounds", CheckBounds)
                       .Case("uninit", CheckUninit)
                       .Case("races", CheckRaces)

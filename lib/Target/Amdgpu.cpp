@@ -25,6 +25,7 @@ using namespace llvm;
 using namespace greta;
 using greta::detail::tilesOfRdna;
 using greta::detail::wmmaOfRdna3;
+using greta::detail::wmmaOfRdna4;
 
 //===----------------------------------------------------------------------===//
 // Layouts of matrix operands
@@ -106,13 +107,6 @@ MatrixInstruction mfma32(StringRef name, StringRef in, StringRef acc,
                 {acc32Reg, acc32Lane});
 }
 
-MatrixInstruction wmma12(StringRef name, StringRef in, StringRef acc,
-                         unsigned cycles) {
-  return square(16, 16, name, in, acc, cycles,
-                {ArrayRef(alongColumns).take_front(3), wmma12LaneA},
-                {ArrayRef(alongRows).take_front(3), wmma12LaneB},
-                {wmma12AccReg, wmma12AccLane});
-}
 /// The instruction with another type for B.
 MatrixInstruction mixed(MatrixInstruction instruction, StringRef b) {
   instruction.b = b;
@@ -189,13 +183,15 @@ static const MatrixInstruction matrixGfx11[] = {
 
 // RDNA4 ISA, 7.12 "Wave matrix multiply accumulate". No f32 operands.
 static const MatrixInstruction matrixGfx12[] = {
-    wmma12("wmma.f32.16x16x16.f16", "f16", "f32", 16),
-    wmma12("wmma.f32.16x16x16.bf16", "bf16", "f32", 16),
-    wmma12("wmma.i32.16x16x16.iu8", "i8", "i32", 8),
-    wmma12("wmma.f32.16x16x16.fp8.fp8", "f8e4m3fn", "f32", 8),
-    wmma12("wmma.f32.16x16x16.bf8.bf8", "f8e5m2", "f32", 8),
-    mixed(wmma12("wmma.f32.16x16x16.fp8.bf8", "f8e4m3fn", "f32", 8), "f8e5m2"),
-    mixed(wmma12("wmma.f32.16x16x16.bf8.fp8", "f8e5m2", "f32", 8), "f8e4m3fn")};
+    wmmaOfRdna4("wmma.f32.16x16x16.f16", "f16", "f32", 16),
+    wmmaOfRdna4("wmma.f32.16x16x16.bf16", "bf16", "f32", 16),
+    wmmaOfRdna4("wmma.i32.16x16x16.iu8", "i8", "i32", 8),
+    wmmaOfRdna4("wmma.f32.16x16x16.fp8.fp8", "f8e4m3fn", "f32", 8),
+    wmmaOfRdna4("wmma.f32.16x16x16.bf8.bf8", "f8e5m2", "f32", 8),
+    mixed(wmmaOfRdna4("wmma.f32.16x16x16.fp8.bf8", "f8e4m3fn", "f32", 8),
+          "f8e5m2"),
+    mixed(wmmaOfRdna4("wmma.f32.16x16x16.bf8.fp8", "f8e5m2", "f32", 8),
+          "f8e4m3fn")};
 
 //===----------------------------------------------------------------------===//
 // Rows
@@ -350,6 +346,14 @@ MatrixInstruction greta::detail::wmmaOfRdna3(StringRef name, StringRef in,
                                              StringRef acc, unsigned cycles) {
   return square(16, 16, name, in, acc, cycles, {alongColumns, wmma11LaneA},
                 {alongRows, wmma11LaneB}, {wmma11AccReg, wmma11AccLane});
+}
+
+MatrixInstruction greta::detail::wmmaOfRdna4(StringRef name, StringRef in,
+                                             StringRef acc, unsigned cycles) {
+  return square(16, 16, name, in, acc, cycles,
+                {ArrayRef(alongColumns).take_front(3), wmma12LaneA},
+                {ArrayRef(alongRows).take_front(3), wmma12LaneB},
+                {wmma12AccReg, wmma12AccLane});
 }
 
 TileFacts greta::detail::tilesOfRdna(unsigned copies) {

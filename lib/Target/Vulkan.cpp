@@ -8,6 +8,9 @@
 //     counted by how many one-wave workgroups run at once, layouts read with an
 //     iota kernel
 //   RADV: Mesa 25.0.7, radv_physical_device.c, and its null device
+//   executed: what RADV makes of the runtime's layout probe
+//     (runtime/src/vulkan/ProbeModule.cpp), run in the simulator: of 25.0.7 for
+//     gfx1103, of 26.1.6 for gfx1100 and gfx1201; no such GPU was at hand
 //
 //===----------------------------------------------------------------------===//
 
@@ -83,16 +86,29 @@ static const MatrixInstruction matrixLavapipe[] = {
     {"coopmat", 8, 8, 8, 1, "f16", "f16", "f16", 4, lvpA, lvpB, lvpA},
     {"coopmat", 8, 8, 8, 1, "i8", "i8", "i32", 4, lvpA, lvpB, lvpA}};
 
-// RADV makes v_wmma of them, whose layouts are to be expected of elements.
-static MatrixInstruction expectedOfRdna(StringRef in, StringRef acc) {
-  MatrixInstruction instruction =
-      greta::detail::wmmaOfRdna3("coopmat", in, acc, /*cycles=*/32);
+// RADV makes v_wmma of them, whose layouts of elements they have: executed.
+static MatrixInstruction expected(MatrixInstruction instruction) {
   instruction.isExpected = true;
   return instruction;
 }
-static const MatrixInstruction matrixRdna[] = {expectedOfRdna("f16", "f32"),
-                                               expectedOfRdna("f16", "f16"),
-                                               expectedOfRdna("i8", "i32")};
+static MatrixInstruction expectedOfRdna3(StringRef in, StringRef acc) {
+  return expected(
+      greta::detail::wmmaOfRdna3("coopmat", in, acc, /*cycles=*/32));
+}
+static const MatrixInstruction matrixRdna3[] = {expectedOfRdna3("f16", "f32"),
+                                                expectedOfRdna3("f16", "f16"),
+                                                expectedOfRdna3("i8", "i32")};
+
+// RADV from 26 on; 25.0.7 has none there, for which the functions' variants
+// without matrices are. It has products of bf16 with results of bf16 and of
+// fp8, too, which GRETA's SPIR-V has not. Cycles: the row gfx1201.
+static MatrixInstruction expectedOfRdna4(StringRef in, StringRef acc,
+                                         unsigned cycles) {
+  return expected(greta::detail::wmmaOfRdna4("coopmat", in, acc, cycles));
+}
+static const MatrixInstruction matrixRdna4[] = {
+    expectedOfRdna4("f16", "f32", 16), expectedOfRdna4("f16", "f16", 16),
+    expectedOfRdna4("bf16", "f32", 16), expectedOfRdna4("i8", "i32", 8)};
 
 //===----------------------------------------------------------------------===//
 // Features and capabilities
@@ -294,12 +310,13 @@ static const TargetRow rows[] = {
                              57344, {255, 512, 8}, {132, 4, 16, 1980, 4800},
                              matrixNvidia, "measured, H200", tilesOfNvidia())),
     family("vulkan:rdna3", {}, 32, 1024, 65536, 65536, {256, 1536, 24},
-           {96, 2, 16, 2500, 960}, matrixRdna, "RADV navi31; the row gfx1100",
-           tilesOfRadv(), /*unitsPerWorkgroup=*/2),
-    // RADV offers no cooperative matrix there.
+           {96, 2, 16, 2500, 960}, matrixRdna3,
+           "RADV navi31; executed; the row gfx1100", tilesOfRadv(),
+           /*unitsPerWorkgroup=*/2),
     family("vulkan:rdna4", {}, 32, 1024, 65536, 65536, {256, 1536, 24},
-           {64, 2, 16, 2970, 640}, {}, "RADV gfx1201; the row gfx1201",
-           tilesOfRadv(), /*unitsPerWorkgroup=*/2),
+           {64, 2, 16, 2970, 640}, matrixRdna4,
+           "RADV gfx1201; executed; the row gfx1201", tilesOfRadv(),
+           /*unitsPerWorkgroup=*/2),
     family("vulkan:wave64", namesWave64, 64, 1024, 32768, 65536, {256, 512, 8},
            {64, 4, 8, 1500, 500}, {},
            "GCN and CDNA through Vulkan: RADV, the row gfx90a",

@@ -107,12 +107,45 @@ def test_estimate_options(code):
     assert null.returncode == 1 and "read of 4 bytes at 0x0" in null.stderr
 
 
+def test_says_how_far_a_run_is_the_hardwares(code, tmp_path):
+    """By the kernel's instructions and the launch; each number of the estimate has its source."""
+    options = ["--block=64", "--arg=zero:400", "--arg=zero:400", "--arg=f32:0.5", "--arg=i64:50"]
+    plain = run(code, *options).stdout
+    assert "exact: integer" in plain and "fused multiply-adds" in plain and "approximate: nothing\n" in plain
+    assert "not modelled: caches" in plain and "checked: bounds, uninit, races, waits, hazards\n" in plain and "timing:" not in plain
+    assert "checked: races\n" in run(code, *options, "--check=races").stdout and "checked: nothing\n" in run(code, *options, "--check=none").stdout
+    estimate = run(code, *options, "--estimate", "--latency=lds:5", "--scale=latency:2,lds-rate:0.5", "--compute-units=3").stdout
+    for line in (
+        "clock 2500 MHz (AMD's product page)",
+        "compute_units 3 (given)",
+        "lds_latency 10 cycles (given, times 2)",
+        "memory_latency 1200 cycles (assumption, of the order that public microbenchmarks report, times 2)",
+        "lds 64 bytes a cycle (RDNA3 ISA manual's banks, times 0.5)",
+    ):
+        assert f"timing: {line}\n" in estimate
+    assert "workgroups that the estimate does without" in estimate and "of a full L2" in estimate
+    described = json.loads(run(code, *options, "--estimate", "--json").stdout)
+    assert described["fidelity"]["approximate"] == [] and described["fidelity"]["checked"][-1] == "hazards"
+    assert described["timing"]["memory_latency"] == {"value": 600, "unit": "cycles", "source": "assumption, of the order that public microbenchmarks report"}
+    clang = shutil.which("clang-22") or shutil.which("clang", path="/usr/lib/llvm-22/bin")
+    (tmp_path / "k.cl").write_text("kernel void k(global float *y) { y[0] = __builtin_amdgcn_exp2f(y[0]); }")
+    subprocess.run([clang, "-target", "amdgcn-amd-amdhsa", "-mcpu=gfx942", "-x", "cl", "-cl-std=CL2.0", "-O2", "-nogpulib", tmp_path / "k.cl", "-o", tmp_path / "k.hsaco"],
+                   check=True, capture_output=True)  # fmt: skip
+    exp = run(tmp_path / "k.hsaco", "--kernel=k", "--arg=zero:4").stdout
+    assert "approximate: v_exp_f32: rounded" in exp and "wait states" not in exp
+
+
 @pytest.mark.parametrize(
     "args, message",
     [
         (["--kernel=nothing"], "no kernel 'nothing'; it has: axpy"),
         (["--grid=0"], "--grid: Value 0 not in range 1 to"),
         (["--check=magic"], "unknown check 'magic'"),
+        (["--check=all,"], "unknown check ''"),
+        (["--latency=lds:5"], "--latency, --scale, --timeline, --cu-workgroups and --compute-units need --stats or --estimate"),
+        (["--estimate", "--latency=lds:5,lds:6"], "'lds' stands there twice"),
+        (["--estimate", "--latency=lds:5,"], "'' is not one of lds, scalar, cache, memory"),
+        (["--estimate", "--scale=latency:2,latency:3"], "'latency' stands there twice"),
         (["--arg=in:/does/not/exist"], "cannot read '/does/not/exist'"),
         (["--arg=f64:1"], "unknown kind"),
         (["--grid=1,2,3,4"], "--grid: At Most 3"),

@@ -6,7 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Options.h"
+#include "greta/Sim/Fidelity.h"
 #include "greta/Sim/Simulator.h"
+#include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/FileSystem.h"
@@ -35,7 +37,8 @@ static Expected<EstimateOptions>
 parseEstimateOptions(const greta_sim::Options &options) {
   EstimateOptions o;
   SmallVector<StringRef, 4> parts;
-  StringRef(options.latency).split(parts, ',', -1, /*KeepEmpty=*/false);
+  if (!options.latency.empty())
+    StringRef(options.latency).split(parts, ',');
   for (StringRef part : parts) {
     auto [name, value] = part.split(':');
     unsigned *to = StringSwitch<unsigned *>(name)
@@ -44,19 +47,27 @@ parseEstimateOptions(const greta_sim::Options &options) {
                        .Case("cache", &o.cacheLatency)
                        .Case("memory", &o.memoryLatency)
                        .Default(nullptr);
+    if (to && *to)
+      return createStringError("--latency=" + options.latency + ": '" + name +
+                               "' stands there twice");
     if (!to || value.getAsInteger(10, *to) || !*to || *to > 65535)
       return createStringError("--latency=" + options.latency + ": '" + part +
                                "' is not one of lds, scalar, cache, memory "
                                "with a number from 1 to 65535");
   }
   parts.clear();
-  StringRef(options.scale).split(parts, ',', -1, /*KeepEmpty=*/false);
+  SmallPtrSet<double *, 2> scaled;
+  if (!options.scale.empty())
+    StringRef(options.scale).split(parts, ',');
   for (StringRef part : parts) {
     auto [name, value] = part.split(':');
     double *to = StringSwitch<double *>(name)
                      .Case("latency", &o.latencyScale)
                      .Case("lds-rate", &o.ldsRate)
                      .Default(nullptr);
+    if (to && !scaled.insert(to).second)
+      return createStringError("--scale=" + options.scale + ": '" + name +
+                               "' stands there twice");
     if (!to || value.getAsDouble(*to) || !(*to >= 0.01 && *to <= 100))
       return createStringError("--scale=" + options.scale + ": '" + part +
                                "' is not latency or lds-rate with a number "
@@ -223,7 +234,30 @@ static void printEstimate(const CycleEstimate &e) {
            "beginning\n";
 }
 
-static void printJson(const LaunchStats *s, const CycleEstimate &e) {
+static void printFidelity(const Fidelity &f) {
+  struct Part {
+    const char *title;
+    const std::vector<std::string> &what;
+  };
+  for (const Part &part :
+       {Part{"exact", f.exact}, Part{"approximate", f.approximate},
+        Part{"not modelled", f.notModelled}, Part{"checked", f.checked}}) {
+    bool isNames = &part.what == &f.checked;
+    outs() << part.title << ": "
+           << (part.what.empty() ? "nothing"
+                                 : join(part.what, isNames ? ", " : "; "))
+           << "\n";
+  }
+}
+
+static void printTimingNumbers(ArrayRef<TimingNumber> numbers) {
+  for (const TimingNumber &n : numbers)
+    outs() << "timing: " << StringRef(n.name) << " " << format("%g", n.value)
+           << (*n.unit ? " " : "") << n.unit << " (" << n.source << ")\n";
+}
+
+static void printJson(const LaunchStats *s, const CycleEstimate &e,
+                      const Fidelity &f, ArrayRef<TimingNumber> numbers) {
   json::OStream out(outs());
   out.object([&] {
     if (s)
@@ -277,6 +311,26 @@ static void printJson(const LaunchStats *s, const CycleEstimate &e) {
         out.attribute("matrix_cycles", e.loopMatrixPerIteration);
         out.attribute("matrix_busy", e.loopMatrixShare);
       });
+    out.attributeObject("fidelity", [&] {
+      auto list = [&](const char *name, ArrayRef<std::string> texts) {
+        out.attributeArray(name, [&] {
+          for (const std::string &text : texts)
+            out.value(text);
+        });
+      };
+      list("exact", f.exact);
+      list("approximate", f.approximate);
+      list("not_modelled", f.notModelled);
+      list("checked", f.checked);
+    });
+    out.attributeObject("timing", [&] {
+      for (const TimingNumber &n : numbers)
+        out.attributeObject(n.name, [&] {
+          out.attribute("value", n.value);
+          out.attribute("unit", n.unit);
+          out.attribute("source", n.source);
+        });
+    });
   });
   outs() << "\n";
 }
@@ -296,10 +350,10 @@ static Error simulate(const greta_sim::Options &options) {
   if (!options.stats && !options.estimate &&
       (options.oneWave || options.json || options.cuWorkgroups ||
        options.computeUnits || !options.scale.empty() ||
-       !options.timeline.empty()))
+       !options.latency.empty() || !options.timeline.empty()))
     return createStringError(
-        "--one-wave, --json, --scale, --timeline, --cu-workgroups and "
-        "--compute-units need --stats or --estimate");
+        "--one-wave, --json, --latency, --scale, --timeline, --cu-workgroups "
+        "and --compute-units need --stats or --estimate");
   auto checks = parseChecks(options.check);
   if (!checks)
     return createStringError("--check=" + options.check + ": " +
@@ -390,14 +444,20 @@ static Error simulate(const greta_sim::Options &options) {
     if (Error e = greta_sim::writeTimeline(options.timeline, timeline,
                                            (*file)->getMemBufferRef()))
       return e;
+  Fidelity fidelity = fidelityOf(*kernel, config);
+  std::vector<TimingNumber> numbers;
+  if (config.estimate)
+    numbers = timingNumbers(*chip, config.estimateOptions);
   if (options.json) {
-    printJson(config.stats, estimate);
+    printJson(config.stats, estimate, fidelity, numbers);
     return Error::success();
   }
   if (options.stats)
     printStats(counted);
   if (config.estimate)
     printEstimate(estimate);
+  printFidelity(fidelity);
+  printTimingNumbers(numbers);
   return Error::success();
 }
 

@@ -59,7 +59,7 @@ enum Check : unsigned {
   CheckPrograms = 64
 };
 /// Parses a comma-separated list of all, none, bounds, uninit, races, waits,
-/// hazards, align, programs.
+/// hazards, align, programs; anything else, or nothing, is an error.
 llvm::Expected<unsigned> parseChecks(llvm::StringRef text);
 
 struct KernelArgument {
@@ -109,6 +109,8 @@ class Kernel {
 public:
   const KernelInfo &info() const { return data; }
   const Module &module() const { return *owner; }
+  /// Of the first instruction, in the image.
+  uint64_t entryOffset() const { return entry; }
 
 private:
   friend class Module;

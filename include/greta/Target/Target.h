@@ -50,7 +50,8 @@ struct MatrixInstruction {
   llvm::StringRef a, b, acc; // dtypes as in the manifest
   unsigned cycles;           // between issues on one SIMD; 0: not known
   FragmentLayout aLayout, bLayout, accLayout;
-  /// Nobody has read these layouts from a device: what does without them does.
+  /// Nobody has read these layouts from a device, at most from a driver's code
+  /// that ran in the simulator: what does without them does.
   bool isExpected = false;
   /// The device's instruction makes the transposed product: A and B change
   /// places. For operands that come in registers.
@@ -214,8 +215,10 @@ unsigned getOccupancy(const TargetRow &row, unsigned vgprs, unsigned agprs,
 namespace detail {
 llvm::ArrayRef<TargetRow> amdgpuRows();
 llvm::ArrayRef<TargetRow> vulkanRows();
-/// 16x16x16 with RDNA3's layouts.
+/// 16x16x16 with RDNA3's layouts, and with RDNA4's.
 MatrixInstruction wmmaOfRdna3(llvm::StringRef name, llvm::StringRef in,
+                              llvm::StringRef acc, unsigned cycles);
+MatrixInstruction wmmaOfRdna4(llvm::StringRef name, llvm::StringRef in,
                               llvm::StringRef acc, unsigned cycles);
 /// Of the RDNA family, whose lanes hold this many copies of an operand.
 TileFacts tilesOfRdna(unsigned copies);

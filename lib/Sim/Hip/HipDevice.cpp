@@ -32,7 +32,7 @@ hipError_t State::choose(const char *chip) {
   if (device)
     retired.push_back(std::move(device));
   device = std::move(*created);
-  if (const char *text = std::getenv("GRETA_SIM_CHECKS")) {
+  if (const char *text = std::getenv("GRETA_SIM_CHECKS"); text && *text) {
     auto parsed = parseChecks(text);
     if (!parsed)
       return report(hipErrorInvalidValue, parsed.takeError());
