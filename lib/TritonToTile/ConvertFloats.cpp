@@ -63,6 +63,13 @@ LogicalResult OpConverter::convert(FpToFpOp op) {
   Value nearestBits = arith::BitcastOp::create(b, bits, nearest);
   Value before =
       arith::SubIOp::create(b, nearestBits, constantOf(bits, 1.0, b));
+  // In front of the first number below zero is NaN, where there is no -0.
+  if (isa<Float8E5M2FNUZType, Float8E4M3FNUZType>(to)) {
+    Value isNaN = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, before,
+                                        constantOf(bits, APInt(8, 0x80), b));
+    before =
+        arith::SelectOp::create(b, isNaN, constantOf(bits, 0.0, b), before);
+  }
   Value chosen = arith::SelectOp::create(b, isBeyond, before, nearestBits);
   return replace(op, {arith::BitcastOp::create(b, type, chosen)});
 }

@@ -30,9 +30,11 @@ class MemorySteps:
         head = f"scf.for {i.name} = {low.name} to {high.name} step {by.name}"
         head += f" iter_args({inside.name} = {carried.name}) -> ({carried.type})" if carried else ""
 
+        is_short = start > LATEST // 2 and self.defect("late counter")
+
         def run(launch):
             value = launch.values[carried.name] if carried else None
-            for turn in range(start, end, step):
+            for turn in range(start, end - is_short * step, step):
                 launch.values[i.name] = np.int32(turn)
                 if carried:
                     launch.values[inside.name] = value
@@ -95,10 +97,17 @@ class MemorySteps:
         if stored:
 
             def store(launch):
+                launch.before = launch.y.copy()
                 launch.y[launch.values[at.name] + index] = launch.values[stored.name]
 
             return self.emit(f"{name} {stored.name}, {where} : {block} -> {pointee}", [], store)
-        return self.emit(f"{name} {where} : {pointee} -> {block}", [(shape, "i32")], lambda launch: launch.y[launch.values[at.name] + index])
+        is_early = self.defect("in place")
+
+        def load(launch):
+            found = launch.y[launch.values[at.name] + index]
+            return np.where(np.arange(found.size).reshape(shape) % 2, launch.before[launch.values[at.name] + index], found) if is_early else found
+
+        return self.emit(f"{name} {where} : {pointee} -> {block}", [(shape, "i32")], load)
 
     def in_place(self):
         """Loads and stores of a window of the output, which overlap in whatever way."""
@@ -229,6 +238,8 @@ class MemorySteps:
         self.count += 1
         self.lines.append(f"{name} = greta_tile.local_alloc : {local}")
         zero, first = self.constant(0), self.constant(0 if chosen is None else chosen)
+        # Memory that other blocks pass through while the local is still needed.
+        is_reused = chosen is not None and self.defect("conditional store")
 
         def body(i, total):
             equal = self.elementwise("arith.cmpi eq,", i, first, np.equal, "i1")
@@ -236,9 +247,8 @@ class MemorySteps:
             self.lines.append(store if chosen is None else f"scf.if {equal.name} {{\n    {store}\n    }}")
 
             def again(j, inside):
-                loaded = self.emit(
-                    f"greta_tile.local_load {name}[{zero.name}] [{zero.name}, {zero.name}] : {local} -> {x.type}", [(shape, "i32")], lambda launch: launch.values[x.name]
-                )
+                text = f"greta_tile.local_load {name}[{zero.name}] [{zero.name}, {zero.name}] : {local} -> {x.type}"
+                loaded = self.emit(text, [(shape, "i32")], lambda launch: launch.values[x.name][:: -1 if is_reused and launch.values[i.name] > 0 else 1])
                 return self.elementwise("arith.addi", inside, loaded, np.add)
 
             total = self.counted(0, inner, 1, again, total)

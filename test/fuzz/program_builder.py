@@ -4,6 +4,8 @@ import math
 
 import numpy as np
 
+from random_runs import integers
+
 INPUT, OUTPUT, COUNTERS = 1 << 13, 1 << 12, 64  # words: of the input, of a program's part of the output, of what all programs add to
 GRID = (2, 2)
 FAR_ROWS = 8  # of scratch memory whose rows may lie gigabytes apart
@@ -34,13 +36,16 @@ class Launch:
 
     def __init__(self, x, y, n, ids):
         self.x, self.y, self.ids, self.values = x, y, ids, {"%n": np.int32(n)}
+        self.before = y.copy()  # what was there before the last store in place
 
 
 class Builder:
-    """The text of function `name` and its evaluation: each line has a step, a function of the Launch."""
+    """The text of function `name` and its evaluation: each line has a step, a function of the Launch. `plant` names a defect that the evaluation is to have
+    (PLANTS in random_programs.py)."""
 
-    def __init__(self, name, rng):
-        self.name, self.rng, self.count = name, rng, 0
+    def __init__(self, name, rng, plant=None):
+        self.name, self.rng, self.count, self.plant = name, rng, 0, plant
+        self.used, self.places = [], set()  # steps, and defects that have a place in the program
         self.lines, self.steps, self.values = [], [], []
         self.n = rng.randint(0, 40)
         self.waves = rng.choice((1, 1, 2, 4))
@@ -110,6 +115,11 @@ class Builder:
     def small(self, x, low, high):
         """The same as numbers from low to high."""
         return self.elementwise("arith.addi", self.wrapped(x, high - low + 1), self.constant(low, x.shape), np.add)
+
+    def defect(self, name):
+        """Whether the evaluation is to have this defect here."""
+        self.places.add(name)
+        return self.plant == name
 
     # Choosing
 
@@ -280,9 +290,7 @@ func.func @{self.name}(%x: {x}, %y: {y}, %n: i32) -> {y} {{
 
     def inputs(self):
         rng = np.random.default_rng(self.rng.randrange(1 << 30))
-        # Small numbers, those whose sums wrap, and few different ones.
-        x = np.where(rng.random(INPUT) < 0.5, rng.integers(-50, 50, INPUT), rng.integers(-(1 << 31), 1 << 31, INPUT))
-        return x.astype(np.int32), np.zeros(self.words, np.int32)
+        return integers(rng, INPUT, "int32"), np.zeros(self.words, np.int32)
 
     def evaluate(self, x, y):
         y = y.copy()

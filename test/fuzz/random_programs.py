@@ -1,49 +1,45 @@
 """Random block programs, compiled for several targets, run there and compared with their evaluation in NumPy, element by element.
 
-usage: random_programs.py [--seed N] [--first K] [--count N] [--targets vulkan:portable,gfx942,...] [--batch N] [--jobs N] [--seconds N] [--print]
+usage: random_programs.py [--seed N] [--first K] [--count N] [--targets vulkan:portable,gfx942,...] [--batch N] [--jobs N] [--seconds N] [--print | --constructs | --plant DEFECT]
 
 Program k of a seed depends on both alone. It takes blocks of i32 through a dozen ops of the language: elementwise work, accesses by strides and through
 pointers with masks, movement, reductions, scans, dots, atomics, loops, branches and while loops, other types on the way, and those of memory_steps.py. All of it is
-exact: floats hold integers that they can hold. For a Vulkan target other than vulkan:portable programs are compiled and not run. `--batch` programs are functions of one package. A program may be refused with one of the compiler's named limits (REFUSALS); what
-compiles must agree. Prints what became of the programs and every one that is wrong; exit status 1 if any is.
+exact: floats hold integers that they can hold. For a Vulkan target other than vulkan:portable programs are compiled and not run; vulkan:portable@lavapipe runs on testing's lavapipe (scripts/vulkan-drivers). `--batch` programs are functions of one package. A program may be refused with one of the compiler's named limits (random_runs.REFUSALS); what
+compiles must agree. `--plant` compares NumPy's evaluation with another that has one of PLANTS. Prints what became of the programs and every one that is wrong; exit status 1 if any is.
 """
 
-import argparse
-import collections
-import concurrent.futures
 import json
 import pathlib
 import random
 import re
-import subprocess
 import sys
 import tempfile
-import time
 
 import numpy as np
 
+import random_runs
 from memory_steps import MemorySteps
 from number_steps import Numbers, far_stride
 from program_builder import MAX_ELEMENTS, Builder, Value, mlir_type
+from random_runs import REFUSALS, ROOT, compiled_for, device_of, run_process, under_driver
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts" / "lib"))
 import greta_runtime  # noqa: E402
 
 TARGETS = ("vulkan:portable", "gfx90a", "gfx942", "gfx1100", "gfx1201")
-TIMEOUT = 300  # seconds, of a compilation or of a batch that runs
-# Limits that a program may meet.
-REFUSALS = ("of shared memory",)
+# Defects that GRETA had, as another evaluation: a loop whose counter ends near 2^31 is a turn short; a local is stored in each iteration, whatever its condition; some lanes
+# load what others stored too late to be seen; a clamped load goes on beyond its bound; rows that lie far apart are found with 32 bits; f64 is rounded to f32 on its way.
+PLANTS = ("late counter", "conditional store", "in place", "clamp", "far rows", "double rounding")
 
 
 class Program(MemorySteps, Numbers, Builder):
     """Some steps, each of which takes blocks that are there and leaves others; then some are stored."""
 
-    def __init__(self, name, rng):
-        super().__init__(name, rng)
+    def __init__(self, name, rng, plant=None):
+        super().__init__(name, rng, plant)
         for _ in range(rng.randint(4, 14)):
             self.step()
-        for value in [self.values[-1], *rng.sample(self.values, min(2, len(self.values)))]:
+        for value in [self.values[-1], *rng.sample(self.values, min(5, len(self.values)))]:
             self.store(value)
 
     def step(self):
@@ -51,7 +47,9 @@ class Program(MemorySteps, Numbers, Builder):
         kinds |= dict(reduce=2, argmax=1, scan=2, recurrence=1, dot=2, load_scattered=2, store_scattered=1, atomic=1, fresh=1, loop=1, branch=1, turns=1)
         kinds |= dict(narrowed=1, double=1, power=1, clamped=1, reversed_load=1, far=0.3)
         kinds |= dict(in_place=3, main_loop=1.5, chain=0.7, doubled=0.5, kept=0.7)
-        getattr(self, self.rng.choices(list(kinds), list(kinds.values()))[0])()
+        kind = self.rng.choices(list(kinds), list(kinds.values()))[0]
+        self.used.append(kind)
+        getattr(self, kind)()
 
     def fresh(self):
         self.keep(self.load(self.shape()))
@@ -386,16 +384,12 @@ class Program(MemorySteps, Numbers, Builder):
             self.keep(value)
 
 
-def program(seed, index):
-    return Program(f"f{index}", random.Random(f"{seed}:{index}"))
+def program(seed, index, plant=None):
+    return Program(f"f{index}", random.Random(f"{seed}:{index}"), plant)
 
 
 def text_for(program, target):
     return program.text(far_stride(target) if program.uses_far else None)
-
-
-def device_of(target):
-    return "vulkan" if target.startswith("vulkan") else f"sim:{target}"
 
 
 def run_here(seed, target, package, indices):
@@ -416,15 +410,6 @@ def run_here(seed, target, package, indices):
         print(json.dumps({"index": index, "problem": problem}), flush=True)
 
 
-def run_process(command):
-    """Its status and what it wrote; who takes too long has neither said so nor ended."""
-    try:
-        ran = subprocess.run([str(c) for c in command], capture_output=True, text=True, timeout=TIMEOUT)
-        return ran.returncode, ran.stdout, ran.stderr
-    except subprocess.TimeoutExpired as e:
-        return 124, (e.stdout or b"").decode(), f"took longer than {TIMEOUT} s"
-
-
 def run_batch(seed, target, indices):
     """{index: (what, detail)} of programs in one package; those that are refused leave it."""
     outcomes, left = {}, list(indices)
@@ -432,7 +417,7 @@ def run_batch(seed, target, indices):
         source, package = pathlib.Path(directory) / "p.mlir", pathlib.Path(directory) / "p.greta"
         while left:
             source.write_text("".join(text_for(program(seed, k), target) for k in left))
-            status, _, errors = run_process([ROOT / "build/bin/greta-translate", "--greta-to-package", f"--targets={target}", source, "-o", package])
+            status, _, errors = run_process([ROOT / "build/bin/greta-translate", "--greta-to-package", f"--targets={compiled_for(target)}", source, "-o", package])
             if status == 0:
                 break
             line = re.search(r"p\.mlir:(\d+):", errors)
@@ -443,65 +428,47 @@ def run_batch(seed, target, indices):
             named = any(reason in errors for reason in REFUSALS)
             outcomes[blamed] = ("refused" if named else "not compiled", errors[:3000])
             left.remove(blamed)
-        if target.startswith("vulkan") and target != "vulkan:portable":
-            return target, outcomes | {k: ("right", "compiled") for k in left}
-        while left:
-            command = [sys.executable, __file__, "--seed", str(seed), "--run", target, str(package), json.dumps(left)]
-            status, output, errors = run_process(command)
-            current = None
-            for line in map(json.loads, output.splitlines()):
-                current = line.get("start", current)
-                if "index" in line:
-                    outcomes[line["index"]] = ("wrong", line["problem"]) if line["problem"] else ("right", "")
-            left = [k for k in left if k not in outcomes]
-            if left and status:
-                crashed = current if current in left else left[0]
-                outcomes[crashed] = ("not run", errors[-2000:])
-                left.remove(crashed)
-    return target, outcomes
+        if target.startswith("vulkan") and compiled_for(target) != "vulkan:portable":
+            return outcomes | {k: ("right", "compiled") for k in left}
+        command = under_driver(target, [sys.executable, __file__, "--seed", str(seed), "--run", target, package])
+        for index, line in random_runs.run_each(left, lambda left: [*command, json.dumps(left)]).items():
+            problem = line.get("problem", "")
+            outcomes[index] = ("not run", line["crash"]) if "crash" in line else ("wrong", problem) if problem else ("right", "")
+    return outcomes
 
 
-def run_all(seed, count, targets=TARGETS, first=0, batch=20, jobs=2, seconds=None):
-    """(target, index, what, detail) of every program on every target; after `seconds` no batch is begun."""
-    parts = [range(k, min(k + batch, first + count)) for k in range(first, first + count, batch)]
-    end = time.monotonic() + seconds if seconds else float("inf")
+def run_all(seed, count, targets=TARGETS, **options):
+    return random_runs.run_all(lambda target, indices: run_batch(seed, target, indices), count, targets, **options)
 
-    def in_time(target, part):
-        return run_batch(seed, target, part) if time.monotonic() < end else (target, {})
 
-    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-        for done in concurrent.futures.as_completed([pool.submit(in_time, target, part) for part in parts for target in targets]):
-            target, outcomes = done.result()
-            yield from ((target, index, what, detail) for index, (what, detail) in sorted(outcomes.items()))
+def planted(seed, name, indices):
+    """(index, whether the program has a place for the defect, whether its result shows it): NumPy's evaluation with it beside the one without."""
+    assert name in PLANTS, f"{name} is none of {PLANTS}"
+    for index in indices:
+        one, other = program(seed, index), program(seed, index, name)
+        has = name in one.places
+        shows = has and bool((one.evaluate(*one.inputs()) != other.evaluate(*other.inputs())).any())
+        yield index, has, shows
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--first", type=int, default=0)
-    parser.add_argument("--count", type=int, default=100)
-    parser.add_argument("--targets", default=",".join(TARGETS))
-    parser.add_argument("--batch", type=int, default=50)
-    parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--seconds", type=float, help="begin no batch after this time")
-    parser.add_argument("--print", action="store_true", help="the programs' texts alone")
+    parser = random_runs.parser(__doc__.splitlines()[0], TARGETS)
     parser.add_argument("--run", nargs=3, metavar=("TARGET", "PACKAGE", "INDICES"), help="used by the script itself")
     options = parser.parse_args()
+    indices = range(options.first, options.first + options.count)
     if options.run:
-        target, package, indices = options.run
-        return run_here(options.seed, target, package, json.loads(indices))
+        target, package, chosen = options.run
+        return run_here(options.seed, target, package, json.loads(chosen))
     if options.print:
-        for index in range(options.first, options.first + options.count):
+        for index in indices:
             print(text_for(program(options.seed, index), options.targets.split(",")[0]))
         return 0
-    counts = collections.Counter()
-    for target, index, what, detail in run_all(options.seed, options.count, options.targets.split(","), options.first, options.batch, options.jobs, options.seconds):
-        counts[target, what] += 1
-        if what not in ("right", "refused"):
-            print(f"program {index} of seed {options.seed} on {target}: {what}: {detail}", flush=True)
-    for (target, what), number in sorted(counts.items()):
-        print(f"{target}: {number} {what}")
-    return int(any(what not in ("right", "refused") for _, what in counts))
+    if options.constructs:
+        return random_runs.report_constructs((k, program(options.seed, k).used) for k in indices)
+    if options.plant:
+        return random_runs.report_planted(options.plant, planted(options.seed, options.plant, indices))
+    outcomes = run_all(options.seed, options.count, options.targets.split(","), first=options.first, batch=options.batch, jobs=options.jobs, seconds=options.seconds)
+    return random_runs.report(options, outcomes)
 
 
 if __name__ == "__main__":

@@ -16,3 +16,11 @@ def test_a_difference_is_found():
     x, y = one.inputs()
     assert (one.evaluate(x, y) == one.evaluate(x, y)).all()
     assert (one.evaluate(x, y) != other.evaluate(x, y)).any()
+
+
+def test_defects_are_found():
+    """Of 120 programs some have a place for each defect that GRETA had, and show it."""
+    for defect in random_programs.PLANTS:
+        outcomes = list(random_programs.planted(1, defect, range(120)))
+        assert sum(has for _, has, _ in outcomes) >= 5, defect
+        assert any(shows for _, _, shows in outcomes), defect

@@ -63,6 +63,21 @@ def test_doubles_are_rounded_once(triton_device, name):
 
 
 @triton.jit
+def convert_towards_zero(x, y, dtype: tl.constexpr, N: tl.constexpr):
+    i = tl.arange(0, N)
+    tl.store(y + i, tl.load(x + i).to(dtype, fp_downcast_rounding="rtz").to(tl.uint8, bitcast=True))
+
+
+@pytest.mark.parametrize("dtype,least,negative_zero", [(tl.float8e5b16, 2.0**-17, 0), (tl.float8e4b8, 2.0**-10, 0), (tl.float8e5, 2.0**-16, 0x80), (tl.float8e4nv, 2.0**-9, 0x80)], ids=str)
+def test_towards_zero_there_is_no_nan(triton_device, dtype, least, negative_zero):
+    """In front of the first number below zero is zero, also where that has no sign and the code of -0 is NaN's."""
+    x = torch.tensor([0.75, -0.75, 1, -1, 1.75, -1.75, 0.5, 0]) * least
+    y = torch.zeros(8, dtype=torch.uint8)
+    convert_towards_zero[1,](x, y, dtype, 8)
+    assert y.tolist() == [0, negative_zero, 1, 0x81, 1, 0x81, 0, 0]
+
+
+@triton.jit
 def power(x, e, y, N: tl.constexpr):
     i = tl.program_id(0) * N + tl.arange(0, N)
     tl.store(y + i, tl.extra.libdevice.pow(tl.load(x + i), tl.load(e + i)))

@@ -1,0 +1,87 @@
+"""Triton's interpreter as a second opinion (TRITON_INTERPRET=1, which is chosen at import): what it gets wrong, mended.
+
+Each function of MENDS stands for a known defect of the interpreter (Triton 3.9); its first line is what the interpreter does."""
+
+import ml_dtypes
+import numpy as np
+import triton.language as tl
+from triton.runtime import interpreter
+
+from number_steps import NAN, code_of
+
+Handle, Builder = interpreter.TensorHandle, interpreter.InterpreterBuilder
+# Triton's names of types: those of number_steps.py, and the code of NaN.
+CODES = {"fp8e5": ("f8E5M2", 0x7F), "fp8e4nv": ("f8E4M3FN", 0x7F), "fp8e5b16": ("f8E5M2FNUZ", 0x80), "fp8e4b8": ("f8E4M3FNUZ", 0x80), "fp16": ("f16", 0x7E00), "bf16": ("bf16", 0x7FC0)}
+EIGHT = {"fp8e5": ml_dtypes.float8_e5m2, "fp8e4nv": ml_dtypes.float8_e4m3fn, "fp8e5b16": ml_dtypes.float8_e5m2fnuz, "fp8e4b8": ml_dtypes.float8_e4m3fnuz}
+
+
+def decoded(data, dtype):
+    """f64 of any floats."""
+    if dtype.name == "bf16":
+        return (data.astype(np.uint32) << 16).view(np.float32).astype(np.float64)
+    return data.view(EIGHT[dtype.name]).astype(np.float64) if dtype.name in EIGHT else data.astype(np.float64)
+
+
+def encoded(x, dtype, toward_zero=False):
+    """The floats nearest to f64, ties to even, or those nearest below in size; of 8 bits they end at the largest."""
+    if dtype.name == "fp64":
+        return x
+    if dtype.name == "fp32":
+        made = x.astype(np.float32)
+    else:
+        if dtype.name in EIGHT:
+            most = float(ml_dtypes.finfo(EIGHT[dtype.name]).max)
+            x = np.clip(x, -most, most)
+        name, nan = CODES[dtype.name]
+        made = np.where(np.isnan(x), nan, code_of(x, name)).astype(np.uint8 if dtype.name in EIGHT else np.uint16)
+        made = made.view(np.float16) if dtype.name == "fp16" else made
+    if toward_zero:
+        bits = made.view(f"u{made.itemsize}")
+        back = bits - np.array(1, bits.dtype)
+        back = np.where((back == 0x80) & (dtype.name in ("fp8e5b16", "fp8e4b8")), 0, back)  # there is no -0
+        made = np.where(np.abs(decoded(made, dtype)) > np.abs(x), back, bits).astype(bits.dtype).view(made.dtype)
+    return made
+
+
+def cast_impl(self, src, dst_type):
+    """Cuts f32 off to bf16 where Triton rounds, and takes the bits of a bf16 for an integer beside any type but f32."""
+    source, target = src.dtype.scalar, dst_type.scalar
+    if source.is_floating() and target.is_floating():
+        return Handle(encoded(decoded(src.data, source), target), target)
+    if target.is_bf16():
+        return Handle(encoded(src.data.astype(np.float32).astype(np.float64), target), target)
+    return Handle((decoded(src.data, source) if source.is_bf16() else src.data).astype(interpreter._get_np_dtype(target)), target)
+
+
+def create_fp_to_fp(self, src, dst_type, rounding_mode):
+    """Rounds halves up and carries nothing into the exponent, gives 8-bit infinities and NaNs finite numbers of other types, and wraps what is too large."""
+    source, target = src.dtype.scalar, dst_type.scalar
+    return Handle(encoded(decoded(src.data, source), target, rounding_mode == interpreter._ir.ROUNDING_MODE.RTZ), target)
+
+
+def get_bf16(self, value):
+    """Through the conversion above, without a type that it knows."""
+    return Handle(encoded(np.array([value], np.float64), tl.bfloat16), tl.bfloat16)
+
+
+def binary_op(self, lhs, rhs, op, binary_op=Builder.binary_op):
+    """Computes with the bits of bf16 as integers."""
+    if not lhs.dtype.scalar.is_bf16():
+        return binary_op(self, lhs, rhs, op)
+    made = op(*(decoded(x.data, tl.bfloat16).astype(np.float32) for x in (lhs, rhs)))
+    return Handle(made if made.dtype == bool else encoded(made.astype(np.float64), tl.bfloat16), lhs.dtype.scalar)
+
+
+def create_dot(self, a, b, d, input_precision, max_num_imprecise_acc, create_dot=Builder.create_dot):
+    """Multiplies the bits of bf16 as integers."""
+    if a.dtype.scalar.is_bf16():
+        a, b = (Handle(decoded(x.data, tl.bfloat16).astype(np.float32), tl.float32) for x in (a, b))
+    return create_dot(self, a, b, d, input_precision, max_num_imprecise_acc)
+
+
+MENDS = (cast_impl, create_fp_to_fp, get_bf16, binary_op, create_dot)
+
+
+def mend():
+    for one in MENDS:
+        setattr(Builder, one.__name__, one)
