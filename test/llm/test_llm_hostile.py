@@ -176,7 +176,6 @@ def resident(server):
         return next(int(line.split()[1]) for line in status if line.startswith("VmRSS")) / 1024
 
 
-@pytest.mark.skipif(SERVER != LLM, reason="a sanitizer keeps what was freed")
 def test_memory_of_what_was_answered_goes_back(package):
     """Large texts of many sizes on many connections, most of them refused: the process is as large as before."""
     server = Server(package, ["--synthetic=tiny"], "--parallel=2", "--queue=8", "--context=4096")
@@ -192,7 +191,7 @@ def test_memory_of_what_was_answered_goes_back(package):
     before = resident(server)
     with concurrent.futures.ThreadPoolExecutor(16) as pool:
         list(pool.map(ask, range(16)))
-    assert resident(server) - before < 8
+    assert resident(server) - before < 8 or SERVER != LLM
     server.end()
 
 

@@ -2,7 +2,7 @@
 // push constants for. The device is told that it has 16 bytes of them; `scale`
 // takes 20.
 #include "vulkan/ArgumentBuffer.h"
-#include "Error.h"
+#include "AnyVulkan.h"
 #include "TestPackage.h"
 #include "vulkan/ModuleCheck.h"
 #include "vulkan/StreamState.h"
@@ -59,19 +59,12 @@ TEST(ArgumentBuffer, LeavesAModuleWithoutArguments) {
   EXPECT_EQ(argumentsFromBuffer(Empty), Empty);
 }
 
-class FromBuffer : public testing::Test {
+class FromBuffer : public AnyVulkan {
 protected:
   void SetUp() override {
-    try {
-      auto Inst = Instance::get();
-      for (PhysicalDevice &P : physicalDevices(*Inst))
-        if (P.Refused.empty() && !C)
-          C = std::make_shared<Core>(Inst, P);
-    } catch (const Error &E) {
-      GTEST_SKIP() << E.what();
-    }
+    AnyVulkan::SetUp();
     if (!C)
-      GTEST_SKIP() << "no Vulkan device";
+      return; // skipped
     C->Physical.Props.limits.maxPushConstantsSize = 16;
     Kernel = std::make_shared<VulkanKernel>(
         C, 0, scaleDecl(3),
@@ -81,9 +74,6 @@ protected:
     std::vector<float> X(elements);
     std::iota(X.begin(), X.end(), 0.0f);
     S->write(In, 0, X.data(), elements * 4);
-  }
-  MemoryRef memory(size_t Bytes) {
-    return std::make_shared<VulkanMemory>(C, Bytes, false);
   }
   // Out[To .. To + 64] = 2 * In[From .. From + 64] + 1
   void launch(size_t From, const MemoryRef &Out, size_t To) {
@@ -109,7 +99,6 @@ protected:
   static size_t source(size_t Launch) { return Launch * 37 % (elements - 64); }
 
   static constexpr size_t elements = 4096;
-  CoreRef C;
   KernelRef Kernel;
   std::unique_ptr<Stream> S;
   MemoryRef In;

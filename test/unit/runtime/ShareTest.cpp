@@ -113,8 +113,16 @@ TEST_P(Share, FileDescriptors) {
     try {
       A = R->allocateShared(Kind, count * 4);
     } catch (const greta::Error &E) {
-      EXPECT_NE(std::string(E.what()).find("has no VK_"), std::string::npos)
-          << E.what();
+      // Debian testing's lavapipe makes dma_bufs of the kernel's /dev/udmabuf,
+      // which it opens when it allocates; containers and small virtual machines
+      // have none.
+      std::string Text = E.what();
+      bool HasNoMaker = Kind == GRETA_FD_DMA_BUF &&
+                        Text.find("llvmpipe") == 0 &&
+                        access("/dev/udmabuf", R_OK | W_OK) != 0 &&
+                        Text.find("cannot allocate") != std::string::npos;
+      EXPECT_TRUE(HasNoMaker || Text.find("has no VK_") != std::string::npos)
+          << Text;
       continue;
     }
     greta_shared_memory Memory = A.exportFd();

@@ -1,7 +1,6 @@
 // VulkanFaultTest.cpp: the Vulkan backend when the driver fails or keeps
 // somebody waiting: single functions of a real driver are replaced.
-#include "Error.h"
-#include "vulkan/StreamState.h"
+#include "AnyVulkan.h"
 
 #include <atomic>
 #include <cstring>
@@ -13,6 +12,7 @@
 
 using namespace greta::rt;
 using namespace greta::rt::vulkan;
+using namespace greta_test;
 
 namespace {
 
@@ -56,19 +56,12 @@ void expectSays(const std::function<void()> &F, const char *Says) {
   EXPECT_NE(Text.find(Says), std::string::npos) << Text;
 }
 
-class VulkanFault : public testing::Test {
+class VulkanFault : public AnyVulkan {
 protected:
   void SetUp() override {
-    try {
-      Inst = Instance::get();
-      for (PhysicalDevice &P : physicalDevices(*Inst))
-        if (P.Refused.empty() && !C)
-          C = std::make_shared<Core>(Inst, P);
-    } catch (const Error &E) {
-      GTEST_SKIP() << E.what();
-    }
+    AnyVulkan::SetUp();
     if (!C)
-      GTEST_SKIP() << "no Vulkan device";
+      return; // skipped
     Fault = {};
     LostToCounters = false;
     Fault.Real = C->Fn;
@@ -130,16 +123,11 @@ protected:
     A = std::make_shared<VulkanMemory>(C, 256, false);
     S = createStream(C);
   }
-  MemoryRef memory(size_t Bytes) {
-    return std::make_shared<VulkanMemory>(C, Bytes, false);
-  }
   uint32_t word(const MemoryRef &M, size_t Offset = 0) {
     uint32_t Word = 0;
     S->read(M, Offset, &Word, 4);
     return Word;
   }
-  std::shared_ptr<Instance> Inst;
-  CoreRef C;
   MemoryRef A;
   std::unique_ptr<Stream> S;
 };

@@ -1,0 +1,117 @@
+"""greta-llm serve when its Vulkan device is lost (test/unit/llm/LosingVulkan.cpp): who waits is told, /health says so, and the process ends with status 1
+in bounded time, so that whoever started it starts it again, with a device that works.
+"""
+
+import concurrent.futures
+import contextlib
+import http.client
+import json
+import os
+import pathlib
+import re
+import socket
+import subprocess
+import threading
+import time
+
+import pytest
+
+from conftest import ROOT
+from test_llm import llm
+from test_llm_hostile import connect, received, request
+from test_llm_serve import Server
+
+LONG = {"prompt": "hi", "max_tokens": 1900, "temperature": 0}
+
+
+def loader():
+    """The path of the system's libvulkan.so.1, or of the one that this process was started with."""
+    for folder in os.environ.get("LD_LIBRARY_PATH", "").split(":"):
+        if folder and (path := pathlib.Path(folder) / "libvulkan.so.1").exists():
+            return str(path)
+    known = subprocess.run(["/sbin/ldconfig", "-p"], capture_output=True, text=True, check=True).stdout
+    return re.search(r"libvulkan\.so\.1 \(.*x86-64\) => (.*)", known)[1]
+
+
+@pytest.fixture
+def losing(tmp_path):
+    """(a function that starts a server, the file with which its device is lost)"""
+    package, lose = tmp_path / "tiny.greta", tmp_path / "lose"
+    made = llm("compile", "--synthetic=tiny", "--targets=vulkan:portable", "--batch=1,4", "-o", package)
+    assert made.returncode == 0, made.stderr
+    before = ROOT / "build" / "test" / "unit" / "llm" / "losing"
+    paths = ":".join(filter(None, [str(before), os.environ.get("LD_LIBRARY_PATH")]))
+    environment = {"LD_LIBRARY_PATH": paths, "GRETA_TEST_VULKAN": loader(), "GRETA_TEST_LOSE": str(lose)}
+    with contextlib.ExitStack() as servers:
+
+        def start():
+            server = Server(package, ["--synthetic=tiny"], "--parallel=3", "--queue=4", device="vulkan", environment=environment)
+            servers.callback(server.process.kill)
+            return server
+
+        yield start, lose
+
+
+class Health(threading.Thread):
+    """What /health says, again and again until nobody answers."""
+
+    def __init__(self, server):
+        super().__init__()
+        self.server, self.answers = server, []
+        self.start()
+
+    def run(self):
+        with contextlib.suppress(OSError, http.client.HTTPException):
+            while True:
+                status, text = self.server.request("/health", timeout=10)
+                self.answers.append((status, json.loads(text)["status"]))
+                time.sleep(0.01)
+
+
+def test_everyone_is_told(losing):
+    start, lose = losing
+    server = start()
+    with contextlib.ExitStack() as stack, concurrent.futures.ThreadPoolExecutor(8) as pool:
+        # A client that does not read: the process does not wait for it for long.
+        stuck = stack.enter_context(socket.socket())
+        stuck.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
+        stuck.connect(("127.0.0.1", server.port))
+        stuck.sendall(request(body=LONG | {"stream": True}))
+        stream = stack.enter_context(connect(server))
+        stream.sendall(request(body=LONG | {"stream": True}))
+        assert stream.recv(1).startswith(b"H")
+        whole = [pool.submit(server.request, "/v1/completions", LONG) for _ in range(3)]
+        while server.metric("requests_running") < 3 or server.metric("requests_waiting") < 2:
+            time.sleep(0.01)
+        health = Health(server)
+        lose.touch()
+        begin = time.monotonic()
+        for answer in whole:
+            status, text = answer.result(20)
+            assert status == 503 and "the device is lost: " in json.loads(text)["error"]["message"], text
+        events = received(stream)
+        assert b"the device is lost: " in events and b"[DONE]" in events
+        said = server.process.communicate(timeout=20)[1]
+        assert server.process.returncode == 1 and time.monotonic() - begin < 15
+        assert said.startswith("greta-llm: error: ") and "the device was lost" in said and said.count("\n") == 1
+        health.join()
+    # It was well, then lost, and stays so to the end.
+    statuses = [status for status, _ in health.answers]
+    assert statuses == sorted(statuses) and set(statuses) == {200, 503}
+    assert all(text.startswith("the device is lost: ") for status, text in health.answers if status == 503)
+
+
+def test_lost_while_nobody_waits(losing):
+    """The next request finds it out; a new process, with a device that works again, answers as before."""
+    start, lose = losing
+    server = start()
+    body = LONG | {"max_tokens": 12}
+    alone = server.complete(**body)["choices"]
+    lose.touch()
+    status, text = server.request("/v1/completions", body)
+    assert status == 503 and "the device is lost: " in text
+    assert "the device was lost" in server.process.communicate(timeout=20)[1] and server.process.returncode == 1
+    lose.unlink()
+    server = start()
+    assert server.request("/health") == (200, '{"status":"ok"}') and server.complete(**body)["choices"] == alone
+    server.end()
