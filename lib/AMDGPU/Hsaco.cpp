@@ -15,6 +15,7 @@
 #include "GretaTile/GretaTile.h"
 #include "greta/AMDGPU/TileToROCDL.h"
 #include "greta/AMDGPU/WaitStates.h"
+#include "greta/AMDGPU/WideDpp.h"
 #include "greta/Link/Lld.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -48,6 +49,7 @@
 #include "llvm/IR/MDBuilder.h"
 #include "llvm/IR/Module.h"
 #include "llvm/MC/TargetRegistry.h"
+#include "llvm/PassRegistry.h"
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/TargetSelect.h"
@@ -254,7 +256,7 @@ static void noteAccesses(llvm::Module &module, StringRef kernel) {
   note->setVisibility(llvm::GlobalValue::ProtectedVisibility);
 }
 
-/// TargetMachine::addPassesToEmitFile, with a pass of ours in it.
+/// TargetMachine::addPassesToEmitFile, with passes of ours in it.
 static LogicalResult generateCode(llvm::Module &module,
                                   llvm::TargetMachine &machine,
                                   const TargetRow &row,
@@ -268,6 +270,11 @@ static LogicalResult generateCode(llvm::Module &module,
   // RDNA's hardware waits by itself.
   if (row.waveSize == 64)
     config->insertPass(&llvm::PostRAHazardRecognizerID, createWaitStatesPass());
+  const llvm::PassInfo *fold =
+      llvm::PassRegistry::getPassRegistry()->getPassInfo(
+          StringRef("si-fold-operands"));
+  if (row.name.starts_with("gfx12") && fold)
+    config->insertPass(fold->getTypeInfo(), getWideDppPass());
   passes.add(config);
   passes.add(functions);
   if (config->addISelPasses())
