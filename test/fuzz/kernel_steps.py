@@ -72,7 +72,12 @@ class Steps(Builder):
         low, most = (min(x.span[0], y.span[0]), max(x.span[1], y.span[1]) + 1) if name != "*" else (x.span[0] + y.span[0], x.span[1] + y.span[1])
         if low < LEAST[x.dtype] or most > 120 or x.name == y.name:
             return self.edge(x, y)
-        self.keep(self.make(f"{x.name} {name} {y.name}", x.dtype, x.shape, (low, most)))
+        text = f"{x.name} {name} {y.name}"
+        if name == "*":
+            # A sum must not see that it adds a product, or AMD's devices round both at once, as Triton has it by default.
+            bits = f"tl.int{BITS[x.dtype]}"
+            text = f"(({text}).to({bits}, bitcast=True) ^ (pid >> 20).to({bits})).to({NAMES[x.dtype]}, bitcast=True)"
+        self.keep(self.make(text, x.dtype, x.shape, (low, most)))
 
     def edge(self, x=None, y=None):
         """Smaller and larger ones, as C has them or such that NaN goes on; what is whole; what has no sign."""

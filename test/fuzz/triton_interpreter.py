@@ -1,6 +1,6 @@
 """Triton's interpreter as a second opinion (TRITON_INTERPRET=1, which is chosen at import): what it gets wrong, mended.
 
-Each function of MENDS stands for a known defect of the interpreter (Triton 3.9); its first line is what the interpreter does."""
+Each function stands for a known defect of the interpreter (Triton 3.9); its first line is what the interpreter does."""
 
 import ml_dtypes
 import numpy as np
@@ -79,9 +79,53 @@ def create_dot(self, a, b, d, input_precision, max_num_imprecise_acc, create_dot
     return create_dot(self, a, b, d, input_precision, max_num_imprecise_acc)
 
 
-MENDS = (cast_impl, create_fp_to_fp, get_bf16, binary_op, create_dot)
+# Of Triton 3.6, mended since.
+
+
+def create_umulhi(self, lhs, rhs):
+    """Multiplies signed numbers as such."""
+    bits = 8 * lhs.data.itemsize
+    x, y = (one.data.view(f"u{one.data.itemsize}").astype(object) for one in (lhs, rhs))
+    return Handle(((x * y) >> bits).astype(f"u{bits // 8}").view(lhs.data.dtype), lhs.dtype.scalar)
+
+
+def create_clampf(self, arg, lo, hi, propagate_nans):
+    """Lets NaN through where it is to be passed over."""
+    least, most = (np.fmin, np.fmax) if propagate_nans == interpreter._ir.PROPAGATE_NAN.NONE else (np.minimum, np.maximum)
+    return self.binary_op(self.binary_op(arg, lo, most), hi, least)
+
+
+def create_histogram(self, data, bins, mask, create_histogram=Builder.create_histogram):
+    """Counts what is one beyond the last bin in it."""
+    inside = data.data < bins
+    return create_histogram(self, data, bins, Handle(inside & mask.data if mask else inside, tl.int1))
+
+
+def to_tensor(self, ret, dtype, to_tensor=interpreter.ReduceScanOpInterface.to_tensor):
+    """Fails on a number of Python that the type does not hold, instead of wrapping it."""
+    if not getattr(ret, "shape", ()):
+        ret = np.array([ret]).astype(interpreter._get_np_dtype(dtype))[0]
+    return to_tensor(self, ret, dtype)
+
+
+def patch_core(lang, scope, patch=interpreter._patch_lang_core):
+    """Does not know the types of 8 bits without -0."""
+    patch(lang, scope)
+    to_ir = lang.dtype.to_ir
+    scope.set_attr(lang.dtype, "to_ir", lambda self, builder: self if self.name in ("fp8e5b16", "fp8e4b8") else to_ir(self, builder))
+
+
+def patch_tensor(tensor, scope, patch=interpreter._patch_lang_tensor):
+    """Takes an array of one element for a number, which NumPy no longer does."""
+    patch(tensor, scope)
+    scope.set_attr(tensor, "__index__", lambda self: int(self.handle.data.squeeze()))
+
+
+MENDS = (cast_impl, create_fp_to_fp, get_bf16, binary_op, create_dot, create_umulhi, create_clampf, create_histogram)
 
 
 def mend():
     for one in MENDS:
         setattr(Builder, one.__name__, one)
+    interpreter.ReduceScanOpInterface.to_tensor = to_tensor
+    interpreter._patch_lang_core, interpreter._patch_lang_tensor = patch_core, patch_tensor
