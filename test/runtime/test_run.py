@@ -55,6 +55,15 @@ def test_random_numbers_are_normal(tmp_path, package):
     assert abs(np.searchsorted(x, 1.0) / len(x) - 0.8413) < 0.01 and x[-1] > 3.5
 
 
+def test_a_simulated_device_that_cannot_be_opened_says_why(package):
+    arguments = (package, "--device=sim:gfx942", "--input=3x7xf32:random:7")
+    errors = run(*arguments, status=1, GRETA_SIM_CHECKS="races,magic")
+    assert "does not open the chip 'gfx942': GRETA_SIM_CHECKS: unknown check 'magic' (all, none, or some of bounds" in errors
+    assert "GRETA_SIM_CHECKS: unknown check ''" in run(*arguments, status=1, GRETA_SIM_CHECKS="races,")
+    errors = run(package, "--device=sim:gfx1", "--input=3x7xf32:random:7", status=1)
+    assert "does not open the chip 'gfx1': the simulator has no chip 'gfx1'; it has gfx90a " in errors
+
+
 def takes(dtype):
     """The package's function with another element type (never launched: its kernels are of f32)."""
 

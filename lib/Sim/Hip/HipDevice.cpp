@@ -35,7 +35,8 @@ hipError_t State::choose(const char *chip) {
   if (const char *text = std::getenv("GRETA_SIM_CHECKS"); text && *text) {
     auto parsed = parseChecks(text);
     if (!parsed)
-      return report(hipErrorInvalidValue, parsed.takeError());
+      return report(hipErrorInvalidValue,
+                    "GRETA_SIM_CHECKS: " + llvm::toString(parsed.takeError()));
     checks = *parsed;
   }
   const char *wanted = std::getenv("GRETA_CHECK");

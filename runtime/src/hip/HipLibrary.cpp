@@ -112,7 +112,7 @@ std::shared_ptr<Library> Library::simulator(const std::string &Chip) {
     if (L->SetChip(Chip.c_str()) != 0 || L->hipInit(0) != hipSuccess ||
         L->hipGetDeviceCount(&Count) != hipSuccess || Count < 1 ||
         L->arch(0) != Chip)
-      fail(GRETA_ERROR_NOT_FOUND, "the simulator does not know the chip '",
+      fail(GRETA_ERROR_NOT_FOUND, "the simulator does not open the chip '",
            Chip, "'", L->LastError && *L->LastError() ? ": " : "",
            L->LastError ? L->LastError() : "");
     Current = L;
