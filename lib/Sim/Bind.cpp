@@ -398,7 +398,8 @@ bool Binder::bindParsed(const ParsedInst &p, Inst &i) {
     if (i.dst[0].hi)
       i.flags |= HiDst;
   }
-  if (dpp)
+  // LLVM prints comparisons without the suffix.
+  if (dpp || i.has(Dpp))
     wrapDpp(i);
   if (sdwa)
     wrapSdwa(i);

@@ -14,6 +14,7 @@
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Support/CrashRecoveryContext.h"
 #include "llvm/Support/Endian.h"
+#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/TargetParser/Triple.h"
@@ -206,6 +207,72 @@ static void restoreMixedLiteral(ArrayRef<uint8_t> bytes, std::string &line) {
   line = made;
 }
 
+/// RDNA 2's comparisons take data-parallel primitives, as the manual says, and
+/// ACO uses them; LLVM has none. Comes in: the comparison's text, made of its
+/// plain encoding, and the dword of the primitive; goes out: the text with it.
+static std::string withPrimitive(StringRef plain, unsigned encoding,
+                                 uint32_t dpp) {
+  if (encoding != 0xfa) { // DPP8; 0xea reads inactive lanes as well
+    std::string line = plain.rtrim().str() + " dpp8:[";
+    for (unsigned k = 0; k < 8; ++k)
+      line += (k ? "," : "") + std::to_string(dpp >> (8 + 3 * k) & 7);
+    return line + (encoding == 0xea ? "] fi:1" : "]");
+  }
+  SmallVector<StringRef, 3> operands; // v_cmp vcc, src0, src1
+  plain.rtrim().split(operands, ", ", /*MaxSplit=*/2);
+  auto operand = [&](StringRef text, unsigned bit) {
+    std::string s = text.str();
+    if (dpp >> (bit + 1) & 1)
+      s = "|" + s + "|";
+    return dpp >> bit & 1 ? "-" + s : s;
+  };
+  std::string line = operands.front().str();
+  if (operands.size() == 3)
+    line += ", " + operand(operands[1], 20);
+  else if (operands.size() == 2) { // v_cmpx src0, src1
+    auto [name, source] = operands.front().rsplit(' ');
+    line = (name + " " + operand(source, 20)).str();
+  }
+  line += ", " + operand(operands.back(), 22);
+  unsigned control = dpp >> 8 & 0x1ff, n = control & 15;
+  static const char *const shifts[] = {"row_shl:", "row_shr:", "row_ror:"};
+  if (control < 0x100)
+    line += formatv(" quad_perm:[{0},{1},{2},{3}]", control & 3,
+                    control >> 2 & 3, control >> 4 & 3, control >> 6)
+                .str();
+  else if (control > 0x100 && control < 0x130 && n)
+    line += (Twine(" ") + shifts[control >> 4 & 3] + Twine(n)).str();
+  else if (control == 0x140 || control == 0x141)
+    line += control & 1 ? " row_half_mirror" : " row_mirror";
+  else if (control >= 0x150 && control < 0x170)
+    line +=
+        ((control < 0x160 ? " row_share:" : " row_xmask:") + Twine(n)).str();
+  else
+    return "";
+  line += formatv(" row_mask:{0:x} bank_mask:{1:x}", dpp >> 28, dpp >> 24 & 15)
+              .str();
+  line += dpp >> 19 & 1 ? " bound_ctrl:1" : "";
+  line += dpp >> 18 & 1 ? " fi:1" : "";
+  return line;
+}
+
+unsigned Decoder::decodeComparison(ArrayRef<uint8_t> bytes, uint64_t address,
+                                   std::string &line) {
+  uint32_t word = support::endian::read32le(bytes.data()),
+           dpp = support::endian::read32le(bytes.data() + 4);
+  unsigned encoding = word & 0x1ff;
+  if (!chip.isGfx10() || word >> 25 != 0x3e ||
+      (encoding != 0xfa && encoding != 0xe9 && encoding != 0xea))
+    return 0;
+  uint8_t plain[16] = {};
+  support::endian::write32le(plain, (word & ~0x1ffu) | 0x100 | (dpp & 0xff));
+  std::string text;
+  if (state->disassemble(plain, address, text) != 4)
+    return 0;
+  line = withPrimitive(text, encoding, dpp);
+  return line.empty() ? 0 : 8;
+}
+
 unsigned Decoder::decode(ArrayRef<uint8_t> bytes, uint64_t address,
                          std::string &line) {
   line.clear();
@@ -236,6 +303,8 @@ unsigned Decoder::decode(ArrayRef<uint8_t> bytes, uint64_t address,
     state = cantFail(State::make(chip, faulted->wave32));
     return 0;
   }
+  if (!size && bytes.size() >= 8)
+    return decodeComparison(bytes, address, line);
   if (!size || size > bytes.size())
     return 0;
   line = std::move(text);

@@ -44,6 +44,9 @@ public:
 
 private:
   explicit Decoder(const Chip &chip);
+  /// Comparisons with data-parallel primitives of RDNA 2.
+  unsigned decodeComparison(llvm::ArrayRef<uint8_t> bytes, uint64_t address,
+                            std::string &line);
   struct State;
   const Chip &chip;
   std::unique_ptr<State> state;

@@ -154,6 +154,72 @@ TEST_P(Lanes, DataParallelPrimitives) {
   }
 }
 
+// LLVM prints these of RDNA 3 and 4 without a suffix, and has none of RDNA 2.
+TEST_P(Lanes, ComparisonsOfPermutedLanes) {
+  if (gfx9)
+    GTEST_SKIP() << "no such form: comparisons with DPP";
+  u32 lessF32 = gfx10 ? 0x01 : 0x11, greaterI32 = gfx10 ? 0x84 : 0x44;
+  struct Form {
+    u32 control;
+    std::function<int(int)> source;
+    u32 encoding = 0xfa;
+  };
+  // DPP8 takes 24 bits of the dword, from the eighth on, and no signs.
+  constexpr u32 Reversed = 0x053977;
+  std::vector<Form> forms = {
+      {Reversed, [](int l) { return l ^ 7; }, 0xea},
+      {0xb1, [](int l) { return l ^ 1; }},
+      {0x4e, [](int l) { return l ^ 2; }},
+      {0x128, [](int l) { return l ^ 8; }},
+      {0x103, [](int l) { return l % 16 < 13 ? l + 3 : -1; }},
+      {0x112, [](int l) { return l % 16 < 2 ? -1 : l - 2; }},
+      {0x140, [](int l) { return l ^ 15; }},
+      {0x141, [](int l) { return l ^ 7; }},
+      {0x155, [](int l) { return l / 16 * 16 + 5; }},
+      {0x164, [](int l) { return l ^ 4; }},
+  };
+  for (bool wave32 : {false, true}) {
+    std::vector<std::string> lines;
+    for (const Form &f : forms)
+      for (bool isInt : {false, true}) {
+        // v12, of other lanes, against v12: bound_ctrl and fi, -|x| for floats.
+        u32 word = 0x7c000000 | f.encoding |
+                   (isInt ? greaterI32 : lessF32) << 17 | 12 << 9;
+        u32 dpp = f.encoding == 0xfa ? 0xff0c000c | (isInt ? 0 : 3u << 20) : 12;
+        dpp |= f.control << 8;
+        lines.push_back(".long " + std::to_string(word) + ", " +
+                        std::to_string(dpp));
+      }
+    Bench b(GetParam(), wave32, lines);
+    for (unsigned k = 0; k < lines.size(); ++k) {
+      SCOPED_TRACE(lines[k] + (wave32 ? " wave32" : " wave64"));
+      b.fill(k);
+      int lanes = wave32 ? 32 : 64;
+      for (int l = 0; l < lanes; ++l) {
+        u32 x = u32(37 * l + 5) & 63;
+        float value = float(x);
+        std::memcpy(&b.row(12)[l], k % 2 ? static_cast<void *>(&x) : &value, 4);
+      }
+      u64 exec = 0xfffeffff7ffff7f5ull & b.wave.fullMask, want = 0;
+      b.wave.setExec(exec);
+      for (int l = 0; l < lanes; ++l) {
+        int from = forms[k / 2].source(l);
+        int own = (37 * l + 5) & 63,
+            other = from < 0 ? 0 : (37 * from + 5) & 63;
+        bool isNegated = forms[k / 2].encoding == 0xfa;
+        bool holds = k % 2 ? other > own : (isNegated ? -other : other) < own;
+        if (exec >> l & 1)
+          want |= u64(holds) << l;
+      }
+      b.run(k);
+      u64 got = b.wave.s[greta::sim::slot::VCC];
+      if (!wave32)
+        got |= u64(b.wave.s[greta::sim::slot::VCC + 1]) << 32;
+      ASSERT_EQ(got, want);
+    }
+  }
+}
+
 TEST_P(Lanes, SubDwordAddressing) {
   if (!gfx9 && !gfx10)
     GTEST_SKIP() << "no such form: SDWA";
