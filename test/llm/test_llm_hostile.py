@@ -106,6 +106,8 @@ def test_json_nested_without_end(server, field):
         (dict(Origin="http://127.0.0.1:1"), 403),
         (dict(Host="evil.example"), 403),
         (dict(Host="127.0.0.1.evil.example"), 403),
+        (dict(Host="[127.0.0.1].evil.example"), 403),
+        (dict(Host="[::1"), 403),
         (dict(Host=None), 400),
         (dict(Content_Encoding="gzip"), 415),
         (dict(Transfer_Encoding="chunked"), 400),  # beside a length
@@ -272,6 +274,34 @@ def test_a_reader_that_does_not_read(server):
         stream.sendall(request(body={"prompt": "hi", "max_tokens": 1900, "stream": True}))
         assert send(server, request())[0] == 200
     are_gone(server, before + 1)
+
+
+def test_what_is_refused_does_not_come_back(server):
+    """A name of megabytes, written to a client that does not read it, would stay in memory as an answer."""
+    for path, body in (("/v1/completions", {"x" * 3_000_000: 1}), ("/v1/completions", {"prompt": "x", "stream_options": {"y" * 3_000_000: 1}})):
+        status, answer = send(server, request(path=path, body=body))
+        assert status == 400 and len(answer) < 1500 and re.search(rb'(x|y){900}\.\."', answer)
+
+
+@pytest.mark.parametrize("stop, status", [("s" * 1024, 200), ("s" * 1025, 400), (["a", "b" * 2000], 400), (["a"] * 17, 400)])
+def test_stops_are_short(server, stop, status):
+    got, answer = send(server, request(body=BODY | {"stop": stop}))
+    assert got == status and (b"a text of at most 1024 bytes" in answer) == (status == 400), answer
+
+
+@pytest.mark.parametrize(
+    "messages, says",
+    [
+        ([{"role": "user", "content": ""}] * 60_000, b"there are 60000 messages, for which the context of 2048 tokens has no room"),
+        ([{"role": "user", "content": "x" * 700_000}] * 4, b"the prompt has 2800000 bytes, for which the context of 2048 tokens has no room"),
+    ],
+)
+def test_conversations_too_large_for_the_context(server, messages, says):
+    """Refused in front of the template, which may take seconds of a processor for them."""
+    begin = time.monotonic()
+    status, answer = send(server, request(path="/v1/chat/completions", body={"messages": messages}))
+    assert status == 400 and says in answer, answer[-300:]
+    assert time.monotonic() - begin < 10
 
 
 def test_max_tokens_holds_back_nobody(server):

@@ -173,7 +173,7 @@ def test_clients_that_leave(server):
         ({"prompt": "x", "max_tokens": 0}, "'max_tokens' has to be a whole number from 1 to"),
         ({"prompt": "x", "temperature": "hot"}, "'temperature' has to be a number from 0 to 100"),
         ({"prompt": "x", "top_p": 1.5}, "'top_p' has to be a number from 0 to 1"),
-        ({"prompt": "x", "stop": [3]}, "'stop' has to be a text, or up to 16 of them"),
+        ({"prompt": "x", "stop": [3]}, "'stop' has to be a text of at most 1024 bytes, or up to 16 of them"),
         ({"prompt": "x" * 2000}, "the prompt has 2000 tokens, which leave no room in the context"),
         ({"prompt": "x" * 1_000_000}, "the prompt has 1000000 bytes, for which the context of 1024 tokens has no room"),
     ],

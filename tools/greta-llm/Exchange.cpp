@@ -37,8 +37,10 @@ void Exchange::replyFrom(Source from, std::function<void()> whenLeft,
     whenLeft();
 }
 
-void Exchange::wake() {
+void Exchange::wake(bool isComplete) {
   std::lock_guard<std::mutex> lock(mutex);
+  if (isComplete && !isOver)
+    limitReading();
   resume();
 }
 
@@ -86,6 +88,13 @@ void Exchange::fill() {
   if (!isStream && !isProbed)
     status = part.status;
   if (isLast)
+    limitReading();
+}
+
+/// The answer is complete. Who reads a byte now and then would otherwise hold
+/// his connection as long as he likes.
+void Exchange::limitReading() {
+  if (client->deadline == 0)
     client->deadline = seconds() + static_cast<double>(server->limits.request);
 }
 

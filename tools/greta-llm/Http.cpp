@@ -27,11 +27,17 @@ std::string lower(std::string text) {
   return text;
 }
 
-// The name in "name:port" or "[::1]:port", without brackets.
+// The name in "name:port" or "[::1]:port", without brackets; "" of neither.
 std::string hostName(const std::string &authority) {
-  if (!authority.empty() && authority[0] == '[')
-    return authority.substr(1, authority.find(']') - 1);
-  return authority.substr(0, authority.find(':'));
+  size_t end = authority.find(':');
+  if (!authority.empty() && authority[0] == '[') {
+    end = authority.find(']');
+    if (end == std::string::npos ||
+        (end + 1 < authority.size() && authority[end + 1] != ':'))
+      return "";
+    return authority.substr(1, end - 1);
+  }
+  return authority.substr(0, end);
 }
 
 // As long for a wrong key as for the right one.
@@ -145,7 +151,11 @@ struct HttpServer::Callbacks {
 
 std::string HttpServer::errorText(int status, const std::string &what) {
   const char *type = status < 500 ? "invalid_request_error" : "server_error";
-  nlohmann::json error = {{"error", {{"message", what}, {"type", type}}}};
+  constexpr size_t most = 1000;
+  nlohmann::json error = {
+      {"error",
+       {{"message", what.size() > most ? what.substr(0, most) + ".." : what},
+        {"type", type}}}};
   return error.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
@@ -455,8 +465,10 @@ void HttpServer::watch() {
 }
 
 HttpServer::HttpServer(const std::string &host, int port, std::string key,
-                       unsigned answers, bool logs, Handler handle)
-    : host(host), key(std::move(key)), logs(logs), handle(std::move(handle)),
+                       unsigned answers, bool logs, Handler handle,
+                       Limits limits)
+    : limits(limits), host(host), key(std::move(key)), logs(logs),
+      handle(std::move(handle)),
       ownHosts{"localhost", "127.0.0.1", "::1", lower(host)} {
   int fd = listenAt(host, port, port_);
   daemon = MHD_start_daemon(

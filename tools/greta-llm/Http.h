@@ -67,12 +67,13 @@ public:
 
   void reply(int status, std::string text,
              std::string type = "application/json");
-  // The answer is what `source` gives, which is asked again after each wake().
+  // The answer is what `source` gives, which is asked again after each wake();
+  // from the last one on, the client has a limited time to read it.
   // `left` is called when the client has gone; `filler` may stand between parts
   // and means nothing.
   void replyFrom(Source source, std::function<void()> left, bool isStream,
                  std::string type, std::string filler);
-  void wake();
+  void wake(bool isLast);
   void addHeader(std::string name, std::string value);
 
 private:
@@ -83,6 +84,7 @@ private:
   int queueStream();
   long read(char *to, size_t most);
   void fill();
+  void limitReading();
   void resume();
   void abort();
   void probe();
@@ -123,7 +125,7 @@ public:
   using Handler = std::function<void(const std::shared_ptr<Exchange> &)>;
   // `key`: what requests have to bring as a bearer; "" for none.
   HttpServer(const std::string &host, int port, std::string key,
-             unsigned answers, bool logs, Handler handle);
+             unsigned answers, bool logs, Handler handle, Limits limits = {});
   ~HttpServer();
 
   int port() const { return port_; }
@@ -134,7 +136,8 @@ public:
   // Closes every connection.
   void stop();
 
-  // A refusal as OpenAI's clients read it.
+  // A refusal as OpenAI's clients read it, with so much of the reason that what
+  // a client sent does not come back as a whole.
   static std::string errorText(int status, const std::string &what);
 
 private:

@@ -154,13 +154,17 @@ void RequestReader::checkFields(const json &body, bool isChat) const {
   }
 }
 
-std::vector<int32_t> RequestReader::encode(const std::string &text,
-                                           bool addsSpecial) const {
-  // Without a look at a text that no tokens could be enough for.
-  if (text.size() / longest > static_cast<size_t>(room))
-    throw Refusal(400, "the prompt has " + std::to_string(text.size()) +
+/// Refuses a text that no tokens could be enough for, without a look at it.
+void RequestReader::checkSize(size_t bytes) const {
+  if (bytes / longest > static_cast<size_t>(room))
+    throw Refusal(400, "the prompt has " + std::to_string(bytes) +
                            " bytes, for which the context of " +
                            std::to_string(room) + " tokens has no room");
+}
+
+std::vector<int32_t> RequestReader::encode(const std::string &text,
+                                           bool addsSpecial) const {
+  checkSize(text.size());
   return tokenizer.encode(text, addsSpecial);
 }
 
@@ -189,9 +193,18 @@ std::string RequestReader::chatPrompt(const json &body) const {
   const json &given = fieldOf(body, "messages");
   if (!given.is_array() || given.empty())
     throw Refusal(400, "'messages' has to be a list of messages");
+  // A template takes time for each message, and a token at least.
+  if (given.size() > static_cast<size_t>(room))
+    throw Refusal(400, "there are " + std::to_string(given.size()) +
+                           " messages, for which the context of " +
+                           std::to_string(room) + " tokens has no room");
   json messages = json::array();
-  for (const json &message : given)
+  size_t bytes = 0;
+  for (const json &message : given) {
     messages.push_back(messageOf(message));
+    bytes += messages.back()["content"].get_ref<const std::string &>().size();
+  }
+  checkSize(bytes);
   try {
     return chat.prompt(messages);
   } catch (const std::exception &why) {
@@ -204,9 +217,12 @@ void RequestReader::readStops(const json &body, Request &request) const {
   if (given.is_null())
     return;
   for (const json &stop : given.is_array() ? given : json::array({given})) {
+    // A request keeps them for as long as it waits.
     if (!stop.is_string() || stop.get_ref<const std::string &>().empty() ||
+        stop.get_ref<const std::string &>().size() > 1024 ||
         request.stops.size() == 16)
-      throw Refusal(400, "'stop' has to be a text, or up to 16 of them");
+      throw Refusal(400, "'stop' has to be a text of at most 1024 bytes, or up "
+                         "to 16 of them");
     std::string text = stop.get<std::string>();
     // A special token stands for no text in an answer, but ends it.
     std::optional<int32_t> token = tokenizer.find(text);

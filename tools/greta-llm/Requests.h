@@ -30,6 +30,7 @@ public:
 
 private:
   void checkFields(const nlohmann::json &body, bool isChat) const;
+  void checkSize(size_t bytes) const;
   std::vector<int32_t> encode(const std::string &text, bool addsSpecial) const;
   std::vector<int32_t> promptTokens(const nlohmann::json &body) const;
   std::string chatPrompt(const nlohmann::json &body) const;

@@ -4,7 +4,7 @@
 // page to chat with.
 //
 // SIGTERM and SIGINT end the server when open requests have their answers, or
-// after --grace seconds. A lost device ends it at once, with status 1.
+// after --grace seconds. A lost device ends it after one, with status 1.
 #include "Http.h"
 #include "Options.h"
 #include "Requests.h"
@@ -92,7 +92,7 @@ void Server::complete(const std::shared_ptr<Exchange> &exchange, bool isChat) {
     // Nobody needs a part of a whole answer.
     if (isStream || isLast)
       if (auto alive = weak.lock())
-        alive->wake();
+        alive->wake(isLast);
   };
   std::shared_ptr<Answer> answer = scheduler.submit(std::move(asked.request));
   if (!answer) {
@@ -312,10 +312,9 @@ int Server::run() {
   while (!scheduler.isLost())
     if (sigtimedwait(&ending, nullptr, &moment) > 0)
       return finish(http);
-  // Who waits is told, for a second. What is left of the device may hang when
-  // it is closed.
-  for (int i = 0; i < 100 && http.isBusy(); ++i)
-    usleep(10000);
+  // For a second, who waits and who asks is told. What is left of the device
+  // may hang when it is closed.
+  sleep(1);
   fflush(nullptr);
   _exit(1);
 }

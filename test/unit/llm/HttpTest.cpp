@@ -1,0 +1,96 @@
+// HttpTest.cpp: the server's limits of time, which are too long for a test of
+// the whole program (test/llm/test_llm_hostile.py has the others).
+#include "Http.h"
+#include "Options.h"
+
+#include <arpa/inet.h>
+#include <chrono>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <thread>
+#include <unistd.h>
+
+using namespace greta::llm;
+
+// As greta-llm's, without the rest of it.
+double greta::llm::seconds() {
+  using namespace std::chrono;
+  return duration<double>(steady_clock::now().time_since_epoch()).count();
+}
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// A client with a small buffer that has sent a request, and reads 512 bytes
+// whenever it is asked to.
+class Client {
+public:
+  Client(int port, const std::string &path) {
+    fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int small = 2048;
+    setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &small, sizeof(small));
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(static_cast<uint16_t>(port));
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    auto *any = reinterpret_cast<sockaddr *>(&address);
+    EXPECT_EQ(connect(fd, any, sizeof(address)), 0);
+    std::string text = "GET " + path + " HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    EXPECT_EQ(send(fd, text.data(), text.size(), MSG_NOSIGNAL),
+              static_cast<ssize_t>(text.size()));
+  }
+  ~Client() { close(fd); }
+  void read() {
+    char bytes[512];
+    recv(fd, bytes, sizeof(bytes), MSG_DONTWAIT);
+  }
+
+private:
+  int fd;
+};
+
+// Seconds until nobody is answered any more; `most` where somebody still is.
+double busySeconds(const HttpServer &server, Client &client, double most) {
+  Clock::time_point begin = Clock::now();
+  double seconds = 0;
+  while (server.isBusy() && seconds < most) {
+    client.read();
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+  }
+  return seconds;
+}
+
+// More than the kernel takes at once.
+const std::string large(16 << 20, 'x');
+
+// Answers with `large` first; the rest is there soon after, or never.
+void answer(const std::shared_ptr<Exchange> &exchange) {
+  bool isComplete = exchange->path == "/complete";
+  exchange->replyFrom(
+      [isComplete, isFirst = true]() mutable {
+        bool first = std::exchange(isFirst, false);
+        return Exchange::Part{first ? large : "", !first && isComplete, 200};
+      },
+      nullptr, true, "text/event-stream", "");
+  exchange->wake(isComplete);
+}
+
+TEST(Http, ASlowReaderOfACompleteAnswerIsNotWaitedFor) {
+  Limits limits;
+  limits.request = 2;
+  HttpServer server("127.0.0.1", 0, "", 4, false, answer, limits);
+  auto seconds = [&](const char *path, double most) {
+    Client client(server.port(), path);
+    while (!server.isBusy())
+      std::this_thread::yield();
+    return busySeconds(server, client, most);
+  };
+  EXPECT_LT(seconds("/complete", 20), 20);
+  // As long as the answer is being made it may be read slowly.
+  EXPECT_GE(seconds("/goes-on", 5), 5);
+}
+
+} // namespace
