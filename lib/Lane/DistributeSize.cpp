@@ -1,8 +1,8 @@
 //===- DistributeSize.cpp - programs too large for a lane -----------------===//
 //
 // In: a kernel whose blocks have layouts, or the lane's program that was made
-// of it. Out: an error at the op that asks most, where compilers would take
-// minutes, or all memory. Up to there spills are allowed.
+// of it. Out: an error at the op that asks most, where that is more than the
+// target's row allows (CodeLimits). Up to there spills are allowed.
 //
 //===----------------------------------------------------------------------===//
 
@@ -13,14 +13,6 @@
 using namespace mlir;
 using namespace greta;
 using namespace greta::tile;
-
-/// 32-bit registers of one block that a lane holds at most. Attention's heads
-/// of 576 elements take as many where lanes are few, and spill; LLVM takes
-/// minutes for softmax of a row in 1024.
-static constexpr int64_t mostRegisters = 768;
-
-/// Instructions of a lane's program, each of a loop once.
-static constexpr int64_t mostInstructions = 65536;
 
 /// 32-bit registers of a block that a lane holds; 0 for a block without layout,
 /// which is another error. Pointers and wide integers make addresses, which
@@ -53,7 +45,7 @@ static LogicalResult outOfResources(Operation *op, StringRef what,
 LogicalResult greta::tile::checkBlockSizes(FuncOp kernel,
                                            const TargetRow &row) {
   Operation *worst = nullptr;
-  int64_t most = mostRegisters;
+  int64_t most = row.most.registers;
   kernel.walk([&](Operation *op) {
     // These ops' results take registers only where others use them.
     if (isa<SplatOp, ConvertLayoutOp>(op) ||
@@ -67,7 +59,7 @@ LogicalResult greta::tile::checkBlockSizes(FuncOp kernel,
         }
   });
   return worst ? outOfResources(worst, "registers a lane for one block", most,
-                                mostRegisters, kernel, row)
+                                row.most.registers, kernel, row)
                : success();
 }
 
@@ -80,7 +72,7 @@ LogicalResult greta::tile::checkLaneSize(FuncOp kernel, FuncOp lane,
     ++counts[op->getLoc()];
     ++all;
   });
-  if (all <= mostInstructions)
+  if (all <= row.most.instructions)
     return success();
   auto worst = llvm::max_element(
       counts, [](const auto &x, const auto &y) { return x.second < y.second; });
@@ -91,5 +83,5 @@ LogicalResult greta::tile::checkLaneSize(FuncOp kernel, FuncOp lane,
   });
   std::string what =
       llvm::formatv("instructions a lane, {0} of them here", worst->second);
-  return outOfResources(op, what, all, mostInstructions, kernel, row);
+  return outOfResources(op, what, all, row.most.instructions, kernel, row);
 }

@@ -117,6 +117,33 @@ def test_bad_command(tmp_path, name):
     assert [p.name for p in tmp_path.iterdir()] == ["in.mlir"]
 
 
+@pytest.mark.parametrize(("target", "adds", "limit"), (("vulkan:lavapipe", 75, 49152), ("gfx942", 100, 65536)))
+def test_too_many_instructions(tmp_path, target, adds, limit):
+    """A lane has 704 registers of the block, less than the limit, so each addition is as many instructions; half of them are allowed."""
+    wave = 8 if target == "vulkan:lavapipe" else 64
+    block = f"tensor<{704 * 4 * wave}xf32>"
+
+    def text(count):
+        sums = "\n".join(f"  %{i + 1} = arith.addf %{i}, %{i} : {block}" for i in range(count))
+        return f"""greta_tile.func @k(%x: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>) attributes {{wave_size = {wave} : i32, waves = 4 : i32}} {{
+  %c0 = arith.constant 0 : i32
+  %0 = greta_tile.load %x[%c0] strides [1] bounds [] : !greta_tile.ptr<f32> -> {block}
+{sums}
+  greta_tile.store %{count}, %y[%c0] strides [1] bounds [] : {block} -> !greta_tile.ptr<f32>
+  greta_tile.return
+}}
+"""
+
+    (tmp_path / "large.mlir").write_text(text(adds))
+    (tmp_path / "half.mlir").write_text(text(adds // 2))
+    passes = f"--greta-tile-assign-layouts --greta-tile-distribute=target={target}".split()
+    run = harness.tool(harness.TRANSLATE.with_name("greta-opt"), *passes, tmp_path / "large.mlir")
+    message = rf"out of resources: instructions a lane, \d+ of them here, Required: \d+, limit of {target}: {limit}; blocks of 1/2 of the elements would fit, or 2 times the waves \(num_warps\)"
+    one_diagnostic(run, message)
+    run = harness.tool(harness.TRANSLATE.with_name("greta-opt"), *passes, tmp_path / "half.mlir")
+    assert run.returncode == 0, run.stderr
+
+
 def test_no_such_source(tmp_path):
     one_diagnostic(harness.tool(harness.TRANSLATE, "--greta-to-package", "--targets=vulkan", "none.mlir", "-o", "out", cwd=tmp_path), "none.mlir")
     assert not list(tmp_path.iterdir())

@@ -146,6 +146,16 @@ struct TileFacts {
   AttentionFacts attention;
 };
 
+/// What a lane's program may have: beyond it compilers take minutes, or all
+/// memory.
+struct CodeLimits {
+  /// 32-bit registers of one block. Attention's heads of 576 elements take as
+  /// many where lanes are few, and spill; LLVM takes minutes for softmax of a
+  /// row in 1024.
+  unsigned registers = 768;
+  unsigned instructions = 65536; // those of a loop once
+};
+
 struct TargetRow {
   llvm::StringRef name; // as given to --target, and the manifest's `target`
   Backend backend;
@@ -183,6 +193,7 @@ struct TargetRow {
   unsigned unitsPerWorkgroup = 1;
   /// Vulkan: of NMax and NMin of a number and NaN its drivers make the number.
   bool hasNumberExtrema = false;
+  CodeLimits most = {};
 
   bool isHip() const { return backend == Backend::Hip; }
   bool isVulkan() const { return backend == Backend::Vulkan; }
