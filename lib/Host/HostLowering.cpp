@@ -16,6 +16,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "greta/Host/Host.h"
+#include "greta/Lane/ExpandIntegers.h"
 #include "greta/Passes.h"
 #include "mlir/Conversion/AffineToStandard/AffineToStandard.h"
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
@@ -291,6 +292,12 @@ static LogicalResult convertByF32(func::FuncOp func) {
   return success();
 }
 
+/// Upstream's emulation of narrow floats would round wide integers twice.
+static LogicalResult roundIntegersOnce(func::FuncOp func) {
+  expandIntegers(func);
+  return success();
+}
+
 /// Upstream's emulation of narrow floats allows to contract its conversions,
 /// and LLVM takes one there and back for none: what the source rounds between
 /// two operations would not be rounded.
@@ -400,6 +407,7 @@ void greta::buildHostPipeline(OpPassManager &pm) {
   // Arithmetic on narrower floats is f32 arithmetic that rounds, spelled out:
   // the CPU has no other, and LLVM would call libgcc for bf16.
   func.addPass(math::createMathExtendToSupportedTypes());
+  func.addPass(std::make_unique<Step<roundIntegersOnce>>("HostIntegers"));
   arith::ArithEmulateUnsupportedFloatsOptions emulate;
   emulate.sourceTypeStrs = {"f16",    "bf16",       "f8E4M3FN",
                             "f8E5M2", "f8E4M3FNUZ", "f8E5M2FNUZ"};

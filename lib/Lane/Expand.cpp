@@ -7,6 +7,7 @@
 
 #include "Expand.h"
 #include "GretaTile/GretaTile.h"
+#include "greta/Lane/ExpandIntegers.h"
 #include "greta/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/ROCDLDialect.h"
@@ -31,6 +32,7 @@ struct ExpandPass : greta::impl::GretaExpandPassBase<ExpandPass> {
       getOperation()->emitError(llvm::toString(row.takeError()));
       return signalPassFailure();
     }
+    greta::expandIntegers(getOperation());
     greta::expandFloat8(getOperation(), **row);
     if (!isa<greta::tile::FuncOp>(getOperation()))
       return;

@@ -1,0 +1,97 @@
+//===- ExpandIntegers.cpp - integers to bf16, rounded once ----------------===//
+//
+// In: conversions of integers of 32 and 64 bits to bf16. Out: the same by f32,
+// which all targets go by, and which would round first: 2^24 + 2^16 + 1 becomes
+// 2^24 + 2^16 there, the middle of two bf16, and then the wrong one of them.
+// So f32 gets an integer that it holds: bits below its last place become one
+// bit in that place ("round to odd"), far below where bf16 rounds.
+//
+// Other types need nothing: integers that f16 and 8-bit floats hold are below
+// 2^24.
+//
+//===----------------------------------------------------------------------===//
+
+#include "greta/Lane/ExpandIntegers.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/IR/TypeUtilities.h"
+
+using namespace mlir;
+
+static bool isNarrow(Value value) {
+  return getElementTypeOrSelf(value).getIntOrFloatBitWidth() <= 24;
+}
+
+/// Whether f32 holds an integer in any case.
+static bool isExact(Value value) {
+  if (isNarrow(value))
+    return true;
+  Operation *op = value.getDefiningOp();
+  if (isa_and_nonnull<arith::ExtSIOp, arith::ExtUIOp>(op))
+    return isExact(op->getOperand(0));
+  APInt constant;
+  return isa_and_nonnull<arith::AndIOp>(op) &&
+         matchPattern(op->getOperand(1), m_ConstantInt(&constant)) &&
+         constant.getActiveBits() <= 24;
+}
+
+static void roundOnce(Operation *op) {
+  ImplicitLocOpBuilder b(op->getLoc(), op);
+  Value x = op->getOperand(0);
+  auto like = [&](Type element) -> Type {
+    auto vector = dyn_cast<VectorType>(x.getType());
+    return vector ? Type(vector.clone(element)) : element;
+  };
+  auto number = [&](Type type, int64_t value) -> Value {
+    TypedAttr attr = b.getIntegerAttr(getElementTypeOrSelf(type), value);
+    if (auto vector = dyn_cast<VectorType>(type))
+      attr = DenseElementsAttr::get(vector, ArrayRef<Attribute>(attr));
+    return arith::ConstantOp::create(b, attr);
+  };
+  auto toFloat = [&](Value integer) -> Value {
+    if (isa<arith::SIToFPOp>(op))
+      return arith::SIToFPOp::create(b, like(b.getF32Type()), integer);
+    return arith::UIToFPOp::create(b, like(b.getF32Type()), integer);
+  };
+  auto finish = [&](Value integer) {
+    Value rounded = arith::TruncFOp::create(b, op->getResult(0).getType(),
+                                            toFloat(integer));
+    op->replaceAllUsesWith(ValueRange(rounded));
+    op->erase();
+  };
+  if (isExact(x))
+    return finish(x);
+  // How far its last place in f32 is above 1. What rounds up to a power of two
+  // gets a place fewer, which is no loss.
+  constexpr int64_t mantissa = 23, bias = 127;
+  Type words = like(b.getI32Type()), type = x.getType();
+  Value bits = arith::BitcastOp::create(b, words, toFloat(x));
+  Value exponent = arith::AndIOp::create(
+      b, arith::ShRUIOp::create(b, bits, number(words, mantissa)),
+      number(words, 255));
+  Value place = arith::MaxSIOp::create(
+      b, arith::SubIOp::create(b, exponent, number(words, bias + mantissa)),
+      number(words, 0));
+  if (type != words)
+    place = arith::ExtUIOp::create(b, type, place);
+  Value unit = arith::ShLIOp::create(b, number(type, 1), place);
+  Value below = arith::AndIOp::create(
+      b, x, arith::SubIOp::create(b, unit, number(type, 1)));
+  Value isInexact = arith::CmpIOp::create(b, arith::CmpIPredicate::ne, below,
+                                          number(type, 0));
+  Value odd = arith::SelectOp::create(b, isInexact, unit, number(type, 0));
+  finish(arith::OrIOp::create(b, arith::XOrIOp::create(b, x, below), odd));
+}
+
+void greta::expandIntegers(Operation *root) {
+  SmallVector<Operation *> ops;
+  root->walk([&](Operation *op) {
+    if (isa<arith::SIToFPOp, arith::UIToFPOp>(op) &&
+        getElementTypeOrSelf(op->getResult(0)).isBF16() &&
+        !isNarrow(op->getOperand(0)))
+      ops.push_back(op);
+  });
+  for (Operation *op : ops)
+    roundOnce(op);
+}

@@ -1,0 +1,87 @@
+"""Integers to floats, rounded once: bf16, f16 and f32 of i32 and i64, with and without sign, on a device of each family and on the host."""
+
+import numpy as np
+import pytest
+
+import harness
+
+DEVICES = ("vulkan", "sim:gfx90a", "sim:gfx942", "sim:gfx950", "sim:gfx1030", "sim:gfx1100", "sim:gfx1201", "host")
+BITS = {"bf16": 8, "f16": 11, "f32": 24}
+KINDS = {"i32": np.int32, "i64": np.int64}
+
+
+def nearest(number, bits):
+    """A whole number rounded to so many bits, ties to even."""
+    drop = max(abs(number).bit_length() - bits, 0)
+    low, kept = abs(number) & ((1 << drop) - 1), abs(number) >> drop
+    half = 1 << drop >> 1
+    kept += drop > 0 and (low > half or (low == half and kept & 1))
+    return (kept << drop) * (-1 if number < 0 else 1)
+
+
+def around_middles(width):
+    """Powers of two, middles of neighbours in each type, and integers beside both, near and where f32 rounds them to the middle."""
+    numbers = {0, 1, 3, 5, 100}
+    for place in range(width):
+        numbers |= {(1 << place) + by for by in (-1, 0, 1)}
+        for bits in BITS.values():
+            for odd in (1, 3, (2 << bits) - 1):
+                middle = ((1 << bits) | odd) << place >> (bits + 1)
+                numbers |= {middle + sign * by for sign in (1, -1) for by in (0, 1, 2, 1 << max(place - 25, 0), 1 << max(place - 31, 0))}
+    return sorted({n for number in numbers for n in (number, -number) if -(1 << width - 1) <= n < 1 << width})
+
+
+def program(op, source, to, count):
+    """As f32, which holds all of them; one integer an element."""
+    widened = "" if to == "f32" else f"  %z = arith.extf %y : tensor<{count}x{to}> to tensor<{count}xf32>"
+    return f"""greta_tile.func @k(%x: !greta_tile.ptr<{source}>, %o: !greta_tile.ptr<f32>) attributes {{waves = 4 : i32}} {{
+  %c0 = arith.constant 0 : i32
+  %x0 = greta_tile.load %x[%c0] strides [1] bounds [] : !greta_tile.ptr<{source}> -> tensor<{count}x{source}>
+  %y = arith.{op} %x0 : tensor<{count}x{source}> to tensor<{count}x{to}>
+{widened}
+  greta_tile.store {"%z" if widened else "%y"}, %o[%c0] strides [1] bounds [] : tensor<{count}xf32> -> !greta_tile.ptr<f32>
+  greta_tile.return
+}}
+func.func @f(%x: tensor<{count}x{source}>) -> tensor<{count}xf32> {{
+  %0 = greta_tile.launch @k grid affine_map<() -> (1)> scalars affine_map<() -> ()> (%x) shapes [affine_map<() -> ({count})>] : (tensor<{count}x{source}>) -> tensor<{count}xf32>
+  return %0 : tensor<{count}xf32>
+}}
+"""
+
+
+def function(op, source, to, count):
+    """The same as a function of values, which the host has, too."""
+    widened = "" if to == "f32" else f"  %z = arith.extf %y : tensor<{count}x{to}> to tensor<{count}xf32>"
+    return f"""func.func @f(%x: tensor<{count}x{source}>) -> tensor<{count}xf32> {{
+  %y = arith.{op} %x : tensor<{count}x{source}> to tensor<{count}x{to}>
+{widened}
+  return {"%z" if widened else "%y"} : tensor<{count}xf32>
+}}
+"""
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("to", BITS)
+@pytest.mark.parametrize("op", ("sitofp", "uitofp"))
+@pytest.mark.parametrize("source", KINDS)
+def test_integers_are_rounded_once(tmp_path, source, op, to, device):
+    if device == "host" and source == "i64":
+        source = "i32"  # functions of values have no i64
+    kind = KINDS[source]
+    width = np.iinfo(kind).bits
+    least, most = (-(1 << width - 1), 1 << width - 1) if op == "sitofp" else (0, 1 << width)
+    numbers = [n for n in around_middles(width) if least <= n < most]
+    count = 1 << (len(numbers) - 1).bit_length()
+    numbers += [0] * (count - len(numbers))
+    want = np.array([float(nearest(n, BITS[to])) for n in numbers])
+    if to == "f16":
+        want = np.where(np.abs(want) < 65520, want, np.copysign(np.inf, want))
+    text = (function if device == "host" else program)(op, source, to, count)
+    package = harness.compile_package(tmp_path, "integers", text, device.removeprefix("sim:"))
+    x = np.array([n % (1 << width) for n in numbers], np.dtype(f"u{width // 8}")).view(kind)
+    np.save(tmp_path / "x.npy", x)
+    ran = harness.tool(harness.RUN, package, f"--device={device}", f"--input={tmp_path}/x.npy", f"--output={tmp_path}/y.npy")
+    assert ran.returncode == 0, ran.stderr
+    got = np.load(tmp_path / "y.npy")
+    wrong = np.flatnonzero(got != want)
+    assert not len(wrong), [(numbers[i], got[i], want[i]) for i in wrong[:8]]
