@@ -28,6 +28,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Expand.h"
+#include "Formula.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Math/Transforms/Passes.h"
@@ -127,80 +128,20 @@ static void widen(Operation *op) {
 namespace {
 
 /// An f32, or a vector of them, in the making: lets formulas read as formulas.
-struct Real {
-  ImplicitLocOpBuilder *b;
-  Value value;
+struct Real : Formula<Real, float, int32_t> {
+  using Formula::Formula;
 
-  Real make(Value result) const { return {b, result}; }
-  template <typename OpT, typename... Args> Real with(Args... args) const {
-    return make(OpT::create(*b, value, args.value...));
-  }
-  /// The same constant in all elements.
-  Value splat(TypedAttr attr) const {
-    if (auto vector = dyn_cast<VectorType>(value.getType()))
-      attr = DenseElementsAttr::get(vector.clone(attr.getType()),
-                                    ArrayRef<Attribute>(attr));
-    return arith::ConstantOp::create(*b, attr);
-  }
-  Real literal(float number) const {
-    return make(splat(b->getF32FloatAttr(number)));
-  }
-  Value integer(int32_t number) const {
-    return splat(b->getI32IntegerAttr(number));
-  }
-  Type integers() const {
-    auto vector = dyn_cast<VectorType>(value.getType());
-    return vector ? Type(vector.clone(b->getI32Type())) : b->getI32Type();
-  }
-  Value bits() const { return arith::BitcastOp::create(*b, integers(), value); }
-
-  Real operator+(Real y) const { return with<arith::AddFOp>(y); }
-  Real operator-(Real y) const { return with<arith::SubFOp>(y); }
-  Real operator*(Real y) const { return with<arith::MulFOp>(y); }
-  Real operator/(Real y) const { return with<arith::DivFOp>(y); }
-  Real operator+(float y) const { return *this + literal(y); }
-  Real operator-(float y) const { return *this - literal(y); }
-  Real operator*(float y) const { return *this * literal(y); }
-  Real operator-() const { return with<arith::NegFOp>(); }
-  Value is(arith::CmpFPredicate predicate, Real y) const {
-    return arith::CmpFOp::create(*b, predicate, value, y.value);
-  }
-  Value operator<(float y) const {
-    return is(arith::CmpFPredicate::OLT, literal(y));
-  }
-  Value operator==(Real y) const { return is(arith::CmpFPredicate::OEQ, y); }
-  Value operator!=(Real y) const { return is(arith::CmpFPredicate::UNE, y); }
-  Real abs() const { return with<math::AbsFOp>(); }
   Real exp() const { return with<math::ExpOp>(); }
   Real exp2() const { return with<math::Exp2Op>(); }
   Real log() const { return with<math::LogOp>(); }
   Real log2() const { return with<math::Log2Op>(); }
-  Real floor() const { return with<math::FloorOp>(); }
-  Real roundEven() const { return with<math::RoundEvenOp>(); }
   Real times(float y, Real z) const { return with<math::FmaOp>(literal(y), z); }
 
   /// 2^this for results that are neither tiny nor wanted to the last bit.
   Real fastExp2() const {
     return make(math::Exp2Op::create(*b, value, arith::FastMathFlags::afn));
   }
-  /// c[0] + c[1] x + c[2] x^2 + ...
-  Real polynomial(ArrayRef<float> c) const {
-    Real sum = literal(c.back());
-    for (float coefficient : llvm::reverse(c.drop_back()))
-      sum = sum * *this + coefficient;
-    return sum;
-  }
-  Real withSignOf(Real y) const {
-    Value size = arith::AndIOp::create(*b, bits(), integer(0x7fffffff));
-    Value sign = arith::AndIOp::create(*b, y.bits(), integer(1 << 31));
-    return make(arith::BitcastOp::create(*b, value.getType(),
-                                         arith::OrIOp::create(*b, size, sign)));
-  }
 };
-
-Real select(Value condition, Real x, Real y) {
-  return x.make(arith::SelectOp::create(*x.b, condition, x.value, y.value));
-}
 
 /// tanh(x) for |x| < 0.625.
 Real tanhNear(Real x) {

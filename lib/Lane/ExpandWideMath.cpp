@@ -24,6 +24,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Expand.h"
+#include "Formula.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
@@ -37,84 +38,16 @@ using namespace greta;
 namespace {
 
 /// An f64, or a vector of them, in the making.
-struct Wide {
-  ImplicitLocOpBuilder *b;
-  Value value;
+struct Wide : Formula<Wide, double, int64_t> {
+  using Formula::Formula;
 
-  Wide make(Value result) const { return {b, result}; }
-  template <typename OpT, typename... Args> Wide with(Args... args) const {
-    return make(OpT::create(*b, value, args.value...));
-  }
-  Value splat(TypedAttr attr) const {
-    if (auto vector = dyn_cast<VectorType>(value.getType()))
-      attr = DenseElementsAttr::get(vector.clone(attr.getType()),
-                                    ArrayRef<Attribute>(attr));
-    return arith::ConstantOp::create(*b, attr);
-  }
-  Type like(Type element) const {
-    auto vector = dyn_cast<VectorType>(value.getType());
-    return vector ? Type(vector.clone(element)) : element;
-  }
-  Wide literal(double number) const {
-    return make(splat(b->getF64FloatAttr(number)));
-  }
-  Value integer(int64_t number) const {
-    return splat(b->getI64IntegerAttr(number));
-  }
-  Value bits() const {
-    return arith::BitcastOp::create(*b, like(b->getI64Type()), value);
-  }
-  Wide fromBits(Value bits) const {
-    return make(arith::BitcastOp::create(*b, value.getType(), bits));
-  }
-
-  Wide operator+(Wide y) const { return with<arith::AddFOp>(y); }
-  Wide operator-(Wide y) const { return with<arith::SubFOp>(y); }
-  Wide operator*(Wide y) const { return with<arith::MulFOp>(y); }
-  Wide operator/(Wide y) const { return with<arith::DivFOp>(y); }
-  Wide operator+(double y) const { return *this + literal(y); }
-  Wide operator-(double y) const { return *this - literal(y); }
-  Wide operator*(double y) const { return *this * literal(y); }
-  Wide operator-() const { return with<arith::NegFOp>(); }
-  Value is(arith::CmpFPredicate predicate, Wide y) const {
-    return arith::CmpFOp::create(*b, predicate, value, y.value);
-  }
-  Value operator<(double y) const {
-    return is(arith::CmpFPredicate::OLT, literal(y));
-  }
-  Value operator>(double y) const {
-    return is(arith::CmpFPredicate::OGT, literal(y));
-  }
-  Value operator==(Wide y) const { return is(arith::CmpFPredicate::OEQ, y); }
-  Value operator==(double y) const { return *this == literal(y); }
-  Value operator!=(Wide y) const { return is(arith::CmpFPredicate::UNE, y); }
-  Wide abs() const { return with<math::AbsFOp>(); }
   Wide sqrt() const { return with<math::SqrtOp>(); }
-  Wide floor() const { return with<math::FloorOp>(); }
-  Wide roundEven() const { return with<math::RoundEvenOp>(); }
-
-  /// c[0] + c[1] x + c[2] x^2 + ...
-  Wide polynomial(ArrayRef<double> c) const {
-    Wide sum = literal(c.back());
-    for (double coefficient : llvm::reverse(c.drop_back()))
-      sum = sum * *this + coefficient;
-    return sum;
-  }
-  Wide withSignOf(Wide y) const {
-    Value size = arith::AndIOp::create(*b, bits(), integer(INT64_MAX));
-    Value sign = arith::AndIOp::create(*b, y.bits(), integer(INT64_MIN));
-    return fromBits(arith::OrIOp::create(*b, size, sign));
-  }
   /// A whole number as i64.
   Value whole() const {
     Value narrow = arith::FPToSIOp::create(*b, like(b->getI32Type()), value);
-    return arith::ExtSIOp::create(*b, like(b->getI64Type()), narrow);
+    return arith::ExtSIOp::create(*b, integers(), narrow);
   }
 };
-
-Wide select(Value condition, Wide x, Wide y) {
-  return x.make(arith::SelectOp::create(*x.b, condition, x.value, y.value));
-}
 
 /// Two conditions on what is in the making.
 Value both(Wide x, Value p, Value q) {

@@ -292,9 +292,7 @@ static Value compareFloats(KernelEmitter &e, arith::CmpFPredicate predicate,
 static void narrowComparison(KernelEmitter &e, arith::CmpIPredicate &predicate,
                              Value &x, Value &y) {
   APInt constant;
-  auto literal = y.getDefiningOp<spirv::ConstantOp>();
-  if (!literal || !x.getType().isInteger(64) ||
-      !matchPattern(y, m_ConstantInt(&constant)))
+  if (!x.getType().isInteger(64) || !matchPattern(y, m_ConstantInt(&constant)))
     return;
   bool isSigned = x.getDefiningOp<spirv::SConvertOp>();
   if (!isSigned && !x.getDefiningOp<spirv::UConvertOp>())
