@@ -69,7 +69,7 @@ def binary_op(self, lhs, rhs, op, binary_op=Builder.binary_op):
     if not lhs.dtype.scalar.is_bf16():
         return binary_op(self, lhs, rhs, op)
     made = op(*(decoded(x.data, tl.bfloat16).astype(np.float32) for x in (lhs, rhs)))
-    return Handle(made if made.dtype == bool else encoded(made.astype(np.float64), tl.bfloat16), lhs.dtype.scalar)
+    return Handle(made, tl.int1) if made.dtype == bool else Handle(encoded(made.astype(np.float64), tl.bfloat16), tl.bfloat16)
 
 
 def create_dot(self, a, b, d, input_precision, max_num_imprecise_acc, create_dot=Builder.create_dot):
@@ -98,7 +98,7 @@ def create_clampf(self, arg, lo, hi, propagate_nans):
 def create_histogram(self, data, bins, mask, create_histogram=Builder.create_histogram):
     """Counts what is one beyond the last bin in it."""
     inside = data.data < bins
-    return create_histogram(self, data, bins, Handle(inside & mask.data if mask else inside, tl.int1))
+    return create_histogram(self, data, bins, Handle(inside if mask is None else inside & mask.data, tl.int1))
 
 
 def to_tensor(self, ret, dtype, to_tensor=interpreter.ReduceScanOpInterface.to_tensor):
