@@ -1,4 +1,5 @@
-"""Integers to floats, rounded once: bf16, f16 and f32 of i32 and i64, with and without sign, on a device of each family and on the host."""
+"""Integers to floats, rounded once: bf16, f16 and f32 of i32 and i64, with and without sign, on a device of each family and on the host. Sums that overflow, as
+Triton checks them."""
 
 import numpy as np
 import pytest
@@ -85,3 +86,41 @@ def test_integers_are_rounded_once(tmp_path, source, op, to, device):
     got = np.load(tmp_path / "y.npy")
     wrong = np.flatnonzero(got != want)
     assert not len(wrong), [(numbers[i], got[i], want[i]) for i in wrong[:8]]
+
+
+def checked_sum(bits):
+    """The Triton IR of `tl.store(z, tl.load(x) + tl.load(y))` with sanitize_overflow."""
+    pointers = ", ".join(f"%{name}: !tt.ptr<i{bits}>" for name in "xyz")
+    return f"""tt.func public @k({pointers}) {{
+  %least = arith.constant {-(1 << bits - 1)} : i64
+  %most = arith.constant {(1 << bits - 1) - 1} : i64
+  %0 = tt.load %x : !tt.ptr<i{bits}>
+  %1 = tt.load %y : !tt.ptr<i{bits}>
+  %2 = arith.extsi %0 : i{bits} to i64
+  %3 = arith.extsi %1 : i{bits} to i64
+  %4 = arith.addi %2, %3 : i64
+  %5 = arith.cmpi sle, %4, %most : i64
+  %6 = arith.cmpi sge, %4, %least : i64
+  %7 = arith.andi %5, %6 : i1
+  tt.assert %7, "int{bits} overflow detected for operation add" : i1
+  %8 = arith.addi %0, %1 : i{bits}
+  tt.store %z, %8 : !tt.ptr<i{bits}>
+  tt.return
+}}
+"""
+
+
+@pytest.mark.parametrize("device", [device for device in DEVICES if device != "host"])
+@pytest.mark.parametrize("bits", (8, 16, 32))
+def test_sums_that_overflow_are_reported(tmp_path, bits, device):
+    (tmp_path / "sum.ttir").write_text(checked_sum(bits))
+    made = harness.tool(harness.TRANSLATE, "--triton-to-package", f"--targets={device.removeprefix('sim:')}", tmp_path / "sum.ttir", "-o", tmp_path / "sum.greta")
+    assert made.returncode == 0, made.stderr
+    least, most = -(1 << bits - 1), (1 << bits - 1) - 1
+    for x, y in ((least, -1), (least, least), (most, 1), (most, most), (least, 1), (most, -1), (least, most), (-1, -1)):
+        for name, number in zip("xyz", (x, y, 0)):
+            np.save(tmp_path / f"{name}.npy", np.array([number], f"int{bits}"))
+        inputs = [f"--input={tmp_path}/{name}.npy" for name in "xyz"]
+        ran = harness.tool(harness.RUN, tmp_path / "sum.greta", f"--device={device}", *inputs, *["--input=i32:1"] * 3)
+        reported = f"int{bits} overflow detected for operation add" in ran.stderr
+        assert reported == (not least <= x + y <= most), (x, y, ran.stdout, ran.stderr)

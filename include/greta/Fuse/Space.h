@@ -29,14 +29,16 @@ using Mapping = llvm::SmallVector<int64_t, 4>;
 Mapping operandMapping(mlir::OpOperand &operand, const Mapping &mapping,
                        int64_t rank);
 
-/// Buffers of any launch: with its scalars they share the 128 bytes of Vulkan's
-/// push constants.
+/// Buffers of any launch.
 inline constexpr size_t maxBuffers = 12;
 
-/// Whether a launch of `parts` spaces side by side can have so many buffers,
-/// in whose shapes are `symbols` dynamic extents. Scalars are these, where each
-/// part begins, and how the grid is folded; or they are the slots and pages of
-/// a cache that the launch updates.
+/// Whether a launch of `parts` spaces side by side should have so many buffers,
+/// in whose shapes are `symbols` dynamic extents: few, or such that they fit
+/// with the scalars into the 128 bytes of push constants that every Vulkan
+/// device has. What an op needs beyond them goes through a buffer; fusion plans
+/// for none. Scalars are the extents, where each part begins, and how the grid
+/// is folded; or they are the slots and pages of a cache that the launch
+/// updates.
 inline bool fitsArguments(size_t buffers, size_t symbols, size_t parts) {
   constexpr size_t bytes = 128;
   size_t scalars = symbols + parts + 1;
