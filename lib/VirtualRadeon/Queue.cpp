@@ -196,7 +196,7 @@ static int submit(Connection &c, union drm_amdgpu_cs &cs) {
   if (!context)
     return EINVAL;
   if (context->lost)
-    return ECANCELED;
+    return ENODATA; // it is guilty itself; ECANCELED would be innocent
   Reader reader(c, cs.in);
   if (int error = reader.read())
     return error;

@@ -1,5 +1,8 @@
 """How tests start programs on the virtual Radeon."""
 
+import os
+import pathlib
+
 import pytest
 
 from conftest import BUILD, ROOT
@@ -15,3 +18,9 @@ def launcher(driver_parts, chip, mesa="backports", *options):
     if PARTS[mesa] not in driver_parts:
         pytest.skip("scripts/vulkan-drivers has no RADV here")
     return (SCRIPT, f"--mesa={mesa}", *options, chip)
+
+
+def fresh(cache, **variables):
+    """The environment of a user without a cache, but for the drivers."""
+    drivers = os.environ.get("GRETA_CACHE") or pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "greta"
+    return {**os.environ, "GRETA_CACHE": str(drivers), "XDG_CACHE_HOME": str(cache), **variables}

@@ -350,8 +350,13 @@ std::string PhysicalDevice::uuid() const {
 }
 
 std::string PhysicalDevice::cacheKey() const {
+  // Mesa's device UUID is the place on the bus, and Mesa 26's pipeline caches
+  // have one UUID on all chips: another card in the same place is told by its
+  // ids.
+  char Card[32];
+  std::snprintf(Card, sizeof(Card), "%04x%04x", Props.vendorID, Props.deviceID);
   return uuid() + "-" + hex(V11.driverUUID, VK_UUID_SIZE) + "-" +
-         std::to_string(Props.driverVersion) + "-" +
+         std::to_string(Props.driverVersion) + "-" + Card + "-" +
          hex(Props.pipelineCacheUUID, 8);
 }
 
