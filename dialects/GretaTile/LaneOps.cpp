@@ -18,7 +18,10 @@ static LogicalResult verifyLaneAccess(Operation *op, PtrType pointer, Type type,
   return success();
 }
 
-void BarrierOp::build(OpBuilder &, OperationState &) {}
+void BarrierOp::build(OpBuilder &builder, OperationState &state, bool global) {
+  if (global)
+    state.getOrAddProperties<Properties>().setGlobal(builder.getUnitAttr());
+}
 
 /// Arrays of i8 are bytes, which have any type.
 static bool isBytes(TypedValue<SharedType> array) {

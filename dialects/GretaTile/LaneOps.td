@@ -162,10 +162,11 @@ def GretaTile_BarrierOp : GretaTile_Op<"barrier"> {
   let summary = "All lanes of the workgroup meet; shared memory written before is visible after";
   let description = [{
     With `in_flight` that holds for loads straight to shared memory as well, but for the last so many of each lane: `greta_tile.barrier in_flight 8`.
+    With `global` it holds for global memory as well, within the workgroup.
   }];
-  let arguments = (ins OptionalAttr<ConfinedAttr<I32Attr, [IntNonNegative]>>:$in_flight);
-  let builders = [OpBuilder<(ins)>];
-  let assemblyFormat = "(`in_flight` $in_flight^)? attr-dict";
+  let arguments = (ins OptionalAttr<ConfinedAttr<I32Attr, [IntNonNegative]>>:$in_flight, UnitAttr:$global);
+  let builders = [OpBuilder<(ins CArg<"bool", "false">:$global)>];
+  let assemblyFormat = "(`in_flight` $in_flight^)? (`global` $global^)? attr-dict";
 }
 
 def GretaTile_ShuffleXorOp : GretaTile_Op<"shuffle_xor", [Pure, SameOperandsAndResultType]> {

@@ -36,12 +36,9 @@
 #include "llvm/CodeGen/MachineModuleInfo.h"
 #include "llvm/CodeGen/Passes.h"
 #include "llvm/CodeGen/TargetPassConfig.h"
-#include "llvm/IR/CFG.h"
 #include "llvm/IR/DebugInfoMetadata.h"
 #include "llvm/IR/DiagnosticInfo.h"
 #include "llvm/IR/DiagnosticPrinter.h"
-#include "llvm/IR/IRBuilder.h"
-#include "llvm/IR/InlineAsm.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/Instructions.h"
 #include "llvm/IR/IntrinsicInst.h"
@@ -203,44 +200,6 @@ static void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
   passes.run(module, modules);
 }
 
-/// LLVM's code generation sinks WMMA behind the branch around masked stores,
-/// with the copies and reloads of its operands, which then miss the lanes that
-/// are masked but which the instruction reads. A use before the branch keeps it
-/// there. Loops of one block have it in any case.
-static void keepBeforeBranches(llvm::Module &module) {
-  auto isProduct = [](llvm::Value *value) {
-    auto *call = llvm::dyn_cast<llvm::CallInst>(value);
-    return call && call->getCalledFunction() &&
-           call->getCalledFunction()->getName().starts_with("llvm.amdgcn.wmma");
-  };
-  for (llvm::Function &function : module)
-    for (llvm::BasicBlock &block : function) {
-      llvm::Instruction *last = nullptr;
-      SmallVector<llvm::Instruction *> sums;
-      for (llvm::Instruction &inst : block)
-        if (isProduct(&inst)) {
-          last = &inst;
-          if (!llvm::all_of(inst.users(), [&](llvm::User *user) {
-                return isProduct(user) || llvm::isa<llvm::PHINode>(user);
-              }))
-            sums.push_back(&inst);
-        }
-      if (!last || block.getTerminator()->getNumSuccessors() < 2 ||
-          llvm::is_contained(llvm::successors(&block), &block))
-        continue;
-      llvm::IRBuilder<> builder(last->getNextNode());
-      for (llvm::Instruction *sum : sums) {
-        auto *type = llvm::FunctionType::get(builder.getVoidTy(),
-                                             {sum->getType()}, false);
-        builder.CreateCall(type,
-                           llvm::InlineAsm::get(type, /*AsmString=*/"",
-                                                /*Constraints=*/"v",
-                                                /*hasSideEffects=*/true),
-                           {sum});
-      }
-    }
-}
-
 /// Where accesses come from and which arguments they reach memory through, for
 /// the simulator's checks: the constant greta.accesses has a line of text for
 /// each place,
@@ -297,7 +256,8 @@ static void noteAccesses(llvm::Module &module, StringRef kernel) {
   note->setVisibility(llvm::GlobalValue::ProtectedVisibility);
 }
 
-/// TargetMachine::addPassesToEmitFile, with passes of ours in it.
+/// TargetMachine::addPassesToEmitFile, with passes of ours in it and one of
+/// LLVM's left out.
 static LogicalResult generateCode(llvm::Module &module,
                                   llvm::TargetMachine &machine,
                                   const TargetRow &row,
@@ -308,6 +268,10 @@ static LogicalResult generateCode(llvm::Module &module,
   llvm::TargetPassConfig *config = machine.createPassConfig(passes);
   auto *functions = new llvm::MachineModuleInfoWrapperPass(&machine);
   config->setDisableVerify(true);
+  // It sinks loads over barriers, which are no stores to it, and WMMA into the
+  // branches of masked stores, where its operands miss the lanes that are
+  // masked but which the instruction reads.
+  config->disablePass(&llvm::MachineSinkingLegacyID);
   // RDNA's hardware waits by itself.
   if (row.waveSize == 64)
     config->insertPass(&llvm::PostRAHazardRecognizerID, createWaitStatesPass());
@@ -373,7 +337,6 @@ FailureOr<HsacoKernel> greta::emitHsaco(tile::FuncOp kernel,
 
   scope = options.nest("optimize");
   optimize(*module, *machine);
-  keepBeforeBranches(*module);
   if (options.lineTables)
     noteAccesses(*module, kernel.getName());
   HsacoKernel result;

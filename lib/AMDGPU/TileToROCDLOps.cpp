@@ -16,11 +16,11 @@
 //
 // Barriers. Only shared memory is ordered (the memory model annotation
 // "amdgpu-synchronize-as:local"), so loads from global memory stay in flight
-// across a barrier. LLVM would have a release by the workgroup and reads of
-// shared memory wait for all loads straight to it. A barrier that leaves some
-// in flight waits with an s_waitcnt of its own, and between releases by the
-// wave, which cost nothing; and these loads are no alias (Kernel::direct) of
-// what is read.
+// across a barrier, unless it is `global`. LLVM would have a release by the
+// workgroup and reads of shared memory wait for all loads straight to it. A
+// barrier that leaves some in flight waits with an s_waitcnt of its own, and
+// between releases by the wave, which cost nothing; and these loads are no
+// alias (Kernel::direct) of what is read.
 //
 //===----------------------------------------------------------------------===//
 
@@ -78,14 +78,19 @@ static Value threadId(OpBuilder &builder, Location loc, int32_t block) {
 }
 
 static void buildBarrier(tile::BarrierOp op, ImplicitLocOpBuilder &b) {
+  // One fence for both memories: of two that differ only in this tag LLVM's
+  // InstCombine drops one.
   Attribute localOnly =
-      LLVM::MMRATagAttr::get(b.getContext(), "amdgpu-synchronize-as", "local");
+      op.getGlobal() ? Attribute()
+                     : LLVM::MMRATagAttr::get(b.getContext(),
+                                              "amdgpu-synchronize-as", "local");
   std::optional<uint32_t> inFlight = op.getInFlight();
   auto fence = [&](LLVM::AtomicOrdering ordering) {
-    auto fenceOp = LLVM::FenceOp::create(b, ordering,
-                                         inFlight ? "wavefront" : "workgroup");
-    fenceOp->setDiscardableAttr(LLVM::LLVMDialect::getMmraAttrName(),
-                                localOnly);
+    auto fenceOp = LLVM::FenceOp::create(
+        b, ordering, inFlight && localOnly ? "wavefront" : "workgroup");
+    if (localOnly)
+      fenceOp->setDiscardableAttr(LLVM::LLVMDialect::getMmraAttrName(),
+                                  localOnly);
   };
   fence(LLVM::AtomicOrdering::release);
   if (inFlight) {

@@ -323,10 +323,7 @@ LogicalResult Distributor::distributeOp(Operation *op) {
       })
       .Case([&](BarrierOp o) -> LogicalResult {
         // A program's own barrier orders global memory, too.
-        auto scope = MemoryScope::Workgroup;
-        FenceOp::create(builder, o.getLoc(), MemoryOrder::Release, scope);
-        BarrierOp::create(builder, o.getLoc());
-        FenceOp::create(builder, o.getLoc(), MemoryOrder::Acquire, scope);
+        BarrierOp::create(builder, o.getLoc(), /*global=*/true);
         return success();
       })
       .Default([&](Operation *o) -> LogicalResult {

@@ -76,17 +76,22 @@ LogicalResult Distributor::distributeAtomic(Operation *op, Value pointers,
   bool acquires = order == MemoryOrder::Acquire || order == MemoryOrder::AcqRel;
   bool releases = order == MemoryOrder::Release || order == MemoryOrder::AcqRel;
   bool hasWaves = kernel.getNumWaves() > 1;
+  // Within the workgroup the barrier does what a fence would.
+  auto fence = [&](MemoryOrder what) {
+    if (!hasWaves || scope != MemoryScope::Workgroup)
+      FenceOp::create(b, what, scope);
+  };
   if (releases) {
-    FenceOp::create(b, MemoryOrder::Release, scope);
+    fence(MemoryOrder::Release);
     if (hasWaves)
-      BarrierOp::create(b);
+      BarrierOp::create(b, /*global=*/true);
   }
   OpResult result = op->getResult(0);
   if (access->layout) {
     values[result] = atomicOfEach(op, *access, build, b);
     if (acquires && hasWaves) {
-      FenceOp::create(b, MemoryOrder::Acquire, scope);
-      BarrierOp::create(b);
+      fence(MemoryOrder::Acquire);
+      BarrierOp::create(b, /*global=*/true);
     }
   } else {
     // Who waits for the result waits for the atomic.

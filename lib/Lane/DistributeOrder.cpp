@@ -4,8 +4,7 @@
 // (AccessOrder.h). Out: a barrier in front of it.
 //
 //   %x = greta_tile.load_scattered %p          every wave loads
-//     →  greta_tile.fence release workgroup
-//        greta_tile.barrier
+//     →  greta_tile.barrier global
 //   greta_tile.store_scattered %y, %p          the first wave stores
 //
 //===----------------------------------------------------------------------===//
@@ -17,14 +16,10 @@ using namespace greta;
 using namespace greta::tile;
 
 void Distributor::waitFor(Operation *access) {
-  Location loc = access->getLoc();
-  FenceOp::create(builder, loc, MemoryOrder::Release, MemoryScope::Workgroup);
-  BarrierOp::create(builder, loc);
-  if (!isa<StoreOp, StoreScatteredOp>(access))
-    FenceOp::create(builder, loc, MemoryOrder::Acquire, MemoryScope::Workgroup);
+  BarrierOp::create(builder, access->getLoc(), /*global=*/true);
 }
 
-/// Fences order all accesses of a kernel. If they are only those of waitFor,
+/// Barriers order all accesses of a kernel. If they are only those of waitFor,
 /// accesses through other arguments than it is about are as free as without.
 void Distributor::markUnordered() {
   bool hasOwnFences = kernel.getBody()

@@ -344,7 +344,8 @@ OwningOpRef<spirv::ModuleOp> KernelEmitter::emit() {
   require(spirv::Capability::Int64);
   require(spirv::Capability::PhysicalStorageBufferAddresses);
   kernel.walk([&](Operation *op) {
-    hasFences |= isa<tile::FenceOp>(op);
+    auto barrier = dyn_cast<tile::BarrierOp>(op);
+    hasFences |= isa<tile::FenceOp>(op) || (barrier && barrier.getGlobal());
     hasFragments |=
         llvm::any_of(op->getResultTypes(), llvm::IsaPred<tile::FragmentType>);
   });

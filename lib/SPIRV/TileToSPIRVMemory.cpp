@@ -469,9 +469,7 @@ LogicalResult KernelEmitter::emitLaneOp(Operation *op) {
         if (inVulkanModel())
           semantics =
               semantics | Semantics::MakeAvailable | Semantics::MakeVisible;
-        // Where it passes on what a fence orders.
-        if (llvm::any_of(ArrayRef{op->getPrevNode(), op->getNextNode()},
-                         llvm::IsaAndPresentPred<tile::FenceOp>))
+        if (op.getGlobal())
           semantics = semantics | Semantics::UniformMemory;
         spirv::ControlBarrierOp::create(b, spirv::Scope::Workgroup,
                                         spirv::Scope::Workgroup, semantics);

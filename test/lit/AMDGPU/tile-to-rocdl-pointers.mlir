@@ -67,3 +67,13 @@ greta_tile.func @loops(%p: !greta_tile.ptr<i32>, %n: i32) attributes {waves = 1 
   greta_tile.ptr_store %1, %p[%0] align 4 : i32 -> !greta_tile.ptr<i32>
   greta_tile.return
 }
+
+// One fence for both memories, without the annotation.
+// CHECK-LABEL: llvm.func {{.*}}@global_barrier
+// CHECK: llvm.fence syncscope("workgroup") release{{$}}
+// CHECK-NEXT: rocdl.s.barrier
+// CHECK-NEXT: llvm.fence syncscope("workgroup") acquire{{$}}
+greta_tile.func @global_barrier() attributes {waves = 2 : i32, wave_size = 64 : i32} {
+  greta_tile.barrier global
+  greta_tile.return
+}

@@ -5,7 +5,7 @@
 // Once per workgroup: who releases waits for all waves, and all lanes get the result from shared memory.
 // CHECK-LABEL: greta_tile.func @once
 // CHECK: greta_tile.fence release device
-// CHECK-NEXT: greta_tile.barrier
+// CHECK-NEXT: greta_tile.barrier global
 // CHECK: scf.if
 // CHECK: %[[OLD:.*]] = greta_tile.ptr_atomic_rmw add device %arg0[%c0_i32], %c1_i32
 // CHECK: greta_tile.shared_store %[[OLD]], %[[ARRAY:.*]][%c0_i32]
@@ -51,5 +51,16 @@ greta_tile.func @copies(%p: !greta_tile.ptr<f32>, %y: !greta_tile.ptr<f32>) attr
   %old = greta_tile.atomic_rmw xchg relaxed workgroup %q, %one : tensor<16x!greta_tile.ptr<f32>, #copies> -> tensor<16xf32, #copies>
   %r = greta_tile.ptr_add %y, %i : !greta_tile.ptr<f32>, tensor<16xi32, #copies>
   greta_tile.store_scattered %old, %r : tensor<16xf32, #copies> -> tensor<16x!greta_tile.ptr<f32>, #copies>
+  greta_tile.return
+}
+
+// Within the workgroup the barrier is the release.
+// CHECK-LABEL: greta_tile.func @workgroup
+// CHECK-NOT: greta_tile.fence release
+// CHECK: greta_tile.barrier global
+// CHECK: greta_tile.ptr_atomic_rmw add workgroup
+greta_tile.func @workgroup(%p: !greta_tile.ptr<i32>) attributes {waves = 2 : i32, wave_size = 64 : i32} {
+  %one = arith.constant 1 : i32
+  %old = greta_tile.atomic_rmw add release workgroup %p, %one : !greta_tile.ptr<i32> -> i32
   greta_tile.return
 }

@@ -11,8 +11,7 @@
 // A store behind another one needs no barrier of its own.
 // CHECK-LABEL: greta_tile.func @scalar
 // CHECK: greta_tile.ptr_load
-// CHECK: greta_tile.fence release workgroup
-// CHECK-NEXT: greta_tile.barrier
+// CHECK: greta_tile.barrier global
 // CHECK: greta_tile.ptr_store
 // CHECK-NOT: greta_tile.barrier
 // CHECK: greta_tile.ptr_store
@@ -59,8 +58,7 @@ greta_tile.func @full(%x: !greta_tile.ptr<f32>) attributes {waves = 4 : i32, wav
 // CHECK: scf.for
 // CHECK: greta_tile.barrier
 // CHECK: greta_tile.ptr_store
-// CHECK: greta_tile.barrier
-// CHECK-NEXT: greta_tile.fence acquire workgroup
+// CHECK: greta_tile.barrier global
 // CHECK: greta_tile.ptr_load
 greta_tile.func @loop(%x: !greta_tile.ptr<f32>, %n: i32) attributes {waves = 4 : i32, wave_size = 64 : i32} {
   %zero = arith.constant 0 : i32
@@ -79,9 +77,7 @@ greta_tile.func @loop(%x: !greta_tile.ptr<f32>, %n: i32) attributes {waves = 4 :
 // Two layouts of one block: other lanes store an element than have loaded it, in one wave, too. Accesses by strides are no different, and arguments that may be one buffer are not either.
 // CHECK-LABEL: greta_tile.func @layouts
 // CHECK: greta_tile.ptr_load
-// CHECK: greta_tile.fence release workgroup
-// CHECK-NEXT: greta_tile.barrier
-// CHECK-NOT: greta_tile.fence acquire
+// CHECK: greta_tile.barrier global
 // CHECK: greta_tile.ptr_store
 // CHECK-LABEL: greta_tile.func @strided
 // CHECK: greta_tile.barrier
@@ -139,9 +135,7 @@ greta_tile.func @unread(%x: !greta_tile.ptr<f32>, %n: i32) attributes {waves = 1
 // CHECK-NOT: greta_tile.barrier
 // CHECK-LABEL: greta_tile.func @sliding
 // CHECK: scf.for
-// CHECK: greta_tile.fence release workgroup
-// CHECK-NEXT: greta_tile.barrier
-// CHECK-NEXT: greta_tile.fence acquire workgroup
+// CHECK: greta_tile.barrier global
 // CHECK: greta_tile.ptr_load
 // CHECK-NOT: greta_tile.barrier
 // CHECK: greta_tile.ptr_store

@@ -91,3 +91,11 @@ greta_tile.func @promised(%p: !greta_tile.ptr<f32> {greta.pointer_range}, %q: !g
   greta_tile.ptr_store %u, %q[%n] align 4 : f32 -> !greta_tile.ptr<f32>
   greta_tile.return
 }
+
+// A barrier for global memory needs the Vulkan memory model as a fence does.
+// CHECK: spirv.module @global_barrier PhysicalStorageBuffer64 Vulkan
+// CHECK: spirv.ControlBarrier <Workgroup>, <Workgroup>, <AcquireRelease|UniformMemory|WorkgroupMemory|MakeAvailable|MakeVisible>
+greta_tile.func @global_barrier(%p: !greta_tile.ptr<i32>, %n: i32) attributes {waves = 1 : i32, wave_size = 8 : i32} {
+  greta_tile.barrier global
+  greta_tile.return
+}
