@@ -242,6 +242,11 @@ int greta::radeon::controlInfo(Connection &c, unsigned number, void *argument) {
     return giveCapability(*static_cast<drm_get_cap *>(argument));
   case _IOC_NR(DRM_IOCTL_SET_CLIENT_CAP):
     return 0;
+  case _IOC_NR(DRM_IOCTL_SET_MASTER): // there is no display to be master of
+  case _IOC_NR(DRM_IOCTL_AUTH_MAGIC):
+    return EACCES;
+  case _IOC_NR(DRM_IOCTL_DROP_MASTER):
+    return 0;
   case _IOC_NR(DRM_IOCTL_GET_CLIENT):
     static_cast<drm_client *>(argument)->auth = 1;
     return 0;
