@@ -106,6 +106,7 @@ Error CommandProcessor::launch(const Piece &piece, uint32_t initiator) {
   config.userSgprs =
       ArrayRef<uint32_t>(user).take_front(reg(PGM_RSRC2) >> 1 & 31);
   config.checks = machine.checks();
+  config.instructionBudget = machine.waveBudget;
   sim::CycleEstimate estimate;
   config.estimate = &estimate;
   if (machine.isTraced())

@@ -8,6 +8,7 @@
 #include "CommandProcessor.h"
 #include "Radeon.h"
 #include "llvm/Support/raw_ostream.h"
+#include <chrono>
 #include <climits>
 #include <cstdlib>
 #include <cstring>
@@ -72,6 +73,19 @@ Machine *Machine::get() {
   return machine;
 }
 
+/// A program that ends without waiting takes LLVM's state down, with which the
+/// card's thread decodes: what was submitted is finished before, if it can be.
+/// A child of fork() has no such thread.
+static void finishAtExit() {
+  static const pid_t owner = getpid();
+  std::atexit([] {
+    constexpr auto Patience = std::chrono::seconds(60);
+    auto deadline = std::chrono::steady_clock::now() + Patience;
+    if (getpid() == owner)
+      Machine::get()->waitIdle(deadline.time_since_epoch().count());
+  });
+}
+
 Machine::Machine(const Chip &chip, std::unique_ptr<sim::Device> device)
     : card(chip), simulator(std::move(device)) {}
 
@@ -86,6 +100,7 @@ void Machine::submit(Submission s) {
   queue.push_back(std::move(s));
   if (!started) {
     started = true;
+    finishAtExit();
     std::thread([this] { work(); }).detach();
   }
   arrived.notify_one();

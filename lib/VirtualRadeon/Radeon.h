@@ -74,6 +74,9 @@ public:
   std::atomic<uint64_t> usedVram{0}, usedGtt{0};
   /// How long a packet waits for a value in memory, before it counts as a hang.
   unsigned hangMilliseconds = 10000;
+  /// Instructions that a wave may execute before that is a hang: some ten
+  /// seconds of simulation.
+  uint64_t waveBudget = 200000000;
   uint64_t gttBytes() const;
 
 private:

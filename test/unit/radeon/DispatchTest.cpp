@@ -184,6 +184,17 @@ TEST_F(Dispatch, ReportsOfTheSimulator) {
       << report;
 }
 
+TEST_F(Dispatch, EndlessLoops) {
+  put("again:\n s_branch again\n");
+  Words words = registers();
+  add(words, 0x15, {1, 1, 1, Enable | AtZero | Wave32});
+  machine->waveBudget = 1000000;
+  std::string report = run(words);
+  machine->waveBudget = 200000000;
+  EXPECT_NE(std::string::npos, report.find("used up its instruction budget"))
+      << report;
+}
+
 TEST_F(Dispatch, NoWorkItems) {
   put(marking(1));
   Words words = registers(0, 2);
