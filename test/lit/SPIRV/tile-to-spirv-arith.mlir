@@ -193,3 +193,22 @@ greta_tile.func @sums(%x: !greta_tile.ptr<f32>) attributes {wave_size = 1 : i32,
   greta_tile.ptr_store %d, %x[%c0] align 4 : f32 -> !greta_tile.ptr<f32>
   greta_tile.return
 }
+
+// 64-bit integers are divided by powers of two in shifts, and round towards zero.
+// CHECK-LABEL: spirv.module @power
+// CHECK-DAG: %[[C63:.*]] = spirv.Constant 63 : i64
+// CHECK-DAG: %[[C31:.*]] = spirv.Constant 31 : i64
+// CHECK-DAG: %[[C33:.*]] = spirv.Constant 33 : i64
+// CHECK: %[[SIGN:.*]] = spirv.ShiftRightArithmetic %[[X:.*]], %[[C63]] : i64, i64
+// CHECK: %[[REST:.*]] = spirv.ShiftRightLogical %[[SIGN]], %[[C31]] : i64, i64
+// CHECK: %[[SUM:.*]] = spirv.IAdd %[[X]], %[[REST]] : i64
+// CHECK: spirv.ShiftRightArithmetic %[[SUM]], %[[C33]] : i64, i64
+// CHECK-NOT: spirv.SDiv
+greta_tile.func @power(%p: !greta_tile.ptr<i64>) attributes {waves = 1 : i32, wave_size = 8 : i32} {
+  %lane = greta_tile.lane_id
+  %c = arith.constant 8589934592 : i64
+  %x = greta_tile.ptr_load %p[%lane] align 8 : !greta_tile.ptr<i64> -> i64
+  %q = arith.divsi %x, %c : i64
+  greta_tile.ptr_store %q, %p[%lane] align 8 : i64 -> !greta_tile.ptr<i64>
+  greta_tile.return
+}
