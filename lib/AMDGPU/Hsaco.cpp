@@ -146,7 +146,7 @@ static void annotate(llvm::Module &module) {
 /// The extrema of a kernel that may be any number where an operand is NaN, as
 /// nnan says at the lane level. To LLVM it says that they are poison then, and
 /// all that follows from them: so its optimisations do not see the flag.
-/// Instruction selection does: without it operands are made quiet, 3 to 8
+/// Instruction selection does: without it operands are made quiet, 1 to 12
 /// instructions in attention's loops. It takes the extremum itself for a
 /// number, which matters to a comparison with it only, and kernels of ours have
 /// none.

@@ -29,6 +29,7 @@ UNWRITTEN = "uninitialised memory: element 0 of 'x_ptr', which nobody wrote, is 
 WRONG = (
     ("read", "read", OF_X, "(1,0,0)"),
     ("write", "write", OF_Y, "(1,0,0)"),
+    ("unused read", "unused", OF_X, "(1,0,0)"),
     ("read of halves", "read", "element 99 of 'x_ptr', 2 bytes beyond its end: 'x_ptr' has 198 bytes (99 elements)", "(1,0,0)"),
     ("read of NumPy", "read", OF_X, "(1,0,0)"),
     ("read of a pool", "read", OF_X, "(1,0,0)"),

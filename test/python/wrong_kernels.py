@@ -21,6 +21,13 @@ def copy(x_ptr, y_ptr, reads, writes, BLOCK: tl.constexpr):
 
 
 @greta.jit
+def copy_less(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + i, mask=i <= n)  # unused
+    tl.store(y_ptr + i, x, mask=i < n)
+
+
+@greta.jit
 def copy_element(x_ptr, y_ptr, i):
     x = tl.load(x_ptr + i)  # element
     tl.store(y_ptr, x)
@@ -140,6 +147,7 @@ def cases():
     # Mistakes.
     yield "read", lambda: copy[(2,)](ones(100), ones(100), 101, 100, BLOCK=64)
     yield "write", lambda: copy[(2,)](ones(100), ones(100), 100, 101, BLOCK=64)
+    yield "unused read", lambda: copy_less[(2,)](ones(100), ones(100), 100, BLOCK=64)
     yield "read of halves", lambda: copy[(2,)](ones(99, dtype=half), ones(99, dtype=half), 100, 99, BLOCK=64)
     yield "read of NumPy", lambda: copy[(2,)](np.ones(100, np.float32), np.ones(100, np.float32), 101, 100, BLOCK=64)
     yield "read of a pool", lambda: copy[(2,)](pool[:100], pool[100:], 101, 100, BLOCK=64)
