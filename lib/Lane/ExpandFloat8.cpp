@@ -21,6 +21,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Elementwise.h"
 #include "Expand.h"
 #include "Greta/Greta.h"
 #include "GretaTile/GretaTile.h"
@@ -65,19 +66,9 @@ public:
   Value narrow();
 
 private:
-  Type like(Type element) {
-    auto shaped = dyn_cast<ShapedType>(type);
-    return shaped ? Type(shaped.clone(element)) : element;
-  }
+  Type like(Type element) { return typeLike(type, element); }
   Value constant(Value value, int64_t number) {
-    return constantOf(
-        value.getType(),
-        b.getIntegerAttr(getElementTypeOrSelf(value.getType()), number));
-  }
-  Value constantOf(Type of, TypedAttr number) {
-    if (auto shaped = dyn_cast<ShapedType>(of))
-      number = DenseElementsAttr::get(shaped, ArrayRef<Attribute>(number));
-    return arith::ConstantOp::create(b, number);
+    return constantOf(b, value.getType(), number);
   }
   template <typename OpT> Value with(Value value, int64_t number) {
     return OpT::create(b, value, constant(value, number));
@@ -125,7 +116,7 @@ Value Expander::widenTo(Value code, const Format &from, FloatType to) {
   double unit = std::ldexp(1.0, 1 - from.bias - from.mantissa);
   Value small =
       arith::MulFOp::create(b, arith::UIToFPOp::create(b, like(to), size),
-                            constantOf(like(to), FloatAttr::get(to, unit)));
+                            constantOf(b, like(to), FloatAttr::get(to, unit)));
   bits = select(isBelow(size, int64_t(1) << from.mantissa),
                 arith::BitcastOp::create(b, code.getType(), small), bits);
   // Where -0 would be, or with all ones, is no number.
@@ -205,7 +196,7 @@ Value Expander::narrow() {
   // The last place of 2^23 units (f64: 2^52) is one unit.
   double unit =
       std::ldexp(1.0, wide.mantissa + 1 - format.bias - format.mantissa);
-  Value anchor = constantOf(floats, FloatAttr::get(from, unit));
+  Value anchor = constantOf(b, floats, FloatAttr::get(from, unit));
   Value small = arith::AddFOp::create(
       b, arith::BitcastOp::create(b, floats, size), anchor);
   small = arith::SubIOp::create(b, arith::BitcastOp::create(b, integers, small),
@@ -231,14 +222,9 @@ Value Expander::narrow() {
 /// |x| without the sign's bit, which alone is NaN in types that have no -0.
 static Value absolute(math::AbsFOp op) {
   ImplicitLocOpBuilder b(op.getLoc(), op);
-  Type type = op.getType(), bits = b.getI8Type();
-  if (auto vector = dyn_cast<VectorType>(type))
-    bits = vector.clone(bits);
-  auto constant = [&](int64_t value) -> Value {
-    TypedAttr attr = b.getI8IntegerAttr(static_cast<int8_t>(value));
-    if (auto vector = dyn_cast<VectorType>(bits))
-      attr = DenseElementsAttr::get(vector, ArrayRef<Attribute>(attr));
-    return arith::ConstantOp::create(b, attr);
+  Type type = op.getType(), bits = typeLike(type, b.getI8Type());
+  auto constant = [&](uint8_t value) {
+    return constantOf(b, bits, static_cast<int8_t>(value));
   };
   Value code = arith::BitcastOp::create(b, bits, op.getOperand());
   Value size = arith::AndIOp::create(b, code, constant(0x7f));

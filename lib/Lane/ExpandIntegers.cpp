@@ -12,12 +12,14 @@
 //===----------------------------------------------------------------------===//
 
 #include "greta/Lane/ExpandIntegers.h"
+#include "Elementwise.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/IR/TypeUtilities.h"
 
 using namespace mlir;
+using namespace greta;
 
 static bool isNarrow(Value value) {
   return getElementTypeOrSelf(value).getIntOrFloatBitWidth() <= 24;
@@ -39,20 +41,14 @@ static bool isExact(Value value) {
 static void roundOnce(Operation *op) {
   ImplicitLocOpBuilder b(op->getLoc(), op);
   Value x = op->getOperand(0);
-  auto like = [&](Type element) -> Type {
-    auto vector = dyn_cast<VectorType>(x.getType());
-    return vector ? Type(vector.clone(element)) : element;
-  };
-  auto number = [&](Type type, int64_t value) -> Value {
-    TypedAttr attr = b.getIntegerAttr(getElementTypeOrSelf(type), value);
-    if (auto vector = dyn_cast<VectorType>(type))
-      attr = DenseElementsAttr::get(vector, ArrayRef<Attribute>(attr));
-    return arith::ConstantOp::create(b, attr);
+  Type floats = typeLike(x.getType(), b.getF32Type());
+  auto number = [&](Type type, int64_t value) {
+    return constantOf(b, type, value);
   };
   auto toFloat = [&](Value integer) -> Value {
     if (isa<arith::SIToFPOp>(op))
-      return arith::SIToFPOp::create(b, like(b.getF32Type()), integer);
-    return arith::UIToFPOp::create(b, like(b.getF32Type()), integer);
+      return arith::SIToFPOp::create(b, floats, integer);
+    return arith::UIToFPOp::create(b, floats, integer);
   };
   auto finish = [&](Value integer) {
     Value rounded = arith::TruncFOp::create(b, op->getResult(0).getType(),
@@ -65,7 +61,7 @@ static void roundOnce(Operation *op) {
   // How far its last place in f32 is above 1. What rounds up to a power of two
   // gets a place fewer, which is no loss.
   constexpr int64_t mantissa = 23, bias = 127;
-  Type words = like(b.getI32Type()), type = x.getType();
+  Type words = typeLike(x.getType(), b.getI32Type()), type = x.getType();
   Value bits = arith::BitcastOp::create(b, words, toFloat(x));
   Value exponent = arith::AndIOp::create(
       b, arith::ShRUIOp::create(b, bits, number(words, mantissa)),

@@ -27,6 +27,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Elementwise.h"
 #include "Expand.h"
 #include "Formula.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -286,11 +287,7 @@ Real pow(Real x, Real y, Value isOdd = {}) {
 
 /// Whether the last bit of an integer, or of each of a vector, is set.
 Value isOddInteger(ImplicitLocOpBuilder &b, Value n) {
-  Type type = n.getType();
-  TypedAttr one = b.getIntegerAttr(getElementTypeOrSelf(type), 1);
-  if (auto vector = dyn_cast<VectorType>(type))
-    one = DenseElementsAttr::get(vector, ArrayRef<Attribute>(one));
-  Value unit = arith::ConstantOp::create(b, one);
+  Value unit = constantOf(b, n.getType(), 1);
   Value last = arith::AndIOp::create(b, n, unit);
   return arith::CmpIOp::create(b, arith::CmpIPredicate::eq, last, unit);
 }

@@ -7,6 +7,7 @@
 #ifndef GRETA_LIB_LANE_FORMULA_H
 #define GRETA_LIB_LANE_FORMULA_H
 
+#include "Elementwise.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
@@ -31,18 +32,14 @@ template <typename SelfT, typename NumberT, typename IntegerT> struct Formula {
 
   /// A type for each element.
   mlir::Type like(mlir::Type element) const {
-    auto vector = mlir::dyn_cast<mlir::VectorType>(value.getType());
-    return vector ? mlir::Type(vector.clone(element)) : element;
+    return typeLike(value.getType(), element);
   }
   mlir::Type integers() const {
     return like(b->getIntegerType(8 * sizeof(IntegerT)));
   }
   /// The same constant in all elements.
   mlir::Value splat(mlir::TypedAttr attr) const {
-    if (auto vector = mlir::dyn_cast<mlir::VectorType>(value.getType()))
-      attr = mlir::DenseElementsAttr::get(
-          vector.clone(attr.getType()), mlir::ArrayRef<mlir::Attribute>(attr));
-    return mlir::arith::ConstantOp::create(*b, attr);
+    return constantOf(*b, like(attr.getType()), attr);
   }
   SelfT literal(NumberT number) const {
     constexpr bool isSingle = std::is_same_v<NumberT, float>;

@@ -7,26 +7,13 @@
 //===----------------------------------------------------------------------===//
 
 #include "greta/AMDGPU/WaitStates.h"
-#include "llvm/CodeGen/MIRParser/MIRParser.h"
+#include "MachineCode.h"
 #include "llvm/CodeGen/MachineFunctionPass.h"
-#include "llvm/CodeGen/MachineModuleInfo.h"
 #include "llvm/CodeGen/Passes.h"
 #include "llvm/CodeGen/TargetInstrInfo.h"
 #include "llvm/CodeGen/TargetSubtargetInfo.h"
 #include "llvm/IR/LegacyPassManager.h"
-#include "llvm/IR/Module.h"
-#include "llvm/InitializePasses.h"
-#include "llvm/MC/TargetRegistry.h"
-#include "llvm/PassRegistry.h"
-#include "llvm/Support/MemoryBuffer.h"
-#include "llvm/Target/TargetMachine.h"
 #include <gtest/gtest.h>
-
-extern "C" {
-void LLVMInitializeAMDGPUTargetInfo();
-void LLVMInitializeAMDGPUTarget();
-void LLVMInitializeAMDGPUTargetMC();
-}
 
 using namespace llvm;
 
@@ -58,33 +45,13 @@ struct Waits {
 
 /// Waits before block `number` of a function with these blocks.
 static Waits waitsOf(StringRef chip, unsigned number, const std::string &body) {
-  LLVMInitializeAMDGPUTargetInfo();
-  LLVMInitializeAMDGPUTarget();
-  LLVMInitializeAMDGPUTargetMC();
-  initializeCodeGen(*PassRegistry::getPassRegistry());
-  Triple triple("amdgcn-amd-amdhsa");
-  std::string error;
-  const Target *target = TargetRegistry::lookupTarget(triple, error);
-  std::unique_ptr<TargetMachine> machine(target->createTargetMachine(
-      triple, chip, "", TargetOptions(), Reloc::PIC_));
-  LLVMContext context;
-  std::unique_ptr<MIRParser> parser =
-      createMIRParser(MemoryBuffer::getMemBufferCopy("---\nname: f\nbody: |\n" +
-                                                     body + "...\n"),
-                      context);
-  std::unique_ptr<Module> module = parser->parseIRModule();
-  module->setTargetTriple(triple);
-  module->setDataLayout(machine->createDataLayout());
-  auto *functions = new MachineModuleInfoWrapperPass(machine.get());
-  EXPECT_FALSE(parser->parseMachineFunctions(*module, functions->getMMI()));
   Waits waits;
-  legacy::PassManager passes;
-  passes.add(functions);
-  passes.add(Pass::createPass(&PostRAHazardRecognizerID));
-  passes.add(new CountPass(number, waits.byLlvm));
-  passes.add(greta::createWaitStatesPass());
-  passes.add(new CountPass(number, waits.all));
-  passes.run(*module);
+  runPasses(chip, "body: |\n" + body, [&](legacy::PassManager &passes) {
+    passes.add(Pass::createPass(&PostRAHazardRecognizerID));
+    passes.add(new CountPass(number, waits.byLlvm));
+    passes.add(greta::createWaitStatesPass());
+    passes.add(new CountPass(number, waits.all));
+  });
   return waits;
 }
 

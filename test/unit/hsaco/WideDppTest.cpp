@@ -7,28 +7,16 @@
 //===----------------------------------------------------------------------===//
 
 #include "greta/AMDGPU/WideDpp.h"
-#include "llvm/CodeGen/MIRParser/MIRParser.h"
+#include "MachineCode.h"
 #include "llvm/CodeGen/MachineFunctionPass.h"
-#include "llvm/CodeGen/MachineModuleInfo.h"
 #include "llvm/CodeGen/MachineRegisterInfo.h"
 #include "llvm/CodeGen/Passes.h"
 #include "llvm/CodeGen/TargetInstrInfo.h"
 #include "llvm/CodeGen/TargetRegisterInfo.h"
 #include "llvm/CodeGen/TargetSubtargetInfo.h"
 #include "llvm/IR/LegacyPassManager.h"
-#include "llvm/IR/Module.h"
-#include "llvm/InitializePasses.h"
-#include "llvm/MC/TargetRegistry.h"
 #include "llvm/PassRegistry.h"
-#include "llvm/Support/MemoryBuffer.h"
-#include "llvm/Target/TargetMachine.h"
 #include <gtest/gtest.h>
-
-extern "C" {
-void LLVMInitializeAMDGPUTargetInfo();
-void LLVMInitializeAMDGPUTarget();
-void LLVMInitializeAMDGPUTargetMC();
-}
 
 using namespace llvm;
 
@@ -59,48 +47,28 @@ struct FoldedPass : MachineFunctionPass {
 char FoldedPass::ID = 0;
 } // namespace
 
-/// What becomes of the move's readers.
+/// How the move's readers end.
 static Folded foldedOf(bool withPass, const std::string &readers) {
-  LLVMInitializeAMDGPUTargetInfo();
-  LLVMInitializeAMDGPUTarget();
-  LLVMInitializeAMDGPUTargetMC();
-  initializeCodeGen(*PassRegistry::getPassRegistry());
-  Triple triple("amdgcn-amd-amdhsa");
-  std::string error;
-  const Target *target = TargetRegistry::lookupTarget(triple, error);
-  std::unique_ptr<TargetMachine> machine(target->createTargetMachine(
-      triple, "gfx1201", "", TargetOptions(), Reloc::PIC_));
-  LLVMContext context;
-  std::unique_ptr<MIRParser> parser = createMIRParser(
-      MemoryBuffer::getMemBufferCopy(
-          "---\nname: f\ntracksRegLiveness: true\nbody: |\n  bb.0:\n"
-          "    liveins: $vgpr0, $vgpr1, $vgpr2_vgpr3\n"
-          "    %0:vgpr_32 = COPY $vgpr0\n    %1:vgpr_32 = COPY $vgpr1\n"
-          "    %2:vreg_64 = COPY $vgpr2_vgpr3\n"
-          "    %3:vgpr_32 = IMPLICIT_DEF\n"
-          "    %4:vgpr_32 = V_MOV_B32_dpp %3, %0, 353, 15, 15, -1, implicit "
-          "$exec\n" +
-          readers + "    S_ENDPGM 0\n...\n"),
-      context);
-  std::unique_ptr<Module> module = parser->parseIRModule();
-  module->setTargetTriple(triple);
-  module->setDataLayout(machine->createDataLayout());
-  auto *functions = new MachineModuleInfoWrapperPass(machine.get());
-  EXPECT_FALSE(parser->parseMachineFunctions(*module, functions->getMMI()));
-  const PassInfo *combine = PassRegistry::getPassRegistry()->getPassInfo(
-      StringRef("gcn-dpp-combine"));
   Folded folded;
-  if (!combine) {
-    ADD_FAILURE() << "this LLVM has no gcn-dpp-combine";
-    return folded;
-  }
-  legacy::PassManager passes;
-  passes.add(functions);
-  if (withPass)
-    passes.add(Pass::createPass(greta::getWideDppPass()));
-  passes.add(combine->createPass());
-  passes.add(new FoldedPass(folded));
-  passes.run(*module);
+  runPasses("gfx1201",
+            "tracksRegLiveness: true\nbody: |\n  bb.0:\n"
+            "    liveins: $vgpr0, $vgpr1, $vgpr2_vgpr3\n"
+            "    %0:vgpr_32 = COPY $vgpr0\n    %1:vgpr_32 = COPY $vgpr1\n"
+            "    %2:vreg_64 = COPY $vgpr2_vgpr3\n"
+            "    %3:vgpr_32 = IMPLICIT_DEF\n"
+            "    %4:vgpr_32 = V_MOV_B32_dpp %3, %0, 353, 15, 15, -1, implicit "
+            "$exec\n" +
+                readers + "    S_ENDPGM 0\n",
+            [&](legacy::PassManager &passes) {
+              const PassInfo *combine =
+                  PassRegistry::getPassRegistry()->getPassInfo(
+                      StringRef("gcn-dpp-combine"));
+              ASSERT_TRUE(combine) << "this LLVM has no gcn-dpp-combine";
+              if (withPass)
+                passes.add(Pass::createPass(greta::getWideDppPass()));
+              passes.add(combine->createPass());
+              passes.add(new FoldedPass(folded));
+            });
   return folded;
 }
 
@@ -121,11 +89,9 @@ TEST(WideDpp, AreNotFolded) {
 }
 
 TEST(WideDpp, OthersAre) {
-  // Behind which the compiler inserts the pass (lib/AMDGPU/Hsaco.cpp).
-  initializeCodeGen(*PassRegistry::getPassRegistry());
-  LLVMInitializeAMDGPUTarget();
-  EXPECT_TRUE(PassRegistry::getPassRegistry()->getPassInfo(
-      StringRef("si-fold-operands")));
   EXPECT_EQ(foldedOf(false, sum).narrow, 1u);
   EXPECT_EQ(foldedOf(true, sum).narrow, 1u);
+  // The compiler inserts the pass behind this one (lib/AMDGPU/Hsaco.cpp).
+  EXPECT_TRUE(PassRegistry::getPassRegistry()->getPassInfo(
+      StringRef("si-fold-operands")));
 }

@@ -1,0 +1,40 @@
+//===- Elementwise.h - types and constants of each element ------*- C++ -*-===//
+//
+// In: a scalar type, or a shaped one. Out: the same with other elements, and
+// constants of it.
+//
+//===----------------------------------------------------------------------===//
+#ifndef GRETA_LIB_LANE_ELEMENTWISE_H
+#define GRETA_LIB_LANE_ELEMENTWISE_H
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "mlir/IR/TypeUtilities.h"
+
+namespace greta {
+
+/// `element`, in the shape of `type` if that has one.
+inline mlir::Type typeLike(mlir::Type type, mlir::Type element) {
+  auto shaped = mlir::dyn_cast<mlir::ShapedType>(type);
+  return shaped ? mlir::Type(shaped.clone(element)) : element;
+}
+
+/// A constant of `type` whose elements are all `number`.
+inline mlir::Value constantOf(mlir::ImplicitLocOpBuilder &b, mlir::Type type,
+                              mlir::TypedAttr number) {
+  if (auto shaped = mlir::dyn_cast<mlir::ShapedType>(type))
+    number = mlir::DenseElementsAttr::get(
+        shaped, mlir::ArrayRef<mlir::Attribute>(number));
+  return mlir::arith::ConstantOp::create(b, number);
+}
+
+/// The same of integers.
+inline mlir::Value constantOf(mlir::ImplicitLocOpBuilder &b, mlir::Type type,
+                              int64_t number) {
+  return constantOf(b, type,
+                    b.getIntegerAttr(mlir::getElementTypeOrSelf(type), number));
+}
+
+} // namespace greta
+
+#endif
