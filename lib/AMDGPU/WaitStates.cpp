@@ -41,8 +41,8 @@ static constexpr unsigned farthest = 24;
 
 namespace {
 
-/// What the recognizer counts: one for an instruction, N + 1 for s_nop N,
-/// nothing for inline assembly.
+/// Wait states as the recognizer counts them: one for an instruction, N + 1 for
+/// s_nop N, nothing for inline assembly.
 class Counter {
 public:
   explicit Counter(const TargetInstrInfo &info) : info(info) {}
@@ -71,7 +71,7 @@ struct Ways {
   struct Node {
     /// Wait states from its end to the beginning of the block.
     unsigned distance = 0;
-    /// Where the shortest way goes on; null: at the block itself.
+    /// The next block of the shortest way; null: the block itself.
     MachineBasicBlock *next = nullptr;
     bool isDone = false;
   };
@@ -129,8 +129,8 @@ public:
       if (block == &root)
         continue;
       save(*block);
-      // What has been entered is not entered again: the block itself stands
-      // for whom other ways lead here.
+      // The recognizer enters no block twice: the block itself stands for
+      // predecessors whose shortest way does not lead here.
       for (MachineBasicBlock *&pred : block->predecessors())
         if (auto from = ways.nodes.find(pred);
             from == ways.nodes.end() || from->second.next != block)

@@ -88,7 +88,7 @@ private:
 char WideDppPass::ID = 0;
 
 const void *greta::getWideDppPass() {
-  // Where LLVM looks for the constructor of a pass that it is to insert.
+  // LLVM looks here for the constructor of a pass that it is to insert.
   static const bool isRegistered = [] {
     PassRegistry::getPassRegistry()->registerPass(
         *new PassInfo("DPP moves that 64-bit instructions read",

@@ -25,8 +25,8 @@ namespace greta {
 using namespace mlir;
 using namespace greta;
 
-/// Of an extent's expression: it is written out where the package's reader
-/// finds it.
+/// The most operations of an extent's expression, which the package has written
+/// out.
 static constexpr unsigned mostOperations = 256;
 
 unsigned ShapeAnalysis::fresh() {

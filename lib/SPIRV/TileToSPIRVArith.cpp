@@ -297,7 +297,7 @@ static Value quotientByPower(KernelEmitter &e, Value x, Value divisor) {
     return {};
   auto bits = [&](unsigned count) { return e.constInt(x.getType(), count); };
   unsigned power = constant.logBase2();
-  // What is negative rounds towards zero.
+  // Negative integers round towards zero.
   Value sign = e.same<spirv::ShiftRightArithmeticOp>(x, bits(63));
   Value rest = e.same<spirv::ShiftRightLogicalOp>(sign, bits(64 - power));
   return e.same<spirv::ShiftRightArithmeticOp>(e.same<spirv::IAddOp>(x, rest),

@@ -10,7 +10,7 @@
 using namespace greta::sim;
 using llvm::StringRef;
 
-/// What the instructions from the kernel's entry on can reach. An address that
+/// The instructions that the kernel's entry leads to. An address that
 /// is computed may be any instruction's.
 static std::vector<const Inst *> reachable(const Kernel &kernel) {
   const Program &program = *kernel.module().program();

@@ -2,8 +2,8 @@
 //
 // Sources: AMD's product pages (units, clocks, memory, caches), the chip
 // revisions and families of the kernel's amdgpu_drm.h and of amdgpu.ids.
-// What no compute program depends on (render backends, GB_ADDR_CONFIG's pipes)
-// is plausible.
+// Numbers that no compute program depends on (render backends, GB_ADDR_CONFIG's
+// pipes) are plausible ones.
 //
 //===----------------------------------------------------------------------===//
 #include "Chips.h"

@@ -14,7 +14,7 @@
 
 namespace greta::radeon {
 
-/// Where compute's registers lie among the persistent ones, in dwords.
+/// The places of compute's registers among the persistent ones, in dwords.
 constexpr unsigned ShBegin = 0xb000 / 4, ShEnd = 0xc000 / 4;
 
 class CommandProcessor {
@@ -64,7 +64,7 @@ private:
   std::array<uint32_t, ShEnd - ShBegin> sh = {};
   uint64_t indirectBase = 0;
   bool predicated = false; ///< packets with the predicate bit are left out
-  // Of the stream that is read.
+  // The state of the stream that is read.
   uint32_t skip = 0;      ///< dwords that COND_EXEC leaves out
   Stream next = {0, 0};   ///< where INDIRECT_BUFFER goes on
   bool isChained = false; ///< and does not come back

@@ -6,7 +6,7 @@
 
 namespace greta::radeon {
 
-/// What a file number of the process stands for.
+/// An open file of the card, behind a file number of the process.
 struct OpenFile {
   std::shared_ptr<Connection> connection;
   unsigned minor = 0;

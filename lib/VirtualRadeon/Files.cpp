@@ -101,7 +101,7 @@ EXPORT int openat64(int folder, const char *path, int flags, ...) {
   REAL(openat64);
   return real(folder, path, flags, mode);
 }
-// What the compiler makes of open() when it checks buffers.
+// The C library's headers turn open() into these when they check buffers.
 EXPORT int __open_2(const char *path, int flags) { return open(path, flags); }
 EXPORT int __open64_2(const char *path, int flags) {
   return open64(path, flags);
@@ -163,7 +163,7 @@ FCNTL(fcntl)
 FCNTL(fcntl64)
 
 //===----------------------------------------------------------------------===//
-// What a path or a file is
+// Kinds of paths and files
 //===----------------------------------------------------------------------===//
 
 template <class Stat>

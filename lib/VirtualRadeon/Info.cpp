@@ -16,7 +16,7 @@ static constexpr uint32_t InfoMaxIbs = 0x22, InfoGpuvmFault = 0x23;
 static constexpr uint32_t GbAddressConfig = 0x263e;
 
 namespace {
-/// What came behind tcc_disabled_mask of drm_amdgpu_info_device.
+/// The fields that drm_amdgpu_info_device got behind tcc_disabled_mask.
 struct DeviceTail {
   uint64_t minEngineKHz, minMemoryKHz;
   uint32_t tcpKiB, sqcPerWgp, sqcDataKiB, sqcInstKiB, gl1KiB, gl2KiB;

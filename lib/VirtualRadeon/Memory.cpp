@@ -164,7 +164,7 @@ int AddressSpace::unmap(uint64_t address, uint64_t bytes) {
     Mapping mapping = std::move(at->second);
     mappings.erase(at);
     drop(from, mapping);
-    // What lies on either side of the hole stays.
+    // The parts on either side of the hole stay.
     if (from < address)
       place(from, {address - from, mapping.offset, mapping.buffer});
     if (from + mapping.bytes > end)

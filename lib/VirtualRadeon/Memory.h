@@ -33,7 +33,7 @@ struct Buffer {
   uint64_t flags = 0;
   uint64_t inode = 0;
   bool isCounted = false; ///< in the machine's used memory
-  /// What drivers tell each other about an image in it.
+  /// Drivers describe an image in it to each other with these.
   uint64_t tiling = 0, metadataFlags = 0;
   std::vector<uint32_t> metadata;
 };

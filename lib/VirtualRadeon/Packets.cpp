@@ -371,7 +371,8 @@ Error CommandProcessor::dmaData(Words body) {
     return createStringError(
         "DMA_DATA has source %u and target %u, which are not simulated", source,
         target);
-  // What the memory's bandwidth allows: twice the bytes go over the bus.
+  // The copy takes the memory's whole bandwidth, and twice the bytes go over
+  // the bus.
   double gigabytes = double(machine.chip().memoryMHz) *
                      machine.chip().memoryBits / 8 / 1000 * 2;
   machine.pass(1 + uint64_t(double(2 * bytes) / gigabytes / 10));
@@ -413,7 +414,7 @@ Error CommandProcessor::releaseMemory(Words body) {
   return Error::success();
 }
 
-/// Of WAIT_REG_MEM.
+/// The comparisons of WAIT_REG_MEM.
 static bool compares(unsigned function, uint32_t a, uint32_t b) {
   switch (function) {
   case 1:

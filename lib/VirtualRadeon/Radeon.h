@@ -24,8 +24,8 @@ class CommandProcessor;
 /// Prints one line "virtual Radeon: ..." to the standard error output.
 void say(const llvm::Twine &text);
 
-/// What a driver calls a context: its submissions are worked through until one
-/// fails; then all that follow are dropped, as after a reset of the hardware.
+/// A driver's context: its submissions are worked through until one fails; then
+/// all later ones are dropped, as after a reset of the hardware.
 struct Context {
   std::atomic<bool> lost{false};
   /// Registers and fences of a ring, by kind of engine and number.
@@ -48,7 +48,7 @@ struct Submission {
   std::vector<IndirectBuffer> buffers;
   std::vector<FencePtr> waits;
   FencePtr done;
-  /// Where the number of the submission goes, for programs that poll.
+  /// The number of the submission is written here, for programs that poll.
   std::shared_ptr<Buffer> fenceBuffer;
   uint64_t fenceOffset = 0, number = 0;
 };
@@ -140,7 +140,7 @@ int controlSync(Connection &c, unsigned number, void *argument);
 int controlQueue(Connection &c, unsigned number, void *argument);
 int controlInfo(Connection &c, unsigned number, void *argument);
 
-/// Where mapping the device file finds a buffer.
+/// The offset at which the device file maps a buffer.
 uint64_t mapOffset(uint32_t handle);
 
 /// A file that refers to one of these beside the connections; whoever holds its

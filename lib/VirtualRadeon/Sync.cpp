@@ -66,7 +66,7 @@ void SyncObject::set(uint64_t point, FencePtr fence) {
     single = std::move(fence);
   } else {
     points[point] = std::move(fence);
-    // Of the points that are reached, the last one says all.
+    // The last point that is reached stands for all before it.
     while (points.size() > 1 && points.begin()->second->isDone() &&
            std::next(points.begin())->second->isDone())
       points.erase(points.begin());

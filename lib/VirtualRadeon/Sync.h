@@ -55,7 +55,7 @@ private:
 };
 using SyncObjectPtr = std::shared_ptr<SyncObject>;
 
-/// What wait() waits for.
+/// A point that wait() waits for.
 struct SyncWait {
   SyncObjectPtr object;
   uint64_t point = 0;

@@ -112,7 +112,7 @@ public:
   // Where the stream is recording a graph, becomes a part of that.
   void launch(Stream &S);
 
-  // What the recorded launches find zeros in, and leave zeros in.
+  // Memory in which the recorded launches find zeros, and leave zeros.
   std::vector<MemoryRef> Zeroed;
 
 protected:
@@ -188,7 +188,7 @@ public:
   // stream's order protects them. A captured launch gets memory of its own.
   // `Zeroed` holds zeros between launches.
   MemoryRef Scratch, Zeroed;
-  // What captured launches have instead.
+  // Captured launches have these instead.
   std::vector<MemoryRef> RecordedZeroed;
 
 protected:

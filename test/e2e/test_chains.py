@@ -73,7 +73,7 @@ def slices():
 
 
 def vectors():
-    """Of a vector that rows take."""
+    """The chain makes a vector that all rows take."""
     lines, value = chain("%w", "tensor<256xf16>")
     return f"""func.func @f(%x: tensor<16x256xf16>, %w: tensor<256xf16>) -> tensor<16x256xf16> {{
 {lines}
@@ -86,7 +86,7 @@ def vectors():
 
 
 def extents():
-    """Of a result's size."""
+    """The chain makes a result's size."""
     lines, value = chain("%n", "index", "arith.addi {v}, {v}")
     return f"""func.func @f(%x: tensor<?xf32>) -> tensor<?x4xf32> {{
   %c0 = arith.constant 0 : index

@@ -1,8 +1,8 @@
 """Random Triton kernels piece by piece: their arguments, values by name, accesses to memory. random_kernels.py makes kernels of them.
 
 A kernel is text alone: what it means is what Triton's interpreter makes of it. Integers are exact. So are floats: operations are those that every device rounds once, and
-a value knows of which power of two all its numbers are multiples and below which they are, so that none is a denormal f32. What devices round differently is stored
-beside the bound of its error, and used no further."""
+a value knows of which power of two all its numbers are multiples and below which they are, so that none is a denormal f32. Numbers that devices round differently are stored
+beside the bound of their error, and used no further."""
 
 import contextlib
 import math
@@ -32,7 +32,7 @@ BITS = {name: 16 if name == "bf16" else 8 if name in EIGHT or name == "i1" else 
 # The least exponent that arithmetic may reach, and the bits of a number.
 LEAST = {"f16": -40, "bf16": -126, "f32": -126, "f64": -1000}
 MANTISSA = {"f16": 10, "bf16": 7, "f32": 23, "f64": 52}
-# Of which power of two the arguments' floats are multiples, and below which (kernel_process.py makes them).
+# The arguments' floats are multiples of one power of two and below another (kernel_process.py makes them).
 GIVEN = {"f16": (-18, 8), "bf16": (-14, 8), "f32": (-31, 8), "f64": (-82, 30)}
 
 

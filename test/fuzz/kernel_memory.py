@@ -1,7 +1,7 @@
 """Steps of random Triton kernels that change memory, and control: loops, branches, while loops.
 
-What works in place keeps to what docs/internals/tile-language.md promises (Memory): a store in a loop has a load of the same memory in front of it, behind such a loop
-comes a load, and two arguments are one buffer only where the same element is loaded through one and stored through the other."""
+In-place steps keep to the promises of docs/internals/tile-language.md (Memory): a store in a loop has a load of the same memory in front of it, a load follows such a
+loop, and two arguments are one buffer only where the same element is loaded through one and stored through the other."""
 
 import contextlib
 import math
@@ -10,7 +10,7 @@ from kernel_builder import ATOMICS, BITS, COUNTERS, FAR_COLUMNS, FAR_ROWS, GIVEN
 from kernel_steps import COMPUTING, Steps
 
 LATEST = 2**31 - 1
-# What regions compute with: cheap for the interpreter, which runs them several times.
+# Regions compute with these steps, which are cheap for the interpreter: it runs them several times.
 INNER = ("arithmetic", "arithmetic", "mixed", "shift", "cast", "select", "floats", "edge", "reduce", "permute", "scan", "gather", "bits", "to_integers", "divide", "narrowed")
 
 

@@ -20,7 +20,7 @@ class Steps(Builder):
         self.keep(self.make(f"({text}).to({NAMES[x.dtype]})", x.dtype, x.shape))
 
     def mixed(self):
-        """Of two types, by the rules of the language."""
+        """Arithmetic of two types, by the rules of the language."""
         x = self.some(INTEGERS)
         y, to = self.like(x, self.rng.choice(INTEGERS)), self.rng.choice(INTEGERS)
         self.keep(self.make(f"({x.name} {self.rng.choice('+-*&|^')} {y.name}).to({NAMES[to]})", to, x.shape))
@@ -131,7 +131,7 @@ class Steps(Builder):
         self.keep(self.make(f"({text}).to({NAMES[to]})", to, x.shape, (0, 64)))
 
     def to_integers(self):
-        """What a type holds; NaN is zero."""
+        """The number within the range of a type; NaN is zero."""
         x, to = self.numbers(), self.rng.choice(("i8", "i16", "i32", "i64", "u8", "u16", "u32"))
         low, high = (0.0, 200.0) if to[0] == "u" else (-100.0, 100.0)
         whole = f"tl.where({x.name} == {x.name}, {x.name}, 0.0).to({NAMES[x.dtype]})"
@@ -144,7 +144,7 @@ class Steps(Builder):
         raw = f"{x.name}.to({NAMES[to]}, bitcast=True)"
         self.keep(self.make(f"tl.where({x.name} != {x.name}, {NAN}, tl.where({x.name} == 0, 0, {raw})).to({NAMES[to]})", to, x.shape))
 
-    # What devices round differently
+    # Operations that devices round differently
 
     def near(self):
         x = self.numbers(("f32",), shape=self.rng.choice(self.values[-3:]).shape)
@@ -259,7 +259,7 @@ class Steps(Builder):
         self.keep(self.make(f"{text}.to({NAMES[x.dtype]})", x.dtype, x.shape[:axis] + x.shape[axis + 1 :]))
 
     def extreme(self):
-        """Of floats, where a NaN is passed over."""
+        """The maximum or minimum of floats, which passes over NaN."""
         x = self.some(("f16", "f32", "f64"))
         axis, name = self.rng.randrange(len(x.shape)), self.rng.choice(("max", "min"))
         self.keep(self.make(f"tl.{name}({x.name}, {axis}).to({NAMES[x.dtype]})", x.dtype, x.shape[:axis] + x.shape[axis + 1 :], x.span))

@@ -14,7 +14,7 @@ FORMATS = {
     "f8E4M3FN": (3, 8, -6, 0x7F, (-11, 10)),
     "f32": (23, 32, -126, 0x7F800000, (-120, 127)),
 }
-# Those without infinity and -0, whose only NaN is -0's code; what is too large is for who calls.
+# The types without infinity and -0, whose only NaN is -0's code; callers take care of numbers that are too large.
 FNUZ = {"f8E5M2FNUZ": (2, 8, -15, 0x80), "f8E4M3FNUZ": (3, 8, -7, 0x80)}
 NAN = 0x1234  # what stands for any NaN
 SPECIALS = {"0": 0, "-0": 1 << 63, "inf": 0x7FF << 52, "-inf": 0xFFF << 52, "nan": 0x7FF8 << 48}

@@ -120,7 +120,7 @@ def run(directory, target, kernels, stride):
 
 
 def differences(one, right, got):
-    """What is wrong in a kernel's arrays, or nothing."""
+    """The first mistake in a kernel's arrays, or nothing."""
     for name in ("z", "za"):
         wrong = np.flatnonzero(right[name] != got[name])
         if len(wrong):
@@ -155,7 +155,7 @@ def differences(one, right, got):
 
 
 class Interpreted:
-    """What the interpreter makes of parts of the kernels: once for all targets that ask within some parts."""
+    """The interpreter's results of parts of the kernels: once for all targets that ask within some parts."""
 
     KEPT = 8
 
@@ -209,7 +209,7 @@ def run_all(seed, count, targets=TARGETS, **options):
 
 
 def showing(interpreted, with_it):
-    """Those of {index: kernel with a defect} whose results are not what the interpreter makes of the kernel without it."""
+    """The kernels of {index: kernel with a defect} whose results differ from the interpreter's of the kernel without it."""
     right = interpreted.of(list(with_it))
     found = set()
     with tempfile.TemporaryDirectory() as directory:

@@ -1,4 +1,4 @@
-"""What the generators of random programs share: their options, processes that may crash or hang, the values of integer arguments, and the report."""
+"""The generators of random programs share this: their options, processes that may crash or hang, the values of integer arguments, and the report."""
 
 import argparse
 import collections

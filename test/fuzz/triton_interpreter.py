@@ -79,7 +79,7 @@ def create_dot(self, a, b, d, input_precision, max_num_imprecise_acc, create_dot
     return create_dot(self, a, b, d, input_precision, max_num_imprecise_acc)
 
 
-# Of Triton 3.6, mended since.
+# Defects of Triton 3.6, mended since.
 
 
 def create_umulhi(self, lhs, rhs):

@@ -10,7 +10,7 @@ import harness
 from radeon import launcher
 
 MODULES = ("programs", "attention", "attention_backward", "epilogues", "layer", "matmul", "prologues", "slices", "types")
-# Of each chip its family, the Mesa and what runs. Only testing's has cooperative matrices on RDNA 4; RDNA 2 has none, and takes its family's other variants.
+# Each chip's family, the Mesa and the variants that run. Only testing's has cooperative matrices on RDNA 4; RDNA 2 has none, and takes its family's other variants.
 CARDS = {
     "phoenix": ("vulkan:rdna3", "backports", MODULES),
     "gfx1201": ("vulkan:rdna4", "testing", MODULES),

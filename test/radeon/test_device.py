@@ -90,7 +90,7 @@ def test_layouts_are_the_tables(tmp_path, driver_parts, attention, mesa, chip):
 
 
 def test_another_card_in_the_same_place(tmp_path, driver_parts):
-    """What is kept in the cache of one card is not believed of the next: Mesa's device UUID is the place on the bus."""
+    """The runtime does not take one card's cache for the next one's: Mesa's device UUID is the place on the bus."""
     found = [{bases(layout) for layout in devices(launcher(driver_parts, chip, "testing"), env=fresh(tmp_path))["layouts"] if "lane" in layout} for chip in ("navi31", "gfx1201")]
     assert found[0].isdisjoint(found[1])
 
@@ -115,7 +115,7 @@ def test_a_wrong_layout_is_seen(tmp_path, driver_parts, attention):
 
 
 def test_code_in_a_wrong_layout_computes_wrong(tmp_path, driver_parts, attention):
-    """What was built in RDNA 3's layouts, on RDNA 4: if the runtime did not ask, the judge of the end-to-end tests would see it."""
+    """Kernels in RDNA 3's layouts run on RDNA 4: the judge of the end-to-end tests would see it if the runtime did not ask."""
 
     def without(manifest):
         for variant in manifest["functions"][0]["variants"]:

@@ -319,9 +319,9 @@ int Server::run() {
   _exit(1);
 }
 
-/// What clients send goes back to the system when it is answered. By itself the
-/// C library keeps a heap for each thread, and after the first large text is
-/// freed it puts the next ones into these, where they leave holes.
+/// Memory of requests goes back to the system when they are answered. By itself
+/// the C library keeps a heap for each thread, and after the first large text
+/// is freed it puts the next ones into these, where they leave holes.
 void returnMemory() {
 #ifdef __GLIBC__
   mallopt(M_ARENA_MAX, 2);

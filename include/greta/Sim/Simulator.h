@@ -109,7 +109,7 @@ class Kernel {
 public:
   const KernelInfo &info() const { return data; }
   const Module &module() const { return *owner; }
-  /// Of the first instruction, in the image.
+  /// The first instruction's place in the image, in bytes.
   uint64_t entryOffset() const { return entry; }
 
 private:

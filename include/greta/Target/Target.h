@@ -146,8 +146,8 @@ struct TileFacts {
   AttentionFacts attention;
 };
 
-/// What a lane's program may have: beyond it compilers take minutes, or all
-/// memory.
+/// The largest lane's program that is compiled: larger ones take minutes, or
+/// all memory.
 struct CodeLimits {
   /// 32-bit registers of one block. Attention's heads of 576 elements take as
   /// many where lanes are few, and spill; LLVM takes minutes for softmax of a

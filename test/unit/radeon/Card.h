@@ -125,7 +125,7 @@ protected:
     EXPECT_EQ(0, control(DRM_IOCTL_AMDGPU_CTX, query));
     return query.out.state.flags & AMDGPU_CTX_QUERY2_FLAGS_GUILTY;
   }
-  /// What the packets report; empty when they went through.
+  /// The packets' report; empty when they went through.
   std::string run(const std::vector<uint32_t> &dwords) {
     Memory m = packets(dwords);
     testing::internal::CaptureStderr();

@@ -78,7 +78,7 @@ TEST_F(Buffers, ReplacingSplitsWhatWasThere) {
   EXPECT_EQ(0u, m.as()[PageBytes / 4]);
   EXPECT_EQ(12u, m.as()[2 * PageBytes / 4]);
   EXPECT_EQ(13u, m.as()[3 * PageBytes / 4]);
-  // What is reserved only has no memory.
+  // A reserved range has no memory.
   ASSERT_EQ(0, place(AMDGPU_VA_OP_REPLACE, 0, middle, PageBytes, 0,
                      AMDGPU_VM_PAGE_PRT));
   EXPECT_EQ(
@@ -212,7 +212,7 @@ TEST(Chips, AreSimulated) {
     auto device = greta::sim::Device::create(c.gfx);
     ASSERT_TRUE(bool(device)) << c.name;
     EXPECT_EQ(c.units, (*device)->computeUnits()) << c.name;
-    // What the table says of the arrays has a place for every unit.
+    // The table's arrays have a place for every unit.
     EXPECT_GE(c.engines * c.arraysPerEngine * c.unitsPerArray, c.units)
         << c.name;
   }

@@ -15,7 +15,7 @@ using namespace greta::sim::test;
 
 namespace {
 
-/// What comes behind the kernel's only user SGPRs, the arguments' address.
+/// The registers behind the kernel's only user SGPRs, the arguments' address.
 struct Enabled {
   bool id[3], info;
   unsigned items; ///< ENABLE_VGPR_WORKITEM_ID
@@ -105,7 +105,7 @@ std::string recordState(const std::string &chip) {
 
 using Record = std::array<uint32_t, Words>;
 
-/// What the manuals say that a lane finds.
+/// The registers that a lane finds, by the manuals.
 Record expected(const std::string &chip, const Enabled &e, Dim3 block,
                 const uint32_t (&group)[3], unsigned wave, unsigned waves,
                 unsigned item) {
@@ -165,7 +165,7 @@ TEST(InitialState, FollowsTheDescriptor) {
             for (unsigned item = 0; item < block.count(); ++item)
               want.push_back(expected(chip, e, block, {x, y, z}, item / lanes,
                                       waves, item));
-      // What nobody promises may be anything.
+      // Registers that nobody promises may hold anything.
       for (Record &r : got)
         for (unsigned k = 0; k < Words; ++k)
           if (want[0][k] == Unset)
