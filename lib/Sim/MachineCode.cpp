@@ -62,6 +62,7 @@ Expected<std::shared_ptr<Module>> Device::load(const MachineCode &code) {
   k.data.ldsBytes = (code.rsrc2 >> 15 & 0x1ff) * 512;
   k.data.scratchBytes = code.scratchBytes;
   k.data.waveSize = code.wave32 ? 32 : 64;
+  k.data.vgprs = requestedVgprs(chip, code.rsrc1, code.wave32);
   k.owner = m.get();
   m->all.push_back(std::move(k));
   m->code = std::make_unique<Program>(chip, m->copy, 0);

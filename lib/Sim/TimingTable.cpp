@@ -72,10 +72,8 @@ Residency greta::sim::residency(const Chip &chip, uint32_t rsrc1, bool wave32,
       r.limit = why;
     }
   };
-  // GRANULATED_WORKITEM_VGPR_COUNT counts 8 registers (4 in RDNA's wave64); a
-  // wave64 of RDNA takes two of a wave32's.
-  unsigned encoded = chip.isGfx9() || wave32 ? 8 : 4;
-  unsigned vgprs = ((rsrc1 & 63) + 1) * encoded;
+  // A register of RDNA's wave64 takes two of a wave32's.
+  unsigned vgprs = requestedVgprs(chip, rsrc1, wave32);
   bool half = !chip.isGfx9() && !wave32;
   unsigned file = half ? row.vgprs / 2 : row.vgprs;
   unsigned granule = half ? row.vgprGranule / 2 : row.vgprGranule;

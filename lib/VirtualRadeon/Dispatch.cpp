@@ -109,6 +109,7 @@ Error CommandProcessor::launch(const Piece &piece, uint32_t initiator) {
   config.instructionBudget = machine.waveBudget;
   sim::CycleEstimate estimate;
   config.estimate = &estimate;
+  config.estimateOnly = machine.isEstimateOnly();
   if (machine.isTraced())
     say((*k)->info().name + ", " + Twine(piece.grid.x) + "x" +
         Twine(piece.grid.y) + "x" + Twine(piece.grid.z) + " workgroups of " +
@@ -116,6 +117,7 @@ Error CommandProcessor::launch(const Piece &piece, uint32_t initiator) {
         Twine(piece.block.z));
   if (Error e = machine.device().launch(**k, config))
     return e;
+  machine.record((*k)->info(), config);
   machine.pass(
       std::max<uint64_t>(1, uint64_t(std::ceil(estimate.microseconds * 100))));
   return Error::success();

@@ -7,11 +7,14 @@
 //===----------------------------------------------------------------------===//
 #include "CommandProcessor.h"
 #include "Radeon.h"
+#include "greta/Sim/EstimateJson.h"
 #include "llvm/Support/raw_ostream.h"
+#include <cerrno>
 #include <chrono>
 #include <climits>
 #include <cstdlib>
 #include <cstring>
+#include <fcntl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -68,6 +71,14 @@ Machine *Machine::get() {
     auto *m = new Machine(*chip, std::move(*device));
     m->chosenChecks = checks;
     m->traced = std::getenv("GRETA_VIRTUAL_RADEON_TRACE");
+    m->estimateOnly = std::getenv("GRETA_VIRTUAL_RADEON_ESTIMATE_ONLY");
+    if (const char *path = std::getenv("GRETA_VIRTUAL_RADEON_RECORD")) {
+      m->recordFile =
+          ::open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+      if (m->recordFile < 0)
+        return refuse(Twine("GRETA_VIRTUAL_RADEON_RECORD: ") + path + ": " +
+                      std::strerror(errno));
+    }
     return m;
   }();
   return machine;
@@ -92,6 +103,32 @@ Machine::Machine(const Chip &chip, std::unique_ptr<sim::Device> device)
 uint64_t Machine::gttBytes() const {
   uint64_t host = uint64_t(sysconf(_SC_PHYS_PAGES)) * PageBytes;
   return host / 2 / PageBytes * PageBytes;
+}
+
+void Machine::record(const sim::KernelInfo &kernel,
+                     const sim::LaunchConfig &config) {
+  if (recordFile < 0)
+    return;
+  std::string line;
+  raw_string_ostream stream(line);
+  json::OStream out(stream);
+  out.object([&] {
+    out.attribute("kernel", kernel.name);
+    auto extents = [&](const char *name, const sim::Dim3 &d) {
+      out.attribute(name, json::Array{d.x, d.y, d.z});
+    };
+    extents("grid", config.grid);
+    extents("block", config.block);
+    out.attribute("wave_size", kernel.waveSize);
+    out.attribute("vgprs", kernel.vgprs);
+    out.attribute("lds_bytes", kernel.ldsBytes);
+    out.attribute("scratch_bytes", kernel.scratchBytes);
+    sim::writeEstimate(out, *config.estimate);
+  });
+  stream << "\n";
+  // One write, so that lines of several processes stay whole.
+  ssize_t written = ::write(recordFile, line.data(), line.size());
+  (void)written;
 }
 
 void Machine::submit(Submission s) {

@@ -62,6 +62,10 @@ public:
   sim::Device &device() { return *simulator; }
   unsigned checks() const { return chosenChecks; }
   bool isTraced() const { return traced; }
+  /// Dispatches run only the workgroups that their estimates need.
+  bool isEstimateOnly() const { return estimateOnly; }
+  /// Adds a line of JSON about a dispatch to the record, if there is one.
+  void record(const sim::KernelInfo &kernel, const sim::LaunchConfig &config);
 
   void submit(Submission s);
   /// Waits until everything that has been submitted is done.
@@ -86,7 +90,8 @@ private:
   const Chip &card;
   std::unique_ptr<sim::Device> simulator;
   unsigned chosenChecks;
-  bool traced;
+  bool traced = false, estimateOnly = false;
+  int recordFile = -1;
   std::atomic<uint64_t> ticks{0};
   std::mutex lock;
   std::condition_variable arrived;

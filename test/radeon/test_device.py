@@ -73,6 +73,33 @@ def test_every_chip_is_checked_and_computes(tmp_path, driver_parts, norm, mesa, 
     assert ran.returncode == 0 and "check r0: passed" in ran.stdout, ran.stdout + ran.stderr
 
 
+def test_the_record_of_estimates(tmp_path, driver_parts, norm):
+    """A line of JSON for each dispatch; with estimates only, a large grid has the time of the whole and results of a few workgroups."""
+    record = tmp_path / "record"
+
+    def ran(rows, *arguments, **variables):
+        record.unlink(missing_ok=True)
+        inputs = (f"--input={rows}x256xf32:random:1", "--input=256xf32:random:2")
+        environment = fresh(tmp_path, **{"GRETA_PROFILE": "fast", "GRETA_VIRTUAL_RADEON_RECORD": str(record), **variables})
+        return harness.tool(*launcher(driver_parts, LAPTOP), harness.RUN, norm, "--device=vulkan", *inputs, *arguments, env=environment)
+
+    def last():
+        return json.loads(record.read_text().splitlines()[-1])
+
+    small = ran(4, "--check")
+    assert small.returncode == 0, small.stderr
+    kernel = last()
+    assert kernel["wave_size"] in (32, 64) and kernel["vgprs"] > 0 and kernel["scratch_bytes"] == 0
+    assert kernel["grid"][0] * kernel["block"][0] > 0 and kernel["bound"] and 0 < kernel["busy"]["vmem"] <= 1
+    assert ran(65536, GRETA_VIRTUAL_RADEON_ESTIMATE_ONLY="1").returncode == 0
+    large = last()
+    assert large["vgprs"] == kernel["vgprs"] and large["microseconds"] > 20 * kernel["microseconds"]
+    wrong = ran(65536, "--check", GRETA_VIRTUAL_RADEON_ESTIMATE_ONLY="1")
+    assert wrong.returncode == 1 and "--check failed: result 'r0'" in wrong.stderr
+    refused = ran(4, GRETA_VIRTUAL_RADEON_RECORD=str(tmp_path / "no" / "folder"))
+    assert refused.returncode == 2 and "GRETA_VIRTUAL_RADEON_RECORD" in refused.stderr and refused.stderr.count("\n") == 1
+
+
 @pytest.mark.parametrize("profile", ["ultrasafe", "fast"])
 def test_profiles(tmp_path, driver_parts, profile):
     ran = harness.tool(*launcher(driver_parts, LAPTOP), harness.RUN, "--smoke=2", "--device=vulkan", env=fresh(tmp_path, GRETA_PROFILE=profile))

@@ -492,10 +492,14 @@ HttpServer::HttpServer(const std::string &host, int port, std::string key,
   threads.emplace_back([this] { watch(); });
 }
 
+/// The library's thread may still be about to accept at the socket: who
+/// connects is refused from here on, and stop() closes it behind that thread.
 void HttpServer::quiesce() {
   int fd = MHD_quiesce_daemon(daemon);
-  if (fd >= 0)
-    close(fd);
+  if (fd < 0)
+    return;
+  listening = fd;
+  shutdown(fd, SHUT_RDWR);
 }
 
 void HttpServer::stop() {
@@ -519,6 +523,8 @@ void HttpServer::stop() {
     exchange->abort();
   MHD_stop_daemon(daemon);
   daemon = nullptr;
+  if (listening >= 0)
+    close(listening);
 }
 
 HttpServer::~HttpServer() { stop(); }

@@ -171,6 +171,7 @@ private:
   std::set<std::string> ownHosts;
   int port_ = 0;
   MHD_Daemon *daemon = nullptr;
+  int listening = -1; // the socket, once no connection is taken any more
 
   std::atomic<bool> isStopping{false};
   std::atomic<int64_t> answering{0};

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Options.h"
+#include "greta/Sim/EstimateJson.h"
 #include "greta/Sim/Fidelity.h"
 #include "greta/Sim/Simulator.h"
 #include "llvm/ADT/SmallPtrSet.h"
@@ -278,39 +279,7 @@ static void printJson(const LaunchStats *s, const CycleEstimate &e,
         out.attribute("lds_bytes", s->ldsBytes);
         out.attribute("lds_conflict_cycles", s->ldsConflictCycles);
       });
-    out.attribute("bound", e.bound);
-    out.attribute("cycles", e.cycles);
-    out.attribute("launch_cycles", e.launchCycles);
-    out.attribute("memory_cycles", e.memoryCycles);
-    out.attribute("microseconds", e.microseconds);
-    out.attribute("workgroups", e.workgroups);
-    out.attribute("occupancy_limit", e.occupancyLimit);
-    out.attribute("waves_per_simd", e.wavesPerSimd);
-    out.attribute("truncated", e.truncated);
-    out.attributeObject("busy", [&] {
-      out.attribute("matrix", e.matrixShare);
-      out.attribute("valu", e.valuShare);
-      out.attribute("salu", e.saluShare);
-      out.attribute("lds", e.ldsShare);
-      out.attribute("vmem", e.vmemShare);
-    });
-    out.attributeObject("wait", [&] {
-      out.attribute("global", e.waitGlobal);
-      out.attribute("lds", e.waitLds);
-      out.attribute("scalar", e.waitScalar);
-      out.attribute("barrier", e.waitBarrier);
-      out.attribute("dependency", e.waitDependency);
-      out.attribute("unit", e.waitUnit);
-    });
-    if (e.loopIterations)
-      out.attributeObject("loop", [&] {
-        out.attribute("begin", e.loopBegin);
-        out.attribute("end", e.loopEnd);
-        out.attribute("iterations", e.loopIterations);
-        out.attribute("cycles", e.loopCyclesPerIteration);
-        out.attribute("matrix_cycles", e.loopMatrixPerIteration);
-        out.attribute("matrix_busy", e.loopMatrixShare);
-      });
+    writeEstimate(out, e);
     out.attributeObject("fidelity", [&] {
       auto list = [&](const char *name, ArrayRef<std::string> texts) {
         out.attributeArray(name, [&] {
