@@ -24,21 +24,20 @@ struct Faults {
   int Binds = 0, Resets = 0; // how many calls fail
   int Allocated = 0;         // that nobody freed
   int Barriers = 0;
-  bool Late = false;                     // the device never gets done
-  bool Lost = false;                     // the device is lost
-  int Submitted = 0;                     // how often something was submitted
-  std::promise<void> *Waiting = nullptr; // told that somebody waits
-  std::shared_future<void> Release;      // what the wait then waits for first
+  int Submitted = 0;                // how often something was submitted
+  std::shared_future<void> Release; // what a wait that was awaited waits for
   int Destroyed = 0;
   PFN_vkGetDeviceProcAddr GetDevice;
   PFN_vkGetInstanceProcAddr GetInstance;
   PFN_vkDestroyDevice DestroyDevice;
   PFN_vkDestroyInstance DestroyInstance;
 } Fault;
-// Several threads use these: the number of waits, and whether reading a
-// semaphore's counter reports that the device is lost.
+// Several threads use these: the runtime has threads that wait.
 std::atomic<int> Waits{0};
-std::atomic<bool> LostToCounters{false};
+std::atomic<bool> Late{false};           // the device never gets done
+std::atomic<bool> Lost{false};           // waiting reports that it is lost
+std::atomic<bool> LostToCounters{false}; // reading a semaphore reports it
+std::atomic<std::promise<void> *> Awaited{nullptr}; // hears of the next wait
 
 std::string message(const std::function<void()> &F, greta_status Status) {
   try {
@@ -63,7 +62,8 @@ protected:
     if (!C)
       return; // skipped
     Fault = {};
-    LostToCounters = false;
+    Late = Lost = LostToCounters = false;
+    Awaited = nullptr;
     Fault.Real = C->Fn;
     C->Fn.EndCommandBuffer = [](VkCommandBuffer Cmd) {
       return Fault.Ends-- > 0 ? VK_ERROR_OUT_OF_HOST_MEMORY
@@ -111,14 +111,13 @@ protected:
     C->Fn.WaitSemaphores = [](VkDevice D, const VkSemaphoreWaitInfo *Info,
                               uint64_t Timeout) {
       ++Waits;
-      if (Fault.Lost)
+      if (Lost)
         return VK_ERROR_DEVICE_LOST;
-      if (std::promise<void> *Waiting = std::exchange(Fault.Waiting, nullptr)) {
+      if (std::promise<void> *Waiting = Awaited.exchange(nullptr)) {
         Waiting->set_value();
         Fault.Release.wait();
       }
-      return Fault.Late ? VK_TIMEOUT
-                        : Fault.Real.WaitSemaphores(D, Info, Timeout);
+      return Late ? VK_TIMEOUT : Fault.Real.WaitSemaphores(D, Info, Timeout);
     };
     A = std::make_shared<VulkanMemory>(C, 256, false);
     S = createStream(C);
@@ -227,7 +226,7 @@ TEST_F(VulkanFault, WaitingForAnEventHoldsNoLock) {
   S->fill(A, 0, 256, 1);
   S->record(E);
   std::promise<void> Waiting, Release;
-  Fault.Waiting = &Waiting;
+  Awaited = &Waiting;
   Fault.Release = Release.get_future().share();
   auto Waiter = std::async(std::launch::async, [&] { E.synchronize(); });
   Waiting.get_future().wait();
@@ -247,10 +246,10 @@ TEST_F(VulkanFault, WaitsEndInTime) {
   VulkanEvent E;
   S->fill(A, 0, 256, 1);
   S->record(E);
-  Fault.Late = true;
+  Late = true;
   EXPECT_FALSE(E.wait(0));
   EXPECT_FALSE(E.wait(1000));
-  Fault.Late = false;
+  Late = false;
   EXPECT_TRUE(E.wait(uint64_t(60) << 30));
   EXPECT_TRUE(E.wait(0));
 }
@@ -261,7 +260,7 @@ TEST_F(VulkanFault, LostDevicesStayLost) {
   S->fill(A, 0, 256, 1);
   S->record(E);
   std::unique_ptr<Stream> Other = createStream(C);
-  Fault.Lost = true;
+  Lost = true;
   auto SaysLost = [](const std::function<void()> &F) {
     std::string Text = message(F, GRETA_ERROR_DEVICE_LOST);
     EXPECT_NE(Text.find("the device was lost (a kernel crashed or ran too "
@@ -283,7 +282,7 @@ TEST_F(VulkanFault, LostDevicesStayLost) {
   S.reset();
   EXPECT_EQ(Waits, 0);
   EXPECT_EQ(Fault.Submitted, 0);
-  Fault.Lost = false;
+  Lost = false;
   // The driver, which has lost nothing, may still be at work on what E keeps.
   VkSemaphoreWaitInfo Wait{};
   Wait.sType = VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO;
@@ -387,7 +386,7 @@ TEST_F(VulkanFault, FailedResetsLoseNoCommandBuffer) {
 TEST_F(VulkanFault, NobodyWaitsForALostDeviceForEver) {
   std::promise<void> Called;
   S->fill(A, 0, 256, 1);
-  Fault.Late = true;
+  Late = true;
   S->callHost(
       [](void *P) { static_cast<std::promise<void> *>(P)->set_value(); },
       &Called);
@@ -399,7 +398,7 @@ TEST_F(VulkanFault, NobodyWaitsForALostDeviceForEver) {
             std::future_status::ready);
   Waiter.get();
   // The driver has lost nothing.
-  Fault.Late = LostToCounters = false;
+  Late = LostToCounters = false;
   auto Idle = reinterpret_cast<PFN_vkDeviceWaitIdle>(
       Inst->GetDeviceProcAddr(C->Handle, "vkDeviceWaitIdle"));
   EXPECT_EQ(Idle(C->Handle), VK_SUCCESS);
