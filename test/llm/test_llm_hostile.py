@@ -358,15 +358,18 @@ def test_a_refused_body_is_no_request(package, tmp_path):
 
 
 def test_the_end_comes(package):
-    """SIGTERM, with a client that drips, one that is silent, one that does not read, and one whose answer takes long."""
+    """SIGTERM, with a client that drips, one that is silent, one that does not read, one whose answer takes long, and one in the queue."""
     server = Server(package, ["--synthetic=tiny"], "--parallel=2", "--grace=2")
     with contextlib.ExitStack() as stack:
-        slow, _, stuck, long = (stack.enter_context(connect(server)) for _ in range(4))
+        slow, _, stuck, long, queued = (stack.enter_context(connect(server)) for _ in range(5))
         slow.sendall(b"GET /health HTTP/1.1\r\n")
         stuck.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
         for stream, streams in ((stuck, True), (long, False)):
             stream.sendall(request(body={"prompt": "hi", "max_tokens": 1900, "stream": streams}))
         while server.metric("requests_running") < 2:
+            time.sleep(0.05)
+        queued.sendall(request(body={"prompt": "hi", "max_tokens": 2}))
+        while server.metric("requests_waiting") < 1:
             time.sleep(0.05)
         begin = time.monotonic()
         server.process.send_signal(signal.SIGTERM)
@@ -376,8 +379,9 @@ def test_the_end_comes(package):
             time.sleep(0.2)
         assert time.monotonic() - begin < 15
         assert server.process.returncode == 0, server.process.stderr.read()
-        answer = received(long)
-        assert answer.startswith(b"HTTP/1.1 503") and b"the server is ending" in answer
+        for stream in (long, queued):
+            answer = received(stream)
+            assert answer.startswith(b"HTTP/1.1 503") and b"the server is ending" in answer
     assert server.process.communicate()[1] == "greta-llm: error: the server is ending\n"
 
 

@@ -84,15 +84,12 @@ bool Scheduler::admit() {
     return false;
   }
   // Who left frees his place in the queue.
-  for (auto it = waiting.begin(); it != waiting.end();) {
-    if (!(*it)->answer->isCancelled) {
-      ++it;
-      continue;
-    }
-    ++counts.cancelled;
-    end(**it, {"", "", true});
-    it = waiting.erase(it);
-  }
+  auto left = std::stable_partition(waiting.begin(), waiting.end(),
+                                    [](const std::shared_ptr<Job> &job) {
+                                      return !job->answer->isCancelled;
+                                    });
+  std::vector<std::shared_ptr<Job>> gone(left, waiting.end());
+  waiting.erase(left, waiting.end());
   while (!waiting.empty() && running.size() < sequences &&
          reserve(*waiting.front())) {
     // The lowest place: fewer batches of places have something to do.
@@ -103,7 +100,13 @@ bool Scheduler::admit() {
     waiting.pop_front();
   }
   counts.waiting = static_cast<int64_t>(waiting.size());
-  return !running.empty() || !waiting.empty() || !isEnding;
+  bool goesOn = !running.empty() || !waiting.empty() || !isEnding;
+  lock.unlock();
+  for (const std::shared_ptr<Job> &job : gone) {
+    ++counts.cancelled;
+    end(*job, {"", "", true});
+  }
+  return goesOn;
 }
 
 /// Pages to begin with: for the prompt, what was said before, and some more.
@@ -303,6 +306,8 @@ void Scheduler::finish(Job &job, const char *reason) {
   end(job, {std::move(job.held), reason, true});
 }
 
+/// Without the lock: a request that is woken may hold one of its own and ask
+/// for problem().
 void Scheduler::end(Job &job, Answer::Piece piece) {
   job.answer->push(std::move(piece));
   job.answer = nullptr;
@@ -323,14 +328,18 @@ void Scheduler::failAll(const std::string &problem) {
     end(*job, {"", "error", true});
   }
   running.clear();
-  std::lock_guard<std::mutex> lock(mutex);
-  for (std::shared_ptr<Job> &job : waiting) {
+  counts.running = 0;
+  std::deque<std::shared_ptr<Job>> others;
+  {
+    std::lock_guard<std::mutex> lock(mutex);
+    std::swap(others, waiting);
+    counts.waiting = 0;
+  }
+  for (const std::shared_ptr<Job> &job : others) {
     engine.release(job->sequence);
     ++counts.failed;
     end(*job, {"", "error", true});
   }
-  waiting.clear();
-  counts.waiting = counts.running = 0;
 }
 
 } // namespace greta::llm
