@@ -45,8 +45,8 @@ struct Chip {
   bool isGfx11Plus() const { return family >= Family::GFX11; }
 };
 
-/// Vector registers that COMPUTE_PGM_RSRC1 asks for: its field counts 8 of them,
-/// 4 in RDNA's wave64.
+/// Vector registers that COMPUTE_PGM_RSRC1 asks for: its field counts 8 of
+/// them, 4 in RDNA's wave64.
 inline unsigned requestedVgprs(const Chip &chip, uint32_t rsrc1, bool wave32) {
   return ((rsrc1 & 63) + 1) * (chip.isGfx9() || wave32 ? 8 : 4);
 }

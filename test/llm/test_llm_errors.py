@@ -426,7 +426,7 @@ def test_requests(tmp_path, tiny):
     refused("--n-depth: Value -1 not in range 0 to 16777216", "bench", tiny, *on, "-d", "-1")
     refused("pp4096: the model's context has 2048 tokens", "bench", tiny, *on, "-p", "4096")
     refused("tg128 @ d4096: the model's context has 2048 tokens", "bench", tiny, *on, "-p", "0", "-d", "4096")
-    refused("no command given; the commands are compile, generate, logits, tokenize, bench, perplexity, serve (--help)")
+    refused("no command given; the commands are compile, run, generate, logits, tokenize, bench, perplexity, serve (--help)")
     refused("nothing to measure: say -p or -n with more than 0 tokens", "bench", tiny, *on, "-p", "0", "-n", "0")
     refused("cannot be written", "logits", tiny, *on, "--tokens=1", "-o", tmp_path / "no" / "l.npy")
     assert not out.exists()
@@ -471,10 +471,15 @@ def test_packages_of_models_with_the_same_shapes(tmp_path):
 
 
 def test_without_the_compiler(tmp_path):
-    """Where greta-translate is neither beside it nor in PATH."""
+    """Where greta-translate is neither beside it nor in PATH, or no program."""
     alone = shutil.copy(LLM, tmp_path)
-    ran = tool(alone, "compile", "--synthetic=tiny", "--targets=gfx942", "-o", tmp_path / "m.greta", env={"LD_LIBRARY_PATH": str(BUILD / "lib"), "PATH": ""})
-    assert ran.returncode == 1 and "greta-translate: cannot be started: No such file" in ran.stderr
+
+    def ran():
+        return tool(alone, "compile", "--synthetic=tiny", "--targets=gfx942", "-o", tmp_path / "m.greta", env={"LD_LIBRARY_PATH": str(BUILD / "lib"), "PATH": ""})
+
+    assert ran().returncode == 1 and "there is no greta-translate, beside this program or in PATH" in ran().stderr
+    (tmp_path / "greta-translate").touch()
+    assert ran().returncode == 1 and "greta-translate: cannot be started: Permission denied" in ran().stderr
 
 
 def test_compiler_says_what_it_refuses(tmp_path):

@@ -76,7 +76,7 @@ def package(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def server(package):
-    one = Server(package, ["--synthetic=tiny"], "--parallel=4", "--context=1024", "--chunk=16")
+    one = Server(package, ["--synthetic=tiny"], "--parallel=4", "--context=1024", "--chunk=16", "--deterministic")
     yield one
     one.end()
 

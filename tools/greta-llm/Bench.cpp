@@ -4,6 +4,7 @@
 // device and of tokens back, and the choice of each token. A depth is a number
 // of tokens that sequences have before the measurement begins.
 #include "Bench.h"
+#include "Compile.h"
 #include "Engine.h"
 #include "Options.h"
 #include "Progress.h"
@@ -196,7 +197,8 @@ int bench(const Options &options) {
   }
   if (!engineOptions.context)
     engineOptions.context = longest;
-  Engine engine(model, options.package, engineOptions);
+  Engine engine(model, packageFor(model, options, options.batches),
+                engineOptions);
   double parameters = 0;
   for (const auto &[name, stored] : model.weights)
     parameters += static_cast<double>(stored.rows()) *

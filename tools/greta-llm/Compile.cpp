@@ -1,14 +1,19 @@
-// Compile.cpp: the verb `compile`. In: a model. Out: a package with its
-// functions for the targets asked for. The module goes to greta-translate,
-// which is installed beside this program; nothing else of the compiler is
-// needed, so greta-llm itself has no LLVM.
+// Compile.cpp: the verb `compile`, and the cache of packages (Compile.h). The
+// module goes to greta-translate, which is installed beside this program;
+// nothing else of the compiler is needed, so greta-llm itself has no LLVM.
+#include "Compile.h"
 #include "Graph.h"
-#include "Options.h"
+#include "Progress.h"
+#include "greta_runtime.hpp"
 
 #include <cerrno>
 #include <csignal>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <openssl/evp.h>
 #include <spawn.h>
 #include <sstream>
 #include <sys/wait.h>
@@ -19,19 +24,32 @@ extern char **environ;
 namespace greta::llm {
 namespace {
 
+// The compiler beside this program, else the first in PATH.
+std::string compilerPath() {
+  std::error_code ignored;
+  std::string folders =
+      std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path();
+  if (const char *path = getenv("PATH"))
+    folders += std::string(":") + path;
+  std::istringstream list(folders);
+  for (std::string folder; std::getline(list, folder, ':');) {
+    std::filesystem::path program =
+        std::filesystem::path(folder) / "greta-translate";
+    if (std::filesystem::exists(program, ignored))
+      return program;
+  }
+  fail("there is no greta-translate, beside this program or in PATH, which "
+       "compiles a model's kernels");
+}
+
 // greta-translate as a child process that reads the module from a pipe; its
 // diagnostics go where ours do.
-int translate(const std::string &module, const Options &options) {
-  std::error_code ignored;
-  std::filesystem::path beside =
-      std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path() /
-      "greta-translate";
-  std::string program =
-      std::filesystem::exists(beside, ignored) ? beside : "greta-translate";
+int translate(const std::string &module, const std::string &targets,
+              const std::string &output, bool isQuiet) {
+  std::string program = compilerPath();
   std::vector<std::string> words = {
-      program, "--greta-to-package", "--targets=" + options.targets, "-",
-      "-o",    options.output};
-  if (options.isQuiet)
+      program, "--greta-to-package", "--targets=" + targets, "-", "-o", output};
+  if (isQuiet)
     words.push_back("--quiet");
   std::vector<char *> arguments;
   for (std::string &word : words)
@@ -47,14 +65,13 @@ int translate(const std::string &module, const Options &options) {
   posix_spawn_file_actions_addclose(&actions, ends[0]);
   posix_spawn_file_actions_addclose(&actions, ends[1]);
   pid_t child;
-  int problem = posix_spawnp(&child, program.c_str(), &actions, nullptr,
-                             arguments.data(), environ);
+  int problem = posix_spawn(&child, program.c_str(), &actions, nullptr,
+                            arguments.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
   close(ends[0]);
   if (problem) {
     close(ends[1]);
-    fail(program + ": cannot be started: " + strerror(problem) +
-         "; greta-llm compile needs GRETA's compiler beside it");
+    fail(program + ": cannot be started: " + strerror(problem));
   }
   // A child that ends early leaves the rest unread; its status says why.
   signal(SIGPIPE, SIG_IGN);
@@ -70,6 +87,94 @@ int translate(const std::string &module, const Options &options) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
 }
 
+std::string writeChecked(const Model &model, Element element,
+                         const std::vector<int64_t> &batches) {
+  if (model.config.vocabulary > largestVocabulary)
+    fail("the vocabulary has " + std::to_string(model.config.vocabulary) +
+         " tokens; the device chooses from up to " +
+         std::to_string(largestVocabulary));
+  return writeModule(model, element, batches);
+}
+
+//===----------------------------------------------------------------------===//
+// The cache
+//===----------------------------------------------------------------------===//
+
+class Sha256 {
+public:
+  Sha256() { EVP_DigestInit_ex(context.get(), EVP_sha256(), nullptr); }
+  void add(const void *data, size_t size) {
+    EVP_DigestUpdate(context.get(), data, size);
+  }
+  // With its length, so that no two lists of texts are alike.
+  void add(const std::string &text) {
+    uint64_t size = text.size();
+    add(&size, sizeof(size));
+    add(text.data(), text.size());
+  }
+  std::string hex() {
+    unsigned char bytes[EVP_MAX_MD_SIZE];
+    unsigned size = 0;
+    EVP_DigestFinal_ex(context.get(), bytes, &size);
+    std::string text;
+    for (unsigned i = 0; i < size; ++i) {
+      char two[3];
+      snprintf(two, sizeof(two), "%02x", bytes[i]);
+      text += two;
+    }
+    return text;
+  }
+
+private:
+  std::unique_ptr<EVP_MD_CTX, void (*)(EVP_MD_CTX *)> context{EVP_MD_CTX_new(),
+                                                              EVP_MD_CTX_free};
+};
+
+// What a package for a device is compiled for: its chip, or its family of
+// Vulkan devices and, for drivers that lack what its kernels need, any.
+std::string targetsOf(const std::string &device) {
+  auto info = nlohmann::json::parse(greta::Runtime(device).info(), nullptr,
+                                    /*allow_exceptions=*/false);
+  std::string backend = info.is_object() ? info.value("backend", "") : "";
+  if (backend == "hip")
+    return info.value("arch", "");
+  if (backend != "vulkan")
+    fail("a language model has no form for the device '" + backend +
+         "'; Mesa's lavapipe runs Vulkan on the CPU");
+  std::string family = info.value("family", "");
+  return family.empty() ? "vulkan" : family + ",vulkan:portable";
+}
+
+// The user's folder of packages; it is made where there is none.
+std::filesystem::path cacheFolder() {
+  const char *cache = secure_getenv("XDG_CACHE_HOME");
+  const char *home = secure_getenv("HOME");
+  std::filesystem::path folder;
+  if (cache && *cache == '/')
+    folder = cache;
+  else if (home && *home == '/')
+    folder = std::filesystem::path(home) / ".cache";
+  else
+    fail("there is no folder for compiled packages: set XDG_CACHE_HOME or "
+         "HOME, or name a package that greta-llm compile wrote");
+  folder = folder / "greta" / "llm";
+  std::error_code problem;
+  std::filesystem::create_directories(folder, problem);
+  if (problem)
+    fail(folder.string() + ": cannot be made: " + problem.message());
+  return folder;
+}
+
+// The compiler is known by its bytes.
+void addCompiler(Sha256 &hash) {
+  std::ifstream file(compilerPath(), std::ios::binary);
+  std::vector<char> piece(1 << 20);
+  while (file) {
+    file.read(piece.data(), static_cast<std::streamsize>(piece.size()));
+    hash.add(piece.data(), static_cast<size_t>(file.gcount()));
+  }
+}
+
 bool namesHost(const std::string &targets) {
   std::istringstream list(targets);
   for (std::string target; std::getline(list, target, ',');)
@@ -80,17 +185,46 @@ bool namesHost(const std::string &targets) {
 
 } // namespace
 
+std::string packageFor(const Model &model, const Options &options,
+                       std::vector<int64_t> batches) {
+  if (!options.package.empty())
+    return options.package;
+  if (batches.front() != 1)
+    batches.insert(batches.begin(), 1);
+  Progress progress(options.isQuiet);
+  progress.say("looking for the device");
+  std::string targets = targetsOf(options.device);
+  std::string module = writeChecked(model, model.element(), batches);
+  Sha256 hash;
+  hash.add(module);
+  hash.add(targets);
+  addCompiler(hash);
+  std::filesystem::path path = cacheFolder() / (hash.hex() + ".greta");
+  progress.clear();
+  std::error_code ignored;
+  if (std::filesystem::exists(path, ignored))
+    return path;
+  // Processes that compile at once each have a file of their own.
+  std::string own = path.string() + "." + std::to_string(getpid());
+  int status = translate(module, targets, own, options.isQuiet);
+  std::error_code problem;
+  if (status == 0)
+    std::filesystem::rename(own, path, problem);
+  if (status != 0 || problem) {
+    std::filesystem::remove(own, ignored);
+    fail(status ? "the model's kernels do not compile for " + targets
+                : path.string() + ": " + problem.message());
+  }
+  return path;
+}
+
 int compile(const Options &options) {
   Model model = readModel(options.model, options.synthetic);
   Element element = options.type == "f32"    ? Element::F32
                     : options.type == "f16"  ? Element::F16
                     : options.type == "bf16" ? Element::BF16
                                              : model.element();
-  if (model.config.vocabulary > largestVocabulary)
-    fail("the vocabulary has " + std::to_string(model.config.vocabulary) +
-         " tokens; the device chooses from up to " +
-         std::to_string(largestVocabulary));
-  std::string module = writeModule(model, element, options.batches);
+  std::string module = writeChecked(model, element, options.batches);
   if (options.printsModule) {
     fputs(module.c_str(), stdout);
     return 0;
@@ -102,7 +236,8 @@ int compile(const Options &options) {
   if (options.targets.empty() || options.output.empty())
     fail("say with --targets=gfx942,vulkan for what to compile, and with -o "
          "where to write the package");
-  int status = translate(module, options);
+  int status =
+      translate(module, options.targets, options.output, options.isQuiet);
   if (status == 0 && !options.isQuiet)
     printf("%s: activations in %s; %s\n", options.output.c_str(),
            nameOf(element), describeHeld(model, element).c_str());

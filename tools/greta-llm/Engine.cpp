@@ -24,6 +24,7 @@ EngineOptions EngineOptions::of(const Options &options) {
   engine.context = options.context;
   engine.chunk = options.chunk;
   engine.usesGraphs = !options.noGraphs;
+  engine.keepsSize = options.isDeterministic;
   engine.isQuiet = options.isQuiet;
   return engine;
 }

@@ -13,6 +13,9 @@
 #include "Sampling.h"
 #include "Weights.h"
 
+#include <atomic>
+#include <map>
+
 namespace greta::llm {
 
 struct Options;
@@ -23,6 +26,7 @@ struct EngineOptions {
   int64_t chunk = 2048;   // tokens that are evaluated together at most
   int64_t sequences = 1;  // that generate together
   bool usesGraphs = true; // of the steps with functions of their own
+  bool keepsSize = false; // steps take the same functions, however few generate
   bool isQuiet = true;
 
   static EngineOptions of(const Options &options);
@@ -97,8 +101,10 @@ public:
   const Config &config() const { return model.config; }
   int64_t vocabulary() const { return model.config.vocabulary; }
   int64_t chunk() const { return options.chunk; }
-  // Sequences that a step of all places takes together.
-  int64_t batch() const { return places.step->size; }
+  // The most sequences that a step takes together.
+  int64_t batch() const { return places.size; }
+  // Rows that steps have computed, of which some are nobody's.
+  int64_t stepRows() const { return computedRows; }
   int64_t capacity() const { return pages * pageSize; }
   int64_t freeTokens() const {
     return static_cast<int64_t>(freePages.size()) * pageSize;
@@ -137,6 +143,7 @@ private:
   void checkFacts();
   void checkArguments(const greta::Function &function, int64_t layer);
   Step loadStep(int64_t size);
+  const Step &stepFor(int64_t sequences) const;
   greta::Tensor bind(const std::string &name, int64_t layer,
                      const Inputs &inputs, const Buffer &x, int64_t xRow);
   std::vector<greta::Tensor> bindAll(const greta::Function &function,
@@ -150,18 +157,17 @@ private:
   void queueLayers(const Step &step, const Inputs &inputs);
   void queueHead(const Step &step, const Inputs &inputs, int64_t row,
                  int64_t rows);
-  void queueStep(int64_t batch);
+  void queueStep(int64_t batch, const Step &step);
   void queueSample(int64_t rows, size_t numbers);
-  void runStep(int64_t batch);
+  void runStep(int64_t batch, int64_t count);
   void clearPlaces();
   void writeTable(int64_t place, const Sequence &sequence);
   Chosen readTokens();
   // A place's line of the arrays: functions take a batch of them at a time.
   int64_t lineOf(int64_t place) const {
-    int64_t size = places.step->size;
-    return place / size * pitch() + place % size;
+    return place / places.size * pitch() + place % places.size;
   }
-  int64_t pitch() const { return (places.step->size + 3) / 4 * 4; }
+  int64_t pitch() const { return (places.size + 3) / 4 * 4; }
 
   const Model &model;
   EngineOptions options;
@@ -178,16 +184,19 @@ private:
   greta::Buffer x[2], cos, sin, cosTable, sinTable, inputBuffer, logitBuffer;
   std::vector<greta::Buffer> keys, values;
   int64_t pages, positions, logitRows, appended = 0;
+  std::atomic<int64_t> computedRows{0};
   std::vector<int32_t> freePages, inputWords;
   std::vector<float> logits;
 
-  // Places are evaluated in batches of as many as the step's functions take.
+  // Places are evaluated in batches of `size`, of each the first ones that have
+  // something to do, by the functions for the smallest number that is enough.
   struct Places {
-    const Step *step = nullptr;
+    int64_t size = 1;
     int64_t lines = 0; // of the arrays of `input`, and of `rows`
     greta::Buffer input, rows, numbers;
-    std::vector<int64_t> left;         // tokens that a place's sequence wants
-    std::vector<greta::Graph> batches; // recorded when first used
+    std::vector<int64_t> left; // tokens that a place's sequence wants
+    // Of each batch, by the functions' size; recorded when first used.
+    std::vector<std::map<int64_t, greta::Graph>> batches;
   };
   Places places;
   bool placesAreClear = false;

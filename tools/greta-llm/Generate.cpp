@@ -2,6 +2,7 @@
 // it, `logits` writes what the model says after each token, `tokenize` shows
 // the tokens.
 #include "Chat.h"
+#include "Compile.h"
 #include "Engine.h"
 #include "Npy.h"
 #include "Options.h"
@@ -33,7 +34,8 @@ void checkTokens(const std::vector<int32_t> &tokens, const Engine &engine) {
 int generate(const Options &options) {
   Model model = readModel(options.model, options.synthetic);
   Tokenizer tokenizer(model);
-  Engine engine(model, options.package, EngineOptions::of(options));
+  Engine engine(model, packageFor(model, options, {1}),
+                EngineOptions::of(options));
   std::vector<int32_t> tokens =
       tokenizer.encode(options.prompt, options.addsSpecial);
   checkTokens(tokens, engine);
@@ -43,15 +45,17 @@ int generate(const Options &options) {
   Sequence sequence;
   engine.reserve(sequence, prompt + std::max<int64_t>(most - 1, 0));
 
+  Sampling sampling = options.sampling;
+  sampling.seed = seedOf(options);
   double begin = seconds(), prompted = begin;
   engine.append(sequence, tokens.data(), tokens.size());
   // The device is a step ahead of the text.
   std::deque<Engine::Chosen> ahead;
   for (int64_t queued = 0; made < most; ++made) {
     for (; queued < most && ahead.size() < 2; ++queued)
-      ahead.push_back(
-          queued ? engine.step()
-                 : engine.begin(0, sequence, tokens, options.sampling, most));
+      ahead.push_back(queued
+                          ? engine.step()
+                          : engine.begin(0, sequence, tokens, sampling, most));
     int32_t token = ahead.front()[0];
     ahead.pop_front();
     if (!made)
@@ -78,7 +82,8 @@ int generate(const Options &options) {
 
 int logits(const Options &options) {
   Model model = readModel(options.model, options.synthetic);
-  Engine engine(model, options.package, EngineOptions::of(options));
+  Engine engine(model, packageFor(model, options, {1}),
+                EngineOptions::of(options));
   std::vector<int32_t> tokens(options.tokens.begin(), options.tokens.end());
   checkTokens(tokens, engine);
   Sequence sequence;

@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <chrono>
+#include <random>
 #include <system_error>
 
 using namespace greta::llm;
@@ -16,23 +17,53 @@ double greta::llm::seconds() {
       .count();
 }
 
+uint64_t greta::llm::seedOf(const Options &options) {
+  if (options.hasSeed)
+    return options.sampling.seed;
+  std::random_device device;
+  return uint64_t(device()) << 32 | device();
+}
+
 namespace {
 
-void addModel(CLI::App *verb, Options &options) {
-  verb->add_option("model", options.model,
-                   "a .gguf file, or a folder with safetensors, config.json "
-                   "and tokenizer.json");
+constexpr const char *whatModelsAre =
+    "a .gguf file, or a folder with safetensors, config.json and "
+    "tokenizer.json";
+
+void addSynthetic(CLI::App *verb, Options &options) {
   verb->add_option("--synthetic", options.synthetic,
                    "random weights in place of a model: tiny, llama3-1b or "
                    "llama3-8b, optionally with :f32, :f16, :bf16 or :q4_0");
 }
 
-// The options of every verb that runs a package.
+void addModel(CLI::App *verb, Options &options) {
+  verb->add_option("model", options.model, whatModelsAre);
+  addSynthetic(verb, options);
+}
+
+// "[package] model": a command that is given no package takes the one in the
+// cache, or compiles it there. A package is known by its name.
+void nameFiles(Options &options) {
+  const std::string &first = options.first, end = ".greta";
+  bool isPackage =
+      first.size() > end.size() &&
+      first.compare(first.size() - end.size(), end.size(), end) == 0;
+  if (!options.second.empty() || isPackage || !options.synthetic.empty()) {
+    options.package = first;
+    if (!options.second.empty())
+      options.model = options.second;
+  } else if (!first.empty()) {
+    options.model = first;
+  }
+}
+
+// The options of every verb that runs a model.
 void addEngine(CLI::App *verb, Options &options) {
-  verb->add_option("package", options.package,
-                   "the package that greta-llm compile wrote")
-      ->required();
-  addModel(verb, options);
+  verb->add_option("package", options.first,
+                   "the package that greta-llm compile wrote; without it one "
+                   "is compiled into the cache, and found there the next time");
+  verb->add_option("model", options.second, whatModelsAre);
+  addSynthetic(verb, options);
   verb->add_option("--device", options.device,
                    "hip[:N], vulkan[:N] or sim:<gfx>; without it the first "
                    "that exists");
@@ -51,10 +82,16 @@ void addEngine(CLI::App *verb, Options &options) {
                  "print no progress and no times");
 }
 
-void addSampling(CLI::App *verb, Sampling &sampling) {
-  verb->add_option("--seed", sampling.seed,
-                   "seed of the random numbers; the same seed gives the same "
-                   "text");
+void addSampling(CLI::App *verb, Options &options) {
+  Sampling &sampling = options.sampling;
+  verb->add_option_function<uint64_t>(
+      "--seed",
+      [&](uint64_t seed) {
+        sampling.seed = seed;
+        options.hasSeed = true;
+      },
+      "seed of the random numbers; the same seed gives the same text, and "
+      "without one each text is another");
   verb->add_option("--temp,--temperature", sampling.temperature,
                    "divides the logits; 0: always the most likely token")
       ->check(CLI::Range(0.0, 100.0));
@@ -84,11 +121,10 @@ int main(int argc, char **argv) {
   Options options;
   int (*chosen)(const Options &) = nullptr;
   CommandLine app{"Compiles and runs language models.", "greta-llm"};
-  app.footer("greta-llm COMMAND --help lists a command's options. A first try, "
-             "without a model file:\n"
-             "  greta-llm compile --synthetic=tiny --targets=vulkan -o "
-             "tiny.greta\n"
-             "  greta-llm serve tiny.greta --synthetic=tiny");
+  app.footer("greta-llm COMMAND --help lists a command's options. First tries, "
+             "with a model file and without:\n"
+             "  greta-llm run model.gguf\n"
+             "  greta-llm serve --synthetic=tiny");
   app.require_subcommand(0, 1);
   // Prompts and sequences, in tokens.
   const CLI::Range lengths(0, 1 << 24);
@@ -123,6 +159,15 @@ int main(int argc, char **argv) {
   verb->add_flag("-q,--quiet", options.isQuiet,
                  "print no progress and no summary");
 
+  verb = add("run", "chat in the terminal", run);
+  addEngine(verb, options);
+  verb->add_option("--system", options.system,
+                   "what the model is told before the first message");
+  verb->add_option("-n", options.longest,
+                   "most tokens of an answer; 0: as many as there is room for")
+      ->check(CLI::Range(0, 1 << 24));
+  addSampling(verb, options);
+
   verb = add("generate", "continue a text", generate);
   addEngine(verb, options);
   verb->add_option("-p,--prompt", options.prompt, "the text to continue")
@@ -133,7 +178,7 @@ int main(int argc, char **argv) {
                  "go on where the model would end");
   verb->add_flag("!--no-special", options.addsSpecial,
                  "leave out the tokens that the model wants around a prompt");
-  addSampling(verb, options.sampling);
+  addSampling(verb, options);
 
   verb = add("logits", "write the logits after each token to a file", logits);
   addEngine(verb, options);
@@ -189,7 +234,7 @@ int main(int argc, char **argv) {
                    "bytes/s of the device's memory, a limit for --profile: "
                    "4.2e12; 0: what a copy reaches")
       ->check(CLI::PositiveNumber);
-  addSampling(verb, options.sampling);
+  addSampling(verb, options);
 
   verb =
       add("perplexity", "measure how well a model predicts a text", perplexity);
@@ -210,6 +255,9 @@ int main(int argc, char **argv) {
   verb->add_option("--parallel", options.parallel,
                    "slots: sequences that generate together")
       ->check(CLI::Range(1, 1024));
+  verb->add_flag("--deterministic", options.isDeterministic,
+                 "answers do not depend on what else is generated: steps take "
+                 "the kernels for all slots, even for one user");
   verb->add_option("--queue", options.queue,
                    "requests that may wait for a slot; more are refused")
       ->check(CLI::Range(1, 65536));
@@ -227,8 +275,9 @@ int main(int argc, char **argv) {
     return *status;
   try {
     if (!chosen)
-      fail("no command given; the commands are compile, generate, logits, "
+      fail("no command given; the commands are compile, run, generate, logits, "
            "tokenize, bench, perplexity, serve (--help)");
+    nameFiles(options);
     int status = chosen(options);
     if (status == 0 && fflush(stdout) != 0)
       throw std::system_error(errno, std::generic_category(),

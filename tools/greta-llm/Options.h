@@ -13,19 +13,25 @@ namespace greta::llm {
 struct Options {
   std::string model, synthetic, package, device, output, targets, type, prompt,
       text, file, format = "table", host = "127.0.0.1", keyFile;
+  std::string system;        // the first message of a chat
+  std::string first, second; // [package] model, as they were given
   std::vector<int64_t> batches = {1}, prompts = {512}, depths = {0}, tokens;
-  int64_t count = 128, context = 0, chunk = 2048, repetitions = 5, window = 512,
-          port = 8080, parallel = 8, queue = 64, grace = 20;
+  int64_t count = 128, longest = 0, context = 0, chunk = 2048, repetitions = 5,
+          window = 512, port = 8080, parallel = 8, queue = 64, grace = 20;
   double peak = 0, bandwidth = 0;
   bool noGraphs = false, printsModule = false, addsSpecial = true,
-       ignoresEnd = false, isQuiet = false, profiles = false, isChat = false;
+       ignoresEnd = false, isQuiet = false, profiles = false, isChat = false,
+       isDeterministic = false, hasSeed = false;
   Sampling sampling;
 };
 
 // Of a clock that only goes forward.
 double seconds();
+// The seed that was given, else one that is drawn.
+uint64_t seedOf(const Options &options);
 
 int compile(const Options &options);
+int run(const Options &options);
 int generate(const Options &options);
 int logits(const Options &options);
 int tokenize(const Options &options);

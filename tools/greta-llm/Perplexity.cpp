@@ -2,6 +2,7 @@
 // the mean of -log p of its tokens, with its standard error, as llama.cpp
 // counts it: the text is cut into windows, each begins as texts begin, and the
 // tokens of its later half are predicted from all before them.
+#include "Compile.h"
 #include "Engine.h"
 #include "Options.h"
 #include "Tokenizer.h"
@@ -36,7 +37,7 @@ int perplexity(const Options &options) {
   if (engineOptions.context < options.window)
     fail("the context of " + std::to_string(engineOptions.context) +
          " tokens is less than a window (--window)");
-  Engine engine(model, options.package, engineOptions);
+  Engine engine(model, packageFor(model, options, {1}), engineOptions);
   size_t vocabulary = static_cast<size_t>(engine.vocabulary());
   double sum = 0, squares = 0, count = 0;
   for (size_t from = 0; from + window <= tokens.size(); from += window) {

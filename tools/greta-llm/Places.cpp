@@ -23,16 +23,18 @@ int32_t Engine::Chosen::operator[](int64_t place) {
   return static_cast<const int32_t *>(state->tokens.pointer())[line];
 }
 
-void Engine::makePlaces(int64_t sequences) {
-  // The functions for the smallest number that is enough, or the largest there
-  // are, several times: a token's logits do not depend on how many are
-  // evaluated with it.
+/// The functions for the smallest number that is enough, or the largest.
+const Engine::Step &Engine::stepFor(int64_t sequences) const {
   size_t i = 0;
   while (i + 2 < steps.size() && steps[i].size < sequences)
     ++i;
+  return steps[i];
+}
+
+void Engine::makePlaces(int64_t sequences) {
   places = {};
-  places.step = &steps[i];
-  int64_t size = steps[i].size, batches = (sequences + size - 1) / size;
+  places.size = stepFor(sequences).size;
+  int64_t size = places.size, batches = (sequences + size - 1) / size;
   places.lines = batches * pitch();
   places.left.assign(static_cast<size_t>(sequences), 0);
   places.batches.resize(static_cast<size_t>(batches));
@@ -87,21 +89,24 @@ void Engine::queueSample(int64_t rows, size_t numbers) {
   function.launch(stream, tensors, results);
 }
 
-void Engine::queueStep(int64_t batch) {
+void Engine::queueStep(int64_t batch, const Step &step) {
   Inputs inputs = inputsOfPlaces();
   inputs.first = batch * pitch();
-  inputs.tokens = inputs.sequences = places.step->size;
-  queueLayers(*places.step, inputs);
-  queueHead(*places.step, inputs, 0, inputs.tokens);
+  inputs.tokens = inputs.sequences = step.size;
+  queueLayers(step, inputs);
+  queueHead(step, inputs, 0, inputs.tokens);
   queueSample(inputs.tokens, static_cast<size_t>(inputs.first) * 4);
 }
 
-void Engine::runStep(int64_t batch) {
-  greta::Graph &graph = places.batches[static_cast<size_t>(batch)];
+/// A step of the first `count` places of a batch.
+void Engine::runStep(int64_t batch, int64_t count) {
+  const Step &step = stepFor(options.keepsSize ? places.size : count);
+  computedRows += step.size;
   if (!options.usesGraphs)
-    return queueStep(batch);
+    return queueStep(batch, step);
+  greta::Graph &graph = places.batches[static_cast<size_t>(batch)][step.size];
   if (!graph.get())
-    graph = stream.capture([&] { queueStep(batch); });
+    graph = stream.capture([&] { queueStep(batch, step); });
   stream.launch(graph);
 }
 
@@ -148,8 +153,7 @@ bool Engine::extend(int64_t place, Sequence &sequence, int64_t tokens,
 }
 
 void Engine::warmUp() {
-  int64_t count = static_cast<int64_t>(places.left.size());
-  for (int64_t place = 0; place < count; place += places.step->size) {
+  auto use = [&](int64_t place) {
     Sequence sequence;
     const std::vector<int32_t> prompt = {0};
     reserve(sequence, 4);
@@ -160,7 +164,14 @@ void Engine::warmUp() {
     (void)chosen[place];
     end(place);
     release(sequence);
-  }
+  };
+  int64_t count = static_cast<int64_t>(places.left.size());
+  for (int64_t first = 0; first < count; first += places.size)
+    for (const Step &one : steps)
+      if (one.size == places.size || (one.size && !options.keepsSize))
+        if (int64_t place = first + one.size - 1;
+            one.size <= places.size && place < count)
+          use(place);
   forgetPlaces();
 }
 
@@ -181,17 +192,18 @@ Engine::Chosen Engine::begin(int64_t place, const Sequence &sequence,
 }
 
 Engine::Chosen Engine::step() {
-  int64_t size = places.step->size;
-  std::vector<bool> isWanted(places.batches.size());
+  size_t size = static_cast<size_t>(places.size);
+  // How many of a batch's places: up to the last one that wants a token.
+  std::vector<int64_t> counts(places.batches.size());
   for (size_t place = 0; place < places.left.size(); ++place)
     if (places.left[place] > 0) {
       --places.left[place];
-      isWanted[place / static_cast<size_t>(size)] = true;
+      counts[place / size] = static_cast<int64_t>(place % size) + 1;
     }
   stream.hold(); // the step and the copy of its tokens start as one
-  for (size_t batch = 0; batch < isWanted.size(); ++batch)
-    if (isWanted[batch])
-      runStep(static_cast<int64_t>(batch));
+  for (size_t batch = 0; batch < counts.size(); ++batch)
+    if (counts[batch])
+      runStep(static_cast<int64_t>(batch), counts[batch]);
   return readTokens();
 }
 
@@ -221,7 +233,7 @@ const std::vector<float> &Engine::evaluateOne(Sequence &sequence,
   put(Lengths, static_cast<int32_t>(position + 1));
   stream.write(places.input, sequence.pages.data(), sequence.pages.size() * 4,
                inputs.offset(Tables));
-  runStep(0);
+  runStep(0, 1);
   logits.clear();
   readLogits(1);
   placesAreClear = false;

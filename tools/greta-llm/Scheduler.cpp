@@ -22,10 +22,11 @@ void Answer::push(Piece piece) {
 }
 
 Scheduler::Scheduler(Engine &engine, const Tokenizer &tokenizer,
-                     int64_t sequences, int64_t queue)
+                     int64_t sequences, int64_t queue, bool isDeterministic)
     : engine(engine), tokenizer(tokenizer),
       sequences(static_cast<size_t>(sequences)),
-      queueLimit(static_cast<size_t>(queue)), free(engine.freeTokens()) {
+      queueLimit(static_cast<size_t>(queue)), isDeterministic(isDeterministic),
+      free(engine.freeTokens()) {
   for (int64_t place = 0; place < sequences; ++place)
     freePlaces.push_back(place);
   running.reserve(this->sequences);
@@ -84,12 +85,14 @@ bool Scheduler::admit() {
     return false;
   }
   // Who left frees his place in the queue.
-  auto left = std::stable_partition(waiting.begin(), waiting.end(),
-                                    [](const std::shared_ptr<Job> &job) {
-                                      return !job->answer->isCancelled;
-                                    });
-  std::vector<std::shared_ptr<Job>> gone(left, waiting.end());
-  waiting.erase(left, waiting.end());
+  std::vector<std::shared_ptr<Job>> gone;
+  for (auto it = waiting.begin(); it != waiting.end();)
+    if ((*it)->answer->isCancelled) {
+      gone.push_back(std::move(*it));
+      it = waiting.erase(it);
+    } else {
+      ++it;
+    }
   while (!waiting.empty() && running.size() < sequences &&
          reserve(*waiting.front())) {
     // The lowest place: fewer batches of places have something to do.
@@ -109,11 +112,11 @@ bool Scheduler::admit() {
   return goesOn;
 }
 
-/// Pages to begin with: for the prompt, what was said before, and some more.
+/// Pages to begin with: for the prompt, what is said once more, and some.
 bool Scheduler::reserve(Job &job) {
-  return engine.reserve(job.sequence,
-                        job.promptSize() +
-                            std::min(job.request.most, job.said + growth));
+  return engine.reserve(
+      job.sequence,
+      job.promptSize() + std::min(job.request.most, job.repeated() + growth));
 }
 
 /// Pages for the next token of all that generate, of those that arrived first
@@ -135,8 +138,15 @@ void Scheduler::grow() {
 }
 
 void Scheduler::preempt(Job &job) {
+  if (!isDeterministic) {
+    std::vector<int32_t> &tokens = job.request.tokens;
+    tokens.insert(tokens.end(), job.chosen.begin(), job.chosen.end());
+    job.request.most -= job.made;
+    job.before += job.made;
+  }
   auto again = std::make_shared<Job>(std::move(job.request), job.answer);
   again->said = job.said;
+  again->before = job.before;
   again->held = std::move(job.held);
   again->arrived = job.arrived;
   engine.end(job.place);
@@ -265,7 +275,7 @@ static size_t openBytes(const std::string &text,
 /// The next token of a job.
 void Scheduler::take(Job &job, int32_t token) {
   // A job that began anew does not repeat tokens that it has already sent.
-  if (job.made++ < job.said)
+  if (job.made++ < job.repeated())
     return;
   const Request &request = job.request;
   if (!job.said) {
@@ -277,7 +287,8 @@ void Scheduler::take(Job &job, int32_t token) {
                request.ends.end();
   if (isEnd || tokenizer.isEnd(token))
     return finish(job, "stop");
-  job.answer->generated = job.said = job.made;
+  job.answer->generated = job.said = job.before + job.made;
+  job.chosen.push_back(token);
   ++counts.generatedTokens;
   job.held += tokenizer.bytesOf(token);
   size_t stop = std::string::npos;
@@ -287,7 +298,7 @@ void Scheduler::take(Job &job, int32_t token) {
     job.held.resize(stop);
     return finish(job, "stop");
   }
-  if (job.said == request.most)
+  if (job.made == request.most)
     return finish(job, "length");
   size_t ready = job.held.size() - openBytes(job.held, request.stops);
   if (ready) {

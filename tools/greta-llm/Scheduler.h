@@ -2,18 +2,22 @@
 // their texts, piece by piece, each as if it were alone.
 //
 // One thread owns the engine. A step evaluates either the next part of one
-// prompt or a token of every sequence that generates, in turn, with the same
-// kernels however many there are, so that an answer does not depend on its
-// neighbours. Steps are queued one ahead of the tokens that are read, so the
-// device does not wait: a sequence that ends by what it says has then made a
-// token too many, which is dropped.
+// prompt or a token of every sequence that generates, in turn. Steps are queued
+// one ahead of the tokens that are read, so the device does not wait: a
+// sequence that ends by what it says has then made a token too many, which is
+// dropped.
 //
 // A request is admitted, in the order of arrival, when the cache has pages for
 // its prompt and some tokens, and takes more as it grows. When the cache is out
-// of pages, the request that arrived last gives its own up, and begins anew as
-// soon as they fit again: sampling depends on nothing but the request, so it
-// says the same once more, of which its client hears only what is new. The
-// request that arrived first is never stopped, so every request finishes.
+// of pages, the request that arrived last gives its own up, and goes on as soon
+// as they fit again, with what it has said as a part of its prompt. The request
+// that arrived first is never stopped, so every request finishes.
+//
+// Kernels for few sequences are faster than those for many, and round their
+// sums in another order: an answer depends on its neighbours by that. A
+// deterministic engine has the same kernels for any number; there a request
+// that gave up its pages begins anew and says the same once more, of which its
+// client hears only what is new.
 #ifndef GRETA_LLM_SCHEDULER_H
 #define GRETA_LLM_SCHEDULER_H
 
@@ -78,7 +82,7 @@ struct Metrics {
 class Scheduler {
 public:
   Scheduler(Engine &engine, const Tokenizer &tokenizer, int64_t sequences,
-            int64_t queue);
+            int64_t queue, bool isDeterministic);
   // Finishes what was taken, then ends.
   ~Scheduler();
 
@@ -104,6 +108,8 @@ private:
       return static_cast<int64_t>(request.tokens.size());
     }
     bool isInPrompt() const { return evaluated < request.tokens.size(); }
+    // Tokens to make once more.
+    int64_t repeated() const { return said - before; }
 
     Request request;
     std::shared_ptr<Answer> answer; // null: finished
@@ -112,8 +118,10 @@ private:
     size_t evaluated = 0; // tokens of the prompt
     int64_t queued = 0;   // tokens that the device has made, or will
     int64_t made = 0;     // of these, how many the host has read
-    int64_t said = 0;     // tokens whose text is pushed or held
-    std::string held;     // text that is not yet pushed
+    int64_t before = 0;   // tokens that the prompt has of its answer
+    int64_t said = 0;     // tokens of the answer whose text is pushed or held
+    std::vector<int32_t> chosen; // what the host has read
+    std::string held;            // text that is not yet pushed
     double arrived = seconds();
   };
   // Tokens on their way, and whose they are.
@@ -138,6 +146,7 @@ private:
   Engine &engine;
   const Tokenizer &tokenizer;
   const size_t sequences, queueLimit;
+  const bool isDeterministic;
   std::deque<std::shared_ptr<Job>> waiting;
   std::vector<std::shared_ptr<Job>> running;
   std::deque<Step> ahead;

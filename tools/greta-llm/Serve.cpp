@@ -5,6 +5,7 @@
 //
 // SIGTERM and SIGINT end the server when open requests have their answers, or
 // after --grace seconds. A lost device ends it after one, with status 1.
+#include "Compile.h"
 #include "Http.h"
 #include "Options.h"
 #include "Requests.h"
@@ -24,7 +25,8 @@ public:
   Server(const Options &options, const Model &model, Engine &engine,
          const Tokenizer &tokenizer)
       : options(options), model(model), engine(engine),
-        scheduler(engine, tokenizer, options.parallel, options.queue),
+        scheduler(engine, tokenizer, options.parallel, options.queue,
+                  options.isDeterministic),
         reader(model, tokenizer, scheduler.capacity()) {}
 
   int run();
@@ -194,6 +196,9 @@ std::string Server::metrics() const {
   add("steps_total", "counter", "Steps of the engine.", count(m.steps));
   add("step_seconds_total", "counter", "Time in steps.",
       count(m.stepMicroseconds) * 1e-6);
+  add("step_rows_total", "counter",
+      "Rows of tokens that steps computed, used or not.",
+      static_cast<double>(engine.stepRows()));
   add("first_tokens_total", "counter", "Prompts that were evaluated.",
       count(m.firstTokens));
   add("first_token_seconds_total", "counter",
@@ -319,6 +324,17 @@ int Server::run() {
   _exit(1);
 }
 
+/// How many sequences generate together: powers of two up to the slots, so that
+/// a step of few has kernels of its own.
+std::vector<int64_t> sizesUpTo(int64_t slots) {
+  constexpr int64_t largest = 32; // of more, a step takes several
+  std::vector<int64_t> sizes;
+  for (int64_t size = 1; size < std::min(slots, largest); size *= 2)
+    sizes.push_back(size);
+  sizes.push_back(std::min(slots, largest));
+  return sizes;
+}
+
 /// Memory of requests goes back to the system when they are answered. By itself
 /// the C library keeps a heap for each thread, and after the first large text
 /// is freed it puts the next ones into these, where they leave holes.
@@ -345,7 +361,8 @@ int serve(const Options &options) {
   Tokenizer tokenizer(model);
   EngineOptions engineOptions = EngineOptions::of(options);
   engineOptions.sequences = options.parallel;
-  Engine engine(model, options.package, engineOptions);
+  Engine engine(model, packageFor(model, options, sizesUpTo(options.parallel)),
+                engineOptions);
   engine.warmUp();
   return Server(options, model, engine, tokenizer).run();
 }

@@ -1,0 +1,119 @@
+"""greta-llm run: a chat in the terminal, its commands, the conversation in the KV cache; packages that commands compile into the user's cache."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+
+import pytest
+
+from test_llm import LLM, llm
+from test_llm_serve import DEVICE, Server, package  # noqa: F401
+
+TINY = ("--synthetic=tiny", f"--device={DEVICE}", "--temp=0")
+STATS = re.compile(r"prompt (\d+) tokens, of which (\d+) were in the cache, [\d.]+ tokens/s; answer (\d+), [\d.]+ tokens/s")
+
+
+def chat(package, *lines, options=()):
+    """(answers and the like, what was said beside them) of a chat that is piped in."""
+    ran = subprocess.run([str(w) for w in (LLM, "run", package, *TINY, "-n", "6", *options)], input="\n".join(lines) + "\n", capture_output=True, text=True, errors="replace", timeout=300)
+    assert ran.returncode == 0, ran.stderr
+    return ran.stdout.splitlines(), ran.stderr
+
+
+def stats(said):
+    return [tuple(map(int, numbers)) for numbers in STATS.findall(said)]
+
+
+def test_the_conversation_stays_in_the_cache(package):  # noqa: F811
+    answers, said = chat(package, "hello", "/stats", "more", "/stats", "/clear", "hello", "/stats", "/again", "/stats")
+    first, second, anew, again = stats(said)
+    assert answers[0] == answers[2] == answers[3] and answers[1] != answers[0]
+    # All of the first prompt and of its answer but the last token, whose keys may be missing.
+    assert first[1] == 0 and second[1] >= first[0] and second[0] > second[1]
+    # A prompt that the cache has as a whole is evaluated from its last token on.
+    assert anew[0] == first[0] == again[0] and again[1] == first[0] - 1
+    assert {one[2] for one in (first, second, anew, again)} == {6}
+
+
+def test_it_says_what_the_server_says(package):  # noqa: F811
+    """From a cache that holds the beginning as from a prompt as a whole."""
+    (first, second), _ = chat(package, "abc", "more", options=("--system", "be brief"))
+    server = Server(package, ["--synthetic=tiny"])
+    messages = [{"role": "system", "content": "be brief"}, {"role": "user", "content": "abc"}]
+    for want, question in ((first, "more"), (second, "")):
+        body = {"messages": messages, "temperature": 0, "max_tokens": 6}
+        status, text = server.request("/v1/chat/completions", body)
+        assert status == 200, text
+        answer = json.loads(text)["choices"][0]["message"]["content"]
+        assert answer.split("\n") == want.split("\n")
+        messages += [{"role": "assistant", "content": answer}, {"role": "user", "content": question}]
+    server.end()
+
+
+def test_commands(package):  # noqa: F811
+    answers, said = chat(package, "/help", "/nothing", "/again", "", "a \\", "b", "/system be brief", "a \\", "b", "/exit", "c")
+    assert len(answers) == 2 and answers[0] != answers[1]
+    assert "there is no command /nothing" in said and "there is no message to answer" in said and said.count("/clear") == 2
+
+
+def test_a_full_context(package):  # noqa: F811
+    """The oldest messages give way; a message that does not fit is taken back."""
+    questions = [f"question {i}" for i in range(8)]
+    _, said = chat(package, *questions, "/stats", "x" * 200, "/stats", "short", "/stats", options=("-c", "128"))
+    before, refused, after = stats(said)
+    assert "the oldest messages are forgotten" in said and before == refused != after and after[2] == 6
+    assert re.search(r"the message has \d+ tokens; there is room for 112 \(--context\)", said)
+
+
+def test_an_answer_is_stopped(package):  # noqa: F811
+    process = subprocess.Popen([str(w) for w in (LLM, "run", package, *TINY, "-c", "2048")], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process.stdin.write(b"hello\n")
+    process.stdin.flush()
+    assert process.stdout.read(1)
+    process.send_signal(signal.SIGINT)
+    output, said = process.communicate(b"/stats\n/exit\n", timeout=120)
+    assert process.returncode == 0 and output.endswith(b" ..\n")
+    ((_, _, made),) = stats(said.decode())
+    assert made < 1900
+
+
+@pytest.mark.parametrize("verb, options", [("run", ("-n", "4")), ("generate", ("-p", "hello", "-n", "4"))])
+def test_packages_are_compiled_once(tmp_path, verb, options):
+    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path)}
+
+    def ran(device=DEVICE):
+        return subprocess.run([str(w) for w in (LLM, verb, "--synthetic=tiny", "--temp=0", f"--device={device}", *options)], input="hello\n", capture_output=True, text=True, errors="replace", timeout=300, env=environment)
+
+    first = ran()
+    assert first.returncode == 0, first.stderr
+    folder = tmp_path / "greta" / "llm"
+    (made,) = folder.iterdir()
+    assert re.fullmatch(r"[0-9a-f]{64}\.greta", made.name)
+    written = made.stat().st_mtime_ns
+    assert ran().stdout == first.stdout and made.stat().st_mtime_ns == written and len(list(folder.iterdir())) == 1
+    # Another device's kernels are another package.
+    assert ran("sim:gfx1100").returncode == 0 and len(list(folder.iterdir())) == 2
+
+
+def test_a_cache_that_cannot_be_had(tmp_path):
+    words = [str(w) for w in (LLM, "generate", *TINY, "-p", "a", "-n", "1")]
+    unset = {k: v for k, v in os.environ.items() if k not in ("HOME", "XDG_CACHE_HOME")}
+    for environment, why in (
+        (unset, "there is no folder for compiled packages: set XDG_CACHE_HOME or HOME, or name a package that greta-llm compile wrote"),
+        ({**unset, "XDG_CACHE_HOME": "/dev/null"}, "/dev/null/greta/llm: cannot be made: Not a directory"),
+    ):
+        ran = subprocess.run(words, capture_output=True, text=True, env=environment)
+        assert (ran.returncode, ran.stderr) == (1, f"greta-llm: error: {why}\n")
+    assert llm("generate", "a.greta", "-p", "a").stderr.startswith("greta-llm: error: name one model")
+
+
+@pytest.mark.parametrize("options, rows", [((), 1), (("--deterministic",), 4)])
+def test_a_lone_user_has_kernels_for_one(package, options, rows):  # noqa: F811
+    server = Server(package, ["--synthetic=tiny"], "--parallel=4", *options)
+    before = server.metric("step_rows_total")
+    server.complete(prompt=[5, 6], max_tokens=9, temperature=0)
+    # The first token is the prompt's. A step may run ahead of the last one.
+    assert (server.metric("step_rows_total") - before) / rows in (8, 9)
+    server.end()

@@ -1,0 +1,275 @@
+// Run.cpp: the verb `run`, a chat in the terminal. In: lines. Out: the model's
+// answers as they are made. Ctrl-C ends an answer, and where there is none the
+// program.
+//
+// The conversation stays in the KV cache: of a prompt only what the cache does
+// not hold is evaluated.
+#include "Chat.h"
+#include "Compile.h"
+#include "Engine.h"
+#include "Options.h"
+#include "Tokenizer.h"
+
+#include <algorithm>
+#include <csignal>
+#include <deque>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <unistd.h>
+
+namespace greta::llm {
+namespace {
+
+using nlohmann::json;
+
+volatile sig_atomic_t isStopped = 0;
+
+constexpr const char *help =
+    "/clear         forget the conversation\n"
+    "/system TEXT   forget it, and begin with these instructions\n"
+    "/again         another answer to the last message\n"
+    "/stats         tokens and times of the last answer\n"
+    "/exit          end; so does Ctrl-D\n"
+    "A line that ends with a backslash goes on in the next one. Ctrl-C ends an "
+    "answer.\n";
+
+class Conversation {
+public:
+  Conversation(const Options &options, const Model &model,
+               const Tokenizer &tokenizer, Engine &engine)
+      : options(options), tokenizer(tokenizer), engine(engine), chat(model),
+        sampling(options.sampling) {
+    if (!chat.problem().empty())
+      fail(chat.problem());
+    sampling.seed = seedOf(options);
+    if (auto token = tokenizer.find(chat.end()))
+      endOfAnswer = *token;
+    clear(options.system);
+  }
+
+  void clear(const std::string &system) {
+    messages = json::array();
+    if (!system.empty())
+      add("system", system);
+  }
+  void say(const std::string &text) {
+    add("user", text);
+    answer();
+  }
+  void again();
+  void printStats() const;
+
+private:
+  /// A text may end within a character, and models write any bytes.
+  void add(const char *role, const std::string &text) {
+    std::string valid =
+        json(text).dump(-1, ' ', false, json::error_handler_t::replace);
+    messages.push_back({{"role", role}, {"content", json::parse(valid)}});
+  }
+  std::vector<int32_t> promptTokens();
+  void answer();
+  std::string generate(const std::vector<int32_t> &prompt, int64_t most);
+
+  const Options &options;
+  const Tokenizer &tokenizer;
+  Engine &engine;
+  const ChatTemplate chat;
+  Sampling sampling;
+  int32_t endOfAnswer = -1;
+  json messages;
+  Sequence sequence;
+  std::vector<int32_t> held; // the tokens whose keys the cache has
+  int64_t prompted = 0, kept = 0, made = 0;
+  double promptSeconds = 0, answerSeconds = 0;
+};
+
+void Conversation::again() {
+  if (!messages.empty() && messages.back()["role"] == "assistant")
+    messages.erase(messages.size() - 1);
+  if (messages.empty() || messages.back()["role"] != "user") {
+    fputs("there is no message to answer\n", stderr);
+    return;
+  }
+  answer();
+}
+
+void Conversation::printStats() const {
+  auto rate = [](int64_t tokens, double seconds) {
+    return seconds > 0 ? static_cast<double>(tokens) / seconds : 0;
+  };
+  fprintf(stderr,
+          "prompt %lld tokens, of which %lld were in the cache, %.1f tokens/s; "
+          "answer %lld, %.1f tokens/s\n",
+          static_cast<long long>(prompted), static_cast<long long>(kept),
+          rate(prompted - kept, promptSeconds), static_cast<long long>(made),
+          rate(made, answerSeconds));
+}
+
+/// The conversation's prompt. Its oldest messages are forgotten where it leaves
+/// less than an eighth of the context for the answer.
+std::vector<int32_t> Conversation::promptTokens() {
+  int64_t room = engine.capacity() - engine.capacity() / 8;
+  bool isCut = false;
+  while (true) {
+    std::vector<int32_t> tokens =
+        tokenizer.encode(chat.prompt(messages), false);
+    if (static_cast<int64_t>(tokens.size()) <= room) {
+      if (isCut)
+        fputs("(the context is full: the oldest messages are forgotten)\n",
+              stderr);
+      return tokens;
+    }
+    // A question goes with its answer.
+    size_t first = messages[0]["role"] == "system";
+    if (messages.size() < first + 3)
+      fail("the message has " + std::to_string(tokens.size()) +
+           " tokens; there is room for " + std::to_string(room) +
+           " (--context)");
+    messages.erase(first);
+    messages.erase(first);
+    isCut = true;
+  }
+}
+
+/// The answer to the last message, which is taken back where there is none.
+void Conversation::answer() {
+  try {
+    std::vector<int32_t> tokens = promptTokens();
+    int64_t room = engine.capacity() - static_cast<int64_t>(tokens.size());
+    std::string text = generate(
+        tokens, options.longest ? std::min(options.longest, room) : room);
+    ++sampling.seed; // the same message again has another answer
+    add("assistant", text);
+  } catch (const greta::Error &) {
+    throw; // the device's, which is not to be used any more
+  } catch (const std::exception &problem) {
+    fprintf(stderr, "%s\n", problem.what());
+    messages.erase(messages.size() - 1);
+  }
+}
+
+std::string Conversation::generate(const std::vector<int32_t> &prompt,
+                                   int64_t most) {
+  // Another token at a place means other keys from there on; the last token is
+  // evaluated again, because what it says is needed.
+  size_t common = 0;
+  while (common < held.size() && common + 1 < prompt.size() &&
+         held[common] == prompt[common])
+    ++common;
+  prompted = static_cast<int64_t>(prompt.size());
+  kept = sequence.length = static_cast<int64_t>(common);
+  made = 0;
+  held = prompt;
+  double begin = seconds(), first = begin;
+  engine.reserve(sequence, prompted - kept + most);
+  engine.append(sequence, prompt.data() + common, prompt.size() - common);
+  std::string text;
+  int32_t last = 0;
+  isStopped = 0;
+  // The device is a step ahead of the text.
+  std::deque<Engine::Chosen> ahead;
+  for (int64_t queued = 0; made < most && !isStopped; ++made) {
+    for (; queued < most && ahead.size() < 2; ++queued)
+      ahead.push_back(queued
+                          ? engine.step()
+                          : engine.begin(0, sequence, prompt, sampling, most));
+    int32_t token = ahead.front()[0];
+    ahead.pop_front();
+    if (!made)
+      first = seconds();
+    if (tokenizer.isEnd(token) || token == endOfAnswer)
+      break;
+    // The step that chose the next token has this one's keys in the cache; the
+    // last token's may be missing.
+    if (made)
+      held.push_back(last);
+    last = token;
+    std::string bytes = tokenizer.bytesOf(token);
+    text += bytes;
+    fwrite(bytes.data(), 1, bytes.size(), stdout);
+    fflush(stdout);
+  }
+  engine.end(0);
+  promptSeconds = first - begin;
+  answerSeconds = seconds() - first;
+  fputs(isStopped ? " ..\n" : "\n", stdout);
+  fflush(stdout);
+  return text;
+}
+
+/// A message, which may have several lines; false at the end.
+bool readMessage(std::string &message, bool isTerminal) {
+  message.clear();
+  for (const char *prompt = ">>> ";; prompt = "... ") {
+    if (isTerminal) {
+      fputs(prompt, stdout);
+      fflush(stdout);
+    }
+    std::string line;
+    if (!std::getline(std::cin, line))
+      return !message.empty();
+    bool goesOn = !line.empty() && line.back() == '\\';
+    if (goesOn)
+      line.back() = '\n';
+    message += line;
+    if (!goesOn)
+      return true;
+  }
+}
+
+/// Ctrl-C ends an answer only while there is one.
+class StopsAnswer {
+public:
+  StopsAnswer() {
+    struct sigaction action = {};
+    action.sa_handler = [](int) { isStopped = 1; };
+    sigaction(SIGINT, &action, &before);
+  }
+  ~StopsAnswer() { sigaction(SIGINT, &before, nullptr); }
+
+private:
+  struct sigaction before;
+};
+
+} // namespace
+
+int run(const Options &options) {
+  Model model = readModel(options.model, options.synthetic);
+  Tokenizer tokenizer(model);
+  Engine engine(model, packageFor(model, options, {1}),
+                EngineOptions::of(options));
+  Conversation conversation(options, model, tokenizer, engine);
+  bool isTerminal = isatty(STDIN_FILENO);
+  if (isTerminal && !options.isQuiet)
+    fprintf(stderr, "%s at %s, context %lld tokens. /help lists commands.\n",
+            model.path.c_str(), engine.deviceName().c_str(),
+            static_cast<long long>(engine.capacity()));
+  for (std::string message; readMessage(message, isTerminal);) {
+    StopsAnswer stops;
+    std::string word = message.substr(0, message.find_first_of(" \t\n"));
+    if (word.empty() && message.find_first_not_of(" \t\n") == std::string::npos)
+      continue;
+    if (word == "/exit" || word == "/quit" || word == "/bye")
+      return 0;
+    if (word == "/help")
+      fputs(help, stderr);
+    else if (word == "/clear")
+      conversation.clear(options.system);
+    else if (word == "/system")
+      conversation.clear(
+          message.substr(std::min(message.size(), word.size() + 1)));
+    else if (word == "/again")
+      conversation.again();
+    else if (word == "/stats")
+      conversation.printStats();
+    else if (word[0] == '/')
+      fprintf(stderr, "there is no command %s\n%s", word.c_str(), help);
+    else
+      conversation.say(message);
+  }
+  if (isTerminal)
+    fputc('\n', stdout);
+  return 0;
+}
+
+} // namespace greta::llm
