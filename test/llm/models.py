@@ -433,3 +433,15 @@ def write_gguf(path, a, weights, format, metadata=None):
     start = b"GGUF" + struct.pack("<IQQ", 3, len(tensors), count) + header + described
     path.write_bytes(start + b"\0" * (-len(start) % 32) + data)
     return meant
+
+
+def split_gguf(folder, a, weights, format, count):
+    """The paths of a model's files, of which each has every count-th tensor."""
+    folder.mkdir(exist_ok=True)
+    paths = [folder / f"m-{i + 1:05}-of-{count:05}.gguf" for i in range(count)]
+    tensors = len(weights) + (a.rope is not None)
+    for i, path in enumerate(paths):
+        split = {"split.no": i, "split.count": count, "split.tensors.count": tensors}
+        some = dict(list(weights.items())[i::count])
+        write_gguf(path, dataclasses.replace(a, rope=a.rope if i == 0 else None), some, format, (gguf_metadata(a) if i == 0 else {}) | split)
+    return paths

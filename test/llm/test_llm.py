@@ -65,6 +65,32 @@ def make_model(folder, name):
     return path, models.write_gguf(path, a, weights, format)
 
 
+def test_a_model_in_several_files(tmp_path, made):
+    """As gguf-split writes them: the metadata is in the first, tensors are in all."""
+    whole, package, want = made("llama3-gguf-f32")
+    architecture = ARCHITECTURES["llama3"]
+    paths = models.split_gguf(tmp_path, architecture, models.random_weights(architecture), "f32", 3)
+    assert (logits_of(paths[0], package, "sim:gfx942", tmp_path) == logits_of(whole, package, "sim:gfx942", tmp_path)).all()
+
+    def refused(path, says):
+        ran = llm("tokenize", path, "a")
+        assert ran.returncode == 1 and says in ran.stderr and ran.stderr.count("\n") == 1, ran.stderr
+
+    refused(paths[1], "is one of a model's 3 files; name the first, ..-00001-of-00003.gguf")
+    renamed = tmp_path / "m.gguf"
+    renamed.write_bytes(paths[0].read_bytes())
+    refused(renamed, "is one of a model's 3 files; name the first")
+    third = paths[2].read_bytes()
+    paths[2].write_bytes(paths[1].read_bytes())
+    refused(paths[0], "is not file 3 of 3 by its own metadata")
+    paths[2].write_bytes(models.split_gguf(tmp_path / "empty", architecture, {}, "f32", 3)[2].read_bytes())
+    refused(paths[0], "tensors; its files have")
+    paths[2].unlink()
+    refused(paths[0], "00003-of-00003.gguf: cannot open: No such file or directory")
+    paths[2].write_bytes(third[:100])
+    refused(paths[0], "00003-of-00003.gguf: the GGUF file is cut off")
+
+
 @pytest.fixture(scope="session")
 def made(tmp_path_factory):
     """name of a case -> (model, package, the definition's logits), made once."""

@@ -1,7 +1,7 @@
-// Gguf.cpp: a GGUF file, versions 2 and 3. In: the mapped bytes. Out: the
-// model's sizes from the metadata, its weights where they lie in the file, and
-// the tokenizer's tables. Every length is checked against the file's before it
-// is believed.
+// Gguf.cpp: GGUF files, versions 2 and 3. In: the mapped bytes, of a model in
+// several files of all. Out: the model's sizes from the metadata, its weights
+// where they lie in the files, and the tokenizer's tables. Every length is
+// checked against the file's before it is believed.
 #include "Description.h"
 #include "Model.h"
 
@@ -17,6 +17,7 @@ using nlohmann::json;
 // A vocabulary's tables have a few hundred thousand.
 constexpr uint64_t largestArray = 1u << 22;
 constexpr uint64_t largestMetadata = 1u << 16; // a file has some fifty
+constexpr int64_t mostFiles = 1000;            // of one model
 
 class Reader {
 public:
@@ -123,8 +124,8 @@ json Reader::value(uint32_t type, bool keepsArray) {
 // The metadata, by key.
 class Metadata {
 public:
-  Metadata(const std::string &path, json values)
-      : path(path), values(std::move(values)) {}
+  Metadata(std::string path, json values)
+      : path(std::move(path)), values(std::move(values)) {}
 
   const json *find(const std::string &key) const {
     auto it = values.find(key);
@@ -157,7 +158,7 @@ public:
         some[key.substr(prefix.size())] = value;
     return some;
   }
-  const std::string &path;
+  std::string path;
 
 private:
   json values;
@@ -291,24 +292,28 @@ bool isTable(const std::string &key) {
   });
 }
 
-} // namespace
+// What a file begins with: the metadata, without the tokenizer's tables.
+struct Head {
+  Reader reader; // at the tensors
+  uint64_t tensors;
+  Metadata data;
+};
 
-void readGguf(Model &model) {
-  model.files.push_back(std::make_unique<Mapping>(model.path));
-  const Mapping &file = *model.files.back();
+Head readHead(const Mapping &file, json &tokenizer) {
+  const std::string &path = file.path();
   if (file.size() < 4 || memcmp(file.data(), "GGUF", 4) != 0)
-    fail(model.path + ": is no GGUF file");
+    fail(path + ": is no GGUF file");
   Reader reader(file);
   reader.number<uint32_t>();
   uint32_t version = reader.number<uint32_t>();
   if (version < 2 || version > 3)
-    fail(model.path + ": GGUF version " + std::to_string(version) +
+    fail(path + ": GGUF version " + std::to_string(version) +
          " is not known; 2 and 3 are");
   uint64_t tensors = reader.number<uint64_t>();
   uint64_t values = reader.number<uint64_t>();
   reader.expect(values, 8 + 4 + 1);
   if (values > largestMetadata)
-    fail(model.path + ": the GGUF metadata has " + std::to_string(values) +
+    fail(path + ": the GGUF metadata has " + std::to_string(values) +
          " values; greta-llm reads up to " + std::to_string(largestMetadata));
   json metadata = json::object();
   for (uint64_t i = 0; i < values; ++i) {
@@ -316,26 +321,88 @@ void readGguf(Model &model) {
     uint32_t type = reader.number<uint32_t>();
     bool isTokenizer = key.rfind("tokenizer.", 0) == 0;
     json value = reader.value(type, isTable(key));
-    json &all = isTokenizer ? model.tokenizer : metadata;
+    json &all = isTokenizer ? tokenizer : metadata;
     if (all.contains(key))
-      fail(model.path + ": the GGUF metadata has '" + key + "' twice");
+      fail(path + ": the GGUF metadata has '" + key + "' twice");
     // No array of the architecture's is known.
     if (type == 9 && !isTokenizer)
       value = "an array";
     all[key] = std::move(value);
   }
-  Metadata data(model.path, std::move(metadata));
-  if (data.number("split.count", 1) > 1)
-    fail(model.path + ": is one part of a model in several GGUF files, which "
-                      "greta-llm does not read; merge them");
-  model.config = configOf(data);
-  double alignment = data.number("general.alignment", 32);
+  return {reader, tensors, Metadata(path, std::move(metadata))};
+}
+
+// The tensors of one file become the model's.
+void readTensors(Model &model, const Mapping &file, Head &head) {
+  double alignment = head.data.number("general.alignment", 32);
   uint64_t multiple = alignment >= 1 && alignment <= 65536
                           ? static_cast<uint64_t>(alignment)
                           : 0;
   if (!multiple || multiple & (multiple - 1))
-    fail(model.path + ": the GGUF alignment is " + std::to_string(alignment));
-  readTensors(model, file, reader, tensors, multiple);
+    fail(file.path() + ": the GGUF alignment is " + std::to_string(alignment));
+  readTensors(model, file, head.reader, head.tensors, multiple);
+}
+
+// The number of a file of several, from 1 on, as gguf-split writes names:
+// model-00002-of-00005.gguf.
+std::string nameOfFile(const std::string &stem, int64_t number, int64_t count) {
+  char end[40];
+  snprintf(end, sizeof(end), "-%05lld-of-%05lld.gguf",
+           static_cast<long long>(number), static_cast<long long>(count));
+  return stem + end;
+}
+
+// How many files the model has. The one that was named has to be their first.
+int64_t countFiles(const Head &named) {
+  const std::string &path = named.data.path;
+  int64_t count =
+      named.data.find("split.count") ? named.data.size("split.count") : 1;
+  if (count == 0 || count == 1)
+    return 1;
+  if (count < 0 || count > mostFiles)
+    fail(path + ": is of a model in " + std::to_string(count) +
+         " files; greta-llm reads up to " + std::to_string(mostFiles));
+  std::string end = nameOfFile("", 1, count);
+  if (named.data.size("split.no") != 0 || path.size() < end.size() ||
+      path.compare(path.size() - end.size(), end.size(), end) != 0)
+    fail(path + ": is one of a model's " + std::to_string(count) +
+         " files; name the first, .." + end);
+  return count;
+}
+
+// The files behind the first, whose head is `first`.
+void readOtherFiles(Model &model, const Head &first, int64_t count) {
+  size_t end = nameOfFile("", 1, count).size();
+  std::string stem = model.path.substr(0, model.path.size() - end);
+  for (int64_t other = 1; other < count; ++other) {
+    model.files.push_back(
+        std::make_unique<Mapping>(nameOfFile(stem, other + 1, count)));
+    const Mapping &file = *model.files.back();
+    json nothing = json::object();
+    Head head = readHead(file, nothing);
+    if (head.data.size("split.no") != other ||
+        head.data.size("split.count") != count)
+      fail(file.path() + ": is not file " + std::to_string(other + 1) + " of " +
+           std::to_string(count) + " by its own metadata");
+    readTensors(model, file, head);
+  }
+  int64_t tensors = first.data.size("split.tensors.count");
+  if (tensors != static_cast<int64_t>(model.weights.size()))
+    fail(model.path + ": the model has " + std::to_string(tensors) +
+         " tensors; its files have " + std::to_string(model.weights.size()));
+}
+
+} // namespace
+
+void readGguf(Model &model) {
+  model.files.push_back(std::make_unique<Mapping>(model.path));
+  const Mapping &file = *model.files.back();
+  Head head = readHead(file, model.tokenizer);
+  int64_t files = countFiles(head);
+  model.config = configOf(head.data);
+  readTensors(model, file, head);
+  if (files > 1)
+    readOtherFiles(model, head, files);
   model.config.vocabulary = model.weight("token_embd").shape.front();
   for (int64_t layer = 0;
        model.config.architecture->ggufPairs && layer < model.config.layers;
