@@ -386,11 +386,14 @@ bool Binder::bindParsed(const ParsedInst &p, Inst &i) {
   bool trueHalves = false;
   for (const StringRef &t : p.operands)
     trueHalves |= t.contains(".l") || t.contains(".h");
-  if (!trueHalves && !(op->flags & Pk16)) {
+  // Names of true halves are of vector registers; of a scalar one op_sel says
+  // which half is read.
+  if (!(op->flags & Pk16))
     for (unsigned k = 0; k < n; ++k)
       if (StringRef("shy").contains(i.src[k].type) && (i.opSel >> k & 1) &&
-          i.src[k].kind != Operand::Const)
+          i.src[k].kind != Operand::Const && !(trueHalves && i.src[k].isVgpr()))
         i.src[k].hi = true;
+  if (!trueHalves && !(op->flags & Pk16)) {
     if ((op->flags & Tied) && i.has(HiDst))
       i.src[n - 1].hi = true;
   } else if (trueHalves) {

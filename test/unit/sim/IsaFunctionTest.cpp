@@ -403,6 +403,32 @@ TEST_P(Function, HalvesOfRegisters) {
   }
 }
 
+/// Names have the halves of vector registers; op_sel has those of scalar ones.
+TEST_P(Function, HalvesOfScalarRegisters) {
+  std::vector<std::string> lines;
+  for (unsigned part : {0, 1})
+    for (const char *op : {"v_add_nc_u16_e64", "v_mul_f16_e64"})
+      lines.push_back(std::string(op) + " v8.h, s10, v12.l op_sel:[" +
+                      std::to_string(part) + ",0,1]");
+  if (here(lines).size() < lines.size())
+    GTEST_SKIP() << "no such form: halves of registers";
+  Bench b(GetParam(), true, lines);
+  for (unsigned k = 0; k < lines.size(); ++k) {
+    b.fill(k);
+    b.wave.s[10] = 0x4200c100; // 3.0 and -2.5
+    u32 part = k < 2 ? 0xc100 : 0x4200;
+    for (unsigned l = 0; l < b.lanes; ++l)
+      b.row(12)[l] = halfBits(float(l)) | 0x5a5a0000;
+    std::vector<u32> x(b.row(8), b.row(9));
+    b.run(k);
+    for (unsigned l = 0; l < b.lanes; ++l) {
+      u32 want = k % 2 ? halfBits(float(l) * (k < 2 ? -2.5f : 3.f))
+                       : (halfBits(float(l)) + part) & 0xffff;
+      ASSERT_EQ(b.row(8)[l], (x[l] & 0xffff) | want << 16) << lines[k];
+    }
+  }
+}
+
 /// Between the two register files.
 TEST_P(Function, Accumulators) {
   if (!gfx9)
