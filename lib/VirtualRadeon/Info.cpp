@@ -14,6 +14,10 @@ using namespace greta::radeon;
 // Newer than Debian 12's header.
 static constexpr uint32_t InfoMaxIbs = 0x22, InfoGpuvmFault = 0x23;
 static constexpr uint32_t GbAddressConfig = 0x263e;
+// The kernel keeps the top of the addresses to itself. libdrm 2.4.134 takes the
+// half below the highest bit in which the announced ends differ: nothing, if
+// the last one is a power of two behind the first.
+static constexpr uint64_t ReservedTop = 2 << 20;
 
 namespace {
 /// The fields that drm_amdgpu_info_device got behind tcc_disabled_mask.
@@ -64,7 +68,7 @@ static DeviceInfo deviceInfo(Connection &c) {
   d.virtual_address_alignment = 65536; // buffers lie apart: accesses between
                                        // them are seen
   d.high_va_offset = c.space.begin();
-  d.high_va_max = c.space.end();
+  d.high_va_max = c.space.end() - ReservedTop;
   d.pte_fragment_size = 2 << 20;
   d.gart_page_size = PageBytes;
   d.vram_type = chip.memoryType;
