@@ -188,7 +188,8 @@ GRETA_API greta_status greta_device_memory(greta_device *device,
 /* Gives what is reserved and not in use back to the driver. */
 GRETA_API greta_status greta_device_trim(greta_device *device);
 
-/* Buffers in device memory. Reads and writes go through staging memory; a write
+/* Buffers in device memory. Reads and writes go through staging memory, or are
+ * made in place where that is the host's memory (an integrated GPU). A write
  * copies `data` before it returns, a read waits for the stream. */
 GRETA_API greta_status greta_buffer_create(greta_device *device, size_t bytes,
                                            greta_buffer **buffer);
@@ -222,7 +223,7 @@ GRETA_API greta_status greta_buffer_fill(greta_stream *stream,
 
 /* Memory that the host reaches, too, through greta_buffer_pointer: on the
  * device where a driver has such memory, else the host's own that the device
- * reads. What the host writes before a call that queues work is seen by that
+ * reads; on an integrated GPU memory that the host caches. What the host writes before a call that queues work is seen by that
  * work; what work wrote is there once somebody waited for it. */
 GRETA_API greta_status greta_buffer_create_mapped(greta_device *device,
                                                   size_t bytes,

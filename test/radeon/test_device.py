@@ -201,11 +201,12 @@ def test_another_programs_vulkan(driver_parts):
 OF_LAVAPIPE = "OnDevice.DescribesTheFunction OnDevice.ForcedVariantsSayWhyNot VulkanDevice.RefusesWhatItCannotRun VulkanDevice.RefusesModulesThatDoNotFit VulkanDevice.PrefersItsFamily Launches.AllocateNothing"
 
 
-def test_the_runtimes_tests(tmp_path, driver_parts):
-    """greta-runtime-test: memory, streams, graphs, events, host calls, sharing, errors."""
+@pytest.mark.parametrize("chip", [LAPTOP, "navi31"])
+def test_the_runtimes_tests(tmp_path, driver_parts, chip):
+    """greta-runtime-test: memory, streams, graphs, events, host calls, sharing, errors; with the host's memory and with the card's own."""
     without = ":".join(f"*{name}*" for name in OF_LAVAPIPE.split())
-    words = (harness.BUILD / "bin" / "greta-runtime-test", f"--gtest_filter=*ulkan*-{without}", "--gtest_brief=1")
-    ran = harness.tool(*launcher(driver_parts, LAPTOP), *words, env=fresh(tmp_path))
+    words = (harness.BUILD / "bin" / "greta-runtime-test", f"--gtest_filter=*ulkan*:Integrated*-{without}", "--gtest_brief=1")
+    ran = harness.tool(*launcher(driver_parts, chip), *words, env=fresh(tmp_path))
     assert ran.returncode == 0, ran.stdout[-3000:] + ran.stderr[-3000:]
     assert int(re.search(r"PASSED  \] (\d+) tests", ran.stdout)[1]) >= 60, ran.stdout
 

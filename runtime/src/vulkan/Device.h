@@ -116,11 +116,16 @@ struct Core {
                 uint64_t Nanoseconds) const;
   [[noreturn]] void outOfMemory(size_t Size) const;
   VkSemaphore createTimeline() const;
-  uint64_t deviceMemory() const; // bytes of the largest heap of its own
-  uint64_t freeMemory() const;   // of that heap; 0 where nobody knows
+  // Whether the device's memory is the host's: an integrated GPU or a CPU.
+  bool sharesMemory() const;
+  uint64_t deviceMemory() const; // bytes of the heaps that buffers come from
+  uint64_t freeMemory() const;   // of these heaps; 0 where nobody knows
   // Index of a memory type with these properties, if there is one.
   std::optional<uint32_t> memoryType(uint32_t Allowed,
                                      VkMemoryPropertyFlags Wanted) const;
+  // The properties that a buffer's memory is to have, the best first.
+  std::vector<VkMemoryPropertyFlags> wishes(bool HostVisible,
+                                            bool PreferDevice) const;
 
   std::shared_ptr<Instance> Inst;
   PhysicalDevice Physical;
@@ -151,6 +156,7 @@ struct Core {
   std::optional<std::vector<ProbedLayout>> Layouts;
 
 private:
+  std::vector<uint32_t> bufferHeaps() const;
   void loadFunctions();
   void loadCache();
   void saveCache();
@@ -179,6 +185,10 @@ struct VulkanMemory : Memory {
   VkBuffer Buffer = VK_NULL_HANDLE;
   Pool::Place Place;                          // of device-local memory
   VkDeviceMemory Allocation = VK_NULL_HANDLE; // of other memory
+  // Where the runtime itself writes and reads it, on a device that shares the
+  // host's memory; null where it goes through staging memory.
+  char *Direct = nullptr;
+  bool IsCached = false; // by the host, which reads other memory slowly
   VkExternalMemoryHandleTypeFlagBits Exported{};
   bool IsAdopted = false;
 
@@ -189,7 +199,9 @@ private:
   void create(const void *Next);
   void findAddress();
   void checkBound(VkResult Result);
+  void releaseMemory();
   VkResult bind(bool HostVisible, bool PreferDevice);
+  VkResult bindInBlock(const VkMemoryRequirements &Needs, uint32_t Type);
   VkResult bindExternal(const External &From);
   VkResult allocate(const VkMemoryRequirements &Needs,
                     std::optional<uint32_t> Type, const void *Next);

@@ -11,12 +11,32 @@
 
 namespace greta::rt::vulkan {
 
+bool Core::sharesMemory() const {
+  VkPhysicalDeviceType Type = Physical.Props.deviceType;
+  return Type == VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU ||
+         Type == VK_PHYSICAL_DEVICE_TYPE_CPU;
+}
+
+// All heaps where they are parts of one memory, as drivers of APUs divide it;
+// else the largest of the device's own.
+std::vector<uint32_t> Core::bufferHeaps() const {
+  std::vector<uint32_t> Heaps;
+  for (uint32_t H = 0; H < Memory.memoryHeapCount; ++H) {
+    const VkMemoryHeap &Heap = Memory.memoryHeaps[H];
+    if (sharesMemory())
+      Heaps.push_back(H);
+    else if ((Heap.flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT) &&
+             (Heaps.empty() || Heap.size > Memory.memoryHeaps[Heaps[0]].size))
+      Heaps = {H};
+  }
+  return Heaps;
+}
+
 uint64_t Core::deviceMemory() const {
-  VkDeviceSize Largest = 0;
-  for (uint32_t H = 0; H < Memory.memoryHeapCount; ++H)
-    if (Memory.memoryHeaps[H].flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT)
-      Largest = std::max(Largest, Memory.memoryHeaps[H].size);
-  return Largest;
+  uint64_t Sum = 0;
+  for (uint32_t H : bufferHeaps())
+    Sum += Memory.memoryHeaps[H].size;
+  return Sum;
 }
 
 uint64_t Core::freeMemory() const {
@@ -28,12 +48,11 @@ uint64_t Core::freeMemory() const {
       VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_PROPERTIES_2};
   Properties.pNext = &Budget;
   Inst->GetPhysicalDeviceMemoryProperties2(Physical.Handle, &Properties);
-  for (uint32_t H = 0; H < Memory.memoryHeapCount; ++H)
-    if (Memory.memoryHeaps[H].size == deviceMemory() &&
-        Memory.memoryHeaps[H].flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT)
-      return Budget.heapBudget[H] -
-             std::min(Budget.heapBudget[H], Budget.heapUsage[H]);
-  return 0;
+  uint64_t Sum = 0;
+  for (uint32_t H : bufferHeaps())
+    Sum += Budget.heapBudget[H] -
+           std::min(Budget.heapBudget[H], Budget.heapUsage[H]);
+  return Sum;
 }
 
 void Core::outOfMemory(size_t Size) const {
@@ -49,6 +68,25 @@ std::optional<uint32_t> Core::memoryType(uint32_t Allowed,
         (Memory.memoryTypes[T].propertyFlags & Wanted) == Wanted)
       return T;
   return std::nullopt;
+}
+
+// Cached memory makes reads back fast; any coherent memory will do, also when
+// that of the device is used up. Buffers of a device that shares the host's
+// memory lie where the host reaches them.
+std::vector<VkMemoryPropertyFlags> Core::wishes(bool HostVisible,
+                                                bool PreferDevice) const {
+  constexpr VkMemoryPropertyFlags visible =
+      VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT |
+      VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
+  constexpr VkMemoryPropertyFlags cached = VK_MEMORY_PROPERTY_HOST_CACHED_BIT;
+  constexpr VkMemoryPropertyFlags local = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT;
+  if (!HostVisible && !sharesMemory())
+    return {local};
+  if (!HostVisible)
+    return {visible | local, visible, local};
+  if (PreferDevice && !sharesMemory())
+    return {visible | local, visible | cached, visible};
+  return {visible | cached, visible | local, visible};
 }
 
 VulkanMemory::VulkanMemory(CoreRef Owner, size_t Bytes) : C(std::move(Owner)) {
@@ -145,38 +183,45 @@ VkResult VulkanMemory::allocate(const VkMemoryRequirements &Needs,
                 : C->Fn.BindBufferMemory(C->Handle, Buffer, Allocation, 0);
 }
 
+VkResult VulkanMemory::bindInBlock(const VkMemoryRequirements &Needs,
+                                   uint32_t Type) {
+  VkResult Result = C->Blocks.take(Needs, Type, Place);
+  return Result ? Result
+                : C->Fn.BindBufferMemory(C->Handle, Buffer, Place.In->Memory,
+                                         Place.Offset);
+}
+
 VkResult VulkanMemory::bind(bool HostVisible, bool PreferDevice) {
   VkMemoryRequirements Needs;
   C->Fn.GetBufferMemoryRequirements(C->Handle, Buffer, &Needs);
-  if (!HostVisible) {
-    auto Type = C->memoryType(Needs.memoryTypeBits,
-                              VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT);
-    VkResult Result = Type ? C->Blocks.take(Needs, *Type, Place)
-                           : VK_ERROR_OUT_OF_DEVICE_MEMORY;
-    return Result ? Result
-                  : C->Fn.BindBufferMemory(C->Handle, Buffer, Place.In->Memory,
-                                           Place.Offset);
-  }
-  constexpr VkMemoryPropertyFlags visible =
-      VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT |
-      VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
-  // Cached memory makes reads back fast; any coherent memory will do, also when
-  // that of the device is used up.
   VkResult Result = VK_ERROR_OUT_OF_DEVICE_MEMORY;
-  for (VkMemoryPropertyFlags Wish :
-       {PreferDevice ? VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT
-                     : VK_MEMORY_PROPERTY_HOST_CACHED_BIT,
-        VK_MEMORY_PROPERTY_HOST_CACHED_BIT, VkMemoryPropertyFlagBits(0)})
-    if (Result == VK_ERROR_OUT_OF_DEVICE_MEMORY) {
-      // The last attempt's allocation, if only binding failed.
-      C->Fn.FreeMemory(C->Handle, std::exchange(Allocation, nullptr), nullptr);
-      Result = allocate(
-          Needs, C->memoryType(Needs.memoryTypeBits, visible | Wish), nullptr);
-    }
-  if (Result == VK_SUCCESS)
+  for (VkMemoryPropertyFlags Wish : C->wishes(HostVisible, PreferDevice)) {
+    auto Type = C->memoryType(Needs.memoryTypeBits, Wish);
+    if (!Type || Result != VK_ERROR_OUT_OF_DEVICE_MEMORY)
+      continue;
+    releaseMemory(); // the last attempt's, if only binding failed
+    Result = HostVisible ? allocate(Needs, Type, nullptr)
+                         : bindInBlock(Needs, *Type);
+    IsCached = C->Memory.memoryTypes[*Type].propertyFlags &
+               VK_MEMORY_PROPERTY_HOST_CACHED_BIT;
+  }
+  if (Result == VK_SUCCESS && HostVisible)
     Result =
         C->Fn.MapMemory(C->Handle, Allocation, 0, VK_WHOLE_SIZE, 0, &Mapped);
+  if (Result != VK_SUCCESS)
+    return Result;
+  if (C->sharesMemory() && Place.In && Place.In->Mapped)
+    Direct = static_cast<char *>(Place.In->Mapped) + Place.Offset;
+  else if (C->sharesMemory())
+    Direct = static_cast<char *>(Mapped);
   return Result;
+}
+
+void VulkanMemory::releaseMemory() {
+  if (Place.In)
+    C->Blocks.give(std::exchange(Place, {}));
+  if (Allocation)
+    C->Fn.FreeMemory(C->Handle, std::exchange(Allocation, nullptr), nullptr);
 }
 
 VkResult VulkanMemory::bindExternal(const External &From) {
@@ -252,10 +297,7 @@ VulkanMemory::~VulkanMemory() {
   if (IsAdopted)
     return;
   C->Fn.DestroyBuffer(C->Handle, Buffer, nullptr);
-  if (Place.In)
-    C->Blocks.give(Place);
-  if (Allocation)
-    C->Fn.FreeMemory(C->Handle, Allocation, nullptr);
+  releaseMemory();
 }
 
 Device::Reserved VulkanDevice::reserved() {

@@ -40,9 +40,14 @@ VkResult Pool::take(const VkMemoryRequirements &Needs, uint32_t Type,
     Result = allocate(Needs.size);
   if (Result != VK_SUCCESS)
     return Result;
+  // Where mapping fails, reads and writes go through staging memory.
+  void *Mapped = nullptr;
+  if (C.sharesMemory() && (C.Memory.memoryTypes[Type].propertyFlags &
+                           VK_MEMORY_PROPERTY_HOST_COHERENT_BIT))
+    (void)C.Fn.MapMemory(C.Handle, Memory, 0, VK_WHOLE_SIZE, 0, &Mapped);
   try {
     std::list<Block> Made;
-    Made.push_back({Memory, Size, Type, Ranges(Size)});
+    Made.push_back({Memory, Mapped, Size, Type, Ranges(Size)});
     Out = {&Made.back(), *Made.back().Parts.take(Needs.size, Needs.alignment)};
     Blocks.splice(Blocks.end(), Made);
   } catch (const std::bad_alloc &) { // there is no entry for it

@@ -23,6 +23,7 @@ public:
 
   struct Block {
     VkDeviceMemory Memory = VK_NULL_HANDLE;
+    void *Mapped = nullptr; // on devices that share the host's memory
     VkDeviceSize Size;
     uint32_t Type;
     Ranges Parts;

@@ -30,6 +30,10 @@ namespace {
 // found so again and again: submitting costs more than a short kernel.
 constexpr size_t maxPatience = 32;
 
+bool isHostReachable(const Memory &M) {
+  return M.Mapped || static_cast<const VulkanMemory &>(M).Direct;
+}
+
 } // namespace
 
 bool VulkanEvent::wait(uint64_t Nanoseconds) {
@@ -244,7 +248,7 @@ VkCommandBuffer VulkanStream::next(Span<Use> Uses) {
   for (const Use &U : Uses) {
     kept().add(*U.Of);
     (Recording ? Recording->ForHost : State->ForHost) |=
-        U.Writes && (*U.Of)->Mapped;
+        U.Writes && isHostReachable(**U.Of);
   }
   if ((Recording ? Recording->Pending : State->Pending).begin(Uses))
     State->barrier(Cmd);
@@ -271,6 +275,12 @@ uint64_t VulkanStream::keepArguments(Span<uint8_t> Block) {
 void VulkanStream::write(const MemoryRef &To, size_t Offset, const void *Data,
                          size_t Size) {
   std::lock_guard<std::mutex> Guard(State->Lock);
+  auto &M = static_cast<VulkanMemory &>(*To);
+  State->reportLoss();
+  if (M.Direct && State->isIdle()) {
+    memcpy(M.Direct + Offset, Data, Size);
+    return;
+  }
   for (size_t Done = 0; Done < Size;) {
     size_t N = std::min(StagingRing::chunkBytes, Size - Done);
     size_t At = stage(N);
@@ -278,8 +288,7 @@ void VulkanStream::write(const MemoryRef &To, size_t Offset, const void *Data,
     VkBufferCopy Copy{At, Offset + Done, N};
     VkCommandBuffer Cmd = next({{&To, Offset + Done, Offset + Done + N, true}});
     kept().add(Staging);
-    C->Fn.CmdCopyBuffer(Cmd, Staging->Buffer,
-                        static_cast<VulkanMemory &>(*To).Buffer, 1, &Copy);
+    C->Fn.CmdCopyBuffer(Cmd, Staging->Buffer, M.Buffer, 1, &Copy);
     Done += N;
     if (N == StagingRing::chunkBytes)
       State->flush(); // the copy runs while the next chunk is prepared
@@ -289,6 +298,14 @@ void VulkanStream::write(const MemoryRef &To, size_t Offset, const void *Data,
 void VulkanStream::read(const MemoryRef &From, size_t Offset, void *Data,
                         size_t Size) {
   std::lock_guard<std::mutex> Guard(State->Lock);
+  auto &M = static_cast<VulkanMemory &>(*From);
+  if (M.Direct && M.IsCached) {
+    State->reportLoss();
+    State->flush();
+    State->waitFor(State->Submitted);
+    memcpy(Data, M.Direct + Offset, Size);
+    return;
+  }
   struct Part {
     size_t At, Done, N;
     uint64_t Batch;
@@ -310,8 +327,7 @@ void VulkanStream::read(const MemoryRef &From, size_t Offset, void *Data,
     VkCommandBuffer Cmd =
         next({{&From, Offset + Done, Offset + Done + N, false}});
     kept().add(Staging);
-    C->Fn.CmdCopyBuffer(Cmd, static_cast<VulkanMemory &>(*From).Buffer,
-                        Staging->Buffer, 1, &Copy);
+    C->Fn.CmdCopyBuffer(Cmd, M.Buffer, Staging->Buffer, 1, &Copy);
     State->ForHost = true;
     State->flush();
     Parts.push_back({At, Done, N, State->Submitted});

@@ -170,6 +170,14 @@ bool StreamState::waitFor(uint64_t Batch, uint64_t Nanoseconds) {
   return true;
 }
 
+bool StreamState::isIdle() {
+  if (Open || !OpenCmds.empty() || !OpenWaits.empty())
+    return false;
+  if (Completed < Submitted)
+    retire();
+  return Completed >= Submitted;
+}
+
 void StreamState::flushFor(uint64_t Batch) {
   try {
     if (Batch == Next)

@@ -28,6 +28,8 @@ struct StreamState {
       submit();
   }
   bool waitFor(uint64_t Batch, uint64_t Nanoseconds = UINT64_MAX);
+  // Whether all that the stream was given is done.
+  bool isIdle();
   // Submits what an event of another thread needs. A failure is told to that
   // thread, and later to the stream's own.
   void flushFor(uint64_t Batch);

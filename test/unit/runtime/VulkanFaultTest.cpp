@@ -160,6 +160,7 @@ TEST_F(VulkanFault, FailedSubmissionLeavesAUsableStream) {
 
 // Lost batches do not keep their part of the staging memory.
 TEST_F(VulkanFault, StagingOutlivesLostBatches) {
+  C->Physical.Props.deviceType = VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU;
   std::vector<uint32_t> Data(6u << 20, 7); // 24 MiB, more than the ring
   MemoryRef Large = memory(Data.size() * 4);
   for (int I = 0; I < 8; ++I) {
