@@ -223,8 +223,9 @@ GRETA_API greta_status greta_buffer_fill(greta_stream *stream,
 
 /* Memory that the host reaches, too, through greta_buffer_pointer: on the
  * device where a driver has such memory, else the host's own that the device
- * reads; on an integrated GPU memory that the host caches. What the host writes before a call that queues work is seen by that
- * work; what work wrote is there once somebody waited for it. */
+ * reads; on an integrated GPU memory that the host caches. What the host writes
+ * before a call that queues work is seen by that work; what work wrote is there
+ * once somebody waited for it. */
 GRETA_API greta_status greta_buffer_create_mapped(greta_device *device,
                                                   size_t bytes,
                                                   greta_buffer **buffer);
