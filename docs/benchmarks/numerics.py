@@ -1,12 +1,14 @@
 """Every kind of kernel on a GPU that no test run has, against float64; called by scripts/bench-h200.
 
-usage: numerics.py --write DIR      the cases as DIR/numerics_*.mlir and their names as DIR/numerics.json, on the machine that compiles
-       numerics.py DIR CSV [--device=vulkan]
+usage: numerics.py --write DIR [--target=vulkan:nvidia] [--most=N]   the cases, compiled, as DIR/numerics_*.greta, and their names as DIR/numerics.json
+       numerics.py DIR CSV [--device=vulkan] [--launcher="WORDS"]    on the machine with the GPU; DIR/commit says what was compiled
 GEMMs of every type x transposes x M, N, K of 1, 17, 129 and 1000, what follows the product and whether M is dynamic rotating; and the cases of
 test/e2e: row ops and chains of every width, their special values, slices, few rows, computed operands, epilogues, batches and 8-bit floats, in
 every variant that the device takes, judged by test/e2e/limits.py. Appends a line per variant, type, kind of function and limit to CSV: how many
 cases, how many failed, the largest error as a share of what docs/internals/numerics.md allows, and of all their elements the share that equals the
-correctly rounded result (none in f32). A case that fails is printed and ends the run with status 1.
+correctly rounded result (none in f32). A case that fails is printed and ends the run with status 1. --most takes the cases with at most N
+multiply-adds and elements, for cards that are simulated; --launcher is what starts programs there (scripts/virtual-radeon CHIP), and
+radeon_numerics.csv has these rows.
 """
 
 import argparse
@@ -14,8 +16,10 @@ import collections
 import datetime
 import itertools
 import json
+import math
 import os
 import pathlib
+import shlex
 import subprocess
 import sys
 
@@ -27,11 +31,11 @@ import gemms
 import records
 import registry
 import tiled
-from greta_runtime import Runtime
 
 SIZES = (1, 17, 129, 1000)
 OUT = {"f16": "f16", "bf16": "bf16", "f32": "f32", "i8": "i32"}
 ROWS = (3, 128)
+TRANSLATE = row_ops.ROOT / "build" / "bin" / "greta-translate"
 COLUMNS = ["date", "commit", "gpu", "driver", "variant", "dtype", "kind", "cases", "failed", "limit", "euclidean_of_limit", "maximum_of_limit", "rounded_share"]
 
 
@@ -69,11 +73,38 @@ def chosen():
     return packages
 
 
-def run(device, package, names):
-    """worker.py's lines; a crash is one more problem."""
-    command = [sys.executable, row_ops.ROOT / "test/e2e/worker.py", device, package]
+def work(case):
+    """Multiply-adds of a GEMM, or elements of what it reads, whichever are more."""
+    return max(math.prod(getattr(case, size, 1) for size in "mnk"), *(array.size for array in case.inputs()), 1)
+
+
+def write(directory, target, most):
+    names = {}
+    for package, some in chosen().items():
+        some = [case for case in some if most is None or work(case) <= most]
+        functions = {case.function: case for case in some}
+        source = directory / f"numerics_{package}.mlir"
+        source.write_text("\n".join(case.mlir(target) for case in functions.values()))
+        subprocess.run([TRANSLATE, "--greta-to-package", f"--targets={target}", source, "-o", source.with_suffix(".greta")], check=True)
+        source.unlink()
+        names[package] = [case.name for case in some]
+    (directory / "numerics.json").write_text(json.dumps(names))
+
+
+def start(launcher, *words, **options):
+    command = [*launcher, sys.executable, *words]
     environment = {**os.environ, "PYTHONPATH": str(row_ops.ROOT / "scripts/lib")}
-    process = subprocess.run(command, input=json.dumps(names), capture_output=True, text=True, env=environment)
+    return subprocess.run(command, capture_output=True, text=True, env=environment, **options)
+
+
+def describe(launcher, device):
+    process = start(launcher, "-c", f"import json; from greta_runtime import Runtime; print(json.dumps(Runtime({device!r}).info()))", check=True)
+    return json.loads(process.stdout)
+
+
+def run(launcher, device, package, names):
+    """worker.py's lines; a crash is one more problem."""
+    process = start(launcher, row_ops.ROOT / "test/e2e/worker.py", device, package, input=json.dumps(names))
     lines = [json.loads(line) for line in process.stdout.splitlines()]
     if process.returncode:
         lines.append({"case": lines[-1].get("start", "") if lines else "", "problem": f"worker ended with {process.returncode}: {process.stderr[-500:]}"})
@@ -99,25 +130,21 @@ def row_of(key, lines):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--write", type=pathlib.Path)
+    parser.add_argument("--target", default="vulkan:nvidia")
+    parser.add_argument("--most", type=int)
     parser.add_argument("directory", type=pathlib.Path, nargs="?")
     parser.add_argument("csv", type=pathlib.Path, nargs="?")
     parser.add_argument("--device", default="vulkan")
+    parser.add_argument("--launcher", type=shlex.split, default=[])
     options = parser.parse_args()
     if options.write:
-        packages = chosen()
-        for name, some in packages.items():
-            functions = {case.function: case for case in some}
-            (options.write / f"numerics_{name}.mlir").write_text("\n".join(case.mlir("vulkan") for case in functions.values()))
-        names = {name: [case.name for case in some] for name, some in packages.items()}
-        (options.write / "numerics.json").write_text(json.dumps(names))
+        write(options.write, options.target, options.most)
         return 0
-    runtime = Runtime(options.device)
-    info = runtime.info()
-    runtime.close()
-    common = dict(date=datetime.date.today().isoformat(), commit=(options.directory / "commit").read_text(), gpu=info.get("name"), driver=info.get("driver"))
+    info = describe(options.launcher, options.device)
+    common = dict(date=datetime.date.today().isoformat(), commit=(options.directory / "commit").read_text().strip(), gpu=info.get("name"), driver=info.get("driver"))
     groups, problems = collections.defaultdict(list), []
     for package, names in json.loads((options.directory / "numerics.json").read_text()).items():
-        lines = run(options.device, options.directory / f"numerics_{package}.greta", names)
+        lines = run(options.launcher, options.device, options.directory / f"numerics_{package}.greta", names)
         problems += [f"{line['case']}, {line.get('variant')}: {line['problem']}" for line in lines if "problem" in line]
         problems += [f"{name}: no result" for name in set(names) - {line["case"] for line in lines}]
         for line in lines:

@@ -182,17 +182,26 @@ def gemm_candidates():
     return markdown(["GEMM", "tile, waves, instruction, GROUP_M", "TFLOP/s (cuBLAS)", "commit"], [[r["function"].replace("_", " "), r["config"].replace("_", " "), speed(r), r["commit"]] for r in records])
 
 
+def errors(records, *columns):
+    """A line per variant and type: how many results, how many over their limit, the largest errors as shares of it."""
+    kind = lambda r: (*(r[c] for c in columns), r["variant"], "8-bit floats" if r["dtype"].startswith("f8") else r["dtype"])
+    body = []
+    for key in dict.fromkeys(map(kind, records)):
+        group = [r for r in records if kind(r) == key]
+        worst = [max(float(r[column]) for r in group) for column in ("euclidean_of_limit", "maximum_of_limit")]
+        body.append([*key, sum(int(r["cases"]) for r in group), sum(int(r["failed"]) for r in group), *(number(w, 3) for w in worst), group[0]["commit"]])
+    return markdown([*columns, "variant", "type", "results", "over a limit", "largest error of the limit, Euclidean", "maximum", "commit"], body)
+
+
 @table
 def numerics():
     records = rows("h200_numerics.csv")
-    records = [r for r in records if r["commit"] == records[-1]["commit"]]
-    kind = lambda r: (r["variant"], "8-bit floats" if r["dtype"].startswith("f8") else r["dtype"])
-    body = []
-    for variant, dtype in dict.fromkeys(map(kind, records)):
-        group = [r for r in records if kind(r) == (variant, dtype)]
-        worst = [max(float(r[column]) for r in group) for column in ("euclidean_of_limit", "maximum_of_limit")]
-        body.append([variant, dtype, sum(int(r["cases"]) for r in group), sum(int(r["failed"]) for r in group), *(number(w, 3) for w in worst), group[0]["commit"]])
-    return markdown(["variant", "type", "results", "over a limit", "largest error of the limit, Euclidean", "maximum", "commit"], body)
+    return errors([r for r in records if r["commit"] == records[-1]["commit"]])
+
+
+@table
+def radeon_numerics():
+    return errors(rows("radeon_numerics.csv"), "gpu", "driver")
 
 
 def busy(record):
