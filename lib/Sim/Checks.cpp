@@ -93,13 +93,15 @@ void Checker::State::uninitBefore(Wave &w, WaveState &s, const Inst &i) {
   if (!isMemory(i.unit))
     return;
   // Which source is the address, which the data: loads have no data, buffer
-  // and scalar stores begin with it, the others have it second.
+  // and scalar stores begin with it, the others have it second, and stores to
+  // two addresses of LDS third as well.
   bool isLoad =
       i.dst[0] && !(i.op && llvm::StringRef(i.op->types).contains('?'));
   for (unsigned k = 0; k < i.numSrc; ++k) {
     const Operand &o = i.src[k];
     bool first = i.unit == Unit::Buffer || i.unit == Unit::Smem;
-    bool data = !isLoad && i.numSrc > 1 && k == (first ? 0 : 1);
+    bool data = !isLoad && i.numSrc > 1 &&
+                (k == (first ? 0 : 1) || (i.unit == Unit::Lds && k == 2));
     // Work items spill undefined values, and LDS keeps track of its own.
     if (data && (i.unit == Unit::Lds || i.unit == Unit::Scratch ||
                  (i.unit == Unit::Buffer && !(programs && isLinear(w, i)))))

@@ -199,6 +199,18 @@ TEST(ChecksAssembly, UninitialisedAddress) {
   EXPECT_TRUE(contains(e, "uninitialised v7 is used as an address")) << e;
 }
 
+// Like all data, the second of a store to two addresses may be undefined.
+TEST(ChecksAssembly, UninitialisedDataForLds) {
+  for (const auto &[chip, name] :
+       {std::pair("gfx942", "ds_write2_b32"),
+        std::pair("gfx1100", "ds_store_2addr_b32")}) {
+    std::string store = "v_lshlrev_b32 v1, 2, v0\n" + std::string(name);
+    EXPECT_EQ(runAssembly(chip, store + " v1, v7, v8 offset1:64"), "");
+    std::string e = runAssembly(chip, store + " v9, v7, v8 offset1:64");
+    EXPECT_TRUE(contains(e, "uninitialised v9 is used as an address")) << e;
+  }
+}
+
 TEST(ChecksAssembly, MatrixResultReadTooSoon) {
   const char *body = R"(
  v_mov_b32 v2, 1.0
