@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 #include "Checks.h"
 #include "Float.h"
+#include "Footprint.h"
 #include "Memory.h"
 #include "Program.h"
 #include "Programs.h"
@@ -413,26 +414,9 @@ void Launch::estimate() {
     e.occupancyLimit = "one wave alone";
     return;
   }
-  // Distinct lines of the sample times the rest of the grid, but no more than
-  // the allocations they lie in have: workgroups share operands.
-  uint64_t lines = 0, allocated = 0;
-  llvm::DenseSet<const Region *> regions;
-  const Region *last = nullptr;
-  for (const GroupTrace &t : traces) {
-    lines += t.lines.size();
-    for (uint64_t line : t.lines) {
-      uint64_t a = line * 128 + 127;
-      if (!last || a - last->base >= last->size + 127)
-        last = device.memory->find(a) ? device.memory->find(a)
-                                      : device.memory->find(line * 128);
-      if (last && regions.insert(last).second)
-        allocated += last->size;
-    }
-  }
   const TimingRow &row = timingRow(chip);
   uint64_t groups = config.grid.count();
-  double bytes = 128. * double(lines) * double(groups) / double(sample.size());
-  bytes = std::min(bytes, double(allocated));
+  double bytes = double(footprint(traces, groups, *device.memory));
   e.memoryCycles = uint64_t(bytes * row.clockMHz / (1e3 * row.memoryGBs));
   uint64_t perRound = uint64_t(where.workgroups) * where.units;
   uint64_t executed = 0;

@@ -334,6 +334,43 @@ TEST(Timing, SameInEveryRun) {
   EXPECT_EQ(a.launchCycles, c.launchCycles);
 }
 
+// Megabytes that a grid of 608 workgroups reads in the model: `index` says
+// which 16 bytes a work item reads in iteration i of 64. All operands lie in
+// one allocation, as in Vulkan.
+double footprint(const std::string &index) {
+  Bench b("gfx942", R"(
+typedef float f4 __attribute__((ext_vector_type(4)));
+kernel void k(global f4 *p, global f4 *o) {
+  uint g = __builtin_amdgcn_workgroup_id_x();
+  uint t = __builtin_amdgcn_workitem_id_x();
+  f4 s = 0;
+  for (uint i = 0; i < 64; ++i)
+    s += p[)" + index + R"(];
+  if (s.x == 1)
+    o[g] = s;
+})");
+  CycleEstimate e;
+  b.config.estimate = &e;
+  b.config.estimateOnly = true;
+  float *p = b.buffer<float>(16 << 20), *o = b.buffer<float>(4096);
+  EXPECT_EQ(b.arg(p).arg(o).launch({608, 1, 1}, {64, 1, 1}, CheckNone), "");
+  EXPECT_EQ(e.workgroups, 2u);
+  return double(e.memoryCycles) / 2100 * 5300 / 1e3; // MHz, GB/s
+}
+
+// A workgroup reads 64 KB of its own, or half of that and 32 KB that all read.
+TEST(Timing, SharedOperandsCountOnce) {
+  EXPECT_NEAR(footprint("(g * 64 + i) * 64 + t"), 608 * .065536, .1);
+  EXPECT_NEAR(footprint("i % 2 ? i / 2 * 64 + t : (32 + g * 32 + i / 2) * 64 + "
+                        "t"),
+              609 * .032768, .1);
+}
+
+// Each 152 workgroups share 64 KB, which the sample sees once.
+TEST(Timing, SharedOperandsAreNoMoreThanLieBetween) {
+  EXPECT_NEAR(footprint("(g / 152 * 64 + i) * 64 + t"), 6 * .065536, .01);
+}
+
 TEST(Timing, OneWaveAlone) {
   CycleEstimate e =
       run("gfx942", repeat(mfma, 8) + " s_barrier", {4, 1, 1}, {512, 1, 1},
