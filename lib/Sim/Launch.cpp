@@ -67,7 +67,8 @@ private:
   std::map<uint32_t, std::string> warnings; ///< by address
   LaunchStats total;
   Residency where;
-  std::vector<uint64_t> sample; ///< workgroups the issue model replays
+  std::vector<uint64_t> sample; ///< workgroups that are recorded
+  bool hasEnds = false; ///< the first and the last are for the footprint only
   std::vector<GroupTrace> traces;
 };
 } // namespace greta::sim
@@ -398,6 +399,10 @@ void Launch::chooseSample() {
   where.workgroups = unsigned(std::min<uint64_t>(where.workgroups, groups));
   for (uint64_t k = 0; k < where.workgroups; ++k)
     sample.push_back((2 * k + 1) * groups / (2 * where.workgroups));
+  // One workgroup does not tell what others share with it.
+  hasEnds = sample.size() == 1 && groups > 2;
+  if (hasEnds)
+    sample = {0, sample[0], groups - 1};
   traces.resize(sample.size());
 }
 
@@ -406,7 +411,10 @@ void Launch::estimate() {
   ReplayOptions options;
   options.wave32 = wave32;
   options.estimate = config.estimateOptions;
-  estimateCycles(chip, *kernel.module().program(), traces, where, options, e);
+  ArrayRef<GroupTrace> replayed = traces;
+  if (hasEnds)
+    replayed = replayed.slice(1, 1);
+  estimateCycles(chip, *kernel.module().program(), replayed, where, options, e);
   e.workgroups = where.workgroups;
   e.occupancyLimit = where.limit;
   if (config.estimateOptions.oneWave) { // tells nothing about the launch
@@ -416,11 +424,11 @@ void Launch::estimate() {
   }
   const TimingRow &row = timingRow(chip);
   uint64_t groups = config.grid.count();
-  double bytes = double(footprint(traces, groups, *device.memory));
+  double bytes = double(footprint(traces, groups, hasEnds, *device.memory));
   e.memoryCycles = uint64_t(bytes * row.clockMHz / (1e3 * row.memoryGBs));
   uint64_t perRound = uint64_t(where.workgroups) * where.units;
   uint64_t executed = 0;
-  for (const GroupTrace &t : traces)
+  for (const GroupTrace &t : replayed)
     executed += t.executed;
   uint64_t cycles = e.cycles;
   if (e.truncated && e.replayedInstructions)
