@@ -281,6 +281,26 @@ def compile_time():
 
 
 @table
+def radeon_peers():
+    records = rows("radeon_peers.csv")
+    both = lambda r, key: f"{r[f'greta_{key}']} / {r[f'peer_{key}']}"
+    weights = lambda r: both(r, "type") if r["greta_type"] != r["peer_type"] else r["greta_type"]
+    body = [
+        [r["chip"], r["operator"].split()[0], r["shape"], weights(r), number(r["greta_us"], 1), number(r["peer_us"], 1), r["ratio"], both(r, "dispatches"), both(r, "vgprs"), both(r, "scratch"),
+         both(r, "bound"), both(r, "wait"), r["commit"]]
+        for r in records
+    ]
+    header = ["chip", "operator", "shape", "weights", "GRETA, us", "llama.cpp, us", "ratio", "dispatches", "VGPRs", "scratch", "bound by", "waits most for", "commit"]
+    return markdown(header, body) + f"\n{records[0]['date']}, Mesa {records[0]['mesa']}, ggml {records[0]['ggml']}.\n"
+
+
+@table
+def radeon_peers_models():
+    body = [[r["chip"], r["model"], r["test"], r["published"], r["peer_model"], r["greta_model"], r["commit"]] for r in rows("radeon_peers_models.csv")]
+    return markdown(["chip", "model", "tokens", "llama.cpp, published", "llama.cpp, modelled", "GRETA, modelled", "commit"], body)
+
+
+@table
 def simulator():
     body = [[r["mode"], r["size"], r["wave_instructions"], number(r["median_ms"], 1), number(float(r["wave_instructions"]) / float(r["median_ms"]) / 1e3, 1), r["commit"]] for r in rows("simulator.csv")]
     return markdown(["mode", "M = N = K", "wave instructions", "ms, median", "million wave instructions a second", "commit"], body)

@@ -20,7 +20,9 @@
 #include "llvm/Support/Endian.h"
 #include "llvm/Support/raw_ostream.h"
 #include <atomic>
+#include <cmath>
 #include <map>
+#include <set>
 #include <thread>
 
 using namespace greta::sim;
@@ -68,6 +70,7 @@ private:
   LaunchStats total;
   Residency where;
   std::vector<uint64_t> sample; ///< workgroups that are recorded
+  uint64_t executed = 0;        ///< instructions of all workgroups that ran
   bool hasEnds = false; ///< the first and the last are for the footprint only
   std::vector<GroupTrace> traces;
 };
@@ -321,6 +324,7 @@ void Launch::work(unsigned worker) {
   }
   bool only = config.estimate && config.estimateOnly;
   uint64_t groups = only ? sample.size() : config.grid.count();
+  uint64_t instructions = 0;
   uint64_t waveScratch =
       uint64_t(info.scratchBytes + 3) / 4 * 4 * info.waveSize;
   while (true) {
@@ -331,10 +335,10 @@ void Launch::work(unsigned worker) {
       at = sample[at];
     if (at > failed)
       break;
-    auto sampled = llvm::lower_bound(sample, at);
+    auto found = llvm::lower_bound(sample, at);
     GroupTrace *timeline = nullptr;
-    if (sampled != sample.end() && *sampled == at) {
-      timeline = &traces[size_t(sampled - sample.begin())];
+    if (found != sample.end() && *found == at) {
+      timeline = &traces[size_t(found - sample.begin())];
       timeline->waves.resize(wavesPerGroup);
     }
     for (Wave &w : g.waves) {
@@ -362,6 +366,8 @@ void Launch::work(unsigned worker) {
       options.traceStream = config.traceStream;
     }
     bool good = runWorkgroup(g, options);
+    for (const Wave &w : g.waves)
+      instructions += config.instructionBudget - w.budget;
     ++stats.workgroups;
     stats.waves += wavesPerGroup;
     if (!good) {
@@ -374,14 +380,35 @@ void Launch::work(unsigned worker) {
   }
   std::lock_guard<std::mutex> lock(errorLock);
   warnings.insert(g.warnings.begin(), g.warnings.end());
+  executed += instructions;
   uint64_t *to = reinterpret_cast<uint64_t *>(&total);
   const uint64_t *from = reinterpret_cast<const uint64_t *>(&stats);
   for (size_t k = 0; k < sizeof(LaunchStats) / 8; ++k)
     to[k] += from[k];
 }
 
-/// Workgroups of one compute unit, evenly out of the grid: the first of a
-/// causal attention have the least work, the last the most.
+/// Workgroup k of n out of the grid: evenly along its slowest dimension, since
+/// the first of a causal attention have the least work and the last the most,
+/// and anywhere in the others, which may be what that depends on.
+static uint64_t sampled(const Dim3 &grid, uint64_t k, uint64_t n) {
+  auto anywhere = [&](double step) {
+    double x = .5 + double(k) * step;
+    return x - std::floor(x);
+  };
+  auto part = [](double share, uint64_t of) {
+    return std::min(uint64_t(share * double(of)), of - 1);
+  };
+  double evenly = (double(k) + .5) / double(n);
+  uint64_t x = 0, y = 0, z = 0;
+  if (grid.z > 1)
+    z = part(evenly, grid.z);
+  if (grid.y > 1)
+    y = part(grid.z > 1 ? anywhere(.755) : evenly, grid.y);
+  x = part(grid.count() > grid.x ? anywhere(.618) : evenly, grid.x);
+  return (z * grid.y + y) * grid.x + x;
+}
+
+/// Workgroups of one compute unit.
 void Launch::chooseSample() {
   uint64_t groups = config.grid.count();
   where = residency(chip, kernel.rsrc1, wave32, wavesPerGroup, ldsBytes,
@@ -397,8 +424,13 @@ void Launch::chooseSample() {
     where.limit = "the grid";
   }
   where.workgroups = unsigned(std::min<uint64_t>(where.workgroups, groups));
-  for (uint64_t k = 0; k < where.workgroups; ++k)
-    sample.push_back((2 * k + 1) * groups / (2 * where.workgroups));
+  std::set<uint64_t> chosen;
+  for (uint64_t k = 0; k < where.workgroups; ++k) {
+    uint64_t at = sampled(config.grid, k, where.workgroups);
+    while (!chosen.insert(at).second)
+      at = (at + 1) % groups;
+  }
+  sample.assign(chosen.begin(), chosen.end());
   // One workgroup does not tell what others share with it.
   hasEnds = sample.size() == 1 && groups > 2;
   if (hasEnds)
@@ -406,14 +438,38 @@ void Launch::chooseSample() {
   traces.resize(sample.size());
 }
 
+/// The workgroup of the sample whose number of instructions is nearest to the
+/// mean of those that ran; null where they are about equal.
+static const GroupTrace *typicalOf(ArrayRef<GroupTrace> sample, double mean) {
+  auto fewer = [](const GroupTrace &a, const GroupTrace &b) {
+    return a.executed < b.executed;
+  };
+  auto [least, most] = std::minmax_element(sample.begin(), sample.end(), fewer);
+  if (double(most->executed) <= 1.1 * double(least->executed))
+    return nullptr;
+  return &*llvm::min_element(sample, [&](const auto &a, const auto &b) {
+    return std::abs(double(a.executed) - mean) <
+           std::abs(double(b.executed) - mean);
+  });
+}
+
 void Launch::estimate() {
   CycleEstimate &e = *config.estimate;
+  uint64_t groups = config.grid.count();
+  uint64_t ran = config.estimateOnly ? sample.size() : groups;
   ReplayOptions options;
   options.wave32 = wave32;
   options.estimate = config.estimateOptions;
   ArrayRef<GroupTrace> replayed = traces;
   if (hasEnds)
     replayed = replayed.slice(1, 1);
+  // Units that are never out of work hold as many of the large as of the small
+  // at a time: unequal workgroups are replaced by the one nearest to the mean.
+  std::vector<GroupTrace> equal;
+  if (auto mean = typicalOf(replayed, double(executed) / double(ran))) {
+    equal.assign(replayed.size(), *mean);
+    replayed = equal;
+  }
   estimateCycles(chip, *kernel.module().program(), replayed, where, options, e);
   e.workgroups = where.workgroups;
   e.occupancyLimit = where.limit;
@@ -423,18 +479,20 @@ void Launch::estimate() {
     return;
   }
   const TimingRow &row = timingRow(chip);
-  uint64_t groups = config.grid.count();
   double bytes = double(footprint(traces, groups, hasEnds, *device.memory));
   e.memoryCycles = uint64_t(bytes * row.clockMHz / (1e3 * row.memoryGBs));
   uint64_t perRound = uint64_t(where.workgroups) * where.units;
-  uint64_t executed = 0;
+  uint64_t inSample = 0;
   for (const GroupTrace &t : replayed)
-    executed += t.executed;
-  uint64_t cycles = e.cycles;
+    inSample += t.executed;
+  double cycles = double(e.cycles);
   if (e.truncated && e.replayedInstructions)
-    cycles = uint64_t(double(cycles) * double(executed) /
-                      double(e.replayedInstructions));
-  e.launchCycles = (groups + perRound - 1) / perRound * cycles;
+    cycles *= double(inSample) / double(e.replayedInstructions);
+  // The sample's workgroups may have more or less to do than others.
+  if (inSample)
+    cycles *= double(executed) / double(ran) /
+              (double(inSample) / double(replayed.size()));
+  e.launchCycles = (groups + perRound - 1) / perRound * uint64_t(cycles);
   if (e.memoryCycles >= e.launchCycles) {
     e.launchCycles = e.memoryCycles;
     e.bound = "memory bandwidth";

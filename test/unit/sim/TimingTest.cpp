@@ -372,6 +372,37 @@ TEST(Timing, SharedOperandsAreNoMoreThanLieBetween) {
   EXPECT_NEAR(footprint("(g / 76 * 64 + i) * 64 + t", 304), 4 * .065536, .01);
 }
 
+// Cycles of a launch whose workgroup x does `parts` parts of work.
+double unequal(Dim3 grid, bool only, const std::string &parts) {
+  Bench b("gfx942", R"(
+kernel void k(global float *o) {
+  uint x = __builtin_amdgcn_workgroup_id_x();
+  float s = __builtin_amdgcn_workitem_id_x();
+  for (uint i = 0; i < 256 * ()" +
+                        parts +
+                        R"(); ++i)
+    s = s * s + 1;
+  o[__builtin_amdgcn_workitem_id_x()] = s;
+})");
+  CycleEstimate e;
+  b.config.estimate = &e;
+  b.config.estimateOnly = only;
+  float *o = b.buffer<float>(64);
+  EXPECT_EQ(b.arg(o).launch(grid, {64, 1, 1}, CheckNone), "");
+  return double(e.launchCycles);
+}
+
+// A whole run knows the mean of all workgroups. The sample of a grid in two
+// dimensions is spread over both; in four of five parts nobody waits for the
+// longest.
+TEST(Timing, UnequalWorkgroups) {
+  double few = unequal({64, 1, 1}, false, "x < 16 ? 16 : 4");
+  EXPECT_NEAR(few / unequal({64, 1, 1}, false, "o[0] == 1 ? x : 7"), 1, .03);
+  double many = unequal({4, 304, 1}, true, "x + 1");
+  EXPECT_NEAR(many / unequal({4, 304, 1}, true, "o[0] == 1 ? x : 2"), 1.15,
+              .15);
+}
+
 TEST(Timing, OneWaveAlone) {
   CycleEstimate e =
       run("gfx942", repeat(mfma, 8) + " s_barrier", {4, 1, 1}, {512, 1, 1},
