@@ -268,8 +268,9 @@ public:
                                bool CaptureStatistics) = 0;
   // Why this device cannot run the variant; "" when it can.
   virtual std::string whyNot(const Variant &V) = 0;
-  // Whether the variant was tuned for this device's family, by its target.
-  virtual bool madeFor(const Variant &V) const { return false; }
+  // Whether the variant was tuned for this device, by its target: 2 for its
+  // family, 1 for another generation of it.
+  virtual unsigned madeFor(const Variant &V) const { return 0; }
   // The subgroup size that this device takes by itself; 0 where there is none.
   virtual uint32_t defaultSubgroupSize() const { return 0; }
   virtual void describe(nlohmann::json &Out) = 0;

@@ -70,7 +70,7 @@ const Variant &chooseVariant(const std::shared_ptr<Device> &D,
   // without.
   const Variant *Best = nullptr;
   auto Rank = [&](const Variant &V) {
-    return (D->madeFor(V) ? 2 : 0) +
+    return 2 * D->madeFor(V) +
            (V.Requires.SubgroupSize == D->defaultSubgroupSize() ? 1 : 0);
   };
   std::string Reasons;

@@ -122,6 +122,16 @@ def test_another_card_in_the_same_place(tmp_path, driver_parts):
     assert found[0].isdisjoint(found[1])
 
 
+@pytest.mark.parametrize("mesa, chip", [("backports", "navi31"), ("testing", "gfx1201")])
+def test_each_generation_takes_its_own_variant(tmp_path, driver_parts, mesa, chip):
+    """Cooperative matrices of a GEMM have no layout that the other generation lacks, so either's variant would run."""
+    package = harness.compile_package(tmp_path, "matmul", Product("plain", "nt", "d", 64, 128, 128, "f16", "f16").mlir(TARGET), "vulkan:rdna3,vulkan:rdna4")
+    words = (*launcher(driver_parts, chip, mesa), harness.RUN, package, "--device=vulkan", "--input=64x128xf16:random:1", "--input=128x128xf16:random:2", "--json")
+    ran = harness.tool(*words)
+    assert ran.returncode == 0, ran.stderr
+    assert json.loads(ran.stdout)["variant"] == ("vulkan-rdna4-coopmat" if chip == "gfx1201" else "vulkan-rdna3-coopmat")
+
+
 def test_a_wrong_layout_is_seen(tmp_path, driver_parts, attention):
     """Two lane bits exchanged: the runtime passes the variant over; without asking, its results are wrong."""
     words = (*launcher(driver_parts, LAPTOP), harness.RUN)

@@ -222,9 +222,12 @@ KernelRef VulkanDevice::loadKernel(const Variant &V, const KernelDecl &K,
                                         CaptureStatistics);
 }
 
-bool VulkanDevice::madeFor(const Variant &V) const {
+unsigned VulkanDevice::madeFor(const Variant &V) const {
   std::string Family = C->Physical.family();
-  return !Family.empty() && V.Target.compare(0, Family.size(), Family) == 0;
+  if (V.Target == Family)
+    return 2;
+  size_t Vendor = Family.find_last_not_of("0123456789") + 1;
+  return Vendor && V.Target.compare(0, Vendor, Family, 0, Vendor) == 0;
 }
 
 uint32_t VulkanDevice::defaultSubgroupSize() const {

@@ -264,7 +264,7 @@ public:
                        const std::vector<uint8_t> &Object,
                        bool CaptureStatistics) override;
   std::string whyNot(const Variant &V) override;
-  bool madeFor(const Variant &V) const override;
+  unsigned madeFor(const Variant &V) const override;
   uint32_t defaultSubgroupSize() const override;
   void describe(nlohmann::json &Out) override;
   std::array<uint32_t, 3> maxGrid() const override;

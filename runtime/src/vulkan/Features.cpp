@@ -364,8 +364,9 @@ std::string PhysicalDevice::family() const {
   switch (Props.vendorID) {
   case 0x10de:
     return "vulkan:nvidia";
-  case 0x1002:
-    return "vulkan:rdna";
+  case 0x1002: // RDNA 4's matrix units are the first with floats of 8 bits
+    return Extensions.count("VK_EXT_shader_float8") ? "vulkan:rdna4"
+                                                    : "vulkan:rdna3";
   case VK_VENDOR_ID_MESA:
     return "vulkan:lavapipe";
   default:

@@ -49,8 +49,8 @@ struct PhysicalDevice {
   std::string uuid() const; // 32 hexadecimal digits
   // A stable name for cache files: device and driver.
   std::string cacheKey() const;
-  // How the names of its families in the target table begin; "" where there is
-  // none of its vendor.
+  // Its family in the target table, or the nearest one; "" where there is none
+  // of its vendor.
   std::string family() const;
   void describe(nlohmann::json &Out) const;
 };
