@@ -48,6 +48,6 @@ config.substitutions += [
 if os.path.exists(os.path.join(build, "bin", "greta-opt")):
     config.available_features.add("compiler")
 parts = subprocess.run([drivers, "status"], capture_output=True, text=True, check=True).stdout.split()
-config.available_features |= {{"lavapipe": "coopmat-lavapipe", "radv": "radv-null"}[part] for part in parts}
+config.available_features |= {feature for part, feature in {"lavapipe": "coopmat-lavapipe", "radv": "radv-null"}.items() if part in parts}
 if "VK_DRIVER_FILES" in os.environ or glob.glob("/usr/share/vulkan/icd.d/lvp*.json"):
     config.available_features.add("vulkan")
