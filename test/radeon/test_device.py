@@ -211,25 +211,25 @@ def test_another_programs_vulkan(driver_parts):
 OF_LAVAPIPE = "OnDevice.DescribesTheFunction OnDevice.ForcedVariantsSayWhyNot VulkanDevice.RefusesWhatItCannotRun VulkanDevice.RefusesModulesThatDoNotFit VulkanDevice.PrefersItsFamily Launches.AllocateNothing"
 
 
-@pytest.mark.parametrize("chip", [LAPTOP, "navi31"])
-def test_the_runtimes_tests(tmp_path, driver_parts, chip):
+@pytest.mark.parametrize("mesa, chip", [("backports", LAPTOP), ("backports", "navi31"), ("testing", "gfx1201")])
+def test_the_runtimes_tests(tmp_path, driver_parts, mesa, chip):
     """greta-runtime-test: memory, streams, graphs, events, host calls, sharing, errors; with the host's memory and with the card's own."""
     without = ":".join(f"*{name}*" for name in OF_LAVAPIPE.split())
     words = (harness.BUILD / "bin" / "greta-runtime-test", f"--gtest_filter=*ulkan*:Integrated*-{without}", "--gtest_brief=1")
-    ran = harness.tool(*launcher(driver_parts, chip), *words, env=fresh(tmp_path))
+    ran = harness.tool(*launcher(driver_parts, chip, mesa), *words, env=fresh(tmp_path))
     assert ran.returncode == 0, ran.stdout[-3000:] + ran.stderr[-3000:]
     assert int(re.search(r"PASSED  \] (\d+) tests", ran.stdout)[1]) >= 60, ran.stdout
 
 
-@pytest.mark.parametrize("chip", ["phoenix", "navi21"])
-def test_a_language_model_says_the_same(tmp_path, driver_parts, chip):
+@pytest.mark.parametrize("mesa, chip", [("backports", "phoenix"), ("backports", "navi21"), ("testing", "gfx1201")])
+def test_a_language_model_says_the_same(tmp_path, driver_parts, mesa, chip):
     """Token for token what lavapipe says."""
     package = tmp_path / "tiny.greta"
     llm = harness.BUILD / "bin" / "greta-llm"
     made = harness.tool(llm, "compile", "--synthetic=tiny", "--targets=vulkan", "-o", package)
     assert made.returncode == 0, made.stderr
     words = (llm, "generate", package, "--synthetic=tiny", "--device=vulkan", "-q", "-n", "24", "--temp", "0", "-p", "Once")
-    starts = launcher(driver_parts, chip), (harness.DRIVERS, "lavapipe")
+    starts = launcher(driver_parts, chip, mesa), (harness.DRIVERS, "lavapipe")
     said = [subprocess.run([str(word) for word in (*start, *words)], capture_output=True, timeout=300) for start in starts]  # bytes: the tiny model knows no UTF-8
     assert all(s.returncode == 0 for s in said), [s.stderr for s in said]
     assert said[0].stdout == said[1].stdout and len(said[0].stdout) > 20

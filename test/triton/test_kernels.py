@@ -235,8 +235,8 @@ LAUNCHES = {
 DTYPE = {np.dtype(np.int32): "i32", np.dtype(np.float32): "f32"}
 
 
-def check(directory, device, target, name):
-    """Compiles a kernel's text and runs it: what it writes to is what is expected."""
+def check(directory, device, target, name, launcher=(), **options):
+    """Compiles a kernel's text and runs it: what it writes to is what is expected. `launcher`: the words before greta-run."""
     launch, kernel = LAUNCHES[name](), name.partition("-")[0]
     package = directory / "k.greta"
     made = tool(TRANSLATE, "--triton-to-package", f"--targets={target}", TEXTS / "3.9" / f"{kernel}.ttir", "-o", package)
@@ -251,7 +251,7 @@ def check(directory, device, target, name):
     inputs += [f"--input=i32:{programs}" for programs in launch.grid]
     written = [list(launch.arguments)[result["tied"]] for result in function_of(package, kernel)["results"]]
     assert set(launch.expected) <= set(written), written
-    ran = tool(RUN, package, f"--device={device}", *inputs, *(f"--output={directory}/{argument}.out.npy" for argument in written))
+    ran = tool(*launcher, RUN, package, f"--device={device}", *inputs, *(f"--output={directory}/{argument}.out.npy" for argument in written), **options)
     assert ran.returncode == 0, ran.stdout + ran.stderr
     for argument, expected in launch.expected.items():
         got = np.load(directory / f"{argument}.out.npy").astype(float)
