@@ -1,12 +1,13 @@
 """llama.cpp's Vulkan kernels and GRETA's for the same work, on the same virtual Radeon, Mesa and model of its time; nothing here needs a GPU.
 
-    build/venv/bin/python docs/benchmarks/radeon_peers.py [--csv] [--chips=phoenix,navi31,gfx1201,gfx1151] [--mesa=testing] [--only=TEXT]
+    build/venv/bin/python docs/benchmarks/radeon_peers.py [--csv] [--chips=phoenix,navi31,gfx1201,gfx1151] [--only=TEXT]
 
 llama.cpp's operators are ggml's with its Vulkan back end, as Debian testing distributes them (`scripts/vulkan-drivers setup`); `ggml_operator.py` runs one. Each side
 runs once, and the virtual Radeon records its dispatches (docs/guide/virtual-radeon.md). **Microseconds are the simulator's estimates**, the sum over all
 dispatches of the operator, without what lies between two of them. A row is an operator on a chip:
   us            ours (greta_) and llama.cpp's (peer_); ratio: theirs over ours, above 1 where GRETA is ahead
   vgprs, scratch, bound, wait   of the longest dispatch; wait: the reason for which its waves wait most, and its share of the time
+  mesa          Debian testing's; some rows also have Debian 12's backports', which has no cooperative matrices on RDNA 4
   type          the weights' as each holds them: GRETA expands Q4_K and Q6_K to f16 while it loads a model, as greta-llm does
 MODELS are sums of rows, for comparison with what was measured elsewhere: tokens per second = tokens / sum of (count x us), with no time for the operators that
 are left out (rotations, additions, SwiGLU, writing to the cache, sampling) or between dispatches. --csv writes both tables beside this file. That
@@ -53,6 +54,8 @@ CASES = [matmul("f16", 4096, 4096, 4096)]
 CASES += [matmul(kind, 512, 4096, 4096) for kind in ("f16", "q4_0", "q4_k")]
 CASES += [matmul(kind, 1, *size) for kind in ("f16", "q4_0", "q4_k") for size in SIZES]
 CASES += [attention(512, 512), attention(1, 4096), rows_of("rms_norm", 512), rows_of("softmax", 512)]
+# Chips and operators that also run on the older Mesa.
+OLDER = [(chip, case) for chip in ("navi31", "gfx1201") for case in CASES if case.get("m") == 512 or case["op"] == "attention"]
 
 
 def layers(m, keys, hidden, kv, mlp, vocabulary, mixed=False, kind="q4_0"):
@@ -117,8 +120,8 @@ def run(command, **options):
     return ran.stdout
 
 
-def launcher(chip, mesa):
-    return ["nice", ROOT / "scripts/virtual-radeon", f"--mesa={mesa}", chip]
+def launcher(chip, mesa, *options):
+    return ["nice", ROOT / "scripts/virtual-radeon", f"--mesa={mesa}", *options, chip]
 
 
 def environment(folder, case):
@@ -159,7 +162,7 @@ def recorded(folder):
 
 
 def theirs(folder, chip, mesa, ggml, case):
-    said = run([*launcher(chip, mesa), sys.executable, FOLDER / "ggml_operator.py", json.dumps(case)], env=environment(folder, case), cwd=ggml)
+    said = run([*launcher(chip, mesa, "--newer-libc"), sys.executable, FOLDER / "ggml_operator.py", json.dumps(case)], env=environment(folder, case), cwd=ggml)
     version, before = said.split()
     return version, side(recorded(folder)[int(before) :], case.get("type", ""))
 
@@ -174,16 +177,16 @@ def mesa_version(chip, mesa):
 class Bench:
     """Each case of each chip once, whoever asks for it."""
 
-    def __init__(self, folder, mesa, ggml):
-        self.folder, self.mesa, self.ggml, self.rows = folder, mesa, ggml, {}
+    def __init__(self, folder, ggml):
+        self.folder, self.ggml, self.rows = folder, ggml, {}
         self.origin = records.origin()
 
-    def row(self, chip, case):
-        key = chip, json.dumps(case)
+    def row(self, chip, case, release="testing"):
+        key = chip, json.dumps(case), release
         if key not in self.rows:
-            mesa = mesa_version(chip, self.mesa)
-            version, peer = theirs(self.folder, chip, self.mesa, self.ggml, case)
-            greta = ours(self.folder, chip, self.mesa, case)
+            mesa = mesa_version(chip, release)
+            version, peer = theirs(self.folder, chip, release, self.ggml, case)
+            greta = ours(self.folder, chip, release, case)
             operator, shape = name_of(case)
             both = {f"greta_{name}": value for name, value in greta.items()} | {f"peer_{name}": value for name, value in peer.items()}
             self.rows[key] = self.origin | dict(mesa=mesa, ggml=version, chip=chip, operator=operator, shape=shape) | both | dict(ratio=round(peer["us"] / greta["us"], 2))
@@ -204,16 +207,16 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--csv", action="store_true")
     parser.add_argument("--chips", default=",".join(TARGETS))
-    parser.add_argument("--mesa", default="testing")
     parser.add_argument("--only", default="", help="rows whose operator has this text, and no models")
     options = parser.parse_args()
     chips = options.chips.split(",")
     records.build("greta-translate", "greta-run", "greta_virtual_radeon")
     ggml = pathlib.Path(run([ROOT / "scripts/vulkan-drivers", "ggml"]).strip())
     with tempfile.TemporaryDirectory() as name:
-        bench = Bench(pathlib.Path(name), options.mesa, ggml)
+        bench = Bench(pathlib.Path(name), ggml)
         cases = [case for case in CASES if options.only in name_of(case)[0]]
         table = [bench.row(chip, case) for chip in chips for case in cases if chip != "gfx1151"]
+        table += [bench.row(chip, case, "backports") for chip, case in OLDER if chip in chips and options.only in name_of(case)[0]]
         models = [bench.model(*model) for model in MODELS if model[0] in chips and not options.only]
     if options.csv:
         records.write(FOLDER / "radeon_peers.csv", FIELDS, table)

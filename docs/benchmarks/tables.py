@@ -286,12 +286,12 @@ def radeon_peers():
     both = lambda r, key: f"{r[f'greta_{key}']} / {r[f'peer_{key}']}"
     weights = lambda r: both(r, "type") if r["greta_type"] != r["peer_type"] else r["greta_type"]
     body = [
-        [r["chip"], r["operator"].split()[0], r["shape"], weights(r), number(r["greta_us"], 1), number(r["peer_us"], 1), r["ratio"], both(r, "dispatches"), both(r, "vgprs"), both(r, "scratch"),
+        [r["chip"], r["mesa"].split("-")[0], r["operator"].split()[0], r["shape"], weights(r), number(r["greta_us"], 1), number(r["peer_us"], 1), r["ratio"], both(r, "dispatches"), both(r, "vgprs"), both(r, "scratch"),
          both(r, "bound"), both(r, "wait"), r["commit"]]
         for r in records
     ]
-    header = ["chip", "operator", "shape", "weights", "GRETA, us", "llama.cpp, us", "ratio", "dispatches", "VGPRs", "scratch", "bound by", "waits most for", "commit"]
-    return markdown(header, body) + f"\n{records[0]['date']}, Mesa {records[0]['mesa']}, ggml {records[0]['ggml']}.\n"
+    header = ["chip", "Mesa", "operator", "shape", "weights", "GRETA, us", "llama.cpp, us", "ratio", "dispatches", "VGPRs", "scratch", "bound by", "waits most for", "commit"]
+    return markdown(header, body) + f"\n{records[0]['date']}, ggml {records[0]['ggml']}.\n"
 
 
 @table
