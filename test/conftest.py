@@ -12,7 +12,7 @@ DRIVERS = ROOT / "scripts" / "vulkan-drivers"
 
 @pytest.fixture(scope="session")
 def driver_parts():
-    """The parts of scripts/vulkan-drivers that are set up: lavapipe, radv."""
+    """The parts of scripts/vulkan-drivers that are set up: lavapipe, radv, ggml."""
     return subprocess.run([DRIVERS, "status"], capture_output=True, text=True, check=True).stdout.split()
 
 
