@@ -109,7 +109,10 @@ Error CommandProcessor::launch(const Piece &piece, uint32_t initiator) {
   config.instructionBudget = machine.waveBudget;
   sim::CycleEstimate estimate;
   config.estimate = &estimate;
-  config.estimateOnly = machine.isEstimateOnly();
+  uint64_t lanes = initiator & Wave32 ? 32 : 64;
+  uint64_t waves = (piece.block.count() + lanes - 1) / lanes;
+  config.estimateOnly = machine.isEstimateOnly() &&
+                        waves * piece.grid.count() > Machine::fewWaves;
   if (machine.isTraced())
     say((*k)->info().name + ", " + Twine(piece.grid.x) + "x" +
         Twine(piece.grid.y) + "x" + Twine(piece.grid.z) + " workgroups of " +

@@ -62,7 +62,10 @@ public:
   sim::Device &device() { return *simulator; }
   unsigned checks() const { return chosenChecks; }
   bool isTraced() const { return traced; }
-  /// Dispatches run only the workgroups that their estimates need.
+  /// Dispatches of more than this many waves run only the workgroups that their
+  /// estimates need. Smaller ones take no time, and programs depend on them:
+  /// the runtime's probe of layouts, and the driver's copies for it.
+  static constexpr uint64_t fewWaves = 128;
   bool isEstimateOnly() const { return estimateOnly; }
   /// Adds a line of JSON about a dispatch to the record, if there is one.
   void record(const sim::KernelInfo &kernel, const sim::LaunchConfig &config);

@@ -1,6 +1,7 @@
 """GRETA's Vulkan back end on Mesa's RADV over the virtual Radeon: what the device is, where matrices' elements lie, health, graphs, times, reports."""
 
 import json
+import os
 import re
 import subprocess
 import zipfile
@@ -116,6 +117,12 @@ def test_layouts_are_the_tables(tmp_path, driver_parts, attention, mesa, chip):
     assert required(attention).isdisjoint(found) if chip == "gfx1201" else required(attention) <= found
 
 
+def test_layouts_where_only_estimates_are_wanted(tmp_path, driver_parts, attention):
+    """The probe and the driver's copies for it are small: they run whole, and the cache holds nothing wrong."""
+    device = devices(launcher(driver_parts, LAPTOP), env=fresh(tmp_path, GRETA_VIRTUAL_RADEON_ESTIMATE_ONLY="1"))
+    assert required(attention) <= {bases(layout) for layout in device["layouts"] if layout.get("subgroup_size") == 32 and "lane" in layout}
+
+
 def test_another_card_in_the_same_place(tmp_path, driver_parts):
     """The runtime does not take one card's cache for the next one's: Mesa's device UUID is the place on the bus."""
     found = [{bases(layout) for layout in devices(launcher(driver_parts, chip, "testing"), env=fresh(tmp_path))["layouts"] if "lane" in layout} for chip in ("navi31", "gfx1201")]
@@ -182,6 +189,9 @@ def test_a_report_loses_the_device(tmp_path, driver_parts):
     words = (*launcher(driver_parts, LAPTOP), harness.RUN, package, "--device=vulkan", "--input=100x50xf32:random:1")
     good = harness.tool(*words, "--input=20xi32:value:99")
     assert good.returncode == 0, good.stderr
+    # Near behind the buffer, in what would be the same block of the runtime's pool.
+    assert harness.tool(*words, "--input=20xi32:value:200000", env=os.environ | {"GRETA_VULKAN_POOL": "on"}).returncode == 0
+    assert harness.tool(*words, "--input=20xi32:value:200000").returncode != 0
     ran = harness.tool(*words, "--input=20xi32:value:1000000000")
     assert ran.returncode != 0
     assert re.search(r"virtual Radeon: kernel 'compute shader at 0x\w+': .* is out of bounds; .*instruction at 0x\w+ 'global_load_.*workgroup \(0,0,0\), wave \d, lane \d+", ran.stderr), ran.stderr

@@ -1,6 +1,7 @@
 // Pool.cpp: see Pool.h.
 #include "Pool.h"
 #include "Device.h"
+#include "Process.h"
 
 #include <algorithm>
 #include <new>
@@ -10,16 +11,27 @@ namespace greta::rt::vulkan {
 // What is larger than half of a block has one of its own.
 static constexpr VkDeviceSize blockBytes = 64u << 20;
 
+// GRETA_VULKAN_POOL=off: every buffer has one. Tools that watch the driver's
+// memory then tell buffers apart.
+static bool isShared() {
+  static const bool Shared = [] {
+    const char *Value = environment("GRETA_VULKAN_POOL");
+    return !Value || std::string(Value) != "off";
+  }();
+  return Shared;
+}
+
 VkResult Pool::take(const VkMemoryRequirements &Needs, uint32_t Type,
                     Place &Out) {
   std::lock_guard<std::mutex> Guard(Lock);
   for (Block &B : Blocks)
-    if (B.Type == Type)
+    if (B.Type == Type && isShared())
       if (auto Offset = B.Parts.take(Needs.size, Needs.alignment)) {
         Out = {&B, *Offset};
         return VK_SUCCESS;
       }
-  VkDeviceSize Size = Needs.size > blockBytes / 2 ? Needs.size : blockBytes;
+  bool IsAlone = Needs.size > blockBytes / 2 || !isShared();
+  VkDeviceSize Size = IsAlone ? Needs.size : blockBytes;
   VkMemoryAllocateFlagsInfo Flags{VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO};
   Flags.flags = VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT;
   VkMemoryAllocateInfo Info{VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO};
@@ -69,7 +81,7 @@ void Pool::give(const Place &P) {
   P.In->Parts.give(P.Offset);
   if (!P.In->Parts.empty())
     return;
-  bool IsSpare = P.In->Size == blockBytes;
+  bool IsSpare = P.In->Size == blockBytes && isShared();
   for (auto It = Blocks.begin(); It != Blocks.end();) {
     auto Here = It++;
     bool IsThis = &*Here == P.In;
