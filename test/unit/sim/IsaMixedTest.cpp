@@ -215,6 +215,27 @@ TEST_P(MixedLiterals, AreWords) {
   }
 }
 
+/// A half of a scalar register: LLVM prints no name for it, only op_sel. RADV
+/// multiplies by what is the same in all lanes so. The opcode is RDNA 3's.
+TEST(MixedHalves, OfScalarRegisters) {
+  std::mt19937 random{7};
+  const u32 high = 0x00022004; // s4, v16
+  std::vector<std::string> lines;
+  for (unsigned select = 0; select < 2; ++select)
+    lines.push_back(".long " + std::to_string(0xd5350008 | select << 11) +
+                    ", " + std::to_string(high));
+  Bench b("gfx1100", true, lines);
+  for (unsigned select = 0; select < 2; ++select) {
+    b.wave.s[4] = 0x40003c00; // 2 and 1
+    for (unsigned l = 0; l < b.lanes; ++l)
+      b.row(16)[l] = halfBits(float(random() % 100));
+    b.run(select);
+    for (unsigned l = 0; l < b.lanes; ++l)
+      EXPECT_EQ(float(H(b.row(8)[l] & 0xffff)),
+                float(H(b.row(16)[l])) * (select ? 2 : 1));
+  }
+}
+
 /// gfx9 has no literal constants there.
 std::vector<const char *> chipsOfLiterals() {
   std::vector<const char *> chips;
