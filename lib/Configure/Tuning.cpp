@@ -44,8 +44,7 @@ const TuningEntry *TuningDatabase::find(const TuningKey &key) const {
   for (const TuningEntry &entry : entries) {
     if (!key.sharesBucket(entry.key))
       continue;
-    unsigned rank =
-        1 + 2 * (key == entry.key) + (entry.device != TuningEntry::estimate);
+    unsigned rank = 1 + 2 * (key == entry.key) + !entry.isEstimate();
     if (rank > bestRank) {
       best = &entry;
       bestRank = rank;

@@ -1,6 +1,8 @@
 //===- Device.cpp - candidates on a device of the runtime -----------------===//
 //
-// With the sessions, the comparison and the benchmark of greta-run.
+// With the sessions, the comparison and the benchmark of greta-run. On a
+// virtual Radeon (scripts/virtual-radeon) times are the simulator's model: one
+// launch tells, and its name says so.
 //
 //===----------------------------------------------------------------------===//
 
@@ -8,6 +10,7 @@
 #include "Tune.h"
 
 #include <chrono>
+#include <cstdlib>
 #include <stdexcept>
 
 using namespace greta::tune;
@@ -19,6 +22,8 @@ static constexpr std::chrono::milliseconds idle(20);
 
 struct Device::State {
   explicit State(const std::string &spec) : runtime(spec) {}
+  bool isModel = false; // times are estimates
+  bool isWhole = true;  // all workgroups run: there are results to compare
   greta::Runtime runtime;
   std::string function;
   std::vector<greta_run::Input> inputs;
@@ -32,7 +37,15 @@ Device::Device(std::unique_ptr<State> owned) : state(std::move(owned)) {
   deviceName = info.value("name", "");
   backendName = info.value("backend", "");
   archName = info.value("arch", "");
+  state->isModel =
+      backendName == "vulkan" && std::getenv("GRETA_VIRTUAL_RADEON");
+  if (state->isModel) {
+    state->isWhole = !std::getenv("GRETA_VIRTUAL_RADEON_ESTIMATE_ONLY");
+    deviceName = "estimate: " + deviceName + ", " + info.value("driver", "");
+  }
 }
+
+bool Device::isModel() const { return state->isModel; }
 
 Device::~Device() = default;
 
@@ -70,7 +83,7 @@ std::string Device::setProblem(const std::string &bytes,
       state->inputs.push_back(greta_run::parseInput(text));
       state->data.push_back(state->inputs.back().Make());
     }
-    if (bytes.empty())
+    if (bytes.empty() || !state->isWhole)
       return "";
     greta::Package package(bytes.data(), bytes.size());
     greta::Runtime host("host");
@@ -84,6 +97,17 @@ std::string Device::setProblem(const std::string &bytes,
   }
 }
 
+/// Between two events.
+static double timeOfOneLaunch(greta::Runtime &runtime,
+                              greta_run::Session &session) {
+  greta::Event start = runtime.event(), end = runtime.event();
+  session.Stream.record(start);
+  session.launch();
+  session.Stream.record(end);
+  session.Stream.synchronize();
+  return end.since(start);
+}
+
 Outcome Device::measure(const std::string &bytes, const std::string &variant,
                         const Options &options) {
   Outcome outcome;
@@ -91,8 +115,14 @@ Outcome Device::measure(const std::string &bytes, const std::string &variant,
     greta::Package package(bytes.data(), bytes.size());
     greta_run::Session session(state->runtime, package, state->function,
                                variant, state->inputs);
-    session.write(state->data);
-    session.launch();
+    if (state->isWhole)
+      session.write(state->data);
+    if (state->isModel)
+      outcome.microseconds = timeOfOneLaunch(state->runtime, session);
+    else
+      session.launch();
+    if (!state->isWhole)
+      return outcome;
     std::vector<greta_run::HostTensor> got = session.read();
     if (state->reference.empty())
       state->reference = got;
@@ -104,6 +134,8 @@ Outcome Device::measure(const std::string &bytes, const std::string &variant,
     std::string why = greta_run::disagreement(got, state->reference, types);
     if (!why.empty())
       throw std::runtime_error(why);
+    if (state->isModel)
+      return outcome;
     greta_run::Options bench;
     bench.Reps = options.reps;
     bench.BatchMs = options.batchMs;

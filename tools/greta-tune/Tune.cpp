@@ -424,7 +424,7 @@ bool Tuner::tuneGemm(StringRef function, const TargetRow &row,
     note(formatv("[{0}/{1}] {2}: {3}; best {4:f2} us", known + i + 1, total,
                  describe(*config), time, best));
   }
-  if (!configs.empty() && place.device) {
+  if (!configs.empty() && place.device && !place.device->isModel()) {
     settle(function, row, place, entry);
     if (!write())
       return false;

@@ -60,6 +60,9 @@ public:
   const std::string &backend() const { return backendName; }
   /// Of a hip device.
   const std::string &arch() const { return archName; }
+  /// Times are the simulator's model, the same each time; the name begins with
+  /// "estimate".
+  bool isModel() const;
 
   /// The variant that the device takes by itself; empty, and why.
   std::string choose(const std::string &package, const std::string &function,

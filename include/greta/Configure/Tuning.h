@@ -39,12 +39,15 @@ struct TuningCandidate {
 
 struct TuningEntry {
   TuningKey key;
-  /// The device's name, or `estimate`.
+  /// The device's name, or one that begins with `estimate`.
   std::string device;
   llvm::json::Object config; // what greta.config takes; the best
   std::vector<TuningCandidate> candidates;
 
   static constexpr llvm::StringLiteral estimate = "estimate";
+  bool isEstimate() const {
+    return llvm::StringRef(device).starts_with(estimate);
+  }
 };
 
 struct TuningDatabase {
