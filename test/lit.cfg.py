@@ -4,6 +4,7 @@ Substitutions: every tool below by its name, and
   %python        the Python of build/venv (numpy, ml_dtypes)
   %lavapipe      runs its command on testing's lavapipe, with the validation layer: any message fails the test
   %radv CHIP     runs its command on RADV's null device
+  %radeon CHIP   runs it on the virtual Radeon: RADV over the simulator
   %spirv-val     testing's spirv-val, which knows every extension we emit
 Features: compiler (the compiler was built), vulkan (a Vulkan driver of this machine), coopmat-lavapipe (testing's lavapipe, validation
 layer and spirv-val), radv-null (RADV's null device).
@@ -40,6 +41,7 @@ config.substitutions += [
     ("%python", venv_python if os.path.exists(venv_python) else sys.executable),
     ("%lavapipe", f"{drivers} lavapipe --validate"),
     ("%radv", f"{drivers} radv"),
+    ("%radeon", os.path.join(root, "scripts", "virtual-radeon")),
     ("%spirv-val", f"{drivers} tool spirv-val"),
     ("%root", root),
     ("%build", build),

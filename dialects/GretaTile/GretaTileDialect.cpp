@@ -198,8 +198,11 @@ LayoutAttr::verifyEncoding(ArrayRef<int64_t> shape, Type,
 
 LogicalResult MatrixAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                  StringAttr intrinsic, bool swapped,
-                                 bool opaque, LayoutAttr a, LayoutAttr b,
-                                 LayoutAttr acc) {
+                                 bool opaque, bool elements, LayoutAttr a,
+                                 LayoutAttr b, LayoutAttr acc) {
+  if (elements && (opaque || intrinsic.getValue() != "coopmat"))
+    return emitError() << "elements are those of cooperative matrices whose "
+                          "layouts are known";
   for (LayoutAttr layout : {a, b, acc})
     if (layout.getRep().size() != 2 || !layout.getWave().empty() ||
         layout.getRep()[0] != 1 || layout.getRep()[1] != 1)

@@ -100,7 +100,7 @@ def GretaTile_MatrixAttr : AttrDef<GretaTile_Dialect, "Matrix"> {
   let description = [{
     `intrinsic` is the target's name for it, for AMD what follows "llvm.amdgcn.", for Vulkan "coopmat"; a `swapped` one gets the
     operands in the other order, so that its accumulator lies transposed; of an `opaque` one nobody knows which lane has which element, and the
-    layouts only say how many each has; `a`, `b` and `acc` are the layouts of one
+    layouts only say how many each has; cooperative matrices are loaded whole from shared memory, and those that have `elements` by the lanes' elements; `a`, `b` and `acc` are the layouts of one
     M x K, K x N and M x N tile over the lanes of one wave (no waves, no repetitions).
 
     ```mlir
@@ -111,13 +111,15 @@ def GretaTile_MatrixAttr : AttrDef<GretaTile_Dialect, "Matrix"> {
     ```
   }];
   let parameters = (ins "::mlir::StringAttr":$intrinsic, DefaultValuedParameter<"bool", "false">:$swapped,
-                        DefaultValuedParameter<"bool", "false">:$opaque, "::greta::tile::LayoutAttr":$a, "::greta::tile::LayoutAttr":$b,
+                        DefaultValuedParameter<"bool", "false">:$opaque, DefaultValuedParameter<"bool", "false">:$elements, "::greta::tile::LayoutAttr":$a, "::greta::tile::LayoutAttr":$b,
                         "::greta::tile::LayoutAttr":$acc);
-  let assemblyFormat = "`<` $intrinsic (`swapped` `=` $swapped^)? (`opaque` `=` $opaque^)? `,` `a` `=` $a `,` `b` `=` $b `,` `acc` `=` $acc `>`";
+  let assemblyFormat = "`<` $intrinsic (`swapped` `=` $swapped^)? (`opaque` `=` $opaque^)? (`elements` `=` $elements^)? `,` `a` `=` $a `,` `b` `=` $b `,` `acc` `=` $acc `>`";
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
     /// Operands are fragments, not vectors of registers.
     bool isCooperative() const { return getIntrinsic().getValue() == "coopmat"; }
+    /// Drivers load operands from shared memory, in any order.
+    bool isLoadedWhole() const { return isCooperative() && !getElements(); }
   }];
 }
 

@@ -92,7 +92,7 @@ namespace {
 /// lanes have of its operands' elements.
 struct OfInstruction {
   int64_t rows = 0, copies = 1;
-  bool isCooperative = false; // drivers load its operands
+  bool isLoadedWhole = false; // by drivers
 };
 } // namespace
 
@@ -106,7 +106,8 @@ static OfInstruction instructionOf(Type element, int64_t size,
            element, element, limits.matrix, limits.row, inRegisters))
     if (mi->accLayout.isKnown() && size % mi->n == 0 && size % mi->k == 0 &&
         (!found.rows || mi->m < found.rows))
-      found = {mi->m, copiesInLanes(*mi), mi->name == "coopmat"};
+      found = {mi->m, copiesInLanes(*mi),
+               mi->name == "coopmat" && !limits.row.loadsElements(*mi)};
   return found;
 }
 
@@ -139,14 +140,14 @@ static KernelConfig chooseAttention(const Space &space, const Limits &limits) {
   if (isFew) // there may be none
     rowsOfFew *= llvm::PowerOf2Ceil(std::max<int64_t>(1, type.getDimSize(2)));
   bool isSmall = isFew && rowsOfFew <= 8;
-  auto [leastRows, copies, isCooperative] =
+  auto [leastRows, copies, isLoadedWhole] =
       instructionOf(element, size, limits, /*inRegisters=*/isSmall);
   bool hasMatrix = leastRows > 0;
   KernelConfig config;
   const AttentionFacts &facts = limits.row.tiles.attention;
   // Multiply-adds are unrolled: larger tiles are too much code.
   int64_t rowsOfLane = size <= 64 ? facts.tilesOfSmall : 1;
-  config.waves = hasMatrix && limits.wide ? 8 / rowsOfLane : 4;
+  config.waves = hasMatrix && limits.wide ? facts.waves / rowsOfLane : 4;
   int64_t lanes = lanesOf(config.waves, limits);
   int64_t available = availableRegisters(limits, facts.vgprs);
   int64_t mostRows = limits.wide && hasMatrix ? lanes * rowsOfLane / 2 : 16;
@@ -173,7 +174,7 @@ static KernelConfig chooseAttention(const Space &space, const Limits &limits) {
   Blocks ofWave = blocks;
   // Where no tile of keys leaves registers for queries.
   bool isWide = limits.wide && hasMatrix;
-  if (isWide && !isFew && facts.wholeOperands && !isCooperative &&
+  if (isWide && !isFew && facts.wholeOperands && !isLoadedWhole &&
       blocks.registers(lanes, /*ofWave=*/false) > available) {
     blocks.inShared = true;
     while (blocks.queries > leastRows && blocks.bytes() > limits.ldsBytes) {

@@ -370,6 +370,6 @@ FailureOr<Choice> greta::chooseGemm(const Space &space, const Limits &limits,
                               hiddenBy(problem, **tile, limits));
   choice.space.matrix =
       matrixAttr(context, *(*tile)->instruction, limits.row,
-                 (*tile)->opaque || !(*tile)->instruction->hasReadLayouts());
+                 (*tile)->opaque || !(*tile)->instruction->accLayout.isKnown());
   return withHeads(choice);
 }

@@ -42,15 +42,17 @@ int64_t TileModel::ldsBytes(const Tile &tile) const {
     bytes += tile.m * tile.n * problem.bytesOut;
   if (mi.name != "coopmat")
     return bytes;
-  // Rows for cooperative matrices are padded by 16 bytes; results of unknown
-  // layout pass through shared memory, a wave's matrix at a time.
-  int64_t rows = (problem.rowsOfA ? tile.m : tile.k) +
-                 problem.count * (problem.rowsOfB ? tile.n : tile.k);
-  bool opaque = tile.opaque || !mi.hasReadLayouts();
   // A norm's rows pass through an array of their own, which on AMD lies where
   // the blocks were.
   if (problem.isNorm)
     bytes += tile.m * 4;
+  bool opaque = tile.opaque || !mi.accLayout.isKnown();
+  if (row.loadsElements(mi) && !opaque)
+    return bytes;
+  // Rows for matrices that drivers load are padded by 16 bytes; results of
+  // unknown layout pass through shared memory, a wave's matrix at a time.
+  int64_t rows = (problem.rowsOfA ? tile.m : tile.k) +
+                 problem.count * (problem.rowsOfB ? tile.n : tile.k);
   return bytes + tile.stages * rows * 16 +
          (opaque ? tile.waves * mi.m * mi.n * 4 : 0);
 }
@@ -77,8 +79,8 @@ int64_t TileModel::registers(const Tile &tile, bool asked) const {
            40;
   auto fragment = [&](int64_t extent, unsigned tileExtent,
                       const FragmentLayout &layout) {
-    int64_t elements = mi.hasReadLayouts() ? int64_t(1) << layout.reg.size()
-                                           : tileExtent * mi.k / lanes;
+    int64_t elements = mi.accLayout.isKnown() ? int64_t(1) << layout.reg.size()
+                                              : tileExtent * mi.k / lanes;
     int64_t registers = elements * problem.bytes / 4;
     // Of a whole block only what the next GEMMs need is read ahead, 16
     // bytes a lane.
@@ -191,7 +193,7 @@ std::optional<std::string> TileModel::whyNot(const Tile &tile,
     return "it has no multiple of " + std::to_string(weights) +
            " weights for each lane";
   if (!tile.stages) {
-    if (tile.opaque || !mi.hasReadLayouts() || !problem.parts ||
+    if (tile.opaque || !mi.accLayout.isKnown() || !problem.parts ||
         !problem.rowsOfA || !problem.rowsOfB)
       return "without stages it needs rows along K, a stored A, with heads a "
              "stored B, no batch, and an instruction whose layouts are known";
@@ -234,7 +236,8 @@ double TileModel::ldsTraffic(const Tile &tile) const {
   double perColumn = double(tile.k) * problem.bytes;
   double stored = (tile.m + problem.count * tile.n) * perColumn;
   double reads = tile.waves * (m + problem.count * n) * perColumn;
-  if (!mi.aLayout.isKnown() || mi.name == "coopmat")
+  bool isLoadedWhole = mi.name == "coopmat" && !row.loadsElements(mi);
+  if (!mi.aLayout.isKnown() || isLoadedWhole)
     return stored + reads;
   // A lane that has less than 16 bytes at a time reads more often; one that
   // shares its operand with another reads it twice.

@@ -237,6 +237,50 @@ LogicalResult Distributor::distributeSteppedDot(DotOp op,
 
 /// Tile by tile. An operand's tile may hold several of the instruction's along
 /// K, one after another in its registers; both operands number K alike.
+/// Reads a fragment's elements, or puts vectors of them together.
+static bool isOfFragment(Operation *op) {
+  return op && (isa<FragmentFromElementsOp, SharedLoadOp>(op) ||
+                isa<vector::VectorDialect>(op->getDialect()));
+}
+
+/// Fragments that nobody has used yet are read and made in front of their first
+/// instruction, as far as no store or barrier stands between: each takes
+/// registers, where it is made from elements beside these.
+static void putTogetherAt(MmaOp mma) {
+  Operation *fence = mma;
+  auto isFence = [](Operation *op) {
+    return isa<BarrierOp, SharedStoreOp>(op) || op->getNumRegions();
+  };
+  while (fence && !isFence(fence))
+    fence = fence->getPrevNode();
+  for (Value operand : {mma.getA(), mma.getB(), mma.getAcc()}) {
+    llvm::SmallSetVector<Operation *, 16> ops;
+    auto add = [&](Value from) {
+      Operation *op = from.getDefiningOp();
+      if (isOfFragment(op) && op->getBlock() == mma->getBlock() &&
+          !(fence && op->isBeforeInBlock(fence)))
+        ops.insert(op);
+    };
+    add(operand);
+    for (size_t i = 0; i < ops.size(); ++i)
+      if (!isa<SharedLoadOp>(ops[i]))
+        llvm::for_each(ops[i]->getOperands(), add);
+    auto isNeeded = [&](Operation *op) {
+      return llvm::any_of(op->getUsers(), [&](Operation *user) {
+        return user != mma && !ops.contains(user);
+      });
+    };
+    while (ops.remove_if(isNeeded))
+      ;
+    SmallVector<Operation *> sorted(ops.begin(), ops.end());
+    llvm::sort(sorted, [](Operation *x, Operation *y) {
+      return x->isBeforeInBlock(y);
+    });
+    for (Operation *op : sorted)
+      op->moveBefore(mma);
+  }
+}
+
 LogicalResult Distributor::distributeMatrixDot(DotOp op,
                                                const DistributedLayout &a,
                                                const DistributedLayout &b,
@@ -274,8 +318,11 @@ LogicalResult Distributor::distributeMatrixDot(DotOp op,
           Value right = bs[(rowOfB * columns + j) * inTile + part];
           if (matrix.getSwapped())
             std::swap(left, right);
-          sum = MmaOp::create(builder, op.getLoc(), sum.getType(),
-                              matrix.getIntrinsic(), left, right, sum);
+          auto mma = MmaOp::create(builder, op.getLoc(), sum.getType(),
+                                   matrix.getIntrinsic(), left, right, sum);
+          if (matrix.getElements())
+            putTogetherAt(mma);
+          sum = mma;
         }
   setVectors(op.getResult(), std::move(out));
   return success();

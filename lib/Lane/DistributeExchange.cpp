@@ -129,7 +129,12 @@ LogicalResult Distributor::distributeRescale(RescaleOp op) {
       products.push_back(arith::MulFOp::create(b, value, factor));
     return products;
   };
-  if (!row.isHip()) {
+  // Matrices that drivers load are put together anew behind a branch.
+  bool isLoadedWhole = llvm::any_of(op->getUsers(), [](Operation *user) {
+    auto dot = dyn_cast<DotOp>(user);
+    return dot && dot.getMatrixAttr() && dot.getMatrixAttr().isLoadedWhole();
+  });
+  if (!row.tiles.attention.skipsRescale || isLoadedWhole) {
     values[op.getResult()] = multiply();
     return success();
   }
@@ -138,8 +143,10 @@ LogicalResult Distributor::distributeRescale(RescaleOp op) {
   for (Value condition :
        llvm::SetVector<Value>(conditions.begin(), conditions.end()))
     isMoved = accumulate<arith::OrIOp>(b, isMoved, condition);
-  auto branch = scf::IfOp::create(b, ValueRange(list).getTypes(),
-                                  AnyOp::create(b, isMoved),
+  // Vulkan's drivers branch around what no lane does by themselves.
+  if (row.isHip())
+    isMoved = AnyOp::create(b, isMoved);
+  auto branch = scf::IfOp::create(b, ValueRange(list).getTypes(), isMoved,
                                   /*addThenBlock=*/true, /*addElseBlock=*/true);
   b.setInsertionPointToEnd(branch.elseBlock());
   scf::YieldOp::create(b, list);

@@ -37,15 +37,15 @@ SharedPlacement greta::tile::placementOf(LocalType type) {
   return placement;
 }
 
-/// The operand of a cooperative matrix that a value is, also where a loop
-/// carries it to the product; none: registers.
+/// The operand of a cooperative matrix that a value is and that drivers load,
+/// also where a loop carries it to the product; none: registers.
 static std::optional<FragmentType> fragmentOf(Value value, bool follow = true) {
   for (OpOperand &use : value.getUses()) {
     Operation *user = use.getOwner();
     unsigned number = use.getOperandNumber();
     if (auto dot = dyn_cast<DotOp>(user))
       if (MatrixAttr matrix = dot.getMatrixAttr();
-          matrix && matrix.isCooperative() && number < 2)
+          matrix && matrix.isLoadedWhole() && number < 2)
         return cast<FragmentType>(
             getOperandType(matrix, number ? FragmentUse::B : FragmentUse::A,
                            getElementTypeOrSelf(value.getType())));

@@ -146,11 +146,13 @@ LaneValues Distributor::vectors(Value value, Type type) {
     vector = elementsOf(fragment, value, kernel.getNumLanes());
   LaneValues out;
   int64_t size = vector.getNumElements();
-  // What a loop does not change is put together in front of it.
+  // What a loop does not change is put together in front of it. RADV's compiler
+  // has a fragment in registers beside its elements: there each use makes one.
   OpBuilder::InsertionGuard guard(builder);
   while (auto loop =
              dyn_cast<scf::ForOp>(builder.getInsertionBlock()->getParentOp())) {
-    if (!llvm::all_of(scalars, [&](Value scalar) {
+    if ((fragment && row.tiles.matricesByElement) ||
+        !llvm::all_of(scalars, [&](Value scalar) {
           return loop.isDefinedOutsideOfLoop(scalar);
         }))
       break;

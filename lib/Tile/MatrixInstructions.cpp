@@ -85,21 +85,23 @@ tile::MatrixAttr greta::matrixAttr(MLIRContext *context,
   auto name = StringAttr::get(context, mi.name);
   if (opaque || !mi.accLayout.isKnown())
     return tile::MatrixAttr::get(context, name, /*swapped=*/false,
-                                 /*opaque=*/true,
+                                 /*opaque=*/true, /*elements=*/false,
                                  someLayout(context, mi.m, mi.k, wave),
                                  someLayout(context, mi.k, mi.n, wave),
                                  someLayout(context, mi.m, mi.n, wave));
   // Neighbours in a lane's registers should be neighbours in a row; then the
   // layouts are transposed here, and in the table where that says `isSwapped`.
-  // A fragment has its place among the operands in its type.
+  // Drivers that load matrices whole have the others' results as they are.
+  bool byElement = row.loadsElements(mi);
   bool transposed = !mi.accLayout.reg.empty() &&
-                    mi.accLayout.reg.front().row != 0 && mi.name != "coopmat";
+                    mi.accLayout.reg.front().row != 0 &&
+                    (mi.name != "coopmat" || byElement);
   if (transposed && mi.a != mi.b)
     name = StringAttr::get(context, withSwappedTypes(mi, row).name);
   const FragmentLayout &left = transposed ? mi.bLayout : mi.aLayout;
   const FragmentLayout &right = transposed ? mi.aLayout : mi.bLayout;
   return tile::MatrixAttr::get(context, name, transposed || mi.isSwapped,
-                               /*opaque=*/false,
+                               /*opaque=*/false, byElement,
                                toAttr(context, left, transposed),
                                toAttr(context, right, transposed),
                                toAttr(context, mi.accLayout, transposed));

@@ -50,14 +50,9 @@ struct MatrixInstruction {
   llvm::StringRef a, b, acc; // dtypes as in the manifest
   unsigned cycles;           // between issues on one SIMD; 0: not known
   FragmentLayout aLayout, bLayout, accLayout;
-  /// Nobody has read these layouts from a device, at most from a driver's code
-  /// that ran in the simulator: what does without them does.
-  bool isExpected = false;
   /// The device's instruction makes the transposed product: A and B change
   /// places. For operands that come in registers.
   bool isSwapped = false;
-
-  bool hasReadLayouts() const { return accLayout.isKnown() && !isExpected; }
 };
 
 /// Registers of one kind, per lane, in units of 32 bits (SGPRs: per wave).
@@ -124,10 +119,12 @@ struct AttentionFacts {
   double vgprsOfGradients = 0.65; // the same of gradients
   bool wholeOperands = true;      // a wave's registers have all of a dot's at a
                                   // time, not a piece after the other
+  unsigned waves = 8;             // of a workgroup, where queries are many
   unsigned tilesOfSmall = 1; // an instruction's rows for a wave, times this,
                              // where heads have up to 64 elements
   unsigned wavesOfFew = 1;   // for each SIMD, where queries are few
   unsigned keysOfFew = 64;   // at most, of a turn of few queries
+  bool skipsRescale = true;  // where no row's maximum moves: a branch
 };
 
 /// What the choice of tiles needs to know of a chip and of its compiler.
@@ -140,6 +137,9 @@ struct TileFacts {
   unsigned rowsOfGroup = 8;    // GROUP_M; 0: blocks in flight are square
   unsigned slotsPerIssue = 0;  // of a wave's instructions that matrix units
                                // hide, one in so many cycles; 0: none
+  // Lanes load the elements of cooperative matrices, as those of AMD's
+  // instructions; else drivers load whole matrices.
+  bool matricesByElement = false;
   LoopRates loop;
   StreamRates stream;
   SkinnyRates skinny;
@@ -203,6 +203,13 @@ struct TargetRow {
     return name.split(':').second.empty() ? name : name.split(':').second;
   }
   bool hasFeature(llvm::StringRef feature) const;
+  /// Lanes load the instruction's operands as elements of cooperative matrices.
+  /// Of 16-bit floats: SPIR-V's bf16 would be converted on the way, and bytes
+  /// be taken out of words one by one.
+  bool loadsElements(const MatrixInstruction &instruction) const {
+    return tiles.matricesByElement && instruction.name == "coopmat" &&
+           instruction.a == "f16";
+  }
 };
 
 /// All rows: AMD chips, Vulkan families (best first, portable last), host.

@@ -320,7 +320,7 @@ void LayoutAssigner::layOutOperands(DotOp dot) {
   bool isDirect = matrix && pipeline && !pipeline.getStages();
   // From shared memory drivers load whole matrices in any order.
   int64_t run = 0, fastest[2];
-  if (matrix && (isDirect || !matrix.isCooperative()))
+  if (matrix && (isDirect || !matrix.isLoadedWhole()))
     run = 16 / bytesInMemory(getElementTypeOrSelf(dot.getA()));
   unsigned rank = acc.rank();
   for (unsigned number : {0, 1}) {

@@ -275,13 +275,13 @@ LayoutWishes greta::collectWishes(ArrayRef<Value> values,
       wishes.fastest = place;
       wishes.leastRun = 8; // the weights of a word
     } else if (auto dot = dyn_cast<DotOp>(op)) {
-      // Matrix instructions take neighbours along K from a lane. Drivers load
-      // whole matrices from any order.
+      // Matrix instructions take neighbours along K from a lane. Drivers that
+      // load matrices whole take any order.
       MatrixAttr matrix = dot.getMatrixAttr();
       for (unsigned operand : {0u, 1u}) {
         Value value = dot->getOperand(operand);
         int64_t place = blocks.dimOf(value, 1 - operand);
-        if (!matrix || matrix.isCooperative() || place < 0)
+        if (!matrix || matrix.isLoadedWhole() || place < 0)
           continue;
         wishes.depth = place;
         wishes.deepRun = 16 / bytesInMemory(getElementTypeOrSelf(value));

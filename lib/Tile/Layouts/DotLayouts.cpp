@@ -172,7 +172,7 @@ static SmallVector<int32_t> numbersAlong(Bases bases, unsigned dim) {
 static Layout withColumnsOfChain(DotOp dot, const Layout &tile) {
   MatrixAttr matrix = dot.getMatrixAttr();
   DotOp next = dotOfRows(dot.getResult());
-  if (!next || !next.getMatrixAttr() || matrix.isCooperative())
+  if (!next || !next.getMatrixAttr() || matrix.isLoadedWhole())
     return tile;
   Layout acc = toLayout(matrix.getAcc());
   Layout operand = toLayout(next.getMatrixAttr().getA());

@@ -33,10 +33,10 @@ int64_t LoadedOperand::tileDepth() const {
   return toLayout(getLayoutOf(type)).tile()[kDim];
 }
 
-bool LoopBody::isCooperative() const {
+bool LoopBody::isLoadedWhole() const {
   DotOp first = dots.front();
   MatrixAttr matrix = first.getMatrixAttr();
-  return matrix && matrix.isCooperative();
+  return matrix && matrix.isLoadedWhole();
 }
 
 namespace {

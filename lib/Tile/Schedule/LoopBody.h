@@ -34,7 +34,7 @@ struct LoadedOperand {
 struct LoopBody {
   explicit LoopBody(mlir::scf::ForOp loop);
 
-  bool isCooperative() const;
+  bool isLoadedWhole() const;
   /// Whether a dot's A (0) or B (1) is a loaded operand.
   bool isLoaded(tile::DotOp dot, unsigned side) const {
     return places.contains(&dot->getOpOperand(side));

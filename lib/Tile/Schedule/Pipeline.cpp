@@ -62,11 +62,11 @@ static PipelineAttr choosePipeline(const LoopBody &body, const TargetRow &row,
   if (body.operands.empty() ||
       llvm::any_of(body.dots, [](DotOp dot) { return !dot.getMatrixAttr(); }))
     return {};
-  bool isCooperative = body.isCooperative();
+  bool isLoadedWhole = body.isLoadedWhole();
   int64_t bytes = 0, fixed = 0, tile = 1;
   for (const LoadedOperand &operand : body.operands) {
     (operand.isFixed ? fixed : bytes) +=
-        sharedBytes(operand.type, isCooperative ? 16 : 0);
+        sharedBytes(operand.type, isLoadedWhole ? 16 : 0);
     tile = std::max(tile, operand.tileDepth());
   }
   // Reductions of what is computed need some, too.
@@ -74,7 +74,7 @@ static PipelineAttr choosePipeline(const LoopBody &body, const TargetRow &row,
   if (!body.isGemm)
     room = room * 15 / 16 - bytesOfConversions(body);
   room -= fixed;
-  int64_t stages = isCooperative || 2 * bytes > room ? 1 : 2;
+  int64_t stages = isLoadedWhole || 2 * bytes > room ? 1 : 2;
   if (stages * bytes > room)
     return {};
   // One half is read while the other is multiplied, as registers allow.
@@ -87,7 +87,7 @@ static PipelineAttr choosePipeline(const LoopBody &body, const TargetRow &row,
   bool inHalves = body.isGemm && stages == 2 && depth / 2 % tile == 0 &&
                   registers <= row.vgprs.perWave * 3 / 4;
   return PipelineAttr::get(context, stages,
-                           isCooperative ? tile
+                           isLoadedWhole ? tile
                            : inHalves    ? depth / 2
                                          : depth,
                            /*direct=*/0, /*hidden=*/0);

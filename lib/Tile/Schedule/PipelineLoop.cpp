@@ -70,13 +70,13 @@ LogicalResult LoopPipeliner::placeOperands() {
     Placed &place = placed.emplace_back();
     auto type = cast<RankedTensorType>(operand.source.getType());
     Layout from = toLayout(getLayoutOf(type));
-    if (!body.isCooperative())
+    if (!body.isLoadedWhole())
       from = from.registersAlong(operand.kDim);
     place.stored = type.cloneWithEncoding(toAttr(b.getContext(), from));
     Layout to = toLayout(getLayoutOf(operand.type));
     int64_t bytes = bytesInMemory(type.getElementType());
     PlacementAttr placement;
-    if (body.isCooperative()) {
+    if (body.isLoadedWhole()) {
       // Rows that fragments are loaded from cannot be swizzled; 16 bytes
       // between them keep the banks apart.
       int64_t dim = from.contiguity(0) > from.contiguity(1) ? 0 : 1;

@@ -61,11 +61,11 @@ private:
   /// Where what could stay in registers is in locals, reads follow the products
   /// that need them, or LLVM has all of them first.
   bool isShortOfRegisters() const {
-    return !body.fixed.empty() && !body.isCooperative();
+    return !body.fixed.empty() && !body.isLoadedWhole();
   }
   /// The first one has the next turn's loads and stores to hide.
   void endStretch(bool isFirst = false) {
-    if (isShortOfRegisters() || (isFirst && !body.isCooperative()))
+    if (isShortOfRegisters() || (isFirst && !body.isLoadedWhole()))
       tile::ScheduleOp::create(b);
   }
   /// Dots whose operands are all in locals, slice by slice.

@@ -221,7 +221,7 @@ SmallVector<Value> LoopPipeliner::emitSlices(ArrayRef<DotOp> dots, Value stage,
                                              ValueRange accumulators) {
   int64_t depth = body.operandOf(dots.front(), 0).depth();
   SmallVector<Value> sums(accumulators);
-  if (body.isCooperative()) {
+  if (body.isLoadedWhole()) {
     auto slices = scf::ForOp::create(b, i32(0), i32(depth), i32(slice), sums);
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToEnd(slices.getBody());
@@ -243,7 +243,7 @@ Value LoopPipeliner::emitDot(DotOp dot, Value stage, IRMapping &mapping,
   if (body.isLoaded(dot, 0) && body.isLoaded(dot, 1)) {
     fill();
     const LoadedOperand &operand = body.operandOf(dot, 0);
-    bool inTiles = body.isCooperative() || isShortOfRegisters();
+    bool inTiles = body.isLoadedWhole() || isShortOfRegisters();
     return emitSlices(dot, stage,
                       inTiles ? operand.tileDepth() : operand.depth(), acc)
         .front();
@@ -251,8 +251,13 @@ Value LoopPipeliner::emitDot(DotOp dot, Value stage, IRMapping &mapping,
   // What is in registers has no slices.
   unsigned side = body.isLoaded(dot, 0) ? 0 : 1;
   const LoadedOperand &operand = body.operandOf(dot, side);
+  // RADV keeps reads in front of stores there, and what they read in registers:
+  // attention with causal masks (navi31, heads of 128) spilled 104.
+  bool isFilledFirst = dot.getMatrixAttr() && dot.getMatrixAttr().getElements();
+  bool isFirst = isFilledFirst && fill();
   Parts parts = emitReads(dot, stage, i32(0), operand.depth());
-  bool isFirst = fill();
+  if (!isFilledFirst)
+    isFirst = fill();
   Value operands[2];
   operands[side] = parts[&operand - body.operands.begin()];
   operands[1 - side] = mapping.lookupOrDefault(dot->getOperand(1 - side));

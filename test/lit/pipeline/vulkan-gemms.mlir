@@ -1,9 +1,9 @@
-// What RADV makes of cooperative matrices on RDNA3: v_wmma, no spills, nothing in scratch, and no workgroup that asks for more shared memory than
+// What RADV makes of cooperative matrices on RDNA3, by the layouts that the runtime probes on a virtual Radeon: v_wmma, no spills, nothing in scratch, and no workgroup that asks for more shared memory than
 // the device has. A and B in both orders, a dynamic M, and an edge.
 // REQUIRES: compiler, radv-null
 // RUN: greta-translate --greta-to-package --targets=vulkan:rdna3 %s -o %t.greta
-// RUN: %radv navi31 greta-run %t.greta --inspect --device=vulkan | FileCheck %s --check-prefix=STATS --implicit-check-not='{{(Scratch size|Spilled .GPRs) [1-9]|not on this device}}'
-// RUN: rm -rf %t.cache && env RADV_DEBUG=shaders,nocache %radv navi31 env XDG_CACHE_HOME=%t.cache greta-run %t.greta --inspect --device=vulkan --variant=vulkan-rdna3-coopmat > %t.isa 2>&1 && FileCheck %s --check-prefix=ISA --implicit-check-not='{{scratch_(load|store)}}' < %t.isa
+// RUN: %radeon navi31 greta-run %t.greta --inspect --device=vulkan | FileCheck %s --check-prefix=STATS --implicit-check-not='{{(Scratch size|Spilled .GPRs) [1-9]|not on this device}}'
+// RUN: rm -rf %t.cache && env RADV_DEBUG=shaders,nocache %radeon navi31 env XDG_CACHE_HOME=%t.cache greta-run %t.greta --inspect --device=vulkan --variant=vulkan-rdna3-coopmat > %t.isa 2>&1 && FileCheck %s --check-prefix=ISA --implicit-check-not='{{scratch_(load|store)}}' < %t.isa
 
 // STATS-LABEL: square(
 // STATS: vulkan-rdna3-coopmat:

@@ -5,7 +5,7 @@
 // RUN: greta-run %t.greta --inspect | FileCheck %s
 
 // CHECK-LABEL: half(
-// CHECK-NEXT: vulkan-rdna4-coopmat: {{.*}}"coopmat":[{"a":"f16","b":"f16","c":"f32","k":16,"m":16,"n":16,"result":"f32"}]{{.*}}"subgroup_size":32
+// CHECK-NEXT: vulkan-rdna4-coopmat: {{.*}}"coopmat":[{"a":"f16","b":"f16","c":"f32","k":16,"m":16,"n":16,"result":"f32"}]{{.*}}"layouts":[{{.*}}"use":"a"}{{.*}}"use":"acc"}{{.*}}"subgroup_size":32
 // CHECK-NEXT: half_0:
 // CHECK-NEXT: instruction coopmat 16x16x16
 // CHECK-NEXT: vulkan-rdna4: vulkan
