@@ -246,6 +246,16 @@ def amd_attention():
     return markdown(["chip", "D", "queries x keys x D", "share", "instructions", "of the matrix unit", "ALU for each", "VGPRs", "spills", "commit"], body)
 
 
+@table
+def radeon():
+    body = [
+        [r["chip"], r["mesa"], r["function"], number(r["hip_us"], 1), number(r["vulkan_us"], 1), number(r["ratio"], 2), r["bound"], r["waits"], number(r["matrix"], 2), number(r["hip_matrix"], 2),
+         r["config"], r["vgprs"], r["scratch"], r["commit"], r["date"]]
+        for r in newest(rows("radeon.csv"), "chip", "mesa", "function")
+    ]
+    return markdown(["chip", "Mesa", "function", "HIP, us", "Vulkan, us", "of HIP", "bound by", "waits", "matrix units busy", "HIP's", "tile", "VGPRs", "scratch", "commit", "date"], body)
+
+
 def choices(records):
     """By type and M: at how many shapes GRETA's default takes at most 1.1 times AMD's winner's time, and less than it."""
     edges = (4, 16, 64, 256, 1024, 4096, 10**9)
