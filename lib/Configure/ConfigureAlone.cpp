@@ -147,7 +147,7 @@ static KernelConfig chooseAttention(const Space &space, const Limits &limits) {
   const AttentionFacts &facts = limits.row.tiles.attention;
   // Multiply-adds are unrolled: larger tiles are too much code.
   int64_t rowsOfLane = size <= 64 ? facts.tilesOfSmall : 1;
-  config.waves = hasMatrix && limits.wide ? facts.waves / rowsOfLane : 4;
+  config.waves = hasMatrix && limits.wide ? 8 / rowsOfLane : 4;
   int64_t lanes = lanesOf(config.waves, limits);
   int64_t available = availableRegisters(limits, facts.vgprs);
   int64_t mostRows = limits.wide && hasMatrix ? lanes * rowsOfLane / 2 : 16;

@@ -190,7 +190,7 @@ TileFacts tilesOfDriver() {
   // reach 301 TFLOP/s where heads have 64 elements; with 8 waves 265, with 16
   // rows 212. Gradients of keys and values of 128 elements meet 252 TFLOP/s
   // with 32 queries a turn, 200 with 16.
-  tiles.attention = {0.95, 1.05, 1.05, /*wholeOperands=*/false, /*waves=*/8, 2};
+  tiles.attention = {0.95, 1.05, 1.05, /*wholeOperands=*/false, 2};
   // A branch in a loop costs the H200's driver more than the products.
   tiles.attention.skipsRescale = false;
   LoopRates &loop = tiles.loop;

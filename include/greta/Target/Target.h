@@ -119,7 +119,6 @@ struct AttentionFacts {
   double vgprsOfGradients = 0.65; // the same of gradients
   bool wholeOperands = true;      // a wave's registers have all of a dot's at a
                                   // time, not a piece after the other
-  unsigned waves = 8;             // of a workgroup, where queries are many
   unsigned tilesOfSmall = 1; // an instruction's rows for a wave, times this,
                              // where heads have up to 64 elements
   unsigned wavesOfFew = 1;   // for each SIMD, where queries are few
