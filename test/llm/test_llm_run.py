@@ -3,11 +3,13 @@
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 
 import pytest
 
+from conftest import BUILD
 from test_llm import LLM, llm
 from test_llm_serve import DEVICE, Server, package  # noqa: F401
 
@@ -61,10 +63,12 @@ def test_commands(package):  # noqa: F811
 def test_a_full_context(package):  # noqa: F811
     """The oldest messages give way; a message that does not fit is taken back."""
     questions = [f"question {i}" for i in range(8)]
-    _, said = chat(package, *questions, "/stats", "x" * 200, "/stats", "short", "/stats", options=("-c", "128"))
-    before, refused, after = stats(said)
+    _, said = chat(package, *questions, "/stats", "x" * 200, "/stats", "short", "/stats", "/clear", "short", "/stats", options=("-c", "128"))
+    before, refused, after, alone = stats(said)
     assert "the oldest messages are forgotten" in said and before == refused != after and after[2] == 6
     assert re.search(r"the message has \d+ tokens; there is room for 112 \(--context\)", said)
+    # What was refused has cost nothing of the conversation.
+    assert after[0] > alone[0] + 20
 
 
 def test_an_answer_is_stopped(package):  # noqa: F811
@@ -97,6 +101,24 @@ def test_packages_are_compiled_once(tmp_path, verb, options):
     assert ran("sim:gfx1100").returncode == 0 and len(list(folder.iterdir())) == 2
 
 
+def test_a_damaged_package_is_made_anew(tmp_path):
+    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path)}
+    words = [str(w) for w in (LLM, "generate", *TINY, "-p", "a", "-n", "2", "-q")]
+    first = subprocess.run(words, capture_output=True, env=environment)
+    (made,) = (tmp_path / "greta" / "llm").iterdir()
+    for damaged in (b"", made.read_bytes()[:1000]):
+        made.write_bytes(damaged)
+        ran = subprocess.run(words, capture_output=True, env=environment, stdin=subprocess.DEVNULL)
+        assert (ran.returncode, ran.stdout) == (0, first.stdout), ran.stderr
+    assert list(made.parent.iterdir()) == [made]
+
+
+def test_nobody_reads(package):  # noqa: F811
+    with open("/dev/full", "w") as full:
+        ran = subprocess.run([str(w) for w in (LLM, "run", package, *TINY, "-n", "2")], input="a\n", stdout=full, stderr=subprocess.PIPE, text=True)
+    assert ran.returncode == 1 and ran.stderr.startswith("greta-llm: error: writing standard output")
+
+
 def test_a_cache_that_cannot_be_had(tmp_path):
     words = [str(w) for w in (LLM, "generate", *TINY, "-p", "a", "-n", "1")]
     unset = {k: v for k, v in os.environ.items() if k not in ("HOME", "XDG_CACHE_HOME")}
@@ -114,6 +136,30 @@ def test_a_lone_user_has_kernels_for_one(package, options, rows):  # noqa: F811
     server = Server(package, ["--synthetic=tiny"], "--parallel=4", *options)
     before = server.metric("step_rows_total")
     server.complete(prompt=[5, 6], max_tokens=9, temperature=0)
+    assert before > 0  # every kernel has run once
     # The first token is the prompt's. A step may run ahead of the last one.
     assert (server.metric("step_rows_total") - before) / rows in (8, 9)
     server.end()
+
+
+@pytest.mark.parametrize(
+    "script, says",
+    [
+        ("exit 3", "greta-translate has made no package of the model's kernels for gfx942"),
+        ("kill -KILL $$", "greta-translate: Killed"),
+    ],
+)
+def test_a_compiler_that_fails(tmp_path, script, says):
+    compiler = tmp_path / "greta-translate"
+    compiler.write_text(f"#!/bin/sh\n{script}\n")
+    compiler.chmod(0o755)
+    alone = shutil.copy(LLM, tmp_path)
+    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache"), "LD_LIBRARY_PATH": str(BUILD / "lib"), "GRETA_HIP_SIM": str(BUILD / "lib" / "libgreta_hip_sim.so")}
+    ran = subprocess.run([str(w) for w in (alone, "generate", *TINY, "-p", "a")], capture_output=True, text=True, env=environment)
+    assert (ran.returncode, ran.stderr) == (1, f"greta-llm: error: {says}\n")
+    assert list((tmp_path / "cache" / "greta" / "llm").iterdir()) == []
+
+
+def test_instructions_that_do_not_fit(package):  # noqa: F811
+    _, said = chat(package, "a", options=("-c", "64", "--system", "x" * 100))
+    assert re.search(r"the instructions and the message have \d+ tokens; there is room for 56 \(--context\)", said)

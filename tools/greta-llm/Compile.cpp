@@ -6,9 +6,11 @@
 #include "Progress.h"
 #include "greta_runtime.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <fcntl.h>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -57,24 +59,30 @@ int translate(const std::string &module, const std::string &targets,
   arguments.push_back(nullptr);
 
   int ends[2];
-  if (pipe(ends) != 0)
+  if (pipe2(ends, O_CLOEXEC) != 0)
     fail(std::string("cannot make a pipe: ") + strerror(errno));
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_adddup2(&actions, ends[0], STDIN_FILENO);
-  posix_spawn_file_actions_addclose(&actions, ends[0]);
-  posix_spawn_file_actions_addclose(&actions, ends[1]);
+  // A server has signals blocked; they end its compiler.
+  posix_spawnattr_t how;
+  posix_spawnattr_init(&how);
+  sigset_t none;
+  sigemptyset(&none);
+  posix_spawnattr_setsigmask(&how, &none);
+  posix_spawnattr_setflags(&how, POSIX_SPAWN_SETSIGMASK);
   pid_t child;
-  int problem = posix_spawn(&child, program.c_str(), &actions, nullptr,
+  int problem = posix_spawn(&child, program.c_str(), &actions, &how,
                             arguments.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
+  posix_spawnattr_destroy(&how);
   close(ends[0]);
   if (problem) {
     close(ends[1]);
     fail(program + ": cannot be started: " + strerror(problem));
   }
   // A child that ends early leaves the rest unread; its status says why.
-  signal(SIGPIPE, SIG_IGN);
+  auto before = signal(SIGPIPE, SIG_IGN);
   for (size_t done = 0; done < module.size();) {
     ssize_t wrote = write(ends[1], module.data() + done, module.size() - done);
     if (wrote <= 0)
@@ -82,9 +90,12 @@ int translate(const std::string &module, const std::string &targets,
     done += static_cast<size_t>(wrote);
   }
   close(ends[1]);
+  signal(SIGPIPE, before);
   int status = 0;
   waitpid(child, &status, 0);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+  if (WIFSIGNALED(status))
+    fail(std::string("greta-translate: ") + strsignal(WTERMSIG(status)));
+  return WEXITSTATUS(status);
 }
 
 std::string writeChecked(const Model &model, Element element,
@@ -189,8 +200,9 @@ std::string packageFor(const Model &model, const Options &options,
                        std::vector<int64_t> batches) {
   if (!options.package.empty())
     return options.package;
-  if (batches.front() != 1)
-    batches.insert(batches.begin(), 1);
+  batches.push_back(1);
+  std::sort(batches.begin(), batches.end());
+  batches.erase(std::unique(batches.begin(), batches.end()), batches.end());
   Progress progress(options.isQuiet);
   progress.say("looking for the device");
   std::string targets = targetsOf(options.device);
@@ -201,20 +213,17 @@ std::string packageFor(const Model &model, const Options &options,
   addCompiler(hash);
   std::filesystem::path path = cacheFolder() / (hash.hex() + ".greta");
   progress.clear();
+  // One that was damaged is made anew. The compiler's file appears as a whole.
   std::error_code ignored;
   if (std::filesystem::exists(path, ignored))
-    return path;
-  // Processes that compile at once each have a file of their own.
-  std::string own = path.string() + "." + std::to_string(getpid());
-  int status = translate(module, targets, own, options.isQuiet);
-  std::error_code problem;
-  if (status == 0)
-    std::filesystem::rename(own, path, problem);
-  if (status != 0 || problem) {
-    std::filesystem::remove(own, ignored);
-    fail(status ? "the model's kernels do not compile for " + targets
-                : path.string() + ": " + problem.message());
-  }
+    try {
+      greta::Package package(path.string());
+      return path;
+    } catch (const greta::Error &) {
+    }
+  if (translate(module, targets, path, options.isQuiet) != 0)
+    fail("greta-translate has made no package of the model's kernels for " +
+         targets);
   return path;
 }
 

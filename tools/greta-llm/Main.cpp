@@ -279,8 +279,9 @@ int main(int argc, char **argv) {
            "tokenize, bench, perplexity, serve (--help)");
     nameFiles(options);
     int status = chosen(options);
-    if (status == 0 && fflush(stdout) != 0)
-      throw std::system_error(errno, std::generic_category(),
+    // Verbs that write while they work have flushed what failed.
+    if (status == 0 && (fflush(stdout) != 0 || ferror(stdout)))
+      throw std::system_error(errno ? errno : EIO, std::generic_category(),
                               "writing standard output");
     return status;
   } catch (const std::bad_alloc &) {

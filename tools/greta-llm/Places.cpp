@@ -168,10 +168,9 @@ void Engine::warmUp() {
   int64_t count = static_cast<int64_t>(places.left.size());
   for (int64_t first = 0; first < count; first += places.size)
     for (const Step &one : steps)
-      if (one.size == places.size || (one.size && !options.keepsSize))
-        if (int64_t place = first + one.size - 1;
-            one.size <= places.size && place < count)
-          use(place);
+      if (one.size && one.size <= places.size &&
+          (one.size == places.size || !options.keepsSize))
+        use(std::min(first + one.size, count) - 1);
   forgetPlaces();
 }
 

@@ -25,32 +25,36 @@ using nlohmann::json;
 volatile sig_atomic_t isStopped = 0;
 
 constexpr const char *help =
-    "/clear         forget the conversation\n"
-    "/system TEXT   forget it, and begin with these instructions\n"
+    "/clear         forget the conversation, but for the instructions\n"
+    "/system TEXT   forget it all, and begin with these instructions\n"
     "/again         another answer to the last message\n"
     "/stats         tokens and times of the last answer\n"
     "/exit          end; so does Ctrl-D\n"
-    "A line that ends with a backslash goes on in the next one. Ctrl-C ends an "
-    "answer.\n";
+    "A line that ends with a backslash goes on in the next one, one that "
+    "begins "
+    "with a space may begin with a slash. Ctrl-C ends an answer, a second time "
+    "the program.\n";
 
 class Conversation {
 public:
-  Conversation(const Options &options, const Model &model,
+  Conversation(const Options &options, const ChatTemplate &chat,
                const Tokenizer &tokenizer, Engine &engine)
-      : options(options), tokenizer(tokenizer), engine(engine), chat(model),
+      : options(options), tokenizer(tokenizer), engine(engine), chat(chat),
         sampling(options.sampling) {
-    if (!chat.problem().empty())
-      fail(chat.problem());
     sampling.seed = seedOf(options);
     if (auto token = tokenizer.find(chat.end()))
       endOfAnswer = *token;
-    clear(options.system);
+    instruct(options.system);
   }
 
-  void clear(const std::string &system) {
+  void instruct(const std::string &text) {
+    instructions = text;
+    clear();
+  }
+  void clear() {
     messages = json::array();
-    if (!system.empty())
-      add("system", system);
+    if (!instructions.empty())
+      add("system", instructions);
   }
   void say(const std::string &text) {
     add("user", text);
@@ -73,9 +77,10 @@ private:
   const Options &options;
   const Tokenizer &tokenizer;
   Engine &engine;
-  const ChatTemplate chat;
+  const ChatTemplate &chat;
   Sampling sampling;
   int32_t endOfAnswer = -1;
+  std::string instructions;
   json messages;
   Sequence sequence;
   std::vector<int32_t> held; // the tokens whose keys the cache has
@@ -109,25 +114,25 @@ void Conversation::printStats() const {
 /// less than an eighth of the context for the answer.
 std::vector<int32_t> Conversation::promptTokens() {
   int64_t room = engine.capacity() - engine.capacity() / 8;
-  bool isCut = false;
+  json kept = messages;
   while (true) {
-    std::vector<int32_t> tokens =
-        tokenizer.encode(chat.prompt(messages), false);
+    std::vector<int32_t> tokens = tokenizer.encode(chat.prompt(kept), false);
     if (static_cast<int64_t>(tokens.size()) <= room) {
-      if (isCut)
+      if (kept.size() < messages.size())
         fputs("(the context is full: the oldest messages are forgotten)\n",
               stderr);
+      messages = std::move(kept);
       return tokens;
     }
     // A question goes with its answer.
-    size_t first = messages[0]["role"] == "system";
-    if (messages.size() < first + 3)
-      fail("the message has " + std::to_string(tokens.size()) +
-           " tokens; there is room for " + std::to_string(room) +
-           " (--context)");
-    messages.erase(first);
-    messages.erase(first);
-    isCut = true;
+    size_t first = kept[0]["role"] == "system";
+    if (kept.size() < first + 3)
+      fail(std::string(first ? "the instructions and the message have "
+                             : "the message has ") +
+           std::to_string(tokens.size()) + " tokens; there is room for " +
+           std::to_string(room) + " (--context)");
+    kept.erase(first);
+    kept.erase(first);
   }
 }
 
@@ -159,13 +164,19 @@ std::string Conversation::generate(const std::vector<int32_t> &prompt,
   prompted = static_cast<int64_t>(prompt.size());
   kept = sequence.length = static_cast<int64_t>(common);
   made = 0;
-  held = prompt;
+  held.assign(prompt.begin(), prompt.begin() + kept);
   double begin = seconds(), first = begin;
   engine.reserve(sequence, prompted - kept + most);
-  engine.append(sequence, prompt.data() + common, prompt.size() - common);
+  // In parts, so that a long prompt can be stopped.
+  while (held.size() < prompt.size() && !isStopped) {
+    size_t count = std::min(prompt.size() - held.size(),
+                            static_cast<size_t>(engine.chunk()));
+    const int32_t *part = prompt.data() + held.size();
+    engine.append(sequence, part, count);
+    held.insert(held.end(), part, part + count);
+  }
   std::string text;
   int32_t last = 0;
-  isStopped = 0;
   // The device is a step ahead of the text.
   std::deque<Engine::Chosen> ahead;
   for (int64_t queued = 0; made < most && !isStopped; ++made) {
@@ -208,6 +219,8 @@ bool readMessage(std::string &message, bool isTerminal) {
     std::string line;
     if (!std::getline(std::cin, line))
       return !message.empty();
+    if (!line.empty() && line.back() == '\r')
+      line.pop_back();
     bool goesOn = !line.empty() && line.back() == '\\';
     if (goesOn)
       line.back() = '\n';
@@ -217,12 +230,15 @@ bool readMessage(std::string &message, bool isTerminal) {
   }
 }
 
-/// Ctrl-C ends an answer only while there is one.
+/// Ctrl-C ends an answer while there is one; a second time the program, which
+/// the device may keep waiting.
 class StopsAnswer {
 public:
   StopsAnswer() {
+    isStopped = 0;
     struct sigaction action = {};
     action.sa_handler = [](int) { isStopped = 1; };
+    action.sa_flags = static_cast<int>(SA_RESETHAND);
     sigaction(SIGINT, &action, &before);
   }
   ~StopsAnswer() { sigaction(SIGINT, &before, nullptr); }
@@ -236,9 +252,12 @@ private:
 int run(const Options &options) {
   Model model = readModel(options.model, options.synthetic);
   Tokenizer tokenizer(model);
+  ChatTemplate chat(model);
+  if (!chat.problem().empty())
+    fail(chat.problem());
   Engine engine(model, packageFor(model, options, {1}),
                 EngineOptions::of(options));
-  Conversation conversation(options, model, tokenizer, engine);
+  Conversation conversation(options, chat, tokenizer, engine);
   bool isTerminal = isatty(STDIN_FILENO);
   if (isTerminal && !options.isQuiet)
     fprintf(stderr, "%s at %s, context %lld tokens. /help lists commands.\n",
@@ -254,9 +273,9 @@ int run(const Options &options) {
     if (word == "/help")
       fputs(help, stderr);
     else if (word == "/clear")
-      conversation.clear(options.system);
+      conversation.clear();
     else if (word == "/system")
-      conversation.clear(
+      conversation.instruct(
           message.substr(std::min(message.size(), word.size() + 1)));
     else if (word == "/again")
       conversation.again();

@@ -361,8 +361,12 @@ int serve(const Options &options) {
   Tokenizer tokenizer(model);
   EngineOptions engineOptions = EngineOptions::of(options);
   engineOptions.sequences = options.parallel;
-  Engine engine(model, packageFor(model, options, sizesUpTo(options.parallel)),
-                engineOptions);
+  std::string package = packageFor(model, options, sizesUpTo(options.parallel));
+  sigset_t pending;
+  if (sigpending(&pending) == 0 && (sigismember(&pending, SIGTERM) == 1 ||
+                                    sigismember(&pending, SIGINT) == 1))
+    return 0; // while the kernels were compiled
+  Engine engine(model, package, engineOptions);
   engine.warmUp();
   return Server(options, model, engine, tokenizer).run();
 }
