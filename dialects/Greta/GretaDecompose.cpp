@@ -360,7 +360,7 @@ SmallVector<Value> DequantOp::decompose(OpBuilder &builder) {
   SmallVector<AffineMap> maps{map(8), map(group)};
   if (getZeros()) {
     operands.push_back(getZeros());
-    maps.push_back(map(8 * group));
+    maps.push_back(map(hasMinima() ? group : 8 * group));
   }
   maps.push_back(b.getMultiDimIdentityMap(2));
   return {generic(
@@ -381,12 +381,16 @@ SmallVector<Value> DequantOp::decompose(OpBuilder &builder) {
                                        arith::ShRUIOp::create(b, word, shift),
                                        arith::ConstantIntOp::create(b, 15, 32));
         };
+        auto scaled = [&](Value number) -> Value {
+          return arith::MulFOp::create(
+              b, arith::SIToFPOp::create(b, b.getF32Type(), number), v[1]);
+        };
+        if (hasMinima())
+          return arith::AddFOp::create(b, scaled(nibble(v[0], 1)), v[2]);
         Value zero =
             getZeros()
                 ? nibble(v[2], group)
                 : Value(arith::ConstantIntOp::create(b, defaultZero, 32));
-        Value difference = arith::SubIOp::create(b, nibble(v[0], 1), zero);
-        return arith::MulFOp::create(
-            b, arith::SIToFPOp::create(b, b.getF32Type(), difference), v[1]);
+        return scaled(arith::SubIOp::create(b, nibble(v[0], 1), zero));
       })};
 }

@@ -220,11 +220,13 @@ LogicalResult DequantOp::verify() {
     int64_t columns;
     StringRef shape;
     bool isFloat;
-  } operands[] = {
-      {"q", getQ(), k / 8, "[N, K/8]", false},
-      {"scales", getScales(), groups, "[N, K/group]", true},
-      {"zeros", getZeros(), (groups + 7) / 8, "[N, ceil(K/group/8)]", false},
-      {"result", getResult(), k, "[N, K]", true}};
+  } operands[] = {{"q", getQ(), k / 8, "[N, K/8]", false},
+                  {"scales", getScales(), groups, "[N, K/group]", true},
+                  {hasMinima() ? "minima" : "zeros", getZeros(),
+                   hasMinima() ? groups : (groups + 7) / 8,
+                   hasMinima() ? "[N, K/group]" : "[N, ceil(K/group/8)]",
+                   hasMinima()},
+                  {"result", getResult(), k, "[N, K]", true}};
   for (const auto &[name, value, columns, shape, isFloat] : operands) {
     if (!value)
       continue;
@@ -234,8 +236,11 @@ LogicalResult DequantOp::verify() {
       return emitOpError() << "'" << name << "' has element type "
                            << type.getElementType() << "; it is "
                            << (isFloat ? "f16: convert it with arith"
-                                       : "i32: pack eight weights of 4 bits "
-                                         "into each");
+                               : name == "zeros"
+                                   ? "i32, eight zeros of 4 bits in each, or "
+                                     "f16, minima"
+                                   : "i32: pack eight weights of 4 bits "
+                                     "into each");
     if (failed(checkRank(*this, name, value, 2, shape)) ||
         failed(checkDim(*this, name, value, 0, n, "N of 'q'")))
       return failure();

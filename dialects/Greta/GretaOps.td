@@ -165,16 +165,18 @@ def Greta_MatmulOp : Greta_Op<"matmul"> {
 }
 
 def Greta_DequantOp : Greta_Op<"dequant"> {
-  let summary = "Weights from 4 bits with a scale and a zero per group";
+  let summary = "Weights from 4 bits with a scale and a zero or a minimum per group";
   let description = [{
     | operand | shape |
     |---|---|
     | `q` | `[N, K/8]`, i32: eight weights of 4 bits, the lowest bits first |
     | `scales` | `[N, K/group]`, f16 |
     | `zeros` | `[N, ceil(K/group/8)]`, i32: packed like `q`. Without it every zero is 8, as in GGUF's Q4_0 |
+    | or minima | `[N, K/group]`, f16: what a weight of zero bits is, as in GGUF's Q4_1 and Q4_K |
     | result | `[N, K]`, f16 |
 
-    `y[n, k] = (q[n, k] - zeros[n, k / group]) * scales[n, k / group]`, with weights and zeros from 0 to 15, rounded once.
+    `y[n, k] = (q[n, k] - zeros[n, k / group]) * scales[n, k / group]`, with weights and zeros from 0 to 15, rounded once; with minima,
+    which the third operand's element type tells, `y[n, k] = q[n, k] * scales[n, k / group] + minima[n, k / group]`, rounded to f32 and to f16.
     `group` is 32, 64 or 128 and divides K. As `b` of a `greta.matmul` with `transpose_b` and few rows it becomes part of that
     kernel, and the weights are read as they are packed.
 
@@ -184,12 +186,16 @@ def Greta_DequantOp : Greta_Op<"dequant"> {
     ```mlir
     %w = greta.dequant %q, %scales, %zeros {group = 128}
         : tensor<14336x512xi32>, tensor<14336x32xf16>, tensor<14336x4xi32> -> tensor<14336x4096xf16>
+    %v = greta.dequant %q, %scales, %minima {group = 128}
+        : tensor<14336x512xi32>, tensor<14336x32xf16>, tensor<14336x32xf16> -> tensor<14336x4096xf16>
     ```
   }];
   let arguments = (ins AnyRankedTensor:$q, AnyRankedTensor:$scales, Optional<AnyRankedTensor>:$zeros, I64Attr:$group);
   let extraClassDeclaration = [{
     /// The zero of weights that have none of their own.
     static constexpr int64_t defaultZero = 8;
+    /// Whether `zeros` are minima: floats that are added, one per group.
+    bool hasMinima() { return getZeros() && getZeros().getType().getElementType().isF16(); }
   }];
   let results = (outs AnyRankedTensor:$result);
 }

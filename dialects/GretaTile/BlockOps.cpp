@@ -110,13 +110,15 @@ LogicalResult DequantOp::verify() {
   auto isI32 = [](Type type) { return type.isInteger(32); };
   if (ArrayRef<int64_t>(packed) != type.getShape() || !divides(getScales()) ||
       !divides(getZeros()) || !isOf(getWords(), isI32) ||
-      !isOf(getScales(), isF16) || !isOf(getZeros(), isI32) ||
+      !isOf(getScales(), isF16) ||
+      !(isOf(getZeros(), isI32) || isOf(getZeros(), isF16)) ||
       !type.getElementType().isF16())
     return emitOpError("makes ")
            << type << " of " << words << ", " << getScales().getType()
            << " and " << getZeros().getType()
            << "; it takes words of i32 with an eighth of one extent, scales of "
-              "f16 and zeros of i32 whose extents divide the result's of f16";
+              "f16 and zeros of i32 or minima of f16 whose extents divide the "
+              "result's of f16";
   return success();
 }
 

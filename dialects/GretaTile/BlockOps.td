@@ -77,7 +77,7 @@ def GretaTile_DequantOp : GretaTile_Op<"dequant", [Pure, LayoutTransfer]> {
   let description = [{
     Along one dimension `words` (i32) have an eighth of the result's extent: each is eight neighbours, the low bits first. `scales` (f16) and
     `zeros` (i32, 0 to 15) have extents that divide the result's, so that neighbours share them. The result is `(weight - zero) * scale`,
-    rounded once.
+    rounded once; where `zeros` are of f16, they are minima and it is `weight * scale + minimum`, a fused multiply-add of f16.
 
     ```mlir
     %b = greta_tile.dequant %q, %s, %z : tensor<8x128xi32>, tensor<2x128xf16>, tensor<1x128xi32> -> tensor<64x128xf16>

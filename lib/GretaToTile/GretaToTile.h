@@ -369,9 +369,9 @@ private:
   llvm::SmallVector<mlir::Value> computeSkinny();
   mlir::Value loadDepth(mlir::BlockArgument argument, const Mapping &mapping);
   mlir::Value computeDequant(DequantOp op, const Mapping &mapping);
-  /// Words, zeros (0 to 15) and scales of a block.
+  /// Words, zeros (0 to 15) and scales of a block, and its minima or null.
   struct PackedBlocks {
-    mlir::Value words, zeros, scales;
+    mlir::Value words, zeros, scales, minima;
   };
   PackedBlocks loadDequant(DequantOp op, bool inGemm);
   mlir::Value addPackedProducts(mlir::Value left, const PackedBlocks &blocks,

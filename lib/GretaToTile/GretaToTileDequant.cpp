@@ -1,8 +1,9 @@
 //===- GretaToTileDequant.cpp - packed weights on blocks ------------------===//
 //
 // The weight at depth k is four bits of word k / 8; its scale has index k /
-// group, its zero is four bits of word k / group / 8. A block of the depth may
-// have several dimensions, in units of some number of weights:
+// group, its zero is four bits of word k / group / 8; a minimum is where the
+// scale is. A block of the depth may have several dimensions, in units of some
+// number of weights:
 //
 //   in a kernel of its own    columns, in units of 1
 //   in a GEMM's            runs, words of a run, weights of a word: V, 8, 1
@@ -13,6 +14,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "GretaToTile.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -163,6 +165,8 @@ Value SpaceEmitter::computeDequantBlock(DequantOp op) {
   };
   if (!op.getZeros())
     return combine(defaultZeros());
+  if (op.hasMinima())
+    return combine(loadShared(op.getZeros(), groups, group));
   // Eight groups share a word of zeros: [words, 8, N] where there are more.
   int64_t numWords = std::max<int64_t>(1, groups / 8);
   Value zeros = loadShared(op.getZeros(), numWords, 8 * group);
@@ -186,9 +190,13 @@ SpaceEmitter::PackedBlocks SpaceEmitter::loadDequant(DequantOp op,
   Value words = loadPacked(op.getQ(), Packed(dims, inGemm, 8));
   Value scales = loadPacked(op.getScales(), Packed(dims, inGemm, group));
   if (!op.getZeros())
-    return {words, defaultZeros(), scales};
+    return {words, defaultZeros(), scales, Value()};
+  if (op.hasMinima())
+    return {words, defaultZeros(), scales,
+            loadPacked(op.getZeros(), Packed(dims, inGemm, group))};
   Value zeros = loadPacked(op.getZeros(), Packed(dims, inGemm, 8 * group));
-  return {words, nibble(zeros, digit(Packed(dims, inGemm, group))), scales};
+  return {words, nibble(zeros, digit(Packed(dims, inGemm, group))), scales,
+          Value()};
 }
 
 Value SpaceEmitter::computeDequant(DequantOp op, const Mapping &mapping) {
@@ -197,6 +205,13 @@ Value SpaceEmitter::computeDequant(DequantOp op, const Mapping &mapping) {
   Value q = nibble(blocks.words, digit(Packed(dims, inGemm, 1)));
   SmallVector<int64_t> shape = shapeOf(mapping);
   auto type = block(shape, b.getF32Type());
+  if (blocks.minima) {
+    Value sum = math::FmaOp::create(
+        b, arith::SIToFPOp::create(b, type, broadcast(q, shape)),
+        broadcast(widen(blocks.scales), shape),
+        broadcast(widen(blocks.minima), shape));
+    return narrow(sum, b.getF16Type());
+  }
   Value difference = sub(broadcast(q, shape), broadcast(blocks.zeros, shape));
   Value product = fmul(arith::SIToFPOp::create(b, type, difference),
                        broadcast(widen(blocks.scales), shape));

@@ -124,7 +124,9 @@ Value SpaceEmitter::maskDepth(Value block) {
 
 /// Products with weights of 4 bits, as 128ths of whole numbers: no sum of eight
 /// of them overflows f16, as each is at most 15/128 of an A. The scale is their
-/// sums'.
+/// sums'. With minima a weight is (q - 8) * scale + (minimum + 8 * scale): A's
+/// own sums, of eighths, take the second term, and the first stays as small as
+/// without.
 Value SpaceEmitter::addPackedProducts(Value left, const PackedBlocks &blocks,
                                       Value sum, ArrayRef<int64_t> summed) {
   auto type = cast<RankedTensorType>(sum.getType());
@@ -139,9 +141,25 @@ Value SpaceEmitter::addPackedProducts(Value left, const PackedBlocks &blocks,
                                             constant(type, 0), summed,
                                             /*narrow=*/true);
   Value scales = widen(blocks.scales);
-  scales = fmul(scales, constant(shapeOf(scales), 128));
-  return math::FmaOp::create(b, products, broadcast(scales, type.getShape()),
-                             sum);
+  auto times = [&](Value x, double factor) {
+    return fmul(x, constant(cast<RankedTensorType>(x.getType()), factor));
+  };
+  if (blocks.minima) {
+    SmallVector<int64_t> rows(type.getShape());
+    for (auto [extent, own] :
+         llvm::zip(rows, cast<RankedTensorType>(left.getType()).getShape()))
+      extent = std::min(extent, own);
+    auto rowType = block(rows, type.getElementType());
+    Value eighth = constant(cast<RankedTensorType>(unit.getType()), 1.0 / 8);
+    Value sums = tile::ContractOp::create(b, rowType, left, eighth,
+                                          constant(rowType, 0), summed,
+                                          /*narrow=*/true);
+    Value offsets = fadd(times(widen(blocks.minima), 8), times(scales, 64));
+    sum = math::FmaOp::create(b, broadcast(sums, type.getShape()),
+                              broadcast(offsets, type.getShape()), sum);
+  }
+  return math::FmaOp::create(
+      b, products, broadcast(times(scales, 128), type.getShape()), sum);
 }
 
 SmallVector<Value> SpaceEmitter::computeSkinny() {

@@ -12,6 +12,9 @@
 // word's eight weights each:
 //
 //   (vector.bitcast %word : vector<8xi4>, as f16 - %zero) * %scale
+//   (vector.bitcast %word : vector<8xi4>, as f16) * %scale + %minimum
+//
+// greta-expand makes one fused multiply-add of the last two.
 //
 //===----------------------------------------------------------------------===//
 
@@ -165,11 +168,18 @@ LogicalResult Distributor::distributeDequant(DequantOp op) {
     Value numbers = arith::UIToFPOp::create(
         b, weights,
         vector::BitCastOp::create(b, VectorType::get(8, i4), words));
-    Value zeros = vector::BroadcastOp::create(
-        b, weights,
-        arith::UIToFPOp::create(b, b.getF16Type(),
-                                arith::TruncIOp::create(b, i4, zero)));
-    Value scales = vector::BroadcastOp::create(b, weights, scale);
+    auto repeat = [&](Value shared) -> Value {
+      return vector::BroadcastOp::create(b, weights, shared);
+    };
+    if (zero.getType().isF16()) { // a minimum
+      out.push_back(arith::AddFOp::create(
+          b, arith::MulFOp::create(b, numbers, repeat(scale)), repeat(zero),
+          arith::FastMathFlags::contract));
+      continue;
+    }
+    Value zeros = repeat(arith::UIToFPOp::create(
+        b, b.getF16Type(), arith::TruncIOp::create(b, i4, zero)));
+    Value scales = repeat(scale);
     out.push_back(arith::MulFOp::create(
         b, arith::SubFOp::create(b, numbers, zeros), scales));
   }

@@ -13,8 +13,9 @@
 //
 // So with one `and` and one `or` numbers e and e + 4 of a word are a pair. What
 // comes next is done on pairs as well, as long as it is the same for all eight:
-// a number of 4 bits that is subtracted is part of the constant, and a factor
-// of 1/128 chooses the second and third line, which need half of the shifts.
+// a number of 4 bits that is subtracted is part of the constant, a factor of
+// 1/128 chooses the second and third line, which need half of the shifts, and
+// a scale with a minimum that may be contracted is a fused multiply-add.
 // Where the target permutes bytes in one instruction, neighbours are a pair,
 // and a fused multiply-add takes the sixteen of the upper one away:
 //
@@ -142,6 +143,14 @@ static void expandWord(arith::UIToFPOp op, bool permutes, Operation *at) {
       scales.push_back(scale);
     take();
   }
+  Value minimum = scales.empty() ? Value() : combinedWith<arith::AddFOp>(value);
+  if (minimum && cast<arith::AddFOp>(*value.user_begin()).getFastmath() ==
+                     arith::FastMathFlags::contract) {
+    take();
+    minimum = vector::BroadcastOp::create(b, b.pairType, minimum);
+  } else {
+    minimum = {};
+  }
   for (Value &scale : scales)
     scale = vector::BroadcastOp::create(b, b.pairType, scale);
   Value words = b.createOrFold<vector::BitCastOp>(
@@ -184,8 +193,10 @@ static void expandWord(arith::UIToFPOp op, bool permutes, Operation *at) {
           b, b.asPair(b.with<arith::OrIOp>(bits, exponents)),
           bias(exponents, isUpper ? 0x00100010 : 0x00010001), contract);
     }
-    for (Value scale : scales)
+    for (Value scale : ArrayRef(scales).drop_back(minimum ? 1 : 0))
       pair = arith::MulFOp::create(b, pair, scale, contract);
+    if (minimum)
+      pair = math::FmaOp::create(b, pair, scales.back(), minimum);
   }
   SmallVector<Value> numbers;
   for (int64_t i = 0; i < 8; ++i)

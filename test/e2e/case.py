@@ -23,11 +23,13 @@ def tensor(*shape):
 
 class Rounding:
     """Rounds float64 to an element type where a definition says so. What it does not round, of all that a definition names, is its form
-    (limits.LIMITS): the norm in front of a product (`fused_norm`), the weights of 4 bits (`packed`)."""
+    (limits.LIMITS): the norm in front of a product (`fused_norm`), the weights of 4 bits (`packed`); or what it
+    rounds beside: weights of 4 bits before a minimum is added (`apart`)."""
 
     def __init__(self, dtype, limit):
         self.dtype = dtype
-        self.fused_norm, self.packed = limits.LIMITS[limit].fused_norm, limits.LIMITS[limit].packed
+        form = limits.LIMITS[limit]
+        self.fused_norm, self.packed, self.apart = form.fused_norm, form.packed, form.apart
 
     def __call__(self, x):
         return x if self.dtype == "i32" else rounded_to(self.dtype, x)

@@ -199,18 +199,22 @@ def batch(p, rounded, a, b, r):
 
 
 def group_of(p):
-    """Of "w432", or "w4s32", whose zeros are all 8."""
+    """Of "w432", "w4s32", whose zeros are all 8, or "w4m32", which has minima."""
     return next(group for group in (128, 64, 32) if p.kind.endswith(str(group)))
 
 
 def has_zeros(p):
-    return not p.kind.startswith(("w4s", "dequants"))
+    return not p.kind.startswith(("w4s", "dequants")) and not has_minima(p)
+
+
+def has_minima(p):
+    return "w4m" in p.kind or p.kind.startswith("dequantm")
 
 
 def dequant_text(p):
     """The arguments of packed weights, and the line that unpacks them."""
     q, scales, zeros, b, group = w4_types(p)
-    arguments = {"%q": q, "%scales": scales} | ({"%zeros": zeros} if has_zeros(p) else {})
+    arguments = {"%q": q, "%scales": scales} | ({"%zeros": zeros} if has_zeros(p) else {"%minima": scales} if has_minima(p) else {})
     line = f"  %b = greta.dequant {', '.join(arguments)} {{group = {group}}} : {', '.join(arguments.values())} -> {b}\n"
     return ", ".join(f"{name}: {type}" for name, type in arguments.items()), line
 
@@ -240,6 +244,8 @@ def packed_inputs(p, rng, group):
     yield rng.uniform(0.5, 1.5, (p.n, p.k // group)) / (4 * np.sqrt(p.k)), "f16"
     if has_zeros(p):
         yield words(p.n, -(-p.k // group // 8)), "i32"
+    if has_minima(p):  # a weight of zero is near, below or above all of a group
+        yield rng.uniform(-18, 3, (p.n, p.k // group)) / (4 * np.sqrt(p.k)), "f16"
 
 
 def nibbles(words, count):
@@ -247,9 +253,15 @@ def nibbles(words, count):
 
 
 def dequantised(p, rounded, q, scales, zeros=None):
+    """`zeros` may be minima: has_minima."""
     group = p.k // scales.shape[1]
-    zero = 8 if zeros is None else nibbles(zeros, p.k // group).repeat(group, axis=1)
-    weights = (nibbles(q, p.k) - zero) * scales.repeat(group, axis=1)
+    scale = scales.repeat(group, axis=1)
+    if has_minima(p):
+        product = nibbles(q, p.k) * scale
+        weights = (rounded_to("f16", product) if rounded.apart else product) + zeros.repeat(group, axis=1)
+    else:
+        zero = 8 if zeros is None else nibbles(zeros, p.k // group).repeat(group, axis=1)
+        weights = (nibbles(q, p.k) - zero) * scale
     return weights if rounded.packed else rounded_to("f16", weights)
 
 
@@ -276,10 +288,12 @@ KINDS = {
 for group in (32, 64, 128):
     KINDS[f"w4s{group}"] = Kind(w4_mlir, w4_inputs, w4, "gemm chain", PACKED)
     KINDS[f"dequants{group}"] = Kind(alone_mlir, lambda p, rng, group=group: packed_inputs(p, rng, group), dequantised, "exact")
+    KINDS[f"w4m{group}"] = Kind(w4_mlir, w4_inputs, w4, "gemm chain", PACKED)
+    KINDS[f"dequantm{group}"] = Kind(alone_mlir, lambda p, rng, group=group: packed_inputs(p, rng, group), dequantised, "exact")
     KINDS[f"w4{group}"] = Kind(w4_mlir, w4_inputs, w4, "gemm chain", PACKED)
     KINDS[f"dequant{group}"] = Kind(alone_mlir, lambda p, rng, group=group: packed_inputs(p, rng, group), dequantised, "exact")
 
-for kind in ("", "w8", "w432", "w4128"):
+for kind in ("", "w8", "w432", "w4m32", "w4128"):
     KINDS[f"norm{kind}"] = Kind(norm_mlir, norm_inputs, norm, "gemm chain", ("fused norm", *(PACKED if "w4" in kind else ())))
 for kind in ("", "norm", "w4128"):
     for style in ("neox", "gptj"):
@@ -298,6 +312,8 @@ WIDE = (
     + [Product("w8", layout, m, 33, k, t) for t in ("f16", "bf16", "f32") for layout, m in (("nt", 1), ("nt", 16), ("nn", 2)) for k in (129, 1008)]
     + [Product(f"w4{g}", "nt", m, n, k, "f16") for g in (32, 64, 128) for m in (1, 2, 3, 16) for n, k in ((33, 1152), (130, 4096))]
     + [Product(f"w4s{g}", "nt", m, 130, 4096, "f16") for g, m in ((32, 1), (32, 8), (64, 3), (128, 16))]
+    + [Product(f"w4m{g}", "nt", m, 130, 4096, "f16") for g, m in ((32, 1), (32, 8), (64, 3), (128, 16), (32, 64), (128, 64))]
+    + [Product("dequantm32", "nt", 1, 33, 1152, "f16"), Product("dequantm128", "nt", 1, 7, 8192, "f16"), Product("normw4m32", "nt", 3, 33, 1152, "f16")]
     + [Product("dequants32", "nt", 1, 33, 1152, "f16"), *(Product("ropeneoxw4128", "nt", m, 192, 4096, "f16") for m in (8, 16))]
     + [Product(f"dequant{g}", "nt", 1, n, k, "f16") for g in (32, 64, 128) for n, k in ((33, 1152), (7, 8192), (3, 128))]
     + [Product("norm", layout, m, 130, k, t) for t in FLOATS for layout, m, k in (("nt", 1, 17), ("nt", 16, 1000), ("nn", 3, 129))]
@@ -313,6 +329,8 @@ NARROW = (
     + [Product("layer", "nt", 3, 33, 1000, "f16"), Product("w8", "nt", 2, 33, 1008, "f16"), Product("w8", "nt", 1, 33, 129, "bf16"), Product("w8", "nn", 2, 33, 1008, "bf16")]
     + [Product(f"w4{g}", "nt", m, 33, 1152, "f16") for g in (32, 128) for m in (1, 3)]
     + [Product("w4s32", "nt", 8, 33, 1152, "f16"), Product("dequants64", "nt", 1, 33, 1152, "f16"), Product("ropeneoxw4128", "nt", 8, 192, 1152, "f16")]
+    + [Product(f"w4m{g}", "nt", m, 33, 1152, "f16") for g, m in ((32, 1), (128, 1), (64, 3), (32, 8), (32, 64), (128, 64))]
+    + [Product("dequantm32", "nt", 1, 33, 1152, "f16"), Product("dequantm128", "nt", 1, 3, 1152, "f16"), Product("normw4m32", "nt", 2, 33, 1152, "f16")]
     + [Product("w464", "nt", 16, 33, 1152, "f16"), Product("w432", "nt", 1, 130, 4096, "f16"), Product("dequant128", "nt", 1, 33, 1152, "f16")]
     + [Product("norm", "nt", 1, 130, 1000, "f16"), Product("norm", "nn", 3, 33, 129, "bf16"), Product("norm", "nt", 2, 33, 17, "f32")]
     + [Product("normw4128", "nt", 3, 33, 1152, "f16")]

@@ -27,6 +27,7 @@ class Limit:
     f32_per_root: float = 0  # and for each unit of the square root of the depth: rounding errors of sums are a random walk
     fused_norm: bool = False  # the form: what of a definition is not rounded (case.Rounding)
     packed: bool = False
+    apart: bool = False  # also the form: a minimum is added to a product that is rounded
     only: str | tuple = ""  # variants whose names begin so, or with one of these, may take this form
 
     def norms(self, precision, depth):
@@ -63,6 +64,7 @@ LIMITS = {
     "fused norm": Limit(fused_norm=True, **CHAIN, **GEMM),
     "packed weights": Limit(fused_norm=True, packed=True, **CHAIN, **GEMM),
     "packed sums": Limit(share=0.2, fused_norm=True, packed=True, only="vulkan", **CHAIN, **GEMM),
+    "minimum added apart": Limit(fused_norm=True, apart=True, only="vulkan", **CHAIN, **GEMM),
     "packed sums of two": Limit(euclidean=4, maximum=6, share=0.2, packed=True, only="vulkan", **GEMM),
 }
 

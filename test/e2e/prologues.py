@@ -30,7 +30,7 @@ class Product(Matmul, family="prologue"):
 
     @property
     def spec(self):
-        return Kind(product_mlir, product_inputs, product, "gemm chain", ("fused norm",) if self.a == "norm" else ())
+        return Kind(product_mlir, product_inputs, product, "gemm chain", (*(["fused norm"] if self.a == "norm" else []), *(["minimum added apart"] if "w4m" in self.b else [])))
 
     @property
     def operands(self):
@@ -153,10 +153,10 @@ def w8_arguments(o):
     yield o.types(p.dtype, (other,)), p.dtype, lambda rng: rng.uniform(0.5, 1.5, o.shape[other]) / (64 * np.sqrt(p.k))
 
 
-def packed(group, to_bf16=False):
+def packed(group, to_bf16=False, minima=False):
     def arguments(o):
         p = o.product
-        shapes = (p.n, p.k // 8, "i32"), (p.n, p.k // group, "f16"), (p.n, -(-p.k // group // 8), "i32")
+        shapes = (p.n, p.k // 8, "i32"), (p.n, p.k // group, "f16"), (p.n, p.k // group, "f16") if minima else (p.n, -(-p.k // group // 8), "i32")
         for i, shape in enumerate(shapes):
             yield tensor(*shape), shape[-1], lambda rng, i=i: [a for a, _ in packed_inputs(p, np.random.default_rng(rng.integers(2**31)), group)][i]
 
@@ -192,4 +192,6 @@ SOURCES = {
     "w464": packed(64),
     "w4128": packed(128),
     "w464bf": packed(64, to_bf16=True),
+    "w4m32": packed(32, minima=True),
+    "w4m64": packed(64, minima=True),
 }

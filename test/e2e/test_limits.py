@@ -34,6 +34,7 @@ GEMM_CHAINS += [Tiled(kind, "nt", "d", 129, 130, 129, "f32", "f32") for kind in 
 GEMM_CHAINS += [Epilogue("biasneox32", "nt", "d", 65, 96, 129, "f16", "f16"), Prologue("scaled", "w8", "nt", "d", 65, 129, 129, "f16")]
 NORMS = [RowOp("norm_matmul", t, 1000, 64) for t in HALVES] + [Prologue("norm", "cast", "nt", "d", 65, 129, 129, "bf16")]
 PACKED = [Skinny("w432", "nt", 16, 130, 1152, "f16"), Skinny("w4128", "nt", 16, 130, 4096, "f16"), Skinny("normw4128", "nt", 16, 130, 1152, "f16")]
+MINIMA = [Skinny("w4m32", "nt", 16, 130, 1152, "f16"), Skinny("w4m128", "nt", 16, 130, 4096, "f16"), Prologue("plain", "w4m32", "nt", "d", 65, 130, 1024, "f16")]
 PACKED += [Epilogue("w4128", "nt", "s", 3, 130, 1152, "f16", "f16")]
 EXACT = [Tiled("plain", "nt", "d", 17, 33, 1000, "i8", "i32"), Epilogue("quant", "nt", "d", 129, 33, 129, "i8", "i32")]
 EXACT += [Skinny("dequant128", "nt", 1, 33, 1152, "f16"), Conversion("narrow", "f8e4m3fn"), Conversion("widen", "f8e5m2")]
@@ -41,7 +42,7 @@ SPECIAL = [Special(RowOp(op, t, 1000, 8)) for op in ("rms_norm", "layer_norm", "
 ATTENTION = [Attention("causal", t, 1, 4, 2, 33, 70, 64) for t in ("f32", *HALVES)]
 GRADIENTS = [Backward("causal", t, 1, 4, 2, 33, 70, 64) for t in ("f32", *HALVES)] + [Backward("all", "f16", 4, 4, 2, 17, 33, 32)]
 LAYERS = [Layer("prefill", "f16", 21), Layer("decode", "bf16", 3)]
-ALL = ROW_OPS + CHAINS + GEMMS + GEMM_CHAINS + NORMS + PACKED + EXACT + SPECIAL + ATTENTION + GRADIENTS + LAYERS
+ALL = ROW_OPS + CHAINS + GEMMS + GEMM_CHAINS + NORMS + PACKED + MINIMA + EXACT + SPECIAL + ATTENTION + GRADIENTS + LAYERS
 
 
 @functools.cache
@@ -234,9 +235,9 @@ def norm_rounded_and_scaled_again(case):
 
 def with_packed(change):
     def define(case):
-        names = [i for i, x in enumerate(case.inputs()) if x.dtype == np.int32]
+        q = next(i for i, x in enumerate(case.inputs()) if x.dtype == np.int32)
         inputs = case.inputs()
-        change(inputs, names[0], names[0] + 1, names[1])
+        change(inputs, q, q + 1, q + 2)
         return finished(case, defined(case, Rounding(case.precision, "packed weights"), inputs))
 
     return define
@@ -244,6 +245,10 @@ def with_packed(change):
 
 def wrong_group(inputs, q, scales, zeros):
     inputs[scales] = np.roll(inputs[scales], 1, axis=1)
+
+
+def minimum_of_the_wrong_group(inputs, q, scales, minima):
+    inputs[minima] = np.roll(inputs[minima], 1, axis=1)
 
 
 def zero_off_by_one(inputs, q, scales, zeros):
@@ -347,9 +352,10 @@ DEFECTS = {
     "accumulated in bf16": (accumulated_in("bf16"), of(GEMMS, "matmul_deep", types=("f32", *HALVES))),
     "partial sums rounded": (partial_sums_rounded, of(GEMMS, "matmul_deep")),
     "norm rounded twice": (norm_rounded_and_scaled_again, of(NORMS, "norm_matmul")),
-    "scale of the wrong group": (with_packed(wrong_group), PACKED),
+    "scale of the wrong group": (with_packed(wrong_group), PACKED + MINIMA),
     "zero off by one": (with_packed(zero_off_by_one), PACKED),
-    "nibbles in the other order": (with_packed(nibbles_in_the_other_order), PACKED),
+    "nibbles in the other order": (with_packed(nibbles_in_the_other_order), PACKED + MINIMA),
+    "minimum of the wrong group": (with_packed(minimum_of_the_wrong_group), MINIMA),
     "a row of another": (one_row_repeated, ATTENTION + GRADIENTS + LAYERS),
     "columns of heads shifted": (shifted_columns, ATTENTION + GRADIENTS + LAYERS),
     "NaN in attention": (nan_for_a_number, ATTENTION + GRADIENTS + LAYERS),

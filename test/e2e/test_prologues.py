@@ -26,6 +26,10 @@ SHAPES = [
     Product("norm", "cast", "nt", "s", 129, 1000, 129, "bf16"),
     Product("norm", "scaled", "nt", "d", 17, 129, 17, "f32"),
     Product("scaled", "w8", "tt", "d", 33, 129, 129, "f32"),
+    Product("plain", "w4m32", "nt", "d", 129, 136, 1024, "f16"),
+    Product("norm", "w4m64", "nt", "s", 33, 17, 192, "f16"),
+    Product("plain", "w4m64", "nt", "s", 129, 33, 1152, "f16"),
+    Product("plain", "w4m32", "nt", "d", 17, 1000, 96, "f16"),
 ]
 
 

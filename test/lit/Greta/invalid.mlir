@@ -223,6 +223,18 @@ func.func @dequant_zeros(%q: tensor<4x16xi32>, %s: tensor<4x4xf16>, %z: tensor<3
   return
 }
 // -----
+func.func @dequant_minima(%q: tensor<4x16xi32>, %s: tensor<4x4xf16>, %m: tensor<4x1xf16>) {
+  // expected-error @below {{'minima' is 'tensor<4x1xf16>'; it must have 4 columns: it is [N, K/group] with K = 128}}
+  %0 = greta.dequant %q, %s, %m {group = 32} : tensor<4x16xi32>, tensor<4x4xf16>, tensor<4x1xf16> -> tensor<4x128xf16>
+  return
+}
+// -----
+func.func @dequant_minimum_type(%q: tensor<4x16xi32>, %s: tensor<4x4xf16>, %m: tensor<4x4xf32>) {
+  // expected-error @below {{'zeros' has element type 'f32'; it is i32, eight zeros of 4 bits in each, or f16, minima}}
+  %0 = greta.dequant %q, %s, %m {group = 32} : tensor<4x16xi32>, tensor<4x4xf16>, tensor<4x4xf32> -> tensor<4x128xf16>
+  return
+}
+// -----
 func.func @dequant_result(%q: tensor<4x16xi32>, %s: tensor<4x4xf16>, %z: tensor<4x1xi32>) {
   // expected-error @below {{'result' is 'tensor<4x64xf16>'; it must have 128 columns: it is [N, K] with K = 128}}
   %0 = greta.dequant %q, %s, %z {group = 32} : tensor<4x16xi32>, tensor<4x4xf16>, tensor<4x1xi32> -> tensor<4x64xf16>

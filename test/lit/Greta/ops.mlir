@@ -51,8 +51,14 @@ func.func @batches(%a: tensor<2x?x4x8xf8E4M3FN>, %b: tensor<2x?x8x16xf8E5M2>, %c
 // CHECK-LABEL: func.func @dequant(
 // CHECK: greta.dequant %{{.*}}, %{{.*}} {group = 32 : i64} : tensor<?x40xi32>, tensor<?x10xf16> -> tensor<?x320xf16>
 // CHECK: greta.dequant %{{.*}}, %{{.*}}, %{{.*}} {group = 32 : i64} : tensor<?x40xi32>, tensor<?x10xf16>, tensor<?x2xi32> -> tensor<?x320xf16>
+// CHECK-LABEL: func.func @minima(
+// CHECK: greta.dequant %{{.*}}, %{{.*}}, %{{.*}} {group = 32 : i64} : tensor<?x40xi32>, tensor<?x10xf16>, tensor<?x10xf16> -> tensor<?x320xf16>
 func.func @dequant(%q: tensor<?x40xi32>, %s: tensor<?x10xf16>, %z: tensor<?x2xi32>) -> (tensor<?x320xf16>, tensor<?x320xf16>) {
   %0 = greta.dequant %q, %s {group = 32} : tensor<?x40xi32>, tensor<?x10xf16> -> tensor<?x320xf16>
   %1 = greta.dequant %q, %s, %z {group = 32} : tensor<?x40xi32>, tensor<?x10xf16>, tensor<?x2xi32> -> tensor<?x320xf16>
   return %0, %1 : tensor<?x320xf16>, tensor<?x320xf16>
+}
+func.func @minima(%q: tensor<?x40xi32>, %s: tensor<?x10xf16>, %m: tensor<?x10xf16>) -> tensor<?x320xf16> {
+  %0 = greta.dequant %q, %s, %m {group = 32} : tensor<?x40xi32>, tensor<?x10xf16>, tensor<?x10xf16> -> tensor<?x320xf16>
+  return %0 : tensor<?x320xf16>
 }

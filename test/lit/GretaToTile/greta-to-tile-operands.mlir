@@ -36,6 +36,20 @@ func.func @symmetric(%x: tensor<?x4096xf16>, %q: tensor<4096x512xi32>, %s: tenso
 
 // -----
 
+// A minimum is loaded as the scale is; a K tile has several groups of 32.
+// CHECK-LABEL: greta_tile.func @minima_0
+// CHECK: %[[G:.*]] = arith.divui %{{.*}}, %c32_i32
+// CHECK: %[[S:.*]] = greta_tile.load %arg1[%[[G]], {{.*}}] strides [1, 128] bounds [] {{.*}} -> tensor<[[D:[0-9]+]]x[[N:[0-9]+]]xf16>
+// CHECK: %[[M:.*]] = greta_tile.load %arg2{{.*}} strides [1, 128] bounds [] {{.*}} -> tensor<[[D]]x[[N]]xf16>
+// CHECK: greta_tile.dequant %{{.*}}, %[[S]], %[[M]]
+func.func @minima(%x: tensor<?x4096xf16>, %q: tensor<4096x512xi32>, %s: tensor<4096x128xf16>, %m: tensor<4096x128xf16>) -> tensor<?x4096xf16> {
+  %w = greta.dequant %q, %s, %m {group = 32} : tensor<4096x512xi32>, tensor<4096x128xf16>, tensor<4096x128xf16> -> tensor<4096x4096xf16>
+  %0 = greta.matmul %x, %w {transpose_b} : tensor<?x4096xf16>, tensor<4096x4096xf16> -> tensor<?x4096xf16>
+  return %0 : tensor<?x4096xf16>
+}
+
+// -----
+
 // The scale of a column is loaded before the loop; what is computed is zero beyond K.
 // CHECK-LABEL: greta_tile.func @bytes_0
 // CHECK: %[[S:.*]] = greta_tile.load %arg1{{.*}} -> tensor<1x[[N:[0-9]+]]xf16>

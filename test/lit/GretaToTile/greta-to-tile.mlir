@@ -258,6 +258,27 @@ func.func @packed(%x: tensor<1x4096xf16>, %q: tensor<14336x512xi32>, %s: tensor<
 
 // -----
 
+// With minima weights are multiplied less 8, as without; A's sums, once for all columns, take the minimum plus 8 scales.
+// GPU-LABEL: greta_tile.func @minima_0
+// GPU: %[[S:.*]] = greta_tile.load %arg1{{.*}}divisors = array<i64: 1, 1, 1, 1, 1>{{.*}} -> tensor<1x[[N:[0-9]+]]x[[L:[0-9]+]]x1x1xf16>
+// GPU: %[[EIGHT:.*]] = arith.constant dense<8> : tensor<1x1x1x1x1xi32>
+// GPU: %[[M:.*]] = greta_tile.load %arg2{{.*}}divisors = array<i64: 1, 1, 1, 1, 1>{{.*}} -> tensor<1x[[N]]x[[L]]x1x1xf16>
+// GPU: %[[X:.*]] = greta_tile.load %arg3
+// GPU: %[[B:.*]] = greta_tile.dequant %{{.*}}, %{{.*}}, %[[EIGHT]]
+// GPU: %[[P:.*]] = greta_tile.contract %[[X]], %[[B]], %{{.*}} dims [3, 4] narrow
+// GPU: %[[EIGHTH:.*]] = arith.constant dense<1.250000e-01> : tensor<1x1x1x1x1xf16>
+// GPU: %[[SUMS:.*]] = greta_tile.contract %[[X]], %[[EIGHTH]], %{{.*}} dims [3, 4] narrow : {{.*}} -> tensor<1x1x[[L]]x1x1xf32>
+// GPU: arith.extf %[[M]]
+// GPU: %[[Y:.*]] = math.fma
+// GPU: math.fma %[[P]], %{{.*}}, %[[Y]]
+func.func @minima(%x: tensor<1x4096xf16>, %q: tensor<14336x512xi32>, %s: tensor<14336x128xf16>, %m: tensor<14336x128xf16>) -> tensor<1x14336xf16> {
+  %w = greta.dequant %q, %s, %m {group = 32} : tensor<14336x512xi32>, tensor<14336x128xf16>, tensor<14336x128xf16> -> tensor<14336x4096xf16>
+  %0 = greta.matmul %x, %w {transpose_b} : tensor<1x4096xf16>, tensor<14336x4096xf16> -> tensor<1x14336xf16>
+  return %0 : tensor<1x14336xf16>
+}
+
+// -----
+
 // Alone: every weight has an index of its own, eight share a word.
 // GPU-LABEL: greta_tile.func @dequant_0
 // GPU: greta_tile.load %arg0{{.*}} strides [40, 1] bounds {{.*}}divisors = array<i64: 1, 8>

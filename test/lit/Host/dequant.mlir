@@ -27,3 +27,16 @@ func.func @symmetric(%q: tensor<?x24xi32>, %s: tensor<?x3xf16>) -> tensor<?x192x
   %0 = greta.dequant %q, %s {group = 64} : tensor<?x24xi32>, tensor<?x3xf16> -> tensor<?x192xf16>
   return %0 : tensor<?x192xf16>
 }
+
+// A minimum lies where the scale does, and is added in f32.
+// CHECK-LABEL: func.func @minima(
+// CHECK: linalg.generic {indexing_maps = [#[[Q]], #[[S]], #[[S]], #{{.*}}], iterator_types = ["parallel", "parallel"]}
+// CHECK-COUNT-1: arith.andi %{{.*}}, %c15_i32
+// CHECK-NOT: arith.subi
+// CHECK: %[[P:.*]] = arith.mulf
+// CHECK: arith.addf %[[P]], %{{.*}} : f32
+// CHECK: arith.truncf %{{.*}} : f32 to f16
+func.func @minima(%q: tensor<?x24xi32>, %s: tensor<?x3xf16>, %m: tensor<?x3xf16>) -> tensor<?x192xf16> {
+  %0 = greta.dequant %q, %s, %m {group = 64} : tensor<?x24xi32>, tensor<?x3xf16>, tensor<?x3xf16> -> tensor<?x192xf16>
+  return %0 : tensor<?x192xf16>
+}

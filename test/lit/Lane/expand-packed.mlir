@@ -39,6 +39,35 @@ greta_tile.func @word(%q: !greta_tile.ptr<i32>, %s: !greta_tile.ptr<f16>, %y: !g
   greta_tile.return
 }
 
+// A scale and a minimum are one fused multiply-add of a pair.
+// CHECK-LABEL: greta_tile.func @minimum
+// CHECK-DAG: %[[S:.*]] = vector.broadcast %{{.*}} : f16 to vector<2xf16>
+// CHECK-DAG: %[[M:.*]] = vector.broadcast %{{.*}} : f16 to vector<2xf16>
+// AMD: %[[F:.*]] = math.fma {{.*}} : vector<2xf16>
+// AMD: math.fma %[[F]], %{{.*}}, %{{.*}} : vector<2xf16>
+// AMD-COUNT-6: math.fma
+// VULKAN: %[[D:.*]] = arith.subf {{.*}} : vector<2xf16>
+// VULKAN: math.fma %[[D]], %{{.*}}, %{{.*}} : vector<2xf16>
+// VULKAN-COUNT-3: math.fma
+// CHECK-NOT: math.fma
+// CHECK-NOT: xi4
+greta_tile.func @minimum(%q: !greta_tile.ptr<i32>, %s: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f16>) attributes {wave_size = 64 : i32, waves = 1 : i32} {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %w = greta_tile.ptr_load %q[%c0] align 4 : !greta_tile.ptr<i32> -> i32
+  %t = greta_tile.ptr_load %s[%c0] align 2 : !greta_tile.ptr<f16> -> f16
+  %u = greta_tile.ptr_load %s[%c1] align 2 : !greta_tile.ptr<f16> -> f16
+  %words = vector.from_elements %w : vector<1xi32>
+  %numbers = vector.bitcast %words : vector<1xi32> to vector<8xi4>
+  %v = arith.uitofp %numbers : vector<8xi4> to vector<8xf16>
+  %scales = vector.broadcast %t : f16 to vector<8xf16>
+  %minima = vector.broadcast %u : f16 to vector<8xf16>
+  %d = arith.mulf %v, %scales : vector<8xf16>
+  %m = arith.addf %d, %minima fastmath<contract> : vector<8xf16>
+  greta_tile.ptr_store %m, %y[%c0] align 16 : vector<8xf16> -> !greta_tile.ptr<f16>
+  greta_tile.return
+}
+
 // 128ths need one shift. Elements that are a register together are multiplied together; the sum is the instruction's, or one of pairs.
 // CHECK-LABEL: greta_tile.func @dot
 // CHECK: arith.andi %{{.*}}, %c983055_i32
