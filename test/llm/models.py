@@ -414,7 +414,7 @@ def gguf_metadata(a):
 
 
 def write_gguf(path, a, weights, format, metadata=None):
-    """Writes matrices in `format`, vectors in f32; returns the weights that the file stands for."""
+    """Writes matrices in `format`, or each in format(name), vectors in f32; returns the weights that the file stands for."""
     header = b"".join(gguf_string(key) + struct.pack("<I", (v := gguf_value(value))[0]) + v[1] for key, value in (metadata or gguf_metadata(a)).items())
     count = len(metadata or gguf_metadata(a))
     described, data, meant = b"", b"", {}
@@ -423,7 +423,7 @@ def write_gguf(path, a, weights, format, metadata=None):
         plain_frequencies = inverse_frequencies(dataclasses.replace(a, rope=None))
         tensors["rope_freqs.weight"] = (plain_frequencies / inverse_frequencies(a)).astype(np.float32)
     for name, w in tensors.items():
-        number, write = FORMATS[format if w.ndim > 1 else "f32"]
+        number, write = FORMATS["f32" if w.ndim < 2 else format(name) if callable(format) else format]
         heads = {"attn_q": a.heads, "attn_k": a.key_heads}.get(name.split(".")[-2]) if a.gguf == "llama" else None
         raw, values = write(interleaved(w, heads) if heads else w)
         meant[name] = halved(values, heads) if heads else values

@@ -2,10 +2,12 @@
 prompts and token by token; generation that repeats itself; diagnostics of bad files.
 """
 
+import dataclasses
 import json
 import os
 import re
 import subprocess
+import zipfile
 
 import numpy as np
 import pytest
@@ -25,7 +27,7 @@ TOKENS = [int(t) for t in np.random.default_rng(3).integers(0, models.VOCABULARY
 # of rows add up like a random walk. Right kernels: f32 1.7e-6 and 9e-7, f16 4.1e-3 and 1.9e-3, bf16 1.7e-2 and 1.1e-2. test_llm_limits.py shows what these reject.
 # Vulkan's skinny GEMMs of packed weights add up in f16 (docs/internals/numerics.md): 7.2e-3 and 2.8e-3.
 LIMITS = {"f32": (5e-6, 2e-6), "f16": (6e-3, 2.5e-3), "bf16": (2.5e-2, 1.5e-2), "packed f16": (9e-3, 3.6e-3)}
-PACKED = "mistral-gguf-q4_0", "wide-awq-64", "wide-gptq-32", "wide-gguf-q4_0"
+PACKED = "mistral-gguf-q4_0", "wide-awq-64", "wide-gptq-32", "wide-gguf-q4_0", "wide-gguf-q4_1", "wide-gguf-q4_k"
 
 # Name: (architecture, file's format, what activations are held in)
 CASES = {f"{name}-safetensors-f32": (name, "safetensors-f32", "f32") for name in ("llama2", "llama3", "mistral", "qwen2", "qwen3")}
@@ -132,8 +134,8 @@ def assert_close(got, want, element):
 
 
 # Token by token, too: architectures, and formats with functions of their own. Lavapipe compiles for seconds, so there it is a part of them.
-BY_TOKEN_ON_VULKAN = ("llama2-safetensors-f32", "qwen3-safetensors-f32", "mistral-gguf-q4_0", "llama2-safetensors-bf16")
-EXPANDED = (*(f"wide-gguf-{format}" for format in ("f16", "bf16", "q4_1", "q4_k", "q6_k")), "wide-gptq-ordered")
+BY_TOKEN_ON_VULKAN = ("llama2-safetensors-f32", "qwen3-safetensors-f32", "mistral-gguf-q4_0", "wide-gguf-q4_1", "wide-gguf-q4_k", "llama2-safetensors-bf16")
+EXPANDED = (*(f"wide-gguf-{format}" for format in ("f16", "bf16", "q6_k")), "wide-gptq-ordered")
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -146,6 +148,21 @@ def test_logits(made, tmp_path, name, device):
         element = "packed f16"
     if name in BY_TOKEN_ON_VULKAN if device == "vulkan" else name not in EXPANDED:
         assert_close(logits_of(path, package, device, tmp_path, "--batch=1"), want, element)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_a_mixed_file(tmp_path, device):
+    """As Q4_K_M: the output and some matrices in Q6_K; here also a layer with Q4_0 in place of Q4_K. Layers whose matrices are taken alike share functions."""
+    a = dataclasses.replace(ARCHITECTURES["wide"], layers=4)
+    formats = {"output.weight": "q6_k", "blk.1.attn_v.weight": "q6_k", "blk.1.ffn_down.weight": "q6_k", "blk.3.ffn_down.weight": "q4_0"}
+    path, package = tmp_path / "m.gguf", tmp_path / "m.greta"
+    weights = models.write_gguf(path, a, models.random_weights(a), lambda name: formats.get(name, "q4_k"))
+    compiled = llm("compile", path, f"--targets={TARGETS}", "-o", package)
+    assert compiled.returncode == 0, compiled.stderr
+    with zipfile.ZipFile(package) as archive:
+        functions = {f["name"] for f in json.loads(archive.read("manifest.json"))["functions"]}
+    assert {name for name in functions if name.startswith("layer")} == {"layer0_1", "layer1_1", "layer2_1"}
+    assert_close(logits_of(path, package, device, tmp_path, "--batch=0"), models.logits(a, weights, TOKENS), "f16")
 
 
 def test_one_package_for_both_files_of_a_model(made, tmp_path):
@@ -310,10 +327,23 @@ def test_trace(tiny, tmp_path):
     assert ran.returncode == 0 and "cannot write GRETA_TRACE=" in ran.stderr
 
 
+def test_synthetic_weights_with_minima(tmp_path):
+    package, words = tmp_path / "m.greta", ("--synthetic=tiny:q4_1", "--device=sim:gfx942")
+    compiled = llm("compile", words[0], "--targets=gfx942", "-o", package)
+    assert compiled.returncode == 0 and "in q4_1, kept in 4 bits" in compiled.stdout, compiled.stderr
+    ran = llm("logits", package, *words, "--tokens=1,2,3", "-o", tmp_path / "logits.npy", "-q")
+    assert ran.returncode == 0, ran.stderr
+    logits = np.load(tmp_path / "logits.npy")
+    assert np.isfinite(logits).all() and (logits.std(axis=1) > 0.1).all() and np.abs(logits).max() < 30
+
+
 def test_what_formats_become(made, tmp_path):
     path, _ = make_model(tmp_path, "wide-gguf-q4_0")
     said = llm("compile", path, "--targets=vulkan:portable", "-o", tmp_path / "m.greta")
     assert "8 matrices in q4_0, kept in 4 bits" in said.stdout and "1 matrix in q4_0, expanded to f16" in said.stdout
+    path, _ = make_model(tmp_path, "wide-gguf-q4_k")
+    said = llm("compile", path, "--targets=vulkan:portable", "-o", tmp_path / "m.greta")
+    assert "8 matrices in q4_k, kept in 4 bits" in said.stdout and "1 matrix in q4_k, expanded to f16" in said.stdout
     path, _ = make_model(tmp_path, "wide-gguf-q6_k")
     said = llm("compile", path, "--targets=vulkan:portable", "-o", tmp_path / "m.greta")
     assert "9 matrices in q6_k, expanded to f16" in said.stdout

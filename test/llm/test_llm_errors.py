@@ -250,6 +250,7 @@ def test_missing(tmp_path):
     refused("name one model: a .gguf file, a folder with safetensors, or --synthetic=NAME", "compile", "--mlir")
     refused("no such model; there are tiny", "compile", "--synthetic=huge", "--mlir")
     refused("the format 'q3' is not one of", "compile", "--synthetic=tiny:q3", "--mlir")
+    refused("the format 'q4_k' has blocks of 256 weights, and the model rows of 64", "compile", "--synthetic=tiny:q4_k", "--mlir")
     refused("say with --targets", "compile", "--synthetic=tiny")
     refused("a language model has no form for the host; compile for vulkan", "compile", "--synthetic=tiny", "--targets=vulkan,host", "-o", "none.greta")
 

@@ -193,19 +193,57 @@ void store(const float *from, int64_t count, Element element, uint8_t *to) {
   }
 }
 
-void packRow(const uint8_t *row, int64_t columns, uint32_t *words,
-             uint16_t *scales) {
-  for (int64_t group = 0; group < columns / groupOfQ4; ++group, row += 18) {
-    scales[group] = word(row);
-    for (int i = 0; i < 4; ++i) {
-      uint32_t packed = 0;
-      for (int j = 0; j < 8; ++j) {
-        int element = i * 8 + j;
-        uint32_t byte = row[2 + element % 16];
-        packed |= (element < 16 ? byte & 15 : byte >> 4) << 4 * j;
-      }
-      words[group * 4 + i] = packed;
+bool hasZeros(Format format) { return format == Format::Int4; }
+
+bool hasMinima(Format format) {
+  return format == Format::Q4_1 || format == Format::Q4_K;
+}
+
+bool canPackRow(Format format) {
+  return format == Format::Q4_0 || hasMinima(format);
+}
+
+/// 32 weights, of which `at(i)` is the i-th.
+template <typename AtT> static void packWords(AtT at, uint32_t *words) {
+  for (int i = 0; i < 4; ++i) {
+    words[i] = 0;
+    for (int j = 0; j < 8; ++j)
+      words[i] |= static_cast<uint32_t>(at(i * 8 + j)) << 4 * j;
+  }
+}
+
+/// A block of Q4_K, which is eight groups.
+static void packBlockQ4K(const uint8_t *from, const PackedRow &to,
+                         int64_t first) {
+  float scale = fromF16(word(from)), minima = fromF16(word(from + 2));
+  for (int group = 0; group < 8; ++group) {
+    float each, minimum;
+    groupOfQ4K(from + 4, group, each, minimum);
+    to.scales[first + group] = toF16(scale * each);
+    to.minima[first + group] = toF16(-minima * minimum);
+    const uint8_t *nibbles = from + 16 + group / 2 * 32;
+    int shift = group % 2 * 4;
+    packWords([&](int i) { return nibbles[i] >> shift & 15; },
+              to.words + (first + group) * 4);
+  }
+}
+
+void packRow(Format format, const uint8_t *row, int64_t columns,
+             const PackedRow &to) {
+  const FormatInfo &info = infoOf(format);
+  int64_t groups = columns / groupOfQ4, perBlock = info.block / groupOfQ4;
+  for (int64_t group = 0; group < groups; group += perBlock) {
+    if (format == Format::Q4_K) {
+      packBlockQ4K(row, to, group);
+    } else {
+      to.scales[group] = word(row);
+      if (format == Format::Q4_1)
+        to.minima[group] = word(row + 2);
+      const uint8_t *nibbles = row + info.bytes - 16;
+      packWords([&](int i) { return nibbles[i % 16] >> (i < 16 ? 0 : 4) & 15; },
+                to.words + group * 4);
     }
+    row += info.bytes;
   }
 }
 
@@ -278,20 +316,17 @@ bool canPackGrouped(const Stored &stored) {
   return true;
 }
 
-void packGrouped(const Stored &stored, int64_t n, uint32_t *words,
-                 uint16_t *scales, uint32_t *zeros) {
+void packGrouped(const Stored &stored, int64_t n, const PackedRow &to) {
   GroupedRow row(stored, n);
-  for (int64_t k = 0; k < stored.columns(); k += 8) {
-    words[k / 8] = 0;
-    for (int64_t j = 0; j < 8; ++j)
-      words[k / 8] |= static_cast<uint32_t>(row.weight(k + j)) << 4 * j;
-  }
+  for (int64_t k = 0; k < stored.columns(); k += 32)
+    packWords([&](int i) { return row.weight(k + i); }, to.words + k / 8);
   int64_t groups = stored.columns() / stored.grouped.group;
   for (int64_t group = 0; group < groups; ++group) {
-    scales[group] = row.scale(group);
+    to.scales[group] = row.scale(group);
     if (group % 8 == 0)
-      zeros[group / 8] = 0;
-    zeros[group / 8] |= static_cast<uint32_t>(row.zero(group)) << group % 8 * 4;
+      to.zeros[group / 8] = 0;
+    to.zeros[group / 8] |= static_cast<uint32_t>(row.zero(group))
+                           << group % 8 * 4;
   }
 }
 

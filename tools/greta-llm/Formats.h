@@ -1,6 +1,6 @@
 // Formats.h: how the numbers of a weight lie in a model file, and the two forms
 // that devices get: rows of a floating-point type, or 4-bit words with a scale
-// per group, which greta.dequant takes.
+// and maybe a zero or a minimum per group, which greta.dequant takes.
 #ifndef GRETA_LLM_FORMATS_H
 #define GRETA_LLM_FORMATS_H
 
@@ -79,19 +79,30 @@ float fromBF16(uint16_t bits);
 void expandRow(Format format, const uint8_t *row, int64_t columns, float *to);
 void store(const float *from, int64_t count, Element element, uint8_t *to);
 
-// A Q4_0 row as greta.dequant's words (eight weights each, the lowest bits
-// first) and f16 scales. The zero of every group of 32 is 8.
-constexpr int64_t groupOfQ4 = 32;
-void packRow(const uint8_t *row, int64_t columns, uint32_t *words,
-             uint16_t *scales);
+// A row as greta.dequant takes it: words of eight weights, the lowest bits
+// first, and per group an f16 scale. Some formats also have packed zeros, or an
+// f16 minimum per group; without either every zero is 8.
+struct PackedRow {
+  uint32_t *words;
+  uint16_t *scales;
+  uint32_t *zeros;
+  uint16_t *minima;
+};
+bool hasZeros(Format format);
+bool hasMinima(Format format);
 
-// Of an Int4 tensor: row n as f32, or as greta.dequant's words, scales and
-// zeros. It can be packed if groups are of 32, 64 or 128 neighbours, and zeros
-// from 0 to 15.
+// A row of a GGUF format of 4 bits, in groups of 32. Scales and minima of Q4_K,
+// which are products, are rounded to f16; all else is exact.
+constexpr int64_t groupOfQ4 = 32;
+bool canPackRow(Format format);
+void packRow(Format format, const uint8_t *row, int64_t columns,
+             const PackedRow &to);
+
+// Of an Int4 tensor: row n as f32, or packed. It can be packed if groups are of
+// 32, 64 or 128 neighbours, and zeros from 0 to 15.
 void expandGrouped(const Stored &stored, int64_t n, float *to);
 bool canPackGrouped(const Stored &stored);
-void packGrouped(const Stored &stored, int64_t n, uint32_t *words,
-                 uint16_t *scales, uint32_t *zeros);
+void packGrouped(const Stored &stored, int64_t n, const PackedRow &to);
 
 } // namespace greta::llm
 #endif

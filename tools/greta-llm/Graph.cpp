@@ -197,9 +197,12 @@ Value Writer::linear(Function &f, const Value &x, const std::string &weight,
     Value words = f.argument(weight, {{rows, columns / 8}, "i32"});
     Value scales = f.argument(weight + "_scales", {{rows, groups}, "f16"});
     std::vector<Value> packed{words, scales};
-    if (model.weight(stored).format == Format::Int4)
+    Format format = model.weight(stored).format;
+    if (hasZeros(format))
       packed.push_back(
           f.argument(weight + "_zeros", {{rows, (groups + 7) / 8}, "i32"}));
+    if (hasMinima(format))
+      packed.push_back(f.argument(weight + "_minima", {{rows, groups}, "f16"}));
     w = f.op("greta.dequant", packed, {shape, "f16"},
              "{group = " + std::to_string(group) + "}");
   } else {
@@ -369,7 +372,20 @@ int64_t heldGroup(const Model &model, const std::string &name,
     return 0;
   if (stored.format == Format::Int4)
     return canPackGrouped(stored) ? stored.grouped.group : 0;
-  return stored.format == Format::Q4_0 ? groupOfQ4 : 0;
+  return canPackRow(stored.format) ? groupOfQ4 : 0;
+}
+
+// How functions take a weight.
+static std::string describeArgument(const Model &model, const std::string &name,
+                                    Element element) {
+  int64_t group = heldGroup(model, name, element);
+  if (!group)
+    return nameOf(element);
+  Format format = model.weight(name).format;
+  return "4 bits in groups of " + std::to_string(group) +
+         (hasZeros(format)    ? " with zeros"
+          : hasMinima(format) ? " with minima"
+                              : "");
 }
 
 std::string describeHeld(const Model &model, Element element) {
@@ -394,12 +410,12 @@ std::string describeHeld(const Model &model, Element element) {
 
 LayerClasses classify(const Model &model, Element element) {
   LayerClasses classes;
-  std::map<std::vector<int64_t>, size_t> known;
+  std::map<std::vector<std::string>, size_t> known;
   for (int64_t layer = 0; layer < model.config.layers; ++layer) {
-    std::vector<int64_t> held;
+    std::vector<std::string> held;
     for (const Weight &weight : layerWeights(model.config))
       held.push_back(
-          heldGroup(model, Model::inLayer(layer, weight.name), element));
+          describeArgument(model, Model::inLayer(layer, weight.name), element));
     auto [it, isNew] = known.emplace(std::move(held), known.size());
     if (isNew)
       classes.first.push_back(layer);
@@ -413,14 +429,8 @@ static std::string describeMatrices(
     const Model &model, Element element,
     const std::vector<std::pair<std::string, std::string>> &names) {
   std::map<std::string, std::vector<std::string>> held;
-  for (const auto &[shown, stored] : names) {
-    int64_t group = heldGroup(model, stored, element);
-    bool hasZeros = model.weight(stored).format == Format::Int4;
-    held[!group ? nameOf(element)
-                : "4 bits in groups of " + std::to_string(group) +
-                      (hasZeros ? " with zeros" : "")]
-        .push_back(shown);
-  }
+  for (const auto &[shown, stored] : names)
+    held[describeArgument(model, stored, element)].push_back(shown);
   std::vector<std::string> parts;
   for (const auto &[how, which] : held)
     parts.push_back(held.size() == 1 ? how : how + " (" + joined(which) + ")");

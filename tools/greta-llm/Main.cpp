@@ -31,9 +31,11 @@ constexpr const char *whatModelsAre =
     "tokenizer.json";
 
 void addSynthetic(CLI::App *verb, Options &options) {
-  verb->add_option("--synthetic", options.synthetic,
-                   "random weights in place of a model: tiny, llama3-1b or "
-                   "llama3-8b, optionally with :f32, :f16, :bf16 or :q4_0");
+  verb->add_option(
+      "--synthetic", options.synthetic,
+      "random weights in place of a model: tiny, llama3-1b or "
+      "llama3-8b, optionally with :f32, :f16, :bf16, :q4_0, :q4_1 or "
+      ":q4_k");
 }
 
 void addModel(CLI::App *verb, Options &options) {

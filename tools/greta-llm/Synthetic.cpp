@@ -37,9 +37,14 @@ void makeSynthetic(Model &model, const std::string &name) {
   std::string formatName =
       colon == std::string::npos ? preset->format : name.substr(colon + 1);
   const FormatInfo *format = findFormat(formatName);
-  if (!format || (format->block > 1 && format->format != Format::Q4_0))
+  if (!format || (format->block > 1 && !canPackRow(format->format)))
     fail("--synthetic=" + name + ": the format '" + formatName +
-         "' is not one of f32, f16, bf16, q4_0");
+         "' is not one of f32, f16, bf16, q4_0, q4_1, q4_k");
+  for (int64_t row : {preset->width, preset->hidden})
+    if (row % format->block)
+      fail("--synthetic=" + name + ": the format '" + formatName +
+           "' has blocks of " + std::to_string(format->block) +
+           " weights, and the model rows of " + std::to_string(row));
   // "synthetic-tiny", "synthetic-tiny-q4_0": the name that a server shows.
   model.path = "synthetic-" + wanted +
                (colon == std::string::npos ? "" : "-" + formatName);

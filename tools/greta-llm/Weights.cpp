@@ -48,19 +48,12 @@ public:
     float deviation = stored.shape.size() < 2
                           ? 0.1f
                           : 1 / std::sqrt(static_cast<float>(stored.columns()));
-    bool isPacked = stored.format == Format::Q4_0;
-    size_t elements = rows * static_cast<size_t>(stored.columns());
-    if (isPacked) {
+    if (canPackRow(stored.format)) {
       // Weights -8 to 7 have a deviation of 4.6.
-      uint16_t scale = toF16(deviation / 4.6f);
-      for (size_t block = 0; block < elements / 32; ++block) {
-        uint8_t *to = made.data() + block * 18;
-        memcpy(to, &scale, 2);
-        uint64_t words[2] = {random.next(), random.next()};
-        memcpy(to + 2, words, 16);
-      }
+      makeBlocks(random, deviation / 4.6f);
       return;
     }
+    size_t elements = rows * static_cast<size_t>(stored.columns());
     Element element = stored.format == Format::F32   ? Element::F32
                       : stored.format == Format::F16 ? Element::F16
                                                      : Element::BF16;
@@ -83,15 +76,44 @@ public:
       return expandGrouped(stored, static_cast<int64_t>(row + i), to);
     expandRow(stored.format, bytesOfRow(row, i), stored.columns(), to);
   }
-  void pack(size_t row, size_t i, uint32_t *words, uint16_t *scales,
-            uint32_t *zeros) const {
+  void pack(size_t row, size_t i, const PackedRow &to) const {
     if (stored.format == Format::Int4)
-      packGrouped(stored, static_cast<int64_t>(row + i), words, scales, zeros);
+      packGrouped(stored, static_cast<int64_t>(row + i), to);
     else
-      packRow(bytesOfRow(row, i), stored.columns(), words, scales);
+      packRow(stored.format, bytesOfRow(row, i), stored.columns(), to);
   }
 
 private:
+  // Fills `made` with blocks of 4 bits a weight: a head that they share, and
+  // random bits. Minima are such that weights are around zero.
+  void makeBlocks(Random &random, float scale) {
+    std::vector<uint8_t> head;
+    auto add = [&](float value) {
+      uint16_t bits = toF16(value);
+      head.push_back(static_cast<uint8_t>(bits & 255));
+      head.push_back(static_cast<uint8_t>(bits >> 8));
+    };
+    constexpr float middle = 7.5f, each = 32;
+    if (stored.format == Format::Q4_K) {
+      // The scales and minima of all groups are 32, in twelve bytes.
+      add(scale / each);
+      add(scale * middle / each);
+      head.insert(head.end(), 8, 0xa0);
+      head.insert(head.end(), 4, 0);
+    } else {
+      add(scale);
+      if (stored.format == Format::Q4_1)
+        add(-scale * middle);
+    }
+    size_t bytes = infoOf(stored.format).bytes;
+    for (size_t block = 0; block < made.size(); block += bytes) {
+      memcpy(made.data() + block, head.data(), head.size());
+      for (size_t at = head.size(); at < bytes; at += 8) {
+        uint64_t bits = random.next();
+        memcpy(made.data() + block + at, &bits, 8);
+      }
+    }
+  }
   const uint8_t *bytesOfRow(size_t row, size_t i) const {
     return stored.data
                ? stored.data + stored.rowInFile(row + i) * stored.rowBytes()
@@ -146,33 +168,44 @@ void Weights::addPacked(const std::string &name, const Stored &stored,
           groups = columns / group, zeroWords = (groups + 7) / 8;
   size_t wordBytes = static_cast<size_t>(columns) / 2,
          scaleBytes = static_cast<size_t>(groups) * 2,
-         zeroBytes = static_cast<size_t>(zeroWords) * 4,
+         zeroBytes =
+             hasZeros(stored.format) ? static_cast<size_t>(zeroWords) * 4 : 0,
+         minimumBytes = hasMinima(stored.format) ? scaleBytes : 0,
          count = static_cast<size_t>(rows);
   const Buffer &words =
       make(name, {rows, columns / 8}, "i32", count * wordBytes);
   const Buffer &scales =
       make(name + "_scales", {rows, groups}, "f16", count * scaleBytes);
-  const Buffer *zeros = nullptr;
-  if (stored.format == Format::Int4)
+  const Buffer *zeros = nullptr, *minima = nullptr;
+  if (zeroBytes)
     zeros = &make(name + "_zeros", {rows, zeroWords}, "i32", count * zeroBytes);
+  if (minimumBytes)
+    minima =
+        &make(name + "_minima", {rows, groups}, "f16", count * minimumBytes);
 
   Rows source(name, stored);
   std::vector<uint32_t> wordPiece, zeroPiece;
-  std::vector<uint16_t> scalePiece;
+  std::vector<uint16_t> scalePiece, minimumPiece;
   for (size_t row = 0; row < count; row += source.perPiece()) {
     size_t some = std::min(source.perPiece(), count - row);
     wordPiece.resize(some * wordBytes / 4);
     scalePiece.resize(some * scaleBytes / 2);
     zeroPiece.resize(some * zeroBytes / 4);
+    minimumPiece.resize(some * minimumBytes / 2);
     for (size_t i = 0; i < some; ++i)
-      source.pack(row, i, wordPiece.data() + i * wordBytes / 4,
-                  scalePiece.data() + i * scaleBytes / 2,
-                  zeroPiece.data() + i * zeroBytes / 4);
+      source.pack(row, i,
+                  {wordPiece.data() + i * wordBytes / 4,
+                   scalePiece.data() + i * scaleBytes / 2,
+                   zeroPiece.data() + i * zeroBytes / 4,
+                   minimumPiece.data() + i * minimumBytes / 2});
     stream.write(words, wordPiece.data(), some * wordBytes, row * wordBytes);
     stream.write(scales, scalePiece.data(), some * scaleBytes,
                  row * scaleBytes);
     if (zeros)
       stream.write(*zeros, zeroPiece.data(), some * zeroBytes, row * zeroBytes);
+    if (minima)
+      stream.write(*minima, minimumPiece.data(), some * minimumBytes,
+                   row * minimumBytes);
   }
 }
 
