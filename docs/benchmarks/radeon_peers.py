@@ -8,7 +8,7 @@ dispatches of the operator, without what lies between two of them. A row is an o
   us            ours (greta_) and llama.cpp's (peer_); ratio: theirs over ours, above 1 where GRETA is ahead
   vgprs, scratch, bound, wait   of the longest dispatch; wait: the reason for which its waves wait most, and its share of the time
   mesa          Debian testing's; some rows also have Debian 12's backports', which has no cooperative matrices on RDNA 4
-  type          the weights' as each holds them: GRETA expands Q4_K and Q6_K to f16 while it loads a model, as greta-llm does
+  type          the weights' as each holds them: GRETA expands Q6_K to f16 while it loads a model, as greta-llm does
 MODELS are sums of rows, for comparison with what was measured elsewhere: tokens per second = tokens / sum of (count x us), with no time for the operators that
 are left out (rotations, additions, SwiGLU, writing to the cache, sampling) or between dispatches. --csv writes both tables beside this file. That
 llama.cpp computes right on these cards is test/radeon/test_llama_cpp.py's.
@@ -34,7 +34,8 @@ TARGETS = {"phoenix": "vulkan:rdna3", "navi31": "vulkan:rdna3", "gfx1151": "vulk
 SIDE = ["type", "dispatches", "us", "vgprs", "scratch", "bound", "wait"]
 FIELDS = ["date", "commit", "mesa", "ggml", "chip", "operator", "shape", *(f"greta_{name}" for name in SIDE), *(f"peer_{name}" for name in SIDE), "ratio"]
 MODEL_FIELDS = ["date", "commit", "mesa", "ggml", "chip", "model", "test", "published", "peer_model", "greta_model"]
-PACKED = {"q4_0"}  # what greta.dequant has
+PACKED = {"q4_0", "q4_k"}  # what greta.dequant takes: scales for 32 weights each
+MINIMA = {"q4_k"}  # and of these those with minima
 
 
 def matmul(kind, m, n, k):
@@ -94,8 +95,10 @@ def function(case):
     if case["op"] == "matmul":
         m, n, k = case["m"], case["n"], case["k"]
         a, b, d = f"{m}x{k}xf16", f"{n}x{k}xf16", f"{m}x{n}xf16"
-        arguments = [a, f"{n}x{k // 8}xi32", f"{n}x{k // 32}xf16"] if kind in PACKED else [a, b]
-        unpacked = f"%w = greta.dequant %1, %2 {{group = 32}} : tensor<{arguments[1]}>, tensor<{arguments[-1]}> -> tensor<{b}>\n  " if kind in PACKED else ""
+        packed = [f"{n}x{k // 8}xi32", *[f"{n}x{k // 32}xf16"] * (1 + (kind in MINIMA))] if kind in PACKED else []
+        arguments = [a, *(packed or [b])]
+        words, types = ", ".join(f"%{i + 1}" for i in range(len(packed))), ", ".join(f"tensor<{t}>" for t in packed)
+        unpacked = f"%w = greta.dequant {words} {{group = 32}} : {types} -> tensor<{b}>\n  " if packed else ""
         body, result = f"{unpacked}%r = greta.matmul %0, {'%w' if unpacked else '%1'} {{transpose_b}} : tensor<{a}>, tensor<{b}> -> tensor<{d}>", d
     elif case["op"] == "attention":
         q, k = (f"1x{heads}x{rows}x128xf16" for heads, rows in ((case["heads"], case["queries"]), (case["key_heads"], case["keys"])))
