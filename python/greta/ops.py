@@ -150,7 +150,7 @@ def matmul(a: Any, b: Any, transpose_a: bool = False, transpose_b: bool = False,
 
 
 def dequant(q: Any, scales: Any, zeros: Any, group: int) -> Any:
-    """Weights [N, K] in f16 from eight of 4 bits in each i32 of q [N, K / 8]: (q - zeros) * scales, per group of K. Without zeros (None) each is 8."""
+    """Weights [N, K] in f16 from eight of 4 bits in each i32 of q [N, K / 8]: (q - zeros) * scales, per group of K. Without zeros (None) each is 8. Zeros of f16 [N, K / group] are minima: q * scales + zeros."""
 
     def write(trace: Trace, operands: list[Value]) -> Value:
         rows, words = operands[0].shape

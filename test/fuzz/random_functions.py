@@ -163,7 +163,9 @@ class Maker:
         k, n = value.shape[-1], self.rng.choice(COLUMNS)
         if value.dtype == "f16" and k in (64, 96, 128, 256) and self.rng.random() < 0.5:
             group = self.rng.choice([g for g in (32, 64, 128) if k % g == 0])
-            parts = [self.argument((n, k // 8), "i32"), self.argument((n, k // group), "f16", "w"), self.argument((n, (k // group + 7) // 8), "i32")]
+            parts = [self.argument((n, k // 8), "i32"), self.argument((n, k // group), "f16", "w")]
+            zeros, minima = ((n, (k // group + 7) // 8), "i32"), ((n, k // group), "f16", "w")
+            parts += [self.argument(*third) for third in self.rng.choice(([], [zeros], [minima]))]
             b = self.line(f"greta.dequant {', '.join(p.name for p in parts)} {{group = {group}}} : {', '.join(p.type for p in parts)} -> $T", (n, k), "f16")
             self.multiply(value, b, n, "f16", ["transpose_b"])
         elif self.rng.random() < 0.5:

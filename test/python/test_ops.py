@@ -102,6 +102,8 @@ def test_weights_of_four_bits():
 
     check_both(z, want)
     check_both(None, (weights - 8) * scales.astype(float).repeat(group, 1))
+    minima = rng.uniform(-1, 0.2, scales.shape).astype(np.float16)
+    check_both(minima, weights * scales.astype(float).repeat(group, 1) + minima.astype(float).repeat(group, 1))
 
 
 def attended(q, k, v, keys, causal=False, mask=0.0):
