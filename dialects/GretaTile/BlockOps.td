@@ -62,7 +62,8 @@ def GretaTile_ContractOp : GretaTile_Op<"contract", [Pure, TypesMatchWith<"the a
     Where the result has more than one element along `dims`, each is the sum of a group of neighbours, which a lane holds:
     `greta_tile.contract %x, %x, %c dims [1] : tensor<64x32xf16>, tensor<64x32xf16> -> tensor<64x4xf32>` adds squares of eight.
 
-    With `narrow`, for f16 into f32, a target may round products and sums of up to eight of them to f16.
+    With `narrow`, for f16 into f32, a target may round products and sums of up to eight of them to f16, but not where `b` is one number:
+    that is a sum of `a`'s elements, which may overflow.
   }];
   let arguments = (ins NumberBlock:$a, NumberBlock:$b, NumberBlock:$acc, DenseI64ArrayAttr:$dims, UnitAttr:$narrow);
   let builders = [OpBuilder<(ins "::mlir::Type":$type, "::mlir::Value":$a, "::mlir::Value":$b, "::mlir::Value":$acc,

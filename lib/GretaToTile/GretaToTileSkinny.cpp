@@ -125,8 +125,7 @@ Value SpaceEmitter::maskDepth(Value block) {
 /// Products with weights of 4 bits, as 128ths of whole numbers: no sum of eight
 /// of them overflows f16, as each is at most 15/128 of an A. The scale is their
 /// sums'. With minima a weight is (q - 8) * scale + (minimum + 8 * scale): A's
-/// own sums, of eighths, take the second term, and the first stays as small as
-/// without.
+/// own sums take the second term, and the first stays as small as without.
 Value SpaceEmitter::addPackedProducts(Value left, const PackedBlocks &blocks,
                                       Value sum, ArrayRef<int64_t> summed) {
   auto type = cast<RankedTensorType>(sum.getType());
@@ -150,11 +149,11 @@ Value SpaceEmitter::addPackedProducts(Value left, const PackedBlocks &blocks,
          llvm::zip(rows, cast<RankedTensorType>(left.getType()).getShape()))
       extent = std::min(extent, own);
     auto rowType = block(rows, type.getElementType());
-    Value eighth = constant(cast<RankedTensorType>(unit.getType()), 1.0 / 8);
-    Value sums = tile::ContractOp::create(b, rowType, left, eighth,
+    Value one = constant(cast<RankedTensorType>(unit.getType()), 1);
+    Value sums = tile::ContractOp::create(b, rowType, left, one,
                                           constant(rowType, 0), summed,
                                           /*narrow=*/true);
-    Value offsets = fadd(times(widen(blocks.minima), 8), times(scales, 64));
+    Value offsets = fadd(widen(blocks.minima), times(scales, 8));
     sum = math::FmaOp::create(b, broadcast(sums, type.getShape()),
                               broadcast(offsets, type.getShape()), sum);
   }

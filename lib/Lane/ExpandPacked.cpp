@@ -247,6 +247,36 @@ static bool isForDots(Value vector, Block *block) {
   });
 }
 
+/// Whether the elements of a vector are one number.
+static bool isOneNumber(Value vector) {
+  DenseElementsAttr all;
+  if (matchPattern(vector, m_Constant(&all)))
+    return all.isSplat();
+  auto made = vector.getDefiningOp<vector::FromElementsOp>();
+  return made ? llvm::all_equal(made.getElements())
+              : vector.getDefiningOp<vector::BroadcastOp>() != nullptr;
+}
+
+/// The dot with one number, which is multiplied by A's sum. That sum is of f32:
+/// a driver may take the number out of a sum of products of f16, which then
+/// overflows.
+static Value sumTimesNumber(PairBuilder &b, tile::VectorDotOp op) {
+  int64_t count = op.getA().getType().getNumElements();
+  auto wide = [&](Value vector, int64_t i) -> Value {
+    auto [from, at] = originOf(vector, i);
+    return arith::ExtFOp::create(b, b.getF32Type(),
+                                 at < 0 ? from : b.at(from, at));
+  };
+  Value sums[2];
+  for (int64_t i = 0; i < count; ++i) {
+    Value x = wide(op.getA(), i), &sum = sums[i % 2];
+    sum = sum ? arith::AddFOp::create(b, sum, x).getResult() : x;
+  }
+  if (sums[1])
+    sums[0] = arith::AddFOp::create(b, sums[0], sums[1]);
+  return math::FmaOp::create(b, sums[0], wide(op.getB(), 0), op.getAcc());
+}
+
 /// Element by element of B, in the order in which words are unpacked: what is
 /// a register together is multiplied together.
 static void expandDot(tile::VectorDotOp op, const TargetRow &row) {
@@ -254,6 +284,11 @@ static void expandDot(tile::VectorDotOp op, const TargetRow &row) {
   int64_t count = op.getA().getType().getNumElements();
   if (count == 2 && hasDot2(row))
     return;
+  if (!hasDot2(row) && isOneNumber(op.getB())) {
+    op.replaceAllUsesWith(sumTimesNumber(b, op));
+    op.erase();
+    return;
+  }
   auto element = [&](Value vector, int64_t i) {
     auto [from, at] = originOf(vector, i);
     return at < 0 ? from : b.at(from, at);

@@ -238,6 +238,13 @@ def w4_inputs(p, rng):
     yield from packed_inputs(p, rng, group_of(p))
 
 
+def large_inputs(p, rng):
+    """A's sums are beyond f16, the result is not: KIND w4mlarge32."""
+    yield rng.uniform(0.9, 1, (p.m, p.k)) * 65000, "f16"
+    for array, dtype in packed_inputs(p, rng, group_of(p)):
+        yield array if dtype == "i32" else array / 64, dtype
+
+
 def packed_inputs(p, rng, group):
     words = lambda *shape: rng.integers(-(2**31), 2**31, shape)
     yield words(p.n, p.k // 8), "i32"
@@ -281,6 +288,7 @@ def alone_mlir(p, target):
 PACKED = "packed weights", "packed sums"
 PACKED_PAIR = "packed weights", "packed sums of two"
 KINDS = {
+    "w4mlarge32": Kind(w4_mlir, large_inputs, w4, "gemm chain", PACKED),
     "plain": Kind(plain_mlir, plain_inputs, lambda p, rounded, a, b: p.multiply(a, b)),
     "layer": Kind(layer_mlir, layer_inputs, layer, "gemm chain"),
     "w8": Kind(w8_mlir, w8_inputs, w8, "gemm chain"),
@@ -313,7 +321,7 @@ WIDE = (
     + [Product(f"w4{g}", "nt", m, n, k, "f16") for g in (32, 64, 128) for m in (1, 2, 3, 16) for n, k in ((33, 1152), (130, 4096))]
     + [Product(f"w4s{g}", "nt", m, 130, 4096, "f16") for g, m in ((32, 1), (32, 8), (64, 3), (128, 16))]
     + [Product(f"w4m{g}", "nt", m, 130, 4096, "f16") for g, m in ((32, 1), (32, 8), (64, 3), (128, 16), (32, 64), (128, 64))]
-    + [Product("dequantm32", "nt", 1, 33, 1152, "f16"), Product("dequantm128", "nt", 1, 7, 8192, "f16"), Product("normw4m32", "nt", 3, 33, 1152, "f16")]
+    + [Product("dequantm32", "nt", 1, 33, 1152, "f16"), Product("dequantm128", "nt", 1, 7, 8192, "f16"), Product("normw4m32", "nt", 3, 33, 1152, "f16"), Product("w4mlarge32", "nt", 1, 33, 1152, "f16")]
     + [Product("dequants32", "nt", 1, 33, 1152, "f16"), *(Product("ropeneoxw4128", "nt", m, 192, 4096, "f16") for m in (8, 16))]
     + [Product(f"dequant{g}", "nt", 1, n, k, "f16") for g in (32, 64, 128) for n, k in ((33, 1152), (7, 8192), (3, 128))]
     + [Product("norm", layout, m, 130, k, t) for t in FLOATS for layout, m, k in (("nt", 1, 17), ("nt", 16, 1000), ("nn", 3, 129))]
@@ -330,7 +338,7 @@ NARROW = (
     + [Product(f"w4{g}", "nt", m, 33, 1152, "f16") for g in (32, 128) for m in (1, 3)]
     + [Product("w4s32", "nt", 8, 33, 1152, "f16"), Product("dequants64", "nt", 1, 33, 1152, "f16"), Product("ropeneoxw4128", "nt", 8, 192, 1152, "f16")]
     + [Product(f"w4m{g}", "nt", m, 33, 1152, "f16") for g, m in ((32, 1), (128, 1), (64, 3), (32, 8), (32, 64), (128, 64))]
-    + [Product("dequantm32", "nt", 1, 33, 1152, "f16"), Product("dequantm128", "nt", 1, 3, 1152, "f16"), Product("normw4m32", "nt", 2, 33, 1152, "f16")]
+    + [Product("dequantm32", "nt", 1, 33, 1152, "f16"), Product("dequantm128", "nt", 1, 3, 1152, "f16"), Product("normw4m32", "nt", 2, 33, 1152, "f16"), Product("w4mlarge32", "nt", 1, 33, 1152, "f16")]
     + [Product("w464", "nt", 16, 33, 1152, "f16"), Product("w432", "nt", 1, 130, 4096, "f16"), Product("dequant128", "nt", 1, 33, 1152, "f16")]
     + [Product("norm", "nt", 1, 130, 1000, "f16"), Product("norm", "nn", 3, 33, 129, "bf16"), Product("norm", "nt", 2, 33, 17, "f32")]
     + [Product("normw4128", "nt", 3, 33, 1152, "f16")]

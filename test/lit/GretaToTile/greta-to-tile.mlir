@@ -266,8 +266,8 @@ func.func @packed(%x: tensor<1x4096xf16>, %q: tensor<14336x512xi32>, %s: tensor<
 // GPU: %[[X:.*]] = greta_tile.load %arg3
 // GPU: %[[B:.*]] = greta_tile.dequant %{{.*}}, %{{.*}}, %[[EIGHT]]
 // GPU: %[[P:.*]] = greta_tile.contract %[[X]], %[[B]], %{{.*}} dims [3, 4] narrow
-// GPU: %[[EIGHTH:.*]] = arith.constant dense<1.250000e-01> : tensor<1x1x1x1x1xf16>
-// GPU: %[[SUMS:.*]] = greta_tile.contract %[[X]], %[[EIGHTH]], %{{.*}} dims [3, 4] narrow : {{.*}} -> tensor<1x1x[[L]]x1x1xf32>
+// GPU: %[[ONE:.*]] = arith.constant dense<1.000000e+00> : tensor<1x1x1x1x1xf16>
+// GPU: %[[SUMS:.*]] = greta_tile.contract %[[X]], %[[ONE]], %{{.*}} dims [3, 4] narrow : {{.*}} -> tensor<1x1x[[L]]x1x1xf32>
 // GPU: arith.extf %[[M]]
 // GPU: %[[Y:.*]] = math.fma
 // GPU: math.fma %[[P]], %{{.*}}, %[[Y]]

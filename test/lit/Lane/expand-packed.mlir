@@ -68,6 +68,23 @@ greta_tile.func @minimum(%q: !greta_tile.ptr<i32>, %s: !greta_tile.ptr<f16>, %y:
   greta_tile.return
 }
 
+// A's own sum is of f32, as sums of f16 may overflow.
+// CHECK-LABEL: greta_tile.func @sum
+// AMD-COUNT-4: greta_tile.vector_dot {{.*}} : vector<2xf16>
+// VULKAN-COUNT-8: arith.extf {{.*}} : f16 to f32
+// VULKAN-NOT: vector<2xf16>
+// VULKAN: math.fma {{.*}} : f32
+greta_tile.func @sum(%x: !greta_tile.ptr<f16>, %y: !greta_tile.ptr<f32>) attributes {wave_size = 64 : i32, waves = 1 : i32} {
+  %c0 = arith.constant 0 : i32
+  %zero = arith.constant 0.0 : f32
+  %one = arith.constant 1.0 : f16
+  %a = greta_tile.ptr_load %x[%c0] align 16 : !greta_tile.ptr<f16> -> vector<8xf16>
+  %ones = vector.from_elements %one, %one, %one, %one, %one, %one, %one, %one : vector<8xf16>
+  %sum = greta_tile.vector_dot %a, %ones, %zero : vector<8xf16>
+  greta_tile.ptr_store %sum, %y[%c0] align 4 : f32 -> !greta_tile.ptr<f32>
+  greta_tile.return
+}
+
 // 128ths need one shift. Elements that are a register together are multiplied together; the sum is the instruction's, or one of pairs.
 // CHECK-LABEL: greta_tile.func @dot
 // CHECK: arith.andi %{{.*}}, %c983055_i32
