@@ -64,13 +64,12 @@ const Variant &chooseVariant(const std::shared_ptr<Device> &D,
     fail(GRETA_ERROR_NOT_FOUND, "function '", F.Name, "' has no variant '",
          Forced, "'; it has ", Ids);
   }
-  // Variants come best first. One made for this family of devices is preferred,
-  // then a subgroup size that the driver takes by itself, but neither over a
-  // better kind of variant: one with cooperative matrices stays ahead of one
-  // without.
+  // One made for this family of devices comes first, then one with cooperative
+  // matrices, then a subgroup size that the driver takes by itself; of equals
+  // the first, as variants are listed best first.
   const Variant *Best = nullptr;
   auto Rank = [&](const Variant &V) {
-    return 2 * D->madeFor(V) +
+    return 4 * D->madeFor(V) + (V.Requires.Coopmat.empty() ? 0 : 2) +
            (V.Requires.SubgroupSize == D->defaultSubgroupSize() ? 1 : 0);
   };
   std::string Reasons;
@@ -78,9 +77,7 @@ const Variant &chooseVariant(const std::shared_ptr<Device> &D,
     std::string Why = whyNot(D, F, V, NativeCode);
     if (!Why.empty())
       Reasons += concat(Reasons.empty() ? "" : "; ", V.Id, ": ", Why);
-    else if (!Best ||
-             (V.Requires.Coopmat.empty() == Best->Requires.Coopmat.empty() &&
-              Rank(V) > Rank(*Best)))
+    else if (!Best || Rank(V) > Rank(*Best))
       Best = &V;
   }
   if (Best)

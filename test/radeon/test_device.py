@@ -226,7 +226,7 @@ def test_the_runtimes_tests(tmp_path, driver_parts, mesa, chip):
     """greta-runtime-test: memory, streams, graphs, events, host calls, sharing, errors; with the host's memory and with the card's own."""
     without = ":".join(f"*{name}*" for name in OF_LAVAPIPE.split())
     words = (harness.BUILD / "bin" / "greta-runtime-test", f"--gtest_filter=*ulkan*:Integrated*-{without}", "--gtest_brief=1")
-    ran = harness.tool(*launcher(driver_parts, chip, mesa), *words, env=fresh(tmp_path))
+    ran = harness.tool(*launcher(driver_parts, chip, mesa), *words, env=fresh(tmp_path, GRETA_VULKAN_POOL="on"))
     assert ran.returncode == 0, ran.stdout[-3000:] + ran.stderr[-3000:]
     assert int(re.search(r"PASSED  \] (\d+) tests", ran.stdout)[1]) >= 60, ran.stdout
 
