@@ -3,6 +3,7 @@ simulator with all its checks as the card, against float64. They are the cases t
 """
 
 import importlib
+import os
 
 import pytest
 
@@ -16,6 +17,9 @@ CARDS = {
     "gfx1201": ("vulkan:rdna4", "testing", MODULES),
     "navi21": ("vulkan:rdna3", "backports", ("programs", "prologues")),
 }
+# GRETA_RADEON_CARDS=all: the other RDNA 3 chips, too, and all three with GRETA_RADEON_MESA (testing).
+if os.environ.get("GRETA_RADEON_CARDS") == "all":
+    CARDS |= {chip: ("vulkan:rdna3", os.environ.get("GRETA_RADEON_MESA", "backports"), MODULES) for chip in ("phoenix", "navi31", "gfx1151")}
 PARTS = [(chip, module) for chip, (_, _, modules) in CARDS.items() for module in modules]
 # Programs that add to floats in memory, which RDNA 2 cannot.
 FLOAT_ATOMICS = ("split-sums", "split-k")
