@@ -25,7 +25,7 @@ class InitParams(ctypes.Structure):
     _fields_ = [("mem_size", c_size_t), ("mem_buffer", c_void_p), ("no_alloc", c_bool)]
 
 
-# What is called: the result, the arguments. A pointer is whatever object of ggml's.
+# The functions that are called: the result, the arguments. A pointer is any object of ggml's.
 FUNCTIONS = {
     "ggml_version": (c_char_p,),
     "ggml_init": (c_void_p, InitParams),

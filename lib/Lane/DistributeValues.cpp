@@ -146,8 +146,9 @@ LaneValues Distributor::vectors(Value value, Type type) {
     vector = elementsOf(fragment, value, kernel.getNumLanes());
   LaneValues out;
   int64_t size = vector.getNumElements();
-  // What a loop does not change is put together in front of it. RADV's compiler
-  // has a fragment in registers beside its elements: there each use makes one.
+  // A fragment that a loop does not change is put together in front of it.
+  // RADV's compiler keeps a fragment beside its elements: there each use makes
+  // one.
   OpBuilder::InsertionGuard guard(builder);
   while (auto loop =
              dyn_cast<scf::ForOp>(builder.getInsertionBlock()->getParentOp())) {

@@ -199,7 +199,7 @@ def batch(p, rounded, a, b, r):
 
 
 def group_of(p):
-    """Of "w432", "w4s32", whose zeros are all 8, or "w4m32", which has minima."""
+    """The group's size in "w432", "w4s32" (all zeros are 8) or "w4m32" (with minima)."""
     return next(group for group in (128, 64, 32) if p.kind.endswith(str(group)))
 
 

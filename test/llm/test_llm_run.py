@@ -67,7 +67,7 @@ def test_a_full_context(package):  # noqa: F811
     before, refused, after, alone = stats(said)
     assert "the oldest messages are forgotten" in said and before == refused != after and after[2] == 6
     assert re.search(r"the message has \d+ tokens; there is room for 112 \(--context\)", said)
-    # What was refused has cost nothing of the conversation.
+    # The refused message has cost nothing of the conversation.
     assert after[0] > alone[0] + 20
 
 

@@ -141,7 +141,7 @@ private:
                                                               EVP_MD_CTX_free};
 };
 
-// What a package for a device is compiled for: its chip, or its family of
+// The targets of a package for a device: its chip, or its family of
 // Vulkan devices and, for drivers that lack what its kernels need, any.
 std::string targetsOf(const std::string &device) {
   auto info = nlohmann::json::parse(greta::Runtime(device).info(), nullptr,

@@ -14,6 +14,7 @@
 #include "Weights.h"
 
 #include <atomic>
+#include <functional>
 #include <map>
 
 namespace greta::llm {
@@ -75,6 +76,11 @@ public:
   Chosen begin(int64_t place, const Sequence &sequence,
                const std::vector<int32_t> &prompt, const Sampling &sampling,
                int64_t left);
+  // Generates at the first place, from the end of a sequence's prompt: `take`
+  // gets each token and says whether to go on. Returns how many it took.
+  int64_t generate(const Sequence &sequence, const std::vector<int32_t> &prompt,
+                   const Sampling &sampling, int64_t most,
+                   const std::function<bool(int32_t)> &take);
   // Queues the next token of each place that wants more. Pages are reserved for
   // the token that it begins with and the one that it leaves.
   Chosen step();
@@ -195,7 +201,8 @@ private:
     int64_t lines = 0; // of the arrays of `input`, and of `rows`
     greta::Buffer input, rows, numbers;
     std::vector<int64_t> left; // tokens that a place's sequence wants
-    // Of each batch, by the functions' size; recorded when first used.
+    // A batch's graphs by the functions' size; each is recorded when first
+    // used.
     std::vector<std::map<int64_t, greta::Graph>> batches;
   };
   Places places;

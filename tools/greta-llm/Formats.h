@@ -98,7 +98,7 @@ bool canPackRow(Format format);
 void packRow(Format format, const uint8_t *row, int64_t columns,
              const PackedRow &to);
 
-// Of an Int4 tensor: row n as f32, or packed. It can be packed if groups are of
+// Row n of an Int4 tensor, as f32 or packed. It can be packed if groups are of
 // 32, 64 or 128 neighbours, and zeros from 0 to 15.
 void expandGrouped(const Stored &stored, int64_t n, float *to);
 bool canPackGrouped(const Stored &stored);

@@ -10,8 +10,8 @@
 
 #include <algorithm>
 #include <cstring>
-#include <deque>
 #include <fstream>
+#include <utility>
 
 namespace greta::llm {
 namespace {
@@ -39,7 +39,7 @@ int generate(const Options &options) {
   std::vector<int32_t> tokens =
       tokenizer.encode(options.prompt, options.addsSpecial);
   checkTokens(tokens, engine);
-  int64_t prompt = static_cast<int64_t>(tokens.size()), made = 0;
+  int64_t prompt = static_cast<int64_t>(tokens.size());
   // The last token needs no place in the context.
   int64_t most = std::min(options.count, engine.freeTokens() - prompt + 1);
   Sequence sequence;
@@ -49,23 +49,18 @@ int generate(const Options &options) {
   sampling.seed = seedOf(options);
   double begin = seconds(), prompted = begin;
   engine.append(sequence, tokens.data(), tokens.size());
-  // The device is a step ahead of the text.
-  std::deque<Engine::Chosen> ahead;
-  for (int64_t queued = 0; made < most; ++made) {
-    for (; queued < most && ahead.size() < 2; ++queued)
-      ahead.push_back(queued
-                          ? engine.step()
-                          : engine.begin(0, sequence, tokens, sampling, most));
-    int32_t token = ahead.front()[0];
-    ahead.pop_front();
-    if (!made)
-      prompted = seconds();
-    if (tokenizer.isEnd(token) && !options.ignoresEnd)
-      break;
-    std::string bytes = tokenizer.bytesOf(token);
-    fwrite(bytes.data(), 1, bytes.size(), stdout);
-    fflush(stdout);
-  }
+  bool isFirst = true;
+  int64_t made =
+      engine.generate(sequence, tokens, sampling, most, [&](int32_t token) {
+        if (std::exchange(isFirst, false))
+          prompted = seconds();
+        if (tokenizer.isEnd(token) && !options.ignoresEnd)
+          return false;
+        std::string bytes = tokenizer.bytesOf(token);
+        fwrite(bytes.data(), 1, bytes.size(), stdout);
+        fflush(stdout);
+        return true;
+      });
   double end = seconds();
   fputc('\n', stdout);
   fflush(stdout); // the statistics begin a line of their own

@@ -292,7 +292,7 @@ bool isTable(const std::string &key) {
   });
 }
 
-// What a file begins with: the metadata, without the tokenizer's tables.
+// The beginning of a file: the metadata, without the tokenizer's tables.
 struct Head {
   Reader reader; // at the tensors
   uint64_t tensors;

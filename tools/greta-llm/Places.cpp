@@ -5,6 +5,7 @@
 #include "Engine.h"
 
 #include <algorithm>
+#include <deque>
 #include <utility>
 
 namespace greta::llm {
@@ -204,6 +205,25 @@ Engine::Chosen Engine::step() {
     if (counts[batch])
       runStep(static_cast<int64_t>(batch), counts[batch]);
   return readTokens();
+}
+
+int64_t Engine::generate(const Sequence &sequence,
+                         const std::vector<int32_t> &prompt,
+                         const Sampling &sampling, int64_t most,
+                         const std::function<bool(int32_t)> &take) {
+  // The device is a step ahead of the text.
+  std::deque<Chosen> ahead;
+  int64_t made = 0;
+  for (int64_t queued = 0; made < most; ++made) {
+    for (; queued < most && ahead.size() < 2; ++queued)
+      ahead.push_back(queued ? step()
+                             : begin(0, sequence, prompt, sampling, most));
+    int32_t token = ahead.front()[0];
+    ahead.pop_front();
+    if (!take(token))
+      break;
+  }
+  return made;
 }
 
 void Engine::end(int64_t place) {

@@ -12,7 +12,6 @@
 
 #include <algorithm>
 #include <csignal>
-#include <deque>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <unistd.h>
@@ -176,30 +175,25 @@ std::string Conversation::generate(const std::vector<int32_t> &prompt,
     held.insert(held.end(), part, part + count);
   }
   std::string text;
-  int32_t last = 0;
-  // The device is a step ahead of the text.
-  std::deque<Engine::Chosen> ahead;
-  for (int64_t queued = 0; made < most && !isStopped; ++made) {
-    for (; queued < most && ahead.size() < 2; ++queued)
-      ahead.push_back(queued
-                          ? engine.step()
-                          : engine.begin(0, sequence, prompt, sampling, most));
-    int32_t token = ahead.front()[0];
-    ahead.pop_front();
-    if (!made)
+  int32_t last = -1;
+  auto take = [&](int32_t token) {
+    if (last < 0)
       first = seconds();
-    if (tokenizer.isEnd(token) || token == endOfAnswer)
-      break;
+    if (isStopped || tokenizer.isEnd(token) || token == endOfAnswer)
+      return false;
     // The step that chose the next token has this one's keys in the cache; the
     // last token's may be missing.
-    if (made)
+    if (last >= 0)
       held.push_back(last);
     last = token;
     std::string bytes = tokenizer.bytesOf(token);
     text += bytes;
     fwrite(bytes.data(), 1, bytes.size(), stdout);
     fflush(stdout);
-  }
+    return true;
+  };
+  if (!isStopped)
+    made = engine.generate(sequence, prompt, sampling, most, take);
   engine.end(0);
   promptSeconds = first - begin;
   answerSeconds = seconds() - first;

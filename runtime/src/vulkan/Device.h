@@ -185,8 +185,8 @@ struct VulkanMemory : Memory {
   VkBuffer Buffer = VK_NULL_HANDLE;
   Pool::Place Place;                          // of device-local memory
   VkDeviceMemory Allocation = VK_NULL_HANDLE; // of other memory
-  // Where the runtime itself writes and reads it, on a device that shares the
-  // host's memory; null where it goes through staging memory.
+  // The address at which the runtime itself writes and reads, on a device with
+  // the host's memory; null if it goes through staging memory.
   char *Direct = nullptr;
   bool IsCached = false; // by the host, which reads other memory slowly
   VkExternalMemoryHandleTypeFlagBits Exported{};

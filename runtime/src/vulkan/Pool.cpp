@@ -52,7 +52,7 @@ VkResult Pool::take(const VkMemoryRequirements &Needs, uint32_t Type,
     Result = allocate(Needs.size);
   if (Result != VK_SUCCESS)
     return Result;
-  // Where mapping fails, reads and writes go through staging memory.
+  // Reads and writes go through staging memory if mapping fails.
   void *Mapped = nullptr;
   if (C.sharesMemory() && (C.Memory.memoryTypes[Type].propertyFlags &
                            VK_MEMORY_PROPERTY_HOST_COHERENT_BIT))

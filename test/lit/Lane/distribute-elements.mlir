@@ -1,4 +1,4 @@
-// Where lanes load the elements of cooperative matrices, nothing is loaded whole; a fragment is put together right before the first instruction that takes it.
+// Lanes load the elements of cooperative matrices, and nothing is loaded whole; a fragment is put together right before the first instruction that takes it.
 // REQUIRES: compiler
 // RUN: greta-opt %s --greta-fuse --greta-configure=target=vulkan:rdna4 --greta-to-tile --greta-tile-promise-arguments --greta-tile-assign-layouts --greta-tile-pipeline --greta-tile-distribute --greta-tile-barriers --greta-tile-interleave --canonicalize --cse | FileCheck %s --implicit-check-not=fragment_load
 // CHECK: scf.for

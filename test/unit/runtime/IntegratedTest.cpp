@@ -23,7 +23,7 @@ constexpr size_t MiB = size_t(1) << 20;
 // Larger than half of a pool's block, so that each has an allocation alone.
 constexpr size_t largeBytes = 40 * MiB;
 
-// What the replaced functions count; the driver's own are in `Real`.
+// Counts of the replaced functions' calls; the driver's own are in `Real`.
 struct Apu {
   DeviceFunctions Real;
   VkPhysicalDeviceMemoryProperties Memory{}; // what the runtime sees
@@ -140,7 +140,7 @@ TEST_F(Integrated, WritesMakeNoCopy) {
   // The device sees it, and what the device writes is read.
   MemoryRef B = memory(64 * MiB);
   S->copy(B, 0, A, 0, 64 * MiB);
-  // What the host has no caches for is read through cached memory.
+  // Memory that the host does not cache is read through cached memory.
   S->read(B, 0, Back.data(), 64 * MiB);
   EXPECT_EQ(Card.Copies, 1 + 16);
   EXPECT_EQ(Back, Data);
