@@ -32,7 +32,7 @@ class Chip:
     gbs: int
     units: int
     lds: int
-    cache: float  # bytes a cycle, a unit's share of the second cache (lib/Sim/TimingTable.cpp)
+    cache: float  # bytes a cycle, a unit's share of the second cache (lib/Sim/Timing/TimingTable.cpp)
     wave: int = 64
     registers: int = 512
     most_waves: int = 8

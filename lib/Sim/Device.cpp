@@ -1,8 +1,8 @@
 //===- Device.cpp - a simulated device's memory and names -----------------===//
 #include "Chip.h"
+#include "Code/Program.h"
+#include "Code/Source.h"
 #include "Memory.h"
-#include "Program.h"
-#include "Source.h"
 #include "greta/Sim/Simulator.h"
 #include "llvm/ADT/StringSwitch.h"
 #include <cstring>

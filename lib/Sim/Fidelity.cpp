@@ -1,7 +1,7 @@
 //===- Fidelity.cpp - how far a simulated run is the hardware's -----------===//
 #include "greta/Sim/Fidelity.h"
-#include "Program.h"
-#include "Timing.h"
+#include "Code/Program.h"
+#include "Timing/Timing.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/raw_ostream.h"

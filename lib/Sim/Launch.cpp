@@ -6,13 +6,13 @@
 // first one is reported, whichever thread is faster.
 //
 //===----------------------------------------------------------------------===//
-#include "Checks.h"
-#include "Float.h"
-#include "Footprint.h"
+#include "Checks/Checks.h"
+#include "Checks/Programs.h"
+#include "Code/Program.h"
+#include "Isa/Float.h"
 #include "Memory.h"
-#include "Program.h"
-#include "Programs.h"
-#include "Timing.h"
+#include "Timing/Footprint.h"
+#include "Timing/Timing.h"
 #include "Workgroup.h"
 #include "greta/Sim/Simulator.h"
 #include "llvm/ADT/ScopeExit.h"

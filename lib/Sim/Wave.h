@@ -3,7 +3,7 @@
 #define GRETA_SIM_WAVE_H
 
 #include "Chip.h"
-#include "Inst.h"
+#include "Isa/Inst.h"
 #include "Memory.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/Twine.h"

@@ -5,11 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Workgroup.h"
-#include "Checks.h"
-#include "Float.h"
-#include "Program.h"
-#include "Source.h"
-#include "Stats.h"
+#include "Checks/Checks.h"
+#include "Code/Program.h"
+#include "Code/Source.h"
+#include "Isa/Float.h"
+#include "Timing/Stats.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/raw_ostream.h"
 

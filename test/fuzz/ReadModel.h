@@ -4,7 +4,7 @@
 #ifndef GRETA_TEST_FUZZ_READ_MODEL_H
 #define GRETA_TEST_FUZZ_READ_MODEL_H
 
-#include "Tokenizer.h"
+#include "tokenizer/Tokenizer.h"
 
 #include <cstdlib>
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-"""The choice of the next token, defined (tools/greta-llm/Sampling.h): in float64, apart from the random numbers, which are integers."""
+"""The choice of the next token, defined (tools/greta-llm/engine/Sampling.h): in float64, apart from the random numbers, which are integers."""
 
 import dataclasses
 

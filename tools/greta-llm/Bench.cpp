@@ -5,9 +5,9 @@
 // of tokens that sequences have before the measurement begins.
 #include "Bench.h"
 #include "Compile.h"
-#include "Engine.h"
 #include "Options.h"
 #include "Progress.h"
+#include "engine/Engine.h"
 
 #include <algorithm>
 #include <cmath>

@@ -2,8 +2,8 @@
 // module goes to greta-translate, which is installed beside this program;
 // nothing else of the compiler is needed, so greta-llm itself has no LLVM.
 #include "Compile.h"
-#include "Graph.h"
 #include "Progress.h"
+#include "engine/Graph.h"
 #include "greta_runtime.hpp"
 
 #include <algorithm>

@@ -3,8 +3,8 @@
 #ifndef GRETA_LLM_COMPILE_H
 #define GRETA_LLM_COMPILE_H
 
-#include "Model.h"
 #include "Options.h"
+#include "model/Model.h"
 
 namespace greta::llm {
 

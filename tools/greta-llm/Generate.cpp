@@ -1,12 +1,12 @@
 // Generate.cpp: the verbs that run a model on one text. `generate` continues
 // it, `logits` writes what the model says after each token, `tokenize` shows
 // the tokens.
-#include "Chat.h"
 #include "Compile.h"
-#include "Engine.h"
 #include "Npy.h"
 #include "Options.h"
-#include "Tokenizer.h"
+#include "engine/Engine.h"
+#include "server/Chat.h"
+#include "tokenizer/Tokenizer.h"
 
 #include <algorithm>
 #include <cstring>

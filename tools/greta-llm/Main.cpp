@@ -1,8 +1,8 @@
 // Main.cpp: greta-llm's command line. An error is one line on stderr and exit
 // status 1.
 #include "CommandLine.h"
-#include "Mapping.h"
 #include "Options.h"
+#include "model/Mapping.h"
 
 #include <cerrno>
 #include <chrono>

@@ -3,7 +3,7 @@
 #ifndef GRETA_LLM_OPTIONS_H
 #define GRETA_LLM_OPTIONS_H
 
-#include "Sampling.h"
+#include "engine/Sampling.h"
 
 #include <string>
 #include <vector>

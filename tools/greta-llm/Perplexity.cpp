@@ -3,9 +3,9 @@
 // counts it: the text is cut into windows, each begins as texts begin, and the
 // tokens of its later half are predicted from all before them.
 #include "Compile.h"
-#include "Engine.h"
 #include "Options.h"
-#include "Tokenizer.h"
+#include "engine/Engine.h"
+#include "tokenizer/Tokenizer.h"
 
 #include <cmath>
 

@@ -4,11 +4,11 @@
 //
 // The conversation stays in the KV cache: of a prompt only what the cache does
 // not hold is evaluated.
-#include "Chat.h"
 #include "Compile.h"
-#include "Engine.h"
 #include "Options.h"
-#include "Tokenizer.h"
+#include "engine/Engine.h"
+#include "server/Chat.h"
+#include "tokenizer/Tokenizer.h"
 
 #include <algorithm>
 #include <csignal>

@@ -38,7 +38,7 @@ from simulator import ROOT, Estimates
 sys.path.insert(0, str(ROOT / "scripts" / "lib"))
 import records  # noqa: E402
 
-CLOCK = {"gfx942": 2100, "gfx950": 2400}  # MHz, as lib/Sim/TimingTable.cpp
+CLOCK = {"gfx942": 2100, "gfx950": 2400}  # MHz, as lib/Sim/Timing/TimingTable.cpp
 RANGES = ((0, 10), (10, 20), (20, 50), (50, 200), (200, np.inf))  # microseconds
 BETWEEN = 4  # microseconds between two kernels that depend on each other, as tools/greta-tune
 # MxNxK that AMD measured on gfx950.

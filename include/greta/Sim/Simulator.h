@@ -45,7 +45,7 @@ struct Dim3 {
 /// whatever is chosen; Bounds adds the exact per-allocation report for scratch
 /// and LDS. Align is not among All: it reports what is slow and what only the
 /// unaligned access mode allows, which is the one AMD's drivers set. Programs
-/// (lib/Sim/Programs.h) runs workgroups one after another; memory that is
+/// (lib/Sim/Checks/Programs.h) runs workgroups one after another; memory that is
 /// allocated for it knows what was written.
 enum Check : unsigned {
   CheckNone = 0,
@@ -267,7 +267,7 @@ struct LaunchConfig {
   unsigned threads = 0; ///< worker threads; 0: one per core
   LaunchStats *stats = nullptr;
   /// Broken hazard rules that AMD's own kernels break as well, one text an
-  /// instruction (lib/Sim/ChecksHazards.cpp); the launch goes on.
+  /// instruction (lib/Sim/Checks/ChecksHazards.cpp); the launch goes on.
   std::vector<std::string> *warnings = nullptr;
   CycleEstimate *estimate = nullptr;
   /// Runs only the workgroups the estimate needs: a fraction of a large grid.

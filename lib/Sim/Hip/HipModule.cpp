@@ -1,5 +1,5 @@
 //===- HipModule.cpp - modules, launches, streams, events and graphs ------===//
-#include "../CodeObject.h"
+#include "Code/CodeObject.h"
 #include "HipState.h"
 #include <cstring>
 #include <set>

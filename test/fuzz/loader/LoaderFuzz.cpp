@@ -5,7 +5,7 @@
 // or run: the simulator's fuzzer does that.
 //
 //===----------------------------------------------------------------------===//
-#include "CodeObject.h"
+#include "Code/CodeObject.h"
 #include "greta/Sim/Simulator.h"
 #include <map>
 

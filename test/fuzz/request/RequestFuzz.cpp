@@ -1,9 +1,9 @@
 // RequestFuzz.cpp: libFuzzer over the body of a request to the server, a chat
 // where it has messages, to the model `tiny`. What is taken must be tokens of
 // the model that leave room in the context; what is not is a Refusal.
-#include "Http.h"
 #include "ReadModel.h"
-#include "Requests.h"
+#include "server/Http.h"
+#include "server/Requests.h"
 
 using namespace greta_fuzz;
 

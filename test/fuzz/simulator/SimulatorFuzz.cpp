@@ -7,7 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Chip.h"
-#include "Program.h"
+#include "Code/Program.h"
 #include "greta/Sim/Simulator.h"
 #include <cstring>
 #include <map>

@@ -1,7 +1,7 @@
 // TokenizerFuzz.cpp: libFuzzer over the text of a tokenizer.json, and behind
 // its last line break a text to encode.
-#include "Json.h"
 #include "ReadModel.h"
+#include "model/Json.h"
 
 using namespace greta_fuzz;
 

@@ -1,6 +1,6 @@
 // HttpTest.cpp: the server's limits of time, which are too long for a test of
 // the whole program (test/llm/test_llm_hostile.py has the others).
-#include "Http.h"
+#include "server/Http.h"
 #include "Options.h"
 
 #include <arpa/inet.h>

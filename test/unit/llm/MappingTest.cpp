@@ -1,7 +1,7 @@
 // MappingTest.cpp: files that end early, are no files, or hold JSON without
 // end.
-#include "Mapping.h"
-#include "Json.h"
+#include "model/Mapping.h"
+#include "model/Json.h"
 
 #include <filesystem>
 #include <fstream>

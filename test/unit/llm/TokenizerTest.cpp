@@ -1,7 +1,7 @@
 // TokenizerTest.cpp: hostile vocabularies and texts, whose time must not be the
 // product of their sizes. Tokens themselves are compared with Hugging Face's in
 // test/llm.
-#include "Tokenizer.h"
+#include "tokenizer/Tokenizer.h"
 
 #include <ctime>
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 //===- Coverage.cpp - see the header --------------------------------------===//
 #include "Coverage.h"
-#include "Lane.h"
-#include "Program.h"
+#include "Code/Program.h"
+#include "Isa/Lane.h"
 #include "gtest/gtest.h"
 #include <algorithm>
 #include <cstdio>

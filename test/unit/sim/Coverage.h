@@ -9,7 +9,7 @@
 #ifndef GRETA_TEST_SIM_COVERAGE_H
 #define GRETA_TEST_SIM_COVERAGE_H
 
-#include "Inst.h"
+#include "Isa/Inst.h"
 
 namespace greta::sim::test {
 

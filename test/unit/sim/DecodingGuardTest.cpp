@@ -1,6 +1,6 @@
 //===- DecodingGuardTest.cpp - a fault of LLVM's ends nothing -------------===//
-#include "DecodingGuard.h"
-#include "Program.h"
+#include "Code/DecodingGuard.h"
+#include "Code/Program.h"
 #include "gtest/gtest.h"
 #include <sys/mman.h>
 

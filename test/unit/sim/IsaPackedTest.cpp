@@ -1,6 +1,6 @@
 //===- IsaPackedTest.cpp - packed math, comparisons, carries, modes -------===//
 #include "EveryChip.h"
-#include "Float.h"
+#include "Isa/Float.h"
 #include "IsaRows.h"
 #include "MatrixBench.h"
 #include "llvm/ADT/APFloat.h"

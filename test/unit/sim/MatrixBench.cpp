@@ -2,7 +2,7 @@
 #include "MatrixBench.h"
 #include "Chip.h"
 #include "Coverage.h"
-#include "Float.h"
+#include "Isa/Float.h"
 #include "llvm/ADT/bit.h"
 #include "gtest/gtest.h"
 #include <cmath>

@@ -10,8 +10,8 @@
 #define GRETA_TEST_SIM_MATRIXBENCH_H
 
 #include "Assembler.h"
+#include "Code/Program.h"
 #include "Memory.h"
-#include "Program.h"
 #include "Wave.h"
 #include <functional>
 #include <memory>

@@ -4,7 +4,7 @@
 // checked against a search for the nearest code.
 //
 //===----------------------------------------------------------------------===//
-#include "Float.h"
+#include "Isa/Float.h"
 #include "MatrixBench.h"
 #include "llvm/ADT/bit.h"
 #include "gtest/gtest.h"

@@ -4,7 +4,7 @@
 // EXEC, accumulators that overlap.
 //
 //===----------------------------------------------------------------------===//
-#include "Float.h"
+#include "Isa/Float.h"
 #include "MatrixBench.h"
 #include "llvm/ADT/bit.h"
 #include "gtest/gtest.h"

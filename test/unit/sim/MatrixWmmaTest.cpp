@@ -1,5 +1,5 @@
 //===- MatrixWmmaTest.cpp - WMMA against plain matrix products ------------===//
-#include "Checks.h"
+#include "Checks/Checks.h"
 #include "MatrixBench.h"
 #include "gtest/gtest.h"
 #include <cmath>

@@ -181,7 +181,7 @@ std::string longestText(StringRef arguments) {
 std::map<std::string, std::vector<std::string>> placesOfReports() {
   std::map<std::string, std::vector<std::string>> places;
   for (const auto &file :
-       std::filesystem::directory_iterator(GRETA_SIM_SOURCES)) {
+       std::filesystem::recursive_directory_iterator(GRETA_SIM_SOURCES)) {
     std::string name = file.path().filename().string();
     if (file.path().extension() != ".cpp")
       continue;

@@ -8,8 +8,8 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Assembler.h"
+#include "Code/Program.h"
 #include "EveryChip.h"
-#include "Program.h"
 #include "gtest/gtest.h"
 #include <random>
 

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Chip.h"
-#include "Timing.h"
+#include "Timing/Timing.h"
 #include "greta/Target/Target.h"
 #include "llvm/MC/MCSubtargetInfo.h"
 #include "llvm/MC/TargetRegistry.h"

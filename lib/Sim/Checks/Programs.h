@@ -1,0 +1,90 @@
+//===- Programs.h - what programs of a launch do to memory ------*- C++ -*-===//
+//
+// One for a launch with CheckPrograms, whose workgroups run one after another.
+// In: every access to global memory. It reports
+//
+//   bounds   an access through an argument that leaves that argument's tensor,
+//            wherever it lands. Which arguments an instruction reaches memory
+//            through is what the code object says (Source.h); where it does
+//            not, an access stays in some tensor, or in memory of which none is
+//            a part.
+//   races    a program changes a word that another one wrote or read, or reads
+//            what another one changed, and no atomic orders the two. An atomic
+//            publishes what its program did so far, and lets a program that
+//            takes its result know what was published there. Programs that
+//            write the same value do not race, nor do atomics with reads.
+//
+// What nobody wrote is in Region::defined, and followed by Checks.cpp.
+//
+//===----------------------------------------------------------------------===//
+#ifndef GRETA_SIM_PROGRAMS_H
+#define GRETA_SIM_PROGRAMS_H
+
+#include "Checks/Checks.h"
+#include "Code/Source.h"
+#include "greta/Sim/Simulator.h"
+#include "llvm/ADT/DenseMap.h"
+#include <array>
+#include <unordered_map>
+
+namespace greta::sim {
+
+class ProgramChecker {
+public:
+  ProgramChecker(const MemoryMap &memory, Source *source,
+                 llvm::ArrayRef<ArgumentExtent> arguments);
+
+  /// The next program runs; others are done.
+  void begin(const uint32_t (&id)[3], uint32_t number);
+  /// Both are false after a fault.
+  bool inBounds(Wave &w, const Inst &i, int lane, uint64_t address,
+                unsigned bytes, bool write);
+  bool inOrder(Wave &w, const Inst &i, int lane, uint64_t address,
+               unsigned bytes, Access kind);
+  /// "element 5 of 'x'", or the address.
+  std::string describe(uint64_t address) const;
+  std::string place(const Inst &i) const;
+
+private:
+  /// What a program knows of the others: how many of their intervals, which
+  /// atomics end, are behind it.
+  using Clock = llvm::DenseMap<uint32_t, uint32_t>;
+  struct Event {
+    uint32_t program = 0, interval = 0; ///< 0: there was none
+    uint32_t instruction = 0;
+  };
+  /// What happened to a word, or to a byte of a word that is used in parts.
+  struct Word {
+    Event write, read, otherRead; ///< the latest two readers
+    bool changed = false;         ///< the write, what was there before
+    bool atomic = false;
+    bool split = false; ///< its bytes are on their own
+  };
+  struct Published {
+    Clock clock;
+    uint32_t knownTo = ~0u; ///< a program that knows all of it
+  };
+
+  bool touch(Wave &w, const Inst &i, int lane, uint64_t address, Word &word,
+             Access kind);
+  bool isOrdered(const Event &event) const;
+  void synchronize(const Inst &i, uint64_t address, Access kind);
+  const ArgumentExtent *nearest(llvm::ArrayRef<unsigned> among,
+                                uint64_t address) const;
+  std::string nameOf(uint32_t program) const;
+
+  const MemoryMap &memory;
+  Source *source;
+  llvm::ArrayRef<ArgumentExtent> arguments;
+  std::vector<unsigned> all; ///< arguments that are tensors
+  std::unordered_map<uint64_t, std::array<Word, 64>> pages; ///< of 256 bytes
+  std::unordered_map<uint64_t, std::array<Word, 4>> bytes;  ///< of split words
+  std::unordered_map<uint64_t, Published> published;        ///< by address
+  std::vector<std::array<uint32_t, 3>> ids;                 ///< by program
+  uint32_t current = 0, interval = 1;
+  Clock known;
+};
+
+} // namespace greta::sim
+
+#endif

@@ -1,0 +1,440 @@
+// Engine.cpp: see Engine.h. The input of some tokens (tokens, positions, slots,
+// lengths and page tables) is one buffer, which the host writes for prompts.
+#include "engine/Engine.h"
+#include "Options.h"
+#include "model/Json.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+namespace greta::llm {
+
+namespace {
+Element elementNamed(const std::string &name) {
+  return name == "f32"   ? Element::F32
+         : name == "f16" ? Element::F16
+                         : Element::BF16;
+}
+} // namespace
+
+EngineOptions EngineOptions::of(const Options &options) {
+  EngineOptions engine;
+  engine.device = options.device;
+  engine.context = options.context;
+  engine.chunk = options.chunk;
+  engine.usesGraphs = !options.noGraphs;
+  engine.keepsSize = options.isDeterministic;
+  engine.isQuiet = options.isQuiet;
+  return engine;
+}
+
+Engine::Engine(const Model &model, const std::string &packagePath,
+               const EngineOptions &options)
+    : model(model), options(options), progress(options.isQuiet),
+      packagePath(packagePath), runtime(options.device), package(packagePath),
+      stream(runtime.stream()), element(elementOfPackage()),
+      classes(classify(model, element)) {
+  const Config &c = model.config;
+  checkFacts();
+  embed.push_back(load("embed"));
+  sample.push_back(load("sample"));
+  std::vector<int64_t> sizes;
+  for (const std::string &name : package.functions())
+    if (name.rfind("head_", 0) == 0 && name != headFunction(0))
+      sizes.push_back(std::atoll(name.c_str() + 5));
+  std::sort(sizes.begin(), sizes.end());
+  sizes.push_back(0);
+  for (int64_t size : sizes)
+    steps.push_back(loadStep(size));
+
+  weights = std::make_unique<Weights>(
+      model, element, runtime, stream, [&](double share) {
+        progress.say("loading weights: " +
+                     std::to_string(std::lround(share * 100)) + " %");
+      });
+  int64_t context = options.context ? options.context : contextThatFits();
+  pages = (context + pageSize - 1) / pageSize;
+  int64_t chunk = std::max<int64_t>(options.chunk, 1);
+  logitRows = 16;
+  for (const Step &step : steps) {
+    chunk = std::max(chunk, step.size);
+    logitRows = std::max(logitRows, step.size);
+  }
+  this->options.chunk = chunk;
+  auto allocate = [&](int64_t elements, size_t bytes) {
+    return runtime.allocate(static_cast<size_t>(elements) * bytes);
+  };
+  for (greta::Buffer &buffer : x)
+    buffer = allocate(chunk * c.width, 4);
+  int64_t half = c.headSize / 2;
+  cos = allocate(chunk * half, 4);
+  sin = allocate(chunk * half, 4);
+  logitBuffer = allocate(logitRows * c.vocabulary, 4);
+  inputBuffer = runtime.allocate(inputsOf(chunk).bytes());
+  for (int64_t layer = 0; layer < c.layers; ++layer)
+    for (std::vector<greta::Buffer> *cache : {&keys, &values}) {
+      size_t bytes =
+          static_cast<size_t>(pages * pageSize * c.keyHeads * c.headSize) *
+          bytesOf(element);
+      cache->push_back(runtime.allocate(bytes));
+      // What was never written is multiplied by weights of zero.
+      stream.fill(cache->back(), bytes, 0);
+    }
+  for (int64_t page = pages; page-- > 0;)
+    freePages.push_back(static_cast<int32_t>(page));
+
+  positions = pages * pageSize;
+  // Sequences that share the cache are none of them longer than the context.
+  if (options.sequences > 1)
+    positions =
+        std::min(positions, (c.context + pageSize - 1) / pageSize * pageSize);
+  cosTable = allocate(positions * half, 4);
+  sinTable = allocate(positions * half, 4);
+  std::vector<double> turns; // of an angle from one position to the next
+  for (int64_t i = 0; i < half; ++i)
+    turns.push_back(std::pow(c.ropeBase, -2.0 * static_cast<double>(i) /
+                                             static_cast<double>(c.headSize)) /
+                    c.ropeFactors[static_cast<size_t>(i)]);
+  std::vector<float> angles[2];
+  for (int64_t position = 0; position < positions; ++position)
+    for (double turn : turns) {
+      double angle = static_cast<double>(position) * turn;
+      angles[0].push_back(static_cast<float>(std::cos(angle)));
+      angles[1].push_back(static_cast<float>(std::sin(angle)));
+    }
+  stream.write(cosTable, angles[0].data(), cosTable.size());
+  stream.write(sinTable, angles[1].data(), sinTable.size());
+
+  checkArguments(embed.front(), -1);
+  checkArguments(sample.front(), -1);
+  for (const Step &step : steps) {
+    for (size_t i = 0; i < step.layers.size(); ++i)
+      checkArguments(step.layers[i], classes.first[i]);
+    checkArguments(step.head.front(), -1);
+  }
+  makePlaces(options.sequences);
+  progress.clear();
+}
+
+/// The whole context for every sequence, or as much as half of the memory holds
+/// that the weights leave free.
+int64_t Engine::contextThatFits() const {
+  const Config &c = model.config;
+  greta_memory memory = runtime.memory();
+  if (!memory.free) // not known
+    return c.context;
+  size_t layer =
+      static_cast<size_t>(2 * c.keyHeads * c.headSize) * bytesOf(element);
+  auto fits = static_cast<int64_t>(memory.free / 2 /
+                                   (static_cast<size_t>(c.layers) * layer));
+  return std::max(std::min(c.context * options.sequences, fits), pageSize);
+}
+
+std::string Engine::deviceName() const {
+  auto info = nlohmann::json::parse(runtime.info(), nullptr, false);
+  return info.is_object() ? info.value("name", "") : "";
+}
+
+void Engine::profile(bool on) {
+  stream.profile(on);
+  options.usesGraphs = !on;
+}
+
+double Engine::copyBandwidth() {
+  constexpr size_t bytes = size_t(64) << 20;
+  constexpr int copies = 8, turns = 5;
+  greta::Buffer from = runtime.allocate(bytes), to = runtime.allocate(bytes);
+  stream.fill(from, bytes, 0x9e3779b9);
+  greta::Graph graph = stream.capture([&] {
+    for (int i = 0; i < copies; ++i)
+      stream.copy(to, from, bytes);
+  });
+  greta::Event start = runtime.event(), end = runtime.event();
+  double best = 0;
+  for (int i = 0; i < turns; ++i) {
+    stream.record(start);
+    stream.launch(graph);
+    stream.record(end);
+    best = std::max(best, 1 / end.since(start));
+  }
+  return best * 1e6 * 2 * copies * static_cast<double>(bytes);
+}
+
+std::map<std::string, std::string> Engine::variants() const {
+  std::map<std::string, std::string> all = {
+      {"embed", embed.front().variant()}, {"sample", sample.front().variant()}};
+  for (const Step &step : steps) {
+    for (size_t i = 0; i < step.layers.size(); ++i)
+      all[step.size ? layerFunction(i, step.size) : promptFunction(i)] =
+          step.layers[i].variant();
+    all[headFunction(step.size)] = step.head.front().variant();
+  }
+  return all;
+}
+
+std::pair<size_t, int64_t> Engine::weightSize(const std::string &function,
+                                              const std::string &name) const {
+  std::string whole = name;
+  for (size_t i = 0; i < classes.first.size(); ++i) {
+    std::string prompt = promptFunction(i), layer = layerFunction(i, 1);
+    layer.pop_back(); // the number of tokens
+    if (function == prompt || function.rfind(layer, 0) == 0)
+      whole = Model::inLayer(classes.first[i], name);
+  }
+  const DeviceTensor *weight = weights->find(whole);
+  if (!weight)
+    return {0, 0};
+  auto stored = model.weights.find(
+      whole == "output" && model.isTied() ? "token_embd" : whole);
+  bool isMatrix =
+      stored != model.weights.end() && stored->second.shape.size() > 1;
+  return {weight->buffer->size(),
+          isMatrix ? stored->second.rows() * stored->second.columns() : 0};
+}
+
+//===----------------------------------------------------------------------===//
+// The package
+//===----------------------------------------------------------------------===//
+
+greta::Function Engine::load(const std::string &name) {
+  std::vector<std::string> names = package.functions();
+  if (std::find(names.begin(), names.end(), name) == names.end())
+    fail(packagePath + ": has no function '" + name +
+         "'; it was not compiled for this model: run greta-llm compile");
+  progress.say("loading kernels: " + name);
+  return runtime.load(package, name);
+}
+
+Element Engine::elementOfPackage() {
+  for (const greta::TensorInfo &info : load(promptFunction(0)).arguments())
+    if (info.name == "k_cache")
+      return elementNamed(info.dtype);
+  fail(packagePath + ": its layers have no KV cache; run greta-llm compile");
+}
+
+// Shapes are not enough: models that differ in a number alone have the same.
+void Engine::checkFacts() {
+  nlohmann::json manifest = parseJson(package.manifest(), packagePath);
+  auto made = manifest.find("metadata");
+  if (made == manifest.end() || !made->is_object())
+    fail(packagePath + ": does not say which model it was compiled for; run "
+                       "greta-llm compile");
+  std::map<std::string, std::string> model = factsOf(this->model, element);
+  std::string differing;
+  auto compare = [&](const std::string &name, const std::string &ofPackage,
+                     const std::string &ofModel) {
+    if (ofPackage != ofModel)
+      differing += (differing.empty() ? "" : "; ") + name + ": " + ofPackage +
+                   " in the package, " + ofModel + " in the model";
+  };
+  for (const auto &[name, value] : made->items())
+    if (!model.count(name))
+      compare(name, value.is_string() ? value.get<std::string>() : "unknown",
+              "none");
+  for (const auto &[name, value] : model)
+    compare(name,
+            made->contains(name) && (*made)[name].is_string()
+                ? (*made)[name].get<std::string>()
+                : "none",
+            value);
+  if (!differing.empty())
+    fail(packagePath + ": was compiled for another model (" + differing +
+         "); run greta-llm compile");
+}
+
+Engine::Step Engine::loadStep(int64_t size) {
+  Step step{size, {}, {}};
+  for (size_t i = 0; i < classes.first.size(); ++i)
+    step.layers.push_back(
+        load(size ? layerFunction(i, size) : promptFunction(i)));
+  step.head.push_back(load(headFunction(size)));
+  return step;
+}
+
+// A package of another model has other arguments, or other shapes.
+void Engine::checkArguments(const greta::Function &function, int64_t layer) {
+  Inputs inputs = inputsOf(1);
+  for (const greta::TensorInfo &info : function.arguments()) {
+    greta::Tensor tensor = bind(info.name, layer, inputs, x[0], 0);
+    bool fits = tensor.buffer && tensor.shape.size() == info.shape.size();
+    for (size_t i = 0; fits && i < info.shape.size(); ++i)
+      fits = info.shape[i] == -1 || i == 0 || info.shape[i] == tensor.shape[i];
+    const DeviceTensor *weight =
+        weights->find(layer < 0 ? info.name : Model::inLayer(layer, info.name));
+    if (fits && weight)
+      fits = weight->dtype == info.dtype && weight->shape == info.shape;
+    if (!fits)
+      fail(packagePath + ": its argument '" + info.name +
+           "' is not what this model has; run greta-llm compile");
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Pages
+//===----------------------------------------------------------------------===//
+
+bool Engine::reserve(Sequence &sequence, int64_t tokens) {
+  size_t wanted =
+      static_cast<size_t>((sequence.length + tokens + pageSize - 1) / pageSize);
+  if (wanted > sequence.pages.size() + freePages.size())
+    return false;
+  while (sequence.pages.size() < wanted) {
+    sequence.pages.push_back(freePages.back());
+    freePages.pop_back();
+  }
+  return true;
+}
+
+void Engine::release(Sequence &sequence) {
+  freePages.insert(freePages.end(), sequence.pages.begin(),
+                   sequence.pages.end());
+  sequence = {};
+}
+
+//===----------------------------------------------------------------------===//
+// Steps
+//===----------------------------------------------------------------------===//
+
+Engine::Inputs Engine::inputsOf(int64_t count) const {
+  return {&inputBuffer, (count + 3) / 4 * 4, 0, count, 1, pages};
+}
+
+// The tensor that an argument's name means in a step.
+greta::Tensor Engine::bind(const std::string &name, int64_t layer,
+                           const Inputs &inputs, const Buffer &from,
+                           int64_t row) {
+  const Config &c = model.config;
+  int64_t half = c.headSize / 2;
+  auto input = [&](int array, std::vector<int64_t> shape) {
+    return greta::Tensor(inputs.buffer, std::move(shape), inputs.offset(array));
+  };
+  if (name == "tokens")
+    return input(Tokens, {inputs.tokens});
+  if (name == "positions")
+    return input(Positions, {inputs.tokens});
+  if (name == "slots")
+    return input(Slots, {inputs.tokens});
+  if (name == "lengths")
+    return input(Lengths, {inputs.sequences});
+  if (name == "table")
+    return input(Tables, {inputs.sequences, inputs.pages});
+  if (name == "logits")
+    return greta::Tensor(&logitBuffer, {inputs.tokens, c.vocabulary});
+  if (name == "places")
+    return greta::Tensor(&places.numbers, {inputs.tokens});
+  if (name == "rows")
+    return greta::Tensor(&places.rows, {inputs.tokens, SamplingWords});
+  if (name == "x")
+    return greta::Tensor(&from, {inputs.tokens, c.width},
+                         static_cast<size_t>(row * c.width) * 4);
+  if (name == "cos" || name == "sin")
+    return greta::Tensor(name == "cos" ? &cos : &sin, {inputs.tokens, half});
+  if (name == "cos_table" || name == "sin_table")
+    return greta::Tensor(name == "cos_table" ? &cosTable : &sinTable,
+                         {positions, half});
+  if (layer >= 0 && (name == "k_cache" || name == "v_cache"))
+    return greta::Tensor(
+        &(name == "k_cache" ? keys : values)[static_cast<size_t>(layer)],
+        {pages, pageSize, c.keyHeads, c.headSize});
+  const DeviceTensor *weight =
+      weights->find(layer < 0 ? name : Model::inLayer(layer, name));
+  return weight ? greta::Tensor(weight->buffer.get(), weight->shape)
+                : greta::Tensor();
+}
+
+std::vector<greta::Tensor> Engine::bindAll(const greta::Function &function,
+                                           int64_t layer, const Inputs &inputs,
+                                           const Buffer &from, int64_t row) {
+  std::vector<greta::Tensor> tensors;
+  for (const greta::TensorInfo &info : function.arguments())
+    tensors.push_back(bind(info.name, layer, inputs, from, row));
+  return tensors;
+}
+
+// The layers; what they make is in x[layers % 2].
+void Engine::queueLayers(const Step &step, const Inputs &inputs) {
+  const Config &c = model.config;
+  int64_t tokens = inputs.tokens, half = c.headSize / 2;
+  embed.front().launch(stream, bindAll(embed.front(), -1, inputs, x[0], 0),
+                       {{&x[0], {tokens, c.width}},
+                        {&cos, {tokens, half}},
+                        {&sin, {tokens, half}}});
+  for (int64_t layer = 0; layer < c.layers; ++layer) {
+    size_t i = static_cast<size_t>(layer);
+    const greta::Function &function = step.layers[classes.classOf[i]];
+    std::vector<int64_t> cache = {pages, pageSize, c.keyHeads, c.headSize};
+    function.launch(stream, bindAll(function, layer, inputs, x[layer % 2], 0),
+                    {{&x[(layer + 1) % 2], {tokens, c.width}},
+                     {&keys[i], cache},
+                     {&values[i], cache}});
+  }
+}
+
+void Engine::queueHead(const Step &step, const Inputs &inputs, int64_t row,
+                       int64_t rows) {
+  Inputs some = inputs;
+  some.tokens = rows;
+  const greta::Function &head = step.head.front();
+  head.launch(stream, bindAll(head, -1, some, x[model.config.layers % 2], row),
+              {{&logitBuffer, {rows, model.config.vocabulary}}});
+}
+
+int32_t Engine::slotOf(const Sequence &sequence, int64_t position) {
+  size_t page = static_cast<size_t>(position / pageSize);
+  return static_cast<int32_t>(sequence.pages[page] * pageSize +
+                              position % pageSize);
+}
+
+void Engine::append(Sequence &sequence, const int32_t *tokens, size_t count) {
+  size_t chunk = static_cast<size_t>(options.chunk);
+  for (size_t begin = 0; begin < count; begin += chunk)
+    appendPart(sequence, tokens + begin, std::min(chunk, count - begin));
+}
+
+void Engine::appendPart(Sequence &sequence, const int32_t *tokens,
+                        size_t count) {
+  appended = static_cast<int64_t>(count);
+  Inputs inputs = inputsOf(appended);
+  inputWords.assign(inputs.bytes() / 4, 0);
+  auto array = [&](int which) {
+    return inputWords.data() + inputs.offset(which) / 4;
+  };
+  std::copy_n(tokens, count, array(Tokens));
+  for (size_t i = 0; i < count; ++i) {
+    int64_t position = sequence.length++;
+    array(Positions)[i] = static_cast<int32_t>(position);
+    array(Slots)[i] = slotOf(sequence, position);
+  }
+  array(Lengths)[0] = static_cast<int32_t>(sequence.length);
+  std::copy(sequence.pages.begin(), sequence.pages.end(), array(Tables));
+  stream.write(inputBuffer, inputWords.data(), inputs.bytes());
+  queueLayers(steps.back(), inputs);
+}
+
+void Engine::readLogits(int64_t rows) {
+  size_t before = logits.size(),
+         more = static_cast<size_t>(rows * model.config.vocabulary);
+  logits.resize(before + more);
+  stream.read(logitBuffer, logits.data() + before, more * 4);
+}
+
+const std::vector<float> &Engine::evaluate(Sequence &sequence,
+                                           const int32_t *tokens, size_t count,
+                                           size_t first) {
+  logits.clear();
+  for (size_t begin = 0; begin < count;) {
+    size_t part = std::min(count - begin, static_cast<size_t>(options.chunk));
+    appendPart(sequence, tokens + begin, part);
+    int64_t row = static_cast<int64_t>(std::max(first, begin) - begin);
+    begin += part;
+    for (int64_t rows; row < appended; row += rows) {
+      rows = std::min(appended - row, logitRows);
+      queueHead(steps.back(), inputsOf(appended), row, rows);
+      readLogits(rows);
+    }
+  }
+  return logits;
+}
+
+} // namespace greta::llm

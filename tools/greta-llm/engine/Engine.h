@@ -1,0 +1,214 @@
+// Engine.h: a model on a device. In: a model, the package that was compiled for
+// it, and tokens of sequences. Out: logits, or the tokens that the device chose
+// by itself. Sequences keep their keys and values in pages of one cache that
+// all share, so any of them may be evaluated together.
+//
+// A sequence that generates has a place. What a step of all places begins with
+// is on the device, where the step before it left it, so steps are queued one
+// behind the other and the host reads their tokens when it likes.
+#ifndef GRETA_LLM_ENGINE_H
+#define GRETA_LLM_ENGINE_H
+
+#include "Progress.h"
+#include "engine/Sampling.h"
+#include "engine/Weights.h"
+
+#include <atomic>
+#include <functional>
+#include <map>
+
+namespace greta::llm {
+
+struct Options;
+
+struct EngineOptions {
+  std::string device;
+  int64_t context = 0;    // tokens of all sequences; 0: what fits
+  int64_t chunk = 2048;   // tokens that are evaluated together at most
+  int64_t sequences = 1;  // that generate together
+  bool usesGraphs = true; // of the steps with functions of their own
+  bool keepsSize = false; // steps take the same functions, however few generate
+  bool isQuiet = true;
+
+  static EngineOptions of(const Options &options);
+};
+
+// What was evaluated of a sequence lies in these pages.
+struct Sequence {
+  std::vector<int32_t> pages;
+  int64_t length = 0;
+};
+
+class Engine {
+public:
+  Engine(const Model &model, const std::string &packagePath,
+         const EngineOptions &options);
+
+  // Pages for as many tokens more; false where the cache has no more.
+  bool reserve(Sequence &sequence, int64_t tokens);
+  // The same for a sequence that generates at a place, and more at once where
+  // the cache has them.
+  bool extend(int64_t place, Sequence &sequence, int64_t tokens, int64_t more);
+  void release(Sequence &sequence);
+
+  // Queues tokens behind a sequence's others; their pages are reserved.
+  void append(Sequence &sequence, const int32_t *tokens, size_t count);
+  // The same, and the logits of those from `first` on, a row each.
+  const std::vector<float> &evaluate(Sequence &sequence, const int32_t *tokens,
+                                     size_t count, size_t first);
+  // One token with the functions that generation takes. Nothing generates.
+  const std::vector<float> &evaluateOne(Sequence &sequence, int32_t token);
+
+  // Room for so many sequences that generate; those before are forgotten.
+  void makePlaces(int64_t sequences);
+  // The tokens that places have at some point, when the device has come there.
+  class Chosen {
+  public:
+    int32_t operator[](int64_t place);
+
+  private:
+    friend Engine;
+    struct State;
+    std::shared_ptr<State> state;
+  };
+  // Queues the choice of a sequence's first token, behind the end of its
+  // prompt, which was appended last.
+  Chosen begin(int64_t place, const Sequence &sequence,
+               const std::vector<int32_t> &prompt, const Sampling &sampling,
+               int64_t left);
+  // Generates at the first place, from the end of a sequence's prompt: `take`
+  // gets each token and says whether to go on. Returns how many it took.
+  int64_t generate(const Sequence &sequence, const std::vector<int32_t> &prompt,
+                   const Sampling &sampling, int64_t most,
+                   const std::function<bool(int32_t)> &take);
+  // Queues the next token of each place that wants more. Pages are reserved for
+  // the token that it begins with and the one that it leaves.
+  Chosen step();
+  // Uses everything that a step needs once, so that drivers have compiled it.
+  void warmUp();
+  // The place's sequence wants none.
+  void end(int64_t place);
+  // After an error: what the places hold is not known.
+  void forgetPlaces() { placesAreClear = false; }
+
+  // While on, kernels are launched one by one and timed by the device.
+  void profile(bool on);
+  std::vector<std::pair<std::string, double>> times() { return stream.times(); }
+  // Bytes a second, read and written, of a copy on the device.
+  double copyBandwidth();
+  std::string manifest() const { return package.manifest(); }
+  // Of each function that is used the variant's id.
+  std::map<std::string, std::string> variants() const;
+  // Of an argument of a function: its bytes, and the elements of a matrix; 0
+  // where it is no weight.
+  std::pair<size_t, int64_t> weightSize(const std::string &function,
+                                        const std::string &name) const;
+
+  const Config &config() const { return model.config; }
+  int64_t vocabulary() const { return model.config.vocabulary; }
+  int64_t chunk() const { return options.chunk; }
+  // The most sequences that a step takes together.
+  int64_t batch() const { return places.size; }
+  // Rows that steps have computed, of which some are nobody's.
+  int64_t stepRows() const { return computedRows; }
+  int64_t capacity() const { return pages * pageSize; }
+  int64_t freeTokens() const {
+    return static_cast<int64_t>(freePages.size()) * pageSize;
+  }
+  std::string deviceName() const;
+  greta_memory memory() const { return runtime.memory(); }
+  size_t weightBytes() const { return weights->bytes(); }
+  const char *elementName() const { return nameOf(element); }
+
+private:
+  // The functions for a number of sequences' tokens, or for one sequence's.
+  struct Step {
+    int64_t size; // 0: any number of one sequence
+    std::vector<greta::Function> layers;
+    std::vector<greta::Function> head;
+  };
+  // The arrays of an input, in the order in which they lie in its buffer.
+  enum { Tokens, Positions, Slots, Lengths, Tables };
+  // Where the input of some tokens lies: `tokens` of the `total` numbers that
+  // each array of a buffer has, from `first` on.
+  struct Inputs {
+    const Buffer *buffer;
+    int64_t total, first, tokens, sequences, pages;
+    size_t offset(int array) const {
+      int64_t columns = array == Tables ? pages : 1;
+      return static_cast<size_t>(array * total + first * columns) * 4;
+    }
+    size_t bytes() const {
+      return static_cast<size_t>(Tables * total + sequences * pages) * 4;
+    }
+  };
+
+  greta::Function load(const std::string &name);
+  Element elementOfPackage();
+  int64_t contextThatFits() const;
+  void checkFacts();
+  void checkArguments(const greta::Function &function, int64_t layer);
+  Step loadStep(int64_t size);
+  const Step &stepFor(int64_t sequences) const;
+  greta::Tensor bind(const std::string &name, int64_t layer,
+                     const Inputs &inputs, const Buffer &x, int64_t xRow);
+  std::vector<greta::Tensor> bindAll(const greta::Function &function,
+                                     int64_t layer, const Inputs &inputs,
+                                     const Buffer &x, int64_t xRow);
+  Inputs inputsOf(int64_t count) const; // of a prompt's tokens
+  Inputs inputsOfPlaces() const;
+  static int32_t slotOf(const Sequence &sequence, int64_t position);
+  void appendPart(Sequence &sequence, const int32_t *tokens, size_t count);
+  void readLogits(int64_t rows);
+  void queueLayers(const Step &step, const Inputs &inputs);
+  void queueHead(const Step &step, const Inputs &inputs, int64_t row,
+                 int64_t rows);
+  void queueStep(int64_t batch, const Step &step);
+  void queueSample(int64_t rows, size_t numbers);
+  void runStep(int64_t batch, int64_t count);
+  void clearPlaces();
+  void writeTable(int64_t place, const Sequence &sequence);
+  Chosen readTokens();
+  // A place's line of the arrays: functions take a batch of them at a time.
+  int64_t lineOf(int64_t place) const {
+    return place / places.size * pitch() + place % places.size;
+  }
+  int64_t pitch() const { return (places.size + 3) / 4 * 4; }
+
+  const Model &model;
+  EngineOptions options;
+  Progress progress; // while the constructor loads
+  std::string packagePath;
+  greta::Runtime runtime;
+  greta::Package package;
+  greta::Stream stream;
+  Element element;
+  LayerClasses classes;
+  std::unique_ptr<Weights> weights;
+  std::vector<greta::Function> embed, sample;
+  std::vector<Step> steps; // in the order of sizes, a prompt's at the end
+  greta::Buffer x[2], cos, sin, cosTable, sinTable, inputBuffer, logitBuffer;
+  std::vector<greta::Buffer> keys, values;
+  int64_t pages, positions, logitRows, appended = 0;
+  std::atomic<int64_t> computedRows{0};
+  std::vector<int32_t> freePages, inputWords;
+  std::vector<float> logits;
+
+  // Places are evaluated in batches of `size`, of each the first ones that have
+  // something to do, by the functions for the smallest number that is enough.
+  struct Places {
+    int64_t size = 1;
+    int64_t lines = 0; // of the arrays of `input`, and of `rows`
+    greta::Buffer input, rows, numbers;
+    std::vector<int64_t> left; // tokens that a place's sequence wants
+    // A batch's graphs by the functions' size; each is recorded when first
+    // used.
+    std::vector<std::map<int64_t, greta::Graph>> batches;
+  };
+  Places places;
+  bool placesAreClear = false;
+  std::vector<std::shared_ptr<Chosen::State>> reads;
+};
+
+} // namespace greta::llm
+#endif

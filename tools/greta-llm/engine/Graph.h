@@ -1,0 +1,57 @@
+// Graph.h: the model's functions, as text of the greta dialect. In: a model and
+// what activations are held in. Out: a module that greta-translate compiles,
+// with these functions:
+//
+//   embed        rows of the embedding and of rope's tables, for any number
+//   sample       the next tokens of any number of sequences (Sampling.h)
+//   promptC      a layer of class C (layers whose weights are held alike), for
+//                any number of tokens of one sequence
+//   layerC_T     the same for T tokens of T sequences
+//   head_T       the last norm and the logits of T tokens; head_n of any number
+//
+// Arguments have the names of the weights, and of the engine's tensors
+// (Engine.cpp), which binds them by name.
+#ifndef GRETA_LLM_GRAPH_H
+#define GRETA_LLM_GRAPH_H
+
+#include "model/Model.h"
+
+#include <string>
+#include <vector>
+
+namespace greta::llm {
+
+// Tokens in one page of the KV cache.
+constexpr int64_t pageSize = 16;
+
+// How a device holds a weight: rows of the activations' type (vectors: f32), 0,
+// or words of 4 bits, as <name> and <name>_scales, with <name>_zeros or
+// <name>_minima where the file has them: how many of them share a scale.
+int64_t heldGroup(const Model &model, const std::string &name, Element element);
+
+// For people: how many weights of which format become what.
+std::string describeHeld(const Model &model, Element element);
+
+// Layers of a class share functions.
+struct LayerClasses {
+  std::vector<size_t> classOf; // of a layer
+  std::vector<int64_t> first;  // a layer of the class
+};
+LayerClasses classify(const Model &model, Element element);
+
+// The facts of a model that its functions are compiled for, by name: two models
+// with the same facts run with the same package. Rope's angles are not among
+// them: they come from the model as tables.
+std::map<std::string, std::string> factsOf(const Model &model, Element element);
+
+// Names of functions; 0 tokens are any number.
+std::string layerFunction(size_t layerClass, int64_t tokens);
+std::string promptFunction(size_t layerClass);
+std::string headFunction(int64_t tokens);
+
+// `sizes` are the numbers of tokens with functions of their own.
+std::string writeModule(const Model &model, Element element,
+                        const std::vector<int64_t> &sizes);
+
+} // namespace greta::llm
+#endif

@@ -1,0 +1,262 @@
+// Places.cpp: sequences that generate (Engine.h). A step is a graph, which is
+// replayed as it is: layers, head, and the choice of the next tokens, which
+// leaves on the device what the next step begins with. The host writes to a
+// place only when a sequence comes or goes.
+#include "engine/Engine.h"
+
+#include <algorithm>
+#include <deque>
+#include <utility>
+
+namespace greta::llm {
+
+struct Engine::Chosen::State {
+  greta::Event event;
+  greta::Buffer tokens;       // mapped; by line
+  std::vector<int64_t> lines; // of places
+  bool isRead = false;
+};
+
+int32_t Engine::Chosen::operator[](int64_t place) {
+  if (!std::exchange(state->isRead, true))
+    state->event.synchronize();
+  size_t line = static_cast<size_t>(state->lines[static_cast<size_t>(place)]);
+  return static_cast<const int32_t *>(state->tokens.pointer())[line];
+}
+
+/// The functions for the smallest number that is enough, or the largest.
+const Engine::Step &Engine::stepFor(int64_t sequences) const {
+  size_t i = 0;
+  while (i + 2 < steps.size() && steps[i].size < sequences)
+    ++i;
+  return steps[i];
+}
+
+void Engine::makePlaces(int64_t sequences) {
+  places = {};
+  places.size = stepFor(sequences).size;
+  int64_t size = places.size, batches = (sequences + size - 1) / size;
+  places.lines = batches * pitch();
+  places.left.assign(static_cast<size_t>(sequences), 0);
+  places.batches.resize(static_cast<size_t>(batches));
+  places.input = runtime.allocate(inputsOfPlaces().bytes());
+  places.rows =
+      runtime.allocate(static_cast<size_t>(places.lines * SamplingWords) * 4);
+  // The numbers of all places, then each where a tensor may begin.
+  std::vector<int32_t> numbers(static_cast<size_t>(places.lines * 5));
+  for (int64_t line = 0; line < places.lines; ++line)
+    numbers[static_cast<size_t>(line)] =
+        numbers[static_cast<size_t>(places.lines + line * 4)] =
+            static_cast<int32_t>(line);
+  places.numbers = runtime.allocate(numbers.size() * 4);
+  stream.write(places.numbers, numbers.data(), places.numbers.size());
+  reads.clear();
+  placesAreClear = false;
+}
+
+Engine::Inputs Engine::inputsOfPlaces() const {
+  return {&places.input, places.lines, 0, places.lines, places.lines, pages};
+}
+
+/// Nobody generates: no slots, no keys, nothing to choose.
+void Engine::clearPlaces() {
+  Inputs inputs = inputsOfPlaces();
+  stream.fill(places.input, inputs.bytes(), 0);
+  stream.fill(places.input, static_cast<size_t>(places.lines) * 4, ~0u,
+              inputs.offset(Slots));
+  stream.fill(places.rows, places.rows.size(), 0);
+  std::fill(places.left.begin(), places.left.end(), 0);
+  placesAreClear = true;
+}
+
+/// The choice from the first rows of the logits, for the places whose numbers
+/// begin there.
+void Engine::queueSample(int64_t rows, size_t numbers) {
+  const greta::Function &function = sample.front();
+  std::vector<greta::TensorInfo> infos = function.arguments();
+  std::vector<greta::Tensor> tensors =
+      bindAll(function, -1, inputsOfPlaces(), x[0], 0);
+  for (size_t i = 0; i < infos.size(); ++i) {
+    if (infos[i].name == "logits")
+      tensors[i].shape[0] = rows;
+    if (infos[i].name == "places") {
+      tensors[i].shape[0] = rows;
+      tensors[i].offset = numbers;
+    }
+  }
+  std::vector<greta::Tensor> results;
+  for (const greta::TensorInfo &info : function.results())
+    results.push_back(tensors[static_cast<size_t>(info.tied)]);
+  function.launch(stream, tensors, results);
+}
+
+void Engine::queueStep(int64_t batch, const Step &step) {
+  Inputs inputs = inputsOfPlaces();
+  inputs.first = batch * pitch();
+  inputs.tokens = inputs.sequences = step.size;
+  queueLayers(step, inputs);
+  queueHead(step, inputs, 0, inputs.tokens);
+  queueSample(inputs.tokens, static_cast<size_t>(inputs.first) * 4);
+}
+
+/// A step of the first `count` places of a batch.
+void Engine::runStep(int64_t batch, int64_t count) {
+  const Step &step = stepFor(options.keepsSize ? places.size : count);
+  computedRows += step.size;
+  if (!options.usesGraphs)
+    return queueStep(batch, step);
+  greta::Graph &graph = places.batches[static_cast<size_t>(batch)][step.size];
+  if (!graph.get())
+    graph = stream.capture([&] { queueStep(batch, step); });
+  stream.launch(graph);
+}
+
+Engine::Chosen Engine::readTokens() {
+  size_t bytes = static_cast<size_t>(places.lines) * 4;
+  // One that nobody waits for any more.
+  auto it = std::find_if(reads.begin(), reads.end(), [](const auto &state) {
+    return state.use_count() == 1;
+  });
+  if (it == reads.end())
+    it = reads.insert(
+        reads.end(),
+        std::make_shared<Chosen::State>(Chosen::State{
+            runtime.event(), runtime.allocateMapped(bytes), {}, false}));
+  Chosen chosen;
+  chosen.state = *it;
+  Chosen::State &state = **it;
+  state.isRead = false;
+  state.lines.clear();
+  for (size_t place = 0; place < places.left.size(); ++place)
+    state.lines.push_back(lineOf(static_cast<int64_t>(place)));
+  stream.copy(state.tokens, places.input, bytes);
+  stream.record(state.event);
+  stream.flush();
+  return chosen;
+}
+
+void Engine::writeTable(int64_t place, const Sequence &sequence) {
+  Inputs inputs = inputsOfPlaces();
+  inputs.first = lineOf(place);
+  stream.write(places.input, sequence.pages.data(), sequence.pages.size() * 4,
+               inputs.offset(Tables));
+}
+
+bool Engine::extend(int64_t place, Sequence &sequence, int64_t tokens,
+                    int64_t more) {
+  int64_t size = static_cast<int64_t>(sequence.pages.size()) * pageSize;
+  if (size >= sequence.length + tokens)
+    return true;
+  if (!reserve(sequence, more) && !reserve(sequence, tokens))
+    return false;
+  writeTable(place, sequence);
+  return true;
+}
+
+void Engine::warmUp() {
+  auto use = [&](int64_t place) {
+    Sequence sequence;
+    const std::vector<int32_t> prompt = {0};
+    reserve(sequence, 4);
+    append(sequence, prompt.data(), prompt.size());
+    Chosen chosen = begin(place, sequence, prompt, Sampling(), 3);
+    for (int i = 0; i < 2; ++i)
+      chosen = step();
+    (void)chosen[place];
+    end(place);
+    release(sequence);
+  };
+  int64_t count = static_cast<int64_t>(places.left.size());
+  for (int64_t first = 0; first < count; first += places.size)
+    for (const Step &one : steps)
+      if (one.size && one.size <= places.size &&
+          (one.size == places.size || !options.keepsSize))
+        use(std::min(first + one.size, count) - 1);
+  forgetPlaces();
+}
+
+Engine::Chosen Engine::begin(int64_t place, const Sequence &sequence,
+                             const std::vector<int32_t> &prompt,
+                             const Sampling &sampling, int64_t left) {
+  if (!placesAreClear)
+    clearPlaces();
+  queueHead(steps.back(), inputsOf(appended), appended - 1, 1);
+  int64_t line = lineOf(place);
+  std::vector<int32_t> row = samplingRow(sampling, left, prompt);
+  stream.write(places.rows, row.data(), row.size() * 4,
+               static_cast<size_t>(line) * row.size() * 4);
+  writeTable(place, sequence);
+  queueSample(1, static_cast<size_t>(places.lines + line * 4) * 4);
+  places.left[static_cast<size_t>(place)] = left - 1;
+  return readTokens();
+}
+
+Engine::Chosen Engine::step() {
+  size_t size = static_cast<size_t>(places.size);
+  // How many of a batch's places: up to the last one that wants a token.
+  std::vector<int64_t> counts(places.batches.size());
+  for (size_t place = 0; place < places.left.size(); ++place)
+    if (places.left[place] > 0) {
+      --places.left[place];
+      counts[place / size] = static_cast<int64_t>(place % size) + 1;
+    }
+  stream.hold(); // the step and the copy of its tokens start as one
+  for (size_t batch = 0; batch < counts.size(); ++batch)
+    if (counts[batch])
+      runStep(static_cast<int64_t>(batch), counts[batch]);
+  return readTokens();
+}
+
+int64_t Engine::generate(const Sequence &sequence,
+                         const std::vector<int32_t> &prompt,
+                         const Sampling &sampling, int64_t most,
+                         const std::function<bool(int32_t)> &take) {
+  // The device is a step ahead of the text.
+  std::deque<Chosen> ahead;
+  int64_t made = 0;
+  for (int64_t queued = 0; made < most; ++made) {
+    for (; queued < most && ahead.size() < 2; ++queued)
+      ahead.push_back(queued ? step()
+                             : begin(0, sequence, prompt, sampling, most));
+    int32_t token = ahead.front()[0];
+    ahead.pop_front();
+    if (!take(token))
+      break;
+  }
+  return made;
+}
+
+void Engine::end(int64_t place) {
+  // The device clears a place by itself behind the last token.
+  if (std::exchange(places.left[static_cast<size_t>(place)], 0) == 0)
+    return;
+  Inputs inputs = inputsOfPlaces();
+  inputs.first = lineOf(place);
+  stream.fill(places.rows, 4, 0,
+              static_cast<size_t>(inputs.first * SamplingWords + Left) * 4);
+  stream.fill(places.input, 4, ~0u, inputs.offset(Slots));
+  stream.fill(places.input, 4, 0, inputs.offset(Lengths));
+}
+
+const std::vector<float> &Engine::evaluateOne(Sequence &sequence,
+                                              int32_t token) {
+  clearPlaces();
+  int64_t position = sequence.length++;
+  Inputs inputs = inputsOfPlaces();
+  auto put = [&](int array, int32_t value) {
+    stream.write(places.input, &value, 4, inputs.offset(array));
+  };
+  put(Tokens, token);
+  put(Positions, static_cast<int32_t>(position));
+  put(Slots, slotOf(sequence, position));
+  put(Lengths, static_cast<int32_t>(position + 1));
+  stream.write(places.input, sequence.pages.data(), sequence.pages.size() * 4,
+               inputs.offset(Tables));
+  runStep(0, 1);
+  logits.clear();
+  readLogits(1);
+  placesAreClear = false;
+  return logits;
+}
+
+} // namespace greta::llm

@@ -1,0 +1,228 @@
+// Description.cpp: see Description.h.
+#include "model/Description.h"
+#include "model/Mapping.h"
+
+namespace greta::llm {
+namespace {
+
+using nlohmann::json;
+
+struct Field {
+  const char *name;
+  const char *only; // the one value, as JSON, of a field that nobody reads
+};
+constexpr const char *read = nullptr;         // by the file's reader
+constexpr const char *harmless = "any value"; // changes no logits
+
+const Field config[] = {
+    {"model_type", read},
+    {"hidden_act", read},
+    {"num_hidden_layers", read},
+    {"hidden_size", read},
+    {"intermediate_size", read},
+    {"vocab_size", read},
+    {"max_position_embeddings", read},
+    {"num_attention_heads", read},
+    {"num_key_value_heads", read},
+    {"head_dim", read},
+    {"rms_norm_eps", read},
+    {"rope_theta", read},
+    {"rope_scaling", read},
+    {"rope_parameters", read},
+    {"sliding_window", read},
+    {"use_sliding_window", read},
+    {"max_window_layers", read},
+    {"layer_types", read},
+    {"quantization_config", read},
+    {"tie_word_embeddings", read},
+    {"eos_token_id", read},
+
+    {"attention_bias", "false"},
+    {"mlp_bias", "false"},
+    {"use_mrope", "false"},
+    {"use_qk_norm", "false"},
+    {"rope_interleaved", "false"},
+    {"partial_rotary_factor", "1"},
+    {"is_encoder_decoder", "false"},
+    {"add_cross_attention", "false"},
+    {"pruned_heads", "{}"},
+
+    // Training, names, defaults of sampling, and how transformers runs it.
+    {"_attn_implementation", harmless},
+    {"_attn_implementation_autoset", harmless},
+    {"_name_or_path", harmless},
+    {"architectures", harmless},
+    {"attention_dropout", harmless},
+    {"bos_token_id", harmless},
+    {"chunk_size_feed_forward", harmless},
+    {"do_sample", harmless},
+    {"dtype", harmless},
+    {"embd_pdrop", harmless},
+    {"finetuning_task", harmless},
+    {"gradient_checkpointing", harmless},
+    {"hidden_dropout", harmless},
+    {"id2label", harmless},
+    {"initializer_range", harmless},
+    {"is_decoder", harmless},
+    {"is_llama_config", harmless},
+    {"keys_to_ignore_at_inference", harmless},
+    {"label2id", harmless},
+    {"max_length", harmless},
+    {"max_new_tokens", harmless},
+    {"max_sequence_length", harmless},
+    {"min_length", harmless},
+    {"model_max_length", harmless},
+    {"neftune_noise_alpha", harmless},
+    {"num_labels", harmless},
+    {"output_attentions", harmless},
+    {"output_hidden_states", harmless},
+    {"pad_token_id", harmless},
+    {"prefix", harmless},
+    {"pretraining_tp", harmless}, // sums in parts
+    {"problem_type", harmless},
+    {"repetition_penalty", harmless},
+    {"resid_pdrop", harmless},
+    {"return_dict", harmless},
+    {"task_specific_params", harmless},
+    {"temperature", harmless},
+    {"tokenizer_class", harmless},
+    {"top_k", harmless},
+    {"top_p", harmless},
+    {"torch_dtype", harmless},
+    {"torchscript", harmless},
+    {"transformers.js_config", harmless},
+    {"transformers_version", harmless},
+    {"unk_token_id", harmless},
+    {"unsloth_fixed", harmless},
+    {"unsloth_version", harmless},
+    {"use_bfloat16", harmless},
+    {"use_cache", harmless},
+};
+
+const Field rope[] = {
+    {"rope_type", read},
+    {"type", read},
+    {"rope_theta", read},
+    {"factor", read},
+    {"low_freq_factor", read},
+    {"high_freq_factor", read},
+    {"original_max_position_embeddings", read},
+    {"partial_rotary_factor", "1"},
+};
+
+const Field quantisation[] = {
+    {"quant_method", read},
+    {"bits", read},
+    {"group_size", read},
+    {"version", read},
+    {"checkpoint_format", read},
+    {"zero_point", "true"}, // of AWQ
+    {"pack_dtype", "\"int32\""},
+
+    // Tensors say these: which are quantised, zeros, the order of groups.
+    {"desc_act", harmless},
+    {"lm_head", harmless},
+    {"modules_to_not_convert", harmless},
+    {"static_groups", harmless},
+    {"sym", harmless},
+    // How it was quantised, and kernels of others.
+    {"act_group_aware", harmless},
+    {"backend", harmless},
+    {"batch_size", harmless},
+    {"block_name_to_quantize", harmless},
+    {"cache_block_outputs", harmless},
+    {"damp_auto_increment", harmless},
+    {"damp_percent", harmless},
+    {"dataset", harmless},
+    {"do_fuse", harmless},
+    {"exllama_config", harmless},
+    {"fuse_max_seq_len", harmless},
+    {"max_input_length", harmless},
+    {"meta", harmless},
+    {"model_file_base_name", harmless},
+    {"model_name_or_path", harmless},
+    {"model_seqlen", harmless},
+    {"modules_in_block_to_quantize", harmless},
+    {"mse", harmless},
+    {"module_name_preceding_first_block", harmless},
+    {"pad_token_id", harmless},
+    {"tokenizer", harmless},
+    {"true_sequential", harmless},
+    {"use_cuda_fp16", harmless},
+    {"use_exllama", harmless},
+};
+
+const Field gguf[] = {
+    {"block_count", read},
+    {"embedding_length", read},
+    {"feed_forward_length", read},
+    {"context_length", read},
+    {"attention.head_count", read},
+    {"attention.head_count_kv", read},
+    {"attention.key_length", read},
+    {"attention.value_length", read},
+    {"attention.sliding_window", read},
+    {"attention.layer_norm_rms_epsilon", read},
+    {"rope.freq_base", read},
+    {"rope.dimension_count", read},
+    {"rope.scaling.type", read},
+    {"rope.scaling.factor", read},
+
+    {"attention.causal", "true"},
+    {"expert_count", "0"},
+    {"expert_used_count", "0"},
+    {"rope.scale_linear", "1"},
+    {"rope.scaling.attn_factor", "1"},
+
+    {"rope.scaling.finetuned", harmless},
+    {"rope.scaling.original_context_length", harmless},
+    {"tensor_data_layout", harmless}, // llama.cpp knows one
+    {"vocab_size", harmless},         // the embedding's rows count
+};
+
+const Field *find(Description where, const std::string &name) {
+  auto among = [&](const auto &table) -> const Field * {
+    for (const Field &field : table)
+      if (name == field.name)
+        return &field;
+    return nullptr;
+  };
+  switch (where) {
+  case Description::Config:
+    return among(config);
+  case Description::Rope:
+    return among(rope);
+  case Description::Quantisation:
+    return among(quantisation);
+  case Description::Gguf:
+    return among(gguf);
+  }
+  return nullptr;
+}
+
+// The beginning of a value; GGUF's texts may be no UTF-8.
+std::string shown(const json &value) {
+  std::string text = value.dump(-1, ' ', true, json::error_handler_t::replace);
+  return text.size() > 60 ? text.substr(0, 60) + ".." : text;
+}
+
+} // namespace
+
+void checkFields(Description where, const std::string &path,
+                 const json &fields) {
+  for (const auto &[name, value] : fields.items()) {
+    if (value.is_null())
+      continue;
+    const Field *field = find(where, name);
+    if (!field)
+      fail(path + ": the field '" + name + "' (" + shown(value) +
+           ") is not known to greta-llm, and may change what the model "
+           "computes");
+    if (field->only != read && field->only != harmless &&
+        value != json::parse(field->only))
+      fail(path + ": the field '" + name + "' is " + shown(value) +
+           "; greta-llm runs models where it is " + field->only);
+  }
+}
+
+} // namespace greta::llm

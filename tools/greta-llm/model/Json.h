@@ -1,0 +1,55 @@
+// Json.h: JSON from a file or a client that nobody has checked. The library
+// parses any depth, but copies and writes values by recursion, and an array
+// takes some twenty times the bytes of its text. Both are bounded before
+// anything is parsed.
+#ifndef GRETA_LLM_JSON_H
+#define GRETA_LLM_JSON_H
+
+#include "model/Mapping.h"
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+
+namespace greta::llm {
+
+struct JsonLimits {
+  size_t depth = 64;          // arrays and objects in each other
+  size_t values = 64u << 20u; // of all arrays and objects together
+};
+
+// Fails with one line that begins with `what`, such as the file's name.
+inline nlohmann::json parseJson(std::string_view text, const std::string &what,
+                                JsonLimits limits = {}) {
+  // Up to the first mistake in the text, which ends the parser too, brackets
+  // and commas outside of strings are the structure.
+  size_t depth = 0, values = 0;
+  bool isInString = false;
+  for (size_t at = 0; at < text.size(); ++at) {
+    char c = text[at];
+    if (isInString) {
+      at += c == '\\';
+      isInString = c != '"';
+      continue;
+    }
+    isInString = c == '"';
+    if (c == '[' || c == '{')
+      ++depth;
+    else if ((c == ']' || c == '}') && depth)
+      --depth;
+    values += c == '[' || c == '{' || c == ',';
+    if (depth > limits.depth)
+      fail(what + ": the JSON is nested more than " +
+           std::to_string(limits.depth) + " deep");
+    if (values > limits.values)
+      fail(what + ": the JSON has more than " + std::to_string(limits.values) +
+           " values");
+  }
+  nlohmann::json value = nlohmann::json::parse(text, nullptr, false);
+  if (value.is_discarded())
+    fail(what + ": is no JSON");
+  return value;
+}
+
+} // namespace greta::llm
+#endif

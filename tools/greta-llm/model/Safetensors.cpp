@@ -1,0 +1,500 @@
+// Safetensors.cpp: a folder as Hugging Face's tools write it. In: config.json,
+// model.safetensors or the parts that model.safetensors.index.json names, and
+// tokenizer.json where there is one. Out: sizes, weights under GGUF's names,
+// and the tokenizer's JSON.
+#include "model/Description.h"
+#include "model/Json.h"
+#include "model/Model.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <iterator>
+#include <limits>
+#include <set>
+
+namespace greta::llm {
+namespace {
+
+using nlohmann::json;
+
+json readJson(const std::string &path) {
+  json value = parseJson(Mapping(path).text(), path);
+  if (!value.is_object())
+    fail(path + ": is no JSON object");
+  return value;
+}
+
+// A field of a JSON object with the type that is expected of it.
+class Fields {
+public:
+  Fields(const std::string &path, const json &object)
+      : path(path), object(object) {}
+
+  const json *find(const char *key) const {
+    auto it = object.find(key);
+    return it == object.end() || it->is_null() ? nullptr : &*it;
+  }
+  double number(const char *key) const {
+    const json *value = find(key);
+    if (!value || !value->is_number())
+      fail(path + ": lacks the number '" + key + "'");
+    return value->get<double>();
+  }
+  double number(const char *key, double otherwise) const {
+    return find(key) ? number(key) : otherwise;
+  }
+  int64_t size(const char *key) const {
+    double value = number(key);
+    bool isWhole = value >= 0 && value < 1e15 && value == std::floor(value);
+    return isWhole ? static_cast<int64_t>(value) : -1;
+  }
+  int64_t size(const char *key, int64_t otherwise) const {
+    return find(key) ? size(key) : otherwise;
+  }
+  bool flag(const char *key) const {
+    const json *value = find(key);
+    if (value && !value->is_boolean())
+      fail(path + ": '" + key + "' is neither true nor false");
+    return value && value->get<bool>();
+  }
+  std::string text(const char *key) const {
+    const json *value = find(key);
+    if (value && !value->is_string())
+      fail(path + ": '" + key + "' is no text");
+    return value ? value->get<std::string>() : "";
+  }
+
+private:
+  const std::string &path;
+  const json &object;
+};
+
+// How much slower each pair turns than base^(-2i/D) says.
+std::vector<double> ropeFactors(const std::string &path, const json &rope,
+                                const Config &c) {
+  std::vector<double> factors(static_cast<size_t>(c.headSize) / 2, 1.0);
+  Fields fields(path, rope);
+  std::string type =
+      fields.text(fields.find("rope_type") ? "rope_type" : "type");
+  if (fields.find("type") && fields.text("type") != type)
+    fail(path + ": rope's 'type' is '" + fields.text("type") +
+         "', its 'rope_type' '" + type + "'");
+  if (type.empty() || type == "default")
+    return factors;
+  if (type != "linear" && type != "llama3")
+    fail(path + ": rope scaling '" + type +
+         "' is not known; greta-llm takes default, linear and llama3");
+  double factor = fields.number("factor");
+  if (type == "linear") {
+    std::fill(factors.begin(), factors.end(), factor);
+    return factors;
+  }
+  // Short waves stay, long ones are stretched, between them it is a mixture.
+  double low = fields.number("low_freq_factor"),
+         high = fields.number("high_freq_factor"),
+         trained = fields.number("original_max_position_embeddings");
+  if (!(low > 0 && high > low && trained > 0))
+    fail(path + ": rope's low_freq_factor, high_freq_factor and "
+                "original_max_position_embeddings have to be positive, the "
+                "second greater than the first");
+  for (size_t i = 0; i < factors.size(); ++i) {
+    double wave = 2 * M_PI *
+                  std::pow(c.ropeBase, 2.0 * static_cast<double>(i) /
+                                           static_cast<double>(c.headSize));
+    double smooth = (trained / wave - low) / (high - low);
+    smooth = std::min(1.0, std::max(0.0, smooth));
+    factors[i] = 1 / ((1 - smooth) / factor + smooth);
+  }
+  return factors;
+}
+
+// How many keys a token sees, which must be the same in all layers; 0: all.
+int64_t windowOf(const std::string &path, const Fields &fields,
+                 const Config &c) {
+  Architecture::Window kind = c.architecture->window;
+  const json *types = fields.find("layer_types");
+  int64_t window = fields.size("sliding_window", 0);
+  bool isAsked =
+      kind == Architecture::Always ||
+      (kind == Architecture::IfAsked && fields.flag("use_sliding_window"));
+  if (kind == Architecture::Never &&
+      (window || fields.flag("use_sliding_window")))
+    fail(path + ": has a 'sliding_window', which this model type does not use");
+  int64_t windowed = c.layers; // layers that have it
+  if (types) {
+    auto count = [&](const char *type) {
+      return std::count(types->begin(), types->end(), json(type));
+    };
+    windowed = count("sliding_attention");
+    if (!types->is_array() || types->size() != static_cast<size_t>(c.layers) ||
+        windowed + count("full_attention") != c.layers)
+      fail(path + ": 'layer_types' is no list of 'full_attention' and "
+                  "'sliding_attention' for each layer");
+  } else if (isAsked && kind == Architecture::IfAsked) {
+    int64_t first = fields.size("max_window_layers");
+    if (first < 0)
+      fail(path + ": 'max_window_layers' is no number of layers");
+    windowed = c.layers - std::min(first, c.layers);
+  }
+  if (!isAsked || !window || !windowed)
+    return 0;
+  if (windowed < c.layers)
+    fail(path + ": '" + (types ? "layer_types" : "max_window_layers") +
+         "' gives " + std::to_string(windowed) + " of " +
+         std::to_string(c.layers) +
+         " layers a window; greta-llm runs models where all layers have one, "
+         "or none");
+  return window;
+}
+
+Config configOf(const std::string &path, const json &object) {
+  Fields fields(path, object);
+  Config c;
+  std::string type = fields.text("model_type");
+  c.architecture = findHuggingFace(type);
+  if (!c.architecture)
+    fail(path + ": the model type '" + type +
+         "' is not known; greta-llm runs " + architectureNames());
+  checkFields(Description::Config, path, object);
+  if (std::string act = fields.text("hidden_act"); act != "silu")
+    fail(path + ": the activation is '" + act + "'; greta-llm takes silu");
+  c.layers = fields.size("num_hidden_layers");
+  c.width = fields.size("hidden_size");
+  c.hidden = fields.size("intermediate_size");
+  c.vocabulary = fields.size("vocab_size");
+  c.context = fields.size("max_position_embeddings");
+  c.heads = fields.size("num_attention_heads");
+  c.keyHeads = fields.size("num_key_value_heads", c.heads);
+  c.headSize = fields.size("head_dim", c.width / std::max<int64_t>(c.heads, 1));
+  c.epsilon = fields.number("rms_norm_eps");
+  c.hasBias = c.architecture->hasBias;
+  c.hasHeadNorms = c.architecture->hasHeadNorms;
+  // Since transformers 5 everything about rope is in one object.
+  const json *rope = fields.find("rope_parameters"),
+             *scaling = fields.find("rope_scaling");
+  if (rope && scaling && *rope != *scaling)
+    fail(path + ": 'rope_parameters' and 'rope_scaling' differ");
+  const json none = json::object();
+  const json &about = rope ? *rope : scaling ? *scaling : none;
+  if (!about.is_object())
+    fail(path + ": what it says about rope is no object");
+  checkFields(Description::Rope, path, about);
+  c.ropeBase = Fields(path, about)
+                   .number("rope_theta", fields.number("rope_theta", 10000));
+  checkSizes(path, c);
+  c.window = windowOf(path, fields, c);
+  c.ropeFactors = ropeFactors(path, about, c);
+  return c;
+}
+
+// "model.layers.3.self_attn.q_proj.weight" as "blk.3.attn_q"; what is no weight
+// of a known layer has no name. Other parts of a weight keep theirs.
+std::string shortName(std::string name) {
+  static const std::pair<const char *, const char *> parts[] = {
+      {"embed_tokens", "token_embd"},
+      {"norm", "output_norm"},
+      {"input_layernorm", "attn_norm"},
+      {"post_attention_layernorm", "ffn_norm"},
+      {"self_attn.q_proj", "attn_q"},
+      {"self_attn.k_proj", "attn_k"},
+      {"self_attn.v_proj", "attn_v"},
+      {"self_attn.o_proj", "attn_output"},
+      {"self_attn.q_norm", "attn_q_norm"},
+      {"self_attn.k_norm", "attn_k_norm"},
+      {"mlp.gate_proj", "ffn_gate"},
+      {"mlp.up_proj", "ffn_up"},
+      {"mlp.down_proj", "ffn_down"}};
+  size_t dot = name.rfind('.');
+  if (dot == std::string::npos)
+    return "";
+  std::string part = name.substr(dot);
+  std::string suffix = part == ".bias"     ? "_bias"
+                       : part == ".weight" ? ""
+                                           : part;
+  name.resize(dot);
+  if (name == "lm_head")
+    return "output" + suffix;
+  if (name.rfind("model.", 0) != 0)
+    return "";
+  name = name.substr(6);
+  std::string prefix;
+  if (name.rfind("layers.", 0) == 0) {
+    size_t end = name.find('.', 7);
+    if (end == std::string::npos)
+      return "";
+    prefix = "blk." + name.substr(7, end - 7) + ".";
+    name = name.substr(end + 1);
+  }
+  for (auto [theirs, ours] : parts)
+    if (name == theirs)
+      return prefix + ours + suffix;
+  return "";
+}
+
+// How AWQ and GPTQ say in config.json what they did.
+struct Quantisation {
+  std::string method; // empty: none
+  int64_t group = 0;  // -1: all of K
+  bool isStoredLessOne = false;
+};
+
+Quantisation quantisationOf(const std::string &path, const json &config) {
+  Quantisation result;
+  const json *about = Fields(path, config).find("quantization_config");
+  if (!about)
+    return result;
+  if (!about->is_object())
+    fail(path + ": 'quantization_config' is no object");
+  Fields fields(path, *about);
+  result.method = fields.text("quant_method");
+  if (result.method != "awq" && result.method != "gptq")
+    fail(path + ": the weights are quantised by '" + result.method +
+         "'; greta-llm reads awq and gptq, and GGUF files");
+  checkFields(Description::Quantisation, path, *about);
+  if (fields.number("bits") != 4)
+    fail(path + ": the weights have " + std::to_string(fields.size("bits")) +
+         " bits; greta-llm reads awq and gptq with 4");
+  if (std::string version = fields.text("version");
+      result.method == "awq" && !version.empty() && version != "gemm")
+    fail(path + ": the weights are in awq's form '" + version +
+         "'; greta-llm reads 'gemm'");
+  result.group =
+      fields.number("group_size") == -1 ? -1 : fields.size("group_size");
+  std::string form = fields.text("checkpoint_format");
+  if (!form.empty() && form != "gptq" && form != "gptq_v2")
+    fail(path + ": the weights are in gptq's form '" + form +
+         "'; greta-llm reads 'gptq' and 'gptq_v2'");
+  result.isStoredLessOne = result.method == "gptq" && form != "gptq_v2";
+  return result;
+}
+
+// A tensor that is a part of a quantised weight.
+struct Part {
+  std::vector<int64_t> shape;
+  std::string dtype;
+  const uint8_t *data = nullptr;
+};
+using Parts = std::map<std::string, Part>; // blk.0.attn_q.qweight
+
+// Makes one weight of the parts that the name in `parts` begins.
+void join(Model &model, const Parts &parts, const std::string &name,
+          const Quantisation &how) {
+  auto part = [&](const char *suffix, const char *dtype,
+                  std::vector<int64_t> shape) -> const uint8_t * {
+    auto it = parts.find(name + suffix);
+    if (it == parts.end() || it->second.dtype != dtype ||
+        (!shape.empty() && it->second.shape != shape))
+      fail(model.path + ": the " + how.method + " weight '" + name +
+           "' has no '" + (suffix + 1) + "' of " + dtype +
+           " that fits its shape");
+    return it->second.data;
+  };
+  Stored stored;
+  stored.format = Format::Int4;
+  Grouped &g = stored.grouped;
+  g.isAwq = how.method == "awq";
+  g.zeroOffset = how.isStoredLessOne;
+  g.words = part(".qweight", "I32", {});
+  std::vector<int64_t> words = parts.at(name + ".qweight").shape;
+  if (words.size() != 2 || words[0] > 1 << 24 || words[1] > 1 << 24)
+    fail(model.path + ": the " + how.method + " weight '" + name +
+         "' is no matrix");
+  int64_t k = words[0] * (g.isAwq ? 1 : 8), n = words[1] * (g.isAwq ? 8 : 1);
+  g.group = how.group == -1 ? k : how.group;
+  if (g.group < 1 || k % g.group || n % 8)
+    fail(model.path + ": the " + how.method + " weight '" + name + "' has " +
+         std::to_string(k) + " rows in groups of " + std::to_string(g.group) +
+         " and " + std::to_string(n) +
+         " columns; they have to be whole groups, and eights");
+  int64_t groups = k / g.group;
+  g.zeros = part(".qzeros", "I32", {groups, n / 8});
+  g.scales = part(".scales", "F16", {groups, n});
+  if (parts.count(name + ".g_idx")) {
+    const uint8_t *groupOf = part(".g_idx", "I32", {k});
+    for (int64_t i = 0; i < k; ++i) {
+      int32_t group;
+      memcpy(&group, groupOf + 4 * i, 4);
+      if (group < 0 || group >= groups)
+        fail(model.path + ": the " + how.method + " weight '" + name +
+             "' has a 'g_idx' of " + std::to_string(group) + "; there are " +
+             std::to_string(groups) + " groups");
+      if (group != i / g.group)
+        g.groupOf = groupOf;
+    }
+  }
+  stored.shape = {n, k};
+  if (!model.weights.emplace(name, stored).second)
+    fail(model.path + ": the weight '" + name +
+         "' is there as it is and quantised");
+}
+
+void readTensors(Model &model, Parts &quantised, const std::string &path) {
+  model.files.push_back(std::make_unique<Mapping>(path));
+  const Mapping &file = *model.files.back();
+  uint64_t length = 0;
+  if (file.size() >= 8)
+    memcpy(&length, file.data(), 8);
+  if (file.size() < 8 || length > file.size() - 8)
+    fail(path + ": the safetensors header is cut off");
+  // The format's own limit.
+  if (length > 100'000'000)
+    fail(path + ": the safetensors header has " + std::to_string(length) +
+         " bytes; 100 MB are possible");
+  json header = parseJson(file.text().substr(8, length),
+                          path + ": the safetensors header");
+  if (!header.is_object())
+    fail(path + ": the safetensors header is no JSON object");
+  const uint8_t *data = file.data() + 8 + length;
+  uint64_t bytes = file.size() - 8 - length;
+  std::vector<std::pair<uint64_t, uint64_t>> places; // of the tensors
+  for (auto &[name, about] : header.items()) {
+    if (name == "__metadata__")
+      continue;
+    std::string ours = shortName(name);
+    // Old files have rope's table, which follows from config.json.
+    constexpr std::string_view table = ".rotary_emb.inv_freq";
+    if (ours.empty() && name.size() > table.size() &&
+        name.substr(name.size() - table.size()) == table)
+      continue;
+    if (ours.empty())
+      fail(path + ": the tensor '" + name +
+           "' is not one that greta-llm knows");
+    Stored stored;
+    uint64_t begin = 0, end = 0, elements = 1;
+    bool isPossible = true;
+    std::string dtype;
+    try {
+      dtype = about.at("dtype").get<std::string>();
+      auto whole = [](const json &value) {
+        // Converting another type would be undefined, or round.
+        return value.is_number_unsigned()
+                   ? value.get<uint64_t>()
+                   : std::numeric_limits<uint64_t>::max();
+      };
+      isPossible = about.at("shape").size() <= 4;
+      for (const json &extent : about.at("shape")) {
+        uint64_t size = whole(extent);
+        isPossible = isPossible && size >= 1 &&
+                     !__builtin_mul_overflow(elements, size, &elements) &&
+                     elements <= uint64_t(1) << 48;
+        stored.shape.push_back(static_cast<int64_t>(size));
+      }
+      begin = whole(about.at("data_offsets").at(0));
+      end = whole(about.at("data_offsets").at(1));
+    } catch (const json::exception &) {
+      fail(path + ": the safetensors header describes '" + name +
+           "' in a way that cannot be read");
+    }
+    std::string suffix = name.substr(name.rfind('.'));
+    bool isPart = suffix != ".weight" && suffix != ".bias";
+    // Words are as long as f32.
+    const FormatInfo *info = dtype == "F32" || (isPart && dtype == "I32")
+                                 ? findFormat("f32")
+                             : dtype == "F16"  ? findFormat("f16")
+                             : dtype == "BF16" ? findFormat("bf16")
+                                               : nullptr;
+    if (!info)
+      fail(path + ": the tensor '" + name + "' is of " + dtype +
+           "; greta-llm reads F32, F16 and BF16");
+    stored.format = info->format;
+    if (!isPossible || stored.shape.empty() || begin > end || end > bytes ||
+        elements * info->bytes != end - begin)
+      fail(path + ": the tensor '" + name +
+           "' does not lie within the file as its shape says");
+    stored.data = data + begin;
+    places.push_back({begin, end});
+    bool isNew =
+        isPart ? quantised.insert({ours, {stored.shape, dtype, stored.data}})
+                     .second
+               : model.weights.emplace(ours, stored).second;
+    if (!isNew)
+      fail(path + ": the tensor '" + name + "' is in another part, too");
+  }
+  std::sort(places.begin(), places.end());
+  for (size_t i = 1; i < places.size(); ++i)
+    if (places[i].first < places[i - 1].second)
+      fail(path + ": tensors overlap: one begins at byte " +
+           std::to_string(places[i].first) + ", where another goes to " +
+           std::to_string(places[i - 1].second));
+}
+
+// The tokens that end a text: one id, or a list.
+void addEnds(Model &model, const std::string &path, const json &about) {
+  const json *given = Fields(path, about).find("eos_token_id");
+  if (!given)
+    return;
+  auto add = [&](const json &id) {
+    if (!id.is_number_unsigned() ||
+        id.get<uint64_t>() >= static_cast<uint64_t>(model.config.vocabulary))
+      fail(path + ": 'eos_token_id' is no token of the model");
+    model.ends.push_back(id.get<int32_t>());
+  };
+  if (given->is_array())
+    std::for_each(given->begin(), given->end(), add);
+  else
+    add(*given);
+}
+
+} // namespace
+
+void readSafetensors(Model &model) {
+  namespace fs = std::filesystem;
+  fs::path folder = model.path;
+  std::string configPath = folder / "config.json";
+  json config = readJson(configPath);
+  model.config = configOf(configPath, config);
+  std::set<std::string> parts;
+  std::string index = folder / "model.safetensors.index.json";
+  if (fs::exists(index)) {
+    json names = readJson(index)["weight_map"];
+    if (!names.is_object())
+      fail(index + ": has no weight_map");
+    for (auto &[name, part] : names.items()) {
+      // A part lies in the folder itself.
+      if (!part.is_string() ||
+          fs::path(part.get<std::string>()).has_parent_path())
+        fail(index + ": '" + name + "' is in no file of the folder");
+      parts.insert(part.get<std::string>());
+    }
+  } else {
+    parts.insert("model.safetensors");
+  }
+  Quantisation how = quantisationOf(configPath, config);
+  Parts quantised;
+  for (const std::string &part : parts)
+    readTensors(model, quantised, folder / part);
+  const std::string words = ".qweight";
+  std::set<std::string> joined;
+  for (const auto &[name, part] : quantised)
+    if (size_t end = name.size() - std::min(words.size(), name.size());
+        !how.method.empty() && name.substr(end) == words) {
+      join(model, quantised, name.substr(0, end), how);
+      for (const char *suffix : {".qweight", ".qzeros", ".scales", ".g_idx"})
+        joined.insert(name.substr(0, end) + suffix);
+    }
+  for (const auto &[name, part] : quantised)
+    if (!joined.count(name))
+      fail(model.path + ": the tensor '" + name +
+           "' is not a part of any weight that greta-llm knows");
+  Fields fields(configPath, config);
+  if (fields.flag("tie_word_embeddings"))
+    model.weights.erase("output");
+  else if (fields.find("tie_word_embeddings") && model.isTied())
+    fail(model.path + ": the weight 'lm_head' is missing, and "
+                      "'tie_word_embeddings' is false");
+  addEnds(model, configPath, config);
+  // A file for generation has the longer list.
+  if (std::string path = folder / "generation_config.json"; fs::exists(path))
+    addEnds(model, path, readJson(path));
+  if (fs::exists(folder / "tokenizer.json"))
+    model.tokenizer = readJson(folder / "tokenizer.json");
+  if (fs::exists(folder / "tokenizer_config.json"))
+    model.tokenizerConfig = readJson(folder / "tokenizer_config.json");
+  // Newer models have the template in a file of its own.
+  if (std::string path = folder / "chat_template.jinja"; fs::exists(path))
+    model.tokenizerConfig["chat_template"] = Mapping(path).text();
+}
+
+} // namespace greta::llm

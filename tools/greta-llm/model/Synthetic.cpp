@@ -1,0 +1,90 @@
+// Synthetic.cpp: models without a file, for benchmarks and demonstrations. In:
+// a name, with a format after a colon. Out: sizes, and weights without data,
+// which Weights.cpp fills with random numbers as it uploads them.
+#include "model/Model.h"
+
+namespace greta::llm {
+
+namespace {
+struct Preset {
+  const char *name;
+  const char *huggingFace;
+  int64_t layers, width, hidden, vocabulary, context, heads, keyHeads, headSize;
+  double ropeBase;
+  const char *format; // where none is named
+};
+} // namespace
+
+static const Preset presets[] = {
+    {"tiny", "llama", 2, 64, 192, 512, 2048, 4, 2, 16, 10000, "f16"},
+    {"llama3-1b", "llama", 16, 2048, 8192, 128256, 8192, 32, 8, 64, 500000,
+     "q4_0"},
+    {"llama3-8b", "llama", 32, 4096, 14336, 128256, 8192, 32, 8, 128, 500000,
+     "q4_0"},
+};
+
+void makeSynthetic(Model &model, const std::string &name) {
+  size_t colon = name.find(':');
+  std::string wanted = name.substr(0, colon), names;
+  const Preset *preset = nullptr;
+  for (const Preset &one : presets) {
+    names += (names.empty() ? "" : ", ") + std::string(one.name);
+    if (wanted == one.name)
+      preset = &one;
+  }
+  if (!preset)
+    fail("--synthetic=" + name + ": no such model; there are " + names);
+  std::string formatName =
+      colon == std::string::npos ? preset->format : name.substr(colon + 1);
+  const FormatInfo *format = findFormat(formatName);
+  if (!format || (format->block > 1 && !canPackRow(format->format)))
+    fail("--synthetic=" + name + ": the format '" + formatName +
+         "' is not one of f32, f16, bf16, q4_0, q4_1, q4_k");
+  for (int64_t row : {preset->width, preset->hidden})
+    if (row % format->block)
+      fail("--synthetic=" + name + ": the format '" + formatName +
+           "' has blocks of " + std::to_string(format->block) +
+           " weights, and the model rows of " + std::to_string(row));
+  // "synthetic-tiny", "synthetic-tiny-q4_0": the name that a server shows.
+  model.path = "synthetic-" + wanted +
+               (colon == std::string::npos ? "" : "-" + formatName);
+  // A conversation as a script, without special tokens, which the made-up
+  // vocabulary does not have.
+  model.tokenizerConfig["chat_template"] =
+      "{% for message in messages %}"
+      "{{ message.role }}: {{ message.content }}\n"
+      "{% endfor %}"
+      "{% if add_generation_prompt %}assistant:{% endif %}";
+  Config &c = model.config;
+  c.architecture = findHuggingFace(preset->huggingFace);
+  c.layers = preset->layers;
+  c.width = preset->width;
+  c.hidden = preset->hidden;
+  c.vocabulary = preset->vocabulary;
+  c.context = preset->context;
+  c.heads = preset->heads;
+  c.keyHeads = preset->keyHeads;
+  c.headSize = preset->headSize;
+  c.ropeBase = preset->ropeBase;
+  c.ropeFactors.assign(static_cast<size_t>(c.headSize) / 2, 1.0);
+  c.hasBias = c.architecture->hasBias;
+  c.hasHeadNorms = c.architecture->hasHeadNorms;
+  auto add = [&](const std::string &name, const Weight &weight) {
+    // The embedding is looked up, not multiplied: as llama.cpp's files have it,
+    // it is not packed.
+    bool isMatrix = weight.shape.size() > 1 && weight.name != "token_embd";
+    Format held = isMatrix ? format->format
+                  : weight.shape.size() > 1 && format->block == 1
+                      ? format->format
+                  : weight.shape.size() > 1 ? Format::F16
+                                            : Format::F32;
+    model.weights[name] = {held, weight.shape, nullptr};
+  };
+  for (int64_t layer = 0; layer < c.layers; ++layer)
+    for (const Weight &weight : layerWeights(c))
+      add(Model::inLayer(layer, weight.name), weight);
+  for (const Weight &weight : outerWeights(c))
+    add(weight.name, weight);
+}
+
+} // namespace greta::llm

@@ -1,0 +1,36 @@
+// Chat.h: conversations as prompts. A model's chat template is a program in
+// Jinja; minja runs it, in a process with limits. In: the model, and a
+// conversation's messages. Out: the text whose continuation is the assistant's
+// answer.
+#ifndef GRETA_LLM_CHAT_H
+#define GRETA_LLM_CHAT_H
+
+#include "model/Model.h"
+
+#include <string>
+
+namespace greta::llm {
+
+class ChatTemplate {
+public:
+  explicit ChatTemplate(const Model &model);
+
+  // Why there is no prompt for any conversation; "" if there may be.
+  const std::string &problem() const { return problem_; }
+  // With the special tokens that the model wants. Throws what the template says
+  // about messages that it does not take, and where it takes more than two
+  // seconds of a processor or 1 GiB.
+  std::string prompt(const nlohmann::json &messages) const;
+  // The token that ends an answer, by its text; "" where the model does not
+  // say.
+  const std::string &end() const { return end_; }
+
+private:
+  std::string source, begin, problem_, end_;
+};
+
+// chat.html: a page to chat with.
+extern const char chatPage[];
+
+} // namespace greta::llm
+#endif

@@ -1,0 +1,166 @@
+// Scheduler.h: many requests on one engine. In: requests, from any thread. Out:
+// their texts, piece by piece, each as if it were alone.
+//
+// One thread owns the engine. A step evaluates either the next part of one
+// prompt or a token of every sequence that generates, in turn. Steps are queued
+// one ahead of the tokens that are read, so the device does not wait: a
+// sequence that ends by what it says has then made a token too many, which is
+// dropped.
+//
+// A request is admitted, in the order of arrival, when the cache has pages for
+// its prompt and some tokens, and takes more as it grows. When the cache is out
+// of pages, the request that arrived last gives its own up, and goes on as soon
+// as they fit again, with what it has said as a part of its prompt. The request
+// that arrived first is never stopped, so every request finishes.
+//
+// Kernels for few sequences are faster than those for many, and round their
+// sums in another order: an answer depends on its neighbours by that. A
+// deterministic engine has the same kernels for any number; there a request
+// that gave up its pages begins anew and says the same once more, of which its
+// client hears only what is new.
+#ifndef GRETA_LLM_SCHEDULER_H
+#define GRETA_LLM_SCHEDULER_H
+
+#include "Options.h"
+#include "engine/Engine.h"
+#include "tokenizer/Tokenizer.h"
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+namespace greta::llm {
+
+struct Request {
+  std::vector<int32_t> tokens;
+  int64_t most = 16; // tokens to generate
+  Sampling sampling;
+  std::vector<std::string> stops; // texts that end it, and are not part of it
+  std::vector<int32_t> ends;      // tokens that do, beside the tokenizer's
+  // Called when there is a piece, on the scheduler's thread.
+  std::function<void(bool isLast)> wake;
+};
+
+// A request's text on its way to whoever asked.
+class Answer {
+public:
+  struct Piece {
+    std::string text;
+    std::string reason; // of the last one: stop, length, error
+    bool isLast = false;
+  };
+  // Takes the pieces that are ready; the last piece comes once.
+  std::vector<Piece> take();
+  // Nobody reads any more.
+  void cancel() { isCancelled = true; }
+
+  int64_t promptTokens = 0;
+  std::atomic<int64_t> generated{0};
+
+private:
+  friend class Scheduler;
+  void push(Piece piece);
+
+  std::mutex mutex;
+  std::vector<Piece> pieces;
+  std::atomic<bool> isCancelled{false};
+};
+
+struct Metrics {
+  std::atomic<int64_t> finished{0}, cancelled{0}, refused{0}, failed{0},
+      preempted{0};
+  std::atomic<int64_t> promptTokens{0}, generatedTokens{0}, steps{0};
+  std::atomic<int64_t> waiting{0}, running{0};
+  std::atomic<int64_t> stepMicroseconds{0}, firstTokenMicroseconds{0},
+      firstTokens{0};
+};
+
+class Scheduler {
+public:
+  Scheduler(Engine &engine, const Tokenizer &tokenizer, int64_t sequences,
+            int64_t queue, bool isDeterministic);
+  // Finishes what was taken, then ends.
+  ~Scheduler();
+
+  // Null where the queue is full, or problem() says why nothing is taken.
+  std::shared_ptr<Answer> submit(Request request);
+  // Takes nothing from now on. Returns when all that was taken has its answer;
+  // what has none after so many seconds fails.
+  void drain(double seconds);
+  // Why nothing is taken any more: the server ends, or the device is lost. ""
+  // as long as all is well.
+  std::string problem() const;
+  bool isLost() const { return deviceIsLost; }
+  // What no cache can hold is refused before it waits.
+  int64_t capacity() const { return engine.capacity(); }
+  const Metrics &metrics() const { return counts; }
+  int64_t freeTokens() const { return free; }
+
+private:
+  struct Job {
+    Job(Request given, std::shared_ptr<Answer> answer)
+        : request(std::move(given)), answer(std::move(answer)) {}
+    int64_t promptSize() const {
+      return static_cast<int64_t>(request.tokens.size());
+    }
+    bool isInPrompt() const { return evaluated < request.tokens.size(); }
+    // Tokens to make once more.
+    int64_t repeated() const { return said - before; }
+
+    Request request;
+    std::shared_ptr<Answer> answer; // null: finished
+    Sequence sequence;
+    int64_t place = -1;
+    size_t evaluated = 0; // tokens of the prompt
+    int64_t queued = 0;   // tokens that the device has made, or will
+    int64_t made = 0;     // of these, how many the host has read
+    int64_t before = 0;   // tokens that the prompt has of its answer
+    int64_t said = 0;     // tokens of the answer whose text is pushed or held
+    std::vector<int32_t> chosen; // what the host has read
+    std::string held;            // text that is not yet pushed
+    double arrived = seconds();
+  };
+  // Tokens on their way, and whose they are.
+  struct Step {
+    Engine::Chosen chosen;
+    std::vector<std::shared_ptr<Job>> jobs;
+  };
+
+  void run();
+  bool admit();
+  bool reserve(Job &job);
+  void grow();
+  void preempt(Job &job);
+  bool queueNext();
+  void queuePrompt(const std::shared_ptr<Job> &job);
+  void takeStep();
+  void take(Job &job, int32_t token);
+  void finish(Job &job, const char *reason);
+  void end(Job &job, Answer::Piece piece);
+  void failAll(const std::string &why);
+
+  Engine &engine;
+  const Tokenizer &tokenizer;
+  const size_t sequences, queueLimit;
+  const bool isDeterministic;
+  std::deque<std::shared_ptr<Job>> waiting;
+  std::vector<std::shared_ptr<Job>> running;
+  std::deque<Step> ahead;
+  std::vector<int64_t> freePlaces;
+  bool promptsFirst = true;
+  mutable std::mutex mutex; // of `waiting` and what follows
+  std::condition_variable changed, idle;
+  bool isEnding = false, isIdle = false, isCut = false;
+  std::string why; // nothing is taken
+  std::atomic<bool> deviceIsLost{false};
+  Metrics counts;
+  std::atomic<int64_t> free;
+  std::thread thread;
+};
+
+} // namespace greta::llm
+#endif

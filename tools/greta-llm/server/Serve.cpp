@@ -1,0 +1,374 @@
+// Serve.cpp: the verb `serve`: OpenAI's completions and chat over HTTP, on the
+// scheduler. In: requests as JSON (Requests.h). Out: answers as JSON, whole or
+// as events while they are made; /metrics in Prometheus' form; /health; at / a
+// page to chat with.
+//
+// SIGTERM and SIGINT end the server when open requests have their answers, or
+// after --grace seconds. A lost device ends it after one, with status 1.
+#include "Compile.h"
+#include "Options.h"
+#include "server/Http.h"
+#include "server/Requests.h"
+
+#include <csignal>
+#include <ctime>
+#include <malloc.h>
+#include <unistd.h>
+
+namespace greta::llm {
+namespace {
+
+using nlohmann::json;
+
+class Server {
+public:
+  Server(const Options &options, const Model &model, Engine &engine,
+         const Tokenizer &tokenizer)
+      : options(options), model(model), engine(engine),
+        scheduler(engine, tokenizer, options.parallel, options.queue,
+                  options.isDeterministic),
+        reader(model, tokenizer, scheduler.capacity()) {}
+
+  int run();
+
+private:
+  void handle(const std::shared_ptr<Exchange> &exchange);
+  void complete(const std::shared_ptr<Exchange> &exchange, bool isChat);
+  json describe(const std::string &id, bool isChat, bool isPiece,
+                const std::string &text, const std::string &reason) const;
+  json usage(const Answer &answer) const;
+  void health(Exchange &exchange) const;
+  std::string metrics() const;
+  void describeItself() const;
+  int finish(HttpServer &http);
+
+  const Options &options;
+  const Model &model;
+  Engine &engine;
+  Scheduler scheduler;
+  const RequestReader reader;
+  std::atomic<int64_t> numbered{0};
+};
+
+// Text that need not be UTF-8, as JSON.
+std::string dump(const json &value) {
+  return value.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+//===----------------------------------------------------------------------===//
+// Answers
+//===----------------------------------------------------------------------===//
+
+json Server::describe(const std::string &id, bool isChat, bool isPiece,
+                      const std::string &text,
+                      const std::string &reason) const {
+  json choice = {{"index", 0},
+                 {"finish_reason", reason.empty() ? json() : json(reason)}};
+  if (!isChat)
+    choice["text"] = text;
+  else if (isPiece)
+    choice["delta"] = {{"content", text}};
+  else
+    choice["message"] = {{"role", "assistant"}, {"content", text}};
+  const char *object = !isChat   ? "text_completion"
+                       : isPiece ? "chat.completion.chunk"
+                                 : "chat.completion";
+  return {{"id", id},
+          {"object", object},
+          {"created", static_cast<int64_t>(time(nullptr))},
+          {"model", model.path},
+          {"choices", json::array({choice})}};
+}
+
+json Server::usage(const Answer &answer) const {
+  int64_t generated = answer.generated;
+  return {{"prompt_tokens", answer.promptTokens},
+          {"completion_tokens", generated},
+          {"total_tokens", answer.promptTokens + generated}};
+}
+
+void Server::complete(const std::shared_ptr<Exchange> &exchange, bool isChat) {
+  Asked asked = reader.read(std::exchange(exchange->body, {}), isChat);
+  asked.request.wake = [weak = std::weak_ptr<Exchange>(exchange),
+                        isStream = asked.isStream](bool isLast) {
+    // Nobody needs a part of a whole answer.
+    if (isStream || isLast)
+      if (auto alive = weak.lock())
+        alive->wake(isLast);
+  };
+  std::shared_ptr<Answer> answer = scheduler.submit(std::move(asked.request));
+  if (!answer) {
+    std::string problem = scheduler.problem();
+    throw problem.empty() ? Refusal(429, "the queue is full; try again later")
+                          : Refusal(503, problem);
+  }
+  std::string id =
+      (isChat ? "chatcmpl-" : "cmpl-") + std::to_string(++numbered);
+  auto failure = [this] {
+    std::string problem = scheduler.problem();
+    return HttpServer::errorText(500, problem.empty() ? "the device failed"
+                                                      : problem);
+  };
+  auto last = [answer, note = &exchange->note] {
+    *note = "prompt " + std::to_string(answer->promptTokens) + ", generated " +
+            std::to_string(answer->generated) + " tokens";
+  };
+  Exchange::Source source;
+  if (asked.isStream)
+    source = [=, wantsUsage = asked.wantsUsage, isFirst = true]() mutable {
+      Exchange::Part part;
+      for (const Answer::Piece &piece : answer->take()) {
+        json event = describe(id, isChat, true, piece.text, piece.reason);
+        if (isChat && std::exchange(isFirst, false))
+          event["choices"][0]["delta"]["role"] = "assistant";
+        if (piece.isLast && wantsUsage)
+          event["usage"] = usage(*answer);
+        part.text +=
+            "data: " + (piece.reason == "error" ? failure() : dump(event)) +
+            "\n\n";
+        part.isLast = piece.isLast;
+      }
+      if (part.isLast) {
+        part.text += "data: [DONE]\n\n";
+        last();
+      }
+      return part;
+    };
+  else
+    source = [=, text = std::string()]() mutable {
+      Exchange::Part part;
+      for (const Answer::Piece &piece : answer->take()) {
+        text += piece.text;
+        if (!piece.isLast)
+          continue;
+        part.isLast = true;
+        last();
+        if (piece.reason == "error") {
+          part.status = scheduler.problem().empty() ? 500 : 503;
+          part.text = failure();
+          break;
+        }
+        json whole = describe(id, isChat, false, text, piece.reason);
+        whole["usage"] = usage(*answer);
+        part.text = dump(whole);
+      }
+      return part;
+    };
+  // An answer that is read to its end has nobody to tell. Events have comments;
+  // before JSON there may be spaces.
+  exchange->replyFrom(
+      std::move(source), [answer] { answer->cancel(); }, asked.isStream,
+      asked.isStream ? "text/event-stream" : "application/json",
+      asked.isStream ? ":\n\n" : " ");
+}
+
+std::string Server::metrics() const {
+  const Metrics &m = scheduler.metrics();
+  std::string text;
+  auto add = [&](const char *name, const char *kind, const char *help,
+                 double value) {
+    char line[400];
+    snprintf(line, sizeof(line),
+             "# HELP greta_%s %s\n# TYPE greta_%s %s\ngreta_%s %.15g\n", name,
+             help, name, kind, name, value);
+    text += line;
+  };
+  auto count = [](const std::atomic<int64_t> &value) {
+    return static_cast<double>(value.load());
+  };
+  add("requests_finished_total", "counter", "Requests with an answer.",
+      count(m.finished));
+  add("requests_cancelled_total", "counter", "Requests whose client left.",
+      count(m.cancelled));
+  add("requests_refused_total", "counter", "Requests that met a full queue.",
+      count(m.refused));
+  add("requests_failed_total", "counter", "Requests that the device failed.",
+      count(m.failed));
+  add("requests_preempted_total", "counter",
+      "Requests that gave their part of the cache to older ones.",
+      count(m.preempted));
+  add("requests_waiting", "gauge", "Requests in the queue.", count(m.waiting));
+  add("requests_running", "gauge", "Requests in the batch.", count(m.running));
+  add("prompt_tokens_total", "counter", "Tokens of prompts.",
+      count(m.promptTokens));
+  add("generated_tokens_total", "counter", "Tokens generated.",
+      count(m.generatedTokens));
+  add("steps_total", "counter", "Steps of the engine.", count(m.steps));
+  add("step_seconds_total", "counter", "Time in steps.",
+      count(m.stepMicroseconds) * 1e-6);
+  add("step_rows_total", "counter",
+      "Rows of tokens that steps computed, used or not.",
+      static_cast<double>(engine.stepRows()));
+  add("first_tokens_total", "counter", "Prompts that were evaluated.",
+      count(m.firstTokens));
+  add("first_token_seconds_total", "counter",
+      "Time from arrival to the first token.",
+      count(m.firstTokenMicroseconds) * 1e-6);
+  add("cache_tokens", "gauge", "Tokens that the KV cache holds.",
+      static_cast<double>(scheduler.capacity()));
+  add("cache_tokens_free", "gauge", "Of these free.",
+      static_cast<double>(scheduler.freeTokens()));
+  greta_memory memory = engine.memory();
+  add("memory_in_use_bytes", "gauge", "Device memory of buffers.",
+      static_cast<double>(memory.in_use));
+  add("memory_reserved_bytes", "gauge", "Device memory that the driver gave.",
+      static_cast<double>(memory.reserved));
+  return text;
+}
+
+void Server::health(Exchange &exchange) const {
+  std::string problem = scheduler.problem();
+  json status = {{"status", problem.empty() ? "ok" : problem}};
+  exchange.reply(problem.empty() ? 200 : 503, dump(status));
+}
+
+void Server::handle(const std::shared_ptr<Exchange> &exchange) {
+  const std::string &path = exchange->path, &method = exchange->method;
+  bool isGet = method == "GET" || method == "HEAD";
+  if (method == "POST" && path == "/v1/completions")
+    return complete(exchange, false);
+  if (method == "POST" && path == "/v1/chat/completions")
+    return complete(exchange, true);
+  if (isGet && path == "/health")
+    return health(*exchange);
+  if (isGet && path == "/metrics")
+    return exchange->reply(200, metrics(), "text/plain; version=0.0.4");
+  if (isGet && path == "/v1/models") {
+    json one = {{"id", model.path},
+                {"object", "model"},
+                {"owned_by", "greta"},
+                {"has_chat_template", reader.chatProblem().empty()}};
+    return exchange->reply(
+        200, dump({{"object", "list"}, {"data", json::array({one})}}));
+  }
+  if (isGet && path == "/") {
+    exchange->addHeader("Content-Security-Policy",
+                        "default-src 'none'; style-src 'unsafe-inline'; "
+                        "script-src 'unsafe-inline'; connect-src 'self'; "
+                        "base-uri 'none'; form-action 'none'; "
+                        "frame-ancestors 'none'");
+    return exchange->reply(200, chatPage, "text/html; charset=utf-8");
+  }
+  throw Refusal(404, "there is no " + method + " " + path);
+}
+
+//===----------------------------------------------------------------------===//
+// The server
+//===----------------------------------------------------------------------===//
+
+void Server::describeItself() const {
+  if (options.isQuiet)
+    return;
+  auto number = [](int64_t value) { return std::to_string(value); };
+  int64_t batch = engine.batch();
+  std::string line = model.path + " at " + engine.deviceName() + ": context " +
+                     number(model.config.context) + " tokens, KV cache " +
+                     number(scheduler.capacity()) + " tokens, " +
+                     number(options.parallel) + " slots in batches of " +
+                     number(batch) + ", queue " + number(options.queue);
+  fprintf(stderr, "%s\n", line.c_str());
+  if (batch < options.parallel)
+    fprintf(stderr,
+            "greta-llm: warning: the package has functions for %lld sequences "
+            "at once, so %lld take several passes over the weights; compile "
+            "with --batch=1,%lld\n",
+            static_cast<long long>(batch),
+            static_cast<long long>(options.parallel),
+            static_cast<long long>(options.parallel));
+}
+
+/// Finishes open requests and refuses new ones.
+int Server::finish(HttpServer &http) {
+  double end = seconds() + static_cast<double>(options.grace);
+  http.quiesce();
+  scheduler.drain(static_cast<double>(options.grace));
+  // Who does not read has until then, too, and a moment.
+  while (http.isBusy() && seconds() < end + 1 && !scheduler.isLost())
+    usleep(10000);
+  http.stop();
+  return 0;
+}
+
+int Server::run() {
+  std::string key;
+  if (!options.keyFile.empty()) {
+    key = readText(options.keyFile);
+    key = key.substr(0, key.find_first_of("\r\n"));
+    if (key.empty())
+      fail(options.keyFile + ": its first line is empty");
+  }
+  bool isLocal = options.host == "127.0.0.1" || options.host == "::1" ||
+                 options.host == "localhost";
+  if (!isLocal && key.empty())
+    fail("others can reach " + options.host +
+         "; name a file with a key that they have to bring (--api-key-file)");
+  describeItself();
+  HttpServer http(
+      options.host, static_cast<int>(options.port), key,
+      static_cast<unsigned>(options.parallel + options.queue), !options.isQuiet,
+      [this](const std::shared_ptr<Exchange> &exchange) { handle(exchange); });
+  printf("listening at http://%s:%d\n", options.host.c_str(), http.port());
+  fflush(stdout);
+  sigset_t ending;
+  sigemptyset(&ending);
+  sigaddset(&ending, SIGTERM);
+  sigaddset(&ending, SIGINT);
+  const timespec moment{0, 100'000'000};
+  while (!scheduler.isLost())
+    if (sigtimedwait(&ending, nullptr, &moment) > 0)
+      return finish(http);
+  // For a second, who waits and who asks is told. What is left of the device
+  // may hang when it is closed.
+  sleep(1);
+  fflush(nullptr);
+  _exit(1);
+}
+
+/// How many sequences generate together: powers of two up to the slots, so that
+/// a step of few has kernels of its own.
+std::vector<int64_t> sizesUpTo(int64_t slots) {
+  constexpr int64_t largest = 32; // of more, a step takes several
+  std::vector<int64_t> sizes;
+  for (int64_t size = 1; size < std::min(slots, largest); size *= 2)
+    sizes.push_back(size);
+  sizes.push_back(std::min(slots, largest));
+  return sizes;
+}
+
+/// Memory of requests goes back to the system when they are answered. By itself
+/// the C library keeps a heap for each thread, and after the first large text
+/// is freed it puts the next ones into these, where they leave holes.
+void returnMemory() {
+#ifdef __GLIBC__
+  mallopt(M_ARENA_MAX, 2);
+  mallopt(M_MMAP_THRESHOLD, 64 << 10);
+  mallopt(M_TRIM_THRESHOLD, 1 << 20);
+#endif
+}
+
+} // namespace
+
+int serve(const Options &options) {
+  returnMemory();
+  // Before there are threads, so that none of them is interrupted.
+  sigset_t ending;
+  sigemptyset(&ending);
+  sigaddset(&ending, SIGTERM);
+  sigaddset(&ending, SIGINT);
+  pthread_sigmask(SIG_BLOCK, &ending, nullptr);
+  signal(SIGPIPE, SIG_IGN);
+  Model model = readModel(options.model, options.synthetic);
+  Tokenizer tokenizer(model);
+  EngineOptions engineOptions = EngineOptions::of(options);
+  engineOptions.sequences = options.parallel;
+  std::string package = packageFor(model, options, sizesUpTo(options.parallel));
+  sigset_t pending;
+  if (sigpending(&pending) == 0 && (sigismember(&pending, SIGTERM) == 1 ||
+                                    sigismember(&pending, SIGINT) == 1))
+    return 0; // while the kernels were compiled
+  Engine engine(model, package, engineOptions);
+  engine.warmUp();
+  return Server(options, model, engine, tokenizer).run();
+}
+
+} // namespace greta::llm

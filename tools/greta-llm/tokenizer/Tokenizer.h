@@ -1,0 +1,44 @@
+// Tokenizer.h: text to tokens and back, by byte-pair merges. In: a model's
+// tokenizer.json, or the same tables from GGUF's metadata. Out: the ids that
+// Hugging Face's `tokenizers` gives.
+//
+//   text → added tokens cut out → normalised → split by patterns → merged
+//
+// Merging starts from characters, which stand for bytes where the tokenizer is
+// byte-level, and joins the neighbours of the lowest rank until none has one.
+#ifndef GRETA_LLM_TOKENIZER_H
+#define GRETA_LLM_TOKENIZER_H
+
+#include "model/Model.h"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace greta::llm {
+
+class Tokenizer {
+public:
+  explicit Tokenizer(const Model &model);
+  ~Tokenizer();
+  Tokenizer(Tokenizer &&) noexcept;
+
+  // `addsSpecial`: what the model wants around a text, such as its beginning.
+  std::vector<int32_t> encode(const std::string &text, bool addsSpecial) const;
+  // The bytes that a token stands for; none for special ones. A token may be
+  // part of a character.
+  std::string bytesOf(int32_t token) const;
+  bool isEnd(int32_t token) const;
+  std::optional<int32_t> find(const std::string &token) const;
+  size_t size() const;
+
+  struct Tables;
+
+private:
+  std::unique_ptr<Tables> tables;
+};
+
+} // namespace greta::llm
+#endif

@@ -1,0 +1,107 @@
+// TokenizerTables.h: what a tokenizer is made of, whichever file it came from
+// (TokenizerFiles.cpp), and a compiled pattern.
+#ifndef GRETA_LLM_TOKENIZER_TABLES_H
+#define GRETA_LLM_TOKENIZER_TABLES_H
+
+#include "tokenizer/Tokenizer.h"
+
+#include <array>
+
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include <pcre2.h>
+
+namespace greta::llm {
+
+// No vocabulary that is known has tokens of a tenth of it. Texts are compared
+// with added tokens byte by byte, so it bounds the time that each byte takes.
+constexpr size_t largestToken = 1024;
+
+// A regular expression over UTF-8 text.
+class Pattern {
+public:
+  explicit Pattern(const std::string &text);
+  // [begin, end) of the first match at or behind `from`; none: no value.
+  std::optional<std::pair<size_t, size_t>> find(const std::string &text,
+                                                size_t from) const;
+
+private:
+  struct Free {
+    void operator()(pcre2_code *code) const { pcre2_code_free(code); }
+    void operator()(pcre2_match_data *data) const {
+      pcre2_match_data_free(data);
+    }
+  };
+  std::unique_ptr<pcre2_code, Free> code;
+};
+
+struct AddedToken {
+  std::string text;
+  int32_t id;
+  bool isSpecial, stripsLeft, stripsRight;
+};
+
+enum class Prepend { Never, First, Always };
+
+struct Tokenizer::Tables {
+  std::vector<std::string> tokens; // as the vocabulary spells them
+  std::unordered_map<std::string, int32_t> ids;
+  std::vector<AddedToken> added; // sorted by text, by `finish`
+  size_t addedFrom[257] = {};    // the first that begins with a byte
+  std::unordered_map<int32_t, bool> isSpecial; // of added tokens
+
+  // Before merging.
+  bool composes = false;             // Unicode's NFC
+  Prepend prepends = Prepend::Never; // a space, where a text begins
+  bool spacesAreBars = false;        // " " becomes U+2581
+  bool prependsOnce = false;         // not where there is one
+  std::vector<Pattern> patterns;     // each splits what the last one left
+  bool isByteLevel = false;          // characters stand for bytes
+  bool startsWithSpace = false;      // byte level: a space before the text
+
+  // Merging: two tokens → rank, joined token. Without ranks, tokens join whose
+  // text together is a token, the highest score first.
+  struct Merge {
+    int64_t rank;
+    int32_t joined;
+  };
+  std::unordered_map<uint64_t, Merge> merges;
+  std::vector<float> scores;
+  bool takesWholePieces = false; // a piece that is a token is one
+  bool fallsBackToBytes = false; // an unknown character is <0x..> per byte
+  std::array<std::optional<int32_t>, 256> byteTokens; // <0x00> to <0xFF>
+  std::optional<int32_t> unknown;
+  bool fusesUnknown = false;
+
+  std::vector<int32_t> before, after; // what the model wants around a text
+  std::vector<int32_t> ends;
+
+  static uint64_t key(int32_t left, int32_t right) {
+    return uint64_t(static_cast<uint32_t>(left)) << 32 |
+           static_cast<uint32_t>(right);
+  }
+  std::optional<Merge> mergeOf(int32_t left, int32_t right) const;
+  // Makes what is looked up out of what was read.
+  void finish();
+  // The longest added token that `text` has at `at`; none: null.
+  const AddedToken *longestAdded(const std::string &text, size_t at) const;
+  std::optional<int32_t> find(const std::string &token) const {
+    auto it = ids.find(token);
+    return it == ids.end() ? std::nullopt : std::optional<int32_t>(it->second);
+  }
+  void encodeText(std::string text, bool isFirst,
+                  std::vector<int32_t> &to) const;
+  void encodePiece(const std::string &piece, std::vector<int32_t> &to) const;
+};
+
+// The bar that stands for a space in SentencePiece's vocabularies.
+constexpr const char *bar = "\xe2\x96\x81";
+
+// The character of GPT-2's alphabet that stands for a byte, as UTF-8.
+const std::string &characterOf(unsigned char byte);
+// How many bytes the character has that begins with `lead`.
+size_t characterSize(unsigned char lead);
+void replaceAll(std::string &text, const std::string &from,
+                const std::string &to);
+
+} // namespace greta::llm
+#endif
