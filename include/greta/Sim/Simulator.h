@@ -45,8 +45,8 @@ struct Dim3 {
 /// whatever is chosen; Bounds adds the exact per-allocation report for scratch
 /// and LDS. Align is not among All: it reports what is slow and what only the
 /// unaligned access mode allows, which is the one AMD's drivers set. Programs
-/// (lib/Sim/Checks/Programs.h) runs workgroups one after another; memory that is
-/// allocated for it knows what was written.
+/// (lib/Sim/Checks/Programs.h) runs workgroups one after another; memory that
+/// is allocated for it knows what was written.
 enum Check : unsigned {
   CheckNone = 0,
   CheckBounds = 1,
