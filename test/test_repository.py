@@ -37,6 +37,11 @@ def test_reference_pages_are_current():
     assert run.returncode == 0, run.stdout[:4000] + run.stderr
 
 
+def test_stage_pages_are_current():
+    run = subprocess.run([ROOT / "scripts" / "stage-docs", "--check"], capture_output=True, text=True)
+    assert run.returncode == 0, run.stdout[:4000] + run.stderr
+
+
 def heading_anchor(heading):
     """The name that a heading has in a link, as GitHub makes it."""
     return re.sub(r"[^\w\- ]", "", re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading).lower()).replace(" ", "-")

@@ -31,7 +31,7 @@ static StringRef matrixUnit(tile::FuncOp kernel) {
 }
 
 /// Fused ops: into kernels, and those to block programs for the target.
-static void buildFusedPipeline(PassManager &passes, const TargetRow &row,
+static void buildFusedPipeline(OpPassManager &passes, const TargetRow &row,
                                bool matrix, const CompileOptions &options) {
   std::string target = row.name.str();
   passes.addNestedPass<func::FuncOp>(
@@ -55,7 +55,7 @@ static void buildFusedPipeline(PassManager &passes, const TargetRow &row,
 }
 
 /// Block programs: for the target, and without what it leaves to do twice.
-static void buildBlockPipeline(PassManager &passes, const TargetRow &row,
+static void buildBlockPipeline(OpPassManager &passes, const TargetRow &row,
                                bool matrix) {
   passes.addPass(createGretaTileExplicitArgumentsPass());
   passes.addPass(createGretaTilePromiseArgumentsPass());
@@ -74,11 +74,9 @@ static void buildBlockPipeline(PassManager &passes, const TargetRow &row,
   kernel.addPass(createLoopInvariantCodeMotionPass());
 }
 
-/// From greta ops or block programs to one lane's program, the same for every
-/// GPU.
-static void buildPipeline(PassManager &passes, const TargetRow &row,
-                          bool matrix, bool launches,
-                          const CompileOptions &options) {
+void greta::buildGpuPipeline(OpPassManager &passes, const TargetRow &row,
+                             bool matrix, bool launches,
+                             const CompileOptions &options) {
   if (launches)
     buildBlockPipeline(passes, row, matrix);
   else
@@ -157,7 +155,7 @@ LogicalResult greta::compileForGpu(OwningOpRef<ModuleOp> module,
     TimingScope timing = options.nest("lower to one lane's program");
     PassManager passes(module->getContext());
     bool launches = launchesKernels(*module->getOps<func::FuncOp>().begin());
-    buildPipeline(passes, row, matrix, launches, options);
+    buildGpuPipeline(passes, row, matrix, launches, options);
     if (failed(passes.run(*module)))
       return failure();
   }

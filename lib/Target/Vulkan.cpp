@@ -3,7 +3,7 @@
 // Sources, by the names the rows use:
 //   spec: Vulkan 1.3 specification, "Required Limits" and "Required Features"
 //   measured: our own probes of 2026-11-20 and 21
-//   (docs/internals/architecture.md): the
+//   (docs/internals/stages/2-configuration.md): the
 //     H200 with driver 580.159.04 and lavapipe 26.1; shared memory per SM
 //     counted by how many one-wave workgroups run at once, layouts read with an
 //     iota kernel

@@ -32,6 +32,49 @@
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/raw_ostream.h"
 
+namespace {
+/// Options of greta-to-lanes.
+struct LanesOptions : mlir::PassPipelineOptions<LanesOptions> {
+  Option<std::string> target{*this, "target",
+                             llvm::cl::desc("a GPU of the target table")};
+  Option<bool> matrix{*this, "matrix",
+                      llvm::cl::desc("use the target's matrix instructions"),
+                      llvm::cl::init(true)};
+  Option<bool> blocks{*this, "blocks",
+                      llvm::cl::desc("the functions launch block programs"),
+                      llvm::cl::init(false)};
+};
+} // namespace
+
+/// Registers greta-to-lanes: what packages are compiled with, up to one lane's
+/// program.
+static void registerLanesPipeline() {
+  mlir::registerPassPipeline(
+      "greta-to-lanes",
+      "greta ops or block programs to one lane's program for a GPU",
+      [](mlir::OpPassManager &passes, llvm::StringRef text,
+         llvm::function_ref<llvm::LogicalResult(const llvm::Twine &)> error) {
+        LanesOptions options;
+        if (failed(options.parseFromString(text)))
+          return llvm::failure();
+        auto row = greta::lookupTarget(options.target);
+        if (!row)
+          return error(llvm::toString(row.takeError()));
+        if (!(*row)->isHip() && !(*row)->isVulkan())
+          return error("greta-to-lanes: '" + options.target +
+                       "' is no GPU; say target=gfx942");
+        if (!options.blocks)
+          passes.addNestedPass<mlir::func::FuncOp>(
+              greta::createGretaAnnotateShapesPass());
+        greta::buildGpuPipeline(passes, **row, options.matrix, options.blocks,
+                                {});
+        return llvm::success();
+      },
+      [](llvm::function_ref<void(const mlir::detail::PassOptions &)> show) {
+        show(LanesOptions());
+      });
+}
+
 int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
   registry.insert<greta::GretaDialect, greta::tile::GretaTileDialect,
@@ -46,6 +89,7 @@ int main(int argc, char **argv) {
   mlir::PassPipelineRegistration<>(
       "greta-to-host", "greta ops on tensors to the LLVM dialect for a CPU",
       greta::buildHostPipeline);
+  registerLanesPipeline();
   greta::registerGretaPasses();
   registerDrawLayouts();
   mlir::registerTransformsPasses();

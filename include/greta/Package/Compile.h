@@ -17,12 +17,20 @@
 
 namespace mlir {
 class DialectRegistry;
+class OpPassManager;
 } // namespace mlir
 
 namespace greta {
 
 /// Everything the generators need registered before a module is parsed.
 void registerCompilerDialects(mlir::DialectRegistry &registry);
+
+/// The passes from greta ops, or from block programs where `launches` says that
+/// functions launch them, to one lane's program for a hip or vulkan row.
+/// `matrix`: whether the row's matrix instructions are used.
+void buildGpuPipeline(mlir::OpPassManager &passes, const TargetRow &row,
+                      bool matrix, bool launches,
+                      const CompileOptions &options);
 
 /// Appends the variants of `row` for the one public function of `module`.
 llvm::LogicalResult

@@ -31,9 +31,9 @@ struct FragmentBasis {
 };
 
 /// Where the elements of a matrix operand are: the XOR of the bases of the set
-/// bits of the register and the lane (docs/internals/architecture.md,
-/// "Layouts"). A zero basis replicates. Rows and columns of A are (m, k), of B
-/// (k, n), of the accumulator (m, n). Empty: the device does not say, and
+/// bits of the register and the lane (docs/internals/stages/4-layouts.md,
+/// "The attribute"). A zero basis replicates. Rows and columns of A are (m, k),
+/// of B (k, n), of the accumulator (m, n). Empty: the device does not say, and
 /// nobody probed it.
 struct FragmentLayout {
   llvm::ArrayRef<FragmentBasis> reg;
