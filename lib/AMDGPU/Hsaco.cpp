@@ -200,9 +200,9 @@ static void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
   passes.run(module, modules);
 }
 
-/// Where accesses come from and which arguments they reach memory through, for
-/// the simulator's checks: the constant greta.accesses has a line of text for
-/// each place,
+/// Tells the simulator's checks the source line of each access and the
+/// arguments through which it reaches memory: the constant greta.accesses has a
+/// line of text for each place,
 ///   /home/me/k.py:12:8 0,3
 /// for arguments 0 and 3, or '*' where a pointer comes from elsewhere, and the
 /// section greta_access_pcs the addresses of instructions, each with a line's

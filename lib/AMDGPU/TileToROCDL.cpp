@@ -17,8 +17,9 @@
 // Arguments keep their order and get their natural alignment from LLVM's data
 // layout, which is the package's argument ABI. Pointers are not `noalias`: a
 // caller may pass one buffer as input and output, and row kernels gain nothing
-// from it, as all loads of a step come before its stores anyway. What a kernel
-// does not write through is `readonly`, what it does not read `writeonly`.
+// from it, as all loads of a step come before its stores anyway. An argument
+// that the kernel does not write through is `readonly`, one that it does not
+// read `writeonly`.
 // Alignment is on the accesses, which know it better than the argument.
 //
 //===----------------------------------------------------------------------===//

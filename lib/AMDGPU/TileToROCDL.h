@@ -26,14 +26,14 @@ struct LaneExchange {
   bool permlane32Swap;
 };
 
-/// What the patterns need to know of the kernel they work in.
+/// The facts that patterns need about the kernel they work in.
 struct Kernel {
   int32_t blockSize = 0, waveSize = 0;
   /// The LDS global of every shared_alloc, and where in it the array begins.
   llvm::DenseMap<mlir::Operation *, std::pair<mlir::LLVM::GlobalOp, uint64_t>>
       shared;
-  /// Of what loads straight to shared memory writes; null where none does.
-  /// Barriers order it, so that nothing else there is an alias.
+  /// The alias scope of direct loads to shared memory; null if there are none.
+  /// Barriers order them, so nothing else there aliases them.
   mlir::LLVM::AliasScopeAttr direct;
   /// Loads in pipelined loops, and the last step to their base where it fits
   /// into the 32 bits of a buffer load's scalar offset.
@@ -129,7 +129,7 @@ void populateShufflePatterns(const mlir::LLVMTypeConverter &converter,
                              mlir::RewritePatternSet &patterns,
                              const LaneExchange &exchange);
 
-/// What combines the halves of a wave (TileToROCDLShuffle.cpp).
+/// Combines the halves of a wave (TileToROCDLShuffle.cpp).
 void combineHalves(mlir::Operation *kernel, const TargetRow &row);
 
 /// Functions whose flags ask for the bare instruction (TileToROCDLMath.cpp).

@@ -7,9 +7,9 @@
 // which may be negative: an offset that wraps on its way is for a mask's
 // selection, or another kind of load.
 //
-// Loads straight to shared memory are buffer loads everywhere. What is beyond
-// the records of their descriptor, 2^31 - 1 bytes, comes as zeros, and that is
-// where the offsets of masked lanes are. Loads with a mask do the same with all
+// Loads straight to shared memory are buffer loads everywhere. Bytes beyond the
+// records of their descriptor, 2^31 - 1 bytes, read as zeros, and masked lanes
+// have their offsets there. Loads with a mask do the same with all
 // but the last 16 of 2^32 bytes.
 //
 //===----------------------------------------------------------------------===//

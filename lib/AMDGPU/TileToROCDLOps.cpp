@@ -106,8 +106,8 @@ static void buildBarrier(tile::BarrierOp op, ImplicitLocOpBuilder &b) {
 /// ScheduleKind.
 static constexpr uint32_t scheduleMasks[] = {0x8, 0x100, 0x200, 0x20, 0x2};
 
-/// An operand of a matrix instruction as its intrinsic takes it. Where MFMA is
-/// older than LLVM's bfloat, it takes 16-bit integers.
+/// An operand of a matrix instruction as its intrinsic takes it. An MFMA older
+/// than LLVM's bfloat takes 16-bit integers.
 static Value matrixOperand(StringRef name, Value value,
                            ImplicitLocOpBuilder &b) {
   auto type = cast<VectorType>(value.getType());

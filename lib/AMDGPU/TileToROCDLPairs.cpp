@@ -144,8 +144,8 @@ static bool areAlike(Operation *first, Operation *second) {
          !llvm::is_contained(second->getOperands(), first->getResult(0));
 }
 
-/// Where it takes the time of matrix instructions: neighbours of the program as
-/// one op of a pair.
+/// In loops with matrix instructions, whose time it takes, two neighbouring ops
+/// become one op on a pair.
 static void pairNeighbours(Block *block) {
   if (block->getOps<tile::MmaOp>().empty())
     return;

@@ -81,8 +81,8 @@ static void optimise(Module &module, TargetMachine &machine) {
   builder.buildPerModuleDefaultPipeline(OptimizationLevel::O2).run(module, mam);
 }
 
-/// What a host object may call: libc's memory and libm. Anything else, such as
-/// a compiler's helper, is in no library that the object names.
+/// A host object may call libc's memory functions and libm. Anything else, such
+/// as a compiler's helper, is in no library that the object names.
 static bool isLibrarySymbol(StringRef name) {
   auto known = [](StringRef name) {
     return StringSwitch<bool>(name)

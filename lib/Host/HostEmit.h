@@ -14,7 +14,8 @@ mlir::FailureOr<std::string>
 emit(mlir::ModuleOp module, llvm::StringRef function, llvm::StringRef entry,
      unsigned pointers, unsigned symbols, const CompileOptions &options);
 
-/// What the code runs on: "x86-64-v3" or "aarch64"; empty: no such host.
+/// The machine that the code runs on: "x86-64-v3" or "aarch64"; empty: no such
+/// host.
 llvm::StringRef architecture();
 
 } // namespace greta::host

@@ -221,7 +221,7 @@ static LogicalResult passTensorsByPointer(func::FuncOp func) {
     auto type = cast<RankedTensorType>(terminator->getOperand(i).getType());
     destinations.push_back(
         viewAs(b, pointers[args + i], type, spec.results[i], symbols));
-    // What is updated in place lies in the result from the beginning.
+    // A tensor that is updated in place lies in the result from the beginning.
     if (std::optional<unsigned> tied = spec.results[i].tied) {
       arguments[*tied] =
           viewAs(b, pointers[args + i],
@@ -331,8 +331,9 @@ struct Step
   StringRef name;
 };
 
-/// What is left of bf16 is loads, stores, constants, selects and bitcasts: the
-/// integer of its bits does, and LLVM has no vector selects of it but by f32.
+/// Only loads, stores, constants, selects and bitcasts of bf16 are left: the
+/// integer of its bits serves for them, and LLVM has no vector selects of it
+/// but by f32.
 struct BFloatToInteger
     : PassWrapper<BFloatToInteger, OperationPass<LLVM::LLVMFuncOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(BFloatToInteger)

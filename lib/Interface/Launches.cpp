@@ -166,7 +166,7 @@ LogicalResult greta::checkLaunches(func::FuncOp func) {
 
 OwningOpRef<ModuleOp> greta::withKernels(func::FuncOp func,
                                          SymbolTable &symbols) {
-  // Of each kernel the first argument that every launch computes.
+  // The first argument of each kernel that every launch computes.
   llvm::MapVector<StringRef, unsigned> computed;
   for (auto launch : func.getOps<tile::LaunchOp>()) {
     auto kernel = symbols.lookup<tile::FuncOp>(launch.getKernel());

@@ -84,7 +84,8 @@ Holder Conversion::source(unsigned reg, unsigned lane, unsigned wave) const {
 }
 
 namespace {
-/// What a bit of the destination's holder adds to the source's holder.
+/// Maps a bit of the destination's holder to the bits it adds to the source's
+/// holder.
 struct Image {
   uint32_t reg = 0, lane = 0;
 };
@@ -215,8 +216,8 @@ static llvm::SmallVector<uint32_t> makeSelectors(const Plan &plan,
   return basis;
 }
 
-/// Decides between Identity and Registers for moves within a thread. Where the
-/// source holds copies, a register that may stay itself does.
+/// Decides between Identity and Registers for moves within a thread. If the
+/// source holds copies, a register stays itself when it may.
 static void preferSameRegisters(const Layout &src, Conversion &conversion) {
   bool identity = src.numRegisters() == conversion.moves.size();
   for (auto [reg, move] : llvm::enumerate(conversion.moves)) {

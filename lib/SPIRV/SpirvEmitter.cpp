@@ -83,7 +83,7 @@ static bool operator==(const CoopMatrixShape &x, const CoopMatrixShape &y) {
          std::tie(y.m, y.n, y.k, y.a, y.b, y.c, y.result);
 }
 
-/// Of the same row of the target table, so that the types say it all.
+/// Both come from the same row of the target table, so the types say all.
 static bool operator==(const CoopMatrixLayout &x, const CoopMatrixLayout &y) {
   return std::tie(x.use, x.dtype, x.rows, x.columns) ==
          std::tie(y.use, y.dtype, y.rows, y.columns);

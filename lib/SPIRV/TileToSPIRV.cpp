@@ -44,8 +44,7 @@ Parts KernelEmitter::get(Value value) {
   auto known = values.find(value);
   if (known != values.end())
     return known->second;
-  // Where the words were made, so that the elements are known wherever they
-  // are; later users find them.
+  // The elements are made where the words were, so every later user finds them.
   const Words &packed = words.at(value);
   OpBuilder::InsertionGuard guard(b);
   if (packed.last)
@@ -252,7 +251,7 @@ static bool isElementInMemory(Type type) {
 }
 
 /// One push-constant block with every argument at its natural alignment;
-/// docs/internals/package.md says so. Where a device has fewer push constants,
+/// docs/internals/package.md says so. On a device with fewer push constants,
 /// the runtime makes the kernel read the block from memory.
 LogicalResult KernelEmitter::emitArguments() {
   constexpr unsigned mostBytes = 4096;

@@ -14,7 +14,7 @@ using namespace mlir;
 using greta::tospirv::KernelEmitter;
 using greta::tospirv::PartList;
 
-/// What `operands` are in registers, one after another.
+/// The registers of `operands`, one after another.
 static PartList flatten(KernelEmitter &emitter, ValueRange operands) {
   PartList all;
   for (Value operand : operands)

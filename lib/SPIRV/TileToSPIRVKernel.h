@@ -7,7 +7,7 @@
 // that the kernel's vectors hold becomes one SPIR-V scalar (drivers' compilers
 // work on scalars and pack 16-bit ones again themselves), so that vectors of
 // any length need no types of their own and thousands of unrolled ops cost a
-// few milliseconds. What a source type becomes in registers:
+// few milliseconds. Source types become these in registers:
 //
 //   f16 f32 f64 i1 i8 i16 i32 i64   the same
 //   bf16                    f32 whose low 16 bits are zero
@@ -92,7 +92,8 @@ public:
   void setElements(mlir::Value value, Parts parts);
   bool hasWords(mlir::Value value) const { return words.contains(value); }
   void setWords(mlir::Value value, Parts parts);
-  /// What control flow passes on: words of a packed value, elements of others.
+  /// The values that control flow passes on: words of a packed value, elements
+  /// of others.
   PartList getCarried(mlir::Value value);
   llvm::SmallVector<mlir::Type> carriedTypes(mlir::Type type);
   /// Elements of a source value: 1 for a scalar.
@@ -210,7 +211,7 @@ public:
   mlir::Value toMemory(mlir::Type element, mlir::Value value);
   mlir::Value fromMemory(mlir::Type element, mlir::Value value);
 
-  /// What loads and stores of shared memory say about themselves.
+  /// The memory operands of loads and stores of shared memory.
   mlir::spirv::MemoryAccessAttr sharedAccess();
 
   //===--- Pointers and atomics (TileToSPIRVPointers.cpp) -----------------===//

@@ -17,8 +17,8 @@ LogicalResult KernelEmitter::emitMathOp(Operation *op) {
   if (op->getNumResults() != 1)
     return unknown(op);
   Type scalar = getElementTypeOrSelf(op->getResult(0).getType());
-  // Vulkan counts the bits of 32-bit integers only. Of f64 greta-expand leaves
-  // GLSL's roundings and roots.
+  // Vulkan counts the bits of 32-bit integers only. greta-expand leaves only
+  // GLSL's roundings and roots of f64.
   if (!scalar.isF32() && !scalar.isF64() && !isa<math::AbsIOp>(op) &&
       !(isa<math::CtPopOp>(op) && scalar.isInteger(32)) &&
       !(isa<math::FmaOp>(op) && scalar.isF16()))

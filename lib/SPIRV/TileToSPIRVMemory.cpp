@@ -187,7 +187,7 @@ LogicalResult KernelEmitter::emitAccess(Operation *op, Value base, Value offset,
     return op->emitOpError("moves ")
            << type << " aligned to " << align
            << " bytes; greta-tile-to-spirv needs the alignment of an element";
-  // What nobody writes needs no order, and may come from any cache.
+  // Memory that nobody writes needs no order, and may come from any cache.
   BlockArgument argument = tile::argumentOf(base);
   bool isReadonly = argument && kernel.getArgAttr(argument.getArgNumber(),
                                                   tile::readonlyName);

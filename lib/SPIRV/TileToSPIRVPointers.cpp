@@ -47,7 +47,7 @@ FailureOr<spirv::Scope> KernelEmitter::scopeOf(Operation *op,
                          "device: use 'device'");
 }
 
-/// Where a lane's atomic happens, and for whom.
+/// The scope of a lane's atomic and the storage that it orders.
 template <typename OpT>
 FailureOr<KernelEmitter::AtomicPlace> KernelEmitter::atomicPlace(OpT op) {
   FailureOr<spirv::Scope> scope = scopeOf(op, op.getScope());

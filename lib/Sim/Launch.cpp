@@ -128,7 +128,7 @@ void Launch::fillHidden(const KernelArgument &a, uint8_t *p) {
 }
 
 void Launch::fillArguments() {
-  // Of a kernel without arguments there are no bytes, not even their address.
+  // A kernel without arguments has no bytes, not even their address.
   llvm::copy(config.kernarg, arguments);
   for (const KernelArgument &a : info.args)
     if (StringRef(a.kind).starts_with("hidden_"))
@@ -179,8 +179,8 @@ void Launch::startWave(Workgroup &g, unsigned worker, unsigned index,
   uint32_t items = uint32_t(config.block.count());
   uint32_t first = index * w.lanes;
   uint32_t count = std::min<uint32_t>(items - first, w.lanes);
-  // ENABLE_VGPR_WORKITEM_ID: which of y and z there are beside x. Those that
-  // are not are zeros where all share a register: LLVM masks nothing then.
+  // ENABLE_VGPR_WORKITEM_ID: which of y and z there are beside x. The others
+  // are zeros if all share a register: LLVM masks nothing then.
   unsigned dims = 1 + std::min(kernel.rsrc2 >> 11 & 3, 2u);
   bool packed = !chip.isGfx10();
   for (unsigned l = 0; l < count; ++l) {

@@ -14,7 +14,7 @@ struct Region {
   uint64_t base = 0, size = 0;
   void *block = nullptr; ///< what to free; null when the caller owns it
   bool code = false;     ///< a loaded code object
-  /// Of each byte whether it was ever written; null: all of them.
+  /// Says for each byte whether it was ever written; null: all were.
   uint8_t *defined = nullptr;
 };
 

@@ -16,7 +16,7 @@ void signalBarrier(Wave &w, const Inst &i);
 /// Blocks the wave until every wave that has not ended has signalled.
 void waitBarrier(Wave &w, const Inst &i);
 
-/// What to run beside the instructions.
+/// The checks and recorders to run beside the instructions.
 struct RunOptions {
   bool checked = false;
   uint64_t trace = 0;

@@ -232,7 +232,7 @@ static constexpr StringRef featuresRdna[] = {"row_xmask", "buffer_oob_select",
                                              "atomic_add_f32"};
 
 namespace {
-/// What differs between chips of one generation.
+/// The numbers that differ between chips of one generation.
 struct Chip {
   StringRef name;
   ArrayRef<StringRef> aliases;
@@ -278,8 +278,8 @@ TargetRow cdna(Chip chip, unsigned ldsBytes, unsigned xcds,
 /// without).
 TileFacts tilesOfCdna(double ldsBytes, double cacheBytes, double turnDirect) {
   TileFacts tiles;
-  // What LLVM needs beside the estimate; where that is too little, it is told
-  // (lib/Package/Hip.cpp).
+  // Registers that LLVM needs beside the estimate; if they are too few, the
+  // chooser is told (lib/Package/Hip.cpp).
   tiles.spareVgprs = 4;
   // Lanes are many: they load packed weights by words.
   tiles.weightsOfLane = 8;
@@ -358,7 +358,7 @@ MatrixInstruction greta::detail::wmmaOfRdna4(StringRef name, StringRef in,
 
 TileFacts greta::detail::tilesOfRdna(unsigned copies) {
   TileFacts tiles;
-  // Where lanes hold operands twice, LLVM needs more of them on their way.
+  // If lanes hold operands twice, LLVM needs more of them on their way.
   tiles.spareVgprs = 16 * copies;
   tiles.transposed = 1 + copies;
   LoopRates &loop = tiles.loop;

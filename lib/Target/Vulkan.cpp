@@ -171,13 +171,14 @@ struct Unit {
   unsigned computeUnits, simdsPerUnit, maxWavesPerSimd, clockMHz, bandwidthGBs;
 };
 
-/// What drivers compile: matrices come from shared memory as a whole, and the
-/// next block waits in registers. Of the rates, those of the only device that
-/// was measured, the H200: fitted to 165 tiles at 23 shapes (h200_tuning.json
-/// and lib/Configure/Measured.json, by docs/benchmarks/tile_times.py: mean
-/// error 10 %, the tile it takes 2.4 % slower than the best; the model before
-/// 12 and 2.7 %). A latency beside the turn's own work, and workgroups that
-/// overlap, fit better (8 %), but take small tiles, which nobody has measured.
+/// Drivers compile these so: matrices come from shared memory as a whole, and
+/// the next block waits in registers. The rates are those of the only device
+/// that was measured, the H200: fitted to 165 tiles at 23 shapes
+/// (h200_tuning.json and lib/Configure/Measured.json, by
+/// docs/benchmarks/tile_times.py: mean error 10 %, the tile it takes 2.4 %
+/// slower than the best; the model before 12 and 2.7 %). A latency beside the
+/// turn's own work, and workgroups that overlap, fit better (8 %), but take
+/// small tiles, which nobody has measured.
 TileFacts tilesOfDriver() {
   TileFacts tiles;
   tiles.stages = 1;
@@ -232,7 +233,7 @@ TileFacts tilesOfNvidia() {
   return tiles;
 }
 
-/// Lanes do what those of AMD's code objects do. Of the rates, those of RADV's
+/// Lanes do what those of AMD's code objects do. The rates are those of RADV's
 /// code in the simulator's model, fitted to 23 tiles of 4096x4096x4096 and
 /// 1024x1024x1024 on phoenix, navi31 (Mesa 25.0.7 and 26.1.6) and gfx1201: mean
 /// error 11 %, the tile it takes up to 4.4 % slower than the best. Mesa 26
@@ -241,7 +242,8 @@ TileFacts tilesOfNvidia() {
 /// as LLVM does, so that several small workgroups hide each other's waits.
 /// Attention's tiles are those that its registers have room for by RADV's own
 /// count: 16 rows a wave by 16 keys of 128 elements spill nothing with 8 waves
-/// (navi31, both releases), 8 registers with 4. Of few queries 32 keys.
+/// (navi31, both releases), 8 registers with 4. Tiles of few queries have 32
+/// keys.
 TileFacts tilesOfRadv() {
   TileFacts tiles = tilesOfDriver();
   const TileFacts ofRdna = greta::detail::tilesOfRdna(/*copies=*/2);
@@ -342,7 +344,8 @@ static const TargetRow rows[] = {
                                  32768, 32768, {}, {4, 1, 16, 3000, 50},
                                  matrixLavapipe, "measured, lavapipe 26.1",
                                  tilesOfCpu())),
-    // What the specification guarantees; its 128 invocations bind us.
+    // The limits that the specification guarantees; its 128 invocations bind
+    // us.
     family("vulkan:portable", {}, 1, 128, 16384, 16384, {},
            {16, 1, 16, 1000, 100}, {}, "spec", tilesOfCpu())};
 

@@ -40,7 +40,7 @@ using FencePtr = std::shared_ptr<Fence>;
 class SyncObject {
 public:
   /// The fence of a point (0: of the object itself), or null: nobody has
-  /// submitted it. Of a timeline, the first point that is not below.
+  /// submitted it. A timeline gives the first point that is not below.
   FencePtr fence(uint64_t point) const;
   /// The same, with the lock held.
   FencePtr find(uint64_t point) const;

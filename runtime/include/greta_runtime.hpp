@@ -164,7 +164,8 @@ public:
         owned.get()));
     owned.release();
   }
-  // What `body` queues on this stream, recorded instead of run.
+  // Records the calls that `body` queues on this stream instead of running
+  // them.
   template <typename Body> Graph capture(Body body) {
     check(greta_graph_begin(get()));
     greta_graph *graph = nullptr;
@@ -181,7 +182,7 @@ public:
   void launch(const Graph &graph) {
     check(greta_graph_launch(graph.get(), get()));
   }
-  // What repeats between two waits becomes a graph by itself.
+  // Calls that repeat between two waits become a graph by themselves.
   void autoGraph(bool on) { check(greta_stream_set_auto_graph(get(), on)); }
   uint64_t replayed() const { return greta_stream_replayed(get()); }
   void profile(bool on) { check(greta_stream_set_profiling(get(), on)); }
@@ -243,7 +244,7 @@ struct Tensor {
   static Tensor scalar(int32_t value) { return holding(value); }
   static Tensor scalar(int64_t value) { return holding(value); }
   static Tensor scalar(float value) { return holding(value); }
-  // Of any other type its bits, in the lowest ones.
+  // A value of any other type is its bits, in the lowest ones.
   static Tensor scalarBits(uint64_t bits) { return holding(bits); }
   greta_tensor raw() const {
     if (isScalar)
@@ -462,7 +463,7 @@ public:
             const std::vector<Tensor> &results) {
     find(function, arguments).launch(stream, arguments, results);
   }
-  // What `call` launches.
+  // The function that `call` launches.
   const Function &find(const std::string &function,
                        const std::vector<Tensor> &arguments) {
     std::vector<greta_tensor> raw;

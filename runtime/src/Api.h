@@ -30,7 +30,7 @@ struct greta_stream {
     std::unique_ptr<greta::rt::Event> Start, End;
   };
   std::vector<Timed> Times;
-  // Whose names greta_stream_times handed out last.
+  // The times whose names greta_stream_times handed out last.
   std::vector<greta::rt::KernelRef> Named;
   greta::rt::TracedStream Traced;
   greta::rt::Call Prepared; // what the call at hand queues

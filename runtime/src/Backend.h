@@ -53,7 +53,7 @@ public:
   uint64_t Address = 0;   // device address; a host pointer for the host
   void *Mapped = nullptr; // where the host reaches it
   size_t Size = 0;
-  // What the driver calls it.
+  // The driver's name of it.
   virtual void *handle() const { return reinterpret_cast<void *>(Address); }
   // Makes a new descriptor of memory that was made to be shared, and describes
   // it.
@@ -65,8 +65,8 @@ public:
 };
 using MemoryRef = std::shared_ptr<Memory>;
 
-// What lives until some work is done. What was added of late is known, so that
-// a buffer of many operations is mostly kept once.
+// Objects that live until some work is done. The latest ones are known, so a
+// buffer of many operations is mostly kept once.
 class KeepList {
 public:
   template <typename T> void add(const std::shared_ptr<T> &Object) {
@@ -100,7 +100,7 @@ public:
 class Kernel {
 public:
   virtual ~Kernel() = default;
-  // What the driver says about its compilation; null when it says nothing.
+  // The driver's report of its compilation; null if it has none.
   virtual void statistics(nlohmann::json &Out) const {}
   std::string Name;
 };
@@ -109,7 +109,7 @@ using KernelRef = std::shared_ptr<Kernel>;
 class Graph {
 public:
   virtual ~Graph() = default;
-  // Where the stream is recording a graph, becomes a part of that.
+  // While the stream records a graph, the operation becomes a part of it.
   void launch(Stream &S);
 
   // Memory in which the recorded launches find zeros, and leave zeros.
@@ -184,8 +184,8 @@ public:
   }
 
   bool Capturing = false;
-  // Where the temporaries of every function lie that is launched here: the
-  // stream's order protects them. A captured launch gets memory of its own.
+  // The memory of the temporaries of all functions launched here: the stream's
+  // order protects them. A captured launch gets memory of its own.
   // `Zeroed` holds zeros between launches.
   MemoryRef Scratch, Zeroed;
   // Captured launches have these instead.
@@ -209,7 +209,8 @@ inline void Graph::launch(Stream &S) {
   }
 }
 
-// What of a device is not used, and why; Health.h says by which names.
+// The parts of a device that are not used, and why; Health.h says by which
+// names.
 using Denials = std::map<std::string, std::string>;
 
 class Device {
@@ -227,7 +228,7 @@ public:
   virtual MemoryRef importPointer(void *Pointer, size_t Size) {
     lacks("imports of host memory");
   }
-  // Which begins at a multiple of this.
+  // The address is a multiple of this.
   virtual size_t pointerUnit() const { return 1; }
   // DLPack's type of the device, and its number.
   virtual std::pair<int32_t, int32_t> dlpackDevice() const = 0;
@@ -252,9 +253,9 @@ public:
   virtual bool isLost() const { return false; }
 
   const MemoryUse &use() const { return *Use; }
-  // What the driver gave, the largest buffer that asks it for nothing, what the
-  // device has and what the driver could still give; as far as the backend
-  // knows.
+  // The memory that the driver gave, the largest buffer that asks it for
+  // nothing, the device's memory, and the memory that the driver could still
+  // give; as far as the backend knows.
   struct Reserved {
     uint64_t Bytes = 0, LargestFree = 0, Total = 0, Free = 0;
   };

@@ -25,7 +25,7 @@ constexpr Type types[] = {
     {"bf16", 4, 16},       {"f8e4m3fn", 10, 8},  {"f8e5m2", 12, 8},
     {"f8e4m3fnuz", 11, 8}, {"f8e5m2fnuz", 13, 8}};
 
-// What a buffer's tensor holds until somebody deletes it.
+// The objects that a buffer's tensor holds until somebody deletes it.
 struct Exported {
   DLManagedTensor Tensor{};
   std::shared_ptr<greta::rt::Device> Device;
@@ -81,7 +81,7 @@ MemoryRef memoryOf(const std::shared_ptr<Device> &D,
   case kDLCPU:
   case kDLCUDAHost:
   case kDLROCMHost: {
-    // Of whole units, where the device takes no others.
+    // Rounded to whole units, if the device takes no others.
     size_t Unit = D->pointerUnit();
     char *Data = static_cast<char *>(T.data) + T.byte_offset;
     Offset = reinterpret_cast<uintptr_t>(Data) % Unit;
@@ -151,7 +151,7 @@ greta_status greta_buffer_export_dlpack(const greta_buffer *B, size_t Offset,
     auto [Type, Index] = B->Device->dlpackDevice();
     T.device = {static_cast<DLDeviceType>(Type), Index};
     T.data = B->Impl->handle();
-    // Whoever reads tensors of the host can read these.
+    // Readers of the host's tensors can read these.
     if (void *Mapped = B->Impl->Mapped) {
       T.device = {kDLCPU, 0};
       T.data = Mapped;

@@ -59,7 +59,7 @@ private:
   uint32_t parseNode(const nlohmann::json &J,
                      const std::vector<std::string> &Symbols,
                      const std::string &Where, unsigned Depth);
-  // Of one node; expressions are trees of bounded depth.
+  // The form of one node; expressions are trees of bounded depth.
   int64_t evaluate(uint32_t Index, const std::vector<int64_t> &Values) const;
 
   std::vector<Node> Nodes; // operands first; the last is the root

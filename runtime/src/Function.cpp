@@ -208,8 +208,8 @@ template <typename T> void append(std::vector<uint8_t> &Block, T Value) {
 }
 } // namespace
 
-// Temporaries that no kernel needs at the same time share their bytes. Those
-// that hold zeros between launches do not, nor do logs.
+// Temporaries that no kernel needs at the same time share their bytes.
+// Temporaries that hold zeros between launches do not, nor do logs.
 void Function::placeTemporaries(Stream &S, Call &C) const {
   constexpr uint64_t alignment = 256;
   C.Temps.clear();

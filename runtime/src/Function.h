@@ -44,7 +44,7 @@ struct Call {
   std::vector<Launch> Launches;
   std::vector<LogOfLaunch> Logs; // of the launches that print or assert
 
-  // What the above points into.
+  // The storage that the pointers above point into.
   std::vector<int64_t> Symbols;
   std::vector<uint8_t> Blocks;
   std::vector<Use> Uses;
@@ -75,9 +75,9 @@ public:
                    std::vector<int64_t> &Symbols) const;
   std::vector<int64_t> resultShape(size_t Index,
                                    const std::vector<int64_t> &Symbols) const;
-  // What one call on `S` queues, in order, from C's arguments and results. All
-  // is built before the first is queued, so that a bad value leaves nothing
-  // half done.
+  // The operations that one call on `S` queues, in order, from C's arguments
+  // and results. All is built before the first is queued, so that a bad value
+  // leaves nothing half done.
   void prepare(Stream &S, Call &C) const;
 
 private:
@@ -94,7 +94,7 @@ private:
   const FunctionDecl *Decl;
   const Variant *Chosen;
   std::vector<KernelRef> Kernels;
-  // Of each temporary: the first and the last kernel that touches it.
+  // The first and the last kernel that touches each temporary.
   struct Life {
     size_t First = SIZE_MAX, Last = 0;
   };

@@ -9,7 +9,7 @@
 
 namespace greta::rt {
 
-// What operations since the last barrier touched, by memory and bytes.
+// The bytes of memory that operations since the last barrier touched.
 class Hazards {
 public:
   // Whether an operation needs a barrier before it; then counts it as begun.
@@ -36,7 +36,7 @@ private:
     uint64_t Begin, End;
     bool Writes;
   };
-  // Of so many parts a barrier costs less than to look through them.
+  // From this many parts on, a barrier costs less than looking through them.
   static constexpr size_t mostParts = 64;
 
   static size_t bucketOf(const Memory *M) {

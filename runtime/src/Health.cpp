@@ -86,7 +86,7 @@ struct HostTensor {
   std::vector<int> Values;
 };
 
-// What the function of this name has to return.
+// The result that the function of this name has to return.
 std::vector<int> expected(const std::string &Name, HostTensor &X,
                           const HostTensor &Y) {
   std::vector<int> Z;
@@ -160,8 +160,9 @@ bool needsLittle(const Variant &V) {
   return !V.Requires.SubgroupSize && V.Requires.Coopmat.empty();
 }
 
-// Blames what sets a wrong variant apart from the right ones. What is wrong
-// without matrices and subgroups is an element type, or everything.
+// Blames the feature that sets a wrong variant apart from the right ones. If a
+// variant without matrices and subgroups is wrong, an element type is, or
+// everything.
 void blame(const FunctionDecl &F, const Variant &V, const std::string &Why,
            bool PlainIsRight, Denials &Out) {
   const std::string &Type = F.Args[0].DType;
@@ -217,7 +218,7 @@ HealthReport checkHealth(const std::shared_ptr<Device> &D,
       try {
         Why = run(D, P, F, V.Id);
       } catch (const Error &E) {
-        // Which says nothing about what the variant computes.
+        // This says nothing about the variant's results.
         if (E.code() == GRETA_ERROR_OUT_OF_MEMORY ||
             E.code() == GRETA_ERROR_DEVICE_LOST)
           throw;

@@ -1,5 +1,5 @@
-// Log.cpp: see Log.h. What a kernel wrote is checked like what a package says:
-// a record is read only where all of it lies within the log.
+// Log.cpp: see Log.h. A kernel's records are checked like a package: a record
+// is read only if all of it lies within the log.
 #include "Log.h"
 #include "Error.h"
 

@@ -45,8 +45,8 @@ struct CoopShape {
   std::string A, B, C, Result;
 };
 
-// Which element each lane holds: (row, column) that each bit of the lane and of
-// the element index adds by XOR.
+// The element that each lane holds: the (row, column) that each bit of the lane
+// and of the element index adds by XOR.
 struct CoopLayout {
   std::string Use, DType; // use: a, b, acc
   uint32_t Rows, Cols;
@@ -64,8 +64,8 @@ struct Requirements {
       Unknown; // a requirement this runtime does not know: it cannot be met
 };
 
-// Where each argument lies in a kernel's argument block, and last the block's
-// size: docs/internals/package.md, "Argument ABI".
+// The offset of each argument in a kernel's argument block, and last the
+// block's size: docs/internals/package.md, "Argument ABI".
 std::vector<uint32_t> argumentOffsets(const std::vector<KernelArg> &Args);
 
 // Values that a kernel prints: integers as i or u, their bits and with sign or

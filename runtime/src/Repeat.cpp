@@ -48,8 +48,8 @@ void StepReader::tensors(std::vector<TensorArg> &Out,
   }
 }
 
-// Of the recorded sequences that begin as what is held back, or with nothing
-// held back of all, one that goes on with `Next`.
+// A recorded sequence that begins with the calls held back and goes on with
+// `Next`; any that begins with `Next` if none are held back.
 bool Repeats::matches(const Step &Next) {
   if (!Following && !Now.empty())
     return false;
@@ -87,7 +87,7 @@ bool Repeats::takes(const Step &Next) {
   return false;
 }
 
-// What was held back is queued.
+// The calls that were held back are queued.
 void Repeats::release() {
   if (!Following)
     return;

@@ -1,4 +1,4 @@
-// Repeat.h: graphs of what a stream does again and again. In: a stream's calls,
+// Repeat.h: graphs of calls that a stream repeats. In: a stream's calls,
 // and the points where somebody waits for it. Out: the calls queued as they
 // come, or, once the calls between two such points were the same twice, one
 // graph in their place.
@@ -7,8 +7,8 @@
 //         learnt       recorded     A and B held back, with C the graph starts
 //
 // Calls that begin a recorded sequence are held back until it is complete, and
-// queued one by one when the next is another. What is only learnt keeps nothing
-// alive; a recorded sequence keeps its memory, as any graph does.
+// queued one by one when the next is another. A sequence that is only learnt
+// keeps nothing alive; a recorded sequence keeps its memory, as any graph does.
 #ifndef GRETA_RUNTIME_REPEAT_H
 #define GRETA_RUNTIME_REPEAT_H
 

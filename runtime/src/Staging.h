@@ -20,8 +20,8 @@ namespace greta::rt {
 class StagingRing {
 public:
   static constexpr size_t bytes = 16u << 20;
-  // What one operation moves at most: transfers overlap with the copies of the
-  // host before and after them.
+  // The bytes that one operation moves at most: transfers overlap with the
+  // copies of the host before and after them.
   static constexpr size_t chunkBytes = bytes / 4;
 
   // The offset of `Size` bytes, at most a chunk, for the batch that `Stream` is

@@ -92,9 +92,9 @@ static bool isLinear(const Wave &w, const Inst &i) {
 void Checker::State::uninitBefore(Wave &w, WaveState &s, const Inst &i) {
   if (!isMemory(i.unit))
     return;
-  // Which source is the address, which the data: loads have no data, buffer
-  // and scalar stores begin with it, the others have it second, and stores to
-  // two addresses of LDS third as well.
+  // Finds which source is the address and which the data: loads have no data,
+  // buffer and scalar stores begin with it, the others have it second, and
+  // stores to two addresses of LDS third as well.
   bool isLoad =
       i.dst[0] && !(i.op && llvm::StringRef(i.op->types).contains('?'));
   for (unsigned k = 0; k < i.numSrc; ++k) {

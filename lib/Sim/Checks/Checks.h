@@ -35,8 +35,8 @@ class ProgramChecker;
 /// waves that hold copies of a value all store it.
 enum class Access : uint8_t { Read, Write, Rewrite, Atomic, AtomicRead };
 
-/// Those of less than a word are made of those of a word, and move the bytes
-/// beside, too.
+/// Accesses of less than a word are made of accesses of a word, and move the
+/// bytes beside, too.
 inline bool isAtomic(const Inst &i) {
   return i.has(Coherent) || (i.op->flags & Returns);
 }

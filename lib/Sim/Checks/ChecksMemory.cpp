@@ -206,7 +206,7 @@ void Checker::State::delivered(Wave &w, const Inst &i, unsigned lane,
   }
 }
 
-/// What the aligned access modes do not allow: less than natural alignment, 16
+/// The aligned access modes do not allow these: less than natural alignment, 16
 /// bytes for 96 bits of LDS, and dwords of global memory.
 void Checker::State::alignment(Wave &w, const Inst &i, unsigned lane,
                                uint64_t address, unsigned bytes, bool lds) {
@@ -233,7 +233,7 @@ void Checker::signal(Wave &w, const Inst &i) {
   ++ws.clock[w.id];
   // A barrier counts waves, whatever lanes are on, and compilers turn lanes on
   // again before it or behind it. Lanes miss it where the wave comes to it only
-  // because others are on. Those that are off for good have ended.
+  // because others are on. Lanes that are off for good have ended.
   if (s.checks & CheckRaces) {
     ws.missedBarrier = 0;
     for (const auto &[branch, guarded] : ws.guards)
@@ -276,7 +276,7 @@ void Checker::wait(Wave &w) {
     ws.clock[k] = std::max(ws.clock[k], s.passedClock[k]);
 }
 
-/// What a wave did before its end is behind every later barrier.
+/// The accesses of a wave before its end are behind every later barrier.
 void Checker::ended(Wave &w) {
   State &s = *state;
   WaveState &ws = s.waves[w.id];

@@ -2,8 +2,8 @@
 //
 // With CheckPrograms, scalar registers are undefined bit by bit, as masks of
 // lanes are: a lane that compares garbage under a mask that leaves it out
-// decides nothing. What an instruction makes of undefined bits is found by
-// running it on the scalar registers once for each way of filling them, with
+// decides nothing. The effect of undefined bits is found by running the
+// instruction on the scalar registers once for each way of filling them, with
 // ones or zeros an operand: bits of the result that differ are undefined.
 // Branches, and lanes that are turned on or off, may not depend on any.
 //

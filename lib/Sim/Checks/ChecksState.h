@@ -11,7 +11,8 @@ namespace greta::sim {
 
 enum Counter : uint8_t { CountLoad, CountLds, CountSmem, Counters };
 
-/// What happened to a word, for race detection. Clocks count a wave's barriers.
+/// The latest accesses to a word, for race detection. Clocks count a wave's
+/// barriers.
 struct Shadow {
   uint32_t writeClock = 0; ///< 0: never written
   uint32_t readClock = 0; ///< of the readers below: the latest barrier interval
@@ -21,7 +22,7 @@ struct Shadow {
   bool atomic = false;                   ///< the write was atomic
 };
 
-/// What the hazard rules need of an instruction, found once.
+/// The facts about an instruction that hazard rules need, found once.
 struct HazardOp {
   bool known = false;
   bool matrix = false, xdl = false, f64 = false;

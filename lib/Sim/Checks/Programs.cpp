@@ -113,7 +113,7 @@ bool ProgramChecker::inBounds(Wave &w, const Inst &i, int lane,
   int64_t first = int64_t(address - a->address);
   bool isBefore = first < 0;
   uint64_t far = isBefore ? uint64_t(-first) : first + bytes - a->bytes;
-  // Of a wide access, the first element that is outside.
+  // The first element of a wide access that is outside.
   int64_t outside = isBefore ? first : std::max(first, int64_t(a->bytes));
   w.fault(i,
           Twine("out-of-bounds ") + (write ? "write" : "read") + " of " +

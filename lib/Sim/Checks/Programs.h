@@ -4,9 +4,9 @@
 // In: every access to global memory. It reports
 //
 //   bounds   an access through an argument that leaves that argument's tensor,
-//            wherever it lands. Which arguments an instruction reaches memory
-//            through is what the code object says (Source.h); where it does
-//            not, an access stays in some tensor, or in memory of which none is
+//            wherever it lands. The code object says through which arguments an
+// instruction reaches memory (Source.h); if it does not, an access stays in
+// some tensor, or in memory of which none is
 //            a part.
 //   races    a program changes a word that another one wrote or read, or reads
 //            what another one changed, and no atomic orders the two. An atomic
@@ -14,7 +14,7 @@
 //            takes its result know what was published there. Programs that
 //            write the same value do not race, nor do atomics with reads.
 //
-// What nobody wrote is in Region::defined, and followed by Checks.cpp.
+// Region::defined says which bytes were never written; Checks.cpp follows them.
 //
 //===----------------------------------------------------------------------===//
 #ifndef GRETA_SIM_PROGRAMS_H
@@ -46,14 +46,15 @@ public:
   std::string place(const Inst &i) const;
 
 private:
-  /// What a program knows of the others: how many of their intervals, which
-  /// atomics end, are behind it.
+  /// The number of each other program's intervals, which atomics end, that are
+  /// ordered before this program.
   using Clock = llvm::DenseMap<uint32_t, uint32_t>;
   struct Event {
     uint32_t program = 0, interval = 0; ///< 0: there was none
     uint32_t instruction = 0;
   };
-  /// What happened to a word, or to a byte of a word that is used in parts.
+  /// The latest accesses to a word, or to a byte of a word that is used in
+  /// parts.
   struct Word {
     Event write, read, otherRead; ///< the latest two readers
     bool changed = false;         ///< the write, what was there before

@@ -12,8 +12,8 @@ namespace greta::sim {
 /// file and in memory.
 constexpr uint64_t ObjectHeaderBytes = 64, LargestObject = uint64_t(1) << 28;
 
-/// How long a file is by what its first ObjectHeaderBytes say: whoever has no
-/// length has to read that much. Those bytes alone when it is no 64-bit ELF.
+/// The length of a file by its first ObjectHeaderBytes: a caller without a
+/// length has to read that much. ObjectHeaderBytes if it is no 64-bit ELF.
 llvm::Expected<uint64_t> objectBytes(llvm::ArrayRef<uint8_t> header);
 
 /// Whether LLVM's MessagePack document may read the blob: it trusts lengths and

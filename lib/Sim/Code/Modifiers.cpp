@@ -157,7 +157,7 @@ const Modifier table[] = {
     {"cbsz", Matrix, TAKES(i.cbsz = parseFormat(value, n))},
     {"abid", Matrix, TAKES(i.abid = uint8_t(n))},
     {"blgp", Matrix, TAKES(i.blgp = parseFormat(value, n))},
-    // Of MFMA in double precision, where blgp is elsewhere.
+    // The form of MFMA in double precision, whose blgp is elsewhere.
     {"neg", Matrix, TAKES(i.blgp = BitList(value))},
     {"index_key", Matrix, TAKES(i.abid = uint8_t(n))},
     {"matrix_a_fmt", Matrix, TAKES(i.cbsz = parseFormat(value, n))},

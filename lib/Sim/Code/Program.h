@@ -70,7 +70,7 @@ public:
   bool isWave32() const { return wave32; }
   /// Assembly text of an instruction, for reports and traces.
   std::string text(const Inst &i) const;
-  /// What the simulator does not know of an instruction that it cannot run.
+  /// The part of an instruction that the simulator does not know.
   std::string problem(const Inst &i) const {
     return problems.lookup(i.address);
   }

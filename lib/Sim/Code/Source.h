@@ -32,7 +32,7 @@ public:
        std::unique_ptr<llvm::object::ObjectFile> object,
        llvm::StringRef accesses);
 
-  /// Where an instruction comes from; Line 0: nobody knows.
+  /// The source line of an instruction; Line 0: unknown.
   llvm::DILineInfo place(uint64_t address);
   /// The line of the source, if it can be read, with a caret below.
   static std::string excerpt(const llvm::DILineInfo &at);

@@ -5,7 +5,7 @@
 // has finished when it returns, which HIP allows. While a stream is captured
 // its operations are recorded into a graph instead, and calls that ROCm refuses
 // then are refused here: they answer an error and invalidate the capture, whose
-// end fails. What a call does to which captures follows the mode of the capture
+// end fails. The effect of a call on captures follows the mode of the capture
 // and of the calling thread (hipThreadExchangeStreamCaptureMode).
 //
 //===----------------------------------------------------------------------===//
@@ -49,10 +49,10 @@ struct State {
   std::vector<std::unique_ptr<Device>>
       retired; ///< modules may still refer to them
   unsigned checks = CheckAll;
-  /// Of the calling thread, as in HIP.
+  /// Belongs to the calling thread, as in HIP.
   static thread_local hipError_t last;
   static thread_local std::string message;
-  /// What the next launch's arguments are, if its caller says so.
+  /// The arguments of the next launch, if its caller says so.
   static thread_local std::vector<ArgumentExtent> arguments;
   uint64_t allocated = 0;
   std::set<std::shared_ptr<Capture>> captures;

@@ -3,7 +3,8 @@
 // Instructions differ in four things, which a table row states: the small
 // format, the wide one (f32, f16, bf16), how many elements a lane converts, and
 // whether a scale takes part (gfx950's scalef32: the exponent of an f32
-// operand; narrowing divides by 2^e, widening multiplies). What goes where:
+// operand; narrowing divides by 2^e, widening multiplies). The places of
+// elements:
 //   one element   narrow: byte op_sel[3:2] (gfx12: byte_sel) of the destination
 //                 widen: byte op_sel[1:0] (gfx12: byte_sel) of the source
 //   two fp8       the half that op_sel names; two fp4: a byte as above

@@ -79,10 +79,10 @@ void addresses(const Wave &w, const Inst &i, const Operand &va,
   }
 }
 
-/// Where a lane's bytes are; LDS for flat addresses in its aperture. Scratch is
-/// not contiguous and handled by copyScratch. Loads and stores may have any
-/// address: amdhsa runs waves in the unaligned access mode, and LLVM merges
-/// accesses accordingly; atomics are checked.
+/// The host's address of a lane's bytes; in the LDS for flat addresses in its
+/// aperture. Scratch is not contiguous and handled by copyScratch. Loads and
+/// stores may have any address: amdhsa runs waves in the unaligned access mode,
+/// and LLVM merges accesses accordingly; atomics are checked.
 template <Segment S>
 uint8_t *locate(Wave &w, const Inst &i, u64 a, unsigned bytes, unsigned l,
                 Access access, const void *stored = nullptr) {

@@ -96,7 +96,7 @@ void Binder::wrapIndexed(Inst &i) {
   } else if (indexing && i.unit == Unit::Valu) {
     i.inner = &keep(i);
     i.fn = runIndexed;
-    // Which registers it uses is not known here: the checks see none.
+    // Its registers are not known here: the checks see none.
     i.numSrc = 0;
     for (Operand &o : i.dst)
       o = Operand();

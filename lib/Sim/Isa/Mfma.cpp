@@ -50,7 +50,8 @@ struct Layout {
   uint16_t d[64];     ///< row * 64 + lane of column 0
 };
 
-/// Where element k of a lane group's matrix row lies: plane and lane group.
+/// The plane and the lane group that hold element k of a lane group's matrix
+/// row.
 struct Place {
   unsigned plane, group;
 };

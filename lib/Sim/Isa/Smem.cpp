@@ -36,7 +36,7 @@ bool aligned(Wave &w, const Inst &i, uint64_t address, unsigned bytes) {
   return false;
 }
 
-/// Where the bytes are; an access for all lanes, by none of them.
+/// The host's address of the bytes; an access for all lanes, by none of them.
 uint8_t *locate(Wave &w, const Inst &i, uint64_t address, unsigned bytes,
                 Access access = Access::Read) {
   uint8_t *p = w.global(i, address, bytes, -1, access != Access::Read);
@@ -110,7 +110,8 @@ void bufferLoad(Wave &w, const Inst &i) {
   std::memcpy(&w.s[i.dst[0].index], out, 4 * i.param);
 }
 
-/// Where a store or an atomic goes. Sources: data, base or resource, offset.
+/// The destination of a store or an atomic. Sources: data, base or resource,
+/// offset.
 template <bool Buffer>
 std::pair<uint64_t, uint64_t> target(const Wave &w, const Inst &i,
                                      unsigned bytes) {

@@ -8,8 +8,8 @@
 //                   wave64 lane j + 16*(i%4), register i/4
 //          16-bit D: one half of the register, op_sel[2] says which; the other
 //          half stays
-//   gfx12  A, B: the groups share k. Which k an element is called does not
-//          show in the result, as A and B agree: here KL = K/groups and
+//   gfx12  A, B: the groups share k. The numbering of k does not change the
+// result, as A and B agree: here KL = K/groups and
 //          k = KL*group + e. 4-bit K=16 in wave64 uses two groups only
 //          D(i, j): wave32 lane j + 16*(i/8), register i%8
 //                   wave64 lane j + 16*(i/8) + 32*(i/4%2), register i%4

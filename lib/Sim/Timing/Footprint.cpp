@@ -4,9 +4,9 @@
 // map of allocations. Goes out: bytes that the grid touches, each once.
 //
 // Lines that one workgroup of the sample touched stand for as many in the rest
-// of the grid. Those of several are shared operands, a vector that all multiply
-// with say, and count once. Operands may be shared by workgroups of which the
-// sample has only one: no allocation has more lines than its size, nor than
+// of the grid. Lines of several are shared operands, such as a vector that all
+// multiply with, and count once. Operands may be shared by workgroups of which
+// the sample has only one: no allocation has more lines than its size, nor than
 // lie between the sample's first and last one there. A sample without the ends
 // of the grid lacks 1/2n at either, so n - 1 of n parts lie between them.
 //

@@ -152,8 +152,8 @@ const Op &Replay::op(uint32_t index) {
   return o;
 }
 
-/// Of a wave, the innermost loop with at least half of the matrix work of any
-/// loop; where no wave has matrix instructions, of all instructions.
+/// The innermost loop of a wave with at least half of the matrix work of any
+/// loop; if no wave has matrix instructions, half of all instructions.
 Loop Replay::findLoop(const WaveTrace &t, bool matrix) {
   std::vector<std::pair<Loop, uint64_t>> loops; // and their weights
   std::vector<uint64_t> count(program.size());
@@ -279,8 +279,8 @@ uint64_t Replay::memory(Runner &w, const Op &o, const TraceEntry &e,
     done = std::max(done, fillFree[half]);
   }
   done += e.fresh ? row.memoryLatency : row.cacheLatency;
-  // What arrives in the LDS takes its cycles; when is not known to the queue,
-  // so they are taken now.
+  // Data that arrives in the LDS takes its cycles. The queue does not know when
+  // it arrives, so they are taken now.
   if (o.toLds) {
     unsigned banks = chip.family == Family::GFX950 ? 64 : 32;
     unsigned cycles = atLdsRate(std::max(1u, bytes / (4 * banks)));
@@ -424,7 +424,7 @@ void Replay::issue(Runner &w, Simd &s, uint64_t t) {
     if (isNew)
       text->second = program.text(inst);
   }
-  // What a wait has covered need not be kept.
+  // Accesses that a wait has covered need not be kept.
   if (o.wait)
     for (unsigned l = 0; l < Lists; ++l)
       if (w.lists[l].size() > o.limit[l])
@@ -560,7 +560,7 @@ void Replay::run(llvm::ArrayRef<GroupTrace> groups, const Residency &where,
     out.loopCyclesPerIteration = double(loopWaveTime) / double(loopIterations);
     out.loopMatrixPerIteration = double(loopMatrix) / double(loopIterations);
   }
-  // What limits is asked of the SIMDs that have waves.
+  // Only SIMDs that have waves are asked for the limit.
   double busyArea = double(end) * double(std::max(1u, used));
   std::pair<double, const char *> units[] = {
       {double(matrixBusy) / busyArea, "matrix units"},

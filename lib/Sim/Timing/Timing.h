@@ -27,7 +27,7 @@ struct TraceEntry {
 };
 using WaveTrace = std::vector<TraceEntry>;
 
-/// What one workgroup executed.
+/// The instructions that one workgroup executed.
 struct GroupTrace {
   std::vector<WaveTrace> waves;
   llvm::DenseSet<uint64_t> lines; ///< touched, by address / 128

@@ -1,7 +1,7 @@
 // CodeObject.h: whether the bytes of a `hip` variant are an AMD code object
 // that a driver may see: an ELF file whose headers, symbols, notes and kernel
-// descriptor lie inside it and say what the manifest says. What the
-// instructions do is not looked at.
+// descriptor lie inside it and say what the manifest says. The instructions are
+// not looked at.
 #ifndef GRETA_RUNTIME_HIP_CODEOBJECT_H
 #define GRETA_RUNTIME_HIP_CODEOBJECT_H
 

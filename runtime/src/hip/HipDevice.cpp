@@ -224,8 +224,8 @@ struct HipStream : Stream {
              "hipStreamAddCallback");
     (void)Made.release();
   }
-  // What ran to its end is released, and there is always an event on its way
-  // that says when the rest has.
+  // Finished operations are released, and there is always an event on its way
+  // that says when the rest has finished.
   void kick() override {
     release(0);
     if (InFlight.empty())
@@ -240,7 +240,8 @@ struct HipStream : Stream {
   void beginCapture() override { Recording = std::make_shared<HipGraph>(C); }
   std::shared_ptr<Graph> endRecording() override;
 
-  // What lives as long as the operation that is about to be queued or recorded.
+  // The objects that live as long as the operation that is about to be queued
+  // or recorded.
   KeepList &kept() { return Recording ? Recording->Keep : OpenKeep; }
   // Counts an operation that was queued into the batch.
   void count() {

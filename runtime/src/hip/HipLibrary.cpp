@@ -126,7 +126,7 @@ void Library::failed(hipError_t Result, const std::string &What) const {
   if (isLoss(Result))
     failLost(concat(What, ": ", hipGetErrorString(Result), " (",
                     static_cast<int>(Result), ")"));
-  // What a kernel did wrong the simulator says itself.
+  // The simulator itself says what a kernel did wrong.
   if (Result == hipErrorLaunchFailure && !Detail.empty())
     fail(GRETA_ERROR_DEVICE, What, ": ", Detail);
   fail(Result == hipErrorOutOfMemory ? GRETA_ERROR_OUT_OF_MEMORY

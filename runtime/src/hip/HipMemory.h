@@ -48,8 +48,8 @@ struct Core {
       IsLost = true;
     Lib->check(Result, What...);
   }
-  // For who gives something back. What a lost device had went with it, and its
-  // addresses and handles may be those of others since.
+  // For callers that give something back. The memory of a lost device went with
+  // it, and its addresses and handles may be those of others since.
   const Library *living() const { return IsLost ? nullptr : Lib.get(); }
   std::shared_ptr<Library> Lib;
   int Index;

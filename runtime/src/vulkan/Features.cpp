@@ -72,7 +72,7 @@ constexpr struct {
 // features in a manifest and has nothing to enable.
 constexpr const char *roundingProperty = "shaderRoundingModeRTEFloat16";
 
-// What the runtime itself cannot do without.
+// The features that the runtime itself needs.
 constexpr const char *needed[] = {"bufferDeviceAddress", "timelineSemaphore",
                                   "synchronization2"};
 

@@ -27,7 +27,7 @@ uint64_t HostCalls::add(uint64_t Behind, void (*F)(void *), void *Data) {
   return ++Added;
 }
 
-// What fails here fails in the stream's own calls, too: a device that was lost
+// A failure here is one of the stream's own calls, too: a device that was lost
 // has nothing to wait for.
 void HostCalls::run() {
   std::unique_lock<std::mutex> Guard(Lock);

@@ -48,7 +48,7 @@ VulkanKernel::VulkanKernel(CoreRef Owner, uint32_t SubgroupSize,
     Info.layout = Layout;
     const PhysicalDevice &P = C->Physical;
     if (SubgroupSize) {
-      // Where the size cannot be pinned it is fixed anyway (canPinSubgroup),
+      // A size that cannot be pinned is fixed anyway (canPinSubgroup),
       // and a workgroup whose x size is a multiple of it has only full
       // subgroups.
       if (P.Features.count("subgroupSizeControl") &&

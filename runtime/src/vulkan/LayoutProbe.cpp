@@ -221,7 +221,7 @@ const std::vector<ProbedLayout> &probedLayouts(const CoreRef &C) {
       for (const ProbeMatrix &M : matrices(P))
         All.push_back(probe(C, M, Lanes));
     }
-    // What failed may go better next time (no memory, say).
+    // A probe that failed may succeed next time (no memory, say).
     bool Final = true;
     for (const ProbedLayout &L : All)
       Final &= L.Why.compare(0, strlen(probingFailed), probingFailed) != 0;

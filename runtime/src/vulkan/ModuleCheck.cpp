@@ -295,7 +295,8 @@ void ModuleChecker::decorate() {
   }
 }
 
-// Of the result just defined: each decoration is of a thing that can have it.
+// Checks the result just defined: each decoration is of a thing that can have
+// it.
 void ModuleChecker::checkDecorations() {
   auto Found = Decorated.find(Result);
   if (Found == Decorated.end())

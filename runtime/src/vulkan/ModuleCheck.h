@@ -3,8 +3,8 @@
 // some of them.
 //
 // Only the part of SPIR-V that GRETA's compiler writes is allowed
-// (ModuleGrammar.cpp); anything else is refused by its number. What is allowed
-// is checked instruction by instruction: word counts, ids, types, sizes and the
+// (ModuleGrammar.cpp); anything else is refused by its number. Allowed
+// instructions are checked one by one: word counts, ids, types, sizes and the
 // order of the module (ModuleCheck.cpp, ModuleTypes.cpp, ModuleRules.cpp), then
 // the structure of its control flow (ModuleFlow.cpp).
 #ifndef GRETA_RUNTIME_VULKAN_MODULECHECK_H

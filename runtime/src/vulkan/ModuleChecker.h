@@ -70,7 +70,7 @@ private:
     return Words[defined(Id).At] & 0xffff;
   }
   uint32_t count(uint32_t Id) const { return Words[defined(Id).At] >> 16; }
-  // Of a type: its operand `I` behind the result id.
+  // Operand `I` of a type, behind the result id.
   uint32_t parameter(uint32_t Type, unsigned I) const {
     return Words[defined(Type).At + 2 + I];
   }

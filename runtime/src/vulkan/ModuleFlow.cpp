@@ -74,8 +74,8 @@ std::string ControlFlow::order() {
 }
 
 // Immediate dominators by iteration (Cooper, Harvey and Kennedy), then the tree
-// as intervals. Where every loop has one entry the first pass is right, and
-// what the second changes is not structured.
+// as intervals. If every loop has one entry the first pass is right, and a
+// module that the second pass changes is not structured.
 std::string ControlFlow::dominators() {
   size_t N = Blocks.size();
   std::vector<size_t> Above(N, none);
@@ -165,8 +165,8 @@ std::string ControlFlow::edges() const {
              std::to_string(BackEdges[H]) + " backward branches, not one";
     if (!Blocks[H].Merge)
       continue;
-    // A construct is entered through its header. What leaves it goes to its
-    // merge block, or leaves a loop around.
+    // A construct is entered through its header. A branch that leaves it goes
+    // to its merge block, or leaves a loop around.
     for (size_t B = 0; B < Blocks.size(); ++B) {
       if (!isInside(H, B))
         continue;

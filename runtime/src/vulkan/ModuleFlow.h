@@ -20,7 +20,7 @@ public:
   };
   std::vector<Block> Blocks; // in the module's order, the entry first
 
-  // What is wrong; "" when nothing is, and only then do the others answer.
+  // The error; "" if there is none, and only then do the others answer.
   std::string analyze();
   bool dominates(size_t A, size_t B) const {
     return First[A] <= First[B] && Last[B] <= Last[A];

@@ -24,7 +24,7 @@ enum class Section : uint8_t {
   Any // Global or Function
 };
 
-// What the types of an instruction's operands must be to each other.
+// The relation between the types of an instruction's operands.
 enum class Rule : uint8_t {
   Own, // has a case of its own, or nothing to check
   FloatArith,
@@ -67,8 +67,8 @@ struct ExtendedInstruction {
 };
 const ExtendedInstruction *findExtended(uint32_t Number);
 
-// What a capability needs of the device; both null where Vulkan 1.3 always has
-// it. Null for one not allowed.
+// The features that a capability needs of the device; both null if Vulkan 1.3
+// always has it. Null for one not allowed.
 struct CapabilityRow {
   uint32_t Number;
   const char *Feature, *SubgroupOp;

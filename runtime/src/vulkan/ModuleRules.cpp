@@ -175,7 +175,7 @@ void ModuleChecker::checkMemory() {
          "a value of another type, or to what is only read");
 }
 
-// Of 32 or 64 bits in buffers; what is ordered is left to barriers.
+// Atomics have 32 or 64 bits and lie in buffers; barriers order memory.
 void ModuleChecker::checkAtomic() {
   uint32_t Pointer = typeOf(Operands[0]);
   need(isPointer(Pointer) &&
@@ -201,7 +201,7 @@ void ModuleChecker::checkAtomic() {
     need(typeOf(Operands[I]) == Type, "a value of another type");
 }
 
-// Of what synchronises with other workgroups.
+// The scopes that synchronise with other workgroups.
 void ModuleChecker::checkScope(uint32_t Scope) const {
   need(Scope == ScopeDevice || Scope == ScopeQueueFamily ||
            Scope == ScopeWorkgroup,

@@ -33,7 +33,7 @@ bool ModuleChecker::isConstant(uint32_t Id) const {
   return C >= OpConstantTrue && C <= OpConstantNull;
 }
 
-// Of a vector or a cooperative matrix its elements' type, else the type itself.
+// The element type of a vector or a cooperative matrix, else the type itself.
 uint32_t ModuleChecker::component(uint32_t T) const {
   uint32_t C = code(T);
   return C == OpTypeVector || C == OpTypeCooperativeMatrixKHR ? parameter(T, 0)
@@ -260,7 +260,7 @@ void ModuleChecker::checkConstant() {
     need(C == OpTypeInt || C == OpTypeFloat, "not a number");
     need(Operands.size() == (F.Size > 4 ? 2 : 1),
          "not as many words as its type has");
-    // What the type does not take of its word is zero, or the sign's.
+    // The bits of the word that the type does not take are zero, or the sign.
     if (F.Size < 4) {
       uint32_t Above = Operands[0] >> F.Size * 8;
       bool Signed = C == OpTypeInt && parameter(Type, 1) &&

@@ -8,7 +8,7 @@
 
 namespace greta::rt::vulkan {
 
-// What is larger than half of a block has one of its own.
+// A buffer larger than half of a block has one of its own.
 static constexpr VkDeviceSize blockBytes = 64u << 20;
 
 // GRETA_VULKAN_POOL=off: every buffer has one. Tools that watch the driver's

@@ -136,7 +136,7 @@ void VulkanGraph::close(const StreamState &State) {
   C->check(C->Fn.EndCommandBuffer(Cmds.back()), "recording a graph");
 }
 
-// What the other has recorded runs behind what this one has.
+// The commands of the other run behind the commands of this one.
 void VulkanGraph::append(const std::shared_ptr<VulkanGraph> &Other,
                          const StreamState &State) {
   close(State);
@@ -226,8 +226,8 @@ void VulkanStream::launch(const std::shared_ptr<VulkanGraph> &G) {
     State->flush();
 }
 
-// Unfinished work still uses what the stream keeps. What cannot be submitted is
-// lost, and a lost device has nothing to wait for.
+// Unfinished work still uses what the stream keeps. Commands that cannot be
+// submitted are lost, and a lost device has nothing to wait for.
 VulkanStream::~VulkanStream() {
   std::lock_guard<std::mutex> Guard(State->Lock);
   auto Try = [&](auto Step) {

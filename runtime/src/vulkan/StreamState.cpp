@@ -6,7 +6,7 @@
 
 namespace greta::rt::vulkan {
 
-// Where kernels and copies run.
+// The stages in which kernels and copies run.
 static constexpr VkPipelineStageFlags2 deviceStages =
     VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT |
     VK_PIPELINE_STAGE_2_ALL_TRANSFER_BIT;
@@ -102,8 +102,8 @@ void StreamState::append(const std::vector<VkCommandBuffer> &Graph,
   Pending.forget();
 }
 
-// The batch is lost, and with it the barriers it had. What it was to wait for,
-// and what keeps that alive, is left to the next batch.
+// The batch is lost, and with it the barriers it had. The next batch takes over
+// its waits and the objects they need.
 void StreamState::lose(VkResult Result, const char *What) {
   Lost.insert(Next++);
   Pending.forget();
@@ -150,8 +150,8 @@ void StreamState::submit() {
   std::swap(InFlight.back().Keep, OpenKeep);
 }
 
-// What was lost, and what nobody submitted, cannot be waited for: everything
-// before it is then done. False when the time is over before.
+// Lost work, and work that nobody submitted, cannot be waited for: everything
+// before it is then done. False if the time is over before.
 bool StreamState::waitFor(uint64_t Batch, uint64_t Nanoseconds) {
   if (Batch == Next)
     flush();

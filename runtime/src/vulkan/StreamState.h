@@ -13,7 +13,8 @@
 
 namespace greta::rt::vulkan {
 
-// What events share with their stream, so that it outlives the handle.
+// The state that events share with their stream, so that it outlives the
+// handle.
 struct StreamState {
   explicit StreamState(CoreRef Owner);
   ~StreamState();
@@ -37,11 +38,11 @@ struct StreamState {
   void needDone(uint64_t Batch) const;
   void reportLoss();
   void retire();
-  // What kernels and copies have written is there for `Access` in `Stages`.
+  // Makes the writes of kernels and copies visible to `Access` in `Stages`.
   void makeVisible(VkCommandBuffer Cmd, VkPipelineStageFlags2 Stages,
                    VkAccessFlags2 Access) const;
   void barrier(VkCommandBuffer Cmd) const;
-  // What was written before is there for the host once it has waited.
+  // Makes earlier writes visible to the host once it has waited.
   void toHost(VkCommandBuffer Cmd) const;
 
   CoreRef C;
@@ -55,7 +56,8 @@ struct StreamState {
   std::set<uint64_t> Lost;   // of batches that could not be submitted
   std::optional<Error> Loss; // what the stream's thread has not heard of yet
   VkCommandBuffer Open = VK_NULL_HANDLE;
-  // Of the open batch, before Open: all that it submits, and which are its own.
+  // The command buffers of the open batch, before Open: all that it submits,
+  // and which are its own.
   std::vector<VkCommandBufferSubmitInfo> OpenCmds;
   std::vector<VkCommandBuffer> OwnCmds;
   bool Held = false; // a graph waits for what comes behind it
