@@ -25,8 +25,8 @@
 
 namespace greta::triton {
 
-/// What a pointer or the pointers of a block point to, in the same shape; null
-/// for anything else.
+/// The type that a pointer or the pointers of a block point to, in the same
+/// shape; null for anything else.
 mlir::Type getPointee(mlir::Type pointers);
 
 /// An i1, or a block of i1 in the shape of `like`.

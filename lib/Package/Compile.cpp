@@ -35,7 +35,7 @@ using namespace mlir;
 using namespace greta;
 
 void greta::registerCompilerDialects(DialectRegistry &registry) {
-  // What a source may be written in; passes load the rest.
+  // The dialects of sources; passes load the rest.
   registry.insert<GretaDialect, tile::GretaTileDialect, arith::ArithDialect,
                   func::FuncDialect, linalg::LinalgDialect, math::MathDialect,
                   tensor::TensorDialect, affine::AffineDialect,

@@ -17,8 +17,8 @@
 using namespace mlir;
 using namespace greta;
 
-/// What no memory holds is refused before anything multiplies its extents;
-/// kernels count the elements of a dimension in an i32.
+/// A tensor that no memory holds is refused before anything multiplies its
+/// extents; kernels count the elements of a dimension in an i32.
 static LogicalResult checkSizes(ModuleOp module) {
   constexpr int64_t maxExtent = INT32_MAX, maxElements = int64_t(1) << 48;
   auto isTooLarge = [&](Type type) {
@@ -147,7 +147,7 @@ static LogicalResult parseSource(llvm::SourceMgr &sources, Block &parsed,
          << LLVM_VERSION_STRING << " does not check";
 }
 
-/// What a package can hold at a function's boundary.
+/// The types that a package can hold at a function's boundary.
 static LogicalResult checkBoundary(func::FuncOp func) {
   if (!func.getBody().hasOneBlock())
     return func.emitError("function '")

@@ -19,7 +19,7 @@
 using namespace mlir;
 using namespace greta;
 
-/// What the id of a variant says about the matrix instructions in a kernel:
+/// The matrix instructions of a kernel as a variant's id names them:
 /// "mfma", "wmma" or "coopmat", the name's first part; empty without any.
 static StringRef matrixUnit(tile::FuncOp kernel) {
   StringRef unit;
@@ -46,10 +46,10 @@ static void buildFusedPipeline(OpPassManager &passes, const TargetRow &row,
   // AMD's last workgroup adds parts alone in less time than it takes to give
   // out slices that nobody else is there to take.
   passes.addPass(createGretaToTilePass({row.isHip() ? 0 : row.computeUnits}));
-  // What checked functions assert.
+  // Assertions of checked functions need arguments.
   passes.addPass(createGretaTileExplicitArgumentsPass());
   passes.addPass(createGretaTilePromiseArgumentsPass());
-  // Of those that are block programs.
+  // Attention's kernels are block programs.
   passes.addNestedPass<tile::FuncOp>(
       createGretaTileSetTargetPass({target, matrix}));
 }
@@ -66,8 +66,8 @@ static void buildBlockPipeline(OpPassManager &passes, const TargetRow &row,
   kernel.addPass(createLoopInvariantCodeMotionPass());
   kernel.addPass(createGretaTileInductionsPass());
   kernel.addPass(createCanonicalizerPass());
-  // Where nobody knows that a block begins within its bounds, its loads have
-  // one branch on Vulkan, which costs a main loop more than one for each.
+  // If a block may begin outside its bounds, its loads have one branch on
+  // Vulkan, which costs a main loop more than one for each.
   if (row.isHip())
     kernel.addPass(createGretaTileRaiseAccessesPass());
   kernel.addPass(createCSEPass());
@@ -117,7 +117,7 @@ public:
     }
   }
 
-  /// Where a tensor lives; a temporary where nothing else says.
+  /// The place of a tensor; a temporary if nothing else says.
   KernelArg place(Value value) {
     auto [it, isNew] = places.try_emplace(memoryOf(value));
     if (isNew) {
@@ -165,7 +165,7 @@ LogicalResult greta::compileForGpu(OwningOpRef<ModuleOp> module,
   if (row.isHip())
     variant.requires_.arch = row.name.str();
 
-  // What the launches say is read first: emitting replaces kernels.
+  // Launches are read first: emitting replaces kernels.
   auto func = *module->getOps<func::FuncOp>().begin();
   Buffers buffers(func);
   SymbolTable symbols(*module);

@@ -1,10 +1,10 @@
 //===- Hip.cpp - a function for a hip row, without spills -----------------===//
 //
-// In: a module with one function. Out: its variant. What LLVM's register
-// allocation makes of a tile nobody foresees wholly: where a kernel spills
-// vector registers, the choice is made again with so many registers to spare,
-// until none spills, else what spills least is taken. The manifest says what
-// was passed over.
+// In: a module with one function. Out: its variant. Nobody foresees LLVM's
+// register allocation of a tile wholly: if a kernel spills vector registers,
+// the choice is made again with as many registers to spare, until none spills,
+// else the tile that spills least is taken. The manifest names the tiles that
+// were passed over.
 //
 //===----------------------------------------------------------------------===//
 
@@ -35,7 +35,7 @@ struct Attempt {
                            variant);
   }
 
-  /// Of all kernels, a lane's bytes of scratch memory.
+  /// The bytes of scratch memory of a lane, of all kernels.
   int64_t scratch() const {
     return sum([](const KernelStats &stats) { return stats.scratchBytes; });
   }

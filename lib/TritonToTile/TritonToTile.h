@@ -33,7 +33,7 @@ inline constexpr llvm::StringLiteral paddingName = "padding";
 llvm::SmallVector<mlir::Value>
 descriptorParts(mlir::UnrealizedConversionCastOp desc, unsigned rank);
 
-/// What the source calls an argument.
+/// The source's name of an argument.
 std::string sourceName(mlir::BlockArgument argument);
 
 /// A function of a device library as ops of arith and math; null where the

@@ -19,7 +19,7 @@ __version__ = _runtime.version()
 __all__ = ["Array", "Error", "Event", "Function", "Package", "Stream", "asarray", "device", "devices", "empty", "empty_like", "load", "set_device"]
 __all__ += ["synchronize", "to_numpy", "zeros"]
 
-# What is imported when it is first asked for: name, and the module it is in.
+# Names that are imported when first asked for: name, and the module it is in.
 _LATER = {
     **dict.fromkeys(("jit", "autotune", "heuristics", "Config", "JITFunction"), "_jit"),
     **dict.fromkeys(("compile", "Compiled", "CompileError"), "_compile"),

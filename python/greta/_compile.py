@@ -102,7 +102,7 @@ class Assembly(Mapping[str, Any]):
         fitting = [one for one in self._targets if form == "tile" or one.startswith("vulkan") == (form == "spirv")]
         if (target or (fitting or [None])[0]) not in fitting:
             raise KeyError(f"{form}: the package is for {', '.join(self._targets)}")
-        # Of Vulkan's families the one that runs everywhere.
+        # The Vulkan family that runs everywhere.
         chosen = target or fitting[0]
         result = self._make(self.FORMS[form], "vulkan:portable" if chosen == "vulkan" else chosen)
         return result if form in ("hsaco", "spirv") else result.decode()

@@ -68,7 +68,7 @@ class Function:
             if len(outs) != len(self._description["results"]) or not all(isinstance(one, Array) and one.lies_on(place) for one in outs):
                 raise Error(f"out of '{self.name}' is {len(self._description['results'])} arrays on {place.spec}")
             return outs[index]
-        # What came from the host is a copy already.
+        # An array from the host is a copy already.
         if tied is not None and (self._in_place or given[tied] is not arguments[tied]):
             return given[tied]
         return empty(tuple(self._function.result_shape(place, given, index)), declared["dtype"], place)

@@ -48,7 +48,7 @@ struct Stretch {
   static constexpr uint64_t alignment = 16;
 };
 
-/// What a pointer of the host points to.
+/// The object that a pointer of the host points to.
 struct HostPointer {
   size_t argument;
   uint64_t address, begin, end;
@@ -189,7 +189,8 @@ private:
                                             "of torch; make it of its type")
                                  .c_str());
       if (nb::hasattr(owner, "untyped_storage")) {
-        // Of the storage: libraries pass what has a tensor's, too.
+        // The storage's pointer: libraries pass objects with a tensor's
+        // storage, too.
         nb::object storage = owner.attr("untyped_storage")();
         nb::object device = storage.attr("device");
         if (nb::cast<std::string>(device.attr("type")) != "cpu")

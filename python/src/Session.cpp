@@ -59,7 +59,7 @@ Buffer Session::takeMemory(size_t bytes) {
     if (it->size() >= bytes &&
         (smallest == spare.end() || it->size() < smallest->size()))
       smallest = it;
-  // What is much larger is left for what needs it.
+  // Much larger buffers are left for requests that need them.
   if (smallest == spare.end() || smallest->size() > 2 * bytes + 4096) {
     size_t rounded = 4096;
     while (rounded < bytes)

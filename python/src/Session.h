@@ -98,7 +98,7 @@ private:
 
 /// A contiguous array on a device.
 struct Array {
-  /// Of the manifest's type `type`.
+  /// An array of the manifest's type `type`.
   Array(std::shared_ptr<Device> device, std::vector<int64_t> shape,
         nb::object dtype, std::string type, size_t itemSize);
   /// The same memory under another shape, from `offset` on.

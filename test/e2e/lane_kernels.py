@@ -46,7 +46,7 @@ def arithmetic(rng):
             with np.errstate(all="ignore"):
                 expected = function(a.astype(wide), b.astype(wide)).astype(DTYPES[kind])
             if op[:3] in ("max", "min"):
-                # Which zero is the larger is left open.
+                # Either zero may be the larger.
                 expected = np.where((a == 0) & (b == 0), np.abs(expected), expected).astype(a.dtype)
                 x, y = np.where((a == 0) & (b == 0), np.abs(a), a).astype(a.dtype), np.where((a == 0) & (b == 0), np.abs(b), b).astype(a.dtype)
             else:

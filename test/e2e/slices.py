@@ -48,7 +48,7 @@ def function(p, arguments, body, **results):
 ROWS = "  %zero = arith.constant 0 : index\n  %m = tensor.dim {0}, %zero : {1}\n"
 
 
-# What ops on rows read: halves of rows, with rows of any number.
+# Operands of ops on rows: halves of rows, with rows of any number.
 
 
 def halves_mlir(p, target):

@@ -77,7 +77,7 @@ CASES = [
 
 
 UPDATES = [c for c in CASES if isinstance(c, Update)]
-# What drivers compile quickly for a CPU.
+# Cases that drivers compile quickly for a CPU.
 SMALL = [
     Attention("plain", "f16", 1, 2, 1, 20, 45, 16),
     Attention("causal", "f16", 1, 1, 1, 9, 20, 32),

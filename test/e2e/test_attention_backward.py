@@ -43,7 +43,7 @@ CASES = [
     Backward("tokensfirstcausal", "bf16", 2, 2, 1, 50, 40, 128),
     BackwardView("columns", "f16", 2, 4, 2, 70, 70, 64),
 ]
-# What drivers compile quickly for a CPU.
+# Cases that drivers compile quickly for a CPU.
 SMALL = [Backward("causal", "f16", 1, 2, 1, 20, 45, 16), Backward("all", "f16", 4, 2, 1, 20, 45, 16), Backward("plain", "f32", 1, 1, 1, 7, 17, 8), Backward("tokensfirst", "f16", 2, 2, 1, 9, 20, 16),
          BackwardView("columns", "f16", 2, 4, 2, 20, 20, 16)]
 EVERYTHING = "gfx942"

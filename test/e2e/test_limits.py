@@ -25,7 +25,7 @@ from typed import Product as Typed
 
 HALVES = "f16", "bf16"
 AMD, VULKAN = "gfx942-mfma", "vulkan-portable"  # variants: what is allowed differs
-# Of every limit, in every type it has, results large enough to have a share; test_small_results_together has small ones.
+# Results of every limit, in every type it has, that are large enough to have a share; test_small_results_together has small ones.
 ROW_OPS = [RowOp(op, t, 1000, 16) for op in ("rms_norm", "layer_norm", "softmax", "rope_neox", "rope_gptj", "swiglu") for t in ("f32", *HALVES)]
 CHAINS = [RowOp(op, t, 1000, 16) for op in ("residual_norm", "swiglu_chain") for t in ("f32", *HALVES)]
 GEMMS = [RowOp("matmul_deep", t, 1000, 128) for t in ("f32", *HALVES)] + [Typed("plain", "nt", "1", 33, 64, 200, "f8e4m3fn", "f8e5m2", "f16")]
@@ -370,7 +370,7 @@ DEFECTS = {
     "one bit of one element": (off_by_one, EXACT),
     "sign of zero lost": (sign_of_zero_lost, [c for c in EXACT if isinstance(c, Conversion)]),
 }
-# What no limit can tell from a right kernel on some devices, and why: each is accepted, or this table is too long.
+# Wrong results that no limit can tell from a right kernel's on some devices, and why: each is accepted, or this table is too long.
 NOT_TOLD = {
     # Half of f32's last place; right sums, exponentials and square roots of other orders and units are off by 1 to 12 of them.
     "toward zero, f32": (truncated, SINGLE, AMD),

@@ -35,7 +35,7 @@ CASES = [
 ]
 
 
-# What CPUs compute element by element, and a driver that takes long to compile products, gets some of them.
+# Targets that compute element by element, and drivers that take long to compile GEMMs, get some of them.
 SMALL = ("halves", "norm", "picked", "rope", "operands", "batch")
 MATRICES = [Slice("operands", "nt", 17, 33, 129, "f16"), Slice("pair", "nn", 17, 40, 33, "f16"), Slice("qkvneox32", "nt", 17, 32, 40, "f16")]
 

@@ -20,7 +20,7 @@ protected:
     ASSERT_TRUE(mkdtemp(Folder.data()));
   }
   void TearDown() override { std::filesystem::remove_all(Folder); }
-  // What is new goes to a folder of its own, never to the source tree.
+  // New inputs go to a folder of their own, never to the source tree.
   void run(const std::string &Options) {
     std::string Log = Folder + "/log", New = Folder + "/new";
     std::filesystem::create_directory(New);

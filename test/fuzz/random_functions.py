@@ -35,7 +35,7 @@ SOURCES = sorted([*(ROOT / "examples").glob("*.mlir"), *(ROOT / "test/fuzz/compi
 ROUNDING = {"f32": 4e-5, "f16": 2 * 2.0**-11, "bf16": 2 * 2.0**-8}
 # And so few of the functions that ran may need it.
 AS_A_WHOLE = 0.1
-# What the simulator runs in a second or two.
+# Sizes that the simulator runs in a second or two.
 MAX_ELEMENTS = 1 << 16
 COLUMNS = (1, 2, 3, 8, 16, 31, 32, 48, 64, 96, 100, 128, 256)
 ROWS = ("?", "?", "?", 1, 2, 5, 16, 17, 33, 64)
@@ -113,7 +113,7 @@ class Maker:
         self.emit(f"greta.{op} {', '.join(v.name for v in (value, *weights))} {{eps = 1.0e-5 : f32}} : {types} -> $T", value.shape, value.dtype)
 
     def softmax(self, value):
-        # Of an argument: an exponential makes a large number's rounding a relative error.
+        # An argument's range: an exponential makes a large number's rounding a relative error.
         source = value if value in self.arguments else self.argument(value.shape, value.dtype)
         softmax = self.emit(f"greta.softmax {source.name} : {source.type} -> $T", value.shape, value.dtype)
         if source != value:

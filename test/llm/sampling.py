@@ -49,7 +49,7 @@ def keys_of(logits, s, tokens, p_factor=1.0, distance=0.0):
         return logits
     order = np.argsort(-logits, kind="stable")
     weights = np.exp((logits - logits.max()) / s.temperature)
-    # Of each token the number and the probability of those that are likelier; equals have the same.
+    # The number and the probability of the tokens that are likelier than each; equals have the same.
     first = np.searchsorted(-logits[order], -logits, side="left")
     likelier = np.concatenate([[0], np.cumsum(weights[order])])[first] / weights.sum()
     allowed = first < (s.top_k or ALL)

@@ -203,7 +203,7 @@ def test_errors_are_shown(browser, server):
     browser.ask("hi")
     browser.until("document.querySelector('#problem').textContent")
     assert browser.js("document.querySelector('#problem').textContent") == "'top_p' has to be a number from 0 to 1"
-    # What was not answered can be sent again.
+    # A message that was not answered can be sent again.
     assert browser.js("document.querySelector('#text').value") == "hi" and browser.answers() == []
     browser.set("top_p", 0.9)
     browser.js("document.querySelector('#text').value = ''")

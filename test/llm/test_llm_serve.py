@@ -350,7 +350,7 @@ def test_chat(tmp_path):
     assert status == 200, text
     answer = json.loads(text)
     assert answer["object"] == "chat.completion" and answer["choices"][0]["message"]["role"] == "assistant"
-    # What a template makes of a conversation shows in its continuation.
+    # The template's text of a conversation shows in its continuation.
     assert answer["choices"][0]["message"]["content"] == server.complete(prompt=tokens(folder, "--no-special", prompt), **body)["choices"][0]["text"]
     pieces = events(server.request("/v1/chat/completions", body | {"messages": MESSAGES, "stream": True})[1])
     assert "".join(p["choices"][0]["delta"]["content"] for p in pieces) == answer["choices"][0]["message"]["content"]

@@ -28,7 +28,7 @@ def byte_alphabet():
     return {**{b: chr(b) for b in printable}, **{b: chr(256 + i) for i, b in enumerate(others)}}
 
 
-# What Python's re and PCRE2 mean alike.
+# Patterns that Python's re and PCRE2 read alike.
 PATTERN = r" ?[^\s]+|\s+"
 
 

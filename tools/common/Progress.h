@@ -1,6 +1,6 @@
 // Progress.h: a line on a terminal that says what the program is busy with. The
-// next one replaces it, and nothing of it is left at the end. Where stderr is
-// no terminal nothing is written.
+// next one replaces it, and nothing of it is left at the end. Nothing is
+// written if stderr is no terminal.
 #ifndef GRETA_TOOLS_PROGRESS_H
 #define GRETA_TOOLS_PROGRESS_H
 

@@ -26,7 +26,7 @@ struct Row {
       name += " @ d" + std::to_string(depth);
     return batch > 1 ? name + " x" + std::to_string(batch) : name;
   }
-  // What is appended to the sequence at its depth.
+  // The tokens that are appended to the sequence at its depth.
   int64_t appended() const { return std::max<int64_t>(prompt, 1); }
   int64_t context() const { return depth + appended() + generated + 1; }
   double tokens() const {
@@ -34,8 +34,9 @@ struct Row {
   }
 };
 
-// Of each kernel, by the times of its launches in microseconds: how often, how
-// long, its share, what it moves and computes, and how near that is to what the
+// Prints for each kernel, by the times of its launches in microseconds: how
+// often, how long, its share, the bytes it moves and the operations it
+// computes, and how near that is to what the
 // device copies, or to --bandwidth, and, if there is one, to --peak.
 void printProfile(Engine &engine, const Row &row,
                   const std::vector<std::pair<std::string, double>> &times,

@@ -25,7 +25,7 @@ struct Options {
   Sampling sampling;
 };
 
-// Of a clock that only goes forward.
+// The time of a clock that only goes forward.
 double seconds();
 // The seed that was given, else one that is drawn.
 uint64_t seedOf(const Options &options);

@@ -20,7 +20,8 @@ std::string describeFunction(const nlohmann::json &F,
 // All functions of a manifest in JSON.
 std::string describeManifest(const std::string &Text);
 
-// What to install or change, by the runtime's list of devices (Diagnose.cpp).
+// The things to install or change, by the runtime's list of devices
+// (Diagnose.cpp).
 std::vector<std::string> diagnose(const nlohmann::json &Devices);
 
 } // namespace greta_run

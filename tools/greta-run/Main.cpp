@@ -103,7 +103,7 @@ int main(int argc, char **argv) {
                  : O.ListDevices ? listDevices(O)
                  : O.Inspect     ? inspect(O)
                                  : run(O);
-    // What nobody could read is no success.
+    // Output that nobody could read is no success.
     if (Status == 0 && fflush(stdout) != 0)
       throw std::system_error(errno, std::generic_category(),
                               "writing standard output");

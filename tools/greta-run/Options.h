@@ -70,8 +70,8 @@ int smoke(const Options &O);
 // process.
 nlohmann::json bench(Session &S, const std::vector<std::vector<uint8_t>> &Data,
                      const Options &O);
-// Where the time of the session's function, `Name` of the package, goes; and
-// that as a table.
+// Measures how the time of the session's function, `Name` of the package, is
+// spent; the second prints it as a table.
 nlohmann::json profile(Session &S, const greta::Package &Package,
                        const std::vector<std::vector<uint8_t>> &Data,
                        const Options &O, const std::string &Name);

@@ -33,7 +33,7 @@ struct FloatFormat {
   const char *Name;
   unsigned Exponent, Mantissa;
   int Bias;
-  // What the largest exponent holds: IEEE infinities; only NaN at all ones
+  // The values of the largest exponent: IEEE infinities; only NaN at all ones
   // (fn); nothing, -0 being NaN (fnuz).
   enum { IEEE, FN, FNUZ } Kind;
 };
@@ -352,7 +352,7 @@ static std::optional<Input> scalar(const std::string &Text,
     memcpy(Bytes.data(), &Integer, Bytes.size());
   } else {
     double Float = std::strtod(Begin, &End);
-    // Of f64 there is no format to round to.
+    // f64 has no format to round to.
     Bytes.resize(Bits / 8);
     if (const FloatFormat *F = floatFormat(In.DType))
       Bytes = floats(*F, 1, [=](int64_t) { return Float; });

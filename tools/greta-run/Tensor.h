@@ -22,9 +22,9 @@ unsigned bitsOf(const std::string &DType);
 std::string shapeText(const std::vector<int64_t> &Shape);
 size_t bytesOf(const std::string &DType, const std::vector<int64_t> &Shape);
 
-// What --input names: shape and type at once, the numbers when asked for, so
-// that a shape that is wrong or too large is found before gigabytes of random
-// numbers are made.
+// An input that --input names: shape and type at once, the numbers when asked
+// for, so that a shape that is wrong or too large is found before gigabytes of
+// random numbers are made.
 struct Input {
   std::string Text, DType;
   bool IsScalar = false; // an argument's value

@@ -16,7 +16,7 @@ struct Options {
   std::optional<unsigned> kernel;
   Report report = Report::None;
   bool timing = false, checked = false, lineTables = false, isQuiet = false;
-  // Of Triton IR.
+  // The grid of Triton IR.
   bool isTriton = false;
   std::string grid;
   unsigned numWarps = 0;

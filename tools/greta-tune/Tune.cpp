@@ -32,8 +32,8 @@ static constexpr double hostWork = double(1 << 28);
 static constexpr size_t mostFinalists = 5;
 static constexpr double finalShare = 1.05;
 static constexpr unsigned finalRounds = 4;
-/// What is within this share of the best is as good: the first of them counts,
-/// in the model's order.
+/// A candidate within this share of the best is as good: the first of them
+/// counts, in the model's order.
 static constexpr double equalShare = 1.01;
 
 static bool fail(const Twine &message) {
@@ -75,7 +75,7 @@ static std::string shapeOf(const TuningKey &key) {
   return text;
 }
 
-/// Of the candidates so far; 0: none.
+/// The best time of the candidates so far; 0: none.
 static double bestOf(const TuningEntry &entry) {
   double best = 0;
   for (const TuningCandidate &candidate : entry.candidates)
@@ -86,7 +86,7 @@ static double bestOf(const TuningEntry &entry) {
 
 namespace {
 
-/// Where one target's candidates run.
+/// The devices on which one target's candidates run.
 struct Place {
   tune::Device *device = nullptr; // null: the simulator's estimate
   std::string why;                // empty; else there is no place
@@ -183,8 +183,8 @@ tune::Device *Tuner::open(const std::string &spec, std::string &why) {
 }
 
 /// A target of AMD: the device asked for, or the first of its chip, or else the
-/// estimate. Of Vulkan: the device, for the family whose variant with matrix
-/// instructions it takes.
+/// estimate. A target of Vulkan: the device, for the family whose variant with
+/// matrix instructions it takes.
 Place Tuner::placeFor(StringRef function, const TargetRow &row) {
   Place place;
   StringRef asked = options.device;
@@ -213,7 +213,7 @@ Place Tuner::placeFor(StringRef function, const TargetRow &row) {
   if (!device)
     return place;
   const Family &family = familyOf(function, *device);
-  // Of a family's two variants the first has the matrix instructions.
+  // The first of a family's two variants has the matrix instructions.
   if (!family.why.empty())
     place.why = family.why;
   else if (family.row == &row)
@@ -228,7 +228,7 @@ Place Tuner::placeFor(StringRef function, const TargetRow &row) {
   return place;
 }
 
-/// What the device takes of the Vulkan targets asked for.
+/// The Vulkan targets asked for that the device takes.
 const Family &Tuner::familyOf(StringRef function, tune::Device &device) {
   if (family.function == function)
     return family;

@@ -27,7 +27,7 @@ struct Options {
 /// The whole tool; the process's exit status.
 int tune(const Options &options);
 
-/// What a candidate took, or why it is none.
+/// The time of a candidate, or the reason why it has none.
 struct Outcome {
   double microseconds = 0;
   std::string rejected;
@@ -58,7 +58,7 @@ public:
 
   const std::string &name() const { return deviceName; }
   const std::string &backend() const { return backendName; }
-  /// Of a hip device.
+  /// The chip of a hip device.
   const std::string &arch() const { return archName; }
   /// Times are the simulator's model, the same each time; the name begins with
   /// "estimate".
@@ -68,9 +68,10 @@ public:
   std::string choose(const std::string &package, const std::string &function,
                      std::string &why) const;
 
-  /// What is measured from now on: a function with these inputs, as greta-run
-  /// takes them. Results are compared with those of the package's host variant,
-  /// or, with an empty package, of the first candidate. Empty, or why not.
+  /// Sets the function that is measured from now on, a function with these
+  /// inputs, as greta-run takes them. Results are compared with those of the
+  /// package's host variant, or, with an empty package, of the first candidate.
+  /// Empty, or why not.
   std::string setProblem(const std::string &package,
                          const std::string &function,
                          const std::vector<std::string> &inputs);

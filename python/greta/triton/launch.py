@@ -157,7 +157,7 @@ def take_arrays() -> None:
 
 
 #
-# What Triton asks of a driver
+# The functions that Triton asks of a driver
 #
 
 

@@ -1,6 +1,6 @@
 //===- CompilerFuzz.cpp - libFuzzer over the compiler's input -------------===//
 //
-// The input is a source as greta-translate reads it. Whatever is accepted is
+// The input is a source as greta-translate reads it. An accepted input is
 // compiled for a target that the text's hash chooses, up to LLVM's own part;
 // SPIR-V is emitted. An input is wrong where the compiler crashes, hangs
 // (-timeout), or refuses without an error, or a function with more than one.
@@ -36,7 +36,7 @@ static void addFeature(StringRef what) {
   features[llvm::xxh3_64bits(what) % std::size(features)] = 1;
 }
 
-/// What was said, not of what: a diagnostic up to its first name or number.
+/// The kind of a diagnostic: its text up to its first name or number.
 static void addDiagnostic(const Diagnostic &diagnostic) {
   std::string text = diagnostic.str();
   addFeature(StringRef(text).take_while(
@@ -60,8 +60,8 @@ static void observe(llvm::function_ref<void()> run,
   });
 }
 
-/// What was refused has at most `most` errors and at least one, what was
-/// accepted none.
+/// A refused input has at most `most` errors and at least one, an accepted one
+/// none.
 static void expectErrors(bool failed, unsigned errors, unsigned most) {
   if (failed ? errors > 0 && errors <= most : errors == 0)
     return;
@@ -152,8 +152,8 @@ static SmallVector<StringRef> wordsOf(StringRef text) {
   return words;
 }
 
-/// What may stand for `word`: a row of `alternatives`, or the values of `words`
-/// for a value.
+/// The words that may replace `word`: a row of `alternatives`, or the values of
+/// `words` for a value.
 static SmallVector<StringRef> alternativesOf(StringRef word,
                                              ArrayRef<StringRef> words) {
   if (llvm::isDigit(word.front()))

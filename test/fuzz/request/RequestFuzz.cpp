@@ -1,6 +1,6 @@
 // RequestFuzz.cpp: libFuzzer over the body of a request to the server, a chat
-// where it has messages, to the model `tiny`. What is taken must be tokens of
-// the model that leave room in the context; what is not is a Refusal.
+// where it has messages, to the model `tiny`. An accepted body must give tokens
+// of the model that leave room in the context; any other is a Refusal.
 #include "ReadModel.h"
 #include "server/Http.h"
 #include "server/Requests.h"

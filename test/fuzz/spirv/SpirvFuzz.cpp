@@ -23,7 +23,7 @@ std::vector<uint32_t> words(const uint8_t *Data, size_t Size) {
   return W;
 }
 
-// Where the instructions begin, as far as their counts make sense.
+// The offsets of instructions, as far as their counts make sense.
 std::vector<size_t> instructions(const std::vector<uint32_t> &W) {
   std::vector<size_t> All;
   for (size_t I = headerWords; I < W.size();) {

@@ -62,7 +62,7 @@ private:
         -1, -16, 5, 12, 1024, 31, 63, 96, -8, INT32_MIN, INT32_MAX};
     return some[below(std::size(some))];
   }
-  /// Where numbers up to some matter: a divisor, a shift.
+  /// Uses for which numbers up to some limit matter: a divisor, a shift.
   Value constantBetween(Type type, int64_t first, int64_t last) {
     int64_t some = number();
     while (some < first || some > last)
@@ -271,7 +271,7 @@ private:
   SmallVector<Value> values;
 };
 
-/// What a value's numbers contradict of what is claimed of it; empty: nothing.
+/// The claims about a value that its numbers contradict; empty: none.
 std::string contradiction(const Facts &facts, Value value,
                           const Numbers &numbers) {
   auto tensor = dyn_cast<RankedTensorType>(value.getType());

@@ -89,7 +89,7 @@ void test::HsacoTest::run(std::string kernel, std::vector<Bytes *> buffers,
     const auto *bytes = reinterpret_cast<const uint8_t *>(&scalar);
     arguments.insert(arguments.end(), bytes, bytes + 4);
   }
-  // What the package promises: arguments at natural alignment, from 0 on.
+  // The package promises this: arguments at natural alignment, from 0 on.
   EXPECT_EQ(entry.info().explicitKernargBytes, arguments.size());
   sim::LaunchConfig config;
   config.grid.x = groups;

@@ -168,8 +168,8 @@ TEST(SharedMemory, TransposeWithoutConflicts) {
       EXPECT_EQ(countBankCycles(chosen, layout, access).conflicts(), 0);
   };
   // A lane has a row of 4-byte elements: one at a time, all 32 lanes want the
-  // same bank; four at a time, all 8 lanes of a group want the same four. Of
-  // the first kind the other side is stored four at a time, down the columns.
+  // same bank; four at a time, all 8 lanes of a group want the same four. In
+  // the first case the other side is stored four at a time, down the columns.
   check(parse("{reg = [[0,16],[0,8],[0,4],[0,2],[0,1]], lane = "
               "[[1,0],[2,0],[4,0],[8,0],[16,0]], wave = [], rep = [1,1]}"),
         32 * 32, 8);

@@ -1,6 +1,6 @@
 // AnyVulkan.h: the fixture of tests of the Vulkan backend's inside: the first
 // device that the runtime takes, open as C, whose functions and limits a test
-// may replace. Where there is none the test is skipped, and C is null.
+// may replace. Without one the test is skipped, and C is null.
 #ifndef GRETA_TEST_RUNTIME_ANYVULKAN_H
 #define GRETA_TEST_RUNTIME_ANYVULKAN_H
 

@@ -50,7 +50,7 @@ protected:
       GTEST_SKIP() << "this build's compiler has no AMDGPU target";
     Good = fixture("scale.gfx942.hsaco");
   }
-  // Where a text stands in the file: of the metadata, but for symbols' names.
+  // The offset of a text in the file's metadata, or of a symbol's name.
   size_t find(const std::string &Text) {
     auto At = std::search(Good.begin(), Good.end(), Text.begin(), Text.end());
     EXPECT_NE(At, Good.end()) << Text;

@@ -29,7 +29,7 @@ TEST(Compute, CallsByName) {
   }
 }
 
-// Of two whose names begin so, the one with these shapes.
+// Takes the one with these shapes of two whose names begin so.
 TEST(Compute, FindsByShape) {
   nlohmann::json M = manifest();
   std::string Scale = M["functions"][0].dump();

@@ -88,7 +88,7 @@ TEST_P(DLPack, ExportsBuffers) {
   T->deleter(T);
 }
 
-// What the device's own memory was exported as comes back as the same memory.
+// Memory of the device that was exported comes back as the same memory.
 TEST_P(DLPack, TakesItsOwnBack) {
   greta::Stream S = R->stream();
   std::pair<greta::Buffer, size_t> Back;

@@ -36,7 +36,7 @@ std::string message(const std::function<void()> &F, greta_status Status) {
   return "";
 }
 
-// What a device is called in the name of a test.
+// A device's name in the name of a test.
 std::string nameOf(const std::string &Spec) {
   return Spec.substr(0, Spec.find(':'));
 }
@@ -59,7 +59,7 @@ protected:
     Bytes Data = package();
     Package = std::make_unique<greta::Package>(Data.data(), Data.size());
   }
-  // What the validation layer says at the end counts too.
+  // Messages of the validation layer at the end count, too.
   void TearDown() override {
     if (Runtime) {
       EXPECT_NO_THROW(Runtime->close());
@@ -372,7 +372,7 @@ TEST_P(OnGpu, WritesInPlace) {
     ASSERT_EQ(Y[I], 2 * X[I] + 1) << I;
 }
 
-// Where arguments are memory they may overlap, and begin where they say.
+// Arguments that are memory may overlap, and begin at their offset.
 TEST_P(OnGpu, OverlapsInPlace) {
   nlohmann::json M = manifest();
   M["functions"][3]["in_place"] = true;
@@ -427,7 +427,7 @@ TEST_P(OnGpu, RefusesWrongScalars) {
   }
 }
 
-// What the caller allocates and frees meanwhile is no part of the graph.
+// Memory that the caller allocates and frees meanwhile is no part of the graph.
 TEST_P(OnGpu, AllocatesWhileAGraphIsRecorded) {
   greta::Stream S = Runtime->stream(), Other = Runtime->stream();
   greta::Function F = Runtime->load(*Package, "twice_scaled");

@@ -33,7 +33,7 @@ inline auto everyDevice() {
   return testing::Values("host", "vulkan", "sim:gfx942", "hip");
 }
 
-// What a device is called in the name of a test: "sim" for sim:gfx942.
+// A device's name in the name of a test: "sim" for sim:gfx942.
 inline std::string deviceName(const testing::TestParamInfo<const char *> &I) {
   std::string Spec = I.param;
   return Spec.substr(0, Spec.find(':'));

@@ -83,7 +83,8 @@ template <typename T> T *made(T *New) {
   return New;
 }
 
-// What `Data` is if nobody freed it, else null. Memory of the caller's is his.
+// The allocation at `Data` if nobody freed it, else null. Memory of the
+// caller's is his.
 void *alive(const void *Data, size_t Bytes) {
   State &S = state();
   char *P = static_cast<char *>(const_cast<void *>(Data));

@@ -47,8 +47,8 @@ template <typename Result, typename... Parameters>
 using AmdFunction =
     typename Amd<Result>::Type (*)(typename Amd<Parameters>::Type...);
 
-// Where a type differs, the initialisation of that name is an error; of
-// overloads the one with these parameters is taken.
+// If a type differs, the initialisation of that name is an error; the overload
+// with these parameters is taken.
 namespace greta::rt::hip {
 #define X(Result, Name, ...)                                                   \
   [[maybe_unused]] static constexpr AmdFunction<Result, __VA_ARGS__>           \

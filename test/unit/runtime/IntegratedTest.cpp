@@ -1,6 +1,7 @@
 // IntegratedTest.cpp: buffers of a device whose memory is the host's. A real
 // driver is told to be an APU as RADV describes one: two heaps that are parts
-// of one memory, and the same types in both. What a heap holds is counted here.
+// of one memory, and the same types in both. The bytes in a heap are counted
+// here.
 #include "AnyVulkan.h"
 
 #include <array>

@@ -17,7 +17,7 @@ using namespace greta_test;
 #endif
 
 #ifndef GRETA_SANITIZED
-// Of this thread: drivers have their own.
+// Counts this thread's alone: drivers have their own.
 static thread_local size_t Allocations = 0;
 
 void *operator new(size_t Bytes) {

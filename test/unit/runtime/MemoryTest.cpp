@@ -75,7 +75,7 @@ class DeviceMemory : public EveryDevice {};
 
 INSTANTIATE_TEST_SUITE_P(Devices, DeviceMemory, everyDevice(), deviceName);
 
-// What is in use is known at any time; a buffer's memory is free for others
+// The bytes in use are known at any time; a buffer's memory is free for others
 // when the work that uses it has ended, and does not go back to the driver each
 // time.
 TEST_P(DeviceMemory, CountsMemory) {

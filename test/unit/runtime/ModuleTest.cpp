@@ -50,7 +50,7 @@ Kernel scale() {
   return S;
 }
 
-// What the check says; "" when the module may pass.
+// The error of the check; "" when the module may pass.
 std::string complaint(const Words &W, const Kernel &S = scale()) {
   Bytes Data(W.size() * 4);
   if (!W.empty())

@@ -82,7 +82,7 @@ TEST_P(Order, GraphsLaunchGraphs) {
   EXPECT_EQ(read(S, A), 63.0f);
 }
 
-// What comes behind a function of the host waits for it.
+// An operation behind a function of the host waits for it.
 TEST_P(Order, CallsTheHost) {
   greta::Buffer Host = R->allocateMapped(256);
   std::mutex Lock; // drivers order the threads, but sanitizers see no driver

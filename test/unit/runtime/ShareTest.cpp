@@ -87,7 +87,7 @@ TEST_P(Share, ImportedPointers) {
   }
 }
 
-// What one device writes, another handle of the same memory reads.
+// Another handle of the same memory reads the writes of one device.
 TEST_P(Share, FileDescriptors) {
   if (!isVulkan()) {
     std::string Text = refusal([&] { R->allocateShared(GRETA_FD_OPAQUE, 64); });

@@ -34,7 +34,7 @@ nlohmann::json manifest();
 // The package of a manifest: its objects are fixtures, and the hashes are
 // filled in where they are "".
 Bytes package(nlohmann::json Manifest = manifest());
-// What the reader says about these bytes; "" when it takes them.
+// The reader's error for these bytes; "" when it takes them.
 std::string complaintOf(const Bytes &Data);
 
 // A folder that is removed at exit.

@@ -16,7 +16,7 @@ using namespace greta_test;
 
 namespace {
 
-// What the replaced functions do; the driver's own are in `Real`.
+// The state of the replaced functions; the driver's own are in `Real`.
 struct Faults {
   DeviceFunctions Real;
   int Ends = 0, Submits = 0, Allocations = 0; // how many calls fail
@@ -142,7 +142,7 @@ TEST_F(VulkanFault, FailedSubmissionLeavesAUsableStream) {
     *Fails = 1;
     std::string Text = message([&] { S->flush(); }, GRETA_ERROR_OUT_OF_MEMORY);
     EXPECT_NE(Text.find("operations lost: 1"), std::string::npos) << Text;
-    // What was lost is not waited for, by whatever way.
+    // Lost work is not waited for, in any way.
     Before.synchronize();
     expectSays([&] { With.synchronize(); }, "is lost");
     expectSays([&] { With.since(Before); }, "is lost");
@@ -255,7 +255,7 @@ TEST_F(VulkanFault, WaitsEndInTime) {
   EXPECT_TRUE(E.wait(0));
 }
 
-// Whoever waits hears of it, and from then on nobody asks the driver.
+// Everybody who waits hears of it, and from then on nobody asks the driver.
 TEST_F(VulkanFault, LostDevicesStayLost) {
   VulkanEvent E;
   S->fill(A, 0, 256, 1);

@@ -64,7 +64,7 @@ TEST(Disagreement, FewColumnsCountAsOneRow) {
 
 TEST(Disagreement, OneElementIsEnough) {
   EXPECT_NE(why({1, 2.001f, 3, 4}, {1, 2, 3, 4}), "");
-  // What a kernel did not write is poisoned with NaN.
+  // Elements that a kernel did not write are poisoned with NaN.
   EXPECT_NE(why({1, NAN, 3, 4}, {1, 2, 3, 4}), "");
   EXPECT_NE(why({1, 2, 3, 4}, {1, INFINITY, 3, 4}), "");
 }

@@ -12,7 +12,7 @@ namespace greta::sim::test {
 std::vector<uint8_t> assemble(const char *chip, bool wave32,
                               const std::string &source);
 
-/// Those of the lines that assemble.
+/// Returns the lines that assemble.
 std::vector<std::string> assembling(const char *chip, bool wave32,
                                     const std::vector<std::string> &lines);
 

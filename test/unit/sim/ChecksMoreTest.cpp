@@ -333,7 +333,7 @@ TEST(ChecksMore, DirectToLdsLoadsAreDelivered) {
         << e;
     e = runAssembly(chip, delivery(wait, ""), CheckAll, {128, 1, 1});
     EXPECT_TRUE(contains(e, "LDS race")) << e;
-    // Whoever waits behind the barrier does so too late for the others.
+    // A wave that waits behind the barrier does so too late for the others.
     e = runAssembly(chip, delivery(barrier, wait), CheckAll, {128, 1, 1});
     EXPECT_TRUE(contains(e, "covers the direct-to-LDS load that fills it"))
         << e;

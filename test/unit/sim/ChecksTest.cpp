@@ -264,7 +264,7 @@ TEST(ChecksAssembly, UnknownInstructionIsNamed) {
       << e;
 }
 
-// What LLVM prints behind the operands is never dropped.
+// Text that LLVM prints behind the operands is never dropped.
 TEST(ChecksAssembly, UnknownModifierIsNamed) {
   auto run = [](const std::string &text) {
     return runAssembly("gfx1100", text, CheckAll, {32, 1, 1});
@@ -277,7 +277,7 @@ TEST(ChecksAssembly, UnknownModifierIsNamed) {
     EXPECT_TRUE(contains(e, "the simulator does not know ") &&
                 contains(e, what) && contains(e, line))
         << e;
-    // Where it is not reached it does no harm: data may look like it.
+    // If it is not reached it does no harm: data may look like it.
     EXPECT_EQ(run(std::string("s_branch end\n") + line + "\nend:"), "");
   }
 }

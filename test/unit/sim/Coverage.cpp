@@ -16,7 +16,7 @@ using testing::UnitTest;
 namespace {
 
 struct Record {
-  /// Of each instruction, the tests that ran it.
+  /// The tests that ran each instruction.
   std::map<const OpInfo *, std::set<const testing::TestInfo *>> tests;
   const OpInfo *sabotaged = nullptr;
 };

@@ -21,7 +21,7 @@ using u64 = uint64_t;
 class Control : public testing::TestWithParam<const char *> {
 protected:
   bool gfx9 = GetParam()[3] == '9', gfx12 = GetParam()[4] == '2';
-  /// Those of the lines that this chip has.
+  /// Returns the lines that this chip has.
   std::vector<std::string> here(const std::vector<std::string> &lines) {
     return assembling(GetParam(), !gfx9, lines);
   }

@@ -24,7 +24,7 @@ class Function : public testing::TestWithParam<const char *> {
 protected:
   bool gfx9 = GetParam()[3] == '9';
   std::mt19937 random{11};
-  /// Those of the lines that this chip has.
+  /// Returns the lines that this chip has.
   std::vector<std::string> here(const std::vector<std::string> &lines) {
     return assembling(GetParam(), !gfx9, lines);
   }
@@ -243,7 +243,7 @@ TEST_P(Function, DivisionOfHalves) {
           b.row(r)[l] = random() % 3 ? random() & 0xffff
                                      : specials[random() % std::size(specials)];
         double q = H(b.row(12)[l]) / H(b.row(16)[l]);
-        // Where the quotient is special the instruction has to know.
+        // The instruction has to know special quotients.
         b.row(20)[l] = q != q || q == 0 || std::isinf(q)
                            ? random() & 0xffff
                            : u32(halfBits(q)) ^ (random() % 2 ? 0x8000 : 0);

@@ -112,7 +112,7 @@ struct Memory : testing::TestWithParam<const char *> {
   }
 };
 
-/// What a load leaves in word w of its registers.
+/// The value that a load leaves in word w of its registers.
 u32 loaded(const Row &r, const uint8_t *p, unsigned w, u32 before) {
   u32 x = 0;
   std::memcpy(&x, p + 4 * w, std::min(4u, r.bytes));

@@ -26,7 +26,8 @@ using u64 = uint64_t;
 using i32 = int32_t;
 using i64 = int64_t;
 
-/// What an instruction makes of its sources, the destination before, and SCC.
+/// The result of an instruction from its sources, the destination before, and
+/// SCC.
 struct Effect {
   u64 result = 0;
   bool scc;

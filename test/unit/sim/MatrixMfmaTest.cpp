@@ -133,7 +133,7 @@ std::vector<Case> mixedCases(bool scaled) {
   return c;
 }
 
-// Where the test keeps the operands.
+// The registers in which the test keeps the operands.
 constexpr unsigned RegA = 64, RegB = 96, RegC = 128, RegD = 160;
 
 struct Matrices {
@@ -342,8 +342,7 @@ void runCases(const std::vector<Case> &cases, const ChipCase &chip) {
     for (unsigned l = 0; l < 64; ++l)
       bench.row(4)[l] = bench.row(5)[l] = 0x7f7f7f7f; // scales of one
     Runner r{bench, x, on(x.a, chip.bit), on(x.b, chip.bit), 3 * n};
-    // Of the 25 mixed pairs, the equal ones and 8 with 4 bits show every
-    // layout.
+    // The equal pairs and 8 of 4 bits, of the 25 mixed ones, show every layout.
     bool fourEight = x.a->bits + x.b->bits == 12;
     if (!x.halves || x.a == x.b || (fourEight && !x.scaled))
       oneHot(r, rng);

@@ -1,10 +1,10 @@
 //===- PlantedTest.cpp - every check reports a planted bug ----------------===//
 //
 // A check is a place in lib/Sim that ends the launch with a report (a call of
-// Wave::fault). Those that no other test plants a bug for are planted here; at
-// the end of a whole run the sources are searched for such places, and the text
-// of each must have been reported by some instruction, of as many instructions
-// as places say the same.
+// Wave::fault). Bugs for the checks that no other test covers are planted here;
+// at the end of a whole run the sources are searched for such places, and the
+// text of each must have been reported by some instruction, of as many
+// instructions as places say the same.
 //
 //===----------------------------------------------------------------------===//
 #include "Assembly.h"

@@ -13,8 +13,8 @@ namespace {
 
 class Programs : public testing::TestWithParam<const char *> {
 protected:
-  /// What a launch of programs of one wave says; `o` is an argument of `count`
-  /// elements in an allocation that has as many on both sides.
+  /// The report of a launch of programs of one wave; `o` is an argument of
+  /// `count` elements in an allocation that has as many on both sides.
   std::string run(const std::string &body, uint32_t programs, size_t count = 64,
                   bool isWritten = true) {
     Bench b(GetParam(), "kernel void k(global int *o) {\n"

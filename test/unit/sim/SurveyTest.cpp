@@ -161,7 +161,7 @@ TEST_P(Forms, AreBound) {
   std::string line;
   unsigned decoded = 0, shown = 0;
   for (unsigned top = 0; top < 0x10000; ++top) {
-    // Where the opcode is in the upper half, the words of one opcode are many.
+    // If the opcode is in the upper half, the words of one opcode are many.
     unsigned rounds = top < 0xb000 ? 1 : top < 0xbe00 ? 4 : 16;
     for (unsigned k = 0; k < rounds; ++k) {
       uint32_t w[4] = {};

@@ -67,8 +67,8 @@ TEST(RegisterFiles, AreLLVMs) {
   EXPECT_EQ(chips, sim::chips().size());
 }
 
-/// What fits of kernels with 128 and 129 registers and workgroups of a wave, in
-/// the compiler's table and in the simulator's.
+/// The number of waves that fit of kernels with 128 and 129 registers and
+/// workgroups of a wave, in the compiler's table and in the simulator's.
 TEST(RegisterFiles, GiveTheSameOccupancy) {
   for (const TargetRow &row : getTargets()) {
     const sim::Chip *chip = sim::findChip(row.name);

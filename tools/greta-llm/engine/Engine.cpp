@@ -78,7 +78,7 @@ Engine::Engine(const Model &model, const std::string &packagePath,
           static_cast<size_t>(pages * pageSize * c.keyHeads * c.headSize) *
           bytesOf(element);
       cache->push_back(runtime.allocate(bytes));
-      // What was never written is multiplied by weights of zero.
+      // Memory that was never written is multiplied by weights of zero.
       stream.fill(cache->back(), bytes, 0);
     }
   for (int64_t page = pages; page-- > 0;)

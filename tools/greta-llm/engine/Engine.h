@@ -3,8 +3,8 @@
 // by itself. Sequences keep their keys and values in pages of one cache that
 // all share, so any of them may be evaluated together.
 //
-// A sequence that generates has a place. What a step of all places begins with
-// is on the device, where the step before it left it, so steps are queued one
+// A sequence that generates has a place. The input of a step of all places is
+// on the device, where the step before it left it, so steps are queued one
 // behind the other and the host reads their tokens when it likes.
 #ifndef GRETA_LLM_ENGINE_H
 #define GRETA_LLM_ENGINE_H
@@ -33,7 +33,7 @@ struct EngineOptions {
   static EngineOptions of(const Options &options);
 };
 
-// What was evaluated of a sequence lies in these pages.
+// The evaluated part of a sequence lies in these pages.
 struct Sequence {
   std::vector<int32_t> pages;
   int64_t length = 0;
@@ -97,10 +97,10 @@ public:
   // Bytes a second, read and written, of a copy on the device.
   double copyBandwidth();
   std::string manifest() const { return package.manifest(); }
-  // Of each function that is used the variant's id.
+  // The variant's id of each function that is used.
   std::map<std::string, std::string> variants() const;
-  // Of an argument of a function: its bytes, and the elements of a matrix; 0
-  // where it is no weight.
+  // The size of a function's argument: its bytes, and the elements of a matrix;
+  // 0 if it is no weight.
   std::pair<size_t, int64_t> weightSize(const std::string &function,
                                         const std::string &name) const;
 
@@ -129,7 +129,7 @@ private:
   };
   // The arrays of an input, in the order in which they lie in its buffer.
   enum { Tokens, Positions, Slots, Lengths, Tables };
-  // Where the input of some tokens lies: `tokens` of the `total` numbers that
+  // The place of the input of some tokens: `tokens` of the `total` numbers that
   // each array of a buffer has, from `first` on.
   struct Inputs {
     const Buffer *buffer;

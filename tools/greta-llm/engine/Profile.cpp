@@ -1,7 +1,7 @@
 // Profile.cpp: see Bench.h. In: the package's manifest, which says what tensors
-// each kernel takes, and the sizes of a measurement. What a kernel moves is
-// each of these once: weights, the part of the caches that its tokens have, and
-// activations; of a lookup it is not said. What it computes are the products
+// each kernel takes, and the sizes of a measurement. A kernel moves each of
+// these once: weights, the part of the caches that its tokens have, and
+// activations; the bytes of a lookup are not counted. It computes the GEMMs
 // with its weights, and attention's over the keys that tokens see.
 #include "Bench.h"
 #include "Tensor.h"
@@ -19,7 +19,7 @@ struct Work {
   double bytes = 0, flop = 0;
 };
 
-// What one launch of a function does in a measurement.
+// The work of one launch of a function in a measurement.
 struct Launched {
   double tokens;    // that it takes
   double sequences; // that have them
@@ -95,7 +95,7 @@ Work workOf(const json &kernel, const json &variant, const json &function,
   return work;
 }
 
-// Of one launch, by kernel.
+// The work of one launch, by kernel.
 std::map<std::string, Work> allWork(const Engine &engine, const Row &row) {
   std::map<std::string, Work> all;
   std::map<std::string, std::string> variants = engine.variants();

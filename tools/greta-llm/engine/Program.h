@@ -41,7 +41,7 @@ public:
   // 0, 1, 2 .. along a dimension.
   Block iota(int axis, std::vector<int64_t> shape);
 
-  // Of one pointer or a block of them; without a mask everywhere.
+  // Loads through one pointer or a block of them; without a mask everywhere.
   Block load(const Block &pointer);
   Block load(const Block &pointer, const Block &mask, double otherwise);
   void store(const Block &value, const Block &pointer);
@@ -62,7 +62,7 @@ public:
   Block select(const Block &condition, Block a, Block b);
   Block splat(const Block &scalar, const std::vector<int64_t> &shape);
   Block reshape(const Block &value, std::vector<int64_t> shape);
-  // Of dimensions that are 1 as many as the shape says.
+  // Repeats dimensions that are 1 to the shape's extents.
   Block broadcast(const Block &value, std::vector<int64_t> shape);
   Block reduce(const std::string &op, const Block &value, int axis);
   Block scan(const std::string &op, const Block &value, int axis);

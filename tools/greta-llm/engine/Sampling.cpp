@@ -7,7 +7,7 @@
 // and sums over the tokens that are likelier. If it is not allowed, neither is
 // what is less likely, and the best of the likelier ones is the next candidate.
 // Parts whose largest logit is below are not read, so this is short, and mostly
-// over at once. Where probabilities are flat and top_k is small, the top_k-th
+// over at once. If probabilities are flat and top_k is small, the top_k-th
 // of the blocks' largest logits bounds what is read.
 #include "engine/Sampling.h"
 #include "engine/Program.h"
@@ -67,7 +67,7 @@ constexpr double least = -3.0e38, most = 3.0e38;
 // Less than what any token has to say.
 constexpr double unset = -3.4e38;
 
-// Of a vocabulary; blocks have sizes that are powers of two.
+// The sizes for a vocabulary; blocks have sizes that are powers of two.
 struct Sizes {
   explicit Sizes(int64_t vocabulary)
       : vocabulary(vocabulary), blockCount((vocabulary + block - 1) / block) {
@@ -87,7 +87,7 @@ Block mixed(Block x) {
   return x ^ (x >> 16);
 }
 
-// What both kernels know of a sequence.
+// The state of a sequence that both kernels read.
 struct Row {
   Row(Program &p, const Block &places, const Block &rows)
       : p(p), line(p.programId(0)), place(p.load(places + line)),
@@ -171,7 +171,7 @@ std::string partsKernel(const Sizes &sizes) {
     Block number = p.programId(1), begin = number * block;
     Block penalty = row.number(Penalty);
     p.when(p.compare("ne", "one", penalty, p.number(1, penalty)), [&] {
-      // Of the last tokens those that are in this block, in place. All are read
+      // Takes the last tokens that are in this block, in place. All are read
       // before any is written, and atomically: one that is there twice gets
       // the same value twice, from different lanes.
       Block slot = p.iota(0, {rememberedTokens});
@@ -248,7 +248,7 @@ std::string chooseKernel(const Sizes &sizes, int64_t pageSize) {
   Row row(p, places, rows);
   p.when(row.left > 0, [&] {
     Choice c(p, row, logits, sizes.vocabulary);
-    // What else the next step begins with; behind the last token there is none.
+    // The rest of the next step's input; behind the last token there is none.
     Block goesOn = row.left > 1;
     Block page = p.load(
         table + row.place * pages +
@@ -299,7 +299,7 @@ std::string chooseKernel(const Sizes &sizes, int64_t pageSize) {
           };
           Block isLimited =
               (topK < sizes.vocabulary) | (topP < 1) | (logit < bound);
-          // Which parts are read, and behind the list how many these are.
+          // The list of the parts that are read, and behind it their number.
           Block list = lists + row.line * (sizes.parts + 1);
           auto listed = [&] {
             Block isRead = competes(tops);
@@ -321,8 +321,7 @@ std::string chooseKernel(const Sizes &sizes, int64_t pageSize) {
                      [&](Block done, Program::Blocks so) -> Program::Blocks {
                        std::vector<int64_t> lines = {partsTogether, part};
                        Block next = p.iota(0, {partsTogether, 1}) + done;
-                       // What is beyond the last one lies beyond the
-                       // vocabulary.
+                       // Parts beyond the last one lie beyond the vocabulary.
                        Block which = p.load(list + next, next < toRead, 0);
                        Block begin = p.select(next < toRead, which,
                                               p.number(sizes.parts, which)) *

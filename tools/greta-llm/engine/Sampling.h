@@ -2,7 +2,8 @@
 // decode never waits for the host. In: how to choose, as options. Out: the
 // words that the device reads, and the text of the function that chooses.
 //
-// The choice. Of logits l, after the penalty, the allowed tokens are those
+// The choice. The allowed tokens, by their logits l after the penalty, are
+// those
 // - that have fewer than top_k likelier ones,
 // - that have at least min_p of the likeliest one's probability,
 // - whose likelier ones have less than top_p of all probability together;
@@ -36,7 +37,7 @@ constexpr int64_t rememberedTokens = 256;
 // The largest vocabulary that can be sampled from.
 constexpr int64_t largestVocabulary = 256 * 1024;
 
-// What the device knows of a sequence that generates, beside the next step's
+// The device's state of a sequence that generates, beside the next step's
 // input: a row of 32-bit words.
 enum SamplingWord {
   Left,        // tokens that are still wanted; 0: nothing is chosen

@@ -19,7 +19,7 @@
 
 namespace greta::llm {
 
-// What tells one architecture's layers from another's.
+// The options that tell one architecture's layers from another's.
 struct Architecture {
   const char *huggingFace; // model_type in config.json
   const char *gguf;        // general.architecture
@@ -67,7 +67,7 @@ struct Model {
   }
   // The output's weight is the embedding's where the file has none.
   bool isTied() const { return !weights.count("output"); }
-  // What activations are held in unless the user says: the type of the weights.
+  // The type of activations unless the user says: the type of the weights.
   Element element() const;
 };
 

@@ -3,7 +3,7 @@
 //
 // A template is a program, and may loop, recurse or fill memory without end. So
 // it runs in a process of its own, this program again, with limits of time and
-// memory. What goes in and out are files in memory: the child waits for nobody.
+// memory. Its input and output are files in memory: the child waits for nobody.
 #include "server/Chat.h"
 #include "Options.h"
 #include "model/Json.h"
@@ -53,7 +53,7 @@ std::string either(const std::string &first, const std::string &second) {
   return first.empty() ? second : first;
 }
 
-// Of several with names the default one.
+// The default one of several with names.
 std::string sourceOf(const Model &model) {
   if (model.tokenizerConfig.is_object() &&
       model.tokenizerConfig.contains("chat_template") &&
@@ -103,8 +103,8 @@ public:
   const int fd;
 };
 
-/// Runs the verb `render` with a text; true where it succeeds. What it prints
-/// is the prompt, or what is wrong.
+/// Runs the verb `render` with a text; true if it succeeds. Its output is the
+/// prompt, or the error.
 bool runTemplate(const std::string &input, std::string &printed) {
   MemoryFile in, out;
   in.write(input);

@@ -95,7 +95,7 @@ public:
   // as long as all is well.
   std::string problem() const;
   bool isLost() const { return deviceIsLost; }
-  // What no cache can hold is refused before it waits.
+  // A request that no cache can hold is refused before it waits.
   int64_t capacity() const { return engine.capacity(); }
   const Metrics &metrics() const { return counts; }
   int64_t freeTokens() const { return free; }

@@ -317,8 +317,8 @@ int Server::run() {
   while (!scheduler.isLost())
     if (sigtimedwait(&ending, nullptr, &moment) > 0)
       return finish(http);
-  // For a second, who waits and who asks is told. What is left of the device
-  // may hang when it is closed.
+  // For a second, who waits and who asks is told. The rest of the device may
+  // hang when it is closed.
   sleep(1);
   fflush(nullptr);
   _exit(1);

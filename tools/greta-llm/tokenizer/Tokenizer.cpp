@@ -134,7 +134,7 @@ Pattern::Pattern(const std::string &text) {
 
 std::optional<std::pair<size_t, size_t>> Pattern::find(const std::string &text,
                                                        size_t from) const {
-  // Of this call alone: texts are split in many threads.
+  // Belongs to this call alone: texts are split in many threads.
   std::unique_ptr<pcre2_match_data, Free> found(
       pcre2_match_data_create_from_pattern(code.get(), nullptr));
   int count =

@@ -1,6 +1,6 @@
 // TokenizerFiles.cpp: a tokenizer's tables from Hugging Face's tokenizer.json,
-// from GGUF's metadata, or made up for a synthetic model. What a file asks for
-// and is not known here is an error, not a wrong tokenizer.
+// from GGUF's metadata, or made up for a synthetic model. A feature of the file
+// that is not known here is an error, not a wrong tokenizer.
 #include "tokenizer/TokenizerTables.h"
 
 #include <cfloat>
