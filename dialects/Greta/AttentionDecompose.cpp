@@ -119,7 +119,7 @@ static AffineMap mapOf(ImplicitLocOpBuilder &b, unsigned loops,
   return AffineMap::get(loops, 0, results, b.getContext());
 }
 
-/// What scales at `indices` multiply: an extent of 1 is for all of them.
+/// The scale at `indices`: an extent of 1 is for all of them.
 static AffineMap scaleMap(ImplicitLocOpBuilder &b, Value scales,
                           ArrayRef<AffineExpr> indices) {
   SmallVector<AffineExpr> results(indices);
@@ -148,8 +148,8 @@ struct Attention {
 
   /// The result, and the logarithm of the sums.
   std::pair<Value, Value> build(ImplicitLocOpBuilder &b);
-  /// Those of queries, keys and values, and delta, which may be there in place
-  /// of the result.
+  /// The gradients of queries, keys and values, and delta, which may replace
+  /// the result.
   SmallVector<Value> gradients(ImplicitLocOpBuilder &b, Value result, Value lse,
                                Value gradient);
 

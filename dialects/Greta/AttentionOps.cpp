@@ -1,7 +1,7 @@
 //===- AttentionOps.cpp - verifiers of attention and the KV cache ---------===//
 //
-// Messages name the operand, the limit and the remedy. What an op means is in
-// AttentionDecompose.cpp.
+// Messages name the operand, the limit and the remedy. AttentionDecompose.cpp
+// defines the ops.
 //
 //===----------------------------------------------------------------------===//
 
@@ -314,7 +314,7 @@ LogicalResult PagedAttentionOp::verify() {
                                  "B of 'q'");
 }
 
-/// What both updates check: a cache of four dimensions with rows of a static
+/// Both updates check this: a cache of four dimensions with rows of a static
 /// size, new rows of its type.
 static LogicalResult checkUpdate(Operation *op, Value cache, StringRef shape,
                                  Value rows, int64_t rank, StringRef rowsShape,

@@ -43,7 +43,7 @@ void printGivenTypes(mlir::OpAsmPrinter &printer, mlir::Operation *op,
 #include "Greta/GretaKernel.h.inc"
 
 namespace greta {
-/// What an update of a KV cache replaces rows of; null for other ops.
+/// The cache whose rows an update replaces; null for other ops.
 inline mlir::Value getUpdatedCache(mlir::Operation *op) {
   return llvm::isa<KvUpdateOp, PagedKvUpdateOp>(op) ? op->getOperand(0)
                                                     : mlir::Value();

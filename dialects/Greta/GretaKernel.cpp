@@ -35,7 +35,7 @@ LogicalResult KernelOp::verify() {
   SmallVector<Type> types(getInputs().getTypes());
   llvm::append_range(types, getOutputs().getTypes());
   for (auto [i, type] : llvm::enumerate(types)) {
-    // What a view shows is the type of the regions' argument.
+    // The regions' argument has the type that a view shows.
     if (i < getInputs().size() && getView(i) && !getSpaces().empty())
       type = getSpaces().front().getArgument(i).getType();
     auto tensor = cast<RankedTensorType>(type);

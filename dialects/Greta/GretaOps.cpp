@@ -1,7 +1,7 @@
 //===- GretaOps.cpp - the greta dialect and its verifiers -----------------===//
 //
-// Messages name the operand, the limit and the remedy. What an op means is in
-// GretaDecompose.cpp.
+// Messages name the operand, the limit and the remedy. GretaDecompose.cpp
+// defines the ops.
 //
 //===----------------------------------------------------------------------===//
 

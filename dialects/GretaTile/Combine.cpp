@@ -13,8 +13,8 @@
 using namespace mlir;
 using namespace greta::tile;
 
-/// What is left of a block along an axis: a block without the dimension, or the
-/// element of one that has no other.
+/// The type of a block reduced along an axis: a block without the dimension, or
+/// the element of one that has no other.
 static Type reducedType(RankedTensorType block, uint32_t axis) {
   SmallVector<int64_t> shape(block.getShape());
   shape.erase(shape.begin() + axis);

@@ -4,7 +4,7 @@
 
 include "GretaTile/OpBase.td"
 
-/// What combines the elements of one or several blocks along an axis by a region.
+/// An op that combines the elements of one or several blocks along an axis by a region.
 class GretaTile_CombiningOp<string mnem, list<Trait> traits = []> : GretaTile_Op<mnem, !listconcat(
     [IsolatedFromAbove, RecursiveMemoryEffects, SingleBlock], traits)> {
   let results = (outs Variadic<AnyType>:$results);

@@ -30,24 +30,24 @@
 
 namespace greta::tile {
 
-/// What `assume` writes, so that it stays and orders nothing else.
+/// The resource that `assume` writes, so that it stays and orders nothing else.
 struct AssumptionResource
     : public mlir::SideEffects::Resource::Base<AssumptionResource> {
   llvm::StringRef getName() override { return "assumption"; }
 };
 
-/// What `print` and `assert` write to.
+/// The resource that `print` and `assert` write to.
 struct LogResource : public mlir::SideEffects::Resource::Base<LogResource> {
   llvm::StringRef getName() override { return "log"; }
 };
 
-/// What callers promise of an argument (FuncOp).
+/// The promises of callers about an argument (FuncOp).
 inline constexpr llvm::StringLiteral divisibilityName = "greta.divisibility";
-/// Of a pointer, a unit attribute: what it reaches begins there and is less
-/// than 2^31 bytes.
+/// A unit attribute of a pointer: its memory begins there and is less than 2^31
+/// bytes.
 inline constexpr llvm::StringLiteral pointerRangeName = "greta.pointer_range";
-/// Of a pointer, a unit attribute: while the kernel runs nobody writes
-/// what it reaches.
+/// A unit attribute of a pointer: while the kernel runs nobody writes its
+/// memory.
 inline constexpr llvm::StringLiteral readonlyName = "greta.readonly";
 /// A unit attribute of a pointer: no other argument reaches its memory, unless
 /// the kernel writes through neither.
@@ -78,8 +78,8 @@ LayoutAttr getLayoutOf(mlir::Type type);
 Layout toLayout(LayoutAttr attr);
 LayoutAttr toAttr(mlir::MLIRContext *context, const Layout &layout);
 
-/// What kernels, and functions that launch them, take beside tensors: i1, i8,
-/// i16, i32, i64, f16, bf16, f32 and f64.
+/// The scalars that kernels, and functions that launch them, take beside
+/// tensors: i1, i8, i16, i32, i64, f16, bf16, f32 and f64.
 bool isScalarArgument(mlir::Type type);
 /// The type as which one is passed: i32 or i64 with its bits, zeros above them,
 /// or itself, where it is i32, i64 or f32.
@@ -124,7 +124,7 @@ Layout sharedLayout(Layout layout, llvm::ArrayRef<int64_t> shape);
 
 /// `type`, a scalar or a block, with another element type.
 mlir::Type withElementType(mlir::Type type, mlir::Type element);
-/// What a pointer or each of a block of them points to.
+/// The type that a pointer or each of a block of them points to.
 mlir::Type getPointee(mlir::Type pointers);
 
 /// `type` with another layout.

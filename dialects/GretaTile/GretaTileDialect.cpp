@@ -19,7 +19,7 @@ using namespace greta::tile;
 #include "GretaTile/GretaTileTypes.cpp.inc"
 
 namespace {
-/// What stands in a helper function may stand in the kernel that calls it.
+/// An op of a helper function may stand in the kernel that calls it.
 struct KernelInlinerInterface : DialectInlinerInterface {
   using DialectInlinerInterface::DialectInlinerInterface;
   bool isLegalToInline(Operation *, Region *, bool, IRMapping &) const final {

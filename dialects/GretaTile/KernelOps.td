@@ -31,7 +31,7 @@ def GretaTile_FuncOp : GretaTile_Op<"func", [FunctionOpInterface, IsolatedFromAb
     int32_t getNumWaves() { return getWaves(); }
     /// Fails where the target is not known, which what follows needs.
     ::llvm::LogicalResult checkTarget();
-    /// Of a wave.
+    /// The lanes of a wave.
     int32_t getNumLanes() { return *getWaveSize(); }
     int32_t getBlockSize() { return getNumWaves() * getNumLanes(); }
   }];
@@ -81,7 +81,7 @@ def GretaTile_LaunchOp : GretaTile_Op<"launch", [DeclareOpInterfaceMethods<Symbo
     bool isZeroed(unsigned result) {
       return getZeroed() && ::llvm::is_contained(*getZeroed(), result);
     }
-    /// Of a result that is not tied.
+    /// The shape of a result that is not tied.
     ::mlir::AffineMap getShapeOf(unsigned result);
   }];
   let hasVerifier = 1;

@@ -116,7 +116,8 @@ static void add(Terms &terms, const LinearTerm &term) {
     same->constant = uint64_t(same->constant) + uint64_t(term.constant);
 }
 
-/// What an op makes of its operands' terms; none where it is not linear.
+/// The terms of an op's result from those of its operands; none if it is not
+/// linear.
 std::optional<Terms> TermFinder::linearOffset(Value value) {
   APInt constant;
   Operation *op = value.getDefiningOp();

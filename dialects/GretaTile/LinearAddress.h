@@ -35,8 +35,8 @@ struct LinearAddress {
   bool hasUniformBase() const { return mlir::isa<PtrType>(base.getType()); }
 };
 
-/// Of a pointer or a block of them. i32 offsets may be taken apart because
-/// their sums and products do not overflow (ptr_add).
+/// The sum that a pointer or a block of them is. i32 offsets may be taken apart
+/// because their sums and products do not overflow (ptr_add).
 LinearAddress getLinearAddress(mlir::Value pointers);
 
 /// A scalar of a program, as one term.

@@ -5,8 +5,8 @@
 using namespace mlir;
 using namespace greta::tile;
 
-/// What load and store share: one offset and stride per dimension, dynamic
-/// strides and bounds as many as announced.
+/// Load and store share these rules: one offset and stride per dimension,
+/// dynamic strides and bounds as many as announced.
 template <typename OpT>
 static LogicalResult verifyAccess(OpT op, RankedTensorType block) {
   int64_t rank = block.getRank();

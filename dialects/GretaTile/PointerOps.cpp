@@ -85,7 +85,7 @@ static LogicalResult verifyInteger(Operation *op, Type element) {
   return success();
 }
 
-/// What the kinds take, at either level.
+/// The types that the kinds take, at either level.
 static LogicalResult verifyAtomic(Operation *op, AtomicKind kind, Type type) {
   Type element = getElementTypeOrSelf(type);
   if (kind == AtomicKind::FAdd) {

@@ -55,7 +55,7 @@ def GretaTile_PtrCastOp : GretaTile_Op<"ptr_cast", [Pure]> {
 /// The mask of an access has its pointers' shape.
 class MaskOf<string pointers> : OptionalTypesMatchWith<"the mask has the shape of the pointers", pointers, "mask",
     "::greta::tile::withElementType($_self, ::mlir::IntegerType::get($_self.getContext(), 1))">;
-/// What an access moves has its pointers' shape and pointee.
+/// The value of an access has its pointers' shape and pointee.
 class PointeeOf<string pointers, string value>
   : TypesMatchWith<value # " is what the pointers point to", pointers, value, "::greta::tile::getPointee($_self)">;
 

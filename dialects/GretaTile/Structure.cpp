@@ -24,7 +24,7 @@ using namespace greta::tile;
 namespace {
 class Lifting : public ControlFlowToSCFTransformation {
 public:
-  /// Of two ways the first is taken where the flag is its case.
+  /// The first of two ways is taken if the flag is its case.
   void createCFGSwitchOp(Location loc, OpBuilder &builder, Value flag,
                          ArrayRef<unsigned> cases, BlockRange destinations,
                          ArrayRef<ValueRange> arguments, Block *otherwise,
@@ -40,7 +40,7 @@ public:
                              arguments[0], otherwise, otherArguments);
   }
 
-  /// What a path gives that nobody reads: zero, as no target knows poison.
+  /// The value of a path that nobody reads: zero, as no target knows poison.
   Value getUndefValue(Location loc, OpBuilder &builder, Type type) override {
     Type element = getElementTypeOrSelf(type);
     bool isPointer = isa<PtrType>(element);

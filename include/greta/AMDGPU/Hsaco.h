@@ -19,7 +19,7 @@ class FuncOp;
 struct HsacoKernel {
   /// The code object, or the text that options.artifact asks for.
   std::string object;
-  /// What the code object's metadata says; absent from texts.
+  /// The code object's metadata; absent from texts.
   std::optional<KernelStats> stats;
 };
 

@@ -12,7 +12,7 @@
 namespace greta {
 
 /// Replaces every greta_tile.func of the module by an LLVM function for the
-/// chip (gfx942, ...). What cannot be translated gets a diagnostic.
+/// chip (gfx942, ...). An op that cannot be translated gets a diagnostic.
 llvm::LogicalResult convertTileToROCDL(mlir::ModuleOp module,
                                        llvm::StringRef chip);
 

@@ -54,8 +54,8 @@ struct TuningDatabase {
   /// Anything but a database gives one line that says what and where.
   static llvm::Expected<TuningDatabase> parse(llvm::StringRef text);
   static llvm::Expected<TuningDatabase> load(llvm::StringRef path);
-  /// What ships with the compiler: measured where the model is more than 4 %
-  /// slower (lib/Configure/Measured.json).
+  /// The entries that ship with the compiler: measured tiles for shapes on
+  /// which the model is more than 4 % slower (lib/Configure/Measured.json).
   static const TuningDatabase &shipped();
   std::string print() const;
   /// Whether `greta.config` could be this, by its form.

@@ -24,8 +24,8 @@ namespace greta {
 
 using Mapping = llvm::SmallVector<int64_t, 4>;
 
-/// What indexes operand `operand` of `op` when `mapping` indexes its result, in
-/// a space of `rank` dimensions.
+/// The mapping of operand `operand` of `op` when `mapping` indexes its result,
+/// in a space of `rank` dimensions.
 Mapping operandMapping(mlir::OpOperand &operand, const Mapping &mapping,
                        int64_t rank);
 
@@ -35,10 +35,10 @@ inline constexpr size_t maxBuffers = 12;
 /// Whether a launch of `parts` spaces side by side should have so many buffers,
 /// in whose shapes are `symbols` dynamic extents: few, or such that they fit
 /// with the scalars into the 128 bytes of push constants that every Vulkan
-/// device has. What an op needs beyond them goes through a buffer; fusion plans
-/// for none. Scalars are the extents, where each part begins, and how the grid
-/// is folded; or they are the slots and pages of a cache that the launch
-/// updates.
+/// device has. An op that needs more gets its arguments through a buffer;
+/// fusion plans for none. Scalars are the extents, where each part begins, and
+/// how the grid is folded; or they are the slots and pages of a cache that the
+/// launch updates.
 inline bool fitsArguments(size_t buffers, size_t symbols, size_t parts) {
   constexpr size_t bytes = 128;
   size_t scalars = symbols + parts + 1;
@@ -103,7 +103,7 @@ walkDemands(mlir::ValueRange yielded, int64_t rank,
             llvm::function_ref<void(mlir::Value, const Mapping &)> visit,
             mlir::Operation **culprit = nullptr);
 
-/// What configure and to-tile have to know of a region.
+/// The facts about a region that configure and to-tile need.
 struct Space {
   enum class Pairs { None, Halves, Neighbours };
 
@@ -117,12 +117,12 @@ struct Space {
   bool isFlat = false;
   bool hasReduction = false;
   bool hasSoftmax = false;
-  /// What has the kernel to itself. The space is then that of the queries, of
-  /// the keys, or of an update's new rows.
+  /// The op that has the kernel to itself. The space is then that of the
+  /// queries, of the keys, or of an update's new rows.
   mlir::Operation *alone = nullptr;
   /// Its GEMM, and another one of the same A.
   MatmulOp matmul, second;
-  /// What the GEMM's columns are split into, or null.
+  /// The heads that the GEMM's columns are split into, or null.
   HeadsOp heads;
   /// Bits of the narrowest element that is loaded or stored.
   unsigned narrowest = 32;
@@ -140,8 +140,8 @@ struct Space {
   mlir::AffineExpr size(mlir::MLIRContext *context) const;
 };
 
-/// Where a kernel's operand has its elements: how many lie between neighbours
-/// along each dimension, and before the first.
+/// The strides of a kernel's operand along each dimension, and the offset of
+/// its first element.
 struct TensorLayout {
   llvm::SmallVector<mlir::AffineExpr, 4> strides;
   mlir::AffineExpr offset;
@@ -152,8 +152,8 @@ struct TensorLayout {
   static TensorLayout of(KernelOp kernel, unsigned input);
 };
 
-/// Of one map or unit per operand, what greta.kernel has: null where all are
-/// taken as they are.
+/// The attribute of greta.kernel with one map or unit per operand: null if all
+/// are taken as they are.
 mlir::ArrayAttr viewsAttribute(llvm::ArrayRef<mlir::Attribute> views);
 
 /// The spaces of a kernel; a region that is none gets a diagnostic.

@@ -53,7 +53,7 @@ private:
     std::optional<unsigned> symbol;
     /// An expression over other extents: kind, left, right.
     std::optional<std::tuple<mlir::AffineExprKind, unsigned, unsigned>> derived;
-    /// What the source says of it, over the symbols themselves.
+    /// The source's expression for it, over the symbols themselves.
     mlir::AffineExpr stated;
     bool visiting = false;
   };
@@ -87,7 +87,7 @@ private:
   bool isConsistent = true, isLarge = false;
   std::vector<Extent> extents;
   llvm::DenseMap<std::pair<mlir::Value, int64_t>, unsigned> ids;
-  /// Of each symbol the argument, and which of its dimensions; none: its value.
+  /// The argument of each symbol, and which of its dimensions; none: its value.
   llvm::SmallVector<std::pair<unsigned, std::optional<unsigned>>> definitions;
   unsigned statedSymbols = 0; // that shapes in the source are over
 };

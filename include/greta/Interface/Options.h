@@ -8,7 +8,7 @@ namespace greta {
 
 struct TuningDatabase;
 
-/// What CompiledKernel::object holds.
+/// The kind of CompiledKernel::object.
 enum class Artifact {
   Object,   ///< hsaco, SPIR-V binary, shared object
   Assembly, ///< the target's assembly, or SPIR-V as MLIR's spirv dialect
@@ -20,7 +20,7 @@ struct CompileOptions {
   Artifact artifact = Artifact::Object;
   /// Generators nest a scope per step.
   mlir::TimingScope *timing = nullptr;
-  /// What was measured of GEMMs; null: nothing.
+  /// The measured tiles of GEMMs; null: none.
   const TuningDatabase *tuning = nullptr;
   /// Registers of a lane that tiles leave free.
   int64_t spareRegisters = 0;

@@ -48,7 +48,7 @@ struct FunctionSpec {
   bool isInPlace = false;
 };
 
-/// What a kernel gets in one place of its argument block.
+/// One value of a kernel's argument block.
 struct KernelArg {
   enum Kind { Arg, Result, Temp, Scalar } kind;
   unsigned index = 0;     // of the argument, result or temporary
@@ -63,16 +63,16 @@ struct LoopStats {
   double matrixShare; // of its time that matrix units are busy, by the model
 };
 
-/// What the code object says about itself; absent where it does not.
+/// The code object's own figures; absent if it has none.
 struct KernelStats {
   int64_t vgprs, sgprs, agprs, ldsBytes, scratchBytes, vgprSpills, sgprSpills,
       occupancy;
-  /// What keeps more waves out: vgprs, sgprs, lds_bytes, waves.
+  /// The limit that keeps more waves out: vgprs, sgprs, lds_bytes, waves.
   std::string occupancyLimit;
   std::optional<LoopStats> loop; // none without matrix instructions
 };
 
-/// What a kernel's prints and assertions leave in a temporary.
+/// The log that a kernel's prints and assertions leave in a temporary.
 struct KernelLog {
   unsigned temp = 0;
   mlir::ArrayAttr sites; // null: it has none
@@ -112,7 +112,8 @@ struct CoopMatrixLayout {
   FragmentLayout layout;
 };
 
-/// What a device must have; empty members are left out of the manifest.
+/// The features that a device must have; empty members are left out of the
+/// manifest.
 struct Requirements {
   std::string arch;          // hip, host
   unsigned subgroupSize = 0; // vulkan; 0: no subgroup operations
@@ -141,8 +142,8 @@ struct CompiledFunction {
 /// attributes of greta-annotate-shapes.
 FunctionSpec getFunctionSpec(mlir::func::FuncOp func);
 
-/// The manifest's name of an element type; empty when it has none. Those that
-/// no fused op has only where `all` are asked for.
+/// The manifest's name of an element type; empty when it has none. Types that
+/// no fused op has are included only if `all` are asked for.
 llvm::StringRef getDtypeName(mlir::Type type, bool all = true);
 
 } // namespace greta

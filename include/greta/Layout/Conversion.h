@@ -28,7 +28,7 @@ struct Conversion {
   struct Selector {
     uint32_t laneMask = 0, waveMask = 0;
   };
-  /// Which of a move's registers it takes: bit i of the position is selector i.
+  /// Selects one of a move's registers: bit i of the position is selector i.
   /// Empty unless the source register depends on the thread.
   llvm::SmallVector<Selector, 2> selectors;
 
@@ -57,7 +57,7 @@ struct Conversion {
   /// selectors; registers that need none are not counted.
   unsigned numShuffles() const;
 
-  /// Where destination register `reg` of a thread gets its value; not for
+  /// The source of destination register `reg` of a thread; not for
   /// Kind::Shared.
   Holder source(unsigned reg, unsigned lane, unsigned wave) const;
 };

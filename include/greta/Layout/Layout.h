@@ -66,15 +66,15 @@ public:
                          llvm::ArrayRef<int32_t> rep);
   static llvm::SmallVector<int32_t> flatten(const Bases &bases);
 
-  /// What is wrong with the layout, or none: ragged or negative bases, a
+  /// The error in the layout, or none: ragged or negative bases, a
   /// repetition below 1, a tile that the bases do not cover, absurd sizes.
   std::optional<std::string> verify() const;
 
   /// Each thread holds `perThread` consecutive elements per dimension, lanes
   /// and then waves lie side by side; `order` lists the dimensions, fastest
-  /// first. All three counts are powers of two. Where the shape is larger than
-  /// what the threads cover it must be a multiple, and they repeat; where it is
-  /// smaller they wrap: the tile is the largest power of two that divides the
+  /// first. All three counts are powers of two. A shape larger than the
+  /// threads' extent must be a multiple of it, and they repeat; in a smaller
+  /// one they wrap: the tile is the largest power of two that divides the
   /// shape, and the lanes and waves beyond it hold copies.
   static llvm::FailureOr<Layout> blocked(llvm::ArrayRef<int64_t> shape,
                                          llvm::ArrayRef<int64_t> perThread,
@@ -123,7 +123,7 @@ public:
   ///   index[d] = (t ^ registerTileIndex(reg)[d]) + registerBase(reg)[d],
   /// and where registersAdd(d), simply t + registerIndex(reg)[d].
   Index registerTileIndex(unsigned reg) const;
-  /// Where the register's repetition starts, a multiple of the tile.
+  /// The start of the register's repetition, a multiple of the tile.
   Index registerBase(unsigned reg) const;
   Index registerIndex(unsigned reg) const { return index(reg, 0, 0); }
   /// Whether along `dim` registers and threads move different bits, so that
@@ -158,7 +158,7 @@ public:
   uint32_t freeLaneBits() const;
   uint32_t freeWaveBits() const;
 
-  /// Which lane and wave bits a reduction along a dimension has to cross.
+  /// The lane and wave bits that a reduction along a dimension has to cross.
   struct BitsAlong {
     uint32_t lanes = 0, waves = 0;
   };

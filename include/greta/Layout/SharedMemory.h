@@ -33,7 +33,7 @@ struct SharedPlacement {
   unsigned accessWidth(const Layout &layout) const;
 };
 
-/// What the accesses of all waves take. A wave's access is served in groups of
+/// The cycles of all waves' accesses. A wave's access is served in groups of
 /// neighbouring lanes, of at most `banks` words of 4 bytes each; a group takes
 /// as many cycles as there are different words in one bank.
 struct BankCost {

@@ -13,7 +13,7 @@
 
 namespace greta {
 
-/// What the objects are for; lld takes the machine from the objects.
+/// The kind of the output; lld takes the machine from the objects.
 enum class LinkKind {
   Amdgpu, ///< a code object that HIP loads
   Host,   ///< a CPU shared object that needs libm.so.6 and libc.so.6

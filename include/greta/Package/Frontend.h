@@ -22,7 +22,7 @@ struct SourceFunction {
 /// the package's `metadata`.
 constexpr llvm::StringLiteral metadataName = "greta.metadata";
 
-/// What a source of Triton IR leaves open.
+/// The choices that a source of Triton IR leaves open.
 struct TritonOptions {
   bool isExpected = false; // anything else is an error
   std::string grid;        // as triton-to-tile's; empty: from arguments

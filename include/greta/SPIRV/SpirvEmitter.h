@@ -22,7 +22,7 @@ struct SpirvObject {
 };
 
 /// Compiles a kernel whose body is at the lane level for the family of `row`.
-/// What cannot be compiled gets a diagnostic.
+/// An op that cannot be compiled gets a diagnostic.
 mlir::FailureOr<SpirvObject> emitSpirv(tile::FuncOp kernel,
                                        const TargetRow &row, Artifact artifact);
 

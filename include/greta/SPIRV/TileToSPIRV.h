@@ -16,7 +16,7 @@ class FuncOp;
 } // namespace tile
 
 /// The SPIR-V module of a kernel whose body is at the lane level. The kernel
-/// stays as it is. What cannot be translated gets a diagnostic. With
+/// stays as it is. An op that cannot be translated gets a diagnostic. With
 /// `hasNumberExtrema` FMax and FMin of a number and NaN are the number: they
 /// become NMax and NMin in the binary (SpirvEmitter.cpp).
 mlir::FailureOr<mlir::OwningOpRef<mlir::spirv::ModuleOp>>

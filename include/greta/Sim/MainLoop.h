@@ -12,9 +12,9 @@ namespace greta::sim {
 struct MainLoop {
   unsigned instructions = 0;
   unsigned matrix = 0; ///< of them for the matrix unit
-  /// Of the loop's time, how much the matrix units are busy while all waves of
-  /// a compute unit run it, by the issue model: nothing in LDS conflicts, and
-  /// every block comes from memory.
+  /// The share of the loop's time that the matrix units are busy while all
+  /// waves of a compute unit run it, by the issue model: nothing in LDS
+  /// conflicts, and every block comes from memory.
   double matrixShare = 0;
 };
 

@@ -69,7 +69,7 @@ struct KernelArgument {
   uint32_t offset = 0, size = 0;
 };
 
-/// What the code object says about a kernel.
+/// The code object's description of a kernel.
 struct KernelInfo {
   std::string name;
   uint32_t kernargBytes = 0, explicitKernargBytes = 0;
@@ -79,7 +79,7 @@ struct KernelInfo {
   std::vector<KernelArgument> args;
 };
 
-/// What an argument of a launch points to, for CheckPrograms.
+/// The tensor that an argument of a launch points to, for CheckPrograms.
 struct ArgumentExtent {
   uint64_t address = 0, bytes = 0;
   uint64_t elementBytes = 0; ///< 0: it is no tensor
@@ -171,14 +171,14 @@ struct LaunchStats {
   uint64_t workgroups = 0, waves = 0;
 };
 
-/// What the issue model says about a launch (LaunchConfig::estimate): the
+/// The issue model's result for a launch (LaunchConfig::estimate): the
 /// instruction streams of as many workgroups as one compute unit holds, taken
 /// evenly from the grid, replayed with their waves spread over its SIMDs.
 /// docs/internals/simulator.md says what is modelled and from which sources.
 /// Everything is in clock cycles and the same in every run.
 struct CycleEstimate {
-  /// What limits the compute unit: the unit that is busy most, or, when none is
-  /// busy for 60 % of the time, what the waves wait for.
+  /// The limit of the compute unit: the unit that is busy most, or, when none
+  /// is busy for 60 % of the time, what the waves wait for.
   std::string bound;
   uint64_t cycles = 0;       ///< one compute unit, its resident workgroups
   uint64_t launchCycles = 0; ///< the grid on the chip, at least memoryCycles
@@ -211,9 +211,9 @@ struct CycleEstimate {
   bool truncated = false;
 };
 
-/// What an estimate assumes instead of the chip table's figures; 0 keeps those.
-/// What the replay of a compute unit did: an instruction that a wave issued, or
-/// a wait of a wave for others.
+/// Figures that an estimate assumes instead of the chip table's; 0 keeps the
+/// table's. A step of the replay of a compute unit: an instruction that a wave
+/// issued, or a wait of a wave for others.
 struct TimelineEntry {
   unsigned workgroup, wave, simd; ///< waves by number, from 0
   uint64_t from;      ///< the cycle at which the wave could have issued
@@ -229,7 +229,7 @@ struct TimelineEntry {
 struct Timeline {
   std::vector<TimelineEntry> entries;
   std::map<uint64_t, std::string> text; ///< assembly, by address
-  /// What comes later is left out.
+  /// Later steps are left out.
   static constexpr size_t MaxEntries = 200000;
 };
 
@@ -240,14 +240,15 @@ struct EstimateOptions {
   /// Every latency, and the bytes that the LDS moves a cycle, times these: how
   /// far an estimate depends on what the table assumes.
   double latencyScale = 1, ldsRate = 1;
-  /// Of the chip: the same chip is sold with fewer (MI308X: 80 of gfx942).
+  /// Compute units of the chip: the same chip is sold with fewer (MI308X: 80 of
+  /// gfx942).
   unsigned computeUnits = 0;
   /// Workgroups on the compute unit; 0: what occupancy and grid allow.
   unsigned workgroups = 0;
   /// Replays one wave alone on its SIMD, as llvm-mca does: nothing is said
   /// about the launch.
   bool oneWave = false;
-  /// Where the replay is noted down.
+  /// The record of the replay.
   Timeline *timeline = nullptr;
 };
 
@@ -260,7 +261,7 @@ struct LaunchConfig {
   llvm::ArrayRef<uint8_t> kernarg; ///< explicit arguments, packed by the ABI
   uint32_t dynamicLds = 0;
   unsigned checks = CheckAll;
-  /// Of each explicit argument in order; empty: nobody knows.
+  /// The tensor of each explicit argument in order; empty: unknown.
   llvm::ArrayRef<ArgumentExtent> extents;
   /// Instructions one wave may execute before the launch ends with an error.
   uint64_t instructionBudget = 2000000000ull;

@@ -16,7 +16,7 @@
 
 namespace greta {
 
-/// Which runtime backend loads the code; also the manifest's `backend`.
+/// The runtime backend that loads the code; also the manifest's `backend`.
 enum class Backend { Hip, Vulkan, Host };
 
 /// The manifest's name of a backend: "hip", "vulkan" or "host".
@@ -30,7 +30,7 @@ struct FragmentBasis {
   uint8_t row, column;
 };
 
-/// Where the elements of a matrix operand are: the XOR of the bases of the set
+/// The places of a matrix operand's elements: the XOR of the bases of the set
 /// bits of the register and the lane (docs/internals/stages/4-layouts.md,
 /// "The attribute"). A zero basis replicates. Rows and columns of A are (m, k),
 /// of B (k, n), of the accumulator (m, n). Empty: the device does not say, and
@@ -126,7 +126,7 @@ struct AttentionFacts {
   bool skipsRescale = true;  // where no row's maximum moves: a branch
 };
 
-/// What the choice of tiles needs to know of a chip and of its compiler.
+/// The coefficients of a chip and its compiler for the choice of tiles.
 struct TileFacts {
   unsigned stages = 2;         // of shared memory
   unsigned deepest = 256;      // K tile
@@ -203,7 +203,7 @@ struct TargetRow {
   }
   bool hasFeature(llvm::StringRef feature) const;
   /// Lanes load the instruction's operands as elements of cooperative matrices.
-  /// Of 16-bit floats: SPIR-V's bf16 would be converted on the way, and bytes
+  /// Only 16-bit floats: SPIR-V's bf16 would be converted on the way, and bytes
   /// be taken out of words one by one.
   bool loadsElements(const MatrixInstruction &instruction) const {
     return tiles.matricesByElement && instruction.name == "coopmat" &&
@@ -237,7 +237,7 @@ MatrixInstruction wmmaOfRdna3(llvm::StringRef name, llvm::StringRef in,
                               llvm::StringRef acc, unsigned cycles);
 MatrixInstruction wmmaOfRdna4(llvm::StringRef name, llvm::StringRef in,
                               llvm::StringRef acc, unsigned cycles);
-/// Of the RDNA family, whose lanes hold this many copies of an operand.
+/// The RDNA family's, whose lanes hold this many copies of an operand.
 TileFacts tilesOfRdna(unsigned copies);
 } // namespace detail
 } // namespace greta

@@ -22,7 +22,7 @@ namespace greta {
 
 /// Groups of elements begin at multiples of their size, which divides the row.
 struct DimFacts {
-  /// What zero is a multiple of, and more than any width needs.
+  /// The divisor of zero, more than any width needs.
   static constexpr int64_t most = int64_t(1) << 62;
 
   int64_t contiguity = 1;   // in groups of so many, each is one more
@@ -43,7 +43,7 @@ struct DimFacts {
     return {extent, 1, divisorOf(first)};
   }
 
-  /// What divides the first of every group of so many elements.
+  /// The divisor of the first of every group of so many elements.
   int64_t divisibilityOf(int64_t group) const;
   /// The largest groups of neighbours that begin at a multiple of their size.
   int64_t aligned() const;
@@ -58,7 +58,7 @@ struct DimFacts {
 
 namespace facts {
 
-/// What holds whichever of two it is.
+/// The facts that hold for both of two values.
 DimFacts join(const DimFacts &a, const DimFacts &b);
 
 DimFacts add(const DimFacts &a, const DimFacts &b);

@@ -30,7 +30,7 @@ class ValueFacts {
 public:
   ValueFacts() = default;
   ValueFacts(llvm::SmallVector<DimFacts, 4> dims);
-  /// What is always true.
+  /// The facts about any value.
   static ValueFacts unknown(mlir::Type type);
   /// A number in every element.
   static ValueFacts uniform(mlir::Type type, int64_t divisibility);
@@ -38,7 +38,7 @@ public:
   bool isInitialized() const { return !dims.empty(); }
   llvm::ArrayRef<DimFacts> getDims() const { return dims; }
   const DimFacts &operator[](unsigned dim) const { return dims[dim]; }
-  /// What divides every element.
+  /// The divisor of every element.
   int64_t divisibility() const;
 
   bool operator==(const ValueFacts &other) const { return dims == other.dims; }

@@ -11,9 +11,9 @@
 
 namespace greta {
 
-/// Those of `available` for operands of these element types, with the widest
-/// sums. Without known layouts only drivers can load operands; some are only
-/// for operands that come in registers.
+/// Returns the instructions of `available` for operands of these element types,
+/// with the widest sums. Without known layouts only drivers can load operands;
+/// some are only for operands that come in registers.
 llvm::SmallVector<const MatrixInstruction *>
 instructionsFor(mlir::Type a, mlir::Type b,
                 llvm::ArrayRef<MatrixInstruction> available,
