@@ -53,6 +53,13 @@ inline mlir::Value getUpdatedCache(mlir::Operation *op) {
 /// say of places: a launch that meets a wrong one fails (greta_tile.assert).
 constexpr llvm::StringLiteral checkedName = "greta.checked";
 
+/// The largest number of an element that rows are quantised to.
+inline float largestOf(mlir::Type element) {
+  return llvm::isa<mlir::Float8E4M3FNType>(element)     ? 448
+         : llvm::isa<mlir::Float8E4M3FNUZType>(element) ? 240
+                                                        : 127;
+}
+
 /// A float of 8 bits: OCP's or the FNUZ kind, whose one NaN is where -0 would
 /// be.
 inline bool isFloat8(mlir::Type type) {

@@ -16,6 +16,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Greta/Greta.h"
+#include "GroupedDecompose.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -234,6 +235,41 @@ SmallVector<Value> SoftmaxOp::decompose(OpBuilder &builder) {
                    })};
 }
 
+SmallVector<Value> QuantizeRowsOp::decompose(OpBuilder &builder) {
+  RowBuilder rows(builder, getLoc(), getX());
+  Type element = getResult().getType().getElementType();
+  float largest = largestOf(element);
+  Value peak =
+      rows.row(rows.reduce(getX(), rows.b.getF32FloatAttr(0),
+                           [&](ImplicitLocOpBuilder &b, ValueRange v) -> Value {
+                             return arith::MaximumFOp::create(
+                                 b, v[1], math::AbsFOp::create(b, v[0]));
+                           }));
+  Value scale = rows.mapRow(peak, [&](ImplicitLocOpBuilder &b, ValueRange v) {
+    return arith::MulFOp::create(b, v[0], constant(b, 1 / largest)).getResult();
+  });
+  Value factor = rows.row(
+      rows.mapRow(peak, [&](ImplicitLocOpBuilder &b, ValueRange v) -> Value {
+        Value zero = constant(b, 0);
+        Value divided = arith::DivFOp::create(b, constant(b, largest), v[0]);
+        Value isZero =
+            arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, v[0], zero);
+        return arith::SelectOp::create(b, isZero, zero, divided);
+      }));
+  Value y = rows.map({getX(), factor}, element,
+                     [&](ImplicitLocOpBuilder &b, ValueRange v) -> Value {
+                       Value scaled = arith::MulFOp::create(b, v[0], v[1]);
+                       if (isa<FloatType>(element))
+                         return scaled;
+                       Value rounded = math::RoundEvenOp::create(b, scaled);
+                       return arith::FPToSIOp::create(b, element, rounded);
+                     });
+  SmallVector<ReassociationIndices> groups{{0, 1}};
+  Value column = tensor::ExpandShapeOp::create(rows.b, getScale().getType(),
+                                               scale, groups);
+  return {y, column};
+}
+
 SmallVector<Value> SwigluOp::decompose(OpBuilder &builder) {
   RowBuilder rows(builder, getLoc(), getGate());
   return {rows.map({getGate(), getUp()}, rows.elementType(),
@@ -292,6 +328,19 @@ SmallVector<Value> RopeOp::decompose(OpBuilder &builder) {
 
 SmallVector<Value> MatmulOp::decompose(OpBuilder &builder) {
   ImplicitLocOpBuilder b(getLoc(), builder);
+  if (getOffsets()) {
+    Value matrices = getB();
+    ArrayRef<int64_t> shape = getB().getType().getShape();
+    if (shape.size() == 2) {
+      auto type = RankedTensorType::get(
+          {getNumGroups(), shape[0] / getNumGroups(), shape[1]},
+          getB().getType().getElementType());
+      SmallVector<ReassociationIndices> parts{{0, 1}, {2}};
+      matrices = tensor::ExpandShapeOp::create(b, type, matrices, parts);
+    }
+    return {decomposeGrouped(b, getLoc(), getA(), matrices, getOffsets(),
+                             getTransposeB(), getType())};
+  }
   bool isInteger = getA().getType().getElementType().isInteger(8);
   Type sumType = isInteger ? Type(b.getI32Type()) : Type(b.getF32Type());
   ReifiedRankedShapedTypeDims shapes;

@@ -121,3 +121,18 @@ LogicalResult HeadsOp::verify() {
            << to << " of " << from << "; it takes [T, H * D] to [T, H, D]";
   return success();
 }
+
+LogicalResult ReduceRowsOp::verify() {
+  RankedTensorType from = getValue().getType(), to = getType();
+  if (!llvm::is_contained({"add", "mul", "max", "min"}, getKind()))
+    return emitOpError("has kind \"")
+           << getKind() << "\"; it is \"add\", \"mul\", \"max\" or \"min\"";
+  Type element = from.getElementType();
+  Type wide =
+      element.isInteger() ? element : Type(Float32Type::get(getContext()));
+  if (from.getRank() == 0 ||
+      to != RankedTensorType::get(from.getShape().drop_back(), wide))
+    return emitOpError("makes ") << to << " of " << from
+                                 << "; it takes [.., D] to [..], floats to f32";
+  return success();
+}

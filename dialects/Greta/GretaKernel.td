@@ -81,4 +81,18 @@ def Greta_HeadsOp : Op<Greta_Dialect, "heads", [Pure]> {
   let hasVerifier = 1;
 }
 
+def Greta_ReduceRowsOp : Op<Greta_Dialect, "reduce_rows", [Pure]> {
+  let summary = "One number of each row";
+  let description = [{
+    Combines the elements of each row of `[.., D]`, a float or i32, by an associative `kind`: `"add"`, `"mul"`, `"max"` or `"min"`; floats in f32. Made by `greta-fuse` of ops
+    that are reductions and elementwise work, as `greta.quantize_rows` is the maximum of `math.absf` and what divides by it.
+
+    `greta.reduce_rows "max" %x : tensor<?x4096xf32> -> tensor<?xf32>`
+  }];
+  let arguments = (ins StrAttr:$kind, AnyRankedTensor:$value);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$kind $value attr-dict `:` type($value) `->` type($result)";
+  let hasVerifier = 1;
+}
+
 #endif

@@ -120,7 +120,7 @@ LogicalResult RopeOp::verify() {
 }
 
 /// Operands that a product multiplies, and the result that it rounds to.
-static LogicalResult checkProductTypes(MatmulOp op) {
+template <typename Product> static LogicalResult checkProductTypes(Product op) {
   Type a = op.getA().getType().getElementType();
   Type b = op.getB().getType().getElementType();
   Type result = op.getType().getElementType();
@@ -159,9 +159,109 @@ static LogicalResult checkProductTypes(MatmulOp op) {
   return success();
 }
 
+/// The offsets of `groups` groups, or of any number of them.
+static LogicalResult checkOffsets(Operation *op, Value offsets,
+                                  int64_t groups) {
+  auto type = cast<RankedTensorType>(offsets.getType());
+  if (failed(checkRank(op, "offsets", offsets, 1, "[E + 1]")))
+    return failure();
+  if (!type.getElementType().isSignlessInteger(32))
+    return op->emitOpError()
+           << "'offsets' has element type " << type.getElementType()
+           << "; they are i32: convert them with arith";
+  constexpr int64_t most = 4096;
+  int64_t size = type.getDimSize(0);
+  if (size < 2 || size > most + 1 || (groups && size != groups + 1))
+    return op->emitOpError()
+           << "'offsets' is " << type << "; it has E + 1 elements, "
+           << (groups ? "where E is the first dimension of 'b', "
+                      : "where E is ")
+           << "1 to " << most
+           << ": give where each group begins, and where the last one ends";
+  return success();
+}
+
+LogicalResult GroupedMatmulOp::verify() {
+  if (failed(checkPlain(*this)) || failed(checkProductTypes(*this)) ||
+      failed(checkRank(*this, "a", getA(), 2, "[T, K]")) ||
+      failed(checkRank(*this, "b", getB(), 3,
+                       getTransposeB() ? "[E, N, K]" : "[E, K, N]")) ||
+      failed(checkRank(*this, "result", getResult(), 2, "[T, N]")))
+    return failure();
+  RankedTensorType a = getA().getType(), b = getB().getType();
+  if (!b.hasStaticShape())
+    return emitOpError() << "'b' is " << b
+                         << "; only T, the rows of 'a', may be dynamic: give "
+                            "E, K and N in the type";
+  if (failed(checkOffsets(*this, getOffsets(), b.getDimSize(0))))
+    return failure();
+  int64_t k = b.getDimSize(getTransposeB() ? 2 : 1);
+  int64_t n = b.getDimSize(getTransposeB() ? 1 : 2);
+  for (auto [name, value, dim, size] :
+       {std::tuple("a", Value(getA()), 1, k),
+        std::tuple("result", Value(getResult()), 1, n)})
+    if (cast<RankedTensorType>(value.getType()).isDynamicDim(dim))
+      return emitOpError() << "'" << name
+                           << "' has a dynamic last dimension; only T, the "
+                              "rows, may be dynamic: it is "
+                           << size << " by 'b'";
+  if (failed(checkDim(*this, "a", getA(), 1, k, "K of 'b'")) ||
+      failed(checkDim(*this, "result", getResult(), 0, a.getDimSize(0),
+                      "T of 'a'")))
+    return failure();
+  return checkDim(*this, "result", getResult(), 1, n, "N of 'b'");
+}
+
+LogicalResult QuantizeRowsOp::verify() {
+  if (failed(checkPlain(*this)) || failed(checkRows(*this, "x", getX())) ||
+      failed(checkRank(*this, "x", getX(), 2, "[T, K]")))
+    return failure();
+  RankedTensorType x = getX().getType(), y = getResult().getType();
+  Type element = y.getElementType();
+  if (!element.isSignlessInteger(8) &&
+      !isa<Float8E4M3FNType, Float8E4M3FNUZType>(element))
+    return emitOpError() << "'result' has element type " << element
+                         << "; it is i8, f8E4M3FN or f8E4M3FNUZ: convert "
+                            "another one with arith";
+  if (failed(checkSameType(*this, "result", y, "x", x.clone(element))))
+    return failure();
+  auto scale = RankedTensorType::get({x.getDimSize(0), 1},
+                                     Float32Type::get(getContext()));
+  if (getScale().getType() != scale)
+    return emitOpError() << "'scale' has type " << getScale().getType()
+                         << "; it must be " << scale
+                         << ", a number for each row";
+  return success();
+}
+
+/// A product whose rows are in groups (`offsets`), as greta-fuse makes it.
+static LogicalResult verifyGrouped(MatmulOp op) {
+  RankedTensorType a = op.getA().getType(), b = op.getB().getType();
+  int64_t groups = op.getNumGroups();
+  bool fits = a.getRank() == 2 && !op.getTransposeA() && b.hasStaticShape() &&
+              (b.getRank() == 3 ? b.getDimSize(0) == groups
+                                : b.getRank() == 2 && op.getTransposeB() &&
+                                      b.getDimSize(0) % groups == 0);
+  if (!fits)
+    return op.emitOpError("has 'offsets', and operands that are not those of "
+                          "greta.grouped_matmul: write that op");
+  return success();
+}
+
 LogicalResult MatmulOp::verify() {
   if (failed(checkPlain(*this)) || failed(checkProductTypes(*this)))
     return failure();
+  if (getPrecision() && (*getPrecision() != "bf16x3" ||
+                         !getA().getType().getElementType().isF32()))
+    return emitOpError() << "'precision' is \"" << *getPrecision()
+                         << "\" for operands of "
+                         << getA().getType().getElementType()
+                         << "; it is \"bf16x3\", for f32: leave it out";
+  if (getOffsets()) {
+    if (failed(checkOffsets(*this, getOffsets(), 0)))
+      return failure();
+    return verifyGrouped(*this);
+  }
   RankedTensorType a = getA().getType(), b = getB().getType();
   int64_t rank = a.getRank();
   if (rank < 2)
@@ -300,6 +400,20 @@ LogicalResult MatmulOp::reifyResultShapes(OpBuilder &builder,
     sizes.push_back(size(dim, getA(), dim));
   sizes.push_back(size(batch, getA(), dimM()));
   sizes.push_back(size(batch + 1, getB(), dimN()));
+  return success();
+}
+LogicalResult
+GroupedMatmulOp::reifyResultShapes(OpBuilder &builder,
+                                   ReifiedRankedShapedTypeDims &shapes) {
+  shapes.push_back({tensor::getMixedSize(builder, getLoc(), getA(), 0),
+                    builder.getIndexAttr(getType().getDimSize(1))});
+  return success();
+}
+LogicalResult
+QuantizeRowsOp::reifyResultShapes(OpBuilder &builder,
+                                  ReifiedRankedShapedTypeDims &shapes) {
+  (void)reifyLike(builder, getLoc(), getX(), shapes);
+  shapes.push_back({shapes[0][0], builder.getIndexAttr(1)});
   return success();
 }
 LogicalResult

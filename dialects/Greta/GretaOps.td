@@ -134,15 +134,24 @@ def Greta_MatmulOp : Greta_Op<"matmul"> {
     of 8 bits (f8E4M3FN and f8E5M2, which may be mixed, f8E4M3FNUZ and f8E5M2FNUZ likewise) accumulate in f32, rounded once to a result of f32,
     f16 or bf16.
 
+    With `precision = "bf16x3"` a product of f32 is that of three products of bf16: each operand is `hi + lo`, both rounded to bf16, and
+    `hi * hi + hi * lo + lo * hi` is summed in f32. An operand keeps 16 bits of its mantissa so; what is lost is below 2^-15 of |a| |b|.
+    A target whose matrix instructions take bf16 uses them; elsewhere the product is that of f32.
+
+    `offsets` is what `greta-fuse` makes of `greta.grouped_matmul`, whose `b` may then be of rank 2, group below group.
+
     Source: C. L. Lawson et al., "Basic Linear Algebra Subprograms for Fortran Usage", 1979; level 3: J. Dongarra et al., 1990.
 
     ```mlir
     %0 = greta.matmul %a, %b {transpose_b} : tensor<?x4096xf16>, tensor<14336x4096xf16> -> tensor<?x14336xf16>
     ```
   }];
-  let arguments = (ins AnyRankedTensor:$a, AnyRankedTensor:$b, UnitAttr:$transpose_a, UnitAttr:$transpose_b);
+  let arguments = (ins AnyRankedTensor:$a, AnyRankedTensor:$b, Optional<AnyRankedTensor>:$offsets, UnitAttr:$transpose_a, UnitAttr:$transpose_b,
+                       OptionalAttr<StrAttr>:$precision);
   let results = (outs AnyRankedTensor:$result);
   let extraClassDeclaration = [{
+    /// How many groups of rows there are, each with a matrix of its own; 0: the product is one of two matrices.
+    int64_t getNumGroups() { return getOffsets() ? getOffsets().getType().getDimSize(0) - 1 : 0; }
     /// The dimensions of `a` that are M and K, of `b` that are K and N.
     int64_t dimM() { return getA().getType().getRank() - (getTransposeA() ? 1 : 2); }
     int64_t dimKOfA() { return getA().getType().getRank() - (getTransposeA() ? 2 : 1); }
@@ -162,6 +171,63 @@ def Greta_MatmulOp : Greta_Op<"matmul"> {
     /// Whether `b` is another one in every product of a batch.
     bool hasBatchedB() { return getBatchRank() > 0 && getB().getType().getRank() > 2; }
   }];
+}
+
+def Greta_GroupedMatmulOp : Greta_Op<"grouped_matmul"> {
+  let summary = "Matrix products of groups of rows, each with a matrix of its own";
+  let description = [{
+    | operand | shape |
+    |---|---|
+    | `a` | `[T, K]` |
+    | `b` | `[E, K, N]`, or `[E, N, K]` with `transpose_b` |
+    | `offsets` | `[E + 1]`, i32, ascending from 0: group e has the rows `offsets[e]` to `offsets[e + 1] - 1`. E is at most 4096 |
+    | result | `[T, N]` |
+
+    `y[t, n] = sum(a[t, k] * b[e, k, n])` where e is the group of row t. Rows from `offsets[E]` on are in no group, and zero; a group may be empty, and T may be 0.
+    Element types are those of `greta.matmul`, and so are sums and the rounding. Only T may be dynamic. Weights of `greta.dequant`, whose rows lie group below group, are `b` with
+    `transpose_b` through `tensor.expand_shape`, and are read as they are packed.
+
+    `offsets` come from the device, and nobody checks them but checked functions. Each is taken as 0 where it is negative and as T beyond T, and the first as 0, so that nothing outside of the
+    tensors is read or written whatever they are. Where they do not ascend it is not defined which group has a row, or whether one has.
+
+    Source: T. Gale et al., "MegaBlocks: Efficient Sparse Training with Mixture-of-Experts", 2022, arXiv:2211.15841.
+
+    ```mlir
+    %0 = greta.grouped_matmul %a, %b, %offsets {transpose_b}
+        : tensor<?x2048xf16>, tensor<128x768x2048xf16>, tensor<129xi32> -> tensor<?x768xf16>
+
+    %q = greta.dequant %words, %scales {group = 32} : tensor<98304x256xi32>, tensor<98304x64xf16> -> tensor<98304x2048xf16>
+    %w = tensor.expand_shape %q [[0, 1], [2]] output_shape [128, 768, 2048] : tensor<98304x2048xf16> into tensor<128x768x2048xf16>
+    %1 = greta.grouped_matmul %a, %w, %offsets {transpose_b}
+        : tensor<?x2048xf16>, tensor<128x768x2048xf16>, tensor<129xi32> -> tensor<?x768xf16>
+    ```
+  }];
+  let arguments = (ins AnyRankedTensor:$a, AnyRankedTensor:$b, AnyRankedTensor:$offsets, UnitAttr:$transpose_b);
+  let results = (outs AnyRankedTensor:$result);
+}
+
+def Greta_QuantizeRowsOp : Greta_Op<"quantize_rows"> {
+  let summary = "Rows as 8 bits with a scale each";
+  let description = [{
+    | operand | shape |
+    |---|---|
+    | `x` | `[T, K]`, f32, f16 or bf16; K static |
+    | result | `[T, K]`, i8, f8E4M3FN or f8E4M3FNUZ |
+    | `scale` | `[T, 1]`, f32 |
+
+    For every row: `scale = max(|x[j]|) * (1 / L)`, `y[i] = x[i] * (L / max(|x[j]|))`, in f32, rounded to the nearest number, ties to even; L is 127 for i8, the largest number of a float: 448 of
+    f8E4M3FN, 240 of f8E4M3FNUZ. A row of zeros has the scale 0 and stays zero. A row with an infinity or a NaN has no defined `y`; its scale is that.
+
+    A `greta.matmul` of `y` with weights of 8 bits, times `scale` and the scales of the columns, is that of `x` in 8 bits; the factors are its epilogue.
+
+    Source: T. Dettmers et al., "LLM.int8(): 8-bit Matrix Multiplication for Transformers at Scale", 2022, arXiv:2208.07339.
+
+    ```mlir
+    %y, %scale = greta.quantize_rows %x : tensor<?x4096xf16> -> tensor<?x4096xi8>, tensor<?x1xf32>
+    ```
+  }];
+  let arguments = (ins AnyRankedTensor:$x);
+  let results = (outs AnyRankedTensor:$result, AnyRankedTensor:$scale);
 }
 
 def Greta_DequantOp : Greta_Op<"dequant"> {

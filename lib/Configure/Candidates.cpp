@@ -42,7 +42,7 @@ static std::string nameOf(MatmulOp matmul) {
   Type b = matmul.getB().getType().getElementType();
   if (gemms > 1)
     os << gemms << " ";
-  os << "matmul " << a;
+  os << (matmul.getOffsets() ? "grouped matmul " : "matmul ") << a;
   if (a != b)
     os << " " << b;
   os << " " << (matmul.getTransposeA() ? "t" : "n")

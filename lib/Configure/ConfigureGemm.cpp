@@ -235,6 +235,15 @@ Problem greta::problemOf(const Space &space) {
   for (unsigned group = 0; !space.heads && group + 1 < space.groups.size();
        ++group)
     batch *= std::max<int64_t>(1, constantOf(rowsOf(group)).value_or(1));
+  // Of a grouped GEMM each group is expected to have as many rows, by a guess
+  // where T is dynamic: a prompt's, eight for each of its tokens.
+  int64_t rows = sizeOf(m);
+  if (int64_t groups = matmul.getNumGroups()) {
+    constexpr int64_t perToken = 8;
+    rows = constantOf(m).value_or(perToken * guess);
+    batch = std::clamp<int64_t>(rows, 1, groups);
+    rows = std::max<int64_t>(1, rows / groups);
+  }
   // Halves of a head lie in repetitions, not in waves.
   int64_t within = space.pairs == Space::Pairs::Halves ? head / 2 : head;
   int64_t bytes = tile::bytesInMemory(matmul.getA().getType().getElementType());
@@ -255,7 +264,7 @@ Problem greta::problemOf(const Space &space) {
   };
   int64_t alongK = ShapedType::isDynamic(k) ? 1 : k;
   Problem problem{
-      sizeOf(m),
+      rows,
       sizeOf(n),
       ShapedType::isDynamic(k) ? guess : std::max<int64_t>(k, 1),
       bytes,

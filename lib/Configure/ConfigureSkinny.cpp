@@ -74,7 +74,8 @@ static int64_t storedBits(const Space &space) {
   unsigned bits = 32;
   llvm::DenseMap<Value, unsigned> known;
   for (MatmulOp gemm : space.gemms())
-    bits = std::min(bits, storedBits(gemm.getB(), 2, known));
+    bits = std::min(
+        bits, storedBits(gemm.getB(), gemm.getB().getType().getRank(), known));
   return bits;
 }
 
@@ -83,8 +84,11 @@ static unsigned groupOfRows(const Space &space) {
   return space.heads ? 0 : space.groups.size() - 1;
 }
 
-/// The GEMM's rows, those of a batch that shares B included.
+/// The GEMM's rows, those of a batch that shares B included; of a grouped GEMM
+/// those of a tile.
 static int64_t rowsOf(const Space &space) {
+  if (int64_t rows = rowsOfGroup(space.matmul))
+    return rows;
   return *constantOf(
       space.rows(groupOfRows(space), MatmulOp(space.matmul).getContext()));
 }
@@ -156,6 +160,12 @@ std::optional<Choice> greta::chooseSkinny(const Space &space,
   for (unsigned before = 0; before < group; ++before)
     batch *= std::max<int64_t>(
         1, constantOf(space.rows(before, context)).value_or(1));
+  // Of a grouped GEMM the tiles that are expected not to be empty.
+  if (int64_t groups = matmul.getNumGroups()) {
+    int64_t all = matmul.getType().getDimSize(0);
+    batch = std::clamp<int64_t>(llvm::divideCeil(2 * all, rows), 1,
+                                std::min(groups, all));
+  }
   // A lane has both columns of a pair.
   int64_t pair = columnsOfPair(space);
   int64_t depth = matmul.getDepth();

@@ -33,7 +33,8 @@ bool greta::canSplit(const Space &space) {
   auto kernel = matmul->getParentOfType<KernelOp>();
   size_t buffers = kernel->getNumOperands() + kernel->getNumResults() +
                    space.gemms().size() + 1;
-  return hasParts(space) && !space.heads && buffers <= maxBuffers;
+  return hasParts(space) && !space.heads && !matmul.getOffsets() &&
+         buffers <= maxBuffers;
 }
 
 bool greta::fitsSplit(const Space &space, const SpaceConfig &config) {

@@ -21,7 +21,7 @@ using namespace greta;
 static void widen(MatmulOp matmul) {
   OpBuilder builder(matmul);
   Type f16 = builder.getF16Type(), f32 = builder.getF32Type();
-  for (OpOperand &operand : matmul->getOpOperands()) {
+  for (OpOperand &operand : matmul->getOpOperands().take_front(2)) {
     auto type = cast<RankedTensorType>(operand.get().getType());
     operand.set(arith::ExtFOp::create(builder, matmul.getLoc(), type.clone(f16),
                                       operand.get()));

@@ -189,7 +189,9 @@ bool Clusterer::holdsOperands(ArrayRef<MatmulOp> gemms, int cluster) {
             llvm::all_of(computed, llvm::IsaPred<DequantOp>));
   };
   llvm::SmallPtrSet<Operation *, 8> all;
-  for (MatmulOp matmul : gemms)
+  for (MatmulOp matmul : gemms) {
+    if (matmul.getOffsets() && !isOutside(matmul.getOffsets()))
+      return false;
     for (unsigned number : {0u, 1u}) {
       llvm::SetVector<Operation *> computed;
       if (!isComputedOperand(matmul, number, isOutside,
@@ -208,6 +210,7 @@ bool Clusterer::holdsOperands(ArrayRef<MatmulOp> gemms, int cluster) {
           return false;
       all.insert_range(computed);
     }
+  }
   return llvm::all_of(clusters[cluster].ops, [&](Operation *op) {
     return !isa<DequantOp, RmsNormOp>(op) || all.contains(op);
   });
@@ -437,7 +440,9 @@ bool Clusterer::sharesLaunch(int cluster, int other) {
   if (!first || !second)
     return !first && !second;
   // Somebody's configuration is for a kernel alone.
-  return first.getA() == second.getA() && !first->hasAttr("greta.config") &&
+  return first.getA() == second.getA() &&
+         first.getOffsets() == second.getOffsets() &&
+         !first->hasAttr("greta.config") &&
          first->getAttrDictionary() == second->getAttrDictionary() &&
          first.getB().getType().getRank() == second.getB().getType().getRank();
 }

@@ -33,7 +33,8 @@ bool greta::isView(Operation *op) {
 }
 
 bool greta::isCompute(Operation *op) {
-  return isRowOp(op) || isElementwise(op) || isAlone(op);
+  return isRowOp(op) || isElementwise(op) || isAlone(op) ||
+         isa<GroupedMatmulOp>(op);
 }
 
 /// Sizes of tensors: computed on the host side of a launch.
@@ -155,7 +156,7 @@ static void copyResults(func::FuncOp function, Shapes &shapes) {
 static void copyIntoBuffers(func::FuncOp function, Shapes &shapes) {
   for (Operation &op : function.getBody().front()) {
     unsigned numBuffers = isAlone(&op)        ? op.getNumOperands()
-                          : isa<MatmulOp>(op) ? 2
+                          : isa<MatmulOp>(op) ? op.getNumOperands()
                           : isView(&op)       ? 1
                                               : 0;
     for (OpOperand &operand : op.getOpOperands().take_front(numBuffers)) {
@@ -235,13 +236,34 @@ static bool isGemmAlone(Value value) {
   if (!op || !value.hasOneUse())
     return false;
   if (auto matmul = dyn_cast<MatmulOp>(op)) {
-    if (takesPackedWeights(matmul))
+    if (takesPackedWeights(matmul) || matmul.getOffsets())
       return false;
     // Skinny GEMMs compute B themselves, where the columns are no heads.
     Operation *b = matmul.getB().getDefiningOp();
     return !isSkinny(matmul) || !b || !isElementwise(b);
   }
   return isElementwise(op) && llvm::any_of(op->getOperands(), isGemmAlone);
+}
+
+/// Grouped GEMMs become GEMMs with offsets. Packed weights are then of rank 2,
+/// group below group, as greta.dequant has them.
+static void makeGemms(Block &block, Shapes &shapes) {
+  for (auto op : llvm::make_early_inc_range(block.getOps<GroupedMatmulOp>())) {
+    OpBuilder builder(op);
+    Value b = op.getB();
+    if (auto view = b.getDefiningOp<tensor::ExpandShapeOp>();
+        view && op.getTransposeB() && view.getSrcType().getRank() == 2 &&
+        view.getSrc().getDefiningOp<DequantOp>() &&
+        view.getReassociationIndices().front().size() == 2)
+      b = view.getSrc();
+    auto gemm = MatmulOp::create(builder, op.getLoc(), op.getType(), op.getA(),
+                                 b, op.getOffsets(), /*transpose_a=*/false,
+                                 op.getTransposeB(), /*precision=*/nullptr);
+    gemm->setDiscardableAttrs(op->getDiscardableAttrDictionary());
+    shapes[gemm.getResult()] = shapes.at(op.getResult());
+    op.replaceAllUsesWith(gemm.getResult());
+    op.erase();
+  }
 }
 
 /// The view of a GEMM as heads becomes part of its kernel: elementwise work
@@ -439,6 +461,7 @@ LogicalResult greta::normalizeForFusion(func::FuncOp function, Shapes &shapes) {
   copyUpdatedCaches(block, shapes);
   storeTokensFirst(function, shapes);
   replaceBroadcasts(function, shapes);
+  makeGemms(block, shapes);
   normalizeSlices(function, shapes);
   moveHeads(function, shapes);
   eraseDead(block);

@@ -351,6 +351,13 @@ bool SliceMover::isWorthMoving(Operation *op) {
     // Weights are packed along K.
     if (isa<DequantOp>(op) && !boxes.back().isWhole(1, type))
       return false;
+    // Rows of a grouped GEMM are in groups, and packed weights of all groups
+    // in one matrix.
+    if (auto matmul = dyn_cast<MatmulOp>(op);
+        matmul && matmul.getOffsets() &&
+        (!boxes.back().isWhole(0, type) ||
+         matmul.getB().getType().getRank() == 2))
+      return false;
   }
   if (boxes.size() < 2)
     return !boxes.empty();

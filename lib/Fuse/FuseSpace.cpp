@@ -74,9 +74,19 @@ bool greta::differByKey(Operation *attention, Value scales) {
   return type.getDimSize(2) != 1;
 }
 
+int64_t greta::rowsOfGroup(MatmulOp matmul) {
+  int64_t groups = matmul.getNumGroups(), rows = matmul.getType().getDimSize(0);
+  if (!groups || ShapedType::isDynamic(rows) || rows == 0)
+    return 0;
+  int64_t expected = llvm::divideCeil(2 * rows, groups);
+  return 4 * rows <= groups ? 1 : llvm::PowerOf2Ceil(expected);
+}
+
 bool greta::isSkinny(MatmulOp matmul) {
   ArrayRef<int64_t> shape = matmul.getType().getShape();
   int64_t rows = matmul.getA().getType().getDimSize(matmul.dimM());
+  if (matmul.getOffsets())
+    rows = rowsOfGroup(matmul);
   // One B for a batch is one GEMM with more rows.
   if (!matmul.hasBatchedB())
     for (int64_t count : shape.take_front(matmul.getBatchRank())) {
@@ -117,6 +127,9 @@ bool greta::isComputedOperand(MatmulOp matmul, unsigned number,
         return false;
     } else if (!isElementwise(op) && !isa<BroadcastOp, arith::ConstantOp>(op)) {
       return false;
+    } else if (isB && matmul.getOffsets() && isa<BroadcastOp>(op)) {
+      // Something for all groups would have to be told from what each has.
+      return false;
     } else if (!isB && isSkinny(matmul) &&
                cast<RankedTensorType>(value.getType()).getRank() > 1) {
       // What every workgroup would compute again.
@@ -130,6 +143,7 @@ bool greta::isComputedOperand(MatmulOp matmul, unsigned number,
 
 bool greta::sharesLoop(MatmulOp first, MatmulOp second) {
   return first.getA() == second.getA() &&
+         first.getOffsets() == second.getOffsets() &&
          first.getB().getType() == second.getB().getType() &&
          first.getType() == second.getType() &&
          first->getAttrDictionary() == second->getAttrDictionary();

@@ -141,6 +141,8 @@ void ShapeAnalysis::visitGretaOp(Operation *op) {
   if (auto rope = dyn_cast<RopeOp>(op)) {
     unify(rope.getX(), 0, rope.getCos(), 0);
     unify(rope.getX(), 0, rope.getSin(), 0);
+  } else if (isa<GroupedMatmulOp>(op)) {
+    unify(op->getOperand(0), 0, op->getResult(0), 0);
   } else if (auto matmul = dyn_cast<MatmulOp>(op)) {
     Value a = matmul.getA(), b = matmul.getB(), result = matmul.getResult();
     int64_t batch = matmul.getBatchRank();

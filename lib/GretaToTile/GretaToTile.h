@@ -266,6 +266,8 @@ private:
     int64_t unit = 0;      // Depth and Run: elements along K of one step
     int64_t step = 0;      // in a skinny GEMM: columns of B of one step
     bool moved = false;    // the last block ends where the space does
+    bool grouped = false;  // rows in groups: blocks end where a group does
+    mlir::Value bound;     // of this workgroup's group; null: the size
   };
   enum class Masked { Zero, NegativeInfinity, Unknown };
   /// A value (or an op and which of its parts) in a mapping.
@@ -352,6 +354,23 @@ private:
                          mlir::Value sums, llvm::ArrayRef<int64_t> dims);
   mlir::Value computeDequantBlock(DequantOp op);
 
+  // Grouped GEMMs (GretaToTileGroups.cpp).
+  bool isGrouped() const {
+    return space.matmul && MatmulOp(space.matmul).getOffsets();
+  }
+  /// How many blocks there may be along a dimension.
+  mlir::AffineExpr blocksOf(const Dim &dim) const;
+  mlir::Value boundOf(const Dim &dim) {
+    return dim.bound ? dim.bound : scalars.get(b, dim.size);
+  }
+  mlir::Value offsetOf(mlir::Value group);
+  mlir::Value clamped(mlir::Value offset, mlir::Value rows);
+  mlir::Value groupOf(mlir::Value slot, mlir::Value rows);
+  void checkOffsets(mlir::Value slot, mlir::Value rows);
+  void enterGroup();
+  llvm::SmallVector<mlir::Value>
+  computeInGroup(llvm::function_ref<llvm::SmallVector<mlir::Value>()> compute);
+
   // Split-K (GretaToTileSplitK.cpp).
   void joinParts();
   int64_t slicesOfTile();
@@ -426,6 +445,7 @@ private:
   int pairDim = -1;
   unsigned depthDim = 0;        // of a skinny GEMM, or an operand
   bool inOperand = false;       // blocks are those of an Operand
+  mlir::Value inGroup;          // whether this workgroup's rows have a group
   mlir::Value part, tileNumber; // this workgroup's range of K, and its tile
   llvm::SmallVector<mlir::AffineExpr> extents; // of scratch memory
   mlir::scf::ForOp loop; // over columns, while its body is being emitted

@@ -39,14 +39,21 @@ Value SpaceEmitter::loadMatrix(Value v, bool transposed, Value row,
   unsigned fast = transposed ? 0 : 1;
   Access a;
   for (auto [dim, offset] : llvm::enumerate(ArrayRef{row, column}))
-    addDim(a, offset,
-           dim == fast ? fixed(1) : layout.strides[tensor.getRank() - 2]);
+    addDim(a, offset, dim == fast ? fixed(1) : layout.strides.end()[-2]);
   // What lies beyond M or N goes into GEMMs that nobody keeps.
   unsigned kDim = isB ? 0 : 1;
+  auto isBounded = [&](unsigned dim) {
+    if (dim != kDim && dims[isB].grouped)
+      return dims[isB].masked;
+    return sizes[dim].getLargestKnownDivisor() % extents[dim] &&
+           (dim == kDim || !dims[isB].moved);
+  };
   for (unsigned dim = 0; dim < 2; ++dim)
-    if (sizes[dim].getLargestKnownDivisor() % extents[dim] &&
-        (dim == kDim || !dims[isB].moved)) {
-      setBound(a, dim, reached(a.offsets[dim], scalars.get(b, sizes[dim])));
+    if (isBounded(dim)) {
+      Value bound = dim != kDim && dims[isB].grouped
+                        ? dims[isB].bound
+                        : scalars.get(b, sizes[dim]);
+      setBound(a, dim, reached(a.offsets[dim], bound));
       if (dim != kDim && dim != fast)
         a.clamped.push_back(dim);
     }
@@ -152,9 +159,10 @@ SpaceEmitter::DepthRange SpaceEmitter::depthRange(AffineExpr depth,
 
 /// The GEMM in the accumulators' type; the first one asked for brings all.
 Value SpaceEmitter::computeMatmul(MatmulOp op) {
+  auto compute = [&] { return config.run ? computeSkinny() : computeLoop(); };
   if (sums.empty())
-    for (auto [gemm, sum] :
-         llvm::zip(space.gemms(), config.run ? computeSkinny() : computeLoop()))
+    for (auto [gemm, sum] : llvm::zip(
+             space.gemms(), isGrouped() ? computeInGroup(compute) : compute()))
       sums[gemm] = sum;
   return sums.lookup(op);
 }

@@ -78,7 +78,7 @@ Value SpaceEmitter::loadDepth(BlockArgument argument, const Mapping &mapping) {
         dim.kind == Dim::Group ? 1 : std::max<int64_t>({1, dim.unit, dim.step});
     addDim(a, dim.offset, strideOf(id, layout, mapping) * unit);
     if (dim.masked) {
-      setBound(a, i, reached(a.offsets.back(), scalars.get(b, dim.size)));
+      setBound(a, i, reached(a.offsets.back(), boundOf(dim)));
       // What lies beyond M or N goes into GEMMs that nobody keeps.
       if (inOperand && dim.kind != Dim::Depth && a.strides.back() != 1)
         a.clamped.push_back(i);

@@ -58,8 +58,14 @@ SpaceEmitter::SpaceEmitter(const EmitterContext &context, int64_t units)
     bool moved = masked && config.pipeline && constant &&
                  constant.getValue() > extent &&
                  (constant.getValue() - extent) * unit % aligned == 0;
+    bool grouped = kind == Dim::Group && isGrouped();
+    if (grouped) {
+      masked = extent > 1;
+      moved = false;
+    }
     dims.push_back({kind, group, extent, size, masked && !moved, Value(), 0});
     dims.back().moved = moved;
+    dims.back().grouped = grouped;
   };
   if (config.flat) {
     add(Dim::Group, -1, 1, fixed(1));
@@ -101,7 +107,7 @@ AffineExpr SpaceEmitter::workgroups() {
   for (const Dim &dim : dims) {
     if (!isSplit(dim))
       continue;
-    count = count * dim.size.ceilDiv(dim.extent);
+    count = count * blocksOf(dim);
   }
   for (const Dim &dim : batch)
     count = count * dim.size;
@@ -112,11 +118,11 @@ AffineExpr SpaceEmitter::workgroups() {
 void SpaceEmitter::locate(Value index) {
   SmallVector<Dim *> shared;
   for (Dim &dim : dims)
-    if (isSplit(dim) && dim.size.ceilDiv(dim.extent) != fixed(1))
+    if (isSplit(dim) && (dim.grouped || blocksOf(dim) != fixed(1)))
       shared.push_back(&dim);
   auto countOf = [&](const Dim &dim) -> Value {
-    AffineExpr blocks = dim.size.ceilDiv(dim.extent);
-    if (isa<AffineConstantExpr>(blocks))
+    AffineExpr blocks = blocksOf(dim);
+    if (isa<AffineConstantExpr>(blocks) || dim.grouped)
       return scalars.get(b, blocks);
     Value count = scalars.get(b, dim.size);
     if (dim.extent == 1)
@@ -125,7 +131,8 @@ void SpaceEmitter::locate(Value index) {
     return div(count, i32(b, dim.extent));
   };
   auto place = [&](Dim &dim, Value at) {
-    dim.offset = dim.extent == 1 ? at : mul(at, i32(b, dim.extent));
+    bool isSlot = dim.extent == 1 || dim.grouped; // enterGroup has the rows
+    dim.offset = isSlot ? at : mul(at, i32(b, dim.extent));
     if (dim.moved)
       dim.offset = minU(
           dim.offset,
@@ -230,8 +237,12 @@ AffineMap SpaceEmitter::shapeOfArgument(unsigned index) {
   return cast<AffineMapAttr>(kernel.getShapes()[index]).getValue();
 }
 
+/// Where one matrix of a grouped GEMM has its elements, or any other tensor.
 TensorLayout SpaceEmitter::layoutOf(BlockArgument argument) {
-  return TensorLayout::of(kernel, argument.getArgNumber());
+  TensorLayout layout = TensorLayout::of(kernel, argument.getArgNumber());
+  if (isGrouped() && layout.strides.size() == 3)
+    layout.strides.erase(layout.strides.begin());
+  return layout;
 }
 
 /// Views begin somewhere in a buffer: where, is computed before anything else.
@@ -304,8 +315,7 @@ SpaceEmitter::Access SpaceEmitter::access(const TensorLayout &layout,
 
     addDim(result, dim.offset, stride);
     if (dim.masked)
-      setBound(result, i,
-               reached(result.offsets.back(), scalars.get(b, dim.size)));
+      setBound(result, i, reached(result.offsets.back(), boundOf(dim)));
   }
   return result;
 }
@@ -461,6 +471,8 @@ void SpaceEmitter::emit(Value index) {
   OpBuilder::InsertionGuard guard(b);
   locateViews();
   locate(index);
+  if (isGrouped())
+    enterGroup();
   if (config.split > 1)
     joinParts();
   unsigned numStages = 0;

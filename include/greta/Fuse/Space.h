@@ -71,6 +71,11 @@ mlir::RankedTensorType queryTypeOf(mlir::Operation *attention);
 /// key; there may be none.
 bool differByKey(mlir::Operation *attention, mlir::Value scales);
 
+/// The rows of a tile of a grouped GEMM that is skinny: twice what a group may
+/// expect, as groups differ, and one where most groups have none. 0: the number
+/// of rows is dynamic, or there are no groups.
+int64_t rowsOfGroup(MatmulOp matmul);
+
 /// Whether a GEMM is skinny, which the skinny schedule takes: rows,
 /// columns and depth are static.
 bool isSkinny(MatmulOp matmul);

@@ -62,3 +62,22 @@ func.func @minima(%q: tensor<?x40xi32>, %s: tensor<?x10xf16>, %m: tensor<?x10xf1
   %0 = greta.dequant %q, %s, %m {group = 32} : tensor<?x40xi32>, tensor<?x10xf16>, tensor<?x10xf16> -> tensor<?x320xf16>
   return %0 : tensor<?x320xf16>
 }
+
+// CHECK-LABEL: func.func @grouped_matmul(
+// CHECK: greta.grouped_matmul %{{.*}}, %{{.*}}, %{{.*}} : tensor<?x64xf16>, tensor<8x64x32xf16>, tensor<9xi32> -> tensor<?x32xf32>
+// CHECK: greta.grouped_matmul %{{.*}}, %{{.*}}, %{{.*}} {transpose_b} : tensor<5x64xi8>, tensor<8x32x64xi8>, tensor<9xi32> -> tensor<5x32xi32>
+func.func @grouped_matmul(%a: tensor<?x64xf16>, %b: tensor<8x64x32xf16>, %c: tensor<5x64xi8>, %d: tensor<8x32x64xi8>, %o: tensor<9xi32>)
+    -> (tensor<?x32xf32>, tensor<5x32xi32>) {
+  %0 = greta.grouped_matmul %a, %b, %o : tensor<?x64xf16>, tensor<8x64x32xf16>, tensor<9xi32> -> tensor<?x32xf32>
+  %1 = greta.grouped_matmul %c, %d, %o {transpose_b} : tensor<5x64xi8>, tensor<8x32x64xi8>, tensor<9xi32> -> tensor<5x32xi32>
+  return %0, %1 : tensor<?x32xf32>, tensor<5x32xi32>
+}
+
+// CHECK-LABEL: func.func @quantize_rows(
+// CHECK: greta.quantize_rows %{{.*}} : tensor<?x64xf16> -> tensor<?x64xi8>, tensor<?x1xf32>
+// CHECK: greta.matmul %{{.*}}, %{{.*}} {precision = "bf16x3"} : tensor<4x8xf32>, tensor<8x4xf32> -> tensor<4x4xf32>
+func.func @quantize_rows(%x: tensor<?x64xf16>, %a: tensor<4x8xf32>, %b: tensor<8x4xf32>) -> (tensor<?x64xi8>, tensor<?x1xf32>, tensor<4x4xf32>) {
+  %y, %scale = greta.quantize_rows %x : tensor<?x64xf16> -> tensor<?x64xi8>, tensor<?x1xf32>
+  %0 = greta.matmul %a, %b {precision = "bf16x3"} : tensor<4x8xf32>, tensor<8x4xf32> -> tensor<4x4xf32>
+  return %y, %scale, %0 : tensor<?x64xi8>, tensor<?x1xf32>, tensor<4x4xf32>
+}

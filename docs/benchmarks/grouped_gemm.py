@@ -1,0 +1,131 @@
+"""Grouped GEMMs on AMD chips beside GEMMs that do as much, by the simulator's model: nothing here needs a GPU.
+
+    build/venv/bin/python docs/benchmarks/grouped_gemm.py [--csv=FILE] [--tokens=1,64,4096] [--weights=f16,q4] [CHIP...]
+
+Each token goes to 8 of 128 experts; hidden 2048, ffn 768, weights [E, N, K] of f16 or 4 bits in groups of 32, in the default configuration:
+  grouped      greta.grouped_matmul of 8 rows for each token, routed evenly (1 token: 8 experts a row each)
+  plain        a greta.matmul that reads as many weights (1 and 64 tokens: as many rows of B as the experts in use have together, and the rows
+               that an expert has), or has as many rows (4096 tokens)
+`bytes` is what a cycle of the whole launch brings of weights, `busy` the share of the matrix unit in the whole launch and `loop` in the main loop.
+"""
+
+import argparse
+import json
+import pathlib
+import sys
+import tempfile
+import zipfile
+
+import numpy as np
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "scripts" / "lib"))
+
+import records  # noqa: E402
+from issue_model import tool  # noqa: E402
+
+EXPERTS, TOP, HIDDEN, FFN = 128, 8, 2048, 768
+BYTES = {"f16": 2, "q4": 0.5 + 2 / 32}
+FIELDS = ["date", "commit", "chip", "tokens", "weights", "kernel", "tile", "microseconds", "cycles", "weight_bytes", "bytes", "busy", "loop"]
+
+
+def offsets(tokens):
+    """Rows of each expert: with few tokens one for each that is in use."""
+    rng = np.random.default_rng(1)
+    counts = np.zeros(EXPERTS, int)
+    for _ in range(tokens):
+        counts[rng.choice(EXPERTS, TOP, replace=False)] += 1
+    return np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
+
+
+def function(weights, rows, columns, matrices=0):
+    """The text, and the bytes of the arguments; offsets are 0 bytes."""
+    tensor = lambda *shape: f"tensor<{'x'.join(map(str, shape))}>"
+    all_rows = columns * max(matrices, 1)
+    a, y = tensor(rows, HIDDEN, "f16"), tensor(rows, columns, "f16")
+    b = tensor(matrices, columns, HIDDEN, "f16") if matrices else tensor(columns, HIDDEN, "f16")
+    arguments, sizes, body = [("%a", a)], [2 * rows * HIDDEN], ""
+    if weights == "f16":
+        arguments.append(("%b", b))
+        sizes.append(2 * all_rows * HIDDEN)
+    else:
+        q, s, w = tensor(all_rows, HIDDEN // 8, "i32"), tensor(all_rows, HIDDEN // 32, "f16"), tensor(all_rows, HIDDEN, "f16")
+        arguments += [("%q", q), ("%s", s)]
+        sizes += [all_rows * HIDDEN // 2, all_rows * HIDDEN // 16]
+        name = "%w" if matrices else "%b"
+        body = f"  {name} = greta.dequant %q, %s {{group = 32}} : {q}, {s} -> {w}\n"
+        if matrices:
+            body += f"  %b = tensor.expand_shape %w [[0, 1], [2]] output_shape [{matrices}, {columns}, {HIDDEN}] : {w} into {b}\n"
+    if matrices:
+        o = tensor(matrices + 1, "i32")
+        arguments.append(("%o", o))
+        sizes.append(0)
+        body += f"  %y = greta.grouped_matmul %a, %b, %o {{transpose_b}} : {a}, {b}, {o} -> {y}\n"
+    else:
+        body += f"  %y = greta.matmul %a, %b {{transpose_b}} : {a}, {b} -> {y}\n"
+    return f"func.func @f({', '.join(f'{n}: {t}' for n, t in arguments)}) -> {y} {{\n{body}  return %y : {y}\n}}\n", sizes, 2 * rows * columns
+
+
+def cases(tokens, weights):
+    table = offsets(tokens)
+    used = int((np.diff(table) > 0).sum())
+    yield "grouped", function(weights, TOP * tokens, FFN, EXPERTS), used * FFN
+    if tokens <= 64:
+        rows = max(1, TOP * tokens // used)
+        yield "plain", function(weights, rows, used * FFN), used * FFN
+    else:
+        yield "plain", function(weights, TOP * tokens, FFN), used * FFN
+
+
+def estimated(folder, chip, made, tokens):
+    text, sizes, result = made
+    source, package, code, table = (folder / name for name in ("f.mlir", "f.greta", "f.hsaco", "offsets"))
+    source.write_text(text)
+    table.write_bytes(offsets(tokens).tobytes())
+    tool(ROOT / "build/bin/greta-translate", "--greta-to-package", f"--targets={chip}", source, "-o", package)
+    with zipfile.ZipFile(package) as archive:
+        (variant,) = json.loads(archive.read("manifest.json"))["functions"][0]["variants"]
+        (kernel,) = variant["kernels"]
+        code.write_bytes(archive.read(kernel["file"]))
+
+    def argument(a):
+        if a["kind"] == "arg":
+            return f"--arg=zero:{sizes[a['index']]}" if sizes[a["index"]] else f"--arg=in:{table}"
+        if a["kind"] == "scalar":
+            return f"--arg=i32:{a['value']}"
+        return f"--arg=zero:{result if a['kind'] == 'result' else 1 << 24}"
+
+    dims = [f"--{name}={','.join(map(str, kernel[name]))}" for name in ("grid", "block")]
+    estimate = json.loads(tool(ROOT / "build/bin/greta-sim", code, "--check=none", "--estimate", "--json", *dims, *map(argument, kernel["args"])))
+    return kernel["config"], estimate
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("chips", nargs="*", default=["gfx942", "gfx950", "gfx1201"])
+    parser.add_argument("--csv")
+    parser.add_argument("--tokens", default="1,64,4096")
+    parser.add_argument("--weights", default="f16,q4")
+    options = parser.parse_args()
+    if options.csv:
+        records.build("greta-translate", "greta-sim")
+    origin, rows = records.origin(), []
+    with tempfile.TemporaryDirectory() as name:
+        for chip in options.chips or ["gfx942"]:
+            for tokens in map(int, options.tokens.split(",")):
+                for weights in options.weights.split(","):
+                    for kernel, made, weight_rows in cases(tokens, weights):
+                        config, estimate = estimated(pathlib.Path(name), chip, made, tokens)
+                        size = round(weight_rows * HIDDEN * BYTES[weights])
+                        tile = "x".join(str(config[key]) for key in ("rows", "columns", "depth")) + f" waves {config['waves']}"
+                        row = dict(chip=chip, tokens=tokens, weights=weights, kernel=kernel, tile=tile, microseconds=round(estimate["microseconds"], 2), cycles=round(estimate["cycles"]),
+                                   weight_bytes=size, bytes=round(size / estimate["cycles"], 1), busy=round(estimate["busy"]["matrix"], 3),
+                                   loop=round((estimate.get("loop") or {}).get("matrix_busy") or 0, 3))
+                        print(json.dumps(row), flush=True)
+                        rows.append(origin | row)
+    if options.csv:
+        records.write(pathlib.Path(options.csv), FIELDS, rows)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,116 @@
+"""Grouped GEMMs against float64: few rows and many for each group, empty groups, rows of no group, offsets that leave the rows, epilogues, packed
+weights, on the CPU, on the simulated AMD chips with all their checks, on testing's lavapipe (cooperative matrices) under its validation layer, and on
+this machine's Vulkan driver.
+"""
+
+import numpy as np
+import pytest
+
+import harness
+from grouped import Grouped
+from harness import AMD_CHIPS, check, check_together, results_on, together
+
+SHAPES = [
+    Grouped("exact", "nt", "s", 128, 8, 40, 256, "f16", "f16", "some"),  # one token of eight experts
+    Grouped("exact", "nn", "d", 8, 100, 72, 96, "f16", "f32", "some"),
+    Grouped("plain", "nt", "d", 4, 129, 65, 129, "f16", "f16", "short"),
+    Grouped("plain", "nn", "s", 3, 70, 33, 17, "bf16", "bf16", "wild"),
+    Grouped("exact", "nt", "s", 16, 512, 96, 128, "f16", "f16", "even"),
+    Grouped("bias", "nt", "d", 5, 200, 64, 160, "f16", "f16", "even"),
+    Grouped("residual", "nt", "s", 20, 40, 24, 512, "f16", "f16", "short"),  # tiles of four rows
+    Grouped("swiglu", "nt", "d", 6, 150, 48, 64, "f16", "f16", "short"),
+    Grouped("swiglu", "nt", "s", 40, 8, 96, 256, "bf16", "bf16", "some"),
+    Grouped("plain", "nn", "s", 300, 64, 17, 40, "f32", "f32", "even"),  # three rounds of the search
+    Grouped("exact", "nt", "d", 7, 90, 40, 96, "i8", "i32", "wild"),
+    Grouped("plain", "nt", "d", 2, 1, 16, 64, "f16", "f16", "even"),
+    Grouped("halves", "nt", "d", 5, 70, 64, 96, "f16", "f16", "even"),
+    Grouped("halves", "nt", "s", 48, 8, 40, 128, "f16", "f16", "some"),
+    Grouped("w432", "nt", "s", 64, 8, 48, 256, "f16", "f16", "some"),
+    Grouped("w432", "nt", "d", 4, 130, 40, 160, "f16", "f16", "short"),
+    Grouped("w432", "nt", "s", 16, 64, 40, 512, "f16", "f16", "even"),  # eight rows
+]
+
+
+def chosen_for(target):
+    """Every target takes half of the shapes, so that two of a kind take all."""
+    if target in ("gfx942", "host"):
+        return SHAPES
+    first = AMD_CHIPS.index(target) % 2 if target in AMD_CHIPS else int(target == "vulkan:portable")
+    return SHAPES[first::2]
+
+
+@pytest.fixture(scope="session")
+def results(tmp_path_factory):
+    """(target, device, launcher) -> results of the target's GEMMs, compiled and run once; each is one kernel."""
+
+    def one_kernel(package):
+        for function in harness.manifest(package)["functions"]:
+            kernels = {k["entry"] for v in function["variants"] for k in v["kernels"] if v["target"] != "host"}
+            assert len(kernels) <= 1, f"{function['name']} is not one kernel: {kernels}"
+
+    return harness.compiled_once(tmp_path_factory, "grouped", chosen_for, one_kernel)
+
+
+def grid(*targets):
+    return harness.grid("grouped", chosen_for, *targets)
+
+
+@pytest.mark.parametrize("target, product", grid("host"))
+def test_on_the_host(results, driver_parts, target, product):
+    check(results_on(results, target, driver_parts), product)
+
+
+@pytest.mark.parametrize("chip, product", grid(*AMD_CHIPS))
+def test_simulated(results, driver_parts, chip, product):
+    check(results_on(results, chip, driver_parts), product, target=chip)
+
+
+@pytest.mark.parametrize("target, product", grid("vulkan:lavapipe"))
+def test_cooperative_matrices(results, driver_parts, target, product):
+    check(results_on(results, target, driver_parts), product, target=target)
+
+
+@pytest.mark.parametrize("target, product", grid("vulkan:portable"))
+def test_multiply_adds(results, driver_parts, target, product):
+    check(results_on(results, target, driver_parts), product)
+
+
+@pytest.mark.parametrize("target", together("grouped", "host", *AMD_CHIPS, "vulkan:lavapipe", "vulkan:portable"))
+def test_together(results, driver_parts, target):
+    check_together(results_on(results, target, driver_parts))
+
+
+# Offsets in no order: nothing outside of the tensors is touched, which the simulator's checks see, and rows are those of some group or zero.
+UNORDERED = [Grouped("exact", "nt", "d", 20, 90, 40, 64, "f16", "f32", "even"), Grouped("exact", "nt", "s", 40, 8, 40, 64, "f16", "f32", "even")]
+
+
+@pytest.mark.parametrize("case", UNORDERED, ids=lambda c: c.name)
+@pytest.mark.parametrize("target", ["host", "gfx942", "gfx1201"])
+def test_offsets_in_no_order(tmp_path, target, case):
+    package = harness.compile_package(tmp_path, "unordered", case.mlir(), target)
+    a, b, _ = case.inputs()
+    np.save(tmp_path / "a.npy", a)
+    np.save(tmp_path / "b.npy", b)
+    for seed in range(3):
+        offsets = np.random.default_rng(seed).integers(-(2**31), 2**31, case.e + 1) if seed == 0 else np.random.default_rng(seed).permutation(case.e + 1) * case.m // case.e
+        np.save(tmp_path / "o.npy", offsets.astype(np.int32))
+        device = target if target == "host" else f"sim:{target}"
+        ran = harness.tool(harness.RUN, package, f"--device={device}", *(f"--input={tmp_path}/{x}.npy" for x in "abo"))
+        assert ran.returncode == 0, ran.stdout + ran.stderr
+
+
+def test_checked_offsets(tmp_path):
+    """A checked function says which op has wrong offsets."""
+    case = UNORDERED[0]
+    source = tmp_path / "checked.mlir"
+    source.write_text(case.mlir())
+    package = tmp_path / "checked.greta"
+    made = harness.tool(harness.TRANSLATE, "--greta-to-package", "--targets=gfx942", "--checked", source, "-o", package)
+    assert made.returncode == 0, made.stderr
+    for i, array in enumerate(case.inputs()):
+        np.save(tmp_path / f"{i}.npy", array)
+    run = lambda: harness.tool(harness.RUN, package, "--device=sim:gfx942", *(f"--input={tmp_path}/{i}.npy" for i in range(3)))
+    assert run().returncode == 0
+    np.save(tmp_path / "2.npy", case.inputs()[2][::-1].copy())
+    ran = run()
+    assert ran.returncode == 1 and "'offsets' do not ascend from 0, or are beyond the rows" in ran.stderr, ran.stdout + ran.stderr
