@@ -6,7 +6,8 @@ Each token goes to 8 of 128 experts; hidden 2048, ffn 768, weights [E, N, K] of 
   grouped      greta.grouped_matmul of 8 rows for each token, routed evenly (1 token: 8 experts a row each)
   plain        a greta.matmul that reads as many weights (1 and 64 tokens: as many rows of B as the experts in use have together, and the rows
                that an expert has), or has as many rows (4096 tokens)
-`bytes` is what a cycle of the whole launch brings of weights, `busy` the share of the matrix unit in the whole launch and `loop` in the main loop.
+`microseconds` and `cycles` are means over ROUTINGS ways to route: the simulator takes some workgroups of a grid for all, and some have no rows. `bytes` is what a cycle of the whole
+launch (microseconds at the chip's clock) brings of weights, `loop` the share of the matrix unit in the main loop.
 """
 
 import argparse
@@ -25,13 +26,15 @@ import records  # noqa: E402
 from issue_model import tool  # noqa: E402
 
 EXPERTS, TOP, HIDDEN, FFN = 128, 8, 2048, 768
+ROUTINGS = 8
+CLOCK = {"gfx90a": 1700, "gfx942": 2100, "gfx950": 2400, "gfx1100": 2500, "gfx1201": 2970}  # MHz, of lib/Target
 BYTES = {"f16": 2, "q4": 0.5 + 2 / 32}
-FIELDS = ["date", "commit", "chip", "tokens", "weights", "kernel", "tile", "microseconds", "cycles", "weight_bytes", "bytes", "busy", "loop"]
+FIELDS = ["date", "commit", "chip", "tokens", "weights", "kernel", "tile", "microseconds", "cycles", "weight_bytes", "bytes", "loop"]
 
 
-def offsets(tokens):
-    """Rows of each expert: with few tokens one for each that is in use."""
-    rng = np.random.default_rng(1)
+def offsets(tokens, routing=1):
+    """Where the rows of each expert begin."""
+    rng = np.random.default_rng(routing)
     counts = np.zeros(EXPERTS, int)
     for _ in range(tokens):
         counts[rng.choice(EXPERTS, TOP, replace=False)] += 1
@@ -77,11 +80,11 @@ def cases(tokens, weights):
         yield "plain", function(weights, TOP * tokens, FFN), used * FFN
 
 
-def estimated(folder, chip, made, tokens):
+def estimated(folder, chip, made, tokens, routings=1):
+    """The configuration, and an estimate for each of some routings."""
     text, sizes, result = made
     source, package, code, table = (folder / name for name in ("f.mlir", "f.greta", "f.hsaco", "offsets"))
     source.write_text(text)
-    table.write_bytes(offsets(tokens).tobytes())
     tool(ROOT / "build/bin/greta-translate", "--greta-to-package", f"--targets={chip}", source, "-o", package)
     with zipfile.ZipFile(package) as archive:
         (variant,) = json.loads(archive.read("manifest.json"))["functions"][0]["variants"]
@@ -96,8 +99,11 @@ def estimated(folder, chip, made, tokens):
         return f"--arg=zero:{result if a['kind'] == 'result' else 1 << 24}"
 
     dims = [f"--{name}={','.join(map(str, kernel[name]))}" for name in ("grid", "block")]
-    estimate = json.loads(tool(ROOT / "build/bin/greta-sim", code, "--check=none", "--estimate", "--json", *dims, *map(argument, kernel["args"])))
-    return kernel["config"], estimate
+    estimates = []
+    for routing in range(routings):
+        table.write_bytes(offsets(tokens, routing + 1).tobytes())
+        estimates.append(json.loads(tool(ROOT / "build/bin/greta-sim", code, "--check=none", "--estimate", "--json", *dims, *map(argument, kernel["args"]))))
+    return kernel["config"], estimates
 
 
 def main():
@@ -115,12 +121,13 @@ def main():
             for tokens in map(int, options.tokens.split(",")):
                 for weights in options.weights.split(","):
                     for kernel, made, weight_rows in cases(tokens, weights):
-                        config, estimate = estimated(pathlib.Path(name), chip, made, tokens)
+                        config, estimates = estimated(pathlib.Path(name), chip, made, tokens, ROUTINGS if kernel == "grouped" else 1)
                         size = round(weight_rows * HIDDEN * BYTES[weights])
                         tile = "x".join(str(config[key]) for key in ("rows", "columns", "depth")) + f" waves {config['waves']}"
-                        row = dict(chip=chip, tokens=tokens, weights=weights, kernel=kernel, tile=tile, microseconds=round(estimate["microseconds"], 2), cycles=round(estimate["cycles"]),
-                                   weight_bytes=size, bytes=round(size / estimate["cycles"], 1), busy=round(estimate["busy"]["matrix"], 3),
-                                   loop=round((estimate.get("loop") or {}).get("matrix_busy") or 0, 3))
+                        us = float(np.mean([e["microseconds"] for e in estimates]))
+                        loop = max((e.get("loop") or {}).get("matrix_busy") or 0 for e in estimates)
+                        row = dict(chip=chip, tokens=tokens, weights=weights, kernel=kernel, tile=tile, microseconds=round(us, 2), cycles=round(np.mean([e["cycles"] for e in estimates])),
+                                   weight_bytes=size, bytes=round(size / (us * CLOCK[chip]), 1), loop=round(loop, 3))
                         print(json.dumps(row), flush=True)
                         rows.append(origin | row)
     if options.csv:

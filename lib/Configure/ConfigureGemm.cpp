@@ -122,6 +122,12 @@ void greta::forEachTile(const Problem &problem, const Limits &limits,
             if (!enough(m, problem.m, mi->m) || !enough(n, problem.n, mi->n) ||
                 (k > mi->k && k / 2 >= problem.k))
               continue;
+            // Packed weights of a few words, or of a number of them that is no
+            // power of two, are loaded one by one: the model does not see it.
+            if (limits.wide && problem.grouped && problem.group &&
+                (!llvm::isPowerOf2_64(n) ||
+                 k < std::min<int64_t>(64, problem.k)))
+              continue;
             // Without a register file the device is a CPU, whose driver takes
             // GEMMs apart: 19 s for 32x32x32, 2 s for 16x16x16.
             bool isSmall = m <= 16 && n <= 16 && k <= 16;
@@ -292,6 +298,7 @@ Problem greta::problemOf(const Space &space) {
   problem.rowOfA = rowOf(matmul.getA());
   problem.rowOfB = rowOf(matmul.getB());
   problem.group = groupOfWeights(space);
+  problem.grouped = bool(matmul.getOffsets());
   matmul->getBlock()->walk([&](DequantOp dequant) {
     problem.hasZeros |= dequant.getZeros() != nullptr;
   });

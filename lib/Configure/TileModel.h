@@ -33,6 +33,7 @@ struct Problem {
   int64_t group = 0; // packed weights that share a scale; 0: none are packed
   bool hasZeros = false;          // they also share a zero that is loaded
   int64_t rowOfA = 0, rowOfB = 0; // elements between rows in memory
+  bool grouped = false;           // rows are in groups, each with a B
 };
 
 struct Tile {

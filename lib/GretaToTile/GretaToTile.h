@@ -363,9 +363,8 @@ private:
   mlir::Value boundOf(const Dim &dim) {
     return dim.bound ? dim.bound : scalars.get(b, dim.size);
   }
-  mlir::Value offsetOf(mlir::Value group);
-  mlir::Value clamped(mlir::Value offset, mlir::Value rows);
-  mlir::Value groupOf(mlir::Value slot, mlir::Value rows);
+  mlir::Value offsetOf(mlir::Value group, int64_t number = 0);
+  mlir::Value groupOf(mlir::Value slot);
   void checkOffsets(mlir::Value slot, mlir::Value rows);
   void enterGroup();
   llvm::SmallVector<mlir::Value>

@@ -12,9 +12,12 @@
 // pointers of the group's matrix. Group E has the rows that no group has: they
 // are not multiplied, and zero.
 //
-// Offsets are not trusted: each is clamped to [0, T], the first is 0. Whatever
-// the search finds is a group, and a workgroup goes on only where its first row
-// is natural and below the group's end.
+// Offsets are not trusted: a group's first row is no less than 0 and its end no
+// more than T, the first group begins with row 0. Whatever the search finds is
+// a group, and a workgroup goes on only where its first row is natural and
+// below the group's end. (Written so that all of it is scalar instructions on
+// AMD: LLVM has vector instructions alone for a clamp, and for sums of
+// conditions.)
 //
 //===----------------------------------------------------------------------===//
 
@@ -31,47 +34,52 @@ AffineExpr SpaceEmitter::blocksOf(const Dim &dim) const {
                          : dim.size.floorDiv(dim.extent) + groups + 1;
 }
 
-/// Offset number `group` as it is.
-Value SpaceEmitter::offsetOf(Value group) {
+/// The offset that is `number` behind that of `group`, as it is.
+Value SpaceEmitter::offsetOf(Value group, int64_t number) {
   auto offsets = cast<BlockArgument>(MatmulOp(space.matmul).getOffsets());
-  return tile::LoadScatteredOp::create(
-      b, b.getI32Type(), advance(pointerOf(offsets), group), Value(), Value());
+  Value pointer = advance(pointerOf(offsets), group);
+  if (number)
+    pointer = advance(pointer, i32(b, number));
+  return tile::LoadScatteredOp::create(b, b.getI32Type(), pointer, Value(),
+                                       Value());
 }
 
 /// The last group whose slots do not begin behind `slot`: sixteenths of the
-/// groups, then sixteenths of those. Probes of a round do not depend on each
-/// other, so their loads are under way together.
-Value SpaceEmitter::groupOf(Value slot, Value rows) {
+/// groups, then sixteenths of those. Probes of a round are loaded together.
+/// `r(e) <= slot` is `offsets[e] < (slot + 1 - e) m`; a negative offset is less
+/// than its clamped one would be, but not than that of a group with rows.
+Value SpaceEmitter::groupOf(Value slot) {
   constexpr int64_t probes = 16;
   int64_t extent = dims[0].extent;
   int64_t groups = MatmulOp(space.matmul).getNumGroups();
   int64_t step = 1;
   while (step * probes <= groups)
     step *= probes;
-  Value first = i32(b, 0), last = i32(b, groups);
-  for (bool isFirst = true; step; step /= probes, isFirst = false) {
-    Value found = i32(b, 0);
-    for (int64_t probe = 1; probe < probes; ++probe) {
-      if (isFirst && probe * step > groups)
-        break;
-      Value group = i32(b, probe * step);
-      if (!isFirst)
-        group = add(first, group);
-      Value begin = clamped(offsetOf(minU(group, last)), rows);
+  Value next = add(slot, i32(b, 1)), first;
+  Value limit = extent > 1 ? mul(next, i32(b, extent)) : next;
+  for (; step; step /= probes) {
+    int64_t count = std::min(probes - 1, groups / step);
+    Value base = i32(b, 0), limitOfBase = limit, found = base;
+    if (first) {
+      // All probes are offsets: a round near the end begins before its group.
+      base = minU(first, i32(b, groups - count * step));
       if (extent > 1)
-        begin = add(div(begin, i32(b, extent)), group);
-      Value isBefore = compare(Predicate::sle, begin, slot);
-      if (!isFirst)
-        isBefore = both(isBefore, compare(Predicate::sle, group, last));
-      found = add(found, arith::ExtUIOp::create(b, b.getI32Type(), isBefore));
+        limitOfBase = sub(limit, mul(base, i32(b, extent)));
     }
-    first = add(first, mul(found, i32(b, step)));
+    SmallVector<Value> begins;
+    for (int64_t probe = 1; probe <= count; ++probe)
+      begins.push_back(offsetOf(base, probe * step));
+    for (auto [i, begin] : llvm::enumerate(begins)) {
+      int64_t group = (i + 1) * step;
+      Value before = limitOfBase;
+      if (extent > 1)
+        before = sub(before, i32(b, group * extent));
+      found =
+          select(compare(Predicate::slt, begin, before), i32(b, group), found);
+    }
+    first = add(base, found);
   }
   return first;
-}
-
-Value SpaceEmitter::clamped(Value offset, Value rows) {
-  return least(most(offset, i32(b, 0)), rows);
 }
 
 /// In checked functions: every offset, once.
@@ -84,7 +92,7 @@ void SpaceEmitter::checkOffsets(Value slot, Value rows) {
   auto loop = scf::ForOp::create(b, i32(b, 0), groups, i32(b, 1));
   b.setInsertionPoint(loop.getBody()->getTerminator());
   Value group = loop.getInductionVar();
-  Value begin = offsetOf(group), end = offsetOf(add(group, i32(b, 1)));
+  Value begin = offsetOf(group), end = offsetOf(group, 1);
   Value isFirst = compare(Predicate::eq, group, i32(b, 0));
   Value wanted = select(isFirst, i32(b, 0), begin);
   check(
@@ -103,23 +111,23 @@ void SpaceEmitter::enterGroup() {
   int64_t groups = MatmulOp(space.matmul).getNumGroups();
   Value slot = dim.offset, rows = scalars.get(b, dim.size);
   checkOffsets(slot, rows);
-  Value group = groupOf(slot, rows);
-  Value isFirst = compare(Predicate::eq, group, i32(b, 0));
-  Value begin = select(isFirst, i32(b, 0), clamped(offsetOf(group), rows));
-  Value last = i32(b, groups);
-  inGroup = compare(Predicate::slt, group, last);
-  Value next = minU(add(group, i32(b, 1)), last);
-  dim.bound = select(inGroup, clamped(offsetOf(next), rows), rows);
-  if (dim.extent == 1) {
-    dim.offset = slot;
-  } else {
+  Value group = groupOf(slot);
+  Value last = i32(b, groups - 1);
+  inGroup = compare(Predicate::sle, group, last);
+  Value matrix = minU(group, last);
+  dim.offset = slot; // with tiles of one row
+  if (dim.extent > 1) {
+    Value isFirst = compare(Predicate::eq, group, i32(b, 0));
+    Value end = least(offsetOf(matrix, 1), rows);
+    dim.bound = select(inGroup, end, rows);
+    Value begin = select(inGroup, offsetOf(matrix), offsetOf(matrix, 1));
+    begin = select(isFirst, i32(b, 0), most(begin, i32(b, 0)));
     Value before = add(div(begin, i32(b, dim.extent)), group);
     Value tile = mul(sub(slot, before), i32(b, dim.extent));
     dim.offset = add(begin, tile);
+    goOnIf(both(compare(Predicate::sge, dim.offset, i32(b, 0)),
+                compare(Predicate::slt, dim.offset, dim.bound)));
   }
-  // What is not natural is large.
-  goOnIf(compare(Predicate::ult, dim.offset, dim.bound));
-  Value matrix = large(least(group, i32(b, groups - 1)));
   for (BlockArgument argument : region.getArguments()) {
     auto type = cast<RankedTensorType>(argument.getType());
     bool isPacked = llvm::any_of(argument.getUsers(), llvm::IsaPred<DequantOp>);
@@ -129,7 +137,7 @@ void SpaceEmitter::enterGroup() {
     AffineExpr stride =
         TensorLayout::of(kernel, argument.getArgNumber()).strides.front();
     views[argument.getArgNumber()] = advance(
-        pointerOf(argument), mul(matrix, elements(stride * matrixRows)));
+        pointerOf(argument), mul(large(matrix), elements(stride * matrixRows)));
   }
 }
 
