@@ -36,6 +36,14 @@ bool isCompute(mlir::Operation *op);
 bool paysInGemm(MatmulOp matmul, unsigned number,
                 llvm::ArrayRef<mlir::Operation *> ops);
 
+/// What a linalg.reduce of f32 or i32 along rows, from what changes nothing,
+/// combines by, as greta.reduce_rows names it; null: it is another op.
+const char *reductionKind(mlir::Operation *op);
+
+/// Ops that are made of others become those (FuseRewrite.cpp).
+void makeGemms(mlir::Block &block, Shapes &shapes);
+void makeReductions(mlir::Block &block, Shapes &shapes);
+
 /// Sizes of a tensor for an op that makes it, over dimensions of arguments.
 llvm::SmallVector<mlir::OpFoldResult> sizesOf(mlir::OpBuilder &builder,
                                               mlir::Location loc,

@@ -69,7 +69,16 @@ private:
     if (isa<MatmulOp>(op) && op->hasOneUse())
       if (auto heads = dyn_cast<HeadsOp>(*op->user_begin()))
         return shapes.at(heads.getResult());
+    if (auto reduce = dyn_cast<ReduceRowsOp>(op))
+      return shapes.at(reduce.getValue());
     return shapes.at(op->getResult(0));
+  }
+  /// Whether `shape` is that of one number for each row of a cluster that
+  /// reduces rows.
+  bool isPerRow(AffineMap shape, int cluster) {
+    return llvm::any_of(clusters[cluster].ops, llvm::IsaPred<ReduceRowsOp>) &&
+           shape.getResults() ==
+               clusters[cluster].shape.getResults().drop_back();
   }
   KernelPlan schedule();
 
@@ -227,7 +236,8 @@ bool Clusterer::holds(int cluster) {
   if (candidate.ops.size() > 1 && !fits(used, /*parts=*/1))
     return false;
   for (Value value : yielded)
-    if (shapes.at(value) != candidate.shape)
+    if (shapes.at(value) != candidate.shape &&
+        !isPerRow(shapes.at(value), cluster))
       return false;
 
   SmallVector<MatmulOp> gemms;
@@ -303,7 +313,8 @@ bool Clusterer::tryMerge(int from, int into) {
 void Clusterer::place(Operation *op) {
   llvm::SetVector<int> candidates; // none of which takes an op that is alone
   auto consider = [&](int cluster) {
-    if (clusters[cluster].shape == shapeOf(op))
+    if (clusters[cluster].shape == shapeOf(op) ||
+        (isElementwise(op) && isPerRow(shapeOf(op), cluster)))
       candidates.insert(cluster);
   };
   for (Source source : sources(op))

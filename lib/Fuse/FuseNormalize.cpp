@@ -34,7 +34,7 @@ bool greta::isView(Operation *op) {
 
 bool greta::isCompute(Operation *op) {
   return isRowOp(op) || isElementwise(op) || isAlone(op) ||
-         isa<GroupedMatmulOp>(op);
+         isa<GroupedMatmulOp, QuantizeRowsOp>(op) || reductionKind(op);
 }
 
 /// Sizes of tensors: computed on the host side of a launch.
@@ -74,6 +74,12 @@ static LogicalResult checkOp(Operation *op) {
       isa<func::ReturnOp, tensor::EmptyOp, tensor::SplatOp, linalg::FillOp,
           linalg::BroadcastOp, BroadcastOp>(op))
     return success();
+  if (isa<linalg::ReduceOp>(op))
+    return op->emitOpError(
+        "has no kernel; it takes one tensor of f32 or i32 along its last "
+        "dimension, one addition, multiplication, maximum or minimum, and a "
+        "linalg.fill of what that does not change: convert or transpose "
+        "before, and combine with another start after");
   return op->emitOpError(
       "has no kernel; write it with greta ops, elementwise arith and math, "
       "linalg.broadcast and transpose, and tensor.expand_shape, "
@@ -243,27 +249,6 @@ static bool isGemmAlone(Value value) {
     return !isSkinny(matmul) || !b || !isElementwise(b);
   }
   return isElementwise(op) && llvm::any_of(op->getOperands(), isGemmAlone);
-}
-
-/// Grouped GEMMs become GEMMs with offsets. Packed weights are then of rank 2,
-/// group below group, as greta.dequant has them.
-static void makeGemms(Block &block, Shapes &shapes) {
-  for (auto op : llvm::make_early_inc_range(block.getOps<GroupedMatmulOp>())) {
-    OpBuilder builder(op);
-    Value b = op.getB();
-    if (auto view = b.getDefiningOp<tensor::ExpandShapeOp>();
-        view && op.getTransposeB() && view.getSrcType().getRank() == 2 &&
-        view.getSrc().getDefiningOp<DequantOp>() &&
-        view.getReassociationIndices().front().size() == 2)
-      b = view.getSrc();
-    auto gemm = MatmulOp::create(builder, op.getLoc(), op.getType(), op.getA(),
-                                 b, op.getOffsets(), /*transpose_a=*/false,
-                                 op.getTransposeB(), /*precision=*/nullptr);
-    gemm->setDiscardableAttrs(op->getDiscardableAttrDictionary());
-    shapes[gemm.getResult()] = shapes.at(op.getResult());
-    op.replaceAllUsesWith(gemm.getResult());
-    op.erase();
-  }
 }
 
 /// The view of a GEMM as heads becomes part of its kernel: elementwise work
@@ -460,8 +445,9 @@ LogicalResult greta::normalizeForFusion(func::FuncOp function, Shapes &shapes) {
   splitGradients(block, shapes);
   copyUpdatedCaches(block, shapes);
   storeTokensFirst(function, shapes);
-  replaceBroadcasts(function, shapes);
   makeGemms(block, shapes);
+  makeReductions(block, shapes);
+  replaceBroadcasts(function, shapes);
   normalizeSlices(function, shapes);
   moveHeads(function, shapes);
   eraseDead(block);

@@ -34,7 +34,7 @@ bool greta::isElementwise(Operation *op) {
 
 bool greta::isRowOp(Operation *op) {
   return isa<RmsNormOp, LayerNormOp, SoftmaxOp, SwigluOp, RopeOp, MatmulOp,
-             HeadsOp, DequantOp>(op);
+             HeadsOp, DequantOp, ReduceRowsOp>(op);
 }
 
 bool greta::isAlone(Operation *op) {
@@ -149,8 +149,12 @@ bool greta::sharesLoop(MatmulOp first, MatmulOp second) {
          first->getAttrDictionary() == second->getAttrDictionary();
 }
 
+bool greta::isPerRow(Value value, int64_t rank) {
+  return cast<RankedTensorType>(value.getType()).getRank() == rank - 1;
+}
+
 unsigned greta::numReductions(Operation *op) {
-  if (isa<RmsNormOp>(op))
+  if (isa<RmsNormOp, ReduceRowsOp>(op))
     return 1;
   return isa<LayerNormOp, SoftmaxOp>(op) ? 2 : 0;
 }
@@ -169,6 +173,8 @@ Mapping greta::operandMapping(OpOperand &operand, const Mapping &mapping,
     return {mapping.back()};
   if ((isa<RopeOp>(op) && number > 0) || isa<DequantOp>(op))
     return {0, rank};
+  if (isa<ReduceRowsOp>(op))
+    return identityMapping(rank);
   return mapping;
 }
 
@@ -177,7 +183,9 @@ greta::walkDemands(ValueRange yielded, int64_t rank,
                    llvm::function_ref<bool(Value)> isInside,
                    llvm::function_ref<void(Value, const Mapping &)> visit,
                    Operation **culprit) {
-  Mapping identity = identityMapping(rank);
+  Mapping identity = identityMapping(rank), rows = identity;
+  if (!rows.empty())
+    rows.pop_back();
   llvm::DenseMap<Value, SmallVector<Mapping, 1>> seen;
   SmallVector<std::pair<Value, Mapping>> worklist;
   auto demand = [&](Value value, Mapping mapping) {
@@ -188,14 +196,14 @@ greta::walkDemands(ValueRange yielded, int64_t rank,
     worklist.push_back({value, std::move(mapping)});
   };
   for (Value value : yielded)
-    demand(value, identity);
+    demand(value, isPerRow(value, rank) ? rows : identity);
   while (!worklist.empty()) {
     auto [value, mapping] = worklist.pop_back_val();
     visit(value, mapping);
     Operation *op = value.getDefiningOp();
     if (!op || !isInside(value))
       continue;
-    if (isRowOp(op) && mapping != identity) {
+    if (isRowOp(op) && mapping != (isa<ReduceRowsOp>(op) ? rows : identity)) {
       if (culprit)
         *culprit = op;
       return failure();
@@ -386,7 +394,7 @@ static FailureOr<Space> analyzeSpace(KernelOp kernel, Region &region,
     space.narrowest = std::min(
         space.narrowest,
         cast<RankedTensorType>(value.getType()).getElementTypeBitWidth());
-    ++space.fullOperands;
+    space.fullOperands += !isPerRow(value, rank);
   }
   // M goes on in the batch only where neither B nor A's order parts them. What
   // has heads has no batch.
@@ -454,8 +462,28 @@ FailureOr<SmallVector<Space>> greta::analyzeSpaces(KernelOp kernel) {
       return SmallVector<Space>{spaceOf(kernel, &op)};
     }
     AffineMap shape = shapeOf(next);
+    // Beside the space's shape, or alone, that of one number for each row.
+    AffineMap rows;
+    auto reductions = region.front().getOps<ReduceRowsOp>();
+    if (!reductions.empty()) {
+      RankedTensorType type = (*reductions.begin()).getValue().getType();
+      int64_t rank = type.getRank();
+      for (unsigned i = 0; i < yielded.size(); ++i)
+        if (shapeOf(next + i).getNumResults() == rank)
+          shape = shapeOf(next + i);
+      SmallVector<AffineExpr> extents(shape.getResults());
+      if (int64_t(extents.size()) < rank)
+        extents.push_back(
+            getAffineConstantExpr(type.getShape().back(), kernel.getContext()));
+      shape = AffineMap::get(0, shape.getNumSymbols(), extents,
+                             kernel.getContext());
+      extents.pop_back();
+      rows = AffineMap::get(0, shape.getNumSymbols(), extents,
+                            kernel.getContext());
+    }
     for (Value value : yielded) {
-      if (shapeOf(next++) != shape)
+      AffineMap own = shapeOf(next++);
+      if (own != shape && own != rows)
         return kernel.emitOpError("has a space that yields ")
                << value.getType()
                << " and another shape; put them into two spaces";

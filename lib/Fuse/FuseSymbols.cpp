@@ -141,6 +141,9 @@ void ShapeAnalysis::visitGretaOp(Operation *op) {
   if (auto rope = dyn_cast<RopeOp>(op)) {
     unify(rope.getX(), 0, rope.getCos(), 0);
     unify(rope.getX(), 0, rope.getSin(), 0);
+  } else if (auto quantize = dyn_cast<QuantizeRowsOp>(op)) {
+    unifyShapes(quantize.getX(), quantize.getResult());
+    unify(quantize.getX(), 0, quantize.getScale(), 0);
   } else if (isa<GroupedMatmulOp>(op)) {
     unify(op->getOperand(0), 0, op->getResult(0), 0);
   } else if (auto matmul = dyn_cast<MatmulOp>(op)) {
@@ -339,6 +342,14 @@ void ShapeAnalysis::visit(Operation *op) {
            ++dim)
         if (!llvm::is_contained(broadcast.getDimensions(), dim))
           unify(broadcast.getInput(), next++, broadcast.getInit(), dim);
+    }
+    if (auto reduce = dyn_cast<linalg::ReduceOp>(op);
+        reduce && reduce.getInputs().size() == 1) {
+      auto type = llvm::cast<RankedTensorType>(reduce.getInputs()[0].getType());
+      int64_t next = 0;
+      for (int64_t dim = 0; dim < type.getRank(); ++dim)
+        if (!llvm::is_contained(reduce.getDimensions(), dim))
+          unify(reduce.getInputs()[0], dim, reduce.getInits()[0], next++);
     }
     for (OpResult result : op->getResults())
       unifyShapes(result, destination.getTiedOpOperand(result)->get());

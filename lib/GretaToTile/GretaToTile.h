@@ -409,7 +409,9 @@ private:
   mlir::Value maskDepth(mlir::Value block);
   /// The block that reduction `index` of `op` combines, masked.
   mlir::Value reductionInput(mlir::Operation *op, unsigned index);
-  enum class Combine { Add, Max };
+  /// Maxima of rows that hold no NaN, or whose NaN comes back (Max); others
+  /// keep it.
+  enum class Combine { Add, Max, Multiply, Greatest, Least };
   Combine reductionKind(mlir::Operation *op, unsigned index);
   mlir::Value combine(Combine kind, mlir::Value x, mlir::Value y);
   mlir::Value neutral(Combine kind, mlir::RankedTensorType type);

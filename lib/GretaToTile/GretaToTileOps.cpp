@@ -92,6 +92,12 @@ Value SpaceEmitter::maskColumns(Value block, Value other) {
 
 SpaceEmitter::Combine SpaceEmitter::reductionKind(Operation *op,
                                                   unsigned index) {
+  if (auto reduce = dyn_cast<ReduceRowsOp>(op))
+    return llvm::StringSwitch<Combine>(reduce.getKind())
+        .Case("add", Combine::Add)
+        .Case("mul", Combine::Multiply)
+        .Case("max", Combine::Greatest)
+        .Case("min", Combine::Least);
   return isa<SoftmaxOp>(op) && index == 0 ? Combine::Max : Combine::Add;
 }
 
@@ -99,9 +105,17 @@ Value SpaceEmitter::combine(Combine kind, Value x, Value y) {
   // A NaN that the maximum drops comes back through the exponentials.
   if (kind == Combine::Max)
     return arith::MaxNumFOp::create(b, x, y, Flags::nnan);
-  if (getElementTypeOrSelf(x.getType()).isInteger())
-    return add(x, y);
-  return fadd(x, y);
+  bool isInteger = getElementTypeOrSelf(x.getType()).isInteger();
+  switch (kind) {
+  case Combine::Multiply:
+    return isInteger ? mul(x, y) : fmul(x, y);
+  case Combine::Greatest:
+    return isInteger ? most(x, y) : arith::MaximumFOp::create(b, x, y);
+  case Combine::Least:
+    return isInteger ? least(x, y) : arith::MinimumFOp::create(b, x, y);
+  default:
+    return isInteger ? add(x, y) : fadd(x, y);
+  }
 }
 
 Value SpaceEmitter::reduce(Combine kind, Value v, unsigned dim) {
@@ -113,11 +127,26 @@ Value SpaceEmitter::reduce(Combine kind, Value v, unsigned dim) {
 }
 
 Value SpaceEmitter::neutral(Combine kind, RankedTensorType type) {
-  return constant(type, kind == Combine::Max ? -HUGE_VAL : 0.0);
+  bool isInteger = type.getElementType().isInteger();
+  switch (kind) {
+  case Combine::Multiply:
+    return constant(type, 1);
+  case Combine::Max:
+  case Combine::Greatest:
+    return constant(type, isInteger ? double(INT32_MIN) : -HUGE_VAL);
+  case Combine::Least:
+    return constant(type, isInteger ? double(INT32_MAX) : HUGE_VAL);
+  case Combine::Add:
+    return constant(type, 0);
+  }
+  llvm_unreachable("all kinds have a neutral element");
 }
 
 Value SpaceEmitter::reductionInput(Operation *op, unsigned index) {
-  Value input = op->getOperand(0), x = wide(input, identity);
+  Value input = op->getOperand(0);
+  bool isInteger = getElementTypeOrSelf(input.getType()).isInteger();
+  Value x = isInteger ? broadcast(value(input, identity), shapeOf(identity))
+                      : wide(input, identity);
   Masked beyond = dims[columnDim].masked ? maskedValue(input) : Masked::Zero;
   bool neutralBeyond = !dims[columnDim].masked;
   Value result;
@@ -131,6 +160,10 @@ Value SpaceEmitter::reductionInput(Operation *op, unsigned index) {
       Value centred = fsub(x, meanOf(op), contract);
       result = fmul(centred, centred, contract);
     }
+  } else if (isa<ReduceRowsOp>(op)) {
+    result = x;
+    neutralBeyond |=
+        reductionKind(op, index) == Combine::Add && beyond == Masked::Zero;
   } else {
     result = index == 0 ? x : exponentials(cast<SoftmaxOp>(op));
     neutralBeyond |= beyond == Masked::NegativeInfinity;
@@ -208,6 +241,8 @@ Value SpaceEmitter::compute(Value v, const Mapping &mapping) {
                      : computeDequant(dequant, mapping);
   if (auto norm = dyn_cast<RmsNormOp>(op); norm && space.matmul)
     return weighted(norm, mapping);
+  if (isa<ReduceRowsOp>(op))
+    return reductions.at({op, 0});
   if (isRowOp(op))
     return computeRowOp(op);
   return computeElementwise(op, mapping);

@@ -344,13 +344,16 @@ Value SpaceEmitter::load(BlockArgument argument, const Mapping &mapping) {
 }
 
 void SpaceEmitter::store(unsigned output, Value v) {
-  TensorLayout layout =
-      TensorLayout::contiguous(space.shape, kernel.getContext());
-  Value stored = broadcast(value(v, identity), shapeOf(identity));
+  Mapping mapping = identityMapping(space.rank());
+  if (isPerRow(v, space.rank()))
+    mapping.pop_back();
+  TensorLayout layout = TensorLayout::contiguous(
+      ArrayRef(space.shape).take_front(mapping.size()), kernel.getContext());
+  Value stored = broadcast(value(v, mapping), shapeOf(mapping));
   if (pointers.caches[output].slots)
     return storeRows(output, stored);
-  Access a = access(layout, identity);
-  store(stored, inBatch(pointers.outputs[output], layout, identity), a);
+  Access a = access(layout, mapping);
+  store(stored, inBatch(pointers.outputs[output], layout, mapping), a);
 }
 
 //===----------------------------------------------------------------------===//
@@ -425,9 +428,13 @@ void SpaceEmitter::emitStage(unsigned stage) {
     return;
   }
   SmallVector<Value> accumulators;
-  RankedTensorType type = blockType(identity, b.getF32Type());
-  for (auto [op, i] : due)
-    accumulators.push_back(neutral(reductionKind(op, i), type));
+  for (auto [op, i] : due) {
+    bool isInteger = getElementTypeOrSelf(op->getOperand(0)).isInteger();
+    accumulators.push_back(
+        neutral(reductionKind(op, i),
+                blockType(identity, isInteger ? Type(b.getI32Type())
+                                              : Type(b.getF32Type()))));
+  }
   loop = scf::ForOp::create(b, i32(b, 0), scalars.get(b, dims[columnDim].size),
                             i32(b, config.columns), accumulators);
   {
@@ -457,13 +464,20 @@ void SpaceEmitter::emitOutputs() {
       store(i, v);
     return;
   }
+  auto isOfRows = [&](Value v) { return isPerRow(v, space.rank()); };
+  for (auto [i, v] : llvm::enumerate(yielded))
+    if (isOfRows(v))
+      store(i, v);
+  if (llvm::all_of(yielded, isOfRows))
+    return;
   loop = scf::ForOp::create(b, i32(b, 0), scalars.get(b, dims[columnDim].size),
                             i32(b, config.columns));
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPoint(loop.getBody()->getTerminator());
   dims[columnDim].offset = loop.getInductionVar();
   for (auto [i, v] : llvm::enumerate(yielded))
-    store(i, v);
+    if (!isOfRows(v))
+      store(i, v);
   loop = nullptr;
 }
 

@@ -93,6 +93,10 @@ bool isComputedOperand(MatmulOp matmul, unsigned number,
 /// everything but the values in B.
 bool sharesLoop(MatmulOp first, MatmulOp second);
 
+/// Whether a value of a space with `rank` dimensions is one number for each
+/// row, as what greta.reduce_rows has of them is.
+bool isPerRow(mlir::Value value, int64_t rank);
+
 /// How many reductions over a row `op` needs, each depending on the one before.
 unsigned numReductions(mlir::Operation *op);
 

@@ -17,6 +17,17 @@ func.func @double(%x: tensor<4x64xf64>) -> tensor<4x64xf64> {
 
 // -----
 
+func.func @start(%x: tensor<4x64xf32>) -> tensor<4xf32> {
+  %one = arith.constant 1.0 : f32
+  %e = tensor.empty() : tensor<4xf32>
+  %f = linalg.fill ins(%one : f32) outs(%e : tensor<4xf32>) -> tensor<4xf32>
+  // expected-error@+1 {{has no kernel; it takes one tensor of f32 or i32 along its last dimension, one addition, multiplication, maximum or minimum, and a linalg.fill of what that does not change: convert or transpose before, and combine with another start after}}
+  %0 = linalg.reduce { arith.addf } ins(%x : tensor<4x64xf32>) outs(%f : tensor<4xf32>) dimensions = [1]
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
 func.func @data(%x: tensor<2xf32>) -> tensor<2xf32> {
   // expected-error@+1 {{holds different elements; a kernel's constants are splats: pass the data as an argument}}
   %c = arith.constant dense<[1.0, 2.0]> : tensor<2xf32>

@@ -1,0 +1,60 @@
+"""Rows quantised to 8 bits, alone, behind a norm and in front of a GEMM, and reductions of rows by any combination, on the CPU, on the simulated AMD chips with
+all their checks, on testing's lavapipe (cooperative matrices) under its validation layer, and on this machine's Vulkan driver.
+"""
+
+import pytest
+
+import harness
+from harness import AMD_CHIPS, check, results_on
+from quantized import Quantize
+
+SHAPES = [
+    Quantize("rows", "d", 5, 200, "f16", "i8"),
+    Quantize("rows", "s", 3, 4096, "f32", "i8"),
+    Quantize("rows", "d", 4, 9000, "bf16", "i8"),  # in pieces
+    Quantize("rows", "s", 7, 33, "f16", "f8e4m3fn"),
+    Quantize("rows", "d", 4, 512, "bf16", "f8e4m3fnuz"),
+    Quantize("norm", "d", 6, 256, "f16", "i8"),
+    Quantize("gemm", "d", 17, 200, "f16", "i8"),
+    Quantize("gemm", "s", 2, 512, "f16", "i8"),
+    Quantize("sum", "d", 9, 100, "f32", "f32"),
+    Quantize("sum", "s", 2, 20000, "f32", "f32"),
+    Quantize("product", "d", 5, 40, "f32", "f32"),
+    Quantize("maximum", "s", 5, 1000, "f32", "f32"),
+    Quantize("minimum", "d", 3, 77, "f32", "f32"),
+    Quantize("sumi", "s", 4, 300, "i32", "i32"),
+    Quantize("leasti", "d", 4, 20000, "i32", "i32"),
+    Quantize("mosti", "d", 4, 65, "i32", "i32"),
+    Quantize("softmax", "d", 5, 100, "f32", "f32"),
+    Quantize("softmax", "s", 3, 10000, "f32", "f32"),
+]
+
+
+def chosen_for(target):
+    """Every target takes half of the shapes, so that two of a kind take all."""
+    if target in ("gfx942", "host"):
+        return SHAPES
+    first = AMD_CHIPS.index(target) % 2 if target in AMD_CHIPS else int(target == "vulkan:portable")
+    return SHAPES[first::2]
+
+
+@pytest.fixture(scope="session")
+def results(tmp_path_factory):
+    """(target, device, launcher) -> results of the target's cases; each is one kernel, a GEMM is another."""
+
+    def few_kernels(package):
+        for function in harness.manifest(package)["functions"]:
+            for variant in function["variants"]:
+                if variant["target"] != "host":
+                    assert len(variant["kernels"]) == 1 + ("gemm" in function["name"]), function["name"]
+
+    return harness.compiled_once(tmp_path_factory, "quantized", chosen_for, few_kernels)
+
+
+def grid(*targets):
+    return harness.grid("quantized", chosen_for, *targets)
+
+
+@pytest.mark.parametrize("target, case", grid("host", *AMD_CHIPS, "vulkan:lavapipe", "vulkan:portable"))
+def test_quantized(results, driver_parts, target, case):
+    check(results_on(results, target, driver_parts), case)
