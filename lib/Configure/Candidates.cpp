@@ -58,6 +58,9 @@ TuningKey greta::tuningKey(const Space &space, const TargetRow &row) {
   key.target = row.name.str();
   key.op = nameOf(matmul);
   key.shape = llvm::to_vector(matmul.getType().getShape());
+  int64_t &rows = key.shape[key.shape.size() - 2];
+  if (ShapedType::isDynamic(rows) && !matmul.getBatchRank())
+    rows = expectedRows(matmul);
   ArrayRef<int64_t> a = matmul.getA().getType().getShape();
   key.shape.push_back(a[a.size() - (matmul.getTransposeA() ? 2 : 1)]);
   return key;

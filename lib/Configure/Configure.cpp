@@ -205,7 +205,8 @@ FailureOr<Choice> greta::choose(const Space &space, const Limits &limits,
                                 int64_t fixedBlock, MLIRContext *context) {
   if (space.matmul) {
     std::optional<Choice> skinny = chooseSkinny(space, limits);
-    if (skinny && !suitsMatrix(space, limits, skinny->cycles)) {
+    if (skinny && !suitsMatrix(space, limits,
+                               skinny->cycles(expectedRows(space.matmul)))) {
       FailureOr<Choice> choice =
           overrideBlocks(space, limits, *skinny, [&](const Choice &asked) {
             return whyNotSkinny(space, limits, asked);

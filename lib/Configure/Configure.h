@@ -41,7 +41,8 @@ struct Limits {
 struct Choice {
   int64_t block = 0;
   std::shared_ptr<const Tile> tile; // of a GEMM with matrix instructions
-  double cycles = 0;                // of skinny GEMMs, by the model
+  /// Of a GEMM: the cycles that it takes with so many rows, by the model.
+  std::function<double(int64_t)> cycles;
   SpaceConfig space;
 };
 

@@ -225,12 +225,11 @@ static int64_t loadedBits(Value value, RankedTensorType operand,
 }
 
 Problem greta::problemOf(const Space &space) {
-  // A dynamic M is a prompt's length.
+  MatmulOp matmul = space.matmul;
   constexpr int64_t guess = 2048;
   auto sizeOf = [&](AffineExpr extent) {
     return std::max<int64_t>(1, constantOf(extent).value_or(guess));
   };
-  MatmulOp matmul = space.matmul;
   MLIRContext *context = matmul.getContext();
   int64_t k = matmul.getDepth(), head = space.headSize();
   auto rowsOf = [&](unsigned group) { return space.rows(group, context); };
@@ -243,7 +242,10 @@ Problem greta::problemOf(const Space &space) {
     batch *= std::max<int64_t>(1, constantOf(rowsOf(group)).value_or(1));
   // Of a grouped GEMM each group is expected to have as many rows, by a guess
   // where T is dynamic: a prompt's, eight for each of its tokens.
-  int64_t rows = sizeOf(m);
+  // A dynamic M of which nothing is known is a prompt's length.
+  int64_t rows = expectedRows(matmul);
+  if (constantOf(m) || ShapedType::isDynamic(rows))
+    rows = sizeOf(m);
   if (int64_t groups = matmul.getNumGroups()) {
     constexpr int64_t perToken = 8;
     rows = constantOf(m).value_or(perToken * guess);
@@ -371,6 +373,11 @@ FailureOr<Choice> greta::chooseGemm(const Space &space, const Limits &limits,
   Choice choice;
   choice.block = (*tile)->waves * limits.wave;
   choice.tile = std::make_shared<const Tile>(**tile);
+  choice.cycles = [problem, limits, tile = **tile](int64_t rows) {
+    Problem given = problem;
+    given.m = rows;
+    return TileModel(given, limits).cycles(tile);
+  };
   choice.space.rows.assign(space.groups.size(), 1);
   choice.space.rows.back() = (*tile)->m;
   choice.space.columns = (*tile)->n;

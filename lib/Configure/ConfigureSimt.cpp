@@ -83,24 +83,31 @@ FailureOr<Choice> greta::chooseSimt(const Space &space, const Problem &problem,
   // A lane does one a cycle, and the turn's barriers and loads come beside.
   int64_t m = choice.space.rows.back(), n = choice.space.columns;
   int64_t steps = llvm::divideCeil(problem.k, choice.space.depth);
-  double tiles =
-      double(llvm::divideCeil(problem.m, m)) * llvm::divideCeil(problem.n, n);
   double perCycle =
       double(limits.row.simdsPerUnit) * limits.wave / limits.row.waveCycles;
   double step = problem.count * m * n * choice.space.depth / perCycle +
                 limits.row.tiles.loop.turn;
+  double acrossN = llvm::divideCeil(problem.n, n);
+  double sums = double(problem.count) * rows * columns;
+  auto cyclesOf = [&row = limits.row, m, acrossN, steps, step,
+                   sums](int64_t given, int64_t split) {
+    double tiles = double(llvm::divideCeil(given, m)) * acrossN;
+    return std::ceil(tiles * split / row.computeUnits) *
+               llvm::divideCeil(steps, split) * step +
+           splitCycles(row, split, sums);
+  };
   double best = HUGE_VAL;
   int64_t most = mostParts(m, n, problem, limits), chosen = 1;
   for (int64_t split = 1; split <= most; split *= 2) {
-    double cycles =
-        std::ceil(tiles * split / limits.row.computeUnits) *
-            llvm::divideCeil(steps, split) * step +
-        splitCycles(limits.row, split, double(problem.count) * rows * columns);
+    double cycles = cyclesOf(problem.m, split);
     if (cycles < best) {
       best = cycles;
       chosen = split;
     }
   }
   choice.space.split = partsOf(steps, chosen);
+  choice.cycles = [cyclesOf, chosen](int64_t given) {
+    return cyclesOf(given, chosen);
+  };
   return choice;
 }

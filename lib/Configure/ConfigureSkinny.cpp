@@ -84,13 +84,14 @@ static unsigned groupOfRows(const Space &space) {
   return space.heads ? 0 : space.groups.size() - 1;
 }
 
-/// The GEMM's rows, those of a batch that shares B included; of a grouped GEMM
-/// those of a tile.
+/// The GEMM's rows, those of a batch that shares B included, or the number that
+/// is expected; of a grouped GEMM those of a tile.
 static int64_t rowsOf(const Space &space) {
-  if (int64_t rows = rowsOfGroup(space.matmul))
+  MatmulOp matmul = space.matmul;
+  if (int64_t rows = rowsOfGroup(matmul))
     return rows;
-  return *constantOf(
-      space.rows(groupOfRows(space), MatmulOp(space.matmul).getContext()));
+  return constantOf(space.rows(groupOfRows(space), matmul.getContext()))
+      .value_or(expectedRows(matmul));
 }
 
 /// Columns that rope puts into one lane.
@@ -271,9 +272,13 @@ std::optional<Choice> greta::chooseSkinny(const Space &space,
   // What the multiply-adds of a row issue, with what brings A to them.
   double perWeight =
       (bits == 4 ? rates.perPacked : rates.perWeight) * limits.row.waveCycles;
-  choice.cycles =
+  double cycles =
       std::max(best, perWeight * rows * count * batch * together * depth /
                          (limits.wave * double(limits.simds)));
+  // More rows than were expected load B again.
+  choice.cycles = [=](int64_t given) {
+    return cycles * llvm::divideCeil(given, rows);
+  };
   return choice;
 }
 

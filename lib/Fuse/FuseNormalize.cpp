@@ -231,6 +231,8 @@ static bool makesTiles(RopeOp rope) {
 static bool takesPackedWeights(MatmulOp matmul) {
   constexpr int64_t least = 5, most = 64;
   int64_t rows = matmul.getA().getType().getDimSize(matmul.dimM());
+  if (ShapedType::isDynamic(rows))
+    rows = expectedRows(matmul);
   return matmul.getB().getDefiningOp<DequantOp>() && rows >= least &&
          rows <= most;
 }

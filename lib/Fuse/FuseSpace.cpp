@@ -82,19 +82,23 @@ int64_t greta::rowsOfGroup(MatmulOp matmul) {
   return 4 * rows <= groups ? 1 : llvm::PowerOf2Ceil(expected);
 }
 
-bool greta::isSkinny(MatmulOp matmul) {
-  ArrayRef<int64_t> shape = matmul.getType().getShape();
-  int64_t rows = matmul.getA().getType().getDimSize(matmul.dimM());
-  if (matmul.getOffsets())
-    rows = rowsOfGroup(matmul);
+int64_t greta::expectedRows(MatmulOp matmul) {
+  SmallVector<int64_t> extents = {
+      matmul.getA().getType().getDimSize(matmul.dimM())};
   // One B for a batch is one GEMM with more rows.
   if (!matmul.hasBatchedB())
-    for (int64_t count : shape.take_front(matmul.getBatchRank())) {
-      if (ShapedType::isDynamic(count))
-        return false;
-      rows *= count;
-    }
-  int64_t columns = shape.back();
+    llvm::append_range(
+        extents, matmul.getType().getShape().take_front(matmul.getBatchRank()));
+  if (!ShapedType::isDynamicShape(extents))
+    return ShapedType::getNumElements(extents);
+  auto rows = matmul->getAttrOfType<IntegerAttr>(rowsName);
+  return rows ? rows.getInt() : ShapedType::kDynamic;
+}
+
+bool greta::isSkinny(MatmulOp matmul) {
+  int64_t rows =
+      matmul.getOffsets() ? rowsOfGroup(matmul) : expectedRows(matmul);
+  int64_t columns = matmul.getType().getShape().back();
   int64_t depth = matmul.getDepth();
   // Sums along N are many already; there more rows take the other schedule.
   int64_t most = matmul.getTransposeB() ? 16 : 4;

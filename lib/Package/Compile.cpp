@@ -62,27 +62,34 @@ static LogicalResult
 compileForVulkan(OwningOpRef<ModuleOp> module, const TargetRow &row,
                  const CompileOptions &options,
                  SmallVectorImpl<CompiledVariant> &variants) {
-  OwningOpRef<ModuleOp> copy;
-  if (!row.matrix.empty() && options.artifact == Artifact::Object)
-    copy = module->clone();
-  if (failed(compileForGpu(std::move(module), row, /*matrix=*/true, options,
-                           variants.emplace_back())))
+  auto compile = [&](OwningOpRef<ModuleOp> copy, CompiledVariant &variant) {
+    return compileForGpu(std::move(copy), row, /*matrix=*/true, options,
+                         variant);
+  };
+  CompiledVariant best;
+  if (failed(compile(module->clone(), best)) ||
+      failed(addRanges(*module, row, /*matrix=*/true, options, compile, best)))
     return failure();
-  if (!copy || variants.back().requires_.coopmat.empty())
+  bool needsMatrix = !best.requires_.coopmat.empty();
+  CompiledVariant plain;
+  takeRanges(best, plain);
+  variants.push_back(std::move(best));
+  if (row.matrix.empty() || options.artifact != Artifact::Object ||
+      !needsMatrix)
     return success();
-  auto func = *copy->getOps<func::FuncOp>().begin();
+  auto func = *module->getOps<func::FuncOp>().begin();
   if (!launchesKernels(func))
-    return compileForGpu(std::move(copy), row, /*matrix=*/false, options,
-                         variants.emplace_back());
+    return compileForGpu(std::move(module), row, /*matrix=*/false, options,
+                         variants.emplace_back(std::move(plain)));
   Location loc = func.getLoc();
   std::string name = func.getSymName().str(), why;
-  CompiledVariant plain;
   {
-    ScopedDiagnosticHandler handler(copy->getContext(), [&](Diagnostic &error) {
-      if (why.empty())
-        why = error.str();
-    });
-    if (succeeded(compileForGpu(std::move(copy), row, /*matrix=*/false, options,
+    ScopedDiagnosticHandler handler(module->getContext(),
+                                    [&](Diagnostic &error) {
+                                      if (why.empty())
+                                        why = error.str();
+                                    });
+    if (succeeded(compileForGpu(module->clone(), row, /*matrix=*/false, options,
                                 plain))) {
       variants.push_back(std::move(plain));
       return success();
@@ -101,9 +108,15 @@ greta::compileVariants(OwningOpRef<ModuleOp> module, const TargetRow &row,
   case Backend::Host:
     return compileForHost(std::move(module), row, options,
                           variants.emplace_back());
-  case Backend::Hip:
-    return compileForHip(std::move(module), row, options,
-                         variants.emplace_back());
+  case Backend::Hip: {
+    auto one = [&](OwningOpRef<ModuleOp> copy, CompiledVariant &variant) {
+      return compileForHip(std::move(copy), row, options, variant);
+    };
+    CompiledVariant &variant = variants.emplace_back();
+    if (failed(one(module->clone(), variant)))
+      return failure();
+    return addRanges(*module, row, /*matrix=*/true, options, one, variant);
+  }
   case Backend::Vulkan:
     return compileForVulkan(std::move(module), row, options, variants);
   }

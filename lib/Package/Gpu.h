@@ -24,6 +24,20 @@ llvm::LogicalResult compileForHip(mlir::OwningOpRef<mlir::ModuleOp> module,
                                   const CompileOptions &options,
                                   CompiledVariant &variant);
 
+/// Compiles a module as the variant of `addRanges` was.
+using CompileOne = llvm::function_ref<llvm::LogicalResult(
+    mlir::OwningOpRef<mlir::ModuleOp>, CompiledVariant &)>;
+
+/// Adds the kernels for ranges of a dynamic M to the variant of the module's
+/// function for a row.
+llvm::LogicalResult addRanges(mlir::ModuleOp module, const TargetRow &row,
+                              bool matrix, const CompileOptions &options,
+                              CompileOne compile, CompiledVariant &variant);
+
+/// Gives a variant without matrix instructions those ranges of the one with
+/// them that do without, too.
+void takeRanges(const CompiledVariant &from, CompiledVariant &variant);
+
 } // namespace greta
 
 #endif

@@ -107,8 +107,7 @@ static Json attribute(Attribute attr) {
   return text;
 }
 
-static Json requirements(const CompiledVariant &variant) {
-  const Requirements &needs = variant.requires_;
+static Json requirements(const Requirements &needs) {
   Json json = Json::object();
   if (!needs.arch.empty())
     json["arch"] = needs.arch;
@@ -181,15 +180,13 @@ private:
 };
 } // namespace
 
-static Json kernelJson(const CompiledFunction &function,
-                       const CompiledVariant &variant,
-                       const CompiledKernel &kernel, Members &members) {
+/// `stem`: of the name of its object.
+static Json kernelJson(const CompiledVariant &variant,
+                       const CompiledKernel &kernel, const std::string &stem,
+                       Members &members) {
   StringRef extension = variant.row->isHip()      ? ".hsaco"
                         : variant.row->isVulkan() ? ".spv"
                                                   : ".so";
-  std::string stem = function.spec.name + "." + variant.id;
-  if (variant.kernels.size() > 1)
-    stem += "." + std::to_string(&kernel - variant.kernels.data());
   std::string hash = sha256(kernel.object);
   Json json;
   json["file"] = members.add(stem, extension, hash, kernel.object);
@@ -231,6 +228,22 @@ static Json kernelJson(const CompiledFunction &function,
   return json;
 }
 
+/// Sets what a launch runs: of the variant, or of one of its ranges.
+static void setKernels(Json &json, const CompiledVariant &variant,
+                       const CompiledKernels &what, const std::string &stem,
+                       Members &members) {
+  json["temps"] = Json::array();
+  for (const TensorSpec &temp : what.temps)
+    json["temps"].push_back(tensorJson(temp, nullptr));
+  json["kernels"] = Json::array();
+  for (auto [index, kernel] : llvm::enumerate(what.kernels)) {
+    bool isAlone = what.kernels.size() == 1;
+    json["kernels"].push_back(kernelJson(
+        variant, kernel, isAlone ? stem : stem + "." + std::to_string(index),
+        members));
+  }
+}
+
 static Json functionJson(const CompiledFunction &function, Members &members) {
   const FunctionSpec &spec = function.spec;
   Json json;
@@ -256,13 +269,18 @@ static Json functionJson(const CompiledFunction &function, Members &members) {
     one["id"] = variant.id;
     one["target"] = variant.row->name.str();
     one["backend"] = getBackendName(variant.row->backend).str();
-    one["requires"] = requirements(variant);
-    one["temps"] = Json::array();
-    for (const TensorSpec &temp : variant.temps)
-      one["temps"].push_back(tensorJson(temp, nullptr));
-    one["kernels"] = Json::array();
-    for (const CompiledKernel &kernel : variant.kernels)
-      one["kernels"].push_back(kernelJson(function, variant, kernel, members));
+    one["requires"] = requirements(variant.requires_);
+    std::string stem = spec.name + "." + variant.id;
+    setKernels(one, variant, variant, stem, members);
+    for (const CompiledRange &range : variant.ranges) {
+      Json part;
+      part["when"] = {
+          Json::array({expression(range.extent), range.least, range.most})};
+      part["requires"] = requirements(range.requires_);
+      setKernels(part, variant, range,
+                 stem + ".from-" + std::to_string(range.least), members);
+      one["ranges"].push_back(std::move(part));
+    }
     json["variants"].push_back(std::move(one));
   }
   return json;

@@ -35,6 +35,7 @@ static FailureOr<std::string> compile(const Request &request,
     return fail(rows.takeError());
   CompileOptions options;
   options.lineTables = request.lineTables;
+  options.hasRanges = request.form == Form::Package;
   options.artifact = request.form == Form::LLVMIR     ? Artifact::LLVMIR
                      : request.form == Form::Assembly ? Artifact::Assembly
                                                       : Artifact::Object;

@@ -101,28 +101,59 @@ Function::Function(std::shared_ptr<Device> D, std::shared_ptr<const Package> P,
          "'; it has ", Names);
   }
   Chosen = &chooseVariant(Dev, *Decl, Variant, Options.NativeCode);
-  for (const KernelDecl &K : Chosen->Kernels) {
-    Kernels.push_back(Dev->loadKernel(*Chosen, K, Pkg->Objects.at(K.File),
-                                      Options.CaptureStatistics));
-    Kernels.back()->Name = K.Entry;
+  load(*Chosen, nullptr, Options.CaptureStatistics);
+  // The device may lack what a range needs.
+  for (const Range &R : Chosen->Ranges)
+    if (whyNot(Dev, *Decl, R.What, Options.NativeCode).empty())
+      load(R.What, &R, Options.CaptureStatistics);
+}
+
+void Function::load(const Variant &From, const Range *Of,
+                    bool CaptureStatistics) {
+  Loaded &L = All.emplace_back(Loaded{&From, Of, {}, {}});
+  for (const KernelDecl &K : From.Kernels) {
+    L.Kernels.push_back(
+        Dev->loadKernel(From, K, Pkg->Objects.at(K.File), CaptureStatistics));
+    L.Kernels.back()->Name = K.Entry;
   }
-  Lives.resize(Chosen->Temps.size());
-  for (size_t K = 0; K < Kernels.size(); ++K) {
-    for (const KernelArg &A : Chosen->Kernels[K].Args)
+  L.Lives.resize(From.Temps.size());
+  for (size_t K = 0; K < From.Kernels.size(); ++K) {
+    for (const KernelArg &A : From.Kernels[K].Args)
       if (A.Which == KernelArg::Temp)
-        Lives[A.Index] = {std::min(Lives[A.Index].First, K), K};
+        L.Lives[A.Index] = {std::min(L.Lives[A.Index].First, K), K};
     // A log is cleared before the first kernel and read after the last.
-    if (const auto &Log = Chosen->Kernels[K].Log)
-      Lives[Log->Temp] = {0, SIZE_MAX};
+    if (const auto &Log = From.Kernels[K].Log)
+      L.Lives[Log->Temp] = {0, SIZE_MAX};
   }
-  for (size_t T = 0; T < Lives.size(); ++T)
-    if (Chosen->Temps[T].IsZeroed)
-      Lives[T] = {0, SIZE_MAX};
+  for (size_t T = 0; T < L.Lives.size(); ++T)
+    if (From.Temps[T].IsZeroed)
+      L.Lives[T] = {0, SIZE_MAX};
+}
+
+std::vector<KernelRef> Function::kernels() const {
+  std::vector<KernelRef> Kernels;
+  for (const Loaded &L : All)
+    Kernels.insert(Kernels.end(), L.Kernels.begin(), L.Kernels.end());
+  return Kernels;
 }
 
 bool Function::hasLog() const {
-  return std::any_of(Chosen->Kernels.begin(), Chosen->Kernels.end(),
-                     [](const KernelDecl &K) { return K.Log.has_value(); });
+  auto Logs = [](const KernelDecl &K) { return K.Log.has_value(); };
+  return std::any_of(All.begin(), All.end(), [&](const Loaded &L) {
+    return std::any_of(L.From->Kernels.begin(), L.From->Kernels.end(), Logs);
+  });
+}
+
+const Function::Loaded &
+Function::kernelsFor(const std::vector<int64_t> &Symbols) const {
+  auto Holds = [&](const Range::Condition &C) {
+    int64_t Value = C.Value.evaluate(Symbols);
+    return C.Least <= Value && Value <= C.Most;
+  };
+  for (const Loaded &L : All)
+    if (L.Of && std::all_of(L.Of->When.begin(), L.Of->When.end(), Holds))
+      return L;
+  return All.front();
 }
 
 static int64_t integerOf(const TensorArg &Scalar, const TensorDecl &Decl) {
@@ -210,16 +241,18 @@ template <typename T> void append(std::vector<uint8_t> &Block, T Value) {
 
 // Temporaries that no kernel needs at the same time share their bytes.
 // Temporaries that hold zeros between launches do not, nor do logs.
-void Function::placeTemporaries(Stream &S, Call &C) const {
+void Function::placeTemporaries(Stream &S, Call &C, const Loaded &L) const {
+  const std::vector<TensorDecl> &Temps = L.From->Temps;
+  const std::vector<Life> &Lives = L.Lives;
   constexpr uint64_t alignment = 256;
   C.Temps.clear();
   uint64_t Ends[2] = {0, 0};
   for (size_t I = 0; I < Lives.size(); ++I) {
-    const TensorDecl &T = Chosen->Temps[I];
+    const TensorDecl &T = Temps[I];
     Call::Place P{0, bytesOf(T, C.Symbols)};
     for (size_t J = 0; J < I;) {
       const Call::Place &Other = C.Temps[J];
-      bool Clash = Chosen->Temps[J].IsZeroed == T.IsZeroed &&
+      bool Clash = Temps[J].IsZeroed == T.IsZeroed &&
                    Lives[J].First <= Lives[I].Last &&
                    Lives[I].First <= Lives[J].Last &&
                    Other.Offset < P.Offset + P.Bytes &&
@@ -322,9 +355,10 @@ void Function::prepare(Stream &S, Call &C) const {
     if (Decl->Results[I].Tied)
       copyTied(C, I);
   }
-  placeTemporaries(S, C);
-  for (size_t I = 0; I < Kernels.size(); ++I)
-    addKernel(S, C, I);
+  const Loaded &What = kernelsFor(C.Symbols);
+  placeTemporaries(S, C, What);
+  for (size_t I = 0; I < What.Kernels.size(); ++I)
+    addKernel(S, C, What, I);
   // The lists stay where they are from here on.
   const uint8_t *Block = C.Blocks.data();
   const Use *Uses = C.Uses.data();
@@ -339,9 +373,10 @@ void Function::prepare(Stream &S, Call &C) const {
   }
 }
 
-void Function::addKernel(Stream &S, Call &C, size_t Index) const {
-  const KernelDecl &K = Chosen->Kernels[Index];
-  Launch L{&Kernels[Index], {}, {}, {}, {}};
+void Function::addKernel(Stream &S, Call &C, const Loaded &From,
+                         size_t Index) const {
+  const KernelDecl &K = From.From->Kernels[Index];
+  Launch L{&From.Kernels[Index], {}, {}, {}, {}};
   bool Empty = false;
   for (int D = 0; D < 3; ++D) {
     int64_t Count = K.Grid[D].evaluate(C.Symbols);
@@ -380,10 +415,10 @@ void Function::addKernel(Stream &S, Call &C, size_t Index) const {
       else
         append(Block, Value);
     } else {
-      C.Uses.push_back(useOf(S, C, A));
+      C.Uses.push_back(useOf(S, C, From, A));
       append(Block, (*C.Uses.back().Of)->Address + C.Uses.back().Begin);
       if (Checked)
-        C.Extents.back() = extentOf(A, C.Uses.back());
+        C.Extents.back() = extentOf(From, A, C.Uses.back());
       // Memory that is no value may be reached from any part of it.
       if (Decl->InPlace && A.Which != KernelArg::Temp) {
         C.Uses.back().Begin = 0;
@@ -403,24 +438,26 @@ void Function::addKernel(Stream &S, Call &C, size_t Index) const {
   if (S.Capturing)
     fail(GRETA_ERROR_UNSUPPORTED, "function '", Decl->Name,
          "' prints or asserts, which no graph records; launch it");
-  const Use Words = useOf(S, C, {KernelArg::Temp, K.Log->Temp, {}, 0});
+  const Use Words = useOf(S, C, From, {KernelArg::Temp, K.Log->Temp, {}, 0});
   C.Logs.push_back({*Words.Of, Words.Begin, &K});
 }
 
-Extent Function::extentOf(const KernelArg &A, const Use &U) const {
+Extent Function::extentOf(const Loaded &L, const KernelArg &A,
+                          const Use &U) const {
   const TensorDecl &T = A.Which == KernelArg::Arg      ? Decl->Args[A.Index]
                         : A.Which == KernelArg::Result ? Decl->Results[A.Index]
-                                                       : Chosen->Temps[A.Index];
+                                                       : L.From->Temps[A.Index];
   return {(*U.Of)->Address + U.Begin, U.End - U.Begin,
           std::max<uint64_t>(T.Bits / 8, 1),
           T.Tied ? Decl->Args[*T.Tied].Name : T.Name};
 }
 
 // The part of a memory that an argument of a kernel is.
-Use Function::useOf(Stream &S, const Call &C, const KernelArg &A) const {
+Use Function::useOf(Stream &S, const Call &C, const Loaded &L,
+                    const KernelArg &A) const {
   if (A.Which == KernelArg::Temp) {
     const Call::Place &P = C.Temps[A.Index];
-    bool IsZeroed = Chosen->Temps[A.Index].IsZeroed;
+    bool IsZeroed = L.From->Temps[A.Index].IsZeroed;
     const MemoryRef &Own = IsZeroed ? C.Zeroed : C.Scratch,
                     &Shared = IsZeroed ? S.Zeroed : S.Scratch;
     return {S.Capturing ? &Own : &Shared, P.Offset, P.Offset + P.Bytes, true};

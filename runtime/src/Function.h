@@ -65,7 +65,8 @@ public:
 
   const FunctionDecl &decl() const { return *Decl; }
   const Variant &variant() const { return *Chosen; }
-  const std::vector<KernelRef> &kernels() const { return Kernels; }
+  // Those of the variant, then those of its ranges.
+  std::vector<KernelRef> kernels() const;
   // Whether kernels print or assert.
   bool hasLog() const;
 
@@ -81,24 +82,35 @@ public:
   void prepare(Stream &S, Call &C) const;
 
 private:
+  // Of each temporary: the first and the last kernel that touches it.
+  struct Life {
+    size_t First = SIZE_MAX, Last = 0;
+  };
+  struct Loaded {
+    const Variant *From; // the variant, or what a range has in its place
+    const Range *Of;     // that range
+    std::vector<KernelRef> Kernels;
+    std::vector<Life> Lives;
+  };
+
+  void load(const Variant &From, const Range *Of, bool CaptureStatistics);
+  // What runs for these values: the first range that they are in, else the
+  // variant's own.
+  const Loaded &kernelsFor(const std::vector<int64_t> &Symbols) const;
   void checkResult(Call &C, size_t Index) const;
   void copyTied(Call &C, size_t Index) const;
-  void addKernel(Stream &S, Call &C, size_t Index) const;
-  Use useOf(Stream &S, const Call &C, const KernelArg &A) const;
-  Extent extentOf(const KernelArg &A, const Use &U) const;
-  void placeTemporaries(Stream &S, Call &C) const;
+  void addKernel(Stream &S, Call &C, const Loaded &L, size_t Index) const;
+  Use useOf(Stream &S, const Call &C, const Loaded &L,
+            const KernelArg &A) const;
+  Extent extentOf(const Loaded &L, const KernelArg &A, const Use &U) const;
+  void placeTemporaries(Stream &S, Call &C, const Loaded &L) const;
   void clear(const MemoryRef &Memory) const;
 
   std::shared_ptr<Device> Dev;
   std::shared_ptr<const Package> Pkg; // owns Decl and Chosen
   const FunctionDecl *Decl;
   const Variant *Chosen;
-  std::vector<KernelRef> Kernels;
-  // The first and the last kernel that touches each temporary.
-  struct Life {
-    size_t First = SIZE_MAX, Last = 0;
-  };
-  std::vector<Life> Lives;
+  std::vector<Loaded> All; // the variant's own, then those of its ranges
 };
 
 } // namespace greta::rt

@@ -349,13 +349,10 @@ KernelDecl kernel(const Reader &R, const FunctionDecl &F, const Variant &V,
   return K;
 }
 
-Variant variant(const Reader &R, const FunctionDecl &F,
-                const std::vector<std::string> &Symbols,
-                std::map<std::string, std::string> &Hashes) {
-  Variant V;
-  V.Id = R.at("id").name();
-  V.Target = R.at("target").name("_.-$:");
-  V.Backend = R.at("backend").oneOf({"hip", "vulkan", "host"});
+// What a variant and each of its ranges have.
+void code(const Reader &R, const FunctionDecl &F, Variant &V,
+          const std::vector<std::string> &Symbols,
+          std::map<std::string, std::string> &Hashes) {
   V.Requires = requirements(R.at("requires"), V.Backend);
   for (const Reader &T : R.optionalList("temps")) {
     V.Temps.push_back(tensor(T, Symbols, /*Named=*/false));
@@ -365,6 +362,40 @@ Variant variant(const Reader &R, const FunctionDecl &F,
     V.Kernels.push_back(kernel(K, F, V, Symbols, Hashes));
   if (V.Backend == "host" && V.Kernels.size() != 1)
     R.at("kernels").bad("a host variant has exactly one kernel");
+}
+
+Range range(const Reader &R, const FunctionDecl &F, const Variant &V,
+            const std::vector<std::string> &Symbols,
+            std::map<std::string, std::string> &Hashes) {
+  Range Result;
+  for (const Reader &C : R.at("when").list(1, 16)) {
+    auto Three = C.list(3, 3);
+    uint64_t Least = Three[1].integer(0, INT64_MAX),
+             Most = Three[2].integer(0, INT64_MAX);
+    if (Least > Most)
+      C.bad("no value is from ", Least, " to ", Most);
+    Result.When.push_back({Three[0].expr(Symbols), static_cast<int64_t>(Least),
+                           static_cast<int64_t>(Most)});
+  }
+  Result.What.Id = V.Id;
+  Result.What.Target = V.Target;
+  Result.What.Backend = V.Backend;
+  code(R, F, Result.What, Symbols, Hashes);
+  return Result;
+}
+
+Variant variant(const Reader &R, const FunctionDecl &F,
+                const std::vector<std::string> &Symbols,
+                std::map<std::string, std::string> &Hashes) {
+  Variant V;
+  V.Id = R.at("id").name();
+  V.Target = R.at("target").name("_.-$:");
+  V.Backend = R.at("backend").oneOf({"hip", "vulkan", "host"});
+  code(R, F, V, Symbols, Hashes);
+  if (V.Backend == "host" && R.has("ranges"))
+    R.at("ranges").bad("a host variant has none");
+  for (const Reader &Each : R.optionalList("ranges"))
+    V.Ranges.push_back(range(Each, F, V, Symbols, Hashes));
   return V;
 }
 

@@ -104,11 +104,25 @@ struct KernelDecl {
   std::optional<LogDecl> Log;
 };
 
+struct Range;
+
 struct Variant {
   std::string Id, Target, Backend;
   Requirements Requires;
   std::vector<TensorDecl> Temps;
   std::vector<KernelDecl> Kernels;
+  std::vector<Range> Ranges; // that have kernels of their own
+};
+
+// What runs in place of a variant where each of `When` has a value from Least
+// to Most. It has the variant's id, target and backend.
+struct Range {
+  struct Condition {
+    Expr Value;
+    int64_t Least, Most;
+  };
+  std::vector<Condition> When;
+  Variant What;
 };
 
 struct FunctionDecl {

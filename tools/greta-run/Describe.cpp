@@ -46,6 +46,15 @@ std::string extents(const json &Dims) {
   return "(" + Text + ")";
 }
 
+// [["d0", 2, 8]] -> "d0 from 2 to 8"
+std::string conditions(const json &When) {
+  std::string Text;
+  for (const json &C : When)
+    Text += (Text.empty() ? "" : ", ") + expression(C[0]) + " from " +
+            C[1].dump() + (C[2] == INT64_MAX ? "" : " to " + C[2].dump());
+  return Text;
+}
+
 std::string describeKernel(const json &K) {
   std::string Text = "    " + K["entry"].get<std::string>() + ": block " +
                      extents(K["block"]) + ", grid " + extents(K["grid"]) +
@@ -97,6 +106,15 @@ std::string describeFunction(const json &F, const json *Device) {
             ", needs " + V["requires"].dump() + "\n";
     for (const json &K : V["kernels"])
       Text += describeKernel(K);
+    for (const json &R : V.value("ranges", json::array())) {
+      Text +=
+          "    for " + conditions(R["when"]) +
+          (R["requires"] == V["requires"] ? ""
+                                          : ", needs " + R["requires"].dump()) +
+          "\n";
+      for (const json &K : R["kernels"])
+        Text += describeKernel(K);
+    }
     if (!Device || !Device->contains(Id))
       continue;
     const json &D = (*Device)[Id];

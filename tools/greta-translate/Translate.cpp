@@ -215,6 +215,8 @@ static LogicalResult makeWhatIsAsked(const Options &options,
   how.timing = &timing;
   how.tuning = tuning ? &*tuning : nullptr;
   how.lineTables = options.lineTables;
+  how.hasRanges =
+      options.action == Action::Package || options.action == Action::None;
   size_t done = 0, all = functions->size() * rows->size();
   auto begins = [&](StringRef function, StringRef target) {
     progress.say(llvm::formatv("compiling {0} for {1} ({2} of {3})", function,

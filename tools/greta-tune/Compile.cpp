@@ -133,6 +133,8 @@ Compiled greta::tune::compile(const Source &source, StringRef function,
       continue;
     CompileOptions options;
     options.tuning = tuning;
+    // The GEMM is the one of the database's key.
+    options.hasRanges = false;
     CompiledFunction compiled;
     compiled.spec = one.spec;
     for (const TargetRow *row : rows) {

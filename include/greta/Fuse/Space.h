@@ -76,8 +76,16 @@ bool differByKey(mlir::Operation *attention, mlir::Value scales);
 /// of rows is dynamic, or there are no groups.
 int64_t rowsOfGroup(MatmulOp matmul);
 
-/// Whether a GEMM is skinny, which the skinny schedule takes: rows,
-/// columns and depth are static.
+/// On a GEMM whose M is dynamic: for how many rows its kernel is chosen. It
+/// computes any number of them.
+constexpr llvm::StringLiteral rowsName = "greta.rows";
+
+/// M of a GEMM, times the batch that shares B; where that is dynamic what
+/// `greta.rows` says, else ShapedType::kDynamic.
+int64_t expectedRows(MatmulOp matmul);
+
+/// Whether a GEMM is skinny, which the skinny schedule takes: few rows are
+/// expected, columns and depth are static.
 bool isSkinny(MatmulOp matmul);
 
 /// Whether operand 0 (A) or 1 (B) of a GEMM can be computed in its kernel,

@@ -24,6 +24,8 @@ struct CompileOptions {
   const TuningDatabase *tuning = nullptr;
   /// Registers of a lane that tiles leave free.
   int64_t spareRegisters = 0;
+  /// GEMMs with a dynamic M have kernels for ranges of M, too.
+  bool hasRanges = true;
   /// AMD code objects say which lines of the source they come from.
   bool lineTables = false;
 

@@ -124,13 +124,25 @@ struct Requirements {
   llvm::SmallVector<CoopMatrixLayout> layouts;
 };
 
-struct CompiledVariant {
+/// What a launch runs.
+struct CompiledKernels {
+  llvm::SmallVector<TensorSpec> temps;
+  llvm::SmallVector<CompiledKernel, 1> kernels;
+};
+
+/// What it runs where `extent` is from `least` to `most`.
+struct CompiledRange : CompiledKernels {
+  mlir::AffineExpr extent;
+  int64_t least, most;
+  Requirements requires_;
+};
+
+struct CompiledVariant : CompiledKernels {
   /// Unique in the function: gfx942, vulkan-nvidia-coopmat, host.
   std::string id;
   const TargetRow *row;
   Requirements requires_;
-  llvm::SmallVector<TensorSpec> temps;
-  llvm::SmallVector<CompiledKernel, 1> kernels;
+  llvm::SmallVector<CompiledRange, 0> ranges; // in ascending order
 };
 
 struct CompiledFunction {

@@ -62,3 +62,24 @@ func.func @heads(%x: tensor<8x4096xf16>, %w: tensor<4096x4096xf16>, %cos: tensor
   %0 = greta.rope %heads, %cos, %sin {style = "neox"} : tensor<8x32x128xf16>, tensor<8x64xf32>, tensor<8x64xf32> -> tensor<8x32x128xf16>
   return %0 : tensor<8x32x128xf16>
 }
+
+// -----
+
+// A dynamic M that is expected to be small has the tile of the most rows; without knowledge it is a prompt's.
+// NVIDIA: rows = [4], run = 8
+// RDNA3: rows = [4], run = 8
+// GFX942: rows = [4], run = 8
+func.func @expected(%a: tensor<?x4096xf16>, %b: tensor<14336x4096xf16>) -> tensor<?x14336xf16> {
+  %0 = greta.matmul %a, %b {transpose_b, greta.rows = 4} : tensor<?x4096xf16>, tensor<14336x4096xf16> -> tensor<?x14336xf16>
+  return %0 : tensor<?x14336xf16>
+}
+
+// -----
+
+// NVIDIA: rows = [{{[0-9][0-9][0-9]}}]
+// RDNA3-NOT: run =
+// GFX942: rows = [{{[0-9][0-9][0-9]}}]
+func.func @unknown(%a: tensor<?x4096xf16>, %b: tensor<14336x4096xf16>) -> tensor<?x14336xf16> {
+  %0 = greta.matmul %a, %b {transpose_b} : tensor<?x4096xf16>, tensor<14336x4096xf16> -> tensor<?x14336xf16>
+  return %0 : tensor<?x14336xf16>
+}

@@ -142,6 +142,75 @@ TEST_P(Launches, ShareTemporaries) {
   EXPECT_EQ(Y[7], 16.0f * 7 + 15);
 }
 
+// scale once, y = 2 x + 1, or twice where m is 2 to 5. No device runs what is
+// there for 4 and 5 first.
+Bytes scaledByRange() {
+  nlohmann::json M = manifest(), F, Twice;
+  for (const nlohmann::json &G : M["functions"]) {
+    if (G["name"] == "scale")
+      F = G;
+    if (G["name"] == "twice_scaled")
+      Twice = G;
+  }
+  F["name"] = "by_range";
+  for (nlohmann::json &V : F["variants"]) {
+    if (V["backend"] == "host")
+      continue;
+    nlohmann::json Range, Never = {{"when", {{"m", 4, 5}}},
+                                   {"requires", V["requires"]},
+                                   {"kernels", V["kernels"]}};
+    Never["requires"]["telepathy"] = true;
+    for (const nlohmann::json &T : Twice["variants"])
+      if (T["id"] == V["id"])
+        Range = {{"when", {{"m", 2, 3}, {{"+", "m", "n"}, 0, 1000}}},
+                 {"requires", T["requires"]},
+                 {"temps", T["temps"]},
+                 {"kernels", T["kernels"]}};
+    nlohmann::json Wider = Range;
+    Wider["when"] = {{"m", 3, 5}};
+    V["ranges"] = {Never, Range, Wider};
+  }
+  M["functions"].push_back(F);
+  return package(M);
+}
+
+TEST_P(Launches, TakeTheRangeOfTheirSymbols) {
+  if (std::string(GetParam()) == "host")
+    GTEST_SKIP() << "no such form: the host's variants have no ranges";
+  Bytes Data = scaledByRange();
+  greta::Package P(Data.data(), Data.size());
+  greta::Stream S = R->stream();
+  greta::Function F = R->load(P, "by_range");
+  constexpr int64_t most = 8 * 2000;
+  greta::Buffer A = R->allocate(most * 4), B = R->allocate(most * 4);
+  std::vector<float> X(most, 3), Y(most);
+  S.write(A, X.data(), most * 4);
+  auto Run = [&](int64_t Rows, int64_t Columns, bool IsGraph) {
+    auto Launch = [&] {
+      F.launch(S, {{&A, {Rows, Columns}}}, {{&B, {Rows, Columns}}});
+    };
+    std::vector<float> Nothing(most, -1);
+    S.write(B, Nothing.data(), most * 4);
+    if (IsGraph)
+      S.launch(S.capture(Launch));
+    else
+      Launch();
+    S.read(B, Y.data(), most * 4);
+    return Y[static_cast<size_t>(Rows * Columns) - 1];
+  };
+  for (bool IsGraph : {false, true}) {
+    EXPECT_EQ(Run(1, 64, IsGraph), 7);
+    EXPECT_EQ(Run(2, 64, IsGraph), 15);
+    EXPECT_EQ(Run(3, 64, IsGraph), 15);
+    EXPECT_EQ(Run(4, 64, IsGraph), 15);
+    EXPECT_EQ(Run(5, 64, IsGraph), 15);
+    EXPECT_EQ(Run(6, 64, IsGraph), 7);
+    // Both conditions of the one, and the one of the other.
+    EXPECT_EQ(Run(2, 999, IsGraph), 7);
+    EXPECT_EQ(Run(3, 999, IsGraph), 15);
+  }
+}
+
 // Reads what it finds in a temporary that holds zeros, leaves other numbers
 // there, and then writes to nowhere, which the simulator reports and survives.
 Bytes failing() {

@@ -220,6 +220,43 @@ TEST(Package, RefusesEachBadValue) {
   }
 }
 
+TEST(Package, RangesHaveConditionsAndKernels) {
+  json M = manifest();
+  const json V = M["functions"][0]["variants"][1];
+  json Range = {{"when", {{"m", 2, 8}}},
+                {"requires", V["requires"]},
+                {"kernels", V["kernels"]}};
+  auto Complaint = [&](const char *Where, const char *Value) {
+    json Own = M, Bad = Range;
+    Bad[json::json_pointer(Where)] = json::parse(Value);
+    Own["functions"][0]["variants"][1]["ranges"] = {Range, Bad};
+    return complaintOf(package(Own));
+  };
+  const struct {
+    const char *Where, *Value, *Says;
+  } Cases[] = {
+      {"/when", "[]", "ranges[1].when: not a list of 1 to 16"},
+      {"/when", "[[\"m\", 1, 2, 3]]", "ranges[1].when[0]: not a list of 3"},
+      {"/when/0", "[\"k\", 1, 2]", "unknown symbol 'k'"},
+      {"/when/0", "[\"m\", -1, 2]", "when[0][1]: not an integer from 0"},
+      {"/when/0", "[\"m\", 1, 9223372036854775808]", "when[0][2]: not an"},
+      {"/when/0", "[\"m\", 1, 2.5]", "when[0][2]: not an integer"},
+      {"/when/0", "[\"m\", 9, 8]", "no value is from 9 to 8"},
+      {"/requires", "7", "ranges[1].requires: not an object"},
+      {"/kernels", "[]", "ranges[1].kernels: not a list of 1"},
+      {"/kernels/0/args/0", R"({"kind": "temp", "index": 0})", "there are 0"},
+  };
+  for (const auto &C : Cases)
+    EXPECT_NE(Complaint(C.Where, C.Value).find(C.Says), std::string::npos)
+        << C.Where << " = " << C.Value << ": " << Complaint(C.Where, C.Value);
+  // Ranges may overlap, and a range may be anywhere.
+  EXPECT_EQ(Complaint("/when/0", "[[\"*\", \"m\", \"n\"], 8, "
+                                 "9223372036854775807]"),
+            "");
+  M["functions"][0]["variants"][2]["ranges"] = {Range};
+  EXPECT_NE(complaintOf(package(M)), "") << "a host variant";
+}
+
 TEST(Package, HostVariantsTakeTensors) {
   json M = manifest();
   json Host = M["functions"][0]["variants"][2];

@@ -175,16 +175,23 @@ json manifest() {
 
 Bytes package(json Manifest) {
   std::map<std::string, Bytes> Objects;
+  auto Complete = [&](json &Kernels) {
+    for (json &K : Kernels) {
+      std::string File = K["file"];
+      if (!Objects.count(File))
+        Objects[File] = fixture(File.substr(File.rfind('/') + 1));
+      if (K["sha256"] == "")
+        K["sha256"] =
+            greta::rt::sha256(Objects[File].data(), Objects[File].size());
+    }
+  };
   for (json &F : Manifest["functions"])
-    for (json &V : F["variants"])
-      for (json &K : V["kernels"]) {
-        std::string File = K["file"];
-        if (!Objects.count(File))
-          Objects[File] = fixture(File.substr(File.rfind('/') + 1));
-        if (K["sha256"] == "")
-          K["sha256"] =
-              greta::rt::sha256(Objects[File].data(), Objects[File].size());
-      }
+    for (json &V : F["variants"]) {
+      Complete(V["kernels"]);
+      if (V.contains("ranges"))
+        for (json &R : V["ranges"])
+          Complete(R["kernels"]);
+    }
   std::string Text = Manifest.dump(1);
   std::vector<Member> Members = {
       {"manifest.json", Bytes(Text.begin(), Text.end())}};

@@ -1,0 +1,52 @@
+//===- RowRanges.h - kernels for ranges of a dynamic M ----------*- C++ -*-===//
+//
+// A GEMM with a dynamic M has kernels that compute any number of rows, chosen
+// for a guess. Where the model says that others are faster for few rows, or for
+// many, the function is compiled for such ranges, too: with the attribute
+// `greta.rows` on its GEMMs, the largest M of the range. The runtime takes what
+// fits the values of a launch.
+//
+//===----------------------------------------------------------------------===//
+#ifndef GRETA_CONFIGURE_ROWRANGES_H
+#define GRETA_CONFIGURE_ROWRANGES_H
+
+#include "greta/Target/Target.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/AffineExpr.h"
+#include "mlir/IR/BuiltinOps.h"
+
+namespace greta {
+
+struct TuningDatabase;
+
+/// On a GEMM whose M is dynamic: the M, ascending, up to each of which it has
+/// kernels of their own, in place of the ranges that the model chooses.
+constexpr llvm::StringLiteral rangesName = "greta.ranges";
+
+/// GEMMs with one dynamic M.
+struct DynamicRows {
+  mlir::AffineExpr extent; // M over the function's symbols; null: no GEMMs
+  llvm::SmallVector<mlir::Operation *> gemms;
+
+  /// Those with the M of the function's first GEMM that has a dynamic one and
+  /// no `greta.config` for the row.
+  static DynamicRows of(mlir::func::FuncOp function, const TargetRow &row);
+  /// Sets their `greta.rows`.
+  void expect(int64_t rows) const;
+};
+
+struct RowRange {
+  int64_t least, most; // of M
+  int64_t expected;    // that the kernels are chosen for
+};
+
+/// The ranges that have kernels of their own, in ascending order: what
+/// `greta.ranges` asks for, else what is worth them by the model. The module
+/// has one function. A wrong `greta.ranges` gets a diagnostic.
+mlir::FailureOr<llvm::SmallVector<RowRange>>
+chooseRowRanges(mlir::ModuleOp module, const TargetRow &row, bool matrix,
+                const TuningDatabase *tuning);
+
+} // namespace greta
+
+#endif

@@ -1,0 +1,90 @@
+"""GEMMs with a dynamic M that have kernels for ranges of it, on both sides of each range's ends, compared with the function's meaning on the CPU: on lavapipe and on simulated AMD chips."""
+
+import pytest
+
+import harness
+
+N, K = 96, 256
+ENDS = (1, 8, 64)
+ROWS = (0, 1, 2, 7, 8, 9, 63, 64, 65, 130)
+DEVICES = {"vulkan": "vulkan:lavapipe", "sim:gfx942": "gfx942", "sim:gfx1100": "gfx1100", "sim:gfx1201": "gfx1201"}
+
+
+def function(name, arguments, result, body):
+    parameters = ", ".join(f"%{letter}: tensor<{t}>" for letter, t in zip("abcdefg", arguments))
+    lines = "\n".join(f"  {line}" for line in body)
+    return f"func.func @{name}({parameters}) -> tensor<{result}> {{\n{lines}\n  return %r : tensor<{result}>\n}}\n"
+
+
+def gemm(a, b, r, attributes="transpose_b", names="%a, %b", result="%r"):
+    comma = ", " if attributes else ""
+    ranges = f"greta.ranges = [{', '.join(map(str, ENDS))}]"
+    return f"{result} = greta.matmul {names} {{{attributes}{comma}{ranges}}} : tensor<{a}>, tensor<{b}> -> tensor<{r}>"
+
+
+def rows_of(dtype, k=K):
+    return f"?x{k}x{dtype}"
+
+
+X, Y, W = rows_of("f16"), rows_of("f16", N), f"{N}x{K}xf16"
+SQUARE = f"{K}x{K}xf16"
+# Name, the arguments' types, the result's, the body.
+FUNCTIONS = {
+    "plain": ([X, W], Y, [gemm(X, W, Y)]),
+    "columns": (
+        [rows_of("f32"), f"{K}x{N}xf32", rows_of("f32", N)],
+        rows_of("f32", N),
+        [gemm(rows_of("f32"), f"{K}x{N}xf32", rows_of("f32", N), "", result="%0"), f"%r = arith.addf %0, %c : tensor<{rows_of('f32', N)}>"],
+    ),
+    "packed": (
+        [X, f"{N}x{K // 8}xi32", f"{N}x{K // 128}xf16"],
+        Y,
+        [f"%w = greta.dequant %b, %c {{group = 128}} : tensor<{N}x{K // 8}xi32>, tensor<{N}x{K // 128}xf16> -> tensor<{W}>", gemm(X, W, Y, names="%a, %w")],
+    ),
+    "layer": (
+        [X, f"{K}xf16", SQUARE, SQUARE],
+        X,
+        [
+            f"%0 = greta.rms_norm %a, %b {{eps = 1.0e-5 : f32}} : tensor<{X}>, tensor<{K}xf16> -> tensor<{X}>",
+            gemm(X, SQUARE, X, names="%0, %c", result="%1"),
+            gemm(X, SQUARE, X, names="%1, %d", result="%2"),
+            f"%r = arith.addf %2, %a : tensor<{X}>",
+        ],
+    ),
+    "batch": ([f"?x?x{K}xf16", W], f"?x?x{N}xf16", [gemm(f"?x?x{K}xf16", W, f"?x?x{N}xf16")]),
+}
+
+
+@pytest.fixture(scope="session")
+def package_for(tmp_path_factory):
+    made = {}
+
+    def package(device):
+        if device not in made:
+            text = "".join(function(name, *what) for name, what in FUNCTIONS.items())
+            made[device] = harness.compile_package(tmp_path_factory.mktemp("ranges"), "ranges", text, f"{DEVICES[device]},host")
+        return made[device]
+
+    return package
+
+
+def ranges_of(package, name):
+    return [r["when"] for r in harness.function_of(package, name)["variants"][0]["ranges"]]
+
+
+@pytest.mark.parametrize("device", [pytest.param(d, marks=harness.group("ranges", d)) for d in DEVICES])
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_rows_on_both_sides(package_for, name, device):
+    package = package_for(device)
+    ranges = ranges_of(package, name)
+    # What is chosen for the last range may be what is chosen for any M.
+    assert ranges[0][0][1:] in ([0, 1], [0, 8]) and ranges[-1][0][2] in ENDS[1:]
+    assert all(when[0][0] == (["*", "d0", "d1"] if name == "batch" else "d0") for when in ranges)
+    for rows in ROWS:
+        # Two of a batch where that makes as many rows.
+        batch = 2 if rows % 2 == 0 else 1
+        leading = f"{batch}x{rows // batch}" if name == "batch" else str(rows)
+        scales = {f"{N}x{K // 128}xf16": "value:0.25"}
+        inputs = [f"--input={t.replace('?x?', leading).replace('?', leading)}:{scales.get(t, f'random:{seed}')}" for seed, t in enumerate(FUNCTIONS[name][0])]
+        done = harness.tool(harness.RUN, package, f"--device={device}", f"--function={name}", "--check", *inputs)
+        assert done.returncode == 0, f"M = {rows}: {done.stdout[-1000:]} {done.stderr[-1000:]}"
