@@ -3,7 +3,8 @@
     build/venv/bin/python docs/benchmarks/dynamic_m.py [--csv=FILE] [--only=NAME,..] [--rows=1,8,..] [--translate=FILE] [CHIP...]
 
 Each function is compiled once with M dynamic and once for each M. Of the function with a dynamic M the kernels are those that the runtime would launch (docs/internals/package.md, "Ranges"). All are estimated
-by `greta-sim --estimate` on zeros; where a GEMM is split along K every workgroup is estimated as the last one of its tile. Times of several kernels are added.
+by `greta-sim --estimate` on zeros; where a GEMM is split along K every workgroup is estimated as the last one of its tile. Such an estimate has few workgroups and no bound by memory, so no
+time is below what the function's tensors take at the chip's bandwidth. Times of several kernels are added.
   static_us, dynamic_us   microseconds by the model; ratio: static over dynamic, so 1 is as fast
   range                   M for which the kernels of the dynamic one were chosen; -: those for any M
   compile_s, bytes        of the package with the dynamic M
@@ -21,7 +22,8 @@ import zipfile
 
 from issue_model import ROOT, records, tool
 
-CHIPS = ("gfx942", "gfx1100", "gfx1201")
+# Chip -> GB/s, as the target table has it (lib/Target/Amdgpu.cpp).
+CHIPS = {"gfx942": 5300, "gfx1100": 960, "gfx1201": 640}
 FIELDS = ["date", "commit", "chip", "function", "m", "static_us", "dynamic_us", "ratio", "range", "compile_s", "bytes", "static_config", "dynamic_config"]
 N, K, GROUP = 4096, 4096, 128
 BYTES = {"f16": 2, "f32": 4, "i32": 4}
@@ -70,6 +72,7 @@ class Package:
         source.write_text(text)
         start = time.monotonic()
         tool(translate, "--greta-to-package", f"--targets={chip}", source, "-o", package)
+        self.chip = chip
         self.seconds, self.bytes = time.monotonic() - start, package.stat().st_size
         with zipfile.ZipFile(package) as archive:
             self.function = json.loads(archive.read("manifest.json"))["functions"][0]
@@ -118,7 +121,8 @@ class Package:
             dims = [f"--{name}={','.join(map(str, value))}" for name, value in (("grid", grid), ("block", kernel["block"]))]
             said = tool(ROOT / "build/bin/greta-sim", self.objects[kernel["file"]], "--check=none", "--estimate", "--json", "--threads=1", f"--kernel={kernel['entry']}", *dims, *arguments)
             total += json.loads(said)["microseconds"]
-        return total, bounds, configs
+        tensors = sum(bytes_of(t) for t in [*self.function["args"], *self.function["results"]])
+        return max(total, tensors / CHIPS[self.chip] / 1000), bounds, configs
 
 
 def described(configs):
