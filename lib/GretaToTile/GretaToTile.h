@@ -260,14 +260,14 @@ private:
     enum Kind { Group, Pair, Column, Depth, Run } kind;
     int64_t group;
     int64_t extent;
-    mlir::AffineExpr size; // of the whole space along it
-    bool masked;           // some block is not full
-    mlir::Value offset;    // of this workgroup's block; null: 0
-    int64_t unit = 0;      // Depth and Run: elements along K of one step
-    int64_t step = 0;      // in a skinny GEMM: columns of B of one step
-    bool moved = false;    // the last block ends where the space does
-    bool grouped = false;  // rows in groups: blocks end where a group does
-    mlir::Value bound;     // of this workgroup's group; null: the size
+    mlir::AffineExpr size;  // of the whole space along it
+    bool masked;            // some block is not full
+    mlir::Value offset;     // of this workgroup's block; null: 0
+    int64_t unit = 0;       // Depth and Run: elements along K of one step
+    int64_t step = 0;       // in a skinny GEMM: columns of B of one step
+    bool moved = false;     // the last block ends where the space does
+    bool grouped = false;   // rows in groups: blocks end where a group does
+    mlir::Value bound = {}; // of this workgroup's group; null: the size
   };
   enum class Masked { Zero, NegativeInfinity, Unknown };
   /// A value (or an op and which of its parts) in a mapping.

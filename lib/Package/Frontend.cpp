@@ -211,6 +211,80 @@ static LogicalResult importTriton(ModuleOp module, const AsmParserState &state,
   return passes.run(module);
 }
 
+/// The public functions of a source, in its order.
+struct PublicFunctions {
+  SmallVector<StringRef> names;
+  DictionaryAttr metadata;
+  bool calls = false; ///< some function calls another
+};
+
+static FailureOr<PublicFunctions> findFunctions(ModuleOp module,
+                                                const AsmParserState &state) {
+  PublicFunctions found;
+  for (Operation &op : *module.getBody()) {
+    op.walk([&](func::CallOp) { found.calls = true; });
+    if (isa<tile::FuncOp>(op))
+      continue;
+    auto func = dyn_cast<func::FuncOp>(op);
+    if (!func)
+      return op.emitError("only functions and kernels are compiled, not '")
+             << op.getName() << "'";
+    if (!func.isPublic() && launchesKernels(func))
+      return func.emitError("private function '")
+             << func.getSymName()
+             << "' launches kernels, over symbols of its own; launch them in "
+                "the public function";
+    nameArguments(func, state);
+    if (!func.isPublic())
+      continue;
+    found.names.push_back(func.getSymName());
+    if (Attribute given = func->removeAttr(metadataName)) {
+      auto entries = dyn_cast<DictionaryAttr>(given);
+      if (found.metadata || !entries ||
+          llvm::any_of(entries, [](NamedAttribute entry) {
+            return !isa<StringAttr>(entry.getValue());
+          }))
+        return func.emitError()
+               << metadataName
+               << " has to be a dictionary of strings, on one function";
+      found.metadata = entries;
+    }
+  }
+  return found;
+}
+
+/// Structured control flow, no calls, and boundaries that a package can have.
+static LogicalResult prepareFunctions(ModuleOp module,
+                                      const PublicFunctions &found) {
+  PassManager pm(module.getContext());
+  pm.addPass(createGretaTileStructurePass());
+  if (found.calls) {
+    pm.addPass(createInlinerPass());
+    pm.addPass(createSymbolDCEPass());
+  }
+  pm.addPass(createCanonicalizerPass());
+  if (failed(pm.run(module)))
+    return failure();
+  WalkResult left = module.walk([](func::CallOp call) {
+    call.emitError("calls '")
+        << call.getCallee()
+        << "', which has no body, or calls itself: kernels have no stack, "
+           "write it as a loop";
+    return WalkResult::interrupt();
+  });
+  if (left.wasInterrupted())
+    return failure();
+  SymbolTable symbols(module);
+  for (StringRef name : found.names) {
+    auto func = symbols.lookup<func::FuncOp>(name);
+    if (failed(checkBoundary(func)) || failed(checkLaunches(func)))
+      return failure();
+  }
+  PassManager shapes(module.getContext());
+  shapes.addNestedPass<func::FuncOp>(createGretaAnnotateShapesPass());
+  return shapes.run(module);
+}
+
 FailureOr<std::vector<SourceFunction>>
 greta::readSource(llvm::SourceMgr &sources, MLIRContext *context,
                   TimingScope &timing, const TritonOptions &options) {
@@ -239,81 +313,26 @@ greta::readSource(llvm::SourceMgr &sources, MLIRContext *context,
   if (failed(checkSizes(*module)) ||
       failed(importTriton(*module, state, options)))
     return failure();
-  DictionaryAttr metadata;
-  bool calls = false;
-  SmallVector<StringRef> names;
-  for (Operation &op : *module->getBody()) {
-    op.walk([&](func::CallOp) { calls = true; });
-    if (isa<tile::FuncOp>(op))
-      continue;
-    auto func = dyn_cast<func::FuncOp>(op);
-    if (!func)
-      return op.emitError("only functions and kernels are compiled, not '")
-             << op.getName() << "'";
-    if (!func.isPublic() && launchesKernels(func))
-      return func.emitError("private function '")
-             << func.getSymName()
-             << "' launches kernels, over symbols of its own; launch them in "
-                "the public function";
-    nameArguments(func, state);
-    if (!func.isPublic())
-      continue;
-    names.push_back(func.getSymName());
-    if (Attribute given = func->removeAttr(metadataName)) {
-      auto entries = dyn_cast<DictionaryAttr>(given);
-      if (metadata || !entries ||
-          llvm::any_of(entries, [](NamedAttribute entry) {
-            return !isa<StringAttr>(entry.getValue());
-          }))
-        return func.emitError()
-               << metadataName
-               << " has to be a dictionary of strings, on one function";
-      metadata = entries;
-    }
-  }
-  if (names.empty()) {
+  auto found = findFunctions(*module, state);
+  if (failed(found))
+    return failure();
+  if (found->names.empty()) {
     emitError(start, "no public function to compile");
     return failure();
   }
   parsing.stop();
 
   TimingScope preparing = timing.nest("functions");
-  PassManager pm(context);
-  pm.addPass(createGretaTileStructurePass());
-  if (calls) {
-    pm.addPass(createInlinerPass());
-    pm.addPass(createSymbolDCEPass());
-  }
-  pm.addPass(createCanonicalizerPass());
-  if (failed(pm.run(*module)))
-    return failure();
-  WalkResult left = module->walk([](func::CallOp call) {
-    call.emitError("calls '")
-        << call.getCallee()
-        << "', which has no body, or calls itself: kernels have no stack, "
-           "write it as a loop";
-    return WalkResult::interrupt();
-  });
-  if (left.wasInterrupted())
+  if (failed(prepareFunctions(*module, *found)))
     return failure();
   SymbolTable symbols(*module);
-  for (StringRef name : names) {
-    auto func = symbols.lookup<func::FuncOp>(name);
-    if (failed(checkBoundary(func)) || failed(checkLaunches(func)))
-      return failure();
-  }
-  PassManager shapes(context);
-  shapes.addNestedPass<func::FuncOp>(createGretaAnnotateShapesPass());
-  if (failed(shapes.run(*module)))
-    return failure();
-
   std::vector<SourceFunction> functions;
-  for (StringRef name : names) {
+  for (StringRef name : found->names) {
     auto func = symbols.lookup<func::FuncOp>(name);
     SourceFunction &function = functions.emplace_back();
     function.spec = getFunctionSpec(func);
     function.module = withKernels(func, symbols);
-    function.metadata = metadata;
+    function.metadata = found->metadata;
   }
   return functions;
 }

@@ -219,6 +219,10 @@ public:
   mlir::LogicalResult emitAtomicRmw(tile::PtrAtomicRmwOp op);
   mlir::LogicalResult emitAtomicCas(tile::PtrAtomicCasOp op);
   mlir::LogicalResult emitFence(tile::FenceOp op);
+  mlir::LogicalResult emitWaveId(tile::WaveIdOp op);
+  mlir::LogicalResult emitSharedLoad(tile::SharedLoadOp op);
+  mlir::LogicalResult emitSharedStore(tile::SharedStoreOp op);
+  mlir::LogicalResult emitBarrier(tile::BarrierOp op);
   mlir::FailureOr<mlir::spirv::Scope> scopeOf(mlir::Operation *op,
                                               tile::MemoryScope scope);
   struct AtomicPlace {

@@ -363,6 +363,56 @@ KernelEmitter::emitShuffle(Operation *op, Value value,
   return success();
 }
 
+LogicalResult KernelEmitter::emitWaveId(tile::WaveIdOp op) {
+  if (kernel.getNumLanes() == 1) {
+    set(op, builtin(spirv::BuiltIn::LocalInvocationIndex, b.getI32Type()));
+  } else if (kernel.getNumWaves() == 1) {
+    set(op, constI32(0));
+  } else {
+    require(spirv::Capability::GroupNonUniform);
+    set(op, builtin(spirv::BuiltIn::SubgroupId, b.getI32Type()));
+  }
+  return success();
+}
+
+LogicalResult KernelEmitter::emitSharedLoad(tile::SharedLoadOp op) {
+  Type entry = op.getResult().getType();
+  Value value =
+      make<spirv::LoadOp>(entry, sharedPointer(op.getArray(), op.getIndex()),
+                          sharedAccess(), IntegerAttr());
+  PartList parts = {value};
+  if (isa<VectorType>(entry)) {
+    parts.clear();
+    for (int32_t i = 0, n = countOf(entry); i < n; ++i)
+      parts.push_back(spirv::CompositeExtractOp::create(b, value, {i}));
+  }
+  set(op, parts);
+  return success();
+}
+
+LogicalResult KernelEmitter::emitSharedStore(tile::SharedStoreOp op) {
+  Type entry = op.getValue().getType();
+  Value pointer = sharedPointer(op.getArray(), op.getIndex());
+  Value value = isa<VectorType>(entry)
+                    ? make<spirv::CompositeConstructOp>(
+                          entry, ValueRange(get(op.getValue())))
+                    : getScalar(op.getValue());
+  spirv::StoreOp::create(b, pointer, value).setMemoryAccessAttr(sharedAccess());
+  return success();
+}
+
+LogicalResult KernelEmitter::emitBarrier(tile::BarrierOp op) {
+  using Semantics = spirv::MemorySemantics;
+  Semantics semantics = Semantics::AcquireRelease | Semantics::WorkgroupMemory;
+  if (inVulkanModel())
+    semantics = semantics | Semantics::MakeAvailable | Semantics::MakeVisible;
+  if (op.getGlobal())
+    semantics = semantics | Semantics::UniformMemory;
+  spirv::ControlBarrierOp::create(b, spirv::Scope::Workgroup,
+                                  spirv::Scope::Workgroup, semantics);
+  return success();
+}
+
 //===----------------------------------------------------------------------===//
 // Dispatch
 //===----------------------------------------------------------------------===//
@@ -391,17 +441,7 @@ LogicalResult KernelEmitter::emitLaneOp(Operation *op) {
                     : builtin(spirv::BuiltIn::SubgroupLocalInvocationId, i32));
         return success();
       })
-      .Case<tile::WaveIdOp>([&](tile::WaveIdOp op) {
-        if (alone) {
-          set(op, builtin(spirv::BuiltIn::LocalInvocationIndex, i32));
-        } else if (kernel.getNumWaves() == 1) {
-          set(op, constI32(0));
-        } else {
-          require(spirv::Capability::GroupNonUniform);
-          set(op, builtin(spirv::BuiltIn::SubgroupId, i32));
-        }
-        return success();
-      })
+      .Case<tile::WaveIdOp>([&](auto op) { return emitWaveId(op); })
       .Case<tile::PtrAddOp>([&](auto op) { return emitPtrAdd(op); })
       .Case<tile::PtrToIntOp, tile::IntToPtrOp, tile::PtrCastOp>([&](auto op) {
         set(op, getScalar(op->getOperand(0)));
@@ -428,31 +468,8 @@ LogicalResult KernelEmitter::emitLaneOp(Operation *op) {
         set(op, getScalar(op.getArray()));
         return success();
       })
-      .Case<tile::SharedLoadOp>([&](tile::SharedLoadOp op) {
-        Type entry = op.getResult().getType();
-        Value value = make<spirv::LoadOp>(
-            entry, sharedPointer(op.getArray(), op.getIndex()), sharedAccess(),
-            IntegerAttr());
-        PartList parts = {value};
-        if (isa<VectorType>(entry)) {
-          parts.clear();
-          for (int32_t i = 0, n = countOf(entry); i < n; ++i)
-            parts.push_back(spirv::CompositeExtractOp::create(b, value, {i}));
-        }
-        set(op, parts);
-        return success();
-      })
-      .Case<tile::SharedStoreOp>([&](tile::SharedStoreOp op) {
-        Type entry = op.getValue().getType();
-        Value pointer = sharedPointer(op.getArray(), op.getIndex());
-        Value value = isa<VectorType>(entry)
-                          ? make<spirv::CompositeConstructOp>(
-                                entry, ValueRange(get(op.getValue())))
-                          : getScalar(op.getValue());
-        spirv::StoreOp::create(b, pointer, value)
-            .setMemoryAccessAttr(sharedAccess());
-        return success();
-      })
+      .Case<tile::SharedLoadOp>([&](auto op) { return emitSharedLoad(op); })
+      .Case<tile::SharedStoreOp>([&](auto op) { return emitSharedStore(op); })
       .Case<tile::SharedAddOp>([&](tile::SharedAddOp op) {
         spirv::AtomicIAddOp::create(
             b, i32, sharedPointer(op.getArray(), op.getIndex()),
@@ -462,19 +479,7 @@ LogicalResult KernelEmitter::emitLaneOp(Operation *op) {
       })
       // Drivers order instructions themselves.
       .Case<tile::ScheduleGroupOp>([&](auto) { return success(); })
-      .Case<tile::BarrierOp>([&](auto op) {
-        using Semantics = spirv::MemorySemantics;
-        Semantics semantics =
-            Semantics::AcquireRelease | Semantics::WorkgroupMemory;
-        if (inVulkanModel())
-          semantics =
-              semantics | Semantics::MakeAvailable | Semantics::MakeVisible;
-        if (op.getGlobal())
-          semantics = semantics | Semantics::UniformMemory;
-        spirv::ControlBarrierOp::create(b, spirv::Scope::Workgroup,
-                                        spirv::Scope::Workgroup, semantics);
-        return success();
-      })
+      .Case<tile::BarrierOp>([&](auto op) { return emitBarrier(op); })
       .Case<tile::ShuffleXorOp>([&](tile::ShuffleXorOp op) -> LogicalResult {
         if (int64_t(op.getMask()) >= kernel.getNumLanes() && !alone)
           return op.emitOpError("has mask ")

@@ -44,6 +44,9 @@ private:
   void fillArguments();
   void fillHidden(const KernelArgument &a, uint8_t *p);
   void work(unsigned worker);
+  void setWorkItems(Wave &w);
+  void setScalars(Wave &w, const Workgroup &g, unsigned worker, unsigned index,
+                  uint8_t *memory);
   void startWave(Workgroup &g, unsigned worker, unsigned index,
                  uint8_t *scratch);
   uint32_t workgroupInfo(unsigned wave) const;
@@ -176,8 +179,15 @@ void Launch::startWave(Workgroup &g, unsigned worker, unsigned index,
   w.mode |= (kernel.rsrc1 >> 26 & 1) << 23; // FP16_OVFL
   w.applyMode();
 
+  setWorkItems(w);
+  setScalars(w, g, worker, index, memory);
+}
+
+/// The lanes' ids in vector registers, and which lanes there are.
+void Launch::setWorkItems(Wave &w) {
+  Checker *checker = w.checker;
   uint32_t items = uint32_t(config.block.count());
-  uint32_t first = index * w.lanes;
+  uint32_t first = w.id * w.lanes;
   uint32_t count = std::min<uint32_t>(items - first, w.lanes);
   // ENABLE_VGPR_WORKITEM_ID: which of y and z there are beside x. The others
   // are zeros if all share a register: LLVM masks nothing then.
@@ -199,7 +209,12 @@ void Launch::startWave(Workgroup &g, unsigned worker, unsigned index,
   w.setExec(count == 64 ? ~uint64_t(0) : (uint64_t(1) << count) - 1);
   for (unsigned r = 0; checker && r < (packed ? 1 : dims); ++r)
     checker->defineVector(w, r);
+}
 
+/// Scalar registers as the descriptor asks for them.
+void Launch::setScalars(Wave &w, const Workgroup &g, unsigned worker,
+                        unsigned index, uint8_t *memory) {
+  Checker *checker = w.checker;
   w.s[slot::SharedBase + 1] = uint32_t(SharedAperture >> 32);
   w.s[slot::PrivateBase + 1] = uint32_t(PrivateAperture >> 32);
   w.s[slot::SharedLimit] = w.s[slot::PrivateLimit] = ~0u;

@@ -143,14 +143,40 @@ Error CommandProcessor::stream(Stream s, unsigned depth) {
   return Error::success();
 }
 
+/// The dwords that a packet's body has at least.
+static size_t leastDwords(unsigned opcode) {
+  switch (opcode) {
+  case DISPATCH_INDIRECT:
+  case DISPATCH_INDIRECT_INTERLEAVED:
+    return 2;
+  case SET_BASE:
+  case INDIRECT_BUFFER:
+  case WRITE_DATA:
+  case SET_PREDICATION:
+    return 3;
+  case COND_EXEC:
+  case DISPATCH_DIRECT:
+  case DISPATCH_DIRECT_INTERLEAVED:
+  case LOAD_SH_REG_INDEX:
+    return 4;
+  case COPY_DATA:
+    return 5;
+  case DMA_DATA:
+  case RELEASE_MEM:
+  case WAIT_REG_MEM:
+    return 6;
+  case ATOMIC_MEM:
+    return 8;
+  default:
+    return 0;
+  }
+}
+
 Error CommandProcessor::packet(unsigned opcode, uint32_t header, Words body) {
-  auto needs = [&](size_t dwords) -> Error {
-    if (body.size() >= dwords)
-      return Error::success();
+  if (size_t least = leastDwords(opcode); body.size() < least)
     return createStringError(
         "opcode 0x%02x: the packet is too short, %zu dwords and not %zu",
-        opcode, body.size(), dwords);
-  };
+        opcode, body.size(), least);
   if (machine.isTraced())
     say("packet 0x" + Twine::utohexstr(opcode) + ", " + Twine(body.size()) +
         " dwords");
@@ -183,14 +209,10 @@ Error CommandProcessor::packet(unsigned opcode, uint32_t header, Words body) {
   case SET_SH_REG_PAIRS_PACKED_N:
     return setRegisters(opcode, header, body);
   case SET_BASE:
-    if (Error e = needs(3))
-      return e;
     if (body[0] == 1) // of indirect dispatches
       indirectBase = join(body[1], body[2]);
     return Error::success();
   case COND_EXEC: {
-    if (Error e = needs(4))
-      return e;
     auto flag = memory(join(body[0], body[1]), 4, "COND_EXEC");
     if (!flag)
       return flag.takeError();
@@ -201,20 +223,14 @@ Error CommandProcessor::packet(unsigned opcode, uint32_t header, Words body) {
     return Error::success();
   }
   case INDIRECT_BUFFER:
-    if (Error e = needs(3))
-      return e;
     next = {join(body[0] & ~3u, body[1]), body[2] & 0xfffff};
     (body[2] >> 20 & 1 ? isChained : isCalled) = true;
     return Error::success();
   case DISPATCH_DIRECT:
   case DISPATCH_DIRECT_INTERLEAVED:
-    if (Error e = needs(4))
-      return e;
     return dispatch(body.data(), body[3]);
   case DISPATCH_INDIRECT:
   case DISPATCH_INDIRECT_INTERLEAVED: {
-    if (Error e = needs(2))
-      return e;
     // An offset from the base, or in compute's form the whole address.
     uint64_t at =
         body.size() > 2 ? join(body[0], body[1]) : indirectBase + body[0];
@@ -226,36 +242,20 @@ Error CommandProcessor::packet(unsigned opcode, uint32_t header, Words body) {
     return dispatch(words, body.back());
   }
   case LOAD_SH_REG_INDEX:
-    if (Error e = needs(4))
-      return e;
     return loadRegisters(body);
   case WRITE_DATA:
-    if (Error e = needs(3))
-      return e;
     return writeData(body);
   case COPY_DATA:
-    if (Error e = needs(5))
-      return e;
     return copyData(body);
   case DMA_DATA:
-    if (Error e = needs(6))
-      return e;
     return dmaData(body);
   case RELEASE_MEM:
-    if (Error e = needs(6))
-      return e;
     return releaseMemory(body);
   case WAIT_REG_MEM:
-    if (Error e = needs(6))
-      return e;
     return waitMemory(body);
   case ATOMIC_MEM:
-    if (Error e = needs(8))
-      return e;
     return atomic(body);
   case SET_PREDICATION:
-    if (Error e = needs(3))
-      return e;
     return predicate(body);
   case EVENT_WRITE:
     return event(body);

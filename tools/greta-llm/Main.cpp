@@ -117,28 +117,10 @@ void addSampling(CLI::App *verb, Options &options) {
       ->check(CLI::Range(int64_t(0), rememberedTokens));
 }
 
-} // namespace
+// Prompts and sequences, in tokens.
+const CLI::Range lengths(0, 1 << 24);
 
-int main(int argc, char **argv) {
-  Options options;
-  int (*chosen)(const Options &) = nullptr;
-  CommandLine app{"Compiles and runs language models.", "greta-llm"};
-  app.footer("greta-llm COMMAND --help lists a command's options. First tries, "
-             "with a model file and without:\n"
-             "  greta-llm run model.gguf\n"
-             "  greta-llm serve --synthetic=tiny");
-  app.require_subcommand(0, 1);
-  // Prompts and sequences, in tokens.
-  const CLI::Range lengths(0, 1 << 24);
-  auto add = [&](const char *name, const char *what,
-                 int (*verb)(const Options &)) {
-    CLI::App *one = app.add_subcommand(name, what);
-    one->callback([&chosen, verb] { chosen = verb; });
-    return one;
-  };
-
-  CLI::App *verb =
-      add("compile", "compile a model's kernels to a package", compile);
+void addCompileOptions(CLI::App *verb, Options &options) {
   addModel(verb, options);
   verb->add_option(
       "--targets", options.targets,
@@ -160,8 +142,9 @@ int main(int argc, char **argv) {
                  "print the functions instead of compiling them");
   verb->add_flag("-q,--quiet", options.isQuiet,
                  "print no progress and no summary");
+}
 
-  verb = add("run", "chat in the terminal", run);
+void addRunOptions(CLI::App *verb, Options &options) {
   addEngine(verb, options);
   verb->add_option("--system", options.system,
                    "what the model is told before the first message");
@@ -169,8 +152,9 @@ int main(int argc, char **argv) {
                    "most tokens of an answer; 0: as many as there is room for")
       ->check(CLI::Range(0, 1 << 24));
   addSampling(verb, options);
+}
 
-  verb = add("generate", "continue a text", generate);
+void addGenerateOptions(CLI::App *verb, Options &options) {
   addEngine(verb, options);
   verb->add_option("-p,--prompt", options.prompt, "the text to continue")
       ->required();
@@ -181,8 +165,9 @@ int main(int argc, char **argv) {
   verb->add_flag("!--no-special", options.addsSpecial,
                  "leave out the tokens that the model wants around a prompt");
   addSampling(verb, options);
+}
 
-  verb = add("logits", "write the logits after each token to a file", logits);
+void addLogitsOptions(CLI::App *verb, Options &options) {
   addEngine(verb, options);
   verb->add_option("--tokens", options.tokens, "token ids: 1,2,3")
       ->required()
@@ -193,8 +178,9 @@ int main(int argc, char **argv) {
   verb->add_option("-o,--output", options.output,
                    "a .npy file, [tokens, vocabulary] of f32")
       ->required();
+}
 
-  verb = add("tokenize", "print a text's tokens as JSON", tokenize);
+void addTokenizeOptions(CLI::App *verb, Options &options) {
   addModel(verb, options);
   verb->add_option("text", options.text, "the text");
   verb->add_flag(
@@ -203,8 +189,9 @@ int main(int argc, char **argv) {
       "template turns into the prompt");
   verb->add_flag("!--no-special", options.addsSpecial,
                  "leave out the tokens that the model wants around a text");
+}
 
-  verb = add("bench", "measure tokens per second", bench);
+void addBenchOptions(CLI::App *verb, Options &options) {
   addEngine(verb, options);
   verb->add_option("-p,--prompts", options.prompts,
                    "lengths of prompts, in tokens")
@@ -237,17 +224,17 @@ int main(int argc, char **argv) {
                    "4.2e12; 0: what a copy reaches")
       ->check(CLI::PositiveNumber);
   addSampling(verb, options);
+}
 
-  verb =
-      add("perplexity", "measure how well a model predicts a text", perplexity);
+void addPerplexityOptions(CLI::App *verb, Options &options) {
   addEngine(verb, options);
   verb->add_option("-f,--file", options.file, "the text")->required();
   verb->add_option("--window", options.window,
                    "tokens in one window; the tokens of its second half count")
       ->check(CLI::Range(4, 1 << 20));
+}
 
-  verb = add("serve", "answer OpenAI's requests over HTTP, with a page to chat",
-             serve);
+void addServeOptions(CLI::App *verb, Options &options) {
   addEngine(verb, options);
   verb->add_option("--host", options.host,
                    "address to listen at; other machines reach it only with "
@@ -269,7 +256,44 @@ int main(int argc, char **argv) {
   verb->add_option("--api-key-file", options.keyFile,
                    "a file whose first line is the key that every request must "
                    "bring");
+}
 
+} // namespace
+
+int main(int argc, char **argv) {
+  Options options;
+  int (*chosen)(const Options &) = nullptr;
+  CommandLine app{"Compiles and runs language models.", "greta-llm"};
+  app.footer("greta-llm COMMAND --help lists a command's options. First tries, "
+             "with a model file and without:\n"
+             "  greta-llm run model.gguf\n"
+             "  greta-llm serve --synthetic=tiny");
+  app.require_subcommand(0, 1);
+  auto add = [&](const char *name, const char *what,
+                 int (*verb)(const Options &)) {
+    CLI::App *one = app.add_subcommand(name, what);
+    one->callback([&chosen, verb] { chosen = verb; });
+    return one;
+  };
+
+  addCompileOptions(
+      add("compile", "compile a model's kernels to a package", compile),
+      options);
+  addRunOptions(add("run", "chat in the terminal", run), options);
+  addGenerateOptions(add("generate", "continue a text", generate), options);
+  addLogitsOptions(
+      add("logits", "write the logits after each token to a file", logits),
+      options);
+  addTokenizeOptions(add("tokenize", "print a text's tokens as JSON", tokenize),
+                     options);
+  addBenchOptions(add("bench", "measure tokens per second", bench), options);
+  addPerplexityOptions(
+      add("perplexity", "measure how well a model predicts a text", perplexity),
+      options);
+  addServeOptions(add("serve",
+                      "answer OpenAI's requests over HTTP, with a page to chat",
+                      serve),
+                  options);
   // For this program alone: Chat.cpp.
   add("render", "run a chat template", renderTemplate)->group("");
 

@@ -9,10 +9,9 @@
 
 using namespace greta_run;
 
-int main(int argc, char **argv) {
-  Options O;
-  CommandLine App{"Runs, checks, times and inspects GRETA packages.",
-                  "greta-run"};
+// Whether a limit was given is `Limits`' count.
+static void addOptions(CommandLine &App, Options &O,
+                       std::vector<CLI::Option *> &Limits) {
   App.add_option("package", O.Package, "the .greta file");
   App.add_option("--device", O.Device,
                  "hip[:N], vulkan[:N], sim:<gfx> or host; without it the first "
@@ -93,11 +92,20 @@ int main(int argc, char **argv) {
              "races and uninitialised reads of kernels;\n"
              "GRETA_HEALTH, GRETA_VULKAN_VALIDATE, GRETA_TRACE and others: "
              "docs/guide/runtime.md");
+  Limits = {Rtol, Atol};
+}
+
+int main(int argc, char **argv) {
+  Options O;
+  CommandLine App{"Runs, checks, times and inspects GRETA packages.",
+                  "greta-run"};
+  std::vector<CLI::Option *> Limits;
+  addOptions(App, O, Limits);
   if (auto Status = App.parseArguments(argc, argv))
     return *Status;
   if (O.NoNativeCode)
     greta_refuse_native_code();
-  O.Elementwise = Rtol->count() || Atol->count();
+  O.Elementwise = Limits[0]->count() || Limits[1]->count();
   try {
     int Status = O.Smoke         ? smoke(O)
                  : O.ListDevices ? listDevices(O)

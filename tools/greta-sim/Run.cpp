@@ -314,6 +314,47 @@ static void printWarnings(ArrayRef<std::string> warnings) {
         << warnings.size() - shown << " more instructions like these\n";
 }
 
+/// The kernel that is asked for, or the only one.
+static Expected<const Kernel *> chooseKernel(const greta_sim::Options &options,
+                                             const Module &module) {
+  const Kernel *kernel = nullptr;
+  if (!options.kernel.empty())
+    kernel = module.find(options.kernel);
+  else if (module.kernels().size() == 1)
+    kernel = &module.kernels().front();
+  if (!kernel) {
+    std::string names;
+    for (const Kernel &k : module.kernels())
+      names += " " + k.info().name;
+    return createStringError(
+        "'" + options.input + "' has " +
+        (options.kernel.empty()
+             ? std::string("several kernels; choose one with --kernel:")
+             : "no kernel '" + options.kernel + "'; it has:") +
+        names);
+  }
+  return kernel;
+}
+
+static Error writeOutputs(ArrayRef<Output> outputs) {
+  for (const Output &o : outputs) {
+    std::error_code code;
+    ToolOutputFile out(o.path, code, sys::fs::OF_None);
+    if (code)
+      return createStringError("cannot write '" + o.path +
+                               "': " + code.message());
+    out.os().write(static_cast<const char *>(o.data), o.bytes);
+    out.os().close();
+    if (out.os().has_error()) {
+      std::string why = out.os().error().message();
+      out.os().clear_error();
+      return createStringError("cannot write '" + o.path + "': " + why);
+    }
+    out.keep();
+  }
+  return Error::success();
+}
+
 static Error simulate(const greta_sim::Options &options) {
   const std::string &input = options.input;
   if (!options.stats && !options.estimate &&
@@ -345,22 +386,10 @@ static Error simulate(const greta_sim::Options &options) {
   if (!module)
     return createStringError("'" + input +
                              "': " + toString(module.takeError()));
-  const Kernel *kernel = nullptr;
-  if (!options.kernel.empty())
-    kernel = (*module)->find(options.kernel);
-  else if ((*module)->kernels().size() == 1)
-    kernel = &(*module)->kernels().front();
-  if (!kernel) {
-    std::string names;
-    for (const Kernel &k : (*module)->kernels())
-      names += " " + k.info().name;
-    return createStringError(
-        "'" + input + "' has " +
-        (options.kernel.empty()
-             ? std::string("several kernels; choose one with --kernel:")
-             : "no kernel '" + options.kernel + "'; it has:") +
-        names);
-  }
+  auto chosen = chooseKernel(options, **module);
+  if (!chosen)
+    return chosen.takeError();
+  const Kernel *kernel = *chosen;
   std::vector<uint8_t> kernarg;
   std::vector<Output> outputs;
   std::vector<sys::OwningMemoryBlock> zeros;
@@ -392,23 +421,9 @@ static Error simulate(const greta_sim::Options &options) {
   printWarnings(warnings);
   if (failed)
     return failed;
-  for (const Output &o : outputs) {
-    if (options.estimate)
-      break;
-    std::error_code code;
-    ToolOutputFile out(o.path, code, sys::fs::OF_None);
-    if (code)
-      return createStringError("cannot write '" + o.path +
-                               "': " + code.message());
-    out.os().write(static_cast<const char *>(o.data), o.bytes);
-    out.os().close();
-    if (out.os().has_error()) {
-      std::string why = out.os().error().message();
-      out.os().clear_error();
-      return createStringError("cannot write '" + o.path + "': " + why);
-    }
-    out.keep();
-  }
+  if (!options.estimate)
+    if (Error e = writeOutputs(outputs))
+      return e;
   if (!options.timeline.empty())
     if (Error e = greta_sim::writeTimeline(options.timeline, timeline,
                                            (*file)->getMemBufferRef()))

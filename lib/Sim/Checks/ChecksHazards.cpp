@@ -266,8 +266,15 @@ void Checker::State::hazardBefore(Wave &w, WaveState &s, const Inst &i) {
              "in double precision"))
       return;
   // Nothing was written lately that anyone could read too soon.
-  if (s.quietFrom <= s.state)
-    return;
+  if (s.quietFrom > s.state && !readTooSoon(w, s, i, h))
+    overwrittenTooSoon(w, s, i, h);
+}
+
+/// Whether an instruction reads a register too soon after its writer.
+bool Checker::State::readTooSoon(Wave &w, WaveState &s, const Inst &i,
+                                 const HazardOp &h) {
+  Reporter soon{w, i, s.state};
+  bool gfx940 = w.chip->family != Family::GFX90A;
   for (unsigned k = 0; k < i.numSrc; ++k) {
     const Operand &o = i.src[k];
     if (o.kind == Operand::Sgpr && o.index < slot::VCC + 2) {
@@ -277,7 +284,7 @@ void Checker::State::hazardBefore(Wave &w, WaveState &s, const Inst &i) {
         unsigned r = o.index + n;
         if ((h.vmem || select) &&
             soon(s.sgprWrite[r], h.vmem ? 5 : 4, r, true, what))
-          return;
+          return true;
         if (h.valu && !select && gfx940)
           soon.warn(s.sgprWrite[r], 2, r, true, what);
       }
@@ -295,30 +302,38 @@ void Checker::State::hazardBefore(Wave &w, WaveState &s, const Inst &i) {
         if (h.valu && x.by->xdl && x.by->passes == 4 && x.matrix + 2 <= s.state)
           soon.warn(x.matrix, need, r, false, what);
         else if (soon(x.matrix, need, r, false, what))
-          return;
+          return true;
       }
       if (x.dot && !(x.dotOp == i.op && k == 2) &&
           soon(x.dot, 3, r, false, "is read before the dot product is done"))
-        return;
+        return true;
       if (h.dpp && k == 0 &&
           soon(x.valu, 2, r, false,
                "is read across lanes right after a VALU wrote it"))
-        return;
+        return true;
       if (!gfx940 || !h.valu)
         continue;
       if (h.readlane &&
           soon(x.valu, 1, r, false,
                "is read by a lane access right after a VALU wrote it"))
-        return;
+        return true;
       if (x.trans && !h.trans &&
           soon(x.valu, 1, r, false,
                "is read right after a transcendental instruction wrote it"))
-        return;
+        return true;
       if (x.partial && soon(x.valu, 1, r, false,
                             "is read right after a part of it was written"))
-        return;
+        return true;
     }
   }
+  return false;
+}
+
+/// Reports a register that an instruction overwrites too soon.
+void Checker::State::overwrittenTooSoon(Wave &w, WaveState &s, const Inst &i,
+                                        const HazardOp &h) {
+  Reporter soon{w, i, s.state};
+  bool gfx940 = w.chip->family != Family::GFX90A;
   for (const Operand &d : i.dst) {
     if (d.kind != Operand::Vgpr)
       continue;

@@ -129,6 +129,9 @@ struct Checker::State {
   void access(Wave &w, const Inst &i, unsigned lane, uint64_t address,
               Shadow &s, uint8_t bytes, Access kind, bool lds);
   void hazardBefore(Wave &w, WaveState &s, const Inst &i);
+  bool readTooSoon(Wave &w, WaveState &s, const Inst &i, const HazardOp &h);
+  void overwrittenTooSoon(Wave &w, WaveState &s, const Inst &i,
+                          const HazardOp &h);
   void hazardAfter(Wave &w, WaveState &s, const Inst &i);
   void matrixHazards(Wave &w, WaveState &s, const Inst &i, const HazardOp &h);
   void wmmaHazards(Wave &w, WaveState &s, const Inst &i, const HazardOp &h);

@@ -284,6 +284,77 @@ bool Binder::vopd(StringRef line, Inst &i) {
   return true;
 }
 
+bool Binder::unknownOperand(StringRef text) {
+  problem = ("the operand '" + text + "' of this instruction").str();
+  return false;
+}
+
+/// Binds the results `types`; `at` is the next operand of the text.
+bool Binder::bindResults(const ParsedInst &p, StringRef types, unsigned &at,
+                         Inst &i) {
+  for (unsigned k = 0; k < types.size(); ++k, ++at) {
+    if (at >= p.operands.size())
+      return false;
+    if (!operand(p.operands[at], types[k], i.dst[k]))
+      return unknownOperand(p.operands[at]);
+    Operand &d = i.dst[k];
+    if (d.kind == Operand::Const)
+      return false;
+    if (d.kind == Operand::Sgpr && d.index == slot::Null)
+      d.index = slot::Trash;
+    if (d.kind == Operand::Sgpr && d.index < slot::Exec + 2 &&
+        d.index + d.words > slot::Exec)
+      i.flags |= WritesExec;
+    if (d.hi)
+      i.flags |= HiDst;
+  }
+  return true;
+}
+
+/// Binds the sources `types`; `n` counts those that the instruction keeps.
+bool Binder::bindSources(const ParsedInst &p, StringRef types, bool sdwa,
+                         unsigned &at, unsigned &n, Inst &i) {
+  const OpInfo *op = i.op;
+  for (unsigned k = 0; k < types.size(); ++k) {
+    if ((op->flags & Tied) && k + 1 == types.size()) {
+      i.src[n] = i.dst[0];
+      i.src[n].type = types[k];
+      ++n;
+      break;
+    }
+    if (at >= p.operands.size()) {
+      if ((op->flags & ImplicitVcc) && types[k] == 'm') {
+        i.src[n].kind = Operand::Sgpr;
+        i.src[n].index = slot::VCC;
+        i.src[n].words = program.wave32 ? 1 : 2;
+        i.src[n++].type = 'm';
+        break;
+      }
+      if (op->flags & Optional)
+        break;
+      return false;
+    }
+    StringRef t = p.operands[at++];
+    if (types[k] == 'x')
+      continue;
+    if (types[k] == 'k') {
+      Operand constant; // a literal constant may print as a float
+      if (!operand(t, 'k', constant) || constant.kind != Operand::Const)
+        return unknownOperand(t);
+      i.imm = int64_t(constant.value);
+      continue;
+    }
+    // Mixed-precision operands that are f16 have f16's inline constants.
+    char type = (op->flags & NoSelHi) && (i.opSelHi >> k & 1) ? 'h' : types[k];
+    if (n == 5 || !operand(t, type, i.src[n]))
+      return unknownOperand(t);
+    if (sdwa && k < 2 && t.contains("sext("))
+      i.lane[2 + k] |= 0x80;
+    ++n;
+  }
+  return true;
+}
+
 bool Binder::bindParsed(const ParsedInst &p, Inst &i) {
   StringRef name = p.mnemonic;
   bool dpp = name.consume_back("_dpp");
@@ -321,65 +392,9 @@ bool Binder::bindParsed(const ParsedInst &p, Inst &i) {
     dsts = "";
     numDst = 0;
   }
-  unsigned at = 0;
-  auto unknownOperand = [&](StringRef text) {
-    problem = ("the operand '" + text + "' of this instruction").str();
+  unsigned at = 0, n = 0;
+  if (!bindResults(p, dsts, at, i) || !bindSources(p, srcs, sdwa, at, n, i))
     return false;
-  };
-  for (unsigned k = 0; k < numDst; ++k, ++at) {
-    if (at >= p.operands.size())
-      return false;
-    if (!operand(p.operands[at], dsts[k], i.dst[k]))
-      return unknownOperand(p.operands[at]);
-    Operand &d = i.dst[k];
-    if (d.kind == Operand::Const)
-      return false;
-    if (d.kind == Operand::Sgpr && d.index == slot::Null)
-      d.index = slot::Trash;
-    if (d.kind == Operand::Sgpr && d.index < slot::Exec + 2 &&
-        d.index + d.words > slot::Exec)
-      i.flags |= WritesExec;
-    if (d.hi)
-      i.flags |= HiDst;
-  }
-  unsigned n = 0;
-  for (unsigned k = 0; k < numSrc; ++k) {
-    if ((op->flags & Tied) && k + 1 == numSrc) {
-      i.src[n] = i.dst[0];
-      i.src[n].type = srcs[k];
-      ++n;
-      break;
-    }
-    if (at >= p.operands.size()) {
-      if ((op->flags & ImplicitVcc) && srcs[k] == 'm') {
-        i.src[n].kind = Operand::Sgpr;
-        i.src[n].index = slot::VCC;
-        i.src[n].words = program.wave32 ? 1 : 2;
-        i.src[n++].type = 'm';
-        break;
-      }
-      if (op->flags & Optional)
-        break;
-      return false;
-    }
-    StringRef t = p.operands[at++];
-    if (srcs[k] == 'x')
-      continue;
-    if (srcs[k] == 'k') {
-      Operand constant; // a literal constant may print as a float
-      if (!operand(t, 'k', constant) || constant.kind != Operand::Const)
-        return unknownOperand(t);
-      i.imm = int64_t(constant.value);
-      continue;
-    }
-    // Mixed-precision operands that are f16 have f16's inline constants.
-    char type = (op->flags & NoSelHi) && (i.opSelHi >> k & 1) ? 'h' : srcs[k];
-    if (n == 5 || !operand(t, type, i.src[n]))
-      return unknownOperand(t);
-    if (sdwa && k < 2 && t.contains("sext("))
-      i.lane[2 + k] |= 0x80;
-    ++n;
-  }
   if (at < p.operands.size())
     return unknownOperand(p.operands[at]);
   i.numSrc = uint8_t(n);

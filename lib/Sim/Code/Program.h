@@ -99,6 +99,11 @@ public:
 
 private:
   bool bindParsed(const ParsedInst &p, Inst &i);
+  bool bindResults(const ParsedInst &p, llvm::StringRef types, unsigned &at,
+                   Inst &i);
+  bool bindSources(const ParsedInst &p, llvm::StringRef types, bool sdwa,
+                   unsigned &at, unsigned &n, Inst &i);
+  bool unknownOperand(llvm::StringRef text);
   bool operand(llvm::StringRef text, char type, Operand &o);
   bool registerOperand(llvm::StringRef text, Operand &o);
   void constant(Operand &o, uint64_t value);

@@ -116,7 +116,14 @@ private:
   void prepare(Runner &w);
   bool portFree(const Simd &s, const Op &o, uint64_t t) const;
   uint64_t whenFree(const Simd &s, const Op &o) const;
+  void place(llvm::ArrayRef<GroupTrace> groups, const Residency &where,
+             CycleEstimate &out);
+  void replay();
+  void report(CycleEstimate &out) const;
+  void reportLoop(CycleEstimate &out) const;
   void issue(Runner &w, Simd &s, uint64_t t);
+  uint64_t occupy(Runner &w, Simd &s, const TraceEntry &e, const Op &o,
+                  uint64_t t);
   uint64_t memory(Runner &w, const Op &o, const TraceEntry &e, uint64_t t);
   void arrive(Runner &w, uint64_t t);
   void release(unsigned group, uint64_t t);
@@ -331,29 +338,11 @@ void Replay::finish(Runner &w, uint64_t t) {
   release(w.group, t);
 }
 
-void Replay::issue(Runner &w, Simd &s, uint64_t t) {
-  const TraceEntry &e = (*w.trace)[w.at];
-  const Op &o = op(e.inst);
-  stalls[w.reason] += w.ready - w.next;
-  stalls[OnUnit] += t - w.ready;
-  bool inLoop = e.inst >= w.loop.begin && e.inst <= w.loop.end;
-  if (inLoop && !w.inLoop) {
-    w.inLoop = true;
-    w.entered = t;
-    if (inside++ == 0)
-      since = t;
-  } else if (!inLoop && w.inLoop) {
-    leaveLoop(w, t);
-  }
-  // A loop may have several ways back to its beginning.
-  loopIterations += w.loop && e.inst == w.loop.begin;
-  uint64_t from = w.next, ready = w.ready, arrives = 0;
-  Reason reason = w.reason;
-  w.next = t + o.pause;
-  if (o.priority >= 0)
-    w.priority = o.priority;
-
-  uint64_t done = t + o.latency;
+/// Takes the units that an instruction needs. Returns when the data of a memory
+/// access arrives, else 0.
+uint64_t Replay::occupy(Runner &w, Simd &s, const TraceEntry &e, const Op &o,
+                        uint64_t t) {
+  uint64_t arrives = 0;
   switch (o.port) {
   case Valu:
     s.free[Valu] = t + o.busy;
@@ -370,7 +359,7 @@ void Replay::issue(Runner &w, Simd &s, uint64_t t) {
     s.free[Valu] = t + (chip.isGfx9() ? row.slot : o.busy);
     s.matrixBusy += o.busy;
     s.valuBusy += chip.isGfx9() ? row.slot : 0;
-    if (inLoop)
+    if (w.inLoop)
       loopMatrix += o.busy;
     for (uint16_t r : o.writes)
       if (r < row::Temp)
@@ -413,9 +402,35 @@ void Replay::issue(Runner &w, Simd &s, uint64_t t) {
   default:
     break;
   }
+  return arrives;
+}
+
+void Replay::issue(Runner &w, Simd &s, uint64_t t) {
+  const TraceEntry &e = (*w.trace)[w.at];
+  const Op &o = op(e.inst);
+  stalls[w.reason] += w.ready - w.next;
+  stalls[OnUnit] += t - w.ready;
+  bool inLoop = e.inst >= w.loop.begin && e.inst <= w.loop.end;
+  if (inLoop && !w.inLoop) {
+    w.inLoop = true;
+    w.entered = t;
+    if (inside++ == 0)
+      since = t;
+  } else if (!inLoop && w.inLoop) {
+    leaveLoop(w, t);
+  }
+  // A loop may have several ways back to its beginning.
+  loopIterations += w.loop && e.inst == w.loop.begin;
+  uint64_t from = w.next, ready = w.ready;
+  Reason reason = w.reason;
+  w.next = t + o.pause;
+  if (o.priority >= 0)
+    w.priority = o.priority;
+
+  uint64_t arrives = occupy(w, s, e, o, t);
   if (o.latency)
     for (uint16_t r : o.writes)
-      w.registers[r] = done;
+      w.registers[r] = t + o.latency;
   if (Timeline *to = options.estimate.timeline) {
     const Inst &inst = program.code()[e.inst];
     note({w.group, unsigned(&w - waves.data()), w.simd, from, ready, t, w.next,
@@ -446,8 +461,9 @@ void Replay::issue(Runner &w, Simd &s, uint64_t t) {
 
 //===- the compute unit ---------------------------------------------------===//
 
-void Replay::run(llvm::ArrayRef<GroupTrace> groups, const Residency &where,
-                 CycleEstimate &out) {
+/// Gives the waves to SIMDs.
+void Replay::place(llvm::ArrayRef<GroupTrace> groups, const Residency &where,
+                   CycleEstimate &out) {
   unsigned count = options.estimate.oneWave ? 1 : unsigned(groups.size());
   unsigned perGroup = options.estimate.oneWave ? 1 : where.waves;
   simds.resize(options.estimate.oneWave ? 1 : where.simds);
@@ -477,7 +493,10 @@ void Replay::run(llvm::ArrayRef<GroupTrace> groups, const Residency &where,
     }
   for (Runner &w : waves)
     prepare(w);
+}
 
+/// Issues until every wave has ended.
+void Replay::replay() {
   uint64_t t = 0, alive = waves.size();
   while (alive) {
     for (Simd &s : simds) {
@@ -511,7 +530,25 @@ void Replay::run(llvm::ArrayRef<GroupTrace> groups, const Residency &where,
       break; // waves cut short by the trace's limit wait for each other
     t = std::max(soon, t + row.slot);
   }
+}
 
+void Replay::reportLoop(CycleEstimate &out) const {
+  Loop first =
+      llvm::find_if(waves, [](const Runner &w) { return bool(w.loop); })->loop;
+  out.loopBegin = program.code()[first.begin].address;
+  out.loopEnd = program.code()[first.end].address;
+  out.loopCycles = loopCycles;
+  out.loopIterations = loopIterations;
+  out.loopMatrixShare =
+      loopCycles
+          ? double(loopMatrix) / (double(loopCycles) * double(simds.size()))
+          : 0;
+  out.loopCyclesPerIteration = double(loopWaveTime) / double(loopIterations);
+  out.loopMatrixPerIteration = double(loopMatrix) / double(loopIterations);
+}
+
+/// Fills in how long units were busy and waves waited.
+void Replay::report(CycleEstimate &out) const {
   uint64_t end = 1, total = 0;
   for (const Runner &w : waves) {
     end = std::max(end, w.ended);
@@ -545,21 +582,8 @@ void Replay::run(llvm::ArrayRef<GroupTrace> groups, const Residency &where,
   out.waitBarrier = part(OnBarrier);
   out.waitDependency = part(OnDependency);
   out.waitUnit = part(OnUnit);
-  if (loopIterations) {
-    Loop first = llvm::find_if(waves, [](const Runner &w) {
-                   return bool(w.loop);
-                 })->loop;
-    out.loopBegin = program.code()[first.begin].address;
-    out.loopEnd = program.code()[first.end].address;
-    out.loopCycles = loopCycles;
-    out.loopIterations = loopIterations;
-    out.loopMatrixShare =
-        loopCycles
-            ? double(loopMatrix) / (double(loopCycles) * double(simds.size()))
-            : 0;
-    out.loopCyclesPerIteration = double(loopWaveTime) / double(loopIterations);
-    out.loopMatrixPerIteration = double(loopMatrix) / double(loopIterations);
-  }
+  if (loopIterations)
+    reportLoop(out);
   // Only SIMDs that have waves are asked for the limit.
   double busyArea = double(end) * double(std::max(1u, used));
   std::pair<double, const char *> units[] = {
@@ -581,6 +605,13 @@ void Replay::run(llvm::ArrayRef<GroupTrace> groups, const Residency &where,
   bool busy =
       unit.first >= 0.6 || wait.first < 0.05 || wait.first == out.waitUnit;
   out.bound = busy ? unit.second : wait.second;
+}
+
+void Replay::run(llvm::ArrayRef<GroupTrace> groups, const Residency &where,
+                 CycleEstimate &out) {
+  place(groups, where, out);
+  replay();
+  report(out);
 }
 
 } // namespace

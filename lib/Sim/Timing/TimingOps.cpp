@@ -31,6 +31,48 @@ static void registersOf(const Inst &i, Op &o) {
     add(d, o.writes);
 }
 
+/// The numbers of accesses that a wait leaves in flight.
+static void setWaits(const Inst &i, Op &o) {
+  o.wait = true;
+  uint32_t n = uint32_t(i.imm);
+  auto set = [&](List l, uint32_t left) {
+    o.limit[l] = uint8_t(std::min(left, 255u));
+  };
+  switch (i.param) {
+  case WaitAll:
+    set(Loads, i.waits & 0xff);
+    set(Shared, i.waits >> 16 & 0xff);
+    break;
+  case WaitLoad:
+    set(Loads, n);
+    break;
+  case WaitStore:
+    set(Stores, n);
+    break;
+  case WaitLgkm:
+  case WaitLds:
+    set(Shared, n);
+    break;
+  case WaitSmem:
+    set(Scalars, n);
+    break;
+  case WaitLoadLds:
+    set(Loads, n >> 8 & 63);
+    set(Shared, n & 63);
+    break;
+  case WaitStoreLds:
+    set(Stores, n >> 8 & 63);
+    set(Shared, n & 63);
+    break;
+  case WaitIdle:
+    for (List l : {Loads, Stores, Shared, Scalars})
+      set(l, 0);
+    break;
+  default:
+    break;
+  }
+}
+
 Op greta::sim::timedOp(const Chip &chip, const TimingRow &row, bool wave32,
                        const Inst &i) {
   Op o;
@@ -119,43 +161,6 @@ Op greta::sim::timedOp(const Chip &chip, const TimingRow &row, bool wave32,
   registersOf(i, o);
   if (!i.op || !(i.op->flags & WaitCount))
     return o;
-  o.wait = true;
-  uint32_t n = uint32_t(i.imm);
-  auto set = [&](List l, uint32_t left) {
-    o.limit[l] = uint8_t(std::min(left, 255u));
-  };
-  switch (i.param) {
-  case WaitAll:
-    set(Loads, i.waits & 0xff);
-    set(Shared, i.waits >> 16 & 0xff);
-    break;
-  case WaitLoad:
-    set(Loads, n);
-    break;
-  case WaitStore:
-    set(Stores, n);
-    break;
-  case WaitLgkm:
-  case WaitLds:
-    set(Shared, n);
-    break;
-  case WaitSmem:
-    set(Scalars, n);
-    break;
-  case WaitLoadLds:
-    set(Loads, n >> 8 & 63);
-    set(Shared, n & 63);
-    break;
-  case WaitStoreLds:
-    set(Stores, n >> 8 & 63);
-    set(Shared, n & 63);
-    break;
-  case WaitIdle:
-    for (List l : {Loads, Stores, Shared, Scalars})
-      set(l, 0);
-    break;
-  default:
-    break;
-  }
+  setWaits(i, o);
   return o;
 }

@@ -93,6 +93,8 @@ private:
   // The value of a 32-bit integer constant.
   uint32_t constant(uint32_t Id) const;
   void needCapability(uint32_t Capability, const char *What) const;
+  void checkIntType() const;
+  void checkFloatType() const;
   void checkTypeInstruction();
   void checkMatrixSize() const;
   void checkConstant();
@@ -102,6 +104,7 @@ private:
 
   // ModuleRules.cpp: what the instructions of a function do with their
   // operands.
+  bool checkTypes() const;
   void checkRule();
   void checkArithmetic(uint32_t T) const;
   void checkMemory();

@@ -20,6 +20,75 @@ void ModuleChecker::checkArithmetic(uint32_t T) const {
     needCapability(CapabilityFloat16, "arithmetic of 16 bits");
 }
 
+// The relation of an instruction's types that its row asks for; false: the
+// instruction has rules of its own.
+bool ModuleChecker::checkTypes() const {
+  auto Operand = [&](size_t I) { return typeOf(Operands[I]); };
+  size_t N = Operands.size();
+  switch (Row->Types) {
+  case Rule::FloatArith:
+    need(isFloat(Type), "the result is no number with a point");
+    for (size_t I = 0; I < N; ++I)
+      need(Operand(I) == Type, "an operand of another type");
+    return true;
+  case Rule::BoolArith:
+    need(isBool(Type), "the result is no bool");
+    for (size_t I = 0; I < N; ++I)
+      need(Operand(I) == Type, "an operand of another type");
+    return true;
+  case Rule::IntArith:
+    need(isInt(Type), "the result is no integer");
+    for (size_t I = 0; I < N; ++I)
+      need(isInt(Operand(I)) && sameShape(Operand(I), Type) &&
+               width(Operand(I)) == width(Type),
+           "an operand of another type");
+    return true;
+  case Rule::Shift:
+    need(isInt(Type) && isInt(Operand(0)) && isInt(Operand(1)) &&
+             sameShape(Operand(0), Type) && sameShape(Operand(1), Type) &&
+             width(Operand(0)) == width(Type),
+         "not integers");
+    return true;
+  case Rule::IntCompare:
+    need(isBool(Type) && isInt(Operand(0)) && isInt(Operand(1)) &&
+             width(Operand(0)) == width(Operand(1)) &&
+             sameShape(Operand(0), Type) && sameShape(Operand(1), Type),
+         "not two integers to a bool");
+    return true;
+  case Rule::FloatCompare:
+    need(isBool(Type) && isFloat(Operand(0)) && Operand(0) == Operand(1) &&
+             sameShape(Operand(0), Type),
+         "not two numbers with a point to a bool");
+    return true;
+  case Rule::FloatTest:
+    need(isBool(Type) && isFloat(Operand(0)) && sameShape(Operand(0), Type),
+         "not a number with a point to a bool");
+    return true;
+  case Rule::FloatToInt:
+    need(isInt(Type) && isAnyFloat(Operand(0)) && sameShape(Operand(0), Type),
+         "not a number with a point to an integer");
+    return true;
+  case Rule::IntToFloat:
+    need(isAnyFloat(Type) && isInt(Operand(0)) && sameShape(Operand(0), Type),
+         "not an integer to a number with a point");
+    return true;
+  case Rule::IntToInt:
+    need(isInt(Type) && isInt(Operand(0)) && sameShape(Operand(0), Type) &&
+             width(Operand(0)) != width(Type),
+         "not an integer to one of another width");
+    return true;
+  case Rule::FloatToFloat:
+    need(isAnyFloat(Type) && isAnyFloat(Operand(0)) &&
+             sameShape(Operand(0), Type) &&
+             component(Operand(0)) != component(Type),
+         "not a number with a point to one of another type");
+    return true;
+  case Rule::Own:
+    break;
+  }
+  return false;
+}
+
 void ModuleChecker::checkRule() {
   bool Unsigned = Op == OpUConvert || Op == OpUDiv || Op == OpUMod;
   need(!Unsigned || (isInt(Type) && !parameter(component(Type), 1)),
@@ -28,69 +97,8 @@ void ModuleChecker::checkRule() {
     checkArithmetic(Type);
     checkValueSize();
   }
-  auto Operand = [&](size_t I) { return typeOf(Operands[I]); };
-  size_t N = Operands.size();
-  switch (Row->Types) {
-  case Rule::FloatArith:
-    need(isFloat(Type), "the result is no number with a point");
-    for (size_t I = 0; I < N; ++I)
-      need(Operand(I) == Type, "an operand of another type");
+  if (checkTypes())
     return;
-  case Rule::BoolArith:
-    need(isBool(Type), "the result is no bool");
-    for (size_t I = 0; I < N; ++I)
-      need(Operand(I) == Type, "an operand of another type");
-    return;
-  case Rule::IntArith:
-    need(isInt(Type), "the result is no integer");
-    for (size_t I = 0; I < N; ++I)
-      need(isInt(Operand(I)) && sameShape(Operand(I), Type) &&
-               width(Operand(I)) == width(Type),
-           "an operand of another type");
-    return;
-  case Rule::Shift:
-    need(isInt(Type) && isInt(Operand(0)) && isInt(Operand(1)) &&
-             sameShape(Operand(0), Type) && sameShape(Operand(1), Type) &&
-             width(Operand(0)) == width(Type),
-         "not integers");
-    return;
-  case Rule::IntCompare:
-    need(isBool(Type) && isInt(Operand(0)) && isInt(Operand(1)) &&
-             width(Operand(0)) == width(Operand(1)) &&
-             sameShape(Operand(0), Type) && sameShape(Operand(1), Type),
-         "not two integers to a bool");
-    return;
-  case Rule::FloatCompare:
-    need(isBool(Type) && isFloat(Operand(0)) && Operand(0) == Operand(1) &&
-             sameShape(Operand(0), Type),
-         "not two numbers with a point to a bool");
-    return;
-  case Rule::FloatTest:
-    need(isBool(Type) && isFloat(Operand(0)) && sameShape(Operand(0), Type),
-         "not a number with a point to a bool");
-    return;
-  case Rule::FloatToInt:
-    need(isInt(Type) && isAnyFloat(Operand(0)) && sameShape(Operand(0), Type),
-         "not a number with a point to an integer");
-    return;
-  case Rule::IntToFloat:
-    need(isAnyFloat(Type) && isInt(Operand(0)) && sameShape(Operand(0), Type),
-         "not an integer to a number with a point");
-    return;
-  case Rule::IntToInt:
-    need(isInt(Type) && isInt(Operand(0)) && sameShape(Operand(0), Type) &&
-             width(Operand(0)) != width(Type),
-         "not an integer to one of another width");
-    return;
-  case Rule::FloatToFloat:
-    need(isAnyFloat(Type) && isAnyFloat(Operand(0)) &&
-             sameShape(Operand(0), Type) &&
-             component(Operand(0)) != component(Type),
-         "not a number with a point to one of another type");
-    return;
-  case Rule::Own:
-    break;
-  }
   switch (Op) {
   case OpUndef:
     return checkConstant();

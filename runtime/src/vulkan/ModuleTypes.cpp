@@ -102,6 +102,33 @@ void ModuleChecker::needCapability(uint32_t Capability,
     bad(What, " without capability ", Capability);
 }
 
+void ModuleChecker::checkIntType() const {
+  need(Operands[1] <= 1, "a sign that is neither 0 nor 1");
+  if (Operands[0] == 8 && !Capabilities.count(CapabilityInt8))
+    needCapability(CapabilityStorageBuffer8BitAccess, "8 bits");
+  else if (Operands[0] == 16 && !Capabilities.count(CapabilityInt16))
+    needCapability(CapabilityStorageBuffer16BitAccess, "16 bits");
+  else if (Operands[0] == 64)
+    needCapability(CapabilityInt64, "64 bits");
+  else
+    need(Operands[0] == 8 || Operands[0] == 16 || Operands[0] == 32,
+         "a width other than 8, 16, 32 or 64");
+}
+
+void ModuleChecker::checkFloatType() const {
+  if (Operands.size() == 2) {
+    need(Operands[0] == 16 && Operands[1] == 0, "an unknown encoding");
+    needCapability(CapabilityBFloat16TypeKHR, "bfloat16");
+  } else if (Operands[0] == 16 && !Capabilities.count(CapabilityFloat16)) {
+    needCapability(CapabilityStorageBuffer16BitAccess, "16 bits");
+  } else if (Operands[0] == 64) {
+    needCapability(CapabilityFloat64, "64 bits");
+  } else {
+    need(Operands[0] == 16 || Operands[0] == 32,
+         "a width other than 16, 32 or 64");
+  }
+}
+
 void ModuleChecker::checkTypeInstruction() {
   TypeFacts F;
   auto Holds = [&](uint32_t T) -> const TypeFacts & {
@@ -123,31 +150,12 @@ void ModuleChecker::checkTypeInstruction() {
     F.Laid = false;
     break;
   case OpTypeInt:
-    need(Operands[1] <= 1, "a sign that is neither 0 nor 1");
     F.Size = Operands[0] / 8;
-    if (Operands[0] == 8 && !Capabilities.count(CapabilityInt8))
-      needCapability(CapabilityStorageBuffer8BitAccess, "8 bits");
-    else if (Operands[0] == 16 && !Capabilities.count(CapabilityInt16))
-      needCapability(CapabilityStorageBuffer16BitAccess, "16 bits");
-    else if (Operands[0] == 64)
-      needCapability(CapabilityInt64, "64 bits");
-    else
-      need(Operands[0] == 8 || Operands[0] == 16 || Operands[0] == 32,
-           "a width other than 8, 16, 32 or 64");
+    checkIntType();
     break;
   case OpTypeFloat:
     F.Size = Operands[0] / 8;
-    if (Operands.size() == 2) {
-      need(Operands[0] == 16 && Operands[1] == 0, "an unknown encoding");
-      needCapability(CapabilityBFloat16TypeKHR, "bfloat16");
-    } else if (Operands[0] == 16 && !Capabilities.count(CapabilityFloat16)) {
-      needCapability(CapabilityStorageBuffer16BitAccess, "16 bits");
-    } else if (Operands[0] == 64) {
-      needCapability(CapabilityFloat64, "64 bits");
-    } else {
-      need(Operands[0] == 16 || Operands[0] == 32,
-           "a width other than 16, 32 or 64");
-    }
+    checkFloatType();
     break;
   case OpTypeVector: {
     uint32_t C = code(Operands[0]);

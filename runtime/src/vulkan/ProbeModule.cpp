@@ -60,84 +60,79 @@ public:
   std::vector<uint32_t> Words;
 };
 
-} // namespace
+// The ids of the module's results.
+enum Id : uint32_t {
+  None,
+  Main,
+  TVoid,
+  TMain,
+  TBool,
+  TU32,
+  TElem,
+  TF32,
+  TIn,
+  TOut,
+  TInArray,
+  TOutArray,
+  TArgs,
+  PIn,
+  POut,
+  PArgs,
+  PInArray,
+  POutArray,
+  PU32,
+  PElemFn,
+  PMatrix,
+  TMatrix,
+  Args,
+  Lane,
+  PInput,
+  CUse,
+  CScope,
+  CRows,
+  CCols,
+  CStride,
+  CZero,
+  COne,
+  CLayout,
+  Entry,
+  Matrix,
+  Counter,
+  InAddr,
+  OutAddr,
+  InPtr,
+  PElemIn,
+  Loaded,
+  Length,
+  LengthPtr,
+  LaneValue,
+  LaneBase,
+  Header,
+  Test,
+  Body,
+  Continue,
+  Merge,
+  I0,
+  InRange,
+  InRoom,
+  Go,
+  I1,
+  ElemPtr,
+  Elem,
+  Wide,
+  Value,
+  Word,
+  At,
+  OutPtr,
+  I2,
+  I3,
+  POutU32,
+  PFnU32,
+  Bound
+};
 
-bool canProbe(const std::string &DType) { return find(DType) != nullptr; }
-
-std::vector<uint32_t> probeModule(const ProbeMatrix &M, uint32_t Lanes,
-                                  uint32_t Stride) {
-  const Type &T = *find(M.DType);
-  enum Id : uint32_t {
-    None,
-    Main,
-    TVoid,
-    TMain,
-    TBool,
-    TU32,
-    TElem,
-    TF32,
-    TIn,
-    TOut,
-    TInArray,
-    TOutArray,
-    TArgs,
-    PIn,
-    POut,
-    PArgs,
-    PInArray,
-    POutArray,
-    PU32,
-    PElemFn,
-    PMatrix,
-    TMatrix,
-    Args,
-    Lane,
-    PInput,
-    CUse,
-    CScope,
-    CRows,
-    CCols,
-    CStride,
-    CZero,
-    COne,
-    CLayout,
-    Entry,
-    Matrix,
-    Counter,
-    InAddr,
-    OutAddr,
-    InPtr,
-    PElemIn,
-    Loaded,
-    Length,
-    LengthPtr,
-    LaneValue,
-    LaneBase,
-    Header,
-    Test,
-    Body,
-    Continue,
-    Merge,
-    I0,
-    InRange,
-    InRoom,
-    Go,
-    I1,
-    ElemPtr,
-    Elem,
-    Wide,
-    Value,
-    Word,
-    At,
-    OutPtr,
-    I2,
-    I3,
-    POutU32,
-    PFnU32,
-    Bound
-  };
-  Writer W;
-  W.Words = {MagicNumber, 0x00010600, 0, Bound, 0};
+// Capabilities, entry point and decorations.
+void writeHead(Writer &W, const Type &T, uint32_t Lanes) {
   for (uint32_t C :
        {uint32_t(CapabilityShader), uint32_t(CapabilityGroupNonUniform),
         uint32_t(CapabilityPhysicalStorageBufferAddresses),
@@ -172,19 +167,20 @@ std::vector<uint32_t> probeModule(const ProbeMatrix &M, uint32_t Lanes,
   for (uint32_t S : {TIn, TOut, TArgs})
     W.op(OpMemberDecorate, {S, 0, DecorationOffset, 0});
   W.op(OpMemberDecorate, {TArgs, 1, DecorationOffset, 8});
+}
 
+// Types, constants and variables. `ElemType` is the matrix's element type.
+void writeTypes(Writer &W, const Type &T, uint32_t ElemType,
+                const ProbeMatrix &M, uint32_t Stride) {
   W.op(OpTypeVoid, {TVoid});
   W.op(OpTypeFunction, {TMain, TVoid});
   W.op(OpTypeBool, {TBool});
   W.op(OpTypeInt, {TU32, 32, 0});
-  uint32_t ElemType = TElem;
   if (T.Kind == Type::BFloat)
     W.op(OpTypeFloat, {TElem, 16, 0}); // BFloat16KHR
   else if (T.isFloat())
     W.op(OpTypeFloat, {TElem, T.Bits});
-  else if (T.Kind == Type::Unsigned && T.Bits == 32)
-    ElemType = TU32;
-  else
+  else if (ElemType != TU32)
     W.op(OpTypeInt, {TElem, T.Bits, T.Kind == Type::Signed});
   if (T.isFloat() && T.Bits != 32)
     W.op(OpTypeFloat, {TF32, 32});
@@ -218,7 +214,10 @@ std::vector<uint32_t> probeModule(const ProbeMatrix &M, uint32_t Lanes,
   W.op(OpTypePointer, {PElemFn, StorageClassFunction, ElemType});
   W.op(OpVariable, {PArgs, Args, StorageClassPushConstant});
   W.op(OpVariable, {PInput, Lane, StorageClassInput});
+}
 
+// The function up to the loop: loads the matrix, stores its length.
+void writeLoad(Writer &W) {
   W.op(OpFunction, {TVoid, Main, 0, TMain});
   W.op(OpLabel, {Entry});
   W.op(OpVariable, {PMatrix, Matrix, StorageClassFunction});
@@ -238,6 +237,10 @@ std::vector<uint32_t> probeModule(const ProbeMatrix &M, uint32_t Lanes,
   W.op(OpLoad, {TU32, LaneValue, Lane});
   W.op(OpIMul, {TU32, I2, LaneValue, CStride});
   W.op(OpIAdd, {TU32, LaneBase, I2, COne});
+}
+
+// The loop over a lane's elements, and the function's end.
+void writeLoop(Writer &W, const Type &T, uint32_t ElemType) {
   W.op(OpStore, {Counter, CZero});
   W.op(OpBranch, {Header});
   W.op(OpLabel, {Header});
@@ -277,6 +280,22 @@ std::vector<uint32_t> probeModule(const ProbeMatrix &M, uint32_t Lanes,
   W.op(OpLabel, {Merge});
   W.op(OpReturn, {});
   W.op(OpFunctionEnd, {});
+}
+
+} // namespace
+
+bool canProbe(const std::string &DType) { return find(DType) != nullptr; }
+
+std::vector<uint32_t> probeModule(const ProbeMatrix &M, uint32_t Lanes,
+                                  uint32_t Stride) {
+  const Type &T = *find(M.DType);
+  uint32_t ElemType = T.Kind == Type::Unsigned && T.Bits == 32 ? TU32 : TElem;
+  Writer W;
+  W.Words = {MagicNumber, 0x00010600, 0, Bound, 0};
+  writeHead(W, T, Lanes);
+  writeTypes(W, T, ElemType, M, Stride);
+  writeLoad(W);
+  writeLoop(W, T, ElemType);
   return W.Words;
 }
 
