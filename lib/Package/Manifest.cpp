@@ -270,6 +270,9 @@ static Json functionJson(const CompiledFunction &function, Members &members) {
     one["target"] = variant.row->name.str();
     one["backend"] = getBackendName(variant.row->backend).str();
     one["requires"] = requirements(variant.requires_);
+    // Which of a family's rows is nearest, a device tells by its size.
+    if (variant.row->isVulkan())
+      one["compute_units"] = variant.row->computeUnits;
     std::string stem = spec.name + "." + variant.id;
     setKernels(one, variant, variant, stem, members);
     for (const CompiledRange &range : variant.ranges) {

@@ -272,6 +272,8 @@ public:
   // Whether the variant was tuned for this device, by its target: 2 for its
   // family, 1 for another generation of it.
   virtual unsigned madeFor(const Variant &V) const { return 0; }
+  // Compute units or multiprocessors; 0 where nobody says.
+  virtual uint32_t computeUnits() const { return 0; }
   // The subgroup size that this device takes by itself; 0 where there is none.
   virtual uint32_t defaultSubgroupSize() const { return 0; }
   virtual void describe(nlohmann::json &Out) = 0;

@@ -6,6 +6,7 @@
 #include "Health.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <set>
 
@@ -65,19 +66,29 @@ const Variant &chooseVariant(const std::shared_ptr<Device> &D,
          Forced, "'; it has ", Ids);
   }
   // One made for this family of devices comes first, then one with cooperative
-  // matrices, then a subgroup size that the driver takes by itself; of equals
-  // the first, as variants are listed best first.
+  // matrices, then a subgroup size that the driver takes by itself, then one
+  // that was tuned for a device of nearly as many compute units; of equals the
+  // first, as variants are listed best first.
   const Variant *Best = nullptr;
   auto Rank = [&](const Variant &V) {
     return 4 * D->madeFor(V) + (V.Requires.Coopmat.empty() ? 0 : 2) +
            (V.Requires.SubgroupSize == D->defaultSubgroupSize() ? 1 : 0);
+  };
+  auto Distance = [&, Units = D->computeUnits()](const Variant &V) {
+    return Units && V.ComputeUnits
+               ? std::abs(std::log2(double(V.ComputeUnits) / Units))
+               : 0;
+  };
+  auto IsBetter = [&](const Variant &V, const Variant &Than) {
+    unsigned Own = Rank(V), Other = Rank(Than);
+    return Own > Other || (Own == Other && Distance(V) < Distance(Than));
   };
   std::string Reasons;
   for (const Variant &V : F.Variants) {
     std::string Why = whyNot(D, F, V, NativeCode);
     if (!Why.empty())
       Reasons += concat(Reasons.empty() ? "" : "; ", V.Id, ": ", Why);
-    else if (!Best || Rank(V) > Rank(*Best))
+    else if (!Best || IsBetter(V, *Best))
       Best = &V;
   }
   if (Best)

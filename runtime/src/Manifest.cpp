@@ -391,6 +391,8 @@ Variant variant(const Reader &R, const FunctionDecl &F,
   V.Id = R.at("id").name();
   V.Target = R.at("target").name("_.-$:");
   V.Backend = R.at("backend").oneOf({"hip", "vulkan", "host"});
+  if (R.has("compute_units"))
+    V.ComputeUnits = small(R.at("compute_units"), 1 << 20);
   code(R, F, V, Symbols, Hashes);
   if (V.Backend == "host" && R.has("ranges"))
     R.at("ranges").bad("a host variant has none");

@@ -109,6 +109,7 @@ struct Range;
 struct Variant {
   std::string Id, Target, Backend;
   Requirements Requires;
+  uint32_t ComputeUnits = 0; // that it was tuned for; 0: any
   std::vector<TensorDecl> Temps;
   std::vector<KernelDecl> Kernels;
   std::vector<Range> Ranges; // that have kernels of their own

@@ -139,6 +139,22 @@ def test_each_generation_takes_its_own_variant(tmp_path, driver_parts, mesa, chi
     assert json.loads(ran.stdout)["variant"] == ("vulkan-rdna4-coopmat" if chip == "gfx1201" else "vulkan-rdna3-coopmat")
 
 
+@pytest.mark.parametrize("chip, nearest", [("navi31", "vulkan-rdna3-coopmat"), ("phoenix", "laptop")])
+def test_the_row_of_the_nearest_size_is_taken(tmp_path, driver_parts, chip, nearest):
+    """Two rows of a family differ in what they were tuned for: 96 compute units, and 12."""
+    package = harness.compile_package(tmp_path, "matmul", Product("plain", "nt", "d", 64, 128, 128, "f16", "f16").mlir(TARGET), TARGET)
+
+    def double(manifest):
+        variants = manifest["functions"][0]["variants"]
+        assert variants[0]["compute_units"] == 96
+        variants.append(variants[0] | {"id": "laptop", "target": "vulkan:rdna3-phoenix", "compute_units": 12})
+
+    words = (*launcher(driver_parts, chip), harness.RUN, changed(package, tmp_path / "two.greta", double), "--device=vulkan")
+    ran = harness.tool(*words, "--input=64x128xf16:random:1", "--input=128x128xf16:random:2", "--json")
+    assert ran.returncode == 0, ran.stderr
+    assert json.loads(ran.stdout)["variant"] == nearest
+
+
 def test_a_wrong_layout_is_seen(tmp_path, driver_parts, attention):
     """Two lane bits exchanged: the runtime passes the variant over; without asking, its results are wrong."""
     words = (*launcher(driver_parts, LAPTOP), harness.RUN)

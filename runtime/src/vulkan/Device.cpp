@@ -224,11 +224,14 @@ KernelRef VulkanDevice::loadKernel(const Variant &V, const KernelDecl &K,
 
 unsigned VulkanDevice::madeFor(const Variant &V) const {
   std::string Family = C->Physical.family();
-  if (V.Target == Family)
+  // vulkan:nvidia and vulkan:nvidia-ada are rows of one family.
+  if (V.Target == Family || V.Target.rfind(Family + "-", 0) == 0)
     return 2;
   size_t Vendor = Family.find_last_not_of("0123456789") + 1;
   return Vendor && V.Target.compare(0, Vendor, Family, 0, Vendor) == 0;
 }
+
+uint32_t VulkanDevice::computeUnits() const { return C->Physical.ComputeUnits; }
 
 uint32_t VulkanDevice::defaultSubgroupSize() const {
   return C->Physical.V11.subgroupSize;

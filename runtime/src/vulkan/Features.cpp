@@ -149,6 +149,28 @@ bool deniedByUser(const std::string &Device, bool Coopmat) {
   return false;
 }
 
+// Compute units or multiprocessors, where an extension of the vendor has them.
+uint32_t computeUnits(const Instance &I, VkPhysicalDevice Handle,
+                      const std::vector<VkExtensionProperties> &Extensions) {
+  auto Has = [&](const char *Name) {
+    return std::any_of(
+        Extensions.begin(), Extensions.end(),
+        [&](const auto &E) { return !strcmp(E.extensionName, Name); });
+  };
+  VkPhysicalDeviceShaderCoreProperties2AMD Cores{
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_CORE_PROPERTIES_2_AMD};
+  VkPhysicalDeviceShaderSMBuiltinsPropertiesNV Multiprocessors{
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_SM_BUILTINS_PROPERTIES_NV};
+  VkPhysicalDeviceProperties2 Props{
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2};
+  if (Has(VK_AMD_SHADER_CORE_PROPERTIES_2_EXTENSION_NAME))
+    Props.pNext = &Cores;
+  else if (Has(VK_NV_SHADER_SM_BUILTINS_EXTENSION_NAME))
+    Props.pNext = &Multiprocessors;
+  I.GetPhysicalDeviceProperties2(Handle, &Props);
+  return Cores.activeComputeUnitCount + Multiprocessors.shaderSMCount;
+}
+
 PhysicalDevice query(const Instance &I, VkPhysicalDevice Handle) {
   PhysicalDevice P;
   P.Handle = Handle;
@@ -190,6 +212,8 @@ PhysicalDevice query(const Instance &I, VkPhysicalDevice Handle) {
     for (const VkExtensionProperties &E : All)
       if (!strcmp(E.extensionName, Used))
         P.Extensions.insert(Used);
+
+  P.ComputeUnits = computeUnits(I, Handle, All);
 
   if (P.Extensions.count("VK_EXT_external_memory_host")) {
     Props.pNext = &P.HostImport;
@@ -387,6 +411,8 @@ void PhysicalDevice::describe(nlohmann::json &Out) const {
                           {"max", V13.maxSubgroupSize}};
   Out["subgroup_ops"] = subgroupOps(V11.subgroupSupportedOperations);
   Out["shared_bytes"] = Props.limits.maxComputeSharedMemorySize;
+  if (ComputeUnits)
+    Out["compute_units"] = ComputeUnits;
   Out["features"] = Features;
   Out["coopmat"] = nlohmann::json::array();
   for (const CoopShape &C : Coopmat)

@@ -42,6 +42,7 @@ struct PhysicalDevice {
   std::set<std::string> Features;   // supported, by Vulkan's member names
   std::vector<CoopShape> Coopmat;   // subgroup scope
   bool CoopmatDenied = false;
+  uint32_t ComputeUnits = 0; // 0: the driver does not say
 
   // Leaves what was enabled on an application's device.
   void restrict(const std::set<std::string> &EnabledFeatures,

@@ -167,6 +167,7 @@ TEST(Package, RefusesEachBadValue) {
       {"/functions/0/variants/0/requires/subgroup_size", "24", "power of two"},
       {"/functions/0/variants/0/requires/subgroup_size", "0", "subgroup_size"},
       {"/functions/0/variants/2/requires", "{}", "arch"},
+      {"/functions/0/variants/0/compute_units", "0", "compute_units"},
       {"/functions/0/variants/0/kernels", "[]", "kernels"},
       {"/functions/0/variants/0/kernels/0/file", "\"objects/../x\"",
        "objects/<name>"},
