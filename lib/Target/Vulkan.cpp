@@ -8,6 +8,7 @@
 //     counted by how many one-wave workgroups run at once, layouts read with an
 //     iota kernel
 //   RADV: Mesa 25.0.7, radv_physical_device.c, and its null device
+//   ANV: Mesa 25.0.7, src/intel/dev and src/intel/vulkan; nobody ran this row
 //   executed: what RADV makes of the runtime's layout probe
 //     (runtime/src/vulkan/ProbeModule.cpp), run in the simulator: of 25.0.7 for
 //     gfx1103, of 26.1.6 for gfx1100 and gfx1201; no such GPU was at hand
@@ -103,6 +104,16 @@ static const MatrixInstruction matrixRdna4[] = {
     ofRdna4("f16", "f32", 16), ofRdna4("f16", "f16", 16),
     ofRdna4("bf16", "f32", 16), ofRdna4("i8", "i32", 8)};
 
+// Intel's Xe2: DPAS of 8 rows by 16 columns, a depth of 8 words. Nobody has
+// read the layouts. Cycles of one of a core's eight matrix units, from the
+// B580's 233 trillion operations a second of i8.
+static MatrixInstruction ofXe2(unsigned k, StringRef in, StringRef acc) {
+  return {"coopmat", 8, 16, k, 1, in, in, acc, 16, {}, {}, {}};
+}
+static const MatrixInstruction matrixXe2[] = {
+    ofXe2(16, "f16", "f32"), ofXe2(16, "f16", "f16"), ofXe2(16, "bf16", "f32"),
+    ofXe2(32, "i8", "i32")};
+
 //===----------------------------------------------------------------------===//
 // Features and capabilities
 //===----------------------------------------------------------------------===//
@@ -159,6 +170,7 @@ static constexpr StringRef subgroupCapabilities[] = {
     "BFloat16CooperativeMatrixKHR"};
 
 static constexpr StringRef namesNvidia[] = {"vulkan:h200"};
+static constexpr StringRef namesIntel[] = {"vulkan:xe2", "vulkan:b580"};
 static constexpr StringRef namesWave64[] = {"vulkan:amd64"};
 static constexpr StringRef namesLavapipe[] = {"vulkan:llvmpipe"};
 
@@ -335,6 +347,10 @@ static const TargetRow rows[] = {
     family("vulkan:rdna4", {}, 32, 1024, 65536, 65536, {256, 1536, 24},
            {64, 2, 16, 2970, 640}, matrixRdna4,
            "RADV gfx1201; executed; the row gfx1201", tilesOfRadv()),
+    // A lane has the 128 registers that each of a unit's eight threads has.
+    family("vulkan:intel", namesIntel, 16, 1024, 49152, 131072,
+           {128, 1024, 128}, {20, 8, 8, 2670, 456}, matrixXe2,
+           "Arc B580: Intel's product page; ANV", tilesOfDriver()),
     family("vulkan:wave64", namesWave64, 64, 1024, 32768, 65536, {256, 512, 8},
            {64, 4, 8, 1500, 500}, {},
            "GCN and CDNA through Vulkan: RADV, the row gfx90a",

@@ -391,6 +391,8 @@ std::string PhysicalDevice::family() const {
   case 0x1002: // RDNA 4's matrix units are the first with floats of 8 bits
     return Extensions.count("VK_EXT_shader_float8") ? "vulkan:rdna4"
                                                     : "vulkan:rdna3";
+  case 0x8086:
+    return "vulkan:intel";
   case VK_VENDOR_ID_MESA:
     return "vulkan:lavapipe";
   default:
