@@ -134,9 +134,9 @@ def Greta_MatmulOp : Greta_Op<"matmul"> {
     of 8 bits (f8E4M3FN and f8E5M2, which may be mixed, f8E4M3FNUZ and f8E5M2FNUZ likewise) accumulate in f32, rounded once to a result of f32,
     f16 or bf16.
 
-    With `precision = "bf16x3"` a product of f32 is that of three products of bf16: each operand is `hi + lo`, both rounded to bf16, and
-    `hi * hi + hi * lo + lo * hi` is summed in f32. An operand keeps 16 bits of its mantissa so; what is lost is below 2^-15 of |a| |b|.
-    A target whose matrix instructions take bf16 uses them; elsewhere the product is that of f32.
+    With `precision = "bf16x3"` a product of f32 may be three of bf16: each operand is `hi + lo`, its number in bf16 and what is left, cut off, and
+    `hi * hi + hi * lo + lo * hi` is summed in f32. A product is off by less than 2^-13 of |a| |b|, to either side; an operand that is infinite, or too large for bf16, gives NaN. Targets whose matrix
+    instructions take bf16 use them where the GEMM is no skinny one; elsewhere the products are those of f32, which is the definition.
 
     `offsets` is what `greta-fuse` makes of `greta.grouped_matmul`, whose `b` may then be of rank 2, group below group.
 

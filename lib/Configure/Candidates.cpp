@@ -45,6 +45,8 @@ static std::string nameOf(MatmulOp matmul) {
   os << (matmul.getOffsets() ? "grouped matmul " : "matmul ") << a;
   if (a != b)
     os << " " << b;
+  if (matmul.getPrecision())
+    os << " by " << *matmul.getPrecision();
   os << " " << (matmul.getTransposeA() ? "t" : "n")
      << (matmul.getTransposeB() ? "t" : "n") << " -> " << stored;
   if (!others.empty())

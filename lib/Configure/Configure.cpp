@@ -231,7 +231,18 @@ static LogicalResult configure(KernelOp kernel, const Limits &limits,
   KernelConfig config;
   config.waveSize = limits.wave;
   config.gridLimit = limits.row.isVulkan() ? vulkanGridLimit : 0;
-  auto setConfig = [&] { kernel.setConfigAttr(toAttribute(context, config)); };
+  // What multiplies in three parts says so, others do not.
+  for (const Space &space : *spaces)
+    for (MatmulOp gemm : space.gemms())
+      if (!isInThree(gemm, limits))
+        gemm.removePrecisionAttr();
+  auto setConfig = [&] {
+    for (auto [space, chosen] : llvm::zip(*spaces, config.spaces))
+      for (MatmulOp gemm : space.gemms())
+        if (!chosen.matrix)
+          gemm.removePrecisionAttr();
+    kernel.setConfigAttr(toAttribute(context, config));
+  };
   for (const Space &space : *spaces) {
     for (unsigned group = 0; group < space.groups.size(); ++group)
       if (constantOf(space.rows(group, context)).value_or(0) > maxExtent)

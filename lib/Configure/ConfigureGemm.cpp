@@ -15,8 +15,23 @@
 using namespace mlir;
 using namespace greta;
 
+static SmallVector<const MatrixInstruction *>
+instructionsOfThree(MatmulOp matmul, const Limits &limits) {
+  if (!matmul.getPrecision())
+    return {};
+  Type bf16 = BFloat16Type::get(matmul.getContext());
+  return instructionsFor(bf16, bf16, limits.matrix, limits.row,
+                         /*inRegisters=*/true);
+}
+
+bool greta::isInThree(MatmulOp matmul, const Limits &limits) {
+  return !instructionsOfThree(matmul, limits).empty();
+}
+
 SmallVector<const MatrixInstruction *>
 greta::instructionsFor(MatmulOp matmul, const Limits &limits) {
+  if (isInThree(matmul, limits))
+    return instructionsOfThree(matmul, limits);
   return instructionsFor(matmul.getA().getType().getElementType(),
                          matmul.getB().getType().getElementType(),
                          limits.matrix, limits.row, /*inRegisters=*/true);
@@ -301,6 +316,8 @@ Problem greta::problemOf(const Space &space) {
   problem.rowOfB = rowOf(matmul.getB());
   problem.group = groupOfWeights(space);
   problem.grouped = bool(matmul.getOffsets());
+  // Both parts of a number take as much room as it does.
+  problem.products = matmul.getPrecision() ? 3 : 1;
   matmul->getBlock()->walk([&](DequantOp dequant) {
     problem.hasZeros |= dequant.getZeros() != nullptr;
   });
@@ -311,9 +328,12 @@ Problem greta::problemOf(const Space &space) {
     problem.loaded[number] =
         loadedBits(operand, cast<RankedTensorType>(operand.getType()), seen);
   }
-  problem.stored = llvm::all_of(space.gemms(), [](MatmulOp gemm) {
-    return isa<BlockArgument>(gemm.getA()) && isa<BlockArgument>(gemm.getB());
-  });
+  problem.stored =
+      problem.products == 1 && llvm::all_of(space.gemms(), [](MatmulOp gemm) {
+        return isa<BlockArgument>(gemm.getA()) &&
+               isa<BlockArgument>(gemm.getB());
+      });
+  problem.parts &= problem.products == 1;
   return problem;
 }
 

@@ -33,6 +33,7 @@ struct Problem {
   int64_t group = 0; // packed weights that share a scale; 0: none are packed
   bool hasZeros = false;          // they also share a zero that is loaded
   int64_t rowOfA = 0, rowOfB = 0; // elements between rows in memory
+  int64_t products = 1;           // dots of a block; three of bf16x3
   bool grouped = false;           // rows are in groups, each with a B
 };
 
@@ -96,6 +97,9 @@ private:
 /// only drivers can load operands.
 llvm::SmallVector<const MatrixInstruction *>
 instructionsFor(MatmulOp matmul, const Limits &limits);
+
+/// Whether a GEMM's products of f32 become three of bf16.
+bool isInThree(MatmulOp matmul, const Limits &limits);
 
 Problem problemOf(const Space &space);
 

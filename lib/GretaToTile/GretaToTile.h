@@ -322,6 +322,7 @@ private:
 
   // GEMMs in tiles (GretaToTileGemm.cpp).
   mlir::Value computeMatmul(MatmulOp op);
+  std::pair<mlir::Value, mlir::Value> inParts(mlir::Value block);
   llvm::SmallVector<mlir::Value> computeLoop();
   /// This workgroup's blocks along K of a GEMM.
   struct DepthRange {

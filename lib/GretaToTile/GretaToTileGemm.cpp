@@ -157,6 +157,27 @@ SpaceEmitter::DepthRange SpaceEmitter::depthRange(AffineExpr depth,
   return {begin, least(rest, i32(b, each))};
 }
 
+/// A block of f32 as the sum of two of bf16: its rounded upper half, and the
+/// upper half of what is left, whose sign may be either. (Conversions that keep
+/// every NaN are four times as many instructions where the target has none; a
+/// NaN is one in the second part here.)
+std::pair<Value, Value> SpaceEmitter::inParts(Value whole) {
+  auto bitsOf = [&](Value v) -> Value {
+    return arith::BitcastOp::create(b, block(shapeOf(v), b.getI32Type()), v);
+  };
+  auto upperHalf = [&](Value bits) -> Value {
+    auto type = cast<RankedTensorType>(bits.getType());
+    bits = arith::ShRUIOp::create(b, bits, constant(type, 16));
+    bits = arith::TruncIOp::create(b, type.clone(b.getI16Type()), bits);
+    return arith::BitcastOp::create(b, type.clone(b.getBF16Type()), bits);
+  };
+  Value bits = bitsOf(whole);
+  auto type = cast<RankedTensorType>(bits.getType());
+  bits = both(add(bits, constant(type, 0x8000)), constant(type, -0x10000));
+  Value high = arith::BitcastOp::create(b, whole.getType(), bits);
+  return {upperHalf(bits), upperHalf(bitsOf(fsub(whole, high)))};
+}
+
 /// The GEMM in the accumulators' type; the first one asked for brings all.
 Value SpaceEmitter::computeMatmul(MatmulOp op) {
   auto compute = [&] { return config.run ? computeSkinny() : computeLoop(); };
@@ -237,6 +258,14 @@ SmallVector<Value> SpaceEmitter::computeLoop() {
   Value left = isComputedA ? emitBlock(operandA, op.getA())
                            : loadMatrix(op.getA(), op.getTransposeA(), row, k,
                                         /*isB=*/false);
+  auto multiply = [&](Value left, Value right, Value sum) -> Value {
+    return tile::DotOp::create(b, type, left, right, sum, config.matrix);
+  };
+  // By bf16x3, the small products first.
+  bool inThree = bool(op.getPrecision());
+  std::pair<Value, Value> leftParts;
+  if (inThree)
+    leftParts = inParts(left);
   SmallVector<Value> next;
   for (auto [each, sum] : llvm::zip(gemms, gemm.getRegionIterArgs())) {
     Value right;
@@ -249,8 +278,14 @@ SmallVector<Value> SpaceEmitter::computeLoop() {
     }
     if (parts > 1)
       right = reshape(right, {parts, config.depth / parts, shapeOf(right)[1]});
-    next.push_back(
-        tile::DotOp::create(b, type, left, right, sum, config.matrix));
+    if (!inThree) {
+      next.push_back(multiply(left, right, sum));
+      continue;
+    }
+    auto [high, low] = inParts(right);
+    Value part = multiply(leftParts.second, high, sum);
+    part = multiply(leftParts.first, low, part);
+    next.push_back(multiply(leftParts.first, high, part));
   }
   if (norm) {
     exchange(operandA);

@@ -49,6 +49,8 @@ LIMITS = {
     "layer norm": Limit(f32=96),  # rows of mean 16 times their deviation: what the mean is off by is as much more of the result
     "chain": Limit(**CHAIN),
     "gemm": Limit(**GEMM),
+    "bf16x3": Limit(f32=256, f32_per_root=1),  # products are off by 2^-17 or so, up and down
+    "bf16x3, row op": Limit(f32=512, f32_per_root=2),  # the errors of both factors add up
     "gemm chain": Limit(**CHAIN, **GEMM),
     "gemm, row op": Limit(**CHAIN, f32=18, f32_per_root=1),  # the errors of both in f32 add up
     # Each weight is rounded before it is multiplied, with the maximum that is known by then: about as much again as the result's own rounding.

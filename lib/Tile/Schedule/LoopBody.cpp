@@ -293,15 +293,26 @@ void LoopBody::Analysis::separateFixed() {
 }
 
 bool LoopBody::Analysis::isGemm() {
-  if (body.dots.size() != body.carried.size())
-    return false;
-  for (auto [dot, place] : llvm::zip(body.dots, body.carried)) {
-    BlockArgument acc = loop.getRegionIterArg(place);
-    if (dot.getAcc() != acc || !acc.hasOneUse() || !dot->hasOneUse() ||
-        loop.getTiedLoopYieldedValue(acc)->get() != dot.getResult() ||
-        !body.isLoaded(dot, 0) || !body.isLoaded(dot, 1))
+  llvm::DenseMap<Operation *, unsigned> sums;
+  for (auto [i, place] : llvm::enumerate(body.carried)) {
+    BlockArgument carried = loop.getRegionIterArg(place);
+    Value yielded = loop.getTiedLoopYieldedValue(carried)->get();
+    Value acc = carried;
+    while (acc.hasOneUse() && acc != yielded) {
+      auto dot = dyn_cast<DotOp>(*acc.user_begin());
+      if (!dot || dot.getAcc() != acc || !body.isLoaded(dot, 0) ||
+          !body.isLoaded(dot, 1))
+        return false;
+      sums[dot] = i;
+      acc = dot.getResult();
+    }
+    if (acc == carried || acc != yielded || !acc.hasOneUse())
       return false;
   }
+  if (sums.size() != body.dots.size())
+    return false;
+  for (DotOp dot : body.dots)
+    body.sumOfDot.push_back(sums.at(dot));
   return llvm::all_of(
              body.compute,
              [&](Operation *op) { return !hasBlocks(op) || isa<DotOp>(op); }) &&

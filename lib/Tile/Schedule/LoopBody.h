@@ -59,9 +59,10 @@ struct LoopBody {
   /// Everything else, in order.
   llvm::SmallVector<mlir::Operation *> compute;
   /// The body multiplies loaded operands of one depth into carried
-  /// accumulators, dot i into the one carried at `carried[i]`, and does nothing
-  /// else.
+  /// accumulators, dot i into the one carried at `carried[sumOfDot[i]]`, one
+  /// after another where several have the same, and does nothing else.
   bool isGemm = false;
+  llvm::SmallVector<unsigned> sumOfDot;
 
 private:
   class Analysis;

@@ -206,13 +206,15 @@ Parts LoopPipeliner::emitReads(ArrayRef<DotOp> dots, Value stage, Value at,
 SmallVector<Value> LoopPipeliner::emitDots(ArrayRef<DotOp> dots,
                                            const Parts &parts,
                                            ValueRange accumulators) {
-  SmallVector<Value> sums;
+  SmallVector<Value> sums(accumulators);
   auto partOf = [&](DotOp dot, unsigned side) {
     return parts[&body.operandOf(dot, side) - body.operands.begin()];
   };
-  for (auto [dot, acc] : llvm::zip(SmallVector<DotOp>(dots), accumulators))
-    sums.push_back(DotOp::create(b, acc.getType(), partOf(dot, 0),
-                                 partOf(dot, 1), acc, dot.getMatrixAttr()));
+  for (auto [i, dot] : llvm::enumerate(SmallVector<DotOp>(dots))) {
+    Value &acc = sums[body.isGemm ? body.sumOfDot[i] : i];
+    acc = DotOp::create(b, acc.getType(), partOf(dot, 0), partOf(dot, 1), acc,
+                        dot.getMatrixAttr());
+  }
   return sums;
 }
 
