@@ -69,6 +69,9 @@ llvm::SmallVector<KernelOp> separateSpaces(KernelOp kernel);
 /// known: two on gfx11, else one.
 int64_t copiesInLanes(const MatrixInstruction &mi);
 
+/// Queries that attention takes as few: loading keys is what they wait for.
+constexpr int64_t mostFewQueries = 16;
+
 /// The block program of an op that has its kernel to itself.
 mlir::FailureOr<KernelConfig> chooseAlone(const Space &space,
                                           const Limits &limits);

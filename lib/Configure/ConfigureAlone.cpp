@@ -134,11 +134,12 @@ static KernelConfig chooseAttention(const Space &space, const Limits &limits) {
   int64_t shared = type.getDimSize(1) / keys.getDimSize(isPaged ? 2 : 1);
   Type element = type.getElementType();
   // Few queries: heads that read the same keys together.
-  bool isFew = !type.isDynamicDim(2) && type.getDimSize(2) <= 16;
+  int64_t count = expectedQueries(space.alone);
+  bool isFew = !ShapedType::isDynamic(count) && count <= mostFewQueries;
   int64_t heads = isFew ? llvm::PowerOf2Ceil(shared) : 1;
   int64_t rowsOfFew = heads;
   if (isFew) // there may be none
-    rowsOfFew *= llvm::PowerOf2Ceil(std::max<int64_t>(1, type.getDimSize(2)));
+    rowsOfFew *= llvm::PowerOf2Ceil(std::max<int64_t>(1, count));
   bool isSmall = isFew && rowsOfFew <= 8;
   auto [leastRows, copies, isLoadedWhole] =
       instructionOf(element, size, limits, /*inRegisters=*/isSmall);

@@ -1,20 +1,17 @@
 //===- RowRanges.cpp - kernels for ranges of a dynamic M ------------------===//
 //
-// In: a function with GEMMs of a dynamic M, a target row. Out: the ranges of M
-// for which the model has kernels that are faster than those for any M.
+// In: a function with GEMMs or attention of a dynamic M, a target row. Out: the
+// ranges of M for which the model has kernels that are faster than those for
+// any M.
 //
 // The function is fused and its GEMMs are configured as if M were 1, 2, 4, ..,
 // and as without knowledge of M. Each set of choices has a time at each M of
 // that list. From the largest M down the set that serves the longest run of the
-// list takes it, those for any M first, as they need no range:
-//
-//   those for any M        where a range would bring little, `ofAny` and
-//   `launch` chosen for an M        up to this M, if they are as fast as what
-//   is chosen
-//                          for the M they serve: exactly where that is a power
-//                          of eight, `between` elsewhere
-//
-// So M = 1, 8, 64 and 512 run as if they were in the type, and a GEMM has few
+// list takes it. The set for any M comes first, as it needs no range: it serves
+// an M where a range would bring little (`ofAny`, `launch`). A set chosen for
+// an M serves this M and smaller ones, if it is as fast as what is chosen for
+// them: exactly where they are powers of eight, within `between` elsewhere. So
+// M = 1, 8, 64 and 512 run as if they were in the type, and a GEMM has few
 // ranges where memory is what it waits for.
 //
 //===----------------------------------------------------------------------===//
@@ -55,36 +52,54 @@ static AffineExpr rowsOf(MatmulOp matmul, ShapeAnalysis &shapes) {
   return rows;
 }
 
+/// Queries of a head. Where there are as many keys, as in a prompt, few of them
+/// are no work.
+static AffineExpr queriesOf(Operation *attention, ShapeAnalysis &shapes) {
+  AffineMap queries = shapes.shapeOf(attention->getOperand(0));
+  AffineMap keys = shapes.shapeOf(attention->getOperand(1));
+  if (!queries || !keys)
+    return AffineExpr();
+  AffineExpr count = queries.getResult(hasTokensFirst(attention) ? 1 : 2);
+  bool isPrompt = isa<AttentionOp>(attention) && keys.getResult(2) == count;
+  return isPrompt ? AffineExpr() : count;
+}
+
 DynamicRows DynamicRows::of(func::FuncOp function, const TargetRow &row) {
   ShapeAnalysis shapes(function);
   DynamicRows found;
   if (failed(shapes.run()))
     return found;
-  function.walk([&](MatmulOp matmul) {
-    AffineExpr own = rowsOf(matmul, shapes);
-    FailureOr<DictionaryAttr> asked = configFor(matmul, row);
-    if (!own || constantOf(own) || failed(asked) || *asked)
+  function.walk([&](Operation *op) {
+    AffineExpr own;
+    if (auto matmul = dyn_cast<MatmulOp>(op))
+      own = rowsOf(matmul, shapes);
+    else if (isa<AttentionOp, PagedAttentionOp>(op))
+      own = queriesOf(op, shapes);
+    if (!own || constantOf(own))
+      return;
+    FailureOr<DictionaryAttr> asked = configFor(op, row);
+    if (failed(asked) || *asked)
       return;
     if (!found.extent)
       found.extent = own;
     if (own == found.extent)
-      found.gemms.push_back(matmul);
+      found.ops.push_back(op);
   });
   return found;
 }
 
 void DynamicRows::expect(int64_t rows) const {
-  for (Operation *gemm : gemms)
-    gemm->setAttr(rowsName, Builder(gemm).getI64IntegerAttr(rows));
+  for (Operation *op : ops)
+    op->setAttr(rowsName, Builder(op).getI64IntegerAttr(rows));
 }
 
 /// What `greta.ranges` asks for; none: nothing.
 static FailureOr<std::optional<SmallVector<RowRange>>>
 askedRanges(const DynamicRows &dynamic) {
   Attribute asked;
-  for (Operation *gemm : dynamic.gemms)
+  for (Operation *op : dynamic.ops)
     if (!asked)
-      asked = gemm->getAttr(rangesName);
+      asked = op->getAttr(rangesName);
   if (!asked)
     return std::optional<SmallVector<RowRange>>();
   SmallVector<RowRange> ranges;
@@ -99,7 +114,7 @@ askedRanges(const DynamicRows &dynamic) {
     ranges.push_back({least, end.getInt(), end.getInt()});
   }
   if (!list)
-    return dynamic.gemms.front()->emitOpError("has a '")
+    return dynamic.ops.front()->emitOpError("has a '")
            << rangesName
            << "' that is no ascending list of numbers of rows, [1, 8, 64] say";
   return std::optional(std::move(ranges));
@@ -114,6 +129,12 @@ struct Chosen {
 
 /// The choices for all GEMMs with the M in question.
 using Choices = SmallVector<Chosen>;
+
+/// Attention has no model: one query, few, and all others have kernels of their
+/// own.
+int kindOfQueries(int64_t count) {
+  return count <= 1 ? 0 : count <= mostFewQueries ? 1 : 2;
+}
 
 class Planner {
 public:
@@ -210,7 +231,12 @@ greta::chooseRowRanges(ModuleOp module, const TargetRow &row, bool matrix,
     if (rows)
       list.push_back(rows);
   }
+  bool hasAttention =
+      llvm::any_of(dynamic.ops, [](Operation *op) { return isAlone(op); });
   auto serves = [&](size_t set, size_t at) {
+    if (hasAttention && kindOfQueries(set ? list[set - 1] : INT64_MAX) !=
+                            kindOfQueries(list[at]))
+      return false;
     // Fewer rows than a set is for only leave its tiles empty.
     if (set && list[set - 1] < list[at])
       return false;

@@ -82,6 +82,17 @@ int64_t greta::rowsOfGroup(MatmulOp matmul) {
   return 4 * rows <= groups ? 1 : llvm::PowerOf2Ceil(expected);
 }
 
+/// What `greta.rows` says.
+static int64_t rowsSaidOf(Operation *op) {
+  auto rows = op->getAttrOfType<IntegerAttr>(rowsName);
+  return rows ? rows.getInt() : ShapedType::kDynamic;
+}
+
+int64_t greta::expectedQueries(Operation *attention) {
+  int64_t count = queryTypeOf(attention).getDimSize(2);
+  return ShapedType::isDynamic(count) ? rowsSaidOf(attention) : count;
+}
+
 int64_t greta::expectedRows(MatmulOp matmul) {
   SmallVector<int64_t> extents = {
       matmul.getA().getType().getDimSize(matmul.dimM())};
@@ -91,8 +102,7 @@ int64_t greta::expectedRows(MatmulOp matmul) {
         extents, matmul.getType().getShape().take_front(matmul.getBatchRank()));
   if (!ShapedType::isDynamicShape(extents))
     return ShapedType::getNumElements(extents);
-  auto rows = matmul->getAttrOfType<IntegerAttr>(rowsName);
-  return rows ? rows.getInt() : ShapedType::kDynamic;
+  return rowsSaidOf(matmul);
 }
 
 bool greta::isSkinny(MatmulOp matmul) {

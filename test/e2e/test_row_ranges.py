@@ -51,6 +51,12 @@ FUNCTIONS = {
             f"%r = arith.addf %2, %a : tensor<{X}>",
         ],
     ),
+    # Queries beside a cache of keys: few of them take kernels of their own.
+    "attention": (
+        ["2x4x?x32xf16", "2x2x50x32xf16", "2x2x50x32xf16"],
+        "2x4x?x32xf16",
+        [f"%r = greta.attention %a, %b, %c {{causal, greta.ranges = [{', '.join(map(str, ENDS))}]}} : tensor<2x4x?x32xf16>, tensor<2x2x50x32xf16>, tensor<2x2x50x32xf16> -> tensor<2x4x?x32xf16>"],
+    ),
     "batch": ([f"?x?x{K}xf16", W], f"?x?x{N}xf16", [gemm(f"?x?x{K}xf16", W, f"?x?x{N}xf16")]),
 }
 

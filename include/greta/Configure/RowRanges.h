@@ -1,10 +1,10 @@
 //===- RowRanges.h - kernels for ranges of a dynamic M ----------*- C++ -*-===//
 //
 // A GEMM with a dynamic M has kernels that compute any number of rows, chosen
-// for a guess. Where the model says that others are faster for few rows, or for
-// many, the function is compiled for such ranges, too: with the attribute
-// `greta.rows` on its GEMMs, the largest M of the range. The runtime takes what
-// fits the values of a launch.
+// for a guess, and so has attention with a dynamic number of queries. Where the
+// model says that others are faster for few rows, the function is compiled for
+// such ranges, too: with the attribute `greta.rows` on these ops, the largest M
+// of the range. The runtime takes what fits the values of a launch.
 //
 //===----------------------------------------------------------------------===//
 #ifndef GRETA_CONFIGURE_ROWRANGES_H
@@ -19,17 +19,18 @@ namespace greta {
 
 struct TuningDatabase;
 
-/// On a GEMM whose M is dynamic: the M, ascending, up to each of which it has
+/// On an op whose M is dynamic: the M, ascending, up to each of which it has
 /// kernels of their own, in place of the ranges that the model chooses.
 constexpr llvm::StringLiteral rangesName = "greta.ranges";
 
-/// GEMMs with one dynamic M.
+/// GEMMs and attentions with one dynamic M: rows, or queries.
 struct DynamicRows {
-  mlir::AffineExpr extent; // M over the function's symbols; null: no GEMMs
-  llvm::SmallVector<mlir::Operation *> gemms;
+  mlir::AffineExpr
+      extent; // M over the function's symbols; null: there are none
+  llvm::SmallVector<mlir::Operation *> ops;
 
-  /// Those with the M of the function's first GEMM that has a dynamic one and
-  /// no `greta.config` for the row.
+  /// Those with the M of the function's first one that has a dynamic M and no
+  /// `greta.config` for the row.
   static DynamicRows of(mlir::func::FuncOp function, const TargetRow &row);
   /// Sets their `greta.rows`.
   void expect(int64_t rows) const;

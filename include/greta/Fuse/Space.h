@@ -65,6 +65,10 @@ bool isOfKeys(mlir::Operation *op);
 /// are [B, S, H, D] in memory. Its space is [B, H, S, D] always, and so is the
 /// type of queries that is given here.
 bool hasTokensFirst(mlir::Operation *op);
+
+/// Queries of an attention for each head; where that is dynamic what
+/// `greta.rows` says, else ShapedType::kDynamic.
+int64_t expectedQueries(mlir::Operation *attention);
 mlir::RankedTensorType queryTypeOf(mlir::Operation *attention);
 
 /// Whether an attention's scales of keys, or of values, may differ from key to
@@ -76,8 +80,8 @@ bool differByKey(mlir::Operation *attention, mlir::Value scales);
 /// of rows is dynamic, or there are no groups.
 int64_t rowsOfGroup(MatmulOp matmul);
 
-/// On a GEMM whose M is dynamic: for how many rows its kernel is chosen. It
-/// computes any number of them.
+/// On a GEMM whose M is dynamic, or an attention with a dynamic number of
+/// queries: for how many rows its kernel is chosen. It computes any number.
 constexpr llvm::StringLiteral rowsName = "greta.rows";
 
 /// M of a GEMM, times the batch that shares B; where that is dynamic what
