@@ -7,17 +7,16 @@ by `greta-sim --estimate` on zeros; where a GEMM is split along K every workgrou
 time is below what the function's tensors take at the chip's bandwidth. Times of several kernels are added.
   static_us, dynamic_us   microseconds by the model; ratio: static over dynamic, so 1 is as fast
   range                   M for which the kernels of the dynamic one were chosen; -: those for any M
-  compile_s, bytes        of the package with the dynamic M
+  compile_s, bytes        of the package with the dynamic M: processor seconds, its size
 """
 
 import argparse
-import concurrent.futures
 import json
 import os
 import pathlib
+import resource
 import struct
 import tempfile
-import time
 import zipfile
 
 from issue_model import ROOT, records, tool
@@ -70,10 +69,11 @@ class Package:
     def __init__(self, translate, folder, chip, text, name):
         source, package = folder / f"{name}.mlir", folder / f"{name}.{chip}.greta"
         source.write_text(text)
-        start = time.monotonic()
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
         tool(translate, "--greta-to-package", f"--targets={chip}", source, "-o", package)
         self.chip = chip
-        self.seconds, self.bytes = time.monotonic() - start, package.stat().st_size
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        self.seconds, self.bytes = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, package.stat().st_size
         with zipfile.ZipFile(package) as archive:
             self.function = json.loads(archive.read("manifest.json"))["functions"][0]
             (self.variant,) = self.function["variants"]
@@ -135,15 +135,13 @@ def rows(options, folder):
             text = FUNCTIONS[name]
             dynamic = Package(options.translate, folder, chip, text("?"), name)
 
-            def both(m):
+            for m in map(int, options.rows.split(",")):
                 fixed = Package(options.translate, folder, chip, text(m), f"{name}.{m}")
-                return m, fixed.estimate(folder, m), dynamic.estimate(folder, m)
-
-            with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-                for m, (static_us, _, static), (dynamic_us, bounds, configs) in pool.map(both, map(int, options.rows.split(","))):
-                    yield dict(chip=chip, function=name, m=m, static_us=f"{static_us:.2f}", dynamic_us=f"{dynamic_us:.2f}", ratio=f"{static_us / dynamic_us:.3f}", range=bounds) | dict(
-                        compile_s=f"{dynamic.seconds:.2f}", bytes=dynamic.bytes, static_config=described(static), dynamic_config=described(configs)
-                    )
+                static_us, _, static = fixed.estimate(folder, m)
+                dynamic_us, bounds, configs = dynamic.estimate(folder, m)
+                yield dict(chip=chip, function=name, m=m, static_us=f"{static_us:.2f}", dynamic_us=f"{dynamic_us:.2f}", ratio=f"{static_us / dynamic_us:.3f}", range=bounds) | dict(
+                    compile_s=f"{dynamic.seconds:.2f}", bytes=dynamic.bytes, static_config=described(static), dynamic_config=described(configs)
+                )
 
 
 def main():
@@ -153,7 +151,6 @@ def main():
     parser.add_argument("--only")
     parser.add_argument("--rows", default="1,8,64,512,8192")
     parser.add_argument("--translate", default=ROOT / "build/bin/greta-translate")
-    parser.add_argument("--jobs", type=int, default=2)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         origin, table = records.origin(), []
