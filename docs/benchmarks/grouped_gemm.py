@@ -1,6 +1,7 @@
 """Grouped GEMMs on AMD chips beside GEMMs that do as much, by the simulator's model: nothing here needs a GPU.
 
     build/venv/bin/python docs/benchmarks/grouped_gemm.py [--csv=FILE] [--tokens=1,64,4096] [--weights=f16,q4] [CHIP...]
+    build/venv/bin/python docs/benchmarks/grouped_gemm.py --check [--tokens=1,64] [--weights=f16,q4] [DEVICE...]    on small integers, to the bit: sim:gfx942, vulkan, host ..
 
 Each token goes to 8 of 128 experts; hidden 2048, ffn 768, weights [E, N, K] of f16 or 4 bits in groups of 32, in the default configuration:
   grouped      greta.grouped_matmul of 8 rows for each token, routed evenly (1 token: 8 experts a row each)
@@ -106,13 +107,51 @@ def estimated(folder, chip, made, tokens, routings=1):
     return kernel["config"], estimates
 
 
+def check(folder, device, tokens, weights):
+    """The words right and wrong of the whole result on `device`, and what ran."""
+    rng = np.random.default_rng(tokens)
+    rows, table = TOP * tokens, offsets(tokens)
+    text, _, _ = function(weights, rows, FFN, EXPERTS)
+    (folder / "f.mlir").write_text(text)
+    target = device.removeprefix("sim:").partition(":")[0]
+    tool(ROOT / "build/bin/greta-translate", "--greta-to-package", f"--targets={target}", folder / "f.mlir", "-o", folder / "f.greta")
+    a = rng.integers(-2, 3, (rows, HIDDEN), np.int8)
+    if weights == "f16":
+        b = rng.integers(-2, 3, (EXPERTS, FFN, HIDDEN), np.int8)
+        operands = [a.astype(np.float16), b.astype(np.float16)]
+    else:
+        words = rng.integers(-(2**31), 2**31, (EXPERTS * FFN, HIDDEN // 8), np.int64).astype(np.int32)
+        b = (((words[:, :, None] >> np.arange(0, 32, 4)) & 15) - 8).astype(np.int8).reshape(EXPERTS, FFN, HIDDEN)
+        operands = [a.astype(np.float16), words, np.ones((EXPERTS * FFN, HIDDEN // 32), np.float16)]
+    expected = np.zeros((rows, FFN), np.float16)
+    for e in range(EXPERTS):
+        part = slice(table[e], table[e + 1])
+        if part.start < part.stop:
+            expected[part] = a[part].astype(np.float32) @ b[e].T.astype(np.float32)
+    inputs = []
+    for i, operand in enumerate([*operands, table]):
+        np.save(folder / f"{i}.npy", operand)
+        inputs.append(f"--input={folder}/{i}.npy")
+    said = json.loads(tool(ROOT / "build/bin/greta-run", folder / "f.greta", f"--device={device}", *inputs, f"--output={folder}/y.npy", "--json", timeout=6000))
+    y = np.load(folder / "y.npy")
+    return dict(device=device, variant=said["variant"], tokens=tokens, weights=weights, elements=y.size, wrong=int((y != expected).sum()))
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("chips", nargs="*", default=["gfx942", "gfx950", "gfx1201"])
     parser.add_argument("--csv")
     parser.add_argument("--tokens", default="1,64,4096")
     parser.add_argument("--weights", default="f16,q4")
+    parser.add_argument("--check", action="store_true")
     options = parser.parse_args()
+    if options.check:
+        with tempfile.TemporaryDirectory() as name:
+            for device in options.chips:
+                for tokens in map(int, options.tokens.split(",")):
+                    for weights in options.weights.split(","):
+                        print(json.dumps(check(pathlib.Path(name), device, tokens, weights)), flush=True)
+        return
     if options.csv:
         records.build("greta-translate", "greta-sim")
     origin, rows = records.origin(), []

@@ -149,6 +149,44 @@ def matmul(a: Any, b: Any, transpose_a: bool = False, transpose_b: bool = False,
     return _call("matmul", write, shapes, arrays)
 
 
+def grouped_matmul(a: Any, b: Any, offsets: Any, transpose_b: bool = False, out_dtype: Any = None) -> Any:
+    """a [T, K] times b[e] of [E, K, N] for the rows offsets[e] to offsets[e + 1] - 1 of each group e; transpose_b takes b as [E, N, K]. Rows of no group are zero.
+
+    offsets [E + 1] in i32 ascend from 0. Types are matmul's.
+    """
+
+    def write(trace: Trace, operands: list[Value]) -> Value:
+        a, b = operands[:2]
+        shape = (a.shape[0], b.shape[-2 if transpose_b else -1])
+        return trace.op("grouped_matmul", operands, "transpose_b" if transpose_b else "", shape, _product_type(a.type, out_dtype))
+
+    if isinstance(a, Value):
+        return write(a.trace, [a, a.trace.value(b), a.trace.value(offsets)])
+    arrays = [asarray(one) for one in (a, b, offsets)]
+    a, b = arrays[:2]
+    if a.ndim != 2 or b.ndim != 3:
+        raise Error(f"grouped_matmul takes a matrix and one for each group, not arrays of shapes {a.shape} and {b.shape}")
+    # Few rows of a group have kernels of their own, for their number.
+    few = 8
+    rows = a.shape[0] if a.shape[0] <= few * b.shape[0] else None
+    return _call("grouped_matmul", write, [(rows, a.shape[1]), b.shape, arrays[2].shape], arrays)
+
+
+def quantize_rows(x: Any, dtype: Any = "i8") -> Any:
+    """(y, scale) of x [T, K]: y in 8 bits, i8 or f8e4m3fn, and scale [T, 1] in f32, the largest magnitude of each row over the largest number of y's type."""
+
+    def write(trace: Trace, operands: list[Value]) -> list[Value]:
+        (x,) = operands
+        return trace.ops("quantize_rows", operands, "", [(x.shape, package_type(dtype)), ((x.shape[0], 1), "f32")])
+
+    if isinstance(x, Value):
+        return tuple(write(x.trace, [x]))
+    x = asarray(x)
+    if x.ndim != 2:
+        raise Error(f"quantize_rows takes a matrix, not an array of shape {x.shape}")
+    return _call("quantize_rows", write, [(None, x.shape[1])], [x])
+
+
 def dequant(q: Any, scales: Any, zeros: Any, group: int) -> Any:
     """Weights [N, K] in f16 from eight of 4 bits in each i32 of q [N, K / 8]: (q - zeros) * scales, per group of K. Without zeros (None) each is 8. Zeros of f16 [N, K / group] are minima: q * scales + zeros."""
 

@@ -84,6 +84,25 @@ def test_matmul_in_batches_and_of_integers():
     assert got.dtype == np.int32 and (got == i.astype(int) @ j.astype(int)).all()
 
 
+@pytest.mark.parametrize("rows", [6, 90])
+def test_grouped_matmul(rows):
+    """Few rows of each group, and many; the last ones are in none."""
+    a, b = random(rows, 64), random(4, 64, 48, seed=1)
+    offsets = np.array([0, 2, 2, rows // 2, rows - 1], np.int32)
+    want = np.zeros((rows, 48))
+    for e in range(4):
+        want[offsets[e] : offsets[e + 1]] = np.matmul(*wide(a[offsets[e] : offsets[e + 1]], b[e]))
+    check(ops.grouped_matmul(a, b, offsets), want, "gemm", depth=64)
+    check(ops.grouped_matmul(a, np.ascontiguousarray(b.transpose(0, 2, 1)), offsets, transpose_b=True, out_dtype="f32"), want, "gemm", depth=64)
+
+
+def test_quantize_rows():
+    x = random(5, 96, dtype=np.float32)
+    y, scale = (one.numpy() for one in ops.quantize_rows(x))
+    peak = np.abs(x).max(axis=1, keepdims=True)
+    assert y.dtype == np.int8 and (y == np.rint(x * (np.float32(127) / peak))).all() and (scale == peak * (np.float32(1) / np.float32(127))).all()
+
+
 def test_weights_of_four_bits():
     n, k, group = 64, 128, 64
     rng = np.random.default_rng(4)
@@ -233,6 +252,9 @@ def test_function_fuses():
         (lambda: ops.rms_norm(random(3, 8), random(5)), "'w' is 'tensor<5xf16>'"),
         (lambda: ops.matmul(random(3, 8), random(9, 4)), "'b' has 9 elements in dimension 0, not 8"),
         (lambda: ops.matmul(random(3, 8), random(8)), "matmul takes matrices"),
+        (lambda: ops.grouped_matmul(random(3, 8), random(8, 4), np.zeros(2, np.int32)), "grouped_matmul takes a matrix and one for each group"),
+        (lambda: ops.grouped_matmul(random(3, 8), random(2, 8, 4), np.zeros(2, np.int32)), "'offsets' is 'tensor<2xi32>'; it has E . 1 elements"),
+        (lambda: ops.quantize_rows(random(2, 3, 8)), "quantize_rows takes a matrix"),
         (lambda: ops.softmax(np.ones((2, 3), np.int32)), "'x' has element type 'i32'; it takes f32, f16 or bf16"),
         (lambda: ops.softmax(np.float32(1)), "at least 1 dimension"),
         (lambda: ops.swiglu(random(4, 8), random(2, 8)), "argument 1 .* dim 0 is 2, the function needs 4"),

@@ -10,7 +10,7 @@ import pytest
 import harness
 from radeon import launcher
 
-MODULES = ("programs", "attention", "attention_backward", "epilogues", "layer", "matmul", "prologues", "slices", "types")
+MODULES = ("programs", "attention", "attention_backward", "epilogues", "grouped", "layer", "matmul", "precision", "prologues", "quantized", "slices", "types")
 # Each chip's family, the Mesa and the variants that run. Only testing's has cooperative matrices on RDNA 4; RDNA 2 has none, and takes its family's other variants.
 CARDS = {
     "phoenix": ("vulkan:rdna3", "backports", MODULES),
