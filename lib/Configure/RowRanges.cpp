@@ -7,12 +7,12 @@
 // The function is fused and its GEMMs are configured as if M were 1, 2, 4, ..,
 // and as without knowledge of M. Each set of choices has a time at each M of
 // that list. From the largest M down the set that serves the longest run of the
-// list takes it. The set for any M comes first, as it needs no range: it serves
-// an M where a range would bring little (`ofAny`, `launch`). A set chosen for
-// an M serves this M and smaller ones, if it is as fast as what is chosen for
-// them: exactly where they are powers of eight, within `between` elsewhere. So
-// M = 1, 8, 64 and 512 run as if they were in the type, and a GEMM has few
-// ranges where memory is what it waits for.
+// list takes it. The set for any M comes first, as it needs no range. The
+// others serve the M that they are chosen for and smaller ones. At powers of
+// eight a set must be as fast as what is chosen for them, so that M = 1, 8, 64
+// and 512 run as if they were in the type; elsewhere it may be slower by
+// `ofAny` or `between`, so that a GEMM has few ranges where memory is what it
+// waits for. Nothing is worth a range that brings less than `launch`.
 //
 //===----------------------------------------------------------------------===//
 
@@ -30,8 +30,8 @@ using namespace mlir;
 using namespace greta;
 
 /// How much slower kernels may be than what is chosen for an M, as a share of
-/// the time: those for any M, those of a range between powers of eight, and at
-/// powers of eight, where the model does not tell them apart.
+/// the time: those for any M and those of a range between powers of eight, and
+/// all at powers of eight, where the model does not tell them apart.
 static constexpr double ofAny = 0.03, between = 0.2, exact = 0.001;
 
 /// Microseconds that no range is worth: a launch takes as long.
@@ -105,9 +105,9 @@ askedRanges(const DynamicRows &dynamic) {
   SmallVector<RowRange> ranges;
   auto list = dyn_cast<ArrayAttr>(asked);
   for (Attribute each : list ? list.getValue() : ArrayRef<Attribute>()) {
-    int64_t least = ranges.empty() ? 0 : ranges.back().most + 1;
+    int64_t least = ranges.empty() ? 1 : ranges.back().most + 1;
     auto end = dyn_cast<IntegerAttr>(each);
-    if (!end || end.getInt() < std::max<int64_t>(least, 1)) {
+    if (!end || end.getInt() < least) {
       list = nullptr;
       break;
     }
@@ -246,10 +246,9 @@ greta::chooseRowRanges(ModuleOp module, const TargetRow &row, bool matrix,
         return false;
     double best = planner.time(sets[at + 1], list[at]);
     double time = planner.time(sets[set], list[at]);
-    if (set == 0)
-      return time <= best * (1 + ofAny) || time <= best + launch;
     bool isPowerOfEight = llvm::Log2_64(list[at]) % 3 == 0;
-    return time <= best * (1 + (isPowerOfEight ? exact : between));
+    double slower = isPowerOfEight ? exact : set ? between : ofAny;
+    return time <= best * (1 + slower) || (!set && time <= best + launch);
   };
   SmallVector<RowRange> ranges;
   for (size_t end = list.size(); end > 0;) {
@@ -264,7 +263,7 @@ greta::chooseRowRanges(ModuleOp module, const TargetRow &row, bool matrix,
       }
     }
     if (best)
-      ranges.push_back({bestBegin ? list[bestBegin - 1] + 1 : 0, list[end - 1],
+      ranges.push_back({bestBegin ? list[bestBegin - 1] + 1 : 1, list[end - 1],
                         list[best - 1]});
     end = bestBegin;
   }

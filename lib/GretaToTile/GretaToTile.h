@@ -268,6 +268,12 @@ private:
     bool moved = false;     // the last block ends where the space does
     bool grouped = false;   // rows in groups: blocks end where a group does
     mlir::Value bound = {}; // of this workgroup's group; null: the size
+    bool isAlone = false;   // no launch has a second block
+
+    mlir::AffineExpr blocks() const {
+      return isAlone ? mlir::getAffineConstantExpr(1, size.getContext())
+                     : size.ceilDiv(extent);
+    }
   };
   enum class Masked { Zero, NegativeInfinity, Unknown };
   /// A value (or an op and which of its parts) in a mapping.

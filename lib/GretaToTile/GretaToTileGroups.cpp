@@ -28,7 +28,7 @@ using namespace greta;
 
 AffineExpr SpaceEmitter::blocksOf(const Dim &dim) const {
   if (!dim.grouped)
-    return dim.size.ceilDiv(dim.extent);
+    return dim.blocks();
   int64_t groups = MatmulOp(space.matmul).getNumGroups();
   return dim.extent == 1 ? dim.size
                          : dim.size.floorDiv(dim.extent) + groups + 1;

@@ -80,6 +80,14 @@ SpaceEmitter::SpaceEmitter(const EmitterContext &context, int64_t units)
           {Dim::Group, group, 1, rows, /*masked=*/false, Value(), 0});
     else
       add(Dim::Group, group, config.rows[group], rows);
+    // A dynamic M that its range keeps within a tile.
+    bool isM =
+        space.matmul && group == (space.heads ? 0 : space.groups.size() - 1);
+    if (isM && !isa<AffineConstantExpr>(rows)) {
+      int64_t most = expectedRows(space.matmul);
+      dims.back().isAlone =
+          !ShapedType::isDynamic(most) && most <= dims.back().extent;
+    }
   }
   AffineExpr two = fixed(2);
   if (space.pairs == Space::Pairs::Halves) {

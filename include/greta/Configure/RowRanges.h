@@ -38,7 +38,7 @@ struct DynamicRows {
 
 struct RowRange {
   int64_t least, most; // of M
-  int64_t expected;    // that the kernels are chosen for
+  int64_t expected;    // that the kernels are chosen for, not less than `most`
 };
 
 /// The ranges that have kernels of their own, in ascending order: what

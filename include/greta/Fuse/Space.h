@@ -81,7 +81,8 @@ bool differByKey(mlir::Operation *attention, mlir::Value scales);
 int64_t rowsOfGroup(MatmulOp matmul);
 
 /// On a GEMM whose M is dynamic, or an attention with a dynamic number of
-/// queries: for how many rows its kernel is chosen. It computes any number.
+/// queries: launches have at least one row and at most so many, for which the
+/// kernel is chosen.
 constexpr llvm::StringLiteral rowsName = "greta.rows";
 
 /// M of a GEMM, times the batch that shares B; where that is dynamic what
